@@ -1,0 +1,54 @@
+/* Time: a 64-bit count of picoseconds. It wraps after 213 days from the most negative value, so two times are only
+ * ever compared through vb_time_before() and friends, which look at the signed difference. A live holder starts its
+ * count near zero when it opens; a simulation counts from zero. */
+#ifndef VB_BASE_TIME_H
+#define VB_BASE_TIME_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+typedef int64_t vb_time; /* a point in time, picoseconds, wraps */
+
+#define VB_PS ((vb_time)1)
+#define VB_NS (1000 * VB_PS)
+#define VB_US (1000 * VB_NS)
+#define VB_MS (1000 * VB_US)
+#define VB_S  (1000 * VB_MS)
+
+static inline vb_time vb_time_add(vb_time at, vb_time span)
+{
+	return (vb_time)((uint64_t)at + (uint64_t)span);
+}
+
+/* How far b lies behind a; right as long as the two are less than 106 days apart. */
+static inline vb_time vb_time_diff(vb_time a, vb_time b)
+{
+	return (vb_time)((uint64_t)a - (uint64_t)b);
+}
+
+static inline bool vb_time_before(vb_time a, vb_time b)
+{
+	return vb_time_diff(a, b) < 0;
+}
+
+/* A deadline that may be absent: there is no time value that means "never", since time wraps. */
+struct vb_deadline {
+	vb_time at;
+	bool is_set;
+};
+
+static inline bool vb_deadline_due(struct vb_deadline deadline, vb_time now)
+{
+	return deadline.is_set && !vb_time_before(now, deadline.at);
+}
+
+static inline struct vb_deadline vb_deadline_earlier(struct vb_deadline a, struct vb_deadline b)
+{
+	if (!a.is_set)
+		return b;
+	if (!b.is_set)
+		return a;
+	return vb_time_before(a.at, b.at) ? a : b;
+}
+
+#endif

@@ -1,0 +1,508 @@
+/* The RDMA transport as a pure library: packets and time go in, packets and completions come out.
+ *
+ * It makes no system call, starts no thread, reads no clock and allocates nothing on its hot path. Whoever holds it
+ * (a live process, the simulator, a test) runs the same few lines:
+ *
+ *   vb_lane_receive(lane, &path, packets, n, now);           whatever arrived
+ *   vb_lane_advance(lane, now);                              timers due by now
+ *   while (vb_lane_transmit(lane, batch, budget, now)) {     what is to be sent, as much as the holder has room for
+ *           ... send ...
+ *           vb_lane_transmit_done(lane, batch, now);
+ *   }
+ *   while (vb_lane_next_event(lane, &event)) ...             completion notices, asynchronous events, causes of death
+ *   vb_lane_next_deadline(lane)                              when to call again
+ *
+ * Objects. A vb_nic is a device: protection domains, memory regions and windows, limits, GIDs. A vb_lane is a
+ * run-to-completion worker: QPs, timers, scheduler, counters. CQs and SRQs stand alone, since QPs of several lanes may
+ * share them.
+ *
+ * Threads. Functions marked [lane] need the lane to themselves: the holder serialises them (one mutex a lane).
+ * Functions marked [any] may be called by any thread at any time. Posting is [any]: it takes the queue's own short lock,
+ * rings a doorbell bit, and the lane looks at its doorbells in advance and transmit. The rest is [setup]: the holder sees
+ * to it that an object is not used while it is created or destroyed.
+ *
+ * Errors. 0 or a negative errno; outputs are written only on success. Enumerations whose values the public verbs ABI
+ * also knows have the ABI's values (asserted in verbs/).
+ *
+ * Source: InfiniBand Architecture Specification vol. 1, chapters 9 to 11; RoCEv2 annex A17. */
+#ifndef VB_ENGINE_NIC_H
+#define VB_ENGINE_NIC_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include "base/gid.h"
+#include "base/time.h"
+#include "wire/packet.h"
+
+struct vb_nic;
+struct vb_lane;
+struct vb_pd;
+struct vb_mr;
+struct vb_mw;
+struct vb_cq;
+struct vb_srq;
+struct vb_qp;
+
+/* ---- Device -------------------------------------------------------------------------------------------------- */
+
+/* What a create call may ask for; verbs/ reports exactly these. */
+#define VB_MAX_SGE	     32
+#define VB_MAX_INLINE	     1024
+#define VB_MAX_QP_WR	     32768
+#define VB_MAX_SRQ_WR	     65536
+#define VB_MAX_CQE	     4194304
+#define VB_MAX_QP	     65000 /* per lane: 16 index bits, fewer reserved ones */
+#define VB_MAX_RD_ATOMIC     16
+#define VB_MAX_MESSAGE_BYTES 0x80000000u
+#define VB_MAX_KEYS	     1048576 /* memory regions and windows of a device together: 20 index bits */
+#define VB_MAX_GIDS	     32
+#define VB_MAX_MCAST_ATTACH  1024 /* attachments of a lane */
+
+struct vb_nic_config {
+	uint64_t seed;		/* of keys */
+	uint32_t mtu;		/* active path MTU in bytes: 256, 512, 1024, 2048, 4096 */
+	bool advertise_credits; /* end-to-end credits in ACKs; off: "no flow control" as rxe does */
+};
+
+int vb_nic_create(const struct vb_nic_config *config, struct vb_nic **nic); /* [setup] */
+void vb_nic_destroy(struct vb_nic *nic);				    /* [setup] all its objects are gone */
+void vb_nic_set_mtu(struct vb_nic *nic, uint32_t mtu);			    /* [any] for QPs made afterwards */
+/* Addresses that packets to this device may carry. gid NULL empties the entry. [any] */
+int vb_nic_set_gid(struct vb_nic *nic, uint32_t index, const struct vb_gid *gid);
+/* -ENODATA when the entry is empty, -EINVAL beyond the table. [any] */
+int vb_nic_get_gid(const struct vb_nic *nic, uint32_t index, struct vb_gid *gid);
+
+/* Counters that belong to a device rather than a lane are in its lanes: see engine/counters.h. */
+
+/* ---- Protection domains, memory ------------------------------------------------------------------------------- */
+
+enum vb_access { /* ibv_access_flags */
+	VB_ACCESS_LOCAL_WRITE = 1,
+	VB_ACCESS_REMOTE_WRITE = 2,
+	VB_ACCESS_REMOTE_READ = 4,
+	VB_ACCESS_REMOTE_ATOMIC = 8,
+	VB_ACCESS_MW_BIND = 16,
+	VB_ACCESS_ZERO_BASED = 32,
+};
+
+enum vb_memory_kind {
+	VB_MEMORY_HOST,	   /* ordinary addresses of this process */
+	VB_MEMORY_PHANTOM, /* lengths only: nothing is read or written (simulator) */
+};
+
+int vb_pd_create(struct vb_nic *nic, struct vb_pd **pd); /* [any] */
+int vb_pd_destroy(struct vb_pd *pd);			 /* [any] -EBUSY while MRs, MWs, QPs or SRQs are left */
+
+struct vb_mr_config {
+	void *memory;	 /* where the bytes are; unused for phantom memory */
+	uint64_t iova;	 /* what work requests and peers call the first byte */
+	uint64_t length; /* may be 0 */
+	uint32_t access; /* enum vb_access; the caller has masked optional bits out */
+	enum vb_memory_kind kind;
+};
+
+/* -EINVAL: REMOTE_WRITE or REMOTE_ATOMIC without LOCAL_WRITE, or a range that wraps. -ENOMEM: table full. [any] */
+int vb_mr_register(struct vb_pd *pd, const struct vb_mr_config *config, struct vb_mr **mr);
+uint32_t vb_mr_key(const struct vb_mr *mr); /* lkey and rkey alike [any] */
+/* Deregistration is in two steps, since lookups take no lock: after _invalidate no new access begins; when the holder
+ * has then had each lane to itself once, with nothing handed out to a port (vb_lane_handed_out() == 0), none is in
+ * flight and _free may be called. _invalidate gives -EBUSY while a window is bound to it. [any] */
+int vb_mr_invalidate(struct vb_mr *mr);
+void vb_mr_free(struct vb_mr *mr);
+/* Change what mr describes; call between _invalidate and first use. pd NULL keeps the domain. The key stays. [any] */
+int vb_mr_revalidate(struct vb_mr *mr, struct vb_pd *pd, const struct vb_mr_config *config);
+
+/* Type 1: bound by BIND_MW of ibv_bind_mw, key changes at each bind. Type 2 (2B): by a work request whose new key
+ * differs in the low 8 bits, only while unbound; unbound by LOCAL_INV, SEND with invalidate or its QP's destruction. */
+int vb_mw_create(struct vb_pd *pd, int type, struct vb_mw **mw); /* [any] */
+int vb_mw_destroy(struct vb_mw *mw); /* [setup] invalidates; needs the same grace as an MR; frees */
+uint32_t vb_mw_key(const struct vb_mw *mw);
+/* The key that the next bind of a type-1 window will have. */
+uint32_t vb_mw_next_key(const struct vb_mw *mw);
+
+/* ---- Completion queues ----------------------------------------------------------------------------------------- */
+
+enum vb_wc_status { /* ibv_wc_status */
+	VB_WC_SUCCESS = 0,
+	VB_WC_LOC_LEN_ERR = 1,
+	VB_WC_LOC_QP_OP_ERR = 2,
+	VB_WC_LOC_PROT_ERR = 4,
+	VB_WC_WR_FLUSH_ERR = 5,
+	VB_WC_MW_BIND_ERR = 6,
+	VB_WC_BAD_RESP_ERR = 7,
+	VB_WC_LOC_ACCESS_ERR = 8,
+	VB_WC_REM_INV_REQ_ERR = 9,
+	VB_WC_REM_ACCESS_ERR = 10,
+	VB_WC_REM_OP_ERR = 11,
+	VB_WC_RETRY_EXC_ERR = 12,
+	VB_WC_RNR_RETRY_EXC_ERR = 13,
+	VB_WC_FATAL_ERR = 19,
+	VB_WC_GENERAL_ERR = 21,
+};
+
+enum vb_wc_opcode { /* ibv_wc_opcode */
+	VB_WC_SEND = 0,
+	VB_WC_RDMA_WRITE = 1,
+	VB_WC_RDMA_READ = 2,
+	VB_WC_COMP_SWAP = 3,
+	VB_WC_FETCH_ADD = 4,
+	VB_WC_BIND_MW = 5,
+	VB_WC_LOCAL_INV = 6,
+	VB_WC_RECV = 128,
+	VB_WC_RECV_RDMA_WITH_IMM = 129,
+};
+
+enum vb_wc_flags { /* ibv_wc_flags */
+	VB_WC_GRH = 1,
+	VB_WC_WITH_IMM = 2,
+	VB_WC_WITH_INV = 8,
+};
+
+struct vb_wc {
+	uint64_t wr_id;
+	uint32_t status;     /* enum vb_wc_status */
+	uint32_t opcode;     /* enum vb_wc_opcode */
+	uint32_t vendor_err; /* enum vb_cause_kind of an error */
+	uint32_t byte_len;
+	uint32_t imm_or_inv; /* immediate in network order, or the invalidated rkey */
+	uint32_t qpn;
+	uint32_t src_qpn;
+	uint32_t flags; /* enum vb_wc_flags */
+	uint8_t sl;	/* UD receive: 0xA for IPv4, 0x9 for IPv6, as ConnectX reports it */
+	vb_time timestamp;
+	void *qp_user; /* struct vb_qp_config.user */
+};
+
+struct vb_cq_config {
+	uint32_t capacity; /* 1 .. VB_MAX_CQE */
+	bool ignore_overrun;
+	void *user; /* handed back in events */
+};
+
+int vb_cq_create(struct vb_nic *nic, const struct vb_cq_config *config, struct vb_cq **cq); /* [any] */
+int vb_cq_destroy(struct vb_cq *cq); /* [setup] -EBUSY while QPs use it */
+int vb_cq_resize(struct vb_cq *cq, uint32_t capacity); /* [any] -EINVAL when more completions wait than would fit */
+uint32_t vb_cq_capacity(const struct vb_cq *cq);
+bool vb_cq_is_empty(const struct vb_cq *cq); /* [any] a glance without the lock */
+/* Takes up to n completions. -EIO after an overrun. [any] */
+int vb_cq_poll(struct vb_cq *cq, struct vb_wc *wc, int n);
+/* The next completion (or the next solicited or failed one) raises VB_EVENT_COMPLETION once. [any] */
+void vb_cq_request_notify(struct vb_cq *cq, bool solicited_only);
+void *vb_cq_user(const struct vb_cq *cq);
+
+/* ---- Receive work requests, shared receive queues --------------------------------------------------------------- */
+
+struct vb_sge { /* laid out as ibv_sge */
+	uint64_t addr;
+	uint32_t length;
+	uint32_t lkey;
+};
+
+struct vb_recv_wr {
+	uint64_t wr_id;
+	const struct vb_sge *sges;
+	uint32_t sge_count;
+};
+
+struct vb_srq_config {
+	uint32_t max_wr, max_sge, limit;
+	void *user;
+};
+
+int vb_srq_create(struct vb_pd *pd, const struct vb_srq_config *config, struct vb_srq **srq); /* [any] */
+int vb_srq_destroy(struct vb_srq *srq); /* [setup] -EBUSY while QPs use it */
+int vb_srq_resize(struct vb_srq *srq, uint32_t max_wr); /* [any] */
+int vb_srq_set_limit(struct vb_srq *srq, uint32_t limit); /* [any] */
+void vb_srq_query(struct vb_srq *srq, struct vb_srq_config *config); /* [any] limit 0 when disarmed */
+int vb_srq_post(struct vb_srq *srq, const struct vb_recv_wr *wr); /* [any] -ENOMEM full, -EINVAL too many SGEs */
+void *vb_srq_user(const struct vb_srq *srq);
+
+/* ---- Queue pairs ------------------------------------------------------------------------------------------------ */
+
+enum vb_qp_type { VB_QP_RC = 2, VB_QP_UC = 3, VB_QP_UD = 4 }; /* ibv_qp_type */
+
+enum vb_qp_state { /* ibv_qp_state */
+	VB_QPS_RESET = 0,
+	VB_QPS_INIT = 1,
+	VB_QPS_RTR = 2,
+	VB_QPS_RTS = 3,
+	VB_QPS_SQD = 4,
+	VB_QPS_SQE = 5,
+	VB_QPS_ERR = 6,
+	VB_QPS_COUNT = 7,
+};
+
+enum vb_qp_attr_mask { /* ibv_qp_attr_mask */
+	VB_QP_STATE = 1 << 0,
+	VB_QP_CUR_STATE = 1 << 1,
+	VB_QP_EN_SQD_ASYNC_NOTIFY = 1 << 2,
+	VB_QP_ACCESS_FLAGS = 1 << 3,
+	VB_QP_PKEY_INDEX = 1 << 4,
+	VB_QP_PORT = 1 << 5,
+	VB_QP_QKEY = 1 << 6,
+	VB_QP_AV = 1 << 7,
+	VB_QP_PATH_MTU = 1 << 8,
+	VB_QP_TIMEOUT = 1 << 9,
+	VB_QP_RETRY_CNT = 1 << 10,
+	VB_QP_RNR_RETRY = 1 << 11,
+	VB_QP_RQ_PSN = 1 << 12,
+	VB_QP_MAX_QP_RD_ATOMIC = 1 << 13,
+	VB_QP_ALT_PATH = 1 << 14,
+	VB_QP_MIN_RNR_TIMER = 1 << 15,
+	VB_QP_SQ_PSN = 1 << 16,
+	VB_QP_MAX_DEST_RD_ATOMIC = 1 << 17,
+	VB_QP_PATH_MIG_STATE = 1 << 18,
+	VB_QP_CAP = 1 << 19,
+	VB_QP_DEST_QPN = 1 << 20,
+	VB_QP_RATE_LIMIT = 1 << 25,
+};
+
+/* Where packets go and what their IP header says. */
+struct vb_av {
+	struct vb_gid sgid, dgid;
+	uint32_t flow_label; /* 20 bits */
+	uint8_t sgid_index;
+	uint8_t hop_limit; /* 0 means 64 */
+	uint8_t traffic_class;
+	uint8_t sl, port, static_rate; /* kept for queries */
+};
+
+struct vb_qp_attr {
+	enum vb_qp_state state, cur_state;
+	uint32_t path_mtu; /* bytes */
+	uint32_t qkey;
+	uint32_t rq_psn, sq_psn;
+	uint32_t dest_qpn;
+	uint32_t access; /* enum vb_access: REMOTE_* bits */
+	struct vb_av av;
+	uint16_t pkey_index;
+	uint8_t port;
+	bool notify_drained, is_draining;
+	uint8_t max_rd_atomic, max_dest_rd_atomic;
+	uint8_t min_rnr_timer; /* code */
+	uint8_t timeout;       /* code */
+	uint8_t retry_cnt, rnr_retry;
+};
+
+struct vb_qp_config {
+	enum vb_qp_type type;
+	struct vb_pd *pd;
+	struct vb_cq *send_cq, *recv_cq;
+	struct vb_srq *srq; /* or NULL */
+	uint32_t max_send_wr, max_recv_wr, max_send_sge, max_recv_sge, max_inline;
+	bool signal_all;
+	void *user;
+};
+
+/* A new QP in RESET, its number chosen by the lane. config's capacities are raised to what was given. [lane] */
+int vb_qp_create(struct vb_lane *lane, struct vb_qp_config *config, struct vb_qp **qp);
+/* The QP leaves the lane; nothing of it is in flight when this returns, provided vb_lane_handed_out() == 0. [lane] */
+int vb_qp_destroy(struct vb_qp *qp);
+/* Checks the transition and its attributes against the specification's table, then applies them. -EINVAL. [lane] */
+int vb_qp_modify(struct vb_qp *qp, const struct vb_qp_attr *attr, uint32_t mask, vb_time now);
+void vb_qp_query(struct vb_qp *qp, struct vb_qp_attr *attr, struct vb_qp_config *config); /* [lane] */
+uint32_t vb_qp_number(const struct vb_qp *qp);
+enum vb_qp_state vb_qp_state(const struct vb_qp *qp); /* [any] */
+struct vb_lane *vb_qp_lane(const struct vb_qp *qp);
+void *vb_qp_user(const struct vb_qp *qp);
+int vb_qp_attach_mcast(struct vb_qp *qp, const struct vb_gid *gid); /* [lane] UD; twice is harmless; -ENOMEM */
+int vb_qp_detach_mcast(struct vb_qp *qp, const struct vb_gid *gid); /* [lane] -EINVAL when not attached */
+
+enum vb_wr_opcode { /* ibv_wr_opcode */
+	VB_WR_RDMA_WRITE = 0,
+	VB_WR_RDMA_WRITE_WITH_IMM = 1,
+	VB_WR_SEND = 2,
+	VB_WR_SEND_WITH_IMM = 3,
+	VB_WR_RDMA_READ = 4,
+	VB_WR_ATOMIC_CMP_AND_SWP = 5,
+	VB_WR_ATOMIC_FETCH_AND_ADD = 6,
+	VB_WR_LOCAL_INV = 7,
+	VB_WR_BIND_MW = 8,
+	VB_WR_SEND_WITH_INV = 9,
+};
+
+enum vb_send_flags { /* ibv_send_flags */
+	VB_SEND_FENCE = 1,
+	VB_SEND_SIGNALED = 2,
+	VB_SEND_SOLICITED = 4,
+	VB_SEND_INLINE = 8,
+};
+
+struct vb_send_wr {
+	uint64_t wr_id;
+	enum vb_wr_opcode opcode;
+	uint32_t flags; /* enum vb_send_flags */
+	const struct vb_sge *sges; /* borrowed for the call; with INLINE the bytes at addr are copied too */
+	uint32_t sge_count;
+	uint32_t imm_or_inv; /* immediate in network order; or the rkey to invalidate (SEND_WITH_INV, LOCAL_INV) */
+	uint64_t remote_addr;
+	uint32_t rkey;
+	uint64_t compare_add, swap;
+	const struct vb_av *av; /* UD; copied */
+	uint32_t remote_qpn, remote_qkey;
+	struct { /* BIND_MW; length 0 unbinds */
+		struct vb_mw *mw;
+		struct vb_mr *mr;
+		uint64_t addr, length;
+		uint32_t access;
+		uint32_t rkey; /* type 2: the new key; type 1: what vb_mw_next_key said */
+	} bind;
+};
+
+/* Posting sends: begin takes the send queue's lock, put appends one request, end(true) publishes what was put and rings
+ * the doorbell, end(false) forgets it. put: -EINVAL wrong state, opcode, SGE count or inline length; -ENOMEM queue full. [any] */
+void vb_sq_begin(struct vb_qp *qp);
+int vb_sq_put(struct vb_qp *qp, const struct vb_send_wr *wr);
+void vb_sq_end(struct vb_qp *qp, bool publish);
+/* -EINVAL: in RESET, with an SRQ, or too many SGEs; -ENOMEM: full. [any] */
+int vb_rq_post(struct vb_qp *qp, const struct vb_recv_wr *wr);
+
+/* ---- Lanes ------------------------------------------------------------------------------------------------------ */
+
+struct vb_lane_config {
+	uint64_t seed;		   /* of QPNs' first index, nothing else */
+	uint8_t slot;		   /* top 8 bits of every QPN of this lane; 1 .. 255 */
+	uint32_t receive_buffer;   /* bytes that the holder's receive socket holds; bounds outstanding READs; 0 = unlimited */
+	uint32_t stranger_window;  /* byte window towards peers of whom nothing is known; 0 = 65536 */
+	vb_time ack_delay;	   /* how long an ack for a small message waits for data to leave before it */
+};
+
+/* Where a received train came from. */
+struct vb_path {
+	struct vb_gid src, dst;
+	uint16_t src_port;
+	uint8_t traffic_class; /* with the ECN bits */
+	uint8_t hop_limit;
+	uint32_t ifindex;
+};
+
+int vb_lane_create(const struct vb_lane_config *config, struct vb_lane **lane); /* [setup] */
+void vb_lane_destroy(struct vb_lane *lane); /* [setup] all its QPs are gone */
+
+/* n packets of one path, ICRC verified, in arrival order. payload == NULL with a length is phantom payload. [lane] */
+void vb_lane_receive(struct vb_lane *lane, const struct vb_path *path, const struct vb_packet *packets, size_t n,
+	vb_time now);
+void vb_lane_advance(struct vb_lane *lane, vb_time now); /* [lane] */
+
+struct vb_iov { /* laid out as struct iovec */
+	void *base;
+	size_t length;
+};
+
+struct vb_outgoing {
+	struct vb_packet packet;  /* payload is NULL: the bytes are iov[iov_first .. + iov_count) of the batch */
+	const struct vb_av *av;	  /* where it goes; valid until transmit_done */
+	uint16_t iov_first, iov_count; /* no iov at all for phantom memory */
+	uint16_t flow;		  /* entropy for the UDP source port, constant per QP: 0xC000 .. 0xFFFF */
+	bool to_trains;		  /* the peer is known to take GSO trains */
+	int error;		  /* set by the holder before transmit_done: 0, or a positive errno of the send */
+	struct vb_qp *qp;	  /* the engine's */
+	bool completes_wqe;	  /* the engine's: last packet of an unacknowledged message */
+};
+
+#define VB_BATCH_PACKETS 64
+#define VB_BATCH_IOV	 512
+
+/* Big (tens of KiB): the holder allocates one a lane. */
+struct vb_batch {
+	unsigned count, iov_count;
+	struct vb_outgoing out[VB_BATCH_PACKETS];
+	struct vb_iov iov[VB_BATCH_IOV];
+};
+
+/* Fills batch with at most budget packets (<= VB_BATCH_PACKETS), consecutive ones of one QP together, and returns how
+ * many; 0 when there is nothing to send now. What is handed out (av, iov) stays valid until transmit_done. [lane] */
+unsigned vb_lane_transmit(struct vb_lane *lane, struct vb_batch *batch, unsigned budget, vb_time now);
+/* Batches come back in the order in which they were filled. EFAULT fails the work request (LOC_PROT_ERR); any other
+ * error counts as a lost packet. [lane] */
+void vb_lane_transmit_done(struct vb_lane *lane, const struct vb_batch *batch, vb_time now);
+unsigned vb_lane_handed_out(const struct vb_lane *lane); /* packets between transmit and transmit_done [lane] */
+
+/* When advance or transmit is to be called next, at the latest; O(1). Acks held back count too. [lane] */
+struct vb_deadline vb_lane_next_deadline(const struct vb_lane *lane);
+/* True when something was posted that no transmit has looked at yet. [any] */
+bool vb_lane_has_doorbells(const struct vb_lane *lane);
+/* True when transmit would hand out packets without anything more happening (posted, received, or ack due). [lane] */
+bool vb_lane_wants_transmit(const struct vb_lane *lane, vb_time now);
+/* Forget ack delays until the next receive: whoever drives is about to sleep. [lane] */
+void vb_lane_flush_acks(struct vb_lane *lane);
+
+/* What is known of a peer address. [lane] */
+struct vb_peer_facts {
+	bool is_verbena;	 /* takes trains and any IPv4 identification */
+	uint32_t receive_buffer; /* of one of its slots, bytes; 0 = unknown */
+};
+void vb_lane_set_peer(struct vb_lane *lane, const struct vb_gid *gid, const struct vb_peer_facts *facts);
+
+enum vb_event_kind {
+	VB_EVENT_CQ_ERR = 0, /* up to LAST_WQE_REACHED: ibv_event_type */
+	VB_EVENT_QP_FATAL = 1,
+	VB_EVENT_QP_REQ_ERR = 2,
+	VB_EVENT_QP_ACCESS_ERR = 3,
+	VB_EVENT_COMM_EST = 4,
+	VB_EVENT_SQ_DRAINED = 5,
+	VB_EVENT_SRQ_ERR = 14,
+	VB_EVENT_SRQ_LIMIT_REACHED = 15,
+	VB_EVENT_QP_LAST_WQE_REACHED = 16,
+	VB_EVENT_COMPLETION = 32, /* a CQ that had asked to be notified; not an asynchronous event */
+	VB_EVENT_QP_DIED = 33,	  /* for the holder alone: the QP went to ERR or SQE by itself; see vb_qp_cause */
+};
+
+struct vb_event {
+	enum vb_event_kind kind;
+	struct vb_qp *qp;   /* QP events */
+	struct vb_cq *cq;   /* CQ_ERR, COMPLETION */
+	struct vb_srq *srq; /* SRQ events */
+};
+
+/* The next event; false when there is none. The holder drains them before it gives the lane away, so that no object
+ * is destroyed with an event waiting. [lane] */
+bool vb_lane_next_event(struct vb_lane *lane, struct vb_event *event);
+
+/* Why a QP died, as data. X(NAME, "text") */
+#define VB_CAUSES(X)                                                                                                   \
+	X(NONE, "no error")                                                                                            \
+	X(RETRY_EXCEEDED, "retry exceeded")                                                                            \
+	X(RNR_RETRY_EXCEEDED, "RNR retry exceeded: the peer had no receive posted")                                    \
+	X(NAK_INVALID_REQUEST, "the peer refused the request as invalid")                                              \
+	X(NAK_REMOTE_ACCESS, "the peer refused access to its memory (rkey, bounds or permission)")                     \
+	X(NAK_REMOTE_OPERATION, "the peer could not complete the request")                                             \
+	X(BAD_RESPONSE, "the peer's response made no sense")                                                           \
+	X(LOCAL_SGE, "a scatter/gather entry of the work request has a bad lkey, bounds or permission")                \
+	X(LOCAL_LENGTH, "message longer than allowed")                                                                 \
+	X(LOCAL_OPERATION, "work request not allowed on this QP")                                                      \
+	X(LOCAL_FAULT, "memory of the work request is not mapped")                                                     \
+	X(MW_BIND, "memory window bind refused")                                                                       \
+	X(REMOTE_BAD_RKEY, "the peer used a bad rkey, bounds or permission on us")                                     \
+	X(REMOTE_BAD_REQUEST, "the peer sent an invalid request")                                                      \
+	X(RECV_TOO_SHORT, "the peer's message is longer than the posted receive")                                      \
+	X(RECV_SGE, "a posted receive has a bad lkey, bounds or permission")                                           \
+	X(CQ_OVERRUN, "its completion queue overran")
+
+enum vb_cause_kind {
+#define X(name, text) VB_CAUSE_##name,
+	VB_CAUSES(X)
+#undef X
+	VB_CAUSE_COUNT,
+};
+
+struct vb_cause {
+	enum vb_cause_kind kind;
+	enum vb_wc_status status;
+	uint32_t psn;		    /* of the packet concerned */
+	unsigned tries;		    /* timeouts and retries since the last progress */
+	vb_time stuck_for;	    /* since the packet concerned was first sent */
+	bool was_heard;		    /* any packet of the peer ever arrived on this QP */
+	vb_time silent_for;	    /* since the last one */
+	uint32_t largest_acked;	    /* wire bytes of the largest packet that was ever acknowledged */
+	uint32_t stuck_wire_bytes;  /* wire bytes of the packet concerned */
+};
+
+const char *vb_cause_text(enum vb_cause_kind kind);
+void vb_qp_cause(const struct vb_qp *qp, struct vb_cause *cause); /* [lane] */
+
+/* A snapshot of the lane's counters, engine/counters.h: values[VB_COUNTER_COUNT]. [lane] */
+void vb_lane_counters(const struct vb_lane *lane, uint64_t *values);
+
+#endif

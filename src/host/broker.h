@@ -1,0 +1,56 @@
+/* The client's side of the broker: how a process gets its slot of UDP port 4791. The broker itself is the program
+ * verbena-broker (src/broker/); protocol.h is what the two say to each other. All calls may block briefly; none is on
+ * the data path. One thread at a time. */
+#ifndef VB_HOST_BROKER_H
+#define VB_HOST_BROKER_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include "base/gid.h"
+
+struct vb_broker;
+
+/* Finds this network namespace's broker, or starts one (spawned, not forked), checks its owner, and connects. On error
+ * -errno, with what is wrong and what to do in why: port 4791 taken (by whom), another user's broker, exec forbidden,
+ * verbena-broker not found. broker_any accepts another user's broker; libexec may be NULL. */
+int vb_broker_connect(bool broker_any, const char *libexec, struct vb_broker **broker, char *why, size_t why_size);
+/* Gives everything back. */
+void vb_broker_disconnect(struct vb_broker *broker);
+
+struct vb_slot {
+	uint8_t number;		 /* 1 .. 254 */
+	int fd;			 /* receive socket, ours to close */
+	uint32_t receive_buffer; /* effective SO_RCVBUF */
+};
+
+/* -EUSERS with the reason in why when all are taken. */
+int vb_broker_get_slot(struct vb_broker *broker, uint32_t receive_buffer, struct vb_slot *slot, char *why,
+	size_t why_size);
+void vb_broker_release_slot(struct vb_broker *broker, const struct vb_slot *slot);
+
+/* Readable when the broker has something to say or is gone. */
+int vb_broker_fd(const struct vb_broker *broker);
+
+enum vb_broker_notice_kind {
+	VB_BROKER_NOTHING,
+	VB_BROKER_PEER, /* answer to vb_broker_discover */
+	VB_BROKER_GONE, /* both broker processes died: call vb_broker_recover */
+};
+
+struct vb_broker_notice {
+	enum vb_broker_notice_kind kind;
+	struct vb_gid gid;
+	bool is_verbena;	 /* false: nobody who knows Verbena answered */
+	uint32_t receive_buffer; /* of the peer's slots */
+};
+
+/* The next notice, without waiting. */
+void vb_broker_next_notice(struct vb_broker *broker, struct vb_broker_notice *notice);
+/* Asks the broker who is at dgid, seen from sgid; it answers by a notice, from memory or after asking the peer. */
+int vb_broker_discover(struct vb_broker *broker, const struct vb_gid *sgid, const struct vb_gid *dgid);
+/* After GONE: connects to the next broker, or starts one, and hands our slot's socket to it; the slot, its number and
+ * its socket stay ours. -errno: try again later. */
+int vb_broker_recover(struct vb_broker *broker, const struct vb_slot *slot, char *why, size_t why_size);
+
+#endif

@@ -1,0 +1,104 @@
+/* A running NIC in a process: devices and their GIDs, the lane with its sockets, the thread that keeps it going, and the
+ * broker connection. verbs/ sees only this header and engine/nic.h.
+ *
+ * Who drives. A thread that polls an empty CQ drives the lane inline; otherwise the progress thread, asleep in epoll,
+ * does. Whoever drives holds the lane's mutex, and before giving it away hands all events to the sinks and looks at the
+ * doorbells. An idle process uses no CPU.
+ *
+ * Threads: every function may be called by any thread, unless it says otherwise. Errors: 0 or a negative errno. */
+#ifndef VB_HOST_HOST_H
+#define VB_HOST_HOST_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include "engine/nic.h"
+
+/* ---- Devices: one a network interface that is up and has an address ------------------------------------------ */
+
+#define VB_DEVICE_NAME_MAX 64
+
+struct vb_device_gid {
+	struct vb_gid gid; /* zero: empty entry */
+	char ifname[16];
+};
+
+struct vb_device_info {
+	char name[VB_DEVICE_NAME_MAX]; /* "vb_eth0" */
+	char ifname[16];
+	uint32_t ifindex;
+	uint32_t netdev_mtu;
+	uint32_t mtu;	   /* active RoCE MTU in bytes */
+	bool is_up;	   /* running */
+	bool is_loopback;
+	uint64_t node_guid; /* EUI-64 of the MAC in network byte order as the ABI wants it; never zero; stable */
+	uint64_t speed_mbps; /* of the interface; 0 unknown */
+	unsigned gid_count;
+	struct vb_device_gid gids[VB_MAX_GIDS]; /* IPv4-mapped first, then IPv6 global, then link-local */
+};
+
+/* The devices in order: the default route's interface first, loopback last, narrowed by VERBENA_DEVICES. Does not start
+ * anything and needs no broker. *list is malloc'ed, free() it. A malformed setting: -EINVAL, explained on stderr once. */
+int vb_devices_list(struct vb_device_info **list, size_t *count);
+
+/* ---- An opened device ----------------------------------------------------------------------------------------- */
+
+struct vb_device;
+
+/* What the host tells the opener. Called by whoever drives, with the lane's mutex held: be short, call nothing of this
+ * header but what says so. */
+struct vb_device_sink {
+	void *user;
+	void (*on_event)(void *user, const struct vb_event *event); /* completion notices and QP/CQ/SRQ events */
+	void (*on_port)(void *user, bool is_active);		    /* link came or went */
+	void (*on_gid_change)(void *user);
+};
+
+/* Opens the device of that name; starts the process's lane with the first (-errno; the reason in words has then been
+ * said on stderr: no broker to be had, port taken by whom, no slots). The same name opened twice gives two devices. */
+int vb_device_open(const char *name, const struct vb_device_sink *sink, struct vb_device **device);
+/* All its objects are gone. The last one closed stops the lane and its thread, and leaves the broker. */
+void vb_device_close(struct vb_device *device);
+struct vb_nic *vb_device_nic(struct vb_device *device);
+/* A fresh copy: addresses, MTU and state as they are now. */
+void vb_device_query(struct vb_device *device, struct vb_device_info *info);
+
+/* ---- The lane of a device ----------------------------------------------------------------------------------------- */
+
+/* The lane new QPs go to. */
+struct vb_lane *vb_device_lane(struct vb_device *device);
+
+/* Have the lane to oneself: around every [lane] function of the engine. Unlock delivers events and serves doorbells.
+ * A -errno of lock means that the lane is not this process's (a forked child): use nothing. */
+int vb_lane_lock(struct vb_device *device);
+void vb_lane_unlock(struct vb_device *device);
+
+/* After posting: drives the lane if it is free, else its holder sees the doorbell. Never waits. */
+void vb_lane_kick(struct vb_device *device);
+/* A poller found its CQ empty: receive, advance, transmit once if the lane is free. Yields the core after tens of
+ * microseconds of empty calls by this thread. */
+void vb_lane_drive(struct vb_device *device);
+/* Wait until fd is readable (true), driving the lane meanwhile. False: interrupted by a signal. */
+bool vb_lane_wait(struct vb_device *device, int fd);
+/* Returns when no memory access that began before is in flight: the grace period of vb_mr_free and vb_mw_destroy. */
+void vb_lane_grace(struct vb_device *device);
+/* Now, on the clock that completions are stamped with. */
+vb_time vb_host_now(void);
+/* The CLOCK_MONOTONIC nanoseconds of a stamp (ibv_query_rt_values, completion timestamps). */
+uint64_t vb_host_monotonic_ns(vb_time at);
+
+/* Ask who is at av->dgid (discovery MAD, once per address) so that windows and trains fit; returns at once. With the
+ * lane's mutex held. */
+void vb_device_discover(struct vb_device *device, const struct vb_av *av);
+
+/* UD multicast membership of the process's sockets, counted per group. Without the lane's mutex. */
+int vb_device_join(struct vb_device *device, const struct vb_gid *group);
+int vb_device_leave(struct vb_device *device, const struct vb_gid *group);
+
+/* One line on stderr: who, where, why, for how long, what to check. With the lane's mutex held. */
+void vb_host_explain_death(struct vb_device *device, struct vb_qp *qp);
+
+/* True in a child that was forked from a process with an open device: its verbs return an errno. */
+bool vb_host_is_forked_child(void);
+
+#endif

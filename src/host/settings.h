@@ -1,0 +1,56 @@
+/* Every setting is one environment variable VERBENA_*; this is the one table of them. `verbena doctor` prints it, and
+ * docs/settings.md is checked against it. An unknown VERBENA_* name or a malformed value is an error that says what is
+ * allowed. */
+#ifndef VB_HOST_SETTINGS_H
+#define VB_HOST_SETTINGS_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+/* X(NAME, "allowed values", "default", "what it does") */
+#define VB_SETTINGS(X)                                                                                                 \
+	X(DEVICES, "comma-separated interface or device names", "all", "which devices exist, in this order")           \
+	X(LOCAL, "auto|off", "auto", "off forces the wire path between processes of one host")                         \
+	X(PCAP, "file name; %p becomes the process id", "", "writes what the process sends and receives as a capture") \
+	X(FAULTS, "drop=P,dup=P,reorder=P,corrupt=P,delay=TIME,seed=N", "", "injects faults into received packets")    \
+	X(STATS, "0|1", "0", "prints a summary of paths and counters on stderr at exit")                               \
+	X(TRAINS, "auto|off", "auto", "off sends single datagrams only, never GSO trains")                             \
+	X(RCVBUF, "bytes, 65536 .. 1073741824", "4194304", "receive buffer asked for each slot's socket")              \
+	X(PART_ID, "number, 0 .. 4294967295", "1", "vendor_part_id that the devices report")                           \
+	X(BROKER, "own|any", "own", "any accepts a broker that another user (not root) started")                       \
+	X(LOG, "error|warn|info|debug", "warn", "what is said on stderr")                                              \
+	X(LIBEXEC, "directory", "", "where verbena-broker lies, if not beside the library")                            \
+	X(PROGRESS, "thread|off", "thread", "off: nothing proceeds unless the program polls (for tests)")
+
+enum vb_setting {
+#define X(name, allowed, fallback, meaning) VB_SETTING_##name,
+	VB_SETTINGS(X)
+#undef X
+	VB_SETTING_COUNT,
+};
+
+enum vb_log_level { VB_LOG_ERROR, VB_LOG_WARN, VB_LOG_INFO, VB_LOG_DEBUG };
+
+struct vb_settings {
+	const char *text[VB_SETTING_COUNT]; /* as given, or the default */
+	bool is_given[VB_SETTING_COUNT];
+	bool local_off, stats, trains_off, broker_any, progress_off;
+	uint32_t receive_buffer, part_id;
+	enum vb_log_level log;
+};
+
+struct vb_setting_row {
+	const char *name, *allowed, *fallback, *meaning; /* name without VERBENA_ */
+};
+extern const struct vb_setting_row vb_setting_rows[VB_SETTING_COUNT];
+
+/* Reads environ-style "NAME=value" strings; -EINVAL with the reason in why. Pure: tests and the fuzzer call it. */
+int vb_settings_parse(struct vb_settings *settings, char *const *environment, char *why, size_t why_size);
+/* The process's settings, read once. NULL when they are malformed (explained on stderr the first time). */
+const struct vb_settings *vb_settings_get(void);
+
+/* "verbena: ..." on stderr when level is enabled; one write, newline added. */
+__attribute__((format(printf, 2, 3))) void vb_log(enum vb_log_level level, const char *format, ...);
+
+#endif

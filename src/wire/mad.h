@@ -1,0 +1,48 @@
+/* Management datagrams: 256 bytes to QP1 (IBA vol. 1, 13.4). The connection manager's messages come with cm/. Here the
+ * common header and Verbena's own discovery, a vendor-class MAD that any other implementation ignores. */
+#ifndef VB_WIRE_MAD_H
+#define VB_WIRE_MAD_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#define VB_MAD_LENGTH	     256
+#define VB_MAD_HEADER_LENGTH 24
+
+enum {
+	VB_MAD_CLASS_CM = 0x07,
+	VB_MAD_CLASS_VENDOR = 0x35, /* vendor range with OUI, IBA vol. 1, 13.4.4 */
+	VB_MAD_METHOD_GET = 0x01,
+	VB_MAD_METHOD_SEND = 0x03,
+	VB_MAD_METHOD_GET_RESPONSE = 0x81,
+};
+
+struct vb_mad_header {
+	uint8_t base_version, mgmt_class, class_version, method;
+	uint16_t status, class_specific;
+	uint64_t transaction_id;
+	uint16_t attribute_id;
+	uint32_t attribute_modifier;
+};
+
+/* "Who are you": asked with GET, answered with GET_RESPONSE; both carry the sender's own facts. */
+struct vb_discovery {
+	bool is_response;
+	uint64_t transaction_id;
+	uint16_t version;	    /* of this exchange; 1 */
+	uint32_t receive_buffer;    /* effective SO_RCVBUF of one slot socket, bytes */
+	uint32_t features;	    /* VB_FEATURE_* */
+};
+
+#define VB_DISCOVERY_VERSION 1
+#define VB_FEATURE_TRAINS    1u /* takes GSO trains: recovers any IPv4 identification */
+
+void vb_mad_header_decode(struct vb_mad_header *header, const uint8_t mad[VB_MAD_LENGTH]);
+void vb_mad_header_encode(const struct vb_mad_header *header, uint8_t mad[VB_MAD_LENGTH]);
+
+/* False when the MAD is not a discovery of a version we know. */
+bool vb_discovery_decode(struct vb_discovery *discovery, const uint8_t mad[VB_MAD_LENGTH]);
+/* Fills all 256 bytes. */
+void vb_discovery_encode(const struct vb_discovery *discovery, uint8_t mad[VB_MAD_LENGTH]);
+
+#endif

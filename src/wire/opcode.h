@@ -1,0 +1,107 @@
+/* The BTH opcodes, and one table that says what each of them is: which headers follow, what kind of message it belongs
+ * to, where in the message it stands. Lengths, offsets and the checks of requester and responder follow from the table.
+ * Source: IBA vol. 1, 9.2 (opcodes) and annexes A17 (RoCEv2 CNP), A19 (FLUSH, ATOMIC WRITE). */
+#ifndef VB_WIRE_OPCODE_H
+#define VB_WIRE_OPCODE_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+enum vb_transport { VB_RC = 0x00, VB_UC = 0x20, VB_RD = 0x40, VB_UD = 0x60, VB_CNP_TRANSPORT = 0x80, VB_XRC = 0xA0 };
+
+/* Operation: the low five bits; RC's numbering, which UC, UD and XRC share where they have the operation. */
+enum {
+	VB_SEND_FIRST = 0x00,
+	VB_SEND_MIDDLE = 0x01,
+	VB_SEND_LAST = 0x02,
+	VB_SEND_LAST_IMM = 0x03,
+	VB_SEND_ONLY = 0x04,
+	VB_SEND_ONLY_IMM = 0x05,
+	VB_WRITE_FIRST = 0x06,
+	VB_WRITE_MIDDLE = 0x07,
+	VB_WRITE_LAST = 0x08,
+	VB_WRITE_LAST_IMM = 0x09,
+	VB_WRITE_ONLY = 0x0A,
+	VB_WRITE_ONLY_IMM = 0x0B,
+	VB_READ_REQUEST = 0x0C,
+	VB_READ_RESPONSE_FIRST = 0x0D,
+	VB_READ_RESPONSE_MIDDLE = 0x0E,
+	VB_READ_RESPONSE_LAST = 0x0F,
+	VB_READ_RESPONSE_ONLY = 0x10,
+	VB_ACKNOWLEDGE = 0x11,
+	VB_ATOMIC_ACKNOWLEDGE = 0x12,
+	VB_CMP_SWAP = 0x13,
+	VB_FETCH_ADD = 0x14,
+	VB_SEND_LAST_INV = 0x16,
+	VB_SEND_ONLY_INV = 0x17,
+	VB_FLUSH = 0x1C,
+	VB_ATOMIC_WRITE = 0x1D,
+
+	VB_UC_SEND_ONLY = VB_UC | VB_SEND_ONLY,
+	VB_UD_SEND_ONLY = VB_UD | VB_SEND_ONLY,
+	VB_UD_SEND_ONLY_IMM = VB_UD | VB_SEND_ONLY_IMM,
+	VB_CNP = 0x81,
+};
+
+enum vb_header {
+	VB_END = 0, /* ends a row's list */
+	VB_RETH,
+	VB_AETH,
+	VB_ATOMICETH,
+	VB_ATOMICACKETH,
+	VB_IMMDT,
+	VB_IETH,
+	VB_DETH,
+	VB_XRCETH,
+	VB_FETH,
+	VB_CNP_RESERVED, /* sixteen zero bytes */
+	VB_HEADER_COUNT,
+};
+
+enum vb_message {
+	VB_NO_MESSAGE, /* opcode does not exist */
+	VB_MESSAGE_SEND,
+	VB_MESSAGE_WRITE,
+	VB_MESSAGE_READ,
+	VB_MESSAGE_ATOMIC,
+	VB_MESSAGE_FLUSH,
+	VB_MESSAGE_ATOMIC_WRITE,
+	VB_MESSAGE_READ_RESPONSE,
+	VB_MESSAGE_ACK, /* ACK, NAK, RNR NAK and atomic ACK */
+	VB_MESSAGE_CNP,
+};
+
+enum vb_place { VB_ONLY, VB_FIRST, VB_MIDDLE, VB_LAST };
+
+enum vb_payload {
+	VB_PAYLOAD_NONE,
+	VB_PAYLOAD_FULL, /* exactly the path MTU */
+	VB_PAYLOAD_LAST, /* 1 .. path MTU */
+	VB_PAYLOAD_ONLY, /* 0 .. path MTU */
+	VB_PAYLOAD_EIGHT,
+};
+
+#define VB_MAX_HEADERS 4 /* extension headers of one packet, with the VB_END */
+
+struct vb_opcode {
+	const char *name;		/* "rc.write_first"; NULL when the opcode does not exist */
+	uint8_t headers[VB_MAX_HEADERS]; /* enum vb_header, after the BTH, in wire order */
+	uint8_t message;		/* enum vb_message */
+	uint8_t place;			/* enum vb_place */
+	uint8_t payload;		/* enum vb_payload */
+	bool is_response;		/* travels from responder to requester */
+	bool consumes_recv;		/* needs a receive work request when it completes the message (SEND Only/Last, IMM) */
+	bool has_imm, has_inv;
+	uint8_t headers_length;		/* bytes of BTH and extension headers */
+};
+
+/* All 256; rows without a name do not exist. */
+extern const struct vb_opcode vb_opcodes[256];
+extern const uint8_t vb_header_length[VB_HEADER_COUNT];
+
+static inline bool vb_opcode_exists(uint8_t opcode)
+{
+	return vb_opcodes[opcode].message != VB_NO_MESSAGE;
+}
+
+#endif

@@ -1,0 +1,125 @@
+/* A packet, parsed: what the engine works on. Bytes are the codec's (vb_packet_encode, vb_packet_decode).
+ * Numbers are in host order except where said. Source: rocev2 wire format, IBA vol. 1, 9.2 to 9.3. */
+#ifndef VB_WIRE_PACKET_H
+#define VB_WIRE_PACKET_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include "wire/opcode.h"
+
+#define VB_UDP_PORT	    4791
+#define VB_BTH_LENGTH	    12
+#define VB_ICRC_LENGTH	    4
+#define VB_MAX_HEADER_BYTES 56 /* BTH and extension headers of any packet; the longest is XRC atomic, 12 + 4 + 28 */
+#define VB_MAX_MTU	    4096
+#define VB_MAX_PACKET_BYTES (VB_MAX_HEADER_BYTES + VB_MAX_MTU + 3 + VB_ICRC_LENGTH) /* a UDP payload never exceeds it */
+#define VB_PSN_MASK	    0xFFFFFFu
+#define VB_QPN_MASK	    0xFFFFFFu
+#define VB_QPN_GSI	    1u
+#define VB_QPN_MULTICAST    0xFFFFFFu
+#define VB_PKEY_DEFAULT	    0xFFFFu
+#define VB_QKEY_GSI	    0x80010000u
+
+/* AETH syndromes, IBA vol. 1, 9.7.5.2. */
+enum {
+	VB_AETH_TYPE_MASK = 0x60,
+	VB_AETH_ACK = 0x00, /* low five bits: credit code, 31 = no end-to-end flow control */
+	VB_AETH_RNR = 0x20, /* low five bits: timer code */
+	VB_AETH_NAK = 0x60, /* low five bits: reason */
+	VB_AETH_CODE_MASK = 0x1F,
+	VB_AETH_NO_CREDITS = 0x1F,
+	VB_NAK_PSN_SEQUENCE = 0x60,
+	VB_NAK_INVALID_REQUEST = 0x61,
+	VB_NAK_REMOTE_ACCESS = 0x62,
+	VB_NAK_REMOTE_OPERATION = 0x63,
+	VB_NAK_INVALID_RD = 0x64,
+};
+
+struct vb_packet {
+	uint8_t opcode;
+	bool solicited;
+	bool migreq;
+	bool ackreq;
+	bool fecn, becn;
+	uint16_t pkey;
+	uint32_t dest_qpn; /* 24 bits */
+	uint32_t psn;	   /* 24 bits */
+
+	/* Extension headers; only those of the opcode's row mean anything. */
+	uint64_t va;		/* RETH, AtomicETH */
+	uint32_t rkey;		/* RETH, AtomicETH */
+	uint32_t dma_length;	/* RETH */
+	uint64_t swap_add;	/* AtomicETH */
+	uint64_t compare;	/* AtomicETH */
+	uint64_t atomic_result; /* AtomicAckETH */
+	uint32_t imm;		/* ImmDt as its four wire bytes lie in memory (network order), opaque */
+	uint32_t inv_rkey;	/* IETH */
+	uint32_t qkey;		/* DETH */
+	uint32_t src_qpn;	/* DETH */
+	uint32_t xrc_srqn;	/* XRCETH */
+	uint32_t flush;		/* FETH, as the 32-bit number */
+	uint8_t syndrome;	/* AETH */
+	uint32_t msn;		/* AETH, 24 bits */
+
+	/* Payload without pad. Decoded: borrows from the bytes given to vb_packet_decode. Outgoing: NULL, the length
+	 * alone; the bytes lie in the scatter list that travels with the packet. */
+	const uint8_t *payload;
+	uint32_t payload_length;
+};
+
+static inline const struct vb_opcode *vb_packet_row(const struct vb_packet *packet)
+{
+	return &vb_opcodes[packet->opcode];
+}
+
+/* a - b on the 24-bit circle, as a signed number. IBA vol. 1, 9.7.2. */
+static inline int32_t vb_psn_diff(uint32_t a, uint32_t b)
+{
+	return (int32_t)((a - b) << 8) >> 8;
+}
+
+static inline uint32_t vb_psn_add(uint32_t psn, uint32_t n)
+{
+	return (psn + n) & VB_PSN_MASK;
+}
+
+/* Zero bytes after the payload. */
+static inline uint32_t vb_pad(uint32_t payload_length)
+{
+	return -payload_length & 3;
+}
+
+/* Bytes of the UDP payload that this packet becomes: headers, payload, pad, ICRC. */
+static inline uint32_t vb_packet_wire_length(const struct vb_packet *packet)
+{
+	return vb_packet_row(packet)->headers_length + packet->payload_length + vb_pad(packet->payload_length) +
+		VB_ICRC_LENGTH;
+}
+
+/* Why bytes are not a packet; the ICRC is checked apart. */
+enum vb_decode_error {
+	VB_DECODE_OK = 0,
+	VB_DECODE_SHORT,	/* less than BTH and ICRC, or less than the opcode's headers, pad and ICRC */
+	VB_DECODE_UNALIGNED,	/* UDP payload length is not a multiple of 4 */
+	VB_DECODE_LONG,		/* more than any packet can be */
+	VB_DECODE_VERSION,	/* transport header version is not 0 */
+	VB_DECODE_OPCODE,	/* no such opcode */
+	VB_DECODE_PAYLOAD,	/* payload where the opcode allows none, or not eight bytes for ATOMIC WRITE */
+};
+
+/* Parse a UDP payload of length bytes, ICRC included but not verified (see icrc.h). Never reads outside bytes.
+ * On error the packet is undefined. packet->payload borrows from bytes. */
+enum vb_decode_error vb_packet_decode(struct vb_packet *packet, const uint8_t *bytes, size_t length);
+
+/* Write BTH and extension headers to out (room for VB_MAX_HEADER_BYTES); returns their length. Payload, pad and ICRC
+ * are the caller's. PadCnt follows from payload_length. Reserved bits are written 0. */
+size_t vb_packet_encode_headers(const struct vb_packet *packet, uint8_t *out);
+
+/* DestQP of a UDP payload without decoding it; length must be at least VB_BTH_LENGTH. */
+static inline uint32_t vb_peek_dest_qpn(const uint8_t *bytes)
+{
+	return (uint32_t)bytes[5] << 16 | (uint32_t)bytes[6] << 8 | bytes[7];
+}
+
+#endif
