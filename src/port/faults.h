@@ -1,0 +1,55 @@
+/* Fault injection as the UDP port uses it (parsing is in port.h). Faults apply to what is received, packet by packet,
+ * trains already taken apart and the ICRC not yet looked at:
+ *
+ *   vb_faults_recycle(faults);                                    at the start of vb_port_receive
+ *   copies = vb_faults_admit(faults, &path, bytes, length, now);  each segment: deliver it 0, 1 or 2 times
+ *   while ((held = vb_faults_release(faults, now)))               afterwards: what was held back and goes on now
+ *           ... held->path, held->bytes, held->length: deliver once, without another vb_faults_admit ...
+ *
+ * The same seed and the same packets give the same faults. One vb_faults belongs to one port: it is not locked. */
+#ifndef VB_PORT_FAULTS_H
+#define VB_PORT_FAULTS_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include "base/list.h"
+#include "base/time.h"
+#include "engine/nic.h"
+#include "wire/packet.h"
+
+struct vb_faults;
+
+#define VB_FAULTS_HELD_MAX	 4096	      /* packets held back at once; beyond it a packet to be held is dropped */
+#define VB_FAULTS_PASSED_MAX	 8	      /* a reordered packet lets 1 .. this many others past */
+#define VB_FAULTS_REORDER_WAIT	 (1 * VB_MS)  /* and goes on after this long though nobody passed */
+#define VB_FAULTS_DELAY_MAX	 (10 * VB_S)
+
+/* A packet held back. */
+struct vb_held {
+	struct vb_list node;
+	struct vb_path path;
+	vb_time due;
+	unsigned to_pass;    /* reordered: how many others go first */
+	bool is_reordered;
+	uint32_t length;
+	uint8_t bytes[VB_MAX_PACKET_BYTES];
+};
+
+/* Decides what happens to a received UDP payload and returns how many times to deliver it now: 0 when it was dropped or
+ * held back, 1, or 2. May flip one bit of bytes. length is at most VB_MAX_PACKET_BYTES (longer ones pass untouched). */
+unsigned vb_faults_admit(struct vb_faults *faults, const struct vb_path *path, uint8_t *bytes, size_t length, vb_time now);
+
+/* The next packet whose turn has come, or NULL. It stays valid until vb_faults_recycle. */
+struct vb_held *vb_faults_release(struct vb_faults *faults, vb_time now);
+
+/* Takes back everything that vb_faults_release gave out. */
+void vb_faults_recycle(struct vb_faults *faults);
+
+/* When vb_faults_release will next give something, if nothing arrives before. */
+struct vb_deadline vb_faults_deadline(const struct vb_faults *faults);
+
+/* Packets dropped, doubled, delayed, reordered or corrupted so far; each packet counts once. */
+uint64_t vb_faults_count(const struct vb_faults *faults);
+
+#endif
