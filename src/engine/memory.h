@@ -1,0 +1,74 @@
+/* Keys and the memory they open: protection domains, regions, windows. Lookups take no lock (see vb_mr_invalidate). */
+#ifndef VB_ENGINE_MEMORY_H
+#define VB_ENGINE_MEMORY_H
+
+#include <stdatomic.h>
+#include "base/list.h"
+#include "base/lock.h"
+#include "base/random.h"
+#include "engine/nic.h"
+
+#define VB_KEYS_PER_CHUNK 1024
+#define VB_KEY_CHUNKS	  (VB_MAX_KEYS / VB_KEYS_PER_CHUNK)
+
+/* One key: 4 random bits, 20 bits of index, 8 low bits that are random for a region and the consumer's for a type-2
+ * window. key == 0 means that the entry opens nothing. */
+struct vb_key_entry;
+
+struct vb_key_table {
+	struct vb_lock lock; /* creation and destruction only */
+	struct vb_random random;
+	struct vb_key_entry *_Atomic chunks[VB_KEY_CHUNKS];
+	uint32_t used, next_index;
+};
+
+struct vb_nic {
+	struct vb_nic_config config;
+	_Atomic uint32_t mtu;
+	struct vb_key_table keys;
+	struct vb_lock lock; /* gids */
+	struct vb_gid gids[VB_MAX_GIDS];
+	atomic_uint gid_generation;
+};
+
+struct vb_pd {
+	struct vb_nic *nic;
+	atomic_uint users; /* MRs, MWs, QPs, SRQs */
+};
+
+/* Where a checked range of memory lies. bytes is NULL for phantom memory and for zero length. */
+struct vb_reach {
+	uint8_t *bytes;
+	bool is_phantom;
+};
+
+int vb_keys_init(struct vb_key_table *keys, uint64_t seed);
+void vb_keys_deinit(struct vb_key_table *keys);
+
+/* A work request's scatter/gather entry: lkey of pd, [addr, addr + length) inside, every bit of access granted (reading
+ * needs none). Zero length reaches nothing and needs no key. Windows have no lkey. -EACCES otherwise. */
+int vb_reach_local(const struct vb_pd *pd, const struct vb_sge *sge, uint32_t offset, uint32_t length, uint32_t access,
+	struct vb_reach *reach);
+/* The peer's rkey through a QP: region of the QP's domain, or a bound window (type 1: of the domain; type 2B: of the
+ * domain and bound by this very QP). -EACCES otherwise. */
+int vb_reach_remote(const struct vb_pd *pd, uint32_t qpn, uint32_t rkey, uint64_t va, uint32_t length, uint32_t access,
+	struct vb_reach *reach);
+
+/* Copies payload to its place. An aligned 1, 2, 4 or 8 byte payload is one store; when ends_message, the last bytes are
+ * stored last, with release: programs poll them. payload NULL (phantom) copies nothing. */
+void vb_place(const struct vb_reach *reach, const uint8_t *payload, uint32_t length, bool ends_message);
+
+/* Atomics on 8 aligned bytes of host memory; the value before. Phantom memory reads as 0. */
+uint64_t vb_atomic_fetch_add(const struct vb_reach *reach, uint64_t add);
+uint64_t vb_atomic_cmp_swap(const struct vb_reach *reach, uint64_t compare, uint64_t swap);
+
+/* BIND_MW of a send queue. type-1 windows: only when is_type1_verb allowed by their type; rules in nic.h and IBA vol. 1,
+ * 10.6.7. length 0 unbinds (type 1). -EINVAL or -EACCES: refused (MW_BIND_ERR). */
+int vb_mw_bind(struct vb_mw *mw, struct vb_mr *mr, const struct vb_pd *pd, uint32_t qpn, uint64_t addr, uint64_t length,
+	uint32_t access, uint32_t new_key);
+/* LOCAL_INV and SEND with invalidate: only a bound type-2 window of this domain and QP. -EACCES otherwise. */
+int vb_key_invalidate(const struct vb_pd *pd, uint32_t qpn, uint32_t rkey);
+/* A QP is gone: its type-2 windows are unbound. O(windows of the device), setup only. */
+void vb_mw_unbind_qp(struct vb_nic *nic, uint32_t qpn);
+
+#endif

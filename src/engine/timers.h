@@ -1,0 +1,33 @@
+/* One lazily re-armed timer per QP: a heap of those that are armed. Moving a deadline later costs nothing: the entry
+ * keeps its old, earlier key and is put back when it comes up too soon. The heap's room is made when QPs are created. */
+#ifndef VB_ENGINE_TIMERS_H
+#define VB_ENGINE_TIMERS_H
+
+#include <stdint.h>
+#include "base/time.h"
+
+struct vb_timer {
+	struct vb_deadline deadline; /* when it is really due; not set: idle */
+	vb_time key;		     /* what the heap is sorted by; never later than the deadline while it is set */
+	int32_t index;		     /* in the heap; -1: not in it */
+};
+
+struct vb_timers {
+	struct vb_timer **heap;
+	uint32_t count, room;
+};
+
+void vb_timers_init(struct vb_timers *timers);
+void vb_timers_deinit(struct vb_timers *timers);
+/* Room for one more timer; -ENOMEM. Setup only. */
+int vb_timers_reserve(struct vb_timers *timers, uint32_t room);
+void vb_timer_init(struct vb_timer *timer);
+void vb_timer_set(struct vb_timers *timers, struct vb_timer *timer, vb_time at);
+void vb_timer_cancel(struct vb_timer *timer); /* lazily: leaves the heap when it comes up */
+void vb_timer_remove(struct vb_timers *timers, struct vb_timer *timer); /* at once */
+/* A timer that is due by now, taken out; NULL when none is. */
+struct vb_timer *vb_timers_expire(struct vb_timers *timers, vb_time now);
+/* When to look again; may be early, never late. O(1). */
+struct vb_deadline vb_timers_next(const struct vb_timers *timers);
+
+#endif
