@@ -1,0 +1,77 @@
+# The few commands a person types. Meson does the building; docs/hacking.md says more.
+# Every target that needs Debian packages asks scripts/install-deps for them first (SKIP_DEPS=1 does not).
+
+BUILD  ?= build
+PREFIX ?= /usr/local
+JOBS   ?= $(shell nproc 2>/dev/null || echo 2)
+
+MESON  := meson
+NINJA  := ninja
+DEPS   := $(if $(SKIP_DEPS),@:,@scripts/install-deps)
+RUNNER := python3 tests/conformance/run.py --build $(BUILD)
+
+.DEFAULT_GOAL := all
+.PHONY: all demo check conformance conformance-full soak fuzz bench interop sanitize install format clean help
+
+all: ## build everything, optimised, into build/
+	$(DEPS) build
+	@scripts/build $(BUILD)
+
+demo: ## run RDMA programs and TCP side by side on this machine and print one table (about a minute)
+	$(DEPS) build demo
+	@scripts/build $(BUILD)
+	@python3 bench/demo.py --build $(BUILD)
+
+check: ## build and run all tests; ends with "N passed, N failed, N skipped"
+	$(DEPS) build check
+	@scripts/build $(BUILD)
+	@scripts/check --build $(BUILD)
+
+conformance: ## run the pairwise selection of unmodified programs (ARGS="--list", "--filter TEXT", ...)
+	$(DEPS) build check
+	@scripts/build $(BUILD)
+	@$(RUNNER) $(ARGS)
+
+conformance-full: ## run the whole product of programs, options, sizes, paths and users (hours; ARGS="--shard 1/4")
+	$(DEPS) build check
+	@scripts/build $(BUILD)
+	@$(RUNNER) --full $(ARGS)
+
+soak: ## run the deterministic simulation for long (SECONDS_=600)
+	$(DEPS) build check
+	@scripts/build $(BUILD)
+	@scripts/soak $(BUILD) $(ARGS)
+
+fuzz: ## run the libFuzzer targets, each for a minute (ARGS="600" for ten)
+	$(DEPS) build fuzz
+	@scripts/fuzz $(ARGS)
+
+bench: ## measure against TCP in the same run and print the ratios (ARGS="--json FILE")
+	$(DEPS) build demo
+	@scripts/build $(BUILD)
+	@python3 bench/bench.py --build $(BUILD) $(ARGS)
+
+interop: ## run against a Linux kernel's rxe in a virtual machine (RXE_PEER=path of its rxe-peer script)
+	$(DEPS) build check interop
+	@scripts/build $(BUILD)
+	@python3 tests/interop/rxe.py --build $(BUILD) $(ARGS)
+
+sanitize: ## run the tests under ASan and UBSan (build-asan/), those of host/ under TSan too (build-tsan/)
+	$(DEPS) build check
+	@scripts/sanitize
+
+install: ## install into PREFIX (default /usr/local); DESTDIR is honoured
+	$(DEPS) build
+	@scripts/build $(BUILD)
+	@$(MESON) configure $(BUILD) -Dprefix=$(PREFIX)
+	@$(MESON) install -C $(BUILD)
+
+format: ## put every C file into the house style
+	$(DEPS) format
+	@git ls-files '*.c' '*.h' | xargs clang-format -i
+
+clean: ## remove what was built
+	rm -rf $(BUILD) build-asan build-tsan build-fuzz
+
+help: ## this list
+	@awk -F':.*## ' '/^[a-z-]+:.*## / { printf "  make %-17s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
