@@ -1,0 +1,7 @@
+/* vb_gf32_multiply where no file of its own exists for the processor. */
+#include "wire/gf32.h"
+
+uint32_t vb_gf32_multiply(uint32_t a, uint32_t b)
+{
+	return vb_gf32_multiply_portable(a, b);
+}

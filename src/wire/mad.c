@@ -1,0 +1,96 @@
+/* Management datagrams: the common header, and the discovery MAD that Verbena peers know each other by.
+ *
+ * Discovery is a vendor MAD of the range that carries an OUI (IBA vol. 1, 16.5), so that anyone else who looks inside
+ * sees whose it is and anyone who does not ignores it. The OUI is locally administered (bit 1 of its first byte is set)
+ * and so belongs to nobody. Layout, offsets from the start of the MAD:
+ *
+ *    0  common header: base version 1, class 0x35, class version 1, GET or GET_RESPONSE, attribute id 0xFF10
+ *   24  RMPP header, all zero: not segmented
+ *   36  reserved, zero
+ *   37  OUI 76:62:6E
+ *   40  version of this exchange (2)
+ *   42  reserved, zero (2)
+ *   44  receive buffer in bytes (4)
+ *   48  features (4)
+ *   52  reserved, zero */
+#include "base/bytes.h"
+#include "wire/mad.h"
+
+enum {
+	BASE_VERSION = 1,
+	CLASS_VERSION = 1,
+	ATTRIBUTE_DISCOVERY = 0xFF10, /* 0xFF00 and up are the vendor's own */
+	OUI = 0x76626E,
+
+	OFFSET_OUI = 37,
+	OFFSET_VERSION = 40,
+	OFFSET_RECEIVE_BUFFER = 44,
+	OFFSET_FEATURES = 48,
+};
+
+void vb_mad_header_decode(struct vb_mad_header *header, const uint8_t mad[VB_MAD_LENGTH])
+{
+	header->base_version = mad[0];
+	header->mgmt_class = mad[1];
+	header->class_version = mad[2];
+	header->method = mad[3];
+	header->status = vb_load_be16(mad + 4);
+	header->class_specific = vb_load_be16(mad + 6);
+	header->transaction_id = vb_load_be64(mad + 8);
+	header->attribute_id = vb_load_be16(mad + 16);
+	header->attribute_modifier = vb_load_be32(mad + 20);
+}
+
+void vb_mad_header_encode(const struct vb_mad_header *header, uint8_t mad[VB_MAD_LENGTH])
+{
+	mad[0] = header->base_version;
+	mad[1] = header->mgmt_class;
+	mad[2] = header->class_version;
+	mad[3] = header->method;
+	vb_store_be16(mad + 4, header->status);
+	vb_store_be16(mad + 6, header->class_specific);
+	vb_store_be64(mad + 8, header->transaction_id);
+	vb_store_be16(mad + 16, header->attribute_id);
+	vb_store_be16(mad + 18, 0);
+	vb_store_be32(mad + 20, header->attribute_modifier);
+}
+
+bool vb_discovery_decode(struct vb_discovery *discovery, const uint8_t mad[VB_MAD_LENGTH])
+{
+	struct vb_mad_header header;
+	vb_mad_header_decode(&header, mad);
+	if (header.base_version != BASE_VERSION || header.mgmt_class != VB_MAD_CLASS_VENDOR ||
+		header.class_version != CLASS_VERSION || header.attribute_id != ATTRIBUTE_DISCOVERY)
+		return false;
+	if (header.method != VB_MAD_METHOD_GET && header.method != VB_MAD_METHOD_GET_RESPONSE)
+		return false;
+	/* A stranger who answers a GET that he does not know says so in status. */
+	if (header.status != 0 || vb_load_be24(mad + OFFSET_OUI) != OUI)
+		return false;
+	if (vb_load_be16(mad + OFFSET_VERSION) != VB_DISCOVERY_VERSION)
+		return false;
+	discovery->is_response = header.method == VB_MAD_METHOD_GET_RESPONSE;
+	discovery->transaction_id = header.transaction_id;
+	discovery->version = vb_load_be16(mad + OFFSET_VERSION);
+	discovery->receive_buffer = vb_load_be32(mad + OFFSET_RECEIVE_BUFFER);
+	discovery->features = vb_load_be32(mad + OFFSET_FEATURES);
+	return true;
+}
+
+void vb_discovery_encode(const struct vb_discovery *discovery, uint8_t mad[VB_MAD_LENGTH])
+{
+	memset(mad, 0, VB_MAD_LENGTH);
+	struct vb_mad_header header = {
+		.base_version = BASE_VERSION,
+		.mgmt_class = VB_MAD_CLASS_VENDOR,
+		.class_version = CLASS_VERSION,
+		.method = discovery->is_response ? VB_MAD_METHOD_GET_RESPONSE : VB_MAD_METHOD_GET,
+		.transaction_id = discovery->transaction_id,
+		.attribute_id = ATTRIBUTE_DISCOVERY,
+	};
+	vb_mad_header_encode(&header, mad);
+	vb_store_be24(mad + OFFSET_OUI, OUI);
+	vb_store_be16(mad + OFFSET_VERSION, discovery->version);
+	vb_store_be32(mad + OFFSET_RECEIVE_BUFFER, discovery->receive_buffer);
+	vb_store_be32(mad + OFFSET_FEATURES, discovery->features);
+}
