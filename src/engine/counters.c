@@ -1,0 +1,27 @@
+/* The texts of the engine's lists: what counters and causes of death are called. The lists are in the headers. */
+#include <stddef.h>
+#include "engine/counters.h"
+#include "engine/nic.h"
+
+const char *const vb_counter_name[VB_COUNTER_COUNT] = {
+#define X(name, text, meaning) [VB_##name] = text,
+	VB_COUNTERS(X)
+#undef X
+};
+
+const char *const vb_counter_meaning[VB_COUNTER_COUNT] = {
+#define X(name, text, meaning) [VB_##name] = meaning,
+	VB_COUNTERS(X)
+#undef X
+};
+
+static const char *const cause_text[VB_CAUSE_COUNT] = {
+#define X(name, text) [VB_CAUSE_##name] = text,
+	VB_CAUSES(X)
+#undef X
+};
+
+const char *vb_cause_text(enum vb_cause_kind kind)
+{
+	return (unsigned)kind < VB_CAUSE_COUNT ? cause_text[kind] : "unknown cause";
+}

@@ -1,0 +1,132 @@
+/* The QP state machine: the diagram is the table, and what is not written is illegal.
+ * Not here: what a transition does (qp.c). VB_QP_ALT_PATH is in no row: RoCE has no path migration, and Linux refuses
+ * it too. Source: IBA vol. 1, 10.3.1 and 11.2.5.2. */
+#include <errno.h>
+#include "engine/qp_state.h"
+
+#define ACCESS	     VB_QP_ACCESS_FLAGS
+#define PKEY	     VB_QP_PKEY_INDEX
+#define PORT	     VB_QP_PORT
+#define QKEY	     VB_QP_QKEY
+#define AV	     VB_QP_AV
+#define MTU	     VB_QP_PATH_MTU
+#define DEST_QPN     VB_QP_DEST_QPN
+#define RQ_PSN	     VB_QP_RQ_PSN
+#define SQ_PSN	     VB_QP_SQ_PSN
+#define MAX_RD	     VB_QP_MAX_QP_RD_ATOMIC
+#define MAX_DEST_RD  VB_QP_MAX_DEST_RD_ATOMIC
+#define RNR_TIMER    VB_QP_MIN_RNR_TIMER
+#define RNR_RETRY    VB_QP_RNR_RETRY
+#define TIMEOUT	     VB_QP_TIMEOUT
+#define RETRY	     VB_QP_RETRY_CNT
+#define MIG_STATE    VB_QP_PATH_MIG_STATE
+#define DRAIN_NOTIFY VB_QP_EN_SQD_ASYNC_NOTIFY
+
+/* Beside the state itself. */
+struct attributes {
+	uint32_t required, optional;
+};
+
+struct transition {
+	bool rc_legal, uc_legal, ud_legal;
+	struct attributes rc, uc, ud;
+};
+
+#define ALL_TYPES .rc_legal = true, .uc_legal = true, .ud_legal = true
+#define WITHOUT_ATTRIBUTES { ALL_TYPES }
+
+static const struct transition transitions[VB_QPS_COUNT][VB_QPS_COUNT] = {
+	[VB_QPS_RESET] = {
+		[VB_QPS_RESET] = WITHOUT_ATTRIBUTES,
+		[VB_QPS_INIT] = { ALL_TYPES,
+			.rc = { .required = PKEY | PORT | ACCESS },
+			.uc = { .required = PKEY | PORT | ACCESS },
+			.ud = { .required = PKEY | PORT | QKEY } },
+	},
+	[VB_QPS_INIT] = {
+		[VB_QPS_RESET] = WITHOUT_ATTRIBUTES,
+		[VB_QPS_INIT] = { ALL_TYPES,
+			.rc = { .optional = PKEY | PORT | ACCESS },
+			.uc = { .optional = PKEY | PORT | ACCESS },
+			.ud = { .optional = PKEY | PORT | QKEY } },
+		[VB_QPS_RTR] = { ALL_TYPES,
+			.rc = { .required = AV | MTU | DEST_QPN | RQ_PSN | MAX_DEST_RD | RNR_TIMER,
+				.optional = ACCESS | PKEY },
+			.uc = { .required = AV | MTU | DEST_QPN | RQ_PSN, .optional = ACCESS | PKEY },
+			.ud = { .optional = PKEY | QKEY } },
+		[VB_QPS_ERR] = WITHOUT_ATTRIBUTES,
+	},
+	[VB_QPS_RTR] = {
+		[VB_QPS_RESET] = WITHOUT_ATTRIBUTES,
+		[VB_QPS_RTS] = { ALL_TYPES,
+			.rc = { .required = TIMEOUT | RETRY | RNR_RETRY | SQ_PSN | MAX_RD,
+				.optional = ACCESS | RNR_TIMER | MIG_STATE },
+			.uc = { .required = SQ_PSN, .optional = ACCESS | MIG_STATE },
+			.ud = { .required = SQ_PSN, .optional = QKEY } },
+		[VB_QPS_ERR] = WITHOUT_ATTRIBUTES,
+	},
+	[VB_QPS_RTS] = {
+		[VB_QPS_RESET] = WITHOUT_ATTRIBUTES,
+		[VB_QPS_RTS] = { ALL_TYPES,
+			.rc = { .optional = ACCESS | RNR_TIMER | MIG_STATE },
+			.uc = { .optional = ACCESS | MIG_STATE },
+			.ud = { .optional = QKEY } },
+		[VB_QPS_SQD] = { ALL_TYPES,
+			.rc = { .optional = DRAIN_NOTIFY },
+			.uc = { .optional = DRAIN_NOTIFY },
+			.ud = { .optional = DRAIN_NOTIFY } },
+		[VB_QPS_ERR] = WITHOUT_ATTRIBUTES,
+	},
+	[VB_QPS_SQD] = {
+		[VB_QPS_RESET] = WITHOUT_ATTRIBUTES,
+		[VB_QPS_RTS] = { ALL_TYPES,
+			.rc = { .optional = ACCESS | RNR_TIMER | MIG_STATE },
+			.uc = { .optional = ACCESS | MIG_STATE },
+			.ud = { .optional = QKEY } },
+		[VB_QPS_SQD] = { ALL_TYPES,
+			.rc = { .optional = PORT | AV | TIMEOUT | RETRY | RNR_RETRY | MAX_RD | MAX_DEST_RD | ACCESS | PKEY |
+					RNR_TIMER | MIG_STATE },
+			.uc = { .optional = AV | ACCESS | PKEY | MIG_STATE },
+			.ud = { .optional = PKEY | QKEY } },
+		[VB_QPS_ERR] = WITHOUT_ATTRIBUTES,
+	},
+	[VB_QPS_SQE] = {
+		[VB_QPS_RESET] = WITHOUT_ATTRIBUTES,
+		[VB_QPS_RTS] = { .uc_legal = true, .ud_legal = true, /* an RC QP is never in SQE */
+			.uc = { .optional = ACCESS },
+			.ud = { .optional = QKEY } },
+		[VB_QPS_ERR] = WITHOUT_ATTRIBUTES,
+	},
+	[VB_QPS_ERR] = {
+		[VB_QPS_RESET] = WITHOUT_ATTRIBUTES,
+		[VB_QPS_ERR] = WITHOUT_ATTRIBUTES,
+	},
+};
+
+static const struct attributes *attributes_of(const struct transition *transition, enum vb_qp_type type)
+{
+	switch (type) {
+	case VB_QP_RC:
+		return transition->rc_legal ? &transition->rc : NULL;
+	case VB_QP_UC:
+		return transition->uc_legal ? &transition->uc : NULL;
+	case VB_QP_UD:
+		return transition->ud_legal ? &transition->ud : NULL;
+	}
+	return NULL;
+}
+
+int vb_qp_transition_check(enum vb_qp_type type, enum vb_qp_state from, enum vb_qp_state to, uint32_t mask)
+{
+	if ((unsigned)from >= VB_QPS_COUNT || (unsigned)to >= VB_QPS_COUNT)
+		return -EINVAL;
+	const struct attributes *attributes = attributes_of(&transitions[from][to], type);
+	if (!attributes)
+		return -EINVAL;
+	mask &= ~(uint32_t)(VB_QP_STATE | VB_QP_CUR_STATE);
+	if (attributes->required & ~mask)
+		return -EINVAL;
+	if (mask & ~(attributes->required | attributes->optional))
+		return -EINVAL;
+	return 0;
+}
