@@ -65,6 +65,10 @@ void vb_port_send(struct vb_port *port, struct vb_batch *batch, vb_time now);
 /* When fault injection holds something back that becomes due; receive or send lets it go. */
 struct vb_deadline vb_port_next_deadline(const struct vb_port *port);
 void vb_port_counters(const struct vb_port *port, uint64_t values[VB_PORT_COUNTER_COUNT]);
+/* The errno with which the kernel last refused a train, so that the port went over to single datagrams; 0: never. */
+int vb_port_trains_refused(const struct vb_port *port);
+/* Closes the sockets that the port made and touches nothing else: for a forked child, whose port is its parent's. */
+void vb_port_close_sockets(struct vb_port *port);
 
 /* ---- pcap.c: what a process sends and receives, as a capture with rebuilt IP and UDP headers (LINKTYPE_RAW) ------- */
 int vb_pcap_open(const char *file, struct vb_pcap **pcap); /* truncates; -errno */

@@ -1,0 +1,261 @@
+/* UDP port: opening and closing, socket options, the sockets to send from, counters.
+ * Sending is udp_send.c, receiving udp_receive.c. */
+#include "port/udp.h"
+
+#include <errno.h>
+#include <ifaddrs.h>
+#include <linux/sock_diag.h>
+#include <linux/udp.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#ifndef SO_MEMINFO
+#define SO_MEMINFO 55
+#endif
+#ifndef IPV6_MULTICAST_ALL
+#define IPV6_MULTICAST_ALL 29
+#endif
+
+#define TX_PORT_FIRST  0xC000
+#define TX_PORT_COUNT  0x4000
+#define TX_PORT_TRIES  256
+#define TX_BUFFER      (4 << 20) /* asked for; the kernel gives what wmem_max allows */
+#define DEFAULT_HOPS   64
+
+const char *const vb_port_counter_name[VB_PORT_COUNTER_COUNT] = {
+#define X(name, text, meaning) text,
+	VB_PORT_COUNTERS(X)
+#undef X
+};
+
+static void set_option(int fd, int level, int name, int value)
+{
+	setsockopt(fd, level, name, &value, sizeof(value));
+}
+
+static int address_family(int fd)
+{
+	int family = AF_INET6;
+	socklen_t length = sizeof(family);
+
+	getsockopt(fd, SOL_SOCKET, SO_DOMAIN, &family, &length);
+	return family;
+}
+
+/* All of it may have been set before, by the broker or by another port. What an older kernel lacks is done without. */
+static void prepare_receive_socket(int fd)
+{
+	if (address_family(fd) == AF_INET6) {
+		set_option(fd, IPPROTO_IPV6, IPV6_RECVPKTINFO, 1); /* tells mapped addresses of IPv4 packets too */
+		set_option(fd, IPPROTO_IPV6, IPV6_RECVTCLASS, 1);
+		set_option(fd, IPPROTO_IPV6, IPV6_RECVHOPLIMIT, 1);
+		set_option(fd, IPPROTO_IPV6, IPV6_MULTICAST_ALL, 0);
+		set_option(fd, IPPROTO_IP, IP_PKTINFO, 0);
+		set_option(fd, IPPROTO_UDP, UDP_NO_CHECK6_RX, 1);
+	} else {
+		set_option(fd, IPPROTO_IP, IP_PKTINFO, 1);
+	}
+	set_option(fd, IPPROTO_IP, IP_RECVTOS, 1);
+	set_option(fd, IPPROTO_IP, IP_RECVTTL, 1);
+	set_option(fd, IPPROTO_IP, IP_MULTICAST_ALL, 0);
+	set_option(fd, SOL_SOCKET, SO_RXQ_OVFL, 1);
+	set_option(fd, IPPROTO_UDP, UDP_GRO, 1);
+}
+
+/* How many datagrams the kernel has dropped at this socket since it was made, by whoever held it. */
+static bool kernel_drops(int fd, uint32_t *drops)
+{
+	uint32_t info[SK_MEMINFO_VARS] = { 0 };
+	socklen_t length = sizeof(info);
+
+	if (getsockopt(fd, SOL_SOCKET, SO_MEMINFO, info, &length) < 0 || length <= SK_MEMINFO_DROPS * sizeof(info[0]))
+		return false;
+	*drops = info[SK_MEMINFO_DROPS];
+	return true;
+}
+
+int vb_port_open(const struct vb_port_config *config, struct vb_port **port)
+{
+	struct vb_port *p = calloc(1, sizeof(*p));
+
+	if (!p)
+		return -ENOMEM;
+	/* Pages of buffers that are never filled are never touched. */
+	p->receiver.buffers = mmap(NULL, RX_BUFFERS * RX_BUFFER_BYTES, PROT_READ | PROT_WRITE,
+		MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	if (p->receiver.buffers == MAP_FAILED) {
+		free(p);
+		return -ENOMEM;
+	}
+	p->config = *config;
+	vb_udp_receiver_init(&p->receiver);
+	vb_port_set_receive_fd(p, config->receive_fd);
+	*port = p;
+	return 0;
+}
+
+void vb_port_close(struct vb_port *port)
+{
+	vb_port_close_sockets(port);
+	munmap(port->receiver.buffers, RX_BUFFERS * RX_BUFFER_BYTES);
+	free(port);
+}
+
+void vb_port_close_sockets(struct vb_port *port)
+{
+	struct sender *sender = &port->sender;
+
+	for (unsigned i = 0; i < sender->socket_count; i++)
+		close(sender->sockets[i].fd);
+	sender->socket_count = 0;
+	memset(sender->socket_of_key, 0, sizeof(sender->socket_of_key));
+}
+
+void vb_port_set_receive_fd(struct vb_port *port, int receive_fd)
+{
+	port->config.receive_fd = receive_fd;
+	prepare_receive_socket(receive_fd);
+	kernel_drops(receive_fd, &port->receiver.overflow_seen);
+}
+
+int vb_port_trains_refused(const struct vb_port *port)
+{
+	return port->sender.refused_error;
+}
+
+struct vb_deadline vb_port_next_deadline(const struct vb_port *port)
+{
+	return port->config.faults ? vb_faults_deadline(port->config.faults) : (struct vb_deadline){ 0 };
+}
+
+void vb_port_counters(const struct vb_port *port, uint64_t values[VB_PORT_COUNTER_COUNT])
+{
+	uint32_t drops;
+
+	memcpy(values, port->counters, sizeof(port->counters));
+	/* Drops are told with the next datagram that is received; there may not have been one since. */
+	if (kernel_drops(port->config.receive_fd, &drops))
+		values[VB_PORT_RX_OVERFLOW] += drops - port->receiver.overflow_seen;
+	if (port->config.faults)
+		values[VB_PORT_FAULTS] = vb_faults_count(port->config.faults);
+}
+
+/* ---- Sockets to send from -------------------------------------------------------------------------------------- */
+
+static int bind_to(int fd, bool is_ipv4, uint16_t udp_port)
+{
+	struct sockaddr_in ipv4 = { .sin_family = AF_INET, .sin_port = htons(udp_port) };
+	struct sockaddr_in6 ipv6 = { .sin6_family = AF_INET6, .sin6_port = htons(udp_port) };
+
+	return is_ipv4 ? bind(fd, (struct sockaddr *)&ipv4, sizeof(ipv4)) :
+			 bind(fd, (struct sockaddr *)&ipv6, sizeof(ipv6));
+}
+
+/* Binds to a free port of the range, from first on by steps of an odd number. Returns it, or 0 with errno. */
+static uint16_t bind_in_range(int fd, bool is_ipv4, uint16_t first)
+{
+	for (unsigned i = 0; i < TX_PORT_TRIES; i++) {
+		uint16_t udp_port = (uint16_t)(TX_PORT_FIRST + (first + i * 0x9E5u) % TX_PORT_COUNT);
+		if (bind_to(fd, is_ipv4, udp_port) == 0)
+			return udp_port;
+		if (errno != EADDRINUSE && errno != EACCES)
+			return 0;
+	}
+	return 0;
+}
+
+static void prepare_send_socket(int fd, bool is_ipv4)
+{
+	set_option(fd, SOL_SOCKET, SO_SNDBUF, TX_BUFFER);
+	/* Nothing is read here; a stray datagram must not sit in a large buffer. */
+	set_option(fd, SOL_SOCKET, SO_RCVBUF, 0);
+	if (is_ipv4) {
+		set_option(fd, IPPROTO_IP, IP_MTU_DISCOVER, IP_PMTUDISC_PROBE);
+		set_option(fd, IPPROTO_IP, IP_TTL, DEFAULT_HOPS);
+		set_option(fd, IPPROTO_IP, IP_MULTICAST_TTL, DEFAULT_HOPS);
+	} else {
+		set_option(fd, IPPROTO_IPV6, IPV6_MTU_DISCOVER, IPV6_PMTUDISC_PROBE);
+		set_option(fd, IPPROTO_IPV6, IPV6_DONTFRAG, 1);
+		set_option(fd, IPPROTO_IPV6, IPV6_UNICAST_HOPS, DEFAULT_HOPS);
+		set_option(fd, IPPROTO_IPV6, IPV6_MULTICAST_HOPS, DEFAULT_HOPS);
+	}
+}
+
+static int open_send_socket(bool is_ipv4, uint16_t flow, uint16_t *udp_port)
+{
+	int fd = socket(is_ipv4 ? AF_INET : AF_INET6, SOCK_DGRAM | SOCK_CLOEXEC | SOCK_NONBLOCK, IPPROTO_UDP);
+
+	if (fd < 0)
+		return -1;
+	if (!is_ipv4)
+		set_option(fd, IPPROTO_IPV6, IPV6_V6ONLY, 1);
+	prepare_send_socket(fd, is_ipv4);
+	*udp_port = bind_in_range(fd, is_ipv4, (uint16_t)(flow - TX_PORT_FIRST));
+	if (*udp_port)
+		return fd;
+	int error = errno;
+	close(fd);
+	errno = error;
+	return -1;
+}
+
+/* The socket of that IP version that was not used for the longest time. */
+static struct tx_socket *longest_unused(struct sender *sender, bool is_ipv4)
+{
+	struct tx_socket *oldest = NULL;
+
+	for (unsigned i = 0; i < sender->socket_count; i++) {
+		struct tx_socket *socket = &sender->sockets[i];
+		if (socket->key >> 8 == is_ipv4 && (!oldest || socket->used_at < oldest->used_at))
+			oldest = socket;
+	}
+	return oldest;
+}
+
+struct tx_socket *vb_udp_tx_socket(struct sender *sender, uint8_t slot, bool is_ipv4, uint16_t flow)
+{
+	uint16_t key = (uint16_t)(slot | is_ipv4 << 8);
+	struct tx_socket *socket = NULL;
+
+	if (sender->socket_of_key[key]) {
+		socket = &sender->sockets[sender->socket_of_key[key] - 1];
+		socket->used_at = ++sender->sends;
+		return socket;
+	}
+	if (sender->socket_count < TX_SOCKETS) {
+		uint16_t udp_port = 0;
+		int fd = open_send_socket(is_ipv4, flow, &udp_port);
+		if (fd >= 0) {
+			socket = &sender->sockets[sender->socket_count++];
+			*socket = (struct tx_socket){ .fd = fd, .port = udp_port };
+		}
+	}
+	if (!socket) { /* as many as there may be, or no descriptor left */
+		socket = longest_unused(sender, is_ipv4);
+		if (!socket)
+			return NULL;
+		sender->socket_of_key[socket->key] = 0;
+	}
+	socket->key = key;
+	socket->used_at = ++sender->sends;
+	sender->socket_of_key[key] = (uint8_t)(socket - sender->sockets + 1);
+	return socket;
+}
+
+uint32_t vb_udp_interface_of(const struct vb_gid *address)
+{
+	struct ifaddrs *all = NULL;
+	uint32_t found = 0;
+
+	if (getifaddrs(&all) < 0)
+		return 0;
+	for (struct ifaddrs *one = all; one && !found; one = one->ifa_next) {
+		struct sockaddr_in6 *in6 = (struct sockaddr_in6 *)one->ifa_addr;
+		if (in6 && in6->sin6_family == AF_INET6 && memcmp(&in6->sin6_addr, address->raw, 16) == 0)
+			found = in6->sin6_scope_id;
+	}
+	freeifaddrs(all);
+	return found;
+}
