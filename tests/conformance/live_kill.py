@@ -1,0 +1,115 @@
+"""Live tests: any process dies by kill -9 in the middle of ib_write_bw; the others go on, and nothing is left behind."""
+
+import os
+import signal
+import time
+
+import peers
+import places
+import programs
+from live import live_test
+from process import Failure, finish
+
+RUN_SECONDS = 3.0  # how long the bystanders run, about
+
+
+def loopback(context):
+    """A path inside a fresh namespace, so that its broker is this test's alone."""
+    place = context.world.fresh_namespace("kill")
+    return places.Path("vb_lo", place, place, 4096)
+
+
+def with_bystander(context, path, strike):
+    """Runs a verifying pair and an ib_write_bw pair; strike(server, client) once both are at it; the verifying pair must
+    finish well, a new pair must work, and nothing may be left."""
+    count = peers.count_for(context, path, "write", 65536, RUN_SECONDS)
+    port = programs.next_port()
+    with peers.start_server(context, path.server, port) as server, \
+            peers.start_client(context, path, port, "write", "-s", 65536, "-n", count, "-u", "18") as client, \
+            peers.perftest_pair(path, "ib_write_bw", "-D", "20", "-s", "65536") as (victim_server, victim_client):
+        client.wait_output("connected")
+        time.sleep(0.5)
+        for process in (server, client, victim_server, victim_client):
+            if process.status is not None:
+                raise Failure(f"{process.name} ended before the blow\n{process.evidence()}")
+        strike(victim_server, victim_client)
+        finish([server, client], RUN_SECONDS * 10)
+        peers.run_verified(context, path, "read", "-s", 65536, "-n", 100)
+    expect_nothing_left(context, path)
+
+
+def expect_nothing_left(context, path):
+    found = places.leftovers([path.server], context.world.holder_pids())
+    if found:
+        raise Failure("left behind:\n" + "\n".join(found))
+
+
+@live_test("kill -9 of a client in ib_write_bw: others go on, nothing is left")
+def kill_client(context):
+    def strike(server, client):
+        client.signal(signal.SIGKILL)
+        server.wait(20)
+
+    with_bystander(context, loopback(context), strike)
+
+
+@live_test("kill -9 of a server in ib_write_bw: the client is told why, others go on, nothing is left")
+def kill_server(context):
+    def strike(server, client):
+        server.signal(signal.SIGKILL)
+        if client.wait(20) == 0:
+            raise Failure(f"the client of a killed server reports success\n{client.evidence()}")
+        client.wait_output(r"(?i)retry.*exceeded.* to .*qpn", 0)
+
+    with_bystander(context, loopback(context), strike)
+
+
+def broker_pair(path):
+    found = places.brokers(path.server)
+    if len(found) != 2:
+        raise Failure(f"expected a broker of two processes, parent and worker, found {found}")
+    return found
+
+
+def wait_two_brokers(path, dead, seconds=5):
+    deadline = time.monotonic() + seconds
+    while True:
+        found = places.brokers(path.server)
+        if len(found) == 2 and not set(dead) & set(found):
+            return
+        if time.monotonic() > deadline:
+            raise Failure(f"the broker was not made whole within {seconds} s: processes {found}, killed {dead}")
+        time.sleep(0.05)
+
+
+def strike_broker(context, choose):
+    """Kill the broker processes that choose picks of (parent, worker)."""
+    path = loopback(context)
+
+    def strike(server, client):
+        dead = choose(*broker_pair(path))
+        for pid in dead:
+            os.kill(pid, signal.SIGKILL)
+        # A newcomer finds a broker or starts one, also while connected QPs go on.
+        peers.run_verified(context, path, "write", "-s", 65536, "-n", 100)
+        wait_two_brokers(path, dead)
+        for process in (server, client):
+            if process.status is not None:
+                raise Failure(f"{process.name} ended when the broker died\n{process.evidence()}")
+
+    with_bystander(context, path, strike)
+
+
+@live_test("kill -9 of the broker's worker: others go on, it is replaced, nothing is left")
+def kill_broker_worker(context):
+    strike_broker(context, lambda parent, worker: [worker])
+
+
+@live_test("kill -9 of the broker's parent: others go on, nothing is left")
+def kill_broker_parent(context):
+    strike_broker(context, lambda parent, worker: [parent])
+
+
+@live_test("kill -9 of both broker processes at once: connected QPs go on, newcomers work, nothing is left")
+def kill_broker_both(context):
+    strike_broker(context, lambda parent, worker: [parent, worker])

@@ -1,0 +1,140 @@
+"""Live tests: fault injection, captures, wrong settings, a port that somebody else has, another user's broker."""
+
+import os
+import pathlib
+import re
+import shutil
+import subprocess
+import tempfile
+
+import peers
+import places
+import programs
+from live import live_test
+from process import Failure, Process
+
+FAULTS = ("drop=1%,seed=7", "dup=2%,seed=7", "reorder=2%,seed=7", "corrupt=1%,seed=7", "delay=300us,seed=7",
+          "drop=1%,dup=1%,reorder=1%,corrupt=0.5%,delay=100us,seed=11")
+OPERATIONS = (("write", 30000, 200), ("read", 30000, 200), ("send", 9000, 200), ("atomic", 8, 200))
+
+
+def loopback(context):
+    place = context.world.fresh_namespace("set")
+    return places.Path("vb_lo", place, place, 4096)
+
+
+@live_test("with injected faults every operation finishes with the right data")
+def faults(context):
+    path = loopback(context)
+    for spec in FAULTS:
+        seen = 0
+        for op, size, count in OPERATIONS:
+            ended = peers.run_verified(context, path, op, "-s", size, "-n", count, settings={"VERBENA_FAULTS": spec})
+            seen += peers.sum_stats(ended, "port_faults")
+        if not seen:
+            raise Failure(f"VERBENA_FAULTS={spec} injected nothing")
+
+
+@live_test("ib_write_bw, ib_send_bw and ib_read_bw finish with 1% of packets dropped")
+def faults_perftest(context):
+    path = loopback(context)
+    settings = {"VERBENA_FAULTS": "drop=1%,seed=3"}
+    for program in ("ib_write_bw", "ib_send_bw", "ib_read_bw"):
+        with peers.perftest_pair(path, program, "-n", 500, "-b", settings=settings) as (server, client):
+            programs.finish([server, client], 60)
+        if not programs.result_rows(client.stdout):
+            raise Failure(f"no row of results\n{client.evidence()}")
+
+
+def expect_refusal(context, settings, patterns, arguments=("ibv_devinfo",)):
+    """The program fails, and what it says on stderr contains each pattern."""
+    place = loopback(context).server
+    with Process(place, arguments, settings=settings) as process:
+        if process.wait(20) == 0:
+            raise Failure(f"accepted\n{process.evidence()}")
+    for pattern in patterns:
+        if not re.search(pattern, process.stderr):
+            raise Failure(f"stderr does not contain /{pattern}/\n{process.evidence()}")
+
+
+@live_test("a malformed setting is an error that says what is allowed")
+def malformed_setting(context):
+    expect_refusal(context, {"VERBENA_TRAINS": "maybe"}, ("VERBENA_TRAINS", "maybe", r"auto.*off"))
+    expect_refusal(context, {"VERBENA_RCVBUF": "12k5"}, ("VERBENA_RCVBUF", "12k5", "65536"))
+    expect_refusal(context, {"VERBENA_FAULTS": "drop=110%"}, ("VERBENA_FAULTS", "110%"))
+
+
+@live_test("an unknown setting is an error that names it")
+def unknown_setting(context):
+    expect_refusal(context, {"VERBENA_TRIANS": "off"}, ("VERBENA_TRIANS",))
+
+
+def hold_port(place, user):
+    code = "import socket,time;s=socket.socket(socket.AF_INET6,socket.SOCK_DGRAM);s.bind(('::',4791));print('held',flush=True);time.sleep(60)"
+    holder = Process(place, ["python3", "-c", code], user, through_verbena=False, name="somebody on UDP 4791")
+    holder.wait_output("held")
+    return holder
+
+
+@live_test("UDP 4791 taken by somebody else is an error that names the port and, if it can, the holder")
+def port_taken(context):
+    place = loopback(context).server
+    with hold_port(place, "root") as holder:
+        with Process(place, ["ibv_rc_pingpong", "-d", "vb_lo", "-g", "0"]) as process:
+            if process.wait(20) == 0:
+                raise Failure(f"started although the port is taken\n{process.evidence()}")
+        for pattern in ("4791", rf"{holder.pid}|python3"):
+            if not re.search(pattern, process.stderr):
+                raise Failure(f"stderr does not contain /{pattern}/\n{process.evidence()}")
+
+
+@live_test("another user's broker is refused with the reason, and accepted with VERBENA_BROKER=any")
+def foreign_broker(context):
+    if os.geteuid() != 0:
+        raise places.Unavailable("needs root")
+    path = loopback(context)
+    port = programs.next_port()
+    with peers.start_server(context, path.server, port, user="nobody"):
+        with Process(path.server, ["ibv_rc_pingpong", "-d", "vb_lo", "-g", "0"]) as process:
+            if process.wait(20) == 0:
+                raise Failure(f"root took nobody's broker\n{process.evidence()}")
+        if not re.search(r"nobody|65534", process.stderr) or "VERBENA_BROKER" not in process.stderr:
+            raise Failure(f"the refusal does not say whose broker it is and what to do\n{process.evidence()}")
+        peers.run_verified(context, path, "write", "-n", 100, settings={"VERBENA_BROKER": "any"})
+
+
+def tshark(capture, display_filter):
+    """How many packets of a capture match."""
+    done = subprocess.run(["tshark", "-r", capture, "-Y", display_filter, "-T", "fields", "-e", "frame.number"],
+                          stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, check=False)
+    if done.returncode:
+        raise Failure(f"tshark does not read {capture}: {done.stderr}")
+    return len(done.stdout.splitlines())
+
+
+@live_test("VERBENA_PCAP writes captures that tshark dissects with no malformed packet")
+def captures(context):
+    if not shutil.which("tshark"):
+        raise places.Unavailable("tshark is not installed")
+    path = loopback(context)
+    with tempfile.TemporaryDirectory() as folder:
+        for version in (4, 6):
+            for op, size in (("write", 5000), ("read", 5000), ("send", 1), ("atomic", 8)):
+                settings = {"VERBENA_PCAP": f"{folder}/{version}-{op}-%p.pcap"}
+                peers.run_verified(context, path, op, "-s", size, "-n", 50, settings=settings, version=version)
+        files = sorted(pathlib.Path(folder).glob("*.pcap"))
+        if len(files) != 16:
+            raise Failure(f"expected 16 captures, two for each run, found {[file.name for file in files]}")
+        for file in files:
+            everything, good = tshark(str(file), "frame"), tshark(str(file), "infiniband")
+            bad = tshark(str(file), "_ws.malformed || _ws.expert.severity >= 8388608")
+            if bad or not everything or good != everything:
+                raise Failure(f"{file.name}: {everything} packets, {good} of them InfiniBand, {bad} malformed")
+
+
+@live_test("verbena run of a program that does not exist fails with status 127 and says so")
+def no_such_program(context):
+    place = loopback(context).server
+    with Process(place, ["no-such-program"]) as process:
+        if process.wait(10) != 127 or "no-such-program" not in process.stderr:
+            raise Failure(f"status {process.status}\n{process.evidence()}")

@@ -1,0 +1,217 @@
+"""Processes of a test: started with their output in files, waited for with a deadline, never left behind.
+
+A process that outlives its deadline is a failure that shows what it printed and where it hangs (/proc stacks, gdb)."""
+
+import os
+import pathlib
+import re
+import shutil
+import signal
+import subprocess
+import tempfile
+import time
+
+TAIL_LINES = 40
+
+
+class Failure(Exception):
+    """A test failed: the text says what was expected and what was seen."""
+
+
+class Process:
+    """One program in a place (places.py), as a user, with the settings of a test in its environment."""
+
+    def __init__(self, place, arguments, user="root", settings=None, through_verbena=True, name=None):
+        self.place = place
+        self.arguments = [str(argument) for argument in arguments]
+        self.name = name or pathlib.Path(self.arguments[0]).name
+        self._stdout = tempfile.TemporaryFile()
+        self._stderr = tempfile.TemporaryFile()
+        self._said = None  # both, once it is over
+        environment = {key: value for key, value in os.environ.items() if not key.startswith("VERBENA_")}
+        environment.update({"LC_ALL": "C", "HOME": "/tmp"})
+        if through_verbena:
+            environment["VERBENA_STATS"] = "1"
+        environment.update(settings or {})
+        command = place.command(self.arguments, user, through_verbena)
+        self.command_line = " ".join([f"{key}={value}" for key, value in sorted((settings or {}).items())] + command)
+        self.began = time.monotonic()
+        self._child = subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=self._stdout, stderr=self._stderr,
+                                       env=environment, start_new_session=True, cwd="/")
+        self.pid = self._child.pid
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_):
+        self.kill()
+        self._said = (self.stdout, self.stderr)
+        self._stdout.close()
+        self._stderr.close()
+
+    @property
+    def status(self):
+        """Exit status (negative: signal), or None while it runs."""
+        return self._child.poll()
+
+    @property
+    def stdout(self):
+        return self._said[0] if self._said else _read(self._stdout)
+
+    @property
+    def stderr(self):
+        return self._said[1] if self._said else _read(self._stderr)
+
+    def signal(self, number):
+        os.kill(self.pid, number)
+
+    def kill(self):
+        """End it and whatever it started in its session; harmless when it has ended."""
+        try:
+            os.killpg(self.pid, signal.SIGKILL)
+        except (ProcessLookupError, PermissionError):
+            pass
+        self._child.wait()
+
+    def wait(self, seconds):
+        """Its status; Failure with the evidence when it does not end in time."""
+        try:
+            return self._child.wait(timeout=seconds)
+        except subprocess.TimeoutExpired:
+            evidence = self.evidence(with_stacks=True)
+            self.kill()
+            raise Failure(f"{self.name} did not end within {seconds:g} s\n{evidence}") from None
+
+    def wait_success(self, seconds):
+        status = self.wait(seconds)
+        if status != 0:
+            raise Failure(f"{self.name} ended with {describe_status(status)}\n{self.evidence()}")
+        return self
+
+    def wait_listening(self, port, seconds=10):
+        """Until it, or something in its network namespace, listens on this TCP port."""
+        wanted = f":{port:04X} "
+        deadline = time.monotonic() + seconds
+        while time.monotonic() < deadline:
+            if self.status is not None:
+                raise Failure(f"{self.name} ended with {describe_status(self.status)} before it listened\n"
+                              + self.evidence())
+            for table in ("tcp", "tcp6"):
+                for line in _read_lines(f"/proc/{self.pid}/net/{table}"):
+                    fields = line.split()
+                    if len(fields) > 3 and fields[3] == "0A" and (fields[1] + " ").endswith(wanted):
+                        return
+            time.sleep(0.01)
+        raise Failure(f"{self.name} did not listen on TCP port {port} within {seconds:g} s\n"
+                      + self.evidence(with_stacks=True))
+
+    def wait_output(self, pattern, seconds=10):
+        """The first match of a regular expression in its output so far, waiting for it."""
+        deadline = time.monotonic() + seconds
+        while True:
+            ended = self.status is not None
+            found = re.search(pattern, self.stdout, re.M) or re.search(pattern, self.stderr, re.M)
+            if found:
+                return found
+            if ended or time.monotonic() > deadline:
+                raise Failure(f"{self.name} did not print /{pattern}/ within {seconds:g} s\n"
+                              + self.evidence(with_stacks=True))
+            time.sleep(0.01)
+
+    def stats(self):
+        """The counters that VERBENA_STATS=1 prints at exit, by name; {} when it printed none."""
+        found = {}
+        for line in self.stderr.splitlines():
+            if "verbena" in line or found:
+                for name, value in re.findall(r"\b([a-z]+_[a-z_]+)[ =:]+(\d+)\b", line):
+                    found[name] = found.get(name, 0) + int(value)
+        return found
+
+    def cpu_seconds(self):
+        """User and system time so far of a running process."""
+        fields = pathlib.Path(f"/proc/{self.pid}/stat").read_text().rpartition(")")[2].split()
+        return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
+
+    def evidence(self, with_stacks=False):
+        parts = [f"  $ {self.command_line}"]
+        for label, text in (("stdout", self.stdout), ("stderr", self.stderr)):
+            lines = text.rstrip().splitlines()
+            if len(lines) > TAIL_LINES:
+                lines = [f"({len(lines) - TAIL_LINES} lines more)"] + lines[-TAIL_LINES:]
+            parts += [f"  {label}| {line}" for line in lines] or [f"  {label}| (nothing)"]
+        if with_stacks and self.status is None:
+            parts.append(stacks(self.pid))
+        return "\n".join(parts)
+
+
+def finish(processes, seconds):
+    """Wait for all to end well. When one fails or hangs, show every one's output, and stacks of those that still run."""
+    deadline = time.monotonic() + seconds
+    pending = list(processes)
+    while pending:
+        for process in list(pending):
+            if process.status is not None:
+                pending.remove(process)
+                if process.status != 0:
+                    _settle(pending, min(deadline, time.monotonic() + 2))
+                    raise Failure(f"{process.name} ended with {describe_status(process.status)}\n"
+                                  + _all_evidence(processes))
+        if pending and time.monotonic() > deadline:
+            names = ", ".join(process.name for process in pending)
+            raise Failure(f"hang: {names} still running after {seconds:g} s\n" + _all_evidence(processes))
+        time.sleep(0.005)
+
+
+def describe_status(status):
+    if status is None:
+        return "no status: it still runs"
+    if status < 0:
+        return f"signal {signal.Signals(-status).name}"
+    return f"status {status}"
+
+
+def stacks(pid):
+    """Where the threads of a process are: kernel side from /proc, user side from gdb when there is one."""
+    parts = []
+    for task in sorted(pathlib.Path(f"/proc/{pid}/task").glob("*")):
+        state = "".join(line.split(":", 1)[1].strip()[:1] for line in _read_lines(task / "status")
+                        if line.startswith("State:"))
+        waits = "".join(_read_lines(task / "wchan")).strip()
+        call = "".join(_read_lines(task / "syscall")).split(" ")[0].strip()
+        name = "".join(_read_lines(task / "comm")).strip()
+        parts.append(f"  thread {task.name} ({name}) state {state} in {waits or '-'} syscall {call or '-'}")
+        parts += [f"    {line.strip()}" for line in _read_lines(task / "stack")]
+    if shutil.which("gdb"):
+        try:
+            gdb = subprocess.run(["gdb", "-p", str(pid), "-batch", "-nx", "-ex", "thread apply all bt 12"],
+                                 stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL,
+                                 text=True, errors="replace", timeout=20)
+            parts += [f"  gdb| {line}" for line in gdb.stdout.splitlines() if line.startswith(("#", "Thread"))]
+        except subprocess.TimeoutExpired:
+            parts.append("  gdb did not answer")
+    return "\n".join(parts)
+
+
+def _settle(processes, deadline):
+    while any(process.status is None for process in processes) and time.monotonic() < deadline:
+        time.sleep(0.01)
+
+
+def _all_evidence(processes):
+    return "\n".join(process.evidence(with_stacks=True) for process in processes)
+
+
+def _read(file):
+    file.flush()
+    position = os.lseek(file.fileno(), 0, os.SEEK_CUR)
+    size = os.fstat(file.fileno()).st_size
+    text = os.pread(file.fileno(), size, 0).decode(errors="replace")
+    os.lseek(file.fileno(), position, os.SEEK_SET)
+    return text
+
+
+def _read_lines(path):
+    try:
+        return pathlib.Path(path).read_text(errors="replace").splitlines()
+    except OSError:
+        return []

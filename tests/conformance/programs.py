@@ -1,0 +1,195 @@
+"""How each program is started, and what its output must say: the part of a case that a person does by hand.
+
+Every judgement reads what the programs print. That the bytes went over Verbena is read from the counters that its
+library prints at exit (VERBENA_STATS=1) in both processes."""
+
+import itertools
+import re
+
+import matrix
+from process import Failure, Process, finish
+
+WR_PART_ID = "4119"  # at this vendor_part_id perftest posts through ibv_wr_*
+MEGABYTES = 1 << 25  # about what a bandwidth case moves
+_ports = itertools.count(20000)
+
+
+def run_case(case, path, seconds):
+    """Run one case over a path (places.py). Failure when anything is not as it should be."""
+    if case.kind in matrix.TOOLS:
+        TOOL[case.kind](case, path, seconds)
+    elif case.kind in matrix.PINGPONG:
+        run_pingpong(case, path, seconds)
+    else:
+        run_perftest(case, path, seconds)
+
+
+def next_port():
+    """A TCP port that no case of this run has used, for the programs' own handshake."""
+    return 20000 + next(_ports) % 10000
+
+
+def run_pair(path, server_arguments, client_arguments, user, port, seconds, settings=None, client_user=None):
+    """Server and client, each a process; both must end well. Returns the two, ended."""
+    with Process(path.server, server_arguments, user, settings, name="server " + server_arguments[0]) as server:
+        server.wait_listening(port)
+        with Process(path.client, client_arguments, client_user or user, settings,
+                     name="client " + client_arguments[0]) as client:
+            finish([server, client], seconds)
+    return server, client
+
+
+def expect(process, pattern, what):
+    found = re.search(pattern, process.stdout, re.M)
+    if not found:
+        raise Failure(f"{process.name}: {what} not found in its output\n{process.evidence()}")
+    return found
+
+
+def expect_bytes(processes, least):
+    """The payload bytes of the test went through Verbena's engine, and both ends saw it."""
+    for process in processes:
+        if not process.stats():
+            raise Failure(f"{process.name} printed no VERBENA_STATS line: did it run on Verbena?\n{process.evidence()}")
+    for counter in ("tx_bytes", "rx_bytes"):
+        moved = sum(process.stats().get(counter, 0) for process in processes)
+        if moved < least:
+            raise Failure(f"{counter} of both ends is {moved}, expected at least {least}\n"
+                          + "\n".join(process.evidence() for process in processes))
+
+
+# ------------------------------------------------------------------------------------------------------- pingpongs
+
+def run_pingpong(case, path, seconds):
+    size = case.size
+    rounds = 20 if size >= 1 << 20 else 100 if size >= 65536 or case.kind == "ibv_srq_pingpong" else 300
+    port = next_port()
+    arguments = ["-d", None, "-g", None, "-p", str(port), "-n", str(rounds), "-s", str(size), *case.option.split()]
+    if case.mtu:
+        arguments += ["-m", str(case.mtu)]
+    if "-q 64" in case.option:
+        arguments += ["-r", "500"]
+
+    def complete(place):
+        filled = list(arguments)
+        filled[1], filled[3] = place.device, str(place.gid_index(case.ip))
+        return [case.kind] + filled
+
+    server, client = run_pair(path, complete(path.server), complete(path.client) + [path.server.address[4]],
+                              case.user, port, seconds)
+    for process in (server, client):
+        found = expect(process, r"^(\d+) bytes in [\d.]+ seconds = [\d.]+ Mbit/sec", "the line with bytes and seconds")
+        # srq_pingpong counts its iterations over all QPs.
+        if int(found[1]) != size * rounds * 2:
+            raise Failure(f"{process.name} reports {found[1]} bytes, expected {size * rounds * 2}\n{process.evidence()}")
+        if "invalid data" in process.stdout + process.stderr:
+            raise Failure(f"{process.name} found wrong data\n{process.evidence()}")
+    expect_bytes((server, client), size * rounds * 2)
+
+
+# -------------------------------------------------------------------------------------------------------- perftest
+
+def perftest_arguments(case, place, port):
+    program, transport = case.kind.split()
+    arguments = [program, "-d", place.device, "-x", str(place.gid_index(case.ip)), "-p", str(port), "-F"]
+    if transport != "RC":
+        arguments += ["-c", transport]
+    if case.size:
+        arguments += ["-s", str(case.size)]
+    if case.mtu:
+        arguments += ["-m", str(case.mtu)]
+    if case.option != "wr":
+        arguments += case.option.split()
+    if "-D" not in arguments:
+        arguments += ["-n", str(iterations(case))]
+    return arguments
+
+
+def iterations(case):
+    """Enough to fill every queue, few enough to be done in a moment; a multiple of every post list used."""
+    if case.option == "-a":
+        return 16
+    if case.kind.split()[0].endswith("_lat"):
+        return 32 if case.size >= 1 << 20 else 200
+    if matrix.is_datagram(case.kind):
+        return 64  # what an ordinary user's receive buffer holds, for nothing makes good what does not fit
+    queues = int((re.search(r"-q (\d+)", case.option) or [0, 1])[1])
+    return max(16, min(1024, MEGABYTES // (max(case.size, 8) * queues)) // 8 * 8)
+
+
+def run_perftest(case, path, seconds):
+    port = next_port()
+    settings = {"VERBENA_PART_ID": WR_PART_ID} if case.option == "wr" else None
+    server, client = run_pair(path, perftest_arguments(case, path.server, port),
+                              perftest_arguments(case, path.client, port) + [path.server.address[4]],
+                              case.user, port, seconds, settings)
+    rows = result_rows(client.stdout)
+    if not rows:
+        raise Failure(f"{client.name}: no row of results\n{client.evidence()}")
+    sizes = [row[0] for row in rows]
+    if case.option == "-a":
+        largest = (case.mtu or path.mtu) if matrix.is_datagram(case.kind) else 1 << 23
+        wanted = [1 << power for power in range(1, largest.bit_length())]
+    else:
+        wanted = [8 if case.kind.startswith("ib_atomic") else case.size]
+    if sizes != wanted:
+        raise Failure(f"{client.name}: rows for sizes {sizes}, expected {wanted}\n{client.evidence()}")
+    # A single byte's bandwidth may round to 0.00 MB/s; its message rate, the last column, does not.
+    if any(max(row[2:]) <= 0 for row in rows):
+        raise Failure(f"{client.name}: a result of zero\n{client.evidence()}")
+    each = [row[1] * row[0] for row in rows]
+    expect_bytes((server, client), sum(each) if "-D" not in case.option else 1)
+
+
+def result_rows(text):
+    """Rows of perftest's table as numbers: [bytes, iterations, ...]."""
+    rows = []
+    for line in text.splitlines():
+        fields = line.split()
+        if len(fields) >= 4 and all(re.fullmatch(r"\d+(\.\d+)?|inf", field) for field in fields):
+            rows.append([int(fields[0]), int(fields[1])] + [float(field) for field in fields[2:]])
+    return rows
+
+
+# ----------------------------------------------------------------------------------------------------------- tools
+
+def run_devices(case, path, seconds):
+    with Process(path.server, ["ibv_devices"], case.user) as process:
+        process.wait_success(seconds)
+    found = expect(process, rf"^\s+{path.server.device}\s+([0-9a-f]{{16}})$", f"{path.server.device} with its GUID")
+    if int(found[1], 16) == 0:
+        raise Failure(f"the node GUID is zero\n{process.evidence()}")
+
+
+def run_devinfo(case, path, seconds):
+    place = path.server
+    with Process(place, ["ibv_devinfo", "-v", "-d", place.device], case.user) as process:
+        process.wait_success(seconds)
+    expect(process, rf"^hca_id:\s+{place.device}$", "hca_id")
+    expect(process, r"^\s+transport:\s+InfiniBand \(0\)$", "the transport")
+    expect(process, r"^\s+state:\s+PORT_ACTIVE \(4\)$", "an active port")
+    expect(process, r"^\s+link_layer:\s+Ethernet$", "the link layer")
+    expect(process, r"^\s+phys_port_cnt:\s+1$", "one port")
+    expect(process, rf"^\s+active_mtu:\s+{path.mtu} \(\d\)$", f"an active MTU of {path.mtu}")
+    expect(process, rf"GID\[\s*0\]:\s+::ffff:{re.escape(place.address[4])}, RoCE v2", "the IPv4 GID first, RoCE v2")
+    expect(process, rf"GID\[\s*\d+\]:\s+{place.address[6]}, RoCE v2", "the IPv6 GID")
+    for name in ("max_qp", "max_cq", "max_mr", "max_sge", "max_qp_rd_atom", "max_srq", "max_mw"):
+        if int(expect(process, rf"^\s+{name}:\s+(\d+)$", name)[1]) == 0:
+            raise Failure(f"{name} is zero\n{process.evidence()}")
+
+
+def run_asyncwatch(case, path, seconds):
+    """It must open the device, sleep, and report a changed address where the namespace is ours to change."""
+    place = path.server
+    interface = place.device.removeprefix("vb_")
+    with Process(place, ["stdbuf", "-oL", "ibv_asyncwatch", "-d", place.device], case.user, name="ibv_asyncwatch") as process:
+        process.wait_output(rf"{place.device}: async event FD \d+", seconds)
+        if place.prefix:
+            place.run("ip", "addr", "add", "10.79.9.9/32", "dev", interface)
+            try:
+                process.wait_output(r"event_type IBV_EVENT_GID_CHANGE", seconds)
+            finally:
+                place.run("ip", "addr", "del", "10.79.9.9/32", "dev", interface, check=False)
+
+
+TOOL = {"ibv_devices": run_devices, "ibv_devinfo": run_devinfo, "ibv_asyncwatch": run_asyncwatch}
