@@ -1,0 +1,30 @@
+/* verbena broker: the broker in the foreground. Programs start one by themselves; started by root beforehand it serves
+ * the programs of all users of the machine. Here only the way to the executable. */
+#include "cli/cli.h"
+
+#include <errno.h>
+#include <string.h>
+#include <unistd.h>
+
+const char vb_broker_help[] =
+	"usage: verbena broker [OPTIONS OF verbena-broker]\n"
+	"\n"
+	"Runs the broker of this network namespace in the foreground, until it is interrupted. The broker holds UDP port 4791\n"
+	"and shares it among processes; it never touches their data. Programs start one by themselves when there is none,\n"
+	"and it leaves after the last of them. Programs accept a broker of their own user or of root: for several users on\n"
+	"one machine, run this as root, for example as a service. Users who share a broker trust each other with availability.\n";
+
+int vb_broker_main(const struct vb_command *self, int argc, char **argv)
+{
+	struct vb_places places;
+
+	int error = vb_places_find(&places);
+	if (error) {
+		fprintf(stderr, "verbena broker: cannot find where Verbena lies: %s\n", strerror(-error));
+		return VB_EXIT_BAD_NEWS;
+	}
+	argv[0] = places.broker;
+	execv(places.broker, argv);
+	fprintf(stderr, "verbena broker: %s: %s\n", places.broker, strerror(errno));
+	return VB_EXIT_BAD_NEWS;
+}

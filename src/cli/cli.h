@@ -1,0 +1,43 @@
+/* The command `verbena`: what its subcommands share. main.c holds the table of subcommands; each has a file of its own.
+ * Exit status: 0 done, 1 the answer is bad news (doctor), 2 wrong usage; run has its own, see run.c. */
+#ifndef VB_CLI_CLI_H
+#define VB_CLI_CLI_H
+
+#include <limits.h>
+#include <stdbool.h>
+#include <stdio.h>
+
+enum { VB_EXIT_OK = 0, VB_EXIT_BAD_NEWS = 1, VB_EXIT_USAGE = 2 };
+
+struct vb_command {
+	const char *name;
+	const char *summary; /* one line, for `verbena help` */
+	const char *help;    /* all of `verbena NAME --help` */
+	int (*main)(const struct vb_command *self, int argc, char **argv);
+};
+
+int vb_run_main(const struct vb_command *self, int argc, char **argv);
+int vb_devices_main(const struct vb_command *self, int argc, char **argv);
+int vb_doctor_main(const struct vb_command *self, int argc, char **argv);
+int vb_broker_main(const struct vb_command *self, int argc, char **argv);
+
+extern const char vb_run_help[], vb_devices_help[], vb_doctor_help[], vb_broker_help[];
+
+/* Says "verbena NAME: MESSAGE" and where the help is, on stderr; returns VB_EXIT_USAGE. */
+__attribute__((format(printf, 2, 3))) int vb_usage_error(const struct vb_command *self, const char *format, ...);
+
+/* Where the files of Verbena lie, seen from this executable: the build tree, or an installed prefix. Paths are absolute. */
+struct vb_places {
+	bool is_installed;
+	char libraries[PATH_MAX]; /* directory of libibverbs.so.1 */
+	char preload[PATH_MAX];	  /* libverbena-preload.so */
+	char broker[PATH_MAX];	  /* verbena-broker, where the library looks for it unless VERBENA_LIBEXEC says otherwise */
+};
+
+/* -errno when /proc/self/exe cannot be read. Does not check that the files exist. */
+int vb_places_find(struct vb_places *places);
+
+/* A JSON string with its quotes. */
+void vb_json_string(FILE *out, const char *text);
+
+#endif

@@ -1,0 +1,79 @@
+/* verbena doctor: the interfaces that become devices, and what their MTU carries. */
+#include "cli/doctor.h"
+#include "host/host.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+/* Ethernet MTU from which RoCE MTU 4096 fits, with every header there is. */
+enum { MTU_FOR_4096 = 4200 };
+
+static void check_device(struct vb_findings *findings, const struct vb_device_info *device)
+{
+	if (!device->is_up) {
+		vb_finding_add(findings, VB_FINDING_SLOW, "device", "%s: %s has no carrier", device->name, device->ifname);
+		return;
+	}
+	if (device->mtu >= VB_MAX_MTU) {
+		vb_finding_add(findings, VB_FINDING_OK, "device", "%s: MTU %u carries RoCE MTU %u, %u GIDs", device->name,
+			device->netdev_mtu, device->mtu, device->gid_count);
+		return;
+	}
+	vb_finding_add(findings, VB_FINDING_SLOW, "device", "%s: MTU %u carries RoCE MTU %u only, %u GIDs", device->name,
+		device->netdev_mtu, device->mtu, device->gid_count);
+	vb_finding_cure(findings, "sudo ip link set %s mtu %u at both ends, where the network carries it", device->ifname,
+		MTU_FOR_4096);
+}
+
+static void check_devices(struct vb_findings *findings, const struct vb_settings *settings)
+{
+	struct vb_device_info *devices = NULL;
+	size_t count = 0;
+
+	int error = vb_devices_list(&devices, &count);
+	if (error && error != -EINVAL) /* -EINVAL: a malformed setting, which has its own statement */
+		vb_finding_add(findings, VB_FINDING_STOP, "devices", "cannot list network interfaces: %s", strerror(-error));
+	else if (count == 0 && settings->is_given[VB_SETTING_DEVICES])
+		vb_finding_add(findings, VB_FINDING_STOP, "devices", "VERBENA_DEVICES=%s leaves none",
+			settings->text[VB_SETTING_DEVICES]);
+	else if (count == 0 && !error) {
+		vb_finding_add(findings, VB_FINDING_STOP, "devices", "no network interface is up and has an address");
+		vb_finding_cure(findings, "sudo ip link set lo up");
+	}
+	for (size_t i = 0; i < count; i++)
+		check_device(findings, &devices[i]);
+	free(devices);
+}
+
+static bool is_ipv6_disabled(void)
+{
+	char value = '0';
+
+	FILE *file = fopen("/proc/sys/net/ipv6/conf/all/disable_ipv6", "re");
+	if (file) {
+		value = (char)fgetc(file);
+		fclose(file);
+	}
+	return value == '1';
+}
+
+static void check_ipv6(struct vb_findings *findings)
+{
+	int fd = socket(AF_INET6, SOCK_DGRAM | SOCK_CLOEXEC, 0);
+
+	if (fd < 0 || is_ipv6_disabled())
+		vb_finding_add(findings, VB_FINDING_OK, "IPv6", "off: devices have IPv4 GIDs only");
+	else
+		vb_finding_add(findings, VB_FINDING_OK, "IPv6", "on");
+	if (fd >= 0)
+		close(fd);
+}
+
+void vb_check_network(struct vb_findings *findings, const struct vb_settings *settings)
+{
+	check_devices(findings, settings);
+	check_ipv6(findings);
+}

@@ -1,0 +1,45 @@
+/* Where Verbena's files lie, found from the executable itself, so that a build tree and an installed prefix both work
+ * wherever they are moved to. */
+#include "cli/cli.h"
+
+#include <errno.h>
+#include <string.h>
+#include <unistd.h>
+
+/* In the build tree the executable is src/cli/verbena; installed it is bin/verbena, and
+ * VB_LIBDIR and VB_LIBEXECDIR are what the build was configured with. Paths are from there. */
+struct layout {
+	const char *libraries, *preload, *broker;
+};
+static const struct layout build_tree = { "../verbs", "../preload/libverbena-preload.so", "../broker/verbena-broker" };
+static const struct layout installed = { "../" VB_LIBDIR "/verbena", "../" VB_LIBDIR "/verbena/libverbena-preload.so",
+	"../" VB_LIBEXECDIR "/verbena/verbena-broker" };
+
+/* directory/relative with the leading "../" taken off both, so that messages show a plain path. */
+static bool join(char out[PATH_MAX], const char *directory, const char *relative)
+{
+	int parent = (int)(strrchr(directory, '/') - directory);
+	return snprintf(out, PATH_MAX, "%.*s/%s", parent, directory, relative + strlen("../")) < PATH_MAX;
+}
+
+static bool fill(struct vb_places *places, const char *directory, const struct layout *layout)
+{
+	return join(places->libraries, directory, layout->libraries) && join(places->preload, directory, layout->preload) &&
+		join(places->broker, directory, layout->broker);
+}
+
+int vb_places_find(struct vb_places *places)
+{
+	char directory[PATH_MAX];
+
+	ssize_t length = readlink("/proc/self/exe", directory, sizeof(directory) - 1);
+	if (length < 0)
+		return -errno;
+	directory[length] = '\0';
+	*strrchr(directory, '/') = '\0';
+	const char *name = strrchr(directory, '/');
+	if (!name)
+		return -ENOENT; /* "/verbena" has no parent to look in */
+	places->is_installed = strcmp(name, "/cli") != 0;
+	return fill(places, directory, places->is_installed ? &installed : &build_tree) ? 0 : -ENAMETOOLONG;
+}

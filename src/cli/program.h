@@ -1,0 +1,24 @@
+/* What kind of program a command is: whether the dynamic loader will load our library into it. */
+#ifndef VB_CLI_PROGRAM_H
+#define VB_CLI_PROGRAM_H
+
+#include <limits.h>
+
+enum vb_program_kind {
+	VB_PROGRAM_DYNAMIC,	   /* can be served */
+	VB_PROGRAM_MISSING,	   /* no such file, or not on PATH */
+	VB_PROGRAM_NOT_EXECUTABLE, /* there, but may not be executed by this user */
+	VB_PROGRAM_PRIVILEGED,	   /* setuid, setgid or file capabilities: the loader ignores LD_LIBRARY_PATH and LD_PRELOAD */
+	VB_PROGRAM_STATIC,	   /* no dynamic loader */
+	VB_PROGRAM_FOREIGN,	   /* of another architecture or word size than our library */
+};
+
+struct vb_program {
+	enum vb_program_kind kind;
+	char path[PATH_MAX]; /* where it was found; empty when missing */
+};
+
+/* Looks where execvp would; a script is judged by its interpreter. */
+void vb_program_inspect(const char *command, struct vb_program *program);
+
+#endif

@@ -1,0 +1,220 @@
+/* verbena run: puts Verbena's library in front of the system's and becomes the program. It sets LD_LIBRARY_PATH,
+ * LD_PRELOAD and the VERBENA_* variables of its options, checks first what can be checked, and writes nothing anywhere.
+ * Exit status is the program's; failures of its own are 125, 126 and 127, as env(1) and nice(1) have them. */
+#include "cli/cli.h"
+#include "cli/program.h"
+#include "host/settings.h"
+
+#include <errno.h>
+#include <getopt.h>
+#include <stdarg.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+enum { EXIT_OURS = 125, EXIT_CANNOT_RUN = 126, EXIT_NOT_FOUND = 127 };
+
+const char vb_run_help[] =
+	"usage: verbena run [OPTIONS] [--] PROGRAM [ARGUMENTS]\n"
+	"\n"
+	"Runs PROGRAM with Verbena's libibverbs in place of the system's. The programs that it starts get it too.\n"
+	"\n"
+	"  --pcap FILE      write the packets of each process to FILE, for Wireshark; %p becomes the process id\n"
+	"  --stats          print a summary of paths and counters on stderr at exit\n"
+	"  --faults SPEC    inject faults into received packets: drop=1%,dup=..,reorder=..,corrupt=..,delay=..,seed=7\n"
+	"  --no-preload     leave out libverbena-preload.so, which shows /sys entries to programs that read them themselves\n"
+	"  -h, --help       print this\n"
+	"\n"
+	"Other settings are environment variables; `verbena doctor` lists them.\n"
+	"Programs that are statically linked cannot be served. For setuid ones such as sudo, turn the order around:\n"
+	"sudo verbena run -- PROGRAM.\n"
+	"\n"
+	"Exit status: PROGRAM's; 127 when it is not found, 126 when it cannot be run, 125 when verbena itself fails.\n";
+
+__attribute__((format(printf, 1, 2))) static void say(const char *format, ...)
+{
+	va_list arguments;
+
+	fputs("verbena run: ", stderr);
+	va_start(arguments, format);
+	vfprintf(stderr, format, arguments);
+	va_end(arguments);
+	fputc('\n', stderr);
+}
+
+static bool set_variable(const char *name, const char *value)
+{
+	if (setenv(name, value, 1) == 0)
+		return true;
+	say("cannot set %s: %s", name, strerror(errno));
+	return false;
+}
+
+/* NAME=first:what it was. */
+static bool put_in_front(const char *name, const char *first)
+{
+	const char *before = getenv(name);
+	char *value;
+
+	if (!before || !*before)
+		return set_variable(name, first);
+	if (asprintf(&value, "%s:%s", first, before) < 0)
+		return false;
+	bool is_set = set_variable(name, value);
+	free(value);
+	return is_set;
+}
+
+/* The loader splits its lists at these and knows no escape. */
+static bool is_listable(const char *path, const char *separators)
+{
+	if (!path[strcspn(path, separators)])
+		return true;
+	say("%s: the dynamic loader cannot be given a path with a colon, semicolon or space; move Verbena elsewhere", path);
+	return false;
+}
+
+static bool is_readable(const char *path, const struct vb_places *places)
+{
+	if (access(path, R_OK) == 0)
+		return true;
+	say("%s: %s; %s", path, strerror(errno),
+		places->is_installed ? "is Verbena installed completely?" : "build it first: make");
+	return false;
+}
+
+static bool set_loader_paths(bool with_preload)
+{
+	struct vb_places places;
+	char library[PATH_MAX + 32];
+
+	int error = vb_places_find(&places);
+	if (error) {
+		say("cannot find where Verbena lies: %s", strerror(-error));
+		return false;
+	}
+	snprintf(library, sizeof(library), "%s/libibverbs.so.1", places.libraries);
+	if (!is_readable(library, &places) || !is_listable(places.libraries, ":;") ||
+		!put_in_front("LD_LIBRARY_PATH", places.libraries))
+		return false;
+	if (!with_preload)
+		return true;
+	return is_readable(places.preload, &places) && is_listable(places.preload, ": ") &&
+		put_in_front("LD_PRELOAD", places.preload);
+}
+
+/* The capture belongs where the user stands, though the program may change its directory. */
+static bool set_capture(const char *file)
+{
+	char directory[PATH_MAX], *path;
+
+	if (file[0] == '/')
+		return set_variable("VERBENA_PCAP", file);
+	if (!getcwd(directory, sizeof(directory)) || asprintf(&path, "%s/%s", directory, file) < 0) {
+		say("--pcap: %s", strerror(errno));
+		return false;
+	}
+	bool is_set = set_variable("VERBENA_PCAP", path);
+	free(path);
+	return is_set;
+}
+
+/* A malformed setting is said once here, and not by every process of the program. */
+static bool settings_are_good(void)
+{
+	struct vb_settings settings;
+	char why[512];
+
+	if (vb_settings_parse(&settings, environ, why, sizeof(why)) == 0)
+		return true;
+	say("%s", why);
+	return false;
+}
+
+/* Returns 0 when the program can be run, else the exit status. */
+static int check_program(const char *command)
+{
+	struct vb_program program;
+
+	vb_program_inspect(command, &program);
+	switch (program.kind) {
+	case VB_PROGRAM_MISSING:
+		say("%s: not found%s", command, strchr(command, '/') ? "" : " on PATH");
+		return EXIT_NOT_FOUND;
+	case VB_PROGRAM_NOT_EXECUTABLE:
+		say("%s: not an executable file for this user", program.path);
+		return EXIT_CANNOT_RUN;
+	case VB_PROGRAM_PRIVILEGED:
+		say("%s is setuid, setgid or has file capabilities: the dynamic loader would ignore Verbena.\n"
+		    "Turn the order around: %s ... verbena run -- PROGRAM",
+			program.path, command);
+		return EXIT_CANNOT_RUN;
+	case VB_PROGRAM_STATIC:
+		say("warning: %s is statically linked: it cannot be served (dynamic programs that it starts can)", program.path);
+		return 0;
+	case VB_PROGRAM_FOREIGN:
+		say("warning: %s is of another architecture than Verbena's library: it cannot be served", program.path);
+		return 0;
+	case VB_PROGRAM_DYNAMIC:
+		return 0;
+	}
+	return 0;
+}
+
+static int run(bool with_preload, char **command)
+{
+	int status = check_program(command[0]);
+	if (status)
+		return status;
+	if (!settings_are_good() || !set_loader_paths(with_preload))
+		return EXIT_OURS;
+	execvp(command[0], command);
+	say("%s: %s", command[0], strerror(errno));
+	return errno == ENOENT ? EXIT_NOT_FOUND : EXIT_CANNOT_RUN;
+}
+
+int vb_run_main(const struct vb_command *self, int argc, char **argv)
+{
+	enum { PCAP = 1, STATS, FAULTS, NO_PRELOAD };
+	static const struct option options[] = {
+		{ "pcap", required_argument, NULL, PCAP },
+		{ "stats", no_argument, NULL, STATS },
+		{ "faults", required_argument, NULL, FAULTS },
+		{ "no-preload", no_argument, NULL, NO_PRELOAD },
+		{ "help", no_argument, NULL, 'h' },
+		{ 0 },
+	};
+	bool with_preload = true, is_set = true;
+	int option;
+
+	/* "+": what follows the program's name is the program's. */
+	while ((option = getopt_long(argc, argv, "+h", options, NULL)) != -1) {
+		switch (option) {
+		case PCAP:
+			is_set &= set_capture(optarg);
+			break;
+		case STATS:
+			is_set &= set_variable("VERBENA_STATS", "1");
+			break;
+		case FAULTS:
+			is_set &= set_variable("VERBENA_FAULTS", optarg);
+			break;
+		case NO_PRELOAD:
+			with_preload = false;
+			break;
+		case 'h':
+			fputs(self->help, stdout);
+			return VB_EXIT_OK;
+		default:
+			fputs("See: verbena run --help\n", stderr);
+			return EXIT_OURS;
+		}
+	}
+	if (!is_set)
+		return EXIT_OURS;
+	if (optind == argc) {
+		vb_usage_error(self, "which program? For example: verbena run -- ibv_devinfo");
+		return EXIT_OURS;
+	}
+	return run(with_preload, argv + optind);
+}

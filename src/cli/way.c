@@ -1,0 +1,286 @@
+/* The way to a host: addresses, routes and datagrams. What the outcome means is doctor_host.c's. */
+#include "cli/way.h"
+#include "host/broker.h"
+#include "host/host.h"
+#include "wire/icrc.h"
+#include "wire/mad.h"
+#include "wire/packet.h"
+
+#include <arpa/inet.h>
+#include <errno.h>
+#include <linux/errqueue.h>
+#include <netdb.h>
+#include <netinet/icmp6.h>
+#include <netinet/ip_icmp.h>
+#include <poll.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+int64_t vb_way_now_ns(void)
+{
+	struct timespec now;
+
+	clock_gettime(CLOCK_MONOTONIC, &now);
+	return (int64_t)now.tv_sec * 1000000000 + now.tv_nsec;
+}
+
+static void set_port(struct sockaddr_storage *address, uint16_t port)
+{
+	if (address->ss_family == AF_INET)
+		((struct sockaddr_in *)address)->sin_port = htons(port);
+	else
+		((struct sockaddr_in6 *)address)->sin6_port = htons(port);
+}
+
+static void gid_of(const struct sockaddr_storage *address, struct vb_gid *gid)
+{
+	if (address->ss_family == AF_INET) {
+		const uint8_t *ip = (const uint8_t *)&((const struct sockaddr_in *)address)->sin_addr;
+		*gid = vb_gid_from_ipv4(ip[0], ip[1], ip[2], ip[3]);
+		return;
+	}
+	memcpy(gid->raw, &((const struct sockaddr_in6 *)address)->sin6_addr, sizeof(gid->raw));
+}
+
+static void address_text(const struct sockaddr_storage *address, char text[INET6_ADDRSTRLEN])
+{
+	const void *bytes = address->ss_family == AF_INET ? (const void *)&((const struct sockaddr_in *)address)->sin_addr :
+							    (const void *)&((const struct sockaddr_in6 *)address)->sin6_addr;
+	inet_ntop(address->ss_family, bytes, text, INET6_ADDRSTRLEN);
+}
+
+static int resolve(struct vb_way *way, const char *host, int family, char *why, size_t why_size)
+{
+	struct addrinfo hints = { .ai_family = family, .ai_socktype = SOCK_DGRAM, .ai_flags = AI_NUMERICSERV }, *found;
+
+	int error = getaddrinfo(host, "4791", &hints, &found);
+	if (error) {
+		snprintf(why, why_size, "%s: %s", host, gai_strerror(error));
+		return -ENOENT;
+	}
+	memcpy(&way->address, found->ai_addr, found->ai_addrlen);
+	way->address_length = found->ai_addrlen;
+	freeaddrinfo(found);
+	gid_of(&way->address, &way->dst);
+	address_text(&way->address, way->dst_text);
+	if (!vb_gid_is_multicast(&way->dst))
+		return 0;
+	snprintf(why, why_size, "%s is a multicast address", way->dst_text);
+	return -EINVAL;
+}
+
+/* The kernel chooses our address; connecting a datagram socket sends nothing. */
+static int choose_source(struct vb_way *way, char *why, size_t why_size)
+{
+	struct sockaddr_storage source;
+	socklen_t length = sizeof(source);
+
+	int fd = socket(way->address.ss_family, SOCK_DGRAM | SOCK_CLOEXEC, 0);
+	if (fd < 0 || connect(fd, (struct sockaddr *)&way->address, way->address_length) != 0 ||
+		getsockname(fd, (struct sockaddr *)&source, &length) != 0) {
+		int error = errno;
+		snprintf(why, why_size, "no way to %s: %s", way->dst_text, strerror(error));
+		if (fd >= 0)
+			close(fd);
+		return -error;
+	}
+	close(fd);
+	gid_of(&source, &way->src);
+	address_text(&source, way->src_text);
+	return 0;
+}
+
+static bool device_has(const struct vb_device_info *device, const struct vb_gid *gid)
+{
+	for (unsigned i = 0; i < device->gid_count; i++)
+		if (vb_gid_equal(&device->gids[i].gid, gid))
+			return true;
+	return false;
+}
+
+static int find_device(struct vb_way *way, char *why, size_t why_size)
+{
+	struct vb_device_info *devices = NULL;
+	size_t count = 0;
+
+	int error = vb_devices_list(&devices, &count);
+	for (size_t i = 0; i < count; i++)
+		if (!way->device[0] && device_has(&devices[i], &way->src)) {
+			snprintf(way->device, sizeof(way->device), "%s", devices[i].name);
+			way->netdev_mtu = devices[i].netdev_mtu;
+			way->mtu = devices[i].mtu;
+		}
+	free(devices);
+	if (error || way->device[0])
+		return error;
+	snprintf(why, why_size, "the way to %s starts at %s, which no device of Verbena has (see verbena devices)", way->dst_text,
+		way->src_text);
+	return -ENODEV;
+}
+
+int vb_way_find(struct vb_way *way, const char *host, int family, char *why, size_t why_size)
+{
+	memset(way, 0, sizeof(*way));
+	int error = resolve(way, host, family, why, why_size);
+	if (!error)
+		error = choose_source(way, why, why_size);
+	return error ? error : find_device(way, why, why_size);
+}
+
+/* ---- Knocking -------------------------------------------------------------------------------------------------- */
+
+/* A discovery as a whole RoCEv2 packet: to anyone who listens, an ordinary management datagram. */
+static size_t build_packet(const struct vb_way *way, uint16_t src_port, uint8_t out[VB_MAX_HEADER_BYTES + VB_MAD_LENGTH + 4])
+{
+	struct vb_packet packet = { .opcode = VB_UD_SEND_ONLY, .pkey = VB_PKEY_DEFAULT, .dest_qpn = VB_QPN_GSI,
+		.qkey = VB_QKEY_GSI, .src_qpn = VB_QPN_GSI, .payload_length = VB_MAD_LENGTH };
+	struct vb_discovery discovery = { .transaction_id = 1, .version = VB_DISCOVERY_VERSION,
+		.receive_buffer = way->receive_buffer, .features = VB_FEATURE_TRAINS };
+	struct vb_flow flow = { .src = way->src, .dst = way->dst, .src_port = src_port, .dst_port = VB_UDP_PORT };
+
+	size_t headers = vb_packet_encode_headers(&packet, out), length = headers + VB_MAD_LENGTH + VB_ICRC_LENGTH;
+	vb_discovery_encode(&discovery, out + headers);
+	uint32_t crc = vb_icrc_begin(&flow, length, 0);
+	crc = vb_icrc_headers(crc, out, headers);
+	crc = vb_icrc_end(vb_icrc_add(crc, out + headers, VB_MAD_LENGTH));
+	for (int i = 0; i < VB_ICRC_LENGTH; i++)
+		out[headers + VB_MAD_LENGTH + i] = (uint8_t)(crc >> 8 * i);
+	return length;
+}
+
+/* An unconnected socket at the address that leads there; *port is the one it got. */
+static int knocking_socket(const struct vb_way *way, uint16_t *port)
+{
+	struct sockaddr_storage source = way->address;
+	socklen_t length = way->address_length;
+	int one = 1, probe = IP_PMTUDISC_PROBE;
+
+	bool is_ipv4 = source.ss_family == AF_INET;
+	if (is_ipv4)
+		memcpy(&((struct sockaddr_in *)&source)->sin_addr, way->src.raw + 12, 4);
+	else
+		memcpy(&((struct sockaddr_in6 *)&source)->sin6_addr, way->src.raw, 16);
+	set_port(&source, 0);
+	int fd = socket(source.ss_family, SOCK_DGRAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+	if (fd < 0)
+		return -1;
+	if (is_ipv4) {
+		setsockopt(fd, IPPROTO_IP, IP_RECVERR, &one, sizeof(one));
+		setsockopt(fd, IPPROTO_IP, IP_MTU_DISCOVER, &probe, sizeof(probe));
+	} else {
+		setsockopt(fd, IPPROTO_IPV6, IPV6_RECVERR, &one, sizeof(one));
+	}
+	if (bind(fd, (struct sockaddr *)&source, length) != 0 || getsockname(fd, (struct sockaddr *)&source, &length) != 0) {
+		close(fd);
+		return -1;
+	}
+	*port = ntohs(is_ipv4 ? ((struct sockaddr_in *)&source)->sin_port : ((struct sockaddr_in6 *)&source)->sin6_port);
+	return fd;
+}
+
+static enum vb_knock meaning(const struct sock_extended_err *error)
+{
+	bool is_icmp4 = error->ee_origin == SO_EE_ORIGIN_ICMP && error->ee_type == ICMP_DEST_UNREACH;
+	bool is_icmp6 = error->ee_origin == SO_EE_ORIGIN_ICMP6 && error->ee_type == ICMP6_DST_UNREACH;
+
+	if ((is_icmp4 && error->ee_code == ICMP_PORT_UNREACH) || (is_icmp6 && error->ee_code == ICMP6_DST_UNREACH_NOPORT))
+		return VB_KNOCK_CLOSED;
+	if ((is_icmp4 && (error->ee_code == ICMP_PKT_FILTERED || error->ee_code == ICMP_HOST_ANO || error->ee_code == ICMP_NET_ANO)) ||
+		(is_icmp6 && error->ee_code == ICMP6_DST_UNREACH_ADMIN))
+		return VB_KNOCK_PROHIBITED;
+	return VB_KNOCK_UNREACHABLE;
+}
+
+/* Reads one entry of the socket's error queue. */
+static bool read_error(int fd, enum vb_knock *knock, char who[INET6_ADDRSTRLEN])
+{
+	char control[512], byte;
+	struct iovec io = { &byte, 1 };
+	struct msghdr header = { .msg_iov = &io, .msg_iovlen = 1, .msg_control = control, .msg_controllen = sizeof(control) };
+
+	if (recvmsg(fd, &header, MSG_ERRQUEUE) < 0)
+		return false;
+	for (struct cmsghdr *c = CMSG_FIRSTHDR(&header); c; c = CMSG_NXTHDR(&header, c)) {
+		if (!(c->cmsg_level == SOL_IP && c->cmsg_type == IP_RECVERR) &&
+			!(c->cmsg_level == SOL_IPV6 && c->cmsg_type == IPV6_RECVERR))
+			continue;
+		const struct sock_extended_err *error = (const struct sock_extended_err *)CMSG_DATA(c);
+		const struct sockaddr_storage *offender = (const struct sockaddr_storage *)SO_EE_OFFENDER(error);
+		*knock = meaning(error);
+		if (offender->ss_family == AF_INET || offender->ss_family == AF_INET6)
+			address_text(offender, who);
+		return true;
+	}
+	return false;
+}
+
+static enum vb_knock knock_once(const struct vb_way *way, int fd, uint16_t src_port, uint16_t port, int timeout_ms,
+	char who[INET6_ADDRSTRLEN])
+{
+	uint8_t bytes[VB_MAX_HEADER_BYTES + VB_MAD_LENGTH + VB_ICRC_LENGTH];
+	struct sockaddr_storage to = way->address;
+	struct pollfd wait = { .fd = fd };
+	enum vb_knock knock = VB_KNOCK_SILENCE;
+
+	size_t length = build_packet(way, src_port, bytes);
+	set_port(&to, port);
+	if (sendto(fd, bytes, length, 0, (struct sockaddr *)&to, way->address_length) < 0) {
+		int error = errno;
+		if (read_error(fd, &knock, who))
+			return knock;
+		return error == EPERM || error == EACCES ? VB_KNOCK_PROHIBITED : VB_KNOCK_UNREACHABLE;
+	}
+	if (poll(&wait, 1, timeout_ms) > 0)
+		read_error(fd, &knock, who);
+	return knock;
+}
+
+enum vb_knock vb_way_knock(const struct vb_way *way, uint16_t port, unsigned timeout_ms, char who[INET6_ADDRSTRLEN])
+{
+	enum { TRIES = 3 };
+	enum vb_knock knock = VB_KNOCK_SILENCE;
+	uint16_t src_port;
+
+	who[0] = '\0';
+	int fd = knocking_socket(way, &src_port);
+	if (fd < 0)
+		return VB_KNOCK_UNREACHABLE;
+	for (int i = 0; i < TRIES && knock == VB_KNOCK_SILENCE; i++)
+		knock = knock_once(way, fd, src_port, port, (int)timeout_ms / TRIES, who);
+	close(fd);
+	return knock;
+}
+
+/* ---- MADs ------------------------------------------------------------------------------------------------------ */
+
+int vb_way_send(const struct vb_way *way, struct vb_broker *broker, const uint8_t mad[256], uint32_t length)
+{
+	return vb_broker_send_mad(broker, &way->src, &way->dst, mad, length);
+}
+
+bool vb_way_receive(const struct vb_way *way, struct vb_broker *broker, struct vb_answer *answer, int64_t deadline_ns)
+{
+	struct pollfd wait = { .fd = vb_broker_fd(broker), .events = POLLIN };
+	struct vb_broker_notice notice;
+
+	for (;;) {
+		vb_broker_next_notice(broker, &notice);
+		answer->at_ns = vb_way_now_ns();
+		if (notice.kind == VB_BROKER_GONE)
+			return false;
+		if (notice.kind == VB_BROKER_MAD && vb_gid_equal(&notice.gid, &way->dst)) {
+			memcpy(answer->mad, notice.mad, sizeof(answer->mad));
+			answer->length = notice.length;
+			return true;
+		}
+		if (notice.kind != VB_BROKER_NOTHING)
+			continue;
+		int64_t left_ms = (deadline_ns - answer->at_ns + 999999) / 1000000;
+		if (left_ms <= 0)
+			return false;
+		poll(&wait, 1, (int)left_ms);
+	}
+}

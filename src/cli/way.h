@@ -1,0 +1,52 @@
+/* The way to a host, as the doctor walks it: which of our addresses and devices leads there, and datagrams to its UDP
+ * port 4791 with what comes of them. */
+#ifndef VB_CLI_WAY_H
+#define VB_CLI_WAY_H
+
+#include <netinet/in.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include "base/gid.h"
+#include "host/settings.h"
+
+struct vb_way {
+	struct vb_gid src, dst;
+	struct sockaddr_storage address; /* the host's, with the port */
+	socklen_t address_length;
+	char src_text[INET6_ADDRSTRLEN], dst_text[INET6_ADDRSTRLEN];
+	char device[64]; /* ours, that has src */
+	uint32_t netdev_mtu, mtu;
+	uint32_t receive_buffer; /* of our slots, for the discovery; set by the caller */
+};
+
+/* 0, or -errno with the reason in words. Asks the name service and the routing table, sends nothing. */
+int vb_way_find(struct vb_way *way, const char *host, int family, char *why, size_t why_size);
+
+/* What an ordinary datagram from us to a UDP port of the host brings back. */
+enum vb_knock {
+	VB_KNOCK_SILENCE,     /* nothing: open, filtered, or nobody there */
+	VB_KNOCK_CLOSED,      /* the host says that nobody listens at the port */
+	VB_KNOCK_UNREACHABLE, /* we or a router cannot reach the host */
+	VB_KNOCK_PROHIBITED,  /* a firewall says so */
+};
+/* who: the address that said so, when somebody did. */
+enum vb_knock vb_way_knock(const struct vb_way *way, uint16_t port, unsigned timeout_ms, char who[INET6_ADDRSTRLEN]);
+
+/* ---- MADs from our QP1 to the host's, through the broker, to which answers come ---------------------------------- */
+
+struct vb_broker;
+
+struct vb_answer {
+	uint8_t mad[256];
+	uint32_t length; /* as received, padding included */
+	int64_t at_ns;	 /* CLOCK_MONOTONIC */
+};
+
+int64_t vb_way_now_ns(void);
+/* length above 256 pads with zero bytes. 0 or -errno; -EMSGSIZE: the interface does not carry it. */
+int vb_way_send(const struct vb_way *way, struct vb_broker *broker, const uint8_t mad[256], uint32_t length);
+/* The next answer from the host; false when none came until deadline_ns, or the broker is gone. */
+bool vb_way_receive(const struct vb_way *way, struct vb_broker *broker, struct vb_answer *answer, int64_t deadline_ns);
+
+#endif
