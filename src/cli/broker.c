@@ -6,13 +6,19 @@
 #include <string.h>
 #include <unistd.h>
 
+/* clang-format off */
 const char vb_broker_help[] =
 	"usage: verbena broker [OPTIONS OF verbena-broker]\n"
 	"\n"
-	"Runs the broker of this network namespace in the foreground, until it is interrupted. The broker holds UDP port 4791\n"
-	"and shares it among processes; it never touches their data. Programs start one by themselves when there is none,\n"
-	"and it leaves after the last of them. Programs accept a broker of their own user or of root: for several users on\n"
-	"one machine, run this as root, for example as a service. Users who share a broker trust each other with availability.\n";
+	"Runs the broker of this network namespace in the foreground, until it is\n"
+	"interrupted. The broker holds UDP port 4791 and shares it among processes; it\n"
+	"does not touch their data. A program starts one by itself when there is none,\n"
+	"and that one leaves after its last client.\n"
+	"\n"
+	"Programs accept a broker of their own user or of root. For several users on one\n"
+	"machine run this as root, for example as a service. Users who share a broker\n"
+	"trust each other with availability.\n";
+/* clang-format on */
 
 int vb_broker_main(const struct vb_command *self, int argc, char **argv)
 {

@@ -26,12 +26,12 @@ extern const char vb_run_help[], vb_devices_help[], vb_doctor_help[], vb_broker_
 /* Says "verbena NAME: MESSAGE" and where the help is, on stderr; returns VB_EXIT_USAGE. */
 __attribute__((format(printf, 2, 3))) int vb_usage_error(const struct vb_command *self, const char *format, ...);
 
-/* Where the files of Verbena lie, seen from this executable: the build tree, or an installed prefix. Paths are absolute. */
+/* Where Verbena's files lie, seen from this executable: the build tree, or an installed prefix. */
 struct vb_places {
 	bool is_installed;
 	char libraries[PATH_MAX]; /* directory of libibverbs.so.1 */
-	char preload[PATH_MAX];	  /* libverbena-preload.so */
-	char broker[PATH_MAX];	  /* verbena-broker, where the library looks for it unless VERBENA_LIBEXEC says otherwise */
+	char preload[PATH_MAX];   /* libverbena-preload.so */
+	char broker[PATH_MAX];    /* verbena-broker, unless VERBENA_LIBEXEC says otherwise */
 };
 
 /* -errno when /proc/self/exe cannot be read. Does not check that the files exist. */

@@ -9,11 +9,16 @@
 #include <stdlib.h>
 #include <string.h>
 
+/* clang-format off */
 const char vb_devices_help[] =
 	"usage: verbena devices [--json]\n"
 	"\n"
-	"Lists the RDMA devices that programs under `verbena run` see: one a network interface that is up and has an address,\n"
-	"with its state, MTUs, speed and GIDs. VERBENA_DEVICES narrows and orders them.\n";
+	"Lists the RDMA devices that programs under verbena run see: one a network\n"
+	"interface that is up and has an address, with its state, MTUs, speed and GIDs.\n"
+	"VERBENA_DEVICES narrows and orders them.\n"
+	"\n"
+	"Exit status: 0, or 1 when there is none.\n";
+/* clang-format on */
 
 /* IPv4-mapped GIDs are shown as the IPv4 address they are. */
 static const char *gid_text(const struct vb_gid *gid, char text[INET6_ADDRSTRLEN])
@@ -45,12 +50,13 @@ static void print_text(const struct vb_device_info *devices, size_t count)
 		if ((int)strlen(devices[i].ifname) > interface_width)
 			interface_width = (int)strlen(devices[i].ifname);
 	}
-	printf("%-*s  %-*s  %-6s  %7s  %8s  %10s  GIDS\n", name_width, "DEVICE", interface_width, "INTERFACE", "STATE", "MTU",
-		"ROCE MTU", "SPEED");
+	printf("%-*s  %-*s  %-6s  %7s  %8s  %10s  GIDS\n", name_width, "DEVICE", interface_width, "INTERFACE", "STATE",
+		"MTU", "ROCE MTU", "SPEED");
 	for (size_t i = 0; i < count; i++) {
 		const struct vb_device_info *device = &devices[i];
 		printf("%-*s  %-*s  %-6s  %7u  %8u  %10s", name_width, device->name, interface_width, device->ifname,
-			device->is_up ? "active" : "down", device->netdev_mtu, device->mtu, speed_text(device->speed_mbps, speed));
+			device->is_up ? "active" : "down", device->netdev_mtu, device->mtu,
+			speed_text(device->speed_mbps, speed));
 		for (unsigned index = 0; index < device->gid_count; index++)
 			if (!vb_gid_is_zero(&device->gids[index].gid))
 				printf("  %u:%s", index, gid_text(&device->gids[index].gid, gid));
@@ -83,8 +89,8 @@ static void print_json(const struct vb_device_info *devices, size_t count)
 		vb_json_string(stdout, device->name);
 		printf(", \"interface\": ");
 		vb_json_string(stdout, device->ifname);
-		printf(", \"state\": \"%s\", \"netdev_mtu\": %u, \"mtu\": %u, \"speed_mbps\": ", device->is_up ? "active" : "down",
-			device->netdev_mtu, device->mtu);
+		printf(", \"state\": \"%s\", \"netdev_mtu\": %u, \"mtu\": %u, \"speed_mbps\": ",
+			device->is_up ? "active" : "down", device->netdev_mtu, device->mtu);
 		if (device->speed_mbps)
 			printf("%" PRIu64, device->speed_mbps);
 		else
@@ -98,8 +104,8 @@ static void print_json(const struct vb_device_info *devices, size_t count)
 
 int vb_devices_main(const struct vb_command *self, int argc, char **argv)
 {
-	static const struct option options[] = {
-		{ "json", no_argument, NULL, 'j' }, { "help", no_argument, NULL, 'h' }, { 0 } };
+	static const struct option options[] = { { "json", no_argument, NULL, 'j' }, { "help", no_argument, NULL, 'h' },
+		{ 0 } };
 	struct vb_device_info *devices = NULL;
 	bool is_json = false;
 	size_t count = 0;
@@ -128,7 +134,9 @@ int vb_devices_main(const struct vb_command *self, int argc, char **argv)
 	else if (count)
 		print_text(devices, count);
 	else
-		fputs("verbena devices: none: no interface is up with an address, or VERBENA_DEVICES names none that is\n", stderr);
+		fputs("verbena devices: none: no interface is up with an address, or VERBENA_DEVICES names none that "
+		      "is\n",
+			stderr);
 	free(devices);
 	return count ? VB_EXIT_OK : VB_EXIT_BAD_NEWS;
 }

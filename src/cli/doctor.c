@@ -10,13 +10,15 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
+/* clang-format off */
 const char vb_doctor_help[] =
 	"usage: verbena doctor [--json]\n"
 	"       verbena doctor [--json] [-4|-6] [--timeout SECONDS] HOST\n"
 	"\n"
-	"Without HOST: what this machine offers, what would stop Verbena or slow it and the cure, and the settings in force.\n"
-	"With HOST: whether UDP port 4791 is open both ways, who answers there (Verbena, Linux rxe or a NIC, nobody), round\n"
-	"trip, loss and MTU.\n"
+	"Without HOST: what this machine offers, what would stop Verbena or slow it and\n"
+	"the cure, and the settings in force.\n"
+	"With HOST: whether UDP port 4791 is open both ways, who answers there (Verbena,\n"
+	"Linux rxe or a NIC, nobody), round trip, loss and MTU.\n"
 	"\n"
 	"  --json               print JSON\n"
 	"  -4, -6               use HOST's IPv4 or IPv6 address\n"
@@ -24,6 +26,7 @@ const char vb_doctor_help[] =
 	"\n"
 	"Each line begins with ok, slow (works, but worse than it could) or stop.\n"
 	"Exit status: 0 Verbena would run, 1 something stops it, 2 wrong usage.\n";
+/* clang-format on */
 
 struct doctor {
 	struct vb_findings findings;
@@ -57,8 +60,8 @@ static void print_settings(const struct vb_settings *settings)
 	printf("\nSettings in force (* given in the environment):\n");
 	for (int i = 0; i < VB_SETTING_COUNT; i++) {
 		const struct vb_setting_row *row = &vb_setting_rows[i];
-		printf("  %c VERBENA_%-9s %-*s  %s\n", settings->is_given[i] ? '*' : ' ', row->name, width, settings->text[i],
-			row->meaning);
+		printf("  %c VERBENA_%-9s %-*s  %s\n", settings->is_given[i] ? '*' : ' ', row->name, width,
+			settings->text[i], row->meaning);
 	}
 }
 
@@ -110,8 +113,8 @@ static void print_text(const struct doctor *doctor)
 	if (!doctor->host)
 		print_settings(&doctor->settings);
 	if (stops)
-		printf("\nVerbena would not run %s: see the line%s with stop.\n", doctor->host ? "to this host" : "here",
-			stops > 1 ? "s" : "");
+		printf("\nVerbena would not run %s: see the line%s with stop.\n",
+			doctor->host ? "to this host" : "here", stops > 1 ? "s" : "");
 	else if (slows)
 		printf("\nVerbena runs %s; see the line%s with slow for what would make it better.\n",
 			doctor->host ? "to this host" : "here", slows > 1 ? "s" : "");

@@ -1,6 +1,6 @@
-/* verbena doctor HOST: UDP port 4791 both ways, who answers, round trip, loss, MTU. Probes are management datagrams from
- * our QP1 to the host's: a discovery, which only Verbena answers, then a connection request for a service that nobody
- * has, which Linux rxe and NICs reject. Nothing is left behind at the host. */
+/* verbena doctor HOST: UDP port 4791 both ways, who answers, round trip, loss, MTU. Probes are management datagrams
+ * from our QP1 to the host's: a discovery, which only Verbena answers, then a connection request for a service that
+ * nobody has, which Linux rxe and NICs reject. Nothing is left behind at the host. */
 #include "base/bytes.h"
 #include "cli/doctor.h"
 #include "cli/way.h"
@@ -19,7 +19,8 @@ enum {
 	MTU_TRIES = 3,
 	/* A port where nobody listens, as traceroute uses: a host that is up says that it is closed. */
 	CLOSED_PORT = 33434,
-	/* What a full-size WRITE First has around its payload, less what a MAD has: BTH and RETH against BTH and DETH. */
+	/* What a full-size WRITE First has around its payload, less what a MAD has: BTH and RETH against BTH and DETH.
+	 */
 	FULL_SIZE_EXTRA = 8,
 	CM_REQ = 0x10,
 	CM_REJ = 0x12,
@@ -27,7 +28,7 @@ enum {
 
 struct probe_run {
 	int64_t sent_ns[PROBES], round_trip_ns[PROBES]; /* by probe; 0: not answered */
-	uint64_t first_id;				/* transaction id of probe 0 */
+	uint64_t first_id;                              /* transaction id of probe 0 */
 	unsigned answered;
 	uint8_t answer[VB_MAD_LENGTH]; /* the last */
 };
@@ -37,8 +38,10 @@ typedef void build_probe(const struct vb_way *way, uint64_t transaction_id, uint
 /* The peer may remember what we say of ourselves, so it is what a slot of ours really has. */
 static void build_discovery(const struct vb_way *way, uint64_t transaction_id, uint8_t mad[VB_MAD_LENGTH])
 {
-	vb_discovery_encode(&(struct vb_discovery){ .transaction_id = transaction_id, .version = VB_DISCOVERY_VERSION,
-				    .receive_buffer = way->receive_buffer, .features = VB_FEATURE_TRAINS },
+	vb_discovery_encode(&(struct vb_discovery){ .transaction_id = transaction_id,
+				    .version = VB_DISCOVERY_VERSION,
+				    .receive_buffer = way->receive_buffer,
+				    .features = VB_FEATURE_TRAINS },
 		mad);
 }
 
@@ -47,25 +50,29 @@ static void build_discovery(const struct vb_way *way, uint64_t transaction_id, u
 static void build_connection_request(const struct vb_way *way, uint64_t transaction_id, uint8_t mad[VB_MAD_LENGTH])
 {
 	uint8_t *body = mad + VB_MAD_HEADER_LENGTH;
-	struct vb_mad_header header = { .base_version = 1, .mgmt_class = VB_MAD_CLASS_CM, .class_version = 2,
-		.method = VB_MAD_METHOD_SEND, .transaction_id = transaction_id, .attribute_id = CM_REQ };
+	struct vb_mad_header header = { .base_version = 1,
+		.mgmt_class = VB_MAD_CLASS_CM,
+		.class_version = 2,
+		.method = VB_MAD_METHOD_SEND,
+		.transaction_id = transaction_id,
+		.attribute_id = CM_REQ };
 
 	memset(mad, 0, VB_MAD_LENGTH);
 	vb_mad_header_encode(&header, mad);
-	vb_store_be32(body, (uint32_t)transaction_id << 1 | 1);	      /* local communication id, never zero */
+	vb_store_be32(body, (uint32_t)transaction_id << 1 | 1); /* local communication id, never zero */
 	vb_store_be64(body + 8, 0x1000000000000000 | (transaction_id & 0xFFFFFFFF)); /* service id */
-	vb_store_be64(body + 16, 0x0200000000000001);		      /* local CA GUID */
-	vb_store_be32(body + 32, 2u << 8 | 1);			      /* local QPN 2, responder resources 1 */
-	vb_store_be32(body + 36, 1);				      /* initiator depth 1 */
-	vb_store_be32(body + 40, 20u << 3);			      /* remote CM response timeout; transport RC */
-	vb_store_be32(body + 44, 20u << 3 | 7);			      /* starting PSN 0; local CM response timeout; retries */
-	vb_store_be16(body + 48, 0xFFFF);			      /* P_Key */
-	body[50] = 1u << 4 | 7;					      /* path MTU 256; RNR retries */
-	body[51] = 15u << 4;					      /* CM retries */
-	vb_store_be32(body + 52, 0xFFFFFFFF);			      /* LIDs: not on this subnet */
+	vb_store_be64(body + 16, 0x0200000000000001);                                /* local CA GUID */
+	vb_store_be32(body + 32, 2u << 8 | 1);  /* local QPN 2, responder resources 1 */
+	vb_store_be32(body + 36, 1);            /* initiator depth 1 */
+	vb_store_be32(body + 40, 20u << 3);     /* remote CM response timeout; transport RC */
+	vb_store_be32(body + 44, 20u << 3 | 7); /* starting PSN 0; local CM response timeout; retries */
+	vb_store_be16(body + 48, 0xFFFF);       /* P_Key */
+	body[50] = 1u << 4 | 7;                 /* path MTU 256; RNR retries */
+	body[51] = 15u << 4;                    /* CM retries */
+	vb_store_be32(body + 52, 0xFFFFFFFF);   /* LIDs: not on this subnet */
 	memcpy(body + 56, way->src.raw, 16);
 	memcpy(body + 72, way->dst.raw, 16);
-	body[93] = 64;	     /* hop limit */
+	body[93] = 64;       /* hop limit */
 	body[95] = 17u << 3; /* local ack timeout */
 }
 
@@ -129,15 +136,16 @@ static void report_times(struct vb_findings *findings, const struct probe_run *r
 		if (run->round_trip_ns[i])
 			times[count++] = run->round_trip_ns[i];
 	qsort(times, count, sizeof(times[0]), compare_times);
-	vb_finding_add(findings, VB_FINDING_OK, "round trip", "min %.3f, median %.3f, max %.3f ms, of management datagrams, "
-		"which take a detour through the brokers", (double)times[0] / 1e6, (double)times[count / 2] / 1e6,
-		(double)times[count - 1] / 1e6);
+	vb_finding_add(findings, VB_FINDING_OK, "round trip",
+		"min %.3f, median %.3f, max %.3f ms, of management datagrams, "
+		"which take a detour through the brokers",
+		(double)times[0] / 1e6, (double)times[count / 2] / 1e6, (double)times[count - 1] / 1e6);
 	if (count == PROBES) {
 		vb_finding_add(findings, VB_FINDING_OK, "loss", "none of %d probes", PROBES);
 		return;
 	}
-	vb_finding_add(findings, VB_FINDING_SLOW, "loss", "%u of %d probes: each loss in a transfer costs a retransmission",
-		PROBES - count, PROBES);
+	vb_finding_add(findings, VB_FINDING_SLOW, "loss",
+		"%u of %d probes: each loss in a transfer costs a retransmission", PROBES - count, PROBES);
 	vb_finding_cure(findings, "look for drops: ip -s link, and nstat -az UdpRcvbufErrors, at both ends");
 }
 
@@ -162,26 +170,32 @@ static bool passes(const struct vb_way *way, struct vb_broker *broker, uint32_t 
 	return false;
 }
 
-static void check_mtu(struct vb_findings *findings, const struct vb_way *way, struct vb_broker *broker, unsigned timeout_ms)
+static void check_mtu(
+	struct vb_findings *findings, const struct vb_way *way, struct vb_broker *broker, unsigned timeout_ms)
 {
 	if (passes(way, broker, way->mtu, timeout_ms)) {
-		vb_finding_add(findings, VB_FINDING_OK, "MTU", "full-size packets of RoCE MTU %u pass both ways", way->mtu);
+		vb_finding_add(
+			findings, VB_FINDING_OK, "MTU", "full-size packets of RoCE MTU %u pass both ways", way->mtu);
 		return;
 	}
 	for (uint32_t mtu = way->mtu / 2; mtu >= 256; mtu /= 2) {
 		if (!passes(way, broker, mtu, timeout_ms))
 			continue;
 		vb_finding_add(findings, VB_FINDING_STOP, "MTU",
-			"packets of RoCE MTU %u, which %s offers, are lost on the way; %u passes", way->mtu, way->device, mtu);
-		vb_finding_cure(findings, "make the MTU the same along the way and at both ends; until then ask programs for path "
-					  "MTU %u (-m %u)", mtu, mtu);
+			"packets of RoCE MTU %u, which %s offers, are lost on the way; %u passes", way->mtu,
+			way->device, mtu);
+		vb_finding_cure(findings,
+			"make the MTU the same along the way and at both ends; until then ask programs for path "
+			"MTU %u (-m %u)",
+			mtu, mtu);
 		return;
 	}
 	vb_finding_add(findings, VB_FINDING_STOP, "MTU", "only small datagrams pass");
 	vb_finding_cure(findings, "compare the MTU of both interfaces: ip link");
 }
 
-/* ---- Who is there ------------------------------------------------------------------------------------------------- */
+/* ---- Who is there -------------------------------------------------------------------------------------------------
+ */
 
 static void report_verbena(struct vb_findings *findings, const struct vb_way *way, struct vb_broker *broker,
 	const struct probe_run *run, unsigned timeout_ms)
@@ -190,8 +204,8 @@ static void report_verbena(struct vb_findings *findings, const struct vb_way *wa
 
 	vb_discovery_decode(&peer, run->answer);
 	vb_finding_add(findings, VB_FINDING_OK, "UDP port 4791", "open both ways");
-	vb_finding_add(findings, VB_FINDING_OK, "who answers", "Verbena (exchange version %u, receive buffer %u bytes, %s)",
-		peer.version, peer.receive_buffer,
+	vb_finding_add(findings, VB_FINDING_OK, "who answers",
+		"Verbena (exchange version %u, receive buffer %u bytes, %s)", peer.version, peer.receive_buffer,
 		peer.features & VB_FEATURE_TRAINS ? "takes trains" : "takes single datagrams only");
 	report_times(findings, run);
 	check_mtu(findings, way, broker, timeout_ms);
@@ -208,10 +222,12 @@ static void report_stranger(struct vb_findings *findings, const struct vb_way *w
 			"Linux rxe or a NIC: it rejects a connection to a service that nobody has (reason %u)",
 			vb_load_be16(run->answer + VB_MAD_HEADER_LENGTH + 10));
 	else
-		vb_finding_add(findings, VB_FINDING_OK, "who answers", "an implementation of RoCEv2 that is not Verbena");
+		vb_finding_add(
+			findings, VB_FINDING_OK, "who answers", "an implementation of RoCEv2 that is not Verbena");
 	report_times(findings, run);
 	vb_finding_add(findings, VB_FINDING_OK, "MTU",
-		"%s offers RoCE MTU %u; whether it passes cannot be asked of this peer: compare its active_mtu", way->device, way->mtu);
+		"%s offers RoCE MTU %u; whether it passes cannot be asked of this peer: compare its active_mtu",
+		way->device, way->mtu);
 }
 
 static void report_closed(struct vb_findings *findings)
@@ -225,12 +241,15 @@ static void report_silence(struct vb_findings *findings, const struct vb_way *wa
 	char who[INET6_ADDRSTRLEN];
 
 	if (vb_way_knock(way, CLOSED_PORT, timeout_ms, who) == VB_KNOCK_CLOSED) {
-		vb_finding_add(findings, VB_FINDING_STOP, "who answers", "nobody, though the host is up: UDP port 4791 is filtered");
-		vb_finding_cure(findings, "allow UDP port 4791 in, there and here; for example: sudo nft insert rule inet filter input "
-					  "udp dport 4791 accept");
+		vb_finding_add(findings, VB_FINDING_STOP, "who answers",
+			"nobody, though the host is up: UDP port 4791 is filtered");
+		vb_finding_cure(findings,
+			"allow UDP port 4791 in, there and here; for example: sudo nft insert rule inet filter input "
+			"udp dport 4791 accept");
 		return;
 	}
-	vb_finding_add(findings, VB_FINDING_STOP, "who answers", "nobody: the host is down, or a firewall drops what we send");
+	vb_finding_add(
+		findings, VB_FINDING_STOP, "who answers", "nobody: the host is down, or a firewall drops what we send");
 	vb_finding_cure(findings, "ping it; allow UDP port 4791 in, there and here");
 }
 
@@ -244,11 +263,13 @@ static void report_nobody(struct vb_findings *findings, const struct vb_way *way
 		report_closed(findings);
 		break;
 	case VB_KNOCK_PROHIBITED:
-		vb_finding_add(findings, VB_FINDING_STOP, "who answers", "a firewall%s%s refuses UDP port 4791", who[0] ? " at " : "", who);
+		vb_finding_add(findings, VB_FINDING_STOP, "who answers", "a firewall%s%s refuses UDP port 4791",
+			who[0] ? " at " : "", who);
 		vb_finding_cure(findings, "allow UDP port 4791 in, there and here, and out of here");
 		break;
 	case VB_KNOCK_UNREACHABLE:
-		vb_finding_add(findings, VB_FINDING_STOP, "who answers", "nobody: %s%sthe host cannot be reached", who, who[0] ? " says that " : "");
+		vb_finding_add(findings, VB_FINDING_STOP, "who answers", "nobody: %s%sthe host cannot be reached", who,
+			who[0] ? " says that " : "");
 		vb_finding_cure(findings, "is it up, is the address right? ip route get %s", way->dst_text);
 		break;
 	case VB_KNOCK_SILENCE:
@@ -257,7 +278,8 @@ static void report_nobody(struct vb_findings *findings, const struct vb_way *way
 	}
 }
 
-static void ask_around(struct vb_findings *findings, const struct vb_way *way, struct vb_broker *broker, unsigned timeout_ms)
+static void ask_around(
+	struct vb_findings *findings, const struct vb_way *way, struct vb_broker *broker, unsigned timeout_ms)
 {
 	struct probe_run run;
 
@@ -269,7 +291,8 @@ static void ask_around(struct vb_findings *findings, const struct vb_way *way, s
 	if (!error)
 		error = run_probes(way, broker, build_connection_request, timeout_ms, &run);
 	if (error)
-		vb_finding_add(findings, VB_FINDING_STOP, "sending", "a management datagram to %s: %s", way->dst_text, strerror(-error));
+		vb_finding_add(findings, VB_FINDING_STOP, "sending", "a management datagram to %s: %s", way->dst_text,
+			strerror(-error));
 	else if (run.answered)
 		report_stranger(findings, way, &run);
 	else
@@ -289,8 +312,8 @@ void vb_check_host(struct vb_findings *findings, const struct vb_settings *setti
 		vb_finding_add(findings, VB_FINDING_STOP, "way", "%s", why[0] ? why : strerror(-error));
 		return;
 	}
-	vb_finding_add(findings, VB_FINDING_OK, "way", "from %s (%s, MTU %u, RoCE MTU %u) to %s", way.src_text, way.device,
-		way.netdev_mtu, way.mtu, way.dst_text);
+	vb_finding_add(findings, VB_FINDING_OK, "way", "from %s (%s, MTU %u, RoCE MTU %u) to %s", way.src_text,
+		way.device, way.netdev_mtu, way.mtu, way.dst_text);
 	const char *libexec = settings->text[VB_SETTING_LIBEXEC][0] ? settings->text[VB_SETTING_LIBEXEC] : NULL;
 	error = vb_broker_connect(settings->broker_any, libexec, &broker, why, sizeof(why));
 	if (error) {

@@ -1,5 +1,5 @@
-/* verbena doctor: what the kernel lets this process do. Everything is tried, on sockets of the check's own; the kernel's
- * version is only reported. */
+/* verbena doctor: what the kernel lets this process do. Everything is tried, on sockets of the check's own; the
+ * kernel's version is only reported. */
 #include "cli/doctor.h"
 
 #include <arpa/inet.h>
@@ -69,7 +69,8 @@ static void check_abstract_socket(struct vb_findings *findings)
 	} else {
 		vb_finding_add(findings, VB_FINDING_STOP, "Unix sockets", "an abstract Unix socket is refused: %s",
 			strerror(errno));
-		vb_finding_cure(findings, "a sandbox or security profile forbids it; allow AF_UNIX sockets with abstract names");
+		vb_finding_cure(findings,
+			"a sandbox or security profile forbids it; allow AF_UNIX sockets with abstract names");
 	}
 	if (fd >= 0)
 		close(fd);
@@ -101,9 +102,10 @@ static void check_steering(struct vb_findings *findings)
 		setsockopt(fd, SOL_SOCKET, SO_LOCK_FILTER, &one, sizeof(one)) == 0) {
 		vb_finding_add(findings, VB_FINDING_OK, "port sharing", "reuseport sockets steered by BPF are allowed");
 	} else {
-		vb_finding_add(findings, VB_FINDING_STOP, "port sharing", "a BPF program on a reuseport group is refused: %s",
-			strerror(errno));
-		vb_finding_cure(findings, "a sandbox forbids it, or the kernel is older than 4.5; this needs no privilege");
+		vb_finding_add(findings, VB_FINDING_STOP, "port sharing",
+			"a BPF program on a reuseport group is refused: %s", strerror(errno));
+		vb_finding_cure(
+			findings, "a sandbox forbids it, or the kernel is older than 4.5; this needs no privilege");
 	}
 	if (fd >= 0)
 		close(fd);
@@ -131,16 +133,18 @@ static void report_receive_buffer(struct vb_findings *findings, uint32_t asked, 
 	char holds[64] = "";
 
 	if (trains)
-		snprintf(holds, sizeof(holds), " (%s%u trains of 64 KiB)", trains == TRAINS_COUNTED_MAX ? "at least " : "", trains);
+		snprintf(holds, sizeof(holds), " (%s%u trains of 64 KiB)",
+			trains == TRAINS_COUNTED_MAX ? "at least " : "", trains);
 	/* The kernel doubles what it grants. */
 	if (effective / 2 >= asked) {
 		vb_finding_add(findings, VB_FINDING_OK, "receive buffer", "%u bytes a process%s", effective, holds);
 		return;
 	}
 	vb_finding_add(findings, VB_FINDING_SLOW, "receive buffer",
-		"net.core.rmem_max %u allows %u bytes a process%s; bursts of many senders overflow it", effective / 2, effective,
-		holds);
-	vb_finding_cure(findings, "sudo sysctl -w net.core.rmem_max=%u (on the host itself, outside containers)", asked);
+		"net.core.rmem_max %u allows %u bytes a process%s; bursts of many senders overflow it", effective / 2,
+		effective, holds);
+	vb_finding_cure(
+		findings, "sudo sysctl -w net.core.rmem_max=%u (on the host itself, outside containers)", asked);
 }
 
 static void check_trains(struct vb_findings *findings, const struct vb_settings *settings)

@@ -18,9 +18,9 @@ static void check_file(struct vb_findings *findings, const char *path, int mode,
 	bool is_forbidden = errno == EACCES && access(path, F_OK) == 0;
 	vb_finding_add(findings, VB_FINDING_STOP, "files", "%s: %s", path, strerror(errno));
 	vb_finding_cure(findings, "%s",
-		is_forbidden ? "give this user permission; a file system mounted noexec does not do" :
-		is_installed ? "install Verbena completely" :
-			       "build it: make");
+		is_forbidden   ? "give this user permission; a file system mounted noexec does not do"
+		: is_installed ? "install Verbena completely"
+			       : "build it: make");
 }
 
 /* What a program gets that is started without verbena run. */
@@ -34,10 +34,11 @@ static void check_plain_loader(struct vb_findings *findings, const char *ours)
 	else if (dlinfo(library, RTLD_DI_LINKMAP, &map) == 0) {
 		char *path = realpath(map->l_name, NULL), *our_path = realpath(ours, NULL);
 		if (path && our_path && strcmp(path, our_path) == 0)
-			vb_finding_add(findings, VB_FINDING_OK, "library", "%s, which programs load even without verbena run", ours);
+			vb_finding_add(findings, VB_FINDING_OK, "library",
+				"%s, which programs load even without verbena run", ours);
 		else
-			vb_finding_add(findings, VB_FINDING_OK, "library", "%s; without verbena run programs load %s", ours,
-				map->l_name);
+			vb_finding_add(findings, VB_FINDING_OK, "library", "%s; without verbena run programs load %s",
+				ours, map->l_name);
 		free(path);
 		free(our_path);
 	}
@@ -52,7 +53,8 @@ void vb_check_files(struct vb_findings *findings, const struct vb_settings *sett
 
 	int error = vb_places_find(&places);
 	if (error) {
-		vb_finding_add(findings, VB_FINDING_STOP, "files", "cannot find where Verbena lies: %s", strerror(-error));
+		vb_finding_add(
+			findings, VB_FINDING_STOP, "files", "cannot find where Verbena lies: %s", strerror(-error));
 		vb_finding_cure(findings, "mount /proc");
 		return;
 	}
@@ -88,7 +90,8 @@ static double cgroup_cpus(void)
 		file = fopen(path, "re");
 		if (!file)
 			continue;
-		if (fscanf(file, "%lf %lf", &quota, &period) == 2 && period > 0 && (least == 0 || quota / period < least))
+		if (fscanf(file, "%lf %lf", &quota, &period) == 2 && period > 0 &&
+			(least == 0 || quota / period < least))
 			least = quota / period;
 		fclose(file);
 	}
@@ -98,17 +101,22 @@ static double cgroup_cpus(void)
 static void check_processors(struct vb_findings *findings)
 {
 	cpu_set_t allowed;
-	int count = sched_getaffinity(0, sizeof(allowed), &allowed) == 0 ? CPU_COUNT(&allowed) : (int)sysconf(_SC_NPROCESSORS_ONLN);
+	int count = sched_getaffinity(0, sizeof(allowed), &allowed) == 0 ? CPU_COUNT(&allowed)
+									 : (int)sysconf(_SC_NPROCESSORS_ONLN);
 	double limit = cgroup_cpus();
 
 	if (limit > 0 && limit < 1.0) {
-		vb_finding_add(findings, VB_FINDING_SLOW, "processors", "the control group allows %.2f of a processor: "
-			"polling programs are stopped for the rest of each period", limit);
+		vb_finding_add(findings, VB_FINDING_SLOW, "processors",
+			"the control group allows %.2f of a processor: "
+			"polling programs are stopped for the rest of each period",
+			limit);
 		vb_finding_cure(findings, "give the container at least 2 CPUs");
 	} else if (count == 1) {
 		vb_finding_add(findings, VB_FINDING_SLOW, "processors",
-			"1: two polling programs on this machine take turns on it, and latency is that of the scheduler");
-		vb_finding_cure(findings, "2 or more processors; wider CPU affinity (taskset) if that is what limits it");
+			"1: two polling programs on this machine take turns on it, and latency is that of the "
+			"scheduler");
+		vb_finding_cure(
+			findings, "2 or more processors; wider CPU affinity (taskset) if that is what limits it");
 	} else {
 		vb_finding_add(findings, VB_FINDING_OK, "processors", "%d", count);
 	}
@@ -136,7 +144,8 @@ static void check_kernel_rdma(struct vb_findings *findings)
 	if (directory)
 		closedir(directory);
 	if (names[0])
-		vb_finding_add(findings, VB_FINDING_OK, "kernel RDMA", "devices%s: programs under verbena run do not see them", names);
+		vb_finding_add(findings, VB_FINDING_OK, "kernel RDMA",
+			"devices%s: programs under verbena run do not see them", names);
 	else
 		vb_finding_add(findings, VB_FINDING_OK, "kernel RDMA", "no devices");
 }

@@ -14,18 +14,19 @@ enum { MTU_FOR_4096 = 4200 };
 static void check_device(struct vb_findings *findings, const struct vb_device_info *device)
 {
 	if (!device->is_up) {
-		vb_finding_add(findings, VB_FINDING_SLOW, "device", "%s: %s has no carrier", device->name, device->ifname);
+		vb_finding_add(
+			findings, VB_FINDING_SLOW, "device", "%s: %s has no carrier", device->name, device->ifname);
 		return;
 	}
 	if (device->mtu >= VB_MAX_MTU) {
-		vb_finding_add(findings, VB_FINDING_OK, "device", "%s: MTU %u carries RoCE MTU %u, %u GIDs", device->name,
-			device->netdev_mtu, device->mtu, device->gid_count);
+		vb_finding_add(findings, VB_FINDING_OK, "device", "%s: MTU %u carries RoCE MTU %u, %u GIDs",
+			device->name, device->netdev_mtu, device->mtu, device->gid_count);
 		return;
 	}
-	vb_finding_add(findings, VB_FINDING_SLOW, "device", "%s: MTU %u carries RoCE MTU %u only, %u GIDs", device->name,
-		device->netdev_mtu, device->mtu, device->gid_count);
-	vb_finding_cure(findings, "sudo ip link set %s mtu %u at both ends, where the network carries it", device->ifname,
-		MTU_FOR_4096);
+	vb_finding_add(findings, VB_FINDING_SLOW, "device", "%s: MTU %u carries RoCE MTU %u only, %u GIDs",
+		device->name, device->netdev_mtu, device->mtu, device->gid_count);
+	vb_finding_cure(findings, "sudo ip link set %s mtu %u at both ends, where the network carries it",
+		device->ifname, MTU_FOR_4096);
 }
 
 static void check_devices(struct vb_findings *findings, const struct vb_settings *settings)
@@ -35,7 +36,8 @@ static void check_devices(struct vb_findings *findings, const struct vb_settings
 
 	int error = vb_devices_list(&devices, &count);
 	if (error && error != -EINVAL) /* -EINVAL: a malformed setting, which has its own statement */
-		vb_finding_add(findings, VB_FINDING_STOP, "devices", "cannot list network interfaces: %s", strerror(-error));
+		vb_finding_add(
+			findings, VB_FINDING_STOP, "devices", "cannot list network interfaces: %s", strerror(-error));
 	else if (count == 0 && settings->is_given[VB_SETTING_DEVICES])
 		vb_finding_add(findings, VB_FINDING_STOP, "devices", "VERBENA_DEVICES=%s leaves none",
 			settings->text[VB_SETTING_DEVICES]);

@@ -1,5 +1,5 @@
-/* verbena doctor: whether a program would get its share of UDP port 4791. It is tried for real: the broker is reached, or
- * started, and asked for a slot, which is given back. Who holds the port when that fails, the broker finds out. */
+/* verbena doctor: whether a program would get its share of UDP port 4791. It is tried for real: the broker is reached,
+ * or started, and asked for a slot, which is given back. Who holds the port when that fails, the broker finds out. */
 #include "cli/doctor.h"
 #include "host/broker.h"
 #include "host/protocol.h"
@@ -32,13 +32,14 @@ static void report_port(struct vb_findings *findings, pid_t broker, uid_t uid)
 	const struct passwd *user = getpwuid(uid);
 
 	if (broker == 0)
-		vb_finding_add(findings, VB_FINDING_OK, "UDP port 4791", "free; the broker started for this check leaves by itself");
+		vb_finding_add(findings, VB_FINDING_OK, "UDP port 4791",
+			"free; the broker started for this check leaves by itself");
 	else if (user)
-		vb_finding_add(findings, VB_FINDING_OK, "UDP port 4791", "held by Verbena's broker, pid %d of %s", (int)broker,
-			user->pw_name);
+		vb_finding_add(findings, VB_FINDING_OK, "UDP port 4791", "held by Verbena's broker, pid %d of %s",
+			(int)broker, user->pw_name);
 	else
-		vb_finding_add(findings, VB_FINDING_OK, "UDP port 4791", "held by Verbena's broker, pid %d of uid %u", (int)broker,
-			(unsigned)uid);
+		vb_finding_add(findings, VB_FINDING_OK, "UDP port 4791", "held by Verbena's broker, pid %d of uid %u",
+			(int)broker, (unsigned)uid);
 }
 
 static void check_slot(struct vb_findings *findings, const struct vb_settings *settings, struct vb_broker *broker)
@@ -48,11 +49,13 @@ static void check_slot(struct vb_findings *findings, const struct vb_settings *s
 
 	int error = vb_broker_get_slot(broker, settings->receive_buffer, &slot, why, sizeof(why));
 	if (error) {
-		vb_finding_add(findings, VB_FINDING_STOP, "broker", "gives no slot: %s", why[0] ? why : strerror(-error));
+		vb_finding_add(
+			findings, VB_FINDING_STOP, "broker", "gives no slot: %s", why[0] ? why : strerror(-error));
 		return;
 	}
-	vb_finding_add(findings, VB_FINDING_OK, "broker", "answers, and gave slot %u of %u with a receive buffer of %u bytes",
-		slot.number, VB_SLOT_MAX, slot.receive_buffer);
+	vb_finding_add(findings, VB_FINDING_OK, "broker",
+		"answers, and gave slot %u of %u with a receive buffer of %u bytes", slot.number, VB_SLOT_MAX,
+		slot.receive_buffer);
 	vb_broker_release_slot(broker, &slot);
 	close(slot.fd);
 }

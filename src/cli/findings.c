@@ -11,7 +11,8 @@ static const char *const state_name[] = {
 	[VB_FINDING_STOP] = "stop",
 };
 
-void vb_finding_add(struct vb_findings *findings, enum vb_finding_state state, const char *check, const char *format, ...)
+void vb_finding_add(
+	struct vb_findings *findings, enum vb_finding_state state, const char *check, const char *format, ...)
 {
 	va_list arguments;
 

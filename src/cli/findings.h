@@ -26,8 +26,8 @@ struct vb_findings {
 };
 
 /* Adds a statement; past the end of the list it is dropped. */
-__attribute__((format(printf, 4, 5))) void vb_finding_add(struct vb_findings *findings, enum vb_finding_state state,
-	const char *check, const char *format, ...);
+__attribute__((format(printf, 4, 5))) void vb_finding_add(
+	struct vb_findings *findings, enum vb_finding_state state, const char *check, const char *format, ...);
 /* The cure of the statement added last. */
 __attribute__((format(printf, 2, 3))) void vb_finding_cure(struct vb_findings *findings, const char *format, ...);
 

@@ -90,12 +90,13 @@ static int unknown_command(const char *name)
 	fprintf(stderr, "verbena: there is no command '%s'", name);
 	const char *separator = "; did you mean ";
 	for (size_t i = 0; i < COMMAND_COUNT; i++)
-		if (word_distance(name, commands[i].name) <= 2 || (*name && strstr(commands[i].name, name) == commands[i].name)) {
+		if (word_distance(name, commands[i].name) <= 2 ||
+			(*name && strstr(commands[i].name, name) == commands[i].name)) {
 			fprintf(stderr, "%s'%s'", separator, commands[i].name);
 			separator = " or ";
 		}
-	fprintf(stderr, "%s\nTo run a program: verbena run -- %s\nAll commands: verbena help\n", *separator == ';' ? "" : "?",
-		name);
+	fprintf(stderr, "%s\nTo run a program: verbena run -- %s\nAll commands: verbena help\n",
+		*separator == ';' ? "" : "?", name);
 	return VB_EXIT_USAGE;
 }
 

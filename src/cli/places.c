@@ -24,8 +24,8 @@ static bool join(char out[PATH_MAX], const char *directory, const char *relative
 
 static bool fill(struct vb_places *places, const char *directory, const struct layout *layout)
 {
-	return join(places->libraries, directory, layout->libraries) && join(places->preload, directory, layout->preload) &&
-		join(places->broker, directory, layout->broker);
+	return join(places->libraries, directory, layout->libraries) &&
+	       join(places->preload, directory, layout->preload) && join(places->broker, directory, layout->broker);
 }
 
 int vb_places_find(struct vb_places *places)

@@ -49,7 +49,8 @@ static void find_on_path(const char *command, char found[PATH_MAX])
 			snprintf(found, PATH_MAX, "%s", command);
 		return;
 	}
-	for (const char *entry = search ? search : "/bin:/usr/bin"; entry; entry = strchr(entry, ':') ? strchr(entry, ':') + 1 : NULL) {
+	for (const char *entry = search ? search : "/bin:/usr/bin"; entry;
+		entry = strchr(entry, ':') ? strchr(entry, ':') + 1 : NULL) {
 		int length = (int)strcspn(entry, ":");
 		if (snprintf(candidate, sizeof(candidate), "%.*s%s%s", length, entry, length ? "/" : "", command) >=
 			(int)sizeof(candidate))
@@ -83,7 +84,8 @@ static enum vb_program_kind elf_kind(int fd, const elf_header *header)
 {
 	elf_segment segment;
 
-	if (header->e_ident[EI_CLASS] != NATIVE_CLASS || (NATIVE_MACHINE != EM_NONE && header->e_machine != NATIVE_MACHINE))
+	if (header->e_ident[EI_CLASS] != NATIVE_CLASS ||
+		(NATIVE_MACHINE != EM_NONE && header->e_machine != NATIVE_MACHINE))
 		return VB_PROGRAM_FOREIGN;
 	for (unsigned i = 0; i < header->e_phnum; i++) {
 		off_t offset = (off_t)(header->e_phoff + (uint64_t)i * header->e_phentsize);

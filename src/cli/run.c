@@ -14,22 +14,30 @@
 
 enum { EXIT_OURS = 125, EXIT_CANNOT_RUN = 126, EXIT_NOT_FOUND = 127 };
 
+/* clang-format off */
 const char vb_run_help[] =
 	"usage: verbena run [OPTIONS] [--] PROGRAM [ARGUMENTS]\n"
 	"\n"
-	"Runs PROGRAM with Verbena's libibverbs in place of the system's. The programs that it starts get it too.\n"
+	"Runs PROGRAM with Verbena's libibverbs in place of the system's. The programs\n"
+	"that it starts get it too.\n"
 	"\n"
-	"  --pcap FILE      write the packets of each process to FILE, for Wireshark; %p becomes the process id\n"
+	"  --pcap FILE      write what each process sends and receives to FILE, for\n"
+	"                   Wireshark; %p in it becomes the process id\n"
 	"  --stats          print a summary of paths and counters on stderr at exit\n"
-	"  --faults SPEC    inject faults into received packets: drop=1%,dup=..,reorder=..,corrupt=..,delay=..,seed=7\n"
-	"  --no-preload     leave out libverbena-preload.so, which shows /sys entries to programs that read them themselves\n"
+	"  --faults SPEC    inject faults into received packets, for example\n"
+	"                   drop=1%,dup=1%,reorder=1%,corrupt=1%,delay=1ms,seed=7\n"
+	"  --no-preload     leave out libverbena-preload.so, which shows files of /sys\n"
+	"                   to programs that read them themselves\n"
 	"  -h, --help       print this\n"
 	"\n"
-	"Other settings are environment variables; `verbena doctor` lists them.\n"
-	"Programs that are statically linked cannot be served. For setuid ones such as sudo, turn the order around:\n"
-	"sudo verbena run -- PROGRAM.\n"
+	"Other settings are environment variables; verbena doctor lists them.\n"
 	"\n"
-	"Exit status: PROGRAM's; 127 when it is not found, 126 when it cannot be run, 125 when verbena itself fails.\n";
+	"A statically linked program cannot be served. For a setuid program such as sudo\n"
+	"turn the order around: sudo verbena run -- PROGRAM.\n"
+	"\n"
+	"Exit status: PROGRAM's; 127 when it is not found, 126 when it cannot be run,\n"
+	"125 when verbena run itself fails.\n";
+/* clang-format on */
 
 __attribute__((format(printf, 1, 2))) static void say(const char *format, ...)
 {
@@ -70,7 +78,8 @@ static bool is_listable(const char *path, const char *separators)
 {
 	if (!path[strcspn(path, separators)])
 		return true;
-	say("%s: the dynamic loader cannot be given a path with a colon, semicolon or space; move Verbena elsewhere", path);
+	say("%s: the dynamic loader cannot be given a path with a colon, semicolon or space; move Verbena elsewhere",
+		path);
 	return false;
 }
 
@@ -100,7 +109,7 @@ static bool set_loader_paths(bool with_preload)
 	if (!with_preload)
 		return true;
 	return is_readable(places.preload, &places) && is_listable(places.preload, ": ") &&
-		put_in_front("LD_PRELOAD", places.preload);
+	       put_in_front("LD_PRELOAD", places.preload);
 }
 
 /* The capture belongs where the user stands, though the program may change its directory. */
@@ -150,7 +159,8 @@ static int check_program(const char *command)
 			program.path, command);
 		return EXIT_CANNOT_RUN;
 	case VB_PROGRAM_STATIC:
-		say("warning: %s is statically linked: it cannot be served (dynamic programs that it starts can)", program.path);
+		say("warning: %s is statically linked: it cannot be served (dynamic programs that it starts can)",
+			program.path);
 		return 0;
 	case VB_PROGRAM_FOREIGN:
 		say("warning: %s is of another architecture than Verbena's library: it cannot be served", program.path);

@@ -47,8 +47,9 @@ static void gid_of(const struct sockaddr_storage *address, struct vb_gid *gid)
 
 static void address_text(const struct sockaddr_storage *address, char text[INET6_ADDRSTRLEN])
 {
-	const void *bytes = address->ss_family == AF_INET ? (const void *)&((const struct sockaddr_in *)address)->sin_addr :
-							    (const void *)&((const struct sockaddr_in6 *)address)->sin6_addr;
+	const void *bytes = address->ss_family == AF_INET
+				    ? (const void *)&((const struct sockaddr_in *)address)->sin_addr
+				    : (const void *)&((const struct sockaddr_in6 *)address)->sin6_addr;
 	inet_ntop(address->ss_family, bytes, text, INET6_ADDRSTRLEN);
 }
 
@@ -116,8 +117,8 @@ static int find_device(struct vb_way *way, char *why, size_t why_size)
 	free(devices);
 	if (error || way->device[0])
 		return error;
-	snprintf(why, why_size, "the way to %s starts at %s, which no device of Verbena has (see verbena devices)", way->dst_text,
-		way->src_text);
+	snprintf(why, why_size, "the way to %s starts at %s, which no device of Verbena has (see verbena devices)",
+		way->dst_text, way->src_text);
 	return -ENODEV;
 }
 
@@ -133,12 +134,19 @@ int vb_way_find(struct vb_way *way, const char *host, int family, char *why, siz
 /* ---- Knocking -------------------------------------------------------------------------------------------------- */
 
 /* A discovery as a whole RoCEv2 packet: to anyone who listens, an ordinary management datagram. */
-static size_t build_packet(const struct vb_way *way, uint16_t src_port, uint8_t out[VB_MAX_HEADER_BYTES + VB_MAD_LENGTH + 4])
+static size_t build_packet(
+	const struct vb_way *way, uint16_t src_port, uint8_t out[VB_MAX_HEADER_BYTES + VB_MAD_LENGTH + 4])
 {
-	struct vb_packet packet = { .opcode = VB_UD_SEND_ONLY, .pkey = VB_PKEY_DEFAULT, .dest_qpn = VB_QPN_GSI,
-		.qkey = VB_QKEY_GSI, .src_qpn = VB_QPN_GSI, .payload_length = VB_MAD_LENGTH };
-	struct vb_discovery discovery = { .transaction_id = 1, .version = VB_DISCOVERY_VERSION,
-		.receive_buffer = way->receive_buffer, .features = VB_FEATURE_TRAINS };
+	struct vb_packet packet = { .opcode = VB_UD_SEND_ONLY,
+		.pkey = VB_PKEY_DEFAULT,
+		.dest_qpn = VB_QPN_GSI,
+		.qkey = VB_QKEY_GSI,
+		.src_qpn = VB_QPN_GSI,
+		.payload_length = VB_MAD_LENGTH };
+	struct vb_discovery discovery = { .transaction_id = 1,
+		.version = VB_DISCOVERY_VERSION,
+		.receive_buffer = way->receive_buffer,
+		.features = VB_FEATURE_TRAINS };
 	struct vb_flow flow = { .src = way->src, .dst = way->dst, .src_port = src_port, .dst_port = VB_UDP_PORT };
 
 	size_t headers = vb_packet_encode_headers(&packet, out), length = headers + VB_MAD_LENGTH + VB_ICRC_LENGTH;
@@ -173,11 +181,13 @@ static int knocking_socket(const struct vb_way *way, uint16_t *port)
 	} else {
 		setsockopt(fd, IPPROTO_IPV6, IPV6_RECVERR, &one, sizeof(one));
 	}
-	if (bind(fd, (struct sockaddr *)&source, length) != 0 || getsockname(fd, (struct sockaddr *)&source, &length) != 0) {
+	if (bind(fd, (struct sockaddr *)&source, length) != 0 ||
+		getsockname(fd, (struct sockaddr *)&source, &length) != 0) {
 		close(fd);
 		return -1;
 	}
-	*port = ntohs(is_ipv4 ? ((struct sockaddr_in *)&source)->sin_port : ((struct sockaddr_in6 *)&source)->sin6_port);
+	*port = ntohs(
+		is_ipv4 ? ((struct sockaddr_in *)&source)->sin_port : ((struct sockaddr_in6 *)&source)->sin6_port);
 	return fd;
 }
 
@@ -186,9 +196,11 @@ static enum vb_knock meaning(const struct sock_extended_err *error)
 	bool is_icmp4 = error->ee_origin == SO_EE_ORIGIN_ICMP && error->ee_type == ICMP_DEST_UNREACH;
 	bool is_icmp6 = error->ee_origin == SO_EE_ORIGIN_ICMP6 && error->ee_type == ICMP6_DST_UNREACH;
 
-	if ((is_icmp4 && error->ee_code == ICMP_PORT_UNREACH) || (is_icmp6 && error->ee_code == ICMP6_DST_UNREACH_NOPORT))
+	if ((is_icmp4 && error->ee_code == ICMP_PORT_UNREACH) ||
+		(is_icmp6 && error->ee_code == ICMP6_DST_UNREACH_NOPORT))
 		return VB_KNOCK_CLOSED;
-	if ((is_icmp4 && (error->ee_code == ICMP_PKT_FILTERED || error->ee_code == ICMP_HOST_ANO || error->ee_code == ICMP_NET_ANO)) ||
+	if ((is_icmp4 && (error->ee_code == ICMP_PKT_FILTERED || error->ee_code == ICMP_HOST_ANO ||
+				 error->ee_code == ICMP_NET_ANO)) ||
 		(is_icmp6 && error->ee_code == ICMP6_DST_UNREACH_ADMIN))
 		return VB_KNOCK_PROHIBITED;
 	return VB_KNOCK_UNREACHABLE;
@@ -199,7 +211,9 @@ static bool read_error(int fd, enum vb_knock *knock, char who[INET6_ADDRSTRLEN])
 {
 	char control[512], byte;
 	struct iovec io = { &byte, 1 };
-	struct msghdr header = { .msg_iov = &io, .msg_iovlen = 1, .msg_control = control, .msg_controllen = sizeof(control) };
+	struct msghdr header = {
+		.msg_iov = &io, .msg_iovlen = 1, .msg_control = control, .msg_controllen = sizeof(control)
+	};
 
 	if (recvmsg(fd, &header, MSG_ERRQUEUE) < 0)
 		return false;
@@ -217,8 +231,8 @@ static bool read_error(int fd, enum vb_knock *knock, char who[INET6_ADDRSTRLEN])
 	return false;
 }
 
-static enum vb_knock knock_once(const struct vb_way *way, int fd, uint16_t src_port, uint16_t port, int timeout_ms,
-	char who[INET6_ADDRSTRLEN])
+static enum vb_knock knock_once(
+	const struct vb_way *way, int fd, uint16_t src_port, uint16_t port, int timeout_ms, char who[INET6_ADDRSTRLEN])
 {
 	uint8_t bytes[VB_MAX_HEADER_BYTES + VB_MAD_LENGTH + VB_ICRC_LENGTH];
 	struct sockaddr_storage to = way->address;

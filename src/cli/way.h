@@ -40,7 +40,7 @@ struct vb_broker;
 struct vb_answer {
 	uint8_t mad[256];
 	uint32_t length; /* as received, padding included */
-	int64_t at_ns;	 /* CLOCK_MONOTONIC */
+	int64_t at_ns;   /* CLOCK_MONOTONIC */
 };
 
 int64_t vb_way_now_ns(void);
