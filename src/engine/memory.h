@@ -16,10 +16,13 @@
 struct vb_key_entry;
 
 struct vb_key_table {
-	struct vb_lock lock; /* creation and destruction only */
+	struct vb_lock lock; /* creation, destruction, binding; never a lookup */
 	struct vb_random random;
 	struct vb_key_entry *_Atomic chunks[VB_KEY_CHUNKS];
-	uint32_t used, next_index;
+	uint32_t fresh, room;		      /* indices from fresh up to room were never used */
+	uint32_t scramble;		      /* order of fresh indices within a chunk */
+	uint32_t freed, freed_head, freed_tail; /* a FIFO: the longest free is used again first */
+	struct vb_list bound;		      /* type-2 windows that are bound */
 };
 
 struct vb_nic {
@@ -27,9 +30,12 @@ struct vb_nic {
 	_Atomic uint32_t mtu;
 	struct vb_key_table keys;
 	struct vb_lock lock; /* gids */
-	struct vb_gid gids[VB_MAX_GIDS];
-	atomic_uint gid_generation;
+	_Atomic uint64_t gids[VB_MAX_GIDS][2]; /* read without the lock: nic.c */
+	atomic_uint gid_generation;	       /* odd while one changes */
 };
+
+/* Is this an address of the device? [any] */
+bool vb_nic_has_gid(const struct vb_nic *nic, const struct vb_gid *gid);
 
 struct vb_pd {
 	struct vb_nic *nic;

@@ -118,8 +118,9 @@ int vb_mr_revalidate(struct vb_mr *mr, struct vb_pd *pd, const struct vb_mr_conf
 int vb_mw_create(struct vb_pd *pd, int type, struct vb_mw **mw); /* [any] */
 int vb_mw_destroy(struct vb_mw *mw); /* [setup] invalidates; needs the same grace as an MR; frees */
 uint32_t vb_mw_key(const struct vb_mw *mw);
-/* The key that the next bind of a type-1 window will have. */
-uint32_t vb_mw_next_key(const struct vb_mw *mw);
+/* Announces the key that the next bind of a type-1 window is to have; every call announces another, for several binds may
+ * be posted before the first is executed. [any] */
+uint32_t vb_mw_next_key(struct vb_mw *mw);
 
 /* ---- Completion queues ----------------------------------------------------------------------------------------- */
 
@@ -454,6 +455,7 @@ struct vb_event {
 	struct vb_qp *qp;   /* QP events */
 	struct vb_cq *cq;   /* CQ_ERR, COMPLETION */
 	struct vb_srq *srq; /* SRQ events */
+	struct vb_nic *nic; /* the device of that object */
 };
 
 /* The next event; false when there is none. The holder drains them before it gives the lane away, so that no object

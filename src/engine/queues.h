@@ -24,7 +24,8 @@ struct vb_cq {
 	uint32_t size, capacity;
 	atomic_uint head, tail; /* free running; tail is written under the lock */
 	enum { VB_CQ_QUIET, VB_CQ_NEXT, VB_CQ_SOLICITED } armed;
-	bool is_overrun, ignore_overrun;
+	atomic_bool is_overrun; /* written under the lock */
+	bool ignore_overrun;
 	atomic_uint users; /* send and receive sides of QPs */
 	void *user;
 	struct vb_notice notice;

@@ -1,0 +1,96 @@
+/* The table behind lkeys and rkeys, shared by keys.c, memory.c and windows.c; nobody else looks inside.
+ *
+ * An entry is a lookup's cache line and, behind it, the object that the key names. Entries never move and are never
+ * given back before the device goes, so a pointer to a dead region or window is stale, not wild.
+ *
+ * Lookups take no lock. The stamp holds the key (0: closed) and a count that moves with every opening and closing.
+ * Terms are stored with release between two changes of the stamp and loaded with acquire between two looks at it: who
+ * saw one word of new terms also sees that the stamp has moved. A changed stamp needs no second try: at some moment
+ * between the two looks the key opened nothing, and that is the answer. */
+#ifndef VB_ENGINE_KEYS_H
+#define VB_ENGINE_KEYS_H
+
+#include "engine/memory.h"
+
+/* Beside enum vb_access in an entry's granted bits. */
+#define VB_GRANT_LKEY	 (1u << 30) /* a region's: work requests may name it too */
+#define VB_GRANT_PHANTOM (1u << 31)
+
+struct vb_mr {
+	struct vb_pd *pd;
+	uint32_t key;
+	uint32_t windows; /* bound to it; under keys.lock */
+	bool is_valid;	  /* under keys.lock */
+};
+
+struct vb_mw {
+	struct vb_pd *pd;
+	struct vb_mr *mr;	/* bound to; NULL: unbound */
+	struct vb_list link;	/* in keys.bound while a type-2 window is bound */
+	_Atomic uint32_t key;	/* as last bound, or as created */
+	uint32_t qpn;		/* bound by; type 2 */
+	uint8_t announced;	/* low byte of the last key that vb_mw_next_key gave out; type 1 */
+	uint8_t type;
+};
+
+struct vb_key_entry {
+	_Alignas(64) _Atomic uint64_t stamp; /* count << 32 | key */
+	_Atomic uint64_t start; /* the first byte's address in requests */
+	_Atomic uint64_t length;
+	uint8_t *_Atomic memory;
+	const struct vb_pd *_Atomic pd;
+	_Atomic uint32_t granted; /* enum vb_access, VB_GRANT_* */
+	_Atomic uint32_t qpn;	  /* only through this QP; 0: any of the domain */
+	uint32_t last_key;	  /* under keys.lock, as all that follows */
+	uint32_t index, next_freed;
+	union {
+		struct vb_mr mr;
+		struct vb_mw mw;
+		void *allocation; /* of the entry before a chunk's first */
+	};
+};
+
+_Static_assert(sizeof(struct vb_key_entry) == 128, "two cache lines an entry");
+
+/* What an open key gives access to. */
+struct vb_key_terms {
+	const struct vb_pd *pd;
+	uint64_t start, length;
+	uint8_t *memory;
+	uint32_t granted, qpn;
+};
+
+/* The functions of keys.c want the lock held. */
+
+/* A closed entry, and a key for it that is not 0 or all ones, whatever becomes of its low byte. NULL: table full, or no
+ * memory. */
+struct vb_key_entry *vb_keys_take(struct vb_key_table *keys, uint32_t *key);
+/* Back to the table, closed. */
+void vb_keys_give(struct vb_key_table *keys, struct vb_key_entry *entry);
+void vb_key_open(struct vb_key_entry *entry, uint32_t key, const struct vb_key_terms *terms);
+void vb_key_close(struct vb_key_entry *entry);
+
+static inline uint32_t vb_key_index(uint32_t key)
+{
+	return key >> 8 & (VB_MAX_KEYS - 1);
+}
+
+static inline struct vb_key_entry *vb_key_find(const struct vb_key_table *keys, uint32_t key)
+{
+	uint32_t index = vb_key_index(key);
+	struct vb_key_entry *chunk =
+		atomic_load_explicit(&keys->chunks[index / VB_KEYS_PER_CHUNK], memory_order_acquire);
+	return chunk ? &chunk[index % VB_KEYS_PER_CHUNK] : NULL;
+}
+
+static inline struct vb_key_entry *vb_key_of_mr(struct vb_mr *mr)
+{
+	return vb_container_of(mr, struct vb_key_entry, mr);
+}
+
+static inline struct vb_key_entry *vb_key_of_mw(struct vb_mw *mw)
+{
+	return vb_container_of(mw, struct vb_key_entry, mw);
+}
+
+#endif
