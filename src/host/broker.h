@@ -36,6 +36,7 @@ enum vb_broker_notice_kind {
 	VB_BROKER_NOTHING,
 	VB_BROKER_PEER, /* answer to vb_broker_discover */
 	VB_BROKER_GONE, /* both broker processes died: call vb_broker_recover */
+	VB_BROKER_MAD,	/* a management datagram came for vb_broker_send_mad */
 };
 
 struct vb_broker_notice {
@@ -43,12 +44,19 @@ struct vb_broker_notice {
 	struct vb_gid gid;
 	bool is_verbena;	 /* false: nobody who knows Verbena answered */
 	uint32_t receive_buffer; /* of the peer's slots */
+	uint32_t length;	 /* MAD: as received, padding included */
+	uint8_t mad[256];
 };
 
 /* The next notice, without waiting. */
 void vb_broker_next_notice(struct vb_broker *broker, struct vb_broker_notice *notice);
 /* Asks the broker who is at dgid, seen from sgid; it answers by a notice, from memory or after asking the peer. */
 int vb_broker_discover(struct vb_broker *broker, const struct vb_gid *sgid, const struct vb_gid *dgid);
+/* Sends a MAD from QP1 at sgid to QP1 at dgid, padded with zero bytes to length (256 .. 4128); MADs that come from there
+ * with its transaction id are notices. For the doctor, and connection management to come. -EMSGSIZE: too long for the
+ * interface. */
+int vb_broker_send_mad(struct vb_broker *broker, const struct vb_gid *sgid, const struct vb_gid *dgid,
+	const uint8_t mad[256], uint32_t length);
 /* After GONE: connects to the next broker, or starts one, and hands our slot's socket to it; the slot, its number and
  * its socket stay ours. -errno: try again later. */
 int vb_broker_recover(struct vb_broker *broker, const struct vb_slot *slot, char *why, size_t why_size);
