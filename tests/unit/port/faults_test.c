@@ -1,0 +1,353 @@
+#include <errno.h>
+#include "port/faults.h"
+#include "port/port.h"
+#include "../unit.h"
+
+static const struct vb_path path = { .src_port = 0xC001 };
+
+static struct vb_faults *parse(const char *text)
+{
+	struct vb_faults *faults = NULL;
+	char why[512] = "";
+	if (vb_faults_parse(text, &faults, why, sizeof(why)))
+		fail_msg("%s", why);
+	return faults;
+}
+
+/* ---- Parsing ---------------------------------------------------------------------------------------------------- */
+
+static void faults__good_texts_are_taken(void **state)
+{
+	static const char *const good[] = { "drop=1%", "drop=0%", "drop=100%", "dup=0.1%", "corrupt=0.0001%",
+		"reorder=12.5%", "delay=2ms", "delay=100us", "delay=1.5ms", "delay=10s", "delay=0us", "seed=0",
+		"seed=18446744073709551615", "drop=1%,dup=0.1%,reorder=1%,corrupt=0.01%,delay=2ms,seed=7" };
+	for (size_t i = 0; i < COUNT_OF(good); i++)
+		vb_faults_free(parse(good[i]));
+}
+
+static void faults__bad_texts_are_refused_with_what_is_allowed(void **state)
+{
+	static const struct {
+		const char *text, *said;
+	} bad[] = {
+		{ "", "nothing is given" },
+		{ "drop=1%,", "nothing follows the last comma" },
+		{ ",drop=1%", "\"\" is not a fault" },
+		{ "drop", "\"drop\" needs a chance" },
+		{ "drop=", "\"drop=\" needs a chance" },
+		{ "drop=1", "\"drop=1\" needs a chance" },
+		{ "drop=%", "needs a chance" },
+		{ "drop=.%", "needs a chance" },
+		{ "drop=1.%", "needs a chance" },
+		{ "drop=1..5%", "needs a chance" },
+		{ "drop=-1%", "needs a chance" },
+		{ "drop=101%", "needs a chance" },
+		{ "drop=100.0001%", "needs a chance" },
+		{ "drop=0.00001%", "no finer than 0.0001%" },
+		{ "drop=99999999999999999999%", "needs a chance" },
+		{ "drop=1% ", "needs a chance" },
+		{ " drop=1%", "is not a fault" },
+		{ "Drop=1%", "is not a fault" },
+		{ "loss=1%", "\"loss=1%\" is not a fault" },
+		{ "drop=1%,dup=1%,lose=3%", "\"lose=3%\" is not a fault" },
+		{ "delay=2", "needs a time" },
+		{ "delay=2m", "needs a time" },
+		{ "delay=ms", "needs a time" },
+		{ "delay=11s", "needs a time up to 10s" },
+		{ "delay=10.000001s", "needs a time up to 10s" },
+		{ "delay=1000000000000us", "needs a time up to 10s" },
+		{ "delay=-2ms", "needs a time" },
+		{ "seed=", "needs a whole number" },
+		{ "seed=x", "needs a whole number" },
+		{ "seed=1.5", "needs a whole number" },
+		{ "seed=18446744073709551616", "needs a whole number" },
+	};
+	for (size_t i = 0; i < COUNT_OF(bad); i++) {
+		struct vb_faults *faults = NULL;
+		char why[512] = "";
+		assert_int_equal(vb_faults_parse(bad[i].text, &faults, why, sizeof(why)), -EINVAL);
+		assert_null(faults);
+		if (!strstr(why, bad[i].said))
+			fail_msg("\"%s\": said %s", bad[i].text, why);
+		assert_non_null(strstr(why, "drop=P,dup=P,reorder=P,corrupt=P,delay=TIME,seed=N"));
+	}
+}
+
+static void faults__explanation_fits_where_it_is_put(void **state)
+{
+	struct vb_faults *faults = NULL;
+	char why[16];
+	memset(why, 'x', sizeof(why));
+	assert_int_equal(vb_faults_parse("drop=x", &faults, why, 8), -EINVAL);
+	assert_int_equal(why[7], '\0');
+	assert_int_equal(why[8], 'x');
+}
+
+/* ---- What happens to packets ------------------------------------------------------------------------------------ */
+
+/* Packets 0 .. count - 1, each its own number, one microsecond apart; what is delivered, in order. */
+struct delivered {
+	unsigned count, damaged;
+	uint16_t number[20000];
+	vb_time at[20000];
+};
+
+static void deliver(struct delivered *delivered, const uint8_t *bytes, size_t length, vb_time now)
+{
+	assert_int_equal(length, 64);
+	assert_true(delivered->count < COUNT_OF(delivered->number));
+	for (size_t i = 2; i < length; i++) {
+		if (bytes[i] != 0xA5) {
+			delivered->damaged++;
+			break;
+		}
+	}
+	delivered->number[delivered->count] = (uint16_t)(bytes[0] | bytes[1] << 8);
+	delivered->at[delivered->count++] = now;
+}
+
+static void release_due(struct vb_faults *faults, struct delivered *delivered, vb_time now)
+{
+	for (struct vb_held *held; (held = vb_faults_release(faults, now));) {
+		assert_int_equal(held->path.src_port, path.src_port);
+		deliver(delivered, held->bytes, held->length, now);
+	}
+}
+
+/* As a port does it, then on until nothing is held any more. */
+static void run_packets(struct vb_faults *faults, unsigned count, struct delivered *delivered)
+{
+	vb_time now = INT64_MAX - 50 * VB_US; /* through the wrap */
+	memset(delivered, 0, sizeof(*delivered));
+	for (unsigned i = 0; i < count; i++, now = vb_time_add(now, VB_US)) {
+		uint8_t bytes[64];
+		memset(bytes, 0xA5, sizeof(bytes));
+		bytes[0] = (uint8_t)i;
+		bytes[1] = (uint8_t)(i >> 8);
+		vb_faults_recycle(faults);
+		unsigned copies = vb_faults_admit(faults, &path, bytes, sizeof(bytes), now);
+		for (unsigned j = 0; j < copies; j++)
+			deliver(delivered, bytes, sizeof(bytes), now);
+		release_due(faults, delivered, now);
+	}
+	unsigned waits = 0;
+	for (struct vb_deadline next; (next = vb_faults_deadline(faults)).is_set; waits++) {
+		assert_in_range(waits, 0, 3 * count);
+		vb_faults_recycle(faults);
+		now = vb_time_before(now, next.at) ? next.at : now;
+		release_due(faults, delivered, now);
+	}
+	vb_faults_recycle(faults);
+}
+
+static unsigned count_inversions(const struct delivered *delivered)
+{
+	unsigned count = 0;
+	for (unsigned i = 1; i < delivered->count; i++)
+		count += delivered->number[i] < delivered->number[i - 1];
+	return count;
+}
+
+static struct delivered seen, seen_again;
+
+static void faults__none_leave_everything_alone(void **state)
+{
+	struct vb_faults *faults = parse("drop=0%");
+	run_packets(faults, 1000, &seen);
+	assert_int_equal(seen.count, 1000);
+	assert_int_equal(seen.damaged, 0);
+	assert_int_equal(count_inversions(&seen), 0);
+	assert_int_equal(vb_faults_count(faults), 0);
+	vb_faults_free(faults);
+}
+
+static void faults__drop_loses_its_share(void **state)
+{
+	struct vb_faults *faults = parse("drop=10%,seed=3");
+	run_packets(faults, 10000, &seen);
+	assert_in_range(seen.count, 8800, 9200);
+	assert_int_equal(vb_faults_count(faults), 10000 - seen.count);
+	vb_faults_free(faults);
+	faults = parse("drop=100%");
+	run_packets(faults, 100, &seen);
+	assert_int_equal(seen.count, 0);
+	vb_faults_free(faults);
+}
+
+static void faults__dup_doubles_its_share(void **state)
+{
+	struct vb_faults *faults = parse("dup=10%");
+	run_packets(faults, 10000, &seen);
+	assert_in_range(seen.count, 10800, 11200);
+	assert_int_equal(vb_faults_count(faults), seen.count - 10000);
+	for (unsigned i = 1; i < seen.count; i++)
+		assert_in_range(seen.number[i] - seen.number[i - 1], 0, 1);
+	vb_faults_free(faults);
+}
+
+static void faults__corrupt_flips_one_bit_of_its_share(void **state)
+{
+	struct vb_faults *faults = parse("corrupt=100%");
+	for (int i = 0; i < 1000; i++) {
+		uint8_t bytes[64] = { 0 };
+		unsigned bits = 0;
+		assert_int_equal(vb_faults_admit(faults, &path, bytes, sizeof(bytes), 0), 1);
+		for (size_t j = 0; j < sizeof(bytes); j++)
+			bits += (unsigned)__builtin_popcount(bytes[j]);
+		assert_int_equal(bits, 1);
+	}
+	vb_faults_free(faults);
+	faults = parse("corrupt=10%");
+	run_packets(faults, 10000, &seen);
+	assert_in_range(vb_faults_count(faults), 800, 1200);
+	assert_int_equal(seen.count, 10000);
+	vb_faults_free(faults);
+}
+
+static void faults__reorder_lets_a_few_past_and_loses_none(void **state)
+{
+	static uint8_t times[10000];
+	struct vb_faults *faults = parse("reorder=5%");
+	run_packets(faults, 10000, &seen);
+	assert_int_equal(seen.count, 10000);
+	assert_in_range(count_inversions(&seen), 300, 600);
+	memset(times, 0, sizeof(times));
+	for (unsigned i = 0; i < seen.count; i++) {
+		times[seen.number[i]]++;
+		/* Others may be held as well, so a packet moves a little further than it lets pass. */
+		assert_in_range(seen.number[i] + 2 * VB_FAULTS_PASSED_MAX, i, i + 4 * VB_FAULTS_PASSED_MAX);
+	}
+	for (unsigned i = 0; i < seen.count; i++)
+		assert_int_equal(times[i], 1);
+	vb_faults_free(faults);
+}
+
+static void faults__reordered_packet_goes_on_though_nobody_passes(void **state)
+{
+	struct vb_faults *faults = parse("reorder=100%");
+	uint8_t bytes[64] = { 0 };
+	assert_int_equal(vb_faults_admit(faults, &path, bytes, sizeof(bytes), 5), 0);
+	assert_null(vb_faults_release(faults, 5));
+	struct vb_deadline next = vb_faults_deadline(faults);
+	assert_true(next.is_set && next.at == 5 + VB_FAULTS_REORDER_WAIT);
+	assert_null(vb_faults_release(faults, next.at - 1));
+	assert_non_null(vb_faults_release(faults, next.at));
+	assert_false(vb_faults_deadline(faults).is_set);
+	vb_faults_free(faults);
+}
+
+static void faults__delay_holds_every_packet_as_long_and_in_order(void **state)
+{
+	struct vb_faults *faults = parse("delay=2ms");
+	uint8_t bytes[64] = { 0 };
+	for (vb_time at = 0; at < 3 * VB_US; at += VB_US) {
+		bytes[0] = (uint8_t)(at / VB_US);
+		assert_int_equal(vb_faults_admit(faults, &path, bytes, sizeof(bytes), at), 0);
+	}
+	for (vb_time at = 0; at < 3 * VB_US; at += VB_US) {
+		struct vb_deadline next = vb_faults_deadline(faults);
+		assert_true(next.is_set && next.at == at + 2 * VB_MS);
+		assert_null(vb_faults_release(faults, next.at - 1));
+		struct vb_held *held = vb_faults_release(faults, next.at);
+		assert_non_null(held);
+		assert_int_equal(held->bytes[0], at / VB_US);
+		assert_int_equal(held->length, sizeof(bytes));
+	}
+	assert_false(vb_faults_deadline(faults).is_set);
+	assert_int_equal(vb_faults_count(faults), 3);
+	vb_faults_free(faults);
+}
+
+static void faults__all_at_once_lose_only_what_is_dropped(void **state)
+{
+	struct vb_faults *faults = parse("drop=5%,dup=5%,reorder=5%,delay=200us,seed=9");
+	run_packets(faults, 10000, &seen);
+	assert_in_range(seen.count, 9500, 10500);
+	assert_in_range(count_inversions(&seen), 200, 700);
+	static uint8_t times[10000];
+	unsigned lost = 0;
+	memset(times, 0, sizeof(times));
+	for (unsigned i = 0; i < seen.count; i++)
+		times[seen.number[i]]++;
+	for (unsigned i = 0; i < 10000; i++) {
+		assert_in_range(times[i], 0, 2);
+		lost += times[i] == 0;
+	}
+	assert_in_range(lost, 400, 600);
+	vb_faults_free(faults);
+}
+
+static void faults__same_seed_gives_the_same_faults(void **state)
+{
+	const char *text = "drop=5%,dup=5%,reorder=5%,corrupt=5%,delay=20us,seed=11";
+	struct vb_faults *one = parse(text), *two = parse(text);
+	struct vb_faults *other = parse("drop=5%,dup=5%,reorder=5%,corrupt=5%,delay=20us,seed=12");
+	run_packets(one, 5000, &seen);
+	run_packets(two, 5000, &seen_again);
+	assert_memory_equal(&seen, &seen_again, sizeof(seen));
+	run_packets(other, 5000, &seen_again);
+	assert_memory_not_equal(&seen, &seen_again, sizeof(seen));
+	vb_faults_free(one);
+	vb_faults_free(two);
+	vb_faults_free(other);
+}
+
+static void faults__one_more_fault_leaves_the_others_where_they_were(void **state)
+{
+	struct vb_faults *few = parse("drop=5%,seed=4"), *more = parse("drop=5%,corrupt=50%,seed=4");
+	run_packets(few, 5000, &seen);
+	run_packets(more, 5000, &seen_again);
+	assert_int_equal(seen.count, seen_again.count);
+	vb_faults_free(few);
+	vb_faults_free(more);
+}
+
+static void faults__what_is_held_is_bounded(void **state)
+{
+	struct vb_faults *faults = parse("delay=1s");
+	uint8_t bytes[64] = { 0 };
+	for (int i = 0; i < VB_FAULTS_HELD_MAX + 100; i++)
+		vb_faults_admit(faults, &path, bytes, sizeof(bytes), 0);
+	unsigned released = 0;
+	while (vb_faults_release(faults, VB_S))
+		released++;
+	assert_int_equal(released, VB_FAULTS_HELD_MAX);
+	/* Given out is still held; taken back, there is room again. */
+	vb_faults_admit(faults, &path, bytes, sizeof(bytes), 0);
+	assert_null(vb_faults_release(faults, VB_S));
+	vb_faults_recycle(faults);
+	vb_faults_admit(faults, &path, bytes, sizeof(bytes), 0);
+	assert_non_null(vb_faults_release(faults, VB_S));
+	vb_faults_free(faults);
+}
+
+static void faults__packets_longer_than_any_pass_untouched(void **state)
+{
+	static uint8_t bytes[VB_MAX_PACKET_BYTES + 1];
+	struct vb_faults *faults = parse("drop=100%");
+	assert_int_equal(vb_faults_admit(faults, &path, bytes, sizeof(bytes), 0), 1);
+	assert_int_equal(vb_faults_admit(faults, &path, bytes, 0, 0), 0);
+	vb_faults_free(faults);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(faults__good_texts_are_taken),
+		cmocka_unit_test(faults__bad_texts_are_refused_with_what_is_allowed),
+		cmocka_unit_test(faults__explanation_fits_where_it_is_put),
+		cmocka_unit_test(faults__none_leave_everything_alone),
+		cmocka_unit_test(faults__drop_loses_its_share),
+		cmocka_unit_test(faults__dup_doubles_its_share),
+		cmocka_unit_test(faults__corrupt_flips_one_bit_of_its_share),
+		cmocka_unit_test(faults__reorder_lets_a_few_past_and_loses_none),
+		cmocka_unit_test(faults__reordered_packet_goes_on_though_nobody_passes),
+		cmocka_unit_test(faults__delay_holds_every_packet_as_long_and_in_order),
+		cmocka_unit_test(faults__all_at_once_lose_only_what_is_dropped),
+		cmocka_unit_test(faults__same_seed_gives_the_same_faults),
+		cmocka_unit_test(faults__one_more_fault_leaves_the_others_where_they_were),
+		cmocka_unit_test(faults__what_is_held_is_bounded),
+		cmocka_unit_test(faults__packets_longer_than_any_pass_untouched),
+	};
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,237 @@
+/* Captures as others read them: libpcap, and tshark where it is installed. */
+#include <errno.h>
+#include <pcap/pcap.h>
+#include <signal.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+#include "../wire/frame.h"
+#include "port/port.h"
+#include "../unit.h"
+
+static char file_name[] = "/tmp/verbena-pcap-XXXXXX";
+static const struct vb_gid ipv6_a = { { 0xFD, 0x78, [15] = 1 } }, ipv6_b = { { 0xFD, 0x78, [15] = 2 } };
+
+/* A UDP payload whose ICRC is right; returns its length. */
+static uint32_t make_packet(uint8_t *out, const struct vb_packet *packet, const struct vb_flow *flow, uint16_t id)
+{
+	uint32_t length = vb_packet_wire_length(packet);
+	size_t n = vb_packet_encode_headers(packet, out);
+	memset(out + n, 0x5A, packet->payload_length);
+	memset(out + n + packet->payload_length, 0, length - n - packet->payload_length);
+	uint32_t crc = vb_icrc_headers(vb_icrc_begin(flow, length, id), out, n);
+	crc = vb_icrc_end(vb_icrc_add(crc, out + n, length - n - VB_ICRC_LENGTH));
+	memcpy(out + length - VB_ICRC_LENGTH, &crc, sizeof(crc));
+	return length;
+}
+
+static struct vb_flow flow_of(bool is_ipv6)
+{
+	struct vb_flow flow = { vb_gid_from_ipv4(192, 0, 2, 1), vb_gid_from_ipv4(192, 0, 2, 2), 0xC123, VB_UDP_PORT };
+	if (is_ipv6) {
+		flow.src = ipv6_a;
+		flow.dst = ipv6_b;
+	}
+	return flow;
+}
+
+static void write_packet(struct vb_pcap *pcap, const struct vb_packet *packet, bool is_ipv6, uint16_t id)
+{
+	uint8_t bytes[VB_MAX_PACKET_BYTES];
+	struct vb_flow flow = flow_of(is_ipv6);
+	uint32_t length = make_packet(bytes, packet, &flow, id);
+	vb_pcap_write(pcap, &flow.src, flow.src_port, &flow.dst, 0x62, 61, id, bytes, length);
+}
+
+static const struct vb_packet samples[] = {
+	{ .opcode = VB_SEND_ONLY, .pkey = VB_PKEY_DEFAULT, .dest_qpn = 0x11, .psn = 5, .payload_length = 61 },
+	{ .opcode = VB_WRITE_ONLY, .pkey = VB_PKEY_DEFAULT, .dest_qpn = 0x11, .psn = 6, .ackreq = true,
+		.dma_length = 4096, .payload_length = 4096 },
+	{ .opcode = VB_READ_REQUEST, .pkey = VB_PKEY_DEFAULT, .dest_qpn = 0x11, .psn = 7, .dma_length = 100 },
+	{ .opcode = VB_ACKNOWLEDGE, .pkey = VB_PKEY_DEFAULT, .dest_qpn = 0x12, .psn = 7, .syndrome = 0x1F, .msn = 3 },
+	{ .opcode = VB_CMP_SWAP, .pkey = VB_PKEY_DEFAULT, .dest_qpn = 0x11, .psn = 8, .compare = 1, .swap_add = 2 },
+	{ .opcode = VB_ATOMIC_ACKNOWLEDGE, .pkey = VB_PKEY_DEFAULT, .dest_qpn = 0x12, .psn = 8 },
+	{ .opcode = VB_UD_SEND_ONLY, .pkey = VB_PKEY_DEFAULT, .dest_qpn = 0x13, .qkey = 1, .src_qpn = 2,
+		.payload_length = 256 },
+	{ .opcode = VB_CNP, .pkey = VB_PKEY_DEFAULT, .dest_qpn = 0x11, .becn = true },
+};
+
+static void write_samples(struct vb_pcap *pcap)
+{
+	for (int is_ipv6 = 0; is_ipv6 < 2; is_ipv6++) {
+		for (size_t i = 0; i < COUNT_OF(samples); i++)
+			write_packet(pcap, &samples[i], is_ipv6, (uint16_t)i);
+	}
+}
+
+static int make_file(void **state)
+{
+	strcpy(file_name + strlen(file_name) - 6, "XXXXXX");
+	int fd = mkstemp(file_name);
+	return fd < 0 ? -1 : close(fd);
+}
+
+static int remove_file(void **state)
+{
+	return unlink(file_name);
+}
+
+static pcap_t *open_file(void)
+{
+	char why[PCAP_ERRBUF_SIZE];
+	pcap_t *pcap = pcap_open_offline_with_tstamp_precision(file_name, PCAP_TSTAMP_PRECISION_NANO, why);
+	if (!pcap)
+		fail_msg("%s", why);
+	return pcap;
+}
+
+static void pcap__headers_are_rebuilt_as_they_were_sent(void **state)
+{
+	struct vb_pcap *out;
+	struct timespec before;
+	clock_gettime(CLOCK_REALTIME, &before);
+	assert_int_equal(vb_pcap_open(file_name, &out), 0);
+	write_samples(out);
+	vb_pcap_close(out);
+
+	pcap_t *in = open_file();
+	struct pcap_pkthdr *header;
+	const uint8_t *ip;
+	assert_int_equal(pcap_datalink(in), DLT_RAW);
+	for (size_t i = 0; i < 2 * COUNT_OF(samples); i++) {
+		struct frame frame;
+		struct vb_flow flow = flow_of(i >= COUNT_OF(samples));
+		uint16_t id, number = (uint16_t)(i % COUNT_OF(samples));
+		assert_int_equal(pcap_next_ex(in, &header, &ip), 1);
+		assert_int_equal(header->caplen, header->len);
+		assert_true(header->ts.tv_sec >= before.tv_sec && header->ts.tv_sec <= before.tv_sec + 60);
+		assert_true(frame_parse(&frame, ip, header->caplen));
+		assert_memory_equal(&frame.flow, &flow, sizeof(flow));
+		assert_int_equal(frame.is_ipv4, i < COUNT_OF(samples));
+		assert_int_equal(frame.df_clear, false);
+		assert_ptr_equal(frame.payload + frame.length, ip + header->caplen);
+		assert_int_equal(frame.payload[0], samples[number].opcode);
+		assert_true(vb_icrc_verify(&frame.flow, frame.payload, frame.length, false, &id));
+		assert_int_equal(id, frame.is_ipv4 ? number : 0);
+		if (frame.is_ipv4) {
+			assert_int_equal(frame.ipv4_id, number);
+			assert_int_equal(ip[1], 0x62);
+			assert_int_equal(ip[8], 61);
+		} else {
+			assert_int_equal(vb_load_be16(ip) >> 4 & 0xFF, 0x62);
+			assert_int_equal(ip[7], 61);
+		}
+	}
+	assert_int_equal(pcap_next_ex(in, &header, &ip), PCAP_ERROR_BREAK);
+	pcap_close(in);
+}
+
+static void pcap__killed_process_leaves_a_readable_file(void **state)
+{
+	int ready[2];
+	assert_int_equal(pipe(ready), 0);
+	pid_t child = fork();
+	if (child == 0) {
+		struct vb_pcap *out;
+		if (vb_pcap_open(file_name, &out))
+			_exit(1);
+		for (unsigned i = 0; i < 1000000; i++) {
+			write_packet(out, &samples[1], false, 0);
+			if (i == 100 && write(ready[1], "", 1) != 1)
+				_exit(1);
+		}
+		_exit(0);
+	}
+	char byte;
+	assert_int_equal(read(ready[0], &byte, 1), 1);
+	close(ready[0]);
+	close(ready[1]);
+	kill(child, SIGKILL);
+	int status;
+	assert_int_equal(waitpid(child, &status, 0), child);
+	assert_true(WIFSIGNALED(status));
+
+	pcap_t *in = open_file();
+	struct pcap_pkthdr *header;
+	const uint8_t *ip;
+	unsigned count = 0;
+	int result;
+	while ((result = pcap_next_ex(in, &header, &ip)) == 1)
+		count++;
+	assert_int_equal(result, PCAP_ERROR_BREAK);
+	assert_true(count > 100);
+	pcap_close(in);
+}
+
+static void pcap__opening_again_begins_anew(void **state)
+{
+	struct vb_pcap *out;
+	struct stat first, second;
+	assert_int_equal(vb_pcap_open(file_name, &out), 0);
+	assert_int_equal(stat(file_name, &first), 0);
+	write_samples(out);
+	vb_pcap_close(out);
+	assert_int_equal(vb_pcap_open(file_name, &out), 0);
+	assert_int_equal(stat(file_name, &second), 0);
+	assert_int_equal(first.st_size, second.st_size);
+	vb_pcap_close(out);
+}
+
+static void pcap__open_says_why_it_cannot(void **state)
+{
+	struct vb_pcap *out = NULL;
+	assert_int_equal(vb_pcap_open("/nonexistent/file.pcap", &out), -ENOENT);
+	assert_null(out);
+	assert_int_equal(vb_pcap_open("/dev/full", &out), -ENOSPC);
+	assert_null(out);
+}
+
+/* What a shell command prints, or NULL when it fails. */
+static char *output_of(const char *command)
+{
+	static char text[65536];
+	FILE *pipe = popen(command, "r");
+	assert_non_null(pipe);
+	size_t n = fread(text, 1, sizeof(text) - 1, pipe);
+	text[n] = '\0';
+	return pclose(pipe) == 0 ? text : NULL;
+}
+
+static void pcap__tshark_dissects_it_without_complaint(void **state)
+{
+	if (!output_of("command -v tshark"))
+		skip();
+	struct vb_pcap *out;
+	assert_int_equal(vb_pcap_open(file_name, &out), 0);
+	write_samples(out);
+	vb_pcap_close(out);
+
+	char command[512];
+	snprintf(command, sizeof(command),
+		"tshark -r %s -o ip.check_checksum:TRUE -o udp.check_checksum:TRUE -T fields -E separator=/s "
+		"-e infiniband.bth.opcode -e ip.checksum.status -e udp.checksum.status 2>/dev/null", file_name);
+	char *line = strtok(output_of(command), "\n");
+	for (size_t i = 0; i < 2 * COUNT_OF(samples); i++, line = strtok(NULL, "\n")) {
+		bool is_ipv4 = i < COUNT_OF(samples);
+		char expected[64]; /* 1: good; 3: the checksum is absent, as IPv4 allows */
+		snprintf(expected, sizeof(expected), is_ipv4 ? "%d 1 3" : "%d  1", samples[i % COUNT_OF(samples)].opcode);
+		assert_string_equal(line, expected);
+	}
+	assert_null(line);
+	snprintf(command, sizeof(command),
+		"tshark -r %s -Y '_ws.malformed || _ws.expert.severity >= \"Warning\" || icmp' 2>/dev/null", file_name);
+	assert_string_equal(output_of(command), "");
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test_setup_teardown(pcap__headers_are_rebuilt_as_they_were_sent, make_file, remove_file),
+		cmocka_unit_test_setup_teardown(pcap__killed_process_leaves_a_readable_file, make_file, remove_file),
+		cmocka_unit_test_setup_teardown(pcap__opening_again_begins_anew, make_file, remove_file),
+		cmocka_unit_test(pcap__open_says_why_it_cannot),
+		cmocka_unit_test_setup_teardown(pcap__tshark_dissects_it_without_complaint, make_file, remove_file),
+	};
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
