@@ -135,12 +135,13 @@ static void check_pci(struct vb_findings *findings)
 static void check_kernel_rdma(struct vb_findings *findings)
 {
 	char names[256] = "";
+	size_t length = 0;
 	struct dirent *entry;
 
 	DIR *directory = opendir("/sys/class/infiniband");
-	while (directory && (entry = readdir(directory)) != NULL)
-		if (entry->d_name[0] != '.' && strlen(names) + strlen(entry->d_name) + 2 < sizeof(names))
-			sprintf(names + strlen(names), " %s", entry->d_name);
+	while (directory && length < sizeof(names) && (entry = readdir(directory)) != NULL)
+		if (entry->d_name[0] != '.')
+			length += (size_t)snprintf(names + length, sizeof(names) - length, " %s", entry->d_name);
 	if (directory)
 		closedir(directory);
 	if (names[0])

@@ -85,18 +85,25 @@ static unsigned word_distance(const char *a, const char *b)
 	return row[length_b];
 }
 
+static bool is_similar(const char *name, const char *command)
+{
+	return word_distance(name, command) <= 2 || (*name && strncmp(name, command, strlen(name)) == 0);
+}
+
 static int unknown_command(const char *name)
 {
+	bool has_suggestion = false;
+
 	fprintf(stderr, "verbena: there is no command '%s'", name);
-	const char *separator = "; did you mean ";
 	for (size_t i = 0; i < COMMAND_COUNT; i++)
-		if (word_distance(name, commands[i].name) <= 2 ||
-			(*name && strstr(commands[i].name, name) == commands[i].name)) {
-			fprintf(stderr, "%s'%s'", separator, commands[i].name);
-			separator = " or ";
+		if (is_similar(name, commands[i].name)) {
+			fprintf(stderr, "%s'%s'", has_suggestion ? " or " : "; did you mean ", commands[i].name);
+			has_suggestion = true;
 		}
-	fprintf(stderr, "%s\nTo run a program: verbena run -- %s\nAll commands: verbena help\n",
-		*separator == ';' ? "" : "?", name);
+	fputs(has_suggestion ? "?\n" : "\n", stderr);
+	if (!has_suggestion)
+		fprintf(stderr, "To run a program: verbena run -- %s\n", name);
+	fputs("All commands: verbena help\n", stderr);
 	return VB_EXIT_USAGE;
 }
 

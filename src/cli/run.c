@@ -155,8 +155,8 @@ static int check_program(const char *command)
 		return EXIT_CANNOT_RUN;
 	case VB_PROGRAM_PRIVILEGED:
 		say("%s is setuid, setgid or has file capabilities: the dynamic loader would ignore Verbena.\n"
-		    "Turn the order around: %s ... verbena run -- PROGRAM",
-			program.path, command);
+		    "With sudo and the like, turn the order around: sudo verbena run -- PROGRAM",
+			program.path);
 		return EXIT_CANNOT_RUN;
 	case VB_PROGRAM_STATIC:
 		say("warning: %s is statically linked: it cannot be served (dynamic programs that it starts can)",

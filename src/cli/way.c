@@ -270,8 +270,12 @@ enum vb_knock vb_way_knock(const struct vb_way *way, uint16_t port, unsigned tim
 
 /* ---- MADs ------------------------------------------------------------------------------------------------------ */
 
+#pragma weak vb_broker_send_mad
+
 int vb_way_send(const struct vb_way *way, struct vb_broker *broker, const uint8_t mad[256], uint32_t length)
 {
+	if (!vb_broker_send_mad)
+		return -ENOSYS;
 	return vb_broker_send_mad(broker, &way->src, &way->dst, mad, length);
 }
 
