@@ -1,0 +1,89 @@
+/* Address handles, and the translation between the ABI's address attributes and the engine's address vectors. */
+#include <stdlib.h>
+#include <string.h>
+#include "verbs/objects.h"
+
+struct vb_gid vb_gid_plain(const union ibv_gid *from)
+{
+	static const uint8_t wrapped[12] = { 0xff, 0x0e, [10] = 0xff, [11] = 0xff };
+	struct vb_gid gid;
+	memcpy(gid.raw, from->raw, sizeof(gid.raw));
+	if (memcmp(gid.raw, wrapped, sizeof(wrapped)) == 0)
+		gid.raw[0] = gid.raw[1] = 0;
+	return gid;
+}
+
+int vb_av_from_ah_attr(struct ibv_context *context, const struct ibv_ah_attr *attr, struct vb_av *av)
+{
+	if (!attr->is_global || attr->port_num != VB_PORT)
+		return -EINVAL;
+	struct vb_gid sgid;
+	int err = vb_nic_get_gid(vb_device_nic(vb_host_of(context)), attr->grh.sgid_index, &sgid);
+	if (err)
+		return -EINVAL;
+	*av = (struct vb_av){
+		.sgid = sgid,
+		.dgid = vb_gid_plain(&attr->grh.dgid),
+		.flow_label = attr->grh.flow_label & 0xFFFFF,
+		.sgid_index = attr->grh.sgid_index,
+		.hop_limit = attr->grh.hop_limit,
+		.traffic_class = attr->grh.traffic_class,
+		.sl = attr->sl,
+		.port = attr->port_num,
+		.static_rate = attr->static_rate,
+	};
+	/* IPv4 and IPv6 do not reach one another; nobody is at the zero address. */
+	if (vb_gid_is_zero(&av->dgid) || vb_gid_is_ipv4(&av->sgid) != vb_gid_is_ipv4(&av->dgid))
+		return -EINVAL;
+	return 0;
+}
+
+void vb_av_to_ah_attr(const struct vb_av *av, struct ibv_ah_attr *attr)
+{
+	*attr = (struct ibv_ah_attr){
+		.grh = { .flow_label = av->flow_label,
+			.sgid_index = av->sgid_index,
+			.hop_limit = av->hop_limit,
+			.traffic_class = av->traffic_class },
+		.sl = av->sl,
+		.static_rate = av->static_rate,
+		.is_global = av->port != 0, /* never set: all zeros */
+		.port_num = av->port,
+	};
+	memcpy(attr->grh.dgid.raw, av->dgid.raw, sizeof(attr->grh.dgid.raw));
+}
+
+VB_EXPORT struct ibv_ah *ibv_create_ah(struct ibv_pd *pd, struct ibv_ah_attr *attr)
+{
+	struct vb_av av;
+	int err = vb_av_from_ah_attr(pd->context, attr, &av);
+	if (err)
+		return vb_fail(-err);
+	struct ah_object *ah = malloc(sizeof(*ah));
+	if (!ah)
+		return vb_fail(ENOMEM);
+	struct vb_device *host = vb_host_of(pd->context);
+	err = vb_lane_lock(host);
+	if (err) {
+		free(ah);
+		return vb_fail(-err);
+	}
+	vb_device_discover(host, &av);
+	vb_lane_unlock(host);
+	ah->av = av;
+	ah->ibv = (struct ibv_ah){ .context = pd->context, .pd = pd, .handle = vb_object_handle() };
+	atomic_fetch_add(&((struct pd_object *)pd)->ahs, 1);
+	vb_object_add(pd->context, OBJECT_AH, &ah->link);
+	return &ah->ibv;
+}
+
+VB_EXPORT int ibv_destroy_ah(struct ibv_ah *ibv)
+{
+	struct ah_object *ah = (struct ah_object *)ibv;
+	if (vb_host_is_forked_child())
+		return VB_FORKED_ERRNO;
+	vb_object_remove(ibv->context, &ah->link);
+	atomic_fetch_sub(&((struct pd_object *)ibv->pd)->ahs, 1);
+	free(ah);
+	return 0;
+}

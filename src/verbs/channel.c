@@ -1,0 +1,36 @@
+/* Completion channels. What goes through them is in events.c. */
+#include <stdlib.h>
+#include "verbs/objects.h"
+
+VB_EXPORT struct ibv_comp_channel *ibv_create_comp_channel(struct ibv_context *context)
+{
+	if (vb_host_is_forked_child())
+		return vb_fail(VB_FORKED_ERRNO);
+	struct channel_object *channel = calloc(1, sizeof(*channel));
+	if (!channel)
+		return vb_fail(ENOMEM);
+	int err = vb_event_queue_init(&channel->queue);
+	if (err) {
+		free(channel);
+		return vb_fail(-err);
+	}
+	channel->ibv.context = context;
+	channel->ibv.fd = channel->queue.fd;
+	vb_object_add(context, OBJECT_CHANNEL, &channel->link);
+	return &channel->ibv;
+}
+
+VB_EXPORT int ibv_destroy_comp_channel(struct ibv_comp_channel *ibv)
+{
+	struct channel_object *channel = (struct channel_object *)ibv;
+	struct ibv_context *context = ibv->context;
+	pthread_mutex_lock(&context->mutex);
+	bool is_used = ibv->refcnt != 0;
+	pthread_mutex_unlock(&context->mutex);
+	if (is_used)
+		return EBUSY;
+	vb_object_remove(context, &channel->link);
+	vb_event_queue_deinit(&channel->queue);
+	free(channel);
+	return 0;
+}

@@ -1,0 +1,178 @@
+/* An opened device: the context with its tables of operations, and the objects that a program makes in it. */
+#include <stdlib.h>
+#include "verbs/objects.h"
+
+_Static_assert(sizeof(struct verbs_context) == 648, "the size that inline code of any version expects");
+
+void vb_object_add(struct ibv_context *context, enum object_kind kind, struct vb_list *link)
+{
+	struct context_object *object = vb_context_of(context);
+	pthread_mutex_lock(&object->objects_lock);
+	vb_list_add_tail(&object->objects[kind], link);
+	pthread_mutex_unlock(&object->objects_lock);
+}
+
+void vb_object_remove(struct ibv_context *context, struct vb_list *link)
+{
+	struct context_object *object = vb_context_of(context);
+	pthread_mutex_lock(&object->objects_lock);
+	vb_list_remove(link);
+	pthread_mutex_unlock(&object->objects_lock);
+}
+
+uint32_t vb_object_handle(void)
+{
+	static atomic_uint next;
+	return atomic_fetch_add_explicit(&next, 1, memory_order_relaxed) + 1;
+}
+
+int vb_lane_lock_quiet(struct ibv_context *context)
+{
+	struct vb_device *host = vb_host_of(context);
+	for (;;) {
+		int err = vb_lane_lock(host);
+		if (err)
+			return -err;
+		if (vb_lane_handed_out(vb_device_lane(host)) == 0)
+			return 0;
+		vb_lane_unlock(host);
+		vb_lane_grace(host);
+	}
+}
+
+/* Only what inline code of the header calls is filled in; an extended operation that is NULL reads as EOPNOTSUPP. */
+static void set_operations(struct verbs_context *verbs)
+{
+	verbs->sz = sizeof(*verbs);
+	verbs->query_port = vb_context_ops_query_port;
+	verbs->query_device_ex = vb_context_ops_query_device_ex;
+	verbs->query_rt_values = vb_context_ops_query_rt_values;
+	verbs->create_cq_ex = vb_cq_ops_create_ex;
+	verbs->create_qp_ex = vb_qp_ops_create_ex;
+
+	struct ibv_context *context = &verbs->context;
+	context->abi_compat = __VERBS_ABI_IS_EXTENDED;
+	context->ops.alloc_mw = vb_mw_ops_alloc;
+	context->ops.dealloc_mw = vb_mw_ops_dealloc;
+	context->ops.bind_mw = vb_qp_ops_bind_mw;
+	context->ops.poll_cq = vb_cq_ops_poll;
+	context->ops.req_notify_cq = vb_cq_ops_req_notify;
+	context->ops.post_srq_recv = vb_srq_ops_post_recv;
+	context->ops.post_send = vb_qp_ops_post_send;
+	context->ops.post_recv = vb_qp_ops_post_recv;
+}
+
+VB_EXPORT struct ibv_context *ibv_open_device(struct ibv_device *device)
+{
+	if (!device)
+		return vb_fail(EINVAL);
+	struct context_object *object = calloc(1, sizeof(*object));
+	if (!object)
+		return vb_fail(ENOMEM);
+	int err = vb_event_queue_init(&object->async);
+	if (err)
+		goto out_free;
+
+	struct ibv_context *context = &object->verbs.context;
+	object->device = (struct device_object *)device;
+	context->device = device;
+	context->cmd_fd = -1;
+	context->async_fd = object->async.fd;
+	context->num_comp_vectors = VB_COMP_VECTORS;
+	pthread_mutex_init(&context->mutex, NULL);
+	pthread_mutex_init(&object->objects_lock, NULL);
+	for (int kind = 0; kind < OBJECT_KINDS; kind++)
+		vb_list_init(&object->objects[kind]);
+	set_operations(&object->verbs);
+
+	struct vb_device_sink sink = { object, vb_sink_on_event, vb_sink_on_port, vb_sink_on_gid_change };
+	err = vb_device_open(device->name, &sink, &object->host);
+	if (err)
+		goto out_queue;
+	vb_device_object_get(object->device);
+	return context;
+
+out_queue:
+	vb_event_queue_deinit(&object->async);
+out_free:
+	free(object);
+	return vb_fail(-err);
+}
+
+static struct vb_list *first_object(struct context_object *object, int kind)
+{
+	pthread_mutex_lock(&object->objects_lock);
+	struct vb_list *head = &object->objects[kind];
+	struct vb_list *link = vb_list_empty(head) ? NULL : head->next;
+	pthread_mutex_unlock(&object->objects_lock);
+	return link;
+}
+
+static int destroy_object(int kind, struct vb_list *link)
+{
+	switch (kind) {
+	case OBJECT_QP:
+		vb_qp_leave_groups(vb_container_of(link, struct qp_object, link));
+		return ibv_destroy_qp(&vb_container_of(link, struct qp_object, link)->ibv);
+	case OBJECT_SRQ:
+		return ibv_destroy_srq(&vb_container_of(link, struct srq_object, link)->ibv);
+	case OBJECT_MW:
+		return vb_mw_ops_dealloc(&vb_container_of(link, struct mw_object, link)->ibv);
+	case OBJECT_MR:
+		return ibv_dereg_mr(&vb_container_of(link, struct mr_object, link)->ibv);
+	case OBJECT_CQ:
+		return ibv_destroy_cq(ibv_cq_ex_to_cq(&vb_container_of(link, struct cq_object, link)->ibv));
+	case OBJECT_AH:
+		return ibv_destroy_ah(&vb_container_of(link, struct ah_object, link)->ibv);
+	case OBJECT_PD:
+		return ibv_dealloc_pd(&vb_container_of(link, struct pd_object, link)->ibv);
+	case OBJECT_CHANNEL:
+		return ibv_destroy_comp_channel(&vb_container_of(link, struct channel_object, link)->ibv);
+	}
+	return EINVAL;
+}
+
+/* Nobody is left to acknowledge what was delivered for the objects left behind. */
+static void forgive_events(struct context_object *object)
+{
+	vb_list_for_each(node, &object->objects[OBJECT_QP])
+	{
+		struct qp_object *qp = vb_container_of(node, struct qp_object, link);
+		qp->ibv.events_completed = qp->async_delivered;
+	}
+	vb_list_for_each(node, &object->objects[OBJECT_SRQ])
+	{
+		struct srq_object *srq = vb_container_of(node, struct srq_object, link);
+		srq->ibv.events_completed = srq->async_delivered;
+	}
+	vb_list_for_each(node, &object->objects[OBJECT_CQ])
+	{
+		struct cq_object *cq = vb_container_of(node, struct cq_object, link);
+		cq->ibv.comp_events_completed = cq->comp_delivered;
+		cq->ibv.async_events_completed = cq->async_delivered;
+	}
+}
+
+/* A program may close with objects left; they go first, in an order that no dependency forbids. In a forked child
+ * nothing can be destroyed, for the lane is the parent's: the child merely forgets it. */
+VB_EXPORT int ibv_close_device(struct ibv_context *context)
+{
+	struct context_object *object = vb_context_of(context);
+	if (!vb_host_is_forked_child()) {
+		forgive_events(object);
+		for (int kind = 0; kind < OBJECT_KINDS; kind++) {
+			for (struct vb_list *link; (link = first_object(object, kind));) {
+				if (destroy_object(kind, link))
+					vb_object_remove(context, link);
+			}
+		}
+	}
+	vb_device_close(object->host);
+	vb_async_events_discard(object);
+	vb_event_queue_deinit(&object->async);
+	pthread_mutex_destroy(&context->mutex);
+	pthread_mutex_destroy(&object->objects_lock);
+	vb_device_object_put(object->device);
+	free(object);
+	return 0;
+}

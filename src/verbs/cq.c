@@ -1,0 +1,168 @@
+/* Completion queues: creation, resizing, arming, and the plain poller. The extended poller is cq_ex.c, events events.c.
+ * Polling is the hot path: one call of the engine, one translation an entry; only an empty queue costs more. */
+#include <stdlib.h>
+#include "verbs/objects.h"
+
+#define POLL_CHUNK 16
+
+static void count_channel_use(struct ibv_comp_channel *channel, int change)
+{
+	if (!channel)
+		return;
+	pthread_mutex_lock(&channel->context->mutex);
+	channel->refcnt += change;
+	pthread_mutex_unlock(&channel->context->mutex);
+}
+
+static struct cq_object *cq_create(struct ibv_context *context, const struct vb_cq_config *wanted, void *cq_context,
+	struct ibv_comp_channel *channel, uint32_t comp_vector, uint64_t wc_flags)
+{
+	if (vb_host_is_forked_child())
+		return vb_fail(VB_FORKED_ERRNO);
+	if (wanted->capacity < 1 || wanted->capacity > VB_MAX_CQE || comp_vector >= VB_COMP_VECTORS)
+		return vb_fail(EINVAL);
+	struct cq_object *cq = calloc(1, sizeof(*cq));
+	if (!cq)
+		return vb_fail(ENOMEM);
+	struct vb_cq_config config = *wanted;
+	config.user = cq;
+	cq->host = vb_host_of(context);
+	cq->ibv.context = context;
+	cq->ibv.channel = channel;
+	cq->ibv.cq_context = cq_context;
+	cq->ibv.handle = vb_object_handle();
+	pthread_mutex_init(&cq->ibv.mutex, NULL);
+	pthread_cond_init(&cq->ibv.cond, NULL);
+	vb_list_init(&cq->waiting);
+	vb_lock_init(&cq->poll_lock);
+	vb_cq_ex_init(cq, wc_flags);
+	int err = vb_cq_create(vb_device_nic(cq->host), &config, &cq->cq);
+	if (err) {
+		free(cq);
+		return vb_fail(-err);
+	}
+	cq->ibv.cqe = (int)vb_cq_capacity(cq->cq);
+	count_channel_use(channel, 1);
+	vb_object_add(context, OBJECT_CQ, &cq->link);
+	return cq;
+}
+
+VB_EXPORT struct ibv_cq *ibv_create_cq(
+	struct ibv_context *context, int cqe, void *cq_context, struct ibv_comp_channel *channel, int comp_vector)
+{
+	if (cqe < 1)
+		return vb_fail(EINVAL);
+	struct vb_cq_config config = { .capacity = (uint32_t)cqe };
+	struct cq_object *cq =
+		cq_create(context, &config, cq_context, channel, (uint32_t)comp_vector, IBV_WC_STANDARD_FLAGS);
+	return cq ? ibv_cq_ex_to_cq(&cq->ibv) : NULL;
+}
+
+/* Only fields that comp_mask names are read. */
+struct ibv_cq_ex *vb_cq_ops_create_ex(struct ibv_context *context, struct ibv_cq_init_attr_ex *attr)
+{
+	const uint64_t offered = IBV_WC_STANDARD_FLAGS | IBV_WC_EX_WITH_COMPLETION_TIMESTAMP |
+				 IBV_WC_EX_WITH_COMPLETION_TIMESTAMP_WALLCLOCK;
+	uint32_t flags = attr->comp_mask & IBV_CQ_INIT_ATTR_MASK_FLAGS ? attr->flags : 0;
+	if (attr->comp_mask & ~(uint32_t)(IBV_CQ_INIT_ATTR_MASK_FLAGS | IBV_CQ_INIT_ATTR_MASK_PD))
+		return vb_fail(EINVAL);
+	if ((attr->wc_flags & ~offered) || (attr->comp_mask & IBV_CQ_INIT_ATTR_MASK_PD) ||
+		(flags & ~(uint32_t)(IBV_CREATE_CQ_ATTR_SINGLE_THREADED | IBV_CREATE_CQ_ATTR_IGNORE_OVERRUN)))
+		return vb_fail(EOPNOTSUPP);
+	struct vb_cq_config config = {
+		.capacity = attr->cqe,
+		.ignore_overrun = flags & IBV_CREATE_CQ_ATTR_IGNORE_OVERRUN,
+	};
+	struct cq_object *cq =
+		cq_create(context, &config, attr->cq_context, attr->channel, attr->comp_vector, attr->wc_flags);
+	if (!cq)
+		return NULL;
+	cq->is_single_threaded = flags & IBV_CREATE_CQ_ATTR_SINGLE_THREADED;
+	return &cq->ibv;
+}
+
+VB_EXPORT int ibv_resize_cq(struct ibv_cq *ibv, int cqe)
+{
+	struct cq_object *cq = vb_cq_of(ibv);
+	if (vb_host_is_forked_child())
+		return VB_FORKED_ERRNO;
+	if (cqe < 1 || cqe > VB_MAX_CQE)
+		return EINVAL;
+	int err = vb_cq_resize(cq->cq, (uint32_t)cqe);
+	if (!err)
+		ibv->cqe = (int)vb_cq_capacity(cq->cq);
+	return -err;
+}
+
+VB_EXPORT int ibv_destroy_cq(struct ibv_cq *ibv)
+{
+	struct cq_object *cq = vb_cq_of(ibv);
+	int err = vb_lane_lock(cq->host);
+	if (err)
+		return -err;
+	err = vb_cq_destroy(cq->cq);
+	vb_lane_unlock(cq->host);
+	if (err)
+		return -err;
+	vb_object_remove(ibv->context, &cq->link);
+	vb_cq_events_finish(cq);
+	count_channel_use(ibv->channel, -1);
+	pthread_mutex_destroy(&ibv->mutex);
+	pthread_cond_destroy(&ibv->cond);
+	free(cq);
+	return 0;
+}
+
+int vb_cq_ops_req_notify(struct ibv_cq *ibv, int solicited_only)
+{
+	if (vb_host_is_forked_child())
+		return VB_FORKED_ERRNO;
+	vb_cq_request_notify(vb_cq_of(ibv)->cq, solicited_only != 0);
+	return 0;
+}
+
+int vb_cq_drive_and_poll(struct cq_object *cq, struct vb_wc *wc, int n)
+{
+	if (vb_host_is_forked_child())
+		return -VB_FORKED_ERRNO;
+	vb_lane_drive(cq->host);
+	return vb_cq_poll(cq->cq, wc, n);
+}
+
+static inline void translate(struct ibv_wc *to, const struct vb_wc *from)
+{
+	to->wr_id = from->wr_id;
+	to->status = (enum ibv_wc_status)from->status;
+	to->opcode = (enum ibv_wc_opcode)from->opcode;
+	to->vendor_err = from->vendor_err;
+	to->byte_len = from->byte_len;
+	to->imm_data = from->imm_or_inv;
+	to->qp_num = from->qpn;
+	to->src_qp = from->src_qpn;
+	to->wc_flags = from->flags;
+	to->pkey_index = 0;
+	to->slid = 0;
+	to->sl = from->sl;
+	to->dlid_path_bits = 0;
+}
+
+int vb_cq_ops_poll(struct ibv_cq *ibv, int n, struct ibv_wc *wc)
+{
+	struct cq_object *cq = vb_cq_of(ibv);
+	struct vb_wc chunk[POLL_CHUNK];
+	int total = 0;
+	while (total < n) {
+		int want = n - total < POLL_CHUNK ? n - total : POLL_CHUNK;
+		int got = vb_cq_poll(cq->cq, chunk, want);
+		if (got == 0 && total == 0)
+			got = vb_cq_drive_and_poll(cq, chunk, want);
+		if (got < 0)
+			return total ? total : got;
+		for (int i = 0; i < got; i++)
+			translate(&wc[total + i], &chunk[i]);
+		total += got;
+		if (got < want)
+			break;
+	}
+	return total;
+}

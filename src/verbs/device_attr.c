@@ -1,0 +1,173 @@
+/* What a device and its port can do: exactly what the engine grants, and what is common knowledge of RoCE.
+ * Holds: no number here promises more than a create call gives. */
+#include <string.h>
+#include <time.h>
+#include "host/settings.h"
+#include "verbs/objects.h"
+
+/* A locally administered OUI, so that no vendor's special cases apply. */
+#define VENDOR_ID 0x025642u
+#define FIRMWARE  "verbena"
+
+static void fill_device(struct ibv_context *context, struct ibv_device_attr *attr)
+{
+	const struct vb_settings *settings = vb_settings_get();
+	uint64_t guid = vb_context_of(context)->device->node_guid;
+	*attr = (struct ibv_device_attr){
+		.fw_ver = FIRMWARE,
+		.node_guid = guid,
+		.sys_image_guid = guid,
+		.max_mr_size = UINT64_MAX,
+		.page_size_cap = 0xFFFFF000u,
+		.vendor_id = VENDOR_ID,
+		.vendor_part_id = settings ? settings->part_id : 1,
+		.hw_ver = 1,
+		.max_qp = VB_MAX_QP,
+		.max_qp_wr = VB_MAX_QP_WR,
+		.device_cap_flags = IBV_DEVICE_CURR_QP_STATE_MOD | IBV_DEVICE_PORT_ACTIVE_EVENT |
+				    IBV_DEVICE_SYS_IMAGE_GUID | IBV_DEVICE_RC_RNR_NAK_GEN | IBV_DEVICE_SRQ_RESIZE |
+				    IBV_DEVICE_MEM_WINDOW | IBV_DEVICE_MEM_MGT_EXTENSIONS |
+				    IBV_DEVICE_MEM_WINDOW_TYPE_2B,
+		.max_sge = VB_MAX_SGE,
+		.max_sge_rd = VB_MAX_SGE,
+		.max_cq = VB_MAX_OBJECTS,
+		.max_cqe = VB_MAX_CQE,
+		.max_mr = VB_MAX_KEYS,
+		.max_pd = VB_MAX_OBJECTS,
+		.max_qp_rd_atom = VB_MAX_RD_ATOMIC,
+		.max_res_rd_atom = VB_MAX_RD_ATOMIC * VB_MAX_QP,
+		.max_qp_init_rd_atom = VB_MAX_RD_ATOMIC,
+		.atomic_cap = IBV_ATOMIC_HCA,
+		.max_mw = VB_MAX_KEYS,
+		.max_mcast_grp = VB_MAX_MCAST_ATTACH,
+		.max_mcast_qp_attach = VB_MAX_MCAST_ATTACH,
+		.max_total_mcast_qp_attach = VB_MAX_MCAST_ATTACH,
+		.max_ah = VB_MAX_OBJECTS,
+		.max_srq = VB_MAX_OBJECTS,
+		.max_srq_wr = VB_MAX_SRQ_WR,
+		.max_srq_sge = VB_MAX_SGE,
+		.max_pkeys = VB_PKEYS,
+		.local_ca_ack_delay = 15,
+		.phys_port_cnt = 1,
+	};
+}
+
+VB_EXPORT int ibv_query_device(struct ibv_context *context, struct ibv_device_attr *attr)
+{
+	fill_device(context, attr);
+	return 0;
+}
+
+int vb_context_ops_query_device_ex(struct ibv_context *context, const struct ibv_query_device_ex_input *input,
+	struct ibv_device_attr_ex *attr, size_t attr_size)
+{
+	if ((input && input->comp_mask) || attr_size < sizeof(attr->orig_attr))
+		return EINVAL;
+	struct ibv_device_attr_ex full = {
+		.completion_timestamp_mask = UINT64_MAX,
+		.hca_core_clock = 1000000, /* kHz: stamps count nanoseconds */
+		.phys_port_cnt_ex = 1,
+	};
+	fill_device(context, &full.orig_attr);
+	full.device_cap_flags_ex = full.orig_attr.device_cap_flags;
+	memset(attr, 0, attr_size);
+	memcpy(attr, &full, attr_size < sizeof(full) ? attr_size : sizeof(full));
+	return 0;
+}
+
+enum { WIDTH_1X = 1, WIDTH_4X = 2, WIDTH_8X = 4 };
+enum { SPEED_2_5 = 1, SPEED_5 = 2, SPEED_10 = 4, SPEED_14 = 16, SPEED_25 = 32, SPEED_50 = 64, SPEED_100 = 128 };
+
+/* The closest lanes times rate of an Ethernet speed, as programs multiply it back. An interface that does not know its
+ * speed (loopback) counts as 10 Gb/s, what Linux's virtual Ethernet says of itself. */
+static void speed_to_width(uint64_t mbps, struct ibv_port_attr *attr)
+{
+	static const struct {
+		uint64_t up_to_mbps;
+		uint8_t width, speed;
+	} table[] = {
+		{ 2500, WIDTH_1X, SPEED_2_5 },
+		{ 5000, WIDTH_1X, SPEED_5 },
+		{ 10000, WIDTH_1X, SPEED_10 },
+		{ 20000, WIDTH_4X, SPEED_5 },
+		{ 25000, WIDTH_1X, SPEED_25 },
+		{ 40000, WIDTH_4X, SPEED_10 },
+		{ 50000, WIDTH_1X, SPEED_50 },
+		{ 56000, WIDTH_4X, SPEED_14 },
+		{ 100000, WIDTH_4X, SPEED_25 },
+		{ 200000, WIDTH_4X, SPEED_50 },
+		{ 400000, WIDTH_4X, SPEED_100 },
+		{ UINT64_MAX, WIDTH_8X, SPEED_100 },
+	};
+	if (mbps == 0)
+		mbps = 10000;
+	unsigned i = 0;
+	while (mbps > table[i].up_to_mbps)
+		i++;
+	attr->active_width = table[i].width;
+	attr->active_speed = table[i].speed;
+}
+
+static enum ibv_mtu mtu_to_enum(uint32_t bytes)
+{
+	enum ibv_mtu mtu = IBV_MTU_256;
+	while (mtu < IBV_MTU_4096 && 256u << mtu <= bytes)
+		mtu++;
+	return mtu;
+}
+
+static int fill_port(struct ibv_context *context, uint8_t port, struct ibv_port_attr *attr)
+{
+	if (port != VB_PORT)
+		return EINVAL;
+	enum { PHYS_POLLING = 2, PHYS_LINK_UP = 5 };
+	struct vb_device_info info;
+	vb_device_query(vb_host_of(context), &info);
+	*attr = (struct ibv_port_attr){
+		.state = info.is_up ? IBV_PORT_ACTIVE : IBV_PORT_DOWN,
+		.max_mtu = IBV_MTU_4096,
+		.active_mtu = mtu_to_enum(info.mtu),
+		.gid_tbl_len = VB_MAX_GIDS,
+		.port_cap_flags = IBV_PORT_CM_SUP | IBV_PORT_IP_BASED_GIDS,
+		.max_msg_sz = VB_MAX_MESSAGE_BYTES,
+		.pkey_tbl_len = VB_PKEYS,
+		.max_vl_num = 1,
+		.phys_state = info.is_up ? PHYS_LINK_UP : PHYS_POLLING,
+		.link_layer = IBV_LINK_LAYER_ETHERNET,
+	};
+	speed_to_width(info.speed_mbps, attr);
+	return 0;
+}
+
+/* The caller says how big its structure is: older and newer programs have others. */
+int vb_context_ops_query_port(struct ibv_context *context, uint8_t port, struct ibv_port_attr *attr, size_t attr_size)
+{
+	struct ibv_port_attr full;
+	int err = fill_port(context, port, &full);
+	if (err)
+		return err;
+	memset(attr, 0, attr_size);
+	memcpy(attr, &full, attr_size < sizeof(full) ? attr_size : sizeof(full));
+	return 0;
+}
+
+/* The exported function is called by programs whose structure ends before port_cap_flags2. */
+VB_EXPORT int ibv_query_port(struct ibv_context *context, uint8_t port, struct _compat_ibv_port_attr *attr)
+{
+	return vb_context_ops_query_port(
+		context, port, (struct ibv_port_attr *)attr, offsetof(struct ibv_port_attr, port_cap_flags2));
+}
+
+/* The raw clock in the unit of completion stamps, all of it in tv_nsec, as hardware drivers give it. */
+int vb_context_ops_query_rt_values(struct ibv_context *context, struct ibv_values_ex *values)
+{
+	uint32_t wanted = values->comp_mask;
+	values->comp_mask = 0;
+	if (wanted & ~(uint32_t)IBV_VALUES_MASK_RAW_CLOCK)
+		return EINVAL;
+	if (wanted & IBV_VALUES_MASK_RAW_CLOCK) {
+		values->raw_clock = (struct timespec){ .tv_nsec = (long)vb_host_monotonic_ns(vb_host_now()) };
+		values->comp_mask = IBV_VALUES_MASK_RAW_CLOCK;
+	}
+	return 0;
+}

@@ -1,0 +1,338 @@
+/* Completion events and asynchronous events: from the host's sink to the program.
+ * Holds: a queue's descriptor is readable exactly while an event waits in it. So both change under the queue's lock:
+ * whoever queues an event writes a count, whoever takes one reads it, and a blocked reader sleeps outside the lock.
+ * Not here: the channel's creation (channel.c). */
+#include <fcntl.h>
+#include <poll.h>
+#include <stdlib.h>
+#include <sys/eventfd.h>
+#include <unistd.h>
+#include "verbs/objects.h"
+
+/* ---- Queues -------------------------------------------------------------------------------------------------------
+ */
+
+int vb_event_queue_init(struct event_queue *queue)
+{
+	queue->fd = eventfd(0, EFD_SEMAPHORE | EFD_CLOEXEC);
+	if (queue->fd < 0)
+		return -errno;
+	pthread_mutex_init(&queue->lock, NULL);
+	vb_list_init(&queue->waiting);
+	return 0;
+}
+
+void vb_event_queue_deinit(struct event_queue *queue)
+{
+	close(queue->fd);
+	pthread_mutex_destroy(&queue->lock);
+}
+
+static void count_up(struct event_queue *queue)
+{
+	uint64_t one = 1;
+	ssize_t written = write(queue->fd, &one, sizeof(one));
+	(void)written; /* fails only if the program closed our descriptor */
+}
+
+static void count_down(struct event_queue *queue)
+{
+	uint64_t one;
+	ssize_t got = read(queue->fd, &one, sizeof(one));
+	(void)got;
+}
+
+static bool is_nonblocking(const struct event_queue *queue)
+{
+	int flags = fcntl(queue->fd, F_GETFL);
+	return flags < 0 || (flags & O_NONBLOCK);
+}
+
+/* ---- Completion events ----------------------------------------------------------------------------------------------
+ */
+
+/* A CQ may owe several notices (it was armed again before the first was fetched), so it carries a count. */
+static void completion_notify(struct cq_object *cq)
+{
+	if (!cq->ibv.channel)
+		return;
+	struct event_queue *queue = &((struct channel_object *)cq->ibv.channel)->queue;
+	pthread_mutex_lock(&queue->lock);
+	if (cq->notices++ == 0)
+		vb_list_add_tail(&queue->waiting, &cq->waiting);
+	count_up(queue);
+	pthread_mutex_unlock(&queue->lock);
+}
+
+static struct cq_object *completion_take(struct event_queue *queue)
+{
+	struct cq_object *cq = NULL;
+	pthread_mutex_lock(&queue->lock);
+	struct vb_list *link = vb_list_pop(&queue->waiting);
+	if (link) {
+		cq = vb_container_of(link, struct cq_object, waiting);
+		if (--cq->notices)
+			vb_list_add_tail(&queue->waiting, &cq->waiting);
+		cq->comp_delivered++;
+		count_down(queue);
+	}
+	pthread_mutex_unlock(&queue->lock);
+	return cq;
+}
+
+VB_EXPORT int ibv_get_cq_event(struct ibv_comp_channel *ibv, struct ibv_cq **cq, void **cq_context)
+{
+	struct channel_object *channel = (struct channel_object *)ibv;
+	if (vb_host_is_forked_child()) {
+		errno = VB_FORKED_ERRNO;
+		return -1;
+	}
+	struct cq_object *found;
+	while (!(found = completion_take(&channel->queue))) {
+		if (is_nonblocking(&channel->queue)) {
+			errno = EAGAIN;
+			return -1;
+		}
+		if (!vb_lane_wait(vb_host_of(ibv->context), ibv->fd)) {
+			errno = EINTR;
+			return -1;
+		}
+	}
+	*cq = ibv_cq_ex_to_cq(&found->ibv);
+	*cq_context = found->ibv.cq_context;
+	return 0;
+}
+
+VB_EXPORT void ibv_ack_cq_events(struct ibv_cq *cq, unsigned int nevents)
+{
+	pthread_mutex_lock(&cq->mutex);
+	cq->comp_events_completed += nevents;
+	pthread_cond_broadcast(&cq->cond);
+	pthread_mutex_unlock(&cq->mutex);
+}
+
+/* ---- Asynchronous events
+ * ---------------------------------------------------------------------------------------------- */
+
+struct async_entry {
+	struct vb_list link;
+	struct ibv_async_event event;
+	const void *element; /* NULL for events of the port */
+	uint32_t *delivered; /* the element's count */
+};
+
+static void async_queue(
+	struct context_object *context, struct ibv_async_event event, const void *element, uint32_t *delivered)
+{
+	struct async_entry *entry = malloc(sizeof(*entry));
+	if (!entry)
+		return;
+	*entry = (struct async_entry){ .event = event, .element = element, .delivered = delivered };
+	struct event_queue *queue = &context->async;
+	pthread_mutex_lock(&queue->lock);
+	vb_list_add_tail(&queue->waiting, &entry->link);
+	count_up(queue);
+	pthread_mutex_unlock(&queue->lock);
+}
+
+static bool async_take(struct event_queue *queue, struct ibv_async_event *event)
+{
+	pthread_mutex_lock(&queue->lock);
+	struct vb_list *link = vb_list_pop(&queue->waiting);
+	struct async_entry *entry = NULL;
+	if (link) {
+		entry = vb_container_of(link, struct async_entry, link);
+		if (entry->delivered)
+			++*entry->delivered;
+		*event = entry->event;
+		count_down(queue);
+	}
+	pthread_mutex_unlock(&queue->lock);
+	free(entry);
+	return link != NULL;
+}
+
+/* Sleeps in poll, not in the lane: a thread that waits for trouble is no reason to drive. */
+VB_EXPORT int ibv_get_async_event(struct ibv_context *ibv, struct ibv_async_event *event)
+{
+	struct event_queue *queue = &vb_context_of(ibv)->async;
+	if (vb_host_is_forked_child()) {
+		errno = VB_FORKED_ERRNO;
+		return -1;
+	}
+	while (!async_take(queue, event)) {
+		if (is_nonblocking(queue)) {
+			errno = EAGAIN;
+			return -1;
+		}
+		struct pollfd wait = { .fd = queue->fd, .events = POLLIN };
+		if (poll(&wait, 1, -1) < 0)
+			return -1;
+	}
+	return 0;
+}
+
+static void acknowledge(pthread_mutex_t *mutex, pthread_cond_t *cond, uint32_t *completed)
+{
+	pthread_mutex_lock(mutex);
+	++*completed;
+	pthread_cond_broadcast(cond);
+	pthread_mutex_unlock(mutex);
+}
+
+VB_EXPORT void ibv_ack_async_event(struct ibv_async_event *event)
+{
+	switch (event->event_type) {
+	case IBV_EVENT_CQ_ERR: {
+		struct ibv_cq *cq = event->element.cq;
+		acknowledge(&cq->mutex, &cq->cond, &cq->async_events_completed);
+		break;
+	}
+	case IBV_EVENT_QP_FATAL:
+	case IBV_EVENT_QP_REQ_ERR:
+	case IBV_EVENT_QP_ACCESS_ERR:
+	case IBV_EVENT_COMM_EST:
+	case IBV_EVENT_SQ_DRAINED:
+	case IBV_EVENT_PATH_MIG:
+	case IBV_EVENT_PATH_MIG_ERR:
+	case IBV_EVENT_QP_LAST_WQE_REACHED: {
+		struct ibv_qp *qp = event->element.qp;
+		acknowledge(&qp->mutex, &qp->cond, &qp->events_completed);
+		break;
+	}
+	case IBV_EVENT_SRQ_ERR:
+	case IBV_EVENT_SRQ_LIMIT_REACHED: {
+		struct ibv_srq *srq = event->element.srq;
+		acknowledge(&srq->mutex, &srq->cond, &srq->events_completed);
+		break;
+	}
+	default: /* the port's and the device's need none */
+		break;
+	}
+}
+
+/* ---- The sink
+ * ------------------------------------------------------------------------------------------------------------ */
+
+static void on_qp_event(struct qp_object *qp, enum vb_event_kind kind)
+{
+	struct ibv_async_event event = { .element.qp = &qp->ibv, .event_type = (enum ibv_event_type)kind };
+	async_queue(vb_context_of(qp->ibv.context), event, qp, &qp->async_delivered);
+}
+
+/* The objects are asked for their context, not user: they know best. */
+void vb_sink_on_event(void *user, const struct vb_event *event)
+{
+	switch (event->kind) {
+	case VB_EVENT_COMPLETION:
+		completion_notify(vb_cq_user(event->cq));
+		break;
+	case VB_EVENT_CQ_ERR: {
+		struct cq_object *cq = vb_cq_user(event->cq);
+		struct ibv_async_event out = { .element.cq = ibv_cq_ex_to_cq(&cq->ibv),
+			.event_type = IBV_EVENT_CQ_ERR };
+		async_queue(vb_context_of(cq->ibv.context), out, cq, &cq->async_delivered);
+		break;
+	}
+	case VB_EVENT_SRQ_ERR:
+	case VB_EVENT_SRQ_LIMIT_REACHED: {
+		struct srq_object *srq = vb_srq_user(event->srq);
+		struct ibv_async_event out = { .element.srq = &srq->ibv,
+			.event_type = (enum ibv_event_type)event->kind };
+		async_queue(vb_context_of(srq->ibv.context), out, srq, &srq->async_delivered);
+		break;
+	}
+	case VB_EVENT_QP_DIED: {
+		struct qp_object *qp = vb_qp_user(event->qp);
+		vb_host_explain_death(qp->host, event->qp);
+		break;
+	}
+	case VB_EVENT_QP_FATAL:
+	case VB_EVENT_QP_REQ_ERR:
+	case VB_EVENT_QP_ACCESS_ERR:
+	case VB_EVENT_COMM_EST:
+	case VB_EVENT_SQ_DRAINED:
+	case VB_EVENT_QP_LAST_WQE_REACHED:
+		on_qp_event(vb_qp_user(event->qp), event->kind);
+		break;
+	}
+}
+
+void vb_sink_on_port(void *user, bool is_active)
+{
+	struct ibv_async_event event = { .element.port_num = VB_PORT,
+		.event_type = is_active ? IBV_EVENT_PORT_ACTIVE : IBV_EVENT_PORT_ERR };
+	async_queue(user, event, NULL, NULL);
+}
+
+void vb_sink_on_gid_change(void *user)
+{
+	struct ibv_async_event event = { .element.port_num = VB_PORT, .event_type = IBV_EVENT_GID_CHANGE };
+	async_queue(user, event, NULL, NULL);
+}
+
+/* ---- The end of an object
+ * ---------------------------------------------------------------------------------------------- */
+
+/* Every event of element, or every event at all. */
+static void async_discard(struct context_object *context, const void *element, bool all)
+{
+	struct event_queue *queue = &context->async;
+	pthread_mutex_lock(&queue->lock);
+	vb_list_for_each_safe(node, &queue->waiting)
+	{
+		struct async_entry *entry = vb_container_of(node, struct async_entry, link);
+		if (!all && entry->element != element)
+			continue;
+		vb_list_remove(&entry->link);
+		free(entry);
+		count_down(queue);
+	}
+	pthread_mutex_unlock(&queue->lock);
+}
+
+void vb_async_events_discard(struct context_object *context)
+{
+	async_discard(context, NULL, true);
+}
+
+static void completion_discard(struct cq_object *cq)
+{
+	if (!cq->ibv.channel)
+		return;
+	struct event_queue *queue = &((struct channel_object *)cq->ibv.channel)->queue;
+	pthread_mutex_lock(&queue->lock);
+	vb_list_remove(&cq->waiting);
+	for (; cq->notices; cq->notices--)
+		count_down(queue);
+	pthread_mutex_unlock(&queue->lock);
+}
+
+void vb_cq_events_finish(struct cq_object *cq)
+{
+	completion_discard(cq);
+	async_discard(vb_context_of(cq->ibv.context), cq, false);
+	pthread_mutex_lock(&cq->ibv.mutex);
+	while (cq->ibv.comp_events_completed != cq->comp_delivered ||
+		cq->ibv.async_events_completed != cq->async_delivered)
+		pthread_cond_wait(&cq->ibv.cond, &cq->ibv.mutex);
+	pthread_mutex_unlock(&cq->ibv.mutex);
+}
+
+void vb_qp_events_finish(struct qp_object *qp)
+{
+	async_discard(vb_context_of(qp->ibv.context), qp, false);
+	pthread_mutex_lock(&qp->ibv.mutex);
+	while (qp->ibv.events_completed != qp->async_delivered)
+		pthread_cond_wait(&qp->ibv.cond, &qp->ibv.mutex);
+	pthread_mutex_unlock(&qp->ibv.mutex);
+}
+
+void vb_srq_events_finish(struct srq_object *srq)
+{
+	async_discard(vb_context_of(srq->ibv.context), srq, false);
+	pthread_mutex_lock(&srq->ibv.mutex);
+	while (srq->ibv.events_completed != srq->async_delivered)
+		pthread_cond_wait(&srq->ibv.cond, &srq->ibv.mutex);
+	pthread_mutex_unlock(&srq->ibv.mutex);
+}

@@ -1,0 +1,256 @@
+/* The objects behind the public verbs structures: each begins with the structure that programs see, followed by what is
+ * ours. A program's pointer and ours are the same address.
+ *
+ * Holds: the engine's "user" of a CQ, SRQ or QP is its object here, and an object's context never changes. Objects are
+ * linked into their context, so that ibv_close_device finds what a program left behind.
+ * Locks, in the order in which they may be taken: the lane's mutex (host), an event queue's, an object's own.
+ * Not here: protocol of any kind (engine/), threads and sockets (host/). */
+#ifndef VB_VERBS_OBJECTS_H
+#define VB_VERBS_OBJECTS_H
+
+#include <errno.h>
+#include <infiniband/verbs.h>
+#include <pthread.h>
+#include <stdatomic.h>
+#include "base/list.h"
+#include "base/lock.h"
+#include "engine/nic.h"
+#include "host/host.h"
+
+/* The header redirects these names through inline functions; we define the functions themselves. */
+#undef ibv_query_port
+#undef ibv_reg_mr
+#undef ibv_reg_mr_iova
+
+#define VB_EXPORT __attribute__((visibility("default")))
+
+/* What every device of ours reports beside the engine's limits. */
+#define VB_PORT         1 /* the only port */
+#define VB_PKEYS        1
+#define VB_COMP_VECTORS 1
+#define VB_MAX_OBJECTS  1048576 /* CQs, PDs, SRQs, AHs: bounded by memory alone */
+/* What verbs answer in a child forked from a process with an open device. */
+#define VB_FORKED_ERRNO EPERM
+
+/* ---- Devices (device.c) --------------------------------------------------------------------------------------- */
+
+struct device_object {
+	struct ibv_device ibv;
+	void *provider_ops; /* direct-verbs libraries look here for their own table: stays NULL */
+	void *room[3];
+	struct vb_list link;
+	unsigned refs; /* lists that hold it, and contexts opened from it */
+	uint64_t node_guid;
+};
+
+/* Another holder of device; vb_device_object_put gives it up. */
+void vb_device_object_get(struct device_object *device);
+void vb_device_object_put(struct device_object *device);
+
+/* ---- Events (events.c) ------------------------------------------------------------------------------------------ */
+
+/* A descriptor that is readable exactly while an event waits. */
+struct event_queue {
+	int fd; /* eventfd, semaphore: one count an event */
+	pthread_mutex_t lock;
+	struct vb_list waiting;
+};
+
+int vb_event_queue_init(struct event_queue *queue);
+void vb_event_queue_deinit(struct event_queue *queue);
+
+/* ---- Context (context.c) ---------------------------------------------------------------------------------------- */
+
+enum object_kind { /* in the order in which close destroys what is left */
+	OBJECT_QP,
+	OBJECT_SRQ,
+	OBJECT_MW,
+	OBJECT_MR,
+	OBJECT_CQ,
+	OBJECT_AH,
+	OBJECT_PD,
+	OBJECT_CHANNEL,
+	OBJECT_KINDS,
+};
+
+struct context_object {
+	struct verbs_context verbs;
+	struct vb_device *host;
+	struct device_object *device;
+	struct event_queue async;
+	pthread_mutex_t objects_lock;
+	struct vb_list objects[OBJECT_KINDS];
+};
+
+static inline struct context_object *vb_context_of(struct ibv_context *context)
+{
+	return vb_container_of(context, struct context_object, verbs.context);
+}
+
+static inline struct vb_device *vb_host_of(struct ibv_context *context)
+{
+	return vb_context_of(context)->host;
+}
+
+void vb_object_add(struct ibv_context *context, enum object_kind kind, struct vb_list *link);
+void vb_object_remove(struct ibv_context *context, struct vb_list *link);
+/* A number for the handle fields: unique in the process, of no other meaning. */
+uint32_t vb_object_handle(void);
+/* The lane of context with nothing of it in a port's hands: what is destroyed under it is in nobody's use. 0 or errno.
+ */
+int vb_lane_lock_quiet(struct ibv_context *context);
+
+/* errno is set and the NULL of a failed create returned. */
+static inline void *vb_fail(int error)
+{
+	errno = error;
+	return NULL;
+}
+
+/* ---- PD, MR, MW, AH -----------------------------------------------------------------------------------------------
+ */
+
+struct pd_object {
+	struct ibv_pd ibv;
+	struct vb_list link;
+	struct vb_pd *pd;
+	atomic_uint ahs; /* the engine knows no address handles: they hold the domain here */
+};
+
+struct mr_object {
+	struct ibv_mr ibv;
+	struct vb_list link;
+	struct vb_mr *mr;
+	struct vb_mr_config config; /* as registered last */
+};
+
+struct mw_object {
+	struct ibv_mw ibv;
+	struct vb_list link;
+	struct vb_mw *mw;
+};
+
+struct ah_object {
+	struct ibv_ah ibv;
+	struct vb_list link;
+	struct vb_av av;
+};
+
+/* IPv4 multicast may come as ff0e::ffff:a.b.c.d; on the wire it is IPv4 like any mapped address. ah.c */
+struct vb_gid vb_gid_plain(const union ibv_gid *gid);
+/* Address vector of attr; -EINVAL when attr cannot be reached from this device. ah.c */
+int vb_av_from_ah_attr(struct ibv_context *context, const struct ibv_ah_attr *attr, struct vb_av *av);
+void vb_av_to_ah_attr(const struct vb_av *av, struct ibv_ah_attr *attr);
+
+/* ---- CQ, completion channel -----------------------------------------------------------------------------------------
+ */
+
+struct channel_object {
+	struct ibv_comp_channel ibv;
+	struct vb_list link;
+	struct event_queue queue;
+};
+
+struct cq_object {
+	struct ibv_cq_ex ibv;
+	struct vb_list link;
+	struct vb_cq *cq;
+	struct vb_device *host;
+
+	/* The completion that the extended poller shows; poll_lock is held from start_poll to end_poll. */
+	struct vb_wc current;
+	struct vb_lock poll_lock;
+	bool is_single_threaded;
+
+	/* Under the channel's lock: */
+	struct vb_list waiting; /* in the channel's list while notices > 0 */
+	uint32_t notices;
+	uint32_t comp_delivered;
+	/* Under the context's async lock: */
+	uint32_t async_delivered;
+};
+
+static inline struct cq_object *vb_cq_of(struct ibv_cq *cq)
+{
+	return (struct cq_object *)cq;
+}
+
+int vb_cq_ops_poll(struct ibv_cq *cq, int n, struct ibv_wc *wc);
+int vb_cq_ops_req_notify(struct ibv_cq *cq, int solicited_only);
+struct ibv_cq_ex *vb_cq_ops_create_ex(struct ibv_context *context, struct ibv_cq_init_attr_ex *attr);
+/* cq_ex.c: fills in the pollers and readers of a CQ. */
+void vb_cq_ex_init(struct cq_object *cq, uint64_t wc_flags);
+/* Receive, advance and transmit for a poller that found nothing; then polls again. 0 or more, or -errno. */
+int vb_cq_drive_and_poll(struct cq_object *cq, struct vb_wc *wc, int n);
+
+/* ---- SRQ
+ * -------------------------------------------------------------------------------------------------------------- */
+
+struct srq_object {
+	struct ibv_srq ibv;
+	struct vb_list link;
+	struct vb_srq *srq;
+	uint32_t async_delivered;
+};
+
+/* ---- QP
+ * --------------------------------------------------------------------------------------------------------------- */
+
+struct wr_builder; /* of the ibv_wr_* calls, qp_ex.c */
+
+struct qp_object {
+	union {
+		struct ibv_qp ibv;
+		struct ibv_qp_ex ex;
+	};
+	void *later_ops[8]; /* programs built with newer headers look here for operations: stay NULL */
+	struct vb_list link;
+	struct vb_qp *qp;
+	struct vb_device *host;
+	struct wr_builder *builder; /* NULL without send_ops_flags */
+	uint32_t async_delivered;
+	struct vb_gid *groups; /* multicast groups attached, under the context's mutex */
+	unsigned group_count;
+};
+
+static inline struct qp_object *vb_qp_of(struct ibv_qp *qp)
+{
+	return (struct qp_object *)qp;
+}
+
+struct ibv_qp *vb_qp_ops_create_ex(struct ibv_context *context, struct ibv_qp_init_attr_ex *attr);
+/* qp_ex.c: the ibv_wr_* operations. 0 or errno. */
+int vb_qp_ex_init(struct qp_object *qp, uint64_t send_ops_flags);
+/* mcast.c: leaves every group. */
+void vb_qp_leave_groups(struct qp_object *qp);
+
+/* post.c */
+int vb_qp_ops_post_send(struct ibv_qp *qp, struct ibv_send_wr *wr, struct ibv_send_wr **bad_wr);
+int vb_qp_ops_post_recv(struct ibv_qp *qp, struct ibv_recv_wr *wr, struct ibv_recv_wr **bad_wr);
+int vb_srq_ops_post_recv(struct ibv_srq *srq, struct ibv_recv_wr *wr, struct ibv_recv_wr **bad_wr);
+int vb_qp_ops_bind_mw(struct ibv_qp *qp, struct ibv_mw *mw, struct ibv_mw_bind *bind);
+struct ibv_mw *vb_mw_ops_alloc(struct ibv_pd *pd, enum ibv_mw_type type);
+int vb_mw_ops_dealloc(struct ibv_mw *mw);
+
+/* device_attr.c */
+int vb_context_ops_query_device_ex(struct ibv_context *context, const struct ibv_query_device_ex_input *input,
+	struct ibv_device_attr_ex *attr, size_t attr_size);
+int vb_context_ops_query_port(struct ibv_context *context, uint8_t port, struct ibv_port_attr *attr, size_t attr_size);
+int vb_context_ops_query_rt_values(struct ibv_context *context, struct ibv_values_ex *values);
+
+/* ---- Events again: what needs the objects
+ * ------------------------------------------------------------------------------ */
+
+/* The sink of every opened device. */
+void vb_sink_on_event(void *user, const struct vb_event *event);
+void vb_sink_on_port(void *user, bool is_active);
+void vb_sink_on_gid_change(void *user);
+
+/* Forget what waits for an object, then wait until all that was delivered is acknowledged. The engine's object is gone,
+ * so nothing new comes. */
+void vb_cq_events_finish(struct cq_object *cq);
+void vb_qp_events_finish(struct qp_object *qp);
+void vb_srq_events_finish(struct srq_object *srq);
+void vb_async_events_discard(struct context_object *context);
+
+#endif

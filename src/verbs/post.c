@@ -1,0 +1,179 @@
+/* Posting work requests: the ABI's lists, entry by entry, into the engine's queues. The hot path: no allocation and no
+ * system call here; lists of scatter/gather entries are passed through as they are.
+ * Holds: on an error *bad_wr is the first request not posted, and those before it are posted. */
+#include "verbs/objects.h"
+
+_Static_assert(sizeof(struct ibv_sge) == sizeof(struct vb_sge) &&
+		       offsetof(struct ibv_sge, addr) == offsetof(struct vb_sge, addr) &&
+		       offsetof(struct ibv_sge, length) == offsetof(struct vb_sge, length) &&
+		       offsetof(struct ibv_sge, lkey) == offsetof(struct vb_sge, lkey),
+	"scatter/gather lists are passed through");
+
+#define SEND_FLAGS_ENGINE (IBV_SEND_FENCE | IBV_SEND_SIGNALED | IBV_SEND_SOLICITED | IBV_SEND_INLINE)
+
+static inline const struct vb_sge *sge_list(const struct ibv_sge *list)
+{
+	return (const struct vb_sge *)list;
+}
+
+static inline struct vb_mw *mw_of(struct ibv_mw *mw)
+{
+	return ((struct mw_object *)mw)->mw;
+}
+
+static int translate_bind(const struct ibv_mw_bind_info *info, struct ibv_mw *mw, uint32_t rkey, struct vb_send_wr *to)
+{
+	if (!mw || (!info->mr && info->length) || (info->mr && info->mr->pd != mw->pd))
+		return EINVAL;
+	to->bind.mw = mw_of(mw);
+	to->bind.mr = info->mr ? ((struct mr_object *)info->mr)->mr : NULL;
+	to->bind.addr = info->addr;
+	to->bind.length = info->length;
+	to->bind.access = info->mw_access_flags;
+	to->bind.rkey = rkey;
+	return 0;
+}
+
+/* Only what the opcode uses is set. */
+static inline int translate_send(const struct ibv_qp *qp, const struct ibv_send_wr *from, struct vb_send_wr *to)
+{
+	if (from->num_sge < 0)
+		return EINVAL;
+	to->wr_id = from->wr_id;
+	to->opcode = (enum vb_wr_opcode)from->opcode;
+	to->flags = from->send_flags & SEND_FLAGS_ENGINE;
+	to->sges = sge_list(from->sg_list);
+	to->sge_count = (uint32_t)from->num_sge;
+	to->imm_or_inv = from->imm_data;
+	to->av = NULL;
+
+	switch (from->opcode) {
+	case IBV_WR_SEND:
+	case IBV_WR_SEND_WITH_IMM:
+		if (qp->qp_type == IBV_QPT_UD) {
+			if (!from->wr.ud.ah)
+				return EINVAL;
+			to->av = &((struct ah_object *)from->wr.ud.ah)->av;
+			to->remote_qpn = from->wr.ud.remote_qpn;
+			to->remote_qkey = from->wr.ud.remote_qkey;
+		}
+		return 0;
+	case IBV_WR_SEND_WITH_INV:
+	case IBV_WR_LOCAL_INV:
+		return 0;
+	case IBV_WR_RDMA_WRITE:
+	case IBV_WR_RDMA_WRITE_WITH_IMM:
+	case IBV_WR_RDMA_READ:
+		to->remote_addr = from->wr.rdma.remote_addr;
+		to->rkey = from->wr.rdma.rkey;
+		return 0;
+	case IBV_WR_ATOMIC_CMP_AND_SWP:
+	case IBV_WR_ATOMIC_FETCH_AND_ADD:
+		to->remote_addr = from->wr.atomic.remote_addr;
+		to->rkey = from->wr.atomic.rkey;
+		to->compare_add = from->wr.atomic.compare_add;
+		to->swap = from->wr.atomic.swap;
+		return 0;
+	case IBV_WR_BIND_MW:
+		if (!from->bind_mw.mw || from->bind_mw.mw->type != IBV_MW_TYPE_2)
+			return EINVAL;
+		return translate_bind(&from->bind_mw.bind_info, from->bind_mw.mw, from->bind_mw.rkey, to);
+	default: /* TSO, drivers' own, atomic write */
+		return EINVAL;
+	}
+}
+
+int vb_qp_ops_post_send(struct ibv_qp *ibv, struct ibv_send_wr *wr, struct ibv_send_wr **bad_wr)
+{
+	struct qp_object *qp = vb_qp_of(ibv);
+	int err = 0;
+	if (vb_host_is_forked_child()) {
+		*bad_wr = wr;
+		return VB_FORKED_ERRNO;
+	}
+	vb_sq_begin(qp->qp);
+	for (; wr; wr = wr->next) {
+		struct vb_send_wr request;
+		err = translate_send(ibv, wr, &request);
+		if (!err)
+			err = -vb_sq_put(qp->qp, &request);
+		if (err) {
+			*bad_wr = wr;
+			break;
+		}
+	}
+	vb_sq_end(qp->qp, true);
+	vb_lane_kick(qp->host);
+	return err;
+}
+
+/* A type-1 window: an ordinary request whose new key is known as soon as it is posted. */
+int vb_qp_ops_bind_mw(struct ibv_qp *ibv, struct ibv_mw *mw, struct ibv_mw_bind *bind)
+{
+	struct qp_object *qp = vb_qp_of(ibv);
+	if (vb_host_is_forked_child())
+		return VB_FORKED_ERRNO;
+	struct vb_send_wr request = {
+		.wr_id = bind->wr_id,
+		.opcode = VB_WR_BIND_MW,
+		.flags = bind->send_flags & SEND_FLAGS_ENGINE,
+	};
+	vb_sq_begin(qp->qp);
+	uint32_t rkey = vb_mw_next_key(mw_of(mw));
+	int err = translate_bind(&bind->bind_info, mw, rkey, &request);
+	if (!err)
+		err = -vb_sq_put(qp->qp, &request);
+	vb_sq_end(qp->qp, !err);
+	if (err)
+		return err;
+	mw->rkey = rkey;
+	vb_lane_kick(qp->host);
+	return 0;
+}
+
+static inline int translate_recv(const struct ibv_recv_wr *from, struct vb_recv_wr *to)
+{
+	if (from->num_sge < 0)
+		return EINVAL;
+	*to = (struct vb_recv_wr){ from->wr_id, sge_list(from->sg_list), (uint32_t)from->num_sge };
+	return 0;
+}
+
+int vb_qp_ops_post_recv(struct ibv_qp *ibv, struct ibv_recv_wr *wr, struct ibv_recv_wr **bad_wr)
+{
+	struct qp_object *qp = vb_qp_of(ibv);
+	int err = vb_host_is_forked_child() ? VB_FORKED_ERRNO : 0;
+	for (; wr; wr = wr->next) {
+		struct vb_recv_wr request;
+		if (!err)
+			err = translate_recv(wr, &request);
+		if (!err)
+			err = -vb_rq_post(qp->qp, &request);
+		if (err) {
+			*bad_wr = wr;
+			break;
+		}
+	}
+	/* A dead QP flushes what is posted to it, and only its lane can. */
+	if (vb_qp_state(qp->qp) == VB_QPS_ERR)
+		vb_lane_kick(qp->host);
+	return err;
+}
+
+int vb_srq_ops_post_recv(struct ibv_srq *ibv, struct ibv_recv_wr *wr, struct ibv_recv_wr **bad_wr)
+{
+	struct srq_object *srq = (struct srq_object *)ibv;
+	int err = vb_host_is_forked_child() ? VB_FORKED_ERRNO : 0;
+	for (; wr; wr = wr->next) {
+		struct vb_recv_wr request;
+		if (!err)
+			err = translate_recv(wr, &request);
+		if (!err)
+			err = -vb_srq_post(srq->srq, &request);
+		if (err) {
+			*bad_wr = wr;
+			break;
+		}
+	}
+	return err;
+}
