@@ -27,12 +27,12 @@ PINGPONG = {
 }
 _BW = ("", "-b", "-q 2", "-q 16", "-q 64", "-l 8", "-b -q 8 -l 4", "-Q 1", "-t 2", "-D 1", "-a")
 _LAT = ("", "-D 1", "-a")
-_WR = "wr"  # a part id at which perftest takes ibv_wr_* instead of ibv_post_send
+_WR = "wr"  # a part id at which perftest takes ibv_wr_* instead of ibv_post_send; so does every option with -I
 PERFTEST = {
-    "ib_write_bw RC": _BW + ("-I 64", _WR),
+    "ib_write_bw RC": _BW + ("-I 64", "-I 64 --use_old_post_send", _WR),
     "ib_write_bw UC": _BW + ("-I 64", _WR),
     "ib_read_bw RC": _BW + ("-e", "-o 1", _WR),
-    "ib_send_bw RC": _BW + ("-e", "-I 64", "--use-srq", "-e -b -q 4", "-I 64 -l 8 -q 2", _WR),
+    "ib_send_bw RC": _BW + ("-e", "-I 64", "-I 64 --use_old_post_send", "--use-srq", "-e -b -q 4", "-I 64 -l 8 -q 2", _WR),
     "ib_send_bw UC": _BW + ("-e", "-I 64", _WR),
     "ib_send_bw UD": _BW + ("-e", "-I 64", "--use-srq", _WR),
     "ib_atomic_bw RC": ("", "-b", "-q 2", "-q 16", "-q 64", "-e", "-l 8", "-A CMP_AND_SWAP", "-o 1", "-D 1", _WR),

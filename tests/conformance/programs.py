@@ -9,7 +9,7 @@ import re
 import matrix
 from process import Failure, Process, finish
 
-WR_PART_ID = "4119"  # at this vendor_part_id perftest posts through ibv_wr_*
+WR_PART_ID = "4119"  # at this vendor_part_id perftest posts through ibv_wr_*, and believes in inline data
 MEGABYTES = 1 << 25  # about what a bandwidth case moves
 _ports = itertools.count(20000)
 
@@ -119,7 +119,7 @@ def iterations(case):
 
 def run_perftest(case, path, seconds):
     port = next_port()
-    settings = {"VERBENA_PART_ID": WR_PART_ID} if case.option == "wr" else None
+    settings = {"VERBENA_PART_ID": WR_PART_ID} if case.option == "wr" or "-I" in case.option else None
     server, client = run_pair(path, perftest_arguments(case, path.server, port),
                               perftest_arguments(case, path.client, port) + [path.server.address[4]],
                               case.user, port, seconds, settings)
