@@ -1,0 +1,74 @@
+/* What the holder is told: completions into CQs, and the list of objects that have something to say. */
+#include "engine/qp.h"
+
+void vb_raise(struct vb_lane *lane, struct vb_notice *notice, enum vb_event_kind kind)
+{
+	if (atomic_fetch_or(&notice->pending, 1ull << kind) == 0)
+		vb_list_add_tail(&lane->notices, &notice->link);
+}
+
+/* A QP in the middle of destruction has nothing more to say. */
+void vb_notice_forget(struct vb_notice *notice)
+{
+	atomic_store(&notice->pending, 0);
+	vb_list_remove(&notice->link);
+}
+
+bool vb_lane_next_event(struct vb_lane *lane, struct vb_event *event)
+{
+	if (vb_list_empty(&lane->notices))
+		return false;
+	struct vb_notice *notice = vb_container_of(lane->notices.next, struct vb_notice, link);
+	unsigned long long pending = atomic_load(&notice->pending);
+	int kind = __builtin_ctzll(pending);
+
+	*event = (struct vb_event){ .kind = (enum vb_event_kind)kind };
+	switch (notice->of) {
+	case VB_NOTICE_OF_QP:
+		event->qp = vb_container_of(notice, struct vb_qp, notice);
+		event->nic = event->qp->pd->nic;
+		break;
+	case VB_NOTICE_OF_CQ:
+		event->cq = vb_container_of(notice, struct vb_cq, notice);
+		event->nic = event->cq->nic;
+		break;
+	case VB_NOTICE_OF_SRQ:
+		event->srq = vb_container_of(notice, struct vb_srq, notice);
+		event->nic = event->srq->pd->nic;
+		break;
+	}
+	/* Out of the list before pending becomes 0: from then on another lane may link the object. */
+	if ((pending & (pending - 1)) == 0)
+		vb_list_remove(&notice->link);
+	unsigned long long before = atomic_fetch_and(&notice->pending, ~(1ull << kind));
+	if ((pending & (pending - 1)) == 0 && before != 1ull << kind)
+		vb_list_add_tail(&lane->notices, &notice->link); /* another lane added a reason meanwhile */
+	return true;
+}
+
+void vb_complete(struct vb_qp *qp, struct vb_cq *cq, struct vb_wc *wc, bool solicited)
+{
+	wc->qpn = qp->qpn;
+	wc->qp_user = qp->user;
+	switch (vb_cq_push(cq, wc, solicited)) {
+	case VB_CQ_STORED:
+		break;
+	case VB_CQ_NOTIFY:
+		vb_raise(qp->lane, &cq->notice, VB_EVENT_COMPLETION);
+		break;
+	case VB_CQ_OVERRUN:
+		vb_count(qp->lane, VB_CQ_OVERRUNS, 1);
+		vb_raise(qp->lane, &cq->notice, VB_EVENT_CQ_ERR);
+		vb_qp_fail(qp, VB_CAUSE_CQ_OVERRUN, VB_WC_FATAL_ERR, qp->requester.quiet_since);
+		break;
+	}
+}
+
+void vb_complete_recv(struct vb_qp *qp, const struct vb_recv_wqe *recv, struct vb_wc *wc, bool solicited)
+{
+	wc->wr_id = recv->wr_id;
+	if (wc->status != VB_WC_SUCCESS)
+		wc->opcode = VB_WC_RECV;
+	vb_recv_done(qp);
+	vb_complete(qp, qp->recv_cq, wc, solicited);
+}

@@ -1,0 +1,176 @@
+/* A lane: its table of QPs, and the way of a received packet to the QP it is for. */
+#include <errno.h>
+#include <stdlib.h>
+#include "engine/qp.h"
+
+#define CHUNK 256
+
+int vb_lane_create(const struct vb_lane_config *config, struct vb_lane **created)
+{
+	struct vb_lane *lane = calloc(1, sizeof(*lane));
+	struct vb_random random;
+	if (!lane)
+		return -ENOMEM;
+	lane->config = *config;
+	vb_random_seed(&random, config->seed);
+	lane->next_index = vb_random_below(&random, 0x8000);
+	lane->read_window = config->receive_buffer ? config->receive_buffer / 2 : UINT32_MAX;
+	vb_timers_init(&lane->timers);
+	vb_list_init(&lane->ready);
+	vb_list_init(&lane->acks);
+	vb_list_init(&lane->read_blocked);
+	vb_list_init(&lane->notices);
+	vb_list_init(&lane->mcast);
+	atomic_init(&lane->doorbells, NULL);
+	*created = lane;
+	return 0;
+}
+
+void vb_lane_destroy(struct vb_lane *lane)
+{
+	for (uint32_t i = 0; lane->qps && i < CHUNK; i++)
+		free(lane->qps[i]);
+	free(lane->qps);
+	vb_peers_deinit(lane);
+	vb_timers_deinit(&lane->timers);
+	free(lane);
+}
+
+void vb_lane_counters(const struct vb_lane *lane, uint64_t *values)
+{
+	memcpy(values, lane->counters, sizeof(lane->counters));
+}
+
+struct vb_qp *vb_lane_find_qp(const struct vb_lane *lane, uint32_t qpn)
+{
+	if (qpn >> 16 != lane->config.slot || !lane->qps)
+		return NULL;
+	struct vb_qp **chunk = lane->qps[qpn >> 8 & 0xff];
+	return chunk ? chunk[qpn & 0xff] : NULL;
+}
+
+/* Round robin, so that no number returns soon. 0, 1 and 0xFFFFFF are reserved, hence no index 0, 1 or 0xFFFF. */
+int vb_lane_add_qp(struct vb_lane *lane, struct vb_qp *qp)
+{
+	if (lane->qp_count >= VB_MAX_QP)
+		return -ENOMEM;
+	if (!lane->qps && !(lane->qps = calloc(CHUNK, sizeof(*lane->qps))))
+		return -ENOMEM;
+	for (;;) {
+		uint32_t index = lane->next_index++ & 0xffff;
+		if (index < 2 || index == 0xffff)
+			continue;
+		struct vb_qp **chunk = lane->qps[index >> 8];
+		if (!chunk && !(chunk = lane->qps[index >> 8] = calloc(CHUNK, sizeof(*chunk))))
+			return -ENOMEM;
+		if (chunk[index & 0xff])
+			continue;
+		chunk[index & 0xff] = qp;
+		qp->qpn = (uint32_t)lane->config.slot << 16 | index;
+		lane->qp_count++;
+		return 0;
+	}
+}
+
+void vb_lane_remove_qp(struct vb_lane *lane, struct vb_qp *qp)
+{
+	lane->qps[qp->qpn >> 8 & 0xff][qp->qpn & 0xff] = NULL;
+	lane->qp_count--;
+}
+
+/* ---- Receiving -------------------------------------------------------------------------------------------------------- */
+
+/* 9.6.1.1.3 and 10.9: same low fifteen bits; we are full members, so any membership of the sender's will do. */
+static bool pkey_matches(uint16_t pkey)
+{
+	return (pkey & 0x7fff) == (VB_PKEY_DEFAULT & 0x7fff);
+}
+
+static bool path_is_the_connections(const struct vb_qp *qp, const struct vb_path *path)
+{
+	return vb_gid_equal(&path->src, &qp->attr.av.dgid) && vb_gid_equal(&path->dst, &qp->attr.av.sgid);
+}
+
+/* Congestion Experienced: the sender's NIC is told. RoCEv2 annex A17.9.3. */
+static void note_congestion(struct vb_qp *qp, const struct vb_path *path)
+{
+	if ((path->traffic_class & 3) != 3)
+		return;
+	vb_count(qp->lane, VB_CE_RECEIVED, 1);
+	if (qp->type == VB_QP_UD)
+		return;
+	qp->responder.cnp_wanted = true;
+	vb_schedule(qp);
+}
+
+static void receive_connected(struct vb_qp *qp, const struct vb_path *path, const struct vb_packet *packet, vb_time now)
+{
+	const struct vb_opcode *row = vb_packet_row(packet);
+	struct vb_requester *rq = &qp->requester;
+
+	if (vb_state(qp) < VB_QPS_RTR || vb_state(qp) == VB_QPS_ERR) {
+		vb_count(qp->lane, VB_DROP_QP_STATE, 1);
+		return;
+	}
+	if (!path_is_the_connections(qp, path)) {
+		vb_count(qp->lane, VB_DROP_ADDRESS, 1);
+		return;
+	}
+	rq->heard_at = now;
+	rq->was_heard = true;
+	note_congestion(qp, path);
+	if (row->message == VB_MESSAGE_CNP) {
+		vb_count(qp->lane, VB_CNP_RECEIVED, 1);
+		rq->cc.algorithm->on_cnp(&rq->cc, now);
+	} else if (qp->type == VB_QP_UC) {
+		vb_uc_receive(qp, packet, now);
+	} else if (row->is_response) {
+		vb_requester_receive(qp, packet, now);
+	} else {
+		vb_responder_receive(qp, packet, now);
+	}
+}
+
+static void receive_one(struct vb_lane *lane, struct vb_qp *qp, const struct vb_path *path, const struct vb_packet *packet,
+	vb_time now)
+{
+	vb_count(lane, VB_RX_BYTES, packet->payload_length);
+	if (!pkey_matches(packet->pkey) && packet->opcode != VB_CNP) {
+		vb_count(lane, VB_DROP_PKEY, 1);
+		return;
+	}
+	if (packet->dest_qpn == VB_QPN_MULTICAST) {
+		if ((packet->opcode & 0xe0) == VB_UD && vb_gid_is_multicast(&path->dst))
+			vb_ud_receive_mcast(lane, path, packet, now);
+		else
+			vb_count(lane, VB_DROP_TRANSPORT, 1);
+		return;
+	}
+	if (!qp) {
+		vb_count(lane, VB_DROP_BAD_QPN, 1);
+		return;
+	}
+	bool is_cnp = packet->opcode == VB_CNP && qp->type != VB_QP_UD;
+	if ((packet->opcode & 0xe0) != qp->transport && !is_cnp)
+		vb_count(lane, VB_DROP_TRANSPORT, 1);
+	else if (qp->type == VB_QP_UD)
+		vb_ud_receive(qp, path, packet, now);
+	else
+		receive_connected(qp, path, packet, now);
+}
+
+void vb_lane_receive(struct vb_lane *lane, const struct vb_path *path, const struct vb_packet *packets, size_t n, vb_time now)
+{
+	struct vb_qp *qp = NULL;
+	uint32_t qpn = VB_QPN_MULTICAST;
+
+	lane->acks_forced = false;
+	vb_count(lane, VB_RX_PACKETS, n);
+	for (size_t i = 0; i < n; i++) {
+		if (packets[i].dest_qpn != qpn) { /* one look-up a train */
+			qpn = packets[i].dest_qpn;
+			qp = vb_lane_find_qp(lane, qpn);
+		}
+		receive_one(lane, qp, path, &packets[i], now);
+	}
+}

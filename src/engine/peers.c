@@ -1,0 +1,169 @@
+/* Windows: how many bytes may be under way, per QP (through cc/), per peer address, and of READ responses towards us.
+ * Plain RoCE has none and relies on a network that never drops; a socket's receive buffer does. */
+#include <stdlib.h>
+#include "engine/qp.h"
+
+static uint32_t gid_hash(const struct vb_gid *gid)
+{
+	uint64_t a, b;
+	memcpy(&a, gid->raw, 8);
+	memcpy(&b, gid->raw + 8, 8);
+	a = (a ^ b * 0x9E3779B97F4A7C15u) * 0xBF58476D1CE4E5B9u;
+	return (uint32_t)(a >> 32);
+}
+
+const struct vb_peer *vb_peer_find(const struct vb_lane *lane, const struct vb_gid *gid)
+{
+	if (lane->peer_buckets == 0)
+		return NULL;
+	struct vb_peer *peer = lane->peers[gid_hash(gid) & (lane->peer_buckets - 1)];
+	while (peer && !vb_gid_equal(&peer->gid, gid))
+		peer = peer->next;
+	return peer;
+}
+
+static bool grow(struct vb_lane *lane)
+{
+	uint32_t buckets = lane->peer_buckets ? lane->peer_buckets * 2 : 8;
+	struct vb_peer **table = calloc(buckets, sizeof(struct vb_peer *));
+	if (!table)
+		return false;
+	for (uint32_t i = 0; i < lane->peer_buckets; i++) {
+		for (struct vb_peer *peer = lane->peers[i], *next; peer; peer = next) {
+			struct vb_peer **bucket = &table[gid_hash(&peer->gid) & (buckets - 1)];
+			next = peer->next;
+			peer->next = *bucket;
+			*bucket = peer;
+		}
+	}
+	free(lane->peers);
+	lane->peers = table;
+	lane->peer_buckets = buckets;
+	return true;
+}
+
+static void apply_facts(const struct vb_lane *lane, struct vb_peer *peer)
+{
+	uint32_t stranger = lane->config.stranger_window ? lane->config.stranger_window : VB_START_WINDOW;
+	peer->window = stranger;
+	if (peer->facts.is_verbena && peer->facts.receive_buffer)
+		peer->window = peer->facts.receive_buffer / 2;
+}
+
+static struct vb_peer *obtain(struct vb_lane *lane, const struct vb_gid *gid)
+{
+	struct vb_peer *peer = (struct vb_peer *)vb_peer_find(lane, gid);
+	if (peer)
+		return peer;
+	if (lane->peer_count >= lane->peer_buckets && !grow(lane))
+		return NULL;
+	peer = calloc(1, sizeof(*peer));
+	if (!peer)
+		return NULL;
+	peer->gid = *gid;
+	vb_list_init(&peer->blocked);
+	apply_facts(lane, peer);
+	struct vb_peer **bucket = &lane->peers[gid_hash(gid) & (lane->peer_buckets - 1)];
+	peer->next = *bucket;
+	*bucket = peer;
+	lane->peer_count++;
+	return peer;
+}
+
+struct vb_peer *vb_peer_get(struct vb_lane *lane, const struct vb_gid *gid)
+{
+	struct vb_peer *peer = obtain(lane, gid);
+	if (peer)
+		peer->users++;
+	return peer;
+}
+
+/* What is known of an address outlives its last QP: the next connection to it starts wiser. */
+void vb_peer_put(struct vb_peer *peer)
+{
+	peer->users--;
+}
+
+void vb_peers_deinit(struct vb_lane *lane)
+{
+	for (uint32_t i = 0; i < lane->peer_buckets; i++) {
+		for (struct vb_peer *peer = lane->peers[i], *next; peer; peer = next) {
+			next = peer->next;
+			free(peer);
+		}
+	}
+	free(lane->peers);
+}
+
+static void wake_one(struct vb_list *blocked)
+{
+	struct vb_list *node = vb_list_pop(blocked);
+	if (node)
+		vb_schedule(vb_container_of(node, struct vb_qp, blocked_link));
+}
+
+void vb_lane_set_peer(struct vb_lane *lane, const struct vb_gid *gid, const struct vb_peer_facts *facts)
+{
+	struct vb_peer *peer = obtain(lane, gid);
+	if (!peer)
+		return;
+	peer->facts = *facts;
+	apply_facts(lane, peer);
+	wake_one(&peer->blocked);
+}
+
+/* One waiter is woken; when it has had its turn and there is still room, it wakes the next (vb_flight_wake). */
+void vb_flight_wake(struct vb_qp *qp)
+{
+	if (qp->peer && qp->peer->flight < qp->peer->window)
+		wake_one(&qp->peer->blocked);
+	if (qp->lane->read_flight < qp->lane->read_window)
+		wake_one(&qp->lane->read_blocked);
+}
+
+void vb_flight_add(struct vb_qp *qp, uint32_t out, uint32_t in)
+{
+	qp->requester.flight_out += out;
+	qp->requester.flight_in += in;
+	if (qp->peer)
+		qp->peer->flight += out;
+	qp->lane->read_flight += in;
+}
+
+void vb_flight_remove(struct vb_qp *qp, uint32_t out, uint32_t in)
+{
+	if ((out | in) == 0)
+		return;
+	qp->requester.flight_out -= out;
+	qp->requester.flight_in -= in;
+	if (qp->peer)
+		qp->peer->flight -= out;
+	qp->lane->read_flight -= in;
+	vb_flight_wake(qp);
+}
+
+static bool wait_in(struct vb_qp *qp, struct vb_list *blocked)
+{
+	if (vb_list_linked(&qp->blocked_link) && qp->blocked_in == blocked)
+		return false; /* keeps its place */
+	vb_list_remove(&qp->blocked_link);
+	vb_list_add_tail(blocked, &qp->blocked_link);
+	qp->blocked_in = blocked;
+	return false;
+}
+
+/* A window that is empty lets anything through, whatever its size: else a small window would stop all traffic. */
+bool vb_flight_allows(struct vb_qp *qp, uint32_t out, uint32_t in)
+{
+	const struct vb_requester *rq = &qp->requester;
+	uint32_t flight = rq->flight_out + rq->flight_in;
+
+	if (flight > 0 && flight + out + in > rq->cc.window_bytes)
+		return false; /* its own acks wake it */
+	if (out && qp->peer && qp->peer->flight > 0 && qp->peer->flight + out > qp->peer->window)
+		return wait_in(qp, &qp->peer->blocked);
+	if (in && qp->lane->read_flight > 0 && qp->lane->read_flight + in > qp->lane->read_window)
+		return wait_in(qp, &qp->lane->read_blocked);
+	vb_list_remove(&qp->blocked_link);
+	return true;
+}

@@ -1,0 +1,510 @@
+/* A QP's life: creation, the states it goes through, failure and flushing, destruction. IBA vol. 1, 10.3. */
+#include <errno.h>
+#include <stdlib.h>
+#include "engine/qp.h"
+#include "engine/qp_state.h"
+
+static enum vb_transport transport_of(enum vb_qp_type type)
+{
+	switch (type) {
+	case VB_QP_RC:
+		return VB_RC;
+	case VB_QP_UC:
+		return VB_UC;
+	case VB_QP_UD:
+		return VB_UD;
+	}
+	return VB_RC;
+}
+
+static int check_config(const struct vb_qp_config *config)
+{
+	if (config->type != VB_QP_RC && config->type != VB_QP_UC && config->type != VB_QP_UD)
+		return -EOPNOTSUPP;
+	if (!config->pd || !config->send_cq || !config->recv_cq)
+		return -EINVAL;
+	if (config->max_send_wr > VB_MAX_QP_WR || config->max_recv_wr > VB_MAX_QP_WR || config->max_send_sge > VB_MAX_SGE ||
+		config->max_recv_sge > VB_MAX_SGE || config->max_inline > VB_MAX_INLINE)
+		return -EINVAL;
+	return 0;
+}
+
+static uint32_t at_least_one(uint32_t n)
+{
+	return n ? n : 1;
+}
+
+static int make_queues(struct vb_qp *qp, struct vb_qp_config *config)
+{
+	config->max_send_sge = at_least_one(config->max_send_sge);
+	if (vb_sq_init(&qp->sq, at_least_one(config->max_send_wr), config->max_send_sge, config->max_inline))
+		return -ENOMEM;
+	/* Room that the SGEs take is there for inline data too. */
+	if (qp->sq.max_inline < qp->sq.max_sge * sizeof(struct vb_sge))
+		qp->sq.max_inline = (uint32_t)(qp->sq.max_sge * sizeof(struct vb_sge));
+	config->max_inline = qp->sq.max_inline;
+	if (config->srq) {
+		struct vb_srq_config srq;
+		vb_srq_query(config->srq, &srq);
+		qp->responder.srq_copy = malloc(vb_recv_wqe_bytes(srq.max_sge));
+		config->max_recv_wr = config->max_recv_sge = 0;
+		return qp->responder.srq_copy ? 0 : -ENOMEM;
+	}
+	config->max_recv_sge = at_least_one(config->max_recv_sge);
+	return vb_recv_ring_init(&qp->rq, at_least_one(config->max_recv_wr), config->max_recv_sge);
+}
+
+static void init_links(struct vb_qp *qp)
+{
+	vb_list_init(&qp->ready_link);
+	vb_list_init(&qp->ack_link);
+	vb_list_init(&qp->blocked_link);
+	vb_list_init(&qp->mcast);
+	vb_list_init(&qp->notice.link);
+	atomic_init(&qp->notice.pending, 0);
+	qp->notice.of = VB_NOTICE_OF_QP;
+	vb_timer_init(&qp->timer);
+}
+
+static void free_qp(struct vb_qp *qp)
+{
+	vb_sq_deinit(&qp->sq);
+	if (!qp->srq)
+		vb_recv_ring_deinit(&qp->rq);
+	free(qp->responder.srq_copy);
+	free(qp->responder.resources);
+	free(qp);
+}
+
+int vb_qp_create(struct vb_lane *lane, struct vb_qp_config *config, struct vb_qp **created)
+{
+	int error = check_config(config);
+	if (error)
+		return error;
+	struct vb_qp *qp = calloc(1, sizeof(*qp));
+	if (!qp)
+		return -ENOMEM;
+	qp->lane = lane;
+	qp->pd = config->pd;
+	qp->type = config->type;
+	qp->transport = transport_of(config->type);
+	qp->signal_all = config->signal_all;
+	qp->send_cq = config->send_cq;
+	qp->recv_cq = config->recv_cq;
+	qp->srq = config->srq;
+	qp->user = config->user;
+	atomic_init(&qp->state, VB_QPS_RESET);
+	init_links(qp);
+	error = make_queues(qp, config);
+	if (!error)
+		error = vb_timers_reserve(&lane->timers, lane->qp_count + 1);
+	if (!error)
+		error = vb_lane_add_qp(lane, qp);
+	if (error) {
+		free_qp(qp);
+		return error;
+	}
+	qp->flow = (uint16_t)(0xC000 | ((qp->qpn * 0x61C88647u) >> 18));
+	atomic_fetch_add(&qp->pd->users, 1);
+	atomic_fetch_add(&qp->send_cq->users, 1);
+	atomic_fetch_add(&qp->recv_cq->users, 1);
+	if (qp->srq)
+		atomic_fetch_add(&qp->srq->users, 1);
+	*created = qp;
+	return 0;
+}
+
+static void leave_peer(struct vb_qp *qp)
+{
+	vb_flight_remove(qp, qp->requester.flight_out, qp->requester.flight_in);
+	if (qp->peer)
+		vb_peer_put(qp->peer);
+	qp->peer = NULL;
+}
+
+int vb_qp_destroy(struct vb_qp *qp)
+{
+	struct vb_lane *lane = qp->lane;
+
+	vb_lane_answer_doorbells(lane); /* none of this QP hangs in the stack any more */
+	vb_unschedule(qp);
+	leave_peer(qp);
+	while (!vb_list_empty(&qp->mcast)) {
+		struct vb_mcast_attachment *attachment =
+			vb_container_of(qp->mcast.next, struct vb_mcast_attachment, qp_link);
+		struct vb_gid gid = attachment->gid;
+		vb_qp_detach_mcast(qp, &gid);
+	}
+	vb_timer_remove(&lane->timers, &qp->timer);
+	vb_notice_forget(&qp->notice);
+	vb_unschedule(qp);
+	vb_lane_remove_qp(lane, qp);
+	vb_mw_unbind_qp(qp->pd->nic, qp->qpn);
+	atomic_fetch_sub(&qp->pd->users, 1);
+	atomic_fetch_sub(&qp->send_cq->users, 1);
+	atomic_fetch_sub(&qp->recv_cq->users, 1);
+	if (qp->srq)
+		atomic_fetch_sub(&qp->srq->users, 1);
+	free_qp(qp);
+	return 0;
+}
+
+/* ---- Failing and flushing ------------------------------------------------------------------------------------------------ */
+
+void vb_qp_flush_sends(struct vb_qp *qp)
+{
+	while (atomic_load_explicit(&qp->sq.head, memory_order_relaxed) !=
+		atomic_load_explicit(&qp->sq.tail, memory_order_acquire))
+		vb_sq_retire(qp, VB_WC_WR_FLUSH_ERR);
+	qp->requester.cursor = atomic_load_explicit(&qp->sq.head, memory_order_relaxed);
+}
+
+static void flush_receives(struct vb_qp *qp)
+{
+	struct vb_wc wc = { .status = VB_WC_WR_FLUSH_ERR, .opcode = VB_WC_RECV };
+	if (qp->srq) { /* only what the QP had taken; the rest stays for others */
+		if (qp->responder.recv)
+			vb_complete_recv(qp, qp->responder.recv, &wc, true);
+		return;
+	}
+	while (vb_recv_take(qp))
+		vb_complete_recv(qp, qp->responder.recv, &wc, true);
+}
+
+/* Every request that waits completes with WR_FLUSH_ERR, in order. 10.3.1. */
+void vb_qp_flush(struct vb_qp *qp)
+{
+	vb_qp_flush_sends(qp);
+	flush_receives(qp);
+}
+
+static void stop_requester(struct vb_qp *qp)
+{
+	struct vb_requester *rq = &qp->requester;
+	vb_timer_cancel(&qp->timer);
+	vb_list_remove(&qp->blocked_link);
+	vb_flight_remove(qp, rq->flight_out, rq->flight_in);
+	rq->una_psn = rq->next_psn = rq->max_psn;
+	rq->is_rnr_waiting = false;
+	rq->probe = VB_PROBE_NONE;
+	rq->awaiting_done = 0;
+	rq->rd_atomic_out = 0;
+}
+
+static void enter_error(struct vb_qp *qp)
+{
+	atomic_store(&qp->state, VB_QPS_ERR);
+	qp->attr.is_draining = false;
+	stop_requester(qp);
+	vb_responder_drop_resources(qp);
+	vb_list_remove(&qp->ack_link);
+	qp->responder.ack = (struct vb_ack){ 0 };
+	qp->responder.open = VB_NO_MESSAGE;
+	vb_qp_flush(qp);
+	if (qp->srq)
+		vb_raise(qp->lane, &qp->notice, VB_EVENT_QP_LAST_WQE_REACHED);
+}
+
+static uint32_t stuck_bytes(const struct vb_qp *qp)
+{
+	uint32_t head = atomic_load_explicit(&qp->sq.head, memory_order_relaxed);
+	if (head == atomic_load_explicit(&qp->sq.tail, memory_order_acquire))
+		return 0;
+	const struct vb_send_wqe *wqe = vb_send_wqe_at(&qp->sq, head);
+	if (wqe->opcode == VB_WR_RDMA_READ)
+		return VB_BTH_LENGTH;
+	uint32_t index = (qp->requester.una_psn - wqe->first_psn) & VB_PSN_MASK;
+	uint64_t offset = (uint64_t)index << qp->mtu_shift;
+	uint64_t rest = wqe->length > offset ? wqe->length - offset : 0;
+	return VB_BTH_LENGTH + (uint32_t)(rest < qp->mtu ? rest : qp->mtu);
+}
+
+static void note_cause(struct vb_qp *qp, enum vb_cause_kind kind, enum vb_wc_status status, vb_time now)
+{
+	const struct vb_requester *rq = &qp->requester;
+	uint32_t head = atomic_load_explicit(&qp->sq.head, memory_order_relaxed);
+	bool has_wqe = head != atomic_load_explicit(&qp->sq.tail, memory_order_acquire);
+	const struct vb_send_wqe *wqe = vb_send_wqe_at(&qp->sq, head);
+	qp->cause = (struct vb_cause){
+		.kind = kind,
+		.status = status,
+		.psn = rq->una_psn,
+		.tries = rq->tries,
+		.stuck_for = has_wqe && wqe->is_started ? vb_time_diff(now, wqe->started_at) : 0,
+		.was_heard = rq->was_heard,
+		.silent_for = vb_time_diff(now, rq->heard_at),
+		.largest_acked = rq->largest_acked,
+		.stuck_wire_bytes = stuck_bytes(qp),
+	};
+}
+
+static bool is_senders_fault(enum vb_cause_kind cause)
+{
+	return cause >= VB_CAUSE_LOCAL_SGE && cause <= VB_CAUSE_MW_BIND;
+}
+
+/* Causes up to MW_BIND fail the oldest send request; the others concern the receiving side. */
+static bool is_requesters(enum vb_cause_kind cause)
+{
+	return cause <= VB_CAUSE_MW_BIND;
+}
+
+void vb_qp_fail(struct vb_qp *qp, enum vb_cause_kind cause, enum vb_wc_status status, vb_time now)
+{
+	if (vb_state(qp) == VB_QPS_ERR || vb_state(qp) == VB_QPS_RESET)
+		return;
+	bool has_request = atomic_load_explicit(&qp->sq.head, memory_order_relaxed) !=
+		atomic_load_explicit(&qp->sq.tail, memory_order_acquire);
+	note_cause(qp, cause, status, now);
+	vb_count(qp->lane, VB_QP_ERRORS, 1);
+	vb_raise(qp->lane, &qp->notice, VB_EVENT_QP_DIED);
+	if (qp->type != VB_QP_RC && is_senders_fault(cause)) { /* 10.3.1.7: only the send queue stops */
+		atomic_store(&qp->state, VB_QPS_SQE);
+		stop_requester(qp);
+		vb_sq_retire(qp, status);
+		vb_qp_flush_sends(qp);
+		return;
+	}
+	atomic_store(&qp->state, VB_QPS_ERR);
+	if (is_requesters(cause) && has_request)
+		vb_sq_retire(qp, status);
+	if (cause == VB_CAUSE_CQ_OVERRUN)
+		vb_raise(qp->lane, &qp->notice, VB_EVENT_QP_FATAL);
+	enter_error(qp);
+}
+
+void vb_qp_cause(const struct vb_qp *qp, struct vb_cause *cause)
+{
+	*cause = qp->cause;
+}
+
+/* ---- Modify ---------------------------------------------------------------------------------------------------------------- */
+
+static bool is_mtu(uint32_t mtu)
+{
+	return mtu >= 256 && mtu <= VB_MAX_MTU && (mtu & (mtu - 1)) == 0;
+}
+
+static int check_values(const struct vb_qp *qp, const struct vb_qp_attr *attr, uint32_t mask)
+{
+	if ((mask & VB_QP_PKEY_INDEX) && attr->pkey_index != 0)
+		return -EINVAL;
+	if ((mask & VB_QP_PORT) && attr->port != 1)
+		return -EINVAL;
+	if ((mask & VB_QP_PATH_MTU) && (!is_mtu(attr->path_mtu) || attr->path_mtu > atomic_load(&qp->pd->nic->mtu)))
+		return -EINVAL;
+	if ((mask & VB_QP_MAX_QP_RD_ATOMIC) && attr->max_rd_atomic > VB_MAX_RD_ATOMIC)
+		return -EINVAL;
+	if ((mask & VB_QP_MAX_DEST_RD_ATOMIC) && attr->max_dest_rd_atomic > VB_MAX_RD_ATOMIC)
+		return -EINVAL;
+	if (((mask & VB_QP_RETRY_CNT) && attr->retry_cnt > 7) || ((mask & VB_QP_RNR_RETRY) && attr->rnr_retry > 7))
+		return -EINVAL;
+	if (((mask & VB_QP_TIMEOUT) && attr->timeout > 31) || ((mask & VB_QP_MIN_RNR_TIMER) && attr->min_rnr_timer > 31))
+		return -EINVAL;
+	if ((mask & VB_QP_AV) && (vb_gid_is_zero(&attr->av.dgid) || vb_gid_is_ipv4(&attr->av.dgid) != vb_gid_is_ipv4(&attr->av.sgid)))
+		return -EINVAL;
+	return 0;
+}
+
+static void copy_attributes(struct vb_qp_attr *to, const struct vb_qp_attr *from, uint32_t mask)
+{
+	if (mask & VB_QP_PKEY_INDEX)
+		to->pkey_index = from->pkey_index;
+	if (mask & VB_QP_PORT)
+		to->port = from->port;
+	if (mask & VB_QP_ACCESS_FLAGS)
+		to->access = from->access;
+	if (mask & VB_QP_QKEY)
+		to->qkey = from->qkey;
+	if (mask & VB_QP_AV)
+		to->av = from->av;
+	if (mask & VB_QP_PATH_MTU)
+		to->path_mtu = from->path_mtu;
+	if (mask & VB_QP_TIMEOUT)
+		to->timeout = from->timeout;
+	if (mask & VB_QP_RETRY_CNT)
+		to->retry_cnt = from->retry_cnt;
+	if (mask & VB_QP_RNR_RETRY)
+		to->rnr_retry = from->rnr_retry;
+	if (mask & VB_QP_RQ_PSN)
+		to->rq_psn = from->rq_psn & VB_PSN_MASK;
+	if (mask & VB_QP_SQ_PSN)
+		to->sq_psn = from->sq_psn & VB_PSN_MASK;
+	if (mask & VB_QP_MAX_QP_RD_ATOMIC)
+		to->max_rd_atomic = from->max_rd_atomic;
+	if (mask & VB_QP_MAX_DEST_RD_ATOMIC)
+		to->max_dest_rd_atomic = from->max_dest_rd_atomic;
+	if (mask & VB_QP_MIN_RNR_TIMER)
+		to->min_rnr_timer = from->min_rnr_timer;
+	if (mask & VB_QP_DEST_QPN)
+		to->dest_qpn = from->dest_qpn & VB_QPN_MASK;
+	if (mask & VB_QP_EN_SQD_ASYNC_NOTIFY)
+		to->notify_drained = from->notify_drained;
+}
+
+static void set_mtu(struct vb_qp *qp, uint32_t mtu)
+{
+	qp->mtu = mtu;
+	qp->mtu_shift = (uint8_t)__builtin_ctz(mtu);
+}
+
+/* Linux's rule, symmetric in the two QPNs, so that both directions hash alike: rocev2 1.5. */
+static uint16_t flow_of(const struct vb_qp *qp)
+{
+	uint64_t label = qp->attr.av.flow_label;
+	if (label == 0) {
+		label = (uint64_t)qp->qpn * qp->attr.dest_qpn;
+		label ^= label >> 20;
+		label ^= label >> 40;
+		label &= 0xfffff;
+	}
+	return (uint16_t)(0xC000 | ((label & 0x3fff) ^ (label >> 14)));
+}
+
+static int enter_rtr(struct vb_qp *qp)
+{
+	if (qp->type == VB_QP_UD) {
+		set_mtu(qp, atomic_load(&qp->pd->nic->mtu));
+		return 0;
+	}
+	struct vb_peer *peer = vb_peer_get(qp->lane, &qp->attr.av.dgid);
+	if (!peer)
+		return -ENOMEM;
+	qp->peer = peer;
+	set_mtu(qp, qp->attr.path_mtu);
+	qp->flow = flow_of(qp);
+	vb_responder_reset(qp);
+	return 0;
+}
+
+static void enter_reset(struct vb_qp *qp)
+{
+	vb_unschedule(qp);
+	vb_timer_cancel(&qp->timer);
+	leave_peer(qp);
+	/* Work requests are forgotten without a completion. */
+	vb_lock_take(&qp->sq.lock);
+	atomic_store(&qp->sq.head, atomic_load(&qp->sq.tail));
+	vb_lock_release(&qp->sq.lock);
+	qp->responder.recv = NULL;
+	while (!qp->srq && vb_recv_ring_peek(&qp->rq))
+		vb_recv_ring_pop(&qp->rq);
+	memset(&qp->requester, 0, sizeof(qp->requester));
+	qp->requester.cursor = atomic_load(&qp->sq.head);
+	memset(&qp->attr, 0, sizeof(qp->attr));
+	vb_responder_reset(qp);
+}
+
+static int enter(struct vb_qp *qp, enum vb_qp_state from, enum vb_qp_state to, vb_time now)
+{
+	int error = 0;
+	switch (to) {
+	case VB_QPS_RESET:
+		atomic_store(&qp->state, VB_QPS_RESET);
+		enter_reset(qp);
+		return 0;
+	case VB_QPS_RTR:
+		if (from == VB_QPS_INIT)
+			error = enter_rtr(qp);
+		break;
+	case VB_QPS_RTS:
+		if (from == VB_QPS_RTR)
+			vb_requester_reset(qp, now);
+		else if (from == VB_QPS_SQE)
+			qp->requester.doomed = VB_WC_SUCCESS;
+		qp->attr.is_draining = false;
+		vb_schedule(qp);
+		break;
+	case VB_QPS_SQD:
+		qp->attr.is_draining = from == VB_QPS_RTS;
+		break;
+	case VB_QPS_ERR:
+		if (from != VB_QPS_ERR)
+			enter_error(qp);
+		return 0;
+	default:
+		break;
+	}
+	if (!error)
+		atomic_store(&qp->state, to);
+	return error;
+}
+
+/* SQD allows a new address: what is under way counts against the new peer from now on. */
+static int follow_address(struct vb_qp *qp)
+{
+	if (!qp->peer || vb_gid_equal(&qp->peer->gid, &qp->attr.av.dgid))
+		return 0;
+	struct vb_peer *peer = vb_peer_get(qp->lane, &qp->attr.av.dgid);
+	if (!peer)
+		return -ENOMEM;
+	vb_list_remove(&qp->blocked_link);
+	qp->peer->flight -= qp->requester.flight_out;
+	peer->flight += qp->requester.flight_out;
+	vb_peer_put(qp->peer);
+	qp->peer = peer;
+	return 0;
+}
+
+int vb_qp_modify(struct vb_qp *qp, const struct vb_qp_attr *attr, uint32_t mask, vb_time now)
+{
+	enum vb_qp_state from = vb_state(qp), to = mask & VB_QP_STATE ? attr->state : from;
+
+	if ((unsigned)to >= VB_QPS_COUNT || ((mask & VB_QP_CUR_STATE) && attr->cur_state != from))
+		return -EINVAL;
+	int error = vb_qp_transition_check(qp->type, from, to, mask);
+	if (!error)
+		error = check_values(qp, attr, mask);
+	if (error)
+		return error;
+	struct vb_qp_attr before = qp->attr;
+	copy_attributes(&qp->attr, attr, mask);
+	error = enter(qp, from, to, now);
+	if (!error && (mask & VB_QP_AV))
+		error = follow_address(qp);
+	if (error)
+		qp->attr = before;
+	else if (to == VB_QPS_SQD)
+		vb_requester_proceed(qp, now);
+	return error;
+}
+
+void vb_qp_query(struct vb_qp *qp, struct vb_qp_attr *attr, struct vb_qp_config *config)
+{
+	*attr = qp->attr;
+	attr->state = attr->cur_state = vb_state(qp);
+	*config = (struct vb_qp_config){
+		.type = qp->type,
+		.pd = qp->pd,
+		.send_cq = qp->send_cq,
+		.recv_cq = qp->recv_cq,
+		.srq = qp->srq,
+		.max_send_wr = qp->sq.max_wr,
+		.max_recv_wr = qp->srq ? 0 : qp->rq.max_wr,
+		.max_send_sge = qp->sq.max_sge,
+		.max_recv_sge = qp->srq ? 0 : qp->rq.max_sge,
+		.max_inline = qp->sq.max_inline,
+		.signal_all = qp->signal_all,
+		.user = qp->user,
+	};
+}
+
+uint32_t vb_qp_number(const struct vb_qp *qp)
+{
+	return qp->qpn;
+}
+
+enum vb_qp_state vb_qp_state(const struct vb_qp *qp)
+{
+	return vb_state(qp);
+}
+
+struct vb_lane *vb_qp_lane(const struct vb_qp *qp)
+{
+	return qp->lane;
+}
+
+void *vb_qp_user(const struct vb_qp *qp)
+{
+	return qp->user;
+}

@@ -1,0 +1,355 @@
+/* The inside of queue pairs and lanes, shared by the engine's files and nobody else.
+ *
+ * A send queue is a ring: the poster writes at tail under sq.lock, the lane reads from head to tail without it. Within
+ * the ring the lane keeps a cursor: WQEs before it are on the wire, the one at it is being sent, those after it wait.
+ * PSNs run alongside: una_psn <= next_psn <= max_psn. Going back means next_psn = una_psn; nothing else remembers what
+ * is in flight. */
+#ifndef VB_ENGINE_QP_H
+#define VB_ENGINE_QP_H
+
+#include <stdatomic.h>
+#include "base/list.h"
+#include "base/lock.h"
+#include "base/random.h"
+#include "cc/cc.h"
+#include "engine/counters.h"
+#include "engine/memory.h"
+#include "engine/nic.h"
+#include "engine/queues.h"
+#include "engine/timers.h"
+
+/* What a packet costs of a window beside its bytes: a socket buffer charges for each datagram. */
+#define VB_PACKET_OVERHEAD 256
+/* A READ is asked for in pieces of this many bytes at most, each a READ request of its own, so that its responses can be
+ * held to a window. Pieces start at multiples of it from the message's first PSN, whenever they are asked for again. */
+#define VB_READ_CHUNK 65536
+/* Packets a QP may send before the next ready QP gets its turn: a train. */
+#define VB_QUANTUM_BYTES 65536
+#define VB_START_WINDOW	 65536
+#define VB_MAX_WINDOW	 262144
+
+/* ---- Send queue --------------------------------------------------------------------------------------------------- */
+
+struct vb_send_wqe {
+	uint64_t wr_id;
+	uint8_t opcode; /* enum vb_wr_opcode */
+	uint8_t flags;	/* enum vb_send_flags; SIGNALED set too where the QP signals all */
+	uint8_t sge_count;
+	bool is_started; /* has PSNs; or, of a local operation, is done */
+	uint32_t length; /* of the message */
+	uint32_t first_psn, psn_count; /* psn_count 0: local operation */
+	uint32_t ssn;	 /* send sequence number of its last wire message, 24 bits */
+	uint32_t imm_or_inv;
+	uint32_t rkey;
+	uint64_t remote_addr;
+	union {
+		struct {
+			uint64_t compare_add, swap;
+		} atomic;
+		struct {
+			struct vb_av av;
+			uint32_t qpn, qkey;
+		} ud;
+		struct {
+			struct vb_mw *mw;
+			struct vb_mr *mr;
+			uint64_t addr, length;
+			uint32_t access, rkey;
+		} bind;
+	};
+	vb_time started_at;
+	union {
+		struct vb_sge sges[1];	/* sge_count of them */
+		uint8_t inline_bytes[1]; /* length of them, when flags say INLINE */
+	};
+};
+
+struct vb_send_queue {
+	struct vb_lock lock;
+	uint8_t *slots;
+	uint32_t size, stride, max_wr, max_sge, max_inline; /* size: power of two >= max_wr */
+	uint32_t staged; /* tail to be, between vb_sq_begin and vb_sq_end; under lock */
+	atomic_uint head, tail;
+};
+
+static inline struct vb_send_wqe *vb_send_wqe_at(const struct vb_send_queue *sq, uint32_t index)
+{
+	return (struct vb_send_wqe *)(sq->slots + (size_t)(index & (sq->size - 1)) * sq->stride);
+}
+
+/* ---- Requester ---------------------------------------------------------------------------------------------------- */
+
+enum vb_probe { VB_PROBE_NONE, VB_PROBE_NEWEST, VB_PROBE_OLDEST };
+
+struct vb_requester {
+	uint32_t cursor;   /* index of the WQE that next_psn belongs to */
+	uint32_t una_psn;  /* oldest unacknowledged */
+	uint32_t next_psn; /* next to be sent */
+	uint32_t max_psn;  /* beyond the newest ever sent */
+	uint32_t rd_atomic_out; /* READ pieces and atomics between una_psn and next_psn that are not answered yet */
+	uint32_t flight_out, flight_in; /* window bytes of requests and of READ responses between una_psn and next_psn */
+	uint32_t since_ackreq; /* bytes */
+	uint32_t awaiting_done; /* UC, UD: WQEs whose last packet is at the port */
+
+	uint32_t ssn;	      /* of the newest started message */
+	uint32_t credit_limit; /* LSN: messages up to it may consume a receive */
+	bool has_credits;      /* the peer advertises */
+
+	enum vb_wc_status doomed; /* the WQE at the cursor fails with this as soon as it is the oldest */
+	enum vb_cause_kind doomed_cause;
+
+	/* recovery.c */
+	uint8_t retries_left, rnr_retries_left;
+	bool is_recovering; /* went back from una_psn already: further NAKs for it say nothing new */
+	bool is_rnr_waiting;
+	enum vb_probe probe; /* to be sent now */
+	enum vb_probe probed; /* last one sent since progress */
+	uint32_t probed_psn;
+	uint8_t probe_count;
+	unsigned tries;	       /* retries of any kind since progress */
+	vb_time rnr_until;
+	vb_time progress_at;   /* last acknowledgement of something, or when the queue became busy */
+	vb_time quiet_since;   /* last progress or last packet sent */
+	vb_time srtt;	       /* 0: unknown */
+	uint32_t rtt_psn;      /* being timed */
+	vb_time rtt_sent_at;
+	bool is_timing;
+	vb_time heard_at;
+	bool was_heard;
+	uint32_t largest_acked;
+	struct vb_cc cc;
+};
+
+/* ---- Responder ---------------------------------------------------------------------------------------------------- */
+
+/* A READ or atomic that was executed, remembered so that a duplicate request can be answered again. */
+struct vb_resource {
+	bool is_used, is_atomic;
+	bool is_active;		 /* responses next_psn .. end_psn - 1 are to be sent */
+	uint32_t first_psn, psn_count;
+	uint32_t start_psn, next_psn, end_psn; /* of the present round of responses */
+	uint32_t end_length;	 /* bytes of the message up to end_psn */
+	uint32_t rkey, length;
+	uint64_t va;
+	uint64_t result;	 /* atomic: the value before */
+	uint32_t msn;
+};
+
+struct vb_ack {
+	bool is_wanted;
+	bool is_urgent;
+	uint8_t syndrome;
+	uint32_t psn;
+	vb_time deadline;
+	uint32_t packets, bytes; /* received since the last ack left */
+};
+
+struct vb_responder {
+	uint32_t expected_psn, msn;
+	uint8_t open;	     /* enum vb_message of the message in progress; VB_NO_MESSAGE */
+	bool nak_sent;	     /* a NAK for expected_psn is out; no further one until it arrives */
+	bool uc_discarding;  /* UC: the message lost a packet */
+	bool comm_established;
+	const struct vb_recv_wqe *recv; /* of the message in progress: in the ring, or srq_copy */
+	struct vb_recv_wqe *srq_copy;	/* room for one request taken from an SRQ */
+	uint32_t received;	/* bytes of the message in progress */
+	uint64_t va;		/* WRITE in progress */
+	uint32_t rkey, write_length;
+	struct vb_resource *resources; /* max_dest_rd_atomic of them, at first use */
+	uint8_t resource_count, resource_next;
+	uint8_t active_resources;
+	struct vb_ack ack;
+	bool cnp_wanted;
+	bool cnp_was_sent;
+	vb_time cnp_sent_at;
+	uint32_t cnp_qpn; /* UD: who is to be slowed */
+};
+
+/* ---- Queue pair --------------------------------------------------------------------------------------------------- */
+
+struct vb_peer;
+
+struct vb_qp {
+	struct vb_lane *lane;
+	struct vb_pd *pd;
+	enum vb_qp_type type;
+	uint32_t qpn;
+	atomic_int state; /* enum vb_qp_state */
+	bool signal_all;
+	uint16_t flow;
+	uint32_t mtu;
+	uint8_t mtu_shift;
+	uint8_t transport; /* enum vb_transport */
+	struct vb_cq *send_cq, *recv_cq;
+	struct vb_srq *srq;
+	void *user;
+	struct vb_peer *peer;
+	struct vb_send_queue sq;
+	struct vb_recv_ring rq; /* without slots when there is an SRQ */
+	struct vb_requester requester;
+	struct vb_responder responder;
+	struct vb_timer timer;
+	struct vb_list ready_link, ack_link, blocked_link;
+	struct vb_list *blocked_in; /* the list that blocked_link is or was last in */
+	struct vb_list mcast; /* of struct vb_mcast_attachment */
+	struct vb_notice notice;
+	_Atomic(struct vb_qp *) doorbell_next;
+	atomic_bool doorbell_rung;
+	struct vb_cause cause;
+	struct vb_qp_attr attr;
+};
+
+/* ---- Lane --------------------------------------------------------------------------------------------------------- */
+
+/* Who is at an address, and how much of ours may be under way to it. */
+struct vb_peer {
+	struct vb_peer *next; /* in its hash bucket */
+	struct vb_gid gid;
+	struct vb_peer_facts facts;
+	uint32_t users;	 /* connected QPs */
+	uint32_t window; /* bytes, for all QPs of the lane together */
+	uint32_t flight;
+	struct vb_list blocked; /* QPs that wait for flight to shrink */
+};
+
+struct vb_lane {
+	struct vb_lane_config config;
+	struct vb_qp ***qps; /* 256 chunks of 256, made as needed */
+	uint32_t qp_count, next_index;
+	struct vb_timers timers;
+	struct vb_list ready;	     /* QPs with packets to send */
+	struct vb_list acks;	     /* QPs with an ack held back, by deadline */
+	struct vb_list read_blocked; /* QPs that wait for read_flight to shrink */
+	struct vb_list notices;
+	struct vb_list mcast; /* of struct vb_mcast_attachment: every attachment of the lane */
+	uint32_t mcast_count;
+	uint32_t read_flight, read_window; /* READ response bytes asked for; what our receive buffer can take */
+	bool acks_forced;
+	unsigned handed_out;
+	_Atomic(struct vb_qp *) doorbells; /* stack of QPs that rang */
+	struct vb_peer **peers;
+	uint32_t peer_buckets, peer_count;
+	uint64_t counters[VB_COUNTER_COUNT];
+};
+
+static inline enum vb_qp_state vb_state(const struct vb_qp *qp)
+{
+	return (enum vb_qp_state)atomic_load_explicit(&qp->state, memory_order_acquire);
+}
+
+static inline void vb_count(struct vb_lane *lane, enum vb_counter counter, uint64_t n)
+{
+	lane->counters[counter] += n;
+}
+
+/* Packets that a message of length bytes takes; an empty one takes one. */
+static inline uint32_t vb_psn_count(const struct vb_qp *qp, uint32_t length)
+{
+	return length == 0 ? 1 : (uint32_t)(((uint64_t)length + qp->mtu - 1) >> qp->mtu_shift);
+}
+
+/* lane.c */
+struct vb_qp *vb_lane_find_qp(const struct vb_lane *lane, uint32_t qpn);
+int vb_lane_add_qp(struct vb_lane *lane, struct vb_qp *qp); /* gives it its number; -ENOMEM */
+void vb_lane_remove_qp(struct vb_lane *lane, struct vb_qp *qp);
+
+/* qp.c */
+/* The QP goes to ERR (RC, responder side of UC) by itself: cause noted, everything flushed. */
+void vb_qp_fail(struct vb_qp *qp, enum vb_cause_kind cause, enum vb_wc_status status, vb_time now);
+void vb_qp_flush(struct vb_qp *qp);
+void vb_qp_flush_sends(struct vb_qp *qp);
+
+/* send_queue.c */
+uint32_t vb_sq_init(struct vb_send_queue *sq, uint32_t max_wr, uint32_t max_sge, uint32_t max_inline); /* 0 or ENOMEM */
+void vb_sq_deinit(struct vb_send_queue *sq);
+/* The lane's side: everything rung since the last call is made ready, or flushed. */
+void vb_lane_answer_doorbells(struct vb_lane *lane);
+void vb_qp_ring_doorbell(struct vb_qp *qp);
+/* The oldest WQE is finished: its completion if it is signalled or failed, and its place is free. */
+void vb_sq_retire(struct vb_qp *qp, enum vb_wc_status status);
+
+/* events.c */
+void vb_raise(struct vb_lane *lane, struct vb_notice *notice, enum vb_event_kind kind);
+void vb_notice_forget(struct vb_notice *notice);
+/* Adds a completion of qp, raises what follows from it. */
+void vb_complete(struct vb_qp *qp, struct vb_cq *cq, struct vb_wc *wc, bool solicited);
+void vb_complete_recv(struct vb_qp *qp, const struct vb_recv_wqe *recv, struct vb_wc *wc, bool solicited);
+
+/* scheduler.c */
+void vb_schedule(struct vb_qp *qp);
+void vb_unschedule(struct vb_qp *qp); /* out of every list */
+/* A packet appended to the batch, headers zeroed, addressed to qp's peer. The caller has seen to the room. */
+struct vb_outgoing *vb_batch_add(struct vb_batch *batch, struct vb_qp *qp, uint8_t opcode, const struct vb_av *av);
+void vb_batch_undo(struct vb_batch *batch);
+void vb_batch_add_iov(struct vb_batch *batch, struct vb_outgoing *out, void *bytes, size_t length);
+/* Adds [offset, offset + length) of a WQE's message; false when an SGE does not allow it. */
+bool vb_batch_add_wqe(struct vb_batch *batch, struct vb_outgoing *out, const struct vb_qp *qp,
+	const struct vb_send_wqe *wqe, uint32_t offset, uint32_t length);
+
+/* requester.c */
+void vb_requester_reset(struct vb_qp *qp, vb_time now);
+bool vb_requester_emit(struct vb_qp *qp, struct vb_batch *batch, vb_time now); /* false: nothing to send now */
+void vb_requester_receive(struct vb_qp *qp, const struct vb_packet *packet, vb_time now);
+/* Fails the WQE at the cursor once it is the oldest. */
+void vb_requester_doom(struct vb_qp *qp, enum vb_wc_status status, enum vb_cause_kind cause, vb_time now);
+/* After requests were acknowledged or have left: more may start, the doomed may be the oldest, the queue be drained. */
+void vb_requester_proceed(struct vb_qp *qp, vb_time now);
+
+/* recovery.c */
+void vb_recovery_reset(struct vb_qp *qp, vb_time now);
+void vb_recovery_go_back(struct vb_qp *qp);
+void vb_recovery_on_sent(struct vb_qp *qp, uint32_t psn, bool is_new, vb_time now);
+void vb_recovery_on_progress(struct vb_qp *qp, uint32_t psn, uint32_t bytes, uint32_t flight_before, vb_time now);
+/* A NAK, or what amounts to one, for una_psn: resend, unless that was done already. */
+void vb_recovery_on_gap(struct vb_qp *qp, vb_time now);
+void vb_recovery_on_rnr(struct vb_qp *qp, uint8_t timer_code, vb_time now);
+void vb_recovery_on_timer(struct vb_qp *qp, vb_time now);
+void vb_recovery_arm(struct vb_qp *qp);
+bool vb_requester_is_busy(const struct vb_qp *qp); /* something is unacknowledged */
+
+/* responder.c */
+void vb_responder_reset(struct vb_qp *qp);
+void vb_responder_receive(struct vb_qp *qp, const struct vb_packet *packet, vb_time now);
+/* responses.c: what the responder sends */
+void vb_responder_ack(struct vb_qp *qp, uint8_t syndrome, uint32_t psn, bool urgent, vb_time now);
+uint8_t vb_responder_ack_syndrome(const struct vb_qp *qp);
+void vb_responder_drop_resources(struct vb_qp *qp);
+bool vb_responder_emit(struct vb_qp *qp, struct vb_batch *batch, vb_time now);
+bool vb_responder_emit_ack(struct vb_qp *qp, struct vb_batch *batch);
+bool vb_responder_emit_cnp(struct vb_qp *qp, struct vb_batch *batch, vb_time now);
+void vb_responder_read(struct vb_qp *qp, const struct vb_packet *packet, uint32_t psn_count);
+bool vb_responder_has_room(const struct vb_qp *qp);
+void vb_responder_atomic(struct vb_qp *qp, const struct vb_packet *packet, uint64_t result);
+void vb_responder_duplicate(struct vb_qp *qp, const struct vb_packet *packet, vb_time now);
+
+/* unconnected.c: UC's receiving side and UD */
+void vb_uc_receive(struct vb_qp *qp, const struct vb_packet *packet, vb_time now);
+void vb_ud_receive(struct vb_qp *qp, const struct vb_path *path, const struct vb_packet *packet, vb_time now);
+void vb_ud_receive_mcast(struct vb_lane *lane, const struct vb_path *path, const struct vb_packet *packet, vb_time now);
+bool vb_ud_emit(struct vb_qp *qp, struct vb_batch *batch, vb_time now);
+struct vb_mcast_attachment {
+	struct vb_list lane_link, qp_link;
+	struct vb_gid gid;
+	struct vb_qp *qp;
+};
+
+/* receive work shared by RC, UC and UD: receive_work.c */
+const struct vb_recv_wqe *vb_recv_take(struct vb_qp *qp); /* the next receive request, held in responder.recv; NULL */
+void vb_recv_done(struct vb_qp *qp);			  /* responder.recv is completed: free its place */
+/* Copies payload to [offset ..) of the receive request. False: an SGE does not allow it. */
+bool vb_recv_scatter(struct vb_qp *qp, const struct vb_recv_wqe *recv, uint32_t offset, const uint8_t *payload,
+	uint32_t length, bool ends_message);
+
+/* peers.c */
+struct vb_peer *vb_peer_get(struct vb_lane *lane, const struct vb_gid *gid); /* NULL: out of memory */
+void vb_peer_put(struct vb_peer *peer);
+const struct vb_peer *vb_peer_find(const struct vb_lane *lane, const struct vb_gid *gid);
+void vb_peers_deinit(struct vb_lane *lane);
+/* Window accounting of a QP: out are request bytes, in are READ response bytes. */
+void vb_flight_add(struct vb_qp *qp, uint32_t out, uint32_t in);
+void vb_flight_remove(struct vb_qp *qp, uint32_t out, uint32_t in);
+/* True when the QP may put out (or in) more bytes under way; else it waits in a list, or for its own acks. */
+bool vb_flight_allows(struct vb_qp *qp, uint32_t out, uint32_t in);
+void vb_flight_wake(struct vb_qp *qp);
+
+#endif

@@ -1,0 +1,227 @@
+/* Recovery of the requester: what to send again, and when. Go-back-N as specified (IBA vol. 1, 9.7.5 to 9.7.7), and before
+ * the specified timer a tail probe: after max(4 srtt, 1 ms) of silence the newest packet goes again with AckReq, then the
+ * oldest unacknowledged, which always gets an answer; then the oldest at doubling intervals. Probes are duplicates, hence
+ * legal, and do not count as retries.
+ * Holds: una_psn <= next_psn <= max_psn; whatever lies in between is accounted in flight. */
+#include "engine/qp.h"
+
+#define PROBE_MIN      (1 * VB_MS)
+#define PROBE_MAX      (32 * VB_MS)
+#define PROBE_SHIFT_MAX 5
+
+/* Table 45 of IBA vol. 1, 9.7.5.2.8, in units of 10 us. */
+static const uint32_t rnr_timer_10us[32] = { 65536, 1, 2, 3, 4, 6, 8, 12, 16, 24, 32, 48, 64, 96, 128, 192, 256, 384,
+	512, 768, 1024, 1536, 2048, 3072, 4096, 6144, 8192, 12288, 16384, 24576, 32768, 49152 };
+
+/* 4.096 us * 2^code; code 0 switches the timer off. 9.7.6.1.3. */
+static struct vb_deadline ack_timeout_from(const struct vb_qp *qp, vb_time base)
+{
+	uint8_t code = qp->attr.timeout & 31;
+	return (struct vb_deadline){ vb_time_add(base, (4096 * VB_NS) << code), code != 0 };
+}
+
+bool vb_requester_is_busy(const struct vb_qp *qp)
+{
+	return qp->requester.una_psn != qp->requester.max_psn;
+}
+
+static vb_time probe_interval(const struct vb_requester *rq)
+{
+	vb_time base = 4 * rq->srtt > PROBE_MIN ? 4 * rq->srtt : PROBE_MIN;
+	if (base > PROBE_MAX)
+		return base;
+	int shift = rq->probe_count < PROBE_SHIFT_MAX ? rq->probe_count : PROBE_SHIFT_MAX;
+	vb_time interval = base << shift;
+	return interval < PROBE_MAX ? interval : PROBE_MAX;
+}
+
+void vb_recovery_arm(struct vb_qp *qp)
+{
+	const struct vb_requester *rq = &qp->requester;
+	struct vb_deadline next = { 0 };
+
+	if (rq->is_rnr_waiting) {
+		next = (struct vb_deadline){ rq->rnr_until, true };
+	} else if (qp->type == VB_QP_RC && vb_requester_is_busy(qp)) {
+		next = (struct vb_deadline){ vb_time_add(rq->quiet_since, probe_interval(rq)), true };
+		next = vb_deadline_earlier(next, ack_timeout_from(qp, rq->progress_at));
+	}
+	if (next.is_set)
+		vb_timer_set(&qp->lane->timers, &qp->timer, next.at);
+	else
+		vb_timer_cancel(&qp->timer);
+}
+
+void vb_recovery_reset(struct vb_qp *qp, vb_time now)
+{
+	struct vb_requester *rq = &qp->requester;
+	rq->retries_left = qp->attr.retry_cnt;
+	rq->rnr_retries_left = qp->attr.rnr_retry;
+	rq->is_recovering = rq->is_rnr_waiting = rq->is_timing = false;
+	rq->probe = rq->probed = VB_PROBE_NONE;
+	rq->probe_count = 0;
+	rq->tries = 0;
+	rq->progress_at = rq->quiet_since = now;
+	rq->srtt = 0;
+	rq->cc.algorithm = &vb_cc_window;
+	rq->cc.min_window = qp->mtu + VB_PACKET_OVERHEAD;
+	rq->cc.max_window = VB_MAX_WINDOW;
+	rq->cc.algorithm->init(&rq->cc, now);
+	vb_timer_cancel(&qp->timer);
+}
+
+void vb_recovery_on_sent(struct vb_qp *qp, uint32_t psn, bool is_new, vb_time now)
+{
+	struct vb_requester *rq = &qp->requester;
+	rq->quiet_since = now;
+	if (!is_new)
+		vb_count(qp->lane, VB_RETRANSMITTED, 1);
+	if (is_new && !rq->is_timing) {
+		rq->is_timing = true;
+		rq->rtt_psn = psn;
+		rq->rtt_sent_at = now;
+	}
+	if (!qp->timer.deadline.is_set) {
+		rq->progress_at = now; /* the queue just became busy */
+		vb_recovery_arm(qp);
+	} /* else it comes up early and is put back */
+}
+
+void vb_recovery_go_back(struct vb_qp *qp)
+{
+	struct vb_requester *rq = &qp->requester;
+	vb_flight_remove(qp, rq->flight_out, rq->flight_in);
+	rq->next_psn = rq->una_psn;
+	rq->cursor = atomic_load_explicit(&qp->sq.head, memory_order_relaxed);
+	rq->rd_atomic_out = 0;
+	rq->is_timing = false; /* Karn: what is sent twice is not timed */
+	rq->probe = VB_PROBE_NONE;
+	vb_schedule(qp);
+}
+
+static void give_up(struct vb_qp *qp, enum vb_cause_kind cause, enum vb_wc_status status, vb_time now)
+{
+	vb_qp_fail(qp, cause, status, now);
+}
+
+/* True when a retry is left; it is used up. */
+static bool use_retry(struct vb_qp *qp, vb_time now)
+{
+	struct vb_requester *rq = &qp->requester;
+	rq->tries++;
+	if (rq->retries_left == 0) {
+		give_up(qp, VB_CAUSE_RETRY_EXCEEDED, VB_WC_RETRY_EXC_ERR, now);
+		return false;
+	}
+	rq->retries_left--;
+	return true;
+}
+
+static void measure_rtt(struct vb_requester *rq, uint32_t psn, vb_time now, vb_time *rtt)
+{
+	*rtt = 0;
+	if (!rq->is_timing || vb_psn_diff(psn, rq->rtt_psn) < 0)
+		return;
+	rq->is_timing = false;
+	*rtt = vb_time_diff(now, rq->rtt_sent_at);
+	rq->srtt = rq->srtt ? rq->srtt + (*rtt - rq->srtt) / 8 : *rtt;
+}
+
+/* psn and everything before it is acknowledged; bytes of it were new. */
+void vb_recovery_on_progress(struct vb_qp *qp, uint32_t psn, uint32_t bytes, uint32_t flight_before, vb_time now)
+{
+	struct vb_requester *rq = &qp->requester;
+	struct vb_cc_ack ack = { .bytes = bytes, .flight = flight_before };
+
+	measure_rtt(rq, psn, now, &ack.rtt);
+	rq->cc.algorithm->on_ack(&rq->cc, &ack, now);
+	/* The oldest was asked for by itself and just that was answered: what was sent after it has been lost. */
+	bool rest_is_lost = rq->probed == VB_PROBE_OLDEST && psn == rq->probed_psn && rq->next_psn != rq->una_psn;
+	rq->retries_left = qp->attr.retry_cnt;
+	rq->rnr_retries_left = qp->attr.rnr_retry;
+	rq->is_recovering = false;
+	rq->probe = rq->probed = VB_PROBE_NONE;
+	rq->probe_count = 0;
+	rq->tries = 0;
+	rq->progress_at = rq->quiet_since = now;
+	if (rest_is_lost) {
+		rq->cc.algorithm->on_loss(&rq->cc, now);
+		vb_recovery_go_back(qp);
+	}
+	/* A deadline that moves later costs nothing: the timer comes up early and is put back. */
+	if (!vb_requester_is_busy(qp) || !qp->timer.deadline.is_set)
+		vb_recovery_arm(qp);
+}
+
+void vb_recovery_on_gap(struct vb_qp *qp, vb_time now)
+{
+	struct vb_requester *rq = &qp->requester;
+	if (rq->is_recovering)
+		return;
+	if (!use_retry(qp, now))
+		return;
+	rq->is_recovering = true;
+	rq->cc.algorithm->on_loss(&rq->cc, now);
+	vb_recovery_go_back(qp);
+	vb_recovery_arm(qp);
+}
+
+void vb_recovery_on_rnr(struct vb_qp *qp, uint8_t timer_code, vb_time now)
+{
+	struct vb_requester *rq = &qp->requester;
+	if (rq->is_rnr_waiting)
+		return;
+	rq->tries++;
+	if (rq->rnr_retries_left == 0) {
+		give_up(qp, VB_CAUSE_RNR_RETRY_EXCEEDED, VB_WC_RNR_RETRY_EXC_ERR, now);
+		return;
+	}
+	if (rq->rnr_retries_left != 7) /* 7: for ever. 9.7.5.2.8 */
+		rq->rnr_retries_left--;
+	rq->is_rnr_waiting = true;
+	rq->rnr_until = vb_time_add(now, (vb_time)rnr_timer_10us[timer_code & 31] * 10 * VB_US);
+	rq->progress_at = rq->rnr_until; /* the peer is there: its silence is counted from when we ask again */
+	vb_recovery_go_back(qp);
+	vb_recovery_arm(qp);
+}
+
+static void send_probe(struct vb_qp *qp)
+{
+	struct vb_requester *rq = &qp->requester;
+	if (rq->next_psn == rq->una_psn)
+		return; /* nothing of it is under way: the scheduler has it, or the window waits */
+	rq->probe = rq->probe_count == 0 ? VB_PROBE_NEWEST : VB_PROBE_OLDEST;
+	if (rq->probe_count < UINT8_MAX)
+		rq->probe_count++;
+	vb_schedule(qp);
+}
+
+void vb_recovery_on_timer(struct vb_qp *qp, vb_time now)
+{
+	struct vb_requester *rq = &qp->requester;
+
+	if (rq->is_rnr_waiting) {
+		if (vb_time_before(now, rq->rnr_until)) {
+			vb_recovery_arm(qp);
+			return;
+		}
+		rq->is_rnr_waiting = false;
+		rq->quiet_since = now;
+		vb_schedule(qp);
+	} else if (vb_requester_is_busy(qp)) {
+		if (vb_deadline_due(ack_timeout_from(qp, rq->progress_at), now)) {
+			vb_count(qp->lane, VB_TIMEOUTS, 1);
+			if (!use_retry(qp, now))
+				return;
+			rq->progress_at = rq->quiet_since = now;
+			rq->is_recovering = false;
+			rq->probe_count = 0;
+			rq->cc.algorithm->on_loss(&rq->cc, now);
+			vb_recovery_go_back(qp);
+		} else if (!vb_time_before(now, vb_time_add(rq->quiet_since, probe_interval(rq)))) {
+			rq->quiet_since = now;
+			send_probe(qp);
+		}
+	}
+	vb_recovery_arm(qp);
+}

@@ -1,0 +1,320 @@
+/* Responder: turns RC request packets into memory accesses, receive completions and replies.
+ * Holds: packets execute in PSN order, each once; a packet that fails a check has touched no memory.
+ * Not here: what is sent back and when (responses.c), UC (unconnected.c). IBA vol. 1, 9.7.4 and 9.7.5. */
+#include <stdlib.h>
+#include "engine/qp.h"
+
+/* What became of a request packet. */
+enum verdict { EXECUTED, NOT_READY, BAD_SEQUENCE, BAD_LENGTH, NOT_PERMITTED, TOO_MANY_READS, BAD_RKEY, RECV_TOO_SHORT, BAD_RECV_SGE, BAD_INVALIDATE };
+
+/* IBA vol. 1, table 59 (responder error behaviour): the NAK, what an open receive completes with, the event, the cause. */
+static const struct outcome {
+	uint8_t nak;
+	enum vb_wc_status recv_status;
+	enum vb_event_kind event;
+	enum vb_cause_kind cause;
+} outcomes[] = {
+	[BAD_SEQUENCE] = { VB_NAK_INVALID_REQUEST, VB_WC_REM_INV_REQ_ERR, VB_EVENT_QP_REQ_ERR, VB_CAUSE_REMOTE_BAD_REQUEST },
+	[BAD_LENGTH] = { VB_NAK_INVALID_REQUEST, VB_WC_REM_INV_REQ_ERR, VB_EVENT_QP_REQ_ERR, VB_CAUSE_REMOTE_BAD_REQUEST },
+	[NOT_PERMITTED] = { VB_NAK_INVALID_REQUEST, VB_WC_REM_INV_REQ_ERR, VB_EVENT_QP_REQ_ERR, VB_CAUSE_REMOTE_BAD_REQUEST },
+	[TOO_MANY_READS] = { VB_NAK_INVALID_REQUEST, VB_WC_REM_INV_REQ_ERR, VB_EVENT_QP_REQ_ERR, VB_CAUSE_REMOTE_BAD_REQUEST },
+	[BAD_RKEY] = { VB_NAK_REMOTE_ACCESS, VB_WC_LOC_ACCESS_ERR, VB_EVENT_QP_ACCESS_ERR, VB_CAUSE_REMOTE_BAD_RKEY },
+	[RECV_TOO_SHORT] = { VB_NAK_INVALID_REQUEST, VB_WC_LOC_LEN_ERR, VB_EVENT_QP_REQ_ERR, VB_CAUSE_RECV_TOO_SHORT },
+	[BAD_RECV_SGE] = { VB_NAK_REMOTE_OPERATION, VB_WC_LOC_PROT_ERR, VB_EVENT_QP_REQ_ERR, VB_CAUSE_RECV_SGE },
+	[BAD_INVALIDATE] = { VB_NAK_REMOTE_ACCESS, VB_WC_LOC_ACCESS_ERR, VB_EVENT_QP_ACCESS_ERR, VB_CAUSE_REMOTE_BAD_RKEY },
+};
+
+void vb_responder_reset(struct vb_qp *qp)
+{
+	struct vb_responder *rs = &qp->responder;
+	struct vb_recv_wqe *srq_copy = rs->srq_copy;
+	free(rs->resources);
+	memset(rs, 0, sizeof(*rs));
+	rs->srq_copy = srq_copy;
+	rs->expected_psn = qp->attr.rq_psn & VB_PSN_MASK;
+	vb_list_remove(&qp->ack_link);
+}
+
+/* ---- Checks --------------------------------------------------------------------------------------------------------- */
+
+static bool continues_message(const struct vb_opcode *row)
+{
+	return row->place == VB_MIDDLE || row->place == VB_LAST;
+}
+
+static bool sequence_is_right(const struct vb_responder *rs, const struct vb_opcode *row)
+{
+	return continues_message(row) ? rs->open == row->message : rs->open == VB_NO_MESSAGE;
+}
+
+/* Payload against place: First and Middle are full, Last is not empty, Only may be. 9.7.4.1.6. */
+static bool payload_is_right(const struct vb_qp *qp, const struct vb_opcode *row, const struct vb_packet *packet)
+{
+	switch ((enum vb_payload)row->payload) {
+	case VB_PAYLOAD_FULL:
+		return packet->payload_length == qp->mtu;
+	case VB_PAYLOAD_LAST:
+		return packet->payload_length >= 1 && packet->payload_length <= qp->mtu;
+	case VB_PAYLOAD_ONLY:
+		return packet->payload_length <= qp->mtu;
+	default:
+		return packet->payload_length == 0;
+	}
+}
+
+static bool is_permitted(const struct vb_qp *qp, const struct vb_opcode *row)
+{
+	switch ((enum vb_message)row->message) {
+	case VB_MESSAGE_SEND:
+		return true;
+	case VB_MESSAGE_WRITE:
+		return qp->attr.access & VB_ACCESS_REMOTE_WRITE;
+	case VB_MESSAGE_READ:
+		return qp->attr.access & VB_ACCESS_REMOTE_READ;
+	case VB_MESSAGE_ATOMIC:
+		return qp->attr.access & VB_ACCESS_REMOTE_ATOMIC;
+	default:
+		return false; /* FLUSH and ATOMIC WRITE are not offered */
+	}
+}
+
+/* ---- Execution -------------------------------------------------------------------------------------------------------- */
+
+static void complete_recv(struct vb_qp *qp, const struct vb_packet *packet, uint32_t byte_len, bool is_write)
+{
+	const struct vb_opcode *row = vb_packet_row(packet);
+	struct vb_wc wc = {
+		.status = VB_WC_SUCCESS,
+		.opcode = is_write ? VB_WC_RECV_RDMA_WITH_IMM : VB_WC_RECV,
+		.byte_len = byte_len,
+		.src_qpn = qp->attr.dest_qpn,
+		.flags = (row->has_imm ? VB_WC_WITH_IMM : 0) | (row->has_inv ? VB_WC_WITH_INV : 0),
+		.imm_or_inv = row->has_imm ? packet->imm : packet->inv_rkey,
+	};
+	vb_complete_recv(qp, qp->responder.recv, &wc, packet->solicited);
+}
+
+static enum verdict execute_send(struct vb_qp *qp, const struct vb_packet *packet)
+{
+	struct vb_responder *rs = &qp->responder;
+	const struct vb_opcode *row = vb_packet_row(packet);
+	bool ends = row->place == VB_LAST || row->place == VB_ONLY;
+	const struct vb_recv_wqe *recv = vb_recv_take(qp);
+
+	if (!recv)
+		return NOT_READY;
+	if (row->place == VB_FIRST || row->place == VB_ONLY)
+		rs->received = 0;
+	if (rs->received + packet->payload_length > recv->length)
+		return RECV_TOO_SHORT;
+	if (!vb_recv_scatter(qp, recv, rs->received, packet->payload, packet->payload_length, ends))
+		return BAD_RECV_SGE;
+	if (row->has_inv && vb_key_invalidate(qp->pd, qp->qpn, packet->inv_rkey))
+		return BAD_INVALIDATE;
+	rs->received += packet->payload_length;
+	rs->open = ends ? VB_NO_MESSAGE : VB_MESSAGE_SEND;
+	if (ends)
+		complete_recv(qp, packet, rs->received, false);
+	return EXECUTED;
+}
+
+/* The RETH opens the message: its whole range is checked once, each packet's part again, for the key may be revoked. */
+static enum verdict open_write(struct vb_qp *qp, const struct vb_packet *packet, bool is_only)
+{
+	struct vb_responder *rs = &qp->responder;
+	struct vb_reach reach;
+	if (packet->dma_length > VB_MAX_MESSAGE_BYTES)
+		return BAD_LENGTH;
+	if (is_only ? packet->dma_length != packet->payload_length : packet->dma_length <= packet->payload_length)
+		return BAD_LENGTH;
+	if (packet->dma_length > 0 && vb_reach_remote(qp->pd, qp->qpn, packet->rkey, packet->va, packet->dma_length,
+					      VB_ACCESS_REMOTE_WRITE, &reach))
+		return BAD_RKEY;
+	rs->va = packet->va;
+	rs->rkey = packet->rkey;
+	rs->write_length = packet->dma_length;
+	rs->received = 0;
+	return EXECUTED;
+}
+
+static enum verdict execute_write(struct vb_qp *qp, const struct vb_packet *packet)
+{
+	struct vb_responder *rs = &qp->responder;
+	const struct vb_opcode *row = vb_packet_row(packet);
+	bool ends = row->place == VB_LAST || row->place == VB_ONLY;
+	struct vb_reach reach = { 0 };
+
+	if (row->has_imm && !vb_recv_take(qp))
+		return NOT_READY;
+	if (!continues_message(row)) {
+		enum verdict verdict = open_write(qp, packet, ends);
+		if (verdict != EXECUTED)
+			return verdict;
+	}
+	uint32_t total = rs->received + packet->payload_length;
+	if (ends ? total != rs->write_length : total >= rs->write_length)
+		return BAD_LENGTH;
+	if (packet->payload_length > 0 && vb_reach_remote(qp->pd, qp->qpn, rs->rkey, rs->va + rs->received,
+						  packet->payload_length, VB_ACCESS_REMOTE_WRITE, &reach))
+		return BAD_RKEY;
+	vb_place(&reach, packet->payload, packet->payload_length, ends);
+	rs->received = total;
+	rs->open = ends ? VB_NO_MESSAGE : VB_MESSAGE_WRITE;
+	if (row->has_imm)
+		complete_recv(qp, packet, rs->write_length, true);
+	return EXECUTED;
+}
+
+static enum verdict execute_read(struct vb_qp *qp, const struct vb_packet *packet, uint32_t *psn_count)
+{
+	struct vb_reach reach;
+	if (packet->dma_length > VB_MAX_MESSAGE_BYTES)
+		return BAD_LENGTH;
+	if (!vb_responder_has_room(qp))
+		return TOO_MANY_READS;
+	if (packet->dma_length > 0 && vb_reach_remote(qp->pd, qp->qpn, packet->rkey, packet->va, packet->dma_length,
+					      VB_ACCESS_REMOTE_READ, &reach))
+		return BAD_RKEY;
+	*psn_count = vb_psn_count(qp, packet->dma_length);
+	vb_responder_read(qp, packet, *psn_count);
+	return EXECUTED;
+}
+
+static enum verdict execute_atomic(struct vb_qp *qp, const struct vb_packet *packet)
+{
+	struct vb_reach reach;
+	if (packet->va & 7)
+		return BAD_LENGTH; /* misaligned: invalid request. 9.7.4.1.7 */
+	if (!vb_responder_has_room(qp))
+		return TOO_MANY_READS;
+	if (vb_reach_remote(qp->pd, qp->qpn, packet->rkey, packet->va, 8, VB_ACCESS_REMOTE_ATOMIC, &reach))
+		return BAD_RKEY;
+	if (!reach.is_phantom && ((uintptr_t)reach.bytes & 7))
+		return BAD_LENGTH; /* aligned for the peer, not for us (a region with its own base) */
+	uint64_t result = packet->opcode == VB_CMP_SWAP
+		? vb_atomic_cmp_swap(&reach, packet->compare, packet->swap_add)
+		: vb_atomic_fetch_add(&reach, packet->swap_add);
+	vb_responder_atomic(qp, packet, result);
+	return EXECUTED;
+}
+
+static enum verdict execute(struct vb_qp *qp, const struct vb_packet *packet, uint32_t *psn_count)
+{
+	const struct vb_opcode *row = vb_packet_row(packet);
+	if (!sequence_is_right(&qp->responder, row))
+		return BAD_SEQUENCE;
+	if (!is_permitted(qp, row))
+		return NOT_PERMITTED;
+	if (!payload_is_right(qp, row, packet))
+		return BAD_LENGTH;
+	switch ((enum vb_message)row->message) {
+	case VB_MESSAGE_SEND:
+		return execute_send(qp, packet);
+	case VB_MESSAGE_WRITE:
+		return execute_write(qp, packet);
+	case VB_MESSAGE_READ:
+		return execute_read(qp, packet, psn_count);
+	default:
+		return execute_atomic(qp, packet);
+	}
+}
+
+/* ---- Outcomes ----------------------------------------------------------------------------------------------------------- */
+
+static bool is_answered_by_a_response(const struct vb_opcode *row)
+{
+	return row->message == VB_MESSAGE_READ || row->message == VB_MESSAGE_ATOMIC;
+}
+
+static void accept(struct vb_qp *qp, const struct vb_packet *packet, uint32_t psn_count, vb_time now)
+{
+	struct vb_responder *rs = &qp->responder;
+	const struct vb_opcode *row = vb_packet_row(packet);
+
+	rs->expected_psn = vb_psn_add(packet->psn, psn_count);
+	rs->nak_sent = false;
+	if (row->place == VB_LAST || row->place == VB_ONLY)
+		rs->msn = vb_psn_add(rs->msn, 1);
+	rs->ack.packets++;
+	rs->ack.bytes += packet->payload_length;
+	if (is_answered_by_a_response(row))
+		vb_schedule(qp);
+	else if (packet->ackreq)
+		vb_responder_ack(qp, vb_responder_ack_syndrome(qp), packet->psn, false, now);
+}
+
+/* A fatal NAK: the receive in hand completes in error, the NAK leaves although the QP is in ERR by then. */
+static void refuse(struct vb_qp *qp, const struct vb_packet *packet, enum verdict verdict, vb_time now)
+{
+	const struct outcome *outcome = &outcomes[verdict];
+	struct vb_responder *rs = &qp->responder;
+	bool has_recv = rs->recv != NULL;
+
+	vb_count(qp->lane, VB_NAK_SENT, 1);
+	vb_responder_drop_resources(qp);
+	if (has_recv) {
+		struct vb_wc wc = { .status = outcome->recv_status, .vendor_err = outcome->cause };
+		vb_complete_recv(qp, rs->recv, &wc, true);
+	} else {
+		vb_raise(qp->lane, &qp->notice, outcome->event);
+	}
+	vb_qp_fail(qp, outcome->cause, outcome->recv_status, now);
+	vb_responder_ack(qp, outcome->nak, packet->psn, true, now);
+}
+
+static void receive_expected(struct vb_qp *qp, const struct vb_packet *packet, vb_time now)
+{
+	uint32_t psn_count = 1;
+	enum verdict verdict = execute(qp, packet, &psn_count);
+
+	if (vb_state(qp) == VB_QPS_ERR)
+		return; /* the completion overran its CQ */
+	switch (verdict) {
+	case EXECUTED:
+		accept(qp, packet, psn_count, now);
+		break;
+	case NOT_READY:
+		vb_count(qp->lane, VB_RNR_SENT, 1);
+		qp->responder.nak_sent = true;
+		vb_responder_ack(qp, VB_AETH_RNR | (qp->attr.min_rnr_timer & 31), packet->psn, true, now);
+		break;
+	default:
+		refuse(qp, packet, verdict, now);
+		break;
+	}
+}
+
+static void receive_ahead(struct vb_qp *qp, vb_time now)
+{
+	struct vb_responder *rs = &qp->responder;
+	vb_count(qp->lane, VB_OUT_OF_ORDER, 1);
+	if (rs->nak_sent) {
+		vb_count(qp->lane, VB_DROP_OUT_OF_ORDER, 1);
+		return;
+	}
+	rs->nak_sent = true;
+	vb_count(qp->lane, VB_NAK_SENT, 1);
+	vb_responder_ack(qp, VB_NAK_PSN_SEQUENCE, rs->expected_psn, true, now);
+}
+
+void vb_responder_receive(struct vb_qp *qp, const struct vb_packet *packet, vb_time now)
+{
+	struct vb_responder *rs = &qp->responder;
+	enum vb_qp_state state = vb_state(qp);
+
+	if (state != VB_QPS_RTR && state != VB_QPS_RTS && state != VB_QPS_SQD) {
+		vb_count(qp->lane, VB_DROP_QP_STATE, 1);
+		return;
+	}
+	if (state == VB_QPS_RTR && !rs->comm_established) {
+		rs->comm_established = true;
+		vb_raise(qp->lane, &qp->notice, VB_EVENT_COMM_EST);
+	}
+	int32_t ahead = vb_psn_diff(packet->psn, rs->expected_psn);
+	if (ahead == 0)
+		receive_expected(qp, packet, now);
+	else if (ahead > 0)
+		receive_ahead(qp, now);
+	else
+		vb_responder_duplicate(qp, packet, now);
+}

@@ -1,0 +1,294 @@
+/* What the responder sends: READ responses, atomic replies, acks, NAKs and congestion notifications, and the memory of
+ * READs and atomics from which duplicates are answered again.
+ * Holds: responses leave in PSN order; an ack never overtakes the response to an earlier READ. IBA vol. 1, 9.7.5. */
+#include <stdlib.h>
+#include "engine/qp.h"
+
+#define ACK_AT_ONCE_PACKETS 4
+#define ACK_AT_ONCE_BYTES   4096
+#define CNP_INTERVAL	    (50 * VB_US)
+
+/* ---- Acks ------------------------------------------------------------------------------------------------------------ */
+
+/* The largest credit code that promises no more than is there. 9.7.7.2.2, table 46. */
+static uint8_t credit_code(uint32_t receives)
+{
+	static const uint16_t count[31] = { 0, 1, 2, 3, 4, 6, 8, 12, 16, 24, 32, 48, 64, 96, 128, 192, 256, 384, 512, 768,
+		1024, 1536, 2048, 3072, 4096, 6144, 8192, 12288, 16384, 24576, 32768 };
+	uint8_t code = 0;
+	while (code < 30 && count[code + 1] <= receives)
+		code++;
+	return code;
+}
+
+uint8_t vb_responder_ack_syndrome(const struct vb_qp *qp)
+{
+	if (qp->srq || !qp->pd->nic->config.advertise_credits)
+		return VB_AETH_ACK | VB_AETH_NO_CREDITS;
+	return (uint8_t)(VB_AETH_ACK | credit_code(vb_recv_ring_count(&qp->rq)));
+}
+
+/* Notes what is to be said next; a later answer replaces one that has not left. Small messages' acks are held back for
+ * a while so that data can leave first; anything more is answered at once. */
+void vb_responder_ack(struct vb_qp *qp, uint8_t syndrome, uint32_t psn, bool urgent, vb_time now)
+{
+	struct vb_ack *ack = &qp->responder.ack;
+	struct vb_lane *lane = qp->lane;
+
+	ack->syndrome = syndrome;
+	ack->psn = psn;
+	if (urgent || ack->packets >= ACK_AT_ONCE_PACKETS || ack->bytes >= ACK_AT_ONCE_BYTES || lane->config.ack_delay <= 0)
+		ack->is_urgent = true;
+	if (!ack->is_wanted) {
+		ack->is_wanted = true;
+		ack->deadline = vb_time_add(now, lane->config.ack_delay);
+		if (!ack->is_urgent)
+			vb_list_add_tail(&lane->acks, &qp->ack_link);
+	}
+	if (ack->is_urgent) {
+		vb_list_remove(&qp->ack_link);
+		vb_schedule(qp);
+	}
+}
+
+bool vb_responder_emit_ack(struct vb_qp *qp, struct vb_batch *batch)
+{
+	struct vb_responder *rs = &qp->responder;
+	struct vb_ack *ack = &rs->ack;
+
+	vb_list_remove(&qp->ack_link);
+	if (!ack->is_wanted)
+		return false;
+	if (rs->active_resources) { /* comes after the responses; they schedule the QP until they are through */
+		ack->is_urgent = true;
+		return false;
+	}
+	struct vb_outgoing *out = vb_batch_add(batch, qp, VB_ACKNOWLEDGE, &qp->attr.av);
+	out->packet.psn = ack->psn;
+	out->packet.syndrome = ack->syndrome;
+	out->packet.msn = rs->msn;
+	*ack = (struct vb_ack){ 0 };
+	vb_count(qp->lane, VB_ACK_SENT, 1);
+	return true;
+}
+
+bool vb_responder_emit_cnp(struct vb_qp *qp, struct vb_batch *batch, vb_time now)
+{
+	struct vb_responder *rs = &qp->responder;
+	rs->cnp_wanted = false;
+	if (qp->type == VB_QP_UD || (rs->cnp_was_sent && vb_time_diff(now, rs->cnp_sent_at) < CNP_INTERVAL))
+		return false;
+	rs->cnp_was_sent = true;
+	rs->cnp_sent_at = now;
+	struct vb_outgoing *out = vb_batch_add(batch, qp, VB_CNP, &qp->attr.av);
+	out->packet.becn = true;
+	vb_count(qp->lane, VB_CNP_SENT, 1);
+	return true;
+}
+
+/* ---- Resources ------------------------------------------------------------------------------------------------------- */
+
+static void deactivate(struct vb_responder *rs, struct vb_resource *resource)
+{
+	if (resource->is_active)
+		rs->active_resources--;
+	resource->is_active = false;
+}
+
+static void activate(struct vb_responder *rs, struct vb_resource *resource, uint32_t first, uint32_t end)
+{
+	if (!resource->is_active)
+		rs->active_resources++;
+	resource->is_active = true;
+	resource->start_psn = resource->next_psn = first;
+	resource->end_psn = end;
+}
+
+/* The oldest one's place, made at first use. Its reply must have left: the peer may have no more outstanding than it was
+ * granted. */
+bool vb_responder_has_room(const struct vb_qp *qp)
+{
+	struct vb_responder *rs = (struct vb_responder *)&qp->responder;
+	if (!rs->resources) {
+		if (qp->attr.max_dest_rd_atomic == 0)
+			return false;
+		rs->resources = calloc(qp->attr.max_dest_rd_atomic, sizeof(*rs->resources));
+		if (!rs->resources)
+			return false;
+		rs->resource_count = qp->attr.max_dest_rd_atomic;
+		rs->resource_next = 0;
+	}
+	return !rs->resources[rs->resource_next].is_active;
+}
+
+static struct vb_resource *remember(struct vb_qp *qp, const struct vb_packet *packet, uint32_t psn_count)
+{
+	struct vb_responder *rs = &qp->responder;
+	struct vb_resource *resource = &rs->resources[rs->resource_next];
+	rs->resource_next = (uint8_t)((rs->resource_next + 1) % rs->resource_count);
+	*resource = (struct vb_resource){
+		.is_used = true,
+		.first_psn = packet->psn,
+		.psn_count = psn_count,
+		.va = packet->va,
+		.rkey = packet->rkey,
+		.length = packet->dma_length,
+		.end_length = packet->dma_length,
+		.msn = vb_psn_add(rs->msn, 1),
+	};
+	activate(rs, resource, packet->psn, vb_psn_add(packet->psn, psn_count));
+	return resource;
+}
+
+void vb_responder_read(struct vb_qp *qp, const struct vb_packet *packet, uint32_t psn_count)
+{
+	remember(qp, packet, psn_count);
+}
+
+void vb_responder_atomic(struct vb_qp *qp, const struct vb_packet *packet, uint64_t result)
+{
+	struct vb_resource *resource = remember(qp, packet, 1);
+	resource->is_atomic = true;
+	resource->result = result;
+	resource->length = 0;
+}
+
+/* Responses of the QP that have not left are dropped: it is failing. */
+void vb_responder_drop_resources(struct vb_qp *qp)
+{
+	struct vb_responder *rs = &qp->responder;
+	for (uint8_t i = 0; i < rs->resource_count; i++)
+		deactivate(rs, &rs->resources[i]);
+}
+
+/* The remembered request that this duplicate repeats, wholly or in part: same key, within its range of PSNs and memory. */
+static struct vb_resource *remembered(struct vb_qp *qp, const struct vb_packet *packet, bool is_atomic)
+{
+	struct vb_responder *rs = &qp->responder;
+	uint32_t psn_count = is_atomic ? 1 : vb_psn_count(qp, packet->dma_length);
+	for (uint8_t i = 0; i < rs->resource_count; i++) {
+		struct vb_resource *resource = &rs->resources[i];
+		uint32_t index = (packet->psn - resource->first_psn) & VB_PSN_MASK;
+		if (!resource->is_used || resource->is_atomic != is_atomic || index >= resource->psn_count)
+			continue;
+		if (is_atomic)
+			return resource;
+		uint64_t offset = (uint64_t)index << qp->mtu_shift;
+		if (packet->rkey == resource->rkey && packet->va == resource->va + offset &&
+			offset + packet->dma_length <= resource->length && index + psn_count <= resource->psn_count)
+			return resource;
+	}
+	return NULL;
+}
+
+void vb_responder_duplicate(struct vb_qp *qp, const struct vb_packet *packet, vb_time now)
+{
+	struct vb_responder *rs = &qp->responder;
+	const struct vb_opcode *row = vb_packet_row(packet);
+	bool is_atomic = row->message == VB_MESSAGE_ATOMIC;
+
+	vb_count(qp->lane, VB_DUPLICATES, 1);
+	if (row->message == VB_MESSAGE_SEND || row->message == VB_MESSAGE_WRITE) {
+		/* Acknowledge the newest completed packet again, unless a NAK that says as much is about to leave. */
+		if (!rs->ack.is_wanted || (rs->ack.syndrome & VB_AETH_TYPE_MASK) == VB_AETH_ACK)
+			vb_responder_ack(qp, vb_responder_ack_syndrome(qp), vb_psn_add(rs->expected_psn, VB_PSN_MASK), true,
+				now);
+		return;
+	}
+	struct vb_resource *resource = remembered(qp, packet, is_atomic);
+	if (!resource) {
+		vb_count(qp->lane, VB_DROP_DUPLICATE, 1);
+		return;
+	}
+	if (!is_atomic) {
+		uint32_t offset = ((packet->psn - resource->first_psn) & VB_PSN_MASK) << qp->mtu_shift;
+		resource->end_length = offset + packet->dma_length;
+	}
+	activate(rs, resource, packet->psn, vb_psn_add(packet->psn, is_atomic ? 1 : vb_psn_count(qp, packet->dma_length)));
+	vb_schedule(qp);
+}
+
+/* ---- Responses -------------------------------------------------------------------------------------------------------- */
+
+static struct vb_resource *oldest_active(struct vb_responder *rs)
+{
+	struct vb_resource *oldest = NULL;
+	for (uint8_t i = 0; i < rs->resource_count; i++) {
+		struct vb_resource *resource = &rs->resources[i];
+		if (resource->is_active && (!oldest || vb_psn_diff(resource->next_psn, oldest->next_psn) < 0))
+			oldest = resource;
+	}
+	return oldest;
+}
+
+static uint8_t read_response_opcode(bool is_first, bool is_last)
+{
+	if (is_last)
+		return is_first ? VB_READ_RESPONSE_ONLY : VB_READ_RESPONSE_LAST;
+	return is_first ? VB_READ_RESPONSE_FIRST : VB_READ_RESPONSE_MIDDLE;
+}
+
+/* The key died in the middle of the response: the rest is refused where it stands. */
+static void refuse_rest(struct vb_qp *qp, uint32_t psn, vb_time now)
+{
+	vb_count(qp->lane, VB_NAK_SENT, 1);
+	vb_responder_drop_resources(qp);
+	vb_raise(qp->lane, &qp->notice, VB_EVENT_QP_ACCESS_ERR);
+	vb_qp_fail(qp, VB_CAUSE_REMOTE_BAD_RKEY, VB_WC_REM_ACCESS_ERR, now);
+	vb_responder_ack(qp, VB_NAK_REMOTE_ACCESS, psn, true, now);
+}
+
+static bool emit_read_response(struct vb_qp *qp, struct vb_resource *resource, struct vb_batch *batch, vb_time now)
+{
+	uint32_t psn = resource->next_psn;
+	uint32_t offset = ((psn - resource->first_psn) & VB_PSN_MASK) << qp->mtu_shift;
+	bool is_last = vb_psn_add(psn, 1) == resource->end_psn;
+	uint32_t length = is_last ? resource->end_length - offset : qp->mtu;
+	struct vb_reach reach = { 0 };
+
+	if (length > 0 && vb_reach_remote(qp->pd, qp->qpn, resource->rkey, resource->va + offset, length,
+				  VB_ACCESS_REMOTE_READ, &reach)) {
+		refuse_rest(qp, psn, now);
+		return false;
+	}
+	struct vb_outgoing *out =
+		vb_batch_add(batch, qp, read_response_opcode(psn == resource->start_psn, is_last), &qp->attr.av);
+	out->packet.psn = psn;
+	out->packet.syndrome = VB_AETH_ACK | VB_AETH_NO_CREDITS;
+	out->packet.msn = resource->msn;
+	out->packet.payload_length = length;
+	if (reach.bytes)
+		vb_batch_add_iov(batch, out, reach.bytes, length);
+	resource->next_psn = vb_psn_add(psn, 1);
+	if (is_last)
+		deactivate(&qp->responder, resource);
+	return true;
+}
+
+static bool emit_atomic_response(struct vb_qp *qp, struct vb_resource *resource, struct vb_batch *batch)
+{
+	struct vb_outgoing *out = vb_batch_add(batch, qp, VB_ATOMIC_ACKNOWLEDGE, &qp->attr.av);
+	out->packet.psn = resource->first_psn;
+	out->packet.syndrome = VB_AETH_ACK | VB_AETH_NO_CREDITS;
+	out->packet.msn = resource->msn;
+	out->packet.atomic_result = resource->result;
+	deactivate(&qp->responder, resource);
+	return true;
+}
+
+bool vb_responder_emit(struct vb_qp *qp, struct vb_batch *batch, vb_time now)
+{
+	struct vb_responder *rs = &qp->responder;
+	if (rs->active_resources == 0)
+		return false;
+	struct vb_resource *resource = oldest_active(rs);
+	/* Responses acknowledge what came before them; an ack that waits for less says nothing new. */
+	if (rs->ack.is_wanted && (rs->ack.syndrome & VB_AETH_TYPE_MASK) == VB_AETH_ACK &&
+		vb_psn_diff(rs->ack.psn, resource->next_psn) < 0) {
+		rs->ack = (struct vb_ack){ 0 };
+		vb_list_remove(&qp->ack_link);
+	}
+	if (resource->is_atomic)
+		return emit_atomic_response(qp, resource, batch);
+	return emit_read_response(qp, resource, batch, now);
+}

@@ -1,0 +1,220 @@
+/* What leaves next: ready QPs take turns of a train each; a QP's responses go before its requests, and acks that were held
+ * back leave after data. The holder pulls; pacing, fairness and batching are decided nowhere else. */
+#include <errno.h>
+#include "engine/qp.h"
+
+void vb_schedule(struct vb_qp *qp)
+{
+	if (!vb_list_linked(&qp->ready_link))
+		vb_list_add_tail(&qp->lane->ready, &qp->ready_link);
+}
+
+void vb_unschedule(struct vb_qp *qp)
+{
+	vb_list_remove(&qp->ready_link);
+	vb_list_remove(&qp->ack_link);
+	vb_list_remove(&qp->blocked_link);
+}
+
+/* ---- Building a batch ---------------------------------------------------------------------------------------------- */
+
+struct vb_outgoing *vb_batch_add(struct vb_batch *batch, struct vb_qp *qp, uint8_t opcode, const struct vb_av *av)
+{
+	struct vb_outgoing *out = &batch->out[batch->count++];
+	memset(&out->packet, 0, sizeof(out->packet));
+	out->packet.opcode = opcode;
+	out->packet.pkey = VB_PKEY_DEFAULT;
+	out->packet.dest_qpn = qp->attr.dest_qpn;
+	out->av = av;
+	out->iov_first = (uint16_t)batch->iov_count;
+	out->iov_count = 0;
+	out->flow = qp->flow;
+	out->to_trains = qp->peer && qp->peer->facts.is_verbena;
+	out->error = 0;
+	out->qp = qp;
+	out->completes_wqe = false;
+	return out;
+}
+
+void vb_batch_undo(struct vb_batch *batch)
+{
+	batch->iov_count = batch->out[--batch->count].iov_first;
+}
+
+void vb_batch_add_iov(struct vb_batch *batch, struct vb_outgoing *out, void *bytes, size_t length)
+{
+	batch->iov[batch->iov_count++] = (struct vb_iov){ bytes, length };
+	out->iov_count++;
+}
+
+bool vb_batch_add_wqe(struct vb_batch *batch, struct vb_outgoing *out, const struct vb_qp *qp,
+	const struct vb_send_wqe *wqe, uint32_t offset, uint32_t length)
+{
+	out->packet.payload_length = length;
+	if (length == 0)
+		return true;
+	if (wqe->flags & VB_SEND_INLINE) {
+		vb_batch_add_iov(batch, out, (uint8_t *)wqe->inline_bytes + offset, length);
+		return true;
+	}
+	for (uint32_t i = 0; i < wqe->sge_count && length > 0; i++) {
+		const struct vb_sge *sge = &wqe->sges[i];
+		if (offset >= sge->length) {
+			offset -= sge->length;
+			continue;
+		}
+		uint32_t part = sge->length - offset < length ? sge->length - offset : length;
+		struct vb_reach reach;
+		if (vb_reach_local(qp->pd, sge, offset, part, 0, &reach))
+			return false;
+		if (!reach.is_phantom)
+			vb_batch_add_iov(batch, out, reach.bytes, part);
+		length -= part;
+		offset = 0;
+	}
+	return length == 0;
+}
+
+/* ---- Taking turns ---------------------------------------------------------------------------------------------------- */
+
+static bool has_room(const struct vb_batch *batch, unsigned budget)
+{
+	return batch->count < budget && batch->iov_count + VB_MAX_SGE <= VB_BATCH_IOV;
+}
+
+static bool emit_one(struct vb_qp *qp, struct vb_batch *batch, vb_time now)
+{
+	if (qp->type == VB_QP_UD)
+		return vb_ud_emit(qp, batch, now);
+	return vb_responder_emit(qp, batch, now) || vb_requester_emit(qp, batch, now);
+}
+
+/* One turn: up to a train of packets, then the QP's ack if one is due. True when it was cut short. */
+static bool take_turn(struct vb_qp *qp, struct vb_batch *batch, unsigned budget, vb_time now)
+{
+	uint32_t bytes = 0;
+	unsigned first = batch->count;
+
+	if (qp->responder.cnp_wanted && has_room(batch, budget))
+		vb_responder_emit_cnp(qp, batch, now);
+	while (bytes < VB_QUANTUM_BYTES) {
+		if (!has_room(batch, budget))
+			return true;
+		if (!emit_one(qp, batch, now))
+			break;
+		bytes += batch->out[batch->count - 1].packet.payload_length + 64;
+	}
+	bool was_cut_short = bytes >= VB_QUANTUM_BYTES;
+	/* Data left before the ack that was held back for it. */
+	if (qp->responder.ack.is_wanted && (qp->responder.ack.is_urgent || batch->count > first)) {
+		if (!has_room(batch, budget))
+			return true;
+		vb_responder_emit_ack(qp, batch);
+	}
+	if (batch->count > first)
+		vb_flight_wake(qp);
+	return was_cut_short;
+}
+
+static void flush_held_acks(struct vb_lane *lane, struct vb_batch *batch, unsigned budget, vb_time now)
+{
+	while (!vb_list_empty(&lane->acks) && has_room(batch, budget)) {
+		struct vb_qp *qp = vb_container_of(lane->acks.next, struct vb_qp, ack_link);
+		if (!lane->acks_forced && vb_time_before(now, qp->responder.ack.deadline))
+			return;
+		vb_list_remove(&qp->ack_link);
+		vb_responder_emit_ack(qp, batch);
+	}
+}
+
+static void count_batch(struct vb_lane *lane, const struct vb_batch *batch)
+{
+	uint64_t bytes = 0;
+	for (unsigned i = 0; i < batch->count; i++)
+		bytes += batch->out[i].packet.payload_length;
+	vb_count(lane, VB_TX_PACKETS, batch->count);
+	vb_count(lane, VB_TX_BYTES, bytes);
+	lane->handed_out += batch->count;
+}
+
+unsigned vb_lane_transmit(struct vb_lane *lane, struct vb_batch *batch, unsigned budget, vb_time now)
+{
+	batch->count = batch->iov_count = 0;
+	if (budget > VB_BATCH_PACKETS)
+		budget = VB_BATCH_PACKETS;
+	vb_lane_answer_doorbells(lane);
+	while (has_room(batch, budget)) {
+		struct vb_list *node = vb_list_pop(&lane->ready);
+		if (!node)
+			break;
+		struct vb_qp *qp = vb_container_of(node, struct vb_qp, ready_link);
+		if (take_turn(qp, batch, budget, now))
+			vb_schedule(qp);
+	}
+	flush_held_acks(lane, batch, budget, now);
+	count_batch(lane, batch);
+	return batch->count;
+}
+
+static void packet_left(struct vb_qp *qp, const struct vb_outgoing *out, vb_time now)
+{
+	if (out->error)
+		vb_count(qp->lane, VB_TX_ERRORS, 1);
+	if (out->error == EFAULT && out->packet.payload_length)
+		vb_requester_doom(qp, VB_WC_LOC_PROT_ERR, VB_CAUSE_LOCAL_FAULT, now);
+	if (out->completes_wqe && qp->requester.awaiting_done > 0) {
+		qp->requester.awaiting_done--;
+		vb_sq_retire(qp, VB_WC_SUCCESS);
+		vb_requester_proceed(qp, now);
+	}
+}
+
+void vb_lane_transmit_done(struct vb_lane *lane, const struct vb_batch *batch, vb_time now)
+{
+	for (unsigned i = 0; i < batch->count; i++) {
+		const struct vb_outgoing *out = &batch->out[i];
+		if (out->completes_wqe || out->error)
+			packet_left(out->qp, out, now);
+	}
+	lane->handed_out -= batch->count;
+}
+
+unsigned vb_lane_handed_out(const struct vb_lane *lane)
+{
+	return lane->handed_out;
+}
+
+/* ---- When ------------------------------------------------------------------------------------------------------------ */
+
+struct vb_deadline vb_lane_next_deadline(const struct vb_lane *lane)
+{
+	struct vb_deadline deadline = vb_timers_next(&lane->timers);
+	if (!vb_list_empty(&lane->acks)) {
+		const struct vb_qp *qp = vb_container_of(lane->acks.next, struct vb_qp, ack_link);
+		deadline = vb_deadline_earlier(deadline, (struct vb_deadline){ qp->responder.ack.deadline, true });
+	}
+	return deadline;
+}
+
+bool vb_lane_wants_transmit(const struct vb_lane *lane, vb_time now)
+{
+	if (!vb_list_empty(&lane->ready) || vb_lane_has_doorbells(lane))
+		return true;
+	if (vb_list_empty(&lane->acks))
+		return false;
+	const struct vb_qp *qp = vb_container_of(lane->acks.next, struct vb_qp, ack_link);
+	return lane->acks_forced || !vb_time_before(now, qp->responder.ack.deadline);
+}
+
+void vb_lane_flush_acks(struct vb_lane *lane)
+{
+	lane->acks_forced = true;
+}
+
+void vb_lane_advance(struct vb_lane *lane, vb_time now)
+{
+	struct vb_timer *timer;
+	vb_lane_answer_doorbells(lane);
+	while ((timer = vb_timers_expire(&lane->timers, now)))
+		vb_recovery_on_timer(vb_container_of(timer, struct vb_qp, timer), now);
+}

@@ -1,0 +1,271 @@
+/* The send queue: posting by any thread, the doorbell, and the oldest request's retirement by the lane.
+ * Holds: head <= cursor <= tail; the lane alone moves head, the poster alone moves tail. */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include "engine/qp.h"
+
+uint32_t vb_sq_init(struct vb_send_queue *sq, uint32_t max_wr, uint32_t max_sge, uint32_t max_inline)
+{
+	vb_lock_init(&sq->lock);
+	atomic_init(&sq->head, 0);
+	atomic_init(&sq->tail, 0);
+	sq->staged = 0;
+	sq->max_wr = max_wr;
+	sq->max_sge = max_sge;
+	sq->max_inline = max_inline;
+	sq->size = 1;
+	while (sq->size < max_wr)
+		sq->size *= 2;
+	size_t data = max_sge * sizeof(struct vb_sge) > max_inline ? max_sge * sizeof(struct vb_sge) : max_inline;
+	sq->stride = (uint32_t)(offsetof(struct vb_send_wqe, sges) + data + 15) & ~15u;
+	if (sq->stride < sizeof(struct vb_send_wqe))
+		sq->stride = (sizeof(struct vb_send_wqe) + 15) & ~15u;
+	sq->slots = calloc(sq->size, sq->stride);
+	return sq->slots ? 0 : ENOMEM;
+}
+
+void vb_sq_deinit(struct vb_send_queue *sq)
+{
+	free(sq->slots);
+	sq->slots = NULL;
+}
+
+/* Which requests a transport knows: IBA vol. 1, table 38. */
+static bool opcode_allowed(enum vb_qp_type type, enum vb_wr_opcode opcode)
+{
+	switch (opcode) {
+	case VB_WR_SEND:
+	case VB_WR_SEND_WITH_IMM:
+		return true;
+	case VB_WR_RDMA_WRITE:
+	case VB_WR_RDMA_WRITE_WITH_IMM:
+	case VB_WR_BIND_MW:
+	case VB_WR_LOCAL_INV:
+		return type != VB_QP_UD;
+	case VB_WR_RDMA_READ:
+	case VB_WR_ATOMIC_CMP_AND_SWP:
+	case VB_WR_ATOMIC_FETCH_AND_ADD:
+	case VB_WR_SEND_WITH_INV:
+		return type == VB_QP_RC;
+	}
+	return false;
+}
+
+static bool is_atomic(enum vb_wr_opcode opcode)
+{
+	return opcode == VB_WR_ATOMIC_CMP_AND_SWP || opcode == VB_WR_ATOMIC_FETCH_AND_ADD;
+}
+
+static bool carries_payload(enum vb_wr_opcode opcode)
+{
+	return opcode <= VB_WR_SEND_WITH_IMM || opcode == VB_WR_SEND_WITH_INV;
+}
+
+static int message_length(const struct vb_qp *qp, const struct vb_send_wr *wr, uint64_t *length)
+{
+	*length = 0;
+	if (wr->opcode == VB_WR_LOCAL_INV || wr->opcode == VB_WR_BIND_MW)
+		return 0;
+	if ((wr->flags & VB_SEND_INLINE) ? !carries_payload(wr->opcode) : wr->sge_count > qp->sq.max_sge)
+		return -EINVAL;
+	for (uint32_t i = 0; i < wr->sge_count; i++)
+		*length += wr->sges[i].length;
+	if (*length > VB_MAX_MESSAGE_BYTES || ((wr->flags & VB_SEND_INLINE) && *length > qp->sq.max_inline))
+		return -EINVAL;
+	if (is_atomic(wr->opcode) && *length != 8)
+		return -EINVAL;
+	if (qp->type == VB_QP_UD && (*length > qp->mtu || !wr->av))
+		return -EINVAL;
+	return 0;
+}
+
+static void copy_inline(struct vb_send_wqe *wqe, const struct vb_send_wr *wr)
+{
+	uint8_t *to = wqe->inline_bytes;
+	for (uint32_t i = 0; i < wr->sge_count; i++) {
+		if (wr->sges[i].length == 0)
+			continue;
+		memcpy(to, (const void *)(uintptr_t)wr->sges[i].addr, wr->sges[i].length);
+		to += wr->sges[i].length;
+	}
+	wqe->sge_count = 0;
+}
+
+static void fill_by_opcode(struct vb_qp *qp, struct vb_send_wqe *wqe, const struct vb_send_wr *wr)
+{
+	if (is_atomic(wr->opcode)) {
+		wqe->atomic.compare_add = wr->compare_add;
+		wqe->atomic.swap = wr->swap;
+	} else if (wr->opcode == VB_WR_BIND_MW) {
+		wqe->bind.mw = wr->bind.mw;
+		wqe->bind.mr = wr->bind.mr;
+		wqe->bind.addr = wr->bind.addr;
+		wqe->bind.length = wr->bind.length;
+		wqe->bind.access = wr->bind.access;
+		wqe->bind.rkey = wr->bind.rkey;
+	} else if (qp->type == VB_QP_UD) {
+		wqe->ud.av = *wr->av;
+		wqe->ud.qpn = wr->remote_qpn & VB_QPN_MASK;
+		wqe->ud.qkey = wr->remote_qkey;
+	}
+}
+
+void vb_sq_begin(struct vb_qp *qp)
+{
+	vb_lock_take(&qp->sq.lock);
+	qp->sq.staged = atomic_load_explicit(&qp->sq.tail, memory_order_relaxed);
+}
+
+int vb_sq_put(struct vb_qp *qp, const struct vb_send_wr *wr)
+{
+	struct vb_send_queue *sq = &qp->sq;
+	uint64_t length;
+
+	if (vb_state(qp) < VB_QPS_RTS || !opcode_allowed(qp->type, wr->opcode))
+		return -EINVAL;
+	int error = message_length(qp, wr, &length);
+	if (error)
+		return error;
+	if (sq->staged - atomic_load_explicit(&sq->head, memory_order_acquire) >= sq->max_wr)
+		return -ENOMEM;
+
+	struct vb_send_wqe *wqe = vb_send_wqe_at(sq, sq->staged);
+	wqe->wr_id = wr->wr_id;
+	wqe->opcode = (uint8_t)wr->opcode;
+	wqe->flags = (uint8_t)(wr->flags | (qp->signal_all ? VB_SEND_SIGNALED : 0));
+	wqe->is_started = false;
+	wqe->length = (uint32_t)length;
+	wqe->imm_or_inv = wr->imm_or_inv;
+	wqe->rkey = wr->rkey;
+	wqe->remote_addr = wr->remote_addr;
+	fill_by_opcode(qp, wqe, wr);
+	if (wr->flags & VB_SEND_INLINE) {
+		copy_inline(wqe, wr);
+	} else {
+		wqe->sge_count = (uint8_t)(length || carries_payload(wr->opcode) ? wr->sge_count : 0);
+		for (uint32_t i = 0; i < wqe->sge_count; i++)
+			wqe->sges[i] = wr->sges[i];
+	}
+	sq->staged++;
+	return 0;
+}
+
+void vb_sq_end(struct vb_qp *qp, bool publish)
+{
+	bool rings = publish && qp->sq.staged != atomic_load_explicit(&qp->sq.tail, memory_order_relaxed);
+	if (rings)
+		atomic_store_explicit(&qp->sq.tail, qp->sq.staged, memory_order_release);
+	vb_lock_release(&qp->sq.lock);
+	if (rings)
+		vb_qp_ring_doorbell(qp);
+}
+
+int vb_rq_post(struct vb_qp *qp, const struct vb_recv_wr *wr)
+{
+	if (qp->srq || vb_state(qp) == VB_QPS_RESET)
+		return -EINVAL;
+	int error = vb_recv_ring_post(&qp->rq, wr);
+	/* The state is read again: a QP that went to ERR meanwhile has flushed what it saw, and must flush this too. */
+	if (!error && atomic_load(&qp->state) == VB_QPS_ERR)
+		vb_qp_ring_doorbell(qp);
+	return error;
+}
+
+/* ---- Doorbells: a stack that any thread pushes to and the lane empties ------------------------------------------- */
+
+void vb_qp_ring_doorbell(struct vb_qp *qp)
+{
+	struct vb_lane *lane = qp->lane;
+	if (atomic_exchange(&qp->doorbell_rung, true))
+		return;
+	struct vb_qp *top = atomic_load_explicit(&lane->doorbells, memory_order_relaxed);
+	do {
+		atomic_store_explicit(&qp->doorbell_next, top, memory_order_relaxed);
+	} while (!atomic_compare_exchange_weak(&lane->doorbells, &top, qp));
+}
+
+bool vb_lane_has_doorbells(const struct vb_lane *lane)
+{
+	return atomic_load(&lane->doorbells) != NULL;
+}
+
+static void answer_doorbell(struct vb_qp *qp)
+{
+	switch (vb_state(qp)) {
+	case VB_QPS_RTS:
+	case VB_QPS_SQD:
+		vb_schedule(qp);
+		break;
+	case VB_QPS_SQE:
+		vb_qp_flush_sends(qp);
+		break;
+	case VB_QPS_ERR:
+		vb_qp_flush(qp);
+		break;
+	default:
+		break;
+	}
+}
+
+void vb_lane_answer_doorbells(struct vb_lane *lane)
+{
+	if (!vb_lane_has_doorbells(lane))
+		return;
+	struct vb_qp *qp = atomic_exchange(&lane->doorbells, NULL), *in_order = NULL;
+	while (qp) { /* the stack has the newest on top */
+		struct vb_qp *next = atomic_load_explicit(&qp->doorbell_next, memory_order_relaxed);
+		atomic_store_explicit(&qp->doorbell_next, in_order, memory_order_relaxed);
+		in_order = qp;
+		qp = next;
+	}
+	while (in_order) {
+		struct vb_qp *next = atomic_load_explicit(&in_order->doorbell_next, memory_order_relaxed);
+		atomic_store(&in_order->doorbell_rung, false);
+		answer_doorbell(in_order);
+		in_order = next;
+	}
+}
+
+/* ---- Retirement ----------------------------------------------------------------------------------------------------- */
+
+static uint32_t wc_opcode(uint8_t opcode)
+{
+	switch ((enum vb_wr_opcode)opcode) {
+	case VB_WR_RDMA_WRITE:
+	case VB_WR_RDMA_WRITE_WITH_IMM:
+		return VB_WC_RDMA_WRITE;
+	case VB_WR_RDMA_READ:
+		return VB_WC_RDMA_READ;
+	case VB_WR_ATOMIC_CMP_AND_SWP:
+		return VB_WC_COMP_SWAP;
+	case VB_WR_ATOMIC_FETCH_AND_ADD:
+		return VB_WC_FETCH_ADD;
+	case VB_WR_LOCAL_INV:
+		return VB_WC_LOCAL_INV;
+	case VB_WR_BIND_MW:
+		return VB_WC_BIND_MW;
+	case VB_WR_SEND:
+	case VB_WR_SEND_WITH_IMM:
+	case VB_WR_SEND_WITH_INV:
+		break;
+	}
+	return VB_WC_SEND;
+}
+
+void vb_sq_retire(struct vb_qp *qp, enum vb_wc_status status)
+{
+	uint32_t head = atomic_load_explicit(&qp->sq.head, memory_order_relaxed);
+	const struct vb_send_wqe *wqe = vb_send_wqe_at(&qp->sq, head);
+	struct vb_wc wc = {
+		.wr_id = wqe->wr_id,
+		.status = status,
+		.opcode = wc_opcode(wqe->opcode),
+		.byte_len = wqe->length,
+		.vendor_err = status == VB_WC_SUCCESS || status == VB_WC_WR_FLUSH_ERR ? 0 : qp->cause.kind,
+	};
+	bool is_reported = status != VB_WC_SUCCESS || (wqe->flags & VB_SEND_SIGNALED);
+	atomic_store_explicit(&qp->sq.head, head + 1, memory_order_release);
+	if (is_reported)
+		vb_complete(qp, qp->send_cq, &wc, false);
+}
