@@ -8,7 +8,7 @@
 
 /* clang-format off */
 const char vb_broker_help[] =
-	"usage: verbena broker [OPTIONS OF verbena-broker]\n"
+	"usage: verbena broker\n"
 	"\n"
 	"Runs the broker of this network namespace in the foreground, until it is\n"
 	"interrupted. The broker holds UDP port 4791 and shares it among processes; it\n"
@@ -22,15 +22,17 @@ const char vb_broker_help[] =
 
 int vb_broker_main(const struct vb_command *self, int argc, char **argv)
 {
+	char *const arguments[] = { "verbena-broker", "--foreground", NULL };
 	struct vb_places places;
 
+	if (argc > 1)
+		return vb_usage_error(self, "takes no arguments");
 	int error = vb_places_find(&places);
 	if (error) {
 		fprintf(stderr, "verbena broker: cannot find where Verbena lies: %s\n", strerror(-error));
 		return VB_EXIT_BAD_NEWS;
 	}
-	argv[0] = places.broker;
-	execv(places.broker, argv);
+	execv(places.broker, arguments);
 	fprintf(stderr, "verbena broker: %s: %s\n", places.broker, strerror(errno));
 	return VB_EXIT_BAD_NEWS;
 }
