@@ -1,7 +1,7 @@
 /* Fault injection: drops, doubles, holds back and damages received packets with given chances, from a seed.
- * Holds: each packet draws the same random numbers whatever is enabled, so that switching one fault on leaves the others
- * where they were. Delayed packets stay in order; a reordered one lets a few that follow it past.
- * Not here: reading VERBENA_FAULTS (host/settings), counting (udp.c asks vb_faults_count). */
+ * Holds: each packet draws the same random numbers whatever is enabled, so that switching one fault on leaves the
+ * others where they were. Delayed packets stay in order; a reordered one lets a few that follow it past. Not here:
+ * reading VERBENA_FAULTS (host/settings), counting (udp.c asks vb_faults_count). */
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -17,9 +17,9 @@ struct vb_faults {
 	struct vb_random random;
 	uint64_t count;
 	unsigned held_count;
-	struct vb_list delayed;	  /* vb_held, earliest first: all are delayed alike */
+	struct vb_list delayed;   /* vb_held, earliest first: all are delayed alike */
 	struct vb_list reordered; /* vb_held */
-	struct vb_list given;	  /* released, until recycled */
+	struct vb_list given;     /* released, until recycled */
 	struct vb_list spare;
 };
 
@@ -122,8 +122,8 @@ static const char *parse_item(struct vb_faults *faults, struct span name, struct
 	for (size_t i = 0; i < sizeof(chances) / sizeof(chances[0]); i++) {
 		if (span_is(name, chances[i].name))
 			return parse_chance(value, chances[i].ppm)
-				? NULL
-				: "needs a chance from 0% to 100%, no finer than 0.0001%";
+				       ? NULL
+				       : "needs a chance from 0% to 100%, no finer than 0.0001%";
 	}
 	if (span_is(name, "delay"))
 		return parse_time(value, &faults->delay) ? NULL : "needs a time up to 10s with us, ms or s behind it";
@@ -280,7 +280,8 @@ static void hold_reordered(struct vb_faults *faults, const struct vb_path *path,
 /* A packet has been delivered past all that are being reordered. */
 static void pass(struct vb_faults *faults, vb_time now)
 {
-	vb_list_for_each(node, &faults->reordered) {
+	vb_list_for_each(node, &faults->reordered)
+	{
 		struct vb_held *held = vb_container_of(node, struct vb_held, node);
 		if (held->to_pass == 0)
 			continue;
@@ -329,7 +330,8 @@ static struct vb_held *give(struct vb_faults *faults, struct vb_held *held)
 
 static struct vb_held *release_reordered(struct vb_faults *faults, vb_time now)
 {
-	vb_list_for_each(node, &faults->reordered) {
+	vb_list_for_each(node, &faults->reordered)
+	{
 		struct vb_held *held = vb_container_of(node, struct vb_held, node);
 		if (!vb_time_before(now, held->due))
 			return give(faults, held);
@@ -370,7 +372,8 @@ void vb_faults_recycle(struct vb_faults *faults)
 struct vb_deadline vb_faults_deadline(const struct vb_faults *faults)
 {
 	struct vb_deadline earliest = { 0 };
-	vb_list_for_each(node, &faults->reordered) {
+	vb_list_for_each(node, &faults->reordered)
+	{
 		struct vb_deadline due = { vb_container_of(node, struct vb_held, node)->due, true };
 		earliest = vb_deadline_earlier(earliest, due);
 	}

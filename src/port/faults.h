@@ -20,17 +20,17 @@
 
 struct vb_faults;
 
-#define VB_FAULTS_HELD_MAX	 4096	      /* packets held back at once; beyond it a packet to be held is dropped */
-#define VB_FAULTS_PASSED_MAX	 8	      /* a reordered packet lets 1 .. this many others past */
-#define VB_FAULTS_REORDER_WAIT	 (1 * VB_MS)  /* and goes on after this long though nobody passed */
-#define VB_FAULTS_DELAY_MAX	 (10 * VB_S)
+#define VB_FAULTS_HELD_MAX     4096        /* packets held back at once; beyond it a packet to be held is dropped */
+#define VB_FAULTS_PASSED_MAX   8           /* a reordered packet lets 1 .. this many others past */
+#define VB_FAULTS_REORDER_WAIT (1 * VB_MS) /* and goes on after this long though nobody passed */
+#define VB_FAULTS_DELAY_MAX    (10 * VB_S)
 
 /* A packet held back. */
 struct vb_held {
 	struct vb_list node;
 	struct vb_path path;
 	vb_time due;
-	unsigned to_pass;    /* reordered: how many others go first */
+	unsigned to_pass; /* reordered: how many others go first */
 	bool is_reordered;
 	uint32_t length;
 	uint8_t bytes[VB_MAX_PACKET_BYTES];
@@ -38,7 +38,8 @@ struct vb_held {
 
 /* Decides what happens to a received UDP payload and returns how many times to deliver it now: 0 when it was dropped or
  * held back, 1, or 2. May flip one bit of bytes. length is at most VB_MAX_PACKET_BYTES (longer ones pass untouched). */
-unsigned vb_faults_admit(struct vb_faults *faults, const struct vb_path *path, uint8_t *bytes, size_t length, vb_time now);
+unsigned vb_faults_admit(
+	struct vb_faults *faults, const struct vb_path *path, uint8_t *bytes, size_t length, vb_time now);
 
 /* The next packet whose turn has come, or NULL. It stays valid until vb_faults_recycle. */
 struct vb_held *vb_faults_release(struct vb_faults *faults, vb_time now);

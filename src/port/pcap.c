@@ -1,8 +1,8 @@
-/* Captures: what a process sends and receives, with the IP and UDP headers that a socket does not show rebuilt. The file
- * is classic pcap with nanosecond stamps and LINKTYPE_RAW (101): packets begin with the IP header.
- * Holds: one append, in one system call, per packet; so lanes may write at once without a lock, and a process that is
- * killed leaves a file that ends with a whole packet.
- * Written here rather than by libpcap, which every program that loads the library would then load too. */
+/* Captures: what a process sends and receives, with the IP and UDP headers that a socket does not show rebuilt. The
+ * file is classic pcap with nanosecond stamps and LINKTYPE_RAW (101): packets begin with the IP header. Holds: one
+ * append, in one system call, per packet; so lanes may write at once without a lock, and a process that is killed
+ * leaves a file that ends with a whole packet. Written here rather than by libpcap, which every program that loads the
+ * library would then load too. */
 #include <errno.h>
 #include <fcntl.h>
 #include <stdatomic.h>
@@ -15,7 +15,7 @@
 
 #define PCAP_MAGIC_NANOSECONDS 0xA1B23C4Du
 #define PCAP_LINKTYPE_RAW      101
-#define PCAP_SNAPLEN	       65535
+#define PCAP_SNAPLEN           65535
 
 enum { IPV4_LENGTH = 20, IPV6_LENGTH = 40, UDP_LENGTH = 8, PROTOCOL_UDP = 17, FLAG_DF = 0x4000 };
 
@@ -46,7 +46,10 @@ int vb_pcap_open(const char *file, struct vb_pcap **pcap)
 		free(made);
 		return error;
 	}
-	struct file_header header = { .magic = PCAP_MAGIC_NANOSECONDS, .major = 2, .minor = 4, .snaplen = PCAP_SNAPLEN,
+	struct file_header header = { .magic = PCAP_MAGIC_NANOSECONDS,
+		.major = 2,
+		.minor = 4,
+		.snaplen = PCAP_SNAPLEN,
 		.linktype = PCAP_LINKTYPE_RAW };
 	ssize_t n = write(made->fd, &header, sizeof(header));
 	if (n != sizeof(header)) {
@@ -128,7 +131,8 @@ static uint16_t ipv6_checksum(const uint8_t *ip, const uint8_t *udp, const uint8
 void vb_pcap_write(struct vb_pcap *pcap, const struct vb_gid *src, uint16_t src_port, const struct vb_gid *dst,
 	uint8_t traffic_class, uint8_t hop_limit, uint16_t ipv4_id, const uint8_t *udp_payload, uint32_t length)
 {
-	if (length > PCAP_SNAPLEN - IPV6_LENGTH - UDP_LENGTH || atomic_load_explicit(&pcap->has_failed, memory_order_relaxed))
+	if (length > PCAP_SNAPLEN - IPV6_LENGTH - UDP_LENGTH ||
+		atomic_load_explicit(&pcap->has_failed, memory_order_relaxed))
 		return;
 	uint8_t ip[IPV6_LENGTH + UDP_LENGTH];
 	struct ends ends = { src, dst, src_port, traffic_class, hop_limit };
@@ -147,7 +151,8 @@ void vb_pcap_write(struct vb_pcap *pcap, const struct vb_gid *src, uint16_t src_
 	clock_gettime(CLOCK_REALTIME, &now);
 	uint32_t captured = (uint32_t)(n + udp_length);
 	struct record_header record = { (uint32_t)now.tv_sec, (uint32_t)now.tv_nsec, captured, captured };
-	struct iovec pieces[] = { { &record, sizeof(record) }, { ip, n + UDP_LENGTH }, { (void *)udp_payload, length } };
+	struct iovec pieces[] = { { &record, sizeof(record) }, { ip, n + UDP_LENGTH },
+		{ (void *)udp_payload, length } };
 	if (writev(pcap->fd, pieces, 3) != (ssize_t)(sizeof(record) + captured))
 		atomic_store_explicit(&pcap->has_failed, true, memory_order_relaxed);
 }

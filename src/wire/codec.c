@@ -1,7 +1,7 @@
-/* Bytes to struct vb_packet and back. The opcode's row says which headers there are; here is what each one's bytes mean,
- * reading and writing side by side.
- * Holds: vb_packet_decode knows that all headers lie inside the bytes before it reads the first extension header.
- * Not here: the ICRC (icrc.c), which headers an opcode has (opcode.c), whether the packet makes sense (the engine). */
+/* Bytes to struct vb_packet and back. The opcode's row says which headers there are; here is what each one's bytes
+ * mean, reading and writing side by side. Holds: vb_packet_decode knows that all headers lie inside the bytes before it
+ * reads the first extension header. Not here: the ICRC (icrc.c), which headers an opcode has (opcode.c), whether the
+ * packet makes sense (the engine). */
 #include "base/bytes.h"
 #include "wire/packet.h"
 
@@ -33,7 +33,7 @@ static void write_bth(const struct vb_packet *packet, uint8_t *b)
 {
 	b[0] = packet->opcode;
 	b[1] = (uint8_t)((packet->solicited ? BTH_SOLICITED : 0) | (packet->migreq ? BTH_MIGREQ : 0) |
-		vb_pad(packet->payload_length) << BTH_PAD_SHIFT);
+			 vb_pad(packet->payload_length) << BTH_PAD_SHIFT);
 	vb_store_be16(b + 2, packet->pkey);
 	b[4] = (uint8_t)((packet->fecn ? BTH_FECN : 0) | (packet->becn ? BTH_BECN : 0));
 	vb_store_be24(b + 5, packet->dest_qpn);

@@ -1,13 +1,13 @@
 /* Polynomials over GF(2) modulo the CRC-32 polynomial, in the form that the reflected CRC register has: bit 31 is x^0,
- * bit 0 is x^31. A CRC is linear, so moving a difference past n bytes is multiplying it by x^(8n), and moving it back is
- * multiplying by x^-(8n). */
+ * bit 0 is x^31. A CRC is linear, so moving a difference past n bytes is multiplying it by x^(8n), and moving it back
+ * is multiplying by x^-(8n). */
 #ifndef VB_WIRE_GF32_H
 #define VB_WIRE_GF32_H
 
 #include <stdint.h>
 
 #define VB_GF32_POLYNOMIAL 0xEDB88320u
-#define VB_GF32_ONE	   0x80000000u
+#define VB_GF32_ONE        0x80000000u
 #define VB_GF32_WORDS_MAX  1087u /* of the two below: 34 * 32 - 1 */
 
 /* a times b. gf32_x86.c multiplies without carries where the processor can. */

@@ -3,7 +3,7 @@
 #include "wire/gf32.h"
 
 #define BARRETT_QUOTIENT 0x1F7011641 /* floor(x^64 / G), reflected */
-#define BARRETT_MODULUS	 0x1DB710641 /* G, reflected, with its x^32 */
+#define BARRETT_MODULUS  0x1DB710641 /* G, reflected, with its x^32 */
 
 __attribute__((target("pclmul"))) static inline __m128i carryless(uint64_t a, uint64_t b)
 {

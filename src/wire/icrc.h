@@ -31,7 +31,8 @@ static inline uint32_t vb_icrc_end(uint32_t crc)
 }
 
 /* What changes in the ICRC of an IPv4 packet whose identification is id instead of 0: xor it in. The same for all
- * packets of one udp_payload_length, so a train's ICRCs cost one CRC of the flow each and a table lookup or multiply. */
+ * packets of one udp_payload_length (a multiple of 4, at most VB_MAX_PACKET_BYTES), so a train's ICRCs need no second
+ * pass over the packets. */
 uint32_t vb_icrc_id_image(size_t udp_payload_length, uint16_t id);
 
 /* Verify a received UDP payload (ICRC included). True when it is right for some IPv4 identification, which is then

@@ -6,7 +6,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#define VB_MAD_LENGTH	     256
+#define VB_MAD_LENGTH        256
 #define VB_MAD_HEADER_LENGTH 24
 
 enum {
@@ -29,9 +29,9 @@ struct vb_mad_header {
 struct vb_discovery {
 	bool is_response;
 	uint64_t transaction_id;
-	uint16_t version;	    /* of this exchange; 1 */
-	uint32_t receive_buffer;    /* effective SO_RCVBUF of one slot socket, bytes */
-	uint32_t features;	    /* VB_FEATURE_* */
+	uint16_t version;        /* of this exchange; 1 */
+	uint32_t receive_buffer; /* effective SO_RCVBUF of one slot socket, bytes */
+	uint32_t features;       /* VB_FEATURE_* */
 };
 
 #define VB_DISCOVERY_VERSION 1

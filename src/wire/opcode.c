@@ -7,7 +7,7 @@
 #include "wire/packet.h"
 
 #define LENGTH_OF(header)                                                                                              \
-	((header) == VB_RETH            ? 16                                                                           \
+	((header) == VB_RETH                  ? 16                                                                     \
 		: (header) == VB_AETH         ? 4                                                                      \
 		: (header) == VB_ATOMICETH    ? 28                                                                     \
 		: (header) == VB_ATOMICACKETH ? 8                                                                      \
@@ -34,61 +34,64 @@ const uint8_t vb_header_length[VB_HEADER_COUNT] = {
 	[VB_CNP_RESERVED] = LENGTH_OF(VB_CNP_RESERVED),
 };
 
-/* The headers after the BTH: a request of RC or UC, a request of XRC, and a response (which never has an XRCETH). */
-#define PLAIN(a, b)	   .headers = { a, b }, \
-			   .headers_length = VB_BTH_LENGTH + LENGTH_OF(a) + LENGTH_OF(b)
-#define AFTER_XRCETH(a, b) .headers = { VB_XRCETH, a, b }, \
-			   .headers_length = VB_BTH_LENGTH + LENGTH_OF(VB_XRCETH) + LENGTH_OF(a) + LENGTH_OF(b)
-#define NONE VB_END
+/* The headers after the BTH, of all but the requests of XRC, and of those. */
+#define PLAIN(a, b) \
+	.headers = { VB_##a, VB_##b }, .headers_length = VB_BTH_LENGTH + LENGTH_OF(VB_##a) + LENGTH_OF(VB_##b)
+#define AFTER_XRCETH(a, b) \
+	.headers = { VB_XRCETH, VB_##a, VB_##b }, \
+	.headers_length = VB_BTH_LENGTH + LENGTH_OF(VB_XRCETH) + LENGTH_OF(VB_##a) + LENGTH_OF(VB_##b)
 
-#define KIND(m, p, l)	.message = VB_MESSAGE_##m, .place = VB_##p, .payload = VB_PAYLOAD_##l
-#define TAKES_RECV	.consumes_recv = true
-#define IMM		.has_imm = true
-#define INV		.has_inv = true
-#define RESPONSE	.is_response = true
+#define KIND(a, b, c)	.message = VB_MESSAGE_##a, .place = VB_##b, .payload = VB_PAYLOAD_##c
+#define RECV		.consumes_recv = true
+#define RECV_IMM	.consumes_recv = true, .has_imm = true
+#define RECV_INV	.consumes_recv = true, .has_inv = true
+#define READ_REPLY(b, c) KIND(READ_RESPONSE, b, c), .is_response = true
+#define ACK		KIND(ACK, ONLY, NONE), .is_response = true
 
-#define SENDS_AND_WRITES(t, prefix, HEADERS)											\
-	[t | VB_SEND_FIRST]	= { prefix ".send_first",     HEADERS(NONE, NONE),	 KIND(SEND, FIRST, FULL) },		\
-	[t | VB_SEND_MIDDLE]	= { prefix ".send_middle",    HEADERS(NONE, NONE),	 KIND(SEND, MIDDLE, FULL) },		\
-	[t | VB_SEND_LAST]	= { prefix ".send_last",      HEADERS(NONE, NONE),	 KIND(SEND, LAST, LAST), TAKES_RECV },	\
-	[t | VB_SEND_LAST_IMM]	= { prefix ".send_last_imm",  HEADERS(VB_IMMDT, NONE),	 KIND(SEND, LAST, LAST), TAKES_RECV, IMM }, \
-	[t | VB_SEND_ONLY]	= { prefix ".send_only",      HEADERS(NONE, NONE),	 KIND(SEND, ONLY, ONLY), TAKES_RECV },	\
-	[t | VB_SEND_ONLY_IMM]	= { prefix ".send_only_imm",  HEADERS(VB_IMMDT, NONE),	 KIND(SEND, ONLY, ONLY), TAKES_RECV, IMM }, \
-	[t | VB_WRITE_FIRST]	= { prefix ".write_first",    HEADERS(VB_RETH, NONE),	 KIND(WRITE, FIRST, FULL) },		\
-	[t | VB_WRITE_MIDDLE]	= { prefix ".write_middle",   HEADERS(NONE, NONE),	 KIND(WRITE, MIDDLE, FULL) },		\
-	[t | VB_WRITE_LAST]	= { prefix ".write_last",     HEADERS(NONE, NONE),	 KIND(WRITE, LAST, LAST) },		\
-	[t | VB_WRITE_LAST_IMM]	= { prefix ".write_last_imm", HEADERS(VB_IMMDT, NONE),	 KIND(WRITE, LAST, LAST), TAKES_RECV, IMM }, \
-	[t | VB_WRITE_ONLY]	= { prefix ".write_only",     HEADERS(VB_RETH, NONE),	 KIND(WRITE, ONLY, ONLY) },		\
-	[t | VB_WRITE_ONLY_IMM]	= { prefix ".write_only_imm", HEADERS(VB_RETH, VB_IMMDT), KIND(WRITE, ONLY, ONLY), TAKES_RECV, IMM }
+/* t is the transport, p its name; HEADERS is one of the two above. */
+#define SENDS_AND_WRITES(t, p, HEADERS) \
+	[t | VB_SEND_FIRST]     = { p ".send_first",     HEADERS(END, END),    KIND(SEND, FIRST, FULL) },           \
+	[t | VB_SEND_MIDDLE]    = { p ".send_middle",    HEADERS(END, END),    KIND(SEND, MIDDLE, FULL) },          \
+	[t | VB_SEND_LAST]      = { p ".send_last",      HEADERS(END, END),    KIND(SEND, LAST, LAST), RECV },      \
+	[t | VB_SEND_LAST_IMM]  = { p ".send_last_imm",  HEADERS(IMMDT, END),  KIND(SEND, LAST, LAST), RECV_IMM },  \
+	[t | VB_SEND_ONLY]      = { p ".send_only",      HEADERS(END, END),    KIND(SEND, ONLY, ONLY), RECV },      \
+	[t | VB_SEND_ONLY_IMM]  = { p ".send_only_imm",  HEADERS(IMMDT, END),  KIND(SEND, ONLY, ONLY), RECV_IMM },  \
+	[t | VB_WRITE_FIRST]    = { p ".write_first",    HEADERS(RETH, END),   KIND(WRITE, FIRST, FULL) },          \
+	[t | VB_WRITE_MIDDLE]   = { p ".write_middle",   HEADERS(END, END),    KIND(WRITE, MIDDLE, FULL) },         \
+	[t | VB_WRITE_LAST]     = { p ".write_last",     HEADERS(END, END),    KIND(WRITE, LAST, LAST) },           \
+	[t | VB_WRITE_LAST_IMM] = { p ".write_last_imm", HEADERS(IMMDT, END),  KIND(WRITE, LAST, LAST), RECV_IMM }, \
+	[t | VB_WRITE_ONLY]     = { p ".write_only",     HEADERS(RETH, END),   KIND(WRITE, ONLY, ONLY) },           \
+	[t | VB_WRITE_ONLY_IMM] = { p ".write_only_imm", HEADERS(RETH, IMMDT), KIND(WRITE, ONLY, ONLY), RECV_IMM }
 
-#define READS_ATOMICS_AND_INVALIDATES(t, prefix, HEADERS)									\
-	[t | VB_READ_REQUEST]	= { prefix ".read_request",   HEADERS(VB_RETH, NONE),	   KIND(READ, ONLY, NONE) },		\
-	[t | VB_CMP_SWAP]	= { prefix ".cmp_swap",	      HEADERS(VB_ATOMICETH, NONE), KIND(ATOMIC, ONLY, NONE) },		\
-	[t | VB_FETCH_ADD]	= { prefix ".fetch_add",      HEADERS(VB_ATOMICETH, NONE), KIND(ATOMIC, ONLY, NONE) },		\
-	[t | VB_SEND_LAST_INV]	= { prefix ".send_last_inv",  HEADERS(VB_IETH, NONE),	   KIND(SEND, LAST, LAST), TAKES_RECV, INV }, \
-	[t | VB_SEND_ONLY_INV]	= { prefix ".send_only_inv",  HEADERS(VB_IETH, NONE),	   KIND(SEND, ONLY, ONLY), TAKES_RECV, INV }
+#define READS_ATOMICS_AND_INVALIDATES(t, p, HEADERS) \
+	[t | VB_READ_REQUEST]  = { p ".read_request",  HEADERS(RETH, END),      KIND(READ, ONLY, NONE) },           \
+	[t | VB_CMP_SWAP]      = { p ".cmp_swap",      HEADERS(ATOMICETH, END), KIND(ATOMIC, ONLY, NONE) },         \
+	[t | VB_FETCH_ADD]     = { p ".fetch_add",     HEADERS(ATOMICETH, END), KIND(ATOMIC, ONLY, NONE) },         \
+	[t | VB_SEND_LAST_INV] = { p ".send_last_inv", HEADERS(IETH, END),      KIND(SEND, LAST, LAST), RECV_INV }, \
+	[t | VB_SEND_ONLY_INV] = { p ".send_only_inv", HEADERS(IETH, END),      KIND(SEND, ONLY, ONLY), RECV_INV }
 
-#define RESPONSES(t, prefix)													\
-	[t | VB_READ_RESPONSE_FIRST]  = { prefix ".read_response_first",  PLAIN(VB_AETH, NONE), KIND(READ_RESPONSE, FIRST, FULL), RESPONSE },  \
-	[t | VB_READ_RESPONSE_MIDDLE] = { prefix ".read_response_middle", PLAIN(NONE, NONE),	KIND(READ_RESPONSE, MIDDLE, FULL), RESPONSE }, \
-	[t | VB_READ_RESPONSE_LAST]   = { prefix ".read_response_last",	  PLAIN(VB_AETH, NONE), KIND(READ_RESPONSE, LAST, LAST), RESPONSE },   \
-	[t | VB_READ_RESPONSE_ONLY]   = { prefix ".read_response_only",	  PLAIN(VB_AETH, NONE), KIND(READ_RESPONSE, ONLY, ONLY), RESPONSE },   \
-	[t | VB_ACKNOWLEDGE]	      = { prefix ".ack",		  PLAIN(VB_AETH, NONE), KIND(ACK, ONLY, NONE), RESPONSE },	\
-	[t | VB_ATOMIC_ACKNOWLEDGE]   = { prefix ".atomic_ack", PLAIN(VB_AETH, VB_ATOMICACKETH), KIND(ACK, ONLY, NONE), RESPONSE }
+/* XRC's too carry no XRCETH. */
+#define RESPONSES(t, p) \
+	[t | VB_READ_RESPONSE_FIRST]  = { p ".read_response_first",  PLAIN(AETH, END), READ_REPLY(FIRST, FULL) },  \
+	[t | VB_READ_RESPONSE_MIDDLE] = { p ".read_response_middle", PLAIN(END, END),  READ_REPLY(MIDDLE, FULL) }, \
+	[t | VB_READ_RESPONSE_LAST]   = { p ".read_response_last",   PLAIN(AETH, END), READ_REPLY(LAST, LAST) },   \
+	[t | VB_READ_RESPONSE_ONLY]   = { p ".read_response_only",   PLAIN(AETH, END), READ_REPLY(ONLY, ONLY) }, \
+	[t | VB_ACKNOWLEDGE]        = { p ".ack",        PLAIN(AETH, END),          ACK }, \
+	[t | VB_ATOMIC_ACKNOWLEDGE] = { p ".atomic_ack", PLAIN(AETH, ATOMICACKETH), ACK }
 
 const struct vb_opcode vb_opcodes[256] = {
 	SENDS_AND_WRITES(VB_RC, "rc", PLAIN),
 	READS_ATOMICS_AND_INVALIDATES(VB_RC, "rc", PLAIN),
 	RESPONSES(VB_RC, "rc"),
-	[VB_RC | VB_FLUSH]	  = { "rc.flush",	 PLAIN(VB_FETH, VB_RETH),  KIND(FLUSH, ONLY, NONE) },
-	[VB_RC | VB_ATOMIC_WRITE] = { "rc.atomic_write", PLAIN(VB_RETH, NONE),	   KIND(ATOMIC_WRITE, ONLY, EIGHT) },
+	[VB_RC | VB_FLUSH]        = { "rc.flush",        PLAIN(FETH, RETH), KIND(FLUSH, ONLY, NONE) },
+	[VB_RC | VB_ATOMIC_WRITE] = { "rc.atomic_write", PLAIN(RETH, END),  KIND(ATOMIC_WRITE, ONLY, EIGHT) },
 
 	SENDS_AND_WRITES(VB_UC, "uc", PLAIN),
 
-	[VB_UD_SEND_ONLY]	  = { "ud.send_only",	  PLAIN(VB_DETH, NONE),	    KIND(SEND, ONLY, ONLY), TAKES_RECV },
-	[VB_UD_SEND_ONLY_IMM]	  = { "ud.send_only_imm", PLAIN(VB_DETH, VB_IMMDT), KIND(SEND, ONLY, ONLY), TAKES_RECV, IMM },
+	[VB_UD_SEND_ONLY]     = { "ud.send_only",     PLAIN(DETH, END),   KIND(SEND, ONLY, ONLY), RECV },
+	[VB_UD_SEND_ONLY_IMM] = { "ud.send_only_imm", PLAIN(DETH, IMMDT), KIND(SEND, ONLY, ONLY), RECV_IMM },
 
-	[VB_CNP]		  = { "cnp",		  PLAIN(VB_CNP_RESERVED, NONE), KIND(CNP, ONLY, NONE) },
+	[VB_CNP] = { "cnp", PLAIN(CNP_RESERVED, END), KIND(CNP, ONLY, NONE) },
 
 	SENDS_AND_WRITES(VB_XRC, "xrc", AFTER_XRCETH),
 	READS_ATOMICS_AND_INVALIDATES(VB_XRC, "xrc", AFTER_XRCETH),

@@ -84,15 +84,15 @@ enum vb_payload {
 #define VB_MAX_HEADERS 4 /* extension headers of one packet, with the VB_END */
 
 struct vb_opcode {
-	const char *name;		/* "rc.write_first"; NULL when the opcode does not exist */
+	const char *name;                /* "rc.write_first"; NULL when the opcode does not exist */
 	uint8_t headers[VB_MAX_HEADERS]; /* enum vb_header, after the BTH, in wire order */
-	uint8_t message;		/* enum vb_message */
-	uint8_t place;			/* enum vb_place */
-	uint8_t payload;		/* enum vb_payload */
-	bool is_response;		/* travels from responder to requester */
-	bool consumes_recv;		/* needs a receive work request when it completes the message (SEND Only/Last, IMM) */
+	uint8_t message;                 /* enum vb_message */
+	uint8_t place;                   /* enum vb_place */
+	uint8_t payload;                 /* enum vb_payload */
+	bool is_response;                /* travels from responder to requester */
+	bool consumes_recv; /* needs a receive work request when it completes the message (SEND Only/Last, IMM) */
 	bool has_imm, has_inv;
-	uint8_t headers_length;		/* bytes of BTH and extension headers */
+	uint8_t headers_length; /* bytes of BTH and extension headers */
 };
 
 /* All 256; rows without a name do not exist. */

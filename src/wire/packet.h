@@ -8,18 +8,18 @@
 #include <stdint.h>
 #include "wire/opcode.h"
 
-#define VB_UDP_PORT	    4791
-#define VB_BTH_LENGTH	    12
-#define VB_ICRC_LENGTH	    4
+#define VB_UDP_PORT         4791
+#define VB_BTH_LENGTH       12
+#define VB_ICRC_LENGTH      4
 #define VB_MAX_HEADER_BYTES 56 /* BTH and extension headers of any packet; the longest is XRC atomic, 12 + 4 + 28 */
-#define VB_MAX_MTU	    4096
-#define VB_MAX_PACKET_BYTES (VB_MAX_HEADER_BYTES + VB_MAX_MTU + 3 + VB_ICRC_LENGTH) /* a UDP payload never exceeds it */
-#define VB_PSN_MASK	    0xFFFFFFu
-#define VB_QPN_MASK	    0xFFFFFFu
-#define VB_QPN_GSI	    1u
+#define VB_MAX_MTU          4096
+#define VB_MAX_PACKET_BYTES (VB_MAX_HEADER_BYTES + VB_MAX_MTU + 3 + VB_ICRC_LENGTH) /* of a UDP payload */
+#define VB_PSN_MASK         0xFFFFFFu
+#define VB_QPN_MASK         0xFFFFFFu
+#define VB_QPN_GSI          1u
 #define VB_QPN_MULTICAST    0xFFFFFFu
-#define VB_PKEY_DEFAULT	    0xFFFFu
-#define VB_QKEY_GSI	    0x80010000u
+#define VB_PKEY_DEFAULT     0xFFFFu
+#define VB_QKEY_GSI         0x80010000u
 
 /* AETH syndromes, IBA vol. 1, 9.7.5.2. */
 enum {
@@ -44,23 +44,23 @@ struct vb_packet {
 	bool fecn, becn;
 	uint16_t pkey;
 	uint32_t dest_qpn; /* 24 bits */
-	uint32_t psn;	   /* 24 bits */
+	uint32_t psn;      /* 24 bits */
 
 	/* Extension headers; only those of the opcode's row mean anything. */
-	uint64_t va;		/* RETH, AtomicETH */
-	uint32_t rkey;		/* RETH, AtomicETH */
-	uint32_t dma_length;	/* RETH */
-	uint64_t swap_add;	/* AtomicETH */
-	uint64_t compare;	/* AtomicETH */
+	uint64_t va;            /* RETH, AtomicETH */
+	uint32_t rkey;          /* RETH, AtomicETH */
+	uint32_t dma_length;    /* RETH */
+	uint64_t swap_add;      /* AtomicETH */
+	uint64_t compare;       /* AtomicETH */
 	uint64_t atomic_result; /* AtomicAckETH */
-	uint32_t imm;		/* ImmDt as its four wire bytes lie in memory (network order), opaque */
-	uint32_t inv_rkey;	/* IETH */
-	uint32_t qkey;		/* DETH */
-	uint32_t src_qpn;	/* DETH */
-	uint32_t xrc_srqn;	/* XRCETH */
-	uint32_t flush;		/* FETH, as the 32-bit number */
-	uint8_t syndrome;	/* AETH */
-	uint32_t msn;		/* AETH, 24 bits */
+	uint32_t imm;           /* ImmDt as its four wire bytes lie in memory (network order), opaque */
+	uint32_t inv_rkey;      /* IETH */
+	uint32_t qkey;          /* DETH */
+	uint32_t src_qpn;       /* DETH */
+	uint32_t xrc_srqn;      /* XRCETH */
+	uint32_t flush;         /* FETH, as the 32-bit number */
+	uint8_t syndrome;       /* AETH */
+	uint32_t msn;           /* AETH, 24 bits */
 
 	/* Payload without pad. Decoded: borrows from the bytes given to vb_packet_decode. Outgoing: NULL, the length
 	 * alone; the bytes lie in the scatter list that travels with the packet. */
@@ -94,18 +94,18 @@ static inline uint32_t vb_pad(uint32_t payload_length)
 static inline uint32_t vb_packet_wire_length(const struct vb_packet *packet)
 {
 	return vb_packet_row(packet)->headers_length + packet->payload_length + vb_pad(packet->payload_length) +
-		VB_ICRC_LENGTH;
+	       VB_ICRC_LENGTH;
 }
 
 /* Why bytes are not a packet; the ICRC is checked apart. */
 enum vb_decode_error {
 	VB_DECODE_OK = 0,
-	VB_DECODE_SHORT,	/* less than BTH and ICRC, or less than the opcode's headers, pad and ICRC */
-	VB_DECODE_UNALIGNED,	/* UDP payload length is not a multiple of 4 */
-	VB_DECODE_LONG,		/* more than any packet can be */
-	VB_DECODE_VERSION,	/* transport header version is not 0 */
-	VB_DECODE_OPCODE,	/* no such opcode */
-	VB_DECODE_PAYLOAD,	/* payload where the opcode allows none, or not eight bytes for ATOMIC WRITE */
+	VB_DECODE_SHORT,     /* less than BTH and ICRC, or less than the opcode's headers, pad and ICRC */
+	VB_DECODE_UNALIGNED, /* UDP payload length is not a multiple of 4 */
+	VB_DECODE_LONG,      /* more than any packet can be */
+	VB_DECODE_VERSION,   /* transport header version is not 0 */
+	VB_DECODE_OPCODE,    /* no such opcode */
+	VB_DECODE_PAYLOAD,   /* payload where the opcode allows none, or not eight bytes for ATOMIC WRITE */
 };
 
 /* Parse a UDP payload of length bytes, ICRC included but not verified (see icrc.h). Never reads outside bytes.

@@ -50,7 +50,8 @@ static void check_packet(const uint8_t *bytes, size_t length)
 static void check_icrc(const uint8_t *bytes, size_t length)
 {
 	static const struct vb_flow flows[] = {
-		{ { { [10] = 0xFF, [11] = 0xFF, [12] = 10 } }, { { [10] = 0xFF, [11] = 0xFF, [12] = 11 } }, 0xC000, VB_UDP_PORT },
+		{ { { [10] = 0xFF, [11] = 0xFF, [12] = 10 } }, { { [10] = 0xFF, [11] = 0xFF, [12] = 11 } }, 0xC000,
+			VB_UDP_PORT },
 		{ { { 0xFE, 0x80 } }, { { 0xFE, 0x80, [15] = 1 } }, 0xC000, VB_UDP_PORT },
 	};
 	uint16_t id;

@@ -46,13 +46,22 @@ static void write_packet(struct vb_pcap *pcap, const struct vb_packet *packet, b
 
 static const struct vb_packet samples[] = {
 	{ .opcode = VB_SEND_ONLY, .pkey = VB_PKEY_DEFAULT, .dest_qpn = 0x11, .psn = 5, .payload_length = 61 },
-	{ .opcode = VB_WRITE_ONLY, .pkey = VB_PKEY_DEFAULT, .dest_qpn = 0x11, .psn = 6, .ackreq = true,
-		.dma_length = 4096, .payload_length = 4096 },
+	{ .opcode = VB_WRITE_ONLY,
+		.pkey = VB_PKEY_DEFAULT,
+		.dest_qpn = 0x11,
+		.psn = 6,
+		.ackreq = true,
+		.dma_length = 4096,
+		.payload_length = 4096 },
 	{ .opcode = VB_READ_REQUEST, .pkey = VB_PKEY_DEFAULT, .dest_qpn = 0x11, .psn = 7, .dma_length = 100 },
 	{ .opcode = VB_ACKNOWLEDGE, .pkey = VB_PKEY_DEFAULT, .dest_qpn = 0x12, .psn = 7, .syndrome = 0x1F, .msn = 3 },
 	{ .opcode = VB_CMP_SWAP, .pkey = VB_PKEY_DEFAULT, .dest_qpn = 0x11, .psn = 8, .compare = 1, .swap_add = 2 },
 	{ .opcode = VB_ATOMIC_ACKNOWLEDGE, .pkey = VB_PKEY_DEFAULT, .dest_qpn = 0x12, .psn = 8 },
-	{ .opcode = VB_UD_SEND_ONLY, .pkey = VB_PKEY_DEFAULT, .dest_qpn = 0x13, .qkey = 1, .src_qpn = 2,
+	{ .opcode = VB_UD_SEND_ONLY,
+		.pkey = VB_PKEY_DEFAULT,
+		.dest_qpn = 0x13,
+		.qkey = 1,
+		.src_qpn = 2,
 		.payload_length = 256 },
 	{ .opcode = VB_CNP, .pkey = VB_PKEY_DEFAULT, .dest_qpn = 0x11, .becn = true },
 };
@@ -210,12 +219,14 @@ static void pcap__tshark_dissects_it_without_complaint(void **state)
 	char command[512];
 	snprintf(command, sizeof(command),
 		"tshark -r %s -o ip.check_checksum:TRUE -o udp.check_checksum:TRUE -T fields -E separator=/s "
-		"-e infiniband.bth.opcode -e ip.checksum.status -e udp.checksum.status 2>/dev/null", file_name);
+		"-e infiniband.bth.opcode -e ip.checksum.status -e udp.checksum.status 2>/dev/null",
+		file_name);
 	char *line = strtok(output_of(command), "\n");
 	for (size_t i = 0; i < 2 * COUNT_OF(samples); i++, line = strtok(NULL, "\n")) {
 		bool is_ipv4 = i < COUNT_OF(samples);
 		char expected[64]; /* 1: good; 3: the checksum is absent, as IPv4 allows */
-		snprintf(expected, sizeof(expected), is_ipv4 ? "%d 1 3" : "%d  1", samples[i % COUNT_OF(samples)].opcode);
+		snprintf(expected, sizeof(expected), is_ipv4 ? "%d 1 3" : "%d  1",
+			samples[i % COUNT_OF(samples)].opcode);
 		assert_string_equal(line, expected);
 	}
 	assert_null(line);

@@ -54,9 +54,9 @@ static struct vb_packet random_packet(struct vb_random *random, uint8_t opcode)
 		}
 	}
 	uint8_t kind = vb_packet_row(&packet)->payload;
-	packet.payload_length = kind == VB_PAYLOAD_NONE ? 0
-		: kind == VB_PAYLOAD_EIGHT		? 8
-							: vb_random_below(random, VB_MAX_MTU + 1);
+	packet.payload_length = kind == VB_PAYLOAD_NONE    ? 0
+				: kind == VB_PAYLOAD_EIGHT ? 8
+							   : vb_random_below(random, VB_MAX_MTU + 1);
 	return packet;
 }
 
@@ -120,11 +120,12 @@ static void codec__every_opcode_comes_back_as_it_was(void **state)
 
 static void codec__headers_lie_where_the_specification_puts_them(void **state)
 {
-	static const uint8_t wire[] = { 0x13, 0xE0, 0x80, 0x01, 0xC0, 0x12, 0x34, 0x56, 0x80, 0xAB, 0xCD, 0xEF, /* BTH */
-		1, 2, 3, 4, 5, 6, 7, 8,						       /* VA */
-		0x11, 0x12, 0x13, 0x14,						       /* R_Key */
-		0x21, 0x22, 0x23, 0x24, 0x25, 0x26, 0x27, 0x28,			       /* swap */
-		0x31, 0x32, 0x33, 0x34, 0x35, 0x36, 0x37, 0x38 };		       /* compare */
+	static const uint8_t wire[] = { 0x13, 0xE0, 0x80, 0x01, 0xC0, 0x12, 0x34, 0x56, 0x80, 0xAB, 0xCD,
+		0xEF,                                             /* BTH */
+		1, 2, 3, 4, 5, 6, 7, 8,                           /* VA */
+		0x11, 0x12, 0x13, 0x14,                           /* R_Key */
+		0x21, 0x22, 0x23, 0x24, 0x25, 0x26, 0x27, 0x28,   /* swap */
+		0x31, 0x32, 0x33, 0x34, 0x35, 0x36, 0x37, 0x38 }; /* compare */
 	uint8_t bytes[sizeof(wire) + VB_ICRC_LENGTH] = { 0 };
 	struct vb_packet packet = { 0 };
 	memcpy(bytes, wire, sizeof(wire));
@@ -218,8 +219,8 @@ static void codec__every_truncation_of_every_opcode_is_refused(void **state)
 		size_t least = vb_opcodes[opcode].headers_length + VB_ICRC_LENGTH;
 		for (size_t length = 0; length < least; length++) {
 			bool is_cut_inside = length >= VB_BTH_LENGTH + VB_ICRC_LENGTH && length % 4 != 0;
-			assert_int_equal(decode_exactly(bytes, length),
-				is_cut_inside ? VB_DECODE_UNALIGNED : VB_DECODE_SHORT);
+			assert_int_equal(
+				decode_exactly(bytes, length), is_cut_inside ? VB_DECODE_UNALIGNED : VB_DECODE_SHORT);
 		}
 		bool is_enough = vb_opcodes[opcode].payload != VB_PAYLOAD_EIGHT;
 		assert_int_equal(decode_exactly(bytes, least), is_enough ? VB_DECODE_OK : VB_DECODE_PAYLOAD);

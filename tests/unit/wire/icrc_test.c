@@ -254,7 +254,8 @@ static void icrc__lengths_that_no_packet_has_are_refused(void **state)
 {
 	static const uint8_t zeros[VB_MAX_PACKET_BYTES + 8];
 	struct vb_flow flow = { vb_gid_from_ipv4(10, 0, 0, 1), vb_gid_from_ipv4(10, 0, 0, 2), 0xC000, VB_UDP_PORT };
-	static const size_t lengths[] = { 0, 1, 4, 12, 15, 17, 18, 19, VB_MAX_PACKET_BYTES + 1, VB_MAX_PACKET_BYTES + 5 };
+	static const size_t lengths[] = { 0, 1, 4, 12, 15, 17, 18, 19, VB_MAX_PACKET_BYTES + 1,
+		VB_MAX_PACKET_BYTES + 5 };
 	for (size_t i = 0; i < COUNT_OF(lengths); i++) {
 		uint16_t seen;
 		assert_false(vb_icrc_verify(&flow, zeros, lengths[i], false, &seen));

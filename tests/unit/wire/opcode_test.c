@@ -121,8 +121,8 @@ static void opcode__first_and_middle_packets_are_full(void **state)
 	for (unsigned opcode = 0; opcode < 256; opcode++) {
 		const struct vb_opcode *row = &vb_opcodes[opcode];
 		if (row->name)
-			assert_int_equal(row->place == VB_FIRST || row->place == VB_MIDDLE,
-				row->payload == VB_PAYLOAD_FULL);
+			assert_int_equal(
+				row->place == VB_FIRST || row->place == VB_MIDDLE, row->payload == VB_PAYLOAD_FULL);
 	}
 }
 
