@@ -1,0 +1,33 @@
+/* Discovery: which addresses belong to Verbena, and how much a slot there takes. Asks by a vendor MAD from QP1 to QP1,
+ * three times in 300 ms, and remembers the answer; answers those who ask us. Everything else that reaches the broker's
+ * own socket is dropped. */
+#ifndef VB_BROKER_DISCOVERY_H
+#define VB_BROKER_DISCOVERY_H
+
+#include <stdbool.h>
+#include <stdint.h>
+#include <sys/socket.h>
+#include "base/gid.h"
+
+#define DISCOVERY_CLIENTS 512
+
+struct discovery;
+
+/* Tells client (a number below DISCOVERY_CLIENTS) who is at gid. */
+typedef void discovery_answer(void *user, unsigned client, const struct vb_gid *gid, bool is_verbena,
+	uint32_t receive_buffer);
+
+struct discovery *discovery_create(discovery_answer *answer, void *user);
+void discovery_destroy(struct discovery *discovery);
+/* The effective receive buffer of one of our slots, which peers are told. */
+void discovery_set_receive_buffer(struct discovery *discovery, uint32_t bytes);
+
+void discovery_ask(struct discovery *discovery, uint64_t now_ms, unsigned client, const struct vb_gid *sgid,
+	const struct vb_gid *dgid);
+void discovery_forget_client(struct discovery *discovery, unsigned client);
+/* Reads what has come to the broker's own socket of that family. */
+void discovery_receive(struct discovery *discovery, uint64_t now_ms, int socket, sa_family_t family);
+/* Repeats questions and gives up. Returns milliseconds until it wants to be called again, -1: not at all. */
+int discovery_advance(struct discovery *discovery, uint64_t now_ms);
+
+#endif

@@ -1,0 +1,449 @@
+/* See group.h. The kernel's rules that this builds on (net/core/sock_reuseport.c): bind() puts a socket at the end of
+ * its group; closing one moves the last into the hole; an index past the end falls back to a hash of the addresses. */
+#include "broker/group.h"
+
+#include <errno.h>
+#include <linux/sock_diag.h>
+#include <poll.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <unistd.h>
+#include "broker/port_holder.h"
+#include "wire/packet.h"
+
+#ifndef IPV6_MULTICAST_ALL
+#define IPV6_MULTICAST_ALL 29
+#endif
+#ifndef UDP_NO_CHECK6_RX
+#define UDP_NO_CHECK6_RX 102
+#endif
+
+#define USUAL_BUFFER   4194304
+#define MAX_GROUP      1024 /* where a search for our own socket ends */
+#define FENCE_TIMEOUT_MS 200
+
+static void set_option(int fd, int level, int name, int value)
+{
+	setsockopt(fd, level, name, &value, sizeof(value));
+}
+
+uint32_t group_receive_buffer(int fd)
+{
+	int value = 0;
+	socklen_t length = sizeof(value);
+	getsockopt(fd, SOL_SOCKET, SO_RCVBUF, &value, &length);
+	return (uint32_t)value;
+}
+
+/* A socket as all of the group are, not bound yet. */
+static int make_socket(sa_family_t family, uint8_t slot, uint32_t receive_buffer)
+{
+	int fd = socket(family, SOCK_DGRAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+	if (fd < 0)
+		return -errno;
+	set_option(fd, SOL_SOCKET, SO_REUSEPORT, 1);
+	set_option(fd, SOL_SOCKET, SO_RCVBUF, receive_buffer > INT32_MAX ? INT32_MAX : (int)receive_buffer);
+	set_option(fd, IPPROTO_IP, IP_MULTICAST_ALL, 0);
+	if (family == AF_INET6) {
+		set_option(fd, IPPROTO_IPV6, IPV6_V6ONLY, 0);
+		set_option(fd, IPPROTO_IPV6, IPV6_MULTICAST_ALL, 0);
+		set_option(fd, IPPROTO_UDP, UDP_NO_CHECK6_RX, 1);
+	}
+	struct sock_filter filter[STEER_FILTER_SIZE];
+	steer_build_filter(filter, slot);
+	struct sock_fprog program = { STEER_FILTER_SIZE, filter };
+	if (setsockopt(fd, SOL_SOCKET, SO_ATTACH_FILTER, &program, sizeof(program))) {
+		int error = errno;
+		close(fd);
+		return -error;
+	}
+	return fd;
+}
+
+static int join_port(sa_family_t family, int fd)
+{
+	struct sockaddr_in6 six = { .sin6_family = AF_INET6, .sin6_port = htons(VB_UDP_PORT) };
+	struct sockaddr_in four = { .sin_family = AF_INET, .sin_port = htons(VB_UDP_PORT) };
+	int rc = family == AF_INET6 ? bind(fd, (struct sockaddr *)&six, sizeof(six))
+				    : bind(fd, (struct sockaddr *)&four, sizeof(four));
+	return rc ? -errno : 0;
+}
+
+static int make_own(struct group *group)
+{
+	int fd = make_socket(group->family, 0, 212992);
+	if (fd < 0)
+		return fd;
+	if (group->family == AF_INET6)
+		set_option(fd, IPPROTO_IPV6, IPV6_RECVPKTINFO, 1);
+	else
+		set_option(fd, IPPROTO_IP, IP_PKTINFO, 1);
+	return fd;
+}
+
+static int attach_map(struct group *group)
+{
+	struct sock_filter program[STEER_MAX_PROGRAM];
+	unsigned length = steer_build_map(program, group->index, group->count - 1);
+	struct sock_fprog fprog = { (unsigned short)length, program };
+	return setsockopt(group->own, SOL_SOCKET, SO_ATTACH_REUSEPORT_CBPF, &fprog, sizeof(fprog)) ? -errno : 0;
+}
+
+/* ---- Probing -------------------------------------------------------------------------------------------------- */
+
+static int open_probes(struct group *group)
+{
+	struct sockaddr_in any = { .sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK) };
+	socklen_t length = sizeof(group->fence_address);
+	group->probe = socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+	group->fence = socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+	if (group->probe < 0 || group->fence < 0)
+		return -errno;
+	if (bind(group->probe, (struct sockaddr *)&any, sizeof(any)) ||
+		bind(group->fence, (struct sockaddr *)&any, sizeof(any)) ||
+		getsockname(group->fence, (struct sockaddr *)&group->fence_address, &length))
+		return -errno;
+	return 0;
+}
+
+static void send_probe(struct group *group, const uint8_t probe[STEER_PROBE_LENGTH])
+{
+	struct sockaddr_in to = { .sin_family = AF_INET, .sin_port = htons(VB_UDP_PORT),
+		.sin_addr.s_addr = htonl(INADDR_LOOPBACK) };
+	sendto(group->probe, probe, STEER_PROBE_LENGTH, MSG_NOSIGNAL, (struct sockaddr *)&to, sizeof(to));
+}
+
+static void probe_index(struct group *group, unsigned index, unsigned times)
+{
+	uint8_t probe[STEER_PROBE_LENGTH];
+	steer_build_index_probe(probe, (uint16_t)index);
+	for (unsigned i = 0; i < times; i++)
+		send_probe(group, probe);
+}
+
+/* Returns when what was sent before has been delivered: loopback keeps the order. False: loopback does not work. */
+static bool wait_for_probes(struct group *group)
+{
+	uint32_t mark = (uint32_t)random(), seen;
+	if (sendto(group->probe, &mark, sizeof(mark), MSG_NOSIGNAL, (struct sockaddr *)&group->fence_address,
+		    sizeof(group->fence_address)) < 0)
+		return false;
+	for (;;) {
+		while (recv(group->fence, &seen, sizeof(seen), 0) == sizeof(seen))
+			if (seen == mark)
+				return true;
+		struct pollfd wait = { .fd = group->fence, .events = POLLIN };
+		if (poll(&wait, 1, FENCE_TIMEOUT_MS) <= 0)
+			return false;
+	}
+}
+
+/* How many datagrams the kernel dropped at this socket: its filter's victims among them. */
+static uint32_t drops(int fd)
+{
+	uint32_t memory[SK_MEMINFO_VARS] = { 0 };
+	socklen_t length = sizeof(memory);
+	getsockopt(fd, SOL_SOCKET, SO_MEMINFO, memory, &length);
+	return memory[SK_MEMINFO_DROPS];
+}
+
+static bool arrives_at(struct group *group, int fd, unsigned index, unsigned times)
+{
+	uint32_t before = drops(fd);
+	probe_index(group, index, times);
+	return wait_for_probes(group) && drops(fd) - before == times;
+}
+
+/* Our own socket was bound last, so its index tells the size of the group. -1: not found. */
+static int find_own(struct group *group)
+{
+	for (unsigned attempt = 0; attempt < 3; attempt++) {
+		for (unsigned i = 0; i < MAX_GROUP; i++) {
+			uint32_t before = drops(group->own);
+			probe_index(group, i, 1);
+			if (!wait_for_probes(group))
+				return -1;
+			if (drops(group->own) == before)
+				continue;
+			if (arrives_at(group, group->own, i, 3))
+				return (int)i;
+			break;
+		}
+	}
+	return -1;
+}
+
+/* One by one; for sockets that overflow meanwhile, so that the count of drops is no clean signal. */
+static int find_slowly(struct group *group, uint8_t slot)
+{
+	for (unsigned attempt = 0; attempt < 4; attempt++)
+		for (unsigned i = 0; i + 1 < group->count; i++)
+			if (arrives_at(group, group->fd[slot], i, 3) && arrives_at(group, group->fd[slot], i, 5))
+				return (int)i;
+	return -1;
+}
+
+/* Bit by bit: in each round those indices are probed that have the bit set, then those that have it clear. A socket
+ * that saw exactly one of the two has told its bit. */
+static void find_indices(struct group *group)
+{
+	uint32_t before[STEER_SLOTS];
+	bool is_clean[STEER_SLOTS];
+	memset(is_clean, true, sizeof(is_clean));
+	for (unsigned slot = 0; slot < STEER_SLOTS; slot++)
+		group->index[slot] = group->fd[slot] < 0 ? -1 : 0;
+
+	for (unsigned bit = 0; 1u << bit < group->count; bit++) {
+		uint32_t seen[2][STEER_SLOTS];
+		for (unsigned value = 0; value < 2; value++) {
+			for (unsigned slot = 1; slot < STEER_SLOTS; slot++)
+				if (group->fd[slot] >= 0)
+					before[slot] = drops(group->fd[slot]);
+			for (unsigned i = 0; i < group->count; i++)
+				if ((i >> bit & 1) == value)
+					probe_index(group, i, 1);
+			wait_for_probes(group);
+			for (unsigned slot = 1; slot < STEER_SLOTS; slot++)
+				if (group->fd[slot] >= 0)
+					seen[value][slot] = drops(group->fd[slot]) - before[slot];
+		}
+		for (unsigned slot = 1; slot < STEER_SLOTS; slot++) {
+			if (group->fd[slot] < 0)
+				continue;
+			if (seen[0][slot] + seen[1][slot] != 1)
+				is_clean[slot] = false;
+			else
+				group->index[slot] |= (int)(seen[1][slot] << bit);
+		}
+	}
+	for (unsigned slot = 1; slot < STEER_SLOTS; slot++)
+		if (group->fd[slot] >= 0 && !is_clean[slot])
+			group->index[slot] = find_slowly(group, (uint8_t)slot);
+}
+
+bool group_verify(struct group *group)
+{
+	uint32_t before[STEER_SLOTS];
+	for (unsigned attempt = 0; attempt < 2; attempt++) {
+		for (unsigned slot = 0; slot < STEER_SLOTS; slot++) {
+			uint8_t probe[STEER_PROBE_LENGTH];
+			int fd = slot ? group->fd[slot] : group->own;
+			if (fd < 0)
+				continue;
+			before[slot] = drops(fd);
+			steer_build_slot_probe(probe, (uint8_t)slot);
+			send_probe(group, probe);
+		}
+		if (!wait_for_probes(group))
+			return true; /* without loopback nothing can be said */
+		bool all = true;
+		for (unsigned slot = 0; slot < STEER_SLOTS; slot++) {
+			int fd = slot ? group->fd[slot] : group->own;
+			all = all && (fd < 0 || drops(fd) != before[slot]);
+		}
+		if (all)
+			return true;
+	}
+	return false;
+}
+
+/* ---- Sockets come and go -------------------------------------------------------------------------------------- */
+
+/* Makes our own socket the last of the group again. Whoever was last takes its place. */
+static int move_own_to_end(struct group *group)
+{
+	int fd = make_own(group);
+	if (fd < 0)
+		return fd;
+	close(group->own);
+	group->own = fd;
+	return join_port(group->family, fd);
+}
+
+int group_repair(struct group *group)
+{
+	if (!wait_for_probes(group))
+		return -ENETDOWN;
+	int rc = move_own_to_end(group);
+	if (rc)
+		return rc;
+	int own = find_own(group);
+	if (own <= 0) {
+		/* Alone, or under a program that knows no probes: attach one that does, then look again. */
+		group->count = 1;
+		for (unsigned slot = 0; slot < STEER_SLOTS; slot++)
+			group->index[slot] = -1;
+		rc = attach_map(group);
+		if (rc == 0)
+			own = find_own(group);
+		if (rc || own < 0)
+			return rc ? rc : -EIO;
+	}
+	group->count = (unsigned)own + 1;
+	find_indices(group);
+	return attach_map(group);
+}
+
+unsigned group_strangers(const struct group *group)
+{
+	unsigned known = 1;
+	for (unsigned slot = 1; slot < STEER_SLOTS; slot++)
+		known += group->fd[slot] >= 0;
+	return group->count > known ? group->count - known : 0;
+}
+
+int group_open(struct group *group, char *why, size_t why_size)
+{
+	for (unsigned slot = 0; slot < STEER_SLOTS; slot++)
+		group->fd[slot] = group->index[slot] = -1;
+	group->count = 1;
+	int rc = open_probes(group);
+	if (rc) {
+		snprintf(why, why_size, "cannot open UDP sockets: %s", strerror(-rc));
+		return rc;
+	}
+	group->family = AF_INET6;
+	group->own = make_own(group);
+	rc = group->own < 0 ? group->own : join_port(group->family, group->own);
+	if (rc && rc != -EADDRINUSE) {
+		if (group->own >= 0)
+			close(group->own);
+		group->family = AF_INET;
+		group->own = make_own(group);
+		rc = group->own < 0 ? group->own : join_port(group->family, group->own);
+	}
+	if (rc == -EADDRINUSE)
+		port_holder_explain(VB_UDP_PORT, why, why_size);
+	else if (rc)
+		snprintf(why, why_size, "cannot bind UDP port %d: %s", VB_UDP_PORT, strerror(-rc));
+	if (rc)
+		return rc;
+	int example = make_socket(group->family, 0, USUAL_BUFFER);
+	if (example >= 0) {
+		group->default_buffer = group_receive_buffer(example);
+		close(example);
+	}
+	/* The program of a broker that died is still in force; it knows probes, as ours does. */
+	int own = find_own(group);
+	if (own > 0)
+		group->count = (unsigned)own + 1;
+	else
+		rc = attach_map(group);
+	if (rc)
+		snprintf(why, why_size, "cannot attach the steering program to UDP port %d: %s", VB_UDP_PORT, strerror(-rc));
+	return rc;
+}
+
+int group_add(struct group *group, uint8_t slot, uint32_t receive_buffer, uint32_t *effective_buffer)
+{
+	if (slot == 0 || slot > STEER_SLOTS - 2 || group->fd[slot] >= 0)
+		return -EINVAL;
+	int fd = make_socket(group->family, slot, receive_buffer);
+	if (fd < 0)
+		return fd;
+	set_option(fd, SOL_SOCKET, SO_LOCK_FILTER, 1);
+	int own = make_own(group);
+	if (own < 0) {
+		close(fd);
+		return own;
+	}
+	close(group->own);
+	group->own = own;
+	int rc = join_port(group->family, fd);
+	int own_rc = join_port(group->family, own);
+	if (rc || own_rc) {
+		close(fd);
+		if (own_rc == 0)
+			attach_map(group); /* alone, our own socket took the program along */
+		return rc ? rc : own_rc;
+	}
+	group->fd[slot] = fd;
+	group->index[slot] = (int)group->count - 1;
+	group->count++;
+	rc = attach_map(group);
+	if (rc == 0 && !group_verify(group))
+		rc = group_repair(group);
+	*effective_buffer = group_receive_buffer(fd);
+	if (rc)
+		group_remove(group, slot);
+	return rc;
+}
+
+void group_remove(struct group *group, uint8_t slot)
+{
+	if (group->fd[slot] < 0)
+		return;
+	int hole = group->index[slot];
+	int own = make_own(group);
+	close(group->fd[slot]); /* our own, the last, moves into the hole: no other slot is affected */
+	group->fd[slot] = group->index[slot] = -1;
+	if (own < 0 || hole < 0) {
+		if (own >= 0)
+			close(own);
+		group_repair(group);
+		return;
+	}
+	close(group->own); /* now the last slot's socket moves there, for as long as the next two calls take */
+	group->own = own;
+	group->count--;
+	for (unsigned other = 1; other < STEER_SLOTS; other++)
+		if (group->index[other] == (int)group->count - 1 && hole != (int)group->count - 1)
+			group->index[other] = hole;
+	join_port(group->family, own);
+	attach_map(group);
+	if (!group_verify(group))
+		group_repair(group);
+}
+
+static bool is_slot_socket(sa_family_t family, uint8_t slot, int fd)
+{
+	static const struct {
+		int name, value;
+	} expected[] = { { SO_TYPE, SOCK_DGRAM }, { SO_PROTOCOL, IPPROTO_UDP }, { SO_REUSEPORT, 1 }, { SO_LOCK_FILTER, 1 } };
+	int value;
+	socklen_t length = sizeof(value);
+	for (unsigned i = 0; i < sizeof(expected) / sizeof(expected[0]); i++)
+		if (getsockopt(fd, SOL_SOCKET, expected[i].name, &value, &length) || value != expected[i].value)
+			return false;
+	if (getsockopt(fd, SOL_SOCKET, SO_DOMAIN, &value, &length) || value != family)
+		return false;
+	union {
+		struct sockaddr_in6 six;
+		struct sockaddr_in four;
+	} name = { 0 };
+	length = sizeof(name);
+	if (getsockname(fd, (struct sockaddr *)&name, &length) || name.four.sin_port != htons(VB_UDP_PORT))
+		return false;
+	/* The filter was locked by who made the socket: it proves the slot. */
+	struct sock_filter filter[STEER_FILTER_SIZE] = { 0 }, ours[STEER_FILTER_SIZE];
+	steer_build_filter(ours, slot);
+	length = STEER_FILTER_SIZE; /* the kernel counts instructions here */
+	return getsockopt(fd, SOL_SOCKET, SO_GET_FILTER, filter, &length) == 0 && length == STEER_FILTER_SIZE &&
+		memcmp(filter, ours, sizeof(ours)) == 0;
+}
+
+int group_adopt(struct group *group, uint8_t slot, int fd)
+{
+	if (slot == 0 || slot > STEER_SLOTS - 2 || !is_slot_socket(group->family, slot, fd))
+		return -EINVAL;
+	if (group->fd[slot] >= 0)
+		return -EEXIST;
+	group->fd[slot] = fd;
+	group->index[slot] = -1;
+	return 0;
+}
+
+static uint64_t cookie(int fd)
+{
+	uint64_t value = 0;
+	socklen_t length = sizeof(value);
+	getsockopt(fd, SOL_SOCKET, SO_COOKIE, &value, &length);
+	return value;
+}
+
+bool group_is_same_socket(const struct group *group, uint8_t slot, int fd)
+{
+	return group->fd[slot] >= 0 && cookie(group->fd[slot]) == cookie(fd);
+}

@@ -1,0 +1,313 @@
+/* verbena-broker: shares UDP port 4791 among the processes of one network namespace (docs/broker.md). Started by the first
+ * process that needs it, or by root with --foreground.
+ *
+ * Two processes: this one, the parent, holds the name, the connections and the sockets in its registry and does nothing
+ * but repeat what the worker writes there. When the worker dies, the parent starts another; when the parent dies, the
+ * worker takes its place and starts another worker. */
+#include <errno.h>
+#include <fcntl.h>
+#include <linux/close_range.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/random.h>
+#include <sys/resource.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+#include "broker/registry.h"
+#include "broker/worker.h"
+#include "host/protocol.h"
+
+#define BACKLOG		 128
+#define NAME_TRIES	 40 /* a broker that is just leaving still has the name for a moment */
+#define NAME_TRY_MS	 5
+#define QUICK_DEATHS	 5 /* workers that died within a second, before the next one has to wait */
+#define QUICK_DEATH_WAIT_MS 100
+
+static volatile sig_atomic_t worker_pid;
+
+static void sleep_ms(long ms)
+{
+	struct timespec span = { ms / 1000, ms % 1000 * 1000000 };
+	nanosleep(&span, NULL);
+}
+
+/* SIGTERM to the parent ends both. */
+static void on_terminate(int signal_number)
+{
+	if (worker_pid > 0)
+		kill(worker_pid, SIGKILL);
+	_exit(128 + signal_number);
+}
+
+static void set_signals(void (*on_end)(int))
+{
+	struct sigaction action = { .sa_handler = on_end };
+	sigaction(SIGTERM, &action, NULL);
+	sigaction(SIGINT, &action, NULL);
+	signal(SIGPIPE, SIG_IGN);
+	signal(SIGHUP, SIG_IGN);
+	signal(SIGCHLD, SIG_DFL);
+	sigset_t none;
+	sigemptyset(&none);
+	sigprocmask(SIG_SETMASK, &none, NULL);
+}
+
+/* Repeats the worker's changes until it is gone; returns how it ended, as an exit code. */
+static int attend_worker(struct registry *registry, int link, pid_t pid)
+{
+	int status = 0;
+	while (registry_repeat(registry, link))
+		;
+	close(link);
+	while (waitpid(pid, &status, 0) < 0 && errno == EINTR)
+		;
+	return WIFEXITED(status) ? WEXITSTATUS(status) : WORKER_ORPHANED;
+}
+
+/* Runs workers, one after the other; as a worker itself it comes back here when its parent dies. Never returns. */
+static _Noreturn void run(struct registry *registry, struct worker_options options)
+{
+	unsigned quick_deaths = 0;
+	time_t last_death = 0;
+	for (;;) {
+		int link[2];
+		if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, link)) {
+			sleep_ms(QUICK_DEATH_WAIT_MS);
+			continue;
+		}
+		pid_t pid = fork();
+		if (pid == 0) {
+			close(link[0]);
+			set_signals(SIG_DFL);
+			enum worker_end end = worker_run(registry, link[1], &options);
+			close(link[1]);
+			if (end != WORKER_ORPHANED)
+				_exit(end);
+			worker_pid = 0;
+			set_signals(on_terminate);
+			quick_deaths = 0;
+		} else if (pid > 0) {
+			worker_pid = pid;
+			close(link[1]);
+			if (options.report >= 0)
+				close(options.report);
+			int end = attend_worker(registry, link[0], pid);
+			worker_pid = 0;
+			if (end == WORKER_LEAVES || (end == WORKER_FAILED && !registry_has_clients(registry)))
+				_exit(end);
+			quick_deaths = time(NULL) - last_death <= 1 ? quick_deaths + 1 : 0;
+			last_death = time(NULL);
+			if (quick_deaths >= QUICK_DEATHS)
+				sleep_ms(QUICK_DEATH_WAIT_MS);
+		} else {
+			close(link[0]);
+			close(link[1]);
+			sleep_ms(QUICK_DEATH_WAIT_MS);
+		}
+		options.is_first = false;
+		options.report = -1;
+	}
+}
+
+/* ---- Starting ----------------------------------------------------------------------------------------------------- */
+
+static void say(int report, const char *text)
+{
+	if (write(report, text, strlen(text)) < 0)
+		return;
+}
+
+/* A listening abstract socket; -errno. */
+static int take_name(const char *name)
+{
+	struct sockaddr_un address;
+	socklen_t length = vb_abstract_address(&address, name);
+	int fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+	if (fd < 0)
+		return -errno;
+	if (bind(fd, (struct sockaddr *)&address, length) || listen(fd, BACKLOG)) {
+		int error = errno;
+		close(fd);
+		return -error;
+	}
+	return fd;
+}
+
+/* Whether somebody listens on name, and who. */
+static bool find_listener(const char *name, struct ucred *who)
+{
+	struct sockaddr_un address;
+	socklen_t length = vb_abstract_address(&address, name), who_length = sizeof(*who);
+	int fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+	bool is_there = fd >= 0 && connect(fd, (struct sockaddr *)&address, length) == 0 &&
+		getsockopt(fd, SOL_SOCKET, SO_PEERCRED, who, &who_length) == 0;
+	if (fd >= 0)
+		close(fd);
+	return is_there;
+}
+
+/* Becomes the one broker of this network namespace. -EALREADY: another one is, and listens. */
+static int take_names(int *listener, char *why, size_t why_size)
+{
+	struct ucred who;
+	int any = -EADDRINUSE;
+	for (unsigned i = 0; i < NAME_TRIES && any == -EADDRINUSE; i++) {
+		any = take_name(VB_BROKER_ANY_VERSION);
+		if (any != -EADDRINUSE)
+			break;
+		if (find_listener(VB_BROKER_NAME, &who))
+			return -EALREADY;
+		sleep_ms(NAME_TRY_MS);
+	}
+	if (any == -EADDRINUSE && find_listener(VB_BROKER_ANY_VERSION, &who))
+		snprintf(why, why_size, "a broker of another Verbena version is running (pid %d, uid %u); end its programs first",
+			who.pid, who.uid);
+	else if (any == -EADDRINUSE)
+		snprintf(why, why_size, "another program has taken the abstract socket name %s", VB_BROKER_ANY_VERSION);
+	else if (any < 0)
+		snprintf(why, why_size, "cannot make the broker's socket: %s", strerror(-any));
+	if (any < 0)
+		return any;
+	*listener = take_name(VB_BROKER_NAME);
+	if (*listener < 0)
+		snprintf(why, why_size, "cannot take the abstract socket name %s: %s", VB_BROKER_NAME, strerror(-*listener));
+	return *listener < 0 ? *listener : 0;
+}
+
+static void try_oom_score(void)
+{
+	static const char *const scores[] = { "-900", "0" };
+	for (unsigned i = 0; i < 2; i++) {
+		int fd = open("/proc/self/oom_score_adj", O_WRONLY | O_CLOEXEC);
+		bool is_set = fd >= 0 && write(fd, scores[i], strlen(scores[i])) > 0;
+		if (fd >= 0)
+			close(fd);
+		if (is_set)
+			return;
+	}
+}
+
+/* Out of the way of whoever started us: their session, directory, descriptors, limits. Returns the new place of report. */
+static int leave_starter(int report)
+{
+	if (fork() != 0)
+		_exit(0);
+	setsid();
+	if (fork() != 0)
+		_exit(0);
+	int null = open("/dev/null", O_RDWR);
+	for (int fd = 0; fd < 3; fd++)
+		if (fd != report)
+			dup2(null, fd);
+	if (dup2(report, 3) != 3)
+		_exit(1);
+	return 3;
+}
+
+static void set_up_process(void)
+{
+	struct rlimit files;
+	if (chdir("/"))
+		_exit(1);
+	umask(077);
+	if (getrlimit(RLIMIT_NOFILE, &files) == 0) {
+		files.rlim_cur = files.rlim_max;
+		setrlimit(RLIMIT_NOFILE, &files);
+	}
+	try_oom_score();
+}
+
+static _Noreturn void start(bool stays, int report)
+{
+	char why[VB_BROKER_WHY_SIZE];
+	int listener;
+	int rc = take_names(&listener, why, sizeof(why));
+	if (rc == -EALREADY && stays)
+		say(report, "a broker is running already in this network namespace");
+	else if (rc)
+		say(report, rc == -EALREADY ? VB_BROKER_READY : why);
+	if (rc)
+		_exit(rc == -EALREADY && !stays ? 0 : 1);
+
+	static struct registry registry;
+	registry_init(&registry, listener);
+	if (getrandom(&registry.last_slot, 1, 0) != 1)
+		registry.last_slot = 0;
+	set_signals(on_terminate);
+	run(&registry, (struct worker_options){ .stays = stays, .is_first = true, .report = report });
+}
+
+/* Waits for what the broker reports, and says it on stderr if it is bad news. */
+static int print_report(int report)
+{
+	char text[VB_BROKER_WHY_SIZE + 1];
+	size_t length = 0;
+	for (ssize_t got; length < sizeof(text) - 1 && (got = read(report, text + length, sizeof(text) - 1 - length)) > 0;)
+		length += (size_t)got;
+	text[length] = 0;
+	if (strcmp(text, VB_BROKER_READY) == 0)
+		return 0;
+	fprintf(stderr, VB_BROKER_PROGRAM ": %s\n", length ? text : "died while starting");
+	return 1;
+}
+
+static int usage(FILE *out, int code)
+{
+	fputs("usage: verbena-broker [--foreground]\n"
+	      "Shares UDP port 4791 (RoCEv2) among the RDMA processes of this network namespace.\n"
+	      "Verbena starts one by itself; it leaves a second after its last process.\n"
+	      "\n"
+	      "  --foreground   stay, in the foreground and also when nobody needs it. Started by root,\n"
+	      "                 this is how several users share one host.\n"
+	      "  --help         print this\n", out);
+	return code;
+}
+
+int main(int argc, char **argv)
+{
+	bool stays = false;
+	int report = -1;
+	for (int i = 1; i < argc; i++) {
+		if (strcmp(argv[i], "--foreground") == 0)
+			stays = true;
+		else if (sscanf(argv[i], "--report-fd=%d", &report) == 1 && report > 2)
+			; /* how a process that starts us hears of it */
+		else
+			return strcmp(argv[i], "--help") == 0 ? usage(stdout, 0) : usage(stderr, 2);
+	}
+	if (report < 0) {
+		int ends[2];
+		if (pipe2(ends, O_CLOEXEC)) {
+			perror(VB_BROKER_PROGRAM);
+			return 1;
+		}
+		pid_t pid = fork();
+		if (pid < 0) {
+			perror(VB_BROKER_PROGRAM);
+			return 1;
+		}
+		if (stays ? pid == 0 : pid > 0) {
+			close(ends[1]);
+			if (stays && fork() != 0)
+				_exit(0); /* the one that prints is nobody's child to wait for */
+			return print_report(ends[0]);
+		}
+		close(ends[0]);
+		if (stays)
+			waitpid(pid, NULL, 0);
+		report = ends[1];
+	}
+	if (!stays)
+		report = leave_starter(report);
+	else
+		report = dup2(report, 3) == 3 ? 3 : -1;
+	syscall(SYS_close_range, 4u, ~0u, 0);
+	fcntl(3, F_SETFD, FD_CLOEXEC);
+	set_up_process();
+	start(stays, report);
+}

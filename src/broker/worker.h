@@ -1,0 +1,23 @@
+/* The broker's worker: serves processes, keeps the group, runs discovery. It can die at any moment: what must survive is
+ * in the registry, of which the parent has a copy, and in the kernel's group. */
+#ifndef VB_BROKER_WORKER_H
+#define VB_BROKER_WORKER_H
+
+#include <stdbool.h>
+#include "broker/registry.h"
+
+enum worker_end {
+	WORKER_LEAVES,	 /* nobody needs the broker any more */
+	WORKER_ORPHANED, /* the parent died: the caller takes its place, with this registry */
+	WORKER_FAILED,	 /* could not start; said why on the report descriptor */
+};
+
+struct worker_options {
+	bool stays;    /* also without clients */
+	bool is_first; /* not a replacement */
+	int report;    /* descriptor to say VB_BROKER_READY or the reason on, then closed; -1: none */
+};
+
+enum worker_end worker_run(struct registry *registry, int link, const struct worker_options *options);
+
+#endif

@@ -1,0 +1,515 @@
+/* The process's end of the broker: finding or starting it, asking it for slots and for peers, and finding the next one
+ * when it dies. protocol.h is what is said; src/broker/ is who answers. */
+#include "host/broker.h"
+
+#include <dlfcn.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <signal.h>
+#include <spawn.h>
+#include <stdarg.h>
+#include <stdlib.h>
+#include <sys/eventfd.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <time.h>
+#include "host/protocol.h"
+
+#define PATIENCE_MS	 10000 /* for a broker to start and to answer */
+#define LOCK_PATIENCE_MS 2000  /* for somebody else who is starting one */
+#define RETRY_MS	 2
+#define MAX_QUESTIONS	 64
+#define MAX_PATH	 4096
+
+extern char **environ;
+
+struct vb_broker {
+	int fd;
+	bool is_gone;
+	bool accepts_any;
+	char *libexec;
+	uint32_t last_request;
+	unsigned question_count; /* asked and not answered */
+	struct {
+		struct vb_gid sgid, dgid;
+	} questions[MAX_QUESTIONS];
+	unsigned notice_count; /* heard while waiting for something else */
+	struct vb_broker_notice notices[MAX_QUESTIONS];
+};
+
+static int64_t now_ms(void)
+{
+	struct timespec now;
+	clock_gettime(CLOCK_MONOTONIC, &now);
+	return (int64_t)now.tv_sec * 1000 + now.tv_nsec / 1000000;
+}
+
+static void wait_a_moment(void)
+{
+	/* A little different for each, so that many do not come at once. */
+	struct timespec span = { 0, RETRY_MS * 1000000 + getpid() % 64 * 16000 };
+	nanosleep(&span, NULL);
+}
+
+__attribute__((format(printf, 4, 5)))
+static int fail(int error, char *why, size_t why_size, const char *format, ...)
+{
+	va_list arguments;
+	va_start(arguments, format);
+	if (why_size)
+		vsnprintf(why, why_size, format, arguments);
+	va_end(arguments);
+	return -error;
+}
+
+/* ---- Starting a broker ------------------------------------------------------------------------------------------ */
+
+static bool is_program(char *path, size_t size, const char *directory, const char *below)
+{
+	struct stat status;
+	int length = snprintf(path, size, "%s/%s" VB_BROKER_PROGRAM, directory, below);
+	return length > 0 && (size_t)length < size && stat(path, &status) == 0 && S_ISREG(status.st_mode);
+}
+
+/* Beside the library this code is in: installed, or in the build tree. */
+static int find_program(const char *libexec, char *path, size_t size, char *why, size_t why_size)
+{
+	static const char *const places[] = { "verbena/", "", "../broker/", "../src/broker/", "../libexec/verbena/",
+		"../../libexec/verbena/" };
+	Dl_info here;
+	char real[MAX_PATH];
+	if (libexec && *libexec) {
+		if (is_program(path, size, libexec, ""))
+			return 0;
+		return fail(ENOENT, why, why_size, "no " VB_BROKER_PROGRAM " in VERBENA_LIBEXEC=%s", libexec);
+	}
+	if (!dladdr((void *)(uintptr_t)vb_broker_connect, &here) || !here.dli_fname || !realpath(here.dli_fname, real))
+		return fail(ENOENT, why, why_size, "cannot tell where the library lies; set VERBENA_LIBEXEC to the directory "
+			"of " VB_BROKER_PROGRAM);
+	char *slash = strrchr(real, '/');
+	if (slash)
+		*slash = 0;
+	for (unsigned i = 0; i < sizeof(places) / sizeof(places[0]); i++)
+		if (is_program(path, size, real, places[i]))
+			return 0;
+	return fail(ENOENT, why, why_size, VB_BROKER_PROGRAM " not found beside the library in %s; reinstall, or set "
+		"VERBENA_LIBEXEC to its directory", real);
+}
+
+/* The environment without the loader's variables: the broker outlives us and needs nobody's preloads. */
+static char **clean_environment(void)
+{
+	size_t count = 0, kept = 0;
+	while (environ && environ[count])
+		count++;
+	char **clean = calloc(count + 1, sizeof(*clean));
+	for (size_t i = 0; clean && i < count; i++)
+		if (strncmp(environ[i], "LD_", 3) != 0)
+			clean[kept++] = environ[i];
+	return clean;
+}
+
+static int spawn(const char *path, int report, pid_t *pid)
+{
+	char *arguments[] = { (char *)VB_BROKER_PROGRAM, (char *)"--report-fd=3", NULL };
+	char **environment = clean_environment();
+	posix_spawn_file_actions_t actions;
+	posix_spawnattr_t attributes;
+	sigset_t signals;
+	if (!environment)
+		return ENOMEM;
+	posix_spawn_file_actions_init(&actions);
+	posix_spawn_file_actions_adddup2(&actions, report, 3);
+	posix_spawnattr_init(&attributes);
+	posix_spawnattr_setflags(&attributes, POSIX_SPAWN_SETSIGMASK | POSIX_SPAWN_SETSIGDEF | POSIX_SPAWN_SETSID);
+	sigemptyset(&signals);
+	posix_spawnattr_setsigmask(&attributes, &signals);
+	sigfillset(&signals);
+	posix_spawnattr_setsigdefault(&attributes, &signals);
+	int error = posix_spawn(pid, path, &actions, &attributes, arguments, environment);
+	posix_spawnattr_destroy(&attributes);
+	posix_spawn_file_actions_destroy(&actions);
+	free(environment);
+	return error;
+}
+
+/* All that was said on report until its end, or until patience ends. */
+static void read_report(int report, char *text, size_t size)
+{
+	size_t length = 0;
+	int64_t until = now_ms() + PATIENCE_MS;
+	struct pollfd wait = { .fd = report, .events = POLLIN };
+	while (length < size - 1 && now_ms() < until) {
+		if (poll(&wait, 1, (int)(until - now_ms())) <= 0)
+			continue;
+		ssize_t got = read(report, text + length, size - 1 - length);
+		if (got == 0 || (got < 0 && errno != EINTR))
+			break;
+		length += got > 0 ? (size_t)got : 0;
+	}
+	text[length] = 0;
+}
+
+/* Returns when a broker listens, ours or another that was quicker; or why there is none. */
+static int start_broker(const struct vb_broker *broker, char *why, size_t why_size)
+{
+	char path[MAX_PATH], text[VB_BROKER_WHY_SIZE + 1];
+	int report[2];
+	pid_t pid;
+	int rc = find_program(broker->libexec, path, sizeof(path), why, why_size);
+	if (rc)
+		return rc;
+	if (pipe2(report, O_CLOEXEC))
+		return fail(errno, why, why_size, "cannot start the broker: %s", strerror(errno));
+	int error = spawn(path, report[1], &pid);
+	close(report[1]);
+	if (error) {
+		close(report[0]);
+		return fail(error, why, why_size, "cannot run %s: %s; where programs may not be started, start the broker "
+			"beforehand", path, strerror(error));
+	}
+	while (waitpid(pid, NULL, 0) < 0 && errno == EINTR)
+		;
+	read_report(report[0], text, sizeof(text));
+	close(report[0]);
+	if (strcmp(text, VB_BROKER_READY) == 0 || !*text)
+		return 0; /* silent: it died, or was made to; connecting tells */
+	return fail(EADDRINUSE, why, why_size, "%s", text);
+}
+
+/* ---- Connecting --------------------------------------------------------------------------------------------------- */
+
+static int wait_readable(int fd, int64_t until)
+{
+	struct pollfd wait = { .fd = fd, .events = POLLIN };
+	for (;;) {
+		int64_t left = until - now_ms();
+		int rc = poll(&wait, 1, left > 0 ? (int)left : 0);
+		if (rc > 0)
+			return 0;
+		if (rc == 0 && left <= 0)
+			return -ETIMEDOUT;
+		if (rc < 0 && errno != EINTR)
+			return -errno;
+	}
+}
+
+/* Who made the socket that we are connected to. */
+static int check_owner(const struct vb_broker *broker, int fd, char *why, size_t why_size)
+{
+	struct ucred owner;
+	socklen_t length = sizeof(owner);
+	if (getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &owner, &length))
+		return fail(errno, why, why_size, "cannot see who runs the broker: %s", strerror(errno));
+	if (owner.uid == 0 || owner.uid == geteuid() || broker->accepts_any)
+		return 0;
+	return fail(EPERM, why, why_size, "UDP port 4791 is held by the broker of another user, uid %u (pid %d). To share it, "
+		"trust that user and set VERBENA_BROKER=any; or have root run verbena-broker --foreground", owner.uid,
+		owner.pid);
+}
+
+static int greet(int fd, int64_t until)
+{
+	struct vb_message message = { .kind = VB_MESSAGE_HELLO };
+	int passed;
+	int rc = vb_message_send(fd, &message, NULL);
+	while (rc == 0) {
+		rc = wait_readable(fd, until);
+		if (rc == 0)
+			rc = vb_message_receive(fd, &message, &passed);
+		if (rc == 0 && passed >= 0)
+			close(passed);
+		if (rc == 0 && message.kind == VB_MESSAGE_WELCOME)
+			return 0;
+		if (rc == 0 && message.kind == VB_MESSAGE_RESTARTED) {
+			message = (struct vb_message){ .kind = VB_MESSAGE_HELLO };
+			rc = vb_message_send(fd, &message, NULL);
+		}
+	}
+	return rc;
+}
+
+/* *fd is connected and greeted. -ECONNREFUSED: there is no broker; -EAGAIN: it is busy or just left. */
+static int try_connect(const struct vb_broker *broker, int64_t until, int *fd, char *why, size_t why_size)
+{
+	struct sockaddr_un address;
+	socklen_t length = vb_abstract_address(&address, VB_BROKER_NAME);
+	int connection = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+	if (connection < 0)
+		return fail(errno, why, why_size, "cannot make a Unix socket: %s", strerror(errno));
+	int rc = 0;
+	if (connect(connection, (struct sockaddr *)&address, length)) {
+		rc = fail(errno, why, why_size, "cannot connect to the broker: %s", strerror(errno));
+	} else {
+		rc = check_owner(broker, connection, why, why_size);
+		if (rc == 0) {
+			rc = greet(connection, until);
+			if (rc == -ETIMEDOUT)
+				fail(0, why, why_size, "the broker does not answer");
+			else if (rc)
+				rc = -EAGAIN;
+		}
+	}
+	if (rc)
+		close(connection);
+	else
+		*fd = connection;
+	return rc;
+}
+
+/* Of processes that find no broker one starts it, the others wait. The name is held as long as the socket. */
+static int take_start_lock(void)
+{
+	char name[64];
+	struct sockaddr_un address;
+	snprintf(name, sizeof(name), VB_BROKER_START_NAME ".%u", (unsigned)geteuid());
+	socklen_t length = vb_abstract_address(&address, name);
+	int fd = socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC, 0);
+	if (fd >= 0 && bind(fd, (struct sockaddr *)&address, length)) {
+		close(fd);
+		fd = -1;
+	}
+	return fd;
+}
+
+static int find_broker(const struct vb_broker *broker, int *fd, char *why, size_t why_size)
+{
+	int64_t begin = now_ms();
+	while (now_ms() - begin < PATIENCE_MS) {
+		int rc = try_connect(broker, begin + PATIENCE_MS, fd, why, why_size);
+		if (rc != -ECONNREFUSED && rc != -EAGAIN)
+			return rc;
+		if (rc == -ECONNREFUSED) {
+			int lock = take_start_lock();
+			if (lock >= 0 || now_ms() - begin > LOCK_PATIENCE_MS) {
+				rc = try_connect(broker, begin + PATIENCE_MS, fd, why, why_size);
+				if (rc == -ECONNREFUSED)
+					rc = start_broker(broker, why, why_size) ?: -EAGAIN;
+				if (lock >= 0)
+					close(lock);
+				if (rc != -EAGAIN)
+					return rc;
+				continue;
+			}
+		}
+		wait_a_moment();
+	}
+	return fail(ETIMEDOUT, why, why_size, "no broker could be reached within %d s", PATIENCE_MS / 1000);
+}
+
+int vb_broker_connect(bool broker_any, const char *libexec, struct vb_broker **result, char *why, size_t why_size)
+{
+	struct vb_broker *broker = calloc(1, sizeof(*broker));
+	if (!broker)
+		return fail(ENOMEM, why, why_size, "out of memory");
+	broker->fd = -1;
+	broker->accepts_any = broker_any;
+	broker->libexec = libexec && *libexec ? strdup(libexec) : NULL;
+	int rc = find_broker(broker, &broker->fd, why, why_size);
+	if (rc)
+		vb_broker_disconnect(broker);
+	else
+		*result = broker;
+	return rc;
+}
+
+void vb_broker_disconnect(struct vb_broker *broker)
+{
+	if (broker->fd >= 0)
+		close(broker->fd);
+	free(broker->libexec);
+	free(broker);
+}
+
+/* ---- Talking ------------------------------------------------------------------------------------------------------ */
+
+/* The dead connection's descriptor becomes one that is never readable, so that who waits on it does not spin. */
+static void lose(struct vb_broker *broker)
+{
+	int quiet = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+	broker->is_gone = true;
+	if (quiet >= 0) {
+		dup3(quiet, broker->fd, O_CLOEXEC);
+		close(quiet);
+	}
+}
+
+static void send_question(struct vb_broker *broker, unsigned i)
+{
+	const struct vb_message message = { .kind = VB_MESSAGE_DISCOVER, .sgid = broker->questions[i].sgid,
+		.gid = broker->questions[i].dgid };
+	vb_message_send(broker->fd, &message, NULL);
+}
+
+static void ask_again(struct vb_broker *broker)
+{
+	for (unsigned i = 0; i < broker->question_count; i++)
+		send_question(broker, i);
+}
+
+static void drop_question(struct vb_broker *broker, const struct vb_gid *dgid)
+{
+	for (unsigned i = 0; i < broker->question_count; i++) {
+		if (vb_gid_equal(&broker->questions[i].dgid, dgid)) {
+			broker->questions[i] = broker->questions[--broker->question_count];
+			i--;
+		}
+	}
+}
+
+/* A message that answers no request. False: it was none. */
+static bool take_notice(struct vb_broker *broker, const struct vb_message *message)
+{
+	if (message->kind == VB_MESSAGE_RESTARTED) {
+		ask_again(broker);
+		return true;
+	}
+	if (message->kind != VB_MESSAGE_PEER)
+		return false;
+	drop_question(broker, &message->gid);
+	if (broker->notice_count < MAX_QUESTIONS)
+		broker->notices[broker->notice_count++] = (struct vb_broker_notice){ .kind = VB_BROKER_PEER,
+			.gid = message->gid, .is_verbena = message->is_verbena,
+			.receive_buffer = message->receive_buffer };
+	return true;
+}
+
+/* Sends request and waits for its answer; *fd is what came with it, or -1. */
+static int ask(struct vb_broker *broker, struct vb_message *request, const int *pass, struct vb_message *answer, int *fd,
+	char *why, size_t why_size)
+{
+	int64_t until = now_ms() + PATIENCE_MS;
+	request->request = ++broker->last_request;
+	int rc = broker->is_gone ? -EPIPE : vb_message_send(broker->fd, request, pass);
+	while (rc == 0) {
+		rc = wait_readable(broker->fd, until);
+		if (rc == 0)
+			rc = vb_message_receive(broker->fd, answer, fd);
+		if (rc == -EAGAIN) {
+			rc = 0;
+			continue;
+		}
+		if (rc)
+			break;
+		bool is_answer = answer->request == request->request &&
+			(answer->kind == VB_MESSAGE_SLOT || answer->kind == VB_MESSAGE_ADOPTED ||
+				answer->kind == VB_MESSAGE_REFUSED);
+		if (is_answer && answer->kind == VB_MESSAGE_REFUSED)
+			rc = fail(answer->error > 0 ? answer->error : EPROTO, why, why_size, "%s", answer->why);
+		if (is_answer && rc == 0)
+			return 0;
+		if (*fd >= 0)
+			close(*fd);
+		if (is_answer)
+			return rc;
+		if (take_notice(broker, answer) && answer->kind == VB_MESSAGE_RESTARTED)
+			rc = vb_message_send(broker->fd, request, pass); /* who was asked may not have heard */
+	}
+	if (rc == -ETIMEDOUT)
+		return fail(ETIMEDOUT, why, why_size, "the broker does not answer");
+	if (!broker->is_gone)
+		lose(broker);
+	return fail(EPIPE, why, why_size, "the broker is gone");
+}
+
+static int adopt(struct vb_broker *broker, const struct vb_slot *slot, char *why, size_t why_size)
+{
+	struct vb_message request = { .kind = VB_MESSAGE_ADOPT, .slot = slot->number }, answer;
+	int fd;
+	int rc = ask(broker, &request, &slot->fd, &answer, &fd, why, why_size);
+	if (rc == 0 && fd >= 0)
+		close(fd);
+	return rc == 0 && answer.kind != VB_MESSAGE_ADOPTED ? fail(EPROTO, why, why_size, "a confused broker") : rc;
+}
+
+int vb_broker_recover(struct vb_broker *broker, const struct vb_slot *slot, char *why, size_t why_size)
+{
+	int rc = 0;
+	if (broker->is_gone) {
+		int fd;
+		rc = find_broker(broker, &fd, why, why_size);
+		if (rc)
+			return rc;
+		rc = dup3(fd, broker->fd, O_CLOEXEC) < 0 ? fail(errno, why, why_size, "dup3: %s", strerror(errno)) : 0;
+		close(fd);
+		broker->is_gone = rc != 0;
+	}
+	if (rc == 0)
+		rc = adopt(broker, slot, why, why_size);
+	if (rc == 0)
+		ask_again(broker);
+	return rc;
+}
+
+int vb_broker_get_slot(struct vb_broker *broker, uint32_t receive_buffer, struct vb_slot *slot, char *why,
+	size_t why_size)
+{
+	/* A broker that dies at this moment is followed by another; a slot that was not received is nobody's. */
+	for (unsigned attempt = 0;; attempt++) {
+		struct vb_message request = { .kind = VB_MESSAGE_GET_SLOT, .receive_buffer = receive_buffer }, answer;
+		int fd;
+		int rc = ask(broker, &request, NULL, &answer, &fd, why, why_size);
+		if (rc)
+			return rc;
+		if (answer.kind == VB_MESSAGE_SLOT && fd >= 0 && answer.slot > 0 && answer.slot <= VB_SLOT_MAX) {
+			*slot = (struct vb_slot){ answer.slot, fd, answer.receive_buffer };
+			return 0;
+		}
+		if (fd >= 0)
+			close(fd);
+		if (attempt)
+			return fail(EPROTO, why, why_size, "the broker gave no socket");
+	}
+}
+
+void vb_broker_release_slot(struct vb_broker *broker, const struct vb_slot *slot)
+{
+	const struct vb_message message = { .kind = VB_MESSAGE_RELEASE_SLOT, .slot = slot->number };
+	if (!broker->is_gone)
+		vb_message_send(broker->fd, &message, NULL);
+}
+
+int vb_broker_fd(const struct vb_broker *broker)
+{
+	return broker->fd;
+}
+
+void vb_broker_next_notice(struct vb_broker *broker, struct vb_broker_notice *notice)
+{
+	memset(notice, 0, sizeof(*notice));
+	while (!broker->notice_count && !broker->is_gone) {
+		struct vb_message message;
+		int fd;
+		int rc = vb_message_receive(broker->fd, &message, &fd);
+		if (rc == -EAGAIN)
+			return;
+		if (fd >= 0)
+			close(fd);
+		if (rc)
+			lose(broker);
+		else
+			take_notice(broker, &message);
+	}
+	if (broker->notice_count) {
+		*notice = broker->notices[0];
+		memmove(broker->notices, broker->notices + 1, --broker->notice_count * sizeof(*notice));
+	} else {
+		notice->kind = VB_BROKER_GONE;
+	}
+}
+
+int vb_broker_discover(struct vb_broker *broker, const struct vb_gid *sgid, const struct vb_gid *dgid)
+{
+	if (broker->question_count == MAX_QUESTIONS)
+		return -EAGAIN;
+	for (unsigned i = 0; i < broker->question_count; i++)
+		if (vb_gid_equal(&broker->questions[i].dgid, dgid))
+			return 0;
+	broker->questions[broker->question_count].sgid = *sgid;
+	broker->questions[broker->question_count].dgid = *dgid;
+	broker->question_count++;
+	if (!broker->is_gone) /* else it is asked after recovery */
+		send_question(broker, broker->question_count - 1);
+	return 0;
+}

@@ -1,0 +1,155 @@
+/* What a process and its broker say to each other, over an abstract SOCK_SEQPACKET socket of the network namespace. One
+ * message is one struct vb_message, always whole; a receive socket travels with it as a descriptor where the kind says
+ * so. Anything else ends the connection. A change of this file changes VB_BROKER_PROTOCOL, and so the socket's name. */
+#ifndef VB_HOST_PROTOCOL_H
+#define VB_HOST_PROTOCOL_H
+
+#include <errno.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <sys/un.h>
+#include <unistd.h>
+#include "base/gid.h"
+
+#define VB_BROKER_PROTOCOL    "1"
+#define VB_BROKER_NAME	      "verbena-broker." VB_BROKER_PROTOCOL
+#define VB_BROKER_ANY_VERSION "verbena-broker" /* bound by a broker of any protocol: two never share the port */
+#define VB_BROKER_START_NAME  "verbena-start." VB_BROKER_PROTOCOL /* bound, with the uid, by who is starting one */
+#define VB_BROKER_PROGRAM     "verbena-broker"
+#define VB_BROKER_READY	      "ready" /* on the report descriptor; anything else there is why it could not start */
+
+#define VB_SLOT_MAX	   254
+#define VB_BROKER_WHY_SIZE 200
+
+enum vb_message_kind {
+	/* From a process. */
+	VB_MESSAGE_HELLO = 1,
+	VB_MESSAGE_GET_SLOT,	 /* request, receive_buffer */
+	VB_MESSAGE_RELEASE_SLOT, /* slot */
+	VB_MESSAGE_ADOPT,	 /* request, slot, and its socket: a slot from a broker that died */
+	VB_MESSAGE_DISCOVER,	 /* sgid, gid */
+	/* From the broker. */
+	VB_MESSAGE_WELCOME,
+	VB_MESSAGE_SLOT,      /* request, slot, receive_buffer, and the socket */
+	VB_MESSAGE_ADOPTED,   /* request, slot: steering is right again */
+	VB_MESSAGE_REFUSED,   /* request, error (a positive errno), why */
+	VB_MESSAGE_PEER,      /* gid, is_verbena, receive_buffer */
+	VB_MESSAGE_RESTARTED, /* the broker's worker died and was replaced: ask again what was not answered */
+};
+
+struct vb_message {
+	uint16_t kind;
+	uint8_t slot;
+	uint8_t is_verbena;
+	uint32_t request;
+	uint32_t receive_buffer;
+	int32_t error;
+	struct vb_gid sgid, gid;
+	char why[VB_BROKER_WHY_SIZE];
+};
+_Static_assert(sizeof(struct vb_message) == 48 + VB_BROKER_WHY_SIZE, "no padding in a message");
+
+/* An abstract socket address; returns its length. */
+static inline socklen_t vb_abstract_address(struct sockaddr_un *address, const char *name)
+{
+	memset(address, 0, sizeof(*address));
+	address->sun_family = AF_UNIX;
+	size_t length = strlen(name);
+	if (length > sizeof(address->sun_path) - 1)
+		length = sizeof(address->sun_path) - 1;
+	memcpy(address->sun_path + 1, name, length);
+	return (socklen_t)(offsetof(struct sockaddr_un, sun_path) + 1 + length);
+}
+
+/* Sends length bytes and the descriptors as one packet; 0 or -errno. */
+static inline int vb_send_with_fds(int to, const void *bytes, size_t length, const int *fds, unsigned count, int flags)
+{
+	union {
+		char bytes[CMSG_SPACE(4 * sizeof(int))];
+		struct cmsghdr align;
+	} control;
+	struct iovec io = { (void *)bytes, length };
+	struct msghdr header = { .msg_iov = &io, .msg_iovlen = 1 };
+	if (count > 4)
+		return -EINVAL;
+	if (count) {
+		memset(&control, 0, sizeof(control));
+		header.msg_control = control.bytes;
+		header.msg_controllen = CMSG_SPACE(count * sizeof(int));
+		struct cmsghdr *rights = CMSG_FIRSTHDR(&header);
+		rights->cmsg_level = SOL_SOCKET;
+		rights->cmsg_type = SCM_RIGHTS;
+		rights->cmsg_len = CMSG_LEN(count * sizeof(int));
+		memcpy(CMSG_DATA(rights), fds, count * sizeof(int));
+	}
+	ssize_t sent;
+	do
+		sent = sendmsg(to, &header, flags | MSG_NOSIGNAL);
+	while (sent < 0 && errno == EINTR);
+	return sent < 0 ? -errno : sent == (ssize_t)length ? 0 : -EMSGSIZE;
+}
+
+/* Receives one packet of exactly length bytes with at most max descriptors (close-on-exec, the caller's). 0, or -errno:
+ * -EAGAIN nothing there, -ECONNRESET the other end is gone, -EPROTO a packet of another shape (its descriptors closed). */
+static inline int vb_receive_with_fds(int from, void *bytes, size_t length, int *fds, unsigned max, unsigned *count,
+	int flags)
+{
+	union {
+		char bytes[CMSG_SPACE(4 * sizeof(int))];
+		struct cmsghdr align;
+	} control;
+	struct iovec io = { bytes, length };
+	struct msghdr header = { .msg_iov = &io, .msg_iovlen = 1, .msg_control = control.bytes,
+		.msg_controllen = sizeof(control.bytes) };
+	ssize_t got;
+	do
+		got = recvmsg(from, &header, flags | MSG_CMSG_CLOEXEC);
+	while (got < 0 && errno == EINTR);
+	*count = 0;
+	if (got < 0)
+		return errno == EWOULDBLOCK ? -EAGAIN : -errno;
+
+	bool fits = got == (ssize_t)length && !(header.msg_flags & (MSG_TRUNC | MSG_CTRUNC));
+	for (struct cmsghdr *c = CMSG_FIRSTHDR(&header); c; c = CMSG_NXTHDR(&header, c)) {
+		if (c->cmsg_level != SOL_SOCKET || c->cmsg_type != SCM_RIGHTS)
+			continue;
+		unsigned n = (unsigned)((c->cmsg_len - CMSG_LEN(0)) / sizeof(int));
+		for (unsigned i = 0; i < n; i++) {
+			int fd;
+			memcpy(&fd, CMSG_DATA(c) + i * sizeof(int), sizeof(int));
+			if (fits && *count < max) {
+				fds[(*count)++] = fd;
+			} else {
+				close(fd);
+				fits = false;
+			}
+		}
+	}
+	if (fits)
+		return 0;
+	while (*count)
+		close(fds[--*count]);
+	return got == 0 ? -ECONNRESET : -EPROTO;
+}
+
+static inline int vb_message_send(int to, const struct vb_message *message, const int *fd)
+{
+	return vb_send_with_fds(to, message, sizeof(*message), fd, fd ? 1 : 0, MSG_DONTWAIT);
+}
+
+/* *fd is -1 when none came. */
+static inline int vb_message_receive(int from, struct vb_message *message, int *fd)
+{
+	unsigned count;
+	*fd = -1;
+	int rc = vb_receive_with_fds(from, message, sizeof(*message), fd, 1, &count, MSG_DONTWAIT);
+	if (rc == 0)
+		message->why[VB_BROKER_WHY_SIZE - 1] = 0;
+	return rc;
+}
+
+#endif

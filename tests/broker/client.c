@@ -1,0 +1,169 @@
+/* See client.h. */
+#include "client.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <netinet/in.h>
+#include <poll.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/prctl.h>
+#include <sys/socket.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+#include "host/broker.h"
+
+const char *client_libexec;
+
+struct state {
+	struct vb_broker *broker;
+	struct vb_slot slot;
+	struct report report;
+	bool has_answer;
+};
+
+static void take_slot(struct state *state, bool broker_any)
+{
+	struct report *report = &state->report;
+	report->rc = state->broker ? 0
+				   : vb_broker_connect(broker_any, client_libexec, &state->broker, report->why, sizeof(report->why));
+	if (report->rc == 0)
+		report->rc = vb_broker_get_slot(state->broker, 4194304, &state->slot, report->why, sizeof(report->why));
+	report->slot = report->rc ? 0 : state->slot.number;
+	report->receive_buffer = state->slot.receive_buffer;
+}
+
+static void collect(struct state *state)
+{
+	uint8_t bytes[2048];
+	state->report.good = state->report.strays = 0;
+	for (;;) {
+		ssize_t got = recv(state->slot.fd, bytes, sizeof(bytes), MSG_DONTWAIT);
+		if (got < 0)
+			return;
+		if (got >= 12 && (bytes[5] == state->slot.number || bytes[5] == 0xFF))
+			state->report.good++;
+		else
+			state->report.strays++;
+	}
+}
+
+static void notice(struct state *state)
+{
+	struct vb_broker_notice one;
+	vb_broker_next_notice(state->broker, &one);
+	if (one.kind == VB_BROKER_PEER) {
+		state->has_answer = true;
+		state->report.is_verbena = one.is_verbena;
+		state->report.receive_buffer = one.receive_buffer;
+	} else if (one.kind == VB_BROKER_GONE) {
+		while (vb_broker_recover(state->broker, &state->slot, state->report.why, sizeof(state->report.why)))
+			usleep(5000);
+		state->report.recoveries++;
+	}
+}
+
+static void discover(struct state *state, const struct order *order)
+{
+	state->has_answer = false;
+	state->report.rc = vb_broker_discover(state->broker, &order->sgid, &order->gid);
+	while (!state->has_answer) {
+		struct pollfd wait = { .fd = vb_broker_fd(state->broker), .events = POLLIN };
+		poll(&wait, 1, 1000);
+		notice(state);
+	}
+}
+
+static void obey(struct state *state, const struct order *order)
+{
+	struct ip_mreqn group = { .imr_ifindex = 1 };
+	switch (order->kind) {
+	case ORDER_SLOT:
+		take_slot(state, order->broker_any);
+		break;
+	case ORDER_COLLECT:
+		collect(state);
+		break;
+	case ORDER_RELEASE:
+		close(state->slot.fd);
+		vb_broker_release_slot(state->broker, &state->slot);
+		break;
+	case ORDER_JOIN:
+		memcpy(&group.imr_multiaddr, order->gid.raw + 12, 4);
+		state->report.rc = setsockopt(state->slot.fd, IPPROTO_IP, IP_ADD_MEMBERSHIP, &group, sizeof(group));
+		break;
+	case ORDER_DISCOVER:
+		discover(state, order);
+		break;
+	}
+}
+
+static _Noreturn void live(int orders)
+{
+	struct state state = { 0 };
+	for (;;) {
+		struct order order;
+		struct pollfd waits[2] = { { .fd = orders, .events = POLLIN },
+			{ .fd = state.broker ? vb_broker_fd(state.broker) : -1, .events = POLLIN } };
+		if (poll(waits, 2, -1) < 0)
+			continue;
+		if (waits[1].revents)
+			notice(&state);
+		if (!waits[0].revents)
+			continue;
+		if (recv(orders, &order, sizeof(order), 0) != sizeof(order))
+			_exit(0);
+		obey(&state, &order);
+		if (send(orders, &state.report, sizeof(state.report), MSG_NOSIGNAL) < 0)
+			_exit(0);
+	}
+}
+
+void client_start(struct client_process *client, uid_t uid)
+{
+	int ends[2];
+	memset(client, 0, sizeof(*client));
+	if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, ends))
+		abort();
+	client->pid = fork();
+	if (client->pid == 0) {
+		prctl(PR_SET_PDEATHSIG, SIGKILL);
+		close(ends[0]);
+		if (uid && (setgid(uid) || setuid(uid)))
+			_exit(1);
+		live(ends[1]);
+	}
+	close(ends[1]);
+	client->orders = ends[0];
+}
+
+void client_order(struct client_process *client, const struct order *order)
+{
+	if (send(client->orders, order, sizeof(*order), MSG_NOSIGNAL) < 0)
+		perror("order");
+}
+
+bool client_wait(struct client_process *client)
+{
+	struct pollfd wait = { .fd = client->orders, .events = POLLIN };
+	return poll(&wait, 1, 10000) > 0 &&
+		recv(client->orders, &client->last, sizeof(client->last), 0) == sizeof(client->last);
+}
+
+bool client_do(struct client_process *client, enum order_kind kind)
+{
+	client_order(client, &(struct order){ .kind = kind });
+	return client_wait(client);
+}
+
+void client_kill(struct client_process *client)
+{
+	if (client->pid > 0) {
+		kill(client->pid, SIGKILL);
+		waitpid(client->pid, NULL, 0);
+		close(client->orders);
+	}
+	client->pid = 0;
+}

@@ -1,0 +1,51 @@
+/* Client processes for the broker's tests: each connects, takes a slot, recovers by itself when the broker is gone, and
+ * does what it is told over a socket pair. */
+#ifndef TESTS_BROKER_CLIENT_H
+#define TESTS_BROKER_CLIENT_H
+
+#include <stdbool.h>
+#include <stdint.h>
+#include <sys/types.h>
+#include "base/gid.h"
+
+enum order_kind {
+	ORDER_SLOT,	/* connect and take a slot */
+	ORDER_COLLECT,	/* read everything that came: good, strays */
+	ORDER_RELEASE,	/* give the slot back and stay */
+	ORDER_JOIN,	/* multicast group in gid (IPv4) */
+	ORDER_DISCOVER, /* ask for gid, wait for the answer */
+};
+
+struct order {
+	enum order_kind kind;
+	bool broker_any;
+	struct vb_gid sgid, gid;
+};
+
+struct report {
+	int rc;
+	uint8_t slot;
+	uint32_t receive_buffer;
+	unsigned good, strays, recoveries;
+	bool is_verbena;
+	char why[256];
+};
+
+struct client_process {
+	pid_t pid;
+	int orders;
+	struct report last;
+};
+
+extern const char *client_libexec;
+
+/* uid 0 leaves the user as it is. */
+void client_start(struct client_process *client, uid_t uid);
+void client_order(struct client_process *client, const struct order *order);
+/* False: it died or said nothing for ten seconds. */
+bool client_wait(struct client_process *client);
+bool client_do(struct client_process *client, enum order_kind kind);
+/* kill -9, and waits for its end. */
+void client_kill(struct client_process *client);
+
+#endif
