@@ -1,0 +1,194 @@
+/* Devices: which there are, in which order, with which GIDs, MTU and node GUID. Knows nothing of what is open
+ * (device.c) and asks nothing of the broker. */
+#include "host/devices.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+#include "host/settings.h"
+
+/* IP (40 for IPv6), UDP, BTH and the longest usual extension headers, ICRC: what Linux's rxe reserves as well. */
+#define ENCAPSULATION_BYTES 80
+#define NAME_PREFIX	    "vb_"
+
+uint32_t vb_device_mtu(uint32_t netdev_mtu)
+{
+	static const uint32_t ib_mtu[] = { 4096, 2048, 1024, 512, 256 };
+
+	for (unsigned i = 0; i < sizeof(ib_mtu) / sizeof(ib_mtu[0]); i++)
+		if (netdev_mtu >= ib_mtu[i] + ENCAPSULATION_BYTES)
+			return ib_mtu[i];
+	return 0;
+}
+
+/* ---- GIDs ---------------------------------------------------------------------------------------------------------- */
+
+static bool is_link_local(const struct vb_gid *gid)
+{
+	return gid->raw[0] == 0xfe && (gid->raw[1] & 0xc0) == 0x80;
+}
+
+enum gid_kind { GID_IPV4, GID_IPV6, GID_LINK_LOCAL };
+
+static enum gid_kind kind_of(const struct vb_gid *gid)
+{
+	if (vb_gid_is_ipv4(gid))
+		return GID_IPV4;
+	return is_link_local(gid) ? GID_LINK_LOCAL : GID_IPV6;
+}
+
+static void add_gids(struct vb_device_info *device, const struct vb_interface *interface, enum gid_kind kind)
+{
+	for (unsigned i = 0; i < interface->address_count && device->gid_count < VB_MAX_GIDS; i++) {
+		if (kind_of(&interface->addresses[i]) != kind)
+			continue;
+		struct vb_device_gid *gid = &device->gids[device->gid_count++];
+		gid->gid = interface->addresses[i];
+		memcpy(gid->ifname, interface->name, sizeof(gid->ifname));
+		if (kind == GID_IPV4)
+			return; /* one: -g 0 means IPv4, -g 1 IPv6, on every machine */
+	}
+}
+
+/* ---- The node GUID ------------------------------------------------------------------------------------------------- */
+
+static uint64_t mix(uint64_t hash, const void *bytes, size_t length)
+{
+	for (size_t i = 0; i < length; i++)
+		hash = (hash ^ ((const uint8_t *)bytes)[i]) * 0x100000001B3u;
+	return hash;
+}
+
+/* What tells this machine from others, for interfaces without a MAC of their own. */
+static uint64_t machine_hash(void)
+{
+	char id[64] = "";
+	ssize_t length = 0;
+	int fd = open("/etc/machine-id", O_RDONLY | O_CLOEXEC);
+
+	if (fd >= 0) {
+		length = read(fd, id, sizeof(id));
+		close(fd);
+	}
+	if (length <= 0) {
+		gethostname(id, sizeof(id) - 1);
+		length = (ssize_t)strlen(id);
+	}
+	return mix(0xCBF29CE484222325u, id, (size_t)length);
+}
+
+static uint64_t node_guid(const struct vb_interface *interface)
+{
+	static const uint8_t none[6];
+	uint8_t guid[8] = { 0 };
+	uint64_t result;
+
+	if (memcmp(interface->mac, none, sizeof(none)) != 0) {
+		const uint8_t *mac = interface->mac;
+		const uint8_t eui64[8] = { mac[0] ^ 2, mac[1], mac[2], 0xff, 0xfe, mac[3], mac[4], mac[5] };
+		memcpy(guid, eui64, sizeof(guid));
+	} else {
+		uint64_t hash = mix(machine_hash(), interface->name, strlen(interface->name));
+		memcpy(guid, &hash, sizeof(guid));
+		guid[0] = (uint8_t)((guid[0] & ~1) | 2); /* locally administered, and so never zero */
+	}
+	memcpy(&result, guid, sizeof(result));
+	return result;
+}
+
+/* ---- The list ------------------------------------------------------------------------------------------------------ */
+
+static bool make_device(struct vb_device_info *device, const struct vb_interface *interface)
+{
+	uint32_t mtu = vb_device_mtu(interface->mtu);
+
+	if (!interface->is_up || !interface->address_count || !mtu)
+		return false;
+	*device = (struct vb_device_info){ .ifindex = interface->index, .netdev_mtu = interface->mtu, .mtu = mtu,
+		.is_up = interface->is_running, .is_loopback = interface->is_loopback, .node_guid = node_guid(interface) };
+	snprintf(device->name, sizeof(device->name), NAME_PREFIX "%s", interface->name);
+	memcpy(device->ifname, interface->name, sizeof(device->ifname));
+	for (enum gid_kind kind = GID_IPV4; kind <= GID_LINK_LOCAL; kind++)
+		add_gids(device, interface, kind);
+	return true;
+}
+
+static bool is_named(const struct vb_device_info *device, const char *name, size_t length)
+{
+	return (strlen(device->name) == length && memcmp(device->name, name, length) == 0) ||
+		(strlen(device->ifname) == length && memcmp(device->ifname, name, length) == 0);
+}
+
+/* Keeps the devices that wanted names, in its order. */
+static size_t narrow(struct vb_device_info *devices, size_t count, const char *wanted)
+{
+	size_t kept = 0;
+
+	while (*wanted && kept < count) {
+		size_t length = strcspn(wanted, ",");
+		for (size_t i = kept; i < count; i++) {
+			if (is_named(&devices[i], wanted, length)) {
+				struct vb_device_info found = devices[i];
+				memmove(&devices[kept + 1], &devices[kept], (i - kept) * sizeof(found));
+				devices[kept++] = found;
+				break;
+			}
+		}
+		wanted += length + (wanted[length] == ',');
+	}
+	return kept;
+}
+
+/* 0: the default route's interface, 1: others, 2: loopback. */
+static int rank(const struct vb_interface *interface, uint32_t default_index)
+{
+	if (interface->is_loopback)
+		return 2;
+	return interface->index == default_index ? 0 : 1;
+}
+
+size_t vb_devices_from_interfaces(const struct vb_interface *interfaces, size_t count, uint32_t default_index,
+	const char *wanted, struct vb_device_info *devices)
+{
+	size_t made = 0;
+
+	for (int wanted_rank = 0; wanted_rank <= 2; wanted_rank++)
+		for (size_t i = 0; i < count; i++)
+			if (rank(&interfaces[i], default_index) == wanted_rank && make_device(&devices[made], &interfaces[i]))
+				made++;
+	return strcmp(wanted, "all") == 0 ? made : narrow(devices, made, wanted);
+}
+
+static int read_devices(const char *wanted, struct vb_device_info **list, size_t *count)
+{
+	struct vb_interface *interfaces;
+	size_t interface_count;
+	int rc = vb_interfaces_read(&interfaces, &interface_count);
+
+	if (rc < 0)
+		return rc;
+	struct vb_device_info *devices = calloc(interface_count + 1, sizeof(*devices));
+	if (devices) {
+		*count = vb_devices_from_interfaces(interfaces, interface_count, vb_interfaces_default(), wanted, devices);
+		*list = devices;
+		for (size_t i = 0; i < *count; i++)
+			devices[i].speed_mbps = vb_interface_speed(devices[i].ifname);
+	}
+	free(interfaces);
+	return devices ? 0 : -ENOMEM;
+}
+
+int vb_devices_list(struct vb_device_info **list, size_t *count)
+{
+	const struct vb_settings *settings = vb_settings_get();
+
+	return settings ? read_devices(settings->text[VB_SETTING_DEVICES], list, count) : -EINVAL;
+}
+
+int vb_devices_all(struct vb_device_info **list, size_t *count)
+{
+	return read_devices("all", list, count);
+}

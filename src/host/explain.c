@@ -1,0 +1,132 @@
+/* Explains a QP's death: who, where, why, for how long, what to check. */
+#include "host/explain.h"
+
+#include <stdarg.h>
+#include <stdio.h>
+#include "host/host.h"
+#include "host/text.h"
+#include "host/worker.h"
+
+/* A burst of deaths (a peer that went away under a thousand QPs) says enough with its first lines. */
+#define LINES_A_SECOND 8
+/* Below this, a packet that vanishes is not too big for any path. */
+#define SUSPECT_BYTES 1000
+
+struct line {
+	char *text;
+	size_t size, at;
+};
+
+__attribute__((format(printf, 2, 3))) static void add(struct line *line, const char *format, ...)
+{
+	va_list arguments;
+
+	if (line->at >= line->size)
+		return;
+	va_start(arguments, format);
+	int length = vsnprintf(line->text + line->at, line->size - line->at, format, arguments);
+	va_end(arguments);
+	line->at += length > 0 ? (size_t)length : 0;
+}
+
+static bool is_stuck_by_size(const struct vb_cause *cause)
+{
+	return cause->was_heard && cause->largest_acked && cause->stuck_wire_bytes > cause->largest_acked &&
+		cause->stuck_wire_bytes >= SUSPECT_BYTES;
+}
+
+/* Why a peer that should answer does not. */
+static void add_silence(struct line *line, const struct vb_death *death)
+{
+	const struct vb_cause *cause = &death->cause;
+	char span[32];
+
+	if (!cause->was_heard) {
+		add(line, ", never heard from it; is it running, is UDP 4791 open?");
+	} else if (is_stuck_by_size(cause)) {
+		add(line, "; packets of %u bytes vanish while %u bytes get through: does every hop carry this MTU?",
+			cause->stuck_wire_bytes, cause->largest_acked);
+	} else {
+		add(line, ", last heard from it %s ago; has it ended or been cut off?",
+			vb_text_span(cause->silent_for, span, sizeof(span)));
+	}
+}
+
+static void add_overflow(struct line *line, const struct vb_death *death)
+{
+	if (death->overflows)
+		add(line, "; our own receive buffer (%u bytes) overflowed %llu times meanwhile: raise sysctl net.core.rmem_max",
+			death->receive_buffer, (unsigned long long)death->overflows);
+}
+
+static bool has_tries(enum vb_cause_kind kind)
+{
+	return kind == VB_CAUSE_RETRY_EXCEEDED || kind == VB_CAUSE_RNR_RETRY_EXCEEDED;
+}
+
+void vb_explain(const struct vb_death *death, char *text, size_t size)
+{
+	struct line line = { text, size, 0 };
+	const struct vb_cause *cause = &death->cause;
+	char span[32], peer[VB_TEXT_GID];
+
+	add(&line, "%s qpn 0x%x: %s", death->device, death->qpn, vb_cause_text(cause->kind));
+	if (has_tries(cause->kind))
+		add(&line, ": %u tries in %s", cause->tries, vb_text_span(cause->stuck_for, span, sizeof(span)));
+	if (death->type != VB_QP_UD)
+		add(&line, "%s %s qpn 0x%x", has_tries(cause->kind) ? " to" : "; peer",
+			vb_text_gid(&death->peer, peer), death->dest_qpn);
+	if (cause->kind == VB_CAUSE_RETRY_EXCEEDED) {
+		add_silence(&line, death);
+		add_overflow(&line, death);
+	}
+}
+
+/* ---- The live side ------------------------------------------------------------------------------------------------- */
+
+/* False when enough was said this second; a later line tells how many were not. */
+static bool may_speak(void)
+{
+	static vb_time second;
+	static unsigned said, unsaid;
+	vb_time now = vb_host_now();
+
+	if (vb_time_diff(now, second) > VB_S) {
+		if (unsaid)
+			vb_log(VB_LOG_WARN, "and %u more queue pairs died", unsaid);
+		second = now;
+		said = unsaid = 0;
+	}
+	if (said++ < LINES_A_SECOND)
+		return true;
+	unsaid++;
+	return false;
+}
+
+static uint64_t overflows(const struct vb_worker *w)
+{
+	uint64_t values[VB_PORT_COUNTER_COUNT];
+
+	vb_port_counters(w->port, values);
+	return values[VB_PORT_RX_OVERFLOW];
+}
+
+void vb_host_explain_death(struct vb_device *device, struct vb_qp *qp)
+{
+	struct vb_qp_attr attr;
+	struct vb_qp_config config;
+	struct vb_death death = { .device = device->info.name, .qpn = vb_qp_number(qp) };
+	char line[512];
+
+	if (!may_speak())
+		return;
+	vb_qp_query(qp, &attr, &config);
+	vb_qp_cause(qp, &death.cause);
+	death.type = config.type;
+	death.dest_qpn = attr.dest_qpn;
+	death.peer = attr.av.dgid;
+	death.overflows = overflows(device->worker);
+	death.receive_buffer = device->worker->slot.receive_buffer;
+	vb_explain(&death, line, sizeof(line));
+	vb_log(VB_LOG_WARN, "%s", line);
+}

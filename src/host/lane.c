@@ -1,0 +1,297 @@
+/* The lane: its mutex, one turn of driving it, and the ways in which an application's threads drive it.
+ *
+ * Always holds: before the mutex is given away all events have been handed to the sinks, and a doorbell that rings
+ * while somebody holds it is served by the holder, before or after the unlock: the poster's failed try and the holder's
+ * look after unlocking are ordered by full fences. One hold of the mutex does a bounded amount of work. */
+#include "host/worker.h"
+
+#include <errno.h>
+#include <poll.h>
+#include <sched.h>
+
+#define TRANSMIT_ROUNDS	  4  /* batches of VB_BATCH_PACKETS in one hold of the mutex */
+#define POLLS_TO_DISARM	  8  /* polls in a row after which the progress thread need not be woken for packets */
+#define POLLS_TO_BROKER	  1024 /* without a progress thread pollers look after the broker, this often */
+#define YIELD_AFTER	  (50 * VB_US)
+
+/* ---- One turn ------------------------------------------------------------------------------------------------------ */
+
+static void receive(struct vb_worker *w, vb_time now)
+{
+	while (vb_port_next_train(w->port, w->train)) {
+		if (!w->train->count)
+			continue;
+		vb_lane_receive(w->lane, &w->train->path, w->train->packets, w->train->count, now);
+		if (w->paths)
+			vb_paths_received(w->paths, w->train);
+	}
+}
+
+static void say_trains_refused(struct vb_worker *w)
+{
+	int error = vb_port_trains_refused(w->port);
+
+	if (!error || w->said_trains_refused)
+		return;
+	w->said_trains_refused = true;
+	vb_log(VB_LOG_INFO, "the kernel refuses UDP_SEGMENT on an interface (errno %d): single datagrams there", error);
+}
+
+static bool transmit(struct vb_worker *w, vb_time now)
+{
+	unsigned rounds = 0;
+
+	for (; rounds < TRANSMIT_ROUNDS; rounds++) {
+		if (!vb_lane_transmit(w->lane, w->batch, VB_BATCH_PACKETS, now))
+			break;
+		vb_port_send(w->port, w->batch, now);
+		if (w->paths)
+			vb_paths_sent(w->paths, w->batch);
+		vb_lane_transmit_done(w->lane, w->batch, now);
+	}
+	w->has_more = rounds == TRANSMIT_ROUNDS;
+	if (rounds)
+		say_trains_refused(w);
+	return rounds > 0;
+}
+
+static void dispatch(struct vb_worker *w)
+{
+	struct vb_event event;
+
+	while (vb_lane_next_event(w->lane, &event)) {
+		struct vb_device *device = vb_worker_device_of(w, event.nic);
+		if (device)
+			device->sink.on_event(device->sink.user, &event);
+	}
+}
+
+bool vb_worker_turn(struct vb_worker *w)
+{
+	vb_time now = vb_host_now();
+	bool is_busy = vb_port_receive(w->port, now) > 0;
+
+	if (is_busy) {
+		receive(w, now);
+		now = vb_host_now();
+	}
+	vb_lane_advance(w->lane, now);
+	is_busy |= transmit(w, now);
+	dispatch(w);
+	return is_busy;
+}
+
+void vb_worker_settle(struct vb_worker *w)
+{
+	vb_lane_flush_acks(w->lane);
+	transmit(w, vb_host_now());
+}
+
+/* ---- The mutex ----------------------------------------------------------------------------------------------------- */
+
+void vb_worker_lock(struct vb_worker *w)
+{
+	if (pthread_mutex_trylock(&w->mutex) == 0)
+		return;
+	atomic_fetch_add_explicit(&w->waiting, 1, memory_order_relaxed);
+	pthread_mutex_lock(&w->mutex);
+	atomic_fetch_sub_explicit(&w->waiting, 1, memory_order_relaxed);
+}
+
+bool vb_worker_try_lock(struct vb_worker *w)
+{
+	return pthread_mutex_trylock(&w->mutex) == 0;
+}
+
+/* What this hold leaves undone is somebody's: pollers come again by themselves. */
+static bool needs_thread(const struct vb_worker *w)
+{
+	return w->has_more && atomic_load_explicit(&w->attendance, memory_order_relaxed) != VB_ATTENDED_BY_POLLERS &&
+		!vb_progress_is_thread();
+}
+
+void vb_worker_unlock(struct vb_worker *w)
+{
+	do {
+		if (vb_lane_has_doorbells(w->lane))
+			transmit(w, vb_host_now());
+		dispatch(w);
+		vb_progress_arm_timer(w);
+		bool wakes_thread = needs_thread(w);
+		pthread_mutex_unlock(&w->mutex);
+		if (wakes_thread)
+			vb_progress_wake(w);
+		/* With the fence in vb_lane_kick: either we see the doorbell or its poster gets the mutex. */
+		atomic_thread_fence(memory_order_seq_cst);
+	} while (vb_lane_has_doorbells(w->lane) && vb_worker_try_lock(w));
+}
+
+int vb_lane_lock(struct vb_device *device)
+{
+	if (device->worker->is_forked)
+		return -ENODEV;
+	vb_worker_lock(device->worker);
+	return 0;
+}
+
+void vb_lane_unlock(struct vb_device *device)
+{
+	vb_worker_unlock(device->worker);
+}
+
+struct vb_lane *vb_device_lane(struct vb_device *device)
+{
+	return device->worker->lane;
+}
+
+void vb_lane_grace(struct vb_device *device)
+{
+	if (vb_lane_lock(device) < 0)
+		return;
+	/* Sending is over when vb_port_send returns, so nothing is ever handed out between two holds. */
+	vb_lane_unlock(device);
+}
+
+/* ---- Posting ------------------------------------------------------------------------------------------------------- */
+
+void vb_lane_kick(struct vb_device *device)
+{
+	struct vb_worker *w = device->worker;
+
+	if (w->is_forked)
+		return;
+	atomic_thread_fence(memory_order_seq_cst);
+	if (vb_worker_try_lock(w))
+		vb_worker_unlock(w); /* which serves the doorbell */
+}
+
+/* ---- Polling ------------------------------------------------------------------------------------------------------- */
+
+/* Since when this thread's polls have found nothing at all. */
+static _Thread_local struct vb_deadline idle_since __attribute__((tls_model("initial-exec")));
+
+/* A program that polls should have its core as long as an answer may come soon, and no longer: its peer or our own
+ * progress thread may need it. */
+static void rest(bool was_busy)
+{
+	if (was_busy) {
+		idle_since.is_set = false;
+		return;
+	}
+	vb_time now = vb_host_now();
+	if (!idle_since.is_set)
+		idle_since = (struct vb_deadline){ now, true };
+	else if (vb_time_diff(now, idle_since.at) > YIELD_AFTER)
+		sched_yield();
+}
+
+static void note_poll(struct vb_worker *w)
+{
+	if (!w->has_thread || w->attendance != VB_ATTENDED_BY_THREAD)
+		return;
+	if (++w->polls_since_takeover >= POLLS_TO_DISARM)
+		vb_progress_attend(w, VB_ATTENDED_BY_POLLERS);
+}
+
+void vb_lane_drive(struct vb_device *device)
+{
+	struct vb_worker *w = device->worker;
+	bool is_busy = false;
+
+	if (w->is_forked)
+		return;
+	unsigned polls = atomic_load_explicit(&w->polls, memory_order_relaxed) + 1;
+	atomic_store_explicit(&w->polls, polls, memory_order_relaxed);
+	if (atomic_load_explicit(&w->waiting, memory_order_relaxed) == 0 && vb_worker_try_lock(w)) {
+		is_busy = vb_worker_turn(w);
+		note_poll(w);
+		vb_worker_unlock(w);
+	}
+	if (!w->has_thread && polls % POLLS_TO_BROKER == 0)
+		vb_broker_watch_serve(w);
+	rest(is_busy);
+}
+
+/* ---- Waiting ------------------------------------------------------------------------------------------------------- */
+
+static bool is_readable(int fd)
+{
+	struct pollfd p = { .fd = fd, .events = POLLIN };
+
+	return poll(&p, 1, 0) > 0;
+}
+
+/* Drives until nothing happens any more or fd has become readable, which it returns. */
+static bool drive_until_readable(struct vb_worker *w, int fd)
+{
+	bool is_busy = true;
+
+	while (is_busy) {
+		vb_worker_lock(w);
+		is_busy = vb_worker_turn(w);
+		vb_worker_unlock(w);
+		if (is_readable(fd))
+			return true;
+	}
+	return false;
+}
+
+/* Milliseconds to sleep where no thread looks after the timers. */
+static int sleep_ms(struct vb_worker *w)
+{
+	struct vb_deadline next = vb_deadline_earlier(vb_lane_next_deadline(w->lane), vb_port_next_deadline(w->port));
+
+	if (w->has_thread || !next.is_set)
+		return -1;
+	vb_time left = vb_time_diff(next.at, vb_host_now());
+	return left <= 0 ? 0 : left > VB_S ? 1000 : (int)(left / VB_MS) + 1;
+}
+
+/* Takes the receive socket over from the thread or the pollers; false when another waiter has it. */
+static bool begin_wait(struct vb_worker *w, int *timeout)
+{
+	vb_worker_lock(w);
+	bool is_driver = w->attendance != VB_ATTENDED_BY_WAITER;
+	if (is_driver)
+		vb_progress_attend(w, VB_ATTENDED_BY_WAITER);
+	vb_worker_settle(w);
+	*timeout = sleep_ms(w);
+	vb_worker_unlock(w);
+	return is_driver;
+}
+
+static void end_wait(struct vb_worker *w)
+{
+	vb_worker_lock(w);
+	vb_progress_attend(w, VB_ATTENDED_BY_THREAD);
+	vb_worker_unlock(w);
+}
+
+bool vb_lane_wait(struct vb_device *device, int fd)
+{
+	struct vb_worker *w = device->worker;
+
+	while (!w->is_forked) {
+		int timeout;
+		if (is_readable(fd) || drive_until_readable(w, fd))
+			return true;
+		bool is_driver = begin_wait(w, &timeout);
+		struct pollfd fds[2] = { { .fd = fd, .events = POLLIN }, { .fd = w->slot.fd, .events = POLLIN } };
+		int ready = poll(fds, is_driver ? 2 : 1, timeout);
+		int error = ready < 0 ? errno : 0;
+		bool is_done = ready > 0 && fds[0].revents;
+		if (is_driver) {
+			/* Still ours: what arrived is most likely what fd waits for. */
+			if (ready > 0 && !is_done)
+				is_done = drive_until_readable(w, fd);
+			end_wait(w);
+		}
+		if (is_done)
+			return true;
+		if (error) {
+			errno = error;
+			return false;
+		}
+	}
+	return false;
+}

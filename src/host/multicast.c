@@ -1,0 +1,118 @@
+/* Multicast membership of the slot's socket, counted: QPs of several devices and contexts may be attached to one group. */
+#include "host/worker.h"
+
+#include <errno.h>
+#include <netinet/in.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+
+struct membership {
+	struct vb_list link;
+	struct vb_gid group;
+	uint32_t ifindex;
+	unsigned count;
+};
+
+static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
+static struct vb_list memberships = { &memberships, &memberships };
+
+static int change_ipv4(int fd, const struct vb_gid *group, uint32_t ifindex, bool join)
+{
+	struct ip_mreqn request = { .imr_ifindex = (int)ifindex };
+
+	memcpy(&request.imr_multiaddr, group->raw + 12, 4);
+	return setsockopt(fd, IPPROTO_IP, join ? IP_ADD_MEMBERSHIP : IP_DROP_MEMBERSHIP, &request, sizeof(request));
+}
+
+static int change_ipv6(int fd, const struct vb_gid *group, uint32_t ifindex, bool join)
+{
+	struct ipv6_mreq request = { .ipv6mr_interface = ifindex };
+
+	memcpy(&request.ipv6mr_multiaddr, group->raw, 16);
+	return setsockopt(fd, IPPROTO_IPV6, join ? IPV6_JOIN_GROUP : IPV6_LEAVE_GROUP, &request, sizeof(request));
+}
+
+static int change(int fd, const struct vb_gid *group, uint32_t ifindex, bool join)
+{
+	int rc = vb_gid_is_ipv4(group) ? change_ipv4(fd, group, ifindex, join) : change_ipv6(fd, group, ifindex, join);
+
+	return rc < 0 ? -errno : 0;
+}
+
+static struct membership *find(const struct vb_gid *group, uint32_t ifindex)
+{
+	vb_list_for_each(node, &memberships) {
+		struct membership *m = vb_container_of(node, struct membership, link);
+		if (m->ifindex == ifindex && vb_gid_equal(&m->group, group))
+			return m;
+	}
+	return NULL;
+}
+
+static int join_first(int fd, const struct vb_gid *group, uint32_t ifindex)
+{
+	struct membership *m = malloc(sizeof(*m));
+
+	if (!m)
+		return -ENOMEM;
+	int rc = change(fd, group, ifindex, true);
+	if (rc == -EADDRINUSE) /* joined already, by whom we do not count */
+		rc = 0;
+	if (rc < 0) {
+		if (rc == -ENOBUFS)
+			vb_log(VB_LOG_WARN, "no more multicast groups on this socket: net.ipv4.igmp_max_memberships");
+		free(m);
+		return rc;
+	}
+	*m = (struct membership){ .group = *group, .ifindex = ifindex, .count = 1 };
+	vb_list_add_tail(&memberships, &m->link);
+	return 0;
+}
+
+int vb_device_join(struct vb_device *device, const struct vb_gid *group)
+{
+	int rc = 0;
+
+	if (device->worker->is_forked)
+		return -ENODEV;
+	if (!vb_gid_is_multicast(group))
+		return -EINVAL;
+	pthread_mutex_lock(&mutex);
+	struct membership *m = find(group, device->info.ifindex);
+	if (m)
+		m->count++;
+	else
+		rc = join_first(device->worker->slot.fd, group, device->info.ifindex);
+	pthread_mutex_unlock(&mutex);
+	return rc;
+}
+
+int vb_device_leave(struct vb_device *device, const struct vb_gid *group)
+{
+	int rc = -EINVAL;
+
+	if (device->worker->is_forked)
+		return -ENODEV;
+	pthread_mutex_lock(&mutex);
+	struct membership *m = find(group, device->info.ifindex);
+	if (m) {
+		rc = 0;
+		if (--m->count == 0) {
+			change(device->worker->slot.fd, group, m->ifindex, false);
+			vb_list_remove(&m->link);
+			free(m);
+		}
+	}
+	pthread_mutex_unlock(&mutex);
+	return rc;
+}
+
+/* The broker keeps the socket itself open and drops what is left of its groups. */
+void vb_multicast_forget(void)
+{
+	pthread_mutex_lock(&mutex);
+	for (struct vb_list *node; (node = vb_list_pop(&memberships));)
+		free(vb_container_of(node, struct membership, link));
+	pthread_mutex_unlock(&mutex);
+}

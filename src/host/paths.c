@@ -1,0 +1,104 @@
+/* Which path every byte took, per peer, and the summary of it that VERBENA_STATS=1 prints. Kept only with that setting. */
+#include "host/worker.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include "engine/counters.h"
+#include "host/text.h"
+
+#define PATHS_MAX 256
+
+struct path {
+	struct vb_gid peer;
+	uint64_t sent, received; /* payload bytes */
+	bool is_by_trains;
+};
+
+struct vb_paths {
+	unsigned count, last; /* last: the one used just before */
+	struct path paths[PATHS_MAX];
+	struct path others; /* beyond the table's size */
+};
+
+struct vb_paths *vb_paths_create(void)
+{
+	return calloc(1, sizeof(struct vb_paths));
+}
+
+static struct path *path_to(struct vb_paths *paths, const struct vb_gid *peer)
+{
+	if (paths->count && vb_gid_equal(&paths->paths[paths->last].peer, peer))
+		return &paths->paths[paths->last];
+	for (unsigned i = 0; i < paths->count; i++) {
+		if (vb_gid_equal(&paths->paths[i].peer, peer)) {
+			paths->last = i;
+			return &paths->paths[i];
+		}
+	}
+	if (paths->count == PATHS_MAX)
+		return &paths->others;
+	paths->last = paths->count++;
+	paths->paths[paths->last].peer = *peer;
+	return &paths->paths[paths->last];
+}
+
+void vb_paths_sent(struct vb_paths *paths, const struct vb_batch *batch)
+{
+	for (unsigned i = 0; i < batch->count; i++) {
+		const struct vb_outgoing *out = &batch->out[i];
+		struct path *path = path_to(paths, &out->av->dgid);
+		if (!out->error)
+			path->sent += out->packet.payload_length;
+		path->is_by_trains |= out->to_trains;
+	}
+}
+
+void vb_paths_received(struct vb_paths *paths, const struct vb_train *train)
+{
+	struct path *path = path_to(paths, &train->path.src);
+
+	for (unsigned i = 0; i < train->count; i++)
+		path->received += train->packets[i].payload_length;
+}
+
+static void print_path(const struct vb_worker *w, const struct path *path, const char *who)
+{
+	char sent[32], received[32];
+	bool is_by_trains = path->is_by_trains && !vb_settings_get()->trains_off && !vb_port_trains_refused(w->port);
+
+	vb_log(VB_LOG_ERROR, "wire: %s sent, %s received, peer %s (%s)", vb_text_bytes(path->sent, sent, sizeof(sent)),
+		vb_text_bytes(path->received, received, sizeof(received)), who,
+		is_by_trains	     ? "Verbena, trains" :
+		path->is_by_trains   ? "Verbena, single datagrams" :
+				       "single datagrams");
+}
+
+/* name=value of every counter that is not 0. */
+static size_t put_counters(char *line, size_t size, const char *const *names, const uint64_t *values, unsigned count)
+{
+	size_t at = 0;
+
+	for (unsigned i = 0; i < count && at < size; i++)
+		if (values[i])
+			at += (size_t)snprintf(line + at, size - at, " %s=%llu", names[i], (unsigned long long)values[i]);
+	return at;
+}
+
+void vb_paths_print(const struct vb_worker *w)
+{
+	uint64_t values[VB_COUNTER_COUNT], port_values[VB_PORT_COUNTER_COUNT];
+	char line[900] = "", peer[VB_TEXT_GID];
+
+	for (unsigned i = 0; i < w->paths->count; i++)
+		print_path(w, &w->paths->paths[i], vb_text_gid(&w->paths->paths[i].peer, peer));
+	if (w->paths->others.sent || w->paths->others.received)
+		print_path(w, &w->paths->others, "others");
+	vb_lane_counters(w->lane, values);
+	put_counters(line, sizeof(line), vb_counter_name, values, VB_COUNTER_COUNT);
+	vb_log(VB_LOG_ERROR, "lane:%s", line);
+	vb_port_counters(w->port, port_values);
+	line[0] = '\0';
+	put_counters(line, sizeof(line), vb_port_counter_name, port_values, VB_PORT_COUNTER_COUNT);
+	vb_log(VB_LOG_ERROR, "port:%s", line);
+}

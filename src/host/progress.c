@@ -1,0 +1,288 @@
+/* The progress thread: keeps the lane going while the application's threads do something else.
+ *
+ * It sleeps in epoll on the slot's socket, a timer for the lane's next deadline, the broker and netlink; an idle process
+ * is never woken. Threads that poll would be slowed down by a second thread woken for every packet, so after a few polls
+ * they take the socket out of its epoll set; from then on it wakes every TICK, sees whether polls go on, and takes the
+ * socket back when they do not. A lane is thus never left alone for longer than two ticks. */
+#include "host/worker.h"
+
+#include <errno.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <sys/epoll.h>
+#include <sys/eventfd.h>
+#include <sys/timerfd.h>
+#include <unistd.h>
+#include "host/interfaces.h"
+
+#define TICK_NS		 100000
+#define TURNS_AT_A_TIME	 64 /* between two looks at what else there is to do */
+#define NAME		 "verbena"
+
+enum source { SOURCE_SLOT, SOURCE_TIMER, SOURCE_WAKE, SOURCE_STOP, SOURCE_LINK, SOURCE_BROKER };
+
+static _Thread_local bool is_progress_thread __attribute__((tls_model("initial-exec")));
+
+bool vb_progress_is_thread(void)
+{
+	return is_progress_thread;
+}
+
+static void epoll_set(struct vb_worker *w, int operation, int fd, uint32_t events, enum source source)
+{
+	struct epoll_event event = { .events = events, .data.u32 = source };
+
+	epoll_ctl(w->epoll_fd, operation, fd, &event);
+}
+
+void vb_progress_wake(struct vb_worker *w)
+{
+	if (w->has_thread)
+		eventfd_write(w->wake_fd, 1);
+}
+
+/* ---- The timer: the lane's next deadline, or the tick --------------------------------------------------------------- */
+
+static struct timespec timespec_of(uint64_t ns)
+{
+	return (struct timespec){ (time_t)(ns / 1000000000), (long)(ns % 1000000000) };
+}
+
+static void set_timer(struct vb_worker *w, struct vb_deadline deadline)
+{
+	struct itimerspec spec = { .it_interval = { 0 } };
+
+	if (deadline.is_set) {
+		uint64_t ns = vb_host_monotonic_ns(deadline.at) + 1; /* never early, and never 0, which disarms */
+		spec.it_value = timespec_of(ns);
+	}
+	timerfd_settime(w->timer_fd, TFD_TIMER_ABSTIME, &spec, NULL);
+	w->timer = deadline;
+}
+
+static void set_tick(struct vb_worker *w)
+{
+	struct itimerspec spec = { timespec_of(TICK_NS), timespec_of(TICK_NS) };
+
+	timerfd_settime(w->timer_fd, 0, &spec, NULL);
+	w->timer.is_set = false;
+}
+
+void vb_progress_arm_timer(struct vb_worker *w)
+{
+	if (!w->has_thread || w->attendance == VB_ATTENDED_BY_POLLERS)
+		return;
+	struct vb_deadline next = vb_deadline_earlier(vb_lane_next_deadline(w->lane), vb_port_next_deadline(w->port));
+	if (!next.is_set || (w->timer.is_set && !vb_time_before(next.at, w->timer.at)))
+		return;
+	set_timer(w, next);
+}
+
+/* ---- Attendance ----------------------------------------------------------------------------------------------------- */
+
+void vb_progress_attend(struct vb_worker *w, enum vb_attendance attendance)
+{
+	enum vb_attendance before = w->attendance;
+
+	if (before == attendance)
+		return;
+	w->attendance = attendance;
+	w->polls_since_takeover = 0;
+	if (!w->has_thread)
+		return;
+	if (attendance == VB_ATTENDED_BY_THREAD)
+		epoll_set(w, EPOLL_CTL_MOD, w->slot.fd, EPOLLIN, SOURCE_SLOT);
+	else if (before == VB_ATTENDED_BY_THREAD)
+		epoll_set(w, EPOLL_CTL_MOD, w->slot.fd, 0, SOURCE_SLOT);
+	if (attendance == VB_ATTENDED_BY_POLLERS)
+		set_tick(w);
+	else if (before == VB_ATTENDED_BY_POLLERS)
+		set_timer(w, (struct vb_deadline){ 0 });
+}
+
+/* ---- The thread ----------------------------------------------------------------------------------------------------- */
+
+/* Drives until there is nothing to do, giving the mutex away between turns. False: there was still something. */
+static bool drive(struct vb_worker *w)
+{
+	bool is_busy = true;
+
+	for (int turns = 0; is_busy && turns < TURNS_AT_A_TIME; turns++) {
+		vb_worker_lock(w);
+		is_busy = vb_worker_turn(w);
+		if (!is_busy)
+			vb_worker_settle(w);
+		vb_worker_unlock(w);
+	}
+	return !is_busy;
+}
+
+/* A tick has passed and nobody polled. */
+static void take_over(struct vb_worker *w)
+{
+	vb_worker_lock(w);
+	if (w->attendance == VB_ATTENDED_BY_POLLERS)
+		vb_progress_attend(w, VB_ATTENDED_BY_THREAD);
+	vb_worker_unlock(w);
+}
+
+/* What woke the thread. */
+struct woken {
+	bool is_timer, is_link, is_broker, is_stop;
+};
+
+static struct woken sleep_until_woken(struct vb_worker *w, int timeout_ms)
+{
+	struct epoll_event events[8];
+	struct woken woken = { false };
+	int count = epoll_wait(w->epoll_fd, events, 8, timeout_ms);
+
+	for (int i = 0; i < count; i++) {
+		uint64_t ignored;
+		ssize_t n = 0;
+		switch ((enum source)events[i].data.u32) {
+		case SOURCE_TIMER:
+			n = read(w->timer_fd, &ignored, sizeof(ignored));
+			woken.is_timer = true;
+			break;
+		case SOURCE_WAKE:
+			n = read(w->wake_fd, &ignored, sizeof(ignored));
+			break;
+		case SOURCE_LINK:
+			vb_interfaces_drain(w->link_fd);
+			woken.is_link = true;
+			break;
+		case SOURCE_BROKER:
+			woken.is_broker = true;
+			break;
+		case SOURCE_STOP:
+			woken.is_stop = true;
+			break;
+		case SOURCE_SLOT:
+			break;
+		}
+		(void)n;
+	}
+	return woken;
+}
+
+/* A one-shot deadline has passed: the next may be set again. */
+static void note_expiry(struct vb_worker *w)
+{
+	vb_worker_lock(w);
+	w->timer.is_set = false;
+	vb_worker_unlock(w);
+}
+
+static void *run(void *argument)
+{
+	struct vb_worker *w = argument;
+	unsigned polls_seen = 0;
+	bool is_done = true;
+
+	is_progress_thread = true;
+	pthread_setname_np(pthread_self(), NAME);
+	for (;;) {
+		struct woken woken = sleep_until_woken(w, is_done ? -1 : 0);
+		if (woken.is_stop)
+			return NULL;
+		if (woken.is_link)
+			vb_worker_refresh_devices(w);
+		if (woken.is_broker)
+			vb_broker_watch_serve(w);
+		if (w->attendance == VB_ATTENDED_BY_POLLERS) {
+			unsigned polls = atomic_load_explicit(&w->polls, memory_order_relaxed);
+			bool they_poll = polls != polls_seen;
+			polls_seen = polls;
+			is_done = true;
+			if (they_poll || !woken.is_timer)
+				continue;
+			take_over(w);
+		} else if (woken.is_timer) {
+			note_expiry(w);
+		}
+		is_done = drive(w);
+	}
+}
+
+/* ---- Start and stop ------------------------------------------------------------------------------------------------- */
+
+void vb_progress_watch_broker(struct vb_worker *w, bool enable)
+{
+	if (w->has_thread)
+		epoll_set(w, enable ? EPOLL_CTL_ADD : EPOLL_CTL_DEL, vb_broker_fd(w->broker.broker), EPOLLIN, SOURCE_BROKER);
+}
+
+static void close_fd(int *fd)
+{
+	if (*fd >= 0)
+		close(*fd);
+	*fd = -1;
+}
+
+static void close_fds(struct vb_worker *w)
+{
+	close_fd(&w->epoll_fd);
+	close_fd(&w->timer_fd);
+	close_fd(&w->wake_fd);
+	close_fd(&w->stop_fd);
+	close_fd(&w->link_fd);
+}
+
+static int open_fds(struct vb_worker *w)
+{
+	w->epoll_fd = epoll_create1(EPOLL_CLOEXEC);
+	w->timer_fd = timerfd_create(CLOCK_MONOTONIC, TFD_CLOEXEC | TFD_NONBLOCK);
+	w->wake_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+	w->stop_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+	w->link_fd = vb_interfaces_watch(); /* where it is forbidden, changes go unseen */
+	if (w->epoll_fd < 0 || w->timer_fd < 0 || w->wake_fd < 0 || w->stop_fd < 0)
+		return -errno;
+	epoll_set(w, EPOLL_CTL_ADD, w->slot.fd, EPOLLIN, SOURCE_SLOT);
+	epoll_set(w, EPOLL_CTL_ADD, w->timer_fd, EPOLLIN, SOURCE_TIMER);
+	epoll_set(w, EPOLL_CTL_ADD, w->wake_fd, EPOLLIN, SOURCE_WAKE);
+	epoll_set(w, EPOLL_CTL_ADD, w->stop_fd, EPOLLIN, SOURCE_STOP);
+	if (w->link_fd >= 0)
+		epoll_set(w, EPOLL_CTL_ADD, w->link_fd, EPOLLIN, SOURCE_LINK);
+	return 0;
+}
+
+/* The thread takes no signal: all are the application's. */
+static int start_thread(struct vb_worker *w)
+{
+	sigset_t all, before;
+
+	sigfillset(&all);
+	pthread_sigmask(SIG_SETMASK, &all, &before);
+	int rc = -pthread_create(&w->thread, NULL, run, w);
+	pthread_sigmask(SIG_SETMASK, &before, NULL);
+	return rc;
+}
+
+int vb_progress_start(struct vb_worker *w)
+{
+	int rc = open_fds(w);
+
+	if (rc == 0 && !vb_settings_get()->progress_off) {
+		w->has_thread = true;
+		vb_progress_watch_broker(w, true);
+		rc = start_thread(w);
+		w->has_thread = rc == 0;
+	}
+	if (rc < 0)
+		close_fds(w);
+	return rc;
+}
+
+void vb_progress_stop(struct vb_worker *w)
+{
+	eventfd_write(w->stop_fd, 1);
+	if (w->has_thread)
+		pthread_join(w->thread, NULL);
+	w->has_thread = false;
+}
+
+void vb_progress_forked(struct vb_worker *w)
+{
+	close_fds(w);
+}

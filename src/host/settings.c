@@ -1,0 +1,244 @@
+/* Settings: reads VERBENA_* from an environment and refuses what it does not understand. Parsing is pure; only
+ * vb_settings_get looks at the process. The table is in settings.h. */
+#include "host/settings.h"
+
+#include <ctype.h>
+#include <errno.h>
+#include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+#include "host/log.h"
+#include "port/port.h"
+
+#define PREFIX "VERBENA_"
+#define RECEIVE_BUFFER_MIN 65536u
+#define RECEIVE_BUFFER_MAX 1073741824u
+#define DEVICE_TEXT_MAX	   63
+
+const struct vb_setting_row vb_setting_rows[VB_SETTING_COUNT] = {
+#define X(name, allowed, fallback, meaning) { #name, allowed, fallback, meaning },
+	VB_SETTINGS(X)
+#undef X
+};
+
+static const char *const level_names[] = { "error", "warn", "info", "debug" };
+
+/* ---- Kinds of values: each returns false when text is not one --------------------------------------------------- */
+
+static bool parse_choice(const char *text, const char *no, const char *yes, bool *value)
+{
+	if (strcmp(text, no) != 0 && strcmp(text, yes) != 0)
+		return false;
+	*value = strcmp(text, yes) == 0;
+	return true;
+}
+
+static bool parse_number(const char *text, uint64_t low, uint64_t high, uint32_t *value)
+{
+	uint64_t number = 0;
+
+	if (!*text)
+		return false;
+	for (const char *c = text; *c; c++) {
+		if (!isdigit((unsigned char)*c))
+			return false;
+		number = number * 10 + (uint64_t)(*c - '0');
+		if (number > high)
+			return false;
+	}
+	if (number < low)
+		return false;
+	*value = (uint32_t)number;
+	return true;
+}
+
+static bool parse_level(const char *text, enum vb_log_level *level)
+{
+	for (unsigned i = 0; i < sizeof(level_names) / sizeof(level_names[0]); i++) {
+		if (strcmp(text, level_names[i]) == 0) {
+			*level = (enum vb_log_level)i;
+			return true;
+		}
+	}
+	return false;
+}
+
+/* Names separated by commas, none empty. */
+static bool parse_names(const char *text)
+{
+	size_t length = 0;
+
+	for (const char *c = text;; c++) {
+		if (*c == ',' || *c == '\0') {
+			if (length == 0 || length > DEVICE_TEXT_MAX)
+				return false;
+			length = 0;
+			if (*c == '\0')
+				return true;
+		} else if (!isgraph((unsigned char)*c)) {
+			return false;
+		} else {
+			length++;
+		}
+	}
+}
+
+/* %p is the only thing a % may begin. */
+static bool parse_file(const char *text)
+{
+	for (const char *c = text; *c; c++)
+		if (*c == '%' && *++c != 'p')
+			return false;
+	return *text != '\0';
+}
+
+static bool parse_faults(const char *text, char *why, size_t why_size)
+{
+	struct vb_faults *faults = NULL;
+
+	if (vb_faults_parse(text, &faults, why, (unsigned)why_size) < 0)
+		return false;
+	vb_faults_free(faults);
+	return true;
+}
+
+/* ---- One setting ------------------------------------------------------------------------------------------------- */
+
+static bool parse_value(struct vb_settings *settings, enum vb_setting which, const char *text, char *why, size_t why_size)
+{
+	switch (which) {
+	case VB_SETTING_DEVICES:
+		return parse_names(text);
+	case VB_SETTING_LOCAL:
+		return parse_choice(text, "auto", "off", &settings->local_off);
+	case VB_SETTING_PCAP:
+		return parse_file(text);
+	case VB_SETTING_FAULTS:
+		return parse_faults(text, why, why_size);
+	case VB_SETTING_STATS:
+		return parse_choice(text, "0", "1", &settings->stats);
+	case VB_SETTING_TRAINS:
+		return parse_choice(text, "auto", "off", &settings->trains_off);
+	case VB_SETTING_RCVBUF:
+		return parse_number(text, RECEIVE_BUFFER_MIN, RECEIVE_BUFFER_MAX, &settings->receive_buffer);
+	case VB_SETTING_PART_ID:
+		return parse_number(text, 0, UINT32_MAX, &settings->part_id);
+	case VB_SETTING_BROKER:
+		return parse_choice(text, "own", "any", &settings->broker_any);
+	case VB_SETTING_LOG:
+		return parse_level(text, &settings->log);
+	case VB_SETTING_LIBEXEC:
+		return *text == '/';
+	case VB_SETTING_PROGRESS:
+		return parse_choice(text, "thread", "off", &settings->progress_off);
+	case VB_SETTING_COUNT:
+		break;
+	}
+	return false;
+}
+
+static void set_default(struct vb_settings *settings, enum vb_setting which)
+{
+	char why[1];
+
+	settings->text[which] = vb_setting_rows[which].fallback;
+	settings->is_given[which] = false;
+	if (*settings->text[which])
+		parse_value(settings, which, settings->text[which], why, sizeof(why));
+}
+
+static int find_setting(const char *name, size_t length)
+{
+	for (int i = 0; i < VB_SETTING_COUNT; i++)
+		if (strlen(vb_setting_rows[i].name) == length && memcmp(vb_setting_rows[i].name, name, length) == 0)
+			return i;
+	return -1;
+}
+
+static int refuse_name(const char *name, size_t length, char *why, size_t why_size)
+{
+	int at = snprintf(why, why_size, "there is no setting " PREFIX "%.*s; there are", (int)(length < 64 ? length : 64),
+		name);
+
+	for (int i = 0; i < VB_SETTING_COUNT && at >= 0 && (size_t)at < why_size; i++)
+		at += snprintf(why + at, why_size - (size_t)at, "%s " PREFIX "%s", i ? "," : "", vb_setting_rows[i].name);
+	return -EINVAL;
+}
+
+static int refuse_value(enum vb_setting which, const char *text, const char *detail, char *why, size_t why_size)
+{
+	const struct vb_setting_row *row = &vb_setting_rows[which];
+
+	snprintf(why, why_size, PREFIX "%s=%.200s is not understood%s%s; allowed: %s", row->name, text,
+		*detail ? ": " : "", detail, row->allowed);
+	return -EINVAL;
+}
+
+static int parse_entry(struct vb_settings *settings, const char *entry, char *why, size_t why_size)
+{
+	const char *name = entry + strlen(PREFIX), *equals = strchr(name, '=');
+	char detail[256] = "";
+
+	if (!equals)
+		return 0; /* not a variable */
+	int which = find_setting(name, (size_t)(equals - name));
+	if (which < 0)
+		return refuse_name(name, (size_t)(equals - name), why, why_size);
+	if (settings->is_given[which])
+		return 0; /* as getenv: the first one counts */
+	/* An empty value is what a script says for "as if unset". */
+	if (equals[1] && !parse_value(settings, (enum vb_setting)which, equals + 1, detail, sizeof(detail)))
+		return refuse_value((enum vb_setting)which, equals + 1, detail, why, why_size);
+	if (equals[1]) {
+		settings->text[which] = equals + 1;
+		settings->is_given[which] = true;
+	}
+	return 0;
+}
+
+int vb_settings_parse(struct vb_settings *settings, char *const *environment, char *why, size_t why_size)
+{
+	struct vb_settings parsed = { .stats = false };
+
+	for (int i = 0; i < VB_SETTING_COUNT; i++)
+		set_default(&parsed, (enum vb_setting)i);
+	for (char *const *entry = environment; entry && *entry; entry++) {
+		if (strncmp(*entry, PREFIX, strlen(PREFIX)) != 0)
+			continue;
+		int rc = parse_entry(&parsed, *entry, why, why_size);
+		if (rc < 0)
+			return rc;
+	}
+	*settings = parsed;
+	return 0;
+}
+
+/* ---- The process's ----------------------------------------------------------------------------------------------- */
+
+static struct vb_settings process_settings;
+static bool process_settings_good;
+
+static void read_environment(void)
+{
+	char why[1024];
+
+	if (vb_settings_parse(&process_settings, environ, why, sizeof(why)) < 0) {
+		vb_log(VB_LOG_ERROR, "%s", why);
+		return;
+	}
+	for (int i = 0; i < VB_SETTING_COUNT; i++) /* the environment may change under us */
+		if (process_settings.is_given[i])
+			process_settings.text[i] = strdup(process_settings.text[i]);
+	vb_log_set_level(process_settings.log);
+	process_settings_good = true;
+}
+
+const struct vb_settings *vb_settings_get(void)
+{
+	static pthread_once_t once = PTHREAD_ONCE_INIT;
+
+	pthread_once(&once, read_environment);
+	return process_settings_good ? &process_settings : NULL;
+}

@@ -1,0 +1,126 @@
+/* The inside of host/: the one worker of this process, which is a lane of the engine with its port, its slot, the thread
+ * that keeps it going and the broker behind it, and the devices that share it.
+ *
+ * Locks, in the order in which they are taken: the open lock (device.c: opening and closing), broker.mutex, mutex. The
+ * last may be held already when vb_device_discover is called; that one only tries the broker's. */
+#ifndef VB_HOST_WORKER_H
+#define VB_HOST_WORKER_H
+
+#include <pthread.h>
+#include <stdatomic.h>
+#include "base/list.h"
+#include "host/broker.h"
+#include "host/host.h"
+#include "host/settings.h"
+#include "port/port.h"
+
+struct vb_paths;
+
+/* Who looks at the receive socket. Written under the worker's mutex. */
+enum vb_attendance {
+	VB_ATTENDED_BY_THREAD,	/* the progress thread sleeps in epoll on it */
+	VB_ATTENDED_BY_POLLERS, /* threads that poll their CQs; the progress thread looks now and then whether they left */
+	VB_ATTENDED_BY_WAITER,	/* a thread blocked in vb_lane_wait sleeps on it */
+};
+
+#define VB_ASKED_MAX 256
+
+/* What was asked about a peer address. Under the worker's mutex. */
+struct vb_asked {
+	struct vb_gid sgid, dgid;
+	vb_time at;
+	bool is_sent, is_answered, is_verbena;
+};
+
+struct vb_broker_watch {
+	pthread_mutex_t mutex; /* calls of broker.h: one thread at a time */
+	struct vb_broker *broker;
+	pthread_t recoverer;
+	bool is_recovering; /* recoverer was started and not joined; the progress thread's and the closer's */
+	atomic_bool is_gone;
+	struct vb_asked asked[VB_ASKED_MAX];
+	unsigned asked_count;
+};
+
+struct vb_worker {
+	pthread_mutex_t mutex;
+	atomic_uint waiting; /* threads that block for the mutex: pollers let them go first */
+	struct vb_lane *lane;
+	struct vb_port *port;
+	struct vb_batch *batch;
+	struct vb_train *train;
+	struct vb_slot slot;
+	struct vb_list devices; /* struct vb_device.link */
+	struct vb_pcap *pcap;
+	struct vb_faults *faults;
+	struct vb_paths *paths; /* with VERBENA_STATS=1 */
+	bool has_more;		/* transmit stopped at its bound */
+	bool said_trains_refused;
+
+	_Atomic enum vb_attendance attendance;
+	unsigned polls_since_takeover;
+	atomic_uint polls; /* counts up whenever a poller drives */
+	struct vb_deadline timer; /* what timer_fd is set to */
+	bool has_thread;
+	pthread_t thread;
+	int epoll_fd, timer_fd;
+	int wake_fd; /* eventfd: the progress thread is to look */
+	int stop_fd; /* eventfd: readable for good when the worker closes */
+	int link_fd; /* netlink */
+
+	struct vb_broker_watch broker;
+	bool is_forked; /* we are a child of the process whose worker this is */
+};
+
+struct vb_device {
+	struct vb_list link; /* worker->devices */
+	struct vb_worker *worker;
+	struct vb_nic *nic;
+	struct vb_device_sink sink;
+	struct vb_device_info info; /* under the worker's mutex */
+};
+
+/* lane.c */
+void vb_worker_lock(struct vb_worker *worker);
+bool vb_worker_try_lock(struct vb_worker *worker);
+void vb_worker_unlock(struct vb_worker *worker);
+/* Receive, advance, transmit, once and bounded; true when anything happened. With the mutex held. */
+bool vb_worker_turn(struct vb_worker *worker);
+/* Acks held back leave: whoever drives is about to sleep. With the mutex held. */
+void vb_worker_settle(struct vb_worker *worker);
+
+/* progress.c */
+int vb_progress_start(struct vb_worker *worker);
+void vb_progress_stop(struct vb_worker *worker);
+void vb_progress_wake(struct vb_worker *worker);
+bool vb_progress_is_thread(void); /* the caller is a progress thread */
+/* Who attends from now on. With the mutex held. */
+void vb_progress_attend(struct vb_worker *worker, enum vb_attendance attendance);
+/* Sets the timer to the next deadline, if that is earlier than what it is set to. With the mutex held. */
+void vb_progress_arm_timer(struct vb_worker *worker);
+/* Closes the descriptors in a forked child. */
+void vb_progress_forked(struct vb_worker *worker);
+
+/* broker_watch.c */
+int vb_broker_watch_start(struct vb_worker *worker, const struct vb_settings *settings);
+void vb_broker_watch_stop(struct vb_worker *worker);
+/* Takes what the broker has to say. Without the mutex. */
+void vb_broker_watch_serve(struct vb_worker *worker);
+void vb_progress_watch_broker(struct vb_worker *worker, bool enable); /* progress.c */
+
+/* device.c */
+/* Links or addresses changed: looks at the interfaces again and tells the devices. Without the mutex. */
+void vb_worker_refresh_devices(struct vb_worker *worker);
+struct vb_device *vb_worker_device_of(struct vb_worker *worker, const struct vb_nic *nic);
+
+/* multicast.c */
+void vb_multicast_forget(void); /* the worker's socket is gone, and its memberships with it */
+
+/* paths.c */
+struct vb_paths *vb_paths_create(void);
+void vb_paths_sent(struct vb_paths *paths, const struct vb_batch *batch);
+void vb_paths_received(struct vb_paths *paths, const struct vb_train *train);
+/* Prints which path every byte took, and the counters that are not 0. */
+void vb_paths_print(const struct vb_worker *worker);
+
+#endif
