@@ -1,7 +1,7 @@
 /* Fault injection: drops, doubles, holds back and damages received packets with given chances, from a seed.
  * Holds: each packet draws the same random numbers whatever is enabled, so that switching one fault on leaves the
- * others where they were. Delayed packets stay in order; a reordered one lets a few that follow it past. Not here:
- * reading VERBENA_FAULTS (host/settings), counting (udp.c asks vb_faults_count). */
+ * others where they were. Delayed packets stay in order; a reordered one lets a few that follow it past.
+ * Not here: reading VERBENA_FAULTS (host/settings), counting (udp.c asks vb_faults_count). */
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>

@@ -1,8 +1,8 @@
-/* Captures: what a process sends and receives, with the IP and UDP headers that a socket does not show rebuilt. The
- * file is classic pcap with nanosecond stamps and LINKTYPE_RAW (101): packets begin with the IP header. Holds: one
- * append, in one system call, per packet; so lanes may write at once without a lock, and a process that is killed
- * leaves a file that ends with a whole packet. Written here rather than by libpcap, which every program that loads the
- * library would then load too. */
+/* Captures: what a process sends and receives, with the IP and UDP headers that a socket does not show rebuilt. Classic
+ * pcap with nanosecond stamps and LINKTYPE_RAW (101): packets begin with the IP header.
+ * Holds: one append, in one system call, per packet; so lanes may write at once without a lock, and a process that is
+ * killed leaves every packet but perhaps the one it was writing (killing, the kernel may cut a write at a page).
+ * Written here rather than by libpcap, which every program that loads the library would then load too. */
 #include <errno.h>
 #include <fcntl.h>
 #include <stdatomic.h>

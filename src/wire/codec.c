@@ -1,7 +1,7 @@
-/* Bytes to struct vb_packet and back. The opcode's row says which headers there are; here is what each one's bytes
- * mean, reading and writing side by side. Holds: vb_packet_decode knows that all headers lie inside the bytes before it
- * reads the first extension header. Not here: the ICRC (icrc.c), which headers an opcode has (opcode.c), whether the
- * packet makes sense (the engine). */
+/* Bytes to struct vb_packet and back. The opcode's row says which headers there are; here is what the bytes of each
+ * mean, reading and writing side by side.
+ * Holds: vb_packet_decode knows that all headers lie inside the bytes before it reads the first extension header.
+ * Not here: the ICRC (icrc.c), which headers an opcode has (opcode.c), whether the packet makes sense (the engine). */
 #include "base/bytes.h"
 #include "wire/packet.h"
 

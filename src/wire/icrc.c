@@ -1,7 +1,7 @@
 /* The invariant CRC: CRC-32 over the packet with everything that a router may change forced to ones.
  * Holds: for an IPv4 packet, (expected ICRC xor received ICRC) moved back to the header's bytes 4 to 7 is the
- * difference of those four bytes, for the map is a bijection of 32 bits; a difference beyond the identification is
- * corruption. Not here: the arithmetic (gf32.c). Source: IBA vol. 1, 7.8.1; annex A17.9.
+ * difference of those four bytes, for the map is a bijection of 32 bits. Beyond the identification it is corruption.
+ * Not here: the arithmetic (gf32.c). Source: IBA vol. 1, 7.8.1; annex A17.9.
  *
  * What accepting any identification costs: random corruption passes with 2^-16 instead of 2^-32; every single-bit error
  * is still caught, since DF is known. */

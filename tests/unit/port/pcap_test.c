@@ -136,7 +136,7 @@ static void pcap__headers_are_rebuilt_as_they_were_sent(void **state)
 	pcap_close(in);
 }
 
-static void pcap__killed_process_leaves_a_readable_file(void **state)
+static void pcap__killed_process_leaves_what_it_had_written(void **state)
 {
 	int ready[2];
 	assert_int_equal(pipe(ready), 0);
@@ -168,7 +168,9 @@ static void pcap__killed_process_leaves_a_readable_file(void **state)
 	int result;
 	while ((result = pcap_next_ex(in, &header, &ip)) == 1)
 		count++;
-	assert_int_equal(result, PCAP_ERROR_BREAK);
+	/* The kernel may have cut the last write; everything before it can be read. */
+	if (result != PCAP_ERROR_BREAK)
+		assert_non_null(strstr(pcap_geterr(in), "truncated"));
 	assert_true(count > 100);
 	pcap_close(in);
 }
@@ -239,7 +241,8 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_setup_teardown(pcap__headers_are_rebuilt_as_they_were_sent, make_file, remove_file),
-		cmocka_unit_test_setup_teardown(pcap__killed_process_leaves_a_readable_file, make_file, remove_file),
+		cmocka_unit_test_setup_teardown(
+			pcap__killed_process_leaves_what_it_had_written, make_file, remove_file),
 		cmocka_unit_test_setup_teardown(pcap__opening_again_begins_anew, make_file, remove_file),
 		cmocka_unit_test(pcap__open_says_why_it_cannot),
 		cmocka_unit_test_setup_teardown(pcap__tshark_dissects_it_without_complaint, make_file, remove_file),
