@@ -31,6 +31,7 @@ void vb_lane_destroy(struct vb_lane *lane)
 	for (uint32_t i = 0; lane->qps && i < CHUNK; i++)
 		free(lane->qps[i]);
 	free(lane->qps);
+	free(lane->echo_replies);
 	vb_peers_deinit(lane);
 	vb_timers_deinit(&lane->timers);
 	free(lane);
@@ -148,6 +149,10 @@ static void receive_one(struct vb_lane *lane, struct vb_qp *qp, const struct vb_
 	}
 	if (!qp) {
 		vb_count(lane, VB_DROP_BAD_QPN, 1);
+		return;
+	}
+	if ((packet->opcode & 0xe0) == VB_MANUFACTURER) {
+		vb_echo_receive(qp, path, packet);
 		return;
 	}
 	bool is_cnp = packet->opcode == VB_CNP && qp->type != VB_QP_UD;

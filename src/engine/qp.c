@@ -73,6 +73,7 @@ static void free_qp(struct vb_qp *qp)
 		vb_recv_ring_deinit(&qp->rq);
 	free(qp->responder.srq_copy);
 	free(qp->responder.resources);
+	free(qp->requester.echo);
 	free(qp);
 }
 
@@ -137,6 +138,7 @@ int vb_qp_destroy(struct vb_qp *qp)
 	}
 	vb_timer_remove(&lane->timers, &qp->timer);
 	vb_notice_forget(&qp->notice);
+	vb_echo_forget(qp);
 	vb_unschedule(qp);
 	vb_lane_remove_qp(lane, qp);
 	vb_mw_unbind_qp(qp->pd->nic, qp->qpn);
@@ -188,6 +190,8 @@ static void stop_requester(struct vb_qp *qp)
 	rq->is_rnr_waiting = false;
 	rq->probe = VB_PROBE_NONE;
 	rq->awaiting_done = 0;
+	if (rq->echo)
+		rq->echo->is_blocked = false;
 	rq->rd_atomic_out = 0;
 }
 
@@ -389,6 +393,7 @@ static void enter_reset(struct vb_qp *qp)
 	qp->responder.recv = NULL;
 	while (!qp->srq && vb_recv_ring_peek(&qp->rq))
 		vb_recv_ring_pop(&qp->rq);
+	free(qp->requester.echo);
 	memset(&qp->requester, 0, sizeof(qp->requester));
 	qp->requester.cursor = atomic_load(&qp->sq.head);
 	memset(&qp->attr, 0, sizeof(qp->attr));

@@ -79,6 +79,29 @@ static inline struct vb_send_wqe *vb_send_wqe_at(const struct vb_send_queue *sq,
 
 /* ---- Requester ---------------------------------------------------------------------------------------------------- */
 
+/* The window of an unacknowledged transport towards a Verbena peer (echo.c). */
+#define VB_ECHO_MARKS 8
+
+struct vb_echo {
+	uint64_t sent, drained;	      /* bytes, ever; what lies between them may still fill the peer's receive buffer */
+	uint64_t marks[VB_ECHO_MARKS]; /* what sent was when request n % VB_ECHO_MARKS left */
+	uint32_t asked, answered;     /* requests, ever */
+	uint64_t asked_at_bytes;      /* sent at the newest request */
+	bool is_due;		      /* a request is to leave after the data */
+	bool is_blocked;
+	uint32_t qpn;		      /* whom to ask: where the newest data went */
+	struct vb_av av;
+};
+
+/* A reply that is to leave; lives in the lane's ring until the port is done with it. */
+struct vb_echo_reply {
+	struct vb_qp *qp; /* the QP that was asked; NULL when it is gone */
+	uint32_t qpn, psn;
+	struct vb_av av;
+};
+
+#define VB_ECHO_REPLIES 64
+
 enum vb_probe { VB_PROBE_NONE, VB_PROBE_NEWEST, VB_PROBE_OLDEST };
 
 struct vb_requester {
@@ -118,6 +141,7 @@ struct vb_requester {
 	bool was_heard;
 	uint32_t largest_acked;
 	struct vb_cc cc;
+	struct vb_echo *echo; /* UC, UD: made when first needed */
 };
 
 /* ---- Responder ---------------------------------------------------------------------------------------------------- */
@@ -226,6 +250,8 @@ struct vb_lane {
 	uint32_t read_flight, read_window; /* READ response bytes asked for; what our receive buffer can take */
 	bool acks_forced;
 	unsigned handed_out;
+	struct vb_echo_reply *echo_replies; /* ring of VB_ECHO_REPLIES, made at first use */
+	uint32_t echo_head, echo_next, echo_tail; /* free running: oldest at the port, next to send, next free */
 	_Atomic(struct vb_qp *) doorbells; /* stack of QPs that rang */
 	struct vb_peer **peers;
 	uint32_t peer_buckets, peer_count;
@@ -332,6 +358,17 @@ struct vb_mcast_attachment {
 	struct vb_gid gid;
 	struct vb_qp *qp;
 };
+
+/* echo.c */
+/* UC and UD: may a packet that costs so much go to this peer now? If not, the QP waits for an echo. */
+bool vb_echo_allows(struct vb_qp *qp, const struct vb_peer *peer, uint32_t cost, vb_time now);
+void vb_echo_on_sent(struct vb_qp *qp, const struct vb_peer *peer, const struct vb_outgoing *out, uint32_t cost);
+void vb_echo_emit_request(struct vb_qp *qp, struct vb_batch *batch);
+void vb_echo_on_timer(struct vb_qp *qp);
+void vb_echo_receive(struct vb_qp *qp, const struct vb_path *path, const struct vb_packet *packet);
+bool vb_echo_emit_reply(struct vb_lane *lane, struct vb_batch *batch);
+void vb_echo_reply_done(struct vb_lane *lane);
+void vb_echo_forget(struct vb_qp *qp); /* the QP goes: nothing of it stays in the ring */
 
 /* receive work shared by RC, UC and UD: receive_work.c */
 const struct vb_recv_wqe *vb_recv_take(struct vb_qp *qp); /* the next receive request, held in responder.recv; NULL */

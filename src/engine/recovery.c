@@ -200,6 +200,10 @@ void vb_recovery_on_timer(struct vb_qp *qp, vb_time now)
 {
 	struct vb_requester *rq = &qp->requester;
 
+	if (qp->type != VB_QP_RC) {
+		vb_echo_on_timer(qp);
+		return;
+	}
 	if (rq->is_rnr_waiting) {
 		if (vb_time_before(now, rq->rnr_until)) {
 			vb_recovery_arm(qp);

@@ -2,6 +2,7 @@
  * Holds: work requests start in order, each packet has the PSN it always had, completions come in order, each once.
  * Not here: when to send again (recovery.c), how much may be under way (peers.c), UD (unconnected.c).
  * IBA vol. 1, 9.7.1 to 9.7.7. */
+#include <stdlib.h>
 #include "engine/qp.h"
 
 #define ACKREQ_EVERY_BYTES 32768
@@ -41,6 +42,7 @@ void vb_requester_reset(struct vb_qp *qp, vb_time now)
 {
 	struct vb_requester *rq = &qp->requester;
 	vb_flight_remove(qp, rq->flight_out, rq->flight_in);
+	free(rq->echo);
 	memset(rq, 0, sizeof(*rq));
 	rq->cursor = head_index(qp);
 	rq->una_psn = rq->next_psn = rq->max_psn = qp->attr.sq_psn & VB_PSN_MASK;
@@ -310,12 +312,16 @@ static bool emit_unacknowledged(struct vb_qp *qp, struct vb_batch *batch, struct
 {
 	struct vb_requester *rq = &qp->requester;
 	uint32_t index = psn_index(wqe, rq->next_psn);
+	uint32_t cost = cost_between(qp, wqe, index, index + 1).out;
 
+	if (!vb_echo_allows(qp, qp->peer, cost, now))
+		return false;
 	if (!build(qp, batch, wqe, index)) {
 		vb_batch_undo(batch);
 		vb_requester_doom(qp, VB_WC_LOC_PROT_ERR, VB_CAUSE_LOCAL_SGE, now);
 		return false;
 	}
+	vb_echo_on_sent(qp, qp->peer, &batch->out[batch->count - 1], cost);
 	rq->una_psn = rq->next_psn = rq->max_psn = vb_psn_add(rq->next_psn, 1);
 	if (index + 1 == wqe->psn_count) {
 		batch->out[batch->count - 1].completes_wqe = true;

@@ -105,6 +105,11 @@ static bool take_turn(struct vb_qp *qp, struct vb_batch *batch, unsigned budget,
 		bytes += batch->out[batch->count - 1].packet.payload_length + 64;
 	}
 	bool was_cut_short = bytes >= VB_QUANTUM_BYTES;
+	if (qp->requester.echo && qp->requester.echo->is_due) {
+		if (!has_room(batch, budget))
+			return true;
+		vb_echo_emit_request(qp, batch);
+	}
 	/* Data left before the ack that was held back for it. */
 	if (qp->responder.ack.is_wanted && (qp->responder.ack.is_urgent || batch->count > first)) {
 		if (!has_room(batch, budget))
@@ -151,6 +156,8 @@ unsigned vb_lane_transmit(struct vb_lane *lane, struct vb_batch *batch, unsigned
 		if (take_turn(qp, batch, budget, now))
 			vb_schedule(qp);
 	}
+	while (has_room(batch, budget) && vb_echo_emit_reply(lane, batch))
+		;
 	flush_held_acks(lane, batch, budget, now);
 	count_batch(lane, batch);
 	return batch->count;
@@ -175,6 +182,8 @@ void vb_lane_transmit_done(struct vb_lane *lane, const struct vb_batch *batch, v
 		const struct vb_outgoing *out = &batch->out[i];
 		if (out->completes_wqe || out->error)
 			packet_left(out->qp, out, now);
+		if (out->packet.opcode == VB_ECHO_REPLY)
+			vb_echo_reply_done(lane);
 	}
 	lane->handed_out -= batch->count;
 }
@@ -198,7 +207,7 @@ struct vb_deadline vb_lane_next_deadline(const struct vb_lane *lane)
 
 bool vb_lane_wants_transmit(const struct vb_lane *lane, vb_time now)
 {
-	if (!vb_list_empty(&lane->ready) || vb_lane_has_doorbells(lane))
+	if (!vb_list_empty(&lane->ready) || vb_lane_has_doorbells(lane) || lane->echo_next != lane->echo_tail)
 		return true;
 	if (vb_list_empty(&lane->acks))
 		return false;

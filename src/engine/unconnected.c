@@ -291,6 +291,9 @@ bool vb_ud_emit(struct vb_qp *qp, struct vb_batch *batch, vb_time now)
 	struct vb_send_wqe *wqe = vb_send_wqe_at(&qp->sq, rq->cursor);
 	uint8_t opcode = wqe->opcode == VB_WR_SEND_WITH_IMM ? VB_UD_SEND_ONLY_IMM : VB_UD_SEND_ONLY;
 	const struct vb_peer *peer = vb_peer_find(qp->lane, &wqe->ud.av.dgid);
+	uint32_t cost = wqe->length + VB_PACKET_OVERHEAD;
+	if (!vb_echo_allows(qp, peer, cost, now))
+		return false;
 	struct vb_outgoing *out = vb_batch_add(batch, qp, opcode, &wqe->ud.av);
 
 	if (!vb_batch_add_wqe(batch, out, qp, wqe, 0, wqe->length)) {
@@ -309,6 +312,7 @@ bool vb_ud_emit(struct vb_qp *qp, struct vb_batch *batch, vb_time now)
 	out->packet.psn = rq->next_psn;
 	out->to_trains = peer && peer->facts.is_verbena;
 	out->completes_wqe = true;
+	vb_echo_on_sent(qp, peer, out, cost);
 	rq->una_psn = rq->next_psn = rq->max_psn = vb_psn_add(rq->next_psn, 1);
 	rq->awaiting_done++;
 	rq->cursor++;

@@ -96,6 +96,10 @@ const struct vb_opcode vb_opcodes[256] = {
 	SENDS_AND_WRITES(VB_XRC, "xrc", AFTER_XRCETH),
 	READS_ATOMICS_AND_INVALIDATES(VB_XRC, "xrc", AFTER_XRCETH),
 	RESPONSES(VB_XRC, "xrc"),
+
+	/* Manufacturer opcodes, said between Verbena peers only. */
+	[VB_ECHO_REQUEST] = { "vb.echo_request", PLAIN(DETH, END), KIND(ECHO, ONLY, NONE) },
+	[VB_ECHO_REPLY]   = { "vb.echo_reply",   PLAIN(END, END),  KIND(ECHO, ONLY, NONE), .is_response = true },
 };
 
 /* clang-format on */

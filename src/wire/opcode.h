@@ -41,6 +41,10 @@ enum {
 	VB_UD_SEND_ONLY = VB_UD | VB_SEND_ONLY,
 	VB_UD_SEND_ONLY_IMM = VB_UD | VB_SEND_ONLY_IMM,
 	VB_CNP = 0x81,
+
+	VB_MANUFACTURER = 0xE0,	 /* 0xC0 to 0xFF belong to manufacturers; ours begin here */
+	VB_ECHO_REQUEST = 0xE0,	 /* "what you had received from me when this arrived, you have taken": see engine/echo.c */
+	VB_ECHO_REPLY = 0xE1,
 };
 
 enum vb_header {
@@ -69,6 +73,7 @@ enum vb_message {
 	VB_MESSAGE_READ_RESPONSE,
 	VB_MESSAGE_ACK, /* ACK, NAK, RNR NAK and atomic ACK */
 	VB_MESSAGE_CNP,
+	VB_MESSAGE_ECHO,
 };
 
 enum vb_place { VB_ONLY, VB_FIRST, VB_MIDDLE, VB_LAST };

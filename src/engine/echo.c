@@ -1,0 +1,163 @@
+/* A window for the unacknowledged transports. UC and UD tell their sender nothing, and a socket's receive buffer is small:
+ * a sender that is faster than its receiver loses most of what it sends. Between Verbena peers an echo closes the loop: a
+ * manufacturer opcode sent after the data, through the same socket, answered when the receiver's lane has taken what came
+ * before it. Nothing waits for an echo longer than ECHO_PATIENCE; a lost one costs that and no more. Others never see it. */
+#include <stdlib.h>
+#include "engine/qp.h"
+
+#define ECHO_WINDOW   131072
+#define ECHO_EVERY    32768
+#define ECHO_PATIENCE (20 * VB_MS)
+
+/* ---- Who sends data ---------------------------------------------------------------------------------------------------- */
+
+static bool has_window(const struct vb_peer *peer)
+{
+	return peer && peer->facts.is_verbena;
+}
+
+static struct vb_echo *echo_of(struct vb_qp *qp)
+{
+	struct vb_requester *rq = &qp->requester;
+	if (!rq->echo)
+		rq->echo = calloc(1, sizeof(*rq->echo));
+	return rq->echo;
+}
+
+bool vb_echo_allows(struct vb_qp *qp, const struct vb_peer *peer, uint32_t cost, vb_time now)
+{
+	struct vb_echo *echo = has_window(peer) ? echo_of(qp) : NULL;
+	if (!echo)
+		return true;
+	uint64_t flight = echo->sent - echo->drained;
+	uint32_t window = peer->window < ECHO_WINDOW ? peer->window : ECHO_WINDOW;
+	if (flight == 0 || flight + cost <= window)
+		return true;
+	if (echo->asked == echo->answered)
+		echo->is_due = true;
+	if (!echo->is_blocked) {
+		echo->is_blocked = true;
+		vb_timer_set(&qp->lane->timers, &qp->timer, vb_time_add(now, ECHO_PATIENCE));
+	}
+	return false;
+}
+
+void vb_echo_on_sent(struct vb_qp *qp, const struct vb_peer *peer, const struct vb_outgoing *out, uint32_t cost)
+{
+	struct vb_echo *echo = has_window(peer) && out->packet.dest_qpn != VB_QPN_MULTICAST ? echo_of(qp) : NULL;
+	if (!echo)
+		return;
+	echo->sent += cost;
+	echo->qpn = out->packet.dest_qpn;
+	echo->av = *out->av;
+	if (echo->sent - echo->asked_at_bytes >= ECHO_EVERY && echo->asked - echo->answered < VB_ECHO_MARKS)
+		echo->is_due = true;
+}
+
+void vb_echo_emit_request(struct vb_qp *qp, struct vb_batch *batch)
+{
+	struct vb_echo *echo = qp->requester.echo;
+	struct vb_outgoing *out = vb_batch_add(batch, qp, VB_ECHO_REQUEST, &echo->av);
+	echo->is_due = false;
+	echo->asked++;
+	echo->marks[echo->asked % VB_ECHO_MARKS] = echo->sent;
+	echo->asked_at_bytes = echo->sent;
+	out->packet.dest_qpn = echo->qpn;
+	out->packet.psn = echo->asked & VB_PSN_MASK;
+	out->packet.src_qpn = qp->qpn;
+}
+
+static void resume(struct vb_qp *qp)
+{
+	qp->requester.echo->is_blocked = false;
+	vb_timer_cancel(&qp->timer);
+	vb_schedule(qp);
+}
+
+static void receive_reply(struct vb_qp *qp, const struct vb_packet *packet)
+{
+	struct vb_echo *echo = qp->requester.echo;
+	uint32_t ahead = echo ? (packet->psn - echo->answered) & VB_PSN_MASK : 0;
+	if (ahead == 0 || ahead > echo->asked - echo->answered) {
+		vb_count(qp->lane, VB_DROP_GHOST, 1);
+		return;
+	}
+	echo->answered += ahead;
+	echo->drained = echo->marks[echo->answered % VB_ECHO_MARKS];
+	if (echo->is_blocked)
+		resume(qp);
+}
+
+/* Nobody answered: what was sent is gone, one way or another. */
+void vb_echo_on_timer(struct vb_qp *qp)
+{
+	struct vb_echo *echo = qp->requester.echo;
+	if (!echo || !echo->is_blocked)
+		return;
+	echo->answered = echo->asked;
+	echo->drained = echo->sent;
+	resume(qp);
+}
+
+/* ---- Who receives it --------------------------------------------------------------------------------------------------- */
+
+static void note_request(struct vb_qp *qp, const struct vb_path *path, const struct vb_packet *packet)
+{
+	struct vb_lane *lane = qp->lane;
+	if (!lane->echo_replies)
+		lane->echo_replies = calloc(VB_ECHO_REPLIES, sizeof(*lane->echo_replies));
+	if (!lane->echo_replies || lane->echo_tail - lane->echo_head >= VB_ECHO_REPLIES)
+		return;
+	lane->echo_replies[lane->echo_tail++ % VB_ECHO_REPLIES] = (struct vb_echo_reply){
+		.qp = qp,
+		.qpn = packet->src_qpn,
+		.psn = packet->psn,
+		.av = { .sgid = path->dst, .dgid = path->src },
+	};
+}
+
+void vb_echo_receive(struct vb_qp *qp, const struct vb_path *path, const struct vb_packet *packet)
+{
+	if (qp->type == VB_QP_RC || vb_state(qp) < VB_QPS_RTR || vb_state(qp) == VB_QPS_ERR) {
+		vb_count(qp->lane, VB_DROP_QP_STATE, 1);
+		return;
+	}
+	if (packet->opcode == VB_ECHO_REQUEST)
+		note_request(qp, path, packet);
+	else
+		receive_reply(qp, packet);
+}
+
+bool vb_echo_emit_reply(struct vb_lane *lane, struct vb_batch *batch)
+{
+	while (lane->echo_next != lane->echo_tail) {
+		struct vb_echo_reply *reply = &lane->echo_replies[lane->echo_next++ % VB_ECHO_REPLIES];
+		if (!reply->qp) {
+			if (lane->echo_head + 1 == lane->echo_next)
+				lane->echo_head++;
+			continue;
+		}
+		struct vb_outgoing *out = vb_batch_add(batch, reply->qp, VB_ECHO_REPLY, &reply->av);
+		out->packet.dest_qpn = reply->qpn;
+		out->packet.psn = reply->psn;
+		return true;
+	}
+	return false;
+}
+
+void vb_echo_reply_done(struct vb_lane *lane)
+{
+	do {
+		lane->echo_head++;
+	} while (lane->echo_head != lane->echo_next && !lane->echo_replies[lane->echo_head % VB_ECHO_REPLIES].qp);
+}
+
+void vb_echo_forget(struct vb_qp *qp)
+{
+	struct vb_lane *lane = qp->lane;
+	for (uint32_t i = lane->echo_next; i != lane->echo_tail; i++) {
+		struct vb_echo_reply *reply = &lane->echo_replies[i % VB_ECHO_REPLIES];
+		if (reply->qp == qp)
+			reply->qp = NULL;
+	}
+}
