@@ -1,0 +1,323 @@
+/* The key table: which keys there are, how long they stay away, and lookups against changes. */
+#include <pthread.h>
+#include "engine/keys.h"
+#include "device.h"
+
+static char memory[64];
+
+static struct vb_mr *any_region(struct device *device)
+{
+	return registered(device->pd, memory, sizeof(memory), ALL_ACCESS);
+}
+
+static int reach(const struct vb_pd *pd, uint32_t key)
+{
+	struct vb_reach reached;
+	return vb_reach_remote(pd, 1, key, (uintptr_t)memory, 1, VB_ACCESS_REMOTE_READ, &reached);
+}
+
+static void keys__are_all_different_and_none_is_special(void **state)
+{
+	enum { MANY = 5000 };
+	struct device device = open_device();
+	static struct vb_mr *mrs[MANY];
+	static bool seen[MANY * 4];
+	unsigned patterns[16] = { 0 };
+	for (int i = 0; i < MANY; i++) {
+		mrs[i] = any_region(&device);
+		uint32_t key = vb_mr_key(mrs[i]);
+		assert_true(key >> 8 != 0 && key >> 8 != 0xFFFFFF);
+		assert_false(seen[vb_key_index(key)]);
+		seen[vb_key_index(key)] = true;
+		patterns[key >> 28]++;
+	}
+	for (int i = 0; i < 16; i++)
+		assert_in_range(patterns[i], MANY / 32, MANY / 8);
+	for (int i = 0; i < MANY; i++)
+		assert_int_equal(reach(device.pd, vb_mr_key(mrs[i])), 0);
+	for (int i = 0; i < MANY; i++)
+		deregister(mrs[i]);
+	close_device(&device);
+}
+
+static void keys__every_bit_is_compared(void **state)
+{
+	struct device device = open_device();
+	struct vb_mr *mr = any_region(&device);
+	assert_int_equal(reach(device.pd, vb_mr_key(mr)), 0);
+	for (int bit = 0; bit < 32; bit++)
+		assert_int_equal(reach(device.pd, vb_mr_key(mr) ^ 1u << bit), -EACCES);
+	deregister(mr);
+	close_device(&device);
+}
+
+static void keys__zero_and_all_ones_open_nothing(void **state)
+{
+	struct device device = open_device();
+	assert_int_equal(reach(device.pd, 0), -EACCES);
+	assert_int_equal(reach(device.pd, UINT32_MAX), -EACCES);
+	struct vb_mr *mrs[2 * VB_KEYS_PER_CHUNK];
+	for (size_t i = 0; i < COUNT_OF(mrs); i++)
+		mrs[i] = any_region(&device);
+	assert_int_equal(reach(device.pd, 0), -EACCES);
+	for (size_t i = 0; i < COUNT_OF(mrs); i++)
+		deregister(mrs[i]);
+	assert_int_equal(reach(device.pd, 0), -EACCES);
+	close_device(&device);
+}
+
+static void keys__a_freed_index_does_not_return_soon(void **state)
+{
+	struct device device = open_device();
+	struct vb_mr *mr = any_region(&device);
+	uint32_t first = vb_key_index(vb_mr_key(mr));
+	deregister(mr);
+	for (int i = 0; i < VB_KEYS_PER_CHUNK / 2; i++) {
+		mr = any_region(&device);
+		assert_int_not_equal(vb_key_index(vb_mr_key(mr)), first);
+		deregister(mr);
+	}
+	close_device(&device);
+}
+
+static void keys__an_index_returns_with_another_key(void **state)
+{
+	struct device device = open_device();
+	static uint32_t last[VB_KEYS_PER_CHUNK];
+	int returned = 0;
+	for (int i = 0; i < 100000; i++) {
+		struct vb_mr *mr = any_region(&device);
+		uint32_t key = vb_mr_key(mr), index = vb_key_index(key);
+		assert_in_range(index, 0, VB_KEYS_PER_CHUNK - 1); /* the table does not grow for one region at a time */
+		assert_int_not_equal(key, last[index]);
+		returned += last[index] != 0;
+		last[index] = key;
+		deregister(mr);
+	}
+	assert_true(returned > 90000);
+	close_device(&device);
+}
+
+static void keys__differ_with_the_seed(void **state)
+{
+	uint32_t keys[2][8];
+	for (int seed = 0; seed < 2; seed++) {
+		struct vb_key_table table;
+		assert_int_equal(vb_keys_init(&table, seed), 0);
+		for (int i = 0; i < 8; i++)
+			assert_non_null(vb_keys_take(&table, &keys[seed][i]));
+		vb_keys_deinit(&table);
+	}
+	assert_memory_not_equal(keys[0], keys[1], sizeof(keys[0]));
+}
+
+static void keys__a_hundred_thousand_regions_come_and_go(void **state)
+{
+	enum { MANY = 100000 };
+	struct device device = open_device();
+	struct vb_mr **mrs = calloc(MANY, sizeof(struct vb_mr *));
+	for (int i = 0; i < MANY; i++)
+		mrs[i] = any_region(&device);
+	for (int i = 0; i < MANY; i++)
+		assert_int_equal(reach(device.pd, vb_mr_key(mrs[i])), 0);
+	for (int i = 0; i < MANY; i++) {
+		uint32_t key = vb_mr_key(mrs[i]);
+		deregister(mrs[i]);
+		assert_int_equal(reach(device.pd, key), -EACCES);
+	}
+	free(mrs);
+	close_device(&device);
+}
+
+/* The table itself, without its objects: a million closed entries. */
+static void keys__table_is_full_at_its_limit_and_recovers(void **state)
+{
+	struct vb_key_table table;
+	struct vb_key_entry *entry = NULL;
+	uint32_t key;
+	assert_int_equal(vb_keys_init(&table, 3), 0);
+	for (uint32_t i = 0; i < VB_MAX_KEYS; i++) {
+		entry = vb_keys_take(&table, &key);
+		assert_non_null(entry);
+		assert_true(key >> 8 != 0 && key >> 8 != 0xFFFFFF);
+	}
+	assert_null(vb_keys_take(&table, &key));
+	vb_keys_give(&table, entry);
+	assert_ptr_equal(vb_keys_take(&table, &key), entry);
+	assert_null(vb_keys_take(&table, &key));
+	vb_keys_deinit(&table);
+}
+
+/* ---- Lookups against changes. Regions lie at addresses that name their memory and length, so that terms of two
+ * regions mixed up are seen. ---- */
+
+enum { SLOTS = 64, READERS = 3, CHANGES = 60000, SPAN = 4096 };
+
+struct shared {
+	struct vb_pd *pd;
+	atomic_uint keys[SLOTS];
+	atomic_bool is_done;
+	atomic_uint found, mixed;
+	uint8_t arena[SLOTS][SPAN];
+};
+
+/* Region n of a slot: n bytes and more from iova n * 2^32 on. */
+static struct vb_mr_config nth(struct shared *shared, unsigned slot, uint32_t n)
+{
+	return (struct vb_mr_config){
+		.memory = shared->arena[slot] + n % 64,
+		.iova = (uint64_t)n << 32,
+		.length = 64 + n % 64,
+		.access = ALL_ACCESS,
+	};
+}
+
+static void *look_up(void *arg)
+{
+	struct shared *shared = arg;
+	for (uint32_t i = 0; !atomic_load_explicit(&shared->is_done, memory_order_relaxed); i++) {
+		uint32_t key = atomic_load_explicit(&shared->keys[i % SLOTS], memory_order_relaxed);
+		struct vb_reach reached;
+		for (uint32_t n = 0; n < 4; n++) {
+			if (vb_reach_remote(shared->pd, 1, key, (uint64_t)n << 32, 64 + n % 64, ALL_REMOTE, &reached))
+				continue;
+			atomic_fetch_add_explicit(&shared->found, 1, memory_order_relaxed);
+			if ((reached.bytes - shared->arena[0]) % SPAN != n)
+				atomic_fetch_add_explicit(&shared->mixed, 1, memory_order_relaxed);
+			/* one byte beyond this region's end, which another may have */
+			if (vb_reach_remote(shared->pd, 1, key, (uint64_t)n << 32, 65 + n % 64, ALL_REMOTE, &reached) == 0)
+				atomic_fetch_add_explicit(&shared->mixed, 1, memory_order_relaxed);
+		}
+	}
+	return NULL;
+}
+
+static void run_against_readers(struct shared *shared, void (*change)(struct shared *))
+{
+	pthread_t threads[READERS];
+	for (int i = 0; i < READERS; i++)
+		assert_int_equal(pthread_create(&threads[i], NULL, look_up, shared), 0);
+	change(shared);
+	atomic_store(&shared->is_done, true);
+	for (int i = 0; i < READERS; i++)
+		pthread_join(threads[i], NULL);
+	assert_int_equal(shared->mixed, 0);
+	assert_true(shared->found > 0);
+}
+
+static void come_and_go(struct shared *shared)
+{
+	struct vb_mr *mrs[SLOTS] = { NULL };
+	for (uint32_t i = 0; i < CHANGES; i++) {
+		unsigned slot = i * 7 % SLOTS;
+		if (mrs[slot])
+			deregister(mrs[slot]); /* no grace: a stale answer must still be a whole one */
+		struct vb_mr_config config = nth(shared, slot, i / SLOTS % 4);
+		assert_int_equal(vb_mr_register(shared->pd, &config, &mrs[slot]), 0);
+		atomic_store_explicit(&shared->keys[slot], vb_mr_key(mrs[slot]), memory_order_relaxed);
+		if (i % 256 == 0)
+			sched_yield();
+	}
+	for (int i = 0; i < SLOTS; i++)
+		deregister(mrs[i]);
+}
+
+static void change_in_place(struct shared *shared)
+{
+	struct vb_mr *mrs[SLOTS];
+	for (unsigned slot = 0; slot < SLOTS; slot++) {
+		struct vb_mr_config config = nth(shared, slot, 0);
+		assert_int_equal(vb_mr_register(shared->pd, &config, &mrs[slot]), 0);
+		atomic_store_explicit(&shared->keys[slot], vb_mr_key(mrs[slot]), memory_order_relaxed);
+	}
+	for (uint32_t i = 0; i < CHANGES; i++) {
+		unsigned slot = i * 7 % SLOTS;
+		struct vb_mr_config config = nth(shared, slot, i / SLOTS % 4);
+		assert_int_equal(vb_mr_invalidate(mrs[slot]), 0);
+		assert_int_equal(vb_mr_revalidate(mrs[slot], NULL, &config), 0);
+		if (i % 256 == 0)
+			sched_yield();
+	}
+	for (int i = 0; i < SLOTS; i++)
+		deregister(mrs[i]);
+}
+
+static void stress(void (*change)(struct shared *))
+{
+	struct device device = open_device();
+	struct shared *shared = calloc(1, sizeof(*shared));
+	shared->pd = device.pd;
+	run_against_readers(shared, change);
+	free(shared);
+	close_device(&device);
+}
+
+static void keys__lookups_see_whole_regions_while_they_come_and_go(void **state)
+{
+	stress(come_and_go);
+}
+
+static void keys__lookups_see_whole_regions_while_one_key_changes_its_terms(void **state)
+{
+	stress(change_in_place);
+}
+
+struct once {
+	struct vb_pd *pd;
+	atomic_uint key, is_invalid, late;
+	atomic_bool is_done;
+};
+
+static void *look_for_late(void *arg)
+{
+	struct once *once = arg;
+	while (!atomic_load(&once->is_done)) {
+		uint32_t key = atomic_load(&once->key);
+		bool was_invalid = atomic_load(&once->is_invalid) == key;
+		if (key && reach(once->pd, key) == 0 && was_invalid)
+			atomic_fetch_add(&once->late, 1);
+	}
+	return NULL;
+}
+
+static void keys__no_lookup_that_begins_after_invalidate_succeeds(void **state)
+{
+	struct device device = open_device();
+	struct once once = { .pd = device.pd };
+	pthread_t threads[2];
+	for (int i = 0; i < 2; i++)
+		assert_int_equal(pthread_create(&threads[i], NULL, look_for_late, &once), 0);
+	for (int i = 0; i < 30000; i++) {
+		struct vb_mr *mr = any_region(&device);
+		atomic_store(&once.key, vb_mr_key(mr));
+		assert_int_equal(vb_mr_invalidate(mr), 0);
+		atomic_store(&once.is_invalid, vb_mr_key(mr));
+		if (i % 64 == 0)
+			sched_yield();
+		atomic_store(&once.key, 0);
+		vb_mr_free(mr);
+	}
+	atomic_store(&once.is_done, true);
+	for (int i = 0; i < 2; i++)
+		pthread_join(threads[i], NULL);
+	assert_int_equal(once.late, 0);
+	close_device(&device);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(keys__are_all_different_and_none_is_special),
+		cmocka_unit_test(keys__every_bit_is_compared),
+		cmocka_unit_test(keys__zero_and_all_ones_open_nothing),
+		cmocka_unit_test(keys__a_freed_index_does_not_return_soon),
+		cmocka_unit_test(keys__an_index_returns_with_another_key),
+		cmocka_unit_test(keys__differ_with_the_seed),
+		cmocka_unit_test(keys__a_hundred_thousand_regions_come_and_go),
+		cmocka_unit_test(keys__table_is_full_at_its_limit_and_recovers),
+		cmocka_unit_test(keys__lookups_see_whole_regions_while_they_come_and_go),
+		cmocka_unit_test(keys__lookups_see_whole_regions_while_one_key_changes_its_terms),
+		cmocka_unit_test(keys__no_lookup_that_begins_after_invalidate_succeeds),
+	};
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

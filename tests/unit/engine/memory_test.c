@@ -1,0 +1,420 @@
+/* Regions: what may be registered, who may reach what, how payload lands. */
+#include <pthread.h>
+#include "device.h"
+
+enum { BYTES = 256 };
+
+static _Alignas(64) uint8_t memory[BYTES];
+
+static int reach_remote(const struct vb_pd *pd, const struct vb_mr *mr, uint64_t va, uint32_t length, uint32_t access)
+{
+	struct vb_reach reach;
+	return vb_reach_remote(pd, 5, vb_mr_key(mr), va, length, access, &reach);
+}
+
+static int reach_local(const struct vb_pd *pd, const struct vb_mr *mr, uint64_t va, uint32_t offset, uint32_t length,
+	uint32_t access)
+{
+	struct vb_reach reach;
+	struct vb_sge sge = { .addr = va, .length = UINT32_MAX, .lkey = vb_mr_key(mr) };
+	return vb_reach_local(pd, &sge, offset, length, access, &reach);
+}
+
+/* ---- Registration ---- */
+
+static void register__remote_write_and_atomic_need_local_write(void **state)
+{
+	struct device device = open_device();
+	for (uint32_t access = 0; access < 64; access++) {
+		struct vb_mr *mr = NULL;
+		struct vb_mr_config config = region_of(memory, BYTES, access);
+		bool is_bad = (access & (VB_ACCESS_REMOTE_WRITE | VB_ACCESS_REMOTE_ATOMIC)) &&
+			!(access & VB_ACCESS_LOCAL_WRITE);
+		assert_int_equal(vb_mr_register(device.pd, &config, &mr), is_bad ? -EINVAL : 0);
+		if (mr)
+			deregister(mr);
+	}
+	close_device(&device);
+}
+
+static void register__refuses_what_wraps_and_unknown_access(void **state)
+{
+	struct device device = open_device();
+	struct vb_mr *mr = NULL;
+	struct vb_mr_config bad[] = {
+		{ .memory = memory, .iova = UINT64_MAX, .length = 2 },
+		{ .memory = memory, .iova = 1, .length = UINT64_MAX },
+		{ .memory = (void *)UINTPTR_MAX, .iova = 0, .length = 2 },
+		{ .memory = NULL, .iova = 0, .length = 1 },
+		{ .memory = memory, .iova = 0, .length = 1, .access = 64 },
+		{ .iova = UINT64_MAX, .length = 2, .kind = VB_MEMORY_PHANTOM },
+	};
+	for (size_t i = 0; i < COUNT_OF(bad); i++)
+		assert_int_equal(vb_mr_register(device.pd, &bad[i], &mr), -EINVAL);
+	assert_null(mr);
+	struct vb_mr_config last_byte = { .memory = memory, .iova = UINT64_MAX, .length = 1 };
+	assert_int_equal(vb_mr_register(device.pd, &last_byte, &mr), 0);
+	assert_int_equal(reach_remote(device.pd, mr, UINT64_MAX, 1, 0), 0);
+	assert_int_equal(reach_remote(device.pd, mr, UINT64_MAX, 2, 0), -EACCES);
+	deregister(mr);
+	close_device(&device);
+}
+
+static void register__zero_length_reaches_nothing(void **state)
+{
+	struct device device = open_device();
+	struct vb_mr *mr = registered(device.pd, memory, 0, ALL_ACCESS);
+	assert_int_equal(reach_remote(device.pd, mr, (uintptr_t)memory, 1, VB_ACCESS_REMOTE_READ), -EACCES);
+	assert_int_equal(reach_local(device.pd, mr, (uintptr_t)memory, 0, 1, 0), -EACCES);
+	deregister(mr);
+	struct vb_mr_config nowhere = { .access = ALL_ACCESS };
+	assert_int_equal(vb_mr_register(device.pd, &nowhere, &mr), 0);
+	assert_int_equal(reach_remote(device.pd, mr, 0, 1, VB_ACCESS_REMOTE_READ), -EACCES);
+	deregister(mr);
+	close_device(&device);
+}
+
+/* ---- Reach ---- */
+
+static void reach__ends_exactly_where_the_region_ends(void **state)
+{
+	struct device device = open_device();
+	uint64_t start = (uintptr_t)memory + 16;
+	struct vb_mr *mr = registered(device.pd, memory + 16, 100, ALL_ACCESS);
+	for (int first = -3; first <= 103; first++) {
+		for (uint32_t length = 1; length <= 104; length++) {
+			bool is_inside = first >= 0 && first + (int)length <= 100;
+			int expected = is_inside ? 0 : -EACCES;
+			uint64_t va = start + (uint64_t)(int64_t)first;
+			assert_int_equal(reach_remote(device.pd, mr, va, length, VB_ACCESS_REMOTE_WRITE), expected);
+			assert_int_equal(reach_local(device.pd, mr, va, 0, length, VB_ACCESS_LOCAL_WRITE), expected);
+			if (first >= 0)
+				assert_int_equal(reach_local(device.pd, mr, start, first, length, 0), expected);
+		}
+	}
+	assert_int_equal(reach_remote(device.pd, mr, start, UINT32_MAX, VB_ACCESS_REMOTE_WRITE), -EACCES);
+	deregister(mr);
+	close_device(&device);
+}
+
+static void reach__gives_the_place_in_memory(void **state)
+{
+	struct device device = open_device();
+	struct vb_mr_config config = { .memory = memory, .iova = 0x123456000, .length = BYTES, .access = ALL_ACCESS };
+	struct vb_mr *mr;
+	struct vb_reach reach;
+	assert_int_equal(vb_mr_register(device.pd, &config, &mr), 0);
+	assert_int_equal(vb_reach_remote(device.pd, 5, vb_mr_key(mr), 0x123456007, 3, ALL_REMOTE, &reach), 0);
+	assert_ptr_equal(reach.bytes, memory + 7);
+	assert_false(reach.is_phantom);
+	struct vb_sge sge = { .addr = 0x123456007, .length = 100, .lkey = vb_mr_key(mr) };
+	assert_int_equal(vb_reach_local(device.pd, &sge, 13, 3, VB_ACCESS_LOCAL_WRITE, &reach), 0);
+	assert_ptr_equal(reach.bytes, memory + 20);
+	deregister(mr);
+	close_device(&device);
+}
+
+static void reach__zero_based_begins_at_zero(void **state)
+{
+	struct device device = open_device();
+	struct vb_mr_config config = { .memory = memory, .length = BYTES, .access = ALL_ACCESS | VB_ACCESS_ZERO_BASED };
+	struct vb_mr *mr;
+	struct vb_reach reach;
+	assert_int_equal(vb_mr_register(device.pd, &config, &mr), 0);
+	assert_int_equal(vb_reach_remote(device.pd, 5, vb_mr_key(mr), 0, BYTES, ALL_REMOTE, &reach), 0);
+	assert_ptr_equal(reach.bytes, memory);
+	assert_int_equal(reach_remote(device.pd, mr, (uintptr_t)memory, 1, ALL_REMOTE), -EACCES);
+	assert_int_equal(reach_local(device.pd, mr, UINT64_MAX, 2, 1, 0), -EACCES); /* wraps to 1 */
+	deregister(mr);
+	close_device(&device);
+}
+
+static void reach__grants_what_was_registered_and_no_more(void **state)
+{
+	struct device device = open_device();
+	for (uint32_t granted = 0; granted < 16; granted++) {
+		if (granted & (VB_ACCESS_REMOTE_WRITE | VB_ACCESS_REMOTE_ATOMIC))
+			granted |= VB_ACCESS_LOCAL_WRITE;
+		struct vb_mr *mr = registered(device.pd, memory, BYTES, granted);
+		for (uint32_t wanted = 0; wanted < 16; wanted++) {
+			int expected = (granted & wanted) == wanted ? 0 : -EACCES;
+			assert_int_equal(reach_remote(device.pd, mr, (uintptr_t)memory, 8, wanted), expected);
+			assert_int_equal(reach_local(device.pd, mr, (uintptr_t)memory, 0, 8, wanted), expected);
+		}
+		deregister(mr);
+	}
+	close_device(&device);
+}
+
+static void reach__another_domain_is_refused(void **state)
+{
+	struct device device = open_device();
+	struct vb_mr *mr = registered(device.pd, memory, BYTES, ALL_ACCESS);
+	assert_int_equal(reach_remote(device.pd, mr, (uintptr_t)memory, 8, 0), 0);
+	assert_int_equal(reach_remote(device.other_pd, mr, (uintptr_t)memory, 8, 0), -EACCES);
+	assert_int_equal(reach_local(device.other_pd, mr, (uintptr_t)memory, 0, 8, 0), -EACCES);
+	deregister(mr);
+	close_device(&device);
+}
+
+static void reach__zero_length_local_needs_no_key(void **state)
+{
+	struct device device = open_device();
+	struct vb_reach reach = { .bytes = memory, .is_phantom = true };
+	struct vb_sge sge = { .addr = UINT64_MAX, .length = 0, .lkey = 0xABCDEF };
+	assert_int_equal(vb_reach_local(device.pd, &sge, 0, 0, VB_ACCESS_LOCAL_WRITE, &reach), 0);
+	assert_null(reach.bytes);
+	assert_false(reach.is_phantom);
+	close_device(&device);
+}
+
+static void reach__output_is_untouched_on_refusal(void **state)
+{
+	struct device device = open_device();
+	struct vb_mr *mr = registered(device.pd, memory, BYTES, ALL_ACCESS);
+	struct vb_reach reach = { .bytes = memory + 3 };
+	assert_int_equal(vb_reach_remote(device.pd, 5, vb_mr_key(mr), 0, 8, 0, &reach), -EACCES);
+	assert_ptr_equal(reach.bytes, memory + 3);
+	deregister(mr);
+	close_device(&device);
+}
+
+static void reach__phantom_memory_is_checked_and_has_no_bytes(void **state)
+{
+	struct device device = open_device();
+	struct vb_mr_config config = { .iova = 4096, .length = 1u << 30, .access = ALL_ACCESS, .kind = VB_MEMORY_PHANTOM };
+	struct vb_mr *mr;
+	struct vb_reach reach;
+	assert_int_equal(vb_mr_register(device.pd, &config, &mr), 0);
+	assert_int_equal(vb_reach_remote(device.pd, 5, vb_mr_key(mr), 4096, 1u << 30, ALL_REMOTE, &reach), 0);
+	assert_null(reach.bytes);
+	assert_true(reach.is_phantom);
+	assert_int_equal(reach_remote(device.pd, mr, 4095, 1, ALL_REMOTE), -EACCES);
+	vb_place(&reach, memory, 8, true);
+	assert_int_equal(vb_atomic_fetch_add(&reach, 1), 0);
+	assert_int_equal(vb_atomic_cmp_swap(&reach, 0, 1), 0);
+	deregister(mr);
+	close_device(&device);
+}
+
+/* ---- Invalidation and change ---- */
+
+static void invalidate__ends_all_access_and_may_be_repeated(void **state)
+{
+	struct device device = open_device();
+	struct vb_mr *mr = registered(device.pd, memory, BYTES, ALL_ACCESS);
+	assert_int_equal(vb_mr_invalidate(mr), 0);
+	assert_int_equal(reach_remote(device.pd, mr, (uintptr_t)memory, 8, 0), -EACCES);
+	assert_int_equal(reach_local(device.pd, mr, (uintptr_t)memory, 0, 8, 0), -EACCES);
+	assert_int_equal(vb_mr_invalidate(mr), 0);
+	vb_mr_free(mr);
+	close_device(&device);
+}
+
+static void revalidate__changes_everything_but_the_key(void **state)
+{
+	struct device device = open_device();
+	struct vb_mr *mr = registered(device.pd, memory, BYTES, ALL_ACCESS);
+	uint32_t key = vb_mr_key(mr);
+	struct vb_mr_config config = region_of(memory + 64, 32, VB_ACCESS_REMOTE_READ);
+	assert_int_equal(vb_mr_invalidate(mr), 0);
+	assert_int_equal(vb_mr_revalidate(mr, device.other_pd, &config), 0);
+	assert_int_equal(vb_mr_key(mr), key);
+	assert_int_equal(reach_remote(device.pd, mr, (uintptr_t)memory + 64, 8, VB_ACCESS_REMOTE_READ), -EACCES);
+	assert_int_equal(reach_remote(device.other_pd, mr, (uintptr_t)memory + 64, 32, VB_ACCESS_REMOTE_READ), 0);
+	assert_int_equal(reach_remote(device.other_pd, mr, (uintptr_t)memory + 64, 33, VB_ACCESS_REMOTE_READ), -EACCES);
+	assert_int_equal(reach_remote(device.other_pd, mr, (uintptr_t)memory + 64, 8, VB_ACCESS_REMOTE_WRITE), -EACCES);
+	assert_int_equal(device.pd->users, 0);
+	assert_int_equal(device.other_pd->users, 1);
+	deregister(mr);
+	close_device(&device);
+}
+
+static void revalidate__that_fails_leaves_it_invalid_and_may_be_tried_again(void **state)
+{
+	struct device device = open_device();
+	struct vb_mr *mr = registered(device.pd, memory, BYTES, ALL_ACCESS);
+	struct vb_mr_config good = region_of(memory, BYTES, ALL_ACCESS), bad = region_of(memory, BYTES, ALL_REMOTE);
+	assert_int_equal(vb_mr_invalidate(mr), 0);
+	assert_int_equal(vb_mr_revalidate(mr, device.other_pd, &bad), -EINVAL);
+	assert_int_equal(reach_remote(device.pd, mr, (uintptr_t)memory, 8, 0), -EACCES);
+	assert_int_equal(device.pd->users, 1);
+	assert_int_equal(vb_mr_revalidate(mr, NULL, &good), 0);
+	assert_int_equal(reach_remote(device.pd, mr, (uintptr_t)memory, 8, 0), 0);
+	deregister(mr);
+	close_device(&device);
+}
+
+/* ---- Placing ---- */
+
+static void place__writes_exactly_the_payload_at_any_alignment(void **state)
+{
+	uint8_t payload[80], expected[BYTES];
+	for (size_t i = 0; i < sizeof(payload); i++)
+		payload[i] = (uint8_t)(i + 1);
+	for (uint32_t start = 0; start < 16; start++) {
+		for (uint32_t shift = 0; shift < 3; shift++) {
+			for (uint32_t length = 0; length <= 72; length++) {
+				for (int ends = 0; ends < 2; ends++) {
+					memset(memory, 0xEE, BYTES);
+					memset(expected, 0xEE, BYTES);
+					memcpy(expected + start, payload + shift, length);
+					struct vb_reach reach = { .bytes = memory + start };
+					vb_place(&reach, payload + shift, length, ends);
+					assert_memory_equal(memory, expected, BYTES);
+				}
+			}
+		}
+	}
+}
+
+static void place__phantom_payload_copies_nothing(void **state)
+{
+	struct vb_reach reach = { .bytes = memory };
+	memset(memory, 0xEE, BYTES);
+	vb_place(&reach, NULL, 8, true);
+	assert_int_equal(memory[0], 0xEE);
+}
+
+/* A writer places messages whose bytes are all the same number; a reader polls the last byte. */
+enum { MESSAGES = 40000 };
+
+struct polled {
+	_Alignas(64) uint8_t bytes[67];
+	atomic_uint torn;
+	atomic_uchar done;
+};
+
+static void *poll_last_byte(void *arg)
+{
+	struct polled *polled = arg;
+	for (uint32_t n = 1; n <= MESSAGES; n++) {
+		uint8_t wanted = n % 251;
+		while (__atomic_load_n(&polled->bytes[66], __ATOMIC_ACQUIRE) != wanted)
+			sched_yield();
+		for (int i = 0; i < 67; i++)
+			if (polled->bytes[i] != wanted)
+				atomic_fetch_add(&polled->torn, 1);
+		atomic_store(&polled->done, wanted);
+	}
+	return NULL;
+}
+
+static void place__the_last_byte_of_a_message_comes_last(void **state)
+{
+	static struct polled polled;
+	pthread_t thread;
+	uint8_t payload[67];
+	struct vb_reach first = { .bytes = polled.bytes }, last = { .bytes = polled.bytes + 32 };
+	assert_int_equal(pthread_create(&thread, NULL, poll_last_byte, &polled), 0);
+	for (uint32_t n = 1; n <= MESSAGES; n++) {
+		memset(payload, n % 251, sizeof(payload));
+		vb_place(&first, payload, 32, false); /* two packets of a message */
+		vb_place(&last, payload + 32, 35, true);
+		while (atomic_load(&polled.done) != n % 251)
+			sched_yield();
+	}
+	pthread_join(thread, NULL);
+	assert_int_equal(polled.torn, 0);
+}
+
+static void *watch_word(void *arg)
+{
+	struct polled *polled = arg;
+	while (!atomic_load(&polled->done)) {
+		uint64_t word = __atomic_load_n((uint64_t *)polled->bytes, __ATOMIC_ACQUIRE);
+		if (word != (word & 0xFF) * 0x0101010101010101u)
+			atomic_fetch_add(&polled->torn, 1);
+	}
+	return NULL;
+}
+
+static void place__an_aligned_word_is_one_store(void **state)
+{
+	static struct polled polled;
+	pthread_t thread;
+	uint8_t payload[9];
+	struct vb_reach reach = { .bytes = polled.bytes };
+	assert_int_equal(pthread_create(&thread, NULL, watch_word, &polled), 0);
+	for (uint32_t n = 0; n < MESSAGES; n++) {
+		memset(payload, (int)n, sizeof(payload));
+		vb_place(&reach, payload + 1, 8, n & 1);
+	}
+	atomic_store(&polled.done, 1);
+	pthread_join(thread, NULL);
+	assert_int_equal(polled.torn, 0);
+}
+
+/* ---- Atomics ---- */
+
+static void atomics__give_the_value_before(void **state)
+{
+	uint64_t word = UINT64_MAX;
+	struct vb_reach reach = { .bytes = (uint8_t *)&word };
+	assert_true(vb_atomic_fetch_add(&reach, 3) == UINT64_MAX);
+	assert_int_equal(word, 2);
+	assert_int_equal(vb_atomic_cmp_swap(&reach, 1, 9), 2);
+	assert_int_equal(word, 2);
+	assert_int_equal(vb_atomic_cmp_swap(&reach, 2, 9), 2);
+	assert_int_equal(word, 9);
+}
+
+static void atomics__work_at_an_odd_address_too(void **state)
+{
+	memset(memory, 0, 32);
+	struct vb_reach reach = { .bytes = memory + 3 };
+	assert_int_equal(vb_atomic_fetch_add(&reach, 0x0102030405060708), 0);
+	assert_true(vb_atomic_cmp_swap(&reach, 0x0102030405060708, 0x1112131415161718) == 0x0102030405060708);
+	assert_true(vb_atomic_cmp_swap(&reach, 5, 6) == 0x1112131415161718);
+	assert_memory_equal(memory, "\0\0\0\x18\x17\x16\x15\x14\x13\x12\x11\0\0", 13);
+}
+
+static void *add_many(void *arg)
+{
+	struct vb_reach reach = { .bytes = arg };
+	for (int i = 0; i < 100000; i++) {
+		vb_atomic_fetch_add(&reach, 1);
+		for (uint64_t seen = 0, before; (before = vb_atomic_cmp_swap(&reach, seen, seen + 1)) != seen;)
+			seen = before;
+	}
+	return NULL;
+}
+
+static void atomics__of_two_threads_lose_nothing(void **state)
+{
+	static uint64_t word;
+	pthread_t threads[2];
+	for (int i = 0; i < 2; i++)
+		assert_int_equal(pthread_create(&threads[i], NULL, add_many, &word), 0);
+	for (int i = 0; i < 2; i++)
+		pthread_join(threads[i], NULL);
+	assert_int_equal(word, 400000);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(register__remote_write_and_atomic_need_local_write),
+		cmocka_unit_test(register__refuses_what_wraps_and_unknown_access),
+		cmocka_unit_test(register__zero_length_reaches_nothing),
+		cmocka_unit_test(reach__ends_exactly_where_the_region_ends),
+		cmocka_unit_test(reach__gives_the_place_in_memory),
+		cmocka_unit_test(reach__zero_based_begins_at_zero),
+		cmocka_unit_test(reach__grants_what_was_registered_and_no_more),
+		cmocka_unit_test(reach__another_domain_is_refused),
+		cmocka_unit_test(reach__zero_length_local_needs_no_key),
+		cmocka_unit_test(reach__output_is_untouched_on_refusal),
+		cmocka_unit_test(reach__phantom_memory_is_checked_and_has_no_bytes),
+		cmocka_unit_test(invalidate__ends_all_access_and_may_be_repeated),
+		cmocka_unit_test(revalidate__changes_everything_but_the_key),
+		cmocka_unit_test(revalidate__that_fails_leaves_it_invalid_and_may_be_tried_again),
+		cmocka_unit_test(place__writes_exactly_the_payload_at_any_alignment),
+		cmocka_unit_test(place__phantom_payload_copies_nothing),
+		cmocka_unit_test(place__the_last_byte_of_a_message_comes_last),
+		cmocka_unit_test(place__an_aligned_word_is_one_store),
+		cmocka_unit_test(atomics__give_the_value_before),
+		cmocka_unit_test(atomics__work_at_an_odd_address_too),
+		cmocka_unit_test(atomics__of_two_threads_lose_nothing),
+	};
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
