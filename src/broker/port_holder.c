@@ -20,7 +20,7 @@ static bool find_socket(const char *table, uint16_t port, unsigned *uid, unsigne
 		return false;
 	while (!is_found && fgets(line, sizeof(line), file)) {
 		unsigned local_port;
-		if (sscanf(line, " %*d: %*[0-9A-Fa-f]:%x %*s %*s %*s %*s %*s %*s %u %*d %lu", &local_port, uid, inode) == 3)
+		if (sscanf(line, " %*d: %*[0-9A-Fa-f]:%x %*s %*s %*s %*s %*s %u %*d %lu", &local_port, uid, inode) == 3)
 			is_found = local_port == port;
 	}
 	fclose(file);

@@ -11,6 +11,7 @@ enum change_kind { ADD_CLIENT, DROP_CLIENT, ADD_SLOT, DROP_SLOT };
 struct change {
 	enum change_kind kind;
 	int number;
+	uint8_t last_slot;
 	struct client client;
 	struct client_slot slot;
 };
@@ -53,7 +54,7 @@ static void apply(struct registry *registry, const struct change *change)
 		break;
 	case ADD_SLOT:
 		*slot = change->slot;
-		registry->last_slot = (uint8_t)change->number;
+		registry->last_slot = change->last_slot;
 		break;
 	case DROP_SLOT:
 		*slot = (struct client_slot){ .owner = -1, .fd = -1 };
@@ -92,7 +93,7 @@ int registry_drop_client(struct registry *registry, int link, int number)
 
 int registry_add_slot(struct registry *registry, int link, uint8_t number, const struct client_slot *slot)
 {
-	struct change change = { .kind = ADD_SLOT, .number = number, .slot = *slot };
+	struct change change = { .kind = ADD_SLOT, .number = number, .last_slot = registry->last_slot, .slot = *slot };
 	return tell(registry, link, &change, &slot->fd, 1);
 }
 

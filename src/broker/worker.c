@@ -142,8 +142,10 @@ static void give_slot(struct worker *worker, unsigned client)
 		return;
 	}
 	one.fd = worker->group.fd[slot];
+	worker->registry->last_slot = slot;
 	if (registry_add_slot(worker->registry, worker->link, slot, &one)) {
-		worker->is_orphaned = true; /* the socket goes with this worker, and the client will ask again */
+		close(one.fd); /* the client will be told that we restarted, and ask again */
+		worker->is_orphaned = true;
 		return;
 	}
 	update_receive_buffer(worker);
@@ -174,11 +176,27 @@ static bool adopt(struct worker *worker, unsigned client, const struct vb_messag
 		.receive_buffer = group_receive_buffer(fd) };
 	if (registry_add_slot(registry, worker->link, message->slot, &one)) {
 		worker->is_orphaned = true;
-		return true;
+		return false;
 	}
 	worker->is_adopting[message->slot] = true;
 	worker->must_repair = true;
 	return true;
+}
+
+/* Sockets are in the group whose owners have not come yet. Their slots are not known, but as slots are handed out in
+ * turn, they lie near those that are: go on in the middle of the largest gap. */
+static void avoid_strangers(struct worker *worker)
+{
+	unsigned best = 0, best_start = 0, run = 0;
+	for (unsigned i = 0; i < 2 * VB_SLOT_MAX; i++) {
+		run = worker->group.fd[i % VB_SLOT_MAX + 1] < 0 ? run + 1 : 0;
+		if (run > best && run <= VB_SLOT_MAX) {
+			best = run;
+			best_start = i + 1 - run;
+		}
+	}
+	if (best < VB_SLOT_MAX)
+		worker->registry->last_slot = (uint8_t)((best_start + best / 2) % VB_SLOT_MAX + 1);
 }
 
 static void answer_adopters(struct worker *worker)
@@ -199,10 +217,13 @@ static void answer_adopters(struct worker *worker)
 static void keep_group(struct worker *worker)
 {
 	uint64_t now = now_ms();
+	bool is_due = false;
 	if (!worker->is_settled && (group_strangers(&worker->group) == 0 || now >= worker->settle_at))
-		worker->is_settled = worker->must_repair = true;
+		worker->is_settled = worker->must_repair = is_due = true;
 	if (!worker->is_settled)
 		return;
+	if (is_due && group_strangers(&worker->group))
+		avoid_strangers(worker);
 	if (worker->must_repair && now >= worker->repair_at) {
 		int rc = group_repair(&worker->group);
 		worker->must_repair = rc != 0;
@@ -254,7 +275,9 @@ static void accept_clients(struct worker *worker)
 		if (peer.pid > 0)
 			client.pidfd = (int)syscall(SYS_pidfd_open, peer.pid, 0);
 		if (registry_add_client(worker->registry, worker->link, number, &client)) {
-			/* Closed by the end of this worker; the client connects again. */
+			close(client.connection); /* it connects again, and another worker hears it */
+			if (client.pidfd >= 0)
+				close(client.pidfd);
 			worker->is_orphaned = true;
 			return;
 		}
