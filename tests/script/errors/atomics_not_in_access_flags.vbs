@@ -1,0 +1,6 @@
+# The same for atomics.
+qp rc access=rr,rw
+ +0us < rc.fetch_add psn=200 add=1 dropped
+ +0us > rc.ack psn=200 nak=invalid_request
+ +0us event qp_req_err
+ +0us state err cause=remote_bad_request

@@ -1,0 +1,14 @@
+# All of a message is lost: the newest packet draws a NAK, and everything goes again, long before the ack timeout.
+qp rc
+ +0us post write len=2500 wr=1
+ +0us > rc.write_first  psn=100 len=1024
+ +0us > rc.write_middle psn=101 len=1024
+ +0us > rc.write_last   psn=102 len=452 ackreq
++1ms > rc.write_last   psn=102 len=452 ackreq
+ +5us < rc.ack psn=100 nak=psn_sequence
+ +0us > rc.write_first  psn=100 len=1024
+ +0us > rc.write_middle psn=101 len=1024
+ +0us > rc.write_last   psn=102 len=452 ackreq
+ +5us < rc.ack psn=102
+ +0us complete wr=1 success
+ +0us counter timeouts=0

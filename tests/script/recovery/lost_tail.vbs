@@ -1,0 +1,9 @@
+# The last packet of a message is lost: the probe is that packet, and completes the message.
+qp rc
+ +0us post write len=2500 wr=1
+ +0us > rc.write_first  psn=100 len=1024
+ +0us > rc.write_middle psn=101 len=1024
+ +0us > rc.write_last   psn=102 len=452 ackreq
++1ms > rc.write_last   psn=102 len=452 ackreq
+ +5us < rc.ack psn=102
+ +0us complete wr=1 success

@@ -1,0 +1,13 @@
+# The response of a later READ means that an earlier one's are lost.
+qp rc
+ +0us post read len=8 wr=1
+ +0us > rc.read_request psn=100 ackreq
+ +0us post read len=8 from=local+64 wr=2
+ +0us > rc.read_request psn=101 ackreq
++10us < rc.read_response_only psn=101 len=8 dropped
+ +0us > rc.read_request psn=100 ackreq
+ +0us > rc.read_request psn=101 ackreq
++10us < rc.read_response_only psn=100 len=8
+ +0us complete wr=1 success
+ +0us < rc.read_response_only psn=101 len=8
+ +0us complete wr=2 success

@@ -1,0 +1,7 @@
+# READs may come between messages, never within one.
+qp rc
+ +0us < rc.write_first psn=200 len=1024 dma=1100
+ +0us < rc.read_request psn=201 dma=8 dropped
+ +0us > rc.ack psn=201 nak=invalid_request
+ +0us event qp_req_err
+ +0us state err cause=remote_bad_request psn=201
