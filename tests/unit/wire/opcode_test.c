@@ -19,7 +19,8 @@ static void opcode__each_transport_has_its_number_of_them(void **state)
 	assert_int_equal(count_in(0x60, 0x7F), 2);
 	assert_int_equal(count_in(0x80, 0x9F), 1);
 	assert_int_equal(count_in(0xA0, 0xBF), 23);
-	assert_int_equal(count_in(0xC0, 0xFF), 0); /* manufacturers' */
+	assert_int_equal(count_in(0xC0, 0xDF), 0); /* other manufacturers' */
+	assert_int_equal(count_in(0xE0, 0xFF), 2); /* Verbena's own */
 }
 
 static void opcode__names_exist_exactly_where_opcodes_do(void **state)

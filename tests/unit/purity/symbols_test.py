@@ -1,0 +1,65 @@
+#!/usr/bin/env python3
+"""symbols_test NM LIBRARY...: what the pure rooms' static libraries want from outside, against a short list. A room that
+made a system call, read the clock or started a thread would want something else."""
+
+import re
+import subprocess
+import sys
+import unittest
+
+ALLOWED = {
+    "memchr", "memcmp", "memcpy", "memmove", "memset", "strcmp", "strlen", "strncmp",
+    "aligned_alloc", "calloc", "free", "malloc", "posix_memalign", "qsort", "realloc",
+    "abort", "__assert_fail",
+    "cbrt", "exp", "log", "pow", "sqrt",
+    "sched_yield",                      # the short lock of base/lock.h
+    "crc32_gzip_refl",                  # ISA-L
+    "__cpu_model", "__cpu_indicator_init",    # which instructions the processor has
+    "_GLOBAL_OFFSET_TABLE_", "__stack_chk_fail", "__tls_get_addr",
+}
+# What compilers add: checked string functions, sanitizers, coverage, calls to atomics that are not inline.
+ALLOWED_FORMS = re.compile(r"__(mem|str)\w+_chk|__(asan|ubsan|tsan|msan|sanitizer|gcov|llvm)_\w+|__aarch64_\w+")
+
+
+def read_symbols(text):
+    """(undefined, defined) of nm's output."""
+    undefined, defined = set(), set()
+    for kind, name in re.findall(r"^[0-9a-f ]*([A-Za-z]) (\S+)$", text, re.M):
+        (undefined if kind in "Uwv" else defined).add(name)
+    return undefined, defined
+
+
+def strangers(undefined, defined):
+    return sorted(name for name in undefined - defined - ALLOWED if not ALLOWED_FORMS.fullmatch(name))
+
+
+class Symbols(unittest.TestCase):
+    nm, libraries = None, []
+
+    def read(self, library):
+        text = subprocess.run([self.nm, library], check=True, stdout=subprocess.PIPE, text=True).stdout
+        return read_symbols(text)
+
+    def test_pure_rooms__want_nothing_from_outside(self):
+        defined = set().union(*(self.read(library)[1] for library in self.libraries))
+        self.assertIn("vb_packet_decode", defined)
+        for library in self.libraries:
+            with self.subTest(library):
+                self.assertEqual(strangers(self.read(library)[0], defined), [])
+
+    def test_checker__sees_a_system_call(self):
+        undefined, defined = read_symbols("""
+codec.c.o:
+                 U memcpy
+                 U __memcpy_chk
+                 U clock_gettime
+                 U vb_theirs
+                 U vb_ours
+0000000000000010 T vb_ours
+""")
+        self.assertEqual(strangers(undefined, defined), ["clock_gettime", "vb_theirs"])
+
+
+if __name__ == "__main__":
+    Symbols.nm, *Symbols.libraries = sys.argv[1:]
+    unittest.main(argv=sys.argv[:1])
