@@ -112,14 +112,14 @@ static void print_text(const struct doctor *doctor)
 	vb_findings_print(&doctor->findings, stdout);
 	if (!doctor->host)
 		print_settings(&doctor->settings);
+	const char *where = doctor->host ? "towards this host" : "here";
 	if (stops)
-		printf("\nVerbena would not run %s: see the line%s with stop.\n",
-			doctor->host ? "to this host" : "here", stops > 1 ? "s" : "");
+		printf("\nVerbena would not run %s: see the line%s with stop.\n", where, stops > 1 ? "s" : "");
 	else if (slows)
-		printf("\nVerbena runs %s; see the line%s with slow for what would make it better.\n",
-			doctor->host ? "to this host" : "here", slows > 1 ? "s" : "");
+		printf("\nVerbena runs %s; the line%s with slow say%s what would make it better.\n", where,
+			slows > 1 ? "s" : "", slows > 1 ? "" : "s");
 	else
-		printf("\nVerbena runs %s.\n", doctor->host ? "to this host" : "here");
+		printf("\nVerbena runs %s.\n", where);
 }
 
 static void examine_machine(struct doctor *doctor)

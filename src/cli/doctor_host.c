@@ -82,7 +82,8 @@ static void take_answer(struct probe_run *run, const struct vb_answer *answer)
 
 	vb_mad_header_decode(&header, answer->mad);
 	uint64_t index = header.transaction_id - run->first_id;
-	if (index >= PROBES || run->sent_ns[index] == 0 || run->round_trip_ns[index] != 0)
+	if (index >= PROBES || run->sent_ns[index] == 0 || run->round_trip_ns[index] != 0 ||
+		header.attribute_id == CM_REQ) /* our own, come back from ourselves */
 		return;
 	run->round_trip_ns[index] = answer->at_ns - run->sent_ns[index];
 	run->answered++;
@@ -160,11 +161,11 @@ static bool passes(const struct vb_way *way, struct vb_broker *broker, uint32_t 
 	for (int i = 0; i < MTU_TRIES; i++) {
 		uint64_t id = (uint64_t)vb_way_now_ns() << 8;
 		build_discovery(way, id, mad);
-		if (vb_way_send(way, broker, mad, mtu + FULL_SIZE_EXTRA) != 0)
+		if (vb_way_send(way, broker, mad, mtu) != 0)
 			return false;
 		int64_t deadline = vb_way_now_ns() + (int64_t)timeout_ms * 1000000;
 		while (vb_way_receive(way, broker, &answer, deadline))
-			if (vb_load_be64(answer.mad + 8) == id && answer.length == mtu + FULL_SIZE_EXTRA)
+			if (vb_load_be64(answer.mad + 8) == id && answer.length == mtu)
 				return true;
 	}
 	return false;
@@ -230,47 +231,52 @@ static void report_stranger(struct vb_findings *findings, const struct vb_way *w
 		way->device, way->mtu);
 }
 
-static void report_closed(struct vb_findings *findings)
+static void report_unreachable(struct vb_findings *findings, const struct vb_way *way, const struct vb_knocker *knocker)
 {
-	vb_finding_add(findings, VB_FINDING_STOP, "who answers", "the host is up, nothing is on its UDP port 4791");
-	vb_finding_cure(findings, "start a program under verbena run there, or keep the port open: verbena broker");
+	vb_finding_add(findings, VB_FINDING_STOP, "who answers", "nobody: the host cannot be reached%s%s%s",
+		knocker->who[0] ? " (says " : "", knocker->who, knocker->who[0] ? ")" : "");
+	vb_finding_cure(findings, "is it up, is the address right? ip route get %s", way->dst_text);
 }
 
 static void report_silence(struct vb_findings *findings, const struct vb_way *way, unsigned timeout_ms)
 {
-	char who[INET6_ADDRSTRLEN];
+	struct vb_knocker elsewhere;
 
-	if (vb_way_knock(way, CLOSED_PORT, timeout_ms, who) == VB_KNOCK_CLOSED) {
+	vb_knock_begin(&elsewhere, way, CLOSED_PORT);
+	enum vb_knock knock = vb_knock_end(&elsewhere, way, timeout_ms);
+	vb_knock_close(&elsewhere);
+	if (knock == VB_KNOCK_CLOSED) {
 		vb_finding_add(findings, VB_FINDING_STOP, "who answers",
 			"nobody, though the host is up: UDP port 4791 is filtered");
-		vb_finding_cure(findings,
-			"allow UDP port 4791 in, there and here; for example: sudo nft insert rule inet filter input "
-			"udp dport 4791 accept");
-		return;
+		vb_finding_cure(findings, "allow UDP port 4791 in, there and here; for example: "
+					  "sudo nft insert rule inet filter input udp dport 4791 accept");
+	} else if (knock == VB_KNOCK_UNREACHABLE) {
+		report_unreachable(findings, way, &elsewhere);
+	} else {
+		vb_finding_add(findings, VB_FINDING_STOP, "who answers",
+			"nobody: the host is down, or a firewall drops what is sent");
+		vb_finding_cure(findings, "ping it; allow UDP port 4791 in, there and here");
 	}
-	vb_finding_add(
-		findings, VB_FINDING_STOP, "who answers", "nobody: the host is down, or a firewall drops what we send");
-	vb_finding_cure(findings, "ping it; allow UDP port 4791 in, there and here");
 }
 
 /* Nobody answered a MAD: what does the network say? */
-static void report_nobody(struct vb_findings *findings, const struct vb_way *way, unsigned timeout_ms)
+static void report_nobody(
+	struct vb_findings *findings, const struct vb_way *way, struct vb_knocker *knocker, unsigned timeout_ms)
 {
-	char who[INET6_ADDRSTRLEN];
-
-	switch (vb_way_knock(way, VB_UDP_PORT, timeout_ms, who)) {
+	switch (vb_knock_end(knocker, way, timeout_ms)) {
 	case VB_KNOCK_CLOSED:
-		report_closed(findings);
+		vb_finding_add(
+			findings, VB_FINDING_STOP, "who answers", "the host is up, nothing is on its UDP port 4791");
+		vb_finding_cure(
+			findings, "start a program under verbena run there, or keep the port open: verbena broker");
 		break;
 	case VB_KNOCK_PROHIBITED:
 		vb_finding_add(findings, VB_FINDING_STOP, "who answers", "a firewall%s%s refuses UDP port 4791",
-			who[0] ? " at " : "", who);
+			knocker->who[0] ? " at " : "", knocker->who);
 		vb_finding_cure(findings, "allow UDP port 4791 in, there and here, and out of here");
 		break;
 	case VB_KNOCK_UNREACHABLE:
-		vb_finding_add(findings, VB_FINDING_STOP, "who answers", "nobody: %s%sthe host cannot be reached", who,
-			who[0] ? " says that " : "");
-		vb_finding_cure(findings, "is it up, is the address right? ip route get %s", way->dst_text);
+		report_unreachable(findings, way, knocker);
 		break;
 	case VB_KNOCK_SILENCE:
 		report_silence(findings, way, timeout_ms);
@@ -281,22 +287,24 @@ static void report_nobody(struct vb_findings *findings, const struct vb_way *way
 static void ask_around(
 	struct vb_findings *findings, const struct vb_way *way, struct vb_broker *broker, unsigned timeout_ms)
 {
+	struct vb_knocker knocker;
 	struct probe_run run;
 
+	vb_knock_begin(&knocker, way, VB_UDP_PORT);
 	int error = run_probes(way, broker, build_discovery, timeout_ms, &run);
-	if (!error && run.answered) {
-		report_verbena(findings, way, broker, &run, timeout_ms);
-		return;
-	}
-	if (!error)
+	bool is_verbena = !error && run.answered > 0;
+	if (!error && !is_verbena)
 		error = run_probes(way, broker, build_connection_request, timeout_ms, &run);
 	if (error)
 		vb_finding_add(findings, VB_FINDING_STOP, "sending", "a management datagram to %s: %s", way->dst_text,
 			strerror(-error));
-	else if (run.answered)
-		report_stranger(findings, way, &run);
+	else if (run.answered == 0)
+		report_nobody(findings, way, &knocker, timeout_ms);
+	else if (is_verbena)
+		report_verbena(findings, way, broker, &run, timeout_ms);
 	else
-		report_nobody(findings, way, timeout_ms);
+		report_stranger(findings, way, &run);
+	vb_knock_close(&knocker);
 }
 
 void vb_check_host(struct vb_findings *findings, const struct vb_settings *settings, const char *host, int family,

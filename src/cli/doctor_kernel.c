@@ -85,7 +85,8 @@ static void check_pidfd(struct vb_findings *findings)
 		close(fd);
 		return;
 	}
-	vb_finding_add(findings, VB_FINDING_STOP, "process watching", "pidfd_open: %s", strerror(errno));
+	vb_finding_add(findings, VB_FINDING_SLOW, "process watching",
+		"pidfd_open: %s: the slot of a killed process that left children comes back late", strerror(errno));
 	vb_finding_cure(findings, "Linux 5.3 or newer, and a sandbox that allows pidfd_open");
 }
 

@@ -207,7 +207,7 @@ static enum vb_knock meaning(const struct sock_extended_err *error)
 }
 
 /* Reads one entry of the socket's error queue. */
-static bool read_error(int fd, enum vb_knock *knock, char who[INET6_ADDRSTRLEN])
+static bool read_error(struct vb_knocker *knocker)
 {
 	char control[512], byte;
 	struct iovec io = { &byte, 1 };
@@ -215,7 +215,7 @@ static bool read_error(int fd, enum vb_knock *knock, char who[INET6_ADDRSTRLEN])
 		.msg_iov = &io, .msg_iovlen = 1, .msg_control = control, .msg_controllen = sizeof(control)
 	};
 
-	if (recvmsg(fd, &header, MSG_ERRQUEUE) < 0)
+	if (recvmsg(knocker->fd, &header, MSG_ERRQUEUE) < 0)
 		return false;
 	for (struct cmsghdr *c = CMSG_FIRSTHDR(&header); c; c = CMSG_NXTHDR(&header, c)) {
 		if (!(c->cmsg_level == SOL_IP && c->cmsg_type == IP_RECVERR) &&
@@ -223,49 +223,56 @@ static bool read_error(int fd, enum vb_knock *knock, char who[INET6_ADDRSTRLEN])
 			continue;
 		const struct sock_extended_err *error = (const struct sock_extended_err *)CMSG_DATA(c);
 		const struct sockaddr_storage *offender = (const struct sockaddr_storage *)SO_EE_OFFENDER(error);
-		*knock = meaning(error);
+		knocker->heard = meaning(error);
 		if (offender->ss_family == AF_INET || offender->ss_family == AF_INET6)
-			address_text(offender, who);
+			address_text(offender, knocker->who);
 		return true;
 	}
 	return false;
 }
 
-static enum vb_knock knock_once(
-	const struct vb_way *way, int fd, uint16_t src_port, uint16_t port, int timeout_ms, char who[INET6_ADDRSTRLEN])
+static void knock(struct vb_knocker *knocker, const struct vb_way *way)
 {
 	uint8_t bytes[VB_MAX_HEADER_BYTES + VB_MAD_LENGTH + VB_ICRC_LENGTH];
 	struct sockaddr_storage to = way->address;
-	struct pollfd wait = { .fd = fd };
-	enum vb_knock knock = VB_KNOCK_SILENCE;
 
-	size_t length = build_packet(way, src_port, bytes);
-	set_port(&to, port);
-	if (sendto(fd, bytes, length, 0, (struct sockaddr *)&to, way->address_length) < 0) {
-		int error = errno;
-		if (read_error(fd, &knock, who))
-			return knock;
-		return error == EPERM || error == EACCES ? VB_KNOCK_PROHIBITED : VB_KNOCK_UNREACHABLE;
-	}
-	if (poll(&wait, 1, timeout_ms) > 0)
-		read_error(fd, &knock, who);
-	return knock;
+	size_t length = build_packet(way, knocker->src_port, bytes);
+	set_port(&to, knocker->port);
+	if (sendto(knocker->fd, bytes, length, 0, (struct sockaddr *)&to, way->address_length) >= 0)
+		return;
+	int error = errno;
+	if (!read_error(knocker))
+		knocker->heard = error == EPERM || error == EACCES ? VB_KNOCK_PROHIBITED : VB_KNOCK_UNREACHABLE;
 }
 
-enum vb_knock vb_way_knock(const struct vb_way *way, uint16_t port, unsigned timeout_ms, char who[INET6_ADDRSTRLEN])
+void vb_knock_begin(struct vb_knocker *knocker, const struct vb_way *way, uint16_t port)
 {
-	enum { TRIES = 3 };
-	enum vb_knock knock = VB_KNOCK_SILENCE;
-	uint16_t src_port;
+	*knocker = (struct vb_knocker){ .port = port };
+	knocker->fd = knocking_socket(way, &knocker->src_port);
+	if (knocker->fd < 0)
+		knocker->heard = VB_KNOCK_UNREACHABLE;
+	else
+		knock(knocker, way);
+}
 
-	who[0] = '\0';
-	int fd = knocking_socket(way, &src_port);
-	if (fd < 0)
-		return VB_KNOCK_UNREACHABLE;
-	for (int i = 0; i < TRIES && knock == VB_KNOCK_SILENCE; i++)
-		knock = knock_once(way, fd, src_port, port, (int)timeout_ms / TRIES, who);
-	close(fd);
-	return knock;
+enum vb_knock vb_knock_end(struct vb_knocker *knocker, const struct vb_way *way, unsigned timeout_ms)
+{
+	enum { AGAIN = 2 };
+	struct pollfd wait = { .fd = knocker->fd };
+
+	for (int i = 0; i <= AGAIN && knocker->heard == VB_KNOCK_SILENCE; i++) {
+		if (poll(&wait, 1, (int)timeout_ms / (AGAIN + 1)) > 0)
+			read_error(knocker);
+		else if (i < AGAIN)
+			knock(knocker, way);
+	}
+	return knocker->heard;
+}
+
+void vb_knock_close(struct vb_knocker *knocker)
+{
+	if (knocker->fd >= 0)
+		close(knocker->fd);
 }
 
 /* ---- MADs ------------------------------------------------------------------------------------------------------ */

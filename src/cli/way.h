@@ -30,8 +30,19 @@ enum vb_knock {
 	VB_KNOCK_UNREACHABLE, /* we or a router cannot reach the host */
 	VB_KNOCK_PROHIBITED,  /* a firewall says so */
 };
-/* who: the address that said so, when somebody did. */
-enum vb_knock vb_way_knock(const struct vb_way *way, uint16_t port, unsigned timeout_ms, char who[INET6_ADDRSTRLEN]);
+
+struct vb_knocker {
+	int fd; /* -1: no socket to be had */
+	uint16_t src_port, port;
+	enum vb_knock heard;
+	char who[INET6_ADDRSTRLEN]; /* the address that said so, when somebody did */
+};
+
+/* Sends the first datagram. Hosts limit how often they say that a port is closed: knock before anything else. */
+void vb_knock_begin(struct vb_knocker *knocker, const struct vb_way *way, uint16_t port);
+/* What came back; when nothing did, knocks again and waits. */
+enum vb_knock vb_knock_end(struct vb_knocker *knocker, const struct vb_way *way, unsigned timeout_ms);
+void vb_knock_close(struct vb_knocker *knocker);
 
 /* ---- MADs from our QP1 to the host's, through the broker, to which answers come ---------------------------------- */
 
