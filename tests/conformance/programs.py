@@ -114,7 +114,7 @@ def iterations(case):
     if matrix.is_datagram(case.kind):
         return 64  # what an ordinary user's receive buffer holds, for nothing makes good what does not fit
     queues = int((re.search(r"-q (\d+)", case.option) or [0, 1])[1])
-    return max(16, min(1024, MEGABYTES // (max(case.size, 8) * queues)) // 8 * 8)
+    return max(16, min(1024, 8192 // queues, MEGABYTES // (max(case.size, 8) * queues)) // 8 * 8)
 
 
 def run_perftest(case, path, seconds):
@@ -146,7 +146,7 @@ def result_rows(text):
     rows = []
     for line in text.splitlines():
         fields = line.split()
-        if len(fields) >= 4 and all(re.fullmatch(r"\d+(\.\d+)?|inf", field) for field in fields):
+        if len(fields) >= 4 and all(re.fullmatch(r"\d+(\.\d+)?|inf|-?nan", field) for field in fields):
             rows.append([int(fields[0]), int(fields[1])] + [float(field) for field in fields[2:]])
     return rows
 

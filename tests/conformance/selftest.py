@@ -41,6 +41,9 @@ class Reading(unittest.TestCase):
         text = " #bytes     #iterations    BW peak[MB/sec]\n 65536      1000             5000.12            4900.50\t\t   0.08\n"
         self.assertEqual(programs.result_rows(text), [[65536, 1000, 5000.12, 4900.5, 0.08]])
 
+    def test_perftest_rows_with_an_undefined_deviation(self):
+        self.assertEqual(len(programs.result_rows(" 8  1  2.5  2.5  2.5  2.5  -nan  2.5  2.5\n")), 1)
+
     def test_gids(self):
         text = "\t\t\tGID[  0]:\t\t::ffff:127.0.0.1, RoCE v2\n\t\t\tGID[  1]:\t\t::1, RoCE v2\n"
         self.assertEqual(places.parse_gids(text), [(0, "::ffff:127.0.0.1"), (1, "::1")])
