@@ -151,7 +151,7 @@ static void keys__table_is_full_at_its_limit_and_recovers(void **state)
 /* ---- Lookups against changes. Regions lie at addresses that name their memory and length, so that terms of two
  * regions mixed up are seen. ---- */
 
-enum { SLOTS = 64, READERS = 3, CHANGES = 60000, SPAN = 4096 };
+enum { SLOTS = 64, READERS = 3, CHANGES = 30000, SPAN = 4096 };
 
 struct shared {
 	struct vb_pd *pd;
@@ -202,13 +202,18 @@ static void run_against_readers(struct shared *shared, void (*change)(struct sha
 	for (int i = 0; i < READERS; i++)
 		pthread_join(threads[i], NULL);
 	assert_int_equal(shared->mixed, 0);
-	assert_true(shared->found > 0);
+}
+
+/* On a busy machine the readers may start late. */
+static bool is_enough(const struct shared *shared, uint32_t changes)
+{
+	return changes >= CHANGES && atomic_load(&shared->found) > 1000;
 }
 
 static void come_and_go(struct shared *shared)
 {
 	struct vb_mr *mrs[SLOTS] = { NULL };
-	for (uint32_t i = 0; i < CHANGES; i++) {
+	for (uint32_t i = 0; !is_enough(shared, i); i++) {
 		unsigned slot = i * 7 % SLOTS;
 		if (mrs[slot])
 			deregister(mrs[slot]); /* no grace: a stale answer must still be a whole one */
@@ -230,7 +235,7 @@ static void change_in_place(struct shared *shared)
 		assert_int_equal(vb_mr_register(shared->pd, &config, &mrs[slot]), 0);
 		atomic_store_explicit(&shared->keys[slot], vb_mr_key(mrs[slot]), memory_order_relaxed);
 	}
-	for (uint32_t i = 0; i < CHANGES; i++) {
+	for (uint32_t i = 0; !is_enough(shared, i); i++) {
 		unsigned slot = i * 7 % SLOTS;
 		struct vb_mr_config config = nth(shared, slot, i / SLOTS % 4);
 		assert_int_equal(vb_mr_invalidate(mrs[slot]), 0);

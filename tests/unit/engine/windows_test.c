@@ -425,22 +425,20 @@ static void windows__are_seen_whole_while_they_are_bound_and_invalidated(void **
 	int bound = 0;
 	for (int i = 0; i < 3; i++)
 		assert_int_equal(pthread_create(&threads[i], NULL, i < 2 ? look_up : deregister_now_and_then, &shared), 0);
-	for (int i = 0; i < 60000; i++) {
+	for (int i = 0; i < 30000 || bound < 1000 || atomic_load(&shared.found) < 100; i++) {
 		uint32_t key = consumers_key(scene->mw);
 		uint64_t addr = START + (key & 1 ? BYTES / 2 : 0);
 		atomic_store(&shared.key, key);
 		if (bind(scene, addr, BYTES / 2, VB_ACCESS_REMOTE_READ | VB_ACCESS_ZERO_BASED, key))
 			continue; /* the region was invalid just then */
 		bound++;
-		if (i % 256 == 0)
+		if (i % 64 == 0)
 			sched_yield();
 		assert_int_equal(vb_key_invalidate(scene->device.pd, QPN, key), 0);
 	}
 	atomic_store(&shared.is_done, true);
 	for (int i = 0; i < 3; i++)
 		pthread_join(threads[i], NULL);
-	assert_true(bound > 0);
-	assert_true(shared.found > 0);
 	assert_int_equal(shared.wrong, 0);
 	tear_down(scene);
 }
