@@ -152,6 +152,15 @@ void vb_lane_grace(struct vb_device *device)
 	vb_lane_unlock(device);
 }
 
+/* Somebody does something; how often exactly does not matter, so this is no atomic addition. */
+static unsigned count_up(atomic_uint *counter)
+{
+	unsigned count = atomic_load_explicit(counter, memory_order_relaxed) + 1;
+
+	atomic_store_explicit(counter, count, memory_order_relaxed);
+	return count;
+}
+
 /* ---- Posting ------------------------------------------------------------------------------------------------------- */
 
 void vb_lane_kick(struct vb_device *device)
@@ -160,6 +169,7 @@ void vb_lane_kick(struct vb_device *device)
 
 	if (w->is_forked)
 		return;
+	count_up(&w->posts);
 	atomic_thread_fence(memory_order_seq_cst);
 	if (vb_worker_try_lock(w))
 		vb_worker_unlock(w); /* which serves the doorbell */
@@ -200,8 +210,7 @@ void vb_lane_drive(struct vb_device *device)
 
 	if (w->is_forked)
 		return;
-	unsigned polls = atomic_load_explicit(&w->polls, memory_order_relaxed) + 1;
-	atomic_store_explicit(&w->polls, polls, memory_order_relaxed);
+	unsigned polls = count_up(&w->polls);
 	if (atomic_load_explicit(&w->waiting, memory_order_relaxed) == 0 && vb_worker_try_lock(w)) {
 		is_busy = vb_worker_turn(w);
 		note_poll(w);

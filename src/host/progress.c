@@ -102,15 +102,20 @@ void vb_progress_attend(struct vb_worker *w, enum vb_attendance attendance)
 
 /* ---- The thread ----------------------------------------------------------------------------------------------------- */
 
-/* Drives until there is nothing to do, giving the mutex away between turns. False: there was still something. */
+/* Drives until there is nothing to do, giving the mutex away between turns. False: there was still something.
+ * A program that has posted since the last time, though it does not poll now, is most likely looking at its memory and
+ * about to answer what just arrived there. Then acks are held back for their time: one that overtook the answer would
+ * send the peer's program out of its poll just before the answer comes. */
 static bool drive(struct vb_worker *w)
 {
-	bool is_busy = true;
+	unsigned posts = atomic_load_explicit(&w->posts, memory_order_relaxed);
+	bool is_busy = true, is_answering = posts != w->posts_seen;
 
+	w->posts_seen = posts;
 	for (int turns = 0; is_busy && turns < TURNS_AT_A_TIME; turns++) {
 		vb_worker_lock(w);
 		is_busy = vb_worker_turn(w);
-		if (!is_busy)
+		if (!is_busy && !is_answering)
 			vb_worker_settle(w);
 		vb_worker_unlock(w);
 	}

@@ -60,7 +60,9 @@ struct vb_worker {
 	_Atomic enum vb_attendance attendance;
 	unsigned polls_since_takeover;
 	atomic_uint polls; /* counts up whenever a poller drives */
+	atomic_uint posts; /* counts up whenever something is posted */
 	struct vb_deadline timer; /* what timer_fd is set to */
+	unsigned posts_seen; /* by the progress thread */
 	bool has_thread;
 	pthread_t thread;
 	int epoll_fd, timer_fd;
