@@ -223,29 +223,22 @@ static void find_indices(struct group *group)
 			group->index[slot] = find_slowly(group, (uint8_t)slot);
 }
 
-bool group_verify(struct group *group)
+static bool slot_probe_arrives(struct group *group, uint8_t slot)
 {
-	uint32_t before[STEER_SLOTS];
-	for (unsigned attempt = 0; attempt < 2; attempt++) {
-		for (unsigned slot = 0; slot < STEER_SLOTS; slot++) {
-			uint8_t probe[STEER_PROBE_LENGTH];
-			int fd = slot ? group->fd[slot] : group->own;
-			if (fd < 0)
-				continue;
-			before[slot] = drops(fd);
-			steer_build_slot_probe(probe, (uint8_t)slot);
-			send_probe(group, probe);
-		}
-		if (!wait_for_probes(group))
-			return true; /* without loopback nothing can be said */
-		bool all = true;
-		for (unsigned slot = 0; slot < STEER_SLOTS; slot++) {
-			int fd = slot ? group->fd[slot] : group->own;
-			all = all && (fd < 0 || drops(fd) != before[slot]);
-		}
-		if (all)
+	uint8_t probe[STEER_PROBE_LENGTH];
+	uint32_t before = drops(group->fd[slot]);
+	steer_build_slot_probe(probe, slot);
+	send_probe(group, probe);
+	return wait_for_probes(group) && drops(group->fd[slot]) != before;
+}
+
+bool group_verify(struct group *group, uint8_t slot)
+{
+	if (!wait_for_probes(group))
+		return true; /* without loopback nothing can be said */
+	for (unsigned attempt = 0; attempt < 2; attempt++)
+		if (arrives_at(group, group->own, group->count - 1, 1) && (slot == 0 || slot_probe_arrives(group, slot)))
 			return true;
-	}
 	return false;
 }
 
@@ -363,7 +356,7 @@ int group_add(struct group *group, uint8_t slot, uint32_t receive_buffer, uint32
 	group->index[slot] = (int)group->count - 1;
 	group->count++;
 	rc = attach_map(group);
-	if (rc == 0 && !group_verify(group))
+	if (rc == 0 && !group_verify(group, slot))
 		rc = group_repair(group);
 	*effective_buffer = group_receive_buffer(fd);
 	if (rc)
@@ -393,7 +386,7 @@ void group_remove(struct group *group, uint8_t slot)
 			group->index[other] = hole;
 	join_port(group->family, own);
 	attach_map(group);
-	if (!group_verify(group))
+	if (!group_verify(group, 0))
 		group_repair(group);
 }
 

@@ -247,7 +247,7 @@ static void keep_group(struct worker *worker)
 			give_slot(worker, i);
 	if (group_strangers(&worker->group) && now >= worker->check_at) {
 		worker->check_at = now + CHECK_MS;
-		worker->must_repair = !group_verify(&worker->group);
+		worker->must_repair = !group_verify(&worker->group, 0);
 	}
 }
 

@@ -19,7 +19,7 @@
 #define PATIENCE_MS	 10000 /* for a broker to start and to answer */
 #define LOCK_PATIENCE_MS 2000  /* for somebody else who is starting one */
 #define RETRY_MS	 2
-#define MAX_QUESTIONS	 64
+#define MAX_QUESTIONS	 256
 #define MAX_PATH	 4096
 
 extern char **environ;
@@ -324,15 +324,21 @@ void vb_broker_disconnect(struct vb_broker *broker)
 
 /* ---- Talking ------------------------------------------------------------------------------------------------------ */
 
-/* The dead connection's descriptor becomes one that is never readable, so that who waits on it does not spin. */
-static void lose(struct vb_broker *broker)
+/* Closes what is behind fd, which becomes one that is never readable. */
+static void silence(int fd)
 {
 	int quiet = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
-	broker->is_gone = true;
 	if (quiet >= 0) {
-		dup3(quiet, broker->fd, O_CLOEXEC);
+		dup3(quiet, fd, O_CLOEXEC);
 		close(quiet);
 	}
+}
+
+/* Who waits on the dead connection must not spin. */
+static void lose(struct vb_broker *broker)
+{
+	broker->is_gone = true;
+	silence(broker->fd);
 }
 
 static void send_question(struct vb_broker *broker, unsigned i)
@@ -466,6 +472,7 @@ int vb_broker_get_slot(struct vb_broker *broker, uint32_t receive_buffer, struct
 void vb_broker_release_slot(struct vb_broker *broker, const struct vb_slot *slot)
 {
 	const struct vb_message message = { .kind = VB_MESSAGE_RELEASE_SLOT, .slot = slot->number };
+	silence(slot->fd); /* while anybody holds the socket it stays in the group, where the broker has no use for it */
 	if (!broker->is_gone)
 		vb_message_send(broker->fd, &message, NULL);
 }

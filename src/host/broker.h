@@ -27,9 +27,11 @@ struct vb_slot {
 /* -EUSERS with the reason in why when all are taken. */
 int vb_broker_get_slot(struct vb_broker *broker, uint32_t receive_buffer, struct vb_slot *slot, char *why,
 	size_t why_size);
+/* slot->fd, still open, stops being the socket and is to be closed afterwards. */
 void vb_broker_release_slot(struct vb_broker *broker, const struct vb_slot *slot);
 
-/* Readable when the broker has something to say or is gone. */
+/* Readable when the broker has something to say or is gone. The number stays the same all along, but what is behind it
+ * changes when GONE is told (then it is never readable) and by vb_broker_recover: add it to an epoll set again. */
 int vb_broker_fd(const struct vb_broker *broker);
 
 enum vb_broker_notice_kind {
@@ -58,7 +60,7 @@ int vb_broker_discover(struct vb_broker *broker, const struct vb_gid *sgid, cons
 int vb_broker_send_mad(struct vb_broker *broker, const struct vb_gid *sgid, const struct vb_gid *dgid,
 	const uint8_t mad[256], uint32_t length);
 /* After GONE: connects to the next broker, or starts one, and hands our slot's socket to it; the slot, its number and
- * its socket stay ours. -errno: try again later. */
+ * its socket stay ours. -errno: try again later. With several slots, call it for each. */
 int vb_broker_recover(struct vb_broker *broker, const struct vb_slot *slot, char *why, size_t why_size);
 
 #endif

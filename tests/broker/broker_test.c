@@ -3,6 +3,7 @@
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <linux/sock_diag.h>
 #include <net/if.h>
 #include <netinet/in.h>
 #include <poll.h>
@@ -333,8 +334,8 @@ static void slots__the_last_one_taken_is_an_error_that_says_so(void **state)
 		assert_int_equal(recv(slots[i].fd, bytes, sizeof(bytes), MSG_DONTWAIT), 64);
 		assert_int_equal(bytes[5], slots[i].number);
 	}
-	close(slots[100].fd);
 	vb_broker_release_slot(broker, &slots[100]);
+	close(slots[100].fd);
 	assert_int_equal(vb_broker_get_slot(broker, 65536, &slots[VB_SLOT_MAX], why, sizeof(why)), 0);
 	assert_int_equal(slots[VB_SLOT_MAX].number, slots[100].number);
 	for (unsigned i = 0; i <= VB_SLOT_MAX; i++)
@@ -358,6 +359,30 @@ static void client__its_death_frees_the_slot_and_disturbs_nobody(void **state)
 	for (unsigned i = 0; i < 3; i++) /* not used again soon */
 		assert_true(clients[8].last.slot != dead[i] && clients[9].last.slot != dead[i]);
 	check_steering();
+}
+
+static void slots__neighbours_come_and_go_without_counting_as_overflow(void **state)
+{
+	char why[256];
+	struct vb_broker *broker;
+	struct vb_slot slot;
+	uint32_t before[SK_MEMINFO_VARS], after[SK_MEMINFO_VARS];
+	socklen_t length = sizeof(before);
+	assert_int_equal(vb_broker_connect(false, client_libexec, &broker, why, sizeof(why)), 0);
+	assert_int_equal(vb_broker_get_slot(broker, 65536, &slot, why, sizeof(why)), 0);
+	assert_int_equal(getsockopt(slot.fd, SOL_SOCKET, SO_MEMINFO, before, &length), 0);
+	start_clients(5);
+	assert_true(client_do(&clients[1], ORDER_RELEASE));
+	for (unsigned i = 0; i < 5; i += 2)
+		client_kill(&clients[i]);
+	for (double until = seconds() + 3; count_sockets() != 3 && seconds() < until;)
+		usleep(1000);
+	assert_int_equal(count_sockets(), 3);
+	assert_int_equal(getsockopt(slot.fd, SOL_SOCKET, SO_MEMINFO, after, &length), 0);
+	assert_int_equal(before[SK_MEMINFO_DROPS], after[SK_MEMINFO_DROPS]);
+	vb_broker_release_slot(broker, &slot);
+	close(slot.fd);
+	vb_broker_disconnect(broker);
 }
 
 static void client__release_frees_the_slot(void **state)
@@ -760,6 +785,49 @@ static void discovery__own_host_is_known_and_nobody_is_nobody(void **state)
 	assert_true(seconds() - begin < 0.2);
 }
 
+static void discovery__finds_verbena_over_the_wire(void **state)
+{
+	char command[1024];
+	if (geteuid() != 0 || access("/proc/self/ns/net", R_OK) || system("ip link show lo >/dev/null 2>&1") ||
+		system("nsenter --version >/dev/null 2>&1")) {
+		print_message("skipped: needs root, ip and nsenter for a second host\n");
+		skip();
+	}
+	client_start(&clients[client_count++], 0);
+	client_start(&clients[client_count++], 0);
+	assert_true(client_do(&clients[1], ORDER_MOVE_AWAY));
+	assert_int_equal(clients[1].last.rc, 0);
+	snprintf(command, sizeof(command),
+		"set -e; ip link add vbt0 type veth peer name vbt1 netns %d; ip addr add 10.77.0.1/24 dev vbt0; "
+		"ip addr add fd77::1/64 dev vbt0 nodad; ip link set vbt0 up; "
+		"nsenter -t %d -n sh -ec 'ip link set lo up; ip addr add 10.77.0.2/24 dev vbt1; "
+		"ip addr add fd77::2/64 dev vbt1 nodad; ip link set vbt1 up'; "
+		"for i in $(seq 100); do ip link show vbt0 | grep -q 'state UP' && break; sleep 0.05; done", clients[1].pid, clients[1].pid);
+	assert_int_equal(system(command), 0);
+	for (unsigned i = 0; i < 2; i++) {
+		assert_true(client_do(&clients[i], ORDER_SLOT));
+		assert_int_equal(clients[i].last.rc, 0);
+	}
+	uint32_t buffer = clients[1].last.receive_buffer;
+	struct order ask = { .kind = ORDER_DISCOVER, .sgid = vb_gid_from_ipv4(10, 77, 0, 1),
+		.gid = vb_gid_from_ipv4(10, 77, 0, 2) };
+	for (unsigned i = 0; i < 2; i++) {
+		clients[0].last.is_verbena = false;
+		client_order(&clients[0], &ask);
+		assert_true(client_wait(&clients[0]));
+		assert_true(clients[0].last.is_verbena);
+		assert_int_equal(clients[0].last.receive_buffer, buffer);
+		ask.sgid = (struct vb_gid){ { 0xfd, 0x77, [15] = 1 } };
+		ask.gid = (struct vb_gid){ { 0xfd, 0x77, [15] = 2 } };
+	}
+	ask.sgid = vb_gid_from_ipv4(10, 77, 0, 1);
+	ask.gid = vb_gid_from_ipv4(10, 77, 0, 3);
+	client_order(&clients[0], &ask);
+	assert_true(client_wait(&clients[0]));
+	assert_false(clients[0].last.is_verbena);
+	assert_int_equal(system("ip link del vbt0"), 0);
+}
+
 /* ---- Setting up --------------------------------------------------------------------------------------------------- */
 
 static bool write_file(const char *path, const char *text)
@@ -808,6 +876,7 @@ int main(int argc, char **argv)
 		TEST(slots__multicast_reaches_only_those_who_joined),
 		TEST(slots__the_last_one_taken_is_an_error_that_says_so),
 		TEST(client__its_death_frees_the_slot_and_disturbs_nobody),
+		TEST(slots__neighbours_come_and_go_without_counting_as_overflow),
 		TEST(client__release_frees_the_slot),
 		TEST(worker__killed_is_replaced_and_clients_go_on),
 		TEST(worker__killed_together_with_clients),
@@ -826,6 +895,7 @@ int main(int argc, char **argv)
 		TEST(bad_client__is_refused_and_leaks_nothing),
 		TEST(bad_client__that_never_reads_is_dropped),
 		TEST(discovery__own_host_is_known_and_nobody_is_nobody),
+		TEST(discovery__finds_verbena_over_the_wire),
 	};
 	static char directory[4096];
 	if (argc < 2 || !realpath(argv[1], directory)) {

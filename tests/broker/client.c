@@ -5,6 +5,7 @@
 #include <fcntl.h>
 #include <netinet/in.h>
 #include <poll.h>
+#include <sched.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -87,12 +88,15 @@ static void obey(struct state *state, const struct order *order)
 		collect(state);
 		break;
 	case ORDER_RELEASE:
-		close(state->slot.fd);
 		vb_broker_release_slot(state->broker, &state->slot);
+		close(state->slot.fd);
 		break;
 	case ORDER_JOIN:
 		memcpy(&group.imr_multiaddr, order->gid.raw + 12, 4);
 		state->report.rc = setsockopt(state->slot.fd, IPPROTO_IP, IP_ADD_MEMBERSHIP, &group, sizeof(group));
+		break;
+	case ORDER_MOVE_AWAY:
+		state->report.rc = unshare(CLONE_NEWNET);
 		break;
 	case ORDER_DISCOVER:
 		discover(state, order);

@@ -13,6 +13,7 @@ enum order_kind {
 	ORDER_COLLECT,	/* read everything that came: good, strays */
 	ORDER_RELEASE,	/* give the slot back and stay */
 	ORDER_JOIN,	/* multicast group in gid (IPv4) */
+	ORDER_MOVE_AWAY, /* into a network namespace of its own */
 	ORDER_DISCOVER, /* ask for gid, wait for the answer */
 };
 
