@@ -1,0 +1,267 @@
+/* See loop_host.h. */
+#include <errno.h>
+#include <poll.h>
+#include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include "base/list.h"
+#include "host/settings.h"
+#include "loop_host.h"
+
+#define WAIT_STEPS 20000
+
+struct vb_device {
+	struct vb_nic *nic;
+	struct vb_lane *lane;
+	struct vb_device_sink sink;
+	pthread_mutex_t lock;
+	struct vb_batch batch;
+	vb_time now;
+};
+
+static bool forked, deaf;
+static int groups, open_devices, deaths;
+static struct vb_device *last_opened;
+
+void loop_set_forked(bool is_forked)
+{
+	forked = is_forked;
+}
+
+void loop_set_deaf(bool is_deaf)
+{
+	deaf = is_deaf;
+}
+
+void loop_change_port(bool is_active)
+{
+	last_opened->sink.on_port(last_opened->sink.user, is_active);
+}
+
+int loop_groups(void)
+{
+	return groups;
+}
+
+int loop_open_devices(void)
+{
+	return open_devices;
+}
+
+int loop_deaths(void)
+{
+	return deaths;
+}
+
+/* ---- The device
+ * ------------------------------------------------------------------------------------------------------ */
+
+static void describe(struct vb_device_info *info)
+{
+	*info = (struct vb_device_info){
+		.name = "vb_test0",
+		.ifname = "test0",
+		.ifindex = 7,
+		.netdev_mtu = 1500,
+		.mtu = 1024,
+		.is_up = true,
+		.node_guid = 0x1122334455667788,
+		.speed_mbps = 100000,
+		.gid_count = 2,
+	};
+	info->gids[LOOP_IPV4_GID_INDEX].gid = vb_gid_from_ipv4(10, 0, 0, 1);
+	info->gids[LOOP_IPV6_GID_INDEX].gid = (struct vb_gid){ { 0xfe, 0x80, [15] = 1 } };
+}
+
+int vb_devices_list(struct vb_device_info **list, size_t *count)
+{
+	*list = malloc(sizeof(**list));
+	if (!*list)
+		return -ENOMEM;
+	describe(*list);
+	*count = 1;
+	return 0;
+}
+
+const struct vb_settings *vb_settings_get(void)
+{
+	static const struct vb_settings settings = { .part_id = LOOP_PART_ID };
+	return &settings;
+}
+
+int vb_device_open(const char *name, const struct vb_device_sink *sink, struct vb_device **opened)
+{
+	struct vb_nic_config nic = { .seed = 1, .mtu = 1024, .advertise_credits = true };
+	struct vb_lane_config lane = { .seed = 2, .slot = 1 };
+	struct vb_device_info info;
+	describe(&info);
+	if (strcmp(name, info.name) != 0)
+		return -ENODEV;
+	struct vb_device *device = calloc(1, sizeof(*device));
+	if (!device || vb_nic_create(&nic, &device->nic) || vb_lane_create(&lane, &device->lane))
+		abort();
+	for (unsigned i = 0; i < info.gid_count; i++)
+		vb_nic_set_gid(device->nic, i, &info.gids[i].gid);
+	pthread_mutex_init(&device->lock, NULL);
+	device->sink = *sink;
+	last_opened = device;
+	open_devices++;
+	*opened = device;
+	return 0;
+}
+
+void vb_device_close(struct vb_device *device)
+{
+	vb_lane_destroy(device->lane);
+	vb_nic_destroy(device->nic);
+	pthread_mutex_destroy(&device->lock);
+	free(device);
+	open_devices--;
+}
+
+struct vb_nic *vb_device_nic(struct vb_device *device)
+{
+	return device->nic;
+}
+
+void vb_device_query(struct vb_device *device, struct vb_device_info *info)
+{
+	describe(info);
+}
+
+struct vb_lane *vb_device_lane(struct vb_device *device)
+{
+	return device->lane;
+}
+
+int vb_device_join(struct vb_device *device, const struct vb_gid *group)
+{
+	groups++;
+	return 0;
+}
+
+int vb_device_leave(struct vb_device *device, const struct vb_gid *group)
+{
+	groups--;
+	return 0;
+}
+
+void vb_device_discover(struct vb_device *device, const struct vb_av *av) {}
+
+void vb_host_explain_death(struct vb_device *device, struct vb_qp *qp)
+{
+	deaths++;
+}
+
+bool vb_host_is_forked_child(void)
+{
+	return forked;
+}
+
+vb_time vb_host_now(void)
+{
+	return last_opened->now;
+}
+
+uint64_t vb_host_monotonic_ns(vb_time at)
+{
+	return (uint64_t)(at / VB_NS);
+}
+
+/* ---- The lane
+ * ---------------------------------------------------------------------------------------------------------- */
+
+struct letter {
+	struct vb_packet packet;
+	struct vb_path path;
+	uint8_t payload[VB_MAX_MTU];
+};
+
+static void copy_payload(const struct vb_batch *batch, const struct vb_outgoing *out, struct letter *letter)
+{
+	size_t length = 0;
+	for (unsigned i = out->iov_first; i < (unsigned)out->iov_first + out->iov_count; i++) {
+		memcpy(letter->payload + length, batch->iov[i].base, batch->iov[i].length);
+		length += batch->iov[i].length;
+	}
+	letter->packet = out->packet;
+	letter->packet.payload = letter->payload;
+	letter->path =
+		(struct vb_path){ .src = out->av->sgid, .dst = out->av->dgid, .src_port = out->flow, .hop_limit = 64 };
+}
+
+static bool exchange(struct vb_device *device)
+{
+	unsigned n = vb_lane_transmit(device->lane, &device->batch, VB_BATCH_PACKETS, device->now);
+	if (n == 0)
+		return false;
+	struct letter *letters = calloc(n, sizeof(*letters));
+	if (!letters)
+		abort();
+	for (unsigned i = 0; i < n; i++)
+		copy_payload(&device->batch, &device->batch.out[i], &letters[i]);
+	vb_lane_transmit_done(device->lane, &device->batch, device->now);
+	for (unsigned i = 0; i < n && !deaf; i++)
+		vb_lane_receive(device->lane, &letters[i].path, &letters[i].packet, 1, device->now);
+	free(letters);
+	return true;
+}
+
+static void run(struct vb_device *device)
+{
+	vb_lane_advance(device->lane, device->now);
+	while (exchange(device))
+		;
+	struct vb_event event;
+	while (vb_lane_next_event(device->lane, &event))
+		device->sink.on_event(device->sink.user, &event);
+}
+
+int vb_lane_lock(struct vb_device *device)
+{
+	if (forked)
+		return -EPERM;
+	pthread_mutex_lock(&device->lock);
+	return 0;
+}
+
+void vb_lane_unlock(struct vb_device *device)
+{
+	run(device);
+	pthread_mutex_unlock(&device->lock);
+}
+
+void vb_lane_kick(struct vb_device *device)
+{
+	if (pthread_mutex_trylock(&device->lock) == 0)
+		vb_lane_unlock(device);
+}
+
+/* Somebody waits: time goes on, to the next deadline when there is one. */
+void vb_lane_drive(struct vb_device *device)
+{
+	pthread_mutex_lock(&device->lock);
+	struct vb_deadline next = vb_lane_next_deadline(device->lane);
+	device->now = vb_time_add(device->now, VB_US);
+	if (next.is_set && vb_time_before(device->now, next.at))
+		device->now = next.at;
+	vb_lane_unlock(device);
+}
+
+bool vb_lane_wait(struct vb_device *device, int fd)
+{
+	for (int i = 0; i < WAIT_STEPS; i++) {
+		struct pollfd readable = { .fd = fd, .events = POLLIN };
+		if (poll(&readable, 1, 0) > 0)
+			return true;
+		vb_lane_drive(device);
+	}
+	return false;
+}
+
+void vb_lane_grace(struct vb_device *device)
+{
+	pthread_mutex_lock(&device->lock);
+	vb_lane_unlock(device);
+}

@@ -1,0 +1,25 @@
+/* A host for tests: one device, vb_test0, whose packets come straight back, in a time of its own. No sockets, no
+ * threads of its own: the lane runs when a verb drives it. It implements host/host.h, in front of the real engine. */
+#ifndef VB_TEST_LOOP_HOST_H
+#define VB_TEST_LOOP_HOST_H
+
+#include "host/host.h"
+
+#define LOOP_IPV4_GID_INDEX 0
+#define LOOP_IPV6_GID_INDEX 1
+#define LOOP_PART_ID        77
+
+/* Every verb from now on runs in what claims to be a forked child. */
+void loop_set_forked(bool is_forked);
+/* Packets vanish while set. */
+void loop_set_deaf(bool is_deaf);
+/* Tells the opener that the link came or went. */
+void loop_change_port(bool is_active);
+/* Groups joined and not left. */
+int loop_groups(void);
+/* Devices opened and not closed. */
+int loop_open_devices(void);
+/* QPs whose death was explained. */
+int loop_deaths(void);
+
+#endif
