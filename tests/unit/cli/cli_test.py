@@ -1,0 +1,204 @@
+#!/usr/bin/env python3
+"""cli_test BUILD: what the command `verbena` prints and how it ends. Prints "N passed, N failed, N skipped"."""
+
+import json
+import os
+import pathlib
+import shutil
+import subprocess
+import sys
+import tempfile
+import traceback
+
+BUILD = pathlib.Path(sys.argv[1] if len(sys.argv) > 1 else "build").resolve()
+VERBENA = str(BUILD / "src/cli/verbena")
+COMMANDS = ("run", "devices", "doctor", "broker", "version", "help")
+
+
+class Skip(Exception):
+    pass
+
+
+def verbena(*arguments, cwd=None, **environment):
+    """The finished process; VERBENA_* of the caller are taken out, environment is put in."""
+    clean = {name: value for name, value in os.environ.items() if not name.startswith(("VERBENA_", "LD_"))}
+    return subprocess.run([VERBENA, *arguments], env={**clean, **environment}, cwd=cwd, text=True, timeout=60,
+                          stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+
+
+def equal(seen, wanted):
+    if seen != wanted:
+        raise AssertionError(f"wanted {wanted!r}, saw {seen!r}")
+
+
+def contains(text, part):
+    if part not in text:
+        raise AssertionError(f"wanted {part!r} in {text!r}")
+
+
+def help__every_command_explains_itself():
+    for command in COMMANDS:
+        for done in (verbena(command, "--help"), verbena("help", command)):
+            equal(done.returncode, 0)
+            contains(done.stdout, f"usage: verbena {command}")
+
+
+def main__unknown_command_suggests_a_known_one():
+    done = verbena("devises")
+    equal(done.returncode, 2)
+    contains(done.stderr, "did you mean 'devices'")
+
+
+def main__no_command_is_wrong_usage():
+    equal(verbena().returncode, 2)
+
+
+def run__exit_status_passes_through():
+    equal(verbena("run", "--", "sh", "-c", "exit 7").returncode, 7)
+
+
+def run__death_by_signal_passes_through():
+    equal(verbena("run", "--", "sh", "-c", "kill -9 $$").returncode, -9)
+
+
+def run__options_after_the_program_are_the_programs():
+    equal(verbena("run", "echo", "--stats").stdout, "--stats\n")
+
+
+def run__puts_our_library_in_front():
+    show = "echo $LD_LIBRARY_PATH"
+    done = verbena("run", "--no-preload", "--", "sh", "-c", show, LD_LIBRARY_PATH="/elsewhere")
+    equal(done.stdout, f"{BUILD}/src/verbs:/elsewhere\n")
+
+
+def run__programs_load_our_library():
+    done = verbena("run", "--", "ldd", shutil.which("ibv_devices") or "/usr/bin/ibv_devices")
+    if "not" in done.stderr:
+        raise Skip("ibv_devices is not installed")
+    contains(done.stdout, f"{BUILD}/src/verbs/libibverbs.so.1")
+
+
+def run__capture_lies_where_the_user_stands():
+    with tempfile.TemporaryDirectory() as place:
+        done = verbena("run", "--pcap", "x.pcap", "--", "sh", "-c", "echo $VERBENA_PCAP", cwd=place)
+        equal(done.stdout, f"{os.path.realpath(place)}/x.pcap\n")
+
+
+def run__missing_program_is_127():
+    done = verbena("run", "--", "no-such-program")
+    equal(done.returncode, 127)
+    contains(done.stderr, "not found on PATH")
+
+
+def run__file_that_is_no_program_is_126():
+    equal(verbena("run", "--", "/etc/passwd").returncode, 126)
+
+
+def run__no_program_is_125():
+    equal(verbena("run").returncode, 125)
+
+
+def run__setuid_program_is_refused():
+    if os.geteuid() != 0:
+        program = shutil.which("su")
+        if not program:
+            raise Skip("no setuid program to try")
+        done = verbena("run", "--", program)
+    else:
+        with tempfile.TemporaryDirectory() as place:
+            program = shutil.copy("/bin/true", place)
+            os.chown(program, 65534, -1)
+            os.chmod(program, 0o4755)
+            done = verbena("run", "--", program)
+    equal(done.returncode, 126)
+    contains(done.stderr, "turn the order around")
+
+
+def run__static_program_runs_with_a_warning():
+    compiler = shutil.which("cc")
+    with tempfile.TemporaryDirectory() as place:
+        made = compiler and subprocess.run([compiler, "-static", "-xc", "-", "-o", f"{place}/static"], text=True,
+                                           input="int main(void) { return 3; }", stderr=subprocess.DEVNULL)
+        if not made or made.returncode:
+            raise Skip("cannot link statically here")
+        done = verbena("run", "--", f"{place}/static")
+    equal(done.returncode, 3)
+    contains(done.stderr, "statically linked")
+
+
+def run__malformed_setting_is_refused_with_what_is_allowed():
+    done = verbena("run", "true", VERBENA_LOG="loud")
+    equal(done.returncode, 125)
+    contains(done.stderr, "error|warn|info|debug")
+
+
+def run__unknown_setting_is_refused():
+    done = verbena("run", "true", VERBENA_COLOUR="blue")
+    equal(done.returncode, 125)
+    contains(done.stderr, "VERBENA_COLOUR")
+
+
+def devices__json_has_what_the_table_has():
+    done = verbena("devices", "--json")
+    if done.returncode == 1:
+        equal(json.loads(done.stdout), [])
+        raise Skip("no interface is up with an address")
+    table = verbena("devices").stdout.splitlines()[1:]
+    devices = json.loads(done.stdout)
+    equal(len(table), len(devices))
+    for line, device in zip(table, devices):
+        for part in (device["name"], device["interface"], str(device["mtu"]), *(f"{gid['index']}:{gid['address']}"
+                                                                                for gid in device["gids"])):
+            contains(line.split(), part)
+
+
+def doctor__json_agrees_with_the_exit_status():
+    done = verbena("doctor", "--json")
+    report = json.loads(done.stdout)
+    states = {finding["state"] for finding in report["findings"]}
+    equal(report["verdict"], "stop" if "stop" in states else "slow" if "slow" in states else "ok")
+    equal(done.returncode, 1 if "stop" in states else 0)
+
+
+def doctor__malformed_setting_is_a_stop():
+    done = verbena("doctor", VERBENA_LOG="loud")
+    equal(done.returncode, 1)
+    contains(done.stdout, "error|warn|info|debug")
+
+
+def doctor__given_settings_are_marked():
+    contains(verbena("doctor", VERBENA_PART_ID="77").stdout, "* VERBENA_PART_ID   77")
+
+
+def doctor__own_address_is_answered_by_verbena():
+    done = verbena("doctor", "127.0.0.1")
+    if "own port" in done.stdout:
+        raise Skip("UDP port 4791 is not to be had here")
+    contains(done.stdout, "Verbena (exchange version")
+    contains(done.stdout, "open both ways")
+
+
+def doctor__wrong_usage_is_2():
+    for arguments in (("--timeout", "soon"), ("--timeout", "1e9"), ("a", "b"), ("--sideways",)):
+        equal(verbena("doctor", *arguments).returncode, 2)
+
+
+def main():
+    tests = [(name, test) for name, test in globals().items() if "__" in name and name[0] != "_" and callable(test)]
+    failed, skipped = 0, 0
+    for name, test in tests:
+        try:
+            test()
+        except Skip as why:
+            skipped += 1
+            print(f"skipped: {name}: {why}")
+        except Exception:
+            failed += 1
+            print(f"FAILED: {name}")
+            traceback.print_exc(file=sys.stdout)
+    print(f"{len(tests) - failed - skipped} passed, {failed} failed, {skipped} skipped")
+    return 1 if failed else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
