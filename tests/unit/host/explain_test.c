@@ -1,0 +1,118 @@
+/* The line that explains a dead queue pair. */
+#include "../unit.h"
+#include "host/explain.h"
+#include "host/text.h"
+
+static char line[512];
+
+static struct vb_death death_of(enum vb_cause_kind kind)
+{
+	return (struct vb_death){ .device = "vb_eth0", .type = VB_QP_RC, .qpn = 0x10042, .dest_qpn = 0x1a2,
+		.peer = vb_gid_from_ipv4(10, 0, 0, 2), .cause = { .kind = kind, .tries = 7, .stuck_for = 4100 * VB_MS } };
+}
+
+static void explain__peer_never_heard(void **state)
+{
+	struct vb_death death = death_of(VB_CAUSE_RETRY_EXCEEDED);
+
+	vb_explain(&death, line, sizeof(line));
+	assert_string_equal(line, "vb_eth0 qpn 0x10042: retry exceeded: 7 tries in 4.1 s to 10.0.0.2 qpn 0x1a2, never heard "
+				  "from it; is it running, is UDP 4791 open?");
+}
+
+static void explain__peer_gone_silent(void **state)
+{
+	struct vb_death death = death_of(VB_CAUSE_RETRY_EXCEEDED);
+
+	death.cause.was_heard = true;
+	death.cause.silent_for = 5 * VB_S;
+	death.cause.largest_acked = 4128;
+	death.cause.stuck_wire_bytes = 4128;
+	vb_explain(&death, line, sizeof(line));
+	assert_non_null(strstr(line, "last heard from it 5.0 s ago"));
+	assert_null(strstr(line, "MTU"));
+}
+
+static void explain__only_full_size_packets_vanish(void **state)
+{
+	struct vb_death death = death_of(VB_CAUSE_RETRY_EXCEEDED);
+
+	death.cause.was_heard = true;
+	death.cause.largest_acked = 84;
+	death.cause.stuck_wire_bytes = 4128;
+	vb_explain(&death, line, sizeof(line));
+	assert_non_null(strstr(line, "packets of 4128 bytes vanish while 84 bytes get through"));
+	assert_non_null(strstr(line, "MTU"));
+	assert_null(strstr(line, "rmem_max"));
+}
+
+static void explain__own_buffer_overflowed(void **state)
+{
+	struct vb_death death = death_of(VB_CAUSE_RETRY_EXCEEDED);
+
+	death.overflows = 31;
+	death.receive_buffer = 425984;
+	vb_explain(&death, line, sizeof(line));
+	assert_non_null(strstr(line, "425984 bytes) overflowed 31 times"));
+	assert_non_null(strstr(line, "net.core.rmem_max"));
+}
+
+static void explain__refusal_names_the_peer(void **state)
+{
+	struct vb_death death = death_of(VB_CAUSE_NAK_REMOTE_ACCESS);
+
+	vb_explain(&death, line, sizeof(line));
+	assert_non_null(strstr(line, vb_cause_text(VB_CAUSE_NAK_REMOTE_ACCESS)));
+	assert_non_null(strstr(line, "peer 10.0.0.2 qpn 0x1a2"));
+	assert_null(strstr(line, "tries"));
+}
+
+static void explain__datagram_has_no_peer(void **state)
+{
+	struct vb_death death = death_of(VB_CAUSE_LOCAL_SGE);
+
+	death.type = VB_QP_UD;
+	vb_explain(&death, line, sizeof(line));
+	assert_null(strstr(line, "10.0.0.2"));
+}
+
+static void explain__never_beyond_its_room(void **state)
+{
+	struct vb_death death = death_of(VB_CAUSE_RETRY_EXCEEDED);
+
+	for (size_t size = 1; size < 200; size++) {
+		memset(line, 'x', sizeof(line));
+		vb_explain(&death, line, size);
+		assert_true(strlen(line) < size);
+		assert_int_equal(line[size], 'x');
+	}
+}
+
+static void text__numbers_and_addresses(void **state)
+{
+	char text[VB_TEXT_GID];
+	struct vb_gid link_local = { { 0xfe, 0x80, [15] = 1 } };
+
+	assert_string_equal(vb_text_gid(&link_local, text), "fe80::1");
+	assert_string_equal(vb_text_bytes(12340000000u, text, sizeof(text)), "12 GB");
+	assert_string_equal(vb_text_bytes(1234, text, sizeof(text)), "1.2 kB");
+	assert_string_equal(vb_text_bytes(7, text, sizeof(text)), "7 bytes");
+	assert_string_equal(vb_text_span(4100 * VB_MS, text, sizeof(text)), "4.1 s");
+	assert_string_equal(vb_text_span(20 * VB_US, text, sizeof(text)), "20 us");
+	assert_string_equal(vb_text_span(-1, text, sizeof(text)), "0 ns");
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(explain__peer_never_heard),
+		cmocka_unit_test(explain__peer_gone_silent),
+		cmocka_unit_test(explain__only_full_size_packets_vanish),
+		cmocka_unit_test(explain__own_buffer_overflowed),
+		cmocka_unit_test(explain__refusal_names_the_peer),
+		cmocka_unit_test(explain__datagram_has_no_peer),
+		cmocka_unit_test(explain__never_beyond_its_room),
+		cmocka_unit_test(text__numbers_and_addresses),
+	};
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

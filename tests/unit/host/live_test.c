@@ -1,0 +1,447 @@
+/* A live lane over loopback with its broker: who drives, what happens while nobody calls, threads, fork, idleness. In a
+ * network namespace of the test's own; skipped where none may be made. The argument is the directory of verbena-broker. */
+#include "../unit.h"
+#include <errno.h>
+#include <net/if.h>
+#include <pthread.h>
+#include <sched.h>
+#include <signal.h>
+#include <sys/ioctl.h>
+#include <sys/eventfd.h>
+#include <sys/socket.h>
+#include <sys/time.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+#include "host/host.h"
+
+#define LINKS	    4
+#define BYTES	    8192
+#define QUEUE	    64
+#define PATIENCE_MS 5000
+
+/* Two QPs of this process that are connected to each other, over the wire. */
+struct link {
+	struct vb_qp *qp[2];
+	struct vb_cq *cq;
+	uint8_t source[BYTES], target[BYTES];
+	struct vb_mr *source_mr, *target_mr;
+};
+
+static struct vb_device *device;
+static struct vb_pd *pd;
+static struct link links[LINKS];
+static struct vb_av av;
+static int event_fd;
+static bool is_able;
+
+/* ---- Set-up ------------------------------------------------------------------------------------------------------ */
+
+static bool own_namespace(void)
+{
+	struct ifreq request = { .ifr_name = "lo", .ifr_flags = IFF_UP | IFF_RUNNING };
+
+	if (unshare(CLONE_NEWNET) < 0 && unshare(CLONE_NEWUSER | CLONE_NEWNET) < 0)
+		return false;
+	int fd = socket(AF_INET, SOCK_DGRAM, 0);
+	int rc = ioctl(fd, SIOCSIFFLAGS, &request);
+	close(fd);
+	return rc == 0;
+}
+
+static void on_event(void *user, const struct vb_event *event)
+{
+	if (event->kind == VB_EVENT_COMPLETION)
+		eventfd_write(event_fd, 1);
+}
+
+static void on_port(void *user, bool is_active)
+{
+}
+
+static void on_gid_change(void *user)
+{
+}
+
+static const struct vb_device_sink sink = { NULL, on_event, on_port, on_gid_change };
+
+static struct vb_mr *registered(uint8_t *memory)
+{
+	struct vb_mr_config config = { .memory = memory, .iova = (uintptr_t)memory, .length = BYTES,
+		.access = VB_ACCESS_LOCAL_WRITE | VB_ACCESS_REMOTE_WRITE | VB_ACCESS_REMOTE_READ };
+	struct vb_mr *mr;
+
+	assert_int_equal(vb_mr_register(pd, &config, &mr), 0);
+	return mr;
+}
+
+static void modify(struct vb_qp *qp, const struct vb_qp_attr *attr, uint32_t mask)
+{
+	assert_int_equal(vb_lane_lock(device), 0);
+	int rc = vb_qp_modify(qp, attr, mask, vb_host_now());
+	vb_lane_unlock(device);
+	assert_int_equal(rc, 0);
+}
+
+static void connect_to(struct vb_qp *qp, uint32_t dest_qpn)
+{
+	struct vb_qp_attr attr = { .state = VB_QPS_INIT, .port = 1, .access = VB_ACCESS_REMOTE_WRITE, .av = av,
+		.path_mtu = 4096, .dest_qpn = dest_qpn, .max_dest_rd_atomic = 1, .max_rd_atomic = 1, .min_rnr_timer = 12,
+		.timeout = 14, .retry_cnt = 7, .rnr_retry = 7 };
+
+	modify(qp, &attr, VB_QP_STATE | VB_QP_PKEY_INDEX | VB_QP_PORT | VB_QP_ACCESS_FLAGS);
+	attr.state = VB_QPS_RTR;
+	modify(qp, &attr, VB_QP_STATE | VB_QP_AV | VB_QP_PATH_MTU | VB_QP_DEST_QPN | VB_QP_RQ_PSN | VB_QP_MAX_DEST_RD_ATOMIC |
+		VB_QP_MIN_RNR_TIMER);
+	attr.state = VB_QPS_RTS;
+	modify(qp, &attr, VB_QP_STATE | VB_QP_SQ_PSN | VB_QP_TIMEOUT | VB_QP_RETRY_CNT | VB_QP_RNR_RETRY |
+		VB_QP_MAX_QP_RD_ATOMIC);
+}
+
+static void link_open(struct link *link)
+{
+	struct vb_cq_config cq_config = { .capacity = QUEUE };
+
+	assert_int_equal(vb_cq_create(vb_device_nic(device), &cq_config, &link->cq), 0);
+	link->source_mr = registered(link->source);
+	link->target_mr = registered(link->target);
+	for (int i = 0; i < 2; i++) {
+		struct vb_qp_config config = { .type = VB_QP_RC, .pd = pd, .send_cq = link->cq, .recv_cq = link->cq,
+			.max_send_wr = QUEUE, .max_recv_wr = 1, .max_send_sge = 1, .max_recv_sge = 1, .signal_all = true };
+		assert_int_equal(vb_lane_lock(device), 0);
+		assert_int_equal(vb_qp_create(vb_device_lane(device), &config, &link->qp[i]), 0);
+		vb_lane_unlock(device);
+	}
+	for (int i = 0; i < 2; i++)
+		connect_to(link->qp[i], vb_qp_number(link->qp[!i]));
+}
+
+static void link_close(struct link *link)
+{
+	assert_int_equal(vb_lane_lock(device), 0);
+	for (int i = 0; i < 2; i++)
+		assert_int_equal(vb_qp_destroy(link->qp[i]), 0);
+	vb_lane_unlock(device);
+	assert_int_equal(vb_cq_destroy(link->cq), 0);
+	assert_int_equal(vb_mr_invalidate(link->source_mr), 0);
+	assert_int_equal(vb_mr_invalidate(link->target_mr), 0);
+	vb_lane_grace(device);
+	vb_mr_free(link->source_mr);
+	vb_mr_free(link->target_mr);
+}
+
+static int open_all(void **state)
+{
+	struct vb_device_info info;
+
+	if (!is_able)
+		return 0;
+	event_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+	assert_int_equal(vb_device_open("vb_lo", &sink, &device), 0);
+	vb_device_query(device, &info);
+	av = (struct vb_av){ .sgid = info.gids[0].gid, .dgid = info.gids[0].gid, .hop_limit = 64 };
+	assert_int_equal(vb_pd_create(vb_device_nic(device), &pd), 0);
+	for (int i = 0; i < LINKS; i++)
+		link_open(&links[i]);
+	return 0;
+}
+
+static int close_all(void **state)
+{
+	if (!is_able)
+		return 0;
+	for (int i = 0; i < LINKS; i++)
+		link_close(&links[i]);
+	assert_int_equal(vb_pd_destroy(pd), 0);
+	vb_device_close(device);
+	close(event_fd);
+	return 0;
+}
+
+#define NEEDS_NAMESPACE                                                                                                \
+	if (!is_able)                                                                                                  \
+	skip()
+
+/* ---- Doing things ------------------------------------------------------------------------------------------------- */
+
+static void post_write(struct link *link, uint32_t length, uint64_t wr_id)
+{
+	struct vb_sge sge = { (uintptr_t)link->source, length, vb_mr_key(link->source_mr) };
+	struct vb_send_wr wr = { .wr_id = wr_id, .opcode = VB_WR_RDMA_WRITE, .sges = &sge, .sge_count = 1,
+		.remote_addr = (uintptr_t)link->target, .rkey = vb_mr_key(link->target_mr) };
+
+	vb_sq_begin(link->qp[0]);
+	int rc = vb_sq_put(link->qp[0], &wr);
+	vb_sq_end(link->qp[0], rc == 0);
+	if (rc)
+		abort(); /* threads call this, and cmocka's assertions are for its own */
+	vb_lane_kick(device);
+}
+
+static void sleep_ms(int ms)
+{
+	struct timespec span = { ms / 1000, ms % 1000 * 1000000L };
+
+	while (nanosleep(&span, &span) < 0 && errno == EINTR)
+		continue;
+}
+
+/* Polls as a program does: drives when the queue is empty. */
+static struct vb_wc poll_one(struct link *link)
+{
+	struct vb_wc wc = { .status = VB_WC_GENERAL_ERR };
+	vb_time until = vb_time_add(vb_host_now(), PATIENCE_MS * VB_MS);
+
+	while (vb_cq_poll(link->cq, &wc, 1) == 0 && vb_time_before(vb_host_now(), until))
+		vb_lane_drive(device);
+	return wc;
+}
+
+/* Waits without a call that could drive the lane. */
+static bool completes_by_itself(struct link *link)
+{
+	for (int ms = 0; ms < PATIENCE_MS; ms++) {
+		if (!vb_cq_is_empty(link->cq))
+			return true;
+		sleep_ms(1);
+	}
+	return false;
+}
+
+static void fill(struct link *link, uint8_t with)
+{
+	memset(link->source, with, BYTES);
+}
+
+/* ---- Tests --------------------------------------------------------------------------------------------------------- */
+
+static void poll__drives_the_lane(void **state)
+{
+	NEEDS_NAMESPACE;
+	for (int i = 0; i < 200; i++) {
+		fill(&links[0], (uint8_t)i);
+		post_write(&links[0], BYTES, (uint64_t)i);
+		struct vb_wc wc = poll_one(&links[0]);
+		assert_int_equal(wc.status, VB_WC_SUCCESS);
+		assert_int_equal(wc.wr_id, i);
+		assert_memory_equal(links[0].target, links[0].source, BYTES);
+	}
+}
+
+static void progress__goes_on_while_nobody_calls(void **state)
+{
+	struct vb_wc wc;
+
+	NEEDS_NAMESPACE;
+	for (int i = 0; i < 20; i++) {
+		fill(&links[0], (uint8_t)(100 + i));
+		post_write(&links[0], BYTES, 1);
+		assert_true(completes_by_itself(&links[0]));
+		assert_int_equal(vb_cq_poll(links[0].cq, &wc, 1), 1);
+		assert_int_equal(wc.status, VB_WC_SUCCESS);
+		assert_memory_equal(links[0].target, links[0].source, BYTES);
+	}
+}
+
+static void progress__takes_over_from_pollers_that_left(void **state)
+{
+	struct vb_wc wc;
+
+	NEEDS_NAMESPACE;
+	for (int i = 0; i < 20; i++) {
+		for (int polls = 0; polls < 100; polls++)
+			vb_lane_drive(device);
+		post_write(&links[0], BYTES, 1);
+		assert_true(completes_by_itself(&links[0]));
+		assert_int_equal(vb_cq_poll(links[0].cq, &wc, 1), 1);
+		assert_int_equal(wc.status, VB_WC_SUCCESS);
+	}
+}
+
+static void wait__returns_when_the_descriptor_is_readable(void **state)
+{
+	struct vb_wc wc;
+	eventfd_t count;
+
+	NEEDS_NAMESPACE;
+	for (int i = 0; i < 50; i++) {
+		vb_cq_request_notify(links[0].cq, false);
+		post_write(&links[0], BYTES, 1);
+		assert_true(vb_lane_wait(device, event_fd));
+		assert_int_equal(eventfd_read(event_fd, &count), 0);
+		assert_int_equal(vb_cq_poll(links[0].cq, &wc, 1), 1);
+		assert_int_equal(wc.status, VB_WC_SUCCESS);
+	}
+}
+
+static void on_alarm(int signal)
+{
+}
+
+static void wait__is_interrupted_by_a_signal(void **state)
+{
+	struct sigaction action = { .sa_handler = on_alarm };
+	struct itimerval once = { .it_value = { .tv_usec = 50000 } };
+
+	NEEDS_NAMESPACE;
+	sigaction(SIGALRM, &action, NULL);
+	setitimer(ITIMER_REAL, &once, NULL);
+	assert_false(vb_lane_wait(device, event_fd));
+	assert_int_equal(errno, EINTR);
+	/* The lane is attended again. */
+	struct vb_wc wc;
+	post_write(&links[0], 8, 1);
+	assert_true(completes_by_itself(&links[0]));
+	assert_int_equal(vb_cq_poll(links[0].cq, &wc, 1), 1);
+}
+
+static void *wait_in_thread(void *argument)
+{
+	return (void *)(uintptr_t)vb_lane_wait(device, *(int *)argument);
+}
+
+static void wait__of_several_threads_ends_for_each(void **state)
+{
+	pthread_t threads[3];
+	int fds[3];
+
+	NEEDS_NAMESPACE;
+	for (int i = 0; i < 3; i++) {
+		fds[i] = eventfd(0, EFD_CLOEXEC);
+		assert_int_equal(pthread_create(&threads[i], NULL, wait_in_thread, &fds[i]), 0);
+	}
+	sleep_ms(20);
+	for (int i = 0; i < 3; i++) {
+		void *result;
+		eventfd_write(fds[i], 1);
+		assert_int_equal(pthread_join(threads[i], &result), 0);
+		assert_non_null(result);
+		close(fds[i]);
+		struct vb_wc wc;
+		post_write(&links[0], 8, 1); /* whoever waits on, the lane goes on */
+		assert_true(completes_by_itself(&links[0]));
+		assert_int_equal(vb_cq_poll(links[0].cq, &wc, 1), 1);
+	}
+}
+
+static void *post_many(void *argument)
+{
+	struct link *link = argument;
+
+	for (uintptr_t i = 0; i < 2000; i++) {
+		post_write(link, i % 2 ? 8 : 4000, i);
+		struct vb_wc wc = poll_one(link);
+		if (wc.status != VB_WC_SUCCESS || wc.wr_id != i)
+			return (void *)(i + 1);
+	}
+	return NULL;
+}
+
+static void post__from_many_threads_loses_no_doorbell(void **state)
+{
+	pthread_t threads[LINKS];
+
+	NEEDS_NAMESPACE;
+	for (int i = 0; i < LINKS; i++)
+		assert_int_equal(pthread_create(&threads[i], NULL, post_many, &links[i]), 0);
+	for (int i = 0; i < LINKS; i++) {
+		void *failed;
+		pthread_join(threads[i], &failed);
+		assert_null(failed);
+	}
+}
+
+static uint64_t cpu_ns(void)
+{
+	struct timespec used;
+
+	clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &used);
+	return (uint64_t)used.tv_sec * 1000000000u + (uint64_t)used.tv_nsec;
+}
+
+static void idle__uses_no_cpu(void **state)
+{
+	NEEDS_NAMESPACE;
+	for (int polls = 0; polls < 100; polls++)
+		vb_lane_drive(device);
+	sleep_ms(200); /* what was going on comes to its end */
+	uint64_t before = cpu_ns();
+	sleep_ms(500);
+	assert_in_range(cpu_ns() - before, 0, 1000000);
+}
+
+static void fork__child_is_told_and_parent_goes_on(void **state)
+{
+	int status;
+
+	NEEDS_NAMESPACE;
+	pid_t child = fork();
+	if (child == 0) {
+		bool good = vb_host_is_forked_child() && vb_lane_lock(device) < 0;
+		vb_lane_drive(device); /* harmless */
+		vb_lane_kick(device);
+		_exit(good && !vb_lane_wait(device, event_fd) ? 0 : 1);
+	}
+	assert_int_equal(waitpid(child, &status, 0), child);
+	assert_int_equal(status, 0);
+	assert_false(vb_host_is_forked_child());
+	poll__drives_the_lane(state);
+}
+
+static void open__again_shares_the_lane(void **state)
+{
+	struct vb_device *second;
+
+	NEEDS_NAMESPACE;
+	assert_int_equal(vb_device_open("vb_lo", &sink, &second), 0);
+	assert_ptr_equal(vb_device_lane(second), vb_device_lane(device));
+	assert_ptr_not_equal(vb_device_nic(second), vb_device_nic(device));
+	vb_device_close(second);
+	assert_int_equal(vb_device_open("vb_nothing", &sink, &second), -ENODEV);
+	poll__drives_the_lane(state);
+}
+
+static void open__after_close_starts_anew(void **state)
+{
+	NEEDS_NAMESPACE;
+	for (int i = 0; i < 3; i++) {
+		close_all(state);
+		open_all(state);
+		poll__drives_the_lane(state);
+	}
+}
+
+static void clock__goes_forward_and_back_to_monotonic(void **state)
+{
+	struct timespec now;
+
+	vb_time at = vb_host_now();
+	clock_gettime(CLOCK_MONOTONIC, &now);
+	uint64_t ns = (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
+	assert_in_range(ns - vb_host_monotonic_ns(at), 0, 1000000000);
+	assert_in_range(vb_host_monotonic_ns(vb_time_add(at, VB_S)) - vb_host_monotonic_ns(at), 999999990, 1000000010);
+	assert_false(vb_time_before(vb_host_now(), at));
+}
+
+int main(int argc, char **argv)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(poll__drives_the_lane),
+		cmocka_unit_test(progress__goes_on_while_nobody_calls),
+		cmocka_unit_test(progress__takes_over_from_pollers_that_left),
+		cmocka_unit_test(wait__returns_when_the_descriptor_is_readable),
+		cmocka_unit_test(wait__is_interrupted_by_a_signal),
+		cmocka_unit_test(wait__of_several_threads_ends_for_each),
+		cmocka_unit_test(post__from_many_threads_loses_no_doorbell),
+		cmocka_unit_test(idle__uses_no_cpu),
+		cmocka_unit_test(fork__child_is_told_and_parent_goes_on),
+		cmocka_unit_test(open__again_shares_the_lane),
+		cmocka_unit_test(open__after_close_starts_anew),
+		cmocka_unit_test(clock__goes_forward_and_back_to_monotonic),
+	};
+
+	if (argc > 1)
+		setenv("VERBENA_LIBEXEC", argv[1], 1);
+	is_able = argc > 1 && own_namespace();
+	return cmocka_run_group_tests(tests, open_all, close_all);
+}

@@ -1,0 +1,124 @@
+/* Settings: what is accepted, what is refused and what the refusal says. */
+#include "../unit.h"
+#include <errno.h>
+#include "host/settings.h"
+
+static struct vb_settings settings;
+static char why[1024];
+
+static int parse_one(const char *entry)
+{
+	char *environment[] = { (char *)"PATH=/bin", (char *)entry, NULL };
+
+	why[0] = '\0';
+	return vb_settings_parse(&settings, environment, why, sizeof(why));
+}
+
+static void parse__nothing_gives_the_defaults(void **state)
+{
+	assert_int_equal(parse_one("HOME=/"), 0);
+	assert_int_equal(settings.receive_buffer, 4194304);
+	assert_int_equal(settings.part_id, 1);
+	assert_int_equal(settings.log, VB_LOG_WARN);
+	assert_false(settings.stats || settings.local_off || settings.trains_off || settings.broker_any ||
+		settings.progress_off);
+	assert_string_equal(settings.text[VB_SETTING_DEVICES], "all");
+	assert_string_equal(settings.text[VB_SETTING_PCAP], "");
+	assert_false(settings.is_given[VB_SETTING_DEVICES]);
+}
+
+static void parse__good_values_are_taken(void **state)
+{
+	char *environment[] = { (char *)"VERBENA_STATS=1", (char *)"VERBENA_LOCAL=off", (char *)"VERBENA_TRAINS=off",
+		(char *)"VERBENA_BROKER=any", (char *)"VERBENA_PROGRESS=off", (char *)"VERBENA_RCVBUF=65536",
+		(char *)"VERBENA_PART_ID=4294967295", (char *)"VERBENA_LOG=debug", (char *)"VERBENA_PCAP=/tmp/a.%p.pcap",
+		(char *)"VERBENA_DEVICES=lo,vb_eth0", (char *)"VERBENA_LIBEXEC=/usr/lib",
+		(char *)"VERBENA_FAULTS=drop=1%,seed=7", (char *)"VERBENA_STATS=0", NULL };
+
+	assert_int_equal(vb_settings_parse(&settings, environment, why, sizeof(why)), 0);
+	assert_true(settings.stats && settings.local_off && settings.trains_off && settings.broker_any &&
+		settings.progress_off);
+	assert_int_equal(settings.receive_buffer, 65536);
+	assert_int_equal(settings.part_id, 4294967295u);
+	assert_int_equal(settings.log, VB_LOG_DEBUG);
+	assert_string_equal(settings.text[VB_SETTING_DEVICES], "lo,vb_eth0");
+	assert_true(settings.is_given[VB_SETTING_FAULTS]);
+}
+
+static void parse__empty_is_as_if_unset(void **state)
+{
+	assert_int_equal(parse_one("VERBENA_RCVBUF="), 0);
+	assert_int_equal(settings.receive_buffer, 4194304);
+	assert_false(settings.is_given[VB_SETTING_RCVBUF]);
+}
+
+static void parse__bad_values_say_what_is_allowed(void **state)
+{
+	static const char *const bad[][2] = {
+		{ "VERBENA_STATS=yes", "0|1" },
+		{ "VERBENA_LOCAL=on", "auto|off" },
+		{ "VERBENA_RCVBUF=65535", "65536 .. 1073741824" },
+		{ "VERBENA_RCVBUF=1073741825", "65536 .. 1073741824" },
+		{ "VERBENA_RCVBUF=4M", "65536 .. 1073741824" },
+		{ "VERBENA_RCVBUF=99999999999999999999999", "65536 .. 1073741824" },
+		{ "VERBENA_PART_ID=-1", "0 .. 4294967295" },
+		{ "VERBENA_PART_ID=4294967296", "0 .. 4294967295" },
+		{ "VERBENA_LOG=loud", "error|warn|info|debug" },
+		{ "VERBENA_DEVICES=lo,,eth0", "comma-separated" },
+		{ "VERBENA_DEVICES=,", "comma-separated" },
+		{ "VERBENA_DEVICES=a b", "comma-separated" },
+		{ "VERBENA_PCAP=a%d", "%p" },
+		{ "VERBENA_PCAP=a%", "%p" },
+		{ "VERBENA_LIBEXEC=lib", "directory" },
+		{ "VERBENA_FAULTS=drop=200%", "drop=P" },
+		{ "VERBENA_PROGRESS=on", "thread|off" },
+	};
+
+	for (size_t i = 0; i < COUNT_OF(bad); i++) {
+		assert_int_equal(parse_one(bad[i][0]), -EINVAL);
+		assert_non_null(strstr(why, bad[i][1]));
+		assert_non_null(strstr(why, "VERBENA_"));
+	}
+}
+
+static void parse__unknown_names_are_refused(void **state)
+{
+	assert_int_equal(parse_one("VERBENA_TRIANS=off"), -EINVAL);
+	assert_non_null(strstr(why, "VERBENA_TRIANS"));
+	assert_non_null(strstr(why, "VERBENA_TRAINS"));
+	assert_int_equal(parse_one("VERBENA_=1"), -EINVAL);
+	assert_int_equal(parse_one("VERBENA=1"), 0); /* not of ours */
+}
+
+static void parse__a_refusal_changes_nothing(void **state)
+{
+	memset(&settings, 0x5a, sizeof(settings));
+	struct vb_settings before = settings;
+	assert_int_equal(parse_one("VERBENA_STATS=2"), -EINVAL);
+	assert_memory_equal(&settings, &before, sizeof(before));
+}
+
+static void parse__why_is_never_overrun(void **state)
+{
+	char small[16];
+	char *environment[] = { (char *)"VERBENA_STATS=a value that is longer than the room for the answer", NULL };
+
+	memset(small, 'x', sizeof(small));
+	assert_int_equal(vb_settings_parse(&settings, environment, small, 8), -EINVAL);
+	assert_int_equal(strlen(small), 7);
+	assert_int_equal(small[8], 'x');
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(parse__nothing_gives_the_defaults),
+		cmocka_unit_test(parse__good_values_are_taken),
+		cmocka_unit_test(parse__empty_is_as_if_unset),
+		cmocka_unit_test(parse__bad_values_say_what_is_allowed),
+		cmocka_unit_test(parse__unknown_names_are_refused),
+		cmocka_unit_test(parse__a_refusal_changes_nothing),
+		cmocka_unit_test(parse__why_is_never_overrun),
+	};
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
