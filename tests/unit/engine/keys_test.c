@@ -133,18 +133,21 @@ static void keys__a_hundred_thousand_regions_come_and_go(void **state)
 static void keys__table_is_full_at_its_limit_and_recovers(void **state)
 {
 	struct vb_key_table table;
-	struct vb_key_entry *entry = NULL;
 	uint32_t key;
 	assert_int_equal(vb_keys_init(&table, 3), 0);
-	for (uint32_t i = 0; i < VB_MAX_KEYS; i++) {
-		entry = vb_keys_take(&table, &key);
-		assert_non_null(entry);
-		assert_true(key >> 8 != 0 && key >> 8 != 0xFFFFFF);
+	for (uint32_t i = 0; i < VB_MAX_KEYS; i++)
+		assert_non_null(vb_keys_take(&table, &key));
+	assert_null(vb_keys_take(&table, &key));
+	struct vb_key_entry *first = vb_key_find(&table, 0), *last = vb_key_find(&table, (VB_MAX_KEYS - 1) << 8);
+	for (int i = 0; i < 200; i++) {
+		vb_keys_give(&table, first);
+		assert_ptr_equal(vb_keys_take(&table, &key), first);
+		assert_int_not_equal(key >> 8, 0);
+		vb_keys_give(&table, last);
+		assert_ptr_equal(vb_keys_take(&table, &key), last);
+		assert_int_not_equal(key >> 8, 0xFFFFFF);
+		assert_null(vb_keys_take(&table, &key));
 	}
-	assert_null(vb_keys_take(&table, &key));
-	vb_keys_give(&table, entry);
-	assert_ptr_equal(vb_keys_take(&table, &key), entry);
-	assert_null(vb_keys_take(&table, &key));
 	vb_keys_deinit(&table);
 }
 

@@ -83,13 +83,15 @@ static void window__opens_its_part_of_the_region_alone(void **state)
 
 static void window__has_no_lkey(void **state)
 {
-	struct scene scene = set_up(2, ALL_ACCESS);
-	uint32_t key = consumers_key(scene.mw);
-	struct vb_reach reached;
-	assert_int_equal(bind(&scene, START, BYTES, ALL_REMOTE, key), 0);
-	struct vb_sge sge = { .addr = START, .length = 8, .lkey = key };
-	assert_int_equal(vb_reach_local(scene.device.pd, &sge, 0, 8, 0, &reached), -EACCES);
-	tear_down(&scene);
+	for (int type = 1; type <= 2; type++) {
+		struct scene scene = set_up(type, ALL_ACCESS);
+		uint32_t key = vb_mw_next_key(scene.mw);
+		struct vb_reach reached;
+		assert_int_equal(bind(&scene, START, BYTES, ALL_REMOTE, key), 0);
+		struct vb_sge sge = { .addr = START, .length = 8, .lkey = key };
+		assert_int_equal(vb_reach_local(scene.device.pd, &sge, 0, 8, 0, &reached), -EACCES);
+		tear_down(&scene);
+	}
 }
 
 static void window__bind_checks_the_range(void **state)
@@ -298,6 +300,29 @@ static void type2__goes_with_its_qp(void **state)
 	tear_down(&scene);
 }
 
+static void type2__may_be_bound_again_and_again_by_one_qp_after_another(void **state)
+{
+	enum { WINDOWS = 3 };
+	struct scene scene = set_up(2, ALL_ACCESS);
+	struct vb_mw *mws[WINDOWS];
+	for (int i = 0; i < WINDOWS; i++)
+		assert_int_equal(vb_mw_create(scene.device.pd, 2, &mws[i]), 0);
+	for (uint32_t round = 0; round < 30; round++) {
+		for (uint32_t i = 0; i < WINDOWS; i++)
+			assert_int_equal(vb_mw_bind(mws[i], scene.mr, scene.device.pd, QPN + (round + i) % 3, START, 8,
+						 ALL_REMOTE, consumers_key(mws[i])), 0);
+		uint32_t middle = vb_mw_key(mws[1]);
+		assert_int_equal(vb_key_invalidate(scene.device.pd, QPN + (round + 1) % 3, middle), 0);
+		for (uint32_t qpn = QPN; qpn < QPN + 3; qpn++)
+			vb_mw_unbind_qp(scene.device.nic, qpn);
+		for (int i = 0; i < WINDOWS; i++)
+			assert_int_equal(reach(&scene, vb_mw_key(mws[i]), START, 8, 0), -EACCES);
+	}
+	for (int i = 0; i < WINDOWS; i++)
+		assert_int_equal(vb_mw_destroy(mws[i]), 0);
+	tear_down(&scene);
+}
+
 /* ---- Type 1 ---- */
 
 static void type1__serves_every_qp_of_its_domain(void **state)
@@ -465,6 +490,7 @@ int main(void)
 		cmocka_unit_test(type2__zero_based_counts_from_its_start),
 		cmocka_unit_test(type2__invalidate_is_for_its_qp_and_domain_alone),
 		cmocka_unit_test(type2__goes_with_its_qp),
+		cmocka_unit_test(type2__may_be_bound_again_and_again_by_one_qp_after_another),
 		cmocka_unit_test(type1__serves_every_qp_of_its_domain),
 		cmocka_unit_test(type1__rebinding_changes_key_and_range),
 		cmocka_unit_test(type1__key_must_have_been_announced),
