@@ -98,8 +98,11 @@ void vb_peers_deinit(struct vb_lane *lane)
 static void wake_one(struct vb_list *blocked)
 {
 	struct vb_list *node = vb_list_pop(blocked);
-	if (node)
-		vb_schedule(vb_container_of(node, struct vb_qp, blocked_link));
+	if (!node)
+		return;
+	struct vb_qp *qp = vb_container_of(node, struct vb_qp, blocked_link);
+	qp->is_admitted = true;
+	vb_schedule(qp);
 }
 
 void vb_lane_set_peer(struct vb_lane *lane, const struct vb_gid *gid, const struct vb_peer_facts *facts)
@@ -142,14 +145,27 @@ void vb_flight_remove(struct vb_qp *qp, uint32_t out, uint32_t in)
 	vb_flight_wake(qp);
 }
 
+/* Whoever was woken and finds the room gone keeps the first place. */
 static bool wait_in(struct vb_qp *qp, struct vb_list *blocked)
 {
-	if (vb_list_linked(&qp->blocked_link) && qp->blocked_in == blocked)
-		return false; /* keeps its place */
-	vb_list_remove(&qp->blocked_link);
-	vb_list_add_tail(blocked, &qp->blocked_link);
-	qp->blocked_in = blocked;
+	if (!vb_list_linked(&qp->blocked_link) || qp->blocked_in != blocked) {
+		vb_list_remove(&qp->blocked_link);
+		if (qp->is_admitted)
+			vb_list_add_head(blocked, &qp->blocked_link);
+		else
+			vb_list_add_tail(blocked, &qp->blocked_link);
+		qp->blocked_in = blocked;
+	}
+	qp->is_admitted = false;
 	return false;
+}
+
+/* Is there room in a shared window, and is it this QP's turn to take it? Those who wait go first. */
+static bool is_open(const struct vb_qp *qp, uint32_t flight, uint32_t more, uint32_t window, const struct vb_list *blocked)
+{
+	if (flight == 0)
+		return true;
+	return flight + more <= window && (qp->is_admitted || vb_list_empty(blocked));
 }
 
 /* A window that is empty lets anything through, whatever its size: else a small window would stop all traffic. */
@@ -160,10 +176,11 @@ bool vb_flight_allows(struct vb_qp *qp, uint32_t out, uint32_t in)
 
 	if (flight > 0 && flight + out + in > rq->cc.window_bytes)
 		return false; /* its own acks wake it */
-	if (out && qp->peer && qp->peer->flight > 0 && qp->peer->flight + out > qp->peer->window)
+	if (out && qp->peer && !is_open(qp, qp->peer->flight, out, qp->peer->window, &qp->peer->blocked))
 		return wait_in(qp, &qp->peer->blocked);
-	if (in && qp->lane->read_flight > 0 && qp->lane->read_flight + in > qp->lane->read_window)
+	if (in && !is_open(qp, qp->lane->read_flight, in, qp->lane->read_window, &qp->lane->read_blocked))
 		return wait_in(qp, &qp->lane->read_blocked);
 	vb_list_remove(&qp->blocked_link);
+	qp->is_admitted = true; /* for the rest of its turn */
 	return true;
 }

@@ -188,8 +188,6 @@ void vb_recovery_on_rnr(struct vb_qp *qp, uint8_t timer_code, vb_time now)
 static void send_probe(struct vb_qp *qp)
 {
 	struct vb_requester *rq = &qp->requester;
-	if (rq->next_psn == rq->una_psn)
-		return; /* nothing of it is under way: the scheduler has it, or the window waits */
 	rq->probe = rq->probe_count == 0 ? VB_PROBE_NEWEST : VB_PROBE_OLDEST;
 	if (rq->probe_count < UINT8_MAX)
 		rq->probe_count++;
@@ -212,6 +210,8 @@ void vb_recovery_on_timer(struct vb_qp *qp, vb_time now)
 		rq->is_rnr_waiting = false;
 		rq->quiet_since = now;
 		vb_schedule(qp);
+	} else if (vb_requester_is_busy(qp) && rq->next_psn == rq->una_psn) {
+		rq->progress_at = rq->quiet_since = now; /* gone back, and waiting for a window: nothing to be answered */
 	} else if (vb_requester_is_busy(qp)) {
 		if (vb_deadline_due(ack_timeout_from(qp, rq->progress_at), now)) {
 			vb_count(qp->lane, VB_TIMEOUTS, 1);

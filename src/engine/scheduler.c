@@ -89,6 +89,14 @@ static bool emit_one(struct vb_qp *qp, struct vb_batch *batch, vb_time now)
 	return vb_responder_emit(qp, batch, now) || vb_requester_emit(qp, batch, now);
 }
 
+/* Others may fill a shared window before this QP's next turn: what it sent must be acknowledged without it. */
+static void ask_for_ack(struct vb_qp *qp, struct vb_batch *batch, unsigned first)
+{
+	struct vb_packet *last = &batch->out[batch->count - 1].packet;
+	if (qp->type == VB_QP_RC && batch->count > first && !vb_packet_row(last)->is_response)
+		last->ackreq = true;
+}
+
 /* One turn: up to a train of packets, then the QP's ack if one is due. True when it was cut short. */
 static bool take_turn(struct vb_qp *qp, struct vb_batch *batch, unsigned budget, vb_time now)
 {
@@ -97,14 +105,16 @@ static bool take_turn(struct vb_qp *qp, struct vb_batch *batch, unsigned budget,
 
 	if (qp->responder.cnp_wanted && has_room(batch, budget))
 		vb_responder_emit_cnp(qp, batch, now);
-	while (bytes < VB_QUANTUM_BYTES) {
-		if (!has_room(batch, budget))
-			return true;
-		if (!emit_one(qp, batch, now))
+	bool was_cut_short = true;
+	while (bytes < VB_QUANTUM_BYTES && has_room(batch, budget)) {
+		if (!emit_one(qp, batch, now)) {
+			was_cut_short = false;
 			break;
+		}
 		bytes += batch->out[batch->count - 1].packet.payload_length + 64;
 	}
-	bool was_cut_short = bytes >= VB_QUANTUM_BYTES;
+	qp->is_admitted = false;
+	ask_for_ack(qp, batch, first);
 	if (qp->requester.echo && qp->requester.echo->is_due) {
 		if (!has_room(batch, budget))
 			return true;
