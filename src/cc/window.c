@@ -9,8 +9,8 @@ enum { FIRST_WINDOW = 65536, INCREASE = 4096 };
 /* Names for the algorithm's words of struct vb_cc. */
 enum {
 	IS_PAST_SLOW_START, /* 0 until the first cut */
-	GROWN_BY,	    /* bytes acknowledged towards the next increase */
-	UNTIL_NEXT_CUT,	    /* bytes still to be acknowledged before a CNP counts again: one round */
+	GROWN_BY,           /* bytes acknowledged towards the next increase */
+	UNTIL_NEXT_CUT,     /* bytes still to be acknowledged before a CNP counts again: one round */
 };
 
 static uint32_t clamp(const struct vb_cc *cc, uint64_t window)
@@ -30,9 +30,7 @@ static void init(struct vb_cc *cc, vb_time now)
 	cc->timer.is_set = false;
 }
 
-static void on_send(struct vb_cc *cc, uint32_t bytes, vb_time now)
-{
-}
+static void on_send(struct vb_cc *cc, uint32_t bytes, vb_time now) {}
 
 static void grow(struct vb_cc *cc, uint32_t acked)
 {

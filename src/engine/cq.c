@@ -94,8 +94,8 @@ void *vb_cq_user(const struct vb_cq *cq)
 bool vb_cq_is_empty(const struct vb_cq *cq)
 {
 	return atomic_load_explicit(&cq->head, memory_order_acquire) ==
-		atomic_load_explicit(&cq->tail, memory_order_acquire) &&
-		!atomic_load_explicit(&cq->is_overrun, memory_order_acquire);
+		       atomic_load_explicit(&cq->tail, memory_order_acquire) &&
+	       !atomic_load_explicit(&cq->is_overrun, memory_order_acquire);
 }
 
 int vb_cq_poll(struct vb_cq *cq, struct vb_wc *wc, int n)
@@ -139,8 +139,8 @@ static enum vb_cq_outcome push_locked(struct vb_cq *cq, const struct vb_wc *wc, 
 	}
 	cq->ring[tail & (cq->size - 1)] = *wc;
 	atomic_store_explicit(&cq->tail, tail + 1, memory_order_release);
-	bool fires = cq->armed == VB_CQ_NEXT ||
-		(cq->armed == VB_CQ_SOLICITED && (solicited || wc->status != VB_WC_SUCCESS));
+	bool fires =
+		cq->armed == VB_CQ_NEXT || (cq->armed == VB_CQ_SOLICITED && (solicited || wc->status != VB_WC_SUCCESS));
 	if (!fires)
 		return VB_CQ_STORED;
 	cq->armed = VB_CQ_QUIET;

@@ -91,16 +91,19 @@ static uint32_t draw_key(struct vb_key_table *keys, const struct vb_key_entry *e
 	}
 }
 
-struct vb_key_entry *vb_keys_take(struct vb_key_table *keys, uint32_t *key)
+struct vb_key_entry *vb_keys_take(struct vb_key_table *keys, enum vb_key_use use, uint32_t *key)
 {
 	struct vb_key_entry *entry = take_entry(keys);
-	if (entry)
-		*key = entry->last_key = draw_key(keys, entry);
+	if (!entry)
+		return NULL;
+	entry->use = use;
+	*key = entry->last_key = draw_key(keys, entry);
 	return entry;
 }
 
 void vb_keys_give(struct vb_key_table *keys, struct vb_key_entry *entry)
 {
+	entry->use = VB_KEY_FREE;
 	if (keys->freed++ == 0)
 		keys->freed_head = entry->index;
 	else

@@ -13,36 +13,40 @@
 #include "engine/memory.h"
 
 /* Beside enum vb_access in an entry's granted bits. */
-#define VB_GRANT_LKEY	 (1u << 30) /* a region's: work requests may name it too */
+#define VB_GRANT_LKEY    (1u << 30) /* a region's: work requests may name it too */
 #define VB_GRANT_PHANTOM (1u << 31)
 
 struct vb_mr {
 	struct vb_pd *pd;
 	uint32_t key;
 	uint32_t windows; /* bound to it; under keys.lock */
-	bool is_valid;	  /* under keys.lock */
+	bool is_valid;    /* under keys.lock */
 };
 
 struct vb_mw {
 	struct vb_pd *pd;
-	struct vb_mr *mr;	/* bound to; NULL: unbound */
-	struct vb_list link;	/* in keys.bound while a type-2 window is bound */
-	_Atomic uint32_t key;	/* as last bound, or as created */
-	uint32_t qpn;		/* bound by; type 2 */
-	uint8_t announced;	/* low byte of the last key that vb_mw_next_key gave out; type 1 */
+	struct vb_mr *mr;     /* bound to; NULL: unbound */
+	struct vb_list link;  /* in keys.bound while a type-2 window is bound */
+	_Atomic uint32_t key; /* as last bound, or as created */
+	uint32_t qpn;         /* bound by; type 2 */
+	uint8_t announced;    /* low byte of the last key that vb_mw_next_key gave out; type 1 */
 	uint8_t type;
 };
 
+/* A work request may name a region or window that is gone, and whose entry is another's by now. */
+enum vb_key_use { VB_KEY_FREE, VB_KEY_REGION, VB_KEY_WINDOW };
+
 struct vb_key_entry {
 	_Alignas(64) _Atomic uint64_t stamp; /* count << 32 | key */
-	_Atomic uint64_t start; /* the first byte's address in requests */
+	_Atomic uint64_t start;              /* the first byte's address in requests */
 	_Atomic uint64_t length;
 	uint8_t *_Atomic memory;
 	const struct vb_pd *_Atomic pd;
 	_Atomic uint32_t granted; /* enum vb_access, VB_GRANT_* */
-	_Atomic uint32_t qpn;	  /* only through this QP; 0: any of the domain */
-	uint32_t last_key;	  /* under keys.lock, as all that follows */
+	_Atomic uint32_t qpn;     /* only through this QP; 0: any of the domain */
+	uint32_t last_key;        /* under keys.lock, as all that follows */
 	uint32_t index, next_freed;
+	enum vb_key_use use;
 	union {
 		struct vb_mr mr;
 		struct vb_mw mw;
@@ -64,7 +68,7 @@ struct vb_key_terms {
 
 /* A closed entry, and a key for it that is not 0 or all ones, whatever becomes of its low byte. NULL: table full, or no
  * memory. */
-struct vb_key_entry *vb_keys_take(struct vb_key_table *keys, uint32_t *key);
+struct vb_key_entry *vb_keys_take(struct vb_key_table *keys, enum vb_key_use use, uint32_t *key);
 /* Back to the table, closed. */
 void vb_keys_give(struct vb_key_table *keys, struct vb_key_entry *entry);
 void vb_key_open(struct vb_key_entry *entry, uint32_t key, const struct vb_key_terms *terms);

@@ -56,7 +56,7 @@ int vb_mr_register(struct vb_pd *pd, const struct vb_mr_config *config, struct v
 	struct vb_key_table *keys = &pd->nic->keys;
 	uint32_t key;
 	vb_lock_take(&keys->lock);
-	struct vb_key_entry *entry = vb_keys_take(keys, &key);
+	struct vb_key_entry *entry = vb_keys_take(keys, VB_KEY_REGION, &key);
 	if (entry) {
 		entry->mr = (struct vb_mr){ .pd = pd, .key = key };
 		open_region(&entry->mr, config);
@@ -226,8 +226,8 @@ static bool is_aligned(const struct vb_reach *reach)
 
 /* Aligned for the peer but not here (a region or window whose addresses are shifted): no instruction is atomic for the
  * application then, but QPs of a lane still exclude each other. */
-static uint64_t swap_unaligned(const struct vb_reach *reach, uint64_t (*change)(uint64_t, uint64_t, uint64_t),
-	uint64_t a, uint64_t b)
+static uint64_t swap_unaligned(
+	const struct vb_reach *reach, uint64_t (*change)(uint64_t, uint64_t, uint64_t), uint64_t a, uint64_t b)
 {
 	uint64_t before, after;
 	memcpy(&before, reach->bytes, sizeof(before));
@@ -262,7 +262,7 @@ uint64_t vb_atomic_cmp_swap(const struct vb_reach *reach, uint64_t compare, uint
 	if (!is_aligned(reach))
 		return swap_unaligned(reach, swap_if_equal, compare, swap);
 	word64 before = compare; /* the value before, whether or not it was equal */
-	__atomic_compare_exchange_n((word64 *)(void *)reach->bytes, &before, swap, false, __ATOMIC_SEQ_CST,
-		__ATOMIC_SEQ_CST);
+	__atomic_compare_exchange_n(
+		(word64 *)(void *)reach->bytes, &before, swap, false, __ATOMIC_SEQ_CST, __ATOMIC_SEQ_CST);
 	return before;
 }

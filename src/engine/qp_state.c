@@ -4,21 +4,21 @@
 #include <errno.h>
 #include "engine/qp_state.h"
 
-#define ACCESS	     VB_QP_ACCESS_FLAGS
-#define PKEY	     VB_QP_PKEY_INDEX
-#define PORT	     VB_QP_PORT
-#define QKEY	     VB_QP_QKEY
-#define AV	     VB_QP_AV
-#define MTU	     VB_QP_PATH_MTU
+#define ACCESS       VB_QP_ACCESS_FLAGS
+#define PKEY         VB_QP_PKEY_INDEX
+#define PORT         VB_QP_PORT
+#define QKEY         VB_QP_QKEY
+#define AV           VB_QP_AV
+#define MTU          VB_QP_PATH_MTU
 #define DEST_QPN     VB_QP_DEST_QPN
-#define RQ_PSN	     VB_QP_RQ_PSN
-#define SQ_PSN	     VB_QP_SQ_PSN
-#define MAX_RD	     VB_QP_MAX_QP_RD_ATOMIC
+#define RQ_PSN       VB_QP_RQ_PSN
+#define SQ_PSN       VB_QP_SQ_PSN
+#define MAX_RD       VB_QP_MAX_QP_RD_ATOMIC
 #define MAX_DEST_RD  VB_QP_MAX_DEST_RD_ATOMIC
 #define RNR_TIMER    VB_QP_MIN_RNR_TIMER
 #define RNR_RETRY    VB_QP_RNR_RETRY
-#define TIMEOUT	     VB_QP_TIMEOUT
-#define RETRY	     VB_QP_RETRY_CNT
+#define TIMEOUT      VB_QP_TIMEOUT
+#define RETRY        VB_QP_RETRY_CNT
 #define MIG_STATE    VB_QP_PATH_MIG_STATE
 #define DRAIN_NOTIFY VB_QP_EN_SQD_ASYNC_NOTIFY
 
@@ -33,18 +33,17 @@ struct transition {
 };
 
 #define ALL_TYPES .rc_legal = true, .uc_legal = true, .ud_legal = true
-#define WITHOUT_ATTRIBUTES { ALL_TYPES }
 
 static const struct transition transitions[VB_QPS_COUNT][VB_QPS_COUNT] = {
 	[VB_QPS_RESET] = {
-		[VB_QPS_RESET] = WITHOUT_ATTRIBUTES,
+		[VB_QPS_RESET] = { ALL_TYPES },
 		[VB_QPS_INIT] = { ALL_TYPES,
 			.rc = { .required = PKEY | PORT | ACCESS },
 			.uc = { .required = PKEY | PORT | ACCESS },
 			.ud = { .required = PKEY | PORT | QKEY } },
 	},
 	[VB_QPS_INIT] = {
-		[VB_QPS_RESET] = WITHOUT_ATTRIBUTES,
+		[VB_QPS_RESET] = { ALL_TYPES },
 		[VB_QPS_INIT] = { ALL_TYPES,
 			.rc = { .optional = PKEY | PORT | ACCESS },
 			.uc = { .optional = PKEY | PORT | ACCESS },
@@ -54,19 +53,19 @@ static const struct transition transitions[VB_QPS_COUNT][VB_QPS_COUNT] = {
 				.optional = ACCESS | PKEY },
 			.uc = { .required = AV | MTU | DEST_QPN | RQ_PSN, .optional = ACCESS | PKEY },
 			.ud = { .optional = PKEY | QKEY } },
-		[VB_QPS_ERR] = WITHOUT_ATTRIBUTES,
+		[VB_QPS_ERR] = { ALL_TYPES },
 	},
 	[VB_QPS_RTR] = {
-		[VB_QPS_RESET] = WITHOUT_ATTRIBUTES,
+		[VB_QPS_RESET] = { ALL_TYPES },
 		[VB_QPS_RTS] = { ALL_TYPES,
 			.rc = { .required = TIMEOUT | RETRY | RNR_RETRY | SQ_PSN | MAX_RD,
 				.optional = ACCESS | RNR_TIMER | MIG_STATE },
 			.uc = { .required = SQ_PSN, .optional = ACCESS | MIG_STATE },
 			.ud = { .required = SQ_PSN, .optional = QKEY } },
-		[VB_QPS_ERR] = WITHOUT_ATTRIBUTES,
+		[VB_QPS_ERR] = { ALL_TYPES },
 	},
 	[VB_QPS_RTS] = {
-		[VB_QPS_RESET] = WITHOUT_ATTRIBUTES,
+		[VB_QPS_RESET] = { ALL_TYPES },
 		[VB_QPS_RTS] = { ALL_TYPES,
 			.rc = { .optional = ACCESS | RNR_TIMER | MIG_STATE },
 			.uc = { .optional = ACCESS | MIG_STATE },
@@ -75,10 +74,10 @@ static const struct transition transitions[VB_QPS_COUNT][VB_QPS_COUNT] = {
 			.rc = { .optional = DRAIN_NOTIFY },
 			.uc = { .optional = DRAIN_NOTIFY },
 			.ud = { .optional = DRAIN_NOTIFY } },
-		[VB_QPS_ERR] = WITHOUT_ATTRIBUTES,
+		[VB_QPS_ERR] = { ALL_TYPES },
 	},
 	[VB_QPS_SQD] = {
-		[VB_QPS_RESET] = WITHOUT_ATTRIBUTES,
+		[VB_QPS_RESET] = { ALL_TYPES },
 		[VB_QPS_RTS] = { ALL_TYPES,
 			.rc = { .optional = ACCESS | RNR_TIMER | MIG_STATE },
 			.uc = { .optional = ACCESS | MIG_STATE },
@@ -88,18 +87,18 @@ static const struct transition transitions[VB_QPS_COUNT][VB_QPS_COUNT] = {
 					RNR_TIMER | MIG_STATE },
 			.uc = { .optional = AV | ACCESS | PKEY | MIG_STATE },
 			.ud = { .optional = PKEY | QKEY } },
-		[VB_QPS_ERR] = WITHOUT_ATTRIBUTES,
+		[VB_QPS_ERR] = { ALL_TYPES },
 	},
 	[VB_QPS_SQE] = {
-		[VB_QPS_RESET] = WITHOUT_ATTRIBUTES,
+		[VB_QPS_RESET] = { ALL_TYPES },
 		[VB_QPS_RTS] = { .uc_legal = true, .ud_legal = true, /* an RC QP is never in SQE */
 			.uc = { .optional = ACCESS },
 			.ud = { .optional = QKEY } },
-		[VB_QPS_ERR] = WITHOUT_ATTRIBUTES,
+		[VB_QPS_ERR] = { ALL_TYPES },
 	},
 	[VB_QPS_ERR] = {
-		[VB_QPS_RESET] = WITHOUT_ATTRIBUTES,
-		[VB_QPS_ERR] = WITHOUT_ATTRIBUTES,
+		[VB_QPS_RESET] = { ALL_TYPES },
+		[VB_QPS_ERR] = { ALL_TYPES },
 	},
 };
 

@@ -18,7 +18,7 @@ int vb_mw_create(struct vb_pd *pd, int type, struct vb_mw **mw)
 	struct vb_key_table *keys = &pd->nic->keys;
 	uint32_t key;
 	vb_lock_take(&keys->lock);
-	struct vb_key_entry *entry = vb_keys_take(keys, &key);
+	struct vb_key_entry *entry = vb_keys_take(keys, VB_KEY_WINDOW, &key);
 	if (entry) {
 		entry->mw = (struct vb_mw){ .pd = pd, .type = (uint8_t)type, .announced = (uint8_t)key };
 		atomic_init(&entry->mw.key, key);
@@ -80,10 +80,10 @@ static bool is_announced(const struct vb_mw *mw, uint32_t new_key)
 	return steps > 0 && steps <= (uint8_t)(mw->announced - now);
 }
 
-static int check_window(const struct vb_mw *mw, const struct vb_pd *pd, uint64_t length, uint32_t access,
-	uint32_t new_key)
+static int check_window(
+	struct vb_mw *mw, const struct vb_pd *pd, uint64_t length, uint32_t access, uint32_t new_key)
 {
-	if (mw->pd != pd)
+	if (vb_key_of_mw(mw)->use != VB_KEY_WINDOW || mw->pd != pd)
 		return -EACCES;
 	if ((new_key ^ vb_mw_key(mw)) >> 8 != 0 || (access & ~(uint32_t)WINDOW_ACCESS))
 		return -EINVAL;
@@ -96,7 +96,7 @@ static int check_window(const struct vb_mw *mw, const struct vb_pd *pd, uint64_t
 static int check_region(struct vb_mr *mr, const struct vb_pd *pd, uint64_t addr, uint64_t length, uint32_t access,
 	struct vb_key_terms *terms)
 {
-	if (!mr || !mr->is_valid || mr->pd != pd)
+	if (!mr || vb_key_of_mr(mr)->use != VB_KEY_REGION || !mr->is_valid || mr->pd != pd)
 		return -EACCES;
 	const struct vb_key_entry *region = vb_key_of_mr(mr);
 	uint32_t granted = atomic_load_explicit(&region->granted, memory_order_relaxed);
@@ -158,8 +158,8 @@ static struct vb_mw *bound_type2(struct vb_key_table *keys, const struct vb_pd *
 	struct vb_key_entry *entry = vb_key_find(keys, rkey);
 	if (!entry || rkey == 0 || (uint32_t)atomic_load_explicit(&entry->stamp, memory_order_relaxed) != rkey)
 		return NULL;
-	if (atomic_load_explicit(&entry->granted, memory_order_relaxed) & VB_GRANT_LKEY)
-		return NULL; /* a region */
+	if (entry->use != VB_KEY_WINDOW)
+		return NULL;
 	struct vb_mw *mw = &entry->mw;
 	return mw->type == 2 && mw->pd == pd && mw->qpn == qpn ? mw : NULL;
 }

@@ -30,7 +30,7 @@ static void causes__each_has_a_text_of_its_own(void **state)
 static void causes__an_unknown_one_has_a_text_too(void **state)
 {
 	assert_string_equal(vb_cause_text(VB_CAUSE_COUNT), "unknown cause");
-	assert_string_equal(vb_cause_text((enum vb_cause_kind)-1), "unknown cause");
+	assert_string_equal(vb_cause_text((enum vb_cause_kind)UINT32_MAX), "unknown cause");
 }
 
 int main(void)

@@ -105,7 +105,7 @@ static void keys__differ_with_the_seed(void **state)
 		struct vb_key_table table;
 		assert_int_equal(vb_keys_init(&table, seed), 0);
 		for (int i = 0; i < 8; i++)
-			assert_non_null(vb_keys_take(&table, &keys[seed][i]));
+			assert_non_null(vb_keys_take(&table, VB_KEY_REGION, &keys[seed][i]));
 		vb_keys_deinit(&table);
 	}
 	assert_memory_not_equal(keys[0], keys[1], sizeof(keys[0]));
@@ -136,17 +136,17 @@ static void keys__table_is_full_at_its_limit_and_recovers(void **state)
 	uint32_t key;
 	assert_int_equal(vb_keys_init(&table, 3), 0);
 	for (uint32_t i = 0; i < VB_MAX_KEYS; i++)
-		assert_non_null(vb_keys_take(&table, &key));
-	assert_null(vb_keys_take(&table, &key));
+		assert_non_null(vb_keys_take(&table, VB_KEY_REGION, &key));
+	assert_null(vb_keys_take(&table, VB_KEY_REGION, &key));
 	struct vb_key_entry *first = vb_key_find(&table, 0), *last = vb_key_find(&table, (VB_MAX_KEYS - 1) << 8);
 	for (int i = 0; i < 200; i++) {
 		vb_keys_give(&table, first);
-		assert_ptr_equal(vb_keys_take(&table, &key), first);
+		assert_ptr_equal(vb_keys_take(&table, VB_KEY_REGION, &key), first);
 		assert_int_not_equal(key >> 8, 0);
 		vb_keys_give(&table, last);
-		assert_ptr_equal(vb_keys_take(&table, &key), last);
+		assert_ptr_equal(vb_keys_take(&table, VB_KEY_REGION, &key), last);
 		assert_int_not_equal(key >> 8, 0xFFFFFF);
-		assert_null(vb_keys_take(&table, &key));
+		assert_null(vb_keys_take(&table, VB_KEY_REGION, &key));
 	}
 	vb_keys_deinit(&table);
 }
@@ -188,7 +188,8 @@ static void *look_up(void *arg)
 			if ((reached.bytes - shared->arena[0]) % SPAN != n)
 				atomic_fetch_add_explicit(&shared->mixed, 1, memory_order_relaxed);
 			/* one byte beyond this region's end, which another may have */
-			if (vb_reach_remote(shared->pd, 1, key, (uint64_t)n << 32, 65 + n % 64, ALL_REMOTE, &reached) == 0)
+			if (vb_reach_remote(shared->pd, 1, key, (uint64_t)n << 32, 65 + n % 64, ALL_REMOTE, &reached) ==
+				0)
 				atomic_fetch_add_explicit(&shared->mixed, 1, memory_order_relaxed);
 		}
 	}

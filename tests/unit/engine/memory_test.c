@@ -12,8 +12,8 @@ static int reach_remote(const struct vb_pd *pd, const struct vb_mr *mr, uint64_t
 	return vb_reach_remote(pd, 5, vb_mr_key(mr), va, length, access, &reach);
 }
 
-static int reach_local(const struct vb_pd *pd, const struct vb_mr *mr, uint64_t va, uint32_t offset, uint32_t length,
-	uint32_t access)
+static int reach_local(
+	const struct vb_pd *pd, const struct vb_mr *mr, uint64_t va, uint32_t offset, uint32_t length, uint32_t access)
 {
 	struct vb_reach reach;
 	struct vb_sge sge = { .addr = va, .length = UINT32_MAX, .lkey = vb_mr_key(mr) };
@@ -29,7 +29,7 @@ static void register__remote_write_and_atomic_need_local_write(void **state)
 		struct vb_mr *mr = NULL;
 		struct vb_mr_config config = region_of(memory, BYTES, access);
 		bool is_bad = (access & (VB_ACCESS_REMOTE_WRITE | VB_ACCESS_REMOTE_ATOMIC)) &&
-			!(access & VB_ACCESS_LOCAL_WRITE);
+			      !(access & VB_ACCESS_LOCAL_WRITE);
 		assert_int_equal(vb_mr_register(device.pd, &config, &mr), is_bad ? -EINVAL : 0);
 		if (mr)
 			deregister(mr);
@@ -182,7 +182,9 @@ static void reach__output_is_untouched_on_refusal(void **state)
 static void reach__phantom_memory_is_checked_and_has_no_bytes(void **state)
 {
 	struct device device = open_device();
-	struct vb_mr_config config = { .iova = 4096, .length = 1u << 30, .access = ALL_ACCESS, .kind = VB_MEMORY_PHANTOM };
+	struct vb_mr_config config = {
+		.iova = 4096, .length = 1u << 30, .access = ALL_ACCESS, .kind = VB_MEMORY_PHANTOM
+	};
 	struct vb_mr *mr;
 	struct vb_reach reach;
 	assert_int_equal(vb_mr_register(device.pd, &config, &mr), 0);

@@ -9,7 +9,10 @@ struct row {
 	const char *required, *optional;
 };
 
-#define ROW(type, from, to, required, optional) { VB_QP_##type, VB_QPS_##from, VB_QPS_##to, required, optional }
+#define ROW(type, from, to, required, optional)                                                                        \
+	{                                                                                                              \
+		VB_QP_##type, VB_QPS_##from, VB_QPS_##to, required, optional                                           \
+	}
 
 static const struct row rows[] = {
 	ROW(RC, RESET, RESET, "", ""),
@@ -85,17 +88,28 @@ static const struct {
 	const char *name;
 	uint32_t bit;
 } attributes[] = {
-	{ "state", VB_QP_STATE },	   { "cur_state", VB_QP_CUR_STATE },
-	{ "notify", VB_QP_EN_SQD_ASYNC_NOTIFY }, { "access", VB_QP_ACCESS_FLAGS },
-	{ "pkey", VB_QP_PKEY_INDEX },	   { "port", VB_QP_PORT },
-	{ "qkey", VB_QP_QKEY },		   { "av", VB_QP_AV },
-	{ "mtu", VB_QP_PATH_MTU },	   { "timeout", VB_QP_TIMEOUT },
-	{ "retry", VB_QP_RETRY_CNT },	   { "rnr_retry", VB_QP_RNR_RETRY },
-	{ "rq_psn", VB_QP_RQ_PSN },	   { "max_rd", VB_QP_MAX_QP_RD_ATOMIC },
-	{ "alt_path", VB_QP_ALT_PATH },	   { "rnr_timer", VB_QP_MIN_RNR_TIMER },
-	{ "sq_psn", VB_QP_SQ_PSN },	   { "max_dest_rd", VB_QP_MAX_DEST_RD_ATOMIC },
-	{ "mig", VB_QP_PATH_MIG_STATE },   { "cap", VB_QP_CAP },
-	{ "dest", VB_QP_DEST_QPN },	   { "rate_limit", VB_QP_RATE_LIMIT },
+	{ "state", VB_QP_STATE },
+	{ "cur_state", VB_QP_CUR_STATE },
+	{ "notify", VB_QP_EN_SQD_ASYNC_NOTIFY },
+	{ "access", VB_QP_ACCESS_FLAGS },
+	{ "pkey", VB_QP_PKEY_INDEX },
+	{ "port", VB_QP_PORT },
+	{ "qkey", VB_QP_QKEY },
+	{ "av", VB_QP_AV },
+	{ "mtu", VB_QP_PATH_MTU },
+	{ "timeout", VB_QP_TIMEOUT },
+	{ "retry", VB_QP_RETRY_CNT },
+	{ "rnr_retry", VB_QP_RNR_RETRY },
+	{ "rq_psn", VB_QP_RQ_PSN },
+	{ "max_rd", VB_QP_MAX_QP_RD_ATOMIC },
+	{ "alt_path", VB_QP_ALT_PATH },
+	{ "rnr_timer", VB_QP_MIN_RNR_TIMER },
+	{ "sq_psn", VB_QP_SQ_PSN },
+	{ "max_dest_rd", VB_QP_MAX_DEST_RD_ATOMIC },
+	{ "mig", VB_QP_PATH_MIG_STATE },
+	{ "cap", VB_QP_CAP },
+	{ "dest", VB_QP_DEST_QPN },
+	{ "rate_limit", VB_QP_RATE_LIMIT },
 };
 
 static const enum vb_qp_type types[] = { VB_QP_RC, VB_QP_UC, VB_QP_UD };
@@ -135,11 +149,13 @@ static void transitions__legal_ones_take_required_and_any_optional_attributes(vo
 		uint32_t required = mask_of(row->required), optional = mask_of(row->optional);
 		assert_int_equal(vb_qp_transition_check(row->type, row->from, row->to, required), 0);
 		assert_int_equal(vb_qp_transition_check(row->type, row->from, row->to, required | optional), 0);
-		assert_int_equal(vb_qp_transition_check(row->type, row->from, row->to,
-					 required | VB_QP_STATE | VB_QP_CUR_STATE), 0);
+		assert_int_equal(
+			vb_qp_transition_check(row->type, row->from, row->to, required | VB_QP_STATE | VB_QP_CUR_STATE),
+			0);
 		for (uint32_t bit = 1; bit; bit <<= 1)
 			if (optional & bit)
-				assert_int_equal(vb_qp_transition_check(row->type, row->from, row->to, required | bit), 0);
+				assert_int_equal(
+					vb_qp_transition_check(row->type, row->from, row->to, required | bit), 0);
 	}
 }
 
@@ -150,8 +166,9 @@ static void transitions__a_missing_required_attribute_is_refused(void **state)
 		uint32_t required = mask_of(row->required), optional = mask_of(row->optional);
 		for (uint32_t bit = 1; bit; bit <<= 1)
 			if (required & bit)
-				assert_int_equal(vb_qp_transition_check(row->type, row->from, row->to,
-							 (required | optional) & ~bit), -EINVAL);
+				assert_int_equal(vb_qp_transition_check(
+							 row->type, row->from, row->to, (required | optional) & ~bit),
+					-EINVAL);
 	}
 }
 
@@ -163,8 +180,8 @@ static void transitions__an_attribute_outside_the_row_is_refused(void **state)
 		uint32_t allowed = required | mask_of(row->optional) | VB_QP_STATE | VB_QP_CUR_STATE;
 		for (uint32_t bit = 1; bit; bit <<= 1)
 			if (!(allowed & bit))
-				assert_int_equal(vb_qp_transition_check(row->type, row->from, row->to, required | bit),
-					-EINVAL);
+				assert_int_equal(
+					vb_qp_transition_check(row->type, row->from, row->to, required | bit), -EINVAL);
 	}
 }
 
@@ -180,8 +197,8 @@ static void transitions__what_is_not_written_is_refused_with_any_one_attribute_o
 				assert_int_equal(vb_qp_transition_check(types[t], from, to, 0), -EINVAL);
 				assert_int_equal(vb_qp_transition_check(types[t], from, to, UINT32_MAX), -EINVAL);
 				for (size_t i = 0; i < COUNT_OF(attributes); i++)
-					assert_int_equal(vb_qp_transition_check(types[t], from, to, attributes[i].bit),
-						-EINVAL);
+					assert_int_equal(
+						vb_qp_transition_check(types[t], from, to, attributes[i].bit), -EINVAL);
 			}
 		}
 	}
@@ -192,7 +209,7 @@ static void transitions__unknown_states_and_types_are_refused(void **state)
 {
 	assert_int_equal(vb_qp_transition_check(VB_QP_RC, VB_QPS_COUNT, VB_QPS_RESET, 0), -EINVAL);
 	assert_int_equal(vb_qp_transition_check(VB_QP_RC, VB_QPS_RESET, VB_QPS_COUNT, 0), -EINVAL);
-	assert_int_equal(vb_qp_transition_check(VB_QP_RC, (enum vb_qp_state)-1, VB_QPS_RESET, 0), -EINVAL);
+	assert_int_equal(vb_qp_transition_check(VB_QP_RC, (enum vb_qp_state)UINT32_MAX, VB_QPS_RESET, 0), -EINVAL);
 	assert_int_equal(vb_qp_transition_check((enum vb_qp_type)8, VB_QPS_RESET, VB_QPS_RESET, 0), -EINVAL);
 }
 

@@ -72,7 +72,8 @@ static void window__opens_its_part_of_the_region_alone(void **state)
 	struct vb_reach reached;
 	assert_int_equal(bind(&scene, START + 10, 20, VB_ACCESS_REMOTE_READ, key), 0);
 	assert_int_equal(vb_mw_key(scene.mw), key);
-	assert_int_equal(vb_reach_remote(scene.device.pd, QPN, key, START + 12, 18, VB_ACCESS_REMOTE_READ, &reached), 0);
+	assert_int_equal(
+		vb_reach_remote(scene.device.pd, QPN, key, START + 12, 18, VB_ACCESS_REMOTE_READ, &reached), 0);
 	assert_ptr_equal(reached.bytes, memory + 12);
 	assert_int_equal(reach(&scene, key, START + 9, 2, VB_ACCESS_REMOTE_READ), -EACCES);
 	assert_int_equal(reach(&scene, key, START + 29, 2, VB_ACCESS_REMOTE_READ), -EACCES);
@@ -136,7 +137,8 @@ static void window__bind_stays_in_its_domain(void **state)
 	struct vb_mr *foreign = registered(scene.device.other_pd, memory, BYTES, ALL_ACCESS);
 	uint32_t key = consumers_key(scene.mw);
 	assert_int_equal(vb_mw_bind(scene.mw, foreign, scene.device.pd, QPN, START, 8, ALL_REMOTE, key), -EACCES);
-	assert_int_equal(vb_mw_bind(scene.mw, scene.mr, scene.device.other_pd, QPN, START, 8, ALL_REMOTE, key), -EACCES);
+	assert_int_equal(
+		vb_mw_bind(scene.mw, scene.mr, scene.device.other_pd, QPN, START, 8, ALL_REMOTE, key), -EACCES);
 	assert_int_equal(vb_mw_bind(scene.mw, foreign, scene.device.other_pd, QPN, START, 8, ALL_REMOTE, key), -EACCES);
 	assert_int_equal(vb_mw_bind(scene.mw, NULL, scene.device.pd, QPN, START, 8, ALL_REMOTE, key), -EACCES);
 	deregister(foreign);
@@ -152,6 +154,47 @@ static void window__bind_to_a_dead_region_is_refused(void **state)
 	assert_int_equal(vb_mw_bind(scene.mw, dead, scene.device.pd, QPN, START, 8, ALL_REMOTE, key), -EACCES);
 	vb_mr_free(dead); /* a work request may still name it */
 	assert_int_equal(vb_mw_bind(scene.mw, dead, scene.device.pd, QPN, START, 8, ALL_REMOTE, key), -EACCES);
+	tear_down(&scene);
+}
+
+/* So many come and go that the longest dead are used again: by regions, then by windows. */
+enum { CROWD = VB_KEYS_PER_CHUNK };
+
+static void window__bind_survives_objects_that_became_something_else(void **state)
+{
+	struct scene scene = set_up(2, ALL_ACCESS);
+	struct vb_pd *pd = scene.device.pd;
+	static struct vb_mr *mrs[CROWD];
+	static struct vb_mw *mws[CROWD];
+	int became_region = 0, became_window = 0;
+	for (int i = 0; i < CROWD; i++) {
+		mrs[i] = registered(pd, memory, BYTES, ALL_ACCESS);
+		assert_int_equal(vb_mw_create(pd, 2, &mws[i]), 0);
+	}
+	for (int i = 0; i < CROWD; i++) {
+		deregister(mrs[i]);
+		assert_int_equal(vb_mw_destroy(mws[i]), 0);
+	}
+	for (int i = 0; i < CROWD / 2; i++) { /* in the other order: each takes a dead one of the other kind */
+		struct vb_mw *dead_mw = mws[i];
+		struct vb_mr *dead_mr = mrs[i];
+		assert_int_equal(vb_mw_create(pd, 2, &mws[i]), 0);
+		mrs[i] = registered(pd, memory, BYTES, ALL_ACCESS);
+		became_window += (void *)mws[i] == (void *)dead_mr;
+		became_region += (void *)mrs[i] == (void *)dead_mw;
+		assert_int_equal(
+			vb_mw_bind(scene.mw, dead_mr, pd, QPN, START, 8, ALL_REMOTE, consumers_key(scene.mw)), -EACCES);
+		for (uint32_t key = 0; key < 256; key++)
+			assert_int_equal(vb_mw_bind(dead_mw, scene.mr, pd, QPN, START, 8, ALL_REMOTE,
+						 (vb_mr_key(mrs[i]) & ~0xFFu) | key),
+				-EACCES);
+	}
+	assert_int_equal(became_window, CROWD / 2);
+	assert_int_equal(became_region, CROWD / 2);
+	for (int i = 0; i < CROWD / 2; i++) {
+		deregister(mrs[i]);
+		assert_int_equal(vb_mw_destroy(mws[i]), 0);
+	}
 	tear_down(&scene);
 }
 
@@ -286,8 +329,9 @@ static void type2__goes_with_its_qp(void **state)
 	struct vb_mw *mws[WINDOWS];
 	for (int i = 0; i < WINDOWS; i++) {
 		assert_int_equal(vb_mw_create(scene.device.pd, 2, &mws[i]), 0);
-		assert_int_equal(vb_mw_bind(mws[i], scene.mr, scene.device.pd, i % 2 ? QPN : OTHER_QPN, START, 8, ALL_REMOTE,
-					 consumers_key(mws[i])), 0);
+		assert_int_equal(vb_mw_bind(mws[i], scene.mr, scene.device.pd, i % 2 ? QPN : OTHER_QPN, START, 8,
+					 ALL_REMOTE, consumers_key(mws[i])),
+			0);
 	}
 	vb_mw_unbind_qp(scene.device.nic, OTHER_QPN);
 	for (int i = 0; i < WINDOWS; i++)
@@ -308,11 +352,14 @@ static void type2__may_be_bound_again_and_again_by_one_qp_after_another(void **s
 	for (int i = 0; i < WINDOWS; i++)
 		assert_int_equal(vb_mw_create(scene.device.pd, 2, &mws[i]), 0);
 	for (uint32_t round = 0; round < 30; round++) {
-		for (uint32_t i = 0; i < WINDOWS; i++)
-			assert_int_equal(vb_mw_bind(mws[i], scene.mr, scene.device.pd, QPN + (round + i) % 3, START, 8,
-						 ALL_REMOTE, consumers_key(mws[i])), 0);
-		uint32_t middle = vb_mw_key(mws[1]);
-		assert_int_equal(vb_key_invalidate(scene.device.pd, QPN + (round + 1) % 3, middle), 0);
+		for (uint32_t i = 0; i < WINDOWS; i++) {
+			struct vb_mw *mw = mws[(i + round) % WINDOWS];
+			assert_int_equal(vb_mw_bind(mw, scene.mr, scene.device.pd, QPN + i, START, 8, ALL_REMOTE,
+						 consumers_key(mw)),
+				0);
+		}
+		uint32_t middle = vb_mw_key(mws[(1 + round) % WINDOWS]);
+		assert_int_equal(vb_key_invalidate(scene.device.pd, QPN + 1, middle), 0);
 		for (uint32_t qpn = QPN; qpn < QPN + 3; qpn++)
 			vb_mw_unbind_qp(scene.device.nic, qpn);
 		for (int i = 0; i < WINDOWS; i++)
@@ -449,7 +496,8 @@ static void windows__are_seen_whole_while_they_are_bound_and_invalidated(void **
 	pthread_t threads[3];
 	int bound = 0;
 	for (int i = 0; i < 3; i++)
-		assert_int_equal(pthread_create(&threads[i], NULL, i < 2 ? look_up : deregister_now_and_then, &shared), 0);
+		assert_int_equal(
+			pthread_create(&threads[i], NULL, i < 2 ? look_up : deregister_now_and_then, &shared), 0);
 	for (int i = 0; i < 30000 || bound < 1000 || atomic_load(&shared.found) < 100; i++) {
 		uint32_t key = consumers_key(scene->mw);
 		uint64_t addr = START + (key & 1 ? BYTES / 2 : 0);
@@ -480,6 +528,7 @@ int main(void)
 		cmocka_unit_test(window__bind_refuses_a_zero_based_region),
 		cmocka_unit_test(window__bind_stays_in_its_domain),
 		cmocka_unit_test(window__bind_to_a_dead_region_is_refused),
+		cmocka_unit_test(window__bind_survives_objects_that_became_something_else),
 		cmocka_unit_test(window__holds_its_region),
 		cmocka_unit_test(window__destroyed_while_bound_lets_its_region_go),
 		cmocka_unit_test(window__of_phantom_memory_is_phantom),
