@@ -1,5 +1,7 @@
 /* An opened device: the context with its tables of operations, and the objects that a program makes in it. */
+#include <fcntl.h>
 #include <stdlib.h>
+#include <unistd.h>
 #include "verbs/objects.h"
 
 _Static_assert(sizeof(struct verbs_context) == 648, "the size that inline code of any version expects");
@@ -62,6 +64,7 @@ static void set_operations(struct verbs_context *verbs)
 	context->ops.post_recv = vb_qp_ops_post_recv;
 }
 
+/* Programs copy and mark cmd_fd, though it leads nowhere here: it must be a descriptor. */
 VB_EXPORT struct ibv_context *ibv_open_device(struct ibv_device *device)
 {
 	if (!device)
@@ -76,7 +79,7 @@ VB_EXPORT struct ibv_context *ibv_open_device(struct ibv_device *device)
 	struct ibv_context *context = &object->verbs.context;
 	object->device = (struct device_object *)device;
 	context->device = device;
-	context->cmd_fd = -1;
+	context->cmd_fd = open("/dev/null", O_RDWR | O_CLOEXEC);
 	context->async_fd = object->async.fd;
 	context->num_comp_vectors = VB_COMP_VECTORS;
 	pthread_mutex_init(&context->mutex, NULL);
@@ -93,6 +96,7 @@ VB_EXPORT struct ibv_context *ibv_open_device(struct ibv_device *device)
 	return context;
 
 out_queue:
+	close(context->cmd_fd);
 	vb_event_queue_deinit(&object->async);
 out_free:
 	free(object);
@@ -170,6 +174,7 @@ VB_EXPORT int ibv_close_device(struct ibv_context *context)
 	vb_device_close(object->host);
 	vb_async_events_discard(object);
 	vb_event_queue_deinit(&object->async);
+	close(context->cmd_fd);
 	pthread_mutex_destroy(&context->mutex);
 	pthread_mutex_destroy(&object->objects_lock);
 	vb_device_object_put(object->device);

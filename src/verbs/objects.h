@@ -225,6 +225,8 @@ int vb_qp_ex_init(struct qp_object *qp, uint64_t send_ops_flags);
 void vb_qp_leave_groups(struct qp_object *qp);
 
 /* post.c */
+/* The part of to that binds mw; 0 or EINVAL. */
+int vb_bind_translate(const struct ibv_mw_bind_info *info, struct ibv_mw *mw, uint32_t rkey, struct vb_send_wr *to);
 int vb_qp_ops_post_send(struct ibv_qp *qp, struct ibv_send_wr *wr, struct ibv_send_wr **bad_wr);
 int vb_qp_ops_post_recv(struct ibv_qp *qp, struct ibv_recv_wr *wr, struct ibv_recv_wr **bad_wr);
 int vb_srq_ops_post_recv(struct ibv_srq *srq, struct ibv_recv_wr *wr, struct ibv_recv_wr **bad_wr);

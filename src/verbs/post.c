@@ -21,7 +21,8 @@ static inline struct vb_mw *mw_of(struct ibv_mw *mw)
 	return ((struct mw_object *)mw)->mw;
 }
 
-static int translate_bind(const struct ibv_mw_bind_info *info, struct ibv_mw *mw, uint32_t rkey, struct vb_send_wr *to)
+/* A window opens its memory to peers alone: local and optional bits mean nothing to it. */
+int vb_bind_translate(const struct ibv_mw_bind_info *info, struct ibv_mw *mw, uint32_t rkey, struct vb_send_wr *to)
 {
 	if (!mw || (!info->mr && info->length) || (info->mr && info->mr->pd != mw->pd))
 		return EINVAL;
@@ -29,7 +30,7 @@ static int translate_bind(const struct ibv_mw_bind_info *info, struct ibv_mw *mw
 	to->bind.mr = info->mr ? ((struct mr_object *)info->mr)->mr : NULL;
 	to->bind.addr = info->addr;
 	to->bind.length = info->length;
-	to->bind.access = info->mw_access_flags;
+	to->bind.access = info->mw_access_flags & ~(unsigned int)(IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_OPTIONAL_RANGE);
 	to->bind.rkey = rkey;
 	return 0;
 }
@@ -77,7 +78,7 @@ static inline int translate_send(const struct ibv_qp *qp, const struct ibv_send_
 	case IBV_WR_BIND_MW:
 		if (!from->bind_mw.mw || from->bind_mw.mw->type != IBV_MW_TYPE_2)
 			return EINVAL;
-		return translate_bind(&from->bind_mw.bind_info, from->bind_mw.mw, from->bind_mw.rkey, to);
+		return vb_bind_translate(&from->bind_mw.bind_info, from->bind_mw.mw, from->bind_mw.rkey, to);
 	default: /* TSO, drivers' own, atomic write */
 		return EINVAL;
 	}
@@ -120,7 +121,7 @@ int vb_qp_ops_bind_mw(struct ibv_qp *ibv, struct ibv_mw *mw, struct ibv_mw_bind 
 	};
 	vb_sq_begin(qp->qp);
 	uint32_t rkey = vb_mw_next_key(mw_of(mw));
-	int err = translate_bind(&bind->bind_info, mw, rkey, &request);
+	int err = vb_bind_translate(&bind->bind_info, mw, rkey, &request);
 	if (!err)
 		err = -vb_sq_put(qp->qp, &request);
 	vb_sq_end(qp->qp, !err);

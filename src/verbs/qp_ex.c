@@ -137,16 +137,9 @@ static void wr_bind_mw(struct ibv_qp_ex *ibv, struct ibv_mw *mw, uint32_t rkey, 
 {
 	struct qp_object *qp = (struct qp_object *)ibv;
 	struct vb_send_wr *wr = begin(ibv, VB_WR_BIND_MW);
-	if (!mw || mw->type != IBV_MW_TYPE_2 || (!info->mr && info->length) || (info->mr && info->mr->pd != mw->pd)) {
-		fail(qp->builder, EINVAL);
-		return;
-	}
-	wr->bind.mw = ((struct mw_object *)mw)->mw;
-	wr->bind.mr = info->mr ? ((struct mr_object *)info->mr)->mr : NULL;
-	wr->bind.addr = info->addr;
-	wr->bind.length = info->length;
-	wr->bind.access = info->mw_access_flags;
-	wr->bind.rkey = rkey;
+	int error = mw && mw->type == IBV_MW_TYPE_2 ? vb_bind_translate(info, mw, rkey, wr) : EINVAL;
+	if (error)
+		fail(qp->builder, error);
 }
 
 /* Opcodes that no QP of ours is created for. */

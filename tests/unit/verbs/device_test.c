@@ -1,4 +1,5 @@
 /* Devices, ports, GIDs, P_Keys: what a program learns before it makes anything. */
+#include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
 #include "fixture.h"
@@ -43,6 +44,7 @@ static void context__is_laid_out_for_inline_code(void **state)
 	assert_non_null(verbs_get_ctx_op(f->context, query_port));
 	assert_null(verbs_get_ctx_op(f->context, alloc_dm));
 	assert_true(f->context->num_comp_vectors >= 1);
+	assert_true(fcntl(f->context->cmd_fd, F_GETFD) >= 0);
 }
 
 static void device__reports_what_it_grants(void **state)

@@ -378,9 +378,12 @@ static void mw__type_2_is_bound_and_invalidated_by_requests(void **state)
 	struct fixture *f = *state;
 	struct ibv_mw *mw = ibv_alloc_mw(f->pd, IBV_MW_TYPE_2);
 	uint32_t rkey = ibv_inc_rkey(mw->rkey);
-	struct ibv_send_wr bind = { .opcode = IBV_WR_BIND_MW,
+	struct ibv_send_wr bind = {
+		.opcode = IBV_WR_BIND_MW,
 		.send_flags = IBV_SEND_SIGNALED,
-		.bind_mw = { mw, rkey, { f->mr, (uintptr_t)f->buffer + 4096, 64, IBV_ACCESS_REMOTE_WRITE } } };
+		.bind_mw = { mw, rkey,
+			{ f->mr, (uintptr_t)f->buffer + 4096, 64, IBV_ACCESS_REMOTE_WRITE | IBV_ACCESS_LOCAL_WRITE } }
+	};
 	assert_int_equal(fixture_post(f->right, bind), 0);
 	assert_int_equal(fixture_complete(f->cq).status, IBV_WC_SUCCESS);
 	assert_int_equal(write_through(f, rkey, 4096), IBV_WC_SUCCESS);
