@@ -223,25 +223,6 @@ static uint32_t stuck_bytes(const struct vb_qp *qp)
 	return VB_BTH_LENGTH + (uint32_t)(rest < qp->mtu ? rest : qp->mtu);
 }
 
-static void note_cause(struct vb_qp *qp, enum vb_cause_kind kind, enum vb_wc_status status, vb_time now)
-{
-	const struct vb_requester *rq = &qp->requester;
-	uint32_t head = atomic_load_explicit(&qp->sq.head, memory_order_relaxed);
-	bool has_wqe = head != atomic_load_explicit(&qp->sq.tail, memory_order_acquire);
-	const struct vb_send_wqe *wqe = vb_send_wqe_at(&qp->sq, head);
-	qp->cause = (struct vb_cause){
-		.kind = kind,
-		.status = status,
-		.psn = rq->una_psn,
-		.tries = rq->tries,
-		.stuck_for = has_wqe && wqe->is_started ? vb_time_diff(now, wqe->started_at) : 0,
-		.was_heard = rq->was_heard,
-		.silent_for = vb_time_diff(now, rq->heard_at),
-		.largest_acked = rq->largest_acked,
-		.stuck_wire_bytes = stuck_bytes(qp),
-	};
-}
-
 static bool is_senders_fault(enum vb_cause_kind cause)
 {
 	return cause >= VB_CAUSE_LOCAL_SGE && cause <= VB_CAUSE_MW_BIND;
@@ -251,6 +232,25 @@ static bool is_senders_fault(enum vb_cause_kind cause)
 static bool is_requesters(enum vb_cause_kind cause)
 {
 	return cause <= VB_CAUSE_MW_BIND;
+}
+
+static void note_cause(struct vb_qp *qp, enum vb_cause_kind kind, enum vb_wc_status status, vb_time now)
+{
+	const struct vb_requester *rq = &qp->requester;
+	uint32_t head = atomic_load_explicit(&qp->sq.head, memory_order_relaxed);
+	bool has_wqe = head != atomic_load_explicit(&qp->sq.tail, memory_order_acquire);
+	const struct vb_send_wqe *wqe = vb_send_wqe_at(&qp->sq, head);
+	qp->cause = (struct vb_cause){
+		.kind = kind,
+		.status = status,
+		.psn = is_requesters(kind) ? rq->una_psn : qp->responder.expected_psn,
+		.tries = rq->tries,
+		.stuck_for = has_wqe && wqe->is_started ? vb_time_diff(now, wqe->started_at) : 0,
+		.was_heard = rq->was_heard,
+		.silent_for = vb_time_diff(now, rq->heard_at),
+		.largest_acked = rq->largest_acked,
+		.stuck_wire_bytes = stuck_bytes(qp),
+	};
 }
 
 void vb_qp_fail(struct vb_qp *qp, enum vb_cause_kind cause, enum vb_wc_status status, vb_time now)

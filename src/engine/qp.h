@@ -319,6 +319,8 @@ bool vb_requester_emit(struct vb_qp *qp, struct vb_batch *batch, vb_time now); /
 void vb_requester_receive(struct vb_qp *qp, const struct vb_packet *packet, vb_time now);
 /* Fails the WQE at the cursor once it is the oldest. */
 void vb_requester_doom(struct vb_qp *qp, enum vb_wc_status status, enum vb_cause_kind cause, vb_time now);
+/* The memory of a request packet turned out not to be there: its work request fails once it is the oldest. */
+void vb_requester_fault(struct vb_qp *qp, uint32_t psn, vb_time now);
 /* After requests were acknowledged or have left: more may start, the doomed may be the oldest, the queue be drained. */
 void vb_requester_proceed(struct vb_qp *qp, vb_time now);
 
@@ -345,6 +347,8 @@ bool vb_responder_emit(struct vb_qp *qp, struct vb_batch *batch, vb_time now);
 bool vb_responder_emit_ack(struct vb_qp *qp, struct vb_batch *batch);
 bool vb_responder_emit_cnp(struct vb_qp *qp, struct vb_batch *batch, vb_time now);
 void vb_responder_read(struct vb_qp *qp, const struct vb_packet *packet, uint32_t psn_count);
+/* The memory of a READ response turned out not to be there: remote operational error. */
+void vb_responder_fault(struct vb_qp *qp, uint32_t psn, vb_time now);
 bool vb_responder_has_room(const struct vb_qp *qp);
 void vb_responder_atomic(struct vb_qp *qp, const struct vb_packet *packet, uint64_t result);
 void vb_responder_duplicate(struct vb_qp *qp, const struct vb_packet *packet, vb_time now);

@@ -345,6 +345,24 @@ static struct vb_send_wqe *wqe_of(const struct vb_qp *qp, uint32_t psn)
 	return NULL;
 }
 
+void vb_requester_fault(struct vb_qp *qp, uint32_t psn, vb_time now)
+{
+	struct vb_requester *rq = &qp->requester;
+	if (vb_state(qp) == VB_QPS_ERR || vb_state(qp) == VB_QPS_SQE || rq->doomed)
+		return;
+	if (qp->type != VB_QP_RC) { /* packets come back in order: it is the oldest */
+		vb_qp_fail(qp, VB_CAUSE_LOCAL_FAULT, VB_WC_LOC_PROT_ERR, now);
+		return;
+	}
+	if (vb_psn_diff(psn, rq->una_psn) < 0)
+		return; /* answered all the same: an earlier copy got through */
+	uint32_t index = head_index(qp);
+	while (index != rq->cursor && psn_index(vb_send_wqe_at(&qp->sq, index), psn) >= vb_send_wqe_at(&qp->sq, index)->psn_count)
+		index++;
+	rq->cursor = index;
+	vb_requester_doom(qp, VB_WC_LOC_PROT_ERR, VB_CAUSE_LOCAL_FAULT, now);
+}
+
 /* The newest packet again, or the oldest; of a READ, what is missing of that piece. */
 static bool emit_probe(struct vb_qp *qp, struct vb_batch *batch, vb_time now)
 {
@@ -410,8 +428,11 @@ bool vb_requester_emit(struct vb_qp *qp, struct vb_batch *batch, vb_time now)
 static void check_drained(struct vb_qp *qp)
 {
 	struct vb_requester *rq = &qp->requester;
+	bool is_empty = head_index(qp) == atomic_load_explicit(&qp->sq.tail, memory_order_acquire);
 	if (vb_state(qp) != VB_QPS_SQD || !qp->attr.is_draining || vb_requester_is_busy(qp) || rq->awaiting_done)
 		return;
+	if (!is_empty && head_wqe(qp)->is_started)
+		return; /* a message that was begun is finished first */
 	qp->attr.is_draining = false;
 	if (qp->attr.notify_drained)
 		vb_raise(qp->lane, &qp->notice, VB_EVENT_SQ_DRAINED);

@@ -229,13 +229,20 @@ static uint8_t read_response_opcode(bool is_first, bool is_last)
 }
 
 /* The key died in the middle of the response: the rest is refused where it stands. */
-static void refuse_rest(struct vb_qp *qp, uint32_t psn, vb_time now)
+static void refuse_rest(struct vb_qp *qp, uint32_t psn, uint8_t nak, enum vb_cause_kind cause, vb_time now)
 {
 	vb_count(qp->lane, VB_NAK_SENT, 1);
 	vb_responder_drop_resources(qp);
 	vb_raise(qp->lane, &qp->notice, VB_EVENT_QP_ACCESS_ERR);
-	vb_qp_fail(qp, VB_CAUSE_REMOTE_BAD_RKEY, VB_WC_REM_ACCESS_ERR, now);
-	vb_responder_ack(qp, VB_NAK_REMOTE_ACCESS, psn, true, now);
+	vb_qp_fail(qp, cause, VB_WC_REM_ACCESS_ERR, now);
+	qp->cause.psn = psn;
+	vb_responder_ack(qp, nak, psn, true, now);
+}
+
+void vb_responder_fault(struct vb_qp *qp, uint32_t psn, vb_time now)
+{
+	if (vb_state(qp) != VB_QPS_ERR)
+		refuse_rest(qp, psn, VB_NAK_REMOTE_OPERATION, VB_CAUSE_LOCAL_FAULT, now);
 }
 
 static bool emit_read_response(struct vb_qp *qp, struct vb_resource *resource, struct vb_batch *batch, vb_time now)
@@ -248,7 +255,7 @@ static bool emit_read_response(struct vb_qp *qp, struct vb_resource *resource, s
 
 	if (length > 0 && vb_reach_remote(qp->pd, qp->qpn, resource->rkey, resource->va + offset, length,
 				  VB_ACCESS_REMOTE_READ, &reach)) {
-		refuse_rest(qp, psn, now);
+		refuse_rest(qp, psn, VB_NAK_REMOTE_ACCESS, VB_CAUSE_REMOTE_BAD_RKEY, now);
 		return false;
 	}
 	struct vb_outgoing *out =

@@ -93,7 +93,7 @@ static bool emit_one(struct vb_qp *qp, struct vb_batch *batch, vb_time now)
 static void ask_for_ack(struct vb_qp *qp, struct vb_batch *batch, unsigned first)
 {
 	struct vb_packet *last = &batch->out[batch->count - 1].packet;
-	if (qp->type == VB_QP_RC && batch->count > first && !vb_packet_row(last)->is_response)
+	if (qp->type == VB_QP_RC && batch->count > first && vb_packet_row(last)->message <= VB_MESSAGE_ATOMIC_WRITE)
 		last->ackreq = true;
 }
 
@@ -177,8 +177,10 @@ static void packet_left(struct vb_qp *qp, const struct vb_outgoing *out, vb_time
 {
 	if (out->error)
 		vb_count(qp->lane, VB_TX_ERRORS, 1);
-	if (out->error == EFAULT && out->packet.payload_length)
-		vb_requester_doom(qp, VB_WC_LOC_PROT_ERR, VB_CAUSE_LOCAL_FAULT, now);
+	if (out->error == EFAULT && vb_packet_row(&out->packet)->is_response)
+		vb_responder_fault(qp, out->packet.psn, now);
+	else if (out->error == EFAULT)
+		vb_requester_fault(qp, out->packet.psn, now);
 	if (out->completes_wqe && qp->requester.awaiting_done > 0) {
 		qp->requester.awaiting_done--;
 		vb_sq_retire(qp, VB_WC_SUCCESS);

@@ -75,7 +75,7 @@ static int message_length(const struct vb_qp *qp, const struct vb_send_wr *wr, u
 		return -EINVAL;
 	if (is_atomic(wr->opcode) && *length != 8)
 		return -EINVAL;
-	if (qp->type == VB_QP_UD && (*length > qp->mtu || !wr->av))
+	if (qp->type == VB_QP_UD && !wr->av)
 		return -EINVAL;
 	return 0;
 }

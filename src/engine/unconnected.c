@@ -72,6 +72,12 @@ static void uc_write(struct vb_qp *qp, const struct vb_packet *packet, bool begi
 		rs->va = packet->va;
 		rs->rkey = packet->rkey;
 		rs->write_length = packet->dma_length;
+		if (packet->dma_length > VB_MAX_MESSAGE_BYTES ||
+			(packet->dma_length > 0 && vb_reach_remote(qp->pd, qp->qpn, rs->rkey, rs->va, rs->write_length,
+							   VB_ACCESS_REMOTE_WRITE, &reach))) {
+			uc_discard(qp, VB_DROP_UC_ACCESS);
+			return;
+		}
 	}
 	uint32_t total = rs->received + packet->payload_length;
 	if (ends ? total != rs->write_length : total >= rs->write_length) {
@@ -292,6 +298,10 @@ bool vb_ud_emit(struct vb_qp *qp, struct vb_batch *batch, vb_time now)
 	uint8_t opcode = wqe->opcode == VB_WR_SEND_WITH_IMM ? VB_UD_SEND_ONLY_IMM : VB_UD_SEND_ONLY;
 	const struct vb_peer *peer = vb_peer_find(qp->lane, &wqe->ud.av.dgid);
 	uint32_t cost = wqe->length + VB_PACKET_OVERHEAD;
+	if (wqe->length > qp->mtu) {
+		vb_requester_doom(qp, VB_WC_LOC_LEN_ERR, VB_CAUSE_LOCAL_LENGTH, now);
+		return false;
+	}
 	if (!vb_echo_allows(qp, peer, cost, now))
 		return false;
 	struct vb_outgoing *out = vb_batch_add(batch, qp, opcode, &wqe->ud.av);
