@@ -1,13 +1,12 @@
 /* Discovery: which addresses belong to Verbena, and how much a slot there takes. Asks by a vendor MAD from QP1 to QP1,
- * three times in 300 ms, and remembers the answer; answers those who ask us. Everything else that reaches the broker's
- * own socket is dropped. */
+ * three times in 300 ms, and remembers the answer; answers those who ask us. */
 #ifndef VB_BROKER_DISCOVERY_H
 #define VB_BROKER_DISCOVERY_H
 
 #include <stdbool.h>
 #include <stdint.h>
-#include <sys/socket.h>
 #include "base/gid.h"
+#include "broker/qp1.h"
 
 #define DISCOVERY_CLIENTS 512
 
@@ -17,7 +16,7 @@ struct discovery;
 typedef void discovery_answer(void *user, unsigned client, const struct vb_gid *gid, bool is_verbena,
 	uint32_t receive_buffer);
 
-struct discovery *discovery_create(discovery_answer *answer, void *user);
+struct discovery *discovery_create(struct qp1 *qp1, discovery_answer *answer, void *user);
 void discovery_destroy(struct discovery *discovery);
 /* The effective receive buffer of one of our slots, which peers are told. */
 void discovery_set_receive_buffer(struct discovery *discovery, uint32_t bytes);
@@ -25,8 +24,10 @@ void discovery_set_receive_buffer(struct discovery *discovery, uint32_t bytes);
 void discovery_ask(struct discovery *discovery, uint64_t now_ms, unsigned client, const struct vb_gid *sgid,
 	const struct vb_gid *dgid);
 void discovery_forget_client(struct discovery *discovery, unsigned client);
-/* Reads what has come to the broker's own socket of that family. */
-void discovery_receive(struct discovery *discovery, uint64_t now_ms, int socket, sa_family_t family);
+/* Takes a MAD; false: it was not for discovery. */
+bool discovery_receive(struct discovery *discovery, uint64_t now_ms, const struct qp1_mad *mad);
+/* The interface on which a link-local dgid lies, seen from sgid; 0 for other addresses. */
+uint32_t discovery_scope(const struct vb_gid *sgid, const struct vb_gid *dgid);
 /* Repeats questions and gives up. Returns milliseconds until it wants to be called again, -1: not at all. */
 int discovery_advance(struct discovery *discovery, uint64_t now_ms);
 

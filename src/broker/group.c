@@ -20,6 +20,10 @@
 #define UDP_NO_CHECK6_RX 102
 #endif
 
+#ifndef UDP_GRO
+#define UDP_GRO 104
+#endif
+
 #define USUAL_BUFFER   4194304
 #define MAX_GROUP      1024 /* where a search for our own socket ends */
 #define FENCE_TIMEOUT_MS 200
@@ -76,6 +80,8 @@ static int make_own(struct group *group)
 	int fd = make_socket(group->family, 0, 212992);
 	if (fd < 0)
 		return fd;
+	/* The kernel asks any socket of the group whether it may merge datagrams: none must say no. */
+	set_option(fd, IPPROTO_UDP, UDP_GRO, 1);
 	if (group->family == AF_INET6)
 		set_option(fd, IPPROTO_IPV6, IPV6_RECVPKTINFO, 1);
 	else
@@ -91,7 +97,7 @@ static int attach_map(struct group *group)
 	return setsockopt(group->own, SOL_SOCKET, SO_ATTACH_REUSEPORT_CBPF, &fprog, sizeof(fprog)) ? -errno : 0;
 }
 
-/* ---- Probing -------------------------------------------------------------------------------------------------- */
+/* ---- Probing --------------------------------------------------------------------------------------------------- */
 
 static int open_probes(struct group *group)
 {
@@ -237,12 +243,13 @@ bool group_verify(struct group *group, uint8_t slot)
 	if (!wait_for_probes(group))
 		return true; /* without loopback nothing can be said */
 	for (unsigned attempt = 0; attempt < 2; attempt++)
-		if (arrives_at(group, group->own, group->count - 1, 1) && (slot == 0 || slot_probe_arrives(group, slot)))
+		if (arrives_at(group, group->own, group->count - 1, 1) &&
+			(slot == 0 || slot_probe_arrives(group, slot)))
 			return true;
 	return false;
 }
 
-/* ---- Sockets come and go -------------------------------------------------------------------------------------- */
+/* ---- Sockets come and go --------------------------------------------------------------------------------------- */
 
 /* Makes our own socket the last of the group again. Whoever was last takes its place. */
 static int move_own_to_end(struct group *group)
@@ -325,7 +332,8 @@ int group_open(struct group *group, char *why, size_t why_size)
 	else
 		rc = attach_map(group);
 	if (rc)
-		snprintf(why, why_size, "cannot attach the steering program to UDP port %d: %s", VB_UDP_PORT, strerror(-rc));
+		snprintf(why, why_size, "cannot attach the steering program to UDP port %d: %s", VB_UDP_PORT,
+			strerror(-rc));
 	return rc;
 }
 
@@ -394,7 +402,8 @@ static bool is_slot_socket(sa_family_t family, uint8_t slot, int fd)
 {
 	static const struct {
 		int name, value;
-	} expected[] = { { SO_TYPE, SOCK_DGRAM }, { SO_PROTOCOL, IPPROTO_UDP }, { SO_REUSEPORT, 1 }, { SO_LOCK_FILTER, 1 } };
+	} expected[] = { { SO_TYPE, SOCK_DGRAM }, { SO_PROTOCOL, IPPROTO_UDP }, { SO_REUSEPORT, 1 },
+		{ SO_LOCK_FILTER, 1 } };
 	int value;
 	socklen_t length = sizeof(value);
 	for (unsigned i = 0; i < sizeof(expected) / sizeof(expected[0]); i++)

@@ -1,5 +1,5 @@
-/* verbena-broker: shares UDP port 4791 among the processes of one network namespace (docs/broker.md). Started by the first
- * process that needs it, or by root with --foreground.
+/* verbena-broker: shares UDP port 4791 among the processes of one network namespace (docs/broker.md). Started by the
+ * first process that needs it, or by root with --foreground.
  *
  * Two processes: this one, the parent, holds the name, the connections and the sockets in its registry and does nothing
  * but repeat what the worker writes there. When the worker dies, the parent starts another; when the parent dies, the
@@ -114,7 +114,7 @@ static _Noreturn void run(struct registry *registry, struct worker_options optio
 	}
 }
 
-/* ---- Starting ----------------------------------------------------------------------------------------------------- */
+/* ---- Starting -------------------------------------------------------------------------------------------------- */
 
 static void say(int report, const char *text)
 {
@@ -165,7 +165,8 @@ static int take_names(int *listener, char *why, size_t why_size)
 		sleep_ms(NAME_TRY_MS);
 	}
 	if (any == -EADDRINUSE && find_listener(VB_BROKER_ANY_VERSION, &who))
-		snprintf(why, why_size, "a broker of another Verbena version is running (pid %d, uid %u); end its programs first",
+		snprintf(why, why_size,
+			"a broker of another Verbena version is running (pid %d, uid %u); end its programs first",
 			who.pid, who.uid);
 	else if (any == -EADDRINUSE)
 		snprintf(why, why_size, "another program has taken the abstract socket name %s", VB_BROKER_ANY_VERSION);
@@ -175,7 +176,8 @@ static int take_names(int *listener, char *why, size_t why_size)
 		return any;
 	*listener = take_name(VB_BROKER_NAME);
 	if (*listener < 0)
-		snprintf(why, why_size, "cannot take the abstract socket name %s: %s", VB_BROKER_NAME, strerror(-*listener));
+		snprintf(why, why_size, "cannot take the abstract socket name %s: %s", VB_BROKER_NAME,
+			strerror(-*listener));
 	return *listener < 0 ? *listener : 0;
 }
 
@@ -192,7 +194,7 @@ static void try_oom_score(void)
 	}
 }
 
-/* Out of the way of whoever started us: their session, directory, descriptors, limits. Returns the new place of report. */
+/* Out of the way of whoever started us: their session, directory, descriptors. Returns the new place of report. */
 static int leave_starter(int report)
 {
 	if (fork() != 0)
@@ -247,7 +249,8 @@ static int print_report(int report)
 {
 	char text[VB_BROKER_WHY_SIZE + 1];
 	size_t length = 0;
-	for (ssize_t got; length < sizeof(text) - 1 && (got = read(report, text + length, sizeof(text) - 1 - length)) > 0;)
+	ssize_t got;
+	while (length < sizeof(text) - 1 && (got = read(report, text + length, sizeof(text) - 1 - length)) > 0)
 		length += (size_t)got;
 	text[length] = 0;
 	if (strcmp(text, VB_BROKER_READY) == 0)

@@ -62,7 +62,8 @@ static void emit_search(struct writer *w, const struct entry *entries, unsigned 
 	emit_search(w, entries + half, count - half);
 }
 
-unsigned steer_build_map(struct sock_filter program[STEER_MAX_PROGRAM], const int index[STEER_SLOTS], unsigned own_index)
+unsigned steer_build_map(struct sock_filter program[STEER_MAX_PROGRAM], const int index[STEER_SLOTS],
+	unsigned own_index)
 {
 	struct writer w = { program, 0, own_index };
 	struct entry entries[STEER_SLOTS];

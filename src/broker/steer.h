@@ -1,9 +1,9 @@
-/* The two classic BPF programs of the broker. Steering: attached to the reuseport group, it is the map from a datagram's
- * slot (the high byte of its destination QPN) to the index of a socket in the group. Filter: attached to each socket and
- * locked there, it names the socket's slot and swallows probes, so that the kernel's drop count shows where they went.
+/* The two classic BPF programs of the broker. Steering: attached to the reuseport group, the map from a datagram's slot
+ * (the high byte of its destination QPN) to the index of a socket in the group. Filter: attached to each socket and
+ * locked, it names the socket's slot and swallows probes, so that the kernel's drop count shows where they went.
  *
- * A probe is a datagram sent over loopback to find out who gets what: by an index of the group, or by slot as others are
- * steered. Nobody ever receives one. Pure: no system calls. */
+ * A probe is a datagram sent over loopback to find out who gets what: by an index of the group, or by slot as others
+ * are steered. Nobody ever receives one. Pure: no system calls. */
 #ifndef VB_BROKER_STEER_H
 #define VB_BROKER_STEER_H
 
@@ -18,7 +18,8 @@
 
 /* index[slot] is the index in the group, or -1: such datagrams, and those too short to have a QPN, go to own_index.
  * Returns the number of instructions written to program. */
-unsigned steer_build_map(struct sock_filter program[STEER_MAX_PROGRAM], const int index[STEER_SLOTS], unsigned own_index);
+unsigned steer_build_map(struct sock_filter program[STEER_MAX_PROGRAM], const int index[STEER_SLOTS],
+	unsigned own_index);
 
 void steer_build_filter(struct sock_filter filter[STEER_FILTER_SIZE], uint8_t slot);
 

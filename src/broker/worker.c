@@ -12,14 +12,17 @@
 #include <unistd.h>
 #include "broker/discovery.h"
 #include "broker/group.h"
+#include "broker/qp1.h"
+#include "broker/relay.h"
 #include "host/protocol.h"
 
 #define IDLE_MS	       1000
 #define FIRST_IDLE_MS  5000 /* before the first client has come */
-#define SETTLE_MS      150  /* how long the owners of surviving sockets have to hand them over before others get slots */
+#define SETTLE_MS      150  /* for the owners of surviving sockets to hand them over, before others get slots */
 #define CHECK_MS       1000 /* how often the steering is checked while unknown sockets are in the group */
 #define LINGER_MS      10   /* from the end of a connection until its process has closed its sockets too */
 #define MESSAGES_A_TURN 16
+#define MADS_A_TURN	 64
 
 _Static_assert(DISCOVERY_CLIENTS >= REGISTRY_CLIENTS, "discovery counts clients as the registry does");
 
@@ -34,7 +37,9 @@ struct worker {
 	int link;
 	bool stays, is_orphaned;
 	struct group group;
+	struct qp1 *qp1;
 	struct discovery *discovery;
+	struct relay relay;
 	struct client_state clients[REGISTRY_CLIENTS];
 	bool is_adopting[REGISTRY_SLOTS]; /* the owner waits to hear that steering is right */
 	bool is_settled;		  /* surviving sockets are known, or their time is up */
@@ -79,7 +84,7 @@ static void update_receive_buffer(struct worker *worker)
 	discovery_set_receive_buffer(worker->discovery, least);
 }
 
-/* ---- Slots -------------------------------------------------------------------------------------------------------- */
+/* ---- Slots ----------------------------------------------------------------------------------------------------- */
 
 static void free_slot(struct worker *worker, uint8_t slot)
 {
@@ -234,7 +239,7 @@ static void keep_group(struct worker *worker)
 				if (worker->clients[i].wants_slot) {
 					worker->clients[i].wants_slot = false;
 					refuse(worker, i, worker->clients[i].request, -rc, rc == -ENETDOWN
-						? "the loopback interface is down, which the broker needs after a crash: "
+						? "the broker, after a crash, needs the loopback interface: "
 						  "ip link set lo up" : "cannot put UDP port 4791 in order: %s",
 						strerror(-rc));
 				}
@@ -251,7 +256,7 @@ static void keep_group(struct worker *worker)
 	}
 }
 
-/* ---- Clients ------------------------------------------------------------------------------------------------------ */
+/* ---- Clients --------------------------------------------------------------------------------------------------- */
 
 static void accept_clients(struct worker *worker)
 {
@@ -293,10 +298,39 @@ static void remove_client(struct worker *worker, unsigned number)
 	if (worker->is_orphaned)
 		return;
 	discovery_forget_client(worker->discovery, number);
+	relay_forget_client(&worker->relay, number);
 	if (registry_drop_client(worker->registry, worker->link, (int)number))
 		worker->is_orphaned = true;
 	worker->clients[number] = (struct client_state){ 0 };
 	worker->idle_at = now_ms() + IDLE_MS;
+}
+
+static void send_mad(struct worker *worker, unsigned client, const struct vb_message *message)
+{
+	const struct vb_message sent = { .kind = VB_MESSAGE_SENT, .request = message->request };
+	int rc = qp1_send(worker->qp1, &message->sgid, &message->gid, discovery_scope(&message->sgid, &message->gid),
+		message->mad, message->length);
+	if (rc) {
+		refuse(worker, client, message->request, -rc, "cannot send a MAD: %s", strerror(-rc));
+		return;
+	}
+	relay_note(&worker->relay, client, &message->gid, message->mad);
+	say(worker, client, &sent, NULL);
+}
+
+static void receive_mads(struct worker *worker)
+{
+	struct qp1_mad mad;
+	const struct group *group = &worker->group;
+	for (unsigned i = 0; i < MADS_A_TURN && qp1_receive(worker->qp1, group->own, group->family, &mad); i++) {
+		if (discovery_receive(worker->discovery, now_ms(), &mad))
+			continue;
+		uint32_t client = relay_find(&worker->relay, &mad);
+		struct vb_message message = { .kind = VB_MESSAGE_MAD, .gid = mad.from, .length = mad.length };
+		memcpy(message.mad, mad.bytes, VB_MAD_LENGTH);
+		if (client != RELAY_NOBODY)
+			say(worker, client, &message, NULL);
+	}
 }
 
 /* False: what it said breaks the protocol. */
@@ -325,6 +359,9 @@ static bool obey(struct worker *worker, unsigned client, const struct vb_message
 		return true;
 	case VB_MESSAGE_DISCOVER:
 		discovery_ask(worker->discovery, now_ms(), client, &message->sgid, &message->gid);
+		return true;
+	case VB_MESSAGE_SEND_MAD:
+		send_mad(worker, client, message);
 		return true;
 	default:
 		return false;
@@ -359,7 +396,7 @@ static void on_answer(void *user, unsigned client, const struct vb_gid *gid, boo
 		say(worker, client, &message, NULL);
 }
 
-/* ---- The loop ----------------------------------------------------------------------------------------------------- */
+/* ---- The loop -------------------------------------------------------------------------------------------------- */
 
 enum watched { LINK, LISTENER, OWN, FIRST_CLIENT };
 
@@ -410,7 +447,7 @@ static unsigned watch(const struct worker *worker, struct pollfd *polls, uint16_
 static void serve(struct worker *worker, const struct pollfd *polls, const uint16_t *owner, unsigned count)
 {
 	if (polls[OWN].revents)
-		discovery_receive(worker->discovery, now_ms(), worker->group.own, worker->group.family);
+		receive_mads(worker);
 	for (unsigned i = FIRST_CLIENT; i < count && !worker->is_orphaned; i++) {
 		const struct client *client = &worker->registry->clients[owner[i]];
 		if (!polls[i].revents || !client->is_used)
@@ -444,7 +481,8 @@ static enum worker_end loop(struct worker *worker)
 		if (polls[LINK].revents & (POLLHUP | POLLERR))
 			return WORKER_ORPHANED;
 		serve(worker, polls, owner, count);
-		if (!worker->stays && !worker->is_orphaned && now_ms() >= worker->idle_at && !registry_has_clients(worker->registry)) {
+		if (!worker->stays && !worker->is_orphaned && now_ms() >= worker->idle_at &&
+			!registry_has_clients(worker->registry)) {
 			accept_clients(worker);
 			if (!registry_has_clients(worker->registry))
 				return WORKER_LEAVES;
@@ -490,8 +528,9 @@ enum worker_end worker_run(struct registry *registry, int link, const struct wor
 		report(options->report, why);
 		return WORKER_FAILED;
 	}
-	worker->discovery = discovery_create(on_answer, worker);
-	if (!worker->discovery) {
+	worker->qp1 = qp1_create();
+	worker->discovery = discovery_create(worker->qp1, on_answer, worker);
+	if (!worker->qp1 || !worker->discovery) {
 		report(options->report, "out of memory");
 		return WORKER_FAILED;
 	}
@@ -506,6 +545,7 @@ enum worker_end worker_run(struct registry *registry, int link, const struct wor
 
 	enum worker_end end = loop(worker);
 	discovery_destroy(worker->discovery);
+	qp1_destroy(worker->qp1);
 	close(worker->group.own);
 	close(worker->group.probe);
 	close(worker->group.fence);

@@ -1,5 +1,5 @@
-/* The broker's worker: serves processes, keeps the group, runs discovery. It can die at any moment: what must survive is
- * in the registry, of which the parent has a copy, and in the kernel's group. */
+/* The broker's worker: serves processes, keeps the group, runs discovery. It can die at any moment: what must survive
+ * is in the registry, of which the parent has a copy, and in the kernel's group. */
 #ifndef VB_BROKER_WORKER_H
 #define VB_BROKER_WORKER_H
 

@@ -63,7 +63,7 @@ static int fail(int error, char *why, size_t why_size, const char *format, ...)
 	return -error;
 }
 
-/* ---- Starting a broker ------------------------------------------------------------------------------------------ */
+/* ---- Starting a broker ----------------------------------------------------------------------------------------- */
 
 static bool is_program(char *path, size_t size, const char *directory, const char *below)
 {
@@ -85,8 +85,8 @@ static int find_program(const char *libexec, char *path, size_t size, char *why,
 		return fail(ENOENT, why, why_size, "no " VB_BROKER_PROGRAM " in VERBENA_LIBEXEC=%s", libexec);
 	}
 	if (!dladdr((void *)(uintptr_t)vb_broker_connect, &here) || !here.dli_fname || !realpath(here.dli_fname, real))
-		return fail(ENOENT, why, why_size, "cannot tell where the library lies; set VERBENA_LIBEXEC to the directory "
-			"of " VB_BROKER_PROGRAM);
+		return fail(ENOENT, why, why_size, "cannot tell where the library lies; set VERBENA_LIBEXEC to the "
+			"directory of " VB_BROKER_PROGRAM);
 	char *slash = strrchr(real, '/');
 	if (slash)
 		*slash = 0;
@@ -166,8 +166,8 @@ static int start_broker(const struct vb_broker *broker, char *why, size_t why_si
 	close(report[1]);
 	if (error) {
 		close(report[0]);
-		return fail(error, why, why_size, "cannot run %s: %s; where programs may not be started, start the broker "
-			"beforehand", path, strerror(error));
+		return fail(error, why, why_size, "cannot run %s: %s; where programs may not be started, start the "
+			"broker beforehand", path, strerror(error));
 	}
 	while (waitpid(pid, NULL, 0) < 0 && errno == EINTR)
 		;
@@ -178,7 +178,7 @@ static int start_broker(const struct vb_broker *broker, char *why, size_t why_si
 	return fail(EADDRINUSE, why, why_size, "%s", text);
 }
 
-/* ---- Connecting --------------------------------------------------------------------------------------------------- */
+/* ---- Connecting ------------------------------------------------------------------------------------------------ */
 
 static int wait_readable(int fd, int64_t until)
 {
@@ -204,8 +204,8 @@ static int check_owner(const struct vb_broker *broker, int fd, char *why, size_t
 		return fail(errno, why, why_size, "cannot see who runs the broker: %s", strerror(errno));
 	if (owner.uid == 0 || owner.uid == geteuid() || broker->accepts_any)
 		return 0;
-	return fail(EPERM, why, why_size, "UDP port 4791 is held by the broker of another user, uid %u (pid %d). To share it, "
-		"trust that user and set VERBENA_BROKER=any; or have root run verbena-broker --foreground", owner.uid,
+	return fail(EPERM, why, why_size, "UDP port 4791 is held by the broker of another user, uid %u (pid %d). To "
+		"share it, trust that user and set VERBENA_BROKER=any; or have root run verbena-broker --foreground", owner.uid,
 		owner.pid);
 }
 
@@ -322,7 +322,7 @@ void vb_broker_disconnect(struct vb_broker *broker)
 	free(broker);
 }
 
-/* ---- Talking ------------------------------------------------------------------------------------------------------ */
+/* ---- Talking --------------------------------------------------------------------------------------------------- */
 
 /* Closes what is behind fd, which becomes one that is never readable. */
 static void silence(int fd)
@@ -371,19 +371,25 @@ static bool take_notice(struct vb_broker *broker, const struct vb_message *messa
 		ask_again(broker);
 		return true;
 	}
-	if (message->kind != VB_MESSAGE_PEER)
+	if (message->kind != VB_MESSAGE_PEER && message->kind != VB_MESSAGE_MAD)
 		return false;
-	drop_question(broker, &message->gid);
+	struct vb_broker_notice notice = { .kind = VB_BROKER_PEER, .gid = message->gid,
+		.is_verbena = message->is_verbena, .receive_buffer = message->receive_buffer };
+	if (message->kind == VB_MESSAGE_MAD) {
+		notice.kind = VB_BROKER_MAD;
+		notice.length = message->length;
+		memcpy(notice.mad, message->mad, sizeof(notice.mad));
+	} else {
+		drop_question(broker, &message->gid);
+	}
 	if (broker->notice_count < MAX_QUESTIONS)
-		broker->notices[broker->notice_count++] = (struct vb_broker_notice){ .kind = VB_BROKER_PEER,
-			.gid = message->gid, .is_verbena = message->is_verbena,
-			.receive_buffer = message->receive_buffer };
+		broker->notices[broker->notice_count++] = notice;
 	return true;
 }
 
 /* Sends request and waits for its answer; *fd is what came with it, or -1. */
-static int ask(struct vb_broker *broker, struct vb_message *request, const int *pass, struct vb_message *answer, int *fd,
-	char *why, size_t why_size)
+static int ask(struct vb_broker *broker, struct vb_message *request, const int *pass, struct vb_message *answer,
+	int *fd, char *why, size_t why_size)
 {
 	int64_t until = now_ms() + PATIENCE_MS;
 	request->request = ++broker->last_request;
@@ -400,7 +406,7 @@ static int ask(struct vb_broker *broker, struct vb_message *request, const int *
 			break;
 		bool is_answer = answer->request == request->request &&
 			(answer->kind == VB_MESSAGE_SLOT || answer->kind == VB_MESSAGE_ADOPTED ||
-				answer->kind == VB_MESSAGE_REFUSED);
+				answer->kind == VB_MESSAGE_SENT || answer->kind == VB_MESSAGE_REFUSED);
 		if (is_answer && answer->kind == VB_MESSAGE_REFUSED)
 			rc = fail(answer->error > 0 ? answer->error : EPROTO, why, why_size, "%s", answer->why);
 		if (is_answer && rc == 0)
@@ -472,7 +478,7 @@ int vb_broker_get_slot(struct vb_broker *broker, uint32_t receive_buffer, struct
 void vb_broker_release_slot(struct vb_broker *broker, const struct vb_slot *slot)
 {
 	const struct vb_message message = { .kind = VB_MESSAGE_RELEASE_SLOT, .slot = slot->number };
-	silence(slot->fd); /* while anybody holds the socket it stays in the group, where the broker has no use for it */
+	silence(slot->fd); /* as long as anybody holds the socket it stays in the group */
 	if (!broker->is_gone)
 		vb_message_send(broker->fd, &message, NULL);
 }
@@ -519,4 +525,17 @@ int vb_broker_discover(struct vb_broker *broker, const struct vb_gid *sgid, cons
 	if (!broker->is_gone) /* else it is asked after recovery */
 		send_question(broker, broker->question_count - 1);
 	return 0;
+}
+
+int vb_broker_send_mad(struct vb_broker *broker, const struct vb_gid *sgid, const struct vb_gid *dgid,
+	const uint8_t mad[256], uint32_t length)
+{
+	struct vb_message answer, request = { .kind = VB_MESSAGE_SEND_MAD, .sgid = *sgid, .gid = *dgid,
+		.length = length };
+	int fd;
+	memcpy(request.mad, mad, sizeof(request.mad));
+	int rc = ask(broker, &request, NULL, &answer, &fd, NULL, 0);
+	if (rc == 0 && fd >= 0)
+		close(fd);
+	return rc;
 }

@@ -54,8 +54,8 @@ struct vb_broker_notice {
 void vb_broker_next_notice(struct vb_broker *broker, struct vb_broker_notice *notice);
 /* Asks the broker who is at dgid, seen from sgid; it answers by a notice, from memory or after asking the peer. */
 int vb_broker_discover(struct vb_broker *broker, const struct vb_gid *sgid, const struct vb_gid *dgid);
-/* Sends a MAD from QP1 at sgid to QP1 at dgid, padded with zero bytes to length (256 .. 4128); MADs that come from there
- * with its transaction id are notices. For the doctor, and connection management to come. -EMSGSIZE: too long for the
+/* Sends a MAD from QP1 at sgid to QP1 at dgid, padded with zero bytes to length (256 .. 4096); MADs that come from
+ * there with its transaction id are notices. For the doctor, and connection management to come. -EMSGSIZE: too long for the
  * interface. */
 int vb_broker_send_mad(struct vb_broker *broker, const struct vb_gid *sgid, const struct vb_gid *dgid,
 	const uint8_t mad[256], uint32_t length);

@@ -32,12 +32,15 @@ enum vb_message_kind {
 	VB_MESSAGE_RELEASE_SLOT, /* slot */
 	VB_MESSAGE_ADOPT,	 /* request, slot, and its socket: a slot from a broker that died */
 	VB_MESSAGE_DISCOVER,	 /* sgid, gid */
+	VB_MESSAGE_SEND_MAD,	 /* request, sgid, gid, mad, length with padding */
 	/* From the broker. */
 	VB_MESSAGE_WELCOME,
 	VB_MESSAGE_SLOT,      /* request, slot, receive_buffer, and the socket */
 	VB_MESSAGE_ADOPTED,   /* request, slot: steering is right again */
 	VB_MESSAGE_REFUSED,   /* request, error (a positive errno), why */
 	VB_MESSAGE_PEER,      /* gid, is_verbena, receive_buffer */
+	VB_MESSAGE_SENT,      /* request: the MAD has left */
+	VB_MESSAGE_MAD,	      /* gid, mad, length */
 	VB_MESSAGE_RESTARTED, /* the broker's worker died and was replaced: ask again what was not answered */
 };
 
@@ -48,10 +51,14 @@ struct vb_message {
 	uint32_t request;
 	uint32_t receive_buffer;
 	int32_t error;
+	uint32_t length;
 	struct vb_gid sgid, gid;
-	char why[VB_BROKER_WHY_SIZE];
+	union {
+		char why[VB_BROKER_WHY_SIZE];
+		uint8_t mad[256];
+	};
 };
-_Static_assert(sizeof(struct vb_message) == 48 + VB_BROKER_WHY_SIZE, "no padding in a message");
+_Static_assert(sizeof(struct vb_message) == 52 + 256, "no padding in a message");
 
 /* An abstract socket address; returns its length. */
 static inline socklen_t vb_abstract_address(struct sockaddr_un *address, const char *name)
@@ -94,7 +101,7 @@ static inline int vb_send_with_fds(int to, const void *bytes, size_t length, con
 }
 
 /* Receives one packet of exactly length bytes with at most max descriptors (close-on-exec, the caller's). 0, or -errno:
- * -EAGAIN nothing there, -ECONNRESET the other end is gone, -EPROTO a packet of another shape (its descriptors closed). */
+ * -EAGAIN nothing there, -ECONNRESET the other end is gone, -EPROTO another shape (its descriptors closed). */
 static inline int vb_receive_with_fds(int from, void *bytes, size_t length, int *fds, unsigned max, unsigned *count,
 	int flags)
 {
@@ -147,7 +154,7 @@ static inline int vb_message_receive(int from, struct vb_message *message, int *
 	unsigned count;
 	*fd = -1;
 	int rc = vb_receive_with_fds(from, message, sizeof(*message), fd, 1, &count, MSG_DONTWAIT);
-	if (rc == 0)
+	if (rc == 0 && message->kind == VB_MESSAGE_REFUSED)
 		message->why[VB_BROKER_WHY_SIZE - 1] = 0;
 	return rc;
 }

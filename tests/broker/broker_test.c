@@ -1,5 +1,6 @@
 /* The broker with live processes: slots, steering, and every way to die. Runs in a network namespace of its own, as the
- * caller or, given "nobody", as that user (which takes root to set up). Usage: broker_test DIRECTORY_OF_BROKER [nobody] */
+ * caller or, given "nobody", as that user (which takes root to set up).
+ * Usage: broker_test DIRECTORY_OF_BROKER [nobody] [PATTERN] */
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
@@ -25,6 +26,7 @@
 #include "client.h"
 #include "host/broker.h"
 #include "host/protocol.h"
+#include "wire/mad.h"
 
 #define NOBODY	   65534
 #define MAX_CLIENTS 64
@@ -40,7 +42,7 @@ static double seconds(void)
 	return (double)now.tv_sec + (double)now.tv_nsec * 1e-9;
 }
 
-/* ---- Looking at the system -------------------------------------------------------------------------------------- */
+/* ---- Looking at the system ------------------------------------------------------------------------------------- */
 
 static bool is_our_broker(const char *pid)
 {
@@ -153,13 +155,14 @@ static unsigned count_descriptors(pid_t pid)
 	return count;
 }
 
-/* ---- Traffic ------------------------------------------------------------------------------------------------------ */
+/* ---- Traffic --------------------------------------------------------------------------------------------------- */
 
 static void send_bytes(int family, const char *to4, const uint8_t *bytes, size_t length)
 {
 	struct sockaddr_in four = { .sin_family = AF_INET, .sin_port = htons(PORT),
 		.sin_addr.s_addr = htonl(INADDR_LOOPBACK) };
-	struct sockaddr_in6 six = { .sin6_family = AF_INET6, .sin6_port = htons(PORT), .sin6_addr = IN6ADDR_LOOPBACK_INIT };
+	struct sockaddr_in6 six = { .sin6_family = AF_INET6, .sin6_port = htons(PORT),
+		.sin6_addr = IN6ADDR_LOOPBACK_INIT };
 	int fd = socket(family, SOCK_DGRAM | SOCK_CLOEXEC, 0);
 	assert_true(fd >= 0);
 	if (to4)
@@ -174,7 +177,8 @@ static void send_bytes(int family, const char *to4, const uint8_t *bytes, size_t
 
 static void send_to_qpn(int family, uint32_t qpn)
 {
-	const uint8_t bytes[64] = { [0] = 0x04, [5] = (uint8_t)(qpn >> 16), [6] = (uint8_t)(qpn >> 8), [7] = (uint8_t)qpn };
+	const uint8_t bytes[64] = { [0] = 0x04, [5] = (uint8_t)(qpn >> 16), [6] = (uint8_t)(qpn >> 8),
+		[7] = (uint8_t)qpn };
 	send_bytes(family, NULL, bytes, sizeof(bytes));
 }
 
@@ -258,7 +262,7 @@ static int tear_down(void **state)
 	return -1;
 }
 
-/* ---- Tests -------------------------------------------------------------------------------------------------------- */
+/* ---- Tests ----------------------------------------------------------------------------------------------------- */
 
 static void slots__each_process_gets_its_own_datagrams(void **state)
 {
@@ -534,7 +538,8 @@ static void wait_for_right_steering(void)
 static void chaos__whoever_dies_the_rest_is_put_right(void **state)
 {
 	const char *given = getenv("BROKER_TEST_SEED"), *steps_given = getenv("BROKER_TEST_STEPS");
-	unsigned seed = given ? (unsigned)atoi(given) : (unsigned)getpid(), steps = steps_given ? (unsigned)atoi(steps_given) : 60;
+	unsigned seed = given ? (unsigned)atoi(given) : (unsigned)getpid();
+	unsigned steps = steps_given ? (unsigned)atoi(steps_given) : 60;
 	print_message("BROKER_TEST_SEED=%u\n", seed);
 	srandom(seed);
 	start_clients(12);
@@ -669,7 +674,7 @@ static void start__program_that_cannot_run_is_named(void **state)
 	assert_non_null(strstr(why, path));
 }
 
-/* ---- Bad clients -------------------------------------------------------------------------------------------------- */
+/* ---- Bad clients ----------------------------------------------------------------------------------------------- */
 
 static int connect_raw(void)
 {
@@ -730,7 +735,8 @@ static void bad_client__is_refused_and_leaks_nothing(void **state)
 	close(fd);
 	static const uint8_t others[] = { 0, 255, 0 };
 	for (unsigned i = 0; i < 3; i++) {
-		const struct vb_message release = { .kind = VB_MESSAGE_RELEASE_SLOT, .slot = i == 2 ? taken : others[i] };
+		const struct vb_message release = { .kind = VB_MESSAGE_RELEASE_SLOT,
+			.slot = i == 2 ? taken : others[i] };
 		fd = connect_raw();
 		assert_int_equal(vb_message_send(fd, &release, NULL), 0);
 		assert_int_equal(answer_of(fd), -1);
@@ -760,7 +766,7 @@ static void bad_client__that_never_reads_is_dropped(void **state)
 	check_steering();
 }
 
-/* ---- Discovery ---------------------------------------------------------------------------------------------------- */
+/* ---- Discovery ------------------------------------------------------------------------------------------------- */
 
 static void discovery__own_host_is_known_and_nobody_is_nobody(void **state)
 {
@@ -783,6 +789,35 @@ static void discovery__own_host_is_known_and_nobody_is_nobody(void **state)
 	assert_true(client_wait(&clients[0]));
 	assert_false(clients[0].last.is_verbena);
 	assert_true(seconds() - begin < 0.2);
+}
+
+static void mad__is_answered_at_its_own_length(void **state)
+{
+	char why[256];
+	struct vb_broker *broker;
+	struct vb_broker_notice notice;
+	uint8_t mad[VB_MAD_LENGTH];
+	struct vb_gid lo = vb_gid_from_ipv4(127, 0, 0, 1);
+	static const uint32_t lengths[] = { 256, 257, 1024, 4096 };
+	assert_int_equal(vb_broker_connect(false, client_libexec, &broker, why, sizeof(why)), 0);
+	for (unsigned i = 0; i < 4; i++) {
+		struct vb_discovery answer, question = { .transaction_id = 0x123456789abcull + i,
+			.version = VB_DISCOVERY_VERSION };
+		vb_discovery_encode(&question, mad);
+		assert_int_equal(vb_broker_send_mad(broker, &lo, &lo, mad, lengths[i]), 0);
+		for (double until = seconds() + 3; seconds() < until; usleep(1000)) {
+			vb_broker_next_notice(broker, &notice);
+			if (notice.kind == VB_BROKER_MAD)
+				break;
+		}
+		assert_int_equal(notice.kind, VB_BROKER_MAD);
+		assert_int_equal(notice.length, lengths[i]);
+		assert_true(vb_discovery_decode(&answer, notice.mad));
+		assert_true(answer.is_response && answer.transaction_id == question.transaction_id);
+	}
+	assert_int_equal(vb_broker_send_mad(broker, &lo, &lo, mad, 255), -EINVAL);
+	assert_int_equal(vb_broker_send_mad(broker, &lo, &lo, mad, 4097), -EINVAL);
+	vb_broker_disconnect(broker);
 }
 
 static void discovery__finds_verbena_over_the_wire(void **state)
@@ -829,7 +864,7 @@ static void discovery__finds_verbena_over_the_wire(void **state)
 	assert_int_equal(system("ip link del vbt0"), 0);
 }
 
-/* ---- Setting up --------------------------------------------------------------------------------------------------- */
+/* ---- Setting up ------------------------------------------------------------------------------------------------ */
 
 static bool write_file(const char *path, const char *text)
 {
@@ -896,6 +931,7 @@ int main(int argc, char **argv)
 		TEST(bad_client__is_refused_and_leaks_nothing),
 		TEST(bad_client__that_never_reads_is_dropped),
 		TEST(discovery__own_host_is_known_and_nobody_is_nobody),
+		TEST(mad__is_answered_at_its_own_length),
 		TEST(discovery__finds_verbena_over_the_wire),
 	};
 	static char directory[4096];

@@ -28,8 +28,10 @@ struct state {
 static void take_slot(struct state *state, bool broker_any)
 {
 	struct report *report = &state->report;
-	report->rc = state->broker ? 0
-				   : vb_broker_connect(broker_any, client_libexec, &state->broker, report->why, sizeof(report->why));
+	report->rc = 0;
+	if (!state->broker)
+		report->rc = vb_broker_connect(broker_any, client_libexec, &state->broker, report->why,
+			sizeof(report->why));
 	if (report->rc == 0)
 		report->rc = vb_broker_get_slot(state->broker, 4194304, &state->slot, report->why, sizeof(report->why));
 	report->slot = report->rc ? 0 : state->slot.number;

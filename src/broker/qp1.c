@@ -1,0 +1,240 @@
+/* See qp1.h. */
+#include "broker/qp1.h"
+
+#include <errno.h>
+#include <netinet/in.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/random.h>
+#include <unistd.h>
+#include "wire/icrc.h"
+#include "wire/opcode.h"
+#include "wire/packet.h"
+
+#ifndef UDP_GRO
+#define UDP_GRO 104
+#endif
+#define SOURCE_PORTS 0xC000 /* and above, as RoCEv2 wants them */
+
+/* One read: a datagram, or several of one flow and length that the kernel merged. */
+struct arrival {
+	struct vb_flow flow;
+	uint32_t scope;
+	size_t at, length, segment;
+	uint8_t bytes[65536];
+};
+
+struct qp1 {
+	int send4, send6;
+	uint16_t port4, port6;
+	uint32_t psn;
+	struct arrival arrival;
+};
+
+/* ---- Sending --------------------------------------------------------------------------------------------------- */
+
+/* An ordinary UDP socket with a source port of the RoCEv2 range; DF set, hence identification 0. */
+static int open_sender(sa_family_t family, uint16_t *port)
+{
+	int fd = socket(family, SOCK_DGRAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+	if (fd < 0)
+		return -1;
+	int on = 1, probe4 = IP_PMTUDISC_PROBE, probe6 = IPV6_PMTUDISC_PROBE;
+	if (family == AF_INET6) {
+		setsockopt(fd, IPPROTO_IPV6, IPV6_V6ONLY, &on, sizeof(on));
+		setsockopt(fd, IPPROTO_IPV6, IPV6_MTU_DISCOVER, &probe6, sizeof(probe6));
+	} else {
+		setsockopt(fd, IPPROTO_IP, IP_MTU_DISCOVER, &probe4, sizeof(probe4));
+	}
+	for (unsigned attempt = 0; attempt < 32; attempt++) {
+		if (getrandom(port, sizeof(*port), 0) != sizeof(*port))
+			*port = (uint16_t)random();
+		*port |= SOURCE_PORTS;
+		struct sockaddr_in6 six = { .sin6_family = AF_INET6, .sin6_port = htons(*port) };
+		struct sockaddr_in four = { .sin_family = AF_INET, .sin_port = htons(*port) };
+		if (family == AF_INET6 ? bind(fd, (struct sockaddr *)&six, sizeof(six)) == 0
+				       : bind(fd, (struct sockaddr *)&four, sizeof(four)) == 0)
+			return fd;
+	}
+	close(fd);
+	return -1;
+}
+
+/* The MAD as a UD SEND from QP1 to QP1. Returns the length of the UDP payload. */
+static size_t build_datagram(struct qp1 *qp1, const struct vb_flow *flow, const uint8_t mad[VB_MAD_LENGTH],
+	uint32_t payload_length, uint8_t *out)
+{
+	const struct vb_packet packet = { .opcode = VB_UD_SEND_ONLY, .pkey = VB_PKEY_DEFAULT, .dest_qpn = VB_QPN_GSI,
+		.psn = qp1->psn++ & VB_PSN_MASK, .qkey = VB_QKEY_GSI, .src_qpn = VB_QPN_GSI,
+		.payload_length = payload_length };
+	const size_t headers = vb_packet_encode_headers(&packet, out), padded = payload_length + vb_pad(payload_length);
+	memcpy(out + headers, mad, VB_MAD_LENGTH);
+	memset(out + headers + VB_MAD_LENGTH, 0, padded - VB_MAD_LENGTH);
+	const size_t length = headers + padded + VB_ICRC_LENGTH;
+	uint32_t crc = vb_icrc_begin(flow, length, 0);
+	crc = vb_icrc_headers(crc, out, headers);
+	crc = vb_icrc_end(vb_icrc_add(crc, out + headers, padded));
+	memcpy(out + headers + padded, &crc, VB_ICRC_LENGTH);
+	return length;
+}
+
+int qp1_send(struct qp1 *qp1, const struct vb_gid *from, const struct vb_gid *to, uint32_t scope,
+	const uint8_t mad[VB_MAD_LENGTH], uint32_t length)
+{
+	const bool is_ipv4 = vb_gid_is_ipv4(to);
+	if (is_ipv4 != vb_gid_is_ipv4(from) || length < VB_MAD_LENGTH || length > QP1_MAX_LENGTH)
+		return -EINVAL;
+	const struct vb_flow flow = { .src = *from, .dst = *to, .dst_port = VB_UDP_PORT,
+		.src_port = is_ipv4 ? qp1->port4 : qp1->port6 };
+	uint8_t bytes[VB_MAX_HEADER_BYTES + QP1_MAX_LENGTH + VB_ICRC_LENGTH];
+	struct iovec io = { bytes, build_datagram(qp1, &flow, mad, length, bytes) };
+	union {
+		char bytes[CMSG_SPACE(sizeof(struct in6_pktinfo))];
+		struct cmsghdr align;
+	} control = { 0 };
+	struct sockaddr_in four = { .sin_family = AF_INET, .sin_port = htons(VB_UDP_PORT) };
+	struct sockaddr_in6 six = { .sin6_family = AF_INET6, .sin6_port = htons(VB_UDP_PORT),
+		.sin6_scope_id = scope };
+	struct msghdr header = { .msg_iov = &io, .msg_iovlen = 1, .msg_control = control.bytes };
+	if (is_ipv4) {
+		struct in_pktinfo info = { 0 };
+		memcpy(&info.ipi_spec_dst, from->raw + 12, 4);
+		memcpy(&four.sin_addr, to->raw + 12, 4);
+		header.msg_name = &four;
+		header.msg_namelen = sizeof(four);
+		header.msg_controllen = CMSG_SPACE(sizeof(info));
+		struct cmsghdr *c = CMSG_FIRSTHDR(&header);
+		*c = (struct cmsghdr){ .cmsg_level = IPPROTO_IP, .cmsg_type = IP_PKTINFO,
+			.cmsg_len = CMSG_LEN(sizeof(info)) };
+		memcpy(CMSG_DATA(c), &info, sizeof(info));
+	} else {
+		struct in6_pktinfo info = { .ipi6_ifindex = scope };
+		memcpy(&info.ipi6_addr, from->raw, 16);
+		memcpy(&six.sin6_addr, to->raw, 16);
+		header.msg_name = &six;
+		header.msg_namelen = sizeof(six);
+		header.msg_controllen = CMSG_SPACE(sizeof(info));
+		struct cmsghdr *c = CMSG_FIRSTHDR(&header);
+		*c = (struct cmsghdr){ .cmsg_level = IPPROTO_IPV6, .cmsg_type = IPV6_PKTINFO,
+			.cmsg_len = CMSG_LEN(sizeof(info)) };
+		memcpy(CMSG_DATA(c), &info, sizeof(info));
+	}
+	return sendmsg(is_ipv4 ? qp1->send4 : qp1->send6, &header, MSG_NOSIGNAL) < 0 ? -errno : 0;
+}
+
+/* ---- Receiving ------------------------------------------------------------------------------------------------- */
+
+static struct vb_gid gid_of_ipv4(const void *address)
+{
+	const uint8_t *b = address;
+	return vb_gid_from_ipv4(b[0], b[1], b[2], b[3]);
+}
+
+/* False: nothing more. One whose destination is not known has length 0. */
+static bool read_datagram(int fd, sa_family_t family, struct arrival *arrival)
+{
+	union {
+		char bytes[256];
+		struct cmsghdr align;
+	} control;
+	union {
+		struct sockaddr_in four;
+		struct sockaddr_in6 six;
+	} from = { 0 };
+	struct iovec io = { arrival->bytes, sizeof(arrival->bytes) };
+	struct msghdr header = { .msg_name = &from, .msg_namelen = sizeof(from), .msg_iov = &io, .msg_iovlen = 1,
+		.msg_control = control.bytes, .msg_controllen = sizeof(control.bytes) };
+	ssize_t got = recvmsg(fd, &header, MSG_DONTWAIT);
+	if (got < 0)
+		return errno == EINTR || errno == ECONNREFUSED;
+	arrival->length = 0;
+	arrival->segment = (size_t)got;
+	arrival->scope = 0;
+	bool has_destination = false;
+	for (struct cmsghdr *c = CMSG_FIRSTHDR(&header); c; c = CMSG_NXTHDR(&header, c)) {
+		if (c->cmsg_level == IPPROTO_IPV6 && c->cmsg_type == IPV6_PKTINFO) {
+			struct in6_pktinfo info;
+			memcpy(&info, CMSG_DATA(c), sizeof(info));
+			memcpy(arrival->flow.dst.raw, &info.ipi6_addr, 16);
+			arrival->scope = qp1_is_link_local(&arrival->flow.dst) ? info.ipi6_ifindex : 0;
+			has_destination = true;
+		} else if (c->cmsg_level == IPPROTO_IP && c->cmsg_type == IP_PKTINFO) {
+			struct in_pktinfo info;
+			memcpy(&info, CMSG_DATA(c), sizeof(info));
+			arrival->flow.dst = gid_of_ipv4(&info.ipi_addr);
+			has_destination = true;
+		} else if (c->cmsg_level == IPPROTO_UDP && c->cmsg_type == UDP_GRO) {
+			int segment;
+			memcpy(&segment, CMSG_DATA(c), sizeof(segment));
+			if (segment > 0)
+				arrival->segment = (size_t)segment;
+		}
+	}
+	if (family == AF_INET6)
+		memcpy(arrival->flow.src.raw, &from.six.sin6_addr, 16);
+	else
+		arrival->flow.src = gid_of_ipv4(&from.four.sin_addr);
+	arrival->flow.src_port = ntohs(from.four.sin_port);
+	arrival->flow.dst_port = VB_UDP_PORT;
+	if (has_destination && !(header.msg_flags & MSG_TRUNC))
+		arrival->length = (size_t)got;
+	return true;
+}
+
+/* The MAD in it, or NULL: not for QP1, damaged, or not a MAD. */
+static const uint8_t *find_mad(const struct vb_flow *flow, const uint8_t *bytes, size_t length, uint32_t *mad_length)
+{
+	struct vb_packet packet;
+	uint16_t id;
+	if (vb_packet_decode(&packet, bytes, length) != VB_DECODE_OK)
+		return NULL;
+	if (packet.opcode != VB_UD_SEND_ONLY || packet.dest_qpn != VB_QPN_GSI || packet.qkey != VB_QKEY_GSI ||
+		packet.payload_length < VB_MAD_LENGTH || packet.payload_length > QP1_MAX_LENGTH)
+		return NULL;
+	if (!vb_icrc_verify(flow, bytes, length, false, &id) && !vb_icrc_verify(flow, bytes, length, true, &id))
+		return NULL;
+	*mad_length = packet.payload_length;
+	return packet.payload;
+}
+
+bool qp1_receive(struct qp1 *qp1, int socket, sa_family_t family, struct qp1_mad *mad)
+{
+	struct arrival *arrival = &qp1->arrival;
+	for (;;) {
+		while (arrival->at < arrival->length) {
+			size_t left = arrival->length - arrival->at;
+			const uint8_t *bytes = arrival->bytes + arrival->at;
+			arrival->at += arrival->segment;
+			mad->bytes = find_mad(&arrival->flow, bytes, left < arrival->segment ? left : arrival->segment,
+				&mad->length);
+			if (!mad->bytes)
+				continue;
+			mad->from = arrival->flow.src;
+			mad->to = arrival->flow.dst;
+			mad->scope = arrival->scope;
+			return true;
+		}
+		arrival->at = arrival->length = 0;
+		if (!read_datagram(socket, family, arrival))
+			return false;
+	}
+}
+
+struct qp1 *qp1_create(void)
+{
+	struct qp1 *qp1 = calloc(1, sizeof(*qp1));
+	if (!qp1)
+		return NULL;
+	qp1->send4 = open_sender(AF_INET, &qp1->port4);
+	qp1->send6 = open_sender(AF_INET6, &qp1->port6);
+	return qp1;
+}
+
+void qp1_destroy(struct qp1 *qp1)
+{
+	if (qp1->send4 >= 0)
+		close(qp1->send4);
+	if (qp1->send6 >= 0)
+		close(qp1->send6);
+	free(qp1);
+}

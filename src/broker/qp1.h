@@ -1,0 +1,36 @@
+/* QP1 on UDP: management datagrams in and out, as UD SENDs with Q_Key and ICRC. What they mean is discovery.c's and
+ * relay.c's. */
+#ifndef VB_BROKER_QP1_H
+#define VB_BROKER_QP1_H
+
+#include <stdbool.h>
+#include <stdint.h>
+#include <sys/socket.h>
+#include "base/gid.h"
+#include "wire/mad.h"
+
+#define QP1_MAX_LENGTH 4096 /* of a MAD with its padding: the largest payload of a packet */
+
+struct qp1;
+
+struct qp1_mad {
+	struct vb_gid from, to;
+	uint32_t scope;	      /* interface of link-local addresses, else 0 */
+	const uint8_t *bytes; /* VB_MAD_LENGTH and padding; until the next qp1_receive */
+	uint32_t length;
+};
+
+struct qp1 *qp1_create(void);
+void qp1_destroy(struct qp1 *qp1);
+/* Pads the MAD with zero bytes to length. -errno; -EMSGSIZE: the interface does not carry it. */
+int qp1_send(struct qp1 *qp1, const struct vb_gid *from, const struct vb_gid *to, uint32_t scope,
+	const uint8_t mad[VB_MAD_LENGTH], uint32_t length);
+/* The next MAD with a right ICRC at socket, which is in the group and of that family; false: none, for now. */
+bool qp1_receive(struct qp1 *qp1, int socket, sa_family_t family, struct qp1_mad *mad);
+
+static inline bool qp1_is_link_local(const struct vb_gid *gid)
+{
+	return gid->raw[0] == 0xfe && (gid->raw[1] & 0xc0) == 0x80;
+}
+
+#endif
