@@ -92,8 +92,10 @@ static bool emit_one(struct vb_qp *qp, struct vb_batch *batch, vb_time now)
 /* Others may fill a shared window before this QP's next turn: what it sent must be acknowledged without it. */
 static void ask_for_ack(struct vb_qp *qp, struct vb_batch *batch, unsigned first)
 {
+	if (qp->type != VB_QP_RC || batch->count == first)
+		return;
 	struct vb_packet *last = &batch->out[batch->count - 1].packet;
-	if (qp->type == VB_QP_RC && batch->count > first && vb_packet_row(last)->message <= VB_MESSAGE_ATOMIC_WRITE)
+	if (vb_packet_row(last)->message <= VB_MESSAGE_ATOMIC_WRITE)
 		last->ackreq = true;
 }
 
