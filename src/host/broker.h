@@ -55,8 +55,8 @@ void vb_broker_next_notice(struct vb_broker *broker, struct vb_broker_notice *no
 /* Asks the broker who is at dgid, seen from sgid; it answers by a notice, from memory or after asking the peer. */
 int vb_broker_discover(struct vb_broker *broker, const struct vb_gid *sgid, const struct vb_gid *dgid);
 /* Sends a MAD from QP1 at sgid to QP1 at dgid, padded with zero bytes to length (256 .. 4096); MADs that come from
- * there with its transaction id are notices. For the doctor, and connection management to come. -EMSGSIZE: too long for the
- * interface. */
+ * there with its transaction id are notices. For the doctor, and connection management to come. -EMSGSIZE: too long
+ * for the interface. */
 int vb_broker_send_mad(struct vb_broker *broker, const struct vb_gid *sgid, const struct vb_gid *dgid,
 	const uint8_t mad[256], uint32_t length);
 /* After GONE: connects to the next broker, or starts one, and hands our slot's socket to it; the slot, its number and
