@@ -50,7 +50,8 @@ static void run_line(struct line *line)
 		if (strcmp(commands[i].name, word) == 0) {
 			commands[i].run(line);
 			line_end(line);
-			memory_check(line);
+			if (stage.arriving_count == 0)
+				memory_check(line);
 			return;
 		}
 	}

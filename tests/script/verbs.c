@@ -318,11 +318,10 @@ void do_qp(struct line *line)
 /* ---- Posting ------------------------------------------------------------------------------------------------------ */
 
 /* len bytes from an address, cut into n pieces: equal ones, the first taking what is over. */
-static unsigned read_sges(struct line *line, const char *key, const char *where, struct vb_sge *sges)
+static unsigned read_sges(struct line *line, const char *key, uint64_t fallback, struct vb_sge *sges)
 {
-	uint64_t length = line_number(line, "len", 0), at = read_address(line, key, stage.regions[0].iova);
+	uint64_t length = line_number(line, "len", fallback), at = read_address(line, key, stage.regions[0].iova);
 	unsigned n = (unsigned)line_number(line, "sges", length || line_has(line, key) ? 1 : 0);
-	(void)where;
 	struct region *region = region_at(at, length);
 	uint32_t lkey = read_key(line, "lkey", region ? region->key : stage.regions[0].key);
 	uint64_t gap = line_number(line, "gap", n > 1 ? 8 : 0);
@@ -398,13 +397,8 @@ static void read_send(struct line *line, struct actor *actor, struct vb_send_wr 
 	if (wr->opcode == VB_WR_BIND_MW)
 		read_bind(line, wr);
 	else if (wr->opcode != VB_WR_LOCAL_INV)
-		wr->sge_count = read_sges(line, "from", "local", sges);
+		wr->sge_count = read_sges(line, "from", is_atomic(wr->opcode) ? 8 : 0, sges);
 	wr->sges = sges;
-	if (is_atomic(wr->opcode) && wr->sge_count == 0) {
-		sges[0] = (struct vb_sge){ .addr = stage.regions[0].iova, .length = 8, .lkey = stage.regions[0].key };
-		sges[0].addr = read_address(line, "from", sges[0].addr);
-		wr->sge_count = 1;
-	}
 	if (actor->config.type == VB_QP_UD) {
 		*av = actor->attr.av;
 		av->dgid = read_gid(line, "to", av->dgid);
@@ -462,7 +456,8 @@ void do_post(struct line *line)
 		free(posted->bytes);
 		return;
 	}
-	number_psns(actor, posted);
+	if (!line_flag(line, "unsent")) /* its PSNs are for the next one */
+		number_psns(actor, posted);
 	actor->posted_count++;
 	if (!is_kept) {
 		if (!vb_lane_has_doorbells(stage.lane) && vb_qp_state(actor->qp) == VB_QPS_RTS)
@@ -479,7 +474,7 @@ void do_recv(struct line *line)
 	struct recv_queue *queue = is_shared ? &stage.srq_recvs : actor->recvs;
 	struct recv *recv = &queue->items[queue->tail % MAX_RECVS];
 	*recv = (struct recv){ .wr_id = line_number(line, "wr", 0) };
-	recv->sge_count = read_sges(line, "at", "local", recv->sges);
+	recv->sge_count = read_sges(line, "at", 0, recv->sges);
 	struct vb_recv_wr wr = { .wr_id = recv->wr_id, .sges = recv->sges, .sge_count = recv->sge_count };
 	int rc = is_shared ? vb_srq_post(stage.srq, &wr) : vb_rq_post(actor->qp, &wr);
 	if (refused(line, rc, "recv"))
@@ -754,7 +749,7 @@ void do_deadline(struct line *line)
 		return;
 	}
 	vb_time at = line_time(line, "at", 0);
-	if (!deadline.is_set || vb_time_diff(deadline.at, stage.now) != at)
+	if (!deadline.is_set || vb_time_diff(deadline.at, stage.now) > at)
 		fail(line, "deadline %s", deadline.is_set ? show_time(vb_time_diff(deadline.at, stage.now)) : "not set");
 }
 

@@ -1,7 +1,7 @@
 # A local error takes a UD QP to SQE: receiving goes on.
 qp ud
  +0us recv len=200 wr=9
- +0us post send len=8 lkey=bad wr=1
+ +0us post send len=8 lkey=bad wr=1 unsent
  +0us complete wr=1 loc_prot_err
  +0us state sqe cause=local_sge
  +0us < ud.send_only psn=5 len=64

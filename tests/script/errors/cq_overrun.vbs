@@ -11,4 +11,6 @@ qp rc cq=small
  +0us event cq_err
  +0us event qp_fatal
  +0us state err cause=cq_overrun
+ +0us poll cq=small wr=1 success
+ +0us poll cq=small wr=2 success
  +0us poll cq=small overrun

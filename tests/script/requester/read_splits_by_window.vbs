@@ -1,4 +1,5 @@
 # A READ longer than the window is asked for in pieces that start at fixed places of the message: multiples of 64 KiB.
+# The second goes when responses have made the window large enough for it.
 mr big size=256K
 qp rc mtu=4096
  +0us post read len=131072 from=big wr=1
@@ -15,10 +16,10 @@ qp rc mtu=4096
  +0us < rc.read_response_middle psn=109 len=4096
  +0us < rc.read_response_middle psn=110 len=4096
  +0us < rc.read_response_middle psn=111 len=4096
+ +0us > rc.read_request psn=116 dma=65536 ackreq
  +0us < rc.read_response_middle psn=112 len=4096
  +0us < rc.read_response_middle psn=113 len=4096
  +0us < rc.read_response_middle psn=114 len=4096
- +0us > rc.read_request psn=116 dma=65536 ackreq
  +0us < rc.read_response_last   psn=115 len=4096
  +5us < rc.read_response_first psn=116 len=4096
  +0us < rc.read_response_middle psn=117 len=4096

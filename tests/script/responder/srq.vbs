@@ -20,6 +20,6 @@ qp rc name=b srq dest_qpn=0x333
  +0us recv srq len=64 at=local+512 wr=4
  +0us srq_limit limit=1
 +1ms < rc.send_only psn=201 len=3 qp=b ackreq
- +0us event srq_limit qp=b
+ +0us event srq_limit
  +0us > rc.ack psn=201 qp=b
  +0us complete recv wr=4 success qp=b

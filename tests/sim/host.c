@@ -1,0 +1,286 @@
+/* A simulated host, driven as a live holder drives its lanes: what has arrived, what is due, what may leave, what there is
+ * to tell. A lane is called only for a packet, a posted request, its own deadline or room to send: a deadline that the
+ * engine forgets shows as a stall. */
+#include <stdlib.h>
+#include <string.h>
+#include "sim.h"
+
+#define TRAIN_MAX 32
+
+void block_open(struct host *host, struct block *block, uint64_t size, uint32_t access, bool has_shadow)
+{
+	static const uint64_t spread = 1ull << 32;
+	uint8_t *memory;
+	*block = (struct block){ .size = size, .access = access };
+	if (posix_memalign((void **)&memory, 64, size + 2 * GUARD))
+		abort();
+	block->bytes = memory + GUARD;
+	guard_write(memory, GUARD);
+	guard_write(block->bytes + size, GUARD);
+	pattern_fill(block->bytes, (uint32_t)size, world.next_id, 0);
+	block->iova = spread * ++world.next_id;
+	if (has_shadow) {
+		block->shadow = malloc(size);
+		memcpy(block->shadow, block->bytes, size);
+	}
+	struct vb_mr_config config = { .memory = block->bytes, .iova = block->iova, .length = size, .access = access,
+		.kind = VB_MEMORY_HOST };
+	if (vb_mr_register(host->pd, &config, &block->mr))
+		broken("a region cannot be registered");
+	block->key = vb_mr_key(block->mr);
+}
+
+void block_close(struct block *block)
+{
+	if (!block->bytes)
+		return;
+	check_guard(block);
+	vb_mr_invalidate(block->mr);
+	vb_mr_free(block->mr);
+	free(block->bytes - GUARD);
+	free(block->shadow);
+	block->bytes = NULL;
+}
+
+static void lane_open(struct lane *lane, struct host *host, uint8_t slot)
+{
+	struct vb_lane_config config = { .seed = vb_random_u64(&world.random), .slot = slot,
+		.receive_buffer = (uint32_t)world.network.receive_buffer, .ack_delay = world.network.ack_delay };
+	memset(lane, 0, sizeof(*lane));
+	lane->host = host;
+	lane->slot = slot;
+	lane->rx_tail = &lane->rx_head;
+	lane->batch = malloc(sizeof(*lane->batch));
+	lane->spare = malloc(sizeof(*lane->spare));
+	lane->busy_until = lane->paused_until = lane->link_free = lane->last_run = world.now;
+	if (vb_lane_create(&config, &lane->lane))
+		broken("a lane cannot be made");
+}
+
+void host_open(struct host *host, unsigned index, unsigned lanes)
+{
+	struct vb_nic_config nic = { .seed = vb_random_u64(&world.random), .mtu = 4096, .advertise_credits = chance(300000) };
+	struct vb_cq_config cq = { .capacity = 65536 };
+	struct vb_srq_config srq = { .max_wr = SHARED_RECVS * 2, .max_sge = 4 };
+	memset(host, 0, sizeof(*host));
+	host->index = index;
+	host->gid = world.network.is_ipv6 ? (struct vb_gid){ { 0xfd, [15] = (uint8_t)(index + 1) } }
+					  : vb_gid_from_ipv4(10, 0, 0, (uint8_t)(index + 1));
+	if (vb_nic_create(&nic, &host->nic) || vb_nic_set_gid(host->nic, 0, &host->gid) ||
+		vb_pd_create(host->nic, &host->pd) || vb_cq_create(host->nic, &cq, &host->cq) ||
+		vb_srq_create(host->pd, &srq, &host->srq))
+		broken("a NIC cannot be made");
+	host->lane_count = lanes;
+	for (unsigned i = 0; i < lanes; i++)
+		lane_open(&host->lanes[i], host, (uint8_t)(1 + i + index * 2));
+	block_open(host, &host->shared_recvs, SHARED_RECVS * SEND_MAX, VB_ACCESS_LOCAL_WRITE, false);
+	block_open(host, &host->cells, CELLS * 8, VB_ACCESS_LOCAL_WRITE | VB_ACCESS_REMOTE_ATOMIC | VB_ACCESS_REMOTE_READ,
+		false);
+	memset(host->cells.bytes, 0, CELLS * 8);
+	recv_refill_shared(host, SHARED_RECVS);
+}
+
+static void must(int rc, const char *what)
+{
+	if (rc)
+		broken("%s gives %d at the end", what, rc);
+}
+
+void host_close(struct host *host)
+{
+	for (unsigned i = 0; i < host->lane_count; i++) {
+		struct lane *lane = &host->lanes[i];
+		for (struct frame *frame; (frame = lane->rx_head);) {
+			lane->rx_head = frame->next;
+			frame_put(frame);
+		}
+		uint64_t counters[VB_COUNTER_COUNT];
+		vb_lane_counters(lane->lane, counters);
+		world.timeouts += counters[VB_TIMEOUTS];
+		vb_lane_destroy(lane->lane);
+		free(lane->batch);
+		free(lane->spare);
+	}
+	block_close(&host->shared_recvs);
+	block_close(&host->cells);
+	must(vb_srq_destroy(host->srq), "srq_destroy");
+	must(vb_cq_destroy(host->cq), "cq_destroy");
+	must(vb_pd_destroy(host->pd), "pd_destroy");
+	vb_nic_destroy(host->nic);
+}
+
+/* ---- Running a lane --------------------------------------------------------------------------------------------------- */
+
+void lane_wake(struct lane *lane, vb_time at)
+{
+	if (vb_time_before(at, lane->busy_until))
+		at = lane->busy_until;
+	if (vb_time_before(at, lane->paused_until))
+		at = lane->paused_until;
+	if (vb_time_before(at, world.now))
+		at = world.now;
+	if (lane->is_scheduled && !vb_time_before(at, lane->wake_at))
+		return;
+	lane->is_scheduled = true;
+	lane->wake_at = at;
+	event_add(at, EVENT_LANE, lane);
+}
+
+static bool is_same_path(const struct frame *a, const struct frame *b)
+{
+	return vb_gid_equal(&a->path.src, &b->path.src) && vb_gid_equal(&a->path.dst, &b->path.dst) &&
+		a->path.src_port == b->path.src_port && a->path.traffic_class == b->path.traffic_class;
+}
+
+/* The oldest packets of one path; their payloads are overwritten afterwards, for they are only lent. */
+static unsigned receive_train(struct lane *lane)
+{
+	struct vb_packet packets[TRAIN_MAX];
+	struct frame *frames[TRAIN_MAX];
+	unsigned n = 0, most = world.network.is_trained ? TRAIN_MAX : 1;
+	while (n < most && lane->rx_head && (n == 0 || is_same_path(frames[0], lane->rx_head))) {
+		struct frame *frame = lane->rx_head;
+		lane->rx_head = frame->next;
+		if (!lane->rx_head)
+			lane->rx_tail = &lane->rx_head;
+		lane->rx_bytes -= frame->packet.payload_length + 768;
+		lane->rx_count--;
+		frames[n] = frame;
+		packets[n++] = frame->packet;
+	}
+	if (n == 0)
+		return 0;
+	vb_lane_receive(lane->lane, &frames[0]->path, packets, n, world.now);
+	for (unsigned i = 0; i < n; i++) {
+		note((uint64_t)frames[i]->packet.opcode << 32 | frames[i]->packet.psn);
+		if (!frames[i]->is_phantom)
+			memset(frames[i]->payload, 0xDD, frames[i]->packet.payload_length < 64 ? 64 : 128);
+		frame_put(frames[i]);
+	}
+	return n;
+}
+
+void lane_finish_batch(struct lane *lane)
+{
+	if (lane->is_done_owed)
+		vb_lane_transmit_done(lane->lane, lane->spare, world.now);
+	lane->is_done_owed = false;
+}
+
+/* Sends what there is room for. Now and then a batch is kept for a while before it is done, as a port with real queues
+ * does; batches come back in order. */
+static unsigned transmit(struct lane *lane)
+{
+	unsigned sent = 0;
+	vb_time horizon = after(20 * VB_US); /* what an interface's queue holds */
+	while (!vb_time_before(horizon, lane->link_free)) {
+		unsigned budget = 1 + below(VB_BATCH_PACKETS);
+		unsigned n = vb_lane_transmit(lane->lane, lane->batch, budget, world.now);
+		if (n == 0)
+			break;
+		if (n > budget || n != lane->batch->count)
+			broken("transmit was allowed %u packets, returned %u and filled %u", budget, n, lane->batch->count);
+		for (unsigned i = 0; i < n; i++) {
+			lane->batch->out[i].error = 0;
+			if (chance(200)) {
+				lane->batch->out[i].error = 105;
+				continue;
+			}
+			network_send(lane, &lane->batch->out[i], lane->batch);
+		}
+		sent += n;
+		lane_finish_batch(lane);
+		struct vb_batch *batch = lane->batch;
+		lane->batch = lane->spare;
+		lane->spare = batch;
+		lane->is_done_owed = true;
+		if (!chance(100000))
+			lane_finish_batch(lane);
+	}
+	return sent;
+}
+
+static struct endpoint *find_endpoint(struct vb_qp *qp)
+{
+	struct endpoint *end = vb_qp_user(qp);
+	if (end->qp != qp)
+		broken("an event of a QP that is gone");
+	return end;
+}
+
+static void take_events(struct lane *lane)
+{
+	struct vb_event event;
+	while (vb_lane_next_event(lane->lane, &event)) {
+		note(event.kind);
+		switch (event.kind) {
+		case VB_EVENT_QP_DIED:
+			world.deaths++;
+			check_death(find_endpoint(event.qp));
+			break;
+		case VB_EVENT_CQ_ERR:
+			broken("a CQ overran that had room for everything");
+		case VB_EVENT_QP_FATAL:
+		case VB_EVENT_SRQ_ERR:
+			broken("event %u has no reason", event.kind);
+		default:
+			break;
+		}
+	}
+}
+
+unsigned host_take_completions(struct host *host)
+{
+	struct vb_wc wc[16];
+	int n;
+	unsigned total = 0;
+	while ((n = vb_cq_poll(host->cq, wc, 16)) > 0) {
+		for (int i = 0; i < n; i++)
+			check_completion(host, &wc[i]);
+		total += (unsigned)n;
+	}
+	if (n < 0)
+		broken("polling gives %d", n);
+	return total;
+}
+
+static void look_ahead(struct lane *lane)
+{
+	struct vb_deadline deadline = vb_lane_next_deadline(lane->lane);
+	if (deadline.is_set)
+		lane_wake(lane, deadline.at);
+	if (lane->rx_head)
+		lane_wake(lane, lane->busy_until);
+	if (vb_lane_wants_transmit(lane->lane, world.now))
+		lane_wake(lane, lane->link_free);
+	if (lane->is_done_owed)
+		lane_wake(lane, after(10 * VB_US));
+}
+
+void lane_run(struct lane *lane)
+{
+	unsigned work = 0, n;
+	lane->is_scheduled = false;
+	if (chance(500000))
+		lane_finish_batch(lane);
+	for (unsigned trains = 0; trains < 4 && (n = receive_train(lane)); trains++)
+		work += n;
+	lane_finish_batch(lane);
+	vb_lane_advance(lane->lane, world.now);
+	work += transmit(lane);
+	take_events(lane);
+	work += host_take_completions(lane->host);
+	if (chance(100000))
+		vb_lane_flush_acks(lane->lane);
+	/* A lane that is called again and again at one moment, and has nothing to do, would burn a core. */
+	lane->idle_runs = work || lane->last_run != world.now ? 0 : lane->idle_runs + 1;
+	lane->last_run = world.now;
+	if (lane->idle_runs > 1000) {
+		struct vb_deadline deadline = vb_lane_next_deadline(lane->lane);
+		broken("host %u lane %u wants to be called without end: deadline %d in %lld ps, wants transmit %d",
+			lane->host->index, lane->slot, deadline.is_set,
+			(long long)vb_time_diff(deadline.at, world.now), vb_lane_wants_transmit(lane->lane, world.now));
+	}
+	lane->busy_until = after((vb_time)work * world.network.packet_cost);
+	look_ahead(lane);
+}

@@ -1,0 +1,234 @@
+/* sim [--seed N | --seeds A..B | --soak MINUTES] [--packets N] [--twice] [--trace] [--incast]
+ * Prints the seed before it runs it; a failure names it again, and `sim --seed N` replays it to the same end. */
+#include <inttypes.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+#include "sim.h"
+
+struct world world;
+bool is_traced;
+
+static struct {
+	uint64_t first, last, packets;
+	double soak_minutes;
+	bool is_twice, has_incast;
+} options = { 1, 1, 100000, 0, false, false };
+
+void broken(const char *format, ...)
+{
+	va_list arguments;
+	fflush(stdout);
+	fprintf(stderr, "sim: seed %" PRIu64 ", packet %" PRIu64 ", %.3f ms: ", world.seed, world.packets,
+		(double)world.now / (double)VB_MS);
+	va_start(arguments, format);
+	vfprintf(stderr, format, arguments);
+	va_end(arguments);
+	fprintf(stderr, "\nreplay with: sim --seed %" PRIu64 " --packets %" PRIu64 " --trace%s\n", world.seed,
+		world.packets_wanted, options.has_incast ? " --incast" : "");
+	exit(1);
+}
+
+void trace(const char *format, ...)
+{
+	va_list arguments;
+	if (!is_traced)
+		return;
+	printf("%12.3f us  ", (double)world.now / (double)VB_US);
+	va_start(arguments, format);
+	vprintf(format, arguments);
+	va_end(arguments);
+	printf("\n");
+}
+
+void note(uint64_t value)
+{
+	world.hash = (world.hash ^ value ^ (uint64_t)world.now) * 0x100000001B3u;
+	world.hash ^= world.hash >> 32;
+}
+
+void world_open(uint64_t seed)
+{
+	memset(&world, 0, sizeof(world));
+	world.seed = seed;
+	world.hash = 0xCBF29CE484222325u;
+	world.next_id = 1;
+	world.packets_wanted = options.packets;
+	vb_random_seed(&world.random, seed);
+	if (chance(100000)) /* time wraps during the run */
+		world.now = INT64_MAX - 20 * VB_MS;
+	atomic_reset();
+}
+
+void world_step(const struct event *event)
+{
+	world.now = event->at;
+	switch (event->kind) {
+	case EVENT_LANE: {
+		struct lane *lane = event->object;
+		if (lane->is_scheduled && lane->wake_at == event->at) {
+			if (vb_time_before(world.now, lane->paused_until)) {
+				lane->is_scheduled = false;
+				lane_wake(lane, lane->paused_until);
+			} else {
+				lane_run(lane);
+			}
+		}
+		break;
+	}
+	case EVENT_FRAME:
+		network_deliver(event->object);
+		break;
+	case EVENT_APP:
+		app_run(event->object);
+		break;
+	case EVENT_REPAIR:
+		connection_repair(event->object);
+		break;
+	case EVENT_CHAOS:
+		chaos();
+		check_progress();
+		check_guards();
+		if (!world.is_stopping && world.packets >= world.packets_wanted)
+			world.is_stopping = true;
+		break;
+	}
+}
+
+void world_close(void)
+{
+	for (unsigned i = 0; i < world.connection_count; i++)
+		connection_close(&world.connections[i]);
+	for (struct event event; event_next(&event);)
+		if (event.kind == EVENT_FRAME)
+			frame_put(event.object);
+	for (unsigned i = 0; i < world.host_count; i++)
+		host_close(&world.hosts[i]);
+	network_close();
+	free(world.heap);
+	world.heap = NULL;
+}
+
+static bool is_at_rest(void)
+{
+	for (unsigned i = 0; i < world.connection_count; i++) {
+		struct connection *connection = &world.connections[i];
+		if (connection->state != UP || connection->is_repair_set)
+			return false;
+		for (int k = 0; k < 2; k++)
+			if (connection->ends[k].head != connection->ends[k].tail)
+				return false;
+	}
+	return world.is_stopping;
+}
+
+static void check_at_rest(void)
+{
+	for (unsigned i = 0; i < world.connection_count; i++) {
+		struct connection *connection = &world.connections[i];
+		for (int k = 0; k < 2; k++)
+			if (connection->ends[k].inbound_head != connection->ends[k].inbound_tail)
+				broken("connection %u: a message was acknowledged and never received", connection->index);
+		check_targets(connection);
+	}
+	check_guards();
+	check_atomics();
+}
+
+static void build(void)
+{
+	network_choose();
+	world.host_count = 2 + below(3);
+	for (unsigned i = 0; i < world.host_count; i++)
+		host_open(&world.hosts[i], i, chance(400000) ? 2 : 1);
+	world.connection_count = 2 + below(10);
+	for (unsigned i = 0; i < world.connection_count; i++) {
+		uint32_t kind = below(100);
+		connection_open(&world.connections[i], i,
+			kind < 75 || i == 0 ? VB_QP_RC
+				: kind < 87 ? VB_QP_UC
+					    : VB_QP_UD);
+	}
+	event_add(after(VB_MS), EVENT_CHAOS, NULL);
+}
+
+static uint64_t run(uint64_t seed)
+{
+	struct event event;
+	world_open(seed);
+	build();
+	while (!is_at_rest()) {
+		for (int i = 0; i < 256 && event_next(&event); i++)
+			world_step(&event);
+	}
+	check_at_rest();
+	world_close();
+	return world.hash;
+}
+
+static void run_seed(uint64_t seed)
+{
+	printf("seed %" PRIu64 "\n", seed);
+	fflush(stdout);
+	if (options.has_incast) {
+		incast_run(seed, false);
+		incast_run(seed, true);
+		return;
+	}
+	uint64_t hash = run(seed);
+	printf("  %" PRIu64 " packets, %" PRIu64 " completions, %.1f ms, %" PRIu64 " lost, %" PRIu64 " overflowed, %" PRIu64
+	       " corrupted, %" PRIu64 " timeouts, %" PRIu64 " reconnects, trace %016" PRIx64 "\n",
+		world.packets, world.completions, (double)world.now / (double)VB_MS, world.dropped, world.overflowed,
+		world.corrupted, world.timeouts, world.reconnects, hash);
+	if (options.is_twice && run(seed) != hash)
+		broken("the same seed gave another trace: %016" PRIx64 " and %016" PRIx64, hash, world.hash);
+}
+
+static void usage(void)
+{
+	fprintf(stderr, "usage: sim [--seed N | --seeds A..B | --soak MINUTES] [--packets N] [--twice] [--trace] [--incast]\n");
+	exit(2);
+}
+
+static void read_options(int argc, char **argv)
+{
+	for (int i = 1; i < argc; i++) {
+		const char *value = i + 1 < argc ? argv[i + 1] : "";
+		if (!strcmp(argv[i], "--seed") && sscanf(value, "%" SCNu64, &options.first) == 1) {
+			options.last = options.first;
+			i++;
+		} else if (!strcmp(argv[i], "--seeds") &&
+			sscanf(value, "%" SCNu64 "..%" SCNu64, &options.first, &options.last) == 2) {
+			i++;
+		} else if (!strcmp(argv[i], "--soak") && sscanf(value, "%lf", &options.soak_minutes) == 1) {
+			options.first = (uint64_t)time(NULL) * 1000;
+			i++;
+		} else if (!strcmp(argv[i], "--packets") && sscanf(value, "%" SCNu64, &options.packets) == 1) {
+			i++;
+		} else if (!strcmp(argv[i], "--twice")) {
+			options.is_twice = true;
+		} else if (!strcmp(argv[i], "--trace")) {
+			is_traced = true;
+		} else if (!strcmp(argv[i], "--incast")) {
+			options.has_incast = true;
+		} else {
+			usage();
+		}
+	}
+}
+
+int main(int argc, char **argv)
+{
+	read_options(argc, argv);
+	if (options.soak_minutes > 0) {
+		time_t end = time(NULL) + (time_t)(options.soak_minutes * 60);
+		for (uint64_t seed = options.first; time(NULL) < end; seed++)
+			run_seed(seed);
+		return 0;
+	}
+	for (uint64_t seed = options.first; seed <= options.last; seed++)
+		run_seed(seed);
+	return 0;
+}

@@ -1,0 +1,194 @@
+/* A network that does everything a network may do: it loses, doubles, reorders, corrupts, delays and marks packets, and a
+ * receiver's socket holds only so many bytes. A corrupted packet goes through the real codec: encoded, bits flipped, the
+ * ICRC verified, decoded; only if the ICRC should miss it does it arrive. */
+#include <stdlib.h>
+#include <string.h>
+#include "sim.h"
+#include "wire/icrc.h"
+
+#define FRAME_OVERHEAD 768 /* what a socket buffer charges for a datagram beside its bytes */
+
+static uint32_t one_of(const uint32_t *choices, unsigned n)
+{
+	return choices[below(n)];
+}
+
+#define ONE_OF(...) one_of((const uint32_t[]){ __VA_ARGS__ }, sizeof((uint32_t[]){ __VA_ARGS__ }) / sizeof(uint32_t))
+
+void network_choose(void)
+{
+	struct network *n = &world.network;
+	n->drop_ppm = ONE_OF(0, 0, 100, 1000, 10000, 30000, 100000);
+	n->duplicate_ppm = ONE_OF(0, 0, 1000, 10000, 100000);
+	n->reorder_ppm = ONE_OF(0, 0, 1000, 10000, 100000);
+	n->corrupt_ppm = ONE_OF(0, 0, 1000, 10000);
+	n->ce_ppm = ONE_OF(0, 0, 0, 1000, 50000);
+	n->delay = (vb_time)ONE_OF(1, 5, 20, 100, 1000) * VB_US;
+	n->jitter = (vb_time)ONE_OF(0, 0, 1, 10, 100) * VB_US;
+	n->reorder_delay = (vb_time)ONE_OF(5, 50, 500, 5000) * VB_US;
+	n->bytes_per_second = (uint64_t)ONE_OF(125, 1250, 1250, 12500) * 1000000;
+	n->receive_buffer = ONE_OF(0, 65536, 212992, 212992, 4194304);
+	n->packet_cost = (vb_time)ONE_OF(50, 200, 200, 1000) * VB_NS;
+	n->ack_delay = (vb_time)ONE_OF(0, 0, 5, 20, 100) * VB_US;
+	n->chaos_ppm = ONE_OF(0, 20000, 100000, 300000);
+	n->has_pauses = chance(500000);
+	n->has_restarts = chance(500000);
+	n->has_dead_keys = chance(500000);
+	n->is_ipv6 = chance(500000);
+	n->is_trained = chance(500000);
+	n->may_exhaust = n->drop_ppm >= 30000 || n->receive_buffer == 65536;
+	trace("network: drop %u dup %u reorder %u corrupt %u ppm, delay %lld+%lld us, %llu MB/s, buffer %llu, ack delay %lld us",
+		n->drop_ppm, n->duplicate_ppm, n->reorder_ppm, n->corrupt_ppm, (long long)(n->delay / VB_US),
+		(long long)(n->jitter / VB_US), (unsigned long long)n->bytes_per_second / 1000000,
+		(unsigned long long)n->receive_buffer, (long long)(n->ack_delay / VB_US));
+}
+
+static struct frame *frame_get(void)
+{
+	struct frame *frame = world.frames;
+	if (frame)
+		world.frames = frame->next;
+	else
+		frame = malloc(sizeof(*frame));
+	return frame;
+}
+
+void frame_put(struct frame *frame)
+{
+	frame->next = world.frames;
+	world.frames = frame;
+}
+
+void network_close(void)
+{
+	for (struct frame *frame; (frame = world.frames);) {
+		world.frames = frame->next;
+		free(frame);
+	}
+}
+
+/* Flips bits of the frame's bytes. False: the packet is gone, as it nearly always is. */
+static bool survives_corruption(struct frame *frame)
+{
+	uint8_t bytes[VB_MAX_PACKET_BYTES];
+	struct vb_flow flow = { frame->path.src, frame->path.dst, frame->path.src_port, VB_UDP_PORT };
+	size_t n = vb_packet_encode_headers(&frame->packet, bytes), headers = n;
+	if (frame->packet.payload_length)
+		memcpy(bytes + n, frame->payload, frame->packet.payload_length);
+	n += frame->packet.payload_length;
+	for (uint32_t pad = vb_pad(frame->packet.payload_length); pad; pad--)
+		bytes[n++] = 0;
+	uint32_t crc = vb_icrc_begin(&flow, n + VB_ICRC_LENGTH, 0);
+	crc = vb_icrc_headers(crc, bytes, headers);
+	crc = vb_icrc_end(vb_icrc_add(crc, bytes + headers, n - headers));
+	for (int i = 0; i < 4; i++)
+		bytes[n++] = (uint8_t)(crc >> 8 * i);
+
+	uint16_t id;
+	if (!vb_icrc_verify(&flow, bytes, n, false, &id))
+		broken("an intact packet fails its own ICRC: %s", vb_packet_row(&frame->packet)->name);
+	/* Over IPv4 only single errors are sure to be seen, for the identification takes 16 bits of strength. */
+	unsigned flips = world.network.is_ipv6 ? 1 + below(8) : 1;
+	while (flips--)
+		bytes[below((uint32_t)n)] ^= (uint8_t)(1u << below(8));
+	struct vb_packet packet;
+	if (!vb_icrc_verify(&flow, bytes, n, false, &id) || vb_packet_decode(&packet, bytes, n) != VB_DECODE_OK)
+		return false;
+	/* A flip in the masked byte of the BTH (FECN, BECN) is not covered; the rest would have been. */
+	packet.payload = frame->packet.payload;
+	packet.fecn = frame->packet.fecn;
+	packet.becn = frame->packet.becn;
+	frame->packet = packet;
+	return true;
+}
+
+static struct host *find_host(const struct vb_gid *gid)
+{
+	for (unsigned i = 0; i < world.host_count; i++)
+		if (vb_gid_equal(&world.hosts[i].gid, gid))
+			return &world.hosts[i];
+	broken("a packet goes to an address that nobody has");
+}
+
+static void launch(struct frame *frame, vb_time at)
+{
+	struct network *n = &world.network;
+	at = vb_time_add(at, n->delay + (n->jitter ? (vb_time)below((uint32_t)(n->jitter / VB_NS)) * VB_NS : 0));
+	if (chance(n->reorder_ppm))
+		at = vb_time_add(at, (vb_time)below((uint32_t)(n->reorder_delay / VB_NS)) * VB_NS);
+	event_add(at, EVENT_FRAME, frame);
+}
+
+static void gather(struct frame *frame, const struct vb_outgoing *out, const struct vb_batch *batch)
+{
+	uint32_t length = 0;
+	for (unsigned i = 0; i < out->iov_count; i++) {
+		const struct vb_iov *iov = &batch->iov[out->iov_first + i];
+		if (length + iov->length > VB_MAX_MTU)
+			broken("a packet's scatter list is longer than any packet");
+		memcpy(frame->payload + length, iov->base, iov->length);
+		length += (uint32_t)iov->length;
+	}
+	if (length != out->packet.payload_length && out->iov_count)
+		broken("%s says %u bytes and brings %u", vb_packet_row(&out->packet)->name, out->packet.payload_length, length);
+	frame->is_phantom = out->iov_count == 0;
+}
+
+void network_send(struct lane *from, const struct vb_outgoing *out, const struct vb_batch *batch)
+{
+	struct network *n = &world.network;
+	uint32_t wire = vb_packet_wire_length(&out->packet) + 66;
+	if (vb_time_before(from->link_free, world.now))
+		from->link_free = world.now;
+	from->link_free = vb_time_add(from->link_free, (vb_time)(wire * (1000000000000ull / n->bytes_per_second)));
+	world.packets++;
+	note((uint64_t)out->packet.opcode << 48 | (uint64_t)out->packet.dest_qpn << 24 | out->packet.psn);
+	if (vb_time_before(world.now, n->black_until) || chance(n->drop_ppm)) {
+		world.dropped++;
+		return;
+	}
+	unsigned copies = 1 + chance(n->duplicate_ppm);
+	for (unsigned i = 0; i < copies; i++) {
+		struct frame *frame = frame_get();
+		frame->packet = out->packet;
+		frame->to = find_host(&out->av->dgid);
+		frame->path = (struct vb_path){ .src = from->host->gid, .dst = out->av->dgid, .src_port = out->flow,
+			.traffic_class = chance(n->ce_ppm) ? 3 : 2, .hop_limit = 60, .ifindex = 1 };
+		gather(frame, out, batch);
+		if (chance(n->corrupt_ppm)) {
+			world.corrupted++;
+			if (!survives_corruption(frame)) {
+				frame_put(frame);
+				continue;
+			}
+		}
+		launch(frame, from->link_free);
+	}
+}
+
+static struct lane *find_lane(struct host *host, uint32_t qpn)
+{
+	for (unsigned i = 0; i < host->lane_count; i++)
+		if (host->lanes[i].slot == qpn >> 16)
+			return &host->lanes[i];
+	return &host->lanes[0];
+}
+
+/* Into the socket of the lane that the QPN names, if it has room. */
+void network_deliver(struct frame *frame)
+{
+	struct lane *lane = find_lane(frame->to, frame->packet.dest_qpn);
+	uint64_t bytes = frame->packet.payload_length + FRAME_OVERHEAD;
+	if (world.network.receive_buffer && lane->rx_bytes + bytes > world.network.receive_buffer) {
+		world.overflowed++;
+		frame_put(frame);
+		return;
+	}
+	frame->packet.payload = frame->is_phantom ? NULL : frame->payload;
+	frame->next = NULL;
+	*lane->rx_tail = frame;
+	lane->rx_tail = &frame->next;
+	lane->rx_bytes += bytes;
+	lane->rx_count++;
+	lane_wake(lane, world.now);
+}

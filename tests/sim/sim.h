@@ -1,0 +1,279 @@
+/* Deterministic simulation: a few hosts, real engines, a hostile network, random verbs traffic, invariants checked all
+ * the while. One seed decides everything; a run that fails prints it, and replays from it.
+ *
+ *   events.c      virtual time: a heap of what happens next       traffic.c     what the programs post
+ *   network.c     loss, duplication, reordering, corruption, ...  check_*.c     one file per invariant
+ *   host.c        a host's lanes, driven as a live holder would   incast.c      sixteen to one, and a stopped receiver
+ *   connection.c  QPs made, broken, cleaned up, made again        main.c        seeds and options
+ *
+ * Holds: nothing here reads a clock, an address or any randomness but the seed's, so that a trace replays bit for bit. */
+#ifndef VB_TESTS_SIM_H
+#define VB_TESTS_SIM_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include "base/random.h"
+#include "engine/counters.h"
+#include "engine/nic.h"
+
+#define MAX_HOSTS      20
+#define MAX_LANES      2
+#define MAX_CONNS      24
+#define SLOTS	       16
+#define MAX_QUEUE      64
+#define RECVS	       16
+#define SEND_MAX       16384 /* longest SEND, and the size of a receive */
+#define SLOT_BYTES     16384 /* room for one WRITE or READ */
+#define BIG_SLOT_BYTES 262144 /* of the one connection that moves long messages, which has BIG_SLOTS */
+#define BIG_SLOTS      4
+#define CELLS	       8     /* of atomics, per host: the first half is added to, the second compared and swapped */
+#define GUARD	       256
+#define SHARED_RECVS   32
+
+/* ---- World ------------------------------------------------------------------------------------------------------- */
+
+enum event_kind { EVENT_LANE, EVENT_FRAME, EVENT_APP, EVENT_REPAIR, EVENT_CHAOS };
+
+struct event {
+	vb_time at;
+	uint64_t sequence;
+	enum event_kind kind;
+	void *object;
+};
+
+/* A packet under way. */
+struct frame {
+	struct frame *next;
+	struct vb_packet packet;
+	struct vb_path path;
+	struct host *to;
+	bool is_phantom;
+	uint8_t payload[VB_MAX_MTU + 16];
+};
+
+/* Bytes between guards, registered. */
+struct block {
+	uint8_t *bytes; /* NULL: none */
+	uint8_t *shadow; /* what they must be, where that is known all the time; else NULL */
+	uint64_t size, iova;
+	struct vb_mr *mr;
+	uint32_t key;
+	uint32_t access;
+};
+
+struct lane {
+	struct host *host;
+	struct vb_lane *lane;
+	uint8_t slot;
+	struct frame *rx_head, **rx_tail;
+	uint64_t rx_bytes;
+	unsigned rx_count;
+	struct vb_batch *batch, *spare;
+	bool is_done_owed; /* spare waits for transmit_done */
+	bool is_scheduled;
+	vb_time wake_at, busy_until, paused_until, link_free;
+	unsigned idle_runs;
+	vb_time last_run;
+};
+
+struct host {
+	unsigned index;
+	struct vb_nic *nic;
+	struct vb_pd *pd;
+	struct vb_gid gid;
+	struct lane lanes[MAX_LANES];
+	unsigned lane_count;
+	struct vb_cq *cq; /* of all QPs of the host: its lanes share it */
+	struct vb_srq *srq;
+	struct block shared_recvs;
+	bool shared_posted[SHARED_RECVS];
+	struct block cells;
+};
+
+enum wr_kind { WR_SEND, WR_WRITE, WR_READ, WR_ATOMIC, WR_BIND, WR_INVALIDATE };
+
+struct wr {
+	uint64_t id;
+	enum wr_kind kind;
+	enum vb_wr_opcode opcode;
+	bool is_signalled, takes_recv, is_seen; /* is_seen: verified at the receiver before the sender knew */
+	uint32_t length, imm, inv_key;
+	int slot;	/* of ours, and of the peer's target; -1: none */
+	int from_slot;	/* READ: of the peer's, if it is another one */
+	uint64_t content; /* what the bytes are made from */
+	uint32_t offset; /* within the slot */
+	struct vb_sge sges[4];
+	unsigned sge_count;
+	unsigned cell;
+	uint64_t compare, swap_add;
+	bool uses_window; /* of the peer */
+	vb_time posted_at;
+};
+
+/* A message that the peer sent and that is to take a receive of ours. */
+struct inbound {
+	uint64_t id, content;
+	uint32_t length, imm, inv_key;
+	bool has_imm, has_inv, is_write;
+};
+
+enum window_state { WINDOW_UNBOUND, WINDOW_BINDING, WINDOW_BOUND, WINDOW_DYING };
+
+struct endpoint {
+	struct connection *connection;
+	struct endpoint *peer; /* NULL for UD */
+	struct host *host;
+	struct lane *lane;
+	enum vb_qp_type type;
+	struct vb_qp *qp;
+	uint32_t qpn;
+	bool has_srq, is_dead;
+	struct block local, target, recvs;
+	uint8_t slot_users[SLOTS]; /* requests that use our slot or the peer's of that number */
+	struct wr posted[MAX_QUEUE];
+	unsigned head, tail;
+	unsigned unsignalled;
+	bool recv_posted[RECVS];
+	unsigned recv_waiting;
+	struct inbound inbound[MAX_QUEUE];
+	unsigned inbound_head, inbound_tail;
+	struct vb_mw *window;
+	enum window_state window_state;
+	uint32_t window_key, window_users; /* requests of the peer under way that use it */
+	uint64_t completed;
+	vb_time app_pause;
+	uint64_t last_sum[CELLS]; /* the last value an addition to the peer's cells returned, plus one */
+	vb_time progress_at; /* something completed, or the queue became busy */
+};
+
+struct connection {
+	unsigned index;
+	enum vb_qp_type type;
+	uint32_t mtu;
+	struct endpoint ends[2];
+	unsigned end_count;
+	uint32_t slot_bytes, slots;
+	uint8_t timeout; /* code; 0: by chance */
+	enum { UP, BROKEN, FLUSHING } state;
+	bool may_break;	   /* a fault was injected: errors are to be expected until it is repaired */
+	bool is_silenced;  /* one end has vanished: only a timeout tells */
+	bool is_repair_set;
+	vb_time repair_at;
+	unsigned generation;
+};
+
+struct network {
+	uint32_t drop_ppm, duplicate_ppm, reorder_ppm, corrupt_ppm, ce_ppm;
+	vb_time delay, jitter, reorder_delay;
+	uint64_t bytes_per_second;
+	uint64_t receive_buffer; /* bytes a lane's socket holds; 0: no limit */
+	vb_time packet_cost;	 /* of a lane's processing */
+	vb_time ack_delay;
+	uint32_t chaos_ppm;	 /* of disasters, per chaos event */
+	bool has_pauses, has_restarts, has_dead_keys, is_ipv6, is_trained;
+	vb_time black_until;	 /* everything is lost until then */
+	vb_time excused_until;	 /* a lane stood still or all was lost: retries may run out */
+	bool may_exhaust;	 /* so many losses that they may run out at any time */
+};
+
+struct world {
+	uint64_t seed;
+	struct vb_random random;
+	vb_time now;
+	struct event *heap;
+	unsigned event_count, event_room;
+	uint64_t event_sequence;
+	struct network network;
+	struct host hosts[MAX_HOSTS];
+	unsigned host_count;
+	struct connection connections[MAX_CONNS];
+	unsigned connection_count;
+	uint64_t next_id;
+	uint64_t packets, packets_wanted;
+	uint64_t hash;
+	bool is_stopping; /* nothing new is posted; what is out must finish */
+	bool is_quiet;	  /* incast: no random traffic */
+	struct frame *frames; /* spare ones */
+	uint64_t dropped, overflowed, corrupted, completions, reconnects, timeouts, deaths;
+};
+
+extern struct world world;
+extern bool is_traced;
+
+__attribute__((format(printf, 1, 2), noreturn)) void broken(const char *format, ...); /* an invariant does not hold */
+__attribute__((format(printf, 1, 2))) void trace(const char *format, ...);
+void note(uint64_t value); /* into the trace's hash */
+static inline uint32_t below(uint32_t n)
+{
+	return vb_random_below(&world.random, n);
+}
+static inline bool chance(uint32_t ppm)
+{
+	return vb_random_chance(&world.random, ppm);
+}
+static inline vb_time after(vb_time span)
+{
+	return vb_time_add(world.now, span);
+}
+
+/* events.c */
+void event_add(vb_time at, enum event_kind kind, void *object);
+bool event_next(struct event *event);
+/* network.c */
+void network_choose(void);
+void network_send(struct lane *from, const struct vb_outgoing *out, const struct vb_batch *batch);
+void network_deliver(struct frame *frame);
+void frame_put(struct frame *frame);
+void network_close(void);
+/* host.c */
+void host_open(struct host *host, unsigned index, unsigned lanes);
+void host_close(struct host *host);
+void lane_wake(struct lane *lane, vb_time at);
+void lane_run(struct lane *lane);
+void lane_finish_batch(struct lane *lane);
+unsigned host_take_completions(struct host *host);
+void block_open(struct host *host, struct block *block, uint64_t size, uint32_t access, bool has_shadow);
+void block_close(struct block *block);
+/* connection.c */
+void connection_open(struct connection *connection, unsigned index, enum vb_qp_type type);
+void connection_start(struct connection *connection);
+void connection_broke(struct connection *connection);
+void connection_repair(struct connection *connection);
+void connection_close(struct connection *connection);
+void chaos(void);
+/* traffic.c */
+void app_run(struct endpoint *end);
+void recv_refill(struct endpoint *end, unsigned most);
+void recv_refill_shared(struct host *host, unsigned most);
+void pattern_fill(uint8_t *bytes, uint32_t length, uint64_t content, uint32_t from);
+bool pattern_check(const uint8_t *bytes, uint32_t length, uint64_t content, uint32_t from);
+uint8_t addressed_byte(uint64_t address);
+/* check_completion.c: every work request completes exactly once, in order, with a status that has a reason */
+void check_completion(struct host *host, const struct vb_wc *wc);
+void check_death(struct endpoint *end);
+void check_all_completed(struct connection *connection);
+/* check_data.c: bytes arrive intact, in order */
+void check_sent(struct endpoint *end, struct wr *wr);
+void check_received(struct endpoint *end, const struct vb_wc *wc, const uint8_t *bytes);
+void check_targets(struct connection *connection);
+/* check_guard.c: nothing outside a region is touched */
+void guard_write(uint8_t *bytes, uint64_t size);
+void check_guard(const struct block *block);
+void check_guards(void);
+/* check_atomic.c: atomics are one order of events */
+void atomic_choose(struct endpoint *end, struct wr *wr);
+void atomic_done(struct endpoint *end, struct wr *wr, uint64_t result);
+void atomic_unknown(struct endpoint *end, struct wr *wr);
+void check_atomics(void);
+void atomic_reset(void);
+/* check_progress.c: nothing waits for ever */
+void check_progress(void);
+/* incast.c */
+void incast_run(uint64_t seed, bool has_stop);
+/* main.c */
+void world_open(uint64_t seed);
+void world_step(const struct event *event);
+void world_close(void);
+
+#endif
