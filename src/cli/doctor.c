@@ -99,11 +99,25 @@ static void print_json(const struct doctor *doctor)
 	printf("\n}\n");
 }
 
+static void print_verdict(const struct doctor *doctor)
+{
+	size_t stops = vb_findings_count(&doctor->findings, VB_FINDING_STOP);
+	size_t slows = vb_findings_count(&doctor->findings, VB_FINDING_SLOW);
+
+	if (stops)
+		printf("\n%s: see the line%s with stop.\n",
+			doctor->host ? "This host cannot be used as it is" : "Verbena would not run here",
+			stops > 1 ? "s" : "");
+	else if (slows)
+		printf("\n%s; to make it better see the line%s with slow.\n",
+			doctor->host ? "This host can be used" : "Verbena runs here", slows > 1 ? "s" : "");
+	else
+		printf("\n%s.\n", doctor->host ? "This host can be used" : "Verbena runs here");
+}
+
 static void print_text(const struct doctor *doctor)
 {
 	const struct passwd *user = getpwuid(geteuid());
-	size_t stops = vb_findings_count(&doctor->findings, VB_FINDING_STOP);
-	size_t slows = vb_findings_count(&doctor->findings, VB_FINDING_SLOW);
 
 	if (doctor->host)
 		printf("Verbena %s, from here to %s:\n", VB_VERSION, doctor->host);
@@ -112,14 +126,7 @@ static void print_text(const struct doctor *doctor)
 	vb_findings_print(&doctor->findings, stdout);
 	if (!doctor->host)
 		print_settings(&doctor->settings);
-	const char *where = doctor->host ? "towards this host" : "here";
-	if (stops)
-		printf("\nVerbena would not run %s: see the line%s with stop.\n", where, stops > 1 ? "s" : "");
-	else if (slows)
-		printf("\nVerbena runs %s; the line%s with slow say%s what would make it better.\n", where,
-			slows > 1 ? "s" : "", slows > 1 ? "" : "s");
-	else
-		printf("\nVerbena runs %s.\n", where);
+	print_verdict(doctor);
 }
 
 static void examine_machine(struct doctor *doctor)

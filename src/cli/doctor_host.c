@@ -284,6 +284,14 @@ static void report_nobody(
 	}
 }
 
+static void report_send_error(struct vb_findings *findings, const struct vb_way *way, int error)
+{
+	vb_finding_add(findings, VB_FINDING_STOP, "sending", "a management datagram to %s: %s", way->dst_text,
+		strerror(-error));
+	if (error == -EPERM || error == -EACCES)
+		vb_finding_cure(findings, "a firewall here forbids it: allow UDP port 4791 out");
+}
+
 static void ask_around(
 	struct vb_findings *findings, const struct vb_way *way, struct vb_broker *broker, unsigned timeout_ms)
 {
@@ -296,8 +304,7 @@ static void ask_around(
 	if (!error && !is_verbena)
 		error = run_probes(way, broker, build_connection_request, timeout_ms, &run);
 	if (error)
-		vb_finding_add(findings, VB_FINDING_STOP, "sending", "a management datagram to %s: %s", way->dst_text,
-			strerror(-error));
+		report_send_error(findings, way, error);
 	else if (run.answered == 0)
 		report_nobody(findings, way, &knocker, timeout_ms);
 	else if (is_verbena)

@@ -277,12 +277,8 @@ void vb_knock_close(struct vb_knocker *knocker)
 
 /* ---- MADs ------------------------------------------------------------------------------------------------------ */
 
-#pragma weak vb_broker_send_mad
-
 int vb_way_send(const struct vb_way *way, struct vb_broker *broker, const uint8_t mad[256], uint32_t length)
 {
-	if (!vb_broker_send_mad)
-		return -ENOSYS;
 	return vb_broker_send_mad(broker, &way->src, &way->dst, mad, length);
 }
 
