@@ -80,8 +80,7 @@ static bool is_announced(const struct vb_mw *mw, uint32_t new_key)
 	return steps > 0 && steps <= (uint8_t)(mw->announced - now);
 }
 
-static int check_window(
-	struct vb_mw *mw, const struct vb_pd *pd, uint64_t length, uint32_t access, uint32_t new_key)
+static int check_window(struct vb_mw *mw, const struct vb_pd *pd, uint64_t length, uint32_t access, uint32_t new_key)
 {
 	if (vb_key_of_mw(mw)->use != VB_KEY_WINDOW || mw->pd != pd)
 		return -EACCES;
