@@ -649,7 +649,9 @@ static void start__port_taken_says_by_whom(void **state)
 	close(fd);
 	assert_int_equal(rc, -EADDRINUSE);
 	snprintf(us, sizeof(us), "(pid %d)", getpid());
-	assert_non_null(strstr(why, us));
+	/* In a user namespace we have capabilities that the broker has not, so it may not look into us. */
+	if (!strstr(why, us))
+		assert_non_null(strstr(why, "of this user"));
 }
 
 static void start__missing_program_is_named(void **state)
