@@ -12,19 +12,24 @@
 #define TRANSMIT_ROUNDS	  4  /* batches of VB_BATCH_PACKETS in one hold of the mutex */
 #define POLLS_TO_DISARM	  8  /* polls in a row after which the progress thread need not be woken for packets */
 #define POLLS_TO_BROKER	  1024 /* without a progress thread pollers look after the broker, this often */
+#define PACKETS_OF_NOTE	  16 /* so many take long enough to look at the clock again */
 #define YIELD_AFTER	  (50 * VB_US)
 
 /* ---- One turn ------------------------------------------------------------------------------------------------------ */
 
-static void receive(struct vb_worker *w, vb_time now)
+static unsigned receive(struct vb_worker *w, vb_time now)
 {
+	unsigned packets = 0;
+
 	while (vb_port_next_train(w->port, w->train)) {
 		if (!w->train->count)
 			continue;
 		vb_lane_receive(w->lane, &w->train->path, w->train->packets, w->train->count, now);
+		packets += w->train->count;
 		if (w->paths)
 			vb_paths_received(w->paths, w->train);
 	}
+	return packets;
 }
 
 static void say_trains_refused(struct vb_worker *w)
@@ -71,10 +76,9 @@ bool vb_worker_turn(struct vb_worker *w)
 	vb_time now = vb_host_now();
 	bool is_busy = vb_port_receive(w->port, now) > 0;
 
-	if (is_busy) {
-		receive(w, now);
+	w->turned_at = now;
+	if (is_busy && receive(w, now) >= PACKETS_OF_NOTE)
 		now = vb_host_now();
-	}
 	vb_lane_advance(w->lane, now);
 	is_busy |= transmit(w, now);
 	dispatch(w);
@@ -182,14 +186,11 @@ static _Thread_local struct vb_deadline idle_since __attribute__((tls_model("ini
 
 /* A program that polls should have its core as long as an answer may come soon, and no longer: its peer or our own
  * progress thread may need it. */
-static void rest(bool was_busy)
+static void rest(bool was_busy, vb_time now)
 {
-	if (was_busy) {
+	if (was_busy)
 		idle_since.is_set = false;
-		return;
-	}
-	vb_time now = vb_host_now();
-	if (!idle_since.is_set)
+	else if (!idle_since.is_set)
 		idle_since = (struct vb_deadline){ now, true };
 	else if (vb_time_diff(now, idle_since.at) > YIELD_AFTER)
 		sched_yield();
@@ -207,18 +208,22 @@ void vb_lane_drive(struct vb_device *device)
 {
 	struct vb_worker *w = device->worker;
 	bool is_busy = false;
+	vb_time now;
 
 	if (w->is_forked)
 		return;
 	unsigned polls = count_up(&w->polls);
 	if (atomic_load_explicit(&w->waiting, memory_order_relaxed) == 0 && vb_worker_try_lock(w)) {
 		is_busy = vb_worker_turn(w);
+		now = w->turned_at;
 		note_poll(w);
 		vb_worker_unlock(w);
+	} else {
+		now = vb_host_now();
 	}
 	if (!w->has_thread && polls % POLLS_TO_BROKER == 0)
 		vb_broker_watch_serve(w);
-	rest(is_busy);
+	rest(is_busy, now);
 }
 
 /* ---- Waiting ------------------------------------------------------------------------------------------------------- */

@@ -54,6 +54,7 @@ struct vb_worker {
 	struct vb_pcap *pcap;
 	struct vb_faults *faults;
 	struct vb_paths *paths; /* with VERBENA_STATS=1 */
+	vb_time turned_at;	/* when the last turn began */
 	bool has_more;		/* transmit stopped at its bound */
 	bool said_trains_refused;
 

@@ -7,6 +7,8 @@
 #include <errno.h>
 #include <linux/udp.h>
 #include <string.h>
+#include <sys/syscall.h>
+#include <unistd.h>
 
 #ifndef SO_RXQ_OVFL
 #define SO_RXQ_OVFL 40
@@ -36,17 +38,30 @@ static void restore_headers(struct receiver *receiver)
 	}
 }
 
-static int read_datagrams(struct vb_port *port)
+/* System calls of its own, here and in udp_send.c: the C library's functions are cancellation points, and a thread that
+ * is cancelled here would take the lane's mutex with it. */
+static long read_datagrams(struct vb_port *port)
 {
 	struct receiver *receiver = &port->receiver;
 
 	if (receiver->want > 1)
-		return recvmmsg(port->config.receive_fd, receiver->headers, receiver->want, MSG_DONTWAIT, NULL);
-	ssize_t length = recvmsg(port->config.receive_fd, &receiver->headers[0].msg_hdr, MSG_DONTWAIT);
+		return syscall(SYS_recvmmsg, port->config.receive_fd, receiver->headers, receiver->want, MSG_DONTWAIT, NULL);
+	long length = syscall(SYS_recvmsg, port->config.receive_fd, &receiver->headers[0].msg_hdr, MSG_DONTWAIT);
 	if (length < 0)
 		return -1;
 	receiver->headers[0].msg_len = (unsigned)length;
 	return 1;
+}
+
+/* One at a time while little comes, for that is the fastest single read; more while reads come back full. */
+static void adapt(struct receiver *receiver)
+{
+	if (receiver->count == 0)
+		receiver->want = 1;
+	else if (receiver->count == receiver->want)
+		receiver->want = receiver->want < RX_BUFFERS / 2 ? receiver->want * 2 : RX_BUFFERS;
+	else
+		receiver->want = receiver->count;
 }
 
 unsigned vb_port_receive(struct vb_port *port, vb_time now)
@@ -59,14 +74,11 @@ unsigned vb_port_receive(struct vb_port *port, vb_time now)
 	port->now = now;
 	if (port->config.faults)
 		vb_faults_recycle(port->config.faults);
-	int count = read_datagrams(port);
-	if (count <= 0) /* nothing there; errors of a datagram socket pass */
+	long count = read_datagrams(port);
+	receiver->count = count > 0 ? (unsigned)count : 0; /* errors of a datagram socket pass */
+	adapt(receiver);
+	if (receiver->count == 0)
 		return port->config.faults && vb_deadline_due(vb_faults_deadline(port->config.faults), now) ? 1 : 0;
-	receiver->count = (unsigned)count;
-	if (receiver->count == receiver->want)
-		receiver->want = receiver->want < RX_BUFFERS / 2 ? receiver->want * 2 : RX_BUFFERS;
-	else
-		receiver->want = receiver->count;
 	port->counters[VB_PORT_RX_DATAGRAMS] += receiver->count;
 	return receiver->count;
 }

@@ -10,9 +10,12 @@
 #include <errno.h>
 #include <linux/udp.h>
 #include <string.h>
+#include <sys/syscall.h>
+#include <unistd.h>
 #include "base/bytes.h"
 
 #define DEFAULT_HOPS 64
+#define SEND_FLAGS   (MSG_DONTWAIT | MSG_NOSIGNAL)
 
 static uint8_t destination_slot(const struct vb_outgoing *out)
 {
@@ -311,13 +314,13 @@ static void account_sent(struct vb_port *port, struct tx_message *m)
 static unsigned send_some(struct sender *sender, unsigned first, unsigned count)
 {
 	int fd = sender->messages[first].socket->fd;
-	ssize_t sent;
+	long sent;
 
 	do {
 		if (count == 1)
-			sent = sendmsg(fd, &sender->headers[first].msg_hdr, MSG_DONTWAIT | MSG_NOSIGNAL) < 0 ? -1 : 1;
+			sent = syscall(SYS_sendmsg, fd, &sender->headers[first].msg_hdr, SEND_FLAGS) < 0 ? -1 : 1;
 		else
-			sent = sendmmsg(fd, &sender->headers[first], count, MSG_DONTWAIT | MSG_NOSIGNAL);
+			sent = syscall(SYS_sendmmsg, fd, &sender->headers[first], count, SEND_FLAGS);
 	} while (sent < 0 && errno == EINTR);
 	return sent > 0 ? (unsigned)sent : 0;
 }
