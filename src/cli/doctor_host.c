@@ -199,15 +199,12 @@ static void check_mtu(
  */
 
 static void report_verbena(struct vb_findings *findings, const struct vb_way *way, struct vb_broker *broker,
-	const struct probe_run *run, unsigned timeout_ms)
+	const struct probe_run *run, const struct vb_discovery *peer, unsigned timeout_ms)
 {
-	struct vb_discovery peer = { 0 };
-
-	vb_discovery_decode(&peer, run->answer);
 	vb_finding_add(findings, VB_FINDING_OK, "UDP port 4791", "open both ways");
 	vb_finding_add(findings, VB_FINDING_OK, "who answers",
-		"Verbena (exchange version %u, receive buffer %u bytes, %s)", peer.version, peer.receive_buffer,
-		peer.features & VB_FEATURE_TRAINS ? "takes trains" : "takes single datagrams only");
+		"Verbena (exchange version %u, receive buffer %u bytes, %s)", peer->version, peer->receive_buffer,
+		peer->features & VB_FEATURE_TRAINS ? "takes trains" : "takes single datagrams only");
 	report_times(findings, run);
 	check_mtu(findings, way, broker, timeout_ms);
 }
@@ -218,13 +215,14 @@ static void report_stranger(struct vb_findings *findings, const struct vb_way *w
 
 	vb_mad_header_decode(&header, run->answer);
 	vb_finding_add(findings, VB_FINDING_OK, "UDP port 4791", "open both ways");
-	if (header.attribute_id == CM_REJ)
+	if (header.mgmt_class == VB_MAD_CLASS_CM && header.attribute_id == CM_REJ)
 		vb_finding_add(findings, VB_FINDING_OK, "who answers",
 			"Linux rxe or a NIC: it rejects a connection to a service that nobody has (reason %u)",
 			vb_load_be16(run->answer + VB_MAD_HEADER_LENGTH + 10));
 	else
-		vb_finding_add(
-			findings, VB_FINDING_OK, "who answers", "an implementation of RoCEv2 that is not Verbena");
+		vb_finding_add(findings, VB_FINDING_OK, "who answers",
+			"Linux rxe or a NIC: it answers Verbena's question with status 0x%04x, not supported",
+			header.status);
 	report_times(findings, run);
 	vb_finding_add(findings, VB_FINDING_OK, "MTU",
 		"%s offers RoCE MTU %u; whether it passes cannot be asked of this peer: compare its active_mtu",
@@ -295,20 +293,21 @@ static void report_send_error(struct vb_findings *findings, const struct vb_way 
 static void ask_around(
 	struct vb_findings *findings, const struct vb_way *way, struct vb_broker *broker, unsigned timeout_ms)
 {
+	struct vb_discovery peer;
 	struct vb_knocker knocker;
 	struct probe_run run;
 
 	vb_knock_begin(&knocker, way, VB_UDP_PORT);
 	int error = run_probes(way, broker, build_discovery, timeout_ms, &run);
-	bool is_verbena = !error && run.answered > 0;
-	if (!error && !is_verbena)
+	bool is_verbena = run.answered > 0 && vb_discovery_decode(&peer, run.answer) && peer.is_response;
+	if (!error && run.answered == 0)
 		error = run_probes(way, broker, build_connection_request, timeout_ms, &run);
 	if (error)
 		report_send_error(findings, way, error);
 	else if (run.answered == 0)
 		report_nobody(findings, way, &knocker, timeout_ms);
 	else if (is_verbena)
-		report_verbena(findings, way, broker, &run, timeout_ms);
+		report_verbena(findings, way, broker, &run, &peer, timeout_ms);
 	else
 		report_stranger(findings, way, &run);
 	vb_knock_close(&knocker);
