@@ -11,6 +11,8 @@ import subprocess
 import tempfile
 import time
 
+from process import Failure
+
 BROKER_LINGERS = 1.0  # seconds that a broker stays after its last client
 
 
@@ -43,18 +45,20 @@ class Place:
         return subprocess.run(list(self.prefix) + list(arguments), check=check, stdin=subprocess.DEVNULL,
                               stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
 
-    def gid_index(self, version):
-        """Index in the device's GID table of this place's address, as ibv_devinfo -v shows it."""
+    def gid_index(self, version, user="root"):
+        """Index in the device's GID table of this place's address, as ibv_devinfo -v shows it to this user."""
         if self._gids is None:
-            done = self.run(self.launcher, "run", "--", "ibv_devinfo", "-v", "-d", self.device, check=False)
-            self._gids = parse_gids(done.stdout)
-            if not self._gids:
-                raise Unavailable(f"ibv_devinfo -v shows no GID of {self.device}: {done.stdout}{done.stderr}")
+            done = subprocess.run(self.command(["ibv_devinfo", "-v", "-d", self.device], user), check=False,
+                                  stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+            gids = parse_gids(done.stdout)
+            if not gids:
+                raise Failure(f"ibv_devinfo -v shows no GID of {self.device}:\n{done.stdout}{done.stderr}")
+            self._gids = gids
         wanted = self.address[version]
         for index, gid in self._gids:
             if gid == ("::ffff:" + wanted if version == 4 else wanted):
                 return index
-        raise Unavailable(f"{self.device} has no GID for {wanted}: {self._gids}")
+        raise Failure(f"{self.device} has no GID for {wanted}: {self._gids}")
 
     def udp_sockets(self):
         """Sockets on UDP 4791 of the namespace, as lines of /proc/net/udp{,6}."""
