@@ -201,8 +201,11 @@ static void enter_error(struct vb_qp *qp)
 	qp->attr.is_draining = false;
 	stop_requester(qp);
 	vb_responder_drop_resources(qp);
-	vb_list_remove(&qp->ack_link);
-	qp->responder.ack = (struct vb_ack){ 0 };
+	if (qp->responder.ack.is_wanted) { /* what was executed before is acknowledged all the same */
+		vb_list_remove(&qp->ack_link);
+		qp->responder.ack.is_urgent = true;
+		vb_schedule(qp);
+	}
 	qp->responder.open = VB_NO_MESSAGE;
 	vb_qp_flush(qp);
 	if (qp->srq)

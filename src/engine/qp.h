@@ -150,6 +150,7 @@ struct vb_requester {
 struct vb_resource {
 	bool is_used, is_atomic;
 	bool is_active;		 /* responses next_psn .. end_psn - 1 are to be sent */
+	bool was_answered;	 /* all responses have left at least once */
 	uint32_t first_psn, psn_count;
 	uint32_t start_psn, next_psn, end_psn; /* of the present round of responses */
 	uint32_t end_length;	 /* bytes of the message up to end_psn */

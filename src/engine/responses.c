@@ -104,8 +104,8 @@ static void activate(struct vb_responder *rs, struct vb_resource *resource, uint
 	resource->end_psn = end;
 }
 
-/* The oldest one's place, made at first use. Its reply must have left: the peer may have no more outstanding than it was
- * granted. */
+/* The oldest one's place, made at first use. Its reply must have left once: the peer may have no more outstanding than it
+ * was granted. A replay of it that is still going on answers a duplicate that the peer no longer waits for. */
 bool vb_responder_has_room(const struct vb_qp *qp)
 {
 	struct vb_responder *rs = (struct vb_responder *)&qp->responder;
@@ -118,13 +118,15 @@ bool vb_responder_has_room(const struct vb_qp *qp)
 		rs->resource_count = qp->attr.max_dest_rd_atomic;
 		rs->resource_next = 0;
 	}
-	return !rs->resources[rs->resource_next].is_active;
+	const struct vb_resource *oldest = &rs->resources[rs->resource_next];
+	return !oldest->is_active || oldest->was_answered;
 }
 
 static struct vb_resource *remember(struct vb_qp *qp, const struct vb_packet *packet, uint32_t psn_count)
 {
 	struct vb_responder *rs = &qp->responder;
 	struct vb_resource *resource = &rs->resources[rs->resource_next];
+	deactivate(rs, resource);
 	rs->resource_next = (uint8_t)((rs->resource_next + 1) % rs->resource_count);
 	*resource = (struct vb_resource){
 		.is_used = true,
@@ -267,8 +269,10 @@ static bool emit_read_response(struct vb_qp *qp, struct vb_resource *resource, s
 	if (reach.bytes)
 		vb_batch_add_iov(batch, out, reach.bytes, length);
 	resource->next_psn = vb_psn_add(psn, 1);
-	if (is_last)
+	if (is_last) {
 		deactivate(&qp->responder, resource);
+		resource->was_answered = true;
+	}
 	return true;
 }
 
@@ -280,6 +284,7 @@ static bool emit_atomic_response(struct vb_qp *qp, struct vb_resource *resource,
 	out->packet.msn = resource->msn;
 	out->packet.atomic_result = resource->result;
 	deactivate(&qp->responder, resource);
+	resource->was_answered = true;
 	return true;
 }
 

@@ -73,6 +73,9 @@ struct vb_lane *vb_device_lane(struct vb_device *device);
 int vb_lane_lock(struct vb_device *device);
 void vb_lane_unlock(struct vb_device *device);
 
+/* Sends at once what is held back (acks), with the lane's mutex held: before a QP leaves, whose peer still waits for it. */
+void vb_lane_settle(struct vb_device *device);
+
 /* After posting: drives the lane if it is free, else its holder sees the doorbell. Never waits. */
 void vb_lane_kick(struct vb_device *device);
 /* A poller found its CQ empty: receive, advance, transmit once if the lane is free. Yields the core after tens of

@@ -148,6 +148,11 @@ struct vb_lane *vb_device_lane(struct vb_device *device)
 	return device->worker->lane;
 }
 
+void vb_lane_settle(struct vb_device *device)
+{
+	vb_worker_settle(device->worker);
+}
+
 void vb_lane_grace(struct vb_device *device)
 {
 	if (vb_lane_lock(device) < 0)

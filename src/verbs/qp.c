@@ -133,6 +133,7 @@ VB_EXPORT int ibv_destroy_qp(struct ibv_qp *ibv)
 	int err = vb_lane_lock_quiet(ibv->context);
 	if (err)
 		return err;
+	vb_lane_settle(qp->host);
 	err = vb_qp_destroy(qp->qp);
 	vb_lane_unlock(qp->host);
 	if (err)

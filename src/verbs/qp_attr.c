@@ -74,6 +74,8 @@ VB_EXPORT int ibv_modify_qp(struct ibv_qp *ibv, struct ibv_qp_attr *attr, int ma
 	err = vb_lane_lock(qp->host);
 	if (err)
 		return -err;
+	if ((mask & IBV_QP_STATE) && wanted.state == VB_QPS_RESET)
+		vb_lane_settle(qp->host);
 	err = vb_qp_modify(qp->qp, &wanted, (uint32_t)mask, vb_host_now());
 	if (!err && (mask & IBV_QP_AV))
 		vb_device_discover(qp->host, &wanted.av);
