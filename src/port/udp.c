@@ -6,6 +6,7 @@
 #include <ifaddrs.h>
 #include <linux/sock_diag.h>
 #include <linux/udp.h>
+#include <net/if.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
@@ -23,6 +24,7 @@
 #define TX_PORT_TRIES  256
 #define TX_BUFFER      (4 << 20) /* asked for; the kernel gives what wmem_max allows */
 #define DEFAULT_HOPS   64
+#define SCOPE_LIFE     (1 * VB_S)
 
 const char *const vb_port_counter_name[VB_PORT_COUNTER_COUNT] = {
 #define X(name, text, meaning) text,
@@ -244,7 +246,7 @@ struct tx_socket *vb_udp_tx_socket(struct sender *sender, uint8_t slot, bool is_
 	return socket;
 }
 
-uint32_t vb_udp_interface_of(const struct vb_gid *address)
+static uint32_t find_interface(const struct vb_gid *address)
 {
 	struct ifaddrs *all = NULL;
 	uint32_t found = 0;
@@ -254,8 +256,23 @@ uint32_t vb_udp_interface_of(const struct vb_gid *address)
 	for (struct ifaddrs *one = all; one && !found; one = one->ifa_next) {
 		struct sockaddr_in6 *in6 = (struct sockaddr_in6 *)one->ifa_addr;
 		if (in6 && in6->sin6_family == AF_INET6 && memcmp(&in6->sin6_addr, address->raw, 16) == 0)
-			found = in6->sin6_scope_id;
+			found = if_nametoindex(one->ifa_name);
 	}
 	freeifaddrs(all);
 	return found;
+}
+
+uint32_t vb_udp_interface_of(struct sender *sender, const struct vb_gid *address, vb_time now)
+{
+	struct scope *scope = NULL;
+
+	for (unsigned i = 0; i < SCOPES && !scope; i++)
+		if (vb_gid_equal(&sender->scopes[i].address, address))
+			scope = &sender->scopes[i];
+	if (scope && vb_time_diff(now, scope->found_at) < SCOPE_LIFE)
+		return scope->ifindex;
+	if (!scope)
+		scope = &sender->scopes[sender->scope_next++ % SCOPES];
+	*scope = (struct scope){ *address, find_interface(address), now };
+	return scope->ifindex;
 }

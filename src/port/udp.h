@@ -27,6 +27,7 @@
 #define SCRATCH_PER_PACKET (VB_MAX_HEADER_BYTES + COPY_BYTES + 3 + VB_ICRC_LENGTH)
 #define CONTROL_BYTES	   160
 #define REFUSED_MAX	   8
+#define SCOPES		   4
 
 /* GRO at the receiver merges by addresses and ports, and the steering program there sees the first packet of a merged
  * train only. So a sending socket serves one destination slot: two slots of one peer never share a source port. */
@@ -44,7 +45,16 @@ struct tx_message {
 	bool is_sent;
 };
 
+/* Which interface a link-local address is on. */
+struct scope {
+	struct vb_gid address;
+	uint32_t ifindex;
+	vb_time found_at;
+};
+
 struct sender {
+	struct scope scopes[SCOPES];
+	unsigned scope_next;
 	struct tx_socket sockets[TX_SOCKETS];
 	unsigned socket_count;
 	uint8_t socket_of_key[512]; /* index + 1 */
@@ -100,7 +110,7 @@ struct receiver {
 
 struct vb_port {
 	struct vb_port_config config;
-	vb_time now; /* of the last receive */
+	vb_time now; /* of the last receive or send */
 	uint64_t counters[VB_PORT_COUNTER_COUNT];
 	struct sender sender;
 	struct receiver receiver;
@@ -108,8 +118,8 @@ struct vb_port {
 
 /* The socket for a destination slot, made when there is none; NULL with errno. flow is the port to try first. */
 struct tx_socket *vb_udp_tx_socket(struct sender *sender, uint8_t slot, bool is_ipv4, uint16_t flow);
-/* The interface that has a link-local address; 0 when none has. */
-uint32_t vb_udp_interface_of(const struct vb_gid *address);
+/* The interface that has an address, as of a second ago at most; 0 when none has. */
+uint32_t vb_udp_interface_of(struct sender *sender, const struct vb_gid *address, vb_time now);
 void vb_udp_receiver_init(struct receiver *receiver);
 
 #endif

@@ -102,7 +102,8 @@ static bool needs_scope(const struct vb_gid *gid)
 	return gid->raw[0] == 0xff || (gid->raw[0] == 0xfe && (gid->raw[1] & 0xc0) == 0x80);
 }
 
-static void put_ipv6_address(struct msghdr *message, struct sockaddr_in6 *name, const struct vb_av *av)
+static void put_ipv6_address(struct vb_port *port, struct msghdr *message, struct sockaddr_in6 *name,
+	const struct vb_av *av)
 {
 	struct in6_pktinfo source = { .ipi6_ifindex = 0 };
 
@@ -110,7 +111,7 @@ static void put_ipv6_address(struct msghdr *message, struct sockaddr_in6 *name, 
 	memcpy(&name->sin6_addr, av->dgid.raw, 16);
 	memcpy(&source.ipi6_addr, av->sgid.raw, 16);
 	if (needs_scope(&av->dgid))
-		name->sin6_scope_id = source.ipi6_ifindex = vb_udp_interface_of(&av->sgid);
+		name->sin6_scope_id = source.ipi6_ifindex = vb_udp_interface_of(&port->sender, &av->sgid, port->now);
 	message->msg_name = name;
 	message->msg_namelen = sizeof(*name);
 	put_cmsg(message, IPPROTO_IPV6, IPV6_PKTINFO, &source, sizeof(source));
@@ -271,7 +272,7 @@ static void add_message(struct vb_port *port, struct vb_batch *batch, unsigned f
 	if (is_ipv4)
 		put_ipv4_address(message, &sender->names[index].ipv4, av);
 	else
-		put_ipv6_address(message, &sender->names[index].ipv6, av);
+		put_ipv6_address(port, message, &sender->names[index].ipv6, av);
 	put_ip_fields(message, av, is_ipv4);
 	if (count > 1) {
 		uint16_t segment = (uint16_t)vb_packet_wire_length(&head->packet);
@@ -415,6 +416,7 @@ void vb_port_send(struct vb_port *port, struct vb_batch *batch, vb_time now)
 {
 	struct sender *sender = &port->sender;
 
+	port->now = now;
 	reset(sender);
 	for (unsigned i = 0, count; i < batch->count; i += count) {
 		count = cut(port, batch, i);
