@@ -4,8 +4,10 @@
  * Not here: the channel's creation (channel.c). */
 #include <fcntl.h>
 #include <poll.h>
+#include <signal.h>
 #include <stdlib.h>
 #include <sys/eventfd.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 #include "verbs/objects.h"
 
@@ -28,24 +30,38 @@ void vb_event_queue_deinit(struct event_queue *queue)
 	pthread_mutex_destroy(&queue->lock);
 }
 
+/* System calls of their own: the C library's functions are cancellation points, and a thread that is cancelled here
+ * would take the queue's lock with it. They fail only if the program closed our descriptor. */
 static void count_up(struct event_queue *queue)
 {
 	uint64_t one = 1;
-	ssize_t written = write(queue->fd, &one, sizeof(one));
-	(void)written; /* fails only if the program closed our descriptor */
+	syscall(SYS_write, queue->fd, &one, sizeof(one));
 }
 
 static void count_down(struct event_queue *queue)
 {
 	uint64_t one;
-	ssize_t got = read(queue->fd, &one, sizeof(one));
-	(void)got;
+	syscall(SYS_read, queue->fd, &one, sizeof(one));
 }
 
 static bool is_nonblocking(const struct event_queue *queue)
 {
 	int flags = fcntl(queue->fd, F_GETFL);
 	return flags < 0 || (flags & O_NONBLOCK);
+}
+
+/* Programs expect of a blocked get what they know of read(): a signal whose handler was installed with SA_RESTART does
+ * not end it. Which signal it was cannot be known, so one handler without SA_RESTART makes every signal end it. */
+static bool signal_ends_wait(void)
+{
+	for (int signal = 1; signal < NSIG; signal++) {
+		struct sigaction action;
+		if (sigaction(signal, NULL, &action) || (action.sa_flags & SA_RESTART))
+			continue;
+		if ((action.sa_flags & SA_SIGINFO) || (action.sa_handler != SIG_DFL && action.sa_handler != SIG_IGN))
+			return true;
+	}
+	return false;
 }
 
 /* ---- Completion events ----------------------------------------------------------------------------------------------
@@ -93,7 +109,7 @@ VB_EXPORT int ibv_get_cq_event(struct ibv_comp_channel *ibv, struct ibv_cq **cq,
 			errno = EAGAIN;
 			return -1;
 		}
-		if (!vb_lane_wait(vb_host_of(ibv->context), ibv->fd)) {
+		if (!vb_lane_wait(vb_host_of(ibv->context), ibv->fd) && signal_ends_wait()) {
 			errno = EINTR;
 			return -1;
 		}
@@ -166,7 +182,7 @@ VB_EXPORT int ibv_get_async_event(struct ibv_context *ibv, struct ibv_async_even
 			return -1;
 		}
 		struct pollfd wait = { .fd = queue->fd, .events = POLLIN };
-		if (poll(&wait, 1, -1) < 0)
+		if (poll(&wait, 1, -1) < 0 && (errno != EINTR || signal_ends_wait()))
 			return -1;
 	}
 	return 0;
@@ -279,8 +295,7 @@ static void async_discard(struct context_object *context, const void *element, b
 {
 	struct event_queue *queue = &context->async;
 	pthread_mutex_lock(&queue->lock);
-	vb_list_for_each_safe(node, &queue->waiting)
-	{
+	vb_list_for_each_safe (node, &queue->waiting) {
 		struct async_entry *entry = vb_container_of(node, struct async_entry, link);
 		if (!all && entry->element != element)
 			continue;

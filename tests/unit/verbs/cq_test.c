@@ -1,6 +1,7 @@
 /* Completion queues and events: pollers, channels, asynchronous events, and what destroying waits for. */
 #include <fcntl.h>
 #include <pthread.h>
+#include <signal.h>
 #include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
@@ -285,6 +286,52 @@ static void async__port_events_need_no_object(void **state)
 	assert_false(fixture_is_readable(f->context->async_fd));
 }
 
+static void ignore_signal(int signal) {}
+
+struct interrupter {
+	pthread_t victim;
+};
+
+/* Interrupts twice, then lets an event come. */
+static void *interrupt(void *argument)
+{
+	struct interrupter *interrupter = argument;
+	for (int i = 0; i < 2; i++) {
+		usleep(20000);
+		pthread_kill(interrupter->victim, SIGUSR1);
+	}
+	usleep(20000);
+	loop_change_port(false);
+	return NULL;
+}
+
+static int wait_through_signals(struct fixture *f, int flags)
+{
+	struct sigaction action = { .sa_handler = ignore_signal, .sa_flags = flags }, before;
+	struct interrupter interrupter = { .victim = pthread_self() };
+	struct ibv_async_event event;
+	pthread_t thread;
+	sigaction(SIGUSR1, &action, &before);
+	pthread_create(&thread, NULL, interrupt, &interrupter);
+	errno = 0;
+	int result = ibv_get_async_event(f->context, &event);
+	int error = errno;
+	pthread_join(thread, NULL);
+	sigaction(SIGUSR1, &before, NULL);
+	if (result)
+		assert_int_equal(error, EINTR);
+	else
+		assert_int_equal(event.event_type, IBV_EVENT_PORT_ERR);
+	return result;
+}
+
+static void async__signals_end_a_wait_as_they_end_a_read(void **state)
+{
+	struct fixture *f = *state;
+	assert_int_equal(wait_through_signals(f, SA_RESTART), 0);
+	assert_int_equal(wait_through_signals(f, 0), -1);
+}
+
 static void async__srq_limit_and_last_wqe_are_delivered(void **state)
 {
 	struct fixture *f = *state;
@@ -397,6 +444,7 @@ int main(void)
 		WITH_DEVICE(cq_ex__shows_one_completion_at_a_time),
 		WITH_DEVICE(cq_ex__refuses_what_it_has_not),
 		WITH_DEVICE(async__port_events_need_no_object),
+		WITH_DEVICE(async__signals_end_a_wait_as_they_end_a_read),
 		WITH_DEVICE(async__srq_limit_and_last_wqe_are_delivered),
 		WITH_QPS(async__a_dead_qp_is_explained_once),
 		WITH_DEVICE(cq__overrun_is_an_async_error),
