@@ -37,17 +37,32 @@ struct doctor {
 	unsigned timeout_ms;
 };
 
+static void unset_all(void)
+{
+	static const char prefix[] = "VERBENA_";
+	char name[256];
+
+	for (char **entry = environ; *entry;) {
+		int length = (int)strcspn(*entry, "=");
+		if (strncmp(*entry, prefix, strlen(prefix)) == 0 &&
+			snprintf(name, sizeof(name), "%.*s", length, *entry) < (int)sizeof(name) && unsetenv(name) == 0)
+			entry = environ; /* which has moved */
+		else
+			entry++;
+	}
+}
+
 /* Malformed settings are a finding, and the other checks go on with the defaults. */
 static void read_settings(struct doctor *doctor)
 {
-	static char *const nothing[] = { NULL };
 	char why[512];
 
 	if (vb_settings_parse(&doctor->settings, environ, why, sizeof(why)) == 0)
 		return;
 	vb_finding_add(&doctor->findings, VB_FINDING_STOP, "settings", "%s", why);
-	vb_finding_cure(&doctor->findings, "correct the variable, or unset it; docs/settings.md lists all");
-	vb_settings_parse(&doctor->settings, nothing, why, sizeof(why));
+	vb_finding_cure(&doctor->findings, "correct the variable, or unset it; what follows is with the defaults");
+	unset_all();
+	vb_settings_parse(&doctor->settings, environ, why, sizeof(why));
 }
 
 static void print_settings(const struct vb_settings *settings)

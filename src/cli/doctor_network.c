@@ -2,7 +2,6 @@
 #include "cli/doctor.h"
 #include "host/host.h"
 
-#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
@@ -19,12 +18,13 @@ static void check_device(struct vb_findings *findings, const struct vb_device_in
 		return;
 	}
 	if (device->mtu >= VB_MAX_MTU) {
-		vb_finding_add(findings, VB_FINDING_OK, "device", "%s: MTU %u carries RoCE MTU %u, %u GIDs",
-			device->name, device->netdev_mtu, device->mtu, device->gid_count);
+		vb_finding_add(findings, VB_FINDING_OK, "device", "%s: MTU %u carries RoCE MTU %u, %u GID%s",
+			device->name, device->netdev_mtu, device->mtu, device->gid_count,
+			device->gid_count == 1 ? "" : "s");
 		return;
 	}
-	vb_finding_add(findings, VB_FINDING_SLOW, "device", "%s: MTU %u carries RoCE MTU %u only, %u GIDs",
-		device->name, device->netdev_mtu, device->mtu, device->gid_count);
+	vb_finding_add(findings, VB_FINDING_SLOW, "device", "%s: MTU %u carries RoCE MTU %u only, %u GID%s",
+		device->name, device->netdev_mtu, device->mtu, device->gid_count, device->gid_count == 1 ? "" : "s");
 	vb_finding_cure(findings, "sudo ip link set %s mtu %u at both ends, where the network carries it",
 		device->ifname, MTU_FOR_4096);
 }
@@ -35,13 +35,14 @@ static void check_devices(struct vb_findings *findings, const struct vb_settings
 	size_t count = 0;
 
 	int error = vb_devices_list(&devices, &count);
-	if (error && error != -EINVAL) /* -EINVAL: a malformed setting, which has its own statement */
+	if (error) {
 		vb_finding_add(
 			findings, VB_FINDING_STOP, "devices", "cannot list network interfaces: %s", strerror(-error));
-	else if (count == 0 && settings->is_given[VB_SETTING_DEVICES])
+	} else if (count == 0 && settings->is_given[VB_SETTING_DEVICES]) {
 		vb_finding_add(findings, VB_FINDING_STOP, "devices", "VERBENA_DEVICES=%s leaves none",
 			settings->text[VB_SETTING_DEVICES]);
-	else if (count == 0 && !error) {
+		vb_finding_cure(findings, "unset it; verbena devices then lists the names");
+	} else if (count == 0) {
 		vb_finding_add(findings, VB_FINDING_STOP, "devices", "no network interface is up and has an address");
 		vb_finding_cure(findings, "sudo ip link set lo up");
 	}
