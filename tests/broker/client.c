@@ -16,6 +16,10 @@
 #include <unistd.h>
 #include "host/broker.h"
 
+#ifndef UDP_GRO
+#define UDP_GRO 104
+#endif
+
 const char *client_libexec;
 
 struct state {
@@ -34,22 +38,45 @@ static void take_slot(struct state *state, bool broker_any)
 			sizeof(report->why));
 	if (report->rc == 0)
 		report->rc = vb_broker_get_slot(state->broker, 4194304, &state->slot, report->why, sizeof(report->why));
+	const int on = 1;
+	if (report->rc == 0)
+		setsockopt(state->slot.fd, IPPROTO_UDP, UDP_GRO, &on, sizeof(on));
 	report->slot = report->rc ? 0 : state->slot.number;
 	report->receive_buffer = state->slot.receive_buffer;
 }
 
+/* Bytes of each packet in what was read last: the kernel may have merged several. */
+static size_t segment_of(struct msghdr *header, size_t length)
+{
+	int segment = 0;
+	for (struct cmsghdr *control = CMSG_FIRSTHDR(header); control; control = CMSG_NXTHDR(header, control))
+		if (control->cmsg_level == IPPROTO_UDP && control->cmsg_type == UDP_GRO)
+			memcpy(&segment, CMSG_DATA(control), sizeof(segment));
+	return segment > 0 ? (size_t)segment : length ? length : 1;
+}
+
 static void collect(struct state *state)
 {
-	uint8_t bytes[2048];
-	state->report.good = state->report.strays = 0;
+	static uint8_t bytes[65536];
+	struct report *report = &state->report;
+	report->good = report->strays = report->merged = 0;
 	for (;;) {
-		ssize_t got = recv(state->slot.fd, bytes, sizeof(bytes), MSG_DONTWAIT);
+		char control[64];
+		struct iovec io = { bytes, sizeof(bytes) };
+		struct msghdr header = { .msg_iov = &io, .msg_iovlen = 1, .msg_control = control,
+			.msg_controllen = sizeof(control) };
+		ssize_t got = recvmsg(state->slot.fd, &header, MSG_DONTWAIT);
 		if (got < 0)
 			return;
-		if (got >= 12 && (bytes[5] == state->slot.number || bytes[5] == 0xFF))
-			state->report.good++;
-		else
-			state->report.strays++;
+		const size_t length = (size_t)got, segment = segment_of(&header, length);
+		report->strays += length == 0;
+		for (size_t at = 0; at < length; at += segment) {
+			bool is_ours = length - at >= 12 &&
+				(bytes[at + 5] == state->slot.number || bytes[at + 5] == 0xFF);
+			report->good += is_ours;
+			report->strays += !is_ours;
+			report->merged += segment < length;
+		}
 	}
 }
 

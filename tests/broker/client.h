@@ -27,7 +27,7 @@ struct report {
 	int rc;
 	uint8_t slot;
 	uint32_t receive_buffer;
-	unsigned good, strays, recoveries;
+	unsigned good, strays, merged, recoveries; /* merged: of all packets, those read together with others */
 	bool is_verbena;
 	char why[256];
 };

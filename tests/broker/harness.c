@@ -1,0 +1,247 @@
+/* See harness.h. */
+#include <errno.h>
+#include <dirent.h>
+#include <fcntl.h>
+#include <netinet/in.h>
+#include <setjmp.h>
+#include <signal.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <time.h>
+#include <unistd.h>
+#include <cmocka.h>
+#include "harness.h"
+#include "host/protocol.h"
+
+struct client_process clients[MAX_CLIENTS];
+unsigned client_count;
+
+double seconds(void)
+{
+	struct timespec now;
+	clock_gettime(CLOCK_MONOTONIC, &now);
+	return (double)now.tv_sec + (double)now.tv_nsec * 1e-9;
+}
+
+/* ---- Looking at the system ------------------------------------------------------------------------------------- */
+
+static bool is_our_broker(const char *pid)
+{
+	char path[300], text[300] = "", ours[100] = "", its[100] = "";
+	snprintf(path, sizeof(path), "/proc/%s/comm", pid);
+	FILE *file = fopen(path, "r");
+	if (!file)
+		return false;
+	bool is_broker = fgets(text, sizeof(text), file) && strncmp(text, VB_BROKER_PROGRAM, 14) == 0;
+	fclose(file);
+	snprintf(path, sizeof(path), "/proc/%s/ns/net", pid);
+	return is_broker && readlink("/proc/self/ns/net", ours, sizeof(ours) - 1) > 0 &&
+		readlink(path, its, sizeof(its) - 1) > 0 && strcmp(ours, its) == 0;
+}
+
+static pid_t parent_of(pid_t pid)
+{
+	char path[64];
+	int parent = 0;
+	snprintf(path, sizeof(path), "/proc/%d/stat", pid);
+	FILE *file = fopen(path, "r");
+	if (!file)
+		return 0;
+	if (fscanf(file, "%*d (%*[^)]) %*c %d", &parent) != 1)
+		parent = 0;
+	fclose(file);
+	return parent;
+}
+
+/* The broker's processes in this namespace. */
+unsigned find_brokers(pid_t *parent, pid_t *worker)
+{
+	pid_t found[64];
+	unsigned count = 0;
+	DIR *dir = opendir("/proc");
+	for (struct dirent *entry; dir && (entry = readdir(dir)) && count < 64;)
+		if (entry->d_name[0] >= '1' && entry->d_name[0] <= '9' && is_our_broker(entry->d_name))
+			found[count++] = atoi(entry->d_name);
+	closedir(dir);
+	*parent = *worker = 0;
+	for (unsigned i = 0; i < count; i++)
+		for (unsigned j = 0; j < count; j++)
+			if (parent_of(found[i]) == found[j]) {
+				*worker = found[i];
+				*parent = found[j];
+			}
+	return count;
+}
+
+bool wait_for_brokers(unsigned wanted, double limit)
+{
+	pid_t parent, worker;
+	for (double until = seconds() + limit; seconds() < until; usleep(5000))
+		if (find_brokers(&parent, &worker) == wanted)
+			return true;
+	return false;
+}
+
+void find_both(pid_t *parent, pid_t *worker)
+{
+	assert_true(wait_for_brokers(2, 3));
+	find_brokers(parent, worker);
+	assert_true(*parent && *worker);
+}
+
+/* Both are there, and neither is the one that was killed. */
+void find_both_without(pid_t killed, pid_t *parent, pid_t *worker)
+{
+	for (double until = seconds() + 3; seconds() < until; usleep(2000))
+		if (find_brokers(parent, worker) == 2 && *parent && *parent != killed && *worker != killed)
+			return;
+	fail_msg("no pair of broker processes without %d", killed);
+}
+
+/* None of the two may see the other die. */
+void kill_both(void)
+{
+	pid_t parent, worker;
+	find_both(&parent, &worker);
+	kill(worker, SIGSTOP);
+	kill(parent, SIGKILL);
+	kill(worker, SIGKILL);
+}
+
+unsigned count_sockets(void)
+{
+	unsigned count = 0;
+	char line[512];
+	static const char *const tables[] = { "/proc/net/udp", "/proc/net/udp6" };
+	for (unsigned i = 0; i < 2; i++) {
+		FILE *file = fopen(tables[i], "r");
+		while (file && fgets(line, sizeof(line), file))
+			count += strstr(line, ":12B7 ") != NULL;
+		if (file)
+			fclose(file);
+	}
+	return count;
+}
+
+unsigned count_descriptors(pid_t pid)
+{
+	char path[64];
+	unsigned count = 0;
+	snprintf(path, sizeof(path), "/proc/%d/fd", pid);
+	DIR *dir = opendir(path);
+	while (dir && readdir(dir))
+		count++;
+	if (dir)
+		closedir(dir);
+	return count;
+}
+
+/* ---- Traffic --------------------------------------------------------------------------------------------------- */
+
+void send_bytes(int family, const char *to4, const uint8_t *bytes, size_t length)
+{
+	struct sockaddr_in four = { .sin_family = AF_INET, .sin_port = htons(PORT),
+		.sin_addr.s_addr = htonl(INADDR_LOOPBACK) };
+	struct sockaddr_in6 six = { .sin6_family = AF_INET6, .sin6_port = htons(PORT),
+		.sin6_addr = IN6ADDR_LOOPBACK_INIT };
+	int fd = socket(family, SOCK_DGRAM | SOCK_CLOEXEC, 0);
+	assert_true(fd >= 0);
+	if (to4)
+		memcpy(&four.sin_addr, to4, 4);
+	struct ip_mreqn lo = { .imr_ifindex = 1 };
+	setsockopt(fd, IPPROTO_IP, IP_MULTICAST_IF, &lo, sizeof(lo));
+	assert_int_equal(family == AF_INET6 ? sendto(fd, bytes, length, 0, (struct sockaddr *)&six, sizeof(six))
+					    : sendto(fd, bytes, length, 0, (struct sockaddr *)&four, sizeof(four)),
+		length);
+	close(fd);
+}
+
+void send_to_qpn(int family, uint32_t qpn)
+{
+	const uint8_t bytes[64] = { [0] = 0x04, [5] = (uint8_t)(qpn >> 16), [6] = (uint8_t)(qpn >> 8),
+		[7] = (uint8_t)qpn };
+	send_bytes(family, NULL, bytes, sizeof(bytes));
+}
+
+void send_to_all(void)
+{
+	for (unsigned round = 0; round < ROUNDS; round++)
+		for (unsigned i = 0; i < client_count; i++)
+			if (clients[i].pid) {
+				send_to_qpn(AF_INET, (uint32_t)clients[i].last.slot << 16 | (round + 7));
+				send_to_qpn(AF_INET6, (uint32_t)clients[i].last.slot << 16 | (round + 7));
+			}
+}
+
+void collect_all(bool is_right)
+{
+	for (unsigned i = 0; i < client_count; i++) {
+		if (!clients[i].pid)
+			continue;
+		assert_true(client_do(&clients[i], ORDER_COLLECT));
+		if (is_right) {
+			assert_int_equal(clients[i].last.strays, 0);
+			assert_int_equal(clients[i].last.good, 2 * ROUNDS);
+		}
+	}
+}
+
+void check_steering(void)
+{
+	send_to_all();
+	collect_all(true);
+}
+
+void start_clients(unsigned count)
+{
+	unsigned first = client_count;
+	for (unsigned i = 0; i < count; i++)
+		client_start(&clients[client_count++], 0);
+	for (unsigned i = first; i < client_count; i++)
+		client_order(&clients[i], &(struct order){ .kind = ORDER_SLOT });
+	for (unsigned i = first; i < client_count; i++) {
+		assert_true(client_wait(&clients[i]));
+		if (clients[i].last.rc)
+			print_error("client %u: %s\n", i, clients[i].last.why);
+		assert_int_equal(clients[i].last.rc, 0);
+		for (unsigned j = 0; j < i; j++)
+			if (clients[j].pid)
+				assert_int_not_equal(clients[i].last.slot, clients[j].last.slot);
+	}
+}
+
+void wait_for_recoveries(unsigned wanted, double limit)
+{
+	double until = seconds() + limit;
+	for (unsigned i = 0; i < client_count; i++) {
+		while (clients[i].pid) {
+			assert_true(client_do(&clients[i], ORDER_COLLECT));
+			if (clients[i].last.recoveries == wanted)
+				break;
+			assert_true(seconds() < until);
+			usleep(2000);
+		}
+	}
+}
+
+int tear_down(void **state)
+{
+	for (unsigned i = 0; i < client_count; i++)
+		client_kill(&clients[i]);
+	client_count = 0;
+	for (double until = seconds() + 5; seconds() < until; usleep(2000)) {
+		pid_t parent, worker;
+		if (find_brokers(&parent, &worker) == 0)
+			return 0;
+		if (parent) {
+			kill(parent, SIGKILL);
+			kill(worker, SIGKILL);
+		}
+	}
+	return -1;
+}
+

@@ -1,0 +1,78 @@
+/* What the broker's tests share: client processes and their traffic, and a look at the broker's processes and sockets
+ * from outside. */
+#ifndef TESTS_BROKER_HARNESS_H
+#define TESTS_BROKER_HARNESS_H
+
+#include "client.h"
+
+#define NOBODY	    65534
+#define MAX_CLIENTS 64
+#define PORT	    4791
+#define ROUNDS	    3 /* of which each has an IPv4 and an IPv6 datagram to each client, from fresh source ports */
+
+extern struct client_process clients[MAX_CLIENTS];
+extern unsigned client_count;
+
+double seconds(void);
+
+/* The broker's processes in this namespace; their number. 0 for one that cannot be told. */
+unsigned find_brokers(pid_t *parent, pid_t *worker);
+bool wait_for_brokers(unsigned wanted, double limit);
+void find_both(pid_t *parent, pid_t *worker);
+/* Both are there, and neither is the one that was killed. */
+void find_both_without(pid_t killed, pid_t *parent, pid_t *worker);
+/* None of the two may see the other die. */
+void kill_both(void);
+/* Sockets on the port; descriptors of a process. */
+unsigned count_sockets(void);
+unsigned count_descriptors(pid_t pid);
+
+/* To loopback, or to4 (four bytes). */
+void send_bytes(int family, const char *to4, const uint8_t *bytes, size_t length);
+void send_to_qpn(int family, uint32_t qpn);
+void send_to_all(void);
+/* Each client reads what came; with is_right, exactly what send_to_all sent. */
+void collect_all(bool is_right);
+void check_steering(void);
+
+/* Each has a slot, and no two the same. */
+void start_clients(unsigned count);
+void wait_for_recoveries(unsigned wanted, double limit);
+/* Ends clients and broker. */
+int tear_down(void **state);
+
+/* One line a test: X(name) */
+#define BROKER_TESTS(X) \
+	X(slots__each_process_gets_its_own_datagrams) \
+	X(slots__sixty_four_processes_at_once) \
+	X(slots__strays_reach_nobody) \
+	X(slots__multicast_reaches_only_those_who_joined) \
+	X(slots__the_last_one_taken_is_an_error_that_says_so) \
+	X(client__its_death_frees_the_slot_and_disturbs_nobody) \
+	X(slots__neighbours_come_and_go_without_counting_as_overflow) \
+	X(client__release_frees_the_slot) \
+	X(worker__killed_is_replaced_and_clients_go_on) \
+	X(worker__killed_together_with_clients) \
+	X(parent__killed_is_replaced_and_clients_go_on) \
+	X(both__killed_at_once_leave_the_slots_right) \
+	X(both__killed_with_a_client) \
+	X(both__killed_while_a_client_is_stopped) \
+	X(chaos__whoever_dies_the_rest_is_put_right) \
+	X(broker__leaves_when_nobody_needs_it) \
+	X(broker__twenty_that_start_at_once_share_one) \
+	X(broker__of_another_user_is_refused) \
+	X(broker__of_root_serves_everybody) \
+	X(start__port_taken_says_by_whom) \
+	X(start__missing_program_is_named) \
+	X(start__program_that_cannot_run_is_named) \
+	X(bad_client__is_refused_and_leaks_nothing) \
+	X(bad_client__that_never_reads_is_dropped) \
+	X(discovery__own_host_is_known_and_nobody_is_nobody) \
+	X(mad__is_answered_at_its_own_length) \
+	X(discovery__finds_verbena_over_the_wire) \
+	X(steering__stays_right_when_the_kernel_merges)
+
+#define DECLARE(name) void name(void **state);
+BROKER_TESTS(DECLARE)
+
+#endif
