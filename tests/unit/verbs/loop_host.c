@@ -232,12 +232,6 @@ void vb_lane_unlock(struct vb_device *device)
 	pthread_mutex_unlock(&device->lock);
 }
 
-void vb_lane_settle(struct vb_device *device)
-{
-	vb_lane_flush_acks(device->lane);
-	run(device);
-}
-
 void vb_lane_kick(struct vb_device *device)
 {
 	if (pthread_mutex_trylock(&device->lock) == 0)
