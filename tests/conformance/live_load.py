@@ -51,13 +51,15 @@ def many_processes(context):
         servers, clients, ports = [], [], [programs.next_port() for _ in range(32)]
 
         def start(port, *more):
-            arguments = ["ibv_rc_pingpong", "-d", "vb_lo", "-g", gid, "-p", str(port), "-n", "100", "-e", "-c", *more]
+            arguments = ["ibv_rc_pingpong", "-d", "vb_lo", "-g", gid, "-p", str(port), "-n", "2000", "-e", "-c", *more]
             return stack.enter_context(programs.Process(path.server, arguments))
 
         servers = [start(port) for port in ports]
         for server, port in zip(servers, ports):
             server.wait_listening(port, 30)
         clients = [start(port, "127.0.0.1") for port in ports]
+        if any(process.status is not None for process in servers + clients):
+            raise Failure("not all 64 processes run at once: the first ended before the last was started")
         finish(servers + clients, 60)
         for process in servers + clients:
             programs.expect(process, r"^\d+ bytes in [\d.]+ seconds", "the line with bytes and seconds")

@@ -9,12 +9,12 @@ from process import Failure, Process, finish
 LONG_TIMEOUT = "18"  # local ack timeout code: 1.07 s, so that a wait for it cannot be mistaken for anything else
 
 
-def peer_arguments(context, place, port, *more, version=4):
-    return [context.peer, "-d", place.device, "-g", str(place.gid_index(version)), "-p", str(port), *map(str, more)]
+def peer_arguments(context, place, port, *more, version=4, user="root"):
+    return [context.peer, "-d", place.device, "-g", str(place.gid_index(version, user)), "-p", str(port), *map(str, more)]
 
 
 def start_server(context, place, port, *more, user="root", settings=None, version=4):
-    server = Process(place, peer_arguments(context, place, port, *more, "server", version=version), user, settings,
+    server = Process(place, peer_arguments(context, place, port, *more, "server", version=version, user=user), user, settings,
                      name=f"peer server {port}")
     try:
         server.wait_listening(port)
@@ -26,7 +26,7 @@ def start_server(context, place, port, *more, user="root", settings=None, versio
 
 def start_client(context, path, port, op, *more, user="root", settings=None, version=4):
     arguments = peer_arguments(context, path.client, port, "-o", op, *more, "client", path.server.address[4],
-                               version=version)
+                               version=version, user=user)
     return Process(path.client, arguments, user, settings, name=f"peer client {port} {op}")
 
 
@@ -62,7 +62,7 @@ def perftest_pair(path, program, *more, user="root", settings=None):
     port = programs.next_port()
 
     def arguments(place):
-        return [program, "-d", place.device, "-x", str(place.gid_index(4)), "-p", str(port), "-F", *map(str, more)]
+        return [program, "-d", place.device, "-x", str(place.gid_index(4, user)), "-p", str(port), "-F", *map(str, more)]
 
     with Process(path.server, arguments(path.server), user, settings, name=f"server {program} {port}") as server:
         server.wait_listening(port)

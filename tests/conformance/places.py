@@ -3,6 +3,7 @@
 As root they are made by `ip netns add verbena-...`; as an ordinary user inside a user namespace (unshare -Urn); where
 that is forbidden too, only this machine's own loopback is left. Whatever is made is removed by close()."""
 
+import itertools
 import os
 import pathlib
 import re
@@ -13,6 +14,7 @@ import time
 
 from process import Failure
 
+_worlds = itertools.count()
 BROKER_LINGERS = 1.0  # seconds that a broker stays after its last client
 
 
@@ -90,7 +92,7 @@ class World:
         self.unavailable = {}
         self.namespaces = []
         self._holders = []
-        self._tag = f"verbena-{os.getpid()}"
+        self._tag = f"verbena-{os.getpid()}-{next(_worlds)}"
         self._kind = self._choose()
 
     def open(self, name):
@@ -135,7 +137,7 @@ class World:
 
     def _make_namespace(self, label):
         if self._kind == "root":
-            name = f"{self._tag}-{label}"
+            name = f"{self._tag}-{len(self.namespaces)}-{label}"
             done = subprocess.run(["ip", "netns", "add", name], stderr=subprocess.PIPE, text=True, check=False)
             if done.returncode:
                 raise Unavailable(f"ip netns add: {done.stderr.strip()}")

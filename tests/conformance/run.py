@@ -182,7 +182,7 @@ def run_live(tests, launcher, peer, report):
 
 def dry_run(cases):
     lo = places.Place([], "lo", "verbena", "vb_lo", "127.0.0.1", "::1")
-    lo.gid_index = lambda version: 0 if version == 4 else 1
+    lo.gid_index = lambda version, user: 0 if version == 4 else 1
     for case in cases:
         if case.kind in matrix.PERFTEST:
             print(" ".join(lo.command(programs.perftest_arguments(case, lo, programs.next_port()), case.user)))
