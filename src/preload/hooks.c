@@ -19,9 +19,12 @@
 
 /* real: libc's function of that name, looked up at first use. */
 #define REAL(type, name, ...)                                                                                          \
-	static type (*real)(__VA_ARGS__);                                                                              \
-	if (!real)                                                                                                     \
-	real = (type(*)(__VA_ARGS__))dlsym(RTLD_NEXT, #name)
+	static type (*found)(__VA_ARGS__);                                                                             \
+	type (*real)(__VA_ARGS__) = __atomic_load_n(&found, __ATOMIC_RELAXED);                                         \
+	if (!real) {                                                                                                   \
+		real = (type(*)(__VA_ARGS__))dlsym(RTLD_NEXT, #name);                                                  \
+		__atomic_store_n(&found, real, __ATOMIC_RELAXED);                                                      \
+	}
 
 /* result: what libc says of path, or, where path is absent and shown elsewhere, of the other. call names the path "at".
  */

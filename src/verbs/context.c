@@ -139,18 +139,15 @@ static int destroy_object(int kind, struct vb_list *link)
 /* Nobody is left to acknowledge what was delivered for the objects left behind. */
 static void forgive_events(struct context_object *object)
 {
-	vb_list_for_each(node, &object->objects[OBJECT_QP])
-	{
+	vb_list_for_each (node, &object->objects[OBJECT_QP]) {
 		struct qp_object *qp = vb_container_of(node, struct qp_object, link);
 		qp->ibv.events_completed = qp->async_delivered;
 	}
-	vb_list_for_each(node, &object->objects[OBJECT_SRQ])
-	{
+	vb_list_for_each (node, &object->objects[OBJECT_SRQ]) {
 		struct srq_object *srq = vb_container_of(node, struct srq_object, link);
 		srq->ibv.events_completed = srq->async_delivered;
 	}
-	vb_list_for_each(node, &object->objects[OBJECT_CQ])
-	{
+	vb_list_for_each (node, &object->objects[OBJECT_CQ]) {
 		struct cq_object *cq = vb_container_of(node, struct cq_object, link);
 		cq->ibv.comp_events_completed = cq->comp_delivered;
 		cq->ibv.async_events_completed = cq->async_delivered;

@@ -19,7 +19,8 @@ static struct cq_object *cq_create(struct ibv_context *context, const struct vb_
 {
 	if (vb_host_is_forked_child())
 		return vb_fail(VB_FORKED_ERRNO);
-	if (wanted->capacity < 1 || wanted->capacity > VB_MAX_CQE || comp_vector >= VB_COMP_VECTORS)
+	if (wanted->capacity < 1 || wanted->capacity > VB_MAX_CQE || comp_vector >= VB_COMP_VECTORS ||
+		(channel && channel->context != context))
 		return vb_fail(EINVAL);
 	struct cq_object *cq = calloc(1, sizeof(*cq));
 	if (!cq)

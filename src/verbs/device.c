@@ -14,8 +14,7 @@ static struct vb_list devices = { &devices, &devices };
 
 static struct device_object *device_find(const struct vb_device_info *info)
 {
-	vb_list_for_each(node, &devices)
-	{
+	vb_list_for_each (node, &devices) {
 		struct device_object *device = vb_container_of(node, struct device_object, link);
 		if (strcmp(device->ibv.name, info->name) == 0 && device->node_guid == info->node_guid)
 			return device;

@@ -9,6 +9,10 @@ static int check_init_attr(const struct ibv_qp_init_attr_ex *attr)
 		return EOPNOTSUPP;
 	if (!attr->pd || !attr->send_cq || !attr->recv_cq)
 		return EINVAL;
+	const struct ibv_context *context = attr->pd->context;
+	if (attr->send_cq->context != context || attr->recv_cq->context != context ||
+		(attr->srq && attr->srq->context != context))
+		return EINVAL;
 	if (cap->max_send_wr > VB_MAX_QP_WR || cap->max_send_sge > VB_MAX_SGE || cap->max_inline_data > VB_MAX_INLINE)
 		return EINVAL;
 	if (!attr->srq && (cap->max_recv_wr > VB_MAX_QP_WR || cap->max_recv_sge > VB_MAX_SGE))

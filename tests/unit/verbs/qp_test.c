@@ -34,6 +34,22 @@ static void qp__creation_fails_above_the_limits(void **state)
 	assert_int_equal(errno, EINVAL);
 }
 
+static void qp__objects_must_be_of_one_context(void **state)
+{
+	struct fixture *f = *state;
+	struct ibv_context *other = ibv_open_device(f->context->device);
+	struct ibv_cq *foreign = ibv_create_cq(other, 4, NULL, NULL, 0);
+	struct ibv_qp_init_attr attr = { .send_cq = f->cq, .recv_cq = foreign, .qp_type = IBV_QPT_RC };
+	errno = 0;
+	assert_null(ibv_create_qp(f->pd, &attr));
+	assert_int_equal(errno, EINVAL);
+	errno = 0;
+	assert_null(ibv_create_cq(other, 4, NULL, f->channel, 0));
+	assert_int_equal(errno, EINVAL);
+	assert_int_equal(ibv_destroy_cq(foreign), 0);
+	assert_int_equal(ibv_close_device(other), 0);
+}
+
 static void qp__creation_writes_back_what_was_granted(void **state)
 {
 	struct fixture *f = *state;
@@ -533,6 +549,7 @@ int main(void)
 #define WITH_QPS(name)    cmocka_unit_test_setup_teardown(name, fixture_connect_rc, fixture_close)
 	const struct CMUnitTest tests[] = {
 		WITH_DEVICE(qp__creation_fails_above_the_limits),
+		WITH_DEVICE(qp__objects_must_be_of_one_context),
 		WITH_DEVICE(qp__creation_writes_back_what_was_granted),
 		WITH_QPS(qp__attributes_come_back_as_they_were_set),
 		WITH_DEVICE(qp__refuses_attributes_that_no_roce_port_has),
