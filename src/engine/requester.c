@@ -286,8 +286,8 @@ static bool emit_next(struct vb_qp *qp, struct vb_batch *batch, struct vb_send_w
 	if (needs_response(wqe) && rq->rd_atomic_out >= qp->attr.max_rd_atomic)
 		return false;
 	if (index > 0 && rq->has_credits && takes_a_receive(wqe) && vb_psn_diff(wqe->ssn, rq->credit_limit) > 0 &&
-		vb_requester_is_busy(qp))
-		return false;
+		rq->next_psn != rq->una_psn)
+		return false; /* the probe beyond the credits is one packet */
 	if (!vb_flight_allows(qp, cost.out, cost.in))
 		return false;
 	if (!build(qp, batch, wqe, index)) {
