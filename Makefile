@@ -1,9 +1,9 @@
 # The few commands a person types. Meson does the building; docs/hacking.md says more.
 # Every target that needs Debian packages asks scripts/install-deps for them first (SKIP_DEPS=1 does not).
 
-BUILD  ?= build
-PREFIX ?= /usr/local
-JOBS   ?= $(shell nproc 2>/dev/null || echo 2)
+BUILD   ?= build
+PREFIX  ?= /usr/local
+MINUTES ?= 60
 
 MESON  := meson
 NINJA  := ninja
@@ -37,10 +37,10 @@ conformance-full: ## run the whole product of programs, options, sizes, paths an
 	@scripts/build $(BUILD)
 	@$(RUNNER) --full $(ARGS)
 
-soak: ## run the deterministic simulation for long (SECONDS_=600)
-	$(DEPS) build check
+soak: ## run the deterministic simulation on ever new seeds (MINUTES=60)
+	$(DEPS) build
 	@scripts/build $(BUILD)
-	@scripts/soak $(BUILD) $(ARGS)
+	@$(BUILD)/tests/sim/sim --soak $(MINUTES)
 
 fuzz: ## run the libFuzzer targets, each for a minute (ARGS="600" for ten)
 	$(DEPS) build fuzz
@@ -51,7 +51,7 @@ bench: ## measure against TCP in the same run and print the ratios (ARGS="--json
 	@scripts/build $(BUILD)
 	@python3 bench/bench.py --build $(BUILD) $(ARGS)
 
-interop: ## run against a Linux kernel's rxe in a virtual machine (RXE_PEER=path of its rxe-peer script)
+interop: ## run against a Linux kernel's rxe in a virtual machine (RXE_PEER names its script)
 	$(DEPS) build check interop
 	@scripts/build $(BUILD)
 	@python3 tests/interop/rxe.py --build $(BUILD) $(ARGS)
