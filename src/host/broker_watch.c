@@ -1,5 +1,5 @@
-/* The process's side of the broker connection once it stands: what the broker says about peers goes to the lane, and when
- * both broker processes are gone, a short-lived thread finds or starts the next. The data path knows nothing of it. */
+/* The process's side of the broker connection once it stands: what the broker says about peers goes to the lane, and
+ * when both broker processes are gone, a short-lived thread finds or starts the next. The data path knows nothing of it. */
 #include "host/worker.h"
 
 #include <errno.h>
@@ -12,7 +12,7 @@
 #define BACKOFF_FIRST_MS 20
 #define BACKOFF_MAX_MS	 2000
 
-/* ---- Asking --------------------------------------------------------------------------------------------------------- */
+/* ---- Asking ----------------------------------------------------------------------------------------------------- */
 
 static struct vb_asked *find_asked(struct vb_broker_watch *watch, const struct vb_gid *dgid)
 {
@@ -73,7 +73,7 @@ static void ask_again(struct vb_worker *w)
 	vb_worker_unlock(w);
 }
 
-/* ---- The broker is gone ---------------------------------------------------------------------------------------------- */
+/* ---- The broker is gone ----------------------------------------------------------------------------------------- */
 
 /* False: the worker closes. */
 static bool pause_ms(struct vb_worker *w, int ms)
@@ -125,7 +125,7 @@ static void start_recovery(struct vb_worker *w)
 	pthread_sigmask(SIG_SETMASK, &before, NULL);
 }
 
-/* ---- What it says ---------------------------------------------------------------------------------------------------- */
+/* ---- What it says ----------------------------------------------------------------------------------------------- */
 
 static void learn_peer(struct vb_worker *w, const struct vb_broker_notice *notice)
 {
@@ -158,7 +158,7 @@ void vb_broker_watch_serve(struct vb_worker *w)
 		start_recovery(w);
 }
 
-/* ---- Start and stop -------------------------------------------------------------------------------------------------- */
+/* ---- Start and stop --------------------------------------------------------------------------------------------- */
 
 int vb_broker_watch_start(struct vb_worker *w, const struct vb_settings *settings)
 {

@@ -26,7 +26,7 @@ static uint64_t random_seed(void)
 	return seed;
 }
 
-/* ---- fork, exit ------------------------------------------------------------------------------------------------------ */
+/* ---- fork, exit ------------------------------------------------------------------------------------------------- */
 
 bool vb_host_is_forked_child(void)
 {
@@ -86,7 +86,7 @@ static void register_handlers(void)
 	atexit(at_exit);
 }
 
-/* ---- The worker ------------------------------------------------------------------------------------------------------ */
+/* ---- The worker ------------------------------------------------------------------------------------------------- */
 
 /* "%p" becomes the process id. */
 static void expand_file_name(const char *pattern, char *name, size_t size)
@@ -218,7 +218,7 @@ static void stop_worker(void)
 	free_worker(w);
 }
 
-/* ---- Devices --------------------------------------------------------------------------------------------------------- */
+/* ---- Devices ---------------------------------------------------------------------------------------------------- */
 
 static bool find_listed(const char *name, struct vb_device_info *info, int *error)
 {
@@ -245,7 +245,8 @@ static void set_gids(struct vb_device *device)
 		vb_nic_set_gid(device->nic, i, i < device->info.gid_count ? &device->info.gids[i].gid : NULL);
 }
 
-static int create_device(const struct vb_device_info *info, const struct vb_device_sink *sink, struct vb_device **device)
+static int create_device(const struct vb_device_info *info, const struct vb_device_sink *sink,
+	struct vb_device **device)
 {
 	struct vb_nic_config config = { .seed = random_seed(), .mtu = info->mtu, .advertise_credits = true };
 	struct vb_device *d = calloc(1, sizeof(*d));
@@ -327,7 +328,7 @@ struct vb_device *vb_worker_device_of(struct vb_worker *w, const struct vb_nic *
 	return NULL;
 }
 
-/* ---- Changes of links and addresses ---------------------------------------------------------------------------------- */
+/* ---- Changes of links and addresses ----------------------------------------------------------------------------- */
 
 static bool same_gids(const struct vb_device_info *a, const struct vb_device_info *b)
 {

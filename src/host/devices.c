@@ -24,7 +24,7 @@ uint32_t vb_device_mtu(uint32_t netdev_mtu)
 	return 0;
 }
 
-/* ---- GIDs ---------------------------------------------------------------------------------------------------------- */
+/* ---- GIDs ------------------------------------------------------------------------------------------------------- */
 
 static bool is_link_local(const struct vb_gid *gid)
 {
@@ -53,7 +53,7 @@ static void add_gids(struct vb_device_info *device, const struct vb_interface *i
 	}
 }
 
-/* ---- The node GUID ------------------------------------------------------------------------------------------------- */
+/* ---- The node GUID ---------------------------------------------------------------------------------------------- */
 
 static uint64_t mix(uint64_t hash, const void *bytes, size_t length)
 {
@@ -99,7 +99,7 @@ static uint64_t node_guid(const struct vb_interface *interface)
 	return result;
 }
 
-/* ---- The list ------------------------------------------------------------------------------------------------------ */
+/* ---- The list --------------------------------------------------------------------------------------------------- */
 
 static bool make_device(struct vb_device_info *device, const struct vb_interface *interface)
 {

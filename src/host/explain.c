@@ -83,7 +83,7 @@ void vb_explain(const struct vb_death *death, char *text, size_t size)
 	}
 }
 
-/* ---- The live side ------------------------------------------------------------------------------------------------- */
+/* ---- The live side ---------------------------------------------------------------------------------------------- */
 
 /* False when enough was said this second; a later line tells how many were not. */
 static bool may_speak(void)

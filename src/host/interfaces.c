@@ -107,7 +107,7 @@ static int take_address(struct interface_list *list, const struct nlmsghdr *mess
 	return 0;
 }
 
-/* ---- rtnetlink ---------------------------------------------------------------------------------------------------- */
+/* ---- rtnetlink -------------------------------------------------------------------------------------------------- */
 
 typedef int (*take_function)(struct interface_list *list, const struct nlmsghdr *message);
 
@@ -197,7 +197,7 @@ void vb_interfaces_drain(int fd)
 		errno = 0;
 }
 
-/* ---- The default route, speed -------------------------------------------------------------------------------------- */
+/* ---- The default route, speed ----------------------------------------------------------------------------------- */
 
 /* The interface whose address the kernel would send from. Connecting a datagram socket sends nothing. */
 static uint32_t interface_towards(const struct sockaddr *to, socklen_t length)

@@ -15,7 +15,7 @@
 #define PACKETS_OF_NOTE	  16 /* so many take long enough to look at the clock again */
 #define YIELD_AFTER	  (50 * VB_US)
 
-/* ---- One turn ------------------------------------------------------------------------------------------------------ */
+/* ---- One turn --------------------------------------------------------------------------------------------------- */
 
 static unsigned receive(struct vb_worker *w, vb_time now)
 {
@@ -91,7 +91,7 @@ void vb_worker_settle(struct vb_worker *w)
 	transmit(w, vb_host_now());
 }
 
-/* ---- The mutex ----------------------------------------------------------------------------------------------------- */
+/* ---- The mutex -------------------------------------------------------------------------------------------------- */
 
 void vb_worker_lock(struct vb_worker *w)
 {
@@ -170,7 +170,7 @@ static unsigned count_up(atomic_uint *counter)
 	return count;
 }
 
-/* ---- Posting ------------------------------------------------------------------------------------------------------- */
+/* ---- Posting ---------------------------------------------------------------------------------------------------- */
 
 void vb_lane_kick(struct vb_device *device)
 {
@@ -184,7 +184,7 @@ void vb_lane_kick(struct vb_device *device)
 		vb_worker_unlock(w); /* which serves the doorbell */
 }
 
-/* ---- Polling ------------------------------------------------------------------------------------------------------- */
+/* ---- Polling ---------------------------------------------------------------------------------------------------- */
 
 /* Since when this thread's polls have found nothing at all. */
 static _Thread_local struct vb_deadline idle_since __attribute__((tls_model("initial-exec")));
@@ -231,7 +231,7 @@ void vb_lane_drive(struct vb_device *device)
 	rest(is_busy, now);
 }
 
-/* ---- Waiting ------------------------------------------------------------------------------------------------------- */
+/* ---- Waiting ---------------------------------------------------------------------------------------------------- */
 
 static bool is_readable(int fd)
 {

@@ -41,7 +41,7 @@ void vb_progress_wake(struct vb_worker *w)
 		eventfd_write(w->wake_fd, 1);
 }
 
-/* ---- The timer: the lane's next deadline, or the tick --------------------------------------------------------------- */
+/* ---- The timer: the lane's next deadline, or the tick ----------------------------------------------------------- */
 
 static struct timespec timespec_of(uint64_t ns)
 {
@@ -78,7 +78,7 @@ void vb_progress_arm_timer(struct vb_worker *w)
 	set_timer(w, next);
 }
 
-/* ---- Attendance ----------------------------------------------------------------------------------------------------- */
+/* ---- Attendance ------------------------------------------------------------------------------------------------- */
 
 void vb_progress_attend(struct vb_worker *w, enum vb_attendance attendance)
 {
@@ -100,7 +100,7 @@ void vb_progress_attend(struct vb_worker *w, enum vb_attendance attendance)
 		set_timer(w, (struct vb_deadline){ 0 });
 }
 
-/* ---- The thread ----------------------------------------------------------------------------------------------------- */
+/* ---- The thread ------------------------------------------------------------------------------------------------- */
 
 /* Drives until there is nothing to do, giving the mutex away between turns. False: there was still something.
  * A program that has posted since the last time, though it does not poll now, is most likely looking at its memory and
@@ -210,12 +210,13 @@ static void *run(void *argument)
 	}
 }
 
-/* ---- Start and stop ------------------------------------------------------------------------------------------------- */
+/* ---- Start and stop --------------------------------------------------------------------------------------------- */
 
 void vb_progress_watch_broker(struct vb_worker *w, bool enable)
 {
 	if (w->has_thread)
-		epoll_set(w, enable ? EPOLL_CTL_ADD : EPOLL_CTL_DEL, vb_broker_fd(w->broker.broker), EPOLLIN, SOURCE_BROKER);
+		epoll_set(w, enable ? EPOLL_CTL_ADD : EPOLL_CTL_DEL, vb_broker_fd(w->broker.broker), EPOLLIN,
+			SOURCE_BROKER);
 }
 
 static void close_fd(int *fd)

@@ -104,9 +104,10 @@ static bool parse_faults(const char *text, char *why, size_t why_size)
 	return true;
 }
 
-/* ---- One setting ------------------------------------------------------------------------------------------------- */
+/* ---- One setting ------------------------------------------------------------------------------------------------ */
 
-static bool parse_value(struct vb_settings *settings, enum vb_setting which, const char *text, char *why, size_t why_size)
+static bool parse_value(struct vb_settings *settings, enum vb_setting which, const char *text, char *why,
+	size_t why_size)
 {
 	switch (which) {
 	case VB_SETTING_DEVICES:
@@ -215,7 +216,7 @@ int vb_settings_parse(struct vb_settings *settings, char *const *environment, ch
 	return 0;
 }
 
-/* ---- The process's ----------------------------------------------------------------------------------------------- */
+/* ---- The process's ---------------------------------------------------------------------------------------------- */
 
 static struct vb_settings process_settings;
 static bool process_settings_good;

@@ -144,7 +144,7 @@ void vb_port_counters(const struct vb_port *port, uint64_t values[VB_PORT_COUNTE
 		values[VB_PORT_FAULTS] = vb_faults_count(port->config.faults);
 }
 
-/* ---- Sockets to send from -------------------------------------------------------------------------------------- */
+/* ---- Sockets to send from --------------------------------------------------------------------------------------- */
 
 static int bind_to(int fd, bool is_ipv4, uint16_t udp_port)
 {

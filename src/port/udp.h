@@ -16,14 +16,15 @@
 #include "port/port.h"
 #include "wire/icrc.h"
 
-/* ---- Sending ---- */
+/* ---- Sending ---------------------------------------------------------------------------------------------------- */
 
 #define TX_SOCKETS	   32	 /* at once; beyond it the longest unused one changes its slot */
 #define TRAIN_SEGMENTS	   64	 /* UDP_MAX_SEGMENTS of older kernels */
 #define TRAIN_BYTES	   65507 /* the most an IPv4 datagram carries, segmented later or not */
 #define MESSAGE_IOV	   1024	 /* UIO_MAXIOV */
-#define COPY_BYTES	   512	 /* payloads up to this are copied beside their headers: one piece for the kernel, and no
-				  * race of the ICRC with a program that writes to memory being sent */
+/* Payloads up to this are copied beside their headers: one piece for the kernel, and no race of the ICRC with a program
+ * that writes to memory being sent. */
+#define COPY_BYTES	   512
 #define SCRATCH_PER_PACKET (VB_MAX_HEADER_BYTES + COPY_BYTES + 3 + VB_ICRC_LENGTH)
 #define CONTROL_BYTES	   160
 #define REFUSED_MAX	   8
@@ -77,7 +78,7 @@ struct sender {
 	uint8_t whole[VB_MAX_PACKET_BYTES]; /* for the capture */
 };
 
-/* ---- Receiving ---- */
+/* ---- Receiving -------------------------------------------------------------------------------------------------- */
 
 #define RX_BUFFERS	16
 #define RX_BUFFER_BYTES 65536

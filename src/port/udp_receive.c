@@ -45,7 +45,8 @@ static long read_datagrams(struct vb_port *port)
 	struct receiver *receiver = &port->receiver;
 
 	if (receiver->want > 1)
-		return syscall(SYS_recvmmsg, port->config.receive_fd, receiver->headers, receiver->want, MSG_DONTWAIT, NULL);
+		return syscall(SYS_recvmmsg, port->config.receive_fd, receiver->headers, receiver->want, MSG_DONTWAIT,
+			NULL);
 	long length = syscall(SYS_recvmsg, port->config.receive_fd, &receiver->headers[0].msg_hdr, MSG_DONTWAIT);
 	if (length < 0)
 		return -1;
@@ -179,7 +180,7 @@ static bool open_datagram(struct vb_port *port)
 	return header->msg_len > 0;
 }
 
-/* ---- One packet -------------------------------------------------------------------------------------------------- */
+/* ---- One packet ------------------------------------------------------------------------------------------------- */
 
 static struct df_peer *df_peer_of(struct receiver *receiver, const struct vb_gid *src)
 {
@@ -263,7 +264,7 @@ static void take_segment(struct vb_port *port, struct vb_train *train, uint8_t *
 		take_packet(port, train, &train->path, bytes, length);
 }
 
-/* ---- Trains ------------------------------------------------------------------------------------------------------ */
+/* ---- Trains ----------------------------------------------------------------------------------------------------- */
 
 static void close_datagram(struct receiver *receiver)
 {

@@ -136,8 +136,8 @@ static void push_iov(struct sender *sender, struct msghdr *message, const void *
 	message->msg_iovlen++;
 }
 
-/* Our own bytes not yet in the scatter list: from piece to the cursor. The end of one packet and the headers of the next
- * become one piece. */
+/* Our own bytes not yet in the scatter list: from piece to the cursor. The end of one packet and the headers of the
+ * next become one piece. */
 static uint8_t *push_piece(struct sender *sender, struct msghdr *message, uint8_t *piece)
 {
 	if (piece != sender->cursor)

@@ -30,7 +30,7 @@ static struct vb_train train;
 static struct vb_av av;
 static uint8_t memory[256 * 1024];
 
-/* ---- Set-up ------------------------------------------------------------------------------------------------------ */
+/* ---- Set-up ----------------------------------------------------------------------------------------------------- */
 
 static void loopback_mtu(int mtu)
 {
@@ -102,7 +102,7 @@ static void pair_open(struct end *a, struct end *b)
 	av = (struct vb_av){ .sgid = a->gid, .dgid = b->gid };
 }
 
-/* ---- Packets ----------------------------------------------------------------------------------------------------- */
+/* ---- Packets ---------------------------------------------------------------------------------------------------- */
 
 static void batch_clear(void)
 {
@@ -161,7 +161,7 @@ static void assert_payload(const struct vb_packet *packet, uint32_t psn)
 	assert_memory_equal(packet->payload, memory + psn * 4096u % (sizeof(memory) / 2), packet->payload_length);
 }
 
-/* ---- Tests ------------------------------------------------------------------------------------------------------- */
+/* ---- Tests ------------------------------------------------------------------------------------------------------ */
 
 static void send__single_arrives_whole(void **state)
 {
