@@ -6,7 +6,7 @@
 #include <errno.h>
 #include <stdlib.h>
 #include "engine/memory.h"
-#include "engine/queues.h"
+#include "engine/qp.h"
 
 static uint32_t slots_for(uint32_t capacity)
 {
@@ -106,12 +106,29 @@ int vb_cq_poll(struct vb_cq *cq, struct vb_wc *wc, int n)
 	uint32_t head = atomic_load_explicit(&cq->head, memory_order_relaxed);
 	uint32_t stored = atomic_load_explicit(&cq->tail, memory_order_relaxed) - head;
 	uint32_t taken = stored < (uint32_t)n ? stored : (uint32_t)n;
-	for (uint32_t i = 0; i < taken; i++)
+	for (uint32_t i = 0; i < taken; i++) {
 		wc[i] = cq->ring[(head + i) & (cq->size - 1)];
+		if (wc[i].qp) /* lives as long as a completion names it: vb_cq_forget_qp */
+			atomic_store_explicit(&wc[i].qp->sq.released, wc[i].sq_index, memory_order_release);
+	}
 	atomic_store_explicit(&cq->head, head + taken, memory_order_release);
 	bool is_broken = taken == 0 && atomic_load_explicit(&cq->is_overrun, memory_order_relaxed);
 	vb_lock_release(&cq->lock);
 	return is_broken ? -EIO : (int)taken;
+}
+
+void vb_cq_forget_qp(struct vb_cq *cq, uint32_t qpn)
+{
+	vb_lock_take(&cq->lock);
+	uint32_t head = atomic_load_explicit(&cq->head, memory_order_relaxed);
+	uint32_t tail = atomic_load_explicit(&cq->tail, memory_order_relaxed), kept = head;
+	for (uint32_t i = head; i != tail; i++) {
+		const struct vb_wc *wc = &cq->ring[i & (cq->size - 1)];
+		if (wc->qpn != qpn)
+			cq->ring[kept++ & (cq->size - 1)] = *wc;
+	}
+	atomic_store_explicit(&cq->tail, kept, memory_order_release);
+	vb_lock_release(&cq->lock);
 }
 
 void vb_cq_request_notify(struct vb_cq *cq, bool solicited_only)

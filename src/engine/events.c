@@ -49,6 +49,7 @@ bool vb_lane_next_event(struct vb_lane *lane, struct vb_event *event)
 void vb_complete(struct vb_qp *qp, struct vb_cq *cq, struct vb_wc *wc, bool solicited)
 {
 	wc->qpn = qp->qpn;
+	wc->timestamp = qp->lane->now;
 	wc->qp_user = qp->user;
 	switch (vb_cq_push(cq, wc, solicited)) {
 	case VB_CQ_STORED:
@@ -59,7 +60,7 @@ void vb_complete(struct vb_qp *qp, struct vb_cq *cq, struct vb_wc *wc, bool soli
 	case VB_CQ_OVERRUN:
 		vb_count(qp->lane, VB_CQ_OVERRUNS, 1);
 		vb_raise(qp->lane, &cq->notice, VB_EVENT_CQ_ERR);
-		vb_qp_fail(qp, VB_CAUSE_CQ_OVERRUN, VB_WC_FATAL_ERR, qp->requester.quiet_since);
+		vb_qp_fail(qp, VB_CAUSE_CQ_OVERRUN, VB_WC_FATAL_ERR, qp->lane->now);
 		break;
 	}
 }

@@ -169,6 +169,7 @@ void vb_lane_receive(struct vb_lane *lane, const struct vb_path *path, const str
 	struct vb_qp *qp = NULL;
 	uint32_t qpn = VB_QPN_MULTICAST;
 
+	lane->now = now;
 	lane->acks_forced = false;
 	vb_count(lane, VB_RX_PACKETS, n);
 	for (size_t i = 0; i < n; i++) {

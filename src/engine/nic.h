@@ -53,7 +53,8 @@ struct vb_qp;
 #define VB_MAX_SRQ_WR	     65536
 #define VB_MAX_CQE	     4194304
 #define VB_MAX_QP	     65000 /* per lane: 16 index bits, fewer reserved ones */
-#define VB_MAX_RD_ATOMIC     16
+#define VB_MAX_RD_ATOMIC     16  /* as responder, each remembered */
+#define VB_MAX_INIT_RD_ATOMIC 128 /* as requester: costs nothing, and rxe grants as many */
 #define VB_MAX_MESSAGE_BYTES 0x80000000u
 #define VB_MAX_KEYS	     1048576 /* memory regions and windows of a device together: 20 index bits */
 #define VB_MAX_GIDS	     32
@@ -173,6 +174,10 @@ struct vb_wc {
 	uint8_t sl;	/* UD receive: 0xA for IPv4, 0x9 for IPv6, as ConnectX reports it */
 	vb_time timestamp;
 	void *qp_user; /* struct vb_qp_config.user */
+
+	/* The engine's: polling this completion gives back send queue slots up to sq_index. NULL: none. */
+	struct vb_qp *qp;
+	uint32_t sq_index;
 };
 
 struct vb_cq_config {

@@ -123,6 +123,14 @@ static void leave_peer(struct vb_qp *qp)
 	qp->peer = NULL;
 }
 
+/* As hardware drivers do: what a QP completed and nobody polled goes with it. */
+static void forget_completions(struct vb_qp *qp)
+{
+	vb_cq_forget_qp(qp->send_cq, qp->qpn);
+	if (qp->recv_cq != qp->send_cq)
+		vb_cq_forget_qp(qp->recv_cq, qp->qpn);
+}
+
 int vb_qp_destroy(struct vb_qp *qp)
 {
 	struct vb_lane *lane = qp->lane;
@@ -140,6 +148,7 @@ int vb_qp_destroy(struct vb_qp *qp)
 	vb_notice_forget(&qp->notice);
 	vb_echo_forget(qp);
 	vb_unschedule(qp);
+	forget_completions(qp);
 	vb_lane_remove_qp(lane, qp);
 	vb_mw_unbind_qp(qp->pd->nic, qp->qpn);
 	atomic_fetch_sub(&qp->pd->users, 1);
@@ -300,7 +309,7 @@ static int check_values(const struct vb_qp *qp, const struct vb_qp_attr *attr, u
 		return -EINVAL;
 	if ((mask & VB_QP_PATH_MTU) && (!is_mtu(attr->path_mtu) || attr->path_mtu > atomic_load(&qp->pd->nic->mtu)))
 		return -EINVAL;
-	if ((mask & VB_QP_MAX_QP_RD_ATOMIC) && attr->max_rd_atomic > VB_MAX_RD_ATOMIC)
+	if ((mask & VB_QP_MAX_QP_RD_ATOMIC) && attr->max_rd_atomic > VB_MAX_INIT_RD_ATOMIC)
 		return -EINVAL;
 	if ((mask & VB_QP_MAX_DEST_RD_ATOMIC) && attr->max_dest_rd_atomic > VB_MAX_RD_ATOMIC)
 		return -EINVAL;
@@ -392,7 +401,9 @@ static void enter_reset(struct vb_qp *qp)
 	/* Work requests are forgotten without a completion. */
 	vb_lock_take(&qp->sq.lock);
 	atomic_store(&qp->sq.head, atomic_load(&qp->sq.tail));
+	atomic_store(&qp->sq.released, atomic_load(&qp->sq.tail));
 	vb_lock_release(&qp->sq.lock);
+	forget_completions(qp);
 	qp->responder.recv = NULL;
 	while (!qp->srq && vb_recv_ring_peek(&qp->rq))
 		vb_recv_ring_pop(&qp->rq);
@@ -458,6 +469,7 @@ int vb_qp_modify(struct vb_qp *qp, const struct vb_qp_attr *attr, uint32_t mask,
 {
 	enum vb_qp_state from = vb_state(qp), to = mask & VB_QP_STATE ? attr->state : from;
 
+	qp->lane->now = now;
 	if ((unsigned)to >= VB_QPS_COUNT || ((mask & VB_QP_CUR_STATE) && attr->cur_state != from))
 		return -EINVAL;
 	int error = vb_qp_transition_check(qp->type, from, to, mask);

@@ -70,6 +70,7 @@ struct vb_send_queue {
 	uint32_t size, stride, max_wr, max_sge, max_inline; /* size: power of two >= max_wr */
 	uint32_t staged; /* tail to be, between vb_sq_begin and vb_sq_end; under lock */
 	atomic_uint head, tail;
+	atomic_uint released; /* slots before it may be used again: their completions, or later ones, were polled */
 };
 
 static inline struct vb_send_wqe *vb_send_wqe_at(const struct vb_send_queue *sq, uint32_t index)
@@ -128,7 +129,8 @@ struct vb_requester {
 	enum vb_probe probe; /* to be sent now */
 	enum vb_probe probed; /* last one sent since progress */
 	uint32_t probed_psn;
-	uint8_t probe_count;
+	uint8_t probe_backoff; /* doublings of the probe interval: since the last round trip that could be measured */
+	bool was_probed;       /* since progress: the newest went already, the oldest is next */
 	unsigned tries;	       /* retries of any kind since progress */
 	vb_time rnr_until;
 	vb_time progress_at;   /* last acknowledgement of something, or when the queue became busy */
@@ -150,6 +152,7 @@ struct vb_requester {
 struct vb_resource {
 	bool is_used, is_atomic;
 	bool is_active;		 /* responses next_psn .. end_psn - 1 are to be sent */
+	bool is_repeat;		 /* the present round answers a duplicate */
 	bool was_answered;	 /* all responses have left at least once */
 	uint32_t first_psn, psn_count;
 	uint32_t start_psn, next_psn, end_psn; /* of the present round of responses */
@@ -239,6 +242,7 @@ struct vb_peer {
 };
 
 struct vb_lane {
+	vb_time now; /* of the call in progress: what completions are stamped with */
 	struct vb_lane_config config;
 	struct vb_qp ***qps; /* 256 chunks of 256, made as needed */
 	uint32_t qp_count, next_index;
@@ -329,7 +333,10 @@ void vb_requester_proceed(struct vb_qp *qp, vb_time now);
 void vb_recovery_reset(struct vb_qp *qp, vb_time now);
 void vb_recovery_go_back(struct vb_qp *qp);
 void vb_recovery_on_sent(struct vb_qp *qp, uint32_t psn, bool is_new, vb_time now);
-void vb_recovery_on_progress(struct vb_qp *qp, uint32_t psn, uint32_t bytes, uint32_t flight_before, vb_time now);
+/* psn and what is before it is acknowledged. may_answer_probe: what said so can be the answer to a probe. */
+void vb_recovery_on_progress(struct vb_qp *qp, uint32_t psn, const struct vb_cc_ack *acked, bool may_answer_probe, vb_time now);
+/* An answer to something old: the peer is there and works off our duplicates. */
+void vb_recovery_on_ghost(struct vb_qp *qp, vb_time now);
 /* A NAK, or what amounts to one, for una_psn: resend, unless that was done already. */
 void vb_recovery_on_gap(struct vb_qp *qp, vb_time now);
 void vb_recovery_on_rnr(struct vb_qp *qp, uint8_t timer_code, vb_time now);

@@ -36,6 +36,9 @@ enum vb_cq_outcome { VB_CQ_STORED, VB_CQ_NOTIFY, VB_CQ_OVERRUN };
  * from now on all others); told once, afterwards STORED. solicited: ask for solicited-only arming. */
 enum vb_cq_outcome vb_cq_push(struct vb_cq *cq, const struct vb_wc *wc, bool solicited);
 
+/* Takes the completions of a QP out again: it is reset or gone. */
+void vb_cq_forget_qp(struct vb_cq *cq, uint32_t qpn);
+
 /* A receive work request as a queue holds it. */
 struct vb_recv_wqe {
 	uint64_t wr_id;

@@ -30,8 +30,7 @@ static vb_time probe_interval(const struct vb_requester *rq)
 	vb_time base = 4 * rq->srtt > PROBE_MIN ? 4 * rq->srtt : PROBE_MIN;
 	if (base > PROBE_MAX)
 		return base;
-	int shift = rq->probe_count < PROBE_SHIFT_MAX ? rq->probe_count : PROBE_SHIFT_MAX;
-	vb_time interval = base << shift;
+	vb_time interval = base << rq->probe_backoff;
 	return interval < PROBE_MAX ? interval : PROBE_MAX;
 }
 
@@ -59,7 +58,8 @@ void vb_recovery_reset(struct vb_qp *qp, vb_time now)
 	rq->rnr_retries_left = qp->attr.rnr_retry;
 	rq->is_recovering = rq->is_rnr_waiting = rq->is_timing = false;
 	rq->probe = rq->probed = VB_PROBE_NONE;
-	rq->probe_count = 0;
+	rq->was_probed = false;
+	rq->probe_backoff = 0;
 	rq->tries = 0;
 	rq->progress_at = rq->quiet_since = now;
 	rq->srtt = 0;
@@ -99,18 +99,13 @@ void vb_recovery_go_back(struct vb_qp *qp)
 	vb_schedule(qp);
 }
 
-static void give_up(struct vb_qp *qp, enum vb_cause_kind cause, enum vb_wc_status status, vb_time now)
-{
-	vb_qp_fail(qp, cause, status, now);
-}
-
 /* True when a retry is left; it is used up. */
 static bool use_retry(struct vb_qp *qp, vb_time now)
 {
 	struct vb_requester *rq = &qp->requester;
 	rq->tries++;
 	if (rq->retries_left == 0) {
-		give_up(qp, VB_CAUSE_RETRY_EXCEEDED, VB_WC_RETRY_EXC_ERR, now);
+		vb_qp_fail(qp, VB_CAUSE_RETRY_EXCEEDED, VB_WC_RETRY_EXC_ERR, now);
 		return false;
 	}
 	rq->retries_left--;
@@ -127,21 +122,23 @@ static void measure_rtt(struct vb_requester *rq, uint32_t psn, vb_time now, vb_t
 	rq->srtt = rq->srtt ? rq->srtt + (*rtt - rq->srtt) / 8 : *rtt;
 }
 
-/* psn and everything before it is acknowledged; bytes of it were new. */
-void vb_recovery_on_progress(struct vb_qp *qp, uint32_t psn, uint32_t bytes, uint32_t flight_before, vb_time now)
+void vb_recovery_on_progress(struct vb_qp *qp, uint32_t psn, const struct vb_cc_ack *acked, bool may_answer_probe, vb_time now)
 {
 	struct vb_requester *rq = &qp->requester;
-	struct vb_cc_ack ack = { .bytes = bytes, .flight = flight_before };
+	struct vb_cc_ack ack = *acked;
 
 	measure_rtt(rq, psn, now, &ack.rtt);
 	rq->cc.algorithm->on_ack(&rq->cc, &ack, now);
 	/* The oldest was asked for by itself and just that was answered: what was sent after it has been lost. */
-	bool rest_is_lost = rq->probed == VB_PROBE_OLDEST && psn == rq->probed_psn && rq->next_psn != rq->una_psn;
+	bool rest_is_lost = rq->probed == VB_PROBE_OLDEST && psn == rq->probed_psn && may_answer_probe &&
+		rq->next_psn != rq->una_psn;
 	rq->retries_left = qp->attr.retry_cnt;
 	rq->rnr_retries_left = qp->attr.rnr_retry;
 	rq->is_recovering = false;
 	rq->probe = rq->probed = VB_PROBE_NONE;
-	rq->probe_count = 0;
+	rq->was_probed = false;
+	if (ack.rtt)
+		rq->probe_backoff = 0; /* kept until a round trip is measured, as Karn's algorithm asks */
 	rq->tries = 0;
 	rq->progress_at = rq->quiet_since = now;
 	if (rest_is_lost) {
@@ -151,6 +148,13 @@ void vb_recovery_on_progress(struct vb_qp *qp, uint32_t psn, uint32_t bytes, uin
 	/* A deadline that moves later costs nothing: the timer comes up early and is put back. */
 	if (!vb_requester_is_busy(qp) || !qp->timer.deadline.is_set)
 		vb_recovery_arm(qp);
+}
+
+void vb_recovery_on_ghost(struct vb_qp *qp, vb_time now)
+{
+	if (!vb_requester_is_busy(qp) || qp->requester.is_rnr_waiting)
+		return;
+	qp->requester.progress_at = qp->requester.quiet_since = now;
 }
 
 void vb_recovery_on_gap(struct vb_qp *qp, vb_time now)
@@ -173,7 +177,7 @@ void vb_recovery_on_rnr(struct vb_qp *qp, uint8_t timer_code, vb_time now)
 		return;
 	rq->tries++;
 	if (rq->rnr_retries_left == 0) {
-		give_up(qp, VB_CAUSE_RNR_RETRY_EXCEEDED, VB_WC_RNR_RETRY_EXC_ERR, now);
+		vb_qp_fail(qp, VB_CAUSE_RNR_RETRY_EXCEEDED, VB_WC_RNR_RETRY_EXC_ERR, now);
 		return;
 	}
 	if (rq->rnr_retries_left != 7) /* 7: for ever. 9.7.5.2.8 */
@@ -188,9 +192,10 @@ void vb_recovery_on_rnr(struct vb_qp *qp, uint8_t timer_code, vb_time now)
 static void send_probe(struct vb_qp *qp)
 {
 	struct vb_requester *rq = &qp->requester;
-	rq->probe = rq->probe_count == 0 ? VB_PROBE_NEWEST : VB_PROBE_OLDEST;
-	if (rq->probe_count < UINT8_MAX)
-		rq->probe_count++;
+	rq->probe = rq->was_probed ? VB_PROBE_OLDEST : VB_PROBE_NEWEST;
+	rq->was_probed = true;
+	if (rq->probe_backoff < PROBE_SHIFT_MAX)
+		rq->probe_backoff++;
 	vb_schedule(qp);
 }
 
@@ -219,7 +224,7 @@ void vb_recovery_on_timer(struct vb_qp *qp, vb_time now)
 				return;
 			rq->progress_at = rq->quiet_since = now;
 			rq->is_recovering = false;
-			rq->probe_count = 0;
+			rq->was_probed = false;
 			rq->cc.algorithm->on_loss(&rq->cc, now);
 			vb_recovery_go_back(qp);
 		} else if (!vb_time_before(now, vb_time_add(rq->quiet_since, probe_interval(rq)))) {

@@ -238,10 +238,10 @@ static void fill_extension_headers(struct vb_packet *packet, const struct vb_sen
 		packet->inv_rkey = wqe->imm_or_inv;
 }
 
-/* Builds the request packet with PSN first_psn + index. False: a local SGE forbids it. */
-static bool build(struct vb_qp *qp, struct vb_batch *batch, const struct vb_send_wqe *wqe, uint32_t index)
+/* Builds the request packet of packets index .. end - 1 of the message (of a READ; others have one). False: a local SGE
+ * forbids it. */
+static bool build(struct vb_qp *qp, struct vb_batch *batch, const struct vb_send_wqe *wqe, uint32_t index, uint32_t end)
 {
-	uint32_t end = index + span_at(qp, wqe, index);
 	bool is_first = index == 0, is_last = end == wqe->psn_count;
 	uint8_t opcode = (uint8_t)(qp->transport | request_opcode(wqe, is_first, is_last));
 	struct vb_outgoing *out = vb_batch_add(batch, qp, opcode, &qp->attr.av);
@@ -290,7 +290,7 @@ static bool emit_next(struct vb_qp *qp, struct vb_batch *batch, struct vb_send_w
 		return false; /* the probe beyond the credits is one packet */
 	if (!vb_flight_allows(qp, cost.out, cost.in))
 		return false;
-	if (!build(qp, batch, wqe, index)) {
+	if (!build(qp, batch, wqe, index, index + span)) {
 		vb_batch_undo(batch);
 		vb_requester_doom(qp, VB_WC_LOC_PROT_ERR, VB_CAUSE_LOCAL_SGE, now);
 		return false;
@@ -316,7 +316,7 @@ static bool emit_unacknowledged(struct vb_qp *qp, struct vb_batch *batch, struct
 
 	if (!vb_echo_allows(qp, qp->peer, cost, now))
 		return false;
-	if (!build(qp, batch, wqe, index)) {
+	if (!build(qp, batch, wqe, index, index + 1)) {
 		vb_batch_undo(batch);
 		vb_requester_doom(qp, VB_WC_LOC_PROT_ERR, VB_CAUSE_LOCAL_SGE, now);
 		return false;
@@ -363,35 +363,37 @@ void vb_requester_fault(struct vb_qp *qp, uint32_t psn, vb_time now)
 	vb_requester_doom(qp, VB_WC_LOC_PROT_ERR, VB_CAUSE_LOCAL_FAULT, now);
 }
 
-/* The newest packet again, or the oldest; of a READ, what is missing of that piece. */
+/* The newest packet again, or the oldest. Of a READ one packet is asked for: a peer that is merely slow is not made to
+ * send everything twice; and where a READ is the oldest, its response is what everything waits for. */
 static bool emit_probe(struct vb_qp *qp, struct vb_batch *batch, vb_time now)
 {
 	struct vb_requester *rq = &qp->requester;
 	bool is_newest = rq->probe == VB_PROBE_NEWEST;
-	uint32_t psn = is_newest ? vb_psn_add(rq->next_psn, VB_PSN_MASK) : rq->una_psn;
 
 	rq->probe = VB_PROBE_NONE;
 	if (rq->next_psn == rq->una_psn)
 		return false;
-	const struct vb_send_wqe *wqe = wqe_of(qp, psn);
+	const struct vb_send_wqe *wqe = wqe_of(qp, rq->una_psn);
+	uint32_t psn = rq->una_psn;
+	if (is_newest && wqe && !needs_response(wqe)) {
+		psn = vb_psn_add(rq->next_psn, VB_PSN_MASK);
+		wqe = wqe_of(qp, psn);
+	} else {
+		is_newest = false;
+	}
 	if (!wqe)
 		return false;
 	uint32_t index = psn_index(wqe, psn);
-	if (is_newest && is_read(wqe)) {
-		uint32_t chunk = read_chunk_packets(qp);
-		uint32_t una_index = psn_index(wqe, rq->una_psn);
-		index -= index % chunk;
-		if (una_index < wqe->psn_count && una_index > index)
-			index = una_index;
-	}
-	if (!build(qp, batch, wqe, index)) {
+	if (is_newest && is_read(wqe))
+		index -= index % read_chunk_packets(qp); /* what was asked for last begins here */
+	if (!build(qp, batch, wqe, index, index + 1)) {
 		vb_batch_undo(batch);
 		return false;
 	}
 	struct vb_packet *packet = &batch->out[batch->count - 1].packet;
 	packet->ackreq = true;
 	rq->probed = is_newest ? VB_PROBE_NEWEST : VB_PROBE_OLDEST;
-	rq->probed_psn = vb_psn_add(wqe->first_psn, index + span_at(qp, wqe, index) - 1);
+	rq->probed_psn = packet->psn;
 	rq->is_timing = false;
 	rq->quiet_since = now;
 	vb_count(qp->lane, VB_PROBES, 1);
@@ -475,7 +477,7 @@ static void retire(struct vb_qp *qp)
 static bool acknowledge_through(struct vb_qp *qp, uint32_t psn, vb_time now)
 {
 	struct vb_requester *rq = &qp->requester;
-	uint32_t flight_before = rq->flight_out + rq->flight_in, bytes = 0;
+	struct vb_cc_ack acked = { .flight = rq->flight_out + rq->flight_in };
 	bool is_progress = false, is_reached = true;
 
 	while (vb_psn_diff(psn, rq->una_psn) >= 0 && vb_state(qp) != VB_QPS_ERR) {
@@ -487,14 +489,14 @@ static bool acknowledge_through(struct vb_qp *qp, uint32_t psn, vb_time now)
 		}
 		uint32_t end = vb_psn_add(wqe->first_psn, wqe->psn_count);
 		bool is_whole = vb_psn_diff(psn, end) >= -1;
-		bytes += advance_una(qp, wqe, is_whole ? end : vb_psn_add(psn, 1));
+		acked.bytes += advance_una(qp, wqe, is_whole ? end : vb_psn_add(psn, 1));
 		is_progress = true;
 		if (is_whole)
 			retire(qp);
 	}
 	retire_local_operations(qp);
 	if (is_progress && vb_state(qp) != VB_QPS_ERR)
-		vb_recovery_on_progress(qp, vb_psn_add(rq->una_psn, VB_PSN_MASK), bytes, flight_before, now);
+		vb_recovery_on_progress(qp, vb_psn_add(rq->una_psn, VB_PSN_MASK), &acked, true, now);
 	return is_reached;
 }
 
@@ -597,20 +599,23 @@ static bool scatter(struct vb_qp *qp, const struct vb_send_wqe *wqe, uint32_t of
 	return length == 0;
 }
 
-static void response_done(struct vb_qp *qp, struct vb_send_wqe *wqe, uint32_t index, uint32_t piece_end, vb_time now)
+/* is_only: a response of one packet, which a probe asks for. */
+static void response_done(
+	struct vb_qp *qp, struct vb_send_wqe *wqe, uint32_t index, uint32_t piece_end, bool is_only, vb_time now)
 {
 	struct vb_requester *rq = &qp->requester;
-	uint32_t flight_before = rq->flight_out + rq->flight_in, psn = rq->una_psn;
+	struct vb_cc_ack acked = { .flight = rq->flight_out + rq->flight_in };
+	uint32_t psn = rq->una_psn;
 	bool ends_piece = index + 1 == piece_end, ends_message = index + 1 == wqe->psn_count;
 
 	if (ends_piece && rq->rd_atomic_out > 0 && vb_psn_diff(rq->next_psn, psn) > 0)
 		rq->rd_atomic_out--;
-	uint32_t bytes = advance_una(qp, wqe, vb_psn_add(psn, 1));
+	acked.bytes = advance_una(qp, wqe, vb_psn_add(psn, 1));
 	if (ends_message)
 		retire(qp);
 	retire_local_operations(qp);
 	if (vb_state(qp) != VB_QPS_ERR)
-		vb_recovery_on_progress(qp, psn, bytes, flight_before, now);
+		vb_recovery_on_progress(qp, psn, &acked, is_only, now);
 }
 
 /* A response belongs to the oldest unanswered READ or atomic, or something before it is missing. */
@@ -641,7 +646,7 @@ static void receive_read_response(struct vb_qp *qp, const struct vb_packet *pack
 		vb_qp_fail(qp, VB_CAUSE_LOCAL_SGE, VB_WC_LOC_PROT_ERR, now);
 		return;
 	}
-	response_done(qp, wqe, index, read_chunk_end(qp, wqe, index), now);
+	response_done(qp, wqe, index, read_chunk_end(qp, wqe, index), packet->opcode == VB_READ_RESPONSE_ONLY, now);
 }
 
 static void receive_atomic_response(struct vb_qp *qp, const struct vb_packet *packet, vb_time now)
@@ -658,7 +663,7 @@ static void receive_atomic_response(struct vb_qp *qp, const struct vb_packet *pa
 		vb_qp_fail(qp, VB_CAUSE_LOCAL_SGE, VB_WC_LOC_PROT_ERR, now);
 		return;
 	}
-	response_done(qp, wqe, 0, 1, now);
+	response_done(qp, wqe, 0, 1, true, now);
 }
 
 static bool is_outstanding(const struct vb_requester *rq, uint32_t psn)
@@ -682,6 +687,7 @@ void vb_requester_receive(struct vb_qp *qp, const struct vb_packet *packet, vb_t
 			vb_schedule(qp);
 		}
 		vb_count(qp->lane, VB_DROP_GHOST, 1);
+		vb_recovery_on_ghost(qp, now);
 		return;
 	}
 	switch (packet->opcode) {

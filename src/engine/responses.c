@@ -183,6 +183,21 @@ static struct vb_resource *remembered(struct vb_qp *qp, const struct vb_packet *
 	return NULL;
 }
 
+/* What is still to be sent of the present round stays to be sent: a duplicate rewinds it, never cuts it short. */
+static void repeat_read(struct vb_qp *qp, struct vb_resource *resource, const struct vb_packet *packet)
+{
+	uint32_t offset = ((packet->psn - resource->first_psn) & VB_PSN_MASK) << qp->mtu_shift;
+	uint32_t end = vb_psn_add(packet->psn, vb_psn_count(qp, packet->dma_length));
+
+	if (resource->is_active && vb_psn_diff(packet->psn, resource->next_psn) >= 0 && vb_psn_diff(end, resource->end_psn) <= 0)
+		return;
+	bool rewinds = resource->is_active && vb_psn_diff(resource->end_psn, end) > 0;
+	activate(&qp->responder, resource, packet->psn, rewinds ? resource->end_psn : end);
+	if (!rewinds)
+		resource->end_length = offset + packet->dma_length;
+	resource->is_repeat = resource->was_answered;
+}
+
 void vb_responder_duplicate(struct vb_qp *qp, const struct vb_packet *packet, vb_time now)
 {
 	struct vb_responder *rs = &qp->responder;
@@ -202,11 +217,10 @@ void vb_responder_duplicate(struct vb_qp *qp, const struct vb_packet *packet, vb
 		vb_count(qp->lane, VB_DROP_DUPLICATE, 1);
 		return;
 	}
-	if (!is_atomic) {
-		uint32_t offset = ((packet->psn - resource->first_psn) & VB_PSN_MASK) << qp->mtu_shift;
-		resource->end_length = offset + packet->dma_length;
-	}
-	activate(rs, resource, packet->psn, vb_psn_add(packet->psn, is_atomic ? 1 : vb_psn_count(qp, packet->dma_length)));
+	if (is_atomic)
+		activate(rs, resource, packet->psn, vb_psn_add(packet->psn, 1));
+	else
+		repeat_read(qp, resource, packet);
 	vb_schedule(qp);
 }
 
@@ -257,6 +271,11 @@ static bool emit_read_response(struct vb_qp *qp, struct vb_resource *resource, s
 
 	if (length > 0 && vb_reach_remote(qp->pd, qp->qpn, resource->rkey, resource->va + offset, length,
 				  VB_ACCESS_REMOTE_READ, &reach)) {
+		if (resource->is_repeat) { /* the peer may have had its data and revoked the key in good faith */
+			deactivate(&qp->responder, resource);
+			vb_count(qp->lane, VB_DROP_DUPLICATE, 1);
+			return vb_responder_emit(qp, batch, now);
+		}
 		refuse_rest(qp, psn, VB_NAK_REMOTE_ACCESS, VB_CAUSE_REMOTE_BAD_RKEY, now);
 		return false;
 	}

@@ -157,6 +157,7 @@ static void count_batch(struct vb_lane *lane, const struct vb_batch *batch)
 unsigned vb_lane_transmit(struct vb_lane *lane, struct vb_batch *batch, unsigned budget, vb_time now)
 {
 	batch->count = batch->iov_count = 0;
+	lane->now = now;
 	if (budget > VB_BATCH_PACKETS)
 		budget = VB_BATCH_PACKETS;
 	vb_lane_answer_doorbells(lane);
@@ -192,6 +193,7 @@ static void packet_left(struct vb_qp *qp, const struct vb_outgoing *out, vb_time
 
 void vb_lane_transmit_done(struct vb_lane *lane, const struct vb_batch *batch, vb_time now)
 {
+	lane->now = now;
 	for (unsigned i = 0; i < batch->count; i++) {
 		const struct vb_outgoing *out = &batch->out[i];
 		if (out->completes_wqe || out->error)
@@ -237,6 +239,7 @@ void vb_lane_flush_acks(struct vb_lane *lane)
 void vb_lane_advance(struct vb_lane *lane, vb_time now)
 {
 	struct vb_timer *timer;
+	lane->now = now;
 	vb_lane_answer_doorbells(lane);
 	while ((timer = vb_timers_expire(&lane->timers, now)))
 		vb_recovery_on_timer(vb_container_of(timer, struct vb_qp, timer), now);

@@ -10,6 +10,7 @@ uint32_t vb_sq_init(struct vb_send_queue *sq, uint32_t max_wr, uint32_t max_sge,
 	vb_lock_init(&sq->lock);
 	atomic_init(&sq->head, 0);
 	atomic_init(&sq->tail, 0);
+	atomic_init(&sq->released, 0);
 	sq->staged = 0;
 	sq->max_wr = max_wr;
 	sq->max_sge = max_sge;
@@ -127,7 +128,9 @@ int vb_sq_put(struct vb_qp *qp, const struct vb_send_wr *wr)
 	int error = message_length(qp, wr, &length);
 	if (error)
 		return error;
-	if (sq->staged - atomic_load_explicit(&sq->head, memory_order_acquire) >= sq->max_wr)
+	/* As on hardware a slot is free when its completion, or a later one, was polled: a program that throttles on ENOMEM
+	 * alone cannot overrun its CQ. */
+	if (sq->staged - atomic_load_explicit(&sq->released, memory_order_acquire) >= sq->max_wr)
 		return -ENOMEM;
 
 	struct vb_send_wqe *wqe = vb_send_wqe_at(sq, sq->staged);
@@ -264,6 +267,8 @@ void vb_sq_retire(struct vb_qp *qp, enum vb_wc_status status)
 		.byte_len = wqe->length,
 		.vendor_err = status == VB_WC_SUCCESS || status == VB_WC_WR_FLUSH_ERR ? 0 : qp->cause.kind,
 	};
+	wc.qp = qp;
+	wc.sq_index = head + 1;
 	bool is_reported = status != VB_WC_SUCCESS || (wqe->flags & VB_SEND_SIGNALED);
 	atomic_store_explicit(&qp->sq.head, head + 1, memory_order_release);
 	if (is_reported)

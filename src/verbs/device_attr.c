@@ -36,7 +36,7 @@ static void fill_device(struct ibv_context *context, struct ibv_device_attr *att
 		.max_pd = VB_MAX_OBJECTS,
 		.max_qp_rd_atom = VB_MAX_RD_ATOMIC,
 		.max_res_rd_atom = VB_MAX_RD_ATOMIC * VB_MAX_QP,
-		.max_qp_init_rd_atom = VB_MAX_RD_ATOMIC,
+		.max_qp_init_rd_atom = VB_MAX_INIT_RD_ATOMIC,
 		.atomic_cap = IBV_ATOMIC_HCA,
 		.max_mw = VB_MAX_KEYS,
 		.max_mcast_grp = VB_MAX_MCAST_ATTACH,
