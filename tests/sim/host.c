@@ -5,7 +5,8 @@
 #include <string.h>
 #include "sim.h"
 
-#define TRAIN_MAX 32
+#define TRAIN_MAX  32
+#define LINK_QUEUE (20 * VB_US) /* what an interface's queue holds */
 
 void block_open(struct host *host, struct block *block, uint64_t size, uint32_t access, bool has_shadow)
 {
@@ -109,6 +110,17 @@ void host_close(struct host *host)
 	vb_nic_destroy(host->nic);
 }
 
+/* Some know from the start that the others are Verbena, and how much their sockets hold. */
+void host_meet(struct host *host)
+{
+	for (unsigned i = 0; i < world.host_count; i++) {
+		struct vb_peer_facts facts = { .is_verbena = true,
+			.receive_buffer = (uint32_t)world.network.receive_buffer };
+		for (unsigned k = 0; k < host->lane_count; k++)
+			vb_lane_set_peer(host->lanes[k].lane, &world.hosts[i].gid, &facts);
+	}
+}
+
 /* ---- Running a lane --------------------------------------------------------------------------------------------------- */
 
 void lane_wake(struct lane *lane, vb_time at)
@@ -150,6 +162,8 @@ static unsigned receive_train(struct lane *lane)
 	}
 	if (n == 0)
 		return 0;
+	for (unsigned i = 0; is_verbose && i < n; i++)
+		trace_packet("gets", packets[i].dest_qpn, &packets[i]);
 	vb_lane_receive(lane->lane, &frames[0]->path, packets, n, world.now);
 	for (unsigned i = 0; i < n; i++) {
 		note((uint64_t)frames[i]->packet.opcode << 32 | frames[i]->packet.psn);
@@ -172,7 +186,7 @@ void lane_finish_batch(struct lane *lane)
 static unsigned transmit(struct lane *lane)
 {
 	unsigned sent = 0;
-	vb_time horizon = after(20 * VB_US); /* what an interface's queue holds */
+	vb_time horizon = after(LINK_QUEUE);
 	while (!vb_time_before(horizon, lane->link_free)) {
 		unsigned budget = 1 + below(VB_BATCH_PACKETS);
 		unsigned n = vb_lane_transmit(lane->lane, lane->batch, budget, world.now);
@@ -247,12 +261,13 @@ unsigned host_take_completions(struct host *host)
 static void look_ahead(struct lane *lane)
 {
 	struct vb_deadline deadline = vb_lane_next_deadline(lane->lane);
-	if (deadline.is_set)
-		lane_wake(lane, deadline.at);
+	bool is_link_full = vb_time_before(after(LINK_QUEUE), lane->link_free);
+	if (deadline.is_set) /* what is due and cannot leave, an ack, waits for room */
+		lane_wake(lane, is_link_full && !vb_time_before(world.now, deadline.at) ? lane->link_free : deadline.at);
 	if (lane->rx_head)
 		lane_wake(lane, lane->busy_until);
 	if (vb_lane_wants_transmit(lane->lane, world.now))
-		lane_wake(lane, lane->link_free);
+		lane_wake(lane, is_link_full ? lane->link_free : world.now);
 	if (lane->is_done_owed)
 		lane_wake(lane, after(10 * VB_US));
 }

@@ -10,8 +10,8 @@
 
 static struct {
 	vb_time posted_at[SENDERS], slowest;
+	bool is_posted[SENDERS];
 	unsigned left[SENDERS];
-	vb_time stopped_at;
 } incast;
 
 static void post(struct endpoint *end)
@@ -65,12 +65,14 @@ static bool step_senders(void)
 			continue;
 		}
 		vb_time took = vb_time_diff(world.now, incast.posted_at[i]);
-		if (incast.left[i] < MESSAGES && took > incast.slowest)
+		if (incast.is_posted[i] && took > incast.slowest)
 			incast.slowest = took;
+		incast.is_posted[i] = false;
 		if (incast.left[i] == 0)
 			continue;
 		incast.left[i]--;
 		incast.posted_at[i] = world.now;
+		incast.is_posted[i] = true;
 		post(end);
 		is_busy = true;
 	}
@@ -79,7 +81,6 @@ static bool step_senders(void)
 
 static void stop_receiver(void)
 {
-	incast.stopped_at = world.now;
 	world.hosts[0].lanes[0].paused_until = after(STOP);
 }
 
@@ -90,7 +91,8 @@ void incast_run(uint64_t seed, bool has_stop)
 	world.is_quiet = true;
 	memset(&incast, 0, sizeof(incast));
 	world.network = (struct network){ .delay = 10 * VB_US, .jitter = 5 * VB_US, .bytes_per_second = 1250000000,
-		.receive_buffer = 212992, .packet_cost = 800 * VB_NS, .ack_delay = 20 * VB_US, .is_trained = true };
+		.receive_buffer = 212992, .packet_cost = 800 * VB_NS, .ack_delay = 20 * VB_US, .is_trained = true,
+		.black_until = world.now, .excused_until = world.now };
 	world.host_count = SENDERS + 1;
 	for (unsigned i = 0; i < world.host_count; i++)
 		host_open(&world.hosts[i], i, 1);

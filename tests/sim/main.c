@@ -1,4 +1,4 @@
-/* sim [--seed N | --seeds A..B | --soak MINUTES] [--packets N] [--twice] [--trace] [--incast]
+/* sim [--seed N | --seeds A..B | --soak MINUTES] [--packets N] [--twice] [--trace | --verbose] [--incast]
  * Prints the seed before it runs it; a failure names it again, and `sim --seed N` replays it to the same end. */
 #include <inttypes.h>
 #include <stdarg.h>
@@ -9,7 +9,7 @@
 #include "sim.h"
 
 struct world world;
-bool is_traced;
+bool is_traced, is_verbose;
 
 static struct {
 	uint64_t first, last, packets;
@@ -143,6 +143,9 @@ static void build(void)
 	world.host_count = 2 + below(3);
 	for (unsigned i = 0; i < world.host_count; i++)
 		host_open(&world.hosts[i], i, chance(400000) ? 2 : 1);
+	for (unsigned i = 0; i < world.host_count; i++)
+		if (world.network.is_trained)
+			host_meet(&world.hosts[i]);
 	world.connection_count = 2 + below(10);
 	for (unsigned i = 0; i < world.connection_count; i++) {
 		uint32_t kind = below(100);
@@ -188,7 +191,7 @@ static void run_seed(uint64_t seed)
 
 static void usage(void)
 {
-	fprintf(stderr, "usage: sim [--seed N | --seeds A..B | --soak MINUTES] [--packets N] [--twice] [--trace] [--incast]\n");
+	fprintf(stderr, "usage: sim [--seed N | --seeds A..B | --soak MINUTES] [--packets N] [--twice] [--trace | --verbose] [--incast]\n");
 	exit(2);
 }
 
@@ -211,6 +214,8 @@ static void read_options(int argc, char **argv)
 			options.is_twice = true;
 		} else if (!strcmp(argv[i], "--trace")) {
 			is_traced = true;
+		} else if (!strcmp(argv[i], "--verbose")) {
+			is_traced = is_verbose = true;
 		} else if (!strcmp(argv[i], "--incast")) {
 			options.has_incast = true;
 		} else {

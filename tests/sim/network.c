@@ -36,6 +36,7 @@ void network_choose(void)
 	n->has_dead_keys = chance(500000);
 	n->is_ipv6 = chance(500000);
 	n->is_trained = chance(500000);
+	n->black_until = n->excused_until = world.now;
 	n->may_exhaust = n->drop_ppm >= 30000 || n->receive_buffer == 65536;
 	trace("network: drop %u dup %u reorder %u corrupt %u ppm, delay %lld+%lld us, %llu MB/s, buffer %llu, ack delay %lld us",
 		n->drop_ppm, n->duplicate_ppm, n->reorder_ppm, n->corrupt_ppm, (long long)(n->delay / VB_US),
@@ -134,6 +135,14 @@ static void gather(struct frame *frame, const struct vb_outgoing *out, const str
 	frame->is_phantom = out->iov_count == 0;
 }
 
+void trace_packet(const char *verb, uint32_t qpn, const struct vb_packet *packet)
+{
+	trace("%06x %s %s to %06x psn %u%s len %u dma %u va %llx key %x syndrome %02x", qpn, verb,
+		vb_opcodes[packet->opcode].name ? vb_opcodes[packet->opcode].name : "?", packet->dest_qpn, packet->psn,
+		packet->ackreq ? " ackreq" : "", packet->payload_length, packet->dma_length,
+		(unsigned long long)packet->va, packet->rkey, packet->syndrome);
+}
+
 void network_send(struct lane *from, const struct vb_outgoing *out, const struct vb_batch *batch)
 {
 	struct network *n = &world.network;
@@ -142,6 +151,8 @@ void network_send(struct lane *from, const struct vb_outgoing *out, const struct
 		from->link_free = world.now;
 	from->link_free = vb_time_add(from->link_free, (vb_time)(wire * (1000000000000ull / n->bytes_per_second)));
 	world.packets++;
+	if (is_verbose)
+		trace_packet("sends", out->qp ? vb_qp_number(out->qp) : 0, &out->packet);
 	note((uint64_t)out->packet.opcode << 48 | (uint64_t)out->packet.dest_qpn << 24 | out->packet.psn);
 	if (vb_time_before(world.now, n->black_until) || chance(n->drop_ppm)) {
 		world.dropped++;

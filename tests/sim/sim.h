@@ -199,7 +199,7 @@ struct world {
 };
 
 extern struct world world;
-extern bool is_traced;
+extern bool is_traced, is_verbose;
 
 __attribute__((format(printf, 1, 2), noreturn)) void broken(const char *format, ...); /* an invariant does not hold */
 __attribute__((format(printf, 1, 2))) void trace(const char *format, ...);
@@ -223,11 +223,13 @@ bool event_next(struct event *event);
 /* network.c */
 void network_choose(void);
 void network_send(struct lane *from, const struct vb_outgoing *out, const struct vb_batch *batch);
+void trace_packet(const char *verb, uint32_t qpn, const struct vb_packet *packet);
 void network_deliver(struct frame *frame);
 void frame_put(struct frame *frame);
 void network_close(void);
 /* host.c */
 void host_open(struct host *host, unsigned index, unsigned lanes);
+void host_meet(struct host *host);
 void host_close(struct host *host);
 void lane_wake(struct lane *lane, vb_time at);
 void lane_run(struct lane *lane);

@@ -322,6 +322,29 @@ static void make_inline(struct endpoint *end, struct vb_send_wr *out, struct vb_
 	out->flags |= VB_SEND_INLINE;
 }
 
+/* Nothing to say; but what is unsignalled shows its end only through something signalled behind it. */
+static bool post_last(struct endpoint *end)
+{
+	struct wr *last = last_posted(end);
+	if (!last || last->is_signalled)
+		return false;
+	struct wr *wr = &end->posted[end->tail % MAX_QUEUE];
+	struct vb_av av = { .sgid = end->host->gid, .dgid = end->peer->host->gid };
+	struct vb_send_wr out = { .opcode = end->type == VB_QP_UD ? VB_WR_SEND : VB_WR_RDMA_WRITE,
+		.flags = VB_SEND_SIGNALED, .av = &av, .remote_qpn = end->peer->qpn, .remote_qkey = 0x1234 };
+	*wr = (struct wr){ .id = (1ull << 40) + world.next_id++, .kind = WR_WRITE, .opcode = out.opcode, .slot = -1,
+		.from_slot = -1, .is_signalled = true };
+	if (end->type == VB_QP_UD) /* empty datagrams have no name: the receiver knows them by that */
+		wr->kind = WR_SEND;
+	out.wr_id = wr->id;
+	if (vb_sq_put(end->qp, &out))
+		return false;
+	end->tail++;
+	end->unsignalled = 0;
+	end->progress_at = world.now;
+	return true;
+}
+
 static bool post_one(struct endpoint *end)
 {
 	struct vb_send_wr out = { 0 };
@@ -333,7 +356,7 @@ static bool post_one(struct endpoint *end)
 	bool is_empty = end->head == end->tail;
 
 	if (slot < 0)
-		return false;
+		return post_last(end);
 	memset(wr, 0, sizeof(*wr));
 	wr->id = (1ull << 40) + world.next_id++;
 	wr->content = wr->id;
@@ -372,27 +395,6 @@ static bool post_one(struct endpoint *end)
 	end->tail++;
 	expect_at_peer(end, wr);
 	note(wr->id);
-	return true;
-}
-
-/* Nothing new; but what is unsignalled shows its end only through something signalled behind it. */
-static bool post_last(struct endpoint *end)
-{
-	struct wr *last = last_posted(end);
-	if (!last || last->is_signalled)
-		return false;
-	struct wr *wr = &end->posted[end->tail % MAX_QUEUE];
-	struct vb_av av = { .sgid = end->host->gid, .dgid = end->peer->host->gid };
-	struct vb_send_wr out = { .opcode = end->type == VB_QP_UD ? VB_WR_SEND : VB_WR_RDMA_WRITE,
-		.flags = VB_SEND_SIGNALED, .av = &av, .remote_qpn = end->peer->qpn, .remote_qkey = 0x1234 };
-	*wr = (struct wr){ .id = (1ull << 40) + world.next_id++, .kind = WR_WRITE, .opcode = out.opcode, .slot = -1,
-		.from_slot = -1, .is_signalled = true };
-	if (end->type == VB_QP_UD) /* empty datagrams have no name: the receiver knows them by that */
-		wr->kind = WR_SEND;
-	out.wr_id = wr->id;
-	if (vb_sq_put(end->qp, &out))
-		return false;
-	end->tail++;
 	return true;
 }
 
