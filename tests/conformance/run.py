@@ -149,7 +149,8 @@ def run_cases(cases, launcher, report, options):
             if last and last != (case.path, case.user):
                 check_leftovers(world, report, *last)
             last = (case.path, case.user)
-            judge(matrix.name(case), report, lambda: programs.run_case(case, path, options.seconds))
+            seconds = options.seconds * (4 if case.option == "-a" else 1)
+            judge(matrix.name(case), report, lambda: programs.run_case(case, path, seconds))
         if last:
             check_leftovers(world, report, *last)
     finally:
