@@ -122,7 +122,8 @@ static void receive_connected(struct vb_qp *qp, const struct vb_path *path, cons
 	note_congestion(qp, path);
 	if (row->message == VB_MESSAGE_CNP) {
 		vb_count(qp->lane, VB_CNP_RECEIVED, 1);
-		rq->cc.algorithm->on_cnp(&rq->cc, now);
+		if (rq->cc.algorithm) /* none before RTS: nothing of ours is under way */
+			rq->cc.algorithm->on_cnp(&rq->cc, now);
 	} else if (qp->type == VB_QP_UC) {
 		vb_uc_receive(qp, packet, now);
 	} else if (row->is_response) {

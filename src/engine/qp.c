@@ -115,8 +115,18 @@ int vb_qp_create(struct vb_lane *lane, struct vb_qp_config *config, struct vb_qp
 	return 0;
 }
 
+/* A QP that was woken for a shared window and will not use it wakes the next. */
+static void pass_turn_on(struct vb_qp *qp)
+{
+	if (!qp->is_admitted)
+		return;
+	qp->is_admitted = false;
+	vb_flight_wake(qp);
+}
+
 static void leave_peer(struct vb_qp *qp)
 {
+	pass_turn_on(qp);
 	vb_flight_remove(qp, qp->requester.flight_out, qp->requester.flight_in);
 	if (qp->peer)
 		vb_peer_put(qp->peer);
@@ -195,6 +205,7 @@ static void stop_requester(struct vb_qp *qp)
 	vb_timer_cancel(&qp->timer);
 	vb_list_remove(&qp->blocked_link);
 	vb_flight_remove(qp, rq->flight_out, rq->flight_in);
+	pass_turn_on(qp);
 	rq->una_psn = rq->next_psn = rq->max_psn;
 	rq->is_rnr_waiting = false;
 	rq->probe = VB_PROBE_NONE;
@@ -435,7 +446,8 @@ static int enter(struct vb_qp *qp, enum vb_qp_state from, enum vb_qp_state to, v
 		vb_schedule(qp);
 		break;
 	case VB_QPS_SQD:
-		qp->attr.is_draining = from == VB_QPS_RTS;
+		if (from == VB_QPS_RTS)
+			qp->attr.is_draining = true;
 		break;
 	case VB_QPS_ERR:
 		if (from != VB_QPS_ERR)
@@ -459,6 +471,7 @@ static int follow_address(struct vb_qp *qp)
 		return -ENOMEM;
 	vb_list_remove(&qp->blocked_link);
 	qp->peer->flight -= qp->requester.flight_out;
+	vb_flight_wake(qp);
 	peer->flight += qp->requester.flight_out;
 	vb_peer_put(qp->peer);
 	qp->peer = peer;

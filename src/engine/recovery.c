@@ -96,6 +96,7 @@ void vb_recovery_go_back(struct vb_qp *qp)
 	rq->rd_atomic_out = 0;
 	rq->is_timing = false; /* Karn: what is sent twice is not timed */
 	rq->probe = VB_PROBE_NONE;
+	rq->doomed = VB_WC_SUCCESS; /* what is wrong is found again when the cursor gets there */
 	vb_schedule(qp);
 }
 

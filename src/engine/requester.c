@@ -405,10 +405,12 @@ bool vb_requester_emit(struct vb_qp *qp, struct vb_batch *batch, vb_time now)
 	struct vb_requester *rq = &qp->requester;
 	enum vb_qp_state state = vb_state(qp);
 
-	if ((state != VB_QPS_RTS && state != VB_QPS_SQD) || rq->is_rnr_waiting || rq->doomed)
+	if ((state != VB_QPS_RTS && state != VB_QPS_SQD) || rq->is_rnr_waiting)
 		return false;
 	if (rq->probe && emit_probe(qp, batch, now))
 		return true;
+	if (rq->doomed)
+		return false;
 	while (rq->cursor != atomic_load_explicit(&qp->sq.tail, memory_order_acquire)) {
 		struct vb_send_wqe *wqe = vb_send_wqe_at(&qp->sq, rq->cursor);
 		if (!wqe->is_started) {

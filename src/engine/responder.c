@@ -279,6 +279,10 @@ static void receive_expected(struct vb_qp *qp, const struct vb_packet *packet, v
 		vb_responder_ack(qp, VB_AETH_RNR | (qp->attr.min_rnr_timer & 31), packet->psn, true, now);
 		break;
 	default:
+		if (qp->responder.active_resources > 0) { /* answers to what came before go first; the peer asks again */
+			vb_count(qp->lane, VB_DROP_OUT_OF_ORDER, 1);
+			break;
+		}
 		refuse(qp, packet, verdict, now);
 		break;
 	}

@@ -104,6 +104,7 @@ static bool take_turn(struct vb_qp *qp, struct vb_batch *batch, unsigned budget,
 {
 	uint32_t bytes = 0;
 	unsigned first = batch->count;
+	bool was_admitted = qp->is_admitted;
 
 	if (qp->responder.cnp_wanted && has_room(batch, budget))
 		vb_responder_emit_cnp(qp, batch, now);
@@ -128,7 +129,8 @@ static bool take_turn(struct vb_qp *qp, struct vb_batch *batch, unsigned budget,
 			return true;
 		vb_responder_emit_ack(qp, batch);
 	}
-	if (batch->count > first)
+	/* A turn that was given and not used is the next one's; who still waits went back to the head of the list. */
+	if (batch->count > first || (was_admitted && !vb_list_linked(&qp->blocked_link)))
 		vb_flight_wake(qp);
 	return was_cut_short;
 }

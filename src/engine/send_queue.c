@@ -143,7 +143,9 @@ int vb_sq_put(struct vb_qp *qp, const struct vb_send_wr *wr)
 	wqe->rkey = wr->rkey;
 	wqe->remote_addr = wr->remote_addr;
 	fill_by_opcode(qp, wqe, wr);
-	if (wr->flags & VB_SEND_INLINE) {
+	if (!carries_payload(wr->opcode))
+		wqe->flags &= (uint8_t)~VB_SEND_INLINE;
+	if (wqe->flags & VB_SEND_INLINE) {
 		copy_inline(wqe, wr);
 	} else {
 		wqe->sge_count = (uint8_t)(length || carries_payload(wr->opcode) ? wr->sge_count : 0);
@@ -170,6 +172,7 @@ int vb_rq_post(struct vb_qp *qp, const struct vb_recv_wr *wr)
 		return -EINVAL;
 	int error = vb_recv_ring_post(&qp->rq, wr);
 	/* The state is read again: a QP that went to ERR meanwhile has flushed what it saw, and must flush this too. */
+	atomic_thread_fence(memory_order_seq_cst);
 	if (!error && atomic_load(&qp->state) == VB_QPS_ERR)
 		vb_qp_ring_doorbell(qp);
 	return error;
@@ -224,7 +227,7 @@ void vb_lane_answer_doorbells(struct vb_lane *lane)
 	}
 	while (in_order) {
 		struct vb_qp *next = atomic_load_explicit(&in_order->doorbell_next, memory_order_relaxed);
-		atomic_store(&in_order->doorbell_rung, false);
+		atomic_exchange(&in_order->doorbell_rung, false); /* before the queue is looked at, on every machine */
 		answer_doorbell(in_order);
 		in_order = next;
 	}

@@ -248,7 +248,7 @@ static void set_gids(struct vb_device *device)
 static int create_device(const struct vb_device_info *info, const struct vb_device_sink *sink,
 	struct vb_device **device)
 {
-	struct vb_nic_config config = { .seed = random_seed(), .mtu = info->mtu, .advertise_credits = true };
+	struct vb_nic_config config = { .seed = random_seed(), .mtu = info->mtu, .advertise_credits = false };
 	struct vb_device *d = calloc(1, sizeof(*d));
 
 	if (!d)

@@ -117,8 +117,8 @@ static bool needs_thread(const struct vb_worker *w)
 void vb_worker_unlock(struct vb_worker *w)
 {
 	do {
-		if (vb_lane_has_doorbells(w->lane))
-			transmit(w, vb_host_now());
+		if (vb_lane_has_doorbells(w->lane) || (!w->has_more && vb_lane_wants_transmit(w->lane, w->turned_at)))
+			transmit(w, vb_host_now()); /* doorbells, and what a verb has made ready under the mutex */
 		dispatch(w);
 		vb_progress_arm_timer(w);
 		bool wakes_thread = needs_thread(w);
