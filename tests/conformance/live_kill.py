@@ -10,7 +10,7 @@ import programs
 from live import live_test
 from process import Failure, finish
 
-RUN_SECONDS = 6.0  # how long the bystanders run, about
+RUN_SECONDS = 6.0  # how long the bystanders run
 START_SECONDS = 2.0  # within which perftest has measured the clock and shaken hands
 
 
@@ -23,10 +23,9 @@ def loopback(context):
 def with_bystander(context, path, strike):
     """Runs a verifying pair and an ib_write_bw pair; strike(server, client) once both are at it; the verifying pair must
     finish well, a new pair must work, and nothing may be left."""
-    count = peers.count_for(context, path, "write", 65536, RUN_SECONDS)
     port = programs.next_port()
     with peers.start_server(context, path.server, port) as server, \
-            peers.start_client(context, path, port, "write", "-s", 65536, "-n", count, "-u", "18") as client, \
+            peers.start_client(context, path, port, "write", "-s", 65536, "-t", RUN_SECONDS, "-u", "18") as client, \
             peers.perftest_pair(path, "ib_write_bw", "-D", "20", "-s", "65536") as (victim_server, victim_client):
         client.wait_output("connected")
         time.sleep(START_SECONDS)

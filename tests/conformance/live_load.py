@@ -51,7 +51,7 @@ def many_processes(context):
         servers, clients, ports = [], [], [programs.next_port() for _ in range(32)]
 
         def start(port, *more):
-            arguments = ["ibv_rc_pingpong", "-d", "vb_lo", "-g", gid, "-p", str(port), "-n", "2000", "-e", "-c", *more]
+            arguments = ["ibv_rc_pingpong", "-d", "vb_lo", "-g", gid, "-p", str(port), "-n", "8000", "-e", "-c", *more]
             return stack.enter_context(programs.Process(path.server, arguments))
 
         servers = [start(port) for port in ports]
@@ -104,10 +104,9 @@ def incast_send(context):
 def stopped_receiver(context, op, who):
     """SIGSTOP of one end for 100 ms in mid-run: it costs about that and no ack timeout."""
     path = loopback(context)
-    count = peers.count_for(context, path, op, 65536, 1.5)
     port = programs.next_port()
     with peers.start_server(context, path.server, port) as server, \
-            peers.start_client(context, path, port, op, "-s", 65536, "-n", count, "-u", peers.LONG_TIMEOUT) as client:
+            peers.start_client(context, path, port, op, "-s", 65536, "-t", 1.5, "-u", peers.LONG_TIMEOUT) as client:
         client.wait_output("connected")
         time.sleep(0.3)
         target = server if who == "server" else client

@@ -2,7 +2,7 @@
  * in one process, sleep while others write into it. Only the public verbs ABI; one thread; a TCP connection a client.
  *
  *   peer server [-c CLIENTS] [-z]             serve CLIENTS connections, verify, end; -z: asleep in pause() until USR1
- *   peer client HOST -o OP [-s] [-n] [-q]     OP is write, read, send, atomic or idle
+ *   peer client HOST -o OP [-s] [-n] [-q]     OP is write, read, send, atomic or idle; -t: for so many seconds, not -n
  *   both: -d DEVICE -g GID-INDEX -p PORT
  *
  * Holds: message i of a QP has a content that follows from (seed, i); it lies in slot i % DEPTH of the QP's part of the
@@ -32,6 +32,7 @@ struct options {
 	int gid_index, clients;
 	bool is_server, sleeps;
 	uint32_t op, size, count, qps, timeout;
+	double seconds;
 };
 
 /* What the two ends tell each other. Both ends are the same program on the same kind of machine. */
@@ -62,6 +63,7 @@ struct link {
 	uint8_t *memory;
 	struct ibv_mr *mr;
 	uint32_t *posted, *completed; /* per QP; at the server of SENDs: receives */
+	uint32_t *sent;		      /* per QP, at the server: how many messages the client says there were */
 };
 
 static void die(const char *format, ...) __attribute__((format(printf, 1, 2), noreturn));
@@ -207,6 +209,7 @@ static void make_qps(struct link *link, const struct nic *nic)
 	link->remote = calloc(link->plan.qps, sizeof(*link->remote));
 	link->posted = calloc(link->plan.qps, sizeof(*link->posted));
 	link->completed = calloc(link->plan.qps, sizeof(*link->completed));
+	link->sent = calloc(link->plan.qps, sizeof(*link->sent));
 	link->memory = aligned_alloc(4096, (bytes + 4095) & ~(size_t)4095);
 	memset(link->memory, 0, bytes);
 	link->mr = ibv_reg_mr(nic->pd, link->memory, bytes, access);
@@ -283,6 +286,7 @@ static void close_link(struct link *link)
 	free(link->remote);
 	free(link->posted);
 	free(link->completed);
+	free(link->sent);
 	free(link->memory);
 }
 
@@ -342,17 +346,18 @@ static void check_completion(const struct ibv_wc *wc)
 		die("completion with error: %s, vendor_err %u", ibv_wc_status_str(wc->status), wc->vendor_err);
 }
 
-/* Keeps DEPTH messages of every QP under way until all have completed; returns the longest wait in seconds. */
-static double pump(struct link *link, const struct nic *nic)
+/* Keeps DEPTH messages of every QP under way until count of each, or the time, is up; returns the longest wait for a
+ * completion in seconds. */
+static double pump(struct link *link, const struct nic *nic, double seconds)
 {
-	uint64_t left = (uint64_t)link->plan.qps * link->plan.count;
-	double last = now(), longest = 0;
+	uint64_t in_flight = 0;
+	double last = now(), end = last + seconds, longest = 0;
 	struct ibv_wc wc[32];
 
 	for (uint32_t i = 0; i < link->plan.qps; i++)
-		while (link->posted[i] < DEPTH && link->posted[i] < link->plan.count)
+		for (; link->posted[i] < DEPTH && link->posted[i] < link->plan.count; in_flight++)
 			post(link, i, link->posted[i]++);
-	while (left) {
+	while (in_flight) {
 		int n = ibv_poll_cq(nic->cq, 32, wc);
 
 		if (n < 0)
@@ -364,9 +369,10 @@ static double pump(struct link *link, const struct nic *nic)
 			if ((uint32_t)wc[i].wr_id != link->completed[qp])
 				die("QP %u: completion of %u came instead of %u", qp, (uint32_t)wc[i].wr_id, link->completed[qp]);
 			complete(link, qp, link->completed[qp]++);
-			if (link->posted[qp] < link->plan.count)
+			if (link->posted[qp] < link->plan.count && last < end)
 				post(link, qp, link->posted[qp]++);
-			left--;
+			else
+				in_flight--;
 		}
 		if (n) {
 			double at = now();
@@ -397,11 +403,11 @@ static void run_client(const struct options *options)
 	fflush(stdout);
 	if (options->op == IDLE)
 		pause();
-	double began = now(), longest = pump(&link, &nic), seconds = now() - began;
+	double began = now(), longest = pump(&link, &nic, options->seconds), seconds = now() - began;
 	printf("done %s size=%u count=%u qps=%u seconds=%.6f longest_ms=%.3f\n", op_name[options->op], link.plan.size,
-		link.plan.count, link.plan.qps, seconds, longest * 1e3);
+		link.posted[0], link.plan.qps, seconds, longest * 1e3);
 	fflush(stdout);
-	put(link.fd, "d", 1);
+	put(link.fd, link.posted, link.plan.qps * sizeof(*link.posted));
 	get(link.fd, &verdict, 1);
 	close_link(&link);
 	close_nic(&nic);
@@ -453,19 +459,20 @@ static void receive(const struct nic *nic, struct link *links, int clients)
 /* What a client left in our memory is what its last messages were. */
 static void verify_link(const struct link *link)
 {
-	uint32_t first = link->plan.count > DEPTH ? link->plan.count - DEPTH : 0;
 	uint64_t value;
 
 	for (uint32_t qp = 0; qp < link->plan.qps; qp++) {
+		uint32_t count = link->sent[qp];
+
 		if (link->plan.op == WRITE)
-			for (uint32_t message = first; message < link->plan.count; message++)
+			for (uint32_t message = count > DEPTH ? count - DEPTH : 0; message < count; message++)
 				verify(slot(link, qp, message), link->plan.size, seed_of(&link->plan, qp, message), qp, message);
 		memcpy(&value, slot(link, qp, 0), link->plan.size < 8 ? link->plan.size : 8);
 		errno = 0;
-		if (link->plan.op == ATOMIC && value != link->plan.count)
-			die("the counter of QP %u is %llu, not %u", qp, (unsigned long long)value, link->plan.count);
-		if (link->plan.op == SEND && link->completed[qp] != link->plan.count)
-			die("QP %u received %u of %u messages", qp, link->completed[qp], link->plan.count);
+		if (link->plan.op == ATOMIC && value != count)
+			die("the counter of QP %u is %llu, not %u", qp, (unsigned long long)value, count);
+		if (link->plan.op == SEND && link->completed[qp] != count)
+			die("QP %u received %u of %u messages", qp, link->completed[qp], count);
 	}
 }
 
@@ -494,11 +501,9 @@ static void serve(const struct nic *nic, struct link *links, int clients)
 			receive(nic, links, clients);
 		}
 		for (int i = 0; i < clients; i++) {
-			char word;
-
 			if (!fds[i].revents)
 				continue;
-			get(links[i].fd, &word, 1);
+			get(links[i].fd, links[i].sent, links[i].plan.qps * sizeof(*links[i].sent));
 			receive(nic, links, clients);
 			verify_link(&links[i]);
 			put(links[i].fd, "v", 1);
@@ -552,10 +557,11 @@ static uint32_t op_of(const char *name)
 
 int main(int count, char **arguments)
 {
-	struct options options = { .port = "20000", .clients = 1, .size = 65536, .count = 1000, .qps = 1, .timeout = 14 };
+	struct options options = { .port = "20000", .clients = 1, .size = 65536, .count = 1000, .qps = 1, .timeout = 14,
+		.seconds = 1e9 };
 	int option;
 
-	while ((option = getopt(count, arguments, "d:g:p:c:zo:s:n:q:u:")) != -1)
+	while ((option = getopt(count, arguments, "d:g:p:c:zo:s:n:q:u:t:")) != -1)
 		switch (option) {
 		case 'd': options.device = optarg; break;
 		case 'g': options.gid_index = atoi(optarg); break;
@@ -566,6 +572,7 @@ int main(int count, char **arguments)
 		case 's': options.size = (uint32_t)atoi(optarg); break;
 		case 'n': options.count = (uint32_t)atoi(optarg); break;
 		case 'q': options.qps = (uint32_t)atoi(optarg); break;
+		case 't': options.seconds = atof(optarg), options.count = UINT32_MAX; break;
 		case 'u': options.timeout = (uint32_t)atoi(optarg); break;
 		default: return 2;
 		}
@@ -579,7 +586,7 @@ int main(int count, char **arguments)
 		run_client(&options);
 	} else {
 		fprintf(stderr, "usage: peer [-d DEVICE] [-g GID] [-p PORT] [-c CLIENTS] [-z] server\n"
-				"       peer [-d DEVICE] [-g GID] [-p PORT] [-o OP] [-s SIZE] [-n COUNT] [-q QPS] [-u TIMEOUT] client HOST\n");
+				"       peer [-d DEVICE] [-g GID] [-p PORT] [-o OP] [-s SIZE] [-n COUNT] [-q QPS] [-t SECONDS] [-u TIMEOUT] client HOST\n");
 		return 2;
 	}
 	return 0;

@@ -45,17 +45,6 @@ def longest_ms(client):
     return float(re.search(r"longest_ms=([\d.]+)", client.stdout)[1])
 
 
-def seconds_of(client):
-    return float(re.search(r"seconds=([\d.]+)", client.stdout)[1])
-
-
-def count_for(context, path, op, size, seconds):
-    """How many messages of a size take about so long here and now."""
-    probe = 200
-    taken = seconds_of(run_verified(context, path, op, "-s", size, "-n", probe)[1])
-    return max(probe, int(probe * seconds / max(taken, 1e-3)))
-
-
 @contextlib.contextmanager
 def perftest_pair(path, program, *more, user="root", settings=None):
     """Server and client of a perftest program, running; killed at the end if they still do."""
