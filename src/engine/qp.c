@@ -409,12 +409,12 @@ static void enter_reset(struct vb_qp *qp)
 	vb_unschedule(qp);
 	vb_timer_cancel(&qp->timer);
 	leave_peer(qp);
-	/* Work requests are forgotten without a completion. */
+	/* Work requests are forgotten without a completion; old completions first, since polling one moves released. */
+	forget_completions(qp);
 	vb_lock_take(&qp->sq.lock);
 	atomic_store(&qp->sq.head, atomic_load(&qp->sq.tail));
 	atomic_store(&qp->sq.released, atomic_load(&qp->sq.tail));
 	vb_lock_release(&qp->sq.lock);
-	forget_completions(qp);
 	qp->responder.recv = NULL;
 	while (!qp->srq && vb_recv_ring_peek(&qp->rq))
 		vb_recv_ring_pop(&qp->rq);

@@ -218,6 +218,7 @@ struct vb_qp {
 	struct vb_responder responder;
 	struct vb_timer timer;
 	struct vb_list ready_link, ack_link, blocked_link;
+	bool requests_first; /* in its next turn: responses and requests take turns at being first */
 	bool is_admitted; /* woken from a blocked list, or past it: may use a shared window until its turn ends */
 	struct vb_list *blocked_in; /* the list that blocked_link is or was last in */
 	struct vb_list mcast; /* of struct vb_mcast_attachment */

@@ -163,11 +163,10 @@ void vb_responder_drop_resources(struct vb_qp *qp)
 		deactivate(rs, &rs->resources[i]);
 }
 
-/* The remembered request that this duplicate repeats, wholly or in part: same key, within its range of PSNs and memory. */
+/* The remembered request that this duplicate repeats: same key, beginning within its range of PSNs and memory. */
 static struct vb_resource *remembered(struct vb_qp *qp, const struct vb_packet *packet, bool is_atomic)
 {
 	struct vb_responder *rs = &qp->responder;
-	uint32_t psn_count = is_atomic ? 1 : vb_psn_count(qp, packet->dma_length);
 	for (uint8_t i = 0; i < rs->resource_count; i++) {
 		struct vb_resource *resource = &rs->resources[i];
 		uint32_t index = (packet->psn - resource->first_psn) & VB_PSN_MASK;
@@ -176,8 +175,7 @@ static struct vb_resource *remembered(struct vb_qp *qp, const struct vb_packet *
 		if (is_atomic)
 			return resource;
 		uint64_t offset = (uint64_t)index << qp->mtu_shift;
-		if (packet->rkey == resource->rkey && packet->va == resource->va + offset &&
-			offset + packet->dma_length <= resource->length && index + psn_count <= resource->psn_count)
+		if (packet->rkey == resource->rkey && packet->va == resource->va + offset)
 			return resource;
 	}
 	return NULL;
@@ -187,14 +185,16 @@ static struct vb_resource *remembered(struct vb_qp *qp, const struct vb_packet *
 static void repeat_read(struct vb_qp *qp, struct vb_resource *resource, const struct vb_packet *packet)
 {
 	uint32_t offset = ((packet->psn - resource->first_psn) & VB_PSN_MASK) << qp->mtu_shift;
-	uint32_t end = vb_psn_add(packet->psn, vb_psn_count(qp, packet->dma_length));
+	/* Of a longer one the part is answered that is remembered: the peer had asked for a piece of it by itself. */
+	uint32_t rest = resource->length - offset, length = packet->dma_length < rest ? packet->dma_length : rest;
+	uint32_t end = vb_psn_add(packet->psn, vb_psn_count(qp, length));
 
 	if (resource->is_active && vb_psn_diff(packet->psn, resource->next_psn) >= 0 && vb_psn_diff(end, resource->end_psn) <= 0)
 		return;
 	bool rewinds = resource->is_active && vb_psn_diff(resource->end_psn, end) > 0;
 	activate(&qp->responder, resource, packet->psn, rewinds ? resource->end_psn : end);
 	if (!rewinds)
-		resource->end_length = offset + packet->dma_length;
+		resource->end_length = offset + length;
 	resource->is_repeat = resource->was_answered;
 }
 

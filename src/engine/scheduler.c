@@ -1,4 +1,4 @@
-/* What leaves next: ready QPs take turns of a train each; a QP's responses go before its requests, and acks that were held
+/* What leaves next: ready QPs take turns of a train each, within a QP its responses and its requests; acks that were held
  * back leave after data. The holder pulls; pacing, fairness and batching are decided nowhere else. */
 #include <errno.h>
 #include "engine/qp.h"
@@ -86,17 +86,21 @@ static bool emit_one(struct vb_qp *qp, struct vb_batch *batch, vb_time now)
 {
 	if (qp->type == VB_QP_UD)
 		return vb_ud_emit(qp, batch, now);
+	if (qp->requests_first)
+		return vb_requester_emit(qp, batch, now) || vb_responder_emit(qp, batch, now);
 	return vb_responder_emit(qp, batch, now) || vb_requester_emit(qp, batch, now);
 }
 
 /* Others may fill a shared window before this QP's next turn: what it sent must be acknowledged without it. */
 static void ask_for_ack(struct vb_qp *qp, struct vb_batch *batch, unsigned first)
 {
-	if (qp->type != VB_QP_RC || batch->count == first)
+	for (unsigned i = batch->count; qp->type == VB_QP_RC && i > first; i--) {
+		struct vb_packet *packet = &batch->out[i - 1].packet;
+		if (vb_packet_row(packet)->message > VB_MESSAGE_ATOMIC_WRITE)
+			continue;
+		packet->ackreq = true;
 		return;
-	struct vb_packet *last = &batch->out[batch->count - 1].packet;
-	if (vb_packet_row(last)->message <= VB_MESSAGE_ATOMIC_WRITE)
-		last->ackreq = true;
+	}
 }
 
 /* One turn: up to a train of packets, then the QP's ack if one is due. True when it was cut short. */
@@ -117,6 +121,8 @@ static bool take_turn(struct vb_qp *qp, struct vb_batch *batch, unsigned budget,
 		bytes += batch->out[batch->count - 1].packet.payload_length + 64;
 	}
 	qp->is_admitted = false;
+	if (was_cut_short)
+		qp->requests_first = !qp->requests_first;
 	ask_for_ack(qp, batch, first);
 	if (qp->requester.echo && qp->requester.echo->is_due) {
 		if (!has_room(batch, budget))
