@@ -69,6 +69,8 @@ VB_EXPORT struct ibv_context *ibv_open_device(struct ibv_device *device)
 {
 	if (!device)
 		return vb_fail(EINVAL);
+	if (vb_host_is_forked_child())
+		return vb_fail(VB_FORKED_ERRNO);
 	struct context_object *object = calloc(1, sizeof(*object));
 	if (!object)
 		return vb_fail(ENOMEM);
@@ -155,7 +157,8 @@ static void forgive_events(struct context_object *object)
 }
 
 /* A program may close with objects left; they go first, in an order that no dependency forbids. In a forked child
- * nothing can be destroyed, for the lane is the parent's: the child merely forgets it. */
+ * nothing can be destroyed, for the lane is the parent's, and an object's lock may have a holder who stayed behind: the
+ * child merely forgets it all. */
 VB_EXPORT int ibv_close_device(struct ibv_context *context)
 {
 	struct context_object *object = vb_context_of(context);
@@ -169,7 +172,8 @@ VB_EXPORT int ibv_close_device(struct ibv_context *context)
 		}
 	}
 	vb_device_close(object->host);
-	vb_async_events_discard(object);
+	if (!vb_host_is_forked_child())
+		vb_async_events_discard(object);
 	vb_event_queue_deinit(&object->async);
 	close(context->cmd_fd);
 	pthread_mutex_destroy(&context->mutex);

@@ -124,8 +124,6 @@ int vb_cq_ops_req_notify(struct ibv_cq *ibv, int solicited_only)
 
 int vb_cq_drive_and_poll(struct cq_object *cq, struct vb_wc *wc, int n)
 {
-	if (vb_host_is_forked_child())
-		return -VB_FORKED_ERRNO;
 	vb_lane_drive(cq->host);
 	return vb_cq_poll(cq->cq, wc, n);
 }
@@ -152,6 +150,8 @@ int vb_cq_ops_poll(struct ibv_cq *ibv, int n, struct ibv_wc *wc)
 	struct cq_object *cq = vb_cq_of(ibv);
 	struct vb_wc chunk[POLL_CHUNK];
 	int total = 0;
+	if (vb_host_is_forked_child()) /* before any lock: its holder may have stayed in the parent */
+		return -VB_FORKED_ERRNO;
 	while (total < n) {
 		int want = n - total < POLL_CHUNK ? n - total : POLL_CHUNK;
 		int got = vb_cq_poll(cq->cq, chunk, want);

@@ -50,13 +50,20 @@ static bool is_nonblocking(const struct event_queue *queue)
 	return flags < 0 || (flags & O_NONBLOCK);
 }
 
+/* Signals that a thread's own instructions raise: whoever handles them, a sleeping thread is not meant. */
+static bool is_fault(int signal)
+{
+	return signal == SIGSEGV || signal == SIGBUS || signal == SIGFPE || signal == SIGILL || signal == SIGTRAP ||
+	       signal == SIGSYS || signal == SIGABRT;
+}
+
 /* Programs expect of a blocked get what they know of read(): a signal whose handler was installed with SA_RESTART does
  * not end it. Which signal it was cannot be known, so one handler without SA_RESTART makes every signal end it. */
 static bool signal_ends_wait(void)
 {
 	for (int signal = 1; signal < NSIG; signal++) {
 		struct sigaction action;
-		if (sigaction(signal, NULL, &action) || (action.sa_flags & SA_RESTART))
+		if (is_fault(signal) || sigaction(signal, NULL, &action) || (action.sa_flags & SA_RESTART))
 			continue;
 		if ((action.sa_flags & SA_SIGINFO) || (action.sa_handler != SIG_DFL && action.sa_handler != SIG_IGN))
 			return true;
