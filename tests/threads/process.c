@@ -1,0 +1,482 @@
+/* What happens around the threads: processes that sleep, idle, fork, execute others and load the library late. */
+#include <signal.h>
+#include <sys/wait.h>
+#include "rig.h"
+
+#define IDLE_MS		2000
+#define IDLE_CPU_S	0.02 /* a sanitizer has threads of its own that wake now and then: see idle_limit */
+
+static double idle_limit(void)
+{
+	return is_sanitized() ? 10 * IDLE_CPU_S : IDLE_CPU_S;
+}
+
+/* ---- The sleeping target: the other process connects, and then does nothing at all ------------------------------------ */
+
+struct introduction {
+	struct address address;
+	uint64_t memory;
+	uint32_t rkey;
+};
+
+static struct introduction introduce(const struct pair_end *end)
+{
+	return (struct introduction){ address_of(end->qp), (uintptr_t)end->buffer.bytes, end->buffer.mr->rkey };
+}
+
+static struct introduction exchange(int socket, const struct pair_end *end)
+{
+	struct introduction own = introduce(end), other;
+
+	peer_send(socket, &own, sizeof(own));
+	peer_receive(socket, &other, sizeof(other));
+	to_init(end->qp);
+	to_rts(end->qp, &other.address);
+	peer_send(socket, "!", 1); /* each waits until the other is ready */
+	peer_receive(socket, &(char){ 0 }, 1);
+	return other;
+}
+
+/* Tells how much CPU it took when it is woken by the signal. */
+static double cpu_before;
+static int report_socket;
+
+static void report_cpu(int number)
+{
+	double spent = cpu_seconds() - cpu_before;
+	ssize_t sent = write(report_socket, &spent, sizeof(spent));
+
+	_exit(sent == sizeof(spent) ? 0 : 1);
+}
+
+static _Noreturn void sleep_as_target(int socket)
+{
+	struct pair_end end = make_end(65536, 16);
+
+	memset(end.buffer.bytes, 0x11, end.buffer.length);
+	exchange(socket, &end);
+	report_socket = socket;
+	cpu_before = cpu_seconds();
+	signal(SIGUSR1, report_cpu);
+	peer_send(socket, "?", 1);
+	for (;;)
+		pause();
+}
+
+static struct ibv_wc request_and_wait(struct pair_end *end, struct request request)
+{
+	request.local = &end->buffer;
+	REQUIRE_EQUAL(post(end->qp, &request), 0);
+	return wait_completion(end->cq);
+}
+
+static void end_peer(struct peer *peer)
+{
+	int status;
+
+	kill(peer->pid, SIGKILL);
+	REQUIRE(waitpid(peer->pid, &status, 0) == peer->pid);
+	close(peer->socket);
+}
+
+static void a_target_asleep_in_pause_is_read_and_written(void)
+{
+	struct peer peer = peer_start("target");
+	struct pair_end end = make_end(65536, 16);
+	struct introduction target = exchange(peer.socket, &end);
+	uint64_t counter, was;
+
+	peer_receive(peer.socket, &(char){ 0 }, 1);
+	for (unsigned i = 0; i < 200; i++) {
+		memset(end.buffer.bytes, (int)i, 32768);
+		REQUIRE_EQUAL(request_and_wait(&end, (struct request){ .opcode = IBV_WR_RDMA_WRITE, .length = 32768,
+							     .remote = target.memory, .rkey = target.rkey }).status, IBV_WC_SUCCESS);
+		REQUIRE_EQUAL(request_and_wait(&end, (struct request){ .opcode = IBV_WR_RDMA_READ, .length = 32768,
+							     .offset = 32768, .remote = target.memory + 8, .rkey = target.rkey })
+				      .status,
+			IBV_WC_SUCCESS);
+		REQUIRE(memcmp(end.buffer.bytes, end.buffer.bytes + 32768, 32760) == 0);
+		REQUIRE_EQUAL(end.buffer.bytes[65535], 0x11);
+		REQUIRE_EQUAL(request_and_wait(&end, (struct request){ .opcode = IBV_WR_ATOMIC_FETCH_AND_ADD, .length = 8,
+							     .remote = target.memory + 40000, .rkey = target.rkey, .compare_add = 3 })
+				      .status,
+			IBV_WC_SUCCESS);
+		memcpy(&counter, end.buffer.bytes, 8);
+		was = 0x1111111111111111 + 3 * i;
+		REQUIRE_EQUAL(counter, was);
+	}
+	sleep_ms(IDLE_MS); /* and does not burn its core when nobody asks */
+	double spent;
+	REQUIRE_EQUAL(kill(peer.pid, SIGUSR1), 0);
+	peer_receive(peer.socket, &spent, sizeof(spent));
+	REQUIRE(spent < 1);
+	end_peer(&peer);
+	to_error(end.qp);
+	free_end(&end);
+}
+
+/* ---- Idleness ----------------------------------------------------------------------------------------------------------- */
+
+static double cpu_while_idle(void)
+{
+	sleep_ms(100); /* the progress thread takes the lane back from the pollers */
+	double before = cpu_seconds();
+	sleep_ms(IDLE_MS);
+	return cpu_seconds() - before;
+}
+
+static void *block_in_get_cq_event(void *argument)
+{
+	struct ibv_cq *cq;
+	void *context;
+
+	if (ibv_get_cq_event(argument, &cq, &context) == 0)
+		ibv_ack_cq_events(cq, 1);
+	return NULL;
+}
+
+static void an_idle_process_uses_no_cpu(void)
+{
+	struct pair pair = make_pair(65536, 16);
+	double freshly = cpu_while_idle();
+
+	for (unsigned i = 0; i < 500; i++)
+		REQUIRE_EQUAL(request_and_wait(&pair.a, (struct request){ .opcode = IBV_WR_RDMA_WRITE, .length = 65536,
+							     .remote = (uintptr_t)pair.b.buffer.bytes, .rkey = pair.b.buffer.mr->rkey }).status, IBV_WC_SUCCESS);
+	double after_traffic = cpu_while_idle();
+	/* With one thread blocked for a completion that does not come. */
+	REQUIRE_EQUAL(post_receive(pair.b.qp, 0, &pair.b.buffer, 0, 64), 0);
+	REQUIRE_EQUAL(ibv_req_notify_cq(pair.b.cq, 0), 0);
+	pthread_t blocked = thread_start(block_in_get_cq_event, pair.b.channel);
+	double while_blocked = cpu_while_idle();
+	to_error(pair.b.qp);
+	thread_join(blocked);
+
+	printf("  CPU in %.1f s: %.1f ms when fresh, %.1f ms after traffic, %.1f ms blocked\n", IDLE_MS / 1e3,
+		freshly * 1e3, after_traffic * 1e3, while_blocked * 1e3);
+	REQUIRE(freshly < idle_limit());
+	REQUIRE(after_traffic < idle_limit());
+	REQUIRE(while_blocked < idle_limit());
+	free_pair(&pair);
+}
+
+/* ---- Forks ------------------------------------------------------------------------------------------------------------------ */
+
+/* Traffic of one thread that must not notice what the others do. */
+struct traffic {
+	struct pair pair;
+	atomic_bool is_over;
+	atomic_uint count;
+	pthread_t thread;
+};
+
+static void *write_on(void *argument)
+{
+	struct traffic *t = argument;
+
+	while (!atomic_load(&t->is_over)) {
+		struct ibv_wc wc = request_and_wait(&t->pair.a, (struct request){ .opcode = IBV_WR_RDMA_WRITE, .length = 8192,
+								.remote = (uintptr_t)t->pair.b.buffer.bytes, .rkey = t->pair.b.buffer.mr->rkey });
+		REQUIRE_EQUAL(wc.status, IBV_WC_SUCCESS);
+		atomic_fetch_add(&t->count, 1);
+	}
+	return NULL;
+}
+
+static void traffic_start(struct traffic *t)
+{
+	*t = (struct traffic){ .pair = make_pair(8192, 16) };
+	t->thread = thread_start(write_on, t);
+}
+
+static void traffic_must_go_on(struct traffic *t)
+{
+	unsigned before = atomic_load(&t->count);
+	double began = seconds_now();
+
+	while (atomic_load(&t->count) < before + 10) {
+		REQUIRE(seconds_now() - began < 10);
+		sleep_ms(1);
+	}
+}
+
+static void traffic_stop(struct traffic *t)
+{
+	atomic_store(&t->is_over, true);
+	thread_join(t->thread);
+	free_pair(&t->pair);
+}
+
+static int wait_for(pid_t pid)
+{
+	int status;
+
+	REQUIRE(waitpid(pid, &status, 0) == pid);
+	return WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
+}
+
+/* Every verb in a child answers with an errno: a NULL or a code, never a crash, never a wait. */
+static void use_verbs_in_child(struct pair_end *end)
+{
+	struct ibv_wc wc;
+	struct ibv_cq *cq;
+	struct ibv_async_event event;
+	struct ibv_qp_attr attr = { .qp_state = IBV_QPS_ERR };
+	void *context;
+
+	alarm(20);
+	REQUIRE(!ibv_open_device(end->context->device) && errno == EPERM);
+	REQUIRE(!ibv_alloc_pd(end->context) && errno == EPERM);
+	REQUIRE(!ibv_reg_mr(end->pd, end->buffer.bytes, 4096, 0) && errno == EPERM);
+	REQUIRE(!ibv_create_cq(end->context, 16, NULL, NULL, 0) && errno == EPERM);
+	REQUIRE(!ibv_create_comp_channel(end->context) && errno == EPERM);
+	REQUIRE(!ibv_create_srq(end->pd, &(struct ibv_srq_init_attr){ .attr = { .max_wr = 1, .max_sge = 1 } }));
+	REQUIRE(!ibv_create_qp(end->pd, &(struct ibv_qp_init_attr){ .send_cq = end->cq, .recv_cq = end->cq,
+						.qp_type = IBV_QPT_RC, .cap = { .max_send_wr = 1 } }));
+	REQUIRE(!ibv_create_ah(end->pd, &(struct ibv_ah_attr){ .is_global = 1, .port_num = 1 }));
+	REQUIRE(post(end->qp, &(struct request){ .opcode = IBV_WR_SEND, .local = &end->buffer, .length = 8 }) != 0);
+	REQUIRE(post_receive(end->qp, 0, &end->buffer, 0, 64) != 0);
+	REQUIRE(ibv_poll_cq(end->cq, 1, &wc) < 0);
+	REQUIRE(ibv_req_notify_cq(end->cq, 0) != 0);
+	REQUIRE(ibv_get_cq_event(end->channel, &cq, &context) == -1);
+	REQUIRE(ibv_get_async_event(end->context, &event) == -1);
+	REQUIRE(ibv_modify_qp(end->qp, &attr, IBV_QP_STATE) != 0);
+	REQUIRE(ibv_rereg_mr(end->buffer.mr, IBV_REREG_MR_CHANGE_ACCESS, NULL, NULL, 0, 0) != 0);
+	REQUIRE(ibv_dereg_mr(end->buffer.mr) != 0);
+	REQUIRE(ibv_destroy_qp(end->qp) != 0);
+	REQUIRE(ibv_destroy_cq(end->cq) != 0);
+	REQUIRE(ibv_dealloc_pd(end->pd) != 0);
+}
+
+static void a_forked_childs_verbs_return_an_errno(void)
+{
+	struct traffic traffic;
+
+	traffic_start(&traffic);
+	for (unsigned i = 0; i < 4; i++) {
+		pid_t pid = fork();
+		REQUIRE(pid >= 0);
+		if (pid == 0) {
+			use_verbs_in_child(&traffic.pair.a);
+			if (i % 2)
+				REQUIRE_EQUAL(ibv_close_device(traffic.pair.a.context), 0);
+			if (i < 2)
+				_exit(0);
+			exit(0);
+		}
+		REQUIRE_EQUAL(wait_for(pid), 0);
+		traffic_must_go_on(&traffic);
+	}
+	traffic_stop(&traffic);
+}
+
+/* A child has memory of its own: what it does to the registered pages is not seen here, and our traffic not there. */
+static void a_forked_child_shares_no_memory(void)
+{
+	struct traffic traffic;
+	struct pair_end *target;
+
+	traffic_start(&traffic);
+	target = &traffic.pair.b;
+	struct buffer private = make_buffer(target->pd, 4096);
+	memset(private.bytes, 0x22, private.length);
+	pid_t pid = fork();
+	REQUIRE(pid >= 0);
+	if (pid == 0) {
+		memset(private.bytes, 0x33, private.length);
+		pause();
+	}
+	struct pair_end from = make_end(4096, 16);
+	struct ibv_qp *to = make_qp(target->pd, (struct qp_size){ .send_cq = target->cq, .depth = 4 });
+	connect_pair(from.qp, to);
+	REQUIRE_EQUAL(request_and_wait(&from, (struct request){ .opcode = IBV_WR_RDMA_READ, .length = 4096,
+						     .remote = (uintptr_t)private.bytes, .rkey = private.mr->rkey }).status, IBV_WC_SUCCESS);
+	for (unsigned i = 0; i < 4096; i++)
+		REQUIRE_EQUAL(from.buffer.bytes[i], 0x22);
+	kill(pid, SIGKILL);
+	wait_for(pid);
+	REQUIRE_EQUAL(ibv_destroy_qp(to), 0);
+	free_end(&from);
+	free_buffer(&private);
+	traffic_must_go_on(&traffic);
+	traffic_stop(&traffic);
+}
+
+static void many_forks_under_traffic(void)
+{
+	struct traffic traffic[2];
+
+	traffic_start(&traffic[0]);
+	traffic_start(&traffic[1]);
+	for (unsigned i = 0; i < (is_sanitized() ? 10 : 60); i++) {
+		pid_t pid = fork();
+		REQUIRE(pid >= 0);
+		if (pid == 0 && i % 2)
+			_exit(0);
+		if (pid == 0)
+			exit(0);
+		if (i % 5 == 0)
+			traffic_must_go_on(&traffic[i % 2]);
+		REQUIRE_EQUAL(wait_for(pid), 0);
+	}
+	traffic_must_go_on(&traffic[0]);
+	traffic_must_go_on(&traffic[1]);
+	traffic_stop(&traffic[0]);
+	traffic_stop(&traffic[1]);
+}
+
+/* A child that outlives its parent keeps nothing of it: the parent's slot is free, and others get on. */
+static void an_orphan_holds_nothing(void)
+{
+	int orphan[2];
+
+	REQUIRE_EQUAL(pipe(orphan), 0);
+	pid_t parent = fork();
+	if (parent == 0) {
+		struct pair pair = make_pair(4096, 16);
+		(void)pair;
+		pid_t child = fork();
+		if (child == 0) {
+			alarm(60);
+			unsigned fds = count_fds();
+			REQUIRE(write(orphan[1], &fds, sizeof(fds)) == sizeof(fds));
+			for (;;)
+				pause();
+		}
+		REQUIRE(write(orphan[1], &child, sizeof(child)) == sizeof(child));
+		sleep_ms(200);
+		_exit(0);
+	}
+	REQUIRE_EQUAL(wait_for(parent), 0);
+	struct pair pair = make_pair(4096, 16); /* in this process, which had opened nothing before */
+	REQUIRE_EQUAL(request_and_wait(&pair.a, (struct request){ .opcode = IBV_WR_RDMA_WRITE, .length = 64,
+						     .remote = (uintptr_t)pair.b.buffer.bytes, .rkey = pair.b.buffer.mr->rkey }).status, IBV_WC_SUCCESS);
+	free_pair(&pair);
+	int values[2];
+	REQUIRE(read(orphan[0], values, sizeof(values)) == sizeof(values));
+	kill(values[0] > values[1] ? values[0] : values[1], SIGKILL); /* a pid is larger than a count of descriptors */
+}
+
+/* ---- exec ---------------------------------------------------------------------------------------------------------------------- */
+
+static _Noreturn void show_descriptors(int socket)
+{
+	unsigned fds = count_fds(); /* three, and the socket */
+
+	peer_send(socket, &fds, sizeof(fds));
+	_exit(0);
+}
+
+static unsigned fds_of_executed(void)
+{
+	unsigned fds;
+	struct peer peer = peer_start("descriptors");
+
+	peer_receive(peer.socket, &fds, sizeof(fds));
+	REQUIRE_EQUAL(wait_for(peer.pid), 0);
+	close(peer.socket);
+	return fds;
+}
+
+static void executed_programs_inherit_nothing(void)
+{
+	unsigned without = fds_of_executed();
+	struct traffic traffic;
+
+	traffic_start(&traffic);
+	for (unsigned i = 0; i < 10; i++) {
+		REQUIRE_EQUAL(fds_of_executed(), without);
+		traffic_must_go_on(&traffic);
+	}
+	for (unsigned i = 0; i < 10; i++)
+		REQUIRE_EQUAL(system("exit 3"), 3 << 8);
+	FILE *command = popen("echo here", "r");
+	char line[16] = "";
+	REQUIRE(command && fgets(line, sizeof(line), command) && strcmp(line, "here\n") == 0);
+	REQUIRE_EQUAL(pclose(command), 0);
+	traffic_must_go_on(&traffic);
+	traffic_stop(&traffic);
+}
+
+/* ---- Two processes, several threads each ------------------------------------------------------------------------------------------ */
+
+enum { CONNECTIONS = 4 };
+
+struct connection {
+	struct pair_end end;
+	struct introduction other;
+	unsigned count;
+};
+
+static void *write_and_read_back(void *argument)
+{
+	struct connection *c = argument;
+	uint32_t random = (uint32_t)(uintptr_t)c;
+
+	for (unsigned i = 0; i < c->count; i++) {
+		size_t length = 1 + next_random(&random) % 16384;
+		memset(c->end.buffer.bytes, (int)i, length);
+		REQUIRE_EQUAL(request_and_wait(&c->end, (struct request){ .opcode = IBV_WR_RDMA_WRITE, .length = length,
+							      .remote = c->other.memory, .rkey = c->other.rkey }).status, IBV_WC_SUCCESS);
+		REQUIRE_EQUAL(request_and_wait(&c->end, (struct request){ .opcode = IBV_WR_RDMA_READ, .length = length,
+							      .offset = 16384, .remote = c->other.memory, .rkey = c->other.rkey }).status, IBV_WC_SUCCESS);
+		REQUIRE(memcmp(c->end.buffer.bytes, c->end.buffer.bytes + 16384, length) == 0);
+	}
+	return NULL;
+}
+
+/* Both sides do the same: the halves of a connection's memory do not overlap. */
+static void run_connections(int socket, unsigned count)
+{
+	struct connection connections[CONNECTIONS];
+	pthread_t threads[CONNECTIONS];
+
+	for (unsigned i = 0; i < CONNECTIONS; i++) {
+		connections[i] = (struct connection){ .end = make_end(65536, 16), .count = count };
+		struct introduction other = exchange(socket, &connections[i].end);
+		other.memory += 32768; /* the upper half is the other side's to write */
+		connections[i].other = other;
+	}
+	for (unsigned i = 0; i < CONNECTIONS; i++)
+		threads[i] = thread_start(write_and_read_back, &connections[i]);
+	for (unsigned i = 0; i < CONNECTIONS; i++)
+		thread_join(threads[i]);
+	peer_send(socket, "!", 1);
+	peer_receive(socket, &(char){ 0 }, 1);
+	for (unsigned i = 0; i < CONNECTIONS; i++)
+		free_end(&connections[i].end);
+}
+
+static void two_processes_with_four_threads_each(void)
+{
+	struct peer peer = peer_start("connections");
+
+	run_connections(peer.socket, is_sanitized() ? 200 : 1000);
+	REQUIRE_EQUAL(wait_for(peer.pid), 0);
+	close(peer.socket);
+}
+
+int main(int argc, char **argv)
+{
+	static const struct test_case cases[] = {
+		CASE(a_target_asleep_in_pause_is_read_and_written),
+		CASE(an_idle_process_uses_no_cpu),
+		CASE(a_forked_childs_verbs_return_an_errno),
+		CASE(a_forked_child_shares_no_memory),
+		CASE(many_forks_under_traffic),
+		CASE(an_orphan_holds_nothing),
+		CASE(executed_programs_inherit_nothing),
+		CASE(two_processes_with_four_threads_each),
+	};
+	int socket;
+
+	if ((socket = peer_socket(argc, argv, "target")) >= 0)
+		sleep_as_target(socket);
+	if ((socket = peer_socket(argc, argv, "descriptors")) >= 0)
+		show_descriptors(socket);
+	if ((socket = peer_socket(argc, argv, "connections")) >= 0) {
+		run_connections(socket, is_sanitized() ? 200 : 1000);
+		return 0;
+	}
+	return run_cases(argc, argv, CASES(cases));
+}
