@@ -1,14 +1,17 @@
 #!/usr/bin/env python3
-"""Interop: unmodified programs on Verbena here, the same programs on a Linux kernel's rxe in a virtual machine there.
+"""Interop: unmodified programs on Verbena here, the same programs on a Linux kernel's rxe in a virtual machine there;
+then the same programs with Verbena at both ends inside that machine, on its kernel. docs/interop.md says more.
 
-RXE_PEER names a script `rxe-peer` that boots such a machine (start, stop, exec CMD) with a tap device to it: here
-10.77.0.1/30 and fd77::1 on rxepeer0, there 10.77.0.2 and fd77::2, rxe0 with GID index 1 for IPv4 and 2 for IPv6. The
-tap lies in a network namespace of this test's. Both directions: server here and there. By hand, not in CI: it needs
-qemu and takes minutes."""
+RXE_PEER names a script `rxe-peer` that boots machine N (start, stop, status, exec CMD, put FILE) with a tap device to it:
+here 10.77.N.1/30 and fd77:0:0:N::1 on rxepeerN, there 10.77.N.2 and fd77:0:0:N::2, rxe0 with GID index 1 for IPv4 and 2
+for IPv6. The tap lies in a network namespace of this test's; nothing leaves it. By hand, not in CI: needs root, qemu,
+minutes."""
 
 import argparse
+import ipaddress
 import os
 import pathlib
+import re
 import shutil
 import subprocess
 import sys
@@ -23,17 +26,27 @@ import places
 import programs
 from process import Failure, Process, finish
 
-NAMESPACE = "verbena-interop"
-SECONDS = 120  # an emulated machine is slow
-GUEST = {4: ("10.77.0.2", 1), 6: ("fd77::2", 2)}
+SECONDS = 120  # for one program pair: an emulated machine is slow, and slower where other work goes on
+RXE_GID = {4: 1, 6: 2}
+VARIANTS = [(version, is_server_here) for version in (4, 6) for is_server_here in (True, False)]
+HEADINGS = [f"IPv{version}, server {'here' if here else 'there'}" for version, here in VARIANTS]
 
-PINGPONGS = (("ibv_rc_pingpong", "-n", "200", "-c"), ("ibv_rc_pingpong", "-n", "50", "-s", "200000", "-m", "4096", "-c"),
-             ("ibv_uc_pingpong", "-n", "200", "-c"), ("ibv_ud_pingpong", "-n", "200", "-s", "1000", "-c"),
-             ("ibv_srq_pingpong", "-n", "100", "-c"))
-PERFTESTS = tuple((f"ib_{operation}_{what}", *more) for operation in ("write", "read", "send", "atomic")
-                  for what, more in (("bw", ("-n", "200")), ("lat", ("-n", "200")))) + (
-    ("ib_write_bw", "-n", "50", "-s", "1000000", "-q", "4"), ("ib_send_bw", "-n", "200", "-s", "100", "-c", "UC"),
-    ("ib_send_bw", "-n", "100", "-s", "1024", "-c", "UD"), ("ib_write_bw", "-a", "-n", "10"))
+# The programs and options, each run in every variant.
+PINGPONGS = [("ibv_rc_pingpong", "-n", "100", "-m", "1024", "-c"), ("ibv_rc_pingpong", "-n", "100", "-m", "4096", "-c"),
+             ("ibv_rc_pingpong", "-n", "30", "-s", "200000", "-m", "4096", "-e", "-c"),
+             ("ibv_uc_pingpong", "-n", "100", "-m", "1024", "-c"), ("ibv_uc_pingpong", "-n", "100", "-m", "4096", "-c"),
+             ("ibv_ud_pingpong", "-n", "100", "-s", "1000", "-c"), ("ibv_srq_pingpong", "-n", "60", "-q", "4", "-c")]
+BANDWIDTHS = [(f"ib_{operation}_bw", "-n", "100", "-m", mtu)
+              for operation in ("write", "read", "send", "atomic") for mtu in ("1024", "4096")]
+OTHERS = [("ib_write_bw", "-n", "16", "-s", "1000000", "-q", "4"), ("ib_write_bw", "-n", "10", "-a"),
+          ("ib_write_bw", "-n", "50", "-b")] + [(f"ib_{operation}_lat", "-n", "100")
+                                               for operation in ("write", "read", "send", "atomic")]
+VERIFIES = [("verify", "-m", "1024"), ("verify", "-m", "4096")]
+TESTS = VERIFIES + PINGPONGS + BANDWIDTHS + OTHERS
+
+
+class Skip(Exception):
+    """A test cannot be run here; the text says why."""
 
 
 class Guest:
@@ -41,90 +54,291 @@ class Guest:
 
     label = "guest"
 
-    def __init__(self, script):
+    def __init__(self, script, kernel):
         self.script = script
-        self.environment = {**os.environ, "RXE_PEER_NETNS": NAMESPACE}
+        self.kernel = kernel
+        self.number = int(os.environ.get("RXE_PEER_ID") or self._free_number())
+        self.namespace = f"verbena-interop-{self.number}"
+        self.settings = {"RXE_PEER_NETNS": self.namespace, "RXE_PEER_KERNEL": kernel, "RXE_PEER_ID": str(self.number)}
+        self.environment = {**os.environ, **self.settings}
 
-    def command(self, arguments, _user, _through_verbena):
-        return ["env", f"RXE_PEER_NETNS={NAMESPACE}", self.script, "exec", *arguments]
+    def _free_number(self):
+        for number in range(64):
+            status = subprocess.run([self.script, "status"], env={**os.environ, "RXE_PEER_ID": str(number)}, check=False,
+                                    stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+            if status.returncode == 3:
+                return number
+        raise Failure("all 64 machines are running")
 
-    def tool(self, *arguments, check=True):
-        return subprocess.run([self.script, *arguments], env=self.environment, check=check, stdin=subprocess.DEVNULL,
-                              stdout=subprocess.PIPE, text=True)
+    def address(self, who, version):
+        return f"10.77.{self.number}.{who}" if version == 4 else str(ipaddress.ip_address(f"fd77:0:0:{self.number:x}::{who}"))
 
-    def wait_listening(self, port, seconds=30):
-        deadline = time.monotonic() + seconds
-        while self.tool("exec", f"grep -qi ':{port:04x} .* 0A ' /proc/net/tcp /proc/net/tcp6", check=False).returncode:
-            if time.monotonic() > deadline:
-                raise Failure(f"nothing listens on TCP port {port} in the guest")
+    def command(self, arguments, _user="root", _through_verbena=False):
+        # What runs there does not end when the connection does, so it has an end of its own.
+        # Process hides the home directory, where the machine's image and key are.
+        settings = [f"{name}={value}" for name, value in {**self.settings, "HOME": os.environ.get("HOME", "/root")}.items()]
+        return ["env", *settings, self.script, "exec", "timeout", "-k", "1", str(SECONDS), *arguments]
+
+    def tool(self, *arguments, check=True, stdin=subprocess.DEVNULL):
+        done = subprocess.run([self.script, *arguments], env={**os.environ, **self.settings}, check=False, stdin=stdin,
+                              stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+        if check and done.returncode:
+            raise Failure(f"{self.script} {' '.join(arguments)}: {done.stdout}{done.stderr}")
+        return done
+
+    def shell(self, line, check=True):
+        return self.tool("exec", line, check=check).stdout
+
+    def wait_listening(self, server, port, namespace=None):
+        """Looks several times with one command, for each costs half a second."""
+        look = f"grep -qi ':{port:04x} .* 0A ' /proc/net/tcp /proc/net/tcp6"
+        loop = f"for i in 1 2 3 4 5 6 7 8 9 10; do {look} && exit 0; sleep 0.1; done; exit 1"
+        command = ["ip", "netns", "exec", namespace, "sh", "-c", loop] if namespace else ["sh", "-c", loop]
+        deadline = time.monotonic() + SECONDS
+        while self.tool("exec", *command, check=False).returncode:
+            if server.status is not None or time.monotonic() > deadline:
+                raise Failure(f"{server.name} does not listen on TCP port {port}\n{server.evidence()}")
 
 
-def arguments_of(test, device, gid, port):
+def arguments_of(test, binary, device, gid, port):
     program, *more = test
-    gid_option = "-g" if program.startswith("ibv_") else "-x"
-    extra = [] if program.startswith("ibv_") else ["-F", "-u", "18"]
-    return [program, "-d", device, gid_option, str(gid), "-p", str(port), *extra, *more]
+    gid_option = "-x" if program.startswith("ib_") else "-g"
+    extra = ["-F", "-u", "18"] if program.startswith("ib_") else []
+    return [binary, "-d", device, gid_option, str(gid), "-p", str(port), *extra, *more]
 
 
-def run_test(test, here, guest, is_server_here, version):
-    port = programs.next_port()
-    ours = arguments_of(test, here.device, here.gid_index(version), port)
-    theirs = arguments_of(test, "rxe0", GUEST[version][1], port)
-    if is_server_here:
-        server = Process(here, ours, name="server on Verbena")
-        wait = lambda: server.wait_listening(port)
-        start_client = lambda: Process(guest, theirs + [here.address[4]], through_verbena=False, name="client on rxe")
-    else:
-        server = Process(guest, theirs, through_verbena=False, name="server on rxe")
-        wait = lambda: guest.wait_listening(port)
-        start_client = lambda: Process(here, ours + [GUEST[4][0]], name="client on Verbena")
-    with server:
-        wait()
-        with start_client() as client:
-            finish([server, client], SECONDS)
-    for process in (server, client):
-        if "invalid data" in process.stdout:
-            raise Failure(f"{process.name} found wrong data\n{process.evidence()}")
+def judge_output(test, process):
+    """What the program printed says that all went well."""
+    program = test[0]
+    if "invalid data" in process.stdout + process.stderr:
+        raise Failure(f"{process.name} found wrong data\n{process.evidence()}")
+    if program == "verify" and not re.search(r"^verified [1-9]\d* operations", process.stdout, re.M):
+        raise Failure(f"{process.name} did not verify\n{process.evidence()}")
+    if program.startswith("ibv_") and not re.search(r"^\d+ bytes in [\d.]+ seconds", process.stdout, re.M):
+        raise Failure(f"{process.name} printed no result\n{process.evidence()}")
+
+
+def judge_client(test, client):
+    if test[0].startswith("ib_") and not programs.result_rows(client.stdout):
+        raise Failure(f"{client.name} printed no row of results\n{client.evidence()}")
+
+
+def judge_capture(file):
+    """tshark finds no packet malformed, sent or received; how many there were. It also guesses what our random payload
+    might be, and calls a bad guess malformed: then its list of protocols goes on after infiniband, and we do not care."""
+    if not shutil.which("tshark"):
+        return 0
+    done = subprocess.run(["tshark", "-r", str(file), "-T", "fields", "-e", "frame.number", "-e", "infiniband.bth.opcode",
+                           "-e", "frame.protocols", "-e", "_ws.malformed"],
+                          stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, check=False)
+    if done.returncode:
+        raise Failure(f"tshark does not read {file}: {done.stderr}")
+    lines = [line.split("\t") for line in done.stdout.splitlines()]
+    bad = [fields for fields in lines
+           if len(fields) < 4 or not fields[1] or fields[3] and fields[2].endswith((":infiniband", ":udp", ":ip", ":ipv6"))]
+    if bad or not lines:
+        raise Failure(f"tshark complains about {len(bad)} of {len(lines)} packets, the first: {bad[:3]}")
+    return len(lines)
+
+
+# ------------------------------------------------------------------------------------------- Verbena here, rxe there
+
+class Bench:
+    """Both machines and what the tests between them need."""
+
+    def __init__(self, options, guest, scratch):
+        self.guest = guest
+        self.scratch = scratch
+        self.keep_captures = options.captures
+        self.verify = str(pathlib.Path(options.build).resolve() / "tests/interop/verify")
+        launcher = places.launcher_for_everyone(options.build, str(scratch))
+        self.here = places.Place(["ip", "netns", "exec", guest.namespace], "here", launcher, f"vb_rxepeer{guest.number}",
+                                 guest.address(1, 4), guest.address(1, 6))
+        self.packets = 0
+
+    def run(self, test, version, is_server_here):
+        port = programs.next_port()
+        capture = pathlib.Path(self.keep_captures or self.scratch) / f"{self.guest.kernel}-{port}.pcap"
+        program = test[0]
+        binary = self.verify if program == "verify" else program
+        ours = arguments_of(test, binary, self.here.device, self.here.gid_index(version), port)
+        theirs = arguments_of(test, program, "rxe0", RXE_GID[version], port)
+        settings = {"VERBENA_PCAP": str(capture)}
+        if is_server_here:
+            server = Process(self.here, ours, settings=settings, name="server on Verbena")
+            listening = lambda: server.wait_listening(port)
+            start_client = lambda: Process(self.guest, theirs + [self.here.address[4]], through_verbena=False,
+                                           name="client on rxe")
+        else:
+            server = Process(self.guest, theirs, through_verbena=False, name="server on rxe")
+            listening = lambda: self.guest.wait_listening(server, port)
+            start_client = lambda: Process(self.here, ours + [self.guest.address(2, 4)], settings=settings, name="client on Verbena")
+        with server:
+            listening()
+            with start_client() as client:
+                finish([server, client], SECONDS)
+        for process in (server, client):
+            judge_output(test, process)
+        judge_client(test, client)
+        self.packets += judge_capture(capture)
+        if not self.keep_captures:
+            capture.unlink()
+
+
+# ------------------------------------------------------------------------------------------- Verbena at both ends there
+
+INSIDE = [("verify", "-m", "1024"), ("ibv_rc_pingpong", "-n", "200", "-c"), ("ibv_ud_pingpong", "-n", "200", "-c"),
+          ("ib_write_bw", "-n", "200"), ("ib_read_bw", "-n", "200"), ("ib_send_bw", "-n", "200"),
+          ("ib_atomic_bw", "-n", "200"), ("ib_write_lat", "-n", "200"), ("ib_write_bw", "-n", "50", "-q", "16")]
+
+
+class Inside:
+    """Two namespaces of the guest with a veth pair, and Verbena installed in it: its kernel under our sockets."""
+
+    def __init__(self, options, guest, scratch):
+        self.guest = guest
+        tree = scratch / "inside"
+        subprocess.run(["meson", "install", "-C", options.build, "--no-rebuild", "--quiet", "--destdir", str(tree)],
+                       check=True, stdout=subprocess.DEVNULL)
+        launcher = next(tree.glob("**/bin/verbena"))
+        self.launcher = "/" + str(launcher.relative_to(tree))
+        library = next(tree.glob("**/libibverbs.so.1"))
+        for path in needed_libraries(library):
+            target = launcher.parent.parent / "lib/verbena" / os.path.basename(path)
+            shutil.copy(path, target)
+        archive = scratch / "inside.tar"
+        subprocess.run(["tar", "-cf", str(archive), "-C", str(tree), "."], check=True)
+        guest.tool("put", str(archive), "/tmp/inside.tar")
+        guest.shell("tar -xf /tmp/inside.tar -C / && for n in a b; do ip netns add $n; ip -n $n link set lo up; done && "
+                    "ip link add v0 netns a type veth peer name v1 netns b && "
+                    "ip -n a addr add 10.79.0.1/24 dev v0 && ip -n b addr add 10.79.0.2/24 dev v1 && "
+                    "ip -n a addr add fd79::1/64 dev v0 nodad && ip -n b addr add fd79::2/64 dev v1 nodad && "
+                    "ip -n a link set v0 mtu 1500 up && ip -n b link set v1 mtu 1500 up")
+
+    def command(self, namespace, arguments):
+        return ["ip", "netns", "exec", namespace, "env", "VERBENA_STATS=1", self.launcher, "run", "--", *arguments]
+
+    def gid(self, version):
+        return 0 if version == 4 else 1
+
+    def run(self, test, version):
+        port = programs.next_port()
+        arguments = [arguments_of(test, test[0], device, self.gid(version), port) for device in ("vb_v0", "vb_v1")]
+        server = Process(self.guest, self.command("a", arguments[0]), through_verbena=False, name="server")
+        with server:
+            self.guest.wait_listening(server, port, "a")
+            with Process(self.guest, self.command("b", arguments[1] + ["10.79.0.1"]), through_verbena=False,
+                         name="client") as client:
+                finish([server, client], SECONDS)
+        for process in (server, client):
+            judge_output(test, process)
+            if not process.stats():
+                raise Failure(f"{process.name} did not run on Verbena\n{process.evidence()}")
+        judge_client(test, client)
+
+
+def needed_libraries(library):
+    """What the guest lacks: everything that our library needs but the C library."""
+    done = subprocess.run(["ldd", str(library)], stdout=subprocess.PIPE, text=True, check=True)
+    return [path for path in re.findall(r"=> (/\S+)", done.stdout) if not re.search(r"/(libc|libm|ld-linux)\b", path)]
+
+
+# --------------------------------------------------------------------------------------------------------------- a run
+
+class Table:
+    """One row a program, one column a variant; printed as it grows, failures below their row."""
+
+    def __init__(self):
+        self.passed = self.failed = self.skipped = 0
+        self.details = []
+
+    def head(self, title, headings):
+        print(f"\n{title:50}" + "".join(f"{heading:>20}" for heading in headings), flush=True)
+
+    def cell(self, name, run):
+        began = time.monotonic()
+        try:
+            run()
+        except Skip as reason:
+            self.skipped += 1
+            self.details.append(f"skipped  {name}: {reason}")
+            text = "skipped"
+        except Failure as failure:
+            self.failed += 1
+            self.details.append(f"FAILED  {name}\n{failure}")
+            text = "FAILED"
+        else:
+            self.passed += 1
+            text = f"passed {time.monotonic() - began:5.1f} s"
+        print(f"{text:>20}", end="", flush=True)
+
+    def row(self, label, cells):
+        print(f"{label:50}", end="", flush=True)
+        for name, run in cells:
+            self.cell(name, run)
+        print("".join("\n" + text for text in self.details), flush=True)
+        self.details.clear()
+
+
+def chosen(tests, options):
+    return [test for test in tests if options.filter in " ".join(test)]
+
+
+def run_against_rxe(table, bench, options, kernel):
+    table.head(f"Verbena here, rxe of Linux {kernel} there", HEADINGS)
+    for test in chosen(TESTS, options):
+        label = " ".join(test)
+        table.row(label, [(f"{label}, {kernel}, {heading}", lambda v=variant: bench.run(test, *v))
+                          for variant, heading in zip(VARIANTS, HEADINGS)])
+
+
+def run_inside(table, inside, options, kernel):
+    table.head(f"Verbena at both ends on Linux {kernel}", ["IPv4", "IPv6"])
+    for test in chosen(INSIDE, options):
+        label = " ".join(test)
+        table.row(label, [(f"{label}, inside {kernel}, IPv{version}", lambda v=version: inside.run(test, v))
+                          for version in (4, 6)])
+
+
+def run_kernel(table, options, script, kernel):
+    guest = Guest(script, kernel)
+    with tempfile.TemporaryDirectory(prefix="verbena-") as name:
+        scratch = pathlib.Path(name)
+        os.chmod(scratch, 0o755)
+        try:
+            guest.tool("start")
+            running = guest.shell("uname -r").strip()
+            bench = Bench(options, guest, scratch)
+            guest.tool("put", bench.verify, "/usr/bin/")
+            if options.only != "inside":
+                run_against_rxe(table, bench, options, running)
+                print(f"{bench.packets} captured packets dissected by tshark" if bench.packets else "no tshark, no dissection")
+            if options.only != "rxe":
+                run_inside(table, Inside(options, guest, scratch), options, running)
+        finally:
+            if not options.keep:
+                guest.tool("stop", check=False)
 
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__.split("\n", 1)[0])
     parser.add_argument("--build", default=str(ROOT / "build"))
-    parser.add_argument("--filter", default="", help="only tests whose name contains this")
-    parser.add_argument("--keep", action="store_true", help="leave the virtual machine running")
+    parser.add_argument("--kernels", default="6.12,6.1", help="kernels of the image to boot, one after the other")
+    parser.add_argument("--filter", default="", help="only tests whose command line contains this")
+    parser.add_argument("--only", choices=("rxe", "inside"), help="one of the two tables")
+    parser.add_argument("--captures", help="an existing folder for the captures, which are deleted otherwise")
+    parser.add_argument("--keep", action="store_true", help="leave the virtual machine running (with one kernel)")
     options = parser.parse_args()
     script = os.environ.get("RXE_PEER") or shutil.which("rxe-peer")
     if not script:
-        sys.exit("RXE_PEER must name the rxe-peer script that boots a machine with rxe; docs/hacking.md says more")
+        sys.exit("RXE_PEER must name the rxe-peer script that boots a machine with rxe; docs/interop.md says more")
     if os.geteuid() != 0:
         sys.exit("this needs root: a tap device and a network namespace are made")
-    guest = Guest(script)
-    passed = failed = 0
-    try:
-        guest.tool("start")
-        with tempfile.TemporaryDirectory(prefix="verbena-") as scratch:
-            os.chmod(scratch, 0o755)
-            launcher = places.launcher_for_everyone(options.build, scratch)
-            here = places.Place(["ip", "netns", "exec", NAMESPACE], "here", launcher, "vb_rxepeer0", "10.77.0.1", "fd77::1")
-            for version in (4, 6):
-                for test in PINGPONGS + PERFTESTS:
-                    for is_server_here in (True, False):
-                        name = f"{' '.join(test)} ipv{version} server {'here' if is_server_here else 'there'}"
-                        if options.filter not in name:
-                            continue
-                        try:
-                            run_test(test, here, guest, is_server_here, version)
-                        except Failure as failure:
-                            failed += 1
-                            print(f"FAILED  {name}\n{failure}", flush=True)
-                        else:
-                            passed += 1
-                            print(f"passed  {name}", flush=True)
-    finally:
-        if not options.keep:
-            guest.tool("stop", check=False)
-    print(f"{passed} passed, {failed} failed, 0 skipped")
-    return 1 if failed else 0
+    table = Table()
+    for kernel in options.kernels.split(","):
+        run_kernel(table, options, script, kernel)
+    print(f"\n{table.passed} passed, {table.failed} failed, {table.skipped} skipped")
+    return 1 if table.failed else 0
 
 
 if __name__ == "__main__":
