@@ -12,12 +12,12 @@ static uint32_t gid_hash(const struct vb_gid *gid)
 	return (uint32_t)(a >> 32);
 }
 
-const struct vb_peer *vb_peer_find(const struct vb_lane *lane, const struct vb_gid *gid)
+const struct vb_peer *vb_peer_find(const struct vb_lane *lane, const struct vb_gid *gid, uint8_t slot)
 {
 	if (lane->peer_buckets == 0)
 		return NULL;
 	struct vb_peer *peer = lane->peers[gid_hash(gid) & (lane->peer_buckets - 1)];
-	while (peer && !vb_gid_equal(&peer->gid, gid))
+	while (peer && !(peer->slot == slot && vb_gid_equal(&peer->gid, gid)))
 		peer = peer->next;
 	return peer;
 }
@@ -50,9 +50,9 @@ static void apply_facts(const struct vb_lane *lane, struct vb_peer *peer)
 		peer->window = peer->facts.receive_buffer / 2;
 }
 
-static struct vb_peer *obtain(struct vb_lane *lane, const struct vb_gid *gid)
+static struct vb_peer *obtain(struct vb_lane *lane, const struct vb_gid *gid, uint8_t slot)
 {
-	struct vb_peer *peer = (struct vb_peer *)vb_peer_find(lane, gid);
+	struct vb_peer *peer = (struct vb_peer *)vb_peer_find(lane, gid, slot);
 	if (peer)
 		return peer;
 	if (lane->peer_count >= lane->peer_buckets && !grow(lane))
@@ -61,6 +61,10 @@ static struct vb_peer *obtain(struct vb_lane *lane, const struct vb_gid *gid)
 	if (!peer)
 		return NULL;
 	peer->gid = *gid;
+	peer->slot = slot;
+	const struct vb_peer *address = slot ? vb_peer_find(lane, gid, 0) : NULL;
+	if (address)
+		peer->facts = address->facts;
 	vb_list_init(&peer->blocked);
 	apply_facts(lane, peer);
 	struct vb_peer **bucket = &lane->peers[gid_hash(gid) & (lane->peer_buckets - 1)];
@@ -70,9 +74,9 @@ static struct vb_peer *obtain(struct vb_lane *lane, const struct vb_gid *gid)
 	return peer;
 }
 
-struct vb_peer *vb_peer_get(struct vb_lane *lane, const struct vb_gid *gid)
+struct vb_peer *vb_peer_get(struct vb_lane *lane, const struct vb_gid *gid, uint8_t slot)
 {
-	struct vb_peer *peer = obtain(lane, gid);
+	struct vb_peer *peer = obtain(lane, gid, slot);
 	if (peer)
 		peer->users++;
 	return peer;
@@ -107,12 +111,16 @@ static void wake_one(struct vb_list *blocked)
 
 void vb_lane_set_peer(struct vb_lane *lane, const struct vb_gid *gid, const struct vb_peer_facts *facts)
 {
-	struct vb_peer *peer = obtain(lane, gid);
-	if (!peer)
+	if (!obtain(lane, gid, 0))
 		return;
-	peer->facts = *facts;
-	apply_facts(lane, peer);
-	wake_one(&peer->blocked);
+	struct vb_peer *peer = lane->peers[gid_hash(gid) & (lane->peer_buckets - 1)];
+	for (; peer; peer = peer->next) { /* all slots of an address hang in one bucket */
+		if (!vb_gid_equal(&peer->gid, gid))
+			continue;
+		peer->facts = *facts;
+		apply_facts(lane, peer);
+		wake_one(&peer->blocked);
+	}
 }
 
 /* One waiter is woken; when it has had its turn and there is still room, it wakes the next (vb_flight_wake). */
@@ -130,7 +138,25 @@ void vb_flight_add(struct vb_qp *qp, uint32_t out, uint32_t in)
 	qp->requester.flight_in += in;
 	if (qp->peer)
 		qp->peer->flight += out;
-	qp->lane->read_flight += in;
+	if (!qp->requester.is_silent)
+		qp->lane->read_flight += in;
+}
+
+void vb_flight_fall_silent(struct vb_qp *qp)
+{
+	if (qp->requester.is_silent)
+		return;
+	qp->requester.is_silent = true;
+	qp->lane->read_flight -= qp->requester.flight_in;
+	vb_flight_wake(qp);
+}
+
+void vb_flight_be_heard(struct vb_qp *qp)
+{
+	if (!qp->requester.is_silent)
+		return;
+	qp->requester.is_silent = false;
+	qp->lane->read_flight += qp->requester.flight_in;
 }
 
 void vb_flight_remove(struct vb_qp *qp, uint32_t out, uint32_t in)
@@ -141,7 +167,8 @@ void vb_flight_remove(struct vb_qp *qp, uint32_t out, uint32_t in)
 	qp->requester.flight_in -= in;
 	if (qp->peer)
 		qp->peer->flight -= out;
-	qp->lane->read_flight -= in;
+	if (!qp->requester.is_silent)
+		qp->lane->read_flight -= in;
 	vb_flight_wake(qp);
 }
 
@@ -174,7 +201,7 @@ bool vb_flight_allows(struct vb_qp *qp, uint32_t out, uint32_t in)
 	const struct vb_requester *rq = &qp->requester;
 	uint32_t flight = rq->flight_out + rq->flight_in;
 
-	if (flight > 0 && flight + out + in > rq->cc.window_bytes)
+	if (flight > 0 && (flight + out + in > rq->cc.window_bytes || rq->is_silent))
 		return false; /* its own acks wake it */
 	if (out && qp->peer && !is_open(qp, qp->peer->flight, out, qp->peer->window, &qp->peer->blocked))
 		return wait_in(qp, &qp->peer->blocked);

@@ -188,7 +188,8 @@ static void flush_receives(struct vb_qp *qp)
 			vb_complete_recv(qp, qp->responder.recv, &wc, true);
 		return;
 	}
-	while (vb_recv_take(qp))
+	/* What is posted meanwhile rings for a flush of its own. */
+	for (uint32_t left = vb_recv_ring_count(&qp->rq); left > 0 && vb_recv_take(qp); left--)
 		vb_complete_recv(qp, qp->responder.recv, &wc, true);
 }
 
@@ -394,7 +395,7 @@ static int enter_rtr(struct vb_qp *qp)
 		set_mtu(qp, atomic_load(&qp->pd->nic->mtu));
 		return 0;
 	}
-	struct vb_peer *peer = vb_peer_get(qp->lane, &qp->attr.av.dgid);
+	struct vb_peer *peer = vb_peer_get(qp->lane, &qp->attr.av.dgid, (uint8_t)(qp->attr.dest_qpn >> 16));
 	if (!peer)
 		return -ENOMEM;
 	qp->peer = peer;
@@ -466,7 +467,7 @@ static int follow_address(struct vb_qp *qp)
 {
 	if (!qp->peer || vb_gid_equal(&qp->peer->gid, &qp->attr.av.dgid))
 		return 0;
-	struct vb_peer *peer = vb_peer_get(qp->lane, &qp->attr.av.dgid);
+	struct vb_peer *peer = vb_peer_get(qp->lane, &qp->attr.av.dgid, qp->peer->slot);
 	if (!peer)
 		return -ENOMEM;
 	vb_list_remove(&qp->blocked_link);

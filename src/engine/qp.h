@@ -130,6 +130,8 @@ struct vb_requester {
 	enum vb_probe probed; /* last one sent since progress */
 	uint32_t probed_psn;
 	uint8_t probe_backoff; /* doublings of the probe interval: since the last round trip that could be measured */
+	bool is_silent;	       /* probes went unanswered: READs asked for do not count in the lane's window */
+	uint8_t ghosts;	       /* heeded since progress */
 	bool was_probed;       /* since progress: the newest went already, the oldest is next */
 	unsigned tries;	       /* retries of any kind since progress */
 	vb_time rnr_until;
@@ -231,10 +233,12 @@ struct vb_qp {
 
 /* ---- Lane --------------------------------------------------------------------------------------------------------- */
 
-/* Who is at an address, and how much of ours may be under way to it. */
+/* Who is at an address, and how much of ours may be under way to one slot of it: each has a receive buffer of its own, so
+ * a process that does not run holds up nobody else. Slot 0 stands for the address itself. */
 struct vb_peer {
 	struct vb_peer *next; /* in its hash bucket */
 	struct vb_gid gid;
+	uint8_t slot; /* top 8 bits of its QPNs */
 	struct vb_peer_facts facts;
 	uint32_t users;	 /* connected QPs */
 	uint32_t window; /* bytes, for all QPs of the lane together */
@@ -256,6 +260,7 @@ struct vb_lane {
 	uint32_t mcast_count;
 	uint32_t read_flight, read_window; /* READ response bytes asked for; what our receive buffer can take */
 	bool acks_forced;
+	bool was_full; /* the last batch had no room left: acks that are due go first in the next */
 	unsigned handed_out;
 	struct vb_echo_reply *echo_replies; /* ring of VB_ECHO_REPLIES, made at first use */
 	uint32_t echo_head, echo_next, echo_tail; /* free running: oldest at the port, next to send, next free */
@@ -392,9 +397,9 @@ bool vb_recv_scatter(struct vb_qp *qp, const struct vb_recv_wqe *recv, uint32_t 
 	uint32_t length, bool ends_message);
 
 /* peers.c */
-struct vb_peer *vb_peer_get(struct vb_lane *lane, const struct vb_gid *gid); /* NULL: out of memory */
+struct vb_peer *vb_peer_get(struct vb_lane *lane, const struct vb_gid *gid, uint8_t slot); /* NULL: out of memory */
 void vb_peer_put(struct vb_peer *peer);
-const struct vb_peer *vb_peer_find(const struct vb_lane *lane, const struct vb_gid *gid);
+const struct vb_peer *vb_peer_find(const struct vb_lane *lane, const struct vb_gid *gid, uint8_t slot);
 void vb_peers_deinit(struct vb_lane *lane);
 /* Window accounting of a QP: out are request bytes, in are READ response bytes. */
 void vb_flight_add(struct vb_qp *qp, uint32_t out, uint32_t in);
@@ -402,5 +407,8 @@ void vb_flight_remove(struct vb_qp *qp, uint32_t out, uint32_t in);
 /* True when the QP may put out (or in) more bytes under way; else it waits in a list, or for its own acks. */
 bool vb_flight_allows(struct vb_qp *qp, uint32_t out, uint32_t in);
 void vb_flight_wake(struct vb_qp *qp);
+/* Nobody answers the QP: what it asked for may never come, and others need not wait for it. */
+void vb_flight_fall_silent(struct vb_qp *qp);
+void vb_flight_be_heard(struct vb_qp *qp);
 
 #endif

@@ -5,9 +5,10 @@
  * Holds: una_psn <= next_psn <= max_psn; whatever lies in between is accounted in flight. */
 #include "engine/qp.h"
 
-#define PROBE_MIN      (1 * VB_MS)
-#define PROBE_MAX      (32 * VB_MS)
-#define PROBE_SHIFT_MAX 5
+#define PROBE_MIN       (1 * VB_MS)
+#define PROBE_MAX       (8 * VB_MS)
+#define PROBE_SHIFT_MAX 3
+#define GHOSTS_HEEDED   64 /* answers to something old that postpone the timers, between two of progress */
 
 /* Table 45 of IBA vol. 1, 9.7.5.2.8, in units of 10 us. */
 static const uint32_t rnr_timer_10us[32] = { 65536, 1, 2, 3, 4, 6, 8, 12, 16, 24, 32, 48, 64, 96, 128, 192, 256, 384,
@@ -138,6 +139,7 @@ void vb_recovery_on_progress(struct vb_qp *qp, uint32_t psn, const struct vb_cc_
 	rq->is_recovering = false;
 	rq->probe = rq->probed = VB_PROBE_NONE;
 	rq->was_probed = false;
+	rq->ghosts = 0;
 	if (ack.rtt)
 		rq->probe_backoff = 0; /* kept until a round trip is measured, as Karn's algorithm asks */
 	rq->tries = 0;
@@ -153,8 +155,9 @@ void vb_recovery_on_progress(struct vb_qp *qp, uint32_t psn, const struct vb_cc_
 
 void vb_recovery_on_ghost(struct vb_qp *qp, vb_time now)
 {
-	if (!vb_requester_is_busy(qp) || qp->requester.is_rnr_waiting)
+	if (!vb_requester_is_busy(qp) || qp->requester.is_rnr_waiting || qp->requester.ghosts >= GHOSTS_HEEDED)
 		return;
+	qp->requester.ghosts++;
 	qp->requester.progress_at = qp->requester.quiet_since = now;
 }
 
@@ -193,6 +196,8 @@ void vb_recovery_on_rnr(struct vb_qp *qp, uint8_t timer_code, vb_time now)
 static void send_probe(struct vb_qp *qp)
 {
 	struct vb_requester *rq = &qp->requester;
+	if (rq->was_probed)
+		vb_flight_fall_silent(qp);
 	rq->probe = rq->was_probed ? VB_PROBE_OLDEST : VB_PROBE_NEWEST;
 	rq->was_probed = true;
 	if (rq->probe_backoff < PROBE_SHIFT_MAX)

@@ -682,6 +682,7 @@ void vb_requester_receive(struct vb_qp *qp, const struct vb_packet *packet, vb_t
 		vb_count(qp->lane, VB_DROP_QP_STATE, 1);
 		return;
 	}
+	vb_flight_be_heard(qp);
 	if (!is_outstanding(rq, packet->psn)) {
 		if (packet->opcode == VB_ACKNOWLEDGE && (packet->syndrome & VB_AETH_TYPE_MASK) == VB_AETH_ACK &&
 			packet->psn == vb_psn_add(rq->una_psn, VB_PSN_MASK) && rq->has_credits) {

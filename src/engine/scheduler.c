@@ -152,6 +152,14 @@ static void flush_held_acks(struct vb_lane *lane, struct vb_batch *batch, unsign
 	}
 }
 
+/* Echo replies, and acks that are due. After the data, unless that left no room for them. */
+static void flush_replies(struct vb_lane *lane, struct vb_batch *batch, unsigned budget, vb_time now)
+{
+	while (has_room(batch, budget) && vb_echo_emit_reply(lane, batch))
+		;
+	flush_held_acks(lane, batch, budget, now);
+}
+
 static void count_batch(struct vb_lane *lane, const struct vb_batch *batch)
 {
 	uint64_t bytes = 0;
@@ -169,6 +177,8 @@ unsigned vb_lane_transmit(struct vb_lane *lane, struct vb_batch *batch, unsigned
 	if (budget > VB_BATCH_PACKETS)
 		budget = VB_BATCH_PACKETS;
 	vb_lane_answer_doorbells(lane);
+	if (lane->was_full)
+		flush_replies(lane, batch, budget, now);
 	while (has_room(batch, budget)) {
 		struct vb_list *node = vb_list_pop(&lane->ready);
 		if (!node)
@@ -177,9 +187,8 @@ unsigned vb_lane_transmit(struct vb_lane *lane, struct vb_batch *batch, unsigned
 		if (take_turn(qp, batch, budget, now))
 			vb_schedule(qp);
 	}
-	while (has_room(batch, budget) && vb_echo_emit_reply(lane, batch))
-		;
-	flush_held_acks(lane, batch, budget, now);
+	flush_replies(lane, batch, budget, now);
+	lane->was_full = !has_room(batch, budget);
 	count_batch(lane, batch);
 	return batch->count;
 }
