@@ -140,8 +140,10 @@ void vb_recovery_on_progress(struct vb_qp *qp, uint32_t psn, const struct vb_cc_
 	rq->probe = rq->probed = VB_PROBE_NONE;
 	rq->was_probed = false;
 	rq->ghosts = 0;
-	if (ack.rtt)
-		rq->probe_backoff = 0; /* kept until a round trip is measured, as Karn's algorithm asks */
+	/* Kept until a round trip is measured, as Karn's algorithm asks, or the peer is seen to be quick: an answer that soon
+	 * after the last packet left is one to it. */
+	if (ack.rtt || vb_time_diff(now, rq->quiet_since) < PROBE_MIN)
+		rq->probe_backoff = 0;
 	rq->tries = 0;
 	rq->progress_at = rq->quiet_since = now;
 	if (rest_is_lost) {
