@@ -89,6 +89,7 @@ int main(int argc, char **argv)
 	}
 	for (int i = 1; i < argc; i++) {
 		int status;
+		fflush(stdout);
 		pid_t child = fork();
 		if (child == 0) {
 			run_file(argv[i]);

@@ -61,6 +61,7 @@ static void create_qp(struct endpoint *end)
 		.max_recv_wr = RECVS, .max_send_sge = 4, .max_recv_sge = 4, .max_inline = 256, .user = end };
 	must(vb_qp_create(end->lane->lane, &config, &end->qp), "qp_create");
 	end->qpn = vb_qp_number(end->qp);
+	end->depth = config.max_send_wr;
 	if (end->type == VB_QP_RC)
 		must(vb_mw_create(end->host->pd, 2, &end->window), "mw_create");
 	end->window_state = WINDOW_UNBOUND;

@@ -133,6 +133,7 @@ struct endpoint {
 	uint8_t slot_users[SLOTS]; /* requests that use our slot or the peer's of that number */
 	struct wr posted[MAX_QUEUE];
 	unsigned head, tail;
+	unsigned depth; /* of the send queue: its places come back when a completion of theirs or a later one is polled */
 	unsigned unsignalled;
 	bool recv_posted[RECVS];
 	unsigned recv_waiting;

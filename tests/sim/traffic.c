@@ -365,7 +365,7 @@ static bool post_one(struct endpoint *end)
 	wr->imm = (uint32_t)vb_random_u64(&world.random);
 	out.imm_or_inv = wr->imm;
 	make_request(end, wr, &out);
-	wr->is_signalled = chance(700000) || end->unsignalled >= 6 || wr->kind == WR_BIND || wr->kind == WR_INVALIDATE;
+	wr->is_signalled = chance(700000) || end->unsignalled >= 6 || end->unsignalled + 2 >= end->depth || wr->kind == WR_BIND || wr->kind == WR_INVALIDATE;
 	choose_key(end, wr, &out);
 	memcpy(sges, wr->sges, sizeof(sges));
 	out.wr_id = wr->id;
