@@ -6,8 +6,10 @@ static bool may_die_of(const struct connection *connection, enum vb_wc_status st
 {
 	if (connection->may_break || connection->state != UP)
 		return true;
+	/* UC and UD ask nobody before they send: sockets that overflow lose RC's packets too, and its retries may run out. */
+	bool is_overrun = world.overflowed * 33 > world.packets;
 	return status == VB_WC_RETRY_EXC_ERR &&
-		(world.network.may_exhaust || vb_time_before(world.now, world.network.excused_until));
+		(world.network.may_exhaust || is_overrun || vb_time_before(world.now, world.network.excused_until));
 }
 
 void check_death(struct endpoint *end)
