@@ -202,9 +202,9 @@ class Inside:
                        check=True, stdout=subprocess.DEVNULL)
         launcher = next(tree.glob("**/bin/verbena"))
         self.launcher = "/" + str(launcher.relative_to(tree))
-        library = next(tree.glob("**/libibverbs.so.1"))
-        for path in needed_libraries(library):
-            target = launcher.parent.parent / "lib/verbena" / os.path.basename(path)
+        for path in needed_libraries(next(tree.glob("**/libibverbs.so.1"))):
+            target = tree / path.lstrip("/")
+            target.parent.mkdir(parents=True, exist_ok=True)
             shutil.copy(path, target)
         archive = scratch / "inside.tar"
         subprocess.run(["tar", "-cf", str(archive), "-C", str(tree), "."], check=True)
@@ -240,7 +240,9 @@ class Inside:
 def needed_libraries(library):
     """What the guest lacks: everything that our library needs but the C library."""
     done = subprocess.run(["ldd", str(library)], stdout=subprocess.PIPE, text=True, check=True)
-    return [path for path in re.findall(r"=> (/\S+)", done.stdout) if not re.search(r"/(libc|libm|ld-linux)\b", path)]
+    found = re.findall(r"=> (/\S+)", done.stdout)
+    return [os.path.join("/usr", path.lstrip("/")) if path.startswith("/lib/") else path  # /lib is a link to usr/lib
+            for path in found if not re.search(r"/(libc|libm)\.", path)]
 
 
 # --------------------------------------------------------------------------------------------------------------- a run
