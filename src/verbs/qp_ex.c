@@ -34,14 +34,18 @@ static void flush(struct qp_object *qp)
 static void wr_start(struct ibv_qp_ex *ibv)
 {
 	struct qp_object *qp = (struct qp_object *)ibv;
-	vb_sq_begin(qp->qp);
+	bool is_forked = vb_host_is_forked_child(); /* then the lock may be held for ever */
+	if (!is_forked)
+		vb_sq_begin(qp->qp);
 	qp->builder->has_wr = false;
-	qp->builder->error = vb_host_is_forked_child() ? VB_FORKED_ERRNO : 0;
+	qp->builder->error = is_forked ? VB_FORKED_ERRNO : 0;
 }
 
 static int wr_complete(struct ibv_qp_ex *ibv)
 {
 	struct qp_object *qp = (struct qp_object *)ibv;
+	if (vb_host_is_forked_child())
+		return VB_FORKED_ERRNO;
 	flush(qp);
 	int error = qp->builder->error;
 	vb_sq_end(qp->qp, !error);
@@ -54,7 +58,8 @@ static void wr_abort(struct ibv_qp_ex *ibv)
 {
 	struct qp_object *qp = (struct qp_object *)ibv;
 	qp->builder->has_wr = false;
-	vb_sq_end(qp->qp, false);
+	if (!vb_host_is_forked_child())
+		vb_sq_end(qp->qp, false);
 }
 
 /* ---- Opcodes ------------------------------------------------------------------------------------------------------
