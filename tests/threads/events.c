@@ -34,7 +34,9 @@ static void take_event(struct pair_end *end)
 
 static void send_bytes(struct pair_end *from, unsigned flags)
 {
-	struct request request = { .opcode = IBV_WR_SEND, .id = 1000, .local = &from->buffer, .length = 16, .flags = flags };
+	struct request request = {
+		.opcode = IBV_WR_SEND, .id = 1000, .local = &from->buffer, .length = 16, .flags = flags
+	};
 
 	REQUIRE_EQUAL(post(from->qp, &request), 0);
 }
@@ -45,7 +47,7 @@ static void fill_receives(struct pair_end *end, unsigned count)
 		REQUIRE_EQUAL(post_receive(end->qp, i, &end->buffer, 64 * i, 64), 0);
 }
 
-/* ---- Blocking threads ------------------------------------------------------------------------------------------------- */
+/* ---- Blocking threads ------------------------------------------------------------------------------------- */
 
 /* Sleeps for the next receive completion; sends are taken on the way. */
 static void sleep_for_receive(struct pair_end *end)
@@ -102,7 +104,7 @@ static void two_blocked_threads_play_ping_pong(void)
 
 /* Several threads sleep on one channel with several queues behind it; each event wakes one of them, once. */
 #define SLEEPERS 3
-#define QUEUES	 4
+#define QUEUES   4
 
 struct dormitory {
 	struct ibv_comp_channel *channel;
@@ -151,8 +153,12 @@ static void several_threads_sleep_on_one_channel(void)
 	for (unsigned i = 0; i < SLEEPERS; i++)
 		threads[i] = thread_start(sleep_on_channel, &d);
 	for (unsigned i = 0; i < count; i++) {
-		struct request request = { .opcode = IBV_WR_RDMA_WRITE, .id = i, .local = &hub.buffer, .length = 8,
-			.remote = (uintptr_t)far.buffer.bytes, .rkey = far.buffer.mr->rkey };
+		struct request request = { .opcode = IBV_WR_RDMA_WRITE,
+			.id = i,
+			.local = &hub.buffer,
+			.length = 8,
+			.remote = (uintptr_t)far.buffer.bytes,
+			.rkey = far.buffer.mr->rkey };
 		double began = seconds_now();
 		while (i - atomic_load(&d.completions) >= 16)
 			if (seconds_now() - began > 20)
@@ -166,8 +172,11 @@ static void several_threads_sleep_on_one_channel(void)
 	for (unsigned i = 0; i < SLEEPERS; i++) { /* one more event wakes one more sleeper */
 		struct ibv_cq *cq = d.cqs[i];
 		REQUIRE_EQUAL(ibv_req_notify_cq(cq, 0), 0);
-		struct request request = { .opcode = IBV_WR_RDMA_WRITE, .local = &hub.buffer, .length = 8,
-			.remote = (uintptr_t)far.buffer.bytes, .rkey = far.buffer.mr->rkey };
+		struct request request = { .opcode = IBV_WR_RDMA_WRITE,
+			.local = &hub.buffer,
+			.length = 8,
+			.remote = (uintptr_t)far.buffer.bytes,
+			.rkey = far.buffer.mr->rkey };
 		REQUIRE_EQUAL(post(qps[i], &request), 0);
 	}
 	for (unsigned i = 0; i < SLEEPERS; i++)
@@ -181,7 +190,7 @@ static void several_threads_sleep_on_one_channel(void)
 	free_end(&far);
 }
 
-/* ---- What makes an event ------------------------------------------------------------------------------------------------- */
+/* ---- What makes an event ---------------------------------------------------------------------------------- */
 
 static void solicited_only_sleeps_through_the_rest(void)
 {
@@ -241,7 +250,7 @@ static void nonblocking_descriptors_say_eagain(void)
 	free_pair(&pair);
 }
 
-/* ---- Signals ----------------------------------------------------------------------------------------------------------------- */
+/* ---- Signals ---------------------------------------------------------------------------------------------- */
 
 static atomic_int signals_taken;
 
@@ -317,7 +326,7 @@ static void a_signal_that_restarts_does_not_end_a_wait(void)
 	free_pair(&pair);
 }
 
-/* ---- Asynchronous events ------------------------------------------------------------------------------------------------------- */
+/* ---- Asynchronous events ---------------------------------------------------------------------------------- */
 
 struct watcher {
 	struct ibv_context *context;
@@ -348,8 +357,11 @@ static void a_blocked_watcher_sees_every_qp_die(void)
 	for (unsigned i = 0; i < watcher.wanted; i++) {
 		struct ibv_qp *from = make_qp(a.pd, (struct qp_size){ .send_cq = a.cq, .depth = 4 });
 		struct ibv_qp *to = make_qp(b.pd, (struct qp_size){ .send_cq = b.cq, .depth = 4 });
-		struct request bad = { .opcode = IBV_WR_RDMA_WRITE, .local = &a.buffer, .length = 8,
-			.remote = (uintptr_t)b.buffer.bytes, .rkey = b.buffer.mr->rkey ^ 0x5500 };
+		struct request bad = { .opcode = IBV_WR_RDMA_WRITE,
+			.local = &a.buffer,
+			.length = 8,
+			.remote = (uintptr_t)b.buffer.bytes,
+			.rkey = b.buffer.mr->rkey ^ 0x5500 };
 		connect_pair(from, to);
 		REQUIRE_EQUAL(post(from, &bad), 0);
 		REQUIRE_EQUAL(wait_completion(a.cq).status, IBV_WC_REM_ACCESS_ERR);
@@ -363,7 +375,7 @@ static void a_blocked_watcher_sees_every_qp_die(void)
 	free_end(&b);
 }
 
-/* ---- Who waits for whom -------------------------------------------------------------------------------------------------------- */
+/* ---- Who waits for whom ----------------------------------------------------------------------------------- */
 
 struct destroyer {
 	struct ibv_cq *cq;
@@ -393,8 +405,12 @@ static void destroying_a_cq_waits_for_its_acks(void)
 	struct ibv_qp *qp = make_qp(end.pd, (struct qp_size){ .send_cq = cq, .depth = 8 });
 	connect_pair(qp, end.qp);
 	for (unsigned i = 0; i < 3; i++) { /* two are delivered, the third stays in the channel */
-		struct request request = { .opcode = IBV_WR_RDMA_WRITE, .id = i, .local = &end.buffer, .length = 8,
-			.remote = (uintptr_t)end.buffer.bytes + 64, .rkey = end.buffer.mr->rkey };
+		struct request request = { .opcode = IBV_WR_RDMA_WRITE,
+			.id = i,
+			.local = &end.buffer,
+			.length = 8,
+			.remote = (uintptr_t)end.buffer.bytes + 64,
+			.rkey = end.buffer.mr->rkey };
 		REQUIRE_EQUAL(ibv_req_notify_cq(cq, 0), 0);
 		REQUIRE_EQUAL(post(qp, &request), 0);
 		wait_success(cq, i);
@@ -418,8 +434,11 @@ static void destroying_a_cq_waits_for_its_acks(void)
 static void destroying_a_qp_waits_for_its_acks(void)
 {
 	struct pair_end a = make_end(4096, 16), b = make_end(4096, 16);
-	struct request bad = { .opcode = IBV_WR_RDMA_WRITE, .local = &a.buffer, .length = 8,
-		.remote = (uintptr_t)b.buffer.bytes, .rkey = b.buffer.mr->rkey ^ 0x5500 };
+	struct request bad = { .opcode = IBV_WR_RDMA_WRITE,
+		.local = &a.buffer,
+		.length = 8,
+		.remote = (uintptr_t)b.buffer.bytes,
+		.rkey = b.buffer.mr->rkey ^ 0x5500 };
 	struct ibv_qp *to = make_qp(b.pd, (struct qp_size){ .send_cq = b.cq, .depth = 4 });
 	struct ibv_async_event event;
 

@@ -1,5 +1,5 @@
-/* The library loaded late, as plugins do: opened and closed in a loop, closed while its thread sleeps, loaded by several
- * threads at once. This program is not linked with it; its path is in TEST_LIBRARY_OF_LATE. */
+/* The library loaded late, as plugins do: opened and closed in a loop, closed while its thread sleeps, loaded by
+ * several threads at once. This program is not linked with it; its path is in TEST_LIBRARY_OF_LATE. */
 #include <dlfcn.h>
 #include <infiniband/verbs.h>
 #include <sys/wait.h>

@@ -3,12 +3,12 @@
 #include <sys/mman.h>
 #include "rig.h"
 
-#define ROUNDS	    (is_sanitized() ? 40 : 100)
-#define MANY_QPS    1000
-#define MANY_MRS    100000
-#define PATTERN	    0xC3 /* what no sender ever sends */
+#define ROUNDS   (is_sanitized() ? 40 : 100)
+#define MANY_QPS 1000
+#define MANY_MRS 100000
+#define PATTERN  0xC3 /* what no sender ever sends */
 
-/* ---- Background traffic ------------------------------------------------------------------------------------------------ */
+/* ---- Background traffic ----------------------------------------------------------------------------------- */
 
 /* Writes from one end of a pair to the other until told to stop; every write must succeed. */
 struct traffic {
@@ -23,8 +23,11 @@ static void *write_on(void *argument)
 	struct traffic *t = argument;
 
 	for (uint64_t id = 0; !atomic_load(&t->is_over); id++) {
-		struct request request = { .opcode = id % 3 ? IBV_WR_RDMA_WRITE : IBV_WR_RDMA_READ, .id = id,
-			.local = &t->pair.a.buffer, .length = 8192, .remote = (uintptr_t)t->pair.b.buffer.bytes,
+		struct request request = { .opcode = id % 3 ? IBV_WR_RDMA_WRITE : IBV_WR_RDMA_READ,
+			.id = id,
+			.local = &t->pair.a.buffer,
+			.length = 8192,
+			.remote = (uintptr_t)t->pair.b.buffer.bytes,
 			.rkey = t->pair.b.buffer.mr->rkey };
 		REQUIRE_EQUAL(post(t->pair.a.qp, &request), 0);
 		wait_success(t->pair.a.cq, id);
@@ -47,7 +50,7 @@ static void traffic_stop(struct traffic *t)
 	free_pair(&t->pair);
 }
 
-/* ---- Creating and destroying ---------------------------------------------------------------------------------------------- */
+/* ---- Creating and destroying ------------------------------------------------------------------------------ */
 
 struct churn {
 	struct pair_end *end;
@@ -71,11 +74,16 @@ static void *come_and_go(void *argument)
 		struct ibv_qp *b = make_qp(pd, (struct qp_size){ .send_cq = cq, .depth = 8 });
 		connect_pair(a, b);
 		REQUIRE_EQUAL(ibv_req_notify_cq(cq, 0), 0);
-		struct request request = { .opcode = IBV_WR_RDMA_WRITE, .id = i, .local = &buffer, .length = 2048,
-			.remote = (uintptr_t)buffer.bytes + 2048, .rkey = buffer.mr->rkey };
+		struct request request = { .opcode = IBV_WR_RDMA_WRITE,
+			.id = i,
+			.local = &buffer,
+			.length = 2048,
+			.remote = (uintptr_t)buffer.bytes + 2048,
+			.rkey = buffer.mr->rkey };
 		REQUIRE_EQUAL(post(a, &request), 0);
 		if (i % 2)
-			wait_success(cq, i); /* every other time it dies with the request under way and the event unread */
+			wait_success(
+				cq, i); /* every other time it dies with the request under way and the event unread */
 		REQUIRE_EQUAL(ibv_destroy_cq(cq), EBUSY);
 		REQUIRE_EQUAL(ibv_destroy_comp_channel(channel), EBUSY);
 		REQUIRE_EQUAL(ibv_destroy_qp(i % 3 ? a : b), 0);
@@ -129,14 +137,14 @@ static void threads_open_and_close_devices(void)
 	REQUIRE_EQUAL(count_fds(), fds);
 }
 
-/* ---- Regions that close while they are used ------------------------------------------------------------------------------ */
+/* ---- Regions that close while they are used --------------------------------------------------------------- */
 
 /* One thread sends requests at a region over and over; the other closes the region at a random moment and at once takes
  * the memory away. A late access of ours would end the process. */
 struct assault {
 	struct pair pair;
 	enum ibv_wr_opcode opcode;
-	bool is_local;			/* the region that closes is the sender's own */
+	bool is_local; /* the region that closes is the sender's own */
 	struct buffer victim;
 	_Atomic uint32_t rkey;
 	_Atomic uintptr_t address;
@@ -158,14 +166,16 @@ static void send_until_refused(struct assault *assault)
 
 	while (!is_refused || done < posted) {
 		if (seconds_now() - began > 10)
-			fail(__FILE__, __LINE__, "round %u: %u of %u posted requests completed, %srefused", assault->rounds_begun,
-				done, posted, is_refused ? "" : "not ");
+			fail(__FILE__, __LINE__, "round %u: %u of %u posted requests completed, %srefused",
+				assault->rounds_begun, done, posted, is_refused ? "" : "not ");
 		if (!is_refused && posted - done < IN_FLIGHT) {
 			struct buffer own = { .bytes = (uint8_t *)atomic_load(&assault->address),
 				.mr = &(struct ibv_mr){ .lkey = atomic_load(&assault->rkey) } };
 			bool is_local = assault->is_local;
-			struct request request = { .opcode = assault->opcode, .id = posted,
-				.local = is_local ? &own : &pair->a.buffer, .length = VICTIM_BYTES,
+			struct request request = { .opcode = assault->opcode,
+				.id = posted,
+				.local = is_local ? &own : &pair->a.buffer,
+				.length = VICTIM_BYTES,
 				.offset = is_local ? 0 : posted % IN_FLIGHT * VICTIM_BYTES,
 				.remote = is_local ? (uintptr_t)pair->b.buffer.bytes : atomic_load(&assault->address),
 				.rkey = is_local ? pair->b.buffer.mr->rkey : atomic_load(&assault->rkey) };
@@ -242,7 +252,9 @@ static void close_victim(struct assault *assault, bool unmaps)
 
 static void assault_region(enum ibv_wr_opcode opcode, bool is_local)
 {
-	struct assault assault = { .pair = make_pair(IN_FLIGHT * VICTIM_BYTES, 16), .opcode = opcode, .is_local = is_local };
+	struct assault assault = {
+		.pair = make_pair(IN_FLIGHT * VICTIM_BYTES, 16), .opcode = opcode, .is_local = is_local
+	};
 	pthread_t thread = thread_start(assail, &assault);
 	uint32_t random = 11;
 
@@ -283,7 +295,7 @@ static void dereg_ends_all_answers_into_a_region(void)
 	assault_region(IBV_WR_RDMA_READ, true);
 }
 
-/* ---- Rereg ------------------------------------------------------------------------------------------------------------------ */
+/* ---- Rereg ------------------------------------------------------------------------------------------------ */
 
 struct steady_writer {
 	struct pair pair;
@@ -299,8 +311,11 @@ static void *write_steadily(void *argument)
 	struct steady_writer *w = argument;
 
 	while (!atomic_load(&w->is_over)) {
-		struct request request = { .opcode = IBV_WR_RDMA_WRITE, .local = &w->pair.a.buffer, .length = 16384,
-			.remote = atomic_load(&w->address), .rkey = atomic_load(&w->rkey) };
+		struct request request = { .opcode = IBV_WR_RDMA_WRITE,
+			.local = &w->pair.a.buffer,
+			.length = 16384,
+			.remote = atomic_load(&w->address),
+			.rkey = atomic_load(&w->rkey) };
 		REQUIRE_EQUAL(post(w->pair.a.qp, &request), 0);
 		struct ibv_wc wc = wait_completion(w->pair.a.cq);
 		if (wc.status == IBV_WC_SUCCESS) {
@@ -342,7 +357,7 @@ static void rereg_moves_a_region_under_traffic(void)
 	free_pair(&w.pair);
 }
 
-/* ---- Closing with objects left ----------------------------------------------------------------------------------------------- */
+/* ---- Closing with objects left ---------------------------------------------------------------------------- */
 
 static void abandon_everything(bool uses_traffic)
 {
@@ -351,12 +366,15 @@ static void abandon_everything(bool uses_traffic)
 
 	REQUIRE(ibv_create_srq(pair.a.pd, &attr));
 	REQUIRE(ibv_alloc_mw(pair.a.pd, IBV_MW_TYPE_2));
-	REQUIRE(ibv_create_ah(pair.a.pd, &(struct ibv_ah_attr){ .is_global = 1, .port_num = 1,
-						.grh = { .dgid = address_of(pair.b.qp).gid } }));
+	REQUIRE(ibv_create_ah(pair.a.pd,
+		&(struct ibv_ah_attr){ .is_global = 1, .port_num = 1, .grh = { .dgid = address_of(pair.b.qp).gid } }));
 	REQUIRE_EQUAL(ibv_req_notify_cq(pair.a.cq, 0), 0);
 	for (unsigned i = 0; uses_traffic && i < 32; i++) {
-		struct request request = { .opcode = IBV_WR_RDMA_WRITE, .local = &pair.a.buffer, .length = 65536,
-			.remote = (uintptr_t)pair.b.buffer.bytes, .rkey = pair.b.buffer.mr->rkey };
+		struct request request = { .opcode = IBV_WR_RDMA_WRITE,
+			.local = &pair.a.buffer,
+			.length = 65536,
+			.remote = (uintptr_t)pair.b.buffer.bytes,
+			.rkey = pair.b.buffer.mr->rkey };
 		REQUIRE_EQUAL(post(pair.a.qp, &request), 0);
 	}
 	REQUIRE_EQUAL(ibv_close_device(pair.b.context), 0);
@@ -377,7 +395,9 @@ static void close_takes_what_is_left(void)
 	REQUIRE_LESS(heap_bytes(), heap + 65536);
 }
 
-/* ---- Many ---------------------------------------------------------------------------------------------------------------------- */
+/* ---- Many
+ * ----------------------------------------------------------------------------------------------------------------------
+ */
 
 static void make_and_destroy_qps(struct pair_end *a, struct pair_end *b, unsigned count)
 {
@@ -389,8 +409,12 @@ static void make_and_destroy_qps(struct pair_end *a, struct pair_end *b, unsigne
 		connect_pair(qps[2 * i], qps[2 * i + 1]);
 	}
 	for (unsigned i = 0; i < count; i++) {
-		struct request request = { .opcode = IBV_WR_RDMA_WRITE, .id = i, .local = &a->buffer, .length = 64,
-			.remote = (uintptr_t)b->buffer.bytes, .rkey = b->buffer.mr->rkey };
+		struct request request = { .opcode = IBV_WR_RDMA_WRITE,
+			.id = i,
+			.local = &a->buffer,
+			.length = 64,
+			.remote = (uintptr_t)b->buffer.bytes,
+			.rkey = b->buffer.mr->rkey };
 		REQUIRE_EQUAL(post(qps[2 * i], &request), 0);
 		wait_success(a->cq, i);
 	}
@@ -430,8 +454,12 @@ static void a_hundred_thousand_regions(void)
 		for (unsigned i = 0; i < count; i += count / 2 - 1) {
 			uint64_t text = 0x1122334455667788 + i;
 			memcpy(pair.a.buffer.bytes, &text, sizeof(text));
-			struct request request = { .opcode = IBV_WR_RDMA_WRITE, .id = i, .local = &pair.a.buffer,
-				.length = sizeof(text), .remote = (uintptr_t)pair.b.buffer.bytes + i % 1000, .rkey = mrs[i]->rkey };
+			struct request request = { .opcode = IBV_WR_RDMA_WRITE,
+				.id = i,
+				.local = &pair.a.buffer,
+				.length = sizeof(text),
+				.remote = (uintptr_t)pair.b.buffer.bytes + i % 1000,
+				.rkey = mrs[i]->rkey };
 			REQUIRE_EQUAL(post(pair.a.qp, &request), 0);
 			wait_success(pair.a.cq, i);
 			REQUIRE(memcmp(pair.b.buffer.bytes + i % 1000, &text, sizeof(text)) == 0);
@@ -445,7 +473,9 @@ static void a_hundred_thousand_regions(void)
 	free_pair(&pair);
 }
 
-/* ---- Overrun ------------------------------------------------------------------------------------------------------------------- */
+/* ---- Overrun
+ * -------------------------------------------------------------------------------------------------------------------
+ */
 
 static void overrun_is_an_event_and_then_an_error(void)
 {
@@ -460,8 +490,12 @@ static void overrun_is_an_event_and_then_an_error(void)
 
 	connect_pair(qp, peer);
 	for (unsigned i = 0; i < 32; i++) {
-		struct request request = { .opcode = IBV_WR_RDMA_WRITE, .id = i, .local = &pair.a.buffer, .length = 64,
-			.remote = (uintptr_t)pair.b.buffer.bytes, .rkey = pair.b.buffer.mr->rkey };
+		struct request request = { .opcode = IBV_WR_RDMA_WRITE,
+			.id = i,
+			.local = &pair.a.buffer,
+			.length = 64,
+			.remote = (uintptr_t)pair.b.buffer.bytes,
+			.rkey = pair.b.buffer.mr->rkey };
 		REQUIRE_EQUAL(post(qp, &request), 0);
 	}
 	do {
@@ -474,8 +508,12 @@ static void overrun_is_an_event_and_then_an_error(void)
 	REQUIRE(rc < 0);
 	REQUIRE(got >= 4 && got < 32);
 	/* The neighbours are well. */
-	struct request request = { .opcode = IBV_WR_RDMA_WRITE, .id = 99, .local = &pair.a.buffer, .length = 64,
-		.remote = (uintptr_t)pair.b.buffer.bytes, .rkey = pair.b.buffer.mr->rkey };
+	struct request request = { .opcode = IBV_WR_RDMA_WRITE,
+		.id = 99,
+		.local = &pair.a.buffer,
+		.length = 64,
+		.remote = (uintptr_t)pair.b.buffer.bytes,
+		.rkey = pair.b.buffer.mr->rkey };
 	REQUIRE_EQUAL(post(pair.a.qp, &request), 0);
 	wait_success(pair.a.cq, 99);
 	REQUIRE_EQUAL(ibv_destroy_qp(qp), 0);

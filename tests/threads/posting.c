@@ -3,18 +3,25 @@
 #include <sched.h>
 #include "rig.h"
 
-#define WRITES	    20000
-#define MESSAGES    12000 /* of all posters together */
-#define POSTERS	    4
-#define POLLERS	    3
-#define SLOT_BYTES  64
+#define WRITES     20000
+#define MESSAGES   12000 /* of all posters together */
+#define POSTERS    4
+#define POLLERS    3
+#define SLOT_BYTES 64
+
+/* What must go on within this time, though all else stands still. */
+static void check_patience(double began, unsigned done, unsigned wanted)
+{
+	if (seconds_now() - began > 30)
+		fail(__FILE__, __LINE__, "only %u of %u completed", done, wanted);
+}
 
 static unsigned scaled(unsigned count)
 {
 	return is_sanitized() ? count / 5 : count;
 }
 
-/* ---- One posts, another polls --------------------------------------------------------------------------------------- */
+/* ---- One posts, another polls ----------------------------------------------------------------------------- */
 
 struct writer {
 	struct pair pair;
@@ -28,8 +35,12 @@ static void *post_writes(void *argument)
 
 	for (unsigned i = 0; i < w->count; i++) {
 		size_t length = next_random(&random) % (i % 16 ? 256 : 16384);
-		struct request request = { .opcode = IBV_WR_RDMA_WRITE, .id = i, .local = &w->pair.a.buffer,
-			.length = length, .remote = (uintptr_t)w->pair.b.buffer.bytes, .rkey = w->pair.b.buffer.mr->rkey };
+		struct request request = { .opcode = IBV_WR_RDMA_WRITE,
+			.id = i,
+			.local = &w->pair.a.buffer,
+			.length = length,
+			.remote = (uintptr_t)w->pair.b.buffer.bytes,
+			.rkey = w->pair.b.buffer.mr->rkey };
 		post_when_room(w->pair.a.qp, &request);
 	}
 	return NULL;
@@ -46,11 +57,11 @@ static void one_thread_posts_while_another_polls(void)
 	free_pair(&w.pair);
 }
 
-/* ---- Many post on one queue pair, many poll one queue ------------------------------------------------------------- */
+/* ---- Many post on one queue pair, many poll one queue ----------------------------------------------------- */
 
 struct crowd {
 	struct pair_end a, b;
-	unsigned each;	    /* messages of a poster */
+	unsigned each; /* messages of a poster */
 	unsigned total;
 	atomic_uchar *sent, *received; /* how often each message completed */
 	atomic_uint sent_count, received_count;
@@ -64,8 +75,12 @@ static void post_one(struct crowd *crowd, unsigned message)
 
 	if (!crowd->uses_wr_api) {
 		struct buffer inline_text = { .bytes = (uint8_t *)&text, .mr = crowd->a.buffer.mr };
-		struct request request = { .opcode = IBV_WR_SEND_WITH_IMM, .id = message, .local = &inline_text,
-			.length = sizeof(text), .flags = IBV_SEND_INLINE, .imm = message };
+		struct request request = { .opcode = IBV_WR_SEND_WITH_IMM,
+			.id = message,
+			.local = &inline_text,
+			.length = sizeof(text),
+			.flags = IBV_SEND_INLINE,
+			.imm = message };
 		post_when_room(crowd->a.qp, &request);
 		return;
 	}
@@ -98,8 +113,10 @@ static void *poll_sends(void *argument)
 {
 	struct crowd *crowd = argument;
 	struct ibv_wc wc[8];
+	double began = seconds_now();
 
 	while (atomic_load(&crowd->sent_count) < crowd->total) {
+		check_patience(began, crowd->sent_count, crowd->total);
 		int got = ibv_poll_cq(crowd->a.cq, 8, wc);
 		REQUIRE(got >= 0);
 		for (int i = 0; i < got; i++) {
@@ -116,8 +133,10 @@ static void *poll_receives(void *argument)
 {
 	struct crowd *crowd = argument;
 	struct ibv_wc wc;
+	double began = seconds_now();
 
 	while (atomic_load(&crowd->received_count) < crowd->total) {
+		check_patience(began, crowd->received_count, crowd->total);
 		int got = ibv_poll_cq(crowd->b.cq, 1, &wc);
 		REQUIRE(got >= 0);
 		if (!got)
@@ -129,7 +148,8 @@ static void *poll_receives(void *argument)
 		REQUIRE_EQUAL(text, message);
 		atomic_fetch_add(&crowd->received[message], 1);
 		atomic_fetch_add(&crowd->received_count, 1);
-		REQUIRE_EQUAL(post_receive(crowd->b.qp, wc.wr_id, &crowd->b.buffer, wc.wr_id * SLOT_BYTES, SLOT_BYTES), 0);
+		REQUIRE_EQUAL(
+			post_receive(crowd->b.qp, wc.wr_id, &crowd->b.buffer, wc.wr_id * SLOT_BYTES, SLOT_BYTES), 0);
 	}
 	return NULL;
 }
@@ -137,15 +157,17 @@ static void *poll_receives(void *argument)
 static void run_crowd(bool uses_wr_api)
 {
 	enum { DEPTH = 64 };
-	struct crowd crowd = { .a = make_end(4096, DEPTH), .b = make_end(DEPTH * SLOT_BYTES, DEPTH),
-		.each = scaled(MESSAGES) / POSTERS, .uses_wr_api = uses_wr_api };
+	struct crowd crowd = { .a = make_end(4096, DEPTH),
+		.b = make_end(DEPTH * SLOT_BYTES, DEPTH),
+		.each = scaled(MESSAGES) / POSTERS,
+		.uses_wr_api = uses_wr_api };
 	pthread_t threads[POSTERS + 2 * POLLERS];
 	unsigned count = 0;
 
 	if (uses_wr_api) {
 		REQUIRE_EQUAL(ibv_destroy_qp(crowd.a.qp), 0);
-		crowd.a.qp = make_qp(crowd.a.pd,
-			(struct qp_size){ .send_cq = crowd.a.cq, .depth = DEPTH, .has_wr_api = true });
+		crowd.a.qp = make_qp(
+			crowd.a.pd, (struct qp_size){ .send_cq = crowd.a.cq, .depth = DEPTH, .has_wr_api = true });
 	}
 	connect_pair(crowd.a.qp, crowd.b.qp);
 	crowd.total = crowd.each * POSTERS;
@@ -181,12 +203,12 @@ static void many_threads_build_requests_on_one_qp(void)
 	run_crowd(true);
 }
 
-/* ---- Queue pairs that share a CQ and an SRQ ---------------------------------------------------------------------------- */
+/* ---- Queue pairs that share a CQ and an SRQ --------------------------------------------------------------- */
 
 #define SHARERS 4
 
 struct shared {
-	struct pair_end hub;	  /* its qp is not used */
+	struct pair_end hub; /* its qp is not used */
 	struct ibv_srq *srq;
 	struct ibv_qp *hub_qps[SHARERS];
 	struct pair_end ends[SHARERS];
@@ -211,8 +233,10 @@ static void *send_to_hub(void *argument)
 	unsigned posted = 0, done = 0;
 
 	while (done < shared->each) {
-		if (posted < shared->each && post(end->qp, &(struct request){ .opcode = IBV_WR_SEND, .id = posted, .local = &end->buffer,
-					      .length = 32 }) == 0)
+		if (posted < shared->each && post(end->qp, &(struct request){ .opcode = IBV_WR_SEND,
+								   .id = posted,
+								   .local = &end->buffer,
+								   .length = 32 }) == 0)
 			posted++;
 		struct ibv_wc wc;
 		int got = ibv_poll_cq(end->cq, 1, &wc);
@@ -230,8 +254,10 @@ static void *serve_hub(void *argument)
 {
 	struct shared *shared = argument;
 	struct ibv_wc wc;
+	double began = seconds_now();
 
 	while (atomic_load(&shared->received) < shared->each * SHARERS) {
+		check_patience(began, shared->received, shared->each * SHARERS);
 		int got = ibv_poll_cq(shared->hub.cq, 1, &wc);
 		REQUIRE(got >= 0);
 		if (!got)
@@ -269,8 +295,8 @@ static void qps_share_a_cq_and_an_srq_while_it_is_resized(void)
 	for (unsigned i = 0; i < DEPTH; i++)
 		REQUIRE_EQUAL(post_to_srq(&shared, i), 0);
 	for (unsigned i = 0; i < SHARERS; i++) {
-		shared.hub_qps[i] = make_qp(shared.hub.pd,
-			(struct qp_size){ .send_cq = shared.hub.cq, .srq = shared.srq, .depth = 16 });
+		shared.hub_qps[i] = make_qp(
+			shared.hub.pd, (struct qp_size){ .send_cq = shared.hub.cq, .srq = shared.srq, .depth = 16 });
 		shared.ends[i] = make_end(4096, 32);
 		connect_pair(shared.hub_qps[i], shared.ends[i].qp);
 	}
@@ -291,7 +317,7 @@ static void qps_share_a_cq_and_an_srq_while_it_is_resized(void)
 	free_end(&shared.hub);
 }
 
-/* ---- The extended poller ------------------------------------------------------------------------------------------------ */
+/* ---- The extended poller ---------------------------------------------------------------------------------- */
 
 struct extended {
 	struct ibv_cq_ex *cq;
@@ -305,8 +331,10 @@ static void *poll_extended(void *argument)
 {
 	struct extended *x = argument;
 	struct ibv_poll_cq_attr attr = { 0 };
+	double began = seconds_now();
 
 	while (atomic_load(&x->done) < x->count) {
+		check_patience(began, x->done, x->count);
 		int error = ibv_start_poll(x->cq, &attr);
 		if (error == ENOENT)
 			continue;
@@ -337,8 +365,12 @@ static void threads_take_turns_at_the_extended_poller(void)
 	for (unsigned i = 0; i < POLLERS; i++)
 		pollers[i] = thread_start(poll_extended, &x);
 	for (unsigned i = 0; i < x.count; i++) {
-		struct request request = { .opcode = IBV_WR_RDMA_WRITE, .id = i, .local = &a.buffer, .length = 8,
-			.remote = (uintptr_t)b.buffer.bytes, .rkey = b.buffer.mr->rkey };
+		struct request request = { .opcode = IBV_WR_RDMA_WRITE,
+			.id = i,
+			.local = &a.buffer,
+			.length = 8,
+			.remote = (uintptr_t)b.buffer.bytes,
+			.rkey = b.buffer.mr->rkey };
 		post_when_room(x.qp, &request);
 	}
 	for (unsigned i = 0; i < POLLERS; i++)
@@ -352,7 +384,7 @@ static void threads_take_turns_at_the_extended_poller(void)
 	free_end(&b);
 }
 
-/* ---- Datagrams ------------------------------------------------------------------------------------------------------------ */
+/* ---- Datagrams -------------------------------------------------------------------------------------------- */
 
 struct datagrams {
 	struct pair_end a;
@@ -370,8 +402,12 @@ static void *send_datagrams(void *argument)
 		struct ibv_ah *ah = ibv_create_ah(d->a.pd, &attr);
 		REQUIRE(ah);
 		struct ibv_sge sge = { (uintptr_t)d->a.buffer.bytes, 100, d->a.buffer.mr->lkey };
-		struct ibv_send_wr wr = { .opcode = IBV_WR_SEND, .send_flags = IBV_SEND_SIGNALED, .sg_list = &sge,
-			.num_sge = 1, .wr.ud = { ah, to.qpn, 0x1234 } }, *bad;
+		struct ibv_send_wr wr = { .opcode = IBV_WR_SEND,
+			.send_flags = IBV_SEND_SIGNALED,
+			.sg_list = &sge,
+			.num_sge = 1,
+			.wr.ud = { ah, to.qpn, 0x1234 } },
+				   *bad;
 		int error;
 		while ((error = ibv_post_send(d->from, &wr, &bad)) == ENOMEM)
 			sched_yield();
@@ -400,7 +436,9 @@ static void threads_send_datagrams_and_destroy_their_handles(void)
 	for (unsigned i = 0; i < SENDERS; i++)
 		senders[i] = thread_start(send_datagrams, &d);
 	unsigned sent = 0, received = 0;
+	double began = seconds_now();
 	while (sent < SENDERS * d.each) {
+		check_patience(began, sent, SENDERS * d.each);
 		struct ibv_wc wc;
 		int got = ibv_poll_cq(cq, 1, &wc);
 		REQUIRE(got >= 0);

@@ -3,15 +3,15 @@
 #include <sys/wait.h>
 #include "rig.h"
 
-#define IDLE_MS		2000
-#define IDLE_CPU_S	0.02 /* a sanitizer has threads of its own that wake now and then: see idle_limit */
+#define IDLE_MS    2000
+#define IDLE_CPU_S 0.02 /* a sanitizer has threads of its own that wake now and then: see idle_limit */
 
 static double idle_limit(void)
 {
 	return is_sanitized() ? 10 * IDLE_CPU_S : IDLE_CPU_S;
 }
 
-/* ---- The sleeping target: the other process connects, and then does nothing at all ------------------------------------ */
+/* ---- The sleeping target: the other process connects, and then does nothing at all ------------------------ */
 
 struct introduction {
 	struct address address;
@@ -89,16 +89,26 @@ static void a_target_asleep_in_pause_is_read_and_written(void)
 	peer_receive(peer.socket, &(char){ 0 }, 1);
 	for (unsigned i = 0; i < 200; i++) {
 		memset(end.buffer.bytes, (int)i, 32768);
-		REQUIRE_EQUAL(request_and_wait(&end, (struct request){ .opcode = IBV_WR_RDMA_WRITE, .length = 32768,
-							     .remote = target.memory, .rkey = target.rkey }).status, IBV_WC_SUCCESS);
-		REQUIRE_EQUAL(request_and_wait(&end, (struct request){ .opcode = IBV_WR_RDMA_READ, .length = 32768,
-							     .offset = 32768, .remote = target.memory + 8, .rkey = target.rkey })
+		REQUIRE_EQUAL(request_and_wait(&end, (struct request){ .opcode = IBV_WR_RDMA_WRITE,
+							     .length = 32768,
+							     .remote = target.memory,
+							     .rkey = target.rkey })
+				      .status,
+			IBV_WC_SUCCESS);
+		REQUIRE_EQUAL(request_and_wait(&end, (struct request){ .opcode = IBV_WR_RDMA_READ,
+							     .length = 32768,
+							     .offset = 32768,
+							     .remote = target.memory + 8,
+							     .rkey = target.rkey })
 				      .status,
 			IBV_WC_SUCCESS);
 		REQUIRE(memcmp(end.buffer.bytes, end.buffer.bytes + 32768, 32760) == 0);
 		REQUIRE_EQUAL(end.buffer.bytes[65535], 0x11);
-		REQUIRE_EQUAL(request_and_wait(&end, (struct request){ .opcode = IBV_WR_ATOMIC_FETCH_AND_ADD, .length = 8,
-							     .remote = target.memory + 40000, .rkey = target.rkey, .compare_add = 3 })
+		REQUIRE_EQUAL(request_and_wait(&end, (struct request){ .opcode = IBV_WR_ATOMIC_FETCH_AND_ADD,
+							     .length = 8,
+							     .remote = target.memory + 40000,
+							     .rkey = target.rkey,
+							     .compare_add = 3 })
 				      .status,
 			IBV_WC_SUCCESS);
 		memcpy(&counter, end.buffer.bytes, 8);
@@ -115,7 +125,7 @@ static void a_target_asleep_in_pause_is_read_and_written(void)
 	free_end(&end);
 }
 
-/* ---- Idleness ----------------------------------------------------------------------------------------------------------- */
+/* ---- Idleness --------------------------------------------------------------------------------------------- */
 
 static double cpu_while_idle(void)
 {
@@ -141,8 +151,12 @@ static void an_idle_process_uses_no_cpu(void)
 	double freshly = cpu_while_idle();
 
 	for (unsigned i = 0; i < 500; i++)
-		REQUIRE_EQUAL(request_and_wait(&pair.a, (struct request){ .opcode = IBV_WR_RDMA_WRITE, .length = 65536,
-							     .remote = (uintptr_t)pair.b.buffer.bytes, .rkey = pair.b.buffer.mr->rkey }).status, IBV_WC_SUCCESS);
+		REQUIRE_EQUAL(request_and_wait(&pair.a, (struct request){ .opcode = IBV_WR_RDMA_WRITE,
+								.length = 65536,
+								.remote = (uintptr_t)pair.b.buffer.bytes,
+								.rkey = pair.b.buffer.mr->rkey })
+				      .status,
+			IBV_WC_SUCCESS);
 	double after_traffic = cpu_while_idle();
 	/* With one thread blocked for a completion that does not come. */
 	REQUIRE_EQUAL(post_receive(pair.b.qp, 0, &pair.b.buffer, 0, 64), 0);
@@ -160,7 +174,7 @@ static void an_idle_process_uses_no_cpu(void)
 	free_pair(&pair);
 }
 
-/* ---- Forks ------------------------------------------------------------------------------------------------------------------ */
+/* ---- Forks ------------------------------------------------------------------------------------------------ */
 
 /* Traffic of one thread that must not notice what the others do. */
 struct traffic {
@@ -175,8 +189,10 @@ static void *write_on(void *argument)
 	struct traffic *t = argument;
 
 	while (!atomic_load(&t->is_over)) {
-		struct ibv_wc wc = request_and_wait(&t->pair.a, (struct request){ .opcode = IBV_WR_RDMA_WRITE, .length = 8192,
-								.remote = (uintptr_t)t->pair.b.buffer.bytes, .rkey = t->pair.b.buffer.mr->rkey });
+		struct ibv_wc wc = request_and_wait(&t->pair.a, (struct request){ .opcode = IBV_WR_RDMA_WRITE,
+									.length = 8192,
+									.remote = (uintptr_t)t->pair.b.buffer.bytes,
+									.rkey = t->pair.b.buffer.mr->rkey });
 		REQUIRE_EQUAL(wc.status, IBV_WC_SUCCESS);
 		atomic_fetch_add(&t->count, 1);
 	}
@@ -231,8 +247,9 @@ static void use_verbs_in_child(struct pair_end *end)
 	REQUIRE(!ibv_create_cq(end->context, 16, NULL, NULL, 0) && errno == EPERM);
 	REQUIRE(!ibv_create_comp_channel(end->context) && errno == EPERM);
 	REQUIRE(!ibv_create_srq(end->pd, &(struct ibv_srq_init_attr){ .attr = { .max_wr = 1, .max_sge = 1 } }));
-	REQUIRE(!ibv_create_qp(end->pd, &(struct ibv_qp_init_attr){ .send_cq = end->cq, .recv_cq = end->cq,
-						.qp_type = IBV_QPT_RC, .cap = { .max_send_wr = 1 } }));
+	REQUIRE(!ibv_create_qp(end->pd,
+		&(struct ibv_qp_init_attr){
+			.send_cq = end->cq, .recv_cq = end->cq, .qp_type = IBV_QPT_RC, .cap = { .max_send_wr = 1 } }));
 	REQUIRE(!ibv_create_ah(end->pd, &(struct ibv_ah_attr){ .is_global = 1, .port_num = 1 }));
 	REQUIRE(post(end->qp, &(struct request){ .opcode = IBV_WR_SEND, .local = &end->buffer, .length = 8 }) != 0);
 	REQUIRE(post_receive(end->qp, 0, &end->buffer, 0, 64) != 0);
@@ -270,6 +287,47 @@ static void a_forked_childs_verbs_return_an_errno(void)
 	traffic_stop(&traffic);
 }
 
+/* A thread that is in the middle of something stays behind, with the locks it holds. */
+static void a_forked_child_waits_for_no_lock(void)
+{
+	struct pair_end end = make_end(4096, 16);
+	struct ibv_cq_init_attr_ex attr = { .cqe = 16, .wc_flags = IBV_WC_STANDARD_FLAGS };
+	struct ibv_cq_ex *cq = ibv_create_cq_ex(end.context, &attr);
+	struct ibv_poll_cq_attr polled = { 0 };
+
+	REQUIRE(cq);
+	struct ibv_qp *qp =
+		make_qp(end.pd, (struct qp_size){ .send_cq = ibv_cq_ex_to_cq(cq), .depth = 8, .has_wr_api = true });
+	struct ibv_qp_ex *ex = ibv_qp_to_qp_ex(qp);
+	connect_pair(qp, end.qp);
+	REQUIRE_EQUAL(post_receive(qp, 0, &end.buffer, 0, 64), 0);
+	to_error(qp);
+	REQUIRE_EQUAL(ibv_start_poll(cq, &polled), 0); /* the flushed receive */
+	ibv_wr_start(ex);
+	pid_t pid = fork();
+	REQUIRE(pid >= 0);
+	if (pid == 0) {
+		alarm(20);
+		REQUIRE_EQUAL(ibv_start_poll(cq, &polled), EPERM);
+		REQUIRE(ibv_poll_cq(ibv_cq_ex_to_cq(cq), 1, &(struct ibv_wc){ 0 }) < 0);
+		ibv_wr_start(ex);
+		ibv_wr_abort(ex);
+		ibv_wr_start(ex);
+		ibv_wr_rdma_write(ex, end.buffer.mr->rkey, (uintptr_t)end.buffer.bytes);
+		ibv_wr_set_sge(ex, end.buffer.mr->lkey, (uintptr_t)end.buffer.bytes, 8);
+		REQUIRE_EQUAL(ibv_wr_complete(ex), EPERM);
+		REQUIRE(post(qp, &(struct request){ .opcode = IBV_WR_SEND, .local = &end.buffer, .length = 8 }) != 0);
+		REQUIRE_EQUAL(ibv_close_device(end.context), 0);
+		_exit(0);
+	}
+	REQUIRE_EQUAL(wait_for(pid), 0);
+	ibv_wr_abort(ex);
+	ibv_end_poll(cq);
+	REQUIRE_EQUAL(ibv_destroy_qp(qp), 0);
+	REQUIRE_EQUAL(ibv_destroy_cq(ibv_cq_ex_to_cq(cq)), 0);
+	free_end(&end);
+}
+
 /* A child has memory of its own: what it does to the registered pages is not seen here, and our traffic not there. */
 static void a_forked_child_shares_no_memory(void)
 {
@@ -289,8 +347,12 @@ static void a_forked_child_shares_no_memory(void)
 	struct pair_end from = make_end(4096, 16);
 	struct ibv_qp *to = make_qp(target->pd, (struct qp_size){ .send_cq = target->cq, .depth = 4 });
 	connect_pair(from.qp, to);
-	REQUIRE_EQUAL(request_and_wait(&from, (struct request){ .opcode = IBV_WR_RDMA_READ, .length = 4096,
-						     .remote = (uintptr_t)private.bytes, .rkey = private.mr->rkey }).status, IBV_WC_SUCCESS);
+	REQUIRE_EQUAL(request_and_wait(&from, (struct request){ .opcode = IBV_WR_RDMA_READ,
+						      .length = 4096,
+						      .remote = (uintptr_t) private.bytes,
+						      .rkey = private.mr->rkey })
+			      .status,
+		IBV_WC_SUCCESS);
 	for (unsigned i = 0; i < 4096; i++)
 		REQUIRE_EQUAL(from.buffer.bytes[i], 0x22);
 	kill(pid, SIGKILL);
@@ -349,15 +411,21 @@ static void an_orphan_holds_nothing(void)
 	}
 	REQUIRE_EQUAL(wait_for(parent), 0);
 	struct pair pair = make_pair(4096, 16); /* in this process, which had opened nothing before */
-	REQUIRE_EQUAL(request_and_wait(&pair.a, (struct request){ .opcode = IBV_WR_RDMA_WRITE, .length = 64,
-						     .remote = (uintptr_t)pair.b.buffer.bytes, .rkey = pair.b.buffer.mr->rkey }).status, IBV_WC_SUCCESS);
+	REQUIRE_EQUAL(request_and_wait(&pair.a, (struct request){ .opcode = IBV_WR_RDMA_WRITE,
+							.length = 64,
+							.remote = (uintptr_t)pair.b.buffer.bytes,
+							.rkey = pair.b.buffer.mr->rkey })
+			      .status,
+		IBV_WC_SUCCESS);
 	free_pair(&pair);
 	int values[2];
 	REQUIRE(read(orphan[0], values, sizeof(values)) == sizeof(values));
 	kill(values[0] > values[1] ? values[0] : values[1], SIGKILL); /* a pid is larger than a count of descriptors */
 }
 
-/* ---- exec ---------------------------------------------------------------------------------------------------------------------- */
+/* ---- exec
+ * ----------------------------------------------------------------------------------------------------------------------
+ */
 
 static _Noreturn void show_descriptors(int socket)
 {
@@ -398,7 +466,7 @@ static void executed_programs_inherit_nothing(void)
 	traffic_stop(&traffic);
 }
 
-/* ---- Two processes, several threads each ------------------------------------------------------------------------------------------ */
+/* ---- Two processes, several threads each ------------------------------------------------------------------ */
 
 enum { CONNECTIONS = 4 };
 
@@ -416,10 +484,19 @@ static void *write_and_read_back(void *argument)
 	for (unsigned i = 0; i < c->count; i++) {
 		size_t length = 1 + next_random(&random) % 16384;
 		memset(c->end.buffer.bytes, (int)i, length);
-		REQUIRE_EQUAL(request_and_wait(&c->end, (struct request){ .opcode = IBV_WR_RDMA_WRITE, .length = length,
-							      .remote = c->other.memory, .rkey = c->other.rkey }).status, IBV_WC_SUCCESS);
-		REQUIRE_EQUAL(request_and_wait(&c->end, (struct request){ .opcode = IBV_WR_RDMA_READ, .length = length,
-							      .offset = 16384, .remote = c->other.memory, .rkey = c->other.rkey }).status, IBV_WC_SUCCESS);
+		REQUIRE_EQUAL(request_and_wait(&c->end, (struct request){ .opcode = IBV_WR_RDMA_WRITE,
+								.length = length,
+								.remote = c->other.memory,
+								.rkey = c->other.rkey })
+				      .status,
+			IBV_WC_SUCCESS);
+		REQUIRE_EQUAL(request_and_wait(&c->end, (struct request){ .opcode = IBV_WR_RDMA_READ,
+								.length = length,
+								.offset = 16384,
+								.remote = c->other.memory,
+								.rkey = c->other.rkey })
+				      .status,
+			IBV_WC_SUCCESS);
 		REQUIRE(memcmp(c->end.buffer.bytes, c->end.buffer.bytes + 16384, length) == 0);
 	}
 	return NULL;
@@ -462,6 +539,7 @@ int main(int argc, char **argv)
 		CASE(a_target_asleep_in_pause_is_read_and_written),
 		CASE(an_idle_process_uses_no_cpu),
 		CASE(a_forked_childs_verbs_return_an_errno),
+		CASE(a_forked_child_waits_for_no_lock),
 		CASE(a_forked_child_shares_no_memory),
 		CASE(many_forks_under_traffic),
 		CASE(an_orphan_holds_nothing),

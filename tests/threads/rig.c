@@ -34,7 +34,10 @@ struct ibv_qp *make_qp(struct ibv_pd *pd, struct qp_size size)
 		.send_cq = size.send_cq,
 		.recv_cq = size.recv_cq ? size.recv_cq : size.send_cq,
 		.srq = size.srq,
-		.cap = { .max_send_wr = depth, .max_recv_wr = depth, .max_send_sge = 1, .max_recv_sge = 1,
+		.cap = { .max_send_wr = depth,
+			.max_recv_wr = depth,
+			.max_send_sge = 1,
+			.max_recv_sge = 1,
 			.max_inline_data = 64 },
 		.qp_type = size.type ? size.type : IBV_QPT_RC,
 		.sq_sig_all = 0,
@@ -60,12 +63,13 @@ struct address address_of(struct ibv_qp *qp)
 void to_init(struct ibv_qp *qp)
 {
 	bool is_ud = qp->qp_type == IBV_QPT_UD;
-	struct ibv_qp_attr attr = { .qp_state = IBV_QPS_INIT, .port_num = 1, .qp_access_flags = ACCESS_ALL,
-		.qkey = 0x1234 };
+	struct ibv_qp_attr attr = {
+		.qp_state = IBV_QPS_INIT, .port_num = 1, .qp_access_flags = ACCESS_ALL, .qkey = 0x1234
+	};
 
-	REQUIRE_EQUAL(ibv_modify_qp(qp, &attr,
-			      IBV_QP_STATE | IBV_QP_PKEY_INDEX | IBV_QP_PORT |
-				      (is_ud ? IBV_QP_QKEY : IBV_QP_ACCESS_FLAGS)),
+	REQUIRE_EQUAL(
+		ibv_modify_qp(qp, &attr,
+			IBV_QP_STATE | IBV_QP_PKEY_INDEX | IBV_QP_PORT | (is_ud ? IBV_QP_QKEY : IBV_QP_ACCESS_FLAGS)),
 		0);
 }
 
@@ -79,8 +83,9 @@ static void to_rtr(struct ibv_qp *qp, const struct address *peer)
 		attr.dest_qp_num = peer->qpn;
 		attr.max_dest_rd_atomic = 8;
 		attr.min_rnr_timer = 1;
-		attr.ah_attr = (struct ibv_ah_attr){ .is_global = 1, .port_num = 1,
-			.grh = { .dgid = peer->gid, .sgid_index = 0, .hop_limit = 64 } };
+		attr.ah_attr = (struct ibv_ah_attr){
+			.is_global = 1, .port_num = 1, .grh = { .dgid = peer->gid, .sgid_index = 0, .hop_limit = 64 }
+		};
 		mask |= IBV_QP_AV | IBV_QP_PATH_MTU | IBV_QP_DEST_QPN | IBV_QP_RQ_PSN;
 	}
 	if (qp->qp_type == IBV_QPT_RC)
@@ -91,8 +96,9 @@ static void to_rtr(struct ibv_qp *qp, const struct address *peer)
 void to_rts(struct ibv_qp *qp, const struct address *peer)
 {
 	int mask = IBV_QP_STATE | IBV_QP_SQ_PSN;
-	struct ibv_qp_attr attr = { .qp_state = IBV_QPS_RTS, .timeout = 14, .retry_cnt = 7, .rnr_retry = 7,
-		.max_rd_atomic = 8 };
+	struct ibv_qp_attr attr = {
+		.qp_state = IBV_QPS_RTS, .timeout = 14, .retry_cnt = 7, .rnr_retry = 7, .max_rd_atomic = 8
+	};
 
 	to_rtr(qp, peer);
 	if (qp->qp_type == IBV_QPT_RC)
@@ -151,7 +157,9 @@ void free_buffer(struct buffer *buffer)
 int post(struct ibv_qp *qp, const struct request *request)
 {
 	struct ibv_sge sge = { 0 };
-	struct ibv_send_wr wr = { .wr_id = request->id, .opcode = request->opcode, .imm_data = htonl(request->imm),
+	struct ibv_send_wr wr = { .wr_id = request->id,
+		.opcode = request->opcode,
+		.imm_data = htonl(request->imm),
 		.send_flags = IBV_SEND_SIGNALED | request->flags };
 	struct ibv_send_wr *bad;
 

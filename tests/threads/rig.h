@@ -16,9 +16,9 @@ struct address {
 struct qp_size {
 	struct ibv_cq *send_cq, *recv_cq;
 	struct ibv_srq *srq;
-	uint32_t depth;		/* of both queues; 0: 128 */
-	enum ibv_qp_type type;	/* 0: RC */
-	bool signals_some;	/* only what asks for it is signalled */
+	uint32_t depth;        /* of both queues; 0: 128 */
+	enum ibv_qp_type type; /* 0: RC */
+	bool signals_some;     /* only what asks for it is signalled */
 	bool has_wr_api;
 };
 struct ibv_qp *make_qp(struct ibv_pd *pd, struct qp_size size);

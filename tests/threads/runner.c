@@ -27,10 +27,10 @@ size_t __sanitizer_get_current_allocated_bytes(void);
 #define SANITIZED 0
 #endif
 
-#define SKIPPED	      77
-#define CASE_SECONDS  (SANITIZED ? 120 : 40)
+#define SKIPPED      77
+#define CASE_SECONDS (SANITIZED ? 120 : 40)
 
-/* ---- Cases ------------------------------------------------------------------------------------------------------- */
+/* ---- Cases ------------------------------------------------------------------------------------------------ */
 
 void fail(const char *file, int line, const char *format, ...)
 {
@@ -121,14 +121,17 @@ int run_cases(int argc, char **argv, const struct test_case *cases, size_t count
 		passed += status == 0;
 		skipped += status == SKIPPED;
 		failed += status != 0 && status != SKIPPED;
-		printf("  %s, %.2f s\n", status == 0 ? "ok" : status == SKIPPED ? "skipped" : "FAILED",
+		printf("  %s, %.2f s\n",
+			status == 0         ? "ok"
+			: status == SKIPPED ? "skipped"
+					    : "FAILED",
 			seconds_now() - began);
 	}
 	printf("%u passed, %u failed, %u skipped\n", passed, failed, skipped);
 	return failed ? 1 : 0;
 }
 
-/* ---- A second process -------------------------------------------------------------------------------------------- */
+/* ---- A second process ------------------------------------------------------------------------------------- */
 
 struct peer peer_start(const char *role)
 {
@@ -171,7 +174,7 @@ void peer_receive(int socket, void *bytes, size_t length)
 	REQUIRE_EQUAL(got, length);
 }
 
-/* ---- Time, threads, what a process holds ---------------------------------------------------------------------------- */
+/* ---- Time, threads, what a process holds ------------------------------------------------------------------ */
 
 static double seconds_of(clockid_t clock)
 {
