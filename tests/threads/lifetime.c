@@ -395,9 +395,7 @@ static void close_takes_what_is_left(void)
 	REQUIRE_LESS(heap_bytes(), heap + 65536);
 }
 
-/* ---- Many
- * ----------------------------------------------------------------------------------------------------------------------
- */
+/* ---- Many ------------------------------------------------------------------------------------------------- */
 
 static void make_and_destroy_qps(struct pair_end *a, struct pair_end *b, unsigned count)
 {
@@ -473,9 +471,7 @@ static void a_hundred_thousand_regions(void)
 	free_pair(&pair);
 }
 
-/* ---- Overrun
- * -------------------------------------------------------------------------------------------------------------------
- */
+/* ---- Overrun ---------------------------------------------------------------------------------------------- */
 
 static void overrun_is_an_event_and_then_an_error(void)
 {

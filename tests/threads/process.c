@@ -423,9 +423,7 @@ static void an_orphan_holds_nothing(void)
 	kill(values[0] > values[1] ? values[0] : values[1], SIGKILL); /* a pid is larger than a count of descriptors */
 }
 
-/* ---- exec
- * ----------------------------------------------------------------------------------------------------------------------
- */
+/* ---- exec ------------------------------------------------------------------------------------------------- */
 
 static _Noreturn void show_descriptors(int socket)
 {
