@@ -7,13 +7,13 @@
 
 #define ECHO_WINDOW   131072
 #define ECHO_EVERY    32768
-#define ECHO_PATIENCE (20 * VB_MS)
+#define ECHO_PATIENCE (100 * VB_MS) /* a receiver may have lost its core for a while */
 
 /* ---- Who sends data ---------------------------------------------------------------------------------------------------- */
 
-static bool has_window(const struct vb_peer *peer)
+static bool has_window(const struct vb_qp *qp)
 {
-	return peer && peer->facts.is_verbena;
+	return qp->peer && qp->peer->facts.is_verbena;
 }
 
 static struct vb_echo *echo_of(struct vb_qp *qp)
@@ -24,30 +24,66 @@ static struct vb_echo *echo_of(struct vb_qp *qp)
 	return rq->echo;
 }
 
-bool vb_echo_allows(struct vb_qp *qp, const struct vb_peer *peer, uint32_t cost, vb_time now)
+/* Everything up to there has left the peer's receive buffer, or is given up. */
+static void drain(struct vb_qp *qp, uint64_t drained)
 {
-	struct vb_echo *echo = has_window(peer) ? echo_of(qp) : NULL;
+	struct vb_echo *echo = qp->requester.echo;
+	uint32_t freed = (uint32_t)(drained - echo->drained);
+	echo->drained = drained;
+	vb_flight_remove(qp, freed < qp->requester.flight_out ? freed : qp->requester.flight_out, 0);
+}
+
+void vb_echo_give_up(struct vb_qp *qp)
+{
+	if (!qp->requester.echo)
+		return;
+	qp->requester.echo->answered = qp->requester.echo->asked;
+	drain(qp, qp->requester.echo->sent);
+}
+
+/* A UD QP has many destinations, its window is that of the present one: what it sent to others is out of its hands. */
+void vb_echo_turn_to(struct vb_qp *qp, const struct vb_gid *gid, uint32_t qpn)
+{
+	uint8_t slot = (uint8_t)(qpn >> 16);
+	if (qp->peer && qp->peer->slot == slot && vb_gid_equal(&qp->peer->gid, gid))
+		return;
+	vb_echo_give_up(qp);
+	vb_list_remove(&qp->blocked_link);
+	if (qp->peer)
+		vb_peer_put(qp->peer);
+	qp->peer = qpn == VB_QPN_MULTICAST ? NULL : vb_peer_get(qp->lane, gid, slot);
+}
+
+bool vb_echo_allows(struct vb_qp *qp, uint32_t cost, vb_time now)
+{
+	struct vb_echo *echo = has_window(qp) ? echo_of(qp) : NULL;
 	if (!echo)
 		return true;
 	uint64_t flight = echo->sent - echo->drained;
-	uint32_t window = peer->window < ECHO_WINDOW ? peer->window : ECHO_WINDOW;
-	if (flight == 0 || flight + cost <= window)
-		return true;
+	if (flight == 0 || flight + cost <= ECHO_WINDOW)
+		if (vb_flight_allows_share(qp, cost))
+			return true;
+	if (flight == 0)
+		return false; /* others fill the peer's window: their echoes open it */
 	if (echo->asked == echo->answered)
 		echo->is_due = true;
 	if (!echo->is_blocked) {
 		echo->is_blocked = true;
-		vb_timer_set(&qp->lane->timers, &qp->timer, vb_time_add(now, ECHO_PATIENCE));
+		echo->waits_since = now;
 	}
 	return false;
 }
 
-void vb_echo_on_sent(struct vb_qp *qp, const struct vb_peer *peer, const struct vb_outgoing *out, uint32_t cost)
+void vb_echo_on_sent(struct vb_qp *qp, const struct vb_outgoing *out, uint32_t cost)
 {
-	struct vb_echo *echo = has_window(peer) && out->packet.dest_qpn != VB_QPN_MULTICAST ? echo_of(qp) : NULL;
+	struct vb_echo *echo = has_window(qp) ? echo_of(qp) : NULL;
 	if (!echo)
 		return;
 	echo->sent += cost;
+	echo->waits_since = qp->lane->now;
+	if (!qp->timer.deadline.is_set)
+		vb_timer_set(&qp->lane->timers, &qp->timer, vb_time_add(qp->lane->now, ECHO_PATIENCE));
+	vb_flight_add(qp, cost, 0);
 	echo->qpn = out->packet.dest_qpn;
 	echo->av = *out->av;
 	if (echo->sent - echo->asked_at_bytes >= ECHO_EVERY && echo->asked - echo->answered < VB_ECHO_MARKS)
@@ -70,7 +106,6 @@ void vb_echo_emit_request(struct vb_qp *qp, struct vb_batch *batch)
 static void resume(struct vb_qp *qp)
 {
 	qp->requester.echo->is_blocked = false;
-	vb_timer_cancel(&qp->timer);
 	vb_schedule(qp);
 }
 
@@ -83,20 +118,25 @@ static void receive_reply(struct vb_qp *qp, const struct vb_packet *packet)
 		return;
 	}
 	echo->answered += ahead;
-	echo->drained = echo->marks[echo->answered % VB_ECHO_MARKS];
+	drain(qp, echo->marks[echo->answered % VB_ECHO_MARKS]);
 	if (echo->is_blocked)
 		resume(qp);
 }
 
-/* Nobody answered: what was sent is gone, one way or another. */
-void vb_echo_on_timer(struct vb_qp *qp)
+/* Nobody answered, or nobody was asked since the sender fell silent: what was sent is gone, one way or another. */
+void vb_echo_on_timer(struct vb_qp *qp, vb_time now)
 {
 	struct vb_echo *echo = qp->requester.echo;
-	if (!echo || !echo->is_blocked)
+	if (!echo || echo->sent == echo->drained)
 		return;
-	echo->answered = echo->asked;
-	echo->drained = echo->sent;
-	resume(qp);
+	vb_time due = vb_time_add(echo->waits_since, ECHO_PATIENCE);
+	if (vb_time_before(now, due)) {
+		vb_timer_set(&qp->lane->timers, &qp->timer, due);
+		return;
+	}
+	vb_echo_give_up(qp);
+	if (echo->is_blocked)
+		resume(qp);
 }
 
 /* ---- Who receives it --------------------------------------------------------------------------------------------------- */

@@ -195,6 +195,15 @@ static bool is_open(const struct vb_qp *qp, uint32_t flight, uint32_t more, uint
 	return flight + more <= window && (qp->is_admitted || vb_list_empty(blocked));
 }
 
+bool vb_flight_allows_share(struct vb_qp *qp, uint32_t out)
+{
+	if (qp->peer && !is_open(qp, qp->peer->flight, out, qp->peer->window, &qp->peer->blocked))
+		return wait_in(qp, &qp->peer->blocked);
+	vb_list_remove(&qp->blocked_link);
+	qp->is_admitted = true; /* for the rest of its turn */
+	return true;
+}
+
 /* A window that is empty lets anything through, whatever its size: else a small window would stop all traffic. */
 bool vb_flight_allows(struct vb_qp *qp, uint32_t out, uint32_t in)
 {
@@ -203,8 +212,8 @@ bool vb_flight_allows(struct vb_qp *qp, uint32_t out, uint32_t in)
 
 	if (flight > 0 && (flight + out + in > rq->cc.window_bytes || rq->is_silent))
 		return false; /* its own acks wake it */
-	if (out && qp->peer && !is_open(qp, qp->peer->flight, out, qp->peer->window, &qp->peer->blocked))
-		return wait_in(qp, &qp->peer->blocked);
+	if (out && !vb_flight_allows_share(qp, out))
+		return false;
 	if (in && !is_open(qp, qp->lane->read_flight, in, qp->lane->read_window, &qp->lane->read_blocked))
 		return wait_in(qp, &qp->lane->read_blocked);
 	vb_list_remove(&qp->blocked_link);

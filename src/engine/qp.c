@@ -205,6 +205,7 @@ static void stop_requester(struct vb_qp *qp)
 	struct vb_requester *rq = &qp->requester;
 	vb_timer_cancel(&qp->timer);
 	vb_list_remove(&qp->blocked_link);
+	vb_echo_give_up(qp);
 	vb_flight_remove(qp, rq->flight_out, rq->flight_in);
 	pass_turn_on(qp);
 	rq->una_psn = rq->next_psn = rq->max_psn;

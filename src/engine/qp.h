@@ -90,6 +90,7 @@ struct vb_echo {
 	uint64_t asked_at_bytes;      /* sent at the newest request */
 	bool is_due;		      /* a request is to leave after the data */
 	bool is_blocked;
+	vb_time waits_since;	      /* when it was blocked, or last sent */
 	uint32_t qpn;		      /* whom to ask: where the newest data went */
 	struct vb_av av;
 };
@@ -379,11 +380,14 @@ struct vb_mcast_attachment {
 };
 
 /* echo.c */
-/* UC and UD: may a packet that costs so much go to this peer now? If not, the QP waits for an echo. */
-bool vb_echo_allows(struct vb_qp *qp, const struct vb_peer *peer, uint32_t cost, vb_time now);
-void vb_echo_on_sent(struct vb_qp *qp, const struct vb_peer *peer, const struct vb_outgoing *out, uint32_t cost);
+/* UD: the next packet goes there. */
+void vb_echo_turn_to(struct vb_qp *qp, const struct vb_gid *gid, uint32_t qpn);
+/* UC and UD: may a packet that costs so much go to the peer now? If not, the QP waits for an echo, or for others' echoes. */
+bool vb_echo_allows(struct vb_qp *qp, uint32_t cost, vb_time now);
+void vb_echo_on_sent(struct vb_qp *qp, const struct vb_outgoing *out, uint32_t cost);
 void vb_echo_emit_request(struct vb_qp *qp, struct vb_batch *batch);
-void vb_echo_on_timer(struct vb_qp *qp);
+void vb_echo_on_timer(struct vb_qp *qp, vb_time now);
+void vb_echo_give_up(struct vb_qp *qp); /* nothing of what was sent counts any more */
 void vb_echo_receive(struct vb_qp *qp, const struct vb_path *path, const struct vb_packet *packet);
 bool vb_echo_emit_reply(struct vb_lane *lane, struct vb_batch *batch);
 void vb_echo_reply_done(struct vb_lane *lane);
@@ -406,6 +410,8 @@ void vb_flight_add(struct vb_qp *qp, uint32_t out, uint32_t in);
 void vb_flight_remove(struct vb_qp *qp, uint32_t out, uint32_t in);
 /* True when the QP may put out (or in) more bytes under way; else it waits in a list, or for its own acks. */
 bool vb_flight_allows(struct vb_qp *qp, uint32_t out, uint32_t in);
+/* The same of the peer's shared window alone. */
+bool vb_flight_allows_share(struct vb_qp *qp, uint32_t out);
 void vb_flight_wake(struct vb_qp *qp);
 /* Nobody answers the QP: what it asked for may never come, and others need not wait for it. */
 void vb_flight_fall_silent(struct vb_qp *qp);

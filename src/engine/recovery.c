@@ -212,7 +212,7 @@ void vb_recovery_on_timer(struct vb_qp *qp, vb_time now)
 	struct vb_requester *rq = &qp->requester;
 
 	if (qp->type != VB_QP_RC) {
-		vb_echo_on_timer(qp);
+		vb_echo_on_timer(qp, now);
 		return;
 	}
 	if (rq->is_rnr_waiting) {

@@ -314,14 +314,14 @@ static bool emit_unacknowledged(struct vb_qp *qp, struct vb_batch *batch, struct
 	uint32_t index = psn_index(wqe, rq->next_psn);
 	uint32_t cost = cost_between(qp, wqe, index, index + 1).out;
 
-	if (!vb_echo_allows(qp, qp->peer, cost, now))
+	if (!vb_echo_allows(qp, cost, now))
 		return false;
 	if (!build(qp, batch, wqe, index, index + 1)) {
 		vb_batch_undo(batch);
 		vb_requester_doom(qp, VB_WC_LOC_PROT_ERR, VB_CAUSE_LOCAL_SGE, now);
 		return false;
 	}
-	vb_echo_on_sent(qp, qp->peer, &batch->out[batch->count - 1], cost);
+	vb_echo_on_sent(qp, &batch->out[batch->count - 1], cost);
 	rq->una_psn = rq->next_psn = rq->max_psn = vb_psn_add(rq->next_psn, 1);
 	if (index + 1 == wqe->psn_count) {
 		batch->out[batch->count - 1].completes_wqe = true;

@@ -296,13 +296,13 @@ bool vb_ud_emit(struct vb_qp *qp, struct vb_batch *batch, vb_time now)
 		return false;
 	struct vb_send_wqe *wqe = vb_send_wqe_at(&qp->sq, rq->cursor);
 	uint8_t opcode = wqe->opcode == VB_WR_SEND_WITH_IMM ? VB_UD_SEND_ONLY_IMM : VB_UD_SEND_ONLY;
-	const struct vb_peer *peer = vb_peer_find(qp->lane, &wqe->ud.av.dgid, 0);
 	uint32_t cost = wqe->length + VB_PACKET_OVERHEAD;
 	if (wqe->length > qp->mtu) {
 		vb_requester_doom(qp, VB_WC_LOC_LEN_ERR, VB_CAUSE_LOCAL_LENGTH, now);
 		return false;
 	}
-	if (!vb_echo_allows(qp, peer, cost, now))
+	vb_echo_turn_to(qp, &wqe->ud.av.dgid, wqe->ud.qpn);
+	if (!vb_echo_allows(qp, cost, now))
 		return false;
 	struct vb_outgoing *out = vb_batch_add(batch, qp, opcode, &wqe->ud.av);
 
@@ -320,9 +320,8 @@ bool vb_ud_emit(struct vb_qp *qp, struct vb_batch *batch, vb_time now)
 	out->packet.imm = wqe->imm_or_inv;
 	out->packet.solicited = wqe->flags & VB_SEND_SOLICITED;
 	out->packet.psn = rq->next_psn;
-	out->to_trains = peer && peer->facts.is_verbena;
 	out->completes_wqe = true;
-	vb_echo_on_sent(qp, peer, out, cost);
+	vb_echo_on_sent(qp, out, cost);
 	rq->una_psn = rq->next_psn = rq->max_psn = vb_psn_add(rq->next_psn, 1);
 	rq->awaiting_done++;
 	rq->cursor++;
