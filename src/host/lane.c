@@ -14,6 +14,7 @@
 #define POLLS_TO_BROKER	  1024 /* without a progress thread pollers look after the broker, this often */
 #define PACKETS_OF_NOTE	  16 /* so many take long enough to look at the clock again */
 #define YIELD_AFTER	  (50 * VB_US)
+#define WAIT_WITHOUT_DRIVER_MS 10
 
 /* ---- One turn --------------------------------------------------------------------------------------------------- */
 
@@ -296,6 +297,9 @@ bool vb_lane_wait(struct vb_device *device, int fd)
 			return true;
 		bool is_driver = begin_wait(w, &timeout);
 		struct pollfd fds[2] = { { .fd = fd, .events = POLLIN }, { .fd = w->slot.fd, .events = POLLIN } };
+		/* Without a thread somebody must look whether the driver has gone. */
+		if (!is_driver && !w->has_thread)
+			timeout = WAIT_WITHOUT_DRIVER_MS;
 		int ready = poll(fds, is_driver ? 2 : 1, timeout);
 		int error = ready < 0 ? errno : 0;
 		bool is_done = ready > 0 && fds[0].revents;
