@@ -2,10 +2,10 @@
 """Interop: unmodified programs on Verbena here, the same programs on a Linux kernel's rxe in a virtual machine there;
 then the same programs with Verbena at both ends inside that machine, on its kernel. docs/interop.md says more.
 
-RXE_PEER names a script `rxe-peer` that boots machine N (start, stop, status, exec CMD, put FILE) with a tap device to it:
-here 10.77.N.1/30 and fd77:0:0:N::1 on rxepeerN, there 10.77.N.2 and fd77:0:0:N::2, rxe0 with GID index 1 for IPv4 and 2
-for IPv6. The tap lies in a network namespace of this test's; nothing leaves it. By hand, not in CI: needs root, qemu,
-minutes."""
+RXE_PEER names a script `rxe-peer` that boots machine N (start, stop, status, exec CMD, put FILE) with a tap device to
+it: here 10.77.N.1/30 and fd77:0:0:N::1 on rxepeerN, there 10.77.N.2 and fd77:0:0:N::2, rxe0 with GID index 1 for IPv4
+and 2 for IPv6. The tap lies in a network namespace of this test's; nothing leaves it. By hand, not in CI: needs root,
+qemu, minutes."""
 
 import argparse
 import ipaddress
@@ -45,10 +45,6 @@ VERIFIES = [("verify", "-m", "1024"), ("verify", "-m", "4096")]
 TESTS = VERIFIES + PINGPONGS + BANDWIDTHS + OTHERS
 
 
-class Skip(Exception):
-    """A test cannot be run here; the text says why."""
-
-
 class Guest:
     """The virtual machine, with the part of places.Place that Process needs."""
 
@@ -64,19 +60,22 @@ class Guest:
 
     def _free_number(self):
         for number in range(64):
-            status = subprocess.run([self.script, "status"], env={**os.environ, "RXE_PEER_ID": str(number)}, check=False,
-                                    stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+            status = subprocess.run([self.script, "status"], env={**os.environ, "RXE_PEER_ID": str(number)},
+                                    check=False, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
             if status.returncode == 3:
                 return number
         raise Failure("all 64 machines are running")
 
     def address(self, who, version):
-        return f"10.77.{self.number}.{who}" if version == 4 else str(ipaddress.ip_address(f"fd77:0:0:{self.number:x}::{who}"))
+        if version == 4:
+            return f"10.77.{self.number}.{who}"
+        return str(ipaddress.ip_address(f"fd77:0:0:{self.number:x}::{who}"))
 
     def command(self, arguments, _user="root", _through_verbena=False):
         # What runs there does not end when the connection does, so it has an end of its own.
         # Process hides the home directory, where the machine's image and key are.
-        settings = [f"{name}={value}" for name, value in {**self.settings, "HOME": os.environ.get("HOME", "/root")}.items()]
+        settings = {**self.settings, "HOME": os.environ.get("HOME", "/root")}
+        settings = [f"{name}={value}" for name, value in settings.items()]
         return ["env", *settings, self.script, "exec", "timeout", "-k", "1", str(SECONDS), *arguments]
 
     def tool(self, *arguments, check=True, stdin=subprocess.DEVNULL):
@@ -125,17 +124,17 @@ def judge_client(test, client):
 
 def judge_capture(file):
     """tshark finds no packet malformed, sent or received; how many there were. It also guesses what our random payload
-    might be, and calls a bad guess malformed: then its list of protocols goes on after infiniband, and we do not care."""
+    might be, and calls a bad guess malformed: its list of protocols then goes on after infiniband, which does not count."""
     if not shutil.which("tshark"):
         return 0
-    done = subprocess.run(["tshark", "-r", str(file), "-T", "fields", "-e", "frame.number", "-e", "infiniband.bth.opcode",
-                           "-e", "frame.protocols", "-e", "_ws.malformed"],
+    done = subprocess.run(["tshark", "-r", str(file), "-T", "fields", "-e", "frame.number",
+                           "-e", "infiniband.bth.opcode", "-e", "frame.protocols", "-e", "_ws.malformed"],
                           stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, check=False)
     if done.returncode:
         raise Failure(f"tshark does not read {file}: {done.stderr}")
     lines = [line.split("\t") for line in done.stdout.splitlines()]
-    bad = [fields for fields in lines
-           if len(fields) < 4 or not fields[1] or fields[3] and fields[2].endswith((":infiniband", ":udp", ":ip", ":ipv6"))]
+    own = (":infiniband", ":udp", ":ip", ":ipv6")
+    bad = [fields for fields in lines if len(fields) < 4 or not fields[1] or fields[3] and fields[2].endswith(own)]
     if bad or not lines:
         raise Failure(f"tshark complains about {len(bad)} of {len(lines)} packets, the first: {bad[:3]}")
     return len(lines)
@@ -152,8 +151,8 @@ class Bench:
         self.keep_captures = options.captures
         self.verify = str(pathlib.Path(options.build).resolve() / "tests/interop/verify")
         launcher = places.launcher_for_everyone(options.build, str(scratch))
-        self.here = places.Place(["ip", "netns", "exec", guest.namespace], "here", launcher, f"vb_rxepeer{guest.number}",
-                                 guest.address(1, 4), guest.address(1, 6))
+        self.here = places.Place(["ip", "netns", "exec", guest.namespace], "here", launcher,
+                                 f"vb_rxepeer{guest.number}", guest.address(1, 4), guest.address(1, 6))
         self.packets = 0
 
     def run(self, test, version, is_server_here):
@@ -172,7 +171,8 @@ class Bench:
         else:
             server = Process(self.guest, theirs, through_verbena=False, name="server on rxe")
             listening = lambda: self.guest.wait_listening(server, port)
-            start_client = lambda: Process(self.here, ours + [self.guest.address(2, 4)], settings=settings, name="client on Verbena")
+            start_client = lambda: Process(self.here, ours + [self.guest.address(2, 4)], settings=settings,
+                                           name="client on Verbena")
         with server:
             listening()
             with start_client() as client:
@@ -209,7 +209,8 @@ class Inside:
         archive = scratch / "inside.tar"
         subprocess.run(["tar", "-cf", str(archive), "-C", str(tree), "."], check=True)
         guest.tool("put", str(archive), "/tmp/inside.tar")
-        guest.shell("tar -xf /tmp/inside.tar -C / && for n in a b; do ip netns add $n; ip -n $n link set lo up; done && "
+        guest.shell("ip netns del a 2>/dev/null; ip netns del b 2>/dev/null; tar -xf /tmp/inside.tar -C / && "
+                    "for n in a b; do ip netns add $n && ip -n $n link set lo up; done && "
                     "ip link add v0 netns a type veth peer name v1 netns b && "
                     "ip -n a addr add 10.79.0.1/24 dev v0 && ip -n b addr add 10.79.0.2/24 dev v1 && "
                     "ip -n a addr add fd79::1/64 dev v0 nodad && ip -n b addr add fd79::2/64 dev v1 nodad && "
@@ -261,10 +262,6 @@ class Table:
         began = time.monotonic()
         try:
             run()
-        except Skip as reason:
-            self.skipped += 1
-            self.details.append(f"skipped  {name}: {reason}")
-            text = "skipped"
         except Failure as failure:
             self.failed += 1
             self.details.append(f"FAILED  {name}\n{failure}")
@@ -280,6 +277,14 @@ class Table:
             self.cell(name, run)
         print("".join("\n" + text for text in self.details), flush=True)
         self.details.clear()
+
+    def skip(self, name, reason):
+        self.skipped += 1
+        print(f"skipped  {name}: {reason}", flush=True)
+
+    def fail(self, name, failure):
+        self.failed += 1
+        print(f"FAILED  {name}\n{failure}", flush=True)
 
 
 def chosen(tests, options):
@@ -314,9 +319,14 @@ def run_kernel(table, options, script, kernel):
             guest.tool("put", bench.verify, "/usr/bin/")
             if options.only != "inside":
                 run_against_rxe(table, bench, options, running)
-                print(f"{bench.packets} captured packets dissected by tshark" if bench.packets else "no tshark, no dissection")
+                if shutil.which("tshark"):
+                    print(f"{bench.packets} captured packets dissected by tshark")
+                else:
+                    table.skip(f"dissection of what was captured with {running}", "there is no tshark")
             if options.only != "rxe":
                 run_inside(table, Inside(options, guest, scratch), options, running)
+        except Failure as failure:
+            table.fail(f"the machine with kernel {kernel}", failure)
         finally:
             if not options.keep:
                 guest.tool("stop", check=False)

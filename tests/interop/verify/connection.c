@@ -33,29 +33,44 @@ static void connect_datagrams(struct end *end)
 
 static void connect_pair(struct end *end, bool is_rc)
 {
-	struct ibv_qp_attr attr = { .qp_state = IBV_QPS_RTR, .ah_attr = address_vector(end), .path_mtu = end->mtu,
-		.dest_qp_num = end->peer.qpn, .rq_psn = end->peer.psn, .max_dest_rd_atomic = READS, .min_rnr_timer = 12 };
+	struct ibv_qp_attr attr = { .qp_state = IBV_QPS_RTR,
+		.ah_attr = address_vector(end),
+		.path_mtu = end->mtu,
+		.dest_qp_num = end->peer.qpn,
+		.rq_psn = end->peer.psn,
+		.max_dest_rd_atomic = READS,
+		.min_rnr_timer = 12 };
 	int mask = IBV_QP_AV | IBV_QP_PATH_MTU | IBV_QP_DEST_QPN | IBV_QP_RQ_PSN;
 
 	modify(end, &attr, mask | (is_rc ? IBV_QP_MAX_DEST_RD_ATOMIC | IBV_QP_MIN_RNR_TIMER : 0), "RTR");
-	attr = (struct ibv_qp_attr){ .qp_state = IBV_QPS_RTS, .sq_psn = end->self.psn, .timeout = 18, .retry_cnt = 7,
-		.rnr_retry = 7, .max_rd_atomic = READS };
+	attr = (struct ibv_qp_attr){ .qp_state = IBV_QPS_RTS,
+		.sq_psn = end->self.psn,
+		.timeout = 18,
+		.retry_cnt = 7,
+		.rnr_retry = 7,
+		.max_rd_atomic = READS };
 	mask = IBV_QP_TIMEOUT | IBV_QP_RETRY_CNT | IBV_QP_RNR_RETRY | IBV_QP_MAX_QP_RD_ATOMIC;
 	modify(end, &attr, IBV_QP_SQ_PSN | (is_rc ? mask : 0), "RTS");
 }
 
 void connect_qp(struct end *end, enum ibv_qp_type type, int access)
 {
-	struct ibv_qp_init_attr init = { .send_cq = end->cq, .recv_cq = end->cq, .qp_type = type,
-		.cap = { .max_send_wr = BURST + 8, .max_recv_wr = BURST + 8, .max_send_sge = MAX_PIECES,
+	struct ibv_qp_init_attr init = { .send_cq = end->cq,
+		.recv_cq = end->cq,
+		.qp_type = type,
+		.cap = { .max_send_wr = BURST + 8,
+			.max_recv_wr = BURST + 8,
+			.max_send_sge = MAX_PIECES,
 			.max_recv_sge = MAX_PIECES + 1 } };
-	struct ibv_qp_attr attr = { .qp_state = IBV_QPS_INIT, .port_num = 1, .qkey = QKEY,
-		.qp_access_flags = (unsigned)access };
+	struct ibv_qp_attr attr = {
+		.qp_state = IBV_QPS_INIT, .port_num = 1, .qkey = QKEY, .qp_access_flags = (unsigned)access
+	};
 
 	end->qp = ibv_create_qp(end->pd, &init);
 	if (!end->qp)
 		fail(end, "ibv_create_qp failed");
-	modify(end, &attr, IBV_QP_PKEY_INDEX | IBV_QP_PORT | (type == IBV_QPT_UD ? IBV_QP_QKEY : IBV_QP_ACCESS_FLAGS), "INIT");
+	modify(end, &attr, IBV_QP_PKEY_INDEX | IBV_QP_PORT | (type == IBV_QPT_UD ? IBV_QP_QKEY : IBV_QP_ACCESS_FLAGS),
+		"INIT");
 	end->self.qpn = end->qp->qp_num;
 	end->self.psn = 0xFFFFFF - end->qp->qp_num % 100;
 	exchange(end, &end->self, &end->peer, sizeof(end->self));

@@ -1,5 +1,5 @@
-/* Compares bytes after every kind of operation between two machines, of which one may be a kernel's NIC: the same program
- * runs at both ends, each on whichever libibverbs its machine has. Only the public verbs ABI; one thread.
+/* Compares bytes after every kind of operation between two machines, of which one may be a kernel's NIC: the same
+ * program runs at both ends, each on whichever libibverbs its machine has. Only the public verbs ABI; one thread.
  *
  *   verify -d DEVICE -g GID-INDEX -p PORT [-m MTU] [-t rc|uc|ud] [-k] [HOST]       HOST: be the client; -k: no windows
  *
@@ -127,6 +127,7 @@ int main(int argc, char **argv)
 		if (strstr(types, "ud"))
 			run_ud(&end, is_active);
 	}
-	printf("verified %llu operations, %llu bytes\n", (unsigned long long)end.operations, (unsigned long long)end.bytes);
+	printf("verified %llu operations, %llu bytes\n", (unsigned long long)end.operations,
+		(unsigned long long)end.bytes);
 	return 0;
 }

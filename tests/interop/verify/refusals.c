@@ -25,7 +25,9 @@ static uint32_t bind_window(struct end *end, struct ibv_mw *window)
 
 	wr.bind_mw.mw = window;
 	wr.bind_mw.rkey = ibv_inc_rkey(window->rkey);
-	wr.bind_mw.bind_info = (struct ibv_mw_bind_info){ .mr = end->mr, .addr = (uintptr_t)end->memory, .length = SPAN,
+	wr.bind_mw.bind_info = (struct ibv_mw_bind_info){ .mr = end->mr,
+		.addr = (uintptr_t)end->memory,
+		.length = SPAN,
 		.mw_access_flags = IBV_ACCESS_REMOTE_WRITE | IBV_ACCESS_REMOTE_READ };
 	if (ibv_post_send(end->qp, &wr, &bad))
 		fail(end, "posting a bind failed");
@@ -35,7 +37,11 @@ static uint32_t bind_window(struct end *end, struct ibv_mw *window)
 
 static const struct message through_window[] = {
 	{ .opcode = IBV_WR_RDMA_WRITE, .length = 5001, .local = 77, .remote = 4321, .local_pieces = 2 },
-	{ .opcode = IBV_WR_SEND_WITH_INV, .length = 99, .local = 20000, .remote = 30000, .local_pieces = 1,
+	{ .opcode = IBV_WR_SEND_WITH_INV,
+		.length = 99,
+		.local = 20000,
+		.remote = 30000,
+		.local_pieces = 1,
 		.remote_pieces = 1 },
 };
 
@@ -71,9 +77,10 @@ void run_window(struct end *end, bool is_active)
 		post_receive(end, &through_window[1], 0);
 		tell(end, &rkey, sizeof(rkey));
 		wait_completion(end, &wc, "a receive with invalidate");
-		if (wc.status || !(wc.wc_flags & (IBV_WC_WITH_INV | RXE_WITH_INVALIDATE)) || wc.invalidated_rkey != rkey)
-			fail(end, "receive with invalidate: %s, flags %#x, rkey %#x, expected %#x", ibv_wc_status_str(wc.status),
-				wc.wc_flags, wc.invalidated_rkey, rkey);
+		if (wc.status || !(wc.wc_flags & (IBV_WC_WITH_INV | RXE_WITH_INVALIDATE)) ||
+			wc.invalidated_rkey != rkey)
+			fail(end, "receive with invalidate: %s, flags %#x, rkey %#x, expected %#x",
+				ibv_wc_status_str(wc.status), wc.wc_flags, wc.invalidated_rkey, rkey);
 	} else {
 		hear(end, &rkey, sizeof(rkey));
 		use_window(end, rkey);
@@ -92,31 +99,52 @@ struct refusal {
 	uint32_t length;
 	int access; /* of the QP; 0: everything */
 	uint32_t rkey_change, address_change;
-	uint32_t receive_bytes;	      /* posted by the passive end, if not 0 */
+	uint32_t receive_bytes;          /* posted by the passive end, if not 0 */
 	enum ibv_wc_status status, also; /* also: accepted too, if not 0 */
 };
 
 static const struct refusal refusals[] = {
-	{ .what = "a write with a wrong rkey", .opcode = IBV_WR_RDMA_WRITE, .length = 3000, .rkey_change = 0x5A5A00,
+	{ .what = "a write with a wrong rkey",
+		.opcode = IBV_WR_RDMA_WRITE,
+		.length = 3000,
+		.rkey_change = 0x5A5A00,
 		.status = IBV_WC_REM_ACCESS_ERR },
-	{ .what = "a write past the region", .opcode = IBV_WR_RDMA_WRITE, .length = 3000, .address_change = SPAN - 2999,
+	{ .what = "a write past the region",
+		.opcode = IBV_WR_RDMA_WRITE,
+		.length = 3000,
+		.address_change = SPAN - 2999,
 		.status = IBV_WC_REM_ACCESS_ERR },
-	{ .what = "a read past the region", .opcode = IBV_WR_RDMA_READ, .length = 3000, .address_change = SPAN - 2999,
+	{ .what = "a read past the region",
+		.opcode = IBV_WR_RDMA_READ,
+		.length = 3000,
+		.address_change = SPAN - 2999,
 		.status = IBV_WC_REM_ACCESS_ERR },
-	{ .what = "an atomic past the region", .opcode = IBV_WR_ATOMIC_FETCH_AND_ADD, .length = 8, .address_change = SPAN,
+	{ .what = "an atomic past the region",
+		.opcode = IBV_WR_ATOMIC_FETCH_AND_ADD,
+		.length = 8,
+		.address_change = SPAN,
 		.status = IBV_WC_REM_ACCESS_ERR },
-	{ .what = "a write that the QP does not allow", .opcode = IBV_WR_RDMA_WRITE, .length = 3000,
-		.access = IBV_ACCESS_REMOTE_READ, .status = IBV_WC_REM_INV_REQ_ERR },
+	{ .what = "a write that the QP does not allow",
+		.opcode = IBV_WR_RDMA_WRITE,
+		.length = 3000,
+		.access = IBV_ACCESS_REMOTE_READ,
+		.status = IBV_WC_REM_INV_REQ_ERR },
 	/* rxe calls this one an operation error. */
-	{ .what = "a send longer than its receive", .opcode = IBV_WR_SEND, .length = 3000, .receive_bytes = 2000,
-		.status = IBV_WC_REM_INV_REQ_ERR, .also = IBV_WC_REM_OP_ERR },
+	{ .what = "a send longer than its receive",
+		.opcode = IBV_WR_SEND,
+		.length = 3000,
+		.receive_bytes = 2000,
+		.status = IBV_WC_REM_INV_REQ_ERR,
+		.also = IBV_WC_REM_OP_ERR },
 };
 
 /* What may not be done is answered with an error, and the passive end's memory is as it was. */
 static void run_refusal(struct end *end, const struct refusal *refusal, bool is_active)
 {
 	struct message receive = { .opcode = IBV_WR_SEND, .length = refusal->receive_bytes, .remote_pieces = 1 };
-	struct message message = { .opcode = refusal->opcode, .length = refusal->length, .local_pieces = 1,
+	struct message message = { .opcode = refusal->opcode,
+		.length = refusal->length,
+		.local_pieces = 1,
 		.remote = refusal->address_change };
 
 	end->doing = refusal->what;

@@ -46,14 +46,16 @@ static uint32_t piece_length(uint32_t length, unsigned pieces, unsigned i)
 static int list_pieces(const struct end *end, struct ibv_sge *sges, uint32_t offset, uint32_t length, unsigned pieces)
 {
 	for (unsigned i = 0; i < pieces; i++) {
-		sges[i] = (struct ibv_sge){ (uintptr_t)end->memory + offset, piece_length(length, pieces, i), end->mr->lkey };
+		sges[i] = (struct ibv_sge){ (uintptr_t)end->memory + offset, piece_length(length, pieces, i),
+			end->mr->lkey };
 		offset += sges[i].length + GAP;
 	}
 	return (int)pieces;
 }
 
 /* Between a list of pieces in memory and consecutive bytes. */
-static void copy_pieces(uint8_t *memory, uint8_t *flat, uint32_t offset, uint32_t length, unsigned pieces, bool to_memory)
+static void copy_pieces(
+	uint8_t *memory, uint8_t *flat, uint32_t offset, uint32_t length, unsigned pieces, bool to_memory)
 {
 	for (unsigned i = 0; i < pieces; i++) {
 		uint32_t part = piece_length(length, pieces, i);
@@ -103,7 +105,8 @@ static void imagine(const struct message *message, uint8_t *active, uint8_t *pas
 		memcpy(passive + message->remote, &after, sizeof(after));
 		memcpy(active + message->local, &before, sizeof(before));
 	} else if (message->opcode == IBV_WR_RDMA_READ) {
-		copy_pieces(active, passive + message->remote, message->local, message->length, message->local_pieces, true);
+		copy_pieces(active, passive + message->remote, message->local, message->length, message->local_pieces,
+			true);
 	} else {
 		copy_pieces(active, flat, message->local, message->length, message->local_pieces, false);
 		copy_pieces(passive, flat, message->remote, message->length,
@@ -141,7 +144,8 @@ void post_receive(struct end *end, const struct message *message, unsigned i)
 	if (end->qp->qp_type == IBV_QPT_UD)
 		sges[wr.num_sge++] = (struct ibv_sge){ (uintptr_t)end->grh[i], GRH, end->grh_mr->lkey };
 	if (is_send(message->opcode))
-		wr.num_sge += list_pieces(end, sges + wr.num_sge, message->remote, message->length, message->remote_pieces);
+		wr.num_sge +=
+			list_pieces(end, sges + wr.num_sge, message->remote, message->length, message->remote_pieces);
 	if (ibv_post_recv(end->qp, &wr, &bad))
 		fail(end, "ibv_post_recv of %d pieces failed", wr.num_sge);
 }
@@ -191,7 +195,8 @@ static void check_received(const struct end *end, const struct message *message,
 	if (has_immediate && ntohl(wc->imm_data) != message->immediate)
 		fail(end, "immediate %#x, expected %#x", ntohl(wc->imm_data), message->immediate);
 	if (is_ud && (wc->src_qp != end->peer.qpn || !(wc->wc_flags & IBV_WC_GRH)))
-		fail(end, "datagram from QP %#x flags %#x, expected QP %#x and GRH", wc->src_qp, wc->wc_flags, end->peer.qpn);
+		fail(end, "datagram from QP %#x flags %#x, expected QP %#x and GRH", wc->src_qp, wc->wc_flags,
+			end->peer.qpn);
 }
 
 static bool is_as_expected(const struct end *end)
@@ -243,8 +248,8 @@ static void be_active(struct end *end, const struct message *messages, unsigned 
 	for (unsigned i = 0; i < n; i++) {
 		wait_completion(end, &wc, "a request");
 		if (wc.status)
-			fail(end, "request %llu of %u bytes: %s", (unsigned long long)wc.wr_id, messages[wc.wr_id].length,
-				ibv_wc_status_str(wc.status));
+			fail(end, "request %llu of %u bytes: %s", (unsigned long long)wc.wr_id,
+				messages[wc.wr_id].length, ibv_wc_status_str(wc.status));
 		if (wc.wr_id != i)
 			fail(end, "request %llu completed, expected %u", (unsigned long long)wc.wr_id, i);
 	}

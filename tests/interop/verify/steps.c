@@ -2,8 +2,8 @@
 #include "verify.h"
 
 /* Around the boundaries of 1, 4 and 8 bytes and of every path MTU; then several packets, several windows. */
-static const uint32_t sizes[] = { 0, 1, 2, 3, 4, 5, 7, 8, 13, 255, 256, 257, 1023, 1024, 1025, 2049, 4095, 4096, 4097, 8191,
-	10007, 65535, 65537, 300001 };
+static const uint32_t sizes[] = { 0, 1, 2, 3, 4, 5, 7, 8, 13, 255, 256, 257, 1023, 1024, 1025, 2049, 4095, 4096, 4097,
+	8191, 10007, 65535, 65537, 300001 };
 enum { SIZES = sizeof(sizes) / sizeof(sizes[0]) };
 
 static const char *name_of(enum ibv_wr_opcode opcode)

@@ -11,14 +11,14 @@
 #include <unistd.h>
 
 enum {
-	SPAN = 1 << 19,	   /* bytes of the region that peers touch */
-	SLOTS = 32,	   /* a burst's messages each stay in a part of their own */
+	SPAN = 1 << 19, /* bytes of the region that peers touch */
+	SLOTS = 32,     /* a burst's messages each stay in a part of their own */
 	SLOT = SPAN / SLOTS,
-	GAP = 3,	   /* between the pieces of a scatter or gather list: nothing is aligned by chance */
+	GAP = 3, /* between the pieces of a scatter or gather list: nothing is aligned by chance */
 	MAX_PIECES = 4,
 	GRH = 40,
 	BURST = 24,
-	READS = 8,	   /* READs and atomics outstanding */
+	READS = 8, /* READs and atomics outstanding */
 	QKEY = 0x11223344,
 	WAIT_SECONDS = 60, /* an emulated machine is slow */
 	ACCESS = IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_WRITE | IBV_ACCESS_REMOTE_READ | IBV_ACCESS_REMOTE_ATOMIC,
