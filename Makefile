@@ -51,7 +51,7 @@ bench: ## measure against TCP in the same run and print the ratios (ARGS="--json
 	@scripts/build $(BUILD)
 	@python3 bench/bench.py --build $(BUILD) $(ARGS)
 
-interop: ## run against a Linux kernel's rxe in a virtual machine (RXE_PEER names its script)
+interop: ## run against a Linux kernel's rxe in a virtual machine (RXE_PEER names its script; docs/interop.md)
 	$(DEPS) build check interop
 	@scripts/build $(BUILD)
 	@python3 tests/interop/rxe.py --build $(BUILD) $(ARGS)

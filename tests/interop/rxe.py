@@ -123,8 +123,8 @@ def judge_client(test, client):
 
 
 def judge_capture(file):
-    """tshark finds no packet malformed, sent or received; how many there were. It also guesses what our random payload
-    might be, and calls a bad guess malformed: its list of protocols then goes on after infiniband, which does not count."""
+    """tshark finds no packet malformed, sent or received; how many there were. It also guesses what random payload might
+    be, and calls a bad guess malformed: then its list of protocols goes on after infiniband, which does not count."""
     if not shutil.which("tshark"):
         return 0
     done = subprocess.run(["tshark", "-r", str(file), "-T", "fields", "-e", "frame.number",
