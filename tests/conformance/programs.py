@@ -136,8 +136,10 @@ def run_perftest(case, path, seconds):
         wanted = [8 if case.kind.startswith("ib_atomic") else case.size]
     if sizes != wanted:
         raise Failure(f"{client.name}: rows for sizes {sizes}, expected {wanted}\n{client.evidence()}")
-    # A single byte's bandwidth may round to 0.00 MB/s; its message rate, the last column, does not.
-    if any(max(row[2:]) <= 0 for row in rows):
+    # A single byte's bandwidth may round to 0.00 MB/s; its message rate, the last column, does not. On a noisy machine
+    # perftest cannot find the clock's frequency, says so, and prints zeros; the counters still show what went.
+    has_clock = "Correlation coefficient" not in client.stderr
+    if has_clock and any(max(row[2:]) <= 0 for row in rows):
         raise Failure(f"{client.name}: a result of zero\n{client.evidence()}")
     each = [row[1] * row[0] for row in rows]
     if case.kind.startswith("ib_atomic"):  # an atomic carries no payload
