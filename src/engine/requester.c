@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include "engine/qp.h"
 
-#define ACKREQ_EVERY_BYTES 32768
+#define ACKREQ_EVERY_BYTES 65536
 
 static struct vb_send_wqe *head_wqe(const struct vb_qp *qp)
 {

@@ -82,6 +82,7 @@ struct sender {
 
 #define RX_BUFFERS	16
 #define RX_BUFFER_BYTES 65536
+#define RX_HOT_BYTES	131072
 #define RX_CONTROL_BYTES 256
 #define DF_CLEAR_PEERS	4
 #define DF_CLEAR_VOTES	3 /* packets in a row that verify only with DF clear, before a peer is believed to send so */

@@ -54,15 +54,27 @@ static long read_datagrams(struct vb_port *port)
 	return 1;
 }
 
+/* How many datagrams like these a read may fill so that they are still in the core's cache when they are looked at. */
+static unsigned how_many_stay_hot(const struct receiver *receiver)
+{
+	size_t bytes = 1;
+
+	for (unsigned i = 0; i < receiver->count; i++)
+		bytes += receiver->headers[i].msg_len;
+	size_t many = (size_t)RX_HOT_BYTES * receiver->count / bytes;
+	return many < 2 ? 2 : many < RX_BUFFERS ? (unsigned)many : RX_BUFFERS;
+}
+
 /* One at a time while little comes, for that is the fastest single read; more while reads come back full. */
 static void adapt(struct receiver *receiver)
 {
-	if (receiver->count == 0)
+	if (receiver->count == 0) {
 		receiver->want = 1;
-	else if (receiver->count == receiver->want)
-		receiver->want = receiver->want < RX_BUFFERS / 2 ? receiver->want * 2 : RX_BUFFERS;
-	else
-		receiver->want = receiver->count;
+		return;
+	}
+	unsigned most = how_many_stay_hot(receiver);
+	unsigned want = receiver->count == receiver->want ? receiver->want * 2 : receiver->count;
+	receiver->want = want < most ? want : most;
 }
 
 unsigned vb_port_receive(struct vb_port *port, vb_time now)
