@@ -328,13 +328,17 @@ bool vb_batch_add_wqe(struct vb_batch *batch, struct vb_outgoing *out, const str
 /* requester.c */
 void vb_requester_reset(struct vb_qp *qp, vb_time now);
 bool vb_requester_emit(struct vb_qp *qp, struct vb_batch *batch, vb_time now); /* false: nothing to send now */
-void vb_requester_receive(struct vb_qp *qp, const struct vb_packet *packet, vb_time now);
 /* Fails the WQE at the cursor once it is the oldest. */
 void vb_requester_doom(struct vb_qp *qp, enum vb_wc_status status, enum vb_cause_kind cause, vb_time now);
 /* The memory of a request packet turned out not to be there: its work request fails once it is the oldest. */
 void vb_requester_fault(struct vb_qp *qp, uint32_t psn, vb_time now);
 /* After requests were acknowledged or have left: more may start, the doomed may be the oldest, the queue be drained. */
 void vb_requester_proceed(struct vb_qp *qp, vb_time now);
+
+/* acknowledgement.c */
+void vb_requester_receive(struct vb_qp *qp, const struct vb_packet *packet, vb_time now);
+/* Local operations that are done complete as soon as they are the oldest. */
+void vb_retire_local_operations(struct vb_qp *qp);
 
 /* recovery.c */
 void vb_recovery_reset(struct vb_qp *qp, vb_time now);
@@ -357,6 +361,7 @@ void vb_responder_receive(struct vb_qp *qp, const struct vb_packet *packet, vb_t
 /* responses.c: what the responder sends */
 void vb_responder_ack(struct vb_qp *qp, uint8_t syndrome, uint32_t psn, bool urgent, vb_time now);
 uint8_t vb_responder_ack_syndrome(const struct vb_qp *qp);
+uint32_t vb_credits_of_code(uint8_t code); /* receives that an ACK's credit code promises; code < 31 */
 void vb_responder_drop_resources(struct vb_qp *qp);
 bool vb_responder_emit(struct vb_qp *qp, struct vb_batch *batch, vb_time now);
 bool vb_responder_emit_ack(struct vb_qp *qp, struct vb_batch *batch);
@@ -396,8 +401,11 @@ void vb_echo_forget(struct vb_qp *qp); /* the QP goes: nothing of it stays in th
 /* receive work shared by RC, UC and UD: receive_work.c */
 const struct vb_recv_wqe *vb_recv_take(struct vb_qp *qp); /* the next receive request, held in responder.recv; NULL */
 void vb_recv_done(struct vb_qp *qp);			  /* responder.recv is completed: free its place */
-/* Copies payload to [offset ..) of the receive request. False: an SGE does not allow it. */
 bool vb_recv_scatter(struct vb_qp *qp, const struct vb_recv_wqe *recv, uint32_t offset, const uint8_t *payload,
+	uint32_t length, bool ends_message);
+
+/* scatter.c: copies payload to [offset ..) of what the SGEs name. False: one of them does not allow it. */
+bool vb_scatter(const struct vb_pd *pd, const struct vb_sge *sges, uint32_t count, uint32_t offset, const uint8_t *payload,
 	uint32_t length, bool ends_message);
 
 /* peers.c */

@@ -28,20 +28,5 @@ bool vb_recv_scatter(struct vb_qp *qp, const struct vb_recv_wqe *recv, uint32_t 
 	uint32_t length, bool ends_message)
 {
 	const struct vb_pd *pd = qp->srq ? qp->srq->pd : qp->pd; /* a shared queue's requests are of its own domain */
-	for (uint32_t i = 0; i < recv->sge_count && length > 0; i++) {
-		const struct vb_sge *sge = &recv->sges[i];
-		if (offset >= sge->length) {
-			offset -= sge->length;
-			continue;
-		}
-		uint32_t part = sge->length - offset < length ? sge->length - offset : length;
-		struct vb_reach reach;
-		if (vb_reach_local(pd, sge, offset, part, VB_ACCESS_LOCAL_WRITE, &reach))
-			return false;
-		vb_place(&reach, payload, part, ends_message && part == length);
-		payload = payload ? payload + part : NULL;
-		length -= part;
-		offset = 0;
-	}
-	return length == 0;
+	return vb_scatter(pd, recv->sges, recv->sge_count, offset, payload, length, ends_message);
 }

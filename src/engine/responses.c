@@ -10,13 +10,20 @@
 
 /* ---- Acks ------------------------------------------------------------------------------------------------------------ */
 
-/* The largest credit code that promises no more than is there. 9.7.7.2.2, table 46. */
+/* 9.7.7.2.2, table 46. */
+static const uint16_t credit_count[31] = { 0, 1, 2, 3, 4, 6, 8, 12, 16, 24, 32, 48, 64, 96, 128, 192, 256, 384, 512, 768,
+	1024, 1536, 2048, 3072, 4096, 6144, 8192, 12288, 16384, 24576, 32768 };
+
+uint32_t vb_credits_of_code(uint8_t code)
+{
+	return credit_count[code];
+}
+
+/* The largest code that promises no more than is there. */
 static uint8_t credit_code(uint32_t receives)
 {
-	static const uint16_t count[31] = { 0, 1, 2, 3, 4, 6, 8, 12, 16, 24, 32, 48, 64, 96, 128, 192, 256, 384, 512, 768,
-		1024, 1536, 2048, 3072, 4096, 6144, 8192, 12288, 16384, 24576, 32768 };
 	uint8_t code = 0;
-	while (code < 30 && count[code + 1] <= receives)
+	while (code < 30 && credit_count[code + 1] <= receives)
 		code++;
 	return code;
 }

@@ -1,0 +1,89 @@
+/* A send work request as a message on the wire: which PSNs it has, which bytes they carry, in what pieces a READ is asked
+ * for, and what all that costs of the windows. Shared by the requester's two halves (requester.c, acknowledgement.c). */
+#ifndef VB_ENGINE_MESSAGE_H
+#define VB_ENGINE_MESSAGE_H
+
+#include "engine/qp.h"
+
+static inline struct vb_send_wqe *head_wqe(const struct vb_qp *qp)
+{
+	return vb_send_wqe_at(&qp->sq, atomic_load_explicit(&qp->sq.head, memory_order_relaxed));
+}
+
+static inline uint32_t head_index(const struct vb_qp *qp)
+{
+	return atomic_load_explicit(&qp->sq.head, memory_order_relaxed);
+}
+
+static inline bool is_read(const struct vb_send_wqe *wqe)
+{
+	return wqe->opcode == VB_WR_RDMA_READ;
+}
+
+static inline bool is_atomic(const struct vb_send_wqe *wqe)
+{
+	return wqe->opcode == VB_WR_ATOMIC_CMP_AND_SWP || wqe->opcode == VB_WR_ATOMIC_FETCH_AND_ADD;
+}
+
+static inline bool is_local(const struct vb_send_wqe *wqe)
+{
+	return wqe->opcode == VB_WR_LOCAL_INV || wqe->opcode == VB_WR_BIND_MW;
+}
+
+static inline bool takes_a_receive(const struct vb_send_wqe *wqe)
+{
+	return wqe->opcode == VB_WR_SEND || wqe->opcode == VB_WR_SEND_WITH_IMM || wqe->opcode == VB_WR_SEND_WITH_INV ||
+		wqe->opcode == VB_WR_RDMA_WRITE_WITH_IMM;
+}
+
+static inline uint32_t psn_index(const struct vb_send_wqe *wqe, uint32_t psn)
+{
+	return (psn - wqe->first_psn) & VB_PSN_MASK;
+}
+
+static inline uint32_t read_chunk_packets(const struct vb_qp *qp)
+{
+	return VB_READ_CHUNK >> qp->mtu_shift;
+}
+
+/* One past the last packet of the READ piece that packet index lies in. */
+static inline uint32_t read_chunk_end(const struct vb_qp *qp, const struct vb_send_wqe *wqe, uint32_t index)
+{
+	uint32_t chunk = read_chunk_packets(qp), end = (index / chunk + 1) * chunk;
+	return end < wqe->psn_count ? end : wqe->psn_count;
+}
+
+/* How many PSNs the request packet at index uses up. */
+static inline uint32_t span_at(const struct vb_qp *qp, const struct vb_send_wqe *wqe, uint32_t index)
+{
+	return is_read(wqe) ? read_chunk_end(qp, wqe, index) - index : 1;
+}
+
+/* Bytes of the message in packets from .. to - 1. */
+static inline uint32_t bytes_between(const struct vb_qp *qp, const struct vb_send_wqe *wqe, uint32_t from, uint32_t to)
+{
+	uint64_t begin = (uint64_t)from << qp->mtu_shift, end = (uint64_t)to << qp->mtu_shift;
+	if (end > wqe->length)
+		end = wqe->length;
+	return end > begin ? (uint32_t)(end - begin) : 0;
+}
+
+struct window_cost {
+	uint32_t out, in;
+};
+
+static inline struct window_cost cost_between(const struct vb_qp *qp, const struct vb_send_wqe *wqe, uint32_t from, uint32_t to)
+{
+	uint32_t overhead = (to - from) * VB_PACKET_OVERHEAD;
+	if (is_read(wqe))
+		return (struct window_cost){ 0, bytes_between(qp, wqe, from, to) + overhead };
+	if (is_atomic(wqe))
+		return (struct window_cost){ overhead, 0 };
+	return (struct window_cost){ bytes_between(qp, wqe, from, to) + overhead, 0 };
+}
+static inline bool needs_response(const struct vb_send_wqe *wqe)
+{
+	return is_read(wqe) || is_atomic(wqe);
+}
+
+#endif
