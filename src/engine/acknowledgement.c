@@ -17,7 +17,7 @@ void vb_retire_local_operations(struct vb_qp *qp)
 	}
 }
 
-/* ---- Acknowledgements ----------------------------------------------------------------------------------------------------- */
+/* ---- Acknowledgements ------------------------------------------------------------------------------------------ */
 
 static void check_drained(struct vb_qp *qp)
 {
@@ -165,7 +165,7 @@ static void receive_ack(struct vb_qp *qp, const struct vb_packet *packet, vb_tim
 	}
 }
 
-/* ---- Responses ------------------------------------------------------------------------------------------------------------- */
+/* ---- Responses ------------------------------------------------------------------------------------------------- */
 
 /* is_only: a response of one packet, which a probe asks for. */
 static void response_done(
@@ -209,8 +209,8 @@ static void receive_read_response(struct vb_qp *qp, const struct vb_packet *pack
 		vb_qp_fail(qp, VB_CAUSE_BAD_RESPONSE, VB_WC_BAD_RESP_ERR, now);
 		return;
 	}
-	if (!vb_scatter(qp->pd, wqe->sges, wqe->sge_count, index << qp->mtu_shift, packet->payload, packet->payload_length,
-		    index + 1 == wqe->psn_count)) {
+	if (!vb_scatter(qp->pd, wqe->sges, wqe->sge_count, index << qp->mtu_shift, packet->payload,
+		    packet->payload_length, index + 1 == wqe->psn_count)) {
 		vb_qp_fail(qp, VB_CAUSE_LOCAL_SGE, VB_WC_LOC_PROT_ERR, now);
 		return;
 	}

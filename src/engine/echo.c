@@ -1,7 +1,8 @@
-/* A window for the unacknowledged transports. UC and UD tell their sender nothing, and a socket's receive buffer is small:
- * a sender that is faster than its receiver loses most of what it sends. Between Verbena peers an echo closes the loop: a
- * manufacturer opcode sent after the data, through the same socket, answered when the receiver's lane has taken what came
- * before it. Nothing waits for an echo longer than ECHO_PATIENCE; a lost one costs that and no more. Others never see it. */
+/* A window for the unacknowledged transports. UC and UD tell their sender nothing, and a socket's receive buffer is
+ * small: a sender that is faster than its receiver loses most of what it sends. Between Verbena peers an echo closes
+ * the loop: a manufacturer opcode sent after the data, through the same socket, answered when the receiver's lane has
+ * taken what came before it. Nothing waits for an echo longer than ECHO_PATIENCE; a lost one costs that and no more.
+ * Others never see it. */
 #include <stdlib.h>
 #include "engine/qp.h"
 
@@ -9,7 +10,7 @@
 #define ECHO_EVERY    32768
 #define ECHO_PATIENCE (100 * VB_MS) /* a receiver may have lost its core for a while */
 
-/* ---- Who sends data ---------------------------------------------------------------------------------------------------- */
+/* ---- Who sends data -------------------------------------------------------------------------------------------- */
 
 static bool has_window(const struct vb_qp *qp)
 {
@@ -139,7 +140,7 @@ void vb_echo_on_timer(struct vb_qp *qp, vb_time now)
 		resume(qp);
 }
 
-/* ---- Who receives it --------------------------------------------------------------------------------------------------- */
+/* ---- Who receives it ------------------------------------------------------------------------------------------- */
 
 static void note_request(struct vb_qp *qp, const struct vb_path *path, const struct vb_packet *packet)
 {

@@ -79,7 +79,7 @@ void vb_lane_remove_qp(struct vb_lane *lane, struct vb_qp *qp)
 	lane->qp_count--;
 }
 
-/* ---- Receiving -------------------------------------------------------------------------------------------------------- */
+/* ---- Receiving ------------------------------------------------------------------------------------------------- */
 
 /* 9.6.1.1.3 and 10.9: same low fifteen bits; we are full members, so any membership of the sender's will do. */
 static bool pkey_matches(uint16_t pkey)
@@ -133,8 +133,8 @@ static void receive_connected(struct vb_qp *qp, const struct vb_path *path, cons
 	}
 }
 
-static void receive_one(struct vb_lane *lane, struct vb_qp *qp, const struct vb_path *path, const struct vb_packet *packet,
-	vb_time now)
+static void receive_one(
+	struct vb_lane *lane, struct vb_qp *qp, const struct vb_path *path, const struct vb_packet *packet, vb_time now)
 {
 	vb_count(lane, VB_RX_BYTES, packet->payload_length);
 	if (!pkey_matches(packet->pkey) && packet->opcode != VB_CNP) {
@@ -165,7 +165,8 @@ static void receive_one(struct vb_lane *lane, struct vb_qp *qp, const struct vb_
 		receive_connected(qp, path, packet, now);
 }
 
-void vb_lane_receive(struct vb_lane *lane, const struct vb_path *path, const struct vb_packet *packets, size_t n, vb_time now)
+void vb_lane_receive(
+	struct vb_lane *lane, const struct vb_path *path, const struct vb_packet *packets, size_t n, vb_time now)
 {
 	struct vb_qp *qp = NULL;
 	uint32_t qpn = VB_QPN_MULTICAST;

@@ -11,7 +11,7 @@
 	(VB_ACCESS_LOCAL_WRITE | VB_ACCESS_REMOTE_WRITE | VB_ACCESS_REMOTE_READ | VB_ACCESS_REMOTE_ATOMIC |            \
 		VB_ACCESS_MW_BIND | VB_ACCESS_ZERO_BASED)
 
-/* ---- Regions ---- */
+/* ---- Regions --------------------------------------------------------------------------------------------------- */
 
 static bool wraps(uint64_t start, uint64_t length)
 {
@@ -117,7 +117,7 @@ int vb_mr_revalidate(struct vb_mr *mr, struct vb_pd *pd, const struct vb_mr_conf
 	return 0;
 }
 
-/* ---- Lookups ---- */
+/* ---- Lookups --------------------------------------------------------------------------------------------------- */
 
 /* [va, va + length) under key, with every bit of needed granted, through the QP of that number. */
 static int reach_through(const struct vb_pd *pd, uint32_t qpn, uint32_t key, uint64_t va, uint32_t length,
@@ -164,7 +164,7 @@ int vb_reach_remote(const struct vb_pd *pd, uint32_t qpn, uint32_t rkey, uint64_
 	return reach_through(pd, qpn, rkey, va, length, access, reach);
 }
 
-/* ---- Accesses ---- */
+/* ---- Accesses -------------------------------------------------------------------------------------------------- */
 
 typedef uint16_t __attribute__((may_alias)) word16;
 typedef uint32_t __attribute__((may_alias)) word32;

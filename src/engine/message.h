@@ -1,5 +1,6 @@
-/* A send work request as a message on the wire: which PSNs it has, which bytes they carry, in what pieces a READ is asked
- * for, and what all that costs of the windows. Shared by the requester's two halves (requester.c, acknowledgement.c). */
+/* A send work request as a message on the wire: which PSNs it has, which bytes they carry, in what pieces a READ is
+ * asked for, and what all that costs of the windows. Shared by the requester's two halves (requester.c,
+ * acknowledgement.c). */
 #ifndef VB_ENGINE_MESSAGE_H
 #define VB_ENGINE_MESSAGE_H
 
@@ -33,7 +34,7 @@ static inline bool is_local(const struct vb_send_wqe *wqe)
 static inline bool takes_a_receive(const struct vb_send_wqe *wqe)
 {
 	return wqe->opcode == VB_WR_SEND || wqe->opcode == VB_WR_SEND_WITH_IMM || wqe->opcode == VB_WR_SEND_WITH_INV ||
-		wqe->opcode == VB_WR_RDMA_WRITE_WITH_IMM;
+	       wqe->opcode == VB_WR_RDMA_WRITE_WITH_IMM;
 }
 
 static inline uint32_t psn_index(const struct vb_send_wqe *wqe, uint32_t psn)
@@ -72,7 +73,8 @@ struct window_cost {
 	uint32_t out, in;
 };
 
-static inline struct window_cost cost_between(const struct vb_qp *qp, const struct vb_send_wqe *wqe, uint32_t from, uint32_t to)
+static inline struct window_cost cost_between(
+	const struct vb_qp *qp, const struct vb_send_wqe *wqe, uint32_t from, uint32_t to)
 {
 	uint32_t overhead = (to - from) * VB_PACKET_OVERHEAD;
 	if (is_read(wqe))

@@ -134,7 +134,7 @@ bool vb_nic_has_gid(const struct vb_nic *nic, const struct vb_gid *gid)
 	}
 }
 
-/* ---- Protection domains ---- */
+/* ---- Protection domains ---------------------------------------------------------------------------------------- */
 
 int vb_pd_create(struct vb_nic *nic, struct vb_pd **pd)
 {

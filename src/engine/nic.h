@@ -44,7 +44,7 @@ struct vb_cq;
 struct vb_srq;
 struct vb_qp;
 
-/* ---- Device -------------------------------------------------------------------------------------------------- */
+/* ---- Device ---------------------------------------------------------------------------------------------------- */
 
 /* What a create call may ask for; verbs/ reports exactly these. */
 #define VB_MAX_SGE	     32
@@ -76,7 +76,7 @@ int vb_nic_get_gid(const struct vb_nic *nic, uint32_t index, struct vb_gid *gid)
 
 /* Counters that belong to a device rather than a lane are in its lanes: see engine/counters.h. */
 
-/* ---- Protection domains, memory ------------------------------------------------------------------------------- */
+/* ---- Protection domains, memory -------------------------------------------------------------------------------- */
 
 enum vb_access { /* ibv_access_flags */
 	VB_ACCESS_LOCAL_WRITE = 1,
@@ -197,7 +197,7 @@ int vb_cq_poll(struct vb_cq *cq, struct vb_wc *wc, int n);
 void vb_cq_request_notify(struct vb_cq *cq, bool solicited_only);
 void *vb_cq_user(const struct vb_cq *cq);
 
-/* ---- Receive work requests, shared receive queues --------------------------------------------------------------- */
+/* ---- Receive work requests, shared receive queues -------------------------------------------------------------- */
 
 struct vb_sge { /* laid out as ibv_sge */
 	uint64_t addr;
@@ -224,7 +224,7 @@ void vb_srq_query(struct vb_srq *srq, struct vb_srq_config *config); /* [any] li
 int vb_srq_post(struct vb_srq *srq, const struct vb_recv_wr *wr); /* [any] -ENOMEM full, -EINVAL too many SGEs */
 void *vb_srq_user(const struct vb_srq *srq);
 
-/* ---- Queue pairs ------------------------------------------------------------------------------------------------ */
+/* ---- Queue pairs ----------------------------------------------------------------------------------------------- */
 
 enum vb_qp_type { VB_QP_RC = 2, VB_QP_UC = 3, VB_QP_UD = 4 }; /* ibv_qp_type */
 
@@ -364,7 +364,7 @@ void vb_sq_end(struct vb_qp *qp, bool publish);
 /* -EINVAL: in RESET, with an SRQ, or too many SGEs; -ENOMEM: full. [any] */
 int vb_rq_post(struct vb_qp *qp, const struct vb_recv_wr *wr);
 
-/* ---- Lanes ------------------------------------------------------------------------------------------------------ */
+/* ---- Lanes ----------------------------------------------------------------------------------------------------- */
 
 struct vb_lane_config {
 	uint64_t seed;		   /* of QPNs' first index, nothing else */

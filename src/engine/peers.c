@@ -188,7 +188,8 @@ static bool wait_in(struct vb_qp *qp, struct vb_list *blocked)
 }
 
 /* Is there room in a shared window, and is it this QP's turn to take it? Those who wait go first. */
-static bool is_open(const struct vb_qp *qp, uint32_t flight, uint32_t more, uint32_t window, const struct vb_list *blocked)
+static bool is_open(
+	const struct vb_qp *qp, uint32_t flight, uint32_t more, uint32_t window, const struct vb_list *blocked)
 {
 	if (flight == 0)
 		return true;

@@ -23,8 +23,9 @@ static int check_config(const struct vb_qp_config *config)
 		return -EOPNOTSUPP;
 	if (!config->pd || !config->send_cq || !config->recv_cq)
 		return -EINVAL;
-	if (config->max_send_wr > VB_MAX_QP_WR || config->max_recv_wr > VB_MAX_QP_WR || config->max_send_sge > VB_MAX_SGE ||
-		config->max_recv_sge > VB_MAX_SGE || config->max_inline > VB_MAX_INLINE)
+	if (config->max_send_wr > VB_MAX_QP_WR || config->max_recv_wr > VB_MAX_QP_WR ||
+		config->max_send_sge > VB_MAX_SGE || config->max_recv_sge > VB_MAX_SGE ||
+		config->max_inline > VB_MAX_INLINE)
 		return -EINVAL;
 	return 0;
 }
@@ -170,7 +171,7 @@ int vb_qp_destroy(struct vb_qp *qp)
 	return 0;
 }
 
-/* ---- Failing and flushing ------------------------------------------------------------------------------------------------ */
+/* ---- Failing and flushing -------------------------------------------------------------------------------------- */
 
 void vb_qp_flush_sends(struct vb_qp *qp)
 {
@@ -283,7 +284,7 @@ void vb_qp_fail(struct vb_qp *qp, enum vb_cause_kind cause, enum vb_wc_status st
 	if (vb_state(qp) == VB_QPS_ERR || vb_state(qp) == VB_QPS_RESET)
 		return;
 	bool has_request = atomic_load_explicit(&qp->sq.head, memory_order_relaxed) !=
-		atomic_load_explicit(&qp->sq.tail, memory_order_acquire);
+			   atomic_load_explicit(&qp->sq.tail, memory_order_acquire);
 	note_cause(qp, cause, status, now);
 	vb_count(qp->lane, VB_QP_ERRORS, 1);
 	vb_raise(qp->lane, &qp->notice, VB_EVENT_QP_DIED);
@@ -307,7 +308,7 @@ void vb_qp_cause(const struct vb_qp *qp, struct vb_cause *cause)
 	*cause = qp->cause;
 }
 
-/* ---- Modify ---------------------------------------------------------------------------------------------------------------- */
+/* ---- Modify ---------------------------------------------------------------------------------------------------- */
 
 static bool is_mtu(uint32_t mtu)
 {
@@ -328,9 +329,11 @@ static int check_values(const struct vb_qp *qp, const struct vb_qp_attr *attr, u
 		return -EINVAL;
 	if (((mask & VB_QP_RETRY_CNT) && attr->retry_cnt > 7) || ((mask & VB_QP_RNR_RETRY) && attr->rnr_retry > 7))
 		return -EINVAL;
-	if (((mask & VB_QP_TIMEOUT) && attr->timeout > 31) || ((mask & VB_QP_MIN_RNR_TIMER) && attr->min_rnr_timer > 31))
+	if (((mask & VB_QP_TIMEOUT) && attr->timeout > 31) ||
+		((mask & VB_QP_MIN_RNR_TIMER) && attr->min_rnr_timer > 31))
 		return -EINVAL;
-	if ((mask & VB_QP_AV) && (vb_gid_is_zero(&attr->av.dgid) || vb_gid_is_ipv4(&attr->av.dgid) != vb_gid_is_ipv4(&attr->av.sgid)))
+	if ((mask & VB_QP_AV) &&
+		(vb_gid_is_zero(&attr->av.dgid) || vb_gid_is_ipv4(&attr->av.dgid) != vb_gid_is_ipv4(&attr->av.sgid)))
 		return -EINVAL;
 	return 0;
 }

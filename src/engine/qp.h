@@ -20,25 +20,26 @@
 
 /* What a packet costs of a window beside its bytes: a socket buffer charges for each datagram. */
 #define VB_PACKET_OVERHEAD 256
-/* A READ is asked for in pieces of this many bytes at most, each a READ request of its own, so that its responses can be
- * held to a window. Pieces start at multiples of it from the message's first PSN, whenever they are asked for again. */
+/* A READ is asked for in pieces of this many bytes at most, each a READ request of its own, so that its responses can
+ * be held to a window. Pieces start at multiples of it from the message's first PSN, whenever they are asked for again.
+ */
 #define VB_READ_CHUNK 65536
 /* Packets a QP may send before the next ready QP gets its turn: a train. */
 #define VB_QUANTUM_BYTES 65536
-#define VB_START_WINDOW	 65536
-#define VB_MAX_WINDOW	 262144
+#define VB_START_WINDOW  65536
+#define VB_MAX_WINDOW    262144
 
-/* ---- Send queue --------------------------------------------------------------------------------------------------- */
+/* ---- Send queue ------------------------------------------------------------------------------------------------ */
 
 struct vb_send_wqe {
 	uint64_t wr_id;
 	uint8_t opcode; /* enum vb_wr_opcode */
-	uint8_t flags;	/* enum vb_send_flags; SIGNALED set too where the QP signals all */
+	uint8_t flags;  /* enum vb_send_flags; SIGNALED set too where the QP signals all */
 	uint8_t sge_count;
-	bool is_started; /* has PSNs; or, of a local operation, is done */
-	uint32_t length; /* of the message */
+	bool is_started;               /* has PSNs; or, of a local operation, is done */
+	uint32_t length;               /* of the message */
 	uint32_t first_psn, psn_count; /* psn_count 0: local operation */
-	uint32_t ssn;	 /* send sequence number of its last wire message, 24 bits */
+	uint32_t ssn;                  /* send sequence number of its last wire message, 24 bits */
 	uint32_t imm_or_inv;
 	uint32_t rkey;
 	uint64_t remote_addr;
@@ -59,7 +60,7 @@ struct vb_send_wqe {
 	};
 	vb_time started_at;
 	union {
-		struct vb_sge sges[1];	/* sge_count of them */
+		struct vb_sge sges[1];   /* sge_count of them */
 		uint8_t inline_bytes[1]; /* length of them, when flags say INLINE */
 	};
 };
@@ -78,20 +79,20 @@ static inline struct vb_send_wqe *vb_send_wqe_at(const struct vb_send_queue *sq,
 	return (struct vb_send_wqe *)(sq->slots + (size_t)(index & (sq->size - 1)) * sq->stride);
 }
 
-/* ---- Requester ---------------------------------------------------------------------------------------------------- */
+/* ---- Requester ------------------------------------------------------------------------------------------------- */
 
 /* The window of an unacknowledged transport towards a Verbena peer (echo.c). */
 #define VB_ECHO_MARKS 8
 
 struct vb_echo {
-	uint64_t sent, drained;	      /* bytes, ever; what lies between them may still fill the peer's receive buffer */
+	uint64_t sent, drained; /* bytes, ever; what lies between them may still fill the peer's receive buffer */
 	uint64_t marks[VB_ECHO_MARKS]; /* what sent was when request n % VB_ECHO_MARKS left */
-	uint32_t asked, answered;     /* requests, ever */
-	uint64_t asked_at_bytes;      /* sent at the newest request */
-	bool is_due;		      /* a request is to leave after the data */
+	uint32_t asked, answered;      /* requests, ever */
+	uint64_t asked_at_bytes;       /* sent at the newest request */
+	bool is_due;                   /* a request is to leave after the data */
 	bool is_blocked;
-	vb_time waits_since;	      /* when it was blocked, or last sent */
-	uint32_t qpn;		      /* whom to ask: where the newest data went */
+	vb_time waits_since; /* when it was blocked, or last sent */
+	uint32_t qpn;        /* whom to ask: where the newest data went */
 	struct vb_av av;
 };
 
@@ -107,16 +108,17 @@ struct vb_echo_reply {
 enum vb_probe { VB_PROBE_NONE, VB_PROBE_NEWEST, VB_PROBE_OLDEST };
 
 struct vb_requester {
-	uint32_t cursor;   /* index of the WQE that next_psn belongs to */
-	uint32_t una_psn;  /* oldest unacknowledged */
-	uint32_t next_psn; /* next to be sent */
-	uint32_t max_psn;  /* beyond the newest ever sent */
+	uint32_t cursor;        /* index of the WQE that next_psn belongs to */
+	uint32_t una_psn;       /* oldest unacknowledged */
+	uint32_t next_psn;      /* next to be sent */
+	uint32_t max_psn;       /* beyond the newest ever sent */
 	uint32_t rd_atomic_out; /* READ pieces and atomics between una_psn and next_psn that are not answered yet */
-	uint32_t flight_out, flight_in; /* window bytes of requests and of READ responses between una_psn and next_psn */
-	uint32_t since_ackreq; /* bytes */
+	/* Window bytes of requests and of READ responses between una_psn and next_psn. */
+	uint32_t flight_out, flight_in;
+	uint32_t since_ackreq;  /* bytes */
 	uint32_t awaiting_done; /* UC, UD: WQEs whose last packet is at the port */
 
-	uint32_t ssn;	      /* of the newest started message */
+	uint32_t ssn;          /* of the newest started message */
 	uint32_t credit_limit; /* LSN: messages up to it may consume a receive */
 	bool has_credits;      /* the peer advertises */
 
@@ -127,19 +129,19 @@ struct vb_requester {
 	uint8_t retries_left, rnr_retries_left;
 	bool is_recovering; /* went back from una_psn already: further NAKs for it say nothing new */
 	bool is_rnr_waiting;
-	enum vb_probe probe; /* to be sent now */
+	enum vb_probe probe;  /* to be sent now */
 	enum vb_probe probed; /* last one sent since progress */
 	uint32_t probed_psn;
 	uint8_t probe_backoff; /* doublings of the probe interval: since the last round trip that could be measured */
-	bool is_silent;	       /* probes went unanswered: READs asked for do not count in the lane's window */
-	uint8_t ghosts;	       /* heeded since progress */
+	bool is_silent;        /* probes went unanswered: READs asked for do not count in the lane's window */
+	uint8_t ghosts;        /* heeded since progress */
 	bool was_probed;       /* since progress: the newest went already, the oldest is next */
-	unsigned tries;	       /* retries of any kind since progress */
+	unsigned tries;        /* retries of any kind since progress */
 	vb_time rnr_until;
-	vb_time progress_at;   /* last acknowledgement of something, or when the queue became busy */
-	vb_time quiet_since;   /* last progress or last packet sent */
-	vb_time srtt;	       /* 0: unknown */
-	uint32_t rtt_psn;      /* being timed */
+	vb_time progress_at; /* last acknowledgement of something, or when the queue became busy */
+	vb_time quiet_since; /* last progress or last packet sent */
+	vb_time srtt;        /* 0: unknown */
+	uint32_t rtt_psn;    /* being timed */
 	vb_time rtt_sent_at;
 	bool is_timing;
 	vb_time heard_at;
@@ -149,20 +151,20 @@ struct vb_requester {
 	struct vb_echo *echo; /* UC, UD: made when first needed */
 };
 
-/* ---- Responder ---------------------------------------------------------------------------------------------------- */
+/* ---- Responder ------------------------------------------------------------------------------------------------- */
 
 /* A READ or atomic that was executed, remembered so that a duplicate request can be answered again. */
 struct vb_resource {
 	bool is_used, is_atomic;
-	bool is_active;		 /* responses next_psn .. end_psn - 1 are to be sent */
-	bool is_repeat;		 /* the present round answers a duplicate */
-	bool was_answered;	 /* all responses have left at least once */
+	bool is_active;    /* responses next_psn .. end_psn - 1 are to be sent */
+	bool is_repeat;    /* the present round answers a duplicate */
+	bool was_answered; /* all responses have left at least once */
 	uint32_t first_psn, psn_count;
 	uint32_t start_psn, next_psn, end_psn; /* of the present round of responses */
-	uint32_t end_length;	 /* bytes of the message up to end_psn */
+	uint32_t end_length;                   /* bytes of the message up to end_psn */
 	uint32_t rkey, length;
 	uint64_t va;
-	uint64_t result;	 /* atomic: the value before */
+	uint64_t result; /* atomic: the value before */
 	uint32_t msn;
 };
 
@@ -177,14 +179,14 @@ struct vb_ack {
 
 struct vb_responder {
 	uint32_t expected_psn, msn;
-	uint8_t open;	     /* enum vb_message of the message in progress; VB_NO_MESSAGE */
-	bool nak_sent;	     /* a NAK for expected_psn is out; no further one until it arrives */
-	bool uc_discarding;  /* UC: the message lost a packet */
+	uint8_t open;       /* enum vb_message of the message in progress; VB_NO_MESSAGE */
+	bool nak_sent;      /* a NAK for expected_psn is out; no further one until it arrives */
+	bool uc_discarding; /* UC: the message lost a packet */
 	bool comm_established;
 	const struct vb_recv_wqe *recv; /* of the message in progress: in the ring, or srq_copy */
-	struct vb_recv_wqe *srq_copy;	/* room for one request taken from an SRQ */
-	uint32_t received;	/* bytes of the message in progress */
-	uint64_t va;		/* WRITE in progress */
+	struct vb_recv_wqe *srq_copy;   /* room for one request taken from an SRQ */
+	uint32_t received;              /* bytes of the message in progress */
+	uint64_t va;                    /* WRITE in progress */
 	uint32_t rkey, write_length;
 	struct vb_resource *resources; /* max_dest_rd_atomic of them, at first use */
 	uint8_t resource_count, resource_next;
@@ -196,7 +198,7 @@ struct vb_responder {
 	uint32_t cnp_qpn; /* UD: who is to be slowed */
 };
 
-/* ---- Queue pair --------------------------------------------------------------------------------------------------- */
+/* ---- Queue pair ------------------------------------------------------------------------------------------------ */
 
 struct vb_peer;
 
@@ -222,9 +224,9 @@ struct vb_qp {
 	struct vb_timer timer;
 	struct vb_list ready_link, ack_link, blocked_link;
 	bool requests_first; /* in its next turn: responses and requests take turns at being first */
-	bool is_admitted; /* woken from a blocked list, or past it: may use a shared window until its turn ends */
+	bool is_admitted;    /* woken from a blocked list, or past it: may use a shared window until its turn ends */
 	struct vb_list *blocked_in; /* the list that blocked_link is or was last in */
-	struct vb_list mcast; /* of struct vb_mcast_attachment */
+	struct vb_list mcast;       /* of struct vb_mcast_attachment */
 	struct vb_notice notice;
 	_Atomic(struct vb_qp *) doorbell_next;
 	atomic_bool doorbell_rung;
@@ -232,16 +234,16 @@ struct vb_qp {
 	struct vb_qp_attr attr;
 };
 
-/* ---- Lane --------------------------------------------------------------------------------------------------------- */
+/* ---- Lane ------------------------------------------------------------------------------------------------------ */
 
-/* Who is at an address, and how much of ours may be under way to one slot of it: each has a receive buffer of its own, so
- * a process that does not run holds up nobody else. Slot 0 stands for the address itself. */
+/* Who is at an address, and how much of ours may be under way to one slot of it: each has a receive buffer of its own,
+ * so a process that does not run holds up nobody else. Slot 0 stands for the address itself. */
 struct vb_peer {
 	struct vb_peer *next; /* in its hash bucket */
 	struct vb_gid gid;
 	uint8_t slot; /* top 8 bits of its QPNs */
 	struct vb_peer_facts facts;
-	uint32_t users;	 /* connected QPs */
+	uint32_t users;  /* connected QPs */
 	uint32_t window; /* bytes, for all QPs of the lane together */
 	uint32_t flight;
 	struct vb_list blocked; /* QPs that wait for flight to shrink */
@@ -253,8 +255,8 @@ struct vb_lane {
 	struct vb_qp ***qps; /* 256 chunks of 256, made as needed */
 	uint32_t qp_count, next_index;
 	struct vb_timers timers;
-	struct vb_list ready;	     /* QPs with packets to send */
-	struct vb_list acks;	     /* QPs with an ack held back, by deadline */
+	struct vb_list ready;        /* QPs with packets to send */
+	struct vb_list acks;         /* QPs with an ack held back, by deadline */
 	struct vb_list read_blocked; /* QPs that wait for read_flight to shrink */
 	struct vb_list notices;
 	struct vb_list mcast; /* of struct vb_mcast_attachment: every attachment of the lane */
@@ -263,9 +265,9 @@ struct vb_lane {
 	bool acks_forced;
 	bool was_full; /* the last batch had no room left: acks that are due go first in the next */
 	unsigned handed_out;
-	struct vb_echo_reply *echo_replies; /* ring of VB_ECHO_REPLIES, made at first use */
+	struct vb_echo_reply *echo_replies;       /* ring of VB_ECHO_REPLIES, made at first use */
 	uint32_t echo_head, echo_next, echo_tail; /* free running: oldest at the port, next to send, next free */
-	_Atomic(struct vb_qp *) doorbells; /* stack of QPs that rang */
+	_Atomic(struct vb_qp *) doorbells;        /* stack of QPs that rang */
 	struct vb_peer **peers;
 	uint32_t peer_buckets, peer_count;
 	uint64_t counters[VB_COUNTER_COUNT];
@@ -345,7 +347,8 @@ void vb_recovery_reset(struct vb_qp *qp, vb_time now);
 void vb_recovery_go_back(struct vb_qp *qp);
 void vb_recovery_on_sent(struct vb_qp *qp, uint32_t psn, bool is_new, vb_time now);
 /* psn and what is before it is acknowledged. may_answer_probe: what said so can be the answer to a probe. */
-void vb_recovery_on_progress(struct vb_qp *qp, uint32_t psn, const struct vb_cc_ack *acked, bool may_answer_probe, vb_time now);
+void vb_recovery_on_progress(
+	struct vb_qp *qp, uint32_t psn, const struct vb_cc_ack *acked, bool may_answer_probe, vb_time now);
 /* An answer to something old: the peer is there and works off our duplicates. */
 void vb_recovery_on_ghost(struct vb_qp *qp, vb_time now);
 /* A NAK, or what amounts to one, for una_psn: resend, unless that was done already. */
@@ -387,7 +390,8 @@ struct vb_mcast_attachment {
 /* echo.c */
 /* UD: the next packet goes there. */
 void vb_echo_turn_to(struct vb_qp *qp, const struct vb_gid *gid, uint32_t qpn);
-/* UC and UD: may a packet that costs so much go to the peer now? If not, the QP waits for an echo, or for others' echoes. */
+/* UC and UD: may a packet that costs so much go to the peer now? If not, the QP waits for an echo, or for others'
+ * echoes. */
 bool vb_echo_allows(struct vb_qp *qp, uint32_t cost, vb_time now);
 void vb_echo_on_sent(struct vb_qp *qp, const struct vb_outgoing *out, uint32_t cost);
 void vb_echo_emit_request(struct vb_qp *qp, struct vb_batch *batch);
@@ -400,13 +404,13 @@ void vb_echo_forget(struct vb_qp *qp); /* the QP goes: nothing of it stays in th
 
 /* receive work shared by RC, UC and UD: receive_work.c */
 const struct vb_recv_wqe *vb_recv_take(struct vb_qp *qp); /* the next receive request, held in responder.recv; NULL */
-void vb_recv_done(struct vb_qp *qp);			  /* responder.recv is completed: free its place */
+void vb_recv_done(struct vb_qp *qp);                      /* responder.recv is completed: free its place */
 bool vb_recv_scatter(struct vb_qp *qp, const struct vb_recv_wqe *recv, uint32_t offset, const uint8_t *payload,
 	uint32_t length, bool ends_message);
 
 /* scatter.c: copies payload to [offset ..) of what the SGEs name. False: one of them does not allow it. */
-bool vb_scatter(const struct vb_pd *pd, const struct vb_sge *sges, uint32_t count, uint32_t offset, const uint8_t *payload,
-	uint32_t length, bool ends_message);
+bool vb_scatter(const struct vb_pd *pd, const struct vb_sge *sges, uint32_t count, uint32_t offset,
+	const uint8_t *payload, uint32_t length, bool ends_message);
 
 /* peers.c */
 struct vb_peer *vb_peer_get(struct vb_lane *lane, const struct vb_gid *gid, uint8_t slot); /* NULL: out of memory */

@@ -1,8 +1,8 @@
-/* Recovery of the requester: what to send again, and when. Go-back-N as specified (IBA vol. 1, 9.7.5 to 9.7.7), and before
- * the specified timer a tail probe: after max(4 srtt, 1 ms) of silence the newest packet goes again with AckReq, then the
- * oldest unacknowledged, which always gets an answer; then the oldest at doubling intervals. Probes are duplicates, hence
- * legal, and do not count as retries.
- * Holds: una_psn <= next_psn <= max_psn; whatever lies in between is accounted in flight. */
+/* Recovery of the requester: what to send again, and when. Go-back-N as specified (IBA vol. 1, 9.7.5 to 9.7.7), and
+ * before the specified timer a tail probe: after max(4 srtt, 1 ms) of silence the newest packet goes again with AckReq,
+ * then the oldest unacknowledged, which always gets an answer; then the oldest at doubling intervals. Probes are
+ * duplicates, hence legal, and do not count as retries. Holds: una_psn <= next_psn <= max_psn; whatever lies in between
+ * is accounted in flight. */
 #include "engine/qp.h"
 
 #define PROBE_MIN       (1 * VB_MS)
@@ -124,7 +124,8 @@ static void measure_rtt(struct vb_requester *rq, uint32_t psn, vb_time now, vb_t
 	rq->srtt = rq->srtt ? rq->srtt + (*rtt - rq->srtt) / 8 : *rtt;
 }
 
-void vb_recovery_on_progress(struct vb_qp *qp, uint32_t psn, const struct vb_cc_ack *acked, bool may_answer_probe, vb_time now)
+void vb_recovery_on_progress(
+	struct vb_qp *qp, uint32_t psn, const struct vb_cc_ack *acked, bool may_answer_probe, vb_time now)
 {
 	struct vb_requester *rq = &qp->requester;
 	struct vb_cc_ack ack = *acked;
@@ -133,15 +134,15 @@ void vb_recovery_on_progress(struct vb_qp *qp, uint32_t psn, const struct vb_cc_
 	rq->cc.algorithm->on_ack(&rq->cc, &ack, now);
 	/* The oldest was asked for by itself and just that was answered: what was sent after it has been lost. */
 	bool rest_is_lost = rq->probed == VB_PROBE_OLDEST && psn == rq->probed_psn && may_answer_probe &&
-		rq->next_psn != rq->una_psn;
+			    rq->next_psn != rq->una_psn;
 	rq->retries_left = qp->attr.retry_cnt;
 	rq->rnr_retries_left = qp->attr.rnr_retry;
 	rq->is_recovering = false;
 	rq->probe = rq->probed = VB_PROBE_NONE;
 	rq->was_probed = false;
 	rq->ghosts = 0;
-	/* Kept until a round trip is measured, as Karn's algorithm asks, or the peer is seen to be quick: an answer that soon
-	 * after the last packet left is one to it. */
+	/* Kept until a round trip is measured, as Karn's algorithm asks, or the peer is seen to be quick: an answer
+	 * that soon after the last packet left is one to it. */
 	if (ack.rtt || vb_time_diff(now, rq->quiet_since) < PROBE_MIN)
 		rq->probe_backoff = 0;
 	rq->tries = 0;
@@ -224,7 +225,8 @@ void vb_recovery_on_timer(struct vb_qp *qp, vb_time now)
 		rq->quiet_since = now;
 		vb_schedule(qp);
 	} else if (vb_requester_is_busy(qp) && rq->next_psn == rq->una_psn) {
-		rq->progress_at = rq->quiet_since = now; /* gone back, and waiting for a window: nothing to be answered */
+		rq->progress_at = rq->quiet_since =
+			now; /* gone back, and waiting for a window: nothing to be answered */
 	} else if (vb_requester_is_busy(qp)) {
 		if (vb_deadline_due(ack_timeout_from(qp, rq->progress_at), now)) {
 			vb_count(qp->lane, VB_TIMEOUTS, 1);

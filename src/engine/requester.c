@@ -1,7 +1,7 @@
 /* The requester's sending half: turns work requests into request packets.
  * Holds: work requests start in order, each packet has the PSN it always had.
- * Not here: what comes back (acknowledgement.c), when to send again (recovery.c), how much may be under way (peers.c), UD
- * (unconnected.c). IBA vol. 1, 9.7.1 to 9.7.4. */
+ * Not here: what comes back (acknowledgement.c), when to send again (recovery.c), how much may be under way (peers.c),
+ * UD (unconnected.c). IBA vol. 1, 9.7.1 to 9.7.4. */
 #include <stdlib.h>
 #include "engine/message.h"
 
@@ -19,7 +19,7 @@ void vb_requester_reset(struct vb_qp *qp, vb_time now)
 	vb_recovery_reset(qp, now);
 }
 
-/* ---- Starting a work request ------------------------------------------------------------------------------------------ */
+/* ---- Starting a work request ----------------------------------------------------------------------------------- */
 
 void vb_requester_doom(struct vb_qp *qp, enum vb_wc_status status, enum vb_cause_kind cause, vb_time now)
 {
@@ -32,8 +32,8 @@ void vb_requester_doom(struct vb_qp *qp, enum vb_wc_status status, enum vb_cause
 		vb_qp_fail(qp, rq->doomed_cause, rq->doomed, now);
 }
 
-
-/* BIND_MW and LOCAL_INV happen here and now, when everything before them has been sent (bind) or finished (invalidate). */
+/* BIND_MW and LOCAL_INV happen here and now, when everything before them has been sent (bind) or finished (invalidate).
+ */
 static bool run_local_operation(struct vb_qp *qp, struct vb_send_wqe *wqe, vb_time now)
 {
 	struct vb_requester *rq = &qp->requester;
@@ -99,7 +99,7 @@ static bool start(struct vb_qp *qp, struct vb_send_wqe *wqe, vb_time now)
 	return true;
 }
 
-/* ---- Sending ------------------------------------------------------------------------------------------------------------ */
+/* ---- Sending --------------------------------------------------------------------------------------------------- */
 
 /* First, middle, last and only form of each kind of message, without and with what its last packet carries. */
 static uint8_t request_opcode(const struct vb_send_wqe *wqe, bool is_first, bool is_last)
@@ -108,14 +108,21 @@ static uint8_t request_opcode(const struct vb_send_wqe *wqe, bool is_first, bool
 	case VB_WR_SEND:
 		return is_last ? (is_first ? VB_SEND_ONLY : VB_SEND_LAST) : is_first ? VB_SEND_FIRST : VB_SEND_MIDDLE;
 	case VB_WR_SEND_WITH_IMM:
-		return is_last ? (is_first ? VB_SEND_ONLY_IMM : VB_SEND_LAST_IMM) : is_first ? VB_SEND_FIRST : VB_SEND_MIDDLE;
+		return is_last    ? (is_first ? VB_SEND_ONLY_IMM : VB_SEND_LAST_IMM)
+		       : is_first ? VB_SEND_FIRST
+				  : VB_SEND_MIDDLE;
 	case VB_WR_SEND_WITH_INV:
-		return is_last ? (is_first ? VB_SEND_ONLY_INV : VB_SEND_LAST_INV) : is_first ? VB_SEND_FIRST : VB_SEND_MIDDLE;
+		return is_last    ? (is_first ? VB_SEND_ONLY_INV : VB_SEND_LAST_INV)
+		       : is_first ? VB_SEND_FIRST
+				  : VB_SEND_MIDDLE;
 	case VB_WR_RDMA_WRITE:
-		return is_last ? (is_first ? VB_WRITE_ONLY : VB_WRITE_LAST) : is_first ? VB_WRITE_FIRST : VB_WRITE_MIDDLE;
+		return is_last    ? (is_first ? VB_WRITE_ONLY : VB_WRITE_LAST)
+		       : is_first ? VB_WRITE_FIRST
+				  : VB_WRITE_MIDDLE;
 	case VB_WR_RDMA_WRITE_WITH_IMM:
-		return is_last ? (is_first ? VB_WRITE_ONLY_IMM : VB_WRITE_LAST_IMM)
-			       : is_first ? VB_WRITE_FIRST : VB_WRITE_MIDDLE;
+		return is_last    ? (is_first ? VB_WRITE_ONLY_IMM : VB_WRITE_LAST_IMM)
+		       : is_first ? VB_WRITE_FIRST
+				  : VB_WRITE_MIDDLE;
 	case VB_WR_RDMA_READ:
 		return VB_READ_REQUEST;
 	case VB_WR_ATOMIC_CMP_AND_SWP:
@@ -129,7 +136,8 @@ static uint8_t request_opcode(const struct vb_send_wqe *wqe, bool is_first, bool
 	__builtin_unreachable();
 }
 
-static void fill_extension_headers(struct vb_packet *packet, const struct vb_send_wqe *wqe, uint32_t offset, uint32_t length)
+static void fill_extension_headers(
+	struct vb_packet *packet, const struct vb_send_wqe *wqe, uint32_t offset, uint32_t length)
 {
 	const struct vb_opcode *row = vb_packet_row(packet);
 	packet->va = wqe->remote_addr + offset;
@@ -171,7 +179,7 @@ static bool wants_ack(struct vb_qp *qp, const struct vb_send_wqe *wqe, uint32_t 
 	rq->since_ackreq += bytes;
 	uint32_t full_packet = qp->mtu + VB_PACKET_OVERHEAD;
 	bool window_ends = rq->flight_out + rq->flight_in + full_packet > rq->cc.window_bytes ||
-		(qp->peer && qp->peer->flight + full_packet > qp->peer->window);
+			   (qp->peer && qp->peer->flight + full_packet > qp->peer->window);
 	if (end < wqe->psn_count && rq->since_ackreq < ACKREQ_EVERY_BYTES && !window_ends)
 		return false;
 	rq->since_ackreq = 0;
@@ -260,7 +268,8 @@ void vb_requester_fault(struct vb_qp *qp, uint32_t psn, vb_time now)
 	if (vb_psn_diff(psn, rq->una_psn) < 0)
 		return; /* answered all the same: an earlier copy got through */
 	uint32_t index = head_index(qp);
-	while (index != rq->cursor && psn_index(vb_send_wqe_at(&qp->sq, index), psn) >= vb_send_wqe_at(&qp->sq, index)->psn_count)
+	while (index != rq->cursor &&
+		psn_index(vb_send_wqe_at(&qp->sq, index), psn) >= vb_send_wqe_at(&qp->sq, index)->psn_count)
 		index++;
 	rq->cursor = index;
 	vb_requester_doom(qp, VB_WC_LOC_PROT_ERR, VB_CAUSE_LOCAL_FAULT, now);

@@ -5,15 +5,28 @@
 #include "engine/qp.h"
 
 /* What became of a request packet. */
-enum verdict { EXECUTED, NOT_READY, BAD_SEQUENCE, BAD_LENGTH, NOT_PERMITTED, TOO_MANY_READS, BAD_RKEY, RECV_TOO_SHORT, BAD_RECV_SGE, BAD_INVALIDATE };
+enum verdict {
+	EXECUTED,
+	NOT_READY,
+	BAD_SEQUENCE,
+	BAD_LENGTH,
+	NOT_PERMITTED,
+	TOO_MANY_READS,
+	BAD_RKEY,
+	RECV_TOO_SHORT,
+	BAD_RECV_SGE,
+	BAD_INVALIDATE,
+};
 
-/* IBA vol. 1, table 59 (responder error behaviour): the NAK, what an open receive completes with, the event, the cause. */
+/* IBA vol. 1, table 59 (responder error behaviour): the NAK, what an open receive completes with, the event, the cause.
+ */
 static const struct outcome {
 	uint8_t nak;
 	enum vb_wc_status recv_status;
 	enum vb_event_kind event;
 	enum vb_cause_kind cause;
 } outcomes[] = {
+	/* clang-format off */
 	[BAD_SEQUENCE] = { VB_NAK_INVALID_REQUEST, VB_WC_REM_INV_REQ_ERR, VB_EVENT_QP_REQ_ERR, VB_CAUSE_REMOTE_BAD_REQUEST },
 	[BAD_LENGTH] = { VB_NAK_INVALID_REQUEST, VB_WC_REM_INV_REQ_ERR, VB_EVENT_QP_REQ_ERR, VB_CAUSE_REMOTE_BAD_REQUEST },
 	[NOT_PERMITTED] = { VB_NAK_INVALID_REQUEST, VB_WC_REM_INV_REQ_ERR, VB_EVENT_QP_REQ_ERR, VB_CAUSE_REMOTE_BAD_REQUEST },
@@ -22,6 +35,7 @@ static const struct outcome {
 	[RECV_TOO_SHORT] = { VB_NAK_INVALID_REQUEST, VB_WC_LOC_LEN_ERR, VB_EVENT_QP_REQ_ERR, VB_CAUSE_RECV_TOO_SHORT },
 	[BAD_RECV_SGE] = { VB_NAK_REMOTE_OPERATION, VB_WC_LOC_PROT_ERR, VB_EVENT_QP_REQ_ERR, VB_CAUSE_RECV_SGE },
 	[BAD_INVALIDATE] = { VB_NAK_REMOTE_ACCESS, VB_WC_LOC_ACCESS_ERR, VB_EVENT_QP_ACCESS_ERR, VB_CAUSE_REMOTE_BAD_RKEY },
+	/* clang-format on */
 };
 
 void vb_responder_reset(struct vb_qp *qp)
@@ -35,7 +49,7 @@ void vb_responder_reset(struct vb_qp *qp)
 	vb_list_remove(&qp->ack_link);
 }
 
-/* ---- Checks --------------------------------------------------------------------------------------------------------- */
+/* ---- Checks ---------------------------------------------------------------------------------------------------- */
 
 static bool continues_message(const struct vb_opcode *row)
 {
@@ -78,7 +92,7 @@ static bool is_permitted(const struct vb_qp *qp, const struct vb_opcode *row)
 	}
 }
 
-/* ---- Execution -------------------------------------------------------------------------------------------------------- */
+/* ---- Execution ------------------------------------------------------------------------------------------------- */
 
 static void complete_recv(struct vb_qp *qp, const struct vb_packet *packet, uint32_t byte_len, bool is_write)
 {
@@ -191,9 +205,8 @@ static enum verdict execute_atomic(struct vb_qp *qp, const struct vb_packet *pac
 		return BAD_RKEY;
 	if (!reach.is_phantom && ((uintptr_t)reach.bytes & 7))
 		return BAD_LENGTH; /* aligned for the peer, not for us (a region with its own base) */
-	uint64_t result = packet->opcode == VB_CMP_SWAP
-		? vb_atomic_cmp_swap(&reach, packet->compare, packet->swap_add)
-		: vb_atomic_fetch_add(&reach, packet->swap_add);
+	uint64_t result = packet->opcode == VB_CMP_SWAP ? vb_atomic_cmp_swap(&reach, packet->compare, packet->swap_add)
+							: vb_atomic_fetch_add(&reach, packet->swap_add);
 	vb_responder_atomic(qp, packet, result);
 	return EXECUTED;
 }
@@ -219,7 +232,7 @@ static enum verdict execute(struct vb_qp *qp, const struct vb_packet *packet, ui
 	}
 }
 
-/* ---- Outcomes ----------------------------------------------------------------------------------------------------------- */
+/* ---- Outcomes -------------------------------------------------------------------------------------------------- */
 
 static bool is_answered_by_a_response(const struct vb_opcode *row)
 {
@@ -279,7 +292,8 @@ static void receive_expected(struct vb_qp *qp, const struct vb_packet *packet, v
 		vb_responder_ack(qp, VB_AETH_RNR | (qp->attr.min_rnr_timer & 31), packet->psn, true, now);
 		break;
 	default:
-		if (qp->responder.active_resources > 0) { /* answers to what came before go first; the peer asks again */
+		if (qp->responder.active_resources >
+			0) { /* answers to what came before go first; the peer asks again */
 			vb_count(qp->lane, VB_DROP_OUT_OF_ORDER, 1);
 			break;
 		}

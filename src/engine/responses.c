@@ -6,13 +6,13 @@
 
 #define ACK_AT_ONCE_PACKETS 4
 #define ACK_AT_ONCE_BYTES   4096
-#define CNP_INTERVAL	    (50 * VB_US)
+#define CNP_INTERVAL        (50 * VB_US)
 
-/* ---- Acks ------------------------------------------------------------------------------------------------------------ */
+/* ---- Acks ------------------------------------------------------------------------------------------------------ */
 
 /* 9.7.7.2.2, table 46. */
-static const uint16_t credit_count[31] = { 0, 1, 2, 3, 4, 6, 8, 12, 16, 24, 32, 48, 64, 96, 128, 192, 256, 384, 512, 768,
-	1024, 1536, 2048, 3072, 4096, 6144, 8192, 12288, 16384, 24576, 32768 };
+static const uint16_t credit_count[31] = { 0, 1, 2, 3, 4, 6, 8, 12, 16, 24, 32, 48, 64, 96, 128, 192, 256, 384, 512,
+	768, 1024, 1536, 2048, 3072, 4096, 6144, 8192, 12288, 16384, 24576, 32768 };
 
 uint32_t vb_credits_of_code(uint8_t code)
 {
@@ -44,7 +44,8 @@ void vb_responder_ack(struct vb_qp *qp, uint8_t syndrome, uint32_t psn, bool urg
 
 	ack->syndrome = syndrome;
 	ack->psn = psn;
-	if (urgent || ack->packets >= ACK_AT_ONCE_PACKETS || ack->bytes >= ACK_AT_ONCE_BYTES || lane->config.ack_delay <= 0)
+	if (urgent || ack->packets >= ACK_AT_ONCE_PACKETS || ack->bytes >= ACK_AT_ONCE_BYTES ||
+		lane->config.ack_delay <= 0)
 		ack->is_urgent = true;
 	if (!ack->is_wanted) {
 		ack->is_wanted = true;
@@ -93,7 +94,7 @@ bool vb_responder_emit_cnp(struct vb_qp *qp, struct vb_batch *batch, vb_time now
 	return true;
 }
 
-/* ---- Resources ------------------------------------------------------------------------------------------------------- */
+/* ---- Resources ------------------------------------------------------------------------------------------------- */
 
 static void deactivate(struct vb_responder *rs, struct vb_resource *resource)
 {
@@ -111,8 +112,8 @@ static void activate(struct vb_responder *rs, struct vb_resource *resource, uint
 	resource->end_psn = end;
 }
 
-/* The oldest one's place, made at first use. Its reply must have left once: the peer may have no more outstanding than it
- * was granted. A replay of it that is still going on answers a duplicate that the peer no longer waits for. */
+/* The oldest one's place, made at first use. Its reply must have left once: the peer may have no more outstanding than
+ * it was granted. A replay of it that is still going on answers a duplicate that the peer no longer waits for. */
 bool vb_responder_has_room(const struct vb_qp *qp)
 {
 	struct vb_responder *rs = (struct vb_responder *)&qp->responder;
@@ -196,7 +197,8 @@ static void repeat_read(struct vb_qp *qp, struct vb_resource *resource, const st
 	uint32_t rest = resource->length - offset, length = packet->dma_length < rest ? packet->dma_length : rest;
 	uint32_t end = vb_psn_add(packet->psn, vb_psn_count(qp, length));
 
-	if (resource->is_active && vb_psn_diff(packet->psn, resource->next_psn) >= 0 && vb_psn_diff(end, resource->end_psn) <= 0)
+	if (resource->is_active && vb_psn_diff(packet->psn, resource->next_psn) >= 0 &&
+		vb_psn_diff(end, resource->end_psn) <= 0)
 		return;
 	bool rewinds = resource->is_active && vb_psn_diff(resource->end_psn, end) > 0;
 	activate(&qp->responder, resource, packet->psn, rewinds ? resource->end_psn : end);
@@ -215,8 +217,8 @@ void vb_responder_duplicate(struct vb_qp *qp, const struct vb_packet *packet, vb
 	if (row->message == VB_MESSAGE_SEND || row->message == VB_MESSAGE_WRITE) {
 		/* Acknowledge the newest completed packet again, unless a NAK that says as much is about to leave. */
 		if (!rs->ack.is_wanted || (rs->ack.syndrome & VB_AETH_TYPE_MASK) == VB_AETH_ACK)
-			vb_responder_ack(qp, vb_responder_ack_syndrome(qp), vb_psn_add(rs->expected_psn, VB_PSN_MASK), true,
-				now);
+			vb_responder_ack(qp, vb_responder_ack_syndrome(qp), vb_psn_add(rs->expected_psn, VB_PSN_MASK),
+				true, now);
 		return;
 	}
 	struct vb_resource *resource = remembered(qp, packet, is_atomic);
@@ -231,7 +233,7 @@ void vb_responder_duplicate(struct vb_qp *qp, const struct vb_packet *packet, vb
 	vb_schedule(qp);
 }
 
-/* ---- Responses -------------------------------------------------------------------------------------------------------- */
+/* ---- Responses ------------------------------------------------------------------------------------------------- */
 
 static struct vb_resource *oldest_active(struct vb_responder *rs)
 {

@@ -1,8 +1,8 @@
 /* Received payload goes to its place: once, through the scatter list of a receive or READ work request. */
 #include "engine/qp.h"
 
-bool vb_scatter(const struct vb_pd *pd, const struct vb_sge *sges, uint32_t count, uint32_t offset, const uint8_t *payload,
-	uint32_t length, bool ends_message)
+bool vb_scatter(const struct vb_pd *pd, const struct vb_sge *sges, uint32_t count, uint32_t offset,
+	const uint8_t *payload, uint32_t length, bool ends_message)
 {
 	for (uint32_t i = 0; i < count && length > 0; i++) {
 		if (offset >= sges[i].length) {

@@ -1,5 +1,5 @@
-/* What leaves next: ready QPs take turns of a train each, within a QP its responses and its requests; acks that were held
- * back leave after data. The holder pulls; pacing, fairness and batching are decided nowhere else. */
+/* What leaves next: ready QPs take turns of a train each, within a QP its responses and its requests; acks that were
+ * held back leave after data. The holder pulls; pacing, fairness and batching are decided nowhere else. */
 #include <errno.h>
 #include "engine/qp.h"
 
@@ -16,7 +16,7 @@ void vb_unschedule(struct vb_qp *qp)
 	vb_list_remove(&qp->blocked_link);
 }
 
-/* ---- Building a batch ---------------------------------------------------------------------------------------------- */
+/* ---- Building a batch ------------------------------------------------------------------------------------------ */
 
 struct vb_outgoing *vb_batch_add(struct vb_batch *batch, struct vb_qp *qp, uint8_t opcode, const struct vb_av *av)
 {
@@ -75,7 +75,7 @@ bool vb_batch_add_wqe(struct vb_batch *batch, struct vb_outgoing *out, const str
 	return length == 0;
 }
 
-/* ---- Taking turns ---------------------------------------------------------------------------------------------------- */
+/* ---- Taking turns ---------------------------------------------------------------------------------------------- */
 
 static bool has_room(const struct vb_batch *batch, unsigned budget)
 {
@@ -226,7 +226,7 @@ unsigned vb_lane_handed_out(const struct vb_lane *lane)
 	return lane->handed_out;
 }
 
-/* ---- When ------------------------------------------------------------------------------------------------------------ */
+/* ---- When ------------------------------------------------------------------------------------------------------ */
 
 struct vb_deadline vb_lane_next_deadline(const struct vb_lane *lane)
 {

@@ -128,8 +128,8 @@ int vb_sq_put(struct vb_qp *qp, const struct vb_send_wr *wr)
 	int error = message_length(qp, wr, &length);
 	if (error)
 		return error;
-	/* As on hardware a slot is free when its completion, or a later one, was polled: a program that throttles on ENOMEM
-	 * alone cannot overrun its CQ. */
+	/* As on hardware a slot is free when its completion, or a later one, was polled: a program that throttles on
+	 * ENOMEM alone cannot overrun its CQ. */
 	if (sq->staged - atomic_load_explicit(&sq->released, memory_order_acquire) >= sq->max_wr)
 		return -ENOMEM;
 
@@ -178,7 +178,7 @@ int vb_rq_post(struct vb_qp *qp, const struct vb_recv_wr *wr)
 	return error;
 }
 
-/* ---- Doorbells: a stack that any thread pushes to and the lane empties ------------------------------------------- */
+/* ---- Doorbells: a stack that any thread pushes to and the lane empties ----------------------------------------- */
 
 void vb_qp_ring_doorbell(struct vb_qp *qp)
 {
@@ -233,7 +233,7 @@ void vb_lane_answer_doorbells(struct vb_lane *lane)
 	}
 }
 
-/* ---- Retirement ----------------------------------------------------------------------------------------------------- */
+/* ---- Retirement ------------------------------------------------------------------------------------------------ */
 
 static uint32_t wc_opcode(uint8_t opcode)
 {

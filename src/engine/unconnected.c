@@ -1,11 +1,11 @@
-/* The unreliable transports: UC's receiving side, and UD both ways with multicast. Nothing is acknowledged; what does not
- * fit is dropped and counted, never an error of the QP. IBA vol. 1, 9.8.2 (UC), 9.8.3 (UD), 10.5 (multicast). */
+/* The unreliable transports: UC's receiving side, and UD both ways with multicast. Nothing is acknowledged; what does
+ * not fit is dropped and counted, never an error of the QP. IBA vol. 1, 9.8.2 (UC), 9.8.3 (UD), 10.5 (multicast). */
 #include <errno.h>
 #include <stdlib.h>
 #include "base/bytes.h"
 #include "engine/qp.h"
 
-/* ---- UC -------------------------------------------------------------------------------------------------------------- */
+/* ---- UC -------------------------------------------------------------------------------------------------------- */
 
 static void uc_discard(struct vb_qp *qp, enum vb_counter reason)
 {
@@ -106,7 +106,8 @@ void vb_uc_receive(struct vb_qp *qp, const struct vb_packet *packet, vb_time now
 	struct vb_responder *rs = &qp->responder;
 	const struct vb_opcode *row = vb_packet_row(packet);
 	enum vb_qp_state state = vb_state(qp);
-	bool begins = row->place == VB_FIRST || row->place == VB_ONLY, ends = row->place == VB_LAST || row->place == VB_ONLY;
+	bool begins = row->place == VB_FIRST || row->place == VB_ONLY,
+	     ends = row->place == VB_LAST || row->place == VB_ONLY;
 
 	if (state < VB_QPS_RTR || state == VB_QPS_ERR) {
 		vb_count(qp->lane, VB_DROP_QP_STATE, 1);
@@ -136,7 +137,7 @@ void vb_uc_receive(struct vb_qp *qp, const struct vb_packet *packet, vb_time now
 		uc_write(qp, packet, begins, ends);
 }
 
-/* ---- UD, receiving --------------------------------------------------------------------------------------------------- */
+/* ---- UD, receiving --------------------------------------------------------------------------------------------- */
 
 static uint16_t ipv4_checksum(const uint8_t *header)
 {
@@ -196,7 +197,7 @@ static void ud_deliver(struct vb_qp *qp, const struct vb_path *path, const struc
 		wc.status = VB_WC_LOC_LEN_ERR;
 		wc.vendor_err = VB_CAUSE_RECV_TOO_SHORT;
 	} else if (!vb_recv_scatter(qp, recv, 0, area, 40, false) ||
-		!vb_recv_scatter(qp, recv, 40, packet->payload, packet->payload_length, true)) {
+		   !vb_recv_scatter(qp, recv, 40, packet->payload, packet->payload_length, true)) {
 		wc.status = VB_WC_LOC_PROT_ERR;
 		wc.vendor_err = VB_CAUSE_RECV_SGE;
 	}
@@ -228,11 +229,11 @@ void vb_ud_receive(struct vb_qp *qp, const struct vb_path *path, const struct vb
 		ud_deliver(qp, path, packet);
 }
 
-/* ---- Multicast ---------------------------------------------------------------------------------------------------------- */
+/* ---- Multicast ------------------------------------------------------------------------------------------------- */
 
 static struct vb_mcast_attachment *find_attachment(const struct vb_qp *qp, const struct vb_gid *gid)
 {
-	vb_list_for_each(node, &qp->mcast) {
+	vb_list_for_each (node, &qp->mcast) {
 		struct vb_mcast_attachment *attachment = vb_container_of(node, struct vb_mcast_attachment, qp_link);
 		if (vb_gid_equal(&attachment->gid, gid))
 			return attachment;
@@ -274,7 +275,7 @@ void vb_ud_receive_mcast(struct vb_lane *lane, const struct vb_path *path, const
 {
 	(void)now;
 	bool is_wanted = false;
-	vb_list_for_each(node, &lane->mcast) {
+	vb_list_for_each (node, &lane->mcast) {
 		struct vb_mcast_attachment *attachment = vb_container_of(node, struct vb_mcast_attachment, lane_link);
 		if (!vb_gid_equal(&attachment->gid, &path->dst))
 			continue;
@@ -286,7 +287,7 @@ void vb_ud_receive_mcast(struct vb_lane *lane, const struct vb_path *path, const
 		vb_count(lane, VB_DROP_BAD_QPN, 1);
 }
 
-/* ---- UD, sending ---------------------------------------------------------------------------------------------------------- */
+/* ---- UD, sending ----------------------------------------------------------------------------------------------- */
 
 bool vb_ud_emit(struct vb_qp *qp, struct vb_batch *batch, vb_time now)
 {
