@@ -89,7 +89,12 @@ VB_EXPORT int ibv_resize_cq(struct ibv_cq *ibv, int cqe)
 		return VB_FORKED_ERRNO;
 	if (cqe < 1 || cqe > VB_MAX_CQE)
 		return EINVAL;
-	int err = vb_cq_resize(cq->cq, (uint32_t)cqe);
+	int err = vb_lane_lock(cq->host);
+	if (err)
+		return -err;
+	vb_lane_settle(cq->host); /* completions of what was posted are counted before the size is judged */
+	err = vb_cq_resize(cq->cq, (uint32_t)cqe);
+	vb_lane_unlock(cq->host);
 	if (!err)
 		ibv->cqe = (int)vb_cq_capacity(cq->cq);
 	return -err;
