@@ -45,6 +45,7 @@ def parse_arguments():
     parser.add_argument("--jobs", type=int, default=1, help="cases at a time, each in namespaces of its own")
     parser.add_argument("--seconds", type=float, default=CASE_SECONDS, help="deadline of a case (%(default)s)")
     parser.add_argument("--stop-after", type=int, default=0, metavar="N", help="give up after N failures")
+    parser.add_argument("--second-try", action="store_true", help="run what failed once more; say what was unsteady")
     parser.add_argument("--list", action="store_true", help="print the names and stop")
     parser.add_argument("--dry-run", action="store_true", help="print the commands of both ends and stop")
     parser.add_argument("--verbose", action="store_true", help="a line a case, not only for failures")
@@ -73,6 +74,8 @@ class Report:
         self.total = total
         self.verbose = options.verbose
         self.stop_after = options.stop_after
+        self.second_try = options.second_try
+        self.unsteady = []  # names of what failed at first
         self.results = []
         self._lock = threading.Lock()
         self._began = time.monotonic()
@@ -117,10 +120,18 @@ def reason_to_skip(case, world):
 
 
 def judge(name, report, body):
-    """Run body; its Failure, or anything that it did not foresee, is the test's failure."""
+    """Run body; its Failure, or anything that it did not foresee, is the test's failure. With --second-try a failure is
+    shown, the test runs once more, and when that passes it is listed as unsteady: a busy machine fails what is well."""
     began = time.monotonic()
     try:
-        body()
+        try:
+            body()
+        except Failure as failure:
+            if not report.second_try:
+                raise
+            report.unsteady.append(name)
+            print(f"\nAGAIN   {name}\n{_indent(str(failure))}\n", flush=True)
+            body()
     except places.Unavailable as reason:
         report.add(name, "skipped", str(reason), time.monotonic() - began)
     except Failure as failure:
@@ -228,6 +239,10 @@ def summarise(report, options):
     reasons = collections.Counter(entry.why for entry in report.results if entry.result == "skipped")
     for why, count in reasons.items():
         print(f"skipped {count}: {why}")
+    failed = {entry.name for entry in report.results if entry.result == "failed"}
+    for name in report.unsteady:
+        if name not in failed:
+            print(f"UNSTEADY: {name}: passed at the second try")
     for entry in report.results:
         if entry.result == "failed":
             print(f"FAILED: {entry.name}: {entry.why.splitlines()[0] if entry.why else ''}")
