@@ -291,7 +291,8 @@ void vb_qp_fail(struct vb_qp *qp, enum vb_cause_kind cause, enum vb_wc_status st
 	if (qp->type != VB_QP_RC && is_senders_fault(cause)) { /* 10.3.1.7: only the send queue stops */
 		atomic_store(&qp->state, VB_QPS_SQE);
 		stop_requester(qp);
-		vb_sq_retire(qp, status);
+		if (has_request)
+			vb_sq_retire(qp, status);
 		vb_qp_flush_sends(qp);
 		return;
 	}

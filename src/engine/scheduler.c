@@ -197,9 +197,10 @@ static void packet_left(struct vb_qp *qp, const struct vb_outgoing *out, vb_time
 {
 	if (out->error)
 		vb_count(qp->lane, VB_TX_ERRORS, 1);
-	if (out->error == EFAULT && vb_packet_row(&out->packet)->is_response)
+	bool lacks_memory = out->error == EFAULT && out->packet.payload_length > 0;
+	if (lacks_memory && vb_packet_row(&out->packet)->is_response)
 		vb_responder_fault(qp, out->packet.psn, now);
-	else if (out->error == EFAULT)
+	else if (lacks_memory)
 		vb_requester_fault(qp, out->packet.psn, now);
 	if (out->completes_wqe && qp->requester.awaiting_done > 0) {
 		qp->requester.awaiting_done--;
