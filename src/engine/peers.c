@@ -196,13 +196,19 @@ static bool is_open(
 	return flight + more <= window && (qp->is_admitted || vb_list_empty(blocked));
 }
 
+/* For the rest of its turn. */
+static bool admit(struct vb_qp *qp)
+{
+	vb_list_remove(&qp->blocked_link);
+	qp->is_admitted = true;
+	return true;
+}
+
 bool vb_flight_allows_share(struct vb_qp *qp, uint32_t out)
 {
 	if (qp->peer && !is_open(qp, qp->peer->flight, out, qp->peer->window, &qp->peer->blocked))
 		return wait_in(qp, &qp->peer->blocked);
-	vb_list_remove(&qp->blocked_link);
-	qp->is_admitted = true; /* for the rest of its turn */
-	return true;
+	return admit(qp);
 }
 
 /* A window that is empty lets anything through, whatever its size: else a small window would stop all traffic. */
@@ -217,7 +223,5 @@ bool vb_flight_allows(struct vb_qp *qp, uint32_t out, uint32_t in)
 		return false;
 	if (in && !is_open(qp, qp->lane->read_flight, in, qp->lane->read_window, &qp->lane->read_blocked))
 		return wait_in(qp, &qp->lane->read_blocked);
-	vb_list_remove(&qp->blocked_link);
-	qp->is_admitted = true; /* for the rest of its turn */
-	return true;
+	return admit(qp);
 }

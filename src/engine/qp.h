@@ -195,7 +195,6 @@ struct vb_responder {
 	bool cnp_wanted;
 	bool cnp_was_sent;
 	vb_time cnp_sent_at;
-	uint32_t cnp_qpn; /* UD: who is to be slowed */
 };
 
 /* ---- Queue pair ------------------------------------------------------------------------------------------------ */
