@@ -2,13 +2,15 @@
  * small: a sender that is faster than its receiver loses most of what it sends. Between Verbena peers an echo closes
  * the loop: a manufacturer opcode sent after the data, through the same socket, answered when the receiver's lane has
  * taken what came before it. Nothing waits for an echo longer than ECHO_PATIENCE; a lost one costs that and no more.
- * Others never see it. */
+ * Others never see it. Whether a peer is one of ours is asked when a QP is first pointed at it; data waits for the
+ * answer, no longer than ANSWER_PATIENCE. */
 #include <stdlib.h>
 #include "engine/qp.h"
 
 #define ECHO_WINDOW   131072
 #define ECHO_EVERY    32768
 #define ECHO_PATIENCE (100 * VB_MS) /* a receiver may have lost its core for a while */
+#define ANSWER_PATIENCE (150 * VB_MS) /* time for the question to be asked twice */
 
 /* ---- Who sends data -------------------------------------------------------------------------------------------- */
 
@@ -55,23 +57,43 @@ void vb_echo_turn_to(struct vb_qp *qp, const struct vb_gid *gid, uint32_t qpn)
 	qp->peer = qpn == VB_QPN_MULTICAST ? NULL : vb_peer_get(qp->lane, gid, slot);
 }
 
+static void block(struct vb_echo *echo, vb_time now)
+{
+	if (echo->is_blocked)
+		return;
+	echo->is_blocked = true;
+	echo->waits_since = now;
+}
+
+/* False when there is no memory to wait with. */
+static bool wait_for_answer(struct vb_qp *qp, vb_time now)
+{
+	struct vb_echo *echo = echo_of(qp);
+	if (!echo)
+		return false;
+	block(echo, now);
+	if (!qp->timer.deadline.is_set)
+		vb_timer_set(&qp->lane->timers, &qp->timer, vb_time_add(now, ANSWER_PATIENCE));
+	return true;
+}
+
 bool vb_echo_allows(struct vb_qp *qp, uint32_t cost, vb_time now)
 {
+	if (vb_peer_must_answer(qp) && wait_for_answer(qp, now))
+		return false;
 	struct vb_echo *echo = has_window(qp) ? echo_of(qp) : NULL;
 	if (!echo)
 		return true;
 	uint64_t flight = echo->sent - echo->drained;
-	if (flight == 0 || flight + cost <= ECHO_WINDOW)
-		if (vb_flight_allows_share(qp, cost))
-			return true;
+	if ((flight == 0 || flight + cost <= ECHO_WINDOW) && vb_flight_allows_share(qp, cost)) {
+		echo->is_blocked = false;
+		return true;
+	}
 	if (flight == 0)
 		return false; /* others fill the peer's window: their echoes open it */
 	if (echo->asked == echo->answered)
 		echo->is_due = true;
-	if (!echo->is_blocked) {
-		echo->is_blocked = true;
-		echo->waits_since = now;
-	}
+	block(echo, now);
 	return false;
 }
 
@@ -128,13 +150,16 @@ static void receive_reply(struct vb_qp *qp, const struct vb_packet *packet)
 void vb_echo_on_timer(struct vb_qp *qp, vb_time now)
 {
 	struct vb_echo *echo = qp->requester.echo;
-	if (!echo || echo->sent == echo->drained)
+	if (!echo || (echo->sent == echo->drained && !echo->is_blocked))
 		return;
-	vb_time due = vb_time_add(echo->waits_since, ECHO_PATIENCE);
+	bool is_asked = qp->peer && qp->peer->facts.is_asked;
+	vb_time due = vb_time_add(echo->waits_since, is_asked ? ANSWER_PATIENCE : ECHO_PATIENCE);
 	if (vb_time_before(now, due)) {
 		vb_timer_set(&qp->lane->timers, &qp->timer, due);
 		return;
 	}
+	if (is_asked)
+		vb_lane_set_peer(qp->lane, &qp->peer->gid, &(struct vb_peer_facts){ 0 }); /* a stranger, then */
 	vb_echo_give_up(qp);
 	if (echo->is_blocked)
 		resume(qp);

@@ -438,6 +438,7 @@ void vb_lane_flush_acks(struct vb_lane *lane);
 struct vb_peer_facts {
 	bool is_verbena;	 /* takes trains and any IPv4 identification */
 	uint32_t receive_buffer; /* of one of its slots, bytes; 0 = unknown */
+	bool is_asked;		 /* the answer is on its way: UC and UD, which strangers give no window, wait for it a little */
 };
 void vb_lane_set_peer(struct vb_lane *lane, const struct vb_gid *gid, const struct vb_peer_facts *facts);
 

@@ -66,6 +66,7 @@ static struct vb_peer *obtain(struct vb_lane *lane, const struct vb_gid *gid, ui
 	if (address)
 		peer->facts = address->facts;
 	vb_list_init(&peer->blocked);
+	vb_list_init(&peer->curious);
 	apply_facts(lane, peer);
 	struct vb_peer **bucket = &lane->peers[gid_hash(gid) & (lane->peer_buckets - 1)];
 	peer->next = *bucket;
@@ -109,6 +110,13 @@ static void wake_one(struct vb_list *blocked)
 	vb_schedule(qp);
 }
 
+static void wake_curious(struct vb_peer *peer)
+{
+	struct vb_list *node;
+	while ((node = vb_list_pop(&peer->curious)) != NULL)
+		vb_schedule(vb_container_of(node, struct vb_qp, blocked_link));
+}
+
 void vb_lane_set_peer(struct vb_lane *lane, const struct vb_gid *gid, const struct vb_peer_facts *facts)
 {
 	if (!obtain(lane, gid, 0))
@@ -120,7 +128,20 @@ void vb_lane_set_peer(struct vb_lane *lane, const struct vb_gid *gid, const stru
 		peer->facts = *facts;
 		apply_facts(lane, peer);
 		wake_one(&peer->blocked);
+		if (!facts->is_asked)
+			wake_curious(peer);
 	}
+}
+
+bool vb_peer_must_answer(struct vb_qp *qp)
+{
+	if (!qp->peer || !qp->peer->facts.is_asked)
+		return false;
+	if (!vb_list_linked(&qp->blocked_link)) {
+		vb_list_add_tail(&qp->peer->curious, &qp->blocked_link);
+		qp->blocked_in = &qp->peer->curious;
+	}
+	return true;
 }
 
 /* One waiter is woken; when it has had its turn and there is still room, it wakes the next (vb_flight_wake). */

@@ -246,6 +246,7 @@ struct vb_peer {
 	uint32_t window; /* bytes, for all QPs of the lane together */
 	uint32_t flight;
 	struct vb_list blocked; /* QPs that wait for flight to shrink */
+	struct vb_list curious; /* QPs that wait to hear what the peer is; not empty only while facts.is_asked */
 };
 
 struct vb_lane {
@@ -424,6 +425,8 @@ bool vb_flight_allows(struct vb_qp *qp, uint32_t out, uint32_t in);
 /* The same of the peer's shared window alone. */
 bool vb_flight_allows_share(struct vb_qp *qp, uint32_t out);
 void vb_flight_wake(struct vb_qp *qp);
+/* True: what the peer is has been asked and not answered; the QP is scheduled when it is. */
+bool vb_peer_must_answer(struct vb_qp *qp);
 /* Nobody answers the QP: what it asked for may never come, and others need not wait for it. */
 void vb_flight_fall_silent(struct vb_qp *qp);
 void vb_flight_be_heard(struct vb_qp *qp);

@@ -41,6 +41,32 @@ static void send_question(struct vb_broker_watch *watch, struct vb_asked *asked)
 	asked->is_sent = vb_broker_discover(watch->broker, &asked->sgid, &asked->dgid) == 0;
 }
 
+/* An address of this machine, as far as that can be told without asking the kernel. */
+static bool is_ours(const struct vb_worker *w, const struct vb_gid *gid)
+{
+	static const struct vb_gid ipv6_loopback = { { [15] = 1 } };
+
+	if ((vb_gid_is_ipv4(gid) && gid->raw[12] == 127) || vb_gid_equal(gid, &ipv6_loopback))
+		return true;
+	vb_list_for_each(node, &w->devices) {
+		const struct vb_device_info *info = &vb_container_of(node, struct vb_device, link)->info;
+		for (unsigned i = 0; i < info->gid_count; i++)
+			if (vb_gid_equal(gid, &info->gids[i].gid))
+				return true;
+	}
+	return false;
+}
+
+/* Until the broker has answered: on this machine everybody is one of ours. */
+static void assume(struct vb_worker *w, const struct vb_gid *gid)
+{
+	struct vb_peer_facts facts = { .is_asked = true };
+
+	if (is_ours(w, gid))
+		facts = (struct vb_peer_facts){ .is_verbena = true, .receive_buffer = w->slot.receive_buffer };
+	vb_lane_set_peer(w->lane, gid, &facts);
+}
+
 void vb_device_discover(struct vb_device *device, const struct vb_av *av)
 {
 	struct vb_broker_watch *watch = &device->worker->broker;
@@ -51,8 +77,10 @@ void vb_device_discover(struct vb_device *device, const struct vb_av *av)
 		return;
 	if (asked && (asked->is_verbena || vb_time_diff(now, asked->at) < ASK_AGAIN))
 		return;
-	if (!asked)
+	if (!asked) {
 		asked = new_asked(watch);
+		assume(device->worker, &av->dgid);
+	}
 	*asked = (struct vb_asked){ .sgid = av->sgid, .dgid = av->dgid, .at = now };
 	/* While the broker is being replaced its mutex is held for long; then the question goes out afterwards. */
 	if (!atomic_load(&watch->is_gone) && pthread_mutex_trylock(&watch->mutex) == 0) {
@@ -129,7 +157,7 @@ static void start_recovery(struct vb_worker *w)
 
 static void learn_peer(struct vb_worker *w, const struct vb_broker_notice *notice)
 {
-	struct vb_peer_facts facts = { notice->is_verbena, notice->receive_buffer };
+	struct vb_peer_facts facts = { .is_verbena = notice->is_verbena, .receive_buffer = notice->receive_buffer };
 
 	vb_worker_lock(w);
 	struct vb_asked *asked = find_asked(&w->broker, &notice->gid);

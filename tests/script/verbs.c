@@ -164,10 +164,12 @@ void do_lane(struct line *line)
 void do_peer(struct line *line)
 {
 	stage_open(line);
-	struct vb_peer_facts facts = { .is_verbena = line_flag(line, "verbena"),
+	stage_input(line);
+	struct vb_peer_facts facts = { .is_verbena = line_flag(line, "verbena"), .is_asked = line_flag(line, "asked"),
 		.receive_buffer = (uint32_t)line_number(line, "receive_buffer", 0) };
 	struct vb_gid gid = read_gid(line, "gid", stage.peer);
 	vb_lane_set_peer(stage.lane, &gid, &facts);
+	stage_settle(line);
 }
 
 void do_mr(struct line *line)
