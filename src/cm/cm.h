@@ -1,0 +1,147 @@
+/* The InfiniBand connection manager (IBA vol. 1, chapter 12) as a pure state machine: MADs, calls and time go in; MADs
+ * and events come out. It owns no QP: whoever holds it moves them and tells what happened to them. No system call, no
+ * clock, no thread; one caller at a time.
+ *
+ * A struct vb_cm_id is one end of a connection, of a SIDR exchange, or a listener, from its creation to its destruction
+ * by the holder. A connection's end outlives its use in TIMEWAIT, so that late packets meet no new QP of that number.
+ *
+ *   active:   IDLE -> REQ_SENT -> [MRA_REP ...] -> REP_RCVD -> ESTABLISHED
+ *   passive:  (REQ arrives) REQ_RCVD -> [MRA_REQ_SENT] -> REP_SENT -> ESTABLISHED
+ *   either:   ESTABLISHED -> DREQ_SENT | DREQ_RCVD -> TIMEWAIT -> IDLE
+ *   SIDR:     IDLE -> SIDR_REQ_SENT -> IDLE;  SIDR_REQ_RCVD -> IDLE
+ *
+ * Calls return 0 or -errno: -EINVAL for a state that does not allow it or a value out of range, -ENOMEM. */
+#ifndef VB_CM_CM_H
+#define VB_CM_CM_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include "base/gid.h"
+#include "base/time.h"
+#include "wire/cm.h"
+
+struct vb_cm;
+struct vb_cm_id;
+
+struct vb_cm_config {
+	uint64_t seed; /* of communication and transaction IDs */
+	uint8_t slot;  /* top 8 bits of every communication ID, by which the broker finds whose an answer is */
+};
+
+int vb_cm_create(const struct vb_cm_config *config, struct vb_cm **cm);
+/* All ids that the holder had are gone; those in TIMEWAIT go with it. */
+void vb_cm_destroy(struct vb_cm *cm);
+
+enum vb_cm_state {
+	VB_CM_IDLE,
+	VB_CM_LISTEN,
+	VB_CM_REQ_SENT,
+	VB_CM_REQ_RCVD,
+	VB_CM_MRA_REQ_SENT,
+	VB_CM_MRA_REQ_RCVD,
+	VB_CM_REP_SENT,
+	VB_CM_REP_RCVD,
+	VB_CM_MRA_REP_SENT,
+	VB_CM_MRA_REP_RCVD,
+	VB_CM_ESTABLISHED,
+	VB_CM_DREQ_SENT,
+	VB_CM_DREQ_RCVD,
+	VB_CM_TIMEWAIT,
+	VB_CM_SIDR_REQ_SENT,
+	VB_CM_SIDR_REQ_RCVD,
+};
+
+/* Between whom a MAD travels. */
+struct vb_cm_path {
+	struct vb_gid local, remote;
+	uint32_t scope; /* interface of link-local addresses, else 0 */
+};
+
+/* ---- Calls ------------------------------------------------------------------------------------------------------ */
+
+struct vb_cm_id *vb_cm_id_create(struct vb_cm *cm, void *user); /* NULL: out of memory */
+/* Ends what is under way as the specification wants it: a REQ received is rejected, a REQ sent is given up by a REJ
+ * (timeout), a connection gets a DREQ and lives on in TIMEWAIT without its holder. No event of it follows. */
+void vb_cm_id_destroy(struct vb_cm_id *id, vb_time now);
+void *vb_cm_id_user(const struct vb_cm_id *id);
+void vb_cm_id_set_user(struct vb_cm_id *id, void *user);
+enum vb_cm_state vb_cm_id_state(const struct vb_cm_id *id);
+const struct vb_cm_path *vb_cm_id_path(const struct vb_cm_id *id);
+
+/* Requests for service_id at address (zero: any) come to this id. -EADDRINUSE: another listener has just that; which
+ * processes may, the broker has decided before. */
+int vb_cm_listen(struct vb_cm_id *id, uint64_t service_id, const struct vb_gid *address);
+/* Sends a REQ, again and again until it is answered or max_cm_retries are spent. The id's fields are filled in here:
+ * everything of req but the communication ID is the caller's. */
+int vb_cm_connect(struct vb_cm_id *id, const struct vb_cm_path *path, const struct vb_cm_req *req, vb_time now);
+int vb_cm_accept(struct vb_cm_id *id, const struct vb_cm_rep *rep, vb_time now);	  /* REQ_RCVD: REP */
+int vb_cm_confirm(struct vb_cm_id *id, const void *data, size_t length, vb_time now);	  /* REP_RCVD: RTU */
+int vb_cm_reject(struct vb_cm_id *id, uint16_t reason, const void *ari, size_t ari_length, const void *data,
+	size_t length, vb_time now);							  /* REQ or REP received */
+/* "Wait": the peer waits 4.096 us * 2^service_timeout longer. REQ_RCVD, REP_RCVD. */
+int vb_cm_delay(struct vb_cm_id *id, uint8_t service_timeout, vb_time now);
+int vb_cm_disconnect(struct vb_cm_id *id, const void *data, size_t length, vb_time now); /* ESTABLISHED: DREQ; DREQ_RCVD: DREP */
+/* Data has come before the RTU, which may be lost: REP_SENT becomes ESTABLISHED. */
+int vb_cm_notify_established(struct vb_cm_id *id, vb_time now);
+int vb_cm_sidr_request(struct vb_cm_id *id, const struct vb_cm_path *path, const struct vb_cm_sidr_req *req,
+	vb_time timeout, unsigned retries, vb_time now);
+int vb_cm_sidr_reply(struct vb_cm_id *id, const struct vb_cm_sidr_rep *rep, vb_time now);
+
+/* ---- In and out ------------------------------------------------------------------------------------------------- */
+
+/* A MAD of class CM arrived. Nonsense is counted and dropped. */
+void vb_cm_receive(struct vb_cm *cm, const struct vb_cm_path *path, const uint8_t mad[VB_MAD_LENGTH], vb_time now);
+void vb_cm_advance(struct vb_cm *cm, vb_time now);
+struct vb_deadline vb_cm_next_deadline(const struct vb_cm *cm);
+
+struct vb_cm_outgoing {
+	struct vb_cm_path path;
+	uint8_t mad[VB_MAD_LENGTH];
+};
+/* The next MAD to send; false when there is none. */
+bool vb_cm_next_outgoing(struct vb_cm *cm, struct vb_cm_outgoing *out);
+
+enum vb_cm_event_kind {
+	VB_CM_EVENT_REQUEST,	    /* message.req; id is new, the holder's to accept, reject or destroy; listener is whose */
+	VB_CM_EVENT_REPLY,	    /* message.rep; confirm or reject */
+	VB_CM_EVENT_ESTABLISHED,    /* RTU came; message.rtu, or none when data said so */
+	VB_CM_EVENT_REJECTED,	    /* message.rej */
+	VB_CM_EVENT_DELAYED,	    /* message.mra */
+	VB_CM_EVENT_UNREACHABLE,    /* no answer to REQ or REP within all retries */
+	VB_CM_EVENT_DISCONNECT,	    /* message.dreq: the peer ends it; answer with vb_cm_disconnect */
+	VB_CM_EVENT_DISCONNECTED,   /* our DREQ was answered (message.drep), crossed with the peer's, or never answered */
+	VB_CM_EVENT_TIMEWAIT_EXIT,
+	VB_CM_EVENT_SIDR_REQUEST,   /* message.sidr_req; id is new */
+	VB_CM_EVENT_SIDR_REPLY,	    /* message.sidr_rep */
+	VB_CM_EVENT_SIDR_TIMEOUT,
+};
+
+struct vb_cm_event {
+	enum vb_cm_event_kind kind;
+	struct vb_cm_id *id, *listener;
+	bool has_message;
+	struct vb_cm_message message;
+};
+/* The next event; false when there is none. An id destroyed takes its events with it. */
+bool vb_cm_next_event(struct vb_cm *cm, struct vb_cm_event *event);
+
+/* X(NAME, "name", "meaning") */
+#define VB_CM_COUNTERS(X)                                                                                              \
+	X(RX_MADS, "cm_rx_mads", "connection manager's messages received")                                             \
+	X(TX_MADS, "cm_tx_mads", "and sent")                                                                           \
+	X(RETRIES, "cm_retries", "sent again for want of an answer")                                                   \
+	X(DUPLICATES, "cm_duplicates", "received again, and answered again")                                           \
+	X(DROPPED, "cm_dropped", "malformed, or of no connection of ours")                                             \
+	X(STALE, "cm_stale", "requests from a QP that we thought still connected")                                     \
+	X(REJECTED, "cm_rejected", "requests that nobody wanted")
+
+enum vb_cm_counter {
+#define X(name, text, meaning) VB_CM_##name##_COUNT,
+	VB_CM_COUNTERS(X)
+#undef X
+	VB_CM_COUNTER_COUNT,
+};
+void vb_cm_counters(const struct vb_cm *cm, uint64_t values[VB_CM_COUNTER_COUNT]);
+
+#endif

@@ -1,0 +1,54 @@
+/* Connection management of this process, for librdmacm.so.1: the CM's state machine (cm/cm.h) with its clock and its
+ * broker, behind one mutex. libibverbs.so.1 exports these functions under its private version node VERBENA_PRIVATE, for
+ * the process's one NIC lives there.
+ *
+ * The broker sends and receives the MADs, and knows who in this network namespace is bound to which port. A MAD that is
+ * lost with a broker is sent again by the CM. Threads: any, unless it says otherwise. Errors: 0 or -errno. */
+#ifndef VB_HOST_CONNECTIONS_H
+#define VB_HOST_CONNECTIONS_H
+
+#include <stdbool.h>
+#include <stdint.h>
+#include "cm/cm.h"
+
+struct ibv_context;
+struct vb_device;
+
+/* Called with the CM's mutex held, by whoever drives it: be short, do not block, call vb_cm_* at most. A new id of
+ * VB_CM_EVENT_REQUEST or _SIDR_REQUEST is given its user here, or destroyed. */
+typedef void vb_connections_handler(void *context, const struct vb_cm_event *event);
+
+/* Once, when the first device of the process is open; devices stay open until stop. -EPERM in a forked child. */
+int vb_connections_start(struct vb_device *device, vb_connections_handler *handler, void *context);
+/* All ids are destroyed. */
+void vb_connections_stop(void);
+
+/* Have the CM to oneself, around every call of cm/cm.h. Unlocking sends what waits to be sent, hands all events to the
+ * handler and arms the clock. NULL in a forked child: use nothing, do not unlock. */
+struct vb_cm *vb_connections_lock(void);
+void vb_connections_unlock(void);
+
+/* ---- Ports: unique in the network namespace for each port space (VB_CM_PS_*) ------------------------------------ */
+
+struct vb_binding {
+	uint16_t port_space;
+	uint16_t port;		/* 0: any free one, which is then filled in */
+	struct vb_gid address;	/* zero: any; the mapped 0.0.0.0: any of IPv4 */
+	bool is_shared;		/* others may bind it too, as long as nobody listens: SO_REUSEADDR's rule */
+	bool is_ipv6_only;	/* any means any of IPv6 */
+	uint32_t number;	/* filled in: the broker's name for it */
+};
+
+/* -EADDRINUSE, -EADDRNOTAVAIL (not ours), -EPIPE (no broker). May wait for the broker. */
+int vb_connections_bind(struct vb_binding *binding);
+/* From now on requests for it come to this process; -EADDRINUSE: another listens there. */
+int vb_connections_listen(const struct vb_binding *binding);
+void vb_connections_unbind(const struct vb_binding *binding);
+
+/* ---- What else librdmacm needs of the NIC ----------------------------------------------------------------------- */
+
+struct vb_device *vb_connections_device(struct ibv_context *context);
+/* Now, on the CM's clock. */
+vb_time vb_connections_now(void);
+
+#endif
