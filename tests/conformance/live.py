@@ -24,5 +24,5 @@ def live_test(name):
     return enter
 
 
-for module in ("live_kill", "live_load", "live_settings", "live_pyverbs"):
+for module in ("live_kill", "live_load", "live_settings"):
     importlib.import_module(module)
