@@ -90,7 +90,7 @@ struct vb_cm_req {
 	uint8_t retry_count, rnr_retry, max_cm_retries;
 	uint8_t path_mtu; /* ibv_mtu */
 	bool has_flow_control, has_srq, rdc_exists;
-	uint32_t vendor_id; /* ECE */
+	uint32_t vendor_id, ece_options; /* ECE; the options are the MAD's attribute modifier */
 	struct vb_cm_way primary, alternate; /* alternate: all zero for none */
 	uint8_t private_data[VB_CM_REQ_PRIVATE];
 };
@@ -100,7 +100,7 @@ struct vb_cm_rep {
 	uint32_t qkey, qpn, psn;
 	uint8_t responder_resources, initiator_depth, target_ack_delay, failover, rnr_retry;
 	bool has_flow_control, has_srq;
-	uint32_t vendor_id; /* ECE */
+	uint32_t vendor_id, ece_options; /* ECE */
 	uint8_t private_data[VB_CM_REP_PRIVATE];
 };
 

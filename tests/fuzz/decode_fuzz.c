@@ -3,8 +3,8 @@
  * The ICRC and the MAD parsers take the same bytes. */
 #include <stdlib.h>
 #include "base/bytes.h"
+#include "wire/cm.h"
 #include "wire/icrc.h"
-#include "wire/mad.h"
 #include "wire/packet.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t length);
@@ -71,10 +71,31 @@ static void check_mad(const uint8_t *bytes, size_t length)
 		twice.features == discovery.features && twice.transaction_id == discovery.transaction_id);
 }
 
+/* What is read must be what is written and read again; reserved bits go. */
+static void check_cm(const uint8_t *bytes, size_t length)
+{
+	uint8_t mad[VB_MAD_LENGTH] = { 1, VB_MAD_CLASS_CM, 2, VB_MAD_METHOD_SEND }, again[VB_MAD_LENGTH];
+	struct vb_cm_message message, twice;
+	struct vb_cm_ip_header header, same;
+	if (length < 4)
+		return;
+	memcpy(mad + 4, bytes, length < sizeof(mad) - 4 ? length : sizeof(mad) - 4);
+	if (vb_cm_decode(&message, mad)) {
+		vb_cm_encode(&message, again);
+		require(vb_cm_decode(&twice, again) && memcmp(&message, &twice, sizeof(message)) == 0);
+	}
+	if (vb_cm_ip_header_decode(&header, mad + 3)) {
+		vb_cm_ip_header_encode(&header, again);
+		require(vb_cm_ip_header_decode(&same, again) && vb_gid_equal(&header.src, &same.src) &&
+			vb_gid_equal(&header.dst, &same.dst) && header.src_port == same.src_port);
+	}
+}
+
 int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t length)
 {
 	check_packet(bytes, length);
 	check_icrc(bytes, length);
 	check_mad(bytes, length);
+	check_cm(bytes, length);
 	return 0;
 }

@@ -2,9 +2,11 @@
  * bytes, and its ICRC is right both made and verified. */
 #include <pcap/pcap.h>
 #include "frame.h"
+#include "wire/cm.h"
 #include "../unit.h"
 
 #define PACKETS 657 /* UDP to port 4791, in all captures together */
+#define CM_MADS 28  /* of which to QP1 */
 
 static char **files;
 static int file_count;
@@ -119,6 +121,35 @@ static void captures__hold_the_opcodes_that_they_should(void **state)
 	}
 }
 
+static unsigned cm_mads[VB_CM_APR + 1];
+
+/* All 256 bytes: what we do not know of, Linux left zero too. */
+static void check_mad_written_again(const struct frame *frame)
+{
+	struct vb_packet packet;
+	struct vb_cm_message message;
+	uint8_t again[VB_MAD_LENGTH];
+	assert_int_equal(vb_packet_decode(&packet, frame->payload, frame->length), VB_DECODE_OK);
+	if (packet.dest_qpn != 1)
+		return;
+	assert_int_equal(packet.payload_length, VB_MAD_LENGTH);
+	assert_true(vb_cm_decode(&message, packet.payload));
+	vb_cm_encode(&message, again);
+	assert_memory_equal(again, packet.payload, VB_MAD_LENGTH);
+	cm_mads[0]++;
+	cm_mads[message.kind]++;
+}
+
+static void captures__every_message_of_the_connection_manager_is_written_again_to_the_same_bytes(void **state)
+{
+	static const enum vb_cm_kind expected[] = { VB_CM_REQ, VB_CM_REP, VB_CM_RTU, VB_CM_REJ, VB_CM_DREQ, VB_CM_DREP,
+		VB_CM_SIDR_REQ, VB_CM_SIDR_REP };
+	for_each_packet(check_mad_written_again);
+	assert_int_equal(cm_mads[0], CM_MADS);
+	for (size_t i = 0; i < COUNT_OF(expected); i++)
+		assert_true(cm_mads[expected[i]] > 0);
+}
+
 int main(int argc, char **argv)
 {
 	const struct CMUnitTest tests[] = {
@@ -126,6 +157,7 @@ int main(int argc, char **argv)
 		cmocka_unit_test(captures__every_icrc_is_verified_and_its_identification_recovered),
 		cmocka_unit_test(captures__every_packet_is_refused_when_damaged),
 		cmocka_unit_test(captures__hold_the_opcodes_that_they_should),
+		cmocka_unit_test(captures__every_message_of_the_connection_manager_is_written_again_to_the_same_bytes),
 	};
 	files = argv + 1;
 	file_count = argc - 1;
