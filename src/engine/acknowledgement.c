@@ -214,7 +214,7 @@ static void receive_read_response(struct vb_qp *qp, const struct vb_packet *pack
 		vb_qp_fail(qp, VB_CAUSE_LOCAL_SGE, VB_WC_LOC_PROT_ERR, now);
 		return;
 	}
-	response_done(qp, wqe, index, read_chunk_end(qp, wqe, index), packet->opcode == VB_READ_RESPONSE_ONLY, now);
+	response_done(qp, wqe, index, read_chunk_end(qp, wqe, index), (packet->opcode & VB_OPERATION_MASK) == VB_READ_RESPONSE_ONLY, now);
 }
 
 static void receive_atomic_response(struct vb_qp *qp, const struct vb_packet *packet, vb_time now)
@@ -243,6 +243,7 @@ void vb_requester_receive(struct vb_qp *qp, const struct vb_packet *packet, vb_t
 {
 	struct vb_requester *rq = &qp->requester;
 	enum vb_qp_state state = vb_state(qp);
+	unsigned operation = packet->opcode & VB_OPERATION_MASK;
 
 	if (state != VB_QPS_RTS && state != VB_QPS_SQD) {
 		vb_count(qp->lane, VB_DROP_QP_STATE, 1);
@@ -250,7 +251,7 @@ void vb_requester_receive(struct vb_qp *qp, const struct vb_packet *packet, vb_t
 	}
 	vb_flight_be_heard(qp);
 	if (!is_outstanding(rq, packet->psn)) {
-		if (packet->opcode == VB_ACKNOWLEDGE && (packet->syndrome & VB_AETH_TYPE_MASK) == VB_AETH_ACK &&
+		if (operation == VB_ACKNOWLEDGE && (packet->syndrome & VB_AETH_TYPE_MASK) == VB_AETH_ACK &&
 			packet->psn == vb_psn_add(rq->una_psn, VB_PSN_MASK) && rq->has_credits) {
 			note_credits(qp, packet); /* credits alone, 9.7.7.2.4 */
 			vb_schedule(qp);
@@ -259,7 +260,7 @@ void vb_requester_receive(struct vb_qp *qp, const struct vb_packet *packet, vb_t
 		vb_recovery_on_ghost(qp, now);
 		return;
 	}
-	switch (packet->opcode) {
+	switch (operation) {
 	case VB_ACKNOWLEDGE:
 		receive_ack(qp, packet, now);
 		break;

@@ -184,7 +184,7 @@ static void note_request(struct vb_qp *qp, const struct vb_path *path, const str
 
 void vb_echo_receive(struct vb_qp *qp, const struct vb_path *path, const struct vb_packet *packet)
 {
-	if (qp->type == VB_QP_RC || vb_state(qp) < VB_QPS_RTR || vb_state(qp) == VB_QPS_ERR) {
+	if (qp->is_reliable || vb_state(qp) < VB_QPS_RTR || vb_state(qp) == VB_QPS_ERR) {
 		vb_count(qp->lane, VB_DROP_QP_STATE, 1);
 		return;
 	}

@@ -104,6 +104,20 @@ static void note_congestion(struct vb_qp *qp, const struct vb_path *path)
 	vb_schedule(qp);
 }
 
+/* UC has no responses, XRC QPs are a requester or a responder alone. */
+static void receive_by_half(struct vb_qp *qp, const struct vb_packet *packet, vb_time now)
+{
+	bool is_response = vb_packet_row(packet)->is_response;
+	if (qp->type == VB_QP_UC)
+		vb_uc_receive(qp, packet, now);
+	else if (qp->type == VB_QP_XRC_SEND && is_response)
+		vb_requester_receive(qp, packet, now);
+	else if (qp->type == VB_QP_XRC_RECV && !is_response)
+		vb_responder_receive_xrc(qp, packet, now);
+	else
+		vb_count(qp->lane, VB_DROP_TRANSPORT, 1);
+}
+
 static void receive_connected(struct vb_qp *qp, const struct vb_path *path, const struct vb_packet *packet, vb_time now)
 {
 	const struct vb_opcode *row = vb_packet_row(packet);
@@ -124,8 +138,8 @@ static void receive_connected(struct vb_qp *qp, const struct vb_path *path, cons
 		vb_count(qp->lane, VB_CNP_RECEIVED, 1);
 		if (rq->cc.algorithm) /* none before RTS: nothing of ours is under way */
 			rq->cc.algorithm->on_cnp(&rq->cc, now);
-	} else if (qp->type == VB_QP_UC) {
-		vb_uc_receive(qp, packet, now);
+	} else if (qp->type != VB_QP_RC) {
+		receive_by_half(qp, packet, now);
 	} else if (row->is_response) {
 		vb_requester_receive(qp, packet, now);
 	} else {

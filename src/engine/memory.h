@@ -25,6 +25,21 @@ struct vb_key_table {
 	struct vb_list bound;		      /* type-2 windows that are bound */
 };
 
+/* XRC SRQs by number: 8 bits that change with every use of an entry, 16 of index. xrc.c */
+#define VB_SRQS_PER_CHUNK 256
+#define VB_SRQ_CHUNKS	  256
+
+struct vb_srq_slot {
+	struct vb_srq *_Atomic srq;
+	uint8_t generation; /* under the table's lock */
+};
+
+struct vb_srq_table {
+	struct vb_lock lock; /* coming and going; never a lookup */
+	struct vb_srq_slot *_Atomic chunks[VB_SRQ_CHUNKS];
+	uint32_t next, used;
+};
+
 struct vb_nic {
 	struct vb_nic_config config;
 	_Atomic uint32_t mtu;
@@ -32,6 +47,7 @@ struct vb_nic {
 	struct vb_lock lock; /* gids */
 	_Atomic uint64_t gids[VB_MAX_GIDS][2]; /* read without the lock: nic.c */
 	atomic_uint gid_generation;	       /* odd while one changes */
+	struct vb_srq_table xrc_srqs;
 };
 
 /* Is this an address of the device? [any] */
@@ -40,6 +56,13 @@ bool vb_nic_has_gid(const struct vb_nic *nic, const struct vb_gid *gid);
 struct vb_pd {
 	struct vb_nic *nic;
 	atomic_uint users; /* MRs, MWs, QPs, SRQs */
+};
+
+struct vb_xrcd {
+	struct vb_pd nowhere; /* no key opens anything in it: the domain of a QP whose SRQ is not named, or is gone */
+	atomic_uint srqs;
+	struct vb_lock lock; /* qps */
+	struct vb_list qps;
 };
 
 /* Where a checked range of memory lies. bytes is NULL for phantom memory and for zero length. */

@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include "engine/memory.h"
+#include "engine/xrc.h"
 
 static bool is_mtu(uint32_t mtu)
 {
@@ -27,6 +28,7 @@ int vb_nic_create(const struct vb_nic_config *config, struct vb_nic **nic)
 	new->config = *config;
 	atomic_init(&new->mtu, config->mtu);
 	vb_lock_init(&new->lock);
+	vb_srq_table_init(&new->xrc_srqs);
 	*nic = new;
 	return 0;
 }
@@ -34,6 +36,7 @@ int vb_nic_create(const struct vb_nic_config *config, struct vb_nic **nic)
 void vb_nic_destroy(struct vb_nic *nic)
 {
 	vb_keys_deinit(&nic->keys);
+	vb_srq_table_deinit(&nic->xrc_srqs);
 	free(nic);
 }
 

@@ -42,6 +42,7 @@ struct vb_mr;
 struct vb_mw;
 struct vb_cq;
 struct vb_srq;
+struct vb_xrcd;
 struct vb_qp;
 
 /* ---- Device ---------------------------------------------------------------------------------------------------- */
@@ -57,6 +58,7 @@ struct vb_qp;
 #define VB_MAX_INIT_RD_ATOMIC 128 /* as requester: costs nothing, and rxe grants as many */
 #define VB_MAX_MESSAGE_BYTES 0x80000000u
 #define VB_MAX_KEYS	     1048576 /* memory regions and windows of a device together: 20 index bits */
+#define VB_MAX_XRC_SRQ	     65535   /* of a device: 16 index bits, without number 0 */
 #define VB_MAX_GIDS	     32
 #define VB_MAX_MCAST_ATTACH  1024 /* attachments of a lane */
 
@@ -214,19 +216,34 @@ struct vb_recv_wr {
 struct vb_srq_config {
 	uint32_t max_wr, max_sge, limit;
 	void *user;
+	struct vb_xrcd *xrcd; /* NULL: an ordinary SRQ. Else peers name it by its number: through the QPs of this domain */
+	struct vb_cq *cq;     /* of an XRC SRQ: where its receives complete, whichever QP they come by */
 };
 
 int vb_srq_create(struct vb_pd *pd, const struct vb_srq_config *config, struct vb_srq **srq); /* [any] */
-int vb_srq_destroy(struct vb_srq *srq); /* [setup] -EBUSY while QPs use it */
+/* [setup] -EBUSY while QPs use it. An XRC SRQ: with every lane of the device to oneself; its receives are gone, also the
+ * one that a message is arriving into, and peers that name it are refused. */
+int vb_srq_destroy(struct vb_srq *srq);
+uint32_t vb_srq_number(const struct vb_srq *srq); /* 24 bits; 0: not an XRC SRQ */
 int vb_srq_resize(struct vb_srq *srq, uint32_t max_wr); /* [any] */
 int vb_srq_set_limit(struct vb_srq *srq, uint32_t limit); /* [any] */
 void vb_srq_query(struct vb_srq *srq, struct vb_srq_config *config); /* [any] limit 0 when disarmed */
 int vb_srq_post(struct vb_srq *srq, const struct vb_recv_wr *wr); /* [any] -ENOMEM full, -EINVAL too many SGEs */
 void *vb_srq_user(const struct vb_srq *srq);
 
+/* An XRC domain: its SRQs are open to whoever sends to its QPs. */
+int vb_xrcd_create(struct vb_nic *nic, struct vb_xrcd **xrcd); /* [any] */
+int vb_xrcd_destroy(struct vb_xrcd *xrcd);		       /* [any] -EBUSY while SRQs or QPs are left */
+
 /* ---- Queue pairs ----------------------------------------------------------------------------------------------- */
 
-enum vb_qp_type { VB_QP_RC = 2, VB_QP_UC = 3, VB_QP_UD = 4 }; /* ibv_qp_type */
+enum vb_qp_type { /* ibv_qp_type */
+	VB_QP_RC = 2,
+	VB_QP_UC = 3,
+	VB_QP_UD = 4,
+	VB_QP_XRC_SEND = 9,  /* a requester alone */
+	VB_QP_XRC_RECV = 10, /* a responder alone; receives and memory are those of the SRQ that a request names */
+};
 
 enum vb_qp_state { /* ibv_qp_state */
 	VB_QPS_RESET = 0,
@@ -293,9 +310,10 @@ struct vb_qp_attr {
 
 struct vb_qp_config {
 	enum vb_qp_type type;
-	struct vb_pd *pd;
-	struct vb_cq *send_cq, *recv_cq;
-	struct vb_srq *srq; /* or NULL */
+	struct vb_pd *pd;		 /* XRC_RECV has none */
+	struct vb_cq *send_cq, *recv_cq; /* XRC_SEND has no recv_cq, XRC_RECV neither */
+	struct vb_srq *srq;		 /* or NULL; XRC has none */
+	struct vb_xrcd *xrcd;		 /* of XRC_RECV */
 	uint32_t max_send_wr, max_recv_wr, max_send_sge, max_recv_sge, max_inline;
 	bool signal_all;
 	void *user;
@@ -347,6 +365,7 @@ struct vb_send_wr {
 	uint64_t compare_add, swap;
 	const struct vb_av *av; /* UD; copied */
 	uint32_t remote_qpn, remote_qkey;
+	uint32_t remote_srqn; /* XRC */
 	struct { /* BIND_MW; length 0 unbinds */
 		struct vb_mw *mw;
 		struct vb_mr *mr;
@@ -361,7 +380,7 @@ struct vb_send_wr {
 void vb_sq_begin(struct vb_qp *qp);
 int vb_sq_put(struct vb_qp *qp, const struct vb_send_wr *wr);
 void vb_sq_end(struct vb_qp *qp, bool publish);
-/* -EINVAL: in RESET, with an SRQ, or too many SGEs; -ENOMEM: full. [any] */
+/* -EINVAL: in RESET, with an SRQ or XRC, or too many SGEs; -ENOMEM: full. [any] */
 int vb_rq_post(struct vb_qp *qp, const struct vb_recv_wr *wr);
 
 /* ---- Lanes ----------------------------------------------------------------------------------------------------- */
@@ -484,6 +503,7 @@ bool vb_lane_next_event(struct vb_lane *lane, struct vb_event *event);
 	X(MW_BIND, "memory window bind refused")                                                                       \
 	X(REMOTE_BAD_RKEY, "the peer used a bad rkey, bounds or permission on us")                                     \
 	X(REMOTE_BAD_REQUEST, "the peer sent an invalid request")                                                      \
+	X(REMOTE_BAD_SRQ, "the peer named an XRC SRQ that is not in the QP's domain")                                  \
 	X(RECV_TOO_SHORT, "the peer's message is longer than the posted receive")                                      \
 	X(RECV_SGE, "a posted receive has a bad lkey, bounds or permission")                                           \
 	X(CQ_OVERRUN, "its completion queue overran")

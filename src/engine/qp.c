@@ -3,6 +3,7 @@
 #include <stdlib.h>
 #include "engine/qp.h"
 #include "engine/qp_state.h"
+#include "engine/xrc.h"
 
 static enum vb_transport transport_of(enum vb_qp_type type)
 {
@@ -13,16 +14,37 @@ static enum vb_transport transport_of(enum vb_qp_type type)
 		return VB_UC;
 	case VB_QP_UD:
 		return VB_UD;
+	case VB_QP_XRC_SEND:
+	case VB_QP_XRC_RECV:
+		return VB_XRC;
 	}
 	return VB_RC;
 }
 
+/* Each type has what its halves need, and nothing else. */
+static int check_parts(const struct vb_qp_config *config)
+{
+	bool has_none = !config->pd && !config->send_cq && !config->recv_cq;
+	switch (config->type) {
+	case VB_QP_RC:
+	case VB_QP_UC:
+	case VB_QP_UD:
+		if (!config->pd || !config->send_cq || !config->recv_cq || config->xrcd)
+			return -EINVAL;
+		return config->srq && config->srq->xrcd ? -EINVAL : 0;
+	case VB_QP_XRC_SEND:
+		return config->pd && config->send_cq && !config->recv_cq && !config->srq && !config->xrcd ? 0 : -EINVAL;
+	case VB_QP_XRC_RECV:
+		return has_none && !config->srq && config->xrcd ? 0 : -EINVAL;
+	}
+	return -EOPNOTSUPP;
+}
+
 static int check_config(const struct vb_qp_config *config)
 {
-	if (config->type != VB_QP_RC && config->type != VB_QP_UC && config->type != VB_QP_UD)
-		return -EOPNOTSUPP;
-	if (!config->pd || !config->send_cq || !config->recv_cq)
-		return -EINVAL;
+	int error = check_parts(config);
+	if (error)
+		return error;
 	if (config->max_send_wr > VB_MAX_QP_WR || config->max_recv_wr > VB_MAX_QP_WR ||
 		config->max_send_sge > VB_MAX_SGE || config->max_recv_sge > VB_MAX_SGE ||
 		config->max_inline > VB_MAX_INLINE)
@@ -35,8 +57,19 @@ static uint32_t at_least_one(uint32_t n)
 	return n ? n : 1;
 }
 
+/* Whatever SRQ is named: a request of it fits. */
+static int make_xrc_recv(struct vb_qp *qp, struct vb_qp_config *config)
+{
+	config->max_send_wr = config->max_send_sge = config->max_inline = 0;
+	config->max_recv_wr = config->max_recv_sge = 0;
+	qp->responder.srq_copy = malloc(vb_recv_wqe_bytes(VB_MAX_SGE));
+	return qp->responder.srq_copy && !vb_sq_init(&qp->sq, 0, 0, 0) ? 0 : -ENOMEM;
+}
+
 static int make_queues(struct vb_qp *qp, struct vb_qp_config *config)
 {
+	if (config->type == VB_QP_XRC_RECV)
+		return make_xrc_recv(qp, config);
 	config->max_send_sge = at_least_one(config->max_send_sge);
 	if (vb_sq_init(&qp->sq, at_least_one(config->max_send_wr), config->max_send_sge, config->max_inline))
 		return -ENOMEM;
@@ -51,6 +84,10 @@ static int make_queues(struct vb_qp *qp, struct vb_qp_config *config)
 		config->max_recv_wr = config->max_recv_sge = 0;
 		return qp->responder.srq_copy ? 0 : -ENOMEM;
 	}
+	if (config->type == VB_QP_XRC_SEND) {
+		config->max_recv_wr = config->max_recv_sge = 0;
+		return 0;
+	}
 	config->max_recv_sge = at_least_one(config->max_recv_sge);
 	return vb_recv_ring_init(&qp->rq, at_least_one(config->max_recv_wr), config->max_recv_sge);
 }
@@ -61,6 +98,7 @@ static void init_links(struct vb_qp *qp)
 	vb_list_init(&qp->ack_link);
 	vb_list_init(&qp->blocked_link);
 	vb_list_init(&qp->mcast);
+	vb_list_init(&qp->xrcd_link);
 	vb_list_init(&qp->notice.link);
 	atomic_init(&qp->notice.pending, 0);
 	qp->notice.of = VB_NOTICE_OF_QP;
@@ -78,6 +116,35 @@ static void free_qp(struct vb_qp *qp)
 	free(qp);
 }
 
+/* What may not go before the QP does. */
+static void hold(struct vb_qp *qp)
+{
+	if (qp->xrcd) {
+		vb_xrc_add_qp(qp);
+		return;
+	}
+	atomic_fetch_add(&qp->pd->users, 1);
+	atomic_fetch_add(&qp->send_cq->users, 1);
+	if (qp->recv_cq)
+		atomic_fetch_add(&qp->recv_cq->users, 1);
+	if (qp->srq)
+		atomic_fetch_add(&qp->srq->users, 1);
+}
+
+static void let_go(struct vb_qp *qp)
+{
+	if (qp->xrcd) {
+		vb_xrc_remove_qp(qp);
+		return;
+	}
+	atomic_fetch_sub(&qp->pd->users, 1);
+	atomic_fetch_sub(&qp->send_cq->users, 1);
+	if (qp->recv_cq)
+		atomic_fetch_sub(&qp->recv_cq->users, 1);
+	if (qp->srq)
+		atomic_fetch_sub(&qp->srq->users, 1);
+}
+
 int vb_qp_create(struct vb_lane *lane, struct vb_qp_config *config, struct vb_qp **created)
 {
 	int error = check_config(config);
@@ -90,10 +157,12 @@ int vb_qp_create(struct vb_lane *lane, struct vb_qp_config *config, struct vb_qp
 	qp->pd = config->pd;
 	qp->type = config->type;
 	qp->transport = transport_of(config->type);
+	qp->is_reliable = qp->transport == VB_RC || qp->transport == VB_XRC;
 	qp->signal_all = config->signal_all;
 	qp->send_cq = config->send_cq;
 	qp->recv_cq = config->recv_cq;
 	qp->srq = config->srq;
+	qp->xrcd = config->xrcd;
 	qp->user = config->user;
 	atomic_init(&qp->state, VB_QPS_RESET);
 	init_links(qp);
@@ -107,11 +176,7 @@ int vb_qp_create(struct vb_lane *lane, struct vb_qp_config *config, struct vb_qp
 		return error;
 	}
 	qp->flow = (uint16_t)(0xC000 | ((qp->qpn * 0x61C88647u) >> 18));
-	atomic_fetch_add(&qp->pd->users, 1);
-	atomic_fetch_add(&qp->send_cq->users, 1);
-	atomic_fetch_add(&qp->recv_cq->users, 1);
-	if (qp->srq)
-		atomic_fetch_add(&qp->srq->users, 1);
+	hold(qp);
 	*created = qp;
 	return 0;
 }
@@ -134,11 +199,14 @@ static void leave_peer(struct vb_qp *qp)
 	qp->peer = NULL;
 }
 
-/* As hardware drivers do: what a QP completed and nobody polled goes with it. */
+/* As hardware drivers do: what a QP completed and nobody polled goes with it. What an XRC_RECV QP completed is of the
+ * SRQs', and stays. */
 static void forget_completions(struct vb_qp *qp)
 {
+	if (qp->xrcd)
+		return;
 	vb_cq_forget_qp(qp->send_cq, qp->qpn);
-	if (qp->recv_cq != qp->send_cq)
+	if (qp->recv_cq && qp->recv_cq != qp->send_cq)
 		vb_cq_forget_qp(qp->recv_cq, qp->qpn);
 }
 
@@ -162,11 +230,7 @@ int vb_qp_destroy(struct vb_qp *qp)
 	forget_completions(qp);
 	vb_lane_remove_qp(lane, qp);
 	vb_mw_unbind_qp(qp->pd->nic, qp->qpn);
-	atomic_fetch_sub(&qp->pd->users, 1);
-	atomic_fetch_sub(&qp->send_cq->users, 1);
-	atomic_fetch_sub(&qp->recv_cq->users, 1);
-	if (qp->srq)
-		atomic_fetch_sub(&qp->srq->users, 1);
+	let_go(qp);
 	free_qp(qp);
 	return 0;
 }
@@ -231,7 +295,7 @@ static void enter_error(struct vb_qp *qp)
 	}
 	qp->responder.open = VB_NO_MESSAGE;
 	vb_qp_flush(qp);
-	if (qp->srq)
+	if (qp->srq && !qp->xrcd)
 		vb_raise(qp->lane, &qp->notice, VB_EVENT_QP_LAST_WQE_REACHED);
 }
 
@@ -288,7 +352,7 @@ void vb_qp_fail(struct vb_qp *qp, enum vb_cause_kind cause, enum vb_wc_status st
 	note_cause(qp, cause, status, now);
 	vb_count(qp->lane, VB_QP_ERRORS, 1);
 	vb_raise(qp->lane, &qp->notice, VB_EVENT_QP_DIED);
-	if (qp->type != VB_QP_RC && is_senders_fault(cause)) { /* 10.3.1.7: only the send queue stops */
+	if (!qp->is_reliable && is_senders_fault(cause)) { /* 10.3.1.7: only the send queue stops */
 		atomic_store(&qp->state, VB_QPS_SQE);
 		stop_requester(qp);
 		if (has_request)
@@ -514,14 +578,15 @@ void vb_qp_query(struct vb_qp *qp, struct vb_qp_attr *attr, struct vb_qp_config 
 	attr->state = attr->cur_state = vb_state(qp);
 	*config = (struct vb_qp_config){
 		.type = qp->type,
-		.pd = qp->pd,
+		.pd = qp->xrcd ? NULL : qp->pd,
 		.send_cq = qp->send_cq,
-		.recv_cq = qp->recv_cq,
-		.srq = qp->srq,
+		.recv_cq = qp->xrcd ? NULL : qp->recv_cq,
+		.srq = qp->xrcd ? NULL : qp->srq,
+		.xrcd = qp->xrcd,
 		.max_send_wr = qp->sq.max_wr,
-		.max_recv_wr = qp->srq ? 0 : qp->rq.max_wr,
+		.max_recv_wr = qp->rq.max_wr,
 		.max_send_sge = qp->sq.max_sge,
-		.max_recv_sge = qp->srq ? 0 : qp->rq.max_sge,
+		.max_recv_sge = qp->rq.max_sge,
 		.max_inline = qp->sq.max_inline,
 		.signal_all = qp->signal_all,
 		.user = qp->user,

@@ -42,6 +42,7 @@ struct vb_send_wqe {
 	uint32_t ssn;                  /* send sequence number of its last wire message, 24 bits */
 	uint32_t imm_or_inv;
 	uint32_t rkey;
+	uint32_t srqn; /* XRC */
 	uint64_t remote_addr;
 	union {
 		struct {
@@ -166,6 +167,8 @@ struct vb_resource {
 	uint64_t va;
 	uint64_t result; /* atomic: the value before */
 	uint32_t msn;
+	const struct vb_pd *pd;   /* whose keys the READ may use */
+	const struct vb_srq *srq; /* XRC: named by the request */
 };
 
 struct vb_ack {
@@ -212,12 +215,15 @@ struct vb_qp {
 	uint32_t mtu;
 	uint8_t mtu_shift;
 	uint8_t transport; /* enum vb_transport */
+	bool is_reliable;  /* RC and XRC: acknowledged, and sent again */
 	struct vb_cq *send_cq, *recv_cq;
 	struct vb_srq *srq;
+	struct vb_xrcd *xrcd; /* of XRC_RECV, whose pd, recv_cq and srq change with every SRQ that is named: xrc.c */
+	struct vb_list xrcd_link;
 	void *user;
 	struct vb_peer *peer;
 	struct vb_send_queue sq;
-	struct vb_recv_ring rq; /* without slots when there is an SRQ */
+	struct vb_recv_ring rq; /* without slots when there is an SRQ, and of XRC */
 	struct vb_requester requester;
 	struct vb_responder responder;
 	struct vb_timer timer;
@@ -295,7 +301,7 @@ int vb_lane_add_qp(struct vb_lane *lane, struct vb_qp *qp); /* gives it its numb
 void vb_lane_remove_qp(struct vb_lane *lane, struct vb_qp *qp);
 
 /* qp.c */
-/* The QP goes to ERR (RC, responder side of UC) by itself: cause noted, everything flushed. */
+/* The QP goes to ERR (RC, XRC, responder side of UC) by itself: cause noted, everything flushed. */
 void vb_qp_fail(struct vb_qp *qp, enum vb_cause_kind cause, enum vb_wc_status status, vb_time now);
 void vb_qp_flush(struct vb_qp *qp);
 void vb_qp_flush_sends(struct vb_qp *qp);
@@ -361,6 +367,7 @@ bool vb_requester_is_busy(const struct vb_qp *qp); /* something is unacknowledge
 /* responder.c */
 void vb_responder_reset(struct vb_qp *qp);
 void vb_responder_receive(struct vb_qp *qp, const struct vb_packet *packet, vb_time now);
+void vb_responder_receive_xrc(struct vb_qp *qp, const struct vb_packet *packet, vb_time now);
 /* responses.c: what the responder sends */
 void vb_responder_ack(struct vb_qp *qp, uint8_t syndrome, uint32_t psn, bool urgent, vb_time now);
 uint8_t vb_responder_ack_syndrome(const struct vb_qp *qp);

@@ -1,6 +1,6 @@
 /* The QP state machine: the diagram is the table, and what is not written is illegal.
  * Not here: what a transition does (qp.c). VB_QP_ALT_PATH is in no row: RoCE has no path migration, and Linux refuses
- * it too. Source: IBA vol. 1, 10.3.1 and 11.2.5.2. */
+ * it too. Source: IBA vol. 1, 10.3.1, 11.2.5.2 and annex A14: of RC's attributes an XRC QP has those of its half. */
 #include <errno.h>
 #include "engine/qp_state.h"
 
@@ -28,11 +28,11 @@ struct attributes {
 };
 
 struct transition {
-	bool rc_legal, uc_legal, ud_legal;
-	struct attributes rc, uc, ud;
+	bool reliable_legal, uc_legal, ud_legal;
+	struct attributes rc, uc, ud, xrc_send, xrc_recv;
 };
 
-#define ALL_TYPES .rc_legal = true, .uc_legal = true, .ud_legal = true
+#define ALL_TYPES .reliable_legal = true, .uc_legal = true, .ud_legal = true
 
 static const struct transition transitions[VB_QPS_COUNT][VB_QPS_COUNT] = {
 	[VB_QPS_RESET] = {
@@ -40,19 +40,26 @@ static const struct transition transitions[VB_QPS_COUNT][VB_QPS_COUNT] = {
 		[VB_QPS_INIT] = { ALL_TYPES,
 			.rc = { .required = PKEY | PORT | ACCESS },
 			.uc = { .required = PKEY | PORT | ACCESS },
-			.ud = { .required = PKEY | PORT | QKEY } },
+			.ud = { .required = PKEY | PORT | QKEY },
+			.xrc_send = { .required = PKEY | PORT | ACCESS },
+			.xrc_recv = { .required = PKEY | PORT | ACCESS } },
 	},
 	[VB_QPS_INIT] = {
 		[VB_QPS_RESET] = { ALL_TYPES },
 		[VB_QPS_INIT] = { ALL_TYPES,
 			.rc = { .optional = PKEY | PORT | ACCESS },
 			.uc = { .optional = PKEY | PORT | ACCESS },
-			.ud = { .optional = PKEY | PORT | QKEY } },
+			.ud = { .optional = PKEY | PORT | QKEY },
+			.xrc_send = { .optional = PKEY | PORT | ACCESS },
+			.xrc_recv = { .optional = PKEY | PORT | ACCESS } },
 		[VB_QPS_RTR] = { ALL_TYPES,
 			.rc = { .required = AV | MTU | DEST_QPN | RQ_PSN | MAX_DEST_RD | RNR_TIMER,
 				.optional = ACCESS | PKEY },
 			.uc = { .required = AV | MTU | DEST_QPN | RQ_PSN, .optional = ACCESS | PKEY },
-			.ud = { .optional = PKEY | QKEY } },
+			.ud = { .optional = PKEY | QKEY },
+			.xrc_send = { .required = AV | MTU | DEST_QPN | RQ_PSN, .optional = ACCESS | PKEY },
+			.xrc_recv = { .required = AV | MTU | DEST_QPN | RQ_PSN | MAX_DEST_RD | RNR_TIMER,
+				.optional = ACCESS | PKEY } },
 		[VB_QPS_ERR] = { ALL_TYPES },
 	},
 	[VB_QPS_RTR] = {
@@ -61,7 +68,10 @@ static const struct transition transitions[VB_QPS_COUNT][VB_QPS_COUNT] = {
 			.rc = { .required = TIMEOUT | RETRY | RNR_RETRY | SQ_PSN | MAX_RD,
 				.optional = ACCESS | RNR_TIMER | MIG_STATE },
 			.uc = { .required = SQ_PSN, .optional = ACCESS | MIG_STATE },
-			.ud = { .required = SQ_PSN, .optional = QKEY } },
+			.ud = { .required = SQ_PSN, .optional = QKEY },
+			.xrc_send = { .required = TIMEOUT | RETRY | RNR_RETRY | SQ_PSN | MAX_RD,
+				.optional = ACCESS | MIG_STATE },
+			.xrc_recv = { .required = TIMEOUT | SQ_PSN, .optional = ACCESS | RNR_TIMER | MIG_STATE } },
 		[VB_QPS_ERR] = { ALL_TYPES },
 	},
 	[VB_QPS_RTS] = {
@@ -69,11 +79,15 @@ static const struct transition transitions[VB_QPS_COUNT][VB_QPS_COUNT] = {
 		[VB_QPS_RTS] = { ALL_TYPES,
 			.rc = { .optional = ACCESS | RNR_TIMER | MIG_STATE },
 			.uc = { .optional = ACCESS | MIG_STATE },
-			.ud = { .optional = QKEY } },
+			.ud = { .optional = QKEY },
+			.xrc_send = { .optional = ACCESS | MIG_STATE },
+			.xrc_recv = { .optional = ACCESS | RNR_TIMER | MIG_STATE } },
 		[VB_QPS_SQD] = { ALL_TYPES,
 			.rc = { .optional = DRAIN_NOTIFY },
 			.uc = { .optional = DRAIN_NOTIFY },
-			.ud = { .optional = DRAIN_NOTIFY } },
+			.ud = { .optional = DRAIN_NOTIFY },
+			.xrc_send = { .optional = DRAIN_NOTIFY },
+			.xrc_recv = { .optional = DRAIN_NOTIFY } },
 		[VB_QPS_ERR] = { ALL_TYPES },
 	},
 	[VB_QPS_SQD] = {
@@ -81,17 +95,23 @@ static const struct transition transitions[VB_QPS_COUNT][VB_QPS_COUNT] = {
 		[VB_QPS_RTS] = { ALL_TYPES,
 			.rc = { .optional = ACCESS | RNR_TIMER | MIG_STATE },
 			.uc = { .optional = ACCESS | MIG_STATE },
-			.ud = { .optional = QKEY } },
+			.ud = { .optional = QKEY },
+			.xrc_send = { .optional = ACCESS | MIG_STATE },
+			.xrc_recv = { .optional = ACCESS | RNR_TIMER | MIG_STATE } },
 		[VB_QPS_SQD] = { ALL_TYPES,
 			.rc = { .optional = PORT | AV | TIMEOUT | RETRY | RNR_RETRY | MAX_RD | MAX_DEST_RD | ACCESS | PKEY |
 					RNR_TIMER | MIG_STATE },
 			.uc = { .optional = AV | ACCESS | PKEY | MIG_STATE },
-			.ud = { .optional = PKEY | QKEY } },
+			.ud = { .optional = PKEY | QKEY },
+			.xrc_send = { .optional = PORT | AV | TIMEOUT | RETRY | RNR_RETRY | MAX_RD | ACCESS | PKEY |
+					MIG_STATE },
+			.xrc_recv = { .optional = PORT | AV | TIMEOUT | MAX_DEST_RD | ACCESS | PKEY | RNR_TIMER |
+					MIG_STATE } },
 		[VB_QPS_ERR] = { ALL_TYPES },
 	},
 	[VB_QPS_SQE] = {
 		[VB_QPS_RESET] = { ALL_TYPES },
-		[VB_QPS_RTS] = { .uc_legal = true, .ud_legal = true, /* an RC QP is never in SQE */
+		[VB_QPS_RTS] = { .uc_legal = true, .ud_legal = true, /* a reliable QP is never in SQE */
 			.uc = { .optional = ACCESS },
 			.ud = { .optional = QKEY } },
 		[VB_QPS_ERR] = { ALL_TYPES },
@@ -106,11 +126,15 @@ static const struct attributes *attributes_of(const struct transition *transitio
 {
 	switch (type) {
 	case VB_QP_RC:
-		return transition->rc_legal ? &transition->rc : NULL;
+		return transition->reliable_legal ? &transition->rc : NULL;
 	case VB_QP_UC:
 		return transition->uc_legal ? &transition->uc : NULL;
 	case VB_QP_UD:
 		return transition->ud_legal ? &transition->ud : NULL;
+	case VB_QP_XRC_SEND:
+		return transition->reliable_legal ? &transition->xrc_send : NULL;
+	case VB_QP_XRC_RECV:
+		return transition->reliable_legal ? &transition->xrc_recv : NULL;
 	}
 	return NULL;
 }

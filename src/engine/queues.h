@@ -71,6 +71,9 @@ static inline size_t vb_recv_wqe_bytes(uint32_t max_sge)
 
 struct vb_srq {
 	struct vb_pd *pd;
+	struct vb_xrcd *xrcd; /* of an XRC SRQ, as the two below */
+	struct vb_cq *cq;
+	uint32_t number; /* 0: not an XRC SRQ */
 	struct vb_recv_ring ring;
 	uint32_t limit; /* 0: disarmed; under ring.lock */
 	atomic_uint users;

@@ -42,7 +42,7 @@ void vb_recovery_arm(struct vb_qp *qp)
 
 	if (rq->is_rnr_waiting) {
 		next = (struct vb_deadline){ rq->rnr_until, true };
-	} else if (qp->type == VB_QP_RC && vb_requester_is_busy(qp)) {
+	} else if (qp->is_reliable && vb_requester_is_busy(qp)) {
 		next = (struct vb_deadline){ vb_time_add(rq->quiet_since, probe_interval(rq)), true };
 		next = vb_deadline_earlier(next, ack_timeout_from(qp, rq->progress_at));
 	}
@@ -212,7 +212,7 @@ void vb_recovery_on_timer(struct vb_qp *qp, vb_time now)
 {
 	struct vb_requester *rq = &qp->requester;
 
-	if (qp->type != VB_QP_RC) {
+	if (!qp->is_reliable) {
 		vb_echo_on_timer(qp, now);
 		return;
 	}

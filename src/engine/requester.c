@@ -140,6 +140,7 @@ static void fill_extension_headers(
 	struct vb_packet *packet, const struct vb_send_wqe *wqe, uint32_t offset, uint32_t length)
 {
 	const struct vb_opcode *row = vb_packet_row(packet);
+	packet->xrc_srqn = wqe->srqn;
 	packet->va = wqe->remote_addr + offset;
 	packet->rkey = wqe->rkey;
 	packet->dma_length = length;
@@ -261,7 +262,7 @@ void vb_requester_fault(struct vb_qp *qp, uint32_t psn, vb_time now)
 	struct vb_requester *rq = &qp->requester;
 	if (vb_state(qp) == VB_QPS_ERR || vb_state(qp) == VB_QPS_SQE || rq->doomed)
 		return;
-	if (qp->type != VB_QP_RC) { /* packets come back in order: it is the oldest */
+	if (!qp->is_reliable) { /* packets come back in order: it is the oldest */
 		vb_qp_fail(qp, VB_CAUSE_LOCAL_FAULT, VB_WC_LOC_PROT_ERR, now);
 		return;
 	}
@@ -334,7 +335,7 @@ bool vb_requester_emit(struct vb_qp *qp, struct vb_batch *batch, vb_time now)
 			rq->cursor++;
 			continue;
 		}
-		return qp->type == VB_QP_RC ? emit_next(qp, batch, wqe, now) : emit_unacknowledged(qp, batch, wqe, now);
+		return qp->is_reliable ? emit_next(qp, batch, wqe, now) : emit_unacknowledged(qp, batch, wqe, now);
 	}
 	return false;
 }

@@ -1,8 +1,9 @@
-/* Responder: turns RC request packets into memory accesses, receive completions and replies.
+/* Responder: turns RC and XRC request packets into memory accesses, receive completions and replies.
  * Holds: packets execute in PSN order, each once; a packet that fails a check has touched no memory.
  * Not here: what is sent back and when (responses.c), UC (unconnected.c). IBA vol. 1, 9.7.4 and 9.7.5. */
 #include <stdlib.h>
 #include "engine/qp.h"
+#include "engine/xrc.h"
 
 /* What became of a request packet. */
 enum verdict {
@@ -16,6 +17,7 @@ enum verdict {
 	RECV_TOO_SHORT,
 	BAD_RECV_SGE,
 	BAD_INVALIDATE,
+	BAD_SRQ,
 };
 
 /* IBA vol. 1, table 59 (responder error behaviour): the NAK, what an open receive completes with, the event, the cause.
@@ -34,6 +36,7 @@ static const struct outcome {
 	[BAD_RKEY] = { VB_NAK_REMOTE_ACCESS, VB_WC_LOC_ACCESS_ERR, VB_EVENT_QP_ACCESS_ERR, VB_CAUSE_REMOTE_BAD_RKEY },
 	[RECV_TOO_SHORT] = { VB_NAK_INVALID_REQUEST, VB_WC_LOC_LEN_ERR, VB_EVENT_QP_REQ_ERR, VB_CAUSE_RECV_TOO_SHORT },
 	[BAD_RECV_SGE] = { VB_NAK_REMOTE_OPERATION, VB_WC_LOC_PROT_ERR, VB_EVENT_QP_REQ_ERR, VB_CAUSE_RECV_SGE },
+	[BAD_SRQ] = { VB_NAK_INVALID_REQUEST, VB_WC_REM_INV_REQ_ERR, VB_EVENT_QP_REQ_ERR, VB_CAUSE_REMOTE_BAD_SRQ },
 	[BAD_INVALIDATE] = { VB_NAK_REMOTE_ACCESS, VB_WC_LOC_ACCESS_ERR, VB_EVENT_QP_ACCESS_ERR, VB_CAUSE_REMOTE_BAD_RKEY },
 	/* clang-format on */
 };
@@ -205,7 +208,8 @@ static enum verdict execute_atomic(struct vb_qp *qp, const struct vb_packet *pac
 		return BAD_RKEY;
 	if (!reach.is_phantom && ((uintptr_t)reach.bytes & 7))
 		return BAD_LENGTH; /* aligned for the peer, not for us (a region with its own base) */
-	uint64_t result = packet->opcode == VB_CMP_SWAP ? vb_atomic_cmp_swap(&reach, packet->compare, packet->swap_add)
+	bool is_swap = (packet->opcode & VB_OPERATION_MASK) == VB_CMP_SWAP;
+	uint64_t result = is_swap ? vb_atomic_cmp_swap(&reach, packet->compare, packet->swap_add)
 							: vb_atomic_fetch_add(&reach, packet->swap_add);
 	vb_responder_atomic(qp, packet, result);
 	return EXECUTED;
@@ -275,13 +279,9 @@ static void refuse(struct vb_qp *qp, const struct vb_packet *packet, enum verdic
 	vb_responder_ack(qp, outcome->nak, packet->psn, true, now);
 }
 
-static void receive_expected(struct vb_qp *qp, const struct vb_packet *packet, vb_time now)
+static void conclude(
+	struct vb_qp *qp, const struct vb_packet *packet, enum verdict verdict, uint32_t psn_count, vb_time now)
 {
-	uint32_t psn_count = 1;
-	enum verdict verdict = execute(qp, packet, &psn_count);
-
-	if (vb_state(qp) == VB_QPS_ERR)
-		return; /* the completion overran its CQ */
 	switch (verdict) {
 	case EXECUTED:
 		accept(qp, packet, psn_count, now);
@@ -300,6 +300,15 @@ static void receive_expected(struct vb_qp *qp, const struct vb_packet *packet, v
 		refuse(qp, packet, verdict, now);
 		break;
 	}
+}
+
+static void receive_expected(struct vb_qp *qp, const struct vb_packet *packet, vb_time now)
+{
+	uint32_t psn_count = 1;
+	enum verdict verdict = execute(qp, packet, &psn_count);
+
+	if (vb_state(qp) != VB_QPS_ERR) /* else the completion overran its CQ */
+		conclude(qp, packet, verdict, psn_count, now);
 }
 
 static void receive_ahead(struct vb_qp *qp, vb_time now)
@@ -335,4 +344,13 @@ void vb_responder_receive(struct vb_qp *qp, const struct vb_packet *packet, vb_t
 		receive_ahead(qp, now);
 	else
 		vb_responder_duplicate(qp, packet, now);
+}
+
+/* The SRQ that the request names is looked up when it is the request's turn: a duplicate may name one that is gone. */
+void vb_responder_receive_xrc(struct vb_qp *qp, const struct vb_packet *packet, vb_time now)
+{
+	if (packet->psn == qp->responder.expected_psn && !vb_xrc_turn_to(qp, packet->xrc_srqn))
+		conclude(qp, packet, BAD_SRQ, 0, now);
+	else
+		vb_responder_receive(qp, packet, now);
 }

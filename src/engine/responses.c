@@ -30,7 +30,7 @@ static uint8_t credit_code(uint32_t receives)
 
 uint8_t vb_responder_ack_syndrome(const struct vb_qp *qp)
 {
-	if (qp->srq || !qp->pd->nic->config.advertise_credits)
+	if (!qp->rq.slots || !qp->pd->nic->config.advertise_credits)
 		return VB_AETH_ACK | VB_AETH_NO_CREDITS;
 	return (uint8_t)(VB_AETH_ACK | credit_code(vb_recv_ring_count(&qp->rq)));
 }
@@ -71,7 +71,7 @@ bool vb_responder_emit_ack(struct vb_qp *qp, struct vb_batch *batch)
 		ack->is_urgent = true;
 		return false;
 	}
-	struct vb_outgoing *out = vb_batch_add(batch, qp, VB_ACKNOWLEDGE, &qp->attr.av);
+	struct vb_outgoing *out = vb_batch_add(batch, qp, qp->transport | VB_ACKNOWLEDGE, &qp->attr.av);
 	out->packet.psn = ack->psn;
 	out->packet.syndrome = ack->syndrome;
 	out->packet.msn = rs->msn;
@@ -145,6 +145,8 @@ static struct vb_resource *remember(struct vb_qp *qp, const struct vb_packet *pa
 		.length = packet->dma_length,
 		.end_length = packet->dma_length,
 		.msn = vb_psn_add(rs->msn, 1),
+		.pd = qp->pd,
+		.srq = qp->srq,
 	};
 	activate(rs, resource, packet->psn, vb_psn_add(packet->psn, psn_count));
 	return resource;
@@ -278,7 +280,7 @@ static bool emit_read_response(struct vb_qp *qp, struct vb_resource *resource, s
 	uint32_t length = is_last ? resource->end_length - offset : qp->mtu;
 	struct vb_reach reach = { 0 };
 
-	if (length > 0 && vb_reach_remote(qp->pd, qp->qpn, resource->rkey, resource->va + offset, length,
+	if (length > 0 && vb_reach_remote(resource->pd, qp->qpn, resource->rkey, resource->va + offset, length,
 				  VB_ACCESS_REMOTE_READ, &reach)) {
 		if (resource->is_repeat) { /* the peer may have had its data and revoked the key in good faith */
 			deactivate(&qp->responder, resource);
@@ -288,8 +290,8 @@ static bool emit_read_response(struct vb_qp *qp, struct vb_resource *resource, s
 		refuse_rest(qp, psn, VB_NAK_REMOTE_ACCESS, VB_CAUSE_REMOTE_BAD_RKEY, now);
 		return false;
 	}
-	struct vb_outgoing *out =
-		vb_batch_add(batch, qp, read_response_opcode(psn == resource->start_psn, is_last), &qp->attr.av);
+	uint8_t opcode = qp->transport | read_response_opcode(psn == resource->start_psn, is_last);
+	struct vb_outgoing *out = vb_batch_add(batch, qp, opcode, &qp->attr.av);
 	out->packet.psn = psn;
 	out->packet.syndrome = VB_AETH_ACK | VB_AETH_NO_CREDITS;
 	out->packet.msn = resource->msn;
@@ -306,7 +308,7 @@ static bool emit_read_response(struct vb_qp *qp, struct vb_resource *resource, s
 
 static bool emit_atomic_response(struct vb_qp *qp, struct vb_resource *resource, struct vb_batch *batch)
 {
-	struct vb_outgoing *out = vb_batch_add(batch, qp, VB_ATOMIC_ACKNOWLEDGE, &qp->attr.av);
+	struct vb_outgoing *out = vb_batch_add(batch, qp, qp->transport | VB_ATOMIC_ACKNOWLEDGE, &qp->attr.av);
 	out->packet.psn = resource->first_psn;
 	out->packet.syndrome = VB_AETH_ACK | VB_AETH_NO_CREDITS;
 	out->packet.msn = resource->msn;

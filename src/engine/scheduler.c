@@ -94,7 +94,7 @@ static bool emit_one(struct vb_qp *qp, struct vb_batch *batch, vb_time now)
 /* Others may fill a shared window before this QP's next turn: what it sent must be acknowledged without it. */
 static void ask_for_ack(struct vb_qp *qp, struct vb_batch *batch, unsigned first)
 {
-	for (unsigned i = batch->count; qp->type == VB_QP_RC && i > first; i--) {
+	for (unsigned i = batch->count; qp->is_reliable && i > first; i--) {
 		struct vb_packet *packet = &batch->out[i - 1].packet;
 		if (vb_packet_row(packet)->message > VB_MESSAGE_ATOMIC_WRITE)
 			continue;

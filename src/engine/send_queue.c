@@ -38,17 +38,17 @@ static bool opcode_allowed(enum vb_qp_type type, enum vb_wr_opcode opcode)
 	switch (opcode) {
 	case VB_WR_SEND:
 	case VB_WR_SEND_WITH_IMM:
-		return true;
+		return type != VB_QP_XRC_RECV;
 	case VB_WR_RDMA_WRITE:
 	case VB_WR_RDMA_WRITE_WITH_IMM:
 	case VB_WR_BIND_MW:
 	case VB_WR_LOCAL_INV:
-		return type != VB_QP_UD;
+		return type != VB_QP_UD && type != VB_QP_XRC_RECV;
 	case VB_WR_RDMA_READ:
 	case VB_WR_ATOMIC_CMP_AND_SWP:
 	case VB_WR_ATOMIC_FETCH_AND_ADD:
 	case VB_WR_SEND_WITH_INV:
-		return type == VB_QP_RC;
+		return type == VB_QP_RC || type == VB_QP_XRC_SEND;
 	}
 	return false;
 }
@@ -141,6 +141,7 @@ int vb_sq_put(struct vb_qp *qp, const struct vb_send_wr *wr)
 	wqe->length = (uint32_t)length;
 	wqe->imm_or_inv = wr->imm_or_inv;
 	wqe->rkey = wr->rkey;
+	wqe->srqn = wr->remote_srqn & VB_SRQN_MASK;
 	wqe->remote_addr = wr->remote_addr;
 	fill_by_opcode(qp, wqe, wr);
 	if (!carries_payload(wr->opcode))
@@ -168,7 +169,7 @@ void vb_sq_end(struct vb_qp *qp, bool publish)
 
 int vb_rq_post(struct vb_qp *qp, const struct vb_recv_wr *wr)
 {
-	if (qp->srq || vb_state(qp) == VB_QPS_RESET)
+	if (!qp->rq.slots || vb_state(qp) == VB_QPS_RESET)
 		return -EINVAL;
 	int error = vb_recv_ring_post(&qp->rq, wr);
 	/* The state is read again: a QP that went to ERR meanwhile has flushed what it saw, and must flush this too. */

@@ -1,4 +1,5 @@
-/* Shared receive queues: a receive ring that QPs of several lanes take from, with a low-water mark.
+/* Shared receive queues: a receive ring that QPs of several lanes take from, with a low-water mark. How peers name one
+ * by number is xrc.c.
  * Holds: requests leave in the order in which they were posted; an armed limit is reported once and is then disarmed.
  * IBA vol. 1, 10.2.9. */
 #include <assert.h>
@@ -7,25 +8,38 @@
 #include <string.h>
 #include "engine/memory.h"
 #include "engine/queues.h"
+#include "engine/xrc.h"
+
+static bool is_consistent(const struct vb_pd *pd, const struct vb_srq_config *config)
+{
+	if (!config->xrcd)
+		return !config->cq;
+	return config->cq && config->cq->nic == pd->nic && config->xrcd->nowhere.nic == pd->nic;
+}
 
 int vb_srq_create(struct vb_pd *pd, const struct vb_srq_config *config, struct vb_srq **srq)
 {
 	if (config->max_wr == 0 || config->max_wr > VB_MAX_SRQ_WR || config->max_sge > VB_MAX_SGE ||
-		config->limit > config->max_wr)
+		config->limit > config->max_wr || !is_consistent(pd, config))
 		return -EINVAL;
 	struct vb_srq *new = calloc(1, sizeof(*new));
 	if (!new)
 		return -ENOMEM;
 	int error = vb_recv_ring_init(&new->ring, config->max_wr, config->max_sge);
-	if (error) {
-		free(new);
-		return error;
-	}
 	new->pd = pd;
+	new->xrcd = config->xrcd;
+	new->cq = config->cq;
 	new->limit = config->limit;
 	new->user = config->user;
 	new->notice.of = VB_NOTICE_OF_SRQ;
 	vb_list_init(&new->notice.link);
+	if (!error && new->xrcd)
+		error = vb_xrc_enter_srq(new);
+	if (error) {
+		vb_recv_ring_deinit(&new->ring);
+		free(new);
+		return error;
+	}
 	atomic_fetch_add_explicit(&pd->users, 1, memory_order_relaxed);
 	*srq = new;
 	return 0;
@@ -36,6 +50,8 @@ int vb_srq_destroy(struct vb_srq *srq)
 	if (atomic_load_explicit(&srq->users, memory_order_acquire) > 0)
 		return -EBUSY;
 	assert(!vb_list_linked(&srq->notice.link));
+	if (srq->xrcd)
+		vb_xrc_remove_srq(srq);
 	atomic_fetch_sub_explicit(&srq->pd->users, 1, memory_order_release);
 	vb_recv_ring_deinit(&srq->ring);
 	free(srq);
@@ -102,6 +118,8 @@ void vb_srq_query(struct vb_srq *srq, struct vb_srq_config *config)
 		.max_sge = srq->ring.max_sge,
 		.limit = srq->limit,
 		.user = srq->user,
+		.xrcd = srq->xrcd,
+		.cq = srq->cq,
 	};
 	vb_lock_release(&srq->ring.lock);
 }
@@ -109,6 +127,11 @@ void vb_srq_query(struct vb_srq *srq, struct vb_srq_config *config)
 int vb_srq_post(struct vb_srq *srq, const struct vb_recv_wr *wr)
 {
 	return vb_recv_ring_post(&srq->ring, wr);
+}
+
+uint32_t vb_srq_number(const struct vb_srq *srq)
+{
+	return srq->number;
 }
 
 void *vb_srq_user(const struct vb_srq *srq)

@@ -9,6 +9,8 @@
 
 enum vb_transport { VB_RC = 0x00, VB_UC = 0x20, VB_RD = 0x40, VB_UD = 0x60, VB_CNP_TRANSPORT = 0x80, VB_XRC = 0xA0 };
 
+#define VB_OPERATION_MASK 0x1F
+
 /* Operation: the low five bits; RC's numbering, which UC, UD and XRC share where they have the operation. */
 enum {
 	VB_SEND_FIRST = 0x00,

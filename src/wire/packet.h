@@ -16,6 +16,7 @@
 #define VB_MAX_PACKET_BYTES (VB_MAX_HEADER_BYTES + VB_MAX_MTU + 3 + VB_ICRC_LENGTH) /* of a UDP payload */
 #define VB_PSN_MASK         0xFFFFFFu
 #define VB_QPN_MASK         0xFFFFFFu
+#define VB_SRQN_MASK        0xFFFFFFu
 #define VB_QPN_GSI          1u
 #define VB_QPN_MULTICAST    0xFFFFFFu
 #define VB_PKEY_DEFAULT     0xFFFFu

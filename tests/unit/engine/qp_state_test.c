@@ -82,6 +82,50 @@ static const struct row rows[] = {
 	ROW(UD, SQE, RTS, "", "qkey"),
 	ROW(UD, ERR, RESET, "", ""),
 	ROW(UD, ERR, ERR, "", ""),
+
+	ROW(XRC_SEND, RESET, RESET, "", ""),
+	ROW(XRC_SEND, RESET, INIT, "pkey port access", ""),
+	ROW(XRC_SEND, INIT, RESET, "", ""),
+	ROW(XRC_SEND, INIT, ERR, "", ""),
+	ROW(XRC_SEND, INIT, INIT, "", "pkey port access"),
+	ROW(XRC_SEND, INIT, RTR, "av mtu dest rq_psn", "access pkey"),
+	ROW(XRC_SEND, RTR, RESET, "", ""),
+	ROW(XRC_SEND, RTR, ERR, "", ""),
+	ROW(XRC_SEND, RTR, RTS, "timeout retry rnr_retry sq_psn max_rd", "access mig"),
+	ROW(XRC_SEND, RTS, RESET, "", ""),
+	ROW(XRC_SEND, RTS, ERR, "", ""),
+	ROW(XRC_SEND, RTS, RTS, "", "access mig"),
+	ROW(XRC_SEND, RTS, SQD, "", "notify"),
+	ROW(XRC_SEND, SQD, RESET, "", ""),
+	ROW(XRC_SEND, SQD, ERR, "", ""),
+	ROW(XRC_SEND, SQD, RTS, "", "access mig"),
+	ROW(XRC_SEND, SQD, SQD, "", "port av timeout retry rnr_retry max_rd access pkey mig"),
+	ROW(XRC_SEND, SQE, RESET, "", ""),
+	ROW(XRC_SEND, SQE, ERR, "", ""),
+	ROW(XRC_SEND, ERR, RESET, "", ""),
+	ROW(XRC_SEND, ERR, ERR, "", ""),
+
+	ROW(XRC_RECV, RESET, RESET, "", ""),
+	ROW(XRC_RECV, RESET, INIT, "pkey port access", ""),
+	ROW(XRC_RECV, INIT, RESET, "", ""),
+	ROW(XRC_RECV, INIT, ERR, "", ""),
+	ROW(XRC_RECV, INIT, INIT, "", "pkey port access"),
+	ROW(XRC_RECV, INIT, RTR, "av mtu dest rq_psn max_dest_rd rnr_timer", "access pkey"),
+	ROW(XRC_RECV, RTR, RESET, "", ""),
+	ROW(XRC_RECV, RTR, ERR, "", ""),
+	ROW(XRC_RECV, RTR, RTS, "timeout sq_psn", "access rnr_timer mig"),
+	ROW(XRC_RECV, RTS, RESET, "", ""),
+	ROW(XRC_RECV, RTS, ERR, "", ""),
+	ROW(XRC_RECV, RTS, RTS, "", "access rnr_timer mig"),
+	ROW(XRC_RECV, RTS, SQD, "", "notify"),
+	ROW(XRC_RECV, SQD, RESET, "", ""),
+	ROW(XRC_RECV, SQD, ERR, "", ""),
+	ROW(XRC_RECV, SQD, RTS, "", "access rnr_timer mig"),
+	ROW(XRC_RECV, SQD, SQD, "", "port av timeout max_dest_rd access pkey rnr_timer mig"),
+	ROW(XRC_RECV, SQE, RESET, "", ""),
+	ROW(XRC_RECV, SQE, ERR, "", ""),
+	ROW(XRC_RECV, ERR, RESET, "", ""),
+	ROW(XRC_RECV, ERR, ERR, "", ""),
 };
 
 static const struct {
@@ -112,7 +156,7 @@ static const struct {
 	{ "rate_limit", VB_QP_RATE_LIMIT },
 };
 
-static const enum vb_qp_type types[] = { VB_QP_RC, VB_QP_UC, VB_QP_UD };
+static const enum vb_qp_type types[] = { VB_QP_RC, VB_QP_UC, VB_QP_UD, VB_QP_XRC_SEND, VB_QP_XRC_RECV };
 
 static uint32_t bit_of(const char *name, size_t length)
 {
@@ -202,7 +246,7 @@ static void transitions__what_is_not_written_is_refused_with_any_one_attribute_o
 			}
 		}
 	}
-	assert_int_equal(refused + COUNT_OF(rows), 3 * VB_QPS_COUNT * VB_QPS_COUNT);
+	assert_int_equal(refused + COUNT_OF(rows), COUNT_OF(types) * VB_QPS_COUNT * VB_QPS_COUNT);
 }
 
 static void transitions__unknown_states_and_types_are_refused(void **state)
