@@ -51,6 +51,11 @@ static void set_operations(struct verbs_context *verbs)
 	verbs->query_rt_values = vb_context_ops_query_rt_values;
 	verbs->create_cq_ex = vb_cq_ops_create_ex;
 	verbs->create_qp_ex = vb_qp_ops_create_ex;
+	verbs->open_qp = vb_qp_ops_open;
+	verbs->create_srq_ex = vb_srq_ops_create_ex;
+	verbs->get_srq_num = vb_srq_ops_get_num;
+	verbs->open_xrcd = vb_xrcd_ops_open;
+	verbs->close_xrcd = vb_xrcd_ops_close;
 
 	struct ibv_context *context = &verbs->context;
 	context->abi_compat = __VERBS_ABI_IS_EXTENDED;
@@ -88,6 +93,7 @@ VB_EXPORT struct ibv_context *ibv_open_device(struct ibv_device *device)
 	pthread_mutex_init(&object->objects_lock, NULL);
 	for (int kind = 0; kind < OBJECT_KINDS; kind++)
 		vb_list_init(&object->objects[kind]);
+	vb_list_init(&object->domains);
 	set_operations(&object->verbs);
 
 	struct vb_device_sink sink = { object, vb_sink_on_event, vb_sink_on_port, vb_sink_on_gid_change };
@@ -122,6 +128,8 @@ static int destroy_object(int kind, struct vb_list *link)
 		return ibv_destroy_qp(&vb_container_of(link, struct qp_object, link)->ibv);
 	case OBJECT_SRQ:
 		return ibv_destroy_srq(&vb_container_of(link, struct srq_object, link)->ibv);
+	case OBJECT_XRCD:
+		return vb_xrcd_ops_close(&vb_container_of(link, struct xrcd_object, link)->ibv);
 	case OBJECT_MW:
 		return vb_mw_ops_dealloc(&vb_container_of(link, struct mw_object, link)->ibv);
 	case OBJECT_MR:

@@ -237,10 +237,19 @@ VB_EXPORT void ibv_ack_async_event(struct ibv_async_event *event)
 /* ---- The sink
  * ------------------------------------------------------------------------------------------------------------ */
 
-static void on_qp_event(struct qp_object *qp, enum vb_event_kind kind)
+static void queue_qp_event(struct qp_object *qp, enum vb_event_kind kind)
 {
 	struct ibv_async_event event = { .element.qp = &qp->ibv, .event_type = (enum ibv_event_type)kind };
 	async_queue(vb_context_of(qp->ibv.context), event, qp, &qp->async_delivered);
+}
+
+/* Every handle of a QP hears of it. */
+static void on_qp_event(struct qp_object *owner, enum vb_event_kind kind)
+{
+	if (!owner->is_closed)
+		queue_qp_event(owner, kind);
+	vb_list_for_each (node, &owner->opened)
+		queue_qp_event(vb_container_of(node, struct qp_object, opened_link), kind);
 }
 
 /* The objects are asked for their context, not user: they know best. */

@@ -64,6 +64,7 @@ void vb_event_queue_deinit(struct event_queue *queue);
 enum object_kind { /* in the order in which close destroys what is left */
 	OBJECT_QP,
 	OBJECT_SRQ,
+	OBJECT_XRCD,
 	OBJECT_MW,
 	OBJECT_MR,
 	OBJECT_CQ,
@@ -80,6 +81,7 @@ struct context_object {
 	struct event_queue async;
 	pthread_mutex_t objects_lock;
 	struct vb_list objects[OBJECT_KINDS];
+	struct vb_list domains; /* of struct xrc_domain, under verbs.context.mutex */
 };
 
 static inline struct context_object *vb_context_of(struct ibv_context *context)
@@ -183,6 +185,23 @@ void vb_cq_ex_init(struct cq_object *cq, uint64_t wc_flags);
 /* Receive, advance and transmit for a poller that found nothing; then polls again. 0 or more, or -errno. */
 int vb_cq_drive_and_poll(struct cq_object *cq, struct vb_wc *wc, int n);
 
+/* ---- XRC (xrc.c)
+ * -------------------------------------------------------------------------------------------------------- */
+
+struct xrc_domain;
+
+/* One of the handles of a domain. */
+struct xrcd_object {
+	struct ibv_xrcd ibv;
+	struct vb_list link;
+	struct xrc_domain *domain;
+	struct vb_xrcd *xrcd; /* the domain's */
+	atomic_uint users;    /* SRQs and QPs made with this handle */
+};
+
+struct ibv_xrcd *vb_xrcd_ops_open(struct ibv_context *context, struct ibv_xrcd_init_attr *attr);
+int vb_xrcd_ops_close(struct ibv_xrcd *xrcd);
+
 /* ---- SRQ
  * -------------------------------------------------------------------------------------------------------------- */
 
@@ -190,8 +209,12 @@ struct srq_object {
 	struct ibv_srq ibv;
 	struct vb_list link;
 	struct vb_srq *srq;
+	struct xrcd_object *xrcd; /* NULL: not XRC */
 	uint32_t async_delivered;
 };
+
+struct ibv_srq *vb_srq_ops_create_ex(struct ibv_context *context, struct ibv_srq_init_attr_ex *attr);
+int vb_srq_ops_get_num(struct ibv_srq *srq, uint32_t *number);
 
 /* ---- QP
  * --------------------------------------------------------------------------------------------------------------- */
@@ -211,6 +234,13 @@ struct qp_object {
 	uint32_t async_delivered;
 	struct vb_gid *groups; /* multicast groups attached, under the context's mutex */
 	unsigned group_count;
+
+	/* A receiving XRC QP may have several handles (ibv_open_qp). Under the lane's mutex: */
+	struct qp_object *owner;    /* who made the engine's QP; of all others qp itself */
+	struct vb_list opened;      /* owner: the other handles */
+	struct vb_list opened_link; /* in the owner's list */
+	struct xrcd_object *xrcd;
+	bool is_closed; /* destroyed, but kept as the owner of others */
 };
 
 static inline struct qp_object *vb_qp_of(struct ibv_qp *qp)
@@ -219,6 +249,11 @@ static inline struct qp_object *vb_qp_of(struct ibv_qp *qp)
 }
 
 struct ibv_qp *vb_qp_ops_create_ex(struct ibv_context *context, struct ibv_qp_init_attr_ex *attr);
+struct ibv_qp *vb_qp_ops_open(struct ibv_context *context, struct ibv_qp_open_attr *attr);
+/* xrc.c: a new object is its own owner; xrcd NULL where it is in no domain. */
+void vb_qp_own(struct qp_object *qp, struct xrcd_object *xrcd);
+/* qp is being destroyed; true: it was the last handle, and the engine's QP goes. With the lane's mutex held. */
+bool vb_qp_disown(struct qp_object *qp, struct qp_object **owner);
 /* qp_ex.c: the ibv_wr_* operations. 0 or errno. */
 int vb_qp_ex_init(struct qp_object *qp, uint64_t send_ops_flags);
 /* mcast.c: leaves every group. */

@@ -47,6 +47,7 @@ static inline int translate_send(const struct ibv_qp *qp, const struct ibv_send_
 	to->sge_count = (uint32_t)from->num_sge;
 	to->imm_or_inv = from->imm_data;
 	to->av = NULL;
+	to->remote_srqn = qp->qp_type == IBV_QPT_XRC_SEND ? from->qp_type.xrc.remote_srqn : 0;
 
 	switch (from->opcode) {
 	case IBV_WR_SEND:

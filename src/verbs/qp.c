@@ -1,17 +1,44 @@
-/* Queue pairs: creation and destruction. Attributes and states are qp_attr.c, posting post.c and qp_ex.c. */
+/* Queue pairs: creation and destruction. Attributes and states are qp_attr.c, posting post.c and qp_ex.c, QPs with several
+ * handles xrc.c. */
 #include <stdlib.h>
 #include "verbs/objects.h"
 
-static int check_init_attr(const struct ibv_qp_init_attr_ex *attr)
+static int check_type(enum ibv_qp_type type)
+{
+	switch (type) {
+	case IBV_QPT_RC:
+	case IBV_QPT_UC:
+	case IBV_QPT_UD:
+	case IBV_QPT_XRC_SEND:
+	case IBV_QPT_XRC_RECV:
+		return 0;
+	default:
+		return EOPNOTSUPP;
+	}
+}
+
+/* XRC QPs are one half of a QP: nothing is asked of the other, as the kernel has it. */
+static void drop_other_half(struct ibv_qp_init_attr_ex *attr)
+{
+	if (attr->qp_type == IBV_QPT_XRC_RECV) {
+		attr->pd = NULL;
+		attr->send_cq = NULL;
+		attr->cap = (struct ibv_qp_cap){ 0 };
+	}
+	attr->recv_cq = NULL;
+	attr->srq = NULL;
+	attr->cap.max_recv_wr = attr->cap.max_recv_sge = 0;
+}
+
+static int check_init_attr(const struct ibv_context *context, const struct ibv_qp_init_attr_ex *attr)
 {
 	const struct ibv_qp_cap *cap = &attr->cap;
-	if (attr->qp_type != IBV_QPT_RC && attr->qp_type != IBV_QPT_UC && attr->qp_type != IBV_QPT_UD)
-		return EOPNOTSUPP;
-	if (!attr->pd || !attr->send_cq || !attr->recv_cq)
+	if (attr->qp_type == IBV_QPT_XRC_RECV)
+		return attr->xrcd && attr->xrcd->context == context ? 0 : EINVAL;
+	if (!attr->pd || !attr->send_cq || (!attr->recv_cq && attr->qp_type != IBV_QPT_XRC_SEND))
 		return EINVAL;
-	const struct ibv_context *context = attr->pd->context;
-	if (attr->send_cq->context != context || attr->recv_cq->context != context ||
-		(attr->srq && attr->srq->context != context))
+	if (attr->pd->context != context || attr->send_cq->context != context ||
+		(attr->recv_cq && attr->recv_cq->context != context) || (attr->srq && attr->srq->context != context))
 		return EINVAL;
 	if (cap->max_send_wr > VB_MAX_QP_WR || cap->max_send_sge > VB_MAX_SGE || cap->max_inline_data > VB_MAX_INLINE)
 		return EINVAL;
@@ -25,10 +52,11 @@ static int create_in_lane(struct qp_object *qp, const struct ibv_qp_init_attr_ex
 	const struct ibv_qp_cap *cap = &attr->cap;
 	*config = (struct vb_qp_config){
 		.type = (enum vb_qp_type)attr->qp_type,
-		.pd = ((struct pd_object *)attr->pd)->pd,
-		.send_cq = vb_cq_of(attr->send_cq)->cq,
-		.recv_cq = vb_cq_of(attr->recv_cq)->cq,
+		.pd = attr->pd ? ((struct pd_object *)attr->pd)->pd : NULL,
+		.send_cq = attr->send_cq ? vb_cq_of(attr->send_cq)->cq : NULL,
+		.recv_cq = attr->recv_cq ? vb_cq_of(attr->recv_cq)->cq : NULL,
 		.srq = attr->srq ? ((struct srq_object *)attr->srq)->srq : NULL,
+		.xrcd = qp->xrcd ? qp->xrcd->xrcd : NULL,
 		.max_send_wr = cap->max_send_wr,
 		.max_recv_wr = attr->srq ? 0 : cap->max_recv_wr,
 		.max_send_sge = cap->max_send_sge,
@@ -46,27 +74,33 @@ static int create_in_lane(struct qp_object *qp, const struct ibv_qp_init_attr_ex
 }
 
 /* attr with only what its comp_mask names; the capacities granted are written back on success. */
-static struct ibv_qp *qp_create(struct ibv_qp_init_attr_ex *attr)
+static struct ibv_qp *qp_create(struct ibv_context *context, struct ibv_qp_init_attr_ex *attr)
 {
-	int err = check_init_attr(attr);
+	bool is_xrc = attr->qp_type == IBV_QPT_XRC_SEND || attr->qp_type == IBV_QPT_XRC_RECV;
+	int err = check_type(attr->qp_type);
+	if (!err)
+		err = check_init_attr(context, attr);
 	if (err)
 		return vb_fail(err);
 	struct qp_object *qp = calloc(1, sizeof(*qp));
 	if (!qp)
 		return vb_fail(ENOMEM);
-	struct ibv_context *context = attr->pd->context;
+	struct ibv_qp_init_attr_ex used = *attr;
+	if (is_xrc)
+		drop_other_half(&used);
 	struct ibv_qp *ibv = &qp->ibv;
 	ibv->context = context;
 	ibv->qp_context = attr->qp_context;
-	ibv->pd = attr->pd;
-	ibv->send_cq = attr->send_cq;
-	ibv->recv_cq = attr->recv_cq;
-	ibv->srq = attr->srq;
+	ibv->pd = used.pd;
+	ibv->send_cq = used.send_cq;
+	ibv->recv_cq = used.recv_cq;
+	ibv->srq = used.srq;
 	ibv->state = IBV_QPS_RESET;
 	ibv->qp_type = attr->qp_type;
 	pthread_mutex_init(&ibv->mutex, NULL);
 	pthread_cond_init(&ibv->cond, NULL);
 	qp->host = vb_host_of(context);
+	vb_qp_own(qp, attr->qp_type == IBV_QPT_XRC_RECV ? (struct xrcd_object *)attr->xrcd : NULL);
 
 	if (attr->comp_mask & IBV_QP_INIT_ATTR_SEND_OPS_FLAGS) {
 		err = vb_qp_ex_init(qp, attr->send_ops_flags);
@@ -74,7 +108,7 @@ static struct ibv_qp *qp_create(struct ibv_qp_init_attr_ex *attr)
 			goto out_free;
 	}
 	struct vb_qp_config config;
-	err = -create_in_lane(qp, attr, &config);
+	err = -create_in_lane(qp, &used, &config);
 	if (err)
 		goto out_free;
 	ibv->qp_num = vb_qp_number(qp->qp);
@@ -88,6 +122,8 @@ static struct ibv_qp *qp_create(struct ibv_qp_init_attr_ex *attr)
 	return ibv;
 
 out_free:
+	if (qp->xrcd)
+		atomic_fetch_sub(&qp->xrcd->users, 1);
 	free(qp->builder);
 	free(qp);
 	return vb_fail(err);
@@ -95,6 +131,8 @@ out_free:
 
 VB_EXPORT struct ibv_qp *ibv_create_qp(struct ibv_pd *pd, struct ibv_qp_init_attr *attr)
 {
+	if (!pd)
+		return vb_fail(EINVAL);
 	struct ibv_qp_init_attr_ex full = {
 		.qp_context = attr->qp_context,
 		.send_cq = attr->send_cq,
@@ -106,7 +144,7 @@ VB_EXPORT struct ibv_qp *ibv_create_qp(struct ibv_pd *pd, struct ibv_qp_init_att
 		.comp_mask = IBV_QP_INIT_ATTR_PD,
 		.pd = pd,
 	};
-	struct ibv_qp *qp = qp_create(&full);
+	struct ibv_qp *qp = qp_create(pd->context, &full);
 	if (qp)
 		attr->cap = full.cap;
 	return qp;
@@ -116,16 +154,25 @@ VB_EXPORT struct ibv_qp *ibv_create_qp(struct ibv_pd *pd, struct ibv_qp_init_att
 struct ibv_qp *vb_qp_ops_create_ex(struct ibv_context *context, struct ibv_qp_init_attr_ex *attr)
 {
 	const uint32_t known = (IBV_QP_INIT_ATTR_SEND_OPS_FLAGS << 1) - 1;
-	const uint32_t not_offered = IBV_QP_INIT_ATTR_XRCD | IBV_QP_INIT_ATTR_IND_TABLE | IBV_QP_INIT_ATTR_RX_HASH;
+	const uint32_t not_offered = IBV_QP_INIT_ATTR_IND_TABLE | IBV_QP_INIT_ATTR_RX_HASH;
 	uint32_t mask = attr->comp_mask;
 	if (mask & ~known)
 		return vb_fail(EINVAL);
 	if ((mask & not_offered) || ((mask & IBV_QP_INIT_ATTR_CREATE_FLAGS) && attr->create_flags) ||
 		((mask & IBV_QP_INIT_ATTR_MAX_TSO_HEADER) && attr->max_tso_header))
 		return vb_fail(EOPNOTSUPP);
-	if (!(mask & IBV_QP_INIT_ATTR_PD))
+	if (!(mask & (attr->qp_type == IBV_QPT_XRC_RECV ? IBV_QP_INIT_ATTR_XRCD : IBV_QP_INIT_ATTR_PD)))
 		return vb_fail(EINVAL);
-	return qp_create(attr);
+	return qp_create(context, attr);
+}
+
+static void free_object(struct qp_object *qp)
+{
+	pthread_mutex_destroy(&qp->ibv.mutex);
+	pthread_cond_destroy(&qp->ibv.cond);
+	free(qp->groups);
+	free(qp->builder);
+	free(qp);
 }
 
 /* As with the kernel, a QP that is still in multicast groups is busy. */
@@ -137,18 +184,18 @@ VB_EXPORT int ibv_destroy_qp(struct ibv_qp *ibv)
 	int err = vb_lane_lock_quiet(ibv->context);
 	if (err)
 		return err;
+	struct qp_object *owner;
 	vb_lane_settle(qp->host);
-	err = vb_qp_destroy(qp->qp);
-	vb_lane_unlock(qp->host);
-	if (err)
-		return -err;
+	bool is_last = vb_qp_disown(qp, &owner);
+	if (is_last)
+		vb_qp_destroy(qp->qp);
 	vb_object_remove(ibv->context, &qp->link);
+	vb_lane_unlock(qp->host);
 	vb_qp_events_finish(qp);
-	pthread_mutex_destroy(&ibv->mutex);
-	pthread_cond_destroy(&ibv->cond);
-	free(qp->groups);
-	free(qp->builder);
-	free(qp);
+	if (is_last && owner != qp)
+		free_object(owner);
+	if (is_last || owner != qp)
+		free_object(qp);
 	return 0;
 }
 

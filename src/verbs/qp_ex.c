@@ -76,6 +76,7 @@ static struct vb_send_wr *begin(struct ibv_qp_ex *ibv, enum vb_wr_opcode opcode)
 	wr->sges = NULL;
 	wr->sge_count = 0;
 	wr->av = NULL;
+	wr->remote_srqn = 0;
 	wr->imm_or_inv = 0;
 	qp->builder->has_wr = true;
 	return wr;
@@ -158,11 +159,6 @@ static void wr_atomic_write(struct ibv_qp_ex *qp, uint32_t rkey, uint64_t remote
 	fail(((struct qp_object *)qp)->builder, EOPNOTSUPP);
 }
 
-static void wr_set_xrc_srqn(struct ibv_qp_ex *qp, uint32_t remote_srqn)
-{
-	fail(((struct qp_object *)qp)->builder, EOPNOTSUPP);
-}
-
 /* ---- Setters
  * ---------------------------------------------------------------------------------------------------------- */
 
@@ -177,6 +173,14 @@ static void wr_set_ud_addr(struct ibv_qp_ex *ibv, struct ibv_ah *ah, uint32_t re
 	wr->av = &((struct ah_object *)ah)->av;
 	wr->remote_qpn = remote_qpn;
 	wr->remote_qkey = remote_qkey;
+}
+
+static void wr_set_xrc_srqn(struct ibv_qp_ex *ibv, uint32_t remote_srqn)
+{
+	struct qp_object *qp = (struct qp_object *)ibv;
+	if (qp->ibv.qp_type != IBV_QPT_XRC_SEND)
+		fail(qp->builder, EINVAL);
+	qp->builder->wr.remote_srqn = remote_srqn;
 }
 
 static void wr_set_sge_list(struct ibv_qp_ex *ibv, size_t num_sge, const struct ibv_sge *sg_list)
@@ -235,7 +239,17 @@ static uint64_t offered_operations(enum ibv_qp_type type)
 				   IBV_QP_EX_WITH_LOCAL_INV | IBV_QP_EX_WITH_BIND_MW;
 	const uint64_t reliable = connected | IBV_QP_EX_WITH_RDMA_READ | IBV_QP_EX_WITH_ATOMIC_CMP_AND_SWP |
 				  IBV_QP_EX_WITH_ATOMIC_FETCH_AND_ADD | IBV_QP_EX_WITH_SEND_WITH_INV;
-	return type == IBV_QPT_RC ? reliable : type == IBV_QPT_UC ? connected : datagram;
+	switch (type) {
+	case IBV_QPT_RC:
+	case IBV_QPT_XRC_SEND:
+		return reliable;
+	case IBV_QPT_UC:
+		return connected;
+	case IBV_QPT_UD:
+		return datagram;
+	default: /* XRC_RECV sends nothing */
+		return 0;
+	}
 }
 
 int vb_qp_ex_init(struct qp_object *qp, uint64_t send_ops_flags)

@@ -1,20 +1,28 @@
-/* Shared receive queues of the basic type. Posting is in post.c, the limit event in events.c. */
+/* Shared receive queues, basic and XRC. Posting is in post.c, the limit event in events.c. */
 #include <stdlib.h>
 #include "verbs/objects.h"
 
-VB_EXPORT struct ibv_srq *ibv_create_srq(struct ibv_pd *pd, struct ibv_srq_init_attr *attr)
+/* xrcd and cq: of an XRC SRQ, else NULL. The capacities granted are written back on success. */
+static struct ibv_srq *srq_create(struct ibv_pd *pd, void *srq_context, struct ibv_srq_attr *attr,
+	struct xrcd_object *xrcd, struct cq_object *cq)
 {
 	if (vb_host_is_forked_child())
 		return vb_fail(VB_FORKED_ERRNO);
-	if (attr->attr.max_wr < 1 || attr->attr.max_wr > VB_MAX_SRQ_WR || attr->attr.max_sge > VB_MAX_SGE)
+	if (attr->max_wr < 1 || attr->max_wr > VB_MAX_SRQ_WR || attr->max_sge > VB_MAX_SGE)
 		return vb_fail(EINVAL);
 	struct srq_object *srq = calloc(1, sizeof(*srq));
 	if (!srq)
 		return vb_fail(ENOMEM);
 	/* A limit is armed by ibv_modify_srq alone. */
-	struct vb_srq_config config = { .max_wr = attr->attr.max_wr, .max_sge = attr->attr.max_sge, .user = srq };
+	struct vb_srq_config config = {
+		.max_wr = attr->max_wr,
+		.max_sge = attr->max_sge,
+		.user = srq,
+		.xrcd = xrcd ? xrcd->xrcd : NULL,
+		.cq = cq ? cq->cq : NULL,
+	};
 	srq->ibv.context = pd->context;
-	srq->ibv.srq_context = attr->srq_context;
+	srq->ibv.srq_context = srq_context;
 	srq->ibv.pd = pd;
 	srq->ibv.handle = vb_object_handle();
 	pthread_mutex_init(&srq->ibv.mutex, NULL);
@@ -25,10 +33,46 @@ VB_EXPORT struct ibv_srq *ibv_create_srq(struct ibv_pd *pd, struct ibv_srq_init_
 		return vb_fail(-err);
 	}
 	vb_srq_query(srq->srq, &config);
-	attr->attr.max_wr = config.max_wr;
-	attr->attr.max_sge = config.max_sge;
+	attr->max_wr = config.max_wr;
+	attr->max_sge = config.max_sge;
+	srq->xrcd = xrcd;
+	if (xrcd)
+		atomic_fetch_add(&xrcd->users, 1);
 	vb_object_add(pd->context, OBJECT_SRQ, &srq->link);
 	return &srq->ibv;
+}
+
+VB_EXPORT struct ibv_srq *ibv_create_srq(struct ibv_pd *pd, struct ibv_srq_init_attr *attr)
+{
+	return srq_create(pd, attr->srq_context, &attr->attr, NULL, NULL);
+}
+
+/* Only fields that comp_mask names are read. */
+struct ibv_srq *vb_srq_ops_create_ex(struct ibv_context *context, struct ibv_srq_init_attr_ex *attr)
+{
+	const uint32_t xrc = IBV_SRQ_INIT_ATTR_XRCD | IBV_SRQ_INIT_ATTR_CQ;
+	enum ibv_srq_type type = attr->comp_mask & IBV_SRQ_INIT_ATTR_TYPE ? attr->srq_type : IBV_SRQT_BASIC;
+	if ((attr->comp_mask & ~(xrc | IBV_SRQ_INIT_ATTR_PD | IBV_SRQ_INIT_ATTR_TYPE)) ||
+		(type != IBV_SRQT_BASIC && type != IBV_SRQT_XRC))
+		return vb_fail(EOPNOTSUPP);
+	if (!(attr->comp_mask & IBV_SRQ_INIT_ATTR_PD) || !attr->pd || attr->pd->context != context)
+		return vb_fail(EINVAL);
+	if (type == IBV_SRQT_BASIC)
+		return srq_create(attr->pd, attr->srq_context, &attr->attr, NULL, NULL);
+	if ((attr->comp_mask & xrc) != xrc || !attr->xrcd || !attr->cq || attr->xrcd->context != context ||
+		attr->cq->context != context)
+		return vb_fail(EINVAL);
+	return srq_create(
+		attr->pd, attr->srq_context, &attr->attr, (struct xrcd_object *)attr->xrcd, vb_cq_of(attr->cq));
+}
+
+int vb_srq_ops_get_num(struct ibv_srq *ibv, uint32_t *number)
+{
+	const struct srq_object *srq = (const struct srq_object *)ibv;
+	if (!srq->xrcd)
+		return EINVAL;
+	*number = vb_srq_number(srq->srq);
+	return 0;
 }
 
 VB_EXPORT int ibv_modify_srq(struct ibv_srq *ibv, struct ibv_srq_attr *attr, int mask)
@@ -72,6 +116,8 @@ VB_EXPORT int ibv_destroy_srq(struct ibv_srq *ibv)
 	if (err)
 		return -err;
 	vb_object_remove(ibv->context, &srq->link);
+	if (srq->xrcd)
+		atomic_fetch_sub(&srq->xrcd->users, 1);
 	vb_srq_events_finish(srq);
 	pthread_mutex_destroy(&ibv->mutex);
 	pthread_cond_destroy(&ibv->cond);

@@ -177,7 +177,6 @@ static void unbuilt__verbs_say_so(void **state)
 	assert_int_equal(errno, EOPNOTSUPP);
 	assert_int_equal(ibv_query_ece(NULL, &ece), EOPNOTSUPP);
 	assert_int_equal(ibv_set_ece(NULL, &ece), EOPNOTSUPP);
-	assert_null(ibv_open_xrcd(f->context, &(struct ibv_xrcd_init_attr){ 0 }));
 }
 
 static void forked_child__is_refused(void **state)
