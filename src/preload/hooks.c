@@ -1,52 +1,24 @@
 /* libverbena-preload.so: libc's functions that take a path, in front of libc's own. Each first does what it was asked;
- * only when the path does not exist and stands in redirect.c's table does it ask again, of the tree shown instead. So a
- * machine that has the real thing behaves as if this library were not there. Linked to nothing but libc. Not here:
- * which paths (redirect.c). */
+ * only when the path does not exist and is shown (shown.h) is it answered otherwise. So a machine that has the real
+ * thing behaves as if this library were not there, and other paths cost a comparison. Not here: directories
+ * (hooks_dir.c). */
 #include <dirent.h>
-#include <dlfcn.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 #include <sys/stat.h>
+#include <sys/xattr.h>
 #include <unistd.h>
-#include "preload/redirect.h"
+#include "preload/hook.h"
+#include "preload/shown.h"
 
-/* Built without fortification: these are the functions that its wrappers end in. */
-#define HOOK __attribute__((visibility("default")))
+_Static_assert(sizeof(struct stat) == sizeof(struct stat64), "one answer for both");
 
-/* real: libc's function of that name, looked up at first use. */
-#define REAL(type, name, ...)                                                                                          \
-	static type (*found)(__VA_ARGS__);                                                                             \
-	type (*real)(__VA_ARGS__) = __atomic_load_n(&found, __ATOMIC_RELAXED);                                         \
-	if (!real) {                                                                                                   \
-		real = (type(*)(__VA_ARGS__))dlsym(RTLD_NEXT, #name);                                                  \
-		__atomic_store_n(&found, real, __ATOMIC_RELAXED);                                                      \
-	}
-
-/* result: what libc says of path, or, where path is absent and shown elsewhere, of the other. call names the path "at".
- */
-#define ASK(type, result, failed, path, call)                                                                          \
-	const char *at = (path);                                                                                       \
-	type result = (failed);                                                                                        \
-	char other[PATH_MAX];                                                                                          \
-	if (!real)                                                                                                     \
-		errno = ENOSYS;                                                                                        \
-	else                                                                                                           \
-		result = call;                                                                                         \
-	if (real && result == (type)(failed) && errno == ENOENT && vb_redirect(at, other, sizeof(other))) {            \
-		at = other;                                                                                            \
-		result = call;                                                                                         \
-	}
-
-#define FORWARD(type, failed, path, call)                                                                              \
-	ASK(type, result, failed, path, call)                                                                          \
-	return result
-
-/* ---- open
- * ------------------------------------------------------------------------------------------------------------ */
+/* ---- open ------------------------------------------------------------------------------------------------------- */
 
 static mode_t mode_of(int flags, va_list rest)
 {
@@ -60,8 +32,8 @@ static mode_t mode_of(int flags, va_list rest)
 		va_start(rest, flags);                                                                                 \
 		mode_t mode = mode_of(flags, rest);                                                                    \
 		va_end(rest);                                                                                          \
-		REAL(int, name, const char *, int, ...);                                                               \
-		FORWARD(int, -1, path, real(at, flags, mode));                                                         \
+		REAL(int, name, const char *, int, ...)                                                                \
+		ASK(int, -1, AT_FDCWD, path, real(path, flags, mode), vb_shown_open(AT_FDCWD, path, flags));           \
 	}
 
 #define HOOK_OPENAT(name)                                                                                              \
@@ -71,8 +43,8 @@ static mode_t mode_of(int flags, va_list rest)
 		va_start(rest, flags);                                                                                 \
 		mode_t mode = mode_of(flags, rest);                                                                    \
 		va_end(rest);                                                                                          \
-		REAL(int, name, int, const char *, int, ...);                                                          \
-		FORWARD(int, -1, path, real(dirfd, at, flags, mode));                                                  \
+		REAL(int, name, int, const char *, int, ...)                                                           \
+		ASK(int, -1, dirfd, path, real(dirfd, path, flags, mode), vb_shown_open(dirfd, path, flags));          \
 	}
 
 /* What fortified programs call when they pass no mode. */
@@ -80,16 +52,16 @@ static mode_t mode_of(int flags, va_list rest)
 	int name(const char *path, int flags);                                                                         \
 	HOOK int name(const char *path, int flags)                                                                     \
 	{                                                                                                              \
-		REAL(int, name, const char *, int);                                                                    \
-		FORWARD(int, -1, path, real(at, flags));                                                               \
+		REAL(int, name, const char *, int)                                                                     \
+		ASK(int, -1, AT_FDCWD, path, real(path, flags), vb_shown_open(AT_FDCWD, path, flags));                 \
 	}
 
 #define HOOK_OPENAT_2(name)                                                                                            \
 	int name(int dirfd, const char *path, int flags);                                                              \
 	HOOK int name(int dirfd, const char *path, int flags)                                                          \
 	{                                                                                                              \
-		REAL(int, name, int, const char *, int);                                                               \
-		FORWARD(int, -1, path, real(dirfd, at, flags));                                                        \
+		REAL(int, name, int, const char *, int)                                                                \
+		ASK(int, -1, dirfd, path, real(dirfd, path, flags), vb_shown_open(dirfd, path, flags));                \
 	}
 
 HOOK_OPEN(open)
@@ -101,132 +73,225 @@ HOOK_OPEN_2(__open64_2)
 HOOK_OPENAT_2(__openat_2)
 HOOK_OPENAT_2(__openat64_2)
 
+static FILE *shown_stream(const char *path, const char *mode)
+{
+	bool reads_only = mode[0] == 'r' && !strchr(mode, '+');
+	int fd = vb_shown_open(AT_FDCWD, path, (reads_only ? O_RDONLY : O_RDWR) | (strchr(mode, 'e') ? O_CLOEXEC : 0));
+	if (fd < 0)
+		return NULL;
+	FILE *stream = fdopen(fd, mode);
+	if (!stream)
+		close(fd);
+	return stream;
+}
+
 #define HOOK_FOPEN(name)                                                                                               \
 	HOOK FILE *name(const char *path, const char *mode)                                                            \
 	{                                                                                                              \
-		REAL(FILE *, name, const char *, const char *);                                                        \
-		FORWARD(FILE *, NULL, path, real(at, mode));                                                           \
+		REAL(FILE *, name, const char *, const char *)                                                         \
+		ASK(FILE *, NULL, AT_FDCWD, path, real(path, mode), shown_stream(path, mode));                         \
 	}
 
 HOOK_FOPEN(fopen)
 HOOK_FOPEN(fopen64)
 
-HOOK DIR *opendir(const char *path)
-{
-	REAL(DIR *, opendir, const char *);
-	FORWARD(DIR *, NULL, path, real(at));
-}
+/* ---- stat ------------------------------------------------------------------------------------------------------- */
 
-/* Inside libc this does not come by our opendir. */
-#define HOOK_SCANDIR(name, entry)                                                                                      \
-	HOOK int name(const char *path, struct entry ***list, int (*filter)(const struct entry *),                     \
-		int (*compare)(const struct entry **, const struct entry **))                                          \
-	{                                                                                                              \
-		REAL(int, name, const char *, struct entry ***, int (*)(const struct entry *),                         \
-			int (*)(const struct entry **, const struct entry **));                                        \
-		FORWARD(int, -1, path, real(at, list, filter, compare));                                               \
-	}
-
-HOOK_SCANDIR(scandir, dirent)
-HOOK_SCANDIR(scandir64, dirent64)
-
-/* ---- stat
- * ------------------------------------------------------------------------------------------------------------ */
-
-#define HOOK_STAT(name, buffer)                                                                                        \
+#define HOOK_STAT(name, buffer, flags)                                                                                 \
 	HOOK int name(const char *path, struct buffer *status)                                                         \
 	{                                                                                                              \
-		REAL(int, name, const char *, struct buffer *);                                                        \
-		FORWARD(int, -1, path, real(at, status));                                                              \
+		REAL(int, name, const char *, struct buffer *)                                                         \
+		ASK(int, -1, AT_FDCWD, path, real(path, status),                                                       \
+			vb_shown_stat(AT_FDCWD, path, (struct stat *)status, flags));                                  \
 	}
+
+HOOK_STAT(stat, stat, 0)
+HOOK_STAT(stat64, stat64, 0)
+HOOK_STAT(lstat, stat, AT_SYMLINK_NOFOLLOW)
+HOOK_STAT(lstat64, stat64, AT_SYMLINK_NOFOLLOW)
+
+/* Of a descriptor: a shown directory's is a file in memory. */
+#define HOOK_FSTAT(name, buffer)                                                                                       \
+	HOOK int name(int fd, struct buffer *status)                                                                   \
+	{                                                                                                              \
+		REAL(int, name, int, struct buffer *)                                                                  \
+		int result = real(fd, status);                                                                         \
+		if (result == 0)                                                                                       \
+			vb_shown_fstat(fd, (struct stat *)status);                                                     \
+		return result;                                                                                         \
+	}
+
+HOOK_FSTAT(fstat, stat)
+HOOK_FSTAT(fstat64, stat64)
+
+static bool is_of_descriptor(const char *path, int flags)
+{
+	return flags & AT_EMPTY_PATH && path && !path[0];
+}
 
 #define HOOK_FSTATAT(name, buffer)                                                                                     \
 	HOOK int name(int dirfd, const char *path, struct buffer *status, int flags)                                   \
 	{                                                                                                              \
-		REAL(int, name, int, const char *, struct buffer *, int);                                              \
-		FORWARD(int, -1, path, real(dirfd, at, status, flags));                                                \
+		REAL(int, name, int, const char *, struct buffer *, int)                                               \
+		if (is_of_descriptor(path, flags)) {                                                                   \
+			int result = real(dirfd, path, status, flags);                                                 \
+			if (result == 0)                                                                               \
+				vb_shown_fstat(dirfd, (struct stat *)status);                                          \
+			return result;                                                                                 \
+		}                                                                                                      \
+		ASK(int, -1, dirfd, path, real(dirfd, path, status, flags),                                            \
+			vb_shown_stat(dirfd, path, (struct stat *)status, flags));                                     \
 	}
 
-HOOK_STAT(stat, stat)
-HOOK_STAT(stat64, stat64)
-HOOK_STAT(lstat, stat)
-HOOK_STAT(lstat64, stat64)
 HOOK_FSTATAT(fstatat, stat)
 HOOK_FSTATAT(fstatat64, stat64)
 
 /* Programs linked before glibc 2.33 call these. */
-#define HOOK_XSTAT(name, buffer)                                                                                       \
+#define HOOK_XSTAT(name, buffer, flags)                                                                                \
 	int name(int version, const char *path, struct buffer *status);                                                \
 	HOOK int name(int version, const char *path, struct buffer *status)                                            \
 	{                                                                                                              \
-		REAL(int, name, int, const char *, struct buffer *);                                                   \
-		FORWARD(int, -1, path, real(version, at, status));                                                     \
+		REAL(int, name, int, const char *, struct buffer *)                                                    \
+		ASK(int, -1, AT_FDCWD, path, real(version, path, status),                                              \
+			vb_shown_stat(AT_FDCWD, path, (struct stat *)status, flags));                                  \
+	}
+
+#define HOOK_FXSTAT(name, buffer)                                                                                      \
+	int name(int version, int fd, struct buffer *status);                                                          \
+	HOOK int name(int version, int fd, struct buffer *status)                                                      \
+	{                                                                                                              \
+		REAL(int, name, int, int, struct buffer *)                                                             \
+		int result = real(version, fd, status);                                                                \
+		if (result == 0)                                                                                       \
+			vb_shown_fstat(fd, (struct stat *)status);                                                     \
+		return result;                                                                                         \
 	}
 
 #define HOOK_FXSTATAT(name, buffer)                                                                                    \
 	int name(int version, int dirfd, const char *path, struct buffer *status, int flags);                          \
 	HOOK int name(int version, int dirfd, const char *path, struct buffer *status, int flags)                      \
 	{                                                                                                              \
-		REAL(int, name, int, int, const char *, struct buffer *, int);                                         \
-		FORWARD(int, -1, path, real(version, dirfd, at, status, flags));                                       \
+		REAL(int, name, int, int, const char *, struct buffer *, int)                                          \
+		ASK(int, -1, dirfd, path, real(version, dirfd, path, status, flags),                                   \
+			vb_shown_stat(dirfd, path, (struct stat *)status, flags));                                     \
 	}
 
-HOOK_XSTAT(__xstat, stat)
-HOOK_XSTAT(__xstat64, stat64)
-HOOK_XSTAT(__lxstat, stat)
-HOOK_XSTAT(__lxstat64, stat64)
+HOOK_XSTAT(__xstat, stat, 0)
+HOOK_XSTAT(__xstat64, stat64, 0)
+HOOK_XSTAT(__lxstat, stat, AT_SYMLINK_NOFOLLOW)
+HOOK_XSTAT(__lxstat64, stat64, AT_SYMLINK_NOFOLLOW)
+HOOK_FXSTAT(__fxstat, stat)
+HOOK_FXSTAT(__fxstat64, stat64)
 HOOK_FXSTATAT(__fxstatat, stat)
 HOOK_FXSTATAT(__fxstatat64, stat64)
 
 HOOK int statx(int dirfd, const char *path, int flags, unsigned int mask, struct statx *status)
 {
-	REAL(int, statx, int, const char *, int, unsigned int, struct statx *);
-	FORWARD(int, -1, path, real(dirfd, at, flags, mask, status));
+	REAL(int, statx, int, const char *, int, unsigned int, struct statx *)
+	if (is_of_descriptor(path, flags)) {
+		int result = real(dirfd, path, flags, mask, status);
+		if (result == 0)
+			vb_shown_fstatx(dirfd, status);
+		return result;
+	}
+	ASK(int, -1, dirfd, path, real(dirfd, path, flags, mask, status),
+		vb_shown_statx(dirfd, path, flags, mask, status));
 }
 
-/* ---- access, links
- * ------------------------------------------------------------------------------------------------------ */
+/* ---- access, links ---------------------------------------------------------------------------------------------- */
 
-HOOK int access(const char *path, int mode)
-{
-	REAL(int, access, const char *, int);
-	FORWARD(int, -1, path, real(at, mode));
-}
+#define HOOK_ACCESS(name)                                                                                              \
+	HOOK int name(const char *path, int mode)                                                                      \
+	{                                                                                                              \
+		REAL(int, name, const char *, int)                                                                     \
+		ASK(int, -1, AT_FDCWD, path, real(path, mode), vb_shown_access(AT_FDCWD, path, mode, 0));              \
+	}
+
+HOOK_ACCESS(access)
+HOOK_ACCESS(eaccess)
+HOOK_ACCESS(euidaccess)
 
 HOOK int faccessat(int dirfd, const char *path, int mode, int flags)
 {
-	REAL(int, faccessat, int, const char *, int, int);
-	FORWARD(int, -1, path, real(dirfd, at, mode, flags));
+	REAL(int, faccessat, int, const char *, int, int)
+	ASK(int, -1, dirfd, path, real(dirfd, path, mode, flags), vb_shown_access(dirfd, path, mode, flags));
 }
 
 HOOK ssize_t readlink(const char *path, char *buffer, size_t size)
 {
-	REAL(ssize_t, readlink, const char *, char *, size_t);
-	FORWARD(ssize_t, -1, path, real(at, buffer, size));
+	REAL(ssize_t, readlink, const char *, char *, size_t)
+	ASK(ssize_t, -1, AT_FDCWD, path, real(path, buffer, size), vb_shown_readlink(AT_FDCWD, path, buffer, size));
 }
 
 HOOK ssize_t readlinkat(int dirfd, const char *path, char *buffer, size_t size)
 {
-	REAL(ssize_t, readlinkat, int, const char *, char *, size_t);
-	FORWARD(ssize_t, -1, path, real(dirfd, at, buffer, size));
+	REAL(ssize_t, readlinkat, int, const char *, char *, size_t)
+	ASK(ssize_t, -1, dirfd, path, real(dirfd, path, buffer, size), vb_shown_readlink(dirfd, path, buffer, size));
 }
 
 ssize_t __readlink_chk(const char *path, char *buffer, size_t size, size_t room);
 HOOK ssize_t __readlink_chk(const char *path, char *buffer, size_t size, size_t room)
 {
-	REAL(ssize_t, __readlink_chk, const char *, char *, size_t, size_t);
-	FORWARD(ssize_t, -1, path, real(at, buffer, size, room));
+	REAL(ssize_t, __readlink_chk, const char *, char *, size_t, size_t)
+	ASK(ssize_t, -1, AT_FDCWD, path, real(path, buffer, size, room),
+		vb_shown_readlink(AT_FDCWD, path, buffer, size));
+}
+
+ssize_t __readlinkat_chk(int dirfd, const char *path, char *buffer, size_t size, size_t room);
+HOOK ssize_t __readlinkat_chk(int dirfd, const char *path, char *buffer, size_t size, size_t room)
+{
+	REAL(ssize_t, __readlinkat_chk, int, const char *, char *, size_t, size_t)
+	ASK(ssize_t, -1, dirfd, path, real(dirfd, path, buffer, size, room),
+		vb_shown_readlink(dirfd, path, buffer, size));
+}
+
+/* resolved, where there is one, has room for PATH_MAX. */
+static char *shown_realpath(const char *path, char *resolved)
+{
+	struct vb_found place;
+
+	if (vb_shown_resolve(AT_FDCWD, path, true, &place) == VB_ELSEWHERE)
+		return NULL;
+	return resolved ? strcpy(resolved, place.path) : strdup(place.path);
 }
 
 HOOK char *realpath(const char *path, char *resolved)
 {
-	REAL(char *, realpath, const char *, char *);
-	FORWARD(char *, NULL, path, real(at, resolved));
+	REAL(char *, realpath, const char *, char *)
+	ASK(char *, NULL, AT_FDCWD, path, real(path, resolved), shown_realpath(path, resolved));
 }
 
 char *__realpath_chk(const char *path, char *resolved, size_t room);
 HOOK char *__realpath_chk(const char *path, char *resolved, size_t room)
 {
-	REAL(char *, __realpath_chk, const char *, char *, size_t);
-	FORWARD(char *, NULL, path, real(at, resolved, room));
+	REAL(char *, __realpath_chk, const char *, char *, size_t)
+	ASK(char *, NULL, AT_FDCWD, path, real(path, resolved, room), shown_realpath(path, resolved));
 }
+
+HOOK char *canonicalize_file_name(const char *path)
+{
+	REAL(char *, canonicalize_file_name, const char *)
+	ASK(char *, NULL, AT_FDCWD, path, real(path), shown_realpath(path, NULL));
+}
+
+/* ---- Extended attributes: ls asks for them ---------------------------------------------------------------------- */
+
+#define HOOK_GETXATTR(name, follows_last)                                                                              \
+	HOOK ssize_t name(const char *path, const char *attribute, void *value, size_t size)                           \
+	{                                                                                                              \
+		REAL(ssize_t, name, const char *, const char *, void *, size_t)                                        \
+		ASK(ssize_t, -1, AT_FDCWD, path, real(path, attribute, value, size),                                   \
+			vb_shown_attribute(path, follows_last));                                                       \
+	}
+
+#define HOOK_LISTXATTR(name, follows_last)                                                                             \
+	HOOK ssize_t name(const char *path, char *list, size_t size)                                                   \
+	{                                                                                                              \
+		REAL(ssize_t, name, const char *, char *, size_t)                                                      \
+		ASK(ssize_t, -1, AT_FDCWD, path, real(path, list, size), vb_shown_attribute(path, follows_last));      \
+	}
+
+HOOK_GETXATTR(getxattr, true)
+HOOK_GETXATTR(lgetxattr, false)
+HOOK_LISTXATTR(listxattr, true)
+HOOK_LISTXATTR(llistxattr, false)

@@ -4,6 +4,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include "host/identity.h"
 #include "verbs/objects.h"
 
 _Static_assert(sizeof(struct device_object) > 672, "8 bytes behind the public device must be readable");
@@ -22,7 +23,6 @@ static struct device_object *device_find(const struct vb_device_info *info)
 	return NULL;
 }
 
-/* The character device's name must be the same in every process of the host: it is made of the interface's index. */
 static struct device_object *device_new(const struct vb_device_info *info)
 {
 	struct device_object *device = calloc(1, sizeof(*device));
@@ -32,7 +32,7 @@ static struct device_object *device_new(const struct vb_device_info *info)
 	ibv->node_type = IBV_NODE_CA;
 	ibv->transport_type = IBV_TRANSPORT_IB;
 	snprintf(ibv->name, sizeof(ibv->name), "%s", info->name);
-	snprintf(ibv->dev_name, sizeof(ibv->dev_name), "uverbs%u", info->ifindex);
+	snprintf(ibv->dev_name, sizeof(ibv->dev_name), VB_UVERBS_PREFIX "%s", info->ifname);
 	snprintf(ibv->dev_path, sizeof(ibv->dev_path), "/sys/class/infiniband_verbs/%s", ibv->dev_name);
 	snprintf(ibv->ibdev_path, sizeof(ibv->ibdev_path), "/sys/class/infiniband/%s", ibv->name);
 	device->node_guid = info->node_guid;

@@ -2,26 +2,23 @@
  * Holds: no number here promises more than a create call gives. */
 #include <string.h>
 #include <time.h>
+#include "host/identity.h"
 #include "host/settings.h"
 #include "verbs/objects.h"
-
-/* A locally administered OUI, so that no vendor's special cases apply. */
-#define VENDOR_ID 0x025642u
-#define FIRMWARE  "verbena"
 
 static void fill_device(struct ibv_context *context, struct ibv_device_attr *attr)
 {
 	const struct vb_settings *settings = vb_settings_get();
 	uint64_t guid = vb_context_of(context)->device->node_guid;
 	*attr = (struct ibv_device_attr){
-		.fw_ver = FIRMWARE,
+		.fw_ver = VB_FIRMWARE,
 		.node_guid = guid,
 		.sys_image_guid = guid,
 		.max_mr_size = UINT64_MAX,
 		.page_size_cap = 0xFFFFF000u,
-		.vendor_id = VENDOR_ID,
+		.vendor_id = VB_VENDOR_ID,
 		.vendor_part_id = settings ? settings->part_id : 1,
-		.hw_ver = 1,
+		.hw_ver = VB_HW_VERSION,
 		.max_qp = VB_MAX_QP,
 		.max_qp_wr = VB_MAX_QP_WR,
 		.device_cap_flags = IBV_DEVICE_CURR_QP_STATE_MOD | IBV_DEVICE_PORT_ACTIVE_EVENT |
@@ -75,39 +72,6 @@ int vb_context_ops_query_device_ex(struct ibv_context *context, const struct ibv
 	return 0;
 }
 
-enum { WIDTH_1X = 1, WIDTH_4X = 2, WIDTH_8X = 4 };
-enum { SPEED_2_5 = 1, SPEED_5 = 2, SPEED_10 = 4, SPEED_14 = 16, SPEED_25 = 32, SPEED_50 = 64, SPEED_100 = 128 };
-
-/* The closest lanes times rate of an Ethernet speed, as programs multiply it back. An interface that does not know its
- * speed (loopback) counts as 10 Gb/s, what Linux's virtual Ethernet says of itself. */
-static void speed_to_width(uint64_t mbps, struct ibv_port_attr *attr)
-{
-	static const struct {
-		uint64_t up_to_mbps;
-		uint8_t width, speed;
-	} table[] = {
-		{ 2500, WIDTH_1X, SPEED_2_5 },
-		{ 5000, WIDTH_1X, SPEED_5 },
-		{ 10000, WIDTH_1X, SPEED_10 },
-		{ 20000, WIDTH_4X, SPEED_5 },
-		{ 25000, WIDTH_1X, SPEED_25 },
-		{ 40000, WIDTH_4X, SPEED_10 },
-		{ 50000, WIDTH_1X, SPEED_50 },
-		{ 56000, WIDTH_4X, SPEED_14 },
-		{ 100000, WIDTH_4X, SPEED_25 },
-		{ 200000, WIDTH_4X, SPEED_50 },
-		{ 400000, WIDTH_4X, SPEED_100 },
-		{ UINT64_MAX, WIDTH_8X, SPEED_100 },
-	};
-	if (mbps == 0)
-		mbps = 10000;
-	unsigned i = 0;
-	while (mbps > table[i].up_to_mbps)
-		i++;
-	attr->active_width = table[i].width;
-	attr->active_speed = table[i].speed;
-}
-
 static enum ibv_mtu mtu_to_enum(uint32_t bytes)
 {
 	enum ibv_mtu mtu = IBV_MTU_256;
@@ -115,6 +79,8 @@ static enum ibv_mtu mtu_to_enum(uint32_t bytes)
 		mtu++;
 	return mtu;
 }
+
+_Static_assert(VB_PORT_CAPABILITIES == (IBV_PORT_CM_SUP | IBV_PORT_IP_BASED_GIDS), "what sysfs shows too");
 
 static int fill_port(struct ibv_context *context, uint8_t port, struct ibv_port_attr *attr)
 {
@@ -128,14 +94,14 @@ static int fill_port(struct ibv_context *context, uint8_t port, struct ibv_port_
 		.max_mtu = IBV_MTU_4096,
 		.active_mtu = mtu_to_enum(info.mtu),
 		.gid_tbl_len = VB_MAX_GIDS,
-		.port_cap_flags = IBV_PORT_CM_SUP | IBV_PORT_IP_BASED_GIDS,
+		.port_cap_flags = VB_PORT_CAPABILITIES,
 		.max_msg_sz = VB_MAX_MESSAGE_BYTES,
 		.pkey_tbl_len = VB_PKEYS,
 		.max_vl_num = 1,
 		.phys_state = info.is_up ? PHYS_LINK_UP : PHYS_POLLING,
 		.link_layer = IBV_LINK_LAYER_ETHERNET,
 	};
-	speed_to_width(info.speed_mbps, attr);
+	vb_device_rate(info.speed_mbps, &attr->active_width, &attr->active_speed);
 	return 0;
 }
 

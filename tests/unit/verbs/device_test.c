@@ -16,7 +16,7 @@ static void device__is_the_same_object_in_every_list(void **state)
 	assert_null(one[1]);
 	assert_ptr_equal(one[0], two[0]);
 	assert_string_equal(ibv_get_device_name(one[0]), "vb_test0");
-	assert_string_equal(one[0]->dev_name, "uverbs7");
+	assert_string_equal(one[0]->dev_name, "uverbs_test0");
 	assert_string_equal(one[0]->ibdev_path, "/sys/class/infiniband/vb_test0");
 	assert_int_equal(one[0]->node_type, IBV_NODE_CA);
 	assert_int_equal(one[0]->transport_type, IBV_TRANSPORT_IB);

@@ -1,0 +1,22 @@
+/* What a device says it is: the same through the verbs and through sysfs. */
+#ifndef VB_HOST_IDENTITY_H
+#define VB_HOST_IDENTITY_H
+
+#include <stdint.h>
+
+/* A locally administered OUI, so that no vendor's special cases apply. */
+#define VB_VENDOR_ID 0x025642u
+#define VB_FIRMWARE  "verbena"
+#define VB_HW_VERSION 1
+
+/* The name of a device's character device: the same in every process of the host, and no kernel device's. */
+#define VB_UVERBS_PREFIX "uverbs_" /* and the interface's name */
+
+/* Bits of the port's capability mask. */
+#define VB_PORT_CAPABILITIES 0x04010000u /* CM, IP based GIDs */
+
+/* The closest lanes and rate of an Ethernet speed, coded as in PortInfo, as programs multiply them back. An interface
+ * that does not know its speed (0: loopback) counts as 10 Gb/s, what Linux's virtual Ethernet says of itself. */
+void vb_device_rate(uint64_t mbps, uint8_t *width, uint8_t *speed);
+
+#endif
