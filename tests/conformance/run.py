@@ -229,7 +229,10 @@ def main():
         for worker in workers:
             worker.join()
         if tests:
-            peer = shutil.copy(pathlib.Path(options.build) / "tests/conformance/peer", scratch)
+            built = pathlib.Path(options.build) / "tests/conformance"
+            peer = shutil.copy(built / "peer", scratch)
+            if (built / "mpi_check").exists():
+                shutil.copy(built / "mpi_check", scratch)
             run_live(tests, launcher, peer, report)
     summarise(report, options)
     return 1 if report.count("failed") else 0

@@ -1,0 +1,85 @@
+"""Live tests: what programs read of a device in /sys and /dev is what they are told through the verbs."""
+
+import ipaddress
+import json
+import pathlib
+import re
+import shutil
+
+from live import live_test
+from process import Failure, Process
+
+READER = pathlib.Path(__file__).with_name("reader.py")
+
+
+def read_sysfs(context, place, user):
+    """reader.py, where everyone can read it, as this user."""
+    program = shutil.copy(READER, pathlib.Path(context.peer).parent)
+    with Process(place, ["/usr/bin/python3", "-B", program, place.device], user, name=f"reader as {user}") as process:
+        process.wait_success(20)
+    return json.loads(process.stdout)
+
+
+def read_verbs(place, user):
+    with Process(place, ["ibv_devinfo", "-v", "-d", place.device], user) as process:
+        process.wait_success(20)
+    fields = dict(re.findall(r"^\s*(\w+):\s+(.*\S)", process.stdout, re.M))
+    gids = re.findall(r"GID\[\s*(\d+)\]:\s+([0-9a-f:.]+)", process.stdout)
+    return fields, {index: ipaddress.ip_address(gid).packed for index, gid in gids}
+
+
+def read_both(context, place, user):
+    """At one time: an address of a new interface may become usable just between the two."""
+    verbs = read_verbs(place, user)
+    for _ in range(5):
+        sysfs, before, verbs = read_sysfs(context, place, user), verbs, read_verbs(place, user)
+        if verbs == before:
+            break
+    return sysfs, verbs
+
+
+def expect(what, seen, wanted):
+    if seen != wanted:
+        raise Failure(f"{what}: sysfs says {seen!r}, not {wanted!r}")
+
+
+def compare(place, sysfs, fields, gids):
+    interface = place.device.removeprefix("vb_")
+    expect("the class lists the device", sysfs["listed"], True)
+    expect("the entry is a link", sysfs["is_link"], True)
+    expect("its path", sysfs["realpath"], f"/sys/devices/virtual/infiniband/{place.device}")
+    expect("ports", sysfs["globbed"], [f"/sys/class/infiniband/{place.device}/ports/1"])
+    expect("node_guid", sysfs["node_guid"], fields["node_guid"])
+    expect("fw_ver", sysfs["fw_ver"], fields["fw_ver"])
+    expect("state", sysfs["state"], "4: ACTIVE" if "PORT_ACTIVE" in fields["state"] else "1: DOWN")
+    expect("link_layer", sysfs["link_layer"], fields["link_layer"])
+    expect("device/net", sysfs["net"], [interface])
+    expect("a P_Key, by a child", sysfs["child"], "0xffff")
+    expect("GIDs of a type", sysfs["scanned"], sorted(gids))
+    expect("types", sysfs["types"], {index: "RoCE v2" for index in gids})
+    expect("interfaces of GIDs", sysfs["ndevs"], {index: interface for index in gids})
+    for index, gid in enumerate(sysfs["gids"]):
+        expect(f"GID {index}", bytes.fromhex(gid.replace(":", "")), gids.get(str(index), bytes(16)))
+    if f"uverbs_{interface}" not in sysfs["uverbs"]:
+        raise Failure(f"no character device of {place.device} among {sysfs['uverbs']}")
+
+
+@live_test("sysfs says of a device what the verbs say, to root and to an ordinary user")
+def sysfs_is_true(context):
+    path = context.world.open("veth1500")
+    places_of_test = [context.world.fresh_namespace("sys")] + ([path.server] if path else [])
+    for place in places_of_test:
+        for user in ("root", "nobody"):
+            sysfs, verbs = read_both(context, place, user)
+            compare(place, sysfs, *verbs)
+
+
+@live_test("sysfs follows the interface: an address that goes takes its GID with it")
+def sysfs_is_fresh(context):
+    place = context.world.fresh_namespace("sys")
+    before = read_sysfs(context, place, "root")
+    place.run("ip", "addr", "add", "192.0.2.77/32", "dev", "lo")
+    place.run("ip", "addr", "del", "127.0.0.1/8", "dev", "lo")
+    after = read_sysfs(context, place, "root")
+    expect("the first GID", before["gids"][0].endswith("7f00:0001"), True)
+    expect("the first GID afterwards", after["gids"][0].endswith("c000:024d"), True)
