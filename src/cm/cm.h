@@ -27,6 +27,7 @@ struct vb_cm_id;
 struct vb_cm_config {
 	uint64_t seed; /* of communication and transaction IDs */
 	uint8_t slot;  /* top 8 bits of every communication ID, by which the broker finds whose an answer is */
+	uint32_t max_half_open; /* requests received that are not yet connections; further ones are dropped. 0: 4096 */
 };
 
 int vb_cm_create(const struct vb_cm_config *config, struct vb_cm **cm);
@@ -69,8 +70,8 @@ void vb_cm_id_set_user(struct vb_cm_id *id, void *user);
 enum vb_cm_state vb_cm_id_state(const struct vb_cm_id *id);
 const struct vb_cm_path *vb_cm_id_path(const struct vb_cm_id *id);
 
-/* Requests for service_id at address (zero: any) come to this id. -EADDRINUSE: another listener has just that; which
- * processes may, the broker has decided before. */
+/* Requests for service_id at address come to this id; of several, to the closest. Zero: any address; the mapped 0.0.0.0:
+ * any of IPv4. -EADDRINUSE: another listener has just that; which processes may, the broker has decided before. */
 int vb_cm_listen(struct vb_cm_id *id, uint64_t service_id, const struct vb_gid *address);
 /* Sends a REQ, again and again until it is answered or max_cm_retries are spent. The id's fields are filled in here:
  * everything of req but the communication ID is the caller's. */
@@ -106,11 +107,12 @@ enum vb_cm_event_kind {
 	VB_CM_EVENT_REQUEST,	    /* message.req; id is new, the holder's to accept, reject or destroy; listener is whose */
 	VB_CM_EVENT_REPLY,	    /* message.rep; confirm or reject */
 	VB_CM_EVENT_ESTABLISHED,    /* RTU came; message.rtu, or none when data said so */
-	VB_CM_EVENT_REJECTED,	    /* message.rej */
+	VB_CM_EVENT_REJECTED,	    /* message.rej, or none when the peer vanished or began anew */
 	VB_CM_EVENT_DELAYED,	    /* message.mra */
 	VB_CM_EVENT_UNREACHABLE,    /* no answer to REQ or REP within all retries */
 	VB_CM_EVENT_DISCONNECT,	    /* message.dreq: the peer ends it; answer with vb_cm_disconnect */
-	VB_CM_EVENT_DISCONNECTED,   /* our DREQ was answered (message.drep), crossed with the peer's, or never answered */
+	VB_CM_EVENT_DISCONNECTED,   /* our DREQ was answered (message.drep), crossed with the peer's, or never answered; or
+				     * the peer knows no such connection, and there was no DREQ of ours */
 	VB_CM_EVENT_TIMEWAIT_EXIT,
 	VB_CM_EVENT_SIDR_REQUEST,   /* message.sidr_req; id is new */
 	VB_CM_EVENT_SIDR_REPLY,	    /* message.sidr_rep */
@@ -134,7 +136,8 @@ bool vb_cm_next_event(struct vb_cm *cm, struct vb_cm_event *event);
 	X(DUPLICATES, "cm_duplicates", "received again, and answered again")                                           \
 	X(DROPPED, "cm_dropped", "malformed, or of no connection of ours")                                             \
 	X(STALE, "cm_stale", "requests from a QP that we thought still connected")                                     \
-	X(REJECTED, "cm_rejected", "requests that nobody wanted")
+	X(REJECTED, "cm_rejected", "requests that nobody wanted")                                                      \
+	X(FLOODED, "cm_flooded", "requests dropped because too many wait already")
 
 enum vb_cm_counter {
 #define X(name, text, meaning) VB_CM_##name##_COUNT,

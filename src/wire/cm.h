@@ -70,6 +70,8 @@ enum vb_cm_sidr_status {
 	VB_CM_SIDR_BAD_VERSION = 5,
 };
 
+enum { VB_CM_APR_INVALID_COMM_ID = 1, VB_CM_APR_UNSUPPORTED = 2 }; /* 12.8.2: why there is no alternate path */
+
 struct vb_cm_way { /* a path as REQ and LAP describe it */
 	struct vb_gid local, remote; /* as the sender of the message sees them */
 	uint16_t local_lid, remote_lid;

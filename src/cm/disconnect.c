@@ -1,0 +1,320 @@
+/* How connections end: by DREQ and DREP, by REJ, because the peer's QP has gone elsewhere, or because their holder lets
+ * go; and TIMEWAIT, in which they are remembered for a while. IBA vol. 1, 12.9.7.3, 12.9.8.3, 12.9.8.4. */
+#include <errno.h>
+#include <string.h>
+#include "cm/id.h"
+
+enum { LONGEST_TIMEWAIT = 21 /* of either of its two parts: 8.6 s */ };
+
+static uint8_t at_most(uint8_t code, uint8_t most)
+{
+	return code < most ? code : most;
+}
+
+/* There and back, and what the peer takes to acknowledge what it has. */
+void vb_cm_enter_timewait(struct vb_cm_id *id, vb_time now)
+{
+	vb_cm_id_enter(id, VB_CM_TIMEWAIT);
+	vb_cm_arm(id,
+		vb_cm_span(at_most(id->ack_timeout, LONGEST_TIMEWAIT)) +
+			vb_cm_span(at_most(id->target_ack_delay, LONGEST_TIMEWAIT)),
+		now);
+}
+
+void vb_cm_timewait_over(struct vb_cm_id *id, vb_time now)
+{
+	vb_cm_tell(id, VB_CM_EVENT_TIMEWAIT_EXIT, NULL);
+	vb_cm_id_enter(id, VB_CM_IDLE);
+}
+
+/* ---- DREQ and DREP ---------------------------------------------------------------------------------------------- */
+
+static struct vb_cm_message make_dreq(struct vb_cm_id *id)
+{
+	id->disconnect_transaction_id = vb_cm_new_transaction(id);
+	struct vb_cm_message message = vb_cm_message_of(id, VB_CM_DREQ);
+	message.transaction_id = id->disconnect_transaction_id;
+	message.dreq.remote_qpn = id->remote_qpn;
+	return message;
+}
+
+void vb_cm_send_dreq(struct vb_cm_id *id, const void *data, size_t length, vb_time now)
+{
+	struct vb_cm_message message = make_dreq(id);
+	if (length)
+		memcpy(message.dreq.private_data, data, length);
+	vb_cm_send(id, &message);
+	vb_cm_id_enter(id, VB_CM_DREQ_SENT);
+	vb_cm_await(id, id->max_retries, now);
+}
+
+static void send_drep(struct vb_cm_id *id, const void *data, size_t length)
+{
+	struct vb_cm_message message = vb_cm_message_of(id, VB_CM_DREP);
+	message.transaction_id = id->disconnect_transaction_id;
+	if (length)
+		memcpy(message.drep.private_data, data, length);
+	vb_cm_send(id, &message);
+}
+
+int vb_cm_disconnect(struct vb_cm_id *id, const void *data, size_t length, vb_time now)
+{
+	switch (id->state) {
+	case VB_CM_ESTABLISHED:
+		if (length > VB_CM_DREQ_PRIVATE)
+			return -EINVAL;
+		vb_cm_send_dreq(id, data, length, now);
+		return 0;
+	case VB_CM_DREQ_RCVD:
+		if (length > VB_CM_DREP_PRIVATE)
+			return -EINVAL;
+		send_drep(id, data, length);
+		vb_cm_enter_timewait(id, now);
+		return 0;
+	default:
+		return -EINVAL;
+	}
+}
+
+void vb_cm_dreq_unanswered(struct vb_cm_id *id, vb_time now)
+{
+	if (vb_cm_try_again(id, now))
+		return;
+	vb_cm_tell(id, VB_CM_EVENT_DISCONNECTED, NULL);
+	vb_cm_enter_timewait(id, now);
+}
+
+void vb_cm_take_drep(struct vb_cm_id *id, const struct vb_cm_message *message, vb_time now)
+{
+	vb_cm_tell(id, VB_CM_EVENT_DISCONNECTED, message);
+	vb_cm_enter_timewait(id, now);
+}
+
+static bool names_our_qp(struct vb_cm_id *id, const struct vb_cm_message *message)
+{
+	if (message->dreq.remote_qpn == id->local_qpn)
+		return true;
+	vb_cm_count(id->cm, VB_CM_DROPPED_COUNT);
+	return false;
+}
+
+void vb_cm_take_dreq(struct vb_cm_id *id, const struct vb_cm_message *message, vb_time now)
+{
+	if (!names_our_qp(id, message))
+		return;
+	id->disconnect_transaction_id = message->transaction_id;
+	vb_cm_id_enter(id, VB_CM_DREQ_RCVD);
+	vb_cm_tell(id, VB_CM_EVENT_DISCONNECT, message);
+}
+
+/* Nobody ends what is not there: the RTU was lost. */
+void vb_cm_take_dreq_as_established(struct vb_cm_id *id, const struct vb_cm_message *message, vb_time now)
+{
+	if (!names_our_qp(id, message))
+		return;
+	vb_cm_tell(id, VB_CM_EVENT_ESTABLISHED, NULL);
+	vb_cm_take_dreq(id, message, now);
+}
+
+/* Both want to end it: neither user has anything left to answer. */
+void vb_cm_take_dreq_crossing(struct vb_cm_id *id, const struct vb_cm_message *message, vb_time now)
+{
+	if (!names_our_qp(id, message))
+		return;
+	id->disconnect_transaction_id = message->transaction_id;
+	send_drep(id, NULL, 0);
+	vb_cm_tell(id, VB_CM_EVENT_DISCONNECTED, NULL);
+	vb_cm_enter_timewait(id, now);
+}
+
+/* Who was accepting us has gone before we were through, and the REJ or even the REP that should have said so is lost.
+ */
+void vb_cm_take_dreq_as_rejection(struct vb_cm_id *id, const struct vb_cm_message *message, vb_time now)
+{
+	struct vb_cm_message drep = vb_cm_answer_to(message, VB_CM_DREP);
+	if (!names_our_qp(id, message))
+		return;
+	vb_cm_send_unkept(id->cm, &id->path, &drep);
+	vb_cm_tell(id, VB_CM_EVENT_REJECTED, NULL);
+	if (id->state == VB_CM_REQ_SENT || id->state == VB_CM_MRA_REQ_RCVD)
+		vb_cm_id_enter(id, VB_CM_IDLE);
+	else
+		vb_cm_enter_timewait(id, now);
+}
+
+/* In TIMEWAIT: our DREP was lost, or theirs and ours have crossed. */
+void vb_cm_take_late_dreq(struct vb_cm_id *id, const struct vb_cm_message *message, vb_time now)
+{
+	struct vb_cm_message drep = vb_cm_answer_to(message, VB_CM_DREP);
+	if (vb_cm_kept(id) == VB_CM_DREP && id->disconnect_transaction_id == message->transaction_id)
+		vb_cm_send_kept(id);
+	else
+		vb_cm_send_unkept(id->cm, &id->path, &drep);
+}
+
+/* In TIMEWAIT: who goes on as if it were connected has not heard our REJ. */
+void vb_cm_take_late(struct vb_cm_id *id, const struct vb_cm_message *message, vb_time now)
+{
+	if (vb_cm_kept(id) == VB_CM_REJ)
+		vb_cm_send_kept(id);
+	else
+		vb_cm_count(id->cm, VB_CM_DUPLICATES_COUNT);
+}
+
+/* ---- REJ -------------------------------------------------------------------------------------------------------- */
+
+/* REQ is answered so, or its sender has given up: no QP of the two has been moved. */
+void vb_cm_take_rej(struct vb_cm_id *id, const struct vb_cm_message *message, vb_time now)
+{
+	vb_cm_tell(id, VB_CM_EVENT_REJECTED, message);
+	vb_cm_id_enter(id, VB_CM_IDLE);
+}
+
+void vb_cm_take_rej_and_wait(struct vb_cm_id *id, const struct vb_cm_message *message, vb_time now)
+{
+	vb_cm_tell(id, VB_CM_EVENT_REJECTED, message);
+	vb_cm_enter_timewait(id, now);
+}
+
+/* After our RTU, which was lost; or the peer knows no such connection. */
+void vb_cm_take_rej_as_end(struct vb_cm_id *id, const struct vb_cm_message *message, vb_time now)
+{
+	vb_cm_tell(id, VB_CM_EVENT_DISCONNECTED, NULL);
+	vb_cm_enter_timewait(id, now);
+}
+
+void vb_cm_leave_ghost(struct vb_cm_id *id, vb_time span, vb_time now)
+{
+	struct vb_cm *cm = id->cm;
+	struct vb_cm_id *ghost = cm->ghosts < cm->max_half_open ? vb_cm_id_create(cm, NULL) : NULL;
+	if (!ghost)
+		return; /* who asks again is a new request, then */
+	vb_cm_table_remove(&cm->by_remote, &id->by_remote);
+	ghost->is_orphan = ghost->is_ghost = true;
+	cm->ghosts++;
+	ghost->path = id->path;
+	ghost->is_sidr = id->is_sidr;
+	ghost->remote_id = id->remote_id;
+	ghost->remote_qpn = id->remote_qpn;
+	ghost->transaction_id = id->transaction_id;
+	ghost->period = span;
+	memcpy(ghost->sent, id->sent, sizeof(ghost->sent));
+	vb_cm_id_number(ghost);
+	vb_cm_id_link_remote(ghost);
+	vb_cm_id_enter(ghost, VB_CM_TIMEWAIT);
+	vb_cm_arm(ghost, span, now);
+}
+
+static void send_rej(struct vb_cm_id *id, struct vb_cm_message *rejection, vb_time now)
+{
+	bool is_req = id->state == VB_CM_REQ_RCVD || id->state == VB_CM_MRA_REQ_SENT;
+	vb_cm_send(id, rejection);
+	if (is_req) {
+		vb_cm_leave_ghost(id, id->period, now);
+		vb_cm_id_enter(id, VB_CM_IDLE);
+	} else {
+		vb_cm_enter_timewait(id, now);
+	}
+}
+
+int vb_cm_reject(struct vb_cm_id *id, uint16_t reason, const void *ari, size_t ari_length, const void *data,
+	size_t length, vb_time now)
+{
+	bool is_req = id->state == VB_CM_REQ_RCVD || id->state == VB_CM_MRA_REQ_SENT;
+	bool is_rep = id->state == VB_CM_REP_RCVD || id->state == VB_CM_MRA_REP_SENT;
+	if ((!is_req && !is_rep) || ari_length > VB_CM_ARI_LENGTH || length > VB_CM_REJ_PRIVATE)
+		return -EINVAL;
+	struct vb_cm_message message = vb_cm_rejection(id, reason);
+	if (ari_length) {
+		message.rej.ari_length = (uint8_t)ari_length;
+		memcpy(message.rej.ari, ari, ari_length);
+	}
+	if (length)
+		memcpy(message.rej.private_data, data, length);
+	send_rej(id, &message, now);
+	return 0;
+}
+
+/* ---- The end without the user ----------------------------------------------------------------------------------- */
+
+void vb_cm_end_stale(struct vb_cm_id *id, vb_time now)
+{
+	struct vb_cm_message rejection;
+	switch (id->state) {
+	case VB_CM_REQ_RCVD:
+	case VB_CM_MRA_REQ_SENT:
+		vb_cm_tell(id, VB_CM_EVENT_REJECTED, NULL);
+		vb_cm_id_enter(id, VB_CM_IDLE);
+		break;
+	case VB_CM_REP_SENT:
+	case VB_CM_MRA_REP_RCVD:
+	case VB_CM_REP_RCVD:
+	case VB_CM_MRA_REP_SENT:
+		rejection = vb_cm_rejection(id, VB_CM_REJ_STALE_CONNECTION);
+		vb_cm_send(id, &rejection);
+		vb_cm_tell(id, VB_CM_EVENT_REJECTED, NULL);
+		vb_cm_enter_timewait(id, now);
+		break;
+	case VB_CM_ESTABLISHED:
+		vb_cm_send_dreq(id, NULL, 0, now);
+		break;
+	default: /* it is ending anyway */
+		break;
+	}
+}
+
+/* The peer may be connected by now, or never hear of the REJ: a DREQ follows until it answers. */
+static void abandon_reply(struct vb_cm_id *id, vb_time now)
+{
+	struct vb_cm_message rejection = vb_cm_rejection(id, VB_CM_REJ_CONSUMER), dreq = make_dreq(id);
+	vb_cm_send_unkept(id->cm, &id->path, &rejection);
+	vb_cm_encode(&dreq, id->sent);
+	vb_cm_id_enter(id, VB_CM_DREQ_SENT);
+	vb_cm_await(id, id->max_retries, now);
+}
+
+void vb_cm_id_destroy(struct vb_cm_id *id, vb_time now)
+{
+	struct vb_cm_message rejection;
+	struct vb_cm_sidr_rep refused = { .status = VB_CM_SIDR_REJECTED };
+	if (id->state == VB_CM_LISTEN)
+		vb_cm_drop_requests_of(id, now);
+	vb_cm_drop_events(id);
+	id->is_orphan = true;
+	id->user = NULL;
+	switch (id->state) {
+	case VB_CM_IDLE:
+	case VB_CM_LISTEN:
+	case VB_CM_SIDR_REQ_SENT:
+		vb_cm_id_enter(id, VB_CM_IDLE);
+		break;
+	case VB_CM_REQ_SENT:
+	case VB_CM_MRA_REQ_RCVD:
+		rejection = vb_cm_rejection(id, VB_CM_REJ_TIMEOUT);
+		vb_cm_send_unkept(id->cm, &id->path, &rejection);
+		vb_cm_id_enter(id, VB_CM_IDLE);
+		break;
+	case VB_CM_REQ_RCVD:
+	case VB_CM_MRA_REQ_SENT:
+	case VB_CM_REP_RCVD:
+	case VB_CM_MRA_REP_SENT:
+		rejection = vb_cm_rejection(id, VB_CM_REJ_CONSUMER);
+		send_rej(id, &rejection, now);
+		break;
+	case VB_CM_REP_SENT:
+	case VB_CM_MRA_REP_RCVD:
+		abandon_reply(id, now);
+		break;
+	case VB_CM_ESTABLISHED:
+	case VB_CM_DREQ_RCVD:
+		vb_cm_disconnect(id, NULL, 0, now);
+		break;
+	case VB_CM_SIDR_REQ_RCVD:
+		refused.service_id = id->service_id;
+		vb_cm_sidr_reply(id, &refused, now);
+		break;
+	case VB_CM_DREQ_SENT:
+	case VB_CM_TIMEWAIT:
+		break;
+	}
+}

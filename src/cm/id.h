@@ -1,0 +1,151 @@
+/* What the files of cm/ share; nobody else looks inside.
+ *
+ *   states.c      which message and which timeout is taken in which state, and what any message comes through
+ *   active.c      REQ_SENT, MRA_REQ_RCVD, REP_RCVD, MRA_REP_SENT
+ *   passive.c     LISTEN, REQ_RCVD, MRA_REQ_SENT, REP_SENT, MRA_REP_RCVD
+ *   disconnect.c  DREQ_SENT, DREQ_RCVD, TIMEWAIT, and how any state ends by REJ, staleness or destruction
+ *   sidr.c        SIDR_REQ_SENT, SIDR_REQ_RCVD
+ *   cm.c          the manager: ids and how they are found, queues in and out
+ *   messages.c    building messages, and the times that they carry
+ *
+ * Holds: an id has a communication ID, and is found by it, in every state but IDLE and LISTEN; its timer is armed in
+ * each state that waits for the peer or for time, and in no other. */
+#ifndef VB_CM_ID_H
+#define VB_CM_ID_H
+
+#include "base/list.h"
+#include "base/random.h"
+#include "cm/cm.h"
+#include "cm/table.h"
+
+enum { VB_CM_STATES = VB_CM_SIDR_REQ_RCVD + 1, VB_CM_KINDS = VB_CM_APR + 1 };
+
+struct vb_cm_id {
+	struct vb_cm *cm;
+	void *user;
+	struct vb_list link;   /* in cm->ids */
+	struct vb_list events; /* its own, not yet taken */
+	struct vb_cm_node by_local, by_remote, by_qp, by_service;
+	struct vb_cm_timer timer;
+
+	enum vb_cm_state state;
+	bool is_orphan; /* nobody holds it: it has no events and is freed when it would become idle */
+	bool is_ghost;  /* an orphan that only knows what a request was answered */
+	bool is_sidr;
+	uint8_t retries; /* left */
+	uint8_t max_retries, ack_timeout, target_ack_delay, peer_timeout;
+	vb_time period; /* until a message is sent again */
+
+	struct vb_cm_path path; /* a listener's: only local, its address */
+	uint64_t service_id, remote_guid, local_guid;
+	uint64_t transaction_id, disconnect_transaction_id; /* of REQ or SIDR_REQ, and of DREQ */
+	uint32_t local_id, remote_id, local_qpn, remote_qpn;
+	uint8_t sent[VB_MAD_LENGTH]; /* last: what is sent again, by timer or to a duplicate */
+};
+
+struct vb_cm_pending { /* an event not yet taken */
+	struct vb_list link, of_id;
+	struct vb_cm_event event;
+};
+
+struct vb_cm {
+	struct vb_random random;
+	uint64_t hash_seed;
+	uint32_t slot, next_number, number_step;
+	uint32_t max_half_open, half_open, ghosts, id_count, outgoing_count;
+	struct vb_list ids, outgoing, events;
+	struct vb_list spares; /* events to come: reserved before anything changes */
+	unsigned spare_count;
+	struct vb_cm_table by_local, by_remote, by_qp, by_service;
+	struct vb_cm_timers timers;
+	uint64_t counters[VB_CM_COUNTER_COUNT];
+};
+
+/* ---- cm.c ------------------------------------------------------------------------------------------------------- */
+
+void vb_cm_id_free(struct vb_cm_id *id);
+/* Gives the id a communication ID of its own, by which it is then found. */
+void vb_cm_id_number(struct vb_cm_id *id);
+void vb_cm_id_link_remote(struct vb_cm_id *id);
+void vb_cm_id_link_qp(struct vb_cm_id *id);
+/* Stops the timer. Becoming IDLE forgets the peer; an orphan is freed by it and must not be used again. */
+void vb_cm_id_enter(struct vb_cm_id *id, enum vb_cm_state state);
+struct vb_cm_id *vb_cm_find_local(struct vb_cm *cm, uint32_t local_id);
+/* Whom a request of the peer's communication ID has made; is_sidr: request IDs of SIDR are numbers of their own. */
+struct vb_cm_id *vb_cm_find_remote(struct vb_cm *cm, const struct vb_gid *remote, uint32_t remote_id, bool is_sidr);
+/* Whose peer is this QP; NULL for QP 0, which says nothing. */
+struct vb_cm_id *vb_cm_find_qp(struct vb_cm *cm, const struct vb_gid *remote, uint64_t guid, uint32_t qpn);
+struct vb_cm_id *vb_cm_find_listener(struct vb_cm *cm, uint64_t service_id, const struct vb_gid *address);
+/* May one more request wait to be answered? Counts it if not. */
+bool vb_cm_has_room(struct vb_cm *cm);
+/* An id for a request that came, with what its message says of the peer; NULL: out of memory. */
+struct vb_cm_id *vb_cm_id_create_for(
+	struct vb_cm *cm, const struct vb_cm_path *path, const struct vb_cm_message *message, bool is_sidr);
+
+/* Events are reserved before a message or a timeout is taken, so that telling never fails. */
+enum { VB_CM_MOST_EVENTS = 3 /* of one message */ };
+bool vb_cm_reserve_events(struct vb_cm *cm);
+void vb_cm_tell(struct vb_cm_id *id, enum vb_cm_event_kind kind, const struct vb_cm_message *message);
+void vb_cm_tell_listener(struct vb_cm_id *listener, struct vb_cm_id *id, enum vb_cm_event_kind kind,
+	const struct vb_cm_message *message);
+void vb_cm_drop_events(struct vb_cm_id *id);
+/* Takes back the requests that nobody has heard of yet. */
+void vb_cm_drop_requests_of(struct vb_cm_id *listener, vb_time now);
+
+void vb_cm_count(struct vb_cm *cm, enum vb_cm_counter counter);
+void vb_cm_send(struct vb_cm_id *id, const struct vb_cm_message *message); /* kept in id->sent */
+void vb_cm_send_again(struct vb_cm_id *id);
+void vb_cm_send_kept(struct vb_cm_id *id); /* to a duplicate */
+void vb_cm_send_unkept(struct vb_cm *cm, const struct vb_cm_path *path, const struct vb_cm_message *message);
+enum vb_cm_kind vb_cm_kept(const struct vb_cm_id *id);
+
+/* The timer, from now on: for a message just sent, which may be sent so often again; or just for a while. */
+void vb_cm_await(struct vb_cm_id *id, uint8_t retries, vb_time now);
+void vb_cm_arm(struct vb_cm_id *id, vb_time span, vb_time now);
+/* Sends it again and waits; false when no retries are left. */
+bool vb_cm_try_again(struct vb_cm_id *id, vb_time now);
+
+/* ---- messages.c ------------------------------------------------------------------------------------------------- */
+
+struct vb_cm_message vb_cm_message_of(const struct vb_cm_id *id, enum vb_cm_kind kind);
+struct vb_cm_message vb_cm_rejection(const struct vb_cm_id *id, uint16_t reason);
+/* By somebody who remembers nothing, to what has arrived. */
+struct vb_cm_message vb_cm_answer_to(const struct vb_cm_message *message, enum vb_cm_kind kind);
+struct vb_cm_message vb_cm_rejection_of(const struct vb_cm_message *message, uint16_t reason);
+uint64_t vb_cm_new_transaction(struct vb_cm_id *id);
+/* 4.096 us * 2^code, at most about two minutes, whatever a peer says. */
+vb_time vb_cm_span(uint8_t code);
+vb_time vb_cm_period(uint8_t ack_timeout, uint8_t response_timeout);
+
+/* ---- The states: what is done with a message or timeout; found through the tables in states.c ------------------- */
+
+typedef void vb_cm_taker(struct vb_cm_id *id, const struct vb_cm_message *message, vb_time now);
+typedef void vb_cm_timeout(struct vb_cm_id *id, vb_time now);
+
+vb_cm_taker vb_cm_take_again; /* states.c */
+
+vb_cm_taker vb_cm_take_mra_of_req, vb_cm_take_mra_again, vb_cm_take_rep, vb_cm_take_rep_again; /* active.c */
+vb_cm_timeout vb_cm_req_unanswered;
+
+vb_cm_taker vb_cm_take_mra_of_rep, vb_cm_take_rtu; /* passive.c */
+vb_cm_timeout vb_cm_rep_unanswered;
+void vb_cm_take_req(struct vb_cm *cm, const struct vb_cm_path *path, const struct vb_cm_message *message, vb_time now);
+
+/* disconnect.c */
+vb_cm_taker vb_cm_take_dreq, vb_cm_take_dreq_as_established, vb_cm_take_dreq_as_rejection, vb_cm_take_dreq_crossing,
+	vb_cm_take_late_dreq, vb_cm_take_late, vb_cm_take_drep, vb_cm_take_rej, vb_cm_take_rej_and_wait,
+	vb_cm_take_rej_as_end;
+vb_cm_timeout vb_cm_dreq_unanswered, vb_cm_timewait_over;
+void vb_cm_send_dreq(struct vb_cm_id *id, const void *data, size_t length, vb_time now);
+void vb_cm_enter_timewait(struct vb_cm_id *id, vb_time now);
+/* The peer's QP belongs to another connection now. */
+void vb_cm_end_stale(struct vb_cm_id *id, vb_time now);
+/* Whoever asks again what id was asked hears the same, from a ghost, for id itself is about to be idle. */
+void vb_cm_leave_ghost(struct vb_cm_id *id, vb_time span, vb_time now);
+
+vb_cm_taker vb_cm_take_sidr_rep; /* sidr.c */
+vb_cm_timeout vb_cm_sidr_unanswered;
+void vb_cm_take_sidr_req(
+	struct vb_cm *cm, const struct vb_cm_path *path, const struct vb_cm_message *message, vb_time now);
+
+#endif

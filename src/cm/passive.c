@@ -1,0 +1,187 @@
+/* Who is asked for a connection: REQ_RCVD -> [MRA_REQ_SENT] -> REP_SENT -> [MRA_REP_RCVD] -> ESTABLISHED. IBA vol. 1,
+ * 12.9.7.2; what a REQ may collide with: 12.9.8.3. */
+#include <errno.h>
+#include <string.h>
+#include "cm/id.h"
+
+enum { BITS_24 = 0xFFFFFF };
+
+static void refuse(struct vb_cm *cm, const struct vb_cm_path *path, const struct vb_cm_message *req, uint16_t reason)
+{
+	struct vb_cm_message rejection = vb_cm_rejection_of(req, reason);
+	vb_cm_send_unkept(cm, path, &rejection);
+	vb_cm_count(cm, reason == VB_CM_REJ_STALE_CONNECTION ? VB_CM_STALE_COUNT : VB_CM_REJECTED_COUNT);
+}
+
+/* ---- The same communication ID as before ------------------------------------------------------------------------ */
+
+static bool has_answer(const struct vb_cm_id *id)
+{
+	switch (id->state) {
+	case VB_CM_MRA_REQ_SENT:
+	case VB_CM_REP_SENT:
+		return true;
+	case VB_CM_TIMEWAIT:
+		return vb_cm_kept(id) == VB_CM_REJ;
+	default: /* REQ_RCVD: the user thinks it over. Later: the request is an old one, for its sender has our REP. */
+		return false;
+	}
+}
+
+static void answer_again(struct vb_cm_id *id, vb_time now)
+{
+	if (!has_answer(id)) {
+		vb_cm_count(id->cm, VB_CM_DUPLICATES_COUNT);
+		return;
+	}
+	vb_cm_send_kept(id);
+	if (id->is_ghost)
+		vb_cm_arm(id, id->period, now);
+}
+
+/* True when the request has met its own kind, and all is done. What is over makes room for a new request of the ID. */
+static bool is_known(struct vb_cm *cm, const struct vb_cm_path *path, const struct vb_cm_message *message, vb_time now)
+{
+	struct vb_cm_id *id = vb_cm_find_remote(cm, &path->remote, message->local_id, false);
+	if (!id)
+		return false;
+	if (id->transaction_id == message->transaction_id && id->remote_qpn == message->req.qpn) {
+		answer_again(id, now);
+		return true;
+	}
+	if (id->state == VB_CM_TIMEWAIT) {
+		vb_cm_table_remove(&cm->by_remote, &id->by_remote);
+		return false;
+	}
+	refuse(cm, path, message, VB_CM_REJ_DUPLICATE_COMM_ID);
+	return true;
+}
+
+/* ---- A new one -------------------------------------------------------------------------------------------------- */
+
+static struct vb_cm_id *create_for(struct vb_cm *cm, const struct vb_cm_path *path, const struct vb_cm_message *message)
+{
+	const struct vb_cm_req *req = &message->req;
+	struct vb_cm_id *id = vb_cm_id_create_for(cm, path, message, false);
+	if (!id)
+		return NULL;
+	id->service_id = req->service_id;
+	id->remote_guid = req->ca_guid;
+	id->remote_qpn = req->qpn;
+	id->ack_timeout = req->primary.ack_timeout;
+	id->peer_timeout = req->local_timeout;
+	id->max_retries = req->max_cm_retries;
+	/* Until a REP is sent: for how long a ghost remembers the REJ, which is until the REQ has come twice again. */
+	id->period = 2 * vb_cm_period(req->primary.ack_timeout, req->remote_timeout);
+	vb_cm_id_link_qp(id);
+	vb_cm_id_enter(id, VB_CM_REQ_RCVD);
+	return id;
+}
+
+void vb_cm_take_req(struct vb_cm *cm, const struct vb_cm_path *path, const struct vb_cm_message *message, vb_time now)
+{
+	const struct vb_cm_req *req = &message->req;
+	if (message->local_id == 0) {
+		vb_cm_count(cm, VB_CM_DROPPED_COUNT);
+		return;
+	}
+	if (is_known(cm, path, message, now))
+		return;
+	if (req->transport == 2) { /* reliable datagram */
+		refuse(cm, path, message, VB_CM_REJ_INVALID_TRANSPORT);
+		return;
+	}
+	struct vb_cm_id *old = vb_cm_find_qp(cm, &path->remote, req->ca_guid, req->qpn);
+	if (old) {
+		refuse(cm, path, message, VB_CM_REJ_STALE_CONNECTION);
+		vb_cm_end_stale(old, now);
+		return;
+	}
+	struct vb_cm_id *listener = vb_cm_find_listener(cm, req->service_id, &path->local);
+	if (!listener) {
+		refuse(cm, path, message, VB_CM_REJ_INVALID_SERVICE_ID);
+		return;
+	}
+	if (!vb_cm_has_room(cm))
+		return;
+	struct vb_cm_id *id = create_for(cm, path, message);
+	if (id)
+		vb_cm_tell_listener(listener, id, VB_CM_EVENT_REQUEST, message);
+	else
+		vb_cm_count(cm, VB_CM_DROPPED_COUNT);
+}
+
+/* ---- Answering -------------------------------------------------------------------------------------------------- */
+
+int vb_cm_accept(struct vb_cm_id *id, const struct vb_cm_rep *rep, vb_time now)
+{
+	if (id->state != VB_CM_REQ_RCVD && id->state != VB_CM_MRA_REQ_SENT)
+		return -EINVAL;
+	if (rep->qpn > BITS_24 || rep->psn > BITS_24)
+		return -EINVAL;
+	id->local_qpn = rep->qpn;
+	id->local_guid = rep->ca_guid;
+	id->period = vb_cm_period(id->ack_timeout, id->peer_timeout);
+	struct vb_cm_message message = vb_cm_message_of(id, VB_CM_REP);
+	message.rep = *rep;
+	vb_cm_send(id, &message);
+	vb_cm_id_enter(id, VB_CM_REP_SENT);
+	vb_cm_await(id, id->max_retries, now);
+	return 0;
+}
+
+/* Of either side: REQ or REP is received and wants its time. */
+int vb_cm_delay(struct vb_cm_id *id, uint8_t service_timeout, vb_time now)
+{
+	bool is_req = id->state == VB_CM_REQ_RCVD || id->state == VB_CM_MRA_REQ_SENT;
+	bool is_rep = id->state == VB_CM_REP_RCVD || id->state == VB_CM_MRA_REP_SENT;
+	if ((!is_req && !is_rep) || service_timeout > 31)
+		return -EINVAL;
+	struct vb_cm_message message = vb_cm_message_of(id, VB_CM_MRA);
+	message.mra.answers = is_req ? VB_CM_ANSWERS_REQ : VB_CM_ANSWERS_REP;
+	message.mra.service_timeout = service_timeout;
+	vb_cm_send(id, &message);
+	vb_cm_id_enter(id, is_req ? VB_CM_MRA_REQ_SENT : VB_CM_MRA_REP_SENT);
+	return 0;
+}
+
+void vb_cm_rep_unanswered(struct vb_cm_id *id, vb_time now)
+{
+	if (vb_cm_try_again(id, now))
+		return;
+	struct vb_cm_message rejection = vb_cm_rejection(id, VB_CM_REJ_TIMEOUT);
+	vb_cm_send(id, &rejection);
+	vb_cm_tell(id, VB_CM_EVENT_UNREACHABLE, NULL);
+	vb_cm_enter_timewait(id, now);
+}
+
+void vb_cm_take_mra_of_rep(struct vb_cm_id *id, const struct vb_cm_message *message, vb_time now)
+{
+	if (message->mra.answers != VB_CM_ANSWERS_REP) {
+		vb_cm_count(id->cm, VB_CM_DROPPED_COUNT);
+		return;
+	}
+	vb_cm_id_enter(id, VB_CM_MRA_REP_RCVD);
+	vb_cm_arm(id, vb_cm_span(id->ack_timeout) + vb_cm_span(message->mra.service_timeout), now);
+	vb_cm_tell(id, VB_CM_EVENT_DELAYED, message);
+}
+
+void vb_cm_take_rtu(struct vb_cm_id *id, const struct vb_cm_message *message, vb_time now)
+{
+	vb_cm_id_enter(id, VB_CM_ESTABLISHED);
+	vb_cm_tell(id, VB_CM_EVENT_ESTABLISHED, message);
+}
+
+/* The RTU may have been here first. */
+int vb_cm_notify_established(struct vb_cm_id *id, vb_time now)
+{
+	if (id->state == VB_CM_ESTABLISHED)
+		return 0;
+	if (id->state != VB_CM_REP_SENT && id->state != VB_CM_MRA_REP_RCVD)
+		return -EINVAL;
+	if (!vb_cm_reserve_events(id->cm))
+		return -ENOMEM;
+	vb_cm_id_enter(id, VB_CM_ESTABLISHED);
+	vb_cm_tell(id, VB_CM_EVENT_ESTABLISHED, NULL);
+	return 0;
+}

@@ -1,0 +1,111 @@
+/* Service ID resolution, by which datagram QPs find each other: a question and an answer. IBA vol. 1, 12.11. */
+#include <errno.h>
+#include "cm/id.h"
+
+#define REMEMBERED (10 * VB_S) /* an answer: more than two of the periods in which Linux asks again */
+
+enum { MOST_RETRIES = 255, BITS_24 = 0xFFFFFF };
+
+/* ---- Asking ----------------------------------------------------------------------------------------------------- */
+
+int vb_cm_sidr_request(struct vb_cm_id *id, const struct vb_cm_path *path, const struct vb_cm_sidr_req *req,
+	vb_time timeout, unsigned retries, vb_time now)
+{
+	if (id->state != VB_CM_IDLE || vb_gid_is_zero(&path->remote) || timeout <= 0 || retries > MOST_RETRIES)
+		return -EINVAL;
+	id->path = *path;
+	id->is_sidr = true;
+	id->service_id = req->service_id;
+	id->period = timeout;
+	vb_cm_id_number(id);
+	id->transaction_id = vb_cm_new_transaction(id);
+	struct vb_cm_message message = vb_cm_message_of(id, VB_CM_SIDR_REQ);
+	message.sidr_req = *req;
+	vb_cm_send(id, &message);
+	vb_cm_id_enter(id, VB_CM_SIDR_REQ_SENT);
+	vb_cm_await(id, (uint8_t)retries, now);
+	return 0;
+}
+
+void vb_cm_sidr_unanswered(struct vb_cm_id *id, vb_time now)
+{
+	if (vb_cm_try_again(id, now))
+		return;
+	vb_cm_tell(id, VB_CM_EVENT_SIDR_TIMEOUT, NULL);
+	vb_cm_id_enter(id, VB_CM_IDLE);
+}
+
+void vb_cm_take_sidr_rep(struct vb_cm_id *id, const struct vb_cm_message *message, vb_time now)
+{
+	vb_cm_tell(id, VB_CM_EVENT_SIDR_REPLY, message);
+	vb_cm_id_enter(id, VB_CM_IDLE);
+}
+
+/* ---- Being asked ------------------------------------------------------------------------------------------------ */
+
+/* The question's number is in the message's remote_id; the answer has no number of its own. */
+static struct vb_cm_message make_reply(uint64_t transaction_id, uint32_t request_id, const struct vb_cm_sidr_rep *rep)
+{
+	return (struct vb_cm_message){
+		.kind = VB_CM_SIDR_REP, .transaction_id = transaction_id, .remote_id = request_id, .sidr_rep = *rep
+	};
+}
+
+static void refuse(struct vb_cm *cm, const struct vb_cm_path *path, const struct vb_cm_message *message)
+{
+	struct vb_cm_sidr_rep rep = { .status = VB_CM_SIDR_UNSUPPORTED, .service_id = message->sidr_req.service_id };
+	struct vb_cm_message reply = make_reply(message->transaction_id, message->local_id, &rep);
+	vb_cm_send_unkept(cm, path, &reply);
+	vb_cm_count(cm, VB_CM_REJECTED_COUNT);
+}
+
+static bool is_known(struct vb_cm *cm, const struct vb_cm_path *path, const struct vb_cm_message *message, vb_time now)
+{
+	struct vb_cm_id *id = vb_cm_find_remote(cm, &path->remote, message->local_id, true);
+	if (!id)
+		return false;
+	if (id->transaction_id != message->transaction_id) {
+		vb_cm_table_remove(&cm->by_remote, &id->by_remote);
+		return false;
+	}
+	if (id->is_ghost) {
+		vb_cm_send_kept(id);
+		vb_cm_arm(id, id->period, now);
+	} else {
+		vb_cm_count(cm, VB_CM_DUPLICATES_COUNT);
+	}
+	return true;
+}
+
+void vb_cm_take_sidr_req(
+	struct vb_cm *cm, const struct vb_cm_path *path, const struct vb_cm_message *message, vb_time now)
+{
+	if (is_known(cm, path, message, now))
+		return;
+	struct vb_cm_id *listener = vb_cm_find_listener(cm, message->sidr_req.service_id, &path->local);
+	if (!listener) {
+		refuse(cm, path, message);
+		return;
+	}
+	if (!vb_cm_has_room(cm))
+		return;
+	struct vb_cm_id *id = vb_cm_id_create_for(cm, path, message, true);
+	if (!id) {
+		vb_cm_count(cm, VB_CM_DROPPED_COUNT);
+		return;
+	}
+	id->service_id = message->sidr_req.service_id;
+	vb_cm_id_enter(id, VB_CM_SIDR_REQ_RCVD);
+	vb_cm_tell_listener(listener, id, VB_CM_EVENT_SIDR_REQUEST, message);
+}
+
+int vb_cm_sidr_reply(struct vb_cm_id *id, const struct vb_cm_sidr_rep *rep, vb_time now)
+{
+	if (id->state != VB_CM_SIDR_REQ_RCVD || rep->qpn > BITS_24 || rep->info_length > VB_CM_ARI_LENGTH)
+		return -EINVAL;
+	struct vb_cm_message message = make_reply(id->transaction_id, id->remote_id, rep);
+	vb_cm_send(id, &message);
+	vb_cm_leave_ghost(id, REMEMBERED, now);
+	vb_cm_id_enter(id, VB_CM_IDLE);
+	return 0;
+}

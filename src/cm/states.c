@@ -1,0 +1,177 @@
+/* The state machine as tables: which message is taken in which state, and by whom; whose timer runs, and what its end
+ * means. What is not written is dropped and counted. To be read beside IBA vol. 1, 12.9.7 (figures 133 and 134). */
+#include "cm/id.h"
+
+/* A message's place is its kind's row and its recipient's state. REQ and SIDR_REQ have no recipient yet, LAP is refused
+ * by whoever gets it. */
+static vb_cm_taker *const takers[VB_CM_KINDS][VB_CM_STATES] = {
+	[VB_CM_MRA] = {
+		[VB_CM_REQ_SENT] = vb_cm_take_mra_of_req,
+		[VB_CM_MRA_REQ_RCVD] = vb_cm_take_mra_again,
+		[VB_CM_REP_SENT] = vb_cm_take_mra_of_rep,
+		[VB_CM_MRA_REP_RCVD] = vb_cm_take_mra_again,
+	},
+	[VB_CM_REJ] = {
+		[VB_CM_REQ_SENT] = vb_cm_take_rej,
+		[VB_CM_MRA_REQ_RCVD] = vb_cm_take_rej,
+		[VB_CM_REQ_RCVD] = vb_cm_take_rej,
+		[VB_CM_MRA_REQ_SENT] = vb_cm_take_rej,
+		[VB_CM_REP_SENT] = vb_cm_take_rej_and_wait,
+		[VB_CM_MRA_REP_RCVD] = vb_cm_take_rej_and_wait,
+		[VB_CM_REP_RCVD] = vb_cm_take_rej_and_wait,
+		[VB_CM_MRA_REP_SENT] = vb_cm_take_rej_and_wait,
+		[VB_CM_ESTABLISHED] = vb_cm_take_rej_as_end,
+		[VB_CM_DREQ_SENT] = vb_cm_take_rej_as_end,
+	},
+	[VB_CM_REP] = {
+		[VB_CM_REQ_SENT] = vb_cm_take_rep,
+		[VB_CM_MRA_REQ_RCVD] = vb_cm_take_rep,
+		[VB_CM_REP_RCVD] = vb_cm_take_again,
+		[VB_CM_MRA_REP_SENT] = vb_cm_take_rep_again,
+		[VB_CM_ESTABLISHED] = vb_cm_take_rep_again,
+		[VB_CM_TIMEWAIT] = vb_cm_take_late,
+	},
+	[VB_CM_RTU] = {
+		[VB_CM_REP_SENT] = vb_cm_take_rtu,
+		[VB_CM_MRA_REP_RCVD] = vb_cm_take_rtu,
+		[VB_CM_ESTABLISHED] = vb_cm_take_again,
+		[VB_CM_TIMEWAIT] = vb_cm_take_late,
+	},
+	[VB_CM_DREQ] = {
+		[VB_CM_REQ_SENT] = vb_cm_take_dreq_as_rejection,
+		[VB_CM_MRA_REQ_RCVD] = vb_cm_take_dreq_as_rejection,
+		[VB_CM_REP_RCVD] = vb_cm_take_dreq_as_rejection,
+		[VB_CM_MRA_REP_SENT] = vb_cm_take_dreq_as_rejection,
+		[VB_CM_REP_SENT] = vb_cm_take_dreq_as_established,
+		[VB_CM_MRA_REP_RCVD] = vb_cm_take_dreq_as_established,
+		[VB_CM_ESTABLISHED] = vb_cm_take_dreq,
+		[VB_CM_DREQ_SENT] = vb_cm_take_dreq_crossing,
+		[VB_CM_DREQ_RCVD] = vb_cm_take_again, /* the user will answer */
+		[VB_CM_TIMEWAIT] = vb_cm_take_late_dreq,
+	},
+	[VB_CM_DREP] = {
+		[VB_CM_DREQ_SENT] = vb_cm_take_drep,
+		[VB_CM_TIMEWAIT] = vb_cm_take_again,
+	},
+	[VB_CM_SIDR_REP] = {
+		[VB_CM_SIDR_REQ_SENT] = vb_cm_take_sidr_rep,
+	},
+};
+
+static vb_cm_timeout *const timeouts[VB_CM_STATES] = {
+	[VB_CM_REQ_SENT] = vb_cm_req_unanswered,
+	[VB_CM_MRA_REQ_RCVD] = vb_cm_req_unanswered,
+	[VB_CM_REP_SENT] = vb_cm_rep_unanswered,
+	[VB_CM_MRA_REP_RCVD] = vb_cm_rep_unanswered,
+	[VB_CM_DREQ_SENT] = vb_cm_dreq_unanswered,
+	[VB_CM_TIMEWAIT] = vb_cm_timewait_over,
+	[VB_CM_SIDR_REQ_SENT] = vb_cm_sidr_unanswered,
+};
+
+#define NO_MEMORY_PAUSE (10 * VB_MS)
+
+/* Heard before, and nothing is to be said to it. */
+void vb_cm_take_again(struct vb_cm_id *id, const struct vb_cm_message *message, vb_time now)
+{
+	vb_cm_count(id->cm, VB_CM_DUPLICATES_COUNT);
+}
+
+/* ---- Messages --------------------------------------------------------------------------------------------------- */
+
+/* From the address, and of the communication ID, that we know as the peer's. Before a REP or MRA we know of no ID. */
+static bool is_from_peer(const struct vb_cm_id *id, const struct vb_cm_path *path, const struct vb_cm_message *message)
+{
+	bool is_known =
+		id->state != VB_CM_REQ_SENT && id->state != VB_CM_SIDR_REQ_SENT && id->state != VB_CM_MRA_REQ_RCVD;
+	/* A REJ of a REQ comes from somebody without an ID, though an MRA may have come from one. */
+	bool may_lack_id = id->state == VB_CM_MRA_REQ_RCVD && message->kind == VB_CM_REJ && message->local_id == 0;
+	if (!vb_gid_equal(&id->path.remote, &path->remote))
+		return false;
+	if (!is_known && (id->remote_id == 0 || may_lack_id))
+		return true;
+	return message->local_id == id->remote_id;
+}
+
+static struct vb_cm_id *find_recipient(
+	struct vb_cm *cm, const struct vb_cm_path *path, const struct vb_cm_message *message)
+{
+	struct vb_cm_id *id;
+	if (message->kind == VB_CM_REJ &&
+		message->remote_id == 0) /* who sent it gives up a REQ, and never knew our ID */
+		id = vb_cm_find_remote(cm, &path->remote, message->local_id, false);
+	else
+		id = vb_cm_find_local(cm, message->remote_id);
+	return id && is_from_peer(id, path, message) ? id : NULL;
+}
+
+/* Who waits for an answer from a connection that we do not have, or no longer, shall not wait in vain. */
+static void take_stranger(struct vb_cm *cm, const struct vb_cm_path *path, const struct vb_cm_message *message)
+{
+	struct vb_cm_message answer;
+	switch (message->kind) {
+	case VB_CM_DREQ:
+		answer = vb_cm_answer_to(message, VB_CM_DREP);
+		break;
+	case VB_CM_REP:
+		answer = vb_cm_rejection_of(message, VB_CM_REJ_INVALID_COMM_ID);
+		break;
+	default:
+		vb_cm_count(cm, VB_CM_DROPPED_COUNT);
+		return;
+	}
+	vb_cm_count(cm, VB_CM_DROPPED_COUNT);
+	vb_cm_send_unkept(cm, path, &answer);
+}
+
+/* Alternate paths are not for us: their port is the network's to choose. */
+static void refuse_lap(struct vb_cm *cm, const struct vb_cm_path *path, const struct vb_cm_message *message)
+{
+	struct vb_cm_message answer = vb_cm_answer_to(message, VB_CM_APR);
+	answer.apr.status = find_recipient(cm, path, message) ? VB_CM_APR_UNSUPPORTED : VB_CM_APR_INVALID_COMM_ID;
+	vb_cm_send_unkept(cm, path, &answer);
+}
+
+void vb_cm_receive(struct vb_cm *cm, const struct vb_cm_path *path, const uint8_t mad[VB_MAD_LENGTH], vb_time now)
+{
+	struct vb_cm_message message;
+	struct vb_cm_id *id;
+	vb_cm_count(cm, VB_CM_RX_MADS_COUNT);
+	if (!vb_cm_decode(&message, mad) || !vb_cm_reserve_events(cm)) {
+		vb_cm_count(cm, VB_CM_DROPPED_COUNT);
+		return;
+	}
+	switch (message.kind) {
+	case VB_CM_REQ:
+		vb_cm_take_req(cm, path, &message, now);
+		return;
+	case VB_CM_SIDR_REQ:
+		vb_cm_take_sidr_req(cm, path, &message, now);
+		return;
+	case VB_CM_LAP:
+		refuse_lap(cm, path, &message);
+		return;
+	default:
+		break;
+	}
+	id = find_recipient(cm, path, &message);
+	if (!id)
+		take_stranger(cm, path, &message);
+	else if (takers[message.kind][id->state])
+		takers[message.kind][id->state](id, &message, now);
+	else
+		vb_cm_count(cm, VB_CM_DROPPED_COUNT);
+}
+
+/* ---- Time ------------------------------------------------------------------------------------------------------- */
+
+void vb_cm_advance(struct vb_cm *cm, vb_time now)
+{
+	struct vb_cm_timer *timer;
+	while ((timer = vb_cm_timers_expire(&cm->timers, now))) {
+		struct vb_cm_id *id = vb_container_of(timer, struct vb_cm_id, timer);
+		if (vb_cm_reserve_events(cm))
+			timeouts[id->state](id, now);
+		else
+			vb_cm_arm(id, NO_MEMORY_PAUSE, now);
+	}
+}

@@ -1,0 +1,627 @@
+/* From REQ to RTU: both sides, what is lost, doubled, late or refused. */
+#include <errno.h>
+#include "rig.h"
+
+static void connect__takes_three_messages(void **state)
+{
+	struct vb_cm_id *a = connect_qp(1), *b;
+	expect_state(a, VB_CM_REQ_SENT);
+	struct mad req = pass(A, VB_CM_REQ);
+	assert_int_equal(req.message.local_id >> 24, 5);
+	assert_int_equal(req.message.req.psn, 7);
+	b = expect_event(B, VB_CM_EVENT_REQUEST);
+	assert_ptr_equal(event.listener, listener);
+	assert_int_equal(event.message.req.qpn, 1);
+	assert_true(vb_gid_equal(&vb_cm_id_path(b)->remote, &gids[A]));
+	expect_state(b, VB_CM_REQ_RCVD);
+	accept_qp(b, 2);
+	expect_state(b, VB_CM_REP_SENT);
+	struct mad rep = pass(B, VB_CM_REP);
+	assert_int_equal(rep.message.local_id >> 24, 6);
+	assert_int_equal(rep.message.remote_id, req.message.local_id);
+	assert_true(rep.message.transaction_id == req.message.transaction_id);
+	assert_ptr_equal(expect_event(A, VB_CM_EVENT_REPLY), a);
+	assert_int_equal(event.message.rep.qpn, 2);
+	expect_state(a, VB_CM_REP_RCVD);
+	assert_int_equal(vb_cm_confirm(a, "hello", 5, now), 0);
+	expect_state(a, VB_CM_ESTABLISHED);
+	struct mad rtu = pass(A, VB_CM_RTU);
+	assert_true(rtu.message.transaction_id == req.message.transaction_id);
+	assert_ptr_equal(expect_event(B, VB_CM_EVENT_ESTABLISHED), b);
+	assert_memory_equal(event.message.rtu.private_data, "hello", 6);
+	expect_state(b, VB_CM_ESTABLISHED);
+	expect_silence(A);
+	expect_silence(B);
+}
+
+static void req__is_sent_again_by_its_own_period_then_given_up(void **state)
+{
+	struct vb_cm_id *a = connect_qp(1);
+	struct mad first = take(A, VB_CM_REQ);
+	for (int i = 0; i < RETRIES; i++) {
+		wait_exactly(A, PERIOD);
+		struct mad again = take(A, VB_CM_REQ);
+		assert_memory_equal(again.out.mad, first.out.mad, VB_MAD_LENGTH);
+	}
+	wait_exactly(A, PERIOD);
+	struct mad rej = take(A, VB_CM_REJ);
+	static const uint8_t guid[8] = { [7] = 0xA };
+	assert_int_equal(rej.message.rej.reason, VB_CM_REJ_TIMEOUT);
+	assert_int_equal(rej.message.rej.answers, VB_CM_ANSWERS_OTHER);
+	assert_int_equal(rej.message.rej.ari_length, 8);
+	assert_memory_equal(rej.message.rej.ari, guid, 8);
+	assert_int_equal(rej.message.remote_id, 0);
+	assert_ptr_equal(expect_event(A, VB_CM_EVENT_UNREACHABLE), a);
+	expect_state(a, VB_CM_IDLE);
+	expect_no_deadline(A);
+	assert_int_equal(counted(A, VB_CM_RETRIES_COUNT), RETRIES);
+}
+
+static void req__given_up_ends_what_it_began(void **state)
+{
+	struct ends ends = requested(1);
+	vb_cm_id_destroy(ends.a, now);
+	pass(A, VB_CM_REJ);
+	assert_ptr_equal(expect_event(B, VB_CM_EVENT_REJECTED), ends.b);
+	assert_int_equal(event.message.rej.reason, VB_CM_REJ_TIMEOUT);
+	expect_state(ends.b, VB_CM_IDLE);
+	struct vb_cm_rep rep = { .qpn = 2 };
+	assert_int_equal(vb_cm_accept(ends.b, &rep, now), -EINVAL);
+}
+
+static void req__of_an_unknown_service_is_refused(void **state)
+{
+	struct vb_cm_id *a = vb_cm_id_create(cms[A], NULL);
+	struct vb_cm_req req = make_req(1);
+	struct vb_cm_path path = path_from(A);
+	req.service_id++;
+	assert_int_equal(vb_cm_connect(a, &path, &req, now), 0);
+	pass(A, VB_CM_REQ);
+	struct mad rej = pass(B, VB_CM_REJ);
+	/* As Linux answers it: tests/interop/captures/cm-reject.pcap. */
+	assert_int_equal(rej.message.local_id, 0);
+	assert_int_equal(rej.message.rej.answers, VB_CM_ANSWERS_REQ);
+	assert_int_equal(rej.message.rej.reason, VB_CM_REJ_INVALID_SERVICE_ID);
+	assert_ptr_equal(expect_event(A, VB_CM_EVENT_REJECTED), a);
+	expect_state(a, VB_CM_IDLE);
+	expect_no_event(B);
+	assert_int_equal(counted(B, VB_CM_REJECTED_COUNT), 1);
+}
+
+static void req__of_reliable_datagram_is_refused(void **state)
+{
+	struct vb_cm_id *a = vb_cm_id_create(cms[A], NULL);
+	struct vb_cm_req req = make_req(1);
+	struct vb_cm_path path = path_from(A);
+	req.transport = 2;
+	vb_cm_connect(a, &path, &req, now);
+	pass(A, VB_CM_REQ);
+	assert_int_equal(take(B, VB_CM_REJ).message.rej.reason, VB_CM_REJ_INVALID_TRANSPORT);
+}
+
+static void req__with_values_out_of_range_is_not_sent(void **state)
+{
+	struct vb_cm_id *a = vb_cm_id_create(cms[A], NULL);
+	struct vb_cm_path path = path_from(A), nowhere = { .local = gids[A] };
+	struct vb_cm_req req = make_req(1 << 24);
+	assert_int_equal(vb_cm_connect(a, &path, &req, now), -EINVAL);
+	req = make_req(1);
+	req.max_cm_retries = 16;
+	assert_int_equal(vb_cm_connect(a, &path, &req, now), -EINVAL);
+	req = make_req(1);
+	req.remote_timeout = 32;
+	assert_int_equal(vb_cm_connect(a, &path, &req, now), -EINVAL);
+	req = make_req(1);
+	assert_int_equal(vb_cm_connect(a, &nowhere, &req, now), -EINVAL);
+	assert_int_equal(vb_cm_connect(a, &path, &req, now), 0);
+	assert_int_equal(vb_cm_connect(a, &path, &req, now), -EINVAL);
+}
+
+static void req__duplicate_waits_with_the_first(void **state)
+{
+	connect_qp(1);
+	struct mad req = pass(A, VB_CM_REQ);
+	expect_event(B, VB_CM_EVENT_REQUEST);
+	give(B, &req);
+	expect_no_event(B);
+	expect_silence(B);
+	assert_int_equal(counted(B, VB_CM_DUPLICATES_COUNT), 1);
+}
+
+static void req__duplicate_gets_the_same_rep(void **state)
+{
+	connect_qp(1);
+	struct mad req = pass(A, VB_CM_REQ);
+	accept_qp(expect_event(B, VB_CM_EVENT_REQUEST), 2);
+	struct mad rep = take(B, VB_CM_REP);
+	give(B, &req);
+	struct mad again = take(B, VB_CM_REP);
+	assert_memory_equal(again.out.mad, rep.out.mad, VB_MAD_LENGTH);
+	expect_no_event(B);
+}
+
+static void req__duplicate_gets_the_same_mra(void **state)
+{
+	connect_qp(1);
+	struct mad req = pass(A, VB_CM_REQ);
+	struct vb_cm_id *b = expect_event(B, VB_CM_EVENT_REQUEST);
+	assert_int_equal(vb_cm_delay(b, 24, now), 0);
+	expect_state(b, VB_CM_MRA_REQ_SENT);
+	struct mad mra = take(B, VB_CM_MRA);
+	give(B, &req);
+	assert_memory_equal(take(B, VB_CM_MRA).out.mad, mra.out.mad, VB_MAD_LENGTH);
+	accept_qp(b, 2);
+	take(B, VB_CM_REP);
+}
+
+static void req__duplicate_gets_the_same_rej_though_its_id_is_gone(void **state)
+{
+	connect_qp(1);
+	struct mad req = pass(A, VB_CM_REQ);
+	struct vb_cm_id *b = expect_event(B, VB_CM_EVENT_REQUEST);
+	assert_int_equal(vb_cm_reject(b, VB_CM_REJ_CONSUMER, NULL, 0, "no", 2, now), 0);
+	expect_state(b, VB_CM_IDLE);
+	struct mad rej = take(B, VB_CM_REJ);
+	vb_cm_id_destroy(b, now);
+	expect_silence(B);
+	give(B, &req);
+	assert_memory_equal(take(B, VB_CM_REJ).out.mad, rej.out.mad, VB_MAD_LENGTH);
+	expect_no_event(B);
+	wait_exactly(B, 2 * PERIOD); /* and then it is forgotten */
+	expect_no_deadline(B);
+	give(B, &req);
+	expect_event(B, VB_CM_EVENT_REQUEST);
+}
+
+static void req__late_duplicate_does_not_disturb_a_connection(void **state)
+{
+	connect_qp(1);
+	struct mad req = pass(A, VB_CM_REQ);
+	struct vb_cm_id *b = expect_event(B, VB_CM_EVENT_REQUEST);
+	accept_qp(b, 2);
+	pass(B, VB_CM_REP);
+	vb_cm_confirm(expect_event(A, VB_CM_EVENT_REPLY), NULL, 0, now);
+	pass(A, VB_CM_RTU);
+	expect_event(B, VB_CM_EVENT_ESTABLISHED);
+	give(B, &req);
+	expect_silence(B);
+	expect_no_event(B);
+	expect_state(b, VB_CM_ESTABLISHED);
+	vb_cm_disconnect(b, NULL, 0, now);
+	pass(B, VB_CM_DREQ);
+	vb_cm_disconnect(expect_event(A, VB_CM_EVENT_DISCONNECT), NULL, 0, now);
+	pass(A, VB_CM_DREP);
+	expect_event(B, VB_CM_EVENT_DISCONNECTED);
+	give(B, &req);
+	expect_silence(B);
+	expect_no_event(B);
+	expect_state(b, VB_CM_TIMEWAIT);
+}
+
+static void req__of_a_communication_id_in_use_is_refused(void **state)
+{
+	connect_qp(1);
+	struct mad req = pass(A, VB_CM_REQ);
+	expect_event(B, VB_CM_EVENT_REQUEST);
+	req.message.transaction_id++;
+	req.message.req.qpn++;
+	give_message(B, &req.message);
+	assert_int_equal(take(B, VB_CM_REJ).message.rej.reason, VB_CM_REJ_DUPLICATE_COMM_ID);
+	expect_no_event(B);
+}
+
+static void req__of_the_same_communication_id_from_elsewhere_is_another(void **state)
+{
+	connect_qp(1);
+	struct mad req = pass(A, VB_CM_REQ);
+	struct vb_cm_id *b = expect_event(B, VB_CM_EVENT_REQUEST);
+	struct vb_cm_path path = { .local = gids[B], .remote = vb_gid_from_ipv4(10, 0, 0, 3) };
+	vb_cm_receive(cms[B], &path, req.out.mad, now);
+	assert_ptr_not_equal(expect_event(B, VB_CM_EVENT_REQUEST), b);
+}
+
+static void req__of_a_connected_qp_is_stale(void **state)
+{
+	struct ends ends = established(1);
+	struct vb_cm_id *again = connect_qp(1);
+	pass(A, VB_CM_REQ);
+	struct mad rej = pass(B, VB_CM_REJ);
+	assert_int_equal(rej.message.rej.reason, VB_CM_REJ_STALE_CONNECTION);
+	assert_ptr_equal(expect_event(A, VB_CM_EVENT_REJECTED), again);
+	expect_state(ends.b, VB_CM_DREQ_SENT);
+	pass(B, VB_CM_DREQ);
+	assert_ptr_equal(expect_event(A, VB_CM_EVENT_DISCONNECT), ends.a);
+	vb_cm_disconnect(ends.a, NULL, 0, now);
+	pass(A, VB_CM_DREP);
+	assert_ptr_equal(expect_event(B, VB_CM_EVENT_DISCONNECTED), ends.b);
+	assert_int_equal(counted(B, VB_CM_STALE_COUNT), 1);
+	/* It is over: the QP may come again at once. */
+	vb_cm_id_destroy(again, now);
+	requested(1);
+}
+
+static void req__of_a_qp_half_open_ends_the_older_half(void **state)
+{
+	struct ends ends = requested(1);
+	connect_qp(1);
+	pass(A, VB_CM_REQ);
+	assert_int_equal(take(B, VB_CM_REJ).message.rej.reason, VB_CM_REJ_STALE_CONNECTION);
+	assert_ptr_equal(expect_event(B, VB_CM_EVENT_REJECTED), ends.b);
+	expect_state(ends.b, VB_CM_IDLE);
+}
+
+static void req__of_a_qp_replied_to_ends_the_older_reply(void **state)
+{
+	struct ends ends = requested(1);
+	accept_qp(ends.b, 2);
+	take(B, VB_CM_REP);
+	connect_qp(1);
+	pass(A, VB_CM_REQ);
+	assert_int_equal(take(B, VB_CM_REJ).message.rej.reason, VB_CM_REJ_STALE_CONNECTION);
+	assert_ptr_equal(expect_event(B, VB_CM_EVENT_REJECTED), ends.b);
+	expect_state(ends.b, VB_CM_TIMEWAIT);
+}
+
+static void rep__of_a_connected_qp_is_stale(void **state)
+{
+	struct ends old = established(1), ends = requested(2);
+	accept_qp(ends.b, 101); /* of the first */
+	pass(B, VB_CM_REP);
+	assert_int_equal(pass(A, VB_CM_REJ).message.rej.reason, VB_CM_REJ_STALE_CONNECTION);
+	assert_ptr_equal(expect_event(A, VB_CM_EVENT_REJECTED), ends.a);
+	expect_state(ends.a, VB_CM_IDLE);
+	expect_state(old.a, VB_CM_DREQ_SENT);
+	assert_ptr_equal(expect_event(B, VB_CM_EVENT_REJECTED), ends.b);
+}
+
+static void flood__is_dropped_beyond_the_limit(void **state)
+{
+	struct vb_cm_id *first = NULL;
+	for (uint32_t qpn = 1; qpn <= 20; qpn++) {
+		connect_qp(qpn);
+		pass(A, VB_CM_REQ);
+	}
+	for (int i = 0; i < 8; i++) {
+		struct vb_cm_id *id = expect_event(B, VB_CM_EVENT_REQUEST);
+		first = first ? first : id;
+	}
+	expect_no_event(B);
+	expect_silence(B);
+	assert_int_equal(counted(B, VB_CM_FLOODED_COUNT), 12);
+	vb_cm_id_destroy(first, now);
+	take(B, VB_CM_REJ);
+	connect_qp(30);
+	pass(A, VB_CM_REQ);
+	expect_event(B, VB_CM_EVENT_REQUEST);
+}
+
+static void rep__duplicate_gets_the_same_rtu(void **state)
+{
+	struct ends ends = requested(1);
+	accept_qp(ends.b, 2);
+	struct mad rep = pass(B, VB_CM_REP);
+	expect_event(A, VB_CM_EVENT_REPLY);
+	give(A, &rep); /* undecided: nothing to say */
+	expect_silence(A);
+	vb_cm_confirm(ends.a, "x", 1, now);
+	struct mad rtu = take(A, VB_CM_RTU);
+	wait_exactly(B, PERIOD);
+	pass(B, VB_CM_REP);
+	assert_memory_equal(take(A, VB_CM_RTU).out.mad, rtu.out.mad, VB_MAD_LENGTH);
+	expect_no_event(A);
+	give(B, &rtu);
+	expect_event(B, VB_CM_EVENT_ESTABLISHED);
+	give(B, &rtu);
+	expect_no_event(B);
+}
+
+static void rep__duplicate_gets_the_same_mra(void **state)
+{
+	struct ends ends = requested(1);
+	accept_qp(ends.b, 2);
+	struct mad rep = pass(B, VB_CM_REP);
+	expect_event(A, VB_CM_EVENT_REPLY);
+	assert_int_equal(vb_cm_delay(ends.a, 22, now), 0);
+	struct mad mra = take(A, VB_CM_MRA);
+	assert_int_equal(mra.message.mra.answers, VB_CM_ANSWERS_REP);
+	give(A, &rep);
+	assert_memory_equal(take(A, VB_CM_MRA).out.mad, mra.out.mad, VB_MAD_LENGTH);
+	assert_int_equal(vb_cm_confirm(ends.a, NULL, 0, now), 0);
+}
+
+static void rep__unanswered_is_sent_again_then_given_up(void **state)
+{
+	struct ends ends = requested(1);
+	accept_qp(ends.b, 2);
+	take(B, VB_CM_REP);
+	for (int i = 0; i < RETRIES; i++) {
+		wait_exactly(B, PERIOD);
+		take(B, VB_CM_REP);
+	}
+	wait_exactly(B, PERIOD);
+	struct mad rej = take(B, VB_CM_REJ);
+	assert_int_equal(rej.message.rej.reason, VB_CM_REJ_TIMEOUT);
+	assert_int_not_equal(rej.message.remote_id, 0);
+	assert_ptr_equal(expect_event(B, VB_CM_EVENT_UNREACHABLE), ends.b);
+	expect_state(ends.b, VB_CM_TIMEWAIT);
+	wait_exactly(B, PATH + 4096 * VB_NS);
+	expect_event(B, VB_CM_EVENT_TIMEWAIT_EXIT);
+	expect_state(ends.b, VB_CM_IDLE);
+}
+
+static void rep__given_up_is_told_to_who_confirms_too_late(void **state)
+{
+	struct ends ends = replied(1);
+	for (int i = 0; i < RETRIES; i++) {
+		wait_exactly(B, PERIOD);
+		take(B, VB_CM_REP);
+	}
+	wait_exactly(B, PERIOD);
+	take(B, VB_CM_REJ); /* lost */
+	expect_event(B, VB_CM_EVENT_UNREACHABLE);
+	vb_cm_confirm(ends.a, NULL, 0, now);
+	pass(A, VB_CM_RTU);
+	pass(B, VB_CM_REJ);
+	assert_ptr_equal(expect_event(A, VB_CM_EVENT_DISCONNECTED), ends.a);
+	expect_state(ends.a, VB_CM_TIMEWAIT);
+}
+
+static void rep__to_nobody_is_refused(void **state)
+{
+	struct ends ends = requested(1);
+	vb_cm_id_destroy(ends.a, now);
+	take(A, VB_CM_REJ); /* lost */
+	accept_qp(ends.b, 2);
+	struct mad rep = pass(B, VB_CM_REP);
+	struct mad rej = pass(A, VB_CM_REJ);
+	assert_int_equal(rej.message.rej.reason, VB_CM_REJ_INVALID_COMM_ID);
+	assert_int_equal(rej.message.rej.answers, VB_CM_ANSWERS_REP);
+	assert_int_equal(rej.message.remote_id, rep.message.local_id);
+	assert_ptr_equal(expect_event(B, VB_CM_EVENT_REJECTED), ends.b);
+	expect_state(ends.b, VB_CM_TIMEWAIT);
+}
+
+static void rep__rejected_is_rejected_again(void **state)
+{
+	struct ends ends = requested(1);
+	accept_qp(ends.b, 2);
+	struct mad rep = pass(B, VB_CM_REP);
+	expect_event(A, VB_CM_EVENT_REPLY);
+	assert_int_equal(vb_cm_reject(ends.a, VB_CM_REJ_CONSUMER, "i", 1, "no", 2, now), 0);
+	struct mad rej = take(A, VB_CM_REJ);
+	assert_int_equal(rej.message.rej.answers, VB_CM_ANSWERS_REP);
+	assert_int_equal(rej.message.rej.ari_length, 1);
+	give(A, &rep);
+	pass(A, VB_CM_REJ);
+	assert_ptr_equal(expect_event(B, VB_CM_EVENT_REJECTED), ends.b);
+	assert_memory_equal(event.message.rej.private_data, "no", 3);
+	expect_state(ends.a, VB_CM_TIMEWAIT);
+}
+
+static void mra__stretches_the_wait_for_a_rep(void **state)
+{
+	struct ends ends = requested(1);
+	vb_cm_delay(ends.b, 22, now);
+	struct mad mra = pass(B, VB_CM_MRA);
+	assert_ptr_equal(expect_event(A, VB_CM_EVENT_DELAYED), ends.a);
+	assert_int_equal(event.message.mra.service_timeout, 22);
+	expect_state(ends.a, VB_CM_MRA_REQ_RCVD);
+	give(A, &mra);
+	expect_no_event(A);
+	wait_exactly(A, PATH + ((vb_time)4096 * VB_NS << 22));
+	take(A, VB_CM_REQ); /* and goes on as before */
+	wait_exactly(A, PERIOD);
+	take(A, VB_CM_REQ);
+	accept_qp(ends.b, 2);
+	pass(B, VB_CM_REP);
+	expect_event(A, VB_CM_EVENT_REPLY);
+}
+
+static void mra__stretches_the_wait_for_an_rtu(void **state)
+{
+	struct ends ends = replied(1);
+	vb_cm_delay(ends.a, 22, now);
+	pass(A, VB_CM_MRA);
+	assert_ptr_equal(expect_event(B, VB_CM_EVENT_DELAYED), ends.b);
+	expect_state(ends.b, VB_CM_MRA_REP_RCVD);
+	wait_exactly(B, PATH + ((vb_time)4096 * VB_NS << 22));
+	take(B, VB_CM_REP);
+	vb_cm_confirm(ends.a, NULL, 0, now);
+	pass(A, VB_CM_RTU);
+	expect_event(B, VB_CM_EVENT_ESTABLISHED);
+}
+
+static void mra__does_not_make_us_wait_for_hours(void **state)
+{
+	struct ends ends = requested(1);
+	vb_cm_delay(ends.b, 31, now);
+	pass(B, VB_CM_MRA);
+	expect_event(A, VB_CM_EVENT_DELAYED);
+	wait_exactly(A, PATH + ((vb_time)4096 * VB_NS << 25));
+	take(A, VB_CM_REQ);
+	assert_int_equal(vb_cm_delay(ends.b, 32, now), -EINVAL);
+}
+
+static void rej__may_follow_an_mra(void **state)
+{
+	struct ends ends = requested(1);
+	vb_cm_delay(ends.b, 20, now);
+	pass(B, VB_CM_MRA);
+	expect_event(A, VB_CM_EVENT_DELAYED);
+	vb_cm_reject(ends.b, 28, NULL, 0, NULL, 0, now);
+	struct mad rej = take(B, VB_CM_REJ);
+	rej.message.local_id = 0; /* of somebody who has no ID for it */
+	give_message(A, &rej.message);
+	expect_event(A, VB_CM_EVENT_REJECTED);
+	expect_state(ends.a, VB_CM_IDLE);
+}
+
+static void rtu__lost_is_replaced_by_data(void **state)
+{
+	struct ends ends = replied(1);
+	vb_cm_confirm(ends.a, NULL, 0, now);
+	struct mad rtu = take(A, VB_CM_RTU);
+	assert_int_equal(vb_cm_notify_established(ends.b, now), 0);
+	assert_ptr_equal(expect_event(B, VB_CM_EVENT_ESTABLISHED), ends.b);
+	assert_false(event.has_message);
+	expect_no_deadline(B);
+	give(B, &rtu);
+	expect_no_event(B);
+	assert_int_equal(vb_cm_notify_established(ends.b, now), 0);
+	expect_no_event(B);
+	assert_int_equal(vb_cm_notify_established(listener, now), -EINVAL);
+}
+
+static void rtu__of_a_stranger_is_dropped(void **state)
+{
+	struct ends ends = replied(1);
+	vb_cm_confirm(ends.a, NULL, 0, now);
+	struct mad rtu = take(A, VB_CM_RTU);
+	struct vb_cm_path path = { .local = gids[B], .remote = vb_gid_from_ipv4(10, 0, 0, 3) };
+	vb_cm_receive(cms[B], &path, rtu.out.mad, now);
+	expect_no_event(B);
+	rtu.message.local_id++;
+	give_message(B, &rtu.message);
+	expect_no_event(B);
+	expect_state(ends.b, VB_CM_REP_SENT);
+	assert_int_equal(counted(B, VB_CM_DROPPED_COUNT), 2);
+}
+
+static void rej__after_an_rtu_that_was_lost_ends_the_connection(void **state)
+{
+	struct ends ends = replied(1);
+	vb_cm_confirm(ends.a, NULL, 0, now);
+	take(A, VB_CM_RTU);
+	vb_cm_id_destroy(ends.b, now);
+	pass(B, VB_CM_REJ);
+	assert_ptr_equal(expect_event(A, VB_CM_EVENT_DISCONNECTED), ends.a);
+	wait_exactly(A, PATH + 4096 * VB_NS);
+	expect_event(A, VB_CM_EVENT_TIMEWAIT_EXIT);
+	/* B does not know that it was heard, asks, and hears that there is nothing left. */
+	now = vb_time_add(now, PERIOD - PATH - 4096 * VB_NS);
+	vb_cm_advance(cms[B], now);
+	pass(B, VB_CM_DREQ);
+	pass(A, VB_CM_DREP);
+	wait_exactly(B, PATH + 4096 * VB_NS);
+	expect_no_event(B);
+	expect_no_deadline(B);
+}
+
+static void rej__lost_before_a_rep_is_made_good_by_a_dreq(void **state)
+{
+	struct ends ends = requested(1);
+	accept_qp(ends.b, 2);
+	take(B, VB_CM_REP);
+	vb_cm_id_destroy(ends.b, now);
+	take(B, VB_CM_REJ);
+	wait_exactly(A, PERIOD);
+	pass(A, VB_CM_REQ);
+	vb_cm_advance(cms[B], now);
+	pass(B, VB_CM_DREQ);
+	assert_ptr_equal(expect_event(A, VB_CM_EVENT_REJECTED), ends.a);
+	expect_state(ends.a, VB_CM_IDLE);
+	pass(A, VB_CM_DREP);
+	expect_silence(B);
+}
+
+static void listener__destroyed_takes_its_unheard_requests_along(void **state)
+{
+	struct vb_cm_id *a = connect_qp(1), *b = connect_qp(2);
+	pass(A, VB_CM_REQ);
+	pass(A, VB_CM_REQ);
+	vb_cm_id_destroy(listener, now);
+	expect_no_event(B);
+	pass(B, VB_CM_REJ);
+	pass(B, VB_CM_REJ);
+	assert_ptr_equal(expect_event(A, VB_CM_EVENT_REJECTED), a);
+	assert_ptr_equal(expect_event(A, VB_CM_EVENT_REJECTED), b);
+	assert_int_equal(event.message.rej.reason, VB_CM_REJ_CONSUMER);
+}
+
+static void listener__of_the_address_comes_before_any(void **state)
+{
+	struct vb_cm_id *exact = vb_cm_id_create(cms[B], NULL), *ipv4 = vb_cm_id_create(cms[B], NULL);
+	struct vb_gid any_ipv4 = vb_gid_from_ipv4(0, 0, 0, 0);
+	assert_int_equal(vb_cm_listen(exact, SERVICE, &gids[B]), 0);
+	assert_int_equal(vb_cm_listen(ipv4, SERVICE, &gids[B]), -EADDRINUSE);
+	assert_int_equal(vb_cm_listen(ipv4, SERVICE, &any_ipv4), 0);
+	assert_int_equal(vb_cm_listen(ipv4, SERVICE + 1, &any_ipv4), -EINVAL);
+	requested(1);
+	assert_ptr_equal(event.listener, exact);
+	vb_cm_id_destroy(exact, now);
+	requested(2);
+	assert_ptr_equal(event.listener, ipv4);
+	vb_cm_id_destroy(ipv4, now);
+	requested(3);
+	assert_ptr_equal(event.listener, listener);
+}
+
+static void events__of_an_id_destroyed_do_not_come(void **state)
+{
+	struct ends ends = requested(1);
+	accept_qp(ends.b, 2);
+	pass(B, VB_CM_REP);
+	vb_cm_id_destroy(ends.a, now);
+	expect_no_event(A);
+	assert_int_equal(take(A, VB_CM_REJ).message.rej.answers, VB_CM_ANSWERS_REP);
+}
+
+static void nonsense__is_dropped(void **state)
+{
+	struct mad mad = { 0 };
+	give(B, &mad);
+	struct vb_cm_message message = { .kind = VB_CM_RTU, .remote_id = 0x06000001 };
+	give_message(B, &message);
+	message.kind = VB_CM_APR;
+	give_message(B, &message);
+	message = (struct vb_cm_message){ .kind = VB_CM_REQ, .req = { .service_id = SERVICE } };
+	give_message(B, &message);
+	expect_no_event(B);
+	expect_silence(B);
+	assert_int_equal(counted(B, VB_CM_DROPPED_COUNT), 4);
+}
+
+#define TEST(name) cmocka_unit_test_setup_teardown(name, rig_open, rig_close)
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		TEST(connect__takes_three_messages),
+		TEST(req__is_sent_again_by_its_own_period_then_given_up),
+		TEST(req__given_up_ends_what_it_began),
+		TEST(req__of_an_unknown_service_is_refused),
+		TEST(req__of_reliable_datagram_is_refused),
+		TEST(req__with_values_out_of_range_is_not_sent),
+		TEST(req__duplicate_waits_with_the_first),
+		TEST(req__duplicate_gets_the_same_rep),
+		TEST(req__duplicate_gets_the_same_mra),
+		TEST(req__duplicate_gets_the_same_rej_though_its_id_is_gone),
+		TEST(req__late_duplicate_does_not_disturb_a_connection),
+		TEST(req__of_a_communication_id_in_use_is_refused),
+		TEST(req__of_the_same_communication_id_from_elsewhere_is_another),
+		TEST(req__of_a_connected_qp_is_stale),
+		TEST(req__of_a_qp_half_open_ends_the_older_half),
+		TEST(req__of_a_qp_replied_to_ends_the_older_reply),
+		TEST(rep__of_a_connected_qp_is_stale),
+		TEST(flood__is_dropped_beyond_the_limit),
+		TEST(rep__duplicate_gets_the_same_rtu),
+		TEST(rep__duplicate_gets_the_same_mra),
+		TEST(rep__unanswered_is_sent_again_then_given_up),
+		TEST(rep__given_up_is_told_to_who_confirms_too_late),
+		TEST(rep__to_nobody_is_refused),
+		TEST(rep__rejected_is_rejected_again),
+		TEST(mra__stretches_the_wait_for_a_rep),
+		TEST(mra__stretches_the_wait_for_an_rtu),
+		TEST(mra__does_not_make_us_wait_for_hours),
+		TEST(rej__may_follow_an_mra),
+		TEST(rtu__lost_is_replaced_by_data),
+		TEST(rtu__of_a_stranger_is_dropped),
+		TEST(rej__after_an_rtu_that_was_lost_ends_the_connection),
+		TEST(rej__lost_before_a_rep_is_made_good_by_a_dreq),
+		TEST(listener__destroyed_takes_its_unheard_requests_along),
+		TEST(listener__of_the_address_comes_before_any),
+		TEST(events__of_an_id_destroyed_do_not_come),
+		TEST(nonsense__is_dropped),
+	};
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
