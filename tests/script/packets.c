@@ -145,7 +145,7 @@ static void land_atomic(struct line *line, struct actor *actor, const struct vb_
 	if (!at)
 		fail(line, "the script's atomic lies outside every region; say 'dropped'");
 	memcpy(&old, at, 8);
-	uint64_t new = packet->opcode == (VB_RC | VB_FETCH_ADD) ? old + packet->swap_add
+	uint64_t new = (packet->opcode & VB_OPERATION_MASK) == VB_FETCH_ADD ? old + packet->swap_add
 		: old == packet->compare ? packet->swap_add
 					 : old;
 	memcpy(at, &new, 8);
@@ -166,7 +166,7 @@ static void land_response(struct line *line, struct actor *actor, const struct v
 	struct posted *posted = posted_at(actor, packet->psn, &index);
 	if (!posted)
 		fail(line, "nothing posted has this PSN; say 'dropped'");
-	if (packet->opcode == (VB_RC | VB_ATOMIC_ACKNOWLEDGE))
+	if ((packet->opcode & VB_OPERATION_MASK) == VB_ATOMIC_ACKNOWLEDGE)
 		shadow_scatter(posted->sges, posted->sge_count, 0, (const uint8_t *)&packet->atomic_result, 8);
 	else
 		shadow_scatter(posted->sges, posted->sge_count, (uint64_t)index * actor->attr.path_mtu, packet->payload,
@@ -194,7 +194,7 @@ static void land(struct line *line, struct actor *actor, const struct vb_path *p
 		land_response(line, actor, packet);
 		break;
 	case VB_MESSAGE_ACK:
-		if (packet->opcode == (VB_RC | VB_ATOMIC_ACKNOWLEDGE))
+		if ((packet->opcode & VB_OPERATION_MASK) == VB_ATOMIC_ACKNOWLEDGE)
 			land_response(line, actor, packet);
 		break;
 	default:
@@ -238,6 +238,10 @@ static void read_packet(struct line *line, struct actor *actor, struct vb_packet
 	packet->inv_rkey = read_key(line, "inv", 0);
 	packet->qkey = (uint32_t)line_number(line, "qkey", actor->attr.qkey);
 	packet->src_qpn = (uint32_t)line_number(line, "src_qpn", 0x222);
+	struct named_srq *named = NULL;
+	packet->xrc_srqn = read_srqn(line, &named);
+	if (named)
+		actor->recvs = &named->recvs;
 	packet->syndrome = read_syndrome(line);
 	packet->msn = (uint32_t)line_number(line, "msn", row->is_response ? messages_until(actor, packet->psn) : 0);
 	payload_make(payload, packet->payload_length, packet->psn, (uint32_t)line_number(line, "fill", 0));
@@ -304,6 +308,8 @@ static void check_request(struct line *line, struct actor *actor, const struct s
 	bool has_reth = false;
 	for (unsigned i = 0; i < VB_MAX_HEADERS; i++)
 		has_reth |= row->headers[i] == VB_RETH;
+	if (actor->config.type == VB_QP_XRC_SEND)
+		expect(line, "srqn", posted->srqn, packet->xrc_srqn);
 	if (has_reth) {
 		expect(line, "va", posted->remote_addr + offset, packet->va);
 		expect(line, "rkey", posted->rkey, packet->rkey);

@@ -17,6 +17,7 @@ static const struct command {
 	{ "mw", do_mw },
 	{ "cq", do_cq },
 	{ "srq", do_srq },
+	{ "xrc_srq", do_xrc_srq },
 	{ "qp", do_qp },
 	{ "peer", do_peer },
 	/* What the program and the network do. */
@@ -30,6 +31,7 @@ static const struct command {
 	{ "send_error", do_send_error },
 	{ "flush_acks", do_flush_acks },
 	{ "srq_limit", do_srq_limit },
+	{ "destroy_srq", do_destroy_srq },
 	{ "store", do_store },
 	/* What must come of it. */
 	{ ">", do_leave },

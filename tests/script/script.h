@@ -91,7 +91,7 @@ struct posted { /* a send work request that was accepted */
 	uint8_t *bytes; /* as they were when posted; NULL for READ and atomics */
 	struct vb_sge sges[VB_MAX_SGE];
 	uint32_t sge_count;
-	uint32_t imm_or_inv, rkey;
+	uint32_t imm_or_inv, rkey, srqn;
 	uint64_t remote_addr, compare_add, swap;
 };
 
@@ -138,6 +138,13 @@ struct named_cq {
 	bool is_unpolled;
 };
 
+struct named_srq { /* an XRC SRQ */
+	char name[16];
+	struct vb_srq *srq; /* NULL: destroyed */
+	uint32_t number;
+	struct recv_queue recvs;
+};
+
 struct sent {
 	struct vb_packet packet;
 	uint8_t payload[VB_MAX_MTU];
@@ -168,6 +175,9 @@ struct stage {
 	unsigned cq_count;
 	struct vb_srq *srq;
 	struct recv_queue srq_recvs;
+	struct vb_xrcd *xrcd, *other_xrcd;
+	struct named_srq xrc_srqs[MAX_NAMED];
+	unsigned xrc_srq_count;
 	struct {
 		char name[16];
 		struct vb_mw *mw;
@@ -215,6 +225,7 @@ void do_mr(struct line *line);
 void do_mw(struct line *line);
 void do_cq(struct line *line);
 void do_srq(struct line *line);
+void do_xrc_srq(struct line *line);
 void do_qp(struct line *line);
 void do_post(struct line *line);
 void do_recv(struct line *line);
@@ -233,12 +244,15 @@ void do_quiet(struct line *line);
 void do_send_error(struct line *line);
 void do_flush_acks(struct line *line);
 void do_srq_limit(struct line *line);
+void do_destroy_srq(struct line *line);
 void do_store(struct line *line);
 void do_arrive(struct line *line);
 void do_leave(struct line *line);
 
 uint64_t read_address(struct line *line, const char *key, uint64_t fallback); /* local+0x10, remote, 0x1234 */
 uint32_t read_key(struct line *line, const char *key, uint32_t fallback);     /* a region, a window, w.next, bad, number */
+/* srqn=red, red+0x10000, 0x1234: a number, and the XRC SRQ whose name it begins with. */
+uint32_t read_srqn(struct line *line, struct named_srq **srq);
 struct vb_gid read_gid(struct line *line, const char *key, struct vb_gid fallback); /* 10.0.0.7 or v6:7 */
 enum vb_wc_status read_status(struct line *line, const char *word);
 

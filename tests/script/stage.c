@@ -59,6 +59,8 @@ void stage_open(struct line *line)
 	must(line, vb_lane_create(&stage.lane_config, &stage.lane), "lane");
 	must(line, vb_pd_create(stage.nic, &stage.pd), "pd");
 	must(line, vb_pd_create(stage.nic, &stage.other_pd), "pd");
+	must(line, vb_xrcd_create(stage.nic, &stage.xrcd), "xrcd");
+	must(line, vb_xrcd_create(stage.nic, &stage.other_xrcd), "xrcd");
 	struct vb_cq_config cq = { .capacity = 1024 };
 	must(line, vb_cq_create(stage.nic, &cq, &stage.cqs[0].cq), "cq");
 	strcpy(stage.cqs[stage.cq_count++].name, "cq");
@@ -93,6 +95,11 @@ void stage_close(struct line *line)
 	}
 	if (stage.srq)
 		must(line, vb_srq_destroy(stage.srq), "destroy srq");
+	for (unsigned i = 0; i < stage.xrc_srq_count; i++)
+		if (stage.xrc_srqs[i].srq)
+			must(line, vb_srq_destroy(stage.xrc_srqs[i].srq), "destroy srq");
+	must(line, vb_xrcd_destroy(stage.xrcd), "destroy xrcd");
+	must(line, vb_xrcd_destroy(stage.other_xrcd), "destroy xrcd");
 	for (unsigned i = 0; i < stage.cq_count; i++)
 		must(line, vb_cq_destroy(stage.cqs[i].cq), "destroy cq");
 	must(line, vb_pd_destroy(stage.other_pd), "destroy pd");

@@ -226,6 +226,51 @@ void do_srq(struct line *line)
 	must(line, vb_srq_create(stage.pd, &config, &stage.srq), "srq");
 }
 
+/* xrc_srq NAME [max=] [max_sge=] [limit=] [cq=] [other_domain] [other_pd] */
+void do_xrc_srq(struct line *line)
+{
+	stage_open(line);
+	if (stage.xrc_srq_count == MAX_NAMED)
+		fail(line, "too many SRQs");
+	struct named_srq *named = &stage.xrc_srqs[stage.xrc_srq_count++];
+	strncpy(named->name, line_word(line), sizeof(named->name) - 1);
+	struct vb_srq_config config = { .max_wr = (uint32_t)line_number(line, "max", 64),
+		.max_sge = (uint32_t)line_number(line, "max_sge", 4),
+		.limit = (uint32_t)line_number(line, "limit", 0),
+		.xrcd = line_flag(line, "other_domain") ? stage.other_xrcd : stage.xrcd,
+		.cq = find_cq(line, "cq")->cq };
+	struct vb_pd *pd = line_flag(line, "other_pd") ? stage.other_pd : stage.pd;
+	must(line, vb_srq_create(pd, &config, &named->srq), "srq");
+	named->number = vb_srq_number(named->srq);
+}
+
+uint32_t read_srqn(struct line *line, struct named_srq **srq)
+{
+	const char *text = line_text(line, "srqn");
+	if (!text)
+		return 0;
+	size_t n = strcspn(text, "+");
+	for (unsigned i = 0; i < stage.xrc_srq_count; i++) {
+		struct named_srq *named = &stage.xrc_srqs[i];
+		if (strlen(named->name) != n || memcmp(named->name, text, n) != 0)
+			continue;
+		*srq = named;
+		return named->number + (text[n] ? (uint32_t)parse_number(line, text + n + 1) : 0);
+	}
+	return (uint32_t)parse_number(line, text);
+}
+
+void do_destroy_srq(struct line *line)
+{
+	struct named_srq *named = NULL;
+	stage_input(line);
+	read_srqn(line, &named);
+	if (!named)
+		fail(line, "destroy_srq needs srqn=NAME");
+	must(line, vb_srq_destroy(named->srq), "destroy srq");
+	named->srq = NULL;
+}
+
 void do_srq_limit(struct line *line)
 {
 	stage_input(line);
@@ -245,9 +290,19 @@ static uint32_t attributes_of(enum vb_qp_type type, enum vb_qp_state to)
 	static const uint32_t ud[] = { [VB_QPS_INIT] = VB_QP_PKEY_INDEX | VB_QP_PORT | VB_QP_QKEY,
 		[VB_QPS_RTR] = 0,
 		[VB_QPS_RTS] = VB_QP_SQ_PSN };
+	/* Of RC's attributes those of the half. */
+	static const uint32_t xrc_send[] = { [VB_QPS_INIT] = VB_QP_PKEY_INDEX | VB_QP_PORT | VB_QP_ACCESS_FLAGS,
+		[VB_QPS_RTR] = VB_QP_AV | VB_QP_PATH_MTU | VB_QP_DEST_QPN | VB_QP_RQ_PSN,
+		[VB_QPS_RTS] = VB_QP_TIMEOUT | VB_QP_RETRY_CNT | VB_QP_RNR_RETRY | VB_QP_SQ_PSN | VB_QP_MAX_QP_RD_ATOMIC };
+	static const uint32_t xrc_recv[] = { [VB_QPS_INIT] = VB_QP_PKEY_INDEX | VB_QP_PORT | VB_QP_ACCESS_FLAGS,
+		[VB_QPS_RTR] = VB_QP_AV | VB_QP_PATH_MTU | VB_QP_DEST_QPN | VB_QP_RQ_PSN | VB_QP_MAX_DEST_RD_ATOMIC |
+			VB_QP_MIN_RNR_TIMER,
+		[VB_QPS_RTS] = VB_QP_TIMEOUT | VB_QP_SQ_PSN };
+	static const uint32_t *const of_type[] = { [VB_QP_RC] = rc, [VB_QP_UC] = uc, [VB_QP_UD] = ud,
+		[VB_QP_XRC_SEND] = xrc_send, [VB_QP_XRC_RECV] = xrc_recv };
 	if (to < VB_QPS_INIT || to > VB_QPS_RTS)
 		return VB_QP_STATE;
-	return VB_QP_STATE | (type == VB_QP_RC ? rc : type == VB_QP_UC ? uc : ud)[to];
+	return VB_QP_STATE | of_type[type][to];
 }
 
 static enum vb_qp_state read_state(struct line *line, const char *word)
@@ -277,21 +332,38 @@ static void read_attributes(struct line *line, struct vb_qp_attr *attr)
 	attr->av.traffic_class = (uint8_t)line_number(line, "traffic_class", attr->av.traffic_class);
 }
 
+static enum vb_qp_type read_type(struct line *line)
+{
+	static const struct {
+		const char *name;
+		enum vb_qp_type type;
+	} names[] = { { "rc", VB_QP_RC }, { "uc", VB_QP_UC }, { "ud", VB_QP_UD }, { "xrc_send", VB_QP_XRC_SEND },
+		{ "xrc_recv", VB_QP_XRC_RECV } };
+	const char *word = line_word(line);
+	for (unsigned i = 0; word && i < sizeof(names) / sizeof(names[0]); i++)
+		if (strcmp(names[i].name, word) == 0)
+			return names[i].type;
+	fail(line, "a QP is rc, uc, ud, xrc_send or xrc_recv");
+}
+
 void do_qp(struct line *line)
 {
 	stage_open(line);
 	struct actor *actor = calloc(1, sizeof(*actor));
 	stage.actors[stage.actor_count++] = actor;
-	const char *type = line_word(line), *name = line_text(line, "name");
+	enum vb_qp_type type = read_type(line);
+	bool is_send = type == VB_QP_XRC_SEND, is_recv = type == VB_QP_XRC_RECV;
+	const char *name = line_text(line, "name");
 	strncpy(actor->name, name ? name : "qp", sizeof(actor->name) - 1);
 	bool has_srq = line_flag(line, "srq");
 	actor->recvs = has_srq ? &stage.srq_recvs : &actor->own;
 	actor->config = (struct vb_qp_config){
-		.type = !strcmp(type, "rc") ? VB_QP_RC : !strcmp(type, "uc") ? VB_QP_UC : VB_QP_UD,
-		.pd = stage.pd,
-		.send_cq = find_cq(line, "cq")->cq,
-		.recv_cq = find_cq(line, line_has(line, "recv_cq") ? "recv_cq" : "cq")->cq,
+		.type = type,
+		.pd = is_recv ? NULL : stage.pd,
+		.send_cq = is_recv ? NULL : find_cq(line, "cq")->cq,
+		.recv_cq = is_recv || is_send ? NULL : find_cq(line, line_has(line, "recv_cq") ? "recv_cq" : "cq")->cq,
 		.srq = has_srq ? stage.srq : NULL,
+		.xrcd = is_recv ? stage.xrcd : NULL,
 		.max_send_wr = (uint32_t)line_number(line, "max_send_wr", 64),
 		.max_recv_wr = (uint32_t)line_number(line, "max_recv_wr", 64),
 		.max_send_sge = (uint32_t)line_number(line, "max_sge", 4),
@@ -396,6 +468,7 @@ static void read_send(struct line *line, struct actor *actor, struct vb_send_wr 
 					       : read_key(line, "inv", 0);
 	wr->compare_add = line_number(line, line_has(line, "add") ? "add" : "compare", 0);
 	wr->swap = line_number(line, "swap", 0);
+	wr->remote_srqn = (uint32_t)line_number(line, "srqn", 0);
 	if (wr->opcode == VB_WR_BIND_MW)
 		read_bind(line, wr);
 	else if (wr->opcode != VB_WR_LOCAL_INV)
@@ -436,7 +509,7 @@ void do_post(struct line *line)
 	struct posted *posted = &actor->posted[actor->posted_count];
 	*posted = (struct posted){ .wr_id = wr.wr_id, .opcode = wr.opcode, .flags = wr.flags, .sge_count = wr.sge_count,
 		.imm_or_inv = wr.imm_or_inv, .rkey = wr.rkey, .remote_addr = wr.remote_addr,
-		.compare_add = wr.compare_add, .swap = wr.swap };
+		.srqn = wr.remote_srqn, .compare_add = wr.compare_add, .swap = wr.swap };
 	memcpy(posted->sges, sges, sizeof(sges));
 	for (unsigned i = 0; i < wr.sge_count; i++)
 		posted->length += sges[i].length;
@@ -473,12 +546,14 @@ void do_recv(struct line *line)
 	stage_input(line);
 	struct actor *actor = stage.actor_count ? stage_actor(line) : NULL;
 	bool is_shared = line_flag(line, "srq");
-	struct recv_queue *queue = is_shared ? &stage.srq_recvs : actor->recvs;
+	struct named_srq *named = NULL;
+	read_srqn(line, &named);
+	struct recv_queue *queue = named ? &named->recvs : is_shared ? &stage.srq_recvs : actor->recvs;
 	struct recv *recv = &queue->items[queue->tail % MAX_RECVS];
 	*recv = (struct recv){ .wr_id = line_number(line, "wr", 0) };
 	recv->sge_count = read_sges(line, "at", 0, recv->sges);
 	struct vb_recv_wr wr = { .wr_id = recv->wr_id, .sges = recv->sges, .sge_count = recv->sge_count };
-	int rc = is_shared ? vb_srq_post(stage.srq, &wr) : vb_rq_post(actor->qp, &wr);
+	int rc = named ? vb_srq_post(named->srq, &wr) : is_shared ? vb_srq_post(stage.srq, &wr) : vb_rq_post(actor->qp, &wr);
 	if (refused(line, rc, "recv"))
 		return;
 	queue->tail++;
