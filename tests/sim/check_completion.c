@@ -103,14 +103,18 @@ static void received(struct endpoint *end, const struct vb_wc *wc)
 {
 	struct host *host = end->host;
 	bool is_shared = wc->wr_id >= 5000;
-	unsigned i = (unsigned)(wc->wr_id - (is_shared ? 5000 : 1000));
-	bool *posted = is_shared ? &host->shared_posted[i] : &end->recv_posted[i];
-	if (is_shared != end->has_srq || i >= (is_shared ? SHARED_RECVS : RECVS))
+	unsigned id = (unsigned)(wc->wr_id - (is_shared ? 5000 : 1000)), i = is_shared ? id % SHARED_RECVS : id;
+	unsigned index = is_shared ? id / SHARED_RECVS : 0;
+	if (is_shared != end->has_srq || (is_shared ? index >= POOLS : i >= RECVS) || (index > 0) != end->is_target)
 		broken("qpn %06x: a receive completes that is not its own: %llu", end->qpn, (unsigned long long)wc->wr_id);
+	if (wc->status == VB_WC_SUCCESS && end->is_target && index != end->inbound[end->inbound_head % MAX_QUEUE].pool)
+		broken("qpn %06x: a message for one SRQ takes a receive of another", end->qpn);
+	struct pool *pool = &host->pools[index];
+	bool *posted = is_shared ? &pool->posted[i] : &end->recv_posted[i];
 	if (!*posted)
 		broken("qpn %06x: receive %u completes twice", end->qpn, i);
 	*posted = false;
-	const uint8_t *bytes = (is_shared ? host->shared_recvs.bytes : end->recvs.bytes) + (size_t)i * SEND_MAX;
+	const uint8_t *bytes = (is_shared ? pool->recvs.bytes : end->recvs.bytes) + (size_t)i * SEND_MAX;
 	if (wc->status == VB_WC_SUCCESS)
 		check_received(end, wc, bytes);
 	else if (end->connection->state == UP && !end->connection->may_break)

@@ -29,7 +29,8 @@ void check_guards(void)
 		}
 	}
 	for (unsigned i = 0; i < world.host_count; i++) {
-		check_guard(&world.hosts[i].shared_recvs);
+		for (unsigned p = 0; p < POOLS; p++)
+			check_guard(&world.hosts[i].pools[p].recvs);
 		check_guard(&world.hosts[i].cells);
 	}
 }

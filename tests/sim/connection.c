@@ -21,7 +21,8 @@ static void end_open(struct connection *connection, unsigned i, struct host *hos
 	end->host = host;
 	end->lane = &host->lanes[below(host->lane_count)];
 	end->type = connection->type;
-	end->has_srq = chance(300000);
+	end->is_target = connection->is_xrc && i == 1;
+	end->has_srq = connection->is_xrc || chance(300000);
 	uint64_t bytes = (uint64_t)connection->slot_bytes * connection->slots;
 	block_open(host, &end->local, bytes, VB_ACCESS_LOCAL_WRITE, false);
 	block_open(host, &end->recvs, RECVS * SEND_MAX, VB_ACCESS_LOCAL_WRITE, false);
@@ -32,12 +33,13 @@ static void end_open(struct connection *connection, unsigned i, struct host *hos
 		memset(end->target.bytes, 0, bytes);
 }
 
-void connection_open(struct connection *connection, unsigned index, enum vb_qp_type type)
+void connection_open(struct connection *connection, unsigned index, enum vb_qp_type type, bool is_xrc)
 {
 	static const uint32_t mtus[] = { 256, 512, 1024, 1024, 2048, 4096, 4096 };
 	memset(connection, 0, sizeof(*connection));
 	connection->index = index;
 	connection->type = type;
+	connection->is_xrc = is_xrc;
 	connection->mtu = mtus[below(7)];
 	bool is_big = index == 0 && type == VB_QP_RC;
 	connection->slots = is_big ? BIG_SLOTS : SLOTS;
@@ -54,11 +56,20 @@ void connection_open(struct connection *connection, unsigned index, enum vb_qp_t
 
 /* ---- Up ----------------------------------------------------------------------------------------------------------- */
 
+static enum vb_qp_type engine_type(const struct endpoint *end)
+{
+	return !end->connection->is_xrc ? end->type : end->is_target ? VB_QP_XRC_RECV : VB_QP_XRC_SEND;
+}
+
 static void create_qp(struct endpoint *end)
 {
-	struct vb_qp_config config = { .type = end->type, .pd = end->host->pd, .send_cq = end->host->cq,
-		.recv_cq = end->host->cq, .srq = end->has_srq ? end->host->srq : NULL, .max_send_wr = 4 + below(44),
-		.max_recv_wr = RECVS, .max_send_sge = 4, .max_recv_sge = 4, .max_inline = 256, .user = end };
+	bool is_xrc = end->connection->is_xrc;
+	struct host *host = end->host;
+	struct vb_qp_config config = { .type = engine_type(end), .pd = end->is_target ? NULL : host->pd,
+		.send_cq = end->is_target ? NULL : host->cq, .recv_cq = is_xrc ? NULL : host->cq,
+		.srq = end->has_srq && !is_xrc ? host->pools[0].srq : NULL, .xrcd = end->is_target ? host->xrcd : NULL,
+		.max_send_wr = 4 + below(44), .max_recv_wr = RECVS, .max_send_sge = 4, .max_recv_sge = 4,
+		.max_inline = 256, .user = end };
 	must(vb_qp_create(end->lane->lane, &config, &end->qp), "qp_create");
 	end->qpn = vb_qp_number(end->qp);
 	end->depth = config.max_send_wr;
@@ -79,22 +90,31 @@ static void connect_qp(struct endpoint *end, struct vb_qp_attr *attr)
 {
 	static const uint32_t to_init[] = { [VB_QP_RC] = VB_QP_PKEY_INDEX | VB_QP_PORT | VB_QP_ACCESS_FLAGS,
 		[VB_QP_UC] = VB_QP_PKEY_INDEX | VB_QP_PORT | VB_QP_ACCESS_FLAGS,
-		[VB_QP_UD] = VB_QP_PKEY_INDEX | VB_QP_PORT | VB_QP_QKEY };
+		[VB_QP_UD] = VB_QP_PKEY_INDEX | VB_QP_PORT | VB_QP_QKEY,
+		[VB_QP_XRC_SEND] = VB_QP_PKEY_INDEX | VB_QP_PORT | VB_QP_ACCESS_FLAGS,
+		[VB_QP_XRC_RECV] = VB_QP_PKEY_INDEX | VB_QP_PORT | VB_QP_ACCESS_FLAGS };
 	static const uint32_t to_rtr[] = { [VB_QP_RC] = VB_QP_AV | VB_QP_PATH_MTU | VB_QP_DEST_QPN | VB_QP_RQ_PSN |
 			VB_QP_MAX_DEST_RD_ATOMIC | VB_QP_MIN_RNR_TIMER,
 		[VB_QP_UC] = VB_QP_AV | VB_QP_PATH_MTU | VB_QP_DEST_QPN | VB_QP_RQ_PSN,
-		[VB_QP_UD] = 0 };
+		[VB_QP_UD] = 0,
+		[VB_QP_XRC_SEND] = VB_QP_AV | VB_QP_PATH_MTU | VB_QP_DEST_QPN | VB_QP_RQ_PSN,
+		[VB_QP_XRC_RECV] = VB_QP_AV | VB_QP_PATH_MTU | VB_QP_DEST_QPN | VB_QP_RQ_PSN |
+			VB_QP_MAX_DEST_RD_ATOMIC | VB_QP_MIN_RNR_TIMER };
 	static const uint32_t to_rts[] = { [VB_QP_RC] = VB_QP_TIMEOUT | VB_QP_RETRY_CNT | VB_QP_RNR_RETRY | VB_QP_SQ_PSN |
 			VB_QP_MAX_QP_RD_ATOMIC,
 		[VB_QP_UC] = VB_QP_SQ_PSN,
-		[VB_QP_UD] = VB_QP_SQ_PSN };
+		[VB_QP_UD] = VB_QP_SQ_PSN,
+		[VB_QP_XRC_SEND] = VB_QP_TIMEOUT | VB_QP_RETRY_CNT | VB_QP_RNR_RETRY | VB_QP_SQ_PSN |
+			VB_QP_MAX_QP_RD_ATOMIC,
+		[VB_QP_XRC_RECV] = VB_QP_TIMEOUT | VB_QP_SQ_PSN };
+	enum vb_qp_type type = engine_type(end);
 	attr->state = VB_QPS_INIT;
-	must(vb_qp_modify(end->qp, attr, VB_QP_STATE | to_init[end->type], world.now), "to INIT");
+	must(vb_qp_modify(end->qp, attr, VB_QP_STATE | to_init[type], world.now), "to INIT");
 	recv_refill(end, RECVS);
 	attr->state = VB_QPS_RTR;
-	must(vb_qp_modify(end->qp, attr, VB_QP_STATE | to_rtr[end->type], world.now), "to RTR");
+	must(vb_qp_modify(end->qp, attr, VB_QP_STATE | to_rtr[type], world.now), "to RTR");
 	attr->state = VB_QPS_RTS;
-	must(vb_qp_modify(end->qp, attr, VB_QP_STATE | to_rts[end->type], world.now), "to RTS");
+	must(vb_qp_modify(end->qp, attr, VB_QP_STATE | to_rts[type], world.now), "to RTS");
 }
 
 void connection_start(struct connection *connection)
@@ -265,6 +285,24 @@ static void revoke_key(struct connection *connection)
 	repair_in(connection, 500 * VB_MS); /* if nobody stumbles over it */
 }
 
+/* An XRC SRQ goes, and another comes with another number: who has named the old one is refused. */
+static void replace_srq(struct connection *connection)
+{
+	struct host *host = connection->ends[1].host;
+	unsigned index = 1 + below(POOLS - 1);
+	if (!connection->is_xrc)
+		return;
+	trace("host %u: XRC SRQ %u is replaced", host->index, index);
+	host_replace_srq(host, index);
+	for (unsigned i = 0; i < world.connection_count; i++) {
+		struct connection *other = &world.connections[i];
+		if (!other->is_xrc || other->ends[1].host != host || other->state != UP || other->is_silenced)
+			continue;
+		other->may_break = true;
+		repair_in(other, 500 * VB_MS); /* if nothing was under way */
+	}
+}
+
 void chaos(void)
 {
 	struct network *n = &world.network;
@@ -285,6 +323,8 @@ void chaos(void)
 		excuse(span);
 	} else if (kind == 2 && n->has_restarts) {
 		restart_peer(connection);
+	} else if (kind == 3 && n->has_dead_keys && chance(500000)) {
+		replace_srq(connection);
 	} else if (kind == 3 && n->has_dead_keys) {
 		revoke_key(connection);
 	}

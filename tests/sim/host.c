@@ -58,27 +58,54 @@ static void lane_open(struct lane *lane, struct host *host, uint8_t slot)
 		broken("a lane cannot be made");
 }
 
+static void srq_create(struct host *host, unsigned index)
+{
+	struct vb_srq_config config = { .max_wr = SHARED_RECVS * 2, .max_sge = 4, .xrcd = index ? host->xrcd : NULL,
+		.cq = index ? host->cq : NULL };
+	if (vb_srq_create(host->pd, &config, &host->pools[index].srq))
+		broken("an SRQ cannot be made");
+}
+
+void host_replace_srq(struct host *host, unsigned index)
+{
+	struct pool *pool = &host->pools[index];
+	for (unsigned i = 0; i < host->lane_count; i++)
+		lane_finish_batch(&host->lanes[i]);
+	host_take_completions(host);
+	if (vb_srq_destroy(pool->srq))
+		broken("an XRC SRQ cannot go");
+	memset(pool->posted, 0, sizeof(pool->posted));
+	srq_create(host, index);
+}
+
+static void pool_open(struct host *host, unsigned index)
+{
+	struct pool *pool = &host->pools[index];
+	srq_create(host, index);
+	block_open(host, &pool->recvs, SHARED_RECVS * SEND_MAX, VB_ACCESS_LOCAL_WRITE, false);
+}
+
 void host_open(struct host *host, unsigned index, unsigned lanes)
 {
 	struct vb_nic_config nic = { .seed = vb_random_u64(&world.random), .mtu = 4096, .advertise_credits = chance(300000) };
 	struct vb_cq_config cq = { .capacity = 65536 };
-	struct vb_srq_config srq = { .max_wr = SHARED_RECVS * 2, .max_sge = 4 };
 	memset(host, 0, sizeof(*host));
 	host->index = index;
 	host->gid = world.network.is_ipv6 ? (struct vb_gid){ { 0xfd, [15] = (uint8_t)(index + 1) } }
 					  : vb_gid_from_ipv4(10, 0, 0, (uint8_t)(index + 1));
 	if (vb_nic_create(&nic, &host->nic) || vb_nic_set_gid(host->nic, 0, &host->gid) ||
 		vb_pd_create(host->nic, &host->pd) || vb_cq_create(host->nic, &cq, &host->cq) ||
-		vb_srq_create(host->pd, &srq, &host->srq))
+		vb_xrcd_create(host->nic, &host->xrcd))
 		broken("a NIC cannot be made");
 	host->lane_count = lanes;
 	for (unsigned i = 0; i < lanes; i++)
 		lane_open(&host->lanes[i], host, (uint8_t)(1 + i + index * 2));
-	block_open(host, &host->shared_recvs, SHARED_RECVS * SEND_MAX, VB_ACCESS_LOCAL_WRITE, false);
+	for (unsigned i = 0; i < POOLS; i++)
+		pool_open(host, i);
 	block_open(host, &host->cells, CELLS * 8, VB_ACCESS_LOCAL_WRITE | VB_ACCESS_REMOTE_ATOMIC | VB_ACCESS_REMOTE_READ,
 		false);
 	memset(host->cells.bytes, 0, CELLS * 8);
-	recv_refill_shared(host, SHARED_RECVS);
+	recv_refill_shared(host, SHARED_RECVS * POOLS);
 }
 
 static void must(int rc, const char *what)
@@ -102,9 +129,12 @@ void host_close(struct host *host)
 		free(lane->batch);
 		free(lane->spare);
 	}
-	block_close(&host->shared_recvs);
+	for (unsigned i = 0; i < POOLS; i++)
+		block_close(&host->pools[i].recvs);
 	block_close(&host->cells);
-	must(vb_srq_destroy(host->srq), "srq_destroy");
+	for (unsigned i = 0; i < POOLS; i++)
+		must(vb_srq_destroy(host->pools[i].srq), "srq_destroy");
+	must(vb_xrcd_destroy(host->xrcd), "xrcd_destroy");
 	must(vb_cq_destroy(host->cq), "cq_destroy");
 	must(vb_pd_destroy(host->pd), "pd_destroy");
 	vb_nic_destroy(host->nic);

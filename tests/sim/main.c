@@ -152,7 +152,8 @@ static void build(void)
 		connection_open(&world.connections[i], i,
 			kind < 75 || i == 0 ? VB_QP_RC
 				: kind < 87 ? VB_QP_UC
-					    : VB_QP_UD);
+					    : VB_QP_UD,
+			kind < 20);
 	}
 	event_add(after(VB_MS), EVENT_CHAOS, NULL);
 }

@@ -30,6 +30,7 @@
 #define CELLS	       8     /* of atomics, per host: the first half is added to, the second compared and swapped */
 #define GUARD	       256
 #define SHARED_RECVS   32
+#define POOLS	       3 /* of shared receives, per host: an ordinary SRQ's, and those of two XRC SRQs */
 
 /* ---- World ------------------------------------------------------------------------------------------------------- */
 
@@ -77,6 +78,12 @@ struct lane {
 	vb_time last_run;
 };
 
+struct pool {
+	struct vb_srq *srq;
+	struct block recvs;
+	bool posted[SHARED_RECVS];
+};
+
 struct host {
 	unsigned index;
 	struct vb_nic *nic;
@@ -85,9 +92,8 @@ struct host {
 	struct lane lanes[MAX_LANES];
 	unsigned lane_count;
 	struct vb_cq *cq; /* of all QPs of the host: its lanes share it */
-	struct vb_srq *srq;
-	struct block shared_recvs;
-	bool shared_posted[SHARED_RECVS];
+	struct vb_xrcd *xrcd;
+	struct pool pools[POOLS];
 	struct block cells;
 };
 
@@ -108,6 +114,7 @@ struct wr {
 	unsigned cell;
 	uint64_t compare, swap_add;
 	bool uses_window; /* of the peer */
+	unsigned pool;	  /* XRC: of the peer, whose SRQ the request names */
 	vb_time posted_at;
 };
 
@@ -116,6 +123,7 @@ struct inbound {
 	uint64_t id, content;
 	uint32_t length, imm, inv_key;
 	bool has_imm, has_inv, is_write;
+	unsigned pool;
 };
 
 enum window_state { WINDOW_UNBOUND, WINDOW_BINDING, WINDOW_BOUND, WINDOW_DYING };
@@ -129,6 +137,7 @@ struct endpoint {
 	struct vb_qp *qp;
 	uint32_t qpn;
 	bool has_srq, is_dead;
+	bool is_target; /* XRC: posts nothing */
 	struct block local, target, recvs;
 	uint8_t slot_users[SLOTS]; /* requests that use our slot or the peer's of that number */
 	struct wr posted[MAX_QUEUE];
@@ -151,6 +160,7 @@ struct endpoint {
 struct connection {
 	unsigned index;
 	enum vb_qp_type type;
+	bool is_xrc; /* type is RC, whose rules hold; but the first end is a requester alone, the second a responder */
 	uint32_t mtu;
 	struct endpoint ends[2];
 	unsigned end_count;
@@ -232,6 +242,7 @@ void network_close(void);
 void host_open(struct host *host, unsigned index, unsigned lanes);
 void host_meet(struct host *host);
 void host_close(struct host *host);
+void host_replace_srq(struct host *host, unsigned index); /* with all its receives */
 void lane_wake(struct lane *lane, vb_time at);
 void lane_run(struct lane *lane);
 void lane_finish_batch(struct lane *lane);
@@ -239,7 +250,7 @@ unsigned host_take_completions(struct host *host);
 void block_open(struct host *host, struct block *block, uint64_t size, uint32_t access, bool has_shadow);
 void block_close(struct block *block);
 /* connection.c */
-void connection_open(struct connection *connection, unsigned index, enum vb_qp_type type);
+void connection_open(struct connection *connection, unsigned index, enum vb_qp_type type, bool is_xrc);
 void connection_start(struct connection *connection);
 void connection_broke(struct connection *connection);
 void connection_repair(struct connection *connection);

@@ -77,15 +77,18 @@ void recv_refill(struct endpoint *end, unsigned most)
 void recv_refill_shared(struct host *host, unsigned most)
 {
 	struct vb_sge sges[4];
-	for (unsigned i = 0; i < SHARED_RECVS && most; i++) {
-		if (host->shared_posted[i])
+	unsigned first = below(POOLS) * SHARED_RECVS;
+	for (unsigned k = 0; k < POOLS * SHARED_RECVS && most; k++) {
+		unsigned id = (first + k) % (POOLS * SHARED_RECVS), i = id % SHARED_RECVS;
+		struct pool *pool = &host->pools[id / SHARED_RECVS];
+		if (pool->posted[i])
 			continue;
-		unsigned n = cut(sges, &host->shared_recvs, i * SEND_MAX, SEND_MAX);
-		struct vb_recv_wr wr = { .wr_id = 5000 + i, .sges = sges, .sge_count = n };
-		int rc = vb_srq_post(host->srq, &wr);
+		unsigned n = cut(sges, &pool->recvs, i * SEND_MAX, SEND_MAX);
+		struct vb_recv_wr wr = { .wr_id = 5000 + id, .sges = sges, .sge_count = n };
+		int rc = vb_srq_post(pool->srq, &wr);
 		if (rc)
 			broken("srq_post gives %d", rc);
-		host->shared_posted[i] = true;
+		pool->posted[i] = true;
 		most--;
 	}
 }
@@ -294,7 +297,7 @@ static void expect_at_peer(struct endpoint *end, const struct wr *wr)
 	peer->inbound[peer->inbound_tail++ % MAX_QUEUE] = (struct inbound){ .id = wr->id, .content = wr->content,
 		.length = wr->length, .imm = wr->imm, .inv_key = wr->inv_key,
 		.has_imm = wr->opcode == VB_WR_SEND_WITH_IMM || wr->opcode == VB_WR_RDMA_WRITE_WITH_IMM,
-		.has_inv = wr->opcode == VB_WR_SEND_WITH_INV, .is_write = wr->kind == WR_WRITE };
+		.has_inv = wr->opcode == VB_WR_SEND_WITH_INV, .is_write = wr->kind == WR_WRITE, .pool = wr->pool };
 }
 
 /* What a refused post had taken is given back. */
@@ -322,6 +325,15 @@ static void make_inline(struct endpoint *end, struct vb_send_wr *out, struct vb_
 	out->flags |= VB_SEND_INLINE;
 }
 
+/* The SRQ at the peer that an XRC request names; 0 where there is none to name. */
+static uint32_t choose_srq(struct endpoint *end, struct wr *wr)
+{
+	if (!end->connection->is_xrc)
+		return 0;
+	wr->pool = 1 + below(POOLS - 1);
+	return vb_srq_number(end->peer->host->pools[wr->pool].srq);
+}
+
 /* Nothing to say; but what is unsignalled shows its end only through something signalled behind it. */
 static bool post_last(struct endpoint *end)
 {
@@ -337,6 +349,7 @@ static bool post_last(struct endpoint *end)
 	if (end->type == VB_QP_UD) /* empty datagrams have no name: the receiver knows them by that */
 		wr->kind = WR_SEND;
 	out.wr_id = wr->id;
+	out.remote_srqn = choose_srq(end, wr);
 	if (vb_sq_put(end->qp, &out))
 		return false;
 	end->tail++;
@@ -367,6 +380,7 @@ static bool post_one(struct endpoint *end)
 	make_request(end, wr, &out);
 	wr->is_signalled = chance(700000) || end->unsignalled >= 6 || end->unsignalled + 2 >= end->depth || wr->kind == WR_BIND || wr->kind == WR_INVALIDATE;
 	choose_key(end, wr, &out);
+	out.remote_srqn = choose_srq(end, wr);
 	memcpy(sges, wr->sges, sizeof(sges));
 	out.wr_id = wr->id;
 	out.flags |= (wr->is_signalled ? VB_SEND_SIGNALED : 0) | (chance(100000) ? VB_SEND_FENCE : 0) |
@@ -401,7 +415,7 @@ static bool post_one(struct endpoint *end)
 void app_run(struct endpoint *end)
 {
 	bool has_posted = false;
-	if (end->qp && end->connection->state == UP && !end->is_dead) {
+	if (end->qp && end->connection->state == UP && !end->is_dead && !end->is_target) {
 		unsigned n = 1 + below(4);
 		vb_sq_begin(end->qp);
 		while (n-- && end->tail - end->head < MAX_OUTSTANDING)
