@@ -5,7 +5,10 @@
 #include <string.h>
 #include "engine/nic.h"
 
-#define QPS	6
+#define QPS	8
+#define XRC_SEND 6
+#define XRC_RECV 7
+#define XRC_SRQS 3 /* the last of another domain */
 #define REGION	8192
 #define GUARD	1024
 #define IOVA	0x100000
@@ -23,6 +26,8 @@ static struct scene {
 	struct vb_pd *pd;
 	struct vb_cq *cq;
 	struct vb_srq *srq;
+	struct vb_xrcd *xrcd, *other_xrcd;
+	struct vb_srq *xrc_srqs[XRC_SRQS];
 	struct vb_mr *mr;
 	struct vb_mw *windows[WINDOWS];
 	struct vb_qp *qps[QPS];
@@ -53,9 +58,11 @@ static uint32_t take(unsigned n)
 
 static void create_qp(unsigned i)
 {
-	static const enum vb_qp_type types[QPS] = { VB_QP_RC, VB_QP_RC, VB_QP_RC, VB_QP_UC, VB_QP_UD, VB_QP_RC };
-	struct vb_qp_config config = { .type = types[i], .pd = scene.pd, .send_cq = scene.cq, .recv_cq = scene.cq,
-		.srq = i == 2 ? scene.srq : NULL, .max_send_wr = 8, .max_recv_wr = 8, .max_send_sge = 3, .max_recv_sge = 3,
+	static const enum vb_qp_type types[QPS] = { VB_QP_RC, VB_QP_RC, VB_QP_RC, VB_QP_UC, VB_QP_UD, VB_QP_RC,
+		[XRC_SEND] = VB_QP_XRC_SEND, [XRC_RECV] = VB_QP_XRC_RECV };
+	struct vb_qp_config config = { .type = types[i], .pd = i == XRC_RECV ? NULL : scene.pd,
+		.send_cq = i == XRC_RECV ? NULL : scene.cq, .recv_cq = i >= XRC_SEND ? NULL : scene.cq,
+		.srq = i == 2 ? scene.srq : NULL, .xrcd = i == XRC_RECV ? scene.xrcd : NULL, .max_send_wr = 8, .max_recv_wr = 8, .max_send_sge = 3, .max_recv_sge = 3,
 		.max_inline = 64, .signal_all = true };
 	require(vb_qp_create(scene.lane, &config, &scene.qps[i]) == 0);
 }
@@ -67,20 +74,28 @@ static void modify(unsigned i, enum vb_qp_state state)
 		.av = { .sgid = scene.local, .dgid = scene.peer }, .port = 1, .max_rd_atomic = 2, .max_dest_rd_atomic = 2,
 		.min_rnr_timer = 1, .timeout = 2, .retry_cnt = 2, .rnr_retry = 2 };
 	uint32_t mask = VB_QP_STATE;
-	bool is_rc = i < 3 || i == 5, is_ud = i == 4;
+	bool is_rc = i < 3 || i == 5, is_ud = i == 4, is_send = i == XRC_SEND, is_recv = i == XRC_RECV;
 	if (state == VB_QPS_INIT)
 		mask |= VB_QP_PKEY_INDEX | VB_QP_PORT | (is_ud ? VB_QP_QKEY : VB_QP_ACCESS_FLAGS);
 	if (state == VB_QPS_RTR && !is_ud)
 		mask |= VB_QP_AV | VB_QP_PATH_MTU | VB_QP_DEST_QPN | VB_QP_RQ_PSN |
-			(is_rc ? VB_QP_MAX_DEST_RD_ATOMIC | VB_QP_MIN_RNR_TIMER : 0);
+			(is_rc || is_recv ? VB_QP_MAX_DEST_RD_ATOMIC | VB_QP_MIN_RNR_TIMER : 0);
 	if (state == VB_QPS_RTS && vb_qp_state(scene.qps[i]) == VB_QPS_RTR)
-		mask |= VB_QP_SQ_PSN | (is_rc ? VB_QP_TIMEOUT | VB_QP_RETRY_CNT | VB_QP_RNR_RETRY | VB_QP_MAX_QP_RD_ATOMIC : 0);
+		mask |= VB_QP_SQ_PSN | (is_rc || is_send || is_recv ? VB_QP_TIMEOUT : 0) |
+			(is_rc || is_send ? VB_QP_RETRY_CNT | VB_QP_RNR_RETRY | VB_QP_MAX_QP_RD_ATOMIC : 0);
 	vb_qp_modify(scene.qps[i], &attr, mask, scene.now);
 }
 
 static uint8_t guard_byte(size_t i)
 {
 	return (uint8_t)(i * 13 + 7);
+}
+
+static void create_xrc_srq(unsigned i)
+{
+	struct vb_srq_config config = { .max_wr = 8, .max_sge = 3, .cq = scene.cq,
+		.xrcd = i == XRC_SRQS - 1 ? scene.other_xrcd : scene.xrcd };
+	require(vb_srq_create(scene.pd, &config, &scene.xrc_srqs[i]) == 0);
 }
 
 static void open_scene(void)
@@ -103,6 +118,9 @@ static void open_scene(void)
 	scene.is_valid = true;
 	for (unsigned i = 0; i < WINDOWS; i++)
 		require(vb_mw_create(scene.pd, 1 + (int)i, &scene.windows[i]) == 0);
+	require(vb_xrcd_create(scene.nic, &scene.xrcd) == 0 && vb_xrcd_create(scene.nic, &scene.other_xrcd) == 0);
+	for (unsigned i = 0; i < XRC_SRQS; i++)
+		create_xrc_srq(i);
 	for (unsigned i = 0; i < QPS; i++) {
 		create_qp(i);
 		for (int to = VB_QPS_INIT; to <= VB_QPS_RTS && !(i == 5 && to == VB_QPS_RTS); to++)
@@ -131,6 +149,9 @@ static void close_scene(void)
 		require(vb_mw_destroy(scene.windows[i]) == 0);
 	require(vb_mr_invalidate(scene.mr) == 0);
 	vb_mr_free(scene.mr);
+	for (unsigned i = 0; i < XRC_SRQS; i++)
+		require(vb_srq_destroy(scene.xrc_srqs[i]) == 0);
+	require(vb_xrcd_destroy(scene.xrcd) == 0 && vb_xrcd_destroy(scene.other_xrcd) == 0);
 	require(vb_srq_destroy(scene.srq) == 0 && vb_cq_destroy(scene.cq) == 0 && vb_pd_destroy(scene.pd) == 0);
 	vb_lane_destroy(scene.lane);
 	vb_nic_destroy(scene.nic);
@@ -157,6 +178,12 @@ static uint64_t some_address(void)
 	return choice < 200 ? IOVA + take(2) % (REGION + 64) - (choice & 15) : (uint64_t)take(4) << 32 | take(4);
 }
 
+static uint32_t some_srqn(void)
+{
+	uint32_t choice = take(1);
+	return choice < 240 ? vb_srq_number(scene.xrc_srqs[choice < 200 ? choice % 2 : choice % XRC_SRQS]) : take(3);
+}
+
 static uint32_t near(uint32_t psn)
 {
 	return (psn + take(1) - 16) & VB_PSN_MASK;
@@ -170,7 +197,9 @@ static void receive(void)
 	unsigned i = take(1) % QPS;
 	packet.opcode = (uint8_t)take(1);
 	if (!vb_opcode_exists(packet.opcode))
-		packet.opcode = i == 3 ? VB_UC | (packet.opcode % 12) : i == 4 ? VB_UD_SEND_ONLY : packet.opcode % 0x18;
+		packet.opcode = i == 3 ? VB_UC | (packet.opcode % 12) : i == 4 ? VB_UD_SEND_ONLY
+			: i >= XRC_SEND			? VB_XRC | (packet.opcode % 0x18)
+							: packet.opcode % 0x18;
 	if (!vb_opcode_exists(packet.opcode)) /* the codec lets no other through */
 		return;
 	uint8_t flags = (uint8_t)take(1);
@@ -187,6 +216,7 @@ static void receive(void)
 	packet.swap_add = take(1);
 	packet.imm = packet.inv_rkey = some_key();
 	packet.qkey = 5;
+	packet.xrc_srqn = some_srqn();
 	packet.src_qpn = 0x222;
 	packet.syndrome = (uint8_t)take(1);
 	packet.msn = take(1);
@@ -214,7 +244,7 @@ static void post_send(void)
 	unsigned i = take(1) % QPS;
 	struct vb_send_wr wr = { .wr_id = scene.next_wr += 2, .opcode = (enum vb_wr_opcode)(take(1) % 10), .sges = sges,
 		.flags = take(1) & 7, .sge_count = make_sges(sges), .remote_addr = 77, .rkey = 88, .compare_add = take(1),
-		.av = &av, .remote_qpn = 0x222, .remote_qkey = 5 };
+		.av = &av, .remote_qpn = 0x222, .remote_qkey = 5, .remote_srqn = 0x1234567 };
 	wr.imm_or_inv = some_key();
 	struct vb_mw *window = scene.windows[take(1) % WINDOWS];
 	wr.bind.mw = window;
@@ -234,7 +264,8 @@ static void post_recv(void)
 	struct vb_sge sges[4];
 	unsigned i = take(1) % QPS;
 	struct vb_recv_wr wr = { .wr_id = (scene.next_wr += 2) | 1, .sges = sges, .sge_count = make_sges(sges) };
-	int rc = i == 2 ? vb_srq_post(scene.srq, &wr) : vb_rq_post(scene.qps[i], &wr);
+	struct vb_srq *srq = i == 2 ? scene.srq : i >= XRC_SEND ? scene.xrc_srqs[i - XRC_SEND] : NULL;
+	int rc = srq ? vb_srq_post(srq, &wr) : vb_rq_post(scene.qps[i], &wr);
 	scene.recvs_posted += rc == 0;
 }
 
@@ -287,6 +318,13 @@ static void remake_qp(unsigned i)
 		modify(i, (enum vb_qp_state)to);
 }
 
+static void replace_srq(unsigned i)
+{
+	drain();
+	require(vb_srq_destroy(scene.xrc_srqs[i]) == 0);
+	create_xrc_srq(i);
+}
+
 static void happen(void)
 {
 	uint32_t what = take(1);
@@ -304,8 +342,10 @@ static void happen(void)
 		modify(take(1) % QPS, (enum vb_qp_state)(take(1) % VB_QPS_COUNT));
 	else if (what < 250)
 		change_region();
-	else if (what < 253)
+	else if (what < 252)
 		remake_qp(take(1) % QPS);
+	else if (what < 253)
+		replace_srq(take(1) % XRC_SRQS);
 	else
 		drain();
 }
