@@ -34,6 +34,19 @@ static int check_attr(const struct ibv_qp_attr *attr, int mask)
 	return 0;
 }
 
+/* Programs that treat an XRC QP as RC name attributes of the half that it has not: they are ignored, as the kernel does. */
+static int own_half(enum ibv_qp_type type, int mask)
+{
+	switch (type) {
+	case IBV_QPT_XRC_SEND:
+		return mask & ~(IBV_QP_MAX_DEST_RD_ATOMIC | IBV_QP_MIN_RNR_TIMER);
+	case IBV_QPT_XRC_RECV:
+		return mask & ~(IBV_QP_MAX_QP_RD_ATOMIC | IBV_QP_RETRY_CNT | IBV_QP_RNR_RETRY);
+	default:
+		return mask;
+	}
+}
+
 static int translate_attr(struct ibv_context *context, const struct ibv_qp_attr *from, int mask, struct vb_qp_attr *to)
 {
 	*to = (struct vb_qp_attr){
@@ -66,6 +79,7 @@ VB_EXPORT int ibv_modify_qp(struct ibv_qp *ibv, struct ibv_qp_attr *attr, int ma
 {
 	struct qp_object *qp = vb_qp_of(ibv);
 	struct vb_qp_attr wanted;
+	mask = own_half(ibv->qp_type, mask);
 	int err = check_attr(attr, mask);
 	if (!err)
 		err = translate_attr(ibv->context, attr, mask, &wanted);

@@ -66,10 +66,11 @@ static struct ibv_qp *create_send(struct fixture *f, uint64_t operations)
 	return ibv_create_qp_ex(f->context, &attr);
 }
 
-/* Each half with the attributes that it needs and no other. */
-static void connect_half(struct ibv_qp *qp, uint32_t dest_qpn)
+/* Each half with the attributes that it needs and, where it is taken for RC, with those of the other half too. */
+static void connect_half(struct ibv_qp *qp, uint32_t dest_qpn, bool as_rc)
 {
-	bool is_recv = qp->qp_type == IBV_QPT_XRC_RECV;
+	bool is_recv = as_rc || qp->qp_type == IBV_QPT_XRC_RECV;
+	bool is_send = as_rc || qp->qp_type == IBV_QPT_XRC_SEND;
 	struct ibv_qp_attr attr = { .qp_state = IBV_QPS_RTR,
 		.path_mtu = IBV_MTU_1024,
 		.dest_qp_num = dest_qpn,
@@ -90,14 +91,14 @@ static void connect_half(struct ibv_qp *qp, uint32_t dest_qpn)
 	attr.qp_state = IBV_QPS_RTS;
 	assert_int_equal(ibv_modify_qp(qp, &attr,
 				 IBV_QP_STATE | IBV_QP_SQ_PSN | IBV_QP_TIMEOUT |
-					 (is_recv ? 0 : IBV_QP_RETRY_CNT | IBV_QP_RNR_RETRY | IBV_QP_MAX_QP_RD_ATOMIC)),
+					 (is_send ? IBV_QP_RETRY_CNT | IBV_QP_RNR_RETRY | IBV_QP_MAX_QP_RD_ATOMIC : 0)),
 		0);
 }
 
 static void connect_halves(struct ibv_qp *send, struct ibv_qp *recv)
 {
-	connect_half(recv, send->qp_num);
-	connect_half(send, recv->qp_num);
+	connect_half(recv, send->qp_num, false);
+	connect_half(send, recv->qp_num, false);
 }
 
 static int post_shared(struct ibv_srq *srq, uint64_t wr_id, struct ibv_sge sge)
@@ -282,6 +283,26 @@ static void qp__the_builder_names_the_srq(void **state)
 	assert_int_equal(ibv_close_xrcd(xrcd), 0);
 }
 
+static void qp__attributes_of_the_other_half_are_ignored(void **state)
+{
+	struct fixture *f = *state;
+	struct ibv_xrcd *xrcd = open_domain(f, -1, O_CREAT);
+	struct ibv_qp *send = create_send(f, 0), *recv = create_recv(f, xrcd);
+	connect_half(recv, send->qp_num, true);
+	connect_half(send, recv->qp_num, true);
+	struct ibv_qp_attr now;
+	struct ibv_qp_init_attr init;
+	assert_int_equal(ibv_query_qp(recv, &now, IBV_QP_STATE, &init), 0);
+	assert_int_equal(now.max_rd_atomic + now.retry_cnt + now.rnr_retry, 0);
+	assert_int_equal(now.max_dest_rd_atomic, 4);
+	assert_int_equal(ibv_query_qp(send, &now, IBV_QP_STATE, &init), 0);
+	assert_int_equal(now.max_dest_rd_atomic + now.min_rnr_timer, 0);
+	assert_int_equal(now.max_rd_atomic, 4);
+	assert_int_equal(ibv_destroy_qp(send), 0);
+	assert_int_equal(ibv_destroy_qp(recv), 0);
+	assert_int_equal(ibv_close_xrcd(xrcd), 0);
+}
+
 static struct ibv_qp *open_qp(struct fixture *f, struct ibv_xrcd *xrcd, uint32_t qp_num, void *context)
 {
 	struct ibv_qp_open_attr attr = { .comp_mask = IBV_QP_OPEN_ATTR_NUM | IBV_QP_OPEN_ATTR_XRCD |
@@ -380,6 +401,7 @@ int main(void)
 		TEST(domain__wrong_attributes_are_refused),
 		TEST(srq__needs_domain_and_cq_and_has_a_number),
 		TEST(qp__halves_have_nothing_of_the_other),
+		TEST(qp__attributes_of_the_other_half_are_ignored),
 		TEST(qp__the_builder_names_the_srq),
 		TEST(qp__is_opened_by_its_number),
 		TEST(close__takes_domains_srqs_and_handles),
