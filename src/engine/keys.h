@@ -13,6 +13,8 @@
 #include "engine/memory.h"
 
 /* Beside enum vb_access in an entry's granted bits. */
+#define VB_GRANT_NULL     (1u << 28)
+#define VB_GRANT_PAGEABLE (1u << 29)
 #define VB_GRANT_LKEY    (1u << 30) /* a region's: work requests may name it too */
 #define VB_GRANT_PHANTOM (1u << 31)
 
@@ -73,6 +75,12 @@ struct vb_key_entry *vb_keys_take(struct vb_key_table *keys, enum vb_key_use use
 void vb_keys_give(struct vb_key_table *keys, struct vb_key_entry *entry);
 void vb_key_open(struct vb_key_entry *entry, uint32_t key, const struct vb_key_terms *terms);
 void vb_key_close(struct vb_key_entry *entry);
+
+/* Pageable memory may begin at address zero, which is no array's. */
+static inline uint8_t *vb_memory_at(uint8_t *memory, uint64_t offset)
+{
+	return (uint8_t *)((uintptr_t)memory + offset);
+}
 
 static inline uint32_t vb_key_index(uint32_t key)
 {

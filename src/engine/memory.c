@@ -11,6 +11,8 @@
 	(VB_ACCESS_LOCAL_WRITE | VB_ACCESS_REMOTE_WRITE | VB_ACCESS_REMOTE_READ | VB_ACCESS_REMOTE_ATOMIC |            \
 		VB_ACCESS_MW_BIND | VB_ACCESS_ZERO_BASED)
 
+#define VB_ZEROS 4096 /* the largest payload */
+
 /* ---- Regions --------------------------------------------------------------------------------------------------- */
 
 static bool wraps(uint64_t start, uint64_t length)
@@ -27,22 +29,45 @@ static int check_config(const struct vb_mr_config *config)
 		return -EINVAL;
 	if (wraps(config->iova, config->length))
 		return -EINVAL;
-	if (config->kind == VB_MEMORY_PHANTOM)
+	switch (config->kind) {
+	case VB_MEMORY_PHANTOM:
 		return 0;
-	if (wraps((uintptr_t)config->memory, config->length) || (!config->memory && config->length > 0))
-		return -EINVAL;
+	case VB_MEMORY_NULL:
+		return config->access & ~(uint32_t)VB_ACCESS_LOCAL_WRITE ? -EINVAL : 0;
+	case VB_MEMORY_PAGEABLE:
+		return wraps((uintptr_t)config->memory, config->length) ? -EINVAL : 0;
+	case VB_MEMORY_HOST:
+		if (wraps((uintptr_t)config->memory, config->length) || (!config->memory && config->length > 0))
+			return -EINVAL;
+		return 0;
+	}
+	return -EINVAL;
+}
+
+static uint32_t grant_of_kind(enum vb_memory_kind kind)
+{
+	switch (kind) {
+	case VB_MEMORY_PHANTOM:
+		return VB_GRANT_PHANTOM;
+	case VB_MEMORY_NULL:
+		return VB_GRANT_NULL;
+	case VB_MEMORY_PAGEABLE:
+		return VB_GRANT_PAGEABLE;
+	case VB_MEMORY_HOST:
+		break;
+	}
 	return 0;
 }
 
 static void open_region(struct vb_mr *mr, const struct vb_mr_config *config)
 {
-	bool is_phantom = config->kind == VB_MEMORY_PHANTOM;
+	bool has_bytes = config->kind == VB_MEMORY_HOST || config->kind == VB_MEMORY_PAGEABLE;
 	struct vb_key_terms terms = {
 		.pd = mr->pd,
 		.start = config->iova,
 		.length = config->length,
-		.memory = is_phantom ? NULL : config->memory,
-		.granted = config->access | VB_GRANT_LKEY | (is_phantom ? VB_GRANT_PHANTOM : 0),
+		.memory = has_bytes ? config->memory : NULL,
+		.granted = config->access | VB_GRANT_LKEY | grant_of_kind(config->kind),
 	};
 	vb_key_open(vb_key_of_mr(mr), mr->key, &terms);
 	mr->is_valid = true;
@@ -119,6 +144,21 @@ int vb_mr_revalidate(struct vb_mr *mr, struct vb_pd *pd, const struct vb_mr_conf
 
 /* ---- Lookups --------------------------------------------------------------------------------------------------- */
 
+/* Memory that is not simply there: null memory has nothing to write to and zeros to read, of which no packet takes more
+ * than its payload; pageable memory is looked at before it is touched. */
+static int reach_special(
+	const struct vb_nic *nic, uint32_t granted, uint32_t needed, uint32_t length, struct vb_reach *reach)
+{
+	static uint8_t zeros[VB_ZEROS];
+	const uint32_t writing = VB_ACCESS_LOCAL_WRITE | VB_ACCESS_REMOTE_WRITE | VB_ACCESS_REMOTE_ATOMIC;
+	if (granted & VB_GRANT_PAGEABLE)
+		return !nic->config.is_present || nic->config.is_present(reach->bytes, length, needed & writing)
+			       ? 0
+			       : -EACCES;
+	reach->bytes = needed & writing ? NULL : zeros;
+	return length <= sizeof(zeros) || !reach->bytes ? 0 : -EACCES;
+}
+
 /* [va, va + length) under key, with every bit of needed granted, through the QP of that number. */
 static int reach_through(const struct vb_pd *pd, uint32_t qpn, uint32_t key, uint64_t va, uint32_t length,
 	uint32_t needed, struct vb_reach *reach)
@@ -141,8 +181,13 @@ static int reach_through(const struct vb_pd *pd, uint32_t qpn, uint32_t key, uin
 		return -EACCES;
 	if (offset > size || length > size - offset)
 		return -EACCES;
-	reach->is_phantom = granted & VB_GRANT_PHANTOM;
-	reach->bytes = reach->is_phantom || length == 0 ? NULL : memory + offset;
+	struct vb_reach found = { .is_phantom = granted & VB_GRANT_PHANTOM };
+	if (!found.is_phantom && length > 0)
+		found.bytes = vb_memory_at(memory, offset);
+	if (__builtin_expect(granted & (VB_GRANT_NULL | VB_GRANT_PAGEABLE), 0) && length > 0 &&
+		reach_special(pd->nic, granted, needed, length, &found))
+		return -EACCES;
+	*reach = found;
 	return 0;
 }
 

@@ -199,6 +199,69 @@ static void reach__phantom_memory_is_checked_and_has_no_bytes(void **state)
 	close_device(&device);
 }
 
+static void reach__null_memory_forgets_and_reads_zeros(void **state)
+{
+	struct device device = open_device();
+	struct vb_mr_config config = { .length = UINT64_MAX, .access = VB_ACCESS_LOCAL_WRITE, .kind = VB_MEMORY_NULL };
+	struct vb_mr *mr;
+	struct vb_reach reach;
+	uint8_t zeros[4096] = { 0 };
+	assert_int_equal(vb_mr_register(device.pd, &config, &mr), 0);
+	struct vb_sge sge = { .addr = 0x7777777777, .length = UINT32_MAX, .lkey = vb_mr_key(mr) };
+	assert_int_equal(vb_reach_local(device.pd, &sge, 5, UINT32_MAX - 5, VB_ACCESS_LOCAL_WRITE, &reach), 0);
+	assert_null(reach.bytes);
+	assert_false(reach.is_phantom);
+	vb_place(&reach, memory, 8, true);
+	assert_int_equal(vb_reach_local(device.pd, &sge, 5, sizeof(zeros), 0, &reach), 0);
+	assert_memory_equal(reach.bytes, zeros, sizeof(zeros));
+	assert_int_equal(vb_reach_local(device.pd, &sge, 5, sizeof(zeros) + 1, 0, &reach), -EACCES);
+	assert_int_equal(reach_remote(device.pd, mr, 0, 8, VB_ACCESS_REMOTE_READ), -EACCES);
+	assert_int_equal(reach_remote(device.pd, mr, 0, 8, VB_ACCESS_REMOTE_WRITE), -EACCES);
+	deregister(mr);
+	config.access = ALL_ACCESS;
+	assert_int_equal(vb_mr_register(device.pd, &config, &mr), -EINVAL);
+	close_device(&device);
+}
+
+/* Of the address space only memory[64 .. 128) is there, and of that the second half cannot be written. */
+static bool is_present(const void *at, uint64_t length, bool for_writing)
+{
+	uintptr_t start = (uintptr_t)memory + 64, end = start + (for_writing ? 32 : 64);
+	return (uintptr_t)at >= start && (uintptr_t)at < end && length <= end - (uintptr_t)at;
+}
+
+static void reach__pageable_memory_is_looked_at_each_time(void **state)
+{
+	struct device device = open_device();
+	device.nic->config.is_present = is_present;
+	struct vb_mr_config config = { .length = UINT64_MAX, .access = ALL_ACCESS, .kind = VB_MEMORY_PAGEABLE };
+	struct vb_mr *mr;
+	struct vb_mw *mw;
+	uint64_t va = (uintptr_t)memory;
+	assert_int_equal(vb_mr_register(device.pd, &config, &mr), 0);
+	assert_int_equal(reach_remote(device.pd, mr, va + 64, 64, VB_ACCESS_REMOTE_READ), 0);
+	assert_int_equal(reach_remote(device.pd, mr, va + 64, 65, VB_ACCESS_REMOTE_READ), -EACCES);
+	assert_int_equal(reach_remote(device.pd, mr, va + 64, 64, VB_ACCESS_REMOTE_WRITE), -EACCES);
+	assert_int_equal(reach_remote(device.pd, mr, va + 64, 32, VB_ACCESS_REMOTE_WRITE), 0);
+	assert_int_equal(reach_remote(device.pd, mr, va + 88, 8, VB_ACCESS_REMOTE_ATOMIC), 0);
+	assert_int_equal(reach_remote(device.pd, mr, va + 96, 8, VB_ACCESS_REMOTE_ATOMIC), -EACCES);
+	assert_int_equal(reach_local(device.pd, mr, va + 32, 32, 64, 0), 0);
+	assert_int_equal(reach_local(device.pd, mr, va + 32, 31, 64, 0), -EACCES);
+	assert_int_equal(reach_local(device.pd, mr, va + 32, 32, 64, VB_ACCESS_LOCAL_WRITE), -EACCES);
+	assert_int_equal(reach_local(device.pd, mr, 0, 0, 0, 0), 0);
+	/* A window onto it is no way around. */
+	assert_int_equal(vb_mw_create(device.pd, 1, &mw), 0);
+	uint32_t key = vb_mw_next_key(mw);
+	assert_int_equal(vb_mw_bind(mw, mr, device.pd, 5, va, BYTES, VB_ACCESS_REMOTE_READ, key), 0);
+	struct vb_reach reach;
+	assert_int_equal(vb_reach_remote(device.pd, 5, key, va + 64, 64, VB_ACCESS_REMOTE_READ, &reach), 0);
+	assert_ptr_equal(reach.bytes, memory + 64);
+	assert_int_equal(vb_reach_remote(device.pd, 5, key, va + 63, 8, VB_ACCESS_REMOTE_READ, &reach), -EACCES);
+	assert_int_equal(vb_mw_destroy(mw), 0);
+	deregister(mr);
+	close_device(&device);
+}
+
 /* ---- Invalidation and change ---- */
 
 static void invalidate__ends_all_access_and_may_be_repeated(void **state)
@@ -407,6 +470,8 @@ int main(void)
 		cmocka_unit_test(reach__zero_length_local_needs_no_key),
 		cmocka_unit_test(reach__output_is_untouched_on_refusal),
 		cmocka_unit_test(reach__phantom_memory_is_checked_and_has_no_bytes),
+		cmocka_unit_test(reach__null_memory_forgets_and_reads_zeros),
+		cmocka_unit_test(reach__pageable_memory_is_looked_at_each_time),
 		cmocka_unit_test(invalidate__ends_all_access_and_may_be_repeated),
 		cmocka_unit_test(revalidate__changes_everything_but_the_key),
 		cmocka_unit_test(revalidate__that_fails_leaves_it_invalid_and_may_be_tried_again),
