@@ -15,7 +15,6 @@
 static pthread_mutex_t open_mutex = PTHREAD_MUTEX_INITIALIZER;
 static struct vb_worker *current; /* this process's worker; under open_mutex */
 static unsigned device_count;
-static bool is_forked_child;
 
 static uint64_t random_seed(void)
 {
@@ -28,12 +27,13 @@ static uint64_t random_seed(void)
 
 /* ---- fork, exit ------------------------------------------------------------------------------------------------- */
 
-bool vb_host_is_forked_child(void)
+bool vb_device_is_forked(const struct vb_device *device)
 {
-	return is_forked_child;
+	return device->worker->is_forked;
 }
 
-/* The child shares descriptors with the parent, whose NIC it is; it keeps none and touches nothing else. */
+/* The child shares descriptors with the parent, whose NIC it is; it keeps none and touches nothing else of it. Devices
+ * that it opens itself get a worker of their own. */
 static void after_fork_in_child(void)
 {
 	struct vb_worker *w = current;
@@ -41,7 +41,6 @@ static void after_fork_in_child(void)
 	pthread_mutex_init(&open_mutex, NULL);
 	if (!w)
 		return;
-	is_forked_child = true;
 	w->is_forked = true;
 	w->has_thread = false;
 	vb_progress_forked(w);
@@ -49,6 +48,7 @@ static void after_fork_in_child(void)
 	close(w->slot.fd);
 	if (vb_broker_fd(w->broker.broker) >= 0)
 		close(vb_broker_fd(w->broker.broker));
+	vb_multicast_forked();
 	current = NULL;
 	device_count = 0;
 }
@@ -248,7 +248,8 @@ static void set_gids(struct vb_device *device)
 static int create_device(const struct vb_device_info *info, const struct vb_device_sink *sink,
 	struct vb_device **device)
 {
-	struct vb_nic_config config = { .seed = random_seed(), .mtu = info->mtu, .advertise_credits = false };
+	struct vb_nic_config config = { .seed = random_seed(), .mtu = info->mtu, .advertise_credits = false,
+		.is_present = vb_host_memory_is_present };
 	struct vb_device *d = calloc(1, sizeof(*d));
 
 	if (!d)

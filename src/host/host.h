@@ -69,7 +69,7 @@ void vb_device_query(struct vb_device *device, struct vb_device_info *info);
 struct vb_lane *vb_device_lane(struct vb_device *device);
 
 /* Have the lane to oneself: around every [lane] function of the engine. Unlock delivers events and serves doorbells.
- * A -errno of lock means that the lane is not this process's (a forked child): use nothing. */
+ * A -errno of lock means that the lane is not this process's (a forked child's parent's): use nothing. */
 int vb_lane_lock(struct vb_device *device);
 void vb_lane_unlock(struct vb_device *device);
 
@@ -101,7 +101,10 @@ int vb_device_leave(struct vb_device *device, const struct vb_gid *group);
 /* One line on stderr: who, where, why, for how long, what to check. With the lane's mutex held. */
 void vb_host_explain_death(struct vb_device *device, struct vb_qp *qp);
 
-/* True in a child that was forked from a process with an open device: its verbs return an errno. */
-bool vb_host_is_forked_child(void);
+/* True when the device was opened by the process that this one was forked from: verbs of its objects return an errno. */
+bool vb_device_is_forked(const struct vb_device *device);
+
+/* Whether every byte from first to last is mapped and its ends can be read, or written. Asks the kernel; changes nothing. */
+bool vb_host_memory_is_present(const void *memory, uint64_t length, bool for_writing);
 
 #endif

@@ -108,6 +108,13 @@ int vb_device_leave(struct vb_device *device, const struct vb_gid *group)
 	return rc;
 }
 
+/* The mutex may have had a holder who stayed in the parent, in the middle of a change of the list: that is left alone. */
+void vb_multicast_forked(void)
+{
+	pthread_mutex_init(&mutex, NULL);
+	vb_list_init(&memberships);
+}
+
 /* The broker keeps the socket itself open and drops what is left of its groups. */
 void vb_multicast_forget(void)
 {

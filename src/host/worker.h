@@ -72,7 +72,7 @@ struct vb_worker {
 	int link_fd; /* netlink */
 
 	struct vb_broker_watch broker;
-	bool is_forked; /* we are a child of the process whose worker this is */
+	bool is_forked; /* this process is a child of the one whose worker this is */
 };
 
 struct vb_device {
@@ -118,6 +118,7 @@ struct vb_device *vb_worker_device_of(struct vb_worker *worker, const struct vb_
 
 /* multicast.c */
 void vb_multicast_forget(void); /* the worker's socket is gone, and its memberships with it */
+void vb_multicast_forked(void); /* the same in a forked child: they are the parent's */
 
 /* paths.c */
 struct vb_paths *vb_paths_create(void);

@@ -108,7 +108,8 @@ SAME(VB_EVENT_QP_LAST_WQE_REACHED, IBV_EVENT_QP_LAST_WQE_REACHED);
 _Static_assert(offsetof(struct cq_object, ibv) == 0 && offsetof(struct srq_object, ibv) == 0 &&
 		       offsetof(struct qp_object, ibv) == 0 && offsetof(struct mr_object, ibv) == 0 &&
 		       offsetof(struct mw_object, ibv) == 0 && offsetof(struct ah_object, ibv) == 0 &&
-		       offsetof(struct pd_object, ibv) == 0 && offsetof(struct channel_object, ibv) == 0,
+		       offsetof(struct pd_object, ibv) == 0 && offsetof(struct dm_object, ibv) == 0 &&
+		       offsetof(struct td_object, ibv) == 0 && offsetof(struct channel_object, ibv) == 0,
 	"a program's pointer and ours are the same address");
 /* Newer programs look for operations behind today's structure. */
 _Static_assert(offsetof(struct qp_object, later_ops) == sizeof(struct ibv_qp_ex), "room for later operations");

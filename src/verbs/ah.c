@@ -72,7 +72,7 @@ VB_EXPORT struct ibv_ah *ibv_create_ah(struct ibv_pd *pd, struct ibv_ah_attr *at
 	vb_lane_unlock(host);
 	ah->av = av;
 	ah->ibv = (struct ibv_ah){ .context = pd->context, .pd = pd, .handle = vb_object_handle() };
-	atomic_fetch_add(&((struct pd_object *)pd)->ahs, 1);
+	vb_pd_hold(pd, 1);
 	vb_object_add(pd->context, OBJECT_AH, &ah->link);
 	return &ah->ibv;
 }
@@ -80,10 +80,10 @@ VB_EXPORT struct ibv_ah *ibv_create_ah(struct ibv_pd *pd, struct ibv_ah_attr *at
 VB_EXPORT int ibv_destroy_ah(struct ibv_ah *ibv)
 {
 	struct ah_object *ah = (struct ah_object *)ibv;
-	if (vb_host_is_forked_child())
+	if (vb_is_forked(ibv->context))
 		return VB_FORKED_ERRNO;
 	vb_object_remove(ibv->context, &ah->link);
-	atomic_fetch_sub(&((struct pd_object *)ibv->pd)->ahs, 1);
+	vb_pd_hold(ibv->pd, -1);
 	free(ah);
 	return 0;
 }

@@ -4,7 +4,7 @@
 
 VB_EXPORT struct ibv_comp_channel *ibv_create_comp_channel(struct ibv_context *context)
 {
-	if (vb_host_is_forked_child())
+	if (vb_is_forked(context))
 		return vb_fail(VB_FORKED_ERRNO);
 	struct channel_object *channel = calloc(1, sizeof(*channel));
 	if (!channel)

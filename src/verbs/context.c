@@ -56,6 +56,14 @@ static void set_operations(struct verbs_context *verbs)
 	verbs->get_srq_num = vb_srq_ops_get_num;
 	verbs->open_xrcd = vb_xrcd_ops_open;
 	verbs->close_xrcd = vb_xrcd_ops_close;
+	verbs->alloc_td = vb_td_ops_alloc;
+	verbs->dealloc_td = vb_td_ops_dealloc;
+	verbs->alloc_parent_domain = vb_pd_ops_alloc_parent;
+	verbs->alloc_dm = vb_dm_ops_alloc;
+	verbs->free_dm = vb_dm_ops_free;
+	verbs->reg_dm_mr = vb_dm_ops_reg_mr;
+	verbs->alloc_null_mr = vb_mr_ops_alloc_null;
+	verbs->advise_mr = vb_mr_ops_advise;
 
 	struct ibv_context *context = &verbs->context;
 	context->abi_compat = __VERBS_ABI_IS_EXTENDED;
@@ -74,8 +82,6 @@ VB_EXPORT struct ibv_context *ibv_open_device(struct ibv_device *device)
 {
 	if (!device)
 		return vb_fail(EINVAL);
-	if (vb_host_is_forked_child())
-		return vb_fail(VB_FORKED_ERRNO);
 	struct context_object *object = calloc(1, sizeof(*object));
 	if (!object)
 		return vb_fail(ENOMEM);
@@ -134,10 +140,15 @@ static int destroy_object(int kind, struct vb_list *link)
 		return vb_mw_ops_dealloc(&vb_container_of(link, struct mw_object, link)->ibv);
 	case OBJECT_MR:
 		return ibv_dereg_mr(&vb_container_of(link, struct mr_object, link)->ibv);
+	case OBJECT_DM:
+		return vb_dm_ops_free(&vb_container_of(link, struct dm_object, link)->ibv);
 	case OBJECT_CQ:
 		return ibv_destroy_cq(ibv_cq_ex_to_cq(&vb_container_of(link, struct cq_object, link)->ibv));
 	case OBJECT_AH:
 		return ibv_destroy_ah(&vb_container_of(link, struct ah_object, link)->ibv);
+	case OBJECT_TD:
+		return vb_td_ops_dealloc(&vb_container_of(link, struct td_object, link)->ibv);
+	case OBJECT_PARENT_DOMAIN:
 	case OBJECT_PD:
 		return ibv_dealloc_pd(&vb_container_of(link, struct pd_object, link)->ibv);
 	case OBJECT_CHANNEL:
@@ -170,7 +181,8 @@ static void forgive_events(struct context_object *object)
 VB_EXPORT int ibv_close_device(struct ibv_context *context)
 {
 	struct context_object *object = vb_context_of(context);
-	if (!vb_host_is_forked_child()) {
+	bool is_forked = vb_is_forked(context);
+	if (!is_forked) {
 		forgive_events(object);
 		for (int kind = 0; kind < OBJECT_KINDS; kind++) {
 			for (struct vb_list *link; (link = first_object(object, kind));) {
@@ -180,7 +192,7 @@ VB_EXPORT int ibv_close_device(struct ibv_context *context)
 		}
 	}
 	vb_device_close(object->host);
-	if (!vb_host_is_forked_child())
+	if (!is_forked)
 		vb_async_events_discard(object);
 	vb_event_queue_deinit(&object->async);
 	close(context->cmd_fd);

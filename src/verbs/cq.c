@@ -1,6 +1,5 @@
 /* Completion queues: creation, resizing, arming, and the plain poller. The extended poller is cq_ex.c, events events.c.
  * Polling is the hot path: one call of the engine, one translation an entry; only an empty queue costs more. */
-#include <stdlib.h>
 #include "verbs/objects.h"
 
 #define POLL_CHUNK 16
@@ -15,16 +14,19 @@ static void count_channel_use(struct ibv_comp_channel *channel, int change)
 }
 
 static struct cq_object *cq_create(struct ibv_context *context, const struct vb_cq_config *wanted, void *cq_context,
-	struct ibv_comp_channel *channel, uint32_t comp_vector, uint64_t wc_flags)
+	struct ibv_comp_channel *channel, uint32_t comp_vector, uint64_t wc_flags, struct ibv_pd *parent_domain)
 {
-	if (vb_host_is_forked_child())
+	if (vb_is_forked(context))
 		return vb_fail(VB_FORKED_ERRNO);
 	if (wanted->capacity < 1 || wanted->capacity > VB_MAX_CQE || comp_vector >= VB_COMP_VECTORS ||
 		(channel && channel->context != context))
 		return vb_fail(EINVAL);
-	struct cq_object *cq = calloc(1, sizeof(*cq));
+	bool is_programs;
+	struct cq_object *cq = vb_pd_alloc(parent_domain, sizeof(*cq), VB_ALLOCATION_CQ, &is_programs);
 	if (!cq)
 		return vb_fail(ENOMEM);
+	cq->is_programs_memory = is_programs;
+	cq->parent_domain = parent_domain;
 	struct vb_cq_config config = *wanted;
 	config.user = cq;
 	cq->host = vb_host_of(context);
@@ -39,9 +41,10 @@ static struct cq_object *cq_create(struct ibv_context *context, const struct vb_
 	vb_cq_ex_init(cq, wc_flags);
 	int err = vb_cq_create(vb_device_nic(cq->host), &config, &cq->cq);
 	if (err) {
-		free(cq);
+		vb_pd_free(parent_domain, cq, VB_ALLOCATION_CQ, is_programs);
 		return vb_fail(-err);
 	}
+	vb_pd_hold(parent_domain, 1);
 	cq->ibv.cqe = (int)vb_cq_capacity(cq->cq);
 	count_channel_use(channel, 1);
 	vb_object_add(context, OBJECT_CQ, &cq->link);
@@ -55,8 +58,13 @@ VB_EXPORT struct ibv_cq *ibv_create_cq(
 		return vb_fail(EINVAL);
 	struct vb_cq_config config = { .capacity = (uint32_t)cqe };
 	struct cq_object *cq =
-		cq_create(context, &config, cq_context, channel, (uint32_t)comp_vector, IBV_WC_STANDARD_FLAGS);
+		cq_create(context, &config, cq_context, channel, (uint32_t)comp_vector, IBV_WC_STANDARD_FLAGS, NULL);
 	return cq ? ibv_cq_ex_to_cq(&cq->ibv) : NULL;
+}
+
+static bool is_parent_domain(struct ibv_pd *pd, struct ibv_context *context)
+{
+	return pd && pd->context == context && ((struct pd_object *)pd)->base;
 }
 
 /* Only fields that comp_mask names are read. */
@@ -67,25 +75,29 @@ struct ibv_cq_ex *vb_cq_ops_create_ex(struct ibv_context *context, struct ibv_cq
 	uint32_t flags = attr->comp_mask & IBV_CQ_INIT_ATTR_MASK_FLAGS ? attr->flags : 0;
 	if (attr->comp_mask & ~(uint32_t)(IBV_CQ_INIT_ATTR_MASK_FLAGS | IBV_CQ_INIT_ATTR_MASK_PD))
 		return vb_fail(EINVAL);
-	if ((attr->wc_flags & ~offered) || (attr->comp_mask & IBV_CQ_INIT_ATTR_MASK_PD) ||
+	struct ibv_pd *parent_domain = attr->comp_mask & IBV_CQ_INIT_ATTR_MASK_PD ? attr->parent_domain : NULL;
+	if ((attr->comp_mask & IBV_CQ_INIT_ATTR_MASK_PD) && !is_parent_domain(parent_domain, context))
+		return vb_fail(EINVAL);
+	if ((attr->wc_flags & ~offered) ||
 		(flags & ~(uint32_t)(IBV_CREATE_CQ_ATTR_SINGLE_THREADED | IBV_CREATE_CQ_ATTR_IGNORE_OVERRUN)))
 		return vb_fail(EOPNOTSUPP);
 	struct vb_cq_config config = {
 		.capacity = attr->cqe,
 		.ignore_overrun = flags & IBV_CREATE_CQ_ATTR_IGNORE_OVERRUN,
 	};
-	struct cq_object *cq =
-		cq_create(context, &config, attr->cq_context, attr->channel, attr->comp_vector, attr->wc_flags);
+	struct cq_object *cq = cq_create(
+		context, &config, attr->cq_context, attr->channel, attr->comp_vector, attr->wc_flags, parent_domain);
 	if (!cq)
 		return NULL;
-	cq->is_single_threaded = flags & IBV_CREATE_CQ_ATTR_SINGLE_THREADED;
+	cq->is_single_threaded = (flags & IBV_CREATE_CQ_ATTR_SINGLE_THREADED) ||
+				 (parent_domain && ((struct pd_object *)parent_domain)->td);
 	return &cq->ibv;
 }
 
 VB_EXPORT int ibv_resize_cq(struct ibv_cq *ibv, int cqe)
 {
 	struct cq_object *cq = vb_cq_of(ibv);
-	if (vb_host_is_forked_child())
+	if (vb_is_forked(ibv->context))
 		return VB_FORKED_ERRNO;
 	if (cqe < 1 || cqe > VB_MAX_CQE)
 		return EINVAL;
@@ -115,13 +127,15 @@ VB_EXPORT int ibv_destroy_cq(struct ibv_cq *ibv)
 	count_channel_use(ibv->channel, -1);
 	pthread_mutex_destroy(&ibv->mutex);
 	pthread_cond_destroy(&ibv->cond);
-	free(cq);
+	struct ibv_pd *parent_domain = cq->parent_domain;
+	vb_pd_free(parent_domain, cq, VB_ALLOCATION_CQ, cq->is_programs_memory);
+	vb_pd_hold(parent_domain, -1);
 	return 0;
 }
 
 int vb_cq_ops_req_notify(struct ibv_cq *ibv, int solicited_only)
 {
-	if (vb_host_is_forked_child())
+	if (vb_is_forked(ibv->context))
 		return VB_FORKED_ERRNO;
 	vb_cq_request_notify(vb_cq_of(ibv)->cq, solicited_only != 0);
 	return 0;
@@ -155,7 +169,7 @@ int vb_cq_ops_poll(struct ibv_cq *ibv, int n, struct ibv_wc *wc)
 	struct cq_object *cq = vb_cq_of(ibv);
 	struct vb_wc chunk[POLL_CHUNK];
 	int total = 0;
-	if (vb_host_is_forked_child()) /* before any lock: its holder may have stayed in the parent */
+	if (vb_is_forked(ibv->context)) /* before any lock: its holder may have stayed in the parent */
 		return -VB_FORKED_ERRNO;
 	while (total < n) {
 		int want = n - total < POLL_CHUNK ? n - total : POLL_CHUNK;

@@ -13,6 +13,22 @@ _Static_assert(offsetof(struct device_object, provider_ops) == 664, "where direc
 static pthread_mutex_t devices_lock = PTHREAD_MUTEX_INITIALIZER;
 static struct vb_list devices = { &devices, &devices };
 
+static void lock_devices(void)
+{
+	pthread_mutex_lock(&devices_lock);
+}
+
+static void unlock_devices(void)
+{
+	pthread_mutex_unlock(&devices_lock);
+}
+
+/* A thread that forks while another has the lock would leave it locked in the child. */
+static void register_fork_handlers(void)
+{
+	pthread_atfork(lock_devices, unlock_devices, unlock_devices);
+}
+
 static struct device_object *device_find(const struct vb_device_info *info)
 {
 	vb_list_for_each (node, &devices) {
@@ -82,6 +98,8 @@ static int list_fill(struct ibv_device **list, const struct vb_device_info *info
 
 VB_EXPORT struct ibv_device **ibv_get_device_list(int *num_devices)
 {
+	static pthread_once_t once = PTHREAD_ONCE_INIT;
+	pthread_once(&once, register_fork_handlers);
 	if (num_devices)
 		*num_devices = 0;
 	struct vb_device_info *infos = NULL;

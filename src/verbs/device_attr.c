@@ -60,7 +60,14 @@ int vb_context_ops_query_device_ex(struct ibv_context *context, const struct ibv
 {
 	if ((input && input->comp_mask) || attr_size < sizeof(attr->orig_attr))
 		return EINVAL;
+	/* The process's own rights read and write memory: every page may come and go. */
+	const uint32_t odp_datagram = IBV_ODP_SUPPORT_SEND | IBV_ODP_SUPPORT_RECV | IBV_ODP_SUPPORT_SRQ_RECV;
+	const uint32_t odp_unreliable = odp_datagram | IBV_ODP_SUPPORT_WRITE;
+	const uint32_t odp_reliable = odp_unreliable | IBV_ODP_SUPPORT_READ | IBV_ODP_SUPPORT_ATOMIC;
 	struct ibv_device_attr_ex full = {
+		.odp_caps = { IBV_ODP_SUPPORT | IBV_ODP_SUPPORT_IMPLICIT, { odp_reliable, odp_unreliable, odp_datagram } },
+		.xrc_odp_caps = odp_reliable & ~(uint32_t)IBV_ODP_SUPPORT_RECV, /* which has SRQs alone */
+		.max_dm_size = VB_MAX_DM_BYTES,
 		.completion_timestamp_mask = UINT64_MAX,
 		.hca_core_clock = 1000000, /* kHz: stamps count nanoseconds */
 		.phys_port_cnt_ex = 1,

@@ -106,7 +106,7 @@ static struct cq_object *completion_take(struct event_queue *queue)
 VB_EXPORT int ibv_get_cq_event(struct ibv_comp_channel *ibv, struct ibv_cq **cq, void **cq_context)
 {
 	struct channel_object *channel = (struct channel_object *)ibv;
-	if (vb_host_is_forked_child()) {
+	if (vb_is_forked(ibv->context)) {
 		errno = VB_FORKED_ERRNO;
 		return -1;
 	}
@@ -179,7 +179,7 @@ static bool async_take(struct event_queue *queue, struct ibv_async_event *event)
 VB_EXPORT int ibv_get_async_event(struct ibv_context *ibv, struct ibv_async_event *event)
 {
 	struct event_queue *queue = &vb_context_of(ibv)->async;
-	if (vb_host_is_forked_child()) {
+	if (vb_is_forked(ibv)) {
 		errno = VB_FORKED_ERRNO;
 		return -1;
 	}

@@ -60,7 +60,7 @@ typedef int change(struct qp_object *qp, const struct vb_gid *group);
 static int change_group(struct ibv_qp *ibv, const union ibv_gid *gid, change *change_it)
 {
 	struct vb_gid group = vb_gid_plain(gid);
-	if (vb_host_is_forked_child())
+	if (vb_is_forked(ibv->context))
 		return VB_FORKED_ERRNO;
 	if (ibv->qp_type != IBV_QPT_UD || !vb_gid_is_multicast(&group))
 		return EINVAL;

@@ -1,11 +1,12 @@
 /* Memory regions. Memory is not pinned: the engine copies with the process's own rights. So registering asks the kernel
- * only whether the range is mapped and its ends may be touched as the access says.
- * Holds: when dereg or rereg returns, no access under the old terms is in flight. */
-#include <linux/futex.h>
-#include <signal.h>
+ * only whether the range is mapped and its ends may be touched as the access says. A region on demand may be mapped
+ * later, or anywhere: it is asked about at each access.
+ * Holds: when dereg or rereg returns, no access under the old terms is in flight.
+ * Not here: device memory (dm.c), advice (advise.c). */
+#include <linux/magic.h>
 #include <stdlib.h>
 #include <sys/mman.h>
-#include <sys/syscall.h>
+#include <sys/statfs.h>
 #include <unistd.h>
 #include "verbs/objects.h"
 
@@ -14,60 +15,43 @@
 	(IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_WRITE | IBV_ACCESS_REMOTE_READ | IBV_ACCESS_REMOTE_ATOMIC |        \
 		IBV_ACCESS_MW_BIND | IBV_ACCESS_ZERO_BASED)
 #define ACCESS_KNOWN (ACCESS_ENGINE | IBV_ACCESS_ON_DEMAND | IBV_ACCESS_HUGETLB)
+#define ACCESS_DMABUF                                                                                                  \
+	(IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_WRITE | IBV_ACCESS_REMOTE_READ | IBV_ACCESS_REMOTE_ATOMIC)
 
-/* Optional bits may be anything; on-demand paging is not offered (the capabilities say so). */
-static int check_access(unsigned int access, uint32_t *engine_access)
+/* Optional bits may be anything. */
+int vb_mr_access(unsigned int access, unsigned int known, uint32_t *engine_access)
 {
 	access &= ~(unsigned int)IBV_ACCESS_OPTIONAL_RANGE;
-	if (access & ~(unsigned int)ACCESS_KNOWN)
+	if (access & ~known)
 		return EINVAL;
-	if (access & IBV_ACCESS_ON_DEMAND)
-		return EOPNOTSUPP;
 	if ((access & (IBV_ACCESS_REMOTE_WRITE | IBV_ACCESS_REMOTE_ATOMIC)) && !(access & IBV_ACCESS_LOCAL_WRITE))
 		return EINVAL;
 	*engine_access = access & ACCESS_ENGINE;
 	return 0;
 }
 
-/* The kernel reads the eight bytes around at before it looks at the nonsensical request. */
-static bool is_readable(uintptr_t at)
+/* The whole address space, whatever is mapped there when it is used. */
+static bool is_implicit(const void *addr, size_t length)
 {
-	return syscall(SYS_rt_sigprocmask, ~0, at & ~(uintptr_t)7, NULL, 8) == 0 || errno != EFAULT;
+	return !addr && length == SIZE_MAX;
 }
 
-/* The kernel adds zero to the word around at, atomically. */
-static bool is_writable(uintptr_t at)
+static int check_memory(const void *addr, size_t length, unsigned int access)
 {
-	uint32_t here = 0;
-	return syscall(SYS_futex, &here, FUTEX_WAKE_OP_PRIVATE, 0, 0, at & ~(uintptr_t)3,
-		       FUTEX_OP(FUTEX_OP_ADD, 0, FUTEX_OP_CMP_EQ, 0)) >= 0 ||
-	       errno != EFAULT;
-}
-
-static int check_memory(const void *addr, size_t length, uint32_t access)
-{
-	if (length == 0)
-		return 0;
-	uintptr_t first = (uintptr_t)addr, last = first + length - 1;
-	if (last < first)
+	uintptr_t first = (uintptr_t)addr;
+	if (length && first + (length - 1) < first)
 		return EINVAL;
-	if (!is_readable(first) || !is_readable(last))
-		return EFAULT;
-	if ((access & VB_ACCESS_LOCAL_WRITE) && (!is_writable(first) || !is_writable(last)))
-		return EFAULT;
-	/* MS_ASYNC does nothing but find holes in the mapping. */
-	uintptr_t page = (uintptr_t)sysconf(_SC_PAGESIZE), start = first & ~(page - 1);
-	if (msync((void *)start, last - start + 1, MS_ASYNC) && errno == ENOMEM)
-		return EFAULT;
-	return 0;
+	if (access & IBV_ACCESS_ON_DEMAND)
+		return is_implicit(addr, length) && (access & IBV_ACCESS_HUGETLB) ? EINVAL : 0;
+	return vb_host_memory_is_present(addr, length, access & IBV_ACCESS_LOCAL_WRITE) ? 0 : EFAULT;
 }
 
 static int make_config(void *addr, size_t length, uint64_t iova, unsigned int access, struct vb_mr_config *config)
 {
 	uint32_t engine_access;
-	int err = check_access(access, &engine_access);
+	int err = vb_mr_access(access, ACCESS_KNOWN, &engine_access);
 	if (!err)
-		err = check_memory(addr, length, engine_access);
+		err = check_memory(addr, length, access);
 	if (err)
 		return err;
 	*config = (struct vb_mr_config){
@@ -75,40 +59,47 @@ static int make_config(void *addr, size_t length, uint64_t iova, unsigned int ac
 		.iova = engine_access & VB_ACCESS_ZERO_BASED ? 0 : iova,
 		.length = length,
 		.access = engine_access,
-		.kind = VB_MEMORY_HOST,
+		.kind = access & IBV_ACCESS_ON_DEMAND ? VB_MEMORY_PAGEABLE : VB_MEMORY_HOST,
 	};
 	return 0;
 }
 
-static struct ibv_mr *mr_register(struct ibv_pd *pd, void *addr, size_t length, uint64_t iova, unsigned int access)
+struct mr_object *vb_mr_object_create(struct ibv_pd *pd, const struct vb_mr_config *config, void *addr)
 {
-	if (vb_host_is_forked_child())
+	if (vb_is_forked(pd->context))
 		return vb_fail(VB_FORKED_ERRNO);
-	struct vb_mr_config config;
-	int err = make_config(addr, length, iova, access, &config);
-	if (err)
-		return vb_fail(err);
-	struct mr_object *mr = malloc(sizeof(*mr));
+	struct mr_object *mr = calloc(1, sizeof(*mr));
 	if (!mr)
 		return vb_fail(ENOMEM);
-	err = vb_mr_register(((struct pd_object *)pd)->pd, &config, &mr->mr);
+	int err = vb_mr_register(((struct pd_object *)pd)->pd, config, &mr->mr);
 	if (err) {
 		free(mr);
 		return vb_fail(-err);
 	}
 	uint32_t key = vb_mr_key(mr->mr);
-	mr->config = config;
+	mr->config = *config;
 	mr->ibv = (struct ibv_mr){
 		.context = pd->context,
 		.pd = pd,
 		.addr = addr,
-		.length = length,
+		.length = config->length,
 		.handle = vb_object_handle(),
 		.lkey = key,
 		.rkey = key,
 	};
+	vb_pd_hold(pd, 1);
 	vb_object_add(pd->context, OBJECT_MR, &mr->link);
-	return &mr->ibv;
+	return mr;
+}
+
+static struct ibv_mr *mr_register(struct ibv_pd *pd, void *addr, size_t length, uint64_t iova, unsigned int access)
+{
+	struct vb_mr_config config;
+	int err = vb_is_forked(pd->context) ? VB_FORKED_ERRNO : make_config(addr, length, iova, access, &config);
+	if (err)
+		return vb_fail(err);
+	struct mr_object *mr = vb_mr_object_create(pd, &config, addr);
+	return mr ? &mr->ibv : NULL;
 }
 
 VB_EXPORT struct ibv_mr *ibv_reg_mr(struct ibv_pd *pd, void *addr, size_t length, int access)
@@ -127,19 +118,83 @@ VB_EXPORT struct ibv_mr *ibv_reg_mr_iova2(
 	return mr_register(pd, addr, length, iova, access);
 }
 
-/* Programs probe with fd -1 and take any other errno as "supported". */
+/* Writes vanish, reads are zeros; of all addresses. The key is for work requests alone. */
+struct ibv_mr *vb_mr_ops_alloc_null(struct ibv_pd *pd)
+{
+	struct vb_mr_config config = { .length = UINT64_MAX, .access = VB_ACCESS_LOCAL_WRITE, .kind = VB_MEMORY_NULL };
+	struct mr_object *mr = vb_mr_object_create(pd, &config, NULL);
+	if (!mr)
+		return NULL;
+	mr->is_fixed = true;
+	mr->ibv.rkey = 0;
+	return &mr->ibv;
+}
+
+/* ---- dma-bufs: what can be mapped is memory like any other; what cannot (most of what lies on other devices) is none
+ * of ours. The kernel's exporters of host memory need no synchronisation between processors. ---- */
+
+static int check_dmabuf(int fd, uint64_t offset, size_t length, uint64_t iova)
+{
+	const uint64_t page = (uint64_t)sysconf(_SC_PAGESIZE);
+	struct statfs about;
+	if (fd == -1) /* programs probe so, and take any other errno as "supported" */
+		return EOPNOTSUPP;
+	if (fstatfs(fd, &about))
+		return errno;
+	if (about.f_type != DMA_BUF_MAGIC || length == 0 || (offset ^ iova) % page != 0)
+		return EINVAL;
+	off_t size = lseek(fd, 0, SEEK_END);
+	return size < 0 || offset > (uint64_t)size || length > (uint64_t)size - offset ? EINVAL : 0;
+}
+
+/* Maps whole pages around [offset, offset + length). */
+static int map_dmabuf(int fd, uint64_t offset, size_t length, bool for_writing, struct mr_object *into, void **addr)
+{
+	uint64_t skip = offset % (uint64_t)sysconf(_SC_PAGESIZE);
+	int protection = for_writing ? PROT_READ | PROT_WRITE : PROT_READ;
+	void *mapping = mmap(NULL, length + skip, protection, MAP_SHARED, fd, (off_t)(offset - skip));
+	if (mapping == MAP_FAILED)
+		return errno == EACCES || errno == ENOMEM ? errno : EOPNOTSUPP;
+	into->mapping = mapping;
+	into->mapping_length = length + skip;
+	*addr = (uint8_t *)mapping + skip;
+	return 0;
+}
+
 VB_EXPORT struct ibv_mr *ibv_reg_dmabuf_mr(
 	struct ibv_pd *pd, uint64_t offset, size_t length, uint64_t iova, int fd, int access)
 {
-	return vb_fail(EOPNOTSUPP);
+	struct vb_mr_config config = { .iova = iova, .length = length };
+	struct mr_object mapped;
+	int err = vb_is_forked(pd->context) ? VB_FORKED_ERRNO : check_dmabuf(fd, offset, length, iova);
+	if (!err)
+		err = vb_mr_access((unsigned int)access, ACCESS_DMABUF, &config.access);
+	if (!err)
+		err = map_dmabuf(fd, offset, length, config.access & VB_ACCESS_LOCAL_WRITE, &mapped, &config.memory);
+	if (err)
+		return vb_fail(err);
+	struct mr_object *mr = vb_mr_object_create(pd, &config, NULL);
+	if (!mr) {
+		err = errno;
+		munmap(mapped.mapping, mapped.mapping_length);
+		return vb_fail(err);
+	}
+	mr->is_fixed = true;
+	mr->mapping = mapped.mapping;
+	mr->mapping_length = mapped.mapping_length;
+	return &mr->ibv;
 }
+
+/* ---- Changing and ending ---- */
 
 /* What the region will be, from what it is and what flags change. */
 static int rereg_config(
 	const struct mr_object *mr, int flags, void *addr, size_t length, int access, struct vb_mr_config *config)
 {
 	bool moves = flags & IBV_REREG_MR_CHANGE_TRANSLATION;
-	unsigned int new_access = flags & IBV_REREG_MR_CHANGE_ACCESS ? (unsigned int)access : mr->config.access;
+	unsigned int on_demand = mr->config.kind == VB_MEMORY_PAGEABLE ? IBV_ACCESS_ON_DEMAND : 0;
+	unsigned int new_access =
+		flags & IBV_REREG_MR_CHANGE_ACCESS ? (unsigned int)access : mr->config.access | on_demand;
 	void *new_addr = moves ? addr : mr->config.memory;
 	size_t new_length = moves ? length : mr->config.length;
 	uint64_t iova = moves ? (uintptr_t)addr : mr->config.iova;
@@ -150,8 +205,8 @@ VB_EXPORT int ibv_rereg_mr(struct ibv_mr *ibv, int flags, struct ibv_pd *pd, voi
 {
 	struct mr_object *mr = (struct mr_object *)ibv;
 	struct vb_mr_config config;
-	int err = vb_host_is_forked_child() ? VB_FORKED_ERRNO : 0;
-	if (!err && ((flags & ~IBV_REREG_MR_FLAGS_SUPPORTED) || !flags ||
+	int err = vb_is_forked(ibv->context) ? VB_FORKED_ERRNO : 0;
+	if (!err && ((flags & ~IBV_REREG_MR_FLAGS_SUPPORTED) || !flags || mr->is_fixed ||
 			    ((flags & IBV_REREG_MR_CHANGE_TRANSLATION) && (!length || !addr)) ||
 			    ((flags & IBV_REREG_MR_CHANGE_PD) && (!pd || pd->context != ibv->context)) ||
 			    (access && !(flags & IBV_REREG_MR_CHANGE_ACCESS))))
@@ -175,15 +230,18 @@ VB_EXPORT int ibv_rereg_mr(struct ibv_mr *ibv, int flags, struct ibv_pd *pd, voi
 	mr->config = config;
 	ibv->addr = config.memory;
 	ibv->length = config.length;
-	if (domain)
+	if (domain) {
+		vb_pd_hold(pd, 1);
+		vb_pd_hold(ibv->pd, -1);
 		ibv->pd = pd;
+	}
 	return 0;
 }
 
 VB_EXPORT int ibv_dereg_mr(struct ibv_mr *ibv)
 {
 	struct mr_object *mr = (struct mr_object *)ibv;
-	if (vb_host_is_forked_child())
+	if (vb_is_forked(ibv->context))
 		return VB_FORKED_ERRNO;
 	int err = vb_mr_invalidate(mr->mr);
 	if (err)
@@ -191,6 +249,11 @@ VB_EXPORT int ibv_dereg_mr(struct ibv_mr *ibv)
 	vb_lane_grace(vb_host_of(ibv->context));
 	vb_mr_free(mr->mr);
 	vb_object_remove(ibv->context, &mr->link);
+	vb_pd_hold(ibv->pd, -1);
+	if (mr->dm)
+		atomic_fetch_sub(&mr->dm->regions, 1);
+	if (mr->mapping)
+		munmap(mr->mapping, mr->mapping_length);
 	free(mr);
 	return 0;
 }

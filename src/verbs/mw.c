@@ -4,7 +4,7 @@
 
 struct ibv_mw *vb_mw_ops_alloc(struct ibv_pd *pd, enum ibv_mw_type type)
 {
-	if (vb_host_is_forked_child())
+	if (vb_is_forked(pd->context))
 		return vb_fail(VB_FORKED_ERRNO);
 	if (type != IBV_MW_TYPE_1 && type != IBV_MW_TYPE_2)
 		return vb_fail(EINVAL);
@@ -23,6 +23,7 @@ struct ibv_mw *vb_mw_ops_alloc(struct ibv_pd *pd, enum ibv_mw_type type)
 		.handle = vb_object_handle(),
 		.type = type,
 	};
+	vb_pd_hold(pd, 1);
 	vb_object_add(pd->context, OBJECT_MW, &mw->link);
 	return &mw->ibv;
 }
@@ -38,6 +39,7 @@ int vb_mw_ops_dealloc(struct ibv_mw *ibv)
 	if (err)
 		return -err;
 	vb_object_remove(ibv->context, &mw->link);
+	vb_pd_hold(ibv->pd, -1);
 	free(mw);
 	return 0;
 }

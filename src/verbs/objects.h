@@ -25,11 +25,11 @@
 #define VB_EXPORT __attribute__((visibility("default")))
 
 /* What every device of ours reports beside the engine's limits. */
-#define VB_PORT         1 /* the only port */
+#define VB_PORT         1         /* the only port */
 #define VB_PKEYS        1
 #define VB_COMP_VECTORS 1
 #define VB_MAX_OBJECTS  1048576 /* CQs, PDs, SRQs, AHs: bounded by memory alone */
-/* What verbs answer in a child forked from a process with an open device. */
+/* What verbs answer for objects of a device that the parent of this forked child has opened. */
 #define VB_FORKED_ERRNO EPERM
 
 /* ---- Devices (device.c) --------------------------------------------------------------------------------------- */
@@ -67,9 +67,12 @@ enum object_kind { /* in the order in which close destroys what is left */
 	OBJECT_XRCD,
 	OBJECT_MW,
 	OBJECT_MR,
+	OBJECT_DM,
 	OBJECT_CQ,
 	OBJECT_AH,
+	OBJECT_PARENT_DOMAIN,
 	OBJECT_PD,
+	OBJECT_TD,
 	OBJECT_CHANNEL,
 	OBJECT_KINDS,
 };
@@ -82,6 +85,7 @@ struct context_object {
 	pthread_mutex_t objects_lock;
 	struct vb_list objects[OBJECT_KINDS];
 	struct vb_list domains; /* of struct xrc_domain, under verbs.context.mutex */
+	_Atomic size_t dm_bytes; /* device memory given out */
 };
 
 static inline struct context_object *vb_context_of(struct ibv_context *context)
@@ -92,6 +96,13 @@ static inline struct context_object *vb_context_of(struct ibv_context *context)
 static inline struct vb_device *vb_host_of(struct ibv_context *context)
 {
 	return vb_context_of(context)->host;
+}
+
+/* The device is the parent's of this process, which was forked from it: nothing of it may be used, nor its locks waited
+ * for. */
+static inline bool vb_is_forked(struct ibv_context *context)
+{
+	return vb_device_is_forked(vb_host_of(context));
 }
 
 void vb_object_add(struct ibv_context *context, enum object_kind kind, struct vb_list *link);
@@ -112,19 +123,78 @@ static inline void *vb_fail(int error)
 /* ---- PD, MR, MW, AH -----------------------------------------------------------------------------------------------
  */
 
+/* A thread domain: what is made in it may go without locks of its own. */
+struct td_object {
+	struct ibv_td ibv;
+	struct vb_list link;
+	atomic_uint users; /* parent domains */
+};
+
+/* A protection domain, or a parent domain: another face of one, with a thread domain and allocators of the program's.
+ */
 struct pd_object {
 	struct ibv_pd ibv;
 	struct vb_list link;
 	struct vb_pd *pd;
-	atomic_uint ahs; /* the engine knows no address handles: they hold the domain here */
+	atomic_uint users;      /* what was made in it: the engine knows no address handles and parent domains */
+	struct pd_object *base; /* of a parent domain, which holds it; NULL otherwise */
+	struct td_object *td;   /* or NULL */
+	struct ibv_parent_domain_init_attr allocators; /* alloc and free NULL unless given */
 };
+
+/* pd has one user more or less; NULL has none. */
+static inline void vb_pd_hold(struct ibv_pd *pd, int change)
+{
+	if (pd)
+		atomic_fetch_add(&((struct pd_object *)pd)->users, (unsigned)change);
+}
+
+/* What the program's allocator is told that memory is for. */
+enum vb_allocation { VB_ALLOCATION_QP = 1, VB_ALLOCATION_SRQ, VB_ALLOCATION_CQ };
+
+/* Zeroed memory for an object: from the program's allocator where pd is a parent domain with one. pd may be NULL.
+ * *is_programs says which, for vb_pd_free. NULL: none to be had. pd.c */
+void *vb_pd_alloc(struct ibv_pd *pd, size_t size, enum vb_allocation kind, bool *is_programs);
+void vb_pd_free(struct ibv_pd *pd, void *memory, enum vb_allocation kind, bool is_programs);
+struct ibv_pd *vb_pd_ops_alloc_parent(struct ibv_context *context, struct ibv_parent_domain_init_attr *attr);
+struct ibv_td *vb_td_ops_alloc(struct ibv_context *context, struct ibv_td_init_attr *attr);
+int vb_td_ops_dealloc(struct ibv_td *td);
+
+/* Device memory: the device has none of its own, so it is the process's. */
+#define VB_MAX_DM_BYTES (16u << 20)
+
+struct dm_object {
+	struct ibv_dm ibv;
+	struct vb_list link;
+	uint8_t *bytes;
+	size_t length;
+	atomic_uint regions; /* registered on it */
+};
+
+struct ibv_dm *vb_dm_ops_alloc(struct ibv_context *context, struct ibv_alloc_dm_attr *attr);
+int vb_dm_ops_free(struct ibv_dm *dm);
+struct ibv_mr *vb_dm_ops_reg_mr(
+	struct ibv_pd *pd, struct ibv_dm *dm, uint64_t dm_offset, size_t length, unsigned int access);
 
 struct mr_object {
 	struct ibv_mr ibv;
 	struct vb_list link;
 	struct vb_mr *mr;
 	struct vb_mr_config config; /* as registered last */
+	bool is_fixed;              /* it cannot be registered anew: null, of device memory, of a dma-buf */
+	struct dm_object *dm;       /* or NULL; the region holds it */
+	void *mapping;              /* of a dma-buf, or NULL */
+	size_t mapping_length;
 };
+
+/* mr.c: access with bits of known alone, without what is optional, as the engine wants it. 0 or EINVAL. */
+int vb_mr_access(unsigned int access, unsigned int known, uint32_t *engine_access);
+/* A region entered among the objects of its context, addr as the program sees it. NULL with errno. */
+struct mr_object *vb_mr_object_create(struct ibv_pd *pd, const struct vb_mr_config *config, void *addr);
+struct ibv_mr *vb_mr_ops_alloc_null(struct ibv_pd *pd);
+/* advise.c */
+int vb_mr_ops_advise(struct ibv_pd *pd, enum ibv_advise_mr_advice advice, uint32_t flags, struct ibv_sge *sg_list,
+	uint32_t num_sges);
 
 struct mw_object {
 	struct ibv_mw ibv;
@@ -163,6 +233,8 @@ struct cq_object {
 	struct vb_wc current;
 	struct vb_lock poll_lock;
 	bool is_single_threaded;
+	bool is_programs_memory;      /* see vb_pd_alloc */
+	struct ibv_pd *parent_domain; /* or NULL */
 
 	/* Under the channel's lock: */
 	struct vb_list waiting; /* in the channel's list while notices > 0 */
@@ -210,6 +282,7 @@ struct srq_object {
 	struct vb_list link;
 	struct vb_srq *srq;
 	struct xrcd_object *xrcd; /* NULL: not XRC */
+	bool is_programs_memory; /* see vb_pd_alloc */
 	uint32_t async_delivered;
 };
 
@@ -231,6 +304,7 @@ struct qp_object {
 	struct vb_qp *qp;
 	struct vb_device *host;
 	struct wr_builder *builder; /* NULL without send_ops_flags */
+	bool is_programs_memory;    /* see vb_pd_alloc */
 	uint32_t async_delivered;
 	struct vb_gid *groups; /* multicast groups attached, under the context's mutex */
 	unsigned group_count;

@@ -21,10 +21,16 @@ static inline struct vb_mw *mw_of(struct ibv_mw *mw)
 	return ((struct mw_object *)mw)->mw;
 }
 
+/* A parent domain is its domain under another name. */
+static inline struct vb_pd *domain_of(struct ibv_pd *pd)
+{
+	return ((struct pd_object *)pd)->pd;
+}
+
 /* A window opens its memory to peers alone: local and optional bits mean nothing to it. */
 int vb_bind_translate(const struct ibv_mw_bind_info *info, struct ibv_mw *mw, uint32_t rkey, struct vb_send_wr *to)
 {
-	if (!mw || (!info->mr && info->length) || (info->mr && info->mr->pd != mw->pd))
+	if (!mw || (!info->mr && info->length) || (info->mr && domain_of(info->mr->pd) != domain_of(mw->pd)))
 		return EINVAL;
 	to->bind.mw = mw_of(mw);
 	to->bind.mr = info->mr ? ((struct mr_object *)info->mr)->mr : NULL;
@@ -89,7 +95,7 @@ int vb_qp_ops_post_send(struct ibv_qp *ibv, struct ibv_send_wr *wr, struct ibv_s
 {
 	struct qp_object *qp = vb_qp_of(ibv);
 	int err = 0;
-	if (vb_host_is_forked_child()) {
+	if (vb_is_forked(ibv->context)) {
 		*bad_wr = wr;
 		return VB_FORKED_ERRNO;
 	}
@@ -113,7 +119,7 @@ int vb_qp_ops_post_send(struct ibv_qp *ibv, struct ibv_send_wr *wr, struct ibv_s
 int vb_qp_ops_bind_mw(struct ibv_qp *ibv, struct ibv_mw *mw, struct ibv_mw_bind *bind)
 {
 	struct qp_object *qp = vb_qp_of(ibv);
-	if (vb_host_is_forked_child())
+	if (vb_is_forked(ibv->context))
 		return VB_FORKED_ERRNO;
 	struct vb_send_wr request = {
 		.wr_id = bind->wr_id,
@@ -144,7 +150,7 @@ static inline int translate_recv(const struct ibv_recv_wr *from, struct vb_recv_
 int vb_qp_ops_post_recv(struct ibv_qp *ibv, struct ibv_recv_wr *wr, struct ibv_recv_wr **bad_wr)
 {
 	struct qp_object *qp = vb_qp_of(ibv);
-	int err = vb_host_is_forked_child() ? VB_FORKED_ERRNO : 0;
+	int err = vb_is_forked(ibv->context) ? VB_FORKED_ERRNO : 0;
 	for (; wr; wr = wr->next) {
 		struct vb_recv_wr request;
 		if (!err)
@@ -165,7 +171,7 @@ int vb_qp_ops_post_recv(struct ibv_qp *ibv, struct ibv_recv_wr *wr, struct ibv_r
 int vb_srq_ops_post_recv(struct ibv_srq *ibv, struct ibv_recv_wr *wr, struct ibv_recv_wr **bad_wr)
 {
 	struct srq_object *srq = (struct srq_object *)ibv;
-	int err = vb_host_is_forked_child() ? VB_FORKED_ERRNO : 0;
+	int err = vb_is_forked(ibv->context) ? VB_FORKED_ERRNO : 0;
 	for (; wr; wr = wr->next) {
 		struct vb_recv_wr request;
 		if (!err)

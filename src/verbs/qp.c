@@ -82,12 +82,14 @@ static struct ibv_qp *qp_create(struct ibv_context *context, struct ibv_qp_init_
 		err = check_init_attr(context, attr);
 	if (err)
 		return vb_fail(err);
-	struct qp_object *qp = calloc(1, sizeof(*qp));
-	if (!qp)
-		return vb_fail(ENOMEM);
 	struct ibv_qp_init_attr_ex used = *attr;
 	if (is_xrc)
 		drop_other_half(&used);
+	bool is_programs;
+	struct qp_object *qp = vb_pd_alloc(used.pd, sizeof(*qp), VB_ALLOCATION_QP, &is_programs);
+	if (!qp)
+		return vb_fail(ENOMEM);
+	qp->is_programs_memory = is_programs;
 	struct ibv_qp *ibv = &qp->ibv;
 	ibv->context = context;
 	ibv->qp_context = attr->qp_context;
@@ -118,6 +120,7 @@ static struct ibv_qp *qp_create(struct ibv_context *context, struct ibv_qp_init_
 	attr->cap.max_inline_data = config.max_inline;
 	attr->cap.max_recv_wr = config.max_recv_wr;
 	attr->cap.max_recv_sge = config.max_recv_sge;
+	vb_pd_hold(used.pd, 1);
 	vb_object_add(context, OBJECT_QP, &qp->link);
 	return ibv;
 
@@ -125,7 +128,7 @@ out_free:
 	if (qp->xrcd)
 		atomic_fetch_sub(&qp->xrcd->users, 1);
 	free(qp->builder);
-	free(qp);
+	vb_pd_free(used.pd, qp, VB_ALLOCATION_QP, is_programs);
 	return vb_fail(err);
 }
 
@@ -172,7 +175,9 @@ static void free_object(struct qp_object *qp)
 	pthread_cond_destroy(&qp->ibv.cond);
 	free(qp->groups);
 	free(qp->builder);
-	free(qp);
+	struct ibv_pd *pd = qp->ibv.pd;
+	vb_pd_free(pd, qp, VB_ALLOCATION_QP, qp->is_programs_memory);
+	vb_pd_hold(pd, -1);
 }
 
 /* As with the kernel, a QP that is still in multicast groups is busy. */

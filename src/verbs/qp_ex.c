@@ -34,7 +34,7 @@ static void flush(struct qp_object *qp)
 static void wr_start(struct ibv_qp_ex *ibv)
 {
 	struct qp_object *qp = (struct qp_object *)ibv;
-	bool is_forked = vb_host_is_forked_child(); /* then the lock may be held for ever */
+	bool is_forked = vb_is_forked(qp->ibv.context); /* then the lock may be held for ever */
 	if (!is_forked)
 		vb_sq_begin(qp->qp);
 	qp->builder->has_wr = false;
@@ -44,7 +44,7 @@ static void wr_start(struct ibv_qp_ex *ibv)
 static int wr_complete(struct ibv_qp_ex *ibv)
 {
 	struct qp_object *qp = (struct qp_object *)ibv;
-	if (vb_host_is_forked_child())
+	if (vb_is_forked(qp->ibv.context))
 		return VB_FORKED_ERRNO;
 	flush(qp);
 	int error = qp->builder->error;
@@ -58,7 +58,7 @@ static void wr_abort(struct ibv_qp_ex *ibv)
 {
 	struct qp_object *qp = (struct qp_object *)ibv;
 	qp->builder->has_wr = false;
-	if (!vb_host_is_forked_child())
+	if (!vb_is_forked(qp->ibv.context))
 		vb_sq_end(qp->qp, false);
 }
 

@@ -1,18 +1,19 @@
 /* Shared receive queues, basic and XRC. Posting is in post.c, the limit event in events.c. */
-#include <stdlib.h>
 #include "verbs/objects.h"
 
 /* xrcd and cq: of an XRC SRQ, else NULL. The capacities granted are written back on success. */
 static struct ibv_srq *srq_create(struct ibv_pd *pd, void *srq_context, struct ibv_srq_attr *attr,
 	struct xrcd_object *xrcd, struct cq_object *cq)
 {
-	if (vb_host_is_forked_child())
+	if (vb_is_forked(pd->context))
 		return vb_fail(VB_FORKED_ERRNO);
 	if (attr->max_wr < 1 || attr->max_wr > VB_MAX_SRQ_WR || attr->max_sge > VB_MAX_SGE)
 		return vb_fail(EINVAL);
-	struct srq_object *srq = calloc(1, sizeof(*srq));
+	bool is_programs;
+	struct srq_object *srq = vb_pd_alloc(pd, sizeof(*srq), VB_ALLOCATION_SRQ, &is_programs);
 	if (!srq)
 		return vb_fail(ENOMEM);
+	srq->is_programs_memory = is_programs;
 	/* A limit is armed by ibv_modify_srq alone. */
 	struct vb_srq_config config = {
 		.max_wr = attr->max_wr,
@@ -29,7 +30,7 @@ static struct ibv_srq *srq_create(struct ibv_pd *pd, void *srq_context, struct i
 	pthread_cond_init(&srq->ibv.cond, NULL);
 	int err = vb_srq_create(((struct pd_object *)pd)->pd, &config, &srq->srq);
 	if (err) {
-		free(srq);
+		vb_pd_free(pd, srq, VB_ALLOCATION_SRQ, is_programs);
 		return vb_fail(-err);
 	}
 	vb_srq_query(srq->srq, &config);
@@ -38,6 +39,7 @@ static struct ibv_srq *srq_create(struct ibv_pd *pd, void *srq_context, struct i
 	srq->xrcd = xrcd;
 	if (xrcd)
 		atomic_fetch_add(&xrcd->users, 1);
+	vb_pd_hold(pd, 1);
 	vb_object_add(pd->context, OBJECT_SRQ, &srq->link);
 	return &srq->ibv;
 }
@@ -78,7 +80,7 @@ int vb_srq_ops_get_num(struct ibv_srq *ibv, uint32_t *number)
 VB_EXPORT int ibv_modify_srq(struct ibv_srq *ibv, struct ibv_srq_attr *attr, int mask)
 {
 	struct srq_object *srq = (struct srq_object *)ibv;
-	if (vb_host_is_forked_child())
+	if (vb_is_forked(ibv->context))
 		return VB_FORKED_ERRNO;
 	if (mask & ~(IBV_SRQ_MAX_WR | IBV_SRQ_LIMIT))
 		return EINVAL;
@@ -97,7 +99,7 @@ VB_EXPORT int ibv_modify_srq(struct ibv_srq *ibv, struct ibv_srq_attr *attr, int
 
 VB_EXPORT int ibv_query_srq(struct ibv_srq *ibv, struct ibv_srq_attr *attr)
 {
-	if (vb_host_is_forked_child())
+	if (vb_is_forked(ibv->context))
 		return VB_FORKED_ERRNO;
 	struct vb_srq_config now;
 	vb_srq_query(((struct srq_object *)ibv)->srq, &now);
@@ -121,6 +123,8 @@ VB_EXPORT int ibv_destroy_srq(struct ibv_srq *ibv)
 	vb_srq_events_finish(srq);
 	pthread_mutex_destroy(&ibv->mutex);
 	pthread_cond_destroy(&ibv->cond);
-	free(srq);
+	struct ibv_pd *pd = ibv->pd;
+	vb_pd_free(pd, srq, VB_ALLOCATION_SRQ, srq->is_programs_memory);
+	vb_pd_hold(pd, -1);
 	return 0;
 }

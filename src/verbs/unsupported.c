@@ -1,5 +1,5 @@
-/* Public verbs that this device does not offer: sharing objects between processes by their numbers, enhanced connection
- * establishment, and finding an Ethernet address (what direct verbs need). Each answers as its manual page says. */
+/* Public verbs that this device does not offer: sharing objects between processes by their numbers, and finding an
+ * Ethernet address (what direct verbs need). Each answers as its manual page says. */
 #include "verbs/objects.h"
 
 VB_EXPORT struct ibv_context *ibv_import_device(int cmd_fd)
@@ -27,16 +27,6 @@ VB_EXPORT struct ibv_dm *ibv_import_dm(struct ibv_context *context, uint32_t dm_
 }
 
 VB_EXPORT void ibv_unimport_dm(struct ibv_dm *dm) {}
-
-VB_EXPORT int ibv_set_ece(struct ibv_qp *qp, struct ibv_ece *ece)
-{
-	return errno = EOPNOTSUPP;
-}
-
-VB_EXPORT int ibv_query_ece(struct ibv_qp *qp, struct ibv_ece *ece)
-{
-	return errno = EOPNOTSUPP;
-}
 
 VB_EXPORT int ibv_resolve_eth_l2_from_gid(
 	struct ibv_context *context, struct ibv_ah_attr *attr, uint8_t eth_mac[ETHERNET_LL_SIZE], uint16_t *vid)

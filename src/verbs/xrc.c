@@ -92,7 +92,7 @@ struct ibv_xrcd *vb_xrcd_ops_open(struct ibv_context *ibv, struct ibv_xrcd_init_
 {
 	const uint32_t needed = IBV_XRCD_INIT_ATTR_FD | IBV_XRCD_INIT_ATTR_OFLAGS;
 	struct context_object *context = vb_context_of(ibv);
-	if (vb_host_is_forked_child())
+	if (vb_is_forked(ibv))
 		return vb_fail(VB_FORKED_ERRNO);
 	if (attr->comp_mask & ~needed)
 		return vb_fail(EOPNOTSUPP);
@@ -117,7 +117,7 @@ struct ibv_xrcd *vb_xrcd_ops_open(struct ibv_context *ibv, struct ibv_xrcd_init_
 int vb_xrcd_ops_close(struct ibv_xrcd *ibv)
 {
 	struct xrcd_object *xrcd = (struct xrcd_object *)ibv;
-	if (vb_host_is_forked_child())
+	if (vb_is_forked(ibv->context))
 		return VB_FORKED_ERRNO;
 	if (atomic_load(&xrcd->users))
 		return EBUSY;

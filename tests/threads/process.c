@@ -241,7 +241,6 @@ static void use_verbs_in_child(struct pair_end *end)
 	void *context;
 
 	alarm(20);
-	REQUIRE(!ibv_open_device(end->context->device) && errno == EPERM);
 	REQUIRE(!ibv_alloc_pd(end->context) && errno == EPERM);
 	REQUIRE(!ibv_reg_mr(end->pd, end->buffer.bytes, 4096, 0) && errno == EPERM);
 	REQUIRE(!ibv_create_cq(end->context, 16, NULL, NULL, 0) && errno == EPERM);
@@ -285,6 +284,85 @@ static void a_forked_childs_verbs_return_an_errno(void)
 		traffic_must_go_on(&traffic);
 	}
 	traffic_stop(&traffic);
+}
+
+/* One message from a to b, both of this process. */
+static void exchange_message(struct pair *pair)
+{
+	memset(pair->a.buffer.bytes, 0x44, 4096);
+	memset(pair->b.buffer.bytes, 0, 4096);
+	REQUIRE_EQUAL(post_receive(pair->b.qp, 0, &pair->b.buffer, 0, 4096), 0);
+	REQUIRE_EQUAL(request_and_wait(&pair->a, (struct request){ .opcode = IBV_WR_SEND, .length = 4096 }).status,
+		IBV_WC_SUCCESS);
+	REQUIRE_EQUAL(wait_completion(pair->b.cq).status, IBV_WC_SUCCESS);
+	REQUIRE(memcmp(pair->a.buffer.bytes, pair->b.buffer.bytes, 4096) == 0);
+}
+
+/* A child may be a program like any other, beside what its parent left it: forking servers are made so. */
+static void a_forked_child_opens_a_device_of_its_own(void)
+{
+	struct traffic traffic;
+
+	traffic_start(&traffic);
+	for (unsigned i = 0; i < 3; i++) {
+		pid_t pid = fork();
+		REQUIRE(pid >= 0);
+		if (pid == 0) {
+			alarm(20);
+			struct pair own = make_pair(65536, 16);
+			exchange_message(&own);
+			use_verbs_in_child(&traffic.pair.a); /* what is the parent's stays so */
+			exchange_message(&own);
+			pid_t grandchild = fork();
+			REQUIRE(grandchild >= 0);
+			if (grandchild == 0) {
+				use_verbs_in_child(&own.a);
+				struct pair third = make_pair(65536, 16);
+				exchange_message(&third);
+				free_pair(&third);
+				exit(0);
+			}
+			REQUIRE_EQUAL(wait_for(grandchild), 0);
+			if (i > 0)
+				REQUIRE_EQUAL(ibv_close_device(traffic.pair.a.context), 0);
+			exchange_message(&own);
+			free_pair(&own);
+			if (i == 1)
+				_exit(0);
+			exit(0);
+		}
+		REQUIRE_EQUAL(wait_for(pid), 0);
+		traffic_must_go_on(&traffic);
+	}
+	traffic_stop(&traffic);
+}
+
+static atomic_bool is_listing_over;
+
+static void *list_devices(void *argument)
+{
+	while (!is_listing_over)
+		ibv_free_device_list(ibv_get_device_list(NULL));
+	return NULL;
+}
+
+static void a_child_forked_while_devices_are_listed_can_list_them(void)
+{
+	pthread_t thread;
+	ibv_free_device_list(ibv_get_device_list(NULL));
+	REQUIRE_EQUAL(pthread_create(&thread, NULL, list_devices, NULL), 0);
+	for (unsigned i = 0; i < 50; i++) {
+		pid_t pid = fork();
+		REQUIRE(pid >= 0);
+		if (pid == 0) {
+			alarm(20);
+			struct ibv_device **list = ibv_get_device_list(NULL);
+			_exit(list && list[0] ? 0 : 1);
+		}
+		REQUIRE_EQUAL(wait_for(pid), 0);
+	}
+	is_listing_over = true;
+	pthread_join(thread, NULL);
 }
 
 /* A thread that is in the middle of something stays behind, with the locks it holds. */
@@ -537,6 +615,8 @@ int main(int argc, char **argv)
 		CASE(a_target_asleep_in_pause_is_read_and_written),
 		CASE(an_idle_process_uses_no_cpu),
 		CASE(a_forked_childs_verbs_return_an_errno),
+		CASE(a_forked_child_opens_a_device_of_its_own),
+		CASE(a_child_forked_while_devices_are_listed_can_list_them),
 		CASE(a_forked_child_waits_for_no_lock),
 		CASE(a_forked_child_shares_no_memory),
 		CASE(many_forks_under_traffic),

@@ -377,14 +377,14 @@ static void fork__child_is_told_and_parent_goes_on(void **state)
 	NEEDS_NAMESPACE;
 	pid_t child = fork();
 	if (child == 0) {
-		bool good = vb_host_is_forked_child() && vb_lane_lock(device) < 0;
+		bool good = vb_device_is_forked(device) && vb_lane_lock(device) < 0;
 		vb_lane_drive(device); /* harmless */
 		vb_lane_kick(device);
 		_exit(good && !vb_lane_wait(device, event_fd) ? 0 : 1);
 	}
 	assert_int_equal(waitpid(child, &status, 0), child);
 	assert_int_equal(status, 0);
-	assert_false(vb_host_is_forked_child());
+	assert_false(vb_device_is_forked(device));
 	poll__drives_the_lane(state);
 }
 

@@ -42,7 +42,7 @@ static void context__is_laid_out_for_inline_code(void **state)
 	assert_ptr_equal((char *)f->context - 320, verbs);
 	assert_int_equal(verbs->sz, 648);
 	assert_non_null(verbs_get_ctx_op(f->context, query_port));
-	assert_null(verbs_get_ctx_op(f->context, alloc_dm));
+	assert_null(verbs_get_ctx_op(f->context, create_flow_action_esp));
 	assert_true(f->context->num_comp_vectors >= 1);
 	assert_true(fcntl(f->context->cmd_fd, F_GETFD) >= 0);
 }
@@ -67,7 +67,7 @@ static void device__reports_what_it_grants(void **state)
 	assert_memory_equal(&ex.orig_attr, &attr, sizeof(attr));
 	assert_true(ex.completion_timestamp_mask == UINT64_MAX);
 	assert_int_equal(ex.hca_core_clock, 1000000);
-	assert_int_equal(ex.odp_caps.general_caps, 0);
+	assert_int_equal(ex.tm_caps.max_num_tags, 0);
 }
 
 static void device__query_writes_no_more_than_the_caller_has(void **state)
@@ -166,17 +166,29 @@ static void pkey__table_has_the_default_alone(void **state)
 static void unbuilt__verbs_say_so(void **state)
 {
 	struct fixture *f = *state;
-	struct ibv_ece ece = { .vendor_id = 1 };
 	assert_null(ibv_import_device(3));
 	assert_int_equal(errno, EOPNOTSUPP);
 	errno = 0;
 	assert_null(ibv_reg_dmabuf_mr(f->pd, 0, 4096, 0, -1, 0));
 	assert_int_equal(errno, EOPNOTSUPP);
-	errno = 0;
-	assert_null(ibv_alloc_null_mr(f->pd));
-	assert_int_equal(errno, EOPNOTSUPP);
-	assert_int_equal(ibv_query_ece(NULL, &ece), EOPNOTSUPP);
-	assert_int_equal(ibv_set_ece(NULL, &ece), EOPNOTSUPP);
+}
+
+static void ece__has_no_options(void **state)
+{
+	struct fixture *f = *state;
+	struct ibv_qp *qp = fixture_create_qp(f, IBV_QPT_RC, NULL);
+	struct ibv_ece ece = { .vendor_id = 1, .options = 7, .comp_mask = 9 };
+	assert_int_equal(ibv_query_ece(qp, &ece), 0);
+	assert_int_equal(ece.options, 0);
+	assert_int_equal(ece.comp_mask, 0);
+	assert_int_not_equal(ece.vendor_id, 0);
+	ece.options = 0xFF; /* what a peer of ours claims to have */
+	assert_int_equal(ibv_set_ece(qp, &ece), 0);
+	assert_int_equal(ece.options, 0);
+	ece.comp_mask = 1;
+	assert_int_equal(ibv_set_ece(qp, &ece), EINVAL);
+	assert_int_equal(ibv_set_ece(qp, &(struct ibv_ece){ .vendor_id = 0x15b3 }), EINVAL);
+	assert_int_equal(ibv_destroy_qp(qp), 0);
 }
 
 static void forked_child__is_refused(void **state)
@@ -245,6 +257,7 @@ int main(void)
 		WITH_DEVICE(gid__table_reads_as_the_manual_says),
 		WITH_DEVICE(pkey__table_has_the_default_alone),
 		WITH_DEVICE(unbuilt__verbs_say_so),
+		WITH_DEVICE(ece__has_no_options),
 		WITH_DEVICE(forked_child__is_refused),
 		cmocka_unit_test(close__takes_what_was_left),
 		cmocka_unit_test(text__is_what_programs_print),

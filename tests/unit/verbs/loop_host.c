@@ -92,7 +92,8 @@ const struct vb_settings *vb_settings_get(void)
 
 int vb_device_open(const char *name, const struct vb_device_sink *sink, struct vb_device **opened)
 {
-	struct vb_nic_config nic = { .seed = 1, .mtu = 1024, .advertise_credits = true };
+	struct vb_nic_config nic = { .seed = 1, .mtu = 1024, .advertise_credits = true,
+		.is_present = vb_host_memory_is_present };
 	struct vb_lane_config lane = { .seed = 2, .slot = 1 };
 	struct vb_device_info info;
 	describe(&info);
@@ -154,7 +155,7 @@ void vb_host_explain_death(struct vb_device *device, struct vb_qp *qp)
 	deaths++;
 }
 
-bool vb_host_is_forked_child(void)
+bool vb_device_is_forked(const struct vb_device *device)
 {
 	return forked;
 }

@@ -1,0 +1,41 @@
+/* Whether the process's own memory can be touched, asked of the kernel without touching it.
+ * Holds: an answer is about now; a program that unmaps memory while it is in use has only itself to blame. */
+#include <errno.h>
+#include <linux/futex.h>
+#include <signal.h>
+#include <stdint.h>
+#include <sys/mman.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+#include "host/host.h"
+
+/* The kernel reads the eight bytes around at before it looks at the nonsensical request. */
+static bool is_readable(uintptr_t at)
+{
+	return syscall(SYS_rt_sigprocmask, ~0, at & ~(uintptr_t)7, NULL, 8) == 0 || errno != EFAULT;
+}
+
+/* The kernel adds zero to the word around at, atomically. */
+static bool is_writable(uintptr_t at)
+{
+	uint32_t here = 0;
+	return syscall(SYS_futex, &here, FUTEX_WAKE_OP_PRIVATE, 0, 0, at & ~(uintptr_t)3,
+		       FUTEX_OP(FUTEX_OP_ADD, 0, FUTEX_OP_CMP_EQ, 0)) >= 0 ||
+	       errno != EFAULT;
+}
+
+bool vb_host_memory_is_present(const void *memory, uint64_t length, bool for_writing)
+{
+	if (length == 0)
+		return true;
+	uintptr_t first = (uintptr_t)memory, last = first + length - 1;
+	if (last < first || !is_readable(first) || !is_readable(last))
+		return false;
+	if (for_writing && (!is_writable(first) || !is_writable(last)))
+		return false;
+	uintptr_t page = (uintptr_t)sysconf(_SC_PAGESIZE), start = first & ~(page - 1);
+	if (last - start < page) /* the ends' page is all there is */
+		return true;
+	/* MS_ASYNC does nothing but find holes in the mapping. */
+	return msync((void *)start, last - start + 1, MS_ASYNC) == 0 || errno != ENOMEM;
+}
