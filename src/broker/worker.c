@@ -2,18 +2,23 @@
 #include "broker/worker.h"
 
 #include <errno.h>
+#include <linux/sockios.h>
 #include <poll.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/ioctl.h>
 #include <sys/syscall.h>
 #include <time.h>
 #include <unistd.h>
 #include "broker/discovery.h"
 #include "broker/group.h"
+#include "broker/orphans.h"
+#include "broker/ports.h"
 #include "broker/qp1.h"
 #include "broker/relay.h"
+#include "broker/route.h"
 #include "host/protocol.h"
 
 #define IDLE_MS	       1000
@@ -23,6 +28,8 @@
 #define LINGER_MS      10   /* from the end of a connection until its process has closed its sockets too */
 #define MESSAGES_A_TURN 16
 #define MADS_A_TURN	 64
+#define MADS_WAITING_BYTES 65536
+#define RELEARN_MS     2000 /* for the processes of a broker that died to say again where they listen */
 
 _Static_assert(DISCOVERY_CLIENTS >= REGISTRY_CLIENTS, "discovery counts clients as the registry does");
 
@@ -40,6 +47,9 @@ struct worker {
 	struct qp1 *qp1;
 	struct discovery *discovery;
 	struct relay relay;
+	struct ports *ports;
+	struct orphans *orphans;
+	uint64_t knows_ports_at; /* until then a listener may not have told a new worker of itself */
 	struct client_state clients[REGISTRY_CLIENTS];
 	bool is_adopting[REGISTRY_SLOTS]; /* the owner waits to hear that steering is right */
 	bool is_settled;		  /* surviving sockets are known, or their time is up */
@@ -290,6 +300,15 @@ static void accept_clients(struct worker *worker)
 	}
 }
 
+/* Its process is gone: its peers are told, once; who misses it finds out by asking. */
+static void bid_farewell(struct worker *worker, unsigned number)
+{
+	struct vb_gid from, to;
+	uint8_t mad[VB_MAD_LENGTH];
+	while (orphans_next_farewell(worker->orphans, number, &from, &to, mad))
+		qp1_send(worker->qp1, &from, &to, discovery_scope(&from, &to), mad, VB_MAD_LENGTH);
+}
+
 static void remove_client(struct worker *worker, unsigned number)
 {
 	for (unsigned slot = 1; slot < REGISTRY_SLOTS && !worker->is_orphaned; slot++)
@@ -299,6 +318,8 @@ static void remove_client(struct worker *worker, unsigned number)
 		return;
 	discovery_forget_client(worker->discovery, number);
 	relay_forget_client(&worker->relay, number);
+	ports_forget_client(worker->ports, number);
+	bid_farewell(worker, number);
 	if (registry_drop_client(worker->registry, worker->link, (int)number))
 		worker->is_orphaned = true;
 	worker->clients[number] = (struct client_state){ 0 };
@@ -318,6 +339,28 @@ static void send_mad(struct worker *worker, unsigned client, const struct vb_mes
 	say(worker, client, &sent, NULL);
 }
 
+/* A client that is slow to read loses MADs, which come again, and not what it has asked for. */
+static void pass_mad(struct worker *worker, unsigned client, const struct qp1_mad *mad)
+{
+	struct vb_message message = { .kind = VB_MESSAGE_MAD, .gid = mad->from, .sgid = mad->to, .scope = mad->scope,
+		.length = mad->length };
+	int connection = worker->registry->clients[client].connection, waiting = 0;
+	memcpy(message.mad, mad->bytes, VB_MAD_LENGTH);
+	if (ioctl(connection, SIOCOUTQ, &waiting) == 0 && waiting < MADS_WAITING_BYTES)
+		vb_message_send(connection, &message, NULL);
+}
+
+static void pass_cm_mad(struct worker *worker, const struct qp1_mad *mad)
+{
+	struct route route = route_cm(worker->ports, worker->registry, mad);
+	if (route.verdict == ROUTE_TO_CLIENT) {
+		orphans_note_received(worker->orphans, route.client, mad);
+		pass_mad(worker, route.client, mad);
+	} else if (route.verdict == ROUTE_TO_NOBODY && now_ms() >= worker->knows_ports_at) {
+		qp1_send(worker->qp1, &mad->to, &mad->from, mad->scope, route.answer, VB_MAD_LENGTH);
+	}
+}
+
 static void receive_mads(struct worker *worker)
 {
 	struct qp1_mad mad;
@@ -326,11 +369,31 @@ static void receive_mads(struct worker *worker)
 		if (discovery_receive(worker->discovery, now_ms(), &mad))
 			continue;
 		uint32_t client = relay_find(&worker->relay, &mad);
-		struct vb_message message = { .kind = VB_MESSAGE_MAD, .gid = mad.from, .length = mad.length };
-		memcpy(message.mad, mad.bytes, VB_MAD_LENGTH);
-		if (client != RELAY_NOBODY)
-			say(worker, client, &message, NULL);
+		if (route_is_cm(&mad))
+			pass_cm_mad(worker, &mad);
+		else if (client != RELAY_NOBODY)
+			pass_mad(worker, client, &mad);
 	}
+}
+
+/* ---- Ports ------------------------------------------------------------------------------------------------------ */
+
+static void answer_binding(struct worker *worker, unsigned client, uint32_t request, int rc, uint16_t port)
+{
+	const struct vb_message message = { .kind = VB_MESSAGE_BOUND, .request = request, .binding.port = port };
+	if (rc)
+		refuse(worker, client, request, -rc, "port %u: %s", port, strerror(-rc));
+	else
+		say(worker, client, &message, NULL);
+}
+
+static void bind_port(struct worker *worker, unsigned client, const struct vb_message *message)
+{
+	struct port_binding binding = { .client = client, .number = message->binding.number,
+		.port_space = message->binding.port_space, .port = message->binding.port, .address = message->gid,
+		.is_shared = message->binding.is_shared, .is_ipv6_only = message->binding.is_ipv6_only };
+	int rc = ports_bind(worker->ports, &binding);
+	answer_binding(worker, client, message->request, rc, binding.port);
 }
 
 /* False: what it said breaks the protocol. */
@@ -362,6 +425,21 @@ static bool obey(struct worker *worker, unsigned client, const struct vb_message
 		return true;
 	case VB_MESSAGE_SEND_MAD:
 		send_mad(worker, client, message);
+		return true;
+	case VB_MESSAGE_POST_MAD:
+		orphans_note_sent(worker->orphans, client, &message->sgid, &message->gid, message->mad);
+		qp1_send(worker->qp1, &message->sgid, &message->gid, discovery_scope(&message->sgid, &message->gid),
+			message->mad, message->length);
+		return true;
+	case VB_MESSAGE_BIND:
+		bind_port(worker, client, message);
+		return true;
+	case VB_MESSAGE_LISTEN:
+		answer_binding(worker, client, message->request,
+			ports_listen(worker->ports, client, message->binding.number), message->binding.port);
+		return true;
+	case VB_MESSAGE_UNBIND:
+		ports_unbind(worker->ports, client, message->binding.number);
 		return true;
 	default:
 		return false;
@@ -530,13 +608,16 @@ enum worker_end worker_run(struct registry *registry, int link, const struct wor
 	}
 	worker->qp1 = qp1_create();
 	worker->discovery = discovery_create(worker->qp1, on_answer, worker);
-	if (!worker->qp1 || !worker->discovery) {
+	worker->ports = ports_create();
+	worker->orphans = orphans_create();
+	if (!worker->qp1 || !worker->discovery || !worker->ports || !worker->orphans) {
 		report(options->report, "out of memory");
 		return WORKER_FAILED;
 	}
 	update_receive_buffer(worker);
 	uint64_t now = now_ms();
 	worker->settle_at = now + SETTLE_MS;
+	worker->knows_ports_at = options->is_first && group_strangers(&worker->group) == 0 ? now : now + RELEARN_MS;
 	worker->idle_at = now + (options->is_first ? FIRST_IDLE_MS : IDLE_MS);
 	worker->is_settled = group_strangers(&worker->group) == 0;
 	if (!options->is_first)
@@ -545,6 +626,8 @@ enum worker_end worker_run(struct registry *registry, int link, const struct wor
 
 	enum worker_end end = loop(worker);
 	discovery_destroy(worker->discovery);
+	ports_destroy(worker->ports);
+	orphans_destroy(worker->orphans);
 	qp1_destroy(worker->qp1);
 	close(worker->group.own);
 	close(worker->group.probe);

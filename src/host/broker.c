@@ -14,11 +14,13 @@
 #include <sys/stat.h>
 #include <sys/wait.h>
 #include <time.h>
+#include "host/connections.h"
 #include "host/protocol.h"
 
 #define PATIENCE_MS	 10000 /* for a broker to start and to answer */
 #define LOCK_PATIENCE_MS 2000  /* for somebody else who is starting one */
 #define RETRY_MS	 2
+#define POST_PATIENCE_MS 100
 #define MAX_QUESTIONS	 256
 #define MAX_PATH	 4096
 
@@ -205,7 +207,7 @@ static int check_owner(const struct vb_broker *broker, int fd, char *why, size_t
 	if (owner.uid == 0 || owner.uid == geteuid() || broker->accepts_any)
 		return 0;
 	return fail(EPERM, why, why_size, "UDP port 4791 is held by the broker of another user, uid %u (pid %d). To "
-		"share it, trust that user and set VERBENA_BROKER=any; or have root run verbena-broker --foreground",
+		"share it, trust that user and set VERBENA_BROKER=any; or have root run: verbena broker",
 		owner.uid, owner.pid);
 }
 
@@ -341,6 +343,19 @@ static void lose(struct vb_broker *broker)
 	silence(broker->fd);
 }
 
+/* Waits for room, as long as the broker reads at all. */
+static int send_patiently(const struct vb_broker *broker, const struct vb_message *message, const int *pass,
+	int patience_ms)
+{
+	int rc;
+	while ((rc = vb_message_send(broker->fd, message, pass)) == -EAGAIN) {
+		struct pollfd wait = { .fd = broker->fd, .events = POLLOUT };
+		if (poll(&wait, 1, patience_ms) == 0)
+			return -ETIMEDOUT;
+	}
+	return rc;
+}
+
 static void send_question(struct vb_broker *broker, unsigned i)
 {
 	const struct vb_message message = { .kind = VB_MESSAGE_DISCOVER, .sgid = broker->questions[i].sgid,
@@ -367,20 +382,23 @@ static void drop_question(struct vb_broker *broker, const struct vb_gid *dgid)
 /* A message that answers no request. False: it was none. */
 static bool take_notice(struct vb_broker *broker, const struct vb_message *message)
 {
-	if (message->kind == VB_MESSAGE_RESTARTED) {
-		ask_again(broker);
-		return true;
-	}
-	if (message->kind != VB_MESSAGE_PEER && message->kind != VB_MESSAGE_MAD)
-		return false;
-	struct vb_broker_notice notice = { .kind = VB_BROKER_PEER, .gid = message->gid,
-		.is_verbena = message->is_verbena, .receive_buffer = message->receive_buffer };
-	if (message->kind == VB_MESSAGE_MAD) {
+	struct vb_broker_notice notice = { .kind = VB_BROKER_PEER, .gid = message->gid, .to = message->sgid,
+		.scope = message->scope, .is_verbena = message->is_verbena, .receive_buffer = message->receive_buffer };
+	switch (message->kind) {
+	case VB_MESSAGE_PEER:
+		drop_question(broker, &message->gid);
+		break;
+	case VB_MESSAGE_MAD:
 		notice.kind = VB_BROKER_MAD;
 		notice.length = message->length;
 		memcpy(notice.mad, message->mad, sizeof(notice.mad));
-	} else {
-		drop_question(broker, &message->gid);
+		break;
+	case VB_MESSAGE_RESTARTED:
+		ask_again(broker);
+		notice.kind = VB_BROKER_FORGOT;
+		break;
+	default:
+		return false;
 	}
 	if (broker->notice_count < MAX_QUESTIONS)
 		broker->notices[broker->notice_count++] = notice;
@@ -393,7 +411,7 @@ static int ask(struct vb_broker *broker, struct vb_message *request, const int *
 {
 	int64_t until = now_ms() + PATIENCE_MS;
 	request->request = ++broker->last_request;
-	int rc = broker->is_gone ? -EPIPE : vb_message_send(broker->fd, request, pass);
+	int rc = broker->is_gone ? -EPIPE : send_patiently(broker, request, pass, PATIENCE_MS);
 	while (rc == 0) {
 		rc = wait_readable(broker->fd, until);
 		if (rc == 0)
@@ -406,7 +424,8 @@ static int ask(struct vb_broker *broker, struct vb_message *request, const int *
 			break;
 		bool is_answer = answer->request == request->request &&
 			(answer->kind == VB_MESSAGE_SLOT || answer->kind == VB_MESSAGE_ADOPTED ||
-				answer->kind == VB_MESSAGE_SENT || answer->kind == VB_MESSAGE_REFUSED);
+				answer->kind == VB_MESSAGE_SENT || answer->kind == VB_MESSAGE_BOUND ||
+				answer->kind == VB_MESSAGE_REFUSED);
 		if (is_answer && answer->kind == VB_MESSAGE_REFUSED)
 			rc = fail(answer->error > 0 ? answer->error : EPROTO, why, why_size, "%s", answer->why);
 		if (is_answer && rc == 0)
@@ -416,7 +435,7 @@ static int ask(struct vb_broker *broker, struct vb_message *request, const int *
 		if (is_answer)
 			return rc;
 		if (take_notice(broker, answer) && answer->kind == VB_MESSAGE_RESTARTED)
-			rc = vb_message_send(broker->fd, request, pass); /* who was asked may not have heard */
+			rc = send_patiently(broker, request, pass, PATIENCE_MS); /* who was asked may not have heard */
 	}
 	if (rc == -ETIMEDOUT)
 		return fail(ETIMEDOUT, why, why_size, "the broker does not answer");
@@ -483,6 +502,11 @@ void vb_broker_release_slot(struct vb_broker *broker, const struct vb_slot *slot
 		vb_message_send(broker->fd, &message, NULL);
 }
 
+bool vb_broker_has_notices(const struct vb_broker *broker)
+{
+	return broker->notice_count > 0;
+}
+
 int vb_broker_fd(const struct vb_broker *broker)
 {
 	return broker->fd;
@@ -538,4 +562,54 @@ int vb_broker_send_mad(struct vb_broker *broker, const struct vb_gid *sgid, cons
 	if (rc == 0 && fd >= 0)
 		close(fd);
 	return rc;
+}
+
+void vb_broker_post_mad(const struct vb_broker *broker, const struct vb_gid *sgid, const struct vb_gid *dgid,
+	const uint8_t mad[256])
+{
+	struct vb_message message = { .kind = VB_MESSAGE_POST_MAD, .sgid = *sgid, .gid = *dgid, .length = 256 };
+	memcpy(message.mad, mad, sizeof(message.mad));
+	send_patiently(broker, &message, NULL, POST_PATIENCE_MS);
+}
+
+/* ---- Ports ------------------------------------------------------------------------------------------------------ */
+
+static struct vb_message about(uint16_t kind, const struct vb_binding *binding)
+{
+	return (struct vb_message){ .kind = kind, .gid = binding->address, .binding.number = binding->number,
+		.binding.port_space = binding->port_space, .binding.port = binding->port,
+		.binding.is_shared = binding->is_shared, .binding.is_ipv6_only = binding->is_ipv6_only };
+}
+
+int vb_broker_bind(struct vb_broker *broker, struct vb_binding *binding, char *why, size_t why_size)
+{
+	struct vb_message request = about(VB_MESSAGE_BIND, binding), answer;
+	int fd;
+	int rc = ask(broker, &request, NULL, &answer, &fd, why, why_size);
+	if (rc == 0)
+		binding->port = answer.binding.port;
+	return rc;
+}
+
+int vb_broker_listen(struct vb_broker *broker, const struct vb_binding *binding, char *why, size_t why_size)
+{
+	struct vb_message request = about(VB_MESSAGE_LISTEN, binding), answer;
+	int fd;
+	return ask(broker, &request, NULL, &answer, &fd, why, why_size);
+}
+
+void vb_broker_unbind(struct vb_broker *broker, const struct vb_binding *binding)
+{
+	const struct vb_message message = about(VB_MESSAGE_UNBIND, binding);
+	if (!broker->is_gone)
+		vb_message_send(broker->fd, &message, NULL);
+}
+
+void vb_broker_bind_again(struct vb_broker *broker, const struct vb_binding *binding, bool is_listening)
+{
+	struct vb_message message = about(VB_MESSAGE_BIND, binding);
+	vb_message_send(broker->fd, &message, NULL);
+	message.kind = VB_MESSAGE_LISTEN;
+	if (is_listening)
+		vb_message_send(broker->fd, &message, NULL);
 }

@@ -38,18 +38,23 @@ enum vb_broker_notice_kind {
 	VB_BROKER_NOTHING,
 	VB_BROKER_PEER, /* answer to vb_broker_discover */
 	VB_BROKER_GONE, /* both broker processes died: call vb_broker_recover */
-	VB_BROKER_MAD,	/* a management datagram came for vb_broker_send_mad */
+	VB_BROKER_MAD,	/* a management datagram came: an answer to vb_broker_send_mad, or the connection manager's */
+	VB_BROKER_FORGOT, /* its worker died and was replaced: vb_broker_bind_again */
 };
 
 struct vb_broker_notice {
 	enum vb_broker_notice_kind kind;
-	struct vb_gid gid;
+	struct vb_gid gid;	 /* PEER: whose; MAD: from */
+	struct vb_gid to;	 /* MAD */
+	uint32_t scope;		 /* MAD: interface of link-local addresses, else 0 */
 	bool is_verbena;	 /* false: nobody who knows Verbena answered */
 	uint32_t receive_buffer; /* of the peer's slots */
 	uint32_t length;	 /* MAD: as received, padding included */
 	uint8_t mad[256];
 };
 
+/* True when another call has come upon notices, of which the descriptor says nothing any more. */
+bool vb_broker_has_notices(const struct vb_broker *broker);
 /* The next notice, without waiting. */
 void vb_broker_next_notice(struct vb_broker *broker, struct vb_broker_notice *notice);
 /* Asks the broker who is at dgid, seen from sgid; it answers by a notice, from memory or after asking the peer. */
@@ -59,6 +64,18 @@ int vb_broker_discover(struct vb_broker *broker, const struct vb_gid *sgid, cons
  * for the interface. */
 int vb_broker_send_mad(struct vb_broker *broker, const struct vb_gid *sgid, const struct vb_gid *dgid,
 	const uint8_t mad[256], uint32_t length);
+/* Sends a MAD of 256 bytes and waits for nothing but room; it may be lost. Any thread, beside the other calls. */
+void vb_broker_post_mad(const struct vb_broker *broker, const struct vb_gid *sgid, const struct vb_gid *dgid,
+	const uint8_t mad[256]);
+
+/* A port of RDMA-CM (connections.h). -EADDRINUSE and the like, with words in why. */
+struct vb_binding;
+int vb_broker_bind(struct vb_broker *broker, struct vb_binding *binding, char *why, size_t why_size);
+int vb_broker_listen(struct vb_broker *broker, const struct vb_binding *binding, char *why, size_t why_size);
+void vb_broker_unbind(struct vb_broker *broker, const struct vb_binding *binding);
+/* Tells a new worker or broker of a binding that the one before knew; does not wait. */
+void vb_broker_bind_again(struct vb_broker *broker, const struct vb_binding *binding, bool is_listening);
+
 /* After GONE: connects to the next broker, or starts one, and hands our slot's socket to it; the slot, its number and
  * its socket stay ours. -errno: try again later. With several slots, call it for each. */
 int vb_broker_recover(struct vb_broker *broker, const struct vb_slot *slot, char *why, size_t why_size);

@@ -131,6 +131,7 @@ static void *recover(void *argument)
 	pthread_mutex_lock(&watch->mutex);
 	atomic_store(&watch->is_gone, false);
 	ask_again(w);
+	vb_connections_bind_again(w);
 	vb_progress_watch_broker(w, true);
 	pthread_mutex_unlock(&watch->mutex);
 	vb_log(VB_LOG_INFO, "connected to a new broker");
@@ -169,21 +170,39 @@ static void learn_peer(struct vb_worker *w, const struct vb_broker_notice *notic
 	vb_worker_unlock(w);
 }
 
+/* What concerns the broker itself; with its mutex held. */
+static void heed(struct vb_worker *w, const struct vb_broker_notice *notice)
+{
+	switch (notice->kind) {
+	case VB_BROKER_PEER:
+		learn_peer(w, notice);
+		break;
+	case VB_BROKER_FORGOT:
+		vb_connections_bind_again(w);
+		break;
+	case VB_BROKER_GONE:
+		start_recovery(w);
+		break;
+	case VB_BROKER_NOTHING:
+	case VB_BROKER_MAD:
+		break;
+	}
+}
+
 void vb_broker_watch_serve(struct vb_worker *w)
 {
 	struct vb_broker_watch *watch = &w->broker;
-	struct vb_broker_notice notice = { .kind = VB_BROKER_NOTHING };
+	struct vb_broker_notice notice;
 
-	if (atomic_load(&watch->is_gone) || pthread_mutex_trylock(&watch->mutex) != 0)
-		return;
 	do {
+		if (atomic_load(&watch->is_gone) || pthread_mutex_trylock(&watch->mutex) != 0)
+			return;
 		vb_broker_next_notice(watch->broker, &notice);
-		if (notice.kind == VB_BROKER_PEER)
-			learn_peer(w, &notice);
+		heed(w, &notice);
+		pthread_mutex_unlock(&watch->mutex);
+		if (notice.kind == VB_BROKER_MAD)
+			vb_connections_receive(&notice);
 	} while (notice.kind != VB_BROKER_NOTHING && notice.kind != VB_BROKER_GONE);
-	pthread_mutex_unlock(&watch->mutex);
-	if (notice.kind == VB_BROKER_GONE)
-		start_recovery(w);
 }
 
 /* ---- Start and stop --------------------------------------------------------------------------------------------- */

@@ -42,6 +42,7 @@ static void after_fork_in_child(void)
 	if (!w)
 		return;
 	w->is_forked = true;
+	vb_connections_forget();
 	w->has_thread = false;
 	vb_progress_forked(w);
 	vb_port_close_sockets(w->port);
@@ -197,7 +198,7 @@ static int start_worker(void)
 	pthread_once(&once, register_handlers);
 	pthread_mutex_init(&w->mutex, NULL);
 	vb_list_init(&w->devices);
-	w->epoll_fd = w->timer_fd = w->wake_fd = w->stop_fd = w->link_fd = -1;
+	w->epoll_fd = w->timer_fd = w->wake_fd = w->stop_fd = w->link_fd = w->connections_fd = -1;
 	int rc = fill_worker(w, settings);
 	if (rc < 0) {
 		free_worker(w);

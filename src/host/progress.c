@@ -19,7 +19,7 @@
 #define TURNS_AT_A_TIME	 64 /* between two looks at what else there is to do */
 #define NAME		 "verbena"
 
-enum source { SOURCE_SLOT, SOURCE_TIMER, SOURCE_WAKE, SOURCE_STOP, SOURCE_LINK, SOURCE_BROKER };
+enum source { SOURCE_SLOT, SOURCE_TIMER, SOURCE_WAKE, SOURCE_STOP, SOURCE_LINK, SOURCE_BROKER, SOURCE_CONNECTIONS };
 
 static _Thread_local bool is_progress_thread __attribute__((tls_model("initial-exec")));
 
@@ -48,7 +48,7 @@ static struct timespec timespec_of(uint64_t ns)
 	return (struct timespec){ (time_t)(ns / 1000000000), (long)(ns % 1000000000) };
 }
 
-static void set_timer(struct vb_worker *w, struct vb_deadline deadline)
+static void set_timerfd(int fd, struct vb_deadline deadline)
 {
 	struct itimerspec spec = { .it_interval = { 0 } };
 
@@ -56,8 +56,21 @@ static void set_timer(struct vb_worker *w, struct vb_deadline deadline)
 		uint64_t ns = vb_host_monotonic_ns(deadline.at) + 1; /* never early, and never 0, which disarms */
 		spec.it_value = timespec_of(ns);
 	}
-	timerfd_settime(w->timer_fd, TFD_TIMER_ABSTIME, &spec, NULL);
+	timerfd_settime(fd, TFD_TIMER_ABSTIME, &spec, NULL);
+}
+
+static void set_timer(struct vb_worker *w, struct vb_deadline deadline)
+{
+	set_timerfd(w->timer_fd, deadline);
 	w->timer = deadline;
+}
+
+void vb_progress_arm_connections(struct vb_worker *w, struct vb_deadline at)
+{
+	if (at.is_set == w->connections_at.is_set && (!at.is_set || at.at == w->connections_at.at))
+		return;
+	set_timerfd(w->connections_fd, at);
+	w->connections_at = at;
 }
 
 static void set_tick(struct vb_worker *w)
@@ -133,7 +146,7 @@ static void take_over(struct vb_worker *w)
 
 /* What woke the thread. */
 struct woken {
-	bool is_timer, is_link, is_broker, is_stop;
+	bool is_timer, is_link, is_broker, is_connections, is_stop;
 };
 
 static struct woken sleep_until_woken(struct vb_worker *w, int timeout_ms)
@@ -159,6 +172,10 @@ static struct woken sleep_until_woken(struct vb_worker *w, int timeout_ms)
 			break;
 		case SOURCE_BROKER:
 			woken.is_broker = true;
+			break;
+		case SOURCE_CONNECTIONS:
+			n = read(w->connections_fd, &ignored, sizeof(ignored));
+			woken.is_connections = true;
 			break;
 		case SOURCE_STOP:
 			woken.is_stop = true;
@@ -195,6 +212,8 @@ static void *run(void *argument)
 			vb_worker_refresh_devices(w);
 		if (woken.is_broker)
 			vb_broker_watch_serve(w);
+		if (woken.is_connections)
+			vb_connections_on_timer();
 		if (w->attendance == VB_ATTENDED_BY_POLLERS) {
 			unsigned polls = atomic_load_explicit(&w->polls, memory_order_relaxed);
 			bool they_poll = polls != polls_seen;
@@ -233,6 +252,7 @@ static void close_fds(struct vb_worker *w)
 	close_fd(&w->wake_fd);
 	close_fd(&w->stop_fd);
 	close_fd(&w->link_fd);
+	close_fd(&w->connections_fd);
 }
 
 static int open_fds(struct vb_worker *w)
@@ -241,13 +261,16 @@ static int open_fds(struct vb_worker *w)
 	w->timer_fd = timerfd_create(CLOCK_MONOTONIC, TFD_CLOEXEC | TFD_NONBLOCK);
 	w->wake_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
 	w->stop_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+	w->connections_fd = timerfd_create(CLOCK_MONOTONIC, TFD_CLOEXEC | TFD_NONBLOCK);
 	w->link_fd = vb_interfaces_watch(); /* where it is forbidden, changes go unseen */
-	if (w->epoll_fd < 0 || w->timer_fd < 0 || w->wake_fd < 0 || w->stop_fd < 0)
+	if (w->epoll_fd < 0 || w->timer_fd < 0 || w->wake_fd < 0 || w->stop_fd < 0 ||
+		w->connections_fd < 0)
 		return -errno;
 	epoll_set(w, EPOLL_CTL_ADD, w->slot.fd, EPOLLIN, SOURCE_SLOT);
 	epoll_set(w, EPOLL_CTL_ADD, w->timer_fd, EPOLLIN, SOURCE_TIMER);
 	epoll_set(w, EPOLL_CTL_ADD, w->wake_fd, EPOLLIN, SOURCE_WAKE);
 	epoll_set(w, EPOLL_CTL_ADD, w->stop_fd, EPOLLIN, SOURCE_STOP);
+	epoll_set(w, EPOLL_CTL_ADD, w->connections_fd, EPOLLIN, SOURCE_CONNECTIONS);
 	if (w->link_fd >= 0)
 		epoll_set(w, EPOLL_CTL_ADD, w->link_fd, EPOLLIN, SOURCE_LINK);
 	return 0;

@@ -15,7 +15,7 @@
 #include <unistd.h>
 #include "base/gid.h"
 
-#define VB_BROKER_PROTOCOL    "1"
+#define VB_BROKER_PROTOCOL    "2"
 #define VB_BROKER_NAME	      "verbena-broker." VB_BROKER_PROTOCOL
 #define VB_BROKER_ANY_VERSION "verbena-broker" /* bound by a broker of any protocol: two never share the port */
 #define VB_BROKER_START_NAME  "verbena-start." VB_BROKER_PROTOCOL /* bound, with the uid, by who is starting one */
@@ -33,6 +33,10 @@ enum vb_message_kind {
 	VB_MESSAGE_ADOPT,	 /* request, slot, and its socket: a slot from a broker that died */
 	VB_MESSAGE_DISCOVER,	 /* sgid, gid */
 	VB_MESSAGE_SEND_MAD,	 /* request, sgid, gid, mad, length with padding */
+	VB_MESSAGE_POST_MAD,	 /* the same, not answered: what is lost is sent again */
+	VB_MESSAGE_BIND,	 /* request, gid, binding */
+	VB_MESSAGE_LISTEN,	 /* request, binding.number */
+	VB_MESSAGE_UNBIND,	 /* binding.number */
 	/* From the broker. */
 	VB_MESSAGE_WELCOME,
 	VB_MESSAGE_SLOT,      /* request, slot, receive_buffer, and the socket */
@@ -40,7 +44,8 @@ enum vb_message_kind {
 	VB_MESSAGE_REFUSED,   /* request, error (a positive errno), why */
 	VB_MESSAGE_PEER,      /* gid, is_verbena, receive_buffer */
 	VB_MESSAGE_SENT,      /* request: the MAD has left */
-	VB_MESSAGE_MAD,	      /* gid, mad, length */
+	VB_MESSAGE_MAD,	      /* gid: from, sgid: to, scope, mad, length */
+	VB_MESSAGE_BOUND,     /* request, binding.port: bound, or listening */
 	VB_MESSAGE_RESTARTED, /* the broker's worker died and was replaced: ask again what was not answered */
 };
 
@@ -51,14 +56,19 @@ struct vb_message {
 	uint32_t request;
 	uint32_t receive_buffer;
 	int32_t error;
-	uint32_t length;
+	uint32_t length, scope;
 	struct vb_gid sgid, gid;
 	union {
 		char why[VB_BROKER_WHY_SIZE];
 		uint8_t mad[256];
+		struct {
+			uint32_t number; /* the process's own name for it */
+			uint16_t port_space, port;
+			uint8_t is_shared, is_ipv6_only;
+		} binding;
 	};
 };
-_Static_assert(sizeof(struct vb_message) == 52 + 256, "no padding in a message");
+_Static_assert(sizeof(struct vb_message) == 56 + 256, "no padding in a message");
 
 /* An abstract socket address; returns its length. */
 static inline socklen_t vb_abstract_address(struct sockaddr_un *address, const char *name)

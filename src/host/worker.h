@@ -10,6 +10,7 @@
 #include <stdatomic.h>
 #include "base/list.h"
 #include "host/broker.h"
+#include "host/connections.h"
 #include "host/host.h"
 #include "host/settings.h"
 #include "port/port.h"
@@ -70,6 +71,8 @@ struct vb_worker {
 	int wake_fd; /* eventfd: the progress thread is to look */
 	int stop_fd; /* eventfd: readable for good when the worker closes */
 	int link_fd; /* netlink */
+	int connections_fd; /* timerfd of connections.c, which guards it with what follows */
+	struct vb_deadline connections_at;
 
 	struct vb_broker_watch broker;
 	bool is_forked; /* this process is a child of the one whose worker this is */
@@ -110,6 +113,16 @@ void vb_broker_watch_stop(struct vb_worker *worker);
 /* Takes what the broker has to say. Without the mutex. */
 void vb_broker_watch_serve(struct vb_worker *worker);
 void vb_progress_watch_broker(struct vb_worker *worker, bool enable); /* progress.c */
+
+/* connections.c */
+/* A MAD of the connection manager came. Without any mutex. */
+void vb_connections_receive(const struct vb_broker_notice *notice);
+void vb_connections_on_timer(void);
+/* The broker has forgotten what it knew. With the broker's mutex held. */
+void vb_connections_bind_again(struct vb_worker *worker);
+void vb_connections_forget(void); /* in a forked child */
+/* Sets the CM's timer. With the CM's mutex held. */
+void vb_progress_arm_connections(struct vb_worker *worker, struct vb_deadline at); /* progress.c */
 
 /* device.c */
 /* Links or addresses changed: looks at the interfaces again and tells the devices. Without the mutex. */

@@ -2,6 +2,7 @@
 #include <fcntl.h>
 #include <stdlib.h>
 #include <unistd.h>
+#include "host/connections.h"
 #include "verbs/objects.h"
 
 _Static_assert(sizeof(struct verbs_context) == 648, "the size that inline code of any version expects");
@@ -40,6 +41,12 @@ int vb_lane_lock_quiet(struct ibv_context *context)
 		vb_lane_unlock(host);
 		vb_lane_grace(host);
 	}
+}
+
+/* For librdmacm. */
+VB_EXPORT struct vb_device *vb_connections_device(struct ibv_context *context)
+{
+	return vb_host_of(context);
 }
 
 /* Only what inline code of the header calls is filled in; an extended operation that is NULL reads as EOPNOTSUPP. */

@@ -21,7 +21,8 @@ def exported(library):
                          capture_output=True, text=True)
     for line in run.stdout.splitlines():
         _, letter, name = line.split()
-        if letter != "A":  # the version nodes themselves
+        # Not the version nodes themselves, and not what only our own librdmacm asks for.
+        if letter != "A" and not name.endswith("@@VERBENA_PRIVATE"):
             yield name, letter
 
 

@@ -1,0 +1,200 @@
+/* See orphans.h. An end is known by the peer's address and communication ID once it has one, by our own before. */
+#include "broker/orphans.h"
+
+#include <stdlib.h>
+#include "base/list.h"
+#include "wire/cm.h"
+
+#define CLIENTS	    512 /* as the registry has */
+#define BUCKETS	    1024
+#define OF_A_CLIENT 16384 /* connections; what a process has beyond that ends unannounced */
+
+struct end {
+	struct vb_list by_client, by_id; /* in the chain of local_id, or of remote_id as long as there is none */
+	uint32_t client;
+	struct vb_gid local, remote;
+	uint32_t local_id, remote_id; /* 0: not known yet */
+	uint32_t remote_qpn;
+	uint64_t transaction_id; /* of the REQ */
+	bool is_passive;
+};
+
+struct orphans {
+	struct {
+		struct vb_list ends;
+		unsigned count;
+	} clients[CLIENTS];
+	struct vb_list by_id[BUCKETS];
+};
+
+static struct vb_list *chain(struct orphans *orphans, uint32_t id)
+{
+	return &orphans->by_id[id * 0x9E3779B1u >> 22];
+}
+
+static struct end *find_local(struct orphans *orphans, uint32_t client, uint32_t local_id)
+{
+	vb_list_for_each(node, chain(orphans, local_id)) {
+		struct end *end = vb_container_of(node, struct end, by_id);
+		if (end->client == client && end->local_id == local_id)
+			return end;
+	}
+	return NULL;
+}
+
+/* A request received and not answered yet. */
+static struct end *find_request(struct orphans *orphans, uint32_t client, const struct vb_gid *remote, uint32_t remote_id)
+{
+	vb_list_for_each(node, chain(orphans, remote_id)) {
+		struct end *end = vb_container_of(node, struct end, by_id);
+		if (end->client == client && !end->local_id && end->remote_id == remote_id &&
+			vb_gid_equal(&end->remote, remote))
+			return end;
+	}
+	return NULL;
+}
+
+static void file_under(struct orphans *orphans, struct end *end, uint32_t id)
+{
+	vb_list_remove(&end->by_id);
+	vb_list_add_tail(chain(orphans, id), &end->by_id);
+}
+
+static void drop(struct orphans *orphans, struct end *end)
+{
+	if (!end)
+		return;
+	orphans->clients[end->client].count--;
+	vb_list_remove(&end->by_client);
+	vb_list_remove(&end->by_id);
+	free(end);
+}
+
+static void add(struct orphans *orphans, const struct end *like)
+{
+	struct end *end = like->client < CLIENTS && orphans->clients[like->client].count < OF_A_CLIENT
+		? malloc(sizeof(*end)) : NULL;
+	if (!end)
+		return;
+	*end = *like;
+	vb_list_init(&end->by_id);
+	vb_list_add_tail(&orphans->clients[end->client].ends, &end->by_client);
+	file_under(orphans, end, end->local_id ? end->local_id : end->remote_id);
+	orphans->clients[end->client].count++;
+}
+
+/* ---- What passes by --------------------------------------------------------------------------------------------- */
+
+void orphans_note_sent(struct orphans *orphans, uint32_t client, const struct vb_gid *from, const struct vb_gid *to,
+	const uint8_t mad[VB_MAD_LENGTH])
+{
+	struct vb_cm_message message;
+	struct end *end;
+	if (!vb_cm_decode(&message, mad))
+		return;
+	switch (message.kind) {
+	case VB_CM_REQ:
+		if (!find_local(orphans, client, message.local_id))
+			add(orphans, &(struct end){ .client = client, .local = *from, .remote = *to,
+				.local_id = message.local_id, .transaction_id = message.transaction_id });
+		break;
+	case VB_CM_REP:
+		end = find_request(orphans, client, to, message.remote_id);
+		if (end && message.local_id) {
+			end->local_id = message.local_id;
+			file_under(orphans, end, end->local_id);
+		}
+		break;
+	case VB_CM_REJ:
+		drop(orphans, find_request(orphans, client, to, message.remote_id));
+		drop(orphans, find_local(orphans, client, message.local_id));
+		break;
+	case VB_CM_DREQ:
+	case VB_CM_DREP:
+		drop(orphans, find_local(orphans, client, message.local_id));
+		break;
+	default:
+		break;
+	}
+}
+
+void orphans_note_received(struct orphans *orphans, uint32_t client, const struct qp1_mad *mad)
+{
+	struct vb_cm_message message;
+	struct end *end;
+	if (!vb_cm_decode(&message, mad->bytes))
+		return;
+	switch (message.kind) {
+	case VB_CM_REQ:
+		if (!find_request(orphans, client, &mad->from, message.local_id))
+			add(orphans, &(struct end){ .client = client, .local = mad->to, .remote = mad->from,
+				.remote_id = message.local_id, .remote_qpn = message.req.qpn, .is_passive = true,
+				.transaction_id = message.transaction_id });
+		break;
+	case VB_CM_REP:
+		end = find_local(orphans, client, message.remote_id);
+		if (end && !end->is_passive) {
+			end->remote_id = message.local_id;
+			end->remote_qpn = message.rep.qpn;
+		}
+		break;
+	case VB_CM_REJ:
+		end = find_local(orphans, client, message.remote_id);
+		drop(orphans, end ? end : find_request(orphans, client, &mad->from, message.local_id));
+		break;
+	default: /* a DREQ may be lost on its way to the process; its answer will pass by */
+		break;
+	}
+}
+
+/* ---- Farewell --------------------------------------------------------------------------------------------------- */
+
+static void write_farewell(const struct end *end, uint8_t mad[VB_MAD_LENGTH])
+{
+	struct vb_cm_message message = { .local_id = end->local_id, .remote_id = end->remote_id,
+		.transaction_id = end->transaction_id };
+	if (end->local_id && end->remote_id) {
+		message.kind = VB_CM_DREQ;
+		message.dreq.remote_qpn = end->remote_qpn;
+	} else {
+		message.kind = VB_CM_REJ;
+		message.rej.answers = end->is_passive ? VB_CM_ANSWERS_REQ : VB_CM_ANSWERS_OTHER;
+		message.rej.reason = end->is_passive ? VB_CM_REJ_CONSUMER : VB_CM_REJ_TIMEOUT;
+	}
+	vb_cm_encode(&message, mad);
+}
+
+bool orphans_next_farewell(struct orphans *orphans, uint32_t client, struct vb_gid *from, struct vb_gid *to,
+	uint8_t mad[VB_MAD_LENGTH])
+{
+	if (client >= CLIENTS || vb_list_empty(&orphans->clients[client].ends))
+		return false;
+	struct end *end = vb_container_of(orphans->clients[client].ends.next, struct end, by_client);
+	*from = end->local;
+	*to = end->remote;
+	write_farewell(end, mad);
+	drop(orphans, end);
+	return true;
+}
+
+/* ---- Life ------------------------------------------------------------------------------------------------------- */
+
+struct orphans *orphans_create(void)
+{
+	struct orphans *orphans = calloc(1, sizeof(*orphans));
+	if (!orphans)
+		return NULL;
+	for (unsigned i = 0; i < CLIENTS; i++)
+		vb_list_init(&orphans->clients[i].ends);
+	for (unsigned i = 0; i < BUCKETS; i++)
+		vb_list_init(&orphans->by_id[i]);
+	return orphans;
+}
+
+void orphans_destroy(struct orphans *orphans)
+{
+	for (unsigned i = 0; orphans && i < CLIENTS; i++)
+		vb_list_for_each_safe(node, &orphans->clients[i].ends)
+			drop(orphans, vb_container_of(node, struct end, by_client));
+	free(orphans);
+}

@@ -1,0 +1,22 @@
+/* The connections of processes, as their MADs pass by: when a process dies, its peers are told in its name, for a kernel
+ * that closes a dead process's files would tell them too. What a worker that died knew is lost with it. */
+#ifndef VB_BROKER_ORPHANS_H
+#define VB_BROKER_ORPHANS_H
+
+#include <stdbool.h>
+#include <stdint.h>
+#include "broker/qp1.h"
+
+struct orphans;
+
+struct orphans *orphans_create(void);
+void orphans_destroy(struct orphans *orphans);
+/* client sends mad from `from` to `to`, or receives it there. */
+void orphans_note_sent(struct orphans *orphans, uint32_t client, const struct vb_gid *from, const struct vb_gid *to,
+	const uint8_t mad[VB_MAD_LENGTH]);
+void orphans_note_received(struct orphans *orphans, uint32_t client, const struct qp1_mad *mad);
+/* The client died: the next farewell of one of its connections, to be sent; false: that was all. */
+bool orphans_next_farewell(struct orphans *orphans, uint32_t client, struct vb_gid *from, struct vb_gid *to,
+	uint8_t mad[VB_MAD_LENGTH]);
+
+#endif

@@ -1,0 +1,219 @@
+/* See ports.h. Bindings hang in two hash chains: by port, where conflicts and listeners are looked for, and by their
+ * owner's number. Which may stand beside each other is bind(2)'s rule. */
+#include "broker/ports.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <sys/random.h>
+#include "base/list.h"
+
+#define CLIENTS	    512 /* as the registry has */
+#define BUCKETS	    4096
+#define OF_A_CLIENT 65536 /* bindings */
+#define FIRST_FREE  32768 /* where ports that nobody named are taken from, as Linux does by default */
+#define FREE_COUNT  28232
+
+struct entry {
+	struct port_binding is;
+	struct vb_list by_port, by_number, by_client;
+};
+
+struct ports {
+	struct vb_list by_port[BUCKETS], by_number[BUCKETS];
+	struct {
+		struct vb_list entries;
+		unsigned count;
+	} clients[CLIENTS];
+	uint32_t next_free; /* offset at which the last search ended */
+};
+
+/* ---- Finding ---------------------------------------------------------------------------------------------------- */
+
+static struct vb_list *port_bucket(struct ports *ports, uint16_t space, uint16_t port)
+{
+	return &ports->by_port[((uint32_t)space * 0x9E37u + port) % BUCKETS];
+}
+
+static struct vb_list *number_bucket(struct ports *ports, uint32_t client, uint32_t number)
+{
+	return &ports->by_number[(client * 0x9E3779B1u + number) % BUCKETS];
+}
+
+static struct entry *find(struct ports *ports, uint32_t client, uint32_t number)
+{
+	vb_list_for_each(node, number_bucket(ports, client, number)) {
+		struct entry *entry = vb_container_of(node, struct entry, by_number);
+		if (entry->is.client == client && entry->is.number == number)
+			return entry;
+	}
+	return NULL;
+}
+
+static bool is_known_space(uint16_t space)
+{
+	return space == VB_CM_PS_TCP || space == VB_CM_PS_UDP || space == VB_CM_PS_IPOIB || space == VB_CM_PS_IB;
+}
+
+/* ---- Conflicts -------------------------------------------------------------------------------------------------- */
+
+static bool is_any(const struct vb_gid *address)
+{
+	static const struct vb_gid any_ipv4 = { { [10] = 0xff, [11] = 0xff } };
+	return vb_gid_is_zero(address) || vb_gid_equal(address, &any_ipv4);
+}
+
+static bool takes_ipv4(const struct port_binding *binding)
+{
+	return vb_gid_is_ipv4(&binding->address) || (vb_gid_is_zero(&binding->address) && !binding->is_ipv6_only);
+}
+
+static bool takes_ipv6(const struct port_binding *binding)
+{
+	return !vb_gid_is_ipv4(&binding->address);
+}
+
+static bool overlaps(const struct port_binding *a, const struct port_binding *b)
+{
+	if (!is_any(&a->address) && !is_any(&b->address))
+		return vb_gid_equal(&a->address, &b->address);
+	return (takes_ipv4(a) && takes_ipv4(b)) || (takes_ipv6(a) && takes_ipv6(b));
+}
+
+static bool is_taken(struct ports *ports, const struct port_binding *wanted)
+{
+	vb_list_for_each(node, port_bucket(ports, wanted->port_space, wanted->port)) {
+		const struct port_binding *other = &vb_container_of(node, struct entry, by_port)->is;
+		if (other->port_space != wanted->port_space || other->port != wanted->port || !overlaps(other, wanted))
+			continue;
+		if (!other->is_shared || !wanted->is_shared || other->is_listening)
+			return true;
+	}
+	return false;
+}
+
+/* From where the last search ended, and at first from anywhere: a port that was just given back rests. */
+static bool choose_port(struct ports *ports, struct port_binding *binding)
+{
+	bool is_shared = binding->is_shared;
+	bool is_found = false;
+	binding->is_shared = false; /* free means nobody's */
+	for (uint32_t i = 1; i <= FREE_COUNT && !is_found; i++) {
+		uint32_t offset = (ports->next_free + i) % FREE_COUNT;
+		binding->port = (uint16_t)(FIRST_FREE + offset);
+		is_found = !is_taken(ports, binding);
+		if (is_found)
+			ports->next_free = offset;
+	}
+	binding->is_shared = is_shared;
+	return is_found;
+}
+
+/* ---- Changes ---------------------------------------------------------------------------------------------------- */
+
+int ports_bind(struct ports *ports, struct port_binding *binding)
+{
+	if (!is_known_space(binding->port_space))
+		return -EPROTONOSUPPORT;
+	if (binding->client >= CLIENTS || find(ports, binding->client, binding->number))
+		return -EINVAL;
+	if (ports->clients[binding->client].count == OF_A_CLIENT)
+		return -ENOBUFS;
+	binding->is_listening = false;
+	if (binding->port == 0 ? !choose_port(ports, binding) : is_taken(ports, binding))
+		return -EADDRINUSE;
+	struct entry *entry = calloc(1, sizeof(*entry));
+	if (!entry)
+		return -ENOMEM;
+	entry->is = *binding;
+	vb_list_add_tail(port_bucket(ports, binding->port_space, binding->port), &entry->by_port);
+	vb_list_add_tail(number_bucket(ports, binding->client, binding->number), &entry->by_number);
+	vb_list_add_tail(&ports->clients[binding->client].entries, &entry->by_client);
+	ports->clients[binding->client].count++;
+	return 0;
+}
+
+int ports_listen(struct ports *ports, uint32_t client, uint32_t number)
+{
+	struct entry *entry = find(ports, client, number);
+	if (!entry)
+		return -EINVAL;
+	vb_list_for_each(node, port_bucket(ports, entry->is.port_space, entry->is.port)) {
+		const struct port_binding *other = &vb_container_of(node, struct entry, by_port)->is;
+		if (other != &entry->is && other->is_listening && other->port_space == entry->is.port_space &&
+			other->port == entry->is.port && overlaps(other, &entry->is))
+			return -EADDRINUSE;
+	}
+	entry->is.is_listening = true;
+	return 0;
+}
+
+static void drop(struct ports *ports, struct entry *entry)
+{
+	vb_list_remove(&entry->by_port);
+	vb_list_remove(&entry->by_number);
+	vb_list_remove(&entry->by_client);
+	ports->clients[entry->is.client].count--;
+	free(entry);
+}
+
+void ports_unbind(struct ports *ports, uint32_t client, uint32_t number)
+{
+	struct entry *entry = find(ports, client, number);
+	if (entry)
+		drop(ports, entry);
+}
+
+void ports_forget_client(struct ports *ports, uint32_t client)
+{
+	if (client >= CLIENTS)
+		return;
+	vb_list_for_each_safe(node, &ports->clients[client].entries)
+		drop(ports, vb_container_of(node, struct entry, by_client));
+}
+
+/* ---- Listeners -------------------------------------------------------------------------------------------------- */
+
+uint32_t ports_find_listener(struct ports *ports, uint64_t service_id, const struct vb_gid *address)
+{
+	const struct port_binding to = { .port_space = (uint16_t)(service_id >> 16), .port = (uint16_t)service_id,
+		.address = *address };
+	uint32_t client = PORTS_NOBODY;
+	if (service_id >> 32)
+		return PORTS_NOBODY;
+	vb_list_for_each(node, port_bucket(ports, to.port_space, to.port)) {
+		const struct port_binding *one = &vb_container_of(node, struct entry, by_port)->is;
+		if (!one->is_listening || one->port_space != to.port_space || one->port != to.port)
+			continue;
+		if (vb_gid_equal(&one->address, address))
+			return one->client; /* before those who take any address */
+		if (is_any(&one->address) && overlaps(one, &to))
+			client = one->client;
+	}
+	return client;
+}
+
+/* ---- Life ------------------------------------------------------------------------------------------------------- */
+
+struct ports *ports_create(void)
+{
+	struct ports *ports = calloc(1, sizeof(*ports));
+	if (!ports)
+		return NULL;
+	for (unsigned i = 0; i < BUCKETS; i++) {
+		vb_list_init(&ports->by_port[i]);
+		vb_list_init(&ports->by_number[i]);
+	}
+	for (unsigned i = 0; i < CLIENTS; i++)
+		vb_list_init(&ports->clients[i].entries);
+	if (getrandom(&ports->next_free, sizeof(ports->next_free), GRND_NONBLOCK) < 0)
+		ports->next_free = 0;
+	ports->next_free %= FREE_COUNT;
+	return ports;
+}
+
+void ports_destroy(struct ports *ports)
+{
+	for (uint32_t i = 0; ports && i < CLIENTS; i++)
+		ports_forget_client(ports, i);
+	free(ports);
+}

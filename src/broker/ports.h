@@ -1,0 +1,34 @@
+/* Who is bound to which port of RDMA-CM's port spaces in this network namespace, and who listens there. Lives as long
+ * as the worker: processes tell the next one what they hold. */
+#ifndef VB_BROKER_PORTS_H
+#define VB_BROKER_PORTS_H
+
+#include <stdbool.h>
+#include <stdint.h>
+#include "base/gid.h"
+#include "wire/cm.h"
+
+#define PORTS_NOBODY UINT32_MAX
+
+struct ports;
+
+struct port_binding {
+	uint32_t client, number; /* number is the client's own name for it */
+	uint16_t port_space, port;
+	struct vb_gid address; /* zero: any; mapped 0.0.0.0: any of IPv4 */
+	bool is_shared, is_ipv6_only, is_listening;
+};
+
+struct ports *ports_create(void);
+void ports_destroy(struct ports *ports);
+/* Port 0 becomes a free one. -EADDRINUSE; -EPROTONOSUPPORT: no such port space; -EINVAL: the number is in use; -ENOMEM;
+ * -ENOBUFS: the client holds as many as it may. */
+int ports_bind(struct ports *ports, struct port_binding *binding);
+/* -EINVAL: no such binding; -EADDRINUSE: another listens there. */
+int ports_listen(struct ports *ports, uint32_t client, uint32_t number);
+void ports_unbind(struct ports *ports, uint32_t client, uint32_t number);
+void ports_forget_client(struct ports *ports, uint32_t client);
+/* The client that listens for service_id at address, or PORTS_NOBODY. */
+uint32_t ports_find_listener(struct ports *ports, uint64_t service_id, const struct vb_gid *address);
+
+#endif

@@ -1,0 +1,51 @@
+/* See route.h. */
+#include "broker/route.h"
+
+bool route_is_cm(const struct qp1_mad *mad)
+{
+	struct vb_mad_header header;
+	vb_mad_header_decode(&header, mad->bytes);
+	return header.mgmt_class == VB_MAD_CLASS_CM;
+}
+
+/* Nobody listens: "invalid service ID" for a connection, "not supported" for a datagram's resolution. */
+static struct route refuse(const struct vb_cm_message *request)
+{
+	struct route route = { .verdict = ROUTE_TO_NOBODY };
+	struct vb_cm_message answer = { .transaction_id = request->transaction_id, .remote_id = request->local_id };
+	if (request->kind == VB_CM_REQ) {
+		answer.kind = VB_CM_REJ;
+		answer.rej.answers = VB_CM_ANSWERS_REQ;
+		answer.rej.reason = VB_CM_REJ_INVALID_SERVICE_ID;
+	} else {
+		answer.kind = VB_CM_SIDR_REP;
+		answer.sidr_rep.status = VB_CM_SIDR_UNSUPPORTED;
+		answer.sidr_rep.service_id = request->sidr_req.service_id;
+	}
+	vb_cm_encode(&answer, route.answer);
+	return route;
+}
+
+static struct route to_listener(struct ports *ports, const struct vb_cm_message *request, uint64_t service_id,
+	const struct vb_gid *address)
+{
+	uint32_t client = ports_find_listener(ports, service_id, address);
+	if (client == PORTS_NOBODY)
+		return refuse(request);
+	return (struct route){ .verdict = ROUTE_TO_CLIENT, .client = client };
+}
+
+struct route route_cm(struct ports *ports, const struct registry *registry, const struct qp1_mad *mad)
+{
+	struct vb_cm_message message;
+	if (!vb_cm_decode(&message, mad->bytes))
+		return (struct route){ .verdict = ROUTE_DROPPED };
+	if (message.kind == VB_CM_REQ)
+		return to_listener(ports, &message, message.req.service_id, &mad->to);
+	if (message.kind == VB_CM_SIDR_REQ)
+		return to_listener(ports, &message, message.sidr_req.service_id, &mad->to);
+	int owner = registry->slots[message.remote_id >> 24].owner;
+	if (owner < 0)
+		return (struct route){ .verdict = ROUTE_DROPPED };
+	return (struct route){ .verdict = ROUTE_TO_CLIENT, .client = (uint32_t)owner };
+}

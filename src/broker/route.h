@@ -1,0 +1,28 @@
+/* Where the connection manager's MADs go: requests to whoever listens, all else to the slot that the recipient's
+ * communication ID names. */
+#ifndef VB_BROKER_ROUTE_H
+#define VB_BROKER_ROUTE_H
+
+#include <stdbool.h>
+#include <stdint.h>
+#include "broker/ports.h"
+#include "broker/qp1.h"
+#include "broker/registry.h"
+
+enum route_verdict {
+	ROUTE_TO_CLIENT,
+	ROUTE_TO_NOBODY, /* answer: a refusal is in it */
+	ROUTE_DROPPED,	 /* malformed, or of a process that is gone */
+};
+
+struct route {
+	enum route_verdict verdict;
+	uint32_t client;
+	uint8_t answer[VB_MAD_LENGTH];
+};
+
+/* True when the MAD is the connection manager's. */
+bool route_is_cm(const struct qp1_mad *mad);
+struct route route_cm(struct ports *ports, const struct registry *registry, const struct qp1_mad *mad);
+
+#endif

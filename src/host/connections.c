@@ -1,0 +1,255 @@
+/* See connections.h. Holds: every unlock leaves the CM with nothing to send and nothing to tell, and its timer armed.
+ *
+ * Locks: broker.mutex (worker.h) before the list of bindings, which it guards; the CM's mutex alone: while it is held
+ * nothing is asked of the broker, and MADs are sent after it has been given away. */
+#include "host/connections.h"
+
+#include <errno.h>
+#include <netinet/in.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/random.h>
+#include <sys/socket.h>
+#include <unistd.h>
+#include "host/worker.h"
+
+#define EXPORT	       __attribute__((visibility("default")))
+#define SENT_AT_A_TIME 16
+
+struct bound {
+	struct vb_list link;
+	struct vb_binding binding;
+	bool is_listening;
+};
+
+static struct {
+	pthread_mutex_t mutex;
+	_Atomic(struct vb_worker *) worker; /* NULL: not started */
+	struct vb_cm *cm;
+	vb_connections_handler *handler;
+	void *context;
+	struct vb_list bound;
+	uint32_t last_number;
+} connections = { .mutex = PTHREAD_MUTEX_INITIALIZER, .bound = { &connections.bound, &connections.bound } };
+
+/* ---- The CM ----------------------------------------------------------------------------------------------------- */
+
+EXPORT vb_time vb_connections_now(void)
+{
+	return vb_host_now();
+}
+
+EXPORT struct vb_cm *vb_connections_lock(void)
+{
+	struct vb_worker *w = connections.worker;
+
+	if (!w || w->is_forked)
+		return NULL;
+	pthread_mutex_lock(&connections.mutex);
+	return connections.cm;
+}
+
+static void tell(void)
+{
+	struct vb_cm_event event;
+
+	while (vb_cm_next_event(connections.cm, &event))
+		connections.handler(connections.context, &event);
+}
+
+EXPORT void vb_connections_unlock(void)
+{
+	struct vb_cm_outgoing out[SENT_AT_A_TIME];
+	const struct vb_broker *broker = connections.worker->broker.broker;
+	unsigned count;
+
+	for (;;) {
+		tell();
+		for (count = 0; count < SENT_AT_A_TIME && vb_cm_next_outgoing(connections.cm, &out[count]);)
+			count++;
+		vb_progress_arm_connections(connections.worker, vb_cm_next_deadline(connections.cm));
+		pthread_mutex_unlock(&connections.mutex);
+		for (unsigned i = 0; i < count; i++)
+			vb_broker_post_mad(broker, &out[i].path.local, &out[i].path.remote, out[i].mad);
+		if (count < SENT_AT_A_TIME)
+			return;
+		pthread_mutex_lock(&connections.mutex);
+	}
+}
+
+void vb_connections_receive(const struct vb_broker_notice *notice)
+{
+	struct vb_cm_path path = { .local = notice->to, .remote = notice->gid, .scope = notice->scope };
+	struct vb_cm *cm = vb_connections_lock();
+
+	if (!cm)
+		return;
+	vb_cm_receive(cm, &path, notice->mad, vb_host_now());
+	vb_connections_unlock();
+}
+
+void vb_connections_on_timer(void)
+{
+	struct vb_cm *cm = vb_connections_lock();
+
+	if (!cm)
+		return;
+	vb_cm_advance(cm, vb_host_now());
+	vb_connections_unlock();
+}
+
+/* ---- Start and stop --------------------------------------------------------------------------------------------- */
+
+static uint64_t random_seed(void)
+{
+	uint64_t seed = 0;
+
+	if (getrandom(&seed, sizeof(seed), 0) != sizeof(seed))
+		seed = (uint64_t)vb_host_now() ^ (uint64_t)getpid() << 32;
+	return seed;
+}
+
+EXPORT int vb_connections_start(struct vb_device *device, vb_connections_handler *handler, void *context)
+{
+	struct vb_worker *w = device->worker;
+	struct vb_cm_config config = { .seed = random_seed(), .slot = w->slot.number };
+
+	if (w->is_forked)
+		return -EPERM;
+	if (!w->has_thread) {
+		vb_log(VB_LOG_ERROR, "VERBENA_PROGRESS=off: connections need the progress thread");
+		return -EOPNOTSUPP;
+	}
+	pthread_mutex_lock(&connections.mutex);
+	int rc = connections.worker ? -EBUSY : vb_cm_create(&config, &connections.cm);
+	if (rc == 0) {
+		connections.handler = handler;
+		connections.context = context;
+		connections.worker = w;
+	}
+	pthread_mutex_unlock(&connections.mutex);
+	return rc;
+}
+
+EXPORT void vb_connections_stop(void)
+{
+	if (!vb_connections_lock())
+		return;
+	vb_cm_destroy(connections.cm);
+	connections.cm = NULL;
+	connections.worker = NULL;
+	pthread_mutex_unlock(&connections.mutex);
+}
+
+/* In a forked child: all of it is the parent's. What it held in memory stays where it is, for another of its threads may
+ * have been amid a change. */
+void vb_connections_forget(void)
+{
+	pthread_mutex_init(&connections.mutex, NULL);
+	connections.worker = NULL;
+	connections.cm = NULL;
+	vb_list_init(&connections.bound);
+}
+
+/* ---- Ports ------------------------------------------------------------------------------------------------------ */
+
+/* The kernel says whether an address is this machine's. Of a link-local one it would want the interface. */
+static int check_address(const struct vb_gid *address)
+{
+	struct sockaddr_in6 name = { .sin6_family = AF_INET6 };
+
+	memcpy(&name.sin6_addr, address->raw, sizeof(address->raw));
+	if (IN6_IS_ADDR_LINKLOCAL(&name.sin6_addr) || vb_gid_is_zero(address))
+		return 0;
+	int fd = socket(AF_INET6, SOCK_DGRAM | SOCK_CLOEXEC, 0);
+	if (fd < 0)
+		return 0; /* no IPv6 here: the broker's word will do */
+	int rc = bind(fd, (struct sockaddr *)&name, sizeof(name)) < 0 ? -errno : 0;
+	close(fd);
+	return rc == -EADDRNOTAVAIL ? rc : 0;
+}
+
+static struct bound *find_bound(const struct vb_binding *binding)
+{
+	vb_list_for_each(node, &connections.bound) {
+		struct bound *bound = vb_container_of(node, struct bound, link);
+		if (bound->binding.number == binding->number)
+			return bound;
+	}
+	return NULL;
+}
+
+/* What others wanted may have been heard while waiting for the answer. */
+static void unlock_broker(struct vb_worker *w)
+{
+	bool has_notices = vb_broker_has_notices(w->broker.broker);
+
+	pthread_mutex_unlock(&w->broker.mutex);
+	if (has_notices)
+		vb_broker_watch_serve(w);
+}
+
+EXPORT int vb_connections_bind(struct vb_binding *binding)
+{
+	struct vb_worker *w = connections.worker;
+	struct bound *bound = w && !w->is_forked ? calloc(1, sizeof(*bound)) : NULL;
+	char why[256];
+
+	if (!bound)
+		return w && !w->is_forked ? -ENOMEM : -EPERM;
+	int rc = check_address(&binding->address);
+	pthread_mutex_lock(&w->broker.mutex);
+	binding->number = ++connections.last_number;
+	if (rc == 0)
+		rc = vb_broker_bind(w->broker.broker, binding, why, sizeof(why));
+	if (rc == 0) {
+		bound->binding = *binding;
+		vb_list_add_tail(&connections.bound, &bound->link);
+	}
+	unlock_broker(w);
+	if (rc < 0)
+		free(bound);
+	return rc;
+}
+
+EXPORT int vb_connections_listen(const struct vb_binding *binding)
+{
+	struct vb_worker *w = connections.worker;
+	char why[256];
+
+	if (!w || w->is_forked)
+		return -EPERM;
+	pthread_mutex_lock(&w->broker.mutex);
+	struct bound *bound = find_bound(binding);
+	int rc = bound ? vb_broker_listen(w->broker.broker, binding, why, sizeof(why)) : -EINVAL;
+	if (rc == 0)
+		bound->is_listening = true;
+	unlock_broker(w);
+	return rc;
+}
+
+EXPORT void vb_connections_unbind(const struct vb_binding *binding)
+{
+	struct vb_worker *w = connections.worker;
+
+	if (!w || w->is_forked)
+		return;
+	pthread_mutex_lock(&w->broker.mutex);
+	struct bound *bound = find_bound(binding);
+	if (bound) {
+		vb_list_remove(&bound->link);
+		free(bound);
+		vb_broker_unbind(w->broker.broker, binding);
+	}
+	pthread_mutex_unlock(&w->broker.mutex);
+}
+
+void vb_connections_bind_again(struct vb_worker *w)
+{
+	if (connections.worker != w)
+		return;
+	vb_list_for_each(node, &connections.bound) {
+		const struct bound *bound = vb_container_of(node, struct bound, link);
+		vb_broker_bind_again(w->broker.broker, &bound->binding, bound->is_listening);
+	}
+}

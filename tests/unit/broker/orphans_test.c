@@ -1,0 +1,148 @@
+/* What the peers of a process that died are told. */
+#include "unit.h"
+#include "broker/orphans.h"
+#include "wire/cm.h"
+
+#define CLIENT 7
+
+static uint8_t mad[VB_MAD_LENGTH];
+
+static struct vb_gid ours(void)
+{
+	return vb_gid_from_ipv4(10, 0, 0, 1);
+}
+
+static struct vb_gid theirs(void)
+{
+	return vb_gid_from_ipv4(10, 0, 0, 2);
+}
+
+static void sent(struct orphans *orphans, struct vb_cm_message message)
+{
+	struct vb_gid from = ours(), to = theirs();
+	vb_cm_encode(&message, mad);
+	orphans_note_sent(orphans, CLIENT, &from, &to, mad);
+}
+
+static void received(struct orphans *orphans, struct vb_cm_message message)
+{
+	const struct qp1_mad arrived = { .from = theirs(), .to = ours(), .bytes = mad, .length = VB_MAD_LENGTH };
+	vb_cm_encode(&message, mad);
+	orphans_note_received(orphans, CLIENT, &arrived);
+}
+
+/* The only farewell. */
+static struct vb_cm_message farewell(struct orphans *orphans)
+{
+	struct vb_cm_message message;
+	struct vb_gid from, to, our = ours(), their = theirs();
+	assert_true(orphans_next_farewell(orphans, CLIENT, &from, &to, mad));
+	assert_true(vb_gid_equal(&from, &our) && vb_gid_equal(&to, &their));
+	assert_true(vb_cm_decode(&message, mad));
+	assert_false(orphans_next_farewell(orphans, CLIENT, &from, &to, mad));
+	return message;
+}
+
+static void assert_silent(struct orphans *orphans)
+{
+	struct vb_gid from, to;
+	assert_false(orphans_next_farewell(orphans, CLIENT, &from, &to, mad));
+}
+
+static const struct vb_cm_message req_sent = { .kind = VB_CM_REQ, .local_id = 5, .transaction_id = 50, .req.qpn = 0x111 };
+static const struct vb_cm_message rep_received = { .kind = VB_CM_REP, .local_id = 6, .remote_id = 5, .rep.qpn = 0x222 };
+static const struct vb_cm_message req_received = { .kind = VB_CM_REQ, .local_id = 8, .transaction_id = 80,
+	.req.qpn = 0x333 };
+static const struct vb_cm_message rep_sent = { .kind = VB_CM_REP, .local_id = 9, .remote_id = 8, .rep.qpn = 0x444 };
+
+static int setup(void **state)
+{
+	*state = orphans_create();
+	return *state ? 0 : -1;
+}
+
+static int teardown(void **state)
+{
+	orphans_destroy(*state);
+	return 0;
+}
+
+static void active_end__is_disconnected(void **state)
+{
+	sent(*state, req_sent);
+	sent(*state, req_sent); /* sent again */
+	received(*state, rep_received);
+	struct vb_cm_message last = farewell(*state);
+	assert_int_equal(last.kind, VB_CM_DREQ);
+	assert_int_equal(last.local_id, 5);
+	assert_int_equal(last.remote_id, 6);
+	assert_int_equal(last.dreq.remote_qpn, 0x222);
+}
+
+static void passive_end__is_disconnected(void **state)
+{
+	received(*state, req_received);
+	received(*state, req_received);
+	sent(*state, rep_sent);
+	struct vb_cm_message last = farewell(*state);
+	assert_int_equal(last.kind, VB_CM_DREQ);
+	assert_int_equal(last.local_id, 9);
+	assert_int_equal(last.remote_id, 8);
+	assert_int_equal(last.dreq.remote_qpn, 0x333);
+}
+
+static void unanswered_request__is_rejected(void **state)
+{
+	received(*state, req_received);
+	struct vb_cm_message last = farewell(*state);
+	assert_int_equal(last.kind, VB_CM_REJ);
+	assert_int_equal(last.remote_id, 8);
+	assert_int_equal(last.transaction_id, 80);
+	assert_int_equal(last.rej.reason, VB_CM_REJ_CONSUMER);
+}
+
+static void ended_connections__are_forgotten(void **state)
+{
+	sent(*state, req_sent);
+	received(*state, rep_received);
+	sent(*state, (struct vb_cm_message){ .kind = VB_CM_DREQ, .local_id = 5, .remote_id = 6 });
+	received(*state, req_received);
+	sent(*state, rep_sent);
+	sent(*state, (struct vb_cm_message){ .kind = VB_CM_DREP, .local_id = 9, .remote_id = 8 });
+	assert_silent(*state);
+}
+
+static void rejected_requests__are_forgotten(void **state)
+{
+	sent(*state, req_sent);
+	received(*state, (struct vb_cm_message){ .kind = VB_CM_REJ, .local_id = 77, .remote_id = 5 });
+	received(*state, req_received);
+	sent(*state, (struct vb_cm_message){ .kind = VB_CM_REJ, .local_id = 9, .remote_id = 8 });
+	assert_silent(*state);
+}
+
+static void nonsense__is_not_remembered(void **state)
+{
+	memset(mad, 0xA5, sizeof(mad));
+	struct vb_gid from = ours(), to = theirs();
+	orphans_note_sent(*state, CLIENT, &from, &to, mad);
+	orphans_note_sent(*state, 100000, &from, &to, mad);
+	received(*state, rep_received);
+	sent(*state, rep_sent);
+	assert_silent(*state);
+}
+
+#define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		TEST(active_end__is_disconnected),
+		TEST(passive_end__is_disconnected),
+		TEST(unanswered_request__is_rejected),
+		TEST(ended_connections__are_forgotten),
+		TEST(rejected_requests__are_forgotten),
+		TEST(nonsense__is_not_remembered),
+	};
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

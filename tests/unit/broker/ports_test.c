@@ -1,0 +1,156 @@
+/* Who may bind to which port, and who hears a request. */
+#include "unit.h"
+#include <errno.h>
+#include "broker/ports.h"
+
+static const struct vb_gid any;
+static const struct vb_gid any_ipv4 = { { [10] = 0xff, [11] = 0xff } };
+static const struct vb_gid ipv6 = { { 0xfd, [15] = 1 } };
+
+static struct vb_gid ipv4(uint8_t last)
+{
+	return vb_gid_from_ipv4(10, 0, 0, last);
+}
+
+static struct port_binding of(uint32_t client, uint32_t number, uint16_t port, struct vb_gid address)
+{
+	return (struct port_binding){ .client = client, .number = number, .port_space = VB_CM_PS_TCP, .port = port,
+		.address = address };
+}
+
+static int bind(struct ports *ports, struct port_binding binding)
+{
+	return ports_bind(ports, &binding);
+}
+
+static int setup(void **state)
+{
+	*state = ports_create();
+	return *state ? 0 : -1;
+}
+
+static int teardown(void **state)
+{
+	ports_destroy(*state);
+	return 0;
+}
+
+static void bind__refuses_the_same_port_and_address(void **state)
+{
+	assert_int_equal(bind(*state, of(1, 1, 7471, ipv4(1))), 0);
+	assert_int_equal(bind(*state, of(2, 1, 7471, ipv4(1))), -EADDRINUSE);
+	assert_int_equal(bind(*state, of(1, 2, 7471, ipv4(1))), -EADDRINUSE);
+	assert_int_equal(bind(*state, of(2, 1, 7471, ipv4(2))), 0);
+	assert_int_equal(bind(*state, of(2, 2, 7472, ipv4(1))), 0);
+}
+
+static void bind__keeps_port_spaces_apart(void **state)
+{
+	struct port_binding udp = of(1, 2, 7471, ipv4(1));
+	udp.port_space = VB_CM_PS_UDP;
+	assert_int_equal(bind(*state, of(1, 1, 7471, ipv4(1))), 0);
+	assert_int_equal(bind(*state, udp), 0);
+	udp.port_space = 0x7777;
+	udp.number = 3;
+	assert_int_equal(bind(*state, udp), -EPROTONOSUPPORT);
+}
+
+static void bind__any_address_covers_its_families(void **state)
+{
+	struct port_binding only_ipv6 = of(1, 9, 1000, any);
+	only_ipv6.is_ipv6_only = true;
+	assert_int_equal(bind(*state, only_ipv6), 0);
+	assert_int_equal(bind(*state, of(2, 1, 1000, any_ipv4)), 0);
+	assert_int_equal(bind(*state, of(2, 2, 1000, ipv6)), -EADDRINUSE);
+	assert_int_equal(bind(*state, of(2, 3, 1000, ipv4(1))), -EADDRINUSE);
+	assert_int_equal(bind(*state, of(2, 4, 1001, any)), 0);
+	assert_int_equal(bind(*state, of(2, 5, 1001, ipv4(3))), -EADDRINUSE);
+	assert_int_equal(bind(*state, of(2, 6, 1001, any_ipv4)), -EADDRINUSE);
+}
+
+static void bind__shares_among_those_who_say_so_until_one_listens(void **state)
+{
+	struct port_binding a = of(1, 1, 2000, ipv4(1)), b = of(2, 1, 2000, ipv4(1)), c = of(3, 1, 2000, ipv4(1));
+	a.is_shared = b.is_shared = c.is_shared = true;
+	assert_int_equal(bind(*state, a), 0);
+	assert_int_equal(bind(*state, b), 0);
+	assert_int_equal(ports_listen(*state, 1, 1), 0);
+	assert_int_equal(ports_listen(*state, 2, 1), -EADDRINUSE);
+	assert_int_equal(bind(*state, c), -EADDRINUSE);
+}
+
+static void bind__gives_every_free_port_once(void **state)
+{
+	bool seen[65536] = { false };
+	struct port_binding binding;
+	uint32_t count = 0;
+	for (;;) {
+		binding = of(1, ++count, 0, ipv4(1));
+		if (ports_bind(*state, &binding))
+			break;
+		assert_true(binding.port >= 32768 && binding.port <= 60999);
+		assert_false(seen[binding.port]);
+		seen[binding.port] = true;
+	}
+	assert_int_equal(count, 60999 - 32768 + 2);
+	ports_unbind(*state, 1, 77);
+	binding = of(1, 77, 0, ipv4(1));
+	assert_int_equal(ports_bind(*state, &binding), 0);
+}
+
+static void bind__refuses_a_number_in_use(void **state)
+{
+	assert_int_equal(bind(*state, of(1, 1, 3000, ipv4(1))), 0);
+	assert_int_equal(bind(*state, of(1, 1, 3001, ipv4(1))), -EINVAL);
+	assert_int_equal(bind(*state, of(512, 1, 3001, ipv4(1))), -EINVAL);
+	assert_int_equal(ports_listen(*state, 1, 2), -EINVAL);
+}
+
+static void listener__is_found_by_address_before_any(void **state)
+{
+	uint64_t service = vb_cm_service_id(VB_CM_PS_TCP, 7471);
+	struct vb_gid one = ipv4(1), two = ipv4(2);
+	struct port_binding wide = of(1, 1, 7471, any), narrow = of(2, 1, 7471, one);
+	wide.is_shared = narrow.is_shared = true;
+	assert_int_equal(bind(*state, wide), 0);
+	assert_int_equal(ports_find_listener(*state, service, &one), PORTS_NOBODY);
+	assert_int_equal(ports_listen(*state, 1, 1), 0);
+	assert_int_equal(ports_find_listener(*state, service, &one), 1);
+	assert_int_equal(ports_find_listener(*state, service, &ipv6), 1);
+	assert_int_equal(ports_find_listener(*state, service + 1, &one), PORTS_NOBODY);
+	assert_int_equal(ports_find_listener(*state, service | 1ull << 40, &one), PORTS_NOBODY);
+	ports_unbind(*state, 1, 1);
+	assert_int_equal(bind(*state, narrow), 0);
+	assert_int_equal(ports_listen(*state, 2, 1), 0);
+	assert_int_equal(ports_find_listener(*state, service, &one), 2);
+	assert_int_equal(ports_find_listener(*state, service, &two), PORTS_NOBODY);
+}
+
+static void client__takes_its_bindings_with_it(void **state)
+{
+	uint64_t service = vb_cm_service_id(VB_CM_PS_TCP, 7471);
+	struct vb_gid one = ipv4(1);
+	for (uint32_t i = 0; i < 100; i++)
+		assert_int_equal(bind(*state, of(5, i, (uint16_t)(7471 + i), one)), 0);
+	assert_int_equal(ports_listen(*state, 5, 0), 0);
+	ports_forget_client(*state, 5);
+	assert_int_equal(ports_find_listener(*state, service, &one), PORTS_NOBODY);
+	assert_int_equal(bind(*state, of(6, 1, 7500, one)), 0);
+}
+
+#define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		TEST(bind__refuses_the_same_port_and_address),
+		TEST(bind__keeps_port_spaces_apart),
+		TEST(bind__any_address_covers_its_families),
+		TEST(bind__shares_among_those_who_say_so_until_one_listens),
+		TEST(bind__gives_every_free_port_once),
+		TEST(bind__refuses_a_number_in_use),
+		TEST(listener__is_found_by_address_before_any),
+		TEST(client__takes_its_bindings_with_it),
+	};
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,89 @@
+/* Where the connection manager's MADs go. */
+#include "unit.h"
+#include "broker/route.h"
+
+static struct registry registry;
+static uint8_t mad[VB_MAD_LENGTH];
+
+static struct route route(struct ports *ports, const struct vb_cm_message *message)
+{
+	const struct qp1_mad arrived = { .from = vb_gid_from_ipv4(10, 0, 0, 2), .to = vb_gid_from_ipv4(10, 0, 0, 1),
+		.bytes = mad, .length = VB_MAD_LENGTH };
+	vb_cm_encode(message, mad);
+	assert_true(route_is_cm(&arrived));
+	return route_cm(ports, &registry, &arrived);
+}
+
+static int setup(void **state)
+{
+	registry_init(&registry, -1);
+	*state = ports_create();
+	return *state ? 0 : -1;
+}
+
+static int teardown(void **state)
+{
+	ports_destroy(*state);
+	return 0;
+}
+
+static const struct vb_cm_message request = { .kind = VB_CM_REQ, .transaction_id = 99, .local_id = 0x1234,
+	.req = { .service_id = 0x01060000ull | 7471 } };
+
+static void request__goes_to_the_listener(void **state)
+{
+	struct port_binding binding = { .client = 3, .number = 1, .port_space = VB_CM_PS_TCP, .port = 7471 };
+	assert_int_equal(ports_bind(*state, &binding), 0);
+	assert_int_equal(ports_listen(*state, 3, 1), 0);
+	struct route found = route(*state, &request);
+	assert_int_equal(found.verdict, ROUTE_TO_CLIENT);
+	assert_int_equal(found.client, 3);
+}
+
+static void request__for_nobody_is_refused(void **state)
+{
+	struct vb_cm_message answer;
+	struct route found = route(*state, &request);
+	assert_int_equal(found.verdict, ROUTE_TO_NOBODY);
+	assert_true(vb_cm_decode(&answer, found.answer));
+	assert_int_equal(answer.kind, VB_CM_REJ);
+	assert_int_equal(answer.transaction_id, 99);
+	assert_int_equal(answer.remote_id, 0x1234);
+	assert_int_equal(answer.rej.reason, VB_CM_REJ_INVALID_SERVICE_ID);
+}
+
+static void sidr_request__for_nobody_is_not_supported(void **state)
+{
+	const struct vb_cm_message sidr = { .kind = VB_CM_SIDR_REQ, .local_id = 7,
+		.sidr_req = { .service_id = vb_cm_service_id(VB_CM_PS_UDP, 5) } };
+	struct vb_cm_message answer;
+	struct route found = route(*state, &sidr);
+	assert_int_equal(found.verdict, ROUTE_TO_NOBODY);
+	assert_true(vb_cm_decode(&answer, found.answer));
+	assert_int_equal(answer.kind, VB_CM_SIDR_REP);
+	assert_int_equal(answer.remote_id, 7);
+	assert_int_equal(answer.sidr_rep.status, VB_CM_SIDR_UNSUPPORTED);
+}
+
+static void answer__goes_to_the_slot_of_its_communication_id(void **state)
+{
+	const struct vb_cm_message rtu = { .kind = VB_CM_RTU, .local_id = 1, .remote_id = 0x2A000007 };
+	assert_int_equal(route(*state, &rtu).verdict, ROUTE_DROPPED);
+	registry.slots[0x2A].owner = 11;
+	struct route found = route(*state, &rtu);
+	assert_int_equal(found.verdict, ROUTE_TO_CLIENT);
+	assert_int_equal(found.client, 11);
+}
+
+#define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		TEST(request__goes_to_the_listener),
+		TEST(request__for_nobody_is_refused),
+		TEST(sidr_request__for_nobody_is_not_supported),
+		TEST(answer__goes_to_the_slot_of_its_communication_id),
+	};
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
