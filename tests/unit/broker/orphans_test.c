@@ -1,5 +1,5 @@
 /* What the peers of a process that died are told. */
-#include "unit.h"
+#include "../unit.h"
 #include "broker/orphans.h"
 #include "wire/cm.h"
 

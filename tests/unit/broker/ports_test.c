@@ -1,5 +1,5 @@
 /* Who may bind to which port, and who hears a request. */
-#include "unit.h"
+#include "../unit.h"
 #include <errno.h>
 #include "broker/ports.h"
 

@@ -1,5 +1,5 @@
 /* Where the connection manager's MADs go. */
-#include "unit.h"
+#include "../unit.h"
 #include "broker/route.h"
 
 static struct registry registry;
