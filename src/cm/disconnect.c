@@ -239,21 +239,16 @@ int vb_cm_reject(struct vb_cm_id *id, uint16_t reason, const void *ari, size_t a
 
 void vb_cm_end_stale(struct vb_cm_id *id, vb_time now)
 {
-	struct vb_cm_message rejection;
+	struct vb_cm_message rejection = vb_cm_rejection(id, VB_CM_REJ_STALE_CONNECTION);
 	switch (id->state) {
 	case VB_CM_REQ_RCVD:
 	case VB_CM_MRA_REQ_SENT:
-		vb_cm_tell(id, VB_CM_EVENT_REJECTED, NULL);
-		vb_cm_id_enter(id, VB_CM_IDLE);
-		break;
 	case VB_CM_REP_SENT:
 	case VB_CM_MRA_REP_RCVD:
 	case VB_CM_REP_RCVD:
 	case VB_CM_MRA_REP_SENT:
-		rejection = vb_cm_rejection(id, VB_CM_REJ_STALE_CONNECTION);
-		vb_cm_send(id, &rejection);
 		vb_cm_tell(id, VB_CM_EVENT_REJECTED, NULL);
-		vb_cm_enter_timewait(id, now);
+		send_rej(id, &rejection, now);
 		break;
 	case VB_CM_ESTABLISHED:
 		vb_cm_send_dreq(id, NULL, 0, now);

@@ -248,6 +248,8 @@ static void req__of_a_qp_half_open_ends_the_older_half(void **state)
 	assert_int_equal(take(B, VB_CM_REJ).message.rej.reason, VB_CM_REJ_STALE_CONNECTION);
 	assert_ptr_equal(expect_event(B, VB_CM_EVENT_REJECTED), ends.b);
 	expect_state(ends.b, VB_CM_IDLE);
+	assert_int_equal(pass(B, VB_CM_REJ).message.rej.reason, VB_CM_REJ_STALE_CONNECTION);
+	assert_ptr_equal(expect_event(A, VB_CM_EVENT_REJECTED), ends.a);
 }
 
 static void req__of_a_qp_replied_to_ends_the_older_reply(void **state)
