@@ -24,6 +24,7 @@ PINGPONG = {
     "ibv_uc_pingpong": ("", "-e", "-c", "-e -c"),
     "ibv_ud_pingpong": ("", "-e", "-c", "-e -c"),
     "ibv_srq_pingpong": ("", "-e", "-c", "-e -c", "-q 1", "-q 64"),
+    "ibv_xsrq_pingpong": ("", "-e", "-c 3"),
 }
 _BW = ("", "-b", "-q 2", "-q 16", "-q 64", "-l 8", "-b -q 8 -l 4", "-Q 1", "-t 2", "-D 1", "-a")
 _LAT = ("", "-D 1", "-a")
@@ -36,6 +37,10 @@ PERFTEST = {
     "ib_send_bw UC": _BW + ("-e", "-I 64", _WR),
     "ib_send_bw UD": _BW + ("-e", "-I 64", "--use-srq", _WR),
     "ib_atomic_bw RC": ("", "-b", "-q 2", "-q 16", "-q 64", "-e", "-l 8", "-A CMP_AND_SWAP", "-o 1", "-D 1", _WR),
+    "ib_write_bw XRC": ("", "-q 16"),
+    "ib_send_bw XRC": ("", "-b -e"),
+    "ib_read_bw XRC": ("",),
+    "ib_atomic_bw XRC": ("",),
     "ib_write_lat RC": _LAT + ("-I 64", _WR),
     "ib_write_lat UC": _LAT + ("-I 64",),
     "ib_read_lat RC": _LAT + ("-e", _WR),
@@ -62,6 +67,8 @@ def product(mtus=FULL_MTUS):
 def sizes_and_mtus(kind, option, largest, mtus):
     """(size, mtu) that go with a kind and option. Size 0: the program has none to choose. MTU 0: its default."""
     mtus = (0,) + tuple(mtu for mtu in mtus if mtu <= largest)
+    if kind == "ibv_xsrq_pingpong":  # its default is 2048, whatever the port carries
+        mtus = tuple(mtu for mtu in mtus if mtu or largest >= 2048)
     if kind == "ibv_ud_pingpong":  # it has no -m: the port's MTU is the limit
         return [(size, 0) for size in DATAGRAM_SIZES if size <= largest]
     if option == "-a" or kind.startswith("ib_atomic"):

@@ -3,7 +3,9 @@
 Every judgement reads what the programs print. That the bytes went over Verbena is read from the counters that its
 library prints at exit (VERBENA_STATS=1) in both processes."""
 
+import contextlib
 import itertools
+import os
 import re
 
 import matrix
@@ -19,6 +21,8 @@ def run_case(case, path, seconds):
     """Run one case over a path (places.py). Failure when anything is not as it should be."""
     if case.kind in matrix.TOOLS:
         TOOL[case.kind](case, path, seconds)
+    elif case.kind == "ibv_xsrq_pingpong":
+        run_xsrq_pingpong(case, path, seconds)
     elif case.kind in matrix.PINGPONG:
         run_pingpong(case, path, seconds)
     else:
@@ -88,6 +92,39 @@ def run_pingpong(case, path, seconds):
     expect_counted((server, client), "bytes", size * rounds * 2)
 
 
+def forget_xrc_domains():
+    """The programs open a file each as the name of their XRC domain, and leave it there: nobody else's user may open it."""
+    for name in ("/tmp/xrc_domain", "/tmp/xrc_domain_server", "/tmp/xrc_domain_client"):
+        with contextlib.suppress(OSError):
+            os.unlink(name)
+
+
+def run_xsrq_pingpong(case, path, seconds):
+    """One server, a connection a client, all their messages into its one SRQ. It prints no figures but its success."""
+    rounds = 20 if case.size >= 65536 else 100
+    clients = int((re.search(r"-c (\d+)", case.option) or [0, 1])[1])
+    port = next_port()
+
+    def command(place, *more):
+        arguments = [case.kind, "-d", place.device, "-g", str(place.gid_index(case.ip, case.user)), "-p", str(port),
+                     "-n", str(rounds), "-s", str(case.size), *more]
+        return arguments + (["-m", str(case.mtu)] if case.mtu else [])
+
+    forget_xrc_domains()
+    events = ["-e"] if case.option == "-e" else []
+    with contextlib.ExitStack() as stack:
+        server = stack.enter_context(Process(path.server, command(path.server, *case.option.split()), case.user,
+                                             name="server " + case.kind))
+        server.wait_listening(port)
+        others = [stack.enter_context(Process(path.client, command(path.client, *events) + [path.server.address[4]],
+                                              case.user, name=f"client {number} {case.kind}"))
+                  for number in range(clients)]
+        finish([server, *others], seconds)
+    for process in (server, *others):
+        expect(process, r"^success$", "its success")
+    expect_counted((server, *others), "bytes", 2 * case.size * rounds * clients)
+
+
 # -------------------------------------------------------------------------------------------------------- perftest
 
 def perftest_arguments(case, place, port):
@@ -114,7 +151,7 @@ def iterations(case):
         return 16 if case.size >= 1 << 20 else 200
     queues = int((re.search(r"-q (\d+)", case.option) or [0, 1])[1])
     count = max(16, min(1024, 8192 // queues, MEGABYTES // (max(case.size, 8) * queues)))
-    if not case.kind.endswith(" RC") and case.kind.startswith("ib_send"):
+    if not case.kind.endswith((" RC", " XRC")) and case.kind.startswith("ib_send"):
         # Nothing makes good what finds no receive posted, and the server waits for every message: no more than it posts.
         count = min(count, UNRELIABLE_MESSAGES)
     # perftest counts a completion as a hundred messages (or as the post list), the last as well. With many queues and a
@@ -124,6 +161,8 @@ def iterations(case):
 
 def run_perftest(case, path, seconds):
     port = next_port()
+    if case.kind.endswith(" XRC"):
+        forget_xrc_domains()
     settings = {"VERBENA_PART_ID": WR_PART_ID} if case.option == "wr" or "-I" in case.option else None
     server, client = run_pair(path, perftest_arguments(case, path.server, port),
                               perftest_arguments(case, path.client, port) + [path.server.address[4]],
