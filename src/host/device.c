@@ -81,6 +81,32 @@ static void at_exit(void)
 	pthread_mutex_unlock(&w->mutex);
 }
 
+/* A program that looked at the devices and took none goes another way, UCX over TCP, and says nothing of it. */
+static pid_t looked_by;
+static bool has_opened;
+
+static void say_unused(void)
+{
+	if (!has_opened && looked_by == getpid())
+		vb_log(VB_LOG_ERROR, "wire: no device was opened; nothing went through Verbena");
+}
+
+static void register_say_unused(void)
+{
+	atexit(say_unused);
+}
+
+void vb_devices_expect_use(void)
+{
+	static pthread_once_t once = PTHREAD_ONCE_INIT;
+	const struct vb_settings *settings = vb_settings_get();
+
+	if (!settings || !settings->stats)
+		return;
+	looked_by = getpid();
+	pthread_once(&once, register_say_unused);
+}
+
 static void register_handlers(void)
 {
 	pthread_atfork(before_fork, after_fork_in_parent, after_fork_in_child);
@@ -205,6 +231,7 @@ static int start_worker(void)
 		return rc;
 	}
 	current = w;
+	has_opened = true;
 	return 0;
 }
 
@@ -267,6 +294,35 @@ static int create_device(const struct vb_device_info *info, const struct vb_devi
 	return 0;
 }
 
+/* With the mutex held, before a device of that name joins. */
+static void note_if_another(struct vb_worker *w, const char *name)
+{
+	vb_list_for_each(node, &w->devices)
+		if (strcmp(vb_container_of(node, struct vb_device, link)->info.name, name) != 0)
+			w->has_had_several = true;
+}
+
+/* All devices of a worker with one name have the same counters, its lane's and port's. */
+static const char *counter_of(struct vb_worker *w, const char *name, unsigned n, uint64_t *value)
+{
+	const char *counter = NULL;
+
+	vb_worker_lock(w);
+	const struct vb_device *any = vb_container_of(w->devices.next, struct vb_device, link);
+	if (!w->has_had_several && strcmp(any->info.name, name) == 0)
+		counter = vb_worker_counter(w, n, value);
+	vb_worker_unlock(w);
+	return counter;
+}
+
+const char *vb_device_counter(const char *name, unsigned n, uint64_t *value)
+{
+	pthread_mutex_lock(&open_mutex);
+	const char *counter = current && device_count ? counter_of(current, name, n, value) : NULL;
+	pthread_mutex_unlock(&open_mutex);
+	return counter;
+}
+
 int vb_device_open(const char *name, const struct vb_device_sink *sink, struct vb_device **device)
 {
 	struct vb_device_info info;
@@ -285,6 +341,7 @@ int vb_device_open(const char *name, const struct vb_device_sink *sink, struct v
 		device_count++;
 		d->worker = current;
 		vb_worker_lock(current);
+		note_if_another(current, info.name);
 		vb_list_add_tail(&current->devices, &d->link);
 		vb_worker_unlock(current);
 	}

@@ -40,6 +40,8 @@ struct vb_device_info {
 /* The devices in order: the default route's interface first, loopback last, narrowed by VERBENA_DEVICES. Does not start
  * anything and needs no broker. *list is malloc'ed, free() it. A malformed setting: -EINVAL, explained on stderr once. */
 int vb_devices_list(struct vb_device_info **list, size_t *count);
+/* The program was shown devices: with VERBENA_STATS=1 it is said at exit if it opened none. */
+void vb_devices_expect_use(void);
 
 /* ---- An opened device ----------------------------------------------------------------------------------------- */
 
@@ -62,6 +64,11 @@ void vb_device_close(struct vb_device *device);
 struct vb_nic *vb_device_nic(struct vb_device *device);
 /* A fresh copy: addresses, MTU and state as they are now. */
 void vb_device_query(struct vb_device *device, struct vb_device_info *info);
+
+/* The n-th counter of a port as kernel drivers name and place them ("counters/port_xmit_packets", "hw_counters/sent_pkts"),
+ * with its value: what this process has counted on the device. NULL: no more; or the device is not open here; or the
+ * lane has had other devices too, and what it counts cannot be told apart. */
+const char *vb_device_counter(const char *name, unsigned n, uint64_t *value);
 
 /* ---- The lane of a device ----------------------------------------------------------------------------------------- */
 

@@ -90,6 +90,8 @@ void vb_paths_print(const struct vb_worker *w)
 	uint64_t values[VB_COUNTER_COUNT], port_values[VB_PORT_COUNTER_COUNT];
 	char line[900] = "", peer[VB_TEXT_GID];
 
+	if (!w->paths->count)
+		vb_log(VB_LOG_ERROR, "wire: nothing was sent or received");
 	for (unsigned i = 0; i < w->paths->count; i++)
 		print_path(w, &w->paths->paths[i], vb_text_gid(&w->paths->paths[i].peer, peer));
 	if (w->paths->others.sent || w->paths->others.received)

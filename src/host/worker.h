@@ -52,6 +52,7 @@ struct vb_worker {
 	struct vb_train *train;
 	struct vb_slot slot;
 	struct vb_list devices; /* struct vb_device.link */
+	bool has_had_several;	/* devices of different names, at any time */
 	struct vb_pcap *pcap;
 	struct vb_faults *faults;
 	struct vb_paths *paths; /* with VERBENA_STATS=1 */
@@ -94,6 +95,9 @@ void vb_worker_unlock(struct vb_worker *worker);
 bool vb_worker_turn(struct vb_worker *worker);
 /* Acks held back leave: whoever drives is about to sleep. With the mutex held. */
 void vb_worker_settle(struct vb_worker *worker);
+
+/* port_counters.c: as vb_device_counter, for a worker of one device. With the mutex held. */
+const char *vb_worker_counter(const struct vb_worker *worker, unsigned n, uint64_t *value);
 
 /* progress.c */
 int vb_progress_start(struct vb_worker *worker);

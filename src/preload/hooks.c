@@ -95,6 +95,45 @@ static FILE *shown_stream(const char *path, const char *mode)
 HOOK_FOPEN(fopen)
 HOOK_FOPEN(fopen64)
 
+/* Counters are opened once and read again and again from the beginning, as sysfs allows: their files follow. Streams
+ * (fopen) read through libc's inside and are opened again instead. */
+HOOK ssize_t read(int fd, void *buffer, size_t size)
+{
+	REAL(ssize_t, read, int, void *, size_t)
+	if (vb_shown_has_live())
+		vb_shown_refresh(fd);
+	return real(fd, buffer, size);
+}
+
+ssize_t __read_chk(int fd, void *buffer, size_t size, size_t room);
+HOOK ssize_t __read_chk(int fd, void *buffer, size_t size, size_t room)
+{
+	REAL(ssize_t, __read_chk, int, void *, size_t, size_t)
+	if (vb_shown_has_live())
+		vb_shown_refresh(fd);
+	return real(fd, buffer, size, room);
+}
+
+#define HOOK_PREAD(name, offset_type)                                                                                  \
+	HOOK ssize_t name(int fd, void *buffer, size_t size, offset_type offset)                                       \
+	{                                                                                                              \
+		REAL(ssize_t, name, int, void *, size_t, offset_type)                                                  \
+		if (vb_shown_has_live() && offset == 0)                                                                \
+			vb_shown_refresh(fd);                                                                          \
+		return real(fd, buffer, size, offset);                                                                 \
+	}
+
+HOOK_PREAD(pread, off_t)
+HOOK_PREAD(pread64, off64_t)
+
+/* Signal handlers read, and looking a function up is not for them: it is done before any can run. */
+__attribute__((constructor)) static void look_up_read(void)
+{
+	int error = errno;
+	read(-1, NULL, 0);
+	errno = error;
+}
+
 /* ---- stat ------------------------------------------------------------------------------------------------------- */
 
 #define HOOK_STAT(name, buffer, flags)                                                                                 \

@@ -6,6 +6,7 @@
 #include <dlfcn.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -264,15 +265,19 @@ enum vb_where vb_shown_resolve(int dirfd, const char *path, bool follows_last, s
 #define DIRECTORY_MAGIC "shown directory "
 #define DIRECTORY_MODE	(S_ISVTX | 0555) /* no other file in memory is likely to have this */
 
+#define LIVE_SEALS	(F_SEAL_SEAL | F_SEAL_SHRINK) /* and by these a counter's is known */
+
+static atomic_bool has_live; /* a counter has been opened by this process */
+
 /* A file in memory with this content. */
-static int memory_file(const char *text, mode_t mode, int flags)
+static int memory_file(const char *name, const char *text, mode_t mode, int flags, int seals)
 {
-	int fd = memfd_create("verbena", MFD_ALLOW_SEALING | (flags & O_CLOEXEC ? MFD_CLOEXEC : 0));
+	int fd = memfd_create(name, MFD_ALLOW_SEALING | (flags & O_CLOEXEC ? MFD_CLOEXEC : 0));
 	size_t length = strlen(text);
 
 	if (fd < 0)
 		return -1;
-	if (pwrite(fd, text, length, 0) == (ssize_t)length && fchmod(fd, mode) == 0 && fcntl(fd, F_ADD_SEALS, SEALS) == 0)
+	if (pwrite(fd, text, length, 0) == (ssize_t)length && fchmod(fd, mode) == 0 && fcntl(fd, F_ADD_SEALS, seals) == 0)
 		return fd;
 	int error = errno;
 	close(fd);
@@ -293,7 +298,7 @@ static int open_directory(const char *path, int flags)
 	if ((flags & O_ACCMODE) != O_RDONLY || flags & O_CREAT)
 		return fail(EISDIR);
 	snprintf(text, sizeof(text), DIRECTORY_MAGIC "%s", path);
-	return memory_file(text, DIRECTORY_MODE, flags);
+	return memory_file("verbena", text, DIRECTORY_MODE, flags, SEALS);
 }
 
 static int open_shown(const struct vb_found *place, int flags)
@@ -310,7 +315,65 @@ static int open_shown(const struct vb_found *place, int flags)
 		return (int)syscall(SYS_openat, AT_FDCWD, "/dev/null", flags & ~O_CREAT, 0);
 	if ((flags & O_ACCMODE) != O_RDONLY || flags & O_TRUNC)
 		return fail(EACCES);
-	return memory_file(place->node.text, 0444, flags);
+	if (!place->node.is_live)
+		return memory_file("verbena", place->node.text, 0444, flags, SEALS);
+	atomic_store(&has_live, true);
+	return memory_file(place->path, place->node.text, 0444, flags, LIVE_SEALS);
+}
+
+/* The path of a counter's file, which is its name. */
+static bool live_path(int fd, char path[PATH_MAX])
+{
+	static const char before[] = "/memfd:", after[] = " (deleted)";
+	char link[32];
+
+	if (fcntl(fd, F_GET_SEALS) != LIVE_SEALS)
+		return false;
+	snprintf(link, sizeof(link), "/proc/self/fd/%d", fd);
+	ssize_t length = kernel_readlink(link, path, PATH_MAX - 1), rest = length - (ssize_t)strlen(before);
+	if (rest <= 0 || memcmp(path, before, strlen(before)) != 0)
+		return false;
+	path[length] = '\0';
+	memmove(path, path + strlen(before), (size_t)rest + 1);
+	char *end = strstr(path, after);
+	if (end)
+		*end = '\0';
+	return path[0] == '/';
+}
+
+/* Never shorter than it was, for that is sealed. */
+static void write_number(int fd, unsigned long long number)
+{
+	struct stat status;
+	char text[64];
+
+	if (syscall(SYS_fstat, fd, &status) < 0 || status.st_size < 2 || status.st_size > 32)
+		return;
+	int length = snprintf(text, sizeof(text), "%0*llu\n", (int)status.st_size - 1, number);
+	if (pwrite(fd, text, (size_t)length, 0) != length)
+		return; /* the old value stays */
+}
+
+bool vb_shown_has_live(void)
+{
+	return atomic_load_explicit(&has_live, memory_order_relaxed);
+}
+
+/* Of a device that has been closed the last value stays. */
+void vb_shown_refresh(int fd)
+{
+	char path[PATH_MAX];
+	struct vb_tree tree;
+	struct vb_node node;
+	int error = errno;
+
+	if (live_path(fd, path) && syscall(SYS_lseek, fd, 0, SEEK_CUR) == 0 && tree_read(&tree)) {
+		vb_tree_find(&tree, path, &node);
+		if (node.is_live)
+			write_number(fd, strtoull(node.text, NULL, 10));
+		tree_free(&tree);
+	}
+	errno = error;
 }
 
 /* 1 when the caller is done: place is a shown one. Else *result is what to return. */

@@ -45,6 +45,11 @@ bool vb_shown_directory_of(int fd, char path[PATH_MAX]);
 void vb_shown_fstat(int fd, struct stat *status);
 void vb_shown_fstatx(int fd, struct statx *status);
 
+/* Has this process opened a counter? */
+bool vb_shown_has_live(void);
+/* fd is about to be read: if it is a counter's, and at its beginning, its file is made to say the present value. */
+void vb_shown_refresh(int fd);
+
 /* Calls each for what the tree has in the directory of this canonical path. */
 void vb_shown_list(const char *path, void (*each)(void *user, const char *name, enum vb_kind kind), void *user);
 ino_t vb_shown_inode(const char *path);

@@ -336,6 +336,7 @@ static const char *follow(struct match *match, const char *pattern, const char *
 void vb_tree_find(const struct vb_tree *tree, const char *path, struct vb_node *node)
 {
 	node->kind = VB_ABSENT;
+	node->is_live = false;
 	node->text[0] = '\0';
 	for (unsigned i = 0; i < sizeof(table) / sizeof(table[0]); i++) {
 		struct match match = { .tree = tree };
@@ -343,6 +344,7 @@ void vb_tree_find(const struct vb_tree *tree, const char *path, struct vb_node *
 		if (!rest || *rest)
 			continue;
 		node->kind = table[i].kind;
+		node->is_live = table[i].put == put_counter;
 		if (table[i].put)
 			table[i].put(&match, node->text);
 		return;

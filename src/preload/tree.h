@@ -15,6 +15,7 @@ enum vb_kind { VB_ABSENT, VB_DIRECTORY, VB_FILE, VB_LINK, VB_CHARACTER_DEVICE };
 
 struct vb_node {
 	enum vb_kind kind;
+	bool is_live; /* a counter: reading it again may say something else */
 	char text[VB_NODE_TEXT]; /* a file's content, a link's target */
 };
 

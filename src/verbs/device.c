@@ -120,6 +120,7 @@ VB_EXPORT struct ibv_device **ibv_get_device_list(int *num_devices)
 	}
 	if (num_devices)
 		*num_devices = (int)count;
+	vb_devices_expect_use();
 	return list;
 }
 

@@ -6,6 +6,9 @@ import pathlib
 import re
 import shutil
 
+import peers
+import places
+import programs
 from live import live_test
 from process import Failure, Process
 
@@ -83,3 +86,29 @@ def sysfs_is_fresh(context):
     after = read_sysfs(context, place, "root")
     expect("the first GID", before["gids"][0].endswith("7f00:0001"), True)
     expect("the first GID afterwards", after["gids"][0].endswith("c000:024d"), True)
+
+
+@live_test("sysfs counters that perftest reports are those of its summary")
+def counters(context):
+    place = context.world.fresh_namespace("cnt")
+    path = places.Path("vb_lo", place, place, 4096)
+    names = ("counters/port_xmit_packets", "hw_counters/sent_pkts", "hw_counters/rcvd_pkts", "hw_counters/out_of_buffer")
+    with peers.perftest_pair(path, "ib_write_bw", "-n", 500, "-W", ",".join(names)) as (server, client):
+        programs.finish([server, client], 30)
+    reported = dict(re.findall(r"^\s*(\S+counters/\S+|counters/\S+)=(\d+)$", client.stdout, re.M))
+    stats = client.stats()
+    least = {"counters/port_xmit_packets": ("port_tx_segments", 500 * 16),
+             "hw_counters/sent_pkts": ("port_tx_segments", 500 * 16), "hw_counters/rcvd_pkts": ("port_rx_segments", 1)}
+    for name, (counter, lower) in least.items():
+        if not lower <= int(reported.get(name, -1)) <= stats.get(counter, 0):
+            raise Failure(f"{name}={reported.get(name)}, but {counter}={stats.get(counter)}\n{client.evidence()}")
+    if reported.get("hw_counters/out_of_buffer") != "0":
+        raise Failure(f"out_of_buffer without a receive\n{client.evidence()}")
+
+
+@live_test("sysfs has no counters in a process that has no device open")
+def no_counters(context):
+    place = context.world.fresh_namespace("cnt")
+    with Process(place, ["ls", f"/sys/class/infiniband/{place.device}/ports/1/hw_counters"]) as process:
+        process.wait_success(10)
+    expect("counters of nothing", process.stdout, "")

@@ -107,6 +107,24 @@ def ordinary_user(context):
         run_perftest(path, transport, OPERATIONS[1], user="nobody")
 
 
+@live_test("the summary says that ucx_perftest went over TCP, and that a program opened no device")
+def silent_fallback(context):
+    need(PERFTEST)
+    place = context.world.fresh_namespace("tcp")
+    port = programs.next_port()
+    settings = {"UCX_TLS": "tcp"}
+    with Process(place, [PERFTEST, "-p", port], settings=settings, name="server over TCP") as server:
+        server.wait_listening(port)
+        with Process(place, [PERFTEST, "-p", port, "127.0.0.1", "-t", "tag_bw", "-n", 100], settings=settings,
+                     name="client over TCP") as client:
+            finish([server, client], 60)
+    with Process(place, ["ibv_devices"]) as lister:
+        lister.wait_success(10)
+    for process, said in ((client, r"wire: (nothing was sent|no device was opened)"), (lister, "no device was opened")):
+        if not re.search(said, process.stderr):
+            raise Failure(f"stderr does not contain /{said}/\n{process.evidence()}")
+
+
 # ---- Open MPI -------------------------------------------------------------------------------------------------------
 
 # Debian's configuration leaves UCX out, and UCX's own default wants a Mellanox driver.

@@ -1,0 +1,48 @@
+/* What the kernel's drivers count of a port, under their names, from what our lane and port count: Linux's rxe first,
+ * then mlx5. A counter of theirs that we do not count in the same sense is left out. */
+#include "engine/counters.h"
+#include "host/worker.h"
+
+enum source { LANE, PORT };
+
+static const struct row {
+	const char *name;
+	enum source source;
+	unsigned counter;
+	int also; /* added to it, of the same source; -1: none */
+} table[] = {
+	{ "counters/port_xmit_packets", PORT, VB_PORT_TX_SEGMENTS, -1 },
+	{ "counters/port_rcv_packets", PORT, VB_PORT_RX_SEGMENTS, -1 },
+	{ "counters/port_xmit_discards", PORT, VB_PORT_TX_ERRORS, -1 },
+	{ "counters/port_rcv_errors", PORT, VB_PORT_RX_DROP_DECODE, VB_PORT_RX_DROP_ICRC },
+	{ "hw_counters/sent_pkts", PORT, VB_PORT_TX_SEGMENTS, -1 },
+	{ "hw_counters/rcvd_pkts", PORT, VB_PORT_RX_SEGMENTS, -1 },
+	{ "hw_counters/duplicate_request", LANE, VB_DUPLICATES, -1 },
+	{ "hw_counters/out_of_seq_request", LANE, VB_OUT_OF_ORDER, -1 },
+	{ "hw_counters/rcvd_rnr_err", LANE, VB_RNR_RECEIVED, -1 },
+	{ "hw_counters/send_rnr_err", LANE, VB_RNR_SENT, -1 },
+	{ "hw_counters/send_err", PORT, VB_PORT_TX_ERRORS, -1 },
+	{ "hw_counters/out_of_sequence", LANE, VB_OUT_OF_ORDER, -1 },
+	{ "hw_counters/out_of_buffer", LANE, VB_RNR_SENT, VB_DROP_NO_RECV },
+	{ "hw_counters/implied_nak_seq_err", LANE, VB_IMPLIED_NAK, -1 },
+	{ "hw_counters/local_ack_timeout_err", LANE, VB_TIMEOUTS, -1 },
+	{ "hw_counters/rnr_nak_retry_err", LANE, VB_RNR_RECEIVED, -1 },
+	{ "hw_counters/np_ecn_marked_roce_packets", LANE, VB_CE_RECEIVED, -1 },
+	{ "hw_counters/np_cnp_sent", LANE, VB_CNP_SENT, -1 },
+	{ "hw_counters/rp_cnp_handled", LANE, VB_CNP_RECEIVED, -1 },
+	{ "hw_counters/rx_icrc_encapsulated", PORT, VB_PORT_RX_DROP_ICRC, -1 },
+};
+
+const char *vb_worker_counter(const struct vb_worker *w, unsigned n, uint64_t *value)
+{
+	uint64_t lane[VB_COUNTER_COUNT], port[VB_PORT_COUNTER_COUNT];
+
+	if (n >= sizeof(table) / sizeof(table[0]))
+		return NULL;
+	const struct row *row = &table[n];
+	vb_lane_counters(w->lane, lane);
+	vb_port_counters(w->port, port);
+	const uint64_t *from = row->source == LANE ? lane : port;
+	*value = from[row->counter] + (row->also < 0 ? 0 : from[row->also]);
+	return row->name;
+}
