@@ -214,7 +214,8 @@ static void receive_read_response(struct vb_qp *qp, const struct vb_packet *pack
 		vb_qp_fail(qp, VB_CAUSE_LOCAL_SGE, VB_WC_LOC_PROT_ERR, now);
 		return;
 	}
-	response_done(qp, wqe, index, read_chunk_end(qp, wqe, index), (packet->opcode & VB_OPERATION_MASK) == VB_READ_RESPONSE_ONLY, now);
+	response_done(qp, wqe, index, read_chunk_end(qp, wqe, index),
+		(packet->opcode & VB_OPERATION_MASK) == VB_READ_RESPONSE_ONLY, now);
 }
 
 static void receive_atomic_response(struct vb_qp *qp, const struct vb_packet *packet, vb_time now)

@@ -210,7 +210,7 @@ static enum verdict execute_atomic(struct vb_qp *qp, const struct vb_packet *pac
 		return BAD_LENGTH; /* aligned for the peer, not for us (a region with its own base) */
 	bool is_swap = (packet->opcode & VB_OPERATION_MASK) == VB_CMP_SWAP;
 	uint64_t result = is_swap ? vb_atomic_cmp_swap(&reach, packet->compare, packet->swap_add)
-							: vb_atomic_fetch_add(&reach, packet->swap_add);
+				  : vb_atomic_fetch_add(&reach, packet->swap_add);
 	vb_responder_atomic(qp, packet, result);
 	return EXECUTED;
 }

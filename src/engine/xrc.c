@@ -1,8 +1,8 @@
-/* XRC (extended reliable connected): one connection reaches every SRQ of a domain. A request names the SRQ in its XRCETH,
- * and with it whose memory keys are valid, who provides the receive and where that completes.
- * Holds: an XRC_RECV QP's srq, pd and recv_cq are those of the SRQ named last, and all there; or there is none, and pd is
- * the domain's, in which no key opens anything. A number that is gone, or of another domain, is refused.
- * Not here: what a request does (responder.c), who may have such QPs (verbs/). IBA vol. 1, annex A14. */
+/* XRC (extended reliable connected): one connection reaches every SRQ of a domain. A request names the SRQ in its
+ * XRCETH, and with it whose memory keys are valid, who provides the receive and where that completes. Holds: an
+ * XRC_RECV QP's srq, pd and recv_cq are those of the SRQ named last, and all there; or there is none, and pd is the
+ * domain's, in which no key opens anything. A number that is gone, or of another domain, is refused. Not here: what a
+ * request does (responder.c), who may have such QPs (verbs/). IBA vol. 1, annex A14. */
 #include <errno.h>
 #include <stdlib.h>
 #include "engine/qp.h"
@@ -170,7 +170,7 @@ void vb_xrc_remove_srq(struct vb_srq *srq)
 	vb_lock_release(&table->lock);
 
 	vb_lock_take(&srq->xrcd->lock);
-	vb_list_for_each(node, &srq->xrcd->qps)
+	vb_list_for_each (node, &srq->xrcd->qps)
 		forget_srq(vb_container_of(node, struct vb_qp, xrcd_link), srq);
 	vb_lock_release(&srq->xrcd->lock);
 	atomic_fetch_sub_explicit(&srq->cq->users, 1, memory_order_release);

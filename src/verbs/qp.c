@@ -1,5 +1,5 @@
-/* Queue pairs: creation and destruction. Attributes and states are qp_attr.c, posting post.c and qp_ex.c, QPs with several
- * handles xrc.c. */
+/* Queue pairs: creation and destruction. Attributes and states are qp_attr.c, posting post.c and qp_ex.c, QPs with
+ * several handles xrc.c. */
 #include <stdlib.h>
 #include "verbs/objects.h"
 

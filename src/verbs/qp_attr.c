@@ -34,7 +34,8 @@ static int check_attr(const struct ibv_qp_attr *attr, int mask)
 	return 0;
 }
 
-/* Programs that treat an XRC QP as RC name attributes of the half that it has not: they are ignored, as the kernel does. */
+/* Programs that treat an XRC QP as RC name attributes of the half that it has not: they are ignored, as the kernel
+ * does. */
 static int own_half(enum ibv_qp_type type, int mask)
 {
 	switch (type) {

@@ -2,8 +2,8 @@
 #include "verbs/objects.h"
 
 /* xrcd and cq: of an XRC SRQ, else NULL. The capacities granted are written back on success. */
-static struct ibv_srq *srq_create(struct ibv_pd *pd, void *srq_context, struct ibv_srq_attr *attr,
-	struct xrcd_object *xrcd, struct cq_object *cq)
+static struct ibv_srq *srq_create(
+	struct ibv_pd *pd, void *srq_context, struct ibv_srq_attr *attr, struct xrcd_object *xrcd, struct cq_object *cq)
 {
 	if (vb_is_forked(pd->context))
 		return vb_fail(VB_FORKED_ERRNO);

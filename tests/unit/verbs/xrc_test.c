@@ -21,8 +21,8 @@ static struct ibv_srq *create_srq(struct fixture *f, struct ibv_xrcd *xrcd)
 {
 	struct ibv_srq_init_attr_ex attr = {
 		.attr = { .max_wr = 16, .max_sge = 2 },
-		.comp_mask = IBV_SRQ_INIT_ATTR_TYPE | IBV_SRQ_INIT_ATTR_PD | IBV_SRQ_INIT_ATTR_XRCD |
-			     IBV_SRQ_INIT_ATTR_CQ,
+		.comp_mask =
+			IBV_SRQ_INIT_ATTR_TYPE | IBV_SRQ_INIT_ATTR_PD | IBV_SRQ_INIT_ATTR_XRCD | IBV_SRQ_INIT_ATTR_CQ,
 		.srq_type = IBV_SRQT_XRC,
 		.pd = f->pd,
 		.xrcd = xrcd,
@@ -238,7 +238,8 @@ static void qp__halves_have_nothing_of_the_other(void **state)
 	struct ibv_sge sge = fixture_sge(f, 0, 8);
 	assert_int_equal(fixture_post_recv(send, 1, &sge), EINVAL);
 	assert_int_equal(fixture_post_recv(recv, 1, &sge), EINVAL);
-	assert_int_equal(fixture_post(recv, (struct ibv_send_wr){ .sg_list = &sge, .num_sge = 1, .opcode = IBV_WR_SEND }),
+	assert_int_equal(
+		fixture_post(recv, (struct ibv_send_wr){ .sg_list = &sge, .num_sge = 1, .opcode = IBV_WR_SEND }),
 		EINVAL);
 	assert_int_equal(ibv_destroy_qp(send), 0);
 	assert_int_equal(ibv_destroy_qp(recv), 0);
