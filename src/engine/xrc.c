@@ -1,8 +1,8 @@
 /* XRC (extended reliable connected): one connection reaches every SRQ of a domain. A request names the SRQ in its
- * XRCETH, and with it whose memory keys are valid, who provides the receive and where that completes. Holds: an
- * XRC_RECV QP's srq, pd and recv_cq are those of the SRQ named last, and all there; or there is none, and pd is the
- * domain's, in which no key opens anything. A number that is gone, or of another domain, is refused. Not here: what a
- * request does (responder.c), who may have such QPs (verbs/). IBA vol. 1, annex A14. */
+ * XRCETH, and with it whose memory keys are valid, who provides the receive and where that completes.
+ * Holds: an XRC_RECV QP's srq, pd and recv_cq are those of the SRQ named last, and all there; or there is none, and
+ * pd is the domain's, in which no key opens anything. A number that is gone, or of another domain, is refused.
+ * Not here: what a request does (responder.c), who may have such QPs (verbs/). IBA vol. 1, annex A14. */
 #include <errno.h>
 #include <stdlib.h>
 #include "engine/qp.h"

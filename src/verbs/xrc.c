@@ -1,16 +1,15 @@
 /* XRC domains, and the sharing of receiving QPs by their number. SRQs of a domain are srq.c's, its QPs qp.c's.
  * A domain belongs to an opened device. Opened with a descriptor it is the inode's: every open of the same inode is
- * another handle of the one domain. It is not shared with other processes, whose devices are their own. Holds: a domain
- * lives as long as a handle is open, a handle cannot close while SRQs or QPs were made with it. A receiving QP lives
- * until all its handles are destroyed; it is the engine's under the handle that made it. */
+ * another handle of the one domain. It is not shared with other processes, whose devices are their own.
+ * Holds: a domain lives as long as a handle is open, a handle cannot close while SRQs or QPs were made with it. A
+ * receiving QP lives until all its handles are destroyed; it is the engine's under the handle that made it. */
 #include <fcntl.h>
 #include <stdlib.h>
 #include <sys/stat.h>
 #include <unistd.h>
 #include "verbs/objects.h"
 
-/* ---- Domains ------------------------------------------------------------------------------------------------------
- */
+/* ---- Domains ----------------------------------------------------------------------------------------------- */
 
 struct xrc_domain {
 	struct vb_list link; /* in the context's domains, under its mutex, as handles */
@@ -56,8 +55,7 @@ static int domain_create(struct context_object *context, int fd, const struct st
 	return 0;
 }
 
-/* As the kernel has it: EAGAIN where there is none and none is to be made, EINVAL where there is one that must not be.
- */
+/* As the kernel has it: EAGAIN where there is none and none is to be made, EINVAL where there must be none and is. */
 static int domain_get(struct context_object *context, const struct ibv_xrcd_init_attr *attr, struct xrc_domain **domain)
 {
 	struct stat inode = { 0 };
@@ -133,8 +131,7 @@ int vb_xrcd_ops_close(struct ibv_xrcd *ibv)
 	return 0;
 }
 
-/* ---- Receiving QPs ------------------------------------------------------------------------------------------------
- */
+/* ---- Receiving QPs ----------------------------------------------------------------------------------------- */
 
 /* Any handle of the QP leads to the one that made it. With the lane's mutex held: no handle goes meanwhile. */
 static struct qp_object *find_qp(struct context_object *context, const struct ibv_qp_open_attr *attr)
