@@ -2,6 +2,7 @@
 
 import ipaddress
 import json
+import os
 import pathlib
 import re
 import shutil
@@ -112,3 +113,16 @@ def no_counters(context):
     with Process(place, ["ls", f"/sys/class/infiniband/{place.device}/ports/1/hw_counters"]) as process:
         process.wait_success(10)
     expect("counters of nothing", process.stdout, "")
+
+
+@live_test("sysfs of a machine with an adapter shows ours beside it")
+def beside_an_adapter(context):
+    if os.geteuid() != 0:
+        raise places.Unavailable("needs root, to put another sysfs into a mount namespace")
+    place = context.world.fresh_namespace("two")
+    script = ("mount -t tmpfs none /sys && mkdir -p /sys/class/infiniband/mlx5_0 && echo 7 > /sys/class/infiniband/mlx5_0/fw_ver"
+              " && exec \"$@\"")
+    look = "ls -1 /sys/class/infiniband; cat /sys/class/infiniband/mlx5_0/fw_ver /sys/class/infiniband/vb_lo/fw_ver"
+    with Process(place, ["unshare", "-m", "sh", "-c", script, "sh", "sh", "-c", look]) as process:
+        process.wait_success(10)
+    expect("the class, and a file of each", process.stdout.split(), ["mlx5_0", "vb_lo", "7", "verbena"])
