@@ -46,6 +46,8 @@ static void after_fork_in_child(void)
 	w->has_thread = false;
 	vb_progress_forked(w);
 	vb_port_close_sockets(w->port);
+	vb_pcap_close(w->pcap); /* the parent goes on writing it */
+	w->pcap = NULL;
 	close(w->slot.fd);
 	if (vb_broker_fd(w->broker.broker) >= 0)
 		close(vb_broker_fd(w->broker.broker));
@@ -140,6 +142,14 @@ static int open_pcap(struct vb_worker *w, const char *pattern)
 		return 0;
 	expand_file_name(pattern, name, sizeof(name));
 	int rc = vb_pcap_open(name, &w->pcap);
+	if (rc == -EBUSY) {
+		char wanted[sizeof(name)];
+		memcpy(wanted, name, sizeof(name));
+		size_t length = strlen(name);
+		snprintf(name + length, sizeof(name) - length, ".%d", (int)getpid());
+		vb_log(VB_LOG_WARN, "VERBENA_PCAP: another process captures into %s, this one into %s", wanted, name);
+		rc = vb_pcap_open(name, &w->pcap);
+	}
 	if (rc < 0)
 		vb_log(VB_LOG_ERROR, "VERBENA_PCAP: cannot write %s: %s", name, strerror(-rc));
 	return rc;

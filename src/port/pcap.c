@@ -7,6 +7,7 @@
 #include <fcntl.h>
 #include <stdatomic.h>
 #include <stdlib.h>
+#include <sys/file.h>
 #include <sys/uio.h>
 #include <time.h>
 #include <unistd.h>
@@ -35,14 +36,32 @@ struct record_header {
 	uint32_t seconds, nanoseconds, captured, original;
 };
 
+/* Emptied, and locked as long as it is open, so that no two processes write into one capture. */
+static int open_alone(const char *file)
+{
+	int fd = open(file, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0666);
+	if (fd < 0)
+		return -errno;
+	if (flock(fd, LOCK_EX | LOCK_NB) && errno == EWOULDBLOCK) {
+		close(fd);
+		return -EBUSY;
+	}
+	if (ftruncate(fd, 0) && errno != EINVAL) { /* a pipe has nothing to empty */
+		int error = -errno;
+		close(fd);
+		return error;
+	}
+	return fd;
+}
+
 int vb_pcap_open(const char *file, struct vb_pcap **pcap)
 {
 	struct vb_pcap *made = calloc(1, sizeof(*made));
 	if (!made)
 		return -ENOMEM;
-	made->fd = open(file, O_WRONLY | O_CREAT | O_TRUNC | O_APPEND | O_CLOEXEC, 0666);
+	made->fd = open_alone(file);
 	if (made->fd < 0) {
-		int error = -errno;
+		int error = made->fd;
 		free(made);
 		return error;
 	}

@@ -71,7 +71,8 @@ int vb_port_trains_refused(const struct vb_port *port);
 void vb_port_close_sockets(struct vb_port *port);
 
 /* ---- pcap.c: what a process sends and receives, as a capture with rebuilt IP and UDP headers (LINKTYPE_RAW) ------- */
-int vb_pcap_open(const char *file, struct vb_pcap **pcap); /* truncates; -errno */
+/* Truncates. -EBUSY: another process writes its capture there; any other -errno of opening. */
+int vb_pcap_open(const char *file, struct vb_pcap **pcap);
 void vb_pcap_close(struct vb_pcap *pcap);
 /* udp_payload: whole, ICRC included. Flushes often enough that a killed process leaves a readable file. */
 void vb_pcap_write(struct vb_pcap *pcap, const struct vb_gid *src, uint16_t src_port, const struct vb_gid *dst,

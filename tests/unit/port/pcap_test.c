@@ -189,6 +189,29 @@ static void pcap__opening_again_begins_anew(void **state)
 	vb_pcap_close(out);
 }
 
+static void pcap__is_written_by_one_process(void **state)
+{
+	struct vb_pcap *out;
+	struct stat before, after;
+	int status;
+	assert_int_equal(vb_pcap_open(file_name, &out), 0);
+	write_samples(out);
+	assert_int_equal(stat(file_name, &before), 0);
+	pid_t child = fork();
+	if (child == 0) {
+		struct vb_pcap *other;
+		int while_open = vb_pcap_open(file_name, &other);
+		_exit(while_open == -EBUSY ? 0 : 1);
+	}
+	assert_int_equal(waitpid(child, &status, 0), child);
+	assert_int_equal(status, 0);
+	assert_int_equal(stat(file_name, &after), 0);
+	assert_int_equal(before.st_size, after.st_size);
+	vb_pcap_close(out);
+	assert_int_equal(vb_pcap_open(file_name, &out), 0); /* its writer has gone */
+	vb_pcap_close(out);
+}
+
 static void pcap__open_says_why_it_cannot(void **state)
 {
 	struct vb_pcap *out = NULL;
@@ -244,6 +267,7 @@ int main(void)
 		cmocka_unit_test_setup_teardown(
 			pcap__killed_process_leaves_what_it_had_written, make_file, remove_file),
 		cmocka_unit_test_setup_teardown(pcap__opening_again_begins_anew, make_file, remove_file),
+		cmocka_unit_test(pcap__is_written_by_one_process),
 		cmocka_unit_test(pcap__open_says_why_it_cannot),
 		cmocka_unit_test_setup_teardown(pcap__tshark_dissects_it_without_complaint, make_file, remove_file),
 	};
