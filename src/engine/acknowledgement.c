@@ -205,6 +205,11 @@ static void receive_read_response(struct vb_qp *qp, const struct vb_packet *pack
 	if (!wqe)
 		return;
 	uint32_t index = psn_index(wqe, packet->psn);
+	bool is_only = (packet->opcode & VB_OPERATION_MASK) == VB_READ_RESPONSE_ONLY;
+	if (is_atomic_write(wqe) && is_only && packet->payload_length == 0) {
+		response_done(qp, wqe, 0, 1, true, now);
+		return;
+	}
 	if (!is_read(wqe) || packet->payload_length != bytes_between(qp, wqe, index, index + 1)) {
 		vb_qp_fail(qp, VB_CAUSE_BAD_RESPONSE, VB_WC_BAD_RESP_ERR, now);
 		return;
@@ -214,8 +219,7 @@ static void receive_read_response(struct vb_qp *qp, const struct vb_packet *pack
 		vb_qp_fail(qp, VB_CAUSE_LOCAL_SGE, VB_WC_LOC_PROT_ERR, now);
 		return;
 	}
-	response_done(qp, wqe, index, read_chunk_end(qp, wqe, index),
-		(packet->opcode & VB_OPERATION_MASK) == VB_READ_RESPONSE_ONLY, now);
+	response_done(qp, wqe, index, read_chunk_end(qp, wqe, index), is_only, now);
 }
 
 static void receive_atomic_response(struct vb_qp *qp, const struct vb_packet *packet, vb_time now)

@@ -26,6 +26,12 @@ static inline bool is_atomic(const struct vb_send_wqe *wqe)
 	return wqe->opcode == VB_WR_ATOMIC_CMP_AND_SWP || wqe->opcode == VB_WR_ATOMIC_FETCH_AND_ADD;
 }
 
+/* Counts and is answered like a READ of nothing, and carries its eight bytes like a WRITE. IBA vol. 1, annex A19. */
+static inline bool is_atomic_write(const struct vb_send_wqe *wqe)
+{
+	return wqe->opcode == VB_WR_ATOMIC_WRITE;
+}
+
 static inline bool is_local(const struct vb_send_wqe *wqe)
 {
 	return wqe->opcode == VB_WR_LOCAL_INV || wqe->opcode == VB_WR_BIND_MW;
@@ -83,9 +89,10 @@ static inline struct window_cost cost_between(
 		return (struct window_cost){ overhead, 0 };
 	return (struct window_cost){ bytes_between(qp, wqe, from, to) + overhead, 0 };
 }
+
 static inline bool needs_response(const struct vb_send_wqe *wqe)
 {
-	return is_read(wqe) || is_atomic(wqe);
+	return is_read(wqe) || is_atomic(wqe) || is_atomic_write(wqe);
 }
 
 #endif

@@ -157,6 +157,7 @@ enum vb_wc_opcode { /* ibv_wc_opcode */
 	VB_WC_FETCH_ADD = 4,
 	VB_WC_BIND_MW = 5,
 	VB_WC_LOCAL_INV = 6,
+	VB_WC_ATOMIC_WRITE = 9,
 	VB_WC_RECV = 128,
 	VB_WC_RECV_RDMA_WITH_IMM = 129,
 };
@@ -348,6 +349,7 @@ enum vb_wr_opcode { /* ibv_wr_opcode */
 	VB_WR_LOCAL_INV = 7,
 	VB_WR_BIND_MW = 8,
 	VB_WR_SEND_WITH_INV = 9,
+	VB_WR_ATOMIC_WRITE = 15, /* eight bytes: of its entries or inline, or without entries the value of swap */
 };
 
 enum vb_send_flags { /* ibv_send_flags */

@@ -157,6 +157,7 @@ struct vb_requester {
 /* A READ or atomic that was executed, remembered so that a duplicate request can be answered again. */
 struct vb_resource {
 	bool is_used, is_atomic;
+	bool is_write;     /* an ATOMIC WRITE, answered like a READ of nothing; is_atomic too */
 	bool is_active;    /* responses next_psn .. end_psn - 1 are to be sent */
 	bool is_repeat;    /* the present round answers a duplicate */
 	bool was_answered; /* all responses have left at least once */
@@ -381,6 +382,7 @@ void vb_responder_read(struct vb_qp *qp, const struct vb_packet *packet, uint32_
 void vb_responder_fault(struct vb_qp *qp, uint32_t psn, vb_time now);
 bool vb_responder_has_room(const struct vb_qp *qp);
 void vb_responder_atomic(struct vb_qp *qp, const struct vb_packet *packet, uint64_t result);
+void vb_responder_atomic_write(struct vb_qp *qp, const struct vb_packet *packet);
 void vb_responder_duplicate(struct vb_qp *qp, const struct vb_packet *packet, vb_time now);
 
 /* unconnected.c: UC's receiving side and UD */

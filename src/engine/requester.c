@@ -83,7 +83,7 @@ static bool start(struct vb_qp *qp, struct vb_send_wqe *wqe, vb_time now)
 		return false;
 	if (is_local(wqe))
 		return run_local_operation(qp, wqe, now);
-	if ((is_read(wqe) || is_atomic(wqe)) && qp->attr.max_rd_atomic == 0) { /* could never be sent */
+	if (needs_response(wqe) && qp->attr.max_rd_atomic == 0) { /* could never be sent */
 		vb_requester_doom(qp, VB_WC_LOC_QP_OP_ERR, VB_CAUSE_LOCAL_OPERATION, now);
 		return false;
 	}
@@ -129,6 +129,8 @@ static uint8_t request_opcode(const struct vb_send_wqe *wqe, bool is_first, bool
 		return VB_CMP_SWAP;
 	case VB_WR_ATOMIC_FETCH_AND_ADD:
 		return VB_FETCH_ADD;
+	case VB_WR_ATOMIC_WRITE:
+		return VB_ATOMIC_WRITE;
 	case VB_WR_LOCAL_INV:
 	case VB_WR_BIND_MW:
 		break;
@@ -170,6 +172,11 @@ static bool build(struct vb_qp *qp, struct vb_batch *batch, const struct vb_send
 	out->packet.solicited = (wqe->flags & VB_SEND_SOLICITED) && row->consumes_recv;
 	if (is_read(wqe) || is_atomic(wqe))
 		return true;
+	if (is_atomic_write(wqe) && wqe->sge_count == 0 && !(wqe->flags & VB_SEND_INLINE)) {
+		out->packet.payload_length = wqe->length;
+		vb_batch_add_iov(batch, out, (void *)&wqe->atomic.swap, wqe->length);
+		return true;
+	}
 	return vb_batch_add_wqe(batch, out, qp, wqe, index << qp->mtu_shift, bytes_between(qp, wqe, index, end));
 }
 

@@ -74,6 +74,8 @@ static bool payload_is_right(const struct vb_qp *qp, const struct vb_opcode *row
 		return packet->payload_length >= 1 && packet->payload_length <= qp->mtu;
 	case VB_PAYLOAD_ONLY:
 		return packet->payload_length <= qp->mtu;
+	case VB_PAYLOAD_EIGHT:
+		return packet->payload_length == 8;
 	default:
 		return packet->payload_length == 0;
 	}
@@ -85,13 +87,14 @@ static bool is_permitted(const struct vb_qp *qp, const struct vb_opcode *row)
 	case VB_MESSAGE_SEND:
 		return true;
 	case VB_MESSAGE_WRITE:
+	case VB_MESSAGE_ATOMIC_WRITE:
 		return qp->attr.access & VB_ACCESS_REMOTE_WRITE;
 	case VB_MESSAGE_READ:
 		return qp->attr.access & VB_ACCESS_REMOTE_READ;
 	case VB_MESSAGE_ATOMIC:
 		return qp->attr.access & VB_ACCESS_REMOTE_ATOMIC;
 	default:
-		return false; /* FLUSH and ATOMIC WRITE are not offered */
+		return false; /* FLUSH is not offered */
 	}
 }
 
@@ -215,6 +218,23 @@ static enum verdict execute_atomic(struct vb_qp *qp, const struct vb_packet *pac
 	return EXECUTED;
 }
 
+/* One store of eight bytes, once, for a duplicate is answered from memory. Annex A19.4.2. */
+static enum verdict execute_atomic_write(struct vb_qp *qp, const struct vb_packet *packet)
+{
+	struct vb_reach reach;
+	if ((packet->va & 7) || packet->dma_length != 8)
+		return BAD_LENGTH;
+	if (!vb_responder_has_room(qp))
+		return TOO_MANY_READS;
+	if (vb_reach_remote(qp->pd, qp->qpn, packet->rkey, packet->va, 8, VB_ACCESS_REMOTE_WRITE, &reach))
+		return BAD_RKEY;
+	if (reach.bytes && ((uintptr_t)reach.bytes & 7))
+		return BAD_LENGTH; /* as with atomics */
+	vb_place(&reach, packet->payload, 8, true);
+	vb_responder_atomic_write(qp, packet);
+	return EXECUTED;
+}
+
 static enum verdict execute(struct vb_qp *qp, const struct vb_packet *packet, uint32_t *psn_count)
 {
 	const struct vb_opcode *row = vb_packet_row(packet);
@@ -231,6 +251,8 @@ static enum verdict execute(struct vb_qp *qp, const struct vb_packet *packet, ui
 		return execute_write(qp, packet);
 	case VB_MESSAGE_READ:
 		return execute_read(qp, packet, psn_count);
+	case VB_MESSAGE_ATOMIC_WRITE:
+		return execute_atomic_write(qp, packet);
 	default:
 		return execute_atomic(qp, packet);
 	}
@@ -240,7 +262,8 @@ static enum verdict execute(struct vb_qp *qp, const struct vb_packet *packet, ui
 
 static bool is_answered_by_a_response(const struct vb_opcode *row)
 {
-	return row->message == VB_MESSAGE_READ || row->message == VB_MESSAGE_ATOMIC;
+	return row->message == VB_MESSAGE_READ || row->message == VB_MESSAGE_ATOMIC ||
+	       row->message == VB_MESSAGE_ATOMIC_WRITE;
 }
 
 static void accept(struct vb_qp *qp, const struct vb_packet *packet, uint32_t psn_count, vb_time now)

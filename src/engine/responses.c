@@ -165,6 +165,13 @@ void vb_responder_atomic(struct vb_qp *qp, const struct vb_packet *packet, uint6
 	resource->length = 0;
 }
 
+void vb_responder_atomic_write(struct vb_qp *qp, const struct vb_packet *packet)
+{
+	struct vb_resource *resource = remember(qp, packet, 1);
+	resource->is_atomic = resource->is_write = true;
+	resource->length = 0;
+}
+
 /* Responses of the QP that have not left are dropped: it is failing. */
 void vb_responder_drop_resources(struct vb_qp *qp)
 {
@@ -213,7 +220,7 @@ void vb_responder_duplicate(struct vb_qp *qp, const struct vb_packet *packet, vb
 {
 	struct vb_responder *rs = &qp->responder;
 	const struct vb_opcode *row = vb_packet_row(packet);
-	bool is_atomic = row->message == VB_MESSAGE_ATOMIC;
+	bool is_atomic = row->message == VB_MESSAGE_ATOMIC || row->message == VB_MESSAGE_ATOMIC_WRITE;
 
 	vb_count(qp->lane, VB_DUPLICATES, 1);
 	if (row->message == VB_MESSAGE_SEND || row->message == VB_MESSAGE_WRITE) {
@@ -308,7 +315,8 @@ static bool emit_read_response(struct vb_qp *qp, struct vb_resource *resource, s
 
 static bool emit_atomic_response(struct vb_qp *qp, struct vb_resource *resource, struct vb_batch *batch)
 {
-	struct vb_outgoing *out = vb_batch_add(batch, qp, qp->transport | VB_ATOMIC_ACKNOWLEDGE, &qp->attr.av);
+	uint8_t operation = resource->is_write ? VB_READ_RESPONSE_ONLY : VB_ATOMIC_ACKNOWLEDGE;
+	struct vb_outgoing *out = vb_batch_add(batch, qp, qp->transport | operation, &qp->attr.av);
 	out->packet.psn = resource->first_psn;
 	out->packet.syndrome = VB_AETH_ACK | VB_AETH_NO_CREDITS;
 	out->packet.msn = resource->msn;

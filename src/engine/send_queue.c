@@ -49,6 +49,8 @@ static bool opcode_allowed(enum vb_qp_type type, enum vb_wr_opcode opcode)
 	case VB_WR_ATOMIC_FETCH_AND_ADD:
 	case VB_WR_SEND_WITH_INV:
 		return type == VB_QP_RC || type == VB_QP_XRC_SEND;
+	case VB_WR_ATOMIC_WRITE:
+		return type == VB_QP_RC;
 	}
 	return false;
 }
@@ -60,7 +62,13 @@ static bool is_atomic(enum vb_wr_opcode opcode)
 
 static bool carries_payload(enum vb_wr_opcode opcode)
 {
-	return opcode <= VB_WR_SEND_WITH_IMM || opcode == VB_WR_SEND_WITH_INV;
+	return opcode <= VB_WR_SEND_WITH_IMM || opcode == VB_WR_SEND_WITH_INV || opcode == VB_WR_ATOMIC_WRITE;
+}
+
+/* An ATOMIC WRITE whose eight bytes came with the request. */
+static bool has_value(const struct vb_send_wr *wr)
+{
+	return wr->opcode == VB_WR_ATOMIC_WRITE && wr->sge_count == 0 && !(wr->flags & VB_SEND_INLINE);
 }
 
 static int message_length(const struct vb_qp *qp, const struct vb_send_wr *wr, uint64_t *length)
@@ -74,7 +82,9 @@ static int message_length(const struct vb_qp *qp, const struct vb_send_wr *wr, u
 		*length += wr->sges[i].length;
 	if (*length > VB_MAX_MESSAGE_BYTES || ((wr->flags & VB_SEND_INLINE) && *length > qp->sq.max_inline))
 		return -EINVAL;
-	if (is_atomic(wr->opcode) && *length != 8)
+	if (has_value(wr))
+		*length = 8;
+	if ((is_atomic(wr->opcode) || wr->opcode == VB_WR_ATOMIC_WRITE) && *length != 8)
 		return -EINVAL;
 	if (qp->type == VB_QP_UD && !wr->av)
 		return -EINVAL;
@@ -95,7 +105,7 @@ static void copy_inline(struct vb_send_wqe *wqe, const struct vb_send_wr *wr)
 
 static void fill_by_opcode(struct vb_qp *qp, struct vb_send_wqe *wqe, const struct vb_send_wr *wr)
 {
-	if (is_atomic(wr->opcode)) {
+	if (is_atomic(wr->opcode) || wr->opcode == VB_WR_ATOMIC_WRITE) {
 		wqe->atomic.compare_add = wr->compare_add;
 		wqe->atomic.swap = wr->swap;
 	} else if (wr->opcode == VB_WR_BIND_MW) {
@@ -248,6 +258,8 @@ static uint32_t wc_opcode(uint8_t opcode)
 		return VB_WC_COMP_SWAP;
 	case VB_WR_ATOMIC_FETCH_AND_ADD:
 		return VB_WC_FETCH_ADD;
+	case VB_WR_ATOMIC_WRITE:
+		return VB_WC_ATOMIC_WRITE;
 	case VB_WR_LOCAL_INV:
 		return VB_WC_LOCAL_INV;
 	case VB_WR_BIND_MW:

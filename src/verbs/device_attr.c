@@ -6,6 +6,8 @@
 #include "host/settings.h"
 #include "verbs/objects.h"
 
+#define DEVICE_CAP_ATOMIC_WRITE (1ull << 40) /* as later headers have it */
+
 static void fill_device(struct ibv_context *context, struct ibv_device_attr *attr)
 {
 	const struct vb_settings *settings = vb_settings_get();
@@ -73,7 +75,7 @@ int vb_context_ops_query_device_ex(struct ibv_context *context, const struct ibv
 		.phys_port_cnt_ex = 1,
 	};
 	fill_device(context, &full.orig_attr);
-	full.device_cap_flags_ex = full.orig_attr.device_cap_flags;
+	full.device_cap_flags_ex = full.orig_attr.device_cap_flags | DEVICE_CAP_ATOMIC_WRITE;
 	memset(attr, 0, attr_size);
 	memcpy(attr, &full, attr_size < sizeof(full) ? attr_size : sizeof(full));
 	return 0;

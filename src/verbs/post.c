@@ -75,6 +75,12 @@ static inline int translate_send(const struct ibv_qp *qp, const struct ibv_send_
 		to->remote_addr = from->wr.rdma.remote_addr;
 		to->rkey = from->wr.rdma.rkey;
 		return 0;
+	case IBV_WR_ATOMIC_WRITE:
+		if (from->num_sge == 0) /* the bytes come by list, or by ibv_wr_atomic_write */
+			return EINVAL;
+		to->remote_addr = from->wr.rdma.remote_addr;
+		to->rkey = from->wr.rdma.rkey;
+		return 0;
 	case IBV_WR_ATOMIC_CMP_AND_SWP:
 	case IBV_WR_ATOMIC_FETCH_AND_ADD:
 		to->remote_addr = from->wr.atomic.remote_addr;
@@ -86,7 +92,7 @@ static inline int translate_send(const struct ibv_qp *qp, const struct ibv_send_
 		if (!from->bind_mw.mw || from->bind_mw.mw->type != IBV_MW_TYPE_2)
 			return EINVAL;
 		return vb_bind_translate(&from->bind_mw.bind_info, from->bind_mw.mw, from->bind_mw.rkey, to);
-	default: /* TSO, drivers' own, atomic write */
+	default: /* TSO, drivers' own */
 		return EINVAL;
 	}
 }

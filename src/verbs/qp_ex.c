@@ -119,6 +119,13 @@ static void wr_atomic_fetch_add(struct ibv_qp_ex *qp, uint32_t rkey, uint64_t re
 	begin_rdma(qp, VB_WR_ATOMIC_FETCH_AND_ADD, rkey, remote_addr)->compare_add = add;
 }
 
+/* The eight bytes travel as they lie. */
+static void wr_atomic_write(struct ibv_qp_ex *qp, uint32_t rkey, uint64_t remote_addr, const void *atomic_wr)
+{
+	struct vb_send_wr *wr = begin_rdma(qp, VB_WR_ATOMIC_WRITE, rkey, remote_addr);
+	memcpy(&wr->swap, atomic_wr, sizeof(wr->swap));
+}
+
 static void wr_send(struct ibv_qp_ex *qp)
 {
 	begin(qp, VB_WR_SEND);
@@ -150,11 +157,6 @@ static void wr_bind_mw(struct ibv_qp_ex *ibv, struct ibv_mw *mw, uint32_t rkey, 
 
 /* Opcodes that no QP of ours is created for. */
 static void wr_send_tso(struct ibv_qp_ex *qp, void *hdr, uint16_t hdr_sz, uint16_t mss)
-{
-	fail(((struct qp_object *)qp)->builder, EOPNOTSUPP);
-}
-
-static void wr_atomic_write(struct ibv_qp_ex *qp, uint32_t rkey, uint64_t remote_addr, const void *atomic_wr)
 {
 	fail(((struct qp_object *)qp)->builder, EOPNOTSUPP);
 }
@@ -241,6 +243,7 @@ static uint64_t offered_operations(enum ibv_qp_type type)
 				  IBV_QP_EX_WITH_ATOMIC_FETCH_AND_ADD | IBV_QP_EX_WITH_SEND_WITH_INV;
 	switch (type) {
 	case IBV_QPT_RC:
+		return reliable | IBV_QP_EX_WITH_ATOMIC_WRITE;
 	case IBV_QPT_XRC_SEND:
 		return reliable;
 	case IBV_QPT_UC:

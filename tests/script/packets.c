@@ -153,6 +153,15 @@ static void land_atomic(struct line *line, struct actor *actor, const struct vb_
 		(struct remote_op){ .is_atomic = true, .psn = packet->psn, .packets = 1, .va = packet->va, .result = old };
 }
 
+static void land_atomic_write(struct line *line, struct actor *actor, const struct vb_packet *packet)
+{
+	uint8_t *at = shadow_at(packet->va, 8);
+	if (!at)
+		fail(line, "the script writes outside every region; say 'dropped'");
+	memcpy(at, packet->payload, 8);
+	actor->remote[actor->remote_count++ % MAX_REMOTE] = (struct remote_op){ .psn = packet->psn, .packets = 1 };
+}
+
 static void land_read(struct line *line, struct actor *actor, const struct vb_packet *packet)
 {
 	uint32_t mtu = actor->attr.path_mtu, packets = (packet->dma_length + mtu - 1) / mtu;
@@ -186,6 +195,9 @@ static void land(struct line *line, struct actor *actor, const struct vb_path *p
 		break;
 	case VB_MESSAGE_ATOMIC:
 		land_atomic(line, actor, packet);
+		break;
+	case VB_MESSAGE_ATOMIC_WRITE:
+		land_atomic_write(line, actor, packet);
 		break;
 	case VB_MESSAGE_READ:
 		land_read(line, actor, packet);

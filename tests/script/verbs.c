@@ -417,6 +417,8 @@ static enum vb_wr_opcode read_opcode(struct line *line)
 	for (int i = 0; word && i < 10; i++)
 		if (strcmp(names[i], word) == 0)
 			return (enum vb_wr_opcode)i;
+	if (word && strcmp(word, "atomic_write") == 0)
+		return VB_WR_ATOMIC_WRITE;
 	fail(line, "'%s' cannot be posted", word ? word : "");
 }
 
@@ -644,6 +646,7 @@ static uint32_t wc_opcode_of(enum vb_wr_opcode opcode)
 		[VB_WR_RDMA_WRITE_WITH_IMM] = VB_WC_RDMA_WRITE, [VB_WR_SEND] = VB_WC_SEND,
 		[VB_WR_SEND_WITH_IMM] = VB_WC_SEND, [VB_WR_RDMA_READ] = VB_WC_RDMA_READ,
 		[VB_WR_ATOMIC_CMP_AND_SWP] = VB_WC_COMP_SWAP, [VB_WR_ATOMIC_FETCH_AND_ADD] = VB_WC_FETCH_ADD,
+		[VB_WR_ATOMIC_WRITE] = VB_WC_ATOMIC_WRITE,
 		[VB_WR_LOCAL_INV] = VB_WC_LOCAL_INV, [VB_WR_BIND_MW] = VB_WC_BIND_MW, [VB_WR_SEND_WITH_INV] = VB_WC_SEND };
 	return opcodes[opcode];
 }

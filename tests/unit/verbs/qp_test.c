@@ -272,7 +272,7 @@ static void wr__operations_are_checked_at_creation(void **state)
 	struct fixture *f = *state;
 	assert_null(create_ex(f, IBV_QPT_RC, IBV_QP_EX_WITH_TSO));
 	assert_int_equal(errno, EOPNOTSUPP);
-	assert_null(create_ex(f, IBV_QPT_RC, IBV_QP_EX_WITH_ATOMIC_WRITE));
+	assert_null(create_ex(f, IBV_QPT_UD, IBV_QP_EX_WITH_ATOMIC_WRITE));
 	assert_null(create_ex(f, IBV_QPT_UD, IBV_QP_EX_WITH_RDMA_WRITE));
 	assert_null(create_ex(f, IBV_QPT_UC, IBV_QP_EX_WITH_RDMA_READ));
 	struct ibv_qp_init_attr_ex attr = { .comp_mask = 1 << 30 };
@@ -281,6 +281,52 @@ static void wr__operations_are_checked_at_creation(void **state)
 	/* Newer headers look behind the structure: nothing may be there. */
 	f->left = create_ex(f, IBV_QPT_RC, IBV_QP_EX_WITH_SEND);
 	assert_null(*(void **)((char *)ibv_qp_to_qp_ex(f->left) + 352));
+}
+
+static void wr__atomic_write_needs_no_inline_room(void **state)
+{
+	struct fixture *f = *state;
+	uint64_t *word = (uint64_t *)(f->buffer + 4096), value = 0x1122334455667788;
+	struct ibv_qp_init_attr_ex attr = { .qp_type = IBV_QPT_RC,
+		.comp_mask = IBV_QP_INIT_ATTR_PD | IBV_QP_INIT_ATTR_SEND_OPS_FLAGS,
+		.pd = f->pd,
+		.send_cq = f->cq,
+		.recv_cq = f->cq,
+		.cap = { .max_send_wr = 4, .max_recv_wr = 4, .max_send_sge = 1 },
+		.send_ops_flags = IBV_QP_EX_WITH_ATOMIC_WRITE };
+	f->left = ibv_create_qp_ex(f->context, &attr);
+	assert_non_null(f->left);
+	f->right = fixture_create_qp(f, IBV_QPT_RC, NULL);
+	fixture_connect(f->left, f->right->qp_num);
+	fixture_connect(f->right, f->left->qp_num);
+	struct ibv_qp_ex *qp = ibv_qp_to_qp_ex(f->left);
+	ibv_wr_start(qp);
+	qp->wr_id = 1, qp->wr_flags = IBV_SEND_SIGNALED;
+	ibv_wr_atomic_write(qp, f->mr->rkey, (uintptr_t)word, &value);
+	value = 0; /* ours again */
+	assert_int_equal(ibv_wr_complete(qp), 0);
+	struct ibv_wc wc = fixture_complete(f->cq);
+	assert_int_equal(wc.status, IBV_WC_SUCCESS);
+	assert_int_equal(wc.opcode, IBV_WC_ATOMIC_WRITE);
+	assert_true(*word == 0x1122334455667788);
+	/* By list: eight bytes, no more and no less. */
+	f->buffer[0] = 0x77;
+	struct ibv_sge sge = fixture_sge(f, 0, 8);
+	struct ibv_send_wr wr = { .opcode = IBV_WR_ATOMIC_WRITE,
+		.sg_list = &sge,
+		.num_sge = 1,
+		.send_flags = IBV_SEND_SIGNALED,
+		.wr.rdma = { .remote_addr = (uintptr_t)word, .rkey = f->mr->rkey } };
+	assert_int_equal(fixture_post(f->left, wr), 0);
+	assert_int_equal(fixture_complete(f->cq).status, IBV_WC_SUCCESS);
+	assert_memory_equal(word, f->buffer, 8);
+	sge.length = 7;
+	assert_int_equal(fixture_post(f->left, wr), EINVAL);
+	wr.num_sge = 0;
+	assert_int_equal(fixture_post(f->left, wr), EINVAL);
+	attr.qp_type = IBV_QPT_UC;
+	assert_null(ibv_create_qp_ex(f->context, &attr));
+	assert_int_equal(errno, EOPNOTSUPP);
 }
 
 static void wr__a_batch_is_posted_at_complete(void **state)
@@ -557,6 +603,7 @@ int main(void)
 		WITH_QPS(post__rdma_and_atomics_reach_memory),
 		WITH_QPS(post__immediates_and_inline_data_arrive),
 		WITH_DEVICE(wr__operations_are_checked_at_creation),
+		WITH_DEVICE(wr__atomic_write_needs_no_inline_room),
 		WITH_DEVICE(wr__a_batch_is_posted_at_complete),
 		WITH_DEVICE(wr__an_error_or_abort_posts_nothing),
 		WITH_QPS(mw__type_1_is_bound_by_ibv_bind_mw),
