@@ -10,6 +10,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 #include "verbs/objects.h"
+#include "verbs/wait.h"
 
 /* ---- Queues -------------------------------------------------------------------------------------------------------
  */
@@ -59,7 +60,7 @@ static bool is_fault(int signal)
 
 /* Programs expect of a blocked get what they know of read(): a signal whose handler was installed with SA_RESTART does
  * not end it. Which signal it was cannot be known, so one handler without SA_RESTART makes every signal end it. */
-static bool signal_ends_wait(void)
+VB_EXPORT bool vb_signal_ends_wait(void)
 {
 	for (int signal = 1; signal < NSIG; signal++) {
 		struct sigaction action;
@@ -116,7 +117,7 @@ VB_EXPORT int ibv_get_cq_event(struct ibv_comp_channel *ibv, struct ibv_cq **cq,
 			errno = EAGAIN;
 			return -1;
 		}
-		if (!vb_lane_wait(vb_host_of(ibv->context), ibv->fd) && signal_ends_wait()) {
+		if (!vb_lane_wait(vb_host_of(ibv->context), ibv->fd) && vb_signal_ends_wait()) {
 			errno = EINTR;
 			return -1;
 		}
@@ -189,7 +190,7 @@ VB_EXPORT int ibv_get_async_event(struct ibv_context *ibv, struct ibv_async_even
 			return -1;
 		}
 		struct pollfd wait = { .fd = queue->fd, .events = POLLIN };
-		if (poll(&wait, 1, -1) < 0 && (errno != EINTR || signal_ends_wait()))
+		if (poll(&wait, 1, -1) < 0 && (errno != EINTR || vb_signal_ends_wait()))
 			return -1;
 	}
 	return 0;
