@@ -6,12 +6,12 @@
 #include <string.h>
 #include <unistd.h>
 
-/* In the build tree the executable is src/cli/verbena; installed it is bin/verbena, and
- * VB_LIBDIR and VB_LIBEXECDIR are what the build was configured with. Paths are from there. */
+/* In the build tree the executable is src/cli/verbena, and src/rdmacm/ has both libraries; installed it is bin/verbena,
+ * and VB_LIBDIR and VB_LIBEXECDIR are what the build was configured with. Paths are from there. */
 struct layout {
 	const char *libraries, *preload, *broker;
 };
-static const struct layout build_tree = { "../verbs", "../preload/libverbena-preload.so", "../broker/verbena-broker" };
+static const struct layout build_tree = { "../rdmacm", "../preload/libverbena-preload.so", "../broker/verbena-broker" };
 static const struct layout installed = { "../" VB_LIBDIR "/verbena", "../" VB_LIBDIR "/verbena/libverbena-preload.so",
 	"../" VB_LIBEXECDIR "/verbena/verbena-broker" };
 

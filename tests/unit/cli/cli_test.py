@@ -68,14 +68,22 @@ def run__options_after_the_program_are_the_programs():
 def run__puts_our_library_in_front():
     show = "echo $LD_LIBRARY_PATH"
     done = verbena("run", "--no-preload", "--", "sh", "-c", show, LD_LIBRARY_PATH="/elsewhere")
-    equal(done.stdout, f"{BUILD}/src/verbs:/elsewhere\n")
+    equal(done.stdout, f"{BUILD}/src/rdmacm:/elsewhere\n")
 
 
 def run__programs_load_our_library():
     done = verbena("run", "--", "ldd", shutil.which("ibv_devices") or "/usr/bin/ibv_devices")
     if "not" in done.stderr:
         raise Skip("ibv_devices is not installed")
-    contains(done.stdout, f"{BUILD}/src/verbs/libibverbs.so.1")
+    contains(done.stdout, f"{BUILD}/src/rdmacm/libibverbs.so.1")
+
+
+def run__programs_load_our_connection_manager():
+    done = verbena("run", "--", "ldd", shutil.which("rping") or "/usr/bin/rping")
+    if "not" in done.stderr:
+        raise Skip("rping is not installed")
+    contains(done.stdout, f"{BUILD}/src/rdmacm/librdmacm.so.1")
+    contains(done.stdout, f"{BUILD}/src/rdmacm/libibverbs.so.1")
 
 
 def run__capture_lies_where_the_user_stands():

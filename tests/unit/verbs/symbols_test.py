@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
-"""symbols__are_the_distributions: what the built libibverbs.so.1 exports, compared with the list of Debian 12's.
+"""symbols__are_the_distributions: what a built library exports, compared with the list of Debian 12's.
 Usage: symbols_test.py LIBRARY LIST. The list has a row a symbol: name, version node, kind."""
+import os
 import re
 import subprocess
 import sys
@@ -40,10 +41,10 @@ def main():
     faults += ["%s is of kind %s" % (name, have[name]) for name in sorted(want.keys() & have.keys())
                if have[name] not in want[name]]
     size = data_sizes(library).get("verbs_allow_disassociate_destroy")
-    if size != 1:
+    if size != 1 and "verbs_allow_disassociate_destroy@@IBVERBS_PRIVATE_34" in want:
         faults.append("verbs_allow_disassociate_destroy has %s bytes, not 1" % size)
     dynamic = subprocess.run(["readelf", "-d", library], check=True, capture_output=True, text=True).stdout
-    for sign in ("soname: [libibverbs.so.1]", "NODELETE"):
+    for sign in ("soname: [%s]" % os.path.basename(library), "NODELETE"):
         if sign not in dynamic:
             faults.append("not linked as it must be: no " + sign)
     print("\n".join(faults) if faults else "%d symbols as expected" % len(want))

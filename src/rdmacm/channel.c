@@ -1,0 +1,290 @@
+/* Event channels: the queue of what waits to be fetched, and what was fetched and not yet acknowledged.
+ * Holds: a channel's descriptor is readable exactly while an event waits in it. So both change under the events' lock:
+ * whoever queues an event writes a count, whoever takes one reads it, and a blocked reader sleeps outside the lock.
+ * Not here: what an event means (handler.c makes it, events.c hands it out). */
+#include <fcntl.h>
+#include <poll.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/eventfd.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+#include "rdmacm/objects.h"
+#include "verbs/wait.h"
+
+struct channel_object {
+	struct rdma_event_channel public;
+	struct vb_list waiting;
+};
+
+static pthread_mutex_t events_lock = PTHREAD_MUTEX_INITIALIZER;
+static pthread_cond_t acknowledged = PTHREAD_COND_INITIALIZER; /* something was */
+
+void vb_events_lock(void)
+{
+	pthread_mutex_lock(&events_lock);
+}
+
+void vb_events_unlock(void)
+{
+	pthread_mutex_unlock(&events_lock);
+}
+
+static struct channel_object *channel_of(struct rdma_event_channel *channel)
+{
+	return (struct channel_object *)channel;
+}
+
+VB_EXPORT struct rdma_event_channel *rdma_create_event_channel(void)
+{
+	struct channel_object *channel = malloc(sizeof(*channel));
+	if (!channel)
+		return vb_fail(-ENOMEM);
+	channel->public.fd = eventfd(0, EFD_SEMAPHORE | EFD_CLOEXEC);
+	if (channel->public.fd < 0) {
+		free(channel);
+		return NULL;
+	}
+	vb_list_init(&channel->waiting);
+	return &channel->public;
+}
+
+VB_EXPORT void rdma_destroy_event_channel(struct rdma_event_channel *public)
+{
+	struct channel_object *channel = channel_of(public);
+	for (struct vb_list *link; (link = vb_list_pop(&channel->waiting));)
+		free(vb_container_of(link, struct event_object, link));
+	close(public->fd);
+	free(channel);
+}
+
+/* ---- Counts ---------------------------------------------------------------------------------------------------- */
+
+/* System calls of their own: the C library's functions are cancellation points, and a thread that is cancelled here
+ * would take the lock with it. They fail only if the program closed our descriptor. */
+static void count_up(const struct channel_object *channel)
+{
+	uint64_t one = 1;
+	syscall(SYS_write, channel->public.fd, &one, sizeof(one));
+}
+
+static void count_down(const struct channel_object *channel)
+{
+	uint64_t one;
+	syscall(SYS_read, channel->public.fd, &one, sizeof(one));
+}
+
+static void append(struct channel_object *channel, struct event_object *event)
+{
+	vb_list_add_tail(&channel->waiting, &event->link);
+	count_up(channel);
+}
+
+static void withdraw(struct channel_object *channel, struct event_object *event)
+{
+	vb_list_remove(&event->link);
+	count_down(channel);
+}
+
+/* ---- Events ---------------------------------------------------------------------------------------------------- */
+
+static struct event_object *event_init(
+	struct event_object *event, struct id_object *id, enum rdma_cm_event_type type, int status)
+{
+	if (!event)
+		return NULL;
+	memset(event, 0, sizeof(*event));
+	vb_list_init(&event->link);
+	event->owner = id;
+	event->public.id = &id->public;
+	event->public.event = type;
+	event->public.status = status;
+	return event;
+}
+
+struct event_object *vb_event_create(struct id_object *id, enum rdma_cm_event_type type, int status)
+{
+	return event_init(malloc(sizeof(struct event_object)), id, type, status);
+}
+
+struct event_object *vb_event_take_spare(struct id_object *id, enum rdma_cm_event_type type, int status)
+{
+	struct vb_list *link = vb_list_pop(&id->spare);
+	return event_init(link ? vb_container_of(link, struct event_object, link) : NULL, id, type, status);
+}
+
+void vb_event_set_data(struct event_object *event, const uint8_t *data, uint8_t length)
+{
+	memcpy(event->private_data, data, length);
+	/* Both kinds of parameters begin alike. */
+	event->public.param.conn.private_data = event->private_data;
+	event->public.param.conn.private_data_len = length;
+}
+
+_Static_assert(offsetof(struct rdma_conn_param, private_data_len) == offsetof(struct rdma_ud_param, private_data_len),
+	"private data lies at the same place in both");
+
+void vb_event_queue_locked(struct event_object *event)
+{
+	append(channel_of(event->owner->public.channel), event);
+}
+
+void vb_event_queue(struct event_object *event)
+{
+	vb_events_lock();
+	vb_event_queue_locked(event);
+	vb_events_unlock();
+}
+
+int vb_event_post(struct id_object *id, enum rdma_cm_event_type type, int status)
+{
+	struct event_object *event = vb_event_create(id, type, status);
+	if (!event)
+		return -ENOMEM;
+	vb_event_queue(event);
+	return 0;
+}
+
+/* ---- Fetching -------------------------------------------------------------------------------------------------- */
+
+/* A request's id belongs to the program from here on. */
+static void on_taken(struct channel_object *channel, struct event_object *event)
+{
+	struct id_object *id = vb_id_of(event->public.id);
+	event->owner->fetched++;
+	if (id->listener) {
+		id->listener->backlog++;
+		id->listener = NULL;
+		id->public.channel = &channel->public;
+	}
+}
+
+static struct event_object *take(struct channel_object *channel)
+{
+	vb_events_lock();
+	struct event_object *event = NULL;
+	if (!vb_list_empty(&channel->waiting)) {
+		event = vb_container_of(channel->waiting.next, struct event_object, link);
+		withdraw(channel, event);
+		on_taken(channel, event);
+	}
+	vb_events_unlock();
+	return event;
+}
+
+static bool is_nonblocking(const struct channel_object *channel)
+{
+	int flags = fcntl(channel->public.fd, F_GETFL);
+	return flags < 0 || (flags & O_NONBLOCK);
+}
+
+int vb_channel_take(struct rdma_event_channel *public, struct event_object **event)
+{
+	struct channel_object *channel = channel_of(public);
+	while (!(*event = take(channel))) {
+		if (is_nonblocking(channel))
+			return -EAGAIN;
+		struct pollfd wait = { .fd = public->fd, .events = POLLIN };
+		if (poll(&wait, 1, -1) < 0 && (errno != EINTR || vb_signal_ends_wait()))
+			return -errno;
+	}
+	return 0;
+}
+
+VB_EXPORT int rdma_ack_cm_event(struct rdma_cm_event *public)
+{
+	if (!public)
+		return vb_result(-EINVAL);
+	struct event_object *event = (struct event_object *)public;
+	vb_events_lock();
+	event->owner->acknowledged++;
+	pthread_cond_broadcast(&acknowledged);
+	vb_events_unlock();
+	free(event);
+	return 0;
+}
+
+static void wait_for_acknowledgements(struct id_object *id)
+{
+	while (id->acknowledged != id->fetched)
+		pthread_cond_wait(&acknowledged, &events_lock);
+}
+
+/* ---- The events of an id --------------------------------------------------------------------------------------- */
+
+struct rdma_event_channel *vb_channel_of(struct id_object *id)
+{
+	vb_events_lock();
+	struct rdma_event_channel *channel = id->public.channel;
+	vb_events_unlock();
+	return channel;
+}
+
+void vb_events_finish(struct id_object *id)
+{
+	vb_events_lock();
+	struct channel_object *channel = channel_of(id->public.channel);
+	vb_list_for_each_safe (link, &channel->waiting) {
+		struct event_object *event = vb_container_of(link, struct event_object, link);
+		if (event->public.id != &id->public)
+			continue;
+		withdraw(channel, event);
+		free(event);
+	}
+	wait_for_acknowledgements(id);
+	vb_events_unlock();
+}
+
+struct id_object *vb_events_take_request(struct id_object *listener)
+{
+	struct id_object *request = NULL;
+	vb_events_lock();
+	struct channel_object *channel = channel_of(listener->public.channel);
+	vb_list_for_each (link, &channel->waiting) {
+		struct event_object *event = vb_container_of(link, struct event_object, link);
+		if (vb_id_of(event->public.id)->listener != listener)
+			continue;
+		request = vb_id_of(event->public.id);
+		break;
+	}
+	vb_events_unlock();
+	return request;
+}
+
+void vb_events_forget_group(struct id_object *id, const struct group *group)
+{
+	vb_events_lock();
+	struct channel_object *channel = channel_of(id->public.channel);
+	vb_list_for_each_safe (link, &channel->waiting) {
+		struct event_object *event = vb_container_of(link, struct event_object, link);
+		if (event->group != group)
+			continue;
+		withdraw(channel, event);
+		free(event);
+	}
+	vb_events_unlock();
+}
+
+/* An event of id, or of a request that id has and nobody fetched. */
+static bool is_of(const struct event_object *event, const struct id_object *id)
+{
+	return event->public.id == &id->public || vb_id_of(event->public.id)->listener == id;
+}
+
+void vb_events_move(struct id_object *id, struct rdma_event_channel *public)
+{
+	struct channel_object *to = channel_of(public);
+	vb_events_lock();
+	struct channel_object *from = channel_of(id->public.channel);
+	vb_list_for_each_safe (link, &from->waiting) {
+		struct event_object *event = vb_container_of(link, struct event_object, link);
+		if (from == to || !is_of(event, id))
+			continue;
+		vb_id_of(event->public.id)->public.channel = public;
+		withdraw(from, event);
+		append(to, event);
+	}
+	id->public.channel = public;
+	wait_for_acknowledgements(id);
+	vb_events_unlock();
+}

@@ -1,0 +1,241 @@
+/* The connection manager's events become the program's. Runs with the CM's mutex held, for whoever drives it: it copies
+ * what the message says into an event, puts that into the id's channel, and touches no QP.
+ * Holds: an id has a spare event for everything that the CM may say of it, made where a lack of memory could still be
+ * told; a request for which there is no memory or no room in the backlog is rejected. */
+#include <stdlib.h>
+#include <string.h>
+#include "rdmacm/objects.h"
+
+/* ---- Requests -------------------------------------------------------------------------------------------------- */
+
+/* Which of our ids a request is for: its port space and port are the listener's. */
+static bool fill_addresses(struct id_object *id, const struct id_object *listener, const struct vb_cm_path *path,
+	const uint8_t *private_data)
+{
+	struct vb_cm_ip_header header;
+	struct rdma_addr *addr = &id->public.route.addr;
+
+	if (!vb_cm_ip_header_decode(&header, private_data))
+		return false;
+	vb_sockaddr_fill(&addr->src_storage, &header.dst, listener->binding.port, path->scope);
+	vb_sockaddr_fill(&addr->dst_storage, &header.src, header.src_port, path->scope);
+	memcpy(addr->addr.ibaddr.sgid.raw, path->local.raw, sizeof(path->local.raw));
+	memcpy(addr->addr.ibaddr.dgid.raw, path->remote.raw, sizeof(path->remote.raw));
+	addr->addr.ibaddr.pkey = htobe16(VB_PKEY);
+	id->way = (struct vb_way){
+		.local = path->local,
+		.remote = path->remote,
+		.scope = path->scope,
+	};
+	return true;
+}
+
+/* The id of a request; NULL: no memory. Options and context are its listener's. */
+static struct id_object *request_create(struct id_object *listener)
+{
+	struct id_object *id = calloc(1, sizeof(*id));
+	if (!id)
+		return NULL;
+	pthread_mutex_init(&id->calls, NULL);
+	vb_list_init(&id->groups);
+	vb_list_init(&id->spare);
+	id->public.context = listener->public.context;
+	id->public.ps = listener->public.ps;
+	id->public.qp_type = listener->public.qp_type;
+	id->options = listener->options;
+	id->state = ID_REQUESTED;
+	return id;
+}
+
+static void fill_request(struct id_object *id, const struct vb_cm_req *req)
+{
+	id->remote = (struct vb_side){
+		.qpn = req->qpn,
+		.psn = req->psn,
+		.qkey = req->qkey,
+		.vendor_id = req->vendor_id,
+		.responder_resources = req->responder_resources,
+		.initiator_depth = req->initiator_depth,
+		.retry_count = req->retry_count,
+		.rnr_retry = req->rnr_retry,
+		.has_srq = req->has_srq,
+		.has_flow_control = req->has_flow_control,
+	};
+	id->way.mtu = req->path_mtu;
+	id->way.flow_label = req->primary.flow_label;
+	id->way.traffic_class = req->primary.traffic_class;
+	id->way.hop_limit = req->primary.hop_limit;
+	id->way.ack_timeout = req->primary.ack_timeout;
+}
+
+/* Its own depth is the peer's resources, and the other way round. */
+static void fill_parameters(struct event_object *event, const struct vb_side *remote)
+{
+	struct rdma_conn_param *param = &event->public.param.conn;
+	param->responder_resources = remote->initiator_depth;
+	param->initiator_depth = remote->responder_resources;
+	param->flow_control = remote->has_flow_control;
+	param->retry_count = remote->retry_count;
+	param->rnr_retry_count = remote->rnr_retry;
+	param->srq = remote->has_srq;
+	param->qp_num = remote->qpn;
+}
+
+static struct event_object *request_event(
+	struct id_object *listener, struct id_object *id, const struct vb_cm_message *message)
+{
+	struct event_object *event = vb_event_create(id, RDMA_CM_EVENT_CONNECT_REQUEST, 0);
+	if (!event)
+		return NULL;
+	event->owner = listener;
+	event->public.listen_id = &listener->public;
+	if (message->kind == VB_CM_REQ) {
+		vb_event_set_data(event, message->req.private_data + VB_CM_IP_HEADER_LENGTH,
+			VB_CM_REQ_PRIVATE - VB_CM_IP_HEADER_LENGTH);
+		fill_parameters(event, &id->remote);
+	} else {
+		vb_event_set_data(event, message->sidr_req.private_data + VB_CM_IP_HEADER_LENGTH,
+			VB_CM_SIDR_REQ_PRIVATE - VB_CM_IP_HEADER_LENGTH);
+	}
+	return event;
+}
+
+/* In the listener's channel, if its backlog has room. */
+static bool queue_request(struct id_object *listener, struct id_object *id, struct event_object *event)
+{
+	vb_events_lock();
+	bool has_room = listener->backlog > 0;
+	if (has_room) {
+		listener->backlog--;
+		id->listener = listener;
+		id->public.channel = listener->public.channel;
+		vb_event_queue_locked(event);
+	}
+	vb_events_unlock();
+	return has_room;
+}
+
+static bool admit(struct id_object *listener, const struct vb_cm_event *from)
+{
+	bool is_req = from->kind == VB_CM_EVENT_REQUEST;
+	if (is_req == vb_id_is_datagram(listener))
+		return false;
+	struct id_object *id = request_create(listener);
+	if (!id)
+		return false;
+	const uint8_t *private_data = is_req ? from->message.req.private_data : from->message.sidr_req.private_data;
+	struct event_object *event = NULL;
+	if (vb_id_reserve_events(id) || !fill_addresses(id, listener, vb_cm_id_path(from->id), private_data))
+		goto out_free;
+	if (is_req)
+		fill_request(id, &from->message.req);
+	event = request_event(listener, id, &from->message);
+	if (!event)
+		goto out_free;
+	id->cm = from->id;
+	vb_cm_id_set_user(from->id, id);
+	if (queue_request(listener, id, event))
+		return true;
+out_free:
+	free(event);
+	vb_id_free(id);
+	return false;
+}
+
+/* ---- What is said of an id that exists ------------------------------------------------------------------------- */
+
+/* An event of id with private data, if it has any. */
+static struct event_object *prepare(
+	struct id_object *id, enum rdma_cm_event_type type, int status, const uint8_t *data, uint8_t length)
+{
+	vb_events_lock();
+	struct event_object *event = vb_event_take_spare(id, type, status);
+	vb_events_unlock();
+	if (event && data)
+		vb_event_set_data(event, data, length);
+	return event;
+}
+
+static void say(struct id_object *id, enum rdma_cm_event_type type, int status, const uint8_t *data, uint8_t length)
+{
+	struct event_object *event = prepare(id, type, status, data, length);
+	if (event)
+		vb_event_queue(event);
+}
+
+static void say_reply(struct id_object *id, const struct vb_cm_rep *rep)
+{
+	struct event_object *event =
+		prepare(id, RDMA_CM_EVENT_CONNECT_RESPONSE, 0, rep->private_data, VB_CM_REP_PRIVATE);
+	if (!event)
+		return;
+	event->is_reply = true;
+	event->remote = (struct vb_side){
+		.qpn = rep->qpn,
+		.psn = rep->psn,
+		.qkey = rep->qkey,
+		.vendor_id = rep->vendor_id,
+		.responder_resources = rep->responder_resources,
+		.initiator_depth = rep->initiator_depth,
+		.rnr_retry = rep->rnr_retry,
+		.has_srq = rep->has_srq,
+		.has_flow_control = rep->has_flow_control,
+	};
+	fill_parameters(event, &event->remote);
+	vb_event_queue(event);
+}
+
+/* A datagram service: its QP number, its key, and an address that leads there. */
+static void say_service(struct id_object *id, const struct vb_cm_sidr_rep *rep)
+{
+	bool is_ok = rep->status == VB_CM_SIDR_OK;
+	struct event_object *event = prepare(id, is_ok ? RDMA_CM_EVENT_ESTABLISHED : RDMA_CM_EVENT_UNREACHABLE,
+		rep->status, rep->private_data, VB_CM_SIDR_REP_PRIVATE);
+	if (!event)
+		return;
+	if (is_ok) {
+		event->public.param.ud.qp_num = rep->qpn;
+		event->public.param.ud.qkey = rep->qkey;
+		event->is_reply = true;
+	}
+	vb_event_queue(event);
+}
+
+void vb_handle_cm_event(void *context, const struct vb_cm_event *event)
+{
+	struct id_object *id = event->id ? vb_cm_id_user(event->id) : NULL;
+
+	switch (event->kind) {
+	case VB_CM_EVENT_REQUEST:
+	case VB_CM_EVENT_SIDR_REQUEST:
+		if (!admit(vb_cm_id_user(event->listener), event))
+			vb_cm_id_destroy(event->id, vb_connections_now());
+		break;
+	case VB_CM_EVENT_REPLY:
+		say_reply(id, &event->message.rep);
+		break;
+	case VB_CM_EVENT_ESTABLISHED:
+		say(id, RDMA_CM_EVENT_ESTABLISHED, 0, NULL, 0);
+		break;
+	case VB_CM_EVENT_REJECTED:
+		say(id, RDMA_CM_EVENT_REJECTED, event->message.rej.reason, event->message.rej.private_data,
+			VB_CM_REJ_PRIVATE);
+		break;
+	case VB_CM_EVENT_UNREACHABLE:
+	case VB_CM_EVENT_SIDR_TIMEOUT:
+		say(id, RDMA_CM_EVENT_UNREACHABLE, -ETIMEDOUT, NULL, 0);
+		break;
+	case VB_CM_EVENT_DISCONNECT:
+	case VB_CM_EVENT_DISCONNECTED:
+		say(id, RDMA_CM_EVENT_DISCONNECTED, 0, NULL, 0);
+		break;
+	case VB_CM_EVENT_TIMEWAIT_EXIT:
+		say(id, RDMA_CM_EVENT_TIMEWAIT_EXIT, 0, NULL, 0);
+		break;
+	case VB_CM_EVENT_SIDR_REPLY:
+		say_service(id, &event->message.sidr_rep);
+		break;
+	case VB_CM_EVENT_DELAYED:
+		break;
+	}
+}

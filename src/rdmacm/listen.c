@@ -1,0 +1,52 @@
+/* Listening: for requests to a port, at one address or at all of them.
+ * Not here: what comes of a request (accept.c), how it gets into the channel (handler.c). */
+#include "rdmacm/objects.h"
+
+enum { BACKLOG_MAX = 1024 };
+
+/* An id that was bound to nothing listens at a free port of IPv4, as with sockets. */
+static int bind_anywhere(struct id_object *id)
+{
+	struct sockaddr_in any = { .sin_family = AF_INET };
+	return vb_id_bind(id, (struct sockaddr *)&any);
+}
+
+static int listen_locked(struct id_object *id, int backlog)
+{
+	if (id->state == ID_IDLE) {
+		int error = bind_anywhere(id);
+		if (error)
+			return error;
+	}
+	if (id->state != ID_BOUND)
+		return -EINVAL;
+	int error = vb_connections_listen(&id->binding);
+	if (error)
+		return error;
+	vb_events_lock();
+	id->backlog = backlog > 0 && backlog < BACKLOG_MAX ? backlog : BACKLOG_MAX;
+	vb_events_unlock();
+	struct vb_cm *cm = vb_connections_lock();
+	if (!cm)
+		return -VB_FORKED_ERRNO;
+	error = vb_id_make_cm(id, cm);
+	if (!error)
+		error = vb_cm_listen(id->cm, vb_id_service(id, id->binding.port), &id->binding.address);
+	if (error && id->cm) {
+		vb_cm_id_destroy(id->cm, vb_connections_now());
+		id->cm = NULL;
+	}
+	vb_connections_unlock();
+	if (!error)
+		id->state = ID_LISTENING;
+	return error;
+}
+
+VB_EXPORT int rdma_listen(struct rdma_cm_id *public, int backlog)
+{
+	struct id_object *id = vb_id_of(public);
+	pthread_mutex_lock(&id->calls);
+	int error = listen_locked(id, backlog);
+	pthread_mutex_unlock(&id->calls);
+	return vb_result(error);
+}

@@ -1,0 +1,475 @@
+/* Connections of ids without QPs, as UCX and libfabric make them: both ends in this process, their messages over the
+ * real connection manager. */
+#include "loop.h"
+
+enum { PORT = 7471 };
+
+static struct rdma_event_channel *passive, *active;
+static struct rdma_cm_id *listener, *id;
+
+static int setup_space(void **state, enum rdma_port_space ps)
+{
+	int error = loop_setup(state);
+	passive = rdma_create_event_channel();
+	active = rdma_create_event_channel();
+	if (error || !passive || !active || rdma_create_id(passive, &listener, (void *)&listener, ps) ||
+		rdma_create_id(active, &id, NULL, ps))
+		return -1;
+	return rdma_bind_addr(listener, loop_address("10.0.0.1", PORT)) || rdma_listen(listener, 2) ||
+	       rdma_resolve_addr(id, NULL, loop_address("10.0.0.1", PORT), 1) || rdma_resolve_route(id, 1);
+}
+
+static int setup(void **state)
+{
+	return setup_space(state, RDMA_PS_TCP);
+}
+
+static int setup_datagram(void **state)
+{
+	return setup_space(state, RDMA_PS_UDP);
+}
+
+static int teardown(void **state)
+{
+	if (id)
+		rdma_destroy_id(id);
+	if (listener)
+		rdma_destroy_id(listener);
+	rdma_destroy_event_channel(active);
+	rdma_destroy_event_channel(passive);
+	return loop_teardown(state);
+}
+
+static struct rdma_conn_param parameters(const char *data)
+{
+	return (struct rdma_conn_param){
+		.private_data = data,
+		.private_data_len = (uint8_t)strlen(data),
+		.responder_resources = 3,
+		.initiator_depth = 2,
+		.flow_control = 1,
+		.retry_count = 5,
+		.rnr_retry_count = 6,
+		.qp_num = 0x1234,
+	};
+}
+
+static void connect_with(const char *data)
+{
+	struct rdma_conn_param param = parameters(data);
+	loop_expect(active, RDMA_CM_EVENT_ADDR_RESOLVED, 0);
+	loop_expect(active, RDMA_CM_EVENT_ROUTE_RESOLVED, 0);
+	assert_int_equal(rdma_connect(id, &param), 0);
+}
+
+static struct rdma_cm_id *accept_with(const char *data)
+{
+	struct rdma_conn_param param = parameters(data);
+	param.qp_num = 0x5678;
+	struct rdma_cm_id *request = loop_expect(passive, RDMA_CM_EVENT_CONNECT_REQUEST, 0);
+	assert_int_equal(rdma_accept(request, &param), 0);
+	return request;
+}
+
+static struct rdma_cm_id *establish(void)
+{
+	connect_with("");
+	struct rdma_cm_id *request = accept_with("");
+	loop_expect(active, RDMA_CM_EVENT_CONNECT_RESPONSE, 0);
+	assert_int_equal(rdma_establish(id), 0);
+	assert_ptr_equal(loop_expect(passive, RDMA_CM_EVENT_ESTABLISHED, 0), request);
+	return request;
+}
+
+static void request__shows_who_and_what(void **state)
+{
+	struct rdma_cm_event *event;
+
+	connect_with("hello");
+	assert_int_equal(rdma_get_cm_event(passive, &event), 0);
+	assert_int_equal(event->event, RDMA_CM_EVENT_CONNECT_REQUEST);
+	assert_ptr_equal(event->listen_id, listener);
+	assert_ptr_equal(event->id->context, &listener);
+	assert_non_null(event->id->verbs);
+	assert_memory_equal(event->param.conn.private_data, "hello", 6);
+	assert_int_equal(event->param.conn.private_data_len, 56);
+	/* What one side will do, the other must bear. */
+	assert_int_equal(event->param.conn.responder_resources, 2);
+	assert_int_equal(event->param.conn.initiator_depth, 3);
+	assert_int_equal(event->param.conn.retry_count, 5);
+	assert_int_equal(event->param.conn.rnr_retry_count, 6);
+	assert_int_equal(event->param.conn.qp_num, 0x1234);
+	assert_int_equal(rdma_get_src_port(event->id), htons(PORT));
+	assert_int_equal(rdma_get_dst_port(event->id), rdma_get_src_port(id));
+	struct rdma_cm_id *request = event->id;
+	rdma_ack_cm_event(event);
+	assert_int_equal(rdma_destroy_id(request), 0);
+	loop_expect(active, RDMA_CM_EVENT_REJECTED, 28);
+}
+
+static void reply__tells_the_active_side_which_qp(void **state)
+{
+	struct rdma_cm_event *event;
+
+	connect_with("");
+	struct rdma_cm_id *request = accept_with("reply");
+	assert_int_equal(rdma_get_cm_event(active, &event), 0);
+	assert_int_equal(event->event, RDMA_CM_EVENT_CONNECT_RESPONSE);
+	assert_int_equal(event->param.conn.qp_num, 0x5678);
+	assert_int_equal(event->param.conn.private_data_len, 196);
+	assert_memory_equal(event->param.conn.private_data, "reply", 6);
+	rdma_ack_cm_event(event);
+	rdma_destroy_id(request);
+}
+
+static void attributes__of_both_sides_fit_together(void **state)
+{
+	struct rdma_cm_id *request = establish();
+	struct ibv_qp_attr mine = { .qp_state = IBV_QPS_RTR }, theirs = { .qp_state = IBV_QPS_RTS };
+	int mask;
+
+	assert_int_equal(rdma_init_qp_attr(id, &mine, &mask), 0);
+	assert_true(mask & IBV_QP_AV && mask & IBV_QP_PATH_MTU && mask & IBV_QP_MAX_DEST_RD_ATOMIC);
+	assert_int_equal(mine.dest_qp_num, 0x5678);
+	assert_int_equal(mine.path_mtu, IBV_MTU_1024);
+	assert_int_equal(mine.ah_attr.is_global, 1);
+	assert_int_equal(rdma_init_qp_attr(request, &theirs, &mask), 0);
+	assert_int_equal(theirs.sq_psn, mine.rq_psn);
+	assert_int_equal(theirs.retry_cnt, 5);
+	assert_int_equal(theirs.rnr_retry, 6);
+	assert_int_equal(theirs.timeout, 17);
+	assert_int_equal(theirs.max_rd_atomic, 2);
+	assert_int_equal(mine.max_dest_rd_atomic, 2);
+	theirs = (struct ibv_qp_attr){ .qp_state = IBV_QPS_RTR };
+	mine = (struct ibv_qp_attr){ .qp_state = IBV_QPS_RTS };
+	assert_int_equal(rdma_init_qp_attr(id, &mine, &mask), 0);
+	assert_int_equal(rdma_init_qp_attr(request, &theirs, &mask), 0);
+	assert_int_equal(theirs.rq_psn, mine.sq_psn);
+	assert_int_equal(theirs.dest_qp_num, 0x1234);
+	rdma_destroy_id(request);
+}
+
+static void attributes__are_known_before_accepting(void **state)
+{
+	struct ibv_qp_attr early = { .qp_state = IBV_QPS_RTR }, late = early;
+	int mask;
+
+	connect_with("");
+	struct rdma_cm_id *request = loop_expect(passive, RDMA_CM_EVENT_CONNECT_REQUEST, 0);
+	assert_int_equal(rdma_init_qp_attr(request, &early, &mask), 0);
+	assert_int_equal(early.max_dest_rd_atomic, 2);
+	assert_int_equal(rdma_accept(request, NULL), 0);
+	assert_int_equal(rdma_init_qp_attr(request, &late, &mask), 0);
+	assert_int_equal(early.rq_psn, late.rq_psn);
+	rdma_destroy_id(request);
+}
+
+static void disconnect__is_seen_by_both_and_timewait_ends(void **state)
+{
+	struct rdma_cm_id *request = establish();
+	assert_int_equal(rdma_disconnect(id), 0);
+	assert_ptr_equal(loop_expect(passive, RDMA_CM_EVENT_DISCONNECTED, 0), request);
+	assert_int_equal(rdma_disconnect(request), 0);
+	loop_expect(active, RDMA_CM_EVENT_DISCONNECTED, 0);
+	loop_pass(600 * VB_S);
+	loop_expect(active, RDMA_CM_EVENT_TIMEWAIT_EXIT, 0);
+	assert_ptr_equal(loop_expect(passive, RDMA_CM_EVENT_TIMEWAIT_EXIT, 0), request);
+	rdma_destroy_id(request);
+}
+
+static void destroy__disconnects(void **state)
+{
+	struct rdma_cm_id *request = establish();
+	assert_int_equal(rdma_destroy_id(request), 0);
+	loop_expect(active, RDMA_CM_EVENT_DISCONNECTED, 0);
+}
+
+static void reject__carries_its_data(void **state)
+{
+	struct rdma_cm_event *event;
+
+	connect_with("");
+	struct rdma_cm_id *request = loop_expect(passive, RDMA_CM_EVENT_CONNECT_REQUEST, 0);
+	assert_int_equal(rdma_reject(request, "no", 3), 0);
+	assert_int_equal(rdma_get_cm_event(active, &event), 0);
+	assert_int_equal(event->event, RDMA_CM_EVENT_REJECTED);
+	assert_int_equal(event->status, 28);
+	assert_int_equal(event->param.conn.private_data_len, 148);
+	assert_memory_equal(event->param.conn.private_data, "no", 3);
+	rdma_ack_cm_event(event);
+	rdma_destroy_id(request);
+}
+
+static void connect__nobody_listens_is_rejected_by_service(void **state)
+{
+	rdma_destroy_id(listener);
+	listener = NULL;
+	connect_with("");
+	loop_expect(active, RDMA_CM_EVENT_REJECTED, 8);
+}
+
+static void connect__silence_is_unreachable(void **state)
+{
+	loop_lose(true);
+	connect_with("");
+	assert_false(loop_is_readable(active));
+	loop_pass(600 * VB_S);
+	loop_expect(active, RDMA_CM_EVENT_UNREACHABLE, -ETIMEDOUT);
+}
+
+static void connect__parameters_are_checked(void **state)
+{
+	struct rdma_conn_param param = parameters("");
+	loop_expect(active, RDMA_CM_EVENT_ADDR_RESOLVED, 0);
+	loop_expect(active, RDMA_CM_EVENT_ROUTE_RESOLVED, 0);
+	char data[64] = { 0 };
+	param.private_data = data;
+	param.private_data_len = 57;
+	assert_int_equal(rdma_connect(id, &param), -1);
+	assert_int_equal(errno, EINVAL);
+	param.private_data_len = 56;
+	param.responder_resources = 17;
+	assert_int_equal(rdma_connect(id, &param), -1);
+	assert_int_equal(errno, EINVAL);
+	param.responder_resources = RDMA_MAX_RESP_RES;
+	param.initiator_depth = RDMA_MAX_INIT_DEPTH;
+	assert_int_equal(rdma_connect(id, &param), 0);
+	assert_int_equal(rdma_connect(id, &param), -1); /* once */
+	struct rdma_cm_event *event;
+	assert_int_equal(rdma_get_cm_event(passive, &event), 0);
+	assert_int_equal(event->param.conn.responder_resources, 8);
+	assert_int_equal(event->param.conn.initiator_depth, 16);
+	struct rdma_cm_id *request = event->id;
+	rdma_ack_cm_event(event);
+	rdma_destroy_id(request);
+}
+
+static void connect__in_a_forked_child_is_refused(void **state)
+{
+	loop_expect(active, RDMA_CM_EVENT_ADDR_RESOLVED, 0);
+	loop_expect(active, RDMA_CM_EVENT_ROUTE_RESOLVED, 0);
+	loop_fork(true);
+	assert_int_equal(rdma_connect(id, NULL), -1);
+	assert_int_equal(errno, EPERM);
+	loop_fork(false);
+}
+
+/* Three ask, two may wait. */
+static void backlog__is_a_bound(void **state)
+{
+	struct rdma_cm_id *more[2];
+	connect_with("");
+	for (int i = 0; i < 2; i++) {
+		assert_int_equal(rdma_create_id(NULL, &more[i], NULL, RDMA_PS_TCP), 0);
+		assert_int_equal(rdma_resolve_addr(more[i], NULL, loop_address("10.0.0.1", PORT), 1), 0);
+		assert_int_equal(rdma_resolve_route(more[i], 1), 0);
+		assert_int_equal(rdma_migrate_id(more[i], active), 0);
+		assert_int_equal(rdma_connect(more[i], NULL), 0);
+	}
+	assert_ptr_equal(loop_expect(active, RDMA_CM_EVENT_REJECTED, 28), more[1]);
+	for (int i = 0; i < 2; i++)
+		assert_int_equal(rdma_destroy_id(loop_expect(passive, RDMA_CM_EVENT_CONNECT_REQUEST, 0)), 0);
+	assert_false(loop_is_readable(passive));
+	for (int i = 0; i < 2; i++)
+		rdma_destroy_id(more[i]);
+}
+
+static void destroy_listener__rejects_what_waits(void **state)
+{
+	connect_with("");
+	assert_true(loop_is_readable(passive));
+	rdma_destroy_id(listener);
+	listener = NULL;
+	assert_false(loop_is_readable(passive));
+	loop_expect(active, RDMA_CM_EVENT_REJECTED, 28);
+}
+
+static void migrate_listener__takes_its_requests_along(void **state)
+{
+	struct rdma_event_channel *other = rdma_create_event_channel();
+	connect_with("");
+	assert_int_equal(rdma_migrate_id(listener, other), 0);
+	assert_false(loop_is_readable(passive));
+	struct rdma_cm_id *request = loop_expect(other, RDMA_CM_EVENT_CONNECT_REQUEST, 0);
+	assert_ptr_equal(request->channel, other);
+	rdma_destroy_id(request);
+	assert_int_equal(rdma_migrate_id(listener, passive), 0);
+	rdma_destroy_event_channel(other);
+}
+
+/* A request that was given up before anybody fetched it: its event comes after, and finds an id. */
+static void request__given_up_before_it_is_fetched(void **state)
+{
+	connect_with("");
+	rdma_destroy_id(id);
+	id = NULL;
+	struct rdma_cm_id *request = loop_expect(passive, RDMA_CM_EVENT_CONNECT_REQUEST, 0);
+	assert_ptr_equal(loop_expect(passive, RDMA_CM_EVENT_REJECTED, 4), request);
+	assert_int_equal(rdma_accept(request, NULL), -1);
+	rdma_destroy_id(request);
+}
+
+static void notify__establishes_when_the_confirmation_is_late(void **state)
+{
+	connect_with("");
+	struct rdma_cm_id *request = accept_with("");
+	assert_int_equal(rdma_notify(request, IBV_EVENT_COMM_EST), 0);
+	loop_expect(passive, RDMA_CM_EVENT_ESTABLISHED, 0);
+	assert_int_equal(rdma_notify(request, IBV_EVENT_COMM_EST), -1);
+	assert_int_equal(errno, EISCONN);
+	assert_int_equal(rdma_notify(request, IBV_EVENT_QP_FATAL), -1);
+	assert_int_equal(errno, EINVAL);
+	rdma_destroy_id(request);
+}
+
+static void get_request__fetches_a_synchronous_id(void **state)
+{
+	struct rdma_cm_id *request;
+
+	connect_with("ep");
+	assert_int_equal(rdma_get_request(listener, &request), -1); /* not synchronous */
+	assert_int_equal(rdma_migrate_id(listener, NULL), 0);
+	assert_int_equal(rdma_get_request(listener, &request), 0);
+	assert_int_equal(request->event->event, RDMA_CM_EVENT_CONNECT_REQUEST);
+	assert_memory_equal(request->event->param.conn.private_data, "ep", 3);
+	assert_ptr_not_equal(request->channel, listener->channel);
+	assert_int_equal(rdma_reject(request, NULL, 0), 0);
+	rdma_destroy_id(request);
+}
+
+static void ece__vendor_goes_to_the_peer(void **state)
+{
+	struct ibv_ece ece = { .vendor_id = 0x15B3 }, seen;
+	assert_int_equal(rdma_set_local_ece(id, &ece), 0);
+	connect_with("");
+	struct rdma_cm_id *request = loop_expect(passive, RDMA_CM_EVENT_CONNECT_REQUEST, 0);
+	assert_int_equal(rdma_get_remote_ece(request, &seen), 0);
+	assert_int_equal(seen.vendor_id, 0x15B3);
+	assert_int_equal(rdma_reject_ece(request, NULL, 0), 0);
+	loop_expect(active, RDMA_CM_EVENT_REJECTED, 35);
+	rdma_destroy_id(request);
+}
+
+static void datagram__service_is_found(void **state)
+{
+	struct rdma_cm_event *event;
+
+	connect_with("who");
+	assert_int_equal(rdma_get_cm_event(passive, &event), 0);
+	assert_int_equal(event->event, RDMA_CM_EVENT_CONNECT_REQUEST);
+	assert_int_equal(event->param.ud.private_data_len, 180);
+	assert_memory_equal(event->param.ud.private_data, "who", 4);
+	struct rdma_cm_id *request = event->id;
+	rdma_ack_cm_event(event);
+	struct rdma_conn_param param = parameters("me");
+	param.qp_num = 0x4321;
+	assert_int_equal(rdma_accept(request, &param), 0);
+	assert_int_equal(rdma_get_cm_event(active, &event), 0);
+	assert_int_equal(event->event, RDMA_CM_EVENT_ESTABLISHED);
+	assert_int_equal(event->param.ud.qp_num, 0x4321);
+	assert_int_equal(event->param.ud.qkey, RDMA_UDP_QKEY);
+	assert_int_equal(event->param.ud.ah_attr.is_global, 1);
+	assert_int_equal(event->param.ud.ah_attr.port_num, 1);
+	assert_int_equal(event->param.ud.private_data_len, 136);
+	assert_memory_equal(event->param.ud.private_data, "me", 3);
+	rdma_ack_cm_event(event);
+	rdma_destroy_id(request);
+}
+
+static void datagram__refusal_is_unreachable_with_its_status(void **state)
+{
+	connect_with("");
+	struct rdma_cm_id *request = loop_expect(passive, RDMA_CM_EVENT_CONNECT_REQUEST, 0);
+	assert_int_equal(rdma_reject(request, NULL, 0), 0);
+	loop_expect(active, RDMA_CM_EVENT_UNREACHABLE, 2);
+	rdma_destroy_id(request);
+}
+
+static void datagram__silence_is_unreachable(void **state)
+{
+	loop_lose(true);
+	connect_with("");
+	loop_pass(600 * VB_S);
+	loop_expect(active, RDMA_CM_EVENT_UNREACHABLE, -ETIMEDOUT);
+}
+
+static void multicast__event_says_how_to_send(void **state)
+{
+	struct rdma_cm_event *event;
+	struct sockaddr *group = loop_address("224.1.2.3", 0);
+
+	loop_expect(active, RDMA_CM_EVENT_ADDR_RESOLVED, 0);
+	loop_expect(active, RDMA_CM_EVENT_ROUTE_RESOLVED, 0);
+	assert_int_equal(rdma_join_multicast(id, loop_address("10.0.0.1", 0), NULL), -1);
+	assert_int_equal(rdma_join_multicast(id, group, &group), 0);
+	assert_int_equal(rdma_join_multicast(id, group, &group), -1);
+	assert_int_equal(errno, EADDRINUSE);
+	assert_int_equal(rdma_get_cm_event(active, &event), 0);
+	assert_int_equal(event->event, RDMA_CM_EVENT_MULTICAST_JOIN);
+	assert_ptr_equal(event->param.ud.private_data, &group);
+	assert_int_equal(event->param.ud.qp_num, 0xFFFFFF);
+	struct vb_gid gid = vb_gid_from_ipv4(224, 1, 2, 3);
+	assert_memory_equal(event->param.ud.ah_attr.grh.dgid.raw, gid.raw, 16);
+	rdma_ack_cm_event(event);
+	assert_int_equal(rdma_leave_multicast(id, group), 0);
+	assert_int_equal(rdma_leave_multicast(id, group), -1);
+	assert_int_equal(errno, EADDRNOTAVAIL);
+	/* Left before its event was fetched: no event. */
+	assert_int_equal(rdma_join_multicast(id, group, NULL), 0);
+	assert_int_equal(rdma_leave_multicast(id, group), 0);
+	assert_false(loop_is_readable(active));
+}
+
+/* 92 bytes of nonsense where addresses should be. */
+static void hostile__request_without_addresses_is_rejected(void **state)
+{
+	struct vb_cm_req req = {
+		.service_id = vb_cm_service_id(RDMA_PS_TCP, PORT), .qpn = 5, .path_mtu = IBV_MTU_1024
+	};
+	struct vb_gid local = vb_sockaddr_gid(loop_address("10.0.0.1", 0));
+	struct vb_cm_path path = { local, local, 0 };
+
+	memset(req.private_data, 0xEE, sizeof(req.private_data));
+	struct id_object *object = vb_id_of(id);
+	assert_int_equal(vb_id_reserve_events(object), 0);
+	struct vb_cm *cm = vb_connections_lock();
+	assert_int_equal(vb_id_make_cm(object, cm), 0);
+	assert_int_equal(vb_cm_connect(object->cm, &path, &req, vb_connections_now()), 0);
+	vb_connections_unlock();
+	loop_expect(active, RDMA_CM_EVENT_ADDR_RESOLVED, 0);
+	loop_expect(active, RDMA_CM_EVENT_ROUTE_RESOLVED, 0);
+	assert_false(loop_is_readable(passive));
+	assert_true(loop_is_readable(active)); /* the rejection */
+}
+
+int main(void)
+{
+#define TEST(name)     cmocka_unit_test_setup_teardown(name, setup, teardown)
+#define DATAGRAM(name) cmocka_unit_test_setup_teardown(name, setup_datagram, teardown)
+	const struct CMUnitTest tests[] = {
+		TEST(request__shows_who_and_what),
+		TEST(reply__tells_the_active_side_which_qp),
+		TEST(attributes__of_both_sides_fit_together),
+		TEST(attributes__are_known_before_accepting),
+		TEST(disconnect__is_seen_by_both_and_timewait_ends),
+		TEST(destroy__disconnects),
+		TEST(reject__carries_its_data),
+		TEST(connect__nobody_listens_is_rejected_by_service),
+		TEST(connect__silence_is_unreachable),
+		TEST(connect__parameters_are_checked),
+		TEST(connect__in_a_forked_child_is_refused),
+		TEST(backlog__is_a_bound),
+		TEST(destroy_listener__rejects_what_waits),
+		TEST(migrate_listener__takes_its_requests_along),
+		TEST(request__given_up_before_it_is_fetched),
+		TEST(notify__establishes_when_the_confirmation_is_late),
+		TEST(get_request__fetches_a_synchronous_id),
+		TEST(ece__vendor_goes_to_the_peer),
+		DATAGRAM(datagram__service_is_found),
+		DATAGRAM(datagram__refusal_is_unreachable_with_its_status),
+		DATAGRAM(datagram__silence_is_unreachable),
+		DATAGRAM(multicast__event_says_how_to_send),
+		TEST(hostile__request_without_addresses_is_rejected),
+	};
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

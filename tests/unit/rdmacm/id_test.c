@@ -1,0 +1,251 @@
+/* Ids and channels: addresses, options, what descriptors show, migration, destruction. */
+#include "loop.h"
+
+static struct rdma_event_channel *channel;
+static struct rdma_cm_id *id;
+
+static int setup(void **state)
+{
+	int error = loop_setup(state);
+	channel = rdma_create_event_channel();
+	return error || !channel || rdma_create_id(channel, &id, NULL, RDMA_PS_TCP);
+}
+
+static int teardown(void **state)
+{
+	rdma_destroy_id(id);
+	rdma_destroy_event_channel(channel);
+	return loop_teardown(state);
+}
+
+static void assert_fails(int result, int error)
+{
+	assert_int_equal(result, -1);
+	assert_int_equal(errno, error);
+}
+
+static void create_id__unknown_port_space_is_refused(void **state)
+{
+	struct rdma_cm_id *none = NULL;
+	assert_fails(rdma_create_id(channel, &none, NULL, (enum rdma_port_space)5), EINVAL);
+	assert_null(none);
+}
+
+static void bind__address_of_a_device_sets_it(void **state)
+{
+	assert_int_equal(rdma_bind_addr(id, loop_address("10.0.0.1", 7471)), 0);
+	assert_non_null(id->verbs);
+	assert_non_null(id->pd);
+	assert_int_equal(id->port_num, 1);
+	assert_int_equal(ntohs(rdma_get_src_port(id)), 7471);
+	assert_int_equal(rdma_get_dst_port(id), 0);
+	assert_fails(rdma_bind_addr(id, loop_address("10.0.0.1", 7472)), EINVAL);
+}
+
+static void bind__any_has_no_device_and_port_0_gets_one(void **state)
+{
+	assert_int_equal(rdma_bind_addr(id, loop_address("::", 0)), 0);
+	assert_null(id->verbs);
+	assert_int_equal(ntohs(rdma_get_src_port(id)), 40001);
+}
+
+static void bind__bad_addresses_have_their_errno(void **state)
+{
+	struct sockaddr local = { .sa_family = AF_UNIX };
+	assert_fails(rdma_bind_addr(id, NULL), EINVAL);
+	assert_fails(rdma_bind_addr(id, &local), EAFNOSUPPORT);
+	assert_fails(rdma_bind_addr(id, loop_address("10.0.0.1", 1)), EADDRINUSE);
+	assert_fails(rdma_bind_addr(id, loop_address("203.0.113.9", 0)), EADDRNOTAVAIL);
+	assert_fails(rdma_bind_addr(id, loop_address("fe80::1", 0)), EINVAL);
+	assert_fails(rdma_bind_addr(id, loop_address("127.0.0.1", 0)), ENODEV);
+	assert_int_equal(loop_bound(), 0);
+}
+
+static void listen__port_in_use_can_be_left(void **state)
+{
+	assert_int_equal(rdma_bind_addr(id, loop_address("10.0.0.1", 2)), 0);
+	assert_fails(rdma_listen(id, 1), EADDRINUSE);
+}
+
+static void listen__unbound_id_gets_a_port(void **state)
+{
+	assert_int_equal(rdma_listen(id, 0), 0);
+	assert_int_not_equal(rdma_get_src_port(id), 0);
+	assert_fails(rdma_listen(id, 0), EINVAL);
+}
+
+static void resolve__gives_event_device_and_path(void **state)
+{
+	assert_int_equal(rdma_resolve_addr(id, loop_address("10.0.0.1", 0), loop_address("10.0.0.1", 99), 100), 0);
+	loop_expect(channel, RDMA_CM_EVENT_ADDR_RESOLVED, 0);
+	assert_non_null(id->verbs);
+	assert_int_equal(ntohs(rdma_get_dst_port(id)), 99);
+	assert_fails(rdma_connect(id, NULL), EINVAL); /* no route yet */
+	assert_int_equal(rdma_resolve_route(id, 100), 0);
+	loop_expect(channel, RDMA_CM_EVENT_ROUTE_RESOLVED, 0);
+	assert_int_equal(id->route.num_paths, 1);
+	assert_int_equal(id->route.path_rec->hop_limit, 64);
+	assert_int_equal(id->route.path_rec->mtu, IBV_MTU_1024);
+	assert_int_equal(id->route.path_rec->packet_life_time, 16);
+	assert_fails(rdma_resolve_route(id, 100), EINVAL);
+}
+
+static void resolve__own_address_of_no_device_is_an_event(void **state)
+{
+	/* The kernel would send from 127.0.0.1, which no device here has. */
+	assert_int_equal(rdma_resolve_addr(id, NULL, loop_address("127.0.0.1", 99), 100), 0);
+	loop_expect(channel, RDMA_CM_EVENT_ADDR_ERROR, -ENODEV);
+	assert_null(id->verbs);
+	assert_int_equal(rdma_resolve_addr(id, loop_address("10.0.0.1", 0), loop_address("10.0.0.1", 99), 100), 0);
+	loop_expect(channel, RDMA_CM_EVENT_ADDR_RESOLVED, 0);
+}
+
+static void resolve__families_must_agree(void **state)
+{
+	assert_fails(rdma_resolve_addr(id, loop_address("10.0.0.1", 0), loop_address("fd00::1", 1), 100), EINVAL);
+	assert_fails(rdma_resolve_addr(id, NULL, NULL, 100), EINVAL);
+	assert_int_equal(rdma_bind_addr(id, loop_address("10.0.0.1", 0)), 0);
+	assert_fails(rdma_resolve_addr(id, NULL, loop_address("fd00::1", 1), 100), EINVAL);
+}
+
+static void option__lengths_values_and_times_are_checked(void **state)
+{
+	uint8_t byte = 17;
+	int flag = 1;
+	assert_int_equal(rdma_set_option(id, RDMA_OPTION_ID, RDMA_OPTION_ID_TOS, &byte, 1), 0);
+	assert_fails(rdma_set_option(id, RDMA_OPTION_ID, RDMA_OPTION_ID_TOS, &flag, sizeof(flag)), EINVAL);
+	assert_int_equal(rdma_set_option(id, RDMA_OPTION_ID, RDMA_OPTION_ID_ACK_TIMEOUT, &byte, 1), 0);
+	byte = 32;
+	assert_fails(rdma_set_option(id, RDMA_OPTION_ID, RDMA_OPTION_ID_ACK_TIMEOUT, &byte, 1), EINVAL);
+	assert_int_equal(rdma_set_option(id, RDMA_OPTION_ID, RDMA_OPTION_ID_REUSEADDR, &flag, sizeof(flag)), 0);
+	assert_int_equal(rdma_set_option(id, RDMA_OPTION_ID, RDMA_OPTION_ID_AFONLY, &flag, sizeof(flag)), 0);
+	assert_fails(rdma_set_option(id, RDMA_OPTION_ID, 99, &flag, sizeof(flag)), ENOSYS);
+	assert_fails(rdma_set_option(id, 99, 0, &flag, sizeof(flag)), ENOSYS);
+	assert_fails(rdma_set_option(id, RDMA_OPTION_IB, RDMA_OPTION_IB_PATH, &flag, sizeof(flag)), EINVAL);
+	assert_int_equal(rdma_bind_addr(id, loop_address("10.0.0.1", 0)), 0);
+	assert_fails(rdma_set_option(id, RDMA_OPTION_ID, RDMA_OPTION_ID_REUSEADDR, &flag, sizeof(flag)), EINVAL);
+}
+
+static void option__ack_timeout_is_the_paths(void **state)
+{
+	uint8_t byte = 20;
+	assert_int_equal(rdma_set_option(id, RDMA_OPTION_ID, RDMA_OPTION_ID_ACK_TIMEOUT, &byte, 1), 0);
+	assert_int_equal(rdma_resolve_addr(id, loop_address("10.0.0.1", 0), loop_address("10.0.0.1", 99), 100), 0);
+	assert_int_equal(rdma_resolve_route(id, 100), 0);
+	assert_int_equal(id->route.path_rec->packet_life_time, 19);
+	loop_expect(channel, RDMA_CM_EVENT_ADDR_RESOLVED, 0);
+	loop_expect(channel, RDMA_CM_EVENT_ROUTE_RESOLVED, 0);
+}
+
+static void channel__is_readable_exactly_while_an_event_waits(void **state)
+{
+	struct rdma_cm_event *event;
+
+	assert_int_equal(fcntl(channel->fd, F_SETFL, O_NONBLOCK), 0);
+	assert_false(loop_is_readable(channel));
+	assert_fails(rdma_get_cm_event(channel, &event), EAGAIN);
+	assert_int_equal(rdma_resolve_addr(id, loop_address("10.0.0.1", 0), loop_address("10.0.0.1", 99), 100), 0);
+	assert_int_equal(rdma_resolve_route(id, 100), 0);
+	loop_expect(channel, RDMA_CM_EVENT_ADDR_RESOLVED, 0);
+	assert_true(loop_is_readable(channel));
+	loop_expect(channel, RDMA_CM_EVENT_ROUTE_RESOLVED, 0);
+	assert_false(loop_is_readable(channel));
+	assert_fails(rdma_get_cm_event(channel, &event), EAGAIN);
+}
+
+static void destroy__takes_waiting_events_along(void **state)
+{
+	struct rdma_cm_id *other;
+	assert_int_equal(rdma_create_id(channel, &other, NULL, RDMA_PS_TCP), 0);
+	assert_int_equal(rdma_resolve_addr(other, loop_address("10.0.0.1", 0), loop_address("10.0.0.1", 1), 1), 0);
+	assert_true(loop_is_readable(channel));
+	assert_int_equal(rdma_destroy_id(other), 0);
+	assert_false(loop_is_readable(channel));
+}
+
+static void *acknowledge_late(void *event)
+{
+	struct timespec little = { .tv_nsec = 20000000 };
+	nanosleep(&little, NULL);
+	rdma_ack_cm_event(event);
+	return NULL;
+}
+
+static void destroy__waits_for_acknowledgements(void **state)
+{
+	struct rdma_cm_id *other;
+	struct rdma_cm_event *event;
+	pthread_t thread;
+
+	assert_int_equal(rdma_create_id(channel, &other, NULL, RDMA_PS_TCP), 0);
+	assert_int_equal(rdma_resolve_addr(other, loop_address("10.0.0.1", 0), loop_address("10.0.0.1", 1), 1), 0);
+	assert_int_equal(rdma_get_cm_event(channel, &event), 0);
+	struct id_object *object = vb_id_of(other);
+	assert_int_equal(object->fetched - object->acknowledged, 1);
+	assert_int_equal(pthread_create(&thread, NULL, acknowledge_late, event), 0);
+	assert_int_equal(rdma_destroy_id(other), 0); /* what the thread touches must still be there */
+	pthread_join(thread, NULL);
+}
+
+static void migrate__waiting_events_come_along(void **state)
+{
+	struct rdma_event_channel *other = rdma_create_event_channel();
+	assert_int_equal(rdma_resolve_addr(id, loop_address("10.0.0.1", 0), loop_address("10.0.0.1", 99), 100), 0);
+	assert_int_equal(rdma_migrate_id(id, other), 0);
+	assert_ptr_equal(id->channel, other);
+	assert_false(loop_is_readable(channel));
+	loop_expect(other, RDMA_CM_EVENT_ADDR_RESOLVED, 0);
+	assert_int_equal(rdma_migrate_id(id, channel), 0);
+	rdma_destroy_event_channel(other);
+}
+
+static void synchronous__calls_wait_and_show_their_event(void **state)
+{
+	struct rdma_cm_id *sync;
+	assert_int_equal(rdma_create_id(NULL, &sync, NULL, RDMA_PS_TCP), 0);
+	assert_non_null(sync->channel);
+	assert_int_equal(rdma_resolve_addr(sync, loop_address("10.0.0.1", 0), loop_address("10.0.0.1", 99), 100), 0);
+	assert_int_equal(sync->event->event, RDMA_CM_EVENT_ADDR_RESOLVED);
+	assert_int_equal(rdma_resolve_route(sync, 100), 0);
+	assert_int_equal(sync->event->event, RDMA_CM_EVENT_ROUTE_RESOLVED);
+	assert_int_equal(rdma_destroy_id(sync), 0);
+}
+
+static void synchronous__a_failed_event_is_errno(void **state)
+{
+	struct rdma_cm_id *sync;
+	assert_int_equal(rdma_create_id(NULL, &sync, NULL, RDMA_PS_TCP), 0);
+	assert_fails(rdma_resolve_addr(sync, NULL, loop_address("127.0.0.1", 99), 100), ENODEV);
+	assert_int_equal(sync->event->event, RDMA_CM_EVENT_ADDR_ERROR);
+	/* Made asynchronous, it needs no event shown. */
+	assert_int_equal(rdma_migrate_id(sync, channel), 0);
+	assert_null(sync->event);
+	assert_int_equal(rdma_resolve_addr(sync, NULL, loop_address("127.0.0.1", 99), 100), 0);
+	assert_ptr_equal(loop_expect(channel, RDMA_CM_EVENT_ADDR_ERROR, -ENODEV), sync);
+	assert_int_equal(rdma_destroy_id(sync), 0);
+}
+
+int main(void)
+{
+#define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
+	const struct CMUnitTest tests[] = {
+		TEST(create_id__unknown_port_space_is_refused),
+		TEST(bind__address_of_a_device_sets_it),
+		TEST(bind__any_has_no_device_and_port_0_gets_one),
+		TEST(bind__bad_addresses_have_their_errno),
+		TEST(listen__port_in_use_can_be_left),
+		TEST(listen__unbound_id_gets_a_port),
+		TEST(resolve__gives_event_device_and_path),
+		TEST(resolve__own_address_of_no_device_is_an_event),
+		TEST(resolve__families_must_agree),
+		TEST(option__lengths_values_and_times_are_checked),
+		TEST(option__ack_timeout_is_the_paths),
+		TEST(channel__is_readable_exactly_while_an_event_waits),
+		TEST(destroy__takes_waiting_events_along),
+		TEST(destroy__waits_for_acknowledgements),
+		TEST(migrate__waiting_events_come_along),
+		TEST(synchronous__calls_wait_and_show_their_event),
+		TEST(synchronous__a_failed_event_is_errno),
+	};
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
