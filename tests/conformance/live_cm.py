@@ -1,0 +1,138 @@
+"""Live tests: programs that find each other by IP address, through librdmacm: Debian's rdmacm-utils."""
+
+import re
+import shutil
+import time
+
+import places
+import programs
+from live import live_test
+from process import Failure, Process, finish
+
+SECONDS = 40
+# What a client says when nobody listens yet: the servers print nothing when they do.
+REFUSED = re.compile(r"RDMA_CM_EVENT_REJECTED|RDMA_CM_EVENT_UNREACHABLE, error: 1|Connection refused|error 8\b|Received 8 times|status 8|Unexpected CM event|"
+                     r"connect error|connection request")
+
+
+def wait_reachable(place):
+    """Until somebody holds the RoCEv2 port: what is sent before is lost, and sent again only seconds later."""
+    deadline = time.monotonic() + 10
+    while not place.udp_sockets() and time.monotonic() < deadline:
+        time.sleep(0.02)
+
+
+def run_until_served(server, path, arguments, settings=None):
+    """The client, ended well. While the server does not listen yet it is refused, and asks again."""
+    deadline = time.monotonic() + SECONDS
+    while True:
+        with Process(path.client, arguments, settings=settings, name="client " + arguments[0]) as client:
+            status = client.wait(SECONDS)
+        if status == 0 or server.status is not None or time.monotonic() > deadline:
+            break
+        if not REFUSED.search(client.stdout + client.stderr):
+            break
+        time.sleep(0.1)
+    if status != 0:
+        raise Failure(f"client ended with status {status}\n{client.evidence()}\n{server.evidence()}")
+    return client
+
+
+def run_cm_pair(path, server_arguments, client_arguments, least=1, seconds=SECONDS):
+    """Both end well, and their bytes went through Verbena. Returns server and client, ended."""
+    for arguments in (server_arguments, client_arguments):
+        if not shutil.which(arguments[0]):
+            raise places.Unavailable(f"{arguments[0]} is not installed")
+    with Process(path.server, server_arguments, name="server " + server_arguments[0]) as server:
+        wait_reachable(path.server)
+        client = run_until_served(server, path, client_arguments)
+        finish([server], seconds)
+    programs.expect_counted((server, client), "packets", least)
+    return server, client
+
+
+def each_path(context, versions=(4, 6), names=("vb_lo", "veth1500")):
+    """(path, server's address) of every path and IP version."""
+    for name in names:
+        path = context.world.open(name)
+        if path is None:
+            raise places.Unavailable(context.world.unavailable[name])
+        for version in versions:
+            yield path, path.server.address[version]
+
+
+def expect_lines(process, pattern, count):
+    found = len(re.findall(pattern, process.stdout, re.M))
+    if found != count:
+        raise Failure(f"{process.name}: /{pattern}/ {found} times in its output, expected {count}\n{process.evidence()}")
+
+
+def ping(path, address, *more):
+    arguments = ["-a", address, "-p", programs.next_port(), "-v", "-V", "-C", 20, "-S", 3000, *more]
+    server, client = run_cm_pair(path, ["rping", "-s"] + arguments, ["rping", "-c"] + arguments)
+    expect_lines(client, r"^ping data: rdma-ping-", 20)
+    expect_lines(server, r"^server ping data: rdma-ping-", 20)
+
+
+@live_test("rping: SEND, READ and WRITE over a connection by IP address")
+def rping(context):
+    for path, address in each_path(context):
+        ping(path, address)
+
+
+@live_test("rping -q: a program that moves its QP itself")
+def rping_own_qp(context):
+    for path, address in each_path(context, names=("vb_lo",)):
+        ping(path, address, "-q")
+
+
+@live_test("rping: a server at the wildcard address of either family")
+def rping_wildcard(context):
+    for path, address in each_path(context, names=("veth1500",)):
+        port = programs.next_port()
+        more = ["-p", port, "-v", "-V", "-C", 5]
+        run_cm_pair(path, ["rping", "-s", "-a", "::0" if ":" in address else "0.0.0.0"] + more,
+                    ["rping", "-c", "-a", address] + more)
+
+
+def complete(path, program, server_arguments, client_arguments, **more):
+    server, client = run_cm_pair(path, [program] + server_arguments, [program] + client_arguments, **more)
+    for process in (server, client):
+        programs.expect(process, r"^test complete$", "'test complete'")
+        programs.expect(process, r"^return status 0$", "'return status 0'")
+
+
+@live_test("ucmatose: many connections of one process, event channels, TOS, ack timeout, RDMA_PS_IB")
+def ucmatose(context):
+    for path, address in each_path(context):
+        complete(path, "ucmatose", ["-b", address, "-c", 20, "-C", 30], ["-s", address, "-c", 20, "-C", 30], least=600)
+    for more in (["-m"], ["-t", 32], ["-a", 18], ["-P", "ib"]):
+        path = context.world.open("vb_lo")
+        complete(path, "ucmatose", ["-c", 5] + more, ["-s", "127.0.0.1", "-c", 5] + more)
+
+
+@live_test("udaddy: datagram services by IP address")
+def udaddy(context):
+    for path, address in each_path(context):
+        complete(path, "udaddy", ["-b", address, "-c", 4], ["-s", address, "-c", 4], least=40)
+
+
+@live_test("rdma_client and rdma_server: endpoints made in one call")
+def endpoints(context):
+    for path, address in each_path(context):
+        port = programs.next_port()
+        server, client = run_cm_pair(path, ["rdma_server", "-s", address, "-p", port],
+                                     ["rdma_client", "-s", address, "-p", port])
+        programs.expect(server, r"^rdma_server: end 0$", "its end")
+        programs.expect(client, r"^rdma_client: end 0$", "its end")
+
+
+@live_test("rdma_xclient and rdma_xserver: a shared receive queue, and XRC")
+def shared_queues(context):
+    for kind in ("r", "x"):
+        path = context.world.open("vb_lo")
+        port = programs.next_port()
+        server, client = run_cm_pair(path, ["rdma_xserver", "-p", port, "-c", kind],
+                                     ["rdma_xclient", "-s", "127.0.0.1", "-p", port, "-c", kind])
+        programs.expect(server, r"^rdma_xserver: end 0$", "its end")
+        programs.expect(client, r"^rdma_xclient: end 0$", "its end")
