@@ -13,6 +13,7 @@
 #include <time.h>
 #include <unistd.h>
 #include "broker/discovery.h"
+#include "broker/early.h"
 #include "broker/group.h"
 #include "broker/orphans.h"
 #include "broker/ports.h"
@@ -49,6 +50,7 @@ struct worker {
 	struct relay relay;
 	struct ports *ports;
 	struct orphans *orphans;
+	struct early early;
 	uint64_t knows_ports_at; /* until then a listener may not have told a new worker of itself */
 	struct client_state clients[REGISTRY_CLIENTS];
 	bool is_adopting[REGISTRY_SLOTS]; /* the owner waits to hear that steering is right */
@@ -356,8 +358,30 @@ static void pass_cm_mad(struct worker *worker, const struct qp1_mad *mad)
 	if (route.verdict == ROUTE_TO_CLIENT) {
 		orphans_note_received(worker->orphans, route.client, mad);
 		pass_mad(worker, route.client, mad);
-	} else if (route.verdict == ROUTE_TO_NOBODY && now_ms() >= worker->knows_ports_at) {
+	} else if (route.verdict == ROUTE_TO_NOBODY && now_ms() >= worker->knows_ports_at &&
+		!early_hold(&worker->early, mad, now_ms())) {
 		qp1_send(worker->qp1, &mad->to, &mad->from, mad->scope, route.answer, VB_MAD_LENGTH);
+	}
+}
+
+/* Requests that waited for somebody to listen: now somebody does, or they have waited long enough. */
+static void serve_early(struct worker *worker, uint64_t now)
+{
+	const struct qp1_mad *mad;
+	bool is_due;
+	for (unsigned i = 0; (mad = early_look(&worker->early, i, now, &is_due));) {
+		struct route route = route_cm(worker->ports, worker->registry, mad);
+		if (route.verdict == ROUTE_TO_NOBODY && !is_due) {
+			i++;
+			continue;
+		}
+		if (route.verdict == ROUTE_TO_CLIENT) {
+			orphans_note_received(worker->orphans, route.client, mad);
+			pass_mad(worker, route.client, mad);
+		} else if (route.verdict == ROUTE_TO_NOBODY) {
+			qp1_send(worker->qp1, &mad->to, &mad->from, mad->scope, route.answer, VB_MAD_LENGTH);
+		}
+		early_forget(&worker->early, i);
 	}
 }
 
@@ -437,6 +461,7 @@ static bool obey(struct worker *worker, unsigned client, const struct vb_message
 	case VB_MESSAGE_LISTEN:
 		answer_binding(worker, client, message->request,
 			ports_listen(worker->ports, client, message->binding.number), message->binding.port);
+		serve_early(worker, now_ms());
 		return true;
 	case VB_MESSAGE_UNBIND:
 		ports_unbind(worker->ports, client, message->binding.number);
@@ -487,6 +512,9 @@ static int earlier(int timeout, uint64_t at, uint64_t now)
 static int next_timeout(struct worker *worker, uint64_t now)
 {
 	int timeout = discovery_advance(worker->discovery, now);
+	serve_early(worker, now);
+	if (worker->early.count)
+		timeout = earlier(timeout, worker->early.held[0].until, now);
 	const bool has_clients = registry_has_clients(worker->registry);
 	for (unsigned i = 0; i < REGISTRY_CLIENTS; i++)
 		if (worker->clients[i].leaves_at)

@@ -11,6 +11,29 @@ static int bind_anywhere(struct id_object *id)
 	return vb_id_bind(id, (struct sockaddr *)&any);
 }
 
+static int make_listener(struct id_object *id)
+{
+	struct vb_cm *cm = vb_connections_lock();
+	if (!cm)
+		return -VB_FORKED_ERRNO;
+	int error = vb_id_make_cm(id, cm);
+	if (!error)
+		error = vb_cm_listen(id->cm, vb_id_service(id, id->binding.port), &id->binding.address);
+	vb_connections_unlock();
+	return error;
+}
+
+static void unmake_listener(struct id_object *id)
+{
+	if (!vb_connections_lock())
+		return;
+	if (id->cm)
+		vb_cm_id_destroy(id->cm, vb_connections_now());
+	id->cm = NULL;
+	vb_connections_unlock();
+}
+
+/* The CM listens before the broker knows, for requests come as soon as it does. */
 static int listen_locked(struct id_object *id, int backlog)
 {
 	if (id->state == ID_IDLE) {
@@ -20,24 +43,15 @@ static int listen_locked(struct id_object *id, int backlog)
 	}
 	if (id->state != ID_BOUND)
 		return -EINVAL;
-	int error = vb_connections_listen(&id->binding);
-	if (error)
-		return error;
 	vb_events_lock();
 	id->backlog = backlog > 0 && backlog < BACKLOG_MAX ? backlog : BACKLOG_MAX;
 	vb_events_unlock();
-	struct vb_cm *cm = vb_connections_lock();
-	if (!cm)
-		return -VB_FORKED_ERRNO;
-	error = vb_id_make_cm(id, cm);
+	int error = make_listener(id);
 	if (!error)
-		error = vb_cm_listen(id->cm, vb_id_service(id, id->binding.port), &id->binding.address);
-	if (error && id->cm) {
-		vb_cm_id_destroy(id->cm, vb_connections_now());
-		id->cm = NULL;
-	}
-	vb_connections_unlock();
-	if (!error)
+		error = vb_connections_listen(&id->binding);
+	if (error)
+		unmake_listener(id);
+	else
 		id->state = ID_LISTENING;
 	return error;
 }

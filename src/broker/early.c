@@ -1,0 +1,31 @@
+/* See early.h. */
+#include "broker/early.h"
+
+#include <string.h>
+
+bool early_hold(struct early *early, const struct qp1_mad *mad, uint64_t now)
+{
+	if (early->count == EARLY_MAX)
+		return false;
+	unsigned i = early->count++;
+	early->held[i].until = now + EARLY_MS;
+	early->held[i].mad = *mad;
+	early->held[i].mad.length = VB_MAD_LENGTH;
+	memcpy(early->held[i].bytes, mad->bytes, VB_MAD_LENGTH);
+	return true;
+}
+
+const struct qp1_mad *early_look(struct early *early, unsigned i, uint64_t now, bool *is_due)
+{
+	if (i >= early->count)
+		return NULL;
+	*is_due = now >= early->held[i].until;
+	early->held[i].mad.bytes = early->held[i].bytes; /* they move as others leave */
+	return &early->held[i].mad;
+}
+
+void early_forget(struct early *early, unsigned i)
+{
+	early->count--;
+	memmove(&early->held[i], &early->held[i + 1], (early->count - i) * sizeof(early->held[0]));
+}
