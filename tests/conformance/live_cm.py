@@ -1,4 +1,4 @@
-"""Live tests: programs that find each other by IP address, through librdmacm: Debian's rdmacm-utils."""
+"""Live tests: programs that find each other by IP address, through librdmacm: Debian's rdmacm-utils, and perftest -R."""
 
 import re
 import shutil
@@ -136,3 +136,16 @@ def shared_queues(context):
                                      ["rdma_xclient", "-s", "127.0.0.1", "-p", port, "-c", kind])
         programs.expect(server, r"^rdma_xserver: end 0$", "its end")
         programs.expect(client, r"^rdma_xclient: end 0$", "its end")
+
+
+@live_test("perftest -R: connections by the connection manager")
+def perftest(context):
+    for path, address in each_path(context, versions=(4,)):  # this version knows no other addresses
+        for program, *more in (["ib_write_bw", "-n", 2000], ["ib_send_lat", "-n", 200], ["ib_read_bw", "-q", 4, "-n", 400],
+                               ["ib_atomic_bw", "-n", 400], ["ib_send_bw", "-c", "UD", "-n", 400]):
+            arguments = [program, "-R", "-p", programs.next_port(), "-F", "-d", None, *more]
+            server_arguments, client_arguments = list(arguments), list(arguments)
+            server_arguments[6], client_arguments[6] = path.server.device, path.client.device
+            _, client = run_cm_pair(path, server_arguments, client_arguments + [address])
+            if not programs.result_rows(client.stdout):
+                raise Failure(f"{client.name}: no row of results\n{client.evidence()}")
