@@ -80,6 +80,29 @@ class Runs(unittest.TestCase):
                          if "test_absent" in name and result.result == "failed"])
 
 
+class TriesAgain(unittest.TestCase):
+    class Fresh:
+        """A runner whose second results are known beforehand."""
+        def __init__(self, results):
+            self.later = results
+            self.results = {}
+
+        def run_all(self, waiting):
+            self.ran = list(waiting)
+            self.results = self.later
+
+    def test_only_what_passes_then_is_forgiven(self):
+        first = self.Fresh({})
+        first.results = {name: run.Result(name, result, "why") for name, result in
+                         (("m.C.a", "failed"), ("m.C.b", "failed"), ("n.C.c", "passed"), ("o.C.d", "failed"))}
+        fresh = self.Fresh({"m.C.a": run.Result("m.C.a", "passed", ""), "m.C.b": run.Result("m.C.b", "failed", "again"),
+                            "o.C.d": run.Result("o.C.d", "skipped", "")})
+        run.try_again(first, fresh)
+        self.assertEqual(fresh.ran, [["m"], ["o"]])
+        self.assertEqual([first.results[name].result for name in sorted(first.results)],
+                         ["passed", "failed", "passed", "failed"])
+
+
 class Judges(unittest.TestCase):
     RULES = [run.Rule("pass", "m.C.a", "", ""), run.Rule("either", "m.C.b", "no pages", "pages"),
              run.Rule("skip", "m.C.*", "no device", "a device")]
