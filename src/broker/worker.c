@@ -29,7 +29,7 @@
 #define LINGER_MS      10   /* from the end of a connection until its process has closed its sockets too */
 #define MESSAGES_A_TURN 16
 #define MADS_A_TURN	 64
-#define MADS_WAITING_BYTES 65536
+#define MADS_WAITING_BYTES 131072
 #define RELEARN_MS     2000 /* for the processes of a broker that died to say again where they listen */
 
 _Static_assert(DISCOVERY_CLIENTS >= REGISTRY_CLIENTS, "discovery counts clients as the registry does");
