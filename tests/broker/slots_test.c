@@ -28,6 +28,15 @@ void slots__each_process_gets_its_own_datagrams(void **state)
 	assert_int_equal(count_sockets(), 7);
 }
 
+/* The worker does one thing after the other: when it has answered, it has done what came before. */
+static void await_worker(struct client_process *client)
+{
+	const struct order ask = { .kind = ORDER_DISCOVER, .sgid = vb_gid_from_ipv4(127, 0, 0, 1),
+		.gid = vb_gid_from_ipv4(127, 0, 0, 1) };
+	client_order(client, &ask);
+	assert_true(client_wait(client));
+}
+
 void slots__sixty_four_processes_at_once(void **state)
 {
 	start_clients(64);
@@ -37,6 +46,7 @@ void slots__sixty_four_processes_at_once(void **state)
 	for (double until = seconds() + 5; count_sockets() != 33 && seconds() < until;)
 		usleep(5000);
 	assert_int_equal(count_sockets(), 33);
+	await_worker(&clients[1]);
 	check_steering();
 }
 
