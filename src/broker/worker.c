@@ -2,16 +2,15 @@
 #include "broker/worker.h"
 
 #include <errno.h>
-#include <linux/sockios.h>
 #include <poll.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/ioctl.h>
 #include <sys/syscall.h>
 #include <time.h>
 #include <unistd.h>
+#include "broker/backlog.h"
 #include "broker/discovery.h"
 #include "broker/early.h"
 #include "broker/group.h"
@@ -29,7 +28,6 @@
 #define LINGER_MS      10   /* from the end of a connection until its process has closed its sockets too */
 #define MESSAGES_A_TURN 16
 #define MADS_A_TURN	 64
-#define MADS_WAITING_BYTES 131072
 #define RELEARN_MS     2000 /* for the processes of a broker that died to say again where they listen */
 
 _Static_assert(DISCOVERY_CLIENTS >= REGISTRY_CLIENTS, "discovery counts clients as the registry does");
@@ -38,6 +36,7 @@ struct client_state {
 	uint64_t leaves_at; /* connection is gone; 0: it is not */
 	bool wants_slot;
 	uint32_t request, receive_buffer;
+	struct backlog backlog;
 };
 
 struct worker {
@@ -270,6 +269,13 @@ static void keep_group(struct worker *worker)
 
 /* ---- Clients --------------------------------------------------------------------------------------------------- */
 
+static void reset(struct client_state *state)
+{
+	backlog_discard(&state->backlog);
+	*state = (struct client_state){ 0 };
+	backlog_init(&state->backlog);
+}
+
 static void accept_clients(struct worker *worker)
 {
 	for (;;) {
@@ -298,7 +304,7 @@ static void accept_clients(struct worker *worker)
 			worker->is_orphaned = true;
 			return;
 		}
-		worker->clients[number] = (struct client_state){ 0 };
+		reset(&worker->clients[number]);
 	}
 }
 
@@ -324,7 +330,7 @@ static void remove_client(struct worker *worker, unsigned number)
 	bid_farewell(worker, number);
 	if (registry_drop_client(worker->registry, worker->link, (int)number))
 		worker->is_orphaned = true;
-	worker->clients[number] = (struct client_state){ 0 };
+	reset(&worker->clients[number]);
 	worker->idle_at = now_ms() + IDLE_MS;
 }
 
@@ -341,15 +347,12 @@ static void send_mad(struct worker *worker, unsigned client, const struct vb_mes
 	say(worker, client, &sent, NULL);
 }
 
-/* A client that is slow to read loses MADs, which come again, and not what it has asked for. */
 static void pass_mad(struct worker *worker, unsigned client, const struct qp1_mad *mad)
 {
 	struct vb_message message = { .kind = VB_MESSAGE_MAD, .gid = mad->from, .sgid = mad->to, .scope = mad->scope,
 		.length = mad->length };
-	int connection = worker->registry->clients[client].connection, waiting = 0;
 	memcpy(message.mad, mad->bytes, VB_MAD_LENGTH);
-	if (ioctl(connection, SIOCOUTQ, &waiting) == 0 && waiting < MADS_WAITING_BYTES)
-		vb_message_send(connection, &message, NULL);
+	backlog_send(&worker->clients[client].backlog, worker->registry->clients[client].connection, &message);
 }
 
 static void pass_cm_mad(struct worker *worker, const struct qp1_mad *mad)
@@ -544,8 +547,9 @@ static unsigned watch(const struct worker *worker, struct pollfd *polls, uint16_
 		owner[count] = (uint16_t)i; /* a poll ignores -1 */
 		polls[count++] = (struct pollfd){ .fd = client->pidfd, .events = POLLIN };
 		owner[count] = (uint16_t)i;
+		bool has_backlog = backlog_is_waiting(&worker->clients[i].backlog);
 		polls[count++] = (struct pollfd){ .fd = worker->clients[i].leaves_at ? -1 : client->connection,
-			.events = POLLIN };
+			.events = has_backlog ? POLLIN | POLLOUT : POLLIN };
 	}
 	return count;
 }
@@ -560,7 +564,9 @@ static void serve(struct worker *worker, const struct pollfd *polls, const uint1
 			continue;
 		if (polls[i].fd == client->pidfd)
 			remove_client(worker, owner[i]); /* its process is dead, whoever else may hold the connection */
-		else
+		else if (polls[i].revents & POLLOUT)
+			backlog_flush(&worker->clients[owner[i]].backlog, client->connection);
+		if (client->is_used && polls[i].fd == client->connection && polls[i].revents & ~POLLOUT)
 			hear(worker, owner[i]);
 	}
 	uint64_t now = now_ms();
@@ -630,6 +636,8 @@ enum worker_end worker_run(struct registry *registry, int link, const struct wor
 	worker->registry = registry;
 	worker->link = link;
 	worker->stays = options->stays;
+	for (unsigned i = 0; i < REGISTRY_CLIENTS; i++)
+		backlog_init(&worker->clients[i].backlog);
 	if (group_open(&worker->group, why, sizeof(why))) {
 		report(options->report, why);
 		return WORKER_FAILED;
