@@ -1,0 +1,166 @@
+/* Shutting down and closing.
+ * Holds: what the program sent has arrived at the peer's NIC before the connection goes, or the program was told, or
+ * its SO_LINGER ran out. What has arrived stays readable until the rsocket is closed. */
+#include "rdmacm/rsocket_objects.h"
+
+#include <stdlib.h>
+#include <unistd.h>
+
+/* A NIC that is there acknowledges within its retries; none waits for the peer's program. */
+enum { LINGER_US = 30 * 1000000 };
+
+static bool has_control_slot(const struct rsocket *rs)
+{
+	return rs->control_used < VB_RS_CONTROL_SLOTS || rs->state != VB_RS_CONNECTED;
+}
+
+/* To a peer that has left, nothing can be lost any more. */
+static bool is_all_sent(const struct rsocket *rs)
+{
+	return !rs->under_way || rs->has_left;
+}
+
+static int64_t linger_us(const struct rsocket *rs)
+{
+	/* 0 would be to wait for ever. */
+	return rs->options.linger_s < 0 ? LINGER_US : (int64_t)rs->options.linger_s * 1000000 + 1;
+}
+
+/* Says it to the peer, after all that was sent. */
+static int say_last(struct rsocket *rs, enum vb_rs_control what)
+{
+	int error = vb_rs_wait(rs, has_control_slot, false, linger_us(rs));
+	if (error || rs->state != VB_RS_CONNECTED)
+		return error;
+	return vb_rs_stream_control(rs, what);
+}
+
+/* Both directions, or the one that is left. */
+static int disconnect(struct rsocket *rs)
+{
+	int error = say_last(rs, VB_RS_DISCONNECT);
+	vb_rs_end(rs, 0);
+	if (!error)
+		error = vb_rs_wait(rs, is_all_sent, false, linger_us(rs));
+	return error == -EAGAIN ? 0 : error;
+}
+
+static int shut_write(struct rsocket *rs)
+{
+	if (!rs->can_write)
+		return 0;
+	if (!rs->can_read)
+		return disconnect(rs);
+	rs->can_write = false;
+	int error = say_last(rs, VB_RS_SHUTDOWN);
+	vb_rs_kick(rs);
+	return error;
+}
+
+static int shut(struct rsocket *rs, int how)
+{
+	if (how != SHUT_RD && how != SHUT_WR && how != SHUT_RDWR)
+		return -EINVAL;
+	if (rs->type == SOCK_DGRAM)
+		return 0;
+	vb_rs_progress_all(rs);
+	if (rs->state == VB_RS_LISTENING) {
+		/* As with TCP, whoever waits for a connection is told. */
+		vb_rs_end(rs, 0);
+		vb_rs_drop_requests(rs);
+		return 0;
+	}
+	if (rs->state != VB_RS_CONNECTED)
+		return -ENOTCONN;
+	if (how == SHUT_WR)
+		return shut_write(rs);
+	if (how == SHUT_RD && rs->can_write) {
+		rs->can_read = false;
+		vb_rs_kick(rs);
+		return 0;
+	}
+	return disconnect(rs);
+}
+
+VB_RS_EXPORT int rshutdown(int fd, int how)
+{
+	struct rsocket *rs = vb_rs_get(fd);
+	if (!rs)
+		return -1;
+	pthread_mutex_lock(&rs->lock);
+	int error = shut(rs, how);
+	pthread_mutex_unlock(&rs->lock);
+	vb_rs_put(rs);
+	return vb_rs_result(error);
+}
+
+/* ---- Closing
+ * ---------------------------------------------------------------------------------------------------------- */
+
+static void close_connection(struct rsocket *rs)
+{
+	/* The peer may have closed it already. */
+	vb_rs_progress_all(rs);
+	if (rs->state == VB_RS_CONNECTED)
+		disconnect(rs);
+	else if (rs->under_way && rs->cq && !rs->error)
+		vb_rs_wait(rs, is_all_sent, false, linger_us(rs));
+}
+
+/* In a child: the parent's NIC goes on; only the descriptors are ours. */
+static int close_forked(struct rsocket *rs)
+{
+	if (rs->channel)
+		close(rs->channel->fd);
+	if (rs->completions)
+		close(rs->completions->fd);
+	return close(rs->fd) ? -errno : 0;
+}
+
+VB_RS_EXPORT int rclose(int fd)
+{
+	struct rsocket *rs = vb_rs_remove(fd);
+	if (!rs)
+		return vb_rs_result(-EBADF);
+	if (vb_rs_is_forked())
+		return vb_rs_result(close_forked(rs));
+	vb_rs_abandon(rs);
+	return 0;
+}
+
+void vb_rs_abandon(struct rsocket *rs)
+{
+	pthread_mutex_lock(&rs->lock);
+	if (rs->type == SOCK_STREAM) {
+		vb_rs_keepalive_stop(rs);
+		vb_rs_listen_stop(rs);
+		close_connection(rs);
+	}
+	rs->is_closing = true;
+	vb_rs_kick(rs);
+	pthread_mutex_unlock(&rs->lock);
+	vb_rs_put(rs);
+}
+
+/* Nobody else knows it any more. */
+void vb_rs_destroy(struct rsocket *rs)
+{
+	vb_rs_keepalive_stop(rs);
+	vb_rs_drop_requests(rs);
+	if (rs->datagram)
+		vb_rs_datagram_close(rs);
+	if (rs->cq && rs->state >= VB_RS_CONNECTED)
+		rdma_disconnect(rs->id);
+	vb_rs_stream_close(rs);
+	if (rs->id)
+		rdma_destroy_id(rs->id);
+	if (rs->channel)
+		rdma_destroy_event_channel(rs->channel);
+	if (rs->fd >= 0)
+		close(rs->fd);
+	pthread_cond_destroy(&rs->changed);
+	pthread_mutex_destroy(&rs->lock);
+	pthread_mutex_destroy(&rs->receiving);
+	pthread_mutex_destroy(&rs->sending);
+	free(rs);
+}

@@ -1,0 +1,79 @@
+/* A datagram rsocket: a UDP socket, which has its port and its address and finds peers, and an unreliable datagram
+ * queue pair for each of our addresses that it sends from, which carries the data once the peer's queue pair is known.
+ *
+ * The first datagram to a peer goes through UDP behind a header that tells our queue pair's number; the peer answers
+ * with its own, in a header alone. From then on datagrams go from queue pair to queue pair behind a header that tells
+ * the sender's address and port. A datagram that does not fit into the path's MTU goes through UDP each time. These
+ * formats are those of librdmacm's rsockets. */
+#ifndef VB_RDMACM_RSOCKET_DATAGRAM_H
+#define VB_RDMACM_RSOCKET_DATAGRAM_H
+
+#include "rdmacm/rsocket_objects.h"
+
+enum {
+	VB_RS_DATAGRAM_MAX = 2048, /* with its header */
+	VB_RS_HEADER_MAX = 28,
+	VB_RS_UDP_HEADER_IPV4 = 16,
+	VB_RS_UDP_HEADER_IPV6 = 28,
+	VB_RS_UD_HEADER_IPV4 = 8,
+	VB_RS_UD_HEADER_IPV6 = 24,
+	VB_RS_GRH = 40,
+	VB_RS_QKEY = 0x01234567, /* of all that librdmacm's UDP port space makes */
+};
+
+/* ---- Formats (rsocket_datagram_wire.c): pure
+ * ------------------------------------------------------------------------- */
+
+struct vb_rs_udp_header {
+	bool is_data; /* else the answer */
+	uint32_t qpn;
+	union vb_rs_address target; /* whom the datagram is for; its port is not told */
+};
+
+/* Their lengths; 0: not one of these. A header's family is that of the address in it. */
+size_t vb_rs_udp_header_encode(const struct vb_rs_udp_header *header, uint8_t to[VB_RS_HEADER_MAX]);
+size_t vb_rs_udp_header_decode(struct vb_rs_udp_header *header, const uint8_t *from, size_t length);
+size_t vb_rs_ud_header_encode(const union vb_rs_address *sender, uint8_t to[VB_RS_HEADER_MAX]);
+size_t vb_rs_ud_header_decode(union vb_rs_address *sender, const uint8_t *from, size_t length);
+
+socklen_t vb_rs_address_length(const union vb_rs_address *address); /* 0: not of IP */
+bool vb_rs_address_equal(const union vb_rs_address *a, const union vb_rs_address *b, bool with_port);
+/* The GID that an IP address is in RoCEv2. */
+union ibv_gid vb_rs_address_gid(const union vb_rs_address *address);
+
+/* ---- Queue pairs (rsocket_datagram_qp.c): under the rsocket's lock
+ * ------------------------------------------------------ */
+
+struct vb_rs_ud {
+	struct vb_list link;
+	union vb_rs_address local; /* its port is 0 */
+	struct rdma_cm_id *id;
+	struct ibv_comp_channel *completions;
+	struct ibv_cq *cq;
+	struct ibv_mr *mr;
+	uint8_t *memory; /* receives, then sends */
+	size_t room;
+	uint32_t receives, sends; /* how many there are */
+	uint32_t *free_sends, free_count;
+	uint32_t mtu;
+	uint8_t gid_index;
+	bool is_armed, is_broken;
+};
+
+/* That of the local address among uds, made when there is none yet. 0 or -errno. */
+int vb_rs_ud_get(struct rsocket *rs, struct vb_list *uds, const union vb_rs_address *local, struct vb_rs_ud **found);
+void vb_rs_ud_close(struct vb_rs_ud *ud);
+struct ibv_ah *vb_rs_ud_create_ah(struct vb_rs_ud *ud, const union vb_rs_address *to);
+/* Sends header and data, if there is a place for it (free_count). 0 or -errno. */
+int vb_rs_ud_send(struct vb_rs_ud *ud, struct ibv_ah *ah, uint32_t qpn, const uint8_t *header, size_t header_length,
+	const struct iovec *iov, size_t count, size_t length);
+/* A received datagram: valid until it is given back. */
+uint8_t *vb_rs_ud_received(struct vb_rs_ud *ud, uint32_t index); /* GRH first */
+int vb_rs_ud_give_back(struct vb_rs_ud *ud, uint32_t index);
+/* Completions; calls arrive for each datagram, whose length is without the GRH. */
+typedef void vb_rs_ud_arrive(struct rsocket *rs, struct vb_rs_ud *ud, uint32_t index, uint32_t length);
+void vb_rs_ud_poll(struct rsocket *rs, struct vb_rs_ud *ud, vb_rs_ud_arrive *arrive);
+bool vb_rs_ud_take_events(struct vb_rs_ud *ud);
+void vb_rs_ud_arm(struct vb_rs_ud *ud);
+
+#endif

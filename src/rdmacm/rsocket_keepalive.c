@@ -1,0 +1,108 @@
+/* Keepalive: a connection on which nothing moved for TCP_KEEPIDLE seconds is asked for a sign of life, by a WRITE of no
+ * bytes, which the peer's NIC acknowledges without its program. When nothing comes the NIC gives up after its retries,
+ * and the connection ends with ETIMEDOUT; so TCP_KEEPINTVL and TCP_KEEPCNT change nothing.
+ * Holds: one thread serves all; it starts with the first rsocket that asks for it. */
+#include "rdmacm/rsocket_objects.h"
+
+#include <signal.h>
+#include <time.h>
+
+/* The order is an rsocket's lock, then this one; the thread, which begins with this one, only tries the other. */
+static pthread_mutex_t list_lock = PTHREAD_MUTEX_INITIALIZER;
+static pthread_cond_t list_changed;
+static struct vb_list watched = { &watched, &watched };
+static bool is_running;
+
+enum { RETRY_US = 100000, LONGEST_US = 60 * 1000000 };
+
+static int64_t idle_us(const struct rsocket *rs)
+{
+	return (int64_t)rs->options.keepalive_idle_s * 1000000;
+}
+
+static void ask(struct rsocket *rs)
+{
+	struct vb_rs_post post = { .op = VB_RS_WRITE };
+
+	vb_rs_progress_all(rs);
+	/* What is under way already asks. */
+	if (rs->state != VB_RS_CONNECTED || rs->under_way || !rs->slots)
+		return;
+	int error = vb_rs_stream_post(rs, &post);
+	if (error)
+		vb_rs_end(rs, -error);
+}
+
+/* Asks those that are due; when the next one is. With list_lock held. */
+static int64_t ask_all(int64_t now_us)
+{
+	int64_t next_us = now_us + LONGEST_US;
+
+	vb_list_for_each_safe (link, &watched) {
+		struct rsocket *rs = vb_container_of(link, struct rsocket, keepalive);
+		if (rs->keepalive_due_us <= now_us) {
+			rs->keepalive_due_us = now_us + RETRY_US;
+			if (pthread_mutex_trylock(&rs->lock) == 0) {
+				ask(rs);
+				rs->keepalive_due_us = now_us + idle_us(rs);
+				pthread_mutex_unlock(&rs->lock);
+			}
+		}
+		if (rs->keepalive_due_us < next_us)
+			next_us = rs->keepalive_due_us;
+	}
+	return next_us;
+}
+
+static void *serve(void *unused)
+{
+	pthread_mutex_lock(&list_lock);
+	for (;;) {
+		int64_t next_us = ask_all(vb_rs_now_us());
+		struct timespec until = { .tv_sec = next_us / 1000000, .tv_nsec = next_us % 1000000 * 1000 };
+		pthread_cond_timedwait(&list_changed, &list_lock, &until);
+	}
+	return NULL;
+}
+
+/* The program's signals are its own threads' business. With list_lock held. */
+static int start_thread(void)
+{
+	pthread_condattr_t attr;
+	pthread_t thread;
+	sigset_t all, before;
+
+	pthread_condattr_init(&attr);
+	pthread_condattr_setclock(&attr, CLOCK_MONOTONIC);
+	pthread_cond_init(&list_changed, &attr);
+	pthread_condattr_destroy(&attr);
+	sigfillset(&all);
+	pthread_sigmask(SIG_SETMASK, &all, &before);
+	int error = pthread_create(&thread, NULL, serve, NULL);
+	pthread_sigmask(SIG_SETMASK, &before, NULL);
+	if (error)
+		return -error;
+	pthread_detach(thread);
+	is_running = true;
+	return 0;
+}
+
+int vb_rs_keepalive_start(struct rsocket *rs)
+{
+	pthread_mutex_lock(&list_lock);
+	int error = is_running ? 0 : start_thread();
+	if (!error && !vb_list_linked(&rs->keepalive)) {
+		rs->keepalive_due_us = vb_rs_now_us() + idle_us(rs);
+		vb_list_add_tail(&watched, &rs->keepalive);
+		pthread_cond_signal(&list_changed);
+	}
+	pthread_mutex_unlock(&list_lock);
+	return error;
+}
+
+void vb_rs_keepalive_stop(struct rsocket *rs)
+{
+	pthread_mutex_lock(&list_lock);
+	vb_list_remove(&rs->keepalive);
+	pthread_mutex_unlock(&list_lock);
+}

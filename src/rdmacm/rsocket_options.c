@@ -1,0 +1,439 @@
+/* Options of rsockets, and the defaults that an administrator may write into files of /etc/rdma/rsocket.
+ * Not here: what an option does, which is where it is read. */
+#include "rdmacm/rsocket_objects.h"
+
+#include <fcntl.h>
+#include <netinet/tcp.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/time.h>
+
+#define DIRECTORY "/etc/rdma/rsocket/"
+
+enum {
+	RECEIVE_BYTES = 1 << 18,
+	SEND_BYTES = 1 << 18,
+	QUEUE = 384,
+	INLINE_BYTES = 64,
+	INLINE_MAX = 512,
+	POLLING_TIME_US = 10,
+	WAKE_UP_MS = 5000,
+	KEEPALIVE_IDLE_S = 7200,
+	KEEPALIVE_INTERVAL_S = 75,
+	KEEPALIVE_COUNT = 9,
+	KEEPALIVE_MAX_S = 32767,
+};
+
+/* ---- Defaults
+ * ---------------------------------------------------------------------------------------------------------- */
+
+static uint32_t clamp(int64_t value, uint32_t least, uint32_t most)
+{
+	if (value < least)
+		return least;
+	return value > most ? most : (uint32_t)value;
+}
+
+/* The number in the file; `otherwise` where there is none. */
+static uint32_t read_number(const char *path, uint32_t otherwise, uint32_t least, uint32_t most)
+{
+	long long value;
+	FILE *file = fopen(path, "re");
+	if (!file)
+		return otherwise;
+	int found = fscanf(file, "%lld", &value);
+	fclose(file);
+	return found == 1 && value >= 0 ? clamp(value, least, most) : otherwise;
+}
+
+static uint32_t even(uint32_t bytes)
+{
+	return bytes & ~1u;
+}
+
+static struct vb_rs_defaults defaults;
+
+static void read_defaults(void)
+{
+	struct vb_rs_options *options = &defaults.options;
+
+	options->receive_bytes =
+		even(read_number(DIRECTORY "mem_default", RECEIVE_BYTES, VB_RS_BUFFER_MIN, VB_RS_BUFFER_MAX));
+	options->send_bytes = read_number(DIRECTORY "wmem_default", SEND_BYTES, VB_RS_BUFFER_MIN, VB_RS_BUFFER_MAX);
+	options->send_queue = read_number(DIRECTORY "sqsize_default", QUEUE, VB_RS_QUEUE_MIN, VB_RS_QUEUE_MAX);
+	options->receive_queue = read_number(DIRECTORY "rqsize_default", QUEUE, VB_RS_QUEUE_MIN, VB_RS_QUEUE_MAX);
+	options->inline_bytes = read_number(DIRECTORY "inline_default", INLINE_BYTES, VB_RS_INLINE_MIN, INLINE_MAX);
+	options->mappings = vb_rs_mappings_round(read_number(DIRECTORY "iomap_size", 0, 0, VB_RS_MAPPINGS_MAX));
+	options->linger_s = -1;
+	options->keepalive_idle_s = KEEPALIVE_IDLE_S;
+	options->keepalive_interval_s = KEEPALIVE_INTERVAL_S;
+	options->keepalive_count = KEEPALIVE_COUNT;
+	defaults.polling_time_us = read_number(DIRECTORY "polling_time", POLLING_TIME_US, 0, 1000000);
+	defaults.wake_up_ms = (int)read_number(DIRECTORY "wake_up_interval", WAKE_UP_MS, 1, INT_MAX);
+}
+
+const struct vb_rs_defaults *vb_rs_defaults(void)
+{
+	static pthread_once_t once = PTHREAD_ONCE_INIT;
+	pthread_once(&once, read_defaults);
+	return &defaults;
+}
+
+/* ---- Setting
+ * ------------------------------------------------------------------------------------------------------------- */
+
+/* Sizes are the queue pair's, which is there from the moment the connection has its device. */
+static bool is_fixed(const struct rsocket *rs)
+{
+	return rs->cq || rs->state >= VB_RS_CONNECTING;
+}
+
+static int set_size(struct rsocket *rs, uint32_t *size, int64_t value, uint32_t least, uint32_t most)
+{
+	if (value < 0)
+		return -EINVAL;
+	/* As with TCP, a buffer that exists is not made anew, and that is no error. */
+	if (!is_fixed(rs))
+		*size = clamp(value, least, most);
+	return 0;
+}
+
+static int set_timeout(int64_t *timeout_us, const void *value, socklen_t length)
+{
+	struct timeval timeout;
+
+	if (length < sizeof(timeout))
+		return -EINVAL;
+	memcpy(&timeout, value, sizeof(timeout));
+	if (timeout.tv_usec < 0 || timeout.tv_usec >= 1000000)
+		return -EDOM;
+	if (timeout.tv_sec < 0 || timeout.tv_sec > INT_MAX)
+		timeout.tv_sec = timeout.tv_usec = 0;
+	*timeout_us = (int64_t)timeout.tv_sec * 1000000 + timeout.tv_usec;
+	return 0;
+}
+
+static int set_linger(struct rsocket *rs, const void *value, socklen_t length)
+{
+	struct linger linger;
+
+	if (length < sizeof(linger))
+		return -EINVAL;
+	memcpy(&linger, value, sizeof(linger));
+	if (linger.l_onoff && linger.l_linger < 0)
+		return -EINVAL;
+	rs->options.linger_s = linger.l_onoff ? linger.l_linger : -1;
+	return 0;
+}
+
+static int set_keepalive(struct rsocket *rs, bool is_on)
+{
+	rs->options.is_keepalive = is_on;
+	vb_rs_keepalive_stop(rs);
+	return is_on && rs->state == VB_RS_CONNECTED ? vb_rs_keepalive_start(rs) : 0;
+}
+
+static int set_socket(struct rsocket *rs, int name, int value)
+{
+	struct vb_rs_options *options = &rs->options;
+
+	switch (name) {
+	case SO_REUSEADDR:
+	case SO_REUSEPORT:
+		options->is_reuse = value;
+		return 0;
+	case SO_KEEPALIVE:
+		return set_keepalive(rs, value);
+	case SO_OOBINLINE:
+		options->is_oob_inline = value;
+		return 0;
+	case SO_RCVBUF:
+		set_size(rs, &options->receive_bytes, value & ~1, VB_RS_BUFFER_MIN, VB_RS_BUFFER_MAX);
+		return 0;
+	case SO_SNDBUF:
+		set_size(rs, &options->send_bytes, value, VB_RS_BUFFER_MIN, VB_RS_BUFFER_MAX);
+		return 0;
+	default:
+		return -ENOPROTOOPT;
+	}
+}
+
+static int set_tcp(struct rsocket *rs, int name, int value)
+{
+	struct vb_rs_options *options = &rs->options;
+	int *seconds = name == TCP_KEEPIDLE    ? &options->keepalive_idle_s
+		       : name == TCP_KEEPINTVL ? &options->keepalive_interval_s
+					       : &options->keepalive_count;
+
+	switch (name) {
+	case TCP_NODELAY:
+		options->is_nodelay = value;
+		return 0;
+	case TCP_MAXSEG:
+		return 0;
+	case TCP_KEEPIDLE:
+	case TCP_KEEPINTVL:
+	case TCP_KEEPCNT:
+		if (value < 1 || value > KEEPALIVE_MAX_S)
+			return -EINVAL;
+		*seconds = value;
+		return options->is_keepalive ? set_keepalive(rs, true) : 0;
+	default:
+		return -ENOPROTOOPT;
+	}
+}
+
+static int set_ipv6(struct rsocket *rs, int name, int value)
+{
+	if (name != IPV6_V6ONLY)
+		return -ENOPROTOOPT;
+	if (rs->domain != AF_INET6)
+		return -ENOPROTOOPT;
+	if (rs->state != VB_RS_IDLE)
+		return -EINVAL;
+	rs->options.is_ipv6_only = value;
+	return 0;
+}
+
+static int set_rdma(struct rsocket *rs, int name, int value)
+{
+	struct vb_rs_options *options = &rs->options;
+
+	if (is_fixed(rs))
+		return -EINVAL;
+	switch (name) {
+	case RDMA_SQSIZE:
+		return set_size(rs, &options->send_queue, value, VB_RS_QUEUE_MIN, VB_RS_QUEUE_MAX);
+	case RDMA_RQSIZE:
+		return set_size(rs, &options->receive_queue, value, VB_RS_QUEUE_MIN, VB_RS_QUEUE_MAX);
+	case RDMA_INLINE:
+		return set_size(rs, &options->inline_bytes, value, VB_RS_INLINE_MIN, INLINE_MAX);
+	case RDMA_IOMAPSIZE:
+		if (value < 0 || value > VB_RS_MAPPINGS_MAX)
+			return -EINVAL;
+		options->mappings = vb_rs_mappings_round((uint32_t)value);
+		return 0;
+	default: /* RDMA_ROUTE: path records are InfiniBand's, and here the kernel's routes are the routes */
+		return -ENOPROTOOPT;
+	}
+}
+
+static int set_option(struct rsocket *rs, int level, int name, const void *value, socklen_t length)
+{
+	int number;
+
+	if (!value)
+		return -EFAULT;
+	if (level == SOL_SOCKET && name == SO_LINGER)
+		return set_linger(rs, value, length);
+	if (level == SOL_SOCKET && (name == SO_RCVTIMEO || name == SO_SNDTIMEO))
+		return set_timeout(name == SO_RCVTIMEO ? &rs->options.receive_timeout_us : &rs->options.send_timeout_us,
+			value, length);
+	if (length < sizeof(number))
+		return -EINVAL;
+	memcpy(&number, value, sizeof(number));
+	switch (level) {
+	case SOL_SOCKET:
+		return set_socket(rs, name, number);
+	case IPPROTO_TCP:
+		return rs->type == SOCK_STREAM ? set_tcp(rs, name, number) : -ENOPROTOOPT;
+	case IPPROTO_IPV6:
+		return set_ipv6(rs, name, number);
+	case SOL_RDMA:
+		return set_rdma(rs, name, number);
+	default:
+		return -ENOPROTOOPT;
+	}
+}
+
+VB_RS_EXPORT int rsetsockopt(int fd, int level, int name, const void *value, socklen_t length)
+{
+	struct rsocket *rs = vb_rs_get(fd);
+	if (!rs)
+		return -1;
+	pthread_mutex_lock(&rs->lock);
+	int error = set_option(rs, level, name, value, length);
+	pthread_mutex_unlock(&rs->lock);
+	vb_rs_put(rs);
+	return vb_rs_result(error);
+}
+
+/* ---- Getting
+ * ------------------------------------------------------------------------------------------------------------- */
+
+static int take_error(struct rsocket *rs)
+{
+	vb_rs_progress_all(rs);
+	int error = rs->error;
+	rs->error = 0;
+	return error;
+}
+
+/* The value of a number, or -errno; all that there are are zero or positive. */
+static int64_t get_socket(struct rsocket *rs, int name)
+{
+	const struct vb_rs_options *options = &rs->options;
+
+	switch (name) {
+	case SO_ERROR:
+		return take_error(rs);
+	case SO_TYPE:
+		return rs->type;
+	case SO_DOMAIN:
+		return rs->domain;
+	case SO_PROTOCOL:
+		return rs->type == SOCK_STREAM ? IPPROTO_TCP : IPPROTO_UDP;
+	case SO_ACCEPTCONN:
+		return rs->state == VB_RS_LISTENING;
+	case SO_REUSEADDR:
+	case SO_REUSEPORT:
+		return options->is_reuse;
+	case SO_KEEPALIVE:
+		return options->is_keepalive;
+	case SO_OOBINLINE:
+		return options->is_oob_inline;
+	case SO_RCVBUF:
+		return options->receive_bytes;
+	case SO_SNDBUF:
+		return options->send_bytes;
+	default:
+		return -ENOPROTOOPT;
+	}
+}
+
+static int64_t get_tcp(const struct rsocket *rs, int name)
+{
+	const struct vb_rs_options *options = &rs->options;
+
+	switch (name) {
+	case TCP_NODELAY:
+		return options->is_nodelay;
+	case TCP_MAXSEG:
+		return rs->id && rs->id->verbs ? 4096 : 2048;
+	case TCP_KEEPIDLE:
+		return options->keepalive_idle_s;
+	case TCP_KEEPINTVL:
+		return options->keepalive_interval_s;
+	case TCP_KEEPCNT:
+		return options->keepalive_count;
+	default:
+		return -ENOPROTOOPT;
+	}
+}
+
+static int64_t get_rdma(const struct rsocket *rs, int name)
+{
+	switch (name) {
+	case RDMA_SQSIZE:
+		return rs->options.send_queue;
+	case RDMA_RQSIZE:
+		return rs->options.receive_queue;
+	case RDMA_INLINE:
+		return rs->options.inline_bytes;
+	case RDMA_IOMAPSIZE:
+		return rs->options.mappings;
+	default:
+		return -ENOPROTOOPT;
+	}
+}
+
+static int64_t get_number(struct rsocket *rs, int level, int name)
+{
+	switch (level) {
+	case SOL_SOCKET:
+		return get_socket(rs, name);
+	case IPPROTO_TCP:
+		return rs->type == SOCK_STREAM ? get_tcp(rs, name) : -ENOPROTOOPT;
+	case IPPROTO_IPV6:
+		return rs->domain == AF_INET6 && name == IPV6_V6ONLY ? rs->options.is_ipv6_only : -ENOPROTOOPT;
+	case SOL_RDMA:
+		return get_rdma(rs, name);
+	default:
+		return -ENOPROTOOPT;
+	}
+}
+
+static int copy_out(const void *from, socklen_t size, void *value, socklen_t *length)
+{
+	*length = *length < size ? *length : size;
+	memcpy(value, from, *length);
+	return 0;
+}
+
+static int get_option(struct rsocket *rs, int level, int name, void *value, socklen_t *length)
+{
+	if (!value || !length)
+		return -EFAULT;
+	if (level == SOL_SOCKET && name == SO_LINGER) {
+		int seconds = rs->options.linger_s;
+		struct linger linger = { .l_onoff = seconds >= 0, .l_linger = seconds >= 0 ? seconds : 0 };
+		return copy_out(&linger, sizeof(linger), value, length);
+	}
+	if (level == SOL_SOCKET && (name == SO_RCVTIMEO || name == SO_SNDTIMEO)) {
+		int64_t us = name == SO_RCVTIMEO ? rs->options.receive_timeout_us : rs->options.send_timeout_us;
+		struct timeval timeout = { .tv_sec = us / 1000000, .tv_usec = us % 1000000 };
+		return copy_out(&timeout, sizeof(timeout), value, length);
+	}
+	if (level == IPPROTO_TCP && name == TCP_INFO && rs->type == SOCK_STREAM) {
+		/* Programs show what they find in it; nothing of it is ours to count but that the connection is. */
+		struct tcp_info info = { .tcpi_state = rs->state == VB_RS_CONNECTED ? TCP_ESTABLISHED : TCP_CLOSE };
+		return copy_out(&info, sizeof(info), value, length);
+	}
+	int64_t number = get_number(rs, level, name);
+	if (number < 0)
+		return (int)number;
+	int narrow = (int)number;
+	return copy_out(&narrow, sizeof(narrow), value, length);
+}
+
+VB_RS_EXPORT int rgetsockopt(int fd, int level, int name, void *value, socklen_t *length)
+{
+	struct rsocket *rs = vb_rs_get(fd);
+	if (!rs)
+		return -1;
+	pthread_mutex_lock(&rs->lock);
+	int error = get_option(rs, level, name, value, length);
+	pthread_mutex_unlock(&rs->lock);
+	vb_rs_put(rs);
+	return vb_rs_result(error);
+}
+
+/* ---- fcntl
+ * ---------------------------------------------------------------------------------------------------------------- */
+
+static int control(struct rsocket *rs, int command, long argument)
+{
+	switch (command) {
+	case F_GETFL:
+		return O_RDWR | (rs->options.is_nonblocking ? O_NONBLOCK : 0);
+	case F_SETFL:
+		rs->options.is_nonblocking = argument & O_NONBLOCK;
+		return 0;
+	case F_GETFD:
+	case F_SETFD: {
+		int result = fcntl(rs->fd, command, argument);
+		return result < 0 ? -errno : result;
+	}
+	default:
+		return -EINVAL;
+	}
+}
+
+VB_RS_EXPORT int rfcntl(int fd, int command, ...)
+{
+	va_list arguments;
+
+	va_start(arguments, command);
+	long argument = command == F_SETFL || command == F_SETFD ? va_arg(arguments, int) : 0;
+	va_end(arguments);
+	struct rsocket *rs = vb_rs_get(fd);
+	if (!rs)
+		return -1;
+	pthread_mutex_lock(&rs->lock);
+	int result = control(rs, command, argument);
+	pthread_mutex_unlock(&rs->lock);
+	vb_rs_put(rs);
+	return vb_rs_result(result);
+}

@@ -1,0 +1,397 @@
+/* Waiting for many rsockets and other descriptors at once.
+ * Holds: an rpoll call counts itself in each of its rsockets (pollers) before it looks at them, and has a descriptor of
+ * its own that wakes it when another thread takes away what made an rsocket's descriptor readable.
+ * Not here: waiting for one (rsocket_wait.c). */
+#include "rdmacm/rsocket_objects.h"
+
+#include <stdlib.h>
+#include <string.h>
+#include <sys/eventfd.h>
+#include <unistd.h>
+
+/* ---- What is ready
+ * ------------------------------------------------------------------------------------------------------ */
+
+static short connected_ready(const struct rsocket *rs)
+{
+	short ready = 0;
+	if (rs->receiver.ready || !rs->can_read)
+		ready |= POLLIN | POLLRDNORM;
+	if (!rs->can_read)
+		ready |= POLLRDHUP;
+	if (vb_rs_stream_room(rs) || !rs->can_write)
+		ready |= POLLOUT | POLLWRNORM;
+	return ready;
+}
+
+short vb_rs_ready(const struct rsocket *rs, short events)
+{
+	short ready = 0;
+
+	if (rs->type == SOCK_DGRAM)
+		return (vb_rs_datagram_ready(rs) | (rs->error ? POLLERR : 0)) & (events | POLLERR);
+	switch (rs->state) {
+	case VB_RS_IDLE:
+	case VB_RS_BOUND:
+		ready = POLLOUT | POLLWRNORM | POLLHUP;
+		break;
+	case VB_RS_LISTENING:
+		ready = vb_list_empty(&rs->made) && vb_list_empty(&rs->requests) ? 0 : POLLIN | POLLRDNORM;
+		break;
+	case VB_RS_CONNECTING:
+		break;
+	case VB_RS_CONNECTED:
+		ready = connected_ready(rs);
+		break;
+	case VB_RS_CLOSED:
+		ready = POLLIN | POLLRDNORM | POLLOUT | POLLWRNORM | POLLRDHUP;
+		/* Programs take it for the end, and what the peer said before it left comes first. */
+		if (!rs->receiver.ready)
+			ready |= POLLHUP;
+		break;
+	}
+	if (rs->error)
+		ready |= POLLERR;
+	return ready & (events | POLLERR | POLLHUP);
+}
+
+/* ---- Who polls
+ * ------------------------------------------------------------------------------------------------------------- */
+
+struct poller {
+	struct vb_list link;
+	int wake_fd;
+};
+
+static pthread_mutex_t pollers_lock = PTHREAD_MUTEX_INITIALIZER;
+static struct vb_list pollers = { &pollers, &pollers };
+
+void vb_rs_wake_pollers(void)
+{
+	uint64_t one = 1;
+
+	pthread_mutex_lock(&pollers_lock);
+	vb_list_for_each (link, &pollers) {
+		struct poller *poller = vb_container_of(link, struct poller, link);
+		/* It fails only when the count is full, and then the poller is awake. */
+		if (write(poller->wake_fd, &one, sizeof(one)) < 0)
+			continue;
+	}
+	pthread_mutex_unlock(&pollers_lock);
+}
+
+/* Each thread keeps one, with its descriptor, as long as it lives. */
+static pthread_key_t poller_key;
+static pthread_once_t poller_once = PTHREAD_ONCE_INIT;
+
+static void free_poller(void *pointer)
+{
+	struct poller *poller = pointer;
+	close(poller->wake_fd);
+	free(poller);
+}
+
+static void make_poller_key(void)
+{
+	pthread_key_create(&poller_key, free_poller);
+}
+
+static struct poller *own_poller(void)
+{
+	pthread_once(&poller_once, make_poller_key);
+	struct poller *poller = pthread_getspecific(poller_key);
+	if (poller)
+		return poller;
+	poller = malloc(sizeof(*poller));
+	if (!poller)
+		return NULL;
+	poller->wake_fd = eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC);
+	if (poller->wake_fd < 0 || pthread_setspecific(poller_key, poller)) {
+		if (poller->wake_fd >= 0)
+			close(poller->wake_fd);
+		free(poller);
+		return NULL;
+	}
+	vb_list_init(&poller->link);
+	return poller;
+}
+
+static void enter(struct poller *poller)
+{
+	pthread_mutex_lock(&pollers_lock);
+	vb_list_add_tail(&pollers, &poller->link);
+	pthread_mutex_unlock(&pollers_lock);
+}
+
+static void leave(struct poller *poller)
+{
+	uint64_t count;
+
+	pthread_mutex_lock(&pollers_lock);
+	vb_list_remove(&poller->link);
+	pthread_mutex_unlock(&pollers_lock);
+	/* Nothing to read is as good. */
+	if (read(poller->wake_fd, &count, sizeof(count)) < 0)
+		return;
+}
+
+/* ---- Polling
+ * ----------------------------------------------------------------------------------------------------------------- */
+
+/* A call's rsockets, kept, by their place in fds (NULL: another descriptor); and what the kernel is asked. */
+struct call {
+	struct pollfd *fds;
+	nfds_t count;
+	struct rsocket **rsockets;
+	struct pollfd *kernel; /* count of them, and the poller's */
+	struct poller *poller;
+};
+
+static void close_call(struct call *call)
+{
+	for (nfds_t i = 0; call->rsockets && i < call->count; i++) {
+		if (!call->rsockets[i])
+			continue;
+		atomic_fetch_sub(&call->rsockets[i]->pollers, 1);
+		vb_rs_put(call->rsockets[i]);
+	}
+	if (call->poller)
+		leave(call->poller);
+	free(call->rsockets);
+	free(call->kernel);
+}
+
+static int open_call(struct call *call, struct pollfd *fds, nfds_t count)
+{
+	*call = (struct call){ .fds = fds, .count = count };
+	call->rsockets = calloc(count + 1, sizeof(*call->rsockets));
+	call->kernel = calloc(count + 1, sizeof(*call->kernel));
+	call->poller = own_poller();
+	if (call->poller)
+		enter(call->poller);
+	if (!call->rsockets || !call->kernel || !call->poller)
+		return -ENOMEM;
+	for (nfds_t i = 0; i < count; i++) {
+		if (fds[i].fd < 0 || !vb_rs_is(fds[i].fd))
+			continue;
+		call->rsockets[i] = vb_rs_get(fds[i].fd);
+		if (call->rsockets[i])
+			atomic_fetch_add(&call->rsockets[i]->pollers, 1);
+		else if (vb_rs_is_forked())
+			return -VB_RS_FORKED_ERRNO;
+	}
+	return 0;
+}
+
+static bool is_any_rsocket(const struct pollfd *fds, nfds_t count)
+{
+	for (nfds_t i = 0; i < count; i++) {
+		if (fds[i].fd >= 0 && vb_rs_is(fds[i].fd))
+			return true;
+	}
+	return false;
+}
+
+enum look { LOOK, LOOK_AND_ARM };
+
+/* Sets revents of the rsockets; how many are ready. */
+static int look_at_rsockets(struct call *call, enum look how)
+{
+	int ready = 0;
+
+	for (nfds_t i = 0; i < call->count; i++) {
+		struct rsocket *rs = call->rsockets[i];
+		if (!rs)
+			continue;
+		pthread_mutex_lock(&rs->lock);
+		if (how == LOOK_AND_ARM) {
+			vb_rs_arm(rs);
+			vb_rs_progress_all(rs);
+			vb_rs_arm(rs);
+		} else {
+			vb_rs_progress(rs);
+		}
+		call->fds[i].revents = rs->is_closing ? POLLNVAL : vb_rs_ready(rs, call->fds[i].events);
+		pthread_mutex_unlock(&rs->lock);
+		ready += call->fds[i].revents != 0;
+	}
+	return ready;
+}
+
+/* Asks the kernel about all the other descriptors and, when it may sleep, about those of the rsockets; sets revents of
+ * the others. How many of them are ready, or -errno. */
+static int ask_kernel(struct call *call, int timeout_ms)
+{
+	int ready = 0;
+
+	for (nfds_t i = 0; i < call->count; i++) {
+		call->kernel[i] = call->rsockets[i] ? (struct pollfd){ .fd = call->rsockets[i]->fd, .events = POLLIN }
+						    : call->fds[i];
+		if (call->rsockets[i] && !timeout_ms)
+			call->kernel[i].fd = -1;
+	}
+	call->kernel[call->count] = (struct pollfd){ .fd = call->poller->wake_fd, .events = POLLIN };
+	if (poll(call->kernel, call->count + 1, timeout_ms) < 0)
+		return -errno;
+	if (call->kernel[call->count].revents) {
+		uint64_t woken;
+		if (read(call->poller->wake_fd, &woken, sizeof(woken)) < 0 && errno != EAGAIN)
+			return -errno;
+	}
+	for (nfds_t i = 0; i < call->count; i++) {
+		if (call->rsockets[i])
+			continue;
+		call->fds[i].revents = call->kernel[i].revents;
+		ready += call->fds[i].revents != 0;
+	}
+	return ready;
+}
+
+static bool has_others(const struct call *call)
+{
+	for (nfds_t i = 0; i < call->count; i++) {
+		if (!call->rsockets[i] && call->fds[i].fd >= 0)
+			return true;
+	}
+	return false;
+}
+
+/* Both kinds, without waiting. */
+static int look(struct call *call, enum look how)
+{
+	int ready = look_at_rsockets(call, how);
+	if (!has_others(call))
+		return ready;
+	int others = ask_kernel(call, 0);
+	return others < 0 ? others : ready + others;
+}
+
+static int spin(struct call *call)
+{
+	int64_t until = vb_rs_now_us() + vb_rs_defaults()->polling_time_us;
+	int ready;
+
+	do
+		ready = look_at_rsockets(call, LOOK);
+	while (!ready && vb_rs_now_us() < until);
+	return ready;
+}
+
+static int sleep_ms(int64_t deadline_us)
+{
+	int64_t left = (deadline_us - vb_rs_now_us() + 999) / 1000;
+	int longest = vb_rs_defaults()->wake_up_ms;
+	if (left < 0)
+		return 0;
+	return left < longest ? (int)left : longest;
+}
+
+static int wait_for_any(struct call *call, int timeout_ms)
+{
+	int64_t deadline_us = timeout_ms < 0 ? INT64_MAX : vb_rs_now_us() + (int64_t)timeout_ms * 1000;
+
+	int ready = look(call, LOOK);
+	if (!ready && timeout_ms && spin(call))
+		ready = look(call, LOOK);
+	for (;;) {
+		if (!ready)
+			ready = look(call, LOOK_AND_ARM);
+		if (ready)
+			return ready;
+		int ms = sleep_ms(deadline_us);
+		if (!ms)
+			return 0;
+		ready = ask_kernel(call, ms);
+		if (ready < 0)
+			return ready;
+		if (ready)
+			ready += look_at_rsockets(call, LOOK);
+	}
+}
+
+VB_RS_EXPORT int rpoll(struct pollfd *fds, nfds_t count, int timeout_ms)
+{
+	struct call call;
+
+	if (!is_any_rsocket(fds, count))
+		return poll(fds, count, timeout_ms);
+	int result = open_call(&call, fds, count);
+	if (!result)
+		result = wait_for_any(&call, timeout_ms);
+	close_call(&call);
+	return vb_rs_result(result);
+}
+
+/* ---- select
+ * ------------------------------------------------------------------------------------------------------------------ */
+
+enum {
+	SELECT_READ = POLLIN | POLLRDNORM | POLLHUP | POLLERR,
+	SELECT_WRITE = POLLOUT | POLLWRNORM | POLLERR,
+	SELECT_EXCEPT = POLLPRI,
+};
+
+static nfds_t sets_to_poll(struct pollfd *fds, int count, const fd_set *in, const fd_set *out, const fd_set *except)
+{
+	nfds_t n = 0;
+
+	for (int fd = 0; fd < count; fd++) {
+		short events = 0;
+		if (in && FD_ISSET(fd, in))
+			events |= POLLIN;
+		if (out && FD_ISSET(fd, out))
+			events |= POLLOUT;
+		if (except && FD_ISSET(fd, except))
+			events |= POLLPRI;
+		if (events)
+			fds[n++] = (struct pollfd){ .fd = fd, .events = events };
+	}
+	return n;
+}
+
+/* Keeps fd in the set only if it was asked for and one of wanted came. */
+static int keep(const struct pollfd *fd, fd_set *set, short wanted)
+{
+	if (!set || !FD_ISSET(fd->fd, set))
+		return 0;
+	if (fd->revents & wanted)
+		return 1;
+	FD_CLR(fd->fd, set);
+	return 0;
+}
+
+static int poll_to_sets(const struct pollfd *fds, nfds_t count, fd_set *in, fd_set *out, fd_set *except)
+{
+	int ready = 0;
+
+	for (nfds_t i = 0; i < count; i++) {
+		if (fds[i].revents & POLLNVAL)
+			return -EBADF;
+	}
+	for (nfds_t i = 0; i < count; i++) {
+		ready += keep(&fds[i], in, SELECT_READ);
+		ready += keep(&fds[i], out, SELECT_WRITE);
+		ready += keep(&fds[i], except, SELECT_EXCEPT);
+	}
+	return ready;
+}
+
+static int timeout_of(const struct timeval *timeout)
+{
+	if (!timeout)
+		return -1;
+	int64_t ms = (int64_t)timeout->tv_sec * 1000 + (timeout->tv_usec + 999) / 1000;
+	return ms < INT_MAX ? (int)ms : INT_MAX;
+}
+
+VB_RS_EXPORT int rselect(int count, fd_set *in, fd_set *out, fd_set *except, struct timeval *timeout)
+{
+	struct pollfd fds[FD_SETSIZE];
+
+	if (count < 0 || count > FD_SETSIZE || (timeout && (timeout->tv_sec < 0 || timeout->tv_usec < 0)))
+		return vb_rs_result(-EINVAL);
+	nfds_t n = sets_to_poll(fds, count, in, out, except);
+	if (rpoll(fds, n, timeout_of(timeout)) < 0)
+		return -1;
+	return vb_rs_result(poll_to_sets(fds, n, in, out, except));
+}

@@ -1,0 +1,140 @@
+/* What two rsockets say to each other, and the arithmetic of their rings. Pure: no I/O, no locks, host order inside.
+ *
+ * Each side has a receive ring in registered memory, and the peer fills it with RDMA WRITEs whose immediate data tells
+ * how many bytes came. A half of it that was read is granted again: its place is written into the peer's table of
+ * targets. The same message tells how many messages the peer may send in all, because each immediate takes a receive
+ * work request.
+ *
+ * The rings, the places of the tables and the first credits are exchanged in the private data of the
+ * connection. These formats are those of librdmacm's rsockets, version 1, over devices with immediate data. */
+#ifndef VB_RDMACM_RSOCKET_WIRE_H
+#define VB_RDMACM_RSOCKET_WIRE_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+enum {
+	VB_RS_VERSION = 1,
+	VB_RS_HELLO_LENGTH = 40,
+	VB_RS_TARGETS = 2,      /* entries of our table of targets */
+	VB_RS_TARGETS_MAX = 64, /* of a peer's */
+	VB_RS_REGION_LENGTH = 16,
+	VB_RS_MAPPING_LENGTH = 24,
+	VB_RS_MAPPINGS_MAX = 127 << 8, /* what its 8 bits in the hello can say */
+};
+
+/* ---- Private data ---------------------------------------------------------------------------------------------------
+ */
+
+struct vb_rs_region {
+	uint64_t addr;
+	uint32_t key;
+	uint32_t length;
+};
+
+struct vb_rs_hello {
+	bool is_big_endian; /* the byte order in which its tables are to be written */
+	bool has_mappings;  /* that of iomap lies behind the targets */
+	uint16_t credits;
+	uint32_t mappings;
+	struct vb_rs_region targets; /* length: how many entries */
+	struct vb_rs_region data;    /* what may be filled first */
+};
+
+void vb_rs_hello_encode(const struct vb_rs_hello *hello, uint8_t to[VB_RS_HELLO_LENGTH]);
+/* 0, or -EPROTO for what is no rsocket's. Bytes behind the hello are ignored. */
+int vb_rs_hello_decode(struct vb_rs_hello *hello, const void *from, size_t length);
+
+/* The number of mappings that is told for at least `count`. */
+uint32_t vb_rs_mappings_round(uint32_t count);
+
+/* A table's entry in the peer's byte order. */
+void vb_rs_region_encode(const struct vb_rs_region *region, bool is_big_endian, uint8_t to[VB_RS_REGION_LENGTH]);
+void vb_rs_mapping_encode(
+	uint64_t offset, const struct vb_rs_region *region, bool is_big_endian, uint8_t to[VB_RS_MAPPING_LENGTH]);
+
+/* ---- Immediate data
+ * --------------------------------------------------------------------------------------------------- */
+
+/* The upper three bits. */
+enum vb_rs_op {
+	VB_RS_DATA = 0,    /* so many bytes */
+	VB_RS_WRITE = 2,   /* never sent: names a WRITE without immediate in our work requests */
+	VB_RS_CREDITS = 4, /* how many messages may be sent in all, modulo 2^16; with a target or without */
+	VB_RS_MAPPING = 6, /* that entry of the table of mappings was written */
+	VB_RS_CONTROL = 7,
+};
+
+enum vb_rs_control {
+	VB_RS_DISCONNECT,
+	VB_RS_KEEPALIVE,
+	VB_RS_SHUTDOWN, /* no more data comes */
+};
+
+static inline uint32_t vb_rs_message(enum vb_rs_op op, uint32_t value)
+{
+	return (uint32_t)op << 29 | (value & 0x1FFFFFFF);
+}
+
+static inline enum vb_rs_op vb_rs_message_op(uint32_t message)
+{
+	return (enum vb_rs_op)(message >> 29);
+}
+
+static inline uint32_t vb_rs_message_value(uint32_t message)
+{
+	return message & 0x1FFFFFFF;
+}
+
+/* ---- Sending
+ * ----------------------------------------------------------------------------------------------------------- */
+
+/* Our ring of bytes to send, from which they go in order, and the targets that the peer granted. */
+struct vb_rs_sender {
+	uint32_t size, put_at, free;
+	uint16_t sequence, limit; /* messages sent, and how many may be */
+	uint32_t target_index;    /* the one that is filled */
+	struct vb_rs_region target[VB_RS_TARGETS];
+};
+
+void vb_rs_sender_init(struct vb_rs_sender *sender, uint32_t size, const struct vb_rs_hello *peer);
+/* How many bytes may go as one message now: no more than lie together in both rings. None while our ring has little
+ * room and will have more, or else messages would be cut ever smaller. */
+uint32_t vb_rs_sender_room(const struct vb_rs_sender *sender);
+/* Takes length <= room; returns where it goes. What goes inline does not take bytes of our ring. */
+struct vb_rs_region vb_rs_sender_take(struct vb_rs_sender *sender, uint32_t length, bool is_inline);
+/* The same of our ring alone, for bytes that go to a place of the program's choice. */
+uint32_t vb_rs_sender_ring_room(const struct vb_rs_sender *sender);
+void vb_rs_sender_ring_take(struct vb_rs_sender *sender, uint32_t length);
+/* That many bytes of the ring were sent. */
+void vb_rs_sender_free(struct vb_rs_sender *sender, uint32_t length);
+/* The peer granted another target; false: it has no right to, for it still owes the one before. */
+bool vb_rs_sender_grant(struct vb_rs_sender *sender, const struct vb_rs_region *target);
+
+/* ---- Receiving
+ * ----------------------------------------------------------------------------------------------------------- */
+
+struct vb_rs_receiver {
+	uint32_t size;     /* even */
+	uint32_t read_at;  /* the first byte that is not read */
+	uint32_t ready;    /* bytes to read */
+	uint32_t granted;  /* that the peer may still write */
+	uint32_t read;     /* and not granted again */
+	uint32_t grant_at; /* the half that is granted next */
+	uint16_t messages; /* received */
+	uint16_t told;     /* when the peer was last told its limit */
+	uint16_t queue;    /* receive work requests */
+};
+
+void vb_rs_receiver_init(struct vb_rs_receiver *receiver, uint32_t size, uint16_t queue);
+/* A message with that many bytes came; false: more than were granted. */
+bool vb_rs_receiver_arrive(struct vb_rs_receiver *receiver, uint32_t length);
+/* How many bytes lie together at read_at. */
+uint32_t vb_rs_receiver_together(const struct vb_rs_receiver *receiver);
+void vb_rs_receiver_consume(struct vb_rs_receiver *receiver, uint32_t length);
+/* Whether the peer is to be told; what it is told, and whether that grants a half, which begins at *at. */
+bool vb_rs_receiver_owes(const struct vb_rs_receiver *receiver);
+uint16_t vb_rs_receiver_tell(struct vb_rs_receiver *receiver, bool *has_half, uint32_t *at);
+
+#endif
