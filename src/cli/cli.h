@@ -31,6 +31,7 @@ struct vb_places {
 	bool is_installed;
 	char libraries[PATH_MAX]; /* directory of libibverbs.so.1 */
 	char preload[PATH_MAX];   /* libverbena-preload.so */
+	char rsockets[PATH_MAX];  /* librspreload.so */
 	char broker[PATH_MAX];    /* verbena-broker, unless VERBENA_LIBEXEC says otherwise */
 };
 

@@ -9,11 +9,12 @@
 /* In the build tree the executable is src/cli/verbena, and src/rdmacm/ has both libraries; installed it is bin/verbena,
  * and VB_LIBDIR and VB_LIBEXECDIR are what the build was configured with. Paths are from there. */
 struct layout {
-	const char *libraries, *preload, *broker;
+	const char *libraries, *preload, *rsockets, *broker;
 };
-static const struct layout build_tree = { "../rdmacm", "../preload/libverbena-preload.so", "../broker/verbena-broker" };
+static const struct layout build_tree = { "../rdmacm", "../preload/libverbena-preload.so",
+	"../rspreload/librspreload.so", "../broker/verbena-broker" };
 static const struct layout installed = { "../" VB_LIBDIR "/verbena", "../" VB_LIBDIR "/verbena/libverbena-preload.so",
-	"../" VB_LIBEXECDIR "/verbena/verbena-broker" };
+	"../" VB_LIBDIR "/verbena/rsocket/librspreload.so", "../" VB_LIBEXECDIR "/verbena/verbena-broker" };
 
 /* directory/relative with the leading "../" taken off both, so that messages show a plain path. */
 static bool join(char out[PATH_MAX], const char *directory, const char *relative)
@@ -25,7 +26,8 @@ static bool join(char out[PATH_MAX], const char *directory, const char *relative
 static bool fill(struct vb_places *places, const char *directory, const struct layout *layout)
 {
 	return join(places->libraries, directory, layout->libraries) &&
-	       join(places->preload, directory, layout->preload) && join(places->broker, directory, layout->broker);
+	       join(places->preload, directory, layout->preload) &&
+	       join(places->rsockets, directory, layout->rsockets) && join(places->broker, directory, layout->broker);
 }
 
 int vb_places_find(struct vb_places *places)

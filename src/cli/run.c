@@ -26,6 +26,7 @@ const char vb_run_help[] =
 	"  --stats          print a summary of paths and counters on stderr at exit\n"
 	"  --faults SPEC    inject faults into received packets, for example\n"
 	"                   drop=1%,dup=1%,reorder=1%,corrupt=1%,delay=1ms,seed=7\n"
+	"  --rsockets       give the program rsockets where it asks for TCP and UDP sockets\n"
 	"  --no-preload     leave out libverbena-preload.so, which shows the devices in\n"
 	"                   /sys and /dev to programs that look there themselves\n"
 	"  -h, --help       print this\n"
@@ -92,7 +93,17 @@ static bool is_readable(const char *path, const struct vb_places *places)
 	return false;
 }
 
-static bool set_loader_paths(bool with_preload)
+/* Which preload libraries the program gets. */
+struct preloads {
+	bool devices, rsockets;
+};
+
+static bool set_preload(const char *path, const struct vb_places *places)
+{
+	return is_readable(path, places) && is_listable(path, ": ") && put_in_front("LD_PRELOAD", path);
+}
+
+static bool set_loader_paths(const struct preloads *with)
 {
 	struct vb_places places;
 	char library[PATH_MAX + 32];
@@ -106,10 +117,8 @@ static bool set_loader_paths(bool with_preload)
 	if (!is_readable(library, &places) || !is_listable(places.libraries, ":;") ||
 		!put_in_front("LD_LIBRARY_PATH", places.libraries))
 		return false;
-	if (!with_preload)
-		return true;
-	return is_readable(places.preload, &places) && is_listable(places.preload, ": ") &&
-	       put_in_front("LD_PRELOAD", places.preload);
+	return (!with->rsockets || set_preload(places.rsockets, &places)) &&
+	       (!with->devices || set_preload(places.preload, &places));
 }
 
 /* The capture belongs where the user stands, though the program may change its directory. */
@@ -171,12 +180,12 @@ static int check_program(const char *command)
 	return 0;
 }
 
-static int run(bool with_preload, char **command)
+static int run(const struct preloads *with, char **command)
 {
 	int status = check_program(command[0]);
 	if (status)
 		return status;
-	if (!settings_are_good() || !set_loader_paths(with_preload))
+	if (!settings_are_good() || !set_loader_paths(with))
 		return EXIT_OURS;
 	execvp(command[0], command);
 	say("%s: %s", command[0], strerror(errno));
@@ -185,16 +194,18 @@ static int run(bool with_preload, char **command)
 
 int vb_run_main(const struct vb_command *self, int argc, char **argv)
 {
-	enum { PCAP = 1, STATS, FAULTS, NO_PRELOAD };
+	enum { PCAP = 1, STATS, FAULTS, NO_PRELOAD, RSOCKETS };
 	static const struct option options[] = {
 		{ "pcap", required_argument, NULL, PCAP },
 		{ "stats", no_argument, NULL, STATS },
 		{ "faults", required_argument, NULL, FAULTS },
 		{ "no-preload", no_argument, NULL, NO_PRELOAD },
+		{ "rsockets", no_argument, NULL, RSOCKETS },
 		{ "help", no_argument, NULL, 'h' },
 		{ 0 },
 	};
-	bool with_preload = true, is_set = true;
+	struct preloads with = { .devices = true };
+	bool is_set = true;
 	int option;
 
 	/* "+": what follows the program's name is the program's. */
@@ -210,7 +221,10 @@ int vb_run_main(const struct vb_command *self, int argc, char **argv)
 			is_set &= set_variable("VERBENA_FAULTS", optarg);
 			break;
 		case NO_PRELOAD:
-			with_preload = false;
+			with.devices = false;
+			break;
+		case RSOCKETS:
+			with.rsockets = true;
 			break;
 		case 'h':
 			fputs(self->help, stdout);
@@ -226,5 +240,5 @@ int vb_run_main(const struct vb_command *self, int argc, char **argv)
 		vb_usage_error(self, "which program? For example: verbena run -- ibv_devinfo");
 		return EXIT_OURS;
 	}
-	return run(with_preload, argv + optind);
+	return run(&with, argv + optind);
 }

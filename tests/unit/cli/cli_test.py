@@ -71,6 +71,11 @@ def run__puts_our_library_in_front():
     equal(done.stdout, f"{BUILD}/src/rdmacm:/elsewhere\n")
 
 
+def run__rsockets_are_asked_for():
+    done = verbena("run", "--rsockets", "--no-preload", "--", "sh", "-c", "echo $LD_PRELOAD", LD_PRELOAD="/nowhere.so")
+    equal(done.stdout, f"{BUILD}/src/rspreload/librspreload.so:/nowhere.so\n")
+
+
 def run__programs_load_our_library():
     done = verbena("run", "--", "ldd", shutil.which("ibv_devices") or "/usr/bin/ibv_devices")
     if "not" in done.stderr:

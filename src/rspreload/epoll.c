@@ -1,0 +1,302 @@
+/* epoll over rsockets: the kernel keeps the other descriptors, a list for each epoll instance keeps the rsockets.
+ * Holds: a wait polls the rsockets of its list and, among them, the instance's own descriptor, which is readable when
+ * the kernel has something. Edge-triggered waiters hear of room to send when there was none before, and of data as long
+ * as there is some. */
+#include "rspreload/rspreload.h"
+
+#include <errno.h>
+#include <pthread.h>
+#include <stdatomic.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/eventfd.h>
+#include <time.h>
+
+struct member {
+	int fd, rsocket;
+	struct epoll_event event;
+	bool is_spent;    /* EPOLLONESHOT, and it was told */
+	bool told_output; /* EPOLLET */
+};
+
+struct instance {
+	int fd, changed; /* changed: wakes those who wait when the list changes */
+	struct member *members;
+	size_t count, room;
+	struct instance *next;
+};
+
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+static struct instance *instances;
+static atomic_uint instance_count;
+
+/* ---- The lists: with lock held
+ * ------------------------------------------------------------------------------------------- */
+
+static struct instance *find_instance(int fd)
+{
+	for (struct instance *instance = instances; instance; instance = instance->next) {
+		if (instance->fd == fd)
+			return instance;
+	}
+	return NULL;
+}
+
+static struct instance *make_instance(int fd)
+{
+	struct instance *instance = calloc(1, sizeof(*instance));
+	if (!instance)
+		return NULL;
+	instance->fd = fd;
+	instance->changed = eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC);
+	if (instance->changed < 0) {
+		free(instance);
+		return NULL;
+	}
+	instance->next = instances;
+	instances = instance;
+	instance_count++;
+	return instance;
+}
+
+static struct member *find_member(struct instance *instance, int fd)
+{
+	for (size_t i = 0; instance && i < instance->count; i++) {
+		if (instance->members[i].fd == fd)
+			return &instance->members[i];
+	}
+	return NULL;
+}
+
+static int add_member(struct instance *instance, int fd, int rsocket, const struct epoll_event *event)
+{
+	if (instance->count == instance->room) {
+		size_t room = instance->room ? instance->room * 2 : 16;
+		struct member *members = realloc(instance->members, room * sizeof(*members));
+		if (!members)
+			return -ENOMEM;
+		instance->members = members;
+		instance->room = room;
+	}
+	instance->members[instance->count++] = (struct member){ .fd = fd, .rsocket = rsocket, .event = *event };
+	return 0;
+}
+
+static void remove_member(struct instance *instance, struct member *member)
+{
+	*member = instance->members[--instance->count];
+}
+
+static int change(int epfd, int operation, int fd, int rsocket, const struct epoll_event *event)
+{
+	struct instance *instance = find_instance(epfd);
+	struct member *member = find_member(instance, fd);
+
+	if (operation != EPOLL_CTL_DEL && !event)
+		return -EFAULT;
+	if (operation == EPOLL_CTL_ADD) {
+		if (member)
+			return -EEXIST;
+		if (!instance)
+			instance = make_instance(epfd);
+		return instance ? add_member(instance, fd, rsocket, event) : -ENOMEM;
+	}
+	if (!member)
+		return -ENOENT;
+	if (operation == EPOLL_CTL_DEL) {
+		remove_member(instance, member);
+		return 0;
+	}
+	if (operation != EPOLL_CTL_MOD)
+		return -EINVAL;
+	*member = (struct member){ .fd = fd, .rsocket = rsocket, .event = *event };
+	return 0;
+}
+
+static void wake(int epfd)
+{
+	struct instance *instance = find_instance(epfd);
+	if (instance)
+		eventfd_write(instance->changed, 1);
+}
+
+VB_HOOK int epoll_ctl(int epfd, int operation, int fd, struct epoll_event *event)
+{
+	int rsocket = vb_rsocket_of(fd);
+	if (rsocket < 0)
+		return vb_real()->epoll_ctl(epfd, operation, fd, event);
+	pthread_mutex_lock(&lock);
+	int error = change(epfd, operation, fd, rsocket, event);
+	if (!error)
+		wake(epfd);
+	pthread_mutex_unlock(&lock);
+	if (!error)
+		return 0;
+	errno = -error;
+	return -1;
+}
+
+/* A closed descriptor leaves every list, as it would the kernel's. */
+void vb_epoll_forget(int fd)
+{
+	if (!instance_count)
+		return;
+	pthread_mutex_lock(&lock);
+	for (struct instance *instance = instances; instance; instance = instance->next) {
+		struct member *member = find_member(instance, fd);
+		if (member)
+			remove_member(instance, member);
+	}
+	pthread_mutex_unlock(&lock);
+}
+
+void vb_epoll_close(int epfd)
+{
+	if (!instance_count)
+		return;
+	pthread_mutex_lock(&lock);
+	for (struct instance **link = &instances; *link; link = &(*link)->next) {
+		struct instance *instance = *link;
+		if (instance->fd != epfd)
+			continue;
+		*link = instance->next;
+		vb_real()->close(instance->changed);
+		free(instance->members);
+		free(instance);
+		instance_count--;
+		break;
+	}
+	pthread_mutex_unlock(&lock);
+}
+
+/* ---- Waiting
+ * ---------------------------------------------------------------------------------------------------------------- */
+
+/* The bits of poll and epoll are the same numbers. */
+static short poll_events(struct member *member)
+{
+	short events = (short)(member->event.events &
+			       (EPOLLIN | EPOLLPRI | EPOLLOUT | EPOLLRDHUP | EPOLLRDNORM | EPOLLWRNORM));
+	if (member->is_spent)
+		return 0;
+	if (!(member->event.events & EPOLLET))
+		return events;
+	if (vb_take_blocked(member->rsocket))
+		member->told_output = false;
+	return member->told_output ? events & ~(POLLOUT | POLLWRNORM) : events;
+}
+
+/* The instance's rsockets, its own descriptor and the one that tells of changes; how many, -1: it has no list, or no
+ * memory for a copy of it. */
+static ssize_t snapshot(int epfd, struct pollfd **fds)
+{
+	pthread_mutex_lock(&lock);
+	struct instance *instance = find_instance(epfd);
+	ssize_t count = -1;
+	*fds = NULL;
+	if (instance && instance->count)
+		*fds = calloc(instance->count + 2, sizeof(**fds));
+	if (*fds) {
+		count = 0;
+		(*fds)[count++] = (struct pollfd){ .fd = epfd, .events = POLLIN };
+		(*fds)[count++] = (struct pollfd){ .fd = instance->changed, .events = POLLIN };
+		for (size_t i = 0; i < instance->count; i++) {
+			struct member *member = &instance->members[i];
+			(*fds)[count++] = (struct pollfd){
+				.fd = member->is_spent ? -1 : member->fd,
+				.events = poll_events(member),
+			};
+		}
+	}
+	pthread_mutex_unlock(&lock);
+	return count;
+}
+
+/* What is ready of those that are still in the list. */
+static int report(int epfd, const struct pollfd *fds, ssize_t count, struct epoll_event *events, int room)
+{
+	int told = 0;
+
+	pthread_mutex_lock(&lock);
+	struct instance *instance = find_instance(epfd);
+	for (ssize_t i = 2; i < count && told < room; i++) {
+		struct member *member = fds[i].revents ? find_member(instance, fds[i].fd) : NULL;
+		if (!member || member->is_spent)
+			continue;
+		events[told++] = (struct epoll_event){ .events = (uint32_t)(unsigned short)fds[i].revents,
+			.data = member->event.data };
+		if (fds[i].revents & POLLOUT)
+			member->told_output = true;
+		if (member->event.events & EPOLLONESHOT)
+			member->is_spent = true;
+	}
+	pthread_mutex_unlock(&lock);
+	return told;
+}
+
+static int64_t now_ms(void)
+{
+	struct timespec now;
+	clock_gettime(CLOCK_MONOTONIC, &now);
+	return (int64_t)now.tv_sec * 1000 + now.tv_nsec / 1000000;
+}
+
+static int left_ms(int timeout_ms, int64_t deadline_ms)
+{
+	if (timeout_ms < 0)
+		return -1;
+	int64_t left = deadline_ms - now_ms();
+	return left > 0 ? (int)left : 0;
+}
+
+/* One look at everything; 0: nothing to tell yet. */
+static int wait_once(int epfd, struct pollfd *fds, ssize_t count, struct epoll_event *events, int room, int timeout_ms,
+	const sigset_t *mask)
+{
+	eventfd_t ignored;
+
+	if (vb_poll(fds, (nfds_t)count, timeout_ms, mask) < 0)
+		return -1;
+	if (fds[1].revents)
+		eventfd_read(fds[1].fd, &ignored);
+	int told = report(epfd, fds, count, events, room);
+	if (fds[0].revents && told < room) {
+		int others = vb_real()->epoll_wait(epfd, events + told, room - told, 0);
+		if (others > 0)
+			told += others;
+	}
+	return told;
+}
+
+static int wait_for_events(int epfd, struct epoll_event *events, int room, int timeout_ms, const sigset_t *mask)
+{
+	int64_t deadline_ms = now_ms() + (timeout_ms > 0 ? timeout_ms : 0);
+	struct pollfd *fds;
+
+	for (;;) {
+		ssize_t count = snapshot(epfd, &fds);
+		int left = left_ms(timeout_ms, deadline_ms);
+		if (count < 0)
+			return vb_real()->epoll_pwait(epfd, events, room, left, mask);
+		int told = wait_once(epfd, fds, count, events, room, left, mask);
+		int error = errno;
+		free(fds);
+		errno = error;
+		if (told || !left)
+			return told;
+	}
+}
+
+VB_HOOK int epoll_pwait(int epfd, struct epoll_event *events, int room, int timeout_ms, const sigset_t *mask)
+{
+	if (vb_is_inside() || !instance_count || room <= 0)
+		return vb_real()->epoll_pwait(epfd, events, room, timeout_ms, mask);
+	return wait_for_events(epfd, events, room, timeout_ms, mask);
+}
+
+VB_HOOK int epoll_wait(int epfd, struct epoll_event *events, int room, int timeout_ms)
+{
+	if (vb_is_inside() || !instance_count || room <= 0)
+		return vb_real()->epoll_wait(epfd, events, room, timeout_ms);
+	return wait_for_events(epfd, events, room, timeout_ms, NULL);
+}
