@@ -24,5 +24,5 @@ def live_test(name):
     return enter
 
 
-for module in ("live_kill", "live_load", "live_settings", "live_ucx", "live_sysfs", "live_cm"):
+for module in ("live_kill", "live_load", "live_settings", "live_ucx", "live_sysfs", "live_cm", "live_rsocket"):
     importlib.import_module(module)

@@ -1,0 +1,133 @@
+"""Live tests: rsockets, by Debian's programs of them and, through the preload library, by programs of sockets."""
+
+import pathlib
+import re
+import shutil
+import time
+
+import places
+import programs
+from live import live_test
+from live_cm import each_path, run_until_served, wait_reachable
+from process import Failure, Process, finish
+
+SECONDS = 60
+LOSS = {"VERBENA_FAULTS": "drop=1%,reorder=1%,seed=7"}
+SOCKETS = pathlib.Path(__file__).with_name("sockets.py")
+
+
+def run_pair(path, server_arguments, client_arguments, least=1, settings=None):
+    """Both end well, and their bytes went through Verbena."""
+    for arguments in (server_arguments, client_arguments):
+        if not shutil.which(arguments[0]):
+            raise places.Unavailable(f"{arguments[0]} is not installed")
+    with Process(path.server, server_arguments, settings=settings, name="server " + server_arguments[0]) as server:
+        wait_reachable(path.server)
+        client = run_until_served(server, path, client_arguments, settings)
+        finish([server], SECONDS)
+    programs.expect_counted((server, client), "bytes", least)
+    return server, client
+
+
+def wait_bound(place, port):
+    """A datagram's server takes an adapter only when it answers somebody."""
+    deadline = time.monotonic() + 10
+    while f":{port} " not in place.run("ss", "-ulnH").stdout and time.monotonic() < deadline:
+        time.sleep(0.02)
+
+
+def stream(path, address, *more, program="rstream", least=1, settings=None):
+    arguments = [program, "-p", programs.next_port(), *more]
+    return run_pair(path, arguments + ["-b", address], arguments + ["-s", address], least, settings)
+
+
+@live_test("rstream: a verified stream of bytes, in each way of calling")
+def rstream(context):
+    for path, address in each_path(context):
+        stream(path, address, "-S", 65536, "-C", 100, "-T", "v", least=100 * 65536)
+    for how in ("b", "n", "a"):
+        stream(path, address, "-S", 10000, "-C", 100, "-T", "v", "-T", how, least=100 * 10000)
+
+
+@live_test("rstream: sizes from 64 bytes to 1 MB, and one keepalive")
+def rstream_sizes(context):
+    for path, address in each_path(context, versions=(4,), names=("vb_lo",)):
+        for size, count in ((1, 300), (64, 300), (4096, 100), (1 << 20, 10)):
+            stream(path, address, "-S", size, "-C", count, "-T", "v", least=size * count)
+        stream(path, address, "-S", 4096, "-C", 10, "-k", 1)
+
+
+@live_test("rstream: 1% of packets lost and 1% reordered, every byte verified")
+def rstream_loss(context):
+    for path, address in each_path(context, versions=(4,)):
+        _, client = stream(path, address, "-S", 32768, "-C", 100, "-T", "v", least=100 * 32768, settings=LOSS)
+        if not client.stats().get("port_faults"):
+            raise Failure(f"nothing was lost\n{client.evidence()}")
+
+
+@live_test("riostream: direct placement into mapped buffers, verified")
+def riostream(context):
+    for path, address in each_path(context, versions=(4,)):
+        stream(path, address, "-S", 65536, "-C", 50, "-T", "v", program="riostream", least=50 * 65536)
+
+
+@live_test("udpong: datagrams go from queue pair to queue pair")
+def udpong(context):
+    for path, address in each_path(context):
+        port = programs.next_port()
+        arguments = ["udpong", "-p", port, "-S", 900, "-C", 50]
+        with Process(path.server, arguments + ["-b", address], name="server udpong") as server:
+            wait_bound(path.server, port)
+            client = run_until_served(server, path, arguments + ["-s", address])
+        # udpong waits for ever: its server prints nothing.
+        if client.stats().get("tx_bytes", 0) < 40 * 900:
+            raise Failure(f"the datagrams did not go through Verbena\n{client.evidence()}")
+
+
+# ---------------------------------------------------------------------------------------------- the preload library
+
+def rsockets(place, *arguments):
+    return [place.launcher, "run", "--rsockets", "--", *arguments]
+
+
+def expect_no_ordinary(process):
+    found = re.search(r"had (\d+) rsockets and (\d+) ordinary IP sockets", process.stderr)
+    if not found or found[2] != "0" or found[1] == "0":
+        raise Failure(f"{process.name}: it did not run over rsockets alone\n{process.evidence()}")
+
+
+@live_test("sockets over rsockets: what sockets promise a program, call by call")
+def socket_calls(context):
+    program = shutil.copy(SOCKETS, pathlib.Path(context.peer).parent)
+    path = context.world.open("vb_lo")
+    for settings in (None, LOSS):
+        for version in (4, 6):
+            command = rsockets(path.server, "/usr/bin/python3", "-B", program, path.server.address[version])
+            with Process(path.server, command, settings=settings, name="sockets.py") as process:
+                process.wait_success(SECONDS * 2)
+            programs.expect_counted((process,), "bytes", 1 << 20)
+            expect_no_ordinary(process)
+
+
+@live_test("sockets over rsockets: a kind of socket that there is none of is an ordinary one, and that is said")
+def ordinary_sockets(context):
+    path = context.world.open("vb_lo")
+    text = "import socket; socket.socket(socket.AF_INET, socket.SOCK_RAW, 1); socket.socket()"
+    with Process(path.server, rsockets(path.server, "/usr/bin/python3", "-c", text), name="python3") as process:
+        process.wait_success(SECONDS)
+    if "had 1 rsockets and 1 ordinary IP sockets" not in process.stderr:
+        raise Failure(f"the ordinary socket was not counted\n{process.evidence()}")
+
+
+@live_test("iperf3 over rsockets: both directions")
+def iperf3(context):
+    if not shutil.which("iperf3"):
+        raise places.Unavailable("iperf3 is not installed")
+    for path, address in each_path(context, versions=(4,)):
+        for more in ([], ["-R"]):
+            port = programs.next_port()
+            server_arguments = rsockets(path.server, "iperf3", "-s", "-1", "-p", port)
+            client_arguments = rsockets(path.client, "iperf3", "-c", address, "-p", port, "-n", "20M", *more)
+            server, client = run_pair(path, server_arguments, client_arguments, least=20 << 20)
+            for process in (server, client):
+                expect_no_ordinary(process)
