@@ -49,7 +49,9 @@ static int make_socket(sa_family_t family, uint8_t slot, uint32_t receive_buffer
 		return -errno;
 	set_option(fd, SOL_SOCKET, SO_REUSEPORT, 1);
 	set_option(fd, SOL_SOCKET, SO_RCVBUF, receive_buffer > INT32_MAX ? INT32_MAX : (int)receive_buffer);
-	set_option(fd, IPPROTO_IP, IP_MULTICAST_ALL, 0);
+	/* Of a multicast datagram for a single socket the kernel takes the shortcut of its early demultiplexing, which ends
+	 * at the steering program. So the broker's own hears all of them, as the second; its filter drops them. */
+	set_option(fd, IPPROTO_IP, IP_MULTICAST_ALL, slot == 0);
 	if (family == AF_INET6) {
 		set_option(fd, IPPROTO_IPV6, IPV6_V6ONLY, 0);
 		set_option(fd, IPPROTO_IPV6, IPV6_MULTICAST_ALL, 0);

@@ -15,6 +15,7 @@
 #define LOOPBACK	1 /* interface index of lo in every network namespace: nobody probes from outside */
 #define BTH_LENGTH	12
 #define UDP_HEADER	8
+#define MULTICAST_SLOT	0xFF
 
 enum { AT_OPCODE = 0, AT_SLOT = 5, AT_MAGIC_A = 8, AT_MAGIC_B = 12, AT_KIND = 16, AT_INDEX = 18, PROBE_MIN = 20 };
 
@@ -98,7 +99,11 @@ void steer_build_filter(struct sock_filter filter[STEER_FILTER_SIZE], uint8_t sl
 {
 	/* Accepting returns how many bytes to keep: any number above a datagram's length; this one carries the slot. */
 	const struct sock_filter accept = RETURN(0x56420000u | slot);
+	const struct sock_filter multicast = slot ? accept : RETURN(0); /* the broker's own has no use for it: group.c */
 	const struct sock_filter program[STEER_FILTER_SIZE] = {
+		LOAD(BPF_B, UDP_HEADER + AT_SLOT),
+		JUMP(BPF_JEQ, MULTICAST_SLOT, 0, 1),
+		multicast,
 		LOAD(BPF_B, UDP_HEADER + AT_OPCODE),
 		JUMP(BPF_JEQ, PROBE_OPCODE, 1, 0),
 		accept,

@@ -13,7 +13,7 @@
 
 #define STEER_SLOTS	   256
 #define STEER_MAX_PROGRAM  (24 + 5 * STEER_SLOTS)
-#define STEER_FILTER_SIZE  13
+#define STEER_FILTER_SIZE  16
 #define STEER_PROBE_LENGTH 32
 
 /* index[slot] is the index in the group, or -1: such datagrams, and those too short to have a QPN, go to own_index.

@@ -117,6 +117,26 @@ def udaddy(context):
         complete(path, "udaddy", ["-b", address, "-c", 4], ["-s", address, "-c", 4], least=40)
 
 
+@live_test("mckey: multicast by IP address")
+def multicast(context):
+    if not shutil.which("mckey"):
+        raise places.Unavailable("mckey is not installed")
+    path = context.world.open("veth1500")
+    if path is None:
+        raise places.Unavailable(context.world.unavailable["veth1500"])
+    for version, group in ((4, "239.1.2.3"), (6, "ff15::7471")):
+        arguments = ["stdbuf", "-oL", "mckey", "-m", group, "-C", 10, "-S", 500]
+        with Process(path.server, arguments + ["-b", path.server.address[version]], name="receiver mckey") as receiver:
+            receiver.wait_output(r"mckey: joined")
+            time.sleep(0.5)  # it posts its receives, and the kernel tells the link
+            with Process(path.client, arguments + ["-s", "-b", path.client.address[version]], name="sender mckey") as sender:
+                finish([sender, receiver], SECONDS)
+        for process in (receiver, sender):
+            programs.expect(process, r"^return status 0$", "its end")
+        if receiver.stats().get("rx_packets", 0) < 10:
+            raise Failure(f"not received through Verbena\n{receiver.evidence()}")
+
+
 @live_test("rdma_client and rdma_server: endpoints made in one call")
 def endpoints(context):
     for path, address in each_path(context):
