@@ -3,9 +3,9 @@
 
 #include <stdlib.h>
 #include "base/list.h"
+#include "broker/registry.h"
 #include "wire/cm.h"
 
-#define CLIENTS	    512 /* as the registry has */
 #define BUCKETS	    1024
 #define OF_A_CLIENT 16384 /* connections; what a process has beyond that ends unannounced */
 
@@ -23,7 +23,7 @@ struct orphans {
 	struct {
 		struct vb_list ends;
 		unsigned count;
-	} clients[CLIENTS];
+	} clients[REGISTRY_CLIENTS];
 	struct vb_list by_id[BUCKETS];
 };
 
@@ -72,7 +72,7 @@ static void drop(struct orphans *orphans, struct end *end)
 
 static void add(struct orphans *orphans, const struct end *like)
 {
-	struct end *end = like->client < CLIENTS && orphans->clients[like->client].count < OF_A_CLIENT
+	struct end *end = like->client < REGISTRY_CLIENTS && orphans->clients[like->client].count < OF_A_CLIENT
 		? malloc(sizeof(*end)) : NULL;
 	if (!end)
 		return;
@@ -167,7 +167,7 @@ static void write_farewell(const struct end *end, uint8_t mad[VB_MAD_LENGTH])
 bool orphans_next_farewell(struct orphans *orphans, uint32_t client, struct vb_gid *from, struct vb_gid *to,
 	uint8_t mad[VB_MAD_LENGTH])
 {
-	if (client >= CLIENTS || vb_list_empty(&orphans->clients[client].ends))
+	if (client >= REGISTRY_CLIENTS || vb_list_empty(&orphans->clients[client].ends))
 		return false;
 	struct end *end = vb_container_of(orphans->clients[client].ends.next, struct end, by_client);
 	*from = end->local;
@@ -184,7 +184,7 @@ struct orphans *orphans_create(void)
 	struct orphans *orphans = calloc(1, sizeof(*orphans));
 	if (!orphans)
 		return NULL;
-	for (unsigned i = 0; i < CLIENTS; i++)
+	for (unsigned i = 0; i < REGISTRY_CLIENTS; i++)
 		vb_list_init(&orphans->clients[i].ends);
 	for (unsigned i = 0; i < BUCKETS; i++)
 		vb_list_init(&orphans->by_id[i]);
@@ -193,7 +193,7 @@ struct orphans *orphans_create(void)
 
 void orphans_destroy(struct orphans *orphans)
 {
-	for (unsigned i = 0; orphans && i < CLIENTS; i++)
+	for (unsigned i = 0; orphans && i < REGISTRY_CLIENTS; i++)
 		vb_list_for_each_safe(node, &orphans->clients[i].ends)
 			drop(orphans, vb_container_of(node, struct end, by_client));
 	free(orphans);

@@ -6,8 +6,8 @@
 #include <stdlib.h>
 #include <sys/random.h>
 #include "base/list.h"
+#include "broker/registry.h"
 
-#define CLIENTS	    512 /* as the registry has */
 #define BUCKETS	    4096
 #define OF_A_CLIENT 65536 /* bindings */
 #define FIRST_FREE  32768 /* where ports that nobody named are taken from, as Linux does by default */
@@ -23,7 +23,7 @@ struct ports {
 	struct {
 		struct vb_list entries;
 		unsigned count;
-	} clients[CLIENTS];
+	} clients[REGISTRY_CLIENTS];
 	uint32_t next_free; /* offset at which the last search ended */
 };
 
@@ -114,7 +114,7 @@ int ports_bind(struct ports *ports, struct port_binding *binding)
 {
 	if (!is_known_space(binding->port_space))
 		return -EPROTONOSUPPORT;
-	if (binding->client >= CLIENTS || find(ports, binding->client, binding->number))
+	if (binding->client >= REGISTRY_CLIENTS || find(ports, binding->client, binding->number))
 		return -EINVAL;
 	if (ports->clients[binding->client].count == OF_A_CLIENT)
 		return -ENOBUFS;
@@ -165,7 +165,7 @@ void ports_unbind(struct ports *ports, uint32_t client, uint32_t number)
 
 void ports_forget_client(struct ports *ports, uint32_t client)
 {
-	if (client >= CLIENTS)
+	if (client >= REGISTRY_CLIENTS)
 		return;
 	vb_list_for_each_safe(node, &ports->clients[client].entries)
 		drop(ports, vb_container_of(node, struct entry, by_client));
@@ -203,7 +203,7 @@ struct ports *ports_create(void)
 		vb_list_init(&ports->by_port[i]);
 		vb_list_init(&ports->by_number[i]);
 	}
-	for (unsigned i = 0; i < CLIENTS; i++)
+	for (unsigned i = 0; i < REGISTRY_CLIENTS; i++)
 		vb_list_init(&ports->clients[i].entries);
 	if (getrandom(&ports->next_free, sizeof(ports->next_free), GRND_NONBLOCK) < 0)
 		ports->next_free = 0;
@@ -213,7 +213,7 @@ struct ports *ports_create(void)
 
 void ports_destroy(struct ports *ports)
 {
-	for (uint32_t i = 0; ports && i < CLIENTS; i++)
+	for (uint32_t i = 0; ports && i < REGISTRY_CLIENTS; i++)
 		ports_forget_client(ports, i);
 	free(ports);
 }

@@ -355,16 +355,24 @@ static void pass_mad(struct worker *worker, unsigned client, const struct qp1_ma
 	backlog_send(&worker->clients[client].backlog, worker->registry->clients[client].connection, &message);
 }
 
+/* To whom it is for, or the refusal back to where it came from. */
+static void follow(struct worker *worker, const struct qp1_mad *mad, const struct route *route)
+{
+	if (route->verdict == ROUTE_TO_CLIENT) {
+		orphans_note_received(worker->orphans, route->client, mad);
+		pass_mad(worker, route->client, mad);
+	} else if (route->verdict == ROUTE_TO_NOBODY) {
+		qp1_send(worker->qp1, &mad->to, &mad->from, mad->scope, route->answer, VB_MAD_LENGTH);
+	}
+}
+
 static void pass_cm_mad(struct worker *worker, const struct qp1_mad *mad)
 {
 	struct route route = route_cm(worker->ports, worker->registry, mad);
-	if (route.verdict == ROUTE_TO_CLIENT) {
-		orphans_note_received(worker->orphans, route.client, mad);
-		pass_mad(worker, route.client, mad);
-	} else if (route.verdict == ROUTE_TO_NOBODY && now_ms() >= worker->knows_ports_at &&
-		!early_hold(&worker->early, mad, now_ms())) {
-		qp1_send(worker->qp1, &mad->to, &mad->from, mad->scope, route.answer, VB_MAD_LENGTH);
-	}
+	if (route.verdict == ROUTE_TO_NOBODY &&
+		(now_ms() < worker->knows_ports_at || early_hold(&worker->early, mad, now_ms())))
+		return;
+	follow(worker, mad, &route);
 }
 
 /* Requests that waited for somebody to listen: now somebody does, or they have waited long enough. */
@@ -378,12 +386,7 @@ static void serve_early(struct worker *worker, uint64_t now)
 			i++;
 			continue;
 		}
-		if (route.verdict == ROUTE_TO_CLIENT) {
-			orphans_note_received(worker->orphans, route.client, mad);
-			pass_mad(worker, route.client, mad);
-		} else if (route.verdict == ROUTE_TO_NOBODY) {
-			qp1_send(worker->qp1, &mad->to, &mad->from, mad->scope, route.answer, VB_MAD_LENGTH);
-		}
+		follow(worker, mad, &route);
 		early_forget(&worker->early, i);
 	}
 }

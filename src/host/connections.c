@@ -8,7 +8,6 @@
 #include <netinet/in.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/random.h>
 #include <sys/socket.h>
 #include <unistd.h>
 #include "host/worker.h"
@@ -39,11 +38,17 @@ EXPORT vb_time vb_connections_now(void)
 	return vb_host_now();
 }
 
-EXPORT struct vb_cm *vb_connections_lock(void)
+/* NULL: not started, or not this process's. */
+static struct vb_worker *our_worker(void)
 {
 	struct vb_worker *w = connections.worker;
 
-	if (!w || w->is_forked)
+	return w && !w->is_forked ? w : NULL;
+}
+
+EXPORT struct vb_cm *vb_connections_lock(void)
+{
+	if (!our_worker())
 		return NULL;
 	pthread_mutex_lock(&connections.mutex);
 	return connections.cm;
@@ -100,19 +105,10 @@ void vb_connections_on_timer(void)
 
 /* ---- Start and stop --------------------------------------------------------------------------------------------- */
 
-static uint64_t random_seed(void)
-{
-	uint64_t seed = 0;
-
-	if (getrandom(&seed, sizeof(seed), 0) != sizeof(seed))
-		seed = (uint64_t)vb_host_now() ^ (uint64_t)getpid() << 32;
-	return seed;
-}
-
 EXPORT int vb_connections_start(struct vb_device *device, vb_connections_handler *handler, void *context)
 {
 	struct vb_worker *w = device->worker;
-	struct vb_cm_config config = { .seed = random_seed(), .slot = w->slot.number };
+	struct vb_cm_config config = { .seed = vb_host_random_seed(), .slot = w->slot.number };
 
 	if (w->is_forked)
 		return -EPERM;
@@ -191,12 +187,12 @@ static void unlock_broker(struct vb_worker *w)
 
 EXPORT int vb_connections_bind(struct vb_binding *binding)
 {
-	struct vb_worker *w = connections.worker;
-	struct bound *bound = w && !w->is_forked ? calloc(1, sizeof(*bound)) : NULL;
+	struct vb_worker *w = our_worker();
+	struct bound *bound = w ? calloc(1, sizeof(*bound)) : NULL;
 	char why[256];
 
 	if (!bound)
-		return w && !w->is_forked ? -ENOMEM : -EPERM;
+		return w ? -ENOMEM : -EPERM;
 	int rc = check_address(&binding->address);
 	pthread_mutex_lock(&w->broker.mutex);
 	binding->number = ++connections.last_number;
@@ -214,10 +210,10 @@ EXPORT int vb_connections_bind(struct vb_binding *binding)
 
 EXPORT int vb_connections_listen(const struct vb_binding *binding)
 {
-	struct vb_worker *w = connections.worker;
+	struct vb_worker *w = our_worker();
 	char why[256];
 
-	if (!w || w->is_forked)
+	if (!w)
 		return -EPERM;
 	pthread_mutex_lock(&w->broker.mutex);
 	struct bound *bound = find_bound(binding);
@@ -230,9 +226,9 @@ EXPORT int vb_connections_listen(const struct vb_binding *binding)
 
 EXPORT void vb_connections_unbind(const struct vb_binding *binding)
 {
-	struct vb_worker *w = connections.worker;
+	struct vb_worker *w = our_worker();
 
-	if (!w || w->is_forked)
+	if (!w)
 		return;
 	pthread_mutex_lock(&w->broker.mutex);
 	struct bound *bound = find_bound(binding);

@@ -16,7 +16,7 @@ static pthread_mutex_t open_mutex = PTHREAD_MUTEX_INITIALIZER;
 static struct vb_worker *current; /* this process's worker; under open_mutex */
 static unsigned device_count;
 
-static uint64_t random_seed(void)
+uint64_t vb_host_random_seed(void)
 {
 	uint64_t seed = 0;
 
@@ -173,7 +173,7 @@ static int open_port(struct vb_worker *w, const struct vb_settings *settings)
 
 static int create_lane(struct vb_worker *w)
 {
-	struct vb_lane_config config = { .seed = random_seed(), .slot = w->slot.number,
+	struct vb_lane_config config = { .seed = vb_host_random_seed(), .slot = w->slot.number,
 		.receive_buffer = w->slot.receive_buffer, .ack_delay = ACK_DELAY };
 
 	return vb_lane_create(&config, &w->lane);
@@ -286,7 +286,7 @@ static void set_gids(struct vb_device *device)
 static int create_device(const struct vb_device_info *info, const struct vb_device_sink *sink,
 	struct vb_device **device)
 {
-	struct vb_nic_config config = { .seed = random_seed(), .mtu = info->mtu, .advertise_credits = false,
+	struct vb_nic_config config = { .seed = vb_host_random_seed(), .mtu = info->mtu, .advertise_credits = false,
 		.is_present = vb_host_memory_is_present };
 	struct vb_device *d = calloc(1, sizeof(*d));
 

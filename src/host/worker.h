@@ -131,6 +131,7 @@ void vb_progress_arm_connections(struct vb_worker *worker, struct vb_deadline at
 /* device.c */
 /* Links or addresses changed: looks at the interfaces again and tells the devices. Without the mutex. */
 void vb_worker_refresh_devices(struct vb_worker *worker);
+uint64_t vb_host_random_seed(void);
 struct vb_device *vb_worker_device_of(struct vb_worker *worker, const struct vb_nic *nic);
 
 /* multicast.c */
