@@ -24,18 +24,13 @@ static int check_mtu(struct id_object *id)
 	return -EINVAL;
 }
 
-static uint8_t smaller(uint8_t a, uint8_t b)
-{
-	return a < b ? a : b;
-}
-
 /* What we shall answer unless the program says otherwise: who moves its QP itself asks for attributes before it
  * accepts. */
 static void propose(struct id_object *id)
 {
 	id->local.psn = vb_random_psn();
-	id->local.responder_resources = smaller(id->remote.initiator_depth, id->device->max_responder_resources);
-	id->local.initiator_depth = smaller(id->remote.responder_resources, id->device->max_initiator_depth);
+	id->local.responder_resources = vb_at_most(id->remote.initiator_depth, id->device->max_responder_resources);
+	id->local.initiator_depth = vb_at_most(id->remote.responder_resources, id->device->max_initiator_depth);
 }
 
 int vb_request_arrive(struct id_object *id)
@@ -65,7 +60,7 @@ static void fill_local(struct id_object *id, const struct rdma_conn_param *param
 		local->responder_resources = param->responder_resources;
 	if (param->initiator_depth != RDMA_MAX_INIT_DEPTH)
 		local->initiator_depth = param->initiator_depth;
-	local->rnr_retry = smaller(param->rnr_retry_count, VB_RETRIES);
+	local->rnr_retry = vb_at_most(param->rnr_retry_count, VB_RETRIES);
 	local->has_srq = vb_id_has_srq(id, param->srq);
 	local->has_flow_control = param->flow_control != 0;
 }

@@ -47,11 +47,6 @@ uint64_t vb_id_service(const struct id_object *id, uint16_t port)
 	return vb_cm_service_id((uint16_t)id->public.ps, port);
 }
 
-static uint8_t at_most(unsigned value, unsigned limit)
-{
-	return (uint8_t)(value < limit ? value : limit);
-}
-
 /* The IP addresses and the port, which the peer's librdmacm shows its program. */
 static void put_ip_header(const struct id_object *id, uint8_t *to)
 {
@@ -72,10 +67,10 @@ static void fill_local(struct id_object *id, const struct rdma_conn_param *param
 	const struct device_entry *device = id->device;
 	id->local.qpn = vb_id_qpn(id, param->qp_num) & (VB_QPN_LIMIT - 1);
 	id->local.psn = vb_random_psn();
-	id->local.responder_resources = at_most(param->responder_resources, device->max_responder_resources);
-	id->local.initiator_depth = at_most(param->initiator_depth, device->max_initiator_depth);
-	id->local.retry_count = at_most(param->retry_count, VB_RETRIES);
-	id->local.rnr_retry = at_most(param->rnr_retry_count, VB_RETRIES);
+	id->local.responder_resources = vb_at_most(param->responder_resources, device->max_responder_resources);
+	id->local.initiator_depth = vb_at_most(param->initiator_depth, device->max_initiator_depth);
+	id->local.retry_count = vb_at_most(param->retry_count, VB_RETRIES);
+	id->local.rnr_retry = vb_at_most(param->rnr_retry_count, VB_RETRIES);
 	id->local.has_srq = vb_id_has_srq(id, param->srq);
 	id->local.has_flow_control = param->flow_control != 0;
 }
@@ -253,8 +248,8 @@ static void take_grants(struct id_object *id, const struct vb_side *remote)
 	uint8_t retry_count = id->local.retry_count;
 	id->remote = *remote;
 	id->remote.retry_count = retry_count;
-	id->local.responder_resources = at_most(remote->initiator_depth, id->local.responder_resources);
-	id->local.initiator_depth = at_most(remote->responder_resources, id->local.initiator_depth);
+	id->local.responder_resources = vb_at_most(remote->initiator_depth, id->local.responder_resources);
+	id->local.initiator_depth = vb_at_most(remote->responder_resources, id->local.initiator_depth);
 }
 
 void vb_reply_arrive(struct id_object *id, struct event_object *event)

@@ -268,6 +268,11 @@ int vb_check_resources(const struct id_object *id, const struct rdma_conn_param 
 /* Private data of param behind the id's connect data, into room bytes of to, which are zero; -EINVAL: too much. */
 int vb_put_private_data(const struct id_object *id, const void *data, size_t length, uint8_t *to, size_t room);
 uint32_t vb_random_psn(void);
+static inline uint8_t vb_at_most(unsigned value, unsigned limit)
+{
+	return (uint8_t)(value < limit ? value : limit);
+}
+
 uint64_t vb_id_service(const struct id_object *id, uint16_t port);
 
 /* ---- Groups (multicast.c) -------------------------------------------------------------------------------------- */
