@@ -32,6 +32,15 @@ CASE_SECONDS = 30
 Result = collections.namedtuple("Result", "name result why seconds")
 
 
+def passed_in(file):
+    """Names of what passed in an earlier run, by its --json file, so that a run of hours can be done in parts."""
+    try:
+        cases = json.loads(pathlib.Path(file).read_text())["cases"]
+        return {case["name"] for case in cases if case["result"] == "passed"}
+    except (OSError, ValueError, KeyError, TypeError) as error:
+        raise argparse.ArgumentTypeError(f"{file} is not such a file: {error}")
+
+
 def parse_arguments():
     parser = argparse.ArgumentParser(description=__doc__.split("\n", 1)[0])
     parser.add_argument("--build", default=str(ROOT / "build"), help="build directory with the launcher 'verbena'")
@@ -50,13 +59,17 @@ def parse_arguments():
     parser.add_argument("--dry-run", action="store_true", help="print the commands of both ends and stop")
     parser.add_argument("--verbose", action="store_true", help="a line a case, not only for failures")
     parser.add_argument("--json", metavar="FILE", help="also write the results to FILE")
+    parser.add_argument("--after", action="append", default=[], metavar="FILE", type=passed_in,
+                        help="leave out the cases that passed in an earlier run's --json FILE (several: in any)")
     return parser.parse_args()
 
 
 def chosen_cases(options):
     cases = [] if options.only_live else list(matrix.product() if options.full else matrix.selection(options.seed))
     index, count = (int(part) for part in options.shard.split("/"))
-    cases = [case for case in cases if all(text in matrix.name(case) for text in options.filter)][index - 1::count]
+    passed = set().union(*options.after)
+    cases = [case for case in cases if all(text in matrix.name(case) for text in options.filter)
+             and matrix.name(case) not in passed][index - 1::count]
     # Users of one path together: another user's broker is refused until it has left.
     return sorted(cases, key=lambda case: (case.path, case.user))
 
