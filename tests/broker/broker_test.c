@@ -14,6 +14,8 @@
 #include <sys/ioctl.h>
 #include <sys/prctl.h>
 #include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
 #include <unistd.h>
 #include <cmocka.h>
 #include "harness.h"
@@ -54,6 +56,32 @@ static bool enter_namespace(void)
 	return is_up;
 }
 
+/* A copy of the broker that every user can run: the build may lie where only root comes, in its home for one. */
+static bool copy_for_everyone(char directory[static 4096])
+{
+	static char copy[] = "/tmp/verbena-broker-test-XXXXXX";
+	char command[8400];
+	if (!mkdtemp(copy) || chmod(copy, 0755))
+		return false;
+	snprintf(command, sizeof(command), "cp '%s/" VB_BROKER_PROGRAM "' %s/", directory, copy);
+	strcpy(directory, copy);
+	return system(command) == 0;
+}
+
+/* Goes on in a child; this process stays root and removes the copy, however the tests end. */
+static void remove_at_the_end(const char *copy)
+{
+	char command[4200];
+	int status;
+	pid_t child = fork();
+	if (child == 0)
+		return;
+	if (child < 0 || waitpid(child, &status, 0) != child)
+		status = 1;
+	snprintf(command, sizeof(command), "rm -rf '%s'", copy);
+	exit(system(command) || !WIFEXITED(status) ? 1 : WEXITSTATUS(status));
+}
+
 int main(int argc, char **argv)
 {
 #define TEST(name) cmocka_unit_test_teardown(name, tear_down),
@@ -74,6 +102,11 @@ int main(int argc, char **argv)
 	if (!enter_namespace()) {
 		printf("SKIP: no network namespace may be made here (%s)\n", strerror(errno));
 		return 77;
+	}
+	if (geteuid() == 0) {
+		if (!copy_for_everyone(directory))
+			return 1;
+		remove_at_the_end(directory);
 	}
 	if (as_nobody && (setgid(NOBODY) || setuid(NOBODY) || prctl(PR_SET_DUMPABLE, 1)))
 		return 1;

@@ -1,7 +1,8 @@
 """Where programs run: network namespaces of our own, so that nothing else on the machine is seen or disturbed.
 
-As root they are made by `ip netns add verbena-...`; as an ordinary user inside a user namespace (unshare -Urn); where
-that is forbidden too, only this machine's own loopback is left. Whatever is made is removed by close()."""
+As root they are made by `ip netns add verbena-...`, or, where nothing may be mounted, held by a sleeping process; as an
+ordinary user inside a user namespace (unshare -Urn); where that is forbidden too, only this machine's own loopback is
+left. Whatever is made is removed by close()."""
 
 import itertools
 import os
@@ -130,20 +131,30 @@ class World:
         if not shutil.which("ip"):
             return "none"
         if os.geteuid() == 0:
-            probe = subprocess.run(["unshare", "-n", "true"], stderr=subprocess.DEVNULL, check=False)
-            return "root" if probe.returncode == 0 else "none"
-        probe = subprocess.run(["unshare", "-Urn", "true"], stderr=subprocess.DEVNULL, check=False)
-        return "user" if probe.returncode == 0 else "none"
+            if self._named_namespaces_work():
+                return "named"
+            flags = "-n"
+        else:
+            flags = "-Urn"
+        probe = subprocess.run(["unshare", flags, "true"], stderr=subprocess.DEVNULL, check=False)
+        return "held" if probe.returncode == 0 else "none"
+
+    def _named_namespaces_work(self):
+        """`ip netns exec` mounts a /sys: a container or chroot may let us make a namespace and not do that."""
+        name = self._tag + "-probe"
+        commands = [["ip", "netns", "add", name], ["ip", "netns", "exec", name, "true"], ["ip", "netns", "delete", name]]
+        return not any([subprocess.run(command, stderr=subprocess.DEVNULL, check=False).returncode
+                        for command in commands])
 
     def _make_namespace(self, label):
-        if self._kind == "root":
+        if self._kind == "named":
             name = f"{self._tag}-{len(self.namespaces)}-{label}"
             done = subprocess.run(["ip", "netns", "add", name], stderr=subprocess.PIPE, text=True, check=False)
             if done.returncode:
                 raise Unavailable(f"ip netns add: {done.stderr.strip()}")
             self.namespaces.append(name)
             prefix = ["ip", "netns", "exec", name]
-        elif self._kind == "user":
+        elif self._kind == "held":
             prefix = self._hold_namespace()
         else:
             raise Unavailable("network namespaces are not to be had (no root, and unshare -Urn is refused)")
@@ -151,12 +162,13 @@ class World:
         return prefix
 
     def _hold_namespace(self):
-        """A namespace inside one user namespace shared by all of this run, kept by a sleeping process."""
-        if self._holders:
-            enter = ["nsenter", "-t", str(self._holders[0].pid), "-U", "--preserve-credentials"]
-            holder = subprocess.Popen(enter + ["unshare", "-n", "sleep", "infinity"])
-        else:
+        """A namespace kept by a sleeping process; an ordinary user's are in one user namespace of all of this run."""
+        as_user = ["-U", "--preserve-credentials"] if os.geteuid() != 0 else []
+        if as_user and not self._holders:
             holder = subprocess.Popen(["unshare", "-Urn", "sleep", "infinity"])
+        else:
+            enter = ["nsenter", "-t", str(self._holders[0].pid)] + as_user if as_user else []
+            holder = subprocess.Popen(enter + ["unshare", "-n", "sleep", "infinity"])
         self._holders.append(holder)
         own = os.readlink("/proc/self/ns/net")
         deadline = time.monotonic() + 5
@@ -164,7 +176,7 @@ class World:
             if time.monotonic() > deadline or holder.poll() is not None:
                 raise Unavailable("unshare did not make a namespace")
             time.sleep(0.01)
-        return ["nsenter", "-t", str(holder.pid), "-U", "-n", "--preserve-credentials"]
+        return ["nsenter", "-t", str(holder.pid), "-n"] + as_user
 
     def _make_loopback(self):
         try:
@@ -178,7 +190,7 @@ class World:
         second = self._make_namespace(label + "b")
         subprocess.run(first + ["ip", "link", "add", "vbt0", "type", "veth", "peer", "name", "vbt1"], check=True)
         move = ["ip", "link", "set", "vbt1", "netns"]
-        if self._kind == "root":
+        if self._kind == "named":
             subprocess.run(first + move + [self.namespaces[-1]], check=True)
         else:
             subprocess.run(first + move + [str(self._holders[-1].pid)], check=True)

@@ -571,6 +571,10 @@ int main(int argc, char **argv)
 
 	if (argc > 1 && geteuid() == 0 && (setgid(65534) != 0 || setuid(65534) != 0))
 		return 1;
+	if (getenv("LD_PRELOAD") && access(getenv("LD_PRELOAD"), R_OK) != 0) {
+		printf("the build directory is out of this user's reach\n");
+		return 77;
+	}
 	if (!loopback_is_up()) {
 		printf("the loopback interface is down\n");
 		return 77;
