@@ -36,24 +36,19 @@ static void set_source(struct id_object *id, const struct sockaddr *addr, uint16
 	vb_sockaddr_set_port(&id->public.route.addr.src_addr, port);
 }
 
-int vb_id_bind(struct id_object *id, const struct sockaddr *addr)
+/* Takes the port; device is NULL when the address says none. */
+static int bind_to(struct id_object *id, const struct sockaddr *addr, struct device_entry *device)
 {
-	struct device_entry *device = NULL;
-	struct vb_gid gid;
+	struct vb_gid gid = vb_sockaddr_gid(addr);
 
-	int error = check_local(addr);
-	if (!error)
-		error = vb_sockaddr_is_any(addr) ? vb_devices_open() : find_device(addr, &device, &gid);
-	if (error)
-		return error;
 	id->binding = (struct vb_binding){
 		.port_space = (uint16_t)id->public.ps,
 		.port = vb_sockaddr_port(addr),
-		.address = vb_sockaddr_gid(addr),
+		.address = gid,
 		.is_shared = id->options.is_reuse,
 		.is_ipv6_only = id->options.is_ipv6_only,
 	};
-	error = vb_connections_bind(&id->binding);
+	int error = vb_connections_bind(&id->binding);
 	if (error)
 		return error;
 	id->is_bound = true;
@@ -64,6 +59,17 @@ int vb_id_bind(struct id_object *id, const struct sockaddr *addr)
 	return 0;
 }
 
+int vb_id_bind(struct id_object *id, const struct sockaddr *addr)
+{
+	struct device_entry *device = NULL;
+	struct vb_gid gid;
+
+	int error = check_local(addr);
+	if (!error)
+		error = vb_sockaddr_is_any(addr) ? vb_devices_open() : find_device(addr, &device, &gid);
+	return error ? error : bind_to(id, addr, device);
+}
+
 void vb_id_unbind(struct id_object *id)
 {
 	if (id->is_bound)
@@ -71,11 +77,36 @@ void vb_id_unbind(struct id_object *id)
 	id->is_bound = false;
 }
 
+/* A loopback address names this host. As with Linux, an id bound to it has no device until a request arrives or a peer
+ * is resolved: libfabric binds to "localhost", and looks no further than the device that this gives it. Where the
+ * loopback device is the only one, it is meant. */
+static int bind_loopback(struct id_object *id, const struct sockaddr *addr)
+{
+	struct device_entry *device;
+	struct vb_gid gid;
+
+	int error = vb_devices_open();
+	if (error)
+		return error;
+	bool is_meant = find_device(addr, &device, &gid) == 0 && vb_device_is_only(device);
+	return bind_to(id, addr, is_meant ? device : NULL);
+}
+
+static int bind_addr(struct id_object *id, const struct sockaddr *addr)
+{
+	if (id->state != ID_IDLE)
+		return -EINVAL;
+	int error = check_local(addr);
+	if (error)
+		return error;
+	return vb_sockaddr_is_loopback(addr) ? bind_loopback(id, addr) : vb_id_bind(id, addr);
+}
+
 VB_EXPORT int rdma_bind_addr(struct rdma_cm_id *public, struct sockaddr *addr)
 {
 	struct id_object *id = vb_id_of(public);
 	pthread_mutex_lock(&id->calls);
-	int error = id->state == ID_IDLE ? vb_id_bind(id, addr) : -EINVAL;
+	int error = bind_addr(id, addr);
 	pthread_mutex_unlock(&id->calls);
 	return vb_result(error);
 }

@@ -85,6 +85,14 @@ int vb_devices_open(void)
 	return error;
 }
 
+bool vb_device_is_only(const struct device_entry *device)
+{
+	pthread_mutex_lock(&devices_lock);
+	bool is_only = devices.next == &device->link && devices.prev == &device->link;
+	pthread_mutex_unlock(&devices_lock);
+	return is_only;
+}
+
 /* Index of gid in the device's table, or -1. */
 static int gid_index_of(const struct device_entry *device, const struct vb_gid *gid)
 {

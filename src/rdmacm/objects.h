@@ -72,6 +72,7 @@ int vb_device_of_gid(const struct vb_gid *gid, struct device_entry **device, uin
 int vb_device_xrcd(struct device_entry *device, struct ibv_xrcd **xrcd);
 /* Opens what there is, so that requests can come. -ENODEV when there is none. */
 int vb_devices_open(void);
+bool vb_device_is_only(const struct device_entry *device);
 enum ibv_mtu vb_device_mtu(const struct device_entry *device);
 
 /* ---- Addresses (sockaddr.c) ------------------------------------------------------------------------------------ */
@@ -83,6 +84,7 @@ void vb_sockaddr_fill(struct sockaddr_storage *addr, const struct vb_gid *gid, u
 uint16_t vb_sockaddr_port(const struct sockaddr *addr);
 void vb_sockaddr_set_port(struct sockaddr *addr, uint16_t port);
 bool vb_sockaddr_is_any(const struct sockaddr *addr);
+bool vb_sockaddr_is_loopback(const struct sockaddr *addr);
 bool vb_sockaddr_is_multicast(const struct sockaddr *addr);
 /* The interface of a link-local address, else 0. */
 uint32_t vb_sockaddr_scope(const struct sockaddr *addr);

@@ -49,6 +49,37 @@ static void bind__any_has_no_device_and_port_0_gets_one(void **state)
 	assert_int_equal(ntohs(rdma_get_src_port(id)), 40001);
 }
 
+static void bind__loopback_among_devices_has_none(void **state)
+{
+	assert_int_equal(rdma_bind_addr(id, loop_address("::1", 7471)), 0);
+	assert_null(id->verbs);
+	assert_int_equal(ntohs(rdma_get_src_port(id)), 7471);
+	assert_fails(rdma_bind_addr(id, loop_address("::1", 7472)), EINVAL);
+}
+
+static void bind__loopback_of_the_only_device_sets_it(void **state)
+{
+	loop_have_one_device();
+	assert_int_equal(rdma_bind_addr(id, loop_address("::1", 7471)), 0);
+	assert_non_null(id->verbs);
+}
+
+static void bind__loopback_of_no_device_has_none(void **state)
+{
+	loop_have_one_device();
+	assert_int_equal(rdma_bind_addr(id, loop_address("127.0.0.1", 7471)), 0);
+	assert_null(id->verbs);
+}
+
+static void resolve__id_at_loopback_gets_its_device(void **state)
+{
+	assert_int_equal(rdma_bind_addr(id, loop_address("::1", 7471)), 0);
+	assert_int_equal(rdma_resolve_addr(id, NULL, loop_address("::1", 99), 100), 0);
+	loop_expect(channel, RDMA_CM_EVENT_ADDR_RESOLVED, 0);
+	assert_non_null(id->verbs);
+	assert_int_equal(ntohs(rdma_get_src_port(id)), 7471);
+}
+
 static void bind__bad_addresses_have_their_errno(void **state)
 {
 	struct sockaddr local = { .sa_family = AF_UNIX };
@@ -57,7 +88,6 @@ static void bind__bad_addresses_have_their_errno(void **state)
 	assert_fails(rdma_bind_addr(id, loop_address("10.0.0.1", 1)), EADDRINUSE);
 	assert_fails(rdma_bind_addr(id, loop_address("203.0.113.9", 0)), EADDRNOTAVAIL);
 	assert_fails(rdma_bind_addr(id, loop_address("fe80::1", 0)), EINVAL);
-	assert_fails(rdma_bind_addr(id, loop_address("127.0.0.1", 0)), ENODEV);
 	assert_int_equal(loop_bound(), 0);
 }
 
@@ -232,6 +262,10 @@ int main(void)
 		TEST(create_id__unknown_port_space_is_refused),
 		TEST(bind__address_of_a_device_sets_it),
 		TEST(bind__any_has_no_device_and_port_0_gets_one),
+		TEST(bind__loopback_among_devices_has_none),
+		TEST(bind__loopback_of_the_only_device_sets_it),
+		TEST(bind__loopback_of_no_device_has_none),
+		TEST(resolve__id_at_loopback_gets_its_device),
 		TEST(bind__bad_addresses_have_their_errno),
 		TEST(listen__port_in_use_can_be_left),
 		TEST(listen__unbound_id_gets_a_port),

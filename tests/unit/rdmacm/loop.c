@@ -4,13 +4,13 @@ static struct vb_cm *cm;
 static pthread_mutex_t mutex;
 static vb_connections_handler *handler;
 static _Atomic vb_time now;
-static bool is_lossy, is_child;
+static bool is_lossy, is_child, is_only;
 static atomic_uint bound, next_port;
 static struct ibv_context verbs;
 static struct ibv_pd pd;
 static struct device_entry device;
 
-static const char *const addresses[] = { "10.0.0.1", "fd00::1" };
+static const char *const addresses[] = { "10.0.0.1", "fd00::1", "::1" };
 
 /* ---- What connections.h promises ------------------------------------------------------------------------------- */
 
@@ -91,6 +91,11 @@ int vb_devices_open(void)
 	return 0;
 }
 
+bool vb_device_is_only(const struct device_entry *entry)
+{
+	return is_only;
+}
+
 int vb_device_of_gid(const struct vb_gid *gid, struct device_entry **found, uint8_t *gid_index)
 {
 	for (uint8_t i = 0; i < COUNT_OF(addresses); i++) {
@@ -143,7 +148,7 @@ int loop_setup(void **state)
 	pthread_mutex_init(&mutex, &attr);
 	handler = vb_handle_cm_event;
 	now = VB_S;
-	is_lossy = is_child = false;
+	is_lossy = is_child = is_only = false;
 	bound = 0;
 	next_port = 40001;
 	pd.context = &verbs;
@@ -193,6 +198,11 @@ unsigned loop_bound(void)
 void loop_fork(bool is)
 {
 	is_child = is;
+}
+
+void loop_have_one_device(void)
+{
+	is_only = true;
 }
 
 struct sockaddr *loop_address(const char *ip, uint16_t port)
