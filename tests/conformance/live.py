@@ -24,5 +24,6 @@ def live_test(name):
     return enter
 
 
-for module in ("live_kill", "live_load", "live_settings", "live_ucx", "live_sysfs", "live_cm", "live_rsocket"):
+for module in ("live_kill", "live_load", "live_settings", "live_ucx", "live_sysfs", "live_cm", "live_rsocket",
+               "live_fabric", "live_qperf"):
     importlib.import_module(module)

@@ -1,0 +1,92 @@
+"""Live tests: libfabric's verbs provider, unmodified: fi_info and fi_pingpong over connections, over reliable datagrams
+on them, and over datagrams. A provider that is named is not left for TCP; the summaries say so all the same."""
+
+import re
+import shutil
+
+import places
+import programs
+from live import live_test
+from process import Failure, Process
+
+# provider, endpoint, sizes in its table: datagrams end at the path's MTU
+ENDPOINTS = {"msg": ("verbs", "64 256 1k 4k 64k 1m"), "rdm": ("verbs;ofi_rxm", "64 256 1k 4k 64k 1m"),
+             "dgram": ("verbs", "64 256 1k")}
+ROUNDS = 10
+SECONDS = 40
+
+
+def need(program):
+    if not shutil.which(program):
+        raise places.Unavailable(f"{program} is not installed")
+
+
+def open_veth(context):
+    path = context.world.open("veth1500")
+    if path is None:
+        raise places.Unavailable(context.world.unavailable["veth1500"])
+    return path
+
+
+def without_ipv4(place):
+    place.run("ip", "-4", "addr", "flush", "dev", place.device.removeprefix("vb_"))
+
+
+def pingpong(path, endpoint, version=4, user="root"):
+    need("fi_pingpong")
+    provider, sizes = ENDPOINTS[endpoint]
+    address = path.server.address[version]
+    port = programs.next_port()
+    arguments = ["fi_pingpong", "-p", provider, "-e", endpoint, "-I", ROUNDS, "-c"] + (["-6"] if version == 6 else [])
+    server, client = programs.run_pair(path, [*arguments, "-B", port], [*arguments, "-P", port, address], user, port,
+                                       SECONDS)
+    for process in (server, client):
+        found = re.findall(rf"^(\w+)\s+{ROUNDS}\s+={ROUNDS}\s", process.stdout, re.M)
+        if not set(sizes.split()) <= set(found):
+            raise Failure(f"{process.name}: rows for {found}, expected {sizes}\n{process.evidence()}")
+    largest = 1 << 20 if endpoint != "dgram" else 1 << 10
+    programs.expect_counted((server, client), "bytes", 2 * ROUNDS * largest)
+    if f"peer {address} (Verbena" not in client.stderr:
+        raise Failure(f"no path to {address} in the client's summary\n{client.evidence()}")
+
+
+@live_test("libfabric: fi_info lists connections, datagrams and the layers above them, for everyone")
+def listed(context):
+    need("fi_info")
+    place = open_veth(context).server
+    for user in ("root", "nobody"):
+        for provider, kind in (("verbs", "FI_EP_MSG"), ("verbs", "FI_EP_DGRAM"), ("verbs;ofi_rxm", "FI_EP_RDM")):
+            with Process(place, ["fi_info", "-v", "-p", provider, "-t", kind], user) as process:
+                process.wait_success(SECONDS)
+            programs.expect(process, rf"^ +name: {place.device}", f"{kind} of {provider} on {place.device}")
+            if kind != "FI_EP_DGRAM":
+                programs.expect(process, rf"fi_sockaddr_in://{re.escape(place.address[4])}:0", "the IPv4 address")
+                programs.expect(process, rf"fi_sockaddr_in6://\[{place.address[6]}\]:0", "the IPv6 address")
+
+
+def enter_pingpong(endpoint):
+    @live_test(f"libfabric: fi_pingpong -p \"{ENDPOINTS[endpoint][0]}\" -e {endpoint} over a veth, IPv4 and IPv6 alone")
+    def over_veth(context):
+        pingpong(open_veth(context), endpoint)
+        pingpong(context.world.veth("six" + endpoint, 1500, without_ipv4), endpoint, version=6)
+
+
+for each in ENDPOINTS:
+    enter_pingpong(each)
+
+
+@live_test("libfabric: fi_pingpong within one host, as an ordinary user")
+def one_host(context):
+    place = open_veth(context).server
+    for endpoint in ENDPOINTS:
+        pingpong(places.Path("one host", place, place, 1024), endpoint, user="nobody")
+
+
+@live_test("libfabric: fi_pingpong on loopback: datagrams, and connections where it has an address of its own")
+def loopback(context):
+    place = context.world.fresh_namespace("fabric")
+    path = places.Path("loopback", place, place, 4096)
+    pingpong(path, "dgram")
+    place.run("ip", "addr", "add", "fd79:79::1/128", "dev", "lo")
+    pingpong(path, "msg")
+    pingpong(path, "rdm", user="nobody")

@@ -1,0 +1,72 @@
+"""Live tests: qperf by the connection manager. Its UC and UD tests, and those of RC without -cm 1, name their peer by
+LID, which RoCE does not have: they end with an error, as on Linux's rxe."""
+
+import contextlib
+import re
+import shutil
+
+import places
+import programs
+from live import live_test
+from process import Failure, Process
+
+TESTS = ("rc_bw", "rc_bi_bw", "rc_lat", "rc_rdma_read_bw", "rc_rdma_read_lat", "rc_rdma_write_bw", "rc_rdma_write_lat",
+         "rc_rdma_write_poll_lat", "rc_compare_swap_mr", "rc_fetch_add_mr", "ver_rc_compare_swap", "ver_rc_fetch_add")
+BY_LID = {"rc_bw": "failed to modify QP to RTR", "uc_bw": "failed to modify QP to RTR",
+          "ud_lat": "failed to create address handle"}
+PORT = 19765  # its own
+SECONDS = 30
+
+
+def client(path, test, *more, user="root"):
+    return Process(path.client, ["qperf", path.server.address[4], "-t", "1", *more, test], user,
+                   name=f"client qperf {test}")
+
+
+@contextlib.contextmanager
+def served(context, name, user="root"):
+    """The path, with a server on it."""
+    if not shutil.which("qperf"):
+        raise places.Unavailable("qperf is not installed")
+    path = context.world.open(name)
+    if path is None:
+        raise places.Unavailable(context.world.unavailable[name])
+    with Process(path.server, ["qperf"], user, name="server qperf") as server:
+        server.wait_listening(PORT)
+        yield path
+
+
+def measure(path, test, *more, user="root"):
+    with client(path, test, "-cm", "1", *more, user=user) as process:
+        process.wait_success(SECONDS)
+    found = programs.expect(process, r"^\s+(?:bw|latency|msg_rate)\s+=\s+([\d.]+)", "its result")
+    if float(found[1]) <= 0:
+        raise Failure(f"{process.name}: a result of zero\n{process.evidence()}")
+    programs.expect_counted((process,), "packets", 20)
+    if f"peer {path.server.address[4]} (Verbena" not in process.stderr:
+        raise Failure(f"no path to the server in the client's summary\n{process.evidence()}")
+
+
+@live_test("qperf -cm 1: every RC test, atomics verified")
+def every_test(context):
+    with served(context, "veth1500") as path:
+        for test in TESTS:
+            measure(path, test)
+        measure(path, "rc_lat", "-cp", "1")
+
+
+@live_test("qperf -cm 1 on loopback, as an ordinary user")
+def ordinary_user(context):
+    with served(context, "vb_lo", "nobody") as path:
+        for test in ("rc_bw", "rc_lat"):
+            measure(path, test, user="nobody")
+
+
+@live_test("qperf without -cm names peers by LID: it says so at once and does not hang")
+def by_lid(context):
+    with served(context, "veth1500") as path:
+        for test, said in BY_LID.items():
+            with client(path, test) as process:
+                process.wait(SECONDS)
+            if process.status == 0 or said not in process.stdout + process.stderr:
+                raise Failure(f"status {process.status}, '{said}' expected\n{process.evidence()}")
