@@ -10,7 +10,9 @@
 #include <string.h>
 #include <sys/socket.h>
 #include <unistd.h>
+#include "host/settings.h"
 #include "host/worker.h"
+#include "port/faults.h"
 
 #define EXPORT	       __attribute__((visibility("default")))
 #define SENT_AT_A_TIME 16
@@ -25,6 +27,7 @@ static struct {
 	pthread_mutex_t mutex;
 	_Atomic(struct vb_worker *) worker; /* NULL: not started */
 	struct vb_cm *cm;
+	struct vb_faults *faults; /* of MADs received; or NULL */
 	vb_connections_handler *handler;
 	void *context;
 	struct vb_list bound;
@@ -62,6 +65,13 @@ static void tell(void)
 		connections.handler(connections.context, &event);
 }
 
+static struct vb_deadline next_deadline(void)
+{
+	struct vb_deadline cm = vb_cm_next_deadline(connections.cm);
+
+	return connections.faults ? vb_deadline_earlier(cm, vb_faults_deadline(connections.faults)) : cm;
+}
+
 EXPORT void vb_connections_unlock(void)
 {
 	struct vb_cm_outgoing out[SENT_AT_A_TIME];
@@ -72,7 +82,7 @@ EXPORT void vb_connections_unlock(void)
 		tell();
 		for (count = 0; count < SENT_AT_A_TIME && vb_cm_next_outgoing(connections.cm, &out[count]);)
 			count++;
-		vb_progress_arm_connections(connections.worker, vb_cm_next_deadline(connections.cm));
+		vb_progress_arm_connections(connections.worker, next_deadline());
 		pthread_mutex_unlock(&connections.mutex);
 		for (unsigned i = 0; i < count; i++)
 			vb_broker_post_mad(broker, &out[i].path.local, &out[i].path.remote, out[i].mad);
@@ -82,15 +92,37 @@ EXPORT void vb_connections_unlock(void)
 	}
 }
 
-void vb_connections_receive(const struct vb_broker_notice *notice)
+static unsigned copies_of(struct vb_broker_notice *notice)
+{
+	struct vb_path path = { .src = notice->gid, .dst = notice->to, .ifindex = notice->scope };
+
+	return connections.faults ?
+		vb_faults_admit(connections.faults, &path, notice->mad, sizeof(notice->mad), vb_host_now()) :
+		1;
+}
+
+void vb_connections_receive(struct vb_broker_notice *notice)
 {
 	struct vb_cm_path path = { .local = notice->to, .remote = notice->gid, .scope = notice->scope };
 	struct vb_cm *cm = vb_connections_lock();
 
 	if (!cm)
 		return;
-	vb_cm_receive(cm, &path, notice->mad, vb_host_now());
+	for (unsigned copies = copies_of(notice); copies > 0; copies--)
+		vb_cm_receive(cm, &path, notice->mad, vb_host_now());
 	vb_connections_unlock();
+}
+
+/* What fault injection held back and goes on now. */
+static void receive_held(struct vb_cm *cm)
+{
+	struct vb_held *held;
+
+	vb_faults_recycle(connections.faults);
+	while ((held = vb_faults_release(connections.faults, vb_host_now()))) {
+		struct vb_cm_path path = { .local = held->path.dst, .remote = held->path.src, .scope = held->path.ifindex };
+		vb_cm_receive(cm, &path, held->bytes, vb_host_now());
+	}
 }
 
 void vb_connections_on_timer(void)
@@ -99,16 +131,46 @@ void vb_connections_on_timer(void)
 
 	if (!cm)
 		return;
+	if (connections.faults)
+		receive_held(cm);
 	vb_cm_advance(cm, vb_host_now());
 	vb_connections_unlock();
 }
 
 /* ---- Start and stop --------------------------------------------------------------------------------------------- */
 
+/* The settings have been checked, so this fails for lack of memory alone. */
+static int make_faults(void)
+{
+	const char *text = vb_settings_get()->text[VB_SETTING_FAULTS];
+	char why[128];
+
+	if (!*text)
+		return 0;
+	int rc = vb_faults_parse(text, &connections.faults, why, sizeof(why));
+	if (rc == 0)
+		vb_faults_drop_corrupt(connections.faults);
+	return rc;
+}
+
+static int create(const struct vb_worker *w)
+{
+	struct vb_cm_config config = { .seed = vb_host_random_seed(), .slot = w->slot.number };
+	int rc = vb_cm_create(&config, &connections.cm);
+
+	if (rc < 0)
+		return rc;
+	rc = make_faults();
+	if (rc < 0) {
+		vb_cm_destroy(connections.cm);
+		connections.cm = NULL;
+	}
+	return rc;
+}
+
 EXPORT int vb_connections_start(struct vb_device *device, vb_connections_handler *handler, void *context)
 {
 	struct vb_worker *w = device->worker;
-	struct vb_cm_config config = { .seed = vb_host_random_seed(), .slot = w->slot.number };
 
 	if (w->is_forked)
 		return -EPERM;
@@ -117,7 +179,7 @@ EXPORT int vb_connections_start(struct vb_device *device, vb_connections_handler
 		return -EOPNOTSUPP;
 	}
 	pthread_mutex_lock(&connections.mutex);
-	int rc = connections.worker ? -EBUSY : vb_cm_create(&config, &connections.cm);
+	int rc = connections.worker ? -EBUSY : create(w);
 	if (rc == 0) {
 		connections.handler = handler;
 		connections.context = context;
@@ -132,7 +194,9 @@ EXPORT void vb_connections_stop(void)
 	if (!vb_connections_lock())
 		return;
 	vb_cm_destroy(connections.cm);
+	vb_faults_free(connections.faults);
 	connections.cm = NULL;
+	connections.faults = NULL;
 	connections.worker = NULL;
 	pthread_mutex_unlock(&connections.mutex);
 }
@@ -144,6 +208,7 @@ void vb_connections_forget(void)
 	pthread_mutex_init(&connections.mutex, NULL);
 	connections.worker = NULL;
 	connections.cm = NULL;
+	connections.faults = NULL;
 	vb_list_init(&connections.bound);
 }
 

@@ -120,7 +120,7 @@ void vb_progress_watch_broker(struct vb_worker *worker, bool enable); /* progres
 
 /* connections.c */
 /* A MAD of the connection manager came. Without any mutex. */
-void vb_connections_receive(const struct vb_broker_notice *notice);
+void vb_connections_receive(struct vb_broker_notice *notice);
 void vb_connections_on_timer(void);
 /* The broker has forgotten what it knew. With the broker's mutex held. */
 void vb_connections_bind_again(struct vb_worker *worker);

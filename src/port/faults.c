@@ -321,6 +321,12 @@ unsigned vb_faults_admit(
 	return copies;
 }
 
+void vb_faults_drop_corrupt(struct vb_faults *faults)
+{
+	faults->drop_ppm += faults->corrupt_ppm;
+	faults->corrupt_ppm = 0;
+}
+
 static struct vb_held *give(struct vb_faults *faults, struct vb_held *held)
 {
 	vb_list_remove(&held->node);

@@ -1,12 +1,12 @@
-/* Fault injection as the UDP port uses it (parsing is in port.h). Faults apply to what is received, packet by packet,
- * trains already taken apart and the ICRC not yet looked at:
+/* Fault injection as the UDP port uses it, and host/ for the MADs that the broker hands it (parsing is in port.h). Faults
+ * apply to what is received, packet by packet, trains already taken apart and the ICRC not yet looked at:
  *
- *   vb_faults_recycle(faults);                                    at the start of vb_port_receive
+ *   vb_faults_recycle(faults);                                    before any more
  *   copies = vb_faults_admit(faults, &path, bytes, length, now);  each segment: deliver it 0, 1 or 2 times
  *   while ((held = vb_faults_release(faults, now)))               afterwards: what was held back and goes on now
  *           ... held->path, held->bytes, held->length: deliver once, without another vb_faults_admit ...
  *
- * The same seed and the same packets give the same faults. One vb_faults belongs to one port: it is not locked. */
+ * The same seed and the same packets give the same faults. One vb_faults belongs to one receiver: it is not locked. */
 #ifndef VB_PORT_FAULTS_H
 #define VB_PORT_FAULTS_H
 
@@ -40,6 +40,9 @@ struct vb_held {
  * held back, 1, or 2. May flip one bit of bytes. length is at most VB_MAX_PACKET_BYTES (longer ones pass untouched). */
 unsigned vb_faults_admit(
 	struct vb_faults *faults, const struct vb_path *path, uint8_t *bytes, size_t length, vb_time now);
+
+/* From now on what would be corrupted is dropped: for who receives what has passed the ICRC. */
+void vb_faults_drop_corrupt(struct vb_faults *faults);
 
 /* The next packet whose turn has come, or NULL. It stays valid until vb_faults_recycle. */
 struct vb_held *vb_faults_release(struct vb_faults *faults, vb_time now);

@@ -204,6 +204,16 @@ static void faults__corrupt_flips_one_bit_of_its_share(void **state)
 	vb_faults_free(faults);
 }
 
+static void faults__corrupt_is_loss_for_who_has_no_icrc_to_find_it(void **state)
+{
+	struct vb_faults *faults = parse("drop=10%,corrupt=20%");
+	vb_faults_drop_corrupt(faults);
+	run_packets(faults, 10000, &seen);
+	assert_in_range(seen.count, 6700, 7300);
+	assert_int_equal(seen.damaged, 0);
+	vb_faults_free(faults);
+}
+
 static void faults__reorder_lets_a_few_past_and_loses_none(void **state)
 {
 	static uint8_t times[10000];
@@ -340,6 +350,7 @@ int main(void)
 		cmocka_unit_test(faults__drop_loses_its_share),
 		cmocka_unit_test(faults__dup_doubles_its_share),
 		cmocka_unit_test(faults__corrupt_flips_one_bit_of_its_share),
+		cmocka_unit_test(faults__corrupt_is_loss_for_who_has_no_icrc_to_find_it),
 		cmocka_unit_test(faults__reorder_lets_a_few_past_and_loses_none),
 		cmocka_unit_test(faults__reordered_packet_goes_on_though_nobody_passes),
 		cmocka_unit_test(faults__delay_holds_every_packet_as_long_and_in_order),
