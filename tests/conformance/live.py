@@ -4,17 +4,22 @@ Each is a function of a Context in one of the live_*.py files, entered in TESTS 
 
 import collections
 import importlib
+import pathlib
 
 LiveTest = collections.namedtuple("LiveTest", "name run")
 TESTS = []
 
 
 class Context:
-    """What a live test gets: a world to make places in, and our own test client (peer.c)."""
+    """What a live test gets: a world to make places in, and the directory, readable by everyone, of our own programs."""
 
-    def __init__(self, world, peer):
+    def __init__(self, world, directory):
         self.world = world
-        self.peer = peer  # where it lies, readable by everyone
+        self.directory = pathlib.Path(directory)
+
+    def program(self, name):
+        """Where our own program of that name lies: peer, dial, or mpi_check, which needs the distribution's MPI."""
+        return self.directory / name
 
 
 def live_test(name):
@@ -24,6 +29,6 @@ def live_test(name):
     return enter
 
 
-for module in ("live_kill", "live_load", "live_settings", "live_ucx", "live_sysfs", "live_cm", "live_rsocket",
+for module in ("live_kill", "live_load", "live_settings", "live_ucx", "live_sysfs", "live_cm", "live_connections", "live_rsocket",
                "live_fabric", "live_qperf"):
     importlib.import_module(module)

@@ -18,7 +18,7 @@ READER = pathlib.Path(__file__).with_name("reader.py")
 
 def read_sysfs(context, place, user):
     """reader.py, where everyone can read it, as this user."""
-    program = shutil.copy(READER, pathlib.Path(context.peer).parent)
+    program = shutil.copy(READER, context.directory)
     with Process(place, ["/usr/bin/python3", "-B", program, place.device], user, name=f"reader as {user}") as process:
         process.wait_success(20)
     return json.loads(process.stdout)

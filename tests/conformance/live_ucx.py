@@ -133,7 +133,7 @@ MPI_SWITCHES = "--oversubscribe --mca pml ucx --mca osc ucx --mca opal_common_uc
 
 def run_mpi(context, ranks, user):
     need("mpirun")
-    program = pathlib.Path(context.peer).with_name("mpi_check")
+    program = context.program("mpi_check")
     if not program.exists():
         raise places.Unavailable("mpi_check was not built: mpicc is not installed")
     place = context.world.fresh_namespace("mpi")

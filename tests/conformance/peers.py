@@ -10,7 +10,7 @@ LONG_TIMEOUT = "18"  # local ack timeout code: 1.07 s, so that a wait for it can
 
 
 def peer_arguments(context, place, port, *more, version=4, user="root"):
-    return [context.peer, "-d", place.device, "-g", str(place.gid_index(version, user)), "-p", str(port), *map(str, more)]
+    return [context.program("peer"), "-d", place.device, "-g", str(place.gid_index(version, user)), "-p", str(port), *map(str, more)]
 
 
 def start_server(context, place, port, *more, user="root", settings=None, version=4):

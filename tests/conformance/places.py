@@ -157,7 +157,7 @@ class World:
         elif self._kind == "held":
             prefix = self._hold_namespace()
         else:
-            raise Unavailable("network namespaces are not to be had (no root, and unshare -Urn is refused)")
+            raise Unavailable("network namespaces are not to be had (unshare is refused)")
         subprocess.run(prefix + ["ip", "link", "set", "lo", "up"], check=True)
         return prefix
 

@@ -194,13 +194,13 @@ def check_leftovers(world, report, path_name, user):
     judge(f"nothing is left behind: {path_name} {user}", report, body)
 
 
-def run_live(tests, launcher, peer, report):
+def run_live(tests, launcher, directory, report):
     for test in tests:
         if report.is_over():
             return
         world = places.World(launcher)
         try:
-            judge("live " + test.name, report, lambda: test.run(live.Context(world, peer)))
+            judge("live " + test.name, report, lambda: test.run(live.Context(world, directory)))
         finally:
             world.close()
 
@@ -243,10 +243,10 @@ def main():
             worker.join()
         if tests:
             built = pathlib.Path(options.build) / "tests/conformance"
-            peer = shutil.copy(built / "peer", scratch)
-            if (built / "mpi_check").exists():
-                shutil.copy(built / "mpi_check", scratch)
-            run_live(tests, launcher, peer, report)
+            for program in ("peer", "dial", "mpi_check"):
+                if (built / program).exists():
+                    shutil.copy(built / program, scratch)
+            run_live(tests, launcher, scratch, report)
     summarise(report, options)
     return 1 if report.count("failed") else 0
 

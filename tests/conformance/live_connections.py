@@ -1,0 +1,129 @@
+"""Live tests: connections by IP address in numbers, under loss, and with either end killed at each step (dial.c)."""
+
+import re
+import signal
+
+import places
+import programs
+from live import live_test
+from live_cm import wait_reachable
+from process import Failure, Process, finish
+
+SECONDS = 120
+NOTICED_SECONDS = 10  # within which the death of a peer is known, on a network that loses nothing
+CLIENT_STEPS = ("resolved", "requested", "established", "sent", "disconnected")
+SERVER_STEPS = ("listening", "asked", "accepted", "established", "disconnected")
+
+
+def loopback(context, label):
+    """A path inside a fresh namespace, so that its broker is this test's alone."""
+    place = context.world.fresh_namespace(label)
+    return places.Path("vb_lo", place, place, 4096)
+
+
+def start(context, path, role, port, *more, settings=None):
+    place = path.server if role == "server" else path.client
+    process = Process(place, [context.program("dial"), role, path.server.address[4], port, *more], settings=settings,
+                      name=f"dial {role}")
+    if role == "server":
+        try:
+            process.wait_output(r"^listening$")
+            wait_reachable(place)
+        except BaseException:
+            process.kill()
+            raise
+    return process
+
+
+def summary(process):
+    """The numbers of its "done" line."""
+    line = process.wait_output(r"^done (.*)$", 0)[1]
+    return {name: float(value) for name, value in re.findall(r"(\w+)=([-\d.]+)", line)}
+
+
+def run_connections(context, path, count, *more, settings=None):
+    """Both ends' numbers: everything was connected, verified and closed, and no descriptor is held any more."""
+    port = programs.next_port()
+    with start(context, path, "server", port, settings=settings) as server, \
+            start(context, path, "client", port, "-n", count, "-l", *more, settings=settings) as client:
+        finish([server, client], SECONDS)
+    programs.expect_counted((server, client), "packets", count)
+    for process in (server, client):
+        numbers = summary(process)
+        if numbers["connections"] != count or numbers["descriptors"] > 1:
+            raise Failure(f"{process.name}: expected {count} connections and no descriptor of theirs left\n"
+                          + process.evidence())
+    return summary(server), summary(client)
+
+
+@live_test("10,000 connections in a row: each carries its bytes, nothing is held")
+def in_a_row(context):
+    run_connections(context, loopback(context, "row"), 10000, "-m", 1)
+
+
+@live_test("1,000 connections open at once, on each path")
+def at_once(context):
+    for name in ("vb_lo", "veth1500"):
+        path = context.world.open(name)
+        if path is None:
+            raise places.Unavailable(context.world.unavailable[name])
+        for numbers in run_connections(context, path, 1000, "-a"):
+            if numbers["open"] != 1000:
+                raise Failure(f"only {numbers['open']} were open at once on {name}")
+
+
+@live_test("1,000 connections, 200 at a time, with 5% of packets and of the manager's messages lost")
+def churn_under_loss(context):
+    for seed in (1, 2):
+        run_connections(context, loopback(context, f"churn{seed}"), 1000, "-w", 200,
+                        settings={"VERBENA_FAULTS": f"drop=5%,seed={seed}"})
+
+
+def kill_at(process, step):
+    process.wait_output(f"^at {step}$")
+    process.signal(signal.SIGKILL)
+    process.wait(5)
+
+
+@live_test("kill -9 of a client at each step of a connection: the server is told, and serves the next")
+def kill_client(context):
+    path = loopback(context, "client")
+    for step in CLIENT_STEPS:
+        port = programs.next_port()
+        with start(context, path, "server", port) as server:
+            with start(context, path, "client", port, "-x", step) as victim:
+                kill_at(victim, step)
+            if step in ("requested", "established", "sent"):
+                server.wait_output(r"^gone: connection 0 ", NOTICED_SECONDS)
+            with start(context, path, "client", port, "-l") as client:
+                finish([server, client], SECONDS)
+    expect_nothing_left(context, path)
+
+
+@live_test("kill -9 of a server at each step of a connection: the client is told, and the next server serves")
+def kill_server(context):
+    path = loopback(context, "server")
+    for step in SERVER_STEPS:
+        port = programs.next_port()
+        victim = Process(path.server, [context.program("dial"), "server", path.server.address[4], port, "-x", step],
+                         name="dial server")
+        with victim:
+            victim.wait_output(r"^listening$")
+            with start(context, path, "client", port) as client:
+                kill_at(victim, step)
+                status = client.wait(NOTICED_SECONDS)
+            if (status == 0) != (step == "disconnected"):
+                raise Failure(f"server killed when {step}: the client's status is {status}\n{client.evidence()}")
+        run_connections_at(context, path, port)
+    expect_nothing_left(context, path)
+
+
+def run_connections_at(context, path, port):
+    with start(context, path, "server", port) as server, start(context, path, "client", port, "-l") as client:
+        finish([server, client], SECONDS)
+
+
+def expect_nothing_left(context, path):
+    found = places.leftovers([path.server], context.world.holder_pids())
+    if found:
+        raise Failure("left behind:\n" + "\n".join(found))
