@@ -17,6 +17,7 @@ int vb_lane_create(const struct vb_lane_config *config, struct vb_lane **created
 	lane->read_window = config->receive_buffer ? config->receive_buffer / 2 : UINT32_MAX;
 	vb_timers_init(&lane->timers);
 	vb_list_init(&lane->ready);
+	vb_list_init(&lane->raw_ready);
 	vb_list_init(&lane->acks);
 	vb_list_init(&lane->read_blocked);
 	vb_list_init(&lane->notices);
@@ -162,7 +163,7 @@ static void receive_one(
 			vb_count(lane, VB_DROP_TRANSPORT, 1);
 		return;
 	}
-	if (!qp) {
+	if (!qp || qp->type == VB_QP_RAW) {
 		vb_count(lane, VB_DROP_BAD_QPN, 1);
 		return;
 	}

@@ -246,6 +246,7 @@ enum vb_qp_type { /* ibv_qp_type */
 	VB_QP_RC = 2,
 	VB_QP_UC = 3,
 	VB_QP_UD = 4,
+	VB_QP_RAW = 8, /* Ethernet frames: raw.h */
 	VB_QP_XRC_SEND = 9,  /* a requester alone */
 	VB_QP_XRC_RECV = 10, /* a responder alone; receives and memory are those of the SRQ that a request names */
 };
@@ -316,7 +317,7 @@ struct vb_qp_attr {
 struct vb_qp_config {
 	enum vb_qp_type type;
 	struct vb_pd *pd;		 /* XRC_RECV has none */
-	struct vb_cq *send_cq, *recv_cq; /* XRC_SEND has no recv_cq, XRC_RECV neither */
+	struct vb_cq *send_cq, *recv_cq; /* XRC_SEND has no recv_cq, XRC_RECV neither; RAW may lack any */
 	struct vb_srq *srq;		 /* or NULL; XRC has none */
 	struct vb_xrcd *xrcd;		 /* of XRC_RECV */
 	uint32_t max_send_wr, max_recv_wr, max_send_sge, max_recv_sge, max_inline;

@@ -13,6 +13,7 @@ static enum vb_transport transport_of(enum vb_qp_type type)
 	case VB_QP_UC:
 		return VB_UC;
 	case VB_QP_UD:
+	case VB_QP_RAW: /* no packet is for it */
 		return VB_UD;
 	case VB_QP_XRC_SEND:
 	case VB_QP_XRC_RECV:
@@ -32,6 +33,10 @@ static int check_parts(const struct vb_qp_config *config)
 		if (!config->pd || !config->send_cq || !config->recv_cq || config->xrcd)
 			return -EINVAL;
 		return config->srq && config->srq->xrcd ? -EINVAL : 0;
+	case VB_QP_RAW:
+		if (!config->pd || config->xrcd || (config->srq && (config->srq->xrcd || !config->recv_cq)))
+			return -EINVAL;
+		return 0;
 	case VB_QP_XRC_SEND:
 		return config->pd && config->send_cq && !config->recv_cq && !config->srq && !config->xrcd ? 0 : -EINVAL;
 	case VB_QP_XRC_RECV:
@@ -84,7 +89,7 @@ static int make_queues(struct vb_qp *qp, struct vb_qp_config *config)
 		config->max_recv_wr = config->max_recv_sge = 0;
 		return qp->responder.srq_copy ? 0 : -ENOMEM;
 	}
-	if (config->type == VB_QP_XRC_SEND) {
+	if (config->type == VB_QP_XRC_SEND || (config->type == VB_QP_RAW && !config->recv_cq)) {
 		config->max_recv_wr = config->max_recv_sge = 0;
 		return 0;
 	}
@@ -113,6 +118,7 @@ static void free_qp(struct vb_qp *qp)
 	free(qp->responder.srq_copy);
 	free(qp->responder.resources);
 	free(qp->requester.echo);
+	free(qp->spread);
 	free(qp);
 }
 
@@ -124,7 +130,8 @@ static void hold(struct vb_qp *qp)
 		return;
 	}
 	atomic_fetch_add(&qp->pd->users, 1);
-	atomic_fetch_add(&qp->send_cq->users, 1);
+	if (qp->send_cq)
+		atomic_fetch_add(&qp->send_cq->users, 1);
 	if (qp->recv_cq)
 		atomic_fetch_add(&qp->recv_cq->users, 1);
 	if (qp->srq)
@@ -138,7 +145,8 @@ static void let_go(struct vb_qp *qp)
 		return;
 	}
 	atomic_fetch_sub(&qp->pd->users, 1);
-	atomic_fetch_sub(&qp->send_cq->users, 1);
+	if (qp->send_cq)
+		atomic_fetch_sub(&qp->send_cq->users, 1);
 	if (qp->recv_cq)
 		atomic_fetch_sub(&qp->recv_cq->users, 1);
 	if (qp->srq)
@@ -205,7 +213,8 @@ static void forget_completions(struct vb_qp *qp)
 {
 	if (qp->xrcd)
 		return;
-	vb_cq_forget_qp(qp->send_cq, qp->qpn);
+	if (qp->send_cq)
+		vb_cq_forget_qp(qp->send_cq, qp->qpn);
 	if (qp->recv_cq && qp->recv_cq != qp->send_cq)
 		vb_cq_forget_qp(qp->recv_cq, qp->qpn);
 }
@@ -460,7 +469,7 @@ static uint16_t flow_of(const struct vb_qp *qp)
 
 static int enter_rtr(struct vb_qp *qp)
 {
-	if (qp->type == VB_QP_UD) {
+	if (qp->type == VB_QP_UD || qp->type == VB_QP_RAW) {
 		set_mtu(qp, atomic_load(&qp->pd->nic->mtu));
 		return 0;
 	}

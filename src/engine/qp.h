@@ -216,6 +216,8 @@ struct vb_qp {
 	uint32_t mtu;
 	uint8_t mtu_shift;
 	uint8_t transport; /* enum vb_transport */
+	struct vb_spread_table *spread; /* of a raw QP that has no receives of its own: steering.c */
+	uint64_t last_frame;            /* of the lane's, that the QP was given */
 	bool is_reliable;  /* RC and XRC: acknowledged, and sent again */
 	struct vb_cq *send_cq, *recv_cq;
 	struct vb_srq *srq;
@@ -263,6 +265,8 @@ struct vb_lane {
 	uint32_t qp_count, next_index;
 	struct vb_timers timers;
 	struct vb_list ready;        /* QPs with packets to send */
+	struct vb_list raw_ready;    /* raw packet QPs with frames to send */
+	uint64_t frames;             /* received, ever */
 	struct vb_list acks;         /* QPs with an ack held back, by deadline */
 	struct vb_list read_blocked; /* QPs that wait for read_flight to shrink */
 	struct vb_list notices;
@@ -395,6 +399,9 @@ struct vb_mcast_attachment {
 	struct vb_gid gid;
 	struct vb_qp *qp;
 };
+
+/* raw.c: a frame for qp came. */
+void vb_raw_receive(struct vb_qp *qp, const uint8_t *frame, uint32_t length);
 
 /* echo.c */
 /* UD: the next packet goes there. */

@@ -1,6 +1,7 @@
 /* The QP state machine: the diagram is the table, and what is not written is illegal.
  * Not here: what a transition does (qp.c). VB_QP_ALT_PATH is in no row: RoCE has no path migration, and Linux refuses
- * it too. Source: IBA vol. 1, 10.3.1, 11.2.5.2 and annex A14: of RC's attributes an XRC QP has those of its half. */
+ * it too. Source: IBA vol. 1, 10.3.1, 11.2.5.2 and annex A14: of RC's attributes an XRC QP has those of its half.
+ * A raw packet QP has a port, and nothing to drain: its frames leave in the order posted. */
 #include <errno.h>
 #include "engine/qp_state.h"
 
@@ -28,11 +29,12 @@ struct attributes {
 };
 
 struct transition {
-	bool reliable_legal, uc_legal, ud_legal;
-	struct attributes rc, uc, ud, xrc_send, xrc_recv;
+	bool reliable_legal, uc_legal, ud_legal, raw_legal;
+	struct attributes rc, uc, ud, raw, xrc_send, xrc_recv;
 };
 
-#define ALL_TYPES .reliable_legal = true, .uc_legal = true, .ud_legal = true
+#define ALL_BUT_RAW .reliable_legal = true, .uc_legal = true, .ud_legal = true
+#define ALL_TYPES   ALL_BUT_RAW, .raw_legal = true
 
 static const struct transition transitions[VB_QPS_COUNT][VB_QPS_COUNT] = {
 	[VB_QPS_RESET] = {
@@ -41,6 +43,7 @@ static const struct transition transitions[VB_QPS_COUNT][VB_QPS_COUNT] = {
 			.rc = { .required = PKEY | PORT | ACCESS },
 			.uc = { .required = PKEY | PORT | ACCESS },
 			.ud = { .required = PKEY | PORT | QKEY },
+			.raw = { .required = PORT },
 			.xrc_send = { .required = PKEY | PORT | ACCESS },
 			.xrc_recv = { .required = PKEY | PORT | ACCESS } },
 	},
@@ -50,6 +53,7 @@ static const struct transition transitions[VB_QPS_COUNT][VB_QPS_COUNT] = {
 			.rc = { .optional = PKEY | PORT | ACCESS },
 			.uc = { .optional = PKEY | PORT | ACCESS },
 			.ud = { .optional = PKEY | PORT | QKEY },
+			.raw = { .optional = PORT },
 			.xrc_send = { .optional = PKEY | PORT | ACCESS },
 			.xrc_recv = { .optional = PKEY | PORT | ACCESS } },
 		[VB_QPS_RTR] = { ALL_TYPES,
@@ -82,7 +86,7 @@ static const struct transition transitions[VB_QPS_COUNT][VB_QPS_COUNT] = {
 			.ud = { .optional = QKEY },
 			.xrc_send = { .optional = ACCESS | MIG_STATE },
 			.xrc_recv = { .optional = ACCESS | RNR_TIMER | MIG_STATE } },
-		[VB_QPS_SQD] = { ALL_TYPES,
+		[VB_QPS_SQD] = { ALL_BUT_RAW,
 			.rc = { .optional = DRAIN_NOTIFY },
 			.uc = { .optional = DRAIN_NOTIFY },
 			.ud = { .optional = DRAIN_NOTIFY },
@@ -91,14 +95,14 @@ static const struct transition transitions[VB_QPS_COUNT][VB_QPS_COUNT] = {
 		[VB_QPS_ERR] = { ALL_TYPES },
 	},
 	[VB_QPS_SQD] = {
-		[VB_QPS_RESET] = { ALL_TYPES },
-		[VB_QPS_RTS] = { ALL_TYPES,
+		[VB_QPS_RESET] = { ALL_BUT_RAW },
+		[VB_QPS_RTS] = { ALL_BUT_RAW,
 			.rc = { .optional = ACCESS | RNR_TIMER | MIG_STATE },
 			.uc = { .optional = ACCESS | MIG_STATE },
 			.ud = { .optional = QKEY },
 			.xrc_send = { .optional = ACCESS | MIG_STATE },
 			.xrc_recv = { .optional = ACCESS | RNR_TIMER | MIG_STATE } },
-		[VB_QPS_SQD] = { ALL_TYPES,
+		[VB_QPS_SQD] = { ALL_BUT_RAW,
 			.rc = { .optional = PORT | AV | TIMEOUT | RETRY | RNR_RETRY | MAX_RD | MAX_DEST_RD | ACCESS | PKEY |
 					RNR_TIMER | MIG_STATE },
 			.uc = { .optional = AV | ACCESS | PKEY | MIG_STATE },
@@ -107,11 +111,11 @@ static const struct transition transitions[VB_QPS_COUNT][VB_QPS_COUNT] = {
 					MIG_STATE },
 			.xrc_recv = { .optional = PORT | AV | TIMEOUT | MAX_DEST_RD | ACCESS | PKEY | RNR_TIMER |
 					MIG_STATE } },
-		[VB_QPS_ERR] = { ALL_TYPES },
+		[VB_QPS_ERR] = { ALL_BUT_RAW },
 	},
 	[VB_QPS_SQE] = {
 		[VB_QPS_RESET] = { ALL_TYPES },
-		[VB_QPS_RTS] = { .uc_legal = true, .ud_legal = true, /* a reliable QP is never in SQE */
+		[VB_QPS_RTS] = { .uc_legal = true, .ud_legal = true, .raw_legal = true, /* a reliable QP is never in SQE */
 			.uc = { .optional = ACCESS },
 			.ud = { .optional = QKEY } },
 		[VB_QPS_ERR] = { ALL_TYPES },
@@ -131,6 +135,8 @@ static const struct attributes *attributes_of(const struct transition *transitio
 		return transition->uc_legal ? &transition->uc : NULL;
 	case VB_QP_UD:
 		return transition->ud_legal ? &transition->ud : NULL;
+	case VB_QP_RAW:
+		return transition->raw_legal ? &transition->raw : NULL;
 	case VB_QP_XRC_SEND:
 		return transition->reliable_legal ? &transition->xrc_send : NULL;
 	case VB_QP_XRC_RECV:

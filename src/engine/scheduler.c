@@ -6,7 +6,7 @@
 void vb_schedule(struct vb_qp *qp)
 {
 	if (!vb_list_linked(&qp->ready_link))
-		vb_list_add_tail(&qp->lane->ready, &qp->ready_link);
+		vb_list_add_tail(qp->type == VB_QP_RAW ? &qp->lane->raw_ready : &qp->lane->ready, &qp->ready_link);
 }
 
 void vb_unschedule(struct vb_qp *qp)
@@ -241,7 +241,7 @@ struct vb_deadline vb_lane_next_deadline(const struct vb_lane *lane)
 
 bool vb_lane_wants_transmit(const struct vb_lane *lane, vb_time now)
 {
-	if (!vb_list_empty(&lane->ready) || vb_lane_has_doorbells(lane) || lane->echo_next != lane->echo_tail)
+	if (!vb_list_empty(&lane->ready) || !vb_list_empty(&lane->raw_ready) || vb_lane_has_doorbells(lane) || lane->echo_next != lane->echo_tail)
 		return true;
 	if (vb_list_empty(&lane->acks))
 		return false;

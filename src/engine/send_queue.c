@@ -38,12 +38,12 @@ static bool opcode_allowed(enum vb_qp_type type, enum vb_wr_opcode opcode)
 	switch (opcode) {
 	case VB_WR_SEND:
 	case VB_WR_SEND_WITH_IMM:
-		return type != VB_QP_XRC_RECV;
+		return type != VB_QP_XRC_RECV && (type != VB_QP_RAW || opcode == VB_WR_SEND);
 	case VB_WR_RDMA_WRITE:
 	case VB_WR_RDMA_WRITE_WITH_IMM:
 	case VB_WR_BIND_MW:
 	case VB_WR_LOCAL_INV:
-		return type != VB_QP_UD && type != VB_QP_XRC_RECV;
+		return type != VB_QP_UD && type != VB_QP_XRC_RECV && type != VB_QP_RAW;
 	case VB_WR_RDMA_READ:
 	case VB_WR_ATOMIC_CMP_AND_SWP:
 	case VB_WR_ATOMIC_FETCH_AND_ADD:
@@ -133,7 +133,7 @@ int vb_sq_put(struct vb_qp *qp, const struct vb_send_wr *wr)
 	struct vb_send_queue *sq = &qp->sq;
 	uint64_t length;
 
-	if (vb_state(qp) < VB_QPS_RTS || !opcode_allowed(qp->type, wr->opcode))
+	if (vb_state(qp) < VB_QPS_RTS || !qp->send_cq || !opcode_allowed(qp->type, wr->opcode))
 		return -EINVAL;
 	int error = message_length(qp, wr, &length);
 	if (error)

@@ -46,6 +46,7 @@ static void after_fork_in_child(void)
 	w->has_thread = false;
 	vb_progress_forked(w);
 	vb_port_close_sockets(w->port);
+	vb_frames_close(w);
 	vb_pcap_close(w->pcap); /* the parent goes on writing it */
 	w->pcap = NULL;
 	close(w->slot.fd);
@@ -183,6 +184,7 @@ static void free_worker(struct vb_worker *w)
 {
 	if (w->lane)
 		vb_lane_destroy(w->lane);
+	vb_frames_close(w);
 	if (w->port)
 		vb_port_close(w->port);
 	if (w->broker.broker) {

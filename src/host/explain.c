@@ -74,7 +74,7 @@ void vb_explain(const struct vb_death *death, char *text, size_t size)
 	add(&line, "%s qpn 0x%x: %s", death->device, death->qpn, vb_cause_text(cause->kind));
 	if (has_tries(cause->kind))
 		add(&line, ": %u tries in %s", cause->tries, vb_text_span(cause->stuck_for, span, sizeof(span)));
-	if (death->type != VB_QP_UD)
+	if (death->type != VB_QP_UD && death->type != VB_QP_RAW)
 		add(&line, "%s %s qpn 0x%x", has_tries(cause->kind) ? " to" : "; peer",
 			vb_text_gid(&death->peer, peer), death->dest_qpn);
 	if (cause->kind == VB_CAUSE_RETRY_EXCEEDED) {

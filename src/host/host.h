@@ -13,6 +13,7 @@
 #include <stddef.h>
 #include <stdint.h>
 #include "engine/nic.h"
+#include "engine/raw.h"
 
 /* ---- Devices: one a network interface that is up and has an address ------------------------------------------ */
 
@@ -104,6 +105,15 @@ void vb_device_discover(struct vb_device *device, const struct vb_av *av);
 /* UD multicast membership of the process's sockets, counted per group. Without the lane's mutex. */
 int vb_device_join(struct vb_device *device, const struct vb_gid *group);
 int vb_device_leave(struct vb_device *device, const struct vb_gid *group);
+
+/* Frames, for raw packet QPs: through packet sockets, hence with CAP_NET_RAW alone. */
+bool vb_host_may_use_frames(void);
+/* Before a raw packet QP is made. -EPERM where it may not be. Without the lane's mutex, as the next two. */
+int vb_device_open_frames(struct vb_device *device);
+struct vb_device_flow;
+/* From now on flow->qp gets what flow matches. -errno of the interface. */
+int vb_device_steer(struct vb_device *device, const struct vb_frame_flow *flow, struct vb_device_flow **made);
+int vb_device_unsteer(struct vb_device *device, struct vb_device_flow *flow);
 
 /* One line on stderr: who, where, why, for how long, what to check. With the lane's mutex held. */
 void vb_host_explain_death(struct vb_device *device, struct vb_qp *qp);

@@ -58,7 +58,8 @@ static bool transmit(struct vb_worker *w, vb_time now)
 	w->has_more = rounds == TRANSMIT_ROUNDS;
 	if (rounds)
 		say_trains_refused(w);
-	return rounds > 0;
+	bool has_frames = w->frames && vb_frames_transmit(w, now);
+	return rounds > 0 || has_frames;
 }
 
 static void dispatch(struct vb_worker *w)
@@ -80,6 +81,8 @@ bool vb_worker_turn(struct vb_worker *w)
 	w->turned_at = now;
 	if (is_busy && receive(w, now) >= PACKETS_OF_NOTE)
 		now = vb_host_now();
+	if (w->frames)
+		is_busy |= vb_frames_receive(w, now);
 	vb_lane_advance(w->lane, now);
 	is_busy |= transmit(w, now);
 	dispatch(w);
@@ -296,11 +299,12 @@ bool vb_lane_wait(struct vb_device *device, int fd)
 		if (is_readable(fd) || drive_until_readable(w, fd))
 			return true;
 		bool is_driver = begin_wait(w, &timeout);
-		struct pollfd fds[2] = { { .fd = fd, .events = POLLIN }, { .fd = w->slot.fd, .events = POLLIN } };
+		struct pollfd fds[3] = { { .fd = fd, .events = POLLIN }, { .fd = w->slot.fd, .events = POLLIN },
+			{ .fd = vb_frames_fd(w), .events = POLLIN } };
 		/* Without a thread somebody must look whether the driver has gone. */
 		if (!is_driver && !w->has_thread)
 			timeout = WAIT_WITHOUT_DRIVER_MS;
-		int ready = poll(fds, is_driver ? 2 : 1, timeout);
+		int ready = poll(fds, is_driver ? 3 : 1, timeout);
 		int error = ready < 0 ? errno : 0;
 		bool is_done = ready > 0 && fds[0].revents;
 		if (is_driver) {

@@ -19,7 +19,7 @@
 #define TURNS_AT_A_TIME	 64 /* between two looks at what else there is to do */
 #define NAME		 "verbena"
 
-enum source { SOURCE_SLOT, SOURCE_TIMER, SOURCE_WAKE, SOURCE_STOP, SOURCE_LINK, SOURCE_BROKER, SOURCE_CONNECTIONS };
+enum source { SOURCE_SLOT, SOURCE_TIMER, SOURCE_WAKE, SOURCE_STOP, SOURCE_LINK, SOURCE_BROKER, SOURCE_CONNECTIONS, SOURCE_FRAMES };
 
 static _Thread_local bool is_progress_thread __attribute__((tls_model("initial-exec")));
 
@@ -181,6 +181,7 @@ static struct woken sleep_until_woken(struct vb_worker *w, int timeout_ms)
 			woken.is_stop = true;
 			break;
 		case SOURCE_SLOT:
+		case SOURCE_FRAMES:
 			break;
 		}
 		(void)n;
@@ -236,6 +237,11 @@ void vb_progress_watch_broker(struct vb_worker *w, bool enable)
 	if (w->has_thread)
 		epoll_set(w, enable ? EPOLL_CTL_ADD : EPOLL_CTL_DEL, vb_broker_fd(w->broker.broker), EPOLLIN,
 			SOURCE_BROKER);
+}
+
+void vb_progress_watch_frames(struct vb_worker *w, int fd)
+{
+	epoll_set(w, EPOLL_CTL_ADD, fd, EPOLLIN, SOURCE_FRAMES);
 }
 
 static void close_fd(int *fd)

@@ -16,6 +16,7 @@
 #include "port/port.h"
 
 struct vb_paths;
+struct vb_frames;
 
 /* Who looks at the receive socket. Written under the worker's mutex. */
 enum vb_attendance {
@@ -56,6 +57,7 @@ struct vb_worker {
 	struct vb_pcap *pcap;
 	struct vb_faults *faults;
 	struct vb_paths *paths; /* with VERBENA_STATS=1 */
+	struct vb_frames *frames; /* once a raw packet QP was made */
 	vb_time turned_at;	/* when the last turn began */
 	bool has_more;		/* transmit stopped at its bound */
 	bool said_trains_refused;
@@ -137,6 +139,13 @@ struct vb_device *vb_worker_device_of(struct vb_worker *worker, const struct vb_
 /* multicast.c */
 void vb_multicast_forget(void); /* the worker's socket is gone, and its memberships with it */
 void vb_multicast_forked(void); /* the same in a forked child: they are the parent's */
+
+/* frames.c: with the mutex held, and frames not NULL. True when anything happened. */
+bool vb_frames_receive(struct vb_worker *worker, vb_time now);
+bool vb_frames_transmit(struct vb_worker *worker, vb_time now);
+int vb_frames_fd(const struct vb_worker *worker); /* readable when a frame waits; -1 */
+void vb_frames_close(struct vb_worker *worker);	  /* also in a forked child */
+void vb_progress_watch_frames(struct vb_worker *worker, int fd); /* progress.c */
 
 /* paths.c */
 struct vb_paths *vb_paths_create(void);

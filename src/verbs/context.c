@@ -71,6 +71,13 @@ static void set_operations(struct verbs_context *verbs)
 	verbs->reg_dm_mr = vb_dm_ops_reg_mr;
 	verbs->alloc_null_mr = vb_mr_ops_alloc_null;
 	verbs->advise_mr = vb_mr_ops_advise;
+	verbs->ibv_create_flow = vb_flow_ops_create;
+	verbs->ibv_destroy_flow = vb_flow_ops_destroy;
+	verbs->create_wq = vb_wq_ops_create;
+	verbs->modify_wq = vb_wq_ops_modify;
+	verbs->destroy_wq = vb_wq_ops_destroy;
+	verbs->create_rwq_ind_table = vb_ind_table_ops_create;
+	verbs->destroy_rwq_ind_table = vb_ind_table_ops_destroy;
 
 	struct ibv_context *context = &verbs->context;
 	context->abi_compat = __VERBS_ABI_IS_EXTENDED;
@@ -139,6 +146,12 @@ static int destroy_object(int kind, struct vb_list *link)
 	case OBJECT_QP:
 		vb_qp_leave_groups(vb_container_of(link, struct qp_object, link));
 		return ibv_destroy_qp(&vb_container_of(link, struct qp_object, link)->ibv);
+	case OBJECT_FLOW:
+		return vb_flow_ops_destroy(&vb_container_of(link, struct flow_object, link)->ibv);
+	case OBJECT_IND_TABLE:
+		return vb_ind_table_ops_destroy(&vb_container_of(link, struct ind_table_object, link)->ibv);
+	case OBJECT_WQ:
+		return vb_wq_ops_destroy(&vb_container_of(link, struct wq_object, link)->ibv);
 	case OBJECT_SRQ:
 		return ibv_destroy_srq(&vb_container_of(link, struct srq_object, link)->ibv);
 	case OBJECT_XRCD:
@@ -170,6 +183,10 @@ static void forgive_events(struct context_object *object)
 	vb_list_for_each (node, &object->objects[OBJECT_QP]) {
 		struct qp_object *qp = vb_container_of(node, struct qp_object, link);
 		qp->ibv.events_completed = qp->async_delivered;
+	}
+	vb_list_for_each (node, &object->objects[OBJECT_WQ]) {
+		struct wq_object *wq = vb_container_of(node, struct wq_object, link);
+		wq->ibv.events_completed = wq->async_delivered;
 	}
 	vb_list_for_each (node, &object->objects[OBJECT_SRQ]) {
 		struct srq_object *srq = vb_container_of(node, struct srq_object, link);

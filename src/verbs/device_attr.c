@@ -8,6 +8,15 @@
 
 #define DEVICE_CAP_ATOMIC_WRITE (1ull << 40) /* as later headers have it */
 
+/* What needs packet sockets is offered to those who may open them. */
+static void fill_raw(struct ibv_device_attr *attr)
+{
+	if (!vb_host_may_use_frames())
+		return;
+	attr->device_cap_flags |= IBV_DEVICE_MANAGED_FLOW_STEERING;
+	attr->max_raw_ethy_qp = VB_MAX_QP;
+}
+
 static void fill_device(struct ibv_context *context, struct ibv_device_attr *attr)
 {
 	const struct vb_settings *settings = vb_settings_get();
@@ -49,6 +58,7 @@ static void fill_device(struct ibv_context *context, struct ibv_device_attr *att
 		.local_ca_ack_delay = 15,
 		.phys_port_cnt = 1,
 	};
+	fill_raw(attr);
 }
 
 VB_EXPORT int ibv_query_device(struct ibv_context *context, struct ibv_device_attr *attr)
@@ -74,7 +84,18 @@ int vb_context_ops_query_device_ex(struct ibv_context *context, const struct ibv
 		.hca_core_clock = 1000000, /* kHz: stamps count nanoseconds */
 		.phys_port_cnt_ex = 1,
 	};
+	const struct ibv_rss_caps rss_caps = {
+		.supported_qpts = 1u << IBV_QPT_RAW_PACKET,
+		.max_rwq_indirection_tables = VB_MAX_QP,
+		.max_rwq_indirection_table_size = VB_MAX_SPREAD,
+		.rx_hash_fields_mask = VB_RX_HASH_FIELDS,
+		.rx_hash_function = IBV_RX_HASH_FUNC_TOEPLITZ,
+	};
 	fill_device(context, &full.orig_attr);
+	if (full.orig_attr.max_raw_ethy_qp) {
+		full.rss_caps = rss_caps;
+		full.max_wq_type_rq = VB_MAX_QP;
+	}
 	full.device_cap_flags_ex = full.orig_attr.device_cap_flags | DEVICE_CAP_ATOMIC_WRITE;
 	memset(attr, 0, attr_size);
 	memcpy(attr, &full, attr_size < sizeof(full) ? attr_size : sizeof(full));

@@ -230,6 +230,11 @@ VB_EXPORT void ibv_ack_async_event(struct ibv_async_event *event)
 		acknowledge(&srq->mutex, &srq->cond, &srq->events_completed);
 		break;
 	}
+	case IBV_EVENT_WQ_FATAL: {
+		struct ibv_wq *wq = event->element.wq;
+		acknowledge(&wq->mutex, &wq->cond, &wq->events_completed);
+		break;
+	}
 	default: /* the port's and the device's need none */
 		break;
 	}
@@ -244,9 +249,21 @@ static void queue_qp_event(struct qp_object *qp, enum vb_event_kind kind)
 	async_queue(vb_context_of(qp->ibv.context), event, qp, &qp->async_delivered);
 }
 
+/* A work queue has no other event than its end. */
+static void on_wq_event(struct wq_object *wq, enum vb_event_kind kind)
+{
+	struct ibv_async_event event = { .element.wq = &wq->ibv, .event_type = IBV_EVENT_WQ_FATAL };
+	if (kind == VB_EVENT_QP_FATAL)
+		async_queue(vb_context_of(wq->ibv.context), event, wq, &wq->async_delivered);
+}
+
 /* Every handle of a QP hears of it. */
 static void on_qp_event(struct qp_object *owner, enum vb_event_kind kind)
 {
+	if (owner->wq) {
+		on_wq_event(owner->wq, kind);
+		return;
+	}
 	if (!owner->is_closed)
 		queue_qp_event(owner, kind);
 	vb_list_for_each (node, &owner->opened)
@@ -358,6 +375,15 @@ void vb_qp_events_finish(struct qp_object *qp)
 	while (qp->ibv.events_completed != qp->async_delivered)
 		pthread_cond_wait(&qp->ibv.cond, &qp->ibv.mutex);
 	pthread_mutex_unlock(&qp->ibv.mutex);
+}
+
+void vb_wq_events_finish(struct wq_object *wq)
+{
+	async_discard(vb_context_of(wq->ibv.context), wq, false);
+	pthread_mutex_lock(&wq->ibv.mutex);
+	while (wq->ibv.events_completed != wq->async_delivered)
+		pthread_cond_wait(&wq->ibv.cond, &wq->ibv.mutex);
+	pthread_mutex_unlock(&wq->ibv.mutex);
 }
 
 void vb_srq_events_finish(struct srq_object *srq)

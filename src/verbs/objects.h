@@ -62,7 +62,10 @@ void vb_event_queue_deinit(struct event_queue *queue);
 /* ---- Context (context.c) ---------------------------------------------------------------------------------------- */
 
 enum object_kind { /* in the order in which close destroys what is left */
+	OBJECT_FLOW,
 	OBJECT_QP,
+	OBJECT_IND_TABLE,
+	OBJECT_WQ,
 	OBJECT_SRQ,
 	OBJECT_XRCD,
 	OBJECT_MW,
@@ -306,6 +309,9 @@ struct qp_object {
 	struct wr_builder *builder; /* NULL without send_ops_flags */
 	bool is_programs_memory;    /* see vb_pd_alloc */
 	uint32_t async_delivered;
+	atomic_uint flows;          /* that steer to it */
+	struct ind_table_object *table; /* of a raw packet QP that spreads what it receives, or NULL */
+	struct wq_object *wq;       /* whose queue this is; NULL: of a QP of the program's */
 	struct vb_gid *groups; /* multicast groups attached, under the context's mutex */
 	unsigned group_count;
 
@@ -332,6 +338,45 @@ bool vb_qp_disown(struct qp_object *qp, struct qp_object **owner);
 int vb_qp_ex_init(struct qp_object *qp, uint64_t send_ops_flags);
 /* mcast.c: leaves every group. */
 void vb_qp_leave_groups(struct qp_object *qp);
+
+/* ---- Raw packet QPs: flows (flow.c), receive work queues and the tables that spread over them (raw.c) ----------------- */
+
+struct flow_object {
+	struct ibv_flow ibv;
+	struct vb_list link;
+	struct vb_device_flow *flow;
+	struct qp_object *qp;
+};
+
+/* A work queue is the receiving half of a raw packet QP. */
+struct wq_object {
+	struct ibv_wq ibv;
+	struct vb_list link;
+	struct qp_object queue;
+	atomic_uint tables; /* that name it */
+	uint32_t async_delivered;
+};
+
+struct ind_table_object {
+	struct ibv_rwq_ind_table ibv;
+	struct vb_list link;
+	atomic_uint users; /* QPs */
+	uint32_t count;
+	struct wq_object *queues[];
+};
+
+struct ibv_flow *vb_flow_ops_create(struct ibv_qp *qp, struct ibv_flow_attr *attr);
+int vb_flow_ops_destroy(struct ibv_flow *flow);
+struct ibv_wq *vb_wq_ops_create(struct ibv_context *context, struct ibv_wq_init_attr *attr);
+int vb_wq_ops_modify(struct ibv_wq *wq, struct ibv_wq_attr *attr);
+int vb_wq_ops_destroy(struct ibv_wq *wq);
+struct ibv_rwq_ind_table *vb_ind_table_ops_create(
+	struct ibv_context *context, struct ibv_rwq_ind_table_init_attr *attr);
+int vb_ind_table_ops_destroy(struct ibv_rwq_ind_table *table);
+/* What attr asks of a raw packet QP can be had: 0 or errno. */
+int vb_raw_check(struct ibv_context *context, const struct ibv_qp_init_attr_ex *attr);
+/* qp, just made, spreads as attr asks, if it does. With the lane's mutex held; 0 or -errno. */
+int vb_raw_spread(struct qp_object *qp, const struct ibv_qp_init_attr_ex *attr);
 
 /* post.c */
 /* The part of to that binds mw; 0 or EINVAL. */
@@ -362,6 +407,7 @@ void vb_sink_on_gid_change(void *user);
 void vb_cq_events_finish(struct cq_object *cq);
 void vb_qp_events_finish(struct qp_object *qp);
 void vb_srq_events_finish(struct srq_object *srq);
+void vb_wq_events_finish(struct wq_object *wq);
 void vb_async_events_discard(struct context_object *context);
 
 #endif

@@ -1,5 +1,5 @@
 /* Queue pairs: creation and destruction. Attributes and states are qp_attr.c, posting post.c and qp_ex.c, QPs with
- * several handles xrc.c. */
+ * several handles xrc.c, raw packet QPs' own parts raw.c and flow.c. */
 #include <stdlib.h>
 #include "verbs/objects.h"
 
@@ -9,6 +9,7 @@ static int check_type(enum ibv_qp_type type)
 	case IBV_QPT_RC:
 	case IBV_QPT_UC:
 	case IBV_QPT_UD:
+	case IBV_QPT_RAW_PACKET:
 	case IBV_QPT_XRC_SEND:
 	case IBV_QPT_XRC_RECV:
 		return 0;
@@ -30,14 +31,24 @@ static void drop_other_half(struct ibv_qp_init_attr_ex *attr)
 	attr->cap.max_recv_wr = attr->cap.max_recv_sge = 0;
 }
 
+/* What spreads its frames over work queues sends nothing and receives nothing itself. */
+static void drop_queues(struct ibv_qp_init_attr_ex *attr)
+{
+	attr->send_cq = attr->recv_cq = NULL;
+	attr->srq = NULL;
+	attr->cap = (struct ibv_qp_cap){ 0 };
+}
+
 static int check_init_attr(const struct ibv_context *context, const struct ibv_qp_init_attr_ex *attr)
 {
 	const struct ibv_qp_cap *cap = &attr->cap;
 	if (attr->qp_type == IBV_QPT_XRC_RECV)
 		return attr->xrcd && attr->xrcd->context == context ? 0 : EINVAL;
-	if (!attr->pd || !attr->send_cq || (!attr->recv_cq && attr->qp_type != IBV_QPT_XRC_SEND))
+	bool is_spread = attr->rwq_ind_tbl; /* a receiver that has no queues */
+	if (!attr->pd || (!attr->send_cq && !is_spread) ||
+		(!attr->recv_cq && attr->qp_type != IBV_QPT_XRC_SEND && !is_spread))
 		return EINVAL;
-	if (attr->pd->context != context || attr->send_cq->context != context ||
+	if (attr->pd->context != context || (attr->send_cq && attr->send_cq->context != context) ||
 		(attr->recv_cq && attr->recv_cq->context != context) || (attr->srq && attr->srq->context != context))
 		return EINVAL;
 	if (cap->max_send_wr > VB_MAX_QP_WR || cap->max_send_sge > VB_MAX_SGE || cap->max_inline_data > VB_MAX_INLINE)
@@ -69,6 +80,11 @@ static int create_in_lane(struct qp_object *qp, const struct ibv_qp_init_attr_ex
 	if (err)
 		return err;
 	err = vb_qp_create(vb_device_lane(qp->host), config, &qp->qp);
+	if (!err && attr->rwq_ind_tbl) {
+		err = vb_raw_spread(qp, attr);
+		if (err)
+			vb_qp_destroy(qp->qp);
+	}
 	vb_lane_unlock(qp->host);
 	return err;
 }
@@ -80,11 +96,15 @@ static struct ibv_qp *qp_create(struct ibv_context *context, struct ibv_qp_init_
 	int err = check_type(attr->qp_type);
 	if (!err)
 		err = check_init_attr(context, attr);
+	if (!err && attr->qp_type == IBV_QPT_RAW_PACKET)
+		err = vb_raw_check(context, attr);
 	if (err)
 		return vb_fail(err);
 	struct ibv_qp_init_attr_ex used = *attr;
 	if (is_xrc)
 		drop_other_half(&used);
+	if (used.rwq_ind_tbl)
+		drop_queues(&used);
 	bool is_programs;
 	struct qp_object *qp = vb_pd_alloc(used.pd, sizeof(*qp), VB_ALLOCATION_QP, &is_programs);
 	if (!qp)
@@ -157,22 +177,35 @@ VB_EXPORT struct ibv_qp *ibv_create_qp(struct ibv_pd *pd, struct ibv_qp_init_att
 struct ibv_qp *vb_qp_ops_create_ex(struct ibv_context *context, struct ibv_qp_init_attr_ex *attr)
 {
 	const uint32_t known = (IBV_QP_INIT_ATTR_SEND_OPS_FLAGS << 1) - 1;
-	const uint32_t not_offered = IBV_QP_INIT_ATTR_IND_TABLE | IBV_QP_INIT_ATTR_RX_HASH;
+	const uint32_t spreading = IBV_QP_INIT_ATTR_IND_TABLE | IBV_QP_INIT_ATTR_RX_HASH;
 	uint32_t mask = attr->comp_mask;
 	if (mask & ~known)
 		return vb_fail(EINVAL);
-	if ((mask & not_offered) || ((mask & IBV_QP_INIT_ATTR_CREATE_FLAGS) && attr->create_flags) ||
+	if ((mask & spreading) && ((mask & spreading) != spreading || !attr->rwq_ind_tbl))
+		return vb_fail(EINVAL);
+	if ((mask & spreading) && attr->qp_type != IBV_QPT_RAW_PACKET)
+		return vb_fail(EOPNOTSUPP);
+	if (((mask & IBV_QP_INIT_ATTR_CREATE_FLAGS) && attr->create_flags) ||
 		((mask & IBV_QP_INIT_ATTR_MAX_TSO_HEADER) && attr->max_tso_header))
 		return vb_fail(EOPNOTSUPP);
 	if (!(mask & (attr->qp_type == IBV_QPT_XRC_RECV ? IBV_QP_INIT_ATTR_XRCD : IBV_QP_INIT_ATTR_PD)))
 		return vb_fail(EINVAL);
-	return qp_create(context, attr);
+	if (mask & spreading)
+		return qp_create(context, attr);
+	struct ibv_qp_init_attr_ex named = *attr; /* the table is not read unless the mask says so */
+	named.rwq_ind_tbl = NULL;
+	struct ibv_qp *qp = qp_create(context, &named);
+	if (qp)
+		attr->cap = named.cap;
+	return qp;
 }
 
 static void free_object(struct qp_object *qp)
 {
 	pthread_mutex_destroy(&qp->ibv.mutex);
 	pthread_cond_destroy(&qp->ibv.cond);
+	if (qp->table)
+		atomic_fetch_sub(&qp->table->users, 1);
 	free(qp->groups);
 	free(qp->builder);
 	struct ibv_pd *pd = qp->ibv.pd;
@@ -180,11 +213,11 @@ static void free_object(struct qp_object *qp)
 	vb_pd_hold(pd, -1);
 }
 
-/* As with the kernel, a QP that is still in multicast groups is busy. */
+/* As with the kernel, a QP that is still in multicast groups, or has flows, is busy. */
 VB_EXPORT int ibv_destroy_qp(struct ibv_qp *ibv)
 {
 	struct qp_object *qp = vb_qp_of(ibv);
-	if (qp->group_count)
+	if (qp->group_count || atomic_load(&qp->flows))
 		return EBUSY;
 	int err = vb_lane_lock_quiet(ibv->context);
 	if (err)

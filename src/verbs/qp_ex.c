@@ -250,6 +250,8 @@ static uint64_t offered_operations(enum ibv_qp_type type)
 		return connected;
 	case IBV_QPT_UD:
 		return datagram;
+	case IBV_QPT_RAW_PACKET:
+		return IBV_QP_EX_WITH_SEND;
 	default: /* XRC_RECV sends nothing */
 		return 0;
 	}

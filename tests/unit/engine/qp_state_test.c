@@ -83,6 +83,24 @@ static const struct row rows[] = {
 	ROW(UD, ERR, RESET, "", ""),
 	ROW(UD, ERR, ERR, "", ""),
 
+	ROW(RAW, RESET, RESET, "", ""),
+	ROW(RAW, RESET, INIT, "port", ""),
+	ROW(RAW, INIT, RESET, "", ""),
+	ROW(RAW, INIT, ERR, "", ""),
+	ROW(RAW, INIT, INIT, "", "port"),
+	ROW(RAW, INIT, RTR, "", ""),
+	ROW(RAW, RTR, RESET, "", ""),
+	ROW(RAW, RTR, ERR, "", ""),
+	ROW(RAW, RTR, RTS, "", ""),
+	ROW(RAW, RTS, RESET, "", ""),
+	ROW(RAW, RTS, ERR, "", ""),
+	ROW(RAW, RTS, RTS, "", ""),
+	ROW(RAW, SQE, RESET, "", ""),
+	ROW(RAW, SQE, ERR, "", ""),
+	ROW(RAW, SQE, RTS, "", ""),
+	ROW(RAW, ERR, RESET, "", ""),
+	ROW(RAW, ERR, ERR, "", ""),
+
 	ROW(XRC_SEND, RESET, RESET, "", ""),
 	ROW(XRC_SEND, RESET, INIT, "pkey port access", ""),
 	ROW(XRC_SEND, INIT, RESET, "", ""),
@@ -156,7 +174,7 @@ static const struct {
 	{ "rate_limit", VB_QP_RATE_LIMIT },
 };
 
-static const enum vb_qp_type types[] = { VB_QP_RC, VB_QP_UC, VB_QP_UD, VB_QP_XRC_SEND, VB_QP_XRC_RECV };
+static const enum vb_qp_type types[] = { VB_QP_RC, VB_QP_UC, VB_QP_UD, VB_QP_RAW, VB_QP_XRC_SEND, VB_QP_XRC_RECV };
 
 static uint32_t bit_of(const char *name, size_t length)
 {
@@ -254,7 +272,7 @@ static void transitions__unknown_states_and_types_are_refused(void **state)
 	assert_int_equal(vb_qp_transition_check(VB_QP_RC, VB_QPS_COUNT, VB_QPS_RESET, 0), -EINVAL);
 	assert_int_equal(vb_qp_transition_check(VB_QP_RC, VB_QPS_RESET, VB_QPS_COUNT, 0), -EINVAL);
 	assert_int_equal(vb_qp_transition_check(VB_QP_RC, (enum vb_qp_state)UINT32_MAX, VB_QPS_RESET, 0), -EINVAL);
-	assert_int_equal(vb_qp_transition_check((enum vb_qp_type)8, VB_QPS_RESET, VB_QPS_RESET, 0), -EINVAL);
+	assert_int_equal(vb_qp_transition_check((enum vb_qp_type)7, VB_QPS_RESET, VB_QPS_RESET, 0), -EINVAL);
 }
 
 int main(void)

@@ -18,9 +18,14 @@ struct vb_device {
 	pthread_mutex_t lock;
 	struct vb_batch batch;
 	vb_time now;
+	struct vb_steering steering;
 };
 
-static bool forked, deaf;
+struct vb_device_flow {
+	struct vb_frame_flow flow;
+};
+
+static bool forked, deaf, may_use_frames = true;
 static int groups, open_devices, deaths;
 static struct vb_device *last_opened;
 
@@ -32,6 +37,11 @@ void loop_set_forked(bool is_forked)
 void loop_set_deaf(bool is_deaf)
 {
 	deaf = is_deaf;
+}
+
+void loop_set_may_use_frames(bool may)
+{
+	may_use_frames = may;
 }
 
 void loop_change_port(bool is_active)
@@ -105,6 +115,7 @@ int vb_device_open(const char *name, const struct vb_device_sink *sink, struct v
 	for (unsigned i = 0; i < info.gid_count; i++)
 		vb_nic_set_gid(device->nic, i, &info.gids[i].gid);
 	pthread_mutex_init(&device->lock, NULL);
+	vb_steering_init(&device->steering, device->lane);
 	device->sink = *sink;
 	last_opened = device;
 	open_devices++;
@@ -209,10 +220,27 @@ static bool exchange(struct vb_device *device)
 	return true;
 }
 
+static bool exchange_frame(struct vb_device *device)
+{
+	struct vb_frame frame;
+	static uint8_t bytes[VB_FRAME_MAX];
+	uint32_t length = 0;
+	if (!vb_lane_next_frame(device->lane, &frame, device->now))
+		return false;
+	for (unsigned i = 0; i < frame.iov_count; i++) {
+		memcpy(bytes + length, frame.iov[i].base, frame.iov[i].length);
+		length += (uint32_t)frame.iov[i].length;
+	}
+	vb_lane_frame_sent(device->lane, &frame, length > LOOP_FRAME_MAX ? EMSGSIZE : 0, device->now);
+	if (length <= LOOP_FRAME_MAX)
+		vb_steering_receive(&device->steering, bytes, length, false, device->now);
+	return true;
+}
+
 static void run(struct vb_device *device)
 {
 	vb_lane_advance(device->lane, device->now);
-	while (exchange(device))
+	while (exchange(device) || exchange_frame(device))
 		;
 	struct vb_event event;
 	while (vb_lane_next_event(device->lane, &event))
@@ -271,6 +299,34 @@ void vb_lane_grace(struct vb_device *device)
 {
 	pthread_mutex_lock(&device->lock);
 	vb_lane_unlock(device);
+}
+
+bool vb_host_may_use_frames(void)
+{
+	return may_use_frames;
+}
+
+int vb_device_open_frames(struct vb_device *device)
+{
+	return forked || !may_use_frames ? -EPERM : 0;
+}
+
+int vb_device_steer(struct vb_device *device, const struct vb_frame_flow *flow, struct vb_device_flow **made)
+{
+	*made = malloc(sizeof(**made));
+	if (!*made)
+		return -ENOMEM;
+	(*made)->flow = *flow;
+	vb_list_init(&(*made)->flow.link);
+	vb_steering_add(&device->steering, &(*made)->flow);
+	return 0;
+}
+
+int vb_device_unsteer(struct vb_device *device, struct vb_device_flow *flow)
+{
+	vb_steering_remove(&flow->flow);
+	free(flow);
+	return 0;
 }
 
 void vb_devices_expect_use(void) {}

@@ -8,6 +8,7 @@
 #define LOOP_IPV4_GID_INDEX 0
 #define LOOP_IPV6_GID_INDEX 1
 #define LOOP_PART_ID        77
+#define LOOP_FRAME_MAX      1514
 
 /* Every verb from now on runs in what claims to be a forked child. */
 void loop_set_forked(bool is_forked);
@@ -19,6 +20,8 @@ void loop_change_port(bool is_active);
 int loop_groups(void);
 /* Devices opened and not closed. */
 int loop_open_devices(void);
+/* Whether packet sockets could be opened; frames that raw packet QPs send come back too. */
+void loop_set_may_use_frames(bool may);
 /* QPs whose death was explained. */
 int loop_deaths(void);
 

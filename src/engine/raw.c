@@ -1,0 +1,116 @@
+/* The queues of raw packet QPs: frames out of send work requests, and into receive work requests.
+ * Holds: a send request is done when its frame has left, so the oldest is always the one being sent. Not here: which QP
+ * receives a frame (steering.c). */
+#include "engine/raw.h"
+#include <errno.h>
+#include "engine/qp.h"
+
+/* ---- Sending ---------------------------------------------------------------------------------------------------- */
+
+static void fail_send(struct vb_qp *qp, enum vb_wc_status status, enum vb_cause_kind cause, vb_time now)
+{
+	vb_qp_fail(qp, cause, status, now);
+}
+
+static bool gather(const struct vb_qp *qp, const struct vb_send_wqe *wqe, struct vb_frame *frame)
+{
+	if (wqe->flags & VB_SEND_INLINE) {
+		frame->iov[frame->iov_count++] = (struct vb_iov){ (void *)wqe->inline_bytes, wqe->length };
+		return true;
+	}
+	for (uint32_t i = 0; i < wqe->sge_count; i++) {
+		struct vb_reach reach;
+		if (wqe->sges[i].length == 0)
+			continue;
+		if (vb_reach_local(qp->pd, &wqe->sges[i], 0, wqe->sges[i].length, 0, &reach) || !reach.bytes)
+			return false;
+		frame->iov[frame->iov_count++] = (struct vb_iov){ reach.bytes, wqe->sges[i].length };
+	}
+	return true;
+}
+
+/* The oldest request as a frame; false when there is none, or it failed. */
+static bool make_frame(struct vb_qp *qp, struct vb_frame *frame, vb_time now)
+{
+	uint32_t head = atomic_load_explicit(&qp->sq.head, memory_order_relaxed);
+	if (vb_state(qp) != VB_QPS_RTS || head == atomic_load_explicit(&qp->sq.tail, memory_order_acquire))
+		return false;
+	const struct vb_send_wqe *wqe = vb_send_wqe_at(&qp->sq, head);
+	frame->qp = qp;
+	frame->length = wqe->length;
+	frame->iov_count = 0;
+	if (wqe->length < VB_ETHERNET_LENGTH || wqe->length > VB_FRAME_MAX) {
+		fail_send(qp, VB_WC_LOC_LEN_ERR, VB_CAUSE_LOCAL_LENGTH, now);
+		return false;
+	}
+	if (!gather(qp, wqe, frame)) {
+		fail_send(qp, VB_WC_LOC_PROT_ERR, VB_CAUSE_LOCAL_SGE, now);
+		return false;
+	}
+	return true;
+}
+
+bool vb_lane_next_frame(struct vb_lane *lane, struct vb_frame *frame, vb_time now)
+{
+	struct vb_list *node;
+	lane->now = now;
+	vb_lane_answer_doorbells(lane);
+	while ((node = vb_list_pop(&lane->raw_ready)))
+		if (make_frame(vb_container_of(node, struct vb_qp, ready_link), frame, now))
+			return true;
+	return false;
+}
+
+void vb_lane_frame_waits(const struct vb_frame *frame)
+{
+	vb_list_add_tail(&frame->qp->lane->raw_ready, &frame->qp->ready_link);
+}
+
+void vb_lane_frame_sent(struct vb_lane *lane, const struct vb_frame *frame, int error, vb_time now)
+{
+	struct vb_qp *qp = frame->qp;
+	lane->now = now;
+	if (error)
+		vb_count(lane, VB_TX_ERRORS, 1);
+	if (error == EMSGSIZE) {
+		fail_send(qp, VB_WC_LOC_LEN_ERR, VB_CAUSE_LOCAL_LENGTH, now);
+		return;
+	}
+	if (error == EFAULT) {
+		fail_send(qp, VB_WC_LOC_PROT_ERR, VB_CAUSE_LOCAL_FAULT, now);
+		return;
+	}
+	vb_sq_retire(qp, VB_WC_SUCCESS);
+	qp->requester.cursor = atomic_load_explicit(&qp->sq.head, memory_order_relaxed);
+	vb_schedule(qp); /* others first, then its next */
+}
+
+const struct vb_nic *vb_qp_nic(const struct vb_qp *qp)
+{
+	return qp->pd->nic;
+}
+
+/* ---- Receiving -------------------------------------------------------------------------------------------------- */
+
+void vb_raw_receive(struct vb_qp *qp, const uint8_t *frame, uint32_t length)
+{
+	enum vb_qp_state state = vb_state(qp);
+	if (state < VB_QPS_RTR || state == VB_QPS_ERR) {
+		vb_count(qp->lane, VB_DROP_QP_STATE, 1);
+		return;
+	}
+	const struct vb_recv_wqe *recv = qp->recv_cq ? vb_recv_take(qp) : NULL;
+	if (!recv) {
+		vb_count(qp->lane, VB_DROP_NO_RECV, 1);
+		return;
+	}
+	struct vb_wc wc = { .opcode = VB_WC_RECV, .byte_len = length };
+	if (recv->length < length) {
+		wc.status = VB_WC_LOC_LEN_ERR;
+		wc.vendor_err = VB_CAUSE_RECV_TOO_SHORT;
+	} else if (!vb_recv_scatter(qp, recv, 0, frame, length, true)) {
+		wc.status = VB_WC_LOC_PROT_ERR;
+		wc.vendor_err = VB_CAUSE_RECV_SGE;
+	}
+	vb_complete_recv(qp, recv, &wc, wc.status != VB_WC_SUCCESS);
+}
