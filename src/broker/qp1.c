@@ -2,6 +2,7 @@
 #include "broker/qp1.h"
 
 #include <errno.h>
+#include <linux/errqueue.h>
 #include <netinet/in.h>
 #include <stdlib.h>
 #include <string.h>
@@ -29,6 +30,7 @@ struct qp1 {
 	uint16_t port4, port6;
 	uint32_t psn;
 	struct arrival arrival;
+	uint8_t failed[VB_MAX_HEADER_BYTES + QP1_MAX_LENGTH + VB_ICRC_LENGTH];
 };
 
 /* ---- Sending --------------------------------------------------------------------------------------------------- */
@@ -43,8 +45,10 @@ static int open_sender(sa_family_t family, uint16_t *port)
 	if (family == AF_INET6) {
 		setsockopt(fd, IPPROTO_IPV6, IPV6_V6ONLY, &on, sizeof(on));
 		setsockopt(fd, IPPROTO_IPV6, IPV6_MTU_DISCOVER, &probe6, sizeof(probe6));
+		setsockopt(fd, IPPROTO_IPV6, IPV6_RECVERR, &on, sizeof(on));
 	} else {
 		setsockopt(fd, IPPROTO_IP, IP_MTU_DISCOVER, &probe4, sizeof(probe4));
+		setsockopt(fd, IPPROTO_IP, IP_RECVERR, &on, sizeof(on));
 	}
 	for (unsigned attempt = 0; attempt < 32; attempt++) {
 		if (getrandom(port, sizeof(*port), 0) != sizeof(*port))
@@ -76,6 +80,14 @@ static size_t build_datagram(struct qp1 *qp1, const struct vb_flow *flow, const 
 	crc = vb_icrc_end(vb_icrc_add(crc, out + headers, padded));
 	memcpy(out + headers + padded, &crc, VB_ICRC_LENGTH);
 	return length;
+}
+
+/* An error that the network told of an earlier datagram comes out of the next call, which did nothing then. */
+static int send_datagram(int fd, const struct msghdr *header)
+{
+	if (sendmsg(fd, header, MSG_NOSIGNAL) >= 0 || sendmsg(fd, header, MSG_NOSIGNAL) >= 0)
+		return 0;
+	return -errno;
 }
 
 int qp1_send(struct qp1 *qp1, const struct vb_gid *from, const struct vb_gid *to, uint32_t scope,
@@ -119,7 +131,7 @@ int qp1_send(struct qp1 *qp1, const struct vb_gid *from, const struct vb_gid *to
 			.cmsg_len = CMSG_LEN(sizeof(info)) };
 		memcpy(CMSG_DATA(c), &info, sizeof(info));
 	}
-	return sendmsg(is_ipv4 ? qp1->send4 : qp1->send6, &header, MSG_NOSIGNAL) < 0 ? -errno : 0;
+	return send_datagram(is_ipv4 ? qp1->send4 : qp1->send6, &header);
 }
 
 /* ---- Receiving ------------------------------------------------------------------------------------------------- */
@@ -218,6 +230,70 @@ bool qp1_receive(struct qp1 *qp1, int socket, sa_family_t family, struct qp1_mad
 		if (!read_datagram(socket, family, arrival))
 			return false;
 	}
+}
+
+/* ---- Failures --------------------------------------------------------------------------------------------------- */
+
+void qp1_sockets(const struct qp1 *qp1, int fds[2])
+{
+	fds[0] = qp1->send4;
+	fds[1] = qp1->send6;
+}
+
+static int error_of(struct msghdr *header)
+{
+	for (struct cmsghdr *c = CMSG_FIRSTHDR(header); c; c = CMSG_NXTHDR(header, c)) {
+		bool is_ours = (c->cmsg_level == IPPROTO_IP && c->cmsg_type == IP_RECVERR) ||
+			       (c->cmsg_level == IPPROTO_IPV6 && c->cmsg_type == IPV6_RECVERR);
+		struct sock_extended_err error;
+		if (is_ours && c->cmsg_len >= CMSG_LEN(sizeof(error))) {
+			memcpy(&error, CMSG_DATA(c), sizeof(error));
+			return (int)error.ee_errno;
+		}
+	}
+	return 0;
+}
+
+/* False: nothing more. A failure that says nothing of a MAD has no bytes. */
+static bool read_failure(struct qp1 *qp1, sa_family_t family, struct qp1_failure *failure)
+{
+	union {
+		char bytes[256];
+		struct cmsghdr align;
+	} control;
+	union {
+		struct sockaddr_in four;
+		struct sockaddr_in6 six;
+	} to = { 0 };
+	struct iovec io = { qp1->failed, sizeof(qp1->failed) };
+	struct msghdr header = { .msg_name = &to, .msg_namelen = sizeof(to), .msg_iov = &io, .msg_iovlen = 1,
+		.msg_control = control.bytes, .msg_controllen = sizeof(control.bytes) };
+	ssize_t got = recvmsg(family == AF_INET ? qp1->send4 : qp1->send6, &header, MSG_ERRQUEUE | MSG_DONTWAIT);
+	if (got < 0)
+		return false;
+	struct vb_packet packet;
+	bool is_mad = vb_packet_decode(&packet, qp1->failed, (size_t)got) == VB_DECODE_OK &&
+		      packet.dest_qpn == VB_QPN_GSI && packet.payload_length >= VB_MAD_LENGTH;
+	failure->bytes = is_mad ? packet.payload : NULL;
+	failure->error = error_of(&header);
+	if (family == AF_INET)
+		failure->to = gid_of_ipv4(&to.four.sin_addr);
+	else
+		memcpy(failure->to.raw, &to.six.sin6_addr, sizeof(failure->to.raw));
+	return true;
+}
+
+static bool is_final(int error)
+{
+	return error == EHOSTUNREACH || error == ENETUNREACH || error == EACCES || error == ECONNREFUSED;
+}
+
+bool qp1_next_failure(struct qp1 *qp1, struct qp1_failure *failure)
+{
+	while (read_failure(qp1, AF_INET, failure) || read_failure(qp1, AF_INET6, failure))
+		if (failure->bytes && is_final(failure->error))
+			return true;
+	return false;
 }
 
 struct qp1 *qp1_create(void)

@@ -28,6 +28,16 @@ int qp1_send(struct qp1 *qp1, const struct vb_gid *from, const struct vb_gid *to
 /* The next MAD with a right ICRC at socket, which is in the group and of that family; false: none, for now. */
 bool qp1_receive(struct qp1 *qp1, int socket, sa_family_t family, struct qp1_mad *mad);
 
+/* A MAD of ours that did not get there, as the network told: a router, the host, or the kernel that found nobody. */
+struct qp1_failure {
+	struct vb_gid to;
+	int error;	      /* EHOSTUNREACH, ENETUNREACH, EACCES: the host; ECONNREFUSED: its port */
+	const uint8_t *bytes; /* VB_MAD_LENGTH; until the next call */
+};
+bool qp1_next_failure(struct qp1 *qp1, struct qp1_failure *failure);
+/* The descriptors that have an error (POLLERR) when there is a failure; -1: none of that family. */
+void qp1_sockets(const struct qp1 *qp1, int fds[2]);
+
 static inline bool qp1_is_link_local(const struct vb_gid *gid)
 {
 	return gid->raw[0] == 0xfe && (gid->raw[1] & 0xc0) == 0x80;

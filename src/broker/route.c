@@ -49,3 +49,12 @@ struct route route_cm(struct ports *ports, const struct registry *registry, cons
 		return (struct route){ .verdict = ROUTE_DROPPED };
 	return (struct route){ .verdict = ROUTE_TO_CLIENT, .client = (uint32_t)owner };
 }
+
+int route_failure(const struct registry *registry, const struct qp1_failure *failure)
+{
+	const struct qp1_mad mad = { .bytes = failure->bytes };
+	struct vb_cm_message message;
+	if (!route_is_cm(&mad) || !vb_cm_decode(&message, failure->bytes))
+		return -1;
+	return registry->slots[message.local_id >> 24].owner;
+}

@@ -24,5 +24,7 @@ struct route {
 /* True when the MAD is the connection manager's. */
 bool route_is_cm(const struct qp1_mad *mad);
 struct route route_cm(struct ports *ports, const struct registry *registry, const struct qp1_mad *mad);
+/* Whose request it is that could not be delivered: the owner of the slot in its communication ID, or -1. */
+int route_failure(const struct registry *registry, const struct qp1_failure *failure);
 
 #endif

@@ -406,6 +406,20 @@ static void receive_mads(struct worker *worker)
 	}
 }
 
+/* Told once, as a MAD is: who misses it waits for an answer in vain, and gives up later. */
+static void pass_failures(struct worker *worker)
+{
+	struct qp1_failure failure;
+	for (unsigned i = 0; i < MADS_A_TURN && qp1_next_failure(worker->qp1, &failure); i++) {
+		int client = route_failure(worker->registry, &failure);
+		struct vb_message message = { .kind = VB_MESSAGE_FAILED, .gid = failure.to, .error = failure.error };
+		if (client < 0)
+			continue;
+		memcpy(message.mad, failure.bytes, VB_MAD_LENGTH);
+		backlog_send(&worker->clients[client].backlog, worker->registry->clients[client].connection, &message);
+	}
+}
+
 /* ---- Ports ------------------------------------------------------------------------------------------------------ */
 
 static void answer_binding(struct worker *worker, unsigned client, uint32_t request, int rc, uint16_t port)
@@ -507,7 +521,7 @@ static void on_answer(void *user, unsigned client, const struct vb_gid *gid, boo
 
 /* ---- The loop -------------------------------------------------------------------------------------------------- */
 
-enum watched { LINK, LISTENER, OWN, FIRST_CLIENT };
+enum watched { LINK, LISTENER, OWN, SENDERS, FIRST_CLIENT = SENDERS + 2 };
 
 static int earlier(int timeout, uint64_t at, uint64_t now)
 {
@@ -543,6 +557,10 @@ static unsigned watch(const struct worker *worker, struct pollfd *polls, uint16_
 	polls[LINK] = (struct pollfd){ .fd = worker->link, .events = POLLIN };
 	polls[LISTENER] = (struct pollfd){ .fd = worker->registry->listener, .events = POLLIN };
 	polls[OWN] = (struct pollfd){ .fd = worker->group.own, .events = POLLIN };
+	int senders[2];
+	qp1_sockets(worker->qp1, senders);
+	for (unsigned i = 0; i < 2; i++)
+		polls[SENDERS + i] = (struct pollfd){ .fd = senders[i] }; /* POLLERR alone */
 	for (unsigned i = 0; i < REGISTRY_CLIENTS; i++) {
 		const struct client *client = &worker->registry->clients[i];
 		if (!client->is_used)
@@ -561,6 +579,8 @@ static void serve(struct worker *worker, const struct pollfd *polls, const uint1
 {
 	if (polls[OWN].revents)
 		receive_mads(worker);
+	if (polls[SENDERS].revents | polls[SENDERS + 1].revents)
+		pass_failures(worker);
 	for (unsigned i = FIRST_CLIENT; i < count && !worker->is_orphaned; i++) {
 		const struct client *client = &worker->registry->clients[owner[i]];
 		if (!polls[i].revents || !client->is_used)

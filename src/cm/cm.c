@@ -336,7 +336,8 @@ void vb_cm_tell_listener(
 	assert(cm->spare_count > 0);
 	cm->spare_count--;
 	struct vb_cm_pending *pending = vb_container_of(vb_list_pop(&cm->spares), struct vb_cm_pending, link);
-	pending->event = (struct vb_cm_event){ .kind = kind, .id = id, .listener = listener };
+	pending->event = (struct vb_cm_event){ .kind = kind, .id = id, .listener = listener,
+		.tries = id->tries, .error = id->error, .service_id = id->service_id };
 	if (message) {
 		pending->event.has_message = true;
 		pending->event.message = *message;
@@ -445,6 +446,8 @@ void vb_cm_arm(struct vb_cm_id *id, vb_time span, vb_time now)
 void vb_cm_await(struct vb_cm_id *id, uint8_t retries, vb_time now)
 {
 	id->retries = retries;
+	id->tries = 1;
+	id->error = 0;
 	vb_cm_arm(id, id->period, now);
 }
 
@@ -452,8 +455,10 @@ bool vb_cm_try_again(struct vb_cm_id *id, vb_time now)
 {
 	if (id->retries == 0)
 		return false;
+	id->retries--;
+	id->tries++;
 	vb_cm_send_again(id);
-	vb_cm_await(id, id->retries - 1, now);
+	vb_cm_arm(id, id->period, now);
 	return true;
 }
 

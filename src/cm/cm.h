@@ -93,6 +93,11 @@ int vb_cm_sidr_reply(struct vb_cm_id *id, const struct vb_cm_sidr_rep *rep, vb_t
 
 /* A MAD of class CM arrived. Nonsense is counted and dropped. */
 void vb_cm_receive(struct vb_cm *cm, const struct vb_cm_path *path, const uint8_t mad[VB_MAD_LENGTH], vb_time now);
+/* What the network says of a MAD of ours: it cannot reach remote; error is a negative errno. Who waits for an answer
+ * to it gives up: at once, or, when the host is there and only its port closed (-ECONNREFUSED), the second time, since a
+ * program there may just be starting. Of another MAD, or one long answered, nothing becomes. */
+void vb_cm_undelivered(struct vb_cm *cm, const struct vb_gid *remote, const uint8_t mad[VB_MAD_LENGTH], int error,
+	vb_time now);
 void vb_cm_advance(struct vb_cm *cm, vb_time now);
 struct vb_deadline vb_cm_next_deadline(const struct vb_cm *cm);
 
@@ -124,6 +129,10 @@ struct vb_cm_event {
 	struct vb_cm_id *id, *listener;
 	bool has_message;
 	struct vb_cm_message message;
+	/* UNREACHABLE, SIDR_TIMEOUT: how often it was sent, to which service, and what the network said, or 0. */
+	unsigned tries;
+	int error;
+	uint64_t service_id;
 };
 /* The next event; false when there is none. An id destroyed takes its events with it. */
 bool vb_cm_next_event(struct vb_cm *cm, struct vb_cm_event *event);

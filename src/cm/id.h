@@ -33,7 +33,9 @@ struct vb_cm_id {
 	bool is_ghost;  /* an orphan that only knows what a request was answered */
 	bool is_sidr;
 	uint8_t retries; /* left */
+	unsigned tries;	 /* of what awaits its answer */
 	uint8_t max_retries, ack_timeout, target_ack_delay, peer_timeout;
+	int error;	/* why a message that awaits its answer did not get there; 0 */
 	vb_time period; /* until a message is sent again */
 
 	struct vb_cm_path path; /* a listener's: only local, its address */

@@ -1,5 +1,7 @@
 /* The state machine as tables: which message is taken in which state, and by whom; whose timer runs, and what its end
  * means. What is not written is dropped and counted. To be read beside IBA vol. 1, 12.9.7 (figures 133 and 134). */
+#include <errno.h>
+#include <string.h>
 #include "cm/id.h"
 
 /* A message's place is its kind's row and its recipient's state. REQ and SIDR_REQ have no recipient yet, LAP is refused
@@ -160,6 +162,37 @@ void vb_cm_receive(struct vb_cm *cm, const struct vb_cm_path *path, const uint8_
 		takers[message.kind][id->state](id, &message, now);
 	else
 		vb_cm_count(cm, VB_CM_DROPPED_COUNT);
+}
+
+/* It is what the id sent last, and nothing has come of it yet. */
+static bool awaits_answer_to(const struct vb_cm_id *id, const struct vb_gid *remote, const uint8_t mad[VB_MAD_LENGTH])
+{
+	switch (id->state) {
+	case VB_CM_REQ_SENT:
+	case VB_CM_REP_SENT:
+	case VB_CM_DREQ_SENT:
+	case VB_CM_SIDR_REQ_SENT:
+		return vb_gid_equal(&id->path.remote, remote) && memcmp(id->sent, mad, VB_MAD_LENGTH) == 0;
+	default:
+		return false;
+	}
+}
+
+void vb_cm_undelivered(struct vb_cm *cm, const struct vb_gid *remote, const uint8_t mad[VB_MAD_LENGTH], int error,
+	vb_time now)
+{
+	struct vb_cm_message message;
+	if (!vb_cm_decode(&message, mad) || !vb_cm_reserve_events(cm))
+		return;
+	struct vb_cm_id *id = vb_cm_find_local(cm, message.local_id);
+	if (!id || !awaits_answer_to(id, remote, mad))
+		return;
+	bool is_certain = error != -ECONNREFUSED || id->error == error;
+	id->error = error;
+	if (!is_certain)
+		return;
+	id->retries = 0;
+	timeouts[id->state](id, now);
 }
 
 /* ---- Time ------------------------------------------------------------------------------------------------------- */

@@ -393,6 +393,11 @@ static bool take_notice(struct vb_broker *broker, const struct vb_message *messa
 		notice.length = message->length;
 		memcpy(notice.mad, message->mad, sizeof(notice.mad));
 		break;
+	case VB_MESSAGE_FAILED:
+		notice.kind = VB_BROKER_FAILED;
+		notice.error = -message->error;
+		memcpy(notice.mad, message->mad, sizeof(notice.mad));
+		break;
 	case VB_MESSAGE_RESTARTED:
 		ask_again(broker);
 		notice.kind = VB_BROKER_FORGOT;

@@ -39,12 +39,14 @@ enum vb_broker_notice_kind {
 	VB_BROKER_PEER, /* answer to vb_broker_discover */
 	VB_BROKER_GONE, /* both broker processes died: call vb_broker_recover */
 	VB_BROKER_MAD,	/* a management datagram came: an answer to vb_broker_send_mad, or the connection manager's */
+	VB_BROKER_FAILED, /* the network did not deliver a MAD of vb_broker_post_mad */
 	VB_BROKER_FORGOT, /* its worker died and was replaced: vb_broker_bind_again */
 };
 
 struct vb_broker_notice {
 	enum vb_broker_notice_kind kind;
-	struct vb_gid gid;	 /* PEER: whose; MAD: from */
+	struct vb_gid gid;	 /* PEER: whose; MAD: from; FAILED: to */
+	int error;		 /* FAILED: -errno */
 	struct vb_gid to;	 /* MAD */
 	uint32_t scope;		 /* MAD: interface of link-local addresses, else 0 */
 	bool is_verbena;	 /* false: nobody who knows Verbena answered */

@@ -185,6 +185,7 @@ static void heed(struct vb_worker *w, const struct vb_broker_notice *notice)
 		break;
 	case VB_BROKER_NOTHING:
 	case VB_BROKER_MAD:
+	case VB_BROKER_FAILED:
 		break;
 	}
 }
@@ -202,6 +203,8 @@ void vb_broker_watch_serve(struct vb_worker *w)
 		pthread_mutex_unlock(&watch->mutex);
 		if (notice.kind == VB_BROKER_MAD)
 			vb_connections_receive(&notice);
+		else if (notice.kind == VB_BROKER_FAILED)
+			vb_connections_undelivered(&notice);
 	} while (notice.kind != VB_BROKER_NOTHING && notice.kind != VB_BROKER_GONE);
 }
 

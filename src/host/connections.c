@@ -61,8 +61,11 @@ static void tell(void)
 {
 	struct vb_cm_event event;
 
-	while (vb_cm_next_event(connections.cm, &event))
+	while (vb_cm_next_event(connections.cm, &event)) {
+		if (event.kind == VB_CM_EVENT_UNREACHABLE || event.kind == VB_CM_EVENT_SIDR_TIMEOUT)
+			vb_host_explain_unreachable(&event);
 		connections.handler(connections.context, &event);
+	}
 }
 
 static struct vb_deadline next_deadline(void)
@@ -110,6 +113,16 @@ void vb_connections_receive(struct vb_broker_notice *notice)
 		return;
 	for (unsigned copies = copies_of(notice); copies > 0; copies--)
 		vb_cm_receive(cm, &path, notice->mad, vb_host_now());
+	vb_connections_unlock();
+}
+
+void vb_connections_undelivered(const struct vb_broker_notice *notice)
+{
+	struct vb_cm *cm = vb_connections_lock();
+
+	if (!cm)
+		return;
+	vb_cm_undelivered(cm, &notice->gid, notice->mad, notice->error, vb_host_now());
 	vb_connections_unlock();
 }
 

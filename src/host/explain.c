@@ -1,8 +1,10 @@
-/* Explains a QP's death: who, where, why, for how long, what to check. */
+/* Explains a QP's death, and why a connection did not come about: who, where, why, for how long, what to check. */
 #include "host/explain.h"
 
+#include <errno.h>
 #include <stdarg.h>
 #include <stdio.h>
+#include <string.h>
 #include "host/host.h"
 #include "host/text.h"
 #include "host/worker.h"
@@ -83,24 +85,43 @@ void vb_explain(const struct vb_death *death, char *text, size_t size)
 	}
 }
 
+void vb_explain_unreachable(const struct vb_cm_event *event, const struct vb_gid *peer, char *text, size_t size)
+{
+	struct line line = { text, size, 0 };
+	char gid[VB_TEXT_GID];
+
+	add(&line, "connection to %s port %u: ", vb_text_gid(peer, gid), (unsigned)event->service_id & 0xFFFF);
+	if (event->error == -ECONNREFUSED)
+		add(&line, "nobody has UDP 4791 open there; is its program running, and on Verbena or rxe?");
+	else if (event->error)
+		add(&line, "no such host is reached (%s); is the address right, is the host up?",
+			strerror(-event->error));
+	else
+		add(&line, "asked %u times, never answered; is it running, is UDP 4791 open both ways?", event->tries);
+}
+
 /* ---- The live side ---------------------------------------------------------------------------------------------- */
 
+struct quota {
+	const char *what; /* happened more often than was said */
+	vb_time second;
+	unsigned said, unsaid;
+};
+
 /* False when enough was said this second; a later line tells how many were not. */
-static bool may_speak(void)
+static bool may_speak(struct quota *quota)
 {
-	static vb_time second;
-	static unsigned said, unsaid;
 	vb_time now = vb_host_now();
 
-	if (vb_time_diff(now, second) > VB_S) {
-		if (unsaid)
-			vb_log(VB_LOG_WARN, "and %u more queue pairs died", unsaid);
-		second = now;
-		said = unsaid = 0;
+	if (vb_time_diff(now, quota->second) > VB_S) {
+		if (quota->unsaid)
+			vb_log(VB_LOG_WARN, "and %u more %s", quota->unsaid, quota->what);
+		quota->second = now;
+		quota->said = quota->unsaid = 0;
 	}
-	if (said++ < LINES_A_SECOND)
+	if (quota->said++ < LINES_A_SECOND)
 		return true;
-	unsaid++;
+	quota->unsaid++;
 	return false;
 }
 
@@ -117,10 +138,11 @@ void vb_host_explain_death(struct vb_device *device, struct vb_qp *qp)
 {
 	struct vb_qp_attr attr;
 	struct vb_qp_config config;
+	static struct quota deaths = { .what = "queue pairs died" };
 	struct vb_death death = { .device = device->info.name, .qpn = vb_qp_number(qp) };
 	char line[512];
 
-	if (!may_speak())
+	if (!may_speak(&deaths))
 		return;
 	vb_qp_query(qp, &attr, &config);
 	vb_qp_cause(qp, &death.cause);
@@ -130,5 +152,17 @@ void vb_host_explain_death(struct vb_device *device, struct vb_qp *qp)
 	death.overflows = overflows(device->worker);
 	death.receive_buffer = device->worker->slot.receive_buffer;
 	vb_explain(&death, line, sizeof(line));
+	vb_log(VB_LOG_WARN, "%s", line);
+}
+
+/* With the CM's mutex held. */
+void vb_host_explain_unreachable(const struct vb_cm_event *event)
+{
+	static struct quota failures = { .what = "connections did not come about" };
+	char line[512];
+
+	if (!may_speak(&failures))
+		return;
+	vb_explain_unreachable(event, &vb_cm_id_path(event->id)->remote, line, sizeof(line));
 	vb_log(VB_LOG_WARN, "%s", line);
 }

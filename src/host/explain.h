@@ -1,8 +1,10 @@
-/* The line a user reads when a QP died, made of what the engine and the port know. Pure, for tests. */
+/* The lines a user reads when a QP died, or a connection did not come about, made of what the engine, the port and the
+ * connection manager know. Pure, for tests. */
 #ifndef VB_HOST_EXPLAIN_H
 #define VB_HOST_EXPLAIN_H
 
 #include <stddef.h>
+#include "cm/cm.h"
 #include "engine/nic.h"
 
 struct vb_death {
@@ -16,5 +18,7 @@ struct vb_death {
 };
 
 void vb_explain(const struct vb_death *death, char *line, size_t size);
+/* event: VB_CM_EVENT_UNREACHABLE or _SIDR_TIMEOUT. */
+void vb_explain_unreachable(const struct vb_cm_event *event, const struct vb_gid *peer, char *line, size_t size);
 
 #endif

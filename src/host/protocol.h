@@ -15,7 +15,7 @@
 #include <unistd.h>
 #include "base/gid.h"
 
-#define VB_BROKER_PROTOCOL    "2"
+#define VB_BROKER_PROTOCOL    "3"
 #define VB_BROKER_NAME	      "verbena-broker." VB_BROKER_PROTOCOL
 #define VB_BROKER_ANY_VERSION "verbena-broker" /* bound by a broker of any protocol: two never share the port */
 #define VB_BROKER_START_NAME  "verbena-start." VB_BROKER_PROTOCOL /* bound, with the uid, by who is starting one */
@@ -45,6 +45,7 @@ enum vb_message_kind {
 	VB_MESSAGE_PEER,      /* gid, is_verbena, receive_buffer */
 	VB_MESSAGE_SENT,      /* request: the MAD has left */
 	VB_MESSAGE_MAD,	      /* gid: from, sgid: to, scope, mad, length */
+	VB_MESSAGE_FAILED,    /* gid: to, error, mad: a posted one that the network did not deliver */
 	VB_MESSAGE_BOUND,     /* request, binding.port: bound, or listening */
 	VB_MESSAGE_RESTARTED, /* the broker's worker died and was replaced: ask again what was not answered */
 };

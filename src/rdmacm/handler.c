@@ -223,7 +223,7 @@ void vb_handle_cm_event(void *context, const struct vb_cm_event *event)
 		break;
 	case VB_CM_EVENT_UNREACHABLE:
 	case VB_CM_EVENT_SIDR_TIMEOUT:
-		say(id, RDMA_CM_EVENT_UNREACHABLE, -ETIMEDOUT, NULL, 0);
+		say(id, RDMA_CM_EVENT_UNREACHABLE, event->error ? event->error : -ETIMEDOUT, NULL, 0);
 		break;
 	case VB_CM_EVENT_DISCONNECT:
 	case VB_CM_EVENT_DISCONNECTED:

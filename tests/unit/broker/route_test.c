@@ -1,4 +1,5 @@
 /* Where the connection manager's MADs go. */
+#include <errno.h>
 #include "../unit.h"
 #include "broker/route.h"
 
@@ -75,6 +76,19 @@ static void answer__goes_to_the_slot_of_its_communication_id(void **state)
 	assert_int_equal(found.client, 11);
 }
 
+static void failure__is_told_to_who_sent_the_request(void **state)
+{
+	struct vb_cm_message sent = request;
+	const struct qp1_failure failure = { .error = EHOSTUNREACH, .bytes = mad };
+	sent.local_id = 0x2B000009;
+	vb_cm_encode(&sent, mad);
+	assert_int_equal(route_failure(&registry, &failure), -1);
+	registry.slots[0x2B].owner = 12;
+	assert_int_equal(route_failure(&registry, &failure), 12);
+	memset(mad, 0, sizeof(mad)); /* of another class */
+	assert_int_equal(route_failure(&registry, &failure), -1);
+}
+
 #define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
 
 int main(void)
@@ -83,6 +97,7 @@ int main(void)
 		TEST(request__goes_to_the_listener),
 		TEST(request__for_nobody_is_refused),
 		TEST(sidr_request__for_nobody_is_not_supported),
+		TEST(failure__is_told_to_who_sent_the_request),
 		TEST(answer__goes_to_the_slot_of_its_communication_id),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);

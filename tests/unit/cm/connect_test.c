@@ -57,6 +57,64 @@ static void req__is_sent_again_by_its_own_period_then_given_up(void **state)
 	assert_int_equal(counted(A, VB_CM_RETRIES_COUNT), RETRIES);
 }
 
+static void req__to_a_host_that_is_not_there_is_given_up_at_once(void **state)
+{
+	struct vb_cm_id *a = connect_qp(1);
+	struct mad req = take(A, VB_CM_REQ);
+	undelivered(A, &req, -EHOSTUNREACH);
+	assert_ptr_equal(expect_event(A, VB_CM_EVENT_UNREACHABLE), a);
+	assert_int_equal(event.error, -EHOSTUNREACH);
+	assert_int_equal(event.tries, 1);
+	assert_int_equal(event.service_id, SERVICE);
+	expect_state(a, VB_CM_IDLE);
+	expect_no_deadline(A);
+}
+
+static void req__to_a_closed_port_is_sent_once_more(void **state)
+{
+	struct vb_cm_id *a = connect_qp(1);
+	struct mad req = take(A, VB_CM_REQ);
+	undelivered(A, &req, -ECONNREFUSED);
+	expect_no_event(A);
+	wait_exactly(A, PERIOD);
+	req = take(A, VB_CM_REQ);
+	undelivered(A, &req, -ECONNREFUSED);
+	assert_ptr_equal(expect_event(A, VB_CM_EVENT_UNREACHABLE), a);
+	assert_int_equal(event.error, -ECONNREFUSED);
+	assert_int_equal(event.tries, 2);
+}
+
+static void undelivered__concerns_only_who_awaits_that_answer(void **state)
+{
+	struct vb_cm_id *a = connect_qp(1);
+	struct mad req = take(A, VB_CM_REQ), other = req, rtu = { .message.kind = VB_CM_RTU };
+	other.message.transaction_id++;
+	vb_cm_encode(&other.message, other.out.mad);
+	undelivered(A, &other, -EHOSTUNREACH);
+	other = req;
+	other.message.local_id++;
+	vb_cm_encode(&other.message, other.out.mad);
+	undelivered(A, &other, -EHOSTUNREACH);
+	rtu.message.local_id = req.message.local_id;
+	rtu.message.transaction_id = req.message.transaction_id;
+	vb_cm_encode(&rtu.message, rtu.out.mad);
+	undelivered(A, &rtu, -EHOSTUNREACH);
+	struct vb_gid elsewhere = vb_gid_from_ipv4(10, 0, 0, 3);
+	vb_cm_undelivered(cms[A], &elsewhere, req.out.mad, -EHOSTUNREACH, now);
+	memset(other.out.mad, 0xFF, sizeof(other.out.mad));
+	undelivered(A, &other, -EHOSTUNREACH);
+	expect_no_event(A);
+	expect_state(a, VB_CM_REQ_SENT);
+	give(B, &req);
+	struct vb_cm_id *b = expect_event(B, VB_CM_EVENT_REQUEST);
+	accept_qp(b, 2);
+	pass(B, VB_CM_REP);
+	expect_event(A, VB_CM_EVENT_REPLY);
+	undelivered(A, &req, -EHOSTUNREACH); /* a duplicate's, late */
+	expect_no_event(A);
+	expect_state(a, VB_CM_REP_RCVD);
+}
+
 static void req__given_up_ends_what_it_began(void **state)
 {
 	struct ends ends = requested(1);
@@ -590,6 +648,9 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		TEST(connect__takes_three_messages),
 		TEST(req__is_sent_again_by_its_own_period_then_given_up),
+		TEST(req__to_a_host_that_is_not_there_is_given_up_at_once),
+		TEST(req__to_a_closed_port_is_sent_once_more),
+		TEST(undelivered__concerns_only_who_awaits_that_answer),
 		TEST(req__given_up_ends_what_it_began),
 		TEST(req__of_an_unknown_service_is_refused),
 		TEST(req__of_reliable_datagram_is_refused),

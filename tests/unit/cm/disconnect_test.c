@@ -47,6 +47,16 @@ static void dreq__unanswered_is_sent_again_then_given_up(void **state)
 	expect_state(ends.b, VB_CM_TIMEWAIT);
 }
 
+static void dreq__to_a_host_that_is_gone_is_given_up_at_once(void **state)
+{
+	struct ends ends = established(1);
+	vb_cm_disconnect(ends.b, NULL, 0, now);
+	struct mad dreq = take(B, VB_CM_DREQ);
+	undelivered(B, &dreq, -EHOSTUNREACH);
+	assert_ptr_equal(expect_event(B, VB_CM_EVENT_DISCONNECTED), ends.b);
+	expect_state(ends.b, VB_CM_TIMEWAIT);
+}
+
 static void dreq__duplicate_gets_the_same_drep_in_timewait(void **state)
 {
 	struct ends ends = established(1);
@@ -268,6 +278,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		TEST(disconnect__takes_two_messages_and_timewait),
 		TEST(dreq__unanswered_is_sent_again_then_given_up),
+		TEST(dreq__to_a_host_that_is_gone_is_given_up_at_once),
 		TEST(dreq__duplicate_gets_the_same_drep_in_timewait),
 		TEST(dreq__of_nobodys_connection_gets_a_drep),
 		TEST(dreq__of_another_qp_is_dropped),

@@ -117,6 +117,12 @@ static inline void give_message(int side, const struct vb_cm_message *message)
 	give(side, &mad);
 }
 
+/* The network says that a MAD of this side's cannot be delivered. */
+static inline void undelivered(int side, const struct mad *mad, int error)
+{
+	vb_cm_undelivered(cms[side], &gids[!side], mad->out.mad, error, now);
+}
+
 /* From one side to the other. */
 static inline struct mad pass(int from, enum vb_cm_kind kind)
 {

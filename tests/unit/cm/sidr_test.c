@@ -49,6 +49,16 @@ static void sidr__question_is_asked_again_then_given_up(void **state)
 	expect_state(a, VB_CM_IDLE);
 }
 
+static void sidr__to_a_host_that_is_not_there_is_given_up_at_once(void **state)
+{
+	struct vb_cm_id *a = ask(SERVICE);
+	struct mad req = take(A, VB_CM_SIDR_REQ);
+	undelivered(A, &req, -EHOSTUNREACH);
+	assert_ptr_equal(expect_event(A, VB_CM_EVENT_SIDR_TIMEOUT), a);
+	assert_int_equal(event.error, -EHOSTUNREACH);
+	expect_state(a, VB_CM_IDLE);
+}
+
 static void sidr__duplicate_gets_the_same_answer(void **state)
 {
 	ask(SERVICE);
@@ -133,6 +143,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		TEST(sidr__is_asked_and_answered),
 		TEST(sidr__question_is_asked_again_then_given_up),
+		TEST(sidr__to_a_host_that_is_not_there_is_given_up_at_once),
 		TEST(sidr__duplicate_gets_the_same_answer),
 		TEST(sidr__of_an_unknown_service_is_refused),
 		TEST(sidr__id_destroyed_is_a_refusal),

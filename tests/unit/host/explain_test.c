@@ -1,4 +1,5 @@
 /* The line that explains a dead queue pair. */
+#include <errno.h>
 #include "../unit.h"
 #include "host/explain.h"
 #include "host/text.h"
@@ -102,6 +103,24 @@ static void text__numbers_and_addresses(void **state)
 	assert_string_equal(vb_text_span(-1, text, sizeof(text)), "0 ns");
 }
 
+static void unreachable__says_whether_the_host_or_its_port_was_not_there(void **state)
+{
+	struct vb_gid peer = vb_gid_from_ipv4(10, 0, 0, 9);
+	struct vb_cm_event event = { .kind = VB_CM_EVENT_UNREACHABLE, .tries = 16,
+		.service_id = vb_cm_service_id(VB_CM_PS_TCP, 7471) };
+
+	vb_explain_unreachable(&event, &peer, line, sizeof(line));
+	assert_string_equal(line, "connection to 10.0.0.9 port 7471: asked 16 times, never answered; is it running, is UDP "
+				  "4791 open both ways?");
+	event.error = -EHOSTUNREACH;
+	vb_explain_unreachable(&event, &peer, line, sizeof(line));
+	assert_string_equal(line, "connection to 10.0.0.9 port 7471: no such host is reached (No route to host); is the "
+				  "address right, is the host up?");
+	event.error = -ECONNREFUSED;
+	vb_explain_unreachable(&event, &peer, line, sizeof(line));
+	assert_non_null(strstr(line, "nobody has UDP 4791 open there"));
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -113,6 +132,7 @@ int main(void)
 		cmocka_unit_test(explain__datagram_has_no_peer),
 		cmocka_unit_test(explain__never_beyond_its_room),
 		cmocka_unit_test(text__numbers_and_addresses),
+		cmocka_unit_test(unreachable__says_whether_the_host_or_its_port_was_not_there),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }
