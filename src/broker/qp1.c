@@ -68,8 +68,12 @@ static int open_sender(sa_family_t family, uint16_t *port)
 static size_t build_datagram(struct qp1 *qp1, const struct vb_flow *flow, const uint8_t mad[VB_MAD_LENGTH],
 	uint32_t payload_length, uint8_t *out)
 {
-	const struct vb_packet packet = { .opcode = VB_UD_SEND_ONLY, .pkey = VB_PKEY_DEFAULT, .dest_qpn = VB_QPN_GSI,
-		.psn = qp1->psn++ & VB_PSN_MASK, .qkey = VB_QKEY_GSI, .src_qpn = VB_QPN_GSI,
+	const struct vb_packet packet = { .opcode = VB_UD_SEND_ONLY,
+		.pkey = VB_PKEY_DEFAULT,
+		.dest_qpn = VB_QPN_GSI,
+		.psn = qp1->psn++ & VB_PSN_MASK,
+		.qkey = VB_QKEY_GSI,
+		.src_qpn = VB_QPN_GSI,
 		.payload_length = payload_length };
 	const size_t headers = vb_packet_encode_headers(&packet, out), padded = payload_length + vb_pad(payload_length);
 	memcpy(out + headers, mad, VB_MAD_LENGTH);
@@ -96,8 +100,9 @@ int qp1_send(struct qp1 *qp1, const struct vb_gid *from, const struct vb_gid *to
 	const bool is_ipv4 = vb_gid_is_ipv4(to);
 	if (is_ipv4 != vb_gid_is_ipv4(from) || length < VB_MAD_LENGTH || length > QP1_MAX_LENGTH)
 		return -EINVAL;
-	const struct vb_flow flow = { .src = *from, .dst = *to, .dst_port = VB_UDP_PORT,
-		.src_port = is_ipv4 ? qp1->port4 : qp1->port6 };
+	const struct vb_flow flow = {
+		.src = *from, .dst = *to, .dst_port = VB_UDP_PORT, .src_port = is_ipv4 ? qp1->port4 : qp1->port6
+	};
 	uint8_t bytes[VB_MAX_HEADER_BYTES + QP1_MAX_LENGTH + VB_ICRC_LENGTH];
 	struct iovec io = { bytes, build_datagram(qp1, &flow, mad, length, bytes) };
 	union {
@@ -105,8 +110,7 @@ int qp1_send(struct qp1 *qp1, const struct vb_gid *from, const struct vb_gid *to
 		struct cmsghdr align;
 	} control = { 0 };
 	struct sockaddr_in four = { .sin_family = AF_INET, .sin_port = htons(VB_UDP_PORT) };
-	struct sockaddr_in6 six = { .sin6_family = AF_INET6, .sin6_port = htons(VB_UDP_PORT),
-		.sin6_scope_id = scope };
+	struct sockaddr_in6 six = { .sin6_family = AF_INET6, .sin6_port = htons(VB_UDP_PORT), .sin6_scope_id = scope };
 	struct msghdr header = { .msg_iov = &io, .msg_iovlen = 1, .msg_control = control.bytes };
 	if (is_ipv4) {
 		struct in_pktinfo info = { 0 };
@@ -116,8 +120,9 @@ int qp1_send(struct qp1 *qp1, const struct vb_gid *from, const struct vb_gid *to
 		header.msg_namelen = sizeof(four);
 		header.msg_controllen = CMSG_SPACE(sizeof(info));
 		struct cmsghdr *c = CMSG_FIRSTHDR(&header);
-		*c = (struct cmsghdr){ .cmsg_level = IPPROTO_IP, .cmsg_type = IP_PKTINFO,
-			.cmsg_len = CMSG_LEN(sizeof(info)) };
+		*c = (struct cmsghdr){
+			.cmsg_level = IPPROTO_IP, .cmsg_type = IP_PKTINFO, .cmsg_len = CMSG_LEN(sizeof(info))
+		};
 		memcpy(CMSG_DATA(c), &info, sizeof(info));
 	} else {
 		struct in6_pktinfo info = { .ipi6_ifindex = scope };
@@ -127,8 +132,9 @@ int qp1_send(struct qp1 *qp1, const struct vb_gid *from, const struct vb_gid *to
 		header.msg_namelen = sizeof(six);
 		header.msg_controllen = CMSG_SPACE(sizeof(info));
 		struct cmsghdr *c = CMSG_FIRSTHDR(&header);
-		*c = (struct cmsghdr){ .cmsg_level = IPPROTO_IPV6, .cmsg_type = IPV6_PKTINFO,
-			.cmsg_len = CMSG_LEN(sizeof(info)) };
+		*c = (struct cmsghdr){
+			.cmsg_level = IPPROTO_IPV6, .cmsg_type = IPV6_PKTINFO, .cmsg_len = CMSG_LEN(sizeof(info))
+		};
 		memcpy(CMSG_DATA(c), &info, sizeof(info));
 	}
 	return send_datagram(is_ipv4 ? qp1->send4 : qp1->send6, &header);
@@ -154,8 +160,12 @@ static bool read_datagram(int fd, sa_family_t family, struct arrival *arrival)
 		struct sockaddr_in6 six;
 	} from = { 0 };
 	struct iovec io = { arrival->bytes, sizeof(arrival->bytes) };
-	struct msghdr header = { .msg_name = &from, .msg_namelen = sizeof(from), .msg_iov = &io, .msg_iovlen = 1,
-		.msg_control = control.bytes, .msg_controllen = sizeof(control.bytes) };
+	struct msghdr header = { .msg_name = &from,
+		.msg_namelen = sizeof(from),
+		.msg_iov = &io,
+		.msg_iovlen = 1,
+		.msg_control = control.bytes,
+		.msg_controllen = sizeof(control.bytes) };
 	ssize_t got = recvmsg(fd, &header, MSG_DONTWAIT);
 	if (got < 0)
 		return errno == EINTR || errno == ECONNREFUSED;
@@ -217,8 +227,8 @@ bool qp1_receive(struct qp1 *qp1, int socket, sa_family_t family, struct qp1_mad
 			size_t left = arrival->length - arrival->at;
 			const uint8_t *bytes = arrival->bytes + arrival->at;
 			arrival->at += arrival->segment;
-			mad->bytes = find_mad(&arrival->flow, bytes, left < arrival->segment ? left : arrival->segment,
-				&mad->length);
+			mad->bytes = find_mad(
+				&arrival->flow, bytes, left < arrival->segment ? left : arrival->segment, &mad->length);
 			if (!mad->bytes)
 				continue;
 			mad->from = arrival->flow.src;
@@ -266,8 +276,12 @@ static bool read_failure(struct qp1 *qp1, sa_family_t family, struct qp1_failure
 		struct sockaddr_in6 six;
 	} to = { 0 };
 	struct iovec io = { qp1->failed, sizeof(qp1->failed) };
-	struct msghdr header = { .msg_name = &to, .msg_namelen = sizeof(to), .msg_iov = &io, .msg_iovlen = 1,
-		.msg_control = control.bytes, .msg_controllen = sizeof(control.bytes) };
+	struct msghdr header = { .msg_name = &to,
+		.msg_namelen = sizeof(to),
+		.msg_iov = &io,
+		.msg_iovlen = 1,
+		.msg_control = control.bytes,
+		.msg_controllen = sizeof(control.bytes) };
 	ssize_t got = recvmsg(family == AF_INET ? qp1->send4 : qp1->send6, &header, MSG_ERRQUEUE | MSG_DONTWAIT);
 	if (got < 0)
 		return false;

@@ -26,8 +26,8 @@ static struct route refuse(const struct vb_cm_message *request)
 	return route;
 }
 
-static struct route to_listener(struct ports *ports, const struct vb_cm_message *request, uint64_t service_id,
-	const struct vb_gid *address)
+static struct route to_listener(
+	struct ports *ports, const struct vb_cm_message *request, uint64_t service_id, const struct vb_gid *address)
 {
 	uint32_t client = ports_find_listener(ports, service_id, address);
 	if (client == PORTS_NOBODY)

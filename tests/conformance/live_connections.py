@@ -11,6 +11,7 @@ from process import Failure, Process, finish
 
 SECONDS = 120
 NOTICED_SECONDS = 10  # within which the death of a peer is known, on a network that loses nothing
+GIVEN_UP_SECONDS = 15  # three for the kernel's search of a neighbour, or two askings of a closed port
 CLIENT_STEPS = ("resolved", "requested", "established", "sent", "disconnected")
 SERVER_STEPS = ("listening", "asked", "accepted", "established", "disconnected")
 
@@ -116,6 +117,21 @@ def kill_server(context):
                 raise Failure(f"server killed when {step}: the client's status is {status}\n{client.evidence()}")
         run_connections_at(context, path, port)
     expect_nothing_left(context, path)
+
+
+@live_test("a connection to a host that is not there, or has UDP 4791 closed, is given up soon and says why")
+def unreachable(context):
+    path = context.world.open("veth1500")
+    if path is None:
+        raise places.Unavailable(context.world.unavailable["veth1500"])
+    for address, why in (("10.79.0.77", "no such host is reached"), ("fd79::77", "no such host is reached"),
+                         ("10.79.0.2", "nobody has UDP 4791 open"), ("fd79::2", "nobody has UDP 4791 open")):
+        port = programs.next_port()
+        with Process(path.server, [context.program("dial"), "client", address, port], name="dial client") as client:
+            if client.wait(GIVEN_UP_SECONDS) == 0:
+                raise Failure(f"connected to nobody\n{client.evidence()}")
+            client.wait_output(f"connection to {address} port {port}: {why}", 0)
+            client.wait_output("RDMA_CM_EVENT_UNREACHABLE", 0)
 
 
 def run_connections_at(context, path, port):

@@ -1,0 +1,195 @@
+/* Slots: a process's share of UDP 4791, given, taken back, and adopted by a worker that has replaced another. The group
+ * of sockets is kept in order before anybody new gets one. */
+#include <errno.h>
+#include <string.h>
+#include <unistd.h>
+#include "broker/worker_state.h"
+
+#define CHECK_MS 1000 /* how often the steering is checked while unknown sockets are in the group */
+
+void worker_update_receive_buffer(struct worker *worker)
+{
+	uint32_t least = worker->group.default_buffer;
+	for (unsigned slot = 1; slot < REGISTRY_SLOTS; slot++) {
+		const struct client_slot *one = &worker->registry->slots[slot];
+		if (one->owner >= 0 && one->receive_buffer < least)
+			least = one->receive_buffer;
+	}
+	discovery_set_receive_buffer(worker->discovery, least);
+}
+
+void worker_free_slot(struct worker *worker, uint8_t slot)
+{
+	if (registry_drop_slot(worker->registry, worker->link, slot)) {
+		worker->is_orphaned = true;
+		return;
+	}
+	worker->is_adopting[slot] = false;
+	if (worker->is_settled && !worker->must_repair) {
+		group_remove(&worker->group, slot);
+	} else {
+		close(worker->group.fd[slot]);
+		worker->group.fd[slot] = worker->group.index[slot] = -1;
+		worker->must_repair = true;
+	}
+	worker_update_receive_buffer(worker);
+}
+
+static void hand_over(struct worker *worker, unsigned client, uint8_t slot)
+{
+	const struct client_slot *one = &worker->registry->slots[slot];
+	const struct vb_message message = {
+		.kind = VB_MESSAGE_SLOT, .request = one->request, .slot = slot, .receive_buffer = one->receive_buffer
+	};
+	worker_say(worker, client, &message, &one->fd);
+}
+
+/* Round robin, so that a packet to a dead owner's QPN meets nobody for long. 0: all are taken. */
+static uint8_t choose_slot(const struct worker *worker)
+{
+	for (unsigned i = 1; i <= VB_SLOT_MAX; i++) {
+		unsigned slot = (worker->registry->last_slot + i - 1) % VB_SLOT_MAX + 1;
+		if (worker->registry->slots[slot].owner < 0 && worker->group.fd[slot] < 0)
+			return (uint8_t)slot;
+	}
+	return 0;
+}
+
+static void give_slot(struct worker *worker, unsigned client)
+{
+	struct client_state *state = &worker->clients[client];
+	state->wants_slot = false;
+	for (unsigned slot = 1; slot < REGISTRY_SLOTS; slot++) {
+		if (worker->registry->slots[slot].owner == (int)client &&
+			worker->registry->slots[slot].request == state->request) {
+			hand_over(worker, client, (uint8_t)slot);
+			return;
+		}
+	}
+	uint8_t slot = choose_slot(worker);
+	if (!slot) {
+		worker_refuse(worker, client, state->request, EUSERS,
+			"all %d slots of UDP port 4791 are taken in this network namespace; end some RDMA processes",
+			VB_SLOT_MAX);
+		return;
+	}
+	struct client_slot one = { .owner = (int)client, .request = state->request };
+	int rc = group_add(&worker->group, slot, state->receive_buffer, &one.receive_buffer);
+	if (rc) {
+		worker_refuse(worker, client, state->request, -rc, "no socket on UDP port 4791: %s", strerror(-rc));
+		return;
+	}
+	one.fd = worker->group.fd[slot];
+	worker->registry->last_slot = slot;
+	if (registry_add_slot(worker->registry, worker->link, slot, &one)) {
+		close(one.fd); /* the client will be told that we restarted, and ask again */
+		worker->is_orphaned = true;
+		return;
+	}
+	worker_update_receive_buffer(worker);
+	hand_over(worker, client, slot);
+}
+
+/* True when fd has become the group's. */
+bool worker_adopt_slot(struct worker *worker, unsigned client, const struct vb_message *message, int fd)
+{
+	struct registry *registry = worker->registry;
+	if (fd < 0) {
+		worker_refuse(worker, client, message->request, EINVAL, "a slot is adopted with its socket");
+		return false;
+	}
+	int rc = group_adopt(&worker->group, message->slot, fd);
+	if (rc == -EEXIST && registry->slots[message->slot].owner == (int)client &&
+		group_is_same_socket(&worker->group, message->slot, fd)) {
+		worker->is_adopting[message->slot] = true;
+		registry->slots[message->slot].request = message->request;
+		return false;
+	}
+	if (rc) {
+		worker_refuse(worker, client, message->request, -rc,
+			rc == -EEXIST ? "slot %u is another's by now" : "not a socket of slot %u", message->slot);
+		return false;
+	}
+	const struct client_slot one = {
+		.owner = (int)client, .fd = fd, .request = message->request, .receive_buffer = group_receive_buffer(fd)
+	};
+	if (registry_add_slot(registry, worker->link, message->slot, &one)) {
+		worker->is_orphaned = true;
+		return false;
+	}
+	worker->is_adopting[message->slot] = true;
+	worker->must_repair = true;
+	return true;
+}
+
+/* Sockets are in the group whose owners have not come yet. Their slots are not known, but as slots are handed out in
+ * turn, they lie near those that are: go on in the middle of the largest gap. */
+static void avoid_strangers(struct worker *worker)
+{
+	unsigned best = 0, best_start = 0, run = 0;
+	for (unsigned i = 0; i < 2 * VB_SLOT_MAX; i++) {
+		run = worker->group.fd[i % VB_SLOT_MAX + 1] < 0 ? run + 1 : 0;
+		if (run > best && run <= VB_SLOT_MAX) {
+			best = run;
+			best_start = i + 1 - run;
+		}
+	}
+	if (best < VB_SLOT_MAX)
+		worker->registry->last_slot = (uint8_t)((best_start + best / 2) % VB_SLOT_MAX + 1);
+}
+
+static void answer_adopters(struct worker *worker)
+{
+	for (unsigned slot = 1; slot < REGISTRY_SLOTS; slot++) {
+		if (!worker->is_adopting[slot])
+			continue;
+		worker->is_adopting[slot] = false;
+		const struct client_slot *one = &worker->registry->slots[slot];
+		const struct vb_message message = { .kind = VB_MESSAGE_ADOPTED,
+			.request = one->request,
+			.slot = (uint8_t)slot,
+			.receive_buffer = one->receive_buffer };
+		worker_say(worker, (unsigned)one->owner, &message, NULL);
+	}
+	worker_update_receive_buffer(worker);
+}
+
+/* Puts the group in order when it is known or its time has come, then serves those who waited for that. */
+void worker_keep_group(struct worker *worker)
+{
+	uint64_t now = worker_now_ms();
+	bool is_due = false;
+	if (!worker->is_settled && (group_strangers(&worker->group) == 0 || now >= worker->settle_at))
+		worker->is_settled = worker->must_repair = is_due = true;
+	if (!worker->is_settled)
+		return;
+	if (is_due && group_strangers(&worker->group))
+		avoid_strangers(worker);
+	if (worker->must_repair && now >= worker->repair_at) {
+		int rc = group_repair(&worker->group);
+		worker->must_repair = rc != 0;
+		worker->repair_at = rc ? now + CHECK_MS : 0;
+		worker->check_at = now + CHECK_MS;
+		if (rc)
+			for (unsigned i = 0; i < REGISTRY_CLIENTS; i++)
+				if (worker->clients[i].wants_slot) {
+					worker->clients[i].wants_slot = false;
+					worker_refuse(worker, i, worker->clients[i].request, -rc,
+						rc == -ENETDOWN
+							? "the broker, after a crash, needs the loopback interface: "
+							  "ip link set lo up"
+							: "cannot put UDP port 4791 in order: %s",
+						strerror(-rc));
+				}
+	}
+	if (worker->must_repair)
+		return;
+	answer_adopters(worker);
+	for (unsigned i = 0; i < REGISTRY_CLIENTS && !worker->is_orphaned; i++)
+		if (worker->clients[i].wants_slot && !worker->clients[i].leaves_at)
+			give_slot(worker, i);
+	if (group_strangers(&worker->group) && now >= worker->check_at) {
+		worker->check_at = now + CHECK_MS;
+		worker->must_repair = !group_verify(&worker->group, 0);
+	}
+}
