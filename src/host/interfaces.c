@@ -250,6 +250,6 @@ uint64_t vb_interface_speed(const char *name)
 	snprintf(request.ifr_name, sizeof(request.ifr_name), "%s", name);
 	int rc = ioctl(fd, SIOCETHTOOL, &request);
 	close(fd);
-	uint32_t speed = ethtool_cmd_speed(&command);
+	uint32_t speed = (uint32_t)command.speed_hi << 16 | command.speed; /* the header's own shifts into the sign */
 	return rc < 0 || speed == (uint32_t)SPEED_UNKNOWN ? 0 : speed;
 }
