@@ -20,9 +20,7 @@ void client__its_death_frees_the_slot_and_disturbs_nobody(void **state)
 	client_kill(&clients[0]);
 	client_kill(&clients[3]);
 	client_kill(&clients[7]);
-	for (double until = seconds() + 3; count_sockets() != 6 && seconds() < until;)
-		usleep(1000);
-	assert_int_equal(count_sockets(), 6);
+	await_sockets(6);
 	check_steering();
 	start_clients(2);
 	for (unsigned i = 0; i < 3; i++) /* not used again soon */
@@ -55,8 +53,7 @@ void worker__killed_together_with_clients(void **state)
 	kill(worker, SIGKILL);
 	client_kill(&clients[1]);
 	client_kill(&clients[4]);
-	for (double until = seconds() + 3; count_sockets() != 5 && seconds() < until;)
-		usleep(1000);
+	await_sockets(5);
 	start_clients(1);
 	assert_int_equal(count_sockets(), 6);
 	check_steering();
@@ -76,8 +73,7 @@ void parent__killed_is_replaced_and_clients_go_on(void **state)
 	start_clients(2);
 	check_steering();
 	client_kill(&clients[2]);
-	for (double until = seconds() + 3; count_sockets() != 7 && seconds() < until;)
-		usleep(1000);
+	await_sockets(7);
 	check_steering();
 	for (unsigned i = 0; i < client_count; i++)
 		assert_int_equal(clients[i].last.recoveries, 0);
@@ -87,15 +83,14 @@ void both__killed_at_once_leave_the_slots_right(void **state)
 {
 	start_clients(6);
 	client_kill(&clients[0]); /* so that indices are not those of the first day */
-	for (double until = seconds() + 3; count_sockets() != 6 && seconds() < until;)
-		usleep(1000);
+	await_sockets(6);
 	for (unsigned round = 1; round <= 3; round++) {
 		for (unsigned i = 0; i < client_count; i++) /* stopped: nobody recovers yet */
 			if (clients[i].pid)
 				kill(clients[i].pid, SIGSTOP);
 		kill_both();
 		assert_true(wait_for_brokers(0, 2));
-		assert_int_equal(count_sockets(), 5);
+		await_sockets(5);
 		send_to_all(); /* the sockets that are left are where they were */
 		for (unsigned i = 0; i < client_count; i++)
 			if (clients[i].pid)
@@ -204,9 +199,7 @@ void chaos__whoever_dies_the_rest_is_put_right(void **state)
 			wait_for_right_steering();
 	}
 	wait_for_right_steering();
-	for (double until = seconds() + 3; count_sockets() != 13 && seconds() < until;)
-		usleep(2000);
-	assert_int_equal(count_sockets(), 13);
+	await_sockets(13);
 }
 
 void broker__leaves_when_nobody_needs_it(void **state)
@@ -217,7 +210,7 @@ void broker__leaves_when_nobody_needs_it(void **state)
 	usleep(300000);
 	assert_true(wait_for_brokers(2, 0.1));
 	assert_true(wait_for_brokers(0, 3));
-	assert_int_equal(count_sockets(), 0);
+	await_sockets(0);
 }
 
 void broker__twenty_that_start_at_once_share_one(void **state)

@@ -127,6 +127,13 @@ unsigned count_sockets(void)
 	return count;
 }
 
+void await_sockets(unsigned count)
+{
+	for (double until = seconds() + 5; count_sockets() != count && seconds() < until;)
+		usleep(1000);
+	assert_int_equal(count_sockets(), count);
+}
+
 unsigned count_descriptors(pid_t pid)
 {
 	char path[64];

@@ -25,6 +25,7 @@ void find_both_without(pid_t killed, pid_t *parent, pid_t *worker);
 void kill_both(void);
 /* Sockets on the port; descriptors of a process. */
 unsigned count_sockets(void);
+void await_sockets(unsigned count); /* a killed process's are closed a little later than it is gone */
 unsigned count_descriptors(pid_t pid);
 
 /* To loopback, or to4 (four bytes). */

@@ -43,9 +43,7 @@ void slots__sixty_four_processes_at_once(void **state)
 	check_steering();
 	for (unsigned i = 0; i < 64; i += 2)
 		client_kill(&clients[i]);
-	for (double until = seconds() + 5; count_sockets() != 33 && seconds() < until;)
-		usleep(5000);
-	assert_int_equal(count_sockets(), 33);
+	await_sockets(33);
 	await_worker(&clients[1]);
 	check_steering();
 }
@@ -127,9 +125,7 @@ void slots__neighbours_come_and_go_without_counting_as_overflow(void **state)
 	assert_true(client_do(&clients[1], ORDER_RELEASE));
 	for (unsigned i = 0; i < 5; i += 2)
 		client_kill(&clients[i]);
-	for (double until = seconds() + 3; count_sockets() != 3 && seconds() < until;)
-		usleep(1000);
-	assert_int_equal(count_sockets(), 3);
+	await_sockets(3);
 	assert_int_equal(getsockopt(slot.fd, SOL_SOCKET, SO_MEMINFO, after, &length), 0);
 	assert_int_equal(before[SK_MEMINFO_DROPS], after[SK_MEMINFO_DROPS]);
 	vb_broker_release_slot(broker, &slot);
@@ -141,9 +137,7 @@ void client__release_frees_the_slot(void **state)
 {
 	start_clients(3);
 	assert_true(client_do(&clients[1], ORDER_RELEASE));
-	for (double until = seconds() + 3; count_sockets() != 3 && seconds() < until;)
-		usleep(1000);
-	assert_int_equal(count_sockets(), 3);
+	await_sockets(3);
 	clients[1].pid = -clients[1].pid; /* has no slot: not asked */
 	pid_t resting = -clients[1].pid;
 	clients[1].pid = 0;
