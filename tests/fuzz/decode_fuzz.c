@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include "base/bytes.h"
 #include "wire/cm.h"
+#include "wire/frame.h"
 #include "wire/icrc.h"
 #include "wire/packet.h"
 
@@ -91,8 +92,20 @@ static void check_cm(const uint8_t *bytes, size_t length)
 	}
 }
 
+/* No header is found beyond what the frame has room for. */
+static void check_frame(const uint8_t *bytes, size_t length)
+{
+	struct vb_frame_headers headers;
+	uint32_t found = vb_frame_parse(&headers, bytes, (uint32_t)length);
+	bool has_ip = found & (VB_FRAME_IPV4 | VB_FRAME_IPV6), has_ports = found & (VB_FRAME_TCP | VB_FRAME_UDP);
+	require(!found || length >= VB_ETHERNET_LENGTH);
+	require(!has_ip || length >= VB_ETHERNET_LENGTH + 20);
+	require(!has_ports || (has_ip && length >= VB_ETHERNET_LENGTH + 24));
+}
+
 int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t length)
 {
+	check_frame(bytes, length);
 	check_packet(bytes, length);
 	check_icrc(bytes, length);
 	check_mad(bytes, length);

@@ -101,8 +101,7 @@ static void message__is_three_bits_and_twenty_nine(void **state)
 	assert_int_equal(vb_rs_message_value(0xC0000007), 7);
 }
 
-/* ---- Rings ----------------------------------------------------------------------------------------------------------
- */
+/* ---- Rings ------------------------------------------------------------------------------------------------------- */
 
 static struct vb_rs_sender new_sender(uint32_t size, uint32_t first, uint16_t credits)
 {
