@@ -195,8 +195,7 @@ static void check_mtu(
 	vb_finding_cure(findings, "compare the MTU of both interfaces: ip link");
 }
 
-/* ---- Who is there -------------------------------------------------------------------------------------------------
- */
+/* ---- Who is there ------------------------------------------------------------------------------------------------ */
 
 static void report_verbena(struct vb_findings *findings, const struct vb_way *way, struct vb_broker *broker,
 	const struct probe_run *run, const struct vb_discovery *peer, unsigned timeout_ms)

@@ -36,8 +36,7 @@ struct rdma_conn_param vb_rs_conn_param(const uint8_t *hello)
 	};
 }
 
-/* ---- The active side ------------------------------------------------------------------------------------------------
- */
+/* ---- The active side --------------------------------------------------------------------------------------------- */
 
 static int send_request(struct rsocket *rs)
 {
@@ -100,8 +99,7 @@ static int on_step(struct rsocket *rs, const struct rdma_cm_event *event)
 	}
 }
 
-/* ---- Events
- * -------------------------------------------------------------------------------------------------------------- */
+/* ---- Events ------------------------------------------------------------------------------------------------------ */
 
 static void on_event(struct rsocket *rs, struct rdma_cm_event *event)
 {
@@ -145,8 +143,7 @@ bool vb_rs_take_events(struct rsocket *rs)
 	return was_any;
 }
 
-/* ---- Binding and listening
- * ------------------------------------------------------------------------------------------------ */
+/* ---- Binding and listening --------------------------------------------------------------------------------------- */
 
 static int set_id_options(struct rsocket *rs)
 {
@@ -206,8 +203,7 @@ int vb_rs_bind_any(struct rsocket *rs)
 	return rs->state == VB_RS_IDLE ? bind_stream(rs, &any.any) : 0;
 }
 
-/* ---- Connecting
- * ------------------------------------------------------------------------------------------------------------ */
+/* ---- Connecting -------------------------------------------------------------------------------------------------- */
 
 static bool is_decided(const struct rsocket *rs)
 {

@@ -43,8 +43,7 @@ struct rs_datagram {
 	bool is_connected;
 };
 
-/* ---- Peers ----------------------------------------------------------------------------------------------------------
- */
+/* ---- Peers ------------------------------------------------------------------------------------------------------- */
 
 static struct vb_list *bucket_of(struct rs_datagram *dg, const union vb_rs_address *address)
 {
@@ -149,8 +148,7 @@ static void learn_qpn(struct rs_datagram *dg, struct peer *peer, uint32_t qpn)
 		dg->unanswered--;
 }
 
-/* ---- What arrives
- * ------------------------------------------------------------------------------------------------------- */
+/* ---- What arrives ------------------------------------------------------------------------------------------------ */
 
 static void queue(struct rsocket *rs, struct arrival *arrival)
 {
@@ -289,8 +287,7 @@ void vb_rs_datagram_arm(struct rsocket *rs)
 		vb_rs_ud_arm(vb_container_of(link, struct vb_rs_ud, link));
 }
 
-/* ---- Making and ending
- * ----------------------------------------------------------------------------------------------------- */
+/* ---- Making and ending ------------------------------------------------------------------------------------------- */
 
 int vb_rs_datagram_open(struct rsocket *rs)
 {
@@ -356,8 +353,7 @@ int vb_rs_datagram_peer(struct rsocket *rs, struct sockaddr *addr, socklen_t *le
 	return getpeername(rs->datagram->udp, addr, length) ? -errno : 0;
 }
 
-/* ---- Sending
- * ------------------------------------------------------------------------------------------------------------- */
+/* ---- Sending ----------------------------------------------------------------------------------------------------- */
 
 static int send_udp(struct rsocket *rs, const struct peer *peer, const struct iovec *iov, size_t count)
 {
@@ -472,8 +468,7 @@ ssize_t vb_rs_datagram_send(struct rsocket *rs, const struct iovec *iov, size_t 
 	return error ? error : (ssize_t)length;
 }
 
-/* ---- Receiving
- * ------------------------------------------------------------------------------------------------------------ */
+/* ---- Receiving --------------------------------------------------------------------------------------------------- */
 
 static bool may_receive(const struct rsocket *rs)
 {

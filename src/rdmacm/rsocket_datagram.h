@@ -21,8 +21,7 @@ enum {
 	VB_RS_QKEY = 0x01234567, /* of all that librdmacm's UDP port space makes */
 };
 
-/* ---- Formats (rsocket_datagram_wire.c): pure
- * ------------------------------------------------------------------------- */
+/* ---- Formats (rsocket_datagram_wire.c): pure --------------------------------------------------------------------- */
 
 struct vb_rs_udp_header {
 	bool is_data; /* else the answer */
@@ -41,8 +40,7 @@ bool vb_rs_address_equal(const union vb_rs_address *a, const union vb_rs_address
 /* The GID that an IP address is in RoCEv2. */
 union ibv_gid vb_rs_address_gid(const union vb_rs_address *address);
 
-/* ---- Queue pairs (rsocket_datagram_qp.c): under the rsocket's lock
- * ------------------------------------------------------ */
+/* ---- Queue pairs (rsocket_datagram_qp.c): under the rsocket's lock ----------------------------------------------- */
 
 struct vb_rs_ud {
 	struct vb_list link;

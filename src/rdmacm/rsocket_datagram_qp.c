@@ -26,8 +26,7 @@ uint8_t *vb_rs_ud_received(struct vb_rs_ud *ud, uint32_t index)
 	return ud->memory + (size_t)index * SLOT;
 }
 
-/* ---- Making one
- * ------------------------------------------------------------------------------------------------------- */
+/* ---- Making one -------------------------------------------------------------------------------------------------- */
 
 static int open_memory(struct vb_rs_ud *ud)
 {
@@ -178,8 +177,7 @@ int vb_rs_ud_get(struct rsocket *rs, struct vb_list *uds, const union vb_rs_addr
 	return 0;
 }
 
-/* ---- Sending
- * ------------------------------------------------------------------------------------------------------------ */
+/* ---- Sending ----------------------------------------------------------------------------------------------------- */
 
 struct ibv_ah *vb_rs_ud_create_ah(struct vb_rs_ud *ud, const union vb_rs_address *to)
 {
@@ -219,8 +217,7 @@ int vb_rs_ud_send(struct vb_rs_ud *ud, struct ibv_ah *ah, uint32_t qpn, const ui
 	return -error;
 }
 
-/* ---- Completions
- * ---------------------------------------------------------------------------------------------------------- */
+/* ---- Completions ------------------------------------------------------------------------------------------------- */
 
 /* A datagram may be lost; a queue pair that an error stopped is not used again. */
 static void complete(struct rsocket *rs, struct vb_rs_ud *ud, const struct ibv_wc *wc, vb_rs_ud_arrive *arrive)

@@ -56,8 +56,7 @@ static bool is_nonblocking(const struct rsocket *rs, int flags)
 	return rs->options.is_nonblocking || flags & MSG_DONTWAIT;
 }
 
-/* ---- Sending
- * ------------------------------------------------------------------------------------------------------------ */
+/* ---- Sending ----------------------------------------------------------------------------------------------------- */
 
 static bool may_send(const struct rsocket *rs)
 {
@@ -158,8 +157,7 @@ static ssize_t send_stream(struct rsocket *rs, const struct iovec *iov, size_t c
 	return sent;
 }
 
-/* ---- Receiving
- * ------------------------------------------------------------------------------------------------------------ */
+/* ---- Receiving --------------------------------------------------------------------------------------------------- */
 
 static bool may_receive(const struct rsocket *rs)
 {
@@ -236,8 +234,7 @@ static ssize_t receive_stream(struct rsocket *rs, const struct iovec *iov, size_
 	return received;
 }
 
-/* ---- The calls
- * ---------------------------------------------------------------------------------------------------------------- */
+/* ---- The calls --------------------------------------------------------------------------------------------------- */
 
 static ssize_t send_iov(
 	int fd, const struct iovec *iov, size_t count, int flags, const struct sockaddr *to, socklen_t to_length)

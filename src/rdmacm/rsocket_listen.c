@@ -31,8 +31,7 @@ static void refuse(struct rdma_cm_id *id)
 	rdma_destroy_id(id);
 }
 
-/* ---- Requests: under the listener's lock
- * ------------------------------------------------------------------------------ */
+/* ---- Requests: under the listener's lock ------------------------------------------------------------------------- */
 
 static void queue_request(struct rsocket *rs, struct rdma_cm_id *id, const struct vb_rs_hello *hello)
 {
@@ -77,8 +76,7 @@ void vb_rs_drop_requests(struct rsocket *rs)
 	rs->made_count = 0;
 }
 
-/* ---- Connections
- * ------------------------------------------------------------------------------------------------------ */
+/* ---- Connections ------------------------------------------------------------------------------------------------- */
 
 /* The request's id becomes rs's. */
 static int adopt(struct rsocket *rs, const struct request *request)
@@ -122,8 +120,7 @@ static int make_connection(struct request *request, int domain, const struct vb_
 	return 0;
 }
 
-/* ---- The thread that answers
- * -------------------------------------------------------------------------------------------- */
+/* ---- The thread that answers ------------------------------------------------------------------------------------- */
 
 static pthread_once_t once = PTHREAD_ONCE_INIT;
 static int listeners = -1; /* an epoll instance over their descriptors */
@@ -222,8 +219,7 @@ void vb_rs_listen_stop(struct rsocket *rs)
 		epoll_ctl(listeners, EPOLL_CTL_DEL, rs->fd, NULL);
 }
 
-/* ---- Listening
- * ------------------------------------------------------------------------------------------------------------ */
+/* ---- Listening --------------------------------------------------------------------------------------------------- */
 
 static int listen_stream(struct rsocket *rs, int backlog)
 {
@@ -256,8 +252,7 @@ VB_RS_EXPORT int rlisten(int fd, int backlog)
 	return vb_rs_result(error);
 }
 
-/* ---- Accepting
- * ------------------------------------------------------------------------------------------------------------- */
+/* ---- Accepting --------------------------------------------------------------------------------------------------- */
 
 static bool has_request(const struct rsocket *rs)
 {

@@ -17,8 +17,7 @@ struct mapping {
 	int64_t index; /* of the peer's table; -1: for us alone */
 };
 
-/* ---- The peer's table of our mappings
- * ------------------------------------------------------------------------------------ */
+/* ---- The peer's table of our mappings ---------------------------------------------------------------------------- */
 
 static int take_index(struct rsocket *rs, int64_t *index)
 {
@@ -75,8 +74,7 @@ static int tell_peer(struct rsocket *rs, const struct mapping *mapping, uint64_t
 	return vb_rs_stream_post(rs, &post);
 }
 
-/* ---- Mapping
- * ------------------------------------------------------------------------------------------------------------------ */
+/* ---- Mapping ----------------------------------------------------------------------------------------------------- */
 
 static void mapping_free(struct rsocket *rs, struct mapping *mapping)
 {

@@ -117,8 +117,7 @@ struct rsocket {
 	struct rs_datagram *datagram; /* rsocket_datagram.c */
 };
 
-/* ---- Descriptors (rsocket_table.c) ----------------------------------------------------------------------------------
- */
+/* ---- Descriptors (rsocket_table.c) ------------------------------------------------------------------------------- */
 
 /* The rsocket behind fd, kept; NULL, errno: EBADF, or VB_RS_FORKED_ERRNO. */
 struct rsocket *vb_rs_get(int fd);
@@ -148,8 +147,7 @@ static inline ssize_t vb_rs_size(ssize_t result)
 	return -1;
 }
 
-/* ---- Defaults (rsocket_options.c)
- * -------------------------------------------------------------------------------------- */
+/* ---- Defaults (rsocket_options.c) -------------------------------------------------------------------------------- */
 
 struct vb_rs_defaults {
 	struct vb_rs_options options;
@@ -159,8 +157,7 @@ struct vb_rs_defaults {
 
 const struct vb_rs_defaults *vb_rs_defaults(void);
 
-/* ---- Making and ending (rsocket.c, rsocket_close.c)
- * ---------------------------------------------------------------------- */
+/* ---- Making and ending (rsocket.c, rsocket_close.c) -------------------------------------------------------------- */
 
 /* A stream without an id yet, with its channel. NULL: errno. */
 struct rsocket *vb_rs_create(int domain, int type, const struct vb_rs_options *options);
@@ -169,8 +166,7 @@ void vb_rs_destroy(struct rsocket *rs);
 void vb_rs_abandon(struct rsocket *rs);
 int vb_rs_watch(struct rsocket *rs, int fd); /* by the rsocket's descriptor */
 
-/* ---- Connections (rsocket_connect.c): under lock
- * -------------------------------------------------------------------------- */
+/* ---- Connections (rsocket_connect.c): under lock ----------------------------------------------------------------- */
 
 /* Handles what the event channel has; whether that was anything. */
 bool vb_rs_take_events(struct rsocket *rs);
@@ -182,15 +178,13 @@ void vb_rs_end(struct rsocket *rs, int error);
 /* What the address's caller has room for; *length is room and then the address's length. */
 int vb_rs_copy_address(const union vb_rs_address *from, struct sockaddr *addr, socklen_t *length);
 
-/* ---- Listeners (rsocket_listen.c): under lock
- * ----------------------------------------------------------------------------- */
+/* ---- Listeners (rsocket_listen.c): under lock -------------------------------------------------------------------- */
 
 void vb_rs_take_request(struct rsocket *rs, struct rdma_cm_event *event);
 void vb_rs_drop_requests(struct rsocket *rs);
 void vb_rs_listen_stop(struct rsocket *rs); /* before its descriptor is closed */
 
-/* ---- Streams (rsocket_stream.c): under lock
- * --------------------------------------------------------------------------------- */
+/* ---- Streams (rsocket_stream.c): under lock ---------------------------------------------------------------------- */
 
 int vb_rs_stream_open(struct rsocket *rs); /* the id has its device: queue pair and rings */
 void vb_rs_stream_close(struct rsocket *rs);
@@ -215,8 +209,7 @@ void vb_rs_stream_tell(struct rsocket *rs);
 /* How many bytes could be sent now. */
 uint32_t vb_rs_stream_room(const struct rsocket *rs);
 
-/* ---- Waiting (rsocket_wait.c): under lock
- * ------------------------------------------------------------------------------------- */
+/* ---- Waiting (rsocket_wait.c): under lock ------------------------------------------------------------------------ */
 
 /* Does what is there to be done without looking at descriptors, or all that there is. */
 void vb_rs_progress(struct rsocket *rs);
@@ -232,25 +225,21 @@ typedef bool vb_rs_condition(const struct rsocket *rs);
 /* Waits for it. 0; -EAGAIN: not now, or not within timeout_us (0: for ever); -EINTR; -EBADF: closed meanwhile. */
 int vb_rs_wait(struct rsocket *rs, vb_rs_condition *is_met, bool is_nonblocking, int64_t timeout_us);
 
-/* ---- Polling (rsocket_poll.c)
- * ---------------------------------------------------------------------------------------------------- */
+/* ---- Polling (rsocket_poll.c) ------------------------------------------------------------------------------------ */
 
 short vb_rs_ready(const struct rsocket *rs, short events); /* under lock */
 void vb_rs_wake_pollers(void);
 
-/* ---- Keepalive (rsocket_keepalive.c): under lock
- * ---------------------------------------------------------------------------------- */
+/* ---- Keepalive (rsocket_keepalive.c): under lock ----------------------------------------------------------------- */
 
 int vb_rs_keepalive_start(struct rsocket *rs);
 void vb_rs_keepalive_stop(struct rsocket *rs);
 
-/* ---- Mappings (rsocket_mapping.c)
- * --------------------------------------------------------------------------------------------------- */
+/* ---- Mappings (rsocket_mapping.c) -------------------------------------------------------------------------------- */
 
 void vb_rs_mappings_close(struct rsocket *rs);
 
-/* ---- Datagrams (rsocket_datagram.c)
- * --------------------------------------------------------------------------------------------------- */
+/* ---- Datagrams (rsocket_datagram.c) ------------------------------------------------------------------------------ */
 
 int vb_rs_datagram_open(struct rsocket *rs);
 void vb_rs_datagram_close(struct rsocket *rs);

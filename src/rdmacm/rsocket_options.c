@@ -26,8 +26,7 @@ enum {
 	KEEPALIVE_MAX_S = 32767,
 };
 
-/* ---- Defaults
- * ---------------------------------------------------------------------------------------------------------- */
+/* ---- Defaults ---------------------------------------------------------------------------------------------------- */
 
 static uint32_t clamp(int64_t value, uint32_t least, uint32_t most)
 {
@@ -81,8 +80,7 @@ const struct vb_rs_defaults *vb_rs_defaults(void)
 	return &defaults;
 }
 
-/* ---- Setting
- * ------------------------------------------------------------------------------------------------------------- */
+/* ---- Setting ----------------------------------------------------------------------------------------------------- */
 
 /* Sizes are the queue pair's, which is there from the moment the connection has its device. */
 static bool is_fixed(const struct rsocket *rs)
@@ -260,8 +258,7 @@ VB_RS_EXPORT int rsetsockopt(int fd, int level, int name, const void *value, soc
 	return vb_rs_result(error);
 }
 
-/* ---- Getting
- * ------------------------------------------------------------------------------------------------------------- */
+/* ---- Getting ----------------------------------------------------------------------------------------------------- */
 
 static int take_error(struct rsocket *rs)
 {
@@ -400,8 +397,7 @@ VB_RS_EXPORT int rgetsockopt(int fd, int level, int name, void *value, socklen_t
 	return vb_rs_result(error);
 }
 
-/* ---- fcntl
- * ---------------------------------------------------------------------------------------------------------------- */
+/* ---- fcntl ------------------------------------------------------------------------------------------------------- */
 
 static int control(struct rsocket *rs, int command, long argument)
 {

@@ -9,8 +9,7 @@
 #include <sys/eventfd.h>
 #include <unistd.h>
 
-/* ---- What is ready
- * ------------------------------------------------------------------------------------------------------ */
+/* ---- What is ready ----------------------------------------------------------------------------------------------- */
 
 static short connected_ready(const struct rsocket *rs)
 {
@@ -55,8 +54,7 @@ short vb_rs_ready(const struct rsocket *rs, short events)
 	return ready & (events | POLLERR | POLLHUP);
 }
 
-/* ---- Who polls
- * ------------------------------------------------------------------------------------------------------------- */
+/* ---- Who polls --------------------------------------------------------------------------------------------------- */
 
 struct poller {
 	struct vb_list link;
@@ -135,8 +133,7 @@ static void leave(struct poller *poller)
 		return;
 }
 
-/* ---- Polling
- * ----------------------------------------------------------------------------------------------------------------- */
+/* ---- Polling ----------------------------------------------------------------------------------------------------- */
 
 /* A call's rsockets, kept, by their place in fds (NULL: another descriptor); and what the kernel is asked. */
 struct call {
@@ -322,8 +319,7 @@ VB_RS_EXPORT int rpoll(struct pollfd *fds, nfds_t count, int timeout_ms)
 	return vb_rs_result(result);
 }
 
-/* ---- select
- * ------------------------------------------------------------------------------------------------------------------ */
+/* ---- select ------------------------------------------------------------------------------------------------------ */
 
 enum {
 	SELECT_READ = POLLIN | POLLRDNORM | POLLHUP | POLLERR,

@@ -20,8 +20,7 @@ static uint64_t send_wr_id(enum vb_rs_op op, uint32_t freed)
 	return vb_rs_message(op, freed);
 }
 
-/* ---- Memory
- * ---------------------------------------------------------------------------------------------------------- */
+/* ---- Memory ------------------------------------------------------------------------------------------------------ */
 
 /* Whole pages of its own, so that a program's fork never takes a neighbour's data along. */
 static uint8_t *map_pages(size_t bytes, size_t *room)
@@ -60,8 +59,7 @@ static int open_rings(struct rsocket *rs)
 	return rs->send_mr && rs->receive_mr && rs->table_mr ? 0 : -ENOMEM;
 }
 
-/* ---- The queue pair
- * ---------------------------------------------------------------------------------------------------- */
+/* ---- The queue pair ---------------------------------------------------------------------------------------------- */
 
 static int open_completions(struct rsocket *rs)
 {
@@ -166,8 +164,7 @@ void vb_rs_stream_close(struct rsocket *rs)
 	unmap_region(&rs->table_mr, &rs->table, rs->table_room);
 }
 
-/* ---- The beginning
- * ------------------------------------------------------------------------------------------------------- */
+/* ---- The beginning ----------------------------------------------------------------------------------------------- */
 
 void vb_rs_stream_hello(const struct rsocket *rs, struct vb_rs_hello *hello)
 {
@@ -194,8 +191,7 @@ void vb_rs_stream_start(struct rsocket *rs, const struct vb_rs_hello *remote)
 	rs->state = VB_RS_CONNECTED;
 }
 
-/* ---- Posting
- * --------------------------------------------------------------------------------------------------------------- */
+/* ---- Posting ----------------------------------------------------------------------------------------------------- */
 
 int vb_rs_stream_post(struct rsocket *rs, const struct vb_rs_post *post)
 {
@@ -261,8 +257,7 @@ void vb_rs_stream_tell(struct rsocket *rs)
 		vb_rs_end(rs, -error);
 }
 
-/* ---- Completions
- * ------------------------------------------------------------------------------------------------------------- */
+/* ---- Completions ------------------------------------------------------------------------------------------------- */
 
 /* The peer wrote the entry before it sent the message. */
 static bool take_target(struct rsocket *rs)

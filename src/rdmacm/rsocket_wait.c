@@ -91,8 +91,7 @@ static void end_kick(struct rsocket *rs)
 	rs->is_kicked = false;
 }
 
-/* ---- Waiting -------------------------------------------------------------------------------------------------------
- */
+/* ---- Waiting ----------------------------------------------------------------------------------------------------- */
 
 /* Lets others have the lock in between. */
 static bool spin(struct rsocket *rs, vb_rs_condition *is_met)

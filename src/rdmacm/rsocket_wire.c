@@ -13,8 +13,7 @@ enum {
 	WORTH_SENDING = 32768,
 };
 
-/* ---- Private data ---------------------------------------------------------------------------------------------------
- */
+/* ---- Private data ------------------------------------------------------------------------------------------------ */
 
 static void put_region(uint8_t *to, const struct vb_rs_region *region, bool is_big_endian)
 {
@@ -102,8 +101,7 @@ void vb_rs_mapping_encode(
 	put_region(to + 8, region, is_big_endian);
 }
 
-/* ---- Sending
- * ----------------------------------------------------------------------------------------------------------- */
+/* ---- Sending ----------------------------------------------------------------------------------------------------- */
 
 void vb_rs_sender_init(struct vb_rs_sender *sender, uint32_t size, const struct vb_rs_hello *peer)
 {
@@ -171,8 +169,7 @@ bool vb_rs_sender_grant(struct vb_rs_sender *sender, const struct vb_rs_region *
 	return true;
 }
 
-/* ---- Receiving
- * ----------------------------------------------------------------------------------------------------------- */
+/* ---- Receiving --------------------------------------------------------------------------------------------------- */
 
 void vb_rs_receiver_init(struct vb_rs_receiver *receiver, uint32_t size, uint16_t queue)
 {

@@ -24,8 +24,7 @@ enum {
 	VB_RS_MAPPINGS_MAX = 127 << 8, /* what its 8 bits in the hello can say */
 };
 
-/* ---- Private data ---------------------------------------------------------------------------------------------------
- */
+/* ---- Private data ------------------------------------------------------------------------------------------------ */
 
 struct vb_rs_region {
 	uint64_t addr;
@@ -54,8 +53,7 @@ void vb_rs_region_encode(const struct vb_rs_region *region, bool is_big_endian, 
 void vb_rs_mapping_encode(
 	uint64_t offset, const struct vb_rs_region *region, bool is_big_endian, uint8_t to[VB_RS_MAPPING_LENGTH]);
 
-/* ---- Immediate data
- * --------------------------------------------------------------------------------------------------- */
+/* ---- Immediate data ---------------------------------------------------------------------------------------------- */
 
 /* The upper three bits. */
 enum vb_rs_op {
@@ -87,8 +85,7 @@ static inline uint32_t vb_rs_message_value(uint32_t message)
 	return message & 0x1FFFFFFF;
 }
 
-/* ---- Sending
- * ----------------------------------------------------------------------------------------------------------- */
+/* ---- Sending ----------------------------------------------------------------------------------------------------- */
 
 /* Our ring of bytes to send, from which they go in order, and the targets that the peer granted. */
 struct vb_rs_sender {
@@ -112,8 +109,7 @@ void vb_rs_sender_free(struct vb_rs_sender *sender, uint32_t length);
 /* The peer granted another target; false: it has no right to, for it still owes the one before. */
 bool vb_rs_sender_grant(struct vb_rs_sender *sender, const struct vb_rs_region *target);
 
-/* ---- Receiving
- * ----------------------------------------------------------------------------------------------------------- */
+/* ---- Receiving --------------------------------------------------------------------------------------------------- */
 
 struct vb_rs_receiver {
 	uint32_t size;     /* even */

@@ -11,8 +11,7 @@
 #include <sys/sendfile.h>
 #include <unistd.h>
 
-/* ---- Making
- * -------------------------------------------------------------------------------------------------------------- */
+/* ---- Making ------------------------------------------------------------------------------------------------------ */
 
 /* The NIC of the process, in threads of its own too, wants what it asks for. */
 static bool is_nic(void *caller)
@@ -90,8 +89,7 @@ VB_HOOK int accept4(int fd, struct sockaddr *addr, socklen_t *length, int flags)
 	return rs < 0 ? vb_real()->accept4(fd, addr, length, flags) : accept_rsocket(rs, addr, length, flags);
 }
 
-/* ---- Descriptors
- * ---------------------------------------------------------------------------------------------------------- */
+/* ---- Descriptors ------------------------------------------------------------------------------------------------- */
 
 /* The rsocket's own descriptor stays until the last duplicate goes: its number is the rsocket's name. */
 VB_HOOK int close(int fd)
@@ -193,8 +191,7 @@ VB_HOOK int ioctl(int fd, unsigned long request, ...)
 	return -1;
 }
 
-/* ---- Connections
- * ------------------------------------------------------------------------------------------------------------ */
+/* ---- Connections ------------------------------------------------------------------------------------------------- */
 
 VB_HOOK int bind(int fd, const struct sockaddr *addr, socklen_t length)
 {
@@ -246,8 +243,7 @@ VB_HOOK int getsockopt(int fd, int level, int name, void *value, socklen_t *leng
 		      : VB_INSIDE(rgetsockopt(rs, level, name, value, length));
 }
 
-/* ---- Receiving
- * --------------------------------------------------------------------------------------------------------------- */
+/* ---- Receiving --------------------------------------------------------------------------------------------------- */
 
 VB_HOOK ssize_t recvfrom(int fd, void *buf, size_t size, int flags, struct sockaddr *from, socklen_t *length)
 {

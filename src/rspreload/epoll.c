@@ -30,8 +30,7 @@ static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static struct instance *instances;
 static atomic_uint instance_count;
 
-/* ---- The lists: with lock held
- * ------------------------------------------------------------------------------------------- */
+/* ---- The lists: with lock held ----------------------------------------------------------------------------------- */
 
 static struct instance *find_instance(int fd)
 {
@@ -169,8 +168,7 @@ void vb_epoll_close(int epfd)
 	pthread_mutex_unlock(&lock);
 }
 
-/* ---- Waiting
- * ---------------------------------------------------------------------------------------------------------------- */
+/* ---- Waiting ----------------------------------------------------------------------------------------------------- */
 
 /* The bits of poll and epoll are the same numbers. */
 static short poll_events(struct member *member)

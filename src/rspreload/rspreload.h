@@ -18,8 +18,7 @@
 
 #define VB_HOOK __attribute__((visibility("default")))
 
-/* ---- The C library's functions (real.c)
- * -------------------------------------------------------------------------------- */
+/* ---- The C library's functions (real.c) -------------------------------------------------------------------------- */
 
 /* clang-format off */
 #define VB_REAL_FUNCTIONS(X) \
@@ -68,8 +67,7 @@ struct vb_real {
 
 const struct vb_real *vb_real(void);
 
-/* ---- Descriptors (table.c)
- * ------------------------------------------------------------------------------------------------ */
+/* ---- Descriptors (table.c) --------------------------------------------------------------------------------------- */
 
 /* The rsocket behind fd; -1: it is another descriptor, or this thread is inside an rsocket's function. */
 int vb_rsocket_of(int fd);
@@ -93,8 +91,7 @@ bool vb_is_inside(void);
 		vb_inside_result;                                                                                      \
 	})
 
-/* ---- Configuration (config.c)
- * ------------------------------------------------------------------------------------------------ */
+/* ---- Configuration (config.c) ------------------------------------------------------------------------------------ */
 
 /* Whether the program is to have an rsocket of that kind. */
 bool vb_config_wants(int domain, int type, int protocol);
@@ -103,8 +100,7 @@ void vb_config_set_sizes(int rsocket); /* RS_SQ_SIZE, RS_RQ_SIZE, RS_INLINE */
 void vb_count_rsocket(void);
 void vb_count_ordinary(int domain, int type, const char *why);
 
-/* ---- Waiting (wait.c, epoll.c)
- * ---------------------------------------------------------------------------------------------------- */
+/* ---- Waiting (wait.c, epoll.c) ----------------------------------------------------------------------------------- */
 
 /* poll with the program's descriptors, rsockets among them. */
 int vb_poll(struct pollfd *fds, nfds_t count, int timeout_ms, const sigset_t *mask);
