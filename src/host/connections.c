@@ -9,6 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
+#include <time.h>
 #include <unistd.h>
 #include "host/settings.h"
 #include "host/worker.h"
@@ -148,6 +149,21 @@ void vb_connections_on_timer(void)
 		receive_held(cm);
 	vb_cm_advance(cm, vb_host_now());
 	vb_connections_unlock();
+}
+
+bool vb_connections_counters(uint64_t values[VB_CM_COUNTER_COUNT])
+{
+	struct timespec until;
+
+	if (!our_worker())
+		return false;
+	clock_gettime(CLOCK_REALTIME, &until);
+	until.tv_sec++;
+	if (pthread_mutex_timedlock(&connections.mutex, &until) != 0)
+		return false;
+	vb_cm_counters(connections.cm, values);
+	pthread_mutex_unlock(&connections.mutex);
+	return true;
 }
 
 /* ---- Start and stop --------------------------------------------------------------------------------------------- */

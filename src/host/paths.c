@@ -85,6 +85,18 @@ static size_t put_counters(char *line, size_t size, const char *const *names, co
 	return at;
 }
 
+static void print_connections(void)
+{
+#define X(name, text, meaning) text,
+	static const char *const names[] = { VB_CM_COUNTERS(X) };
+#undef X
+	uint64_t values[VB_CM_COUNTER_COUNT];
+	char line[300] = "";
+
+	if (vb_connections_counters(values) && put_counters(line, sizeof(line), names, values, VB_CM_COUNTER_COUNT))
+		vb_log(VB_LOG_ERROR, "connections:%s", line);
+}
+
 void vb_paths_print(const struct vb_worker *w)
 {
 	uint64_t values[VB_COUNTER_COUNT], port_values[VB_PORT_COUNTER_COUNT];
@@ -103,4 +115,5 @@ void vb_paths_print(const struct vb_worker *w)
 	line[0] = '\0';
 	put_counters(line, sizeof(line), vb_port_counter_name, port_values, VB_PORT_COUNTER_COUNT);
 	vb_log(VB_LOG_ERROR, "port:%s", line);
+	print_connections();
 }

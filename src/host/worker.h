@@ -125,6 +125,8 @@ void vb_progress_watch_broker(struct vb_worker *worker, bool enable); /* progres
 void vb_connections_receive(struct vb_broker_notice *notice);
 void vb_host_explain_unreachable(const struct vb_cm_event *event); /* explain.c */
 void vb_connections_undelivered(const struct vb_broker_notice *notice);
+/* False: none were managed, or a thread that will not go on is amid them. */
+bool vb_connections_counters(uint64_t values[VB_CM_COUNTER_COUNT]);
 void vb_connections_on_timer(void);
 /* The broker has forgotten what it knew. With the broker's mutex held. */
 void vb_connections_bind_again(struct vb_worker *worker);

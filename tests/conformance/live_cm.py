@@ -111,6 +111,18 @@ def ucmatose(context):
         complete(path, "ucmatose", ["-c", 5] + more, ["-s", "127.0.0.1", "-c", 5] + more)
 
 
+@live_test("cmtime: 100 connections at once, each phase timed")
+def cmtime(context):
+    for path, address in each_path(context):
+        port = programs.next_port()
+        with Process(path.server, ["cmtime", "-b", address, "-p", port], name="server cmtime") as server:
+            wait_reachable(path.server)
+            client = run_until_served(server, path, ["cmtime", "-s", address, "-p", port, "-c", 100])
+        programs.expect(client, r"^connect +: +[\d.]+ ", "the time to connect")
+        if client.stats().get("cm_tx_mads", 0) < 300:  # REQ, RTU and DREQ of each
+            raise Failure(f"not connected through Verbena\n{client.evidence()}")
+
+
 @live_test("udaddy: datagram services by IP address")
 def udaddy(context):
     for path, address in each_path(context):
