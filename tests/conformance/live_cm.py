@@ -15,13 +15,6 @@ REFUSED = re.compile(r"RDMA_CM_EVENT_REJECTED|RDMA_CM_EVENT_UNREACHABLE, error: 
                      r"connect error|connection request")
 
 
-def wait_reachable(place):
-    """Until somebody holds the RoCEv2 port: what is sent before is lost, and sent again only seconds later."""
-    deadline = time.monotonic() + 10
-    while not place.udp_sockets() and time.monotonic() < deadline:
-        time.sleep(0.02)
-
-
 def run_until_served(server, path, arguments, settings=None):
     """The client, ended well. While the server does not listen yet it is refused, and asks again."""
     deadline = time.monotonic() + SECONDS
@@ -44,7 +37,7 @@ def run_cm_pair(path, server_arguments, client_arguments, least=1, seconds=SECON
         if not shutil.which(arguments[0]):
             raise places.Unavailable(f"{arguments[0]} is not installed")
     with Process(path.server, server_arguments, name="server " + server_arguments[0]) as server:
-        wait_reachable(path.server)
+        programs.wait_reachable(path.server)
         client = run_until_served(server, path, client_arguments)
         finish([server], seconds)
     programs.expect_counted((server, client), "packets", least)

@@ -6,7 +6,6 @@ import signal
 import places
 import programs
 from live import live_test
-from live_cm import wait_reachable
 from process import Failure, Process, finish
 
 SECONDS = 120
@@ -29,7 +28,7 @@ def start(context, path, role, port, *more, settings=None):
     if role == "server":
         try:
             process.wait_output(r"^listening$")
-            wait_reachable(place)
+            programs.wait_reachable(place)
         except BaseException:
             process.kill()
             raise

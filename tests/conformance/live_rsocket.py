@@ -8,7 +8,7 @@ import time
 import places
 import programs
 from live import live_test
-from live_cm import each_path, run_until_served, wait_reachable
+from live_cm import each_path, run_until_served
 from process import Failure, Process, finish
 
 SECONDS = 60
@@ -22,7 +22,7 @@ def run_pair(path, server_arguments, client_arguments, least=1, settings=None):
         if not shutil.which(arguments[0]):
             raise places.Unavailable(f"{arguments[0]} is not installed")
     with Process(path.server, server_arguments, settings=settings, name="server " + server_arguments[0]) as server:
-        wait_reachable(path.server)
+        programs.wait_reachable(path.server)
         client = run_until_served(server, path, client_arguments, settings)
         finish([server], SECONDS)
     programs.expect_counted((server, client), "bytes", least)

@@ -7,6 +7,7 @@ import contextlib
 import itertools
 import os
 import re
+import time
 
 import matrix
 from process import Failure, Process, finish
@@ -32,6 +33,13 @@ def run_case(case, path, seconds):
 def next_port():
     """A TCP port that no case of this run has used, for the programs' own handshake."""
     return 20000 + next(_ports) % 10000
+
+
+def wait_reachable(place):
+    """Until somebody holds the RoCEv2 port: what is sent before is lost, and sent again only seconds later."""
+    deadline = time.monotonic() + 10
+    while not place.udp_sockets() and time.monotonic() < deadline:
+        time.sleep(0.02)
 
 
 def run_pair(path, server_arguments, client_arguments, user, port, seconds, settings=None, client_user=None):
