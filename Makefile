@@ -11,7 +11,8 @@ DEPS   := $(if $(SKIP_DEPS),@:,@scripts/install-deps)
 RUNNER := python3 tests/conformance/run.py --build $(BUILD)
 
 .DEFAULT_GOAL := all
-.PHONY: all demo check conformance conformance-full soak fuzz bench interop sanitize install format clean help
+.PHONY: all demo check conformance conformance-full soak fuzz bench bench-programs interop sanitize install format
+.PHONY: clean help
 
 all: ## build everything, optimised, into build/
 	$(DEPS) build
@@ -50,6 +51,11 @@ bench: ## measure against TCP in the same run and print the ratios (ARGS="--json
 	$(DEPS) build demo
 	@scripts/build $(BUILD)
 	@python3 bench/bench.py --build $(BUILD) $(ARGS)
+
+bench-programs: ## measure UCX, libfabric, Open MPI and connections, each beside TCP (ARGS="--rounds 3")
+	$(DEPS) build check demo
+	@scripts/build $(BUILD)
+	@python3 bench/bench.py --build $(BUILD) --programs $(ARGS)
 
 interop: ## run against a Linux kernel's rxe in a virtual machine (RXE_PEER names its script; docs/interop.md)
 	$(DEPS) build check interop

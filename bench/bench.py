@@ -13,10 +13,13 @@ import sys
 import tempfile
 
 import measure
+import stacks
 from measure import Failure, places
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 KIB = 1024
+PARTS = ("bandwidth", "latency", "qps", "memory", "engine")
+PROGRAMS = ("ucx", "libfabric", "mpi", "connections")
 
 
 class Figure:
@@ -93,6 +96,54 @@ def engine_round(place, figures, build):
         figures.declare(f"engine {label}", f"engine alone, {label}", "ns/packet").values.append(float(ns))
 
 
+def compare(figures, key, text, unit, ours, theirs):
+    """Three lines: over Verbena, over TCP beside it, the ratio."""
+    figures.declare(key, f"{text}, Verbena", unit).values.append(ours)
+    figures.declare(f"{key}_tcp", f"{text}, TCP beside it", unit).values.append(theirs)
+    figures.declare(f"{key}_ratio", f"{text}, Verbena / TCP", "").values.append(ours / theirs)
+
+
+def ucx_round(place, figures):
+    latency = [stacks.ucx(place, "tag_lat", 8, 10000, over_verbena)[0] for over_verbena in (True, False)]
+    bandwidth = [stacks.ucx(place, "tag_bw", 64 * KIB, 10000, over_verbena)[1] for over_verbena in (True, False)]
+    compare(figures, "ucx_tag_lat_8_us", "ucx_perftest tag_lat 8 B", "us", *latency)
+    compare(figures, "ucx_tag_bw_65536_gbps", "ucx_perftest tag_bw 64 KiB", "Gb/s", *bandwidth)
+
+
+def libfabric_round(place, figures):
+    latency = [stacks.fabric(place, 64, 5000, over_verbena)[0] for over_verbena in (True, False)]
+    bandwidth = [stacks.fabric(place, 64 * KIB, 2000, over_verbena)[1] for over_verbena in (True, False)]
+    compare(figures, "fi_pingpong_64_us", "fi_pingpong 64 B, one way", "us", *latency)
+    compare(figures, "fi_pingpong_65536_gbps", "fi_pingpong 64 KiB", "Gb/s", *bandwidth)
+
+
+def mpi_round(place, figures, build):
+    program = built(build, "bench/allreduce")
+    for size, label in ((KIB, "1 KiB"), (4096 * KIB, "4 MiB")):
+        took = {way: stacks.allreduce(place, program, way, size) for way in stacks.MPI_WAYS}
+        compare(figures, f"mpi_allreduce_{size}_us", f"MPI_Allreduce {label}", "us", took["ucx"], took["tcp"])
+
+
+def connections_round(place, figures, build):
+    count = 1000
+    phases, seconds = stacks.cmtime(place, count)
+    figures.declare("connections_per_second", f"cmtime, {count:,} connections at once, made and ended", "/s"
+                    ).values.append(count / seconds)
+    for phase, took in phases.items():
+        figures.declare(f"cmtime_{phase.replace(' ', '_')}_us", f"cmtime, {phase}, each", "us").values.append(took)
+    memory = stacks.connection_memory(place, built(build, "tests/conformance/dial"), count)
+    for end, resident in zip(("server", "client"), memory):
+        figures.declare(f"bytes_per_connection_{end}", f"memory of an open connection and its buffers, {end}", "bytes"
+                        ).values.append(resident)
+
+
+def built(build, name):
+    path = pathlib.Path(build).resolve() / name
+    if not path.exists():
+        raise Failure(f"{path} was not built; allreduce needs mpicc")
+    return path
+
+
 def own_program(place, figures, build, name, through_verbena, declare):
     """A program of bench/ that prints name=value pairs."""
     path = pathlib.Path(build).resolve() / "bench" / name
@@ -115,15 +166,39 @@ def print_table(figures):
               f"{figure.unit:5}   {figure.wanted:8} {verdict}")
 
 
+def measure_rounds(options, parts, place, figures):
+    of_each_round = {
+        "bandwidth": lambda: bandwidth_round(place, figures, options.seconds),
+        "latency": lambda: latency_round(place, figures, options.seconds),
+        "qps": lambda: many_qps_round(place, figures),
+        "engine": lambda: engine_round(place, figures, options.build),
+        "ucx": lambda: ucx_round(place, figures),
+        "libfabric": lambda: libfabric_round(place, figures),
+        "mpi": lambda: mpi_round(place, figures, options.build),
+        "connections": lambda: connections_round(place, figures, options.build),
+    }
+    if "libfabric" in parts or "mpi" in parts:
+        stacks.prepare_fabric(place)
+    for number in range(options.rounds):
+        print(f"round {number + 1} of {options.rounds}", flush=True)
+        for part, run in of_each_round.items():
+            if part in parts:
+                run()
+    if "memory" in parts:
+        own_program(place, figures, options.build, "qp_memory", True,
+                    {"bytes_per_qp": ("memory of an idle RC QP, connected", "bytes")})
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__.split("\n", 1)[0])
     parser.add_argument("--build", default=str(ROOT / "build"))
     parser.add_argument("--rounds", type=int, default=5)
     parser.add_argument("--seconds", type=int, default=2, help="of one measurement")
-    parser.add_argument("--only", choices=("bandwidth", "latency", "qps", "memory", "engine"), action="append")
+    parser.add_argument("--only", choices=PARTS + PROGRAMS, action="append")
+    parser.add_argument("--programs", action="store_true", help="what stands on verbs instead: " + ", ".join(PROGRAMS))
     parser.add_argument("--json", metavar="FILE", help="also write all values to FILE")
     options = parser.parse_args()
-    parts = options.only or ["bandwidth", "latency", "qps", "memory", "engine"]
+    parts = options.only or (PROGRAMS if options.programs else PARTS)
 
     figures = Figures()
     print(f"{platform.processor() or platform.machine()}, {os.cpu_count()} cores, Linux {platform.release()}, load "
@@ -133,20 +208,7 @@ def main():
         with tempfile.TemporaryDirectory(prefix="verbena-") as scratch:
             os.chmod(scratch, 0o755)
             world = places.World(places.launcher_for_everyone(options.build, scratch))
-            place = measure.loopback(world)
-            for number in range(options.rounds):
-                print(f"round {number + 1} of {options.rounds}", flush=True)
-                if "bandwidth" in parts:
-                    bandwidth_round(place, figures, options.seconds)
-                if "latency" in parts:
-                    latency_round(place, figures, options.seconds)
-                if "qps" in parts:
-                    many_qps_round(place, figures)
-                if "engine" in parts:
-                    engine_round(place, figures, options.build)
-            if "memory" in parts:
-                own_program(place, figures, options.build, "qp_memory", True,
-                            {"bytes_per_qp": ("memory of an idle RC QP, connected", "bytes")})
+            measure_rounds(options, parts, measure.loopback(world), figures)
     except Failure as failure:
         print(failure)
         return 1

@@ -1,0 +1,118 @@
+"""What stands on verbs, one measurement each, over Verbena and over TCP: UCX, libfabric, Open MPI; and what connections
+cost. Server and client on this machine's lo, as in measure.py. What was to go over Verbena and did not is a failure:
+the summaries of its processes must count the payload."""
+
+import pathlib
+import re
+import time
+
+import measure
+import programs
+from measure import Failure, Process, finish
+
+WIRE = {"VERBENA_LOCAL": "off"}  # the wire path is what is measured
+UCX_TCP = {"UCX_TLS": "tcp", "UCX_NET_DEVICES": "lo"}
+# What mpirun is told, and its environment; None where it is to stay without Verbena.
+MPI_WAYS = {
+    "ucx": ("--mca pml ucx --mca opal_common_ucx_devices any --mca opal_common_ucx_tls any",
+            {"UCX_TLS": "rc_verbs,ud_verbs,self"}),
+    "tcp": ("--mca pml ob1 --mca btl tcp,self --mca btl_tcp_if_include 127.0.0.0/8", None),
+}
+# libfabric takes 127.0.0.1 for no device's own address; with this one beside it the device counts.
+FABRIC_ADDRESS = "fd79:79::1/128"
+
+
+def _pair(place, server_arguments, client_arguments, port, settings, payload=None):
+    """The client, when both ended well. With a payload they go over Verbena and move at least so many bytes; without,
+    they have not heard of it."""
+    over_verbena = payload is not None
+    with Process(place, server_arguments, settings=settings, through_verbena=over_verbena,
+                 name="server " + server_arguments[0]) as server:
+        server.wait_listening(port)
+        with Process(place, client_arguments, settings=settings, through_verbena=over_verbena,
+                     name="client " + client_arguments[0]) as client:
+            finish([server, client], measure.PATIENCE)
+    if over_verbena:
+        programs.expect_counted((server, client), "bytes", payload)
+    return client
+
+
+def ucx(place, test, size, count, over_verbena):
+    """ucx_perftest: (median latency in us, average bandwidth in Gb/s)."""
+    verbena = {**WIRE, "UCX_TLS": "rc_verbs,ud_verbs:aux", "UCX_NET_DEVICES": f"{place.device}:1",
+               "UCX_IB_GID_INDEX": str(place.gid_index(4))}
+    port = programs.next_port()
+    arguments = ["ucx_perftest", "-p", port]
+    client = _pair(place, arguments, [*arguments, place.address[4], "-t", test, "-s", size, "-n", count, "-w", 200],
+                   port, verbena if over_verbena else UCX_TCP, size * count if over_verbena else None)
+    # iterations; latency: median, average, overall; bandwidth in MiB/s: average, overall; messages
+    row = programs.expect(client, r"^Final:\s+\d+\s+([\d.]+)\s+[\d.]+\s+[\d.]+\s+[\d.]+\s+([\d.]+)", "the final row")
+    return float(row[1]), float(row[2]) * (1 << 20) * 8 / 1e9
+
+
+def prepare_fabric(place):
+    """An address for libfabric, in a namespace of our own; the machine's loopback is left as it is."""
+    if place.prefix:
+        place.run("ip", "addr", "add", FABRIC_ADDRESS, "dev", "lo", "nodad", check=False)
+
+
+def fabric(place, size, count, over_verbena):
+    """fi_pingpong over connections: (us of a transfer one way, Gb/s)."""
+    port = programs.next_port()
+    arguments = ["fi_pingpong", "-p", "verbs" if over_verbena else "tcp", "-e", "msg", "-S", size, "-I", count]
+    client = _pair(place, [*arguments, "-B", port], [*arguments, "-P", port, place.address[4]], port,
+                   WIRE if over_verbena else None, size * count if over_verbena else None)
+    # bytes, sent, acknowledged, total, time, MB/s, us a transfer
+    row = programs.expect(client, r"^\w+\s+\w+\s+=\w+\s+\S+\s+\S+\s+([\d.]+)\s+([\d.]+)\s", "the row of results")
+    return float(row[2]), float(row[1]) * 8 / 1e3
+
+
+def allreduce(place, program, way, size):
+    """us of one MPI_Allreduce of that many bytes between two ranks: the median of the program's."""
+    switches, settings = MPI_WAYS[way]
+    environment = {"OMPI_ALLOW_RUN_AS_ROOT": "1", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1"}
+    if settings is not None:
+        environment.update(WIRE, **settings)
+    if way == "ucx":
+        environment["UCX_NET_DEVICES"] = f"{place.device}:1"
+    with Process(place, ["mpirun", "-n", "2", "--oversubscribe", *switches.split(), program, size],
+                 settings=environment, through_verbena=settings is not None, name=f"mpirun over {way}") as process:
+        process.wait_success(measure.PATIENCE)
+    if settings is not None:
+        programs.expect_counted((process,), "bytes", 20 * size)  # it makes more rounds than that
+    return float(programs.expect(process, r"^allreduce_us=([\d.]+)", "its result")[1])
+
+
+def cmtime(place, count):
+    """{phase: us a connection} of so many connections at once, and the seconds of all phases together."""
+    port = programs.next_port()
+    with Process(place, ["cmtime", "-b", place.address[4], "-p", port, "-c", count], settings=WIRE,
+                 name="server cmtime") as server:
+        programs.wait_reachable(place)
+        time.sleep(0.2)  # it says nothing when it listens, moments later
+        with Process(place, ["cmtime", "-s", place.address[4], "-p", port, "-c", count], settings=WIRE,
+                     name="client cmtime") as client:
+            client.wait_success(measure.PATIENCE)
+        # The server goes on for ever, and is ended here.
+    # The broker carries the manager's messages, so the client counts no packets; its summary shows the library.
+    if "verbena: wire:" not in client.stderr:
+        raise Failure(f"no summary: did it run on Verbena?\n{client.evidence()}")
+    rows = re.findall(r"^(\w[\w ]*?)\s*:\s+([\d.]+)\s+[\d.]+\s+[\d.]+\s+([\d.]+)$", client.stdout, re.M)
+    phases = {name: float(each) for name, _, each in rows}
+    if not {"connect", "disconnect"} <= set(phases):
+        raise Failure(f"no table of phases\n{client.evidence()}")
+    return phases, sum(float(total) for _, total, _ in rows) / 1e3
+
+
+def connection_memory(place, program, count):
+    """Resident bytes of an open connection at the server and at the client, as tests/conformance/dial counts them."""
+    port = programs.next_port()
+    with Process(place, [program, "server", place.address[4], port], settings=WIRE, name="dial server") as server:
+        server.wait_output(r"^listening$")
+        programs.wait_reachable(place)
+        with Process(place, [program, "client", place.address[4], port, "-n", count, "-a", "-l", "-m", 1],
+                     settings=WIRE, name="dial client") as client:
+            finish([server, client], measure.PATIENCE)
+    programs.expect_counted((server, client), "packets", count)
+    done = rf"^done connections={count} .*\bopen={count} bytes_each=(\d+)"
+    return [int(programs.expect(process, done, "what it served")[1]) for process in (server, client)]
