@@ -109,7 +109,7 @@ def cmtime(context):
     for path, address in each_path(context):
         port = programs.next_port()
         with Process(path.server, ["cmtime", "-b", address, "-p", port], name="server cmtime") as server:
-            wait_reachable(path.server)
+            programs.wait_reachable(path.server)
             client = run_until_served(server, path, ["cmtime", "-s", address, "-p", port, "-c", 100])
         programs.expect(client, r"^connect +: +[\d.]+ ", "the time to connect")
         if client.stats().get("cm_tx_mads", 0) < 300:  # REQ, RTU and DREQ of each
