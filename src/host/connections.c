@@ -12,6 +12,7 @@
 #include <time.h>
 #include <unistd.h>
 #include "host/settings.h"
+#include "host/text.h"
 #include "host/worker.h"
 #include "port/faults.h"
 
@@ -302,6 +303,16 @@ EXPORT int vb_connections_bind(struct vb_binding *binding)
 	return rc;
 }
 
+/* Most servers print nothing of the kind. */
+static void say_listening(const struct vb_binding *binding)
+{
+	char address[VB_TEXT_GID];
+
+	vb_log(VB_LOG_INFO, "listening at %s, port %u of port space 0x%04x",
+		vb_gid_is_zero(&binding->address) ? "any address" : vb_text_gid(&binding->address, address),
+		binding->port, binding->port_space);
+}
+
 EXPORT int vb_connections_listen(const struct vb_binding *binding)
 {
 	struct vb_worker *w = our_worker();
@@ -315,6 +326,8 @@ EXPORT int vb_connections_listen(const struct vb_binding *binding)
 	if (rc == 0)
 		bound->is_listening = true;
 	unlock_broker(w);
+	if (rc == 0)
+		say_listening(binding);
 	return rc;
 }
 

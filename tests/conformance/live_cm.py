@@ -88,6 +88,17 @@ def rping_wildcard(context):
                     ["rping", "-c", "-a", address] + more)
 
 
+@live_test("rping: VERBENA_LOG=info says when the server listens, at which address and port")
+def rping_listening(context):
+    for path, address in each_path(context, names=("vb_lo",)):
+        port = programs.next_port()
+        arguments = ["rping", "-s", "-a", address, "-p", port]
+        with Process(path.server, arguments, settings={"VERBENA_LOG": "info"}, name="server rping") as server:
+            said = server.wait_output(r"listening at (\S+), port (\d+) of port space (\w+)$", SECONDS)
+            if said.groups() != (address, str(port), "0x0106"):
+                raise Failure(f"it listens at {address}, port {port}\n{server.evidence()}")
+
+
 def complete(path, program, server_arguments, client_arguments, **more):
     server, client = run_cm_pair(path, [program] + server_arguments, [program] + client_arguments, **more)
     for process in (server, client):
