@@ -147,6 +147,8 @@ enum vb_wc_status { /* ibv_wc_status */
 	VB_WC_RNR_RETRY_EXC_ERR = 13,
 	VB_WC_FATAL_ERR = 19,
 	VB_WC_GENERAL_ERR = 21,
+	VB_WC_TM_ERR = 22,
+	VB_WC_TM_RNDV_INCOMPLETE = 23,
 };
 
 enum vb_wc_opcode { /* ibv_wc_opcode */
@@ -160,12 +162,20 @@ enum vb_wc_opcode { /* ibv_wc_opcode */
 	VB_WC_ATOMIC_WRITE = 9,
 	VB_WC_RECV = 128,
 	VB_WC_RECV_RDMA_WITH_IMM = 129,
+	VB_WC_TM_ADD = 130, /* and what follows: tags.h */
+	VB_WC_TM_DEL = 131,
+	VB_WC_TM_SYNC = 132,
+	VB_WC_TM_RECV = 133,
+	VB_WC_TM_NO_TAG = 134,
 };
 
 enum vb_wc_flags { /* ibv_wc_flags */
 	VB_WC_GRH = 1,
 	VB_WC_WITH_IMM = 2,
 	VB_WC_WITH_INV = 8,
+	VB_WC_TM_SYNC_REQ = 16,
+	VB_WC_TM_MATCH = 32,
+	VB_WC_TM_DATA_VALID = 64,
 };
 
 struct vb_wc {
@@ -179,6 +189,8 @@ struct vb_wc {
 	uint32_t src_qpn;
 	uint32_t flags; /* enum vb_wc_flags */
 	uint8_t sl;	/* UD receive: 0xA for IPv4, 0x9 for IPv6, as ConnectX reports it */
+	uint32_t tm_priv; /* of a message that matched a tag, in network order */
+	uint64_t tm_tag;
 	vb_time timestamp;
 	void *qp_user; /* struct vb_qp_config.user */
 
@@ -222,7 +234,8 @@ struct vb_srq_config {
 	uint32_t max_wr, max_sge, limit;
 	void *user;
 	struct vb_xrcd *xrcd; /* NULL: an ordinary SRQ. Else peers name it by its number: through the QPs of this domain */
-	struct vb_cq *cq;     /* of an XRC SRQ: where its receives complete, whichever QP they come by */
+	struct vb_cq *cq;  /* of an XRC SRQ, or one with tags: where its receives complete, whichever QP they come by */
+	uint32_t max_tags; /* not 0: messages begin with a tag header, see tags.h; up to VB_MAX_TAGS */
 };
 
 int vb_srq_create(struct vb_pd *pd, const struct vb_srq_config *config, struct vb_srq **srq); /* [any] */

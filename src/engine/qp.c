@@ -3,6 +3,7 @@
 #include <stdlib.h>
 #include "engine/qp.h"
 #include "engine/qp_state.h"
+#include "engine/tags.h"
 #include "engine/xrc.h"
 
 static enum vb_transport transport_of(enum vb_qp_type type)
@@ -22,6 +23,13 @@ static enum vb_transport transport_of(enum vb_qp_type type)
 	return VB_RC;
 }
 
+/* XRC SRQs are for no QP of their own; tags take a send queue that can READ into the SRQ's memory. */
+static bool takes_srq(const struct vb_qp_config *config)
+{
+	const struct vb_srq *srq = config->srq;
+	return !srq->xrcd && (!srq->tags || (config->type == VB_QP_RC && config->pd == srq->pd));
+}
+
 /* Each type has what its halves need, and nothing else. */
 static int check_parts(const struct vb_qp_config *config)
 {
@@ -32,11 +40,11 @@ static int check_parts(const struct vb_qp_config *config)
 	case VB_QP_UD:
 		if (!config->pd || !config->send_cq || !config->recv_cq || config->xrcd)
 			return -EINVAL;
-		return config->srq && config->srq->xrcd ? -EINVAL : 0;
+		return !config->srq || takes_srq(config) ? 0 : -EINVAL;
 	case VB_QP_RAW:
-		if (!config->pd || config->xrcd || (config->srq && (config->srq->xrcd || !config->recv_cq)))
+		if (!config->pd || config->xrcd)
 			return -EINVAL;
-		return 0;
+		return !config->srq || (config->recv_cq && takes_srq(config)) ? 0 : -EINVAL;
 	case VB_QP_XRC_SEND:
 		return config->pd && config->send_cq && !config->recv_cq && !config->srq && !config->xrcd ? 0 : -EINVAL;
 	case VB_QP_XRC_RECV:
@@ -76,7 +84,12 @@ static int make_queues(struct vb_qp *qp, struct vb_qp_config *config)
 	if (config->type == VB_QP_XRC_RECV)
 		return make_xrc_recv(qp, config);
 	config->max_send_sge = at_least_one(config->max_send_sge);
-	if (vb_sq_init(&qp->sq, at_least_one(config->max_send_wr), config->max_send_sge, config->max_inline))
+	uint32_t max_wr = at_least_one(config->max_send_wr);
+	if (vb_has_tags(qp)) { /* then the send queue is for what they fetch, and not the program's */
+		max_wr = VB_RENDEZVOUS_WRS;
+		config->max_inline = config->max_inline < VB_TAG_REQUEST ? VB_TAG_REQUEST : config->max_inline;
+	}
+	if (vb_sq_init(&qp->sq, max_wr, config->max_send_sge, config->max_inline))
 		return -ENOMEM;
 	/* Room that the SGEs take is there for inline data too. */
 	if (qp->sq.max_inline < qp->sq.max_sge * sizeof(struct vb_sge))
@@ -85,7 +98,7 @@ static int make_queues(struct vb_qp *qp, struct vb_qp_config *config)
 	if (config->srq) {
 		struct vb_srq_config srq;
 		vb_srq_query(config->srq, &srq);
-		qp->responder.srq_copy = malloc(vb_recv_wqe_bytes(srq.max_sge));
+		qp->responder.srq_copy = malloc(vb_recv_wqe_bytes(at_least_one(srq.max_sge)));
 		config->max_recv_wr = config->max_recv_sge = 0;
 		return qp->responder.srq_copy ? 0 : -ENOMEM;
 	}
@@ -167,9 +180,9 @@ int vb_qp_create(struct vb_lane *lane, struct vb_qp_config *config, struct vb_qp
 	qp->transport = transport_of(config->type);
 	qp->is_reliable = qp->transport == VB_RC || qp->transport == VB_XRC;
 	qp->signal_all = config->signal_all;
-	qp->send_cq = config->send_cq;
-	qp->recv_cq = config->recv_cq;
 	qp->srq = config->srq;
+	qp->send_cq = vb_has_tags(qp) ? NULL : config->send_cq;
+	qp->recv_cq = vb_has_tags(qp) ? qp->srq->cq : config->recv_cq;
 	qp->xrcd = config->xrcd;
 	qp->user = config->user;
 	atomic_init(&qp->state, VB_QPS_RESET);

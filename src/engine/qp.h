@@ -181,6 +181,15 @@ struct vb_ack {
 	uint32_t packets, bytes; /* received since the last ack left */
 };
 
+/* What the message in progress is to an SRQ with tags. */
+struct vb_tagged {
+	uint8_t wc_opcode; /* TM_RECV or TM_NO_TAG */
+	uint8_t wc_flags;
+	uint8_t skip; /* bytes of the first packet that are not the program's */
+	uint32_t priv;
+	uint64_t tag;
+};
+
 struct vb_responder {
 	uint32_t expected_psn, msn;
 	uint8_t open;       /* enum vb_message of the message in progress; VB_NO_MESSAGE */
@@ -199,6 +208,7 @@ struct vb_responder {
 	bool cnp_wanted;
 	bool cnp_was_sent;
 	vb_time cnp_sent_at;
+	struct vb_tagged tagged;
 };
 
 /* ---- Queue pair ------------------------------------------------------------------------------------------------ */
@@ -417,6 +427,28 @@ void vb_echo_receive(struct vb_qp *qp, const struct vb_path *path, const struct 
 bool vb_echo_emit_reply(struct vb_lane *lane, struct vb_batch *batch);
 void vb_echo_reply_done(struct vb_lane *lane);
 void vb_echo_forget(struct vb_qp *qp); /* the QP goes: nothing of it stays in the ring */
+
+/* send_queue.c: as vb_sq_put, for the engine's own requests. Between vb_sq_begin and vb_sq_end */
+int vb_sq_stage(struct vb_qp *qp, const struct vb_send_wr *wr);
+
+/* tags.c */
+struct vb_tags;
+struct vb_tags *vb_tags_create(uint32_t capacity); /* free() it */
+enum vb_tag_outcome {
+	VB_TAG_GOES_ON,    /* responder.recv and .tagged are set */
+	VB_TAG_DONE,       /* the whole message has been dealt with */
+	VB_TAG_NOT_READY,  /* no receive, or no room to fetch: nothing has changed */
+	VB_TAG_BAD_BUFFER, /* the entry's, now responder.recv, is no memory */
+};
+/* The first packet of a message to an SRQ with tags. */
+enum vb_tag_outcome vb_tags_open(struct vb_qp *qp, const struct vb_packet *packet);
+void vb_tags_complete(struct vb_qp *qp, const struct vb_packet *last);
+void vb_tags_fetched(struct vb_qp *qp, struct vb_wc *wc); /* a work request of its QP's send queue */
+
+static inline bool vb_has_tags(const struct vb_qp *qp)
+{
+	return qp->srq && qp->srq->tags;
+}
 
 /* receive work shared by RC, UC and UD: receive_work.c */
 const struct vb_recv_wqe *vb_recv_take(struct vb_qp *qp); /* the next receive request, held in responder.recv; NULL */

@@ -72,7 +72,8 @@ static inline size_t vb_recv_wqe_bytes(uint32_t max_sge)
 struct vb_srq {
 	struct vb_pd *pd;
 	struct vb_xrcd *xrcd; /* of an XRC SRQ, as the two below */
-	struct vb_cq *cq;
+	struct vb_cq *cq;     /* also of one with tags */
+	struct vb_tags *tags; /* or NULL */
 	uint32_t number; /* 0: not an XRC SRQ */
 	struct vb_recv_ring ring;
 	uint32_t limit; /* 0: disarmed; under ring.lock */

@@ -100,12 +100,12 @@ static bool is_permitted(const struct vb_qp *qp, const struct vb_opcode *row)
 
 /* ---- Execution ------------------------------------------------------------------------------------------------- */
 
-static void complete_recv(struct vb_qp *qp, const struct vb_packet *packet, uint32_t byte_len, bool is_write)
+static void complete_recv(struct vb_qp *qp, const struct vb_packet *packet, uint32_t byte_len, enum vb_wc_opcode opcode)
 {
 	const struct vb_opcode *row = vb_packet_row(packet);
 	struct vb_wc wc = {
 		.status = VB_WC_SUCCESS,
-		.opcode = is_write ? VB_WC_RECV_RDMA_WITH_IMM : VB_WC_RECV,
+		.opcode = opcode,
 		.byte_len = byte_len,
 		.src_qpn = qp->attr.dest_qpn,
 		.flags = (row->has_imm ? VB_WC_WITH_IMM : 0) | (row->has_inv ? VB_WC_WITH_INV : 0),
@@ -114,7 +114,8 @@ static void complete_recv(struct vb_qp *qp, const struct vb_packet *packet, uint
 	vb_complete_recv(qp, qp->responder.recv, &wc, packet->solicited);
 }
 
-static enum verdict execute_send(struct vb_qp *qp, const struct vb_packet *packet)
+/* Inline for execute_send: every packet of a SEND comes by. */
+__attribute__((always_inline)) static inline enum verdict place_send(struct vb_qp *qp, const struct vb_packet *packet)
 {
 	struct vb_responder *rs = &qp->responder;
 	const struct vb_opcode *row = vb_packet_row(packet);
@@ -133,9 +134,37 @@ static enum verdict execute_send(struct vb_qp *qp, const struct vb_packet *packe
 		return BAD_INVALIDATE;
 	rs->received += packet->payload_length;
 	rs->open = ends ? VB_NO_MESSAGE : VB_MESSAGE_SEND;
-	if (ends)
-		complete_recv(qp, packet, rs->received, false);
 	return EXECUTED;
+}
+
+static enum verdict execute_send(struct vb_qp *qp, const struct vb_packet *packet)
+{
+	enum verdict verdict = place_send(qp, packet);
+	if (verdict == EXECUTED && qp->responder.open == VB_NO_MESSAGE)
+		complete_recv(qp, packet, qp->responder.received, VB_WC_RECV);
+	return verdict;
+}
+
+/* To an SRQ with tags: the first packet says whose buffer the message is for, and what of the packet is not for it. */
+static enum verdict execute_tagged_send(struct vb_qp *qp, const struct vb_packet *packet)
+{
+	static const enum verdict verdicts[] = { [VB_TAG_GOES_ON] = EXECUTED,
+		[VB_TAG_DONE] = EXECUTED,
+		[VB_TAG_NOT_READY] = NOT_READY,
+		[VB_TAG_BAD_BUFFER] = BAD_RECV_SGE };
+	struct vb_packet rest = *packet;
+	if (!continues_message(vb_packet_row(packet))) {
+		enum vb_tag_outcome outcome = vb_tags_open(qp, packet);
+		if (outcome != VB_TAG_GOES_ON)
+			return verdicts[outcome];
+		uint32_t skip = qp->responder.tagged.skip;
+		rest.payload = skip ? packet->payload + skip : packet->payload;
+		rest.payload_length -= skip;
+	}
+	enum verdict verdict = place_send(qp, &rest);
+	if (verdict == EXECUTED && qp->responder.open == VB_NO_MESSAGE)
+		vb_tags_complete(qp, packet);
+	return verdict;
 }
 
 /* The RETH opens the message: its whole range is checked once, each packet's part again, for the key may be revoked. */
@@ -181,7 +210,7 @@ static enum verdict execute_write(struct vb_qp *qp, const struct vb_packet *pack
 	rs->received = total;
 	rs->open = ends ? VB_NO_MESSAGE : VB_MESSAGE_WRITE;
 	if (row->has_imm)
-		complete_recv(qp, packet, rs->write_length, true);
+		complete_recv(qp, packet, rs->write_length, VB_WC_RECV_RDMA_WITH_IMM);
 	return EXECUTED;
 }
 
@@ -246,7 +275,7 @@ static enum verdict execute(struct vb_qp *qp, const struct vb_packet *packet, ui
 		return BAD_LENGTH;
 	switch ((enum vb_message)row->message) {
 	case VB_MESSAGE_SEND:
-		return execute_send(qp, packet);
+		return vb_has_tags(qp) ? execute_tagged_send(qp, packet) : execute_send(qp, packet);
 	case VB_MESSAGE_WRITE:
 		return execute_write(qp, packet);
 	case VB_MESSAGE_READ:

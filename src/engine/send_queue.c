@@ -130,11 +130,16 @@ void vb_sq_begin(struct vb_qp *qp)
 
 int vb_sq_put(struct vb_qp *qp, const struct vb_send_wr *wr)
 {
+	if (vb_state(qp) < VB_QPS_RTS || !qp->send_cq || !opcode_allowed(qp->type, wr->opcode))
+		return -EINVAL;
+	return vb_sq_stage(qp, wr);
+}
+
+int vb_sq_stage(struct vb_qp *qp, const struct vb_send_wr *wr)
+{
 	struct vb_send_queue *sq = &qp->sq;
 	uint64_t length;
 
-	if (vb_state(qp) < VB_QPS_RTS || !qp->send_cq || !opcode_allowed(qp->type, wr->opcode))
-		return -EINVAL;
 	int error = message_length(qp, wr, &length);
 	if (error)
 		return error;
@@ -287,6 +292,10 @@ void vb_sq_retire(struct vb_qp *qp, enum vb_wc_status status)
 	wc.sq_index = head + 1;
 	bool is_reported = status != VB_WC_SUCCESS || (wqe->flags & VB_SEND_SIGNALED);
 	atomic_store_explicit(&qp->sq.head, head + 1, memory_order_release);
-	if (is_reported)
+	if (!is_reported)
+		return;
+	if (qp->send_cq)
 		vb_complete(qp, qp->send_cq, &wc, false);
+	else
+		vb_tags_fetched(qp, &wc);
 }

@@ -7,13 +7,17 @@
 #include <stdlib.h>
 #include <string.h>
 #include "engine/memory.h"
+#include "engine/qp.h"
 #include "engine/queues.h"
+#include "engine/tags.h"
 #include "engine/xrc.h"
 
 static bool is_consistent(const struct vb_pd *pd, const struct vb_srq_config *config)
 {
+	if (config->max_tags && (config->max_tags > VB_MAX_TAGS || config->xrcd || !config->cq))
+		return false;
 	if (!config->xrcd)
-		return !config->cq;
+		return config->max_tags ? config->cq->nic == pd->nic : !config->cq;
 	return config->cq && config->cq->nic == pd->nic && config->xrcd->nowhere.nic == pd->nic;
 }
 
@@ -35,11 +39,15 @@ int vb_srq_create(struct vb_pd *pd, const struct vb_srq_config *config, struct v
 	vb_list_init(&new->notice.link);
 	if (!error && new->xrcd)
 		error = vb_xrc_enter_srq(new);
+	if (!error && config->max_tags && !(new->tags = vb_tags_create(config->max_tags)))
+		error = -ENOMEM;
 	if (error) {
 		vb_recv_ring_deinit(&new->ring);
 		free(new);
 		return error;
 	}
+	if (new->tags)
+		atomic_fetch_add_explicit(&new->cq->users, 1, memory_order_relaxed);
 	atomic_fetch_add_explicit(&pd->users, 1, memory_order_relaxed);
 	*srq = new;
 	return 0;
@@ -52,6 +60,9 @@ int vb_srq_destroy(struct vb_srq *srq)
 	assert(!vb_list_linked(&srq->notice.link));
 	if (srq->xrcd)
 		vb_xrc_remove_srq(srq);
+	if (srq->tags)
+		atomic_fetch_sub_explicit(&srq->cq->users, 1, memory_order_release);
+	free(srq->tags);
 	atomic_fetch_sub_explicit(&srq->pd->users, 1, memory_order_release);
 	vb_recv_ring_deinit(&srq->ring);
 	free(srq);

@@ -1,5 +1,6 @@
 /* Nothing to run: the engine's enumerations that claim the public ABI's values, held to it at compile time, so that the
  * translations may cast. */
+#include "engine/tags.h"
 #include "verbs/objects.h"
 
 #define SAME(ours, theirs) _Static_assert((int)(ours) == (int)(theirs), #ours " is not " #theirs)
@@ -37,6 +38,22 @@ SAME(VB_WC_BIND_MW, IBV_WC_BIND_MW);
 SAME(VB_WC_LOCAL_INV, IBV_WC_LOCAL_INV);
 SAME(VB_WC_RECV, IBV_WC_RECV);
 SAME(VB_WC_RECV_RDMA_WITH_IMM, IBV_WC_RECV_RDMA_WITH_IMM);
+
+SAME(VB_WC_TM_ERR, IBV_WC_TM_ERR);
+SAME(VB_WC_TM_RNDV_INCOMPLETE, IBV_WC_TM_RNDV_INCOMPLETE);
+SAME(VB_WC_TM_ADD, IBV_WC_TM_ADD);
+SAME(VB_WC_TM_DEL, IBV_WC_TM_DEL);
+SAME(VB_WC_TM_SYNC, IBV_WC_TM_SYNC);
+SAME(VB_WC_TM_RECV, IBV_WC_TM_RECV);
+SAME(VB_WC_TM_NO_TAG, IBV_WC_TM_NO_TAG);
+
+SAME(VB_WC_TM_SYNC_REQ, IBV_WC_TM_SYNC_REQ);
+SAME(VB_WC_TM_MATCH, IBV_WC_TM_MATCH);
+SAME(VB_WC_TM_DATA_VALID, IBV_WC_TM_DATA_VALID);
+
+SAME(VB_TAG_ADD, IBV_WR_TAG_ADD);
+SAME(VB_TAG_DEL, IBV_WR_TAG_DEL);
+SAME(VB_TAG_SYNC, IBV_WR_TAG_SYNC);
 
 SAME(VB_WC_GRH, IBV_WC_GRH);
 SAME(VB_WC_WITH_IMM, IBV_WC_WITH_IMM);

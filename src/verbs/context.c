@@ -61,6 +61,7 @@ static void set_operations(struct verbs_context *verbs)
 	verbs->open_qp = vb_qp_ops_open;
 	verbs->create_srq_ex = vb_srq_ops_create_ex;
 	verbs->get_srq_num = vb_srq_ops_get_num;
+	verbs->post_srq_ops = vb_srq_ops_post_ops;
 	verbs->open_xrcd = vb_xrcd_ops_open;
 	verbs->close_xrcd = vb_xrcd_ops_close;
 	verbs->alloc_td = vb_td_ops_alloc;

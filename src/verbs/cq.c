@@ -71,7 +71,7 @@ static bool is_parent_domain(struct ibv_pd *pd, struct ibv_context *context)
 struct ibv_cq_ex *vb_cq_ops_create_ex(struct ibv_context *context, struct ibv_cq_init_attr_ex *attr)
 {
 	const uint64_t offered = IBV_WC_STANDARD_FLAGS | IBV_WC_EX_WITH_COMPLETION_TIMESTAMP |
-				 IBV_WC_EX_WITH_COMPLETION_TIMESTAMP_WALLCLOCK;
+				 IBV_WC_EX_WITH_COMPLETION_TIMESTAMP_WALLCLOCK | IBV_WC_EX_WITH_TM_INFO;
 	uint32_t flags = attr->comp_mask & IBV_CQ_INIT_ATTR_MASK_FLAGS ? attr->flags : 0;
 	if (attr->comp_mask & ~(uint32_t)(IBV_CQ_INIT_ATTR_MASK_FLAGS | IBV_CQ_INIT_ATTR_MASK_PD))
 		return vb_fail(EINVAL);

@@ -115,6 +115,12 @@ static uint64_t read_completion_ts(struct ibv_cq_ex *cq)
 	return vb_host_monotonic_ns(current(cq)->timestamp);
 }
 
+static void read_tm_info(struct ibv_cq_ex *cq, struct ibv_wc_tm_info *info)
+{
+	info->tag = current(cq)->tm_tag;
+	info->priv = __builtin_bswap32(current(cq)->tm_priv);
+}
+
 static uint64_t clock_ns(clockid_t clock)
 {
 	struct timespec now;
@@ -144,6 +150,8 @@ void vb_cq_ex_init(struct cq_object *cq, uint64_t wc_flags)
 	ibv->read_slid = read_slid;
 	ibv->read_sl = read_sl;
 	ibv->read_dlid_path_bits = read_dlid_path_bits;
+	if (wc_flags & IBV_WC_EX_WITH_TM_INFO)
+		ibv->read_tm_info = read_tm_info;
 	if (wc_flags & IBV_WC_EX_WITH_COMPLETION_TIMESTAMP)
 		ibv->read_completion_ts = read_completion_ts;
 	if (wc_flags & IBV_WC_EX_WITH_COMPLETION_TIMESTAMP_WALLCLOCK)

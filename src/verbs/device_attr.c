@@ -2,6 +2,7 @@
  * Holds: no number here promises more than a create call gives. */
 #include <string.h>
 #include <time.h>
+#include "engine/tags.h"
 #include "host/identity.h"
 #include "host/settings.h"
 #include "verbs/objects.h"
@@ -80,6 +81,13 @@ int vb_context_ops_query_device_ex(struct ibv_context *context, const struct ibv
 		.odp_caps = { IBV_ODP_SUPPORT | IBV_ODP_SUPPORT_IMPLICIT, { odp_reliable, odp_unreliable, odp_datagram } },
 		.xrc_odp_caps = odp_reliable & ~(uint32_t)IBV_ODP_SUPPORT_RECV, /* which has SRQs alone */
 		.max_dm_size = VB_MAX_DM_BYTES,
+		.tm_caps = {
+			.max_rndv_hdr_size = VB_TAG_REQUEST,
+			.max_num_tags = VB_MAX_TAGS,
+			.flags = IBV_TM_CAP_RC,
+			.max_ops = VB_MAX_SRQ_WR,
+			.max_sge = 1,
+		},
 		.completion_timestamp_mask = UINT64_MAX,
 		.hca_core_clock = 1000000, /* kHz: stamps count nanoseconds */
 		.phys_port_cnt_ex = 1,

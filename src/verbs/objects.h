@@ -291,6 +291,7 @@ struct srq_object {
 
 struct ibv_srq *vb_srq_ops_create_ex(struct ibv_context *context, struct ibv_srq_init_attr_ex *attr);
 int vb_srq_ops_get_num(struct ibv_srq *srq, uint32_t *number);
+int vb_srq_ops_post_ops(struct ibv_srq *srq, struct ibv_ops_wr *wr, struct ibv_ops_wr **bad_wr);
 
 /* ---- QP
  * --------------------------------------------------------------------------------------------------------------- */

@@ -1,9 +1,11 @@
-/* Shared receive queues, basic and XRC. Posting is in post.c, the limit event in events.c. */
+/* Shared receive queues: basic, XRC, and with tags. Posting receives is in post.c, the limit event in events.c. */
+#include "engine/tags.h"
 #include "verbs/objects.h"
 
-/* xrcd and cq: of an XRC SRQ, else NULL. The capacities granted are written back on success. */
-static struct ibv_srq *srq_create(
-	struct ibv_pd *pd, void *srq_context, struct ibv_srq_attr *attr, struct xrcd_object *xrcd, struct cq_object *cq)
+/* xrcd and cq: of an XRC SRQ; cq and max_tags: of one with tags; else NULL and 0. The capacities granted are written
+ * back on success. */
+static struct ibv_srq *srq_create(struct ibv_pd *pd, void *srq_context, struct ibv_srq_attr *attr,
+	struct xrcd_object *xrcd, struct cq_object *cq, uint32_t max_tags)
 {
 	if (vb_is_forked(pd->context))
 		return vb_fail(VB_FORKED_ERRNO);
@@ -21,6 +23,7 @@ static struct ibv_srq *srq_create(
 		.user = srq,
 		.xrcd = xrcd ? xrcd->xrcd : NULL,
 		.cq = cq ? cq->cq : NULL,
+		.max_tags = max_tags,
 	};
 	srq->ibv.context = pd->context;
 	srq->ibv.srq_context = srq_context;
@@ -46,7 +49,18 @@ static struct ibv_srq *srq_create(
 
 VB_EXPORT struct ibv_srq *ibv_create_srq(struct ibv_pd *pd, struct ibv_srq_init_attr *attr)
 {
-	return srq_create(pd, attr->srq_context, &attr->attr, NULL, NULL);
+	return srq_create(pd, attr->srq_context, &attr->attr, NULL, NULL, 0);
+}
+
+static struct ibv_srq *create_with_tags(struct ibv_context *context, struct ibv_srq_init_attr_ex *attr)
+{
+	const uint32_t needed = IBV_SRQ_INIT_ATTR_CQ | IBV_SRQ_INIT_ATTR_TM;
+	if ((attr->comp_mask & needed) != needed || !attr->cq || attr->cq->context != context ||
+		attr->tm_cap.max_num_tags < 1 || attr->tm_cap.max_num_tags > VB_MAX_TAGS ||
+		attr->tm_cap.max_ops > VB_MAX_SRQ_WR)
+		return vb_fail(EINVAL);
+	return srq_create(
+		attr->pd, attr->srq_context, &attr->attr, NULL, vb_cq_of(attr->cq), attr->tm_cap.max_num_tags);
 }
 
 /* Only fields that comp_mask names are read. */
@@ -54,18 +68,20 @@ struct ibv_srq *vb_srq_ops_create_ex(struct ibv_context *context, struct ibv_srq
 {
 	const uint32_t xrc = IBV_SRQ_INIT_ATTR_XRCD | IBV_SRQ_INIT_ATTR_CQ;
 	enum ibv_srq_type type = attr->comp_mask & IBV_SRQ_INIT_ATTR_TYPE ? attr->srq_type : IBV_SRQT_BASIC;
-	if ((attr->comp_mask & ~(xrc | IBV_SRQ_INIT_ATTR_PD | IBV_SRQ_INIT_ATTR_TYPE)) ||
-		(type != IBV_SRQT_BASIC && type != IBV_SRQT_XRC))
+	if ((attr->comp_mask & ~(xrc | IBV_SRQ_INIT_ATTR_PD | IBV_SRQ_INIT_ATTR_TYPE | IBV_SRQ_INIT_ATTR_TM)) ||
+		(type != IBV_SRQT_BASIC && type != IBV_SRQT_XRC && type != IBV_SRQT_TM))
 		return vb_fail(EOPNOTSUPP);
 	if (!(attr->comp_mask & IBV_SRQ_INIT_ATTR_PD) || !attr->pd || attr->pd->context != context)
 		return vb_fail(EINVAL);
 	if (type == IBV_SRQT_BASIC)
-		return srq_create(attr->pd, attr->srq_context, &attr->attr, NULL, NULL);
+		return srq_create(attr->pd, attr->srq_context, &attr->attr, NULL, NULL, 0);
+	if (type == IBV_SRQT_TM)
+		return create_with_tags(context, attr);
 	if ((attr->comp_mask & xrc) != xrc || !attr->xrcd || !attr->cq || attr->xrcd->context != context ||
 		attr->cq->context != context)
 		return vb_fail(EINVAL);
 	return srq_create(
-		attr->pd, attr->srq_context, &attr->attr, (struct xrcd_object *)attr->xrcd, vb_cq_of(attr->cq));
+		attr->pd, attr->srq_context, &attr->attr, (struct xrcd_object *)attr->xrcd, vb_cq_of(attr->cq), 0);
 }
 
 int vb_srq_ops_get_num(struct ibv_srq *ibv, uint32_t *number)
@@ -75,6 +91,66 @@ int vb_srq_ops_get_num(struct ibv_srq *ibv, uint32_t *number)
 		return EINVAL;
 	*number = vb_srq_number(srq->srq);
 	return 0;
+}
+
+/* ---- Tags ---- */
+
+static int translate_op(const struct ibv_ops_wr *from, struct vb_tag_op *to)
+{
+	const int known = IBV_OPS_SIGNALED | IBV_OPS_TM_SYNC;
+	bool adds = from->opcode == IBV_WR_TAG_ADD;
+	if ((unsigned)from->opcode > IBV_WR_TAG_SYNC || (from->flags & ~known) ||
+		(adds && (from->tm.add.num_sge < 0 || from->tm.add.num_sge > 1)))
+		return EINVAL;
+	*to = (struct vb_tag_op){
+		.kind = (enum vb_tag_op_kind)from->opcode,
+		.wr_id = from->wr_id,
+		.is_signaled = from->flags & IBV_OPS_SIGNALED,
+		.tells_unexpected = from->opcode == IBV_WR_TAG_SYNC || (from->flags & IBV_OPS_TM_SYNC),
+		.unexpected = from->tm.unexpected_cnt,
+		.handle = from->tm.handle,
+	};
+	if (!adds)
+		return 0;
+	to->recv_wr_id = from->tm.add.recv_wr_id;
+	to->tag = from->tm.add.tag;
+	to->mask = from->tm.add.mask;
+	if (from->tm.add.num_sge) {
+		const struct ibv_sge *sge = from->tm.add.sg_list;
+		to->sge = (struct vb_sge){ sge->addr, sge->length, sge->lkey };
+	}
+	return 0;
+}
+
+static int post_op(struct srq_object *srq, struct ibv_ops_wr *wr)
+{
+	struct vb_device *host = vb_host_of(srq->ibv.context);
+	struct vb_tag_op op;
+	int err = translate_op(wr, &op);
+	if (!err)
+		err = -vb_srq_tag_op(vb_device_lane(host), srq->srq, &op, vb_host_now());
+	if (!err && wr->opcode == IBV_WR_TAG_ADD)
+		wr->tm.handle = op.handle;
+	return err;
+}
+
+int vb_srq_ops_post_ops(struct ibv_srq *ibv, struct ibv_ops_wr *wr, struct ibv_ops_wr **bad_wr)
+{
+	struct vb_device *host = vb_host_of(ibv->context);
+	int err = -vb_lane_lock(host);
+	if (err) {
+		*bad_wr = wr;
+		return err;
+	}
+	for (; wr; wr = wr->next) {
+		err = post_op((struct srq_object *)ibv, wr);
+		if (err) {
+			*bad_wr = wr;
+			break;
+		}
+	}
+	vb_lane_unlock(host);
+	return err;
 }
 
 VB_EXPORT int ibv_modify_srq(struct ibv_srq *ibv, struct ibv_srq_attr *attr, int mask)

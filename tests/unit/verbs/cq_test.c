@@ -259,7 +259,7 @@ static void cq_ex__refuses_what_it_has_not(void **state)
 	struct fixture *f = *state;
 	assert_null(create_ex(f, IBV_WC_EX_WITH_CVLAN));
 	assert_int_equal(errno, EOPNOTSUPP);
-	assert_null(create_ex(f, IBV_WC_EX_WITH_TM_INFO));
+	assert_null(create_ex(f, IBV_WC_EX_WITH_FLOW_TAG));
 	assert_null(create_ex(f, 1ull << 40));
 	struct ibv_cq_init_attr_ex attr = { .cqe = 4, .comp_mask = 1 << 20 };
 	assert_null(ibv_create_cq_ex(f->context, &attr));

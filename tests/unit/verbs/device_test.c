@@ -67,7 +67,8 @@ static void device__reports_what_it_grants(void **state)
 	assert_memory_equal(&ex.orig_attr, &attr, sizeof(attr));
 	assert_true(ex.completion_timestamp_mask == UINT64_MAX);
 	assert_int_equal(ex.hca_core_clock, 1000000);
-	assert_int_equal(ex.tm_caps.max_num_tags, 0);
+	assert_true(ex.tm_caps.max_num_tags >= 1 && ex.tm_caps.max_ops >= 1);
+	assert_int_equal(ex.tm_caps.max_rndv_hdr_size, 32);
 }
 
 static void device__query_writes_no_more_than_the_caller_has(void **state)

@@ -192,7 +192,7 @@ static void srq__needs_domain_and_cq_and_has_a_number(void **state)
 		.cq = f->cq };
 	assert_null(ibv_create_srq_ex(f->context, &attr));
 	assert_int_equal(errno, EINVAL);
-	attr.srq_type = IBV_SRQT_TM;
+	attr.srq_type = IBV_SRQT_TM + 1;
 	assert_null(ibv_create_srq_ex(f->context, &attr));
 	assert_int_equal(errno, EOPNOTSUPP);
 
