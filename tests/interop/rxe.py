@@ -22,6 +22,8 @@ ROOT = pathlib.Path(__file__).resolve().parent.parent.parent
 sys.path.insert(0, str(ROOT / "tests/conformance"))
 sys.dont_write_bytecode = True
 
+import by_address
+import captures
 import places
 import programs
 from process import Failure, Process, finish
@@ -122,24 +124,6 @@ def judge_client(test, client):
         raise Failure(f"{client.name} printed no row of results\n{client.evidence()}")
 
 
-def judge_capture(file):
-    """tshark finds no packet malformed, sent or received; how many there were. It also guesses what random payload might
-    be, and calls a bad guess malformed: then its list of protocols goes on after infiniband, which does not count."""
-    if not shutil.which("tshark"):
-        return 0
-    done = subprocess.run(["tshark", "-r", str(file), "-T", "fields", "-e", "frame.number",
-                           "-e", "infiniband.bth.opcode", "-e", "frame.protocols", "-e", "_ws.malformed"],
-                          stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, check=False)
-    if done.returncode:
-        raise Failure(f"tshark does not read {file}: {done.stderr}")
-    lines = [line.split("\t") for line in done.stdout.splitlines()]
-    own = (":infiniband", ":udp", ":ip", ":ipv6")
-    bad = [fields for fields in lines if len(fields) < 4 or not fields[1] or fields[3] and fields[2].endswith(own)]
-    if bad or not lines:
-        raise Failure(f"tshark complains about {len(bad)} of {len(lines)} packets, the first: {bad[:3]}")
-    return len(lines)
-
-
 # ------------------------------------------------------------------------------------------- Verbena here, rxe there
 
 class Bench:
@@ -154,6 +138,7 @@ class Bench:
         self.here = places.Place(["ip", "netns", "exec", guest.namespace], "here", launcher,
                                  f"vb_rxepeer{guest.number}", guest.address(1, 4), guest.address(1, 6))
         self.packets = 0
+        self.repeats = 0  # of pairs whose client asked too early
 
     def run(self, test, version, is_server_here):
         port = programs.next_port()
@@ -180,9 +165,15 @@ class Bench:
         for process in (server, client):
             judge_output(test, process)
         judge_client(test, client)
-        self.packets += judge_capture(capture)
+        self.packets += captures.judge(capture)
         if not self.keep_captures:
             capture.unlink()
+
+    def run_by_address(self, test, version, is_server_here):
+        packets, attempts = by_address.run(self.here, self.guest, self.keep_captures or self.scratch, test, version,
+                                           is_server_here, SECONDS, self.keep_captures)
+        self.packets += packets
+        self.repeats += attempts - 1
 
 
 # ------------------------------------------------------------------------------------------- Verbena at both ends there
@@ -299,6 +290,16 @@ def run_against_rxe(table, bench, options, kernel):
                           for variant, heading in zip(VARIANTS, HEADINGS)])
 
 
+def run_by_address(table, bench, options, kernel):
+    table.head(f"The same by IP address, with Linux {kernel}'s connection manager", HEADINGS)
+    for test in by_address.TESTS:
+        label = by_address.label(test)
+        if options.filter in label:
+            variants = [pair for pair in zip(VARIANTS, HEADINGS) if pair[0][0] in by_address.versions(test)]
+            table.row(label, [(f"{label}, {kernel}, {heading}", lambda t=test, v=variant: bench.run_by_address(t, *v))
+                              for variant, heading in variants])
+
+
 def run_inside(table, inside, options, kernel):
     table.head(f"Verbena at both ends on Linux {kernel}", ["IPv4", "IPv6"])
     for test in chosen(INSIDE, options):
@@ -317,13 +318,17 @@ def run_kernel(table, options, script, kernel):
             running = guest.shell("uname -r").strip()
             bench = Bench(options, guest, scratch)
             guest.tool("put", bench.verify, "/usr/bin/")
-            if options.only != "inside":
+            if options.only in (None, "rxe"):
                 run_against_rxe(table, bench, options, running)
-                if shutil.which("tshark"):
+            if options.only in (None, "by-address"):
+                run_by_address(table, bench, options, running)
+                print(f"{bench.repeats} more attempts for clients that asked before their server listened again")
+            if options.only != "inside":
+                if captures.can_dissect():
                     print(f"{bench.packets} captured packets dissected by tshark")
                 else:
                     table.skip(f"dissection of what was captured with {running}", "there is no tshark")
-            if options.only != "rxe":
+            if options.only in (None, "inside"):
                 run_inside(table, Inside(options, guest, scratch), options, running)
         except Failure as failure:
             table.fail(f"the machine with kernel {kernel}", failure)
@@ -337,7 +342,7 @@ def main():
     parser.add_argument("--build", default=str(ROOT / "build"))
     parser.add_argument("--kernels", default="6.12,6.1", help="kernels of the image to boot, one after the other")
     parser.add_argument("--filter", default="", help="only tests whose command line contains this")
-    parser.add_argument("--only", choices=("rxe", "inside"), help="one of the two tables")
+    parser.add_argument("--only", choices=("rxe", "by-address", "inside"), help="one of the tables")
     parser.add_argument("--captures", help="an existing folder for the captures, which are deleted otherwise")
     parser.add_argument("--keep", action="store_true", help="leave the virtual machine running (with one kernel)")
     options = parser.parse_args()
