@@ -8,6 +8,7 @@
 #include <fcntl.h>
 #include <linux/close_range.h>
 #include <signal.h>
+#include <sched.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -194,12 +195,21 @@ static void try_oom_score(void)
 	}
 }
 
-/* Out of the way of whoever started us: their session, directory, descriptors. Returns the new place of report. */
+/* An MPI rank is bound to one core, and spins there: the broker serves all. The kernel keeps to what the cpuset allows. */
+static void use_all_cores(void)
+{
+	cpu_set_t all;
+	memset(&all, 0xFF, sizeof(all));
+	sched_setaffinity(0, sizeof(all), &all);
+}
+
+/* Out of the way of whoever started us: their session, cores, directory, descriptors. Returns the new place of report. */
 static int leave_starter(int report)
 {
 	if (fork() != 0)
 		_exit(0);
 	setsid();
+	use_all_cores();
 	if (fork() != 0)
 		_exit(0);
 	int null = open("/dev/null", O_RDWR);

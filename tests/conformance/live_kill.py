@@ -8,7 +8,7 @@ import peers
 import places
 import programs
 from live import live_test
-from process import Failure, finish
+from process import Failure, Process, finish
 
 RUN_SECONDS = 6.0  # how long the bystanders run
 START_SECONDS = 2.0  # within which perftest has measured the clock and shaken hands
@@ -98,6 +98,20 @@ def strike_broker(context, choose):
                 raise Failure(f"{process.name} ended when the broker died\n{process.evidence()}")
 
     with_bystander(context, path, strike)
+
+
+@live_test("the broker runs on every core, whatever the program that started it is bound to")
+def broker_cores(context):
+    cores = os.sched_getaffinity(0)
+    if len(cores) < 2:
+        raise places.Unavailable("there is one core")
+    path = loopback(context)
+    port = programs.next_port()
+    with Process(path.server, ["taskset", "-c", str(min(cores)), "ibv_rc_pingpong", "-g", "0", "-p", port]) as process:
+        process.wait_listening(port)
+        for pid in broker_pair(path):
+            if os.sched_getaffinity(pid) != cores:
+                raise Failure(f"process {pid} of the broker has cores {os.sched_getaffinity(pid)}, not {cores}")
 
 
 @live_test("kill -9 of the broker's worker: others go on, it is replaced, nothing is left")
