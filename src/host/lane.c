@@ -14,6 +14,7 @@
 #define POLLS_TO_BROKER	  1024 /* without a progress thread pollers look after the broker, this often */
 #define PACKETS_OF_NOTE	  16 /* so many take long enough to look at the clock again */
 #define YIELD_AFTER	  (50 * VB_US)
+#define SLEEP_AFTER	  (10 * VB_MS)
 #define WAIT_WITHOUT_DRIVER_MS 10
 
 /* ---- One turn --------------------------------------------------------------------------------------------------- */
@@ -193,14 +194,19 @@ void vb_lane_kick(struct vb_device *device)
 /* Since when this thread's polls have found nothing at all. */
 static _Thread_local struct vb_deadline idle_since __attribute__((tls_model("initial-exec")));
 
-/* A program that polls should have its core as long as an answer may come soon, and no longer: its peer or our own
- * progress thread may need it. */
+/* A program that polls should have its core as long as an answer may come soon, and no longer: its peer, the broker or our
+ * own progress thread may need it. Where there are more spinners than cores, giving way to whoever is next in the queue
+ * is not enough: the broker has been seen to wait for seconds with a connection's messages. */
 static void rest(bool was_busy, vb_time now)
 {
+	static const struct timespec a_moment = { .tv_nsec = 1000 }; /* the kernel makes it some 60 us */
+
 	if (was_busy)
 		idle_since.is_set = false;
 	else if (!idle_since.is_set)
 		idle_since = (struct vb_deadline){ now, true };
+	else if (vb_time_diff(now, idle_since.at) > SLEEP_AFTER)
+		nanosleep(&a_moment, NULL);
 	else if (vb_time_diff(now, idle_since.at) > YIELD_AFTER)
 		sched_yield();
 }
