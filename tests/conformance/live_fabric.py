@@ -7,6 +7,7 @@ import shutil
 import places
 import programs
 from live import live_test
+from live_ucx import run_mpi
 from process import Failure, Process
 
 # provider, endpoint, sizes in its table: datagrams end at the path's MTU
@@ -14,6 +15,10 @@ ENDPOINTS = {"msg": ("verbs", "64 256 1k 4k 64k 1m"), "rdm": ("verbs;ofi_rxm", "
              "dgram": ("verbs", "64 256 1k")}
 ROUNDS = 10
 SECONDS = 40
+# On loopback libfabric has connections only where lo has an address besides ::1 and 127.0.0.1.
+LOOPBACK_ADDRESS = "fd79:79::1/128"
+# Windows by messages: within one host Open MPI would put them into shared memory.
+MPI_SWITCHES = "--oversubscribe --mca pml cm --mca mtl ofi --mca mtl_ofi_provider_include verbs;ofi_rxm --mca osc pt2pt"
 
 
 def need(program):
@@ -87,6 +92,18 @@ def loopback(context):
     place = context.world.fresh_namespace("fabric")
     path = places.Path("loopback", place, place, 4096)
     pingpong(path, "dgram")
-    place.run("ip", "addr", "add", "fd79:79::1/128", "dev", "lo")
+    place.run("ip", "addr", "add", LOOPBACK_ADDRESS, "dev", "lo")
     pingpong(path, "msg")
     pingpong(path, "rdm", user="nobody")
+
+
+def run_over_libfabric(context, ranks, user):
+    place = context.world.fresh_namespace("mpi")
+    place.run("ip", "addr", "add", LOOPBACK_ADDRESS, "dev", "lo")
+    run_mpi(context, place, ranks, user, MPI_SWITCHES, {})
+
+
+for ranks_wanted in (2, 3, 4):
+    live_test(f"Open MPI over libfabric: {ranks_wanted} ranks reduce, send, put, get and accumulate")(
+        lambda context, ranks=ranks_wanted: run_over_libfabric(context, ranks, "root"))
+live_test("Open MPI over libfabric as an ordinary user")(lambda context: run_over_libfabric(context, 2, "nobody"))

@@ -131,15 +131,20 @@ def silent_fallback(context):
 MPI_SWITCHES = "--oversubscribe --mca pml ucx --mca osc ucx --mca opal_common_ucx_devices any --mca opal_common_ucx_tls any"
 
 
-def run_mpi(context, ranks, user):
+def run_over_ucx(context, ranks, user):
+    place = context.world.fresh_namespace("mpi")
+    settings = {"UCX_TLS": "rc_verbs,ud_verbs,self", "UCX_NET_DEVICES": f"{place.device}:1"}
+    run_mpi(context, place, ranks, user, MPI_SWITCHES, settings)
+
+
+def run_mpi(context, place, ranks, user, switches, settings):
+    """mpi_check, all of its bytes by the transport that the switches and settings name."""
     need("mpirun")
     program = context.program("mpi_check")
     if not program.exists():
         raise places.Unavailable("mpi_check was not built: mpicc is not installed")
-    place = context.world.fresh_namespace("mpi")
-    settings = {"UCX_TLS": "rc_verbs,ud_verbs,self", "UCX_NET_DEVICES": f"{place.device}:1",
-                "OMPI_ALLOW_RUN_AS_ROOT": "1", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1"}
-    with Process(place, ["mpirun", "-n", ranks, *MPI_SWITCHES.split(), program], user, settings,
+    settings = {**settings, "OMPI_ALLOW_RUN_AS_ROOT": "1", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1"}
+    with Process(place, ["mpirun", "-n", ranks, *switches.split(), program], user, settings,
                  name=f"mpirun -n {ranks}") as process:
         process.wait_success(120)
     done = [int(payload) for payload in re.findall(r"^done (\d+)$", process.stdout, re.M)]
@@ -153,5 +158,5 @@ def run_mpi(context, ranks, user):
 
 for ranks_wanted in (2, 3, 4):
     live_test(f"Open MPI over UCX: {ranks_wanted} ranks reduce, send, put, get and accumulate")(
-        lambda context, ranks=ranks_wanted: run_mpi(context, ranks, "root"))
-live_test("Open MPI over UCX as an ordinary user")(lambda context: run_mpi(context, 2, "nobody"))
+        lambda context, ranks=ranks_wanted: run_over_ucx(context, ranks, "root"))
+live_test("Open MPI over UCX as an ordinary user")(lambda context: run_over_ucx(context, 2, "nobody"))
