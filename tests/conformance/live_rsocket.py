@@ -73,7 +73,9 @@ def riostream(context):
 
 @live_test("udpong: datagrams go from queue pair to queue pair")
 def udpong(context):
-    for path, address in each_path(context):
+    veth = context.world.open("veth1500")
+    itself = places.Path("itself", veth.server, veth.server, veth.mtu) if veth else None  # two devices: lo is not the only
+    for path, address in [*each_path(context), (itself, "127.0.0.1"), (itself, "::1")]:
         port = programs.next_port()
         arguments = ["udpong", "-p", port, "-S", 900, "-C", 50]
         with Process(path.server, arguments + ["-b", address], name="server udpong") as server:
