@@ -9,9 +9,9 @@
 #include <sys/random.h>
 #include "wire/mad.h"
 
-#define ENTRIES	       1024
-#define TRIES	       3
-#define TRY_MS	       100
+#define ENTRIES        1024
+#define TRIES          3
+#define TRY_MS         100
 #define REMEMBER_MS    (10 * 60 * 1000)
 #define REMEMBER_NO_MS 5000
 
@@ -45,12 +45,14 @@ static uint64_t random_number(void)
 	return number;
 }
 
-static void send_discovery(struct discovery *discovery, const struct qp1_mad *way, uint64_t transaction_id,
-	bool is_response)
+static void send_discovery(
+	struct discovery *discovery, const struct qp1_mad *way, uint64_t transaction_id, bool is_response)
 {
 	uint8_t mad[VB_MAD_LENGTH];
-	const struct vb_discovery facts = { .is_response = is_response, .transaction_id = transaction_id,
-		.version = VB_DISCOVERY_VERSION, .receive_buffer = discovery->receive_buffer,
+	const struct vb_discovery facts = { .is_response = is_response,
+		.transaction_id = transaction_id,
+		.version = VB_DISCOVERY_VERSION,
+		.receive_buffer = discovery->receive_buffer,
 		.features = VB_FEATURE_TRAINS };
 	vb_discovery_encode(&facts, mad);
 	qp1_send(discovery->qp1, &way->from, &way->to, way->scope, mad, way->length);
@@ -64,9 +66,9 @@ static bool address_is_gid(const struct sockaddr *address, const struct vb_gid *
 		return false;
 	if (address->sa_family == AF_INET)
 		return vb_gid_is_ipv4(gid) &&
-			memcmp(&((const struct sockaddr_in *)address)->sin_addr, gid->raw + 12, 4) == 0;
+		       memcmp(&((const struct sockaddr_in *)address)->sin_addr, gid->raw + 12, 4) == 0;
 	return address->sa_family == AF_INET6 &&
-		memcmp(&((const struct sockaddr_in6 *)address)->sin6_addr, gid->raw, 16) == 0;
+	       memcmp(&((const struct sockaddr_in6 *)address)->sin6_addr, gid->raw, 16) == 0;
 }
 
 /* The interface that has this address, 0: none of ours. */
@@ -120,8 +122,8 @@ static struct entry *new_entry(struct discovery *discovery, const struct vb_gid 
 	return entry;
 }
 
-static void settle(struct discovery *discovery, struct entry *entry, bool is_verbena, uint32_t receive_buffer,
-	uint64_t now_ms)
+static void settle(
+	struct discovery *discovery, struct entry *entry, bool is_verbena, uint32_t receive_buffer, uint64_t now_ms)
 {
 	entry->state = is_verbena ? IS_VERBENA : IS_OTHER;
 	entry->receive_buffer = receive_buffer;
@@ -140,8 +142,9 @@ static void try_again(struct discovery *discovery, struct entry *entry, uint64_t
 	}
 	entry->tries++;
 	entry->due_ms = now_ms + TRY_MS;
-	const struct qp1_mad way = { .from = entry->sgid, .to = entry->gid, .scope = entry->scope,
-		.length = VB_MAD_LENGTH };
+	const struct qp1_mad way = {
+		.from = entry->sgid, .to = entry->gid, .scope = entry->scope, .length = VB_MAD_LENGTH
+	};
 	send_discovery(discovery, &way, entry->transaction_id, false);
 }
 
@@ -205,8 +208,9 @@ bool discovery_receive(struct discovery *discovery, uint64_t now_ms, const struc
 		return false;
 	if (!facts.is_response) {
 		/* As long as the question, so that whoever asks learns what the way carries in both directions. */
-		const struct qp1_mad back = { .from = mad->to, .to = mad->from, .scope = mad->scope,
-			.length = mad->length };
+		const struct qp1_mad back = {
+			.from = mad->to, .to = mad->from, .scope = mad->scope, .length = mad->length
+		};
 		if (!vb_gid_is_multicast(&mad->to))
 			send_discovery(discovery, &back, facts.transaction_id, true);
 		return true;

@@ -13,8 +13,8 @@
 struct discovery;
 
 /* Tells client (a number below DISCOVERY_CLIENTS) who is at gid. */
-typedef void discovery_answer(void *user, unsigned client, const struct vb_gid *gid, bool is_verbena,
-	uint32_t receive_buffer);
+typedef void discovery_answer(
+	void *user, unsigned client, const struct vb_gid *gid, bool is_verbena, uint32_t receive_buffer);
 
 struct discovery *discovery_create(struct qp1 *qp1, discovery_answer *answer, void *user);
 void discovery_destroy(struct discovery *discovery);

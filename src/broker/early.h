@@ -1,5 +1,6 @@
-/* Requests that came before anybody listened. A program may tell its peer, over a connection that it has, to come to a
- * port at which it is about to listen: so a request waits a moment before it is refused. */
+/* Requests that came before anybody listened, and what else nobody answers for. A program may tell its peer, over a
+ * connection that it has, to come to a port at which it is about to listen: so a request waits a moment before it is
+ * refused. */
 #ifndef VB_BROKER_EARLY_H
 #define VB_BROKER_EARLY_H
 

@@ -24,8 +24,8 @@
 #define UDP_GRO 104
 #endif
 
-#define USUAL_BUFFER   4194304
-#define MAX_GROUP      1024 /* where a search for our own socket ends */
+#define USUAL_BUFFER     4194304
+#define MAX_GROUP        1024 /* where a search for our own socket ends */
 #define FENCE_TIMEOUT_MS 200
 
 static void set_option(int fd, int level, int name, int value)
@@ -49,8 +49,8 @@ static int make_socket(sa_family_t family, uint8_t slot, uint32_t receive_buffer
 		return -errno;
 	set_option(fd, SOL_SOCKET, SO_REUSEPORT, 1);
 	set_option(fd, SOL_SOCKET, SO_RCVBUF, receive_buffer > INT32_MAX ? INT32_MAX : (int)receive_buffer);
-	/* Of a multicast datagram for a single socket the kernel takes the shortcut of its early demultiplexing, which ends
-	 * at the steering program. So the broker's own hears all of them, as the second; its filter drops them. */
+	/* Of a multicast datagram for a single socket the kernel takes the shortcut of its early demultiplexing, which
+	 * ends at the steering program. So the broker's own hears all of them, as the second; its filter drops them. */
 	set_option(fd, IPPROTO_IP, IP_MULTICAST_ALL, slot == 0);
 	if (family == AF_INET6) {
 		set_option(fd, IPPROTO_IPV6, IPV6_V6ONLY, 0);
@@ -118,8 +118,9 @@ static int open_probes(struct group *group)
 
 static void send_probe(struct group *group, const uint8_t probe[STEER_PROBE_LENGTH])
 {
-	struct sockaddr_in to = { .sin_family = AF_INET, .sin_port = htons(VB_UDP_PORT),
-		.sin_addr.s_addr = htonl(INADDR_LOOPBACK) };
+	struct sockaddr_in to = {
+		.sin_family = AF_INET, .sin_port = htons(VB_UDP_PORT), .sin_addr.s_addr = htonl(INADDR_LOOPBACK)
+	};
 	sendto(group->probe, probe, STEER_PROBE_LENGTH, MSG_NOSIGNAL, (struct sockaddr *)&to, sizeof(to));
 }
 
@@ -425,7 +426,7 @@ static bool is_slot_socket(sa_family_t family, uint8_t slot, int fd)
 	steer_build_filter(ours, slot);
 	length = STEER_FILTER_SIZE; /* the kernel counts instructions here */
 	return getsockopt(fd, SOL_SOCKET, SO_GET_FILTER, filter, &length) == 0 && length == STEER_FILTER_SIZE &&
-		memcmp(filter, ours, sizeof(ours)) == 0;
+	       memcmp(filter, ours, sizeof(ours)) == 0;
 }
 
 int group_adopt(struct group *group, uint8_t slot, int fd)

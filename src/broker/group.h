@@ -12,13 +12,13 @@
 #include "broker/steer.h"
 
 struct group {
-	sa_family_t family;	 /* AF_INET6 dual-stack, or AF_INET where there is no IPv6 */
-	int own;		 /* not locked: programs are attached through it */
-	int probe, fence;	 /* sender of probes; where a datagram shows that those before it have arrived */
+	sa_family_t family; /* AF_INET6 dual-stack, or AF_INET where there is no IPv6 */
+	int own;            /* not locked: programs are attached through it */
+	int probe, fence;   /* sender of probes; where a datagram shows that those before it have arrived */
 	struct sockaddr_in fence_address;
-	unsigned count;		 /* sockets in the group */
-	int fd[STEER_SLOTS];	 /* by slot, or -1 */
-	int index[STEER_SLOTS];	 /* by slot, or -1: not known */
+	unsigned count;          /* sockets in the group */
+	int fd[STEER_SLOTS];     /* by slot, or -1 */
+	int index[STEER_SLOTS];  /* by slot, or -1: not known */
 	uint32_t default_buffer; /* effective, of a socket that asked for the usual */
 };
 

@@ -34,10 +34,21 @@ void worker_send_mad(struct worker *worker, unsigned client, const struct vb_mes
 	worker_say(worker, client, &sent, NULL);
 }
 
+/* Told once, as a MAD is: who misses it waits for an answer in vain, and gives up later. */
+static void pass_failure(struct worker *worker, unsigned client, const struct qp1_failure *failure)
+{
+	struct vb_message message = { .kind = VB_MESSAGE_FAILED, .gid = failure->to, .error = failure->error };
+	memcpy(message.mad, failure->bytes, VB_MAD_LENGTH);
+	backlog_send(&worker->clients[client].backlog, worker->registry->clients[client].connection, &message);
+}
+
 void worker_post_mad(struct worker *worker, unsigned client, const struct vb_message *message)
 {
 	orphans_note_sent(worker->orphans, client, &message->sgid, &message->gid, message->mad);
-	send_between(worker, &message->sgid, &message->gid, message->mad, message->length);
+	int error = -send_between(worker, &message->sgid, &message->gid, message->mad, message->length);
+	if (qp1_is_final(error))
+		pass_failure(worker, client,
+			&(struct qp1_failure){ .to = message->gid, .error = error, .bytes = message->mad });
 }
 
 static void pass_mad(struct worker *worker, unsigned client, const struct qp1_mad *mad)
@@ -100,16 +111,12 @@ void worker_receive_mads(struct worker *worker)
 	}
 }
 
-/* Told once, as a MAD is: who misses it waits for an answer in vain, and gives up later. */
 void worker_pass_failures(struct worker *worker)
 {
 	struct qp1_failure failure;
 	for (unsigned i = 0; i < MADS_A_TURN && qp1_next_failure(worker->qp1, &failure); i++) {
 		int client = route_failure(worker->registry, &failure);
-		struct vb_message message = { .kind = VB_MESSAGE_FAILED, .gid = failure.to, .error = failure.error };
-		if (client < 0)
-			continue;
-		memcpy(message.mad, failure.bytes, VB_MAD_LENGTH);
-		backlog_send(&worker->clients[client].backlog, worker->registry->clients[client].connection, &message);
+		if (client >= 0)
+			pass_failure(worker, (unsigned)client, &failure);
 	}
 }

@@ -3,6 +3,7 @@
 
 #include <errno.h>
 #include <linux/errqueue.h>
+#include <linux/filter.h>
 #include <netinet/in.h>
 #include <stdlib.h>
 #include <string.h>
@@ -50,6 +51,10 @@ static int open_sender(sa_family_t family, uint16_t *port)
 		setsockopt(fd, IPPROTO_IP, IP_MTU_DISCOVER, &probe4, sizeof(probe4));
 		setsockopt(fd, IPPROTO_IP, IP_RECVERR, &on, sizeof(on));
 	}
+	/* Nobody reads it: what comes to its port would fill it, and leave no room for the network's errors. */
+	struct sock_filter nothing = BPF_STMT(BPF_RET | BPF_K, 0);
+	setsockopt(fd, SOL_SOCKET, SO_ATTACH_FILTER, &(struct sock_fprog){ .len = 1, .filter = &nothing },
+		sizeof(struct sock_fprog));
 	for (unsigned attempt = 0; attempt < 32; attempt++) {
 		if (getrandom(port, sizeof(*port), 0) != sizeof(*port))
 			*port = (uint16_t)random();
@@ -297,7 +302,15 @@ static bool read_failure(struct qp1 *qp1, sa_family_t family, struct qp1_failure
 	return true;
 }
 
-static bool is_final(int error)
+/* The kernel may note an error after it was read from the queue; POLLERR would stay. */
+static void forget_error(int fd)
+{
+	int error;
+	socklen_t length = sizeof(error);
+	getsockopt(fd, SOL_SOCKET, SO_ERROR, &error, &length);
+}
+
+bool qp1_is_final(int error)
 {
 	return error == EHOSTUNREACH || error == ENETUNREACH || error == EACCES || error == ECONNREFUSED;
 }
@@ -305,8 +318,10 @@ static bool is_final(int error)
 bool qp1_next_failure(struct qp1 *qp1, struct qp1_failure *failure)
 {
 	while (read_failure(qp1, AF_INET, failure) || read_failure(qp1, AF_INET6, failure))
-		if (failure->bytes && is_final(failure->error))
+		if (failure->bytes && qp1_is_final(failure->error))
 			return true;
+	forget_error(qp1->send4);
+	forget_error(qp1->send6);
 	return false;
 }
 

@@ -15,7 +15,7 @@ struct qp1;
 
 struct qp1_mad {
 	struct vb_gid from, to;
-	uint32_t scope;	      /* interface of link-local addresses, else 0 */
+	uint32_t scope;       /* interface of link-local addresses, else 0 */
 	const uint8_t *bytes; /* VB_MAD_LENGTH and padding; until the next qp1_receive */
 	uint32_t length;
 };
@@ -31,10 +31,12 @@ bool qp1_receive(struct qp1 *qp1, int socket, sa_family_t family, struct qp1_mad
 /* A MAD of ours that did not get there, as the network told: a router, the host, or the kernel that found nobody. */
 struct qp1_failure {
 	struct vb_gid to;
-	int error;	      /* EHOSTUNREACH, ENETUNREACH, EACCES: the host; ECONNREFUSED: its port */
+	int error;            /* EHOSTUNREACH, ENETUNREACH, EACCES: the host; ECONNREFUSED: its port */
 	const uint8_t *bytes; /* VB_MAD_LENGTH; until the next call */
 };
 bool qp1_next_failure(struct qp1 *qp1, struct qp1_failure *failure);
+/* One of those errors, also of qp1_send. */
+bool qp1_is_final(int error);
 /* The descriptors that have an error (POLLERR) when there is a failure; -1: none of that family. */
 void qp1_sockets(const struct qp1 *qp1, int fds[2]);
 

@@ -26,6 +26,29 @@ static struct route refuse(const struct vb_cm_message *request)
 	return route;
 }
 
+/* Of a process that has ended: who waits for an answer to it shall not wait in vain (IBA vol. 1, 12.9.8.3.1). */
+static struct route answer_for_the_dead(const struct vb_cm_message *message)
+{
+	struct route route = { .verdict = ROUTE_TO_NOBODY };
+	struct vb_cm_message answer = { .transaction_id = message->transaction_id,
+		.local_id = message->remote_id,
+		.remote_id = message->local_id };
+	switch (message->kind) {
+	case VB_CM_DREQ:
+		answer.kind = VB_CM_DREP;
+		break;
+	case VB_CM_REP:
+		answer.kind = VB_CM_REJ;
+		answer.rej.answers = VB_CM_ANSWERS_REP;
+		answer.rej.reason = VB_CM_REJ_INVALID_COMM_ID;
+		break;
+	default:
+		return (struct route){ .verdict = ROUTE_DROPPED };
+	}
+	vb_cm_encode(&answer, route.answer);
+	return route;
+}
+
 static struct route to_listener(
 	struct ports *ports, const struct vb_cm_message *request, uint64_t service_id, const struct vb_gid *address)
 {
@@ -46,7 +69,7 @@ struct route route_cm(struct ports *ports, const struct registry *registry, cons
 		return to_listener(ports, &message, message.sidr_req.service_id, &mad->to);
 	int owner = registry->slots[message.remote_id >> 24].owner;
 	if (owner < 0)
-		return (struct route){ .verdict = ROUTE_DROPPED };
+		return answer_for_the_dead(&message);
 	return (struct route){ .verdict = ROUTE_TO_CLIENT, .client = (uint32_t)owner };
 }
 

@@ -11,8 +11,8 @@
 
 enum route_verdict {
 	ROUTE_TO_CLIENT,
-	ROUTE_TO_NOBODY, /* answer: a refusal is in it */
-	ROUTE_DROPPED,	 /* malformed, or of a process that is gone */
+	ROUTE_TO_NOBODY, /* no listener, or its process is gone: what is to be said instead is in answer */
+	ROUTE_DROPPED,   /* malformed, or nothing is to be said */
 };
 
 struct route {

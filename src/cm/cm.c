@@ -336,8 +336,13 @@ void vb_cm_tell_listener(
 	assert(cm->spare_count > 0);
 	cm->spare_count--;
 	struct vb_cm_pending *pending = vb_container_of(vb_list_pop(&cm->spares), struct vb_cm_pending, link);
-	pending->event = (struct vb_cm_event){ .kind = kind, .id = id, .listener = listener,
-		.tries = id->tries, .error = id->error, .service_id = id->service_id };
+	pending->event = (struct vb_cm_event){ .kind = kind,
+		.id = id,
+		.listener = listener,
+		.tries = id->tries,
+		.error = id->error,
+		.service_id = id->service_id,
+		.is_of_reply = id->state == VB_CM_REP_SENT || id->state == VB_CM_MRA_REP_RCVD };
 	if (message) {
 		pending->event.has_message = true;
 		pending->event.message = *message;
@@ -448,6 +453,7 @@ void vb_cm_await(struct vb_cm_id *id, uint8_t retries, vb_time now)
 	id->retries = retries;
 	id->tries = 1;
 	id->error = 0;
+	id->was_refused = false;
 	vb_cm_arm(id, id->period, now);
 }
 

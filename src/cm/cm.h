@@ -132,6 +132,7 @@ struct vb_cm_event {
 	/* UNREACHABLE, SIDR_TIMEOUT: how often it was sent, to which service, and what the network said, or 0. */
 	unsigned tries;
 	int error;
+	bool is_of_reply; /* UNREACHABLE: it was our answer to a request */
 	uint64_t service_id;
 };
 /* The next event; false when there is none. An id destroyed takes its events with it. */

@@ -35,7 +35,8 @@ struct vb_cm_id {
 	uint8_t retries; /* left */
 	unsigned tries;	 /* of what awaits its answer */
 	uint8_t max_retries, ack_timeout, target_ack_delay, peer_timeout;
-	int error;	/* why a message that awaits its answer did not get there; 0 */
+	bool was_refused; /* the peer's port was closed when it was sent before */
+	int error;	  /* why a message that awaits its answer did not get there, for certain; 0 */
 	vb_time period; /* until a message is sent again */
 
 	struct vb_cm_path path; /* a listener's: only local, its address */

@@ -178,8 +178,8 @@ static bool awaits_answer_to(const struct vb_cm_id *id, const struct vb_gid *rem
 	}
 }
 
-void vb_cm_undelivered(struct vb_cm *cm, const struct vb_gid *remote, const uint8_t mad[VB_MAD_LENGTH], int error,
-	vb_time now)
+void vb_cm_undelivered(
+	struct vb_cm *cm, const struct vb_gid *remote, const uint8_t mad[VB_MAD_LENGTH], int error, vb_time now)
 {
 	struct vb_cm_message message;
 	if (!vb_cm_decode(&message, mad) || !vb_cm_reserve_events(cm))
@@ -187,10 +187,11 @@ void vb_cm_undelivered(struct vb_cm *cm, const struct vb_gid *remote, const uint
 	struct vb_cm_id *id = vb_cm_find_local(cm, message.local_id);
 	if (!id || !awaits_answer_to(id, remote, mad))
 		return;
-	bool is_certain = error != -ECONNREFUSED || id->error == error;
-	id->error = error;
+	bool is_certain = error != -ECONNREFUSED || id->was_refused;
+	id->was_refused = error == -ECONNREFUSED;
 	if (!is_certain)
 		return;
+	id->error = error;
 	id->retries = 0;
 	timeouts[id->state](id, now);
 }

@@ -12,7 +12,7 @@
 /* A burst of deaths (a peer that went away under a thousand QPs) says enough with its first lines. */
 #define LINES_A_SECOND 8
 /* Below this, a packet that vanishes is not too big for any path. */
-#define SUSPECT_BYTES 1000
+#define SUSPECT_BYTES     1000
 #define OVERFLOWS_TO_TELL 16
 
 struct line {
@@ -35,7 +35,7 @@ __attribute__((format(printf, 2, 3))) static void add(struct line *line, const c
 static bool is_stuck_by_size(const struct vb_cause *cause)
 {
 	return cause->was_heard && cause->largest_acked && cause->stuck_wire_bytes > cause->largest_acked &&
-		cause->stuck_wire_bytes >= SUSPECT_BYTES;
+	       cause->stuck_wire_bytes >= SUSPECT_BYTES;
 }
 
 /* Why a peer that should answer does not. */
@@ -77,8 +77,8 @@ void vb_explain(const struct vb_death *death, char *text, size_t size)
 	if (has_tries(cause->kind))
 		add(&line, ": %u tries in %s", cause->tries, vb_text_span(cause->stuck_for, span, sizeof(span)));
 	if (death->type != VB_QP_UD && death->type != VB_QP_RAW)
-		add(&line, "%s %s qpn 0x%x", has_tries(cause->kind) ? " to" : "; peer",
-			vb_text_gid(&death->peer, peer), death->dest_qpn);
+		add(&line, "%s %s qpn 0x%x", has_tries(cause->kind) ? " to" : "; peer", vb_text_gid(&death->peer, peer),
+			death->dest_qpn);
 	if (cause->kind == VB_CAUSE_RETRY_EXCEEDED) {
 		add_silence(&line, death);
 		add_overflow(&line, death);
@@ -90,11 +90,23 @@ void vb_explain_unreachable(const struct vb_cm_event *event, const struct vb_gid
 	struct line line = { text, size, 0 };
 	char gid[VB_TEXT_GID];
 
-	add(&line, "connection to %s port %u: ", vb_text_gid(peer, gid), (unsigned)event->service_id & 0xFFFF);
+	unsigned port = (unsigned)event->service_id & 0xFFFF;
+	vb_text_gid(peer, gid);
+	if (event->is_of_reply) {
+		add(&line,
+			"connection from %s to our port %u: accepted %u times, never confirmed; has it ended or been "
+			"cut off?",
+			gid, port, event->tries);
+		return;
+	}
+	add(&line, "connection to %s port %u: ", gid, port);
 	if (event->error == -ECONNREFUSED)
 		add(&line, "nobody has UDP 4791 open there; is its program running, and on Verbena or rxe?");
 	else if (event->error)
-		add(&line, "no such host is reached (%s); is the address right, is the host up?",
+		add(&line,
+			"no such host is reached (%s); is the address right, is the host up, does a firewall refuse "
+			"UDP "
+			"4791?",
 			strerror(-event->error));
 	else
 		add(&line, "asked %u times, never answered; is it running, is UDP 4791 open both ways?", event->tries);

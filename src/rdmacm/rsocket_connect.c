@@ -89,7 +89,7 @@ static int on_step(struct rsocket *rs, const struct rdma_cm_event *event)
 	case RDMA_CM_EVENT_ROUTE_ERROR:
 		return -EHOSTUNREACH;
 	case RDMA_CM_EVENT_UNREACHABLE:
-		return -ETIMEDOUT;
+		return event->status < 0 ? event->status : -ETIMEDOUT;
 	case RDMA_CM_EVENT_REJECTED:
 		return rejection(event->status);
 	case RDMA_CM_EVENT_CONNECT_ERROR:

@@ -8,8 +8,10 @@ static uint8_t mad[VB_MAD_LENGTH];
 
 static struct route route(struct ports *ports, const struct vb_cm_message *message)
 {
-	const struct qp1_mad arrived = { .from = vb_gid_from_ipv4(10, 0, 0, 2), .to = vb_gid_from_ipv4(10, 0, 0, 1),
-		.bytes = mad, .length = VB_MAD_LENGTH };
+	const struct qp1_mad arrived = { .from = vb_gid_from_ipv4(10, 0, 0, 2),
+		.to = vb_gid_from_ipv4(10, 0, 0, 1),
+		.bytes = mad,
+		.length = VB_MAD_LENGTH };
 	vb_cm_encode(message, mad);
 	assert_true(route_is_cm(&arrived));
 	return route_cm(ports, &registry, &arrived);
@@ -28,8 +30,9 @@ static int teardown(void **state)
 	return 0;
 }
 
-static const struct vb_cm_message request = { .kind = VB_CM_REQ, .transaction_id = 99, .local_id = 0x1234,
-	.req = { .service_id = 0x01060000ull | 7471 } };
+static const struct vb_cm_message request = {
+	.kind = VB_CM_REQ, .transaction_id = 99, .local_id = 0x1234, .req = { .service_id = 0x01060000ull | 7471 }
+};
 
 static void request__goes_to_the_listener(void **state)
 {
@@ -55,8 +58,9 @@ static void request__for_nobody_is_refused(void **state)
 
 static void sidr_request__for_nobody_is_not_supported(void **state)
 {
-	const struct vb_cm_message sidr = { .kind = VB_CM_SIDR_REQ, .local_id = 7,
-		.sidr_req = { .service_id = vb_cm_service_id(VB_CM_PS_UDP, 5) } };
+	const struct vb_cm_message sidr = {
+		.kind = VB_CM_SIDR_REQ, .local_id = 7, .sidr_req = { .service_id = vb_cm_service_id(VB_CM_PS_UDP, 5) }
+	};
 	struct vb_cm_message answer;
 	struct route found = route(*state, &sidr);
 	assert_int_equal(found.verdict, ROUTE_TO_NOBODY);
@@ -74,6 +78,27 @@ static void answer__goes_to_the_slot_of_its_communication_id(void **state)
 	struct route found = route(*state, &rtu);
 	assert_int_equal(found.verdict, ROUTE_TO_CLIENT);
 	assert_int_equal(found.client, 11);
+}
+
+static void answer__for_a_process_that_is_gone(void **state)
+{
+	struct vb_cm_message answer;
+	const struct vb_cm_message dreq = {
+		.kind = VB_CM_DREQ, .transaction_id = 5, .local_id = 1, .remote_id = 0x2C000007
+	};
+	struct route found = route(*state, &dreq);
+	assert_int_equal(found.verdict, ROUTE_TO_NOBODY);
+	assert_true(vb_cm_decode(&answer, found.answer));
+	assert_int_equal(answer.kind, VB_CM_DREP);
+	assert_int_equal(answer.transaction_id, 5);
+	assert_int_equal(answer.local_id, 0x2C000007);
+	assert_int_equal(answer.remote_id, 1);
+	const struct vb_cm_message rep = { .kind = VB_CM_REP, .local_id = 1, .remote_id = 0x2C000007 };
+	found = route(*state, &rep);
+	assert_int_equal(found.verdict, ROUTE_TO_NOBODY);
+	assert_true(vb_cm_decode(&answer, found.answer));
+	assert_int_equal(answer.kind, VB_CM_REJ);
+	assert_int_equal(answer.rej.reason, VB_CM_REJ_INVALID_COMM_ID);
 }
 
 static void failure__is_told_to_who_sent_the_request(void **state)
@@ -97,6 +122,7 @@ int main(void)
 		TEST(request__goes_to_the_listener),
 		TEST(request__for_nobody_is_refused),
 		TEST(sidr_request__for_nobody_is_not_supported),
+		TEST(answer__for_a_process_that_is_gone),
 		TEST(failure__is_told_to_who_sent_the_request),
 		TEST(answer__goes_to_the_slot_of_its_communication_id),
 	};

@@ -84,6 +84,21 @@ static void req__to_a_closed_port_is_sent_once_more(void **state)
 	assert_int_equal(event.tries, 2);
 }
 
+static void req__refused_once_is_then_only_unanswered(void **state)
+{
+	connect_qp(1);
+	struct mad req = take(A, VB_CM_REQ);
+	undelivered(A, &req, -ECONNREFUSED);
+	for (int i = 0; i < RETRIES; i++) {
+		wait_exactly(A, PERIOD);
+		take(A, VB_CM_REQ);
+	}
+	wait_exactly(A, PERIOD);
+	expect_event(A, VB_CM_EVENT_UNREACHABLE);
+	assert_int_equal(event.error, 0);
+	assert_int_equal(event.tries, 1 + RETRIES);
+}
+
 static void undelivered__concerns_only_who_awaits_that_answer(void **state)
 {
 	struct vb_cm_id *a = connect_qp(1);
@@ -650,6 +665,7 @@ int main(void)
 		TEST(req__is_sent_again_by_its_own_period_then_given_up),
 		TEST(req__to_a_host_that_is_not_there_is_given_up_at_once),
 		TEST(req__to_a_closed_port_is_sent_once_more),
+		TEST(req__refused_once_is_then_only_unanswered),
 		TEST(undelivered__concerns_only_who_awaits_that_answer),
 		TEST(req__given_up_ends_what_it_began),
 		TEST(req__of_an_unknown_service_is_refused),

@@ -8,8 +8,12 @@ static char line[512];
 
 static struct vb_death death_of(enum vb_cause_kind kind)
 {
-	return (struct vb_death){ .device = "vb_eth0", .type = VB_QP_RC, .qpn = 0x10042, .dest_qpn = 0x1a2,
-		.peer = vb_gid_from_ipv4(10, 0, 0, 2), .cause = { .kind = kind, .tries = 7, .stuck_for = 4100 * VB_MS } };
+	return (struct vb_death){ .device = "vb_eth0",
+		.type = VB_QP_RC,
+		.qpn = 0x10042,
+		.dest_qpn = 0x1a2,
+		.peer = vb_gid_from_ipv4(10, 0, 0, 2),
+		.cause = { .kind = kind, .tries = 7, .stuck_for = 4100 * VB_MS } };
 }
 
 static void explain__peer_never_heard(void **state)
@@ -17,8 +21,9 @@ static void explain__peer_never_heard(void **state)
 	struct vb_death death = death_of(VB_CAUSE_RETRY_EXCEEDED);
 
 	vb_explain(&death, line, sizeof(line));
-	assert_string_equal(line, "vb_eth0 qpn 0x10042: retry exceeded: 7 tries in 4.1 s to 10.0.0.2 qpn 0x1a2, never heard "
-				  "from it; is it running, is UDP 4791 open?");
+	assert_string_equal(line,
+		"vb_eth0 qpn 0x10042: retry exceeded: 7 tries in 4.1 s to 10.0.0.2 qpn 0x1a2, never heard "
+		"from it; is it running, is UDP 4791 open?");
 }
 
 static void explain__peer_gone_silent(void **state)
@@ -106,19 +111,25 @@ static void text__numbers_and_addresses(void **state)
 static void unreachable__says_whether_the_host_or_its_port_was_not_there(void **state)
 {
 	struct vb_gid peer = vb_gid_from_ipv4(10, 0, 0, 9);
-	struct vb_cm_event event = { .kind = VB_CM_EVENT_UNREACHABLE, .tries = 16,
-		.service_id = vb_cm_service_id(VB_CM_PS_TCP, 7471) };
+	struct vb_cm_event event = {
+		.kind = VB_CM_EVENT_UNREACHABLE, .tries = 16, .service_id = vb_cm_service_id(VB_CM_PS_TCP, 7471)
+	};
 
 	vb_explain_unreachable(&event, &peer, line, sizeof(line));
-	assert_string_equal(line, "connection to 10.0.0.9 port 7471: asked 16 times, never answered; is it running, is UDP "
-				  "4791 open both ways?");
+	assert_string_equal(line,
+		"connection to 10.0.0.9 port 7471: asked 16 times, never answered; is it running, is UDP "
+		"4791 open both ways?");
 	event.error = -EHOSTUNREACH;
 	vb_explain_unreachable(&event, &peer, line, sizeof(line));
-	assert_string_equal(line, "connection to 10.0.0.9 port 7471: no such host is reached (No route to host); is the "
-				  "address right, is the host up?");
+	assert_string_equal(line,
+		"connection to 10.0.0.9 port 7471: no such host is reached (No route to host); is the "
+		"address right, is the host up, does a firewall refuse UDP 4791?");
 	event.error = -ECONNREFUSED;
 	vb_explain_unreachable(&event, &peer, line, sizeof(line));
 	assert_non_null(strstr(line, "nobody has UDP 4791 open there"));
+	event.is_of_reply = true;
+	vb_explain_unreachable(&event, &peer, line, sizeof(line));
+	assert_non_null(strstr(line, "connection from 10.0.0.9 to our port 7471: accepted 16 times, never confirmed"));
 }
 
 int main(void)
