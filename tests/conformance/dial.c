@@ -27,7 +27,7 @@
 #include <time.h>
 #include <unistd.h>
 
-enum { LENGTH = 256, RESOLVE_MS = 5000, HANG_S = 120, LAST = 1, SLOTS = 65536 };
+enum { LENGTH = 256, RESOLVE_MS = 5000, HANG_S = 150, LAST = 1, SLOTS = 65536 };
 
 /* What a client tells the server with its request. */
 struct hello {
@@ -329,7 +329,8 @@ static void client_event(const struct rdma_cm_event *event, struct connection *c
 
 /* ---- The server ------------------------------------------------------------------------------------------------- */
 
-static void answer(const struct rdma_cm_event *event)
+/* The connection, whose id has no context any more if it came to nothing. */
+static struct connection *answer(const struct rdma_cm_event *event)
 {
 	struct connection *c = new_connection();
 	struct hello hello;
@@ -343,16 +344,20 @@ static void answer(const struct rdma_cm_event *event)
 	step("asked");
 	equip(c);
 	struct rdma_conn_param param = { .responder_resources = 1, .initiator_depth = 1, .rnr_retry_count = 7 };
-	if (rdma_accept(c->id, &param))
-		die(c, "rdma_accept");
+	if (rdma_accept(c->id, &param)) { /* who asked is no more */
+		printf("gone: connection %u before it was one: accepted too late\n", c->hello.number);
+		c->id->context = NULL;
+		return c;
+	}
 	step("accepted");
+	return c;
 }
 
-static void server_event(const struct rdma_cm_event *event, struct connection *c)
+static struct connection *server_event(const struct rdma_cm_event *event, struct connection *c)
 {
 	switch (event->event) {
 	case RDMA_CM_EVENT_CONNECT_REQUEST:
-		answer(event);
+		c = answer(event);
 		break;
 	case RDMA_CM_EVENT_ESTABLISHED:
 		established(c);
@@ -380,6 +385,7 @@ static void server_event(const struct rdma_cm_event *event, struct connection *c
 		die(c, "%s, status %d", rdma_event_str(event->event), event->status);
 	}
 	fflush(stdout);
+	return c;
 }
 
 /* ---- Events ----------------------------------------------------------------------------------------------------- */
@@ -393,7 +399,7 @@ static void take_event(void)
 	struct rdma_cm_id *id = event->id;
 	struct connection *c = id->context;
 	if (options.is_server)
-		server_event(event, c);
+		c = server_event(event, c);
 	else
 		client_event(event, c);
 	rdma_ack_cm_event(event);

@@ -68,8 +68,8 @@ def chosen_cases(options):
     cases = [] if options.only_live else list(matrix.product() if options.full else matrix.selection(options.seed))
     index, count = (int(part) for part in options.shard.split("/"))
     passed = set().union(*options.after)
-    cases = [case for case in cases if all(text in matrix.name(case) for text in options.filter)
-             and matrix.name(case) not in passed][index - 1::count]
+    cases = [case for case in cases if all(text in matrix.name(case) for text in options.filter)][index - 1::count]
+    cases = [case for case in cases if matrix.name(case) not in passed]
     # Users of one path together: another user's broker is refused until it has left.
     return sorted(cases, key=lambda case: (case.path, case.user))
 
@@ -88,6 +88,7 @@ class Report:
         self.verbose = options.verbose
         self.stop_after = options.stop_after
         self.second_try = options.second_try
+        self.file = options.json
         self.unsteady = []  # names of what failed at first
         self.results = []
         self._lock = threading.Lock()
@@ -116,6 +117,13 @@ class Report:
             self._said = now
             print(f"{done} of {self.total} after {now - self._began:.0f} s: {self.count('passed')} passed, "
                   f"{self.count('failed')} failed, {self.count('skipped')} skipped", flush=True)
+            self.write()
+
+    def write(self):
+        """The results so far, so that what was done is not lost when the run is cut off."""
+        if self.file:
+            rows = [entry._asdict() for entry in self.results]
+            pathlib.Path(self.file).write_text(json.dumps({"cases": rows}, indent=1) + "\n")
 
 
 def _indent(text):
@@ -263,9 +271,7 @@ def summarise(report, options):
         if entry.result == "failed":
             print(f"FAILED: {entry.name}: {entry.why.splitlines()[0] if entry.why else ''}")
     print(f"{report.count('passed')} passed, {report.count('failed')} failed, {report.count('skipped')} skipped")
-    if options.json:
-        rows = [entry._asdict() for entry in report.results]
-        pathlib.Path(options.json).write_text(json.dumps({"cases": rows}, indent=1) + "\n")
+    report.write()
 
 
 if __name__ == "__main__":

@@ -1,6 +1,7 @@
 /* What an rsocket's peer may say: private data, grants, lengths, and the headers of datagrams. After any of it our
  * rings hold: what is sent lies within our ring and within what was granted, what is read was received, and a ring is
- * never overdrawn. The last bytes of the input are private data and a header, those before are what happens. */
+ * never overdrawn. The input's last bytes are private data, those before what happens; they are tried as headers too.
+ */
 #include <stdlib.h>
 #include <string.h>
 #include "rdmacm/rsocket_datagram.h"
@@ -102,8 +103,12 @@ static void check_headers(const uint8_t *bytes, size_t length)
 	uint8_t again[VB_RS_HEADER_MAX];
 	size_t used = vb_rs_udp_header_decode(&udp, bytes, length);
 	require(used <= length);
-	if (used)
+	if (used) {
+		struct vb_rs_udp_header same;
 		require(vb_rs_udp_header_encode(&udp, again) == used);
+		require(vb_rs_udp_header_decode(&same, again, used) == used && same.is_data == udp.is_data &&
+			same.qpn == udp.qpn && vb_rs_address_equal(&same.target, &udp.target, false));
+	}
 	used = vb_rs_ud_header_decode(&sender, bytes, length);
 	require(used <= length);
 	if (used)
