@@ -27,7 +27,8 @@ struct tap {
 
 struct vb_frames {
 	int send_fd;
-	int epoll_fd; /* of the taps: readable when a frame waits */
+	int epoll_fd; /* of the taps: readable when a frame waits; and of send_fd, while that is full */
+	bool is_full;
 	struct vb_list taps;
 	uint8_t buffer[BUFFER_BYTES];
 };
@@ -267,6 +268,17 @@ bool vb_frames_receive(struct vb_worker *w, vb_time now)
 	return count > 0;
 }
 
+/* A full socket is not asked again and again: an interface may be slow, or held up, for as long as it likes. */
+static void watch_room(struct vb_frames *frames, bool is_full)
+{
+	struct epoll_event event = { .events = EPOLLOUT };
+
+	if (frames->is_full == is_full)
+		return;
+	frames->is_full = is_full;
+	epoll_ctl(frames->epoll_fd, is_full ? EPOLL_CTL_ADD : EPOLL_CTL_DEL, frames->send_fd, &event);
+}
+
 bool vb_frames_transmit(struct vb_worker *w, vb_time now)
 {
 	struct vb_frame frame;
@@ -279,11 +291,12 @@ bool vb_frames_transmit(struct vb_worker *w, vb_time now)
 				   : ENODEV;
 		if (error == EAGAIN) {
 			vb_lane_frame_waits(&frame);
-			w->has_more = true;
-			return true;
+			watch_room(w->frames, true);
+			return count > 0;
 		}
 		vb_lane_frame_sent(w->lane, &frame, error, now);
 	}
+	watch_room(w->frames, false);
 	w->has_more |= count == FRAMES_AT_A_TIME;
 	return count > 0;
 }

@@ -423,6 +423,70 @@ static void clock__goes_forward_and_back_to_monotonic(void **state)
 	assert_false(vb_time_before(vb_host_now(), at));
 }
 
+static struct vb_qp *started_raw_qp(struct vb_cq *cq)
+{
+	struct vb_qp_config config = { .type = VB_QP_RAW, .pd = pd, .send_cq = cq, .recv_cq = cq, .max_send_wr = QUEUE,
+		.max_recv_wr = 1, .max_send_sge = 1, .max_recv_sge = 1, .signal_all = true };
+	struct vb_qp_attr attr = { .state = VB_QPS_INIT, .port = 1 };
+	struct vb_qp *qp;
+
+	assert_int_equal(vb_lane_lock(device), 0);
+	int rc = vb_qp_create(vb_device_lane(device), &config, &qp);
+	vb_lane_unlock(device);
+	assert_int_equal(rc, 0);
+	modify(qp, &attr, VB_QP_STATE | VB_QP_PORT);
+	for (attr.state = VB_QPS_RTR; attr.state <= VB_QPS_RTS; attr.state++)
+		modify(qp, &attr, VB_QP_STATE);
+	return qp;
+}
+
+/* More frames of the local experimental Ethernet type than the socket holds. */
+static void post_frames(struct vb_qp *qp)
+{
+	static const uint8_t header[] = { 2, 0, 0, 0, 0, 1, 2, 0, 0, 0, 0, 9, 0x88, 0xb5 };
+	struct vb_sge sge = { (uintptr_t)links[0].source, 8000, vb_mr_key(links[0].source_mr) };
+	struct vb_send_wr wr = { .opcode = VB_WR_SEND, .sges = &sge, .sge_count = 1 };
+
+	memcpy(links[0].source, header, sizeof(header));
+	vb_sq_begin(qp);
+	for (int i = 0; i < QUEUE; i++)
+		assert_int_equal(vb_sq_put(qp, &wr), 0);
+	vb_sq_end(qp, true);
+	vb_lane_kick(device);
+}
+
+static void frames__wait_for_a_slow_interface_without_cpu(void **state)
+{
+	struct vb_cq_config config = { .capacity = QUEUE };
+	struct vb_wc wc[QUEUE];
+	struct vb_cq *cq;
+
+	NEEDS_NAMESPACE;
+	if (vb_device_open_frames(device) < 0 ||
+		system("tc qdisc add dev lo root tbf rate 800kbit burst 20000 limit 10000000") != 0)
+		skip();
+	assert_int_equal(vb_cq_create(vb_device_nic(device), &config, &cq), 0);
+	struct vb_qp *qp = started_raw_qp(cq);
+	post_frames(qp);
+	sleep_ms(200);
+	uint64_t before = cpu_ns();
+	sleep_ms(500);
+	assert_in_range(cpu_ns() - before, 0, 20000000);
+	int sent = vb_cq_poll(cq, wc, QUEUE);
+	assert_in_range(sent, 1, QUEUE - 1);
+	assert_int_equal(system("tc qdisc del dev lo root"), 0);
+	for (int ms = 0; ms < PATIENCE_MS && sent < QUEUE; ms++) {
+		sleep_ms(1);
+		sent += vb_cq_poll(cq, wc, QUEUE);
+	}
+	assert_int_equal(sent, QUEUE);
+	assert_int_equal(vb_lane_lock(device), 0);
+	assert_int_equal(vb_qp_destroy(qp), 0);
+	vb_lane_unlock(device);
+	assert_int_equal(vb_cq_destroy(cq), 0);
+	idle__uses_no_cpu(state);
+}
+
 int main(int argc, char **argv)
 {
 	const struct CMUnitTest tests[] = {
@@ -434,6 +498,7 @@ int main(int argc, char **argv)
 		cmocka_unit_test(wait__of_several_threads_ends_for_each),
 		cmocka_unit_test(post__from_many_threads_loses_no_doorbell),
 		cmocka_unit_test(idle__uses_no_cpu),
+		cmocka_unit_test(frames__wait_for_a_slow_interface_without_cpu),
 		cmocka_unit_test(fork__child_is_told_and_parent_goes_on),
 		cmocka_unit_test(open__again_shares_the_lane),
 		cmocka_unit_test(open__after_close_starts_anew),
