@@ -3,6 +3,7 @@ on them, and over datagrams. A provider that is named is not left for TCP; the s
 
 import re
 import shutil
+import socket
 
 import places
 import programs
@@ -24,6 +25,10 @@ MPI_SWITCHES = "--oversubscribe --mca pml cm --mca mtl ofi --mca mtl_ofi_provide
 def need(program):
     if not shutil.which(program):
         raise places.Unavailable(f"{program} is not installed")
+    try:
+        socket.getaddrinfo("localhost", None)
+    except OSError:
+        raise places.Unavailable("libfabric binds to \"localhost\", and /etc/hosts does not have it") from None
 
 
 def open_veth(context):
@@ -98,6 +103,7 @@ def loopback(context):
 
 
 def run_over_libfabric(context, ranks, user):
+    need("mpirun")
     place = context.world.fresh_namespace("mpi")
     place.run("ip", "addr", "add", LOOPBACK_ADDRESS, "dev", "lo")
     run_mpi(context, place, ranks, user, MPI_SWITCHES, {})

@@ -202,12 +202,9 @@ def _all_evidence(processes):
 
 
 def _read(file):
-    file.flush()
-    position = os.lseek(file.fileno(), 0, os.SEEK_CUR)
+    # The program writes at an offset that it shares with us: only what leaves it alone may be used.
     size = os.fstat(file.fileno()).st_size
-    text = os.pread(file.fileno(), size, 0).decode(errors="replace")
-    os.lseek(file.fileno(), position, os.SEEK_SET)
-    return text
+    return os.pread(file.fileno(), size, 0).decode(errors="replace")
 
 
 def _read_lines(path):
