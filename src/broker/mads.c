@@ -34,12 +34,18 @@ void worker_send_mad(struct worker *worker, unsigned client, const struct vb_mes
 	worker_say(worker, client, &sent, NULL);
 }
 
+/* Waits in the backlog while the process does not read. */
+static void pass(struct worker *worker, unsigned client, const struct vb_message *message)
+{
+	backlog_send(&worker->clients[client].backlog, worker->registry->clients[client].connection, message);
+}
+
 /* Told once, as a MAD is: who misses it waits for an answer in vain, and gives up later. */
 static void pass_failure(struct worker *worker, unsigned client, const struct qp1_failure *failure)
 {
 	struct vb_message message = { .kind = VB_MESSAGE_FAILED, .gid = failure->to, .error = failure->error };
 	memcpy(message.mad, failure->bytes, VB_MAD_LENGTH);
-	backlog_send(&worker->clients[client].backlog, worker->registry->clients[client].connection, &message);
+	pass(worker, client, &message);
 }
 
 void worker_post_mad(struct worker *worker, unsigned client, const struct vb_message *message)
@@ -57,7 +63,7 @@ static void pass_mad(struct worker *worker, unsigned client, const struct qp1_ma
 		.kind = VB_MESSAGE_MAD, .gid = mad->from, .sgid = mad->to, .scope = mad->scope, .length = mad->length
 	};
 	memcpy(message.mad, mad->bytes, VB_MAD_LENGTH);
-	backlog_send(&worker->clients[client].backlog, worker->registry->clients[client].connection, &message);
+	pass(worker, client, &message);
 }
 
 /* To whom it is for, or the refusal back to where it came from. */

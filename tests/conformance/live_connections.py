@@ -15,12 +15,6 @@ CLIENT_STEPS = ("resolved", "requested", "established", "sent", "disconnected")
 SERVER_STEPS = ("listening", "asked", "accepted", "established", "disconnected")
 
 
-def loopback(context, label):
-    """A path inside a fresh namespace, so that its broker is this test's alone."""
-    place = context.world.fresh_namespace(label)
-    return places.Path("vb_lo", place, place, 4096)
-
-
 def start(context, path, role, port, *more, settings=None):
     place = path.server if role == "server" else path.client
     process = Process(place, [context.program("dial"), role, path.server.address[4], port, *more], settings=settings,
@@ -58,7 +52,7 @@ def run_connections(context, path, count, *more, settings=None):
 
 @live_test("10,000 connections in a row: each carries its bytes, nothing is held")
 def in_a_row(context):
-    run_connections(context, loopback(context, "row"), 10000, "-m", 1)
+    run_connections(context, context.world.own_loopback("row"), 10000, "-m", 1)
 
 
 @live_test("1,000 connections open at once, on each path")
@@ -75,7 +69,7 @@ def at_once(context):
 @live_test("1,000 connections, 200 at a time, with 5% of packets and of the manager's messages lost")
 def churn_under_loss(context):
     for seed in (1, 2):
-        run_connections(context, loopback(context, f"churn{seed}"), 1000, "-w", 200,
+        run_connections(context, context.world.own_loopback(f"churn{seed}"), 1000, "-w", 200,
                         settings={"VERBENA_FAULTS": f"drop=5%,seed={seed}"})
 
 
@@ -87,7 +81,7 @@ def kill_at(process, step):
 
 @live_test("kill -9 of a client at each step of a connection: the server is told, and serves the next")
 def kill_client(context):
-    path = loopback(context, "client")
+    path = context.world.own_loopback("client")
     for step in CLIENT_STEPS:
         port = programs.next_port()
         with start(context, path, "server", port) as server:
@@ -97,12 +91,12 @@ def kill_client(context):
                 server.wait_output(r"^gone: connection 0 ", NOTICED_SECONDS)
             with start(context, path, "client", port, "-l") as client:
                 finish([server, client], SECONDS)
-    expect_nothing_left(context, path)
+    context.world.expect_nothing_left(path)
 
 
 @live_test("kill -9 of a server at each step of a connection: the client is told, and the next server serves")
 def kill_server(context):
-    path = loopback(context, "server")
+    path = context.world.own_loopback("server")
     for step in SERVER_STEPS:
         port = programs.next_port()
         victim = Process(path.server, [context.program("dial"), "server", path.server.address[4], port, "-x", step],
@@ -115,7 +109,7 @@ def kill_server(context):
             if (status == 0) != (step == "disconnected"):
                 raise Failure(f"server killed when {step}: the client's status is {status}\n{client.evidence()}")
         run_connections_at(context, path, port)
-    expect_nothing_left(context, path)
+    context.world.expect_nothing_left(path)
 
 
 @live_test("a connection to a host that is not there, or has UDP 4791 closed, is given up soon and says why")
@@ -136,9 +130,3 @@ def unreachable(context):
 def run_connections_at(context, path, port):
     with start(context, path, "server", port) as server, start(context, path, "client", port, "-l") as client:
         finish([server, client], SECONDS)
-
-
-def expect_nothing_left(context, path):
-    found = places.leftovers([path.server], context.world.holder_pids())
-    if found:
-        raise Failure("left behind:\n" + "\n".join(found))

@@ -14,12 +14,6 @@ RUN_SECONDS = 6.0  # how long the bystanders run
 START_SECONDS = 2.0  # within which perftest has measured the clock and shaken hands
 
 
-def loopback(context):
-    """A path inside a fresh namespace, so that its broker is this test's alone."""
-    place = context.world.fresh_namespace("kill")
-    return places.Path("vb_lo", place, place, 4096)
-
-
 def with_bystander(context, path, strike):
     """Runs a verifying pair and an ib_write_bw pair; strike(server, client) once both are at it; the verifying pair must
     finish well, a new pair must work, and nothing may be left."""
@@ -35,13 +29,7 @@ def with_bystander(context, path, strike):
         strike(victim_server, victim_client)
         finish([server, client], RUN_SECONDS * 10)
         peers.run_verified(context, path, "read", "-s", 65536, "-n", 100)
-    expect_nothing_left(context, path)
-
-
-def expect_nothing_left(context, path):
-    found = places.leftovers([path.server], context.world.holder_pids())
-    if found:
-        raise Failure("left behind:\n" + "\n".join(found))
+    context.world.expect_nothing_left(path)
 
 
 @live_test("kill -9 of a client in ib_write_bw: others go on, nothing is left")
@@ -50,7 +38,7 @@ def kill_client(context):
         client.signal(signal.SIGKILL)
         server.wait(20)
 
-    with_bystander(context, loopback(context), strike)
+    with_bystander(context, context.world.own_loopback("kill"), strike)
 
 
 @live_test("kill -9 of a server in ib_write_bw: the client is told why, others go on, nothing is left")
@@ -61,7 +49,7 @@ def kill_server(context):
             raise Failure(f"the client of a killed server reports success\n{client.evidence()}")
         client.wait_output(r"(?i)retry.*exceeded.* to .*qpn", 0)
 
-    with_bystander(context, loopback(context), strike)
+    with_bystander(context, context.world.own_loopback("kill"), strike)
 
 
 def broker_pair(path):
@@ -84,7 +72,7 @@ def wait_two_brokers(path, dead, seconds=5):
 
 def strike_broker(context, choose):
     """Kill the broker processes that choose picks of (parent, worker)."""
-    path = loopback(context)
+    path = context.world.own_loopback("kill")
 
     def strike(server, client):
         dead = choose(*broker_pair(path))
@@ -105,7 +93,7 @@ def broker_cores(context):
     cores = os.sched_getaffinity(0)
     if len(cores) < 2:
         raise places.Unavailable("there is one core")
-    path = loopback(context)
+    path = context.world.own_loopback("kill")
     port = programs.next_port()
     with Process(path.server, ["taskset", "-c", str(min(cores)), "ibv_rc_pingpong", "-g", "0", "-p", port]) as process:
         process.wait_listening(port)

@@ -16,11 +16,6 @@ from process import Failure, finish
 STALL_MS = 800
 
 
-def loopback(context):
-    place = context.world.fresh_namespace("load")
-    return places.Path("vb_lo", place, place, 4096)
-
-
 @live_test("every operation moves every byte right, on each path and IP version, also between users")
 def verified_operations(context):
     world = context.world
@@ -36,7 +31,7 @@ def verified_operations(context):
 
 @live_test("a server of root and a client of nobody share root's broker")
 def two_users(context):
-    path = loopback(context)
+    path = context.world.own_loopback("load")
     port = programs.next_port()
     with peers.start_server(context, path.server, port) as server, \
             peers.start_client(context, path, port, "write", "-n", 200, user="nobody") as client:
@@ -45,7 +40,7 @@ def two_users(context):
 
 @live_test("64 processes at once")
 def many_processes(context):
-    path = loopback(context)
+    path = context.world.own_loopback("load")
     gid = str(path.server.gid_index(4))
     with contextlib.ExitStack() as stack:
         servers, clients, ports = [], [], [programs.next_port() for _ in range(32)]
@@ -69,7 +64,7 @@ def many_processes(context):
 
 @live_test("incast of 16 ib_write_bw clients to 16 server processes finishes without an ack timeout")
 def incast_processes(context):
-    path = loopback(context)
+    path = context.world.own_loopback("load")
     with contextlib.ExitStack() as stack:
         # -u 18: an ack timeout of 1.07 s, whose counting would be seen; -n: 64 MB a pair.
         pairs = [stack.enter_context(peers.perftest_pair(path, "ib_write_bw", "-s", 65536, "-n", 1000, "-u", 18))
@@ -93,17 +88,17 @@ def incast(context, path, op, size, count):
 
 @live_test("incast of 16 clients that WRITE to one process finishes without an ack timeout")
 def incast_write(context):
-    incast(context, loopback(context), "write", 65536, 400)
+    incast(context, context.world.own_loopback("load"), "write", 65536, 400)
 
 
 @live_test("incast of 16 clients that SEND small messages to one process finishes without an ack timeout")
 def incast_send(context):
-    incast(context, loopback(context), "send", 64, 4000)
+    incast(context, context.world.own_loopback("load"), "send", 64, 4000)
 
 
 def stopped_receiver(context, op, who):
     """SIGSTOP of one end for 100 ms in mid-run: it costs about that and no ack timeout."""
-    path = loopback(context)
+    path = context.world.own_loopback("load")
     port = programs.next_port()
     with peers.start_server(context, path.server, port) as server, \
             peers.start_client(context, path, port, op, "-s", 65536, "-t", 1.5, "-u", peers.LONG_TIMEOUT) as client:
@@ -129,7 +124,7 @@ def stopped_requester(context):
 
 @live_test("one-sided operations proceed while the target sleeps in pause()")
 def sleeping_target(context):
-    path = loopback(context)
+    path = context.world.own_loopback("load")
     for op in ("write", "read", "atomic"):
         port = programs.next_port()
         with peers.start_server(context, path.server, port, "-z") as server, \
@@ -141,7 +136,7 @@ def sleeping_target(context):
 
 @live_test("an idle process with connected QPs uses no CPU")
 def idle(context):
-    path = loopback(context)
+    path = context.world.own_loopback("load")
     port = programs.next_port()
     with peers.start_server(context, path.server, port) as server, \
             peers.start_client(context, path, port, "idle", "-q", 16) as client:
@@ -188,7 +183,7 @@ def steering(context):
 
 @live_test("many QPs: ib_write_bw -q 1000")
 def many_qps(context):
-    path = loopback(context)
+    path = context.world.own_loopback("load")
     with peers.perftest_pair(path, "ib_write_bw", "-q", 1000, "-s", 4096, "-n", 16, "-t", 8) as (server, client):
         finish([server, client], 60)
     if not re.search(r"^\s*4096\s+\d+\s", client.stdout, re.M):

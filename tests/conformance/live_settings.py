@@ -19,14 +19,9 @@ ERROR = 8388608  # severity of an expert item
 OPERATIONS = (("write", 30000, 200), ("read", 30000, 200), ("send", 9000, 200), ("atomic", 8, 200))
 
 
-def loopback(context):
-    place = context.world.fresh_namespace("set")
-    return places.Path("vb_lo", place, place, 4096)
-
-
 @live_test("with injected faults every operation finishes with the right data")
 def faults(context):
-    path = loopback(context)
+    path = context.world.own_loopback("set")
     for spec in FAULTS:
         seen = 0
         for op, size, count in OPERATIONS:
@@ -38,7 +33,7 @@ def faults(context):
 
 @live_test("ib_write_bw, ib_send_bw and ib_read_bw finish with 1% of packets dropped")
 def faults_perftest(context):
-    path = loopback(context)
+    path = context.world.own_loopback("set")
     settings = {"VERBENA_FAULTS": "drop=1%,seed=3"}
     for program in ("ib_write_bw", "ib_send_bw", "ib_read_bw"):
         with peers.perftest_pair(path, program, "-n", 500, "-b", settings=settings) as (server, client):
@@ -49,7 +44,7 @@ def faults_perftest(context):
 
 def expect_refusal(context, settings, patterns, arguments=("ibv_devinfo",)):
     """The program fails, and what it says on stderr contains each pattern."""
-    place = loopback(context).server
+    place = context.world.own_loopback("set").server
     with Process(place, arguments, settings=settings) as process:
         if process.wait(20) == 0:
             raise Failure(f"accepted\n{process.evidence()}")
@@ -79,7 +74,7 @@ def hold_port(place, user):
 
 @live_test("UDP 4791 taken by somebody else is an error that names the port and, if it can, the holder")
 def port_taken(context):
-    place = loopback(context).server
+    place = context.world.own_loopback("set").server
     with hold_port(place, "root") as holder:
         with Process(place, ["ibv_rc_pingpong", "-d", "vb_lo", "-g", "0"]) as process:
             if process.wait(20) == 0:
@@ -93,7 +88,7 @@ def port_taken(context):
 def foreign_broker(context):
     if os.geteuid() != 0:
         raise places.Unavailable("needs root")
-    path = loopback(context)
+    path = context.world.own_loopback("set")
     port = programs.next_port()
     with peers.start_server(context, path.server, port, user="nobody"):
         with Process(path.server, ["ibv_rc_pingpong", "-d", "vb_lo", "-g", "0"]) as process:
@@ -122,7 +117,7 @@ def dissect(capture):
 def captures(context):
     if not shutil.which("tshark"):
         raise places.Unavailable("tshark is not installed")
-    path = loopback(context)
+    path = context.world.own_loopback("set")
     with tempfile.TemporaryDirectory() as folder:
         for version in (4, 6):
             for op, size in (("write", 5000), ("read", 5000), ("send", 1), ("atomic", 8)):
@@ -139,7 +134,7 @@ def captures(context):
 
 @live_test("verbena run of a program that does not exist fails with status 127 and says so")
 def no_such_program(context):
-    place = loopback(context).server
+    place = context.world.own_loopback("set").server
     with Process(place, ["no-such-program"]) as process:
         if process.wait(10) != 127 or "no-such-program" not in process.stderr:
             raise Failure(f"status {process.status}\n{process.evidence()}")

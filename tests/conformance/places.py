@@ -110,6 +110,16 @@ class World:
         prefix = self._make_namespace(label)
         return Place(prefix, label, self.launcher, "vb_lo", "127.0.0.1", "::1")
 
+    def own_loopback(self, label):
+        """A path inside a fresh namespace, so that its broker is one test's alone."""
+        place = self.fresh_namespace(label)
+        return Path("vb_lo", place, place, 4096)
+
+    def expect_nothing_left(self, path):
+        found = leftovers([path.server], self.holder_pids())
+        if found:
+            raise Failure("left behind:\n" + "\n".join(found))
+
     def holder_pids(self):
         return {holder.pid for holder in self._holders}
 
