@@ -1,5 +1,6 @@
 /* Connections over loopback with a real broker: both ends are this process, each MAD travels by UDP. In a network
  * namespace of the test's own; skipped where none may be made. The argument is the directory of verbena-broker. */
+#include "../namespace.h"
 #include "../unit.h"
 #include <errno.h>
 #include <net/if.h>
@@ -86,18 +87,6 @@ static void await(enum vb_cm_event_kind kind, unsigned count)
 		rc = pthread_cond_timedwait(&seen_change, &seen_mutex, &until);
 	assert_int_equal(seen[kind], count);
 	pthread_mutex_unlock(&seen_mutex);
-}
-
-static bool own_namespace(void)
-{
-	struct ifreq request = { .ifr_name = "lo", .ifr_flags = IFF_UP | IFF_RUNNING };
-
-	if (unshare(CLONE_NEWNET) < 0 && unshare(CLONE_NEWUSER | CLONE_NEWNET) < 0)
-		return false;
-	int fd = socket(AF_INET, SOCK_DGRAM, 0);
-	int rc = ioctl(fd, SIOCSIFFLAGS, &request);
-	close(fd);
-	return rc == 0;
 }
 
 static int open_all(void **state)

@@ -1,5 +1,6 @@
 /* A live lane over loopback with its broker: who drives, what happens while nobody calls, threads, fork, idleness. In a
  * network namespace of the test's own; skipped where none may be made. The argument is the directory of verbena-broker. */
+#include "../namespace.h"
 #include "../unit.h"
 #include <errno.h>
 #include <net/if.h>
@@ -36,18 +37,6 @@ static int event_fd;
 static bool is_able;
 
 /* ---- Set-up ----------------------------------------------------------------------------------------------------- */
-
-static bool own_namespace(void)
-{
-	struct ifreq request = { .ifr_name = "lo", .ifr_flags = IFF_UP | IFF_RUNNING };
-
-	if (unshare(CLONE_NEWNET) < 0 && unshare(CLONE_NEWUSER | CLONE_NEWNET) < 0)
-		return false;
-	int fd = socket(AF_INET, SOCK_DGRAM, 0);
-	int rc = ioctl(fd, SIOCSIFFLAGS, &request);
-	close(fd);
-	return rc == 0;
-}
 
 static void on_event(void *user, const struct vb_event *event)
 {

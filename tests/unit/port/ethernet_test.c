@@ -8,24 +8,13 @@
 #include <sys/socket.h>
 #include <unistd.h>
 #include "port/ethernet.h"
+#include "../namespace.h"
 #include "../unit.h"
 
 #define PATIENCE_MS 2000
 
 static uint8_t buffer[VB_FRAME_MAX + 512];
 static uint32_t lo;
-
-static bool own_namespace(void)
-{
-	struct ifreq request = { .ifr_name = "lo", .ifr_flags = IFF_UP | IFF_RUNNING };
-
-	if (unshare(CLONE_NEWNET) < 0 && unshare(CLONE_NEWUSER | CLONE_NEWNET) < 0)
-		return false;
-	int fd = socket(AF_INET, SOCK_DGRAM, 0);
-	int rc = ioctl(fd, SIOCSIFFLAGS, &request);
-	close(fd);
-	return rc == 0;
-}
 
 static int setup(void **state)
 {

@@ -14,6 +14,7 @@
 #include <sys/socket.h>
 #include <unistd.h>
 #include <cmocka.h>
+#include "../namespace.h"
 #include "port/port.h"
 
 #define SLOT_A 3
@@ -39,18 +40,6 @@ static void loopback_mtu(int mtu)
 
 	ioctl(fd, SIOCSIFMTU, &request);
 	close(fd);
-}
-
-static bool own_namespace(void)
-{
-	struct ifreq request = { .ifr_name = "lo", .ifr_flags = IFF_UP | IFF_RUNNING };
-
-	if (unshare(CLONE_NEWNET) < 0 && unshare(CLONE_NEWUSER | CLONE_NEWNET) < 0)
-		return false;
-	int fd = socket(AF_INET, SOCK_DGRAM, 0);
-	int rc = ioctl(fd, SIOCSIFFLAGS, &request);
-	close(fd);
-	return rc == 0;
 }
 
 static int bound_socket(const struct vb_gid *gid)
