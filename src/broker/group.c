@@ -94,7 +94,10 @@ static int make_own(struct group *group)
 static int attach_map(struct group *group)
 {
 	struct sock_filter program[STEER_MAX_PROGRAM];
-	unsigned length = steer_build_map(program, group->index, group->count - 1);
+	int index[STEER_SLOTS];
+	for (unsigned slot = 0; slot < STEER_SLOTS; slot++)
+		index[slot] = group->is_vacant[slot] ? -1 : group->index[slot];
+	unsigned length = steer_build_map(program, index, group->count - 1);
 	struct sock_fprog fprog = { (unsigned short)length, program };
 	return setsockopt(group->own, SOL_SOCKET, SO_ATTACH_REUSEPORT_CBPF, &fprog, sizeof(fprog)) ? -errno : 0;
 }
@@ -297,10 +300,16 @@ unsigned group_strangers(const struct group *group)
 	return group->count > known ? group->count - known : 0;
 }
 
+static void forget(struct group *group, uint8_t slot)
+{
+	group->fd[slot] = group->index[slot] = -1;
+	group->is_vacant[slot] = false;
+}
+
 int group_open(struct group *group, char *why, size_t why_size)
 {
 	for (unsigned slot = 0; slot < STEER_SLOTS; slot++)
-		group->fd[slot] = group->index[slot] = -1;
+		forget(group, (uint8_t)slot);
 	group->count = 1;
 	int rc = open_probes(group);
 	if (rc) {
@@ -340,9 +349,27 @@ int group_open(struct group *group, char *why, size_t why_size)
 	return rc;
 }
 
+uint8_t group_vacant_place(const struct group *group, uint8_t slot)
+{
+	if (group->is_vacant[slot])
+		return slot;
+	for (unsigned place = 1; place < STEER_SLOTS; place++)
+		if (group->is_vacant[place] && group->index[place] >= 0)
+			return (uint8_t)place;
+	return 0;
+}
+
+uint8_t group_last_is_vacant(const struct group *group)
+{
+	for (unsigned slot = 1; slot < STEER_SLOTS; slot++)
+		if (group->is_vacant[slot] && group->index[slot] == (int)group->count - 2)
+			return (uint8_t)slot;
+	return 0;
+}
+
 int group_add(struct group *group, uint8_t slot, uint32_t receive_buffer, uint32_t *effective_buffer)
 {
-	if (slot == 0 || slot > STEER_SLOTS - 2 || group->fd[slot] >= 0)
+	if (slot == 0 || slot > STEER_SLOTS - 2 || (group->fd[slot] >= 0 && !group->is_vacant[slot]))
 		return -EINVAL;
 	int fd = make_socket(group->family, slot, receive_buffer);
 	if (fd < 0)
@@ -353,9 +380,16 @@ int group_add(struct group *group, uint8_t slot, uint32_t receive_buffer, uint32
 		close(fd);
 		return own;
 	}
-	close(group->own);
+	close(group->own); /* the last: nobody moves */
 	group->own = own;
-	int rc = join_port(group->family, fd);
+	int rc = join_port(group->family, fd), index = (int)group->count - 1;
+	uint8_t place = rc ? 0 : group_vacant_place(group, slot);
+	if (place) {
+		close(group->fd[place]); /* the new socket, the last for now, takes its place */
+		index = group->index[place];
+		forget(group, place);
+		group->count--;
+	}
 	int own_rc = join_port(group->family, own);
 	if (rc || own_rc) {
 		close(fd);
@@ -364,10 +398,10 @@ int group_add(struct group *group, uint8_t slot, uint32_t receive_buffer, uint32
 		return rc ? rc : own_rc;
 	}
 	group->fd[slot] = fd;
-	group->index[slot] = (int)group->count - 1;
+	group->index[slot] = index;
 	group->count++;
 	rc = attach_map(group);
-	if (rc == 0 && !group_verify(group, slot))
+	if (rc == 0 && (index < 0 || !group_verify(group, slot)))
 		rc = group_repair(group);
 	*effective_buffer = group_receive_buffer(fd);
 	if (rc)
@@ -379,22 +413,33 @@ void group_remove(struct group *group, uint8_t slot)
 {
 	if (group->fd[slot] < 0)
 		return;
-	int hole = group->index[slot];
+	int leaver = group->fd[slot], hole = group->index[slot], keeper = -1;
+	bool is_last = hole == (int)group->count - 2;
 	int own = make_own(group);
-	close(group->fd[slot]); /* our own, the last, moves into the hole: no other slot is affected */
-	group->fd[slot] = group->index[slot] = -1;
-	if (own < 0 || hole < 0) {
+	if (!is_last)
+		keeper = make_socket(group->family, slot, 0);
+	forget(group, slot);
+	if (own < 0 || hole < 0 || (!is_last && keeper < 0)) {
+		close(leaver);
 		if (own >= 0)
 			close(own);
+		if (keeper >= 0)
+			close(keeper);
 		group_repair(group);
 		return;
 	}
-	close(group->own); /* now the last slot's socket moves there, for as long as the next two calls take */
+	close(group->own); /* the last: nobody moves */
 	group->own = own;
-	group->count--;
-	for (unsigned other = 1; other < STEER_SLOTS; other++)
-		if (group->index[other] == (int)group->count - 1 && hole != (int)group->count - 1)
-			group->index[other] = hole;
+	if (is_last) {
+		close(leaver);
+		group->count--;
+	} else {
+		join_port(group->family, keeper);
+		close(leaver); /* the keeper, the last for now, moves into the hole */
+		group->fd[slot] = keeper;
+		group->index[slot] = hole;
+		group->is_vacant[slot] = true;
+	}
 	join_port(group->family, own);
 	attach_map(group);
 	if (!group_verify(group, 0))
@@ -438,6 +483,13 @@ int group_adopt(struct group *group, uint8_t slot, int fd)
 	group->fd[slot] = fd;
 	group->index[slot] = -1;
 	return 0;
+}
+
+void group_adopt_vacant(struct group *group, uint8_t slot, int fd)
+{
+	group->fd[slot] = fd;
+	group->index[slot] = -1;
+	group->is_vacant[slot] = true;
 }
 
 static uint64_t cookie(int fd)

@@ -21,7 +21,7 @@ struct client {
 
 struct client_slot {
 	int owner; /* index in clients, -1: free */
-	int fd;
+	int fd;	   /* of a free one: it keeps a place in the group (group.h), or -1 */
 	uint32_t request; /* that it answered, so that a repeated request gets the same slot */
 	uint32_t receive_buffer;
 };

@@ -18,15 +18,35 @@ void worker_update_receive_buffer(struct worker *worker)
 	discovery_set_receive_buffer(worker->discovery, least);
 }
 
+/* The parent closes its copy of slot's socket. False: there is none to tell. */
+static bool drop_at_parent(struct worker *worker, uint8_t slot)
+{
+	if (registry_drop_slot(worker->registry, worker->link, slot))
+		worker->is_orphaned = true;
+	return !worker->is_orphaned;
+}
+
+/* What keeps the place of a slot is held by the parent too: the worker's death shall move nobody. */
+static void remove_from_group(struct worker *worker, uint8_t slot)
+{
+	struct group *group = &worker->group;
+	group_remove(group, slot);
+	if (group->is_vacant[slot]) {
+		const struct client_slot vacant = { .owner = -1, .fd = group->fd[slot] };
+		if (registry_add_slot(worker->registry, worker->link, slot, &vacant))
+			worker->is_orphaned = true;
+	}
+	for (uint8_t last; (last = group_last_is_vacant(group)) && drop_at_parent(worker, last);)
+		group_remove(group, last);
+}
+
 void worker_free_slot(struct worker *worker, uint8_t slot)
 {
-	if (registry_drop_slot(worker->registry, worker->link, slot)) {
-		worker->is_orphaned = true;
+	if (!drop_at_parent(worker, slot))
 		return;
-	}
 	worker->is_adopting[slot] = false;
 	if (worker->is_settled && !worker->must_repair) {
-		group_remove(&worker->group, slot);
+		remove_from_group(worker, slot);
 	} else {
 		close(worker->group.fd[slot]);
 		worker->group.fd[slot] = worker->group.index[slot] = -1;
@@ -49,7 +69,7 @@ static uint8_t choose_slot(const struct worker *worker)
 {
 	for (unsigned i = 1; i <= VB_SLOT_MAX; i++) {
 		unsigned slot = (worker->registry->last_slot + i - 1) % VB_SLOT_MAX + 1;
-		if (worker->registry->slots[slot].owner < 0 && worker->group.fd[slot] < 0)
+		if (worker->group.fd[slot] < 0 || worker->group.is_vacant[slot])
 			return (uint8_t)slot;
 	}
 	return 0;
@@ -74,6 +94,9 @@ static void give_slot(struct worker *worker, unsigned client)
 		return;
 	}
 	struct client_slot one = { .owner = (int)client, .request = state->request };
+	uint8_t place = group_vacant_place(&worker->group, slot);
+	if (place && !drop_at_parent(worker, place))
+		return;
 	int rc = group_add(&worker->group, slot, state->receive_buffer, &one.receive_buffer);
 	if (rc) {
 		worker_refuse(worker, client, state->request, -rc, "no socket on UDP port 4791: %s", strerror(-rc));

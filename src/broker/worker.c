@@ -327,7 +327,9 @@ static void resume(struct worker *worker)
 	const struct vb_message restarted = { .kind = VB_MESSAGE_RESTARTED };
 	for (unsigned slot = 1; slot < REGISTRY_SLOTS; slot++) {
 		const struct client_slot *one = &worker->registry->slots[slot];
-		if (one->owner >= 0 && group_adopt(&worker->group, (uint8_t)slot, one->fd))
+		if (one->owner < 0 && one->fd >= 0)
+			group_adopt_vacant(&worker->group, (uint8_t)slot, one->fd);
+		else if (one->owner >= 0 && group_adopt(&worker->group, (uint8_t)slot, one->fd))
 			worker->group.fd[slot] = one->fd; /* ours: repair will find it or not */
 	}
 	for (unsigned i = 0; i < REGISTRY_CLIENTS; i++)

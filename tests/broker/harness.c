@@ -221,6 +221,12 @@ void start_clients(unsigned count)
 	}
 }
 
+void start_clients_in_order(unsigned count)
+{
+	for (unsigned i = 0; i < count; i++)
+		start_clients(1);
+}
+
 void wait_for_recoveries(unsigned wanted, double limit)
 {
 	double until = seconds() + limit;

@@ -25,7 +25,7 @@ void find_both_without(pid_t killed, pid_t *parent, pid_t *worker);
 void kill_both(void);
 /* Sockets on the port; descriptors of a process. */
 unsigned count_sockets(void);
-void await_sockets(unsigned count); /* a killed process's are closed a little later than it is gone */
+void await_sockets(unsigned count); /* a killed process's are closed, or change hands, a little later than it is gone */
 unsigned count_descriptors(pid_t pid);
 
 /* To loopback, or to4 (four bytes). */
@@ -38,6 +38,8 @@ void check_steering(void);
 
 /* Each has a slot, and no two the same. */
 void start_clients(unsigned count);
+/* The same, one after the other: the last is behind all others in the kernel's group. */
+void start_clients_in_order(unsigned count);
 void wait_for_recoveries(unsigned wanted, double limit);
 /* Ends clients and broker. */
 int tear_down(void **state);
@@ -46,6 +48,7 @@ int tear_down(void **state);
 #define BROKER_TESTS(X) \
 	X(slots__each_process_gets_its_own_datagrams) \
 	X(slots__sixty_four_processes_at_once) \
+	X(slots__neighbours_that_leave_cost_nobody_a_datagram) \
 	X(slots__strays_reach_nobody) \
 	X(slots__multicast_reaches_only_those_who_joined) \
 	X(slots__the_last_one_taken_is_an_error_that_says_so) \
@@ -56,6 +59,8 @@ int tear_down(void **state);
 	X(worker__killed_together_with_clients) \
 	X(parent__killed_is_replaced_and_clients_go_on) \
 	X(both__killed_at_once_leave_the_slots_right) \
+	X(both__killed_with_a_place_kept) \
+	X(worker__killed_with_a_place_kept) \
 	X(both__killed_with_a_client) \
 	X(both__killed_while_a_client_is_stopped) \
 	X(chaos__whoever_dies_the_rest_is_put_right) \
