@@ -2,10 +2,10 @@
  * that belongs to no slot, and QP1's MADs. Holds: the program attached maps each slot to its socket's index, and the
  * broker's own socket is the last of the group, so that its end moves nobody.
  *
- * The kernel fills a hole with the last socket. Were that a slot in use, its datagrams would go astray until the map says
- * where it went. So when a slot is given up whose socket others are behind, an empty one keeps its place: the slot is
- * vacant. The next newcomer gets that place; vacant ones that nobody is behind are closed. Where indices are not known,
- * probes tell (steer.h). */
+ * The kernel fills a hole with the last socket. Were that a slot in use, its datagrams would go astray until the map
+ * says where it went. So when a slot is given up whose socket others are behind, an empty one keeps its place: the slot
+ * is vacant. The next newcomer gets that place; vacant ones that nobody is behind are closed. Where indices are not
+ * known, probes tell (steer.h). */
 #ifndef VB_BROKER_GROUP_H
 #define VB_BROKER_GROUP_H
 
@@ -20,11 +20,11 @@ struct group {
 	int own;            /* not locked: programs are attached through it */
 	int probe, fence;   /* sender of probes; where a datagram shows that those before it have arrived */
 	struct sockaddr_in fence_address;
-	unsigned count;          /* sockets in the group */
-	int fd[STEER_SLOTS];     /* by slot, or -1 */
-	int index[STEER_SLOTS];  /* by slot, or -1: not known */
+	unsigned count;              /* sockets in the group */
+	int fd[STEER_SLOTS];         /* by slot, or -1 */
+	int index[STEER_SLOTS];      /* by slot, or -1: not known */
 	bool is_vacant[STEER_SLOTS]; /* fd keeps a place and is nobody's */
-	uint32_t default_buffer; /* effective, of a socket that asked for the usual */
+	uint32_t default_buffer;     /* effective, of a socket that asked for the usual */
 };
 
 /* Joins the port with the broker's own socket. The sockets of a broker that died may be there: group_strangers.
@@ -34,8 +34,8 @@ int group_open(struct group *group, char *why, size_t why_size);
 /* Sockets in the group that are nobody's we know. */
 unsigned group_strangers(const struct group *group);
 
-/* A socket for slot, which has none or is vacant, steered to. It takes the place of group_vacant_place(slot), whose socket
- * nobody else may hold any more. -errno: no slot in use is affected. */
+/* A socket for slot, which has none or is vacant, steered to. It takes the place of group_vacant_place(slot), whose
+ * socket nobody else may hold any more. -errno: no slot in use is affected. */
 int group_add(struct group *group, uint8_t slot, uint32_t receive_buffer, uint32_t *effective_buffer);
 /* The vacant slot whose place a newcomer would take; 0: none. */
 uint8_t group_vacant_place(const struct group *group, uint8_t slot);

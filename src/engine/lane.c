@@ -124,12 +124,17 @@ static void receive_connected(struct vb_qp *qp, const struct vb_path *path, cons
 	const struct vb_opcode *row = vb_packet_row(packet);
 	struct vb_requester *rq = &qp->requester;
 
-	if (vb_state(qp) < VB_QPS_RTR || vb_state(qp) == VB_QPS_ERR) {
+	if (vb_state(qp) < VB_QPS_RTR) {
 		vb_count(qp->lane, VB_DROP_QP_STATE, 1);
 		return;
 	}
 	if (!path_is_the_connections(qp, path)) {
 		vb_count(qp->lane, VB_DROP_ADDRESS, 1);
+		return;
+	}
+	if (vb_state(qp) == VB_QPS_ERR) {
+		if (!vb_responder_refuse_again(qp, packet, now))
+			vb_count(qp->lane, VB_DROP_QP_STATE, 1);
 		return;
 	}
 	rq->heard_at = now;

@@ -204,6 +204,8 @@ struct vb_responder {
 	struct vb_resource *resources; /* max_dest_rd_atomic of them, at first use */
 	uint8_t resource_count, resource_next;
 	uint8_t active_resources;
+	uint8_t refusal; /* the fatal NAK that was said, and of what; 0: none */
+	uint32_t refusal_psn;
 	struct vb_ack ack;
 	bool cnp_wanted;
 	bool cnp_was_sent;
@@ -383,8 +385,11 @@ bool vb_requester_is_busy(const struct vb_qp *qp); /* something is unacknowledge
 void vb_responder_reset(struct vb_qp *qp);
 void vb_responder_receive(struct vb_qp *qp, const struct vb_packet *packet, vb_time now);
 void vb_responder_receive_xrc(struct vb_qp *qp, const struct vb_packet *packet, vb_time now);
+/* In ERR: true when packet was a request that this QP had refused, and is refused again. */
+bool vb_responder_refuse_again(struct vb_qp *qp, const struct vb_packet *packet, vb_time now);
 /* responses.c: what the responder sends */
 void vb_responder_ack(struct vb_qp *qp, uint8_t syndrome, uint32_t psn, bool urgent, vb_time now);
+void vb_responder_refuse(struct vb_qp *qp, uint8_t nak, uint32_t psn, vb_time now);
 uint8_t vb_responder_ack_syndrome(const struct vb_qp *qp);
 uint32_t vb_credits_of_code(uint8_t code); /* receives that an ACK's credit code promises; code < 31 */
 void vb_responder_drop_resources(struct vb_qp *qp);

@@ -319,7 +319,6 @@ static void refuse(struct vb_qp *qp, const struct vb_packet *packet, enum verdic
 	struct vb_responder *rs = &qp->responder;
 	bool has_recv = rs->recv != NULL;
 
-	vb_count(qp->lane, VB_NAK_SENT, 1);
 	vb_responder_drop_resources(qp);
 	if (has_recv) {
 		struct vb_wc wc = { .status = outcome->recv_status, .vendor_err = outcome->cause };
@@ -328,7 +327,7 @@ static void refuse(struct vb_qp *qp, const struct vb_packet *packet, enum verdic
 		vb_raise(qp->lane, &qp->notice, outcome->event);
 	}
 	vb_qp_fail(qp, outcome->cause, outcome->recv_status, now);
-	vb_responder_ack(qp, outcome->nak, packet->psn, true, now);
+	vb_responder_refuse(qp, outcome->nak, packet->psn, now);
 }
 
 static void conclude(
@@ -374,6 +373,21 @@ static void receive_ahead(struct vb_qp *qp, vb_time now)
 	rs->nak_sent = true;
 	vb_count(qp->lane, VB_NAK_SENT, 1);
 	vb_responder_ack(qp, VB_NAK_PSN_SEQUENCE, rs->expected_psn, true, now);
+}
+
+/* What the refusal says, it says of every request up to it, unless that one waits for a response of its own. */
+bool vb_responder_refuse_again(struct vb_qp *qp, const struct vb_packet *packet, vb_time now)
+{
+	const struct vb_responder *rs = &qp->responder;
+	const struct vb_opcode *row = vb_packet_row(packet);
+	int32_t ahead = vb_psn_diff(packet->psn, rs->refusal_psn);
+
+	if (!rs->refusal || row->is_response || row->message == VB_MESSAGE_CNP || ahead > 0 ||
+		(ahead < 0 && is_answered_by_a_response(row)))
+		return false;
+	vb_count(qp->lane, VB_DUPLICATES, 1);
+	vb_responder_refuse(qp, rs->refusal, rs->refusal_psn, now);
+	return true;
 }
 
 void vb_responder_receive(struct vb_qp *qp, const struct vb_packet *packet, vb_time now)

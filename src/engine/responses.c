@@ -59,6 +59,16 @@ void vb_responder_ack(struct vb_qp *qp, uint8_t syndrome, uint32_t psn, bool urg
 	}
 }
 
+/* A fatal NAK, the last that this QP has to say: it is in ERR. It is remembered, for should it be lost, the peer would
+ * ask until its retries are used up, and never hear why. */
+void vb_responder_refuse(struct vb_qp *qp, uint8_t nak, uint32_t psn, vb_time now)
+{
+	qp->responder.refusal = nak;
+	qp->responder.refusal_psn = psn;
+	vb_count(qp->lane, VB_NAK_SENT, 1);
+	vb_responder_ack(qp, nak, psn, true, now);
+}
+
 bool vb_responder_emit_ack(struct vb_qp *qp, struct vb_batch *batch)
 {
 	struct vb_responder *rs = &qp->responder;
@@ -265,12 +275,11 @@ static uint8_t read_response_opcode(bool is_first, bool is_last)
 /* The key died in the middle of the response: the rest is refused where it stands. */
 static void refuse_rest(struct vb_qp *qp, uint32_t psn, uint8_t nak, enum vb_cause_kind cause, vb_time now)
 {
-	vb_count(qp->lane, VB_NAK_SENT, 1);
 	vb_responder_drop_resources(qp);
 	vb_raise(qp->lane, &qp->notice, VB_EVENT_QP_ACCESS_ERR);
 	vb_qp_fail(qp, cause, VB_WC_REM_ACCESS_ERR, now);
 	qp->cause.psn = psn;
-	vb_responder_ack(qp, nak, psn, true, now);
+	vb_responder_refuse(qp, nak, psn, now);
 }
 
 void vb_responder_fault(struct vb_qp *qp, uint32_t psn, vb_time now)
