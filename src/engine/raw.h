@@ -68,6 +68,11 @@ enum vb_flow_kind { /* ibv_flow_attr_type */
 	VB_FLOW_SNIFFER = 3,	 /* a copy of everything */
 };
 
+/* What flows took. [lane] */
+struct vb_flow_tally {
+	uint64_t frames, bytes;
+};
+
 struct vb_frame_flow {
 	enum vb_flow_kind kind;
 	uint16_t priority;   /* of normal flows: the smallest number is asked first */
@@ -75,7 +80,8 @@ struct vb_frame_flow {
 	uint32_t protocols;  /* enum vb_frame_protocol: what a frame must have */
 	struct vb_frame_headers value, mask;
 	struct vb_qp *qp;
-	struct vb_list link; /* the engine's */
+	struct vb_flow_tally *tally; /* or NULL */
+	struct vb_list link;	     /* the engine's */
 };
 
 /* The flows of an interface, in the order in which they are asked. */

@@ -164,6 +164,10 @@ void vb_steering_receive(
 			continue;
 		if (flow->kind != VB_FLOW_SNIFFER && !flow->is_transparent)
 			last = rank(flow);
+		if (flow->tally) {
+			flow->tally->frames++;
+			flow->tally->bytes += length;
+		}
 		if (flow->qp->last_frame == number)
 			continue;
 		flow->qp->last_frame = number;

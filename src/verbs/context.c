@@ -74,6 +74,10 @@ static void set_operations(struct verbs_context *verbs)
 	verbs->advise_mr = vb_mr_ops_advise;
 	verbs->ibv_create_flow = vb_flow_ops_create;
 	verbs->ibv_destroy_flow = vb_flow_ops_destroy;
+	verbs->create_counters = vb_counters_ops_create;
+	verbs->destroy_counters = vb_counters_ops_destroy;
+	verbs->attach_counters_point_flow = vb_counters_ops_attach;
+	verbs->read_counters = vb_counters_ops_read;
 	verbs->create_wq = vb_wq_ops_create;
 	verbs->modify_wq = vb_wq_ops_modify;
 	verbs->destroy_wq = vb_wq_ops_destroy;
@@ -149,6 +153,8 @@ static int destroy_object(int kind, struct vb_list *link)
 		return ibv_destroy_qp(&vb_container_of(link, struct qp_object, link)->ibv);
 	case OBJECT_FLOW:
 		return vb_flow_ops_destroy(&vb_container_of(link, struct flow_object, link)->ibv);
+	case OBJECT_COUNTERS:
+		return vb_counters_ops_destroy(&vb_container_of(link, struct counters_object, link)->ibv);
 	case OBJECT_IND_TABLE:
 		return vb_ind_table_ops_destroy(&vb_container_of(link, struct ind_table_object, link)->ibv);
 	case OBJECT_WQ:

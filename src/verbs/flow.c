@@ -1,7 +1,7 @@
 /* Flows: rules that say which frames a raw packet QP receives, as the program writes them, one specification a header.
  * Holds: each specification has exactly its structure's size, and no byte behind the last is read (the size that attr
  * gives for the whole is not relied upon: programs leave it at attr's own). What cannot be matched is refused, never
- * passed over. */
+ * passed over. Of actions, counting is done (counters.c). */
 #include <stdlib.h>
 #include <string.h>
 #include "verbs/objects.h"
@@ -9,6 +9,8 @@
 /* A flow in the making, and which layers were named. */
 struct builder {
 	struct vb_frame_flow *flow;
+	struct ibv_context *context;
+	struct counters_object *counters;
 	bool has_ethernet, has_ip, has_ports;
 };
 
@@ -79,7 +81,7 @@ static void add_ports(struct builder *to, const struct ibv_flow_spec_tcp_udp *sp
 	to->flow->protocols |= spec->type == IBV_FLOW_SPEC_TCP ? VB_FRAME_TCP : VB_FRAME_UDP;
 }
 
-/* 0: what cannot be matched: tunnels, inner headers, actions. */
+/* 0: what cannot be matched or done: tunnels, inner headers, most actions. */
 static size_t size_of(enum ibv_flow_spec_type type)
 {
 	switch (type) {
@@ -94,6 +96,8 @@ static size_t size_of(enum ibv_flow_spec_type type)
 	case IBV_FLOW_SPEC_TCP:
 	case IBV_FLOW_SPEC_UDP:
 		return sizeof(struct ibv_flow_spec_tcp_udp);
+	case IBV_FLOW_SPEC_ACTION_COUNT:
+		return sizeof(struct ibv_flow_spec_counter_action);
 	default:
 		return 0;
 	}
@@ -105,6 +109,15 @@ static bool take_layer(bool *has_layer)
 	bool is_first = !*has_layer;
 	*has_layer = true;
 	return is_first;
+}
+
+static bool add_counters(struct builder *to, struct ibv_counters *counters)
+{
+	if (!counters || counters->context != to->context || to->counters)
+		return false;
+	to->counters = vb_counters_of(counters);
+	to->flow->tally = &to->counters->tally;
+	return true;
 }
 
 static bool add_spec(struct builder *to, const struct ibv_flow_spec *spec)
@@ -122,6 +135,8 @@ static bool add_spec(struct builder *to, const struct ibv_flow_spec *spec)
 	case IBV_FLOW_SPEC_IPV6:
 		add_ipv6(to, &spec->ipv6);
 		return take_layer(&to->has_ip);
+	case IBV_FLOW_SPEC_ACTION_COUNT:
+		return add_counters(to, spec->flow_count.counters);
 	default:
 		add_ports(to, &spec->tcp_udp);
 		return take_layer(&to->has_ports);
@@ -149,22 +164,21 @@ static int add_specs(struct builder *to, const struct ibv_flow_attr *attr)
 }
 
 /* An IPv6 rule that also asks for IPv4's Ethernet type is legal, and matches nothing. */
-static int translate(const struct ibv_flow_attr *attr, struct vb_frame_flow *flow)
+static int translate(struct builder *to, const struct ibv_flow_attr *attr)
 {
-	struct builder builder = { .flow = flow };
 	if (attr->comp_mask || attr->port != VB_PORT || attr->type < IBV_FLOW_ATTR_NORMAL ||
 		attr->type > IBV_FLOW_ATTR_SNIFFER)
 		return EINVAL;
 	if (attr->flags & ~(uint32_t)IBV_FLOW_ATTR_FLAGS_DONT_TRAP)
 		return EOPNOTSUPP;
-	*flow = (struct vb_frame_flow){
+	*to->flow = (struct vb_frame_flow){
 		.kind = (enum vb_flow_kind)attr->type,
 		.priority = attr->priority,
 		.is_transparent = attr->flags & IBV_FLOW_ATTR_FLAGS_DONT_TRAP,
 	};
 	if (attr->type != IBV_FLOW_ATTR_NORMAL) /* these say all by their type */
 		return attr->num_of_specs ? EINVAL : 0;
-	return add_specs(&builder, attr);
+	return add_specs(to, attr);
 }
 
 static int check_qp(struct ibv_qp *qp)
@@ -178,9 +192,10 @@ struct ibv_flow *vb_flow_ops_create(struct ibv_qp *ibv, struct ibv_flow_attr *at
 {
 	struct qp_object *qp = vb_qp_of(ibv);
 	struct vb_frame_flow wanted;
+	struct builder builder = { .flow = &wanted, .context = ibv->context };
 	int err = check_qp(ibv);
 	if (!err)
-		err = translate(attr, &wanted);
+		err = translate(&builder, attr);
 	if (err)
 		return vb_fail(err);
 	struct flow_object *flow = calloc(1, sizeof(*flow));
@@ -195,6 +210,8 @@ struct ibv_flow *vb_flow_ops_create(struct ibv_qp *ibv, struct ibv_flow_attr *at
 	flow->ibv.context = ibv->context;
 	flow->ibv.handle = vb_object_handle();
 	flow->qp = qp;
+	flow->counters = builder.counters;
+	vb_counters_hold(flow->counters, 1);
 	atomic_fetch_add(&qp->flows, 1);
 	vb_object_add(ibv->context, OBJECT_FLOW, &flow->link);
 	return &flow->ibv;
@@ -210,6 +227,7 @@ int vb_flow_ops_destroy(struct ibv_flow *ibv)
 		return -err;
 	vb_object_remove(ibv->context, &flow->link);
 	atomic_fetch_sub(&flow->qp->flows, 1);
+	vb_counters_hold(flow->counters, -1);
 	free(flow);
 	return 0;
 }

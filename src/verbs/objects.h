@@ -63,6 +63,7 @@ void vb_event_queue_deinit(struct event_queue *queue);
 
 enum object_kind { /* in the order in which close destroys what is left */
 	OBJECT_FLOW,
+	OBJECT_COUNTERS,
 	OBJECT_QP,
 	OBJECT_IND_TABLE,
 	OBJECT_WQ,
@@ -342,11 +343,26 @@ void vb_qp_leave_groups(struct qp_object *qp);
 
 /* ---- Raw packet QPs: flows (flow.c), receive work queues and the tables that spread over them (raw.c) ----------------- */
 
+#define COUNTERS_POINTS 64
+
+/* counters.c */
+struct counters_object {
+	struct ibv_counters ibv;
+	struct vb_list link;
+	struct vb_device *host;
+	struct vb_flow_tally tally; /* under the lane's mutex */
+	pthread_mutex_t mutex;
+	unsigned flows; /* that count into it */
+	unsigned point_count;
+	struct ibv_counter_attach_attr points[COUNTERS_POINTS];
+};
+
 struct flow_object {
 	struct ibv_flow ibv;
 	struct vb_list link;
 	struct vb_device_flow *flow;
 	struct qp_object *qp;
+	struct counters_object *counters; /* or NULL */
 };
 
 /* A work queue is the receiving half of a raw packet QP. */
@@ -368,6 +384,16 @@ struct ind_table_object {
 
 struct ibv_flow *vb_flow_ops_create(struct ibv_qp *qp, struct ibv_flow_attr *attr);
 int vb_flow_ops_destroy(struct ibv_flow *flow);
+static inline struct counters_object *vb_counters_of(struct ibv_counters *counters)
+{
+	return vb_container_of(counters, struct counters_object, ibv);
+}
+struct ibv_counters *vb_counters_ops_create(struct ibv_context *context, struct ibv_counters_init_attr *attr);
+int vb_counters_ops_destroy(struct ibv_counters *counters);
+int vb_counters_ops_attach(struct ibv_counters *counters, struct ibv_counter_attach_attr *attr, struct ibv_flow *flow);
+int vb_counters_ops_read(struct ibv_counters *counters, uint64_t *values, uint32_t count, uint32_t flags);
+/* change more flows count into it; NULL is none. */
+void vb_counters_hold(struct counters_object *counters, int change);
 struct ibv_wq *vb_wq_ops_create(struct ibv_context *context, struct ibv_wq_init_attr *attr);
 int vb_wq_ops_modify(struct ibv_wq *wq, struct ibv_wq_attr *attr);
 int vb_wq_ops_destroy(struct ibv_wq *wq);

@@ -93,6 +93,52 @@ static void frame__reaches_whom_a_flow_names_and_nobody_else(void **state)
 	assert_int_equal(ibv_destroy_flow(flow), 0);
 }
 
+static void flow__counts_what_it_takes(void **state)
+{
+	struct fixture *f = *state;
+	struct __attribute__((packed, aligned(8))) { /* one behind the other */
+		struct rule rule;
+		struct ibv_flow_spec_counter_action count;
+	} counted = { .rule = whole_rule() };
+	struct ibv_counters_init_attr none = { 0 };
+	uint64_t values[4] = { 7, 7, 7, 7 };
+	f->left = started(f);
+	f->right = started(f);
+	struct ibv_counters *counters = ibv_create_counters(f->context, &none);
+	assert_non_null(counters);
+	struct ibv_counter_attach_attr frames = { .counter_desc = IBV_COUNTER_PACKETS, .index = 2 };
+	struct ibv_counter_attach_attr bytes = { .counter_desc = IBV_COUNTER_BYTES, .index = 0 };
+	assert_int_equal(ibv_attach_counters_point_flow(counters, &frames, NULL), 0);
+	assert_int_equal(ibv_attach_counters_point_flow(counters, &bytes, NULL), 0);
+	assert_int_equal(ibv_read_counters(counters, values, 3, 0), 0);
+	assert_int_equal(values[0] + values[1] + values[2], 0);
+
+	counted.rule.attr.num_of_specs = 4;
+	counted.count = (struct ibv_flow_spec_counter_action){ IBV_FLOW_SPEC_ACTION_COUNT, sizeof(counted.count), NULL };
+	assert_null(ibv_create_flow(f->right, &counted.rule.attr));
+	assert_int_equal(errno, EINVAL);
+	counted.count.counters = counters;
+	struct ibv_flow *flow = ibv_create_flow(f->right, &counted.rule.attr);
+	assert_non_null(flow);
+	assert_true(arrives(f));
+	assert_true(arrives(f));
+	assert_int_equal(ibv_read_counters(counters, values, 4, IBV_READ_COUNTERS_ATTR_PREFER_CACHED), 0);
+	assert_int_equal(values[0], 2 * FRAME_BYTES);
+	assert_int_equal(values[1], 0);
+	assert_int_equal(values[2], 2);
+	assert_int_equal(values[3], 0);
+	assert_int_equal(ibv_read_counters(counters, values, 2, 0), EINVAL);
+	assert_int_equal(ibv_read_counters(counters, values, 3, 2), EOPNOTSUPP);
+	assert_int_equal(ibv_attach_counters_point_flow(counters, &frames, NULL), EBUSY);
+	assert_int_equal(ibv_attach_counters_point_flow(counters, &frames, flow), ENOTSUP);
+	assert_int_equal(ibv_destroy_counters(counters), EBUSY);
+	assert_int_equal(ibv_destroy_flow(flow), 0);
+	assert_int_equal(ibv_attach_counters_point_flow(counters, &bytes, NULL), 0); /* twice the bytes from now on */
+	assert_int_equal(ibv_read_counters(counters, values, 3, 0), 0);
+	assert_int_equal(values[0], 4 * FRAME_BYTES);
+	assert_int_equal(ibv_destroy_counters(counters), 0);
+}
+
 static void frame__event_tells_of_it(void **state)
 {
 	struct fixture *f = *state;
@@ -334,6 +380,7 @@ int main(void)
 #define TEST(name) cmocka_unit_test_setup_teardown(name, fixture_open, close_and_allow)
 	const struct CMUnitTest tests[] = {
 		TEST(frame__reaches_whom_a_flow_names_and_nobody_else),
+		TEST(flow__counts_what_it_takes),
 		TEST(frame__event_tells_of_it),
 		TEST(flow__what_is_wrong_or_cannot_be_matched_is_refused),
 		TEST(flow__defaults_and_sniffers_need_no_specification),
