@@ -206,7 +206,7 @@ static void receive_read_response(struct vb_qp *qp, const struct vb_packet *pack
 		return;
 	uint32_t index = psn_index(wqe, packet->psn);
 	bool is_only = (packet->opcode & VB_OPERATION_MASK) == VB_READ_RESPONSE_ONLY;
-	if (is_atomic_write(wqe) && is_only && packet->payload_length == 0) {
+	if (is_answered_by_nothing(wqe) && is_only && packet->payload_length == 0) {
 		response_done(qp, wqe, 0, 1, true, now);
 		return;
 	}

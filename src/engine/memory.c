@@ -9,7 +9,7 @@
 
 #define REGION_ACCESS                                                                                                  \
 	(VB_ACCESS_LOCAL_WRITE | VB_ACCESS_REMOTE_WRITE | VB_ACCESS_REMOTE_READ | VB_ACCESS_REMOTE_ATOMIC |            \
-		VB_ACCESS_MW_BIND | VB_ACCESS_ZERO_BASED)
+		VB_ACCESS_MW_BIND | VB_ACCESS_ZERO_BASED | VB_ACCESS_FLUSH_GLOBAL)
 
 #define VB_ZEROS 4096 /* the largest payload */
 

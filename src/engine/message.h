@@ -26,10 +26,16 @@ static inline bool is_atomic(const struct vb_send_wqe *wqe)
 	return wqe->opcode == VB_WR_ATOMIC_CMP_AND_SWP || wqe->opcode == VB_WR_ATOMIC_FETCH_AND_ADD;
 }
 
-/* Counts and is answered like a READ of nothing, and carries its eight bytes like a WRITE. IBA vol. 1, annex A19. */
+/* Carries its eight bytes like a WRITE. IBA vol. 1, annex A19. */
 static inline bool is_atomic_write(const struct vb_send_wqe *wqe)
 {
 	return wqe->opcode == VB_WR_ATOMIC_WRITE;
+}
+
+/* Counts and is answered like a READ of nothing. Annex A19. */
+static inline bool is_answered_by_nothing(const struct vb_send_wqe *wqe)
+{
+	return is_atomic_write(wqe) || wqe->opcode == VB_WR_FLUSH;
 }
 
 static inline bool is_local(const struct vb_send_wqe *wqe)
@@ -92,7 +98,7 @@ static inline struct window_cost cost_between(
 
 static inline bool needs_response(const struct vb_send_wqe *wqe)
 {
-	return is_read(wqe) || is_atomic(wqe) || is_atomic_write(wqe);
+	return is_read(wqe) || is_atomic(wqe) || is_answered_by_nothing(wqe);
 }
 
 #endif

@@ -89,6 +89,7 @@ enum vb_access { /* ibv_access_flags */
 	VB_ACCESS_REMOTE_ATOMIC = 8,
 	VB_ACCESS_MW_BIND = 16,
 	VB_ACCESS_ZERO_BASED = 32,
+	VB_ACCESS_FLUSH_GLOBAL = 256,
 };
 
 enum vb_memory_kind {
@@ -159,6 +160,7 @@ enum vb_wc_opcode { /* ibv_wc_opcode */
 	VB_WC_FETCH_ADD = 4,
 	VB_WC_BIND_MW = 5,
 	VB_WC_LOCAL_INV = 6,
+	VB_WC_FLUSH = 8,
 	VB_WC_ATOMIC_WRITE = 9,
 	VB_WC_RECV = 128,
 	VB_WC_RECV_RDMA_WITH_IMM = 129,
@@ -363,7 +365,19 @@ enum vb_wr_opcode { /* ibv_wr_opcode */
 	VB_WR_LOCAL_INV = 7,
 	VB_WR_BIND_MW = 8,
 	VB_WR_SEND_WITH_INV = 9,
+	VB_WR_FLUSH = 14,
 	VB_WR_ATOMIC_WRITE = 15, /* eight bytes: of its entries or inline, or without entries the value of swap */
+};
+
+/* What a FLUSH makes sure of, and for what: FETH, annex A19.4.1. */
+enum vb_flush_type { /* ibv_placement_type */
+	VB_FLUSH_GLOBAL = 1,	 /* everybody sees it */
+	VB_FLUSH_PERSISTENT = 2, /* it survives a loss of power */
+};
+
+enum vb_flush_level { /* ibv_selectivity_level */
+	VB_FLUSH_RANGE = 0,
+	VB_FLUSH_REGION = 1,
 };
 
 enum vb_send_flags { /* ibv_send_flags */
@@ -386,6 +400,8 @@ struct vb_send_wr {
 	const struct vb_av *av; /* UD; copied */
 	uint32_t remote_qpn, remote_qkey;
 	uint32_t remote_srqn; /* XRC */
+	uint32_t flush_length; /* FLUSH: of the range from remote_addr */
+	uint8_t flush_type, flush_level; /* enum vb_flush_type, vb_flush_level; the peer judges them */
 	struct { /* BIND_MW; length 0 unbinds */
 		struct vb_mw *mw;
 		struct vb_mr *mr;

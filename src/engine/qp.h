@@ -49,6 +49,10 @@ struct vb_send_wqe {
 			uint64_t compare_add, swap;
 		} atomic;
 		struct {
+			uint32_t length;
+			uint8_t type, level;
+		} flush;
+		struct {
 			struct vb_av av;
 			uint32_t qpn, qkey;
 		} ud;
@@ -401,7 +405,8 @@ void vb_responder_read(struct vb_qp *qp, const struct vb_packet *packet, uint32_
 void vb_responder_fault(struct vb_qp *qp, uint32_t psn, vb_time now);
 bool vb_responder_has_room(const struct vb_qp *qp);
 void vb_responder_atomic(struct vb_qp *qp, const struct vb_packet *packet, uint64_t result);
-void vb_responder_atomic_write(struct vb_qp *qp, const struct vb_packet *packet);
+/* FLUSH or ATOMIC WRITE: answered like a READ of nothing. */
+void vb_responder_done(struct vb_qp *qp, const struct vb_packet *packet);
 void vb_responder_duplicate(struct vb_qp *qp, const struct vb_packet *packet, vb_time now);
 
 /* unconnected.c: UC's receiving side and UD */

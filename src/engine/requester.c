@@ -129,6 +129,8 @@ static uint8_t request_opcode(const struct vb_send_wqe *wqe, bool is_first, bool
 		return VB_CMP_SWAP;
 	case VB_WR_ATOMIC_FETCH_AND_ADD:
 		return VB_FETCH_ADD;
+	case VB_WR_FLUSH:
+		return VB_FLUSH;
 	case VB_WR_ATOMIC_WRITE:
 		return VB_ATOMIC_WRITE;
 	case VB_WR_LOCAL_INV:
@@ -150,6 +152,10 @@ static void fill_extension_headers(
 		bool is_swap = wqe->opcode == VB_WR_ATOMIC_CMP_AND_SWP;
 		packet->swap_add = is_swap ? wqe->atomic.swap : wqe->atomic.compare_add;
 		packet->compare = is_swap ? wqe->atomic.compare_add : 0;
+	}
+	if (row->message == VB_MESSAGE_FLUSH) {
+		packet->flush = (uint32_t)(wqe->flush.type | wqe->flush.level << VB_FETH_LEVEL_SHIFT);
+		packet->dma_length = wqe->flush.length;
 	}
 	if (row->has_imm)
 		packet->imm = wqe->imm_or_inv;

@@ -93,8 +93,10 @@ static bool is_permitted(const struct vb_qp *qp, const struct vb_opcode *row)
 		return qp->attr.access & VB_ACCESS_REMOTE_READ;
 	case VB_MESSAGE_ATOMIC:
 		return qp->attr.access & VB_ACCESS_REMOTE_ATOMIC;
+	case VB_MESSAGE_FLUSH:
+		return qp->attr.access & VB_ACCESS_FLUSH_GLOBAL;
 	default:
-		return false; /* FLUSH is not offered */
+		return false;
 	}
 }
 
@@ -260,7 +262,26 @@ static enum verdict execute_atomic_write(struct vb_qp *qp, const struct vb_packe
 	if (reach.bytes && ((uintptr_t)reach.bytes & 7))
 		return BAD_LENGTH; /* as with atomics */
 	vb_place(&reach, packet->payload, 8, true);
-	vb_responder_atomic_write(qp, packet);
+	vb_responder_done(qp, packet);
+	return EXECUTED;
+}
+
+/* Everything before it has been executed, so it lies in memory: that others see it takes a fence. That it survives a loss
+ * of power we cannot say of any memory. Annex A19.4.1. */
+static enum verdict execute_flush(struct vb_qp *qp, const struct vb_packet *packet)
+{
+	uint32_t type = packet->flush & VB_FETH_TYPE_MASK;
+	uint32_t level = packet->flush >> VB_FETH_LEVEL_SHIFT & VB_FETH_LEVEL_MASK;
+	struct vb_reach reach;
+	if (type != VB_FLUSH_GLOBAL || level > VB_FLUSH_REGION)
+		return NOT_PERMITTED;
+	if (!vb_responder_has_room(qp))
+		return TOO_MANY_READS;
+	uint32_t length = level == VB_FLUSH_RANGE ? packet->dma_length : 0;
+	if (vb_reach_remote(qp->pd, qp->qpn, packet->rkey, packet->va, length, VB_ACCESS_FLUSH_GLOBAL, &reach))
+		return BAD_RKEY;
+	atomic_thread_fence(memory_order_seq_cst);
+	vb_responder_done(qp, packet);
 	return EXECUTED;
 }
 
@@ -282,6 +303,8 @@ static enum verdict execute(struct vb_qp *qp, const struct vb_packet *packet, ui
 		return execute_read(qp, packet, psn_count);
 	case VB_MESSAGE_ATOMIC_WRITE:
 		return execute_atomic_write(qp, packet);
+	case VB_MESSAGE_FLUSH:
+		return execute_flush(qp, packet);
 	default:
 		return execute_atomic(qp, packet);
 	}
@@ -292,7 +315,7 @@ static enum verdict execute(struct vb_qp *qp, const struct vb_packet *packet, ui
 static bool is_answered_by_a_response(const struct vb_opcode *row)
 {
 	return row->message == VB_MESSAGE_READ || row->message == VB_MESSAGE_ATOMIC ||
-	       row->message == VB_MESSAGE_ATOMIC_WRITE;
+	       row->message == VB_MESSAGE_ATOMIC_WRITE || row->message == VB_MESSAGE_FLUSH;
 }
 
 static void accept(struct vb_qp *qp, const struct vb_packet *packet, uint32_t psn_count, vb_time now)

@@ -175,7 +175,7 @@ void vb_responder_atomic(struct vb_qp *qp, const struct vb_packet *packet, uint6
 	resource->length = 0;
 }
 
-void vb_responder_atomic_write(struct vb_qp *qp, const struct vb_packet *packet)
+void vb_responder_done(struct vb_qp *qp, const struct vb_packet *packet)
 {
 	struct vb_resource *resource = remember(qp, packet, 1);
 	resource->is_atomic = resource->is_write = true;
@@ -230,7 +230,7 @@ void vb_responder_duplicate(struct vb_qp *qp, const struct vb_packet *packet, vb
 {
 	struct vb_responder *rs = &qp->responder;
 	const struct vb_opcode *row = vb_packet_row(packet);
-	bool is_atomic = row->message == VB_MESSAGE_ATOMIC || row->message == VB_MESSAGE_ATOMIC_WRITE;
+	bool is_atomic = row->message != VB_MESSAGE_READ; /* answered once by one packet, and so again */
 
 	vb_count(qp->lane, VB_DUPLICATES, 1);
 	if (row->message == VB_MESSAGE_SEND || row->message == VB_MESSAGE_WRITE) {

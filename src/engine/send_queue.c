@@ -49,6 +49,7 @@ static bool opcode_allowed(enum vb_qp_type type, enum vb_wr_opcode opcode)
 	case VB_WR_ATOMIC_FETCH_AND_ADD:
 	case VB_WR_SEND_WITH_INV:
 		return type == VB_QP_RC || type == VB_QP_XRC_SEND;
+	case VB_WR_FLUSH:
 	case VB_WR_ATOMIC_WRITE:
 		return type == VB_QP_RC;
 	}
@@ -74,7 +75,7 @@ static bool has_value(const struct vb_send_wr *wr)
 static int message_length(const struct vb_qp *qp, const struct vb_send_wr *wr, uint64_t *length)
 {
 	*length = 0;
-	if (wr->opcode == VB_WR_LOCAL_INV || wr->opcode == VB_WR_BIND_MW)
+	if (wr->opcode == VB_WR_LOCAL_INV || wr->opcode == VB_WR_BIND_MW || wr->opcode == VB_WR_FLUSH)
 		return 0;
 	if ((wr->flags & VB_SEND_INLINE) ? !carries_payload(wr->opcode) : wr->sge_count > qp->sq.max_sge)
 		return -EINVAL;
@@ -108,6 +109,10 @@ static void fill_by_opcode(struct vb_qp *qp, struct vb_send_wqe *wqe, const stru
 	if (is_atomic(wr->opcode) || wr->opcode == VB_WR_ATOMIC_WRITE) {
 		wqe->atomic.compare_add = wr->compare_add;
 		wqe->atomic.swap = wr->swap;
+	} else if (wr->opcode == VB_WR_FLUSH) {
+		wqe->flush.length = wr->flush_length;
+		wqe->flush.type = wr->flush_type & VB_FETH_TYPE_MASK;
+		wqe->flush.level = wr->flush_level & VB_FETH_LEVEL_MASK;
 	} else if (wr->opcode == VB_WR_BIND_MW) {
 		wqe->bind.mw = wr->bind.mw;
 		wqe->bind.mr = wr->bind.mr;
@@ -263,6 +268,8 @@ static uint32_t wc_opcode(uint8_t opcode)
 		return VB_WC_COMP_SWAP;
 	case VB_WR_ATOMIC_FETCH_AND_ADD:
 		return VB_WC_FETCH_ADD;
+	case VB_WR_FLUSH:
+		return VB_WC_FLUSH;
 	case VB_WR_ATOMIC_WRITE:
 		return VB_WC_ATOMIC_WRITE;
 	case VB_WR_LOCAL_INV:

@@ -5,9 +5,8 @@
 #include "engine/tags.h"
 #include "host/identity.h"
 #include "host/settings.h"
+#include "verbs/later.h"
 #include "verbs/objects.h"
-
-#define DEVICE_CAP_ATOMIC_WRITE (1ull << 40) /* as later headers have it */
 
 /* What needs packet sockets is offered to those who may open them. */
 static void fill_raw(struct ibv_device_attr *attr)
@@ -104,7 +103,8 @@ int vb_context_ops_query_device_ex(struct ibv_context *context, const struct ibv
 		full.rss_caps = rss_caps;
 		full.max_wq_type_rq = VB_MAX_QP;
 	}
-	full.device_cap_flags_ex = full.orig_attr.device_cap_flags | DEVICE_CAP_ATOMIC_WRITE;
+	full.device_cap_flags_ex = full.orig_attr.device_cap_flags | LATER_DEVICE_ATOMIC_WRITE |
+				   LATER_DEVICE_FLUSH_GLOBAL;
 	memset(attr, 0, attr_size);
 	memcpy(attr, &full, attr_size < sizeof(full) ? attr_size : sizeof(full));
 	return 0;

@@ -8,12 +8,13 @@
 #include <sys/mman.h>
 #include <sys/statfs.h>
 #include <unistd.h>
+#include "verbs/later.h"
 #include "verbs/objects.h"
 
 /* Host access that the engine knows; HUGETLB is a hint about the memory. */
 #define ACCESS_ENGINE                                                                                                  \
 	(IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_WRITE | IBV_ACCESS_REMOTE_READ | IBV_ACCESS_REMOTE_ATOMIC |        \
-		IBV_ACCESS_MW_BIND | IBV_ACCESS_ZERO_BASED)
+		IBV_ACCESS_MW_BIND | IBV_ACCESS_ZERO_BASED | LATER_ACCESS_FLUSH_GLOBAL)
 #define ACCESS_KNOWN (ACCESS_ENGINE | IBV_ACCESS_ON_DEMAND | IBV_ACCESS_HUGETLB)
 #define ACCESS_DMABUF                                                                                                  \
 	(IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_WRITE | IBV_ACCESS_REMOTE_READ | IBV_ACCESS_REMOTE_ATOMIC)

@@ -304,7 +304,7 @@ struct qp_object {
 		struct ibv_qp ibv;
 		struct ibv_qp_ex ex;
 	};
-	void *later_ops[8]; /* programs built with newer headers look here for operations: stay NULL */
+	void (*later_ops[8])(void); /* programs built with newer headers look here: later.h; others stay NULL */
 	struct vb_list link;
 	struct vb_qp *qp;
 	struct vb_device *host;

@@ -58,7 +58,8 @@ static int translate_attr(struct ibv_context *context, const struct ibv_qp_attr 
 		.sq_psn = from->sq_psn & VB_PSN_MASK,
 		.dest_qpn = from->dest_qp_num & VB_QPN_MASK,
 		.access = from->qp_access_flags &
-			  (VB_ACCESS_REMOTE_WRITE | VB_ACCESS_REMOTE_READ | VB_ACCESS_REMOTE_ATOMIC),
+			  (VB_ACCESS_REMOTE_WRITE | VB_ACCESS_REMOTE_READ | VB_ACCESS_REMOTE_ATOMIC |
+				  VB_ACCESS_FLUSH_GLOBAL),
 		.pkey_index = from->pkey_index,
 		.port = from->port_num,
 		.notify_drained = from->en_sqd_async_notify != 0,

@@ -4,6 +4,7 @@
  * Holds: after the first error nothing more is put, and complete answers it and forgets the whole batch. */
 #include <stdlib.h>
 #include <string.h>
+#include "verbs/later.h"
 #include "verbs/objects.h"
 
 struct wr_builder {
@@ -126,6 +127,17 @@ static void wr_atomic_write(struct ibv_qp_ex *qp, uint32_t rkey, uint64_t remote
 	memcpy(&wr->swap, atomic_wr, sizeof(wr->swap));
 }
 
+static void wr_flush(
+	struct ibv_qp_ex *ibv, uint32_t rkey, uint64_t remote_addr, size_t length, uint8_t type, uint8_t level)
+{
+	struct vb_send_wr *wr = begin_rdma(ibv, VB_WR_FLUSH, rkey, remote_addr);
+	if (length > UINT32_MAX)
+		fail(((struct qp_object *)ibv)->builder, EINVAL);
+	wr->flush_length = (uint32_t)length;
+	wr->flush_type = type;
+	wr->flush_level = level;
+}
+
 static void wr_send(struct ibv_qp_ex *qp)
 {
 	begin(qp, VB_WR_SEND);
@@ -243,7 +255,7 @@ static uint64_t offered_operations(enum ibv_qp_type type)
 				  IBV_QP_EX_WITH_ATOMIC_FETCH_AND_ADD | IBV_QP_EX_WITH_SEND_WITH_INV;
 	switch (type) {
 	case IBV_QPT_RC:
-		return reliable | IBV_QP_EX_WITH_ATOMIC_WRITE;
+		return reliable | IBV_QP_EX_WITH_ATOMIC_WRITE | LATER_QP_EX_WITH_FLUSH;
 	case IBV_QPT_XRC_SEND:
 		return reliable;
 	case IBV_QPT_UC:
@@ -286,5 +298,6 @@ int vb_qp_ex_init(struct qp_object *qp, uint64_t send_ops_flags)
 	ex->wr_complete = wr_complete;
 	ex->wr_abort = wr_abort;
 	ex->wr_atomic_write = wr_atomic_write;
+	qp->later_ops[LATER_WR_FLUSH] = (void (*)(void))(later_wr_flush)wr_flush;
 	return 0;
 }

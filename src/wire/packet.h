@@ -37,6 +37,13 @@ enum {
 	VB_NAK_INVALID_RD = 0x64,
 };
 
+/* The number in a FETH: what a FLUSH is for, and of what. Annex A19.4.1. */
+enum {
+	VB_FETH_TYPE_MASK = 0xF,
+	VB_FETH_LEVEL_SHIFT = 4,
+	VB_FETH_LEVEL_MASK = 3,
+};
+
 struct vb_packet {
 	uint8_t opcode;
 	bool solicited;

@@ -162,6 +162,11 @@ static void land_atomic_write(struct line *line, struct actor *actor, const stru
 	actor->remote[actor->remote_count++ % MAX_REMOTE] = (struct remote_op){ .psn = packet->psn, .packets = 1 };
 }
 
+static void land_flush(struct actor *actor, const struct vb_packet *packet)
+{
+	actor->remote[actor->remote_count++ % MAX_REMOTE] = (struct remote_op){ .psn = packet->psn, .packets = 1 };
+}
+
 static void land_read(struct line *line, struct actor *actor, const struct vb_packet *packet)
 {
 	uint32_t mtu = actor->attr.path_mtu, packets = (packet->dma_length + mtu - 1) / mtu;
@@ -198,6 +203,9 @@ static void land(struct line *line, struct actor *actor, const struct vb_path *p
 		break;
 	case VB_MESSAGE_ATOMIC_WRITE:
 		land_atomic_write(line, actor, packet);
+		break;
+	case VB_MESSAGE_FLUSH:
+		land_flush(actor, packet);
 		break;
 	case VB_MESSAGE_READ:
 		land_read(line, actor, packet);
@@ -246,6 +254,7 @@ static void read_packet(struct line *line, struct actor *actor, struct vb_packet
 	packet->swap_add = line_number(line, line_has(line, "add") ? "add" : "swap", 0);
 	packet->compare = line_number(line, "compare", 0);
 	packet->atomic_result = line_number(line, "result", 0);
+	packet->flush = (uint32_t)line_number(line, "feth", VB_FLUSH_GLOBAL);
 	packet->imm = __builtin_bswap32((uint32_t)line_number(line, "imm", 0));
 	packet->inv_rkey = read_key(line, "inv", 0);
 	packet->qkey = (uint32_t)line_number(line, "qkey", actor->attr.qkey);
@@ -322,7 +331,12 @@ static void check_request(struct line *line, struct actor *actor, const struct s
 		has_reth |= row->headers[i] == VB_RETH;
 	if (actor->config.type == VB_QP_XRC_SEND)
 		expect(line, "srqn", posted->srqn, packet->xrc_srqn);
-	if (has_reth) {
+	if (row->message == VB_MESSAGE_FLUSH) {
+		expect(line, "va", posted->remote_addr, packet->va);
+		expect(line, "rkey", posted->rkey, packet->rkey);
+		expect(line, "dma length", posted->range, packet->dma_length);
+		expect(line, "feth", posted->feth, packet->flush);
+	} else if (has_reth) {
 		expect(line, "va", posted->remote_addr + offset, packet->va);
 		expect(line, "rkey", posted->rkey, packet->rkey);
 		expect(line, "dma length", line_number(line, "dma", posted->length - offset), packet->dma_length);

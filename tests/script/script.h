@@ -93,6 +93,7 @@ struct posted { /* a send work request that was accepted */
 	uint32_t sge_count;
 	uint32_t imm_or_inv, rkey, srqn;
 	uint64_t remote_addr, compare_add, swap;
+	uint32_t range, feth; /* of a FLUSH */
 };
 
 struct recv { /* a receive work request */

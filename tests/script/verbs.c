@@ -33,7 +33,7 @@ static uint32_t read_access(struct line *line, const char *key, uint32_t fallbac
 		uint32_t bits;
 	} names[] = { { "lw", VB_ACCESS_LOCAL_WRITE }, { "rw", VB_ACCESS_REMOTE_WRITE }, { "rr", VB_ACCESS_REMOTE_READ },
 		{ "ra", VB_ACCESS_REMOTE_ATOMIC }, { "mw", VB_ACCESS_MW_BIND }, { "zero", VB_ACCESS_ZERO_BASED },
-		{ "none", 0 }, { "all", VB_ACCESS_REMOTE_WRITE | VB_ACCESS_REMOTE_READ | VB_ACCESS_REMOTE_ATOMIC } };
+		{ "flush", VB_ACCESS_FLUSH_GLOBAL }, { "none", 0 }, { "all", VB_ACCESS_REMOTE_WRITE | VB_ACCESS_REMOTE_READ | VB_ACCESS_REMOTE_ATOMIC } };
 	const char *text = line_text(line, key);
 	if (!text)
 		return fallback;
@@ -419,6 +419,8 @@ static enum vb_wr_opcode read_opcode(struct line *line)
 			return (enum vb_wr_opcode)i;
 	if (word && strcmp(word, "atomic_write") == 0)
 		return VB_WR_ATOMIC_WRITE;
+	if (word && strcmp(word, "flush") == 0)
+		return VB_WR_FLUSH;
 	fail(line, "'%s' cannot be posted", word ? word : "");
 }
 
@@ -471,6 +473,9 @@ static void read_send(struct line *line, struct actor *actor, struct vb_send_wr 
 	wr->compare_add = line_number(line, line_has(line, "add") ? "add" : "compare", 0);
 	wr->swap = line_number(line, "swap", 0);
 	wr->remote_srqn = (uint32_t)line_number(line, "srqn", 0);
+	wr->flush_length = (uint32_t)line_number(line, "range", 0);
+	wr->flush_type = (uint8_t)line_number(line, "type", VB_FLUSH_GLOBAL);
+	wr->flush_level = (uint8_t)line_number(line, "level", VB_FLUSH_RANGE);
 	if (wr->opcode == VB_WR_BIND_MW)
 		read_bind(line, wr);
 	else if (wr->opcode != VB_WR_LOCAL_INV)
@@ -515,6 +520,8 @@ void do_post(struct line *line)
 	memcpy(posted->sges, sges, sizeof(sges));
 	for (unsigned i = 0; i < wr.sge_count; i++)
 		posted->length += sges[i].length;
+	posted->range = wr.flush_length;
+	posted->feth = (uint32_t)(wr.flush_type | wr.flush_level << 4);
 	if (wr.opcode != VB_WR_RDMA_READ && !is_atomic(wr.opcode)) {
 		posted->bytes = calloc(1, posted->length + 1);
 		shadow_gather(sges, wr.sge_count, posted->bytes);
@@ -646,7 +653,7 @@ static uint32_t wc_opcode_of(enum vb_wr_opcode opcode)
 		[VB_WR_RDMA_WRITE_WITH_IMM] = VB_WC_RDMA_WRITE, [VB_WR_SEND] = VB_WC_SEND,
 		[VB_WR_SEND_WITH_IMM] = VB_WC_SEND, [VB_WR_RDMA_READ] = VB_WC_RDMA_READ,
 		[VB_WR_ATOMIC_CMP_AND_SWP] = VB_WC_COMP_SWAP, [VB_WR_ATOMIC_FETCH_AND_ADD] = VB_WC_FETCH_ADD,
-		[VB_WR_ATOMIC_WRITE] = VB_WC_ATOMIC_WRITE,
+		[VB_WR_ATOMIC_WRITE] = VB_WC_ATOMIC_WRITE, [VB_WR_FLUSH] = VB_WC_FLUSH,
 		[VB_WR_LOCAL_INV] = VB_WC_LOCAL_INV, [VB_WR_BIND_MW] = VB_WC_BIND_MW, [VB_WR_SEND_WITH_INV] = VB_WC_SEND };
 	return opcodes[opcode];
 }

@@ -39,6 +39,10 @@ static uint32_t wc_opcode_of(enum vb_wr_opcode opcode)
 		return VB_WC_COMP_SWAP;
 	case VB_WR_ATOMIC_FETCH_AND_ADD:
 		return VB_WC_FETCH_ADD;
+	case VB_WR_FLUSH:
+		return VB_WC_FLUSH;
+	case VB_WR_ATOMIC_WRITE:
+		return VB_WC_ATOMIC_WRITE;
 	case VB_WR_LOCAL_INV:
 		return VB_WC_LOCAL_INV;
 	case VB_WR_BIND_MW:

@@ -4,7 +4,8 @@
 #include <string.h>
 #include "sim.h"
 
-#define REMOTE_ALL (VB_ACCESS_REMOTE_WRITE | VB_ACCESS_REMOTE_READ | VB_ACCESS_REMOTE_ATOMIC)
+#define REMOTE_ALL                                                                                                     \
+	(VB_ACCESS_REMOTE_WRITE | VB_ACCESS_REMOTE_READ | VB_ACCESS_REMOTE_ATOMIC | VB_ACCESS_FLUSH_GLOBAL)
 #define QKEY	   0x1234
 
 static void must(int rc, const char *what)

@@ -235,6 +235,22 @@ static void make_send(struct endpoint *end, struct wr *wr, struct vb_send_wr *ou
 	fill_header(end, wr);
 }
 
+/* Requests of RC alone: eight bytes at once, or nothing but the certainty that what came before has landed. */
+static void make_atomic_write_or_flush(struct endpoint *end, struct wr *wr, struct vb_send_wr *out)
+{
+	bool is_flush = chance(500000);
+	wr->kind = WR_WRITE;
+	out->opcode = wr->opcode = is_flush ? VB_WR_FLUSH : VB_WR_ATOMIC_WRITE;
+	wr->length = is_flush ? 0 : 8;
+	wr->offset = below(end->connection->slot_bytes - 7) & ~7u;
+	out->remote_addr = end->peer->target.iova + (uint64_t)wr->slot * end->connection->slot_bytes + wr->offset;
+	out->flush_length = below(9);
+	out->flush_type = VB_FLUSH_GLOBAL;
+	out->flush_level = chance(500000) ? VB_FLUSH_RANGE : VB_FLUSH_REGION;
+	cut_local(end, wr);
+	fill_local(end, wr);
+}
+
 static void make_write(struct endpoint *end, struct wr *wr, struct vb_send_wr *out)
 {
 	wr->kind = WR_WRITE;
@@ -256,6 +272,8 @@ static void make_request(struct endpoint *end, struct wr *wr, struct vb_send_wr 
 	wr->offset = below(slot_bytes - wr->length + 1);
 	if (end->type == VB_QP_UD || kind < 30) {
 		make_send(end, wr, out);
+	} else if (kind < 34 && end->type == VB_QP_RC && !end->connection->is_xrc) {
+		make_atomic_write_or_flush(end, wr, out);
 	} else if (end->type == VB_QP_UC || kind < 68) {
 		make_write(end, wr, out);
 	} else if (kind < 86) {
@@ -282,7 +300,7 @@ static void choose_key(struct endpoint *end, struct wr *wr, struct vb_send_wr *o
 		return;
 	out->rkey = wr->kind == WR_ATOMIC ? end->peer->host->cells.key : end->peer->target.key;
 	if (end->type == VB_QP_RC && (wr->kind == WR_WRITE || wr->kind == WR_READ) &&
-		end->peer->window_state == WINDOW_BOUND && chance(500000)) {
+		wr->opcode != VB_WR_FLUSH && end->peer->window_state == WINDOW_BOUND && chance(500000)) {
 		out->rkey = end->peer->window_key;
 		wr->uses_window = true;
 		end->peer->window_users++;
@@ -390,7 +408,7 @@ static bool post_one(struct endpoint *end)
 	out.av = &av;
 	out.remote_qpn = end->peer->qpn;
 	out.remote_qkey = 0x1234;
-	if ((wr->kind == WR_SEND || wr->kind == WR_WRITE) && wr->length <= sizeof(scratch) && chance(300000))
+	if ((wr->kind == WR_SEND || wr->kind == WR_WRITE) && wr->opcode != VB_WR_FLUSH && wr->length <= sizeof(scratch) && chance(300000))
 		make_inline(end, &out, sges, scratch);
 	int rc = vb_sq_put(end->qp, &out);
 	memset(scratch, 0xEE, sizeof(scratch));

@@ -278,9 +278,46 @@ static void wr__operations_are_checked_at_creation(void **state)
 	struct ibv_qp_init_attr_ex attr = { .comp_mask = 1 << 30 };
 	assert_null(ibv_create_qp_ex(f->context, &attr));
 	assert_int_equal(errno, EINVAL);
-	/* Newer headers look behind the structure: nothing may be there. */
+	/* Newer headers look behind the structure: behind FLUSH nothing may be there. */
 	f->left = create_ex(f, IBV_QPT_RC, IBV_QP_EX_WITH_SEND);
-	assert_null(*(void **)((char *)ibv_qp_to_qp_ex(f->left) + 352));
+	assert_null(*(void **)((char *)ibv_qp_to_qp_ex(f->left) + 360));
+}
+
+/* As a program built with later headers calls it: the operation behind today's structure. */
+static void wr__flush_is_there_for_later_programs(void **state)
+{
+	struct fixture *f = *state;
+	typedef void (*flush)(struct ibv_qp_ex *, uint32_t, uint64_t, size_t, uint8_t, uint8_t);
+	const int access_flush = 1 << 8;
+	assert_null(create_ex(f, IBV_QPT_UC, 1 << 11));
+	f->left = create_ex(f, IBV_QPT_RC, 1 << 11);
+	assert_non_null(f->left);
+	f->right = fixture_create_qp(f, IBV_QPT_RC, NULL);
+	fixture_connect(f->left, f->right->qp_num);
+	fixture_connect(f->right, f->left->qp_num);
+	struct ibv_qp_attr attr = { .qp_access_flags = IBV_ACCESS_REMOTE_WRITE | access_flush };
+	assert_int_equal(ibv_modify_qp(f->right, &attr, IBV_QP_ACCESS_FLAGS), 0);
+	struct ibv_mr *mr = ibv_reg_mr(f->pd, f->buffer, 4096, IBV_ACCESS_LOCAL_WRITE | access_flush);
+	assert_non_null(mr);
+	assert_null(ibv_reg_mr(f->pd, f->buffer, 4096, IBV_ACCESS_LOCAL_WRITE | 1 << 9)); /* persistent */
+
+	struct ibv_qp_ex *qp = ibv_qp_to_qp_ex(f->left);
+	flush wr_flush = *(flush *)(qp + 1);
+	ibv_wr_start(qp);
+	qp->wr_id = 1, qp->wr_flags = IBV_SEND_SIGNALED;
+	wr_flush(qp, mr->rkey, (uintptr_t)f->buffer, 4096, 1, 0);
+	assert_int_equal(ibv_wr_complete(qp), 0);
+	struct ibv_wc wc = fixture_complete(f->cq);
+	assert_int_equal(wc.status, IBV_WC_SUCCESS);
+	assert_int_equal(wc.opcode, 8);
+	ibv_wr_start(qp);
+	wr_flush(qp, mr->rkey, (uintptr_t)f->buffer, 1ull << 32, 1, 0);
+	assert_int_equal(ibv_wr_complete(qp), EINVAL);
+	ibv_wr_start(qp);
+	wr_flush(qp, f->mr->rkey, (uintptr_t)f->buffer, 8, 1, 0); /* of a region that does not allow it */
+	assert_int_equal(ibv_wr_complete(qp), 0);
+	assert_int_equal(fixture_complete(f->cq).status, IBV_WC_REM_ACCESS_ERR);
+	assert_int_equal(ibv_dereg_mr(mr), 0);
 }
 
 static void wr__atomic_write_needs_no_inline_room(void **state)
@@ -604,6 +641,7 @@ int main(void)
 		WITH_QPS(post__immediates_and_inline_data_arrive),
 		WITH_DEVICE(wr__operations_are_checked_at_creation),
 		WITH_DEVICE(wr__atomic_write_needs_no_inline_room),
+		WITH_DEVICE(wr__flush_is_there_for_later_programs),
 		WITH_DEVICE(wr__a_batch_is_posted_at_complete),
 		WITH_DEVICE(wr__an_error_or_abort_posts_nothing),
 		WITH_QPS(mw__type_1_is_bound_by_ibv_bind_mw),
