@@ -52,6 +52,8 @@ static int make_socket(sa_family_t family, uint8_t slot, uint32_t receive_buffer
 	/* Of a multicast datagram for a single socket the kernel takes the shortcut of its early demultiplexing, which
 	 * ends at the steering program. So the broker's own hears all of them, as the second; its filter drops them. */
 	set_option(fd, IPPROTO_IP, IP_MULTICAST_ALL, slot == 0);
+	/* The kernel asks any socket of the group whether it may merge datagrams: none must say no. */
+	set_option(fd, IPPROTO_UDP, UDP_GRO, 1);
 	if (family == AF_INET6) {
 		set_option(fd, IPPROTO_IPV6, IPV6_V6ONLY, 0);
 		set_option(fd, IPPROTO_IPV6, IPV6_MULTICAST_ALL, 0);
@@ -82,8 +84,6 @@ static int make_own(struct group *group)
 	int fd = make_socket(group->family, 0, 212992);
 	if (fd < 0)
 		return fd;
-	/* The kernel asks any socket of the group whether it may merge datagrams: none must say no. */
-	set_option(fd, IPPROTO_UDP, UDP_GRO, 1);
 	if (group->family == AF_INET6)
 		set_option(fd, IPPROTO_IPV6, IPV6_RECVPKTINFO, 1);
 	else

@@ -26,18 +26,28 @@ static bool drop_at_parent(struct worker *worker, uint8_t slot)
 	return !worker->is_orphaned;
 }
 
-/* What keeps the place of a slot is held by the parent too: the worker's death shall move nobody. */
+/* What keeps a place is held by the parent too: the worker's death shall move nobody. */
+static void share_vacant(struct worker *worker)
+{
+	const struct group *group = &worker->group;
+	for (unsigned slot = 1; slot < REGISTRY_SLOTS; slot++) {
+		const struct client_slot vacant = { .owner = -1, .fd = group->fd[slot] };
+		if (!group->is_vacant[slot] || worker->registry->slots[slot].fd >= 0)
+			continue;
+		if (registry_add_slot(worker->registry, worker->link, (uint8_t)slot, &vacant)) {
+			worker->registry->slots[slot] = vacant; /* the parent we now become knows it */
+			worker->is_orphaned = true;
+		}
+	}
+}
+
 static void remove_from_group(struct worker *worker, uint8_t slot)
 {
 	struct group *group = &worker->group;
 	group_remove(group, slot);
-	if (group->is_vacant[slot]) {
-		const struct client_slot vacant = { .owner = -1, .fd = group->fd[slot] };
-		if (registry_add_slot(worker->registry, worker->link, slot, &vacant))
-			worker->is_orphaned = true;
-	}
 	for (uint8_t last; (last = group_last_is_vacant(group)) && drop_at_parent(worker, last);)
 		group_remove(group, last);
+	share_vacant(worker);
 }
 
 void worker_free_slot(struct worker *worker, uint8_t slot)
@@ -99,6 +109,7 @@ static void give_slot(struct worker *worker, unsigned client)
 		return;
 	int rc = group_add(&worker->group, slot, state->receive_buffer, &one.receive_buffer);
 	if (rc) {
+		share_vacant(worker);
 		worker_refuse(worker, client, state->request, -rc, "no socket on UDP port 4791: %s", strerror(-rc));
 		return;
 	}

@@ -76,7 +76,8 @@ int tear_down(void **state);
 	X(discovery__own_host_is_known_and_nobody_is_nobody) \
 	X(mad__is_answered_at_its_own_length) \
 	X(discovery__finds_verbena_over_the_wire) \
-	X(steering__stays_right_when_the_kernel_merges)
+	X(steering__stays_right_when_the_kernel_merges) \
+	X(steering__places_that_are_kept_do_not_stop_merging)
 
 #define DECLARE(name) void name(void **state);
 BROKER_TESTS(DECLARE)

@@ -165,7 +165,8 @@ static pid_t start_sender(int link[2], const uint8_t slots[2])
 	return pid;
 }
 
-void steering__stays_right_when_the_kernel_merges(void **state)
+/* Two clients behind so many that have left. */
+static void check_merging(unsigned neighbours)
 {
 	char command[1500];
 	int link[2], status = 0;
@@ -174,8 +175,11 @@ void steering__stays_right_when_the_kernel_merges(void **state)
 		print_message("skipped: needs root, ip, nsenter and ethtool for a link that merges\n");
 		skip();
 	}
-	start_clients(2);
-	const uint8_t slots[2] = { clients[0].last.slot, clients[1].last.slot };
+	start_clients_in_order(neighbours + 2);
+	for (unsigned i = 0; i < neighbours; i++)
+		client_kill(&clients[i]);
+	struct client_process *two = &clients[neighbours];
+	const uint8_t slots[2] = { two[0].last.slot, two[1].last.slot };
 	pid_t sender = start_sender(link, slots);
 	snprintf(command, sizeof(command),
 		"set -e; ip link add vbt0 type veth peer name vbt1 netns %d; ip addr add 10.77.0.1/24 dev vbt0; "
@@ -191,12 +195,24 @@ void steering__stays_right_when_the_kernel_merges(void **state)
 	usleep(50000);
 	unsigned merged = 0;
 	for (unsigned i = 0; i < 2; i++) {
-		assert_true(client_do(&clients[i], ORDER_COLLECT));
-		assert_int_equal(clients[i].last.strays, 0);
-		assert_int_equal(clients[i].last.good, 2 * BURSTS * BURST / 2);
-		merged += clients[i].last.merged;
+		assert_true(client_do(&two[i], ORDER_COLLECT));
+		assert_int_equal(two[i].last.strays, 0);
+		assert_int_equal(two[i].last.good, 2 * BURSTS * BURST / 2);
+		assert_true(two[i].last.merged > 0);
+		merged += two[i].last.merged;
 	}
 	print_message("%u of %u packets came merged\n", merged, 2 * BURSTS * BURST);
 	close(link[0]);
 	close(link[1]);
+}
+
+void steering__stays_right_when_the_kernel_merges(void **state)
+{
+	check_merging(0);
+}
+
+/* The kernel asks any socket of the group whether datagrams may be merged, those that keep a place too. */
+void steering__places_that_are_kept_do_not_stop_merging(void **state)
+{
+	check_merging(14);
 }
