@@ -146,7 +146,7 @@ static enum vb_cq_outcome push_locked(struct vb_cq *cq, const struct vb_wc *wc, 
 	uint32_t head = atomic_load_explicit(&cq->head, memory_order_relaxed);
 	uint32_t tail = atomic_load_explicit(&cq->tail, memory_order_relaxed);
 	if (atomic_load_explicit(&cq->is_overrun, memory_order_relaxed))
-		return VB_CQ_STORED;
+		return VB_CQ_LOST;
 	if (tail - head >= cq->capacity) {
 		if (!cq->ignore_overrun) {
 			atomic_store_explicit(&cq->is_overrun, true, memory_order_release);

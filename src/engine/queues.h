@@ -31,9 +31,9 @@ struct vb_cq {
 	struct vb_notice notice;
 };
 
-enum vb_cq_outcome { VB_CQ_STORED, VB_CQ_NOTIFY, VB_CQ_OVERRUN };
-/* Adds a completion. NOTIFY: it was armed for this one and is quiet now; OVERRUN: it was full, the completion is lost (and
- * from now on all others); told once, afterwards STORED. solicited: ask for solicited-only arming. */
+enum vb_cq_outcome { VB_CQ_STORED, VB_CQ_NOTIFY, VB_CQ_OVERRUN, VB_CQ_LOST };
+/* Adds a completion. NOTIFY: it was armed for this one and is quiet now; OVERRUN: it was full, the completion is lost, and
+ * from now on all others are: told once, afterwards LOST. solicited: ask for solicited-only arming. */
 enum vb_cq_outcome vb_cq_push(struct vb_cq *cq, const struct vb_wc *wc, bool solicited);
 
 /* Takes the completions of a QP out again: it is reset or gone. */

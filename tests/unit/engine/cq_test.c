@@ -91,9 +91,9 @@ static void cq__overrun_is_told_once_and_then_polling_fails(void **state)
 	for (int i = 0; i < 3; i++)
 		assert_int_equal(push(cq, i), VB_CQ_STORED);
 	assert_int_equal(push(cq, 3), VB_CQ_OVERRUN);
-	assert_int_equal(push(cq, 4), VB_CQ_STORED);
+	assert_int_equal(push(cq, 4), VB_CQ_LOST);
 	assert_int_equal(vb_cq_poll(cq, wc, 2), 2);
-	assert_int_equal(push(cq, 5), VB_CQ_STORED);
+	assert_int_equal(push(cq, 5), VB_CQ_LOST);
 	assert_int_equal(vb_cq_poll(cq, wc, 8), 1);
 	assert_int_equal(wc[0].wr_id, 2);
 	assert_false(vb_cq_is_empty(cq));
