@@ -127,8 +127,10 @@ int vb_mw_create(struct vb_pd *pd, int type, struct vb_mw **mw); /* [any] */
 int vb_mw_destroy(struct vb_mw *mw); /* [setup] invalidates; needs the same grace as an MR; frees */
 uint32_t vb_mw_key(const struct vb_mw *mw);
 /* Announces the key that the next bind of a type-1 window is to have; every call announces another, for several binds may
- * be posted before the first is executed. [any] */
+ * be posted before the first is executed. 0: 255 are, and no more can be told apart. [any] */
 uint32_t vb_mw_next_key(struct vb_mw *mw);
+/* The bind with the key announced last was not posted. [any] */
+void vb_mw_forget_key(struct vb_mw *mw, uint32_t key);
 
 /* ---- Completion queues ----------------------------------------------------------------------------------------- */
 

@@ -68,9 +68,20 @@ uint32_t vb_mw_next_key(struct vb_mw *mw)
 {
 	struct vb_key_table *keys = &mw->pd->nic->keys;
 	vb_lock_take(&keys->lock);
-	uint32_t next = with_low_byte(vb_mw_key(mw), ++mw->announced);
+	uint32_t next = 0;
+	if ((uint8_t)(mw->announced + 1) != (uint8_t)vb_mw_key(mw))
+		next = with_low_byte(vb_mw_key(mw), ++mw->announced);
 	vb_lock_release(&keys->lock);
 	return next;
+}
+
+void vb_mw_forget_key(struct vb_mw *mw, uint32_t key)
+{
+	struct vb_key_table *keys = &mw->pd->nic->keys;
+	vb_lock_take(&keys->lock);
+	if (mw->announced == (uint8_t)key)
+		mw->announced--;
+	vb_lock_release(&keys->lock);
 }
 
 /* Several binds of a type-1 window may be posted before the first is executed, each with the key announced for it. */

@@ -134,12 +134,15 @@ int vb_qp_ops_bind_mw(struct ibv_qp *ibv, struct ibv_mw *mw, struct ibv_mw_bind 
 	};
 	vb_sq_begin(qp->qp);
 	uint32_t rkey = vb_mw_next_key(mw_of(mw));
-	int err = vb_bind_translate(&bind->bind_info, mw, rkey, &request);
+	int err = rkey ? vb_bind_translate(&bind->bind_info, mw, rkey, &request) : ENOMEM;
 	if (!err)
 		err = -vb_sq_put(qp->qp, &request);
 	vb_sq_end(qp->qp, !err);
-	if (err)
+	if (err) {
+		if (rkey)
+			vb_mw_forget_key(mw_of(mw), rkey);
 		return err;
+	}
 	mw->rkey = rkey;
 	vb_lane_kick(qp->host);
 	return 0;

@@ -402,6 +402,22 @@ static void type1__rebinding_changes_key_and_range(void **state)
 	tear_down(&scene);
 }
 
+static void type1__keys_that_were_not_posted_are_announced_again(void **state)
+{
+	struct scene scene = set_up(1, ALL_ACCESS);
+	uint32_t keys[255];
+	for (unsigned i = 0; i < 1000; i++)
+		vb_mw_forget_key(scene.mw, vb_mw_next_key(scene.mw));
+	for (unsigned i = 0; i < 255; i++)
+		assert_int_not_equal(keys[i] = vb_mw_next_key(scene.mw), 0);
+	assert_int_equal(vb_mw_next_key(scene.mw), 0);
+	vb_mw_forget_key(scene.mw, keys[0]); /* not the last: nothing happens */
+	for (unsigned i = 0; i < 255; i++)
+		assert_int_equal(bind(&scene, START, 8, ALL_REMOTE, keys[i]), 0);
+	assert_int_not_equal(vb_mw_next_key(scene.mw), 0);
+	tear_down(&scene);
+}
+
 static void type1__key_must_have_been_announced(void **state)
 {
 	struct scene scene = set_up(1, ALL_ACCESS);
@@ -542,6 +558,7 @@ int main(void)
 		cmocka_unit_test(type2__may_be_bound_again_and_again_by_one_qp_after_another),
 		cmocka_unit_test(type1__serves_every_qp_of_its_domain),
 		cmocka_unit_test(type1__rebinding_changes_key_and_range),
+		cmocka_unit_test(type1__keys_that_were_not_posted_are_announced_again),
 		cmocka_unit_test(type1__key_must_have_been_announced),
 		cmocka_unit_test(type1__zero_length_unbinds),
 		cmocka_unit_test(type1__a_refused_rebind_leaves_the_old_binding),
