@@ -398,16 +398,22 @@ static void receive_ahead(struct vb_qp *qp, vb_time now)
 	vb_responder_ack(qp, VB_NAK_PSN_SEQUENCE, rs->expected_psn, true, now);
 }
 
-/* What the refusal says, it says of every request up to it, unless that one waits for a response of its own. */
+/* What the refusal says, it says of every request up to it, unless that one waits for a response of its own: of such, a
+ * READ that the refusal cut short is refused where it begins. */
 bool vb_responder_refuse_again(struct vb_qp *qp, const struct vb_packet *packet, vb_time now)
 {
-	const struct vb_responder *rs = &qp->responder;
+	struct vb_responder *rs = &qp->responder;
 	const struct vb_opcode *row = vb_packet_row(packet);
 	int32_t ahead = vb_psn_diff(packet->psn, rs->refusal_psn);
 
-	if (!rs->refusal || row->is_response || row->message == VB_MESSAGE_CNP || ahead > 0 ||
-		(ahead < 0 && is_answered_by_a_response(row)))
+	if (!rs->refusal || row->is_response || row->message == VB_MESSAGE_CNP || ahead > 0)
 		return false;
+	if (ahead < 0 && is_answered_by_a_response(row)) {
+		if (row->message != VB_MESSAGE_READ || packet->dma_length > VB_MAX_MESSAGE_BYTES ||
+			(uint32_t)-ahead >= vb_psn_count(qp, packet->dma_length))
+			return false;
+		rs->refusal_psn = packet->psn;
+	}
 	vb_count(qp->lane, VB_DUPLICATES, 1);
 	vb_responder_refuse(qp, rs->refusal, rs->refusal_psn, now);
 	return true;

@@ -196,6 +196,7 @@ struct stage {
 	struct happened happened[MAX_OUTPUTS];
 	unsigned happened_head, happened_tail;
 	int send_error; /* errno of the next packet handed out */
+	unsigned send_error_after; /* so many packets */
 	struct vb_packet arriving[64];
 	uint8_t arriving_payload[64][VB_MAX_MTU + 64];
 	unsigned arriving_count;

@@ -140,8 +140,11 @@ static void keep_sent(struct line *line, struct vb_batch *out, unsigned i)
 	if (length != from->packet.payload_length)
 		fail(line, "%s psn=%u says payload %u and brings %u bytes", vb_packet_row(&from->packet)->name,
 			from->packet.psn, from->packet.payload_length, length);
-	from->error = stage.send_error;
-	stage.send_error = 0;
+	from->error = stage.send_error_after ? 0 : stage.send_error;
+	if (stage.send_error_after)
+		stage.send_error_after--;
+	else
+		stage.send_error = 0;
 }
 
 static void take_events(struct line *line)

@@ -631,11 +631,12 @@ void do_mcast(struct line *line)
 	refused(line, rc, "mcast");
 }
 
-/* send_error errno=14: the next packet handed out cannot be sent. */
+/* send_error errno=14 [after=2]: the next packet handed out, or the third, cannot be sent. */
 void do_send_error(struct line *line)
 {
 	stage_input(line);
 	stage.send_error = (int)line_number(line, "errno", EFAULT);
+	stage.send_error_after = (unsigned)line_number(line, "after", 0);
 }
 
 void do_flush_acks(struct line *line)
