@@ -8,6 +8,8 @@
 #include <errno.h>
 #include <poll.h>
 #include <sched.h>
+#include <sys/syscall.h>
+#include <unistd.h>
 
 #define TRANSMIT_ROUNDS	  4  /* batches of VB_BATCH_PACKETS in one hold of the mutex */
 #define POLLS_TO_DISARM	  8  /* polls in a row after which the progress thread need not be woken for packets */
@@ -206,7 +208,7 @@ static void rest(bool was_busy, vb_time now)
 	else if (!idle_since.is_set)
 		idle_since = (struct vb_deadline){ now, true };
 	else if (vb_time_diff(now, idle_since.at) > SLEEP_AFTER)
-		nanosleep(&a_moment, NULL);
+		syscall(SYS_nanosleep, &a_moment, NULL); /* not cancelled: the caller may hold a lock of its own */
 	else if (vb_time_diff(now, idle_since.at) > YIELD_AFTER)
 		sched_yield();
 }
@@ -243,11 +245,13 @@ void vb_lane_drive(struct vb_device *device)
 
 /* ---- Waiting ---------------------------------------------------------------------------------------------------- */
 
+/* Not cancelled: only who sleeps is. */
 static bool is_readable(int fd)
 {
 	struct pollfd p = { .fd = fd, .events = POLLIN };
+	const struct timespec now = { 0 };
 
-	return poll(&p, 1, 0) > 0;
+	return syscall(SYS_ppoll, &p, 1, &now, NULL, 0) > 0;
 }
 
 /* Drives until nothing happens any more or fd has become readable, which it returns. */
@@ -289,11 +293,24 @@ static bool begin_wait(struct vb_worker *w, int *timeout)
 	return is_driver;
 }
 
-static void end_wait(struct vb_worker *w)
+static void end_wait(void *worker)
 {
+	struct vb_worker *w = worker;
+
 	vb_worker_lock(w);
 	vb_progress_attend(w, VB_ATTENDED_BY_THREAD);
 	vb_worker_unlock(w);
+}
+
+/* Sleeps as the driver. Programs cancel threads that wait for events: then the thread attends again. */
+static int sleep_driving(struct vb_worker *w, struct pollfd *fds, nfds_t count, int timeout)
+{
+	int ready;
+
+	pthread_cleanup_push(end_wait, w);
+	ready = poll(fds, count, timeout);
+	pthread_cleanup_pop(0);
+	return ready;
 }
 
 bool vb_lane_wait(struct vb_device *device, int fd)
@@ -310,7 +327,7 @@ bool vb_lane_wait(struct vb_device *device, int fd)
 		/* Without a thread somebody must look whether the driver has gone. */
 		if (!is_driver && !w->has_thread)
 			timeout = WAIT_WITHOUT_DRIVER_MS;
-		int ready = poll(fds, is_driver ? 3 : 1, timeout);
+		int ready = is_driver ? sleep_driving(w, fds, 3, timeout) : poll(fds, 1, timeout);
 		int error = ready < 0 ? errno : 0;
 		bool is_done = ready > 0 && fds[0].revents;
 		if (is_driver) {

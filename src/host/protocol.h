@@ -11,6 +11,7 @@
 #include <stdio.h>
 #include <string.h>
 #include <sys/socket.h>
+#include <sys/syscall.h>
 #include <sys/un.h>
 #include <unistd.h>
 #include "base/gid.h"
@@ -106,7 +107,7 @@ static inline int vb_send_with_fds(int to, const void *bytes, size_t length, con
 	}
 	ssize_t sent;
 	do
-		sent = sendmsg(to, &header, flags | MSG_NOSIGNAL);
+		sent = syscall(SYS_sendmsg, to, &header, flags | MSG_NOSIGNAL);
 	while (sent < 0 && errno == EINTR);
 	return sent < 0 ? -errno : sent == (ssize_t)length ? 0 : -EMSGSIZE;
 }
@@ -125,7 +126,7 @@ static inline int vb_receive_with_fds(int from, void *bytes, size_t length, int 
 		.msg_controllen = sizeof(control.bytes) };
 	ssize_t got;
 	do
-		got = recvmsg(from, &header, flags | MSG_CMSG_CLOEXEC);
+		got = syscall(SYS_recvmsg, from, &header, flags | MSG_CMSG_CLOEXEC);
 	while (got < 0 && errno == EINTR);
 	*count = 0;
 	if (got < 0)

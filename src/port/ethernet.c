@@ -10,6 +10,7 @@
 #include <string.h>
 #include <sys/ioctl.h>
 #include <sys/socket.h>
+#include <sys/syscall.h>
 #include <sys/uio.h>
 #include <unistd.h>
 
@@ -58,7 +59,7 @@ int vb_ethernet_send(int fd, uint32_t ifindex, const struct vb_iov *iov, unsigne
 	struct msghdr message = { .msg_name = &address, .msg_namelen = sizeof(address),
 		.msg_iov = (struct iovec *)iov, .msg_iovlen = iov_count };
 
-	return sendmsg(fd, &message, MSG_DONTWAIT | MSG_NOSIGNAL) < 0 ? errno : 0;
+	return syscall(SYS_sendmsg, fd, &message, MSG_DONTWAIT | MSG_NOSIGNAL) < 0 ? errno : 0;
 }
 
 /* The tag that was taken off the frame, from the ancillary data. */
@@ -88,7 +89,7 @@ bool vb_ethernet_receive(int fd, uint8_t *buffer, size_t size, struct vb_etherne
 		.msg_control = control, .msg_controllen = sizeof(control) };
 	uint16_t tag[2];
 
-	ssize_t length = recvmsg(fd, &message, MSG_DONTWAIT);
+	ssize_t length = syscall(SYS_recvmsg, fd, &message, MSG_DONTWAIT);
 	if (length < VB_ETHERNET_LENGTH || (message.msg_flags & MSG_TRUNC))
 		return false;
 	*frame = (struct vb_ethernet_frame){ buffer + VB_VLAN_LENGTH, (uint32_t)length,

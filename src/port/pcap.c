@@ -8,6 +8,7 @@
 #include <stdatomic.h>
 #include <stdlib.h>
 #include <sys/file.h>
+#include <sys/syscall.h>
 #include <sys/uio.h>
 #include <time.h>
 #include <unistd.h>
@@ -172,6 +173,6 @@ void vb_pcap_write(struct vb_pcap *pcap, const struct vb_gid *src, uint16_t src_
 	struct record_header record = { (uint32_t)now.tv_sec, (uint32_t)now.tv_nsec, captured, captured };
 	struct iovec pieces[] = { { &record, sizeof(record) }, { ip, n + UDP_LENGTH },
 		{ (void *)udp_payload, length } };
-	if (writev(pcap->fd, pieces, 3) != (ssize_t)(sizeof(record) + captured))
+	if (syscall(SYS_writev, pcap->fd, pieces, 3) != (long)(sizeof(record) + captured))
 		atomic_store_explicit(&pcap->has_failed, true, memory_order_relaxed);
 }

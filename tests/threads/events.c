@@ -498,6 +498,70 @@ static void queues_die_under_a_reader_of_their_channel(void)
 	free_end(&end);
 }
 
+/* ---- Cancelled threads ------------------------------------------------------------------------------------ */
+
+static void cancel_and_join(pthread_t thread)
+{
+	void *result;
+
+	REQUIRE_EQUAL(pthread_cancel(thread), 0);
+	REQUIRE_EQUAL(pthread_join(thread, &result), 0);
+	REQUIRE(result == PTHREAD_CANCELED);
+}
+
+static void *post_what_kills(void *argument)
+{
+	struct pair_end *end = argument;
+	struct ibv_sge nobodys = { .addr = (uintptr_t)end->buffer.bytes, .length = 8, .lkey = 1 };
+	struct ibv_send_wr wr = { .sg_list = &nobodys, .num_sge = 1, .opcode = IBV_WR_SEND }, *bad;
+
+	REQUIRE_EQUAL(pthread_cancel(pthread_self()), 0); /* pending: the next cancellation point is the last thing done */
+	REQUIRE_EQUAL(ibv_post_send(end->qp, &wr, &bad), 0);
+	pthread_testcancel();
+	return NULL;
+}
+
+/* That the QP died is said on stderr with the lane's mutex held. */
+static void a_cancelled_poster_leaves_no_lock(void)
+{
+	struct pair pair = make_pair(4096, 16);
+	void *result;
+
+	REQUIRE_EQUAL(pthread_join(thread_start(post_what_kills, &pair.a), &result), 0);
+	REQUIRE(result == PTHREAD_CANCELED);
+	free_pair(&pair);
+}
+
+static void *poll_until_cancelled(void *argument)
+{
+	struct ibv_cq_ex *cq = argument;
+	struct ibv_poll_cq_attr attr = { 0 };
+
+	for (;;) {
+		for (unsigned i = 0; i < 1000; i++)
+			REQUIRE_EQUAL(ibv_start_poll(cq, &attr), ENOENT);
+		pthread_testcancel();
+	}
+	return NULL;
+}
+
+/* After some time of empty polls the library sleeps for a moment within them. */
+static void a_cancelled_poller_leaves_the_queue_to_others(void)
+{
+	struct pair_end end = make_end(4096, 16);
+	struct ibv_cq_init_attr_ex attr = { .cqe = 16, .wc_flags = IBV_WC_STANDARD_FLAGS };
+	struct ibv_cq_ex *cq = ibv_create_cq_ex(end.context, &attr);
+	struct ibv_poll_cq_attr none = { 0 };
+
+	REQUIRE(cq);
+	pthread_t poller = thread_start(poll_until_cancelled, cq);
+	usleep(40000);
+	cancel_and_join(poller);
+	REQUIRE_EQUAL(ibv_start_poll(cq, &none), ENOENT);
+	REQUIRE_EQUAL(ibv_destroy_cq(ibv_cq_ex_to_cq(cq)), 0);
+	free_end(&end);
+}
+
 int main(int argc, char **argv)
 {
 	static const struct test_case cases[] = {
@@ -511,6 +575,8 @@ int main(int argc, char **argv)
 		CASE(destroying_a_cq_waits_for_its_acks),
 		CASE(destroying_a_qp_waits_for_its_acks),
 		CASE(queues_die_under_a_reader_of_their_channel),
+		CASE(a_cancelled_poster_leaves_no_lock),
+		CASE(a_cancelled_poller_leaves_the_queue_to_others),
 	};
 	return run_cases(argc, argv, CASES(cases));
 }

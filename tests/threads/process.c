@@ -63,6 +63,31 @@ static _Noreturn void sleep_as_target(int socket)
 		pause();
 }
 
+static void *wait_for_event(void *argument)
+{
+	const struct pair_end *end = argument;
+	struct ibv_cq *cq;
+	void *context;
+
+	ibv_get_cq_event(end->channel, &cq, &context);
+	return NULL;
+}
+
+/* Programs end their event threads by cancelling them (rping does). */
+static _Noreturn void cancel_waiter_and_sleep(int socket)
+{
+	struct pair_end end = make_end(4096, 16);
+
+	exchange(socket, &end);
+	pthread_t waiter = thread_start(wait_for_event, &end);
+	sleep_ms(50);
+	pthread_cancel(waiter);
+	thread_join(waiter);
+	peer_send(socket, "?", 1);
+	for (;;)
+		pause();
+}
+
 static struct ibv_wc request_and_wait(struct pair_end *end, struct request request)
 {
 	request.local = &end->buffer;
@@ -77,6 +102,25 @@ static void end_peer(struct peer *peer)
 	kill(peer->pid, SIGKILL);
 	REQUIRE(waitpid(peer->pid, &status, 0) == peer->pid);
 	close(peer->socket);
+}
+
+static void a_target_whose_waiter_was_cancelled_is_written(void)
+{
+	struct peer peer = peer_start("cancelled");
+	struct pair_end end = make_end(4096, 16);
+	struct introduction target = exchange(peer.socket, &end);
+
+	peer_receive(peer.socket, &(char){ 0 }, 1);
+	for (unsigned i = 0; i < 20; i++)
+		REQUIRE_EQUAL(request_and_wait(&end, (struct request){ .opcode = IBV_WR_RDMA_WRITE,
+							     .length = 64,
+							     .remote = target.memory,
+							     .rkey = target.rkey })
+				      .status,
+			IBV_WC_SUCCESS);
+	end_peer(&peer);
+	to_error(end.qp);
+	free_end(&end);
 }
 
 static void a_target_asleep_in_pause_is_read_and_written(void)
@@ -616,6 +660,7 @@ int main(int argc, char **argv)
 {
 	static const struct test_case cases[] = {
 		CASE(a_target_asleep_in_pause_is_read_and_written),
+		CASE(a_target_whose_waiter_was_cancelled_is_written),
 		CASE(an_idle_process_uses_no_cpu),
 		CASE(a_forked_childs_verbs_return_an_errno),
 		CASE(a_forked_child_opens_a_device_of_its_own),
@@ -631,6 +676,8 @@ int main(int argc, char **argv)
 
 	if ((socket = peer_socket(argc, argv, "target")) >= 0)
 		sleep_as_target(socket);
+	if ((socket = peer_socket(argc, argv, "cancelled")) >= 0)
+		cancel_waiter_and_sleep(socket);
 	if ((socket = peer_socket(argc, argv, "descriptors")) >= 0)
 		show_descriptors(socket);
 	if ((socket = peer_socket(argc, argv, "connections")) >= 0) {
