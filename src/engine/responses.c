@@ -122,20 +122,31 @@ static void activate(struct vb_responder *rs, struct vb_resource *resource, uint
 	resource->end_psn = end;
 }
 
+/* As many as the peer is granted now; those that there are stay, the oldest first. */
+static bool make_resources(struct vb_qp *qp)
+{
+	struct vb_responder *rs = &qp->responder;
+	struct vb_resource *made = calloc(qp->attr.max_dest_rd_atomic, sizeof(*made));
+	if (!made)
+		return false;
+	for (uint8_t i = 0; i < rs->resource_count; i++)
+		made[i] = rs->resources[(rs->resource_next + i) % rs->resource_count];
+	free(rs->resources);
+	rs->resources = made;
+	rs->resource_next = rs->resource_count;
+	rs->resource_count = qp->attr.max_dest_rd_atomic;
+	return true;
+}
+
 /* The oldest one's place, made at first use. Its reply must have left once: the peer may have no more outstanding than
  * it was granted. A replay of it that is still going on answers a duplicate that the peer no longer waits for. */
 bool vb_responder_has_room(const struct vb_qp *qp)
 {
 	struct vb_responder *rs = (struct vb_responder *)&qp->responder;
-	if (!rs->resources) {
-		if (qp->attr.max_dest_rd_atomic == 0)
-			return false;
-		rs->resources = calloc(qp->attr.max_dest_rd_atomic, sizeof(*rs->resources));
-		if (!rs->resources)
-			return false;
-		rs->resource_count = qp->attr.max_dest_rd_atomic;
-		rs->resource_next = 0;
-	}
+	if (rs->resource_count < qp->attr.max_dest_rd_atomic && !make_resources((struct vb_qp *)qp))
+		return false;
+	if (rs->resource_count == 0)
+		return false;
 	const struct vb_resource *oldest = &rs->resources[rs->resource_next];
 	return !oldest->is_active || oldest->was_answered;
 }

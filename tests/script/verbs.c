@@ -594,6 +594,8 @@ void do_modify(struct line *line)
 	}
 	if (line_has(line, "min_rnr") && to == VB_QPS_RTS)
 		mask |= VB_QP_MIN_RNR_TIMER;
+	if (line_has(line, "dest_rd_atomic") && to == VB_QPS_SQD)
+		mask |= VB_QP_MAX_DEST_RD_ATOMIC;
 	read_attributes(line, &attr);
 	int rc = vb_qp_modify(actor->qp, &attr, mask, stage.now);
 	if (!refused(line, rc, "modify"))
