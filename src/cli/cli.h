@@ -25,6 +25,8 @@ extern const char vb_run_help[], vb_devices_help[], vb_doctor_help[], vb_broker_
 
 /* Says "verbena NAME: MESSAGE" and where the help is, on stderr; returns VB_EXIT_USAGE. */
 __attribute__((format(printf, 2, 3))) int vb_usage_error(const struct vb_command *self, const char *format, ...);
+/* As above, for an option that getopt has refused already in words of its own. */
+int vb_option_error(const struct vb_command *self);
 
 /* Where Verbena's files lie, seen from this executable: the build tree, or an installed prefix. */
 struct vb_places {

@@ -117,7 +117,7 @@ int vb_devices_main(const struct vb_command *self, int argc, char **argv)
 			return VB_EXIT_OK;
 		}
 		if (option != 'j')
-			return VB_EXIT_USAGE;
+			return vb_option_error(self);
 		is_json = true;
 	}
 	if (optind < argc)

@@ -190,7 +190,7 @@ int vb_doctor_main(const struct vb_command *self, int argc, char **argv)
 			fputs(self->help, stdout);
 			return VB_EXIT_OK;
 		default:
-			return VB_EXIT_USAGE;
+			return vb_option_error(self);
 		}
 	}
 	if (argc - optind > 1)

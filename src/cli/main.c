@@ -115,7 +115,13 @@ int vb_usage_error(const struct vb_command *self, const char *format, ...)
 	va_start(arguments, format);
 	vfprintf(stderr, format, arguments);
 	va_end(arguments);
-	fprintf(stderr, "\nSee: verbena %s --help\n", self->name);
+	fputc('\n', stderr);
+	return vb_option_error(self);
+}
+
+int vb_option_error(const struct vb_command *self)
+{
+	fprintf(stderr, "See: verbena %s --help\n", self->name);
 	return VB_EXIT_USAGE;
 }
 

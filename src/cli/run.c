@@ -230,7 +230,7 @@ int vb_run_main(const struct vb_command *self, int argc, char **argv)
 			fputs(self->help, stdout);
 			return VB_EXIT_OK;
 		default:
-			fputs("See: verbena run --help\n", stderr);
+			vb_option_error(self);
 			return EXIT_OURS;
 		}
 	}

@@ -53,6 +53,11 @@ def main__no_command_is_wrong_usage():
     equal(verbena().returncode, 2)
 
 
+def main__an_unknown_option_says_where_the_help_is():
+    for command in ("run", "devices", "doctor"):
+        contains(verbena(command, "--sideways").stderr, f"See: verbena {command} --help\n")
+
+
 def run__exit_status_passes_through():
     equal(verbena("run", "--", "sh", "-c", "exit 7").returncode, 7)
 
