@@ -206,10 +206,15 @@ int vb_run_main(const struct vb_command *self, int argc, char **argv)
 	};
 	struct preloads with = { .devices = true };
 	bool is_set = true;
-	int option;
+	int option, at = 0;
 
 	/* "+": what follows the program's name is the program's. */
-	while ((option = getopt_long(argc, argv, "+h", options, NULL)) != -1) {
+	while ((option = getopt_long(argc, argv, "+h", options, &at)) != -1) {
+		if (optarg && strcmp(optarg, "--") == 0) {
+			/* The value was forgotten, and getopt took for it what ends the options. */
+			vb_usage_error(self, "--%s takes a value, and '--' is none", options[at].name);
+			return EXIT_OURS;
+		}
 		switch (option) {
 		case PCAP:
 			is_set &= set_capture(optarg);

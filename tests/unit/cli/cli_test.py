@@ -102,6 +102,15 @@ def run__capture_lies_where_the_user_stands():
         equal(done.stdout, f"{os.path.realpath(place)}/x.pcap\n")
 
 
+def run__the_end_of_options_is_no_value():
+    with tempfile.TemporaryDirectory() as place:
+        for option, name in (("--pcap", "--pcap"), ("--faults", "--faults"), ("--pca", "--pcap")):
+            done = verbena("run", option, "--", "echo", "ran", cwd=place)
+            equal((done.returncode, done.stdout), (125, ""))
+            contains(done.stderr, f"{name} takes a value")
+        equal(verbena("run", "--pcap", "a--", "--", "echo", "ran", cwd=place).stdout, "ran\n")
+
+
 def run__missing_program_is_127():
     done = verbena("run", "--", "no-such-program")
     equal(done.returncode, 127)
