@@ -53,6 +53,14 @@ static void address_text(const struct sockaddr_storage *address, char text[INET6
 	inet_ntop(address->ss_family, bytes, text, INET6_ADDRSTRLEN);
 }
 
+/* A link-local address is there on every link: without the interface the kernel has no way to it. */
+static bool lacks_interface(const struct sockaddr_storage *address)
+{
+	const struct sockaddr_in6 *ipv6 = (const struct sockaddr_in6 *)address;
+
+	return address->ss_family == AF_INET6 && IN6_IS_ADDR_LINKLOCAL(&ipv6->sin6_addr) && ipv6->sin6_scope_id == 0;
+}
+
 static int resolve(struct vb_way *way, const char *host, int family, char *why, size_t why_size)
 {
 	struct addrinfo hints = { .ai_family = family, .ai_socktype = SOCK_DGRAM, .ai_flags = AI_NUMERICSERV }, *found;
@@ -67,9 +75,14 @@ static int resolve(struct vb_way *way, const char *host, int family, char *why, 
 	freeaddrinfo(found);
 	gid_of(&way->address, &way->dst);
 	address_text(&way->address, way->dst_text);
-	if (!vb_gid_is_multicast(&way->dst))
+	if (vb_gid_is_multicast(&way->dst))
+		snprintf(why, why_size, "%s is a multicast address", way->dst_text);
+	else if (lacks_interface(&way->address))
+		snprintf(why, why_size,
+			"%s is a link-local address: say through which interface, as %%INTERFACE; for example %s%%eth0",
+			way->dst_text, way->dst_text);
+	else
 		return 0;
-	snprintf(why, why_size, "%s is a multicast address", way->dst_text);
 	return -EINVAL;
 }
 

@@ -205,6 +205,13 @@ def doctor__own_address_is_answered_by_verbena():
     contains(done.stdout, "open both ways")
 
 
+def doctor__link_local_address_wants_its_interface():
+    contains(verbena("doctor", "fe80::1").stdout, "fe80::1%eth0")
+    lacking = "say through which interface"
+    if lacking in verbena("doctor", "fe80::1%lo").stdout:
+        raise AssertionError("the interface was given")
+
+
 def doctor__wrong_usage_is_2():
     for arguments in (("--timeout", "soon"), ("--timeout", "1e9"), ("a", "b"), ("--sideways",)):
         equal(verbena("doctor", *arguments).returncode, 2)
