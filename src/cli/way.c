@@ -61,6 +61,18 @@ static bool lacks_interface(const struct sockaddr_storage *address)
 	return address->ss_family == AF_INET6 && IN6_IS_ADDR_LINKLOCAL(&ipv6->sin6_addr) && ipv6->sin6_scope_id == 0;
 }
 
+/* The peer at "any" address is this host, for programs (rdma_resolve_addr) and so here. */
+static void replace_any(struct sockaddr_storage *address)
+{
+	struct sockaddr_in *ipv4 = (struct sockaddr_in *)address;
+	struct sockaddr_in6 *ipv6 = (struct sockaddr_in6 *)address;
+
+	if (address->ss_family == AF_INET && ipv4->sin_addr.s_addr == htonl(INADDR_ANY))
+		ipv4->sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+	else if (address->ss_family == AF_INET6 && IN6_IS_ADDR_UNSPECIFIED(&ipv6->sin6_addr))
+		ipv6->sin6_addr = in6addr_loopback;
+}
+
 static int resolve(struct vb_way *way, const char *host, int family, char *why, size_t why_size)
 {
 	struct addrinfo hints = { .ai_family = family, .ai_socktype = SOCK_DGRAM, .ai_flags = AI_NUMERICSERV }, *found;
@@ -73,6 +85,7 @@ static int resolve(struct vb_way *way, const char *host, int family, char *why, 
 	memcpy(&way->address, found->ai_addr, found->ai_addrlen);
 	way->address_length = found->ai_addrlen;
 	freeaddrinfo(found);
+	replace_any(&way->address);
 	gid_of(&way->address, &way->dst);
 	address_text(&way->address, way->dst_text);
 	if (vb_gid_is_multicast(&way->dst))

@@ -205,6 +205,15 @@ def doctor__own_address_is_answered_by_verbena():
     contains(done.stdout, "open both ways")
 
 
+def doctor__any_address_is_this_machine():
+    for any_address, loopback in (("0.0.0.0", "127.0.0.1"), ("::", "::1")):
+        done = verbena("doctor", any_address)
+        if "no way to ::1" in done.stdout:
+            continue  # without IPv6
+        contains(done.stdout, f" to {loopback}\n")
+        equal(done.returncode, verbena("doctor", loopback).returncode)
+
+
 def doctor__link_local_address_wants_its_interface():
     contains(verbena("doctor", "fe80::1").stdout, "fe80::1%eth0")
     lacking = "say through which interface"
