@@ -7,6 +7,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <linux/close_range.h>
+#include <pwd.h>
 #include <signal.h>
 #include <sched.h>
 #include <stdio.h>
@@ -152,7 +153,22 @@ static bool find_listener(const char *name, struct ucred *who)
 	return is_there;
 }
 
-/* Becomes the one broker of this network namespace. -EALREADY: another one is, and listens. */
+static void explain_other(const struct ucred *who, char *why, size_t why_size)
+{
+	const struct passwd *user = getpwuid(who->uid);
+	char name[64], pid[32] = "";
+	if (user)
+		snprintf(name, sizeof(name), "%s", user->pw_name);
+	else
+		snprintf(name, sizeof(name), "uid %u", who->uid);
+	if (who->pid > 0) /* 0: of a pid namespace that we do not see into */
+		snprintf(pid, sizeof(pid), "pid %d of ", who->pid);
+	snprintf(why, why_size,
+		"a broker is running already in this network namespace: %s%s; if a program started it, it leaves one "
+		"second after its last client ends", pid, name);
+}
+
+/* Becomes the one broker of this network namespace. -EALREADY: another one is, and listens; why says whose. */
 static int take_names(int *listener, char *why, size_t why_size)
 {
 	struct ucred who;
@@ -161,8 +177,10 @@ static int take_names(int *listener, char *why, size_t why_size)
 		any = take_name(VB_BROKER_ANY_VERSION);
 		if (any != -EADDRINUSE)
 			break;
-		if (find_listener(VB_BROKER_NAME, &who))
+		if (find_listener(VB_BROKER_NAME, &who)) {
+			explain_other(&who, why, why_size);
 			return -EALREADY;
+		}
 		sleep_ms(NAME_TRY_MS);
 	}
 	if (any == -EADDRINUSE && find_listener(VB_BROKER_ANY_VERSION, &who))
@@ -239,10 +257,8 @@ static _Noreturn void start(bool stays, int report)
 	char why[VB_BROKER_WHY_SIZE];
 	int listener;
 	int rc = take_names(&listener, why, sizeof(why));
-	if (rc == -EALREADY && stays)
-		say(report, "a broker is running already in this network namespace");
-	else if (rc)
-		say(report, rc == -EALREADY ? VB_BROKER_READY : why);
+	if (rc)
+		say(report, rc == -EALREADY && !stays ? VB_BROKER_READY : why);
 	if (rc)
 		_exit(rc == -EALREADY && !stays ? 0 : 1);
 

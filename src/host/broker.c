@@ -207,7 +207,8 @@ static int check_owner(const struct vb_broker *broker, int fd, char *why, size_t
 	if (owner.uid == 0 || owner.uid == geteuid() || broker->accepts_any)
 		return 0;
 	return fail(EPERM, why, why_size, "UDP port 4791 is held by the broker of another user, uid %u (pid %d). To "
-		"share it, trust that user and set VERBENA_BROKER=any; or have root run: verbena broker",
+		"share it, trust that user and set VERBENA_BROKER=any; or, once it has left, a second after its last "
+		"client, have root run: verbena broker",
 		owner.uid, owner.pid);
 }
 

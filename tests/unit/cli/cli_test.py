@@ -26,6 +26,16 @@ def verbena(*arguments, cwd=None, **environment):
                           stdout=subprocess.PIPE, stderr=subprocess.PIPE)
 
 
+def in_own_network(script):
+    """A finished shell with a network namespace of its own, lo up, for what wants a broker; $V is the command."""
+    may = ["unshare", "--net"] if os.geteuid() == 0 else ["unshare", "--net", "--map-root-user"]
+    if subprocess.run([*may, "true"], stderr=subprocess.DEVNULL).returncode:
+        raise Skip("no network namespace may be made here")
+    clean = {name: value for name, value in os.environ.items() if not name.startswith(("VERBENA_", "LD_"))}
+    return subprocess.run([*may, "sh", "-c", f"ip link set lo up; {script}"], env={**clean, "V": VERBENA}, text=True,
+                          timeout=60, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+
+
 def equal(seen, wanted):
     if seen != wanted:
         raise AssertionError(f"wanted {wanted!r}, saw {seen!r}")
@@ -224,6 +234,16 @@ def doctor__link_local_address_wants_its_interface():
 def doctor__wrong_usage_is_2():
     for arguments in (("--timeout", "soon"), ("--timeout", "1e9"), ("a", "b"), ("--sideways",)):
         equal(verbena("doctor", *arguments).returncode, 2)
+
+
+def broker__a_second_one_says_whose_the_first_is():
+    done = in_own_network("$V broker & until grep -q verbena-broker[.] /proc/net/unix; do sleep 0.1; done; "
+                          "$V doctor | grep 'held by'; $V broker; echo status $?; kill $!")
+    contains(done.stdout, "status 1\n")
+    contains(done.stderr, "running already")
+    owner = done.stdout.split("broker, ")[1].split("\n")[0]  # as the doctor has it: "pid 12 of root"
+    contains(done.stderr, f": {owner}; ")
+    contains(done.stderr, "one second after its last client ends")
 
 
 def main():
