@@ -1,6 +1,7 @@
 /* verbena devices: the devices as programs will see them, without starting anything. */
 #include "cli/cli.h"
 #include "host/host.h"
+#include "host/settings.h"
 
 #include <arpa/inet.h>
 #include <errno.h>
@@ -133,10 +134,8 @@ int vb_devices_main(const struct vb_command *self, int argc, char **argv)
 		print_json(devices, count);
 	else if (count)
 		print_text(devices, count);
-	else
-		fputs("verbena devices: none: no interface is up with an address, or VERBENA_DEVICES names none that "
-		      "is\n",
-			stderr);
+	else if (strcmp(vb_settings_get()->text[VB_SETTING_DEVICES], "all") == 0) /* else said of each name */
+		fputs("verbena devices: none: no interface is up with an address\n", stderr);
 	free(devices);
 	return count ? VB_EXIT_OK : VB_EXIT_BAD_NEWS;
 }

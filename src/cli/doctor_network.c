@@ -1,6 +1,6 @@
 /* verbena doctor: the interfaces that become devices, and what their MTU carries. */
 #include "cli/doctor.h"
-#include "host/host.h"
+#include "host/devices.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -29,18 +29,36 @@ static void check_device(struct vb_findings *findings, const struct vb_device_in
 		device->ifname, MTU_FOR_4096);
 }
 
+static void check_names(struct vb_findings *findings, const char *wanted)
+{
+	struct vb_interface *interfaces;
+	struct vb_name_fault fault;
+	size_t count;
+
+	if (vb_interfaces_read(&interfaces, &count) < 0)
+		return;
+	while (vb_devices_next_fault(interfaces, count, &wanted, &fault)) {
+		vb_finding_add(
+			findings, VB_FINDING_SLOW, "devices", "VERBENA_DEVICES names %s: %s", fault.name, fault.why);
+		vb_finding_cure(findings, "VERBENA_DEVICES= verbena devices lists the names that can be used");
+	}
+	free(interfaces);
+}
+
 static void check_devices(struct vb_findings *findings, const struct vb_settings *settings)
 {
 	struct vb_device_info *devices = NULL;
+	const char *wanted = settings->text[VB_SETTING_DEVICES];
 	size_t count = 0;
 
-	int error = vb_devices_list(&devices, &count);
+	int error = vb_devices_named(wanted, &devices, &count);
+	if (strcmp(wanted, "all") != 0)
+		check_names(findings, wanted);
 	if (error) {
 		vb_finding_add(
 			findings, VB_FINDING_STOP, "devices", "cannot list network interfaces: %s", strerror(-error));
-	} else if (count == 0 && settings->is_given[VB_SETTING_DEVICES]) {
-		vb_finding_add(findings, VB_FINDING_STOP, "devices", "VERBENA_DEVICES=%s leaves none",
-			settings->text[VB_SETTING_DEVICES]);
+	} else if (count == 0 && strcmp(wanted, "all") != 0) {
+		vb_finding_add(findings, VB_FINDING_STOP, "devices", "VERBENA_DEVICES=%s leaves none", wanted);
 		vb_finding_cure(findings, "unset it; verbena devices then lists the names");
 	} else if (count == 0) {
 		vb_finding_add(findings, VB_FINDING_STOP, "devices", "no network interface is up and has an address");

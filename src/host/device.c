@@ -439,7 +439,7 @@ void vb_worker_refresh_devices(struct vb_worker *w)
 	struct vb_device_info *list;
 	size_t count;
 
-	if (vb_devices_all(&list, &count) < 0)
+	if (vb_devices_named("all", &list, &count) < 0)
 		return;
 	vb_worker_lock(w);
 	vb_list_for_each(node, &w->devices) {

@@ -4,6 +4,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -101,11 +102,21 @@ static uint64_t node_guid(const struct vb_interface *interface)
 
 /* ---- The list --------------------------------------------------------------------------------------------------- */
 
+/* Why it is no device; NULL when it is one. */
+static const char *fault_of(const struct vb_interface *interface)
+{
+	if (!interface->is_up)
+		return "that interface is down";
+	if (!interface->address_count)
+		return "that interface has no address";
+	return vb_device_mtu(interface->mtu) ? NULL : "the MTU of that interface is too small";
+}
+
 static bool make_device(struct vb_device_info *device, const struct vb_interface *interface)
 {
 	uint32_t mtu = vb_device_mtu(interface->mtu);
 
-	if (!interface->is_up || !interface->address_count || !mtu)
+	if (fault_of(interface))
 		return false;
 	*device = (struct vb_device_info){ .ifindex = interface->index, .netdev_mtu = interface->mtu, .mtu = mtu,
 		.is_up = interface->is_running, .is_loopback = interface->is_loopback, .node_guid = node_guid(interface) };
@@ -116,10 +127,15 @@ static bool make_device(struct vb_device_info *device, const struct vb_interface
 	return true;
 }
 
-static bool is_named(const struct vb_device_info *device, const char *name, size_t length)
+/* Both are names of the device: the interface's, and its own. */
+static bool is_named(const char *ifname, const char *name, size_t length)
 {
-	return (strlen(device->name) == length && memcmp(device->name, name, length) == 0) ||
-		(strlen(device->ifname) == length && memcmp(device->ifname, name, length) == 0);
+	const size_t prefix = strlen(NAME_PREFIX);
+
+	if (strlen(ifname) == length && memcmp(ifname, name, length) == 0)
+		return true;
+	return strlen(ifname) + prefix == length && memcmp(name, NAME_PREFIX, prefix) == 0 &&
+		memcmp(ifname, name + prefix, length - prefix) == 0;
 }
 
 /* Keeps the devices that wanted names, in its order. */
@@ -130,7 +146,7 @@ static size_t narrow(struct vb_device_info *devices, size_t count, const char *w
 	while (*wanted && kept < count) {
 		size_t length = strcspn(wanted, ",");
 		for (size_t i = kept; i < count; i++) {
-			if (is_named(&devices[i], wanted, length)) {
+			if (is_named(devices[i].ifname, wanted, length)) {
 				struct vb_device_info found = devices[i];
 				memmove(&devices[kept + 1], &devices[kept], (i - kept) * sizeof(found));
 				devices[kept++] = found;
@@ -162,7 +178,54 @@ size_t vb_devices_from_interfaces(const struct vb_interface *interfaces, size_t 
 	return strcmp(wanted, "all") == 0 ? made : narrow(devices, made, wanted);
 }
 
-static int read_devices(const char *wanted, struct vb_device_info **list, size_t *count)
+/* ---- Names that are no device ------------------------------------------------------------------------------------ */
+
+static const char *fault_of_name(const struct vb_interface *interfaces, size_t count, const char *name, size_t length)
+{
+	for (size_t i = 0; i < count; i++)
+		if (is_named(interfaces[i].name, name, length))
+			return fault_of(&interfaces[i]);
+	return "there is no such interface";
+}
+
+bool vb_devices_next_fault(const struct vb_interface *interfaces, size_t count, const char **wanted,
+	struct vb_name_fault *fault)
+{
+	while (**wanted) {
+		const char *name = *wanted;
+		size_t length = strcspn(name, ",");
+		*wanted = name + length + (name[length] == ',');
+		fault->why = fault_of_name(interfaces, count, name, length);
+		snprintf(fault->name, sizeof(fault->name), "%.*s", (int)length, name);
+		if (fault->why)
+			return true;
+	}
+	return false;
+}
+
+/* What VERBENA_DEVICES asks for in vain is said once in a process: of each name, or that nothing is left. */
+static void say_faults(const struct vb_interface *interfaces, size_t count, const char *wanted, bool is_empty)
+{
+	static atomic_flag was_said = ATOMIC_FLAG_INIT;
+	struct vb_name_fault fault;
+	char all[512] = "";
+
+	if (strcmp(wanted, "all") == 0 || atomic_flag_test_and_set(&was_said))
+		return;
+	for (const char *rest = wanted; vb_devices_next_fault(interfaces, count, &rest, &fault);) {
+		size_t at = strlen(all);
+		if (is_empty)
+			snprintf(all + at, sizeof(all) - at, "%s%s: %s", at ? "; " : "", fault.name, fault.why);
+		else
+			vb_log(VB_LOG_WARN, "VERBENA_DEVICES names %s: %s", fault.name, fault.why);
+	}
+	if (*all)
+		vb_log(VB_LOG_ERROR, "VERBENA_DEVICES leaves no device: %s", all);
+}
+
+/* ---- What others call -------------------------------------------------------------------------------------------- */
+
+static int read_devices(const char *wanted, bool says_faults, struct vb_device_info **list, size_t *count)
 {
 	struct vb_interface *interfaces;
 	size_t interface_count;
@@ -176,6 +239,8 @@ static int read_devices(const char *wanted, struct vb_device_info **list, size_t
 		*list = devices;
 		for (size_t i = 0; i < *count; i++)
 			devices[i].speed_mbps = vb_interface_speed(devices[i].ifname);
+		if (says_faults)
+			say_faults(interfaces, interface_count, wanted, *count == 0);
 	}
 	free(interfaces);
 	return devices ? 0 : -ENOMEM;
@@ -185,10 +250,10 @@ int vb_devices_list(struct vb_device_info **list, size_t *count)
 {
 	const struct vb_settings *settings = vb_settings_get();
 
-	return settings ? read_devices(settings->text[VB_SETTING_DEVICES], list, count) : -EINVAL;
+	return settings ? read_devices(settings->text[VB_SETTING_DEVICES], true, list, count) : -EINVAL;
 }
 
-int vb_devices_all(struct vb_device_info **list, size_t *count)
+int vb_devices_named(const char *wanted, struct vb_device_info **list, size_t *count)
 {
-	return read_devices("all", list, count);
+	return read_devices(wanted, false, list, count);
 }

@@ -11,7 +11,17 @@ size_t vb_devices_from_interfaces(const struct vb_interface *interfaces, size_t 
 	const char *wanted, struct vb_device_info *devices);
 /* The largest IB MTU that fits a network MTU, in bytes; 0 when none does. */
 uint32_t vb_device_mtu(uint32_t netdev_mtu);
-/* As vb_devices_list, whatever VERBENA_DEVICES says. */
-int vb_devices_all(struct vb_device_info **list, size_t *count);
+/* As vb_devices_list, with wanted for VERBENA_DEVICES. Says nothing. */
+int vb_devices_named(const char *wanted, struct vb_device_info **list, size_t *count);
+
+/* A name among those wanted that is no device, and why. */
+struct vb_name_fault {
+	char name[64];
+	const char *why; /* "there is no such interface" */
+};
+
+/* The next of them in a list of names, not "all"; moves *wanted past it. False: no more. */
+bool vb_devices_next_fault(const struct vb_interface *interfaces, size_t count, const char **wanted,
+	struct vb_name_fault *fault);
 
 #endif

@@ -39,7 +39,8 @@ struct vb_device_info {
 };
 
 /* The devices in order: the default route's interface first, loopback last, narrowed by VERBENA_DEVICES. Does not start
- * anything and needs no broker. *list is malloc'ed, free() it. A malformed setting: -EINVAL, explained on stderr once. */
+ * anything and needs no broker. *list is malloc'ed, free() it. A malformed setting: -EINVAL, explained on stderr once;
+ * so is a name in VERBENA_DEVICES that is no device. */
 int vb_devices_list(struct vb_device_info **list, size_t *count);
 /* The program was shown devices: with VERBENA_STATS=1 it is said at exit if it opened none. */
 void vb_devices_expect_use(void);

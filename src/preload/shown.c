@@ -14,6 +14,8 @@
 #include <sys/syscall.h>
 #include <sys/sysmacros.h>
 #include <unistd.h>
+#include "host/devices.h"
+#include "host/settings.h"
 
 #define LINKS_MAX 40 /* as the kernel */
 
@@ -83,8 +85,11 @@ static bool hardware(const struct vb_device_info *device, char *text, size_t siz
 
 static bool tree_read(struct vb_tree *tree)
 {
+	const struct vb_settings *settings = vb_settings_get();
+
 	*tree = (struct vb_tree){ .counter = counter, .hardware = hardware };
-	return vb_devices_list(&tree->devices, &tree->count) == 0;
+	/* Names that are no device are libibverbs.so.1's to complain of. */
+	return settings && vb_devices_named(settings->text[VB_SETTING_DEVICES], &tree->devices, &tree->count) == 0;
 }
 
 static void tree_free(struct vb_tree *tree)

@@ -207,6 +207,30 @@ def doctor__given_settings_are_marked():
     contains(verbena("doctor", VERBENA_PART_ID="77").stdout, "* VERBENA_PART_ID   77")
 
 
+def doctor__names_that_are_no_device_are_told_apart():
+    done = in_own_network("ip link add there type veth peer name beyond && "
+                          "VERBENA_DEVICES=lo,eth99,there $V doctor")
+    if not done.stdout:
+        raise Skip("no pair of interfaces may be made here")
+    contains(done.stdout, "slow  devices")
+    contains(done.stdout, "VERBENA_DEVICES names eth99: there is no such interface")
+    contains(done.stdout, "VERBENA_DEVICES names there: that interface is down")
+    equal(done.stderr, "")
+
+
+def run__programs_say_once_what_devices_are_named_in_vain():
+    def lines(wanted):
+        done = in_own_network(f"VERBENA_DEVICES={wanted} $V run -- ibv_devinfo")
+        if "ibv_devinfo: not found" in done.stderr:
+            raise Skip("ibv_devinfo is not installed")
+        return [line for line in done.stderr.splitlines() if line.startswith("verbena")]
+
+    equal(lines("lo,vb_lo"), [])
+    equal(lines("eth99,lo,eth98"), ["verbena: VERBENA_DEVICES names eth99: there is no such interface",
+                                    "verbena: VERBENA_DEVICES names eth98: there is no such interface"])
+    equal(lines("eth99"), ["verbena: VERBENA_DEVICES leaves no device: eth99: there is no such interface"])
+
+
 def doctor__own_address_is_answered_by_verbena():
     done = verbena("doctor", "127.0.0.1")
     if "own port" in done.stdout:

@@ -56,6 +56,34 @@ static void list__wanted_names_narrow_and_order(void **state)
 	assert_int_equal(vb_devices_from_interfaces(interfaces, 4, 3, "lo,lo,vb_lo", devices), 1);
 }
 
+static void expect_fault(const char **wanted, const char *name, const char *why)
+{
+	struct vb_name_fault fault;
+
+	assert_true(vb_devices_next_fault(interfaces, 4, wanted, &fault));
+	assert_string_equal(fault.name, name);
+	assert_non_null(strstr(fault.why, why));
+}
+
+static void list__names_in_vain_are_told_apart(void **state)
+{
+	const char *wanted = "lo,eth,vb_eth0,eth99,eth1,vb_eth2,vb_,eth0x,lo,all";
+	struct vb_name_fault fault;
+
+	interfaces[2].is_up = false;
+	expect_fault(&wanted, "eth", "no such interface");
+	expect_fault(&wanted, "eth99", "no such interface");
+	expect_fault(&wanted, "eth1", "is down");
+	expect_fault(&wanted, "vb_eth2", "no address");
+	expect_fault(&wanted, "vb_", "no such interface");
+	expect_fault(&wanted, "eth0x", "no such interface");
+	expect_fault(&wanted, "all", "no such interface");
+	assert_false(vb_devices_next_fault(interfaces, 4, &wanted, &fault));
+	wanted = "eth0";
+	interfaces[1].mtu = 335;
+	expect_fault(&wanted, "eth0", "too small");
+}
+
 static void list__down_or_small_is_no_device(void **state)
 {
 	interfaces[1].is_up = false;
@@ -133,6 +161,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_setup(list__default_route_first_loopback_last, machine),
 		cmocka_unit_test_setup(list__wanted_names_narrow_and_order, machine),
+		cmocka_unit_test_setup(list__names_in_vain_are_told_apart, machine),
 		cmocka_unit_test_setup(list__down_or_small_is_no_device, machine),
 		cmocka_unit_test_setup(gids__ipv4_first_and_one_then_global_then_link_local, machine),
 		cmocka_unit_test_setup(gids__no_more_than_the_table_holds, machine),
