@@ -69,28 +69,6 @@ static int open_sender(sa_family_t family, uint16_t *port)
 	return -1;
 }
 
-/* The MAD as a UD SEND from QP1 to QP1. Returns the length of the UDP payload. */
-static size_t build_datagram(struct qp1 *qp1, const struct vb_flow *flow, const uint8_t mad[VB_MAD_LENGTH],
-	uint32_t payload_length, uint8_t *out)
-{
-	const struct vb_packet packet = { .opcode = VB_UD_SEND_ONLY,
-		.pkey = VB_PKEY_DEFAULT,
-		.dest_qpn = VB_QPN_GSI,
-		.psn = qp1->psn++ & VB_PSN_MASK,
-		.qkey = VB_QKEY_GSI,
-		.src_qpn = VB_QPN_GSI,
-		.payload_length = payload_length };
-	const size_t headers = vb_packet_encode_headers(&packet, out), padded = payload_length + vb_pad(payload_length);
-	memcpy(out + headers, mad, VB_MAD_LENGTH);
-	memset(out + headers + VB_MAD_LENGTH, 0, padded - VB_MAD_LENGTH);
-	const size_t length = headers + padded + VB_ICRC_LENGTH;
-	uint32_t crc = vb_icrc_begin(flow, length, 0);
-	crc = vb_icrc_headers(crc, out, headers);
-	crc = vb_icrc_end(vb_icrc_add(crc, out + headers, padded));
-	memcpy(out + headers + padded, &crc, VB_ICRC_LENGTH);
-	return length;
-}
-
 /* An error that the network told of an earlier datagram comes out of the next call, which did nothing then. */
 static int send_datagram(int fd, const struct msghdr *header)
 {
@@ -109,7 +87,7 @@ int qp1_send(struct qp1 *qp1, const struct vb_gid *from, const struct vb_gid *to
 		.src = *from, .dst = *to, .dst_port = VB_UDP_PORT, .src_port = is_ipv4 ? qp1->port4 : qp1->port6
 	};
 	uint8_t bytes[VB_MAX_HEADER_BYTES + QP1_MAX_LENGTH + VB_ICRC_LENGTH];
-	struct iovec io = { bytes, build_datagram(qp1, &flow, mad, length, bytes) };
+	struct iovec io = { bytes, vb_mad_packet(&flow, qp1->psn++, mad, length, bytes) };
 	union {
 		char bytes[CMSG_SPACE(sizeof(struct in6_pktinfo))];
 		struct cmsghdr align;

@@ -160,29 +160,17 @@ int vb_way_find(struct vb_way *way, const char *host, int family, char *why, siz
 /* ---- Knocking -------------------------------------------------------------------------------------------------- */
 
 /* A discovery as a whole RoCEv2 packet: to anyone who listens, an ordinary management datagram. */
-static size_t build_packet(
-	const struct vb_way *way, uint16_t src_port, uint8_t out[VB_MAX_HEADER_BYTES + VB_MAD_LENGTH + 4])
+static size_t build_packet(const struct vb_way *way, uint16_t src_port, uint8_t out[VB_MAD_PACKET_BYTES])
 {
-	struct vb_packet packet = { .opcode = VB_UD_SEND_ONLY,
-		.pkey = VB_PKEY_DEFAULT,
-		.dest_qpn = VB_QPN_GSI,
-		.qkey = VB_QKEY_GSI,
-		.src_qpn = VB_QPN_GSI,
-		.payload_length = VB_MAD_LENGTH };
 	struct vb_discovery discovery = { .transaction_id = 1,
 		.version = VB_DISCOVERY_VERSION,
 		.receive_buffer = way->receive_buffer,
 		.features = VB_FEATURE_TRAINS };
 	struct vb_flow flow = { .src = way->src, .dst = way->dst, .src_port = src_port, .dst_port = VB_UDP_PORT };
+	uint8_t mad[VB_MAD_LENGTH];
 
-	size_t headers = vb_packet_encode_headers(&packet, out), length = headers + VB_MAD_LENGTH + VB_ICRC_LENGTH;
-	vb_discovery_encode(&discovery, out + headers);
-	uint32_t crc = vb_icrc_begin(&flow, length, 0);
-	crc = vb_icrc_headers(crc, out, headers);
-	crc = vb_icrc_end(vb_icrc_add(crc, out + headers, VB_MAD_LENGTH));
-	for (int i = 0; i < VB_ICRC_LENGTH; i++)
-		out[headers + VB_MAD_LENGTH + i] = (uint8_t)(crc >> 8 * i);
-	return length;
+	vb_discovery_encode(&discovery, mad);
+	return vb_mad_packet(&flow, 0, mad, sizeof(mad), out);
 }
 
 /* An unconnected socket at the address that leads there; *port is the one it got. */
@@ -259,7 +247,7 @@ static bool read_error(struct vb_knocker *knocker)
 
 static void knock(struct vb_knocker *knocker, const struct vb_way *way)
 {
-	uint8_t bytes[VB_MAX_HEADER_BYTES + VB_MAD_LENGTH + VB_ICRC_LENGTH];
+	uint8_t bytes[VB_MAD_PACKET_BYTES];
 	struct sockaddr_storage to = way->address;
 
 	size_t length = build_packet(way, knocker->src_port, bytes);

@@ -1,4 +1,4 @@
-/* Management datagrams: the common header, and the discovery MAD that Verbena peers know each other by.
+/* Management datagrams: their packet, the common header, and the discovery MAD that Verbena peers know each other by.
  *
  * Discovery is a vendor MAD of the range that carries an OUI (IBA vol. 1, 16.5), so that anyone else who looks inside
  * sees whose it is and anyone who does not ignores it. The OUI is locally administered (bit 1 of its first byte is set)
@@ -14,7 +14,9 @@
  *   48  features (4)
  *   52  reserved, zero */
 #include "base/bytes.h"
+#include "wire/icrc.h"
 #include "wire/mad.h"
+#include "wire/packet.h"
 
 enum {
 	BASE_VERSION = 1,
@@ -27,6 +29,28 @@ enum {
 	OFFSET_RECEIVE_BUFFER = 44,
 	OFFSET_FEATURES = 48,
 };
+
+size_t vb_mad_packet(
+	const struct vb_flow *flow, uint32_t psn, const uint8_t mad[VB_MAD_LENGTH], uint32_t length, uint8_t *out)
+{
+	const struct vb_packet packet = { .opcode = VB_UD_SEND_ONLY,
+		.pkey = VB_PKEY_DEFAULT,
+		.dest_qpn = VB_QPN_GSI,
+		.psn = psn & VB_PSN_MASK,
+		.qkey = VB_QKEY_GSI,
+		.src_qpn = VB_QPN_GSI,
+		.payload_length = length };
+	const size_t headers = vb_packet_encode_headers(&packet, out), padded = length + vb_pad(length);
+	const size_t total = headers + padded + VB_ICRC_LENGTH;
+
+	memcpy(out + headers, mad, VB_MAD_LENGTH);
+	memset(out + headers + VB_MAD_LENGTH, 0, padded - VB_MAD_LENGTH);
+	uint32_t crc = vb_icrc_headers(vb_icrc_begin(flow, total, 0), out, headers);
+	crc = vb_icrc_end(vb_icrc_add(crc, out + headers, padded));
+	for (unsigned i = 0; i < VB_ICRC_LENGTH; i++)
+		out[total - VB_ICRC_LENGTH + i] = (uint8_t)(crc >> 8 * i);
+	return total;
+}
 
 void vb_mad_header_decode(struct vb_mad_header *header, const uint8_t mad[VB_MAD_LENGTH])
 {

@@ -1,13 +1,16 @@
 /* Management datagrams: 256 bytes to QP1 (IBA vol. 1, 13.4). The connection manager's messages come with cm/. Here the
- * common header and Verbena's own discovery, a vendor-class MAD that any other implementation ignores. */
+ * packet around them, the common header and Verbena's own discovery, a vendor-class MAD that any other implementation
+ * ignores. */
 #ifndef VB_WIRE_MAD_H
 #define VB_WIRE_MAD_H
 
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
 
 #define VB_MAD_LENGTH        256
 #define VB_MAD_HEADER_LENGTH 24
+#define VB_MAD_PACKET_BYTES  (12 + 8 + VB_MAD_LENGTH + 4) /* BTH, DETH, the MAD, ICRC: a UDP payload */
 
 enum {
 	VB_MAD_CLASS_CM = 0x07,
@@ -36,6 +39,13 @@ struct vb_discovery {
 
 #define VB_DISCOVERY_VERSION 1
 #define VB_FEATURE_TRAINS    1u /* takes GSO trains: recovers any IPv4 identification */
+
+struct vb_flow;
+
+/* The UDP payload that carries a MAD from QP1 to QP1: a UD SEND with its ICRC, of length bytes, at least VB_MAD_LENGTH;
+ * those beyond the MAD are zero. Returns its length: VB_MAD_PACKET_BYTES where there are none. */
+size_t vb_mad_packet(
+	const struct vb_flow *flow, uint32_t psn, const uint8_t mad[VB_MAD_LENGTH], uint32_t length, uint8_t *out);
 
 void vb_mad_header_decode(struct vb_mad_header *header, const uint8_t mad[VB_MAD_LENGTH]);
 void vb_mad_header_encode(const struct vb_mad_header *header, uint8_t mad[VB_MAD_LENGTH]);

@@ -1,4 +1,6 @@
+#include "wire/icrc.h"
 #include "wire/mad.h"
+#include "wire/packet.h"
 #include "../unit.h"
 
 static const struct vb_discovery asked = {
@@ -80,9 +82,34 @@ static void discovery__what_says_it_is_something_else_is_not_one(void **state)
 	}
 }
 
+static void packet__is_a_ud_send_to_qp1_with_a_good_icrc(void **state)
+{
+	const struct vb_flow flow = { .src = vb_gid_from_ipv4(10, 0, 0, 1), .dst = vb_gid_from_ipv4(10, 0, 0, 2),
+		.src_port = 0xC123, .dst_port = 4791 };
+	uint8_t mad[VB_MAD_LENGTH], bytes[VB_MAD_PACKET_BYTES + 48];
+	struct vb_packet packet;
+	uint16_t id;
+
+	vb_discovery_encode(&asked, mad);
+	for (uint32_t extra = 0; extra <= 45; extra += 45) {
+		size_t length = vb_mad_packet(&flow, 0x1000007, mad, VB_MAD_LENGTH + extra, bytes);
+		assert_int_equal(length, VB_MAD_PACKET_BYTES + (extra ? 48 : 0));
+		assert_int_equal(vb_packet_decode(&packet, bytes, length), VB_DECODE_OK);
+		assert_true(vb_icrc_verify(&flow, bytes, length, false, &id));
+		assert_int_equal(packet.opcode, VB_UD_SEND_ONLY);
+		assert_int_equal(packet.psn, 7);
+		assert_int_equal(packet.dest_qpn, 1);
+		assert_int_equal(packet.src_qpn, 1);
+		assert_int_equal(packet.qkey, VB_QKEY_GSI);
+		assert_int_equal(packet.payload_length, VB_MAD_LENGTH + extra);
+		assert_memory_equal(packet.payload, mad, sizeof(mad));
+	}
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(packet__is_a_ud_send_to_qp1_with_a_good_icrc),
 		cmocka_unit_test(mad__header_lies_where_the_specification_puts_it),
 		cmocka_unit_test(discovery__comes_back_as_it_was),
 		cmocka_unit_test(discovery__fills_the_whole_mad),
