@@ -77,10 +77,22 @@ static struct vb_deadline next_deadline(void)
 	return connections.faults ? vb_deadline_earlier(cm, vb_faults_deadline(connections.faults)) : cm;
 }
 
+/* A capture has what the broker sends and receives for us, as if we did; first, so that no answer stands before it. */
+static void send_all(const struct vb_broker *broker, struct vb_pcap *pcap, const struct vb_cm_outgoing *out,
+	unsigned count)
+{
+	for (unsigned i = 0; i < count; i++) {
+		if (pcap)
+			vb_pcap_write_mad(pcap, &out[i].path.local, &out[i].path.remote, out[i].mad);
+		vb_broker_post_mad(broker, &out[i].path.local, &out[i].path.remote, out[i].mad);
+	}
+}
+
 EXPORT void vb_connections_unlock(void)
 {
 	struct vb_cm_outgoing out[SENT_AT_A_TIME];
 	const struct vb_broker *broker = connections.worker->broker.broker;
+	struct vb_pcap *pcap = connections.worker->pcap;
 	unsigned count;
 
 	for (;;) {
@@ -89,8 +101,7 @@ EXPORT void vb_connections_unlock(void)
 			count++;
 		vb_progress_arm_connections(connections.worker, next_deadline());
 		pthread_mutex_unlock(&connections.mutex);
-		for (unsigned i = 0; i < count; i++)
-			vb_broker_post_mad(broker, &out[i].path.local, &out[i].path.remote, out[i].mad);
+		send_all(broker, pcap, out, count);
 		if (count < SENT_AT_A_TIME)
 			return;
 		pthread_mutex_lock(&connections.mutex);
@@ -113,6 +124,8 @@ void vb_connections_receive(struct vb_broker_notice *notice)
 
 	if (!cm)
 		return;
+	if (connections.worker->pcap)
+		vb_pcap_write_mad(connections.worker->pcap, &notice->gid, &notice->to, notice->mad);
 	for (unsigned copies = copies_of(notice); copies > 0; copies--)
 		vb_cm_receive(cm, &path, notice->mad, vb_host_now());
 	vb_connections_unlock();

@@ -14,12 +14,15 @@
 #include <unistd.h>
 #include "base/bytes.h"
 #include "port/port.h"
+#include "wire/icrc.h"
+#include "wire/mad.h"
 
 #define PCAP_MAGIC_NANOSECONDS 0xA1B23C4Du
 #define PCAP_LINKTYPE_RAW      101
 #define PCAP_SNAPLEN           65535
 
 enum { IPV4_LENGTH = 20, IPV6_LENGTH = 40, UDP_LENGTH = 8, PROTOCOL_UDP = 17, FLAG_DF = 0x4000 };
+enum { MAD_SOURCE_PORT = 0xC000, MAD_HOP_LIMIT = 64 };
 
 struct vb_pcap {
 	int fd;
@@ -175,4 +178,13 @@ void vb_pcap_write(struct vb_pcap *pcap, const struct vb_gid *src, uint16_t src_
 		{ (void *)udp_payload, length } };
 	if (syscall(SYS_writev, pcap->fd, pieces, 3) != (long)(sizeof(record) + captured))
 		atomic_store_explicit(&pcap->has_failed, true, memory_order_relaxed);
+}
+
+void vb_pcap_write_mad(struct vb_pcap *pcap, const struct vb_gid *src, const struct vb_gid *dst, const uint8_t mad[256])
+{
+	const struct vb_flow flow = { .src = *src, .dst = *dst, .src_port = MAD_SOURCE_PORT, .dst_port = VB_UDP_PORT };
+	uint8_t bytes[VB_MAD_PACKET_BYTES];
+	uint32_t length = (uint32_t)vb_mad_packet(&flow, 0, mad, VB_MAD_LENGTH, bytes);
+
+	vb_pcap_write(pcap, src, flow.src_port, dst, 0, MAD_HOP_LIMIT, 0, bytes, length);
 }

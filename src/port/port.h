@@ -77,6 +77,9 @@ void vb_pcap_close(struct vb_pcap *pcap);
 /* udp_payload: whole, ICRC included. Flushes often enough that a killed process leaves a readable file. */
 void vb_pcap_write(struct vb_pcap *pcap, const struct vb_gid *src, uint16_t src_port, const struct vb_gid *dst,
 	uint8_t traffic_class, uint8_t hop_limit, uint16_t ipv4_id, const uint8_t *udp_payload, uint32_t length);
+/* A MAD, which the broker sends or receives for the process: its packet is rebuilt, with PSN 0 and source port 49152,
+ * since what the broker's had is not known here. */
+void vb_pcap_write_mad(struct vb_pcap *pcap, const struct vb_gid *src, const struct vb_gid *dst, const uint8_t mad[256]);
 
 /* ---- faults.c: VERBENA_FAULTS=drop=1%,dup=0.1%,reorder=1%,corrupt=0.01%,delay=2ms,seed=7 ------------------------- */
 /* Parses text; on error returns -EINVAL and says in why (why_size bytes) what is wrong and what is allowed. */

@@ -11,11 +11,15 @@
 #include <sys/socket.h>
 #include <time.h>
 #include <unistd.h>
+#include "base/bytes.h"
 #include "host/connections.h"
 #include "host/host.h"
+#include "wire/mad.h"
 
 #define PATIENCE_S 20
 #define MANY	   300
+
+static char capture[] = "/tmp/verbena-connections-XXXXXX";
 
 static struct vb_device *device;
 static struct vb_gid address;
@@ -199,6 +203,43 @@ static void bind__is_unique(void **state)
 	vb_connections_unbind(&two);
 }
 
+/* How many messages of the CM of that attribute the capture has. Records: 16 bytes, then IPv4, UDP, BTH, DETH, MAD. */
+static unsigned captured(uint16_t attribute)
+{
+	enum { FILE_HEADER = 24, RECORD_HEADER = 16, BEFORE_MAD = 20 + 8 + 12 + 8 };
+	uint32_t record[RECORD_HEADER / 4];
+	uint8_t packet[BEFORE_MAD + VB_MAD_LENGTH + 4];
+	struct vb_mad_header mad;
+	unsigned found = 0;
+	FILE *file = fopen(capture, "re");
+
+	assert_non_null(file);
+	assert_int_equal(fseek(file, FILE_HEADER, SEEK_SET), 0);
+	while (fread(record, sizeof(record), 1, file) == 1) {
+		assert_int_equal(record[2], sizeof(packet));
+		assert_int_equal(fread(packet, sizeof(packet), 1, file), 1);
+		vb_mad_header_decode(&mad, packet + BEFORE_MAD);
+		assert_int_equal(mad.mgmt_class, VB_MAD_CLASS_CM);
+		assert_int_equal(vb_load_be16(packet + 22), 4791);
+		found += mad.attribute_id == attribute;
+	}
+	fclose(file);
+	return found;
+}
+
+static void capture__has_each_message_sent_and_received(void **state)
+{
+	enum { REQ = 0x10, REJ = 0x12, REP = 0x13, RTU = 0x14, DREQ = 0x15, DREP = 0x16 };
+
+	connect__reaches_the_listener_and_ends(state);
+	assert_in_range(captured(REQ), 2, 20); /* either end is this process; what was late was sent again */
+	assert_in_range(captured(REP), 2, 20);
+	assert_in_range(captured(RTU), 2, 20);
+	assert_in_range(captured(DREQ), 2, 20);
+	assert_in_range(captured(DREP), 2, 20);
+	assert_int_equal(captured(REJ), 0);
+}
+
 #define TEST(name) cmocka_unit_test_setup_teardown(name, open_all, close_all)
 
 int main(int argc, char **argv)
@@ -208,10 +249,15 @@ int main(int argc, char **argv)
 		TEST(connect__to_nobody_is_rejected),
 		TEST(connect__reaches_the_listener_and_ends),
 		TEST(connect__many_at_once),
+		TEST(capture__has_each_message_sent_and_received),
 	};
 	alarm(120);
 	is_able = argc > 1 && own_namespace();
 	if (is_able)
 		setenv("VERBENA_LIBEXEC", argv[1], 1);
-	return cmocka_run_group_tests(tests, NULL, NULL);
+	close(mkstemp(capture));
+	setenv("VERBENA_PCAP", capture, 1);
+	int failed = cmocka_run_group_tests(tests, NULL, NULL);
+	unlink(capture);
+	return failed;
 }
