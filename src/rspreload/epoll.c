@@ -1,7 +1,9 @@
 /* epoll over rsockets: the kernel keeps the other descriptors, a list for each epoll instance keeps the rsockets.
  * Holds: a wait polls the rsockets of its list and, among them, the instance's own descriptor, which is readable when
- * the kernel has something. Edge-triggered waiters hear of room to send when there was none before, and of data as long
- * as there is some. */
+ * the kernel has something. Every wait is in the list of waiters; when an instance's list changes under one, a
+ * descriptor that the kernel's instance has beside the program's becomes readable, and stays so until all of its waits
+ * know the new list. Edge-triggered waiters hear of room to send when there was none before, and of data as long as
+ * there is some. */
 #include "rspreload/rspreload.h"
 
 #include <errno.h>
@@ -10,7 +12,9 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/eventfd.h>
+#include <sys/syscall.h>
 #include <time.h>
+#include <unistd.h>
 
 struct member {
 	int fd, rsocket;
@@ -20,15 +24,43 @@ struct member {
 };
 
 struct instance {
-	int fd, changed; /* changed: wakes those who wait when the list changes */
+	int fd, changed; /* changed: readable while a wait does not know the list as it is */
+	bool is_changed; /* it is readable */
+	uint64_t version;
 	struct member *members;
 	size_t count, room;
 	struct instance *next;
 };
 
+/* A thread's wait, from its first look at the list to its end. */
+struct waiter {
+	int epfd;
+	uint64_t version; /* of the list that it knows; 0: there was none */
+	struct waiter *next;
+};
+
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static struct instance *instances;
 static atomic_uint instance_count;
+static struct waiter *waiters;
+static _Thread_local struct waiter own_waiter;
+
+/* What the kernel tells of `changed`: an address that no program has. */
+#define OUR_EVENT ((void *)&instances)
+
+/* The child has none of its parent's other threads, one of which may have held the lock. */
+static void on_fork_child(void)
+{
+	pthread_mutex_init(&lock, NULL);
+	waiters = NULL;
+	for (struct instance *instance = instances; instance; instance = instance->next)
+		instance->is_changed = false; /* or it is the parent's to say */
+}
+
+__attribute__((constructor)) static void watch_forks(void)
+{
+	pthread_atfork(NULL, NULL, on_fork_child);
+}
 
 /* ---- The lists: with lock held ----------------------------------------------------------------------------------- */
 
@@ -48,7 +80,10 @@ static struct instance *make_instance(int fd)
 		return NULL;
 	instance->fd = fd;
 	instance->changed = eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC);
-	if (instance->changed < 0) {
+	struct epoll_event event = { .events = EPOLLIN, .data.ptr = OUR_EVENT };
+	if (instance->changed < 0 || vb_real()->epoll_ctl(fd, EPOLL_CTL_ADD, instance->changed, &event)) {
+		if (instance->changed >= 0)
+			vb_real()->close(instance->changed);
 		free(instance);
 		return NULL;
 	}
@@ -112,11 +147,29 @@ static int change(int epfd, int operation, int fd, int rsocket, const struct epo
 	return 0;
 }
 
-static void wake(int epfd)
+static bool has_outdated(const struct instance *instance)
 {
-	struct instance *instance = find_instance(epfd);
-	if (instance)
-		eventfd_write(instance->changed, 1);
+	for (const struct waiter *waiter = waiters; waiter; waiter = waiter->next) {
+		if (waiter->epfd == instance->fd && waiter->version != instance->version)
+			return true;
+	}
+	return false;
+}
+
+/* The bare calls: those of the C library may end a thread, which would take the lock along. */
+static void wake(struct instance *instance)
+{
+	static const uint64_t one = 1;
+	instance->version++;
+	if (!instance->is_changed && has_outdated(instance))
+		instance->is_changed = syscall(SYS_write, instance->changed, &one, sizeof(one)) > 0;
+}
+
+static void calm(struct instance *instance)
+{
+	uint64_t ignored;
+	if (instance && instance->is_changed && !has_outdated(instance))
+		instance->is_changed = syscall(SYS_read, instance->changed, &ignored, sizeof(ignored)) < 0;
 }
 
 VB_HOOK int epoll_ctl(int epfd, int operation, int fd, struct epoll_event *event)
@@ -127,7 +180,7 @@ VB_HOOK int epoll_ctl(int epfd, int operation, int fd, struct epoll_event *event
 	pthread_mutex_lock(&lock);
 	int error = change(epfd, operation, fd, rsocket, event);
 	if (!error)
-		wake(epfd);
+		wake(find_instance(epfd));
 	pthread_mutex_unlock(&lock);
 	if (!error)
 		return 0;
@@ -184,20 +237,48 @@ static short poll_events(struct member *member)
 	return member->told_output ? events & ~(POLLOUT | POLLWRNORM) : events;
 }
 
-/* The instance's rsockets, its own descriptor and the one that tells of changes; how many, -1: it has no list, or no
- * memory for a copy of it. */
-static ssize_t snapshot(int epfd, struct pollfd **fds)
+static void remove_waiter(const struct waiter *waiter)
+{
+	struct waiter **link = &waiters;
+	while (*link && *link != waiter)
+		link = &(*link)->next;
+	if (*link)
+		*link = waiter->next;
+}
+
+static void enter(struct waiter *waiter, int epfd)
 {
 	pthread_mutex_lock(&lock);
-	struct instance *instance = find_instance(epfd);
+	remove_waiter(waiter); /* a signal's handler may have jumped out of its last wait */
+	*waiter = (struct waiter){ .epfd = epfd, .next = waiters };
+	waiters = waiter;
+	pthread_mutex_unlock(&lock);
+}
+
+static void leave(void *ended)
+{
+	struct waiter *waiter = ended;
+	pthread_mutex_lock(&lock);
+	remove_waiter(waiter);
+	calm(find_instance(waiter->epfd));
+	pthread_mutex_unlock(&lock);
+}
+
+/* The instance's own descriptor and its rsockets; how many, -1: it has no rsocket, or there is no memory for a copy of
+ * its list. */
+static ssize_t snapshot(struct waiter *waiter, struct pollfd **fds)
+{
+	pthread_mutex_lock(&lock);
+	struct instance *instance = find_instance(waiter->epfd);
 	ssize_t count = -1;
 	*fds = NULL;
+	waiter->version = instance ? instance->version : 0;
+	calm(instance);
 	if (instance && instance->count)
-		*fds = calloc(instance->count + 2, sizeof(**fds));
+		*fds = calloc(instance->count + 1, sizeof(**fds));
 	if (*fds) {
 		count = 0;
-		(*fds)[count++] = (struct pollfd){ .fd = epfd, .events = POLLIN };
-		(*fds)[count++] = (struct pollfd){ .fd = instance->changed, .events = POLLIN };
+		(*fds)[count++] = (struct pollfd){ .fd = waiter->epfd, .events = POLLIN };
 		for (size_t i = 0; i < instance->count; i++) {
 			struct member *member = &instance->members[i];
 			(*fds)[count++] = (struct pollfd){
@@ -217,7 +298,7 @@ static int report(int epfd, const struct pollfd *fds, ssize_t count, struct epol
 
 	pthread_mutex_lock(&lock);
 	struct instance *instance = find_instance(epfd);
-	for (ssize_t i = 2; i < count && told < room; i++) {
+	for (ssize_t i = 1; i < count && told < room; i++) {
 		struct member *member = fds[i].revents ? find_member(instance, fds[i].fd) : NULL;
 		if (!member || member->is_spent)
 			continue;
@@ -247,36 +328,47 @@ static int left_ms(int timeout_ms, int64_t deadline_ms)
 	return left > 0 ? (int)left : 0;
 }
 
+/* What the kernel has, without our own descriptor. 0: nothing, for now. */
+static int ask_kernel(int epfd, struct epoll_event *events, int room, int timeout_ms, const sigset_t *mask)
+{
+	int count = vb_real()->epoll_pwait(epfd, events, room, timeout_ms, mask);
+	/* Ours may stand in another's place. The kernel then puts it behind that one, unless a thread comes between. */
+	for (int tries = 0; tries < 4 && count == 1 && room == 1 && events[0].data.ptr == OUR_EVENT; tries++)
+		count = vb_real()->epoll_wait(epfd, events, room, 0);
+	int kept = 0;
+	for (int i = 0; i < count; i++) {
+		if (events[i].data.ptr != OUR_EVENT)
+			events[kept++] = events[i];
+	}
+	return count < 0 ? count : kept;
+}
+
 /* One look at everything; 0: nothing to tell yet. */
 static int wait_once(int epfd, struct pollfd *fds, ssize_t count, struct epoll_event *events, int room, int timeout_ms,
 	const sigset_t *mask)
 {
-	eventfd_t ignored;
-
 	if (vb_poll(fds, (nfds_t)count, timeout_ms, mask) < 0)
 		return -1;
-	if (fds[1].revents)
-		eventfd_read(fds[1].fd, &ignored);
 	int told = report(epfd, fds, count, events, room);
 	if (fds[0].revents && told < room) {
-		int others = vb_real()->epoll_wait(epfd, events + told, room - told, 0);
+		int others = ask_kernel(epfd, events + told, room - told, 0, NULL);
 		if (others > 0)
 			told += others;
 	}
 	return told;
 }
 
-static int wait_for_events(int epfd, struct epoll_event *events, int room, int timeout_ms, const sigset_t *mask)
+static int wait_for_events(
+	struct waiter *waiter, struct epoll_event *events, int room, int timeout_ms, const sigset_t *mask)
 {
-	int64_t deadline_ms = now_ms() + (timeout_ms > 0 ? timeout_ms : 0);
-	struct pollfd *fds;
+	int64_t deadline_ms = timeout_ms > 0 ? now_ms() + timeout_ms : 0;
 
 	for (;;) {
-		ssize_t count = snapshot(epfd, &fds);
+		struct pollfd *fds;
+		ssize_t count = snapshot(waiter, &fds);
 		int left = left_ms(timeout_ms, deadline_ms);
-		if (count < 0)
-			return vb_real()->epoll_pwait(epfd, events, room, left, mask);
-		int told = wait_once(epfd, fds, count, events, room, left, mask);
+		int told = count < 0 ? ask_kernel(waiter->epfd, events, room, left, mask)
+				     : wait_once(waiter->epfd, fds, count, events, room, left, mask);
 		int error = errno;
 		free(fds);
 		errno = error;
@@ -287,14 +379,21 @@ static int wait_for_events(int epfd, struct epoll_event *events, int room, int t
 
 VB_HOOK int epoll_pwait(int epfd, struct epoll_event *events, int room, int timeout_ms, const sigset_t *mask)
 {
-	if (vb_is_inside() || !instance_count || room <= 0)
+	int told, error;
+
+	if (vb_is_inside() || room <= 0)
 		return vb_real()->epoll_pwait(epfd, events, room, timeout_ms, mask);
-	return wait_for_events(epfd, events, room, timeout_ms, mask);
+	enter(&own_waiter, epfd);
+	/* The thread may be cancelled while it waits. */
+	pthread_cleanup_push(leave, &own_waiter);
+	told = wait_for_events(&own_waiter, events, room, timeout_ms, mask);
+	error = errno;
+	pthread_cleanup_pop(1);
+	errno = error;
+	return told;
 }
 
 VB_HOOK int epoll_wait(int epfd, struct epoll_event *events, int room, int timeout_ms)
 {
-	if (vb_is_inside() || !instance_count || room <= 0)
-		return vb_real()->epoll_wait(epfd, events, room, timeout_ms);
-	return wait_for_events(epfd, events, room, timeout_ms, NULL);
+	return epoll_pwait(epfd, events, room, timeout_ms, NULL);
 }

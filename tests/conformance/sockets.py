@@ -207,6 +207,21 @@ def epoll():
     b.close()
 
 
+def epoll_of_another_thread():
+    waiter, got = select.epoll(), []
+    thread = threading.Thread(target=lambda: got.extend(waiter.poll(20)))
+    thread.start()
+    time.sleep(0.2)
+    a, b = pair()
+    waiter.register(b, select.EPOLLIN)
+    a.send(b"1")
+    thread.join()
+    check("a wait sees what another thread adds", got, [(b.fileno(), select.EPOLLIN)])
+    waiter.close()
+    a.close()
+    b.close()
+
+
 def duplicates():
     a, b = pair()
     copy = os.dup(b.fileno())
@@ -289,6 +304,6 @@ def datagrams():
     b.close()
 
 
-for test in (stream_both_ways, small_pieces, ends, refusals, without_waiting, timeouts, epoll, duplicates, children, files,
-             crowd, datagrams):
+for test in (stream_both_ways, small_pieces, ends, refusals, without_waiting, timeouts, epoll, epoll_of_another_thread, duplicates,
+             children, files, crowd, datagrams):
     test()
