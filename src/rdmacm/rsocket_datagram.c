@@ -169,15 +169,18 @@ static void drop(struct rs_datagram *dg, struct arrival *arrival)
 /* The sender that it names has to be the one whose packet it was: IPv4's header stands at the end of the GRH. */
 static bool is_from(const uint8_t *grh, const union vb_rs_address *sender)
 {
+	union vb_rs_address ipv4 = *sender;
 	union ibv_gid gid = vb_rs_address_gid(sender);
 	if (grh[0] >> 4 == 6)
 		return !memcmp(grh + 8, gid.raw, 16);
-	return !memcmp(grh + 32, gid.raw + 12, 4);
+	return vb_rs_address_convert(&ipv4, AF_INET) && !memcmp(grh + 32, gid.raw + 12, 4);
 }
 
-static bool is_wanted(struct rsocket *rs, const union vb_rs_address *from)
+/* Peers of both families write to a socket of IPv6. */
+static bool is_wanted(const struct rsocket *rs, union vb_rs_address *from)
 {
-	return !rs->datagram->is_connected || vb_rs_address_equal(&rs->peer, from, true);
+	return vb_rs_address_convert(from, (sa_family_t)rs->domain) &&
+	       (!rs->datagram->is_connected || vb_rs_address_equal(&rs->peer, from, true));
 }
 
 static void on_datagram(struct rsocket *rs, struct vb_rs_ud *ud, uint32_t index, uint32_t length)

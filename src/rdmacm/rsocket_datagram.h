@@ -29,14 +29,18 @@ struct vb_rs_udp_header {
 	union vb_rs_address target; /* whom the datagram is for; its port is not told */
 };
 
-/* Their lengths; 0: not one of these. A header's family is that of the address in it. */
+/* Their lengths; 0: not one of these. A header's family is that of the address in it; of a mapped one it is IPv4, which
+ * the peer's socket may be. */
 size_t vb_rs_udp_header_encode(const struct vb_rs_udp_header *header, uint8_t to[VB_RS_HEADER_MAX]);
 size_t vb_rs_udp_header_decode(struct vb_rs_udp_header *header, const uint8_t *from, size_t length);
-size_t vb_rs_ud_header_encode(const union vb_rs_address *sender, uint8_t to[VB_RS_HEADER_MAX]);
+size_t vb_rs_ud_header_encode(const union vb_rs_address *address, uint8_t to[VB_RS_HEADER_MAX]);
 size_t vb_rs_ud_header_decode(union vb_rs_address *sender, const uint8_t *from, size_t length);
 
 socklen_t vb_rs_address_length(const union vb_rs_address *address); /* 0: not of IP */
 bool vb_rs_address_equal(const union vb_rs_address *a, const union vb_rs_address *b, bool with_port);
+/* The same address as a socket of that family names it: an IPv4 address is a mapped one to AF_INET6. False: it is none
+ * of that family. */
+bool vb_rs_address_convert(union vb_rs_address *address, sa_family_t family);
 /* The GID that an IP address is in RoCEv2. */
 union ibv_gid vb_rs_address_gid(const union vb_rs_address *address);
 

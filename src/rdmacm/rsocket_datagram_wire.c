@@ -29,6 +29,25 @@ bool vb_rs_address_equal(const union vb_rs_address *a, const union vb_rs_address
 	return !memcmp(&a->ipv6.sin6_addr, &b->ipv6.sin6_addr, sizeof(a->ipv6.sin6_addr));
 }
 
+bool vb_rs_address_convert(union vb_rs_address *address, sa_family_t family)
+{
+	union vb_rs_address old = *address;
+	union ibv_gid gid = vb_rs_address_gid(&old);
+
+	if (old.any.sa_family == family)
+		return true;
+	if (family == AF_INET && !IN6_IS_ADDR_V4MAPPED(&old.ipv6.sin6_addr))
+		return false;
+	memset(address, 0, sizeof(*address));
+	address->any.sa_family = family;
+	address->ipv4.sin_port = old.ipv4.sin_port;
+	if (family == AF_INET)
+		memcpy(&address->ipv4.sin_addr, gid.raw + 12, 4);
+	else
+		memcpy(&address->ipv6.sin6_addr, gid.raw, 16);
+	return true;
+}
+
 union ibv_gid vb_rs_address_gid(const union vb_rs_address *address)
 {
 	union ibv_gid gid = { .raw = { [10] = 0xFF, [11] = 0xFF } };
@@ -55,7 +74,8 @@ static uint32_t get32(const uint8_t *from)
 
 size_t vb_rs_udp_header_encode(const struct vb_rs_udp_header *header, uint8_t to[VB_RS_HEADER_MAX])
 {
-	bool is_ipv4 = header->target.any.sa_family == AF_INET;
+	union vb_rs_address target = header->target;
+	bool is_ipv4 = vb_rs_address_convert(&target, AF_INET);
 	size_t length = is_ipv4 ? VB_RS_UDP_HEADER_IPV4 : VB_RS_UDP_HEADER_IPV6;
 
 	memset(to, 0, length);
@@ -65,9 +85,9 @@ size_t vb_rs_udp_header_encode(const struct vb_rs_udp_header *header, uint8_t to
 	to[6] = (uint8_t)length;
 	put32(to + 8, header->qpn << 8);
 	if (is_ipv4)
-		memcpy(to + 12, &header->target.ipv4.sin_addr, 4);
+		memcpy(to + 12, &target.ipv4.sin_addr, 4);
 	else
-		memcpy(to + 12, &header->target.ipv6.sin6_addr, 16);
+		memcpy(to + 12, &target.ipv6.sin6_addr, 16);
 	return length;
 }
 
@@ -90,20 +110,21 @@ size_t vb_rs_udp_header_decode(struct vb_rs_udp_header *header, const uint8_t *f
 	return own;
 }
 
-size_t vb_rs_ud_header_encode(const union vb_rs_address *sender, uint8_t to[VB_RS_HEADER_MAX])
+size_t vb_rs_ud_header_encode(const union vb_rs_address *address, uint8_t to[VB_RS_HEADER_MAX])
 {
-	bool is_ipv4 = sender->any.sa_family == AF_INET;
+	union vb_rs_address sender = *address;
+	bool is_ipv4 = vb_rs_address_convert(&sender, AF_INET);
 	size_t length = is_ipv4 ? VB_RS_UD_HEADER_IPV4 : VB_RS_UD_HEADER_IPV6;
 
 	memset(to, 0, length);
 	to[0] = is_ipv4 ? 4 : 6;
 	to[1] = (uint8_t)length;
-	memcpy(to + 2, &sender->ipv4.sin_port, 2);
+	memcpy(to + 2, &sender.ipv4.sin_port, 2);
 	if (is_ipv4) {
-		memcpy(to + 4, &sender->ipv4.sin_addr, 4);
+		memcpy(to + 4, &sender.ipv4.sin_addr, 4);
 	} else {
-		memcpy(to + 4, &sender->ipv6.sin6_flowinfo, 4);
-		memcpy(to + 8, &sender->ipv6.sin6_addr, 16);
+		memcpy(to + 4, &sender.ipv6.sin6_flowinfo, 4);
+		memcpy(to + 8, &sender.ipv6.sin6_addr, 16);
 	}
 	return length;
 }

@@ -304,6 +304,27 @@ def datagrams():
     b.close()
 
 
-for test in (stream_both_ways, small_pieces, ends, refusals, without_waiting, timeouts, epoll, epoll_of_another_thread, duplicates,
-             children, files, crowd, datagrams):
+def datagrams_of_both_families():
+    if FAMILY != socket.AF_INET:
+        return
+    server, client = socket.socket(socket.AF_INET6, socket.SOCK_DGRAM), socket.socket(FAMILY, socket.SOCK_DGRAM)
+    server.bind(("::", 0))
+    client.connect((ADDRESS, server.getsockname()[1]))
+    arrived = 0
+    for end in (server, client):
+        end.settimeout(1)
+    for i in range(20):
+        client.send(b"%d" % i)
+        seen = receive_or_none(server)
+        if seen:
+            check("an IPv4 peer of an IPv6 socket", seen[1][:2], ("::ffff:" + ADDRESS, client.getsockname()[1]))
+            server.sendto(seen[0], seen[1])
+            arrived += receive_or_none(client) is not None
+    check("most arrive between families", arrived > 10)
+    server.close()
+    client.close()
+
+
+for test in (stream_both_ways, small_pieces, ends, refusals, without_waiting, timeouts, epoll, epoll_of_another_thread,
+             duplicates, children, files, crowd, datagrams, datagrams_of_both_families):
     test()

@@ -88,6 +88,32 @@ static void address__as_gid_is_mapped_or_itself(void **state)
 	assert_memory_equal(gid.raw, &address.ipv6.sin6_addr, 16);
 }
 
+/* A socket of IPv6 that speaks IPv4, to one that knows no other. */
+static void headers__of_a_mapped_address_are_those_of_ipv4(void **state)
+{
+	static const uint8_t ud[] = { 4, 8, 0x1F, 0x90, 10, 1, 2, 3 }, target[] = { 10, 1, 2, 3 };
+	union vb_rs_address mapped = ipv6("::ffff:10.1.2.3", 8080);
+	struct vb_rs_udp_header header = { .is_data = true, .qpn = 17, .target = mapped };
+	uint8_t bytes[VB_RS_HEADER_MAX];
+
+	assert_int_equal(vb_rs_ud_header_encode(&mapped, bytes), sizeof(ud));
+	assert_memory_equal(bytes, ud, sizeof(ud));
+	assert_int_equal(vb_rs_udp_header_encode(&header, bytes), VB_RS_UDP_HEADER_IPV4);
+	assert_int_equal(bytes[4], 4);
+	assert_memory_equal(bytes + 12, target, sizeof(target));
+}
+
+static void address__converts_to_the_family_of_a_socket(void **state)
+{
+	union vb_rs_address plain = ipv4("10.1.2.3", 8080), mapped = ipv6("::ffff:10.1.2.3", 8080), seen = plain;
+
+	assert_true(vb_rs_address_convert(&seen, AF_INET6) && vb_rs_address_equal(&seen, &mapped, true));
+	assert_true(vb_rs_address_convert(&seen, AF_INET6) && vb_rs_address_equal(&seen, &mapped, true));
+	assert_true(vb_rs_address_convert(&seen, AF_INET) && vb_rs_address_equal(&seen, &plain, true));
+	seen = ipv6("fd00::7", 1);
+	assert_false(vb_rs_address_convert(&seen, AF_INET));
+}
+
 static void addresses__differ_by_family_address_and_port(void **state)
 {
 	union vb_rs_address a = ipv4("10.1.2.3", 1), b = ipv4("10.1.2.3", 2), c = ipv4("10.1.2.4", 1),
@@ -106,6 +132,8 @@ int main(void)
 		cmocka_unit_test(udp_header__that_is_none_is_refused),
 		cmocka_unit_test(ud_header__tells_address_and_port),
 		cmocka_unit_test(address__as_gid_is_mapped_or_itself),
+		cmocka_unit_test(headers__of_a_mapped_address_are_those_of_ipv4),
+		cmocka_unit_test(address__converts_to_the_family_of_a_socket),
 		cmocka_unit_test(addresses__differ_by_family_address_and_port),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
