@@ -174,6 +174,7 @@ static int bind_stream(struct rsocket *rs, const struct sockaddr *addr)
 	int error = set_id_options(rs);
 	if (error)
 		return error;
+	vb_rs_note_device();
 	if (rdma_bind_addr(rs->id, (struct sockaddr *)addr))
 		return -errno;
 	rs->state = VB_RS_BOUND;
@@ -237,6 +238,7 @@ static int start_connecting(struct rsocket *rs, const struct sockaddr *addr)
 	if (error)
 		return error;
 	set_peer(rs, addr);
+	vb_rs_note_device();
 	if (rdma_resolve_addr(rs->id, NULL, &rs->peer.any, RESOLVE_MS))
 		return errno == ENODEV ? -ENETUNREACH : -errno;
 	rs->state = VB_RS_CONNECTING;

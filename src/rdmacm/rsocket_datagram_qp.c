@@ -102,6 +102,7 @@ _Static_assert(VB_RS_GRH + VB_RS_DATAGRAM_MAX <= SLOT, "a receive fits into its 
 /* Of a loopback address the device is meant, too, which rdma_bind_addr may leave open. */
 static int open_id(struct vb_rs_ud *ud)
 {
+	vb_rs_note_device();
 	if (rdma_create_id(NULL, &ud->id, ud, RDMA_PS_UDP))
 		return -errno;
 	struct id_object *id = vb_id_of(ud->id);

@@ -127,7 +127,9 @@ void vb_rs_put(struct rsocket *rs);
 int vb_rs_enter(struct rsocket *rs);
 /* Takes it out: the table's reference becomes the caller's. NULL: it is not there (any more). */
 struct rsocket *vb_rs_remove(int fd);
+/* The parent had rsockets, or a device for them, when it forked us. */
 bool vb_rs_is_forked(void);
+void vb_rs_note_device(void); /* before a call that may open one */
 
 int64_t vb_rs_now_us(void);
 
@@ -229,6 +231,7 @@ int vb_rs_wait(struct rsocket *rs, vb_rs_condition *is_met, bool is_nonblocking,
 
 short vb_rs_ready(const struct rsocket *rs, short events); /* under lock */
 void vb_rs_wake_pollers(void);
+void vb_rs_forget_pollers(void); /* in a child: they are the parent's threads */
 
 /* ---- Keepalive (rsocket_keepalive.c): under lock ----------------------------------------------------------------- */
 

@@ -81,6 +81,7 @@ void vb_rs_wake_pollers(void)
 /* Each thread keeps one, with its descriptor, as long as it lives. */
 static pthread_key_t poller_key;
 static pthread_once_t poller_once = PTHREAD_ONCE_INIT;
+static bool has_poller_key;
 
 static void free_poller(void *pointer)
 {
@@ -91,7 +92,7 @@ static void free_poller(void *pointer)
 
 static void make_poller_key(void)
 {
-	pthread_key_create(&poller_key, free_poller);
+	has_poller_key = pthread_key_create(&poller_key, free_poller) == 0;
 }
 
 static struct poller *own_poller(void)
@@ -112,6 +113,15 @@ static struct poller *own_poller(void)
 	}
 	vb_list_init(&poller->link);
 	return poller;
+}
+
+/* What stays of them is lost, the descriptors too: this thread's is the parent's as well. */
+void vb_rs_forget_pollers(void)
+{
+	pthread_mutex_init(&pollers_lock, NULL);
+	vb_list_init(&pollers);
+	if (has_poller_key)
+		pthread_setspecific(poller_key, NULL);
 }
 
 static void enter(struct poller *poller)

@@ -1,6 +1,7 @@
 /* Which rsocket is behind a descriptor.
  * Holds: the table has one reference of each rsocket in it; vb_rs_get and vb_rs_put are a call's. In a forked child the
- * rsockets of the parent are known by number only: their memory is a copy and their NIC is not there. */
+ * rsockets of the parent are known by number only: their memory is a copy and their NIC is not there. A child of a
+ * parent that had neither is as any other process. */
 #include "rdmacm/rsocket_objects.h"
 
 #include <stdlib.h>
@@ -10,13 +11,16 @@ enum { LEAF_BITS = 10, LEAF = 1 << LEAF_BITS, LEAVES = 1 << 11 };
 
 static pthread_mutex_t table_lock = PTHREAD_MUTEX_INITIALIZER;
 static struct rsocket **table[LEAVES];
-static atomic_bool is_forked;
+static atomic_uint entered;
+static atomic_bool is_forked, has_device;
 
 /* The child may make no use of a lock that another thread of the parent held. */
 static void on_fork_child(void)
 {
 	pthread_mutex_init(&table_lock, NULL);
-	is_forked = true;
+	vb_rs_forget_pollers();
+	if (entered || has_device)
+		is_forked = true;
 }
 
 __attribute__((constructor)) static void watch_forks(void)
@@ -27,6 +31,11 @@ __attribute__((constructor)) static void watch_forks(void)
 bool vb_rs_is_forked(void)
 {
 	return is_forked;
+}
+
+void vb_rs_note_device(void)
+{
+	has_device = true;
 }
 
 /* With table_lock held. */
@@ -75,8 +84,10 @@ int vb_rs_enter(struct rsocket *rs)
 	if (!*leaf)
 		*leaf = calloc(LEAF, sizeof(**leaf));
 	int error = *leaf ? 0 : -ENOMEM;
-	if (!error)
+	if (!error) {
 		*place_of(rs->fd) = rs;
+		entered++;
+	}
 	pthread_mutex_unlock(&table_lock);
 	return error;
 }
@@ -86,8 +97,10 @@ struct rsocket *vb_rs_remove(int fd)
 	pthread_mutex_lock(&table_lock);
 	struct rsocket **place = place_of(fd);
 	struct rsocket *rs = place ? *place : NULL;
-	if (rs)
+	if (rs) {
 		*place = NULL;
+		entered--;
+	}
 	pthread_mutex_unlock(&table_lock);
 	return rs;
 }

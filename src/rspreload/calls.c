@@ -52,6 +52,8 @@ VB_HOOK int socket(int domain, int type, int protocol)
 		vb_count_rsocket();
 		return fd;
 	}
+	if (errno == EPERM)
+		vb_say_forked();
 	vb_count_ordinary(domain, kind, strerror(errno));
 	return vb_real()->socket(domain, type, protocol);
 }

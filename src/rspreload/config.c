@@ -12,6 +12,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <strings.h>
+#include <sys/mman.h>
 
 #define CONFIG "/etc/rdma/rsocket/preload_config"
 
@@ -119,6 +120,21 @@ void vb_config_set_sizes(int rsocket)
 }
 
 /* ---- The summary ------------------------------------------------------------------------------------------------- */
+
+static atomic_bool *has_said_forked; /* children have it in common with us */
+
+__attribute__((constructor)) static void share(void)
+{
+	void *page = mmap(NULL, sizeof(*has_said_forked), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+	has_said_forked = page == MAP_FAILED ? NULL : page;
+}
+
+void vb_say_forked(void)
+{
+	static const char text[] = "a forked child gets ordinary sockets, as its parent had rsockets before the fork";
+	if (!has_said_forked || !atomic_exchange(has_said_forked, true))
+		fprintf(stderr, "verbena: rsockets: %s: %s\n", program_invocation_short_name, text);
+}
 
 static bool is_talkative(void)
 {

@@ -122,6 +122,18 @@ def ordinary_sockets(context):
         raise Failure(f"the ordinary socket was not counted\n{process.evidence()}")
 
 
+@live_test("sockets over rsockets: forked children, before and after the first rsocket")
+def forked_children(context):
+    path = context.world.open("vb_lo")
+    fork = "import os, socket\n{}\nif os.fork(): os._exit(os.waitstatus_to_exitcode(os.wait()[1]))\nsocket.socket()"
+    for first, wanted in (("", "had 1 rsockets and 0"), ("kept = socket.socket()", "had 1 rsockets and 1")):
+        command = rsockets(path.server, "/usr/bin/python3", "-c", fork.format(first))
+        with Process(path.server, command, name="python3") as process:
+            process.wait_success(SECONDS)
+        if wanted not in process.stderr or ("forked child gets ordinary sockets" in process.stderr) != bool(first):
+            raise Failure(f"not as promised\n{process.evidence()}")
+
+
 @live_test("iperf3 over rsockets: both directions")
 def iperf3(context):
     if not shutil.which("iperf3"):
