@@ -224,7 +224,8 @@ void vb_rs_changed(struct rsocket *rs);
 void vb_rs_kick(struct rsocket *rs);
 
 typedef bool vb_rs_condition(const struct rsocket *rs);
-/* Waits for it. 0; -EAGAIN: not now, or not within timeout_us (0: for ever); -EINTR; -EBADF: closed meanwhile. */
+/* Waits for it. 0; -EAGAIN: not now, or not within timeout_us (0: for ever); -EINTR: a signal whose handler does
+ * not restart calls; -EBADF: closed meanwhile. */
 int vb_rs_wait(struct rsocket *rs, vb_rs_condition *is_met, bool is_nonblocking, int64_t timeout_us);
 
 /* ---- Polling (rsocket_poll.c) ------------------------------------------------------------------------------------ */

@@ -5,6 +5,7 @@
 #include <sys/epoll.h>
 #include <sys/eventfd.h>
 #include <time.h>
+#include "verbs/wait.h"
 
 static bool take_completion_events(struct rsocket *rs)
 {
@@ -133,6 +134,12 @@ static void sleep_for_change(struct rsocket *rs, int64_t deadline_us)
 	pthread_cond_timedwait(&rs->changed, &rs->lock, &until);
 }
 
+/* As of a socket: one that waits for a time is interrupted by every signal. */
+static bool is_interrupted(int error, int64_t deadline_us)
+{
+	return error == -EINTR && (deadline_us != INT64_MAX || vb_signal_ends_wait());
+}
+
 /* Waits at the descriptor, for all; 0 or -EINTR. */
 static int drive(struct rsocket *rs, vb_rs_condition *is_met, int64_t deadline_us)
 {
@@ -151,7 +158,7 @@ static int drive(struct rsocket *rs, vb_rs_condition *is_met, int64_t deadline_u
 	vb_rs_progress_all(rs);
 	/* Whoever sleeps may be the next to wait there. */
 	pthread_cond_broadcast(&rs->changed);
-	return error == -EINTR ? error : 0;
+	return is_interrupted(error, deadline_us) ? error : 0;
 }
 
 int vb_rs_wait(struct rsocket *rs, vb_rs_condition *is_met, bool is_nonblocking, int64_t timeout_us)

@@ -1,10 +1,12 @@
 """sockets.py ADDRESS: a program of sockets that checks what each call promises. It knows nothing of rsockets, and does the
 same over the kernel's. Exits 1 and names the check that failed."""
 
+import ctypes
 import errno
 import hashlib
 import os
 import select
+import signal
 import socket
 import sys
 import tempfile
@@ -185,6 +187,23 @@ def timeouts():
     b.close()
 
 
+def signals():
+    a, b = pair()
+    b.settimeout(None)
+    signal.signal(signal.SIGALRM, lambda number, frame: None)
+    for number in (signal.SIGALRM, signal.SIGINT):
+        signal.siginterrupt(number, False)
+    signal.setitimer(signal.ITIMER_REAL, 0.1)
+    thread = threading.Timer(0.5, lambda: a.send(b"1"))
+    thread.start()
+    # Python itself would begin again.
+    check("SA_RESTART restarts", ctypes.CDLL(None).recv(b.fileno(), ctypes.create_string_buffer(1), 1, 0), 1)
+    thread.join()
+    signal.siginterrupt(signal.SIGINT, True)
+    a.close()
+    b.close()
+
+
 def epoll():
     a, b = pair()
     waiter = select.epoll()
@@ -325,6 +344,6 @@ def datagrams_of_both_families():
     client.close()
 
 
-for test in (stream_both_ways, small_pieces, ends, refusals, without_waiting, timeouts, epoll, epoll_of_another_thread,
-             duplicates, children, files, crowd, datagrams, datagrams_of_both_families):
+for test in (stream_both_ways, small_pieces, ends, refusals, without_waiting, timeouts, signals, epoll,
+             epoll_of_another_thread, duplicates, children, files, crowd, datagrams, datagrams_of_both_families):
     test()
