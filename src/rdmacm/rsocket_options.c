@@ -1,6 +1,6 @@
 /* Options of rsockets, and the defaults that an administrator may write into files of /etc/rdma/rsocket.
  * Not here: what an option does, which is where it is read. */
-#include "rdmacm/rsocket_objects.h"
+#include "rdmacm/rsocket_datagram.h"
 
 #include <fcntl.h>
 #include <netinet/tcp.h>
@@ -300,6 +300,18 @@ static int64_t get_socket(struct rsocket *rs, int name)
 	}
 }
 
+/* What goes to the peer in one packet, of a datagram rsocket too: programs as iperf3 make their datagrams so large. */
+static int64_t max_segment(const struct rsocket *rs)
+{
+	uint32_t most = VB_RS_DATAGRAM_MAX;
+	struct ibv_port_attr port;
+
+	if (rs->id && rs->id->verbs && !ibv_query_port(rs->id->verbs, rs->id->port_num, &port) &&
+		128u << port.active_mtu < most)
+		most = 128u << port.active_mtu;
+	return most - VB_RS_UD_HEADER_IPV6;
+}
+
 static int64_t get_tcp(const struct rsocket *rs, int name)
 {
 	const struct vb_rs_options *options = &rs->options;
@@ -308,7 +320,7 @@ static int64_t get_tcp(const struct rsocket *rs, int name)
 	case TCP_NODELAY:
 		return options->is_nodelay;
 	case TCP_MAXSEG:
-		return rs->id && rs->id->verbs ? 4096 : 2048;
+		return max_segment(rs);
 	case TCP_KEEPIDLE:
 		return options->keepalive_idle_s;
 	case TCP_KEEPINTVL:

@@ -146,3 +146,15 @@ def iperf3(context):
             server, client = run_pair(path, server_arguments, client_arguments, least=20 << 20)
             for process in (server, client):
                 expect_no_ordinary(process)
+
+
+@live_test("iperf3 over rsockets: datagrams of the size that it chooses")
+def iperf3_datagrams(context):
+    if not shutil.which("iperf3"):
+        raise places.Unavailable("iperf3 is not installed")
+    for path, address in each_path(context):
+        port = programs.next_port()
+        server_arguments = rsockets(path.server, "iperf3", "-s", "-1", "-p", port)
+        client_arguments = rsockets(path.client, "iperf3", "-c", address, "-p", port, "-u", "-b", "8M", "-t", "1")
+        for process in run_pair(path, server_arguments, client_arguments, least=500 << 10):
+            expect_no_ordinary(process)

@@ -323,6 +323,17 @@ def datagrams():
     b.close()
 
 
+def datagrams_of_segment_size():
+    a, b = pair()
+    size = a.getsockopt(socket.IPPROTO_TCP, socket.TCP_MAXSEG)
+    check("a segment has bytes", size > 500)
+    with socket.socket(FAMILY, socket.SOCK_DGRAM) as alone:
+        alone.bind((ADDRESS, 0))
+        check("a datagram takes as many", alone.sendto(bytes(size), alone.getsockname()), size)
+    a.close()
+    b.close()
+
+
 def datagrams_of_both_families():
     if FAMILY != socket.AF_INET:
         return
@@ -345,5 +356,6 @@ def datagrams_of_both_families():
 
 
 for test in (stream_both_ways, small_pieces, ends, refusals, without_waiting, timeouts, signals, epoll,
-             epoll_of_another_thread, duplicates, children, files, crowd, datagrams, datagrams_of_both_families):
+             epoll_of_another_thread, duplicates, children, files, crowd, datagrams, datagrams_of_segment_size,
+             datagrams_of_both_families):
     test()
