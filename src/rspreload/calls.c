@@ -11,6 +11,38 @@
 #include <sys/sendfile.h>
 #include <unistd.h>
 
+/* ---- What an edge-triggered waiter is to hear anew --------------------------------------------------------------- */
+
+static void expect(int rs, short events)
+{
+	int error = errno;
+	vb_epoll_expect(rs, events);
+	errno = error;
+}
+
+/* A call that makes another thing of the rsocket. */
+static int turned(int rs, int result)
+{
+	expect(rs, POLLIN | POLLOUT | POLLRDHUP | POLLHUP | POLLERR);
+	return result;
+}
+
+/* The end that a read found is still there. */
+static ssize_t taken(int rs, ssize_t received)
+{
+	if (received)
+		expect(rs, POLLIN | POLLRDHUP | POLLHUP | POLLERR);
+	return received;
+}
+
+/* There is room again only when a send found none. */
+static ssize_t given(int rs, ssize_t sent, size_t wanted)
+{
+	if (sent < 0 || (size_t)sent < wanted)
+		expect(rs, POLLOUT);
+	return sent;
+}
+
 /* ---- Making ------------------------------------------------------------------------------------------------------ */
 
 /* The NIC of the process, in threads of its own too, wants what it asks for. */
@@ -198,25 +230,25 @@ VB_HOOK int ioctl(int fd, unsigned long request, ...)
 VB_HOOK int bind(int fd, const struct sockaddr *addr, socklen_t length)
 {
 	int rs = vb_rsocket_of(fd);
-	return rs < 0 ? vb_real()->bind(fd, addr, length) : VB_INSIDE(rbind(rs, addr, length));
+	return rs < 0 ? vb_real()->bind(fd, addr, length) : turned(rs, VB_INSIDE(rbind(rs, addr, length)));
 }
 
 VB_HOOK int listen(int fd, int backlog)
 {
 	int rs = vb_rsocket_of(fd);
-	return rs < 0 ? vb_real()->listen(fd, backlog) : VB_INSIDE(rlisten(rs, backlog));
+	return rs < 0 ? vb_real()->listen(fd, backlog) : turned(rs, VB_INSIDE(rlisten(rs, backlog)));
 }
 
 VB_HOOK int connect(int fd, const struct sockaddr *addr, socklen_t length)
 {
 	int rs = vb_rsocket_of(fd);
-	return rs < 0 ? vb_real()->connect(fd, addr, length) : VB_INSIDE(rconnect(rs, addr, length));
+	return rs < 0 ? vb_real()->connect(fd, addr, length) : turned(rs, VB_INSIDE(rconnect(rs, addr, length)));
 }
 
 VB_HOOK int shutdown(int fd, int how)
 {
 	int rs = vb_rsocket_of(fd);
-	return rs < 0 ? vb_real()->shutdown(fd, how) : VB_INSIDE(rshutdown(rs, how));
+	return rs < 0 ? vb_real()->shutdown(fd, how) : turned(rs, VB_INSIDE(rshutdown(rs, how)));
 }
 
 VB_HOOK int getpeername(int fd, struct sockaddr *addr, socklen_t *length)
@@ -251,31 +283,31 @@ VB_HOOK ssize_t recvfrom(int fd, void *buf, size_t size, int flags, struct socka
 {
 	int rs = vb_rsocket_of(fd);
 	return rs < 0 ? vb_real()->recvfrom(fd, buf, size, flags, from, length)
-		      : VB_INSIDE(rrecvfrom(rs, buf, size, flags, from, length));
+		      : taken(rs, VB_INSIDE(rrecvfrom(rs, buf, size, flags, from, length)));
 }
 
 VB_HOOK ssize_t recv(int fd, void *buf, size_t size, int flags)
 {
 	int rs = vb_rsocket_of(fd);
-	return rs < 0 ? vb_real()->recv(fd, buf, size, flags) : VB_INSIDE(rrecv(rs, buf, size, flags));
+	return rs < 0 ? vb_real()->recv(fd, buf, size, flags) : taken(rs, VB_INSIDE(rrecv(rs, buf, size, flags)));
 }
 
 VB_HOOK ssize_t recvmsg(int fd, struct msghdr *msg, int flags)
 {
 	int rs = vb_rsocket_of(fd);
-	return rs < 0 ? vb_real()->recvmsg(fd, msg, flags) : VB_INSIDE(rrecvmsg(rs, msg, flags));
+	return rs < 0 ? vb_real()->recvmsg(fd, msg, flags) : taken(rs, VB_INSIDE(rrecvmsg(rs, msg, flags)));
 }
 
 VB_HOOK ssize_t read(int fd, void *buf, size_t size)
 {
 	int rs = vb_rsocket_of(fd);
-	return rs < 0 ? vb_real()->read(fd, buf, size) : VB_INSIDE(rread(rs, buf, size));
+	return rs < 0 ? vb_real()->read(fd, buf, size) : taken(rs, VB_INSIDE(rread(rs, buf, size)));
 }
 
 VB_HOOK ssize_t readv(int fd, const struct iovec *iov, int count)
 {
 	int rs = vb_rsocket_of(fd);
-	return rs < 0 ? vb_real()->readv(fd, iov, count) : VB_INSIDE(rreadv(rs, iov, count));
+	return rs < 0 ? vb_real()->readv(fd, iov, count) : taken(rs, VB_INSIDE(rreadv(rs, iov, count)));
 }
 
 /* What programs built with _FORTIFY_SOURCE call. */
@@ -309,43 +341,35 @@ VB_HOOK ssize_t __recvfrom_chk(
  * --------------------------------------------------------------------------------------------------------------------
  */
 
-static ssize_t noted(int rs, ssize_t sent, size_t wanted)
-{
-	int error = errno;
-	vb_note_blocked(rs, sent, wanted);
-	errno = error;
-	return sent;
-}
-
 VB_HOOK ssize_t sendto(int fd, const void *buf, size_t size, int flags, const struct sockaddr *to, socklen_t length)
 {
 	int rs = vb_rsocket_of(fd);
 	return rs < 0 ? vb_real()->sendto(fd, buf, size, flags, to, length)
-		      : noted(rs, VB_INSIDE(rsendto(rs, buf, size, flags, to, length)), size);
+		      : given(rs, VB_INSIDE(rsendto(rs, buf, size, flags, to, length)), size);
 }
 
 VB_HOOK ssize_t send(int fd, const void *buf, size_t size, int flags)
 {
 	int rs = vb_rsocket_of(fd);
-	return rs < 0 ? vb_real()->send(fd, buf, size, flags) : noted(rs, VB_INSIDE(rsend(rs, buf, size, flags)), size);
+	return rs < 0 ? vb_real()->send(fd, buf, size, flags) : given(rs, VB_INSIDE(rsend(rs, buf, size, flags)), size);
 }
 
 VB_HOOK ssize_t sendmsg(int fd, const struct msghdr *msg, int flags)
 {
 	int rs = vb_rsocket_of(fd);
-	return rs < 0 ? vb_real()->sendmsg(fd, msg, flags) : noted(rs, VB_INSIDE(rsendmsg(rs, msg, flags)), SIZE_MAX);
+	return rs < 0 ? vb_real()->sendmsg(fd, msg, flags) : given(rs, VB_INSIDE(rsendmsg(rs, msg, flags)), SIZE_MAX);
 }
 
 VB_HOOK ssize_t write(int fd, const void *buf, size_t size)
 {
 	int rs = vb_rsocket_of(fd);
-	return rs < 0 ? vb_real()->write(fd, buf, size) : noted(rs, VB_INSIDE(rwrite(rs, buf, size)), size);
+	return rs < 0 ? vb_real()->write(fd, buf, size) : given(rs, VB_INSIDE(rwrite(rs, buf, size)), size);
 }
 
 VB_HOOK ssize_t writev(int fd, const struct iovec *iov, int count)
 {
 	int rs = vb_rsocket_of(fd);
-	return rs < 0 ? vb_real()->writev(fd, iov, count) : noted(rs, VB_INSIDE(rwritev(rs, iov, count)), SIZE_MAX);
+	return rs < 0 ? vb_real()->writev(fd, iov, count) : given(rs, VB_INSIDE(rwritev(rs, iov, count)), SIZE_MAX);
 }
 
 /* From a file, by way of a buffer. What was read and could not be sent is read again: the file's place says so. */
@@ -382,7 +406,7 @@ VB_HOOK ssize_t sendfile(int to, int from, off_t *offset, size_t count)
 	int rs = vb_rsocket_of(to);
 	if (rs < 0)
 		return vb_real()->sendfile(to, from, offset, count);
-	return noted(rs, VB_INSIDE(send_file(rs, from, offset, count)), count);
+	return given(rs, VB_INSIDE(send_file(rs, from, offset, count)), count);
 }
 
 VB_HOOK ssize_t sendfile64(int to, int from, off_t *offset, size_t count);

@@ -2,8 +2,8 @@
  * Holds: a wait polls the rsockets of its list and, among them, the instance's own descriptor, which is readable when
  * the kernel has something. Every wait is in the list of waiters; when an instance's list changes under one, a
  * descriptor that the kernel's instance has beside the program's becomes readable, and stays so until all of its waits
- * know the new list. Edge-triggered waiters hear of room to send when there was none before, and of data as long as
- * there is some. */
+ * know the new list. Edge-triggered waiters hear of room to send when there was none before, of the end once, and of
+ * data as long as there is some. */
 #include "rspreload/rspreload.h"
 
 #include <errno.h>
@@ -19,8 +19,8 @@
 struct member {
 	int fd, rsocket;
 	struct epoll_event event;
-	bool is_spent;    /* EPOLLONESHOT, and it was told */
-	bool told_output; /* EPOLLET */
+	bool is_spent; /* EPOLLONESHOT, and it was told */
+	short told;    /* EPOLLET: since the last call that could have changed it */
 };
 
 struct instance {
@@ -223,18 +223,67 @@ void vb_epoll_close(int epfd)
 
 /* ---- Waiting ----------------------------------------------------------------------------------------------------- */
 
+/* What has come to stay, until a call changes it. */
+enum { INPUT = POLLIN | POLLRDNORM, OUTPUT = POLLOUT | POLLWRNORM, LASTING = OUTPUT | POLLRDHUP | POLLHUP | POLLERR };
+
 /* The bits of poll and epoll are the same numbers. */
-static short poll_events(struct member *member)
+static short asked_of(const struct member *member)
 {
-	short events = (short)(member->event.events &
-			       (EPOLLIN | EPOLLPRI | EPOLLOUT | EPOLLRDHUP | EPOLLRDNORM | EPOLLWRNORM));
-	if (member->is_spent)
-		return 0;
+	return (short)(member->event.events & (INPUT | OUTPUT | POLLPRI | POLLRDHUP));
+}
+
+/* The end of the input is asked for in any case: only it tells that no more data comes, of which one would have to
+ * hear. poll tells of an end altogether without being asked, and so is not asked again. */
+static struct pollfd poll_for(const struct member *member)
+{
+	struct pollfd fd = { .fd = member->is_spent ? -1 : member->fd, .events = asked_of(member) };
+
 	if (!(member->event.events & EPOLLET))
-		return events;
-	if (vb_take_blocked(member->rsocket))
-		member->told_output = false;
-	return member->told_output ? events & ~(POLLOUT | POLLWRNORM) : events;
+		return fd;
+	fd.events |= POLLRDHUP;
+	if (member->told & POLLOUT)
+		fd.events &= ~OUTPUT;
+	if (member->told & POLLRDHUP)
+		fd.events &= ~(INPUT | POLLRDHUP);
+	if (member->told & POLLHUP || (member->told & POLLERR && member->told & POLLRDHUP))
+		fd.fd = -1;
+	return fd;
+}
+
+/* What the program is told of what poll found. */
+static uint32_t tell(struct member *member, short found)
+{
+	short asked = asked_of(member) | POLLERR | POLLHUP;
+
+	if (!(member->event.events & EPOLLET))
+		return (uint32_t)found;
+	member->told |= found;
+	vb_told(member->rsocket, found & LASTING);
+	short news = found & asked;
+	/* As the kernel has it, news come with what is still so. */
+	if (news && member->told & POLLRDHUP)
+		news |= asked & (INPUT | POLLRDHUP);
+	return (uint32_t)news;
+}
+
+void vb_epoll_expect(int rsocket, short events)
+{
+	if (!vb_take_told(rsocket, events))
+		return;
+	pthread_mutex_lock(&lock);
+	for (struct instance *instance = instances; instance; instance = instance->next) {
+		bool is_new = false;
+		for (size_t i = 0; i < instance->count; i++) {
+			struct member *member = &instance->members[i];
+			if (member->rsocket != rsocket)
+				continue;
+			is_new |= member->told & events;
+			member->told &= ~events;
+		}
+		if (is_new)
+			wake(instance);
+	}
+	pthread_mutex_unlock(&lock);
 }
 
 static void remove_waiter(const struct waiter *waiter)
@@ -279,13 +328,8 @@ static ssize_t snapshot(struct waiter *waiter, struct pollfd **fds)
 	if (*fds) {
 		count = 0;
 		(*fds)[count++] = (struct pollfd){ .fd = waiter->epfd, .events = POLLIN };
-		for (size_t i = 0; i < instance->count; i++) {
-			struct member *member = &instance->members[i];
-			(*fds)[count++] = (struct pollfd){
-				.fd = member->is_spent ? -1 : member->fd,
-				.events = poll_events(member),
-			};
-		}
+		for (size_t i = 0; i < instance->count; i++)
+			(*fds)[count++] = poll_for(&instance->members[i]);
 	}
 	pthread_mutex_unlock(&lock);
 	return count;
@@ -300,12 +344,10 @@ static int report(int epfd, const struct pollfd *fds, ssize_t count, struct epol
 	struct instance *instance = find_instance(epfd);
 	for (ssize_t i = 1; i < count && told < room; i++) {
 		struct member *member = fds[i].revents ? find_member(instance, fds[i].fd) : NULL;
-		if (!member || member->is_spent)
+		uint32_t news = member && !member->is_spent ? tell(member, fds[i].revents) : 0;
+		if (!news)
 			continue;
-		events[told++] = (struct epoll_event){ .events = (uint32_t)(unsigned short)fds[i].revents,
-			.data = member->event.data };
-		if (fds[i].revents & POLLOUT)
-			member->told_output = true;
+		events[told++] = (struct epoll_event){ .events = news, .data = member->event.data };
 		if (member->event.events & EPOLLONESHOT)
 			member->is_spent = true;
 	}

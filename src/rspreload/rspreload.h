@@ -74,9 +74,9 @@ int vb_rsocket_of(int fd);
 void vb_table_add(int fd, int rsocket);
 /* Takes fd out; whether it was the rsocket's last. */
 bool vb_table_remove(int fd);
-/* A send found no room: an edge-triggered waiter is to hear when there is some. */
-void vb_note_blocked(int rsocket, ssize_t sent, size_t wanted);
-bool vb_take_blocked(int rsocket);
+/* Events that some edge-triggered waiter was told, and is not told again; whether one of them was. */
+void vb_told(int rsocket, short events);
+bool vb_take_told(int rsocket, short events);
 
 /* Around every call of rsocket.h. */
 void vb_enter(void);
@@ -106,7 +106,9 @@ void vb_say_forked(void);
 
 /* poll with the program's descriptors, rsockets among them. */
 int vb_poll(struct pollfd *fds, nfds_t count, int timeout_ms, const sigset_t *mask);
-void vb_epoll_forget(int fd);  /* a closed rsocket's */
+void vb_epoll_forget(int fd); /* a closed rsocket's */
+/* A call may have changed that the rsocket has these: edge-triggered waiters hear of them again. */
+void vb_epoll_expect(int rsocket, short events);
 void vb_epoll_close(int epfd); /* any other closed descriptor: it may have been an instance */
 
 #endif

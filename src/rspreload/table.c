@@ -7,7 +7,7 @@ enum { FDS = 1 << 20 };
 
 static atomic_int rsocket_behind[FDS]; /* its number + 1 */
 static atomic_int references[FDS];     /* of an rsocket: the program's descriptors */
-static atomic_bool is_blocked[FDS];    /* an rsocket that could not send all */
+static atomic_ushort told[FDS];
 static _Thread_local int depth;
 
 void vb_enter(void)
@@ -44,13 +44,13 @@ bool vb_table_remove(int fd)
 	return rsocket >= 0 && --references[rsocket] == 0;
 }
 
-void vb_note_blocked(int rsocket, ssize_t sent, size_t wanted)
+void vb_told(int rsocket, short events)
 {
-	if (sent < 0 || (size_t)sent < wanted)
-		is_blocked[rsocket] = true;
+	told[rsocket] |= (unsigned short)events;
 }
 
-bool vb_take_blocked(int rsocket)
+bool vb_take_told(int rsocket, short events)
 {
-	return atomic_exchange(&is_blocked[rsocket], false);
+	unsigned short bits = (unsigned short)events;
+	return told[rsocket] & bits && atomic_fetch_and(&told[rsocket], (unsigned short)~bits) & bits;
 }

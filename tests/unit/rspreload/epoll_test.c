@@ -178,6 +178,93 @@ static void cancelled_wait__leaves_nothing_behind(void **state)
 	close(epfd);
 }
 
+/* ---- Edge-triggered -------------------------------------------------------------------------------------------- */
+
+enum { ET = EPOLLIN | EPOLLRDHUP | EPOLLET };
+
+static void end_of_input__is_told_once(void **state)
+{
+	int epfd = epoll_create1(0), ends[2];
+	char byte;
+
+	open_pair(ends);
+	watch(epfd, EPOLL_CTL_ADD, ends[0], ET);
+	assert_int_equal(write(ends[1], "ab", 2), 2);
+	assert_int_equal(look(epfd, ends[0]), EPOLLIN);
+	shutdown(ends[1], SHUT_WR);
+	assert_int_equal(look(epfd, ends[0]), EPOLLIN | EPOLLRDHUP);
+	assert_int_equal(look(epfd, ends[0]), 0);
+	/* What a read left may be told again; the end is not. */
+	assert_int_equal(read(ends[0], &byte, 1), 1);
+	assert_int_equal(look(epfd, ends[0]), EPOLLIN | EPOLLRDHUP);
+	assert_int_equal(read(ends[0], &byte, 1), 1);
+	assert_int_equal(look(epfd, ends[0]), EPOLLIN | EPOLLRDHUP);
+	assert_int_equal(read(ends[0], &byte, 1), 0);
+	assert_int_equal(look(epfd, ends[0]), 0);
+	/* Nor does it hide what comes after it. */
+	watch(epfd, EPOLL_CTL_MOD, ends[0], ET);
+	assert_int_equal(look(epfd, ends[0]), EPOLLIN | EPOLLRDHUP);
+	shutdown(ends[0], SHUT_WR);
+	assert_int_equal(look(epfd, ends[0]), EPOLLIN | EPOLLRDHUP | EPOLLHUP);
+	assert_int_equal(look(epfd, ends[0]), 0);
+	close_pair(ends);
+	close(epfd);
+}
+
+static void end_of_input__that_nobody_asked_for_is_told_as_input(void **state)
+{
+	int epfd = epoll_create1(0), ends[2];
+
+	open_pair(ends);
+	watch(epfd, EPOLL_CTL_ADD, ends[0], EPOLLIN | EPOLLET);
+	shutdown(ends[1], SHUT_WR);
+	assert_int_equal(look(epfd, ends[0]), EPOLLIN);
+	assert_int_equal(look(epfd, ends[0]), 0);
+	watch(epfd, EPOLL_CTL_MOD, ends[0], EPOLLOUT | EPOLLET);
+	assert_int_equal(look(epfd, ends[0]), EPOLLOUT);
+	assert_int_equal(look(epfd, ends[0]), 0);
+	close_pair(ends);
+	close(epfd);
+}
+
+static void data__is_told_until_it_is_read(void **state)
+{
+	int epfd = epoll_create1(0), ends[2];
+	char byte;
+
+	open_pair(ends);
+	watch(epfd, EPOLL_CTL_ADD, ends[0], ET);
+	for (int i = 0; i < 3; i++) {
+		assert_int_equal(write(ends[1], "a", 1), 1);
+		assert_int_equal(look(epfd, ends[0]), EPOLLIN);
+		assert_int_equal(read(ends[0], &byte, 1), 1);
+		assert_int_equal(look(epfd, ends[0]), 0);
+	}
+	close_pair(ends);
+	close(epfd);
+}
+
+/* A thread that sends while another waits. */
+static void room__wakes_a_wait_that_began_before_there_was_none(void **state)
+{
+	int epfd = epoll_create1(0), ends[2];
+	static char bytes[65536];
+	struct wait wait;
+
+	open_pair(ends);
+	watch(epfd, EPOLL_CTL_ADD, ends[0], EPOLLOUT | EPOLLET);
+	assert_int_equal(look(epfd, ends[0]), EPOLLOUT);
+	start(&wait, epfd);
+	pause_ms(20);
+	while (write(ends[0], bytes, sizeof(bytes)) > 0)
+		;
+	while (read(ends[1], bytes, sizeof(bytes)) > 0)
+		;
+	expect(&wait, ends[0]);
+	close_pair(ends);
+	close(epfd);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -185,6 +272,10 @@ int main(void)
 		cmocka_unit_test(every_wait__learns_of_every_rsocket),
 		cmocka_unit_test(own_event__is_nobodys),
 		cmocka_unit_test(cancelled_wait__leaves_nothing_behind),
+		cmocka_unit_test(end_of_input__is_told_once),
+		cmocka_unit_test(end_of_input__that_nobody_asked_for_is_told_as_input),
+		cmocka_unit_test(data__is_told_until_it_is_read),
+		cmocka_unit_test(room__wakes_a_wait_that_began_before_there_was_none),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }
