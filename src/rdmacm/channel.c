@@ -240,13 +240,17 @@ struct id_object *vb_events_take_request(struct id_object *listener)
 	struct id_object *request = NULL;
 	vb_events_lock();
 	struct channel_object *channel = channel_of(listener->public.channel);
-	vb_list_for_each (link, &channel->waiting) {
+	vb_list_for_each_safe (link, &channel->waiting) {
 		struct event_object *event = vb_container_of(link, struct event_object, link);
-		if (vb_id_of(event->public.id)->listener != listener)
+		struct id_object *id = vb_id_of(event->public.id);
+		if (id->listener != listener || (request && id != request))
 			continue;
-		request = vb_id_of(event->public.id);
-		break;
+		request = id;
+		withdraw(channel, event);
+		free(event);
 	}
+	if (request)
+		request->listener = NULL;
 	vb_events_unlock();
 	return request;
 }

@@ -176,17 +176,25 @@ static void destroy_cm_id(struct id_object *id)
 	id->cm = NULL;
 }
 
+/* A request that nobody fetched, without its CM's id; or NULL. It belongs to who takes it out of the channel: to us, or
+ * to a thread that fetches it meanwhile. */
+static struct id_object *take_request(struct id_object *listener)
+{
+	bool is_ours = vb_connections_lock() != NULL;
+	struct id_object *request = vb_events_take_request(listener);
+	if (!is_ours)
+		return request;
+	if (request)
+		destroy_cm_id(request);
+	vb_connections_unlock();
+	return request;
+}
+
 /* The requests that nobody fetched are rejected. Their listener is deaf already, so that no more come. */
 static void destroy_requests(struct id_object *listener)
 {
-	for (struct id_object *request; (request = vb_events_take_request(listener));) {
-		if (vb_connections_lock()) {
-			destroy_cm_id(request);
-			vb_connections_unlock();
-		}
-		vb_events_finish(request);
+	for (struct id_object *request; (request = take_request(listener));)
 		vb_id_free(request);
-	}
 }
 
 /* In a forked child the CM is not this process's: it is left as it is. */

@@ -220,7 +220,8 @@ int vb_event_post(struct id_object *id, enum rdma_cm_event_type type, int status
 int vb_channel_take(struct rdma_event_channel *channel, struct event_object **event);
 /* Forgets what waits for id, then waits until all that was fetched is acknowledged. The CM's id is gone. */
 void vb_events_finish(struct id_object *id);
-/* Takes the requests of a listener that nobody fetched into children (by id_object.spare... see channel.c). */
+/* A request of the listener that nobody has fetched, and nobody can from now on, for its events are forgotten; or NULL.
+ * With the CM's mutex held, so that no more events of it come. */
 struct id_object *vb_events_take_request(struct id_object *listener);
 /* Forgets the event of a multicast group that was left. */
 void vb_events_forget_group(struct id_object *id, const struct group *group);

@@ -1,5 +1,6 @@
 /* Many threads: connections come and go through one listener and its one channel, each of several threads with ids and
  * a channel of its own. What races here shows under the thread sanitizer. */
+#include <unistd.h>
 #include "loop.h"
 
 enum { THREADS = 4, ROUNDS = 100, PORT = 7471 };
@@ -77,9 +78,71 @@ static void connections__come_and_go_in_many_threads(void **state)
 	rdma_destroy_event_channel(passive);
 }
 
+/* A request belongs to the thread that fetched it, or to the end of its listener. */
+
+enum { REQUESTS = 50, ENDS = 60 };
+
+static atomic_bool is_over;
+
+static void *refuse_all(void *unused)
+{
+	while (!is_over) {
+		struct rdma_cm_event *event;
+		if (rdma_get_cm_event(passive, &event))
+			continue;
+		struct rdma_cm_id *id = event->id;
+		assert_int_equal(event->event, RDMA_CM_EVENT_CONNECT_REQUEST);
+		rdma_ack_cm_event(event);
+		assert_int_equal(rdma_reject(id, NULL, 0), 0);
+		assert_int_equal(rdma_destroy_id(id), 0);
+	}
+	return NULL;
+}
+
+static void ask(struct rdma_event_channel *channel, struct rdma_cm_id *ids[REQUESTS])
+{
+	for (int i = 0; i < REQUESTS; i++) {
+		assert_int_equal(rdma_create_id(NULL, &ids[i], NULL, RDMA_PS_TCP), 0);
+		assert_int_equal(rdma_resolve_addr(ids[i], NULL, loop_address("10.0.0.1", PORT), 1), 0);
+		assert_int_equal(rdma_resolve_route(ids[i], 1), 0);
+		assert_int_equal(rdma_migrate_id(ids[i], channel), 0);
+		assert_int_equal(rdma_connect(ids[i], NULL), 0);
+	}
+}
+
+static void requests__are_fetched_while_their_listener_ends(void **state)
+{
+	struct rdma_cm_id *listener, *ids[REQUESTS];
+	pthread_t thread;
+
+	for (int round = 0; round < ENDS; round++) {
+		struct rdma_event_channel *active = rdma_create_event_channel();
+		passive = rdma_create_event_channel();
+		assert_int_equal(fcntl(passive->fd, F_SETFL, O_NONBLOCK), 0);
+		assert_int_equal(rdma_create_id(passive, &listener, NULL, RDMA_PS_TCP), 0);
+		assert_int_equal(rdma_bind_addr(listener, loop_address("10.0.0.1", PORT)), 0);
+		assert_int_equal(rdma_listen(listener, 0), 0);
+		ask(active, ids);
+		is_over = false;
+		assert_int_equal(pthread_create(&thread, NULL, refuse_all, NULL), 0);
+		usleep((useconds_t)round);
+		assert_int_equal(rdma_destroy_id(listener), 0);
+		is_over = true;
+		pthread_join(thread, NULL);
+		for (int i = 0; i < REQUESTS; i++)
+			expect(active, RDMA_CM_EVENT_REJECTED);
+		for (int i = 0; i < REQUESTS; i++)
+			assert_int_equal(rdma_destroy_id(ids[i]), 0);
+		rdma_destroy_event_channel(active);
+		rdma_destroy_event_channel(passive);
+	}
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
+		cmocka_unit_test_setup_teardown(
+			requests__are_fetched_while_their_listener_ends, loop_setup, loop_teardown),
 		cmocka_unit_test_setup_teardown(connections__come_and_go_in_many_threads, loop_setup, loop_teardown),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
