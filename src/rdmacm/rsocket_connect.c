@@ -136,6 +136,8 @@ bool vb_rs_take_events(struct rsocket *rs)
 	while (rs->channel && rdma_get_cm_event(rs->channel, &event) == 0) {
 		if (event->event == RDMA_CM_EVENT_CONNECT_REQUEST)
 			vb_rs_take_request(rs, event);
+		else if (event->id != rs->id)
+			vb_rs_lose_request(rs, event);
 		else
 			on_event(rs, event);
 		was_any = true;

@@ -67,6 +67,27 @@ static void drop(struct request *request)
 	free(request);
 }
 
+static struct request *find_request(const struct rsocket *rs, const struct rdma_cm_id *id)
+{
+	vb_list_for_each (link, &rs->requests) {
+		if (request_of(link)->id == id)
+			return request_of(link);
+	}
+	return NULL;
+}
+
+/* One that is just being made a connection is not among them: accepting it will fail. */
+void vb_rs_lose_request(struct rsocket *rs, struct rdma_cm_event *event)
+{
+	struct request *request = find_request(rs, event->id);
+
+	rdma_ack_cm_event(event);
+	if (!request)
+		return;
+	vb_list_remove(&request->link);
+	drop(request);
+}
+
 void vb_rs_drop_requests(struct rsocket *rs)
 {
 	for (struct vb_list *link; (link = vb_list_pop(&rs->requests));)
@@ -97,7 +118,9 @@ static int adopt(struct rsocket *rs, const struct request *request)
 	struct rdma_conn_param param = vb_rs_conn_param(bytes);
 	/* Before the answer is out: the peer's first bytes may be here when this returns. */
 	vb_rs_stream_start(rs, &request->hello);
-	return rdma_accept(rs->id, &param) ? -errno : 0;
+	if (rdma_accept(rs->id, &param) == 0)
+		return 0;
+	return errno == EINVAL ? -ECONNABORTED : -errno; /* whoever asked has given up meanwhile */
 }
 
 /* The request becomes a connection with the listener's options; 0 or -errno, and then its id is gone. */

@@ -183,6 +183,8 @@ int vb_rs_copy_address(const union vb_rs_address *from, struct sockaddr *addr, s
 /* ---- Listeners (rsocket_listen.c): under lock -------------------------------------------------------------------- */
 
 void vb_rs_take_request(struct rsocket *rs, struct rdma_cm_event *event);
+/* An event of a request that is none of the listener's own: whoever asked asks no more. */
+void vb_rs_lose_request(struct rsocket *rs, struct rdma_cm_event *event);
 void vb_rs_drop_requests(struct rsocket *rs);
 void vb_rs_listen_stop(struct rsocket *rs); /* before its descriptor is closed */
 

@@ -134,6 +134,16 @@ def forked_children(context):
             raise Failure(f"not as promised\n{process.evidence()}")
 
 
+@live_test("sockets over rsockets: a listener outlives a request that ended before it was accepted")
+def request_lost(context):
+    program = shutil.copy(SOCKETS.with_name("lost_request.py"), context.directory)
+    path = context.world.open("vb_lo")
+    command = rsockets(path.server, "/usr/bin/python3", "-B", program)
+    with Process(path.server, command, name="lost_request.py") as process:
+        process.wait_success(SECONDS)
+    expect_no_ordinary(process)
+
+
 @live_test("iperf3 over rsockets: both directions")
 def iperf3(context):
     if not shutil.which("iperf3"):
