@@ -46,6 +46,11 @@ void vb_nic_set_mtu(struct vb_nic *nic, uint32_t mtu)
 	atomic_store_explicit(&nic->mtu, mtu, memory_order_relaxed);
 }
 
+uint32_t vb_nic_get_mtu(const struct vb_nic *nic)
+{
+	return atomic_load_explicit(&nic->mtu, memory_order_relaxed);
+}
+
 /* ---- GIDs. A GID is two words; gid_generation is odd while the table changes. Each word is stored with release and
  * loaded with acquire, so that whoever saw a word of a change also sees that the generation has moved. ---- */
 

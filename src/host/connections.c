@@ -255,6 +255,35 @@ void vb_connections_forget(void)
 	vb_list_init(&connections.bound);
 }
 
+/* ---- Devices ---------------------------------------------------------------------------------------------------- */
+
+EXPORT uint32_t vb_connections_device_mtu(struct vb_device *device, const struct vb_gid *gid)
+{
+	const struct vb_nic *nic = vb_device_nic(device);
+	struct vb_gid own;
+
+	for (uint32_t i = 0; i < VB_MAX_GIDS; i++)
+		if (vb_nic_get_gid(nic, i, &own) == 0 && vb_gid_equal(&own, gid))
+			return vb_nic_get_mtu(nic);
+	return 0;
+}
+
+EXPORT uint32_t vb_connections_find_mtu(const struct vb_gid *gid)
+{
+	struct vb_device_info *list;
+	size_t count;
+	uint32_t mtu = 0;
+
+	if (vb_devices_list(&list, &count) < 0)
+		return 0;
+	for (size_t i = 0; i < count; i++)
+		for (unsigned j = 0; j < list[i].gid_count; j++)
+			if (vb_gid_equal(&list[i].gids[j].gid, gid))
+				mtu = list[i].mtu;
+	free(list);
+	return mtu;
+}
+
 /* ---- Ports ------------------------------------------------------------------------------------------------------ */
 
 /* The kernel says whether an address is this machine's. Of a link-local one it would want the interface. */

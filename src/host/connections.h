@@ -48,6 +48,10 @@ void vb_connections_unbind(const struct vb_binding *binding);
 /* ---- What else librdmacm needs of the NIC ----------------------------------------------------------------------- */
 
 struct vb_device *vb_connections_device(struct ibv_context *context);
+/* The MTU in bytes of an open device, if gid is its address; 0. Asks nobody and takes no mutex. */
+uint32_t vb_connections_device_mtu(struct vb_device *device, const struct vb_gid *gid);
+/* The same of all devices that there are, open or not: the kernel is asked. Takes no mutex. */
+uint32_t vb_connections_find_mtu(const struct vb_gid *gid);
 /* Now, on the CM's clock. */
 vb_time vb_connections_now(void);
 

@@ -1,28 +1,16 @@
-/* The passive side: a request that was fetched is accepted, rejected, or cannot be served at all. */
+/* The passive side: a request that was fetched is accepted or rejected. */
 #include "rdmacm/objects.h"
 
-static int reject(
-	struct id_object *id, uint16_t reason, const void *ari, size_t ari_length, const void *data, size_t length)
+static int reject(struct id_object *id, uint16_t reason, const void *data, size_t length)
 {
 	if (!vb_connections_lock())
 		return -VB_FORKED_ERRNO;
-	int error =
-		id->cm ? vb_cm_reject(id->cm, reason, ari, ari_length, data, length, vb_connections_now()) : -EINVAL;
+	int error = id->cm ? vb_cm_reject(id->cm, reason, NULL, 0, data, length, vb_connections_now()) : -EINVAL;
 	vb_connections_unlock();
 	return error;
 }
 
 /* ---- A request arrives ----------------------------------------------------------------------------------------- */
-
-/* Both sides cut messages into packets of one size, so a larger one than ours cannot be had. */
-static int check_mtu(struct id_object *id)
-{
-	uint8_t mtu = (uint8_t)vb_device_mtu(id->device);
-	if (vb_id_is_datagram(id) || (id->way.mtu >= IBV_MTU_256 && id->way.mtu <= mtu))
-		return 0;
-	reject(id, VB_CM_REJ_INVALID_MTU, &mtu, sizeof(mtu), NULL, 0);
-	return -EINVAL;
-}
 
 /* What we shall answer unless the program says otherwise: who moves its QP itself asks for attributes before it
  * accepts. */
@@ -42,7 +30,6 @@ int vb_request_arrive(struct id_object *id)
 	if (!error) {
 		vb_id_set_device(id, device, &id->way.local);
 		propose(id);
-		error = check_mtu(id);
 	}
 	pthread_mutex_unlock(&id->calls);
 	return error;
@@ -174,7 +161,7 @@ static int reject_with(struct rdma_cm_id *public, uint16_t reason, const void *d
 	} else if ((id->state == ID_REQUESTED || id->state == ID_RESPONDED) && (data || !length)) {
 		error = vb_put_private_data(id, data, length, full, sizeof(full));
 		if (!error)
-			error = reject(id, reason, NULL, 0, full, id->connect_length + length);
+			error = reject(id, reason, full, id->connect_length + length);
 	}
 	if (!error)
 		id->state = ID_IDLE;

@@ -1,12 +1,14 @@
 /* Devices: each is opened once, when it is first needed, and stays open, so that the contexts of rdma_get_devices and
  * of ids are the same. The first one starts the process's connection management.
- * Holds: the list only grows, and of an entry only its XRC domain is ever added. */
+ * Holds: the list only grows, and of an entry only its XRC domain is ever added. Who asks with the CM's mutex held, under
+ * which devices_lock must not be taken, has list_lock alone, and asks of a device what takes no lock. */
 #include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
 #include "rdmacm/objects.h"
 
 static pthread_mutex_t devices_lock = PTHREAD_MUTEX_INITIALIZER;
+static pthread_mutex_t list_lock = PTHREAD_MUTEX_INITIALIZER; /* the links: to change them, or without devices_lock */
 static struct vb_list devices = { &devices, &devices };
 static unsigned device_count;
 
@@ -46,7 +48,9 @@ static int open_one(struct ibv_device *device)
 		free(entry);
 		return error;
 	}
+	pthread_mutex_lock(&list_lock);
 	vb_list_add_tail(&devices, &entry->link);
+	pthread_mutex_unlock(&list_lock);
 	device_count++;
 	return 0;
 }
@@ -158,6 +162,31 @@ enum ibv_mtu vb_device_mtu(const struct device_entry *device)
 {
 	struct ibv_port_attr attr;
 	return ibv_query_port(device->verbs, VB_PORT, &attr) ? IBV_MTU_256 : attr.active_mtu;
+}
+
+/* In bytes; of one that is not open yet too, for interfaces come while a process listens. */
+static uint32_t mtu_of(const struct vb_gid *gid)
+{
+	uint32_t mtu = 0;
+
+	pthread_mutex_lock(&list_lock);
+	vb_list_for_each (link, &devices) {
+		const struct device_entry *device = vb_container_of(link, struct device_entry, link);
+		if (!mtu)
+			mtu = vb_connections_device_mtu(vb_connections_device(device->verbs), gid);
+	}
+	pthread_mutex_unlock(&list_lock);
+	return mtu ? mtu : vb_connections_find_mtu(gid);
+}
+
+uint8_t vb_gid_mtu(const struct vb_gid *gid)
+{
+	uint32_t bytes = mtu_of(gid);
+	uint8_t mtu = 0;
+
+	while (mtu < IBV_MTU_4096 && 128u << (mtu + 1) <= bytes)
+		mtu++;
+	return mtu;
 }
 
 VB_EXPORT struct ibv_context **rdma_get_devices(int *num_devices)

@@ -3,7 +3,7 @@
  * Not here: the queue (channel.c), where events come from (handler.c and the calls). */
 #include "rdmacm/objects.h"
 
-/* The device of a request; one that cannot be served is rejected. */
+/* The device of a request; one whose address has gone since it was queued is rejected. */
 static bool request_is_good(struct event_object *event)
 {
 	struct id_object *id = vb_id_of(event->public.id);

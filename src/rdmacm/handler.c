@@ -115,10 +115,23 @@ static bool queue_request(struct id_object *listener, struct id_object *id, stru
 	return has_room;
 }
 
+/* Whether it can be served, which is asked before the channel becomes readable: whoever polls it shall find an event. Both
+ * sides cut messages into packets of one size, so a larger one than ours cannot be had. */
+static bool is_servable(const struct vb_cm_event *from)
+{
+	uint8_t wanted = from->message.req.path_mtu, mtu = vb_gid_mtu(&vb_cm_id_path(from->id)->local);
+	if (!mtu)
+		return false;
+	if (from->kind != VB_CM_EVENT_REQUEST || (wanted >= IBV_MTU_256 && wanted <= mtu))
+		return true;
+	vb_cm_reject(from->id, VB_CM_REJ_INVALID_MTU, &mtu, sizeof(mtu), NULL, 0, vb_connections_now());
+	return false;
+}
+
 static bool admit(struct id_object *listener, const struct vb_cm_event *from)
 {
 	bool is_req = from->kind == VB_CM_EVENT_REQUEST;
-	if (is_req == vb_id_is_datagram(listener))
+	if (is_req == vb_id_is_datagram(listener) || !is_servable(from))
 		return false;
 	struct id_object *id = request_create(listener);
 	if (!id)

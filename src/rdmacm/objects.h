@@ -74,6 +74,8 @@ int vb_device_xrcd(struct device_entry *device, struct ibv_xrcd **xrcd);
 int vb_devices_open(void);
 bool vb_device_is_only(const struct device_entry *device);
 enum ibv_mtu vb_device_mtu(const struct device_entry *device);
+/* What connections to this address can have, an enum ibv_mtu; 0: it is no device's. With the CM's mutex held. */
+uint8_t vb_gid_mtu(const struct vb_gid *gid);
 
 /* ---- Addresses (sockaddr.c) ------------------------------------------------------------------------------------ */
 
@@ -237,7 +239,8 @@ vb_connections_handler vb_handle_cm_event;
 
 /* ---- What happens when an event is fetched --------------------------------------------------------------------- */
 
-/* accept.c: the device of a request that was just fetched; -errno: it is rejected, and the program never sees it. */
+/* accept.c: the device of a request that was just fetched. -errno: its address has gone since it was queued; it is
+ * rejected, and the program never sees it. */
 int vb_request_arrive(struct id_object *id);
 /* connect.c: moves the QP and confirms; the event becomes ESTABLISHED, CONNECT_RESPONSE or CONNECT_ERROR. */
 void vb_reply_arrive(struct id_object *id, struct event_object *event);

@@ -420,17 +420,15 @@ static void multicast__event_says_how_to_send(void **state)
 	assert_false(loop_is_readable(active));
 }
 
-/* 92 bytes of nonsense where addresses should be. */
-static void hostile__request_without_addresses_is_rejected(void **state)
+/* A request made by hand. */
+static void request_at(const char *address, struct vb_cm_req req)
 {
-	struct vb_cm_req req = {
-		.service_id = vb_cm_service_id(RDMA_PS_TCP, PORT), .qpn = 5, .path_mtu = IBV_MTU_1024
-	};
-	struct vb_gid local = vb_sockaddr_gid(loop_address("10.0.0.1", 0));
-	struct vb_cm_path path = { local, local, 0 };
-
-	memset(req.private_data, 0xEE, sizeof(req.private_data));
+	struct vb_gid gid = vb_sockaddr_gid(loop_address(address, 0));
+	struct vb_cm_path path = { gid, gid, 0 };
 	struct id_object *object = vb_id_of(id);
+
+	req.service_id = vb_cm_service_id(RDMA_PS_TCP, PORT);
+	req.qpn = 5;
 	assert_int_equal(vb_id_reserve_events(object), 0);
 	struct vb_cm *cm = vb_connections_lock();
 	assert_int_equal(vb_id_make_cm(object, cm), 0);
@@ -438,8 +436,41 @@ static void hostile__request_without_addresses_is_rejected(void **state)
 	vb_connections_unlock();
 	loop_expect(active, RDMA_CM_EVENT_ADDR_RESOLVED, 0);
 	loop_expect(active, RDMA_CM_EVENT_ROUTE_RESOLVED, 0);
+}
+
+/* 92 bytes of nonsense where addresses should be. */
+static void hostile__request_without_addresses_is_rejected(void **state)
+{
+	struct vb_cm_req req = { .path_mtu = IBV_MTU_1024 };
+	memset(req.private_data, 0xEE, sizeof(req.private_data));
+	request_at("10.0.0.1", req);
 	assert_false(loop_is_readable(passive));
-	assert_true(loop_is_readable(active)); /* the rejection */
+	loop_expect(active, RDMA_CM_EVENT_REJECTED, 28);
+}
+
+/* Whoever polls the channel and then fetches would wait. */
+static void request__that_cannot_be_served_is_no_event(void **state)
+{
+	struct vb_cm_req req = { .path_mtu = IBV_MTU_2048 };
+	struct vb_cm_ip_header header = { .src = vb_sockaddr_gid(loop_address("10.0.0.1", 0)), .dst = header.src };
+	vb_cm_ip_header_encode(&header, req.private_data);
+	request_at("10.0.0.1", req);
+	assert_false(loop_is_readable(passive));
+	loop_expect(active, RDMA_CM_EVENT_REJECTED, VB_CM_REJ_INVALID_MTU);
+}
+
+static void request__to_an_address_of_no_device_is_no_event(void **state)
+{
+	struct vb_cm_req req = { .path_mtu = IBV_MTU_1024 };
+	struct vb_cm_ip_header header = { .src = vb_sockaddr_gid(loop_address("10.0.0.9", 0)), .dst = header.src };
+	vb_cm_ip_header_encode(&header, req.private_data);
+	assert_int_equal(rdma_destroy_id(listener), 0);
+	assert_int_equal(rdma_create_id(passive, &listener, NULL, RDMA_PS_TCP), 0);
+	assert_int_equal(rdma_bind_addr(listener, loop_address("0.0.0.0", PORT)), 0);
+	assert_int_equal(rdma_listen(listener, 2), 0);
+	request_at("10.0.0.9", req);
+	assert_false(loop_is_readable(passive));
+	loop_expect(active, RDMA_CM_EVENT_REJECTED, 28);
 }
 
 int main(void)
@@ -469,6 +500,8 @@ int main(void)
 		DATAGRAM(datagram__refusal_is_unreachable_with_its_status),
 		DATAGRAM(datagram__silence_is_unreachable),
 		DATAGRAM(multicast__event_says_how_to_send),
+		TEST(request__that_cannot_be_served_is_no_event),
+		TEST(request__to_an_address_of_no_device_is_no_event),
 		TEST(hostile__request_without_addresses_is_rejected),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);

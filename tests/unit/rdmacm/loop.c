@@ -119,6 +119,13 @@ enum ibv_mtu vb_device_mtu(const struct device_entry *entry)
 	return IBV_MTU_1024;
 }
 
+uint8_t vb_gid_mtu(const struct vb_gid *gid)
+{
+	struct device_entry *unused;
+	uint8_t gid_index;
+	return vb_device_of_gid(gid, &unused, &gid_index) ? 0 : IBV_MTU_1024;
+}
+
 /* Of the host are the device's addresses and loopback. */
 static bool is_ours(const struct sockaddr *addr)
 {
