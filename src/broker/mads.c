@@ -79,7 +79,7 @@ static void follow(struct worker *worker, const struct qp1_mad *mad, const struc
 
 static void pass_cm_mad(struct worker *worker, const struct qp1_mad *mad)
 {
-	struct route route = route_cm(worker->ports, worker->registry, mad);
+	struct route route = route_cm(worker->ports, worker->registry, worker->orphans, mad);
 	if (route.verdict == ROUTE_TO_NOBODY &&
 		(worker_now_ms() < worker->knows_ports_at || early_hold(&worker->early, mad, worker_now_ms())))
 		return;
@@ -92,7 +92,7 @@ void worker_serve_early(struct worker *worker, uint64_t now)
 	const struct qp1_mad *mad;
 	bool is_due;
 	for (unsigned i = 0; (mad = early_look(&worker->early, i, now, &is_due));) {
-		struct route route = route_cm(worker->ports, worker->registry, mad);
+		struct route route = route_cm(worker->ports, worker->registry, worker->orphans, mad);
 		if (route.verdict == ROUTE_TO_NOBODY && !is_due) {
 			i++;
 			continue;

@@ -1,4 +1,5 @@
-/* See orphans.h. An end is known by the peer's address and communication ID once it has one, by our own before. */
+/* See orphans.h. An end is known by its communication ID once it has one; a passive one by the peer's, and his address,
+ * too. */
 #include "broker/orphans.h"
 
 #include <stdlib.h>
@@ -7,10 +8,13 @@
 #include "wire/cm.h"
 
 #define BUCKETS	    1024
+#define ANY	    UINT32_MAX /* client */
 #define OF_A_CLIENT 16384 /* connections; what a process has beyond that ends unannounced */
 
 struct end {
-	struct vb_list by_client, by_id; /* in the chain of local_id, or of remote_id as long as there is none */
+	struct vb_list by_client;
+	struct vb_list by_local; /* in the chain of local_id, once it is known */
+	struct vb_list by_asker; /* a passive one: in the chain of remote_id */
 	uint32_t client;
 	struct vb_gid local, remote;
 	uint32_t local_id, remote_id; /* 0: not known yet */
@@ -24,40 +28,53 @@ struct orphans {
 		struct vb_list ends;
 		unsigned count;
 	} clients[REGISTRY_CLIENTS];
-	struct vb_list by_id[BUCKETS];
+	struct vb_list by_local[BUCKETS], by_asker[BUCKETS];
 };
 
-static struct vb_list *chain(struct orphans *orphans, uint32_t id)
+static struct vb_list *chain(struct vb_list chains[BUCKETS], uint32_t id)
 {
-	return &orphans->by_id[id * 0x9E3779B1u >> 22];
+	return &chains[id * 0x9E3779B1u >> 22];
 }
 
 static struct end *find_local(struct orphans *orphans, uint32_t client, uint32_t local_id)
 {
-	vb_list_for_each(node, chain(orphans, local_id)) {
-		struct end *end = vb_container_of(node, struct end, by_id);
+	vb_list_for_each(node, chain(orphans->by_local, local_id)) {
+		struct end *end = vb_container_of(node, struct end, by_local);
 		if (end->client == client && end->local_id == local_id)
 			return end;
 	}
 	return NULL;
 }
 
-/* A request received and not answered yet. */
-static struct end *find_request(struct orphans *orphans, uint32_t client, const struct vb_gid *remote, uint32_t remote_id)
+/* What came of the last request of a peer's communication ID; client: or ANY. */
+static struct end *find_asked(struct orphans *orphans, uint32_t client, const struct vb_gid *remote, uint32_t remote_id)
 {
-	vb_list_for_each(node, chain(orphans, remote_id)) {
-		struct end *end = vb_container_of(node, struct end, by_id);
-		if (end->client == client && !end->local_id && end->remote_id == remote_id &&
+	vb_list_for_each(node, chain(orphans->by_asker, remote_id)) {
+		struct end *end = vb_container_of(node, struct end, by_asker);
+		if ((client == ANY || end->client == client) && end->remote_id == remote_id &&
 			vb_gid_equal(&end->remote, remote))
 			return end;
 	}
 	return NULL;
 }
 
-static void file_under(struct orphans *orphans, struct end *end, uint32_t id)
+/* It was received and is not answered yet. */
+static struct end *find_request(struct orphans *orphans, uint32_t client, const struct vb_gid *remote, uint32_t remote_id)
 {
-	vb_list_remove(&end->by_id);
-	vb_list_add_tail(chain(orphans, id), &end->by_id);
+	struct end *end = find_asked(orphans, client, remote, remote_id);
+	return end && !end->local_id ? end : NULL;
+}
+
+int orphans_find_asked(struct orphans *orphans, const struct vb_gid *asker, uint32_t id)
+{
+	const struct end *end = find_asked(orphans, ANY, asker, id);
+	return end ? (int)end->client : -1;
+}
+
+static void file_under(struct orphans *orphans, struct end *end, uint32_t local_id)
+{
+	end->local_id = local_id;
+	vb_list_add_tail(chain(orphans->by_local, local_id), &end->by_local);
 }
 
 static void drop(struct orphans *orphans, struct end *end)
@@ -66,7 +83,8 @@ static void drop(struct orphans *orphans, struct end *end)
 		return;
 	orphans->clients[end->client].count--;
 	vb_list_remove(&end->by_client);
-	vb_list_remove(&end->by_id);
+	vb_list_remove(&end->by_local);
+	vb_list_remove(&end->by_asker);
 	free(end);
 }
 
@@ -77,9 +95,13 @@ static void add(struct orphans *orphans, const struct end *like)
 	if (!end)
 		return;
 	*end = *like;
-	vb_list_init(&end->by_id);
+	vb_list_init(&end->by_local);
+	vb_list_init(&end->by_asker);
 	vb_list_add_tail(&orphans->clients[end->client].ends, &end->by_client);
-	file_under(orphans, end, end->local_id ? end->local_id : end->remote_id);
+	if (end->is_passive)
+		vb_list_add_head(chain(orphans->by_asker, end->remote_id), &end->by_asker);
+	else
+		file_under(orphans, end, end->local_id);
 	orphans->clients[end->client].count++;
 }
 
@@ -100,10 +122,8 @@ void orphans_note_sent(struct orphans *orphans, uint32_t client, const struct vb
 		break;
 	case VB_CM_REP:
 		end = find_request(orphans, client, to, message.remote_id);
-		if (end && message.local_id) {
-			end->local_id = message.local_id;
-			file_under(orphans, end, end->local_id);
-		}
+		if (end && message.local_id)
+			file_under(orphans, end, message.local_id);
 		break;
 	case VB_CM_REJ:
 		drop(orphans, find_request(orphans, client, to, message.remote_id));
@@ -126,7 +146,8 @@ void orphans_note_received(struct orphans *orphans, uint32_t client, const struc
 		return;
 	switch (message.kind) {
 	case VB_CM_REQ:
-		if (!find_request(orphans, client, &mad->from, message.local_id))
+		end = find_asked(orphans, client, &mad->from, message.local_id);
+		if (!end || end->transaction_id != message.transaction_id)
 			add(orphans, &(struct end){ .client = client, .local = mad->to, .remote = mad->from,
 				.remote_id = message.local_id, .remote_qpn = message.req.qpn, .is_passive = true,
 				.transaction_id = message.transaction_id });
@@ -139,8 +160,8 @@ void orphans_note_received(struct orphans *orphans, uint32_t client, const struc
 		}
 		break;
 	case VB_CM_REJ:
-		end = find_local(orphans, client, message.remote_id);
-		drop(orphans, end ? end : find_request(orphans, client, &mad->from, message.local_id));
+		end = message.remote_id ? find_local(orphans, client, message.remote_id) : NULL;
+		drop(orphans, end ? end : find_asked(orphans, client, &mad->from, message.local_id));
 		break;
 	default: /* a DREQ may be lost on its way to the process; its answer will pass by */
 		break;
@@ -186,8 +207,10 @@ struct orphans *orphans_create(void)
 		return NULL;
 	for (unsigned i = 0; i < REGISTRY_CLIENTS; i++)
 		vb_list_init(&orphans->clients[i].ends);
-	for (unsigned i = 0; i < BUCKETS; i++)
-		vb_list_init(&orphans->by_id[i]);
+	for (unsigned i = 0; i < BUCKETS; i++) {
+		vb_list_init(&orphans->by_local[i]);
+		vb_list_init(&orphans->by_asker[i]);
+	}
 	return orphans;
 }
 

@@ -58,7 +58,15 @@ static struct route to_listener(
 	return (struct route){ .verdict = ROUTE_TO_CLIENT, .client = client };
 }
 
-struct route route_cm(struct ports *ports, const struct registry *registry, const struct qp1_mad *mad)
+static struct route to_client(int client)
+{
+	if (client < 0)
+		return (struct route){ .verdict = ROUTE_DROPPED };
+	return (struct route){ .verdict = ROUTE_TO_CLIENT, .client = (uint32_t)client };
+}
+
+struct route route_cm(
+	struct ports *ports, const struct registry *registry, struct orphans *orphans, const struct qp1_mad *mad)
 {
 	struct vb_cm_message message;
 	if (!vb_cm_decode(&message, mad->bytes))
@@ -67,10 +75,13 @@ struct route route_cm(struct ports *ports, const struct registry *registry, cons
 		return to_listener(ports, &message, message.req.service_id, &mad->to);
 	if (message.kind == VB_CM_SIDR_REQ)
 		return to_listener(ports, &message, message.sidr_req.service_id, &mad->to);
+	/* Who gives up a request before its answer knows no ID of whom he asked. */
+	if (message.kind == VB_CM_REJ && message.remote_id == 0)
+		return to_client(orphans_find_asked(orphans, &mad->from, message.local_id));
 	int owner = registry->slots[message.remote_id >> 24].owner;
 	if (owner < 0)
 		return answer_for_the_dead(&message);
-	return (struct route){ .verdict = ROUTE_TO_CLIENT, .client = (uint32_t)owner };
+	return to_client(owner);
 }
 
 int route_failure(const struct registry *registry, const struct qp1_failure *failure)

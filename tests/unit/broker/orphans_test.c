@@ -121,6 +121,22 @@ static void rejected_requests__are_forgotten(void **state)
 	assert_silent(*state);
 }
 
+/* Before our answer, and when that was lost. */
+static void request_given_up__is_known_by_its_asker(void **state)
+{
+	const struct vb_cm_message given_up = { .kind = VB_CM_REJ, .local_id = req_received.local_id };
+	struct vb_gid asker = theirs(), other = ours();
+	received(*state, req_received);
+	assert_int_equal(orphans_find_asked(*state, &asker, 8), CLIENT);
+	assert_int_equal(orphans_find_asked(*state, &other, 8), -1);
+	sent(*state, rep_sent);
+	received(*state, req_received);
+	assert_int_equal(orphans_find_asked(*state, &asker, 8), CLIENT);
+	received(*state, given_up);
+	assert_int_equal(orphans_find_asked(*state, &asker, 8), -1);
+	assert_silent(*state);
+}
+
 static void nonsense__is_not_remembered(void **state)
 {
 	memset(mad, 0xA5, sizeof(mad));
@@ -142,6 +158,7 @@ int main(void)
 		TEST(unanswered_request__is_rejected),
 		TEST(ended_connections__are_forgotten),
 		TEST(rejected_requests__are_forgotten),
+		TEST(request_given_up__is_known_by_its_asker),
 		TEST(nonsense__is_not_remembered),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);

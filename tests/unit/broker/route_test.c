@@ -4,6 +4,7 @@
 #include "broker/route.h"
 
 static struct registry registry;
+static struct orphans *orphans;
 static uint8_t mad[VB_MAD_LENGTH];
 
 static struct route route(struct ports *ports, const struct vb_cm_message *message)
@@ -14,19 +15,21 @@ static struct route route(struct ports *ports, const struct vb_cm_message *messa
 		.length = VB_MAD_LENGTH };
 	vb_cm_encode(message, mad);
 	assert_true(route_is_cm(&arrived));
-	return route_cm(ports, &registry, &arrived);
+	return route_cm(ports, &registry, orphans, &arrived);
 }
 
 static int setup(void **state)
 {
 	registry_init(&registry, -1);
 	*state = ports_create();
-	return *state ? 0 : -1;
+	orphans = orphans_create();
+	return *state && orphans ? 0 : -1;
 }
 
 static int teardown(void **state)
 {
 	ports_destroy(*state);
+	orphans_destroy(orphans);
 	return 0;
 }
 
@@ -101,6 +104,28 @@ static void answer__for_a_process_that_is_gone(void **state)
 	assert_int_equal(answer.rej.reason, VB_CM_REJ_INVALID_COMM_ID);
 }
 
+/* A request of the peer's that client 4 received. */
+static void receive_request(struct vb_gid from, uint32_t id)
+{
+	struct vb_cm_message received = request;
+	const struct qp1_mad arrived = { .from = from, .to = vb_gid_from_ipv4(10, 0, 0, 1), .bytes = mad };
+	received.local_id = id;
+	vb_cm_encode(&received, mad);
+	orphans_note_received(orphans, 4, &arrived);
+}
+
+static void request_given_up__goes_to_who_received_it(void **state)
+{
+	const struct vb_cm_message rej = { .kind = VB_CM_REJ, .local_id = 0x1234, .rej.reason = VB_CM_REJ_TIMEOUT };
+	receive_request(vb_gid_from_ipv4(10, 0, 0, 3), 0x1234); /* another host's */
+	receive_request(vb_gid_from_ipv4(10, 0, 0, 2), 0x1235);
+	assert_int_equal(route(*state, &rej).verdict, ROUTE_DROPPED);
+	receive_request(vb_gid_from_ipv4(10, 0, 0, 2), 0x1234);
+	struct route found = route(*state, &rej);
+	assert_int_equal(found.verdict, ROUTE_TO_CLIENT);
+	assert_int_equal(found.client, 4);
+}
+
 static void failure__is_told_to_who_sent_the_request(void **state)
 {
 	struct vb_cm_message sent = request;
@@ -123,6 +148,7 @@ int main(void)
 		TEST(request__for_nobody_is_refused),
 		TEST(sidr_request__for_nobody_is_not_supported),
 		TEST(answer__for_a_process_that_is_gone),
+		TEST(request_given_up__goes_to_who_received_it),
 		TEST(failure__is_told_to_who_sent_the_request),
 		TEST(answer__goes_to_the_slot_of_its_communication_id),
 	};
