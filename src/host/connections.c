@@ -59,6 +59,20 @@ EXPORT struct vb_cm *vb_connections_lock(void)
 	return connections.cm;
 }
 
+static void explain_rejected(const struct vb_cm_event *event)
+{
+	const struct vb_cm_rej *rej = &event->message.rej;
+	const struct vb_cm_path *path = vb_cm_id_path(event->id);
+	uint8_t mtu = rej->ari_length ? rej->ari[0] : 0;
+
+	if (!event->has_message || rej->reason != VB_CM_REJ_INVALID_MTU)
+		return;
+	vb_connections_explain_mtu(&(struct vb_mtu_refusal){ .local = path->local,
+		.remote = path->remote,
+		.port = (uint16_t)event->service_id,
+		.carried = mtu >= 1 && mtu <= 5 ? 128u << mtu : 0 });
+}
+
 static void tell(void)
 {
 	struct vb_cm_event event;
@@ -66,6 +80,8 @@ static void tell(void)
 	while (vb_cm_next_event(connections.cm, &event)) {
 		if (event.kind == VB_CM_EVENT_UNREACHABLE || event.kind == VB_CM_EVENT_SIDR_TIMEOUT)
 			vb_host_explain_unreachable(&event);
+		if (event.kind == VB_CM_EVENT_REJECTED)
+			explain_rejected(&event);
 		connections.handler(connections.context, &event);
 	}
 }

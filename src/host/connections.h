@@ -52,6 +52,15 @@ struct vb_device *vb_connections_device(struct ibv_context *context);
 uint32_t vb_connections_device_mtu(struct vb_device *device, const struct vb_gid *gid);
 /* The same of all devices that there are, open or not: the kernel is asked. Takes no mutex. */
 uint32_t vb_connections_find_mtu(const struct vb_gid *gid);
+/* A connection refused for its path MTU, in bytes. */
+struct vb_mtu_refusal {
+	struct vb_gid local, remote;
+	uint16_t port;
+	uint32_t wanted, carried; /* 0: not known */
+	bool is_ours;		  /* we refuse */
+};
+/* One line on stderr about it. With the CM's mutex held. */
+void vb_connections_explain_mtu(const struct vb_mtu_refusal *refusal);
 /* Now, on the CM's clock. */
 vb_time vb_connections_now(void);
 

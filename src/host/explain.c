@@ -14,6 +14,7 @@
 /* Below this, a packet that vanishes is not too big for any path. */
 #define SUSPECT_BYTES     1000
 #define OVERFLOWS_TO_TELL 16
+#define EXPORT		  __attribute__((visibility("default")))
 
 struct line {
 	char *text;
@@ -112,6 +113,24 @@ void vb_explain_unreachable(const struct vb_cm_event *event, const struct vb_gid
 		add(&line, "asked %u times, never answered; is it running, is UDP 4791 open both ways?", event->tries);
 }
 
+void vb_explain_mtu(const struct vb_mtu_refusal *refusal, char *text, size_t size)
+{
+	struct line line = { text, size, 0 };
+	char local[VB_TEXT_GID], remote[VB_TEXT_GID];
+
+	vb_text_gid(&refusal->local, local);
+	vb_text_gid(&refusal->remote, remote);
+	if (refusal->is_ours) {
+		add(&line, "connection from %s to our port %u: refused, it wants path MTU %u and our %s carries %u", remote,
+			refusal->port, refusal->wanted, local, refusal->carried);
+	} else {
+		add(&line, "connection to %s port %u: refused, our %s has a larger path MTU", remote, refusal->port, local);
+		if (refusal->carried)
+			add(&line, " than the %u it carries", refusal->carried);
+	}
+	add(&line, "; make the interfaces' MTU equal");
+}
+
 /* ---- The live side ---------------------------------------------------------------------------------------------- */
 
 struct quota {
@@ -167,14 +186,25 @@ void vb_host_explain_death(struct vb_device *device, struct vb_qp *qp)
 	vb_log(VB_LOG_WARN, "%s", line);
 }
 
+static struct quota failures = { .what = "connections did not come about" };
+
 /* With the CM's mutex held. */
 void vb_host_explain_unreachable(const struct vb_cm_event *event)
 {
-	static struct quota failures = { .what = "connections did not come about" };
 	char line[512];
 
 	if (!may_speak(&failures))
 		return;
 	vb_explain_unreachable(event, &vb_cm_id_path(event->id)->remote, line, sizeof(line));
+	vb_log(VB_LOG_WARN, "%s", line);
+}
+
+EXPORT void vb_connections_explain_mtu(const struct vb_mtu_refusal *refusal)
+{
+	char line[512];
+
+	if (!may_speak(&failures))
+		return;
+	vb_explain_mtu(refusal, line, sizeof(line));
 	vb_log(VB_LOG_WARN, "%s", line);
 }

@@ -6,6 +6,7 @@
 #include <stddef.h>
 #include "cm/cm.h"
 #include "engine/nic.h"
+#include "host/connections.h"
 
 struct vb_death {
 	const char *device;
@@ -19,6 +20,8 @@ struct vb_death {
 
 void vb_explain(const struct vb_death *death, char *line, size_t size);
 /* event: VB_CM_EVENT_UNREACHABLE or _SIDR_TIMEOUT. */
+/* A request wanted a larger path MTU than its recipient has. */
+void vb_explain_mtu(const struct vb_mtu_refusal *refusal, char *line, size_t size);
 void vb_explain_unreachable(const struct vb_cm_event *event, const struct vb_gid *peer, char *line, size_t size);
 
 #endif

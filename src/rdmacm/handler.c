@@ -115,15 +115,22 @@ static bool queue_request(struct id_object *listener, struct id_object *id, stru
 	return has_room;
 }
 
-/* Whether it can be served, which is asked before the channel becomes readable: whoever polls it shall find an event. Both
- * sides cut messages into packets of one size, so a larger one than ours cannot be had. */
+/* Whether it can be served, which is asked before the channel becomes readable: whoever polls it shall find an event.
+ * Both sides cut messages into packets of one size, so a larger one than ours cannot be had. */
 static bool is_servable(const struct vb_cm_event *from)
 {
-	uint8_t wanted = from->message.req.path_mtu, mtu = vb_gid_mtu(&vb_cm_id_path(from->id)->local);
+	const struct vb_cm_path *path = vb_cm_id_path(from->id);
+	uint8_t wanted = from->message.req.path_mtu, mtu = vb_gid_mtu(&path->local);
 	if (!mtu)
 		return false;
 	if (from->kind != VB_CM_EVENT_REQUEST || (wanted >= IBV_MTU_256 && wanted <= mtu))
 		return true;
+	vb_connections_explain_mtu(&(struct vb_mtu_refusal){ .local = path->local,
+		.remote = path->remote,
+		.port = (uint16_t)from->message.req.service_id,
+		.wanted = 128u << wanted,
+		.carried = 128u << mtu,
+		.is_ours = true });
 	vb_cm_reject(from->id, VB_CM_REJ_INVALID_MTU, &mtu, sizeof(mtu), NULL, 0, vb_connections_now());
 	return false;
 }

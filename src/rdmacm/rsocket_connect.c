@@ -12,7 +12,7 @@ enum {
 };
 
 /* What a rejected program is told. */
-enum { REJECTED_NO_LISTENER = 8, REJECTED_BY_PROGRAM = 28, REJECTED_STALE = 10 };
+enum { REJECTED_NO_LISTENER = 8, REJECTED_BY_PROGRAM = 28, REJECTED_STALE = 10, REJECTED_MTU = 26 };
 
 void vb_rs_end(struct rsocket *rs, int error)
 {
@@ -72,7 +72,14 @@ static int on_established(struct rsocket *rs, const void *private_data, size_t l
 
 static int rejection(int reason)
 {
-	return reason == REJECTED_STALE ? -ECONNRESET : -ECONNREFUSED;
+	switch (reason) {
+	case REJECTED_STALE:
+		return -ECONNRESET;
+	case REJECTED_MTU: /* somebody listens, and asking again is of no use */
+		return -EHOSTUNREACH;
+	default:
+		return -ECONNREFUSED;
+	}
 }
 
 /* Before it is connected; 0 or why it never will be. */

@@ -132,6 +132,24 @@ static void unreachable__says_whether_the_host_or_its_port_was_not_there(void **
 	assert_non_null(strstr(line, "connection from 10.0.0.9 to our port 7471: accepted 16 times, never confirmed"));
 }
 
+static void mtu__says_who_carries_what(void **state)
+{
+	struct vb_mtu_refusal refusal = { .local = vb_gid_from_ipv4(10, 0, 0, 1),
+		.remote = vb_gid_from_ipv4(10, 0, 0, 2),
+		.port = 7471,
+		.wanted = 4096,
+		.carried = 1024,
+		.is_ours = true };
+
+	vb_explain_mtu(&refusal, line, sizeof(line));
+	assert_string_equal(line, "connection from 10.0.0.2 to our port 7471: refused, it wants path MTU 4096 and our "
+				  "10.0.0.1 carries 1024; make the interfaces' MTU equal");
+	refusal.is_ours = false;
+	vb_explain_mtu(&refusal, line, sizeof(line));
+	assert_string_equal(line, "connection to 10.0.0.2 port 7471: refused, our 10.0.0.1 has a larger path MTU than the "
+				  "1024 it carries; make the interfaces' MTU equal");
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -142,6 +160,7 @@ int main(void)
 		cmocka_unit_test(explain__refusal_names_the_peer),
 		cmocka_unit_test(explain__datagram_has_no_peer),
 		cmocka_unit_test(explain__never_beyond_its_room),
+		cmocka_unit_test(mtu__says_who_carries_what),
 		cmocka_unit_test(text__numbers_and_addresses),
 		cmocka_unit_test(unreachable__says_whether_the_host_or_its_port_was_not_there),
 	};

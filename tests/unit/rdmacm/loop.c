@@ -79,6 +79,8 @@ struct vb_device *vb_connections_device(struct ibv_context *context)
 	return NULL;
 }
 
+void vb_connections_explain_mtu(const struct vb_mtu_refusal *refusal) {}
+
 vb_time vb_connections_now(void)
 {
 	return now;
