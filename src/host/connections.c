@@ -56,6 +56,8 @@ EXPORT struct vb_cm *vb_connections_lock(void)
 	if (!our_worker())
 		return NULL;
 	pthread_mutex_lock(&connections.mutex);
+	if (!connections.cm) /* stopped meanwhile */
+		pthread_mutex_unlock(&connections.mutex);
 	return connections.cm;
 }
 
@@ -118,9 +120,8 @@ EXPORT void vb_connections_unlock(void)
 		vb_progress_arm_connections(connections.worker, next_deadline());
 		pthread_mutex_unlock(&connections.mutex);
 		send_all(broker, pcap, out, count);
-		if (count < SENT_AT_A_TIME)
+		if (count < SENT_AT_A_TIME || !vb_connections_lock())
 			return;
-		pthread_mutex_lock(&connections.mutex);
 	}
 }
 
