@@ -5,8 +5,8 @@
  *
  * What accepting any identification costs: random corruption passes with 2^-16 instead of 2^-32; every single-bit error
  * is still caught, since DF is known. */
-#include <isa-l/crc.h>
 #include "base/bytes.h"
+#include "wire/crc32.h"
 #include "wire/icrc.h"
 #include "wire/gf32.h"
 #include "wire/packet.h"
@@ -72,7 +72,7 @@ uint32_t vb_icrc_begin(const struct vb_flow *flow, size_t udp_payload_length, ui
 {
 	uint8_t pseudo[PSEUDO_MAX];
 	size_t n = put_pseudo(pseudo, flow, udp_payload_length, ipv4_id, FLAG_DF);
-	return crc32_gzip_refl(AFTER_ROUTE_HEADER, pseudo, n);
+	return vb_crc32(AFTER_ROUTE_HEADER, pseudo, n);
 }
 
 uint32_t vb_icrc_headers(uint32_t crc, const uint8_t *headers, size_t length)
@@ -81,13 +81,13 @@ uint32_t vb_icrc_headers(uint32_t crc, const uint8_t *headers, size_t length)
 	size_t n = length < sizeof(masked) ? length : sizeof(masked);
 	memcpy(masked, headers, n);
 	masked[BTH_MASKED] = 0xFF;
-	crc = crc32_gzip_refl(crc, masked, n);
+	crc = vb_crc32(crc, masked, n);
 	return n == length ? crc : vb_icrc_add(crc, headers + n, length - n);
 }
 
 uint32_t vb_icrc_add(uint32_t crc, const void *bytes, size_t length)
 {
-	return crc32_gzip_refl(crc, bytes, length);
+	return vb_crc32(crc, bytes, length);
 }
 
 /* Words from the end of IPv4 bytes 4 to 7 to the end of the ICRC: 12 bytes of IP, 8 of UDP, then the payload. */
@@ -120,7 +120,7 @@ bool vb_icrc_verify(const struct vb_flow *flow, const uint8_t *bytes, size_t len
 	size_t n = put_pseudo(head, flow, length, 0, df_clear ? 0 : FLAG_DF);
 	memcpy(head + n, bytes, VB_BTH_LENGTH);
 	head[n + BTH_MASKED] = 0xFF;
-	uint32_t crc = crc32_gzip_refl(AFTER_ROUTE_HEADER, head, n + VB_BTH_LENGTH);
+	uint32_t crc = vb_crc32(AFTER_ROUTE_HEADER, head, n + VB_BTH_LENGTH);
 	crc = vb_icrc_add(crc, bytes + VB_BTH_LENGTH, length - VB_BTH_LENGTH - VB_ICRC_LENGTH);
 	uint32_t received;
 	memcpy(&received, bytes + length - VB_ICRC_LENGTH, sizeof(received));
