@@ -1,5 +1,5 @@
-/* CRC-32 of bytes, by ISA-L. Its function for processors with 512-bit registers leaves their upper halves in use, and as
- * long as they are, every older instruction waits for them and every switch of threads saves them. */
+/* CRC-32 of bytes, by ISA-L. Its function for processors with 512-bit registers leaves their upper halves in use, and
+ * as long as they are, every older instruction waits for them and every switch of threads saves them. */
 #ifndef VB_WIRE_CRC32_H
 #define VB_WIRE_CRC32_H
 
