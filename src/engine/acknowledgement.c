@@ -169,12 +169,12 @@ static void receive_ack(struct vb_qp *qp, const struct vb_packet *packet, vb_tim
 
 /* is_only: a response of one packet, which a probe asks for. */
 static void response_done(
-	struct vb_qp *qp, struct vb_send_wqe *wqe, uint32_t index, uint32_t piece_end, bool is_only, vb_time now)
+	struct vb_qp *qp, struct vb_send_wqe *wqe, uint32_t index, uint32_t end, bool is_only, vb_time now)
 {
 	struct vb_requester *rq = &qp->requester;
 	struct vb_cc_ack acked = { .flight = rq->flight_out + rq->flight_in };
 	uint32_t psn = rq->una_psn;
-	bool ends_piece = index + 1 == piece_end, ends_message = index + 1 == wqe->psn_count;
+	bool ends_piece = index + 1 == end, ends_message = index + 1 == wqe->psn_count;
 
 	if (ends_piece && rq->rd_atomic_out > 0 && vb_psn_diff(rq->next_psn, psn) > 0)
 		rq->rd_atomic_out--;
@@ -219,7 +219,7 @@ static void receive_read_response(struct vb_qp *qp, const struct vb_packet *pack
 		vb_qp_fail(qp, VB_CAUSE_LOCAL_SGE, VB_WC_LOC_PROT_ERR, now);
 		return;
 	}
-	response_done(qp, wqe, index, read_chunk_end(qp, wqe, index), is_only, now);
+	response_done(qp, wqe, index, piece_end(wqe, index), is_only, now);
 }
 
 static void receive_atomic_response(struct vb_qp *qp, const struct vb_packet *packet, vb_time now)

@@ -54,22 +54,17 @@ static inline uint32_t psn_index(const struct vb_send_wqe *wqe, uint32_t psn)
 	return (psn - wqe->first_psn) & VB_PSN_MASK;
 }
 
-static inline uint32_t read_chunk_packets(const struct vb_qp *qp)
-{
-	return VB_READ_CHUNK >> qp->mtu_shift;
-}
-
 /* One past the last packet of the READ piece that packet index lies in. */
-static inline uint32_t read_chunk_end(const struct vb_qp *qp, const struct vb_send_wqe *wqe, uint32_t index)
+static inline uint32_t piece_end(const struct vb_send_wqe *wqe, uint32_t index)
 {
-	uint32_t chunk = read_chunk_packets(qp), end = (index / chunk + 1) * chunk;
+	uint32_t end = (index | (wqe->read.piece - 1)) + 1;
 	return end < wqe->psn_count ? end : wqe->psn_count;
 }
 
 /* How many PSNs the request packet at index uses up. */
-static inline uint32_t span_at(const struct vb_qp *qp, const struct vb_send_wqe *wqe, uint32_t index)
+static inline uint32_t span_at(const struct vb_send_wqe *wqe, uint32_t index)
 {
-	return is_read(wqe) ? read_chunk_end(qp, wqe, index) - index : 1;
+	return is_read(wqe) ? piece_end(wqe, index) - index : 1;
 }
 
 /* Bytes of the message in packets from .. to - 1. */

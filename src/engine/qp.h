@@ -20,14 +20,14 @@
 
 /* What a packet costs of a window beside its bytes: a socket buffer charges for each datagram. */
 #define VB_PACKET_OVERHEAD 256
-/* A READ is asked for in pieces of this many bytes at most, each a READ request of its own, so that its responses can
- * be held to a window. Pieces start at multiples of it from the message's first PSN, whenever they are asked for again.
- */
-#define VB_READ_CHUNK 65536
+/* A READ is asked for in pieces of so many bytes, each a READ request of its own, so that its responses can be held to a
+ * window: vb_read_piece (peers.c). */
+#define VB_READ_PIECE_MIN 65536
+#define VB_READ_PIECE_MAX 1048576
 /* Packets a QP may send before the next ready QP gets its turn: a train. */
 #define VB_QUANTUM_BYTES 65536
 #define VB_START_WINDOW  65536
-#define VB_MAX_WINDOW    262144
+#define VB_MAX_WINDOW    (2 * (VB_READ_PIECE_MAX + VB_READ_PIECE_MAX / 4)) /* two pieces, also of an MTU of 1024 */
 
 /* ---- Send queue ------------------------------------------------------------------------------------------------ */
 
@@ -52,6 +52,11 @@ struct vb_send_wqe {
 			uint32_t length;
 			uint8_t type, level;
 		} flush;
+		struct {
+			/* Packets: a power of two, which may only shrink. So pieces asked for again, which start at
+			 * multiples of it from first_psn, never reach beyond the end of what was asked for before. */
+			uint32_t piece;
+		} read;
 		struct {
 			struct vb_av av;
 			uint32_t qpn, qkey;
@@ -361,6 +366,8 @@ bool vb_requester_emit(struct vb_qp *qp, struct vb_batch *batch, vb_time now); /
 void vb_requester_doom(struct vb_qp *qp, enum vb_wc_status status, enum vb_cause_kind cause, vb_time now);
 /* The memory of a request packet turned out not to be there: its work request fails once it is the oldest. */
 void vb_requester_fault(struct vb_qp *qp, uint32_t psn, vb_time now);
+/* Makes the pieces of the READs that were started as small as the windows are now: nothing may be under way. */
+void vb_requester_shrink_pieces(struct vb_qp *qp);
 /* After requests were acknowledged or have left: more may start, the doomed may be the oldest, the queue be drained. */
 void vb_requester_proceed(struct vb_qp *qp, vb_time now);
 
@@ -480,6 +487,7 @@ void vb_flight_add(struct vb_qp *qp, uint32_t out, uint32_t in);
 void vb_flight_remove(struct vb_qp *qp, uint32_t out, uint32_t in);
 /* True when the QP may put out (or in) more bytes under way; else it waits in a list, or for its own acks. */
 bool vb_flight_allows(struct vb_qp *qp, uint32_t out, uint32_t in);
+uint32_t vb_read_piece(const struct vb_qp *qp); /* packets of a READ that are to be asked for at a time */
 /* The same of the peer's shared window alone. */
 bool vb_flight_allows_share(struct vb_qp *qp, uint32_t out);
 void vb_flight_wake(struct vb_qp *qp);

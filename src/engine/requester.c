@@ -89,14 +89,26 @@ static bool start(struct vb_qp *qp, struct vb_send_wqe *wqe, vb_time now)
 	}
 	uint32_t messages = 1;
 	wqe->psn_count = vb_psn_count(qp, wqe->length);
-	if (is_read(wqe))
-		messages = (wqe->psn_count + read_chunk_packets(qp) - 1) / read_chunk_packets(qp);
+	if (is_read(wqe)) {
+		wqe->read.piece = vb_read_piece(qp);
+		messages = (wqe->psn_count + wqe->read.piece - 1) / wqe->read.piece;
+	}
 	wqe->first_psn = rq->max_psn;
 	wqe->is_started = true;
 	wqe->started_at = now;
 	rq->ssn = vb_psn_add(rq->ssn, messages);
 	wqe->ssn = rq->ssn;
 	return true;
+}
+
+void vb_requester_shrink_pieces(struct vb_qp *qp)
+{
+	uint32_t piece = vb_read_piece(qp), tail = atomic_load_explicit(&qp->sq.tail, memory_order_acquire);
+	for (uint32_t i = head_index(qp); i != tail && vb_send_wqe_at(&qp->sq, i)->is_started; i++) {
+		struct vb_send_wqe *wqe = vb_send_wqe_at(&qp->sq, i);
+		if (is_read(wqe) && wqe->read.piece > piece)
+			wqe->read.piece = piece;
+	}
 }
 
 /* ---- Sending --------------------------------------------------------------------------------------------------- */
@@ -204,7 +216,7 @@ static bool wants_ack(struct vb_qp *qp, const struct vb_send_wqe *wqe, uint32_t 
 static bool emit_next(struct vb_qp *qp, struct vb_batch *batch, struct vb_send_wqe *wqe, vb_time now)
 {
 	struct vb_requester *rq = &qp->requester;
-	uint32_t psn = rq->next_psn, index = psn_index(wqe, psn), span = span_at(qp, wqe, index);
+	uint32_t psn = rq->next_psn, index = psn_index(wqe, psn), span = span_at(wqe, index);
 	struct window_cost cost = cost_between(qp, wqe, index, index + span);
 	bool is_new = vb_psn_diff(psn, rq->max_psn) >= 0;
 
@@ -311,7 +323,7 @@ static bool emit_probe(struct vb_qp *qp, struct vb_batch *batch, vb_time now)
 		return false;
 	uint32_t index = psn_index(wqe, psn);
 	if (is_newest && is_read(wqe))
-		index -= index % read_chunk_packets(qp); /* what was asked for last begins here */
+		index -= index % wqe->read.piece; /* what was asked for last begins here */
 	if (!build(qp, batch, wqe, index, index + 1)) {
 		vb_batch_undo(batch);
 		return false;

@@ -25,7 +25,7 @@
 #define RECVS	       16
 #define SEND_MAX       16384 /* longest SEND, and the size of a receive */
 #define SLOT_BYTES     16384 /* room for one WRITE or READ */
-#define BIG_SLOT_BYTES 262144 /* of the one connection that moves long messages, which has BIG_SLOTS */
+#define BIG_SLOT_BYTES 1048576 /* of the one connection that moves long messages, which has BIG_SLOTS */
 #define BIG_SLOTS      4
 #define CELLS	       8     /* of atomics, per host: the first half is added to, the second compared and swapped */
 #define GUARD	       256
