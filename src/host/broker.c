@@ -1,30 +1,22 @@
-/* The process's end of the broker: finding or starting it, asking it for slots and for peers, and finding the next one
- * when it dies. protocol.h is what is said; src/broker/ is who answers. */
+/* The process's end of the broker: finding it, asking it for slots and for peers, and finding the next one when it dies.
+ * Where there is none it has one started (broker_start.c). protocol.h is what is said; src/broker/ is who answers. */
 #include "host/broker.h"
 
-#include <dlfcn.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <poll.h>
-#include <signal.h>
-#include <spawn.h>
-#include <stdarg.h>
 #include <stdlib.h>
 #include <sys/eventfd.h>
-#include <sys/stat.h>
-#include <sys/wait.h>
 #include <time.h>
+#include "host/broker_start.h"
 #include "host/connections.h"
 #include "host/protocol.h"
 
-#define PATIENCE_MS	 10000 /* for a broker to start and to answer */
+#define PATIENCE_MS	 10000 /* for a broker to answer */
 #define LOCK_PATIENCE_MS 2000  /* for somebody else who is starting one */
 #define RETRY_MS	 2
 #define POST_PATIENCE_MS 100
 #define MAX_QUESTIONS	 256
-#define MAX_PATH	 4096
-
-extern char **environ;
 
 struct vb_broker {
 	int fd;
@@ -54,132 +46,6 @@ static void wait_a_moment(void)
 	nanosleep(&span, NULL);
 }
 
-__attribute__((format(printf, 4, 5)))
-static int fail(int error, char *why, size_t why_size, const char *format, ...)
-{
-	va_list arguments;
-	va_start(arguments, format);
-	if (why_size)
-		vsnprintf(why, why_size, format, arguments);
-	va_end(arguments);
-	return -error;
-}
-
-/* ---- Starting a broker ----------------------------------------------------------------------------------------- */
-
-static bool is_program(char *path, size_t size, const char *directory, const char *below)
-{
-	struct stat status;
-	int length = snprintf(path, size, "%s/%s" VB_BROKER_PROGRAM, directory, below);
-	return length > 0 && (size_t)length < size && stat(path, &status) == 0 && S_ISREG(status.st_mode);
-}
-
-/* Beside the library this code is in: installed, or in the build tree. */
-static int find_program(const char *libexec, char *path, size_t size, char *why, size_t why_size)
-{
-	static const char *const places[] = { "verbena/", "", "../broker/", "../src/broker/", "../libexec/verbena/",
-		"../../libexec/verbena/" };
-	Dl_info here;
-	char real[MAX_PATH];
-	if (libexec && *libexec) {
-		if (is_program(path, size, libexec, ""))
-			return 0;
-		return fail(ENOENT, why, why_size, "no " VB_BROKER_PROGRAM " in VERBENA_LIBEXEC=%s", libexec);
-	}
-	if (!dladdr((void *)(uintptr_t)vb_broker_connect, &here) || !here.dli_fname || !realpath(here.dli_fname, real))
-		return fail(ENOENT, why, why_size, "cannot tell where the library lies; set VERBENA_LIBEXEC to the "
-			"directory of " VB_BROKER_PROGRAM);
-	char *slash = strrchr(real, '/');
-	if (slash)
-		*slash = 0;
-	for (unsigned i = 0; i < sizeof(places) / sizeof(places[0]); i++)
-		if (is_program(path, size, real, places[i]))
-			return 0;
-	return fail(ENOENT, why, why_size, VB_BROKER_PROGRAM " not found beside the library in %s; reinstall, or set "
-		"VERBENA_LIBEXEC to its directory", real);
-}
-
-/* The environment without the loader's variables: the broker outlives us and needs nobody's preloads. */
-static char **clean_environment(void)
-{
-	size_t count = 0, kept = 0;
-	while (environ && environ[count])
-		count++;
-	char **clean = calloc(count + 1, sizeof(*clean));
-	for (size_t i = 0; clean && i < count; i++)
-		if (strncmp(environ[i], "LD_", 3) != 0)
-			clean[kept++] = environ[i];
-	return clean;
-}
-
-static int spawn(const char *path, int report, pid_t *pid)
-{
-	char *arguments[] = { (char *)VB_BROKER_PROGRAM, (char *)"--report-fd=3", NULL };
-	char **environment = clean_environment();
-	posix_spawn_file_actions_t actions;
-	posix_spawnattr_t attributes;
-	sigset_t signals;
-	if (!environment)
-		return ENOMEM;
-	posix_spawn_file_actions_init(&actions);
-	posix_spawn_file_actions_adddup2(&actions, report, 3);
-	posix_spawnattr_init(&attributes);
-	posix_spawnattr_setflags(&attributes, POSIX_SPAWN_SETSIGMASK | POSIX_SPAWN_SETSIGDEF | POSIX_SPAWN_SETSID);
-	sigemptyset(&signals);
-	posix_spawnattr_setsigmask(&attributes, &signals);
-	sigfillset(&signals);
-	posix_spawnattr_setsigdefault(&attributes, &signals);
-	int error = posix_spawn(pid, path, &actions, &attributes, arguments, environment);
-	posix_spawnattr_destroy(&attributes);
-	posix_spawn_file_actions_destroy(&actions);
-	free(environment);
-	return error;
-}
-
-/* All that was said on report until its end, or until patience ends. */
-static void read_report(int report, char *text, size_t size)
-{
-	size_t length = 0;
-	int64_t until = now_ms() + PATIENCE_MS;
-	struct pollfd wait = { .fd = report, .events = POLLIN };
-	while (length < size - 1 && now_ms() < until) {
-		if (poll(&wait, 1, (int)(until - now_ms())) <= 0)
-			continue;
-		ssize_t got = read(report, text + length, size - 1 - length);
-		if (got == 0 || (got < 0 && errno != EINTR))
-			break;
-		length += got > 0 ? (size_t)got : 0;
-	}
-	text[length] = 0;
-}
-
-/* Returns when a broker listens, ours or another that was quicker; or why there is none. */
-static int start_broker(const struct vb_broker *broker, char *why, size_t why_size)
-{
-	char path[MAX_PATH], text[VB_BROKER_WHY_SIZE + 1];
-	int report[2];
-	pid_t pid;
-	int rc = find_program(broker->libexec, path, sizeof(path), why, why_size);
-	if (rc)
-		return rc;
-	if (pipe2(report, O_CLOEXEC))
-		return fail(errno, why, why_size, "cannot start the broker: %s", strerror(errno));
-	int error = spawn(path, report[1], &pid);
-	close(report[1]);
-	if (error) {
-		close(report[0]);
-		return fail(error, why, why_size, "cannot run %s: %s; where programs may not be started, start the "
-			"broker beforehand", path, strerror(error));
-	}
-	while (waitpid(pid, NULL, 0) < 0 && errno == EINTR)
-		;
-	read_report(report[0], text, sizeof(text));
-	close(report[0]);
-	if (strcmp(text, VB_BROKER_READY) == 0 || !*text)
-		return 0; /* silent: it died, or was made to; connecting tells */
-	return fail(EADDRINUSE, why, why_size, "%s", text);
-}
-
 /* ---- Connecting ------------------------------------------------------------------------------------------------ */
 
 static int wait_readable(int fd, int64_t until)
@@ -203,10 +69,10 @@ static int check_owner(const struct vb_broker *broker, int fd, char *why, size_t
 	struct ucred owner;
 	socklen_t length = sizeof(owner);
 	if (getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &owner, &length))
-		return fail(errno, why, why_size, "cannot see who runs the broker: %s", strerror(errno));
+		return vb_broker_fail(errno, why, why_size, "cannot see who runs the broker: %s", strerror(errno));
 	if (owner.uid == 0 || owner.uid == geteuid() || broker->accepts_any)
 		return 0;
-	return fail(EPERM, why, why_size, "UDP port 4791 is held by the broker of another user, uid %u (pid %d). To "
+	return vb_broker_fail(EPERM, why, why_size, "UDP port 4791 is held by the broker of another user, uid %u (pid %d). To "
 		"share it, trust that user and set VERBENA_BROKER=any; or, once it has left, a second after its last "
 		"client, have root run: verbena broker",
 		owner.uid, owner.pid);
@@ -240,16 +106,16 @@ static int try_connect(const struct vb_broker *broker, int64_t until, int *fd, c
 	socklen_t length = vb_abstract_address(&address, VB_BROKER_NAME);
 	int connection = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
 	if (connection < 0)
-		return fail(errno, why, why_size, "cannot make a Unix socket: %s", strerror(errno));
+		return vb_broker_fail(errno, why, why_size, "cannot make a Unix socket: %s", strerror(errno));
 	int rc = 0;
 	if (connect(connection, (struct sockaddr *)&address, length)) {
-		rc = fail(errno, why, why_size, "cannot connect to the broker: %s", strerror(errno));
+		rc = vb_broker_fail(errno, why, why_size, "cannot connect to the broker: %s", strerror(errno));
 	} else {
 		rc = check_owner(broker, connection, why, why_size);
 		if (rc == 0) {
 			rc = greet(connection, until);
 			if (rc == -ETIMEDOUT)
-				fail(0, why, why_size, "the broker does not answer");
+				vb_broker_fail(0, why, why_size, "the broker does not answer");
 			else if (rc)
 				rc = -EAGAIN;
 		}
@@ -288,7 +154,7 @@ static int find_broker(const struct vb_broker *broker, int *fd, char *why, size_
 			if (lock >= 0 || now_ms() - begin > LOCK_PATIENCE_MS) {
 				rc = try_connect(broker, begin + PATIENCE_MS, fd, why, why_size);
 				if (rc == -ECONNREFUSED)
-					rc = start_broker(broker, why, why_size) ?: -EAGAIN;
+					rc = vb_broker_start(broker->libexec, why, why_size) ?: -EAGAIN;
 				if (lock >= 0)
 					close(lock);
 				if (rc != -EAGAIN)
@@ -298,14 +164,14 @@ static int find_broker(const struct vb_broker *broker, int *fd, char *why, size_
 		}
 		wait_a_moment();
 	}
-	return fail(ETIMEDOUT, why, why_size, "no broker could be reached within %d s", PATIENCE_MS / 1000);
+	return vb_broker_fail(ETIMEDOUT, why, why_size, "no broker could be reached within %d s", PATIENCE_MS / 1000);
 }
 
 int vb_broker_connect(bool broker_any, const char *libexec, struct vb_broker **result, char *why, size_t why_size)
 {
 	struct vb_broker *broker = calloc(1, sizeof(*broker));
 	if (!broker)
-		return fail(ENOMEM, why, why_size, "out of memory");
+		return vb_broker_fail(ENOMEM, why, why_size, "out of memory");
 	broker->fd = -1;
 	broker->accepts_any = broker_any;
 	broker->libexec = libexec && *libexec ? strdup(libexec) : NULL;
@@ -433,7 +299,7 @@ static int ask(struct vb_broker *broker, struct vb_message *request, const int *
 				answer->kind == VB_MESSAGE_SENT || answer->kind == VB_MESSAGE_BOUND ||
 				answer->kind == VB_MESSAGE_REFUSED);
 		if (is_answer && answer->kind == VB_MESSAGE_REFUSED)
-			rc = fail(answer->error > 0 ? answer->error : EPROTO, why, why_size, "%s", answer->why);
+			rc = vb_broker_fail(answer->error > 0 ? answer->error : EPROTO, why, why_size, "%s", answer->why);
 		if (is_answer && rc == 0)
 			return 0;
 		if (*fd >= 0)
@@ -444,10 +310,10 @@ static int ask(struct vb_broker *broker, struct vb_message *request, const int *
 			rc = send_patiently(broker, request, pass, PATIENCE_MS); /* who was asked may not have heard */
 	}
 	if (rc == -ETIMEDOUT)
-		return fail(ETIMEDOUT, why, why_size, "the broker does not answer");
+		return vb_broker_fail(ETIMEDOUT, why, why_size, "the broker does not answer");
 	if (!broker->is_gone)
 		lose(broker);
-	return fail(EPIPE, why, why_size, "the broker is gone");
+	return vb_broker_fail(EPIPE, why, why_size, "the broker is gone");
 }
 
 static int adopt(struct vb_broker *broker, const struct vb_slot *slot, char *why, size_t why_size)
@@ -457,7 +323,7 @@ static int adopt(struct vb_broker *broker, const struct vb_slot *slot, char *why
 	int rc = ask(broker, &request, &slot->fd, &answer, &fd, why, why_size);
 	if (rc == 0 && fd >= 0)
 		close(fd);
-	return rc == 0 && answer.kind != VB_MESSAGE_ADOPTED ? fail(EPROTO, why, why_size, "a confused broker") : rc;
+	return rc == 0 && answer.kind != VB_MESSAGE_ADOPTED ? vb_broker_fail(EPROTO, why, why_size, "a confused broker") : rc;
 }
 
 int vb_broker_recover(struct vb_broker *broker, const struct vb_slot *slot, char *why, size_t why_size)
@@ -468,7 +334,7 @@ int vb_broker_recover(struct vb_broker *broker, const struct vb_slot *slot, char
 		rc = find_broker(broker, &fd, why, why_size);
 		if (rc)
 			return rc;
-		rc = dup3(fd, broker->fd, O_CLOEXEC) < 0 ? fail(errno, why, why_size, "dup3: %s", strerror(errno)) : 0;
+		rc = dup3(fd, broker->fd, O_CLOEXEC) < 0 ? vb_broker_fail(errno, why, why_size, "dup3: %s", strerror(errno)) : 0;
 		close(fd);
 		broker->is_gone = rc != 0;
 	}
@@ -496,7 +362,7 @@ int vb_broker_get_slot(struct vb_broker *broker, uint32_t receive_buffer, struct
 		if (fd >= 0)
 			close(fd);
 		if (attempt)
-			return fail(EPROTO, why, why_size, "the broker gave no socket");
+			return vb_broker_fail(EPROTO, why, why_size, "the broker gave no socket");
 	}
 }
 

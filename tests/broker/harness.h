@@ -69,6 +69,7 @@ int tear_down(void **state);
 	X(broker__of_another_user_is_refused) \
 	X(broker__of_root_serves_everybody) \
 	X(start__port_taken_says_by_whom) \
+	X(start__is_not_seen_by_the_program) \
 	X(start__missing_program_is_named) \
 	X(start__program_that_cannot_run_is_named) \
 	X(bad_client__is_refused_and_leaks_nothing) \

@@ -5,14 +5,17 @@
 #include <poll.h>
 #include <netinet/in.h>
 #include <setjmp.h>
+#include <pthread.h>
 #include <signal.h>
 #include <stdarg.h>
+#include <stdatomic.h>
 #include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
+#include <sys/wait.h>
 #include <unistd.h>
 #include <cmocka.h>
 #include "harness.h"
@@ -231,6 +234,43 @@ void start__program_that_cannot_run_is_named(void **state)
 	rmdir(directory);
 	assert_int_equal(rc, -EACCES);
 	assert_non_null(strstr(why, path));
+}
+
+static volatile sig_atomic_t children_heard_of;
+
+static void on_child(int signal)
+{
+	children_heard_of++;
+}
+
+/* Like a shell's loop: takes every child there is, as soon as it can be taken. */
+static void *wait_for_children(void *is_over)
+{
+	while (!atomic_load((atomic_bool *)is_over))
+		if (wait(NULL) > 0)
+			children_heard_of++;
+	return NULL;
+}
+
+void start__is_not_seen_by_the_program(void **state)
+{
+	char why[256];
+	struct vb_broker *broker;
+	struct sigaction action = { .sa_handler = on_child }, before;
+	atomic_bool is_over = false;
+	pthread_t waiter;
+	while (wait(NULL) > 0) /* of earlier tests */
+		;
+	children_heard_of = 0;
+	assert_int_equal(sigaction(SIGCHLD, &action, &before), 0);
+	assert_int_equal(pthread_create(&waiter, NULL, wait_for_children, &is_over), 0);
+	int rc = vb_broker_connect(false, client_libexec, &broker, why, sizeof(why));
+	atomic_store(&is_over, true);
+	pthread_join(waiter, NULL);
+	sigaction(SIGCHLD, &before, NULL);
+	assert_int_equal(rc, 0);
+	vb_broker_disconnect(broker);
+	assert_int_equal(children_heard_of, 0);
 }
 
 /* ---- Bad clients ----------------------------------------------------------------------------------------------- */
