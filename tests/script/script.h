@@ -2,8 +2,8 @@
  * packets that must leave, in this order and at this time. The language is in README.md beside this file.
  *
  *   line.c     one line as words and options        stage.c    the engine under test and its outputs, by time
- *   memory.c   regions, guards, and what they must hold        verbs.c, packets.c   what the lines do
- *   runner.c   the command table
+ *   memory.c   regions, guards, and what they must hold        operands.c what options name
+ *   scene.c, verbs.c, outcomes.c, packets.c   what the lines do            runner.c   the command table
  *
  * Every check that fails ends the process with the script's line, what was expected and what was seen. */
 #ifndef VB_TESTS_SCRIPT_H
@@ -15,7 +15,7 @@
 #include "engine/counters.h"
 #include "engine/nic.h"
 
-/* ---- line.c ----------------------------------------------------------------------------------------------------- */
+/* ---- line.c ------------------------------------------------------------------------------------------------------ */
 
 #define MAX_TOKENS 64
 
@@ -48,7 +48,7 @@ vb_time parse_time(struct line *line, const char *text, char **end);
 __attribute__((format(printf, 2, 3), noreturn)) void fail(const struct line *line, const char *format, ...);
 const char *show_time(vb_time time); /* "12.5us"; a few static buffers in turn */
 
-/* ---- memory.c --------------------------------------------------------------------------------------------------- */
+/* ---- memory.c ---------------------------------------------------------------------------------------------------- */
 
 #define MAX_REGIONS 8
 #define GUARD	    4096
@@ -74,7 +74,7 @@ void memory_check(const struct line *line); /* every byte, guards included, is a
 /* The payload of the packet with this PSN as the peer sends it; fill tells several of the same PSN apart. */
 void payload_make(uint8_t *bytes, uint32_t length, uint32_t psn, uint32_t fill);
 
-/* ---- stage.c ---------------------------------------------------------------------------------------------------- */
+/* ---- stage.c ----------------------------------------------------------------------------------------------------- */
 
 #define MAX_NAMED   8
 #define MAX_POSTED  512
@@ -218,7 +218,19 @@ void stage_expect_nothing(struct line *line);
 void stage_idle(struct line *line);
 const char *event_name(enum vb_event_kind kind);
 
-/* ---- verbs.c, packets.c ----------------------------------------------------------------------------------------- */
+/* ---- operands.c -------------------------------------------------------------------------------------------------- */
+
+void must(struct line *line, int rc, const char *what); /* fails unless rc is 0 */
+bool refused(struct line *line, int rc, const char *what); /* rc is what fails= says, or 0; whether it says anything */
+uint32_t read_access(struct line *line, const char *key, uint32_t fallback);
+struct region *region_named(const char *name, size_t length);
+int window_named(const char *name, size_t length); /* an index, or -1 */
+uint64_t read_address(struct line *line, const char *key, uint64_t fallback); /* local+0x10, remote, 0x1234 */
+uint32_t read_key(struct line *line, const char *key, uint32_t fallback);     /* a region, a window, w.next, bad, number */
+struct vb_gid read_gid(struct line *line, const char *key, struct vb_gid fallback); /* 10.0.0.7 or v6:7 */
+enum vb_wc_status read_status(struct line *line, const char *word);
+
+/* ---- scene.c ----------------------------------------------------------------------------------------------------- */
 
 void do_nic(struct line *line);
 void do_lane(struct line *line);
@@ -229,13 +241,31 @@ void do_cq(struct line *line);
 void do_srq(struct line *line);
 void do_xrc_srq(struct line *line);
 void do_qp(struct line *line);
+void do_srq_limit(struct line *line);
+void do_destroy_srq(struct line *line);
+struct named_cq *find_cq(struct line *line, const char *key);
+uint32_t attributes_of(enum vb_qp_type type, enum vb_qp_state to);
+enum vb_qp_state read_state(struct line *line, const char *word);
+void read_attributes(struct line *line, struct vb_qp_attr *attr);
+/* srqn=red, red+0x10000, 0x1234: a number, and the XRC SRQ whose name it begins with. */
+uint32_t read_srqn(struct line *line, struct named_srq **srq);
+
+/* ---- verbs.c ----------------------------------------------------------------------------------------------------- */
+
 void do_post(struct line *line);
 void do_recv(struct line *line);
 void do_modify(struct line *line);
 void do_arm(struct line *line);
-void do_poll(struct line *line);
 void do_invalidate(struct line *line);
 void do_mcast(struct line *line);
+void do_send_error(struct line *line);
+void do_flush_acks(struct line *line);
+bool is_atomic(enum vb_wr_opcode opcode);
+void do_store(struct line *line);
+
+/* ---- outcomes.c -------------------------------------------------------------------------------------------------- */
+
+void do_poll(struct line *line);
 void do_complete(struct line *line);
 void do_event(struct line *line);
 void do_state(struct line *line);
@@ -243,19 +273,10 @@ void do_counter(struct line *line);
 void do_deadline(struct line *line);
 void do_idle(struct line *line);
 void do_quiet(struct line *line);
-void do_send_error(struct line *line);
-void do_flush_acks(struct line *line);
-void do_srq_limit(struct line *line);
-void do_destroy_srq(struct line *line);
-void do_store(struct line *line);
+
+/* ---- packets.c --------------------------------------------------------------------------------------------------- */
+
 void do_arrive(struct line *line);
 void do_leave(struct line *line);
-
-uint64_t read_address(struct line *line, const char *key, uint64_t fallback); /* local+0x10, remote, 0x1234 */
-uint32_t read_key(struct line *line, const char *key, uint32_t fallback);     /* a region, a window, w.next, bad, number */
-/* srqn=red, red+0x10000, 0x1234: a number, and the XRC SRQ whose name it begins with. */
-uint32_t read_srqn(struct line *line, struct named_srq **srq);
-struct vb_gid read_gid(struct line *line, const char *key, struct vb_gid fallback); /* 10.0.0.7 or v6:7 */
-enum vb_wc_status read_status(struct line *line, const char *word);
 
 #endif

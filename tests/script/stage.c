@@ -25,12 +25,6 @@ const char *event_name(enum vb_event_kind kind)
 	return "unknown event";
 }
 
-static void must(struct line *line, int rc, const char *what)
-{
-	if (rc)
-		fail(line, "%s: %s", what, strerror(-rc));
-}
-
 static void add_region(struct line *line, const char *name, uint32_t access)
 {
 	struct region *region = &stage.regions[stage.region_count];
