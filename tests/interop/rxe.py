@@ -182,6 +182,8 @@ INSIDE = [("verify", "-m", "1024"), ("ibv_rc_pingpong", "-n", "200", "-c"), ("ib
           ("ib_write_bw", "-n", "200"), ("ib_read_bw", "-n", "200"), ("ib_send_bw", "-n", "200"),
           ("ib_atomic_bw", "-n", "200"), ("ib_write_lat", "-n", "200"), ("ib_write_bw", "-n", "50", "-q", "16")]
 
+CONFORMANCE = "/opt/verbena/tests/conformance"
+
 
 class Inside:
     """Two namespaces of the guest with a veth pair, and Verbena installed in it: its kernel under our sockets."""
@@ -197,6 +199,7 @@ class Inside:
             target = tree / path.lstrip("/")
             target.parent.mkdir(parents=True, exist_ok=True)
             shutil.copy(path, target)
+        shutil.copytree(ROOT / "tests/conformance", tree / CONFORMANCE.lstrip("/"), ignore=shutil.ignore_patterns("__pycache__"))
         archive = scratch / "inside.tar"
         subprocess.run(["tar", "-cf", str(archive), "-C", str(tree), "."], check=True)
         guest.tool("put", str(archive), "/tmp/inside.tar")
@@ -212,6 +215,12 @@ class Inside:
 
     def gid(self, version):
         return 0 if version == 4 else 1
+
+    def run_conformance(self, arguments):
+        """The runner of tests/conformance there, its output shown as it comes; whether it was content."""
+        command = ["python3", f"{CONFORMANCE}/run.py", "--build", os.path.dirname(self.launcher), "--no-live", *arguments]
+        return subprocess.run([self.guest.script, "exec", *command], env={**os.environ, **self.guest.settings},
+                              check=False, stdin=subprocess.DEVNULL).returncode == 0
 
     def run(self, test, version):
         port = programs.next_port()
@@ -308,6 +317,14 @@ def run_inside(table, inside, options, kernel):
                           for version in (4, 6)])
 
 
+def run_conformance(table, inside, options, kernel):
+    def run():
+        if not inside.run_conformance(options.conformance.split()):
+            raise Failure("see above")
+    print(f"Conformance on Linux {kernel}", flush=True)
+    table.row("", [(f"conformance inside {kernel}", run)])
+
+
 def run_kernel(table, options, script, kernel):
     guest = Guest(script, kernel)
     with tempfile.TemporaryDirectory(prefix="verbena-") as name:
@@ -316,6 +333,9 @@ def run_kernel(table, options, script, kernel):
         try:
             guest.tool("start")
             running = guest.shell("uname -r").strip()
+            if options.conformance is not None:
+                run_conformance(table, Inside(options, guest, scratch), options, running)
+                return
             bench = Bench(options, guest, scratch)
             guest.tool("put", bench.verify, "/usr/bin/")
             if options.only in (None, "rxe"):
@@ -344,6 +364,8 @@ def main():
     parser.add_argument("--filter", default="", help="only tests whose command line contains this")
     parser.add_argument("--only", choices=("rxe", "by-address", "inside"), help="one of the tables")
     parser.add_argument("--captures", help="an existing folder for the captures, which are deleted otherwise")
+    parser.add_argument("--conformance", metavar="ARGUMENTS", help="instead of the tables, run the machine's Debian programs "
+                        "as CI does ours, with these arguments of tests/conformance/run.py")
     parser.add_argument("--keep", action="store_true", help="leave the virtual machine running (with one kernel)")
     options = parser.parse_args()
     script = os.environ.get("RXE_PEER") or shutil.which("rxe-peer")
