@@ -1,6 +1,7 @@
 #include "rspreload/rspreload.h"
 #include "../unit.h"
 
+#include <errno.h>
 #include <pthread.h>
 #include <semaphore.h>
 #include <signal.h>
@@ -89,6 +90,25 @@ static void wait__sees_an_rsocket_that_came_after_it_began(void **state)
 		close_pair(first);
 		close_pair(second);
 	}
+	close(epfd);
+}
+
+static void wait__in_nanoseconds_sees_rsockets_too(void **state)
+{
+	int epfd = epoll_create1(0), ends[2];
+	struct epoll_event event;
+	const struct timespec none = { 0 }, some = { .tv_nsec = 20 * 1000000 }, bad = { .tv_nsec = 1000000000 };
+
+	open_pair(ends);
+	watch(epfd, EPOLL_CTL_ADD, ends[0], EPOLLIN);
+	assert_int_equal(epoll_pwait2(epfd, &event, 1, &none, NULL), 0);
+	assert_int_equal(epoll_pwait2(epfd, &event, 1, &some, NULL), 0);
+	assert_int_equal(epoll_pwait2(epfd, &event, 1, &bad, NULL), -1);
+	assert_int_equal(errno, EINVAL);
+	assert_int_equal(write(ends[1], "x", 1), 1);
+	assert_int_equal(epoll_pwait2(epfd, &event, 1, NULL, NULL), 1);
+	assert_int_equal(event.data.fd, ends[0]);
+	close_pair(ends);
 	close(epfd);
 }
 
@@ -269,6 +289,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(wait__sees_an_rsocket_that_came_after_it_began),
+		cmocka_unit_test(wait__in_nanoseconds_sees_rsockets_too),
 		cmocka_unit_test(every_wait__learns_of_every_rsocket),
 		cmocka_unit_test(own_event__is_nobodys),
 		cmocka_unit_test(cancelled_wait__leaves_nothing_behind),
