@@ -109,13 +109,24 @@ void vb_requester_proceed(struct vb_qp *qp, vb_time now)
 		vb_schedule(qp);
 }
 
+/* The SSN of the newest message that is acknowledged. The peer's MSN would be the same, had it not answered a probe of a
+ * lost READ as a message of its own. */
+static uint32_t acknowledged_ssn(const struct vb_qp *qp)
+{
+	bool is_empty = head_index(qp) == atomic_load_explicit(&qp->sq.tail, memory_order_acquire);
+	if (is_empty || !head_wqe(qp)->is_started)
+		return qp->requester.ssn;
+	return vb_psn_add(head_wqe(qp)->ssn, VB_PSN_MASK);
+}
+
+/* After what the packet acknowledges was taken note of. 9.7.7.2. */
 static void note_credits(struct vb_qp *qp, const struct vb_packet *packet)
 {
 	struct vb_requester *rq = &qp->requester;
 	uint8_t code = packet->syndrome & VB_AETH_CODE_MASK;
 	rq->has_credits = code != VB_AETH_NO_CREDITS;
 	if (rq->has_credits)
-		rq->credit_limit = vb_psn_add(packet->msn, vb_credits_of_code(code));
+		rq->credit_limit = vb_psn_add(acknowledged_ssn(qp), vb_credits_of_code(code));
 }
 
 static void receive_nak(struct vb_qp *qp, const struct vb_packet *packet, vb_time now)
@@ -144,11 +155,11 @@ static void receive_ack(struct vb_qp *qp, const struct vb_packet *packet, vb_tim
 {
 	switch (packet->syndrome & VB_AETH_TYPE_MASK) {
 	case VB_AETH_ACK:
-		note_credits(qp, packet);
 		if (!acknowledge_through(qp, packet->psn, now)) {
 			vb_count(qp->lane, VB_IMPLIED_NAK, 1);
 			vb_recovery_on_gap(qp, now);
 		}
+		note_credits(qp, packet);
 		break;
 	case VB_AETH_RNR:
 		vb_count(qp->lane, VB_RNR_RECEIVED, 1);

@@ -57,8 +57,18 @@ static inline uint32_t psn_index(const struct vb_send_wqe *wqe, uint32_t psn)
 /* One past the last packet of the READ piece that packet index lies in. */
 static inline uint32_t piece_end(const struct vb_send_wqe *wqe, uint32_t index)
 {
-	uint32_t end = (index | (wqe->read.piece - 1)) + 1;
-	return end < wqe->psn_count ? end : wqe->psn_count;
+	bool is_earlier = index < wqe->read.changed_at;
+	uint32_t end = (index | ((is_earlier ? wqe->read.earlier_piece : wqe->read.piece) - 1)) + 1;
+	uint32_t bound = is_earlier ? wqe->read.changed_at : wqe->psn_count;
+	return end < bound ? end : bound;
+}
+
+/* The first packet of that piece. */
+static inline uint32_t piece_begin(const struct vb_send_wqe *wqe, uint32_t index)
+{
+	bool is_earlier = index < wqe->read.changed_at;
+	uint32_t begin = index & ~((is_earlier ? wqe->read.earlier_piece : wqe->read.piece) - 1);
+	return is_earlier || begin > wqe->read.changed_at ? begin : wqe->read.changed_at;
 }
 
 /* How many PSNs the request packet at index uses up. */

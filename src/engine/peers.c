@@ -106,7 +106,7 @@ static void wake_one(struct vb_list *blocked)
 	if (!node)
 		return;
 	struct vb_qp *qp = vb_container_of(node, struct vb_qp, blocked_link);
-	qp->is_admitted = true;
+	qp->is_admitted = qp->is_woken = true;
 	vb_schedule(qp);
 }
 
@@ -145,12 +145,30 @@ bool vb_peer_must_answer(struct vb_qp *qp)
 }
 
 /* One waiter is woken; when it has had its turn and there is still room, it wakes the next (vb_flight_wake). */
-void vb_flight_wake(struct vb_qp *qp)
+static void wake_for_peer(struct vb_qp *qp)
 {
 	if (qp->peer && qp->peer->flight < qp->peer->window)
 		wake_one(&qp->peer->blocked);
-	if (qp->lane->read_flight < qp->lane->read_window)
-		wake_one(&qp->lane->read_blocked);
+}
+
+/* The first that waits to ask for READs gets its turn; until then nobody comes before it, though less room might be enough
+ * for another. */
+static void wake_for_reads(struct vb_lane *lane)
+{
+	if (lane->read_turn || lane->read_flight >= lane->read_window)
+		return;
+	struct vb_list *node = vb_list_pop(&lane->read_blocked);
+	if (!node)
+		return;
+	lane->read_turn = vb_container_of(node, struct vb_qp, blocked_link);
+	lane->read_turn_is_used = false;
+	vb_schedule(lane->read_turn);
+}
+
+void vb_flight_wake(struct vb_qp *qp)
+{
+	wake_for_peer(qp);
+	wake_for_reads(qp->lane);
 }
 
 void vb_flight_add(struct vb_qp *qp, uint32_t out, uint32_t in)
@@ -193,28 +211,44 @@ void vb_flight_remove(struct vb_qp *qp, uint32_t out, uint32_t in)
 	vb_flight_wake(qp);
 }
 
-/* Whoever was woken and finds the room gone keeps the first place. */
-static bool wait_in(struct vb_qp *qp, struct vb_list *blocked)
+/* Whoever was given a turn and could not use it, for there was too little room, keeps the first place. Returns false. */
+static bool wait_in(struct vb_qp *qp, struct vb_list *blocked, bool is_first)
 {
 	if (!vb_list_linked(&qp->blocked_link) || qp->blocked_in != blocked) {
 		vb_list_remove(&qp->blocked_link);
-		if (qp->is_admitted)
+		if (is_first)
 			vb_list_add_head(blocked, &qp->blocked_link);
 		else
 			vb_list_add_tail(blocked, &qp->blocked_link);
 		qp->blocked_in = blocked;
 	}
-	qp->is_admitted = false;
 	return false;
 }
 
-/* Is there room in a shared window, and is it this QP's turn to take it? Those who wait go first. */
-static bool is_open(
-	const struct vb_qp *qp, uint32_t flight, uint32_t more, uint32_t window, const struct vb_list *blocked)
+/* Is there room in the peer's window, and is it this QP's turn to take it? Those who wait go first. */
+static bool is_open(const struct vb_qp *qp, const struct vb_peer *peer, uint32_t more)
 {
-	if (flight == 0)
+	if (peer->flight == 0)
 		return true;
-	return flight + more <= window && (qp->is_admitted || vb_list_empty(blocked));
+	return peer->flight + more <= peer->window && (qp->is_admitted || vb_list_empty(&peer->blocked));
+}
+
+/* Unlike the packets of a peer's window the pieces of READs differ in size, by which a large one would wait for ever where
+ * small ones may pass it. */
+static bool reads_allowed(struct vb_qp *qp, uint32_t more)
+{
+	struct vb_lane *lane = qp->lane;
+	bool has_turn = lane->read_turn == qp;
+
+	if ((has_turn || (!lane->read_turn && vb_list_empty(&lane->read_blocked))) &&
+		(lane->read_flight == 0 || lane->read_flight + more <= lane->read_window)) {
+		lane->read_turn = qp;
+		lane->read_turn_is_used = true;
+		return true;
+	}
+	if (has_turn)
+		lane->read_turn = NULL;
+	return wait_in(qp, &lane->read_blocked, has_turn && !lane->read_turn_is_used);
 }
 
 /* For the rest of its turn. */
@@ -222,13 +256,17 @@ static bool admit(struct vb_qp *qp)
 {
 	vb_list_remove(&qp->blocked_link);
 	qp->is_admitted = true;
+	qp->is_woken = false;
 	return true;
 }
 
 bool vb_flight_allows_share(struct vb_qp *qp, uint32_t out)
 {
-	if (qp->peer && !is_open(qp, qp->peer->flight, out, qp->peer->window, &qp->peer->blocked))
-		return wait_in(qp, &qp->peer->blocked);
+	if (qp->peer && !is_open(qp, qp->peer, out)) {
+		bool is_first = qp->is_woken;
+		qp->is_admitted = qp->is_woken = false;
+		return wait_in(qp, &qp->peer->blocked, is_first);
+	}
 	return admit(qp);
 }
 
@@ -255,7 +293,21 @@ bool vb_flight_allows(struct vb_qp *qp, uint32_t out, uint32_t in)
 		return false; /* its own acks wake it */
 	if (out && !vb_flight_allows_share(qp, out))
 		return false;
-	if (in && !is_open(qp, qp->lane->read_flight, in, qp->lane->read_window, &qp->lane->read_blocked))
-		return wait_in(qp, &qp->lane->read_blocked);
+	if (in && !reads_allowed(qp, in))
+		return false;
 	return admit(qp);
+}
+
+void vb_flight_end_turn(struct vb_qp *qp, bool has_sent)
+{
+	struct vb_lane *lane = qp->lane;
+	bool was_admitted = qp->is_admitted, had_read_turn = lane->read_turn == qp;
+
+	qp->is_admitted = qp->is_woken = false;
+	if (had_read_turn)
+		lane->read_turn = NULL;
+	if (has_sent || was_admitted)
+		wake_for_peer(qp);
+	if (has_sent || had_read_turn)
+		wake_for_reads(lane);
 }

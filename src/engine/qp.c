@@ -202,18 +202,9 @@ int vb_qp_create(struct vb_lane *lane, struct vb_qp_config *config, struct vb_qp
 	return 0;
 }
 
-/* A QP that was woken for a shared window and will not use it wakes the next. */
-static void pass_turn_on(struct vb_qp *qp)
-{
-	if (!qp->is_admitted)
-		return;
-	qp->is_admitted = false;
-	vb_flight_wake(qp);
-}
-
 static void leave_peer(struct vb_qp *qp)
 {
-	pass_turn_on(qp);
+	vb_flight_end_turn(qp, false);
 	vb_flight_remove(qp, qp->requester.flight_out, qp->requester.flight_in);
 	if (qp->peer)
 		vb_peer_put(qp->peer);
@@ -294,7 +285,7 @@ static void stop_requester(struct vb_qp *qp)
 	vb_list_remove(&qp->blocked_link);
 	vb_echo_give_up(qp);
 	vb_flight_remove(qp, rq->flight_out, rq->flight_in);
-	pass_turn_on(qp);
+	vb_flight_end_turn(qp, false);
 	rq->una_psn = rq->next_psn = rq->max_psn;
 	rq->is_rnr_waiting = false;
 	rq->probe = VB_PROBE_NONE;

@@ -39,7 +39,7 @@ struct vb_send_wqe {
 	bool is_started;               /* has PSNs; or, of a local operation, is done */
 	uint32_t length;               /* of the message */
 	uint32_t first_psn, psn_count; /* psn_count 0: local operation */
-	uint32_t ssn;                  /* send sequence number of its last wire message, 24 bits */
+	uint32_t ssn;                  /* send sequence number of its first wire message, 24 bits */
 	uint32_t imm_or_inv;
 	uint32_t rkey;
 	uint32_t srqn; /* XRC */
@@ -53,9 +53,9 @@ struct vb_send_wqe {
 			uint8_t type, level;
 		} flush;
 		struct {
-			/* Packets: a power of two, which may only shrink. So pieces asked for again, which start at
-			 * multiples of it from first_psn, never reach beyond the end of what was asked for before. */
-			uint32_t piece;
+			/* Packets, powers of two: pieces end at their multiples from first_psn on; those before packet
+			 * changed_at at multiples of earlier_piece, and there. */
+			uint32_t piece, earlier_piece, changed_at;
 		} read;
 		struct {
 			struct vb_av av;
@@ -253,7 +253,8 @@ struct vb_qp {
 	struct vb_timer timer;
 	struct vb_list ready_link, ack_link, blocked_link;
 	bool requests_first; /* in its next turn: responses and requests take turns at being first */
-	bool is_admitted;    /* woken from a blocked list, or past it: may use a shared window until its turn ends */
+	bool is_admitted;    /* woken from the peer's blocked list, or past it: may use its window until its turn ends */
+	bool is_woken;       /* and has not used it */
 	struct vb_list *blocked_in; /* the list that blocked_link is or was last in */
 	struct vb_list mcast;       /* of struct vb_mcast_attachment */
 	struct vb_notice notice;
@@ -290,6 +291,8 @@ struct vb_lane {
 	uint64_t frames;             /* received, ever */
 	struct vb_list acks;         /* QPs with an ack held back, by deadline */
 	struct vb_list read_blocked; /* QPs that wait for read_flight to shrink */
+	struct vb_qp *read_turn;     /* the one that may ask for READs until its turn ends: woken, or nobody waited */
+	bool read_turn_is_used;
 	struct vb_list notices;
 	struct vb_list mcast; /* of struct vb_mcast_attachment: every attachment of the lane */
 	uint32_t mcast_count;
@@ -366,8 +369,6 @@ bool vb_requester_emit(struct vb_qp *qp, struct vb_batch *batch, vb_time now); /
 void vb_requester_doom(struct vb_qp *qp, enum vb_wc_status status, enum vb_cause_kind cause, vb_time now);
 /* The memory of a request packet turned out not to be there: its work request fails once it is the oldest. */
 void vb_requester_fault(struct vb_qp *qp, uint32_t psn, vb_time now);
-/* Makes the pieces of the READs that were started as small as the windows are now: nothing may be under way. */
-void vb_requester_shrink_pieces(struct vb_qp *qp);
 /* After requests were acknowledged or have left: more may start, the doomed may be the oldest, the queue be drained. */
 void vb_requester_proceed(struct vb_qp *qp, vb_time now);
 
@@ -491,6 +492,8 @@ uint32_t vb_read_piece(const struct vb_qp *qp); /* packets of a READ that are to
 /* The same of the peer's shared window alone. */
 bool vb_flight_allows_share(struct vb_qp *qp, uint32_t out);
 void vb_flight_wake(struct vb_qp *qp);
+/* A turn that was given and not used is the next one's; who found no room went back to the head of the list. */
+void vb_flight_end_turn(struct vb_qp *qp, bool has_sent);
 /* True: what the peer is has been asked and not answered; the QP is scheduled when it is. */
 bool vb_peer_must_answer(struct vb_qp *qp);
 /* Nobody answers the QP: what it asked for may never come, and others need not wait for it. */

@@ -97,7 +97,6 @@ void vb_recovery_go_back(struct vb_qp *qp)
 	rq->rd_atomic_out = 0;
 	rq->is_timing = false; /* Karn: what is sent twice is not timed */
 	rq->probe = VB_PROBE_NONE;
-	vb_requester_shrink_pieces(qp);
 	rq->doomed = VB_WC_SUCCESS; /* what is wrong is found again when the cursor gets there */
 	vb_schedule(qp);
 }

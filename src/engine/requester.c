@@ -87,28 +87,18 @@ static bool start(struct vb_qp *qp, struct vb_send_wqe *wqe, vb_time now)
 		vb_requester_doom(qp, VB_WC_LOC_QP_OP_ERR, VB_CAUSE_LOCAL_OPERATION, now);
 		return false;
 	}
-	uint32_t messages = 1;
 	wqe->psn_count = vb_psn_count(qp, wqe->length);
-	if (is_read(wqe)) {
-		wqe->read.piece = vb_read_piece(qp);
-		messages = (wqe->psn_count + wqe->read.piece - 1) / wqe->read.piece;
-	}
 	wqe->first_psn = rq->max_psn;
 	wqe->is_started = true;
 	wqe->started_at = now;
-	rq->ssn = vb_psn_add(rq->ssn, messages);
-	wqe->ssn = rq->ssn;
-	return true;
-}
-
-void vb_requester_shrink_pieces(struct vb_qp *qp)
-{
-	uint32_t piece = vb_read_piece(qp), tail = atomic_load_explicit(&qp->sq.tail, memory_order_acquire);
-	for (uint32_t i = head_index(qp); i != tail && vb_send_wqe_at(&qp->sq, i)->is_started; i++) {
-		struct vb_send_wqe *wqe = vb_send_wqe_at(&qp->sq, i);
-		if (is_read(wqe) && wqe->read.piece > piece)
-			wqe->read.piece = piece;
+	wqe->ssn = vb_psn_add(rq->ssn, 1);
+	if (is_read(wqe)) {
+		wqe->read.piece = vb_read_piece(qp);
+		wqe->read.changed_at = 0;
+	} else {
+		rq->ssn = wqe->ssn;
 	}
+	return true;
 }
 
 /* ---- Sending --------------------------------------------------------------------------------------------------- */
@@ -212,13 +202,30 @@ static bool wants_ack(struct vb_qp *qp, const struct vb_send_wqe *wqe, uint32_t 
 	return true;
 }
 
+/* The READ goes on in pieces as large as the windows are now. What was asked for before keeps its ends, for it must be asked
+ * for again as it was: responders remember each request. So sizes change one after the other. */
+static void size_next_piece(struct vb_qp *qp, struct vb_send_wqe *wqe, uint32_t index)
+{
+	uint32_t piece = vb_read_piece(qp);
+	bool is_settled = wqe->read.changed_at == 0 ||
+			  vb_psn_diff(qp->requester.una_psn, vb_psn_add(wqe->first_psn, wqe->read.changed_at)) >= 0;
+	if (piece == wqe->read.piece || !is_settled)
+		return;
+	wqe->read.earlier_piece = wqe->read.piece;
+	wqe->read.piece = piece;
+	wqe->read.changed_at = index;
+}
+
 /* The packet at next_psn, if depth, credits and windows allow it. */
 static bool emit_next(struct vb_qp *qp, struct vb_batch *batch, struct vb_send_wqe *wqe, vb_time now)
 {
 	struct vb_requester *rq = &qp->requester;
-	uint32_t psn = rq->next_psn, index = psn_index(wqe, psn), span = span_at(wqe, index);
-	struct window_cost cost = cost_between(qp, wqe, index, index + span);
+	uint32_t psn = rq->next_psn, index = psn_index(wqe, psn);
 	bool is_new = vb_psn_diff(psn, rq->max_psn) >= 0;
+	if (is_read(wqe) && is_new)
+		size_next_piece(qp, wqe, index);
+	uint32_t span = span_at(wqe, index);
+	struct window_cost cost = cost_between(qp, wqe, index, index + span);
 
 	if (needs_response(wqe) && rq->rd_atomic_out >= qp->attr.max_rd_atomic)
 		return false;
@@ -234,6 +241,8 @@ static bool emit_next(struct vb_qp *qp, struct vb_batch *batch, struct vb_send_w
 	}
 	if (needs_response(wqe))
 		rq->rd_atomic_out++;
+	if (is_read(wqe) && is_new)
+		rq->ssn = vb_psn_add(rq->ssn, 1);
 	vb_flight_add(qp, cost.out, cost.in);
 	struct vb_packet *packet = &batch->out[batch->count - 1].packet;
 	packet->ackreq = wants_ack(qp, wqe, index + span, cost.out) || needs_response(wqe);
@@ -323,7 +332,7 @@ static bool emit_probe(struct vb_qp *qp, struct vb_batch *batch, vb_time now)
 		return false;
 	uint32_t index = psn_index(wqe, psn);
 	if (is_newest && is_read(wqe))
-		index -= index % wqe->read.piece; /* what was asked for last begins here */
+		index = piece_begin(wqe, index);
 	if (!build(qp, batch, wqe, index, index + 1)) {
 		vb_batch_undo(batch);
 		return false;

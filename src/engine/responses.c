@@ -227,13 +227,16 @@ static void repeat_read(struct vb_qp *qp, struct vb_resource *resource, const st
 	uint32_t rest = resource->length - offset, length = packet->dma_length < rest ? packet->dma_length : rest;
 	uint32_t end = vb_psn_add(packet->psn, vb_psn_count(qp, length));
 
-	if (resource->is_active && vb_psn_diff(packet->psn, resource->next_psn) >= 0 &&
-		vb_psn_diff(end, resource->end_psn) <= 0)
-		return;
-	bool rewinds = resource->is_active && vb_psn_diff(resource->end_psn, end) > 0;
-	activate(&qp->responder, resource, packet->psn, rewinds ? resource->end_psn : end);
-	if (!rewinds)
+	bool is_going_on = resource->is_active && vb_psn_diff(packet->psn, resource->next_psn) >= 0;
+	if (!resource->is_active || vb_psn_diff(end, resource->end_psn) > 0)
 		resource->end_length = offset + length;
+	else
+		end = resource->end_psn;
+	if (is_going_on) {
+		resource->end_psn = end;
+		return;
+	}
+	activate(&qp->responder, resource, packet->psn, end);
 	resource->is_repeat = resource->was_answered;
 }
 

@@ -108,7 +108,6 @@ static bool take_turn(struct vb_qp *qp, struct vb_batch *batch, unsigned budget,
 {
 	uint32_t bytes = 0;
 	unsigned first = batch->count;
-	bool was_admitted = qp->is_admitted;
 
 	if (qp->responder.cnp_wanted && has_room(batch, budget))
 		vb_responder_emit_cnp(qp, batch, now);
@@ -120,7 +119,7 @@ static bool take_turn(struct vb_qp *qp, struct vb_batch *batch, unsigned budget,
 		}
 		bytes += batch->out[batch->count - 1].packet.payload_length + 64;
 	}
-	qp->is_admitted = false;
+	vb_flight_end_turn(qp, batch->count > first);
 	if (was_cut_short)
 		qp->requests_first = !qp->requests_first;
 	ask_for_ack(qp, batch, first);
@@ -135,9 +134,6 @@ static bool take_turn(struct vb_qp *qp, struct vb_batch *batch, unsigned budget,
 			return true;
 		vb_responder_emit_ack(qp, batch);
 	}
-	/* A turn that was given and not used is the next one's; who still waits went back to the head of the list. */
-	if (batch->count > first || (was_admitted && !vb_list_linked(&qp->blocked_link)))
-		vb_flight_wake(qp);
 	return was_cut_short;
 }
 

@@ -1,9 +1,9 @@
-/* The pieces in which a READ is asked for: how large they are, and that they shrink with the window. What windows do to
- * packets otherwise is tests/script/requester. */
+/* The pieces in which a READ is asked for: how large they are, that they follow the window, and that QPs with large and
+ * with small ones share the lane's. What windows do to packets otherwise is tests/script/requester. */
 #include "engine/qp.h"
 #include "../unit.h"
 
-enum { MESSAGE = 4 << 20, MTU = 4096, FIRST_PSN = 100 };
+enum { MESSAGE = 64 << 20, MTU = 4096, FIRST_PSN = 100 };
 
 static void piece__is_the_largest_of_which_two_fit_the_windows(void **state)
 {
@@ -54,10 +54,20 @@ static void connect(struct vb_qp *qp)
 		VB_QP_SQ_PSN | VB_QP_MAX_QP_RD_ATOMIC, 0), 0);
 }
 
-static void open_scene(struct scene *s)
+static struct vb_qp *connected(struct scene *s)
+{
+	struct vb_qp_config config = { .type = VB_QP_RC, .pd = s->pd, .send_cq = s->cq, .recv_cq = s->cq, .max_send_wr = 4,
+		.max_recv_wr = 1, .max_send_sge = 1, .max_recv_sge = 1 };
+	struct vb_qp *qp;
+	assert_int_equal(vb_qp_create(s->lane, &config, &qp), 0);
+	connect(qp);
+	return qp;
+}
+
+static void open_scene(struct scene *s, uint32_t receive_buffer)
 {
 	struct vb_nic_config nic = { .seed = 1, .mtu = MTU };
-	struct vb_lane_config lane = { .seed = 1, .slot = 1 };
+	struct vb_lane_config lane = { .seed = 1, .slot = 1, .receive_buffer = receive_buffer };
 	struct vb_cq_config cq = { .capacity = 8 };
 	struct vb_mr_config mr = { .kind = VB_MEMORY_PHANTOM, .length = MESSAGE, .access = VB_ACCESS_LOCAL_WRITE };
 	assert_int_equal(vb_nic_create(&nic, &s->nic), 0);
@@ -65,10 +75,7 @@ static void open_scene(struct scene *s)
 	assert_int_equal(vb_pd_create(s->nic, &s->pd), 0);
 	assert_int_equal(vb_cq_create(s->nic, &cq, &s->cq), 0);
 	assert_int_equal(vb_mr_register(s->pd, &mr, &s->mr), 0);
-	struct vb_qp_config qp = { .type = VB_QP_RC, .pd = s->pd, .send_cq = s->cq, .recv_cq = s->cq, .max_send_wr = 4,
-		.max_recv_wr = 1, .max_send_sge = 1, .max_recv_sge = 1 };
-	assert_int_equal(vb_qp_create(s->lane, &qp, &s->qp), 0);
-	connect(s->qp);
+	s->qp = connected(s);
 }
 
 static void close_scene(struct scene *s)
@@ -82,49 +89,130 @@ static void close_scene(struct scene *s)
 	vb_nic_destroy(s->nic);
 }
 
-static void post_read(struct scene *s)
+static void post_read(struct scene *s, struct vb_qp *qp)
 {
 	struct vb_sge sge = { 0, MESSAGE, vb_mr_key(s->mr) };
 	struct vb_send_wr wr = { .opcode = VB_WR_RDMA_READ, .flags = VB_SEND_SIGNALED, .sges = &sge, .sge_count = 1 };
-	vb_sq_begin(s->qp);
-	assert_int_equal(vb_sq_put(s->qp, &wr), 0);
-	vb_sq_end(s->qp, true);
+	vb_sq_begin(qp);
+	assert_int_equal(vb_sq_put(qp, &wr), 0);
+	vb_sq_end(qp, true);
 }
 
-/* The READ requests that leave now ask for these bytes, from this PSN on, without a gap. */
-static void expect_requests(struct scene *s, uint32_t psn, uint32_t bytes, unsigned count, vb_time now)
+/* The READ requests that leave now ask for so many bytes each, up to 0, from this PSN on, without a gap. */
+static void expect_requests(struct scene *s, uint32_t psn, const uint32_t *bytes, vb_time now)
 {
 	static struct vb_batch batch;
-	assert_int_equal(vb_lane_transmit(s->lane, &batch, VB_BATCH_PACKETS, now), count);
-	for (unsigned i = 0; i < count; i++, psn += bytes / MTU) {
+	unsigned count = vb_lane_transmit(s->lane, &batch, VB_BATCH_PACKETS, now);
+	for (unsigned i = 0; i < count; i++) {
 		assert_int_equal(batch.out[i].packet.psn, psn);
-		assert_int_equal(batch.out[i].packet.dma_length, bytes);
+		assert_int_equal(batch.out[i].packet.dma_length, bytes[i]);
+		psn += bytes[i] / MTU;
 	}
+	assert_int_equal(bytes[count], 0);
 	vb_lane_transmit_done(s->lane, &batch, now);
+}
+
+#define BYTES(...) ((const uint32_t[]){ __VA_ARGS__, 0 })
+
+static void receive_response_for(struct scene *s, struct vb_qp *qp, uint32_t psn, vb_time now)
+{
+	struct vb_packet packet = { .opcode = VB_RC | VB_READ_RESPONSE_MIDDLE, .pkey = 0xffff,
+		.dest_qpn = vb_qp_number(qp), .psn = psn, .payload_length = MTU };
+	struct vb_path path = { .src = qp->attr.av.dgid, .dst = qp->attr.av.sgid };
+	vb_lane_receive(s->lane, &path, &packet, 1, now);
 }
 
 static void receive_response(struct scene *s, uint32_t psn, vb_time now)
 {
-	struct vb_packet packet = { .opcode = VB_RC | VB_READ_RESPONSE_MIDDLE, .pkey = 0xffff,
-		.dest_qpn = vb_qp_number(s->qp), .psn = psn, .payload_length = MTU };
-	struct vb_path path = { .src = s->qp->attr.av.dgid, .dst = s->qp->attr.av.sgid };
-	vb_lane_receive(s->lane, &path, &packet, 1, now);
+	receive_response_for(s, s->qp, psn, now);
 }
 
-/* The window is halved: half as much is asked for at a time, beginning with the rest of the piece that was being answered. */
-static void pieces__of_a_read_under_way_shrink_after_a_loss(void **state)
+static void receive_responses(struct scene *s, uint32_t from, uint32_t to, vb_time now)
 {
+	while (from < to)
+		receive_response(s, from++, now);
+}
+
+/* The window is halved, and what is asked for from then on. What was asked for before is asked for again as it was: a
+ * responder remembers each request by itself, and rxe forgets where one began once its end was asked for again. */
+static void pieces__shrink_after_a_loss_but_not_those_asked_for(void **state)
+{
+	const uint32_t piece = VB_READ_PIECE_MAX / MTU, first = FIRST_PSN, second = first + piece, third = second + piece;
 	struct scene s;
-	open_scene(&s);
+	open_scene(&s, 0);
 	s.qp->requester.cc.window_bytes = VB_MAX_WINDOW;
-	post_read(&s);
-	expect_requests(&s, FIRST_PSN, VB_READ_PIECE_MAX, 2, 0);
-	uint32_t half = VB_READ_PIECE_MAX / 2 / MTU;
-	for (uint32_t i = 0; i < half; i++)
-		receive_response(&s, FIRST_PSN + i, VB_US);
-	receive_response(&s, FIRST_PSN + half + 1, VB_US); /* one was lost */
-	expect_requests(&s, FIRST_PSN + half, VB_READ_PIECE_MAX / 2, 2, VB_US);
+	post_read(&s, s.qp);
+	expect_requests(&s, first, BYTES(VB_READ_PIECE_MAX, VB_READ_PIECE_MAX), 0);
+	receive_responses(&s, first, first + piece / 2, VB_US);
+	receive_response(&s, first + piece / 2 + 1, VB_US); /* one was lost */
+	expect_requests(&s, first + piece / 2, BYTES(VB_READ_PIECE_MAX / 2), VB_US);
+	receive_responses(&s, first + piece / 2, second, VB_US);
+	expect_requests(&s, second, BYTES(VB_READ_PIECE_MAX), VB_US);
+	receive_responses(&s, second, second + piece / 2, VB_US);
+	expect_requests(&s, third, BYTES(VB_READ_PIECE_MAX / 2), VB_US);
+	receive_responses(&s, second + piece / 2, third + piece / 2, VB_US);
+	assert_int_equal(s.qp->requester.ssn, 3); /* each piece is one message to the peer */
 	close_scene(&s);
+}
+
+/* A window that was small when the READ began does not make it slow for good. */
+static void pieces__grow_within_a_read(void **state)
+{
+	const uint32_t few = VB_READ_PIECE_MIN / MTU;
+	struct scene s;
+	open_scene(&s, 0);
+	post_read(&s, s.qp);
+	expect_requests(&s, FIRST_PSN, BYTES(VB_READ_PIECE_MIN), 0);
+	s.qp->requester.cc.window_bytes = VB_MAX_WINDOW;
+	receive_responses(&s, FIRST_PSN, FIRST_PSN + few, VB_US);
+	expect_requests(&s, FIRST_PSN + few, BYTES(VB_READ_PIECE_MAX - VB_READ_PIECE_MIN, VB_READ_PIECE_MAX), VB_US);
+	close_scene(&s);
+}
+
+/* A peer that answers one request after the other. Returns the packets that other had when one was finished. */
+static uint32_t read_side_by_side(struct scene *s, const struct vb_qp *one, const struct vb_qp *other)
+{
+	static struct vb_batch batch;
+	struct {
+		struct vb_qp *qp;
+		uint32_t psn, end;
+	} asked[64];
+	unsigned head = 0, tail = 0;
+	while (one->requester.una_psn - FIRST_PSN < MESSAGE / MTU) {
+		while (vb_lane_transmit(s->lane, &batch, VB_BATCH_PACKETS, VB_US)) {
+			for (unsigned i = 0; i < batch.count; i++, tail++) {
+				const struct vb_packet *packet = &batch.out[i].packet;
+				asked[tail % COUNT_OF(asked)].qp = batch.out[i].qp;
+				asked[tail % COUNT_OF(asked)].psn = packet->psn;
+				asked[tail % COUNT_OF(asked)].end = packet->psn + packet->dma_length / MTU;
+			}
+			vb_lane_transmit_done(s->lane, &batch, VB_US);
+		}
+		assert_in_range(tail - head, 1, COUNT_OF(asked)); /* somebody may always ask */
+		unsigned n = head % COUNT_OF(asked);
+		receive_response_for(s, asked[n].qp, asked[n].psn++, VB_US);
+		head += asked[n].psn == asked[n].end;
+	}
+	return other->requester.una_psn - FIRST_PSN;
+}
+
+/* Small pieces fit where large ones do not: they must not pass them for ever, nor the other way round. */
+static void reads__of_large_and_small_pieces_go_on_side_by_side(void **state)
+{
+	static const uint32_t buffers[] = { 212992, 1500000, 2 << 20, 3000000, 4 << 20, 8 << 20 };
+	for (size_t i = 0; i < COUNT_OF(buffers); i++) {
+		for (int is_grown_first = 0; is_grown_first < 2; is_grown_first++) {
+			struct scene s;
+			open_scene(&s, buffers[i]);
+			struct vb_qp *young = connected(&s);
+			s.qp->requester.cc.window_bytes = VB_MAX_WINDOW;
+			post_read(&s, is_grown_first ? s.qp : young);
+			post_read(&s, is_grown_first ? young : s.qp);
+			assert_true(read_side_by_side(&s, s.qp, young) > MESSAGE / MTU / 4);
+			assert_int_equal(vb_qp_destroy(young), 0);
+			close_scene(&s);
+		}
+	}
 }
 
 int main(void)
@@ -132,7 +220,9 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(piece__is_the_largest_of_which_two_fit_the_windows),
 		cmocka_unit_test(piece__is_held_to_the_receive_buffer_too),
-		cmocka_unit_test(pieces__of_a_read_under_way_shrink_after_a_loss),
+		cmocka_unit_test(pieces__shrink_after_a_loss_but_not_those_asked_for),
+		cmocka_unit_test(pieces__grow_within_a_read),
+		cmocka_unit_test(reads__of_large_and_small_pieces_go_on_side_by_side),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }
