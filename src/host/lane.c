@@ -215,9 +215,11 @@ static void rest(bool was_busy, vb_time now)
 
 static void note_poll(struct vb_worker *w)
 {
-	if (!w->has_thread || w->attendance != VB_ATTENDED_BY_THREAD)
+	if (!w->has_thread || w->attendance == VB_ATTENDED_BY_WAITER)
 		return;
-	if (++w->polls_since_takeover >= POLLS_TO_DISARM)
+	if (w->attendance == VB_ATTENDED_BY_POLLERS)
+		vb_progress_polled(w);
+	else if (++w->polls_since_takeover >= POLLS_TO_DISARM)
 		vb_progress_attend(w, VB_ATTENDED_BY_POLLERS);
 }
 

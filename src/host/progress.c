@@ -2,8 +2,8 @@
  *
  * It sleeps in epoll on the slot's socket, a timer for the lane's next deadline, the broker and netlink; an idle process
  * is never woken. Threads that poll would be slowed down by a second thread woken for every packet, so after a few polls
- * they take the socket out of its epoll set; from then on it wakes every TICK, sees whether polls go on, and takes the
- * socket back when they do not. A lane is thus never left alone for longer than two ticks. */
+ * they take the socket out of its epoll set, and set a timer that they put off every TICK while they go on. When it comes
+ * up nobody has polled for two ticks, and the thread takes the socket back. */
 #include "host/worker.h"
 
 #include <errno.h>
@@ -15,7 +15,7 @@
 #include <unistd.h>
 #include "host/interfaces.h"
 
-#define TICK_NS		 100000
+#define TICK		 (100 * VB_US)
 #define TURNS_AT_A_TIME	 64 /* between two looks at what else there is to do */
 #define NAME		 "verbena"
 
@@ -41,7 +41,7 @@ void vb_progress_wake(struct vb_worker *w)
 		eventfd_write(w->wake_fd, 1);
 }
 
-/* ---- The timer: the lane's next deadline, or the tick ----------------------------------------------------------- */
+/* ---- The timer: the lane's next deadline, or the takeover ------------------------------------------------------- */
 
 static struct timespec timespec_of(uint64_t ns)
 {
@@ -73,12 +73,17 @@ void vb_progress_arm_connections(struct vb_worker *w, struct vb_deadline at)
 	w->connections_at = at;
 }
 
-static void set_tick(struct vb_worker *w)
+/* By two ticks from now on. */
+static void put_off_takeover(struct vb_worker *w)
 {
-	struct itimerspec spec = { timespec_of(TICK_NS), timespec_of(TICK_NS) };
+	w->polled_at = vb_host_now();
+	set_timerfd(w->timer_fd, (struct vb_deadline){ vb_time_add(w->polled_at, 2 * TICK), true });
+}
 
-	timerfd_settime(w->timer_fd, 0, &spec, NULL);
-	w->timer.is_set = false;
+void vb_progress_polled(struct vb_worker *w)
+{
+	if (vb_time_diff(w->turned_at, w->polled_at) >= TICK)
+		put_off_takeover(w);
 }
 
 void vb_progress_arm_timer(struct vb_worker *w)
@@ -108,7 +113,7 @@ void vb_progress_attend(struct vb_worker *w, enum vb_attendance attendance)
 	else if (before == VB_ATTENDED_BY_THREAD)
 		epoll_set(w, EPOLL_CTL_MOD, w->slot.fd, 0, SOURCE_SLOT);
 	if (attendance == VB_ATTENDED_BY_POLLERS)
-		set_tick(w);
+		put_off_takeover(w);
 	else if (before == VB_ATTENDED_BY_POLLERS)
 		set_timer(w, (struct vb_deadline){ 0 });
 }
@@ -135,13 +140,15 @@ static bool drive(struct vb_worker *w)
 	return !is_busy;
 }
 
-/* A tick has passed and nobody polled. */
-static void take_over(struct vb_worker *w)
+/* The pollers' timer has come up. False: they have put it off meanwhile. */
+static bool take_over(struct vb_worker *w)
 {
 	vb_worker_lock(w);
-	if (w->attendance == VB_ATTENDED_BY_POLLERS)
+	bool they_poll = w->attendance == VB_ATTENDED_BY_POLLERS && vb_time_diff(vb_host_now(), w->polled_at) < 2 * TICK;
+	if (!they_poll && w->attendance == VB_ATTENDED_BY_POLLERS)
 		vb_progress_attend(w, VB_ATTENDED_BY_THREAD);
 	vb_worker_unlock(w);
+	return !they_poll;
 }
 
 /* What woke the thread. */
@@ -200,7 +207,6 @@ static void note_expiry(struct vb_worker *w)
 static void *run(void *argument)
 {
 	struct vb_worker *w = argument;
-	unsigned polls_seen = 0;
 	bool is_done = true;
 
 	is_progress_thread = true;
@@ -216,13 +222,9 @@ static void *run(void *argument)
 		if (woken.is_connections)
 			vb_connections_on_timer();
 		if (w->attendance == VB_ATTENDED_BY_POLLERS) {
-			unsigned polls = atomic_load_explicit(&w->polls, memory_order_relaxed);
-			bool they_poll = polls != polls_seen;
-			polls_seen = polls;
 			is_done = true;
-			if (they_poll || !woken.is_timer)
+			if (!woken.is_timer || !take_over(w))
 				continue;
-			take_over(w);
 		} else if (woken.is_timer) {
 			note_expiry(w);
 		}

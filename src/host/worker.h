@@ -66,7 +66,8 @@ struct vb_worker {
 	unsigned polls_since_takeover;
 	atomic_uint polls; /* counts up whenever a poller drives */
 	atomic_uint posts; /* counts up whenever something is posted */
-	struct vb_deadline timer; /* what timer_fd is set to */
+	struct vb_deadline timer; /* what timer_fd is set to, unless pollers attend */
+	vb_time polled_at;	  /* when pollers last put off the thread's takeover */
 	unsigned posts_seen; /* by the progress thread */
 	bool has_thread;
 	pthread_t thread;
@@ -108,6 +109,8 @@ void vb_progress_wake(struct vb_worker *worker);
 bool vb_progress_is_thread(void); /* the caller is a progress thread */
 /* Who attends from now on. With the mutex held. */
 void vb_progress_attend(struct vb_worker *worker, enum vb_attendance attendance);
+/* Pollers, who attend, have driven a turn: the thread stays asleep. With the mutex held. */
+void vb_progress_polled(struct vb_worker *worker);
 /* Sets the timer to the next deadline, if that is earlier than what it is set to. With the mutex held. */
 void vb_progress_arm_timer(struct vb_worker *worker);
 /* Closes the descriptors in a forked child. */
