@@ -224,8 +224,11 @@ static void use_all_cores(void)
 /* Out of the way of whoever started us: their session, cores, directory, descriptors. Returns the new place of report. */
 static int leave_starter(int report)
 {
-	if (fork() != 0)
+	pid_t pid = fork();
+	if (pid != 0) { /* the one between is gone with us: where orphans are an application's, it would be its zombie */
+		waitpid(pid, NULL, 0);
 		_exit(0);
+	}
 	setsid();
 	use_all_cores();
 	if (fork() != 0)

@@ -94,16 +94,56 @@ static char **clean_environment(void)
 	return clean;
 }
 
-/* Runs the program at path and waits until it has left us, which it does at once. errno's kind of number, or 0. */
-static int spawn(const char *path, int report)
+struct errand {
+	const char *path;
+	char **environment;
+	const posix_spawn_file_actions_t *actions;
+	const posix_spawnattr_t *attributes;
+	int error; /* errno's kind of number */
+};
+
+/* Runs the program and waits until it has left us, which it does at once. */
+static int run_errand(void *argument)
 {
 	char *arguments[] = { (char *)VB_BROKER_PROGRAM, (char *)"--report-fd=3", NULL };
-	char **environment = clean_environment();
+	struct errand *errand = argument;
+	pid_t pid;
+	errand->error = posix_spawn(&pid, errand->path, errand->actions, errand->attributes, arguments, errand->environment);
+	while (!errand->error && waitpid(pid, NULL, 0) < 0 && errno == EINTR)
+		;
+	return 0;
+}
+
+/* The program must not meet a child that it knows nothing of: not in wait(), and not by a SIGCHLD. So the broker is the
+ * child of a go-between, which has no exit signal, for which wait() passes it over. It borrows our memory while we stand
+ * still, as vfork's child does; no signal of the program's is handled in it, nor a cancellation of the thread. */
+static void run_unseen(struct errand *errand)
+{
+	char *stack = malloc(GO_BETWEEN_STACK);
+	sigset_t all, before;
+	int cancelled_before;
+
+	sigfillset(&all);
+	pthread_sigmask(SIG_SETMASK, &all, &before);
+	pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &cancelled_before);
+	pid_t pid = stack ? clone(run_errand, stack + GO_BETWEEN_STACK, CLONE_VM | CLONE_VFORK, errand) : -1;
+	if (pid < 0)
+		run_errand(errand); /* emulators, for one, know no such clone: rather seen than not started */
+	while (pid > 0 && waitpid(pid, NULL, __WCLONE) < 0 && errno == EINTR)
+		;
+	pthread_setcancelstate(cancelled_before, NULL);
+	pthread_sigmask(SIG_SETMASK, &before, NULL);
+	free(stack);
+}
+
+/* Everything that takes memory is made before the go-between, in which an allocator may be out of its depth. */
+static int spawn(const char *path, int report)
+{
 	posix_spawn_file_actions_t actions;
 	posix_spawnattr_t attributes;
 	sigset_t signals;
-	pid_t pid;
-	if (!environment)
+	struct errand errand = { path, clean_environment(), &actions, &attributes, 0 };
+	if (!errand.environment)
 		return ENOMEM;
 	posix_spawn_file_actions_init(&actions);
 	posix_spawn_file_actions_adddup2(&actions, report, 3);
@@ -113,50 +153,11 @@ static int spawn(const char *path, int report)
 	posix_spawnattr_setsigmask(&attributes, &signals);
 	sigfillset(&signals);
 	posix_spawnattr_setsigdefault(&attributes, &signals);
-	int error = posix_spawn(&pid, path, &actions, &attributes, arguments, environment);
+	run_unseen(&errand);
 	posix_spawnattr_destroy(&attributes);
 	posix_spawn_file_actions_destroy(&actions);
-	free(environment);
-	while (!error && waitpid(pid, NULL, 0) < 0 && errno == EINTR)
-		;
-	return error;
-}
-
-struct errand {
-	const char *path;
-	int report;
-	int error;
-};
-
-static int go_between(void *argument)
-{
-	struct errand *errand = argument;
-	errand->error = spawn(errand->path, errand->report);
-	return 0;
-}
-
-/* The program must not meet a child that it knows nothing of: not in wait(), and not by a SIGCHLD. So the broker is the
- * child of a go-between, which has no exit signal, for which wait() passes it over. It borrows our memory while we stand
- * still, as vfork's child does, and no signal of the program's is handled in it, nor a cancellation of the thread. */
-static int spawn_unseen(const char *path, int report)
-{
-	struct errand errand = { path, report, 0 };
-	char *stack = malloc(GO_BETWEEN_STACK);
-	sigset_t all, before;
-	int cancelled_before;
-	if (!stack)
-		return ENOMEM;
-	sigfillset(&all);
-	pthread_sigmask(SIG_SETMASK, &all, &before);
-	pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &cancelled_before);
-	pid_t pid = clone(go_between, stack + GO_BETWEEN_STACK, CLONE_VM | CLONE_VFORK, &errand);
-	int error = pid < 0 ? errno : 0;
-	while (pid > 0 && waitpid(pid, NULL, __WCLONE) < 0 && errno == EINTR)
-		;
-	pthread_setcancelstate(cancelled_before, NULL);
-	pthread_sigmask(SIG_SETMASK, &before, NULL);
-	free(stack);
-	return error ? error : errand.error;
+	free(errand.environment);
+	return errand.error;
 }
 
 /* All that was said on report until its end, or until patience ends. */
@@ -186,7 +187,7 @@ int vb_broker_start(const char *libexec, char *why, size_t why_size)
 		return rc;
 	if (pipe2(report, O_CLOEXEC))
 		return vb_broker_fail(errno, why, why_size, "cannot start the broker: %s", strerror(errno));
-	int error = spawn_unseen(path, report[1]);
+	int error = spawn(path, report[1]);
 	close(report[1]);
 	if (error) {
 		close(report[0]);
