@@ -7,7 +7,7 @@
 void vb_retire_local_operations(struct vb_qp *qp)
 {
 	struct vb_requester *rq = &qp->requester;
-	while (head_index(qp) != atomic_load_explicit(&qp->sq.tail, memory_order_acquire)) {
+	while (!sq_is_empty(qp)) {
 		const struct vb_send_wqe *wqe = head_wqe(qp);
 		if (!wqe->is_started || wqe->psn_count != 0 || vb_state(qp) == VB_QPS_ERR)
 			return;
@@ -22,10 +22,9 @@ void vb_retire_local_operations(struct vb_qp *qp)
 static void check_drained(struct vb_qp *qp)
 {
 	struct vb_requester *rq = &qp->requester;
-	bool is_empty = head_index(qp) == atomic_load_explicit(&qp->sq.tail, memory_order_acquire);
 	if (vb_state(qp) != VB_QPS_SQD || !qp->attr.is_draining || vb_requester_is_busy(qp) || rq->awaiting_done)
 		return;
-	if (!is_empty && head_wqe(qp)->is_started)
+	if (!sq_is_empty(qp) && head_wqe(qp)->is_started)
 		return; /* a message that was begun is finished first */
 	qp->attr.is_draining = false;
 	if (qp->attr.notify_drained)
@@ -113,8 +112,7 @@ void vb_requester_proceed(struct vb_qp *qp, vb_time now)
  * lost READ as a message of its own. */
 static uint32_t acknowledged_ssn(const struct vb_qp *qp)
 {
-	bool is_empty = head_index(qp) == atomic_load_explicit(&qp->sq.tail, memory_order_acquire);
-	if (is_empty || !head_wqe(qp)->is_started)
+	if (sq_is_empty(qp) || !head_wqe(qp)->is_started)
 		return qp->requester.ssn;
 	return vb_psn_add(head_wqe(qp)->ssn, VB_PSN_MASK);
 }

@@ -16,6 +16,11 @@ static inline uint32_t head_index(const struct vb_qp *qp)
 	return atomic_load_explicit(&qp->sq.head, memory_order_relaxed);
 }
 
+static inline bool sq_is_empty(const struct vb_qp *qp)
+{
+	return head_index(qp) == atomic_load_explicit(&qp->sq.tail, memory_order_acquire);
+}
+
 static inline bool is_read(const struct vb_send_wqe *wqe)
 {
 	return wqe->opcode == VB_WR_RDMA_READ;
@@ -54,21 +59,26 @@ static inline uint32_t psn_index(const struct vb_send_wqe *wqe, uint32_t psn)
 	return (psn - wqe->first_psn) & VB_PSN_MASK;
 }
 
+/* Packets of a whole READ piece where packet index lies. */
+static inline uint32_t piece_at(const struct vb_send_wqe *wqe, uint32_t index)
+{
+	return index < wqe->read.changed_at ? wqe->read.earlier_piece : wqe->read.piece;
+}
+
 /* One past the last packet of the READ piece that packet index lies in. */
 static inline uint32_t piece_end(const struct vb_send_wqe *wqe, uint32_t index)
 {
-	bool is_earlier = index < wqe->read.changed_at;
-	uint32_t end = (index | ((is_earlier ? wqe->read.earlier_piece : wqe->read.piece) - 1)) + 1;
-	uint32_t bound = is_earlier ? wqe->read.changed_at : wqe->psn_count;
+	uint32_t end = (index | (piece_at(wqe, index) - 1)) + 1;
+	uint32_t bound = index < wqe->read.changed_at ? wqe->read.changed_at : wqe->psn_count;
 	return end < bound ? end : bound;
 }
 
 /* The first packet of that piece. */
 static inline uint32_t piece_begin(const struct vb_send_wqe *wqe, uint32_t index)
 {
-	bool is_earlier = index < wqe->read.changed_at;
-	uint32_t begin = index & ~((is_earlier ? wqe->read.earlier_piece : wqe->read.piece) - 1);
-	return is_earlier || begin > wqe->read.changed_at ? begin : wqe->read.changed_at;
+	uint32_t begin = index & ~(piece_at(wqe, index) - 1);
+	uint32_t bound = index < wqe->read.changed_at ? 0 : wqe->read.changed_at;
+	return begin > bound ? begin : bound;
 }
 
 /* How many PSNs the request packet at index uses up. */

@@ -32,13 +32,6 @@ struct vb_broker {
 	struct vb_broker_notice notices[MAX_QUESTIONS];
 };
 
-static int64_t now_ms(void)
-{
-	struct timespec now;
-	clock_gettime(CLOCK_MONOTONIC, &now);
-	return (int64_t)now.tv_sec * 1000 + now.tv_nsec / 1000000;
-}
-
 static void wait_a_moment(void)
 {
 	/* A little different for each, so that many do not come at once. */
@@ -52,7 +45,7 @@ static int wait_readable(int fd, int64_t until)
 {
 	struct pollfd wait = { .fd = fd, .events = POLLIN };
 	for (;;) {
-		int64_t left = until - now_ms();
+		int64_t left = until - vb_broker_now_ms();
 		int rc = poll(&wait, 1, left > 0 ? (int)left : 0);
 		if (rc > 0)
 			return 0;
@@ -144,14 +137,14 @@ static int take_start_lock(void)
 
 static int find_broker(const struct vb_broker *broker, int *fd, char *why, size_t why_size)
 {
-	int64_t begin = now_ms();
-	while (now_ms() - begin < PATIENCE_MS) {
+	int64_t begin = vb_broker_now_ms();
+	while (vb_broker_now_ms() - begin < PATIENCE_MS) {
 		int rc = try_connect(broker, begin + PATIENCE_MS, fd, why, why_size);
 		if (rc != -ECONNREFUSED && rc != -EAGAIN)
 			return rc;
 		if (rc == -ECONNREFUSED) {
 			int lock = take_start_lock();
-			if (lock >= 0 || now_ms() - begin > LOCK_PATIENCE_MS) {
+			if (lock >= 0 || vb_broker_now_ms() - begin > LOCK_PATIENCE_MS) {
 				rc = try_connect(broker, begin + PATIENCE_MS, fd, why, why_size);
 				if (rc == -ECONNREFUSED)
 					rc = vb_broker_start(broker->libexec, why, why_size) ?: -EAGAIN;
@@ -281,7 +274,7 @@ static bool take_notice(struct vb_broker *broker, const struct vb_message *messa
 static int ask(struct vb_broker *broker, struct vb_message *request, const int *pass, struct vb_message *answer,
 	int *fd, char *why, size_t why_size)
 {
-	int64_t until = now_ms() + PATIENCE_MS;
+	int64_t until = vb_broker_now_ms() + PATIENCE_MS;
 	request->request = ++broker->last_request;
 	int rc = broker->is_gone ? -EPIPE : send_patiently(broker, request, pass, PATIENCE_MS);
 	while (rc == 0) {

@@ -31,7 +31,7 @@ extern char **environ;
 /* clone() by the name that sanitizers of programs do not take: they would treat their own thread as a forked child. */
 int __clone(int (*function)(void *), void *stack, int flags, void *argument, ...);
 
-static int64_t now_ms(void)
+int64_t vb_broker_now_ms(void)
 {
 	struct timespec now;
 	clock_gettime(CLOCK_MONOTONIC, &now);
@@ -167,10 +167,10 @@ static int spawn(const char *path, int report)
 static void read_report(int report, char *text, size_t size)
 {
 	size_t length = 0;
-	int64_t until = now_ms() + PATIENCE_MS;
+	int64_t until = vb_broker_now_ms() + PATIENCE_MS;
 	struct pollfd wait = { .fd = report, .events = POLLIN };
-	while (length < size - 1 && now_ms() < until) {
-		if (poll(&wait, 1, (int)(until - now_ms())) <= 0)
+	while (length < size - 1 && vb_broker_now_ms() < until) {
+		if (poll(&wait, 1, (int)(until - vb_broker_now_ms())) <= 0)
 			continue;
 		ssize_t got = read(report, text + length, size - 1 - length);
 		if (got == 0 || (got < 0 && errno != EINTR))
