@@ -92,7 +92,7 @@ static void take_answer(struct probe_run *run, const struct vb_answer *answer)
 
 /* Sends PROBES probes a gap apart, taking answers meanwhile, then waits for the rest. When not one of the first few was
  * answered after the timeout, the others are not sent. */
-static int run_probes(const struct vb_way *way, struct vb_broker *broker, build_probe *build, unsigned timeout_ms,
+static int run_probes(const struct vb_way *way, build_probe *build, unsigned timeout_ms,
 	struct probe_run *run)
 {
 	enum { FIRST_FEW = 3 };
@@ -103,12 +103,12 @@ static int run_probes(const struct vb_way *way, struct vb_broker *broker, build_
 	for (unsigned i = 0; i < PROBES; i++) {
 		build(way, run->first_id + i, mad);
 		run->sent_ns[i] = vb_way_now_ns();
-		int error = vb_way_send(way, broker, mad, sizeof(mad));
+		int error = vb_way_send(way, mad, sizeof(mad));
 		if (error)
 			return error;
 		bool must_wait = i + 1 == FIRST_FEW && run->answered == 0;
 		int64_t until = run->sent_ns[i] + (must_wait ? (int64_t)timeout_ms * 1000000 : PROBE_GAP_NS);
-		while (vb_way_receive(way, broker, &answer, until)) {
+		while (vb_way_receive(way, &answer, until)) {
 			take_answer(run, &answer);
 			if (must_wait)
 				break;
@@ -117,7 +117,7 @@ static int run_probes(const struct vb_way *way, struct vb_broker *broker, build_
 			return 0;
 	}
 	int64_t deadline = vb_way_now_ns() + (int64_t)timeout_ms * 1000000;
-	while (run->answered < PROBES && vb_way_receive(way, broker, &answer, deadline))
+	while (run->answered < PROBES && vb_way_receive(way, &answer, deadline))
 		take_answer(run, &answer);
 	return 0;
 }
@@ -153,7 +153,7 @@ static void report_times(struct vb_findings *findings, const struct probe_run *r
 /* ---- MTU --------------------------------------------------------------------------------------------------------- */
 
 /* True when a discovery padded to a full-size packet of that RoCE MTU went there and came back. */
-static bool passes(const struct vb_way *way, struct vb_broker *broker, uint32_t mtu, unsigned timeout_ms)
+static bool passes(const struct vb_way *way, uint32_t mtu, unsigned timeout_ms)
 {
 	uint8_t mad[VB_MAD_LENGTH];
 	struct vb_answer answer;
@@ -161,10 +161,10 @@ static bool passes(const struct vb_way *way, struct vb_broker *broker, uint32_t 
 	for (int i = 0; i < MTU_TRIES; i++) {
 		uint64_t id = (uint64_t)vb_way_now_ns() << 8;
 		build_discovery(way, id, mad);
-		if (vb_way_send(way, broker, mad, mtu) != 0)
+		if (vb_way_send(way, mad, mtu) != 0)
 			return false;
 		int64_t deadline = vb_way_now_ns() + (int64_t)timeout_ms * 1000000;
-		while (vb_way_receive(way, broker, &answer, deadline))
+		while (vb_way_receive(way, &answer, deadline))
 			if (vb_load_be64(answer.mad + 8) == id && answer.length == mtu)
 				return true;
 	}
@@ -172,15 +172,15 @@ static bool passes(const struct vb_way *way, struct vb_broker *broker, uint32_t 
 }
 
 static void check_mtu(
-	struct vb_findings *findings, const struct vb_way *way, struct vb_broker *broker, unsigned timeout_ms)
+	struct vb_findings *findings, const struct vb_way *way, unsigned timeout_ms)
 {
-	if (passes(way, broker, way->mtu, timeout_ms)) {
+	if (passes(way, way->mtu, timeout_ms)) {
 		vb_finding_add(
 			findings, VB_FINDING_OK, "MTU", "full-size packets of RoCE MTU %u pass both ways", way->mtu);
 		return;
 	}
 	for (uint32_t mtu = way->mtu / 2; mtu >= 256; mtu /= 2) {
-		if (!passes(way, broker, mtu, timeout_ms))
+		if (!passes(way, mtu, timeout_ms))
 			continue;
 		vb_finding_add(findings, VB_FINDING_STOP, "MTU",
 			"packets of RoCE MTU %u, which %s offers, are lost on the way; %u passes", way->mtu,
@@ -197,7 +197,7 @@ static void check_mtu(
 
 /* ---- Who is there ------------------------------------------------------------------------------------------------ */
 
-static void report_verbena(struct vb_findings *findings, const struct vb_way *way, struct vb_broker *broker,
+static void report_verbena(struct vb_findings *findings, const struct vb_way *way,
 	const struct probe_run *run, const struct vb_discovery *peer, unsigned timeout_ms)
 {
 	vb_finding_add(findings, VB_FINDING_OK, "UDP port 4791", "open both ways");
@@ -205,7 +205,7 @@ static void report_verbena(struct vb_findings *findings, const struct vb_way *wa
 		"Verbena (exchange version %u, receive buffer %u bytes, %s)", peer->version, peer->receive_buffer,
 		peer->features & VB_FEATURE_TRAINS ? "takes trains" : "takes single datagrams only");
 	report_times(findings, run);
-	check_mtu(findings, way, broker, timeout_ms);
+	check_mtu(findings, way, timeout_ms);
 }
 
 static void report_stranger(struct vb_findings *findings, const struct vb_way *way, const struct probe_run *run)
@@ -290,23 +290,23 @@ static void report_send_error(struct vb_findings *findings, const struct vb_way 
 }
 
 static void ask_around(
-	struct vb_findings *findings, const struct vb_way *way, struct vb_broker *broker, unsigned timeout_ms)
+	struct vb_findings *findings, const struct vb_way *way, unsigned timeout_ms)
 {
 	struct vb_discovery peer;
 	struct vb_knocker knocker;
 	struct probe_run run;
 
 	vb_knock_begin(&knocker, way, VB_UDP_PORT);
-	int error = run_probes(way, broker, build_discovery, timeout_ms, &run);
+	int error = run_probes(way, build_discovery, timeout_ms, &run);
 	bool is_verbena = run.answered > 0 && vb_discovery_decode(&peer, run.answer) && peer.is_response;
 	if (!error && run.answered == 0)
-		error = run_probes(way, broker, build_connection_request, timeout_ms, &run);
+		error = run_probes(way, build_connection_request, timeout_ms, &run);
 	if (error)
 		report_send_error(findings, way, error);
 	else if (run.answered == 0)
 		report_nobody(findings, way, &knocker, timeout_ms);
 	else if (is_verbena)
-		report_verbena(findings, way, broker, &run, &peer, timeout_ms);
+		report_verbena(findings, way, &run, &peer, timeout_ms);
 	else
 		report_stranger(findings, way, &run);
 	vb_knock_close(&knocker);
@@ -315,8 +315,6 @@ static void ask_around(
 void vb_check_host(struct vb_findings *findings, const struct vb_settings *settings, const char *host, int family,
 	unsigned timeout_ms)
 {
-	struct vb_broker *broker;
-	struct vb_slot slot;
 	struct vb_way way;
 	char why[512] = "";
 
@@ -327,21 +325,12 @@ void vb_check_host(struct vb_findings *findings, const struct vb_settings *setti
 	}
 	vb_finding_add(findings, VB_FINDING_OK, "way", "from %s (%s, MTU %u, RoCE MTU %u) to %s", way.src_text,
 		way.device, way.netdev_mtu, way.mtu, way.dst_text);
-	const char *libexec = settings->text[VB_SETTING_LIBEXEC][0] ? settings->text[VB_SETTING_LIBEXEC] : NULL;
-	error = vb_broker_connect(settings->broker_any, libexec, &broker, why, sizeof(why));
+	error = vb_way_open(&way, settings, why, sizeof(why));
 	if (error) {
 		vb_finding_add(findings, VB_FINDING_STOP, "own port", "%s", why[0] ? why : strerror(-error));
 		vb_finding_cure(findings, "verbena doctor, without a host, says more about this machine");
 		return;
 	}
-	error = vb_broker_get_slot(broker, settings->receive_buffer, &slot, why, sizeof(why));
-	if (error) {
-		vb_finding_add(findings, VB_FINDING_STOP, "own port", "%s", why[0] ? why : strerror(-error));
-	} else {
-		way.receive_buffer = slot.receive_buffer;
-		ask_around(findings, &way, broker, timeout_ms);
-		vb_broker_release_slot(broker, &slot);
-		close(slot.fd);
-	}
-	vb_broker_disconnect(broker);
+	ask_around(findings, &way, timeout_ms);
+	vb_way_close(&way);
 }

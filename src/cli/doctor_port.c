@@ -67,8 +67,9 @@ void vb_check_port(struct vb_findings *findings, const struct vb_settings *setti
 	uid_t uid = 0;
 
 	pid_t pid = running_broker(&uid);
-	const char *libexec = settings->text[VB_SETTING_LIBEXEC][0] ? settings->text[VB_SETTING_LIBEXEC] : NULL;
-	int error = vb_broker_connect(settings->broker_any, libexec, &broker, why, sizeof(why));
+	const struct vb_broker_config config = { .accepts_any = settings->broker_any,
+		.libexec = settings->text[VB_SETTING_LIBEXEC] };
+	int error = vb_broker_connect(&config, &broker, why, sizeof(why));
 	if (error) {
 		vb_finding_add(findings, VB_FINDING_STOP, "UDP port 4791", "%s", why[0] ? why : strerror(-error));
 		if (pid == 0 && access("/sys/module/rdma_rxe", F_OK) == 0)

@@ -1,6 +1,5 @@
 /* The way to a host: addresses, routes and datagrams. What the outcome means is doctor_host.c's. */
 #include "cli/way.h"
-#include "host/broker.h"
 #include "host/host.h"
 #include "wire/icrc.h"
 #include "wire/mad.h"
@@ -8,6 +7,7 @@
 
 #include <arpa/inet.h>
 #include <errno.h>
+#include <fcntl.h>
 #include <linux/errqueue.h>
 #include <netdb.h>
 #include <netinet/icmp6.h>
@@ -291,29 +291,63 @@ void vb_knock_close(struct vb_knocker *knocker)
 
 /* ---- MADs ------------------------------------------------------------------------------------------------------ */
 
-int vb_way_send(const struct vb_way *way, struct vb_broker *broker, const uint8_t mad[256], uint32_t length)
+static void hear(void *user, const struct vb_broker_notice *notice)
 {
-	return vb_broker_send_mad(broker, &way->src, &way->dst, mad, length);
+	const struct vb_way *way = user;
+	struct vb_answer answer = { .length = notice->length, .at_ns = vb_way_now_ns() };
+
+	if (notice->kind != VB_BROKER_MAD || !vb_gid_equal(&notice->gid, &way->dst))
+		return;
+	memcpy(answer.mad, notice->mad, sizeof(answer.mad));
+	if (write(way->answers[1], &answer, sizeof(answer)) < 0)
+		return; /* full: as lost on the way */
 }
 
-bool vb_way_receive(const struct vb_way *way, struct vb_broker *broker, struct vb_answer *answer, int64_t deadline_ns)
+int vb_way_open(struct vb_way *way, const struct vb_settings *settings, char *why, size_t why_size)
 {
-	struct pollfd wait = { .fd = vb_broker_fd(broker), .events = POLLIN };
-	struct vb_broker_notice notice;
+	const struct vb_broker_config config = { .accepts_any = settings->broker_any,
+		.libexec = settings->text[VB_SETTING_LIBEXEC], .hear = hear, .user = way };
+
+	if (pipe2(way->answers, O_CLOEXEC | O_NONBLOCK)) {
+		snprintf(why, why_size, "cannot make a pipe: %s", strerror(errno));
+		return -errno;
+	}
+	int error = vb_broker_connect(&config, &way->broker, why, why_size);
+	if (!error) {
+		error = vb_broker_get_slot(way->broker, settings->receive_buffer, &way->slot, why, why_size);
+		way->receive_buffer = way->slot.receive_buffer;
+		if (error)
+			vb_broker_disconnect(way->broker);
+	}
+	if (error) {
+		close(way->answers[0]);
+		close(way->answers[1]);
+	}
+	return error;
+}
+
+void vb_way_close(struct vb_way *way)
+{
+	vb_broker_release_slot(way->broker, &way->slot);
+	close(way->slot.fd);
+	vb_broker_disconnect(way->broker);
+	close(way->answers[0]);
+	close(way->answers[1]);
+}
+
+int vb_way_send(const struct vb_way *way, const uint8_t mad[256], uint32_t length)
+{
+	return vb_broker_send_mad(way->broker, &way->src, &way->dst, mad, length);
+}
+
+bool vb_way_receive(const struct vb_way *way, struct vb_answer *answer, int64_t deadline_ns)
+{
+	struct pollfd wait = { .fd = way->answers[0], .events = POLLIN };
 
 	for (;;) {
-		vb_broker_next_notice(broker, &notice);
-		answer->at_ns = vb_way_now_ns();
-		if (notice.kind == VB_BROKER_GONE)
-			return false;
-		if (notice.kind == VB_BROKER_MAD && vb_gid_equal(&notice.gid, &way->dst)) {
-			memcpy(answer->mad, notice.mad, sizeof(answer->mad));
-			answer->length = notice.length;
+		if (read(way->answers[0], answer, sizeof(*answer)) == sizeof(*answer))
 			return true;
-		}
-		if (notice.kind != VB_BROKER_NOTHING)
-			continue;
-		int64_t left_ms = (deadline_ns - answer->at_ns + 999999) / 1000000;
+		int64_t left_ms = (deadline_ns - vb_way_now_ns() + 999999) / 1000000;
 		if (left_ms <= 0)
 			return false;
 		poll(&wait, 1, (int)left_ms);

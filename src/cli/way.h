@@ -8,6 +8,7 @@
 #include <stddef.h>
 #include <stdint.h>
 #include "base/gid.h"
+#include "host/broker.h"
 #include "host/settings.h"
 
 struct vb_way {
@@ -17,7 +18,11 @@ struct vb_way {
 	char src_text[INET6_ADDRSTRLEN], dst_text[INET6_ADDRSTRLEN];
 	char device[64]; /* ours, that has src */
 	uint32_t netdev_mtu, mtu;
-	uint32_t receive_buffer; /* of our slots, for the discovery; set by the caller */
+	uint32_t receive_buffer; /* of our slots, for the discovery */
+	/* Between vb_way_open and vb_way_close: */
+	struct vb_broker *broker;
+	struct vb_slot slot;
+	int answers[2]; /* a pipe of struct vb_answer */
 };
 
 /* 0, or -errno with the reason in words. Asks the name service and the routing table, sends nothing. */
@@ -46,7 +51,9 @@ void vb_knock_close(struct vb_knocker *knocker);
 
 /* ---- MADs from our QP1 to the host's, through the broker, to which answers come ---------------------------------- */
 
-struct vb_broker;
+/* Takes a slot of the broker: whoever asks is asked. 0, or -errno with the reason in words. */
+int vb_way_open(struct vb_way *way, const struct vb_settings *settings, char *why, size_t why_size);
+void vb_way_close(struct vb_way *way);
 
 struct vb_answer {
 	uint8_t mad[256];
@@ -56,8 +63,8 @@ struct vb_answer {
 
 int64_t vb_way_now_ns(void);
 /* length above 256 pads with zero bytes. 0 or -errno; -EMSGSIZE: the interface does not carry it. */
-int vb_way_send(const struct vb_way *way, struct vb_broker *broker, const uint8_t mad[256], uint32_t length);
-/* The next answer from the host; false when none came until deadline_ns, or the broker is gone. */
-bool vb_way_receive(const struct vb_way *way, struct vb_broker *broker, struct vb_answer *answer, int64_t deadline_ns);
+int vb_way_send(const struct vb_way *way, const uint8_t mad[256], uint32_t length);
+/* The next answer from the host; false when none came until deadline_ns. */
+bool vb_way_receive(const struct vb_way *way, struct vb_answer *answer, int64_t deadline_ns);
 
 #endif

@@ -1,6 +1,11 @@
-/* The client's side of the broker: how a process gets its slot of UDP port 4791. The broker itself is the program
- * verbena-broker (src/broker/); protocol.h is what the two say to each other. All calls may block briefly; none is on
- * the data path. One thread at a time. */
+/* The client's side of the broker: how a process gets its slot of UDP port 4791, its ports, and word of its peers. The
+ * broker itself is the program verbena-broker (src/broker/); protocol.h is what the two say to each other.
+ *
+ * A thread of its own reads what the broker says, and finds or starts the next broker when both processes of this one
+ * are gone. What the broker has to know (slots, bindings, questions, requests not answered yet) is said again to
+ * whoever has forgotten it, as fast as it is read. So nobody else ever waits for the broker but who wants an answer.
+ *
+ * Threads: any, at any time. Errors: 0 or -errno; why, of why_size bytes, then says what is wrong and what to do. */
 #ifndef VB_HOST_BROKER_H
 #define VB_HOST_BROKER_H
 
@@ -11,75 +16,72 @@
 
 struct vb_broker;
 
-/* Finds this network namespace's broker, or starts one (spawned, not forked), checks its owner, and connects. On error
- * -errno, with what is wrong and what to do in why: port 4791 taken (by whom), another user's broker, exec forbidden,
- * verbena-broker not found. broker_any accepts another user's broker; libexec may be NULL. */
-int vb_broker_connect(bool broker_any, const char *libexec, struct vb_broker **broker, char *why, size_t why_size);
-/* Gives everything back. */
-void vb_broker_disconnect(struct vb_broker *broker);
-
-struct vb_slot {
-	uint8_t number;		 /* 1 .. 254 */
-	int fd;			 /* receive socket, ours to close */
-	uint32_t receive_buffer; /* effective SO_RCVBUF */
-};
-
-/* -EUSERS with the reason in why when all are taken. */
-int vb_broker_get_slot(struct vb_broker *broker, uint32_t receive_buffer, struct vb_slot *slot, char *why,
-	size_t why_size);
-/* slot->fd, still open, stops being the socket and is to be closed afterwards. */
-void vb_broker_release_slot(struct vb_broker *broker, const struct vb_slot *slot);
-
-/* Readable when the broker has something to say or is gone. The number stays the same all along, but what is behind it
- * changes when GONE is told (then it is never readable) and by vb_broker_recover: add it to an epoll set again. */
-int vb_broker_fd(const struct vb_broker *broker);
-
 enum vb_broker_notice_kind {
-	VB_BROKER_NOTHING,
-	VB_BROKER_PEER, /* answer to vb_broker_discover */
-	VB_BROKER_GONE, /* both broker processes died: call vb_broker_recover */
-	VB_BROKER_MAD,	/* a management datagram came: an answer to vb_broker_send_mad, or the connection manager's */
+	VB_BROKER_PEER,   /* answer to vb_broker_discover */
+	VB_BROKER_MAD,    /* a management datagram came: an answer to vb_broker_send_mad, or the connection manager's */
 	VB_BROKER_FAILED, /* the network did not deliver a MAD of vb_broker_post_mad */
-	VB_BROKER_FORGOT, /* its worker died and was replaced: vb_broker_bind_again */
+	VB_BROKER_GONE,   /* both broker processes died; connected queue pairs go on */
+	VB_BROKER_BACK,   /* after GONE: the next one knows our slots, and steering is right */
 };
 
 struct vb_broker_notice {
 	enum vb_broker_notice_kind kind;
-	struct vb_gid gid;	 /* PEER: whose; MAD: from; FAILED: to */
-	int error;		 /* FAILED: -errno */
-	struct vb_gid to;	 /* MAD */
-	uint32_t scope;		 /* MAD: interface of link-local addresses, else 0 */
-	bool is_verbena;	 /* false: nobody who knows Verbena answered */
-	uint32_t receive_buffer; /* of the peer's slots */
-	uint32_t length;	 /* MAD: as received, padding included */
+	struct vb_gid gid;       /* PEER: whose; MAD: from; FAILED: to */
+	int error;               /* FAILED: -errno */
+	struct vb_gid to;        /* MAD */
+	uint32_t scope;          /* MAD: interface of link-local addresses, else 0 */
+	bool is_verbena;         /* PEER: false: nobody who knows Verbena answered */
+	uint32_t receive_buffer; /* PEER: of its slots */
+	uint32_t length;         /* MAD: as received, padding included */
 	uint8_t mad[256];
 };
 
-/* True when another call has come upon notices, of which the descriptor says nothing any more. */
-bool vb_broker_has_notices(const struct vb_broker *broker);
-/* The next notice, without waiting. */
-void vb_broker_next_notice(struct vb_broker *broker, struct vb_broker_notice *notice);
-/* Asks the broker who is at dgid, seen from sgid; it answers by a notice, from memory or after asking the peer. */
-int vb_broker_discover(struct vb_broker *broker, const struct vb_gid *sgid, const struct vb_gid *dgid);
+/* Called by the broker's thread, with no mutex held; it may call everything here but what waits for an answer. */
+typedef void vb_broker_hear(void *user, const struct vb_broker_notice *notice);
+
+struct vb_broker_config {
+	bool accepts_any;    /* also another user's broker */
+	const char *libexec; /* directory of verbena-broker; NULL: beside the library */
+	vb_broker_hear *hear;
+	void *user;
+};
+
+/* Finds this network namespace's broker, or starts one (spawned, not forked), checks its owner, and connects. Errors:
+ * port 4791 taken (by whom), another user's broker, exec forbidden, verbena-broker not found, no room. */
+int vb_broker_connect(const struct vb_broker_config *config, struct vb_broker **broker, char *why, size_t why_size);
+/* Gives everything back. hear is not called any more once it returns. */
+void vb_broker_disconnect(struct vb_broker *broker);
+/* In a forked child, whose parent's it is: closes descriptors, touches nothing else. */
+void vb_broker_forked(struct vb_broker *broker);
+
+struct vb_slot {
+	uint8_t number;          /* 1 .. 254 */
+	int fd;                  /* receive socket, ours to close */
+	uint32_t receive_buffer; /* effective SO_RCVBUF */
+};
+
+/* -EUSERS when all are taken. May wait, as all that have a why. */
+int vb_broker_get_slot(
+	struct vb_broker *broker, uint32_t receive_buffer, struct vb_slot *slot, char *why, size_t why_size);
+/* slot->fd, still open, stops being the socket and is to be closed afterwards. */
+void vb_broker_release_slot(struct vb_broker *broker, const struct vb_slot *slot);
+
+/* Asks the broker who is at dgid, seen from sgid; it answers by a notice, from memory or after asking the peer. Whoever
+ * has been asked about lately, or is known, is not asked again. True: of dgid nothing has been asked so far. */
+bool vb_broker_discover(struct vb_broker *broker, const struct vb_gid *sgid, const struct vb_gid *dgid);
+
 /* Sends a MAD from QP1 at sgid to QP1 at dgid, padded with zero bytes to length (256 .. 4096); MADs that come from
- * there with its transaction id are notices. For the doctor, and connection management to come. -EMSGSIZE: too long
- * for the interface. */
+ * there with its transaction id are notices. -EMSGSIZE: too long for the interface. */
 int vb_broker_send_mad(struct vb_broker *broker, const struct vb_gid *sgid, const struct vb_gid *dgid,
 	const uint8_t mad[256], uint32_t length);
-/* Sends a MAD of 256 bytes and waits for nothing but room; it may be lost. Any thread, beside the other calls. */
-void vb_broker_post_mad(const struct vb_broker *broker, const struct vb_gid *sgid, const struct vb_gid *dgid,
-	const uint8_t mad[256]);
+/* Sends a MAD of 256 bytes and waits for nothing; it may be lost. */
+void vb_broker_post_mad(
+	struct vb_broker *broker, const struct vb_gid *sgid, const struct vb_gid *dgid, const uint8_t mad[256]);
 
-/* A port of RDMA-CM (connections.h). -EADDRINUSE and the like, with words in why. */
+/* A port of RDMA-CM (connections.h); from the answer on the broker knows it until vb_broker_unbind. */
 struct vb_binding;
 int vb_broker_bind(struct vb_broker *broker, struct vb_binding *binding, char *why, size_t why_size);
 int vb_broker_listen(struct vb_broker *broker, const struct vb_binding *binding, char *why, size_t why_size);
 void vb_broker_unbind(struct vb_broker *broker, const struct vb_binding *binding);
-/* Tells a new worker or broker of a binding that the one before knew; does not wait. */
-void vb_broker_bind_again(struct vb_broker *broker, const struct vb_binding *binding, bool is_listening);
-
-/* After GONE: connects to the next broker, or starts one, and hands our slot's socket to it; the slot, its number and
- * its socket stay ours. -errno: try again later. With several slots, call it for each. */
-int vb_broker_recover(struct vb_broker *broker, const struct vb_slot *slot, char *why, size_t why_size);
 
 #endif

@@ -1,7 +1,7 @@
 /* See connections.h. Holds: every unlock leaves the CM with nothing to send and nothing to tell, and its timer armed.
  *
- * Locks: broker.mutex (worker.h) before the list of bindings, which it guards; the CM's mutex alone: while it is held
- * nothing is asked of the broker, and MADs are sent after it has been given away. */
+ * Locks: the CM's mutex alone: while it is held nothing is asked of the broker, and MADs are posted after it has been
+ * given away. */
 #include "host/connections.h"
 
 #include <errno.h>
@@ -19,12 +19,6 @@
 #define EXPORT	       __attribute__((visibility("default")))
 #define SENT_AT_A_TIME 16
 
-struct bound {
-	struct vb_list link;
-	struct vb_binding binding;
-	bool is_listening;
-};
-
 static struct {
 	pthread_mutex_t mutex;
 	_Atomic(struct vb_worker *) worker; /* NULL: not started */
@@ -32,9 +26,7 @@ static struct {
 	struct vb_faults *faults; /* of MADs received; or NULL */
 	vb_connections_handler *handler;
 	void *context;
-	struct vb_list bound;
-	uint32_t last_number;
-} connections = { .mutex = PTHREAD_MUTEX_INITIALIZER, .bound = { &connections.bound, &connections.bound } };
+} connections = { .mutex = PTHREAD_MUTEX_INITIALIZER };
 
 /* ---- The CM ----------------------------------------------------------------------------------------------------- */
 
@@ -96,7 +88,7 @@ static struct vb_deadline next_deadline(void)
 }
 
 /* A capture has what the broker sends and receives for us, as if we did; first, so that no answer stands before it. */
-static void send_all(const struct vb_broker *broker, struct vb_pcap *pcap, const struct vb_cm_outgoing *out,
+static void send_all(struct vb_broker *broker, struct vb_pcap *pcap, const struct vb_cm_outgoing *out,
 	unsigned count)
 {
 	for (unsigned i = 0; i < count; i++) {
@@ -109,7 +101,7 @@ static void send_all(const struct vb_broker *broker, struct vb_pcap *pcap, const
 EXPORT void vb_connections_unlock(void)
 {
 	struct vb_cm_outgoing out[SENT_AT_A_TIME];
-	const struct vb_broker *broker = connections.worker->broker.broker;
+	struct vb_broker *broker = connections.worker->broker;
 	struct vb_pcap *pcap = connections.worker->pcap;
 	unsigned count;
 
@@ -125,26 +117,28 @@ EXPORT void vb_connections_unlock(void)
 	}
 }
 
-static unsigned copies_of(struct vb_broker_notice *notice)
+static unsigned copies_of(uint8_t mad[VB_MAD_LENGTH], const struct vb_broker_notice *notice)
 {
 	struct vb_path path = { .src = notice->gid, .dst = notice->to, .ifindex = notice->scope };
 
 	return connections.faults ?
-		vb_faults_admit(connections.faults, &path, notice->mad, sizeof(notice->mad), vb_host_now()) :
+		vb_faults_admit(connections.faults, &path, mad, VB_MAD_LENGTH, vb_host_now()) :
 		1;
 }
 
-void vb_connections_receive(struct vb_broker_notice *notice)
+void vb_connections_receive(const struct vb_broker_notice *notice)
 {
 	struct vb_cm_path path = { .local = notice->to, .remote = notice->gid, .scope = notice->scope };
+	uint8_t mad[VB_MAD_LENGTH]; /* fault injection may damage it */
 	struct vb_cm *cm = vb_connections_lock();
 
 	if (!cm)
 		return;
 	if (connections.worker->pcap)
 		vb_pcap_write_mad(connections.worker->pcap, &notice->gid, &notice->to, notice->mad);
-	for (unsigned copies = copies_of(notice); copies > 0; copies--)
-		vb_cm_receive(cm, &path, notice->mad, vb_host_now());
+	memcpy(mad, notice->mad, sizeof(mad));
+	for (unsigned copies = copies_of(mad, notice); copies > 0; copies--)
+		vb_cm_receive(cm, &path, mad, vb_host_now());
 	vb_connections_unlock();
 }
 
@@ -269,7 +263,6 @@ void vb_connections_forget(void)
 	connections.worker = NULL;
 	connections.cm = NULL;
 	connections.faults = NULL;
-	vb_list_init(&connections.bound);
 }
 
 /* ---- Devices ---------------------------------------------------------------------------------------------------- */
@@ -319,47 +312,15 @@ static int check_address(const struct vb_gid *address)
 	return rc == -EADDRNOTAVAIL ? rc : 0;
 }
 
-static struct bound *find_bound(const struct vb_binding *binding)
-{
-	vb_list_for_each(node, &connections.bound) {
-		struct bound *bound = vb_container_of(node, struct bound, link);
-		if (bound->binding.number == binding->number)
-			return bound;
-	}
-	return NULL;
-}
-
-/* What others wanted may have been heard while waiting for the answer. */
-static void unlock_broker(struct vb_worker *w)
-{
-	bool has_notices = vb_broker_has_notices(w->broker.broker);
-
-	pthread_mutex_unlock(&w->broker.mutex);
-	if (has_notices)
-		vb_broker_watch_serve(w);
-}
-
 EXPORT int vb_connections_bind(struct vb_binding *binding)
 {
 	struct vb_worker *w = our_worker();
-	struct bound *bound = w ? calloc(1, sizeof(*bound)) : NULL;
 	char why[256];
 
-	if (!bound)
-		return w ? -ENOMEM : -EPERM;
+	if (!w)
+		return -EPERM;
 	int rc = check_address(&binding->address);
-	pthread_mutex_lock(&w->broker.mutex);
-	binding->number = ++connections.last_number;
-	if (rc == 0)
-		rc = vb_broker_bind(w->broker.broker, binding, why, sizeof(why));
-	if (rc == 0) {
-		bound->binding = *binding;
-		vb_list_add_tail(&connections.bound, &bound->link);
-	}
-	unlock_broker(w);
-	if (rc < 0)
-		free(bound);
-	return rc;
+	return rc < 0 ? rc : vb_broker_bind(w->broker, binding, why, sizeof(why));
 }
 
 /* Most servers print nothing of the kind. */
@@ -379,12 +340,7 @@ EXPORT int vb_connections_listen(const struct vb_binding *binding)
 
 	if (!w)
 		return -EPERM;
-	pthread_mutex_lock(&w->broker.mutex);
-	struct bound *bound = find_bound(binding);
-	int rc = bound ? vb_broker_listen(w->broker.broker, binding, why, sizeof(why)) : -EINVAL;
-	if (rc == 0)
-		bound->is_listening = true;
-	unlock_broker(w);
+	int rc = vb_broker_listen(w->broker, binding, why, sizeof(why));
 	if (rc == 0)
 		say_listening(binding);
 	return rc;
@@ -394,24 +350,6 @@ EXPORT void vb_connections_unbind(const struct vb_binding *binding)
 {
 	struct vb_worker *w = our_worker();
 
-	if (!w)
-		return;
-	pthread_mutex_lock(&w->broker.mutex);
-	struct bound *bound = find_bound(binding);
-	if (bound) {
-		vb_list_remove(&bound->link);
-		free(bound);
-		vb_broker_unbind(w->broker.broker, binding);
-	}
-	pthread_mutex_unlock(&w->broker.mutex);
-}
-
-void vb_connections_bind_again(struct vb_worker *w)
-{
-	if (connections.worker != w)
-		return;
-	vb_list_for_each(node, &connections.bound) {
-		const struct bound *bound = vb_container_of(node, struct bound, link);
-		vb_broker_bind_again(w->broker.broker, &bound->binding, bound->is_listening);
-	}
+	if (w)
+		vb_broker_unbind(w->broker, binding);
 }

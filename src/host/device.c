@@ -50,8 +50,7 @@ static void after_fork_in_child(void)
 	vb_pcap_close(w->pcap); /* the parent goes on writing it */
 	w->pcap = NULL;
 	close(w->slot.fd);
-	if (vb_broker_fd(w->broker.broker) >= 0)
-		close(vb_broker_fd(w->broker.broker));
+	vb_broker_forked(w->broker);
 	vb_multicast_forked();
 	current = NULL;
 	device_count = 0;
@@ -182,16 +181,15 @@ static int create_lane(struct vb_worker *w)
 
 static void free_worker(struct vb_worker *w)
 {
+	vb_broker_watch_stop(w); /* its thread looks at the lane */
 	if (w->lane)
 		vb_lane_destroy(w->lane);
 	vb_frames_close(w);
 	if (w->port)
 		vb_port_close(w->port);
-	if (w->broker.broker) {
-		vb_broker_watch_stop(w);
+	if (w->slot.fd >= 0)
 		close(w->slot.fd);
-		vb_multicast_forget();
-	}
+	vb_multicast_forget();
 	vb_progress_forked(w); /* closes what is open */
 	if (w->pcap)
 		vb_pcap_close(w->pcap);
@@ -236,7 +234,7 @@ static int start_worker(void)
 	pthread_once(&once, register_handlers);
 	pthread_mutex_init(&w->mutex, NULL);
 	vb_list_init(&w->devices);
-	w->epoll_fd = w->timer_fd = w->wake_fd = w->stop_fd = w->link_fd = w->connections_fd = -1;
+	w->slot.fd = w->epoll_fd = w->timer_fd = w->wake_fd = w->stop_fd = w->link_fd = w->connections_fd = -1;
 	int rc = fill_worker(w, settings);
 	if (rc < 0) {
 		free_worker(w);

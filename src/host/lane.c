@@ -13,7 +13,6 @@
 
 #define TRANSMIT_ROUNDS	  4  /* batches of VB_BATCH_PACKETS in one hold of the mutex */
 #define POLLS_TO_DISARM	  8  /* polls in a row after which the progress thread need not be woken for packets */
-#define POLLS_TO_BROKER	  1024 /* without a progress thread pollers look after the broker, this often */
 #define PACKETS_OF_NOTE	  16 /* so many take long enough to look at the clock again */
 #define YIELD_AFTER	  (50 * VB_US)
 #define SLEEP_AFTER	  (10 * VB_MS)
@@ -231,7 +230,6 @@ void vb_lane_drive(struct vb_device *device)
 
 	if (w->is_forked)
 		return;
-	unsigned polls = count_up(&w->polls);
 	if (atomic_load_explicit(&w->waiting, memory_order_relaxed) == 0 && vb_worker_try_lock(w)) {
 		is_busy = vb_worker_turn(w);
 		now = w->turned_at;
@@ -240,8 +238,6 @@ void vb_lane_drive(struct vb_device *device)
 	} else {
 		now = vb_host_now();
 	}
-	if (!w->has_thread && polls % POLLS_TO_BROKER == 0)
-		vb_broker_watch_serve(w);
 	rest(is_busy, now);
 }
 

@@ -1,7 +1,7 @@
 /* The progress thread: keeps the lane going while the application's threads do something else.
  *
- * It sleeps in epoll on the slot's socket, a timer for the lane's next deadline, the broker and netlink; an idle process
- * is never woken. Threads that poll would be slowed down by a second thread woken for every packet, so after a few polls
+ * It sleeps in epoll on the slot's socket, a timer for the lane's next deadline, the CM's timer and netlink; an idle
+ * process is never woken. For the broker it never waits: that has a thread of its own (broker.c). Threads that poll would be slowed down by a second thread woken for every packet, so after a few polls
  * they take the socket out of its epoll set, and set a timer that they put off every TICK while they go on. When it comes
  * up nobody has polled for two ticks, and the thread takes the socket back. */
 #include "host/worker.h"
@@ -19,7 +19,7 @@
 #define TURNS_AT_A_TIME	 64 /* between two looks at what else there is to do */
 #define NAME		 "verbena"
 
-enum source { SOURCE_SLOT, SOURCE_TIMER, SOURCE_WAKE, SOURCE_STOP, SOURCE_LINK, SOURCE_BROKER, SOURCE_CONNECTIONS, SOURCE_FRAMES };
+enum source { SOURCE_SLOT, SOURCE_TIMER, SOURCE_WAKE, SOURCE_STOP, SOURCE_LINK, SOURCE_CONNECTIONS, SOURCE_FRAMES };
 
 static _Thread_local bool is_progress_thread __attribute__((tls_model("initial-exec")));
 
@@ -153,7 +153,7 @@ static bool take_over(struct vb_worker *w)
 
 /* What woke the thread. */
 struct woken {
-	bool is_timer, is_link, is_broker, is_connections, is_stop;
+	bool is_timer, is_link, is_connections, is_stop;
 };
 
 static struct woken sleep_until_woken(struct vb_worker *w, int timeout_ms)
@@ -176,9 +176,6 @@ static struct woken sleep_until_woken(struct vb_worker *w, int timeout_ms)
 		case SOURCE_LINK:
 			vb_interfaces_drain(w->link_fd);
 			woken.is_link = true;
-			break;
-		case SOURCE_BROKER:
-			woken.is_broker = true;
 			break;
 		case SOURCE_CONNECTIONS:
 			n = read(w->connections_fd, &ignored, sizeof(ignored));
@@ -217,8 +214,6 @@ static void *run(void *argument)
 			return NULL;
 		if (woken.is_link)
 			vb_worker_refresh_devices(w);
-		if (woken.is_broker)
-			vb_broker_watch_serve(w);
 		if (woken.is_connections)
 			vb_connections_on_timer();
 		if (w->attendance == VB_ATTENDED_BY_POLLERS) {
@@ -233,13 +228,6 @@ static void *run(void *argument)
 }
 
 /* ---- Start and stop --------------------------------------------------------------------------------------------- */
-
-void vb_progress_watch_broker(struct vb_worker *w, bool enable)
-{
-	if (w->has_thread)
-		epoll_set(w, enable ? EPOLL_CTL_ADD : EPOLL_CTL_DEL, vb_broker_fd(w->broker.broker), EPOLLIN,
-			SOURCE_BROKER);
-}
 
 void vb_progress_watch_frames(struct vb_worker *w, int fd)
 {
@@ -302,7 +290,6 @@ int vb_progress_start(struct vb_worker *w)
 
 	if (rc == 0 && !vb_settings_get()->progress_off) {
 		w->has_thread = true;
-		vb_progress_watch_broker(w, true);
 		rc = start_thread(w);
 		w->has_thread = rc == 0;
 	}

@@ -1,8 +1,8 @@
 /* The inside of host/: the one worker of this process, which is a lane of the engine with its port, its slot, the thread
  * that keeps it going and the broker behind it, and the devices that share it.
  *
- * Locks, in the order in which they are taken: the open lock (device.c: opening and closing), broker.mutex, mutex. The
- * last may be held already when vb_device_discover is called; that one only tries the broker's. */
+ * Locks, in the order in which they are taken: the open lock (device.c: opening and closing), mutex, and those inside
+ * broker.c, which are held for moments. */
 #ifndef VB_HOST_WORKER_H
 #define VB_HOST_WORKER_H
 
@@ -25,25 +25,6 @@ enum vb_attendance {
 	VB_ATTENDED_BY_WAITER,	/* a thread blocked in vb_lane_wait sleeps on it */
 };
 
-#define VB_ASKED_MAX 256
-
-/* What was asked about a peer address. Under the worker's mutex. */
-struct vb_asked {
-	struct vb_gid sgid, dgid;
-	vb_time at;
-	bool is_sent, is_answered, is_verbena;
-};
-
-struct vb_broker_watch {
-	pthread_mutex_t mutex; /* calls of broker.h: one thread at a time */
-	struct vb_broker *broker;
-	pthread_t recoverer;
-	bool is_recovering; /* recoverer was started and not joined; the progress thread's and the closer's */
-	atomic_bool is_gone;
-	struct vb_asked asked[VB_ASKED_MAX];
-	unsigned asked_count;
-};
-
 struct vb_worker {
 	pthread_mutex_t mutex;
 	atomic_uint waiting; /* threads that block for the mutex: pollers let them go first */
@@ -64,7 +45,6 @@ struct vb_worker {
 
 	_Atomic enum vb_attendance attendance;
 	unsigned polls_since_takeover;
-	atomic_uint polls; /* counts up whenever a poller drives */
 	atomic_uint posts; /* counts up whenever something is posted */
 	struct vb_deadline timer; /* what timer_fd is set to, unless pollers attend */
 	vb_time polled_at;	  /* when pollers last put off the thread's takeover */
@@ -78,7 +58,7 @@ struct vb_worker {
 	int connections_fd; /* timerfd of connections.c, which guards it with what follows */
 	struct vb_deadline connections_at;
 
-	struct vb_broker_watch broker;
+	struct vb_broker *broker;
 	bool is_forked; /* this process is a child of the one whose worker this is */
 };
 
@@ -117,22 +97,19 @@ void vb_progress_arm_timer(struct vb_worker *worker);
 void vb_progress_forked(struct vb_worker *worker);
 
 /* broker_watch.c */
+/* Connects to the broker and takes a slot; the reason of an error has been said. */
 int vb_broker_watch_start(struct vb_worker *worker, const struct vb_settings *settings);
+/* While lane and mutex are still there. */
 void vb_broker_watch_stop(struct vb_worker *worker);
-/* Takes what the broker has to say. Without the mutex. */
-void vb_broker_watch_serve(struct vb_worker *worker);
-void vb_progress_watch_broker(struct vb_worker *worker, bool enable); /* progress.c */
 
 /* connections.c */
 /* A MAD of the connection manager came. Without any mutex. */
-void vb_connections_receive(struct vb_broker_notice *notice);
+void vb_connections_receive(const struct vb_broker_notice *notice);
 void vb_host_explain_unreachable(const struct vb_cm_event *event); /* explain.c */
 void vb_connections_undelivered(const struct vb_broker_notice *notice);
 /* False: none were managed, or a thread that will not go on is amid them. */
 bool vb_connections_counters(uint64_t values[VB_CM_COUNTER_COUNT]);
 void vb_connections_on_timer(void);
-/* The broker has forgotten what it knew. With the broker's mutex held. */
-void vb_connections_bind_again(struct vb_worker *worker);
 void vb_connections_forget(void); /* in a forked child */
 /* Sets the CM's timer. With the CM's mutex held. */
 void vb_progress_arm_connections(struct vb_worker *worker, struct vb_deadline at); /* progress.c */

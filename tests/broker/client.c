@@ -7,6 +7,7 @@
 #include <poll.h>
 #include <sched.h>
 #include <signal.h>
+#include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <sys/prctl.h>
@@ -26,16 +27,32 @@ struct state {
 	struct vb_broker *broker;
 	struct vb_slot slot;
 	struct report report;
-	bool has_answer;
+	atomic_uint recoveries;
+	int answers[2]; /* a pipe of notices about peers */
 };
+
+static void hear(void *user, const struct vb_broker_notice *notice)
+{
+	struct state *state = user;
+	if (notice->kind == VB_BROKER_BACK)
+		atomic_fetch_add(&state->recoveries, 1);
+	else if (notice->kind == VB_BROKER_PEER && write(state->answers[1], notice, sizeof(*notice)) < 0)
+		abort();
+}
+
+int client_connect(struct vb_broker **broker, char *why, size_t why_size)
+{
+	return vb_broker_connect(&(struct vb_broker_config){ .libexec = client_libexec }, broker, why, why_size);
+}
 
 static void take_slot(struct state *state, bool broker_any)
 {
 	struct report *report = &state->report;
+	const struct vb_broker_config config = { .accepts_any = broker_any, .libexec = client_libexec, .hear = hear,
+		.user = state };
 	report->rc = 0;
 	if (!state->broker)
-		report->rc = vb_broker_connect(broker_any, client_libexec, &state->broker, report->why,
-			sizeof(report->why));
+		report->rc = vb_broker_connect(&config, &state->broker, report->why, sizeof(report->why));
 	if (report->rc == 0)
 		report->rc = vb_broker_get_slot(state->broker, 4194304, &state->slot, report->why, sizeof(report->why));
 	const int on = 1;
@@ -80,30 +97,15 @@ static void collect(struct state *state)
 	}
 }
 
-static void notice(struct state *state)
-{
-	struct vb_broker_notice one;
-	vb_broker_next_notice(state->broker, &one);
-	if (one.kind == VB_BROKER_PEER) {
-		state->has_answer = true;
-		state->report.is_verbena = one.is_verbena;
-		state->report.receive_buffer = one.receive_buffer;
-	} else if (one.kind == VB_BROKER_GONE) {
-		while (vb_broker_recover(state->broker, &state->slot, state->report.why, sizeof(state->report.why)))
-			usleep(5000);
-		state->report.recoveries++;
-	}
-}
-
 static void discover(struct state *state, const struct order *order)
 {
-	state->has_answer = false;
-	state->report.rc = vb_broker_discover(state->broker, &order->sgid, &order->gid);
-	while (!state->has_answer) {
-		struct pollfd wait = { .fd = vb_broker_fd(state->broker), .events = POLLIN };
-		poll(&wait, 1, 1000);
-		notice(state);
-	}
+	struct vb_broker_notice answer;
+	struct pollfd wait = { .fd = state->answers[0], .events = POLLIN };
+	vb_broker_discover(state->broker, &order->sgid, &order->gid);
+	bool is_answered = poll(&wait, 1, 5000) > 0 && read(state->answers[0], &answer, sizeof(answer)) == sizeof(answer);
+	state->report.rc = is_answered ? 0 : -EIO;
+	state->report.is_verbena = answer.is_verbena;
+	state->report.receive_buffer = answer.receive_buffer;
 }
 
 static void obey(struct state *state, const struct order *order)
@@ -136,22 +138,16 @@ static void obey(struct state *state, const struct order *order)
 static _Noreturn void live(int orders)
 {
 	struct state state = { 0 };
-	for (;;) {
-		struct order order;
-		struct pollfd waits[2] = { { .fd = orders, .events = POLLIN },
-			{ .fd = state.broker ? vb_broker_fd(state.broker) : -1, .events = POLLIN } };
-		if (poll(waits, 2, -1) < 0)
-			continue;
-		if (waits[1].revents)
-			notice(&state);
-		if (!waits[0].revents)
-			continue;
-		if (recv(orders, &order, sizeof(order), 0) != sizeof(order))
-			_exit(0);
+	struct order order;
+	if (pipe(state.answers))
+		_exit(1);
+	while (recv(orders, &order, sizeof(order), 0) == sizeof(order)) {
 		obey(&state, &order);
+		state.report.recoveries = atomic_load(&state.recoveries);
 		if (send(orders, &state.report, sizeof(state.report), MSG_NOSIGNAL) < 0)
-			_exit(0);
+			break;
 	}
+	_exit(0);
 }
 
 void client_start(struct client_process *client, uid_t uid)

@@ -4,6 +4,7 @@
 #define TESTS_BROKER_CLIENT_H
 
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
 #include <sys/types.h>
 #include "base/gid.h"
@@ -39,6 +40,10 @@ struct client_process {
 };
 
 extern const char *client_libexec;
+
+struct vb_broker;
+/* Of the test itself; hears no notices. */
+int client_connect(struct vb_broker **broker, char *why, size_t why_size);
 
 /* uid 0 leaves the user as it is. */
 void client_start(struct client_process *client, uid_t uid);

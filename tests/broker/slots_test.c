@@ -108,7 +108,7 @@ void slots__the_last_one_taken_is_an_error_that_says_so(void **state)
 	char why[256];
 	struct vb_broker *broker;
 	struct vb_slot slots[VB_SLOT_MAX + 1];
-	assert_int_equal(vb_broker_connect(false, client_libexec, &broker, why, sizeof(why)), 0);
+	assert_int_equal(client_connect(&broker, why, sizeof(why)), 0);
 	for (unsigned i = 0; i < VB_SLOT_MAX; i++)
 		assert_int_equal(vb_broker_get_slot(broker, 65536, &slots[i], why, sizeof(why)), 0);
 	assert_int_equal(vb_broker_get_slot(broker, 65536, &slots[VB_SLOT_MAX], why, sizeof(why)), -EUSERS);
@@ -136,7 +136,7 @@ void slots__neighbours_come_and_go_without_counting_as_overflow(void **state)
 	struct vb_slot slot;
 	uint32_t before[SK_MEMINFO_VARS], after[SK_MEMINFO_VARS];
 	socklen_t length = sizeof(before);
-	assert_int_equal(vb_broker_connect(false, client_libexec, &broker, why, sizeof(why)), 0);
+	assert_int_equal(client_connect(&broker, why, sizeof(why)), 0);
 	assert_int_equal(vb_broker_get_slot(broker, 65536, &slot, why, sizeof(why)), 0);
 	assert_int_equal(getsockopt(slot.fd, SOL_SOCKET, SO_MEMINFO, before, &length), 0);
 	start_clients_in_order(5);
@@ -205,7 +205,7 @@ void start__port_taken_says_by_whom(void **state)
 	struct sockaddr_in any = { .sin_family = AF_INET, .sin_port = htons(PORT) };
 	int fd = socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0);
 	assert_int_equal(bind(fd, (struct sockaddr *)&any, sizeof(any)), 0);
-	int rc = vb_broker_connect(false, client_libexec, &broker, why, sizeof(why));
+	int rc = client_connect(&broker, why, sizeof(why));
 	close(fd);
 	assert_int_equal(rc, -EADDRINUSE);
 	snprintf(us, sizeof(us), "(pid %d)", getpid());
@@ -218,7 +218,7 @@ void start__missing_program_is_named(void **state)
 {
 	char why[256];
 	struct vb_broker *broker;
-	assert_int_equal(vb_broker_connect(false, "/nonexistent", &broker, why, sizeof(why)), -ENOENT);
+	assert_int_equal(vb_broker_connect(&(struct vb_broker_config){ .libexec = "/nonexistent" }, &broker, why, sizeof(why)), -ENOENT);
 	assert_non_null(strstr(why, "/nonexistent"));
 }
 
@@ -229,7 +229,7 @@ void start__program_that_cannot_run_is_named(void **state)
 	assert_non_null(mkdtemp(directory));
 	snprintf(path, sizeof(path), "%s/" VB_BROKER_PROGRAM, directory);
 	close(open(path, O_CREAT | O_WRONLY, 0600));
-	int rc = vb_broker_connect(false, directory, &broker, why, sizeof(why));
+	int rc = vb_broker_connect(&(struct vb_broker_config){ .libexec = directory }, &broker, why, sizeof(why));
 	unlink(path);
 	rmdir(directory);
 	assert_int_equal(rc, -EACCES);
@@ -264,7 +264,7 @@ void start__is_not_seen_by_the_program(void **state)
 	children_heard_of = 0;
 	assert_int_equal(sigaction(SIGCHLD, &action, &before), 0);
 	assert_int_equal(pthread_create(&waiter, NULL, wait_for_children, &is_over), 0);
-	int rc = vb_broker_connect(false, client_libexec, &broker, why, sizeof(why));
+	int rc = client_connect(&broker, why, sizeof(why));
 	atomic_store(&is_over, true);
 	pthread_join(waiter, NULL);
 	sigaction(SIGCHLD, &before, NULL);

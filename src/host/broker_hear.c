@@ -1,0 +1,159 @@
+/* What the broker says: answers, and what nobody has asked for. */
+#include "host/broker_state.h"
+
+#include "host/broker_start.h"
+#include "host/log.h"
+
+#define ADOPT_AGAIN_MS 1000 /* a slot that was refused */
+
+static void take_slot(struct vb_broker *broker, struct vb_broker_request *request)
+{
+	const struct vb_message *answer = &request->answer;
+
+	if (answer->kind != VB_MESSAGE_SLOT || request->fd < 0 || answer->slot == 0 || answer->slot > VB_SLOT_MAX)
+		return;
+	*request->slot = (struct vb_held_slot){
+		.is_said = true, .is_adopted = true, .slot = { answer->slot, request->fd, answer->receive_buffer }
+	};
+	vb_list_add_tail(&broker->slots, &request->slot->link);
+}
+
+static void take_binding(struct vb_broker *broker, struct vb_broker_request *request)
+{
+	struct vb_held_binding *binding = request->binding;
+
+	if (request->answer.kind != VB_MESSAGE_BOUND)
+		return;
+	binding->is.port = request->answer.binding.port;
+	binding->is_said = true;
+	vb_list_add_tail(&broker->bindings, &binding->link);
+}
+
+struct vb_held_binding *vb_broker_find_binding(struct vb_broker *broker, uint32_t number)
+{
+	vb_list_for_each (node, &broker->bindings) {
+		struct vb_held_binding *binding = vb_container_of(node, struct vb_held_binding, link);
+		if (binding->is.number == number)
+			return binding;
+	}
+	return NULL;
+}
+
+static void take_listening(struct vb_broker *broker, const struct vb_broker_request *request)
+{
+	struct vb_held_binding *binding = vb_broker_find_binding(broker, request->message.binding.number);
+
+	if (binding && request->answer.kind == VB_MESSAGE_BOUND)
+		binding->is_listening = binding->is_listening_said = true;
+}
+
+static void take_answer_of(struct vb_broker *broker, struct vb_broker_request *request)
+{
+	switch (request->message.kind) {
+	case VB_MESSAGE_GET_SLOT:
+		take_slot(broker, request);
+		break;
+	case VB_MESSAGE_BIND:
+		take_binding(broker, request);
+		break;
+	case VB_MESSAGE_LISTEN:
+		take_listening(broker, request);
+		break;
+	default:
+		break;
+	}
+}
+
+/* True: it was somebody's, and fd is his. */
+static bool take_answer(struct vb_broker *broker, const struct vb_message *message, int fd)
+{
+	vb_list_for_each (node, &broker->requests) {
+		struct vb_broker_request *request = vb_container_of(node, struct vb_broker_request, link);
+		if (request->message.request != message->request)
+			continue;
+		vb_list_remove(&request->link);
+		request->answer = *message;
+		request->fd = fd;
+		request->is_answered = true;
+		take_answer_of(broker, request);
+		pthread_cond_broadcast(&broker->answered);
+		return true;
+	}
+	return false;
+}
+
+static bool take_adoption(struct vb_broker *broker, const struct vb_message *message)
+{
+	vb_list_for_each (node, &broker->slots) {
+		struct vb_held_slot *held = vb_container_of(node, struct vb_held_slot, link);
+		if (!held->is_said || held->request != message->request)
+			continue;
+		held->is_adopted = message->kind == VB_MESSAGE_ADOPTED;
+		if (held->is_adopted)
+			return true;
+		vb_log(VB_LOG_WARN, "the new broker does not take slot %u: %s", held->slot.number, message->why);
+		held->is_said = broker->has_all = false;
+		held->again_ms = vb_broker_now_ms() + ADOPT_AGAIN_MS;
+		return true;
+	}
+	return false;
+}
+
+/* A port that we told a new broker or worker of has been another's meanwhile. */
+static void take_lost_port(struct vb_broker *broker, const struct vb_message *message)
+{
+	vb_list_for_each (node, &broker->bindings) {
+		const struct vb_held_binding *binding = vb_container_of(node, struct vb_held_binding, link);
+		if (binding->request == message->request && message->error == EADDRINUSE)
+			vb_log(VB_LOG_ERROR,
+				"port %u, which this process held, is another's since the broker was replaced",
+				binding->is.port);
+	}
+}
+
+static void take_peer(struct vb_broker *broker, const struct vb_message *message)
+{
+	for (unsigned i = 0; i < broker->question_count; i++) {
+		struct vb_broker_question *question = &broker->questions[i];
+		if (!vb_gid_equal(&question->dgid, &message->gid))
+			continue;
+		question->is_said = question->is_answered = true;
+		question->is_verbena = message->is_verbena;
+	}
+}
+
+bool vb_broker_take(
+	struct vb_broker *broker, const struct vb_message *message, int *fd, struct vb_broker_notice *notice)
+{
+	*notice = (struct vb_broker_notice){ .gid = message->gid, .to = message->sgid, .scope = message->scope };
+	switch (message->kind) {
+	case VB_MESSAGE_SLOT:
+	case VB_MESSAGE_ADOPTED:
+	case VB_MESSAGE_SENT:
+	case VB_MESSAGE_BOUND:
+	case VB_MESSAGE_REFUSED:
+		if (take_answer(broker, message, *fd))
+			*fd = -1;
+		else if (!take_adoption(broker, message) && message->kind == VB_MESSAGE_REFUSED)
+			take_lost_port(broker, message);
+		return false;
+	case VB_MESSAGE_RESTARTED:
+		vb_worker_forgot(broker);
+		return false;
+	case VB_MESSAGE_PEER:
+		take_peer(broker, message);
+		notice->kind = VB_BROKER_PEER;
+		notice->is_verbena = message->is_verbena;
+		notice->receive_buffer = message->receive_buffer;
+		return true;
+	case VB_MESSAGE_MAD:
+	case VB_MESSAGE_FAILED:
+		notice->kind = message->kind == VB_MESSAGE_MAD ? VB_BROKER_MAD : VB_BROKER_FAILED;
+		notice->error = -message->error;
+		notice->length = message->length;
+		memcpy(notice->mad, message->mad, sizeof(notice->mad));
+		return true;
+	default:
+		return false;
+	}
+}

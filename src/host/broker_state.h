@@ -1,0 +1,107 @@
+/* What the files of the broker's client share; nobody else looks inside.
+ *
+ *   broker.c           its thread, its beginning and end
+ *   broker_say.c       what is to be said, once and again
+ *   broker_hear.c      what the broker says
+ *   broker_requests.c  what other threads ask for
+ *   broker_find.c      the way to a broker, and broker_start.c to a new one
+ *
+ * Holds, whenever the mutex is free: what is to be said has been said, or the thread waits for room or for a broker;
+ * and nothing is said out of turn: slots, bindings, requests, questions, then MADs.
+ *
+ * The mutex is held for no system call that may wait. The connection is the thread's to read and to close; everybody
+ * writes. */
+#ifndef VB_HOST_BROKER_STATE_H
+#define VB_HOST_BROKER_STATE_H
+
+#include <pthread.h>
+#include "base/list.h"
+#include "base/random.h"
+#include "host/broker.h"
+#include "host/broker_find.h"
+#include "host/connections.h"
+#include "host/protocol.h"
+
+#define VB_BROKER_MOST_QUESTIONS 256
+
+struct vb_held_slot {
+	struct vb_list link;
+	struct vb_slot slot;
+	uint32_t request;
+	bool is_said, is_adopted; /* by the broker that is there now */
+	int64_t again_ms;         /* it was refused: when to try again; 0 */
+};
+
+struct vb_held_binding {
+	struct vb_list link;
+	struct vb_binding is;
+	bool is_listening;
+	bool is_said, is_listening_said;
+	uint32_t request;
+};
+
+/* On its owner's stack until it is answered. */
+struct vb_broker_request {
+	struct vb_list link;
+	struct vb_message message;
+	bool is_said, is_answered;
+	struct vb_message answer;
+	int fd;                          /* came with the answer, or -1 */
+	struct vb_held_slot *slot;       /* GET_SLOT: taken with the answer */
+	struct vb_held_binding *binding; /* BIND: taken with the answer */
+};
+
+struct vb_broker_question {
+	struct vb_gid sgid, dgid;
+	int64_t again_ms; /* when it may be asked anew */
+	bool is_said, is_answered, is_verbena;
+};
+
+struct vb_broker_post {
+	struct vb_list link;
+	struct vb_message message;
+};
+
+struct vb_broker {
+	struct vb_broker_finder finder;
+	vb_broker_hear *hear;
+	void *user;
+	pthread_t thread;
+	int wake_fd, stop_fd;
+
+	pthread_mutex_t mutex; /* of all below */
+	pthread_cond_t answered;
+	int fd;       /* -1: there is no broker */
+	bool has_all; /* the broker that is there knows all slots, bindings and questions */
+	bool is_back; /* that has been told */
+	uint32_t last_request, last_number;
+	struct vb_list slots, bindings, requests, posts;
+	unsigned post_count, question_count;
+	struct vb_broker_question questions[VB_BROKER_MOST_QUESTIONS];
+	char why[VB_BROKER_WHY_SIZE]; /* there is no broker */
+	struct vb_random random;
+};
+
+/* All with the mutex held. */
+
+/* ---- broker_say.c ------------------------------------------------------------------------------------------------ */
+
+/* As far as there is room. True: all is said. */
+bool vb_broker_say_all(struct vb_broker *broker);
+/* Something more is to be said; what cannot be said now is the thread's to say. */
+void vb_broker_hurry(struct vb_broker *broker);
+/* Says what stands by itself, behind what waits already. */
+void vb_broker_post(struct vb_broker *broker, const struct vb_message *message);
+struct vb_message vb_broker_about(uint16_t kind, const struct vb_binding *binding);
+/* A worker has replaced another: it has the slots, and nothing else. */
+void vb_worker_forgot(struct vb_broker *broker);
+void vb_broker_forgot(struct vb_broker *broker);
+
+/* ---- broker_hear.c ----------------------------------------------------------------------------------------------- */
+
+/* Takes a message; *fd, which came with it, becomes -1 where it is used. What the user is to hear; false: nothing. */
+bool vb_broker_take(
+	struct vb_broker *broker, const struct vb_message *message, int *fd, struct vb_broker_notice *notice);
+struct vb_held_binding *vb_broker_find_binding(struct vb_broker *broker, uint32_t number);
+
+#endif

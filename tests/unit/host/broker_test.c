@@ -1,0 +1,353 @@
+/* The broker's client against a broker that the test plays: it reads late, forgets, refuses and dies when it likes. In
+ * a network namespace of the test's own, for the name that brokers have; skipped where none may be made. */
+#include "../namespace.h"
+#include "../unit.h"
+#include <errno.h>
+#include <poll.h>
+#include <pthread.h>
+#include <stdatomic.h>
+#include <time.h>
+#include "host/broker.h"
+#include "host/connections.h"
+#include "host/protocol.h"
+
+enum { LONG_MS = 5000, MANY = 3000 };
+
+static int listener = -1, client = -1; /* the broker's ends */
+static struct vb_broker *broker;
+static char why[256];
+static atomic_uint backs, peers;
+
+static double seconds(void)
+{
+	struct timespec now;
+	clock_gettime(CLOCK_MONOTONIC, &now);
+	return (double)now.tv_sec + (double)now.tv_nsec * 1e-9;
+}
+
+static void hear(void *user, const struct vb_broker_notice *notice)
+{
+	if (notice->kind == VB_BROKER_BACK)
+		atomic_fetch_add(&backs, 1);
+	if (notice->kind == VB_BROKER_PEER)
+		atomic_fetch_add(&peers, 1);
+}
+
+/* ---- The broker ---------------------------------------------------------------------------------------------------
+ */
+
+static void listen_as_broker(void)
+{
+	struct sockaddr_un address;
+	socklen_t length = vb_abstract_address(&address, VB_BROKER_NAME);
+	listener = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0);
+	assert_int_equal(bind(listener, (struct sockaddr *)&address, length), 0);
+	assert_int_equal(listen(listener, 8), 0);
+}
+
+static struct vb_message hear_any(void)
+{
+	struct vb_message message;
+	struct pollfd wait = { .fd = client, .events = POLLIN };
+	int fd;
+	assert_int_equal(poll(&wait, 1, LONG_MS), 1);
+	assert_int_equal(vb_message_receive(client, &message, &fd), 0);
+	if (fd >= 0)
+		close(fd);
+	return message;
+}
+
+static struct vb_message hear_one(enum vb_message_kind kind)
+{
+	struct vb_message message = hear_any();
+	assert_int_equal(message.kind, kind);
+	return message;
+}
+
+/* Reads on until one of that kind comes. */
+static struct vb_message await(enum vb_message_kind kind)
+{
+	struct vb_message message;
+	do
+		message = hear_any();
+	while (message.kind != kind);
+	return message;
+}
+
+static void tell(enum vb_message_kind kind, uint32_t request)
+{
+	const struct vb_message message = { .kind = kind, .request = request, .binding.port = 4000 };
+	assert_int_equal(vb_message_send(client, &message, NULL), 0);
+}
+
+static void welcome(void)
+{
+	struct pollfd wait = { .fd = listener, .events = POLLIN };
+	assert_int_equal(poll(&wait, 1, LONG_MS), 1);
+	client = accept(listener, NULL, NULL);
+	hear_one(VB_MESSAGE_HELLO);
+	tell(VB_MESSAGE_WELCOME, 0);
+}
+
+static void give_slot(void)
+{
+	const struct vb_message request = hear_one(VB_MESSAGE_GET_SLOT);
+	const struct vb_message answer = { .kind = VB_MESSAGE_SLOT, .request = request.request, .slot = 7 };
+	int fd = socket(AF_INET, SOCK_DGRAM, 0);
+	assert_int_equal(vb_message_send(client, &answer, &fd), 0);
+	close(fd);
+}
+
+static void die(void)
+{
+	close(client);
+	close(listener);
+	client = listener = -1;
+}
+
+/* ---- The client, in a thread where it has to wait ------------------------------------------------------------------
+ */
+
+static void *connect_it(void *result)
+{
+	const struct vb_broker_config config = { .hear = hear };
+	*(int *)result = vb_broker_connect(&config, &broker, why, sizeof(why));
+	return NULL;
+}
+
+static void *take_slot(void *slot)
+{
+	assert_int_equal(vb_broker_get_slot(broker, 65536, slot, why, sizeof(why)), 0);
+	return NULL;
+}
+
+static void *bind_it(void *binding)
+{
+	assert_int_equal(vb_broker_bind(broker, binding, why, sizeof(why)), 0);
+	return NULL;
+}
+
+static void *listen_it(void *binding)
+{
+	assert_int_equal(vb_broker_listen(broker, binding, why, sizeof(why)), 0);
+	return NULL;
+}
+
+static pthread_t begin(void *(*what)(void *), void *argument)
+{
+	pthread_t thread;
+	assert_int_equal(pthread_create(&thread, NULL, what, argument), 0);
+	return thread;
+}
+
+static struct vb_slot slot;
+static struct vb_binding binding;
+
+/* Connected, with slot 7 and a listener at port 4000. */
+static int set_up(void **state)
+{
+	int rc = -1;
+	atomic_store(&backs, 0);
+	atomic_store(&peers, 0);
+	binding = (struct vb_binding){ .port_space = 0x0106 };
+	listen_as_broker();
+	pthread_t thread = begin(connect_it, &rc);
+	welcome();
+	pthread_join(thread, NULL);
+	assert_int_equal(rc, 0);
+	thread = begin(take_slot, &slot);
+	give_slot();
+	pthread_join(thread, NULL);
+	assert_int_equal(slot.number, 7);
+	thread = begin(bind_it, &binding);
+	tell(VB_MESSAGE_BOUND, hear_one(VB_MESSAGE_BIND).request);
+	pthread_join(thread, NULL);
+	assert_int_equal(binding.port, 4000);
+	thread = begin(listen_it, &binding);
+	tell(VB_MESSAGE_BOUND, hear_one(VB_MESSAGE_LISTEN).request);
+	pthread_join(thread, NULL);
+	return 0;
+}
+
+static int tear_down(void **state)
+{
+	close(slot.fd);
+	vb_broker_disconnect(broker);
+	die();
+	return 0;
+}
+
+/* ---- Tests ----------------------------------------------------------------------------------------------------------
+ */
+
+static void post__waits_for_nobody(void **state)
+{
+	const uint8_t mad[256] = { 0 };
+	const struct vb_gid gid = vb_gid_from_ipv4(10, 0, 0, 1);
+	double start = seconds(), longest = 0;
+	for (unsigned i = 0; i < MANY; i++) { /* the broker reads nothing */
+		double before = seconds();
+		vb_broker_post_mad(broker, &gid, &gid, mad);
+		longest = seconds() - before > longest ? seconds() - before : longest;
+	}
+	print_message("%d MADs posted to a broker that is stopped: %.1f ms, the longest call %.2f ms\n", MANY,
+		(seconds() - start) * 1e3, longest * 1e3);
+	assert_true(longest < 0.1);
+	for (unsigned i = 0; i < MANY; i++) /* none was lost */
+		hear_one(VB_MESSAGE_POST_MAD);
+}
+
+static void discover__is_never_lost(void **state)
+{
+	const uint8_t mad[256] = { 0 };
+	const struct vb_gid gid = vb_gid_from_ipv4(10, 0, 0, 1);
+	for (unsigned i = 0; i < MANY; i++)
+		vb_broker_post_mad(broker, &gid, &gid, mad);
+	assert_true(vb_broker_discover(broker, &gid, &gid)); /* there is no room for it */
+	assert_false(vb_broker_discover(broker, &gid, &gid));
+	struct vb_message question = await(VB_MESSAGE_DISCOVER);
+	assert_true(vb_gid_equal(&question.gid, &gid));
+	question.kind = VB_MESSAGE_PEER;
+	question.is_verbena = true;
+	assert_int_equal(vb_message_send(client, &question, NULL), 0);
+	for (double until = seconds() + 5; !atomic_load(&peers) && seconds() < until;)
+		usleep(1000);
+	assert_int_equal(atomic_load(&peers), 1);
+}
+
+static void discover__is_asked_again_of_who_forgot(void **state)
+{
+	const struct vb_gid gid = vb_gid_from_ipv4(10, 0, 0, 1);
+	assert_true(vb_broker_discover(broker, &gid, &gid));
+	await(VB_MESSAGE_DISCOVER);
+	tell(VB_MESSAGE_RESTARTED, 0);
+	await(VB_MESSAGE_DISCOVER);
+}
+
+static void worker__that_forgot_is_told_of_ports_though_it_reads_late(void **state)
+{
+	const uint8_t mad[256] = { 0 };
+	const struct vb_gid gid = vb_gid_from_ipv4(10, 0, 0, 1);
+	for (unsigned i = 0; i < MANY; i++)
+		vb_broker_post_mad(broker, &gid, &gid, mad);
+	tell(VB_MESSAGE_RESTARTED, 0);
+	usleep(100000);
+	const struct vb_message bind = await(VB_MESSAGE_BIND);
+	assert_int_equal(bind.binding.port, 4000);
+	assert_int_equal(bind.binding.number, await(VB_MESSAGE_LISTEN).binding.number);
+}
+
+static void worker__that_forgot_is_told_after_any_number_of_notices(void **state)
+{
+	struct vb_message notice = { .kind = VB_MESSAGE_PEER };
+	struct vb_binding another = { .port_space = 0x0106 };
+	pthread_t thread = begin(bind_it, &another);
+	const uint32_t request = hear_one(VB_MESSAGE_BIND).request;
+	for (unsigned i = 0; i < 1000; i++) {
+		struct pollfd room = { .fd = client, .events = POLLOUT };
+		assert_int_equal(poll(&room, 1, LONG_MS), 1);
+		vb_message_send(client, &notice, NULL);
+	}
+	tell(VB_MESSAGE_RESTARTED, 0);
+	await(VB_MESSAGE_LISTEN);
+	tell(VB_MESSAGE_BOUND, request);
+	pthread_join(thread, NULL);
+}
+
+static void broker__that_died_is_noticed_by_who_waits_for_its_answer(void **state)
+{
+	struct vb_binding another = { .port_space = 0x0106, .port = 5000 };
+	pthread_t thread = begin(bind_it, &another);
+	hear_one(VB_MESSAGE_BIND);
+	die();
+	listen_as_broker();
+	welcome();
+	const struct vb_message adopt = hear_one(VB_MESSAGE_ADOPT);
+	assert_int_equal(adopt.slot, 7);
+	assert_int_equal(atomic_load(&backs), 0);
+	tell(VB_MESSAGE_ADOPTED, adopt.request);
+	assert_int_equal(hear_one(VB_MESSAGE_BIND).binding.port, 4000);
+	hear_one(VB_MESSAGE_LISTEN);
+	const struct vb_message again = hear_one(VB_MESSAGE_BIND); /* answered at last */
+	assert_int_equal(again.binding.port, 5000);
+	tell(VB_MESSAGE_BOUND, again.request);
+	pthread_join(thread, NULL);
+	for (double until = seconds() + 5; !atomic_load(&backs) && seconds() < until;)
+		usleep(1000);
+	assert_int_equal(atomic_load(&backs), 1);
+}
+
+static void slot__that_was_refused_is_offered_again(void **state)
+{
+	die();
+	listen_as_broker();
+	welcome();
+	struct vb_message no = { .kind = VB_MESSAGE_REFUSED, .error = EEXIST, .why = "it is another's by now" };
+	no.request = hear_one(VB_MESSAGE_ADOPT).request;
+	assert_int_equal(vb_message_send(client, &no, NULL), 0);
+	tell(VB_MESSAGE_ADOPTED, await(VB_MESSAGE_ADOPT).request);
+}
+
+static void slot__is_given_back_to_whom_it_is_from(void **state)
+{
+	vb_broker_release_slot(broker, &slot);
+	assert_int_equal(hear_one(VB_MESSAGE_RELEASE_SLOT).slot, 7);
+	die();
+	listen_as_broker();
+	welcome();
+	assert_int_equal(hear_one(VB_MESSAGE_BIND).binding.port, 4000); /* and no slot before it */
+}
+
+static void connect__that_is_refused_says_why(void **state)
+{
+	struct vb_message no = { .kind = VB_MESSAGE_REFUSED, .error = EUSERS, .why = "no room for uid 5001" };
+	int rc = 0;
+	listen_as_broker();
+	pthread_t thread = begin(connect_it, &rc);
+	client = accept(listener, NULL, NULL);
+	hear_one(VB_MESSAGE_HELLO);
+	assert_int_equal(vb_message_send(client, &no, NULL), 0);
+	pthread_join(thread, NULL);
+	assert_int_equal(rc, -EUSERS);
+	assert_string_equal(why, no.why);
+	die();
+}
+
+static void disconnect__does_not_wait_for_a_broker_that_is_gone(void **state)
+{
+	listen_as_broker();
+	int rc = -1;
+	pthread_t thread = begin(connect_it, &rc);
+	welcome();
+	pthread_join(thread, NULL);
+	close(client); /* the listener is there and never answers */
+	usleep(200000);
+	double start = seconds();
+	vb_broker_disconnect(broker);
+	assert_true(seconds() - start < 1);
+	client = -1;
+	die();
+}
+
+#define CONNECTED(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(connect__that_is_refused_says_why),
+		cmocka_unit_test(disconnect__does_not_wait_for_a_broker_that_is_gone),
+		CONNECTED(post__waits_for_nobody),
+		CONNECTED(discover__is_never_lost),
+		CONNECTED(discover__is_asked_again_of_who_forgot),
+		CONNECTED(worker__that_forgot_is_told_of_ports_though_it_reads_late),
+		CONNECTED(worker__that_forgot_is_told_after_any_number_of_notices),
+		CONNECTED(broker__that_died_is_noticed_by_who_waits_for_its_answer),
+		CONNECTED(slot__that_was_refused_is_offered_again),
+		CONNECTED(slot__is_given_back_to_whom_it_is_from),
+	};
+	if (!own_namespace()) {
+		print_message("skipped: no network namespace to be had\n");
+		return 77;
+	}
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
