@@ -255,7 +255,7 @@ static void set_up_process(void)
 	try_oom_score();
 }
 
-static _Noreturn void start(bool stays, int report)
+static _Noreturn void start(bool stays, const struct trusted *trusted, int report)
 {
 	char why[VB_BROKER_WHY_SIZE];
 	int listener;
@@ -270,7 +270,8 @@ static _Noreturn void start(bool stays, int report)
 	if (getrandom(&registry.last_slot, 1, 0) != 1)
 		registry.last_slot = 0;
 	set_signals(on_terminate);
-	run(&registry, (struct worker_options){ .stays = stays, .is_first = true, .report = report });
+	run(&registry, (struct worker_options){
+				   .trusted = *trusted, .stays = stays, .is_first = true, .report = report });
 }
 
 /* Waits for what the broker reports, and says it on stderr if it is bad news. */
@@ -290,23 +291,44 @@ static int print_report(int report)
 
 static int usage(FILE *out, int code)
 {
-	fputs("usage: verbena-broker [--foreground]\n"
+	fputs("usage: verbena-broker [--foreground] [--trust USER]...\n"
 	      "Shares UDP port 4791 (RoCEv2) among the RDMA processes of this network namespace.\n"
 	      "Verbena starts one by itself; it leaves a second after its last process.\n"
 	      "\n"
 	      "  --foreground   stay, in the foreground and also when nobody needs it. Started by root,\n"
 	      "                 this is how several users share one host.\n"
+	      "  --trust USER   let programs of USER, a name or a number, have sockets of the port: faster,\n"
+	      "                 but each of them can disturb the others. Others are brought what they\n"
+	      "                 receive by a courier.\n"
 	      "  --help         print this\n", out);
 	return code;
 }
 
+/* A user's name or number. */
+static bool add_trusted(struct trusted *trusted, const char *user)
+{
+	char *end;
+	const struct passwd *entry = getpwnam(user);
+	unsigned long uid = entry ? entry->pw_uid : strtoul(user, &end, 10);
+	bool is_known = entry || (*user && !*end && uid < UINT32_MAX);
+	if (!is_known || trusted->count == sizeof(trusted->uids) / sizeof(trusted->uids[0])) {
+		fprintf(stderr, VB_BROKER_PROGRAM ": --trust %s: %s\n", user, is_known ? "too many" : "no such user");
+		return false;
+	}
+	trusted->uids[trusted->count++] = (uid_t)uid;
+	return true;
+}
+
 int main(int argc, char **argv)
 {
+	struct trusted trusted = { 0 };
 	bool stays = false;
 	int report = -1;
 	for (int i = 1; i < argc; i++) {
 		if (strcmp(argv[i], "--foreground") == 0)
 			stays = true;
+		else if (strcmp(argv[i], "--trust") == 0 && i + 1 < argc && add_trusted(&trusted, argv[i + 1]))
+			i++;
 		else if (sscanf(argv[i], "--report-fd=%d", &report) == 1 && report > 2)
 			; /* how a process that starts us hears of it */
 		else
@@ -341,5 +363,5 @@ int main(int argc, char **argv)
 	syscall(SYS_close_range, 4u, ~0u, 0);
 	fcntl(3, F_SETFD, FD_CLOEXEC);
 	set_up_process();
-	start(stays, report);
+	start(stays, &trusted, report);
 }

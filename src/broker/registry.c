@@ -6,7 +6,7 @@
 #include <unistd.h>
 #include "host/protocol.h"
 
-enum change_kind { ADD_CLIENT, DROP_CLIENT, ADD_SLOT, DROP_SLOT };
+enum change_kind { ADD_CLIENT, DROP_CLIENT, ADD_SLOT, DROP_SLOT, SET_USER };
 
 struct change {
 	enum change_kind kind;
@@ -21,7 +21,7 @@ void registry_init(struct registry *registry, int listener)
 	memset(registry, 0, sizeof(*registry));
 	registry->listener = listener;
 	for (unsigned i = 0; i < REGISTRY_SLOTS; i++)
-		registry->slots[i].owner = registry->slots[i].fd = -1;
+		registry->slots[i].owner = registry->slots[i].user = registry->slots[i].fd = -1;
 }
 
 bool registry_has_clients(const struct registry *registry)
@@ -57,7 +57,10 @@ static void apply(struct registry *registry, const struct change *change)
 		registry->last_slot = change->last_slot;
 		break;
 	case DROP_SLOT:
-		*slot = (struct client_slot){ .owner = -1, .fd = -1 };
+		*slot = (struct client_slot){ .owner = -1, .user = -1, .fd = -1 };
+		break;
+	case SET_USER:
+		slot->user = change->slot.user;
 		break;
 	}
 }
@@ -100,6 +103,12 @@ int registry_add_slot(struct registry *registry, int link, uint8_t number, const
 int registry_drop_slot(struct registry *registry, int link, uint8_t number)
 {
 	struct change change = { .kind = DROP_SLOT, .number = number };
+	return tell(registry, link, &change, NULL, 0);
+}
+
+int registry_set_user(struct registry *registry, int link, uint8_t number, int user)
+{
+	struct change change = { .kind = SET_USER, .number = number, .slot.user = user };
 	return tell(registry, link, &change, NULL, 0);
 }
 

@@ -20,10 +20,14 @@ struct client {
 };
 
 struct client_slot {
-	int owner; /* index in clients, -1: free */
+	int owner; /* who has its socket: index in clients, -1: free */
+	int user;  /* whose it is: the owner, or the process for whom the owner, a courier, carries; -1: has not come */
 	int fd;	   /* of a free one: it keeps a place in the group (group.h), or -1 */
 	uint32_t request; /* that it answered, so that a repeated request gets the same slot */
 	uint32_t receive_buffer;
+	bool is_carried;
+	pid_t user_pid; /* is_carried: by which the user is known to another broker */
+	uid_t user_uid;
 };
 
 struct registry {
@@ -43,6 +47,7 @@ int registry_add_client(struct registry *registry, int link, int number, const s
 int registry_drop_client(struct registry *registry, int link, int number);
 int registry_add_slot(struct registry *registry, int link, uint8_t number, const struct client_slot *slot);
 int registry_drop_slot(struct registry *registry, int link, uint8_t number);
+int registry_set_user(struct registry *registry, int link, uint8_t number, int user);
 
 /* The parent's side: repeats one change that arrived on link. False: the worker is gone. */
 bool registry_repeat(struct registry *registry, int link);

@@ -78,10 +78,10 @@ struct route route_cm(
 	/* Who gives up a request before its answer knows no ID of whom he asked. */
 	if (message.kind == VB_CM_REJ && message.remote_id == 0)
 		return to_client(orphans_find_asked(orphans, &mad->from, message.local_id));
-	int owner = registry->slots[message.remote_id >> 24].owner;
-	if (owner < 0)
+	int user = registry->slots[message.remote_id >> 24].user;
+	if (user < 0)
 		return answer_for_the_dead(&message);
-	return to_client(owner);
+	return to_client(user);
 }
 
 int route_failure(const struct registry *registry, const struct qp1_failure *failure)
@@ -90,5 +90,5 @@ int route_failure(const struct registry *registry, const struct qp1_failure *fai
 	struct vb_cm_message message;
 	if (!route_is_cm(&mad) || !vb_cm_decode(&message, failure->bytes))
 		return -1;
-	return registry->slots[message.local_id >> 24].owner;
+	return registry->slots[message.local_id >> 24].user;
 }

@@ -31,7 +31,7 @@ static void share_vacant(struct worker *worker)
 {
 	const struct group *group = &worker->group;
 	for (unsigned slot = 1; slot < REGISTRY_SLOTS; slot++) {
-		const struct client_slot vacant = { .owner = -1, .fd = group->fd[slot] };
+		const struct client_slot vacant = { .owner = -1, .user = -1, .fd = group->fd[slot] };
 		if (!group->is_vacant[slot] || worker->registry->slots[slot].fd >= 0)
 			continue;
 		if (registry_add_slot(worker->registry, worker->link, (uint8_t)slot, &vacant)) {
@@ -65,6 +65,18 @@ void worker_free_slot(struct worker *worker, uint8_t slot)
 	worker_update_receive_buffer(worker);
 }
 
+bool worker_release_slot(struct worker *worker, unsigned client, uint8_t slot)
+{
+	const struct client_slot *one = &worker->registry->slots[slot];
+	if (slot == 0 || slot > VB_SLOT_MAX || one->user != (int)client)
+		return false;
+	if (one->is_carried)
+		worker_end_courier(worker, slot);
+	else
+		worker_free_slot(worker, slot);
+	return true;
+}
+
 static void hand_over(struct worker *worker, unsigned client, uint8_t slot)
 {
 	const struct client_slot *one = &worker->registry->slots[slot];
@@ -72,11 +84,15 @@ static void hand_over(struct worker *worker, unsigned client, uint8_t slot)
 		.kind = VB_MESSAGE_SLOT, .request = one->request, .slot = slot, .receive_buffer = one->receive_buffer
 	};
 	worker_say(worker, client, &message, &one->fd);
+	if (one->is_carried)
+		worker_hand_over_channel(worker, slot);
 }
 
 /* Round robin, so that a packet to a dead owner's QPN meets nobody for long. 0: all are taken. */
-static uint8_t choose_slot(const struct worker *worker)
+static uint8_t choose_slot(const struct worker *worker, uint8_t wanted)
 {
+	if (wanted)
+		return worker->group.fd[wanted] < 0 || worker->group.is_vacant[wanted] ? wanted : 0;
 	for (unsigned i = 1; i <= VB_SLOT_MAX; i++) {
 		unsigned slot = (worker->registry->last_slot + i - 1) % VB_SLOT_MAX + 1;
 		if (worker->group.fd[slot] < 0 || worker->group.is_vacant[slot])
@@ -89,6 +105,10 @@ static void give_slot(struct worker *worker, unsigned client)
 {
 	struct client_state *state = &worker->clients[client];
 	state->wants_slot = false;
+	if (!worker_trusts(worker, client)) {
+		worker_send_courier(worker, client, 0);
+		return;
+	}
 	for (unsigned slot = 1; slot < REGISTRY_SLOTS; slot++) {
 		if (worker->registry->slots[slot].owner == (int)client &&
 			worker->registry->slots[slot].request == state->request) {
@@ -96,14 +116,16 @@ static void give_slot(struct worker *worker, unsigned client)
 			return;
 		}
 	}
-	uint8_t slot = choose_slot(worker);
+	uint8_t slot = choose_slot(worker, state->carries.slot);
 	if (!slot) {
 		worker_refuse(worker, client, state->request, EUSERS,
 			"all %d slots of UDP port 4791 are taken in this network namespace; end some RDMA processes",
 			VB_SLOT_MAX);
 		return;
 	}
-	struct client_slot one = { .owner = (int)client, .request = state->request };
+	struct client_slot one = { .owner = (int)client, .user = (int)client, .request = state->request };
+	if (state->carries.is_courier && !worker_find_user(worker, client, &one))
+		return;
 	uint8_t place = group_vacant_place(&worker->group, slot);
 	if (place && !drop_at_parent(worker, place))
 		return;
@@ -124,10 +146,13 @@ static void give_slot(struct worker *worker, unsigned client)
 	hand_over(worker, client, slot);
 }
 
-/* True when fd has become the group's. */
 bool worker_adopt_slot(struct worker *worker, unsigned client, const struct vb_message *message, int fd)
 {
 	struct registry *registry = worker->registry;
+	if (!worker_trusts(worker, client)) {
+		worker_adopt_carried(worker, client, message);
+		return false;
+	}
 	if (fd < 0) {
 		worker_refuse(worker, client, message->request, EINVAL, "a slot is adopted with its socket");
 		return false;
@@ -144,9 +169,13 @@ bool worker_adopt_slot(struct worker *worker, unsigned client, const struct vb_m
 			rc == -EEXIST ? "slot %u is another's by now" : "not a socket of slot %u", message->slot);
 		return false;
 	}
-	const struct client_slot one = {
-		.owner = (int)client, .fd = fd, .request = message->request, .receive_buffer = group_receive_buffer(fd)
-	};
+	struct client_slot one = { .owner = (int)client,
+		.user = (int)client,
+		.fd = fd,
+		.request = message->request,
+		.receive_buffer = group_receive_buffer(fd) };
+	if (worker->clients[client].carries.is_courier)
+		worker_name_user(worker, client, &one);
 	if (registry_add_slot(registry, worker->link, message->slot, &one)) {
 		worker->is_orphaned = true;
 		return false;

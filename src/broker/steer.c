@@ -97,16 +97,12 @@ unsigned steer_build_map(struct sock_filter program[STEER_MAX_PROGRAM], const in
 
 void steer_build_filter(struct sock_filter filter[STEER_FILTER_SIZE], uint8_t slot)
 {
-	/* Accepting returns how many bytes to keep: any number above a datagram's length; this one carries the slot. */
-	const struct sock_filter accept = RETURN(0x56420000u | slot);
-	const struct sock_filter multicast = slot ? accept : RETURN(0); /* the broker's own has no use for it: group.c */
+	/* Accepting returns how many bytes to keep: any number above a datagram's length. */
+	const struct sock_filter accept = RETURN(0x56420000u), drop = RETURN(0);
+	const struct sock_filter multicast = slot ? accept : drop; /* the broker's own has no use for it: group.c */
 	const struct sock_filter program[STEER_FILTER_SIZE] = {
-		LOAD(BPF_B, UDP_HEADER + AT_SLOT),
-		JUMP(BPF_JEQ, MULTICAST_SLOT, 0, 1),
-		multicast,
 		LOAD(BPF_B, UDP_HEADER + AT_OPCODE),
-		JUMP(BPF_JEQ, PROBE_OPCODE, 1, 0),
-		accept,
+		JUMP(BPF_JEQ, PROBE_OPCODE, 0, 8),
 		LOAD_LENGTH(),
 		JUMP(BPF_JGE, UDP_HEADER + PROBE_MIN, 0, 6),
 		LOAD(BPF_W, UDP_HEADER + AT_MAGIC_A),
@@ -114,9 +110,13 @@ void steer_build_filter(struct sock_filter filter[STEER_FILTER_SIZE], uint8_t sl
 		LOAD(BPF_W, UDP_HEADER + AT_MAGIC_B),
 		JUMP(BPF_JEQ, PROBE_MAGIC_B, 0, 2),
 		LOAD(BPF_W, SKF_AD_OFF + SKF_AD_IFINDEX),
-		JUMP(BPF_JEQ, LOOPBACK, 1, 0),
+		JUMP(BPF_JEQ, LOOPBACK, 5, 0),
+		LOAD(BPF_B, UDP_HEADER + AT_SLOT),
+		JUMP(BPF_JEQ, slot, 0, 1),
 		accept,
-		RETURN(0),
+		JUMP(BPF_JEQ, MULTICAST_SLOT, 0, 1),
+		multicast,
+		drop,
 	};
 	_Static_assert(sizeof(program) == STEER_FILTER_SIZE * sizeof(struct sock_filter), "one room for all");
 	memcpy(filter, program, sizeof(program));

@@ -49,7 +49,9 @@ __attribute__((format(printf, 5, 6))) void worker_refuse(
 static void reset(struct client_state *state)
 {
 	backlog_discard(&state->backlog);
-	*state = (struct client_state){ 0 };
+	if (state->channel >= 0)
+		close(state->channel);
+	*state = (struct client_state){ .channel = -1 };
 	backlog_init(&state->backlog);
 }
 
@@ -86,17 +88,32 @@ static void accept_clients(struct worker *worker)
 	}
 }
 
+/* Those it owns, and with its couriers those it uses. Of a courier the slot's user gets another, if he is still there. */
+static void free_slots(struct worker *worker, unsigned number)
+{
+	for (unsigned slot = 1; slot < REGISTRY_SLOTS && !worker->is_orphaned; slot++) {
+		const struct client_slot *one = &worker->registry->slots[slot];
+		const int user = one->user;
+		if (one->owner == (int)number) {
+			worker_free_slot(worker, (uint8_t)slot);
+			if (user >= 0 && user != (int)number && !worker->clients[user].leaves_at)
+				worker_send_courier(worker, (unsigned)user, (uint8_t)slot);
+		} else if (one->user == (int)number) {
+			worker_end_courier(worker, (uint8_t)slot);
+		}
+	}
+}
+
 static void remove_client(struct worker *worker, unsigned number)
 {
-	for (unsigned slot = 1; slot < REGISTRY_SLOTS && !worker->is_orphaned; slot++)
-		if (worker->registry->slots[slot].owner == (int)number)
-			worker_free_slot(worker, (uint8_t)slot);
+	free_slots(worker, number);
 	if (worker->is_orphaned)
 		return;
 	discovery_forget_client(worker->discovery, number);
 	relay_forget_client(&worker->relay, number);
 	ports_forget_client(worker->ports, number);
 	worker_bid_farewell(worker, number);
+	worker_reap();
 	if (registry_drop_client(worker->registry, worker->link, (int)number))
 		worker->is_orphaned = true;
 	reset(&worker->clients[number]);
@@ -132,6 +149,7 @@ static bool obey(struct worker *worker, unsigned client, const struct vb_message
 {
 	struct client_state *state = &worker->clients[client];
 	const struct vb_message welcome = { .kind = VB_MESSAGE_WELCOME };
+	bool is_good = true;
 	switch (message->kind) {
 	case VB_MESSAGE_HELLO:
 		worker_say(worker, client, &welcome, NULL);
@@ -142,14 +160,18 @@ static bool obey(struct worker *worker, unsigned client, const struct vb_message
 		state->receive_buffer = message->receive_buffer;
 		return true;
 	case VB_MESSAGE_RELEASE_SLOT:
-		if (message->slot == 0 || message->slot > VB_SLOT_MAX ||
-			worker->registry->slots[message->slot].owner != (int)client)
-			return false;
-		worker_free_slot(worker, message->slot);
-		return true;
+		return worker_release_slot(worker, client, message->slot);
 	case VB_MESSAGE_ADOPT:
 		if (worker_adopt_slot(worker, client, message, *fd))
 			*fd = -1;
+		return true;
+	case VB_MESSAGE_CARRY:
+		if (worker_hear_courier(worker, client, message, *fd, &is_good))
+			*fd = -1;
+		return is_good;
+	case VB_MESSAGE_JOIN:
+	case VB_MESSAGE_LEAVE:
+		worker_join_group(worker, client, message);
 		return true;
 	case VB_MESSAGE_DISCOVER:
 		discovery_ask(worker->discovery, worker_now_ms(), client, &message->sgid, &message->gid);
@@ -335,6 +357,12 @@ static void resume(struct worker *worker)
 	for (unsigned i = 0; i < REGISTRY_CLIENTS; i++)
 		if (worker->registry->clients[i].is_used)
 			worker_say(worker, i, &restarted, NULL);
+	for (unsigned slot = 1; slot < REGISTRY_SLOTS; slot++) {
+		const struct client_slot *one = &worker->registry->slots[slot];
+		bool has_user = one->user >= 0 && worker->registry->clients[one->user].is_used;
+		if (one->is_carried && !has_user && one->owner >= 0)
+			worker_end_courier(worker, (uint8_t)slot);
+	}
 	worker->must_repair = true;
 }
 
@@ -347,8 +375,11 @@ enum worker_end worker_run(struct registry *registry, int link, const struct wor
 	worker->registry = registry;
 	worker->link = link;
 	worker->stays = options->stays;
-	for (unsigned i = 0; i < REGISTRY_CLIENTS; i++)
+	worker->trusted = &options->trusted;
+	for (unsigned i = 0; i < REGISTRY_CLIENTS; i++) {
 		backlog_init(&worker->clients[i].backlog);
+		worker->clients[i].channel = -1;
+	}
 	if (group_open(&worker->group, why, sizeof(why))) {
 		report(options->report, why);
 		return WORKER_FAILED;

@@ -12,7 +12,14 @@ enum worker_end {
 	WORKER_FAILED,	 /* could not start; said why on the report descriptor */
 };
 
+/* Users who may have sockets of the group, beside root and the broker's own. */
+struct trusted {
+	unsigned count;
+	uid_t uids[32];
+};
+
 struct worker_options {
+	struct trusted trusted;
 	bool stays;    /* also without clients */
 	bool is_first; /* not a replacement */
 	int report;    /* descriptor to say VB_BROKER_READY or the reason on, then closed; -1: none */

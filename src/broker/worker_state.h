@@ -2,6 +2,7 @@
  *
  *   worker.c  the poll loop, clients, what they ask for
  *   slots.c   their shares of UDP 4791
+ *   carry.c   couriers, for processes that may not have a socket
  *   mads.c    what goes between them and the wire
  *
  * Holds: a worker that is orphaned changes nothing any more; it leaves its loop. */
@@ -17,11 +18,24 @@
 #include "broker/qp1.h"
 #include "broker/registry.h"
 #include "broker/relay.h"
+#include "broker/worker.h"
 #include "host/protocol.h"
 
 _Static_assert(DISCOVERY_CLIENTS >= REGISTRY_CLIENTS, "discovery counts clients as the registry does");
 
+/* What a courier has said: for whom it carries. */
+struct carries {
+	bool is_courier;
+	uint8_t slot; /* that it wants; 0: any */
+	pid_t pid;
+	uid_t uid;
+	uint32_t request; /* GET_SLOT of that process, or 0 */
+};
+
 struct client_state {
+	struct carries carries;
+	int channel; /* of one that waits for its courier's slot: its end; or -1 */
+	uint32_t courier_request; /* and for which request */
 	uint64_t leaves_at; /* connection is gone; 0: it is not */
 	bool wants_slot;
 	uint32_t request, receive_buffer;
@@ -32,6 +46,7 @@ struct worker {
 	struct registry *registry;
 	int link;
 	bool stays, is_orphaned;
+	const struct trusted *trusted;
 	struct group group;
 	struct qp1 *qp1;
 	struct discovery *discovery;
@@ -60,10 +75,35 @@ __attribute__((format(printf, 5, 6))) void worker_refuse(
 /* Peers are told the smallest receive buffer of a slot. */
 void worker_update_receive_buffer(struct worker *worker);
 void worker_free_slot(struct worker *worker, uint8_t slot);
+/* client gives it back. False: it is not his. */
+bool worker_release_slot(struct worker *worker, unsigned client, uint8_t slot);
 /* True when fd has become the group's. */
 bool worker_adopt_slot(struct worker *worker, unsigned client, const struct vb_message *message, int fd);
 /* Puts the group in order when it is known or its time has come, then serves those who waited for that. */
 void worker_keep_group(struct worker *worker);
+
+/* ---- carry.c ---------------------------------------------------------------------------------------------------- */
+
+/* May client have a socket of the group? Whoever has one can disturb all others. */
+bool worker_trusts(const struct worker *worker, unsigned client);
+/* Starts a courier for client; slot: that it had already, or 0. */
+void worker_send_courier(struct worker *worker, unsigned client, uint8_t slot);
+/* CARRY, from a courier. True when fd has become the group's; *is_good false: it breaks the protocol. */
+bool worker_hear_courier(
+	struct worker *worker, unsigned client, const struct vb_message *message, int fd, bool *is_good);
+/* For whom the courier carries: false when he has gone, which the courier is told. */
+bool worker_find_user(struct worker *worker, unsigned courier, struct client_slot *slot);
+/* The same where he may not have come yet. */
+void worker_name_user(struct worker *worker, unsigned courier, struct client_slot *slot);
+/* The user gets his end of the channel. */
+void worker_hand_over_channel(struct worker *worker, uint8_t slot);
+/* A process whose courier lives has come to a new broker. */
+void worker_adopt_carried(struct worker *worker, unsigned client, const struct vb_message *message);
+/* Its courier is not needed any more; returns when it is dead. */
+void worker_end_courier(struct worker *worker, uint8_t slot);
+void worker_join_group(struct worker *worker, unsigned client, const struct vb_message *message);
+/* Of the clients that have ended: children of ours are taken. */
+void worker_reap(void);
 
 /* ---- mads.c ----------------------------------------------------------------------------------------------------- */
 

@@ -8,7 +8,7 @@
 
 /* clang-format off */
 const char vb_broker_help[] =
-	"usage: verbena broker\n"
+	"usage: verbena broker [--trust USER]...\n"
 	"\n"
 	"Runs the broker of this network namespace in the foreground, until it is\n"
 	"interrupted. The broker holds UDP port 4791 and shares it among processes; it\n"
@@ -16,17 +16,26 @@ const char vb_broker_help[] =
 	"and that one leaves after its last client.\n"
 	"\n"
 	"Programs accept a broker of their own user or of root. For several users on one\n"
-	"machine run this as root, for example as a service. Users who share a broker\n"
-	"trust each other with availability.\n";
+	"machine run this as root, for example as a service. Processes of other users are\n"
+	"brought what they receive by a courier, so that they cannot disturb each other.\n"
+	"\n"
+	"  --trust USER   a name or number: give the processes of USER sockets of the port,\n"
+	"                 which spares a copy; each of them can then disturb all others\n";
 /* clang-format on */
 
 int vb_broker_main(const struct vb_command *self, int argc, char **argv)
 {
-	char *const arguments[] = { "verbena-broker", "--foreground", NULL };
+	enum { MOST = 64 };
+	char *arguments[MOST + 2] = { "verbena-broker", "--foreground" };
 	struct vb_places places;
 
-	if (argc > 1)
-		return vb_usage_error(self, "takes no arguments");
+	if (argc > MOST)
+		return vb_usage_error(self, "that many users? trust none, or run programs as one");
+
+	for (int i = 1; i < argc; i++)
+		if (strcmp(argv[i], "--trust") != 0 || ++i == argc)
+			return vb_usage_error(self, "takes --trust USER alone");
+	memcpy(arguments + 2, argv + 1, (size_t)argc * sizeof(*arguments)); /* with the NULL at the end */
 	int error = vb_places_find(&places);
 	if (error) {
 		fprintf(stderr, "verbena broker: cannot find where Verbena lies: %s\n", strerror(-error));

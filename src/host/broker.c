@@ -27,7 +27,7 @@ static void hear(const struct vb_broker *broker, const struct vb_broker_notice *
 
 static bool is_all_adopted(const struct vb_broker *broker)
 {
-	vb_list_for_each (node, &broker->slots)
+	vb_list_for_each(node, &broker->slots)
 		if (!vb_container_of(node, struct vb_held_slot, link)->is_adopted)
 			return false;
 	return true;
@@ -111,7 +111,7 @@ static int next_try(const struct vb_broker *broker)
 {
 	int64_t least = -1, now = vb_broker_now_ms();
 
-	vb_list_for_each (node, &broker->slots) {
+	vb_list_for_each(node, &broker->slots) {
 		const struct vb_held_slot *held = vb_container_of(node, struct vb_held_slot, link);
 		int64_t left = held->again_ms > now ? held->again_ms - now : 0;
 		if (!held->is_said && held->again_ms && (least < 0 || left < least))

@@ -22,6 +22,7 @@ enum vb_broker_notice_kind {
 	VB_BROKER_FAILED, /* the network did not deliver a MAD of vb_broker_post_mad */
 	VB_BROKER_GONE,   /* both broker processes died; connected queue pairs go on */
 	VB_BROKER_BACK,   /* after GONE: the next one knows our slots, and steering is right */
+	VB_BROKER_CHANNEL, /* a slot's courier has been replaced: another channel is behind the slot's descriptor */
 };
 
 struct vb_broker_notice {
@@ -55,9 +56,10 @@ void vb_broker_disconnect(struct vb_broker *broker);
 void vb_broker_forked(struct vb_broker *broker);
 
 struct vb_slot {
-	uint8_t number;          /* 1 .. 254 */
-	int fd;                  /* receive socket, ours to close */
+	uint8_t number;		 /* 1 .. 254 */
+	int fd;			 /* receive socket, or a courier's channel (port/carried.h); ours to close */
 	uint32_t receive_buffer; /* effective SO_RCVBUF */
+	bool is_carried;	 /* the broker is another user's, and keeps the socket */
 };
 
 /* -EUSERS when all are taken. May wait, as all that have a why. */
@@ -65,6 +67,10 @@ int vb_broker_get_slot(
 	struct vb_broker *broker, uint32_t receive_buffer, struct vb_slot *slot, char *why, size_t why_size);
 /* slot->fd, still open, stops being the socket and is to be closed afterwards. */
 void vb_broker_release_slot(struct vb_broker *broker, const struct vb_slot *slot);
+
+/* A carried slot joins a multicast group on an interface, or leaves it: the socket is not ours to change. */
+int vb_broker_join(struct vb_broker *broker, const struct vb_slot *slot, const struct vb_gid *group, uint32_t ifindex,
+	bool join);
 
 /* Asks the broker who is at dgid, seen from sgid; it answers by a notice, from memory or after asking the peer. Whoever
  * has been asked about lately, or is known, is not asked again. True: of dgid nothing has been asked so far. */

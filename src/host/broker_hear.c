@@ -1,10 +1,13 @@
 /* What the broker says: answers, and what nobody has asked for. */
 #include "host/broker_state.h"
 
+#include <errno.h>
+#include <fcntl.h>
 #include "host/broker_start.h"
 #include "host/log.h"
 
-#define ADOPT_AGAIN_MS 1000 /* a slot that was refused */
+#define ADOPT_AGAIN_MS	 1000 /* a slot that was refused */
+#define COURIER_AGAIN_MS 20
 
 static void take_slot(struct vb_broker *broker, struct vb_broker_request *request)
 {
@@ -13,7 +16,7 @@ static void take_slot(struct vb_broker *broker, struct vb_broker_request *reques
 	if (answer->kind != VB_MESSAGE_SLOT || request->fd < 0 || answer->slot == 0 || answer->slot > VB_SLOT_MAX)
 		return;
 	*request->slot = (struct vb_held_slot){
-		.is_said = true, .is_adopted = true, .slot = { answer->slot, request->fd, answer->receive_buffer }
+		.is_said = true, .is_adopted = true, .slot = { answer->slot, request->fd, answer->receive_buffer, answer->is_carried }
 	};
 	vb_list_add_tail(&broker->slots, &request->slot->link);
 }
@@ -31,7 +34,7 @@ static void take_binding(struct vb_broker *broker, struct vb_broker_request *req
 
 struct vb_held_binding *vb_broker_find_binding(struct vb_broker *broker, uint32_t number)
 {
-	vb_list_for_each (node, &broker->bindings) {
+	vb_list_for_each(node, &broker->bindings) {
 		struct vb_held_binding *binding = vb_container_of(node, struct vb_held_binding, link);
 		if (binding->is.number == number)
 			return binding;
@@ -67,7 +70,7 @@ static void take_answer_of(struct vb_broker *broker, struct vb_broker_request *r
 /* True: it was somebody's, and fd is his. */
 static bool take_answer(struct vb_broker *broker, const struct vb_message *message, int fd)
 {
-	vb_list_for_each (node, &broker->requests) {
+	vb_list_for_each(node, &broker->requests) {
 		struct vb_broker_request *request = vb_container_of(node, struct vb_broker_request, link);
 		if (request->message.request != message->request)
 			continue;
@@ -82,27 +85,48 @@ static bool take_answer(struct vb_broker *broker, const struct vb_message *messa
 	return false;
 }
 
+static void try_later(struct vb_broker *broker, struct vb_held_slot *held, const struct vb_message *refusal)
+{
+	bool is_early = refusal->error == EAGAIN; /* its courier has not come yet */
+
+	if (!is_early)
+		vb_log(VB_LOG_WARN, "the new broker does not take slot %u: %s", held->slot.number, refusal->why);
+	held->is_said = broker->has_all = false;
+	held->again_ms = vb_broker_now_ms() + (is_early ? COURIER_AGAIN_MS : ADOPT_AGAIN_MS);
+}
+
 static bool take_adoption(struct vb_broker *broker, const struct vb_message *message)
 {
-	vb_list_for_each (node, &broker->slots) {
+	vb_list_for_each(node, &broker->slots) {
 		struct vb_held_slot *held = vb_container_of(node, struct vb_held_slot, link);
 		if (!held->is_said || held->request != message->request)
 			continue;
 		held->is_adopted = message->kind == VB_MESSAGE_ADOPTED;
-		if (held->is_adopted)
-			return true;
-		vb_log(VB_LOG_WARN, "the new broker does not take slot %u: %s", held->slot.number, message->why);
-		held->is_said = broker->has_all = false;
-		held->again_ms = vb_broker_now_ms() + ADOPT_AGAIN_MS;
+		if (!held->is_adopted)
+			try_later(broker, held, message);
 		return true;
 	}
+	return false;
+}
+
+/* A courier has taken the place of another. False: we have no such slot, and say so. */
+static bool take_channel(struct vb_broker *broker, const struct vb_message *message, int fd)
+{
+	const struct vb_message release = { .kind = VB_MESSAGE_RELEASE_SLOT, .slot = message->slot };
+
+	vb_list_for_each(node, &broker->slots) {
+		struct vb_held_slot *held = vb_container_of(node, struct vb_held_slot, link);
+		if (held->slot.number == message->slot && held->slot.is_carried)
+			return dup3(fd, held->slot.fd, O_CLOEXEC) >= 0;
+	}
+	vb_broker_post(broker, &release);
 	return false;
 }
 
 /* A port that we told a new broker or worker of has been another's meanwhile. */
 static void take_lost_port(struct vb_broker *broker, const struct vb_message *message)
 {
-	vb_list_for_each (node, &broker->bindings) {
+	vb_list_for_each(node, &broker->bindings) {
 		const struct vb_held_binding *binding = vb_container_of(node, struct vb_held_binding, link);
 		if (binding->request == message->request && message->error == EADDRINUSE)
 			vb_log(VB_LOG_ERROR,
@@ -128,9 +152,15 @@ bool vb_broker_take(
 	*notice = (struct vb_broker_notice){ .gid = message->gid, .to = message->sgid, .scope = message->scope };
 	switch (message->kind) {
 	case VB_MESSAGE_SLOT:
+		if (take_answer(broker, message, *fd))
+			*fd = -1;
+		else if (message->is_carried && *fd >= 0)
+			notice->kind = VB_BROKER_CHANNEL;
+		return notice->kind == VB_BROKER_CHANNEL && take_channel(broker, message, *fd);
 	case VB_MESSAGE_ADOPTED:
 	case VB_MESSAGE_SENT:
 	case VB_MESSAGE_BOUND:
+	case VB_MESSAGE_JOINED:
 	case VB_MESSAGE_REFUSED:
 		if (take_answer(broker, message, *fd))
 			*fd = -1;

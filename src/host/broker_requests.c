@@ -89,7 +89,7 @@ void vb_broker_release_slot(struct vb_broker *broker, const struct vb_slot *slot
 
 	silence(slot->fd); /* as long as anybody holds the socket it stays in the group */
 	pthread_mutex_lock(&broker->mutex);
-	vb_list_for_each_safe (node, &broker->slots) {
+	vb_list_for_each_safe(node, &broker->slots) {
 		struct vb_held_slot *held = vb_container_of(node, struct vb_held_slot, link);
 		if (held->slot.number != slot->number)
 			continue;
@@ -99,6 +99,17 @@ void vb_broker_release_slot(struct vb_broker *broker, const struct vb_slot *slot
 		free(held);
 	}
 	pthread_mutex_unlock(&broker->mutex);
+}
+
+int vb_broker_join(struct vb_broker *broker, const struct vb_slot *slot, const struct vb_gid *group, uint32_t ifindex,
+	bool join)
+{
+	struct vb_broker_request request = { .message = { .kind = join ? VB_MESSAGE_JOIN : VB_MESSAGE_LEAVE,
+						     .slot = slot->number,
+						     .gid = *group,
+						     .scope = ifindex } };
+
+	return ask(broker, &request, NULL, 0);
 }
 
 /* ---- Ports ------------------------------------------------------------------------------------------------------ */

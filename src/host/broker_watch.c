@@ -13,7 +13,7 @@ static bool is_ours(const struct vb_worker *w, const struct vb_gid *gid)
 
 	if ((vb_gid_is_ipv4(gid) && gid->raw[12] == 127) || vb_gid_equal(gid, &ipv6_loopback))
 		return true;
-	vb_list_for_each (node, &w->devices) {
+	vb_list_for_each(node, &w->devices) {
 		const struct vb_device_info *info = &vb_container_of(node, struct vb_device, link)->info;
 		for (unsigned i = 0; i < info->gid_count; i++)
 			if (vb_gid_equal(gid, &info->gids[i].gid))
@@ -53,6 +53,15 @@ static void learn_peer(struct vb_worker *w, const struct vb_broker_notice *notic
 	vb_worker_unlock(w);
 }
 
+/* Whoever attends sleeps on what was behind the descriptor before. */
+static void take_channel(struct vb_worker *w)
+{
+	vb_worker_lock(w);
+	vb_port_set_receive_fd(w->port, w->slot.fd);
+	vb_progress_watch_slot(w);
+	vb_worker_unlock(w);
+}
+
 static void hear(void *worker, const struct vb_broker_notice *notice)
 {
 	switch (notice->kind) {
@@ -64,6 +73,9 @@ static void hear(void *worker, const struct vb_broker_notice *notice)
 		break;
 	case VB_BROKER_FAILED:
 		vb_connections_undelivered(notice);
+		break;
+	case VB_BROKER_CHANNEL:
+		take_channel(worker);
 		break;
 	case VB_BROKER_GONE:
 		vb_log(VB_LOG_INFO, "the broker is gone; connected queue pairs go on");
@@ -89,6 +101,9 @@ int vb_broker_watch_start(struct vb_worker *w, const struct vb_settings *setting
 		rc = vb_broker_get_slot(w->broker, settings->receive_buffer, &w->slot, why, sizeof(why));
 	if (rc < 0)
 		vb_log(VB_LOG_ERROR, "%s", why);
+	else if (w->slot.is_carried)
+		vb_log(VB_LOG_INFO, "UDP port 4791 is another user's: what is received comes by his courier, which "
+				    "costs throughput; verbena broker --trust USER gives a socket instead");
 	return rc;
 }
 

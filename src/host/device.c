@@ -165,7 +165,8 @@ static int make_faults(struct vb_worker *w, const char *text)
 
 static int open_port(struct vb_worker *w, const struct vb_settings *settings)
 {
-	struct vb_port_config config = { .receive_fd = w->slot.fd, .slot = w->slot.number, .pcap = w->pcap,
+	struct vb_port_config config = { .receive_fd = w->slot.fd, .is_carried = w->slot.is_carried,
+		.slot = w->slot.number, .pcap = w->pcap,
 		.faults = w->faults, .single_datagrams = settings->trains_off };
 
 	return vb_port_open(&config, &w->port);

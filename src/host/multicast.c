@@ -33,8 +33,12 @@ static int change_ipv6(int fd, const struct vb_gid *group, uint32_t ifindex, boo
 	return setsockopt(fd, IPPROTO_IPV6, join ? IPV6_JOIN_GROUP : IPV6_LEAVE_GROUP, &request, sizeof(request));
 }
 
-static int change(int fd, const struct vb_gid *group, uint32_t ifindex, bool join)
+static int change(const struct vb_worker *w, const struct vb_gid *group, uint32_t ifindex, bool join)
 {
+	int fd = w->slot.fd;
+
+	if (w->slot.is_carried)
+		return vb_broker_join(w->broker, &w->slot, group, ifindex, join);
 	int rc = vb_gid_is_ipv4(group) ? change_ipv4(fd, group, ifindex, join) : change_ipv6(fd, group, ifindex, join);
 
 	return rc < 0 ? -errno : 0;
@@ -50,13 +54,13 @@ static struct membership *find(const struct vb_gid *group, uint32_t ifindex)
 	return NULL;
 }
 
-static int join_first(int fd, const struct vb_gid *group, uint32_t ifindex)
+static int join_first(const struct vb_worker *w, const struct vb_gid *group, uint32_t ifindex)
 {
 	struct membership *m = malloc(sizeof(*m));
 
 	if (!m)
 		return -ENOMEM;
-	int rc = change(fd, group, ifindex, true);
+	int rc = change(w, group, ifindex, true);
 	if (rc == -EADDRINUSE) /* joined already, by whom we do not count */
 		rc = 0;
 	if (rc < 0) {
@@ -83,7 +87,7 @@ int vb_device_join(struct vb_device *device, const struct vb_gid *group)
 	if (m)
 		m->count++;
 	else
-		rc = join_first(device->worker->slot.fd, group, device->info.ifindex);
+		rc = join_first(device->worker, group, device->info.ifindex);
 	pthread_mutex_unlock(&mutex);
 	return rc;
 }
@@ -99,7 +103,7 @@ int vb_device_leave(struct vb_device *device, const struct vb_gid *group)
 	if (m) {
 		rc = 0;
 		if (--m->count == 0) {
-			change(device->worker->slot.fd, group, m->ifindex, false);
+			change(device->worker, group, m->ifindex, false);
 			vb_list_remove(&m->link);
 			free(m);
 		}

@@ -108,6 +108,8 @@ void vb_paths_print(const struct vb_worker *w)
 		print_path(w, &w->paths->paths[i], vb_text_gid(&w->paths->paths[i].peer, peer));
 	if (w->paths->others.sent || w->paths->others.received)
 		print_path(w, &w->paths->others, "others");
+	if (w->slot.is_carried)
+		vb_log(VB_LOG_ERROR, "wire: received by a courier of the broker, which is another user's");
 	vb_lane_counters(w->lane, values);
 	put_counters(line, sizeof(line), vb_counter_name, values, VB_COUNTER_COUNT);
 	vb_log(VB_LOG_ERROR, "lane:%s", line);

@@ -229,6 +229,13 @@ static void *run(void *argument)
 
 /* ---- Start and stop --------------------------------------------------------------------------------------------- */
 
+void vb_progress_watch_slot(struct vb_worker *w)
+{
+	vb_progress_attend(w, VB_ATTENDED_BY_THREAD);
+	epoll_set(w, EPOLL_CTL_DEL, w->slot.fd, 0, SOURCE_SLOT);
+	epoll_set(w, EPOLL_CTL_ADD, w->slot.fd, EPOLLIN, SOURCE_SLOT);
+}
+
 void vb_progress_watch_frames(struct vb_worker *w, int fd)
 {
 	epoll_set(w, EPOLL_CTL_ADD, fd, EPOLLIN, SOURCE_FRAMES);

@@ -16,7 +16,7 @@
 #include <unistd.h>
 #include "base/gid.h"
 
-#define VB_BROKER_PROTOCOL    "3"
+#define VB_BROKER_PROTOCOL    "4"
 #define VB_BROKER_NAME	      "verbena-broker." VB_BROKER_PROTOCOL
 #define VB_BROKER_ANY_VERSION "verbena-broker" /* bound by a broker of any protocol: two never share the port */
 #define VB_BROKER_START_NAME  "verbena-start." VB_BROKER_PROTOCOL /* bound, with the uid, by who is starting one */
@@ -38,9 +38,12 @@ enum vb_message_kind {
 	VB_MESSAGE_BIND,	 /* request, gid, binding */
 	VB_MESSAGE_LISTEN,	 /* request, binding.number */
 	VB_MESSAGE_UNBIND,	 /* binding.number */
+	VB_MESSAGE_JOIN,	 /* request, slot, gid, scope: a multicast group on an interface, by who has no socket */
+	VB_MESSAGE_LEAVE,	 /* the same */
+	VB_MESSAGE_CARRY,	 /* request, slot, carry: from a courier, for whom; with its socket from a broker that died */
 	/* From the broker. */
 	VB_MESSAGE_WELCOME,
-	VB_MESSAGE_SLOT,      /* request, slot, receive_buffer, and the socket */
+	VB_MESSAGE_SLOT,      /* request, slot, receive_buffer, and the socket, or a courier's channel: is_carried */
 	VB_MESSAGE_ADOPTED,   /* request, slot: steering is right again */
 	VB_MESSAGE_REFUSED,   /* request, error (a positive errno), why */
 	VB_MESSAGE_PEER,      /* gid, is_verbena, receive_buffer */
@@ -48,6 +51,7 @@ enum vb_message_kind {
 	VB_MESSAGE_MAD,	      /* gid: from, sgid: to, scope, mad, length */
 	VB_MESSAGE_FAILED,    /* gid: to, error, mad: a posted one that the network did not deliver */
 	VB_MESSAGE_BOUND,     /* request, binding.port: bound, or listening */
+	VB_MESSAGE_JOINED,    /* request: joined, or left */
 	VB_MESSAGE_RESTARTED, /* the broker's worker died and was replaced: ask again what was not answered */
 };
 
@@ -68,6 +72,10 @@ struct vb_message {
 			uint16_t port_space, port;
 			uint8_t is_shared, is_ipv6_only;
 		} binding;
+		struct {
+			uint32_t pid, uid, receive_buffer, request; /* the client, as the broker sees it, and its GET_SLOT */
+		} carry;
+		uint8_t is_carried;
 	};
 };
 _Static_assert(sizeof(struct vb_message) == 56 + 256, "no padding in a message");

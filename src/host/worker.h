@@ -93,6 +93,9 @@ void vb_progress_attend(struct vb_worker *worker, enum vb_attendance attendance)
 void vb_progress_polled(struct vb_worker *worker);
 /* Sets the timer to the next deadline, if that is earlier than what it is set to. With the mutex held. */
 void vb_progress_arm_timer(struct vb_worker *worker);
+/* Something else is behind the slot's descriptor, on which whoever attends does not sleep: the thread attends from now
+ * on. With the mutex held. */
+void vb_progress_watch_slot(struct vb_worker *worker);
 /* Closes the descriptors in a forked child. */
 void vb_progress_forked(struct vb_worker *worker);
 

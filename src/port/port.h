@@ -35,7 +35,8 @@ enum vb_port_counter {
 extern const char *const vb_port_counter_name[VB_PORT_COUNTER_COUNT];
 
 struct vb_port_config {
-	int receive_fd;	 /* the slot's UDP socket; stays the caller's */
+	int receive_fd;	 /* the slot's UDP socket, or a courier's channel; stays the caller's */
+	bool is_carried; /* it is a channel: port/carried.h */
 	uint8_t slot;	 /* packets whose QPN names another slot are strays */
 	struct vb_pcap *pcap;	  /* or NULL */
 	struct vb_faults *faults; /* or NULL */
@@ -44,7 +45,8 @@ struct vb_port_config {
 
 int vb_port_open(const struct vb_port_config *config, struct vb_port **port);
 void vb_port_close(struct vb_port *port);
-/* The slot's socket changed (a new broker gave another); same slot. */
+/* Another socket or channel has taken the place of the one before, behind the same descriptor or another; same slot.
+ * A channel whose courier has died is silent until then: its descriptor stays, and is never readable. */
 void vb_port_set_receive_fd(struct vb_port *port, int receive_fd);
 
 #define VB_TRAIN_PACKETS 128

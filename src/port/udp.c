@@ -11,12 +11,10 @@
 #include <string.h>
 #include <sys/mman.h>
 #include <unistd.h>
+#include "port/receive_socket.h"
 
 #ifndef SO_MEMINFO
 #define SO_MEMINFO 55
-#endif
-#ifndef IPV6_MULTICAST_ALL
-#define IPV6_MULTICAST_ALL 29
 #endif
 
 #define TX_PORT_FIRST  0xC000
@@ -31,40 +29,6 @@ const char *const vb_port_counter_name[VB_PORT_COUNTER_COUNT] = {
 	VB_PORT_COUNTERS(X)
 #undef X
 };
-
-static void set_option(int fd, int level, int name, int value)
-{
-	setsockopt(fd, level, name, &value, sizeof(value));
-}
-
-static int address_family(int fd)
-{
-	int family = AF_INET6;
-	socklen_t length = sizeof(family);
-
-	getsockopt(fd, SOL_SOCKET, SO_DOMAIN, &family, &length);
-	return family;
-}
-
-/* All of it may have been set before, by the broker or by another port. What an older kernel lacks is done without. */
-static void prepare_receive_socket(int fd)
-{
-	if (address_family(fd) == AF_INET6) {
-		set_option(fd, IPPROTO_IPV6, IPV6_RECVPKTINFO, 1); /* tells mapped addresses of IPv4 packets too */
-		set_option(fd, IPPROTO_IPV6, IPV6_RECVTCLASS, 1);
-		set_option(fd, IPPROTO_IPV6, IPV6_RECVHOPLIMIT, 1);
-		set_option(fd, IPPROTO_IPV6, IPV6_MULTICAST_ALL, 0);
-		set_option(fd, IPPROTO_IP, IP_PKTINFO, 0);
-		set_option(fd, IPPROTO_UDP, UDP_NO_CHECK6_RX, 1);
-	} else {
-		set_option(fd, IPPROTO_IP, IP_PKTINFO, 1);
-	}
-	set_option(fd, IPPROTO_IP, IP_RECVTOS, 1);
-	set_option(fd, IPPROTO_IP, IP_RECVTTL, 1);
-	set_option(fd, IPPROTO_IP, IP_MULTICAST_ALL, 0);
-	set_option(fd, SOL_SOCKET, SO_RXQ_OVFL, 1);
-	set_option(fd, IPPROTO_UDP, UDP_GRO, 1);
-}
 
 /* How many datagrams the kernel has dropped at this socket since it was made, by whoever held it. */
 static bool kernel_drops(int fd, uint32_t *drops)
@@ -91,6 +55,12 @@ int vb_port_open(const struct vb_port_config *config, struct vb_port **port)
 		free(p);
 		return -ENOMEM;
 	}
+	p->receiver.carried = config->is_carried ? calloc(RX_BUFFERS, sizeof(*p->receiver.carried)) : NULL;
+	if (config->is_carried && !p->receiver.carried) {
+		munmap(p->receiver.buffers, RX_BUFFERS * RX_BUFFER_BYTES);
+		free(p);
+		return -ENOMEM;
+	}
 	p->config = *config;
 	vb_udp_receiver_init(&p->receiver);
 	vb_port_set_receive_fd(p, config->receive_fd);
@@ -102,6 +72,7 @@ void vb_port_close(struct vb_port *port)
 {
 	vb_port_close_sockets(port);
 	munmap(port->receiver.buffers, RX_BUFFERS * RX_BUFFER_BYTES);
+	free(port->receiver.carried);
 	free(port);
 }
 
@@ -118,7 +89,11 @@ void vb_port_close_sockets(struct vb_port *port)
 void vb_port_set_receive_fd(struct vb_port *port, int receive_fd)
 {
 	port->config.receive_fd = receive_fd;
-	prepare_receive_socket(receive_fd);
+	port->receiver.is_cut = false;
+	port->receiver.knows_overflow = !port->config.is_carried;
+	if (port->config.is_carried)
+		return; /* the socket is its courier's to prepare */
+	vb_prepare_receive_socket(receive_fd);
 	kernel_drops(receive_fd, &port->receiver.overflow_seen);
 }
 
@@ -138,7 +113,7 @@ void vb_port_counters(const struct vb_port *port, uint64_t values[VB_PORT_COUNTE
 
 	memcpy(values, port->counters, sizeof(port->counters));
 	/* Drops are told with the next datagram that is received; there may not have been one since. */
-	if (kernel_drops(port->config.receive_fd, &drops))
+	if (!port->config.is_carried && kernel_drops(port->config.receive_fd, &drops))
 		values[VB_PORT_RX_OVERFLOW] += drops - port->receiver.overflow_seen;
 	if (port->config.faults)
 		values[VB_PORT_FAULTS] = vb_faults_count(port->config.faults);
@@ -170,18 +145,18 @@ static uint16_t bind_in_range(int fd, bool is_ipv4, uint16_t first)
 
 static void prepare_send_socket(int fd, bool is_ipv4)
 {
-	set_option(fd, SOL_SOCKET, SO_SNDBUF, TX_BUFFER);
+	vb_set_option(fd, SOL_SOCKET, SO_SNDBUF, TX_BUFFER);
 	/* Nothing is read here; a stray datagram must not sit in a large buffer. */
-	set_option(fd, SOL_SOCKET, SO_RCVBUF, 0);
+	vb_set_option(fd, SOL_SOCKET, SO_RCVBUF, 0);
 	if (is_ipv4) {
-		set_option(fd, IPPROTO_IP, IP_MTU_DISCOVER, IP_PMTUDISC_PROBE);
-		set_option(fd, IPPROTO_IP, IP_TTL, DEFAULT_HOPS);
-		set_option(fd, IPPROTO_IP, IP_MULTICAST_TTL, DEFAULT_HOPS);
+		vb_set_option(fd, IPPROTO_IP, IP_MTU_DISCOVER, IP_PMTUDISC_PROBE);
+		vb_set_option(fd, IPPROTO_IP, IP_TTL, DEFAULT_HOPS);
+		vb_set_option(fd, IPPROTO_IP, IP_MULTICAST_TTL, DEFAULT_HOPS);
 	} else {
-		set_option(fd, IPPROTO_IPV6, IPV6_MTU_DISCOVER, IPV6_PMTUDISC_PROBE);
-		set_option(fd, IPPROTO_IPV6, IPV6_DONTFRAG, 1);
-		set_option(fd, IPPROTO_IPV6, IPV6_UNICAST_HOPS, DEFAULT_HOPS);
-		set_option(fd, IPPROTO_IPV6, IPV6_MULTICAST_HOPS, DEFAULT_HOPS);
+		vb_set_option(fd, IPPROTO_IPV6, IPV6_MTU_DISCOVER, IPV6_PMTUDISC_PROBE);
+		vb_set_option(fd, IPPROTO_IPV6, IPV6_DONTFRAG, 1);
+		vb_set_option(fd, IPPROTO_IPV6, IPV6_UNICAST_HOPS, DEFAULT_HOPS);
+		vb_set_option(fd, IPPROTO_IPV6, IPV6_MULTICAST_HOPS, DEFAULT_HOPS);
 	}
 }
 
@@ -192,7 +167,7 @@ static int open_send_socket(bool is_ipv4, uint16_t flow, uint16_t *udp_port)
 	if (fd < 0)
 		return -1;
 	if (!is_ipv4)
-		set_option(fd, IPPROTO_IPV6, IPV6_V6ONLY, 1);
+		vb_set_option(fd, IPPROTO_IPV6, IPV6_V6ONLY, 1);
 	prepare_send_socket(fd, is_ipv4);
 	*udp_port = bind_in_range(fd, is_ipv4, (uint16_t)(flow - TX_PORT_FIRST));
 	if (*udp_port)

@@ -12,6 +12,7 @@
 #include <stdint.h>
 #include <sys/socket.h>
 #include <sys/uio.h>
+#include "port/carried.h"
 #include "port/faults.h"
 #include "port/port.h"
 #include "wire/icrc.h"
@@ -103,8 +104,11 @@ struct receiver {
 	uint32_t overflow_seen; /* the kernel's count of drops, which wraps */
 	struct df_peer df_peers[DF_CLEAR_PEERS];
 	unsigned df_peer_next;
+	struct vb_carried *carried; /* one a buffer, where a courier brings what is received; else NULL */
+	bool is_cut;		    /* the courier has died */
+	bool knows_overflow;	    /* overflow_seen is this socket's */
 	struct mmsghdr headers[RX_BUFFERS];
-	struct iovec iov[RX_BUFFERS];
+	struct iovec iov[RX_BUFFERS][2]; /* the courier's header, if any, and the buffer */
 	struct sockaddr_storage names[RX_BUFFERS];
 	_Alignas(size_t) uint8_t control[RX_BUFFERS][RX_CONTROL_BYTES];
 	uint8_t *buffers; /* RX_BUFFERS * RX_BUFFER_BYTES */

@@ -5,8 +5,10 @@
 #include "port/udp.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <linux/udp.h>
 #include <string.h>
+#include <sys/eventfd.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
@@ -14,27 +16,30 @@
 #define SO_RXQ_OVFL 40
 #endif
 
+/* What the kernel may write, and where. It writes the lengths of what it returned over those of what there is room for.
+ * A courier's message has name and control data inside. */
+static void aim(struct receiver *receiver, unsigned i)
+{
+	receiver->headers[i].msg_hdr = (struct msghdr){ .msg_iov = receiver->iov[i], .msg_iovlen = 2 };
+	if (receiver->carried)
+		return;
+	receiver->headers[i].msg_hdr.msg_iov = &receiver->iov[i][1];
+	receiver->headers[i].msg_hdr.msg_iovlen = 1;
+	receiver->headers[i].msg_hdr.msg_name = &receiver->names[i];
+	receiver->headers[i].msg_hdr.msg_namelen = sizeof(receiver->names[i]);
+	receiver->headers[i].msg_hdr.msg_control = receiver->control[i];
+	receiver->headers[i].msg_hdr.msg_controllen = RX_CONTROL_BYTES;
+}
+
 void vb_udp_receiver_init(struct receiver *receiver)
 {
 	receiver->want = 1;
 	for (unsigned i = 0; i < RX_BUFFERS; i++) {
-		struct msghdr *message = &receiver->headers[i].msg_hdr;
-		receiver->iov[i] = (struct iovec){ receiver->buffers + (size_t)i * RX_BUFFER_BYTES, RX_BUFFER_BYTES };
-		message->msg_iov = &receiver->iov[i];
-		message->msg_iovlen = 1;
-		message->msg_name = &receiver->names[i];
-		message->msg_control = receiver->control[i];
-		message->msg_namelen = sizeof(receiver->names[i]);
-		message->msg_controllen = RX_CONTROL_BYTES;
-	}
-}
-
-/* The kernel wrote the lengths of what it returned over those of what there is room for. */
-static void restore_headers(struct receiver *receiver)
-{
-	for (unsigned i = 0; i < receiver->count; i++) {
-		receiver->headers[i].msg_hdr.msg_namelen = sizeof(receiver->names[i]);
-		receiver->headers[i].msg_hdr.msg_controllen = RX_CONTROL_BYTES;
+		if (receiver->carried)
+			receiver->iov[i][0] = (struct iovec){ &receiver->carried[i], sizeof(receiver->carried[i]) };
+		receiver->iov[i][1] =
+			(struct iovec){ receiver->buffers + (size_t)i * RX_BUFFER_BYTES, RX_BUFFER_BYTES };
+		aim(receiver, i);
 	}
 }
 
@@ -53,6 +58,51 @@ static long read_datagrams(struct vb_port *port)
 	receiver->headers[0].msg_len = (unsigned)length;
 	return 1;
 }
+
+/* ---- What a courier brings --------------------------------------------------------------------------------------- */
+
+/* Nothing comes any more, and nobody is to be woken for that. */
+static void cut_off(struct vb_port *port)
+{
+	int quiet = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+
+	port->receiver.is_cut = true;
+	if (quiet < 0)
+		return;
+	dup3(quiet, port->config.receive_fd, O_CLOEXEC);
+	close(quiet);
+}
+
+/* As if the kernel had just written it there. A message that is none is an empty datagram. */
+static void unpack(struct receiver *receiver, unsigned i)
+{
+	struct mmsghdr *header = &receiver->headers[i];
+	struct vb_carried *carried = &receiver->carried[i];
+	bool is_whole = header->msg_len >= sizeof(*carried) && carried->name_length <= sizeof(carried->name) &&
+		carried->control_length <= sizeof(carried->control);
+
+	header->msg_len = is_whole ? header->msg_len - (unsigned)sizeof(*carried) : 0;
+	header->msg_hdr.msg_name = &carried->name;
+	header->msg_hdr.msg_namelen = is_whole ? carried->name_length : 0;
+	header->msg_hdr.msg_control = carried->control;
+	header->msg_hdr.msg_controllen = is_whole ? carried->control_length : 0;
+}
+
+static void unpack_all(struct vb_port *port)
+{
+	struct receiver *receiver = &port->receiver;
+
+	for (unsigned i = 0; i < receiver->count; i++) {
+		if (receiver->headers[i].msg_len == 0) { /* the channel's end */
+			cut_off(port);
+			receiver->count = i;
+			return;
+		}
+		unpack(receiver, i);
+	}
+}
+
+/* ---- Reading ----------------------------------------------------------------------------------------------------- */
 
 /* How many datagrams like these a read may fill so that they are still in the core's cache when they are looked at. */
 static unsigned how_many_stay_hot(const struct receiver *receiver)
@@ -81,14 +131,17 @@ unsigned vb_port_receive(struct vb_port *port, vb_time now)
 {
 	struct receiver *receiver = &port->receiver;
 
-	restore_headers(receiver);
+	for (unsigned i = 0; i < receiver->count; i++)
+		aim(receiver, i);
 	receiver->next = receiver->count = receiver->offset = 0;
 	receiver->is_open = false;
 	port->now = now;
 	if (port->config.faults)
 		vb_faults_recycle(port->config.faults);
-	long count = read_datagrams(port);
+	long count = receiver->is_cut ? 0 : read_datagrams(port);
 	receiver->count = count > 0 ? (unsigned)count : 0; /* errors of a datagram socket pass */
+	if (receiver->carried)
+		unpack_all(port);
 	adapt(receiver);
 	if (receiver->count == 0)
 		return port->config.faults && vb_deadline_due(vb_faults_deadline(port->config.faults), now) ? 1 : 0;
@@ -156,6 +209,9 @@ static void note_overflow(struct vb_port *port, const void *data)
 
 	memcpy(&drops, data, sizeof(drops));
 	/* Reads are in order, but the count may have been read ahead by vb_port_set_receive_fd. */
+	if (!port->receiver.knows_overflow)
+		port->receiver.overflow_seen = drops; /* a courier's socket: what it dropped before us */
+	port->receiver.knows_overflow = true;
 	if ((int32_t)(drops - port->receiver.overflow_seen) <= 0)
 		return;
 	port->counters[VB_PORT_RX_OVERFLOW] += drops - port->receiver.overflow_seen;
@@ -290,7 +346,7 @@ static void take_datagram(struct vb_port *port, struct vb_train *train)
 {
 	struct receiver *receiver = &port->receiver;
 	uint32_t length = receiver->headers[receiver->next].msg_len;
-	uint8_t *bytes = receiver->iov[receiver->next].iov_base;
+	uint8_t *bytes = receiver->iov[receiver->next][1].iov_base;
 
 	train->path = receiver->path;
 	while (receiver->offset < length && train->count + 2 <= VB_TRAIN_PACKETS) {

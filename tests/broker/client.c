@@ -16,7 +16,11 @@
 #include <time.h>
 #include <unistd.h>
 #include "host/broker.h"
+#include "port/carried.h"
 
+#ifndef SO_DETACH_REUSEPORT_BPF
+#define SO_DETACH_REUSEPORT_BPF 68
+#endif
 #ifndef UDP_GRO
 #define UDP_GRO 104
 #endif
@@ -56,9 +60,10 @@ static void take_slot(struct state *state, bool broker_any)
 	if (report->rc == 0)
 		report->rc = vb_broker_get_slot(state->broker, 4194304, &state->slot, report->why, sizeof(report->why));
 	const int on = 1;
-	if (report->rc == 0)
+	if (report->rc == 0 && !state->slot.is_carried)
 		setsockopt(state->slot.fd, IPPROTO_UDP, UDP_GRO, &on, sizeof(on));
 	report->slot = report->rc ? 0 : state->slot.number;
+	report->is_carried = state->slot.is_carried;
 	report->receive_buffer = state->slot.receive_buffer;
 }
 
@@ -72,17 +77,31 @@ static size_t segment_of(struct msghdr *header, size_t length)
 	return segment > 0 ? (size_t)segment : length ? length : 1;
 }
 
+/* Bytes read, -1 when there is nothing. What a courier brings looks as if the kernel had brought it. */
+static ssize_t receive(struct state *state, struct msghdr *header, struct vb_carried *carried)
+{
+	ssize_t got = recvmsg(state->slot.fd, header, MSG_DONTWAIT);
+	if (!state->slot.is_carried || got <= 0)
+		return state->slot.is_carried && got == 0 ? -1 : got; /* 0: the courier has died */
+	header->msg_control = carried->control;
+	header->msg_controllen = carried->control_length;
+	return got - (ssize_t)sizeof(*carried);
+}
+
 static void collect(struct state *state)
 {
 	static uint8_t bytes[65536];
+	static struct vb_carried carried;
 	struct report *report = &state->report;
 	report->good = report->strays = report->merged = 0;
 	for (;;) {
 		char control[64];
-		struct iovec io = { bytes, sizeof(bytes) };
-		struct msghdr header = { .msg_iov = &io, .msg_iovlen = 1, .msg_control = control,
-			.msg_controllen = sizeof(control) };
-		ssize_t got = recvmsg(state->slot.fd, &header, MSG_DONTWAIT);
+		struct iovec io[2] = { { &carried, sizeof(carried) }, { bytes, sizeof(bytes) } };
+		struct msghdr header = { .msg_iov = state->slot.is_carried ? io : &io[1],
+			.msg_iovlen = state->slot.is_carried ? 2 : 1,
+			.msg_control = state->slot.is_carried ? NULL : control,
+			.msg_controllen = state->slot.is_carried ? 0 : sizeof(control) };
+		ssize_t got = receive(state, &header, &carried);
 		if (got < 0)
 			return;
 		const size_t length = (size_t)got, segment = segment_of(&header, length);
@@ -111,6 +130,7 @@ static void discover(struct state *state, const struct order *order)
 static void obey(struct state *state, const struct order *order)
 {
 	struct ip_mreqn group = { .imr_ifindex = 1 };
+	const int on = 1;
 	switch (order->kind) {
 	case ORDER_SLOT:
 		take_slot(state, order->broker_any);
@@ -124,13 +144,21 @@ static void obey(struct state *state, const struct order *order)
 		break;
 	case ORDER_JOIN:
 		memcpy(&group.imr_multiaddr, order->gid.raw + 12, 4);
-		state->report.rc = setsockopt(state->slot.fd, IPPROTO_IP, IP_ADD_MEMBERSHIP, &group, sizeof(group));
+		if (state->slot.is_carried)
+			state->report.rc = vb_broker_join(state->broker, &state->slot, &order->gid, 1, true);
+		else
+			state->report.rc =
+				setsockopt(state->slot.fd, IPPROTO_IP, IP_ADD_MEMBERSHIP, &group, sizeof(group));
 		break;
 	case ORDER_MOVE_AWAY:
 		state->report.rc = unshare(CLONE_NEWNET);
 		break;
 	case ORDER_DISCOVER:
 		discover(state, order);
+		break;
+	case ORDER_DETACH:
+		state->report.rc = setsockopt(state->slot.fd, SOL_SOCKET, SO_DETACH_REUSEPORT_BPF, &on, sizeof(on)) ? -errno
+														     : 0;
 		break;
 	}
 }

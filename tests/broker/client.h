@@ -16,6 +16,7 @@ enum order_kind {
 	ORDER_JOIN,	/* multicast group in gid (IPv4) */
 	ORDER_MOVE_AWAY, /* into a network namespace of its own */
 	ORDER_DISCOVER, /* ask for gid, wait for the answer */
+	ORDER_DETACH, /* the steering program from the group, by its socket */
 };
 
 struct order {
@@ -29,7 +30,7 @@ struct report {
 	uint8_t slot;
 	uint32_t receive_buffer;
 	unsigned good, strays, merged, recoveries; /* merged: of all packets, those read together with others */
-	bool is_verbena;
+	bool is_verbena, is_carried;
 	char why[256];
 };
 

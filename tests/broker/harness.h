@@ -67,7 +67,6 @@ int tear_down(void **state);
 	X(broker__leaves_when_nobody_needs_it) \
 	X(broker__twenty_that_start_at_once_share_one) \
 	X(broker__of_another_user_is_refused) \
-	X(broker__of_root_serves_everybody) \
 	X(start__port_taken_says_by_whom) \
 	X(start__is_not_seen_by_the_program) \
 	X(start__missing_program_is_named) \
@@ -78,7 +77,14 @@ int tear_down(void **state);
 	X(mad__is_answered_at_its_own_length) \
 	X(discovery__finds_verbena_over_the_wire) \
 	X(steering__stays_right_when_the_kernel_merges) \
-	X(steering__places_that_are_kept_do_not_stop_merging)
+	X(steering__places_that_are_kept_do_not_stop_merging) \
+	X(courier__brings_another_user_what_is_his) \
+	X(courier__joins_multicast_groups_for_another) \
+	X(courier__outlives_both_brokers) \
+	X(courier__outlives_worker_and_parent) \
+	X(courier__killed_is_replaced) \
+	X(socket__lets_nothing_in_but_its_own) \
+	X(socket__of_the_group_is_not_given_to_another_user)
 
 #define DECLARE(name) void name(void **state);
 BROKER_TESTS(DECLARE)

@@ -185,19 +185,6 @@ void broker__of_another_user_is_refused(void **state)
 	check_steering();
 }
 
-void broker__of_root_serves_everybody(void **state)
-{
-	if (geteuid() != 0) {
-		print_message("skipped: needs root to have two users\n");
-		skip();
-	}
-	start_clients(1);
-	client_start(&clients[client_count++], NOBODY);
-	assert_true(client_do(&clients[1], ORDER_SLOT));
-	assert_int_equal(clients[1].last.rc, 0);
-	check_steering();
-}
-
 void start__port_taken_says_by_whom(void **state)
 {
 	char why[256], us[64];

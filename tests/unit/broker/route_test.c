@@ -77,7 +77,7 @@ static void answer__goes_to_the_slot_of_its_communication_id(void **state)
 {
 	const struct vb_cm_message rtu = { .kind = VB_CM_RTU, .local_id = 1, .remote_id = 0x2A000007 };
 	assert_int_equal(route(*state, &rtu).verdict, ROUTE_DROPPED);
-	registry.slots[0x2A].owner = 11;
+	registry.slots[0x2A].user = 11;
 	struct route found = route(*state, &rtu);
 	assert_int_equal(found.verdict, ROUTE_TO_CLIENT);
 	assert_int_equal(found.client, 11);
@@ -133,7 +133,7 @@ static void failure__is_told_to_who_sent_the_request(void **state)
 	sent.local_id = 0x2B000009;
 	vb_cm_encode(&sent, mad);
 	assert_int_equal(route_failure(&registry, &failure), -1);
-	registry.slots[0x2B].owner = 12;
+	registry.slots[0x2B].user = 12;
 	assert_int_equal(route_failure(&registry, &failure), 12);
 	memset(mad, 0, sizeof(mad)); /* of another class */
 	assert_int_equal(route_failure(&registry, &failure), -1);

@@ -1,0 +1,183 @@
+/* Processes that may not have a socket of the group, and the couriers that carry for them. A courier is a client that
+ * says CARRY; it owns the slot, and the process it carries for uses it. */
+#include <errno.h>
+#include <netinet/in.h>
+#include <signal.h>
+#include <string.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+#include <unistd.h>
+#include "broker/courier.h"
+#include "broker/worker_state.h"
+
+bool worker_trusts(const struct worker *worker, unsigned client)
+{
+	uid_t uid = worker->registry->clients[client].uid;
+	if (uid == 0 || uid == geteuid())
+		return true;
+	for (unsigned i = 0; i < worker->trusted->count; i++)
+		if (worker->trusted->uids[i] == uid)
+			return true;
+	return false;
+}
+
+/* ---- Starting and ending ------------------------------------------------------------------------------------------
+ */
+
+void worker_send_courier(struct worker *worker, unsigned client, uint8_t slot)
+{
+	struct client_state *state = &worker->clients[client];
+	const struct client *process = &worker->registry->clients[client];
+	const struct courier_task task = { .slot = slot,
+		.pid = process->pid,
+		.uid = process->uid,
+		.request = slot ? 0 : state->request,
+		.receive_buffer = state->receive_buffer };
+	if (state->channel >= 0 && state->courier_request == task.request)
+		return; /* asked again: it is on its way */
+	if (state->channel >= 0)
+		close(state->channel);
+	state->channel = courier_start(&task);
+	state->courier_request = task.request;
+	if (state->channel >= 0)
+		return;
+	worker_refuse(worker, client, state->request, -state->channel, "cannot start a courier: %s",
+		strerror(-state->channel));
+	state->channel = -1;
+}
+
+void worker_end_courier(struct worker *worker, uint8_t slot)
+{
+	const struct client *courier = &worker->registry->clients[worker->registry->slots[slot].owner];
+	if (registry_set_user(worker->registry, worker->link, slot, -1)) {
+		worker->is_orphaned = true;
+		return;
+	}
+	if (courier->pidfd < 0 || syscall(SYS_pidfd_send_signal, courier->pidfd, SIGKILL, NULL, 0))
+		kill(courier->pid, SIGKILL);
+}
+
+void worker_reap(void)
+{
+	while (waitpid(-1, NULL, WNOHANG) > 0)
+		;
+}
+
+/* ---- For whom ---------------------------------------------------------------------------------------------------- */
+
+/* -1: there is no such client, or none any more. */
+static int find_client(const struct worker *worker, const struct carries *carries)
+{
+	for (unsigned i = 0; i < REGISTRY_CLIENTS; i++) {
+		const struct client *client = &worker->registry->clients[i];
+		if (client->is_used && client->pid == carries->pid && client->uid == carries->uid &&
+			!worker->clients[i].leaves_at && !worker->clients[i].carries.is_courier)
+			return (int)i;
+	}
+	return -1;
+}
+
+void worker_name_user(struct worker *worker, unsigned courier, struct client_slot *slot)
+{
+	const struct carries *carries = &worker->clients[courier].carries;
+	slot->is_carried = true;
+	slot->user_pid = carries->pid;
+	slot->user_uid = carries->uid;
+	slot->user = find_client(worker, carries);
+}
+
+bool worker_find_user(struct worker *worker, unsigned courier, struct client_slot *slot)
+{
+	const struct client_state *state = &worker->clients[courier];
+	worker_name_user(worker, courier, slot);
+	if (slot->user >= 0 && worker->clients[slot->user].channel >= 0 &&
+		worker->clients[slot->user].courier_request == state->carries.request)
+		return true;
+	worker_refuse(worker, courier, state->request, ESRCH, "nobody waits for it");
+	return false;
+}
+
+void worker_hand_over_channel(struct worker *worker, uint8_t slot)
+{
+	const struct client_slot *one = &worker->registry->slots[slot];
+	if (one->user < 0 || worker->clients[one->user].channel < 0)
+		return;
+	struct client_state *user = &worker->clients[one->user];
+	const struct vb_message message = { .kind = VB_MESSAGE_SLOT,
+		.request = user->courier_request,
+		.slot = slot,
+		.receive_buffer = one->receive_buffer,
+		.is_carried = true };
+	worker_say(worker, (unsigned)one->user, &message, &user->channel);
+	close(user->channel);
+	user->channel = -1;
+}
+
+/* ---- What they say ------------------------------------------------------------------------------------------------
+ */
+
+bool worker_hear_courier(
+	struct worker *worker, unsigned client, const struct vb_message *message, int fd, bool *is_good)
+{
+	struct client_state *state = &worker->clients[client];
+	*is_good = worker_trusts(worker, client) && message->slot <= VB_SLOT_MAX;
+	if (!*is_good)
+		return false;
+	state->carries = (struct carries){ .is_courier = true,
+		.slot = message->slot,
+		.pid = (pid_t)message->carry.pid,
+		.uid = message->carry.uid,
+		.request = message->carry.request };
+	if (fd >= 0)
+		return worker_adopt_slot(worker, client, message, fd);
+	state->wants_slot = true;
+	state->request = message->request;
+	state->receive_buffer = message->carry.receive_buffer;
+	return false;
+}
+
+void worker_adopt_carried(struct worker *worker, unsigned client, const struct vb_message *message)
+{
+	const struct client *process = &worker->registry->clients[client];
+	const struct client_slot *one = &worker->registry->slots[message->slot];
+	const struct vb_message adopted = {
+		.kind = VB_MESSAGE_ADOPTED, .request = message->request, .slot = message->slot
+	};
+	bool is_his = one->is_carried && one->user_pid == process->pid && one->user_uid == process->uid;
+	if (!is_his) {
+		bool is_early = worker_now_ms() < worker->knows_ports_at;
+		worker_refuse(worker, client, message->request, is_early ? EAGAIN : ESTALE,
+			"slot %u has no courier any more", message->slot);
+		return;
+	}
+	if (registry_set_user(worker->registry, worker->link, message->slot, (int)client))
+		worker->is_orphaned = true;
+	else
+		worker_say(worker, client, &adopted, NULL);
+}
+
+static int change_membership(int fd, const struct vb_message *message, bool join)
+{
+	struct ip_mreqn four = { .imr_ifindex = (int)message->scope };
+	struct ipv6_mreq six = { .ipv6mr_interface = message->scope };
+	memcpy(&four.imr_multiaddr, message->gid.raw + 12, 4);
+	memcpy(&six.ipv6mr_multiaddr, message->gid.raw, 16);
+	int rc =
+		vb_gid_is_ipv4(&message->gid)
+			? setsockopt(fd, IPPROTO_IP, join ? IP_ADD_MEMBERSHIP : IP_DROP_MEMBERSHIP, &four, sizeof(four))
+			: setsockopt(fd, IPPROTO_IPV6, join ? IPV6_JOIN_GROUP : IPV6_LEAVE_GROUP, &six, sizeof(six));
+	return rc ? errno : 0;
+}
+
+void worker_join_group(struct worker *worker, unsigned client, const struct vb_message *message)
+{
+	const struct client_slot *one = &worker->registry->slots[message->slot];
+	const struct vb_message joined = { .kind = VB_MESSAGE_JOINED, .request = message->request };
+	int error = EINVAL;
+	if (one->is_carried && one->user == (int)client && vb_gid_is_multicast(&message->gid))
+		error = change_membership(one->fd, message, message->kind == VB_MESSAGE_JOIN);
+	if (error)
+		worker_refuse(worker, client, message->request, error, "multicast group: %s", strerror(error));
+	else
+		worker_say(worker, client, &joined, NULL);
+}
