@@ -84,6 +84,10 @@ int vb_broker_send_mad(struct vb_broker *broker, const struct vb_gid *sgid, cons
 void vb_broker_post_mad(
 	struct vb_broker *broker, const struct vb_gid *sgid, const struct vb_gid *dgid, const uint8_t mad[256]);
 
+/* The same with a MAD of another class; what answers its transaction id is a notice. */
+void vb_broker_post_query(struct vb_broker *broker, const struct vb_gid *sgid, const struct vb_gid *dgid,
+	const uint8_t mad[256]);
+
 /* A port of RDMA-CM (connections.h); from the answer on the broker knows it until vb_broker_unbind. */
 struct vb_binding;
 int vb_broker_bind(struct vb_broker *broker, struct vb_binding *binding, char *why, size_t why_size);

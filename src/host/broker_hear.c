@@ -162,6 +162,8 @@ bool vb_broker_take(
 	case VB_MESSAGE_BOUND:
 	case VB_MESSAGE_JOINED:
 	case VB_MESSAGE_REFUSED:
+		if (message->request == 0) /* of what we do not wait for */
+			return false;
 		if (take_answer(broker, message, *fd))
 			*fd = -1;
 		else if (!take_adoption(broker, message) && message->kind == VB_MESSAGE_REFUSED)

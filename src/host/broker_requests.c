@@ -206,14 +206,27 @@ int vb_broker_send_mad(struct vb_broker *broker, const struct vb_gid *sgid, cons
 	return ask(broker, &request, NULL, 0);
 }
 
+static void post_mad(struct vb_broker *broker, struct vb_message *message, const uint8_t mad[256])
+{
+	memcpy(message->mad, mad, sizeof(message->mad));
+	pthread_mutex_lock(&broker->mutex);
+	if (broker->post_count < MOST_POSTS)
+		vb_broker_post(broker, message);
+	pthread_mutex_unlock(&broker->mutex);
+}
+
 void vb_broker_post_mad(
 	struct vb_broker *broker, const struct vb_gid *sgid, const struct vb_gid *dgid, const uint8_t mad[256])
 {
 	struct vb_message message = { .kind = VB_MESSAGE_POST_MAD, .sgid = *sgid, .gid = *dgid, .length = 256 };
 
-	memcpy(message.mad, mad, sizeof(message.mad));
-	pthread_mutex_lock(&broker->mutex);
-	if (broker->post_count < MOST_POSTS)
-		vb_broker_post(broker, &message);
-	pthread_mutex_unlock(&broker->mutex);
+	post_mad(broker, &message, mad);
+}
+
+void vb_broker_post_query(
+	struct vb_broker *broker, const struct vb_gid *sgid, const struct vb_gid *dgid, const uint8_t mad[256])
+{
+	struct vb_message message = { .kind = VB_MESSAGE_SEND_MAD, .sgid = *sgid, .gid = *dgid, .length = 256 };
+
+	post_mad(broker, &message, mad);
 }

@@ -69,7 +69,8 @@ static void hear(void *worker, const struct vb_broker_notice *notice)
 		learn_peer(worker, notice);
 		break;
 	case VB_BROKER_MAD:
-		vb_connections_receive(notice);
+		if (!vb_host_explain_process(notice))
+			vb_connections_receive(notice);
 		break;
 	case VB_BROKER_FAILED:
 		vb_connections_undelivered(notice);

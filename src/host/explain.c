@@ -86,6 +86,24 @@ void vb_explain(const struct vb_death *death, char *text, size_t size)
 	}
 }
 
+bool vb_explain_process(const struct vb_discovery *answer, const struct vb_gid *peer, char *text, size_t size)
+{
+	struct line line = { text, size, 0 };
+	char gid[VB_TEXT_GID];
+
+	add(&line, "%s qpn 0x%x: ", vb_text_gid(peer, gid), answer->qpn);
+	switch (answer->process) {
+	case VB_PROCESS_STOPPED:
+		add(&line, "its process is stopped there, by a signal or a debugger, and answers nothing until it goes on");
+		return true;
+	case VB_PROCESS_GONE:
+		add(&line, "its process has ended");
+		return true;
+	default:
+		return false;
+	}
+}
+
 void vb_explain_unreachable(const struct vb_cm_event *event, const struct vb_gid *peer, char *text, size_t size)
 {
 	struct line line = { text, size, 0 };
@@ -144,7 +162,9 @@ static bool may_speak(struct quota *quota)
 {
 	vb_time now = vb_host_now();
 
-	if (vb_time_diff(now, quota->second) > VB_S) {
+	vb_time past = vb_time_diff(now, quota->second);
+
+	if (past > VB_S || past < 0) { /* after months of silence it looks like the future */
 		if (quota->unsaid)
 			vb_log(VB_LOG_WARN, "and %u more %s", quota->unsaid, quota->what);
 		quota->second = now;
@@ -163,6 +183,32 @@ static uint64_t overflows(const struct vb_worker *w)
 
 	vb_port_counters(w->port, values);
 	return values[VB_PORT_RX_OVERFLOW] >= OVERFLOWS_TO_TELL ? values[VB_PORT_RX_OVERFLOW] : 0;
+}
+
+/* A NIC answers in hardware whatever its program does; one of ours that is stopped does not. Its broker knows. */
+static void ask_process(struct vb_worker *w, const struct vb_qp_attr *attr)
+{
+	const struct vb_discovery question = { .version = VB_DISCOVERY_VERSION,
+		.transaction_id = vb_host_random_seed(),
+		.receive_buffer = w->slot.receive_buffer,
+		.features = VB_FEATURE_TRAINS,
+		.qpn = attr->dest_qpn };
+	uint8_t mad[VB_MAD_LENGTH];
+
+	vb_discovery_encode(&question, mad);
+	vb_broker_post_query(w->broker, &attr->av.sgid, &attr->av.dgid, mad);
+}
+
+bool vb_host_explain_process(const struct vb_broker_notice *notice)
+{
+	struct vb_discovery answer;
+	char line[256];
+
+	if (!vb_discovery_decode(&answer, notice->mad))
+		return false;
+	if (answer.is_response && answer.qpn && vb_explain_process(&answer, &notice->gid, line, sizeof(line)))
+		vb_log(VB_LOG_WARN, "%s", line);
+	return true;
 }
 
 void vb_host_explain_death(struct vb_device *device, struct vb_qp *qp)
@@ -184,6 +230,8 @@ void vb_host_explain_death(struct vb_device *device, struct vb_qp *qp)
 	death.receive_buffer = device->worker->slot.receive_buffer;
 	vb_explain(&death, line, sizeof(line));
 	vb_log(VB_LOG_WARN, "%s", line);
+	if (death.cause.kind == VB_CAUSE_RETRY_EXCEEDED && attr.dest_qpn)
+		ask_process(device->worker, &attr);
 }
 
 static struct quota failures = { .what = "connections did not come about" };

@@ -7,6 +7,7 @@
 #include "cm/cm.h"
 #include "engine/nic.h"
 #include "host/connections.h"
+#include "wire/mad.h"
 
 struct vb_death {
 	const char *device;
@@ -19,9 +20,11 @@ struct vb_death {
 };
 
 void vb_explain(const struct vb_death *death, char *line, size_t size);
-/* event: VB_CM_EVENT_UNREACHABLE or _SIDR_TIMEOUT. */
+/* What a peer's broker says of the process of a QP that did not answer. False: nothing that would explain it. */
+bool vb_explain_process(const struct vb_discovery *answer, const struct vb_gid *peer, char *line, size_t size);
 /* A request wanted a larger path MTU than its recipient has. */
 void vb_explain_mtu(const struct vb_mtu_refusal *refusal, char *line, size_t size);
+/* event: VB_CM_EVENT_UNREACHABLE or _SIDR_TIMEOUT. */
 void vb_explain_unreachable(const struct vb_cm_event *event, const struct vb_gid *peer, char *line, size_t size);
 
 #endif

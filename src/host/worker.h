@@ -109,6 +109,8 @@ void vb_broker_watch_stop(struct vb_worker *worker);
 /* A MAD of the connection manager came. Without any mutex. */
 void vb_connections_receive(const struct vb_broker_notice *notice);
 void vb_host_explain_unreachable(const struct vb_cm_event *event); /* explain.c */
+/* explain.c: a MAD came that answers what was asked of a peer's process. False: it does not. */
+bool vb_host_explain_process(const struct vb_broker_notice *notice);
 void vb_connections_undelivered(const struct vb_broker_notice *notice);
 /* False: none were managed, or a thread that will not go on is amid them. */
 bool vb_connections_counters(uint64_t values[VB_CM_COUNTER_COUNT]);

@@ -12,7 +12,9 @@
  *   42  reserved, zero (2)
  *   44  receive buffer in bytes (4)
  *   48  features (4)
- *   52  reserved, zero */
+ *   52  a QPN, whose process is asked for, or 0 (4)
+ *   56  how that is, in the answer: enum vb_process_state (1)
+ *   57  reserved, zero */
 #include "base/bytes.h"
 #include "wire/icrc.h"
 #include "wire/mad.h"
@@ -28,6 +30,8 @@ enum {
 	OFFSET_VERSION = 40,
 	OFFSET_RECEIVE_BUFFER = 44,
 	OFFSET_FEATURES = 48,
+	OFFSET_QPN = 52,
+	OFFSET_PROCESS = 56,
 };
 
 size_t vb_mad_packet(
@@ -98,6 +102,8 @@ bool vb_discovery_decode(struct vb_discovery *discovery, const uint8_t mad[VB_MA
 	discovery->version = vb_load_be16(mad + OFFSET_VERSION);
 	discovery->receive_buffer = vb_load_be32(mad + OFFSET_RECEIVE_BUFFER);
 	discovery->features = vb_load_be32(mad + OFFSET_FEATURES);
+	discovery->qpn = vb_load_be32(mad + OFFSET_QPN) & VB_QPN_MASK;
+	discovery->process = mad[OFFSET_PROCESS] <= VB_PROCESS_STOPPED ? mad[OFFSET_PROCESS] : VB_PROCESS_NOT_TOLD;
 	return true;
 }
 
@@ -117,4 +123,6 @@ void vb_discovery_encode(const struct vb_discovery *discovery, uint8_t mad[VB_MA
 	vb_store_be16(mad + OFFSET_VERSION, discovery->version);
 	vb_store_be32(mad + OFFSET_RECEIVE_BUFFER, discovery->receive_buffer);
 	vb_store_be32(mad + OFFSET_FEATURES, discovery->features);
+	vb_store_be32(mad + OFFSET_QPN, discovery->qpn);
+	mad[OFFSET_PROCESS] = (uint8_t)discovery->process;
 }

@@ -28,6 +28,14 @@ struct vb_mad_header {
 	uint32_t attribute_modifier;
 };
 
+/* Of a QP's process, as its broker sees it. */
+enum vb_process_state {
+	VB_PROCESS_NOT_TOLD, /* not asked, or by who knows no such question */
+	VB_PROCESS_GONE,     /* nobody has the QPN's slot */
+	VB_PROCESS_RUNS,
+	VB_PROCESS_STOPPED, /* by a signal or a debugger */
+};
+
 /* "Who are you": asked with GET, answered with GET_RESPONSE; both carry the sender's own facts. */
 struct vb_discovery {
 	bool is_response;
@@ -35,6 +43,8 @@ struct vb_discovery {
 	uint16_t version;        /* of this exchange; 1 */
 	uint32_t receive_buffer; /* effective SO_RCVBUF of one slot socket, bytes */
 	uint32_t features;       /* VB_FEATURE_* */
+	uint32_t qpn;		 /* how its process is, is asked too; the answer repeats it. 0: it is not */
+	enum vb_process_state process;
 };
 
 #define VB_DISCOVERY_VERSION 1

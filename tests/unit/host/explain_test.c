@@ -39,6 +39,21 @@ static void explain__peer_gone_silent(void **state)
 	assert_null(strstr(line, "MTU"));
 }
 
+static void explain__process_that_is_stopped(void **state)
+{
+	struct vb_discovery answer = { .is_response = true, .qpn = 0x1a2, .process = VB_PROCESS_STOPPED };
+	struct vb_gid peer = vb_gid_from_ipv4(10, 0, 0, 2);
+
+	assert_true(vb_explain_process(&answer, &peer, line, sizeof(line)));
+	assert_string_equal(line, "10.0.0.2 qpn 0x1a2: its process is stopped there, by a signal or a debugger, and "
+				  "answers nothing until it goes on");
+	answer.process = VB_PROCESS_GONE;
+	assert_true(vb_explain_process(&answer, &peer, line, sizeof(line)));
+	assert_string_equal(line, "10.0.0.2 qpn 0x1a2: its process has ended");
+	answer.process = VB_PROCESS_RUNS;
+	assert_false(vb_explain_process(&answer, &peer, line, sizeof(line)));
+}
+
 static void explain__only_full_size_packets_vanish(void **state)
 {
 	struct vb_death death = death_of(VB_CAUSE_RETRY_EXCEEDED);
@@ -155,6 +170,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(explain__peer_never_heard),
 		cmocka_unit_test(explain__peer_gone_silent),
+		cmocka_unit_test(explain__process_that_is_stopped),
 		cmocka_unit_test(explain__only_full_size_packets_vanish),
 		cmocka_unit_test(explain__own_buffer_overflowed),
 		cmocka_unit_test(explain__refusal_names_the_peer),

@@ -70,6 +70,26 @@ static void discovery__layout_is_fixed(void **state)
 	assert_memory_equal(mad, layout, sizeof(mad));
 }
 
+static void discovery__asks_for_a_process_where_others_have_zero(void **state)
+{
+	struct vb_discovery question = asked, seen;
+	uint8_t mad[VB_MAD_LENGTH], without[VB_MAD_LENGTH];
+	question.qpn = 0x1a2b3c;
+	question.process = VB_PROCESS_STOPPED;
+	vb_discovery_encode(&asked, without);
+	vb_discovery_encode(&question, mad);
+	assert_memory_equal(mad + 52, ((uint8_t[]){ 0, 0x1a, 0x2b, 0x3c, 3, 0, 0, 0 }), 8);
+	memset(mad + 52, 0, 5);
+	assert_memory_equal(mad, without, sizeof(mad));
+	vb_discovery_encode(&question, mad);
+	assert_true(vb_discovery_decode(&seen, mad));
+	assert_int_equal(seen.qpn, 0x1a2b3c);
+	assert_int_equal(seen.process, VB_PROCESS_STOPPED);
+	mad[56] = 200; /* of a later version */
+	assert_true(vb_discovery_decode(&seen, mad));
+	assert_int_equal(seen.process, VB_PROCESS_NOT_TOLD);
+}
+
 static void discovery__what_says_it_is_something_else_is_not_one(void **state)
 {
 	static const uint8_t telling[] = { 0, 1, 2, 3, 4, 5, 16, 17, 37, 38, 39, 40, 41 };
@@ -114,6 +134,7 @@ int main(void)
 		cmocka_unit_test(discovery__comes_back_as_it_was),
 		cmocka_unit_test(discovery__fills_the_whole_mad),
 		cmocka_unit_test(discovery__layout_is_fixed),
+		cmocka_unit_test(discovery__asks_for_a_process_where_others_have_zero),
 		cmocka_unit_test(discovery__what_says_it_is_something_else_is_not_one),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
