@@ -127,6 +127,18 @@ static void note_credits(struct vb_qp *qp, const struct vb_packet *packet)
 		rq->credit_limit = vb_psn_add(acknowledged_ssn(qp), vb_credits_of_code(code));
 }
 
+/* The newest ACK again: does it bring other credits than it did? 9.7.7.2.4 */
+static bool brings_credits(struct vb_qp *qp, const struct vb_packet *packet)
+{
+	struct vb_requester *rq = &qp->requester;
+	uint32_t limit = rq->credit_limit;
+	if ((packet->opcode & VB_OPERATION_MASK) != VB_ACKNOWLEDGE || (packet->syndrome & VB_AETH_TYPE_MASK) != VB_AETH_ACK ||
+		packet->psn != vb_psn_add(rq->una_psn, VB_PSN_MASK) || !rq->has_credits)
+		return false;
+	note_credits(qp, packet);
+	return !rq->has_credits || rq->credit_limit != limit;
+}
+
 static void receive_nak(struct vb_qp *qp, const struct vb_packet *packet, vb_time now)
 {
 	static const struct {
@@ -145,7 +157,7 @@ static void receive_nak(struct vb_qp *qp, const struct vb_packet *packet, vb_tim
 		return;
 	if (packet->syndrome == VB_NAK_PSN_SEQUENCE)
 		vb_recovery_on_gap(qp, now);
-	else if (code < sizeof(verdicts) / sizeof(verdicts[0]))
+	else
 		vb_qp_fail(qp, verdicts[code].cause, verdicts[code].status, now);
 }
 
@@ -167,9 +179,6 @@ static void receive_ack(struct vb_qp *qp, const struct vb_packet *packet, vb_tim
 		break;
 	case VB_AETH_NAK:
 		receive_nak(qp, packet, now);
-		break;
-	default:
-		vb_count(qp->lane, VB_DROP_GHOST, 1);
 		break;
 	}
 }
@@ -248,6 +257,26 @@ static void receive_atomic_response(struct vb_qp *qp, const struct vb_packet *pa
 	response_done(qp, wqe, 0, 1, true, now);
 }
 
+/* What a reserved code would mean is not known, least of all that anything was executed. A response brings an ACK; the
+ * middle one has no AETH. 9.7.5.2, table 44. */
+static bool syndrome_is_known(const struct vb_packet *packet)
+{
+	unsigned operation = packet->opcode & VB_OPERATION_MASK;
+	uint8_t code = packet->syndrome & VB_AETH_CODE_MASK;
+	if (operation == VB_READ_RESPONSE_MIDDLE)
+		return true;
+	switch (packet->syndrome & VB_AETH_TYPE_MASK) {
+	case VB_AETH_ACK:
+		return true;
+	case VB_AETH_RNR:
+		return operation == VB_ACKNOWLEDGE;
+	case VB_AETH_NAK:
+		return operation == VB_ACKNOWLEDGE && code <= (VB_NAK_INVALID_RD & VB_AETH_CODE_MASK);
+	default:
+		return false;
+	}
+}
+
 static bool is_outstanding(const struct vb_requester *rq, uint32_t psn)
 {
 	return vb_psn_diff(psn, rq->una_psn) >= 0 && vb_psn_diff(psn, rq->max_psn) < 0;
@@ -257,24 +286,25 @@ void vb_requester_receive(struct vb_qp *qp, const struct vb_packet *packet, vb_t
 {
 	struct vb_requester *rq = &qp->requester;
 	enum vb_qp_state state = vb_state(qp);
-	unsigned operation = packet->opcode & VB_OPERATION_MASK;
 
 	if (state != VB_QPS_RTS && state != VB_QPS_SQD) {
 		vb_count(qp->lane, VB_DROP_QP_STATE, 1);
 		return;
 	}
+	if (!syndrome_is_known(packet)) {
+		vb_count(qp->lane, VB_DROP_SYNDROME, 1);
+		return;
+	}
 	vb_flight_be_heard(qp);
 	if (!is_outstanding(rq, packet->psn)) {
-		if (operation == VB_ACKNOWLEDGE && (packet->syndrome & VB_AETH_TYPE_MASK) == VB_AETH_ACK &&
-			packet->psn == vb_psn_add(rq->una_psn, VB_PSN_MASK) && rq->has_credits) {
-			note_credits(qp, packet); /* credits alone, 9.7.7.2.4 */
+		if (brings_credits(qp, packet))
 			vb_schedule(qp);
-		}
-		vb_count(qp->lane, VB_DROP_GHOST, 1);
+		else
+			vb_count(qp->lane, VB_DROP_GHOST, 1);
 		vb_recovery_on_ghost(qp, now);
 		return;
 	}
-	switch (operation) {
+	switch (packet->opcode & VB_OPERATION_MASK) {
 	case VB_ACKNOWLEDGE:
 		receive_ack(qp, packet, now);
 		break;

@@ -13,6 +13,7 @@
 	X(DROP_DUPLICATE, "drop_duplicate", "duplicate request that is no longer remembered")                          \
 	X(DROP_OUT_OF_ORDER, "drop_out_of_order", "request beyond the expected PSN, already answered by a NAK")        \
 	X(DROP_GHOST, "drop_ghost", "acknowledgement of nothing outstanding")                                          \
+	X(DROP_SYNDROME, "drop_syndrome", "acknowledgement or response with a reserved syndrome")                      \
 	X(DROP_NO_RECV, "drop_no_recv", "UC or UD message, or frame, without a posted receive")                         \
 	X(DROP_UC_SEQUENCE, "drop_uc_sequence", "UC packet of a message that lost a packet")                           \
 	X(DROP_UC_ACCESS, "drop_uc_access", "UC message refused by key, bounds or permission")                         \

@@ -24,7 +24,7 @@
 
 /* AETH syndromes, IBA vol. 1, 9.7.5.2. */
 enum {
-	VB_AETH_TYPE_MASK = 0x60,
+	VB_AETH_TYPE_MASK = 0xE0, /* the top bit is reserved: of no type that is known it is set */
 	VB_AETH_ACK = 0x00, /* low five bits: credit code, 31 = no end-to-end flow control */
 	VB_AETH_RNR = 0x20, /* low five bits: timer code */
 	VB_AETH_NAK = 0x60, /* low five bits: reason */
