@@ -213,6 +213,7 @@ struct vb_responder {
 	struct vb_resource *resources; /* max_dest_rd_atomic of them, at first use */
 	uint8_t resource_count, resource_next;
 	uint8_t active_resources;
+	uint8_t verdict; /* on the request at expected_psn, judged and not refused yet: responder.c; 0: none */
 	uint8_t refusal; /* the fatal NAK that was said, and of what; 0: none */
 	uint32_t refusal_psn;
 	struct vb_ack ack;

@@ -5,7 +5,7 @@
 #include "engine/qp.h"
 #include "engine/xrc.h"
 
-/* What became of a request packet. */
+/* What became of a request packet. A request is judged once. */
 enum verdict {
 	EXECUTED,
 	NOT_READY,
@@ -366,8 +366,8 @@ static void conclude(
 		vb_responder_ack(qp, VB_AETH_RNR | (qp->attr.min_rnr_timer & 31), packet->psn, true, now);
 		break;
 	default:
-		if (qp->responder.active_resources >
-			0) { /* answers to what came before go first; the peer asks again */
+		if (qp->responder.active_resources > 0) { /* answers to what came before go first; the peer asks again */
+			qp->responder.verdict = (uint8_t)verdict;
 			vb_count(qp->lane, VB_DROP_OUT_OF_ORDER, 1);
 			break;
 		}
@@ -379,8 +379,10 @@ static void conclude(
 static void receive_expected(struct vb_qp *qp, const struct vb_packet *packet, vb_time now)
 {
 	uint32_t psn_count = 1;
-	enum verdict verdict = execute(qp, packet, &psn_count);
+	enum verdict verdict = (enum verdict)qp->responder.verdict;
 
+	if (verdict == EXECUTED)
+		verdict = execute(qp, packet, &psn_count);
 	if (vb_state(qp) != VB_QPS_ERR) /* else the completion overran its CQ */
 		conclude(qp, packet, verdict, psn_count, now);
 }
