@@ -9,7 +9,7 @@ void vb_retire_local_operations(struct vb_qp *qp)
 	struct vb_requester *rq = &qp->requester;
 	while (!sq_is_empty(qp)) {
 		const struct vb_send_wqe *wqe = head_wqe(qp);
-		if (!wqe->is_started || wqe->psn_count != 0 || vb_state(qp) == VB_QPS_ERR)
+		if (!wqe->is_started || wqe->psn_count != 0)
 			return;
 		if (rq->cursor == head_index(qp))
 			rq->cursor++;
@@ -59,7 +59,7 @@ static void retire(struct vb_qp *qp)
 	struct vb_requester *rq = &qp->requester;
 	bool cursor_was_here = rq->cursor == head_index(qp);
 	vb_sq_retire(qp, VB_WC_SUCCESS);
-	if (cursor_was_here && vb_state(qp) != VB_QPS_ERR)
+	if (cursor_was_here)
 		rq->cursor++;
 }
 
@@ -71,7 +71,7 @@ static bool acknowledge_through(struct vb_qp *qp, uint32_t psn, vb_time now)
 	struct vb_cc_ack acked = { .flight = rq->flight_out + rq->flight_in };
 	bool is_progress = false, is_reached = true;
 
-	while (vb_psn_diff(psn, rq->una_psn) >= 0 && vb_state(qp) != VB_QPS_ERR) {
+	while (vb_psn_diff(psn, rq->una_psn) >= 0) {
 		vb_retire_local_operations(qp);
 		struct vb_send_wqe *wqe = head_wqe(qp);
 		if (needs_response(wqe)) {
@@ -86,7 +86,7 @@ static bool acknowledge_through(struct vb_qp *qp, uint32_t psn, vb_time now)
 			retire(qp);
 	}
 	vb_retire_local_operations(qp);
-	if (is_progress && vb_state(qp) != VB_QPS_ERR)
+	if (is_progress)
 		vb_recovery_on_progress(qp, vb_psn_add(rq->una_psn, VB_PSN_MASK), &acked, true, now);
 	return is_reached;
 }
@@ -153,8 +153,6 @@ static void receive_nak(struct vb_qp *qp, const struct vb_packet *packet, vb_tim
 	uint8_t code = packet->syndrome & VB_AETH_CODE_MASK;
 	vb_count(qp->lane, VB_NAK_RECEIVED, 1);
 	acknowledge_through(qp, vb_psn_add(packet->psn, VB_PSN_MASK), now);
-	if (vb_state(qp) == VB_QPS_ERR)
-		return;
 	if (packet->syndrome == VB_NAK_PSN_SEQUENCE)
 		vb_recovery_on_gap(qp, now);
 	else
@@ -174,8 +172,7 @@ static void receive_ack(struct vb_qp *qp, const struct vb_packet *packet, vb_tim
 	case VB_AETH_RNR:
 		vb_count(qp->lane, VB_RNR_RECEIVED, 1);
 		acknowledge_through(qp, vb_psn_add(packet->psn, VB_PSN_MASK), now);
-		if (vb_state(qp) != VB_QPS_ERR)
-			vb_recovery_on_rnr(qp, packet->syndrome & VB_AETH_CODE_MASK, now);
+		vb_recovery_on_rnr(qp, packet->syndrome & VB_AETH_CODE_MASK, now);
 		break;
 	case VB_AETH_NAK:
 		receive_nak(qp, packet, now);
@@ -200,16 +197,13 @@ static void response_done(
 	if (ends_message)
 		retire(qp);
 	vb_retire_local_operations(qp);
-	if (vb_state(qp) != VB_QPS_ERR)
-		vb_recovery_on_progress(qp, psn, &acked, is_only, now);
+	vb_recovery_on_progress(qp, psn, &acked, is_only, now);
 }
 
 /* A response belongs to the oldest unanswered READ or atomic, or something before it is missing. */
 static struct vb_send_wqe *answered_wqe(struct vb_qp *qp, const struct vb_packet *packet, vb_time now)
 {
 	acknowledge_through(qp, vb_psn_add(packet->psn, VB_PSN_MASK), now);
-	if (vb_state(qp) == VB_QPS_ERR)
-		return NULL;
 	if (packet->psn == qp->requester.una_psn)
 		return head_wqe(qp);
 	vb_count(qp->lane, VB_IMPLIED_NAK, 1);

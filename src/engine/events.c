@@ -62,7 +62,7 @@ void vb_complete(struct vb_qp *qp, struct vb_cq *cq, struct vb_wc *wc, bool soli
 		/* fall through */
 	case VB_CQ_LOST: /* of whichever QP: it cannot go on as if its program knew */
 		vb_count(qp->lane, VB_CQ_OVERRUNS, 1);
-		vb_qp_fail(qp, VB_CAUSE_CQ_OVERRUN, VB_WC_FATAL_ERR, qp->lane->now);
+		vb_qp_condemn(qp);
 		break;
 	}
 }

@@ -21,6 +21,7 @@ int vb_lane_create(const struct vb_lane_config *config, struct vb_lane **created
 	vb_list_init(&lane->acks);
 	vb_list_init(&lane->read_blocked);
 	vb_list_init(&lane->notices);
+	vb_list_init(&lane->condemned);
 	vb_list_init(&lane->mcast);
 	atomic_init(&lane->doorbells, NULL);
 	*created = lane;
@@ -200,5 +201,6 @@ void vb_lane_receive(
 			qp = vb_lane_find_qp(lane, qpn);
 		}
 		receive_one(lane, qp, path, &packets[i], now);
+		vb_lane_reap(lane);
 	}
 }

@@ -115,6 +115,7 @@ static void init_links(struct vb_qp *qp)
 	vb_list_init(&qp->ready_link);
 	vb_list_init(&qp->ack_link);
 	vb_list_init(&qp->blocked_link);
+	vb_list_init(&qp->condemned_link);
 	vb_list_init(&qp->mcast);
 	vb_list_init(&qp->xrcd_link);
 	vb_list_init(&qp->notice.link);
@@ -228,6 +229,7 @@ int vb_qp_destroy(struct vb_qp *qp)
 	struct vb_lane *lane = qp->lane;
 
 	vb_lane_answer_doorbells(lane); /* none of this QP hangs in the stack any more */
+	vb_lane_reap(lane);
 	vb_unschedule(qp);
 	leave_peer(qp);
 	while (!vb_list_empty(&qp->mcast)) {
@@ -379,6 +381,19 @@ void vb_qp_fail(struct vb_qp *qp, enum vb_cause_kind cause, enum vb_wc_status st
 	if (cause == VB_CAUSE_CQ_OVERRUN)
 		vb_raise(qp->lane, &qp->notice, VB_EVENT_QP_FATAL);
 	enter_error(qp);
+}
+
+void vb_qp_condemn(struct vb_qp *qp)
+{
+	if (vb_state(qp) != VB_QPS_ERR && !vb_is_condemned(qp))
+		vb_list_add_tail(&qp->lane->condemned, &qp->condemned_link);
+}
+
+void vb_lane_execute_condemned(struct vb_lane *lane)
+{
+	struct vb_list *node;
+	while ((node = vb_list_pop(&lane->condemned)))
+		vb_qp_fail(vb_container_of(node, struct vb_qp, condemned_link), VB_CAUSE_CQ_OVERRUN, VB_WC_FATAL_ERR, lane->now);
 }
 
 void vb_qp_cause(const struct vb_qp *qp, struct vb_cause *cause)
@@ -582,6 +597,7 @@ int vb_qp_modify(struct vb_qp *qp, const struct vb_qp_attr *attr, uint32_t mask,
 		qp->attr = before;
 	else if (to == VB_QPS_SQD)
 		vb_requester_proceed(qp, now);
+	vb_lane_reap(qp->lane);
 	return error;
 }
 

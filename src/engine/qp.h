@@ -253,6 +253,7 @@ struct vb_qp {
 	struct vb_responder responder;
 	struct vb_timer timer;
 	struct vb_list ready_link, ack_link, blocked_link;
+	struct vb_list condemned_link; /* in the lane's list: it dies at the end of the turn */
 	bool requests_first; /* in its next turn: responses and requests take turns at being first */
 	bool is_admitted;    /* woken from the peer's blocked list, or past it: may use its window until its turn ends */
 	bool is_woken;       /* and has not used it */
@@ -295,6 +296,7 @@ struct vb_lane {
 	struct vb_qp *read_turn;     /* the one that may ask for READs until its turn ends: woken, or nobody waited */
 	bool read_turn_is_used;
 	struct vb_list notices;
+	struct vb_list condemned; /* QPs whose completions were lost; empty between calls */
 	struct vb_list mcast; /* of struct vb_mcast_attachment: every attachment of the lane */
 	uint32_t mcast_count;
 	uint32_t read_flight, read_window; /* READ response bytes asked for; what our receive buffer can take */
@@ -319,6 +321,11 @@ static inline void vb_count(struct vb_lane *lane, enum vb_counter counter, uint6
 	lane->counters[counter] += n;
 }
 
+static inline bool vb_is_condemned(const struct vb_qp *qp)
+{
+	return vb_list_linked(&qp->condemned_link);
+}
+
 /* Packets that a message of length bytes takes; an empty one takes one. */
 static inline uint32_t vb_psn_count(const struct vb_qp *qp, uint32_t length)
 {
@@ -333,8 +340,18 @@ void vb_lane_remove_qp(struct vb_lane *lane, struct vb_qp *qp);
 /* qp.c */
 /* The QP goes to ERR (RC, XRC, responder side of UC) by itself: cause noted, everything flushed. */
 void vb_qp_fail(struct vb_qp *qp, enum vb_cause_kind cause, enum vb_wc_status status, vb_time now);
+/* A completion of the QP was lost. It dies at the end of the turn, not under whoever completes. */
+void vb_qp_condemn(struct vb_qp *qp);
+void vb_lane_execute_condemned(struct vb_lane *lane);
 void vb_qp_flush(struct vb_qp *qp);
 void vb_qp_flush_sends(struct vb_qp *qp);
+
+/* The end of a turn, which is each packet's that came, and each call's that may complete. */
+static inline void vb_lane_reap(struct vb_lane *lane)
+{
+	if (!vb_list_empty(&lane->condemned))
+		vb_lane_execute_condemned(lane);
+}
 
 /* send_queue.c */
 uint32_t vb_sq_init(struct vb_send_queue *sq, uint32_t max_wr, uint32_t max_sge, uint32_t max_inline); /* 0 or ENOMEM */

@@ -53,12 +53,13 @@ static bool make_frame(struct vb_qp *qp, struct vb_frame *frame, vb_time now)
 bool vb_lane_next_frame(struct vb_lane *lane, struct vb_frame *frame, vb_time now)
 {
 	struct vb_list *node;
+	bool is_made = false;
 	lane->now = now;
 	vb_lane_answer_doorbells(lane);
-	while ((node = vb_list_pop(&lane->raw_ready)))
-		if (make_frame(vb_container_of(node, struct vb_qp, ready_link), frame, now))
-			return true;
-	return false;
+	while (!is_made && (node = vb_list_pop(&lane->raw_ready)))
+		is_made = make_frame(vb_container_of(node, struct vb_qp, ready_link), frame, now);
+	vb_lane_reap(lane);
+	return is_made;
 }
 
 void vb_lane_frame_waits(const struct vb_frame *frame)
@@ -66,12 +67,8 @@ void vb_lane_frame_waits(const struct vb_frame *frame)
 	vb_list_add_tail(&frame->qp->lane->raw_ready, &frame->qp->ready_link);
 }
 
-void vb_lane_frame_sent(struct vb_lane *lane, const struct vb_frame *frame, int error, vb_time now)
+static void frame_left(struct vb_qp *qp, int error, vb_time now)
 {
-	struct vb_qp *qp = frame->qp;
-	lane->now = now;
-	if (error)
-		vb_count(lane, VB_TX_ERRORS, 1);
 	if (error == EMSGSIZE) {
 		fail_send(qp, VB_WC_LOC_LEN_ERR, VB_CAUSE_LOCAL_LENGTH, now);
 		return;
@@ -83,6 +80,15 @@ void vb_lane_frame_sent(struct vb_lane *lane, const struct vb_frame *frame, int 
 	vb_sq_retire(qp, VB_WC_SUCCESS);
 	qp->requester.cursor = atomic_load_explicit(&qp->sq.head, memory_order_relaxed);
 	vb_schedule(qp); /* others first, then its next */
+}
+
+void vb_lane_frame_sent(struct vb_lane *lane, const struct vb_frame *frame, int error, vb_time now)
+{
+	lane->now = now;
+	if (error)
+		vb_count(lane, VB_TX_ERRORS, 1);
+	frame_left(frame->qp, error, now);
+	vb_lane_reap(lane);
 }
 
 const struct vb_nic *vb_qp_nic(const struct vb_qp *qp)

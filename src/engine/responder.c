@@ -383,7 +383,7 @@ static void receive_expected(struct vb_qp *qp, const struct vb_packet *packet, v
 
 	if (verdict == EXECUTED)
 		verdict = execute(qp, packet, &psn_count);
-	if (vb_state(qp) != VB_QPS_ERR) /* else the completion overran its CQ */
+	if (!vb_is_condemned(qp)) /* else its program never hears of it, and so the peer does not */
 		conclude(qp, packet, verdict, psn_count, now);
 }
 

@@ -186,6 +186,7 @@ unsigned vb_lane_transmit(struct vb_lane *lane, struct vb_batch *batch, unsigned
 	flush_replies(lane, batch, budget, now);
 	lane->was_full = !has_room(batch, budget);
 	count_batch(lane, batch);
+	vb_lane_reap(lane);
 	return batch->count;
 }
 
@@ -216,6 +217,7 @@ void vb_lane_transmit_done(struct vb_lane *lane, const struct vb_batch *batch, v
 			vb_echo_reply_done(lane);
 	}
 	lane->handed_out -= batch->count;
+	vb_lane_reap(lane);
 }
 
 unsigned vb_lane_handed_out(const struct vb_lane *lane)
@@ -257,4 +259,5 @@ void vb_lane_advance(struct vb_lane *lane, vb_time now)
 	vb_lane_answer_doorbells(lane);
 	while ((timer = vb_timers_expire(&lane->timers, now)))
 		vb_recovery_on_timer(vb_container_of(timer, struct vb_qp, timer), now);
+	vb_lane_reap(lane);
 }

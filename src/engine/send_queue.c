@@ -1,5 +1,6 @@
 /* The send queue: posting by any thread, the doorbell, and the oldest request's retirement by the lane.
  * Holds: head <= cursor <= tail; the lane alone moves head, the poster alone moves tail. */
+#include <assert.h>
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -287,6 +288,7 @@ static uint32_t wc_opcode(uint8_t opcode)
 void vb_sq_retire(struct vb_qp *qp, enum vb_wc_status status)
 {
 	uint32_t head = atomic_load_explicit(&qp->sq.head, memory_order_relaxed);
+	assert(head != atomic_load_explicit(&qp->sq.tail, memory_order_relaxed));
 	const struct vb_send_wqe *wqe = vb_send_wqe_at(&qp->sq, head);
 	struct vb_wc wc = {
 		.wr_id = wqe->wr_id,

@@ -173,4 +173,5 @@ void vb_steering_receive(
 		flow->qp->last_frame = number;
 		deliver(flow->qp, &headers, protocols, frame, length);
 	}
+	vb_lane_reap(steering->lane);
 }

@@ -222,7 +222,7 @@ static enum vb_tag_outcome eager(
 		return VB_TAG_GOES_ON;
 	}
 	tell_match(qp, wr_id, header, &(struct vb_wc){ .status = VB_WC_SUCCESS });
-	return vb_state(qp) == VB_QPS_ERR ? VB_TAG_DONE : VB_TAG_GOES_ON; /* the CQ may have overrun */
+	return VB_TAG_GOES_ON;
 }
 
 void vb_tags_complete(struct vb_qp *qp, const struct vb_packet *last)

@@ -1,0 +1,92 @@
+/* How QPs die when a completion queue overruns: at the end of the turn, each in its own lane. The rest of a QP's life is
+ * tests/script/errors. */
+#include "rig.h"
+
+static struct vb_send_wr write_of(const struct vb_sge *sge, uint64_t wr_id)
+{
+	return (struct vb_send_wr){ .wr_id = wr_id, .opcode = VB_WR_RDMA_WRITE, .flags = VB_SEND_SIGNALED, .sges = sge,
+		.sge_count = 1, .remote_addr = 77, .rkey = 88 };
+}
+
+static void post_bind(struct rig *rig, struct vb_qp *qp, struct vb_mw *mw, uint64_t wr_id)
+{
+	struct vb_send_wr wr = { .wr_id = wr_id, .opcode = VB_WR_BIND_MW, .flags = VB_SEND_SIGNALED,
+		.bind = { .mw = mw, .mr = rig->mr, .addr = (uintptr_t)rig->memory, .length = 64,
+			.access = VB_ACCESS_REMOTE_READ, .rkey = vb_mw_key(mw) ^ 1 } };
+	rig_post(qp, &wr);
+}
+
+static void expect_overrun(struct rig *rig, struct vb_qp *qp)
+{
+	struct vb_cause cause;
+	vb_qp_cause(qp, &cause);
+	assert_int_equal(vb_qp_state(qp), VB_QPS_ERR);
+	assert_int_equal(cause.kind, VB_CAUSE_CQ_OVERRUN);
+	assert_true(vb_list_empty(&rig->lane->condemned));
+	assert_int_equal(qp->sq.head, qp->sq.tail);
+	assert_int_equal(qp->requester.cursor, qp->sq.tail);
+}
+
+/* Binds complete while the requester looks for what to send. */
+static void overrun__in_the_middle_of_sending_kills_at_the_end(void **state)
+{
+	struct rig *rig = rig_open(1);
+	struct vb_qp *qp = rig_connected(rig, NULL);
+	struct vb_sge sge = rig_sge(rig, 0, 8);
+	struct vb_mw *mws[3];
+	for (uint64_t i = 0; i < COUNT_OF(mws); i++) {
+		assert_int_equal(vb_mw_create(rig->pd, 2, &mws[i]), 0);
+		post_bind(rig, qp, mws[i], i);
+	}
+	rig_post(qp, &(struct vb_send_wr){ .opcode = VB_WR_RDMA_WRITE, .sges = &sge, .sge_count = 1 });
+	rig_transmit(rig);
+	expect_overrun(rig, qp);
+	rig_post(qp, &(struct vb_send_wr){ .opcode = VB_WR_RDMA_WRITE, .sges = &sge, .sge_count = 1 });
+	assert_int_equal(rig_transmit(rig), 0);
+	expect_overrun(rig, qp);
+	assert_int_equal(vb_qp_destroy(qp), 0);
+	for (unsigned i = 0; i < COUNT_OF(mws); i++)
+		assert_int_equal(vb_mw_destroy(mws[i]), 0);
+	rig_close(rig);
+}
+
+/* Two lanes share the queue: who completes into it after the other has overrun it dies too, in a turn of its own lane. */
+static void overrun__reaches_another_lane_at_its_next_completion(void **state)
+{
+	struct rig *rig = rig_open(1), other = *rig;
+	assert_int_equal(vb_lane_create(&(struct vb_lane_config){ .seed = 2, .slot = 2 }, &other.lane), 0);
+	struct vb_qp *qp = rig_connected(rig, NULL), *far = rig_connected(&other, NULL);
+	struct vb_sge sge = rig_sge(rig, 0, 8);
+	struct vb_send_wr first = write_of(&sge, 1), second = write_of(&sge, 2);
+	struct vb_packet ack = { .opcode = VB_ACKNOWLEDGE, .psn = RIG_SQ_PSN,
+		.syndrome = VB_AETH_ACK | VB_AETH_NO_CREDITS };
+	rig_post(far, &first);
+	assert_int_equal(rig_transmit(&other), 1);
+	rig_post(qp, &first);
+	rig_post(qp, &second);
+	assert_int_equal(rig_transmit(rig), 2);
+	rig_receive(rig, qp, (struct vb_packet){ .opcode = VB_ACKNOWLEDGE, .psn = RIG_SQ_PSN + 1, .syndrome = ack.syndrome });
+	expect_overrun(rig, qp);
+	assert_int_equal(vb_qp_state(far), VB_QPS_RTS);
+	rig_receive(&other, far, ack);
+	expect_overrun(&other, far);
+
+	struct vb_event event;
+	while (vb_lane_next_event(other.lane, &event))
+		;
+	while (vb_lane_next_event(rig->lane, &event))
+		;
+	assert_int_equal(vb_qp_destroy(far), 0);
+	assert_int_equal(vb_qp_destroy(qp), 0);
+	vb_lane_destroy(other.lane);
+	rig_close(rig);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(overrun__in_the_middle_of_sending_kills_at_the_end),
+		cmocka_unit_test(overrun__reaches_another_lane_at_its_next_completion),
+	};
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
