@@ -1,6 +1,7 @@
-/* Time: a 64-bit count of picoseconds. It wraps after 213 days from the most negative value, so two times are only
- * ever compared through vb_time_before() and friends, which look at the signed difference. A live holder starts its
- * count near zero when it opens; a simulation counts from zero. */
+/* Time: a 64-bit count of picoseconds. It wraps after 213 days, so two times are only ever compared through the
+ * functions below. vb_time_before() looks at the signed difference, which is wrong for times more than 106 days apart:
+ * what may have been kept for long is asked by what it is, how long ago something was (vb_time_since) or whether it is
+ * time for it (vb_time_is_due). A live holder starts its count near zero when it opens; a simulation counts from zero. */
 #ifndef VB_BASE_TIME_H
 #define VB_BASE_TIME_H
 
@@ -31,6 +32,22 @@ static inline bool vb_time_before(vb_time a, vb_time b)
 	return vb_time_diff(a, b) < 0;
 }
 
+/* How long ago past was, which does not lie ahead. From 106 days on: as long as can be said. */
+static inline vb_time vb_time_since(vb_time past, vb_time now)
+{
+	uint64_t span = (uint64_t)now - (uint64_t)past;
+	return span > INT64_MAX ? INT64_MAX : (vb_time)span;
+}
+
+/* Nothing is due later than this from when it is set: the longest timeouts are hours. What seems further ahead lies
+ * behind, however long nobody has looked. */
+#define VB_HORIZON (24 * 3600 * VB_S)
+
+static inline bool vb_time_is_due(vb_time at, vb_time now)
+{
+	return (uint64_t)at - (uint64_t)now - 1 >= (uint64_t)VB_HORIZON;
+}
+
 /* A deadline that may be absent: there is no time value that means "never", since time wraps. */
 struct vb_deadline {
 	vb_time at;
@@ -39,7 +56,7 @@ struct vb_deadline {
 
 static inline bool vb_deadline_due(struct vb_deadline deadline, vb_time now)
 {
-	return deadline.is_set && !vb_time_before(now, deadline.at);
+	return deadline.is_set && vb_time_is_due(deadline.at, now);
 }
 
 static inline struct vb_deadline vb_deadline_earlier(struct vb_deadline a, struct vb_deadline b)

@@ -154,7 +154,7 @@ void vb_echo_on_timer(struct vb_qp *qp, vb_time now)
 		return;
 	bool is_asked = qp->peer && qp->peer->facts.is_asked;
 	vb_time due = vb_time_add(echo->waits_since, is_asked ? ANSWER_PATIENCE : ECHO_PATIENCE);
-	if (vb_time_before(now, due)) {
+	if (!vb_time_is_due(due, now)) {
 		vb_timer_set(&qp->lane->timers, &qp->timer, due);
 		return;
 	}

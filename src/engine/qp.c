@@ -350,9 +350,9 @@ static void note_cause(struct vb_qp *qp, enum vb_cause_kind kind, enum vb_wc_sta
 		.status = status,
 		.psn = is_requesters(kind) ? rq->una_psn : qp->responder.expected_psn,
 		.tries = rq->tries,
-		.stuck_for = has_wqe && wqe->is_started ? vb_time_diff(now, wqe->started_at) : 0,
+		.stuck_for = has_wqe && wqe->is_started ? vb_time_since(wqe->started_at, now) : 0,
 		.was_heard = rq->was_heard,
-		.silent_for = vb_time_diff(now, rq->heard_at),
+		.silent_for = vb_time_since(rq->heard_at, now),
 		.largest_acked = rq->largest_acked,
 		.stuck_wire_bytes = stuck_bytes(qp),
 	};

@@ -8,6 +8,7 @@
 #define PROBE_MIN       (1 * VB_MS)
 #define PROBE_MAX       (8 * VB_MS)
 #define PROBE_SHIFT_MAX 3
+#define RTT_MAX         (1 * VB_S) /* what took longer says that somebody stood still */
 #define GHOSTS_HEEDED   64 /* answers to something old that postpone the timers, between two of progress */
 
 /* Table 45 of IBA vol. 1, 9.7.5.2.8, in units of 10 us. */
@@ -120,7 +121,9 @@ static void measure_rtt(struct vb_requester *rq, uint32_t psn, vb_time now, vb_t
 	if (!rq->is_timing || vb_psn_diff(psn, rq->rtt_psn) < 0)
 		return;
 	rq->is_timing = false;
-	*rtt = vb_time_diff(now, rq->rtt_sent_at);
+	*rtt = vb_time_since(rq->rtt_sent_at, now);
+	if (*rtt > RTT_MAX)
+		*rtt = RTT_MAX;
 	rq->srtt = rq->srtt ? rq->srtt + (*rtt - rq->srtt) / 8 : *rtt;
 }
 
@@ -143,7 +146,7 @@ void vb_recovery_on_progress(
 	rq->ghosts = 0;
 	/* Kept until a round trip is measured, as Karn's algorithm asks, or the peer is seen to be quick: an answer
 	 * that soon after the last packet left is one to it. */
-	if (ack.rtt || vb_time_diff(now, rq->quiet_since) < PROBE_MIN)
+	if (ack.rtt || vb_time_since(rq->quiet_since, now) < PROBE_MIN)
 		rq->probe_backoff = 0;
 	rq->tries = 0;
 	rq->progress_at = rq->quiet_since = now;
@@ -217,7 +220,7 @@ void vb_recovery_on_timer(struct vb_qp *qp, vb_time now)
 		return;
 	}
 	if (rq->is_rnr_waiting) {
-		if (vb_time_before(now, rq->rnr_until)) {
+		if (!vb_time_is_due(rq->rnr_until, now)) {
 			vb_recovery_arm(qp);
 			return;
 		}
@@ -237,7 +240,7 @@ void vb_recovery_on_timer(struct vb_qp *qp, vb_time now)
 			rq->was_probed = false;
 			rq->cc.algorithm->on_loss(&rq->cc, now);
 			vb_recovery_go_back(qp);
-		} else if (!vb_time_before(now, vb_time_add(rq->quiet_since, probe_interval(rq)))) {
+		} else if (vb_time_is_due(vb_time_add(rq->quiet_since, probe_interval(rq)), now)) {
 			rq->quiet_since = now;
 			send_probe(qp);
 		}

@@ -94,7 +94,7 @@ bool vb_responder_emit_cnp(struct vb_qp *qp, struct vb_batch *batch, vb_time now
 {
 	struct vb_responder *rs = &qp->responder;
 	rs->cnp_wanted = false;
-	if (qp->type == VB_QP_UD || (rs->cnp_was_sent && vb_time_diff(now, rs->cnp_sent_at) < CNP_INTERVAL))
+	if (qp->type == VB_QP_UD || (rs->cnp_was_sent && vb_time_since(rs->cnp_sent_at, now) < CNP_INTERVAL))
 		return false;
 	rs->cnp_was_sent = true;
 	rs->cnp_sent_at = now;

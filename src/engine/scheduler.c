@@ -141,7 +141,7 @@ static void flush_held_acks(struct vb_lane *lane, struct vb_batch *batch, unsign
 {
 	while (!vb_list_empty(&lane->acks) && has_room(batch, budget)) {
 		struct vb_qp *qp = vb_container_of(lane->acks.next, struct vb_qp, ack_link);
-		if (!lane->acks_forced && vb_time_before(now, qp->responder.ack.deadline))
+		if (!lane->acks_forced && !vb_time_is_due(qp->responder.ack.deadline, now))
 			return;
 		vb_list_remove(&qp->ack_link);
 		vb_responder_emit_ack(qp, batch);
@@ -244,7 +244,7 @@ bool vb_lane_wants_transmit(const struct vb_lane *lane, vb_time now)
 	if (vb_list_empty(&lane->acks))
 		return false;
 	const struct vb_qp *qp = vb_container_of(lane->acks.next, struct vb_qp, ack_link);
-	return lane->acks_forced || !vb_time_before(now, qp->responder.ack.deadline);
+	return lane->acks_forced || vb_time_is_due(qp->responder.ack.deadline, now);
 }
 
 void vb_lane_flush_acks(struct vb_lane *lane)

@@ -1,7 +1,8 @@
 /* Timers: a 4-ary heap of those that are armed, sorted by key.
  * Holds: a timer's key is never later than its deadline, so the top of the heap may say too early, never too late.
  * A timer that comes up before its deadline goes back down with the deadline as its key; a cancelled one drops out.
- * Times wrap: they are compared by signed difference, which needs all of them within 106 days of each other. */
+ * Times wrap. When nobody has called for months, old keys and new ones may stand in any order, until the old have come
+ * up: each as soon as it is at the top. */
 #include <assert.h>
 #include <errno.h>
 #include <stdlib.h>
@@ -124,11 +125,11 @@ void vb_timer_remove(struct vb_timers *timers, struct vb_timer *timer)
 
 struct vb_timer *vb_timers_expire(struct vb_timers *timers, vb_time now)
 {
-	while (timers->count > 0 && !vb_time_before(now, timers->heap[0]->key)) {
+	while (timers->count > 0 && vb_time_is_due(timers->heap[0]->key, now)) {
 		struct vb_timer *timer = timers->heap[0];
 		if (!timer->deadline.is_set) {
 			take_out(timers, timer);
-		} else if (vb_time_before(now, timer->deadline.at)) {
+		} else if (!vb_time_is_due(timer->deadline.at, now)) {
 			timer->key = timer->deadline.at;
 			sift_down(timers, 0, timer);
 		} else {

@@ -162,9 +162,7 @@ static bool may_speak(struct quota *quota)
 {
 	vb_time now = vb_host_now();
 
-	vb_time past = vb_time_diff(now, quota->second);
-
-	if (past > VB_S || past < 0) { /* after months of silence it looks like the future */
+	if (vb_time_since(quota->second, now) > VB_S) {
 		if (quota->unsaid)
 			vb_log(VB_LOG_WARN, "and %u more %s", quota->unsaid, quota->what);
 		quota->second = now;

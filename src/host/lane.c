@@ -206,9 +206,9 @@ static void rest(bool was_busy, vb_time now)
 		idle_since.is_set = false;
 	else if (!idle_since.is_set)
 		idle_since = (struct vb_deadline){ now, true };
-	else if (vb_time_diff(now, idle_since.at) > SLEEP_AFTER)
+	else if (vb_time_since(idle_since.at, now) > SLEEP_AFTER)
 		syscall(SYS_nanosleep, &a_moment, NULL); /* not cancelled: the caller may hold a lock of its own */
-	else if (vb_time_diff(now, idle_since.at) > YIELD_AFTER)
+	else if (vb_time_since(idle_since.at, now) > YIELD_AFTER)
 		sched_yield();
 }
 

@@ -339,7 +339,7 @@ static struct vb_held *release_reordered(struct vb_faults *faults, vb_time now)
 	vb_list_for_each(node, &faults->reordered)
 	{
 		struct vb_held *held = vb_container_of(node, struct vb_held, node);
-		if (!vb_time_before(now, held->due))
+		if (vb_time_is_due(held->due, now))
 			return give(faults, held);
 	}
 	return NULL;
@@ -349,7 +349,7 @@ static struct vb_held *release_delayed(struct vb_faults *faults, vb_time now)
 {
 	while (!vb_list_empty(&faults->delayed)) {
 		struct vb_held *held = vb_container_of(faults->delayed.next, struct vb_held, node);
-		if (vb_time_before(now, held->due))
+		if (!vb_time_is_due(held->due, now))
 			return NULL;
 		if (!held->is_reordered) {
 			pass(faults, now);

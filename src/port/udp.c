@@ -244,7 +244,7 @@ uint32_t vb_udp_interface_of(struct sender *sender, const struct vb_gid *address
 	for (unsigned i = 0; i < SCOPES && !scope; i++)
 		if (vb_gid_equal(&sender->scopes[i].address, address))
 			scope = &sender->scopes[i];
-	if (scope && vb_time_diff(now, scope->found_at) < SCOPE_LIFE)
+	if (scope && vb_time_since(scope->found_at, now) < SCOPE_LIFE)
 		return scope->ifindex;
 	if (!scope)
 		scope = &sender->scopes[sender->scope_next++ % SCOPES];

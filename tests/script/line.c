@@ -37,8 +37,8 @@ vb_time parse_time(struct line *line, const char *text, char **end)
 	static const struct {
 		const char *unit;
 		vb_time span;
-	} units[] = { { "ns", VB_NS }, { "us", VB_US }, { "ms", VB_MS }, { "s", VB_S } };
-	for (unsigned i = 0; i < 4; i++) {
+	} units[] = { { "ns", VB_NS }, { "us", VB_US }, { "ms", VB_MS }, { "s", VB_S }, { "d", 86400 * VB_S } };
+	for (unsigned i = 0; i < 5; i++) {
 		size_t n = strlen(units[i].unit);
 		if (strncmp(*end, units[i].unit, n) == 0) {
 			*end += n;
@@ -47,7 +47,7 @@ vb_time parse_time(struct line *line, const char *text, char **end)
 	}
 	if (value == 0)
 		return 0;
-	fail(line, "'%s' needs a unit: ns, us, ms or s", text);
+	fail(line, "'%s' needs a unit: ns, us, ms, s or d", text);
 }
 
 static char *parse_line_time(struct line *line, char *at)

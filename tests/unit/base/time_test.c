@@ -30,6 +30,27 @@ static void deadline__is_due_from_its_instant_on(void **state)
 	assert_true(vb_deadline_due(deadline, vb_time_add(INT64_MAX, 1)));
 }
 
+#define DAY (86400 * VB_S)
+
+static void since__is_right_for_half_the_circle_and_stays_there(void **state)
+{
+	vb_time past = INT64_MAX - 5;
+	assert_true(vb_time_since(past, past) == 0);
+	assert_true(vb_time_since(past, vb_time_add(past, 10)) == 10);
+	assert_true(vb_time_since(past, vb_time_add(past, 106 * DAY)) == 106 * DAY);
+	assert_true(vb_time_since(past, vb_time_add(vb_time_add(past, 55 * DAY), 55 * DAY)) == INT64_MAX);
+	assert_true(vb_time_since(past, vb_time_add(vb_time_add(past, 100 * DAY), 100 * DAY)) == INT64_MAX);
+}
+
+static void deadline__stays_due_when_nobody_asks_for_months(void **state)
+{
+	struct vb_deadline deadline = { 5, true };
+	assert_true(vb_deadline_due(deadline, vb_time_add(5, 105 * DAY)));
+	assert_true(vb_deadline_due(deadline, vb_time_add(vb_time_add(5, 55 * DAY), 55 * DAY)));
+	assert_true(vb_deadline_due(deadline, vb_time_add(vb_time_add(5, 100 * DAY), 100 * DAY)));
+	assert_false(vb_deadline_due(deadline, vb_time_add(5, -VB_HORIZON)));
+}
+
 static void deadline__that_is_absent_is_never_due(void **state)
 {
 	struct vb_deadline none = { 0 };
@@ -58,6 +79,8 @@ int main(void)
 		cmocka_unit_test(time__units_are_picoseconds),
 		cmocka_unit_test(time__comparison_survives_the_wrap),
 		cmocka_unit_test(time__is_not_before_itself),
+		cmocka_unit_test(since__is_right_for_half_the_circle_and_stays_there),
+		cmocka_unit_test(deadline__stays_due_when_nobody_asks_for_months),
 		cmocka_unit_test(deadline__is_due_from_its_instant_on),
 		cmocka_unit_test(deadline__that_is_absent_is_never_due),
 		cmocka_unit_test(deadline__earlier_prefers_the_one_that_exists),

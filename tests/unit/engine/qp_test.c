@@ -1,5 +1,5 @@
-/* How QPs die when a completion queue overruns: at the end of the turn, each in its own lane. The rest of a QP's life is
- * tests/script/errors. */
+/* How QPs die when a completion queue overruns: at the end of the turn, each in its own lane; and what the clock's wrap may
+ * not do to them. The rest of a QP's life is tests/script. */
 #include "rig.h"
 
 static struct vb_send_wr write_of(const struct vb_sge *sge, uint64_t wr_id)
@@ -82,11 +82,88 @@ static void overrun__reaches_another_lane_at_its_next_completion(void **state)
 	rig_close(rig);
 }
 
+/* ---- A lane that nobody calls for longer than half the circle of its clock ---- */
+
+#define DAY (86400 * VB_S)
+
+/* 110 days, which are no span: only a time is so far away. */
+static void leap(struct rig *rig)
+{
+	rig->now = vb_time_add(vb_time_add(rig->now, 55 * DAY), 55 * DAY);
+}
+
+static void leap__request_is_sent_again_and_given_up_in_time(void **state)
+{
+	struct rig *rig = rig_open(4);
+	struct vb_qp *qp = rig_connected(rig, NULL);
+	struct vb_sge sge = rig_sge(rig, 0, 8);
+	struct vb_send_wr wr = write_of(&sge, 1);
+	struct vb_cause cause;
+	rig_post(qp, &wr);
+	assert_int_equal(rig_transmit(rig), 1);
+	leap(rig);
+	vb_lane_advance(rig->lane, rig->now);
+	assert_int_equal(rig_transmit(rig), 1);
+	vb_time gives_up = vb_time_add(rig->now, 10 * VB_S);
+	for (struct vb_deadline next; (next = vb_lane_next_deadline(rig->lane)).is_set;) {
+		assert_true(vb_time_before(next.at, gives_up));
+		rig->now = next.at;
+		vb_lane_advance(rig->lane, rig->now);
+		rig_transmit(rig);
+	}
+	vb_qp_cause(qp, &cause);
+	assert_int_equal(cause.kind, VB_CAUSE_RETRY_EXCEEDED);
+	assert_true(cause.stuck_for > 100 * DAY);
+	assert_true(cause.silent_for > 100 * DAY);
+	assert_int_equal(vb_qp_destroy(qp), 0);
+	rig_close(rig);
+}
+
+/* An answer that comes after the leap is no round trip to go by. */
+static void leap__late_answer_does_not_slow_the_probes_down(void **state)
+{
+	struct rig *rig = rig_open(4);
+	struct vb_qp *qp = rig_connected(rig, NULL);
+	struct vb_sge sge = rig_sge(rig, 0, 8);
+	struct vb_send_wr wr = write_of(&sge, 1);
+	rig_post(qp, &wr);
+	assert_int_equal(rig_transmit(rig), 1);
+	leap(rig);
+	rig_receive(rig, qp, (struct vb_packet){ .opcode = VB_ACKNOWLEDGE, .psn = RIG_SQ_PSN,
+		.syndrome = VB_AETH_ACK | VB_AETH_NO_CREDITS });
+	rig_post(qp, &wr);
+	assert_int_equal(rig_transmit(rig), 1);
+	rig->now = vb_time_add(rig->now, VB_S);
+	vb_lane_advance(rig->lane, rig->now);
+	assert_int_equal(rig_transmit(rig), 1);
+	assert_int_equal(vb_qp_destroy(qp), 0);
+	rig_close(rig);
+}
+
+static void leap__ack_held_back_leaves(void **state)
+{
+	struct rig *rig = rig_open(4);
+	struct vb_qp *qp = rig_connected(rig, NULL);
+	uint8_t payload[8] = { 0 };
+	rig->lane->config.ack_delay = 20 * VB_US;
+	rig_receive(rig, qp, (struct vb_packet){ .opcode = VB_WRITE_ONLY, .psn = RIG_RQ_PSN, .ackreq = true, .payload = payload,
+		.payload_length = 8, .va = (uintptr_t)rig->memory, .rkey = vb_mr_key(rig->mr), .dma_length = 8 });
+	assert_int_equal(rig_transmit(rig), 0);
+	leap(rig);
+	assert_true(vb_lane_wants_transmit(rig->lane, rig->now));
+	assert_int_equal(rig_transmit(rig), 1);
+	assert_int_equal(vb_qp_destroy(qp), 0);
+	rig_close(rig);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(overrun__in_the_middle_of_sending_kills_at_the_end),
 		cmocka_unit_test(overrun__reaches_another_lane_at_its_next_completion),
+		cmocka_unit_test(leap__request_is_sent_again_and_given_up_in_time),
+		cmocka_unit_test(leap__late_answer_does_not_slow_the_probes_down),
+		cmocka_unit_test(leap__ack_held_back_leaves),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }
