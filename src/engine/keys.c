@@ -1,28 +1,42 @@
 /* The key table: entries in chunks that come as they are needed, keys that do not return soon.
- * Holds: an index that was freed waits until at least half a chunk of others has gone out before it (as long as the
- * table can grow), and its next key differs from its last. What an entry is: keys.h. */
+ * Holds: an entry that was freed waits until at least half a chunk of others has gone out before it (as long as the table
+ * can grow), and until then no other key gets its key's place; places are at least twice as many as entries. What an
+ * entry is, and what a key tells: keys.h. */
+#include <assert.h>
 #include <errno.h>
 #include <stdlib.h>
 #include "engine/keys.h"
 
-enum { NOT_USED_SOON = VB_KEYS_PER_CHUNK / 2, CACHE_LINE = 64 };
+enum { NOT_USED_SOON = VB_KEYS_PER_CHUNK / 2, CACHE_LINE = 64, FIRST_PLACES = 2 * VB_KEYS_PER_CHUNK };
 
-int vb_keys_init(struct vb_key_table *keys, uint64_t seed)
+static struct vb_key_places *make_places(uint32_t count)
 {
-	*keys = (struct vb_key_table){ 0 };
+	struct vb_key_places *places = calloc(1, sizeof(*places) + count * sizeof(places->entries[0]));
+	if (places)
+		places->mask = count - 1;
+	return places;
+}
+
+int vb_keys_init(struct vb_key_table *keys, uint64_t seed, uint64_t seed_high)
+{
+	*keys = (struct vb_key_table){ .secret.key = { seed, seed_high } };
 	vb_lock_init(&keys->lock);
 	vb_list_init(&keys->bound);
-	vb_random_seed(&keys->random, seed);
-	keys->scramble = vb_random_below(&keys->random, VB_KEYS_PER_CHUNK);
-	return 0;
+	struct vb_key_places *places = make_places(FIRST_PLACES);
+	atomic_init(&keys->places, places);
+	return places ? 0 : -ENOMEM;
 }
 
 void vb_keys_deinit(struct vb_key_table *keys)
 {
-	for (uint32_t i = 0; i < VB_KEY_CHUNKS; i++) {
-		struct vb_key_entry *chunk = atomic_load_explicit(&keys->chunks[i], memory_order_relaxed);
-		if (chunk)
-			free(chunk[-1].allocation);
+	struct vb_key_places *places = atomic_load_explicit(&keys->places, memory_order_relaxed);
+	for (struct vb_key_places *smaller; places; places = smaller) {
+		smaller = places->smaller;
+		free(places);
+	}
+	for (struct vb_key_entry *chunk = keys->chunks, *older; chunk; chunk = older) {
+		older = chunk[-1].older_chunk;
+		free(chunk[-1].allocation);
 	}
 }
 
@@ -39,36 +53,60 @@ static struct vb_key_entry *allocate_chunk(void)
 	return chunk;
 }
 
+/* Twice the places. Two keys that had different places have different ones again. */
+static bool double_places(struct vb_key_table *keys)
+{
+	struct vb_key_places *old = atomic_load_explicit(&keys->places, memory_order_relaxed);
+	struct vb_key_places *new = make_places(2 * (old->mask + 1));
+	if (!new)
+		return false;
+	new->smaller = old;
+	for (uint32_t i = 0; i <= old->mask; i++) {
+		struct vb_key_entry *entry = atomic_load_explicit(&old->entries[i], memory_order_relaxed);
+		if (entry)
+			atomic_init(&new->entries[entry->last_key >> 8 & new->mask], entry);
+	}
+	atomic_store_explicit(&keys->places, new, memory_order_release);
+	return true;
+}
+
 static bool grow(struct vb_key_table *keys)
 {
+	const struct vb_key_places *places = atomic_load_explicit(&keys->places, memory_order_relaxed);
 	if (keys->room == VB_MAX_KEYS)
+		return false;
+	if (2 * (keys->room + VB_KEYS_PER_CHUNK) > places->mask + 1 && !double_places(keys))
 		return false;
 	struct vb_key_entry *chunk = allocate_chunk();
 	if (!chunk)
 		return false;
-	atomic_store_explicit(&keys->chunks[keys->room / VB_KEYS_PER_CHUNK], chunk, memory_order_release);
+	chunk[-1].older_chunk = keys->chunks;
+	keys->chunks = chunk;
+	keys->fresh = VB_KEYS_PER_CHUNK;
 	keys->room += VB_KEYS_PER_CHUNK;
 	return true;
 }
 
-static struct vb_key_entry *entry_at(const struct vb_key_table *keys, uint32_t index)
+static struct vb_key_entry *_Atomic *place_of(const struct vb_key_table *keys, uint32_t key)
 {
-	return vb_key_find(keys, index << 8);
+	struct vb_key_places *places = atomic_load_explicit(&keys->places, memory_order_relaxed);
+	return &places->entries[key >> 8 & places->mask];
 }
 
 static struct vb_key_entry *take_fresh(struct vb_key_table *keys)
 {
-	uint32_t index = keys->fresh++ ^ keys->scramble;
-	struct vb_key_entry *entry = entry_at(keys, index);
-	entry->index = index;
-	return entry;
+	return &keys->chunks[--keys->fresh];
 }
 
+/* Its last key's place is free from now on. */
 static struct vb_key_entry *take_freed(struct vb_key_table *keys)
 {
-	struct vb_key_entry *entry = entry_at(keys, keys->freed_head);
+	struct vb_key_entry *entry = keys->freed_head;
 	keys->freed_head = entry->next_freed;
 	keys->freed--;
+	struct vb_key_entry *_Atomic *place = place_of(keys, entry->last_key);
+	assert(entry->use == VB_KEY_FREE && atomic_load_explicit(place, memory_order_relaxed) == entry);
+	atomic_store_explicit(place, NULL, memory_order_relaxed);
 	return entry;
 }
 
@@ -76,17 +114,17 @@ static struct vb_key_entry *take_entry(struct vb_key_table *keys)
 {
 	if (keys->freed > NOT_USED_SOON)
 		return take_freed(keys);
-	if (keys->fresh < keys->room || grow(keys))
+	if (keys->fresh > 0 || grow(keys))
 		return take_fresh(keys);
 	return keys->freed > 0 ? take_freed(keys) : NULL;
 }
 
-static uint32_t draw_key(struct vb_key_table *keys, const struct vb_key_entry *entry)
+static uint32_t draw_key(struct vb_key_table *keys, uint32_t last_key)
 {
 	for (;;) {
-		uint32_t bits = (uint32_t)vb_random_u64(&keys->random);
-		uint32_t key = (bits & 0xF00000FF) | entry->index << 8, upper = key >> 8;
-		if (upper != 0 && upper != 0xFFFFFF && key != entry->last_key)
+		uint32_t key = (uint32_t)vb_secret_next(&keys->secret), upper = key >> 8;
+		if (upper != 0 && upper != 0xFFFFFF && key != last_key &&
+			!atomic_load_explicit(place_of(keys, key), memory_order_relaxed))
 			return key;
 	}
 }
@@ -97,18 +135,20 @@ struct vb_key_entry *vb_keys_take(struct vb_key_table *keys, enum vb_key_use use
 	if (!entry)
 		return NULL;
 	entry->use = use;
-	*key = entry->last_key = draw_key(keys, entry);
+	*key = entry->last_key = draw_key(keys, entry->last_key);
+	atomic_store_explicit(place_of(keys, *key), entry, memory_order_release);
 	return entry;
 }
 
 void vb_keys_give(struct vb_key_table *keys, struct vb_key_entry *entry)
 {
+	assert(entry->use != VB_KEY_FREE);
 	entry->use = VB_KEY_FREE;
 	if (keys->freed++ == 0)
-		keys->freed_head = entry->index;
+		keys->freed_head = entry;
 	else
-		entry_at(keys, keys->freed_tail)->next_freed = entry->index;
-	keys->freed_tail = entry->index;
+		keys->freed_tail->next_freed = entry;
+	keys->freed_tail = entry;
 }
 
 static uint64_t next_stamp(const struct vb_key_entry *entry, uint32_t key)

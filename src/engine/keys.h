@@ -3,6 +3,12 @@
  * An entry is a lookup's cache line and, behind it, the object that the key names. Entries never move and are never
  * given back before the device goes, so a pointer to a dead region or window is stale, not wild.
  *
+ * A key is 32 bits of a secret sequence (base/secret.h), of which the low 8 are the consumer's for a type-2 window, and
+ * counted up for a type-1 window; so nothing but the key itself says what another one is. The low bits of the upper 24
+ * are its place in an array that leads to the entry. A key whose place is taken is not given out: another one is drawn.
+ * The array is never more than half full, and no search ever looks at a second place. One that doubles leaves every key a
+ * place of its own; the old array stays for lookups that still read it.
+ *
  * Lookups take no lock. The stamp holds the key (0: closed) and a count that moves with every opening and closing.
  * Terms are stored with release between two changes of the stamp and loaded with acquire between two looks at it: who
  * saw one word of new terms also sees that the stamp has moved. A changed stamp needs no second try: at some moment
@@ -46,13 +52,16 @@ struct vb_key_entry {
 	const struct vb_pd *_Atomic pd;
 	_Atomic uint32_t granted; /* enum vb_access, VB_GRANT_* */
 	_Atomic uint32_t qpn;     /* only through this QP; 0: any of the domain */
-	uint32_t last_key;        /* under keys.lock, as all that follows */
-	uint32_t index, next_freed;
+	uint32_t last_key;        /* whose place leads here, also after it was closed; under keys.lock, as all that follows */
 	enum vb_key_use use;
+	struct vb_key_entry *next_freed;
 	union {
 		struct vb_mr mr;
 		struct vb_mw mw;
-		void *allocation; /* of the entry before a chunk's first */
+		struct { /* of the entry before a chunk's first */
+			void *allocation;
+			struct vb_key_entry *older_chunk;
+		};
 	};
 };
 
@@ -82,17 +91,17 @@ static inline uint8_t *vb_memory_at(uint8_t *memory, uint64_t offset)
 	return (uint8_t *)((uintptr_t)memory + offset);
 }
 
-static inline uint32_t vb_key_index(uint32_t key)
-{
-	return key >> 8 & (VB_MAX_KEYS - 1);
-}
+struct vb_key_places {
+	uint32_t mask;
+	struct vb_key_places *smaller; /* that it took the place of */
+	struct vb_key_entry *_Atomic entries[];
+};
 
+/* The entry that the key would be of; NULL: of none. */
 static inline struct vb_key_entry *vb_key_find(const struct vb_key_table *keys, uint32_t key)
 {
-	uint32_t index = vb_key_index(key);
-	struct vb_key_entry *chunk =
-		atomic_load_explicit(&keys->chunks[index / VB_KEYS_PER_CHUNK], memory_order_acquire);
-	return chunk ? &chunk[index % VB_KEYS_PER_CHUNK] : NULL;
+	const struct vb_key_places *places = atomic_load_explicit(&keys->places, memory_order_acquire);
+	return atomic_load_explicit(&places->entries[key >> 8 & places->mask], memory_order_acquire);
 }
 
 static inline struct vb_key_entry *vb_key_of_mr(struct vb_mr *mr)

@@ -5,24 +5,24 @@
 #include <stdatomic.h>
 #include "base/list.h"
 #include "base/lock.h"
-#include "base/random.h"
+#include "base/secret.h"
 #include "engine/nic.h"
 
 #define VB_KEYS_PER_CHUNK 1024
-#define VB_KEY_CHUNKS	  (VB_MAX_KEYS / VB_KEYS_PER_CHUNK)
 
-/* One key: 4 random bits, 20 bits of index, 8 low bits that are random for a region and the consumer's for a type-2
- * window. key == 0 means that the entry opens nothing. */
+/* What a key names: keys.h. */
 struct vb_key_entry;
+struct vb_key_places;
 
 struct vb_key_table {
-	struct vb_lock lock; /* creation, destruction, binding; never a lookup */
-	struct vb_random random;
-	struct vb_key_entry *_Atomic chunks[VB_KEY_CHUNKS];
-	uint32_t fresh, room;		      /* indices from fresh up to room were never used */
-	uint32_t scramble;		      /* order of fresh indices within a chunk */
-	uint32_t freed, freed_head, freed_tail; /* a FIFO: the longest free is used again first */
-	struct vb_list bound;		      /* type-2 windows that are bound */
+	struct vb_key_places *_Atomic places; /* by key; all that follows is for who holds the lock, as no lookup does */
+	struct vb_lock lock;
+	struct vb_secret secret;
+	struct vb_key_entry *chunks; /* the newest first; of its entries the first fresh ones were never used */
+	uint32_t fresh, room;	     /* room: entries that there are */
+	uint32_t freed;
+	struct vb_key_entry *freed_head, *freed_tail; /* a FIFO: the longest free is used again first */
+	struct vb_list bound;			      /* type-2 windows that are bound */
 };
 
 /* XRC SRQs by number: 8 bits that change with every use of an entry, 16 of index. xrc.c */
@@ -71,7 +71,7 @@ struct vb_reach {
 	bool is_phantom;
 };
 
-int vb_keys_init(struct vb_key_table *keys, uint64_t seed);
+int vb_keys_init(struct vb_key_table *keys, uint64_t seed, uint64_t seed_high); /* -ENOMEM */
 void vb_keys_deinit(struct vb_key_table *keys);
 
 /* A work request's scatter/gather entry: lkey of pd, [addr, addr + length) inside, every bit of access granted (reading

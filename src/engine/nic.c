@@ -20,7 +20,7 @@ int vb_nic_create(const struct vb_nic_config *config, struct vb_nic **nic)
 	struct vb_nic *new = calloc(1, sizeof(*new));
 	if (!new)
 		return -ENOMEM;
-	int error = vb_keys_init(&new->keys, config->seed);
+	int error = vb_keys_init(&new->keys, config->seed, config->seed_high);
 	if (error) {
 		free(new);
 		return error;

@@ -63,7 +63,7 @@ struct vb_qp;
 #define VB_MAX_MCAST_ATTACH  1024 /* attachments of a lane */
 
 struct vb_nic_config {
-	uint64_t seed;		/* of keys */
+	uint64_t seed, seed_high; /* of keys: nobody else's knowledge, or keys can be guessed */
 	uint32_t mtu;		/* active path MTU in bytes: 256, 512, 1024, 2048, 4096 */
 	bool advertise_credits; /* end-to-end credits in ACKs; off: "no flow control" as rxe does */
 	/* Whether these bytes of pageable memory can be read, or written, now; asked before every access to them. [any] */

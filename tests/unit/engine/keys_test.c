@@ -16,25 +16,52 @@ static int reach(const struct vb_pd *pd, uint32_t key)
 	return vb_reach_remote(pd, 1, key, (uintptr_t)memory, 1, VB_ACCESS_REMOTE_READ, &reached);
 }
 
+static int by_value(const void *a, const void *b)
+{
+	uint32_t left = *(const uint32_t *)a, right = *(const uint32_t *)b;
+	return left < right ? -1 : left > right;
+}
+
 static void keys__are_all_different_and_none_is_special(void **state)
 {
 	enum { MANY = 5000 };
 	struct device device = open_device();
 	static struct vb_mr *mrs[MANY];
-	static bool seen[MANY * 4];
-	unsigned patterns[16] = { 0 };
+	static uint32_t keys[MANY];
+	unsigned ones[32] = { 0 };
 	for (int i = 0; i < MANY; i++) {
 		mrs[i] = any_region(&device);
-		uint32_t key = vb_mr_key(mrs[i]);
-		assert_true(key >> 8 != 0 && key >> 8 != 0xFFFFFF);
-		assert_false(seen[vb_key_index(key)]);
-		seen[vb_key_index(key)] = true;
-		patterns[key >> 28]++;
+		keys[i] = vb_mr_key(mrs[i]);
+		assert_true(keys[i] >> 8 != 0 && keys[i] >> 8 != 0xFFFFFF);
+		for (int bit = 0; bit < 32; bit++)
+			ones[bit] += keys[i] >> bit & 1;
 	}
-	for (int i = 0; i < 16; i++)
-		assert_in_range(patterns[i], MANY / 32, MANY / 8);
+	for (int bit = 0; bit < 32; bit++)
+		assert_in_range(ones[bit], MANY / 2 - 250, MANY / 2 + 250);
 	for (int i = 0; i < MANY; i++)
-		assert_int_equal(reach(device.pd, vb_mr_key(mrs[i])), 0);
+		assert_int_equal(reach(device.pd, keys[i]), 0);
+	qsort(keys, MANY, sizeof(keys[0]), by_value);
+	for (int i = 1; i < MANY; i++)
+		assert_int_not_equal(keys[i - 1] >> 8, keys[i] >> 8); /* a type-2 window's may be whatever the consumer likes */
+	for (int i = 0; i < MANY; i++)
+		deregister(mrs[i]);
+	close_device(&device);
+}
+
+/* Of two keys, one given out after the other, no eight bits agree more often than those of strangers. */
+static void keys__neighbours_have_nothing_in_common(void **state)
+{
+	enum { MANY = 4096 };
+	struct device device = open_device();
+	static struct vb_mr *mrs[MANY];
+	unsigned alike[25] = { 0 };
+	for (int i = 0; i < MANY; i++) {
+		mrs[i] = any_region(&device);
+		for (int shift = 0; i > 0 && shift <= 24; shift++)
+			alike[shift] += ((vb_mr_key(mrs[i]) ^ vb_mr_key(mrs[i - 1])) >> shift & 0xFF) == 0;
+	}
+	for (int shift = 0; shift <= 24; shift++)
+		assert_in_range(alike[shift], 0, 40); /* 16 by chance */
 	for (int i = 0; i < MANY; i++)
 		deregister(mrs[i]);
 	close_device(&device);
@@ -66,28 +93,31 @@ static void keys__zero_and_all_ones_open_nothing(void **state)
 	close_device(&device);
 }
 
-static void keys__a_freed_index_does_not_return_soon(void **state)
+static void keys__a_freed_entry_does_not_return_soon_nor_does_its_key(void **state)
 {
 	struct device device = open_device();
-	struct vb_mr *mr = any_region(&device);
-	uint32_t first = vb_key_index(vb_mr_key(mr));
-	deregister(mr);
+	struct vb_mr *first = any_region(&device);
+	uint32_t key = vb_mr_key(first);
+	deregister(first);
 	for (int i = 0; i < VB_KEYS_PER_CHUNK / 2; i++) {
-		mr = any_region(&device);
-		assert_int_not_equal(vb_key_index(vb_mr_key(mr)), first);
+		struct vb_mr *mr = any_region(&device);
+		assert_ptr_not_equal(mr, first);
+		assert_int_not_equal(vb_mr_key(mr), key);
+		assert_ptr_equal(vb_key_find(&device.nic->keys, key), vb_key_of_mr(first)); /* nobody has its place */
 		deregister(mr);
 	}
 	close_device(&device);
 }
 
-static void keys__an_index_returns_with_another_key(void **state)
+static void keys__an_entry_returns_with_another_key(void **state)
 {
 	struct device device = open_device();
 	static uint32_t last[VB_KEYS_PER_CHUNK];
 	int returned = 0;
 	for (int i = 0; i < 100000; i++) {
 		struct vb_mr *mr = any_region(&device);
-		uint32_t key = vb_mr_key(mr), index = vb_key_index(key);
+		uint32_t key = vb_mr_key(mr);
+		ptrdiff_t index = vb_key_of_mr(mr) - device.nic->keys.chunks;
 		assert_in_range(index, 0, VB_KEYS_PER_CHUNK - 1); /* the table does not grow for one region at a time */
 		assert_int_not_equal(key, last[index]);
 		returned += last[index] != 0;
@@ -98,17 +128,19 @@ static void keys__an_index_returns_with_another_key(void **state)
 	close_device(&device);
 }
 
-static void keys__differ_with_the_seed(void **state)
+static void keys__differ_with_either_half_of_the_seed(void **state)
 {
-	uint32_t keys[2][8];
-	for (int seed = 0; seed < 2; seed++) {
+	static const uint64_t seeds[3][2] = { { 0, 0 }, { 1, 0 }, { 0, 1 } };
+	uint32_t keys[3][8];
+	for (int i = 0; i < 3; i++) {
 		struct vb_key_table table;
-		assert_int_equal(vb_keys_init(&table, seed), 0);
-		for (int i = 0; i < 8; i++)
-			assert_non_null(vb_keys_take(&table, VB_KEY_REGION, &keys[seed][i]));
+		assert_int_equal(vb_keys_init(&table, seeds[i][0], seeds[i][1]), 0);
+		for (int k = 0; k < 8; k++)
+			assert_non_null(vb_keys_take(&table, VB_KEY_REGION, &keys[i][k]));
 		vb_keys_deinit(&table);
 	}
 	assert_memory_not_equal(keys[0], keys[1], sizeof(keys[0]));
+	assert_memory_not_equal(keys[0], keys[2], sizeof(keys[0]));
 }
 
 static void keys__a_hundred_thousand_regions_come_and_go(void **state)
@@ -133,19 +165,17 @@ static void keys__a_hundred_thousand_regions_come_and_go(void **state)
 static void keys__table_is_full_at_its_limit_and_recovers(void **state)
 {
 	struct vb_key_table table;
-	uint32_t key;
-	assert_int_equal(vb_keys_init(&table, 3), 0);
-	for (uint32_t i = 0; i < VB_MAX_KEYS; i++)
+	uint32_t key, before;
+	assert_int_equal(vb_keys_init(&table, 3, 3), 0);
+	struct vb_key_entry *first = vb_keys_take(&table, VB_KEY_REGION, &before);
+	for (uint32_t i = 1; i < VB_MAX_KEYS; i++)
 		assert_non_null(vb_keys_take(&table, VB_KEY_REGION, &key));
 	assert_null(vb_keys_take(&table, VB_KEY_REGION, &key));
-	struct vb_key_entry *first = vb_key_find(&table, 0), *last = vb_key_find(&table, (VB_MAX_KEYS - 1) << 8);
 	for (int i = 0; i < 200; i++) {
 		vb_keys_give(&table, first);
 		assert_ptr_equal(vb_keys_take(&table, VB_KEY_REGION, &key), first);
-		assert_int_not_equal(key >> 8, 0);
-		vb_keys_give(&table, last);
-		assert_ptr_equal(vb_keys_take(&table, VB_KEY_REGION, &key), last);
-		assert_int_not_equal(key >> 8, 0xFFFFFF);
+		assert_int_not_equal(key, before);
+		before = key;
 		assert_null(vb_keys_take(&table, VB_KEY_REGION, &key));
 	}
 	vb_keys_deinit(&table);
@@ -271,6 +301,36 @@ static void keys__lookups_see_whole_regions_while_one_key_changes_its_terms(void
 	stress(change_in_place);
 }
 
+/* The places double under the readers' hands: the keys that there are lead on to their regions. */
+static void grow_under(struct shared *shared)
+{
+	enum { MANY = 40000 };
+	struct vb_mr *mrs[SLOTS], **others = calloc(MANY, sizeof(struct vb_mr *));
+	for (unsigned slot = 0; slot < SLOTS; slot++) {
+		struct vb_mr_config config = nth(shared, slot, 0);
+		assert_int_equal(vb_mr_register(shared->pd, &config, &mrs[slot]), 0);
+		atomic_store_explicit(&shared->keys[slot], vb_mr_key(mrs[slot]), memory_order_relaxed);
+	}
+	for (int i = 0; i < MANY; i++) {
+		struct vb_mr_config config = nth(shared, 0, 1);
+		struct vb_reach reached;
+		assert_int_equal(vb_mr_register(shared->pd, &config, &others[i]), 0);
+		assert_int_equal(vb_reach_remote(shared->pd, 1, vb_mr_key(mrs[i % SLOTS]), 0, 64, ALL_REMOTE, &reached), 0);
+		if (i % 256 == 0)
+			sched_yield();
+	}
+	for (int i = 0; i < MANY; i++)
+		deregister(others[i]);
+	for (int i = 0; i < SLOTS; i++)
+		deregister(mrs[i]);
+	free(others);
+}
+
+static void keys__lookups_go_on_while_the_table_grows(void **state)
+{
+	stress(grow_under);
+}
+
 struct once {
 	struct vb_pd *pd;
 	atomic_uint key, is_invalid, late;
@@ -319,13 +379,15 @@ int main(void)
 		cmocka_unit_test(keys__are_all_different_and_none_is_special),
 		cmocka_unit_test(keys__every_bit_is_compared),
 		cmocka_unit_test(keys__zero_and_all_ones_open_nothing),
-		cmocka_unit_test(keys__a_freed_index_does_not_return_soon),
-		cmocka_unit_test(keys__an_index_returns_with_another_key),
-		cmocka_unit_test(keys__differ_with_the_seed),
+		cmocka_unit_test(keys__neighbours_have_nothing_in_common),
+		cmocka_unit_test(keys__a_freed_entry_does_not_return_soon_nor_does_its_key),
+		cmocka_unit_test(keys__an_entry_returns_with_another_key),
+		cmocka_unit_test(keys__differ_with_either_half_of_the_seed),
 		cmocka_unit_test(keys__a_hundred_thousand_regions_come_and_go),
 		cmocka_unit_test(keys__table_is_full_at_its_limit_and_recovers),
 		cmocka_unit_test(keys__lookups_see_whole_regions_while_they_come_and_go),
 		cmocka_unit_test(keys__lookups_see_whole_regions_while_one_key_changes_its_terms),
+		cmocka_unit_test(keys__lookups_go_on_while_the_table_grows),
 		cmocka_unit_test(keys__no_lookup_that_begins_after_invalidate_succeeds),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
