@@ -2,6 +2,7 @@
  * bytes. Holds: min_window <= window_bytes <= max_window after every call, also when the holder has moved max_window.
  * The window grows only while it is used: a flight below half of it says nothing about what the network would carry. */
 #include <string.h>
+#include "base/invariant.h"
 #include "cc/cc.h"
 
 enum { FIRST_WINDOW = 65536, INCREASE = 4096 };
@@ -51,6 +52,7 @@ static void on_ack(struct vb_cc *cc, const struct vb_cc_ack *ack, vb_time now)
 	cc->state[UNTIL_NEXT_CUT] -= ack->bytes < cc->state[UNTIL_NEXT_CUT] ? ack->bytes : cc->state[UNTIL_NEXT_CUT];
 	if (ack->flight >= cc->window_bytes / 2)
 		grow(cc, ack->bytes);
+	assert(cc->window_bytes >= cc->min_window && cc->window_bytes <= cc->max_window);
 }
 
 static void halve(struct vb_cc *cc)

@@ -1,6 +1,7 @@
 /* The requester's receiving half: turns acknowledgements, NAKs and responses into completions.
  * Holds: completions come in order, each once; a READ or atomic is finished by its own response alone.
  * Not here: sending requests (requester.c), when to send again (recovery.c). IBA vol. 1, 9.7.5 and 9.7.6. */
+#include "base/invariant.h"
 #include "engine/message.h"
 
 /* Local operations that are done complete as soon as they are the oldest. */
@@ -58,6 +59,7 @@ static void retire(struct vb_qp *qp)
 {
 	struct vb_requester *rq = &qp->requester;
 	bool cursor_was_here = rq->cursor == head_index(qp);
+	assert(head_wqe(qp)->is_started && psn_index(head_wqe(qp), rq->una_psn) == head_wqe(qp)->psn_count);
 	vb_sq_retire(qp, VB_WC_SUCCESS);
 	if (cursor_was_here)
 		rq->cursor++;
@@ -74,6 +76,7 @@ static bool acknowledge_through(struct vb_qp *qp, uint32_t psn, vb_time now)
 	while (vb_psn_diff(psn, rq->una_psn) >= 0) {
 		vb_retire_local_operations(qp);
 		struct vb_send_wqe *wqe = head_wqe(qp);
+		assert(!sq_is_empty(qp) && wqe->is_started);
 		if (needs_response(wqe)) {
 			is_reached = false;
 			break;

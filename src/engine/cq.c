@@ -2,9 +2,9 @@
  * Holds: completions leave in the order in which they were added, each once; after an overrun what is stored can still
  * be taken, nothing is added any more, and polling the empty queue is an error. IBA vol. 1, 10.2.4, 11.4.2.
  * Not here: telling the holder (events.c). */
-#include <assert.h>
 #include <errno.h>
 #include <stdlib.h>
+#include "base/invariant.h"
 #include "engine/memory.h"
 #include "engine/qp.h"
 
@@ -170,4 +170,12 @@ enum vb_cq_outcome vb_cq_push(struct vb_cq *cq, const struct vb_wc *wc, bool sol
 	enum vb_cq_outcome outcome = push_locked(cq, wc, solicited);
 	vb_lock_release(&cq->lock);
 	return outcome;
+}
+
+void vb_cq_check(const struct vb_cq *cq)
+{
+	uint32_t head = atomic_load_explicit(&cq->head, memory_order_relaxed);
+	uint32_t tail = atomic_load_explicit(&cq->tail, memory_order_relaxed);
+	assert(tail - head <= cq->capacity && cq->capacity <= cq->size && (cq->size & (cq->size - 1)) == 0);
+	assert(!cq->ignore_overrun || !atomic_load_explicit(&cq->is_overrun, memory_order_relaxed));
 }

@@ -2,9 +2,9 @@
  * Holds: an entry that was freed waits until at least half a chunk of others has gone out before it (as long as the table
  * can grow), and until then no other key gets its key's place; places are at least twice as many as entries. What an
  * entry is, and what a key tells: keys.h. */
-#include <assert.h>
 #include <errno.h>
 #include <stdlib.h>
+#include "base/invariant.h"
 #include "engine/keys.h"
 
 enum { NOT_USED_SOON = VB_KEYS_PER_CHUNK / 2, CACHE_LINE = 64, FIRST_PLACES = 2 * VB_KEYS_PER_CHUNK };
@@ -171,4 +171,40 @@ void vb_key_open(struct vb_key_entry *entry, uint32_t key, const struct vb_key_t
 void vb_key_close(struct vb_key_entry *entry)
 {
 	atomic_store_explicit(&entry->stamp, next_stamp(entry, 0), memory_order_release);
+}
+
+static uint32_t check_chunk(const struct vb_key_table *keys, const struct vb_key_entry *chunk, uint32_t from)
+{
+	uint32_t freed = 0;
+	for (uint32_t i = from; i < VB_KEYS_PER_CHUNK; i++) {
+		const struct vb_key_entry *entry = &chunk[i];
+		uint32_t key = (uint32_t)atomic_load_explicit(&entry->stamp, memory_order_relaxed);
+		assert(vb_key_find(keys, entry->last_key) == entry);
+		assert(key == 0 || (entry->use != VB_KEY_FREE && key >> 8 == entry->last_key >> 8));
+		freed += entry->use == VB_KEY_FREE;
+		if (entry->use == VB_KEY_WINDOW)
+			vb_mw_check(&entry->mw);
+		else if (entry->use == VB_KEY_REGION)
+			vb_mr_check(&entry->mr);
+	}
+	return freed;
+}
+
+void vb_keys_check(const struct vb_key_table *keys)
+{
+	uint32_t freed = 0, room = 0, bound = 0, windows = 0;
+	for (const struct vb_key_entry *chunk = keys->chunks; chunk; chunk = chunk[-1].older_chunk) {
+		freed += check_chunk(keys, chunk, room == 0 ? keys->fresh : 0);
+		room += VB_KEYS_PER_CHUNK;
+	}
+	assert(room == keys->room && freed == keys->freed);
+	assert(2 * room <= atomic_load_explicit(&keys->places, memory_order_relaxed)->mask + 1);
+	for (const struct vb_key_entry *entry = keys->freed_head; freed > 0; entry = entry->next_freed, freed--)
+		assert(entry->use == VB_KEY_FREE);
+	vb_list_for_each (node, &keys->bound)
+		bound++;
+	for (const struct vb_key_entry *chunk = keys->chunks; chunk; chunk = chunk[-1].older_chunk)
+		for (uint32_t i = 0; i < VB_KEYS_PER_CHUNK; i++)
+			windows += chunk[i].use == VB_KEY_WINDOW && chunk[i].mw.type == 2 && chunk[i].mw.mr;
+	assert(bound == windows);
 }

@@ -85,6 +85,10 @@ void vb_keys_give(struct vb_key_table *keys, struct vb_key_entry *entry);
 void vb_key_open(struct vb_key_entry *entry, uint32_t key, const struct vb_key_terms *terms);
 void vb_key_close(struct vb_key_entry *entry);
 
+void vb_keys_check(const struct vb_key_table *keys);
+void vb_mr_check(const struct vb_mr *mr); /* memory.c */
+void vb_mw_check(const struct vb_mw *mw); /* windows.c */
+
 /* Pageable memory may begin at address zero, which is no array's. */
 static inline uint8_t *vb_memory_at(uint8_t *memory, uint64_t offset)
 {

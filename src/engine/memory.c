@@ -2,9 +2,9 @@
  * Holds: a range that is handed out lay wholly inside an open region or window of the right domain, which granted the
  * access, at one moment during the lookup; after vb_mr_invalidate no lookup finds the region.
  * Not here: windows (windows.c), the table itself (keys.c). IBA vol. 1, 10.6 and 9.4.1. */
-#include <assert.h>
 #include <errno.h>
 #include <string.h>
+#include "base/invariant.h"
 #include "engine/keys.h"
 
 #define REGION_ACCESS                                                                                                  \
@@ -140,6 +140,14 @@ int vb_mr_revalidate(struct vb_mr *mr, struct vb_pd *pd, const struct vb_mr_conf
 	open_region(mr, config);
 	vb_lock_release(&keys->lock);
 	return 0;
+}
+
+void vb_mr_check(const struct vb_mr *mr)
+{
+	const struct vb_key_entry *entry = vb_key_of_mr((struct vb_mr *)mr);
+	uint32_t key = (uint32_t)atomic_load_explicit(&entry->stamp, memory_order_relaxed);
+	assert(key == (mr->is_valid ? mr->key : 0));
+	assert(mr->is_valid || mr->windows == 0);
 }
 
 /* ---- Lookups --------------------------------------------------------------------------------------------------- */

@@ -1,11 +1,12 @@
 /* Devices and protection domains.
  * Holds: packets that arrive look up GIDs without a lock, and see the table as it was before or after a change.
  * Not here: keys and memory (keys.c, memory.c, windows.c), lanes. */
-#include <assert.h>
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
-#include "engine/memory.h"
+#include "base/invariant.h"
+#include "engine/check.h"
+#include "engine/keys.h"
 #include "engine/xrc.h"
 
 static bool is_mtu(uint32_t mtu)
@@ -140,6 +141,13 @@ bool vb_nic_has_gid(const struct vb_nic *nic, const struct vb_gid *gid)
 			return found;
 		wait_for_change(nic);
 	}
+}
+
+void vb_nic_check(const struct vb_nic *nic)
+{
+	assert(atomic_load_explicit(&nic->gid_generation, memory_order_relaxed) % 2 == 0);
+	assert(is_mtu(vb_nic_get_mtu(nic)));
+	vb_keys_check(&nic->keys);
 }
 
 /* ---- Protection domains ---------------------------------------------------------------------------------------- */

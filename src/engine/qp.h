@@ -380,7 +380,10 @@ void vb_batch_add_iov(struct vb_batch *batch, struct vb_outgoing *out, void *byt
 bool vb_batch_add_wqe(struct vb_batch *batch, struct vb_outgoing *out, const struct vb_qp *qp,
 	const struct vb_send_wqe *wqe, uint32_t offset, uint32_t length);
 
+void vb_sq_check(const struct vb_qp *qp);
+
 /* requester.c */
+void vb_requester_check(const struct vb_qp *qp);
 void vb_requester_reset(struct vb_qp *qp, vb_time now);
 bool vb_requester_emit(struct vb_qp *qp, struct vb_batch *batch, vb_time now); /* false: nothing to send now */
 /* Fails the WQE at the cursor once it is the oldest. */
@@ -396,6 +399,7 @@ void vb_requester_receive(struct vb_qp *qp, const struct vb_packet *packet, vb_t
 void vb_retire_local_operations(struct vb_qp *qp);
 
 /* recovery.c */
+void vb_recovery_check(const struct vb_qp *qp);
 void vb_recovery_reset(struct vb_qp *qp, vb_time now);
 void vb_recovery_go_back(struct vb_qp *qp);
 void vb_recovery_on_sent(struct vb_qp *qp, uint32_t psn, bool is_new, vb_time now);
@@ -412,12 +416,14 @@ void vb_recovery_arm(struct vb_qp *qp);
 bool vb_requester_is_busy(const struct vb_qp *qp); /* something is unacknowledged */
 
 /* responder.c */
+void vb_responder_check(const struct vb_qp *qp);
 void vb_responder_reset(struct vb_qp *qp);
 void vb_responder_receive(struct vb_qp *qp, const struct vb_packet *packet, vb_time now);
 void vb_responder_receive_xrc(struct vb_qp *qp, const struct vb_packet *packet, vb_time now);
 /* In ERR: true when packet was a request that this QP had refused, and is refused again. */
 bool vb_responder_refuse_again(struct vb_qp *qp, const struct vb_packet *packet, vb_time now);
 /* responses.c: what the responder sends */
+void vb_responses_check(const struct vb_qp *qp);
 void vb_responder_ack(struct vb_qp *qp, uint8_t syndrome, uint32_t psn, bool urgent, vb_time now);
 void vb_responder_refuse(struct vb_qp *qp, uint8_t nak, uint32_t psn, vb_time now);
 uint8_t vb_responder_ack_syndrome(const struct vb_qp *qp);
@@ -469,6 +475,7 @@ int vb_sq_stage(struct vb_qp *qp, const struct vb_send_wr *wr);
 
 /* tags.c */
 struct vb_tags;
+void vb_tags_check(struct vb_tags *tags);
 struct vb_tags *vb_tags_create(uint32_t capacity); /* free() it */
 enum vb_tag_outcome {
 	VB_TAG_GOES_ON,    /* responder.recv and .tagged are set */

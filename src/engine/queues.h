@@ -36,6 +36,8 @@ enum vb_cq_outcome { VB_CQ_STORED, VB_CQ_NOTIFY, VB_CQ_OVERRUN, VB_CQ_LOST };
  * from now on all others are: told once, afterwards LOST. solicited: ask for solicited-only arming. */
 enum vb_cq_outcome vb_cq_push(struct vb_cq *cq, const struct vb_wc *wc, bool solicited);
 
+void vb_cq_check(const struct vb_cq *cq);
+
 /* Takes the completions of a QP out again: it is reset or gone. */
 void vb_cq_forget_qp(struct vb_cq *cq, uint32_t qpn);
 
@@ -64,6 +66,7 @@ uint32_t vb_recv_ring_count(const struct vb_recv_ring *ring);
 /* The oldest, left in the ring; NULL when empty. Single consumer. */
 const struct vb_recv_wqe *vb_recv_ring_peek(const struct vb_recv_ring *ring);
 void vb_recv_ring_pop(struct vb_recv_ring *ring);
+void vb_recv_ring_check(const struct vb_recv_ring *ring);
 static inline size_t vb_recv_wqe_bytes(uint32_t max_sge)
 {
 	return sizeof(struct vb_recv_wqe) + max_sge * sizeof(struct vb_sge);
@@ -85,5 +88,6 @@ struct vb_srq {
 /* Copies the oldest request out (room for the SRQ's max_sge). False when empty. *limit_reached: the number left fell
  * below the armed limit, which is disarmed now. */
 bool vb_srq_take(struct vb_srq *srq, struct vb_recv_wqe *wqe, bool *limit_reached);
+void vb_srq_check(const struct vb_srq *srq);
 
 #endif

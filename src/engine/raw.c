@@ -3,6 +3,7 @@
  * receives a frame (steering.c). */
 #include "engine/raw.h"
 #include <errno.h>
+#include "base/invariant.h"
 #include "engine/qp.h"
 
 /* ---- Sending ---------------------------------------------------------------------------------------------------- */
@@ -33,6 +34,7 @@ static bool gather(const struct vb_qp *qp, const struct vb_send_wqe *wqe, struct
 static bool make_frame(struct vb_qp *qp, struct vb_frame *frame, vb_time now)
 {
 	uint32_t head = atomic_load_explicit(&qp->sq.head, memory_order_relaxed);
+	assert(qp->requester.cursor == head);
 	if (vb_state(qp) != VB_QPS_RTS || head == atomic_load_explicit(&qp->sq.tail, memory_order_acquire))
 		return false;
 	const struct vb_send_wqe *wqe = vb_send_wqe_at(&qp->sq, head);

@@ -3,7 +3,8 @@
  * then the oldest unacknowledged, which always gets an answer; then the oldest at doubling intervals. Probes are
  * duplicates, hence legal, and do not count as retries. Holds: una_psn <= next_psn <= max_psn; whatever lies in between
  * is accounted in flight. */
-#include "engine/qp.h"
+#include "base/invariant.h"
+#include "engine/message.h"
 
 #define PROBE_MIN       (1 * VB_MS)
 #define PROBE_MAX       (8 * VB_MS)
@@ -246,4 +247,30 @@ void vb_recovery_on_timer(struct vb_qp *qp, vb_time now)
 		}
 	}
 	vb_recovery_arm(qp);
+}
+
+/* Of a reliable QP: what lies between una_psn and next_psn, counted anew. */
+void vb_recovery_check(const struct vb_qp *qp)
+{
+	const struct vb_requester *rq = &qp->requester;
+	uint32_t out = 0, in = 0, responses = 0;
+	assert(vb_psn_diff(rq->next_psn, rq->una_psn) >= 0 && vb_psn_diff(rq->max_psn, rq->next_psn) >= 0);
+	uint32_t psn = rq->una_psn;
+	for (uint32_t i = head_index(qp); psn != rq->next_psn; i++) {
+		assert(i != atomic_load_explicit(&qp->sq.tail, memory_order_relaxed));
+		const struct vb_send_wqe *wqe = vb_send_wqe_at(&qp->sq, i);
+		assert(wqe->is_started);
+		if (wqe->psn_count == 0)
+			continue;
+		uint32_t from = psn_index(wqe, psn), end = from + (uint32_t)vb_psn_diff(rq->next_psn, psn);
+		end = end < wqe->psn_count ? end : wqe->psn_count;
+		struct window_cost cost = cost_between(qp, wqe, from, end);
+		out += cost.out;
+		in += cost.in;
+		for (uint32_t at = from; needs_response(wqe) && at < end; at += span_at(wqe, at))
+			responses++;
+		psn = vb_psn_add(wqe->first_psn, end);
+	}
+	assert(rq->flight_out == out && rq->flight_in == in);
+	assert(rq->rd_atomic_out == responses);
 }

@@ -4,6 +4,7 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
+#include "base/invariant.h"
 #include "engine/queues.h"
 
 #define MAX_RECEIVE_BYTES 0x80000000u
@@ -76,5 +77,13 @@ const struct vb_recv_wqe *vb_recv_ring_peek(const struct vb_recv_ring *ring)
 void vb_recv_ring_pop(struct vb_recv_ring *ring)
 {
 	uint32_t head = atomic_load_explicit(&ring->head, memory_order_relaxed);
+	assert(head != atomic_load_explicit(&ring->tail, memory_order_relaxed));
 	atomic_store_explicit(&ring->head, head + 1, memory_order_release);
+}
+
+void vb_recv_ring_check(const struct vb_recv_ring *ring)
+{
+	assert(ring->max_wr <= ring->size && vb_recv_ring_count(ring) <= ring->max_wr);
+	for (uint32_t i = 0; i < vb_recv_ring_count(ring); i++)
+		assert(slot(ring, atomic_load_explicit(&ring->head, memory_order_relaxed) + i)->sge_count <= ring->max_sge);
 }

@@ -3,6 +3,7 @@
  * Not here: what comes back (acknowledgement.c), when to send again (recovery.c), how much may be under way (peers.c),
  * UD (unconnected.c). IBA vol. 1, 9.7.1 to 9.7.4. */
 #include <stdlib.h>
+#include "base/invariant.h"
 #include "engine/message.h"
 
 #define ACKREQ_EVERY_BYTES 65536
@@ -372,4 +373,30 @@ bool vb_requester_emit(struct vb_qp *qp, struct vb_batch *batch, vb_time now)
 		return qp->is_reliable ? emit_next(qp, batch, wqe, now) : emit_unacknowledged(qp, batch, wqe, now);
 	}
 	return false;
+}
+
+/* Of a connected QP. */
+void vb_requester_check(const struct vb_qp *qp)
+{
+	const struct vb_requester *rq = &qp->requester;
+	uint32_t tail = atomic_load_explicit(&qp->sq.tail, memory_order_relaxed), expected_psn = 0;
+	bool is_first = true, is_started = true;
+	for (uint32_t i = head_index(qp); i != tail; i++) {
+		const struct vb_send_wqe *wqe = vb_send_wqe_at(&qp->sq, i);
+		bool is_sent = (int32_t)(i - rq->cursor) < 0;
+		assert(is_started || !wqe->is_started);
+		assert(wqe->is_started || !is_sent);
+		is_started = wqe->is_started;
+		if (!is_started)
+			continue;
+		assert(is_first || wqe->first_psn == expected_psn);
+		expected_psn = vb_psn_add(wqe->first_psn, wqe->psn_count);
+		is_first = false;
+	}
+	const struct vb_send_wqe *oldest = head_wqe(qp);
+	if (qp->is_reliable && !sq_is_empty(qp) && oldest->is_started)
+		assert(psn_index(oldest, rq->una_psn) < oldest->psn_count);
+	if (qp->is_reliable && rq->cursor != tail && vb_send_wqe_at(&qp->sq, rq->cursor)->is_started)
+		assert(psn_index(vb_send_wqe_at(&qp->sq, rq->cursor), rq->next_psn) <=
+			vb_send_wqe_at(&qp->sq, rq->cursor)->psn_count);
 }

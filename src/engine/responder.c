@@ -2,6 +2,7 @@
  * Holds: packets execute in PSN order, each once; a packet that fails a check has touched no memory.
  * Not here: what is sent back and when (responses.c), UC (unconnected.c). IBA vol. 1, 9.7.4 and 9.7.5. */
 #include <stdlib.h>
+#include "base/invariant.h"
 #include "engine/qp.h"
 #include "engine/xrc.h"
 
@@ -323,6 +324,7 @@ static void accept(struct vb_qp *qp, const struct vb_packet *packet, uint32_t ps
 	struct vb_responder *rs = &qp->responder;
 	const struct vb_opcode *row = vb_packet_row(packet);
 
+	assert(packet->psn == rs->expected_psn && rs->verdict == EXECUTED);
 	rs->expected_psn = vb_psn_add(packet->psn, psn_count);
 	rs->nak_sent = false;
 	if (row->place == VB_LAST || row->place == VB_ONLY)
@@ -450,4 +452,17 @@ void vb_responder_receive_xrc(struct vb_qp *qp, const struct vb_packet *packet, 
 		conclude(qp, packet, BAD_SRQ, 0, now);
 	else
 		vb_responder_receive(qp, packet, now);
+}
+
+void vb_responder_check(const struct vb_qp *qp)
+{
+	const struct vb_responder *rs = &qp->responder;
+	if (rs->recv && qp->srq)
+		assert(rs->recv == rs->srq_copy);
+	else if (rs->recv)
+		assert(rs->recv == vb_recv_ring_peek(&qp->rq));
+	if (rs->open == VB_MESSAGE_SEND && rs->recv)
+		assert(rs->received <= rs->recv->length);
+	if (rs->open == VB_MESSAGE_WRITE)
+		assert(rs->received < rs->write_length);
 }

@@ -2,6 +2,7 @@
  * READs and atomics from which duplicates are answered again.
  * Holds: responses leave in PSN order; an ack never overtakes the response to an earlier READ. IBA vol. 1, 9.7.5. */
 #include <stdlib.h>
+#include "base/invariant.h"
 #include "engine/qp.h"
 
 #define ACK_AT_ONCE_PACKETS 4
@@ -271,6 +272,7 @@ void vb_responder_duplicate(struct vb_qp *qp, const struct vb_packet *packet, vb
 static struct vb_resource *oldest_active(struct vb_responder *rs)
 {
 	struct vb_resource *oldest = NULL;
+	assert(rs->active_resources > 0);
 	for (uint8_t i = 0; i < rs->resource_count; i++) {
 		struct vb_resource *resource = &rs->resources[i];
 		if (resource->is_active && (!oldest || vb_psn_diff(resource->next_psn, oldest->next_psn) < 0))
@@ -364,4 +366,25 @@ bool vb_responder_emit(struct vb_qp *qp, struct vb_batch *batch, vb_time now)
 	if (resource->is_atomic)
 		return emit_atomic_response(qp, resource, batch);
 	return emit_read_response(qp, resource, batch, now);
+}
+
+void vb_responses_check(const struct vb_qp *qp)
+{
+	const struct vb_responder *rs = &qp->responder;
+	uint8_t active = 0;
+	assert(rs->resource_next < rs->resource_count || rs->resource_count == 0);
+	for (uint8_t i = 0; i < rs->resource_count; i++) {
+		const struct vb_resource *resource = &rs->resources[i];
+		if (!resource->is_active)
+			continue;
+		active++;
+		uint32_t next = (resource->next_psn - resource->first_psn) & VB_PSN_MASK;
+		uint32_t end = (resource->end_psn - resource->first_psn) & VB_PSN_MASK;
+		assert(resource->is_used && resource->pd);
+		assert(next < end && end <= resource->psn_count);
+		assert(resource->end_length <= resource->length || resource->is_atomic);
+	}
+	assert(active == rs->active_resources);
+	/* An ack that waits is in the lane's list, or its QP is to send. */
+	assert(!vb_list_linked(&qp->ack_link) || (rs->ack.is_wanted && !rs->ack.is_urgent));
 }

@@ -1,9 +1,9 @@
 /* The send queue: posting by any thread, the doorbell, and the oldest request's retirement by the lane.
- * Holds: head <= cursor <= tail; the lane alone moves head, the poster alone moves tail. */
-#include <assert.h>
+ * Holds: released <= head <= cursor <= tail, at most max_wr apart; the lane alone moves head, the poster alone moves tail. */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
+#include "base/invariant.h"
 #include "engine/qp.h"
 
 uint32_t vb_sq_init(struct vb_send_queue *sq, uint32_t max_wr, uint32_t max_sge, uint32_t max_inline)
@@ -307,4 +307,14 @@ void vb_sq_retire(struct vb_qp *qp, enum vb_wc_status status)
 		vb_complete(qp, qp->send_cq, &wc, false);
 	else
 		vb_tags_fetched(qp, &wc);
+}
+
+void vb_sq_check(const struct vb_qp *qp)
+{
+	const struct vb_send_queue *sq = &qp->sq;
+	uint32_t released = atomic_load_explicit(&sq->released, memory_order_relaxed);
+	uint32_t used = atomic_load_explicit(&sq->tail, memory_order_relaxed) - released;
+	uint32_t to_cursor = qp->requester.cursor - released;
+	uint32_t to_head = atomic_load_explicit(&sq->head, memory_order_relaxed) - released;
+	assert(to_head <= to_cursor && to_cursor <= used && used <= sq->max_wr);
 }

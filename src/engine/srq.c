@@ -2,10 +2,10 @@
  * by number is xrc.c.
  * Holds: requests leave in the order in which they were posted; an armed limit is reported once and is then disarmed.
  * IBA vol. 1, 10.2.9. */
-#include <assert.h>
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
+#include "base/invariant.h"
 #include "engine/memory.h"
 #include "engine/qp.h"
 #include "engine/queues.h"
@@ -164,4 +164,13 @@ bool vb_srq_take(struct vb_srq *srq, struct vb_recv_wqe *wqe, bool *limit_reache
 	}
 	vb_lock_release(&srq->ring.lock);
 	return oldest != NULL;
+}
+
+void vb_srq_check(const struct vb_srq *srq)
+{
+	vb_recv_ring_check(&srq->ring);
+	assert(srq->limit <= srq->ring.max_wr);
+	assert(!srq->xrcd == !srq->number && (!srq->tags || srq->cq));
+	if (srq->tags)
+		vb_tags_check(srq->tags);
 }

@@ -4,6 +4,8 @@
 #include <errno.h>
 #include <stdlib.h>
 #include "base/bytes.h"
+#include "base/invariant.h"
+#include "engine/check.h"
 #include "engine/qp.h"
 #include "engine/raw.h"
 
@@ -174,4 +176,14 @@ void vb_steering_receive(
 		deliver(flow->qp, &headers, protocols, frame, length);
 	}
 	vb_lane_reap(steering->lane);
+}
+
+void vb_steering_check(const struct vb_steering *steering)
+{
+	uint32_t before = 0;
+	vb_list_for_each (node, &steering->flows) {
+		const struct vb_frame_flow *flow = vb_container_of(node, struct vb_frame_flow, link);
+		assert(rank(flow) >= before && flow->qp->type == VB_QP_RAW && flow->qp->lane == steering->lane);
+		before = rank(flow);
+	}
 }

@@ -4,6 +4,7 @@
 #include <errno.h>
 #include <stdlib.h>
 #include "base/bytes.h"
+#include "base/invariant.h"
 #include "engine/qp.h"
 
 /* What a tag header says. */
@@ -182,6 +183,7 @@ static struct header read_header(const struct vb_packet *packet)
 static void take_entry(struct vb_qp *qp, struct entry *entry)
 {
 	struct vb_recv_wqe *recv = qp->responder.srq_copy;
+	assert(!qp->responder.recv && entry->handle != 0);
 	recv->wr_id = entry->wr_id;
 	recv->length = entry->sge.length;
 	recv->sge_count = entry->sge.length ? 1 : 0;
@@ -343,4 +345,19 @@ enum vb_tag_outcome vb_tags_open(struct vb_qp *qp, const struct vb_packet *packe
 	enum vb_tag_outcome outcome = open_locked(qp, packet);
 	vb_lock_release(&qp->srq->tags->lock);
 	return outcome;
+}
+
+void vb_tags_check(struct vb_tags *tags)
+{
+	uint32_t count = 0;
+	vb_list_for_each (node, &tags->posted) {
+		const struct entry *entry = entry_at(node);
+		assert(entry->handle != 0 && entry->handle % VB_MAX_TAGS == (uint32_t)(entry - tags->entries));
+		count++;
+	}
+	vb_list_for_each (node, &tags->unused) {
+		assert(entry_at(node)->handle == 0);
+		count++;
+	}
+	assert(count == tags->capacity);
 }

@@ -3,9 +3,9 @@
  * A timer that comes up before its deadline goes back down with the deadline as its key; a cancelled one drops out.
  * Times wrap. When nobody has called for months, old keys and new ones may stand in any order, until the old have come
  * up: each as soon as it is at the top. */
-#include <assert.h>
 #include <errno.h>
 #include <stdlib.h>
+#include "base/invariant.h"
 #include "engine/timers.h"
 
 enum { ARITY = 4, FIRST_ROOM = 16 };
@@ -146,4 +146,15 @@ struct vb_deadline vb_timers_next(const struct vb_timers *timers)
 	if (timers->count == 0)
 		return (struct vb_deadline){ .is_set = false };
 	return (struct vb_deadline){ .at = timers->heap[0]->key, .is_set = true };
+}
+
+void vb_timers_check(const struct vb_timers *timers)
+{
+	assert(timers->count <= timers->room);
+	for (uint32_t at = 0; at < timers->count; at++) {
+		const struct vb_timer *timer = timers->heap[at];
+		assert(timer->index == (int32_t)at);
+		assert(at == 0 || !vb_time_before(timer->key, timers->heap[(at - 1) / ARITY]->key));
+		assert(!timer->deadline.is_set || !vb_time_before(timer->deadline.at, timer->key));
+	}
 }

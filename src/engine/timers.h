@@ -29,5 +29,6 @@ void vb_timer_remove(struct vb_timers *timers, struct vb_timer *timer); /* at on
 struct vb_timer *vb_timers_expire(struct vb_timers *timers, vb_time now);
 /* When to look again; may be early, never late. O(1). */
 struct vb_deadline vb_timers_next(const struct vb_timers *timers);
+void vb_timers_check(const struct vb_timers *timers); /* unless nobody has called for months */
 
 #endif

@@ -7,6 +7,7 @@
  *            bind of zero length, or bind again                   <----
  *                                          invalidated by its QP or peer, or its QP is gone */
 #include <errno.h>
+#include "base/invariant.h"
 #include "engine/keys.h"
 
 #define WINDOW_ACCESS (VB_ACCESS_REMOTE_WRITE | VB_ACCESS_REMOTE_READ | VB_ACCESS_REMOTE_ATOMIC | VB_ACCESS_ZERO_BASED)
@@ -194,4 +195,13 @@ void vb_mw_unbind_qp(struct vb_nic *nic, uint32_t qpn)
 			unbind_locked(mw);
 	}
 	vb_lock_release(&nic->keys.lock);
+}
+
+void vb_mw_check(const struct vb_mw *mw)
+{
+	const struct vb_key_entry *entry = vb_key_of_mw((struct vb_mw *)mw);
+	uint32_t key = (uint32_t)atomic_load_explicit(&entry->stamp, memory_order_relaxed);
+	assert(key == (mw->mr ? vb_mw_key(mw) : 0));
+	assert(!mw->mr || (mw->mr->is_valid && mw->mr->windows > 0 && mw->mr->pd == mw->pd));
+	assert(vb_list_linked(&mw->link) == (mw->type == 2 && mw->mr));
 }

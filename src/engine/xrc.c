@@ -5,6 +5,7 @@
  * Not here: what a request does (responder.c), who may have such QPs (verbs/). IBA vol. 1, annex A14. */
 #include <errno.h>
 #include <stdlib.h>
+#include "base/invariant.h"
 #include "engine/qp.h"
 #include "engine/xrc.h"
 
@@ -175,4 +176,13 @@ void vb_xrc_remove_srq(struct vb_srq *srq)
 	vb_lock_release(&srq->xrcd->lock);
 	atomic_fetch_sub_explicit(&srq->cq->users, 1, memory_order_release);
 	atomic_fetch_sub_explicit(&srq->xrcd->srqs, 1, memory_order_release);
+}
+
+void vb_xrc_check(const struct vb_qp *qp)
+{
+	const struct vb_srq *srq = qp->srq;
+	if (srq)
+		assert(srq->xrcd == qp->xrcd && qp->pd == srq->pd && qp->recv_cq == srq->cq && qp->recv_cq);
+	else
+		assert(qp->pd == &qp->xrcd->nowhere && !qp->recv_cq && !qp->responder.recv);
 }

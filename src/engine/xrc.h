@@ -23,4 +23,6 @@ void vb_xrc_remove_qp(struct vb_qp *qp);
  * such SRQ in the QP's domain, or a message is under way into another. */
 bool vb_xrc_turn_to(struct vb_qp *qp, uint32_t number);
 
+void vb_xrc_check(const struct vb_qp *qp); /* of XRC_RECV */
+
 #endif

@@ -3,7 +3,7 @@
  * once, and nothing may spin. */
 #include <stdlib.h>
 #include <string.h>
-#include "engine/nic.h"
+#include "engine/check.h"
 
 #define QPS	8
 #define XRC_SEND 6
@@ -102,7 +102,7 @@ static void open_scene(void)
 {
 	struct vb_nic_config nic = { .seed = 1, .mtu = 256, .advertise_credits = take(1) & 1 };
 	struct vb_lane_config lane = { .seed = 1, .slot = 1, .receive_buffer = 8192, .ack_delay = (vb_time)take(1) * VB_US / 8 };
-	struct vb_cq_config cq = { .capacity = 512 };
+	struct vb_cq_config cq = { .capacity = take(1) & 7 ? 512 : 3 };
 	struct vb_srq_config srq = { .max_wr = 8, .max_sge = 3, .limit = 2 };
 	memset(&scene, 0, sizeof(scene));
 	scene.local = vb_gid_from_ipv4(10, 0, 0, 1);
@@ -354,8 +354,11 @@ int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t length)
 {
 	input = (struct input){ bytes, bytes + length };
 	open_scene();
-	while (input.at < input.end)
+	while (input.at < input.end) {
 		happen();
+		vb_lane_check(scene.lane);
+	}
+	vb_nic_check(scene.nic);
 	transmit();
 	close_scene();
 	return 0;

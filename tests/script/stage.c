@@ -3,6 +3,7 @@
  * Holds: an engine that sends at an input's time though no deadline asked for it was late before, and fails. */
 #include <stdlib.h>
 #include <string.h>
+#include "engine/check.h"
 #include "script.h"
 
 struct stage stage;
@@ -179,6 +180,8 @@ void stage_settle(struct line *line)
 		fail(line, "handed_out is %u after transmit_done", vb_lane_handed_out(stage.lane));
 	take_events(line);
 	take_completions(line);
+	vb_lane_check(stage.lane);
+	vb_nic_check(stage.nic);
 }
 
 /* One step to the next deadline, if that is not after until. */

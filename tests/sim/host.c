@@ -3,6 +3,7 @@
  * engine forgets shows as a stall. */
 #include <stdlib.h>
 #include <string.h>
+#include "engine/check.h"
 #include "sim.h"
 
 #define TRAIN_MAX  32
@@ -326,6 +327,7 @@ void lane_run(struct lane *lane)
 			lane->host->index, lane->slot, deadline.is_set,
 			(long long)vb_time_diff(deadline.at, world.now), vb_lane_wants_transmit(lane->lane, world.now));
 	}
+	vb_lane_check(lane->lane);
 	lane->busy_until = after((vb_time)work * world.network.packet_cost);
 	look_ahead(lane);
 }

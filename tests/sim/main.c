@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
+#include "engine/check.h"
 #include "sim.h"
 
 struct world world;
@@ -91,6 +92,8 @@ void world_step(const struct event *event)
 		chaos();
 		check_progress();
 		check_guards();
+		for (unsigned i = 0; i < world.host_count; i++)
+			vb_nic_check(world.hosts[i].nic);
 		if (!world.is_stopping && world.packets >= world.packets_wanted)
 			world.is_stopping = true;
 		break;

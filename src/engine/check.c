@@ -1,0 +1,106 @@
+/* What always holds, of a whole lane: each file's own check, and the sums that no file has alone.
+ * Holds: a peer's flight is that of the QPs connected to it, the lane's read_flight that of all but the silent; a QP hangs
+ * in lists of its lane only; acks that wait are in the order of their deadlines; nobody condemned outlives a call. */
+#include "engine/check.h"
+#include "base/invariant.h"
+#include "engine/qp.h"
+#include "engine/xrc.h"
+
+static void check_queues(const struct vb_qp *qp)
+{
+	vb_sq_check(qp);
+	if (qp->rq.slots)
+		vb_recv_ring_check(&qp->rq);
+	if (qp->send_cq)
+		vb_cq_check(qp->send_cq);
+	if (qp->recv_cq)
+		vb_cq_check(qp->recv_cq);
+	if (qp->srq)
+		vb_srq_check(qp->srq);
+	if (qp->xrcd)
+		vb_xrc_check(qp);
+}
+
+static void check_qp(const struct vb_lane *lane, const struct vb_qp *qp)
+{
+	enum vb_qp_state state = vb_state(qp);
+	assert(qp->lane == lane && vb_lane_find_qp(lane, qp->qpn) == qp);
+	assert(!vb_is_condemned(qp));
+	assert(state != VB_QPS_SQE || !qp->is_reliable);
+	assert(!vb_list_linked(&qp->ready_link) || state >= VB_QPS_RTR);
+	check_queues(qp);
+	vb_responses_check(qp);
+	vb_responder_check(qp);
+	if (state != VB_QPS_RTS && state != VB_QPS_SQD) {
+		assert(qp->requester.flight_out == 0 && qp->requester.flight_in == 0);
+		return;
+	}
+	if (qp->peer && qp->type != VB_QP_UD)
+		vb_requester_check(qp);
+	if (qp->is_reliable)
+		vb_recovery_check(qp);
+	if (qp->is_reliable && vb_requester_is_busy(qp)) /* or nobody would ever ask again */
+		assert(qp->timer.deadline.is_set);
+}
+
+struct sums {
+	uint32_t qps, reads;
+};
+
+static void add_qp(const struct vb_lane *lane, const struct vb_qp *qp, struct sums *sums)
+{
+	check_qp(lane, qp);
+	sums->qps++;
+	if (!qp->requester.is_silent)
+		sums->reads += qp->requester.flight_in;
+}
+
+/* The QP of the next index that has one, from *index on. */
+static const struct vb_qp *next_qp(const struct vb_lane *lane, uint32_t *index)
+{
+	while (lane->qps && *index < 0x10000) {
+		struct vb_qp **chunk = lane->qps[*index >> 8];
+		const struct vb_qp *qp = chunk ? chunk[*index & 0xff] : NULL;
+		*index = chunk ? *index + 1 : (*index | 0xff) + 1;
+		if (qp)
+			return qp;
+	}
+	return NULL;
+}
+
+static void check_peer(const struct vb_lane *lane, const struct vb_peer *peer)
+{
+	uint32_t flight = 0, users = 0, index = 0;
+	for (const struct vb_qp *qp; (qp = next_qp(lane, &index));) {
+		users += qp->peer == peer;
+		flight += qp->peer == peer ? qp->requester.flight_out : 0;
+	}
+	assert(peer->flight == flight && peer->users == users);
+	assert(peer->facts.is_asked || vb_list_empty(&peer->curious));
+}
+
+static void check_acks(const struct vb_lane *lane)
+{
+	const struct vb_qp *before = NULL;
+	vb_list_for_each (node, &lane->acks) {
+		const struct vb_qp *qp = vb_container_of(node, struct vb_qp, ack_link);
+		assert(!before || !vb_time_before(qp->responder.ack.deadline, before->responder.ack.deadline));
+		before = qp;
+	}
+}
+
+void vb_lane_check(const struct vb_lane *lane)
+{
+	struct sums sums = { 0 };
+	uint32_t index = 0;
+	for (const struct vb_qp *qp; (qp = next_qp(lane, &index));)
+		add_qp(lane, qp, &sums);
+	assert(sums.qps == lane->qp_count && sums.reads == lane->read_flight);
+	for (uint32_t i = 0; i < lane->peer_buckets; i++)
+		for (const struct vb_peer *peer = lane->peers[i]; peer; peer = peer->next)
+			check_peer(lane, peer);
+	vb_timers_check(&lane->timers);
+	check_acks(lane);
+	assert(vb_list_empty(&lane->condemned));
+	assert(lane->echo_tail - lane->echo_head <= VB_ECHO_REPLIES && lane->echo_next - lane->echo_head <= VB_ECHO_REPLIES);
+}
