@@ -1,6 +1,6 @@
 /* What always holds, of a whole lane: each file's own check, and the sums that no file has alone.
- * Holds: a peer's flight is that of the QPs connected to it, the lane's read_flight that of all but the silent; a QP hangs
- * in lists of its lane only; acks that wait are in the order of their deadlines; nobody condemned outlives a call. */
+ * Holds: the peers' flight is that of the QPs connected to them, the lane's read_flight that of all but the silent; acks
+ * that wait are in the order of their deadlines; nobody condemned outlives a call. */
 #include "engine/check.h"
 #include "base/invariant.h"
 #include "engine/qp.h"
@@ -44,7 +44,7 @@ static void check_qp(const struct vb_lane *lane, const struct vb_qp *qp)
 }
 
 struct sums {
-	uint32_t qps, reads;
+	uint32_t qps, reads, users, flight;
 };
 
 static void add_qp(const struct vb_lane *lane, const struct vb_qp *qp, struct sums *sums)
@@ -53,6 +53,24 @@ static void add_qp(const struct vb_lane *lane, const struct vb_qp *qp, struct su
 	sums->qps++;
 	if (!qp->requester.is_silent)
 		sums->reads += qp->requester.flight_in;
+	if (!qp->peer)
+		return;
+	sums->users++;
+	sums->flight += qp->requester.flight_out;
+	assert(qp->peer->flight >= qp->requester.flight_out);
+}
+
+static void check_peers(const struct vb_lane *lane, const struct sums *sums)
+{
+	uint32_t users = 0, flight = 0;
+	for (uint32_t i = 0; i < lane->peer_buckets; i++) {
+		for (const struct vb_peer *peer = lane->peers[i]; peer; peer = peer->next) {
+			users += peer->users;
+			flight += peer->flight;
+			assert(peer->facts.is_asked || vb_list_empty(&peer->curious));
+		}
+	}
+	assert(users == sums->users && flight == sums->flight);
 }
 
 /* The QP of the next index that has one, from *index on. */
@@ -66,17 +84,6 @@ static const struct vb_qp *next_qp(const struct vb_lane *lane, uint32_t *index)
 			return qp;
 	}
 	return NULL;
-}
-
-static void check_peer(const struct vb_lane *lane, const struct vb_peer *peer)
-{
-	uint32_t flight = 0, users = 0, index = 0;
-	for (const struct vb_qp *qp; (qp = next_qp(lane, &index));) {
-		users += qp->peer == peer;
-		flight += qp->peer == peer ? qp->requester.flight_out : 0;
-	}
-	assert(peer->flight == flight && peer->users == users);
-	assert(peer->facts.is_asked || vb_list_empty(&peer->curious));
 }
 
 static void check_acks(const struct vb_lane *lane)
@@ -93,12 +100,10 @@ void vb_lane_check(const struct vb_lane *lane)
 {
 	struct sums sums = { 0 };
 	uint32_t index = 0;
-	for (const struct vb_qp *qp; (qp = next_qp(lane, &index));)
+	for (const struct vb_qp *qp; sums.qps < lane->qp_count && (qp = next_qp(lane, &index));)
 		add_qp(lane, qp, &sums);
 	assert(sums.qps == lane->qp_count && sums.reads == lane->read_flight);
-	for (uint32_t i = 0; i < lane->peer_buckets; i++)
-		for (const struct vb_peer *peer = lane->peers[i]; peer; peer = peer->next)
-			check_peer(lane, peer);
+	check_peers(lane, &sums);
 	vb_timers_check(&lane->timers);
 	check_acks(lane);
 	assert(vb_list_empty(&lane->condemned));

@@ -1,12 +1,14 @@
 /* Fault injection: drops, doubles, holds back and damages received packets with given chances, from a seed.
  * Holds: each packet draws the same random numbers whatever is enabled, so that switching one fault on leaves the
  * others where they were. Delayed packets stay in order; a reordered one lets a few that follow it past.
+ * Those that are held are as many as are counted, and delayed ones in the order of their times.
  * Not here: reading VERBENA_FAULTS (host/settings), counting (udp.c asks vb_faults_count). */
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include "base/random.h"
+#include "base/invariant.h"
 #include "port/faults.h"
 #include "port/port.h"
 
@@ -388,6 +390,24 @@ struct vb_deadline vb_faults_deadline(const struct vb_faults *faults)
 		earliest = vb_deadline_earlier(earliest, due);
 	}
 	return earliest;
+}
+
+void vb_faults_check(const struct vb_faults *faults)
+{
+	const struct vb_held *before = NULL;
+	unsigned count = 0;
+	vb_list_for_each(node, &faults->delayed)
+	{
+		const struct vb_held *held = vb_container_of(node, struct vb_held, node);
+		assert(!before || !vb_time_before(held->due, before->due));
+		before = held;
+		count++;
+	}
+	vb_list_for_each(node, &faults->reordered)
+		count++;
+	vb_list_for_each(node, &faults->given)
+		count++;
+	assert(count == faults->held_count && count <= VB_FAULTS_HELD_MAX);
 }
 
 uint64_t vb_faults_count(const struct vb_faults *faults)

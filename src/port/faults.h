@@ -55,5 +55,6 @@ struct vb_deadline vb_faults_deadline(const struct vb_faults *faults);
 
 /* Packets dropped, doubled, delayed, reordered or corrupted so far; each packet counts once. */
 uint64_t vb_faults_count(const struct vb_faults *faults);
+void vb_faults_check(const struct vb_faults *faults); /* base/invariant.h */
 
 #endif

@@ -11,6 +11,7 @@
 #include <string.h>
 #include <sys/mman.h>
 #include <unistd.h>
+#include "base/invariant.h"
 #include "port/receive_socket.h"
 
 #ifndef SO_MEMINFO
@@ -170,6 +171,7 @@ static int open_send_socket(bool is_ipv4, uint16_t flow, uint16_t *udp_port)
 		vb_set_option(fd, IPPROTO_IPV6, IPV6_V6ONLY, 1);
 	prepare_send_socket(fd, is_ipv4);
 	*udp_port = bind_in_range(fd, is_ipv4, (uint16_t)(flow - TX_PORT_FIRST));
+	assert(!*udp_port || *udp_port >= TX_PORT_FIRST); /* or a peer would take what we send from for a receiver */
 	if (*udp_port)
 		return fd;
 	int error = errno;

@@ -3,9 +3,9 @@
  *
  * Holds: a field lies within its message, and its member is as wide as it; only the tables say where a field is. IBA
  * vol. 1, 12.6; annex A11 for RDMA-CM's header. Places count from the end of the MAD's header. */
-#include <assert.h>
 #include <stddef.h>
 #include "base/bytes.h"
+#include "base/invariant.h"
 #include "wire/cm.h"
 
 enum { BASE_VERSION = 1, CLASS_VERSION = 2, BODY_LENGTH = VB_MAD_LENGTH - VB_MAD_HEADER_LENGTH };

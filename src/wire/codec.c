@@ -3,6 +3,7 @@
  * Holds: vb_packet_decode knows that all headers lie inside the bytes before it reads the first extension header.
  * Not here: the ICRC (icrc.c), which headers an opcode has (opcode.c), whether the packet makes sense (the engine). */
 #include "base/bytes.h"
+#include "base/invariant.h"
 #include "wire/packet.h"
 
 enum { /* BTH byte 1, byte 4 and byte 8 */
@@ -175,6 +176,7 @@ enum vb_decode_error vb_packet_decode(struct vb_packet *packet, const uint8_t *b
 		read_header(packet, *header, b);
 		b += vb_header_length[*header];
 	}
+	assert(b == packet->payload);
 	return VB_DECODE_OK;
 }
 
@@ -186,5 +188,6 @@ size_t vb_packet_encode_headers(const struct vb_packet *packet, uint8_t *out)
 		write_header(packet, *header, b);
 		b += vb_header_length[*header];
 	}
+	assert((size_t)(b - out) == vb_packet_row(packet)->headers_length);
 	return (size_t)(b - out);
 }

@@ -3,6 +3,7 @@
 #include "wire/frame.h"
 #include <string.h>
 #include "base/bytes.h"
+#include "base/invariant.h"
 
 #define TYPE_IPV4 0x0800
 #define TYPE_IPV6 0x86DD
@@ -18,6 +19,7 @@ struct rest {
 
 static void skip(struct rest *rest, uint32_t length)
 {
+	assert(length <= rest->length);
 	rest->bytes += length;
 	rest->length -= length;
 }

@@ -6,6 +6,7 @@
  * What accepting any identification costs: random corruption passes with 2^-16 instead of 2^-32; every single-bit error
  * is still caught, since DF is known. */
 #include "base/bytes.h"
+#include "base/invariant.h"
 #include "wire/crc32.h"
 #include "wire/icrc.h"
 #include "wire/gf32.h"
@@ -65,6 +66,7 @@ static size_t put_pseudo(uint8_t *b, const struct vb_flow *flow, size_t payload_
 	vb_store_be16(b + n + 2, flow->dst_port);
 	vb_store_be16(b + n + 4, (uint16_t)udp_length);
 	b[n + 6] = b[n + 7] = 0xFF; /* checksum */
+	assert(n + UDP_LENGTH <= PSEUDO_MAX);
 	return n + UDP_LENGTH;
 }
 
@@ -93,6 +95,7 @@ uint32_t vb_icrc_add(uint32_t crc, const void *bytes, size_t length)
 /* Words from the end of IPv4 bytes 4 to 7 to the end of the ICRC: 12 bytes of IP, 8 of UDP, then the payload. */
 static uint32_t words_behind_id(size_t udp_payload_length)
 {
+	assert(udp_payload_length % 4 == 0); /* or the map takes no whole number of words */
 	return (uint32_t)((IPV4_LENGTH - 8 + UDP_LENGTH + udp_payload_length) / 4);
 }
 

@@ -112,6 +112,7 @@ static void release_due(struct vb_faults *faults, struct delivered *delivered, v
 		assert_int_equal(held->path.src_port, path.src_port);
 		deliver(delivered, held->bytes, held->length, now);
 	}
+	vb_faults_check(faults);
 }
 
 /* As a port does it, then on until nothing is held any more. */
