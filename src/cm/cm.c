@@ -190,6 +190,7 @@ void vb_cm_id_enter(struct vb_cm_id *id, enum vb_cm_state state)
 		return;
 	unlink_all(id);
 	id->local_id = id->remote_id = id->remote_qpn = 0;
+	id->is_over = false;
 	if (id->is_orphan)
 		vb_cm_id_free(id);
 }

@@ -76,18 +76,22 @@ int vb_cm_disconnect(struct vb_cm_id *id, const void *data, size_t length, vb_ti
 	}
 }
 
+static void disconnected(struct vb_cm_id *id, const struct vb_cm_message *drep, vb_time now)
+{
+	if (!id->is_over)
+		vb_cm_tell(id, VB_CM_EVENT_DISCONNECTED, drep);
+	vb_cm_enter_timewait(id, now);
+}
+
 void vb_cm_dreq_unanswered(struct vb_cm_id *id, vb_time now)
 {
-	if (vb_cm_try_again(id, now))
-		return;
-	vb_cm_tell(id, VB_CM_EVENT_DISCONNECTED, NULL);
-	vb_cm_enter_timewait(id, now);
+	if (!vb_cm_try_again(id, now))
+		disconnected(id, NULL, now);
 }
 
 void vb_cm_take_drep(struct vb_cm_id *id, const struct vb_cm_message *message, vb_time now)
 {
-	vb_cm_tell(id, VB_CM_EVENT_DISCONNECTED, message);
-	vb_cm_enter_timewait(id, now);
+	disconnected(id, message, now);
 }
 
 static bool names_our_qp(struct vb_cm_id *id, const struct vb_cm_message *message)
@@ -123,8 +127,7 @@ void vb_cm_take_dreq_crossing(struct vb_cm_id *id, const struct vb_cm_message *m
 		return;
 	id->disconnect_transaction_id = message->transaction_id;
 	send_drep(id, NULL, 0);
-	vb_cm_tell(id, VB_CM_EVENT_DISCONNECTED, NULL);
-	vb_cm_enter_timewait(id, now);
+	disconnected(id, NULL, now);
 }
 
 /* Who was accepting us has gone before we were through, and the REJ or even the REP that should have said so is lost.
@@ -179,8 +182,7 @@ void vb_cm_take_rej_and_wait(struct vb_cm_id *id, const struct vb_cm_message *me
 /* After our RTU, which was lost; or the peer knows no such connection. */
 void vb_cm_take_rej_as_end(struct vb_cm_id *id, const struct vb_cm_message *message, vb_time now)
 {
-	vb_cm_tell(id, VB_CM_EVENT_DISCONNECTED, NULL);
-	vb_cm_enter_timewait(id, now);
+	disconnected(id, NULL, now);
 }
 
 void vb_cm_leave_ghost(struct vb_cm_id *id, vb_time span, vb_time now)
@@ -237,18 +239,33 @@ int vb_cm_reject(struct vb_cm_id *id, uint16_t reason, const void *ari, size_t a
 
 /* ---- The end without the user ----------------------------------------------------------------------------------- */
 
+/* Our REP was heard, so that the peer may be connected by now, and may never hear of the REJ: a DREQ follows until it
+ * answers. The user has nothing more to hear of it. */
+void vb_cm_abandon_reply(struct vb_cm_id *id, uint16_t reason, vb_time now)
+{
+	struct vb_cm_message rejection = vb_cm_rejection(id, reason), dreq = make_dreq(id);
+	vb_cm_send_unkept(id->cm, &id->path, &rejection);
+	vb_cm_encode(&dreq, id->sent);
+	id->is_over = true;
+	vb_cm_id_enter(id, VB_CM_DREQ_SENT);
+	vb_cm_await(id, id->max_retries, now);
+}
+
 void vb_cm_end_stale(struct vb_cm_id *id, vb_time now)
 {
 	struct vb_cm_message rejection = vb_cm_rejection(id, VB_CM_REJ_STALE_CONNECTION);
 	switch (id->state) {
 	case VB_CM_REQ_RCVD:
 	case VB_CM_MRA_REQ_SENT:
-	case VB_CM_REP_SENT:
-	case VB_CM_MRA_REP_RCVD:
 	case VB_CM_REP_RCVD:
 	case VB_CM_MRA_REP_SENT:
 		vb_cm_tell(id, VB_CM_EVENT_REJECTED, NULL);
 		send_rej(id, &rejection, now);
+		break;
+	case VB_CM_REP_SENT:
+	case VB_CM_MRA_REP_RCVD:
+		vb_cm_tell(id, VB_CM_EVENT_REJECTED, NULL);
+		vb_cm_abandon_reply(id, VB_CM_REJ_STALE_CONNECTION, now);
 		break;
 	case VB_CM_ESTABLISHED:
 		vb_cm_send_dreq(id, NULL, 0, now);
@@ -256,16 +273,6 @@ void vb_cm_end_stale(struct vb_cm_id *id, vb_time now)
 	default: /* it is ending anyway */
 		break;
 	}
-}
-
-/* The peer may be connected by now, or never hear of the REJ: a DREQ follows until it answers. */
-static void abandon_reply(struct vb_cm_id *id, vb_time now)
-{
-	struct vb_cm_message rejection = vb_cm_rejection(id, VB_CM_REJ_CONSUMER), dreq = make_dreq(id);
-	vb_cm_send_unkept(id->cm, &id->path, &rejection);
-	vb_cm_encode(&dreq, id->sent);
-	vb_cm_id_enter(id, VB_CM_DREQ_SENT);
-	vb_cm_await(id, id->max_retries, now);
 }
 
 void vb_cm_id_destroy(struct vb_cm_id *id, vb_time now)
@@ -298,7 +305,7 @@ void vb_cm_id_destroy(struct vb_cm_id *id, vb_time now)
 		break;
 	case VB_CM_REP_SENT:
 	case VB_CM_MRA_REP_RCVD:
-		abandon_reply(id, now);
+		vb_cm_abandon_reply(id, VB_CM_REJ_CONSUMER, now);
 		break;
 	case VB_CM_ESTABLISHED:
 	case VB_CM_DREQ_RCVD:

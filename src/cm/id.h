@@ -32,6 +32,7 @@ struct vb_cm_id {
 	bool is_orphan; /* nobody holds it: it has no events and is freed when it would become idle */
 	bool is_ghost;  /* an orphan that only knows what a request was answered */
 	bool is_sidr;
+	bool is_over; /* its user knows: what becomes of our DREQ is no event */
 	uint8_t retries; /* left */
 	unsigned tries;	 /* of what awaits its answer */
 	uint8_t max_retries, ack_timeout, target_ack_delay, peer_timeout;
@@ -141,6 +142,7 @@ vb_cm_taker vb_cm_take_dreq, vb_cm_take_dreq_as_established, vb_cm_take_dreq_as_
 vb_cm_timeout vb_cm_dreq_unanswered, vb_cm_timewait_over;
 void vb_cm_send_dreq(struct vb_cm_id *id, const void *data, size_t length, vb_time now);
 void vb_cm_enter_timewait(struct vb_cm_id *id, vb_time now);
+void vb_cm_abandon_reply(struct vb_cm_id *id, uint16_t reason, vb_time now);
 /* The peer's QP belongs to another connection now. */
 void vb_cm_end_stale(struct vb_cm_id *id, vb_time now);
 /* Whoever asks again what id was asked hears the same, from a ghost, for id itself is about to be idle. */

@@ -145,10 +145,16 @@ int vb_cm_delay(struct vb_cm_id *id, uint8_t service_timeout, vb_time now)
 	return 0;
 }
 
+/* Who has said "wait" may confirm at any time: it is not just told once. */
 void vb_cm_rep_unanswered(struct vb_cm_id *id, vb_time now)
 {
 	if (vb_cm_try_again(id, now))
 		return;
+	if (id->state == VB_CM_MRA_REP_RCVD) {
+		vb_cm_tell(id, VB_CM_EVENT_UNREACHABLE, NULL);
+		vb_cm_abandon_reply(id, VB_CM_REJ_TIMEOUT, now);
+		return;
+	}
 	struct vb_cm_message rejection = vb_cm_rejection(id, VB_CM_REJ_TIMEOUT);
 	vb_cm_send(id, &rejection);
 	vb_cm_tell(id, VB_CM_EVENT_UNREACHABLE, NULL);

@@ -106,22 +106,25 @@ static struct vb_cm_id *find_recipient(
 	return id && is_from_peer(id, path, message) ? id : NULL;
 }
 
-/* Who waits for an answer from a connection that we do not have, or no longer, shall not wait in vain. */
+/* Who waits for an answer from a connection that we do not have, or no longer, shall not wait in vain; and who believes
+ * that it has just made one shall learn that it has not. */
 static void take_stranger(struct vb_cm *cm, const struct vb_cm_path *path, const struct vb_cm_message *message)
 {
 	struct vb_cm_message answer;
+	vb_cm_count(cm, VB_CM_DROPPED_COUNT);
+	if (message->local_id == 0)
+		return;
 	switch (message->kind) {
 	case VB_CM_DREQ:
 		answer = vb_cm_answer_to(message, VB_CM_DREP);
 		break;
 	case VB_CM_REP:
+	case VB_CM_RTU:
 		answer = vb_cm_rejection_of(message, VB_CM_REJ_INVALID_COMM_ID);
 		break;
 	default:
-		vb_cm_count(cm, VB_CM_DROPPED_COUNT);
 		return;
 	}
-	vb_cm_count(cm, VB_CM_DROPPED_COUNT);
 	vb_cm_send_unkept(cm, path, &answer);
 }
 

@@ -14,6 +14,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include "base/bytes.h"
 #include "cm/id.h"
 
 enum { HOSTS = 3, MOST_USERS = 256, ACTIVE_AT_ONCE = 60, ACK_TIMEOUT = 8, RESPONSE_TIMEOUT = 12, SERVICE = 0x01060007 };
@@ -179,8 +180,8 @@ static unsigned deliver(struct vb_cm_outgoing *mad)
 {
 	unsigned host = mad->path.remote.raw[15] - 1u;
 	struct vb_cm_path path = { .local = mad->path.remote, .remote = mad->path.local };
-	trace("host %u gets 0x%x from %u, tid %08x", host, mad->mad[17], mad->path.local.raw[15] - 1u,
-		(unsigned)(mad->mad[12] << 24 | mad->mad[13] << 16 | mad->mad[14] << 8 | mad->mad[15]));
+	trace("host %u gets 0x%x from %u, tid %08x, of %08x to %08x", host, mad->mad[17], mad->path.local.raw[15] - 1u,
+		vb_load_be32(mad->mad + 12), vb_load_be32(mad->mad + 24), vb_load_be32(mad->mad + 28));
 	vb_cm_receive(world.cms[host], &path, mad->mad, world.now);
 	free(mad);
 	return host;

@@ -334,6 +334,26 @@ static void req__of_a_qp_replied_to_ends_the_older_reply(void **state)
 	pass(A, VB_CM_REQ);
 	assert_int_equal(take(B, VB_CM_REJ).message.rej.reason, VB_CM_REJ_STALE_CONNECTION);
 	assert_ptr_equal(expect_event(B, VB_CM_EVENT_REJECTED), ends.b);
+	expect_state(ends.b, VB_CM_DREQ_SENT);
+}
+
+/* The REJ is lost, and what B remembered of it is over when A confirms. */
+static void req__of_a_qp_replied_to_ends_the_older_reply_though_it_is_confirmed(void **state)
+{
+	struct ends ends = replied(1);
+	connect_qp(1);
+	pass(A, VB_CM_REQ);
+	take(B, VB_CM_REJ); /* of the newer */
+	assert_int_equal(take(B, VB_CM_REJ).message.rej.reason, VB_CM_REJ_STALE_CONNECTION);
+	expect_event(B, VB_CM_EVENT_REJECTED);
+	vb_cm_confirm(ends.a, NULL, 0, now);
+	take(A, VB_CM_RTU);
+	wait_exactly(B, PERIOD);
+	pass(B, VB_CM_DREQ);
+	assert_ptr_equal(expect_event(A, VB_CM_EVENT_DISCONNECT), ends.a);
+	vb_cm_disconnect(ends.a, NULL, 0, now);
+	pass(A, VB_CM_DREP);
+	expect_no_event(B); /* its user knows since the REQ */
 	expect_state(ends.b, VB_CM_TIMEWAIT);
 }
 
@@ -439,6 +459,34 @@ static void rep__given_up_is_told_to_who_confirms_too_late(void **state)
 	pass(B, VB_CM_REJ);
 	assert_ptr_equal(expect_event(A, VB_CM_EVENT_DISCONNECTED), ends.a);
 	expect_state(ends.a, VB_CM_TIMEWAIT);
+}
+
+/* A thinks it over for so long that B's retries are spent; the REJ is lost, and the RTU comes when all is forgotten. */
+static void rep__given_up_after_an_mra_is_taken_back_by_a_dreq(void **state)
+{
+	struct ends ends = replied(1);
+	vb_cm_delay(ends.a, 22, now);
+	pass(A, VB_CM_MRA);
+	expect_event(B, VB_CM_EVENT_DELAYED);
+	wait_exactly(B, PATH + ((vb_time)4096 * VB_NS << 22));
+	take(B, VB_CM_REP);
+	for (int i = 1; i < RETRIES; i++) {
+		wait_exactly(B, PERIOD);
+		take(B, VB_CM_REP);
+	}
+	wait_exactly(B, PERIOD);
+	assert_int_equal(take(B, VB_CM_REJ).message.rej.reason, VB_CM_REJ_TIMEOUT);
+	assert_ptr_equal(expect_event(B, VB_CM_EVENT_UNREACHABLE), ends.b);
+	assert_true(event.is_of_reply);
+	vb_cm_confirm(ends.a, NULL, 0, now);
+	take(A, VB_CM_RTU);
+	wait_exactly(B, PERIOD);
+	pass(B, VB_CM_DREQ);
+	assert_ptr_equal(expect_event(A, VB_CM_EVENT_DISCONNECT), ends.a);
+	vb_cm_disconnect(ends.a, NULL, 0, now);
+	pass(A, VB_CM_DREP);
+	expect_no_event(B);
+	expect_state(ends.b, VB_CM_TIMEWAIT);
 }
 
 static void rep__to_nobody_is_refused(void **state)
@@ -547,7 +595,28 @@ static void rtu__lost_is_replaced_by_data(void **state)
 	assert_int_equal(vb_cm_notify_established(listener, now), -EINVAL);
 }
 
-static void rtu__of_a_stranger_is_dropped(void **state)
+/* Its sender would stay alone: nothing else is said in a connection that both believe to be there. */
+static void rtu__of_a_connection_that_is_forgotten_is_refused(void **state)
+{
+	struct ends ends = replied(1);
+	vb_cm_confirm(ends.a, NULL, 0, now);
+	struct mad rtu = take(A, VB_CM_RTU);
+	vb_cm_destroy(cms[B]);
+	struct vb_cm_config config = { .seed = 77, .slot = 6 };
+	assert_int_equal(vb_cm_create(&config, &cms[B]), 0);
+	give(B, &rtu);
+	struct mad rej = pass(B, VB_CM_REJ);
+	assert_int_equal(rej.message.rej.reason, VB_CM_REJ_INVALID_COMM_ID);
+	assert_int_equal(rej.message.rej.answers, VB_CM_ANSWERS_OTHER);
+	assert_ptr_equal(expect_event(A, VB_CM_EVENT_DISCONNECTED), ends.a);
+	expect_state(ends.a, VB_CM_TIMEWAIT);
+	give(B, &rtu); /* a duplicate's refusal meets nobody who cares */
+	pass(B, VB_CM_REJ);
+	expect_no_event(A);
+	expect_silence(A);
+}
+
+static void rtu__of_a_stranger_changes_nothing(void **state)
 {
 	struct ends ends = replied(1);
 	vb_cm_confirm(ends.a, NULL, 0, now);
@@ -681,12 +750,14 @@ int main(void)
 		TEST(req__of_a_connected_qp_is_stale),
 		TEST(req__of_a_qp_half_open_ends_the_older_half),
 		TEST(req__of_a_qp_replied_to_ends_the_older_reply),
+		TEST(req__of_a_qp_replied_to_ends_the_older_reply_though_it_is_confirmed),
 		TEST(rep__of_a_connected_qp_is_stale),
 		TEST(flood__is_dropped_beyond_the_limit),
 		TEST(rep__duplicate_gets_the_same_rtu),
 		TEST(rep__duplicate_gets_the_same_mra),
 		TEST(rep__unanswered_is_sent_again_then_given_up),
 		TEST(rep__given_up_is_told_to_who_confirms_too_late),
+		TEST(rep__given_up_after_an_mra_is_taken_back_by_a_dreq),
 		TEST(rep__to_nobody_is_refused),
 		TEST(rep__rejected_is_rejected_again),
 		TEST(mra__stretches_the_wait_for_a_rep),
@@ -694,7 +765,8 @@ int main(void)
 		TEST(mra__does_not_make_us_wait_for_hours),
 		TEST(rej__may_follow_an_mra),
 		TEST(rtu__lost_is_replaced_by_data),
-		TEST(rtu__of_a_stranger_is_dropped),
+		TEST(rtu__of_a_connection_that_is_forgotten_is_refused),
+		TEST(rtu__of_a_stranger_changes_nothing),
 		TEST(rej__after_an_rtu_that_was_lost_ends_the_connection),
 		TEST(rej__lost_before_a_rep_is_made_good_by_a_dreq),
 		TEST(listener__destroyed_takes_its_unheard_requests_along),
