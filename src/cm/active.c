@@ -50,7 +50,7 @@ void vb_cm_req_unanswered(struct vb_cm_id *id, vb_time now)
 
 static void wait_longer(struct vb_cm_id *id, const struct vb_cm_message *message, vb_time now)
 {
-	vb_cm_arm(id, vb_cm_span(id->ack_timeout) + vb_cm_span(message->mra.service_timeout), now);
+	vb_cm_wait(id, vb_cm_span(id->ack_timeout) + vb_cm_span(message->mra.service_timeout), now);
 }
 
 void vb_cm_take_mra_of_req(struct vb_cm_id *id, const struct vb_cm_message *message, vb_time now)

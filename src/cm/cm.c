@@ -10,6 +10,9 @@
 
 enum { MOST_HALF_OPEN = 4096, MOST_OUTGOING = 16384, NUMBERS = 1 << 24 };
 
+/* Of what is repeated before its period is over: a lost MAD costs this, not the seconds that a period may last. */
+#define FIRST_PAUSE (100 * VB_MS)
+
 struct queued {
 	struct vb_list link;
 	struct vb_cm_outgoing outgoing;
@@ -449,24 +452,53 @@ void vb_cm_arm(struct vb_cm_id *id, vb_time span, vb_time now)
 	vb_cm_timer_set(&id->cm->timers, &id->timer, vb_time_add(now, span));
 }
 
+void vb_cm_wait(struct vb_cm_id *id, vb_time span, vb_time now)
+{
+	id->due = vb_time_add(now, span);
+	vb_cm_arm(id, span, now);
+}
+
+/* Until the period is over, or shorter. */
+static void pause(struct vb_cm_id *id, vb_time now)
+{
+	vb_time left = vb_time_diff(id->due, now);
+	vb_cm_arm(id, id->pause < left ? id->pause : left, now);
+	id->pause *= 2;
+}
+
 void vb_cm_await(struct vb_cm_id *id, uint8_t retries, vb_time now)
 {
 	id->retries = retries;
 	id->tries = 1;
 	id->error = 0;
+	id->is_early = true;
 	id->was_refused = false;
-	vb_cm_arm(id, id->period, now);
+	id->due = vb_time_add(now, id->period);
+	id->pause = FIRST_PAUSE;
+	pause(id, now);
 }
 
 bool vb_cm_try_again(struct vb_cm_id *id, vb_time now)
 {
-	if (id->retries == 0)
+	if (vb_time_before(now, id->due)) {
+		pause(id, now);
+	} else if (id->retries > 0) {
+		id->retries--;
+		id->is_early = false;
+		vb_cm_wait(id, id->period, now);
+	} else {
 		return false;
-	id->retries--;
+	}
 	id->tries++;
 	vb_cm_send_again(id);
-	vb_cm_arm(id, id->period, now);
 	return true;
+}
+
+void vb_cm_give_up(struct vb_cm_id *id, int error, vb_time now)
+{
+	id->error = error;
+	id->retries = 0;
+	id->due = now;
 }
 
 struct vb_deadline vb_cm_next_deadline(const struct vb_cm *cm)

@@ -73,8 +73,9 @@ const struct vb_cm_path *vb_cm_id_path(const struct vb_cm_id *id);
 /* Requests for service_id at address come to this id; of several, to the closest. Zero: any address; the mapped 0.0.0.0:
  * any of IPv4. -EADDRINUSE: another listener has just that; which processes may, the broker has decided before. */
 int vb_cm_listen(struct vb_cm_id *id, uint64_t service_id, const struct vb_gid *address);
-/* Sends a REQ, again and again until it is answered or max_cm_retries are spent. The id's fields are filled in here:
- * everything of req but the communication ID is the caller's. */
+/* Sends a REQ, again and again until it is answered or max_cm_retries are spent: after 100 ms and then ever later, freely,
+ * while the time lasts that the peer may take by the REQ's own timeouts; then each time that it is over, a retry. REP, DREQ
+ * and SIDR_REQ likewise. The id's fields are filled in here: everything of req but the communication ID is the caller's. */
 int vb_cm_connect(struct vb_cm_id *id, const struct vb_cm_path *path, const struct vb_cm_req *req, vb_time now);
 int vb_cm_accept(struct vb_cm_id *id, const struct vb_cm_rep *rep, vb_time now);	  /* REQ_RCVD: REP */
 int vb_cm_confirm(struct vb_cm_id *id, const void *data, size_t length, vb_time now);	  /* REP_RCVD: RTU */
@@ -94,8 +95,8 @@ int vb_cm_sidr_reply(struct vb_cm_id *id, const struct vb_cm_sidr_rep *rep, vb_t
 /* A MAD of class CM arrived. Nonsense is counted and dropped. */
 void vb_cm_receive(struct vb_cm *cm, const struct vb_cm_path *path, const uint8_t mad[VB_MAD_LENGTH], vb_time now);
 /* What the network says of a MAD of ours: it cannot reach remote; error is a negative errno. Who waits for an answer
- * to it gives up: at once, or, when the host is there and only its port closed (-ECONNREFUSED), the second time, since a
- * program there may just be starting. Of another MAD, or one long answered, nothing becomes. */
+ * to it gives up: at once, or, when the host is there and only its port closed (-ECONNREFUSED), when that is still so at
+ * the first retry, since a program there may just be starting. Of another MAD, or one long answered, nothing becomes. */
 void vb_cm_undelivered(struct vb_cm *cm, const struct vb_gid *remote, const uint8_t mad[VB_MAD_LENGTH], int error,
 	vb_time now);
 void vb_cm_advance(struct vb_cm *cm, vb_time now);

@@ -37,8 +37,10 @@ struct vb_cm_id {
 	unsigned tries;	 /* of what awaits its answer */
 	uint8_t max_retries, ack_timeout, target_ack_delay, peer_timeout;
 	bool was_refused; /* the peer's port was closed when it was sent before */
+	bool is_early;	  /* its first period is not over */
 	int error;	  /* why a message that awaits its answer did not get there, for certain; 0 */
-	vb_time period; /* until a message is sent again */
+	vb_time period, due; /* until a message is sent again and counted, and when that is */
+	vb_time pause;	     /* until it is sent again before, which costs no retry */
 
 	struct vb_cm_path path; /* a listener's: only local, its address */
 	uint64_t service_id, remote_guid, local_guid;
@@ -103,11 +105,16 @@ void vb_cm_send_kept(struct vb_cm_id *id); /* to a duplicate */
 void vb_cm_send_unkept(struct vb_cm *cm, const struct vb_cm_path *path, const struct vb_cm_message *message);
 enum vb_cm_kind vb_cm_kept(const struct vb_cm_id *id);
 
-/* The timer, from now on: for a message just sent, which may be sent so often again; or just for a while. */
+/* The timer, from now on: for a message just sent, which may be sent so often again; for what the peer needs until it
+ * answers; or just for a while. */
 void vb_cm_await(struct vb_cm_id *id, uint8_t retries, vb_time now);
+void vb_cm_wait(struct vb_cm_id *id, vb_time span, vb_time now);
 void vb_cm_arm(struct vb_cm_id *id, vb_time span, vb_time now);
-/* Sends it again and waits; false when no retries are left. */
+/* Sends it again and waits; false when no retries are left. Within the first period this is free, at pauses that
+ * double: duplicates are legal, and the retries are for the peer's time, not for losses. */
 bool vb_cm_try_again(struct vb_cm_id *id, vb_time now);
+/* It is not to be tried again. */
+void vb_cm_give_up(struct vb_cm_id *id, int error, vb_time now);
 
 /* ---- messages.c ------------------------------------------------------------------------------------------------- */
 

@@ -168,7 +168,7 @@ void vb_cm_take_mra_of_rep(struct vb_cm_id *id, const struct vb_cm_message *mess
 		return;
 	}
 	vb_cm_id_enter(id, VB_CM_MRA_REP_RCVD);
-	vb_cm_arm(id, vb_cm_span(id->ack_timeout) + vb_cm_span(message->mra.service_timeout), now);
+	vb_cm_wait(id, vb_cm_span(id->ack_timeout) + vb_cm_span(message->mra.service_timeout), now);
 	vb_cm_tell(id, VB_CM_EVENT_DELAYED, message);
 }
 

@@ -190,12 +190,11 @@ void vb_cm_undelivered(
 	struct vb_cm_id *id = vb_cm_find_local(cm, message.local_id);
 	if (!id || !awaits_answer_to(id, remote, mad))
 		return;
-	bool is_certain = error != -ECONNREFUSED || id->was_refused;
+	bool is_certain = error != -ECONNREFUSED || (id->was_refused && !id->is_early);
 	id->was_refused = error == -ECONNREFUSED;
 	if (!is_certain)
 		return;
-	id->error = error;
-	id->retries = 0;
+	vb_cm_give_up(id, error, now);
 	timeouts[id->state](id, now);
 }
 

@@ -17,7 +17,7 @@
 #include "base/bytes.h"
 #include "cm/id.h"
 
-enum { HOSTS = 3, MOST_USERS = 256, ACTIVE_AT_ONCE = 60, ACK_TIMEOUT = 8, RESPONSE_TIMEOUT = 12, SERVICE = 0x01060007 };
+enum { HOSTS = 3, MOST_USERS = 256, ACTIVE_AT_ONCE = 60, ACK_TIMEOUT = 8, SERVICE = 0x01060007 };
 
 enum phase { FRESH, TRYING, UP, OVER };
 
@@ -53,6 +53,7 @@ static struct {
 	unsigned heap_count, heap_room;
 	uint32_t drop, twice, late; /* parts in a million */
 	vb_time delay;
+	uint8_t response_timeout; /* 17 ms, or 537 ms, within which what is lost is sent again */
 	unsigned ups, rejections, unreachables;
 	bool is_ending, has_events[HOSTS];
 } world;
@@ -221,8 +222,8 @@ static void user_connect(struct user *user)
 		.ca_guid = 1 + user->host,
 		.path_mtu = 3,
 		.max_cm_retries = 15,
-		.remote_timeout = RESPONSE_TIMEOUT,
-		.local_timeout = RESPONSE_TIMEOUT,
+		.remote_timeout = world.response_timeout,
+		.local_timeout = world.response_timeout,
 		.qpn = is_reused ? world.next_qpn - below(world.next_qpn < 20 ? world.next_qpn : 20) : ++world.next_qpn,
 		.primary = { .ack_timeout = ACK_TIMEOUT } };
 	unsigned attempt = world.attempt_count++;
@@ -530,6 +531,7 @@ static void begin(uint64_t seed)
 	world.twice = chances[below(5)];
 	world.late = chances[below(5)];
 	world.delay = (vb_time)(10 << below(9)) * VB_US;
+	world.response_timeout = seed % 4 == 3 ? 17 : 12;
 	world.now = below(4) == 0 ? INT64_MAX - VB_S : 0; /* time wraps during the run */
 	for (unsigned host = 0; host < HOSTS; host++) {
 		struct vb_cm_config config = {

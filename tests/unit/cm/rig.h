@@ -12,6 +12,7 @@
 #define PATH    ((vb_time)4096 * VB_NS << 17)
 #define PERIOD  (PATH + ((vb_time)4096 * VB_NS << 20))
 #define RETRIES 3
+#define PAUSE   (100 * VB_MS) /* before the first repetition */
 
 enum { A, B };
 
@@ -162,6 +163,17 @@ static inline void wait_exactly(int side, vb_time span)
 	expect_no_event(side);
 	now = vb_time_add(now, 1);
 	vb_cm_advance(cms[side], now);
+}
+
+/* What this side has just sent goes again, ever later, all of it lost, until its period is over. */
+static inline void wait_first(int side, enum vb_cm_kind kind, vb_time period)
+{
+	vb_time passed = 0;
+	for (vb_time pause = PAUSE; passed + pause < period; passed += pause, pause *= 2) {
+		wait_exactly(side, pause);
+		take(side, kind);
+	}
+	wait_exactly(side, period - passed);
 }
 
 static inline void expect_no_deadline(int side)
