@@ -8,7 +8,8 @@
 
 /* ---- Requests -------------------------------------------------------------------------------------------------- */
 
-/* Which of our ids a request is for: its port space and port are the listener's. */
+/* Whose a request is: between the addresses that it came by, for these are answered and connected to; what it says of
+ * itself may be another's. Only the peer's port is nowhere else. Ours and the port space are the listener's. */
 static bool fill_addresses(struct id_object *id, const struct id_object *listener, const struct vb_cm_path *path,
 	const uint8_t *private_data)
 {
@@ -17,8 +18,8 @@ static bool fill_addresses(struct id_object *id, const struct id_object *listene
 
 	if (!vb_cm_ip_header_decode(&header, private_data))
 		return false;
-	vb_sockaddr_fill(&addr->src_storage, &header.dst, listener->binding.port, path->scope);
-	vb_sockaddr_fill(&addr->dst_storage, &header.src, header.src_port, path->scope);
+	vb_sockaddr_fill(&addr->src_storage, &path->local, listener->binding.port, path->scope);
+	vb_sockaddr_fill(&addr->dst_storage, &path->remote, header.src_port, path->scope);
 	memcpy(addr->addr.ibaddr.sgid.raw, path->local.raw, sizeof(path->local.raw));
 	memcpy(addr->addr.ibaddr.dgid.raw, path->remote.raw, sizeof(path->remote.raw));
 	addr->addr.ibaddr.pkey = htobe16(VB_PKEY);

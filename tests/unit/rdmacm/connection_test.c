@@ -107,6 +107,24 @@ static void request__shows_who_and_what(void **state)
 	loop_expect(active, RDMA_CM_EVENT_REJECTED, 28);
 }
 
+static void expect_address(struct sockaddr *seen, const char *ip, uint16_t port)
+{
+	struct sockaddr *wanted = loop_address(ip, port);
+	assert_int_equal(seen->sa_family, wanted->sa_family);
+	assert_memory_equal(seen, wanted, sizeof(struct sockaddr_in));
+}
+
+static void request__is_of_the_address_that_it_came_from(void **state)
+{
+	loop_claim("10.9.9.9");
+	connect_with("");
+	struct rdma_cm_id *request = loop_expect(passive, RDMA_CM_EVENT_CONNECT_REQUEST, 0);
+	expect_address(rdma_get_peer_addr(request), "10.0.0.1", 7);
+	expect_address(rdma_get_local_addr(request), "10.0.0.1", PORT);
+	assert_int_equal(rdma_destroy_id(request), 0);
+	loop_expect(active, RDMA_CM_EVENT_REJECTED, 28);
+}
+
 static void reply__tells_the_active_side_which_qp(void **state)
 {
 	struct rdma_cm_event *event;
@@ -479,6 +497,7 @@ int main(void)
 #define DATAGRAM(name) cmocka_unit_test_setup_teardown(name, setup_datagram, teardown)
 	const struct CMUnitTest tests[] = {
 		TEST(request__shows_who_and_what),
+		TEST(request__is_of_the_address_that_it_came_from),
 		TEST(reply__tells_the_active_side_which_qp),
 		TEST(attributes__of_both_sides_fit_together),
 		TEST(attributes__are_known_before_accepting),

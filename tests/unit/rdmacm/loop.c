@@ -5,6 +5,7 @@ static pthread_mutex_t mutex;
 static vb_connections_handler *handler;
 static _Atomic vb_time now;
 static bool is_lossy, is_child, is_only;
+static const char *claim;
 static atomic_uint bound, next_port;
 static struct ibv_context verbs;
 static struct ibv_pd pd;
@@ -21,12 +22,27 @@ static void deliver_events(void)
 		handler(NULL, &event);
 }
 
+static void put_claim(uint8_t mad[VB_MAD_LENGTH])
+{
+	struct vb_cm_message message;
+	struct vb_cm_ip_header header;
+	if (!vb_cm_decode(&message, mad) || message.kind != VB_CM_REQ ||
+		!vb_cm_ip_header_decode(&header, message.req.private_data))
+		return;
+	header.src = vb_sockaddr_gid(loop_address(claim, 0));
+	header.src_port = 7;
+	vb_cm_ip_header_encode(&header, message.req.private_data);
+	vb_cm_encode(&message, mad);
+}
+
 static void pump(void)
 {
 	struct vb_cm_outgoing out;
 	deliver_events();
 	while (vb_cm_next_outgoing(cm, &out)) {
 		struct vb_cm_path back = { out.path.remote, out.path.local, out.path.scope };
+		if (claim)
+			put_claim(out.mad);
 		if (!is_lossy)
 			vb_cm_receive(cm, &back, out.mad, now);
 		deliver_events();
@@ -158,6 +174,7 @@ int loop_setup(void **state)
 	handler = vb_handle_cm_event;
 	now = VB_S;
 	is_lossy = is_child = is_only = false;
+	claim = NULL;
 	bound = 0;
 	next_port = 40001;
 	pd.context = &verbs;
@@ -183,6 +200,11 @@ int loop_teardown(void **state)
 void loop_lose(bool lose)
 {
 	is_lossy = lose;
+}
+
+void loop_claim(const char *ip)
+{
+	claim = ip;
 }
 
 void loop_pass(vb_time span)

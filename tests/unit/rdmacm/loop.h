@@ -16,6 +16,8 @@ int loop_teardown(void **state);
 
 /* Messages are lost from now on. */
 void loop_lose(bool is_lossy);
+/* Requests for connections say from now on that they come from there, with port 7; NULL: the truth. */
+void loop_claim(const char *ip);
 /* Time passes, and what is due happens. */
 void loop_pass(vb_time span);
 /* Ports bound and not given back. */
