@@ -1,6 +1,6 @@
 /* The manager: its ids, how they are found, and the queues of what goes out and of what happened.
  * Holds: every id is in cm->ids and has room for its timer; the tables hold whom a message could mean. Memory that a
- * peer can make us use is bounded: requests not yet answered and ghosts by max_half_open, MADs to send by a constant.
+ * peer can make us use is bounded: requests not yet answered and ghosts by the limit of what is half open, MADs to send by a constant.
  */
 #include <assert.h>
 #include <errno.h>
@@ -20,9 +20,9 @@ struct queued {
 
 /* ---- The manager ------------------------------------------------------------------------------------------------ */
 
-static int init_tables(struct vb_cm *cm)
+static int init_tables(struct vb_cm *cm, uint32_t max_half_open)
 {
-	return vb_cm_table_init(&cm->by_local) || vb_cm_table_init(&cm->by_remote) || vb_cm_table_init(&cm->by_qp) ||
+	return vb_cm_half_open_init(&cm->half_open, max_half_open) || vb_cm_table_init(&cm->by_local) || vb_cm_table_init(&cm->by_remote) || vb_cm_table_init(&cm->by_qp) ||
 			       vb_cm_table_init(&cm->by_service)
 		       ? -ENOMEM
 		       : 0;
@@ -42,8 +42,7 @@ int vb_cm_create(const struct vb_cm_config *config, struct vb_cm **out)
 	cm->slot = config->slot;
 	cm->next_number = vb_random_below(&cm->random, NUMBERS);
 	cm->number_step = vb_random_below(&cm->random, NUMBERS) | 1;
-	cm->max_half_open = config->max_half_open ? config->max_half_open : MOST_HALF_OPEN;
-	if (init_tables(cm) != 0) {
+	if (init_tables(cm, config->max_half_open ? config->max_half_open : MOST_HALF_OPEN) != 0) {
 		vb_cm_destroy(cm);
 		return -ENOMEM;
 	}
@@ -64,6 +63,7 @@ void vb_cm_destroy(struct vb_cm *cm)
 	vb_cm_table_deinit(&cm->by_remote);
 	vb_cm_table_deinit(&cm->by_qp);
 	vb_cm_table_deinit(&cm->by_service);
+	vb_cm_half_open_deinit(&cm->half_open);
 	vb_cm_timers_deinit(&cm->timers);
 	free(cm);
 }
@@ -90,6 +90,7 @@ struct vb_cm_id *vb_cm_id_create(struct vb_cm *cm, void *user)
 	id->cm = cm;
 	id->user = user;
 	vb_list_init(&id->events);
+	vb_list_init(&id->of_source);
 	vb_cm_timer_init(&id->timer);
 	vb_list_add_tail(&cm->ids, &id->link);
 	cm->id_count++;
@@ -131,13 +132,13 @@ const struct vb_cm_path *vb_cm_id_path(const struct vb_cm_id *id)
 	return &id->path;
 }
 
+/* Nothing but one message, of anybody, says that there is a peer. Who has sent an MRA has read our REP. */
 static bool is_half_open(enum vb_cm_state state)
 {
 	switch (state) {
 	case VB_CM_REQ_RCVD:
 	case VB_CM_MRA_REQ_SENT:
 	case VB_CM_REP_SENT:
-	case VB_CM_MRA_REP_RCVD:
 	case VB_CM_SIDR_REQ_RCVD:
 		return true;
 	default:
@@ -156,8 +157,11 @@ static void unlink_all(struct vb_cm_id *id)
 
 static void set_state(struct vb_cm_id *id, enum vb_cm_state state)
 {
-	id->cm->half_open -= is_half_open(id->state);
-	id->cm->half_open += is_half_open(state);
+	bool was = is_half_open(id->state), is = is_half_open(state);
+	if (was && !is)
+		vb_cm_half_open_remove(id);
+	if (is && !was)
+		vb_cm_half_open_add(id);
 	id->state = state;
 }
 
@@ -198,18 +202,21 @@ void vb_cm_id_enter(struct vb_cm_id *id, enum vb_cm_state state)
 		vb_cm_id_free(id);
 }
 
-bool vb_cm_has_room(struct vb_cm *cm)
+bool vb_cm_make_room(struct vb_cm *cm, const struct vb_gid *source, vb_time now)
 {
-	if (cm->half_open < cm->max_half_open)
+	if (cm->half_open.count < cm->half_open.limit)
 		return true;
-	vb_cm_count(cm, VB_CM_FLOODED_COUNT);
-	return false;
+	struct vb_cm_id *victim = vb_cm_half_open_victim(cm, source);
+	vb_cm_count(cm, victim ? VB_CM_DISPLACED_COUNT : VB_CM_FLOODED_COUNT);
+	if (victim)
+		vb_cm_displace(victim, now);
+	return victim;
 }
 
 /* ---- Finding them ----------------------------------------------------------------------------------------------- */
 
 /* Seeded, so that a peer who chooses the words does not choose the bucket. */
-static uint64_t hash_of(const struct vb_cm *cm, uint64_t a, uint64_t b, const struct vb_gid *gid)
+uint64_t vb_cm_hash(const struct vb_cm *cm, uint64_t a, uint64_t b, const struct vb_gid *gid)
 {
 	uint64_t words[4] = { a, b }, hash = cm->hash_seed;
 	if (gid)
@@ -229,24 +236,24 @@ void vb_cm_id_number(struct vb_cm_id *id)
 		cm->next_number = (cm->next_number + cm->number_step) & (NUMBERS - 1);
 		id->local_id = cm->slot << 24 | cm->next_number;
 	} while (id->local_id == 0 || vb_cm_find_local(cm, id->local_id));
-	vb_cm_table_add(&cm->by_local, &id->by_local, hash_of(cm, id->local_id, 0, NULL));
+	vb_cm_table_add(&cm->by_local, &id->by_local, vb_cm_hash(cm, id->local_id, 0, NULL));
 }
 
 void vb_cm_id_link_remote(struct vb_cm_id *id)
 {
 	struct vb_cm *cm = id->cm;
-	vb_cm_table_add(&cm->by_remote, &id->by_remote, hash_of(cm, id->remote_id, id->is_sidr, &id->path.remote));
+	vb_cm_table_add(&cm->by_remote, &id->by_remote, vb_cm_hash(cm, id->remote_id, id->is_sidr, &id->path.remote));
 }
 
 void vb_cm_id_link_qp(struct vb_cm_id *id)
 {
 	struct vb_cm *cm = id->cm;
-	vb_cm_table_add(&cm->by_qp, &id->by_qp, hash_of(cm, id->remote_qpn, id->remote_guid, &id->path.remote));
+	vb_cm_table_add(&cm->by_qp, &id->by_qp, vb_cm_hash(cm, id->remote_qpn, id->remote_guid, &id->path.remote));
 }
 
 struct vb_cm_id *vb_cm_find_local(struct vb_cm *cm, uint32_t local_id)
 {
-	struct vb_cm_node *node = vb_cm_table_find(&cm->by_local, hash_of(cm, local_id, 0, NULL));
+	struct vb_cm_node *node = vb_cm_table_find(&cm->by_local, vb_cm_hash(cm, local_id, 0, NULL));
 	for (; node; node = vb_cm_table_next(node)) {
 		struct vb_cm_id *id = vb_container_of(node, struct vb_cm_id, by_local);
 		if (id->local_id == local_id)
@@ -257,7 +264,7 @@ struct vb_cm_id *vb_cm_find_local(struct vb_cm *cm, uint32_t local_id)
 
 struct vb_cm_id *vb_cm_find_remote(struct vb_cm *cm, const struct vb_gid *remote, uint32_t remote_id, bool is_sidr)
 {
-	struct vb_cm_node *node = vb_cm_table_find(&cm->by_remote, hash_of(cm, remote_id, is_sidr, remote));
+	struct vb_cm_node *node = vb_cm_table_find(&cm->by_remote, vb_cm_hash(cm, remote_id, is_sidr, remote));
 	for (; node; node = vb_cm_table_next(node)) {
 		struct vb_cm_id *id = vb_container_of(node, struct vb_cm_id, by_remote);
 		if (id->remote_id == remote_id && id->is_sidr == is_sidr && vb_gid_equal(&id->path.remote, remote))
@@ -270,7 +277,7 @@ struct vb_cm_id *vb_cm_find_qp(struct vb_cm *cm, const struct vb_gid *remote, ui
 {
 	if (qpn == 0)
 		return NULL;
-	struct vb_cm_node *node = vb_cm_table_find(&cm->by_qp, hash_of(cm, qpn, guid, remote));
+	struct vb_cm_node *node = vb_cm_table_find(&cm->by_qp, vb_cm_hash(cm, qpn, guid, remote));
 	for (; node; node = vb_cm_table_next(node)) {
 		struct vb_cm_id *id = vb_container_of(node, struct vb_cm_id, by_qp);
 		if (id->remote_qpn == qpn && id->remote_guid == guid && vb_gid_equal(&id->path.remote, remote))
@@ -293,7 +300,7 @@ static int fitness(const struct vb_gid *listens, const struct vb_gid *address)
 struct vb_cm_id *vb_cm_find_listener(struct vb_cm *cm, uint64_t service_id, const struct vb_gid *address)
 {
 	struct vb_cm_id *best = NULL;
-	struct vb_cm_node *node = vb_cm_table_find(&cm->by_service, hash_of(cm, service_id, 0, NULL));
+	struct vb_cm_node *node = vb_cm_table_find(&cm->by_service, vb_cm_hash(cm, service_id, 0, NULL));
 	for (; node; node = vb_cm_table_next(node)) {
 		struct vb_cm_id *id = vb_container_of(node, struct vb_cm_id, by_service);
 		int fits = id->service_id == service_id ? fitness(&id->path.local, address) : 0;
@@ -313,7 +320,7 @@ int vb_cm_listen(struct vb_cm_id *id, uint64_t service_id, const struct vb_gid *
 	id->path = (struct vb_cm_path){ .local = *address };
 	id->service_id = service_id;
 	vb_cm_id_enter(id, VB_CM_LISTEN);
-	vb_cm_table_add(&id->cm->by_service, &id->by_service, hash_of(id->cm, service_id, 0, NULL));
+	vb_cm_table_add(&id->cm->by_service, &id->by_service, vb_cm_hash(id->cm, service_id, 0, NULL));
 	return 0;
 }
 

@@ -27,7 +27,9 @@ struct vb_cm_id;
 struct vb_cm_config {
 	uint64_t seed; /* of communication and transaction IDs */
 	uint8_t slot;  /* top 8 bits of every communication ID, by which the broker finds whose an answer is */
-	uint32_t max_half_open; /* requests received that are not yet connections; further ones are dropped. 0: 4096 */
+	/* Requests received that are not yet connections. Of further ones, those of a source that has many are dropped; for
+	 * others the oldest of the source with most makes room. 0: 4096. */
+	uint32_t max_half_open;
 };
 
 int vb_cm_create(const struct vb_cm_config *config, struct vb_cm **cm);
@@ -65,6 +67,8 @@ struct vb_cm_id *vb_cm_id_create(struct vb_cm *cm, void *user); /* NULL: out of 
 /* Ends what is under way as the specification wants it: a REQ received is rejected, a REQ sent is given up by a REJ
  * (timeout), a connection gets a DREQ and lives on in TIMEWAIT without its holder. No event of it follows. */
 void vb_cm_id_destroy(struct vb_cm_id *id, vb_time now);
+/* A request just received, which nobody has answered, is as if it had not come: who sent it asks again. */
+void vb_cm_id_forget(struct vb_cm_id *id);
 void *vb_cm_id_user(const struct vb_cm_id *id);
 void vb_cm_id_set_user(struct vb_cm_id *id, void *user);
 enum vb_cm_state vb_cm_id_state(const struct vb_cm_id *id);
@@ -113,7 +117,7 @@ enum vb_cm_event_kind {
 	VB_CM_EVENT_REQUEST,	    /* message.req; id is new, the holder's to accept, reject or destroy; listener is whose */
 	VB_CM_EVENT_REPLY,	    /* message.rep; confirm or reject */
 	VB_CM_EVENT_ESTABLISHED,    /* RTU came; message.rtu, or none when data said so */
-	VB_CM_EVENT_REJECTED,	    /* message.rej, or none when the peer vanished or began anew */
+	VB_CM_EVENT_REJECTED,	    /* message.rej, or none when the peer vanished or began anew, or the request made room */
 	VB_CM_EVENT_DELAYED,	    /* message.mra */
 	VB_CM_EVENT_UNREACHABLE,    /* no answer to REQ or REP within all retries */
 	VB_CM_EVENT_DISCONNECT,	    /* message.dreq: the peer ends it; answer with vb_cm_disconnect */
@@ -130,7 +134,8 @@ struct vb_cm_event {
 	struct vb_cm_id *id, *listener;
 	bool has_message;
 	struct vb_cm_message message;
-	/* UNREACHABLE, SIDR_TIMEOUT: how often it was sent, to which service, and what the network said, or 0. */
+	/* UNREACHABLE, SIDR_TIMEOUT: how often it was sent, to which service, and what the network said, or 0. Of either
+	 * or of REJECTED: -ENOBUFS, it made room for other requests. */
 	unsigned tries;
 	int error;
 	bool is_of_reply; /* UNREACHABLE: it was our answer to a request */
@@ -148,7 +153,8 @@ bool vb_cm_next_event(struct vb_cm *cm, struct vb_cm_event *event);
 	X(DROPPED, "cm_dropped", "malformed, or of no connection of ours")                                             \
 	X(STALE, "cm_stale", "requests from a QP that we thought still connected")                                     \
 	X(REJECTED, "cm_rejected", "requests that nobody wanted")                                                      \
-	X(FLOODED, "cm_flooded", "requests dropped because too many wait already")
+	X(DISPLACED, "cm_displaced", "requests given up, half open, for those of other sources")                       \
+	X(FLOODED, "cm_flooded", "requests dropped because too many of their source wait already")
 
 enum vb_cm_counter {
 #define X(name, text, meaning) VB_CM_##name##_COUNT,

@@ -188,7 +188,7 @@ void vb_cm_take_rej_as_end(struct vb_cm_id *id, const struct vb_cm_message *mess
 void vb_cm_leave_ghost(struct vb_cm_id *id, vb_time span, vb_time now)
 {
 	struct vb_cm *cm = id->cm;
-	struct vb_cm_id *ghost = cm->ghosts < cm->max_half_open ? vb_cm_id_create(cm, NULL) : NULL;
+	struct vb_cm_id *ghost = cm->ghosts < cm->half_open.limit ? vb_cm_id_create(cm, NULL) : NULL;
 	if (!ghost)
 		return; /* who asks again is a new request, then */
 	vb_cm_table_remove(&cm->by_remote, &id->by_remote);
@@ -273,6 +273,51 @@ void vb_cm_end_stale(struct vb_cm_id *id, vb_time now)
 	default: /* it is ending anyway */
 		break;
 	}
+}
+
+void vb_cm_id_forget(struct vb_cm_id *id)
+{
+	vb_cm_drop_events(id);
+	id->is_orphan = true;
+	vb_cm_id_enter(id, VB_CM_IDLE);
+}
+
+static bool is_unheard(const struct vb_cm_id *id)
+{
+	if (vb_list_empty(&id->events))
+		return false;
+	enum vb_cm_event_kind first = vb_container_of(id->events.next, struct vb_cm_pending, of_id)->event.kind;
+	return first == VB_CM_EVENT_REQUEST || first == VB_CM_EVENT_SIDR_REQUEST;
+}
+
+/* Who asks is real more seldom than not. So nothing is said to a REQ, which comes again if it is; where more was said
+ * already, one message takes it back, and to an RTU of who does not hear it comes a REJ. */
+void vb_cm_displace(struct vb_cm_id *id, vb_time now)
+{
+	struct vb_cm_message last;
+	if (is_unheard(id)) {
+		vb_cm_id_forget(id);
+		return;
+	}
+	id->error = -ENOBUFS;
+	switch (id->state) {
+	case VB_CM_MRA_REQ_SENT:
+		last = vb_cm_rejection(id, VB_CM_REJ_NO_RESOURCES);
+		vb_cm_send_unkept(id->cm, &id->path, &last);
+		vb_cm_tell(id, VB_CM_EVENT_REJECTED, NULL);
+		break;
+	case VB_CM_REQ_RCVD:
+		vb_cm_tell(id, VB_CM_EVENT_REJECTED, NULL);
+		break;
+	case VB_CM_REP_SENT:
+		last = make_dreq(id);
+		vb_cm_send_unkept(id->cm, &id->path, &last);
+		vb_cm_tell(id, VB_CM_EVENT_UNREACHABLE, NULL);
+		break;
+	default: /* SIDR: its user finds out when he answers */
+		break;
+	}
+	vb_cm_id_enter(id, VB_CM_IDLE);
 }
 
 void vb_cm_id_destroy(struct vb_cm_id *id, vb_time now)

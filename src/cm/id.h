@@ -5,6 +5,7 @@
  *   passive.c     LISTEN, REQ_RCVD, MRA_REQ_SENT, REP_SENT, MRA_REP_RCVD
  *   disconnect.c  DREQ_SENT, DREQ_RCVD, TIMEWAIT, and how any state ends by REJ, staleness or destruction
  *   sidr.c        SIDR_REQ_SENT, SIDR_REQ_RCVD
+ *   half_open.c   requests that are not connections yet, by whence they come
  *   cm.c          the manager: ids and how they are found, queues in and out
  *   messages.c    building messages, and the times that they carry
  *
@@ -25,6 +26,7 @@ struct vb_cm_id {
 	void *user;
 	struct vb_list link;   /* in cm->ids */
 	struct vb_list events; /* its own, not yet taken */
+	struct vb_list of_source; /* while it is half open */
 	struct vb_cm_node by_local, by_remote, by_qp, by_service;
 	struct vb_cm_timer timer;
 
@@ -54,11 +56,28 @@ struct vb_cm_pending { /* an event not yet taken */
 	struct vb_cm_event event;
 };
 
+struct vb_cm_source { /* an address that half-open requests came from */
+	struct vb_cm_node by_gid;
+	struct vb_list row;
+	struct vb_list ids; /* the oldest first */
+	struct vb_gid gid;
+	uint32_t count;
+};
+
+enum { VB_CM_ROWS = 33 };
+
+struct vb_cm_half_open {
+	struct vb_cm_table by_source;
+	struct vb_list rows[VB_CM_ROWS]; /* of sources: in row n, those with 2^(n-1) requests and more, but fewer than 2^n */
+	uint32_t count, limit;
+};
+
 struct vb_cm {
 	struct vb_random random;
 	uint64_t hash_seed;
 	uint32_t slot, next_number, number_step;
-	uint32_t max_half_open, half_open, ghosts, id_count, outgoing_count;
+	uint32_t ghosts, id_count, outgoing_count;
+	struct vb_cm_half_open half_open;
 	struct vb_list ids, outgoing, events;
 	struct vb_list spares; /* events to come: reserved before anything changes */
 	unsigned spare_count;
@@ -72,6 +91,7 @@ struct vb_cm {
 void vb_cm_id_free(struct vb_cm_id *id);
 /* Gives the id a communication ID of its own, by which it is then found. */
 void vb_cm_id_number(struct vb_cm_id *id);
+uint64_t vb_cm_hash(const struct vb_cm *cm, uint64_t a, uint64_t b, const struct vb_gid *gid); /* gid may be NULL */
 void vb_cm_id_link_remote(struct vb_cm_id *id);
 void vb_cm_id_link_qp(struct vb_cm_id *id);
 /* Stops the timer. Becoming IDLE forgets the peer; an orphan is freed by it and must not be used again. */
@@ -82,8 +102,8 @@ struct vb_cm_id *vb_cm_find_remote(struct vb_cm *cm, const struct vb_gid *remote
 /* Whose peer is this QP; NULL for QP 0, which says nothing. */
 struct vb_cm_id *vb_cm_find_qp(struct vb_cm *cm, const struct vb_gid *remote, uint64_t guid, uint32_t qpn);
 struct vb_cm_id *vb_cm_find_listener(struct vb_cm *cm, uint64_t service_id, const struct vb_gid *address);
-/* May one more request wait to be answered? Counts it if not. */
-bool vb_cm_has_room(struct vb_cm *cm);
+/* May one more request of this source wait to be answered, be it in another's place? Counts it if not. */
+bool vb_cm_make_room(struct vb_cm *cm, const struct vb_gid *source, vb_time now);
 /* An id for a request that came, with what its message says of the peer; NULL: out of memory. */
 struct vb_cm_id *vb_cm_id_create_for(
 	struct vb_cm *cm, const struct vb_cm_path *path, const struct vb_cm_message *message, bool is_sidr);
@@ -115,6 +135,15 @@ void vb_cm_arm(struct vb_cm_id *id, vb_time span, vb_time now);
 bool vb_cm_try_again(struct vb_cm_id *id, vb_time now);
 /* It is not to be tried again. */
 void vb_cm_give_up(struct vb_cm_id *id, int error, vb_time now);
+
+/* ---- half_open.c ------------------------------------------------------------------------------------------------ */
+
+int vb_cm_half_open_init(struct vb_cm_half_open *half_open, uint32_t limit); /* -ENOMEM */
+void vb_cm_half_open_deinit(struct vb_cm_half_open *half_open);
+void vb_cm_half_open_add(struct vb_cm_id *id);
+void vb_cm_half_open_remove(struct vb_cm_id *id);
+/* Who has to make room for a newcomer from there; NULL: nobody, for none has more. */
+struct vb_cm_id *vb_cm_half_open_victim(struct vb_cm *cm, const struct vb_gid *newcomer);
 
 /* ---- messages.c ------------------------------------------------------------------------------------------------- */
 
@@ -149,6 +178,8 @@ vb_cm_taker vb_cm_take_dreq, vb_cm_take_dreq_as_established, vb_cm_take_dreq_as_
 vb_cm_timeout vb_cm_dreq_unanswered, vb_cm_timewait_over;
 void vb_cm_send_dreq(struct vb_cm_id *id, const void *data, size_t length, vb_time now);
 void vb_cm_enter_timewait(struct vb_cm_id *id, vb_time now);
+/* A half-open id makes room. */
+void vb_cm_displace(struct vb_cm_id *id, vb_time now);
 void vb_cm_abandon_reply(struct vb_cm_id *id, uint16_t reason, vb_time now);
 /* The peer's QP belongs to another connection now. */
 void vb_cm_end_stale(struct vb_cm_id *id, vb_time now);

@@ -102,7 +102,7 @@ void vb_cm_take_req(struct vb_cm *cm, const struct vb_cm_path *path, const struc
 		refuse(cm, path, message, VB_CM_REJ_INVALID_SERVICE_ID);
 		return;
 	}
-	if (!vb_cm_has_room(cm))
+	if (!vb_cm_make_room(cm, &path->remote, now))
 		return;
 	struct vb_cm_id *id = create_for(cm, path, message);
 	if (id)

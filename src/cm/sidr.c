@@ -87,7 +87,7 @@ void vb_cm_take_sidr_req(
 		refuse(cm, path, message);
 		return;
 	}
-	if (!vb_cm_has_room(cm))
+	if (!vb_cm_make_room(cm, &path->remote, now))
 		return;
 	struct vb_cm_id *id = vb_cm_id_create_for(cm, path, message, true);
 	if (!id) {

@@ -1,5 +1,6 @@
 /* The state machine as tables: which message is taken in which state, and by whom; whose timer runs, and what its end
  * means. What is not written is dropped and counted. To be read beside IBA vol. 1, 12.9.7 (figures 133 and 134). */
+#include <assert.h>
 #include <errno.h>
 #include <string.h>
 #include "cm/id.h"
@@ -205,6 +206,7 @@ void vb_cm_advance(struct vb_cm *cm, vb_time now)
 	struct vb_cm_timer *timer;
 	while ((timer = vb_cm_timers_expire(&cm->timers, now))) {
 		struct vb_cm_id *id = vb_container_of(timer, struct vb_cm_id, timer);
+		assert(timeouts[id->state]);
 		if (vb_cm_reserve_events(cm))
 			timeouts[id->state](id, now);
 		else

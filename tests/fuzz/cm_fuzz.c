@@ -141,7 +141,7 @@ static void drain(void)
 		else
 			require(place && *place == event.id);
 	}
-	require(cm->half_open <= MOST_HALF_OPEN && cm->ghosts <= MOST_HALF_OPEN);
+	require(cm->half_open.count <= MOST_HALF_OPEN && cm->ghosts <= MOST_HALF_OPEN);
 }
 
 static void end_all(void)

@@ -1,23 +1,28 @@
 /* cm_sim [--seed N | --seeds A..B] [--connects N] [--twice] [--trace]
  * Three connection managers on a network that loses, doubles, reorders and delays, with users who connect, accept,
- * reject, delay, disconnect and destroy whenever they like. Each seed is run to its end:
+ * reject, delay, disconnect and destroy whenever they like; of eight seeds, one floods a host with requests of addresses
+ * that never answer. Each seed is run to its end:
  *
  *   every attempt ends in exactly one of established, rejected and unreachable, for either side;
  *   nobody is established whose peer has not agreed to it;
  *   no event comes of an id that was destroyed, and none that its state does not allow;
- *   who waits has a deadline;
- *   when all is quiet, both ends of what is connected are connected, and when all is destroyed, nothing is left.
+ *   who waits has a deadline, and what else the manager's files say holds (check.c);
+ *   when all is quiet, both ends of what is connected are connected (but for a half-open one that had to make room, whose
+ *   peer is told once), and when all is destroyed, nothing is left;
+ *   a flood from a few addresses takes nobody's place.
  *
  * A failure names its seed, and `cm_sim --seed N --trace` replays it. */
+#include <errno.h>
 #include <inttypes.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include "base/bytes.h"
-#include "cm/id.h"
+#include "check.h"
 
 enum { HOSTS = 3, MOST_USERS = 256, ACTIVE_AT_ONCE = 60, ACK_TIMEOUT = 8, SERVICE = 0x01060007 };
+enum { FLOODS = 4000, FEW_SOURCES = 3, MANY_SOURCES = 60000, FLOODED_LIMIT = 256 };
 
 enum phase { FRESH, TRYING, UP, OVER };
 
@@ -30,6 +35,7 @@ struct user {
 
 struct attempt {
 	bool is_accepted;
+	bool is_displaced; /* its passive end had to make room, and nobody repeats that to the active one */
 	uint32_t confirmed; /* communication ID of the passive end that the active one has confirmed */
 };
 
@@ -37,6 +43,7 @@ struct item { /* what happens at a time: a MAD arrives, or a user acts */
 	vb_time at;
 	uint64_t sequence;
 	struct vb_cm_outgoing *mad;
+	bool is_flood; /* one more request from elsewhere */
 	unsigned user, generation;
 };
 
@@ -55,6 +62,7 @@ static struct {
 	vb_time delay;
 	uint8_t response_timeout; /* 17 ms, or 537 ms, within which what is lost is sent again */
 	unsigned ups, rejections, unreachables;
+	unsigned flood_sources, floods; /* who ask host 0 and never answer, and how often they will still do so */
 	bool is_ending, has_events[HOSTS];
 } world;
 
@@ -169,6 +177,8 @@ static void flush(unsigned host)
 	while (vb_cm_next_outgoing(world.cms[host], &out)) {
 		world.mads++;
 		note((uint64_t)out.mad[17] << 32 | host);
+		if (out.path.remote.raw[13]) /* a flood's source, which hears nothing */
+			continue;
 		if (vb_random_chance(&world.random, world.drop))
 			continue;
 		launch(&out);
@@ -188,6 +198,56 @@ static unsigned deliver(struct vb_cm_outgoing *mad)
 	return host;
 }
 
+/* ---- A flood ---------------------------------------------------------------------------------------------------- */
+
+static struct user flood; /* of the ids that it makes: accepted at once, and never confirmed */
+
+static void flood_again(void)
+{
+	if (world.floods == 0 || world.attempt_count >= connects)
+		return;
+	world.floods--;
+	schedule((struct item){ .at = vb_time_add(world.now, within(100 * VB_US)), .is_flood = true });
+}
+
+static unsigned flood_one(void)
+{
+	uint32_t source = below(world.flood_sources);
+	struct vb_cm_path path = {
+		.local = gid_of(0), .remote = vb_gid_from_ipv4(10, 1, (uint8_t)(source >> 8), (uint8_t)source)
+	};
+	struct vb_cm_message message = { .kind = VB_CM_REQ,
+		.transaction_id = vb_random_u64(&world.random),
+		.local_id = 1 + below(UINT32_MAX - 1),
+		.req = { .service_id = SERVICE,
+			.qpn = below(1 << 24),
+			.max_cm_retries = 15,
+			.remote_timeout = world.response_timeout,
+			.local_timeout = world.response_timeout,
+			.primary = { .ack_timeout = ACK_TIMEOUT } } };
+	uint8_t mad[VB_MAD_LENGTH];
+	memset(message.req.private_data, 0xFF, sizeof(uint32_t));
+	vb_cm_encode(&message, mad);
+	vb_cm_receive(world.cms[0], &path, mad, world.now);
+	flood_again();
+	return 0;
+}
+
+static bool is_of_flood(const struct vb_cm_event *event)
+{
+	return event->kind == VB_CM_EVENT_REQUEST && event->message.req.private_data[3] == 0xFF;
+}
+
+static void take_flood(const struct vb_cm_event *event)
+{
+	struct vb_cm_rep rep = { .ca_guid = 1, .qpn = 1 };
+	vb_cm_id_set_user(event->id, &flood);
+	if (event->kind != VB_CM_EVENT_REQUEST)
+		vb_cm_id_destroy(event->id, world.now);
+	else if (vb_cm_id_state(event->id) == VB_CM_REQ_RCVD && vb_cm_accept(event->id, &rep, world.now) != 0)
+		broken("a flood cannot be accepted");
+}
+
 /* ---- Users ------------------------------------------------------------------------------------------------------ */
 
 static unsigned user_open(unsigned host, struct vb_cm_id *id)
@@ -204,8 +264,18 @@ static unsigned user_open(unsigned host, struct vb_cm_id *id)
 	return i;
 }
 
+static void note_displaced(const struct user *user, int error)
+{
+	if (error != -ENOBUFS || user->attempt == UINT32_MAX)
+		return;
+	world.attempts[user->attempt].is_displaced = true;
+	if (user->host == 0 && world.flood_sources == FEW_SOURCES)
+		broken("user %td had to make room for a few", user - world.users);
+}
+
 static void user_destroy(struct user *user)
 {
+	note_displaced(user, user->id->error);
 	trace("user %td destroys in state %d", user - world.users, vb_cm_id_state(user->id));
 	vb_cm_id_destroy(user->id, world.now);
 	user->id = NULL;
@@ -414,6 +484,10 @@ static void take_event(unsigned host, const struct vb_cm_event *event)
 {
 	struct user *user = vb_cm_id_user(event->id);
 	note((uint64_t)event->kind << 40 | host);
+	if (user == &flood || is_of_flood(event)) {
+		take_flood(event);
+		return;
+	}
 	if (event->kind == VB_CM_EVENT_REQUEST || event->kind == VB_CM_EVENT_SIDR_REQUEST) {
 		if (user)
 			broken("a request is of an id that somebody holds");
@@ -422,6 +496,7 @@ static void take_event(unsigned host, const struct vb_cm_event *event)
 	}
 	if (!user || user->id != event->id || user->host != host)
 		broken("event %d of an id that nobody holds", event->kind);
+	note_displaced(user, event->error);
 	trace("user %td has event %d", user - world.users, event->kind);
 	switch (event->kind) {
 	case VB_CM_EVENT_REPLY:
@@ -467,33 +542,14 @@ static void take_event(unsigned host, const struct vb_cm_event *event)
 	act_within((unsigned)(user - world.users), 20 * VB_MS);
 }
 
-static bool is_waiting(enum vb_cm_state state)
-{
-	switch (state) {
-	case VB_CM_REQ_SENT:
-	case VB_CM_MRA_REQ_RCVD:
-	case VB_CM_REP_SENT:
-	case VB_CM_MRA_REP_RCVD:
-	case VB_CM_DREQ_SENT:
-	case VB_CM_TIMEWAIT:
-	case VB_CM_SIDR_REQ_SENT:
-		return true;
-	default:
-		return false;
-	}
-}
-
-static void check_deadlines(unsigned host)
+static void check_host(unsigned host)
 {
 	struct vb_deadline next = vb_cm_next_deadline(world.cms[host]);
 	if (next.is_set && vb_time_before(next.at, world.now))
 		broken("host %u has a deadline in the past", host);
-	for (unsigned i = 0; i < MOST_USERS; i++) {
-		struct vb_cm_id *id = world.users[i].id;
-		if (id && world.users[i].host == host && is_waiting(vb_cm_id_state(id)) != (id->timer.index >= 0))
-			broken("user %u is in state %d and %s", i, vb_cm_id_state(id),
-				next.is_set ? "has the wrong timer" : "waits for ever");
-	}
+	const char *wrong = check_manager(world.cms[host]);
+	if (wrong)
+		broken("host %u: %s", host, wrong);
 }
 
 static void settle(unsigned host)
@@ -504,7 +560,7 @@ static void settle(unsigned host)
 	while ((world.has_events[host] = below(8) == 0) == false && vb_cm_next_event(world.cms[host], &event))
 		take_event(host, &event);
 	flush(host);
-	check_deadlines(host);
+	check_host(host);
 }
 
 /* ---- A run ------------------------------------------------------------------------------------------------------ */
@@ -531,16 +587,21 @@ static void begin(uint64_t seed)
 	world.twice = chances[below(5)];
 	world.late = chances[below(5)];
 	world.delay = (vb_time)(10 << below(9)) * VB_US;
+	world.floods = seed % 8 == 5 ? FLOODS : 0;
+	world.flood_sources = seed % 16 == 5 ? FEW_SOURCES : MANY_SOURCES;
 	world.response_timeout = seed % 4 == 3 ? 17 : 12;
 	world.now = below(4) == 0 ? INT64_MAX - VB_S : 0; /* time wraps during the run */
 	for (unsigned host = 0; host < HOSTS; host++) {
 		struct vb_cm_config config = {
 			.seed = seed + host, .slot = (uint8_t)host, .max_half_open = below(4) == 0 ? 6 : 0
 		};
+		if (world.floods && host == 0)
+			config.max_half_open = FLOODED_LIMIT;
 		if (vb_cm_create(&config, &world.cms[host]) != 0)
 			broken("no manager");
 		listen_on(host);
 	}
+	flood_again();
 }
 
 static void add_users(void)
@@ -578,6 +639,8 @@ static void step(void)
 	world.now = item.at;
 	if (item.mad) {
 		settle(deliver(item.mad));
+	} else if (item.is_flood) {
+		settle(flood_one());
 	} else if (world.users[item.user].generation == item.generation && world.users[item.user].id) {
 		unsigned host = world.users[item.user].host;
 		user_act(&world.users[item.user]);
@@ -621,7 +684,7 @@ static void check_agreement(void)
 		if (user->phase != UP || vb_cm_id_state(user->id) != VB_CM_ESTABLISHED)
 			broken("all is quiet, and user %u is in phase %d, state %d", i, user->phase,
 				vb_cm_id_state(user->id));
-		if (!has_peer(user))
+		if (!has_peer(user) && !world.attempts[user->attempt].is_displaced)
 			broken("all is quiet, and user %u is connected to nobody", i);
 	}
 }
@@ -630,9 +693,9 @@ static void check_empty(void)
 {
 	for (unsigned host = 0; host < HOSTS; host++) {
 		struct vb_cm *cm = world.cms[host];
-		if (cm->id_count || cm->half_open || cm->ghosts || cm->timers.count || cm->by_local.count ||
+		if (cm->id_count || cm->half_open.count || cm->ghosts || cm->timers.count || cm->by_local.count ||
 			cm->by_remote.count || cm->by_qp.count || cm->by_service.count)
-			broken("host %u keeps %u ids, %u half open, %u ghosts", host, cm->id_count, cm->half_open,
+			broken("host %u keeps %u ids, %u half open, %u ghosts", host, cm->id_count, cm->half_open.count,
 				cm->ghosts);
 		vb_cm_destroy(cm);
 	}

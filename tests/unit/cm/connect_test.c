@@ -412,27 +412,6 @@ static void rep__of_a_connected_qp_is_stale(void **state)
 	assert_ptr_equal(expect_event(B, VB_CM_EVENT_REJECTED), ends.b);
 }
 
-static void flood__is_dropped_beyond_the_limit(void **state)
-{
-	struct vb_cm_id *first = NULL;
-	for (uint32_t qpn = 1; qpn <= 20; qpn++) {
-		connect_qp(qpn);
-		pass(A, VB_CM_REQ);
-	}
-	for (int i = 0; i < 8; i++) {
-		struct vb_cm_id *id = expect_event(B, VB_CM_EVENT_REQUEST);
-		first = first ? first : id;
-	}
-	expect_no_event(B);
-	expect_silence(B);
-	assert_int_equal(counted(B, VB_CM_FLOODED_COUNT), 12);
-	vb_cm_id_destroy(first, now);
-	take(B, VB_CM_REJ);
-	connect_qp(30);
-	pass(A, VB_CM_REQ);
-	expect_event(B, VB_CM_EVENT_REQUEST);
-}
-
 static void rep__duplicate_gets_the_same_rtu(void **state)
 {
 	struct ends ends = requested(1);
@@ -796,7 +775,6 @@ int main(void)
 		TEST(req__of_a_qp_replied_to_ends_the_older_reply),
 		TEST(req__of_a_qp_replied_to_ends_the_older_reply_though_it_is_confirmed),
 		TEST(rep__of_a_connected_qp_is_stale),
-		TEST(flood__is_dropped_beyond_the_limit),
 		TEST(rep__duplicate_gets_the_same_rtu),
 		TEST(rep__duplicate_gets_the_same_mra),
 		TEST(rep__unanswered_is_sent_again_then_given_up),
