@@ -1,7 +1,8 @@
 /* The connection manager's events become the program's. Runs with the CM's mutex held, for whoever drives it: it copies
  * what the message says into an event, puts that into the id's channel, and touches no QP.
  * Holds: an id has a spare event for everything that the CM may say of it, made where a lack of memory could still be
- * told; a request for which there is no memory or no room in the backlog is rejected. */
+ * told; a request for which there is no memory is rejected, and one for which the backlog has no room is forgotten: its
+ * sender asks again, as of a socket's full backlog. */
 #include <stdlib.h>
 #include <string.h>
 #include "rdmacm/objects.h"
@@ -136,9 +137,10 @@ static bool is_servable(const struct vb_cm_event *from)
 	return false;
 }
 
+/* False: it is to be rejected. */
 static bool admit(struct id_object *listener, const struct vb_cm_event *from)
 {
-	bool is_req = from->kind == VB_CM_EVENT_REQUEST;
+	bool is_req = from->kind == VB_CM_EVENT_REQUEST, is_settled = false;
 	if (is_req == vb_id_is_datagram(listener) || !is_servable(from))
 		return false;
 	struct id_object *id = request_create(listener);
@@ -157,10 +159,12 @@ static bool admit(struct id_object *listener, const struct vb_cm_event *from)
 	vb_cm_id_set_user(from->id, id);
 	if (queue_request(listener, id, event))
 		return true;
+	vb_cm_id_forget(from->id);
+	is_settled = true;
 out_free:
 	free(event);
 	vb_id_free(id);
-	return false;
+	return is_settled;
 }
 
 /* ---- What is said of an id that exists ------------------------------------------------------------------------- */

@@ -272,7 +272,7 @@ static void connect__in_a_forked_child_is_refused(void **state)
 	loop_fork(false);
 }
 
-/* Three ask, two may wait. */
+/* Three ask, two may wait; the third is not refused, but asks again. */
 static void backlog__is_a_bound(void **state)
 {
 	struct rdma_cm_id *more[2];
@@ -284,10 +284,17 @@ static void backlog__is_a_bound(void **state)
 		assert_int_equal(rdma_migrate_id(more[i], active), 0);
 		assert_int_equal(rdma_connect(more[i], NULL), 0);
 	}
-	assert_ptr_equal(loop_expect(active, RDMA_CM_EVENT_REJECTED, 28), more[1]);
 	for (int i = 0; i < 2; i++)
 		assert_int_equal(rdma_destroy_id(loop_expect(passive, RDMA_CM_EVENT_CONNECT_REQUEST, 0)), 0);
 	assert_false(loop_is_readable(passive));
+	assert_ptr_equal(loop_expect(active, RDMA_CM_EVENT_REJECTED, 28), id);
+	assert_ptr_equal(loop_expect(active, RDMA_CM_EVENT_REJECTED, 28), more[0]);
+	assert_false(loop_is_readable(active));
+	loop_pass(101 * VB_MS);
+	struct rdma_cm_id *third = loop_expect(passive, RDMA_CM_EVENT_CONNECT_REQUEST, 0);
+	assert_int_equal(rdma_accept(third, NULL), 0);
+	assert_ptr_equal(loop_expect(active, RDMA_CM_EVENT_CONNECT_RESPONSE, 0), more[1]);
+	rdma_destroy_id(third);
 	for (int i = 0; i < 2; i++)
 		rdma_destroy_id(more[i]);
 }
