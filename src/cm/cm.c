@@ -1,6 +1,7 @@
 /* The manager: its ids, how they are found, and the queues of what goes out and of what happened.
  * Holds: every id is in cm->ids and has room for its timer; the tables hold whom a message could mean. Memory that a
- * peer can make us use is bounded: requests not yet answered and ghosts by the limit of what is half open, MADs to send by a constant.
+ * peer can make us use is bounded: requests not yet answered and ghosts by the limit of what is half open, MADs to send
+ * by a constant.
  */
 #include <assert.h>
 #include <errno.h>
@@ -22,10 +23,10 @@ struct queued {
 
 static int init_tables(struct vb_cm *cm, uint32_t max_half_open)
 {
-	return vb_cm_half_open_init(&cm->half_open, max_half_open) || vb_cm_table_init(&cm->by_local) || vb_cm_table_init(&cm->by_remote) || vb_cm_table_init(&cm->by_qp) ||
-			       vb_cm_table_init(&cm->by_service)
-		       ? -ENOMEM
-		       : 0;
+	bool is_done = vb_cm_half_open_init(&cm->half_open, max_half_open) == 0 &&
+		       vb_cm_table_init(&cm->by_local) == 0 && vb_cm_table_init(&cm->by_remote) == 0 &&
+		       vb_cm_table_init(&cm->by_qp) == 0 && vb_cm_table_init(&cm->by_service) == 0;
+	return is_done ? 0 : -ENOMEM;
 }
 
 int vb_cm_create(const struct vb_cm_config *config, struct vb_cm **out)

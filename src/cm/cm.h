@@ -27,8 +27,8 @@ struct vb_cm_id;
 struct vb_cm_config {
 	uint64_t seed; /* of communication and transaction IDs */
 	uint8_t slot;  /* top 8 bits of every communication ID, by which the broker finds whose an answer is */
-	/* Requests received that are not yet connections. Of further ones, those of a source that has many are dropped; for
-	 * others the oldest of the source with most makes room. 0: 4096. */
+	/* Requests received that are not yet connections. Of further ones, those of a source that has many are dropped;
+	 * for others the oldest of the source with most makes room. 0: 4096. */
 	uint32_t max_half_open;
 };
 
@@ -117,7 +117,7 @@ enum vb_cm_event_kind {
 	VB_CM_EVENT_REQUEST,	    /* message.req; id is new, the holder's to accept, reject or destroy; listener is whose */
 	VB_CM_EVENT_REPLY,	    /* message.rep; confirm or reject */
 	VB_CM_EVENT_ESTABLISHED,    /* RTU came; message.rtu, or none when data said so */
-	VB_CM_EVENT_REJECTED,	    /* message.rej, or none when the peer vanished or began anew, or the request made room */
+	VB_CM_EVENT_REJECTED,	    /* message.rej, or none when the peer vanished or began anew, or it made room */
 	VB_CM_EVENT_DELAYED,	    /* message.mra */
 	VB_CM_EVENT_UNREACHABLE,    /* no answer to REQ or REP within all retries */
 	VB_CM_EVENT_DISCONNECT,	    /* message.dreq: the peer ends it; answer with vb_cm_disconnect */
@@ -134,8 +134,8 @@ struct vb_cm_event {
 	struct vb_cm_id *id, *listener;
 	bool has_message;
 	struct vb_cm_message message;
-	/* UNREACHABLE, SIDR_TIMEOUT: how often it was sent, to which service, and what the network said, or 0. Of either
-	 * or of REJECTED: -ENOBUFS, it made room for other requests. */
+	/* UNREACHABLE, SIDR_TIMEOUT: how often it was sent, to which service, and what the network said, or 0.
+	 * -ENOBUFS, with UNREACHABLE or REJECTED: it made room for other requests. */
 	unsigned tries;
 	int error;
 	bool is_of_reply; /* UNREACHABLE: it was our answer to a request */

@@ -68,7 +68,7 @@ enum { VB_CM_ROWS = 33 };
 
 struct vb_cm_half_open {
 	struct vb_cm_table by_source;
-	struct vb_list rows[VB_CM_ROWS]; /* of sources: in row n, those with 2^(n-1) requests and more, but fewer than 2^n */
+	struct vb_list rows[VB_CM_ROWS]; /* of sources: in row n, those with 2^(n-1) to 2^n - 1 requests */
 	uint32_t count, limit;
 };
 

@@ -1,14 +1,14 @@
 /* cm_sim [--seed N | --seeds A..B] [--connects N] [--twice] [--trace]
  * Three connection managers on a network that loses, doubles, reorders and delays, with users who connect, accept,
- * reject, delay, disconnect and destroy whenever they like; of eight seeds, one floods a host with requests of addresses
- * that never answer. Each seed is run to its end:
+ * reject, delay, disconnect and destroy whenever they like; of eight seeds, one floods a host with requests of
+ * addresses that never answer. Each seed is run to its end:
  *
  *   every attempt ends in exactly one of established, rejected and unreachable, for either side;
  *   nobody is established whose peer has not agreed to it;
  *   no event comes of an id that was destroyed, and none that its state does not allow;
  *   who waits has a deadline, and what else the manager's files say holds (check.c);
- *   when all is quiet, both ends of what is connected are connected (but for a half-open one that had to make room, whose
- *   peer is told once), and when all is destroyed, nothing is left;
+ *   when all is quiet, both ends of what is connected are connected (but for a half-open one that had to make room,
+ *   whose peer is told once), and when all is destroyed, nothing is left;
  *   a flood from a few addresses takes nobody's place.
  *
  * A failure names its seed, and `cm_sim --seed N --trace` replays it. */
