@@ -253,12 +253,16 @@ def leftovers(places, ignore=(), seconds=4.0):
         time.sleep(0.1)
 
 
+def processes(place):
+    """(process id, command line) of whatever runs in a place's namespace."""
+    wanted = place.run("readlink", "/proc/self/ns/net", check=False).stdout.strip()
+    return [(pid, command) for pid, namespace, command in _processes() if namespace == wanted]
+
+
 def brokers(place):
     """Process ids of the verbena-broker processes of a place's namespace, oldest (the parent) first."""
-    wanted = place.run("readlink", "/proc/self/ns/net").stdout.strip()
-    return sorted((pid for pid, namespace, command in _processes()
-                   if namespace == wanted and os.path.basename(command.split(" ")[0]) == "verbena-broker"),
-                  key=_started)
+    return sorted((pid for pid, command in processes(place)
+                   if os.path.basename(command.split(" ")[0]) == "verbena-broker"), key=_started)
 
 
 def _processes():

@@ -62,6 +62,13 @@ class Process:
     def stderr(self):
         return self._said[1] if self._said else _read(self._stderr)
 
+    def stdout_tail(self, size=4096):
+        """The end of what it has printed so far: of a program that prints for long."""
+        if self._said:
+            return self._said[0][-size:]
+        length = os.fstat(self._stdout.fileno()).st_size
+        return os.pread(self._stdout.fileno(), size, max(length - size, 0)).decode(errors="replace")
+
     def signal(self, number):
         os.kill(self.pid, number)
 

@@ -1,0 +1,311 @@
+"""Exact scenarios: one thing that went wrong once each, to be run alone (--only NAME)."""
+
+import collections
+import contextlib
+import pathlib
+import random
+import re
+import shutil
+import signal
+import time
+
+import actors
+import checks
+import churn
+import eavesdrop
+import places
+import programs
+from arena import Arena, send_signal
+from process import Failure, Process, finish
+
+Scenario = collections.namedtuple("Scenario", "name about run is_short is_long")
+SCENARIOS = []
+HOSTILE, NEIGHBOUR = "5002", "5001"
+CMTIME_CONNECTIONS = 10000
+
+
+def scenario(name, is_short=True, is_long=False):
+    """is_short: also in the short form; is_long: only where it is named."""
+    def enter(function):
+        SCENARIOS.append(Scenario(name, function.__doc__.split("\n", 1)[0], function, is_short, is_long))
+        return function
+    return enter
+
+
+@contextlib.contextmanager
+def stage(context, label, is_shared=False):
+    """An arena in which at the end nothing may be left; actors are closed with it."""
+    with Arena(context, label, is_shared) as arena, contextlib.ExitStack() as stack:
+        yield arena, lambda actor: stack.enter_context(contextlib.closing(actor))
+        stack.close()
+        arena.expect_nothing_left()
+
+
+def flooded(context, arena, kind, rate, seconds, port):
+    """A flood from host a to host b, started."""
+    arguments = [context.program("flood"), "--kind", kind, "--rate", rate, "--seconds", seconds, "--port", port,
+                 "--spoof-random", arena.address(1)]
+    return Process(arena.hosts[0], arguments, through_verbena=False)
+
+
+def listening(context, arena, stays, number=1, user="root", settings=None):
+    server = stays(actors.talk_server(context, arena.hosts[number], f"server at {'ab'[number]}", user, settings))
+    server.process.wait_output(r"^listening$", 15)
+    return server
+
+
+def ends_well(*talkers):
+    for talker in talkers:
+        talker.ask_to_end()
+        talker.await_end(checks.END_SECONDS)
+    checks.expect_no_problems(talkers)
+
+
+@scenario("flood-deaf-listener")
+def flood_deaf_listener(context):
+    """6 s of forged requests, 20,000 a second, while the listener has moments of other work: it is not deaf afterwards"""
+    with stage(context, "deaf") as (arena, stays):
+        server = listening(context, arena, stays)
+        checks.hears(context, server, arena.hosts[0])
+        with flooded(context, arena, "req", 20000, 6, server.port) as flood:
+            context.report.figure("floods")
+            for _ in range(6):
+                time.sleep(0.5)
+                server.stop(0.4)
+                time.sleep(0.4)
+                server.go_on()
+            flood.wait_success(20)
+        time.sleep(1)
+        checks.hears(context, server, arena.hosts[0])
+        ends_well(server)
+
+
+@scenario("flood-honest-connect", is_short=False)
+def flood_honest_connect(context):
+    """35,000 requests or 51,000 discovery MADs a second: an honest client is connected within 5 s meanwhile"""
+    with stage(context, "honest") as (arena, stays):
+        server = listening(context, arena, stays)
+        known = stays(actors.talk_client(context, arena.hosts[0], server, "known client", messages=2))
+        checks.gets_through(known)
+        for kind, rate in (("req", 35000), ("discovery", 51000)):
+            with flooded(context, arena, kind, rate, 8, server.port) as flood:
+                time.sleep(1)
+                with checks.dial(context, arena.hosts[0], server) as client:
+                    client.wait(30)
+                    took = checks.connect_ms(client)
+                    context.report.worst("worst_connect_ms", took or 30000)
+                    if took is None or took > 5000:
+                        raise Failure(f"under {rate} of {kind} a second an honest client was connected after {took} ms\n"
+                                      + client.evidence())
+                flood.wait_success(20)
+        ends_well(known, server)
+
+
+@scenario("silent-connections")
+def silent_connections(context):
+    """600 connections to the broker of one user who says nothing: a newcomer gets in, or is told, at once"""
+    with stage(context, "silent", is_shared=True) as (arena, stays):
+        server = listening(context, arena, stays)
+        before = stays(actors.talk_client(context, arena.hosts[0], server, "client from before"))
+        checks.gets_through(before)
+        command = [context.program("hostile"), "--only", "silence", "--seconds", 8]
+        with Process(arena.hosts[0], command, HOSTILE, through_verbena=False) as hostile:
+            time.sleep(1)
+            began = time.monotonic()
+            with checks.dial(context, arena.hosts[0], server, NEIGHBOUR) as client:
+                status = client.wait(30)
+                took = time.monotonic() - began
+                if took > checks.HEARD_MS / 1000 + 1:
+                    raise Failure(f"the newcomer's end came after {took:.1f} s, with status {status}\n{client.evidence()}")
+                if status and not (client.stderr.strip() and "told" in client.stdout + client.stderr
+                                   or "talk:" in client.stderr or "verbena" in client.stderr):
+                    raise Failure(f"the newcomer was not told why\n{client.evidence()}")
+            checks.gets_through(before)
+            hostile.wait_success(20)
+        checks.hears(context, server, arena.hosts[0], NEIGHBOUR)
+        ends_well(before, server)
+
+
+@scenario("resolve-burst-broker-killed")
+def resolve_burst_broker_killed(context):
+    """Both broker processes are killed in a burst of rdma_resolve_addr, four times: the process's calls work again"""
+    with stage(context, "burst") as (arena, stays):
+        server = listening(context, arena, stays)
+        for attempt in range(4):
+            client = stays(actors.talk_client(context, arena.hosts[0], server, f"client {attempt}", at_once=200,
+                                              messages=1, period_ms=1))
+            checks.gets_through(client)
+            time.sleep(0.3 + 0.17 * attempt)
+            for pid in arena.wait_whole(0, 5):
+                send_signal(pid, signal.SIGKILL)
+            context.report.figure("kills", 2)
+            time.sleep(3)
+            told = client.status().get("told", 0)
+            checks.gets_through(client, by=20, seconds=12)
+            since = client.status().get("told", 0) - told
+            if since > 2:
+                raise Failure(f"three seconds after the broker's death {since:.0f} calls more failed\n"
+                              + client.process.evidence())
+            ends_well(client)
+        ends_well(server)
+
+
+def hostile_arguments(context, arena, seconds, capture):
+    arguments = [context.program("hostile"), "--seconds", seconds, "--seed", context.seed]
+    for number in (0, 1):
+        arguments += ["--peer", arena.address(number)]
+    for here, there, qpn in eavesdrop.connections(pathlib.Path(capture).read_bytes())[:64]:
+        arguments += ["--id", f"{here:x}:{there:x}:{qpn:x}"]
+    return arguments
+
+
+def beside_a_hostile(context, arena, stays, hostile_user, seconds, capture):
+    """RC flows of root and of another user, and connections, beside the hostile program; what each of them says."""
+    a, b = arena.hosts
+    server = listening(context, arena, stays)
+    lasting = stays(actors.talk_client(context, a, server, "lasting client", NEIGHBOUR, {"VERBENA_PCAP": str(capture)},
+                                       messages=0, period_ms=20))
+    checks.gets_through(lasting)
+    pairs = [stays(actors.Pair(context, f"flow of {user}", b, a, random.Random(f"{context.seed}/{user}"), user,
+                               seconds=seconds + 3, again=False)) for user in ("root", NEIGHBOUR)]
+    time.sleep(1.5)
+    before = arena.brokers(0)
+    with Process(a, hostile_arguments(context, arena, seconds, capture), hostile_user, through_verbena=False) as hostile:
+        context.report.figure("hostiles")
+        hostile.wait_success(seconds + 20)
+        for actor in pairs + [lasting]:
+            actor.tick(time.monotonic())
+    hostile.stdout  # kept after its end
+    for pair in pairs:
+        pair.await_end(60)
+    return server, lasting, pairs, hostile, before
+
+
+def capture_file(context):
+    """Writable by another user."""
+    file = pathlib.Path(context.directory) / f"capture-{time.monotonic_ns()}.pcap"
+    file.touch()
+    file.chmod(0o666)
+    return file
+
+
+@scenario("hostile-neighbour")
+def hostile_neighbour(context):
+    """A hostile user beside flows of two others under root's broker: reads nothing, ends nothing"""
+    capture = capture_file(context)
+    with stage(context, "hostile", is_shared=True) as (arena, stays):
+        server, lasting, pairs, hostile, before = beside_a_hostile(context, arena, stays, HOSTILE, 8, capture)
+        found = []
+        for check in (lambda: checks.expect_nothing_foreign(hostile),
+                      lambda: expect_flows_unhurt(pairs, lasting),
+                      lambda: expect_port_rule(hostile),
+                      lambda: expect_same_brokers(arena, before),
+                      lambda: checks.hears(context, server, arena.hosts[0], NEIGHBOUR),
+                      lambda: checks.gets_through(lasting)):
+            try:
+                check()
+            except Failure as failure:
+                found.append(str(failure))
+        if found:
+            raise Failure(f"{len(found)} promises were broken\n" + "\n".join(found))
+        ends_well(lasting, server)
+    capture.unlink()
+
+
+@scenario("hostile-owner")
+def hostile_owner(context):
+    """The hostile program as root under root's broker: it may disturb, but reads nothing, and afterwards all is well"""
+    capture = capture_file(context)
+    with stage(context, "owner", is_shared=True) as (arena, stays):
+        server, lasting, pairs, hostile, _ = beside_a_hostile(context, arena, stays, "root", 6, capture)
+        checks.expect_nothing_foreign(hostile)
+        checks.expect_no_problems(pairs)
+        time.sleep(1)
+        checks.hears(context, server, arena.hosts[0], NEIGHBOUR)
+        checks.gets_through(lasting)
+        ends_well(lasting, server)
+    capture.unlink()
+
+
+def expect_flows_unhurt(pairs, lasting):
+    hurt = [pair for pair in pairs if not pair.verified]
+    if hurt:
+        raise Failure(f"{len(hurt)} of {len(pairs)} flows of others died\n"
+                      + "\n".join(end.evidence() for pair in hurt for end in pair.last))
+    told = lasting.sum("told")
+    if told:
+        raise Failure(f"{told:.0f} connections of others ended\n{lasting.process.evidence()}")
+    checks.expect_no_problems([*pairs, lasting])
+
+
+def expect_port_rule(hostile):
+    low = checks.parse_counts(hostile.stdout, "hostile")["low_ports"]
+    if low:
+        raise Failure(f"a user without privilege bound {low:.0f} ports below 1024")
+
+
+def expect_same_brokers(arena, before):
+    after = arena.brokers(0)
+    if after != before:
+        raise Failure(f"the broker's processes were {before} and are {after}")
+
+
+@scenario("stopped-peer")
+def stopped_peer(context):
+    """A peer stopped for 3 s goes on; one stopped for 14 s loses its connections, and both ends are told why"""
+    with stage(context, "stopped") as (arena, stays):
+        server = listening(context, arena, stays)
+        client = stays(actors.talk_client(context, arena.hosts[0], server, "lasting client", messages=0, period_ms=50))
+        checks.gets_through(client)
+        server.stop(3)
+        time.sleep(3)
+        server.go_on()
+        time.sleep(3)
+        if client.status().get("told") or server.status().get("told"):
+            raise Failure(f"a stop of 3 s ended connections\n{client.process.evidence()}\n{server.process.evidence()}")
+        server.stop(14)
+        time.sleep(14)
+        told = client.status().get("told", 0)
+        server.go_on()
+        if told < client.at_once:
+            raise Failure(f"{told:.0f} of {client.at_once} connections were told within 14 s\n{client.process.evidence(True)}")
+        if not re.search(r"is stopped", client.process.stderr):
+            raise Failure(f"the client is not told that its peer's process is stopped\n{client.process.evidence()}")
+        time.sleep(2)
+        checks.hears(context, server, arena.hosts[0])
+        checks.gets_through(client)
+        client.ask_to_end()
+        client.await_end(checks.END_SECONDS)
+        checks.is_empty(server)
+        ends_well(server)
+        checks.expect_no_problems([client])
+
+
+@scenario("cmtime", is_short=False, is_long=True)
+def cmtime(context):
+    """cmtime makes 10,000 connections while both broker processes are killed three times: all connected in the end"""
+    if not shutil.which("cmtime"):
+        raise places.Unavailable("cmtime is not installed")
+    with stage(context, "cmtime") as (arena, _):
+        a, b = arena.hosts
+        arguments = ["cmtime", "-p", programs.next_port(), "-c", CMTIME_CONNECTIONS, "-t", 20000, "-r", 20]
+        with Process(b, arguments + ["-b", arena.address(1)], name="cmtime server") as server:
+            programs.wait_reachable(b)
+            with Process(a, arguments + ["-s", arena.address(1)], name="cmtime client") as client:
+                for _ in range(3):
+                    time.sleep(3)
+                    for number in (0, 1):
+                        for pid in arena.wait_whole(number, 5):
+                            send_signal(pid, signal.SIGKILL)
+                            context.report.figure("kills")
+                finish([client, server], 600)
+            if re.search(r"(?i)error|fail|unexpected", client.stdout + client.stderr + server.stdout + server.stderr):
+                raise Failure(f"not all were connected\n{client.evidence()}\n{server.evidence()}")
+            programs.expect_counted((server, client), "packets", CMTIME_CONNECTIONS)
+            context.report.figure("connections", CMTIME_CONNECTIONS)
+
+
+@scenario("churn")
+def churn_rounds(context):
+    """Rounds of connection churn under kills, stops, floods, loss and a hostile user, for MINUTES"""
+    churn.run(context, context.minutes * 60, context.only_round)
