@@ -11,7 +11,7 @@ DEPS   := $(if $(SKIP_DEPS),@:,@scripts/install-deps)
 RUNNER := python3 tests/conformance/run.py --build $(BUILD)
 
 .DEFAULT_GOAL := all
-.PHONY: all demo check conformance conformance-full soak fuzz bench bench-programs interop sanitize install format
+.PHONY: all demo check conformance conformance-full soak chaos fuzz bench bench-programs interop sanitize install format
 .PHONY: clean help
 
 all: ## build everything, optimised, into build/
@@ -42,6 +42,11 @@ soak: ## run the deterministic simulation on ever new seeds (MINUTES=60)
 	$(DEPS) build
 	@scripts/build $(BUILD)
 	@$(BUILD)/tests/sim/sim --soak $(MINUTES)
+
+chaos: ## kill, stop, flood and attack programs that are connected, for MINUTES=60 (ARGS="--seed N", "--list", ...)
+	$(DEPS) build check
+	@scripts/build $(BUILD)
+	@python3 tests/chaos/chaos.py --build $(BUILD) --minutes $(MINUTES) $(ARGS)
 
 fuzz: ## run the libFuzzer targets, each for a minute (ARGS="600" for ten)
 	$(DEPS) build fuzz

@@ -486,7 +486,7 @@ int main(int argc, char **argv)
 				attacks[i].run();
 				read_everything();
 			}
-		usleep(20000);
+		usleep(100000);
 	}
 	printf("hostile slots=%lu slots_refused=%lu relayed=%lu detached=%lu connected=%lu reuse_off=%lu bound=%lu "
 	       "filtered=%lu mads=%lu silent=%lu ports=%lu low_ports=%lu adopted=%lu junk=%lu dropped=%lu "

@@ -43,10 +43,10 @@ class Report:
     def close(self):
         for case in self.cases:
             if case["result"] == "skipped":
-                print(f"skipped {case['name']}: {case['why']}")
+                print(f"skipped chaos: {case['name']}: {case['why']}")
         for case in self.cases:
             if case["result"] == "failed":
-                print(f"FAILED: {case['name']}: {case['why'].splitlines()[0] if case['why'] else ''}")
+                print(f"FAILED: chaos: {case['name']}: {case['why'].splitlines()[0] if case['why'] else ''}")
         print("figures: " + ", ".join(f"{name} {value:.0f}" for name, value in self.figures.items()))
         print(f"seed {self.seed}, {time.monotonic() - self.began:.0f} s")
         print(f"{self.count('passed')} passed, {self.count('failed')} failed, {self.count('skipped')} skipped")

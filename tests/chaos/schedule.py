@@ -11,7 +11,7 @@ Round = collections.namedtuple("Round", "number seconds is_shared is_lossy fault
 
 HOSTS = (0, 1)
 FLOODS = (("req", 20000), ("req", 35000), ("discovery", 51000), ("junk", 30000))
-MEAN_GAP_S = 1.0
+MEAN_GAP_S = 0.6
 BROKER_REST_S = 2.0  # of several users: the broker must be whole again, or another user's would take its place
 QUIET_S = 1.0  # at the round's end, in which nothing begins
 WEIGHTS = {"kill broker": 4, "stop broker": 3, "kill client": 2, "kill server": 1, "stop client": 2, "stop server": 2,
