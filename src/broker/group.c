@@ -248,6 +248,18 @@ static bool slot_probe_arrives(struct group *group, uint8_t slot)
 	return wait_for_probes(group) && drops(group->fd[slot]) != before;
 }
 
+/* What is steered to nobody arrives at our own. */
+void group_find_survivors(struct group *group, bool survives[STEER_SLOTS])
+{
+	uint8_t probe[STEER_PROBE_LENGTH];
+	for (unsigned slot = 1; slot < STEER_SLOTS - 1; slot++) {
+		uint32_t before = drops(group->own);
+		steer_build_slot_probe(probe, (uint8_t)slot);
+		send_probe(group, probe);
+		survives[slot] = group->fd[slot] < 0 && wait_for_probes(group) && drops(group->own) == before;
+	}
+}
+
 bool group_verify(struct group *group, uint8_t slot)
 {
 	if (!wait_for_probes(group))

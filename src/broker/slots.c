@@ -91,10 +91,13 @@ static void hand_over(struct worker *worker, unsigned client, uint8_t slot)
 /* Round robin, so that a packet to a dead owner's QPN meets nobody for long. 0: all are taken. */
 static uint8_t choose_slot(const struct worker *worker, uint8_t wanted)
 {
+	bool keeps_survivors = worker_now_ms() < worker->survivors_until && group_strangers(&worker->group);
 	if (wanted)
 		return worker->group.fd[wanted] < 0 || worker->group.is_vacant[wanted] ? wanted : 0;
 	for (unsigned i = 1; i <= VB_SLOT_MAX; i++) {
 		unsigned slot = (worker->registry->last_slot + i - 1) % VB_SLOT_MAX + 1;
+		if (keeps_survivors && worker->survives[slot])
+			continue;
 		if (worker->group.fd[slot] < 0 || worker->group.is_vacant[slot])
 			return (uint8_t)slot;
 	}
@@ -185,22 +188,6 @@ bool worker_adopt_slot(struct worker *worker, unsigned client, const struct vb_m
 	return true;
 }
 
-/* Sockets are in the group whose owners have not come yet. Their slots are not known, but as slots are handed out in
- * turn, they lie near those that are: go on in the middle of the largest gap. */
-static void avoid_strangers(struct worker *worker)
-{
-	unsigned best = 0, best_start = 0, run = 0;
-	for (unsigned i = 0; i < 2 * VB_SLOT_MAX; i++) {
-		run = worker->group.fd[i % VB_SLOT_MAX + 1] < 0 ? run + 1 : 0;
-		if (run > best && run <= VB_SLOT_MAX) {
-			best = run;
-			best_start = i + 1 - run;
-		}
-	}
-	if (best < VB_SLOT_MAX)
-		worker->registry->last_slot = (uint8_t)((best_start + best / 2) % VB_SLOT_MAX + 1);
-}
-
 static void answer_adopters(struct worker *worker)
 {
 	for (unsigned slot = 1; slot < REGISTRY_SLOTS; slot++) {
@@ -221,13 +208,10 @@ static void answer_adopters(struct worker *worker)
 void worker_keep_group(struct worker *worker)
 {
 	uint64_t now = worker_now_ms();
-	bool is_due = false;
 	if (!worker->is_settled && (group_strangers(&worker->group) == 0 || now >= worker->settle_at))
-		worker->is_settled = worker->must_repair = is_due = true;
+		worker->is_settled = worker->must_repair = true;
 	if (!worker->is_settled)
 		return;
-	if (is_due && group_strangers(&worker->group))
-		avoid_strangers(worker);
 	if (worker->must_repair && now >= worker->repair_at) {
 		int rc = group_repair(&worker->group);
 		worker->must_repair = rc != 0;

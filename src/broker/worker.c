@@ -15,6 +15,7 @@
 #define IDLE_MS         1000
 #define FIRST_IDLE_MS   5000 /* before the first client has come */
 #define SETTLE_MS       150  /* for the owners of surviving sockets to hand them over, before others get slots */
+#define SURVIVORS_MS    60000 /* for an owner that is stopped, say, until others may have its slot */
 #define LINGER_MS       10   /* from the end of a connection until its process has closed its sockets too */
 #define MESSAGES_A_TURN 16
 #define RELEARN_MS      2000 /* for the processes of a broker that died to say again where they listen */
@@ -398,8 +399,11 @@ enum worker_end worker_run(struct registry *registry, int link, const struct wor
 	worker->knows_ports_at = options->is_first && group_strangers(&worker->group) == 0 ? now : now + RELEARN_MS;
 	worker->idle_at = now + (options->is_first ? FIRST_IDLE_MS : IDLE_MS);
 	worker->is_settled = group_strangers(&worker->group) == 0;
+	worker->survivors_until = now + SURVIVORS_MS;
 	if (!options->is_first)
 		resume(worker);
+	if (group_strangers(&worker->group))
+		group_find_survivors(&worker->group, worker->survives);
 	report(options->report, VB_BROKER_READY);
 
 	enum worker_end end = loop(worker);

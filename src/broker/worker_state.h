@@ -57,6 +57,8 @@ struct worker {
 	uint64_t knows_ports_at; /* until then a listener may not have told a new worker of itself */
 	struct client_state clients[REGISTRY_CLIENTS];
 	bool is_adopting[REGISTRY_SLOTS]; /* the owner waits to hear that steering is right */
+	bool survives[REGISTRY_SLOTS];    /* another broker's clients had them, and may come; not given to others meanwhile */
+	uint64_t survivors_until;
 	bool is_settled;                  /* surviving sockets are known, or their time is up */
 	bool must_repair;
 	uint64_t settle_at, repair_at, check_at, idle_at;

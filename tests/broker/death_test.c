@@ -12,6 +12,8 @@
 #include <unistd.h>
 #include <cmocka.h>
 #include "harness.h"
+#include "host/broker.h"
+#include "host/protocol.h"
 
 void client__its_death_frees_the_slot_and_disturbs_nobody(void **state)
 {
@@ -172,6 +174,32 @@ void both__killed_while_a_client_is_stopped(void **state)
 		assert_true(client_do(&clients[1], ORDER_COLLECT));
 	} while (clients[1].last.recoveries != 1);
 	check_steering();
+}
+
+/* Others may come in the meantime, as many as there is room for. */
+void both__killed_while_a_client_is_stopped_keep_its_slot(void **state)
+{
+	char why[256];
+	struct vb_broker *broker;
+	static struct vb_slot slots[VB_SLOT_MAX];
+	unsigned taken = 0;
+	start_clients(2);
+	kill(clients[1].pid, SIGSTOP);
+	kill_both();
+	do
+		assert_true(client_do(&clients[0], ORDER_COLLECT));
+	while (clients[0].last.recoveries != 1);
+	assert_int_equal(client_connect(&broker, why, sizeof(why)), 0);
+	while (taken < VB_SLOT_MAX && vb_broker_get_slot(broker, 65536, &slots[taken], why, sizeof(why)) == 0)
+		assert_int_not_equal(slots[taken++].number, clients[1].last.slot);
+	assert_int_equal(taken, VB_SLOT_MAX - 2);
+	kill(clients[1].pid, SIGCONT);
+	for (double until = seconds() + 5; clients[1].last.recoveries != 1; assert_true(seconds() < until))
+		assert_true(client_do(&clients[1], ORDER_COLLECT));
+	check_steering();
+	for (unsigned i = 0; i < taken; i++)
+		close(slots[i].fd);
+	vb_broker_disconnect(broker);
 }
 
 /* Steering is right within a second of the last death: a datagram of a moment ago may have gone astray. */

@@ -63,6 +63,7 @@ int tear_down(void **state);
 	X(worker__killed_with_a_place_kept) \
 	X(both__killed_with_a_client) \
 	X(both__killed_while_a_client_is_stopped) \
+	X(both__killed_while_a_client_is_stopped_keep_its_slot) \
 	X(chaos__whoever_dies_the_rest_is_put_right) \
 	X(broker__leaves_when_nobody_needs_it) \
 	X(broker__twenty_that_start_at_once_share_one) \
