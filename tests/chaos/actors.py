@@ -74,7 +74,7 @@ class Talker(Actor):
         self.lives += 1
         self._is_dead_since = 0.0
         self._is_killed = False
-        self._status = {}
+        self._seen = ""
         self._changed = self._born_at = time.monotonic()
 
     def pids(self):
@@ -106,8 +106,8 @@ class Talker(Actor):
 
     def _watch(self, now):
         text = self.process.stdout_tail()
-        if text != self._status:
-            self._status, self._changed = text, now
+        if text != self._seen:
+            self._seen, self._changed = text, now
         elif now - self._changed > HEARTBEAT_SECONDS:
             self.note(f"hangs: it has said nothing for {HEARTBEAT_SECONDS} s\n" + self.process.evidence(True))
             self.kill()
