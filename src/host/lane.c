@@ -267,26 +267,14 @@ static bool drive_until_readable(struct vb_worker *w, int fd)
 	return false;
 }
 
-/* Milliseconds to sleep where no thread looks after the timers. */
-static int sleep_ms(struct vb_worker *w)
-{
-	struct vb_deadline next = vb_deadline_earlier(vb_lane_next_deadline(w->lane), vb_port_next_deadline(w->port));
-
-	if (w->has_thread || !next.is_set)
-		return -1;
-	vb_time left = vb_time_diff(next.at, vb_host_now());
-	return left <= 0 ? 0 : left > VB_S ? 1000 : (int)(left / VB_MS) + 1;
-}
-
 /* Takes the receive socket over from the thread or the pollers; false when another waiter has it. */
-static bool begin_wait(struct vb_worker *w, int *timeout)
+static bool begin_wait(struct vb_worker *w)
 {
 	vb_worker_lock(w);
 	bool is_driver = w->attendance != VB_ATTENDED_BY_WAITER;
 	if (is_driver)
 		vb_progress_attend(w, VB_ATTENDED_BY_WAITER);
 	vb_worker_settle(w);
-	*timeout = sleep_ms(w);
 	vb_worker_unlock(w);
 	return is_driver;
 }
@@ -300,15 +288,27 @@ static void end_wait(void *worker)
 	vb_worker_unlock(w);
 }
 
-/* Sleeps as the driver. Programs cancel threads that wait for events: then the thread attends again. */
-static int sleep_driving(struct vb_worker *w, struct pollfd *fds, nfds_t count, int timeout)
+/* Sleeps as the driver, who without a thread looks after the timer too, which whoever posts meanwhile may set. Programs
+ * cancel threads that wait for events: then the thread attends again. */
+static int sleep_driving(struct vb_worker *w, struct pollfd *own)
 {
+	struct pollfd fds[] = { *own, { .fd = w->slot.fd, .events = POLLIN }, { .fd = vb_frames_fd(w), .events = POLLIN },
+		{ .fd = w->has_thread ? -1 : w->timer_fd, .events = POLLIN } };
 	int ready;
 
 	pthread_cleanup_push(end_wait, w);
-	ready = poll(fds, count, timeout);
+	ready = poll(fds, sizeof(fds) / sizeof(fds[0]), -1);
 	pthread_cleanup_pop(0);
+	if (ready > 0 && fds[3].revents)
+		vb_progress_timer_is_up(w);
+	*own = fds[0];
 	return ready;
+}
+
+/* Without a thread somebody must look whether the driver has gone. */
+static int sleep_beside_driver(const struct vb_worker *w, struct pollfd *own)
+{
+	return poll(own, 1, w->has_thread ? -1 : WAIT_WITHOUT_DRIVER_MS);
 }
 
 bool vb_lane_wait(struct vb_device *device, int fd)
@@ -316,18 +316,13 @@ bool vb_lane_wait(struct vb_device *device, int fd)
 	struct vb_worker *w = device->worker;
 
 	while (!w->is_forked) {
-		int timeout;
 		if (is_readable(fd) || drive_until_readable(w, fd))
 			return true;
-		bool is_driver = begin_wait(w, &timeout);
-		struct pollfd fds[3] = { { .fd = fd, .events = POLLIN }, { .fd = w->slot.fd, .events = POLLIN },
-			{ .fd = vb_frames_fd(w), .events = POLLIN } };
-		/* Without a thread somebody must look whether the driver has gone. */
-		if (!is_driver && !w->has_thread)
-			timeout = WAIT_WITHOUT_DRIVER_MS;
-		int ready = is_driver ? sleep_driving(w, fds, 3, timeout) : poll(fds, 1, timeout);
+		bool is_driver = begin_wait(w);
+		struct pollfd own = { .fd = fd, .events = POLLIN };
+		int ready = is_driver ? sleep_driving(w, &own) : sleep_beside_driver(w, &own);
 		int error = ready < 0 ? errno : 0;
-		bool is_done = ready > 0 && fds[0].revents;
+		bool is_done = ready > 0 && own.revents;
 		if (is_driver) {
 			/* Still ours: what arrived is most likely what fd waits for. */
 			if (ready > 0 && !is_done)

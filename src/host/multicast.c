@@ -74,6 +74,15 @@ static int join_first(const struct vb_worker *w, const struct vb_gid *group, uin
 	return 0;
 }
 
+/* An interface that went and came back has another index. */
+static uint32_t interface_of(struct vb_device *device)
+{
+	vb_worker_lock(device->worker);
+	uint32_t ifindex = device->info.ifindex;
+	vb_worker_unlock(device->worker);
+	return ifindex;
+}
+
 int vb_device_join(struct vb_device *device, const struct vb_gid *group)
 {
 	int rc = 0;
@@ -82,12 +91,13 @@ int vb_device_join(struct vb_device *device, const struct vb_gid *group)
 		return -ENODEV;
 	if (!vb_gid_is_multicast(group))
 		return -EINVAL;
+	uint32_t ifindex = interface_of(device);
 	pthread_mutex_lock(&mutex);
-	struct membership *m = find(group, device->info.ifindex);
+	struct membership *m = find(group, ifindex);
 	if (m)
 		m->count++;
 	else
-		rc = join_first(device->worker, group, device->info.ifindex);
+		rc = join_first(device->worker, group, ifindex);
 	pthread_mutex_unlock(&mutex);
 	return rc;
 }
@@ -98,8 +108,9 @@ int vb_device_leave(struct vb_device *device, const struct vb_gid *group)
 
 	if (device->worker->is_forked)
 		return -ENODEV;
+	uint32_t ifindex = interface_of(device);
 	pthread_mutex_lock(&mutex);
-	struct membership *m = find(group, device->info.ifindex);
+	struct membership *m = find(group, ifindex);
 	if (m) {
 		rc = 0;
 		if (--m->count == 0) {

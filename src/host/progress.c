@@ -86,9 +86,15 @@ void vb_progress_polled(struct vb_worker *w)
 		put_off_takeover(w);
 }
 
+/* Somebody sleeps on the timer: the thread, or without one a waiter. */
+static bool has_sleeper(const struct vb_worker *w)
+{
+	return w->has_thread ? w->attendance != VB_ATTENDED_BY_POLLERS : w->attendance == VB_ATTENDED_BY_WAITER;
+}
+
 void vb_progress_arm_timer(struct vb_worker *w)
 {
-	if (!w->has_thread || w->attendance == VB_ATTENDED_BY_POLLERS)
+	if (!has_sleeper(w))
 		return;
 	struct vb_deadline next = vb_deadline_earlier(vb_lane_next_deadline(w->lane), vb_port_next_deadline(w->port));
 	if (!next.is_set || (w->timer.is_set && !vb_time_before(next.at, w->timer.at)))
@@ -199,6 +205,15 @@ static void note_expiry(struct vb_worker *w)
 	vb_worker_lock(w);
 	w->timer.is_set = false;
 	vb_worker_unlock(w);
+}
+
+void vb_progress_timer_is_up(struct vb_worker *w)
+{
+	uint64_t ignored;
+	ssize_t n = read(w->timer_fd, &ignored, sizeof(ignored));
+
+	(void)n;
+	note_expiry(w);
 }
 
 static void *run(void *argument)

@@ -96,6 +96,8 @@ void vb_progress_arm_timer(struct vb_worker *worker);
 /* Something else is behind the slot's descriptor, on which whoever attends does not sleep: the thread attends from now
  * on. With the mutex held. */
 void vb_progress_watch_slot(struct vb_worker *worker);
+/* Its descriptor was readable to a waiter who sleeps on it. Without the mutex. */
+void vb_progress_timer_is_up(struct vb_worker *worker);
 /* Closes the descriptors in a forked child. */
 void vb_progress_forked(struct vb_worker *worker);
 
