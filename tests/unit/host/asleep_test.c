@@ -1,5 +1,5 @@
-/* A process without a progress thread, whose only driver sleeps: what another thread posts meanwhile is looked after in its
- * time. In a network namespace of the test's own; skipped where none may be made. The argument is the directory of
+/* A process without a progress thread: what a thread posts while the only driver sleeps is looked after in its time; and
+ * devices look at the interfaces whenever they are asked, while others use them. In a network namespace of the test's own; skipped where none may be made. The argument is the directory of
  * verbena-broker. */
 #include "../namespace.h"
 #include "../unit.h"
@@ -118,10 +118,36 @@ static void sleeper__wakes_for_what_others_posted(void **state)
 	close(event_fd);
 }
 
+static void *query_device(void *unused)
+{
+	struct vb_device_info info;
+	for (int i = 0; i < 100; i++)
+		vb_device_query(device, &info);
+	return NULL;
+}
+
+/* TSan says whether what the one writes the other reads in its turn. */
+static void join__while_the_device_is_looked_at(void **state)
+{
+	struct vb_gid group = { { 0xff, 0x0e, [15] = 7 } };
+	pthread_t asker;
+	if (!is_able)
+		skip();
+	assert_int_equal(vb_device_open("vb_lo", &sink, &device), 0);
+	assert_int_equal(pthread_create(&asker, NULL, query_device, NULL), 0);
+	for (int i = 0; i < 100; i++) {
+		assert_int_equal(vb_device_join(device, &group), 0);
+		assert_int_equal(vb_device_leave(device, &group), 0);
+	}
+	pthread_join(asker, NULL);
+	vb_device_close(device);
+}
+
 int main(int argc, char **argv)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(sleeper__wakes_for_what_others_posted),
+		cmocka_unit_test(join__while_the_device_is_looked_at),
 	};
 
 	setenv("VERBENA_PROGRESS", "off", 1);
