@@ -3,6 +3,7 @@
 
 #include <stdlib.h>
 #include <sys/eventfd.h>
+#include "base/invariant.h"
 #include "host/broker_start.h"
 
 /* False: there is no room now, or nobody. */
@@ -114,7 +115,10 @@ bool vb_broker_say_all(struct vb_broker *broker)
 			return false;
 		broker->has_all = true;
 	}
-	return say_requests(broker) && say_posts(broker);
+	if (!say_requests(broker) || !say_posts(broker))
+		return false;
+	assert(broker->has_all && broker->post_count == 0 && vb_list_empty(&broker->posts));
+	return true;
 }
 
 void vb_broker_hurry(struct vb_broker *broker)
