@@ -57,6 +57,10 @@ static void learn_peer(struct vb_worker *w, const struct vb_broker_notice *notic
 static void take_channel(struct vb_worker *w)
 {
 	vb_worker_lock(w);
+	if (!w->lane) { /* it could not be started */
+		pthread_mutex_unlock(&w->mutex);
+		return;
+	}
 	vb_port_set_receive_fd(w->port, w->slot.fd);
 	vb_progress_watch_slot(w);
 	vb_worker_unlock(w);

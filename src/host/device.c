@@ -182,7 +182,7 @@ static int create_lane(struct vb_worker *w)
 
 static void free_worker(struct vb_worker *w)
 {
-	vb_broker_watch_stop(w); /* its thread looks at the lane */
+	vb_broker_watch_stop(w); /* if it could not be started; its thread looks at the lane */
 	if (w->lane)
 		vb_lane_destroy(w->lane);
 	vb_frames_close(w);
@@ -236,7 +236,9 @@ static int start_worker(void)
 	pthread_mutex_init(&w->mutex, NULL);
 	vb_list_init(&w->devices);
 	w->slot.fd = w->epoll_fd = w->timer_fd = w->wake_fd = w->stop_fd = w->link_fd = w->connections_fd = -1;
+	pthread_mutex_lock(&w->mutex); /* the broker may have something to say before all is there */
 	int rc = fill_worker(w, settings);
+	pthread_mutex_unlock(&w->mutex);
 	if (rc < 0) {
 		free_worker(w);
 		return rc;
@@ -250,6 +252,7 @@ static void stop_worker(void)
 {
 	struct vb_worker *w = current;
 
+	vb_broker_watch_stop(w); /* its thread may wake the other one */
 	vb_progress_stop(w);
 	if (w->paths)
 		vb_paths_print(w);
