@@ -54,7 +54,7 @@ class Actor:
 
 
 class Talker(Actor):
-    """A program that prints status lines until SIGTERM, started again when it was killed. `total` is of all its lives."""
+    """A program that prints status lines until SIGTERM, started again when killed. `total` is of all its lives."""
 
     def __init__(self, name, place, arguments, user="root", settings=None, at_once=1, port=0):
         super().__init__(name, place)
@@ -171,13 +171,13 @@ def talk_client(context, place, server, name, user="root", settings=None, at_onc
 
 
 def stream(context, place, role, server_place, port, name, user="root", settings=None):
-    arguments = [place.launcher, "run", "--rsockets", "--", "/usr/bin/env", "python3", "-B", context.program("streams.py"), role,
-                 server_place.address[4], port]
+    arguments = [place.launcher, "run", "--rsockets", "--", "/usr/bin/env", "python3", "-B",
+                 context.program("streams.py"), role, server_place.address[4], port]
     return Talker(name, place, arguments, user, settings, port=port if role == "server" else 0)
 
 
 class Pair(Actor):
-    """Two ends of an RC connection over verbs, verified, one run after the other. Both end well, or both say why not."""
+    """Two ends of an RC connection over verbs, verified, run after run. Both end well, or both say why not."""
 
     def __init__(self, context, name, server_place, client_place, dice, user="root", settings=None, seconds=None,
                  again=True):

@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
 """Chaos: connections under kills, stops, floods, loss and hostile users, and what must hold once it is over.
 
-Without options: every scenario that is not long, and random rounds for MINUTES. The schedule of a round follows from the
-seed and the round's number, and is printed. Needs root, for network namespaces and for several users."""
+Without options: every scenario that is not long, and random rounds for MINUTES. The schedule of a round follows from
+the seed and the round's number, and is printed. Needs root, for network namespaces and for several users."""
 
 import argparse
 import os
@@ -66,8 +66,9 @@ def parse_arguments():
     parser.add_argument("--minutes", type=float, default=10, help="of random rounds (%(default)s)")
     parser.add_argument("--seed", type=int, help="of the schedules; printed, and replayed when given")
     parser.add_argument("--round", type=int, help="of the random rounds only that one")
-    parser.add_argument("--only", action="append", default=[], metavar="NAME", help="only that scenario (several: each)")
-    parser.add_argument("--short", action="store_true", help="the short form of `make check`, about a minute and a half")
+    parser.add_argument("--only", action="append", default=[], metavar="NAME",
+                        help="only that scenario (several: each)")
+    parser.add_argument("--short", action="store_true", help="the short form of `make check`: a minute and a half")
     parser.add_argument("--list", action="store_true", help="print the scenarios and stop")
     parser.add_argument("--json", metavar="FILE", help="also write results and figures to FILE")
     options = parser.parse_args()

@@ -1,4 +1,4 @@
-"""What must hold once a disturbance is over: listeners hear, clients get through, who is connected is up or was told."""
+"""What must hold once a disturbance is over: listeners hear, clients get through, connections are up or told."""
 
 import re
 import time

@@ -10,7 +10,7 @@ import actors
 import checks
 import schedule
 from arena import Arena, send_signal
-from process import Failure, Process
+from process import Failure, Process, stacks
 
 LOSS = "drop=2%,seed={}"
 CALM_SECONDS = 1.0  # for what is under way to arrive; then everybody must be there
@@ -51,8 +51,10 @@ class Cast:
         self.clients = [
             self._add(actors.talk_client(context, a, self.servers[0], "churning client at a", "root", settings, 8)),
             self._add(actors.talk_client(context, b, self.servers[1], "churning client at b", other, settings, 4)),
-            self._add(actors.talk_client(context, a, self.servers[0], "lasting client at a", other, settings, 4, 0, 50))]
-        self.stream_client = self._add(actors.stream(context, a, "client", b, 17700, "rsockets client", other, settings))
+            self._add(actors.talk_client(context, a, self.servers[0], "lasting client at a", other, settings,
+                                          4, 0, 50))]
+        self.stream_client = self._add(actors.stream(context, a, "client", b, 17700, "rsockets client", other,
+                                                    settings))
         dice = random.Random(self.plan.fault_seed)
         self.pair = self._add(actors.Pair(context, "verbs pair", b, a, dice, other, settings))
 
@@ -68,7 +70,7 @@ class Cast:
             self._flood(event)
         elif event.what == "hostile":
             self._let_in(event)
-        elif event.whom in ("parent", "worker", "both"):
+        elif event.whom in ("parent", "worker", "both", "courier"):
             self._strike_broker(event)
         else:
             victims = self.servers + [self.streams] if event.whom == "server" else \
@@ -80,8 +82,8 @@ class Cast:
         report.figure({"kill": "kills", "stop": "stops", "flood": "floods", "hostile": "hostiles"}[event.what])
 
     def _strike_broker(self, event):
-        found = self.arena.brokers(event.host)
-        chosen = {"parent": found[:1], "worker": found[1:2], "both": found}[event.whom]
+        found = self.arena.couriers(event.host) if event.whom == "courier" else self.arena.brokers(event.host)
+        chosen = {"parent": found[:1], "worker": found[1:2], "both": found, "courier": found[:1]}[event.whom]
         for pid in chosen:
             send_signal(pid, signal.SIGKILL if event.what == "kill" else signal.SIGSTOP)
         if event.what == "stop":
@@ -135,9 +137,11 @@ class Cast:
             actor.go_on()
         for process in self.passing:
             process.wait(10)
-        for number in (0, 1):
-            self.arena.wait_whole(number, WHOLE_SECONDS)
+        found = [self.arena.wait_whole(number, WHOLE_SECONDS) for number in (0, 1)]
         self.run_for(CALM_SECONDS)
+        if [len(pids) for pids in found] != [2, 2]:
+            raise Failure(f"the brokers were not made whole within {WHOLE_SECONDS} s: processes {found}\n"
+                          + "\n".join(f"process {pid}:\n{stacks(pid)}" for pids in found for pid in pids))
 
     # -------------------------------------------------------------------------------------------------------- figures
 

@@ -5,8 +5,8 @@
  *     discovery  Verbena's "who are you"
  *     junk       random bytes of random lengths, half of them with a header that a receiver takes for a packet
  *
- * IPv4 only; a raw socket, so CAP_NET_RAW. Without --spoof-random the source is this host's own address. Prints one line
- * "flooded ..." with what was sent, which is less than asked where the machine is not fast enough. */
+ * IPv4 only; a raw socket, so CAP_NET_RAW. Without --spoof-random the source is this host's own address. Prints one
+ * line "flooded ..." with what was sent, which is less than asked where the machine is not fast enough. */
 #include <arpa/inet.h>
 #include <errno.h>
 #include <getopt.h>

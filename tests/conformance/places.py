@@ -261,8 +261,13 @@ def processes(place):
 
 def brokers(place):
     """Process ids of the verbena-broker processes of a place's namespace, oldest (the parent) first."""
-    return sorted((pid for pid, command in processes(place)
-                   if os.path.basename(command.split(" ")[0]) == "verbena-broker"), key=_started)
+    return named(place, "verbena-broker")
+
+
+def named(place, name):
+    """Process ids of what calls itself so in a place's namespace, oldest first. A broker's couriers have its command
+    line, and a name of their own."""
+    return sorted((pid for pid, _ in processes(place) if _program(pid) == name), key=_started)
 
 
 def _processes():
