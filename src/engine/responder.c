@@ -286,7 +286,9 @@ static enum verdict execute_flush(struct vb_qp *qp, const struct vb_packet *pack
 	return EXECUTED;
 }
 
-static enum verdict execute(struct vb_qp *qp, const struct vb_packet *packet, uint32_t *psn_count)
+/* Inline for receive_expected: every request comes by. */
+__attribute__((always_inline)) static inline enum verdict execute(
+	struct vb_qp *qp, const struct vb_packet *packet, uint32_t *psn_count)
 {
 	const struct vb_opcode *row = vb_packet_row(packet);
 	if (!sequence_is_right(&qp->responder, row))
