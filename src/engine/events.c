@@ -46,25 +46,31 @@ bool vb_lane_next_event(struct vb_lane *lane, struct vb_event *event)
 	return true;
 }
 
+bool vb_cq_tell(struct vb_lane *lane, struct vb_cq *cq, enum vb_cq_outcome outcome)
+{
+	switch (outcome) {
+	case VB_CQ_STORED:
+		return true;
+	case VB_CQ_NOTIFY:
+		vb_raise(lane, &cq->notice, VB_EVENT_COMPLETION);
+		return true;
+	case VB_CQ_OVERRUN:
+		vb_raise(lane, &cq->notice, VB_EVENT_CQ_ERR);
+		break;
+	case VB_CQ_LOST:
+		break;
+	}
+	vb_count(lane, VB_CQ_OVERRUNS, 1);
+	return false;
+}
+
 void vb_complete(struct vb_qp *qp, struct vb_cq *cq, struct vb_wc *wc, bool solicited)
 {
 	wc->qpn = qp->qpn;
 	wc->timestamp = qp->lane->now;
 	wc->qp_user = qp->user;
-	switch (vb_cq_push(cq, wc, solicited)) {
-	case VB_CQ_STORED:
-		break;
-	case VB_CQ_NOTIFY:
-		vb_raise(qp->lane, &cq->notice, VB_EVENT_COMPLETION);
-		break;
-	case VB_CQ_OVERRUN:
-		vb_raise(qp->lane, &cq->notice, VB_EVENT_CQ_ERR);
-		/* fall through */
-	case VB_CQ_LOST: /* of whichever QP: it cannot go on as if its program knew */
-		vb_count(qp->lane, VB_CQ_OVERRUNS, 1);
-		vb_qp_condemn(qp);
-		break;
-	}
+	if (!vb_cq_tell(qp->lane, cq, vb_cq_push(cq, wc, solicited)))
+		vb_qp_condemn(qp); /* whoever overran the queue: it cannot go on as if its program knew */
 }
 
 void vb_complete_recv(struct vb_qp *qp, const struct vb_recv_wqe *recv, struct vb_wc *wc, bool solicited)

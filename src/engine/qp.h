@@ -365,6 +365,8 @@ void vb_sq_retire(struct vb_qp *qp, enum vb_wc_status status);
 /* events.c */
 void vb_raise(struct vb_lane *lane, struct vb_notice *notice, enum vb_event_kind kind);
 void vb_notice_forget(struct vb_notice *notice);
+/* What follows from adding a completion to cq. False: it was lost. */
+bool vb_cq_tell(struct vb_lane *lane, struct vb_cq *cq, enum vb_cq_outcome outcome);
 /* Adds a completion of qp, raises what follows from it. */
 void vb_complete(struct vb_qp *qp, struct vb_cq *cq, struct vb_wc *wc, bool solicited);
 void vb_complete_recv(struct vb_qp *qp, const struct vb_recv_wqe *recv, struct vb_wc *wc, bool solicited);

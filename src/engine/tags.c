@@ -131,10 +131,7 @@ int vb_srq_tag_op(struct vb_lane *lane, struct vb_srq *srq, struct vb_tag_op *op
 	if (!error && (op->is_signaled || wc.status != VB_WC_SUCCESS))
 		outcome = vb_cq_push(srq->cq, &wc, false);
 	vb_lock_release(&srq->tags->lock);
-	if (outcome == VB_CQ_OVERRUN)
-		vb_count(lane, VB_CQ_OVERRUNS, 1);
-	if (outcome != VB_CQ_STORED)
-		vb_raise(lane, &srq->cq->notice, outcome == VB_CQ_NOTIFY ? VB_EVENT_COMPLETION : VB_EVENT_CQ_ERR);
+	vb_cq_tell(lane, srq->cq, outcome);
 	return error;
 }
 

@@ -81,10 +81,31 @@ static void eager__refused_behind_a_read_takes_one_entry(void **state)
 	close_scene(&s);
 }
 
+/* An overrun of the queue is an event once, as it is when a QP completes. */
+static void operations__tell_of_an_overrun_once(void **state)
+{
+	struct rig *rig = rig_open(1);
+	struct vb_srq *srq;
+	struct vb_event event;
+	struct vb_srq_config config = { .max_wr = 8, .max_sge = 1, .cq = rig->cq, .max_tags = 8 };
+	assert_int_equal(vb_srq_create(rig->pd, &config, &srq), 0);
+	for (int i = 0; i < 4; i++) {
+		struct vb_tag_op op = { .kind = VB_TAG_SYNC, .is_signaled = true };
+		assert_int_equal(vb_srq_tag_op(rig->lane, srq, &op, rig->now), 0);
+		assert_int_equal(vb_lane_next_event(rig->lane, &event), i == 1);
+		if (i == 1)
+			assert_int_equal(event.kind, VB_EVENT_CQ_ERR);
+	}
+	assert_int_equal(rig_counter(rig, VB_CQ_OVERRUNS), 3);
+	assert_int_equal(vb_srq_destroy(srq), 0);
+	rig_close(rig);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(eager__refused_behind_a_read_takes_one_entry),
+		cmocka_unit_test(operations__tell_of_an_overrun_once),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }
