@@ -3,6 +3,7 @@
 #define VB_TESTS_DEVICE_H
 
 #include <errno.h>
+#include "engine/check.h"
 #include "engine/memory.h"
 #include "../unit.h"
 
@@ -28,6 +29,7 @@ static inline struct device open_device(void)
 /* Fails when something was left in a domain. */
 static inline void close_device(struct device *device)
 {
+	vb_nic_check(device->nic);
 	assert_int_equal(vb_pd_destroy(device->pd), 0);
 	assert_int_equal(vb_pd_destroy(device->other_pd), 0);
 	vb_nic_destroy(device->nic);

@@ -2,6 +2,7 @@
 #ifndef VB_TESTS_RIG_H
 #define VB_TESTS_RIG_H
 
+#include "engine/check.h"
 #include "engine/qp.h"
 #include "engine/tags.h"
 #include "../unit.h"
@@ -92,6 +93,7 @@ static inline void rig_receive(struct rig *rig, struct vb_qp *qp, struct vb_pack
 	packet.pkey = VB_PKEY_DEFAULT;
 	packet.dest_qpn = vb_qp_number(qp);
 	vb_lane_receive(rig->lane, &path, &packet, 1, rig->now);
+	vb_lane_check(rig->lane);
 }
 
 /* How many packets leave; they lie in rig->batch. */
@@ -99,6 +101,7 @@ static inline unsigned rig_transmit(struct rig *rig)
 {
 	unsigned count = vb_lane_transmit(rig->lane, &rig->batch, VB_BATCH_PACKETS, rig->now);
 	vb_lane_transmit_done(rig->lane, &rig->batch, rig->now);
+	vb_lane_check(rig->lane);
 	return count;
 }
 

@@ -1,6 +1,7 @@
 /* Who receives a frame: flows by what they match and by rank, and the spreading over queues. */
 #include <errno.h>
 #include "base/bytes.h"
+#include "engine/check.h"
 #include "engine/raw.h"
 #include "../unit.h"
 
@@ -69,6 +70,8 @@ static unsigned takers(struct scene *s, const uint8_t *frame, uint32_t length, b
 	struct vb_wc wc;
 	unsigned who = 0;
 	vb_steering_receive(&s->steering, frame, length, only_sniffers, 0);
+	vb_steering_check(&s->steering);
+	vb_lane_check(s->lane);
 	while (vb_cq_poll(s->cq, &wc, 1) == 1) {
 		assert_int_equal(wc.status, VB_WC_SUCCESS);
 		assert_int_equal(wc.byte_len, length);
