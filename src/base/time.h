@@ -1,7 +1,8 @@
 /* Time: a 64-bit count of picoseconds. It wraps after 213 days, so two times are only ever compared through the
  * functions below. vb_time_before() looks at the signed difference, which is wrong for times more than 106 days apart:
  * what may have been kept for long is asked by what it is, how long ago something was (vb_time_since) or whether it is
- * time for it (vb_time_is_due). A live holder starts its count near zero when it opens; a simulation counts from zero. */
+ * time for it (vb_time_is_due). A live holder starts its count near zero when it opens; a simulation counts from
+ * zero. */
 #ifndef VB_BASE_TIME_H
 #define VB_BASE_TIME_H
 

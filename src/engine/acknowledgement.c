@@ -135,8 +135,9 @@ static bool brings_credits(struct vb_qp *qp, const struct vb_packet *packet)
 {
 	struct vb_requester *rq = &qp->requester;
 	uint32_t limit = rq->credit_limit;
-	if ((packet->opcode & VB_OPERATION_MASK) != VB_ACKNOWLEDGE || (packet->syndrome & VB_AETH_TYPE_MASK) != VB_AETH_ACK ||
-		packet->psn != vb_psn_add(rq->una_psn, VB_PSN_MASK) || !rq->has_credits)
+	bool is_ack = (packet->opcode & VB_OPERATION_MASK) == VB_ACKNOWLEDGE &&
+		      (packet->syndrome & VB_AETH_TYPE_MASK) == VB_AETH_ACK;
+	if (!is_ack || packet->psn != vb_psn_add(rq->una_psn, VB_PSN_MASK) || !rq->has_credits)
 		return false;
 	note_credits(qp, packet);
 	return !rq->has_credits || rq->credit_limit != limit;

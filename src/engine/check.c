@@ -1,6 +1,6 @@
 /* What always holds, of a whole lane: each file's own check, and the sums that no file has alone.
- * Holds: the peers' flight is that of the QPs connected to them, the lane's read_flight that of all but the silent; acks
- * that wait are in the order of their deadlines; nobody condemned outlives a call. */
+ * Holds: the peers' flight is that of the QPs connected to them, the lane's read_flight that of all but the silent;
+ * acks that wait are in the order of their deadlines; nobody condemned outlives a call. */
 #include "engine/check.h"
 #include "base/invariant.h"
 #include "engine/qp.h"
@@ -107,5 +107,6 @@ void vb_lane_check(const struct vb_lane *lane)
 	vb_timers_check(&lane->timers);
 	check_acks(lane);
 	assert(vb_list_empty(&lane->condemned));
-	assert(lane->echo_tail - lane->echo_head <= VB_ECHO_REPLIES && lane->echo_next - lane->echo_head <= VB_ECHO_REPLIES);
+	assert(lane->echo_tail - lane->echo_head <= VB_ECHO_REPLIES);
+	assert(lane->echo_next - lane->echo_head <= lane->echo_tail - lane->echo_head);
 }

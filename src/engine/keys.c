@@ -1,7 +1,7 @@
 /* The key table: entries in chunks that come as they are needed, keys that do not return soon.
- * Holds: an entry that was freed waits until at least half a chunk of others has gone out before it (as long as the table
- * can grow), and until then no other key gets its key's place; places are at least twice as many as entries. What an
- * entry is, and what a key tells: keys.h. */
+ * Holds: an entry that was freed waits until at least half a chunk of others has gone out before it (as long as the
+ * table can grow), and until then no other key gets its key's place; places are at least twice as many as entries. What
+ * an entry is, and what a key tells: keys.h. */
 #include <errno.h>
 #include <stdlib.h>
 #include "base/invariant.h"

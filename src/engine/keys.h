@@ -6,8 +6,8 @@
  * A key is 32 bits of a secret sequence (base/secret.h), of which the low 8 are the consumer's for a type-2 window, and
  * counted up for a type-1 window; so nothing but the key itself says what another one is. The low bits of the upper 24
  * are its place in an array that leads to the entry. A key whose place is taken is not given out: another one is drawn.
- * The array is never more than half full, and no search ever looks at a second place. One that doubles leaves every key a
- * place of its own; the old array stays for lookups that still read it.
+ * The array is never more than half full, and no search ever looks at a second place. One that doubles leaves every key
+ * a place of its own; the old array stays for lookups that still read it.
  *
  * Lookups take no lock. The stamp holds the key (0: closed) and a count that moves with every opening and closing.
  * Terms are stored with release between two changes of the stamp and loaded with acquire between two looks at it: who
@@ -52,7 +52,7 @@ struct vb_key_entry {
 	const struct vb_pd *_Atomic pd;
 	_Atomic uint32_t granted; /* enum vb_access, VB_GRANT_* */
 	_Atomic uint32_t qpn;     /* only through this QP; 0: any of the domain */
-	uint32_t last_key;        /* whose place leads here, also after it was closed; under keys.lock, as all that follows */
+	uint32_t last_key; /* whose place leads here, also after it was closed; under keys.lock, as all that follows */
 	enum vb_key_use use;
 	struct vb_key_entry *next_freed;
 	union {

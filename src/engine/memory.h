@@ -15,7 +15,7 @@ struct vb_key_entry;
 struct vb_key_places;
 
 struct vb_key_table {
-	struct vb_key_places *_Atomic places; /* by key; all that follows is for who holds the lock, as no lookup does */
+	struct vb_key_places *_Atomic places; /* by key; what follows is for who holds the lock, as no lookup does */
 	struct vb_lock lock;
 	struct vb_secret secret;
 	struct vb_key_entry *chunks; /* the newest first; of its entries the first fresh ones were never used */

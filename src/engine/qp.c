@@ -392,8 +392,10 @@ void vb_qp_condemn(struct vb_qp *qp)
 void vb_lane_execute_condemned(struct vb_lane *lane)
 {
 	struct vb_list *node;
-	while ((node = vb_list_pop(&lane->condemned)))
-		vb_qp_fail(vb_container_of(node, struct vb_qp, condemned_link), VB_CAUSE_CQ_OVERRUN, VB_WC_FATAL_ERR, lane->now);
+	while ((node = vb_list_pop(&lane->condemned))) {
+		struct vb_qp *qp = vb_container_of(node, struct vb_qp, condemned_link);
+		vb_qp_fail(qp, VB_CAUSE_CQ_OVERRUN, VB_WC_FATAL_ERR, lane->now);
+	}
 }
 
 void vb_qp_cause(const struct vb_qp *qp, struct vb_cause *cause)

@@ -83,7 +83,8 @@ void vb_recv_ring_pop(struct vb_recv_ring *ring)
 
 void vb_recv_ring_check(const struct vb_recv_ring *ring)
 {
-	assert(ring->max_wr <= ring->size && vb_recv_ring_count(ring) <= ring->max_wr);
-	for (uint32_t i = 0; i < vb_recv_ring_count(ring); i++)
-		assert(slot(ring, atomic_load_explicit(&ring->head, memory_order_relaxed) + i)->sge_count <= ring->max_sge);
+	uint32_t head = atomic_load_explicit(&ring->head, memory_order_relaxed), count = vb_recv_ring_count(ring);
+	assert(ring->max_wr <= ring->size && count <= ring->max_wr);
+	for (uint32_t i = 0; i < count; i++)
+		assert(slot(ring, head + i)->sge_count <= ring->max_sge);
 }

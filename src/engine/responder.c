@@ -370,7 +370,8 @@ static void conclude(
 		vb_responder_ack(qp, VB_AETH_RNR | (qp->attr.min_rnr_timer & 31), packet->psn, true, now);
 		break;
 	default:
-		if (qp->responder.active_resources > 0) { /* answers to what came before go first; the peer asks again */
+		/* Answers to what came before go first; the peer asks again. */
+		if (qp->responder.active_resources > 0) {
 			qp->responder.verdict = (uint8_t)verdict;
 			vb_count(qp->lane, VB_DROP_OUT_OF_ORDER, 1);
 			break;

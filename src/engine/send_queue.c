@@ -1,5 +1,5 @@
 /* The send queue: posting by any thread, the doorbell, and the oldest request's retirement by the lane.
- * Holds: released <= head <= cursor <= tail, at most max_wr apart; the lane alone moves head, the poster alone moves tail. */
+ * Holds: released <= head <= cursor <= tail, at most max_wr apart; the lane alone moves head, the poster alone tail. */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>

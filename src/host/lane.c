@@ -292,7 +292,8 @@ static void end_wait(void *worker)
  * cancel threads that wait for events: then the thread attends again. */
 static int sleep_driving(struct vb_worker *w, struct pollfd *own)
 {
-	struct pollfd fds[] = { *own, { .fd = w->slot.fd, .events = POLLIN }, { .fd = vb_frames_fd(w), .events = POLLIN },
+	struct pollfd fds[] = { *own, { .fd = w->slot.fd, .events = POLLIN },
+		{ .fd = vb_frames_fd(w), .events = POLLIN },
 		{ .fd = w->has_thread ? -1 : w->timer_fd, .events = POLLIN } };
 	int ready;
 

@@ -1,6 +1,6 @@
-/* A process without a progress thread: what a thread posts while the only driver sleeps is looked after in its time; and
- * devices look at the interfaces whenever they are asked, while others use them. In a network namespace of the test's own; skipped where none may be made. The argument is the directory of
- * verbena-broker. */
+/* A process without a progress thread: what a thread posts while the only driver sleeps is looked after in its time;
+ * and devices look at the interfaces whenever they are asked, while others use them. In a network namespace of the
+ * test's own; skipped where none may be made. The argument is the directory of verbena-broker. */
 #include "../namespace.h"
 #include "../unit.h"
 #include <errno.h>
