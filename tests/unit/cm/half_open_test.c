@@ -8,7 +8,9 @@ enum { LIMIT = 8 };
 static void ask_from(uint8_t host, uint32_t qpn)
 {
 	struct vb_cm_path path = { .local = gids[B], .remote = vb_gid_from_ipv4(10, 0, 1, host) };
-	struct vb_cm_message message = { .kind = VB_CM_REQ, .transaction_id = qpn, .local_id = qpn, .req = make_req(qpn) };
+	struct vb_cm_message message = {
+		.kind = VB_CM_REQ, .transaction_id = qpn, .local_id = qpn, .req = make_req(qpn)
+	};
 	uint8_t mad[VB_MAD_LENGTH];
 	vb_cm_encode(&message, mad);
 	vb_cm_receive(cms[B], &path, mad, now);
