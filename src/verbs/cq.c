@@ -106,9 +106,9 @@ VB_EXPORT int ibv_resize_cq(struct ibv_cq *ibv, int cqe)
 		return -err;
 	vb_lane_settle(cq->host); /* completions of what was posted are counted before the size is judged */
 	err = vb_cq_resize(cq->cq, (uint32_t)cqe);
-	vb_lane_unlock(cq->host);
 	if (!err)
 		ibv->cqe = (int)vb_cq_capacity(cq->cq);
+	vb_lane_unlock(cq->host);
 	return -err;
 }
 
