@@ -118,7 +118,7 @@ VB_EXPORT int ibv_destroy_cq(struct ibv_cq *ibv)
 	int err = vb_lane_lock(cq->host);
 	if (err)
 		return -err;
-	err = vb_cq_destroy(cq->cq);
+	err = atomic_load(&cq->named_by) ? -EBUSY : vb_cq_destroy(cq->cq);
 	vb_lane_unlock(cq->host);
 	if (err)
 		return -err;

@@ -232,6 +232,7 @@ struct cq_object {
 	struct vb_list link;
 	struct vb_cq *cq;
 	struct vb_device *host;
+	atomic_uint named_by; /* QPs that were made with it, whether they complete to it or, with tags, elsewhere */
 
 	/* The completion that the extended poller shows; poll_lock is held from start_poll to end_poll. */
 	struct vb_wc current;

@@ -89,6 +89,14 @@ static int create_in_lane(struct qp_object *qp, const struct ibv_qp_init_attr_ex
 	return err;
 }
 
+static void name_cqs(const struct ibv_qp *ibv, int change)
+{
+	if (ibv->send_cq)
+		atomic_fetch_add(&vb_cq_of(ibv->send_cq)->named_by, (unsigned)change);
+	if (ibv->recv_cq)
+		atomic_fetch_add(&vb_cq_of(ibv->recv_cq)->named_by, (unsigned)change);
+}
+
 /* attr with only what its comp_mask names; the capacities granted are written back on success. */
 static struct ibv_qp *qp_create(struct ibv_context *context, struct ibv_qp_init_attr_ex *attr)
 {
@@ -141,6 +149,7 @@ static struct ibv_qp *qp_create(struct ibv_context *context, struct ibv_qp_init_
 	attr->cap.max_recv_wr = config.max_recv_wr;
 	attr->cap.max_recv_sge = config.max_recv_sge;
 	vb_pd_hold(used.pd, 1);
+	name_cqs(ibv, 1);
 	vb_object_add(context, OBJECT_QP, &qp->link);
 	return ibv;
 
@@ -208,6 +217,7 @@ static void free_object(struct qp_object *qp)
 		atomic_fetch_sub(&qp->table->users, 1);
 	free(qp->groups);
 	free(qp->builder);
+	name_cqs(&qp->ibv, -1);
 	struct ibv_pd *pd = qp->ibv.pd;
 	vb_pd_free(pd, qp, VB_ALLOCATION_QP, qp->is_programs_memory);
 	vb_pd_hold(pd, -1);

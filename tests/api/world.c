@@ -192,12 +192,26 @@ bool expect_object(struct worker *worker, const void *object, const int *allowed
 	return expect_rc(worker, object ? 0 : -1, allowed);
 }
 
+static void list_children(const struct slot *parent)
+{
+	for (unsigned kind = 0; kind < KINDS; kind++)
+		for (unsigned i = 0; i < SLOTS; i++)
+			for (unsigned k = 0; k < slots[kind][i].parent_count; k++)
+				if (slots[kind][i].parents[k] == parent)
+					fprintf(stderr, "in it: kind %u, type %d\n", kind,
+						kind == QP ? (int)((struct ibv_qp *)slots[kind][i].object)->qp_type
+							   : -1);
+}
+
 void expect_gone(struct worker *worker, struct slot *slot, int error)
 {
 	unsigned children = atomic_load(&slot->children);
-	if (error != (children ? EBUSY : 0))
-		fail(__FILE__, __LINE__, "%s of an object with %u in it returns %d (%s)",
-			atomic_load(&worker->doing)->name, children, error, strerror(error));
-	if (!error)
-		vacate(slot);
+	if (error == (children ? EBUSY : 0)) {
+		if (!error)
+			vacate(slot);
+		return;
+	}
+	list_children(slot);
+	fail(__FILE__, __LINE__, "%s of an object with %u in it returns %d (%s)", atomic_load(&worker->doing)->name, children,
+		error, strerror(error));
 }

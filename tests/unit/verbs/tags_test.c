@@ -456,6 +456,22 @@ static void srq__what_is_wrong_is_refused(void **state)
 	end(&s);
 }
 
+/* It completes to the SRQ's, but names it: ibv_query_qp tells it. */
+static void cq__of_a_qp_with_tags_is_busy(void **state)
+{
+	struct scene s = scene_of(state);
+	struct fixture *f = s.f;
+	struct ibv_cq *cq = ibv_create_cq(f->context, 4, NULL, NULL, 0);
+	struct ibv_qp_init_attr attr = { .send_cq = cq, .recv_cq = cq, .srq = s.srq, .cap = { 1, 1, 1, 1, 0 },
+		.qp_type = IBV_QPT_RC };
+	struct ibv_qp *qp = ibv_create_qp(f->pd, &attr);
+	assert_non_null(qp);
+	assert_int_equal(ibv_destroy_cq(cq), EBUSY);
+	assert_int_equal(ibv_destroy_qp(qp), 0);
+	assert_int_equal(ibv_destroy_cq(cq), 0);
+	end(&s);
+}
+
 int main(void)
 {
 #define TEST(name) cmocka_unit_test_setup_teardown(name, fixture_open, fixture_close)
@@ -471,6 +487,7 @@ int main(void)
 		TEST(rendezvous__of_what_may_not_be_read_fails_its_receive),
 		TEST(rendezvous__more_than_can_be_fetched_at_once_wait),
 		TEST(tag__that_is_gone_cannot_be_deleted),
+		TEST(cq__of_a_qp_with_tags_is_busy),
 		TEST(srq__what_is_wrong_is_refused),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
