@@ -1,6 +1,7 @@
 /* See backlog.h. MADs never fill more than a part of the socket, so that there is room for answers. */
 #include "broker/backlog.h"
 
+#include <fcntl.h>
 #include <linux/sockios.h>
 #include <stdlib.h>
 #include <sys/ioctl.h>
@@ -9,54 +10,95 @@
 
 struct entry {
 	struct vb_list link;
+	int fd; /* goes along, ours to close; -1: none */
 	struct vb_message message;
 };
 
 void backlog_init(struct backlog *backlog)
 {
-	backlog->count = 0;
-	vb_list_init(&backlog->waiting);
+	*backlog = (struct backlog){ 0 };
+	vb_list_init(&backlog->said);
+	vb_list_init(&backlog->mads);
 }
 
-static bool has_room(int connection)
+static bool has_room_for_mads(int connection)
 {
 	int unread = 0;
 	return ioctl(connection, SIOCOUTQ, &unread) < 0 || unread < UNREAD_BYTES;
 }
 
-/* False: not now. A connection that is broken takes everything. */
-static bool try_send(int connection, const struct vb_message *message)
+static bool keep(struct vb_list *list, const struct vb_message *message, const int *fd)
 {
-	return has_room(connection) && vb_message_send(connection, message, NULL) != -EAGAIN;
-}
-
-void backlog_send(struct backlog *backlog, int connection, const struct vb_message *message)
-{
-	if (backlog->count == 0 && try_send(connection, message))
-		return;
-	struct entry *entry = backlog->count < BACKLOG_MAX ? malloc(sizeof(*entry)) : NULL;
+	struct entry *entry = malloc(sizeof(*entry));
 	if (!entry)
-		return;
+		return false;
 	entry->message = *message;
-	vb_list_add_tail(&backlog->waiting, &entry->link);
-	backlog->count++;
+	entry->fd = fd ? fcntl(*fd, F_DUPFD_CLOEXEC, 0) : -1;
+	if (fd && entry->fd < 0) {
+		free(entry);
+		return false;
+	}
+	vb_list_add_tail(list, &entry->link);
+	return true;
 }
 
-static void drop_first(struct backlog *backlog)
+bool backlog_say(
+	struct backlog *backlog, int connection, const struct vb_message *message, const int *fd, uint64_t now)
 {
-	free(vb_container_of(vb_list_pop(&backlog->waiting), struct entry, link));
-	backlog->count--;
+	if (backlog->said_count == 0) {
+		int rc = vb_message_send(connection, message, fd);
+		if (rc != -EAGAIN)
+			return rc == 0;
+		backlog->deaf_since = now;
+	}
+	if (backlog->said_count == BACKLOG_SAID_MAX || !keep(&backlog->said, message, fd))
+		return false;
+	backlog->said_count++;
+	return true;
 }
 
-void backlog_flush(struct backlog *backlog, int connection)
+void backlog_pass(struct backlog *backlog, int connection, const struct vb_message *message)
 {
-	while (backlog->count > 0 &&
-		try_send(connection, &vb_container_of(backlog->waiting.next, struct entry, link)->message))
-		drop_first(backlog);
+	if (!backlog_is_waiting(backlog) && has_room_for_mads(connection) &&
+		vb_message_send(connection, message, NULL) != -EAGAIN)
+		return;
+	if (backlog->mad_count < BACKLOG_MADS_MAX && keep(&backlog->mads, message, NULL))
+		backlog->mad_count++;
+}
+
+static void drop_first(struct vb_list *list)
+{
+	struct entry *entry = vb_container_of(vb_list_pop(list), struct entry, link);
+	if (entry->fd >= 0)
+		close(entry->fd);
+	free(entry);
+}
+
+/* False: not now. A connection that is broken takes everything. */
+static bool send_first(struct vb_list *list, int connection)
+{
+	const struct entry *entry = vb_container_of(list->next, struct entry, link);
+	if (vb_message_send(connection, &entry->message, entry->fd >= 0 ? &entry->fd : NULL) == -EAGAIN)
+		return false;
+	drop_first(list);
+	return true;
+}
+
+void backlog_flush(struct backlog *backlog, int connection, uint64_t now)
+{
+	while (backlog->said_count > 0 && send_first(&backlog->said, connection)) {
+		backlog->said_count--;
+		backlog->deaf_since = now;
+	}
+	while (backlog->said_count == 0 && backlog->mad_count > 0 && has_room_for_mads(connection) &&
+		send_first(&backlog->mads, connection))
+		backlog->mad_count--;
 }
 
 void backlog_discard(struct backlog *backlog)
 {
-	while (backlog->count > 0)
-		drop_first(backlog);
+	for (; backlog->said_count > 0; backlog->said_count--)
+		drop_first(&backlog->said);
+	for (; backlog->mad_count > 0; backlog->mad_count--)
+		drop_first(&backlog->mads);
 }

@@ -12,6 +12,7 @@ bool early_hold(struct early *early, const struct qp1_mad *mad, uint64_t now)
 	early->held[i].mad = *mad;
 	early->held[i].mad.length = VB_MAD_LENGTH;
 	memcpy(early->held[i].bytes, mad->bytes, VB_MAD_LENGTH);
+	early->held[i].cm = *mad->cm;
 	return true;
 }
 
@@ -21,6 +22,7 @@ const struct qp1_mad *early_look(struct early *early, unsigned i, uint64_t now, 
 		return NULL;
 	*is_due = now >= early->held[i].until;
 	early->held[i].mad.bytes = early->held[i].bytes; /* they move as others leave */
+	early->held[i].mad.cm = &early->held[i].cm;
 	return &early->held[i].mad;
 }
 

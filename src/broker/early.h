@@ -13,6 +13,7 @@ struct early {
 	struct {
 		uint64_t until; /* milliseconds, as the caller counts them */
 		struct qp1_mad mad;
+		struct vb_cm_message cm;
 		uint8_t bytes[VB_MAD_LENGTH];
 	} held[EARLY_MAX]; /* in the order in which they came */
 };

@@ -8,7 +8,6 @@
 #include "wire/cm.h"
 
 #define BUCKETS	    1024
-#define ANY	    UINT32_MAX /* client */
 #define OF_A_CLIENT 16384 /* connections; what a process has beyond that ends unannounced */
 
 struct end {
@@ -46,13 +45,12 @@ static struct end *find_local(struct orphans *orphans, uint32_t client, uint32_t
 	return NULL;
 }
 
-/* What came of the last request of a peer's communication ID; client: or ANY. */
+/* What came of the last request of a peer's communication ID. */
 static struct end *find_asked(struct orphans *orphans, uint32_t client, const struct vb_gid *remote, uint32_t remote_id)
 {
 	vb_list_for_each(node, chain(orphans->by_asker, remote_id)) {
 		struct end *end = vb_container_of(node, struct end, by_asker);
-		if ((client == ANY || end->client == client) && end->remote_id == remote_id &&
-			vb_gid_equal(&end->remote, remote))
+		if (end->client == client && end->remote_id == remote_id && vb_gid_equal(&end->remote, remote))
 			return end;
 	}
 	return NULL;
@@ -63,12 +61,6 @@ static struct end *find_request(struct orphans *orphans, uint32_t client, const 
 {
 	struct end *end = find_asked(orphans, client, remote, remote_id);
 	return end && !end->local_id ? end : NULL;
-}
-
-int orphans_find_asked(struct orphans *orphans, const struct vb_gid *asker, uint32_t id)
-{
-	const struct end *end = find_asked(orphans, ANY, asker, id);
-	return end ? (int)end->client : -1;
 }
 
 static void file_under(struct orphans *orphans, struct end *end, uint32_t local_id)
@@ -108,30 +100,27 @@ static void add(struct orphans *orphans, const struct end *like)
 /* ---- What passes by --------------------------------------------------------------------------------------------- */
 
 void orphans_note_sent(struct orphans *orphans, uint32_t client, const struct vb_gid *from, const struct vb_gid *to,
-	const uint8_t mad[VB_MAD_LENGTH])
+	const struct vb_cm_message *message)
 {
-	struct vb_cm_message message;
 	struct end *end;
-	if (!vb_cm_decode(&message, mad))
-		return;
-	switch (message.kind) {
+	switch (message->kind) {
 	case VB_CM_REQ:
-		if (!find_local(orphans, client, message.local_id))
+		if (!find_local(orphans, client, message->local_id))
 			add(orphans, &(struct end){ .client = client, .local = *from, .remote = *to,
-				.local_id = message.local_id, .transaction_id = message.transaction_id });
+				.local_id = message->local_id, .transaction_id = message->transaction_id });
 		break;
 	case VB_CM_REP:
-		end = find_request(orphans, client, to, message.remote_id);
-		if (end && message.local_id)
-			file_under(orphans, end, message.local_id);
+		end = find_request(orphans, client, to, message->remote_id);
+		if (end && message->local_id)
+			file_under(orphans, end, message->local_id);
 		break;
 	case VB_CM_REJ:
-		drop(orphans, find_request(orphans, client, to, message.remote_id));
-		drop(orphans, find_local(orphans, client, message.local_id));
+		drop(orphans, find_request(orphans, client, to, message->remote_id));
+		drop(orphans, find_local(orphans, client, message->local_id));
 		break;
 	case VB_CM_DREQ:
 	case VB_CM_DREP:
-		drop(orphans, find_local(orphans, client, message.local_id));
+		drop(orphans, find_local(orphans, client, message->local_id));
 		break;
 	default:
 		break;
@@ -140,28 +129,26 @@ void orphans_note_sent(struct orphans *orphans, uint32_t client, const struct vb
 
 void orphans_note_received(struct orphans *orphans, uint32_t client, const struct qp1_mad *mad)
 {
-	struct vb_cm_message message;
+	const struct vb_cm_message *message = mad->cm;
 	struct end *end;
-	if (!vb_cm_decode(&message, mad->bytes))
-		return;
-	switch (message.kind) {
+	switch (message->kind) {
 	case VB_CM_REQ:
-		end = find_asked(orphans, client, &mad->from, message.local_id);
-		if (!end || end->transaction_id != message.transaction_id)
+		end = find_asked(orphans, client, &mad->from, message->local_id);
+		if (!end || end->transaction_id != message->transaction_id)
 			add(orphans, &(struct end){ .client = client, .local = mad->to, .remote = mad->from,
-				.remote_id = message.local_id, .remote_qpn = message.req.qpn, .is_passive = true,
-				.transaction_id = message.transaction_id });
+				.remote_id = message->local_id, .remote_qpn = message->req.qpn, .is_passive = true,
+				.transaction_id = message->transaction_id });
 		break;
 	case VB_CM_REP:
-		end = find_local(orphans, client, message.remote_id);
+		end = find_local(orphans, client, message->remote_id);
 		if (end && !end->is_passive) {
-			end->remote_id = message.local_id;
-			end->remote_qpn = message.rep.qpn;
+			end->remote_id = message->local_id;
+			end->remote_qpn = message->rep.qpn;
 		}
 		break;
 	case VB_CM_REJ:
-		end = message.remote_id ? find_local(orphans, client, message.remote_id) : NULL;
-		drop(orphans, end ? end : find_asked(orphans, client, &mad->from, message.local_id));
+		end = message->remote_id ? find_local(orphans, client, message->remote_id) : NULL;
+		drop(orphans, end ? end : find_asked(orphans, client, &mad->from, message->local_id));
 		break;
 	default: /* a DREQ may be lost on its way to the process; its answer will pass by */
 		break;

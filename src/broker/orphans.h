@@ -11,12 +11,10 @@ struct orphans;
 
 struct orphans *orphans_create(void);
 void orphans_destroy(struct orphans *orphans);
-/* client sends mad from `from` to `to`, or receives it there. */
+/* client sends message from `from` to `to`, or receives mad, decoded, there. */
 void orphans_note_sent(struct orphans *orphans, uint32_t client, const struct vb_gid *from, const struct vb_gid *to,
-	const uint8_t mad[VB_MAD_LENGTH]);
+	const struct vb_cm_message *message);
 void orphans_note_received(struct orphans *orphans, uint32_t client, const struct qp1_mad *mad);
-/* Who received the last request of that communication ID and address, if its connection has not ended; or -1. */
-int orphans_find_asked(struct orphans *orphans, const struct vb_gid *asker, uint32_t id);
 /* The client died: the next farewell of one of its connections, to be sent; false: that was all. */
 bool orphans_next_farewell(struct orphans *orphans, uint32_t client, struct vb_gid *from, struct vb_gid *to,
 	uint8_t mad[VB_MAD_LENGTH]);

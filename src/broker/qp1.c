@@ -217,6 +217,8 @@ bool qp1_receive(struct qp1 *qp1, int socket, sa_family_t family, struct qp1_mad
 			mad->from = arrival->flow.src;
 			mad->to = arrival->flow.dst;
 			mad->scope = arrival->scope;
+			mad->cm = NULL;
+			vb_mad_header_decode(&mad->header, mad->bytes);
 			return true;
 		}
 		arrival->at = arrival->length = 0;

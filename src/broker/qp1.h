@@ -7,6 +7,7 @@
 #include <stdint.h>
 #include <sys/socket.h>
 #include "base/gid.h"
+#include "wire/cm.h"
 #include "wire/mad.h"
 
 #define QP1_MAX_LENGTH 4096 /* of a MAD with its padding: the largest payload of a packet */
@@ -18,6 +19,8 @@ struct qp1_mad {
 	uint32_t scope;       /* interface of link-local addresses, else 0 */
 	const uint8_t *bytes; /* VB_MAD_LENGTH and padding; until the next qp1_receive */
 	uint32_t length;
+	struct vb_mad_header header;
+	const struct vb_cm_message *cm; /* the connection manager's, once it is decoded */
 };
 
 struct qp1 *qp1_create(void);

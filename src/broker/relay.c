@@ -1,36 +1,47 @@
 /* See relay.h. */
 #include "broker/relay.h"
 
-void relay_note(struct relay *relay, uint32_t client, const struct vb_gid *peer, const uint8_t mad[VB_MAD_LENGTH])
+#include <string.h>
+
+void relay_init(struct relay *relay)
 {
-	struct vb_mad_header header;
-	vb_mad_header_decode(&header, mad);
-	for (unsigned i = 0; i < RELAY_ENTRIES; i++) {
-		const struct relay_entry *entry = &relay->entries[i];
-		if (entry->is_used && entry->client == client && entry->transaction_id == header.transaction_id &&
-			vb_gid_equal(&entry->peer, peer))
-			return;
-	}
-	relay->entries[relay->next++ % RELAY_ENTRIES] = (struct relay_entry){ .is_used = true, .client = client,
-		.peer = *peer, .transaction_id = header.transaction_id };
+	memset(relay, 0, sizeof(*relay));
+	relay->key = hash_key_new();
 }
 
-uint32_t relay_find(const struct relay *relay, const struct qp1_mad *mad)
+static unsigned set_of(const struct relay *relay, const struct vb_gid *peer, uint64_t number)
 {
-	struct vb_mad_header header;
-	vb_mad_header_decode(&header, mad->bytes);
-	for (unsigned i = 0; i < RELAY_ENTRIES; i++) {
-		const struct relay_entry *entry = &relay->entries[i];
-		if (entry->is_used && entry->transaction_id == header.transaction_id &&
-			vb_gid_equal(&entry->peer, &mad->from))
-			return entry->client;
-	}
+	return keyed_hash(&relay->key, peer, number) % RELAY_SETS;
+}
+
+static bool is_about(const struct relay_entry *entry, const struct vb_gid *peer, uint64_t number)
+{
+	return entry->client && entry->number == number && vb_gid_equal(&entry->peer, peer);
+}
+
+void relay_note(struct relay *relay, uint32_t client, const struct vb_gid *peer, uint64_t number)
+{
+	struct relay_entry *set = relay->entries[set_of(relay, peer, number)];
+	unsigned last = 0; /* who makes room: what is known of this exchange, or the oldest */
+	while (last < RELAY_WAYS - 1 && !is_about(&set[last], peer, number))
+		last++;
+	memmove(&set[1], &set[0], last * sizeof(set[0]));
+	set[0] = (struct relay_entry){ .client = client + 1, .peer = *peer, .number = number };
+}
+
+uint32_t relay_find(const struct relay *relay, const struct vb_gid *peer, uint64_t number)
+{
+	const struct relay_entry *set = relay->entries[set_of(relay, peer, number)];
+	for (unsigned i = 0; i < RELAY_WAYS; i++)
+		if (is_about(&set[i], peer, number))
+			return set[i].client - 1;
 	return RELAY_NOBODY;
 }
 
 void relay_forget_client(struct relay *relay, uint32_t client)
 {
-	for (unsigned i = 0; i < RELAY_ENTRIES; i++)
-		if (relay->entries[i].client == client)
-			relay->entries[i].is_used = false;
+	for (unsigned i = 0; i < RELAY_SETS; i++)
+		for (unsigned way = 0; way < RELAY_WAYS; way++)
+			if (relay->entries[i][way].client == client + 1)
+				relay->entries[i][way].client = 0;
 }

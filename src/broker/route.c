@@ -1,13 +1,6 @@
 /* See route.h. */
 #include "broker/route.h"
 
-bool route_is_cm(const struct qp1_mad *mad)
-{
-	struct vb_mad_header header;
-	vb_mad_header_decode(&header, mad->bytes);
-	return header.mgmt_class == VB_MAD_CLASS_CM;
-}
-
 /* Nobody listens: "invalid service ID" for a connection, "not supported" for a datagram's resolution. */
 static struct route refuse(const struct vb_cm_message *request)
 {
@@ -58,37 +51,47 @@ static struct route to_listener(
 	return (struct route){ .verdict = ROUTE_TO_CLIENT, .client = client };
 }
 
-static struct route to_client(int client)
+static struct route to_client(uint32_t client)
 {
-	if (client < 0)
+	if (client == RELAY_NOBODY)
 		return (struct route){ .verdict = ROUTE_DROPPED };
-	return (struct route){ .verdict = ROUTE_TO_CLIENT, .client = (uint32_t)client };
+	return (struct route){ .verdict = ROUTE_TO_CLIENT, .client = client };
 }
 
 struct route route_cm(
-	struct ports *ports, const struct registry *registry, struct orphans *orphans, const struct qp1_mad *mad)
+	struct ports *ports, const struct registry *registry, const struct relay *asked, const struct qp1_mad *mad)
 {
-	struct vb_cm_message message;
-	if (!vb_cm_decode(&message, mad->bytes))
-		return (struct route){ .verdict = ROUTE_DROPPED };
-	if (message.kind == VB_CM_REQ)
-		return to_listener(ports, &message, message.req.service_id, &mad->to);
-	if (message.kind == VB_CM_SIDR_REQ)
-		return to_listener(ports, &message, message.sidr_req.service_id, &mad->to);
+	const struct vb_cm_message *message = mad->cm;
+	if (message->kind == VB_CM_REQ)
+		return to_listener(ports, message, message->req.service_id, &mad->to);
+	if (message->kind == VB_CM_SIDR_REQ)
+		return to_listener(ports, message, message->sidr_req.service_id, &mad->to);
 	/* Who gives up a request before its answer knows no ID of whom he asked. */
-	if (message.kind == VB_CM_REJ && message.remote_id == 0)
-		return to_client(orphans_find_asked(orphans, &mad->from, message.local_id));
-	int user = registry->slots[message.remote_id >> 24].user;
+	if (message->kind == VB_CM_REJ && message->remote_id == 0)
+		return to_client(relay_find(asked, &mad->from, message->local_id));
+	int user = registry->slots[message->remote_id >> 24].user;
 	if (user < 0)
-		return answer_for_the_dead(&message);
-	return to_client(user);
+		return answer_for_the_dead(message);
+	return to_client((uint32_t)user);
+}
+
+bool route_may_send(const struct registry *registry, const struct relay *asked, uint32_t client, const struct vb_gid *to,
+	const struct vb_cm_message *message)
+{
+	const bool may_answer = message->kind == VB_CM_REP || message->kind == VB_CM_MRA || message->kind == VB_CM_REJ ||
+		message->kind == VB_CM_SIDR_REP;
+	const uint32_t recipient = may_answer ? relay_find(asked, to, message->remote_id) : RELAY_NOBODY;
+	if (message->local_id == 0)
+		return recipient == client && (message->kind == VB_CM_REJ || message->kind == VB_CM_SIDR_REP);
+	/* Nobody answers a request that another was passed; of one that is forgotten it cannot be told. */
+	return registry->slots[message->local_id >> 24].user == (int)client &&
+		(recipient == client || recipient == RELAY_NOBODY);
 }
 
 int route_failure(const struct registry *registry, const struct qp1_failure *failure)
 {
-	const struct qp1_mad mad = { .bytes = failure->bytes };
 	struct vb_cm_message message;
-	if (!route_is_cm(&mad) || !vb_cm_decode(&message, failure->bytes))
+	if (!vb_cm_decode(&message, failure->bytes))
 		return -1;
 	return registry->slots[message.local_id >> 24].user;
 }

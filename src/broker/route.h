@@ -1,14 +1,15 @@
 /* Where the connection manager's MADs go: requests to whoever listens, all else to the slot that the recipient's
- * communication ID names, or, when it names none, to whoever received the request that is given up. */
+ * communication ID names, or, when it names none, to whoever received the request that is given up. And which of them a
+ * client may send. */
 #ifndef VB_BROKER_ROUTE_H
 #define VB_BROKER_ROUTE_H
 
 #include <stdbool.h>
 #include <stdint.h>
-#include "broker/orphans.h"
 #include "broker/ports.h"
 #include "broker/qp1.h"
 #include "broker/registry.h"
+#include "broker/relay.h"
 
 enum route_verdict {
 	ROUTE_TO_CLIENT,
@@ -22,10 +23,13 @@ struct route {
 	uint8_t answer[VB_MAD_LENGTH];
 };
 
-/* True when the MAD is the connection manager's. */
-bool route_is_cm(const struct qp1_mad *mad);
+/* asked: who was passed which request. */
 struct route route_cm(
-	struct ports *ports, const struct registry *registry, struct orphans *orphans, const struct qp1_mad *mad);
+	struct ports *ports, const struct registry *registry, const struct relay *asked, const struct qp1_mad *mad);
+/* Whether client may send this to that address: in its own name, which is a communication ID in a slot of its own, or in
+ * nobody's, as the answer to a request that came from there for it. */
+bool route_may_send(const struct registry *registry, const struct relay *asked, uint32_t client, const struct vb_gid *to,
+	const struct vb_cm_message *message);
 /* Whose request it is that could not be delivered: the owner of the slot in its communication ID, or -1. */
 int route_failure(const struct registry *registry, const struct qp1_failure *failure);
 

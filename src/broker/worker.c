@@ -29,9 +29,11 @@ uint64_t worker_now_ms(void)
 
 void worker_say(struct worker *worker, unsigned client, const struct vb_message *message, const int *fd)
 {
-	if (vb_message_send(worker->registry->clients[client].connection, message, fd) &&
-		!worker->clients[client].leaves_at)
-		worker->clients[client].leaves_at = worker_now_ms();
+	struct client_state *state = &worker->clients[client];
+	uint64_t now = worker_now_ms();
+	if (!state->leaves_at &&
+		!backlog_say(&state->backlog, worker->registry->clients[client].connection, message, fd, now))
+		state->leaves_at = now;
 }
 
 __attribute__((format(printf, 5, 6))) void worker_refuse(
@@ -111,7 +113,8 @@ static void remove_client(struct worker *worker, unsigned number)
 	if (worker->is_orphaned)
 		return;
 	discovery_forget_client(worker->discovery, number);
-	relay_forget_client(&worker->relay, number);
+	relay_forget_client(worker->asking, number);
+	relay_forget_client(worker->asked, number);
 	ports_forget_client(worker->ports, number);
 	worker_bid_farewell(worker, number);
 	worker_reap();
@@ -123,9 +126,12 @@ static void remove_client(struct worker *worker, unsigned number)
 
 /* ---- Ports ------------------------------------------------------------------------------------------------------ */
 
+/* Who says again what it holds waits for no answer, and has named no request. */
 static void answer_binding(struct worker *worker, unsigned client, uint32_t request, int rc, uint16_t port)
 {
 	const struct vb_message message = { .kind = VB_MESSAGE_BOUND, .request = request, .binding.port = port };
+	if (request == 0)
+		return;
 	if (rc)
 		worker_refuse(worker, client, request, -rc, "port %u: %s", port, strerror(-rc));
 	else
@@ -207,7 +213,8 @@ static void hear(struct worker *worker, unsigned client)
 		int rc = vb_message_receive(worker->registry->clients[client].connection, &message, &fd);
 		if (rc == -EAGAIN)
 			return;
-		bool is_good = rc == 0 && obey(worker, client, &message, &fd);
+		bool is_good = rc == 0 && !backlog_is_deaf(&worker->clients[client].backlog, worker_now_ms()) &&
+			obey(worker, client, &message, &fd);
 		if (fd >= 0)
 			close(fd);
 		if (!is_good) {
@@ -297,7 +304,7 @@ static void serve(struct worker *worker, const struct pollfd *polls, const uint1
 		if (polls[i].fd == client->pidfd)
 			remove_client(worker, owner[i]); /* its process is dead, whoever else may hold the connection */
 		else if (polls[i].revents & POLLOUT)
-			backlog_flush(&worker->clients[owner[i]].backlog, client->connection);
+			backlog_flush(&worker->clients[owner[i]].backlog, client->connection, worker_now_ms());
 		if (client->is_used && polls[i].fd == client->connection && polls[i].revents & ~POLLOUT)
 			hear(worker, owner[i]);
 	}
@@ -389,10 +396,15 @@ enum worker_end worker_run(struct registry *registry, int link, const struct wor
 	worker->discovery = discovery_create(worker->qp1, on_answer, worker);
 	worker->ports = ports_create();
 	worker->orphans = orphans_create();
-	if (!worker->qp1 || !worker->discovery || !worker->ports || !worker->orphans) {
+	worker->asking = malloc(sizeof(*worker->asking));
+	worker->asked = malloc(sizeof(*worker->asked));
+	if (!worker->qp1 || !worker->discovery || !worker->ports || !worker->orphans || !worker->asking ||
+		!worker->asked) {
 		report(options->report, "out of memory");
 		return WORKER_FAILED;
 	}
+	relay_init(worker->asking);
+	relay_init(worker->asked);
 	worker_update_receive_buffer(worker);
 	uint64_t now = worker_now_ms();
 	worker->settle_at = now + SETTLE_MS;
@@ -410,6 +422,8 @@ enum worker_end worker_run(struct registry *registry, int link, const struct wor
 	discovery_destroy(worker->discovery);
 	ports_destroy(worker->ports);
 	orphans_destroy(worker->orphans);
+	free(worker->asking);
+	free(worker->asked);
 	qp1_destroy(worker->qp1);
 	close(worker->group.own);
 	close(worker->group.probe);

@@ -50,7 +50,8 @@ struct worker {
 	struct group group;
 	struct qp1 *qp1;
 	struct discovery *discovery;
-	struct relay relay;
+	struct relay *asking; /* clients' own MADs, by transaction */
+	struct relay *asked;  /* requests passed to clients, by the asker's communication ID */
 	struct ports *ports;
 	struct orphans *orphans;
 	struct early early;
@@ -67,7 +68,7 @@ struct worker {
 /* ---- worker.c --------------------------------------------------------------------------------------------------- */
 
 uint64_t worker_now_ms(void);
-/* A client that does not read its answers is dropped, as one that went away. */
+/* Waits in the backlog while the client does not read; one that lets too much pile up is dropped, as if it went away. */
 void worker_say(struct worker *worker, unsigned client, const struct vb_message *message, const int *fd);
 __attribute__((format(printf, 5, 6))) void worker_refuse(
 	struct worker *worker, unsigned client, uint32_t request, int error, const char *format, ...);

@@ -59,7 +59,7 @@ static void build_connection_request(const struct vb_way *way, uint64_t transact
 
 	memset(mad, 0, VB_MAD_LENGTH);
 	vb_mad_header_encode(&header, mad);
-	vb_store_be32(body, (uint32_t)transaction_id << 1 | 1); /* local communication id, never zero */
+	vb_store_be32(body, (uint32_t)way->slot.number << 24 | (transaction_id & 0xFFFFFF)); /* local communication id */
 	vb_store_be64(body + 8, 0x1000000000000000 | (transaction_id & 0xFFFFFFFF)); /* service id */
 	vb_store_be64(body + 16, 0x0200000000000001);                                /* local CA GUID */
 	vb_store_be32(body + 32, 2u << 8 | 1);  /* local QPN 2, responder resources 1 */

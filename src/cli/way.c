@@ -337,7 +337,13 @@ void vb_way_close(struct vb_way *way)
 
 int vb_way_send(const struct vb_way *way, const uint8_t mad[256], uint32_t length)
 {
-	return vb_broker_send_mad(way->broker, &way->src, &way->dst, mad, length);
+	struct vb_mad_header header;
+
+	vb_mad_header_decode(&header, mad);
+	if (header.mgmt_class != VB_MAD_CLASS_CM)
+		return vb_broker_send_mad(way->broker, &way->src, &way->dst, mad, length);
+	vb_broker_post_mad(way->broker, &way->src, &way->dst, mad);
+	return 0;
 }
 
 bool vb_way_receive(const struct vb_way *way, struct vb_answer *answer, int64_t deadline_ns)

@@ -3,6 +3,7 @@
 #include <dirent.h>
 #include <fcntl.h>
 #include <netinet/in.h>
+#include <poll.h>
 #include <setjmp.h>
 #include <signal.h>
 #include <stdarg.h>
@@ -201,6 +202,30 @@ void check_steering(void)
 {
 	send_to_all();
 	collect_all(true);
+}
+
+/* ---- Clients ---------------------------------------------------------------------------------------------------- */
+
+int connect_raw(void)
+{
+	struct sockaddr_un address;
+	socklen_t length = vb_abstract_address(&address, VB_BROKER_NAME);
+	int fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0);
+	assert_int_equal(connect(fd, (struct sockaddr *)&address, length), 0);
+	return fd;
+}
+
+int answer_of(int fd)
+{
+	struct vb_message message;
+	int passed;
+	struct pollfd wait = { .fd = fd, .events = POLLIN };
+	assert_true(poll(&wait, 1, 5000) > 0);
+	if (vb_message_receive(fd, &message, &passed))
+		return -1;
+	if (passed >= 0)
+		close(passed);
+	return message.kind == VB_MESSAGE_REFUSED ? message.error : 0;
 }
 
 void start_clients(unsigned count)

@@ -36,6 +36,11 @@ void send_to_all(void);
 void collect_all(bool is_right);
 void check_steering(void);
 
+/* A connection that says nothing yet. */
+int connect_raw(void);
+/* The answer's error, 0 for anything else that was said, -1 when the connection was ended. */
+int answer_of(int fd);
+
 /* Each has a slot, and no two the same. */
 void start_clients(unsigned count);
 /* The same, one after the other: the last is behind all others in the kernel's group. */
@@ -74,6 +79,9 @@ int tear_down(void **state);
 	X(start__program_that_cannot_run_is_named) \
 	X(bad_client__is_refused_and_leaks_nothing) \
 	X(bad_client__that_never_reads_is_dropped) \
+	X(mad__of_anothers_connection_is_not_sent) \
+	X(mad__in_anothers_stead_is_not_sent) \
+	X(flood__leaves_a_listener_that_does_not_read_its_connection) \
 	X(discovery__own_host_is_known_and_nobody_is_nobody) \
 	X(mad__is_answered_at_its_own_length) \
 	X(discovery__finds_verbena_over_the_wire) \

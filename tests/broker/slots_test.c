@@ -262,29 +262,6 @@ void start__is_not_seen_by_the_program(void **state)
 
 /* ---- Bad clients ----------------------------------------------------------------------------------------------- */
 
-static int connect_raw(void)
-{
-	struct sockaddr_un address;
-	socklen_t length = vb_abstract_address(&address, VB_BROKER_NAME);
-	int fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0);
-	assert_int_equal(connect(fd, (struct sockaddr *)&address, length), 0);
-	return fd;
-}
-
-/* The answer's error, 0 for anything else that was said, -1 when the connection was ended. */
-static int answer_of(int fd)
-{
-	struct vb_message message;
-	int passed;
-	struct pollfd wait = { .fd = fd, .events = POLLIN };
-	assert_true(poll(&wait, 1, 5000) > 0);
-	if (vb_message_receive(fd, &message, &passed))
-		return -1;
-	if (passed >= 0)
-		close(passed);
-	return message.kind == VB_MESSAGE_REFUSED ? message.error : 0;
-}
-
 void bad_client__is_refused_and_leaks_nothing(void **state)
 {
 	pid_t parent, worker;

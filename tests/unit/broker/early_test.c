@@ -7,7 +7,8 @@ static uint8_t bytes[VB_MAD_LENGTH];
 
 static bool hold(uint8_t mark, uint64_t now)
 {
-	const struct qp1_mad mad = { .scope = mark, .bytes = bytes, .length = 300 };
+	const struct vb_cm_message cm = { .kind = VB_CM_REQ, .local_id = mark };
+	const struct qp1_mad mad = { .scope = mark, .bytes = bytes, .length = 300, .cm = &cm };
 	memset(bytes, mark, sizeof(bytes));
 	return early_hold(&early, &mad, now);
 }
@@ -28,6 +29,7 @@ static void hold__keeps_the_bytes_until_they_are_due(void **state)
 	assert_int_equal(mad->bytes[0], 1);
 	assert_int_equal(mad->bytes[VB_MAD_LENGTH - 1], 1);
 	assert_int_equal(mad->length, VB_MAD_LENGTH);
+	assert_int_equal(mad->cm->local_id, 1);
 	assert_non_null(early_look(&early, 0, 1000 + EARLY_MS, &is_due));
 	assert_true(is_due);
 	assert_null(early_look(&early, 1, 1000, &is_due));

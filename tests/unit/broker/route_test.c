@@ -4,32 +4,28 @@
 #include "broker/route.h"
 
 static struct registry registry;
-static struct orphans *orphans;
+static struct relay asked;
 static uint8_t mad[VB_MAD_LENGTH];
 
 static struct route route(struct ports *ports, const struct vb_cm_message *message)
 {
 	const struct qp1_mad arrived = { .from = vb_gid_from_ipv4(10, 0, 0, 2),
 		.to = vb_gid_from_ipv4(10, 0, 0, 1),
-		.bytes = mad,
-		.length = VB_MAD_LENGTH };
-	vb_cm_encode(message, mad);
-	assert_true(route_is_cm(&arrived));
-	return route_cm(ports, &registry, orphans, &arrived);
+		.cm = message };
+	return route_cm(ports, &registry, &asked, &arrived);
 }
 
 static int setup(void **state)
 {
 	registry_init(&registry, -1);
 	*state = ports_create();
-	orphans = orphans_create();
-	return *state && orphans ? 0 : -1;
+	relay_init(&asked);
+	return *state ? 0 : -1;
 }
 
 static int teardown(void **state)
 {
 	ports_destroy(*state);
-	orphans_destroy(orphans);
 	return 0;
 }
 
@@ -107,11 +103,7 @@ static void answer__for_a_process_that_is_gone(void **state)
 /* A request of the peer's that client 4 received. */
 static void receive_request(struct vb_gid from, uint32_t id)
 {
-	struct vb_cm_message received = request;
-	const struct qp1_mad arrived = { .from = from, .to = vb_gid_from_ipv4(10, 0, 0, 1), .bytes = mad };
-	received.local_id = id;
-	vb_cm_encode(&received, mad);
-	orphans_note_received(orphans, 4, &arrived);
+	relay_note(&asked, 4, &from, id);
 }
 
 static void request_given_up__goes_to_who_received_it(void **state)
@@ -139,6 +131,63 @@ static void failure__is_told_to_who_sent_the_request(void **state)
 	assert_int_equal(route_failure(&registry, &failure), -1);
 }
 
+/* ---- Who may send what ------------------------------------------------------------------------------------------- */
+
+static bool may_send(uint32_t client, struct vb_cm_message message)
+{
+	const struct vb_gid to = vb_gid_from_ipv4(10, 0, 0, 2);
+	return route_may_send(&registry, &asked, client, &to, &message);
+}
+
+static void message__leaves_only_in_its_senders_name(void **state)
+{
+	static const enum vb_cm_kind kinds[] = { VB_CM_REQ, VB_CM_MRA, VB_CM_REJ, VB_CM_REP, VB_CM_RTU, VB_CM_DREQ,
+		VB_CM_DREP, VB_CM_SIDR_REQ, VB_CM_LAP, VB_CM_APR };
+	registry.slots[0x2A].user = 4;
+	registry.slots[0x2B].user = 5;
+	for (unsigned i = 0; i < sizeof(kinds) / sizeof(kinds[0]); i++) {
+		struct vb_cm_message message = { .kind = kinds[i], .local_id = 0x2A000007, .remote_id = 0x1234 };
+		assert_true(may_send(4, message));
+		assert_false(may_send(5, message));
+		message.local_id = 0x2C000007; /* a slot of nobody's */
+		assert_false(may_send(4, message));
+		message.local_id = 0;
+		assert_false(may_send(4, message));
+	}
+}
+
+static void answer_without_an_id__needs_its_request(void **state)
+{
+	const struct vb_cm_message rej = { .kind = VB_CM_REJ, .remote_id = 0x1234 };
+	const struct vb_cm_message sidr = { .kind = VB_CM_SIDR_REP, .remote_id = 0x1234 };
+	const struct vb_cm_message drep = { .kind = VB_CM_DREP, .remote_id = 0x1234 };
+	receive_request(vb_gid_from_ipv4(10, 0, 0, 3), 0x1234); /* another host's */
+	assert_false(may_send(4, rej));
+	receive_request(vb_gid_from_ipv4(10, 0, 0, 2), 0x1234);
+	assert_true(may_send(4, rej));
+	assert_true(may_send(4, sidr));
+	assert_false(may_send(4, drep));
+	assert_false(may_send(5, rej));
+	assert_false(may_send(5, sidr));
+	relay_forget_client(&asked, 4);
+	assert_false(may_send(4, rej));
+}
+
+/* With an ID of one's own, but to a request that another was passed. */
+static void answer__to_anothers_request_is_refused(void **state)
+{
+	registry.slots[0x2A].user = 4;
+	registry.slots[0x2B].user = 5;
+	receive_request(vb_gid_from_ipv4(10, 0, 0, 2), 0x1234);
+	static const enum vb_cm_kind kinds[] = { VB_CM_REP, VB_CM_MRA, VB_CM_REJ };
+	for (unsigned i = 0; i < 3; i++) {
+		struct vb_cm_message answer = { .kind = kinds[i], .local_id = 0x2A000001, .remote_id = 0x1234 };
+		assert_true(may_send(4, answer));
+		answer.local_id = 0x2B000001;
+		assert_false(may_send(5, answer));
+	}
+}
+
 #define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
 
 int main(void)
@@ -151,6 +200,9 @@ int main(void)
 		TEST(request_given_up__goes_to_who_received_it),
 		TEST(failure__is_told_to_who_sent_the_request),
 		TEST(answer__goes_to_the_slot_of_its_communication_id),
+		TEST(message__leaves_only_in_its_senders_name),
+		TEST(answer_without_an_id__needs_its_request),
+		TEST(answer__to_anothers_request_is_refused),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

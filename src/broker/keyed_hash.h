@@ -1,0 +1,18 @@
+/* SipHash-2-4 of an address and a number, under a secret key: for tables that strangers fill, who shall not be able to
+ * choose where, and for numbers that only who receives what is sent to an address can know (J.-P. Aumasson, D. J.
+ * Bernstein: SipHash, 2012). */
+#ifndef VB_BROKER_KEYED_HASH_H
+#define VB_BROKER_KEYED_HASH_H
+
+#include <stdint.h>
+#include "base/gid.h"
+
+struct hash_key {
+	uint64_t words[2];
+};
+
+/* From the kernel's random numbers. */
+struct hash_key hash_key_new(void);
+uint64_t keyed_hash(const struct hash_key *key, const struct vb_gid *gid, uint64_t number);
+
+#endif

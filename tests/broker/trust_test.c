@@ -1,0 +1,189 @@
+/* What a process may do to others through its broker, and what the network may. */
+#include <errno.h>
+#include <netinet/in.h>
+#include <poll.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <unistd.h>
+#include <cmocka.h>
+#include "harness.h"
+#include "host/broker.h"
+#include "host/protocol.h"
+#include "wire/cm.h"
+#include "wire/icrc.h"
+
+static struct vb_gid loopback(void)
+{
+	return vb_gid_from_ipv4(127, 0, 0, 1);
+}
+
+/* Takes a slot; *socket is its receive socket. */
+static uint8_t get_slot(int connection, int *socket)
+{
+	const struct vb_message get = { .kind = VB_MESSAGE_GET_SLOT, .request = 1, .receive_buffer = 65536 };
+	struct vb_message slot;
+	struct pollfd wait = { .fd = connection, .events = POLLIN };
+	assert_int_equal(vb_message_send(connection, &get, NULL), 0);
+	assert_true(poll(&wait, 1, 5000) > 0);
+	assert_int_equal(vb_message_receive(connection, &slot, socket), 0);
+	assert_int_equal(slot.kind, VB_MESSAGE_SLOT);
+	return slot.slot;
+}
+
+/* What it says of a MAD within a moment; false: nothing. */
+static bool hears_mad(int connection, struct vb_cm_message *cm)
+{
+	struct vb_message message;
+	int fd;
+	struct pollfd wait = { .fd = connection, .events = POLLIN };
+	while (poll(&wait, 1, 200) > 0) {
+		assert_int_equal(vb_message_receive(connection, &message, &fd), 0);
+		if (message.kind == VB_MESSAGE_MAD)
+			return vb_cm_decode(cm, message.mad);
+	}
+	return false;
+}
+
+static void post(int connection, const struct vb_cm_message *cm)
+{
+	struct vb_message message = {
+		.kind = VB_MESSAGE_POST_MAD, .sgid = loopback(), .gid = loopback(), .length = VB_MAD_LENGTH
+	};
+	vb_cm_encode(cm, message.mad);
+	assert_int_equal(vb_message_send(connection, &message, NULL), 0);
+}
+
+static void listen_at(int connection, uint16_t port)
+{
+	struct vb_message message = { .kind = VB_MESSAGE_BIND,
+		.request = 2,
+		.binding = { .number = port, .port_space = VB_CM_PS_TCP, .port = port } };
+	assert_int_equal(vb_message_send(connection, &message, NULL), 0);
+	assert_int_equal(answer_of(connection), 0);
+	message.kind = VB_MESSAGE_LISTEN;
+	assert_int_equal(vb_message_send(connection, &message, NULL), 0);
+	assert_int_equal(answer_of(connection), 0);
+}
+
+void mad__of_anothers_connection_is_not_sent(void **state)
+{
+	start_clients(1); /* starts the broker */
+	int sockets[2], connections[2] = { connect_raw(), connect_raw() };
+	struct vb_cm_message cm;
+	uint32_t ids[2];
+	for (unsigned i = 0; i < 2; i++)
+		ids[i] = (uint32_t)get_slot(connections[i], &sockets[i]) << 24 | 7;
+	const struct vb_cm_message dreq = { .kind = VB_CM_DREQ, .local_id = ids[0], .remote_id = ids[0] + 1 };
+	post(connections[1], &dreq);
+	assert_false(hears_mad(connections[0], &cm));
+	post(connections[0], &dreq);
+	assert_true(hears_mad(connections[0], &cm));
+	assert_int_equal(cm.kind, VB_CM_DREQ);
+	struct vb_message send = {
+		.kind = VB_MESSAGE_SEND_MAD, .request = 9, .sgid = loopback(), .gid = loopback(), .length = VB_MAD_LENGTH
+	};
+	vb_cm_encode(&dreq, send.mad);
+	assert_int_equal(vb_message_send(connections[0], &send, NULL), 0);
+	assert_int_equal(answer_of(connections[0]), EPERM);
+	for (unsigned i = 0; i < 2; i++) {
+		close(connections[i]);
+		close(sockets[i]);
+	}
+}
+
+/* The answer to a request that was passed to somebody else. */
+void mad__in_anothers_stead_is_not_sent(void **state)
+{
+	start_clients(1);
+	int sockets[3], connections[3];
+	uint32_t ids[3];
+	struct vb_cm_message cm;
+	for (unsigned i = 0; i < 3; i++) {
+		connections[i] = connect_raw();
+		ids[i] = (uint32_t)get_slot(connections[i], &sockets[i]) << 24 | 7;
+	}
+	listen_at(connections[0], 7471);
+	post(connections[1], &(struct vb_cm_message){ .kind = VB_CM_REQ, .local_id = ids[1],
+		.req.service_id = vb_cm_service_id(VB_CM_PS_TCP, 7471) });
+	assert_true(hears_mad(connections[0], &cm));
+	assert_int_equal(cm.kind, VB_CM_REQ);
+	const struct vb_cm_message rej = { .kind = VB_CM_REJ, .remote_id = ids[1], .rej.reason = VB_CM_REJ_CONSUMER };
+	const struct vb_cm_message rep = { .kind = VB_CM_REP, .local_id = ids[2], .remote_id = ids[1] };
+	post(connections[2], &rej);
+	post(connections[2], &rep);
+	assert_false(hears_mad(connections[1], &cm));
+	post(connections[0], &rej);
+	assert_true(hears_mad(connections[1], &cm));
+	assert_int_equal(cm.kind, VB_CM_REJ);
+	for (unsigned i = 0; i < 3; i++) {
+		close(connections[i]);
+		close(sockets[i]);
+	}
+}
+
+/* ---- Floods ------------------------------------------------------------------------------------------------------ */
+
+static void send_req(int fd, uint16_t source_port, uint16_t port, uint32_t id)
+{
+	const struct vb_flow flow = { .src = loopback(), .dst = loopback(), .src_port = source_port, .dst_port = PORT };
+	const struct vb_cm_message req = { .kind = VB_CM_REQ, .transaction_id = id, .local_id = id,
+		.req.service_id = vb_cm_service_id(VB_CM_PS_TCP, port) };
+	uint8_t mad[VB_MAD_LENGTH], packet[VB_MAD_PACKET_BYTES];
+	vb_cm_encode(&req, mad);
+	size_t length = vb_mad_packet(&flow, id, mad, sizeof(mad), packet);
+	assert_int_equal(send(fd, packet, length, 0), length);
+}
+
+static int open_flood(uint16_t *source_port)
+{
+	struct sockaddr_in to = { .sin_family = AF_INET, .sin_port = htons(PORT), .sin_addr.s_addr = htonl(INADDR_LOOPBACK) };
+	struct sockaddr_in us;
+	socklen_t length = sizeof(us);
+	int fd = socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0), probe = IP_PMTUDISC_PROBE;
+	setsockopt(fd, IPPROTO_IP, IP_MTU_DISCOVER, &probe, sizeof(probe));
+	assert_int_equal(connect(fd, (struct sockaddr *)&to, sizeof(to)), 0);
+	assert_int_equal(getsockname(fd, (struct sockaddr *)&us, &length), 0);
+	*source_port = ntohs(us.sin_port);
+	return fd;
+}
+
+/* More requests than its socket holds, and more questions than there is room for their answers. */
+void flood__leaves_a_listener_that_does_not_read_its_connection(void **state)
+{
+	enum { QUESTIONS = 400 };
+	start_clients(1);
+	int connection = connect_raw(), fd;
+	uint16_t source_port;
+	unsigned answers = 0;
+	listen_at(connection, 7472);
+	int flood = open_flood(&source_port);
+	for (uint32_t i = 1; i <= 3000; i++) {
+		send_req(flood, source_port, 7472, i);
+		if (i % 50 == 0)
+			usleep(2000);
+	}
+	const struct vb_message hello = { .kind = VB_MESSAGE_HELLO };
+	for (unsigned i = 0; i < QUESTIONS;) {
+		int rc = vb_message_send(connection, &hello, NULL);
+		assert_true(rc == 0 || rc == -EAGAIN);
+		if (rc)
+			usleep(1000);
+		else
+			i++;
+	}
+	usleep(200000);
+	struct vb_message message;
+	struct pollfd wait = { .fd = connection, .events = POLLIN };
+	while (poll(&wait, 1, 500) > 0) {
+		assert_int_equal(vb_message_receive(connection, &message, &fd), 0);
+		answers += message.kind == VB_MESSAGE_WELCOME;
+	}
+	assert_int_equal(answers, QUESTIONS);
+	close(flood);
+	close(connection);
+}
