@@ -33,10 +33,11 @@ void worker_send_courier(struct worker *worker, unsigned client, uint8_t slot)
 		.uid = process->uid,
 		.request = slot ? 0 : state->request,
 		.receive_buffer = state->receive_buffer };
-	if (state->channel >= 0 && state->courier_request == task.request)
-		return; /* asked again: it is on its way */
-	if (state->channel >= 0)
-		close(state->channel);
+	if (state->channel >= 0) { /* one is on its way */
+		if (state->courier_request != task.request)
+			worker_refuse(worker, client, state->request, EBUSY, "one slot at a time");
+		return;
+	}
 	state->channel = courier_start(&task);
 	state->courier_request = task.request;
 	if (state->channel >= 0)

@@ -9,7 +9,8 @@
 #include <sys/random.h>
 #include "wire/mad.h"
 
-#define ENTRIES        1024
+#define ENTRIES        DISCOVERY_QUESTIONS
+#define NOBODY         DISCOVERY_CLIENTS
 #define TRIES          3
 #define TRY_MS         100
 #define REMEMBER_MS    (10 * 60 * 1000)
@@ -25,6 +26,7 @@ struct entry {
 	uint64_t transaction_id;
 	uint64_t due_ms; /* of the next try, or when the answer is too old */
 	unsigned tries;
+	unsigned asked_by; /* client whose question it was, or NOBODY any more */
 	uint64_t waiting[DISCOVERY_CLIENTS / 64];
 };
 
@@ -34,6 +36,7 @@ struct discovery {
 	void *user;
 	uint32_t receive_buffer;
 	unsigned next_victim;
+	unsigned questions[DISCOVERY_CLIENTS]; /* entries being asked for each */
 	struct entry entries[ENTRIES];
 };
 
@@ -118,6 +121,7 @@ static struct entry *new_entry(struct discovery *discovery, const struct vb_gid 
 		memset(entry, 0, sizeof(*entry));
 		entry->gid = *gid;
 		entry->scope = scope;
+		entry->asked_by = NOBODY;
 	}
 	return entry;
 }
@@ -126,6 +130,9 @@ static void settle(
 	struct discovery *discovery, struct entry *entry, bool is_verbena, uint32_t receive_buffer, uint64_t now_ms)
 {
 	entry->state = is_verbena ? IS_VERBENA : IS_OTHER;
+	if (entry->asked_by < NOBODY)
+		discovery->questions[entry->asked_by]--;
+	entry->asked_by = NOBODY;
 	entry->receive_buffer = receive_buffer;
 	entry->due_ms = now_ms + (is_verbena ? REMEMBER_MS : REMEMBER_NO_MS);
 	for (unsigned client = 0; client < DISCOVERY_CLIENTS; client++)
@@ -149,7 +156,7 @@ static void try_again(struct discovery *discovery, struct entry *entry, uint64_t
 }
 
 void discovery_ask(struct discovery *discovery, uint64_t now_ms, unsigned client, const struct vb_gid *sgid,
-	const struct vb_gid *dgid)
+	const struct vb_gid *dgid, bool may_ask)
 {
 	if (interface_of(dgid)) {
 		discovery->answer(discovery->user, client, dgid, true, discovery->receive_buffer);
@@ -166,9 +173,9 @@ void discovery_ask(struct discovery *discovery, uint64_t now_ms, unsigned client
 		return;
 	}
 	bool is_asked = entry && entry->state == ASKING;
-	if (!entry)
+	if (!entry && may_ask)
 		entry = new_entry(discovery, dgid, scope);
-	if (!entry) {
+	if (!entry || (!is_asked && !may_ask)) {
 		discovery->answer(discovery->user, client, dgid, false, 0);
 		return;
 	}
@@ -176,6 +183,8 @@ void discovery_ask(struct discovery *discovery, uint64_t now_ms, unsigned client
 	if (is_asked)
 		return;
 	entry->state = ASKING;
+	entry->asked_by = client;
+	discovery->questions[client]++;
 	entry->sgid = *sgid;
 	entry->tries = 0;
 	entry->transaction_id = random_number();
@@ -184,8 +193,18 @@ void discovery_ask(struct discovery *discovery, uint64_t now_ms, unsigned client
 
 void discovery_forget_client(struct discovery *discovery, unsigned client)
 {
-	for (unsigned i = 0; i < ENTRIES; i++)
-		discovery->entries[i].waiting[client / 64] &= ~(1ull << client % 64);
+	for (unsigned i = 0; i < ENTRIES; i++) {
+		struct entry *entry = &discovery->entries[i];
+		entry->waiting[client / 64] &= ~(1ull << client % 64);
+		if (entry->asked_by == client)
+			entry->asked_by = NOBODY;
+	}
+	discovery->questions[client] = 0;
+}
+
+unsigned discovery_questions(const struct discovery *discovery, unsigned client)
+{
+	return discovery->questions[client];
 }
 
 int discovery_advance(struct discovery *discovery, uint64_t now_ms)

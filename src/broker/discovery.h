@@ -8,7 +8,8 @@
 #include "base/gid.h"
 #include "broker/qp1.h"
 
-#define DISCOVERY_CLIENTS 512
+#define DISCOVERY_CLIENTS   512
+#define DISCOVERY_QUESTIONS 1024 /* that wait for an answer, of all clients */
 
 struct discovery;
 
@@ -21,8 +22,11 @@ void discovery_destroy(struct discovery *discovery);
 /* The effective receive buffer of one of our slots, which peers are told. */
 void discovery_set_receive_buffer(struct discovery *discovery, uint32_t bytes);
 
+/* may_ask: when the answer is not known the peer is asked; else it counts as nobody for now. */
 void discovery_ask(struct discovery *discovery, uint64_t now_ms, unsigned client, const struct vb_gid *sgid,
-	const struct vb_gid *dgid);
+	const struct vb_gid *dgid, bool may_ask);
+/* To how many peers client's questions are under way. */
+unsigned discovery_questions(const struct discovery *discovery, unsigned client);
 void discovery_forget_client(struct discovery *discovery, unsigned client);
 /* Takes a MAD; false: it was not for discovery. */
 bool discovery_receive(struct discovery *discovery, uint64_t now_ms, const struct qp1_mad *mad);

@@ -255,7 +255,14 @@ static void set_up_process(void)
 	try_oom_score();
 }
 
-static _Noreturn void start(bool stays, const struct trusted *trusted, int report)
+/* Of a broker that is not root's: whoever starts it says that other users are welcome. */
+static bool is_any_user_welcome(void)
+{
+	const char *setting = getenv("VERBENA_BROKER");
+	return setting && strcmp(setting, "any") == 0;
+}
+
+static _Noreturn void start(bool stays, bool is_shared, const struct trusted *trusted, int report)
 {
 	char why[VB_BROKER_WHY_SIZE];
 	int listener;
@@ -271,7 +278,7 @@ static _Noreturn void start(bool stays, const struct trusted *trusted, int repor
 		registry.last_slot = 0;
 	set_signals(on_terminate);
 	run(&registry, (struct worker_options){
-				   .trusted = *trusted, .stays = stays, .is_first = true, .report = report });
+		.trusted = *trusted, .stays = stays, .is_shared = is_shared, .is_first = true, .report = report });
 }
 
 /* Waits for what the broker reports, and says it on stderr if it is bad news. */
@@ -291,12 +298,14 @@ static int print_report(int report)
 
 static int usage(FILE *out, int code)
 {
-	fputs("usage: verbena-broker [--foreground] [--trust USER]...\n"
+	fputs("usage: verbena-broker [--foreground] [--share] [--trust USER]...\n"
 	      "Shares UDP port 4791 (RoCEv2) among the RDMA processes of this network namespace.\n"
 	      "Verbena starts one by itself; it leaves a second after its last process.\n"
 	      "\n"
 	      "  --foreground   stay, in the foreground and also when nobody needs it. Started by root,\n"
 	      "                 this is how several users share one host.\n"
+	      "  --share        serve every user, as root's broker does; without it (or VERBENA_BROKER=any in\n"
+	      "                 the environment) a broker serves its own user and root.\n"
 	      "  --trust USER   let programs of USER, a name or a number, have sockets of the port: faster,\n"
 	      "                 but each of them can disturb the others. Others are brought what they\n"
 	      "                 receive by a courier.\n"
@@ -322,11 +331,13 @@ static bool add_trusted(struct trusted *trusted, const char *user)
 int main(int argc, char **argv)
 {
 	struct trusted trusted = { 0 };
-	bool stays = false;
+	bool stays = false, is_shared = is_any_user_welcome();
 	int report = -1;
 	for (int i = 1; i < argc; i++) {
 		if (strcmp(argv[i], "--foreground") == 0)
 			stays = true;
+		else if (strcmp(argv[i], "--share") == 0)
+			is_shared = true;
 		else if (strcmp(argv[i], "--trust") == 0 && i + 1 < argc && add_trusted(&trusted, argv[i + 1]))
 			i++;
 		else if (sscanf(argv[i], "--report-fd=%d", &report) == 1 && report > 2)
@@ -363,5 +374,5 @@ int main(int argc, char **argv)
 	syscall(SYS_close_range, 4u, ~0u, 0);
 	fcntl(3, F_SETFD, FD_CLOEXEC);
 	set_up_process();
-	start(stays, &trusted, report);
+	start(stays, is_shared, &trusted, report);
 }

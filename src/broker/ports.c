@@ -9,7 +9,6 @@
 #include "broker/registry.h"
 
 #define BUCKETS	    4096
-#define OF_A_CLIENT 65536 /* bindings */
 #define FIRST_FREE  32768 /* where ports that nobody named are taken from, as Linux does by default */
 #define FREE_COUNT  28232
 
@@ -116,7 +115,7 @@ int ports_bind(struct ports *ports, struct port_binding *binding)
 		return -EPROTONOSUPPORT;
 	if (binding->client >= REGISTRY_CLIENTS || find(ports, binding->client, binding->number))
 		return -EINVAL;
-	if (ports->clients[binding->client].count == OF_A_CLIENT)
+	if (ports->clients[binding->client].count == PORTS_MAX)
 		return -ENOBUFS;
 	binding->is_listening = false;
 	if (binding->port == 0 ? !choose_port(ports, binding) : is_taken(ports, binding))
@@ -161,6 +160,11 @@ void ports_unbind(struct ports *ports, uint32_t client, uint32_t number)
 	struct entry *entry = find(ports, client, number);
 	if (entry)
 		drop(ports, entry);
+}
+
+unsigned ports_count(const struct ports *ports, uint32_t client)
+{
+	return client < REGISTRY_CLIENTS ? ports->clients[client].count : 0;
 }
 
 void ports_forget_client(struct ports *ports, uint32_t client)

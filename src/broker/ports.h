@@ -9,6 +9,7 @@
 #include "wire/cm.h"
 
 #define PORTS_NOBODY UINT32_MAX
+#define PORTS_MAX    65536 /* bindings of all clients */
 
 struct ports;
 
@@ -27,6 +28,7 @@ int ports_bind(struct ports *ports, struct port_binding *binding);
 /* -EINVAL: no such binding; -EADDRINUSE: another listens there. */
 int ports_listen(struct ports *ports, uint32_t client, uint32_t number);
 void ports_unbind(struct ports *ports, uint32_t client, uint32_t number);
+unsigned ports_count(const struct ports *ports, uint32_t client);
 void ports_forget_client(struct ports *ports, uint32_t client);
 /* The client that listens for service_id at address, or PORTS_NOBODY. */
 uint32_t ports_find_listener(struct ports *ports, uint64_t service_id, const struct vb_gid *address);

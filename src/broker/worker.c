@@ -7,7 +7,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/syscall.h>
 #include <time.h>
 #include <unistd.h>
 #include "broker/worker_state.h"
@@ -49,46 +48,13 @@ __attribute__((format(printf, 5, 6))) void worker_refuse(
 
 /* ---- Clients --------------------------------------------------------------------------------------------------- */
 
-static void reset(struct client_state *state)
+void worker_reset_client(struct client_state *state)
 {
 	backlog_discard(&state->backlog);
 	if (state->channel >= 0)
 		close(state->channel);
 	*state = (struct client_state){ .channel = -1 };
 	backlog_init(&state->backlog);
-}
-
-static void accept_clients(struct worker *worker)
-{
-	for (;;) {
-		struct client client = { .connection = accept4(
-						 worker->registry->listener, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK),
-			.pidfd = -1 };
-		if (client.connection < 0)
-			return;
-		struct ucred peer = { 0 };
-		socklen_t length = sizeof(peer);
-		int number = -1;
-		for (int i = 0; i < REGISTRY_CLIENTS && number < 0; i++)
-			if (!worker->registry->clients[i].is_used)
-				number = i;
-		if (number < 0 || getsockopt(client.connection, SOL_SOCKET, SO_PEERCRED, &peer, &length)) {
-			close(client.connection);
-			continue;
-		}
-		client.pid = peer.pid;
-		client.uid = peer.uid;
-		if (peer.pid > 0)
-			client.pidfd = (int)syscall(SYS_pidfd_open, peer.pid, 0);
-		if (registry_add_client(worker->registry, worker->link, number, &client)) {
-			close(client.connection); /* it connects again, and another worker hears it */
-			if (client.pidfd >= 0)
-				close(client.pidfd);
-			worker->is_orphaned = true;
-			return;
-		}
-		reset(&worker->clients[number]);
-	}
 }
 
 /* Those it owns, and with its couriers those it uses. Of a courier the slot's user gets another, if he is still there. */
@@ -107,7 +73,7 @@ static void free_slots(struct worker *worker, unsigned number)
 	}
 }
 
-static void remove_client(struct worker *worker, unsigned number)
+void worker_remove_client(struct worker *worker, unsigned number)
 {
 	free_slots(worker, number);
 	if (worker->is_orphaned)
@@ -120,7 +86,7 @@ static void remove_client(struct worker *worker, unsigned number)
 	worker_reap();
 	if (registry_drop_client(worker->registry, worker->link, (int)number))
 		worker->is_orphaned = true;
-	reset(&worker->clients[number]);
+	worker_reset_client(&worker->clients[number]);
 	worker->idle_at = worker_now_ms() + IDLE_MS;
 }
 
@@ -138,6 +104,23 @@ static void answer_binding(struct worker *worker, unsigned client, uint32_t requ
 		worker_say(worker, client, &message, NULL);
 }
 
+static bool is_of_user(const struct worker *worker, unsigned client, uid_t uid)
+{
+	return worker->registry->clients[client].is_used && worker->registry->clients[client].uid == uid;
+}
+
+/* -errno why it may not hold that one. */
+static int may_bind(const struct worker *worker, unsigned client, const struct port_binding *binding)
+{
+	const uid_t uid = worker->registry->clients[client].uid;
+	unsigned taken = 0, holds = 0;
+	for (unsigned i = 0; i < REGISTRY_CLIENTS; i++) {
+		taken += ports_count(worker->ports, i);
+		holds += is_of_user(worker, i, uid) ? ports_count(worker->ports, i) : 0;
+	}
+	return limits_may_take(&worker->limits, uid, holds, taken, PORTS_MAX) ? 0 : -ENOBUFS;
+}
+
 static void bind_port(struct worker *worker, unsigned client, const struct vb_message *message)
 {
 	struct port_binding binding = { .client = client,
@@ -147,8 +130,53 @@ static void bind_port(struct worker *worker, unsigned client, const struct vb_me
 		.address = message->gid,
 		.is_shared = message->binding.is_shared,
 		.is_ipv6_only = message->binding.is_ipv6_only };
-	int rc = ports_bind(worker->ports, &binding);
+	int rc = may_bind(worker, client, &binding);
+	if (rc == 0)
+		rc = ports_bind(worker->ports, &binding);
 	answer_binding(worker, client, message->request, rc, binding.port);
+}
+
+/* ---- What they ask for ------------------------------------------------------------------------------------------ */
+
+/* True when its user may have another slot; else it is told who has them. That all are taken, slots.c says. */
+static bool may_have_slot(struct worker *worker, unsigned client, uint32_t request)
+{
+	const uid_t uid = worker->registry->clients[client].uid;
+	struct holders holders = { 0 };
+	unsigned taken = 0, holds = 0;
+	char names[100];
+	for (unsigned slot = 1; slot < REGISTRY_SLOTS; slot++) {
+		const struct client_slot *one = &worker->registry->slots[slot];
+		if (one->owner < 0)
+			continue;
+		if (one->owner == (int)client && one->request == request)
+			return true; /* asked again: it has it */
+		const uid_t holder = one->is_carried ? one->user_uid : worker->registry->clients[one->owner].uid;
+		taken++;
+		holds += holder == uid;
+		holders_add(&holders, holder);
+	}
+	for (unsigned i = 0; i < REGISTRY_CLIENTS; i++)
+		holds += i != client && (worker->clients[i].wants_slot || worker->clients[i].channel >= 0) &&
+			is_of_user(worker, i, uid);
+	if (taken == VB_SLOT_MAX || limits_may_take(&worker->limits, uid, holds, taken, VB_SLOT_MAX))
+		return true;
+	holders_name(&holders, names, sizeof(names));
+	worker_refuse(worker, client, request, EUSERS, "no slot of UDP port 4791 is free for uid %u (%u in all; %s); end "
+		"some RDMA processes", uid, VB_SLOT_MAX, names);
+	return false;
+}
+
+static void discover(struct worker *worker, unsigned client, const struct vb_message *message)
+{
+	const uid_t uid = worker->registry->clients[client].uid;
+	unsigned taken = 0, holds = 0;
+	for (unsigned i = 0; i < REGISTRY_CLIENTS; i++) {
+		taken += discovery_questions(worker->discovery, i);
+		holds += is_of_user(worker, i, uid) ? discovery_questions(worker->discovery, i) : 0;
+	}
+	discovery_ask(worker->discovery, worker_now_ms(), client, &message->sgid, &message->gid,
+		limits_may_take(&worker->limits, uid, holds, taken, DISCOVERY_QUESTIONS));
 }
 
 /* False: what it said breaks the protocol. */
@@ -157,11 +185,14 @@ static bool obey(struct worker *worker, unsigned client, const struct vb_message
 	struct client_state *state = &worker->clients[client];
 	const struct vb_message welcome = { .kind = VB_MESSAGE_WELCOME };
 	bool is_good = true;
+	state->has_spoken = true;
 	switch (message->kind) {
 	case VB_MESSAGE_HELLO:
 		worker_say(worker, client, &welcome, NULL);
 		return true;
 	case VB_MESSAGE_GET_SLOT:
+		if (!may_have_slot(worker, client, message->request))
+			return true;
 		state->wants_slot = true;
 		state->request = message->request;
 		state->receive_buffer = message->receive_buffer;
@@ -181,7 +212,7 @@ static bool obey(struct worker *worker, unsigned client, const struct vb_message
 		worker_join_group(worker, client, message);
 		return true;
 	case VB_MESSAGE_DISCOVER:
-		discovery_ask(worker->discovery, worker_now_ms(), client, &message->sgid, &message->gid);
+		discover(worker, client, message);
 		return true;
 	case VB_MESSAGE_SEND_MAD:
 		worker_send_mad(worker, client, message);
@@ -255,6 +286,8 @@ static int next_timeout(struct worker *worker, uint64_t now)
 	for (unsigned i = 0; i < REGISTRY_CLIENTS; i++)
 		if (worker->clients[i].leaves_at)
 			timeout = earlier(timeout, worker->clients[i].leaves_at, now);
+	if (worker->parting_count)
+		timeout = earlier(timeout, worker->parting[0].until, now);
 	if (!has_clients && !worker->stays)
 		timeout = earlier(timeout, worker->idle_at, now);
 	if (!worker->is_settled)
@@ -302,19 +335,20 @@ static void serve(struct worker *worker, const struct pollfd *polls, const uint1
 		if (!polls[i].revents || !client->is_used)
 			continue;
 		if (polls[i].fd == client->pidfd)
-			remove_client(worker, owner[i]); /* its process is dead, whoever else may hold the connection */
+			worker_remove_client(worker, owner[i]); /* its process is dead, whoever else may hold the connection */
 		else if (polls[i].revents & POLLOUT)
 			backlog_flush(&worker->clients[owner[i]].backlog, client->connection, worker_now_ms());
 		if (client->is_used && polls[i].fd == client->connection && polls[i].revents & ~POLLOUT)
 			hear(worker, owner[i]);
 	}
 	uint64_t now = worker_now_ms();
+	worker_part(worker, now);
 	for (unsigned i = 0; i < REGISTRY_CLIENTS && !worker->is_orphaned; i++)
 		if (worker->registry->clients[i].is_used && worker->clients[i].leaves_at &&
 			worker->clients[i].leaves_at <= now)
-			remove_client(worker, i);
+			worker_remove_client(worker, i);
 	if (polls[LISTENER].revents && !worker->is_orphaned)
-		accept_clients(worker);
+		worker_accept_clients(worker);
 	if (!worker->is_orphaned)
 		worker_keep_group(worker);
 }
@@ -334,7 +368,7 @@ static enum worker_end loop(struct worker *worker)
 		serve(worker, polls, owner, count);
 		if (!worker->stays && !worker->is_orphaned && worker_now_ms() >= worker->idle_at &&
 			!registry_has_clients(worker->registry)) {
-			accept_clients(worker);
+			worker_accept_clients(worker);
 			if (!registry_has_clients(worker->registry))
 				return WORKER_LEAVES;
 		}
@@ -362,9 +396,12 @@ static void resume(struct worker *worker)
 		else if (one->owner >= 0 && group_adopt(&worker->group, (uint8_t)slot, one->fd))
 			worker->group.fd[slot] = one->fd; /* ours: repair will find it or not */
 	}
-	for (unsigned i = 0; i < REGISTRY_CLIENTS; i++)
-		if (worker->registry->clients[i].is_used)
-			worker_say(worker, i, &restarted, NULL);
+	for (unsigned i = 0; i < REGISTRY_CLIENTS; i++) {
+		if (!worker->registry->clients[i].is_used)
+			continue;
+		worker->clients[i].since = worker_now_ms();
+		worker_say(worker, i, &restarted, NULL);
+	}
 	for (unsigned slot = 1; slot < REGISTRY_SLOTS; slot++) {
 		const struct client_slot *one = &worker->registry->slots[slot];
 		bool has_user = one->user >= 0 && worker->registry->clients[one->user].is_used;
@@ -384,6 +421,7 @@ enum worker_end worker_run(struct registry *registry, int link, const struct wor
 	worker->link = link;
 	worker->stays = options->stays;
 	worker->trusted = &options->trusted;
+	worker->limits = (struct limits){ .own = geteuid(), .is_shared = options->is_shared };
 	for (unsigned i = 0; i < REGISTRY_CLIENTS; i++) {
 		backlog_init(&worker->clients[i].backlog);
 		worker->clients[i].channel = -1;

@@ -21,7 +21,8 @@ struct trusted {
 struct worker_options {
 	struct trusted trusted;
 	bool stays;    /* also without clients */
-	bool is_first; /* not a replacement */
+	bool is_shared; /* with every user, also when it is not root's */
+	bool is_first;	/* not a replacement */
 	int report;    /* descriptor to say VB_BROKER_READY or the reason on, then closed; -1: none */
 };
 

@@ -1,9 +1,10 @@
 /* What the files of the worker share; nobody else looks inside.
  *
- *   worker.c  the poll loop, clients, what they ask for
- *   slots.c   their shares of UDP 4791
- *   carry.c   couriers, for processes that may not have a socket
- *   mads.c    what goes between them and the wire
+ *   worker.c     the poll loop, clients, what they ask for
+ *   admission.c  who may be one
+ *   slots.c      their shares of UDP 4791
+ *   carry.c      couriers, for processes that may not have a socket
+ *   mads.c       what goes between them and the wire
  *
  * Holds: a worker that is orphaned changes nothing any more; it leaves its loop. */
 #ifndef VB_BROKER_WORKER_STATE_H
@@ -13,6 +14,7 @@
 #include "broker/discovery.h"
 #include "broker/early.h"
 #include "broker/group.h"
+#include "broker/limits.h"
 #include "broker/orphans.h"
 #include "broker/ports.h"
 #include "broker/qp1.h"
@@ -37,9 +39,18 @@ struct client_state {
 	int channel; /* of one that waits for its courier's slot: its end; or -1 */
 	uint32_t courier_request; /* and for which request */
 	uint64_t leaves_at; /* connection is gone; 0: it is not */
+	uint64_t since;     /* when it came */
+	bool has_spoken;
 	bool wants_slot;
 	uint32_t request, receive_buffer;
 	struct backlog backlog;
+};
+
+#define PARTING_MAX 64
+
+struct parting { /* a connection that was refused */
+	int connection;
+	uint64_t until;
 };
 
 struct worker {
@@ -47,6 +58,9 @@ struct worker {
 	int link;
 	bool stays, is_orphaned;
 	const struct trusted *trusted;
+	struct limits limits;
+	unsigned parting_count;
+	struct parting parting[PARTING_MAX];
 	struct group group;
 	struct qp1 *qp1;
 	struct discovery *discovery;
@@ -68,10 +82,18 @@ struct worker {
 /* ---- worker.c --------------------------------------------------------------------------------------------------- */
 
 uint64_t worker_now_ms(void);
+void worker_reset_client(struct client_state *state);
+void worker_remove_client(struct worker *worker, unsigned number);
 /* Waits in the backlog while the client does not read; one that lets too much pile up is dropped, as if it went away. */
 void worker_say(struct worker *worker, unsigned client, const struct vb_message *message, const int *fd);
 __attribute__((format(printf, 5, 6))) void worker_refuse(
 	struct worker *worker, unsigned client, uint32_t request, int error, const char *format, ...);
+
+/* ---- admission.c ------------------------------------------------------------------------------------------------ */
+
+void worker_accept_clients(struct worker *worker);
+/* Closes the connections of those who were refused a while ago. */
+void worker_part(struct worker *worker, uint64_t now);
 
 /* ---- slots.c ---------------------------------------------------------------------------------------------------- */
 

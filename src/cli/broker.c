@@ -8,7 +8,7 @@
 
 /* clang-format off */
 const char vb_broker_help[] =
-	"usage: verbena broker [--trust USER]...\n"
+	"usage: verbena broker [--share] [--trust USER]...\n"
 	"\n"
 	"Runs the broker of this network namespace in the foreground, until it is\n"
 	"interrupted. The broker holds UDP port 4791 and shares it among processes; it\n"
@@ -19,6 +19,8 @@ const char vb_broker_help[] =
 	"machine run this as root, for example as a service. Processes of other users are\n"
 	"brought what they receive by a courier, so that they cannot disturb each other.\n"
 	"\n"
+	"  --share        run by a user who is not root: serve the programs of all users that\n"
+	"                 set VERBENA_BROKER=any, and not of this user and root alone\n"
 	"  --trust USER   a name or number: give the processes of USER sockets of the port,\n"
 	"                 which spares a copy; each of them can then disturb all others\n";
 /* clang-format on */
@@ -33,8 +35,8 @@ int vb_broker_main(const struct vb_command *self, int argc, char **argv)
 		return vb_usage_error(self, "that many users? trust none, or run programs as one");
 
 	for (int i = 1; i < argc; i++)
-		if (strcmp(argv[i], "--trust") != 0 || ++i == argc)
-			return vb_usage_error(self, "takes --trust USER alone");
+		if (strcmp(argv[i], "--share") != 0 && (strcmp(argv[i], "--trust") != 0 || ++i == argc))
+			return vb_usage_error(self, "takes --share and --trust USER alone");
 	memcpy(arguments + 2, argv + 1, (size_t)argc * sizeof(*arguments)); /* with the NULL at the end */
 	int error = vb_places_find(&places);
 	if (error) {

@@ -81,6 +81,11 @@ int tear_down(void **state);
 	X(bad_client__that_never_reads_is_dropped) \
 	X(mad__of_anothers_connection_is_not_sent) \
 	X(mad__in_anothers_stead_is_not_sent) \
+	X(broker__of_a_user_serves_that_user_and_root) \
+	X(broker__that_is_shared_serves_everybody) \
+	X(silent__connections_make_room_for_a_newcomer) \
+	X(connections__of_one_user_leave_room_for_others) \
+	X(slots__of_one_user_leave_room_for_others) \
 	X(flood__leaves_a_listener_that_does_not_read_its_connection) \
 	X(discovery__own_host_is_known_and_nobody_is_nobody) \
 	X(mad__is_answered_at_its_own_length) \

@@ -126,6 +126,165 @@ void mad__in_anothers_stead_is_not_sent(void **state)
 	}
 }
 
+/* ---- Room -------------------------------------------------------------------------------------------------------- */
+
+static bool is_root(void)
+{
+	if (geteuid() == 0)
+		return true;
+	print_message("skipped: needs root to have several users\n");
+	return false;
+}
+
+static int connect_as(uid_t uid)
+{
+	assert_int_equal(seteuid(uid), 0);
+	int fd = connect_raw();
+	assert_int_equal(seteuid(0), 0);
+	return fd;
+}
+
+static int hello(int fd)
+{
+	const struct vb_message message = { .kind = VB_MESSAGE_HELLO };
+	return vb_message_send(fd, &message, NULL);
+}
+
+/* The refusal that it holds; false: it says something else, or nothing within two seconds. */
+static bool is_refused(int fd, struct vb_message *refusal)
+{
+	struct pollfd wait = { .fd = fd, .events = POLLIN };
+	int passed;
+	return poll(&wait, 1, 2000) > 0 && vb_message_receive(fd, refusal, &passed) == 0 &&
+		refusal->kind == VB_MESSAGE_REFUSED;
+}
+
+static void assert_welcome(int fd)
+{
+	double begin = seconds();
+	assert_int_equal(hello(fd), 0);
+	assert_int_equal(answer_of(fd), 0);
+	assert_true(seconds() - begin < 0.5);
+}
+
+void broker__of_a_user_serves_that_user_and_root(void **state)
+{
+	struct vb_message refusal;
+	if (!is_root())
+		skip();
+	client_start(&clients[client_count++], NOBODY);
+	assert_true(client_do(&clients[0], ORDER_SLOT));
+	assert_int_equal(clients[0].last.rc, 0);
+	int stranger = connect_as(1001), root = connect_raw();
+	assert_int_equal(hello(stranger), 0);
+	assert_true(is_refused(stranger, &refusal));
+	assert_int_equal(refusal.error, EPERM);
+	assert_non_null(strstr(refusal.why, "65534"));
+	assert_non_null(strstr(refusal.why, "VERBENA_BROKER=any"));
+	assert_welcome(root);
+	close(stranger);
+	close(root);
+}
+
+void broker__that_is_shared_serves_everybody(void **state)
+{
+	if (!is_root())
+		skip();
+	setenv("VERBENA_BROKER", "any", 1);
+	client_start(&clients[client_count++], NOBODY);
+	unsetenv("VERBENA_BROKER");
+	assert_true(client_do(&clients[0], ORDER_SLOT));
+	assert_int_equal(clients[0].last.rc, 0);
+	int stranger = connect_as(1001);
+	assert_welcome(stranger);
+	close(stranger);
+}
+
+#define ALL_CONNECTIONS 512
+
+/* Its own user's, so that no limit but their number is met. */
+void silent__connections_make_room_for_a_newcomer(void **state)
+{
+	static int silent[ALL_CONNECTIONS];
+	struct vb_message refusal;
+	start_clients(1);
+	for (unsigned i = 0; i < ALL_CONNECTIONS - 1; i++)
+		silent[i] = connect_raw();
+	int early = connect_raw();
+	assert_int_equal(hello(early), 0);
+	assert_true(is_refused(early, &refusal));
+	assert_int_equal(refusal.error, EUSERS);
+	assert_non_null(strstr(refusal.why, ": 512"));
+	usleep(1100000);
+	int newcomer = connect_raw();
+	assert_welcome(newcomer);
+	close(newcomer);
+	close(early);
+	for (unsigned i = 0; i < ALL_CONNECTIONS - 1; i++)
+		close(silent[i]);
+	check_steering();
+}
+
+void connections__of_one_user_leave_room_for_others(void **state)
+{
+	enum { TRIES = 400, MOST = 384 };
+	static int greedy[TRIES];
+	struct vb_message refusal;
+	unsigned refused = 0;
+	if (!is_root())
+		skip();
+	start_clients(1);
+	for (unsigned i = 0; i < TRIES; i++) {
+		greedy[i] = connect_as(1001);
+		hello(greedy[i]);
+		if (i < MOST)
+			assert_int_equal(answer_of(greedy[i]), 0);
+		else if (is_refused(greedy[i], &refusal))
+			refused += refusal.error == EUSERS && strstr(refusal.why, "uid 1001: 384") != NULL;
+	}
+	assert_int_equal(refused, TRIES - MOST);
+	int other = connect_as(1002), root = connect_raw();
+	assert_welcome(other);
+	assert_welcome(root);
+	close(other);
+	close(root);
+	for (unsigned i = 0; i < TRIES; i++)
+		close(greedy[i]);
+}
+
+void slots__of_one_user_leave_room_for_others(void **state)
+{
+	enum { MOST = 191 };
+	int sockets[MOST], socket;
+	const struct vb_message get = { .kind = VB_MESSAGE_GET_SLOT, .request = 3, .receive_buffer = 65536 };
+	struct vb_message refusal;
+	if (!is_root())
+		skip();
+	start_clients(1);
+	int greedy = connect_as(1001), other = connect_as(1002);
+	for (unsigned i = 0; i < MOST; i++) {
+		const struct vb_message one = {
+			.kind = VB_MESSAGE_GET_SLOT, .request = 100 + i, .receive_buffer = 65536
+		};
+		struct vb_message slot;
+		struct pollfd wait = { .fd = greedy, .events = POLLIN };
+		assert_int_equal(vb_message_send(greedy, &one, NULL), 0);
+		assert_true(poll(&wait, 1, 5000) > 0);
+		assert_int_equal(vb_message_receive(greedy, &slot, &sockets[i]), 0);
+		assert_int_equal(slot.kind, VB_MESSAGE_SLOT);
+	}
+	assert_int_equal(vb_message_send(greedy, &get, NULL), 0);
+	assert_true(is_refused(greedy, &refusal));
+	assert_int_equal(refusal.error, EUSERS);
+	assert_non_null(strstr(refusal.why, "uid 1001: 191"));
+	get_slot(other, &socket);
+	close(socket);
+	close(other);
+	close(greedy);
+	for (unsigned i = 0; i < MOST; i++)
+		close(sockets[i]);
+}
+
 /* ---- Floods ------------------------------------------------------------------------------------------------------ */
 
 static void send_req(int fd, uint16_t source_port, uint16_t port, uint32_t id)
@@ -167,9 +326,8 @@ void flood__leaves_a_listener_that_does_not_read_its_connection(void **state)
 		if (i % 50 == 0)
 			usleep(2000);
 	}
-	const struct vb_message hello = { .kind = VB_MESSAGE_HELLO };
 	for (unsigned i = 0; i < QUESTIONS;) {
-		int rc = vb_message_send(connection, &hello, NULL);
+		int rc = hello(connection);
 		assert_true(rc == 0 || rc == -EAGAIN);
 		if (rc)
 			usleep(1000);

@@ -1,0 +1,191 @@
+/* Who comes in: newcomers are accepted, or told why not. Nobody waits in silence: when there is no room, somebody makes
+ * room who is connected for nothing, or the newcomer is refused with who holds what.
+ *
+ * A refused connection is kept for a moment with the refusal in it, so that its process comes to read it. */
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+#include "broker/worker_state.h"
+
+#ifndef SO_PEERPIDFD
+#define SO_PEERPIDFD 77
+#endif
+
+#define SILENT_MS  1000  /* after which a connection that said nothing may be closed when room is needed */
+#define USELESS_MS 30000 /* the same for one that has neither slot nor port */
+#define PARTING_MS 1000
+
+/* The process at the other end itself, where the kernel knows to say so: its number may be another's by now. */
+static int open_pidfd(int connection, pid_t pid)
+{
+	int pidfd = -1;
+	socklen_t length = sizeof(pidfd);
+	if (getsockopt(connection, SOL_SOCKET, SO_PEERPIDFD, &pidfd, &length) == 0)
+		return pidfd;
+	return pid > 0 ? (int)syscall(SYS_pidfd_open, pid, 0) : -1;
+}
+
+/* ---- Room ------------------------------------------------------------------------------------------------------- */
+
+static bool has_slot(const struct worker *worker, unsigned client)
+{
+	for (unsigned slot = 1; slot < REGISTRY_SLOTS; slot++)
+		if (worker->registry->slots[slot].owner == (int)client || worker->registry->slots[slot].user == (int)client)
+			return true;
+	return worker->clients[client].channel >= 0; /* it is on its way */
+}
+
+static bool is_useless(const struct worker *worker, unsigned client, uint64_t now)
+{
+	const struct client_state *state = &worker->clients[client];
+	uint64_t patience = state->has_spoken ? USELESS_MS : SILENT_MS;
+	return now >= state->since + patience && !state->wants_slot && ports_count(worker->ports, client) == 0 &&
+		!has_slot(worker, client);
+}
+
+/* The oldest connection that serves nothing, of uid's if any_uid is not set; -1: none. */
+static int find_useless(const struct worker *worker, uid_t uid, bool any_uid, uint64_t now)
+{
+	int found = -1;
+	for (unsigned i = 0; i < REGISTRY_CLIENTS; i++) {
+		const struct client *client = &worker->registry->clients[i];
+		if (client->is_used && (any_uid || client->uid == uid) &&
+			(found < 0 || worker->clients[i].since < worker->clients[found].since) &&
+			is_useless(worker, i, now))
+			found = (int)i;
+	}
+	return found;
+}
+
+static void turn_out(struct worker *worker, unsigned client)
+{
+	worker_refuse(worker, client, 0, ETIMEDOUT, "the connection served nothing, and another process needed it");
+	worker_remove_client(worker, client);
+}
+
+static unsigned count_clients(const struct worker *worker, uid_t uid, unsigned *of_uid, struct holders *holders)
+{
+	unsigned count = 0;
+	*of_uid = 0;
+	for (unsigned i = 0; i < REGISTRY_CLIENTS; i++) {
+		if (!worker->registry->clients[i].is_used)
+			continue;
+		count++;
+		*of_uid += worker->registry->clients[i].uid == uid;
+		holders_add(holders, worker->registry->clients[i].uid);
+	}
+	return count;
+}
+
+static bool may_connect(const struct worker *worker, uid_t uid, struct holders *holders)
+{
+	unsigned of_uid;
+	*holders = (struct holders){ 0 };
+	unsigned count = count_clients(worker, uid, &of_uid, holders);
+	return limits_may_take(&worker->limits, uid, of_uid, count, REGISTRY_CLIENTS);
+}
+
+/* A place in the registry, for which others may have to leave; -1 with the reason in refusal. */
+static int make_room(struct worker *worker, uid_t uid, struct vb_message *refusal)
+{
+	struct holders holders;
+	char names[100];
+	uint64_t now = worker_now_ms();
+	for (bool any_uid = false; !may_connect(worker, uid, &holders);) {
+		int useless = find_useless(worker, uid, any_uid, now);
+		if (useless >= 0)
+			turn_out(worker, (unsigned)useless);
+		if (worker->is_orphaned)
+			return -1;
+		if (useless < 0 && any_uid) {
+			holders_name(&holders, names, sizeof(names));
+			refusal->error = EUSERS;
+			snprintf(refusal->why, sizeof(refusal->why),
+				"no connection to the broker is free for uid %u (%u in all; %s); end some RDMA processes",
+				uid, REGISTRY_CLIENTS, names);
+			return -1;
+		}
+		any_uid = any_uid || useless < 0;
+	}
+	for (int i = 0; i < REGISTRY_CLIENTS; i++)
+		if (!worker->registry->clients[i].is_used)
+			return i;
+	return -1;
+}
+
+/* ---- Parting ---------------------------------------------------------------------------------------------------- */
+
+/* Until its process has gone, or has had the time to. */
+void worker_part(struct worker *worker, uint64_t now)
+{
+	for (unsigned i = 0; i < worker->parting_count;) {
+		if (worker->parting[i].until > now) {
+			i++;
+			continue;
+		}
+		close(worker->parting[i].connection);
+		worker->parting[i] = worker->parting[--worker->parting_count];
+	}
+}
+
+static void turn_away(struct worker *worker, int connection, const struct vb_message *refusal)
+{
+	vb_message_send(connection, refusal, NULL);
+	if (worker->parting_count == PARTING_MAX) {
+		close(worker->parting[0].connection);
+		worker->parting[0] = worker->parting[--worker->parting_count];
+	}
+	worker->parting[worker->parting_count++] =
+		(struct parting){ .connection = connection, .until = worker_now_ms() + PARTING_MS };
+}
+
+/* ---- Newcomers -------------------------------------------------------------------------------------------------- */
+
+/* The place for a process of uid; -1 with the reason in refusal. */
+static int admit(struct worker *worker, uid_t uid, struct vb_message *refusal)
+{
+	if (limits_serves(&worker->limits, uid))
+		return make_room(worker, uid, refusal);
+	refusal->error = EPERM;
+	snprintf(refusal->why, sizeof(refusal->why),
+		"the broker of uid %u serves that user and root only; have it started with VERBENA_BROKER=any or --share, "
+		"or have root run: verbena broker", worker->limits.own);
+	return -1;
+}
+
+void worker_accept_clients(struct worker *worker)
+{
+	while (!worker->is_orphaned) {
+		struct client client = { .connection = accept4(
+						 worker->registry->listener, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK),
+			.pidfd = -1 };
+		struct vb_message refusal = { .kind = VB_MESSAGE_REFUSED };
+		struct ucred peer = { 0 };
+		socklen_t length = sizeof(peer);
+		if (client.connection < 0)
+			return;
+		if (getsockopt(client.connection, SOL_SOCKET, SO_PEERCRED, &peer, &length)) {
+			close(client.connection);
+			continue;
+		}
+		int number = admit(worker, peer.uid, &refusal);
+		if (number < 0) {
+			turn_away(worker, client.connection, &refusal);
+			continue;
+		}
+		client.pid = peer.pid;
+		client.uid = peer.uid;
+		client.pidfd = open_pidfd(client.connection, peer.pid);
+		if (registry_add_client(worker->registry, worker->link, number, &client)) {
+			close(client.connection); /* it connects again, and another worker hears it */
+			if (client.pidfd >= 0)
+				close(client.pidfd);
+			worker->is_orphaned = true;
+			return;
+		}
+		worker_reset_client(&worker->clients[number]);
+		worker->clients[number].since = worker_now_ms();
+	}
+}

@@ -1,0 +1,43 @@
+/* See limits.h. */
+#include "broker/limits.h"
+
+#include <stdio.h>
+
+bool limits_serves(const struct limits *limits, uid_t uid)
+{
+	return limits->own == 0 || limits->is_shared || uid == limits->own || uid == 0;
+}
+
+bool limits_may_take(const struct limits *limits, uid_t uid, unsigned holds, unsigned taken, unsigned all)
+{
+	const unsigned most = all - all / 4, reserved = all / 16, next_to_nothing = all / 64;
+	if (uid == 0 || uid == limits->own)
+		return taken < all;
+	return taken < all && holds < most && (taken + reserved < all || holds < next_to_nothing);
+}
+
+void holders_add(struct holders *holders, uid_t uid)
+{
+	unsigned i = 0;
+	while (i < holders->count && holders->by_size[i].uid != uid)
+		i++;
+	if (i == LIMITS_HOLDERS)
+		i--;
+	if (i == holders->count)
+		holders->by_size[holders->count++] = (struct holder){ .uid = uid };
+	holders->by_size[i].holds++;
+	for (; i > 0 && holders->by_size[i].holds > holders->by_size[i - 1].holds; i--) {
+		const struct holder less = holders->by_size[i - 1];
+		holders->by_size[i - 1] = holders->by_size[i];
+		holders->by_size[i] = less;
+	}
+}
+
+void holders_name(const struct holders *holders, char *text, size_t size)
+{
+	size_t length = 0;
+	text[0] = 0;
+	for (unsigned i = 0; i < holders->count && length < size; i++)
+		length += (size_t)snprintf(text + length, size - length, "%suid %u: %u", i ? ", " : "",
+			holders->by_size[i].uid, holders->by_size[i].holds);
+}
