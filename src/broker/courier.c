@@ -14,6 +14,7 @@
 #include <sys/syscall.h>
 #include <time.h>
 #include <unistd.h>
+#include "broker/registry.h"
 #include "host/protocol.h"
 #include "port/carried.h"
 #include "port/receive_socket.h"
@@ -219,6 +220,16 @@ static _Noreturn void live(struct courier *courier)
 	}
 }
 
+/* The broker's descriptors: no socket may live longer because of us. */
+static void close_all_above(int last)
+{
+	enum { MOST = 4 * REGISTRY_CLIENTS };
+	if (syscall(SYS_close_range, last + 1u, ~0u, 0) == 0)
+		return;
+	for (int fd = last + 1; fd < MOST; fd++)
+		close(fd);
+}
+
 /* In the child: of the broker nothing is left but its program and its user. */
 static _Noreturn void become(const struct courier_task *task, int channel)
 {
@@ -226,7 +237,7 @@ static _Noreturn void become(const struct courier_task *task, int channel)
 	prctl(PR_SET_NAME, NAME);
 	if (dup2(channel, PLACE) != PLACE)
 		_exit(1);
-	syscall(SYS_close_range, PLACE + 1u, ~0u, 0);
+	close_all_above(PLACE);
 	struct courier *courier = calloc(1, sizeof(*courier));
 	if (!courier)
 		_exit(1);

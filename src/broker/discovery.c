@@ -1,12 +1,12 @@
 /* See discovery.h. */
 #include "broker/discovery.h"
 
-#include <ifaddrs.h>
-#include <net/if.h>
-#include <netinet/in.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/random.h>
+#include "base/list.h"
+#include "broker/addresses.h"
+#include "broker/keyed_hash.h"
 #include "wire/mad.h"
 
 #define ENTRIES        DISCOVERY_QUESTIONS
@@ -19,6 +19,7 @@
 enum state { EMPTY, ASKING, IS_VERBENA, IS_OTHER };
 
 struct entry {
+	struct vb_list link; /* in the chain of gid, unless EMPTY */
 	enum state state;
 	struct vb_gid gid, sgid;
 	uint32_t scope; /* interface of a link-local address, else 0 */
@@ -36,7 +37,10 @@ struct discovery {
 	void *user;
 	uint32_t receive_buffer;
 	unsigned next_victim;
+	unsigned asking; /* entries in that state */
 	unsigned questions[DISCOVERY_CLIENTS]; /* entries being asked for each */
+	struct hash_key key;
+	struct vb_list chains[ENTRIES];
 	struct entry entries[ENTRIES];
 };
 
@@ -63,43 +67,16 @@ static void send_discovery(
 
 /* ---- What is known --------------------------------------------------------------------------------------------- */
 
-static bool address_is_gid(const struct sockaddr *address, const struct vb_gid *gid)
+static struct vb_list *chain_of(struct discovery *discovery, const struct vb_gid *gid)
 {
-	if (!address)
-		return false;
-	if (address->sa_family == AF_INET)
-		return vb_gid_is_ipv4(gid) &&
-		       memcmp(&((const struct sockaddr_in *)address)->sin_addr, gid->raw + 12, 4) == 0;
-	return address->sa_family == AF_INET6 &&
-	       memcmp(&((const struct sockaddr_in6 *)address)->sin6_addr, gid->raw, 16) == 0;
-}
-
-/* The interface that has this address, 0: none of ours. */
-static uint32_t interface_of(const struct vb_gid *gid)
-{
-	struct ifaddrs *all;
-	uint32_t ifindex = 0;
-	if (vb_gid_is_ipv4(gid) && gid->raw[12] == 127)
-		return 1;
-	if (getifaddrs(&all))
-		return 0;
-	for (struct ifaddrs *one = all; one && !ifindex; one = one->ifa_next)
-		if (address_is_gid(one->ifa_addr, gid))
-			ifindex = if_nametoindex(one->ifa_name);
-	freeifaddrs(all);
-	return ifindex;
-}
-
-uint32_t discovery_scope(const struct vb_gid *sgid, const struct vb_gid *dgid)
-{
-	return qp1_is_link_local(dgid) ? interface_of(sgid) : 0;
+	return &discovery->chains[keyed_hash(&discovery->key, gid, 0) % ENTRIES];
 }
 
 static struct entry *find_entry(struct discovery *discovery, const struct vb_gid *gid, uint32_t scope)
 {
-	for (unsigned i = 0; i < ENTRIES; i++) {
-		struct entry *entry = &discovery->entries[i];
-		if (entry->state != EMPTY && entry->scope == scope && vb_gid_equal(&entry->gid, gid))
+	vb_list_for_each(node, chain_of(discovery, gid)) {
+		struct entry *entry = vb_container_of(node, struct entry, link);
+		if (entry->scope == scope && vb_gid_equal(&entry->gid, gid))
 			return entry;
 	}
 	return NULL;
@@ -118,7 +95,10 @@ static struct entry *new_entry(struct discovery *discovery, const struct vb_gid 
 			entry = victim;
 	}
 	if (entry) {
+		if (entry->state != EMPTY)
+			vb_list_remove(&entry->link);
 		memset(entry, 0, sizeof(*entry));
+		vb_list_add_tail(chain_of(discovery, gid), &entry->link);
 		entry->gid = *gid;
 		entry->scope = scope;
 		entry->asked_by = NOBODY;
@@ -130,6 +110,7 @@ static void settle(
 	struct discovery *discovery, struct entry *entry, bool is_verbena, uint32_t receive_buffer, uint64_t now_ms)
 {
 	entry->state = is_verbena ? IS_VERBENA : IS_OTHER;
+	discovery->asking--;
 	if (entry->asked_by < NOBODY)
 		discovery->questions[entry->asked_by]--;
 	entry->asked_by = NOBODY;
@@ -158,7 +139,7 @@ static void try_again(struct discovery *discovery, struct entry *entry, uint64_t
 void discovery_ask(struct discovery *discovery, uint64_t now_ms, unsigned client, const struct vb_gid *sgid,
 	const struct vb_gid *dgid, bool may_ask)
 {
-	if (interface_of(dgid)) {
+	if (addresses_interface(dgid, now_ms)) {
 		discovery->answer(discovery->user, client, dgid, true, discovery->receive_buffer);
 		return;
 	}
@@ -166,7 +147,7 @@ void discovery_ask(struct discovery *discovery, uint64_t now_ms, unsigned client
 		discovery->answer(discovery->user, client, dgid, false, 0);
 		return;
 	}
-	uint32_t scope = discovery_scope(sgid, dgid);
+	uint32_t scope = qp1_is_link_local(dgid) ? addresses_interface(sgid, now_ms) : 0;
 	struct entry *entry = find_entry(discovery, dgid, scope);
 	if (entry && entry->state != ASKING && entry->due_ms > now_ms) {
 		discovery->answer(discovery->user, client, dgid, entry->state == IS_VERBENA, entry->receive_buffer);
@@ -183,6 +164,7 @@ void discovery_ask(struct discovery *discovery, uint64_t now_ms, unsigned client
 	if (is_asked)
 		return;
 	entry->state = ASKING;
+	discovery->asking++;
 	entry->asked_by = client;
 	discovery->questions[client]++;
 	entry->sgid = *sgid;
@@ -210,7 +192,7 @@ unsigned discovery_questions(const struct discovery *discovery, unsigned client)
 int discovery_advance(struct discovery *discovery, uint64_t now_ms)
 {
 	uint64_t next = UINT64_MAX;
-	for (unsigned i = 0; i < ENTRIES; i++) {
+	for (unsigned i = 0; i < ENTRIES && discovery->asking; i++) {
 		struct entry *entry = &discovery->entries[i];
 		if (entry->state == ASKING && entry->due_ms <= now_ms)
 			try_again(discovery, entry, now_ms);
@@ -218,6 +200,15 @@ int discovery_advance(struct discovery *discovery, uint64_t now_ms)
 			next = entry->due_ms;
 	}
 	return next == UINT64_MAX ? -1 : next > now_ms ? (int)(next - now_ms) : 0;
+}
+
+void discovery_challenge(struct discovery *discovery, const struct qp1_mad *mad, uint64_t number)
+{
+	const struct qp1_mad back = {
+		.from = mad->to, .to = mad->from, .scope = mad->scope, .length = VB_MAD_LENGTH
+	};
+	if (!vb_gid_is_multicast(&mad->to))
+		send_discovery(discovery, &back, number, false);
 }
 
 bool discovery_receive(struct discovery *discovery, uint64_t now_ms, const struct qp1_mad *mad)
@@ -246,6 +237,9 @@ struct discovery *discovery_create(struct qp1 *qp1, discovery_answer *answer, vo
 	struct discovery *discovery = calloc(1, sizeof(*discovery));
 	if (!discovery)
 		return NULL;
+	discovery->key = hash_key_new();
+	for (unsigned i = 0; i < ENTRIES; i++)
+		vb_list_init(&discovery->chains[i]);
 	discovery->qp1 = qp1;
 	discovery->answer = answer;
 	discovery->user = user;

@@ -30,8 +30,8 @@ unsigned discovery_questions(const struct discovery *discovery, unsigned client)
 void discovery_forget_client(struct discovery *discovery, unsigned client);
 /* Takes a MAD; false: it was not for discovery. */
 bool discovery_receive(struct discovery *discovery, uint64_t now_ms, const struct qp1_mad *mad);
-/* The interface on which a link-local dgid lies, seen from sgid; 0 for other addresses. */
-uint32_t discovery_scope(const struct vb_gid *sgid, const struct vb_gid *dgid);
+/* Asks who sent mad, with that number for a transaction ID: a Verbena broker answers, if it is there. */
+void discovery_challenge(struct discovery *discovery, const struct qp1_mad *mad, uint64_t number);
 /* Repeats questions and gives up. Returns milliseconds until it wants to be called again, -1: not at all. */
 int discovery_advance(struct discovery *discovery, uint64_t now_ms);
 

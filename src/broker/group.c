@@ -82,9 +82,11 @@ static int join_port(sa_family_t family, int fd)
 
 static int make_own(struct group *group)
 {
-	int fd = make_socket(group->family, 0, 212992);
+	int fd = make_socket(group->family, 0, USUAL_BUFFER);
 	if (fd < 0)
 		return fd;
+	/* A flood fills it before we look; root may have more than others. */
+	set_option(fd, SOL_SOCKET, SO_RCVBUFFORCE, USUAL_BUFFER);
 	if (group->family == AF_INET6)
 		set_option(fd, IPPROTO_IPV6, IPV6_RECVPKTINFO, 1);
 	else

@@ -1,19 +1,26 @@
 /* Management datagrams between processes and the wire: the connection manager's are routed, answers go to who asked,
  * and the peers of a process that died are told. Which MAD is whose, and who may send it: route.c, relay.c; what is to be
- * said of the dead: orphans.c; requests that came before their listener: early.c.
+ * said of the dead: orphans.c; requests that came before their listener: early.c; who may ask how much, and what waits: sources.c, traffic.c.
  *
- * Holds: a MAD of the connection manager is decoded once, here, and leaves a client only in its own name. */
+ * Holds: a MAD of the connection manager is decoded once, here, and leaves a client only in its own name. What belongs to
+ * an exchange under way waits for nothing that begins. */
 #include <errno.h>
 #include <string.h>
+#include "broker/addresses.h"
 #include "broker/route.h"
 #include "broker/worker_state.h"
 
-#define MADS_A_TURN 64
+/* Between two looks at what clients say. */
+#define READ_A_TURN     1024
+#define KNOWN_A_TURN    256
+#define OTHERS_A_TURN   64
+#define FAILURES_A_TURN 64
 
 static int send_between(
 	struct worker *worker, const struct vb_gid *from, const struct vb_gid *to, const uint8_t *mad, uint32_t length)
 {
-	return qp1_send(worker->qp1, from, to, discovery_scope(from, to), mad, length);
+	uint32_t scope = qp1_is_link_local(to) ? addresses_interface(from, worker_now_ms()) : 0;
+	return qp1_send(worker->qp1, from, to, scope, mad, length);
 }
 
 /* Its process is gone: its peers are told, once; who misses it finds out by asking. */
@@ -86,19 +93,17 @@ static void follow(struct worker *worker, const struct qp1_mad *mad, const struc
 	if (route->verdict == ROUTE_TO_CLIENT) {
 		if (mad->cm->kind == VB_CM_REQ || mad->cm->kind == VB_CM_SIDR_REQ)
 			relay_note(worker->asked, route->client, &mad->from, mad->cm->local_id);
-		orphans_note_received(worker->orphans, route->client, mad);
+		if (orphans_note_received(worker->orphans, route->client, mad))
+			sources_prove(worker->sources, &mad->from, worker_now_ms());
 		pass_mad(worker, route->client, mad);
 	} else if (route->verdict == ROUTE_TO_NOBODY) {
 		qp1_send(worker->qp1, &mad->to, &mad->from, mad->scope, route->answer, VB_MAD_LENGTH);
 	}
 }
 
-static void pass_cm_mad(struct worker *worker, struct qp1_mad *mad)
+/* mad is decoded. */
+static void pass_cm_mad(struct worker *worker, const struct qp1_mad *mad)
 {
-	struct vb_cm_message message;
-	if (!vb_cm_decode(&message, mad->bytes))
-		return;
-	mad->cm = &message;
 	struct route route = route_cm(worker->ports, worker->registry, worker->asked, mad);
 	if (route.verdict == ROUTE_TO_NOBODY &&
 		(worker_now_ms() < worker->knows_ports_at || early_hold(&worker->early, mad, worker_now_ms())))
@@ -129,22 +134,100 @@ void worker_serve_early(struct worker *worker, uint64_t now)
 	}
 }
 
+/* ---- Receiving -------------------------------------------------------------------------------------------------- */
+
+static void prove(struct worker *worker, const struct vb_gid *gid, uint64_t now)
+{
+	sources_prove(worker->sources, gid, now);
+	traffic_release(worker->traffic, gid, now);
+}
+
+/* One that asks for something new: only its header has been read. */
+static void take_request(struct worker *worker, const struct qp1_mad *mad, uint64_t now)
+{
+	bool must_ask;
+	enum sources_verdict verdict = sources_take_request(worker->sources, &mad->from, now, &must_ask);
+	if (must_ask)
+		discovery_challenge(worker->discovery, mad, sources_challenge(worker->sources, &mad->from, now));
+	if (verdict == SOURCES_PASS)
+		traffic_put(worker->traffic, sources_is_known(worker->sources, &mad->from, now) ? TRAFFIC_OF_KNOWN
+												 : TRAFFIC_OF_OTHERS, mad);
+	else if (verdict == SOURCES_WAIT)
+		traffic_hold(worker->traffic, mad, now);
+}
+
+/* One of an exchange under way goes on at once. Of one that is over, whoever asks is told so as if he began anew. */
+static void take_cm_mad(struct worker *worker, struct qp1_mad *mad, uint64_t now)
+{
+	struct vb_cm_message message;
+	bool must_ask;
+	if (mad->header.attribute_id == VB_CM_REQ || mad->header.attribute_id == VB_CM_SIDR_REQ) {
+		take_request(worker, mad, now);
+		return;
+	}
+	if (!vb_cm_decode(&message, mad->bytes))
+		return;
+	mad->cm = &message;
+	bool is_under_way = message.remote_id == 0 || worker->registry->slots[message.remote_id >> 24].owner >= 0;
+	if (is_under_way || sources_take_request(worker->sources, &mad->from, now, &must_ask) == SOURCES_PASS)
+		pass_cm_mad(worker, mad);
+}
+
+static void take_discovery(struct worker *worker, const struct qp1_mad *mad, uint64_t now)
+{
+	if (mad->header.method == VB_MAD_METHOD_GET) {
+		bool is_known = sources_is_known(worker->sources, &mad->from, now);
+		if (sources_take_question(worker->sources, &mad->from, now) == SOURCES_PASS)
+			traffic_put(worker->traffic, is_known ? TRAFFIC_OF_KNOWN : TRAFFIC_OF_OTHERS, mad);
+	} else if (sources_is_answer(worker->sources, &mad->from, mad->header.transaction_id, now) ||
+		discovery_receive(worker->discovery, now, mad)) {
+		prove(worker, &mad->from, now);
+	} else {
+		pass_answer(worker, mad);
+	}
+}
+
+static void take(struct worker *worker, struct qp1_mad *mad, uint64_t now)
+{
+	if (mad->is_local && !sources_is_known(worker->sources, &mad->from, now))
+		prove(worker, &mad->from, now);
+	if (mad->header.mgmt_class == VB_MAD_CLASS_CM)
+		take_cm_mad(worker, mad, now);
+	else if (mad->header.mgmt_class == VB_MAD_CLASS_VENDOR)
+		take_discovery(worker, mad, now);
+	else
+		pass_answer(worker, mad);
+}
+
+static void serve_waiting(struct worker *worker, enum traffic_class class, unsigned most)
+{
+	struct qp1_mad mad;
+	for (unsigned i = 0; i < most && traffic_take(worker->traffic, class, &mad); i++) {
+		struct vb_cm_message message;
+		if (mad.header.mgmt_class != VB_MAD_CLASS_CM) {
+			discovery_receive(worker->discovery, worker_now_ms(), &mad);
+		} else if (vb_cm_decode(&message, mad.bytes)) {
+			mad.cm = &message;
+			pass_cm_mad(worker, &mad);
+		}
+	}
+}
+
 void worker_receive_mads(struct worker *worker)
 {
 	struct qp1_mad mad;
 	const struct group *group = &worker->group;
-	for (unsigned i = 0; i < MADS_A_TURN && qp1_receive(worker->qp1, group->own, group->family, &mad); i++) {
-		if (mad.header.mgmt_class == VB_MAD_CLASS_CM)
-			pass_cm_mad(worker, &mad);
-		else if (!discovery_receive(worker->discovery, worker_now_ms(), &mad))
-			pass_answer(worker, &mad);
-	}
+	const uint64_t now = worker_now_ms();
+	for (unsigned i = 0; i < READ_A_TURN && qp1_receive(worker->qp1, group->own, group->family, &mad); i++)
+		take(worker, &mad, now);
+	serve_waiting(worker, TRAFFIC_OF_KNOWN, KNOWN_A_TURN);
+	serve_waiting(worker, TRAFFIC_OF_OTHERS, OTHERS_A_TURN);
 }
 
 void worker_pass_failures(struct worker *worker)
 {
 	struct qp1_failure failure;
-	for (unsigned i = 0; i < MADS_A_TURN && qp1_next_failure(worker->qp1, &failure); i++) {
+	for (unsigned i = 0; i < FAILURES_A_TURN && qp1_next_failure(worker->qp1, &failure); i++) {
 		int client = route_failure(worker->registry, &failure);
 		if (client >= 0)
 			pass_failure(worker, (unsigned)client, &failure);

@@ -20,6 +20,7 @@
 #include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
+#include "broker/privilege.h"
 #include "broker/registry.h"
 #include "broker/worker.h"
 #include "host/protocol.h"
@@ -96,6 +97,7 @@ static _Noreturn void run(struct registry *registry, struct worker_options optio
 		} else if (pid > 0) {
 			worker_pid = pid;
 			close(link[1]);
+			privilege_drop();
 			if (options.report >= 0)
 				close(options.report);
 			int end = attend_worker(registry, link[0], pid);

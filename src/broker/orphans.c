@@ -127,7 +127,13 @@ void orphans_note_sent(struct orphans *orphans, uint32_t client, const struct vb
 	}
 }
 
-void orphans_note_received(struct orphans *orphans, uint32_t client, const struct qp1_mad *mad)
+/* An RTU names both IDs, of which ours was told to that address alone. */
+static bool is_of(const struct end *end, const struct qp1_mad *mad)
+{
+	return end && end->is_passive && end->remote_id == mad->cm->local_id && vb_gid_equal(&end->remote, &mad->from);
+}
+
+bool orphans_note_received(struct orphans *orphans, uint32_t client, const struct qp1_mad *mad)
 {
 	const struct vb_cm_message *message = mad->cm;
 	struct end *end;
@@ -141,11 +147,13 @@ void orphans_note_received(struct orphans *orphans, uint32_t client, const struc
 		break;
 	case VB_CM_REP:
 		end = find_local(orphans, client, message->remote_id);
-		if (end && !end->is_passive) {
-			end->remote_id = message->local_id;
-			end->remote_qpn = message->rep.qpn;
-		}
-		break;
+		if (!end || end->is_passive)
+			break;
+		end->remote_id = message->local_id;
+		end->remote_qpn = message->rep.qpn;
+		return end->transaction_id == message->transaction_id && vb_gid_equal(&end->remote, &mad->from);
+	case VB_CM_RTU:
+		return is_of(find_local(orphans, client, message->remote_id), mad);
 	case VB_CM_REJ:
 		end = message->remote_id ? find_local(orphans, client, message->remote_id) : NULL;
 		drop(orphans, end ? end : find_asked(orphans, client, &mad->from, message->local_id));
@@ -153,6 +161,7 @@ void orphans_note_received(struct orphans *orphans, uint32_t client, const struc
 	default: /* a DREQ may be lost on its way to the process; its answer will pass by */
 		break;
 	}
+	return false;
 }
 
 /* ---- Farewell --------------------------------------------------------------------------------------------------- */

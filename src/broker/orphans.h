@@ -11,10 +11,11 @@ struct orphans;
 
 struct orphans *orphans_create(void);
 void orphans_destroy(struct orphans *orphans);
-/* client sends message from `from` to `to`, or receives mad, decoded, there. */
+/* client sends message from `from` to `to`, or receives mad, decoded, there; true when that finishes a handshake with who
+ * began it, so that he is where he says. */
 void orphans_note_sent(struct orphans *orphans, uint32_t client, const struct vb_gid *from, const struct vb_gid *to,
 	const struct vb_cm_message *message);
-void orphans_note_received(struct orphans *orphans, uint32_t client, const struct qp1_mad *mad);
+bool orphans_note_received(struct orphans *orphans, uint32_t client, const struct qp1_mad *mad);
 /* The client died: the next farewell of one of its connections, to be sent; false: that was all. */
 bool orphans_next_farewell(struct orphans *orphans, uint32_t client, struct vb_gid *from, struct vb_gid *to,
 	uint8_t mad[VB_MAD_LENGTH]);

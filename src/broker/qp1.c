@@ -18,10 +18,14 @@
 #endif
 #define SOURCE_PORTS 0xC000 /* and above, as RoCEv2 wants them */
 
-/* One read: a datagram, or several of one flow and length that the kernel merged. */
+#define BATCH	     32
+#define LOOPBACK     1 /* interface index of lo in every network namespace */
+
+/* One read: a datagram, or several of one flow and length that the kernel merged. One that is not for us, or whose
+ * destination is not known, has length 0. */
 struct arrival {
 	struct vb_flow flow;
-	uint32_t scope;
+	uint32_t scope, ifindex;
 	size_t at, length, segment;
 	uint8_t bytes[65536];
 };
@@ -30,7 +34,8 @@ struct qp1 {
 	int send4, send6;
 	uint16_t port4, port6;
 	uint32_t psn;
-	struct arrival arrival;
+	unsigned arrived, next; /* of a batch read; the one that is looked into */
+	struct arrival arrivals[BATCH];
 	uint8_t failed[VB_MAX_HEADER_BYTES + QP1_MAX_LENGTH + VB_ICRC_LENGTH];
 };
 
@@ -131,41 +136,31 @@ static struct vb_gid gid_of_ipv4(const void *address)
 	return vb_gid_from_ipv4(b[0], b[1], b[2], b[3]);
 }
 
-/* False: nothing more. One whose destination is not known has length 0. */
-static bool read_datagram(int fd, sa_family_t family, struct arrival *arrival)
+union sender {
+	struct sockaddr_in four;
+	struct sockaddr_in6 six;
+};
+
+/* What the kernel tells of a datagram beside its bytes. */
+static void note_datagram(
+	struct arrival *arrival, sa_family_t family, const union sender *from, struct msghdr *header, size_t got)
 {
-	union {
-		char bytes[256];
-		struct cmsghdr align;
-	} control;
-	union {
-		struct sockaddr_in four;
-		struct sockaddr_in6 six;
-	} from = { 0 };
-	struct iovec io = { arrival->bytes, sizeof(arrival->bytes) };
-	struct msghdr header = { .msg_name = &from,
-		.msg_namelen = sizeof(from),
-		.msg_iov = &io,
-		.msg_iovlen = 1,
-		.msg_control = control.bytes,
-		.msg_controllen = sizeof(control.bytes) };
-	ssize_t got = recvmsg(fd, &header, MSG_DONTWAIT);
-	if (got < 0)
-		return errno == EINTR || errno == ECONNREFUSED;
-	arrival->length = 0;
-	arrival->segment = (size_t)got;
-	arrival->scope = 0;
+	arrival->at = arrival->length = 0;
+	arrival->segment = got;
+	arrival->scope = arrival->ifindex = 0;
 	bool has_destination = false;
-	for (struct cmsghdr *c = CMSG_FIRSTHDR(&header); c; c = CMSG_NXTHDR(&header, c)) {
+	for (struct cmsghdr *c = CMSG_FIRSTHDR(header); c; c = CMSG_NXTHDR(header, c)) {
 		if (c->cmsg_level == IPPROTO_IPV6 && c->cmsg_type == IPV6_PKTINFO) {
 			struct in6_pktinfo info;
 			memcpy(&info, CMSG_DATA(c), sizeof(info));
 			memcpy(arrival->flow.dst.raw, &info.ipi6_addr, 16);
+			arrival->ifindex = info.ipi6_ifindex;
 			arrival->scope = qp1_is_link_local(&arrival->flow.dst) ? info.ipi6_ifindex : 0;
 			has_destination = true;
 		} else if (c->cmsg_level == IPPROTO_IP && c->cmsg_type == IP_PKTINFO) {
 			struct in_pktinfo info;
 			memcpy(&info, CMSG_DATA(c), sizeof(info));
+			arrival->ifindex = (uint32_t)info.ipi_ifindex;
 			arrival->flow.dst = gid_of_ipv4(&info.ipi_addr);
 			has_destination = true;
 		} else if (c->cmsg_level == IPPROTO_UDP && c->cmsg_type == UDP_GRO) {
@@ -176,13 +171,44 @@ static bool read_datagram(int fd, sa_family_t family, struct arrival *arrival)
 		}
 	}
 	if (family == AF_INET6)
-		memcpy(arrival->flow.src.raw, &from.six.sin6_addr, 16);
+		memcpy(arrival->flow.src.raw, &from->six.sin6_addr, 16);
 	else
-		arrival->flow.src = gid_of_ipv4(&from.four.sin_addr);
-	arrival->flow.src_port = ntohs(from.four.sin_port);
+		arrival->flow.src = gid_of_ipv4(&from->four.sin_addr);
+	arrival->flow.src_port = ntohs(from->four.sin_port);
 	arrival->flow.dst_port = VB_UDP_PORT;
-	if (has_destination && !(header.msg_flags & MSG_TRUNC))
-		arrival->length = (size_t)got;
+	if (has_destination && !(header->msg_flags & MSG_TRUNC))
+		arrival->length = got;
+}
+
+/* False: nothing there. */
+static bool read_batch(struct qp1 *qp1, int fd, sa_family_t family)
+{
+	union {
+		char bytes[256];
+		struct cmsghdr align;
+	} control[BATCH];
+	union sender from[BATCH];
+	struct iovec io[BATCH];
+	struct mmsghdr headers[BATCH];
+	for (unsigned i = 0; i < BATCH; i++) {
+		io[i] = (struct iovec){ qp1->arrivals[i].bytes, sizeof(qp1->arrivals[i].bytes) };
+		headers[i].msg_hdr = (struct msghdr){ .msg_name = &from[i],
+			.msg_namelen = sizeof(from[i]),
+			.msg_iov = &io[i],
+			.msg_iovlen = 1,
+			.msg_control = control[i].bytes,
+			.msg_controllen = sizeof(control[i].bytes) };
+	}
+	qp1->arrived = qp1->next = 0;
+	int got;
+	do
+		got = recvmmsg(fd, headers, BATCH, MSG_DONTWAIT, NULL);
+	while (got < 0 && (errno == EINTR || errno == ECONNREFUSED));
+	if (got <= 0)
+		return false;
+	for (int i = 0; i < got; i++)
+		note_datagram(&qp1->arrivals[i], family, &from[i], &headers[i].msg_hdr, headers[i].msg_len);
+	qp1->arrived = (unsigned)got;
 	return true;
 }
 
@@ -202,29 +228,41 @@ static const uint8_t *find_mad(const struct vb_flow *flow, const uint8_t *bytes,
 	return packet.payload;
 }
 
+/* The next MAD of an arrival; false: none any more. */
+static bool next_mad(struct arrival *arrival, struct qp1_mad *mad)
+{
+	while (arrival->at < arrival->length) {
+		size_t left = arrival->length - arrival->at;
+		const uint8_t *bytes = arrival->bytes + arrival->at;
+		arrival->at += arrival->segment;
+		mad->bytes = find_mad(
+			&arrival->flow, bytes, left < arrival->segment ? left : arrival->segment, &mad->length);
+		if (!mad->bytes)
+			continue;
+		mad->from = arrival->flow.src;
+		mad->to = arrival->flow.dst;
+		mad->scope = arrival->scope;
+		mad->is_local = arrival->ifindex == LOOPBACK;
+		mad->cm = NULL;
+		vb_mad_header_decode(&mad->header, mad->bytes);
+		return true;
+	}
+	return false;
+}
+
 bool qp1_receive(struct qp1 *qp1, int socket, sa_family_t family, struct qp1_mad *mad)
 {
-	struct arrival *arrival = &qp1->arrival;
-	for (;;) {
-		while (arrival->at < arrival->length) {
-			size_t left = arrival->length - arrival->at;
-			const uint8_t *bytes = arrival->bytes + arrival->at;
-			arrival->at += arrival->segment;
-			mad->bytes = find_mad(
-				&arrival->flow, bytes, left < arrival->segment ? left : arrival->segment, &mad->length);
-			if (!mad->bytes)
-				continue;
-			mad->from = arrival->flow.src;
-			mad->to = arrival->flow.dst;
-			mad->scope = arrival->scope;
-			mad->cm = NULL;
-			vb_mad_header_decode(&mad->header, mad->bytes);
-			return true;
-		}
-		arrival->at = arrival->length = 0;
-		if (!read_datagram(socket, family, arrival))
-			return false;
-	}
+	do
+		for (; qp1->next < qp1->arrived; qp1->next++)
+			if (next_mad(&qp1->arrivals[qp1->next], mad))
+				return true;
+	while (read_batch(qp1, socket, family));
+	return false;
+}
+
+bool qp1_has_more(const struct qp1 *qp1)
+{
+	return qp1->next < qp1->arrived;
 }
 
 /* ---- Failures --------------------------------------------------------------------------------------------------- */

@@ -19,6 +19,7 @@ struct qp1_mad {
 	uint32_t scope;       /* interface of link-local addresses, else 0 */
 	const uint8_t *bytes; /* VB_MAD_LENGTH and padding; until the next qp1_receive */
 	uint32_t length;
+	bool is_local; /* over the loopback interface: nobody but this host */
 	struct vb_mad_header header;
 	const struct vb_cm_message *cm; /* the connection manager's, once it is decoded */
 };
@@ -30,6 +31,9 @@ int qp1_send(struct qp1 *qp1, const struct vb_gid *from, const struct vb_gid *to
 	const uint8_t mad[VB_MAD_LENGTH], uint32_t length);
 /* The next MAD with a right ICRC at socket, which is in the group and of that family; false: none, for now. */
 bool qp1_receive(struct qp1 *qp1, int socket, sa_family_t family, struct qp1_mad *mad);
+
+/* Some have been read from the socket, and wait to be received. */
+bool qp1_has_more(const struct qp1 *qp1);
 
 /* A MAD of ours that did not get there, as the network told: a router, the host, or the kernel that found nobody. */
 struct qp1_failure {

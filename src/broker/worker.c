@@ -9,6 +9,7 @@
 #include <string.h>
 #include <time.h>
 #include <unistd.h>
+#include "broker/privilege.h"
 #include "broker/worker_state.h"
 
 #define IDLE_MS         1000
@@ -114,6 +115,8 @@ static int may_bind(const struct worker *worker, unsigned client, const struct p
 {
 	const uid_t uid = worker->registry->clients[client].uid;
 	unsigned taken = 0, holds = 0;
+	if (!privilege_may_bind(&worker->registry->clients[client], binding->port))
+		return -EACCES;
 	for (unsigned i = 0; i < REGISTRY_CLIENTS; i++) {
 		taken += ports_count(worker->ports, i);
 		holds += is_of_user(worker, i, uid) ? ports_count(worker->ports, i) : 0;
@@ -270,6 +273,11 @@ static void on_answer(void *user, unsigned client, const struct vb_gid *gid, boo
 
 enum watched { LINK, LISTENER, OWN, SENDERS, FIRST_CLIENT = SENDERS + 2 };
 
+static bool has_mads(const struct worker *worker)
+{
+	return qp1_has_more(worker->qp1) || traffic_is_waiting(worker->traffic);
+}
+
 static int earlier(int timeout, uint64_t at, uint64_t now)
 {
 	int left = at > now ? (int)(at - now) : 0;
@@ -279,7 +287,10 @@ static int earlier(int timeout, uint64_t at, uint64_t now)
 static int next_timeout(struct worker *worker, uint64_t now)
 {
 	int timeout = discovery_advance(worker->discovery, now);
-	worker_serve_early(worker, now);
+	if (has_mads(worker))
+		timeout = 0;
+	if (worker->early.count && worker->early.held[0].until <= now)
+		worker_serve_early(worker, now);
 	if (worker->early.count)
 		timeout = earlier(timeout, worker->early.held[0].until, now);
 	const bool has_clients = registry_has_clients(worker->registry);
@@ -326,7 +337,7 @@ static unsigned watch(const struct worker *worker, struct pollfd *polls, uint16_
 
 static void serve(struct worker *worker, const struct pollfd *polls, const uint16_t *owner, unsigned count)
 {
-	if (polls[OWN].revents)
+	if (polls[OWN].revents || has_mads(worker))
 		worker_receive_mads(worker);
 	if (polls[SENDERS].revents | polls[SENDERS + 1].revents)
 		worker_pass_failures(worker);
@@ -430,14 +441,17 @@ enum worker_end worker_run(struct registry *registry, int link, const struct wor
 		report(options->report, why);
 		return WORKER_FAILED;
 	}
+	privilege_drop(); /* who holds the port has been said, which takes a look at others' files */
 	worker->qp1 = qp1_create();
 	worker->discovery = discovery_create(worker->qp1, on_answer, worker);
 	worker->ports = ports_create();
 	worker->orphans = orphans_create();
+	worker->sources = sources_create();
+	worker->traffic = traffic_create();
 	worker->asking = malloc(sizeof(*worker->asking));
 	worker->asked = malloc(sizeof(*worker->asked));
-	if (!worker->qp1 || !worker->discovery || !worker->ports || !worker->orphans || !worker->asking ||
-		!worker->asked) {
+	if (!worker->qp1 || !worker->discovery || !worker->ports || !worker->orphans || !worker->sources ||
+		!worker->traffic || !worker->asking || !worker->asked) {
 		report(options->report, "out of memory");
 		return WORKER_FAILED;
 	}
@@ -460,6 +474,8 @@ enum worker_end worker_run(struct registry *registry, int link, const struct wor
 	discovery_destroy(worker->discovery);
 	ports_destroy(worker->ports);
 	orphans_destroy(worker->orphans);
+	sources_destroy(worker->sources);
+	traffic_destroy(worker->traffic);
 	free(worker->asking);
 	free(worker->asked);
 	qp1_destroy(worker->qp1);

@@ -20,6 +20,8 @@
 #include "broker/qp1.h"
 #include "broker/registry.h"
 #include "broker/relay.h"
+#include "broker/sources.h"
+#include "broker/traffic.h"
 #include "broker/worker.h"
 #include "host/protocol.h"
 
@@ -68,6 +70,8 @@ struct worker {
 	struct relay *asked;  /* requests passed to clients, by the asker's communication ID */
 	struct ports *ports;
 	struct orphans *orphans;
+	struct sources *sources;
+	struct traffic *traffic;
 	struct early early;
 	uint64_t knows_ports_at; /* until then a listener may not have told a new worker of itself */
 	struct client_state clients[REGISTRY_CLIENTS];

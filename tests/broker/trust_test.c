@@ -3,6 +3,7 @@
 #include <netinet/in.h>
 #include <poll.h>
 #include <setjmp.h>
+#include <signal.h>
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdio.h>
@@ -283,6 +284,82 @@ void slots__of_one_user_leave_room_for_others(void **state)
 	close(greedy);
 	for (unsigned i = 0; i < MOST; i++)
 		close(sockets[i]);
+}
+
+/* ---- Privileges -------------------------------------------------------------------------------------------------- */
+
+static int bind_port(int fd, uint32_t number, uint16_t port_space, uint16_t port)
+{
+	const struct vb_message message = { .kind = VB_MESSAGE_BIND,
+		.request = 4,
+		.binding = { .number = number, .port_space = port_space, .port = port } };
+	assert_int_equal(vb_message_send(fd, &message, NULL), 0);
+	return answer_of(fd);
+}
+
+void ports__below_1024_take_a_privilege(void **state)
+{
+	static const uint16_t spaces[] = { VB_CM_PS_TCP, VB_CM_PS_UDP, VB_CM_PS_IPOIB, VB_CM_PS_IB };
+	if (!is_root())
+		skip();
+	start_clients(1);
+	int user = connect_as(1001), root = connect_raw();
+	for (uint32_t i = 0; i < 4; i++) {
+		assert_int_equal(bind_port(root, i, spaces[i], 1023), 0);
+		/* Ours is the process that connected, and may do everything: but not under another user's name. */
+		assert_int_equal(seteuid(1001), 0);
+		int error = bind_port(user, i, spaces[i], 1022);
+		assert_int_equal(seteuid(0), 0);
+		assert_int_equal(error, EACCES);
+		assert_int_equal(bind_port(user, 10 + i, spaces[i], 1024), 0);
+		assert_int_equal(bind_port(user, 20 + i, spaces[i], 0), 0);
+	}
+	close(user);
+	close(root);
+}
+
+/* In our user namespace a capability is as good as root. */
+void ports__below_1024_are_for_who_has_the_capability(void **state)
+{
+	if (!is_root())
+		skip();
+	start_clients(1);
+	int user = connect_as(1001); /* the process has all capabilities again once it is root again */
+	assert_int_equal(bind_port(user, 1, VB_CM_PS_TCP, 1021), 0);
+	close(user);
+}
+
+static unsigned long long status_of(pid_t pid, const char *name)
+{
+	char path[64], line[256];
+	unsigned long long value = ~0ull;
+	snprintf(path, sizeof(path), "/proc/%d/status", pid);
+	FILE *file = fopen(path, "r");
+	assert_non_null(file);
+	while (fgets(line, sizeof(line), file))
+		if (strncmp(line, name, strlen(name)) == 0)
+			value = strtoull(line + strlen(name), NULL, 16);
+	fclose(file);
+	return value;
+}
+
+void broker__has_no_privileges_and_few_system_calls(void **state)
+{
+	pid_t both[2];
+	start_clients(2);
+	for (unsigned round = 0; round < 3; round++) { /* the first, and those who take a dead one's place */
+		find_both(&both[0], &both[1]);
+		usleep(50000);
+		for (unsigned i = 0; i < 2; i++) {
+			assert_int_equal(status_of(both[i], "CapEff:"), 0);
+			assert_int_equal(status_of(both[i], "CapPrm:"), 0);
+			assert_int_equal(status_of(both[i], "NoNewPrivs:"), 1);
+			assert_int_equal(status_of(both[i], "Seccomp:"), 2);
+		}
+		kill(both[round % 2], SIGKILL);
+		find_both_without(both[round % 2], &both[0], &both[1]);
+	}
+	check_steering();
 }
 
 /* ---- Floods ------------------------------------------------------------------------------------------------------ */

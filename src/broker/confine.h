@@ -1,0 +1,9 @@
+/* The system calls that the broker makes once it works, and a filter that refuses all others (EPERM). */
+#ifndef VB_BROKER_CONFINE_H
+#define VB_BROKER_CONFINE_H
+
+/* For this process and its children, for good; takes no_new_privs. Does nothing where the kernel refuses, on a machine
+ * that is not listed, and under sanitizers, which make calls of their own. */
+void confine(void);
+
+#endif

@@ -1,0 +1,79 @@
+/* See privilege.h. */
+#include "broker/privilege.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <linux/capability.h>
+#include <poll.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+#include "broker/confine.h"
+
+#define USUAL_START 1024
+
+/* All of a file of /proc that fits; false: it cannot be read. */
+static bool read_file(const char *path, char *text, size_t size)
+{
+	int fd = open(path, O_RDONLY | O_CLOEXEC);
+	ssize_t length = fd >= 0 ? read(fd, text, size - 1) : -1;
+	if (fd >= 0)
+		close(fd);
+	text[length > 0 ? length : 0] = 0;
+	return length > 0;
+}
+
+static unsigned first_unprivileged(void)
+{
+	char text[32];
+	if (!read_file("/proc/sys/net/ipv4/ip_unprivileged_port_start", text, sizeof(text)))
+		return USUAL_START;
+	return (unsigned)strtoul(text, NULL, 10);
+}
+
+/* A capability counts only in our own user namespace: in one of his own every user has all. */
+static bool is_of_our_namespace(pid_t pid)
+{
+	char path[64], ours[1024], its[1024];
+	snprintf(path, sizeof(path), "/proc/%d/uid_map", (int)pid);
+	return read_file("/proc/self/uid_map", ours, sizeof(ours)) && read_file(path, its, sizeof(its)) &&
+		strcmp(ours, its) == 0;
+}
+
+static bool has_capability(pid_t pid, unsigned capability)
+{
+	char path[64], text[4096];
+	snprintf(path, sizeof(path), "/proc/%d/status", (int)pid);
+	const char *line = read_file(path, text, sizeof(text)) ? strstr(text, "\nCapEff:") : NULL;
+	return line && strtoull(line + strlen("\nCapEff:"), NULL, 16) >> capability & 1;
+}
+
+/* The number that was read of is still its process's, and so was all along. */
+static bool is_alive(int pidfd)
+{
+	struct pollfd end = { .fd = pidfd, .events = POLLIN };
+	return pidfd >= 0 && poll(&end, 1, 0) == 0;
+}
+
+bool privilege_may_bind(const struct client *client, uint16_t port)
+{
+	if (port == 0 || client->uid == 0 || port >= first_unprivileged())
+		return true;
+	return client->pid > 0 && has_capability(client->pid, CAP_NET_BIND_SERVICE) && is_of_our_namespace(client->pid) &&
+		is_alive(client->pidfd);
+}
+
+void privilege_drop(void)
+{
+	struct __user_cap_header_struct header = { .version = _LINUX_CAPABILITY_VERSION_3 };
+	const struct __user_cap_data_struct none[_LINUX_CAPABILITY_U32S_3] = { 0 };
+	for (int capability = 0; capability <= 63; capability++)
+		prctl(PR_CAPBSET_DROP, capability, 0, 0, 0);
+	prctl(PR_CAP_AMBIENT, PR_CAP_AMBIENT_CLEAR_ALL, 0, 0, 0);
+	prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0);
+	syscall(SYS_capset, &header, none);
+	confine();
+}

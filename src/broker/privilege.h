@@ -1,0 +1,17 @@
+/* Privileges: what a client has, read from /proc, and what the broker itself does without. */
+#ifndef VB_BROKER_PRIVILEGE_H
+#define VB_BROKER_PRIVILEGE_H
+
+#include <stdbool.h>
+#include <stdint.h>
+#include "broker/registry.h"
+
+/* Whether the client may bind the port: by the host's rule those below net.ipv4.ip_unprivileged_port_start take root or
+ * CAP_NET_BIND_SERVICE. 0 asks for no port in particular. */
+bool privilege_may_bind(const struct client *client, uint16_t port);
+
+/* For the rest of this process's life, and its children's: no capability, no way to get one, and only the system calls
+ * of confine.c, where the kernel knows how. */
+void privilege_drop(void);
+
+#endif
