@@ -90,6 +90,8 @@ int tear_down(void **state);
 	X(ports__below_1024_are_for_who_has_the_capability) \
 	X(broker__has_no_privileges_and_few_system_calls) \
 	X(flood__leaves_a_listener_that_does_not_read_its_connection) \
+	X(flood__of_requests_does_not_hinder_an_honest_peer) \
+	X(flood__of_questions_does_not_hinder_an_honest_peer) \
 	X(discovery__own_host_is_known_and_nobody_is_nobody) \
 	X(mad__is_answered_at_its_own_length) \
 	X(discovery__finds_verbena_over_the_wire) \
