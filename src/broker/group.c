@@ -27,6 +27,7 @@
 #define USUAL_BUFFER     4194304
 #define MAX_GROUP        1024 /* where a search for our own socket ends */
 #define FENCE_TIMEOUT_MS 200
+#define MAX_FILLERS	 64
 #define MANY_PROBES	 32 /* in some 50 us, in which even a flood brings fewer */
 
 static void set_option(int fd, int level, int name, int value)
@@ -250,16 +251,37 @@ static bool slot_probe_arrives(struct group *group, uint8_t slot)
 	return wait_for_probes(group) && drops(group->fd[slot]) != before;
 }
 
-/* What is steered to nobody arrives at our own. */
-void group_find_survivors(struct group *group, bool survives[STEER_SLOTS])
+static bool arrives_at_own(struct group *group, uint8_t slot)
 {
 	uint8_t probe[STEER_PROBE_LENGTH];
-	for (unsigned slot = 1; slot < STEER_SLOTS - 1; slot++) {
-		uint32_t before = drops(group->own);
-		steer_build_slot_probe(probe, (uint8_t)slot);
-		send_probe(group, probe);
-		survives[slot] = group->fd[slot] < 0 && wait_for_probes(group) && drops(group->own) == before;
+	uint32_t before = drops(group->own);
+	steer_build_slot_probe(probe, slot);
+	send_probe(group, probe);
+	return wait_for_probes(group) && drops(group->own) != before;
+}
+
+/* What belongs to no slot the map steers to where that broker's own socket was, and to that place ours is brought. It may
+ * lie behind the end by now, as places that the broker kept are gone: then sockets before ours fill the group. */
+void group_find_survivors(struct group *group, bool survives[STEER_SLOTS])
+{
+	int fillers[MAX_FILLERS];
+	unsigned count = 0;
+	while (!arrives_at_own(group, 0) && count < MAX_FILLERS) {
+		int own = make_own(group);
+		if (own < 0)
+			break;
+		if (join_port(group->family, own)) {
+			close(own);
+			break;
+		}
+		fillers[count++] = group->own;
+		group->own = own;
 	}
+	const bool is_told = arrives_at_own(group, 0);
+	for (unsigned slot = 1; slot < STEER_SLOTS - 1; slot++)
+		survives[slot] = is_told && group->fd[slot] < 0 && !arrives_at_own(group, (uint8_t)slot);
+	for (unsigned i = 0; i < count; i++)
+		close(fillers[i]); /* ours, the last, moves into each hole, and is the last again in the end */
 }
 
 bool group_verify(struct group *group, uint8_t slot)

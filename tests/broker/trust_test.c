@@ -510,7 +510,7 @@ static pid_t start_honest_peer(int link[2])
 	int socket;
 	prctl(PR_SET_PDEATHSIG, SIGKILL);
 	if (unshare(CLONE_NEWNET) || write(link[1], &byte, 1) != 1 || read(link[1], &byte, 1) != 1 ||
-		vb_broker_connect(false, client_libexec, &broker, why, sizeof(why)))
+		client_connect(&broker, why, sizeof(why)))
 		_exit(1);
 	int connection = connect_raw();
 	uint32_t id = (uint32_t)get_slot(connection, &socket) << 24;
