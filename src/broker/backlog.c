@@ -1,6 +1,7 @@
 /* See backlog.h. MADs never fill more than a part of the socket, so that there is room for answers. */
 #include "broker/backlog.h"
 
+#include <assert.h>
 #include <fcntl.h>
 #include <linux/sockios.h>
 #include <stdlib.h>
@@ -19,6 +20,14 @@ void backlog_init(struct backlog *backlog)
 	*backlog = (struct backlog){ 0 };
 	vb_list_init(&backlog->said);
 	vb_list_init(&backlog->mads);
+}
+
+/* What is counted is what waits. */
+static void check(const struct backlog *backlog)
+{
+	assert((backlog->said_count == 0) == vb_list_empty(&backlog->said));
+	assert((backlog->mad_count == 0) == vb_list_empty(&backlog->mads));
+	assert(backlog->said_count <= BACKLOG_SAID_MAX && backlog->mad_count <= BACKLOG_MADS_MAX);
 }
 
 static bool has_room_for_mads(int connection)
@@ -54,6 +63,7 @@ bool backlog_say(
 	if (backlog->said_count == BACKLOG_SAID_MAX || !keep(&backlog->said, message, fd))
 		return false;
 	backlog->said_count++;
+	check(backlog);
 	return true;
 }
 
@@ -93,6 +103,7 @@ void backlog_flush(struct backlog *backlog, int connection, uint64_t now)
 	while (backlog->said_count == 0 && backlog->mad_count > 0 && has_room_for_mads(connection) &&
 		send_first(&backlog->mads, connection))
 		backlog->mad_count--;
+	check(backlog);
 }
 
 void backlog_discard(struct backlog *backlog)
@@ -101,4 +112,5 @@ void backlog_discard(struct backlog *backlog)
 		drop_first(&backlog->said);
 	for (; backlog->mad_count > 0; backlog->mad_count--)
 		drop_first(&backlog->mads);
+	check(backlog);
 }

@@ -1,6 +1,7 @@
 /* See discovery.h. */
 #include "broker/discovery.h"
 
+#include <assert.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/random.h>
@@ -109,6 +110,7 @@ static struct entry *new_entry(struct discovery *discovery, const struct vb_gid 
 static void settle(
 	struct discovery *discovery, struct entry *entry, bool is_verbena, uint32_t receive_buffer, uint64_t now_ms)
 {
+	assert(entry->state == ASKING && discovery->asking > 0);
 	entry->state = is_verbena ? IS_VERBENA : IS_OTHER;
 	discovery->asking--;
 	if (entry->asked_by < NOBODY)

@@ -1,11 +1,12 @@
 /* See early.h. */
 #include "broker/early.h"
 
+#include <assert.h>
 #include <string.h>
 
-bool early_hold(struct early *early, const struct qp1_mad *mad, uint64_t now)
+bool early_hold(struct early *early, const struct qp1_mad *mad, uint64_t now, unsigned most)
 {
-	if (early->count == EARLY_MAX)
+	if (early->count >= most || early->count == EARLY_MAX)
 		return false;
 	unsigned i = early->count++;
 	early->held[i].until = now + EARLY_MS;
@@ -28,6 +29,7 @@ const struct qp1_mad *early_look(struct early *early, unsigned i, uint64_t now, 
 
 void early_forget(struct early *early, unsigned i)
 {
+	assert(i < early->count);
 	early->count--;
 	memmove(&early->held[i], &early->held[i + 1], (early->count - i) * sizeof(early->held[0]));
 }

@@ -18,8 +18,8 @@ struct early {
 	} held[EARLY_MAX]; /* in the order in which they came */
 };
 
-/* False: too many wait already. */
-bool early_hold(struct early *early, const struct qp1_mad *mad, uint64_t now);
+/* False: as many as `most` wait already. */
+bool early_hold(struct early *early, const struct qp1_mad *mad, uint64_t now, unsigned most);
 /* The i-th of those that wait; is_due: it has waited long enough. NULL: there is none. */
 const struct qp1_mad *early_look(struct early *early, unsigned i, uint64_t now, bool *is_due);
 void early_forget(struct early *early, unsigned i);

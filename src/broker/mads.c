@@ -104,9 +104,12 @@ static void follow(struct worker *worker, const struct qp1_mad *mad, const struc
 /* mad is decoded. */
 static void pass_cm_mad(struct worker *worker, const struct qp1_mad *mad)
 {
+	const uint64_t now = worker_now_ms();
+	/* Strangers leave room there, too. */
+	const unsigned most = sources_is_known(worker->sources, &mad->from, now) ? EARLY_MAX : EARLY_MAX / 2;
 	struct route route = route_cm(worker->ports, worker->registry, worker->asked, mad);
 	if (route.verdict == ROUTE_TO_NOBODY &&
-		(worker_now_ms() < worker->knows_ports_at || early_hold(&worker->early, mad, worker_now_ms())))
+		(now < worker->knows_ports_at || early_hold(&worker->early, mad, now, most)))
 		return;
 	follow(worker, mad, &route);
 }

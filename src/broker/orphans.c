@@ -2,6 +2,7 @@
  * too. */
 #include "broker/orphans.h"
 
+#include <assert.h>
 #include <stdlib.h>
 #include "base/list.h"
 #include "broker/registry.h"
@@ -73,6 +74,7 @@ static void drop(struct orphans *orphans, struct end *end)
 {
 	if (!end)
 		return;
+	assert(orphans->clients[end->client].count > 0);
 	orphans->clients[end->client].count--;
 	vb_list_remove(&end->by_client);
 	vb_list_remove(&end->by_local);

@@ -2,6 +2,7 @@
  * owner's number. Which may stand beside each other is bind(2)'s rule. */
 #include "broker/ports.h"
 
+#include <assert.h>
 #include <errno.h>
 #include <stdlib.h>
 #include <sys/random.h>
@@ -142,6 +143,7 @@ int ports_listen(struct ports *ports, uint32_t client, uint32_t number)
 			other->port == entry->is.port && overlaps(other, &entry->is))
 			return -EADDRINUSE;
 	}
+	assert(is_known_space(entry->is.port_space) && entry->is.port != 0);
 	entry->is.is_listening = true;
 	return 0;
 }
@@ -151,6 +153,7 @@ static void drop(struct ports *ports, struct entry *entry)
 	vb_list_remove(&entry->by_port);
 	vb_list_remove(&entry->by_number);
 	vb_list_remove(&entry->by_client);
+	assert(ports->clients[entry->is.client].count > 0);
 	ports->clients[entry->is.client].count--;
 	free(entry);
 }

@@ -1,6 +1,7 @@
 /* See registry.h. A change is one packet, with its descriptors; the parent answers each with one byte. */
 #include "broker/registry.h"
 
+#include <assert.h>
 #include <errno.h>
 #include <string.h>
 #include <unistd.h>
@@ -12,6 +13,7 @@ struct change {
 	enum change_kind kind;
 	int number;
 	uint8_t last_slot;
+	uint64_t before; /* what the worker's registry says, which the parent's must too */
 	struct client client;
 	struct client_slot slot;
 };
@@ -30,6 +32,24 @@ bool registry_has_clients(const struct registry *registry)
 		if (registry->clients[i].is_used)
 			return true;
 	return false;
+}
+
+/* Of all that both must know alike: the descriptors have numbers of their own in each, and what a slot's owner asked for
+ * last is the worker's. */
+static uint64_t digest(const struct registry *registry)
+{
+	uint64_t sum = 0;
+	for (unsigned i = 0; i < REGISTRY_CLIENTS; i++) {
+		const struct client *client = &registry->clients[i];
+		if (client->is_used)
+			sum = sum * 0x9E3779B97F4A7C15u + i + ((uint64_t)client->uid << 32 | (uint32_t)client->pid);
+	}
+	for (unsigned i = 0; i < REGISTRY_SLOTS; i++) {
+		const struct client_slot *slot = &registry->slots[i];
+		if (slot->fd >= 0)
+			sum = sum * 0x9E3779B97F4A7C15u + i + ((uint64_t)slot->receive_buffer << 16) + (uint32_t)slot->owner;
+	}
+	return sum;
 }
 
 static void close_if_open(int fd)
@@ -65,10 +85,11 @@ static void apply(struct registry *registry, const struct change *change)
 	}
 }
 
-static int tell(struct registry *registry, int link, const struct change *change, const int *fds, unsigned count)
+static int tell(struct registry *registry, int link, struct change *change, const int *fds, unsigned count)
 {
 	char confirmed;
 	ssize_t got;
+	change->before = digest(registry);
 	int rc = vb_send_with_fds(link, change, sizeof(*change), fds, count, 0);
 	if (rc)
 		return rc;
@@ -119,6 +140,7 @@ bool registry_repeat(struct registry *registry, int link)
 	unsigned count;
 	if (vb_receive_with_fds(link, &change, sizeof(change), fds, 2, &count, 0))
 		return false;
+	assert(change.before == digest(registry));
 	if (change.kind == ADD_CLIENT) {
 		change.client.connection = count > 0 ? fds[0] : -1;
 		change.client.pidfd = count > 1 ? fds[1] : -1;

@@ -1,6 +1,6 @@
 /* Who is connected and who has which slot. The parent and the worker both hold this, descriptors included, and agree:
  * the worker changes it only through registry_* on its link, which the parent repeats and confirms. So a worker can be
- * replaced from the parent's copy, and a lost parent from the worker's. */
+ * replaced from the parent's copy, and a lost parent from the worker's. That they agree is asserted with each change. */
 #ifndef VB_BROKER_REGISTRY_H
 #define VB_BROKER_REGISTRY_H
 

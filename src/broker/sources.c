@@ -1,6 +1,7 @@
 /* See sources.h. Token buckets count in thousandths, so that a millisecond brings a whole number. */
 #include "broker/sources.h"
 
+#include <assert.h>
 #include <stdlib.h>
 #include "broker/keyed_hash.h"
 
@@ -93,6 +94,7 @@ static struct source *find_or_add(struct sources *sources, const struct vb_gid *
 			source = &set[i];
 	if (is_known(source, now) && !will_be_known)
 		return NULL;
+	assert(will_be_known || !is_known(source, now)); /* the known are not pushed out by others */
 	*source = (struct source){ .is_used = true, .gid = *gid, .heard_at = now };
 	return source;
 }

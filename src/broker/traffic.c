@@ -1,6 +1,7 @@
 /* See traffic.h. */
 #include "broker/traffic.h"
 
+#include <assert.h>
 #include <stdlib.h>
 #include <string.h>
 #include "broker/keyed_hash.h"
@@ -51,6 +52,7 @@ bool traffic_take(struct traffic *traffic, enum traffic_class class, struct qp1_
 	mad->bytes = copy->bytes;
 	traffic->classes[class].first = (traffic->classes[class].first + 1) % TRAFFIC_WAITING;
 	traffic->classes[class].count--;
+	assert(traffic->classes[class].count < TRAFFIC_WAITING && traffic->classes[class].first < TRAFFIC_WAITING);
 	return true;
 }
 

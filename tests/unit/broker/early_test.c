@@ -10,7 +10,7 @@ static bool hold(uint8_t mark, uint64_t now)
 	const struct vb_cm_message cm = { .kind = VB_CM_REQ, .local_id = mark };
 	const struct qp1_mad mad = { .scope = mark, .bytes = bytes, .length = 300, .cm = &cm };
 	memset(bytes, mark, sizeof(bytes));
-	return early_hold(&early, &mad, now);
+	return early_hold(&early, &mad, now, EARLY_MAX);
 }
 
 static int setup(void **state)
