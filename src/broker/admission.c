@@ -7,6 +7,7 @@
 #include <string.h>
 #include <sys/syscall.h>
 #include <unistd.h>
+#include "broker/privilege.h"
 #include "broker/worker_state.h"
 
 #ifndef SO_PEERPIDFD
@@ -178,6 +179,7 @@ void worker_accept_clients(struct worker *worker)
 		client.pid = peer.pid;
 		client.uid = peer.uid;
 		client.pidfd = open_pidfd(client.connection, peer.pid);
+		client.may_bind_any = privilege_may_bind_any(&client);
 		if (registry_add_client(worker->registry, worker->link, number, &client)) {
 			close(client.connection); /* it connects again, and another worker hears it */
 			if (client.pidfd >= 0)

@@ -60,7 +60,12 @@ static bool is_alive(int pidfd)
 
 bool privilege_may_bind(const struct client *client, uint16_t port)
 {
-	if (port == 0 || client->uid == 0 || port >= first_unprivileged())
+	return port == 0 || client->may_bind_any || port >= first_unprivileged() || privilege_may_bind_any(client);
+}
+
+bool privilege_may_bind_any(const struct client *client)
+{
+	if (client->uid == 0)
 		return true;
 	return client->pid > 0 && has_capability(client->pid, CAP_NET_BIND_SERVICE) && is_of_our_namespace(client->pid) &&
 		is_alive(client->pidfd);

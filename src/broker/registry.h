@@ -17,6 +17,7 @@ struct client {
 	int pidfd; /* of the process at its other end; -1 where it cannot be had */
 	pid_t pid;
 	uid_t uid;
+	bool may_bind_any; /* port: it had the privilege when it came, and may have given it up since */
 };
 
 struct client_slot {

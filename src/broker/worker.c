@@ -99,7 +99,10 @@ static void answer_binding(struct worker *worker, unsigned client, uint32_t requ
 	const struct vb_message message = { .kind = VB_MESSAGE_BOUND, .request = request, .binding.port = port };
 	if (request == 0)
 		return;
-	if (rc)
+	if (rc == -EACCES)
+		worker_refuse(worker, client, request, EACCES, "port %u is for root and who has CAP_NET_BIND_SERVICE "
+			"(net.ipv4.ip_unprivileged_port_start)", port);
+	else if (rc)
 		worker_refuse(worker, client, request, -rc, "port %u: %s", port, strerror(-rc));
 	else
 		worker_say(worker, client, &message, NULL);

@@ -87,6 +87,7 @@ int tear_down(void **state);
 	X(connections__of_one_user_leave_room_for_others) \
 	X(slots__of_one_user_leave_room_for_others) \
 	X(ports__below_1024_take_a_privilege) \
+	X(ports__below_1024_are_not_for_root_of_another_namespace) \
 	X(ports__below_1024_are_for_who_has_the_capability) \
 	X(broker__has_no_privileges_and_few_system_calls) \
 	X(flood__leaves_a_listener_that_does_not_read_its_connection) \

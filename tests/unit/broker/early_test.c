@@ -35,6 +35,16 @@ static void hold__keeps_the_bytes_until_they_are_due(void **state)
 	assert_null(early_look(&early, 1, 1000, &is_due));
 }
 
+static void hold__of_strangers_leaves_room(void **state)
+{
+	const struct vb_cm_message cm = { .kind = VB_CM_REQ };
+	const struct qp1_mad mad = { .bytes = bytes, .cm = &cm };
+	for (unsigned i = 0; i < EARLY_MAX / 2; i++)
+		assert_true(early_hold(&early, &mad, 1000, EARLY_MAX / 2));
+	assert_false(early_hold(&early, &mad, 1000, EARLY_MAX / 2));
+	assert_true(hold(1, 1000));
+}
+
 static void forget__leaves_the_others_in_order(void **state)
 {
 	bool is_due;
@@ -60,6 +70,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_setup(hold__keeps_the_bytes_until_they_are_due, setup),
+		cmocka_unit_test_setup(hold__of_strangers_leaves_room, setup),
 		cmocka_unit_test_setup(forget__leaves_the_others_in_order, setup),
 		cmocka_unit_test_setup(hold__is_bounded, setup),
 	};
