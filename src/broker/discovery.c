@@ -35,6 +35,7 @@ struct entry {
 struct discovery {
 	struct qp1 *qp1;
 	discovery_answer *answer;
+	discovery_process *process;
 	void *user;
 	uint32_t receive_buffer;
 	unsigned next_victim;
@@ -53,17 +54,30 @@ static uint64_t random_number(void)
 	return number;
 }
 
-static void send_discovery(
-	struct discovery *discovery, const struct qp1_mad *way, uint64_t transaction_id, bool is_response)
+/* What is the exchange's own is filled in already. */
+static void send_facts(struct discovery *discovery, const struct qp1_mad *way, struct vb_discovery *facts)
 {
 	uint8_t mad[VB_MAD_LENGTH];
-	const struct vb_discovery facts = { .is_response = is_response,
-		.transaction_id = transaction_id,
-		.version = VB_DISCOVERY_VERSION,
-		.receive_buffer = discovery->receive_buffer,
-		.features = VB_FEATURE_TRAINS };
-	vb_discovery_encode(&facts, mad);
+	facts->version = VB_DISCOVERY_VERSION;
+	facts->receive_buffer = discovery->receive_buffer;
+	facts->features = VB_FEATURE_TRAINS;
+	vb_discovery_encode(facts, mad);
 	qp1_send(discovery->qp1, &way->from, &way->to, way->scope, mad, way->length);
+}
+
+static void send_question(struct discovery *discovery, const struct qp1_mad *way, uint64_t transaction_id)
+{
+	struct vb_discovery question = { .transaction_id = transaction_id };
+	send_facts(discovery, way, &question);
+}
+
+static void send_answer(struct discovery *discovery, const struct qp1_mad *way, const struct vb_discovery *question)
+{
+	struct vb_discovery answer = { .is_response = true, .transaction_id = question->transaction_id,
+		.qpn = question->qpn };
+	if (question->qpn)
+		answer.process = discovery->process(discovery->user, question->qpn);
+	send_facts(discovery, way, &answer);
 }
 
 /* ---- What is known --------------------------------------------------------------------------------------------- */
@@ -135,7 +149,7 @@ static void try_again(struct discovery *discovery, struct entry *entry, uint64_t
 	const struct qp1_mad way = {
 		.from = entry->sgid, .to = entry->gid, .scope = entry->scope, .length = VB_MAD_LENGTH
 	};
-	send_discovery(discovery, &way, entry->transaction_id, false);
+	send_question(discovery, &way, entry->transaction_id);
 }
 
 void discovery_ask(struct discovery *discovery, uint64_t now_ms, unsigned client, const struct vb_gid *sgid,
@@ -210,7 +224,7 @@ void discovery_challenge(struct discovery *discovery, const struct qp1_mad *mad,
 		.from = mad->to, .to = mad->from, .scope = mad->scope, .length = VB_MAD_LENGTH
 	};
 	if (!vb_gid_is_multicast(&mad->to))
-		send_discovery(discovery, &back, number, false);
+		send_question(discovery, &back, number);
 }
 
 bool discovery_receive(struct discovery *discovery, uint64_t now_ms, const struct qp1_mad *mad)
@@ -224,7 +238,7 @@ bool discovery_receive(struct discovery *discovery, uint64_t now_ms, const struc
 			.from = mad->to, .to = mad->from, .scope = mad->scope, .length = mad->length
 		};
 		if (!vb_gid_is_multicast(&mad->to))
-			send_discovery(discovery, &back, facts.transaction_id, true);
+			send_answer(discovery, &back, &facts);
 		return true;
 	}
 	struct entry *entry = find_entry(discovery, &mad->from, mad->scope);
@@ -234,7 +248,8 @@ bool discovery_receive(struct discovery *discovery, uint64_t now_ms, const struc
 	return true;
 }
 
-struct discovery *discovery_create(struct qp1 *qp1, discovery_answer *answer, void *user)
+struct discovery *discovery_create(
+	struct qp1 *qp1, discovery_answer *answer, discovery_process *process, void *user)
 {
 	struct discovery *discovery = calloc(1, sizeof(*discovery));
 	if (!discovery)
@@ -244,6 +259,7 @@ struct discovery *discovery_create(struct qp1 *qp1, discovery_answer *answer, vo
 		vb_list_init(&discovery->chains[i]);
 	discovery->qp1 = qp1;
 	discovery->answer = answer;
+	discovery->process = process;
 	discovery->user = user;
 	return discovery;
 }

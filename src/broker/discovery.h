@@ -7,6 +7,7 @@
 #include <stdint.h>
 #include "base/gid.h"
 #include "broker/qp1.h"
+#include "wire/mad.h"
 
 #define DISCOVERY_CLIENTS   512
 #define DISCOVERY_QUESTIONS 1024 /* that wait for an answer, of all clients */
@@ -17,7 +18,11 @@ struct discovery;
 typedef void discovery_answer(
 	void *user, unsigned client, const struct vb_gid *gid, bool is_verbena, uint32_t receive_buffer);
 
-struct discovery *discovery_create(struct qp1 *qp1, discovery_answer *answer, void *user);
+/* How the process of that QPN of ours is, for peers who ask. */
+typedef enum vb_process_state discovery_process(void *user, uint32_t qpn);
+
+struct discovery *discovery_create(
+	struct qp1 *qp1, discovery_answer *answer, discovery_process *process, void *user);
 void discovery_destroy(struct discovery *discovery);
 /* The effective receive buffer of one of our slots, which peers are told. */
 void discovery_set_receive_buffer(struct discovery *discovery, uint32_t bytes);

@@ -10,6 +10,7 @@
 #include <time.h>
 #include <unistd.h>
 #include "broker/privilege.h"
+#include "broker/process_state.h"
 #include "broker/worker_state.h"
 
 #define IDLE_MS         1000
@@ -272,6 +273,13 @@ static void on_answer(void *user, unsigned client, const struct vb_gid *gid, boo
 		worker_say(worker, client, &message, NULL);
 }
 
+static enum vb_process_state on_question_of_process(void *user, uint32_t qpn)
+{
+	const struct worker *worker = user;
+	int client = worker->registry->slots[qpn >> 16 & 0xFF].user;
+	return client < 0 ? VB_PROCESS_GONE : process_state(worker->registry->clients[client].pid);
+}
+
 /* ---- The loop -------------------------------------------------------------------------------------------------- */
 
 enum watched { LINK, LISTENER, OWN, SENDERS, FIRST_CLIENT = SENDERS + 2 };
@@ -446,7 +454,7 @@ enum worker_end worker_run(struct registry *registry, int link, const struct wor
 	}
 	privilege_drop(); /* who holds the port has been said, which takes a look at others' files */
 	worker->qp1 = qp1_create();
-	worker->discovery = discovery_create(worker->qp1, on_answer, worker);
+	worker->discovery = discovery_create(worker->qp1, on_answer, on_question_of_process, worker);
 	worker->ports = ports_create();
 	worker->orphans = orphans_create();
 	worker->sources = sources_create();
