@@ -40,11 +40,25 @@ void worker_send_courier(struct worker *worker, unsigned client, uint8_t slot)
 	}
 	state->channel = courier_start(&task);
 	state->courier_request = task.request;
+	state->courier_slot = slot;
 	if (state->channel >= 0)
 		return;
 	worker_refuse(worker, client, state->request, -state->channel, "cannot start a courier: %s",
 		strerror(-state->channel));
 	state->channel = -1;
+}
+
+void worker_miss_courier(struct worker *worker, unsigned client)
+{
+	struct client_state *state = &worker->clients[client];
+	close(state->channel);
+	state->channel = -1;
+	worker_reap();
+	if (state->courier_request == 0)
+		worker_send_courier(worker, client, state->courier_slot);
+	else
+		worker_refuse(worker, client, state->courier_request, EUSERS,
+			"the broker has no place for a courier; end some RDMA processes");
 }
 
 void worker_end_courier(struct worker *worker, uint8_t slot)

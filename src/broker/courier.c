@@ -25,6 +25,7 @@
 #define CHANNEL_BUFFER   (4 << 20) /* asked for; the kernel gives what wmem_max allows */
 #define CONNECT_AGAIN_MS 20
 #define REFUSED_AGAIN_MS 1000
+#define GIVE_UP_MS	 100
 
 struct courier {
 	struct courier_task task;
@@ -142,8 +143,10 @@ static void connect_to_broker(struct courier *courier)
 
 static void lose_broker(struct courier *courier, int64_t wait_ms)
 {
-	if (courier->socket < 0)
-		_exit(0); /* whom we are for asks the next broker */
+	if (courier->socket < 0) { /* the broker sees it, and tells whom we are for; not at once, for it may try again */
+		poll(NULL, 0, GIVE_UP_MS);
+		_exit(0);
+	}
 	close(courier->broker);
 	courier->broker = -1;
 	courier->connect_at_ms = now_ms() + wait_ms;

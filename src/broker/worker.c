@@ -342,6 +342,8 @@ static unsigned watch(const struct worker *worker, struct pollfd *polls, uint16_
 		bool has_backlog = backlog_is_waiting(&worker->clients[i].backlog);
 		polls[count++] = (struct pollfd){ .fd = worker->clients[i].leaves_at ? -1 : client->connection,
 			.events = has_backlog ? POLLIN | POLLOUT : POLLIN };
+		owner[count] = (uint16_t)i;
+		polls[count++] = (struct pollfd){ .fd = worker->clients[i].channel }; /* POLLHUP alone */
 	}
 	return count;
 }
@@ -362,6 +364,8 @@ static void serve(struct worker *worker, const struct pollfd *polls, const uint1
 			backlog_flush(&worker->clients[owner[i]].backlog, client->connection, worker_now_ms());
 		if (client->is_used && polls[i].fd == client->connection && polls[i].revents & ~POLLOUT)
 			hear(worker, owner[i]);
+		if (client->is_used && polls[i].fd == worker->clients[owner[i]].channel)
+			worker_miss_courier(worker, owner[i]);
 	}
 	uint64_t now = worker_now_ms();
 	worker_part(worker, now);
@@ -377,8 +381,8 @@ static void serve(struct worker *worker, const struct pollfd *polls, const uint1
 
 static enum worker_end loop(struct worker *worker)
 {
-	static struct pollfd polls[FIRST_CLIENT + 2 * REGISTRY_CLIENTS];
-	static uint16_t owner[FIRST_CLIENT + 2 * REGISTRY_CLIENTS];
+	static struct pollfd polls[FIRST_CLIENT + 3 * REGISTRY_CLIENTS];
+	static uint16_t owner[FIRST_CLIENT + 3 * REGISTRY_CLIENTS];
 	while (!worker->is_orphaned) {
 		uint64_t now = worker_now_ms();
 		int timeout = next_timeout(worker, now);

@@ -39,7 +39,8 @@ struct carries {
 struct client_state {
 	struct carries carries;
 	int channel; /* of one that waits for its courier's slot: its end; or -1 */
-	uint32_t courier_request; /* and for which request */
+	uint32_t courier_request; /* and for which request; 0: in the place of one that has died */
+	uint8_t courier_slot;	  /* which it is to have; 0: any */
 	uint64_t leaves_at; /* connection is gone; 0: it is not */
 	uint64_t since;     /* when it came */
 	bool has_spoken;
@@ -117,6 +118,8 @@ void worker_keep_group(struct worker *worker);
 bool worker_trusts(const struct worker *worker, unsigned client);
 /* Starts a courier for client; slot: that it had already, or 0. */
 void worker_send_courier(struct worker *worker, unsigned client, uint8_t slot);
+/* The one that client waits for has ended. */
+void worker_miss_courier(struct worker *worker, unsigned client);
 /* CARRY, from a courier. True when fd has become the group's; *is_good false: it breaks the protocol. */
 bool worker_hear_courier(
 	struct worker *worker, unsigned client, const struct vb_message *message, int fd, bool *is_good);
