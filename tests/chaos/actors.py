@@ -233,6 +233,9 @@ class Pair(Actor):
             self.note(f"hangs: not done after {PAIR_SECONDS} s\n" + "\n".join(end.evidence(True) for end in ends))
             self._next(ends)
 
+    def is_connected(self):
+        return bool(self._client and "connected" in self._client.stdout)
+
     def _is_listening(self):
         wanted = f":{self._port:04X} "
         return any(wanted in line and " 0A " in line
@@ -254,7 +257,7 @@ class Pair(Actor):
 
     def _outlived(self, ends):
         """One end has ended, the other not. Where the two never met over TCP it waits for nothing of ours."""
-        if self._client and "connected" in self._client.stdout:
+        if self.is_connected():
             left = next(end for end in ends if end.status is None)
             self.note(f"{left.name} was not told of the other's end within {TOLD_SECONDS} s\n"
                       + "\n".join(end.evidence(True) for end in ends))

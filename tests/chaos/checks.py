@@ -3,7 +3,8 @@
 import re
 import time
 
-from process import Failure, Process
+import places
+from process import Failure, Process, stacks
 
 HEARD_MS = 2000  # within which a fresh client is connected
 FRESH_SECONDS = 12  # for its whole life, the start of a program on a busy machine included
@@ -42,7 +43,13 @@ def hears(context, server, place, user="root", attempts=1):
             seen.append(f"connected after {took:.0f} ms\n{client.evidence()}" if took is not None
                         else f"not connected\n{client.evidence()}")
     raise Failure(f"{server.name} is deaf: a fresh client was not served within {HEARD_MS} ms\n" + "\n".join(seen)
-                  + "\nThe server:\n" + server.process.evidence(with_stacks=True))
+                  + f"\nThe server:\n{server.process.evidence(with_stacks=True)}\n{of_brokers((place, server.place))}")
+
+
+def of_brokers(hosts):
+    """Where their brokers are."""
+    return "\n".join(f"Broker of {host.label}, process {pid}:\n{stacks(pid)}"
+                     for host in hosts for pid in places.brokers(host))
 
 
 def gets_through(client, seconds=THROUGH_SECONDS, by=1):

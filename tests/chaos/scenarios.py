@@ -97,7 +97,7 @@ def flood_honest_connect(context):
                     context.report.worst("worst_connect_ms", took or 30000)
                     if took is None or took > 5000:
                         raise Failure(f"under {rate} of {kind} a second an honest client was connected after {took} "
-                                      f"ms\n{client.evidence()}")
+                                      f"ms\n{client.evidence()}\n{server.process.evidence()}")
                 flood.wait_success(20)
         ends_well(known, server)
 
@@ -169,17 +169,24 @@ def beside_a_hostile(context, arena, stays, hostile_user, seconds, capture):
     checks.gets_through(lasting)
     pairs = [stays(actors.Pair(context, f"flow of {user}", b, a, random.Random(f"{context.seed}/{user}"), user,
                                seconds=seconds + 3, again=False)) for user in ("root", NEIGHBOUR)]
-    time.sleep(1.5)
+    tick_until(lambda: all(pair.is_connected() for pair in pairs), pairs, 10)
     before = arena.brokers(0)
     command = hostile_arguments(context, arena, seconds, capture)
     with Process(a, command, hostile_user, through_verbena=False) as hostile:
         context.report.figure("hostiles")
-        hostile.wait_success(seconds + 20)
-        for actor in pairs + [lasting]:
-            actor.tick(time.monotonic())
+        tick_until(lambda: hostile.status is not None, pairs + [lasting], seconds + 20)
+        hostile.wait_success(0)
     for pair in pairs:
         pair.await_end(60)
     return server, lasting, pairs, hostile, before
+
+
+def tick_until(is_so, those, seconds):
+    deadline = time.monotonic() + seconds
+    while not is_so() and time.monotonic() < deadline:
+        for actor in those:
+            actor.tick(time.monotonic())
+        time.sleep(0.05)
 
 
 def capture_file(context):
@@ -299,7 +306,7 @@ def cmtime(context):
             programs.wait_reachable(b)
             with Process(a, arguments + ["-s", arena.address(1)], name="cmtime client") as client:
                 for _ in range(3):
-                    time.sleep(3)
+                    time.sleep(1)
                     for number in (0, 1):
                         for pid in arena.wait_whole(number, 5):
                             send_signal(pid, signal.SIGKILL)

@@ -6,7 +6,7 @@
  *   talk client ADDRESS PORT [-w AT-ONCE] [-n COUNT] [-m MESSAGES] [-p PERIOD-MS]
  *     AT-ONCE connections at a time, COUNT in all (0: until SIGTERM), each until MESSAGES went each way (0: for ever)
  *   both: -t SECONDS  after which a connection that neither proceeds nor is told of its end is "silent" (twice that
- *                     while it is being made or closed, for a lost message of the connection manager is repeated after 4.3 s)
+ *                     while it is being made or closed: a lost message of the connection manager is repeated after 4.3 s)
  *
  * Holds: each end sends a message every PERIOD-MS, the server until the client closes, so that each finds out about
  * the other's end by itself; message i of a connection has a content that follows from (connection, i, sender).
