@@ -314,7 +314,9 @@ def cmtime(context):
                 client.wait_success(CMTIME_SECONDS)  # the server goes on for ever
             said = client.stdout + client.stderr + server.stdout + server.stderr
             if re.search(r"(?i)error|fail|unexpected", said):
-                raise Failure(f"not all were connected\n{client.evidence()}\n{server.evidence()}")
+                count = len(re.findall(r"RDMA_CM_EVENT_|^failure", client.stdout + client.stderr, re.M))
+                raise Failure(f"of {CMTIME_CONNECTIONS} connections {count} were not made\n{client.evidence()}\n"
+                              f"{server.evidence(with_stacks=True)}\n{checks.of_brokers(arena.hosts)}")
             server.signal(signal.SIGINT)
             server.wait(20)
             context.report.figure("connections", CMTIME_CONNECTIONS)
