@@ -9,6 +9,7 @@ import os
 import pathlib
 import random
 import shutil
+import signal
 import sys
 import tempfile
 import time
@@ -111,6 +112,7 @@ def main():
         return 0
     if not (pathlib.Path(options.build) / "verbena").exists():
         sys.exit(f"{options.build}/verbena is not there: type make first")
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))  # so that what was made is removed
     report = Report(options.seed, options.json)
     print(f"seed {options.seed}", flush=True)
     with tempfile.TemporaryDirectory(prefix="verbena-chaos-") as scratch:

@@ -68,9 +68,18 @@ static void build_req(uint8_t mad[VB_MAD_LENGTH], const struct vb_flow *flow)
 	const struct vb_cm_ip_header header = { .src_port = (uint16_t)id, .src = flow->src, .dst = flow->dst };
 
 	message.req = (struct vb_cm_req){ .service_id = vb_cm_service_id(VB_CM_PS_TCP, options.port),
-		.ca_guid = id, .qpn = id & 0xFFFFFF, .psn = id >> 8, .pkey = 0xFFFF, .responder_resources = 1,
-		.initiator_depth = 1, .remote_timeout = 20, .local_timeout = 20, .retry_count = 7, .rnr_retry = 7,
-		.max_cm_retries = 15, .path_mtu = 3,
+		.ca_guid = id,
+		.qpn = id & 0xFFFFFF,
+		.psn = id >> 8,
+		.pkey = 0xFFFF,
+		.responder_resources = 1,
+		.initiator_depth = 1,
+		.remote_timeout = 20,
+		.local_timeout = 20,
+		.retry_count = 7,
+		.rnr_retry = 7,
+		.max_cm_retries = 15,
+		.path_mtu = 3,
 		.primary = { .local = flow->src, .remote = flow->dst, .hop_limit = 64, .ack_timeout = 18 } };
 	vb_cm_ip_header_encode(&header, message.req.private_data);
 	vb_cm_encode(&message, mad);
@@ -84,7 +93,10 @@ static size_t build_mad(uint8_t *payload, const struct vb_flow *flow)
 		build_req(mad, flow);
 	else
 		vb_discovery_encode(&(struct vb_discovery){ .transaction_id = vb_random_u64(&dice),
-			.version = VB_DISCOVERY_VERSION, .receive_buffer = 4194304, .features = VB_FEATURE_TRAINS }, mad);
+					    .version = VB_DISCOVERY_VERSION,
+					    .receive_buffer = 4194304,
+					    .features = VB_FEATURE_TRAINS },
+			mad);
 	return vb_mad_packet(flow, (uint32_t)vb_random_u64(&dice), mad, VB_MAD_LENGTH, payload);
 }
 
@@ -111,15 +123,23 @@ static size_t build(uint8_t *bytes)
 	if (options.is_spoofed)
 		source.s_addr = htonl(0x0A800000 | ((uint32_t)vb_random_u64(&dice) & 0x7FFFFF)); /* 10.128.0.0/9 */
 	const uint16_t source_port = 0xC000 | (uint16_t)vb_random_u64(&dice);
-	const struct vb_flow flow = { .src = gid_of(source), .dst = gid_of(options.target), .src_port = source_port,
-		.dst_port = VB_UDP_PORT };
+	const struct vb_flow flow = {
+		.src = gid_of(source), .dst = gid_of(options.target), .src_port = source_port, .dst_port = VB_UDP_PORT
+	};
 	uint8_t *payload = bytes + HEADERS;
-	const size_t length = strcmp(options.kind, "junk") == 0 ? build_junk(payload, &flow) : build_mad(payload, &flow);
-	const struct iphdr ip = { .version = 4, .ihl = 5, .ttl = 64, .protocol = IPPROTO_UDP,
-		.frag_off = htons(0x4000), .tot_len = htons((uint16_t)(HEADERS + length)), .saddr = source.s_addr,
+	const size_t length =
+		strcmp(options.kind, "junk") == 0 ? build_junk(payload, &flow) : build_mad(payload, &flow);
+	const struct iphdr ip = { .version = 4,
+		.ihl = 5,
+		.ttl = 64,
+		.protocol = IPPROTO_UDP,
+		.frag_off = htons(0x4000),
+		.tot_len = htons((uint16_t)(HEADERS + length)),
+		.saddr = source.s_addr,
 		.daddr = options.target.s_addr };
-	const struct udphdr udp = { .source = htons(source_port), .dest = htons(VB_UDP_PORT),
-		.len = htons((uint16_t)(sizeof(udp) + length)) };
+	const struct udphdr udp = {
+		.source = htons(source_port), .dest = htons(VB_UDP_PORT), .len = htons((uint16_t)(sizeof(udp) + length))
+	};
 
 	memcpy(bytes, &ip, sizeof(ip));
 	memcpy(bytes + sizeof(ip), &udp, sizeof(udp));
@@ -147,15 +167,26 @@ static void read_options(int argc, char **argv)
 
 	for (int c; (c = getopt_long(argc, argv, "", names, NULL)) != -1;)
 		switch (c) {
-		case 'k': options.kind = optarg; break;
-		case 'r': options.rate = atof(optarg); break;
-		case 's': options.seconds = atof(optarg); break;
-		case 'p': options.port = (uint16_t)atoi(optarg); break;
-		case 'x': options.is_spoofed = true; break;
-		default: exit(2);
+		case 'k':
+			options.kind = optarg;
+			break;
+		case 'r':
+			options.rate = atof(optarg);
+			break;
+		case 's':
+			options.seconds = atof(optarg);
+			break;
+		case 'p':
+			options.port = (uint16_t)atoi(optarg);
+			break;
+		case 'x':
+			options.is_spoofed = true;
+			break;
+		default:
+			exit(2);
 		}
 	bool is_known = strcmp(options.kind, "req") == 0 || strcmp(options.kind, "discovery") == 0 ||
-		strcmp(options.kind, "junk") == 0;
+			strcmp(options.kind, "junk") == 0;
 	if (argc - optind != 1 || !is_known || inet_pton(AF_INET, argv[optind], &options.target) != 1) {
 		fprintf(stderr, "usage: flood --kind req|discovery|junk --rate N --seconds S [--port PORT] "
 				"[--spoof-random] TARGET\n");
@@ -191,13 +222,16 @@ int main(int argc, char **argv)
 		unsigned count = due < BATCH ? (unsigned)due : BATCH;
 		for (unsigned i = 0; i < count; i++) {
 			io[i] = (struct iovec){ bytes[i], build(bytes[i]) };
-			messages[i] = (struct mmsghdr){ .msg_hdr = { .msg_name = &to, .msg_namelen = sizeof(to),
-				.msg_iov = &io[i], .msg_iovlen = 1 } };
+			messages[i] = (struct mmsghdr){ .msg_hdr = { .msg_name = &to,
+								.msg_namelen = sizeof(to),
+								.msg_iov = &io[i],
+								.msg_iovlen = 1 } };
 		}
 		int done = sendmmsg(fd, messages, count, 0);
 		sent += done > 0 ? done : 0;
 		refused += done < 0;
 	}
-	printf("flooded kind=%s sent=%.0f refused=%.0f rate=%.0f\n", options.kind, sent, refused, sent / (now() - began));
+	printf("flooded kind=%s sent=%.0f refused=%.0f rate=%.0f\n", options.kind, sent, refused,
+		sent / (now() - began));
 	return 0;
 }

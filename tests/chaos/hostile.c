@@ -34,7 +34,8 @@ enum { MAX_LINKS = 300, MAX_SILENT = 600, MAX_PEERS = 4, MAX_IDS = 64 };
 struct link {
 	int connection, fd;
 	uint8_t slot;
-	bool is_relayed; /* fd is one end of a pair, not a socket of the port: what stands before a packet is the broker's */
+	bool is_relayed; /* fd is one end of a pair, not a socket of the port: what stands before a packet is the
+			    broker's */
 };
 
 static struct {
@@ -55,8 +56,8 @@ static struct vb_random dice;
 static double ends_at;
 
 static struct {
-	unsigned long slots, slots_refused, relayed, detached, connected, reuse_off, bound, filtered, mads, silent, low_ports,
-		ports, adopted, junk, dropped, foreign_packets, foreign_bytes, marks, foreign_mads;
+	unsigned long slots, slots_refused, relayed, detached, connected, reuse_off, bound, filtered, mads, silent,
+		low_ports, ports, adopted, junk, dropped, foreign_packets, foreign_bytes, marks, foreign_mads;
 } count;
 
 static double now(void)
@@ -97,7 +98,8 @@ static void read_slots(void)
 	static uint8_t bytes[65536];
 
 	for (unsigned i = 0; i < link_count; i++)
-		for (ssize_t got; links[i].fd >= 0 && (got = recv(links[i].fd, bytes, sizeof(bytes), MSG_DONTWAIT)) > 0;)
+		for (ssize_t got;
+			links[i].fd >= 0 && (got = recv(links[i].fd, bytes, sizeof(bytes), MSG_DONTWAIT)) > 0;)
 			look_at(&links[i], bytes, (size_t)got);
 }
 
@@ -116,7 +118,8 @@ static void read_link(struct link *link)
 			count.dropped++;
 			return;
 		}
-		count.low_ports += message.kind == VB_MESSAGE_BOUND && message.binding.port && message.binding.port < 1024;
+		count.low_ports +=
+			message.kind == VB_MESSAGE_BOUND && message.binding.port && message.binding.port < 1024;
 		count.ports += message.kind == VB_MESSAGE_BOUND;
 		count.adopted += message.kind == VB_MESSAGE_ADOPTED;
 		struct vb_cm_message cm;
@@ -229,8 +232,8 @@ static void attack_detach(void)
 
 	for (unsigned i = 0; i < link_count; i++)
 		if (links[i].fd >= 0)
-			count.detached += !setsockopt(links[i].fd, SOL_SOCKET, SO_DETACH_REUSEPORT_BPF, &nothing,
-				sizeof(nothing));
+			count.detached += !setsockopt(
+				links[i].fd, SOL_SOCKET, SO_DETACH_REUSEPORT_BPF, &nothing, sizeof(nothing));
 	for (unsigned i = 0; i < 50 && !is_time_up(); i++, usleep(10000))
 		read_everything();
 }
@@ -281,7 +284,8 @@ static void attack_bind_device(void)
 
 static void attack_filter(void)
 {
-	struct sock_filter all[] = { BPF_STMT(BPF_RET | BPF_K, 0xFFFFFFFF) }, first[] = { BPF_STMT(BPF_RET | BPF_K, 0) };
+	struct sock_filter all[] = { BPF_STMT(BPF_RET | BPF_K, 0xFFFFFFFF) },
+			   first[] = { BPF_STMT(BPF_RET | BPF_K, 0) };
 	const struct sock_fprog take = { 1, all }, steer = { 1, first };
 	const int off = 0;
 
@@ -299,8 +303,9 @@ static void attack_filter(void)
 
 static void post(struct link *link, const struct vb_gid *from, const struct vb_gid *to, const struct vb_cm_message *cm)
 {
-	struct vb_message message = { .kind = VB_MESSAGE_POST_MAD, .request = 9, .sgid = *from, .gid = *to,
-		.length = VB_MAD_LENGTH };
+	struct vb_message message = {
+		.kind = VB_MESSAGE_POST_MAD, .request = 9, .sgid = *from, .gid = *to, .length = VB_MAD_LENGTH
+	};
 
 	vb_cm_encode(cm, message.mad);
 	if (!vb_message_send(link->connection, &message, NULL))
@@ -317,8 +322,10 @@ static void attack_mads(void)
 			continue;
 		for (unsigned j = 0; j < options.id_count; j++)
 			for (unsigned k = 0; k < sizeof(kinds) / sizeof(*kinds); k++) {
-				struct vb_cm_message cm = { .kind = kinds[k], .transaction_id = vb_random_u64(&dice),
-					.local_id = options.ids[j].here, .remote_id = options.ids[j].there };
+				struct vb_cm_message cm = { .kind = kinds[k],
+					.transaction_id = vb_random_u64(&dice),
+					.local_id = options.ids[j].here,
+					.remote_id = options.ids[j].there };
 				if (kinds[k] == VB_CM_DREQ)
 					cm.dreq.remote_qpn = options.ids[j].qpn;
 				for (unsigned from = 0; from < options.peer_count; from++)
@@ -381,7 +388,8 @@ static void attack_adoption(void)
 		if (!link)
 			break;
 		struct vb_message message = { .kind = slot & 1 ? VB_MESSAGE_ADOPT : VB_MESSAGE_RELEASE_SLOT,
-			.request = slot, .slot = (uint8_t)slot };
+			.request = slot,
+			.slot = (uint8_t)slot };
 		int fake = socket(AF_INET6, SOCK_DGRAM | SOCK_CLOEXEC, 0), on = 1;
 		const struct sockaddr_in6 any = { .sin6_family = AF_INET6, .sin6_port = htons(4791) };
 		setsockopt(fake, SOL_SOCKET, SO_REUSEPORT, &on, sizeof(on));
@@ -422,9 +430,9 @@ static const struct attack {
 	const char *name;
 	void (*run)(void);
 } attacks[] = { { "slots", attack_slots }, { "detach", attack_detach }, { "connect", attack_connect },
-	{ "filter", attack_filter }, { "mads", attack_mads }, { "ports", attack_ports }, { "adoption", attack_adoption },
-	{ "junk", attack_junk }, { "deafness", attack_deafness }, { "bind-device", attack_bind_device },
-	{ "reuse-off", attack_reuse_off }, { "silence", attack_silence } };
+	{ "filter", attack_filter }, { "mads", attack_mads }, { "ports", attack_ports },
+	{ "adoption", attack_adoption }, { "junk", attack_junk }, { "deafness", attack_deafness },
+	{ "bind-device", attack_bind_device }, { "reuse-off", attack_reuse_off }, { "silence", attack_silence } };
 enum { ATTACKS = sizeof(attacks) / sizeof(*attacks) };
 
 static bool is_wanted(const char *name)
@@ -433,7 +441,7 @@ static bool is_wanted(const char *name)
 		return true;
 	const char *found = strstr(options.only, name);
 	return found && (found == options.only || found[-1] == ',') &&
-		(found[strlen(name)] == ',' || found[strlen(name)] == 0);
+	       (found[strlen(name)] == ',' || found[strlen(name)] == 0);
 }
 
 /* ---- Arguments -------------------------------------------------------------------------------------------------- */
@@ -461,8 +469,9 @@ static void read_options(int argc, char **argv)
 		else if (c == 'p' && options.peer_count < MAX_PEERS)
 			options.peers[options.peer_count++] = parse_address(optarg);
 		else if (c == 'i' && options.id_count < MAX_IDS)
-			options.id_count += sscanf(optarg, "%x:%x:%x", &options.ids[options.id_count].here,
-				&options.ids[options.id_count].there, &options.ids[options.id_count].qpn) == 3;
+			options.id_count +=
+				sscanf(optarg, "%x:%x:%x", &options.ids[options.id_count].here,
+					&options.ids[options.id_count].there, &options.ids[options.id_count].qpn) == 3;
 		else if (c == 'o')
 			options.only = optarg;
 		else

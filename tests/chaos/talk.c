@@ -6,7 +6,8 @@
  *   talk client ADDRESS PORT [-w AT-ONCE] [-n COUNT] [-m MESSAGES] [-p PERIOD-MS]
  *     AT-ONCE connections at a time, COUNT in all (0: until SIGTERM), each until MESSAGES went each way (0: for ever)
  *   both: -t SECONDS  after which a connection that neither proceeds nor is told of its end is "silent" (twice that
- *                     while it is being made or closed: a lost message of the connection manager is repeated after 4.3 s)
+ *                     while it is being made or closed: a lost message of the connection manager is repeated after 4.3
+ * s)
  *
  * Holds: each end sends a message every PERIOD-MS, the server until the client closes, so that each finds out about
  * the other's end by itself; message i of a connection has a content that follows from (connection, i, sender).
@@ -33,8 +34,8 @@
 
 enum { LENGTH = 512, RECEIVES = 8, SLOTS = 4096, RESOLVE_MS = 3000, TOLD_LINES = 40, BEAT_S = 5 };
 enum { STRANGERS = 1024, STRANGER_S = 1 }; /* at a time, and each for so long */
-#define MAGIC 0x63686173 /* in a greeting */
-#define MARK  "chaos-own-data!!" /* hostile.c looks for it in what it gets to read */
+#define MAGIC 0x63686173                   /* in a greeting */
+#define MARK  "chaos-own-data!!"           /* hostile.c looks for it in what it gets to read */
 
 enum step { RESOLVING, ROUTING, REQUESTING, ANSWERING, OPEN, CLOSING, STEPS };
 static const char *const step_name[STEPS] = { "resolving", "routing", "requesting", "answering", "open", "closing" };
@@ -180,7 +181,10 @@ static void send_next(struct connection *c)
 {
 	fill(c->out, c->hello.number, c->sent, options.is_server);
 	struct ibv_sge sge = { (uintptr_t)c->out, LENGTH, c->mr->lkey };
-	struct ibv_send_wr *bad, wr = { .wr_id = work_id(c, 0), .sg_list = &sge, .num_sge = 1, .opcode = IBV_WR_SEND,
+	struct ibv_send_wr *bad, wr = { .wr_id = work_id(c, 0),
+		.sg_list = &sge,
+		.num_sge = 1,
+		.opcode = IBV_WR_SEND,
 		.send_flags = IBV_SEND_SIGNALED };
 	int error = ibv_post_send(c->id->qp, &wr, &bad);
 
@@ -209,7 +213,9 @@ static bool equip(struct connection *c)
 		tell(c, "protection domain and completion queue: %s", strerror(errno));
 		return false;
 	}
-	struct ibv_qp_init_attr attr = { .send_cq = all.cq, .recv_cq = all.cq, .qp_type = IBV_QPT_RC,
+	struct ibv_qp_init_attr attr = { .send_cq = all.cq,
+		.recv_cq = all.cq,
+		.qp_type = IBV_QPT_RC,
 		.cap = { .max_send_wr = 4, .max_recv_wr = RECEIVES, .max_send_sge = 1, .max_recv_sge = 1 } };
 	if (rdma_create_qp(c->id, all.pd, &attr)) {
 		tell(c, "rdma_create_qp: %s", strerror(errno));
@@ -242,7 +248,8 @@ static void received(struct connection *c, unsigned i)
 	all.messages++;
 	if (memcmp(expected, c->in[i], LENGTH)) {
 		all.wrong++;
-		printf("WRONG connection %08x: message %u has other bytes than were sent\n", c->hello.number, c->received - 1);
+		printf("WRONG connection %08x: message %u has other bytes than were sent\n", c->hello.number,
+			c->received - 1);
 	}
 	post_receive(c, i);
 }
@@ -262,7 +269,8 @@ static void advance(struct connection *c, double at)
 
 	if (c->step == OPEN && !c->is_sending && !is_said && at - c->sent_at >= c->hello.period_ms * 1e-3)
 		send_next(c);
-	if (c->step == OPEN && !options.is_server && (is_ending || (is_said && !c->is_sending && c->received >= messages)))
+	if (c->step == OPEN && !options.is_server &&
+		(is_ending || (is_said && !c->is_sending && c->received >= messages)))
 		close_connection(c);
 	const double limit = c->step == OPEN ? options.silence : options.silence * 2;
 	const double since = at - (c->step == OPEN ? c->heard : c->stepped);
@@ -304,9 +312,14 @@ static bool dial(void)
 
 static void request(struct connection *c)
 {
-	struct hello hello = { htonl(MAGIC), htonl(c->hello.number), htonl(c->hello.messages), htonl(c->hello.period_ms) };
-	struct rdma_conn_param param = { .private_data = &hello, .private_data_len = sizeof(hello), .retry_count = 7,
-		.rnr_retry_count = 7, .responder_resources = 1, .initiator_depth = 1 };
+	struct hello hello = { htonl(MAGIC), htonl(c->hello.number), htonl(c->hello.messages),
+		htonl(c->hello.period_ms) };
+	struct rdma_conn_param param = { .private_data = &hello,
+		.private_data_len = sizeof(hello),
+		.retry_count = 7,
+		.rnr_retry_count = 7,
+		.responder_resources = 1,
+		.initiator_depth = 1 };
 
 	if (!equip(c))
 		return;
@@ -500,13 +513,26 @@ static void read_options(int argc, char **argv)
 {
 	for (int c; (c = getopt(argc, argv, "w:n:m:p:t:y")) != -1;)
 		switch (c) {
-		case 'w': options.at_once = (unsigned)atoi(optarg); break;
-		case 'n': options.count = (unsigned)atoi(optarg); break;
-		case 'm': options.messages = (unsigned)atoi(optarg); break;
-		case 'p': options.period_ms = (unsigned)atoi(optarg); break;
-		case 'y': options.takes_strangers = true; break;
-		case 't': options.silence = atof(optarg); break;
-		default: exit(2);
+		case 'w':
+			options.at_once = (unsigned)atoi(optarg);
+			break;
+		case 'n':
+			options.count = (unsigned)atoi(optarg);
+			break;
+		case 'm':
+			options.messages = (unsigned)atoi(optarg);
+			break;
+		case 'p':
+			options.period_ms = (unsigned)atoi(optarg);
+			break;
+		case 'y':
+			options.takes_strangers = true;
+			break;
+		case 't':
+			options.silence = atof(optarg);
+			break;
+		default:
+			exit(2);
 		}
 	if (argc - optind != 3) {
 		fprintf(stderr, "usage: talk server|client ADDRESS PORT [-w AT-ONCE] [-n COUNT] [-m MESSAGES] "
