@@ -449,10 +449,10 @@ int group_add(struct group *group, uint8_t slot, uint32_t receive_buffer, uint32
 	return rc;
 }
 
-void group_remove(struct group *group, uint8_t slot)
+bool group_remove(struct group *group, uint8_t slot)
 {
 	if (group->fd[slot] < 0)
-		return;
+		return true;
 	int leaver = group->fd[slot], hole = group->index[slot], keeper = -1;
 	bool is_last = hole == (int)group->count - 2;
 	int own = make_own(group);
@@ -465,8 +465,7 @@ void group_remove(struct group *group, uint8_t slot)
 			close(own);
 		if (keeper >= 0)
 			close(keeper);
-		group_repair(group);
-		return;
+		return false;
 	}
 	close(group->own); /* the last: nobody moves */
 	group->own = own;
@@ -482,8 +481,7 @@ void group_remove(struct group *group, uint8_t slot)
 	}
 	join_port(group->family, own);
 	attach_map(group);
-	if (!group_verify(group, 0))
-		group_repair(group);
+	return group_verify(group, 0);
 }
 
 static bool is_slot_socket(sa_family_t family, uint8_t slot, int fd)

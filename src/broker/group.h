@@ -43,8 +43,9 @@ void group_find_survivors(struct group *group, bool survives[STEER_SLOTS]);
 int group_add(struct group *group, uint8_t slot, uint32_t receive_buffer, uint32_t *effective_buffer);
 /* The vacant slot whose place a newcomer would take; 0: none. */
 uint8_t group_vacant_place(const struct group *group, uint8_t slot);
-/* Closes slot's socket, which nobody else holds any more. Afterwards slot is vacant, or gone if it was the last. */
-void group_remove(struct group *group, uint8_t slot);
+/* Closes slot's socket, which nobody else holds any more. Afterwards slot is vacant, or gone if it was the last. False:
+ * somebody has meddled with the group, and a group_repair is due. */
+bool group_remove(struct group *group, uint8_t slot);
 /* A vacant slot that nobody is behind, to be removed; 0: none. */
 uint8_t group_last_is_vacant(const struct group *group);
 /* Takes fd, a socket of slot that an earlier broker or worker made; not steered to before group_repair. -EINVAL when it

@@ -44,9 +44,9 @@ static void share_vacant(struct worker *worker)
 static void remove_from_group(struct worker *worker, uint8_t slot)
 {
 	struct group *group = &worker->group;
-	group_remove(group, slot);
-	for (uint8_t last; (last = group_last_is_vacant(group)) && drop_at_parent(worker, last);)
-		group_remove(group, last);
+	worker->must_repair = !group_remove(group, slot);
+	for (uint8_t last; !worker->must_repair && (last = group_last_is_vacant(group)) && drop_at_parent(worker, last);)
+		worker->must_repair = !group_remove(group, last);
 	share_vacant(worker);
 }
 
@@ -134,6 +134,7 @@ static void give_slot(struct worker *worker, unsigned client)
 		return;
 	int rc = group_add(&worker->group, slot, state->receive_buffer, &one.receive_buffer);
 	if (rc) {
+		worker->must_repair = true;
 		share_vacant(worker);
 		worker_refuse(worker, client, state->request, -rc, "no socket on UDP port 4791: %s", strerror(-rc));
 		return;
