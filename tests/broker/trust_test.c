@@ -576,7 +576,7 @@ static void check_honest_peer(const char *kind, const char *rate)
 		"set -e; ip link add vbt0 type veth peer name vbt1 netns %d; ip addr add 10.77.0.1/24 dev vbt0; "
 		"ip link set vbt0 up; nsenter -t %d -n sh -ec 'ip link set lo up; ip addr add 10.77.0.2/24 dev vbt1; "
 		"ip link set vbt1 up'; sleep 0.5; "
-		"nsenter -t %d -n '%s/flood' --kind %s --rate %s --seconds 6 --spoof-random 10.77.0.1 >/dev/null & "
+		"nsenter -t %d -n '%s/../chaos/flood' --kind %s --rate %s --seconds 6 --spoof-random 10.77.0.1 >/dev/null & "
 		"sleep 1", peer, peer, peer, exe, kind, rate);
 	assert_int_equal(system(command), 0);
 	assert_int_equal(write(link[0], "g", 1), 1);
