@@ -121,9 +121,14 @@ static struct slot *lock_one(struct worker *worker, enum kind kind, bool is_take
 	return NULL;
 }
 
+/* With what it lives in, so that nobody counts it while it goes. */
 struct slot *own(struct worker *worker, enum kind kind)
 {
-	return lock_one(worker, kind, true);
+	struct slot *slot = lock_one(worker, kind, true);
+	for (unsigned i = 0; slot && i < slot->parent_count; i++)
+		if (pthread_rwlock_tryrdlock(&slot->parents[i]->lock) || !hold(worker, slot->parents[i], true))
+			return NULL;
+	return slot;
 }
 
 struct slot *vacant(struct worker *worker, enum kind kind)
@@ -192,20 +197,28 @@ bool expect_object(struct worker *worker, const void *object, const int *allowed
 	return expect_rc(worker, object ? 0 : -1, allowed);
 }
 
+/* Of those that nobody has in hand just now. */
 static void list_children(const struct slot *parent)
 {
-	for (unsigned kind = 0; kind < KINDS; kind++)
-		for (unsigned i = 0; i < SLOTS; i++)
-			for (unsigned k = 0; k < slots[kind][i].parent_count; k++)
-				if (slots[kind][i].parents[k] == parent)
+	for (unsigned kind = 0; kind < KINDS; kind++) {
+		for (unsigned i = 0; i < SLOTS; i++) {
+			struct slot *slot = &slots[kind][i];
+			if (pthread_rwlock_tryrdlock(&slot->lock))
+				continue;
+			for (unsigned k = 0; k < slot->parent_count; k++)
+				if (slot->parents[k] == parent)
 					fprintf(stderr, "in it: kind %u, type %d\n", kind,
-						kind == QP ? (int)((struct ibv_qp *)slots[kind][i].object)->qp_type
-							   : -1);
+						kind == QP ? (int)((struct ibv_qp *)slot->object)->qp_type : -1);
+			pthread_rwlock_unlock(&slot->lock);
+		}
+	}
 }
 
 void expect_gone(struct worker *worker, struct slot *slot, int error)
 {
 	unsigned children = atomic_load(&slot->children);
+	if (slot->kind == MR && error == EBUSY)
+		return; /* windows are bound to it, which nobody counts */
 	if (error == (children ? EBUSY : 0)) {
 		if (!error)
 			vacate(slot);
