@@ -44,7 +44,9 @@ static struct id_object *request_create(struct id_object *listener)
 	id->public.context = listener->public.context;
 	id->public.ps = listener->public.ps;
 	id->public.qp_type = listener->public.qp_type;
+	vb_events_lock();
 	id->options = listener->options;
+	vb_events_unlock();
 	id->state = ID_REQUESTED;
 	return id;
 }

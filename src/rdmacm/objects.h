@@ -144,7 +144,7 @@ struct id_object {
 	bool is_sync;         /* public.channel is its own */
 	bool is_disconnected; /* its event was fetched */
 	bool has_cqs[2];      /* send, receive: made by rdma_create_qp */
-	struct id_options options;
+	struct id_options options; /* written under the events' lock, too */
 	struct device_entry *device;
 	struct vb_binding binding;
 	bool is_bound; /* binding is the broker's to give back */

@@ -90,10 +90,13 @@ VB_EXPORT int rdma_set_option(struct rdma_cm_id *public, int level, int name, vo
 	if (!value && length)
 		return vb_result(-EINVAL);
 	pthread_mutex_lock(&id->calls);
-	if (level == RDMA_OPTION_ID)
+	if (level == RDMA_OPTION_ID) {
+		vb_events_lock(); /* requests of a listener copy them as they come */
 		error = set_id_option(id, name, value, length);
-	else if (level == RDMA_OPTION_IB && name == RDMA_OPTION_IB_PATH)
+		vb_events_unlock();
+	} else if (level == RDMA_OPTION_IB && name == RDMA_OPTION_IB_PATH) {
 		error = set_path(id, value, length);
+	}
 	pthread_mutex_unlock(&id->calls);
 	return vb_result(error);
 }
