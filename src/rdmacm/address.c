@@ -36,11 +36,12 @@ static void set_source(struct id_object *id, const struct sockaddr *addr, uint16
 	vb_sockaddr_set_port(&id->public.route.addr.src_addr, port);
 }
 
-/* Takes the port; device is NULL when the address says none. */
+/* Takes the port, in place of the one of a connection that was rejected; device is NULL when the address says none. */
 static int bind_to(struct id_object *id, const struct sockaddr *addr, struct device_entry *device)
 {
 	struct vb_gid gid = vb_sockaddr_gid(addr);
 
+	vb_id_unbind(id);
 	id->binding = (struct vb_binding){
 		.port_space = (uint16_t)id->public.ps,
 		.port = vb_sockaddr_port(addr),

@@ -105,8 +105,11 @@ void vb_id_set_device(struct id_object *id, struct device_entry *device, const s
 	addr->pkey = htobe16(VB_PKEY);
 }
 
+/* An id that rejected somebody may begin anew, while what it had is in TIMEWAIT. */
 int vb_id_make_cm(struct id_object *id, struct vb_cm *cm)
 {
+	if (id->cm)
+		vb_cm_id_destroy(id->cm, vb_connections_now());
 	id->cm = vb_cm_id_create(cm, id);
 	return id->cm ? 0 : -ENOMEM;
 }

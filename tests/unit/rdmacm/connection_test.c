@@ -272,6 +272,27 @@ static void connect__in_a_forked_child_is_refused(void **state)
 	loop_fork(false);
 }
 
+/* The connection manager's part of the first stays in TIMEWAIT, and is none of the second's. */
+static void reject__of_a_reply_leaves_an_id_that_may_connect_again(void **state)
+{
+	connect_with("");
+	struct rdma_cm_id *request = accept_with("");
+	loop_expect(active, RDMA_CM_EVENT_CONNECT_RESPONSE, 0);
+	assert_int_equal(rdma_reject(id, NULL, 0), 0);
+	loop_expect(passive, RDMA_CM_EVENT_REJECTED, 28);
+	rdma_destroy_id(request);
+	assert_int_equal(rdma_resolve_addr(id, NULL, loop_address("10.0.0.1", PORT), 1), 0);
+	assert_int_equal(rdma_resolve_route(id, 1), 0);
+	connect_with("");
+	request = accept_with("");
+	loop_expect(active, RDMA_CM_EVENT_CONNECT_RESPONSE, 0);
+	assert_int_equal(rdma_establish(id), 0);
+	loop_expect(passive, RDMA_CM_EVENT_ESTABLISHED, 0);
+	loop_pass(60 * VB_S);
+	assert_false(loop_is_readable(active));
+	rdma_destroy_id(request);
+}
+
 /* Three ask, two may wait; the third is not refused, but asks again. */
 static void backlog__is_a_bound(void **state)
 {
@@ -515,6 +536,7 @@ int main(void)
 		TEST(connect__silence_is_unreachable),
 		TEST(connect__parameters_are_checked),
 		TEST(connect__in_a_forked_child_is_refused),
+		TEST(reject__of_a_reply_leaves_an_id_that_may_connect_again),
 		TEST(backlog__is_a_bound),
 		TEST(destroy_listener__rejects_what_waits),
 		TEST(migrate_listener__takes_its_requests_along),
