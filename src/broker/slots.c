@@ -1,19 +1,26 @@
 /* Slots: a process's share of UDP 4791, given, taken back, and adopted by a worker that has replaced another. The group
  * of sockets is kept in order before anybody new gets one. */
 #include <errno.h>
+#include <stdio.h>
 #include <string.h>
 #include <unistd.h>
 #include "broker/worker_state.h"
 
-#define CHECK_MS 1000 /* how often the steering is checked while unknown sockets are in the group */
+#define CHECK_MS 1000 /* how often the steering is checked, where that is to be done */
 
-void worker_update_receive_buffer(struct worker *worker)
+void worker_note_slots(struct worker *worker)
 {
 	uint32_t least = worker->group.default_buffer;
+	uid_t any = (uid_t)-1;
+	worker->is_mixed = false;
 	for (unsigned slot = 1; slot < REGISTRY_SLOTS; slot++) {
 		const struct client_slot *one = &worker->registry->slots[slot];
-		if (one->owner >= 0 && one->receive_buffer < least)
-			least = one->receive_buffer;
+		if (one->owner < 0)
+			continue;
+		const uid_t uid = worker->registry->clients[one->owner].uid;
+		worker->is_mixed = worker->is_mixed || (any != (uid_t)-1 && uid != any);
+		any = uid;
+		least = one->receive_buffer < least ? one->receive_buffer : least;
 	}
 	discovery_set_receive_buffer(worker->discovery, least);
 }
@@ -62,7 +69,7 @@ void worker_free_slot(struct worker *worker, uint8_t slot)
 		worker->group.fd[slot] = worker->group.index[slot] = -1;
 		worker->must_repair = true;
 	}
-	worker_update_receive_buffer(worker);
+	worker_note_slots(worker);
 }
 
 bool worker_release_slot(struct worker *worker, unsigned client, uint8_t slot)
@@ -146,7 +153,7 @@ static void give_slot(struct worker *worker, unsigned client)
 		worker->is_orphaned = true;
 		return;
 	}
-	worker_update_receive_buffer(worker);
+	worker_note_slots(worker);
 	hand_over(worker, client, slot);
 }
 
@@ -202,7 +209,32 @@ static void answer_adopters(struct worker *worker)
 			.receive_buffer = one->receive_buffer };
 		worker_say(worker, (unsigned)one->owner, &message, NULL);
 	}
-	worker_update_receive_buffer(worker);
+	worker_note_slots(worker);
+}
+
+/* Somebody has meddled with it who has a socket: a broker in the foreground says who may have. */
+static void say_meddled(const struct worker *worker)
+{
+	struct holders holders = { 0 };
+	char names[100];
+	for (unsigned slot = 1; slot < REGISTRY_SLOTS; slot++) {
+		int owner = worker->registry->slots[slot].owner;
+		if (owner >= 0)
+			holders_add(&holders, worker->registry->clients[owner].uid);
+	}
+	holders_name(&holders, names, sizeof(names));
+	if (worker->stays)
+		fprintf(stderr, VB_BROKER_PROGRAM ": a process that has a socket of UDP port 4791 has changed who receives "
+			"what; put right. Sockets are held by %s\n", names);
+}
+
+/* While there are unknown sockets in the group, or several users have one. */
+static void check_group(struct worker *worker, uint64_t now)
+{
+	worker->check_at = now + CHECK_MS;
+	worker->must_repair = !group_verify(&worker->group, 0);
+	if (worker->must_repair && group_strangers(&worker->group) == 0)
+		say_meddled(worker);
 }
 
 /* Puts the group in order when it is known or its time has come, then serves those who waited for that. */
@@ -236,8 +268,6 @@ void worker_keep_group(struct worker *worker)
 	for (unsigned i = 0; i < REGISTRY_CLIENTS && !worker->is_orphaned; i++)
 		if (worker->clients[i].wants_slot && !worker->clients[i].leaves_at)
 			give_slot(worker, i);
-	if (group_strangers(&worker->group) && now >= worker->check_at) {
-		worker->check_at = now + CHECK_MS;
-		worker->must_repair = !group_verify(&worker->group, 0);
-	}
+	if ((group_strangers(&worker->group) || worker->is_mixed) && now >= worker->check_at)
+		check_group(worker, now);
 }

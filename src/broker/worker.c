@@ -316,7 +316,7 @@ static int next_timeout(struct worker *worker, uint64_t now)
 		timeout = earlier(timeout, worker->settle_at, now);
 	else if (worker->must_repair)
 		timeout = earlier(timeout, worker->repair_at, now);
-	else if (group_strangers(&worker->group) && has_clients)
+	else if ((group_strangers(&worker->group) && has_clients) || worker->is_mixed)
 		timeout = earlier(timeout, worker->check_at, now);
 	return timeout;
 }
@@ -472,7 +472,7 @@ enum worker_end worker_run(struct registry *registry, int link, const struct wor
 	}
 	relay_init(worker->asking);
 	relay_init(worker->asked);
-	worker_update_receive_buffer(worker);
+	worker_note_slots(worker);
 	uint64_t now = worker_now_ms();
 	worker->settle_at = now + SETTLE_MS;
 	worker->knows_ports_at = options->is_first && group_strangers(&worker->group) == 0 ? now : now + RELEARN_MS;

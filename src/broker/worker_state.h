@@ -81,6 +81,7 @@ struct worker {
 	uint64_t survivors_until;
 	bool is_settled;                  /* surviving sockets are known, or their time is up */
 	bool must_repair;
+	bool is_mixed; /* processes of several users have sockets of the group */
 	uint64_t settle_at, repair_at, check_at, idle_at;
 };
 
@@ -102,8 +103,8 @@ void worker_part(struct worker *worker, uint64_t now);
 
 /* ---- slots.c ---------------------------------------------------------------------------------------------------- */
 
-/* Peers are told the smallest receive buffer of a slot. */
-void worker_update_receive_buffer(struct worker *worker);
+/* Slots have changed: peers are told the smallest receive buffer of one, and more than one user may have sockets now. */
+void worker_note_slots(struct worker *worker);
 void worker_free_slot(struct worker *worker, uint8_t slot);
 /* client gives it back. False: it is not his. */
 bool worker_release_slot(struct worker *worker, unsigned client, uint8_t slot);

@@ -111,6 +111,10 @@ void vb_explain_unreachable(const struct vb_cm_event *event, const struct vb_gid
 
 	unsigned port = (unsigned)event->service_id & 0xFFFF;
 	vb_text_gid(peer, gid);
+	if (event->error == -ENOBUFS) {
+		add(&line, "connection from %s to our port %u: given up, for too many wait to be confirmed; a flood?", gid, port);
+		return;
+	}
 	if (event->is_of_reply) {
 		add(&line,
 			"connection from %s to our port %u: accepted %u times, never confirmed; has it ended or been "

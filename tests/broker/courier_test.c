@@ -191,6 +191,29 @@ void socket__lets_nothing_in_but_its_own(void **state)
 	}
 }
 
+/* Root has a socket of another user's broker, as that user has. */
+void map__that_one_of_several_users_has_detached_is_put_back(void **state)
+{
+	if (geteuid() != 0) {
+		print_message("skipped: needs root to have two users\n");
+		skip();
+	}
+	for (unsigned i = 0; i < 6; i++)
+		client_start(&clients[client_count++], i < 3 ? NOBODY : 0);
+	for (unsigned i = 0; i < 6; i++) {
+		client_order(&clients[i], &(struct order){ .kind = ORDER_SLOT, .broker_any = true });
+		assert_true(client_wait(&clients[i]));
+		assert_int_equal(clients[i].last.rc, 0);
+		assert_false(clients[i].last.is_carried);
+	}
+	for (unsigned round = 0; round < 3; round++) {
+		client_order(&clients[round], &(struct order){ .kind = ORDER_DETACH });
+		assert_true(client_wait(&clients[round]));
+		assert_int_equal(clients[round].last.rc, 0);
+		await_steering();
+	}
+}
+
 void socket__of_the_group_is_not_given_to_another_user(void **state)
 {
 	start_users(1);

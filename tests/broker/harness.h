@@ -104,6 +104,7 @@ int tear_down(void **state);
 	X(courier__outlives_worker_and_parent) \
 	X(courier__killed_is_replaced) \
 	X(socket__lets_nothing_in_but_its_own) \
+	X(map__that_one_of_several_users_has_detached_is_put_back) \
 	X(socket__of_the_group_is_not_given_to_another_user)
 
 #define DECLARE(name) void name(void **state);

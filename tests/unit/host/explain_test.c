@@ -145,6 +145,9 @@ static void unreachable__says_whether_the_host_or_its_port_was_not_there(void **
 	event.is_of_reply = true;
 	vb_explain_unreachable(&event, &peer, line, sizeof(line));
 	assert_non_null(strstr(line, "connection from 10.0.0.9 to our port 7471: accepted 16 times, never confirmed"));
+	event.error = -ENOBUFS;
+	vb_explain_unreachable(&event, &peer, line, sizeof(line));
+	assert_non_null(strstr(line, "to our port 7471: given up, for too many wait"));
 }
 
 static void mtu__says_who_carries_what(void **state)
