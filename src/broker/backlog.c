@@ -1,11 +1,11 @@
 /* See backlog.h. MADs never fill more than a part of the socket, so that there is room for answers. */
 #include "broker/backlog.h"
 
-#include <assert.h>
 #include <fcntl.h>
 #include <linux/sockios.h>
 #include <stdlib.h>
 #include <sys/ioctl.h>
+#include "base/invariant.h"
 
 #define UNREAD_BYTES 131072
 

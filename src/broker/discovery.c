@@ -1,10 +1,10 @@
 /* See discovery.h. */
 #include "broker/discovery.h"
 
-#include <assert.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/random.h>
+#include "base/invariant.h"
 #include "base/list.h"
 #include "broker/addresses.h"
 #include "broker/keyed_hash.h"

@@ -1,8 +1,8 @@
 /* See early.h. */
 #include "broker/early.h"
 
-#include <assert.h>
 #include <string.h>
+#include "base/invariant.h"
 
 bool early_hold(struct early *early, const struct qp1_mad *mad, uint64_t now, unsigned most)
 {

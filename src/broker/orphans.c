@@ -2,8 +2,8 @@
  * too. */
 #include "broker/orphans.h"
 
-#include <assert.h>
 #include <stdlib.h>
+#include "base/invariant.h"
 #include "base/list.h"
 #include "broker/registry.h"
 #include "wire/cm.h"

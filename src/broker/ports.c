@@ -2,10 +2,10 @@
  * owner's number. Which may stand beside each other is bind(2)'s rule. */
 #include "broker/ports.h"
 
-#include <assert.h>
 #include <errno.h>
 #include <stdlib.h>
 #include <sys/random.h>
+#include "base/invariant.h"
 #include "base/list.h"
 #include "broker/registry.h"
 

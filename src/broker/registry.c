@@ -1,10 +1,10 @@
 /* See registry.h. A change is one packet, with its descriptors; the parent answers each with one byte. */
 #include "broker/registry.h"
 
-#include <assert.h>
 #include <errno.h>
 #include <string.h>
 #include <unistd.h>
+#include "base/invariant.h"
 #include "host/protocol.h"
 
 enum change_kind { ADD_CLIENT, DROP_CLIENT, ADD_SLOT, DROP_SLOT, SET_USER };

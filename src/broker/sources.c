@@ -1,8 +1,8 @@
 /* See sources.h. Token buckets count in thousandths, so that a millisecond brings a whole number. */
 #include "broker/sources.h"
 
-#include <assert.h>
 #include <stdlib.h>
+#include "base/invariant.h"
 #include "broker/keyed_hash.h"
 
 #define CHALLENGE_MS 60000

@@ -3,9 +3,9 @@
  * length first. */
 #include "broker/steer.h"
 
-#include <assert.h>
 #include <string.h>
 #include "base/bytes.h"
+#include "base/invariant.h"
 
 /* An opcode that no transport uses, so that ordinary packets leave both programs after one comparison. */
 #define PROBE_OPCODE	0xFF

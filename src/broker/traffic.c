@@ -1,9 +1,9 @@
 /* See traffic.h. */
 #include "broker/traffic.h"
 
-#include <assert.h>
 #include <stdlib.h>
 #include <string.h>
+#include "base/invariant.h"
 #include "broker/keyed_hash.h"
 
 struct copy {

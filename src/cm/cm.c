@@ -3,10 +3,10 @@
  * peer can make us use is bounded: requests not yet answered and ghosts by the limit of what is half open, MADs to send
  * by a constant.
  */
-#include <assert.h>
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
+#include "base/invariant.h"
 #include "cm/id.h"
 
 enum { MOST_HALF_OPEN = 4096, MOST_OUTGOING = 16384, NUMBERS = 1 << 24 };
@@ -488,7 +488,7 @@ void vb_cm_await(struct vb_cm_id *id, uint8_t retries, vb_time now)
 
 bool vb_cm_try_again(struct vb_cm_id *id, vb_time now)
 {
-	if (vb_time_before(now, id->due)) {
+	if (!vb_time_is_due(id->due, now)) {
 		pause(id, now);
 	} else if (id->retries > 0) {
 		id->retries--;

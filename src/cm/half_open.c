@@ -3,8 +3,8 @@
  * one from ever new addresses displaces what has waited longest, which an honest handshake seldom has.
  * Holds: a source has requests, and stands in the row of their number; each half-open id is in its source's list, the
  * oldest first, or, for want of memory, in none. */
-#include <assert.h>
 #include <stdlib.h>
+#include "base/invariant.h"
 #include "cm/id.h"
 
 int vb_cm_half_open_init(struct vb_cm_half_open *half_open, uint32_t limit)

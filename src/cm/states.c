@@ -1,8 +1,8 @@
 /* The state machine as tables: which message is taken in which state, and by whom; whose timer runs, and what its end
  * means. What is not written is dropped and counted. To be read beside IBA vol. 1, 12.9.7 (figures 133 and 134). */
-#include <assert.h>
 #include <errno.h>
 #include <string.h>
+#include "base/invariant.h"
 #include "cm/id.h"
 
 /* A message's place is its kind's row and its recipient's state. REQ and SIDR_REQ have no recipient yet, LAP is refused

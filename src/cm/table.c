@@ -1,8 +1,8 @@
 /* The hash table doubles when it holds as many nodes as buckets; chains stay about one long. The heap is binary. */
-#include <assert.h>
 #include <errno.h>
 #include <stddef.h>
 #include <stdlib.h>
+#include "base/invariant.h"
 #include "cm/table.h"
 
 enum { FIRST_BUCKETS = 64, MAX_BUCKETS = 1 << 24, FIRST_TIMERS = 64 };
@@ -160,7 +160,7 @@ void vb_cm_timer_cancel(struct vb_cm_timers *timers, struct vb_cm_timer *timer)
 
 struct vb_cm_timer *vb_cm_timers_expire(struct vb_cm_timers *timers, vb_time now)
 {
-	if (timers->count == 0 || vb_time_before(now, timers->heap[0]->at))
+	if (timers->count == 0 || !vb_time_is_due(timers->heap[0]->at, now))
 		return NULL;
 	struct vb_cm_timer *timer = timers->heap[0];
 	vb_cm_timer_cancel(timers, timer);

@@ -1,10 +1,10 @@
 /* What two rsockets say to each other, and the arithmetic of their rings (rsocket_wire.h). */
 #include "rdmacm/rsocket_wire.h"
 
-#include <assert.h>
 #include <endian.h>
 #include <errno.h>
 #include <string.h>
+#include "base/invariant.h"
 
 enum {
 	FLAG_BIG_ENDIAN = 1 << 0,

@@ -60,9 +60,24 @@ static void timers__come_up_in_order_whatever_is_moved_or_cancelled(void **state
 	vb_cm_timers_deinit(&heap);
 }
 
+/* A process may be frozen for months; the difference of times has turned over by then. */
+static void timers__are_due_after_110_quiet_days(void **state)
+{
+	struct vb_cm_timers heap = { 0 };
+	struct vb_cm_timer timer;
+	const vb_time start = 5 * VB_S, day = 24 * 3600 * VB_S;
+	vb_cm_timer_init(&timer);
+	assert_int_equal(vb_cm_timers_reserve(&heap, 1), 0);
+	vb_cm_timer_set(&heap, &timer, start);
+	assert_null(vb_cm_timers_expire(&heap, start - 1));
+	assert_ptr_equal(vb_cm_timers_expire(&heap, vb_time_add(vb_time_add(start, 55 * day), 55 * day)), &timer);
+	vb_cm_timers_deinit(&heap);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(timers__are_due_after_110_quiet_days),
 		cmocka_unit_test(table__finds_what_it_holds_and_nothing_else),
 		cmocka_unit_test(timers__come_up_in_order_whatever_is_moved_or_cancelled),
 	};
