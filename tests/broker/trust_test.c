@@ -393,9 +393,7 @@ void broker__has_no_privileges_and_few_system_calls(void **state)
 			assert_int_equal(status_of(both[i], "CapEff:"), 0);
 			assert_int_equal(status_of(both[i], "CapPrm:"), 0);
 			assert_int_equal(status_of(both[i], "NoNewPrivs:"), 1);
-#ifndef __SANITIZE_ADDRESS__ /* whose runtime makes calls of its own */
-			assert_int_equal(status_of(both[i], "Seccomp:"), 2);
-#endif
+			assert_int_equal(status_of(both[i], "Seccomp:"), IS_SANITIZED ? 0 : 2);
 		}
 		kill(both[round % 2], SIGKILL);
 		find_both_without(both[round % 2], &both[0], &both[1]);
@@ -589,8 +587,8 @@ static void check_honest_peer(const char *kind, const char *rate)
 	assert_int_equal(system("ip link del vbt0 2>/dev/null || true"), 0);
 	print_message("%s a second of kind %s: answered in %.1f ms (median), %.1f ms at most; %u others heard\n", rate, kind,
 		times[HONEST_TRIES / 2], times[HONEST_TRIES - 1], *strangers);
-	assert_true(times[HONEST_TRIES / 2] < 100);
-	assert_true(times[HONEST_TRIES - 1] < 2500); /* one may be lost where the machine is busy */
+	assert_true(times[HONEST_TRIES / 2] < (IS_SANITIZED ? 2500 : 100));
+	assert_true(times[HONEST_TRIES - 1] < (IS_SANITIZED ? 10000 : 2500)); /* one may be lost where the machine is busy */
 	assert_true(*strangers < 12000);	     /* of so many a second */
 	munmap(strangers, sizeof(*strangers));
 }
