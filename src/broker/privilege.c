@@ -43,12 +43,17 @@ static bool is_of_our_namespace(pid_t pid)
 		strcmp(ours, its) == 0;
 }
 
-static bool has_capability(pid_t pid, unsigned capability)
+/* As the user who connected: his process may run a program of root's by now, su say, and somebody else hold his
+ * connection. */
+static bool has_capability(const struct client *client, unsigned capability)
 {
 	char path[64], text[4096];
-	snprintf(path, sizeof(path), "/proc/%d/status", (int)pid);
-	const char *line = read_file(path, text, sizeof(text)) ? strstr(text, "\nCapEff:") : NULL;
-	return line && strtoull(line + strlen("\nCapEff:"), NULL, 16) >> capability & 1;
+	unsigned effective;
+	snprintf(path, sizeof(path), "/proc/%d/status", (int)client->pid);
+	bool is_read = read_file(path, text, sizeof(text));
+	const char *uids = is_read ? strstr(text, "\nUid:") : NULL, *set = uids ? strstr(uids, "\nCapEff:") : NULL;
+	return set && sscanf(uids, "\nUid: %*u %u", &effective) == 1 && effective == client->uid &&
+		strtoull(set + strlen("\nCapEff:"), NULL, 16) >> capability & 1;
 }
 
 /* The number that was read of is still its process's, and so was all along. */
@@ -67,7 +72,7 @@ bool privilege_may_bind_any(const struct client *client)
 {
 	if (client->uid == 0)
 		return true;
-	return client->pid > 0 && has_capability(client->pid, CAP_NET_BIND_SERVICE) && is_of_our_namespace(client->pid) &&
+	return client->pid > 0 && has_capability(client, CAP_NET_BIND_SERVICE) && is_of_our_namespace(client->pid) &&
 		is_alive(client->pidfd);
 }
 
