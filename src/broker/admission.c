@@ -17,6 +17,7 @@
 #define SILENT_MS  1000  /* after which a connection that said nothing may be closed when room is needed */
 #define USELESS_MS 30000 /* the same for one that has neither slot nor port */
 #define PARTING_MS 1000
+#define ACCEPTS_A_TURN 32 /* however many come: others are to be heard, too */
 
 /* The process at the other end itself, where the kernel knows to say so: its number may be another's by now. */
 static int open_pidfd(int connection, pid_t pid)
@@ -66,21 +67,39 @@ static void turn_out(struct worker *worker, unsigned client)
 	worker_remove_client(worker, client);
 }
 
+/* Whether a courier of its own will come, for which others are to leave room. */
+static bool awaits_courier(const struct worker *worker, unsigned client)
+{
+	const struct client_state *state = &worker->clients[client];
+	return state->channel >= 0 || (state->wants_slot && !worker_trusts(worker, client));
+}
+
+/* A courier's connection is of the user for whom it carries. */
 static unsigned count_clients(const struct worker *worker, uid_t uid, unsigned *of_uid, struct holders *holders)
 {
+	const struct registry *registry = worker->registry;
+	uid_t behind[REGISTRY_CLIENTS];
+	const bool takes_what_is_free = uid == 0 || uid == worker->limits.own;
 	unsigned count = 0;
 	*of_uid = 0;
+	for (unsigned i = 0; i < REGISTRY_CLIENTS; i++)
+		behind[i] = registry->clients[i].uid;
+	for (unsigned slot = 1; slot < REGISTRY_SLOTS; slot++)
+		if (registry->slots[slot].is_carried && registry->slots[slot].owner >= 0)
+			behind[registry->slots[slot].owner] = registry->slots[slot].user_uid;
 	for (unsigned i = 0; i < REGISTRY_CLIENTS; i++) {
-		if (!worker->registry->clients[i].is_used)
+		if (!registry->clients[i].is_used)
 			continue;
-		count++;
-		*of_uid += worker->registry->clients[i].uid == uid;
-		holders_add(holders, worker->registry->clients[i].uid);
+		const unsigned counts = !takes_what_is_free && awaits_courier(worker, i) ? 2 : 1;
+		for (unsigned k = 0; k < counts; k++)
+			holders_add(holders, behind[i]);
+		count += counts;
+		*of_uid += behind[i] == uid ? counts : 0;
 	}
 	return count;
 }
 
-static bool may_connect(const struct worker *worker, uid_t uid, struct holders *holders)
+bool worker_may_connect(const struct worker *worker, uid_t uid, struct holders *holders)
 {
 	unsigned of_uid;
 	*holders = (struct holders){ 0 };
@@ -94,7 +113,7 @@ static int make_room(struct worker *worker, uid_t uid, struct vb_message *refusa
 	struct holders holders;
 	char names[100];
 	uint64_t now = worker_now_ms();
-	for (bool any_uid = false; !may_connect(worker, uid, &holders);) {
+	for (bool any_uid = false; !worker_may_connect(worker, uid, &holders);) {
 		int useless = find_useless(worker, uid, any_uid, now);
 		if (useless >= 0)
 			turn_out(worker, (unsigned)useless);
@@ -126,7 +145,7 @@ void worker_part(struct worker *worker, uint64_t now)
 			i++;
 			continue;
 		}
-		close(worker->parting[i].connection);
+		undertaker_bury(&worker->undertaker, worker->parting[i].connection);
 		worker->parting[i] = worker->parting[--worker->parting_count];
 	}
 }
@@ -135,7 +154,7 @@ static void turn_away(struct worker *worker, int connection, const struct vb_mes
 {
 	vb_message_send(connection, refusal, NULL);
 	if (worker->parting_count == PARTING_MAX) {
-		close(worker->parting[0].connection);
+		undertaker_bury(&worker->undertaker, worker->parting[0].connection);
 		worker->parting[0] = worker->parting[--worker->parting_count];
 	}
 	worker->parting[worker->parting_count++] =
@@ -158,7 +177,7 @@ static int admit(struct worker *worker, uid_t uid, struct vb_message *refusal)
 
 void worker_accept_clients(struct worker *worker)
 {
-	while (!worker->is_orphaned) {
+	for (unsigned i = 0; i < ACCEPTS_A_TURN && !worker->is_orphaned; i++) {
 		struct client client = { .connection = accept4(
 						 worker->registry->listener, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK),
 			.pidfd = -1 };

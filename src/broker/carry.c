@@ -28,18 +28,20 @@ void worker_send_courier(struct worker *worker, unsigned client, uint8_t slot)
 {
 	struct client_state *state = &worker->clients[client];
 	const struct client *process = &worker->registry->clients[client];
+	const uint32_t request = slot ? 0 : state->request;
 	const struct courier_task task = { .slot = slot,
 		.pid = process->pid,
 		.uid = process->uid,
-		.request = slot ? 0 : state->request,
+		.number = ++worker->last_courier,
 		.receive_buffer = state->receive_buffer };
 	if (state->channel >= 0) { /* one is on its way */
-		if (state->courier_request != task.request)
+		if (state->courier_request != request)
 			worker_refuse(worker, client, state->request, EBUSY, "one slot at a time");
 		return;
 	}
 	state->channel = courier_start(&task);
-	state->courier_request = task.request;
+	state->courier_number = task.number;
+	state->courier_request = request;
 	state->courier_slot = slot;
 	if (state->channel >= 0)
 		return;
@@ -68,7 +70,8 @@ void worker_end_courier(struct worker *worker, uint8_t slot)
 		worker->is_orphaned = true;
 		return;
 	}
-	if (courier->pidfd < 0 || syscall(SYS_pidfd_send_signal, courier->pidfd, SIGKILL, NULL, 0))
+	bool is_killed = courier->pidfd >= 0 && syscall(SYS_pidfd_send_signal, courier->pidfd, SIGKILL, NULL, 0) == 0;
+	if (!is_killed && courier->pid > 0)
 		kill(courier->pid, SIGKILL);
 }
 
@@ -80,9 +83,22 @@ void worker_reap(void)
 
 /* ---- For whom ---------------------------------------------------------------------------------------------------- */
 
-/* -1: there is no such client, or none any more. */
+/* Whom a courier that was started by this worker is for; -1: he waits for it no more. */
+static int find_waiting(const struct worker *worker, uint32_t number)
+{
+	for (unsigned i = 0; i < REGISTRY_CLIENTS; i++)
+		if (worker->registry->clients[i].is_used && worker->clients[i].channel >= 0 &&
+			worker->clients[i].courier_number == number && !worker->clients[i].leaves_at)
+			return (int)i;
+	return -1;
+}
+
+/* And by one that is gone; -1: he has not come, or cannot be told: processes of a pid namespace that we do not see into
+ * have all one number. */
 static int find_client(const struct worker *worker, const struct carries *carries)
 {
+	if (carries->pid <= 0)
+		return -1;
 	for (unsigned i = 0; i < REGISTRY_CLIENTS; i++) {
 		const struct client *client = &worker->registry->clients[i];
 		if (client->is_used && client->pid == carries->pid && client->uid == carries->uid &&
@@ -104,12 +120,15 @@ void worker_name_user(struct worker *worker, unsigned courier, struct client_slo
 bool worker_find_user(struct worker *worker, unsigned courier, struct client_slot *slot)
 {
 	const struct client_state *state = &worker->clients[courier];
-	worker_name_user(worker, courier, slot);
-	if (slot->user >= 0 && worker->clients[slot->user].channel >= 0 &&
-		worker->clients[slot->user].courier_request == state->carries.request)
-		return true;
-	worker_refuse(worker, courier, state->request, ESRCH, "nobody waits for it");
-	return false;
+	slot->user = find_waiting(worker, state->carries.number);
+	if (slot->user < 0) {
+		worker_refuse(worker, courier, state->request, ESRCH, "nobody waits for it");
+		return false;
+	}
+	slot->is_carried = true;
+	slot->user_pid = worker->registry->clients[slot->user].pid;
+	slot->user_uid = worker->registry->clients[slot->user].uid;
+	return true;
 }
 
 void worker_hand_over_channel(struct worker *worker, uint8_t slot)
@@ -142,7 +161,7 @@ bool worker_hear_courier(
 		.slot = message->slot,
 		.pid = (pid_t)message->carry.pid,
 		.uid = message->carry.uid,
-		.request = message->carry.request };
+		.number = message->carry.number };
 	if (fd >= 0)
 		return worker_adopt_slot(worker, client, message, fd);
 	state->wants_slot = true;

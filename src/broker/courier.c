@@ -3,18 +3,15 @@
 #include "broker/courier.h"
 
 #include <errno.h>
-#include <linux/close_range.h>
 #include <poll.h>
 #include <signal.h>
 #include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/prctl.h>
 #include <sys/socket.h>
-#include <sys/syscall.h>
 #include <time.h>
 #include <unistd.h>
-#include "broker/registry.h"
+#include "broker/child.h"
 #include "host/protocol.h"
 #include "port/carried.h"
 #include "port/receive_socket.h"
@@ -115,7 +112,7 @@ static void introduce(struct courier *courier)
 		.carry = { .pid = (uint32_t)courier->task.pid,
 			.uid = courier->task.uid,
 			.receive_buffer = courier->task.receive_buffer,
-			.request = courier->task.request } };
+			.number = courier->task.number } };
 
 	vb_message_send(courier->broker, &hello, NULL);
 	vb_message_send(courier->broker, &carry, courier->socket >= 0 ? &courier->socket : NULL);
@@ -223,29 +220,14 @@ static _Noreturn void live(struct courier *courier)
 	}
 }
 
-/* The broker's descriptors: no socket may live longer because of us. */
-static void close_all_above(int last)
-{
-	enum { MOST = 4 * REGISTRY_CLIENTS };
-	if (syscall(SYS_close_range, last + 1u, ~0u, 0) == 0)
-		return;
-	for (int fd = last + 1; fd < MOST; fd++)
-		close(fd);
-}
-
-/* In the child: of the broker nothing is left but its program and its user. */
 static _Noreturn void become(const struct courier_task *task, int channel)
 {
-	enum { PLACE = 3 };
-	prctl(PR_SET_NAME, NAME);
-	if (dup2(channel, PLACE) != PLACE)
-		_exit(1);
-	close_all_above(PLACE);
+	int place = child_begin(NAME, channel);
 	struct courier *courier = calloc(1, sizeof(*courier));
 	if (!courier)
 		_exit(1);
 	courier->task = *task;
-	courier->channel = PLACE;
+	courier->channel = place;
 	courier->broker = courier->socket = -1;
 	live(courier);
 }

@@ -15,7 +15,7 @@ struct courier_task {
 	uint8_t slot; /* that it is to have; 0: any */
 	pid_t pid;    /* for whom, as the broker sees him */
 	uid_t uid;
-	uint32_t request; /* GET_SLOT of his, or 0 */
+	uint32_t number; /* of the courier, by which the worker knows for which connection it was started */
 	uint32_t receive_buffer;
 };
 

@@ -75,6 +75,13 @@ void worker_free_slot(struct worker *worker, uint8_t slot)
 bool worker_release_slot(struct worker *worker, unsigned client, uint8_t slot)
 {
 	const struct client_slot *one = &worker->registry->slots[slot];
+	struct client_state *state = &worker->clients[client];
+	if (slot && state->channel >= 0 && state->courier_request == 0 && state->courier_slot == slot) {
+		/* Its courier has seen the channel closed before we were told, and is being replaced. */
+		close(state->channel);
+		state->channel = -1;
+		return true;
+	}
 	if (slot == 0 || slot > VB_SLOT_MAX || one->user != (int)client)
 		return false;
 	if (one->is_carried)

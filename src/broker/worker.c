@@ -2,11 +2,13 @@
 #include "broker/worker.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <poll.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/random.h>
 #include <time.h>
 #include <unistd.h>
 #include "broker/privilege.h"
@@ -86,8 +88,12 @@ void worker_remove_client(struct worker *worker, unsigned number)
 	ports_forget_client(worker->ports, number);
 	worker_bid_farewell(worker, number);
 	worker_reap();
+	const struct client *client = &worker->registry->clients[number];
+	int connection = worker_trusts(worker, number) ? -1 : fcntl(client->connection, F_DUPFD_CLOEXEC, 0);
 	if (registry_drop_client(worker->registry, worker->link, (int)number))
 		worker->is_orphaned = true;
+	if (connection >= 0)
+		undertaker_bury(&worker->undertaker, connection);
 	worker_reset_client(&worker->clients[number]);
 	worker->idle_at = worker_now_ms() + IDLE_MS;
 }
@@ -149,7 +155,7 @@ static void bind_port(struct worker *worker, unsigned client, const struct vb_me
 static bool may_have_slot(struct worker *worker, unsigned client, uint32_t request)
 {
 	const uid_t uid = worker->registry->clients[client].uid;
-	struct holders holders = { 0 };
+	struct holders holders = { 0 }, connected;
 	unsigned taken = 0, holds = 0;
 	char names[100];
 	for (unsigned slot = 1; slot < REGISTRY_SLOTS; slot++) {
@@ -164,8 +170,17 @@ static bool may_have_slot(struct worker *worker, unsigned client, uint32_t reque
 		holders_add(&holders, holder);
 	}
 	for (unsigned i = 0; i < REGISTRY_CLIENTS; i++)
-		holds += i != client && (worker->clients[i].wants_slot || worker->clients[i].channel >= 0) &&
-			is_of_user(worker, i, uid);
+		if (i != client && (worker->clients[i].wants_slot || worker->clients[i].channel >= 0) &&
+			is_of_user(worker, i, uid)) {
+			holds++;
+			holders_add(&holders, uid);
+		}
+	if (taken < VB_SLOT_MAX && !worker_trusts(worker, client) && !worker_may_connect(worker, uid, &connected)) {
+		holders_name(&connected, names, sizeof(names));
+		worker_refuse(worker, client, request, EUSERS, "no connection to the broker is free for a courier of uid "
+			"%u (%u in all; %s); end some RDMA processes", uid, REGISTRY_CLIENTS, names);
+		return false;
+	}
 	if (taken == VB_SLOT_MAX || limits_may_take(&worker->limits, uid, holds, taken, VB_SLOT_MAX))
 		return true;
 	holders_name(&holders, names, sizeof(names));
@@ -243,12 +258,22 @@ static bool obey(struct worker *worker, unsigned client, const struct vb_message
 	}
 }
 
+/* Who is not trusted has no descriptor that we want, and may have some that we had better not touch. */
+static int receive(struct worker *worker, unsigned client, struct vb_message *message, int *fd)
+{
+	int connection = worker->registry->clients[client].connection;
+	*fd = -1;
+	if (!worker_trusts(worker, client) && undertaker_is_needed(connection))
+		return -EPROTO;
+	return vb_message_receive(connection, message, fd);
+}
+
 static void hear(struct worker *worker, unsigned client)
 {
 	for (unsigned i = 0; i < MESSAGES_A_TURN && !worker->is_orphaned; i++) {
 		struct vb_message message;
 		int fd;
-		int rc = vb_message_receive(worker->registry->clients[client].connection, &message, &fd);
+		int rc = receive(worker, client, &message, &fd);
 		if (rc == -EAGAIN)
 			return;
 		bool is_good = rc == 0 && !backlog_is_deaf(&worker->clients[client].backlog, worker_now_ms()) &&
@@ -445,6 +470,9 @@ enum worker_end worker_run(struct registry *registry, int link, const struct wor
 		return WORKER_FAILED;
 	worker->registry = registry;
 	worker->link = link;
+	worker->undertaker.link = -1;
+	if (getrandom(&worker->last_courier, sizeof(worker->last_courier), 0) < 0)
+		worker->last_courier = 0;
 	worker->stays = options->stays;
 	worker->trusted = &options->trusted;
 	worker->limits = (struct limits){ .own = geteuid(), .is_shared = options->is_shared };
@@ -494,6 +522,7 @@ enum worker_end worker_run(struct registry *registry, int link, const struct wor
 	free(worker->asking);
 	free(worker->asked);
 	qp1_destroy(worker->qp1);
+	undertaker_dismiss(&worker->undertaker);
 	close(worker->group.own);
 	close(worker->group.probe);
 	close(worker->group.fence);

@@ -22,6 +22,7 @@
 #include "broker/relay.h"
 #include "broker/sources.h"
 #include "broker/traffic.h"
+#include "broker/undertaker.h"
 #include "broker/worker.h"
 #include "host/protocol.h"
 
@@ -33,12 +34,13 @@ struct carries {
 	uint8_t slot; /* that it wants; 0: any */
 	pid_t pid;
 	uid_t uid;
-	uint32_t request; /* GET_SLOT of that process, or 0 */
+	uint32_t number; /* its own, which the worker gave it */
 };
 
 struct client_state {
 	struct carries carries;
 	int channel; /* of one that waits for its courier's slot: its end; or -1 */
+	uint32_t courier_number;
 	uint32_t courier_request; /* and for which request; 0: in the place of one that has died */
 	uint8_t courier_slot;	  /* which it is to have; 0: any */
 	uint64_t leaves_at; /* connection is gone; 0: it is not */
@@ -64,6 +66,8 @@ struct worker {
 	struct limits limits;
 	unsigned parting_count;
 	struct parting parting[PARTING_MAX];
+	struct undertaker undertaker;
+	uint32_t last_courier; /* number of the one started last */
 	struct group group;
 	struct qp1 *qp1;
 	struct discovery *discovery;
@@ -98,6 +102,8 @@ __attribute__((format(printf, 5, 6))) void worker_refuse(
 /* ---- admission.c ------------------------------------------------------------------------------------------------ */
 
 void worker_accept_clients(struct worker *worker);
+/* Whether uid may have another connection, its couriers' among them; holders: who has them. */
+bool worker_may_connect(const struct worker *worker, uid_t uid, struct holders *holders);
 /* Closes the connections of those who were refused a while ago. */
 void worker_part(struct worker *worker, uint64_t now);
 

@@ -73,7 +73,7 @@ struct vb_message {
 			uint8_t is_shared, is_ipv6_only;
 		} binding;
 		struct {
-			uint32_t pid, uid, receive_buffer, request; /* the client, as the broker sees it, and its GET_SLOT */
+			uint32_t pid, uid, receive_buffer, number; /* the client, as the broker sees it; the courier's */
 		} carry;
 		uint8_t is_carried;
 	};

@@ -93,6 +93,11 @@ int tear_down(void **state);
 	X(silent__connections_make_room_for_a_newcomer) \
 	X(connections__of_one_user_leave_room_for_others) \
 	X(slots__of_one_user_leave_room_for_others) \
+	X(couriers__of_one_user_leave_room_for_others) \
+	X(processes__that_cannot_be_told_apart_have_a_courier_each) \
+	X(newcomers__in_a_storm_do_not_hold_up_others) \
+	X(descriptor__that_lingers_holds_up_nobody) \
+	X(ports__below_1024_are_not_for_who_runs_a_program_of_root) \
 	X(ports__below_1024_take_a_privilege) \
 	X(ports__below_1024_are_not_for_root_of_another_namespace) \
 	X(ports__below_1024_are_for_who_has_the_capability) \

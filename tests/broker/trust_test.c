@@ -1,5 +1,6 @@
 /* What a process may do to others through its broker, and what the network may. */
 #include <errno.h>
+#include <linux/capability.h>
 #include <netinet/in.h>
 #include <poll.h>
 #include <sched.h>
@@ -13,6 +14,7 @@
 #include <sys/mman.h>
 #include <sys/prctl.h>
 #include <sys/socket.h>
+#include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
 #include <cmocka.h>
@@ -290,6 +292,159 @@ void slots__of_one_user_leave_room_for_others(void **state)
 		close(sockets[i]);
 }
 
+static void ask_for_slot(int fd, uint32_t request)
+{
+	const struct vb_message get = { .kind = VB_MESSAGE_GET_SLOT, .request = request, .receive_buffer = 65536 };
+	assert_int_equal(vb_message_send(fd, &get, NULL), 0);
+}
+
+/* A slot of his costs two connections. */
+void couriers__of_one_user_leave_room_for_others(void **state)
+{
+	enum { MOST = 384, ALONE = 380 };
+	static int greedy[MOST];
+	unsigned given = 0;
+	if (!is_root())
+		skip();
+	start_clients(1);
+	for (unsigned i = 0; i < ALONE; i++) {
+		greedy[i] = connect_as(1001);
+		assert_int_equal(hello(greedy[i]), 0);
+		assert_int_equal(answer_of(greedy[i]), 0);
+	}
+	for (unsigned i = 0; i < 10; i++) {
+		ask_for_slot(greedy[i], 1);
+		given += answer_of(greedy[i]) == 0;
+	}
+	assert_int_equal(given, MOST - ALONE);
+	int other = connect_as(1002);
+	assert_welcome(other);
+	close(other);
+	for (unsigned i = 0; i < ALONE; i++)
+		close(greedy[i]);
+}
+
+/* As processes of a pid namespace that the broker does not see into: here all are one. */
+void processes__that_cannot_be_told_apart_have_a_courier_each(void **state)
+{
+	enum { COUNT = 4 };
+	int connections[COUNT], channels[COUNT];
+	uint8_t slots[COUNT];
+	if (!is_root())
+		skip();
+	start_clients(1);
+	for (unsigned i = 0; i < COUNT; i++) {
+		connections[i] = connect_as(1001);
+		ask_for_slot(connections[i], 1);
+	}
+	for (unsigned i = 0; i < COUNT; i++) {
+		struct pollfd wait = { .fd = connections[i], .events = POLLIN };
+		struct vb_message slot;
+		assert_true(poll(&wait, 1, 5000) > 0);
+		assert_int_equal(vb_message_receive(connections[i], &slot, &channels[i]), 0);
+		assert_int_equal(slot.kind, VB_MESSAGE_SLOT);
+		slots[i] = slot.slot;
+	}
+	for (unsigned i = 0; i < COUNT; i++) {
+		struct pollfd wait = { .fd = channels[i], .events = POLLIN };
+		send_to_qpn(AF_INET, (uint32_t)slots[i] << 16 | 1);
+		assert_true(poll(&wait, 1, 2000) > 0);
+	}
+	for (unsigned i = 0; i < COUNT; i++) {
+		close(connections[i]);
+		close(channels[i]);
+	}
+}
+
+static _Noreturn void come_and_go(uid_t uid)
+{
+	struct sockaddr_un address;
+	socklen_t length = vb_abstract_address(&address, VB_BROKER_NAME);
+	for (int rc = seteuid(uid); rc == 0;) {
+		int fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0);
+		rc = connect(fd, (struct sockaddr *)&address, length);
+		close(fd);
+	}
+	_exit(1);
+}
+
+/* Who comes and goes as fast as he can. */
+void newcomers__in_a_storm_do_not_hold_up_others(void **state)
+{
+	enum { STORMS = 12 };
+	pid_t storms[STORMS];
+	double longest = 0;
+	if (!is_root())
+		skip();
+	start_clients(1);
+	for (unsigned i = 0; i < STORMS; i++) {
+		storms[i] = fork();
+		if (storms[i] == 0) {
+			prctl(PR_SET_PDEATHSIG, SIGKILL);
+			come_and_go(1001);
+		}
+	}
+	usleep(300000);
+	int quiet = connect_as(1002);
+	for (unsigned i = 0; i < 20; i++, usleep(20000)) {
+		double begin = seconds();
+		if (hello(quiet) || answer_of(quiet))
+			longest = 99;
+		longest = seconds() - begin > longest ? seconds() - begin : longest;
+	}
+	for (unsigned i = 0; i < STORMS; i++) {
+		kill(storms[i], SIGKILL);
+		waitpid(storms[i], NULL, 0);
+	}
+	close(quiet);
+	assert_true(longest < 1);
+}
+
+/* A connected socket with bytes that nobody reads: whoever closes it last waits for half a minute. */
+static int make_lingering(int *listener)
+{
+	struct sockaddr_in name = { .sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK) };
+	socklen_t length = sizeof(name);
+	static const char bytes[65536];
+	const struct linger linger = { .l_onoff = 1, .l_linger = 30 };
+	int fd = socket(AF_INET, SOCK_STREAM, 0);
+	*listener = socket(AF_INET, SOCK_STREAM, 0);
+	assert_int_equal(bind(*listener, (struct sockaddr *)&name, length), 0);
+	assert_int_equal(listen(*listener, 1), 0);
+	assert_int_equal(getsockname(*listener, (struct sockaddr *)&name, &length), 0);
+	assert_int_equal(connect(fd, (struct sockaddr *)&name, length), 0);
+	assert_int_equal(setsockopt(fd, SOL_SOCKET, SO_LINGER, &linger, sizeof(linger)), 0);
+	while (send(fd, bytes, sizeof(bytes), MSG_DONTWAIT) > 0)
+		;
+	return fd;
+}
+
+/* With a message that is heard, and with those that are not any more. */
+void descriptor__that_lingers_holds_up_nobody(void **state)
+{
+	enum { MESSAGES = 3 };
+	const struct vb_message message = { .kind = VB_MESSAGE_HELLO };
+	int listeners[MESSAGES];
+	if (!is_root())
+		skip();
+	start_clients(1);
+	int hostile = connect_as(1001);
+	for (unsigned i = 0; i < MESSAGES; i++) {
+		int fd = make_lingering(&listeners[i]);
+		assert_int_equal(vb_message_send(hostile, &message, &fd), 0);
+		close(fd);
+	}
+	for (unsigned i = 0; i < 10; i++, usleep(30000)) {
+		int other = connect_as(1002);
+		assert_welcome(other);
+		close(other);
+	}
+	assert_int_equal(answer_of(hostile), -1);
+	close(hostile);
+	for (unsigned i = 0; i < MESSAGES; i++)
+		close(listeners[i]);
+}
+
 /* ---- Privileges -------------------------------------------------------------------------------------------------- */
 
 static int bind_port(int fd, uint32_t number, uint16_t port_space, uint16_t port)
@@ -357,15 +512,35 @@ void ports__below_1024_are_not_for_root_of_another_namespace(void **state)
 	close(link);
 }
 
-/* The process has all capabilities again once it is root again, and its connection is another user's. */
+/* By a user's process that was given it, as a service is. */
 void ports__below_1024_are_for_who_has_the_capability(void **state)
+{
+	struct __user_cap_header_struct header = { .version = _LINUX_CAPABILITY_VERSION_3 };
+	struct __user_cap_data_struct sets[_LINUX_CAPABILITY_U32S_3];
+	if (!is_root())
+		skip();
+	start_clients(1);
+	assert_int_equal(seteuid(1001), 0);
+	int user = connect_raw();
+	assert_int_equal(bind_port(user, 1, VB_CM_PS_TCP, 1021), EACCES);
+	assert_int_equal(syscall(SYS_capget, &header, sets), 0);
+	sets[0].effective |= 1u << CAP_NET_BIND_SERVICE;
+	assert_int_equal(syscall(SYS_capset, &header, sets), 0);
+	assert_int_equal(bind_port(user, 1, VB_CM_PS_TCP, 1021), 0);
+	assert_int_equal(seteuid(0), 0);
+	close(user);
+}
+
+/* Who has connected, and left the connection to somebody else before it runs su, say. */
+void ports__below_1024_are_not_for_who_runs_a_program_of_root(void **state)
 {
 	if (!is_root())
 		skip();
 	start_clients(1);
-	int user = connect_as(1001);
-	assert_int_equal(bind_port(user, 1, VB_CM_PS_TCP, 1021), 0);
-	close(user);
+	int fd = connect_as(1001);
+	assert_welcome(fd);
+	assert_int_equal(bind_port(fd, 1, VB_CM_PS_TCP, 80), EACCES);
+	close(fd);
 }
 
 static unsigned long long status_of(pid_t pid, const char *name)

@@ -1,0 +1,86 @@
+/* See undertaker.h. */
+#include "broker/undertaker.h"
+
+#include <errno.h>
+#include <poll.h>
+#include <signal.h>
+#include <sys/prctl.h>
+#include <sys/socket.h>
+#include <unistd.h>
+#include "broker/child.h"
+#include "host/protocol.h"
+
+#define NAME	 "verbena-close"
+#define WAIT_MS	  20 /* until the worker, and a child that it has just forked, have closed theirs */
+#define UNTAKEN	  32768 /* bytes of the link's queue: when they are full it is stuck */
+#define AT_A_TIME 64
+
+bool undertaker_is_needed(int connection)
+{
+	char byte;
+	struct iovec io = { &byte, 1 };
+	struct msghdr header = { .msg_iov = &io, .msg_iovlen = 1 };
+	return recvmsg(connection, &header, MSG_PEEK | MSG_DONTWAIT) >= 0 && header.msg_flags & MSG_CTRUNC;
+}
+
+static _Noreturn void live(int link)
+{
+	for (;;) {
+		int fds[AT_A_TIME];
+		unsigned count = 0, got = 0;
+		char byte;
+		struct pollfd wait = { .fd = link, .events = POLLIN };
+		if (poll(&wait, 1, -1) < 0)
+			continue;
+		int rc = 0;
+		while (count < AT_A_TIME &&
+			(rc = vb_receive_with_fds(link, &byte, 1, &fds[count], 1, &got, MSG_DONTWAIT)) == 0)
+			count += got;
+		poll(NULL, 0, WAIT_MS);
+		while (count)
+			close(fds[--count]);
+		if (rc && rc != -EAGAIN)
+			_exit(0);
+	}
+}
+
+static bool start(struct undertaker *undertaker)
+{
+	int ends[2];
+	if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0, ends))
+		return false;
+	setsockopt(ends[0], SOL_SOCKET, SO_SNDBUF, &(int){ UNTAKEN }, sizeof(int));
+	undertaker->pid = fork();
+	if (undertaker->pid == 0) {
+		prctl(PR_SET_PDEATHSIG, SIGKILL);
+		live(child_begin(NAME, ends[1]));
+	}
+	close(ends[1]);
+	undertaker->link = ends[0];
+	if (undertaker->pid < 0)
+		undertaker_dismiss(undertaker);
+	return undertaker->link >= 0;
+}
+
+/* What it has, and what is on its way to it, goes with it: who is killed waits for nothing. */
+void undertaker_dismiss(struct undertaker *undertaker)
+{
+	if (undertaker->link < 0)
+		return;
+	if (undertaker->pid > 0)
+		kill(undertaker->pid, SIGKILL);
+	close(undertaker->link);
+	undertaker->link = -1;
+}
+
+void undertaker_bury(struct undertaker *undertaker, int fd)
+{
+	const char byte = 0;
+	for (unsigned attempt = 0; attempt < 2; attempt++) {
+		if ((undertaker->link >= 0 || start(undertaker)) &&
+			vb_send_with_fds(undertaker->link, &byte, 1, &fd, 1, MSG_DONTWAIT) == 0)
+			break;
+		undertaker_dismiss(undertaker);
+	}
+	close(fd);
+}
