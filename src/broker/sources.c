@@ -50,6 +50,12 @@ static bool take(struct bucket *bucket, uint32_t burst, uint32_t rate, uint64_t 
 
 /* ---- The table -------------------------------------------------------------------------------------------------- */
 
+/* Whoever is on this host can speak from any address of 127/8: they are one source. */
+static struct vb_gid whose(const struct vb_gid *gid)
+{
+	return vb_gid_is_ipv4(gid) && gid->raw[12] == 127 ? vb_gid_from_ipv4(127, 0, 0, 1) : *gid;
+}
+
 static struct source *set_of(struct sources *sources, const struct vb_gid *gid)
 {
 	return sources->table[keyed_hash(&sources->key, gid, 0) % SOURCES_SETS];
@@ -57,9 +63,10 @@ static struct source *set_of(struct sources *sources, const struct vb_gid *gid)
 
 static struct source *find(struct sources *sources, const struct vb_gid *gid)
 {
-	struct source *set = set_of(sources, gid);
+	const struct vb_gid source = whose(gid);
+	struct source *set = set_of(sources, &source);
 	for (unsigned i = 0; i < SOURCES_WAYS; i++)
-		if (set[i].is_used && vb_gid_equal(&set[i].gid, gid))
+		if (set[i].is_used && vb_gid_equal(&set[i].gid, &source))
 			return &set[i];
 	return NULL;
 }
@@ -87,7 +94,8 @@ static struct source *find_or_add(struct sources *sources, const struct vb_gid *
 		source->heard_at = now;
 		return source;
 	}
-	struct source *set = set_of(sources, gid);
+	const struct vb_gid whole = whose(gid);
+	struct source *set = set_of(sources, &whole);
 	source = set;
 	for (unsigned i = 1; i < SOURCES_WAYS; i++)
 		if (goes_before(&set[i], source, now))
@@ -95,7 +103,7 @@ static struct source *find_or_add(struct sources *sources, const struct vb_gid *
 	if (is_known(source, now) && !will_be_known)
 		return NULL;
 	assert(will_be_known || !is_known(source, now)); /* the known are not pushed out by others */
-	*source = (struct source){ .is_used = true, .gid = *gid, .heard_at = now };
+	*source = (struct source){ .is_used = true, .gid = whole, .heard_at = now };
 	return source;
 }
 

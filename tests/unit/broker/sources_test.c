@@ -51,6 +51,22 @@ static void known__pass_through_a_flood(void **state)
 	assert_int_equal(sources_take_question(*state, &honest, now), SOURCES_PASS);
 }
 
+/* A local user has sixteen million addresses to speak from. */
+static void loopback__is_one_source(void **state)
+{
+	uint64_t now = START;
+	bool must_ask;
+	unsigned passed = 0;
+	sources_prove(*state, &honest, now);
+	for (uint32_t i = 0; i < 40000; i++) {
+		struct vb_gid gid = vb_gid_from_ipv4(127, (uint8_t)(i >> 16), (uint8_t)(i >> 8), (uint8_t)i);
+		sources_prove(*state, &gid, now + 1);
+		passed += sources_take_request(*state, &gid, now + 1, &must_ask) == SOURCES_PASS;
+	}
+	assert_true(sources_is_known(*state, &honest, now + 1));
+	assert_int_equal(passed, SOURCES_KNOWN_BURST);
+}
+
 /* Asked once, and again a little later; on its answer it passes. */
 static void stranger__in_a_flood_is_asked_for_a_proof(void **state)
 {
@@ -120,6 +136,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		TEST(known__pass_through_a_flood),
+		TEST(loopback__is_one_source),
 		TEST(stranger__in_a_flood_is_asked_for_a_proof),
 		TEST(newcomer__without_a_flood_waits_for_nothing),
 		TEST(known__have_a_limit_too_and_are_forgotten),
