@@ -5,10 +5,11 @@
 #include <stdlib.h>
 #include "base/invariant.h"
 #include "base/list.h"
+#include "broker/keyed_hash.h"
 #include "broker/registry.h"
 #include "wire/cm.h"
 
-#define BUCKETS	    1024
+#define BUCKETS	    16384
 #define OF_A_CLIENT 16384 /* connections; what a process has beyond that ends unannounced */
 
 struct end {
@@ -28,17 +29,24 @@ struct orphans {
 		struct vb_list ends;
 		unsigned count;
 	} clients[REGISTRY_CLIENTS];
+	struct hash_key key; /* strangers choose the IDs */
 	struct vb_list by_local[BUCKETS], by_asker[BUCKETS];
 };
 
-static struct vb_list *chain(struct vb_list chains[BUCKETS], uint32_t id)
+static struct vb_list *local_chain(struct orphans *orphans, uint32_t client, uint32_t local_id)
 {
-	return &chains[id * 0x9E3779B1u >> 22];
+	static const struct vb_gid nobody;
+	return &orphans->by_local[keyed_hash(&orphans->key, &nobody, (uint64_t)client << 32 | local_id) % BUCKETS];
+}
+
+static struct vb_list *asker_chain(struct orphans *orphans, uint32_t client, const struct vb_gid *remote, uint32_t id)
+{
+	return &orphans->by_asker[keyed_hash(&orphans->key, remote, (uint64_t)client << 32 | id) % BUCKETS];
 }
 
 static struct end *find_local(struct orphans *orphans, uint32_t client, uint32_t local_id)
 {
-	vb_list_for_each(node, chain(orphans->by_local, local_id)) {
+	vb_list_for_each(node, local_chain(orphans, client, local_id)) {
 		struct end *end = vb_container_of(node, struct end, by_local);
 		if (end->client == client && end->local_id == local_id)
 			return end;
@@ -49,7 +57,7 @@ static struct end *find_local(struct orphans *orphans, uint32_t client, uint32_t
 /* What came of the last request of a peer's communication ID. */
 static struct end *find_asked(struct orphans *orphans, uint32_t client, const struct vb_gid *remote, uint32_t remote_id)
 {
-	vb_list_for_each(node, chain(orphans->by_asker, remote_id)) {
+	vb_list_for_each(node, asker_chain(orphans, client, remote, remote_id)) {
 		struct end *end = vb_container_of(node, struct end, by_asker);
 		if (end->client == client && end->remote_id == remote_id && vb_gid_equal(&end->remote, remote))
 			return end;
@@ -67,7 +75,7 @@ static struct end *find_request(struct orphans *orphans, uint32_t client, const 
 static void file_under(struct orphans *orphans, struct end *end, uint32_t local_id)
 {
 	end->local_id = local_id;
-	vb_list_add_tail(chain(orphans->by_local, local_id), &end->by_local);
+	vb_list_add_tail(local_chain(orphans, end->client, local_id), &end->by_local);
 }
 
 static void drop(struct orphans *orphans, struct end *end)
@@ -93,7 +101,7 @@ static void add(struct orphans *orphans, const struct end *like)
 	vb_list_init(&end->by_asker);
 	vb_list_add_tail(&orphans->clients[end->client].ends, &end->by_client);
 	if (end->is_passive)
-		vb_list_add_head(chain(orphans->by_asker, end->remote_id), &end->by_asker);
+		vb_list_add_head(asker_chain(orphans, end->client, &end->remote, end->remote_id), &end->by_asker);
 	else
 		file_under(orphans, end, end->local_id);
 	orphans->clients[end->client].count++;
@@ -203,6 +211,7 @@ struct orphans *orphans_create(void)
 	struct orphans *orphans = calloc(1, sizeof(*orphans));
 	if (!orphans)
 		return NULL;
+	orphans->key = hash_key_new();
 	for (unsigned i = 0; i < REGISTRY_CLIENTS; i++)
 		vb_list_init(&orphans->clients[i].ends);
 	for (unsigned i = 0; i < BUCKETS; i++) {

@@ -7,9 +7,11 @@
 #include <sys/random.h>
 #include "base/invariant.h"
 #include "base/list.h"
+#include "broker/keyed_hash.h"
 #include "broker/registry.h"
 
-#define BUCKETS	    4096
+#define BUCKETS	    65536
+#define SHARE_MAX   1024 /* bindings of one port: who looks for one looks at all of them */
 #define FIRST_FREE  32768 /* where ports that nobody named are taken from, as Linux does by default */
 #define FREE_COUNT  28232
 
@@ -19,6 +21,7 @@ struct entry {
 };
 
 struct ports {
+	struct hash_key key; /* clients choose the numbers */
 	struct vb_list by_port[BUCKETS], by_number[BUCKETS];
 	struct {
 		struct vb_list entries;
@@ -36,7 +39,8 @@ static struct vb_list *port_bucket(struct ports *ports, uint16_t space, uint16_t
 
 static struct vb_list *number_bucket(struct ports *ports, uint32_t client, uint32_t number)
 {
-	return &ports->by_number[(client * 0x9E3779B1u + number) % BUCKETS];
+	static const struct vb_gid nobody;
+	return &ports->by_number[keyed_hash(&ports->key, &nobody, (uint64_t)client << 32 | number) % BUCKETS];
 }
 
 static struct entry *find(struct ports *ports, uint32_t client, uint32_t number)
@@ -81,9 +85,14 @@ static bool overlaps(const struct port_binding *a, const struct port_binding *b)
 
 static bool is_taken(struct ports *ports, const struct port_binding *wanted)
 {
+	unsigned count = 0;
 	vb_list_for_each(node, port_bucket(ports, wanted->port_space, wanted->port)) {
 		const struct port_binding *other = &vb_container_of(node, struct entry, by_port)->is;
-		if (other->port_space != wanted->port_space || other->port != wanted->port || !overlaps(other, wanted))
+		if (other->port_space != wanted->port_space || other->port != wanted->port)
+			continue;
+		if (++count == SHARE_MAX)
+			return true;
+		if (!overlaps(other, wanted))
 			continue;
 		if (!other->is_shared || !wanted->is_shared || other->is_listening)
 			return true;
@@ -212,6 +221,7 @@ struct ports *ports_create(void)
 	}
 	for (unsigned i = 0; i < REGISTRY_CLIENTS; i++)
 		vb_list_init(&ports->clients[i].entries);
+	ports->key = hash_key_new();
 	if (getrandom(&ports->next_free, sizeof(ports->next_free), GRND_NONBLOCK) < 0)
 		ports->next_free = 0;
 	ports->next_free %= FREE_COUNT;

@@ -44,6 +44,20 @@ static void bind__refuses_the_same_port_and_address(void **state)
 	assert_int_equal(bind(*state, of(2, 2, 7472, ipv4(1))), 0);
 }
 
+/* Many addresses, of which none is in the way of another: who looks at one looks at all. */
+static void bind__refuses_a_port_that_has_too_many_bindings(void **state)
+{
+	unsigned bound = 0;
+	for (uint32_t i = 0; i < 3000; i++) {
+		struct vb_gid address = ipv6;
+		address.raw[8] = (uint8_t)(i >> 8);
+		address.raw[9] = (uint8_t)i;
+		bound += bind(*state, of(1, i, 7471, address)) == 0;
+	}
+	assert_in_range(bound, 1000, 1024);
+	assert_int_equal(bind(*state, of(1, 5000, 7472, ipv6)), 0);
+}
+
 static void bind__keeps_port_spaces_apart(void **state)
 {
 	struct port_binding udp = of(1, 2, 7471, ipv4(1));
@@ -144,6 +158,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		TEST(bind__refuses_the_same_port_and_address),
+		TEST(bind__refuses_a_port_that_has_too_many_bindings),
 		TEST(bind__keeps_port_spaces_apart),
 		TEST(bind__any_address_covers_its_families),
 		TEST(bind__shares_among_those_who_say_so_until_one_listens),
