@@ -26,7 +26,7 @@ static int open_pidfd(int connection, pid_t pid)
 	socklen_t length = sizeof(pidfd);
 	if (getsockopt(connection, SOL_SOCKET, SO_PEERPIDFD, &pidfd, &length) == 0)
 		return pidfd;
-	return pid > 0 ? (int)syscall(SYS_pidfd_open, pid, 0) : -1;
+	return errno == ENOPROTOOPT && pid > 0 ? (int)syscall(SYS_pidfd_open, pid, 0) : -1;
 }
 
 /* ---- Room ------------------------------------------------------------------------------------------------------- */
