@@ -1,15 +1,26 @@
 /* What is to be said to the broker: what it has to know, which is said again when it forgets, and what is said once. */
 #include "host/broker_state.h"
 
+#include <errno.h>
 #include <stdlib.h>
 #include <sys/eventfd.h>
 #include "base/invariant.h"
 #include "host/broker_start.h"
 
+#define PASS_AGAIN_MS 100
+
 /* False: there is no room now, or nobody. */
 static bool say(struct vb_broker *broker, const struct vb_message *message, const int *pass)
 {
-	return broker->fd >= 0 && vb_message_send(broker->fd, message, pass) == 0;
+	int rc = broker->fd >= 0 ? vb_message_send(broker->fd, message, pass) : -EPIPE;
+	errno = -rc;
+	return rc == 0;
+}
+
+/* Room on the connection would not help: too many descriptors are on their way, or a program has closed it. */
+static bool is_not_to_be_passed(int error)
+{
+	return error == ETOOMANYREFS || error == EBADF || error == EINVAL;
 }
 
 static bool say_slot(struct vb_broker *broker, struct vb_held_slot *held)
@@ -20,6 +31,10 @@ static bool say_slot(struct vb_broker *broker, struct vb_held_slot *held)
 		return true;
 	adopt.request = held->request = ++broker->last_request;
 	held->is_said = say(broker, &adopt, held->slot.is_carried ? NULL : &held->slot.fd);
+	if (!held->is_said && is_not_to_be_passed(errno)) {
+		held->again_ms = vb_broker_now_ms() + PASS_AGAIN_MS;
+		return true; /* the rest does not wait for it */
+	}
 	return held->is_said;
 }
 

@@ -3,9 +3,11 @@
 #include "../namespace.h"
 #include "../unit.h"
 #include <errno.h>
+#include <linux/io_uring.h>
 #include <poll.h>
 #include <pthread.h>
 #include <stdatomic.h>
+#include <sys/syscall.h>
 #include <time.h>
 #include "host/broker.h"
 #include "host/connections.h"
@@ -288,6 +290,26 @@ static void slot__that_was_refused_is_offered_again(void **state)
 	tell(VB_MESSAGE_ADOPTED, await(VB_MESSAGE_ADOPT).request);
 }
 
+/* What is behind its descriptor is something that the kernel passes to nobody: the rest is said, and nobody spins. */
+static void slot__that_cannot_be_passed_hinders_nothing_else(void **state)
+{
+	struct io_uring_params parameters = { 0 };
+	int ring = (int)syscall(SYS_io_uring_setup, 1, &parameters);
+	if (ring < 0) {
+		print_message("skipped: no io_uring\n");
+		skip();
+	}
+	assert_int_equal(dup2(ring, slot.fd), slot.fd);
+	close(ring);
+	die();
+	listen_as_broker();
+	welcome();
+	hear_one(VB_MESSAGE_BIND);
+	clock_t begin = clock();
+	usleep(300000);
+	assert_true((clock() - begin) * 1000 / CLOCKS_PER_SEC < 100);
+}
+
 static void slot__is_given_back_to_whom_it_is_from(void **state)
 {
 	vb_broker_release_slot(broker, &slot);
@@ -343,6 +365,7 @@ int main(void)
 		CONNECTED(worker__that_forgot_is_told_after_any_number_of_notices),
 		CONNECTED(broker__that_died_is_noticed_by_who_waits_for_its_answer),
 		CONNECTED(slot__that_was_refused_is_offered_again),
+		CONNECTED(slot__that_cannot_be_passed_hinders_nothing_else),
 		CONNECTED(slot__is_given_back_to_whom_it_is_from),
 	};
 	if (!own_namespace()) {
