@@ -109,15 +109,15 @@ static bool take_adoption(struct vb_broker *broker, const struct vb_message *mes
 	return false;
 }
 
-/* A courier has taken the place of another. False: we have no such slot, and say so. */
-static bool take_channel(struct vb_broker *broker, const struct vb_message *message, int fd)
+/* Nobody waits for it: a courier has taken the place of another, which is news, or it came too late, or twice. */
+static bool take_late_slot(struct vb_broker *broker, const struct vb_message *message, int fd)
 {
 	const struct vb_message release = { .kind = VB_MESSAGE_RELEASE_SLOT, .slot = message->slot };
 
 	vb_list_for_each(node, &broker->slots) {
 		struct vb_held_slot *held = vb_container_of(node, struct vb_held_slot, link);
-		if (held->slot.number == message->slot && held->slot.is_carried)
-			return dup3(fd, held->slot.fd, O_CLOEXEC) >= 0;
+		if (held->slot.number == message->slot)
+			return held->slot.is_carried && message->is_carried && dup3(fd, held->slot.fd, O_CLOEXEC) >= 0;
 	}
 	vb_broker_post(broker, &release);
 	return false;
@@ -152,11 +152,12 @@ bool vb_broker_take(
 	*notice = (struct vb_broker_notice){ .gid = message->gid, .to = message->sgid, .scope = message->scope };
 	switch (message->kind) {
 	case VB_MESSAGE_SLOT:
-		if (take_answer(broker, message, *fd))
+		if (take_answer(broker, message, *fd)) {
 			*fd = -1;
-		else if (message->is_carried && *fd >= 0)
-			notice->kind = VB_BROKER_CHANNEL;
-		return notice->kind == VB_BROKER_CHANNEL && take_channel(broker, message, *fd);
+			return false;
+		}
+		notice->kind = VB_BROKER_CHANNEL;
+		return *fd >= 0 && take_late_slot(broker, message, *fd);
 	case VB_MESSAGE_ADOPTED:
 	case VB_MESSAGE_SENT:
 	case VB_MESSAGE_BOUND:

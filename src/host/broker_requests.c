@@ -126,6 +126,12 @@ int vb_broker_bind(struct vb_broker *broker, struct vb_binding *is, char *why, s
 	binding->is = *is;
 	struct vb_broker_request request = { .message = vb_broker_about(VB_MESSAGE_BIND, is), .binding = binding };
 	int rc = ask(broker, &request, why, why_size);
+	if (rc == -ETIMEDOUT && request.is_said) { /* it may be bound yet */
+		const struct vb_message unbind = vb_broker_about(VB_MESSAGE_UNBIND, is);
+		pthread_mutex_lock(&broker->mutex);
+		vb_broker_post(broker, &unbind);
+		pthread_mutex_unlock(&broker->mutex);
+	}
 	if (rc)
 		free(binding);
 	else

@@ -290,6 +290,37 @@ static void slot__that_was_refused_is_offered_again(void **state)
 	tell(VB_MESSAGE_ADOPTED, await(VB_MESSAGE_ADOPT).request);
 }
 
+static void slot__that_nobody_waits_for_is_given_back(void **state)
+{
+	struct vb_message late = { .kind = VB_MESSAGE_SLOT, .request = 999, .slot = 9 };
+	int fd = socket(AF_INET, SOCK_DGRAM, 0);
+	assert_int_equal(vb_message_send(client, &late, &fd), 0);
+	assert_int_equal(hear_one(VB_MESSAGE_RELEASE_SLOT).slot, 9);
+	late.slot = 7; /* that it has */
+	assert_int_equal(vb_message_send(client, &late, &fd), 0);
+	close(fd);
+	vb_broker_release_slot(broker, &slot);
+	assert_int_equal(hear_one(VB_MESSAGE_RELEASE_SLOT).slot, 7);
+}
+
+static void *bind_in_vain(void *result)
+{
+	struct vb_binding in_vain = { .port_space = 0x0106, .port = 4001 };
+	*(int *)result = vb_broker_bind(broker, &in_vain, why, sizeof(why));
+	return NULL;
+}
+
+/* The broker was stopped, say, and binds it when it goes on. */
+static void bind__that_was_given_up_is_undone(void **state)
+{
+	int rc = 0;
+	pthread_t thread = begin(bind_in_vain, &rc);
+	uint32_t number = hear_one(VB_MESSAGE_BIND).binding.number;
+	pthread_join(thread, NULL);
+	assert_int_equal(rc, -ETIMEDOUT);
+	assert_int_equal(hear_one(VB_MESSAGE_UNBIND).binding.number, number);
+}
+
 /* What is behind its descriptor is something that the kernel passes to nobody: the rest is said, and nobody spins. */
 static void slot__that_cannot_be_passed_hinders_nothing_else(void **state)
 {
@@ -365,6 +396,8 @@ int main(void)
 		CONNECTED(worker__that_forgot_is_told_after_any_number_of_notices),
 		CONNECTED(broker__that_died_is_noticed_by_who_waits_for_its_answer),
 		CONNECTED(slot__that_was_refused_is_offered_again),
+		CONNECTED(slot__that_nobody_waits_for_is_given_back),
+		CONNECTED(bind__that_was_given_up_is_undone),
 		CONNECTED(slot__that_cannot_be_passed_hinders_nothing_else),
 		CONNECTED(slot__is_given_back_to_whom_it_is_from),
 	};
