@@ -116,6 +116,7 @@ VB_EXPORT struct ibv_context *ibv_open_device(struct ibv_device *device)
 	context->num_comp_vectors = VB_COMP_VECTORS;
 	pthread_mutex_init(&context->mutex, NULL);
 	pthread_mutex_init(&object->objects_lock, NULL);
+	pthread_mutex_init(&object->rereg_lock, NULL);
 	for (int kind = 0; kind < OBJECT_KINDS; kind++)
 		vb_list_init(&object->objects[kind]);
 	vb_list_init(&object->domains);
@@ -229,6 +230,7 @@ VB_EXPORT int ibv_close_device(struct ibv_context *context)
 	close(context->cmd_fd);
 	pthread_mutex_destroy(&context->mutex);
 	pthread_mutex_destroy(&object->objects_lock);
+	pthread_mutex_destroy(&object->rereg_lock);
 	vb_device_object_put(object->device);
 	free(object);
 	return 0;

@@ -202,15 +202,16 @@ static int rereg_config(
 	return make_config(new_addr, new_length, iova, new_access, config);
 }
 
-VB_EXPORT int ibv_rereg_mr(struct ibv_mr *ibv, int flags, struct ibv_pd *pd, void *addr, size_t length, int access)
+/* By one thread at a time: between the old terms and the new ones the region is closed. */
+static int rereg_locked(struct ibv_mr *ibv, int flags, struct ibv_pd *pd, void *addr, size_t length, int access)
 {
 	struct mr_object *mr = (struct mr_object *)ibv;
 	struct vb_mr_config config;
-	int err = vb_is_forked(ibv->context) ? VB_FORKED_ERRNO : 0;
-	if (!err && ((flags & ~IBV_REREG_MR_FLAGS_SUPPORTED) || !flags || mr->is_fixed ||
-			    ((flags & IBV_REREG_MR_CHANGE_TRANSLATION) && (!length || !addr)) ||
-			    ((flags & IBV_REREG_MR_CHANGE_PD) && (!pd || pd->context != ibv->context)) ||
-			    (access && !(flags & IBV_REREG_MR_CHANGE_ACCESS))))
+	int err = 0;
+	if ((flags & ~IBV_REREG_MR_FLAGS_SUPPORTED) || !flags || mr->is_fixed ||
+		((flags & IBV_REREG_MR_CHANGE_TRANSLATION) && (!length || !addr)) ||
+		((flags & IBV_REREG_MR_CHANGE_PD) && (!pd || pd->context != ibv->context)) ||
+		(access && !(flags & IBV_REREG_MR_CHANGE_ACCESS)))
 		err = EINVAL;
 	if (!err)
 		err = rereg_config(mr, flags, addr, length, access, &config);
@@ -237,6 +238,19 @@ VB_EXPORT int ibv_rereg_mr(struct ibv_mr *ibv, int flags, struct ibv_pd *pd, voi
 		ibv->pd = pd;
 	}
 	return 0;
+}
+
+VB_EXPORT int ibv_rereg_mr(struct ibv_mr *ibv, int flags, struct ibv_pd *pd, void *addr, size_t length, int access)
+{
+	pthread_mutex_t *lock = &vb_context_of(ibv->context)->rereg_lock;
+	if (vb_is_forked(ibv->context)) {
+		errno = VB_FORKED_ERRNO;
+		return IBV_REREG_MR_ERR_INPUT;
+	}
+	pthread_mutex_lock(lock);
+	int err = rereg_locked(ibv, flags, pd, addr, length, access);
+	pthread_mutex_unlock(lock);
+	return err;
 }
 
 VB_EXPORT int ibv_dereg_mr(struct ibv_mr *ibv)

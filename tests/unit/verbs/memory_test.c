@@ -1,4 +1,5 @@
 /* Domains, regions, windows, address handles: what may be made of which memory, and in which order it goes. */
+#include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
@@ -196,6 +197,28 @@ static void ah__from_a_completion_goes_back_to_the_sender(void **state)
 	assert_int_equal(ibv_init_ah_from_wc(f->context, 1, &wc, &grh, &attr), -1);
 }
 
+static void *rereg_often(void *argument)
+{
+	struct ibv_mr *mr = argument;
+	intptr_t failed = 0;
+	for (int i = 0; i < 5000; i++)
+		failed |= ibv_rereg_mr(mr, IBV_REREG_MR_CHANGE_ACCESS, NULL, NULL, 0, IBV_ACCESS_LOCAL_WRITE);
+	return (void *)failed;
+}
+
+static void mr__is_changed_by_one_thread_after_another(void **state)
+{
+	struct fixture *f = *state;
+	struct ibv_mr *mr = ibv_reg_mr(f->pd, f->buffer, 64, ALL_ACCESS);
+	pthread_t thread;
+	void *failed;
+	pthread_create(&thread, NULL, rereg_often, mr);
+	assert_null(rereg_often(mr));
+	pthread_join(thread, &failed);
+	assert_null(failed);
+	assert_int_equal(ibv_dereg_mr(mr), 0);
+}
+
 int main(void)
 {
 #define WITH_DEVICE(name) cmocka_unit_test_setup_teardown(name, fixture_open, fixture_close)
@@ -205,6 +228,7 @@ int main(void)
 		WITH_DEVICE(mr__of_no_bytes_is_a_region),
 		WITH_DEVICE(mr__by_the_hundred_thousand),
 		WITH_DEVICE(mr__rereg_changes_what_its_flags_name),
+		WITH_DEVICE(mr__is_changed_by_one_thread_after_another),
 		WITH_DEVICE(pd__is_busy_while_used),
 		WITH_DEVICE(ah__must_be_reachable_from_here),
 		WITH_DEVICE(ah__from_a_completion_goes_back_to_the_sender),
