@@ -1,15 +1,16 @@
-/* Any bytes as the MADs and the time that a connection manager gets, beside a user who answers as the bytes say: it has
- * a listener, requests half open and a connection. Nothing may be leaked, no id may come after it was destroyed, the
+/* Any bytes as the MADs of several peers, what the network says of ours, and the time that a connection manager gets,
+ * beside a user who answers as the bytes say: it has a listener, requests half open and a connection. Nothing may be leaked, no id may come after it was destroyed, the
  * number of half-open requests stays bounded, and time ends it all.
  *
  * The input: a byte of what to do, then its bytes. A MAD is its attribute and 232 bytes, of which those that name our
  * communication IDs are filled in, or no forged MAD would ever reach a connection. */
+#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
+#include "../sim/cm/check.h"
 #include "base/bytes.h"
-#include "cm/id.h"
 
-enum { SERVICE = 0x01060007, MOST_HALF_OPEN = 4, MOST_IDS = 8 };
+enum { SERVICE = 0x01060007, MOST_HALF_OPEN = 4, MOST_IDS = 8, PEERS = 4 };
 
 int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t length);
 
@@ -29,9 +30,10 @@ static uint8_t take(void)
 	return at < end ? *at++ : 0;
 }
 
-static struct vb_cm_path path(void)
+static struct vb_cm_path path(unsigned peer)
 {
-	return (struct vb_cm_path){ .local = vb_gid_from_ipv4(10, 0, 0, 1), .remote = vb_gid_from_ipv4(10, 0, 0, 2) };
+	return (struct vb_cm_path){ .local = vb_gid_from_ipv4(10, 0, 0, 1),
+		.remote = vb_gid_from_ipv4(10, 0, 0, (uint8_t)(2 + peer % PEERS)) };
 }
 
 /* A place for a new id; whoever had it goes. */
@@ -55,8 +57,9 @@ static void hold(struct vb_cm_id *id)
 static void receive(void)
 {
 	uint8_t mad[VB_MAD_LENGTH] = { 1, VB_MAD_CLASS_CM, 2, VB_MAD_METHOD_SEND };
-	struct vb_cm_path from = path();
-	struct vb_cm_id *to = held[take() % MOST_IDS];
+	uint8_t whose = take();
+	struct vb_cm_path from = path(whose / MOST_IDS);
+	struct vb_cm_id *to = held[whose % MOST_IDS];
 	unsigned given = take();
 	mad[17] = VB_CM_REQ + take() % 12;
 	for (unsigned i = VB_MAD_HEADER_LENGTH; i < VB_MAD_LENGTH && i < VB_MAD_HEADER_LENGTH + given; i++)
@@ -76,8 +79,8 @@ static void receive(void)
 static void ask(void)
 {
 	struct vb_cm_id *id = vb_cm_id_create(cm, NULL);
-	struct vb_cm_path to = path();
-	uint8_t is_sidr = take() & 1;
+	uint8_t whom = take(), is_sidr = whom & 1;
+	struct vb_cm_path to = path(whom / 2);
 	struct vb_cm_sidr_req sidr = { .service_id = SERVICE };
 	struct vb_cm_req req = { .service_id = SERVICE,
 		.qpn = take(),
@@ -113,7 +116,11 @@ static void call(void)
 		vb_cm_delay(*place, what / 8, now);
 		break;
 	case 4:
-		vb_cm_disconnect(*place, &rep, 4, now);
+		if (what & 0x80)
+			vb_cm_undelivered(cm, &(*place)->path.remote, (*place)->sent,
+				what & 0x40 ? -ECONNREFUSED : -EHOSTUNREACH, now);
+		else
+			vb_cm_disconnect(*place, &rep, 4, now);
 		break;
 	case 5:
 		vb_cm_notify_established(*place, now);
@@ -127,6 +134,15 @@ static void call(void)
 	}
 }
 
+/* A program whose backlog is full, now and then. */
+static void take_request(const struct vb_cm_event *event)
+{
+	if (event->kind == VB_CM_EVENT_REQUEST && event->message.req.psn & 1)
+		vb_cm_id_forget(event->id);
+	else
+		hold(event->id);
+}
+
 static void drain(void)
 {
 	struct vb_cm_outgoing out;
@@ -137,7 +153,7 @@ static void drain(void)
 	while (vb_cm_next_event(cm, &event)) {
 		struct vb_cm_id **place = vb_cm_id_user(event.id);
 		if (event.kind == VB_CM_EVENT_REQUEST || event.kind == VB_CM_EVENT_SIDR_REQUEST)
-			hold(event.id);
+			take_request(&event);
 		else
 			require(place && *place == event.id);
 	}
@@ -185,6 +201,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t length)
 			now = vb_time_add(now, (vb_time)take() * take() * VB_MS);
 			vb_cm_advance(cm, now);
 		}
+		require(!check_manager(cm));
 		if (take() & 1) /* else they wait for a while */
 			drain();
 	}
