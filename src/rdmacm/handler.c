@@ -3,6 +3,7 @@
  * Holds: an id has a spare event for everything that the CM may say of it, made where a lack of memory could still be
  * told; a request for which there is no memory is rejected, and one for which the backlog has no room is forgotten: its
  * sender asks again, as of a socket's full backlog. */
+#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 #include "rdmacm/objects.h"
@@ -228,6 +229,14 @@ static void say_service(struct id_object *id, const struct vb_cm_sidr_rep *rep)
 	vb_event_queue(event);
 }
 
+/* Programs take 0 for success, so what no REJ says has a reason too: who vanished, or began anew, left a stale one. */
+static int reason_of(const struct vb_cm_event *event)
+{
+	if (event->has_message)
+		return event->message.rej.reason;
+	return event->error == -ENOBUFS ? VB_CM_REJ_NO_RESOURCES : VB_CM_REJ_STALE_CONNECTION;
+}
+
 void vb_handle_cm_event(void *context, const struct vb_cm_event *event)
 {
 	struct id_object *id = event->id ? vb_cm_id_user(event->id) : NULL;
@@ -245,8 +254,7 @@ void vb_handle_cm_event(void *context, const struct vb_cm_event *event)
 		say(id, RDMA_CM_EVENT_ESTABLISHED, 0, NULL, 0);
 		break;
 	case VB_CM_EVENT_REJECTED:
-		say(id, RDMA_CM_EVENT_REJECTED, event->message.rej.reason, event->message.rej.private_data,
-			VB_CM_REJ_PRIVATE);
+		say(id, RDMA_CM_EVENT_REJECTED, reason_of(event), event->message.rej.private_data, VB_CM_REJ_PRIVATE);
 		break;
 	case VB_CM_EVENT_UNREACHABLE:
 	case VB_CM_EVENT_SIDR_TIMEOUT:

@@ -124,11 +124,9 @@ static void drop_shown_event(struct id_object *id)
 	}
 }
 
-/* How a synchronous call ends whose event this is. */
+/* How a synchronous call ends whose event this is. The reason of a REJ is the peer's to choose, 0 too. */
 static int outcome(const struct rdma_cm_event *event)
 {
-	if (!event->status)
-		return 0;
 	if (event->event == RDMA_CM_EVENT_REJECTED)
 		return -ECONNREFUSED;
 	return event->status < 0 ? event->status : -event->status;

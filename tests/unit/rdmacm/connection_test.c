@@ -1,5 +1,6 @@
 /* Connections of ids without QPs, as UCX and libfabric make them: both ends in this process, their messages over the
  * real connection manager. */
+#include <pthread.h>
 #include "loop.h"
 
 enum { PORT = 7471 };
@@ -466,8 +467,7 @@ static void multicast__event_says_how_to_send(void **state)
 	assert_false(loop_is_readable(active));
 }
 
-/* A request made by hand. */
-static void request_at(const char *address, struct vb_cm_req req)
+static void connect_by_hand(const char *address, struct vb_cm_req req)
 {
 	struct vb_gid gid = vb_sockaddr_gid(loop_address(address, 0));
 	struct vb_cm_path path = { gid, gid, 0 };
@@ -480,8 +480,54 @@ static void request_at(const char *address, struct vb_cm_req req)
 	assert_int_equal(vb_id_make_cm(object, cm), 0);
 	assert_int_equal(vb_cm_connect(object->cm, &path, &req, vb_connections_now()), 0);
 	vb_connections_unlock();
+}
+
+/* A request made by hand. */
+static void request_at(const char *address, struct vb_cm_req req)
+{
+	connect_by_hand(address, req);
 	loop_expect(active, RDMA_CM_EVENT_ADDR_RESOLVED, 0);
 	loop_expect(active, RDMA_CM_EVENT_ROUTE_RESOLVED, 0);
+}
+
+/* Nobody sends a REJ of it, but who looks at the event's status shall see that something is wrong. */
+static void request__of_who_began_anew_is_rejected_with_a_reason(void **state)
+{
+	struct vb_cm_req req = { .path_mtu = IBV_MTU_1024, .remote_timeout = 20 };
+	struct vb_cm_ip_header header = { .src = vb_sockaddr_gid(loop_address("10.0.0.1", 0)), .dst = header.src };
+	vb_cm_ip_header_encode(&header, req.private_data);
+	request_at("10.0.0.1", req);
+	struct rdma_cm_id *request = loop_expect(passive, RDMA_CM_EVENT_CONNECT_REQUEST, 0);
+	loop_lose(true); /* that the first one was given up */
+	connect_by_hand("10.0.0.1", req);
+	loop_lose(false);
+	loop_pass(VB_S);
+	assert_ptr_equal(loop_expect(passive, RDMA_CM_EVENT_REJECTED, VB_CM_REJ_STALE_CONNECTION), request);
+	rdma_destroy_id(request);
+}
+
+static void *connect_synchronously(void *unused)
+{
+	struct rdma_conn_param param = parameters("");
+	return (void *)(intptr_t)(rdma_connect(id, &param) ? errno : 0);
+}
+
+static void synchronous__rejection_for_reason_0_is_one(void **state)
+{
+	pthread_t thread;
+	void *error;
+	loop_expect(active, RDMA_CM_EVENT_ADDR_RESOLVED, 0);
+	loop_expect(active, RDMA_CM_EVENT_ROUTE_RESOLVED, 0);
+	assert_int_equal(rdma_migrate_id(id, NULL), 0);
+	pthread_create(&thread, NULL, connect_synchronously, NULL);
+	assert_int_equal(poll(&(struct pollfd){ .fd = passive->fd, .events = POLLIN }, 1, 10000), 1);
+	struct rdma_cm_id *request = loop_expect(passive, RDMA_CM_EVENT_CONNECT_REQUEST, 0);
+	vb_connections_lock();
+	vb_cm_reject(vb_id_of(request)->cm, 0, NULL, 0, NULL, 0, vb_connections_now());
+	vb_connections_unlock();
+	pthread_join(thread, &error);
+	assert_int_equal((intptr_t)error, ECONNREFUSED);
+	rdma_destroy_id(request);
 }
 
 /* 92 bytes of nonsense where addresses should be. */
@@ -543,6 +589,8 @@ int main(void)
 		TEST(request__given_up_before_it_is_fetched),
 		TEST(notify__establishes_when_the_confirmation_is_late),
 		TEST(get_request__fetches_a_synchronous_id),
+		TEST(request__of_who_began_anew_is_rejected_with_a_reason),
+		TEST(synchronous__rejection_for_reason_0_is_one),
 		TEST(ece__vendor_goes_to_the_peer),
 		DATAGRAM(datagram__service_is_found),
 		DATAGRAM(datagram__refusal_is_unreachable_with_its_status),
