@@ -378,15 +378,15 @@ void vb_qp_fail(struct vb_qp *qp, enum vb_cause_kind cause, enum vb_wc_status st
 	atomic_store(&qp->state, VB_QPS_ERR);
 	if (is_requesters(cause) && has_request)
 		vb_sq_retire(qp, status);
-	if (cause == VB_CAUSE_CQ_OVERRUN)
-		vb_raise(qp->lane, &qp->notice, VB_EVENT_QP_FATAL);
 	enter_error(qp);
 }
 
 void vb_qp_condemn(struct vb_qp *qp)
 {
-	if (vb_state(qp) != VB_QPS_ERR && !vb_is_condemned(qp))
-		vb_list_add_tail(&qp->lane->condemned, &qp->condemned_link);
+	if (vb_state(qp) == VB_QPS_ERR || vb_is_condemned(qp))
+		return;
+	vb_raise(qp->lane, &qp->notice, VB_EVENT_QP_FATAL);
+	vb_list_add_tail(&qp->lane->condemned, &qp->condemned_link);
 }
 
 void vb_lane_execute_condemned(struct vb_lane *lane)
