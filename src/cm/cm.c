@@ -1,7 +1,7 @@
 /* The manager: its ids, how they are found, and the queues of what goes out and of what happened.
  * Holds: every id is in cm->ids and has room for its timer; the tables hold whom a message could mean. Memory that a
- * peer can make us use is bounded: requests not yet answered and ghosts by the limit of what is half open, MADs to send
- * by a constant.
+ * peer can make us use is bounded: requests not yet answered, ghosts and replies abandoned by the limit of what is half
+ * open, MADs to send by a constant.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -198,6 +198,7 @@ void vb_cm_id_enter(struct vb_cm_id *id, enum vb_cm_state state)
 		return;
 	unlink_all(id);
 	id->local_id = id->remote_id = id->remote_qpn = 0;
+	id->cm->abandoned -= id->is_over;
 	id->is_over = false;
 	if (id->is_orphan)
 		vb_cm_id_free(id);

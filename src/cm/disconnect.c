@@ -240,13 +240,19 @@ int vb_cm_reject(struct vb_cm_id *id, uint16_t reason, const void *ari, size_t a
 /* ---- The end without the user ----------------------------------------------------------------------------------- */
 
 /* Our REP was heard, so that the peer may be connected by now, and may never hear of the REJ: a DREQ follows until it
- * answers. The user has nothing more to hear of it. */
+ * answers. The user has nothing more to hear of it. Who asked may be nobody, and may have said how long we shall wait for
+ * him: where many wait so, one REJ has to do, and another one that answers his RTU. */
 void vb_cm_abandon_reply(struct vb_cm_id *id, uint16_t reason, vb_time now)
 {
 	struct vb_cm_message rejection = vb_cm_rejection(id, reason), dreq = make_dreq(id);
 	vb_cm_send_unkept(id->cm, &id->path, &rejection);
+	if (id->cm->abandoned >= id->cm->half_open.limit) {
+		vb_cm_id_enter(id, VB_CM_IDLE);
+		return;
+	}
 	vb_cm_encode(&dreq, id->sent);
 	id->is_over = true;
+	id->cm->abandoned++;
 	vb_cm_id_enter(id, VB_CM_DREQ_SENT);
 	vb_cm_await(id, id->max_retries, now);
 }

@@ -34,7 +34,7 @@ struct vb_cm_id {
 	bool is_orphan; /* nobody holds it: it has no events and is freed when it would become idle */
 	bool is_ghost;  /* an orphan that only knows what a request was answered */
 	bool is_sidr;
-	bool is_over; /* its user knows: what becomes of our DREQ is no event */
+	bool is_over; /* its user knows: what becomes of our DREQ is no event. Counted in cm->abandoned */
 	uint8_t retries; /* left */
 	unsigned tries;	 /* of what awaits its answer */
 	uint8_t max_retries, ack_timeout, target_ack_delay, peer_timeout;
@@ -76,7 +76,7 @@ struct vb_cm {
 	struct vb_random random;
 	uint64_t hash_seed;
 	uint32_t slot, next_number, number_step;
-	uint32_t ghosts, id_count, outgoing_count;
+	uint32_t ghosts, abandoned, id_count, outgoing_count;
 	struct vb_cm_half_open half_open;
 	struct vb_list ids, outgoing, events;
 	struct vb_list spares; /* events to come: reserved before anything changes */

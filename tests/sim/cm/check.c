@@ -58,6 +58,7 @@ static const char *check_owner(struct vb_cm_id *id)
 static const char *check_ids(struct vb_cm *cm)
 {
 	uint32_t ids = 0, ghosts = 0, half_open = 0, armed = 0, numbers = 0, remotes = 0, qps = 0, services = 0;
+	uint32_t abandoned = 0;
 	vb_list_for_each (node, &cm->ids) {
 		struct vb_cm_id *id = vb_container_of(node, struct vb_cm_id, link);
 		const char *wrong = check_number(cm, id);
@@ -71,6 +72,7 @@ static const char *check_ids(struct vb_cm *cm)
 		ids++;
 		ghosts += id->is_ghost;
 		half_open += is_half_open(id->state);
+		abandoned += id->is_over;
 		armed += id->timer.index >= 0;
 		numbers += id->by_local.is_linked;
 		remotes += id->by_remote.is_linked;
@@ -79,10 +81,10 @@ static const char *check_ids(struct vb_cm *cm)
 	}
 	if (ids != cm->id_count || ids > cm->timers.room || armed != cm->timers.count)
 		return "ids and timers are miscounted";
-	if (ghosts != cm->ghosts || half_open != cm->half_open.count)
-		return "ghosts or half-open ids are miscounted";
-	if (ghosts > cm->half_open.limit || half_open > cm->half_open.limit)
-		return "there are more ghosts or half-open ids than may be";
+	if (ghosts != cm->ghosts || half_open != cm->half_open.count || abandoned != cm->abandoned)
+		return "ghosts, half-open or abandoned ids are miscounted";
+	if (ghosts > cm->half_open.limit || half_open > cm->half_open.limit || abandoned > cm->half_open.limit)
+		return "there are more ghosts, half-open or abandoned ids than may be";
 	if (numbers != cm->by_local.count || remotes != cm->by_remote.count || qps != cm->by_qp.count ||
 		services != cm->by_service.count)
 		return "a table holds what is no id's";

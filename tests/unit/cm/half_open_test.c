@@ -181,6 +181,26 @@ static void request__forgotten_may_come_again(void **state)
 
 #define TEST(name) cmocka_unit_test_setup_teardown(name, rig_open, rig_close)
 
+/* Requests of nobody, answered and then let go, one after another: few of them are remembered. */
+static void replies__abandoned_are_bounded(void **state)
+{
+	struct vb_cm_outgoing out;
+	unsigned repeated = 0;
+	for (uint32_t qpn = 1; qpn <= 3 * LIMIT; qpn++) {
+		ask_from(1, qpn);
+		struct vb_cm_id *id = expect_request(qpn);
+		accept_qp(id, qpn);
+		take(B, VB_CM_REP);
+		vb_cm_id_destroy(id, now);
+		take(B, VB_CM_REJ);
+	}
+	now = vb_time_add(now, PAUSE);
+	vb_cm_advance(cms[B], now);
+	while (vb_cm_next_outgoing(cms[B], &out))
+		repeated++;
+	assert_int_equal(repeated, LIMIT);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -194,6 +214,7 @@ int main(void)
 		TEST(question__displaced_cannot_be_answered),
 		TEST(connection__suffers_from_no_flood),
 		TEST(request__forgotten_may_come_again),
+		TEST(replies__abandoned_are_bounded),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }
