@@ -108,16 +108,28 @@ static int attach_map(struct group *group)
 
 /* ---- Probing --------------------------------------------------------------------------------------------------- */
 
+/* A socket of loopback at any port takes *fd's place. */
+static bool open_probe(int *fd)
+{
+	const struct sockaddr_in any = { .sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK) };
+	int probe = socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+	if (probe < 0)
+		return false;
+	if (bind(probe, (const struct sockaddr *)&any, sizeof(any))) {
+		close(probe);
+		return false;
+	}
+	if (*fd >= 0)
+		close(*fd);
+	*fd = probe;
+	return true;
+}
+
 static int open_probes(struct group *group)
 {
-	struct sockaddr_in any = { .sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK) };
 	socklen_t length = sizeof(group->fence_address);
-	group->probe = socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
-	group->fence = socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
-	if (group->probe < 0 || group->fence < 0)
-		return -errno;
-	if (bind(group->probe, (struct sockaddr *)&any, sizeof(any)) ||
-		bind(group->fence, (struct sockaddr *)&any, sizeof(any)) ||
+	group->probe = group->fence = -1;
+	if (!open_probe(&group->probe) || !open_probe(&group->fence) ||
 		getsockname(group->fence, (struct sockaddr *)&group->fence_address, &length))
 		return -errno;
 	return 0;
@@ -286,6 +298,7 @@ void group_find_survivors(struct group *group, bool survives[STEER_SLOTS])
 
 bool group_verify(struct group *group, uint8_t slot)
 {
+	open_probe(&group->probe); /* without a map the port decides who gets them: not always the same */
 	if (!wait_for_probes(group))
 		return true; /* without loopback nothing can be said */
 	for (unsigned times = 1; times <= MANY_PROBES; times *= MANY_PROBES)
