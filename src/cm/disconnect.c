@@ -240,8 +240,8 @@ int vb_cm_reject(struct vb_cm_id *id, uint16_t reason, const void *ari, size_t a
 /* ---- The end without the user ----------------------------------------------------------------------------------- */
 
 /* Our REP was heard, so that the peer may be connected by now, and may never hear of the REJ: a DREQ follows until it
- * answers. The user has nothing more to hear of it. Who asked may be nobody, and may have said how long we shall wait for
- * him: where many wait so, one REJ has to do, and another one that answers his RTU. */
+ * answers. The user has nothing more to hear of it. Who asked may be nobody, and may have said how long we shall wait:
+ * where many wait so, one REJ has to do, and another one that answers an RTU. */
 void vb_cm_abandon_reply(struct vb_cm_id *id, uint16_t reason, vb_time now)
 {
 	struct vb_cm_message rejection = vb_cm_rejection(id, reason), dreq = make_dreq(id);
