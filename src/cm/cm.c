@@ -9,7 +9,7 @@
 #include "base/invariant.h"
 #include "cm/id.h"
 
-enum { MOST_HALF_OPEN = 4096, MOST_OUTGOING = 16384, NUMBERS = 1 << 24 };
+enum { MOST_HALF_OPEN = 4096, MOST_OUTGOING = 16384, NUMBER_BITS = 24, NUMBERS = 1 << NUMBER_BITS };
 
 /* Of what is repeated before its period is over: a lost MAD costs this, not the seconds that a period may last. */
 #define FIRST_PAUSE (100 * VB_MS)
@@ -38,11 +38,10 @@ int vb_cm_create(const struct vb_cm_config *config, struct vb_cm **out)
 	vb_list_init(&cm->outgoing);
 	vb_list_init(&cm->events);
 	vb_list_init(&cm->spares);
-	vb_random_seed(&cm->random, config->seed);
-	cm->hash_seed = vb_random_u64(&cm->random);
+	cm->secret = (struct vb_secret){ .key = { config->seed, config->seed_high } };
+	cm->hash_seed = vb_secret_next(&cm->secret);
 	cm->slot = config->slot;
-	cm->next_number = vb_random_below(&cm->random, NUMBERS);
-	cm->number_step = vb_random_below(&cm->random, NUMBERS) | 1;
+	cm->next_number = (uint32_t)vb_secret_next(&cm->secret) & (NUMBERS - 1);
 	if (init_tables(cm, config->max_half_open ? config->max_half_open : MOST_HALF_OPEN) != 0) {
 		vb_cm_destroy(cm);
 		return -ENOMEM;
@@ -230,13 +229,27 @@ uint64_t vb_cm_hash(const struct vb_cm *cm, uint64_t a, uint64_t b, const struct
 	return hash;
 }
 
+/* A permutation of the numbers, by a Feistel network: none comes back before all have been used, and who knows some
+ * knows nothing of the others. */
+static uint32_t scramble(const struct vb_cm *cm, uint32_t number)
+{
+	const uint32_t half = NUMBER_BITS / 2, mask = (1u << half) - 1;
+	uint32_t left = number >> half, right = number & mask;
+	for (uint64_t round = 1; round <= 4; round++) {
+		uint32_t mixed = left ^ ((uint32_t)vb_secret_of(&cm->secret, round << 32 | right) & mask);
+		left = right;
+		right = mixed;
+	}
+	return left << half | right;
+}
+
 void vb_cm_id_number(struct vb_cm_id *id)
 {
 	struct vb_cm *cm = id->cm;
 	assert(cm->by_local.count < NUMBERS - 1);
 	do {
-		cm->next_number = (cm->next_number + cm->number_step) & (NUMBERS - 1);
-		id->local_id = cm->slot << 24 | cm->next_number;
+		cm->next_number = (cm->next_number + 1) & (NUMBERS - 1);
+		id->local_id = cm->slot << NUMBER_BITS | scramble(cm, cm->next_number);
 	} while (id->local_id == 0 || vb_cm_find_local(cm, id->local_id));
 	vb_cm_table_add(&cm->by_local, &id->by_local, vb_cm_hash(cm, id->local_id, 0, NULL));
 }

@@ -25,7 +25,7 @@ struct vb_cm;
 struct vb_cm_id;
 
 struct vb_cm_config {
-	uint64_t seed; /* of communication and transaction IDs */
+	uint64_t seed, seed_high; /* of communication and transaction IDs: nobody else's knowledge, or they can be guessed */
 	uint8_t slot;  /* top 8 bits of every communication ID, by which the broker finds whose an answer is */
 	/* Requests received that are not yet connections. Of further ones, those of a source that has many are dropped;
 	 * for others the oldest of the source with most makes room. 0: 4096. */

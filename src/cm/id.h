@@ -15,7 +15,7 @@
 #define VB_CM_ID_H
 
 #include "base/list.h"
-#include "base/random.h"
+#include "base/secret.h"
 #include "cm/cm.h"
 #include "cm/table.h"
 
@@ -73,9 +73,9 @@ struct vb_cm_half_open {
 };
 
 struct vb_cm {
-	struct vb_random random;
 	uint64_t hash_seed;
-	uint32_t slot, next_number, number_step;
+	struct vb_secret secret; /* of IDs: one tells nothing of the next */
+	uint32_t slot, next_number;
 	uint32_t ghosts, abandoned, id_count, outgoing_count;
 	struct vb_cm_half_open half_open;
 	struct vb_list ids, outgoing, events;

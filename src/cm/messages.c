@@ -24,7 +24,7 @@ vb_time vb_cm_period(uint8_t ack_timeout, uint8_t response_timeout)
 
 uint64_t vb_cm_new_transaction(struct vb_cm_id *id)
 {
-	return vb_random_u64(&id->cm->random) << 32 | id->local_id;
+	return vb_secret_next(&id->cm->secret) << 32 | id->local_id;
 }
 
 struct vb_cm_message vb_cm_message_of(const struct vb_cm_id *id, enum vb_cm_kind kind)

@@ -209,7 +209,8 @@ static int make_faults(void)
 
 static int create(const struct vb_worker *w)
 {
-	struct vb_cm_config config = { .seed = vb_host_random_seed(), .slot = w->slot.number };
+	struct vb_cm_config config = { .seed = vb_host_random_seed(), .seed_high = vb_host_random_seed(),
+		.slot = w->slot.number };
 	int rc = vb_cm_create(&config, &connections.cm);
 
 	if (rc < 0)

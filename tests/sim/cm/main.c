@@ -19,6 +19,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include "base/bytes.h"
+#include "base/random.h"
 #include "check.h"
 
 enum { HOSTS = 3, MOST_USERS = 256, ACTIVE_AT_ONCE = 60, ACK_TIMEOUT = 8, SERVICE = 0x01060007 };

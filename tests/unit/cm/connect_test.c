@@ -748,9 +748,41 @@ static void nonsense__is_dropped(void **state)
 
 #define TEST(name) cmocka_unit_test_setup_teardown(name, rig_open, rig_close)
 
+/* Who has connected once, or a thousand times, does not know the IDs that come: he could speak for others. */
+static void id__tells_nothing_of_the_next(void **state)
+{
+	enum { MANY = 20000 };
+	static uint32_t seen[MANY];
+	struct vb_cm *cm;
+	struct vb_cm_config config = { .seed = 1, .seed_high = 2, .slot = 9 };
+	const struct vb_cm_path path = { .local = vb_gid_from_ipv4(10, 0, 0, 1), .remote = vb_gid_from_ipv4(10, 0, 0, 2) };
+	unsigned same_steps = 0;
+	assert_int_equal(vb_cm_create(&config, &cm), 0);
+	static uint8_t is_used[1 << 24];
+	for (unsigned i = 0; i < MANY; i++) {
+		struct vb_cm_id *id = vb_cm_id_create(cm, NULL);
+		const struct vb_cm_req req = { .service_id = 7, .qpn = 5 };
+		assert_int_equal(vb_cm_connect(id, &path, &req, 0), 0);
+		struct vb_cm_outgoing out;
+		struct vb_cm_message message;
+		assert_true(vb_cm_next_outgoing(cm, &out) && vb_cm_decode(&message, out.mad));
+		seen[i] = message.local_id;
+		assert_int_equal(seen[i] >> 24, 9);
+		assert_false(is_used[seen[i] & 0xFFFFFF]);
+		is_used[seen[i] & 0xFFFFFF] = 1;
+		same_steps += i > 1 && seen[i] - seen[i - 1] == seen[i - 1] - seen[i - 2];
+		vb_cm_id_destroy(id, 0);
+		while (vb_cm_next_outgoing(cm, &out))
+			;
+	}
+	assert_true(same_steps < 5);
+	vb_cm_destroy(cm);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(id__tells_nothing_of_the_next),
 		TEST(connect__takes_three_messages),
 		TEST(req__is_sent_again_by_its_own_period_then_given_up),
 		TEST(req__lost_costs_a_tenth_of_a_second),
