@@ -82,8 +82,10 @@ bool worker_release_slot(struct worker *worker, unsigned client, uint8_t slot)
 		state->channel = -1;
 		return true;
 	}
-	if (slot == 0 || slot > VB_SLOT_MAX || one->user != (int)client)
+	if (slot == 0 || slot > VB_SLOT_MAX || (one->user >= 0 && one->user != (int)client))
 		return false;
+	if (one->user < 0) /* given back already: who was handed it twice, after his courier's death, say */
+		return true;
 	if (one->is_carried)
 		worker_end_courier(worker, slot);
 	else

@@ -112,7 +112,7 @@ void worker_part(struct worker *worker, uint64_t now);
 /* Slots have changed: peers are told the smallest receive buffer of one, and more than one user may have sockets now. */
 void worker_note_slots(struct worker *worker);
 void worker_free_slot(struct worker *worker, uint8_t slot);
-/* client gives it back. False: it is not his. */
+/* client gives it back. False: it is another's. */
 bool worker_release_slot(struct worker *worker, unsigned client, uint8_t slot);
 /* True when fd has become the group's. */
 bool worker_adopt_slot(struct worker *worker, unsigned client, const struct vb_message *message, int fd);

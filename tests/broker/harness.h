@@ -93,6 +93,7 @@ int tear_down(void **state);
 	X(silent__connections_make_room_for_a_newcomer) \
 	X(connections__of_one_user_leave_room_for_others) \
 	X(slots__of_one_user_leave_room_for_others) \
+	X(slot__given_back_twice_is_no_breach) \
 	X(couriers__of_one_user_leave_room_for_others) \
 	X(processes__that_cannot_be_told_apart_have_a_courier_each) \
 	X(newcomers__in_a_storm_do_not_hold_up_others) \

@@ -298,6 +298,23 @@ static void ask_for_slot(int fd, uint32_t request)
 	assert_int_equal(vb_message_send(fd, &get, NULL), 0);
 }
 
+/* A process whose courier was replaced just when it had enough does so. Another's slot is another matter. */
+void slot__given_back_twice_is_no_breach(void **state)
+{
+	start_clients(1);
+	int one = connect_raw(), socket;
+	struct vb_message release = { .kind = VB_MESSAGE_RELEASE_SLOT };
+	release.slot = get_slot(one, &socket);
+	close(socket);
+	for (unsigned i = 0; i < 2; i++)
+		assert_int_equal(vb_message_send(one, &release, NULL), 0);
+	assert_welcome(one);
+	release.slot = clients[0].last.slot;
+	assert_int_equal(vb_message_send(one, &release, NULL), 0);
+	assert_int_equal(answer_of(one), -1);
+	close(one);
+}
+
 /* A slot of his costs two connections. */
 void couriers__of_one_user_leave_room_for_others(void **state)
 {
