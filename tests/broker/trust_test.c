@@ -448,7 +448,8 @@ void descriptor__that_lingers_holds_up_nobody(void **state)
 	int hostile = connect_as(1001);
 	for (unsigned i = 0; i < MESSAGES; i++) {
 		int fd = make_lingering(&listeners[i]);
-		assert_int_equal(vb_message_send(hostile, &message, &fd), 0);
+		int rc = vb_message_send(hostile, &message, &fd);
+		assert_true(rc == 0 || (i > 0 && rc == -EPIPE)); /* it may be cut off already */
 		close(fd);
 	}
 	for (unsigned i = 0; i < 10; i++, usleep(30000)) {
