@@ -152,7 +152,8 @@ static void give_slot(struct worker *worker, unsigned client)
 	if (rc) {
 		worker->must_repair = true;
 		share_vacant(worker);
-		worker_refuse(worker, client, state->request, -rc, "no socket on UDP port 4791: %s", strerror(-rc));
+		worker_refuse(worker, client, state->request, -rc, "no socket on UDP port 4791: %s%s", strerror(-rc),
+			rc == -EMFILE ? " in the broker, which has the limit (ulimit -n) of the program that started it" : "");
 		return;
 	}
 	one.fd = worker->group.fd[slot];
