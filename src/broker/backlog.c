@@ -9,6 +9,8 @@
 
 #define UNREAD_BYTES 131072
 
+static unsigned mads_of_all; /* beyond what each may have */
+
 struct entry {
 	struct vb_list link;
 	int fd; /* goes along, ours to close; -1: none */
@@ -72,8 +74,22 @@ void backlog_pass(struct backlog *backlog, int connection, const struct vb_messa
 	if (!backlog_is_waiting(backlog) && has_room_for_mads(connection) &&
 		vb_message_send(connection, message, NULL) != -EAGAIN)
 		return;
-	if (backlog->mad_count < BACKLOG_MADS_MAX && keep(&backlog->mads, message, NULL))
-		backlog->mad_count++;
+	const bool is_own = backlog->mad_count < BACKLOG_MADS_OWN;
+	if (backlog->mad_count >= BACKLOG_MADS_MAX || (!is_own && mads_of_all == BACKLOG_MADS_OF_ALL) ||
+		!keep(&backlog->mads, message, NULL))
+		return;
+	backlog->mad_count++;
+	mads_of_all += !is_own;
+}
+
+static void count_one_less(struct backlog *backlog)
+{
+	assert(backlog->mad_count > 0);
+	backlog->mad_count--;
+	if (backlog->mad_count >= BACKLOG_MADS_OWN) {
+		assert(mads_of_all > 0);
+		mads_of_all--;
+	}
 }
 
 static void drop_first(struct vb_list *list)
@@ -102,7 +118,7 @@ void backlog_flush(struct backlog *backlog, int connection, uint64_t now)
 	}
 	while (backlog->said_count == 0 && backlog->mad_count > 0 && has_room_for_mads(connection) &&
 		send_first(&backlog->mads, connection))
-		backlog->mad_count--;
+		count_one_less(backlog);
 	check(backlog);
 }
 
@@ -110,7 +126,9 @@ void backlog_discard(struct backlog *backlog)
 {
 	for (; backlog->said_count > 0; backlog->said_count--)
 		drop_first(&backlog->said);
-	for (; backlog->mad_count > 0; backlog->mad_count--)
+	while (backlog->mad_count > 0) {
 		drop_first(&backlog->mads);
+		count_one_less(backlog);
+	}
 	check(backlog);
 }

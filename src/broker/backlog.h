@@ -11,6 +11,8 @@
 enum {
 	BACKLOG_SAID_MAX = 1024, /* more than an honest client waits for at any time */
 	BACKLOG_MADS_MAX = 4096,
+	BACKLOG_MADS_OWN = 64, /* that each may keep, whatever others do */
+	BACKLOG_MADS_OF_ALL = 32768, /* of all backlogs together, beyond that */
 	BACKLOG_DEAF_MS = 120000,
 };
 
@@ -25,7 +27,8 @@ void backlog_init(struct backlog *backlog);
  * up, or the connection is broken. */
 bool backlog_say(
 	struct backlog *backlog, int connection, const struct vb_message *message, const int *fd, uint64_t now);
-/* Sends a MAD, or keeps it behind those that wait; beyond BACKLOG_MADS_MAX it is dropped. */
+/* Sends a MAD, or keeps it behind those that wait; beyond BACKLOG_MADS_MAX, or when all that do not read have too
+ * many, it is dropped. */
 void backlog_pass(struct backlog *backlog, int connection, const struct vb_message *message);
 /* The connection takes more: sends what waits, as far as there is room. */
 void backlog_flush(struct backlog *backlog, int connection, uint64_t now);

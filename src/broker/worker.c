@@ -514,6 +514,8 @@ enum worker_end worker_run(struct registry *registry, int link, const struct wor
 	report(options->report, VB_BROKER_READY);
 
 	enum worker_end end = loop(worker);
+	for (unsigned i = 0; i < REGISTRY_CLIENTS; i++)
+		backlog_discard(&worker->clients[i].backlog);
 	discovery_destroy(worker->discovery);
 	ports_destroy(worker->ports);
 	orphans_destroy(worker->orphans);

@@ -94,6 +94,30 @@ static void mads__beyond_the_limit_are_dropped(void **state)
 	assert_int_equal(backlog.mad_count, BACKLOG_MADS_MAX);
 }
 
+/* Many who do not read, all over one full connection. */
+static void mads__of_many_leave_room_for_one_more(void **state)
+{
+	enum { MANY = 100, ENOUGH = 2000 };
+	static struct backlog others[MANY];
+	unsigned all = 0;
+	pass(BACKLOG_MADS_MAX + 5000);
+	for (unsigned i = 0; i < MANY; i++) {
+		backlog_init(&others[i]);
+		for (uint32_t k = 0; k < BACKLOG_MADS_MAX; k++) {
+			const struct vb_message mad = message_of(VB_MESSAGE_MAD, k);
+			backlog_pass(&others[i], ends[0], &mad);
+		}
+		all += others[i].mad_count;
+	}
+	assert_in_range(all, BACKLOG_MADS_OF_ALL / 2, BACKLOG_MADS_OF_ALL + MANY * BACKLOG_MADS_OWN);
+	assert_int_equal(others[MANY - 1].mad_count, BACKLOG_MADS_OWN);
+	for (unsigned i = 0; i < MANY; i++)
+		backlog_discard(&others[i]);
+	backlog_discard(&backlog);
+	pass(ENOUGH);
+	assert_true(backlog.mad_count > ENOUGH / 2); /* there is room again */
+}
+
 static void client__that_lets_answers_pile_up_is_told_of(void **state)
 {
 	const struct vb_message answer = message_of(VB_MESSAGE_SENT, 0);
@@ -151,6 +175,7 @@ int main(void)
 		TEST(answers__are_never_lost),
 		TEST(answers__go_before_mads),
 		TEST(mads__beyond_the_limit_are_dropped),
+		TEST(mads__of_many_leave_room_for_one_more),
 		TEST(client__that_lets_answers_pile_up_is_told_of),
 		TEST(descriptor__that_goes_along_is_kept),
 		TEST(connection__that_is_broken_is_told_of),
