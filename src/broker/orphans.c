@@ -11,6 +11,8 @@
 
 #define BUCKETS	    16384
 #define OF_A_CLIENT 16384 /* connections; what a process has beyond that ends unannounced */
+#define OWN	    256	  /* of a client, whatever others have */
+#define OF_ALL	    131072 /* of all together, beyond that */
 
 struct end {
 	struct vb_list by_client;
@@ -30,6 +32,7 @@ struct orphans {
 		unsigned count;
 	} clients[REGISTRY_CLIENTS];
 	struct hash_key key; /* strangers choose the IDs */
+	unsigned beyond;     /* what clients have that is not their own */
 	struct vb_list by_local[BUCKETS], by_asker[BUCKETS];
 };
 
@@ -83,19 +86,28 @@ static void drop(struct orphans *orphans, struct end *end)
 	if (!end)
 		return;
 	assert(orphans->clients[end->client].count > 0);
-	orphans->clients[end->client].count--;
+	if (--orphans->clients[end->client].count >= OWN) {
+		assert(orphans->beyond > 0);
+		orphans->beyond--;
+	}
 	vb_list_remove(&end->by_client);
 	vb_list_remove(&end->by_local);
 	vb_list_remove(&end->by_asker);
 	free(end);
 }
 
+static bool has_room(const struct orphans *orphans, uint32_t client)
+{
+	return client < REGISTRY_CLIENTS && orphans->clients[client].count < OF_A_CLIENT &&
+		(orphans->clients[client].count < OWN || orphans->beyond < OF_ALL);
+}
+
 static void add(struct orphans *orphans, const struct end *like)
 {
-	struct end *end = like->client < REGISTRY_CLIENTS && orphans->clients[like->client].count < OF_A_CLIENT
-		? malloc(sizeof(*end)) : NULL;
+	struct end *end = has_room(orphans, like->client) ? malloc(sizeof(*end)) : NULL;
 	if (!end)
 		return;
+	orphans->beyond += orphans->clients[like->client].count >= OWN;
 	*end = *like;
 	vb_list_init(&end->by_local);
 	vb_list_init(&end->by_asker);

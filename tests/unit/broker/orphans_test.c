@@ -90,6 +90,28 @@ static void passive_end__is_disconnected(void **state)
 	assert_int_equal(last.dreq.remote_qpn, 0x333);
 }
 
+static unsigned ask(struct orphans *orphans, uint32_t client, unsigned count)
+{
+	struct vb_cm_message request = req_received;
+	const struct qp1_mad arrived = { .from = theirs(), .to = ours(), .cm = &request };
+	struct vb_gid from, to;
+	unsigned farewells = 0;
+	for (request.local_id = 1; request.local_id <= count; request.local_id++)
+		orphans_note_received(orphans, client, &arrived);
+	while (client == CLIENT && orphans_next_farewell(orphans, client, &from, &to, mad))
+		farewells++;
+	return farewells;
+}
+
+/* What many have takes nothing from who has little. */
+static void connections__of_all_are_bounded(void **state)
+{
+	assert_int_equal(ask(*state, CLIENT, 16384), 16384);
+	for (uint32_t client = 100; client < 120; client++)
+		ask(*state, client, 16384);
+	assert_int_equal(ask(*state, CLIENT, 16384), 256);
+}
+
 /* CPU milliseconds that as many requests cost, of which each one's ID is the one before times factor. */
 static double cost(struct orphans *orphans, uint32_t factor)
 {
@@ -172,6 +194,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		TEST(active_end__is_disconnected),
 		TEST(passive_end__is_disconnected),
+		TEST(connections__of_all_are_bounded),
 		TEST(ids__that_are_chosen_cost_no_more_than_others),
 		TEST(unanswered_request__is_rejected),
 		TEST(ended_connections__are_forgotten),
