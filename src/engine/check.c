@@ -73,6 +73,11 @@ static void check_peers(const struct vb_lane *lane, const struct sums *sums)
 	assert(users == sums->users && flight == sums->flight);
 }
 
+uint32_t vb_qp_oldest_psn(const struct vb_qp *qp)
+{
+	return qp->requester.una_psn;
+}
+
 /* The QP of the next index that has one, from *index on. */
 static const struct vb_qp *next_qp(const struct vb_lane *lane, uint32_t *index)
 {

@@ -83,7 +83,7 @@ static void sent(struct endpoint *end, const struct vb_wc *wc)
 				(unsigned long long)wc->wr_id, wc->status, (unsigned long long)wr->id);
 		succeeded(end, wr);
 	}
-	end->progress_at = world.now;
+	progress_made(end);
 	if (wc->status == VB_WC_SUCCESS) {
 		if (!wr->is_signalled)
 			broken("qpn %06x: %llu was unsignalled and completes", end->qpn, (unsigned long long)wr->id);

@@ -82,7 +82,6 @@ static void create_qp(struct endpoint *end)
 	end->inbound_head = end->inbound_tail = 0;
 	end->recv_waiting = 0;
 	end->is_dead = false;
-	end->progress_at = world.now;
 	memset(end->recv_posted, 0, sizeof(end->recv_posted));
 	memset(end->slot_users, 0, sizeof(end->slot_users));
 }
@@ -123,6 +122,7 @@ void connection_start(struct connection *connection)
 	uint32_t psn[2] = { below(1 << 24), chance(100000) ? 0xFFFFF0 : below(1 << 24) };
 	uint8_t depth[2] = { (uint8_t)(1 + below(8)), (uint8_t)(1 + below(16)) };
 	uint8_t timeout = connection->timeout ? connection->timeout : (uint8_t)(11 + below(4));
+	connection->ack_timeout = 4096 * VB_NS << timeout;
 	for (int i = 0; i < 2; i++)
 		create_qp(&connection->ends[i]);
 	for (int i = 0; i < 2; i++) {
@@ -130,9 +130,10 @@ void connection_start(struct connection *connection)
 		struct vb_qp_attr attr = { .path_mtu = connection->mtu, .qkey = QKEY, .rq_psn = psn[1 - i], .sq_psn = psn[i],
 			.dest_qpn = peer->qpn, .access = REMOTE_ALL, .port = 1, .max_rd_atomic = depth[i],
 			.max_dest_rd_atomic = depth[1 - i], .min_rnr_timer = (uint8_t)(1 + below(14)), .timeout = timeout,
-			.retry_cnt = 7, .rnr_retry = 7,
+			.retry_cnt = RETRIES, .rnr_retry = 7,
 			.av = { .sgid = end->host->gid, .dgid = peer->host->gid, .traffic_class = 2 } };
 		connect_qp(end, &attr);
+		progress_made(end);
 		lane_wake(end->lane, world.now);
 	}
 	connection->state = UP;
@@ -316,7 +317,7 @@ void chaos(void)
 		struct host *host = &world.hosts[below(world.host_count)];
 		struct lane *lane = &host->lanes[below(host->lane_count)];
 		vb_time span = (vb_time)below(100000) * VB_US;
-		lane->paused_until = after(span);
+		lane_pause(lane, span);
 		excuse(span);
 	} else if (kind == 1 && n->has_pauses) {
 		vb_time span = (vb_time)below(30000) * VB_US;

@@ -169,6 +169,20 @@ void lane_wake(struct lane *lane, vb_time at)
 	event_add(at, EVENT_LANE, lane);
 }
 
+void lane_pause(struct lane *lane, vb_time span)
+{
+	vb_time from = vb_time_before(world.now, lane->paused_until) ? lane->paused_until : world.now;
+	lane->paused_until = after(span);
+	lane->paused_for += vb_time_diff(lane->paused_until, from);
+	lane_wake(lane, lane->paused_until); /* which may be earlier than it was */
+}
+
+vb_time lane_running_time(const struct lane *lane)
+{
+	vb_time ahead = vb_time_diff(lane->paused_until, world.now);
+	return vb_time_diff(world.now, lane->paused_for - (ahead > 0 ? ahead : 0));
+}
+
 static bool is_same_path(const struct frame *a, const struct frame *b)
 {
 	return vb_gid_equal(&a->path.src, &b->path.src) && vb_gid_equal(&a->path.dst, &b->path.dst) &&
@@ -197,6 +211,7 @@ static unsigned receive_train(struct lane *lane)
 		trace_packet("gets", packets[i].dest_qpn, &packets[i]);
 	vb_lane_receive(lane->lane, &frames[0]->path, packets, n, world.now);
 	for (unsigned i = 0; i < n; i++) {
+		progress_heard(&packets[i]);
 		note((uint64_t)frames[i]->packet.opcode << 32 | frames[i]->packet.psn);
 		if (!frames[i]->is_phantom)
 			memset(frames[i]->payload, 0xDD, frames[i]->packet.payload_length < 64 ? 64 : 128);

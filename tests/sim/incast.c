@@ -81,7 +81,7 @@ static bool step_senders(void)
 
 static void stop_receiver(void)
 {
-	world.hosts[0].lanes[0].paused_until = after(STOP);
+	lane_pause(&world.hosts[0].lanes[0], STOP);
 }
 
 void incast_run(uint64_t seed, bool has_stop)

@@ -30,6 +30,7 @@
 #define CELLS	       8     /* of atomics, per host: the first half is added to, the second compared and swapped */
 #define GUARD	       256
 #define SHARED_RECVS   32
+#define RETRIES	       7     /* of a connection: the timeout after these is its end */
 #define POOLS	       3 /* of shared receives, per host: an ordinary SRQ's, and those of two XRC SRQs */
 
 /* ---- World ------------------------------------------------------------------------------------------------------- */
@@ -74,6 +75,7 @@ struct lane {
 	bool is_done_owed; /* spare waits for transmit_done */
 	bool is_scheduled;
 	vb_time wake_at, busy_until, paused_until, link_free;
+	vb_time paused_for; /* ever, up to paused_until */
 	unsigned idle_runs;
 	vb_time last_run;
 };
@@ -154,7 +156,9 @@ struct endpoint {
 	uint64_t completed;
 	vb_time app_pause;
 	uint64_t last_sum[CELLS]; /* the last value an addition to the peer's cells returned, plus one */
-	vb_time progress_at; /* something completed, or the queue became busy */
+	vb_time progress_at; /* of its lane's running time: something was acknowledged, or the queue became busy */
+	uint32_t oldest_psn; /* as it was then */
+	unsigned heard, refused; /* answers since: those that told nothing new, and RNR NAKs */
 };
 
 struct connection {
@@ -166,6 +170,7 @@ struct connection {
 	unsigned end_count;
 	uint32_t slot_bytes, slots;
 	uint8_t timeout; /* code; 0: by chance */
+	vb_time ack_timeout;
 	enum { UP, BROKEN, FLUSHING } state;
 	bool may_break;	   /* a fault was injected: errors are to be expected until it is repaired */
 	bool is_silenced;  /* one end has vanished: only a timeout tells */
@@ -245,6 +250,8 @@ void host_close(struct host *host);
 void host_replace_srq(struct host *host, unsigned index); /* with all its receives */
 void lane_wake(struct lane *lane, vb_time at);
 void lane_run(struct lane *lane);
+void lane_pause(struct lane *lane, vb_time span); /* instead of the pause that it is in */
+vb_time lane_running_time(const struct lane *lane); /* without its pauses */
 void lane_finish_batch(struct lane *lane);
 unsigned host_take_completions(struct host *host);
 void block_open(struct host *host, struct block *block, uint64_t size, uint32_t access, bool has_shadow);
@@ -282,6 +289,8 @@ void atomic_unknown(struct endpoint *end, struct wr *wr);
 void check_atomics(void);
 void atomic_reset(void);
 /* check_progress.c: nothing waits for ever */
+void progress_made(struct endpoint *end);
+void progress_heard(const struct vb_packet *packet); /* which has been received */
 void check_progress(void);
 /* incast.c */
 void incast_run(uint64_t seed, bool has_stop);

@@ -372,7 +372,7 @@ static bool post_last(struct endpoint *end)
 		return false;
 	end->tail++;
 	end->unsignalled = 0;
-	end->progress_at = world.now;
+	progress_made(end);
 	return true;
 }
 
@@ -384,7 +384,7 @@ static bool post_one(struct endpoint *end)
 	uint8_t scratch[256];
 	struct wr *wr = &end->posted[end->tail % MAX_QUEUE];
 	int slot = free_slot(end);
-	bool is_empty = end->head == end->tail;
+	bool awaits_none = end->unsignalled == end->tail - end->head;
 
 	if (slot < 0)
 		return post_last(end);
@@ -418,8 +418,8 @@ static bool post_one(struct endpoint *end)
 		forget(end, wr);
 		return false;
 	}
-	if (is_empty)
-		end->progress_at = world.now;
+	if (awaits_none)
+		progress_made(end);
 	wr->posted_at = world.now;
 	if (wr->slot >= 0)
 		end->slot_users[wr->slot]++;
