@@ -8,8 +8,13 @@ static bool may_die_of(const struct connection *connection, enum vb_wc_status st
 		return true;
 	/* UC and UD ask nobody before they send: sockets that overflow lose RC's packets too, and its retries may run out. */
 	bool is_overrun = world.overflowed * 33 > world.packets;
+	/* Where a socket holds any number they are late instead: what waits there for half of the time that all tries
+	 * take is lost on half of them. */
+	vb_time lag = lane_lag(connection->ends[0].lane) + lane_lag(connection->ends[1].lane);
+	bool is_late = lag > (RETRIES + 1) / 2 * connection->ack_timeout;
 	return status == VB_WC_RETRY_EXC_ERR &&
-		(world.network.may_exhaust || is_overrun || vb_time_before(world.now, world.network.excused_until));
+		(world.network.may_exhaust || is_overrun || is_late ||
+			vb_time_before(world.now, world.network.excused_until));
 }
 
 void check_death(struct endpoint *end)

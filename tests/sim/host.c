@@ -183,6 +183,11 @@ vb_time lane_running_time(const struct lane *lane)
 	return vb_time_diff(world.now, lane->paused_for - (ahead > 0 ? ahead : 0));
 }
 
+vb_time lane_lag(const struct lane *lane)
+{
+	return lane->rx_head ? vb_time_diff(world.now, lane->rx_head->arrived_at) : 0;
+}
+
 static bool is_same_path(const struct frame *a, const struct frame *b)
 {
 	return vb_gid_equal(&a->path.src, &b->path.src) && vb_gid_equal(&a->path.dst, &b->path.dst) &&

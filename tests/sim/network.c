@@ -197,6 +197,7 @@ void network_deliver(struct frame *frame)
 	}
 	frame->packet.payload = frame->is_phantom ? NULL : frame->payload;
 	frame->next = NULL;
+	frame->arrived_at = world.now;
 	*lane->rx_tail = frame;
 	lane->rx_tail = &frame->next;
 	lane->rx_bytes += bytes;

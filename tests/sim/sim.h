@@ -47,6 +47,7 @@ struct event {
 /* A packet under way. */
 struct frame {
 	struct frame *next;
+	vb_time arrived_at; /* in the socket */
 	struct vb_packet packet;
 	struct vb_path path;
 	struct host *to;
@@ -252,6 +253,7 @@ void lane_wake(struct lane *lane, vb_time at);
 void lane_run(struct lane *lane);
 void lane_pause(struct lane *lane, vb_time span); /* instead of the pause that it is in */
 vb_time lane_running_time(const struct lane *lane); /* without its pauses */
+vb_time lane_lag(const struct lane *lane); /* how long the oldest packet in its socket has been there */
 void lane_finish_batch(struct lane *lane);
 unsigned host_take_completions(struct host *host);
 void block_open(struct host *host, struct block *block, uint64_t size, uint32_t access, bool has_shadow);
