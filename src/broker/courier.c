@@ -20,7 +20,9 @@
 #define DATAGRAMS        16
 #define DATAGRAM_BYTES   65536
 #define CHANNEL_BUFFER   (4 << 20) /* asked for; the kernel gives what wmem_max allows */
-#define CONNECT_AGAIN_MS 20
+#define CONNECT_AGAIN_MS 20 /* and then twice as long, up to */
+#define CONNECT_MAX_MS	 500
+#define REPLACEMENT_MS	 50 /* whoever cuts off his couriers shall not make a storm of them */
 #define REFUSED_AGAIN_MS 1000
 #define GIVE_UP_MS	 100
 
@@ -28,7 +30,7 @@ struct courier {
 	struct courier_task task;
 	int channel, broker, socket; /* -1: there is none */
 	uint8_t slot;
-	int64_t connect_at_ms;
+	int64_t connect_at_ms, pause_ms;
 	bool is_channel_full;
 	unsigned count, next; /* datagrams read, and the first that has not been passed on */
 	struct mmsghdr messages[DATAGRAMS];
@@ -125,7 +127,8 @@ static void connect_to_broker(struct courier *courier)
 	struct sockaddr_un address;
 	socklen_t length = vb_abstract_address(&address, VB_BROKER_NAME), owner_length = sizeof(owner);
 
-	courier->connect_at_ms = now_ms() + CONNECT_AGAIN_MS;
+	courier->connect_at_ms = now_ms() + courier->pause_ms;
+	courier->pause_ms = courier->pause_ms < CONNECT_MAX_MS ? courier->pause_ms * 2 : CONNECT_MAX_MS;
 	int fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
 	if (fd < 0)
 		return;
@@ -147,6 +150,7 @@ static void lose_broker(struct courier *courier, int64_t wait_ms)
 	close(courier->broker);
 	courier->broker = -1;
 	courier->connect_at_ms = now_ms() + wait_ms;
+	courier->pause_ms = CONNECT_AGAIN_MS;
 }
 
 static void heed(struct courier *courier, const struct vb_message *message, int fd)
@@ -229,6 +233,8 @@ static _Noreturn void become(const struct courier_task *task, int channel)
 	courier->task = *task;
 	courier->channel = place;
 	courier->broker = courier->socket = -1;
+	courier->pause_ms = CONNECT_AGAIN_MS;
+	courier->connect_at_ms = task->slot ? now_ms() + REPLACEMENT_MS : 0;
 	live(courier);
 }
 

@@ -1,6 +1,7 @@
 /* Management datagrams between processes and the wire: the connection manager's are routed, answers go to who asked,
  * and the peers of a process that died are told. Which MAD is whose, and who may send it: route.c, relay.c; what is to be
- * said of the dead: orphans.c; requests that came before their listener: early.c; who may ask how much, and what waits: sources.c, traffic.c.
+ * said of the dead: orphans.c; requests that came before their listener: early.c; who may ask how much, and what waits:
+ * sources.c, traffic.c.
  *
  * Holds: a MAD of the connection manager is decoded once, here, and leaves a client only in its own name. What belongs to
  * an exchange under way waits for nothing that begins. */
