@@ -1,9 +1,11 @@
 /* The progress thread: keeps the lane going while the application's threads do something else.
  *
  * It sleeps in epoll on the slot's socket, a timer for the lane's next deadline, the CM's timer and netlink; an idle
- * process is never woken. For the broker it never waits: that has a thread of its own (broker.c). Threads that poll would be slowed down by a second thread woken for every packet, so after a few polls
- * they take the socket out of its epoll set, and set a timer that they put off every TICK while they go on. When it comes
- * up nobody has polled for two ticks, and the thread takes the socket back. */
+ * process is never woken. For the broker it never waits: that has a thread of its own (broker.c).
+ *
+ * Threads that poll would be slowed down by a second thread woken for every packet, so after a few polls they take the
+ * socket out of its epoll set, and set a timer that they put off every TICK while they go on. When it comes up nobody has
+ * polled for two ticks, and the thread takes the socket back. */
 #include "host/worker.h"
 
 #include <errno.h>
