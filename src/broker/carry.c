@@ -1,7 +1,6 @@
 /* Processes that may not have a socket of the group, and the couriers that carry for them. A courier is a client that
  * says CARRY; it owns the slot, and the process it carries for uses it. */
 #include <errno.h>
-#include <netinet/in.h>
 #include <signal.h>
 #include <string.h>
 #include <sys/syscall.h>
@@ -9,6 +8,7 @@
 #include <unistd.h>
 #include "broker/courier.h"
 #include "broker/worker_state.h"
+#include "port/receive_socket.h"
 
 bool worker_trusts(const struct worker *worker, unsigned client)
 {
@@ -190,26 +190,13 @@ void worker_adopt_carried(struct worker *worker, unsigned client, const struct v
 		worker_say(worker, client, &adopted, NULL);
 }
 
-static int change_membership(int fd, const struct vb_message *message, bool join)
-{
-	struct ip_mreqn four = { .imr_ifindex = (int)message->scope };
-	struct ipv6_mreq six = { .ipv6mr_interface = message->scope };
-	memcpy(&four.imr_multiaddr, message->gid.raw + 12, 4);
-	memcpy(&six.ipv6mr_multiaddr, message->gid.raw, 16);
-	int rc =
-		vb_gid_is_ipv4(&message->gid)
-			? setsockopt(fd, IPPROTO_IP, join ? IP_ADD_MEMBERSHIP : IP_DROP_MEMBERSHIP, &four, sizeof(four))
-			: setsockopt(fd, IPPROTO_IPV6, join ? IPV6_JOIN_GROUP : IPV6_LEAVE_GROUP, &six, sizeof(six));
-	return rc ? errno : 0;
-}
-
 void worker_join_group(struct worker *worker, unsigned client, const struct vb_message *message)
 {
 	const struct client_slot *one = &worker->registry->slots[message->slot];
 	const struct vb_message joined = { .kind = VB_MESSAGE_JOINED, .request = message->request };
 	int error = EINVAL;
 	if (one->is_carried && one->user == (int)client && vb_gid_is_multicast(&message->gid))
-		error = change_membership(one->fd, message, message->kind == VB_MESSAGE_JOIN);
+		error = -vb_change_membership(one->fd, &message->gid, message->scope, message->kind == VB_MESSAGE_JOIN);
 	if (error)
 		worker_refuse(worker, client, message->request, error, "multicast group: %s", strerror(error));
 	else

@@ -11,29 +11,14 @@
 #include <sys/socket.h>
 #include <unistd.h>
 #include "broker/port_holder.h"
+#include "port/receive_socket.h"
 #include "wire/packet.h"
-
-#ifndef IPV6_MULTICAST_ALL
-#define IPV6_MULTICAST_ALL 29
-#endif
-#ifndef UDP_NO_CHECK6_RX
-#define UDP_NO_CHECK6_RX 102
-#endif
-
-#ifndef UDP_GRO
-#define UDP_GRO 104
-#endif
 
 #define USUAL_BUFFER     4194304
 #define MAX_GROUP        1024 /* where a search for our own socket ends */
 #define FENCE_TIMEOUT_MS 200
 #define MAX_FILLERS	 64
 #define MANY_PROBES	 32 /* in some 50 us, in which even a flood brings fewer */
-
-static void set_option(int fd, int level, int name, int value)
-{
-	setsockopt(fd, level, name, &value, sizeof(value));
-}
 
 uint32_t group_receive_buffer(int fd)
 {
@@ -49,17 +34,17 @@ static int make_socket(sa_family_t family, uint8_t slot, uint32_t receive_buffer
 	int fd = socket(family, SOCK_DGRAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
 	if (fd < 0)
 		return -errno;
-	set_option(fd, SOL_SOCKET, SO_REUSEPORT, 1);
-	set_option(fd, SOL_SOCKET, SO_RCVBUF, receive_buffer > INT32_MAX ? INT32_MAX : (int)receive_buffer);
+	vb_set_option(fd, SOL_SOCKET, SO_REUSEPORT, 1);
+	vb_set_option(fd, SOL_SOCKET, SO_RCVBUF, receive_buffer > INT32_MAX ? INT32_MAX : (int)receive_buffer);
 	/* Of a multicast datagram for a single socket the kernel takes the shortcut of its early demultiplexing, which
 	 * ends at the steering program. So the broker's own hears all of them, as the second; its filter drops them. */
-	set_option(fd, IPPROTO_IP, IP_MULTICAST_ALL, slot == 0);
+	vb_set_option(fd, IPPROTO_IP, IP_MULTICAST_ALL, slot == 0);
 	/* The kernel asks any socket of the group whether it may merge datagrams: none must say no. */
-	set_option(fd, IPPROTO_UDP, UDP_GRO, 1);
+	vb_set_option(fd, IPPROTO_UDP, UDP_GRO, 1);
 	if (family == AF_INET6) {
-		set_option(fd, IPPROTO_IPV6, IPV6_V6ONLY, 0);
-		set_option(fd, IPPROTO_IPV6, IPV6_MULTICAST_ALL, 0);
-		set_option(fd, IPPROTO_UDP, UDP_NO_CHECK6_RX, 1);
+		vb_set_option(fd, IPPROTO_IPV6, IPV6_V6ONLY, 0);
+		vb_set_option(fd, IPPROTO_IPV6, IPV6_MULTICAST_ALL, 0);
+		vb_set_option(fd, IPPROTO_UDP, UDP_NO_CHECK6_RX, 1);
 	}
 	struct sock_filter filter[STEER_FILTER_SIZE];
 	steer_build_filter(filter, slot);
@@ -87,11 +72,11 @@ static int make_own(struct group *group)
 	if (fd < 0)
 		return fd;
 	/* A flood fills it before we look; root may have more than others. */
-	set_option(fd, SOL_SOCKET, SO_RCVBUFFORCE, USUAL_BUFFER);
+	vb_set_option(fd, SOL_SOCKET, SO_RCVBUFFORCE, USUAL_BUFFER);
 	if (group->family == AF_INET6)
-		set_option(fd, IPPROTO_IPV6, IPV6_RECVPKTINFO, 1);
+		vb_set_option(fd, IPPROTO_IPV6, IPV6_RECVPKTINFO, 1);
 	else
-		set_option(fd, IPPROTO_IP, IP_PKTINFO, 1);
+		vb_set_option(fd, IPPROTO_IP, IP_PKTINFO, 1);
 	return fd;
 }
 
@@ -427,7 +412,7 @@ int group_add(struct group *group, uint8_t slot, uint32_t receive_buffer, uint32
 	int fd = make_socket(group->family, slot, receive_buffer);
 	if (fd < 0)
 		return fd;
-	set_option(fd, SOL_SOCKET, SO_LOCK_FILTER, 1);
+	vb_set_option(fd, SOL_SOCKET, SO_LOCK_FILTER, 1);
 	int own = make_own(group);
 	if (own < 0) {
 		close(fd);

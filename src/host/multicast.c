@@ -2,10 +2,8 @@
 #include "host/worker.h"
 
 #include <errno.h>
-#include <netinet/in.h>
 #include <stdlib.h>
-#include <string.h>
-#include <sys/socket.h>
+#include "port/receive_socket.h"
 
 struct membership {
 	struct vb_list link;
@@ -17,31 +15,11 @@ struct membership {
 static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
 static struct vb_list memberships = { &memberships, &memberships };
 
-static int change_ipv4(int fd, const struct vb_gid *group, uint32_t ifindex, bool join)
-{
-	struct ip_mreqn request = { .imr_ifindex = (int)ifindex };
-
-	memcpy(&request.imr_multiaddr, group->raw + 12, 4);
-	return setsockopt(fd, IPPROTO_IP, join ? IP_ADD_MEMBERSHIP : IP_DROP_MEMBERSHIP, &request, sizeof(request));
-}
-
-static int change_ipv6(int fd, const struct vb_gid *group, uint32_t ifindex, bool join)
-{
-	struct ipv6_mreq request = { .ipv6mr_interface = ifindex };
-
-	memcpy(&request.ipv6mr_multiaddr, group->raw, 16);
-	return setsockopt(fd, IPPROTO_IPV6, join ? IPV6_JOIN_GROUP : IPV6_LEAVE_GROUP, &request, sizeof(request));
-}
-
 static int change(const struct vb_worker *w, const struct vb_gid *group, uint32_t ifindex, bool join)
 {
-	int fd = w->slot.fd;
-
 	if (w->slot.is_carried)
 		return vb_broker_join(w->broker, &w->slot, group, ifindex, join);
-	int rc = vb_gid_is_ipv4(group) ? change_ipv4(fd, group, ifindex, join) : change_ipv6(fd, group, ifindex, join);
-
-	return rc < 0 ? -errno : 0;
+	return vb_change_membership(w->slot.fd, group, ifindex, join);
 }
 
 static struct membership *find(const struct vb_gid *group, uint32_t ifindex)

@@ -1,10 +1,14 @@
-/* The options of a slot's UDP socket, for whoever reads from it: a port, or a courier. */
+/* The options and groups of a slot's UDP socket, for whoever has it: a port, a courier, the broker. */
 #ifndef VB_PORT_RECEIVE_SOCKET_H
 #define VB_PORT_RECEIVE_SOCKET_H
 
+#include <errno.h>
 #include <netinet/in.h>
+#include <stdbool.h>
 #include <stdint.h>
+#include <string.h>
 #include <sys/socket.h>
+#include "base/gid.h"
 
 #ifndef UDP_GRO
 #define UDP_GRO 104
@@ -46,6 +50,22 @@ static inline void vb_prepare_receive_socket(int fd)
 	vb_set_option(fd, IPPROTO_IP, IP_MULTICAST_ALL, 0);
 	vb_set_option(fd, SOL_SOCKET, SO_RXQ_OVFL, 1);
 	vb_set_option(fd, IPPROTO_UDP, UDP_GRO, 1);
+}
+
+/* The socket joins a multicast group on an interface, or leaves it. -errno. */
+static inline int vb_change_membership(int fd, const struct vb_gid *group, uint32_t ifindex, bool join)
+{
+	struct ip_mreqn four = { .imr_ifindex = (int)ifindex };
+	struct ipv6_mreq six = { .ipv6mr_interface = ifindex };
+	int rc;
+
+	memcpy(&four.imr_multiaddr, group->raw + 12, 4);
+	memcpy(&six.ipv6mr_multiaddr, group->raw, 16);
+	if (vb_gid_is_ipv4(group))
+		rc = setsockopt(fd, IPPROTO_IP, join ? IP_ADD_MEMBERSHIP : IP_DROP_MEMBERSHIP, &four, sizeof(four));
+	else
+		rc = setsockopt(fd, IPPROTO_IPV6, join ? IPV6_JOIN_GROUP : IPV6_LEAVE_GROUP, &six, sizeof(six));
+	return rc < 0 ? -errno : 0;
 }
 
 #endif
