@@ -2,7 +2,6 @@
 #include "broker/privilege.h"
 
 #include <errno.h>
-#include <fcntl.h>
 #include <linux/capability.h>
 #include <poll.h>
 #include <stdio.h>
@@ -12,24 +11,14 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 #include "broker/confine.h"
+#include "broker/proc_file.h"
 
 #define USUAL_START 1024
-
-/* All of a file of /proc that fits; false: it cannot be read. */
-static bool read_file(const char *path, char *text, size_t size)
-{
-	int fd = open(path, O_RDONLY | O_CLOEXEC);
-	ssize_t length = fd >= 0 ? read(fd, text, size - 1) : -1;
-	if (fd >= 0)
-		close(fd);
-	text[length > 0 ? length : 0] = 0;
-	return length > 0;
-}
 
 static unsigned first_unprivileged(void)
 {
 	char text[32];
-	if (!read_file("/proc/sys/net/ipv4/ip_unprivileged_port_start", text, sizeof(text)))
+	if (!proc_file_read("/proc/sys/net/ipv4/ip_unprivileged_port_start", text, sizeof(text)))
 		return USUAL_START;
 	return (unsigned)strtoul(text, NULL, 10);
 }
@@ -39,7 +28,7 @@ static bool is_of_our_namespace(pid_t pid)
 {
 	char path[64], ours[1024], its[1024];
 	snprintf(path, sizeof(path), "/proc/%d/uid_map", (int)pid);
-	return read_file("/proc/self/uid_map", ours, sizeof(ours)) && read_file(path, its, sizeof(its)) &&
+	return proc_file_read("/proc/self/uid_map", ours, sizeof(ours)) && proc_file_read(path, its, sizeof(its)) &&
 		strcmp(ours, its) == 0;
 }
 
@@ -50,7 +39,7 @@ static bool has_capability(const struct client *client, unsigned capability)
 	char path[64], text[4096];
 	unsigned effective;
 	snprintf(path, sizeof(path), "/proc/%d/status", (int)client->pid);
-	bool is_read = read_file(path, text, sizeof(text));
+	bool is_read = proc_file_read(path, text, sizeof(text));
 	const char *uids = is_read ? strstr(text, "\nUid:") : NULL, *set = uids ? strstr(uids, "\nCapEff:") : NULL;
 	return set && sscanf(uids, "\nUid: %*u %u", &effective) == 1 && effective == client->uid &&
 		strtoull(set + strlen("\nCapEff:"), NULL, 16) >> capability & 1;
