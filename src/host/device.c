@@ -1,6 +1,7 @@
 /* Opened devices, and the worker they share: started with the first, stopped with the last. */
 #include "host/worker.h"
 
+#include <dlfcn.h>
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -66,15 +67,16 @@ static void after_fork_in_parent(void)
 	pthread_mutex_unlock(&open_mutex);
 }
 
+/* A program that looked at the devices and took none goes another way, UCX over TCP, and says nothing of it. */
+static pid_t looked_by, opened_by;
+static bool has_opened;
+
 /* The thread goes on until the process is gone; nothing is freed. exit() may have been called from anywhere, a signal
  * handler included, so the mutex may be this very thread's. */
-static void at_exit(void)
+static void say_paths(struct vb_worker *w)
 {
-	struct vb_worker *w = current;
 	struct timespec until;
 
-	if (!w || !w->paths)
-		return;
 	clock_gettime(CLOCK_REALTIME, &until);
 	until.tv_sec++;
 	if (pthread_mutex_timedlock(&w->mutex, &until) != 0)
@@ -83,36 +85,47 @@ static void at_exit(void)
 	pthread_mutex_unlock(&w->mutex);
 }
 
-/* A program that looked at the devices and took none goes another way, UCX over TCP, and says nothing of it. */
-static pid_t looked_by;
-static bool has_opened;
-
-static void say_unused(void)
+/* Once, though a handler of exit() may end in _exit(). Between vfork() and exec a child is in its parent's memory, and
+ * calls _exit() there when it finds no program: it has nothing to say. */
+static void at_exit(void)
 {
-	if (!has_opened && looked_by == getpid())
+	static atomic_flag is_said = ATOMIC_FLAG_INIT;
+	struct vb_worker *w = current;
+
+	if ((w ? opened_by : looked_by) != getpid() || atomic_flag_test_and_set(&is_said))
+		return;
+	if (w && w->paths)
+		say_paths(w);
+	else if (!has_opened)
 		vb_log(VB_LOG_ERROR, "wire: no device was opened; nothing went through Verbena");
 }
 
-static void register_say_unused(void)
+/* _exit() runs no handlers; our preload library, where it is loaded, is in front of it (preload/hooks_exit.c). */
+static void register_at_exit(void)
 {
-	atexit(say_unused);
+	void (*before_exit)(void (*)(void)) = (void (*)(void (*)(void)))dlsym(RTLD_DEFAULT, "verbena_before_exit");
+
+	atexit(at_exit);
+	at_quick_exit(at_exit);
+	if (before_exit)
+		before_exit(at_exit);
 }
+
+static pthread_once_t at_exit_once = PTHREAD_ONCE_INIT;
 
 void vb_devices_expect_use(void)
 {
-	static pthread_once_t once = PTHREAD_ONCE_INIT;
 	const struct vb_settings *settings = vb_settings_get();
 
 	if (!settings || !settings->stats)
 		return;
 	looked_by = getpid();
-	pthread_once(&once, register_say_unused);
+	pthread_once(&at_exit_once, register_at_exit);
 }
 
 static void register_handlers(void)
 {
 	pthread_atfork(before_fork, after_fork_in_parent, after_fork_in_child);
-	atexit(at_exit);
 }
 
 /* ---- The worker ------------------------------------------------------------------------------------------------- */
@@ -233,6 +246,7 @@ static int start_worker(void)
 	if (!w)
 		return settings ? -ENOMEM : -EINVAL;
 	pthread_once(&once, register_handlers);
+	pthread_once(&at_exit_once, register_at_exit);
 	pthread_mutex_init(&w->mutex, NULL);
 	vb_list_init(&w->devices);
 	w->slot.fd = w->epoll_fd = w->timer_fd = w->wake_fd = w->stop_fd = w->link_fd = w->connections_fd = -1;
@@ -244,6 +258,7 @@ static int start_worker(void)
 		return rc;
 	}
 	current = w;
+	opened_by = getpid();
 	has_opened = true;
 	return 0;
 }

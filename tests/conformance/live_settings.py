@@ -132,6 +132,48 @@ def captures(context):
                 raise Failure(f"{file.name}: {everything} packets, {good} of them InfiniBand, {bad} malformed")
 
 
+# Opens the first device; then ends in a way.
+ENDS_PROGRAM = """
+import ctypes, os, subprocess
+verbs = ctypes.CDLL("libibverbs.so.1")
+verbs.ibv_get_device_list.restype = verbs.ibv_open_device.restype = ctypes.c_void_p
+def open_device():
+    devices = ctypes.cast(verbs.ibv_get_device_list(None), ctypes.POINTER(ctypes.c_void_p))
+    assert verbs.ibv_open_device(ctypes.c_void_p(devices[0]))
+def fork(in_child):
+    child = os.fork()
+    if child == 0:
+        in_child()
+        os._exit(0)
+    os.waitpid(child, 0)
+def fail_to_exec():
+    try:
+        subprocess.Popen(["/nonexistent"], close_fds=False)
+    except FileNotFoundError:
+        pass
+"""
+ENDS = {  # the way: how many processes have something to say
+    "open_device()": 1,
+    "open_device(); os._exit(0)": 1,
+    "verbs.ibv_get_device_list(None); os._exit(0)": 1,
+    "fork(open_device)": 1,
+    "open_device(); fork(int); os._exit(0)": 1,
+    "open_device(); fail_to_exec(); os._exit(0)": 1,
+    "open_device(); fork(open_device); os._exit(0)": 2,
+}
+
+
+@live_test("VERBENA_STATS=1 prints one summary a process, also of a child, also at _exit()")
+def summary_at_every_end(context):
+    place = context.world.own_loopback("set").server
+    for way, expected in ENDS.items():
+        with Process(place, ["/usr/bin/python3", "-c", ENDS_PROGRAM + way], settings={"VERBENA_STATS": "1"}) as process:
+            process.wait_success(20)
+        said = len(re.findall(r"wire: (?:nothing was sent|no device was opened)", process.stderr))
+        if said != expected:
+            raise Failure(f"{way}: {said} summaries, not {expected}\n{process.evidence()}")
+
+
 @live_test("verbena run of a program that does not exist fails with status 127 and says so")
 def no_such_program(context):
     place = context.world.own_loopback("set").server
