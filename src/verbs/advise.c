@@ -1,5 +1,6 @@
-/* Advice about regions on demand: pages can be brought in before they are needed. The engine needs no advice, for it
- * touches memory as any thread does; what costs time is the kernel's part. */
+/* Advice about regions: pages can be brought in before they are needed. The engine needs no advice, for it touches memory
+ * as any thread does; what costs time is the kernel's part. Hardware takes advice about regions on demand alone, for it
+ * pins the others; ours are not pinned, so it helps all. */
 #include <sys/mman.h>
 #include <unistd.h>
 #include "verbs/objects.h"
@@ -40,7 +41,7 @@ static int check_entry(struct ibv_pd *pd, const struct ibv_sge *sge, bool for_wr
 		return err;
 	if (is_other_domain || (for_writing && !(config.access & VB_ACCESS_LOCAL_WRITE)))
 		return EPERM;
-	if (config.kind != VB_MEMORY_PAGEABLE)
+	if (config.kind == VB_MEMORY_NULL)
 		return EINVAL;
 	uint64_t offset = sge->addr - config.iova;
 	if (offset > config.length || sge->length > config.length - offset)
