@@ -564,6 +564,11 @@ struct vb_cause {
 	vb_time silent_for;	    /* since the last one */
 	uint32_t largest_acked;	    /* wire bytes of the largest packet that was ever acknowledged */
 	uint32_t stuck_wire_bytes;  /* wire bytes of the packet concerned */
+	struct {		    /* what was asked of whose memory, when access to it was refused */
+		const char *what;   /* "READ"; NULL: not known */
+		uint64_t addr;
+		uint32_t rkey, length;
+	} access;
 };
 
 const char *vb_cause_text(enum vb_cause_kind kind);

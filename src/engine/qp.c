@@ -358,6 +358,31 @@ static void note_cause(struct vb_qp *qp, enum vb_cause_kind kind, enum vb_wc_sta
 	};
 }
 
+void vb_qp_note_access(struct vb_qp *qp, enum vb_message message, uint64_t addr, uint32_t rkey, uint32_t length)
+{
+	qp->cause.access.what = vb_access_text(message);
+	qp->cause.access.addr = addr;
+	qp->cause.access.rkey = rkey;
+	qp->cause.access.length = length;
+}
+
+/* What the oldest request wanted of the peer's memory. */
+static void note_refused_access(struct vb_qp *qp)
+{
+	static const enum vb_message messages[] = {
+		[VB_WR_RDMA_WRITE] = VB_MESSAGE_WRITE,
+		[VB_WR_RDMA_WRITE_WITH_IMM] = VB_MESSAGE_WRITE,
+		[VB_WR_RDMA_READ] = VB_MESSAGE_READ,
+		[VB_WR_ATOMIC_CMP_AND_SWP] = VB_MESSAGE_ATOMIC,
+		[VB_WR_ATOMIC_FETCH_AND_ADD] = VB_MESSAGE_ATOMIC,
+		[VB_WR_FLUSH] = VB_MESSAGE_FLUSH,
+		[VB_WR_ATOMIC_WRITE] = VB_MESSAGE_ATOMIC_WRITE,
+	};
+	const struct vb_send_wqe *wqe = vb_send_wqe_at(&qp->sq, atomic_load_explicit(&qp->sq.head, memory_order_relaxed));
+	vb_qp_note_access(qp, messages[wqe->opcode], wqe->remote_addr, wqe->rkey,
+		wqe->opcode == VB_WR_FLUSH ? wqe->flush.length : wqe->length);
+}
+
 void vb_qp_fail(struct vb_qp *qp, enum vb_cause_kind cause, enum vb_wc_status status, vb_time now)
 {
 	if (vb_state(qp) == VB_QPS_ERR || vb_state(qp) == VB_QPS_RESET)
@@ -365,6 +390,8 @@ void vb_qp_fail(struct vb_qp *qp, enum vb_cause_kind cause, enum vb_wc_status st
 	bool has_request = atomic_load_explicit(&qp->sq.head, memory_order_relaxed) !=
 			   atomic_load_explicit(&qp->sq.tail, memory_order_acquire);
 	note_cause(qp, cause, status, now);
+	if (cause == VB_CAUSE_NAK_REMOTE_ACCESS && has_request)
+		note_refused_access(qp);
 	vb_count(qp->lane, VB_QP_ERRORS, 1);
 	vb_raise(qp->lane, &qp->notice, VB_EVENT_QP_DIED);
 	if (!qp->is_reliable && is_senders_fault(cause)) { /* 10.3.1.7: only the send queue stops */

@@ -340,6 +340,9 @@ void vb_lane_remove_qp(struct vb_lane *lane, struct vb_qp *qp);
 /* qp.c */
 /* The QP goes to ERR (RC, XRC, responder side of UC) by itself: cause noted, everything flushed. */
 void vb_qp_fail(struct vb_qp *qp, enum vb_cause_kind cause, enum vb_wc_status status, vb_time now);
+/* After vb_qp_fail: what was asked of whose memory. */
+void vb_qp_note_access(struct vb_qp *qp, enum vb_message message, uint64_t addr, uint32_t rkey, uint32_t length);
+const char *vb_access_text(enum vb_message message); /* NULL: a message that accesses no memory by key */
 /* A completion of the QP was lost. It dies at the end of the turn, not under whoever completes. */
 void vb_qp_condemn(struct vb_qp *qp);
 void vb_lane_execute_condemned(struct vb_lane *lane);

@@ -339,6 +339,15 @@ static void accept(struct vb_qp *qp, const struct vb_packet *packet, uint32_t ps
 		vb_responder_ack(qp, vb_responder_ack_syndrome(qp), packet->psn, false, now);
 }
 
+/* The first packet of a message says which memory it wants. */
+static void note_access(struct vb_qp *qp, const struct vb_packet *packet)
+{
+	const struct vb_opcode *row = vb_packet_row(packet);
+	uint32_t length = row->message == VB_MESSAGE_ATOMIC ? 8 : packet->dma_length;
+	if (!continues_message(row))
+		vb_qp_note_access(qp, (enum vb_message)row->message, packet->va, packet->rkey, length);
+}
+
 /* A fatal NAK: the receive in hand completes in error, the NAK leaves although the QP is in ERR by then. */
 static void refuse(struct vb_qp *qp, const struct vb_packet *packet, enum verdict verdict, vb_time now)
 {
@@ -354,6 +363,8 @@ static void refuse(struct vb_qp *qp, const struct vb_packet *packet, enum verdic
 		vb_raise(qp->lane, &qp->notice, outcome->event);
 	}
 	vb_qp_fail(qp, outcome->cause, outcome->recv_status, now);
+	if (verdict == BAD_RKEY)
+		note_access(qp, packet);
 	vb_responder_refuse(qp, outcome->nak, packet->psn, now);
 }
 

@@ -63,6 +63,20 @@ static void add_overflow(struct line *line, const struct vb_death *death)
 			death->receive_buffer, (unsigned long long)death->overflows);
 }
 
+/* UCX from 1.16 on flushes its WRITEs so on every device that is not mlx5's, whose driver gives that key a meaning. */
+static bool is_flush_of_ucx(const struct vb_cause *cause)
+{
+	return strcmp(cause->access.what, "READ") == 0 && cause->access.addr == 0 && cause->access.rkey == 0xff;
+}
+
+static void add_access(struct line *line, const struct vb_cause *cause)
+{
+	add(line, "; it was a %s of %u bytes at 0x%llx with rkey 0x%x", cause->access.what, cause->access.length,
+		(unsigned long long)cause->access.addr, cause->access.rkey);
+	if (is_flush_of_ucx(cause))
+		add(line, ", as UCX sends to flush its WRITEs; set UCX_FENCE_MODE=weak at both ends");
+}
+
 static bool has_tries(enum vb_cause_kind kind)
 {
 	return kind == VB_CAUSE_RETRY_EXCEEDED || kind == VB_CAUSE_RNR_RETRY_EXCEEDED;
@@ -84,6 +98,8 @@ void vb_explain(const struct vb_death *death, char *text, size_t size)
 		add_silence(&line, death);
 		add_overflow(&line, death);
 	}
+	if (cause->access.what)
+		add_access(&line, cause);
 }
 
 bool vb_explain_process(const struct vb_discovery *answer, const struct vb_gid *peer, char *text, size_t size)

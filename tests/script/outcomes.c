@@ -118,6 +118,18 @@ void do_event(struct line *line)
 	stage_stamp(line, event->at, "event");
 }
 
+/* access=READ len=8: what was asked of memory that was refused. */
+static void check_access(struct line *line, const struct vb_cause *cause)
+{
+	const char *what = line_text(line, "access");
+	if (what && (!cause->access.what || strcasecmp(what, cause->access.what) != 0))
+		fail(line, "access seen: %s", cause->access.what ? cause->access.what : "none");
+	if (line_has(line, "len") && line_number(line, "len", 0) != cause->access.length)
+		fail(line, "length of the access seen: %u", cause->access.length);
+	if (line_has(line, "va") && line_number(line, "va", 0) != cause->access.addr)
+		fail(line, "address of the access seen: 0x%llx", (unsigned long long)cause->access.addr);
+}
+
 static void check_cause(struct line *line, struct actor *actor, const char *name)
 {
 	static const char *const names[] = {
@@ -137,6 +149,7 @@ static void check_cause(struct line *line, struct actor *actor, const char *name
 		fail(line, "the cause says that the peer was heard");
 	if (line_flag(line, "heard") && !cause.was_heard)
 		fail(line, "the cause says that the peer was never heard");
+	check_access(line, &cause);
 }
 
 /* state err cause=nak_remote_access: the QP died by itself, and says why. */

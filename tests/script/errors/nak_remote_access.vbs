@@ -4,4 +4,4 @@ qp rc
  +0us > rc.read_request psn=100 ackreq
  +5us < rc.ack psn=100 nak=remote_access
  +0us complete wr=1 rem_access_err
- +0us state err cause=nak_remote_access
+ +0us state err cause=nak_remote_access access=read len=8

@@ -88,6 +88,30 @@ static void explain__refusal_names_the_peer(void **state)
 	assert_null(strstr(line, "tries"));
 }
 
+static void explain__refused_access_is_described(void **state)
+{
+	struct vb_death death = death_of(VB_CAUSE_REMOTE_BAD_RKEY);
+
+	death.cause.access.what = "READ";
+	death.cause.access.addr = 0x7f00dead;
+	death.cause.access.rkey = 0x1234;
+	death.cause.access.length = 4096;
+	vb_explain(&death, line, sizeof(line));
+	assert_non_null(strstr(line, "it was a READ of 4096 bytes at 0x7f00dead with rkey 0x1234"));
+	assert_null(strstr(line, "UCX"));
+}
+
+static void explain__flush_of_ucx(void **state)
+{
+	struct vb_death death = death_of(VB_CAUSE_NAK_REMOTE_ACCESS);
+
+	death.cause.access.what = "READ";
+	death.cause.access.rkey = 0xff;
+	death.cause.access.length = 8;
+	vb_explain(&death, line, sizeof(line));
+	assert_non_null(strstr(line, "set UCX_FENCE_MODE=weak"));
+}
+
 static void explain__datagram_has_no_peer(void **state)
 {
 	struct vb_death death = death_of(VB_CAUSE_LOCAL_SGE);
@@ -177,6 +201,8 @@ int main(void)
 		cmocka_unit_test(explain__only_full_size_packets_vanish),
 		cmocka_unit_test(explain__own_buffer_overflowed),
 		cmocka_unit_test(explain__refusal_names_the_peer),
+		cmocka_unit_test(explain__refused_access_is_described),
+		cmocka_unit_test(explain__flush_of_ucx),
 		cmocka_unit_test(explain__datagram_has_no_peer),
 		cmocka_unit_test(explain__never_beyond_its_room),
 		cmocka_unit_test(mtu__says_who_carries_what),
