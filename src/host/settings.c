@@ -130,6 +130,8 @@ static bool parse_value(struct vb_settings *settings, enum vb_setting which, con
 		return parse_choice(text, "own", "any", &settings->broker_any);
 	case VB_SETTING_LOG:
 		return parse_level(text, &settings->log);
+	case VB_SETTING_DMABUF:
+		return parse_choice(text, "auto", "on", &settings->dmabuf_on);
 	case VB_SETTING_LIBEXEC:
 		return *text == '/';
 	case VB_SETTING_PROGRESS:

@@ -20,6 +20,7 @@
 	X(PART_ID, "number, 0 .. 4294967295", "1", "vendor_part_id that the devices report")                           \
 	X(BROKER, "own|any", "own", "any accepts a broker that another user (not root) started")                       \
 	X(LOG, "error|warn|info|debug", "warn", "what is said on stderr")                                              \
+	X(DMABUF, "auto|on", "auto", "on tells programs that probe that dma-bufs can be registered")                   \
 	X(LIBEXEC, "directory", "", "where verbena-broker lies, if not beside the library")                            \
 	X(PROGRESS, "thread|off", "thread", "off: nothing proceeds unless the program polls (for tests)")
 
@@ -35,7 +36,7 @@ enum vb_log_level { VB_LOG_ERROR, VB_LOG_WARN, VB_LOG_INFO, VB_LOG_DEBUG };
 struct vb_settings {
 	const char *text[VB_SETTING_COUNT]; /* as given, or the default */
 	bool is_given[VB_SETTING_COUNT];
-	bool local_off, stats, trains_off, broker_any, progress_off;
+	bool local_off, stats, trains_off, broker_any, dmabuf_on, progress_off;
 	uint32_t receive_buffer, part_id;
 	enum vb_log_level log;
 };

@@ -8,6 +8,7 @@
 #include <sys/mman.h>
 #include <sys/statfs.h>
 #include <unistd.h>
+#include "host/settings.h"
 #include "verbs/later.h"
 #include "verbs/objects.h"
 
@@ -139,7 +140,7 @@ static int check_dmabuf(int fd, uint64_t offset, size_t length, uint64_t iova)
 	const uint64_t page = (uint64_t)sysconf(_SC_PAGESIZE);
 	struct statfs about;
 	if (fd == -1) /* programs probe so, and take any other errno as "supported" */
-		return EOPNOTSUPP;
+		return vb_settings_get()->dmabuf_on ? EBADF : EOPNOTSUPP;
 	if (fstatfs(fd, &about))
 		return errno;
 	if (about.f_type != DMA_BUF_MAGIC || length == 0 || (offset ^ iova) % page != 0)

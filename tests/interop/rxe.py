@@ -183,6 +183,7 @@ INSIDE = [("verify", "-m", "1024"), ("ibv_rc_pingpong", "-n", "200", "-c"), ("ib
           ("ib_atomic_bw", "-n", "200"), ("ib_write_lat", "-n", "200"), ("ib_write_bw", "-n", "50", "-q", "16")]
 
 CONFORMANCE = "/opt/verbena/tests/conformance"
+DMABUF = "/opt/verbena/tests/dmabuf"
 
 
 class Inside:
@@ -195,11 +196,13 @@ class Inside:
                        check=True, stdout=subprocess.DEVNULL)
         launcher = next(tree.glob("**/bin/verbena"))
         self.launcher = "/" + str(launcher.relative_to(tree))
-        for path in needed_libraries(next(tree.glob("**/libibverbs.so.1"))):
+        dmabuf = pathlib.Path(options.build) / "tests/unit/verbs/verbs_dmabuf_test"
+        for path in needed_libraries(next(tree.glob("**/libibverbs.so.1"))) + needed_libraries(dmabuf):
             target = tree / path.lstrip("/")
             target.parent.mkdir(parents=True, exist_ok=True)
             shutil.copy(path, target)
         shutil.copytree(ROOT / "tests/conformance", tree / CONFORMANCE.lstrip("/"), ignore=shutil.ignore_patterns("__pycache__"))
+        shutil.copy(dmabuf, tree / DMABUF.lstrip("/"))
         archive = scratch / "inside.tar"
         subprocess.run(["tar", "-cf", str(archive), "-C", str(tree), "."], check=True)
         guest.tool("put", str(archive), "/tmp/inside.tar")
@@ -215,6 +218,11 @@ class Inside:
 
     def gid(self, version):
         return 0 if version == 4 else 1
+
+    def run_dmabuf(self, test):
+        said = self.guest.shell(f"{DMABUF} 2>&1", check=False)
+        if f"[       OK ] {test}" not in said:
+            raise Failure(said)
 
     def run_conformance(self, arguments):
         """The runner of tests/conformance there, its output shown as it comes; whether it was content."""
@@ -315,6 +323,19 @@ def run_inside(table, inside, options, kernel):
         label = " ".join(test)
         table.row(label, [(f"{label}, inside {kernel}, IPv{version}", lambda v=version: inside.run(test, v))
                           for version in (4, 6)])
+    run_dmabuf(table, inside, options, kernel)
+
+
+def run_dmabuf(table, inside, options, kernel):
+    for device, test in (("/dev/udmabuf", "dmabuf__of_a_memfd_is_memory"),
+                         ("/dev/dma_heap/system", "dmabuf__of_a_heap_is_memory")):
+        name = f"dma-buf of {device}"
+        if options.filter not in name:
+            continue
+        if inside.guest.tool("exec", f"test -e {device}", check=False).returncode:
+            table.skip(name, f"Linux {kernel} has none")
+        else:
+            table.row(name, [(f"{name}, inside {kernel}", lambda t=test: inside.run_dmabuf(t))])
 
 
 def run_conformance(table, inside, options, kernel):

@@ -94,10 +94,16 @@ int vb_devices_list(struct vb_device_info **list, size_t *count)
 	return 0;
 }
 
+static struct vb_settings settings = { .part_id = LOOP_PART_ID };
+
 const struct vb_settings *vb_settings_get(void)
 {
-	static const struct vb_settings settings = { .part_id = LOOP_PART_ID };
 	return &settings;
+}
+
+void loop_set_dmabuf_on(bool is_on)
+{
+	settings.dmabuf_on = is_on;
 }
 
 int vb_device_open(const char *name, const struct vb_device_sink *sink, struct vb_device **opened)

@@ -22,6 +22,8 @@ int loop_groups(void);
 int loop_open_devices(void);
 /* Whether packet sockets could be opened; frames that raw packet QPs send come back too. */
 void loop_set_may_use_frames(bool may);
+/* VERBENA_DMABUF=on */
+void loop_set_dmabuf_on(bool is_on);
 /* QPs whose death was explained. */
 int loop_deaths(void);
 

@@ -276,22 +276,6 @@ static void dm__region_is_zero_based_and_holds_it(void **state)
 	assert_int_equal(ibv_free_dm(dm), 0);
 }
 
-/* ---- dma-bufs: making one takes a privileged device, so here what is none. ---- */
-
-static void dmabuf__that_is_none_is_refused(void **state)
-{
-	struct fixture *f = *state;
-	int file = memfd_create("no dma-buf", MFD_CLOEXEC);
-	errno = 0;
-	assert_null(ibv_reg_dmabuf_mr(f->pd, 0, 4096, 0, -1, 0));
-	assert_int_equal(errno, EOPNOTSUPP);
-	assert_null(ibv_reg_dmabuf_mr(f->pd, 0, 4096, 0, 12345, 0));
-	assert_int_equal(errno, EBADF);
-	assert_null(ibv_reg_dmabuf_mr(f->pd, 0, 4096, 0, file, 0));
-	assert_int_equal(errno, EINVAL);
-	close(file);
-}
-
 /* ---- Parent domains ---- */
 
 struct arena {
@@ -438,7 +422,6 @@ int main(void)
 		WITH_DEVICE(dm__is_given_out_until_it_is_used_up),
 		WITH_DEVICE(dm__is_copied_by_words_within_its_bounds),
 		WITH_PAIR(dm__region_is_zero_based_and_holds_it),
-		WITH_DEVICE(dmabuf__that_is_none_is_refused),
 		WITH_DEVICE(parent__objects_lie_in_the_programs_memory),
 		WITH_PAIR(parent__is_its_domain_by_another_name),
 		WITH_DEVICE(thread_domain__is_held_by_parent_domains),
