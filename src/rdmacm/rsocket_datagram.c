@@ -284,10 +284,13 @@ bool vb_rs_datagram_progress(struct rsocket *rs, bool is_all)
 	return was_any;
 }
 
-void vb_rs_datagram_arm(struct rsocket *rs)
+bool vb_rs_datagram_arm(struct rsocket *rs)
 {
+	bool was_any = false;
+
 	vb_list_for_each (link, &rs->datagram->uds)
-		vb_rs_ud_arm(vb_container_of(link, struct vb_rs_ud, link));
+		was_any |= vb_rs_ud_arm(vb_container_of(link, struct vb_rs_ud, link));
+	return was_any;
 }
 
 /* ---- Making and ending ------------------------------------------------------------------------------------------- */

@@ -76,6 +76,6 @@ int vb_rs_ud_give_back(struct vb_rs_ud *ud, uint32_t index);
 typedef void vb_rs_ud_arrive(struct rsocket *rs, struct vb_rs_ud *ud, uint32_t index, uint32_t length);
 void vb_rs_ud_poll(struct rsocket *rs, struct vb_rs_ud *ud, vb_rs_ud_arrive *arrive);
 bool vb_rs_ud_take_events(struct vb_rs_ud *ud);
-void vb_rs_ud_arm(struct vb_rs_ud *ud);
+bool vb_rs_ud_arm(struct vb_rs_ud *ud); /* whether it was not armed yet */
 
 #endif

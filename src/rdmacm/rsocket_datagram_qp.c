@@ -267,8 +267,9 @@ bool vb_rs_ud_take_events(struct vb_rs_ud *ud)
 	return was_any;
 }
 
-void vb_rs_ud_arm(struct vb_rs_ud *ud)
+bool vb_rs_ud_arm(struct vb_rs_ud *ud)
 {
-	if (!ud->is_armed && ibv_req_notify_cq(ud->cq, 0) == 0)
-		ud->is_armed = true;
+	if (ud->is_armed || ibv_req_notify_cq(ud->cq, 0))
+		return false;
+	return ud->is_armed = true;
 }

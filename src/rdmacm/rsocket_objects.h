@@ -218,8 +218,8 @@ uint32_t vb_rs_stream_room(const struct rsocket *rs);
 /* Does what is there to be done without looking at descriptors, or all that there is. */
 void vb_rs_progress(struct rsocket *rs);
 void vb_rs_progress_all(struct rsocket *rs);
-/* Asks that the descriptor becomes readable with the next completion. */
-void vb_rs_arm(struct rsocket *rs);
+/* Does all that there is, and then the descriptor becomes readable with the next that comes: before every sleep. */
+void vb_rs_arm_and_look(struct rsocket *rs);
 /* Something changed that others may wait for. */
 void vb_rs_changed(struct rsocket *rs);
 /* The same, where the descriptor does not show it to those who wait there. */
@@ -259,7 +259,7 @@ ssize_t vb_rs_datagram_receive(struct rsocket *rs, const struct iovec *iov, size
 short vb_rs_datagram_ready(const struct rsocket *rs);
 /* Completions alone, or all that there is; whether something was taken that made the descriptor readable. */
 bool vb_rs_datagram_progress(struct rsocket *rs, bool is_all);
-void vb_rs_datagram_arm(struct rsocket *rs);
+bool vb_rs_datagram_arm(struct rsocket *rs); /* whether one was not armed yet */
 int vb_rs_datagram_name(struct rsocket *rs, struct sockaddr *addr, socklen_t *length);
 int vb_rs_datagram_peer(struct rsocket *rs, struct sockaddr *addr, socklen_t *length);
 

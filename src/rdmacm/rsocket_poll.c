@@ -211,13 +211,10 @@ static int look_at_rsockets(struct call *call, enum look how)
 		if (!rs)
 			continue;
 		pthread_mutex_lock(&rs->lock);
-		if (how == LOOK_AND_ARM) {
-			vb_rs_arm(rs);
-			vb_rs_progress_all(rs);
-			vb_rs_arm(rs);
-		} else {
+		if (how == LOOK_AND_ARM)
+			vb_rs_arm_and_look(rs);
+		else
 			vb_rs_progress(rs);
-		}
 		call->fds[i].revents = rs->is_closing ? POLLNVAL : vb_rs_ready(rs, call->fds[i].events);
 		pthread_mutex_unlock(&rs->lock);
 		ready += call->fds[i].revents != 0;
@@ -225,8 +222,8 @@ static int look_at_rsockets(struct call *call, enum look how)
 	return ready;
 }
 
-/* Asks the kernel about all the other descriptors and, when it may sleep, about those of the rsockets; sets revents of
- * the others. How many of them are ready, or -errno. */
+/* Asks the kernel about all the other descriptors and, when it may sleep, about those of the rsockets and the poller's,
+ * after which the rsockets are looked at again; sets revents of the others. How many of them are ready, or -errno. */
 static int ask_kernel(struct call *call, int timeout_ms)
 {
 	int ready = 0;
@@ -237,7 +234,7 @@ static int ask_kernel(struct call *call, int timeout_ms)
 		if (call->rsockets[i] && !timeout_ms)
 			call->kernel[i].fd = -1;
 	}
-	call->kernel[call->count] = (struct pollfd){ .fd = call->poller->wake_fd, .events = POLLIN };
+	call->kernel[call->count] = (struct pollfd){ .fd = timeout_ms ? call->poller->wake_fd : -1, .events = POLLIN };
 	if (poll(call->kernel, call->count + 1, timeout_ms) < 0)
 		return -errno;
 	if (call->kernel[call->count].revents) {

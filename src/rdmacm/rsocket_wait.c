@@ -50,12 +50,23 @@ void vb_rs_progress_all(struct rsocket *rs)
 		vb_rs_kick(rs);
 }
 
-void vb_rs_arm(struct rsocket *rs)
+/* Asks that the descriptor becomes readable with the next completion; whether that was not so yet. */
+static bool arm(struct rsocket *rs)
 {
 	if (rs->type == SOCK_DGRAM)
-		vb_rs_datagram_arm(rs);
-	else if (rs->cq && !rs->is_armed && ibv_req_notify_cq(rs->cq, 0) == 0)
-		rs->is_armed = true;
+		return vb_rs_datagram_arm(rs);
+	if (!rs->cq || rs->is_armed || ibv_req_notify_cq(rs->cq, 0))
+		return false;
+	return rs->is_armed = true;
+}
+
+/* A look that takes an event disarms, and what comes then is told to nobody: it is looked at once more. */
+void vb_rs_arm_and_look(struct rsocket *rs)
+{
+	arm(rs);
+	do
+		vb_rs_progress_all(rs);
+	while (arm(rs));
 }
 
 void vb_rs_changed(struct rsocket *rs)
@@ -143,11 +154,9 @@ static bool is_interrupted(int error, int64_t deadline_us)
 /* Waits at the descriptor, for all; 0 or -EINTR. */
 static int drive(struct rsocket *rs, vb_rs_condition *is_met, int64_t deadline_us)
 {
-	vb_rs_arm(rs);
-	vb_rs_progress_all(rs);
+	vb_rs_arm_and_look(rs);
 	if (is_met(rs) || rs->is_closing)
 		return 0;
-	vb_rs_arm(rs);
 	rs->is_driven = true;
 	pthread_mutex_unlock(&rs->lock);
 	struct pollfd wait = { .fd = rs->fd, .events = POLLIN };

@@ -15,7 +15,10 @@ bool vb_rs_datagram_progress(struct rsocket *rs, bool is_all)
 	return false;
 }
 
-void vb_rs_datagram_arm(struct rsocket *rs) {}
+bool vb_rs_datagram_arm(struct rsocket *rs)
+{
+	return false;
+}
 
 bool vb_rs_take_events(struct rsocket *rs)
 {
