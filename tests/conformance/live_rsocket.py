@@ -14,6 +14,7 @@ from process import Failure, Process, finish
 SECONDS = 60
 LOSS = {"VERBENA_FAULTS": "drop=1%,reorder=1%,seed=7"}
 SOCKETS = pathlib.Path(__file__).with_name("sockets.py")
+ECHO = pathlib.Path(__file__).with_name("echo.py")
 
 
 def run_pair(path, server_arguments, client_arguments, least=1, settings=None):
@@ -142,6 +143,32 @@ def request_lost(context):
     with Process(path.server, command, name="lost_request.py") as process:
         process.wait_success(SECONDS)
     expect_no_ordinary(process)
+
+
+def ask_all(context, server_arguments, port, clients=20, requests=300):
+    """Many clients of a server that waits by epoll, each answered in time; what the last line says, and the server."""
+    program, path = shutil.copy(ECHO, context.directory), context.world.open("vb_lo")
+    serve = [program if word == ECHO else word for word in server_arguments]
+    command = rsockets(path.client, "/usr/bin/python3", "-B", program, "ask", "127.0.0.1", port, clients, requests)
+    with Process(path.server, rsockets(path.server, *serve), name="server") as server:
+        programs.wait_reachable(path.server)
+        client = run_until_served(server, path, command, None)
+        expect_no_ordinary(client)
+    return client, server
+
+
+@live_test("epoll over rsockets: no waiter sleeps on an answer that came while it looked")
+def epoll_wakes(context):
+    port = programs.next_port()
+    ask_all(context, ("/usr/bin/python3", "-B", ECHO, "serve", "127.0.0.1", port), port)
+
+
+@live_test("memcached over rsockets: every answer in time")
+def memcached(context):
+    if not shutil.which("memcached"):
+        raise places.Unavailable("memcached is not installed")
+    port = programs.next_port()
+    ask_all(context, ("memcached", "-u", "root", "-l", "127.0.0.1", "-U", 0, "-t", 2, "-p", port), port)
 
 
 @live_test("iperf3 over rsockets: both directions")
