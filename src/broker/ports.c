@@ -18,6 +18,7 @@
 struct entry {
 	struct port_binding is;
 	struct vb_list by_port, by_number, by_client;
+	uint64_t found; /* when a request was last for it, as a count of them */
 };
 
 struct ports {
@@ -28,6 +29,7 @@ struct ports {
 		unsigned count;
 	} clients[REGISTRY_CLIENTS];
 	uint32_t next_free; /* offset at which the last search ended */
+	uint64_t found;	    /* requests that found a listener */
 };
 
 /* ---- Finding ---------------------------------------------------------------------------------------------------- */
@@ -83,6 +85,11 @@ static bool overlaps(const struct port_binding *a, const struct port_binding *b)
 	return (takes_ipv4(a) && takes_ipv4(b)) || (takes_ipv6(a) && takes_ipv6(b));
 }
 
+static bool is_of_family(const struct port_binding *a, const struct port_binding *b)
+{
+	return a->family && a->family == b->family;
+}
+
 static bool is_taken(struct ports *ports, const struct port_binding *wanted)
 {
 	unsigned count = 0;
@@ -92,7 +99,7 @@ static bool is_taken(struct ports *ports, const struct port_binding *wanted)
 			continue;
 		if (++count == SHARE_MAX)
 			return true;
-		if (!overlaps(other, wanted))
+		if (!overlaps(other, wanted) || is_of_family(other, wanted))
 			continue;
 		if (!other->is_shared || !wanted->is_shared || other->is_listening)
 			return true;
@@ -141,7 +148,7 @@ int ports_bind(struct ports *ports, struct port_binding *binding)
 	return 0;
 }
 
-int ports_listen(struct ports *ports, uint32_t client, uint32_t number)
+int ports_listen(struct ports *ports, uint32_t client, uint32_t number, bool is_accepting)
 {
 	struct entry *entry = find(ports, client, number);
 	if (!entry)
@@ -149,11 +156,13 @@ int ports_listen(struct ports *ports, uint32_t client, uint32_t number)
 	vb_list_for_each(node, port_bucket(ports, entry->is.port_space, entry->is.port)) {
 		const struct port_binding *other = &vb_container_of(node, struct entry, by_port)->is;
 		if (other != &entry->is && other->is_listening && other->port_space == entry->is.port_space &&
-			other->port == entry->is.port && overlaps(other, &entry->is))
+			other->port == entry->is.port && overlaps(other, &entry->is) &&
+			!is_of_family(other, &entry->is))
 			return -EADDRINUSE;
 	}
 	assert(is_known_space(entry->is.port_space) && entry->is.port != 0);
 	entry->is.is_listening = true;
+	entry->is.is_accepting = is_accepting;
 	return 0;
 }
 
@@ -189,23 +198,42 @@ void ports_forget_client(struct ports *ports, uint32_t client)
 
 /* ---- Listeners -------------------------------------------------------------------------------------------------- */
 
-uint32_t ports_find_listener(struct ports *ports, uint64_t service_id, const struct vb_gid *address)
+/* Whose request it is rather: who has the address itself, then who accepts, who had it before, who waited longest. */
+static bool is_better(const struct entry *one, const struct entry *other, uint32_t before)
+{
+	bool is_exact = !is_any(&one->is.address), other_is_exact = !is_any(&other->is.address);
+
+	if (is_exact != other_is_exact)
+		return is_exact;
+	if (one->is.is_accepting != other->is.is_accepting)
+		return one->is.is_accepting;
+	if ((one->is.client == before) != (other->is.client == before))
+		return one->is.client == before;
+	return one->found < other->found;
+}
+
+static bool hears(const struct port_binding *one, const struct port_binding *to)
+{
+	return one->is_listening && one->port_space == to->port_space && one->port == to->port &&
+		(vb_gid_equal(&one->address, &to->address) || (is_any(&one->address) && overlaps(one, to)));
+}
+
+uint32_t ports_find_listener(struct ports *ports, uint64_t service_id, const struct vb_gid *address, uint32_t before)
 {
 	const struct port_binding to = { .port_space = (uint16_t)(service_id >> 16), .port = (uint16_t)service_id,
 		.address = *address };
-	uint32_t client = PORTS_NOBODY;
+	struct entry *best = NULL;
 	if (service_id >> 32)
 		return PORTS_NOBODY;
 	vb_list_for_each(node, port_bucket(ports, to.port_space, to.port)) {
-		const struct port_binding *one = &vb_container_of(node, struct entry, by_port)->is;
-		if (!one->is_listening || one->port_space != to.port_space || one->port != to.port)
-			continue;
-		if (vb_gid_equal(&one->address, address))
-			return one->client; /* before those who take any address */
-		if (is_any(&one->address) && overlaps(one, &to))
-			client = one->client;
+		struct entry *one = vb_container_of(node, struct entry, by_port);
+		if (hears(&one->is, &to) && (!best || is_better(one, best, before)))
+			best = one;
 	}
-	return client;
+	if (!best)
+		return PORTS_NOBODY;
+	best->found = ++ports->found;
+	return best->is.client;
 }
 
 /* ---- Life ------------------------------------------------------------------------------------------------------- */

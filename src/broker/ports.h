@@ -18,6 +18,8 @@ struct port_binding {
 	uint16_t port_space, port;
 	struct vb_gid address; /* zero: any; mapped 0.0.0.0: any of IPv4 */
 	bool is_shared, is_ipv6_only, is_listening;
+	uint64_t family; /* who knows the same secret may bind and listen beside it; 0: nobody */
+	bool is_accepting; /* its program takes connections: before those of its family that only might */
 };
 
 struct ports *ports_create(void);
@@ -26,11 +28,12 @@ void ports_destroy(struct ports *ports);
  * -ENOBUFS: the client holds as many as it may. */
 int ports_bind(struct ports *ports, struct port_binding *binding);
 /* -EINVAL: no such binding; -EADDRINUSE: another listens there. */
-int ports_listen(struct ports *ports, uint32_t client, uint32_t number);
+int ports_listen(struct ports *ports, uint32_t client, uint32_t number, bool is_accepting);
 void ports_unbind(struct ports *ports, uint32_t client, uint32_t number);
 unsigned ports_count(const struct ports *ports, uint32_t client);
 void ports_forget_client(struct ports *ports, uint32_t client);
-/* The client that listens for service_id at address, or PORTS_NOBODY. */
-uint32_t ports_find_listener(struct ports *ports, uint64_t service_id, const struct vb_gid *address);
+/* The client that listens for service_id at address, or PORTS_NOBODY: of a family one after another, but again the one
+ * that had the same request before. */
+uint32_t ports_find_listener(struct ports *ports, uint64_t service_id, const struct vb_gid *address, uint32_t before);
 
 #endif

@@ -43,11 +43,12 @@ static struct route answer_for_the_dead(const struct vb_cm_message *message)
 }
 
 static struct route to_listener(
-	struct ports *ports, const struct vb_cm_message *request, uint64_t service_id, const struct vb_gid *address)
+	struct ports *ports, const struct relay *asked, const struct qp1_mad *mad, uint64_t service_id)
 {
-	uint32_t client = ports_find_listener(ports, service_id, address);
+	uint32_t before = relay_find(asked, &mad->from, mad->cm->local_id);
+	uint32_t client = ports_find_listener(ports, service_id, &mad->to, before);
 	if (client == PORTS_NOBODY)
-		return refuse(request);
+		return refuse(mad->cm);
 	return (struct route){ .verdict = ROUTE_TO_CLIENT, .client = client };
 }
 
@@ -63,9 +64,9 @@ struct route route_cm(
 {
 	const struct vb_cm_message *message = mad->cm;
 	if (message->kind == VB_CM_REQ)
-		return to_listener(ports, message, message->req.service_id, &mad->to);
+		return to_listener(ports, asked, mad, message->req.service_id);
 	if (message->kind == VB_CM_SIDR_REQ)
-		return to_listener(ports, message, message->sidr_req.service_id, &mad->to);
+		return to_listener(ports, asked, mad, message->sidr_req.service_id);
 	/* Who gives up a request before its answer knows no ID of whom he asked. */
 	if (message->kind == VB_CM_REJ && message->remote_id == 0)
 		return to_client(relay_find(asked, &mad->from, message->local_id));

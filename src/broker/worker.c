@@ -142,7 +142,8 @@ static void bind_port(struct worker *worker, unsigned client, const struct vb_me
 		.port = message->binding.port,
 		.address = message->gid,
 		.is_shared = message->binding.is_shared,
-		.is_ipv6_only = message->binding.is_ipv6_only };
+		.is_ipv6_only = message->binding.is_ipv6_only,
+		.family = message->binding.family };
 	int rc = may_bind(worker, client, &binding);
 	if (rc == 0)
 		rc = ports_bind(worker->ports, &binding);
@@ -247,7 +248,8 @@ static bool obey(struct worker *worker, unsigned client, const struct vb_message
 		return true;
 	case VB_MESSAGE_LISTEN:
 		answer_binding(worker, client, message->request,
-			ports_listen(worker->ports, client, message->binding.number), message->binding.port);
+			ports_listen(worker->ports, client, message->binding.number, message->binding.is_accepting),
+			message->binding.port);
 		worker_serve_early(worker, worker_now_ms());
 		return true;
 	case VB_MESSAGE_UNBIND:

@@ -92,6 +92,7 @@ void vb_broker_post_query(struct vb_broker *broker, const struct vb_gid *sgid, c
 struct vb_binding;
 int vb_broker_bind(struct vb_broker *broker, struct vb_binding *binding, char *why, size_t why_size);
 int vb_broker_listen(struct vb_broker *broker, const struct vb_binding *binding, char *why, size_t why_size);
+void vb_broker_accepting(struct vb_broker *broker, const struct vb_binding *binding);
 void vb_broker_unbind(struct vb_broker *broker, const struct vb_binding *binding);
 
 #endif

@@ -46,8 +46,10 @@ static void take_listening(struct vb_broker *broker, const struct vb_broker_requ
 {
 	struct vb_held_binding *binding = vb_broker_find_binding(broker, request->message.binding.number);
 
-	if (binding && request->answer.kind == VB_MESSAGE_BOUND)
-		binding->is_listening = binding->is_listening_said = true;
+	if (!binding || request->answer.kind != VB_MESSAGE_BOUND)
+		return;
+	binding->is_listening = binding->is_listening_said = true;
+	binding->is.is_accepting = request->message.binding.is_accepting;
 }
 
 static void take_answer_of(struct vb_broker *broker, struct vb_broker_request *request)

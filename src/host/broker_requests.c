@@ -146,6 +146,19 @@ int vb_broker_listen(struct vb_broker *broker, const struct vb_binding *is, char
 	return ask(broker, &request, why, why_size);
 }
 
+/* Not answered: of what is said again nothing can be lost. */
+void vb_broker_accepting(struct vb_broker *broker, const struct vb_binding *is)
+{
+	pthread_mutex_lock(&broker->mutex);
+	struct vb_held_binding *binding = vb_broker_find_binding(broker, is->number);
+	if (binding) {
+		binding->is.is_accepting = true;
+		binding->is_listening_said = broker->has_all = false;
+		vb_broker_hurry(broker);
+	}
+	pthread_mutex_unlock(&broker->mutex);
+}
+
 void vb_broker_unbind(struct vb_broker *broker, const struct vb_binding *is)
 {
 	const struct vb_message unbind = vb_broker_about(VB_MESSAGE_UNBIND, is);

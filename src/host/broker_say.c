@@ -46,7 +46,9 @@ struct vb_message vb_broker_about(uint16_t kind, const struct vb_binding *bindin
 		.binding.port_space = binding->port_space,
 		.binding.port = binding->port,
 		.binding.is_shared = binding->is_shared,
-		.binding.is_ipv6_only = binding->is_ipv6_only };
+		.binding.is_ipv6_only = binding->is_ipv6_only,
+		.binding.is_accepting = binding->is_accepting,
+		.binding.family = binding->family };
 }
 
 static bool say_binding(struct vb_broker *broker, struct vb_held_binding *binding)

@@ -347,6 +347,14 @@ EXPORT int vb_connections_listen(const struct vb_binding *binding)
 	return rc;
 }
 
+EXPORT void vb_connections_accepting(const struct vb_binding *binding)
+{
+	struct vb_worker *w = our_worker();
+
+	if (w)
+		vb_broker_accepting(w->broker, binding);
+}
+
 EXPORT void vb_connections_unbind(const struct vb_binding *binding)
 {
 	struct vb_worker *w = our_worker();

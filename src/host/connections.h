@@ -36,6 +36,8 @@ struct vb_binding {
 	struct vb_gid address;	/* zero: any; the mapped 0.0.0.0: any of IPv4 */
 	bool is_shared;		/* others may bind it too, as long as nobody listens: SO_REUSEADDR's rule */
 	bool is_ipv6_only;	/* any means any of IPv6 */
+	uint64_t family;	/* a secret: processes that have it in common may bind and listen together; 0: alone */
+	bool is_accepting;	/* listening: before those of the family that do not say so */
 	uint32_t number;	/* filled in: the broker's name for it */
 };
 
@@ -43,6 +45,8 @@ struct vb_binding {
 int vb_connections_bind(struct vb_binding *binding);
 /* From now on requests for it come to this process; -EADDRINUSE: another listens there. */
 int vb_connections_listen(const struct vb_binding *binding);
+/* Listening already, it is_accepting from now on. Waits for nobody. */
+void vb_connections_accepting(const struct vb_binding *binding);
 void vb_connections_unbind(const struct vb_binding *binding);
 
 /* ---- What else librdmacm needs of the NIC ----------------------------------------------------------------------- */

@@ -16,7 +16,7 @@
 #include <unistd.h>
 #include "base/gid.h"
 
-#define VB_BROKER_PROTOCOL    "4"
+#define VB_BROKER_PROTOCOL    "5"
 #define VB_BROKER_NAME	      "verbena-broker." VB_BROKER_PROTOCOL
 #define VB_BROKER_ANY_VERSION "verbena-broker" /* bound by a broker of any protocol: two never share the port */
 #define VB_BROKER_START_NAME  "verbena-start." VB_BROKER_PROTOCOL /* bound, with the uid, by who is starting one */
@@ -36,7 +36,7 @@ enum vb_message_kind {
 	VB_MESSAGE_SEND_MAD,	 /* request, sgid, gid, mad, length with padding */
 	VB_MESSAGE_POST_MAD,	 /* the same, not answered: what is lost is sent again */
 	VB_MESSAGE_BIND,	 /* request, gid, binding */
-	VB_MESSAGE_LISTEN,	 /* request, binding.number */
+	VB_MESSAGE_LISTEN,	 /* request, binding.number and .is_accepting; again when that has changed */
 	VB_MESSAGE_UNBIND,	 /* binding.number */
 	VB_MESSAGE_JOIN,	 /* request, slot, gid, scope: a multicast group on an interface, by who has no socket */
 	VB_MESSAGE_LEAVE,	 /* the same */
@@ -70,7 +70,8 @@ struct vb_message {
 		struct {
 			uint32_t number; /* the process's own name for it */
 			uint16_t port_space, port;
-			uint8_t is_shared, is_ipv6_only;
+			uint8_t is_shared, is_ipv6_only, is_accepting;
+			uint64_t family; /* a secret of the processes that listen together; 0: of none */
 		} binding;
 		struct {
 			uint32_t pid, uid, receive_buffer, number; /* the client, as the broker sees it; the courier's */

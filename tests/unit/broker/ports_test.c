@@ -88,9 +88,59 @@ static void bind__shares_among_those_who_say_so_until_one_listens(void **state)
 	a.is_shared = b.is_shared = c.is_shared = true;
 	assert_int_equal(bind(*state, a), 0);
 	assert_int_equal(bind(*state, b), 0);
-	assert_int_equal(ports_listen(*state, 1, 1), 0);
-	assert_int_equal(ports_listen(*state, 2, 1), -EADDRINUSE);
+	assert_int_equal(ports_listen(*state, 1, 1, false), 0);
+	assert_int_equal(ports_listen(*state, 2, 1, false), -EADDRINUSE);
 	assert_int_equal(bind(*state, c), -EADDRINUSE);
+}
+
+static struct port_binding of_family(uint32_t client, uint64_t family)
+{
+	struct port_binding binding = of(client, 1, 2000, ipv4(1));
+	binding.family = family;
+	return binding;
+}
+
+static void bind__takes_none_of_another_family(void **state)
+{
+	assert_int_equal(bind(*state, of_family(1, 99)), 0);
+	assert_int_equal(ports_listen(*state, 1, 1, false), 0);
+	assert_int_equal(bind(*state, of_family(2, 98)), -EADDRINUSE);
+	assert_int_equal(bind(*state, of_family(2, 0)), -EADDRINUSE);
+	assert_int_equal(bind(*state, of_family(2, 99)), 0);
+	assert_int_equal(ports_listen(*state, 2, 1, false), 0);
+}
+
+static uint32_t find(struct ports *ports, uint32_t before)
+{
+	const struct vb_gid one = ipv4(1);
+	return ports_find_listener(ports, vb_cm_service_id(VB_CM_PS_TCP, 2000), &one, before);
+}
+
+static void listeners__of_a_family_take_turns(void **state)
+{
+	for (uint32_t client = 1; client <= 3; client++) {
+		assert_int_equal(bind(*state, of_family(client, 99)), 0);
+		assert_int_equal(ports_listen(*state, client, 1, false), 0);
+	}
+	for (unsigned i = 0; i < 6; i++)
+		assert_int_equal(find(*state, PORTS_NOBODY), 1 + i % 3);
+	for (unsigned i = 0; i < 3; i++) /* a request that comes again */
+		assert_int_equal(find(*state, 2), 2);
+	assert_int_equal(find(*state, 7), 1);
+}
+
+static void listeners__that_accept_come_before_those_that_only_might(void **state)
+{
+	for (uint32_t client = 1; client <= 3; client++) {
+		assert_int_equal(bind(*state, of_family(client, 99)), 0);
+		assert_int_equal(ports_listen(*state, client, 1, client != 1), 0);
+	}
+	for (unsigned i = 0; i < 6; i++)
+		assert_int_equal(find(*state, 1), 2 + i % 2);
+	ports_forget_client(*state, 2);
+	ports_forget_client(*state, 3);
+	assert_int_equal(find(*state, 2), 1);
+	assert_int_equal(ports_listen(*state, 1, 1, true), 0); /* again, as it has changed */
 }
 
 static void bind__gives_every_free_port_once(void **state)
@@ -117,7 +167,7 @@ static void bind__refuses_a_number_in_use(void **state)
 	assert_int_equal(bind(*state, of(1, 1, 3000, ipv4(1))), 0);
 	assert_int_equal(bind(*state, of(1, 1, 3001, ipv4(1))), -EINVAL);
 	assert_int_equal(bind(*state, of(512, 1, 3001, ipv4(1))), -EINVAL);
-	assert_int_equal(ports_listen(*state, 1, 2), -EINVAL);
+	assert_int_equal(ports_listen(*state, 1, 2, false), -EINVAL);
 }
 
 static void listener__is_found_by_address_before_any(void **state)
@@ -127,17 +177,17 @@ static void listener__is_found_by_address_before_any(void **state)
 	struct port_binding wide = of(1, 1, 7471, any), narrow = of(2, 1, 7471, one);
 	wide.is_shared = narrow.is_shared = true;
 	assert_int_equal(bind(*state, wide), 0);
-	assert_int_equal(ports_find_listener(*state, service, &one), PORTS_NOBODY);
-	assert_int_equal(ports_listen(*state, 1, 1), 0);
-	assert_int_equal(ports_find_listener(*state, service, &one), 1);
-	assert_int_equal(ports_find_listener(*state, service, &ipv6), 1);
-	assert_int_equal(ports_find_listener(*state, service + 1, &one), PORTS_NOBODY);
-	assert_int_equal(ports_find_listener(*state, service | 1ull << 40, &one), PORTS_NOBODY);
+	assert_int_equal(ports_find_listener(*state, service, &one, PORTS_NOBODY), PORTS_NOBODY);
+	assert_int_equal(ports_listen(*state, 1, 1, false), 0);
+	assert_int_equal(ports_find_listener(*state, service, &one, PORTS_NOBODY), 1);
+	assert_int_equal(ports_find_listener(*state, service, &ipv6, PORTS_NOBODY), 1);
+	assert_int_equal(ports_find_listener(*state, service + 1, &one, PORTS_NOBODY), PORTS_NOBODY);
+	assert_int_equal(ports_find_listener(*state, service | 1ull << 40, &one, PORTS_NOBODY), PORTS_NOBODY);
 	ports_unbind(*state, 1, 1);
 	assert_int_equal(bind(*state, narrow), 0);
-	assert_int_equal(ports_listen(*state, 2, 1), 0);
-	assert_int_equal(ports_find_listener(*state, service, &one), 2);
-	assert_int_equal(ports_find_listener(*state, service, &two), PORTS_NOBODY);
+	assert_int_equal(ports_listen(*state, 2, 1, false), 0);
+	assert_int_equal(ports_find_listener(*state, service, &one, PORTS_NOBODY), 2);
+	assert_int_equal(ports_find_listener(*state, service, &two, PORTS_NOBODY), PORTS_NOBODY);
 }
 
 static void client__takes_its_bindings_with_it(void **state)
@@ -146,9 +196,9 @@ static void client__takes_its_bindings_with_it(void **state)
 	struct vb_gid one = ipv4(1);
 	for (uint32_t i = 0; i < 100; i++)
 		assert_int_equal(bind(*state, of(5, i, (uint16_t)(7471 + i), one)), 0);
-	assert_int_equal(ports_listen(*state, 5, 0), 0);
+	assert_int_equal(ports_listen(*state, 5, 0, false), 0);
 	ports_forget_client(*state, 5);
-	assert_int_equal(ports_find_listener(*state, service, &one), PORTS_NOBODY);
+	assert_int_equal(ports_find_listener(*state, service, &one, PORTS_NOBODY), PORTS_NOBODY);
 	assert_int_equal(bind(*state, of(6, 1, 7500, one)), 0);
 }
 
@@ -162,9 +212,12 @@ int main(void)
 		TEST(bind__keeps_port_spaces_apart),
 		TEST(bind__any_address_covers_its_families),
 		TEST(bind__shares_among_those_who_say_so_until_one_listens),
+		TEST(bind__takes_none_of_another_family),
 		TEST(bind__gives_every_free_port_once),
 		TEST(bind__refuses_a_number_in_use),
 		TEST(listener__is_found_by_address_before_any),
+		TEST(listeners__of_a_family_take_turns),
+		TEST(listeners__that_accept_come_before_those_that_only_might),
 		TEST(client__takes_its_bindings_with_it),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);

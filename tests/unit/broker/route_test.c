@@ -37,10 +37,25 @@ static void request__goes_to_the_listener(void **state)
 {
 	struct port_binding binding = { .client = 3, .number = 1, .port_space = VB_CM_PS_TCP, .port = 7471 };
 	assert_int_equal(ports_bind(*state, &binding), 0);
-	assert_int_equal(ports_listen(*state, 3, 1), 0);
+	assert_int_equal(ports_listen(*state, 3, 1, false), 0);
 	struct route found = route(*state, &request);
 	assert_int_equal(found.verdict, ROUTE_TO_CLIENT);
 	assert_int_equal(found.client, 3);
+}
+
+static void request__that_comes_again_goes_to_the_same_of_a_family(void **state)
+{
+	const struct vb_gid from = vb_gid_from_ipv4(10, 0, 0, 2);
+	for (uint32_t client = 3; client <= 4; client++) {
+		struct port_binding binding = {
+			.client = client, .number = 1, .port_space = VB_CM_PS_TCP, .port = 7471, .family = 5
+		};
+		assert_int_equal(ports_bind(*state, &binding), 0);
+		assert_int_equal(ports_listen(*state, client, 1, true), 0);
+	}
+	relay_note(&asked, 4, &from, request.local_id);
+	for (unsigned i = 0; i < 3; i++)
+		assert_int_equal(route(*state, &request).client, 4);
 }
 
 static void request__for_nobody_is_refused(void **state)
@@ -194,6 +209,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		TEST(request__goes_to_the_listener),
+		TEST(request__that_comes_again_goes_to_the_same_of_a_family),
 		TEST(request__for_nobody_is_refused),
 		TEST(sidr_request__for_nobody_is_not_supported),
 		TEST(answer__for_a_process_that_is_gone),

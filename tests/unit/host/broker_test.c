@@ -239,6 +239,15 @@ static void worker__that_forgot_is_told_of_ports_though_it_reads_late(void **sta
 	assert_int_equal(bind.binding.number, await(VB_MESSAGE_LISTEN).binding.number);
 }
 
+static void worker__that_forgot_is_told_who_accepts(void **state)
+{
+	vb_broker_accepting(broker, &binding);
+	assert_true(hear_one(VB_MESSAGE_LISTEN).binding.is_accepting);
+	tell(VB_MESSAGE_RESTARTED, 0);
+	hear_one(VB_MESSAGE_BIND);
+	assert_true(hear_one(VB_MESSAGE_LISTEN).binding.is_accepting);
+}
+
 static void worker__that_forgot_is_told_after_any_number_of_notices(void **state)
 {
 	struct vb_message notice = { .kind = VB_MESSAGE_PEER };
@@ -393,6 +402,7 @@ int main(void)
 		CONNECTED(discover__is_never_lost),
 		CONNECTED(discover__is_asked_again_of_who_forgot),
 		CONNECTED(worker__that_forgot_is_told_of_ports_though_it_reads_late),
+		CONNECTED(worker__that_forgot_is_told_who_accepts),
 		CONNECTED(worker__that_forgot_is_told_after_any_number_of_notices),
 		CONNECTED(broker__that_died_is_noticed_by_who_waits_for_its_answer),
 		CONNECTED(slot__that_was_refused_is_offered_again),
