@@ -45,8 +45,9 @@ static struct route answer_for_the_dead(const struct vb_cm_message *message)
 static struct route to_listener(
 	struct ports *ports, const struct relay *asked, const struct qp1_mad *mad, uint64_t service_id)
 {
+	struct vb_gid address = vb_cm_destination(mad->cm, &mad->from, &mad->to);
 	uint32_t before = relay_find(asked, &mad->from, mad->cm->local_id);
-	uint32_t client = ports_find_listener(ports, service_id, &mad->to, before);
+	uint32_t client = ports_find_listener(ports, service_id, &address, before);
 	if (client == PORTS_NOBODY)
 		return refuse(mad->cm);
 	return (struct route){ .verdict = ROUTE_TO_CLIENT, .client = client };

@@ -97,7 +97,8 @@ void vb_cm_take_req(struct vb_cm *cm, const struct vb_cm_path *path, const struc
 		vb_cm_end_stale(old, now);
 		return;
 	}
-	struct vb_cm_id *listener = vb_cm_find_listener(cm, req->service_id, &path->local);
+	struct vb_gid address = vb_cm_destination(message, &path->remote, &path->local);
+	struct vb_cm_id *listener = vb_cm_find_listener(cm, req->service_id, &address);
 	if (!listener) {
 		refuse(cm, path, message, VB_CM_REJ_INVALID_SERVICE_ID);
 		return;

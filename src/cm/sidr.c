@@ -82,7 +82,8 @@ void vb_cm_take_sidr_req(
 {
 	if (is_known(cm, path, message, now))
 		return;
-	struct vb_cm_id *listener = vb_cm_find_listener(cm, message->sidr_req.service_id, &path->local);
+	struct vb_gid address = vb_cm_destination(message, &path->remote, &path->local);
+	struct vb_cm_id *listener = vb_cm_find_listener(cm, message->sidr_req.service_id, &address);
 	if (!listener) {
 		refuse(cm, path, message);
 		return;

@@ -9,9 +9,7 @@
 /* An address of this machine, as far as that can be told without asking the kernel. */
 static bool is_ours(const struct vb_worker *w, const struct vb_gid *gid)
 {
-	static const struct vb_gid ipv6_loopback = { { [15] = 1 } };
-
-	if ((vb_gid_is_ipv4(gid) && gid->raw[12] == 127) || vb_gid_equal(gid, &ipv6_loopback))
+	if (vb_gid_is_loopback(gid))
 		return true;
 	vb_list_for_each(node, &w->devices) {
 		const struct vb_device_info *info = &vb_container_of(node, struct vb_device, link)->info;

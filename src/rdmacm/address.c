@@ -4,13 +4,16 @@
 #include <string.h>
 #include "rdmacm/objects.h"
 
-/* A device must have the address: of the host's others it is ENODEV, of foreign ones EADDRNOTAVAIL. */
+/* A device must have the address: of the host's others it is ENODEV, of foreign ones EADDRNOTAVAIL. A loopback address
+ * names this host and is some device's always. */
 static int find_device(const struct sockaddr *addr, struct device_entry **device, struct vb_gid *gid)
 {
 	struct sockaddr_storage unused;
 	uint8_t gid_index;
 
 	*gid = vb_sockaddr_gid(addr);
+	if (vb_gid_is_loopback(gid))
+		return vb_device_of_loopback(gid, device);
 	int error = vb_device_of_gid(gid, device, &gid_index);
 	if (error == -ENODEV && vb_sockaddr_route(addr, addr, &unused) == -EADDRNOTAVAIL)
 		return -EADDRNOTAVAIL;
@@ -37,15 +40,14 @@ static void set_source(struct id_object *id, const struct sockaddr *addr, uint16
 }
 
 /* Takes the port, in place of the one of a connection that was rejected; device is NULL when the address says none. */
-static int bind_to(struct id_object *id, const struct sockaddr *addr, struct device_entry *device)
+static int bind_to(struct id_object *id, const struct sockaddr *addr, struct device_entry *device,
+	const struct vb_gid *gid)
 {
-	struct vb_gid gid = vb_sockaddr_gid(addr);
-
 	vb_id_unbind(id);
 	id->binding = (struct vb_binding){
 		.port_space = (uint16_t)id->public.ps,
 		.port = vb_sockaddr_port(addr),
-		.address = gid,
+		.address = vb_sockaddr_gid(addr),
 		.is_shared = id->options.is_reuse,
 		.is_ipv6_only = id->options.is_ipv6_only,
 	};
@@ -54,7 +56,7 @@ static int bind_to(struct id_object *id, const struct sockaddr *addr, struct dev
 		return error;
 	id->is_bound = true;
 	if (device)
-		vb_id_set_device(id, device, &gid);
+		vb_id_set_device(id, device, gid);
 	set_source(id, addr, id->binding.port);
 	id->state = ID_BOUND;
 	return 0;
@@ -68,7 +70,7 @@ int vb_id_bind(struct id_object *id, const struct sockaddr *addr)
 	int error = check_local(addr);
 	if (!error)
 		error = vb_sockaddr_is_any(addr) ? vb_devices_open() : find_device(addr, &device, &gid);
-	return error ? error : bind_to(id, addr, device);
+	return error ? error : bind_to(id, addr, device, &gid);
 }
 
 void vb_id_unbind(struct id_object *id)
@@ -78,29 +80,11 @@ void vb_id_unbind(struct id_object *id)
 	id->is_bound = false;
 }
 
-/* A loopback address names this host. As with Linux, an id bound to it has no device until a request arrives or a peer
- * is resolved: libfabric binds to "localhost", and looks no further than the device that this gives it. Where the
- * loopback device is the only one, it is meant. */
-static int bind_loopback(struct id_object *id, const struct sockaddr *addr)
-{
-	struct device_entry *device;
-	struct vb_gid gid;
-
-	int error = vb_devices_open();
-	if (error)
-		return error;
-	bool is_meant = find_device(addr, &device, &gid) == 0 && vb_device_is_only(device);
-	return bind_to(id, addr, is_meant ? device : NULL);
-}
-
 static int bind_addr(struct id_object *id, const struct sockaddr *addr)
 {
 	if (id->state != ID_IDLE)
 		return -EINVAL;
-	int error = check_local(addr);
-	if (error)
-		return error;
-	return vb_sockaddr_is_loopback(addr) ? bind_loopback(id, addr) : vb_id_bind(id, addr);
+	return vb_id_bind(id, addr);
 }
 
 VB_EXPORT int rdma_bind_addr(struct rdma_cm_id *public, struct sockaddr *addr)
@@ -165,6 +149,16 @@ static int settle_source(struct id_object *id, const struct sockaddr *source)
 	return 0;
 }
 
+/* This host is reached at the very address that packets leave from. */
+static void set_peer(struct id_object *id, const struct sockaddr_storage *peer)
+{
+	struct vb_gid gid = vb_sockaddr_gid((const struct sockaddr *)peer);
+
+	memcpy(&id->public.route.addr.dst_storage, peer, sizeof(*peer));
+	id->way.remote = vb_gid_is_loopback(&gid) ? id->way.local : gid;
+	memcpy(id->public.route.addr.addr.ibaddr.dgid.raw, id->way.remote.raw, sizeof(id->way.remote.raw));
+}
+
 /* What the event will say is `status`; what the call itself says is returned. */
 static int resolve(struct id_object *id, const struct sockaddr *src, const struct sockaddr *dst, int *status)
 {
@@ -193,9 +187,7 @@ static int resolve(struct id_object *id, const struct sockaddr *src, const struc
 	}
 	if (*status)
 		return 0;
-	memcpy(&id->public.route.addr.dst_storage, &peer, sizeof(peer));
-	struct vb_gid gid = vb_sockaddr_gid((struct sockaddr *)&peer);
-	memcpy(id->public.route.addr.addr.ibaddr.dgid.raw, gid.raw, sizeof(gid.raw));
+	set_peer(id, &peer);
 	id->state = ID_ADDR_RESOLVED;
 	return 0;
 }

@@ -47,14 +47,15 @@ uint64_t vb_id_service(const struct id_object *id, uint16_t port)
 	return vb_cm_service_id((uint16_t)id->public.ps, port);
 }
 
-/* The IP addresses and the port, which the peer's librdmacm shows its program. */
+/* The IP addresses and the port, which the peer's librdmacm shows its program: within a host they may be loopback's,
+ * which are not those of the way. */
 static void put_ip_header(const struct id_object *id, uint8_t *to)
 {
 	const struct rdma_addr *addr = &id->public.route.addr;
 	struct vb_cm_ip_header header = {
-		.src = id->way.local,
-		.dst = id->way.remote,
-		.is_ipv6 = !vb_gid_is_ipv4(&id->way.local),
+		.src = vb_sockaddr_gid(&addr->src_addr),
+		.dst = vb_sockaddr_gid(&addr->dst_addr),
+		.is_ipv6 = addr->src_addr.sa_family == AF_INET6,
 		.src_port = vb_sockaddr_port(&addr->src_addr),
 	};
 	vb_cm_ip_header_encode(&header, to);

@@ -89,14 +89,6 @@ int vb_devices_open(void)
 	return error;
 }
 
-bool vb_device_is_only(const struct device_entry *device)
-{
-	pthread_mutex_lock(&devices_lock);
-	bool is_only = devices.next == &device->link && devices.prev == &device->link;
-	pthread_mutex_unlock(&devices_lock);
-	return is_only;
-}
-
 /* Index of gid in the device's table, or -1. */
 static int gid_index_of(const struct device_entry *device, const struct vb_gid *gid)
 {
@@ -132,6 +124,68 @@ int vb_device_of_gid(const struct vb_gid *gid, struct device_entry **device, uin
 		error = open_new();
 		if (!error)
 			*device = find(gid, gid_index);
+		if (!error && !*device)
+			error = -ENODEV;
+	}
+	pthread_mutex_unlock(&devices_lock);
+	return error;
+}
+
+/* The device's first address; false: none. */
+static bool first_gid(const struct device_entry *device, struct vb_gid *gid)
+{
+	struct ibv_gid_entry entry;
+
+	if (ibv_query_gid_table(device->verbs, &entry, 1, 0) < 1)
+		return false;
+	memcpy(gid->raw, entry.gid.raw, sizeof(gid->raw));
+	return true;
+}
+
+static bool is_active(const struct device_entry *device)
+{
+	struct ibv_port_attr attr;
+	return !ibv_query_port(device->verbs, VB_PORT, &attr) && attr.state == IBV_PORT_ACTIVE;
+}
+
+/* The first that has an address, and before all others one whose link is up. */
+static struct device_entry *find_first(struct vb_gid *gid)
+{
+	struct device_entry *first = NULL;
+	struct vb_gid own;
+
+	vb_list_for_each (link, &devices) {
+		struct device_entry *device = vb_container_of(link, struct device_entry, link);
+		bool is_better = !first || is_active(device);
+		if (!is_better || !first_gid(device, &own))
+			continue;
+		first = device;
+		*gid = own;
+		if (is_active(device))
+			break;
+	}
+	return first;
+}
+
+/* Under the devices' lock. */
+static struct device_entry *find_loopback(struct vb_gid *gid)
+{
+	uint8_t unused;
+	struct device_entry *device = find(gid, &unused);
+
+	return device ? device : find_first(gid);
+}
+
+int vb_device_of_loopback(struct vb_gid *gid, struct device_entry **device)
+{
+	int error = 0;
+
+	pthread_mutex_lock(&devices_lock);
+	*device = find_loopback(gid);
+	if (!*device) {
+		error = open_new();
+		if (!error)
+			*device = find_loopback(gid);
 		if (!error && !*device)
 			error = -ENODEV;
 	}

@@ -11,17 +11,22 @@
 /* ---- Requests -------------------------------------------------------------------------------------------------- */
 
 /* Whose a request is: between the addresses that it came by, for these are answered and connected to; what it says of
- * itself may be another's. Only the peer's port is nowhere else. Ours and the port space are the listener's. */
+ * itself may be another's, unless it is this host's. Only the peer's port is nowhere else. Ours and the port space are
+ * the listener's. */
 static bool fill_addresses(struct id_object *id, const struct id_object *listener, const struct vb_cm_path *path,
-	const uint8_t *private_data)
+	const struct vb_cm_message *message)
 {
+	const uint8_t *private_data =
+		message->kind == VB_CM_REQ ? message->req.private_data : message->sidr_req.private_data;
+	struct vb_gid local = vb_cm_destination(message, &path->remote, &path->local);
+	struct vb_gid remote = vb_cm_origin(message, &path->remote, &path->local);
 	struct vb_cm_ip_header header;
 	struct rdma_addr *addr = &id->public.route.addr;
 
 	if (!vb_cm_ip_header_decode(&header, private_data))
 		return false;
-	vb_sockaddr_fill(&addr->src_storage, &path->local, listener->binding.port, path->scope);
-	vb_sockaddr_fill(&addr->dst_storage, &path->remote, header.src_port, path->scope);
+	vb_sockaddr_fill(&addr->src_storage, &local, listener->binding.port, path->scope);
+	vb_sockaddr_fill(&addr->dst_storage, &remote, header.src_port, path->scope);
 	memcpy(addr->addr.ibaddr.sgid.raw, path->local.raw, sizeof(path->local.raw));
 	memcpy(addr->addr.ibaddr.dgid.raw, path->remote.raw, sizeof(path->remote.raw));
 	addr->addr.ibaddr.pkey = htobe16(VB_PKEY);
@@ -149,9 +154,8 @@ static bool admit(struct id_object *listener, const struct vb_cm_event *from)
 	struct id_object *id = request_create(listener);
 	if (!id)
 		return false;
-	const uint8_t *private_data = is_req ? from->message.req.private_data : from->message.sidr_req.private_data;
 	struct event_object *event = NULL;
-	if (vb_id_reserve_events(id) || !fill_addresses(id, listener, vb_cm_id_path(from->id), private_data))
+	if (vb_id_reserve_events(id) || !fill_addresses(id, listener, vb_cm_id_path(from->id), &from->message))
 		goto out_free;
 	if (is_req)
 		fill_request(id, &from->message.req);

@@ -96,6 +96,7 @@ VB_EXPORT int rdma_create_id(
 void vb_id_set_device(struct id_object *id, struct device_entry *device, const struct vb_gid *gid)
 {
 	id->device = device;
+	id->way.local = *gid;
 	id->public.verbs = device->verbs;
 	id->public.port_num = VB_PORT;
 	if (!id->public.pd)

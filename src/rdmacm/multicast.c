@@ -63,16 +63,15 @@ void vb_id_leave_groups(struct id_object *id)
 /* How to send to a group. */
 static int fill_event(struct id_object *id, const struct group *group, struct event_object *event)
 {
-	struct vb_gid local = vb_sockaddr_gid(&id->public.route.addr.src_addr);
 	struct rdma_ud_param *param = &event->public.param.ud;
 	struct device_entry *device;
 	struct vb_way way = {
-		.local = local,
+		.local = id->way.local,
 		.remote = group->gid,
 		.traffic_class = id->options.tos,
 		.hop_limit = GROUP_HOP_LIMIT,
 	};
-	int error = vb_device_of_gid(&local, &device, &way.gid_index);
+	int error = vb_device_of_gid(&way.local, &device, &way.gid_index);
 	if (error)
 		return error;
 	vb_way_ah_attr(&way, &param->ah_attr);

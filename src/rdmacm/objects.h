@@ -69,10 +69,12 @@ struct device_entry {
 
 /* The device that has gid, and its index there. -ENODEV. */
 int vb_device_of_gid(const struct vb_gid *gid, struct device_entry **device, uint8_t *gid_index);
+/* The device of a loopback address, as Linux chooses it: who has it, else the first, which reaches itself at its own
+ * address. gid is the loopback address, and becomes the device's that stands for it. -ENODEV. */
+int vb_device_of_loopback(struct vb_gid *gid, struct device_entry **device);
 int vb_device_xrcd(struct device_entry *device, struct ibv_xrcd **xrcd);
 /* Opens what there is, so that requests can come. -ENODEV when there is none. */
 int vb_devices_open(void);
-bool vb_device_is_only(const struct device_entry *device);
 enum ibv_mtu vb_device_mtu(const struct device_entry *device);
 /* What connections to this address can have, an enum ibv_mtu; 0: it is no device's. With the CM's mutex held. */
 uint8_t vb_gid_mtu(const struct vb_gid *gid);
@@ -86,7 +88,6 @@ void vb_sockaddr_fill(struct sockaddr_storage *addr, const struct vb_gid *gid, u
 uint16_t vb_sockaddr_port(const struct sockaddr *addr);
 void vb_sockaddr_set_port(struct sockaddr *addr, uint16_t port);
 bool vb_sockaddr_is_any(const struct sockaddr *addr);
-bool vb_sockaddr_is_loopback(const struct sockaddr *addr);
 bool vb_sockaddr_is_multicast(const struct sockaddr *addr);
 /* The interface of a link-local address, else 0. */
 uint32_t vb_sockaddr_scope(const struct sockaddr *addr);

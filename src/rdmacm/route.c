@@ -38,8 +38,6 @@ static int fill_way(struct id_object *id)
 	struct device_entry *device;
 	struct vb_way *way = &id->way;
 
-	way->local = vb_sockaddr_gid(&addr->src_addr);
-	way->remote = vb_sockaddr_gid(&addr->dst_addr);
 	int error = vb_device_of_gid(&way->local, &device, &way->gid_index);
 	if (error)
 		return error;

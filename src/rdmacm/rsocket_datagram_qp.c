@@ -73,11 +73,11 @@ static int open_qp(struct vb_rs_ud *ud)
 	return rdma_create_qp(ud->id, NULL, &attr) ? -errno : 0;
 }
 
-/* What of the address the device must have told us. */
+/* What of the address the device must have told us. It stands for a loopback address by one of its own. */
 static int find_port(struct vb_rs_ud *ud)
 {
 	struct ibv_port_attr port;
-	union ibv_gid gid, wanted = vb_rs_address_gid(&ud->local);
+	union ibv_gid gid, wanted = ud->id->route.addr.addr.ibaddr.sgid;
 
 	if (ibv_query_port(ud->id->verbs, PORT, &port))
 		return -errno;
@@ -99,17 +99,12 @@ int vb_rs_ud_give_back(struct vb_rs_ud *ud, uint32_t index)
 }
 _Static_assert(VB_RS_GRH + VB_RS_DATAGRAM_MAX <= SLOT, "a receive fits into its slot");
 
-/* Of a loopback address the device is meant, too, which rdma_bind_addr may leave open. */
 static int open_id(struct vb_rs_ud *ud)
 {
 	vb_rs_note_device();
 	if (rdma_create_id(NULL, &ud->id, ud, RDMA_PS_UDP))
 		return -errno;
-	struct id_object *id = vb_id_of(ud->id);
-	pthread_mutex_lock(&id->calls);
-	int error = vb_id_bind(id, &ud->local.any);
-	pthread_mutex_unlock(&id->calls);
-	return error;
+	return rdma_bind_addr(ud->id, &ud->local.any) ? -errno : 0;
 }
 
 static int open_ud(struct vb_rs_ud *ud, const struct vb_rs_options *options)
@@ -193,6 +188,11 @@ struct ibv_ah *vb_rs_ud_create_ah(struct vb_rs_ud *ud, const union vb_rs_address
 		.port_num = PORT,
 		.grh = { .dgid = vb_rs_address_gid(to), .sgid_index = ud->gid_index, .hop_limit = HOP_LIMIT },
 	};
+	struct vb_gid peer;
+
+	memcpy(peer.raw, attr.grh.dgid.raw, sizeof(peer.raw));
+	if (vb_gid_is_loopback(&peer)) /* this host, whose devices need not have that address */
+		attr.grh.dgid = ud->id->route.addr.addr.ibaddr.sgid;
 	return ibv_create_ah(ud->id->pd, &attr);
 }
 

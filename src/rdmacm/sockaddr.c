@@ -73,12 +73,6 @@ bool vb_sockaddr_is_any(const struct sockaddr *addr)
 					  : IN6_IS_ADDR_UNSPECIFIED(&in6(addr)->sin6_addr);
 }
 
-bool vb_sockaddr_is_loopback(const struct sockaddr *addr)
-{
-	return addr->sa_family == AF_INET ? ntohl(in4(addr)->sin_addr.s_addr) >> 24 == IN_LOOPBACKNET
-					  : IN6_IS_ADDR_LOOPBACK(&in6(addr)->sin6_addr);
-}
-
 bool vb_sockaddr_is_multicast(const struct sockaddr *addr)
 {
 	struct vb_gid gid = vb_sockaddr_gid(addr);

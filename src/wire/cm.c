@@ -351,3 +351,24 @@ void vb_cm_ip_header_encode(const struct vb_cm_ip_header *header, uint8_t bytes[
 	write_address(bytes + SRC, &header->src, header->is_ipv6);
 	write_address(bytes + DST, &header->dst, header->is_ipv6);
 }
+
+/* False: the request does not stay within its host, or says nothing of addresses. */
+static bool local_header(struct vb_cm_ip_header *header, const struct vb_cm_message *request, const struct vb_gid *from,
+	const struct vb_gid *to)
+{
+	const uint8_t *bytes =
+		request->kind == VB_CM_REQ ? request->req.private_data : request->sidr_req.private_data;
+	return vb_gid_equal(from, to) && vb_cm_ip_header_decode(header, bytes);
+}
+
+struct vb_gid vb_cm_destination(const struct vb_cm_message *request, const struct vb_gid *from, const struct vb_gid *to)
+{
+	struct vb_cm_ip_header header;
+	return local_header(&header, request, from, to) && vb_gid_is_loopback(&header.dst) ? header.dst : *to;
+}
+
+struct vb_gid vb_cm_origin(const struct vb_cm_message *request, const struct vb_gid *from, const struct vb_gid *to)
+{
+	struct vb_cm_ip_header header;
+	return local_header(&header, request, from, to) && vb_gid_is_loopback(&header.src) ? header.src : *from;
+}

@@ -199,6 +199,12 @@ struct vb_cm_ip_header {
 bool vb_cm_ip_header_decode(struct vb_cm_ip_header *header, const uint8_t bytes[VB_CM_IP_HEADER_LENGTH]);
 void vb_cm_ip_header_encode(const struct vb_cm_ip_header *header, uint8_t bytes[VB_CM_IP_HEADER_LENGTH]);
 
+/* Which address a REQ or SIDR_REQ is for: the one that it came to. Within one host (from is to) it may name a loopback
+ * address in its header, which is then meant: no device need have that one, so any of the host's carries the request. */
+struct vb_gid vb_cm_destination(const struct vb_cm_message *request, const struct vb_gid *from, const struct vb_gid *to);
+/* The sender's, by the same rule. */
+struct vb_gid vb_cm_origin(const struct vb_cm_message *request, const struct vb_gid *from, const struct vb_gid *to);
+
 /* Service IDs of RDMA-CM: port space and port (A11.3). */
 enum { VB_CM_PS_IPOIB = 0x0002, VB_CM_PS_TCP = 0x0106, VB_CM_PS_UDP = 0x0111, VB_CM_PS_IB = 0x013F };
 

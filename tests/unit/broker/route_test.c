@@ -58,6 +58,31 @@ static void request__that_comes_again_goes_to_the_same_of_a_family(void **state)
 		assert_int_equal(route(*state, &request).client, 4);
 }
 
+/* Within a host no device need have the loopback address that a listener has; from outside it is no way in. */
+static void request__names_loopback_within_its_host_alone(void **state)
+{
+	const struct vb_gid loopback = vb_gid_from_ipv4(127, 0, 0, 1), own = vb_gid_from_ipv4(10, 0, 0, 1);
+	const struct vb_gid other = vb_gid_from_ipv4(10, 0, 0, 2);
+	struct port_binding binding = { .client = 3, .number = 1, .port_space = VB_CM_PS_TCP, .port = 7471,
+		.address = loopback };
+	struct vb_cm_message asks = request;
+	struct vb_cm_ip_header header = { .src = loopback, .dst = loopback };
+
+	assert_int_equal(ports_bind(*state, &binding), 0);
+	assert_int_equal(ports_listen(*state, 3, 1, true), 0);
+	vb_cm_ip_header_encode(&header, asks.req.private_data);
+	struct qp1_mad arrived = { .from = own, .to = own, .cm = &asks };
+	struct route found = route_cm(*state, &registry, &asked, &arrived);
+	assert_int_equal(found.verdict, ROUTE_TO_CLIENT);
+	assert_int_equal(found.client, 3);
+	arrived.from = other;
+	assert_int_equal(route_cm(*state, &registry, &asked, &arrived).verdict, ROUTE_TO_NOBODY);
+	arrived.from = own;
+	header.dst = own;
+	vb_cm_ip_header_encode(&header, asks.req.private_data);
+	assert_int_equal(route_cm(*state, &registry, &asked, &arrived).verdict, ROUTE_TO_NOBODY);
+}
+
 static void request__for_nobody_is_refused(void **state)
 {
 	struct vb_cm_message answer;
@@ -210,6 +235,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		TEST(request__goes_to_the_listener),
 		TEST(request__that_comes_again_goes_to_the_same_of_a_family),
+		TEST(request__names_loopback_within_its_host_alone),
 		TEST(request__for_nobody_is_refused),
 		TEST(sidr_request__for_nobody_is_not_supported),
 		TEST(answer__for_a_process_that_is_gone),

@@ -8,7 +8,7 @@ enum { PORT = 7471 };
 static struct rdma_event_channel *passive, *active;
 static struct rdma_cm_id *listener, *id;
 
-static int setup_space(void **state, enum rdma_port_space ps)
+static int setup_at(void **state, enum rdma_port_space ps, const char *listens, const char *reached)
 {
 	int error = loop_setup(state);
 	passive = rdma_create_event_channel();
@@ -16,8 +16,29 @@ static int setup_space(void **state, enum rdma_port_space ps)
 	if (error || !passive || !active || rdma_create_id(passive, &listener, (void *)&listener, ps) ||
 		rdma_create_id(active, &id, NULL, ps))
 		return -1;
-	return rdma_bind_addr(listener, loop_address("10.0.0.1", PORT)) || rdma_listen(listener, 2) ||
-	       rdma_resolve_addr(id, NULL, loop_address("10.0.0.1", PORT), 1) || rdma_resolve_route(id, 1);
+	return rdma_bind_addr(listener, loop_address(listens, PORT)) || rdma_listen(listener, 2) ||
+	       rdma_resolve_addr(id, NULL, loop_address(reached, PORT), 1) || rdma_resolve_route(id, 1);
+}
+
+static int setup_space(void **state, enum rdma_port_space ps)
+{
+	return setup_at(state, ps, "10.0.0.1", "10.0.0.1");
+}
+
+/* No device has that address. */
+static int setup_loopback(void **state)
+{
+	return setup_at(state, RDMA_PS_TCP, "127.0.0.1", "127.0.0.1");
+}
+
+static int setup_loopback_datagram(void **state)
+{
+	return setup_at(state, RDMA_PS_UDP, "127.0.0.1", "127.0.0.1");
+}
+
+static int setup_listener_at_loopback(void **state)
+{
+	return setup_at(state, RDMA_PS_TCP, "127.0.0.1", "10.0.0.1");
 }
 
 static int setup(void **state)
@@ -80,6 +101,41 @@ static struct rdma_cm_id *establish(void)
 	assert_int_equal(rdma_establish(id), 0);
 	assert_ptr_equal(loop_expect(passive, RDMA_CM_EVENT_ESTABLISHED, 0), request);
 	return request;
+}
+
+static void expect_loopback(const struct sockaddr *addr)
+{
+	struct vb_gid loopback = vb_gid_from_ipv4(127, 0, 0, 1), gid = vb_sockaddr_gid(addr);
+	assert_memory_equal(gid.raw, loopback.raw, sizeof(gid.raw));
+}
+
+/* What the peers say is 127.0.0.1, and what carries it is the device's address. */
+static void loopback__of_no_device_is_listened_at_and_reached(void **state)
+{
+	struct rdma_cm_id *request = establish();
+	expect_loopback(rdma_get_local_addr(request));
+	expect_loopback(rdma_get_peer_addr(request));
+	assert_int_equal(request->route.addr.addr.ibaddr.sgid.raw[12], 10);
+	assert_int_equal(request->route.addr.addr.ibaddr.dgid.raw[12], 10);
+	assert_int_equal(rdma_get_dst_port(request), rdma_get_src_port(id));
+	rdma_destroy_id(request);
+}
+
+static void loopback__serves_datagrams(void **state)
+{
+	connect_with("");
+	struct rdma_cm_id *request = accept_with("");
+	expect_loopback(rdma_get_local_addr(request));
+	loop_expect(active, RDMA_CM_EVENT_ESTABLISHED, 0);
+	rdma_destroy_id(request);
+}
+
+/* As a socket bound to 127.0.0.1 is not reached at the host's other addresses. */
+static void loopback__listener_is_not_at_the_devices_address(void **state)
+{
+	connect_with("");
+	loop_expect(active, RDMA_CM_EVENT_REJECTED, 8);
+	assert_false(loop_is_readable(passive));
 }
 
 static void request__shows_who_and_what(void **state)
@@ -570,6 +626,10 @@ int main(void)
 #define TEST(name)     cmocka_unit_test_setup_teardown(name, setup, teardown)
 #define DATAGRAM(name) cmocka_unit_test_setup_teardown(name, setup_datagram, teardown)
 	const struct CMUnitTest tests[] = {
+		cmocka_unit_test_setup_teardown(loopback__of_no_device_is_listened_at_and_reached, setup_loopback, teardown),
+		cmocka_unit_test_setup_teardown(loopback__serves_datagrams, setup_loopback_datagram, teardown),
+		cmocka_unit_test_setup_teardown(
+			loopback__listener_is_not_at_the_devices_address, setup_listener_at_loopback, teardown),
 		TEST(request__shows_who_and_what),
 		TEST(request__is_of_the_address_that_it_came_from),
 		TEST(reply__tells_the_active_side_which_qp),

@@ -49,26 +49,44 @@ static void bind__any_has_no_device_and_port_0_gets_one(void **state)
 	assert_int_equal(ntohs(rdma_get_src_port(id)), 40001);
 }
 
-static void bind__loopback_among_devices_has_none(void **state)
+static void bind__loopback_gets_the_device_that_has_it(void **state)
 {
 	assert_int_equal(rdma_bind_addr(id, loop_address("::1", 7471)), 0);
-	assert_null(id->verbs);
+	assert_non_null(id->verbs);
 	assert_int_equal(ntohs(rdma_get_src_port(id)), 7471);
+	assert_int_equal(id->route.addr.addr.ibaddr.sgid.raw[15], 1);
+	assert_int_equal(id->route.addr.addr.ibaddr.sgid.raw[10], 0);
 	assert_fails(rdma_bind_addr(id, loop_address("::1", 7472)), EINVAL);
 }
 
-static void bind__loopback_of_the_only_device_sets_it(void **state)
+static void expect_first_gid(const union ibv_gid *gid)
 {
-	loop_have_one_device();
-	assert_int_equal(rdma_bind_addr(id, loop_address("::1", 7471)), 0);
-	assert_non_null(id->verbs);
+	const struct vb_gid first = vb_sockaddr_gid(loop_address("10.0.0.1", 0));
+	assert_memory_equal(gid->raw, first.raw, sizeof(first.raw));
 }
 
-static void bind__loopback_of_no_device_has_none(void **state)
+static void bind__loopback_of_no_device_is_the_first_ones(void **state)
 {
-	loop_have_one_device();
 	assert_int_equal(rdma_bind_addr(id, loop_address("127.0.0.1", 7471)), 0);
-	assert_null(id->verbs);
+	assert_non_null(id->verbs);
+	assert_non_null(id->pd);
+	expect_first_gid(&id->route.addr.addr.ibaddr.sgid);
+	/* The program sees what it asked for. */
+	assert_int_equal(vb_sockaddr_gid(rdma_get_local_addr(id)).raw[12], 127);
+}
+
+static void resolve__loopback_leads_from_the_first_device_to_itself(void **state)
+{
+	assert_int_equal(rdma_resolve_addr(id, NULL, loop_address("127.0.0.1", 99), 100), 0);
+	loop_expect(channel, RDMA_CM_EVENT_ADDR_RESOLVED, 0);
+	expect_first_gid(&id->route.addr.addr.ibaddr.sgid);
+	expect_first_gid(&id->route.addr.addr.ibaddr.dgid);
+	assert_int_equal(vb_sockaddr_gid(rdma_get_local_addr(id)).raw[12], 127);
+	assert_int_equal(vb_sockaddr_gid(rdma_get_peer_addr(id)).raw[12], 127);
+	assert_int_equal(rdma_resolve_route(id, 100), 0);
+	loop_expect(channel, RDMA_CM_EVENT_ROUTE_RESOLVED, 0);
+	expect_first_gid(&id->route.path_rec->sgid);
+	expect_first_gid(&id->route.path_rec->dgid);
 }
 
 static void resolve__id_at_loopback_gets_its_device(void **state)
@@ -122,8 +140,7 @@ static void resolve__gives_event_device_and_path(void **state)
 
 static void resolve__own_address_of_no_device_is_an_event(void **state)
 {
-	/* The kernel would send from 127.0.0.1, which no device here has. */
-	assert_int_equal(rdma_resolve_addr(id, NULL, loop_address("127.0.0.1", 99), 100), 0);
+	assert_int_equal(rdma_resolve_addr(id, NULL, loop_address(LOOP_NO_DEVICES, 99), 100), 0);
 	loop_expect(channel, RDMA_CM_EVENT_ADDR_ERROR, -ENODEV);
 	assert_null(id->verbs);
 	assert_int_equal(rdma_resolve_addr(id, loop_address("10.0.0.1", 0), loop_address("10.0.0.1", 99), 100), 0);
@@ -245,12 +262,12 @@ static void synchronous__a_failed_event_is_errno(void **state)
 {
 	struct rdma_cm_id *sync;
 	assert_int_equal(rdma_create_id(NULL, &sync, NULL, RDMA_PS_TCP), 0);
-	assert_fails(rdma_resolve_addr(sync, NULL, loop_address("127.0.0.1", 99), 100), ENODEV);
+	assert_fails(rdma_resolve_addr(sync, NULL, loop_address(LOOP_NO_DEVICES, 99), 100), ENODEV);
 	assert_int_equal(sync->event->event, RDMA_CM_EVENT_ADDR_ERROR);
 	/* Made asynchronous, it needs no event shown. */
 	assert_int_equal(rdma_migrate_id(sync, channel), 0);
 	assert_null(sync->event);
-	assert_int_equal(rdma_resolve_addr(sync, NULL, loop_address("127.0.0.1", 99), 100), 0);
+	assert_int_equal(rdma_resolve_addr(sync, NULL, loop_address(LOOP_NO_DEVICES, 99), 100), 0);
 	assert_ptr_equal(loop_expect(channel, RDMA_CM_EVENT_ADDR_ERROR, -ENODEV), sync);
 	assert_int_equal(rdma_destroy_id(sync), 0);
 }
@@ -262,9 +279,9 @@ int main(void)
 		TEST(create_id__unknown_port_space_is_refused),
 		TEST(bind__address_of_a_device_sets_it),
 		TEST(bind__any_has_no_device_and_port_0_gets_one),
-		TEST(bind__loopback_among_devices_has_none),
-		TEST(bind__loopback_of_the_only_device_sets_it),
-		TEST(bind__loopback_of_no_device_has_none),
+		TEST(bind__loopback_gets_the_device_that_has_it),
+		TEST(bind__loopback_of_no_device_is_the_first_ones),
+		TEST(resolve__loopback_leads_from_the_first_device_to_itself),
 		TEST(resolve__id_at_loopback_gets_its_device),
 		TEST(bind__bad_addresses_have_their_errno),
 		TEST(listen__port_in_use_can_be_left),

@@ -4,7 +4,7 @@ static struct vb_cm *cm;
 static pthread_mutex_t mutex;
 static vb_connections_handler *handler;
 static _Atomic vb_time now;
-static bool is_lossy, is_child, is_only;
+static bool is_lossy, is_child;
 static const char *claim;
 static atomic_uint bound, next_port;
 static struct ibv_context verbs;
@@ -109,11 +109,6 @@ int vb_devices_open(void)
 	return 0;
 }
 
-bool vb_device_is_only(const struct device_entry *entry)
-{
-	return is_only;
-}
-
 int vb_device_of_gid(const struct vb_gid *gid, struct device_entry **found, uint8_t *gid_index)
 {
 	for (uint8_t i = 0; i < COUNT_OF(addresses); i++) {
@@ -125,6 +120,18 @@ int vb_device_of_gid(const struct vb_gid *gid, struct device_entry **found, uint
 		return 0;
 	}
 	return -ENODEV;
+}
+
+/* ::1 is the device's own, 127.0.0.1 nobody's. */
+int vb_device_of_loopback(struct vb_gid *gid, struct device_entry **found)
+{
+	uint8_t gid_index;
+
+	if (vb_device_of_gid(gid, found, &gid_index)) {
+		*gid = vb_sockaddr_gid(loop_address(addresses[0], 0));
+		*found = &device;
+	}
+	return 0;
 }
 
 int vb_device_xrcd(struct device_entry *entry, struct ibv_xrcd **xrcd)
@@ -144,13 +151,14 @@ uint8_t vb_gid_mtu(const struct vb_gid *gid)
 	return vb_device_of_gid(gid, &unused, &gid_index) ? 0 : IBV_MTU_1024;
 }
 
-/* Of the host are the device's addresses and loopback. */
+/* Of the host are the device's addresses, loopback and one more. */
 static bool is_ours(const struct sockaddr *addr)
 {
-	struct vb_gid gid = vb_sockaddr_gid(addr), loopback = vb_gid_from_ipv4(127, 0, 0, 1);
+	struct vb_gid gid = vb_sockaddr_gid(addr), other = vb_sockaddr_gid(loop_address(LOOP_NO_DEVICES, 0));
 	struct device_entry *unused;
 	uint8_t gid_index;
-	return vb_gid_equal(&gid, &loopback) || vb_device_of_gid(&gid, &unused, &gid_index) == 0;
+	return vb_gid_is_loopback(&gid) || vb_gid_equal(&gid, &other) ||
+	       vb_device_of_gid(&gid, &unused, &gid_index) == 0;
 }
 
 int vb_sockaddr_route(const struct sockaddr *remote, const struct sockaddr *local, struct sockaddr_storage *source)
@@ -173,7 +181,7 @@ int loop_setup(void **state)
 	pthread_mutex_init(&mutex, &attr);
 	handler = vb_handle_cm_event;
 	now = VB_S;
-	is_lossy = is_child = is_only = false;
+	is_lossy = is_child = false;
 	claim = NULL;
 	bound = 0;
 	next_port = 40001;
@@ -229,11 +237,6 @@ unsigned loop_bound(void)
 void loop_fork(bool is)
 {
 	is_child = is;
-}
-
-void loop_have_one_device(void)
-{
-	is_only = true;
 }
 
 struct sockaddr *loop_address(const char *ip, uint16_t port)

@@ -24,8 +24,8 @@ void loop_pass(vb_time span);
 unsigned loop_bound(void);
 /* The next call of vb_connections_* finds itself in a forked child. */
 void loop_fork(bool is_child);
-/* The device is the only one of this host; otherwise it is said to have company. */
-void loop_have_one_device(void);
+/* An address of this host that no device has. */
+#define LOOP_NO_DEVICES "10.0.0.7"
 
 struct sockaddr *loop_address(const char *ip, uint16_t port);
 /* Is an event waiting, as poll() sees it? */
