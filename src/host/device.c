@@ -53,6 +53,7 @@ static void after_fork_in_child(void)
 	close(w->slot.fd);
 	vb_broker_forked(w->broker);
 	vb_multicast_forked();
+	vb_devices_hold_loopback(false);
 	current = NULL;
 	device_count = 0;
 }
@@ -283,7 +284,7 @@ static bool find_listed(const char *name, struct vb_device_info *info, int *erro
 	size_t count;
 	bool is_found = false;
 
-	*error = vb_devices_list(&list, &count);
+	*error = vb_devices_openable(&list, &count);
 	if (*error < 0)
 		return false;
 	for (size_t i = 0; i < count && !is_found; i++) {
@@ -352,6 +353,16 @@ const char *vb_device_counter(const char *name, unsigned n, uint64_t *value)
 	return counter;
 }
 
+/* With the mutex held, when a device has joined or left. */
+static void note_loopback(const struct vb_worker *w)
+{
+	bool is_held = false;
+
+	vb_list_for_each(node, &w->devices)
+		is_held |= vb_container_of(node, struct vb_device, link)->info.is_loopback;
+	vb_devices_hold_loopback(is_held);
+}
+
 int vb_device_open(const char *name, const struct vb_device_sink *sink, struct vb_device **device)
 {
 	struct vb_device_info info;
@@ -372,6 +383,7 @@ int vb_device_open(const char *name, const struct vb_device_sink *sink, struct v
 		vb_worker_lock(current);
 		note_if_another(current, info.name);
 		vb_list_add_tail(&current->devices, &d->link);
+		note_loopback(current);
 		vb_worker_unlock(current);
 	}
 	pthread_mutex_unlock(&open_mutex);
@@ -392,6 +404,7 @@ void vb_device_close(struct vb_device *device)
 		pthread_mutex_lock(&open_mutex);
 		vb_worker_lock(w);
 		vb_list_remove(&device->link);
+		note_loopback(w);
 		vb_worker_unlock(w);
 		if (--device_count == 0)
 			stop_worker();
@@ -456,7 +469,7 @@ void vb_worker_refresh_devices(struct vb_worker *w)
 	struct vb_device_info *list;
 	size_t count;
 
-	if (vb_devices_named("all", &list, &count) < 0)
+	if (vb_devices_named(NULL, &list, &count) < 0)
 		return;
 	vb_worker_lock(w);
 	vb_list_for_each(node, &w->devices) {

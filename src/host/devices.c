@@ -1,5 +1,5 @@
 /* Devices: which there are, in which order, with which GIDs, MTU and node GUID. Knows nothing of what is open
- * (device.c) and asks nothing of the broker. */
+ * (device.c) but what it is told of loopback's, and asks nothing of the broker. */
 #include "host/devices.h"
 
 #include <errno.h>
@@ -158,6 +158,15 @@ static size_t narrow(struct vb_device_info *devices, size_t count, const char *w
 	return kept;
 }
 
+/* Both ends of a network have loopback's addresses: beside another device it misleads programs that choose for themselves.
+ * It stands behind the others. */
+static size_t without_loopback(const struct vb_device_info *devices, size_t count)
+{
+	while (count > 1 && devices[count - 1].is_loopback && !devices[0].is_loopback)
+		count--;
+	return count;
+}
+
 /* 0: the default route's interface, 1: others, 2: loopback. */
 static int rank(const struct vb_interface *interface, uint32_t default_index)
 {
@@ -175,7 +184,9 @@ size_t vb_devices_from_interfaces(const struct vb_interface *interfaces, size_t 
 		for (size_t i = 0; i < count; i++)
 			if (rank(&interfaces[i], default_index) == wanted_rank && make_device(&devices[made], &interfaces[i]))
 				made++;
-	return strcmp(wanted, "all") == 0 ? made : narrow(devices, made, wanted);
+	if (!wanted)
+		return made;
+	return strcmp(wanted, "all") == 0 ? without_loopback(devices, made) : narrow(devices, made, wanted);
 }
 
 /* ---- Names that are no device ------------------------------------------------------------------------------------ */
@@ -246,11 +257,34 @@ static int read_devices(const char *wanted, bool says_faults, struct vb_device_i
 	return devices ? 0 : -ENOMEM;
 }
 
+/* What a program holds open does not vanish under it, when it looks again after another interface came. */
+static atomic_bool is_loopback_held;
+
+void vb_devices_hold_loopback(bool is_held)
+{
+	is_loopback_held = is_held;
+}
+
 int vb_devices_list(struct vb_device_info **list, size_t *count)
 {
 	const struct vb_settings *settings = vb_settings_get();
 
-	return settings ? read_devices(settings->text[VB_SETTING_DEVICES], true, list, count) : -EINVAL;
+	if (!settings)
+		return -EINVAL;
+	const char *wanted = settings->text[VB_SETTING_DEVICES];
+	if (strcmp(wanted, "all") == 0)
+		return read_devices(is_loopback_held ? NULL : wanted, false, list, count);
+	return read_devices(wanted, true, list, count);
+}
+
+int vb_devices_openable(struct vb_device_info **list, size_t *count)
+{
+	const struct vb_settings *settings = vb_settings_get();
+
+	if (!settings)
+		return -EINVAL;
+	const char *wanted = settings->text[VB_SETTING_DEVICES];
+	return strcmp(wanted, "all") == 0 ? read_devices(NULL, false, list, count) : vb_devices_list(list, count);
 }
 
 int vb_devices_named(const char *wanted, struct vb_device_info **list, size_t *count)

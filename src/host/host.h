@@ -38,8 +38,8 @@ struct vb_device_info {
 	struct vb_device_gid gids[VB_MAX_GIDS]; /* IPv4-mapped first, then IPv6 global, then link-local */
 };
 
-/* The devices in order: the default route's interface first, loopback last, narrowed by VERBENA_DEVICES. Does not start
- * anything and needs no broker. *list is malloc'ed, free() it. A malformed setting: -EINVAL, explained on stderr once;
+/* The devices in order: the default route's interface first, narrowed by VERBENA_DEVICES; loopback's last, and only where
+ * it is the only one, is named there, or is open in this process. Does not start anything and needs no broker. *list is malloc'ed, free() it. A malformed setting: -EINVAL, explained on stderr once;
  * so is a name in VERBENA_DEVICES that is no device. */
 int vb_devices_list(struct vb_device_info **list, size_t *count);
 /* The program was shown devices: with VERBENA_STATS=1 it is said at exit if it opened none. */

@@ -89,11 +89,13 @@ int vb_devices_open(void)
 	return error;
 }
 
+#define GIDS_MAX 256
+
 /* Index of gid in the device's table, or -1. */
 static int gid_index_of(const struct device_entry *device, const struct vb_gid *gid)
 {
-	struct ibv_gid_entry entries[256];
-	ssize_t count = ibv_query_gid_table(device->verbs, entries, sizeof(entries) / sizeof(entries[0]), 0);
+	struct ibv_gid_entry entries[GIDS_MAX];
+	ssize_t count = ibv_query_gid_table(device->verbs, entries, GIDS_MAX, 0);
 	for (ssize_t i = 0; i < count; i++) {
 		if (memcmp(entries[i].gid.raw, gid->raw, sizeof(gid->raw)) == 0)
 			return (int)entries[i].gid_index;
@@ -134,11 +136,11 @@ int vb_device_of_gid(const struct vb_gid *gid, struct device_entry **device, uin
 /* The device's first address; false: none. */
 static bool first_gid(const struct device_entry *device, struct vb_gid *gid)
 {
-	struct ibv_gid_entry entry;
+	struct ibv_gid_entry entries[GIDS_MAX];
 
-	if (ibv_query_gid_table(device->verbs, &entry, 1, 0) < 1)
+	if (ibv_query_gid_table(device->verbs, entries, GIDS_MAX, 0) < 1)
 		return false;
-	memcpy(gid->raw, entry.gid.raw, sizeof(gid->raw));
+	memcpy(gid->raw, entries[0].gid.raw, sizeof(gid->raw));
 	return true;
 }
 

@@ -7,6 +7,7 @@
 #include <string.h>
 #include <sys/uio.h>
 #include <unistd.h>
+#include "base/gid.h"
 
 enum {
 	BUCKETS = 64,
@@ -166,14 +167,20 @@ static void drop(struct rs_datagram *dg, struct arrival *arrival)
 	free(arrival);
 }
 
-/* The sender that it names has to be the one whose packet it was: IPv4's header stands at the end of the GRH. */
+/* The sender that it names has to be the one whose packet it was: IPv4's header stands at the end of the GRH. A loopback
+ * address may be whoever sends from the address that he sends to: this host. */
 static bool is_from(const uint8_t *grh, const union vb_rs_address *sender)
 {
-	union vb_rs_address ipv4 = *sender;
 	union ibv_gid gid = vb_rs_address_gid(sender);
-	if (grh[0] >> 4 == 6)
-		return !memcmp(grh + 8, gid.raw, 16);
-	return vb_rs_address_convert(&ipv4, AF_INET) && !memcmp(grh + 32, gid.raw + 12, 4);
+	bool is_ipv6 = grh[0] >> 4 == 6;
+	const uint8_t *source = is_ipv6 ? grh + 8 : grh + 32;
+	size_t length = is_ipv6 ? 16 : 4;
+	struct vb_gid named;
+
+	memcpy(named.raw, gid.raw, sizeof(named.raw));
+	if (vb_gid_is_loopback(&named) && !memcmp(source, source + length, length))
+		return true;
+	return (is_ipv6 || vb_gid_is_ipv4(&named)) && !memcmp(source, gid.raw + 16 - length, length);
 }
 
 /* Peers of both families write to a socket of IPv6. */

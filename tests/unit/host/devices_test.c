@@ -38,13 +38,25 @@ static int machine(void **state)
 
 static void list__default_route_first_loopback_last(void **state)
 {
-	assert_int_equal(vb_devices_from_interfaces(interfaces, 4, 3, "all", devices), 3);
+	assert_int_equal(vb_devices_from_interfaces(interfaces, 4, 3, NULL, devices), 3);
 	assert_string_equal(devices[0].name, "vb_eth1");
 	assert_string_equal(devices[1].name, "vb_eth0");
 	assert_string_equal(devices[2].name, "vb_lo");
 	assert_true(devices[0].is_up);
 	assert_false(devices[1].is_up);
 	assert_true(devices[2].is_loopback);
+}
+
+static void list__loopback_is_offered_alone_or_by_name(void **state)
+{
+	assert_int_equal(vb_devices_from_interfaces(interfaces, 4, 3, "all", devices), 2);
+	assert_string_equal(devices[0].name, "vb_eth1");
+	assert_string_equal(devices[1].name, "vb_eth0");
+	assert_int_equal(vb_devices_from_interfaces(interfaces, 4, 3, "eth1,lo", devices), 2);
+	assert_string_equal(devices[1].name, "vb_lo");
+	interfaces[1].is_up = interfaces[2].is_up = false;
+	assert_int_equal(vb_devices_from_interfaces(interfaces, 4, 3, "all", devices), 1);
+	assert_string_equal(devices[0].name, "vb_lo");
 }
 
 static void list__wanted_names_narrow_and_order(void **state)
@@ -135,7 +147,7 @@ static void guid__without_mac_is_stable_and_not_zero(void **state)
 	vb_devices_from_interfaces(interfaces, 4, 3, "lo", devices);
 	uint64_t guid = devices[0].node_guid;
 	assert_true(guid != 0);
-	vb_devices_from_interfaces(interfaces, 4, 2, "all", devices);
+	vb_devices_from_interfaces(interfaces, 4, 2, NULL, devices);
 	assert_true(devices[2].node_guid == guid);
 	interfaces[1].is_loopback = true;
 	memset(interfaces[1].mac, 0, 6);
@@ -160,6 +172,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_setup(list__default_route_first_loopback_last, machine),
+		cmocka_unit_test_setup(list__loopback_is_offered_alone_or_by_name, machine),
 		cmocka_unit_test_setup(list__wanted_names_narrow_and_order, machine),
 		cmocka_unit_test_setup(list__names_in_vain_are_told_apart, machine),
 		cmocka_unit_test_setup(list__down_or_small_is_no_device, machine),

@@ -390,6 +390,43 @@ static void open__again_shares_the_lane(void **state)
 	poll__drives_the_lane(state);
 }
 
+static bool is_listed(const char *name)
+{
+	struct vb_device_info *list;
+	size_t count;
+	bool is_found = false;
+
+	assert_int_equal(vb_devices_list(&list, &count), 0);
+	for (size_t i = 0; i < count; i++)
+		is_found |= strcmp(list[i].name, name) == 0;
+	free(list);
+	return is_found;
+}
+
+/* It leaves the list when another comes, but not under who has it open. */
+static void loopback__held_open_stays_when_another_comes(void **state)
+{
+	struct vb_device *second;
+
+	NEEDS_NAMESPACE;
+	if (system("ip link add vbt0 type veth peer name vbt1 2>/dev/null && ip addr add 10.79.0.1/24 dev vbt0 && "
+		   "ip link set vbt1 up && ip link set vbt0 up"))
+		skip();
+	assert_true(is_listed("vb_vbt0"));
+	assert_true(is_listed("vb_lo"));
+	poll__drives_the_lane(state);
+	assert_int_equal(vb_device_open("vb_lo", &sink, &second), 0);
+	vb_device_close(second);
+	assert_true(is_listed("vb_lo"));
+	close_all(state);
+	assert_false(is_listed("vb_lo"));
+	open_all(state); /* a program that was shown it before may open it */
+	assert_true(is_listed("vb_lo"));
+	assert_int_equal(system("ip link delete vbt0"), 0);
+	assert_false(is_listed("vb_vbt0"));
+	poll__drives_the_lane(state);
+}
+
 static void open__after_close_starts_anew(void **state)
 {
 	NEEDS_NAMESPACE;
@@ -490,6 +527,7 @@ int main(int argc, char **argv)
 		cmocka_unit_test(frames__wait_for_a_slow_interface_without_cpu),
 		cmocka_unit_test(fork__child_is_told_and_parent_goes_on),
 		cmocka_unit_test(open__again_shares_the_lane),
+		cmocka_unit_test(loopback__held_open_stays_when_another_comes),
 		cmocka_unit_test(open__after_close_starts_anew),
 		cmocka_unit_test(clock__goes_forward_and_back_to_monotonic),
 	};
