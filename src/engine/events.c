@@ -79,5 +79,7 @@ void vb_complete_recv(struct vb_qp *qp, const struct vb_recv_wqe *recv, struct v
 	if (wc->status != VB_WC_SUCCESS)
 		wc->opcode = VB_WC_RECV;
 	vb_recv_done(qp);
+	/* The data of a WRITE is its own; the receive tells of it and has none. */
+	vb_count_work(qp, VB_COUNTED_RECV, wc->status, wc->opcode == VB_WC_RECV ? wc->byte_len : 0);
 	vb_complete(qp, qp->recv_cq, wc, solicited);
 }

@@ -28,6 +28,7 @@
 #ifndef VB_ENGINE_NIC_H
 #define VB_ENGINE_NIC_H
 
+#include <stdatomic.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -354,6 +355,28 @@ uint32_t vb_qp_number(const struct vb_qp *qp);
 enum vb_qp_state vb_qp_state(const struct vb_qp *qp); /* [any] */
 struct vb_lane *vb_qp_lane(const struct vb_qp *qp);
 void *vb_qp_user(const struct vb_qp *qp);
+
+/* Counts of completed work, which a program may read instead of completions. Any number of QPs may count into one. */
+struct vb_work_count {
+	bool is_bytes; /* of their data, not work requests */
+	_Atomic uint64_t done, failed;
+};
+
+enum vb_counted { /* ibv_qp_attach_comp_cntr_op, whose numbers these are the bits of */
+	VB_COUNTED_SEND = 0,
+	VB_COUNTED_RECV = 1,
+	VB_COUNTED_READ = 2,
+	/* 3, READs of others, is not offered: a requester may ask in pieces, and who answers cannot tell. */
+	VB_COUNTED_WRITE = 4,
+	VB_COUNTED_REMOTE_WRITE = 5, /* WRITEs of others, when all their data is there */
+	VB_COUNTED_KINDS = 6,
+};
+#define VB_COUNTED_MASK 0x37
+
+/* What completes of these kinds (bits of VB_COUNTED_MASK) goes into count too, signalled or not, until the QP is
+ * destroyed. -EINVAL: not in RESET or INIT; -EBUSY: a kind is counted already; -ENOMEM. [lane] */
+int vb_qp_count_work(struct vb_qp *qp, struct vb_work_count *count, uint32_t kinds);
+
 int vb_qp_attach_mcast(struct vb_qp *qp, const struct vb_gid *gid); /* [lane] UD; twice is harmless; -ENOMEM */
 int vb_qp_detach_mcast(struct vb_qp *qp, const struct vb_gid *gid); /* [lane] -EINVAL when not attached */
 

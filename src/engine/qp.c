@@ -133,6 +133,7 @@ static void free_qp(struct vb_qp *qp)
 	free(qp->responder.resources);
 	free(qp->requester.echo);
 	free(qp->spread);
+	free(qp->counts);
 	free(qp);
 }
 

@@ -264,6 +264,7 @@ struct vb_qp {
 	atomic_bool doorbell_rung;
 	struct vb_cause cause;
 	struct vb_qp_attr attr;
+	struct vb_work_count **counts; /* one a kind of work, or NULL; itself NULL unless something is counted */
 };
 
 /* ---- Lane ------------------------------------------------------------------------------------------------------ */
@@ -336,6 +337,15 @@ static inline uint32_t vb_psn_count(const struct vb_qp *qp, uint32_t length)
 struct vb_qp *vb_lane_find_qp(const struct vb_lane *lane, uint32_t qpn);
 int vb_lane_add_qp(struct vb_lane *lane, struct vb_qp *qp); /* gives it its number; -ENOMEM */
 void vb_lane_remove_qp(struct vb_lane *lane, struct vb_qp *qp);
+
+/* work_count.c */
+void vb_count_work_slowly(struct vb_qp *qp, enum vb_counted kind, enum vb_wc_status status, uint32_t bytes);
+
+static inline void vb_count_work(struct vb_qp *qp, enum vb_counted kind, enum vb_wc_status status, uint32_t bytes)
+{
+	if (__builtin_expect(qp->counts != NULL, false))
+		vb_count_work_slowly(qp, kind, status, bytes);
+}
 
 /* qp.c */
 /* The QP goes to ERR (RC, XRC, responder side of UC) by itself: cause noted, everything flushed. */

@@ -212,6 +212,8 @@ static enum verdict execute_write(struct vb_qp *qp, const struct vb_packet *pack
 	vb_place(&reach, packet->payload, packet->payload_length, ends);
 	rs->received = total;
 	rs->open = ends ? VB_NO_MESSAGE : VB_MESSAGE_WRITE;
+	if (ends)
+		vb_count_work(qp, VB_COUNTED_REMOTE_WRITE, VB_WC_SUCCESS, total);
 	if (row->has_imm)
 		complete_recv(qp, packet, rs->write_length, VB_WC_RECV_RDMA_WITH_IMM);
 	return EXECUTED;

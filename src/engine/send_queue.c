@@ -285,6 +285,16 @@ static uint32_t wc_opcode(uint8_t opcode)
 	return VB_WC_SEND;
 }
 
+static void count_sent(struct vb_qp *qp, enum vb_wc_opcode opcode, enum vb_wc_status status, uint32_t bytes)
+{
+	if (opcode == VB_WC_SEND)
+		vb_count_work(qp, VB_COUNTED_SEND, status, bytes);
+	else if (opcode == VB_WC_RDMA_WRITE)
+		vb_count_work(qp, VB_COUNTED_WRITE, status, bytes);
+	else if (opcode == VB_WC_RDMA_READ)
+		vb_count_work(qp, VB_COUNTED_READ, status, bytes);
+}
+
 void vb_sq_retire(struct vb_qp *qp, enum vb_wc_status status)
 {
 	uint32_t head = atomic_load_explicit(&qp->sq.head, memory_order_relaxed);
@@ -301,6 +311,8 @@ void vb_sq_retire(struct vb_qp *qp, enum vb_wc_status status)
 	wc.sq_index = head + 1;
 	bool is_reported = status != VB_WC_SUCCESS || (wqe->flags & VB_SEND_SIGNALED);
 	atomic_store_explicit(&qp->sq.head, head + 1, memory_order_release);
+	if (qp->counts)
+		count_sent(qp, wc.opcode, status, wc.byte_len);
 	if (!is_reported)
 		return;
 	if (qp->send_cq)

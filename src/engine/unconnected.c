@@ -97,6 +97,8 @@ static void uc_write(struct vb_qp *qp, const struct vb_packet *packet, bool begi
 	}
 	vb_place(&reach, packet->payload, packet->payload_length, ends);
 	rs->received = total;
+	if (ends)
+		vb_count_work(qp, VB_COUNTED_REMOTE_WRITE, VB_WC_SUCCESS, total);
 	if (has_imm)
 		uc_complete(qp, packet, rs->write_length, true);
 }
