@@ -6,8 +6,6 @@
 enum { PRIVATE_GID_TYPE_ROCE_V1 = 0, PRIVATE_GID_TYPE_ROCE_V2 = 1 };
 enum { ENTRY_GID_TYPE_ROCE_V2 = 2 };
 
-int ibv_query_gid_type(struct ibv_context *context, uint8_t port, unsigned int index, int *type);
-
 /* -1 with errno, as the old queries do. */
 static int fail(int error)
 {
@@ -92,7 +90,7 @@ VB_EXPORT ssize_t _ibv_query_gid_table(struct ibv_context *context, struct ibv_g
 	return (ssize_t)count;
 }
 
-VB_EXPORT int ibv_query_gid_type(struct ibv_context *context, uint8_t port, unsigned int index, int *type)
+int vb_query_gid_type(struct ibv_context *context, uint8_t port, unsigned int index, int *type)
 {
 	struct vb_gid gid;
 	uint32_t ifindex;

@@ -423,6 +423,10 @@ int vb_context_ops_query_device_ex(struct ibv_context *context, const struct ibv
 int vb_context_ops_query_port(struct ibv_context *context, uint8_t port, struct ibv_port_attr *attr, size_t attr_size);
 int vb_context_ops_query_rt_values(struct ibv_context *context, struct ibv_values_ex *values);
 
+/* What the private nodes export (private.c): gid.c, text.c. */
+int vb_query_gid_type(struct ibv_context *context, uint8_t port, unsigned int index, int *type);
+const char *vb_wr_opcode_str(enum ibv_wr_opcode opcode);
+
 /* ---- Events again: what needs the objects
  * ------------------------------------------------------------------------------ */
 

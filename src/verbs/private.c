@@ -1,112 +1,177 @@
-/* The private node: what hardware drivers import from the library. They must load, for perftest, UCX and libfabric link
- * them, but no device of ours is theirs: registering does nothing, and what works on a driver's own objects fails.
- * ibv_query_gid_type, the one private symbol that programs call, is in gid.c. Signatures are the drivers' business:
- * their arguments are never looked at. */
+/* The private nodes: what hardware drivers import from the library. They must load, for perftest, UCX and libfabric link
+ * them, but no device of ours is theirs: registering does nothing, and what works on a driver's own objects fails. Two
+ * symbols are called by programs and do what they say: ibv_query_gid_type (gid.c) and ibv_wr_opcode_str (text.c).
+ *
+ * A driver asks for the node of the release that it was built with, and no other will do. So all nodes stand side by
+ * side: many names, few answers. Signatures are the drivers' business; their arguments are never looked at.
+ * To add a node: a row in the macros of nodes below, in libibverbs.map, and its driver's name at the end. */
 #include "verbs/objects.h"
 
-/* Whether destroying may go on after the device has gone; drivers read it. */
-extern bool verbs_allow_disassociate_destroy;
-VB_EXPORT bool verbs_allow_disassociate_destroy;
+/* An answer is exported under name in a node of its own; the newest is what dlsym finds. */
+#define IN(node, name, answer) __asm__(".symver " #answer "," #name "@IBVERBS_PRIVATE_" #node);
+#define NEWEST(name, answer)   __asm__(".symver " #answer "," #name "@@IBVERBS_PRIVATE_65");
+
+/* Names as they came, and stayed. The number is the first node that has them, not the first release. */
+#define SINCE_65(name, answer) NEWEST(name, answer)
+#define SINCE_64(name, answer) IN(64, name, answer) SINCE_65(name, answer)
+#define SINCE_59(name, answer) IN(59, name, answer) SINCE_64(name, answer)
+#define SINCE_57(name, answer) IN(57, name, answer) SINCE_59(name, answer)
+#define SINCE_34(name, answer) IN(34, name, answer) SINCE_57(name, answer)
+#define SINCE_33(name, answer) IN(33, name, answer) SINCE_34(name, answer)
+#define SINCE_25(name, answer) IN(25, name, answer) SINCE_33(name, answer)
+
+/* ---- The answers ---- */
 
 /* A command to a kernel device that does not exist. */
-#define REFUSED(name)                                                                                                  \
-	int name(void);                                                                                                \
-	VB_EXPORT int name(void)                                                                                       \
-	{                                                                                                              \
-		return errno = EOPNOTSUPP;                                                                             \
-	}
+int vb_private_refused(void);
+VB_EXPORT int vb_private_refused(void)
+{
+	return errno = EOPNOTSUPP;
+}
 
-#define REFUSED_POINTER(name)                                                                                          \
-	void *name(void);                                                                                              \
-	VB_EXPORT void *name(void)                                                                                     \
-	{                                                                                                              \
-		return vb_fail(EOPNOTSUPP);                                                                            \
-	}
+void *vb_private_refused_pointer(void);
+VB_EXPORT void *vb_private_refused_pointer(void)
+{
+	return vb_fail(EOPNOTSUPP);
+}
 
-#define IGNORED(name)                                                                                                  \
-	void name(void);                                                                                               \
-	VB_EXPORT void name(void) {}
-
-/* Called from the drivers' constructors. */
-IGNORED(verbs_register_driver_34)
-IGNORED(__verbs_log)
-IGNORED(verbs_init_cq)
-IGNORED(verbs_set_ops)
-IGNORED(verbs_uninit_context)
-
-REFUSED_POINTER(_verbs_init_and_alloc_context)
-REFUSED_POINTER(verbs_open_device)
-
-int ibv_read_ibdev_sysfs_file(void);
-VB_EXPORT int ibv_read_ibdev_sysfs_file(void)
+int vb_private_refused_file(void);
+VB_EXPORT int vb_private_refused_file(void)
 {
 	errno = EOPNOTSUPP;
 	return -1;
 }
 
-unsigned int __ioctl_final_num_attrs(unsigned int num_attrs);
-VB_EXPORT unsigned int __ioctl_final_num_attrs(unsigned int num_attrs)
+void vb_private_ignored(void);
+VB_EXPORT void vb_private_ignored(void) {}
+
+unsigned int vb_private_num_attrs(unsigned int num_attrs);
+VB_EXPORT unsigned int vb_private_num_attrs(unsigned int num_attrs)
 {
 	return num_attrs;
 }
 
-REFUSED(execute_ioctl)
-REFUSED(ibv_cmd_advise_mr)
-REFUSED(ibv_cmd_alloc_dm)
-REFUSED(ibv_cmd_alloc_mw)
-REFUSED(ibv_cmd_alloc_pd)
-REFUSED(ibv_cmd_attach_mcast)
-REFUSED(ibv_cmd_close_xrcd)
-REFUSED(ibv_cmd_create_ah)
-REFUSED(ibv_cmd_create_counters)
-REFUSED(ibv_cmd_create_cq)
-REFUSED(ibv_cmd_create_cq_ex)
-REFUSED(ibv_cmd_create_flow)
-REFUSED(ibv_cmd_create_flow_action_esp)
-REFUSED(ibv_cmd_create_qp)
-REFUSED(ibv_cmd_create_qp_ex)
-REFUSED(ibv_cmd_create_qp_ex2)
-REFUSED(ibv_cmd_create_rwq_ind_table)
-REFUSED(ibv_cmd_create_srq)
-REFUSED(ibv_cmd_create_srq_ex)
-REFUSED(ibv_cmd_create_wq)
-REFUSED(ibv_cmd_dealloc_mw)
-REFUSED(ibv_cmd_dealloc_pd)
-REFUSED(ibv_cmd_dereg_mr)
-REFUSED(ibv_cmd_destroy_ah)
-REFUSED(ibv_cmd_destroy_counters)
-REFUSED(ibv_cmd_destroy_cq)
-REFUSED(ibv_cmd_destroy_flow)
-REFUSED(ibv_cmd_destroy_flow_action)
-REFUSED(ibv_cmd_destroy_qp)
-REFUSED(ibv_cmd_destroy_rwq_ind_table)
-REFUSED(ibv_cmd_destroy_srq)
-REFUSED(ibv_cmd_destroy_wq)
-REFUSED(ibv_cmd_detach_mcast)
-REFUSED(ibv_cmd_free_dm)
-REFUSED(ibv_cmd_get_context)
-REFUSED(ibv_cmd_modify_cq)
-REFUSED(ibv_cmd_modify_flow_action_esp)
-REFUSED(ibv_cmd_modify_qp)
-REFUSED(ibv_cmd_modify_qp_ex)
-REFUSED(ibv_cmd_modify_srq)
-REFUSED(ibv_cmd_modify_wq)
-REFUSED(ibv_cmd_open_qp)
-REFUSED(ibv_cmd_open_xrcd)
-REFUSED(ibv_cmd_poll_cq)
-REFUSED(ibv_cmd_post_recv)
-REFUSED(ibv_cmd_post_send)
-REFUSED(ibv_cmd_post_srq_recv)
-REFUSED(ibv_cmd_query_context)
-REFUSED(ibv_cmd_query_device_any)
-REFUSED(ibv_cmd_query_mr)
-REFUSED(ibv_cmd_query_port)
-REFUSED(ibv_cmd_query_qp)
-REFUSED(ibv_cmd_query_srq)
-REFUSED(ibv_cmd_read_counters)
-REFUSED(ibv_cmd_reg_dm_mr)
-REFUSED(ibv_cmd_reg_dmabuf_mr)
-REFUSED(ibv_cmd_reg_mr)
-REFUSED(ibv_cmd_req_notify_cq)
-REFUSED(ibv_cmd_rereg_mr)
-REFUSED(ibv_cmd_resize_cq)
+int vb_private_query_gid_type(struct ibv_context *context, uint8_t port, unsigned int index, int *type);
+VB_EXPORT int vb_private_query_gid_type(struct ibv_context *context, uint8_t port, unsigned int index, int *type)
+{
+	return vb_query_gid_type(context, port, index, type);
+}
+
+const char *vb_private_wr_opcode_str(enum ibv_wr_opcode opcode);
+VB_EXPORT const char *vb_private_wr_opcode_str(enum ibv_wr_opcode opcode)
+{
+	return vb_wr_opcode_str(opcode);
+}
+
+/* Whether destroying may go on after the device has gone; drivers read it. */
+extern bool vb_private_allow_disassociate;
+VB_EXPORT bool vb_private_allow_disassociate;
+
+/* ---- The names ---- */
+
+SINCE_25(ibv_query_gid_type, vb_private_query_gid_type)
+SINCE_34(ibv_wr_opcode_str, vb_private_wr_opcode_str)
+SINCE_25(verbs_allow_disassociate_destroy, vb_private_allow_disassociate)
+SINCE_25(__ioctl_final_num_attrs, vb_private_num_attrs)
+SINCE_34(__verbs_log, vb_private_ignored)
+SINCE_25(verbs_init_cq, vb_private_ignored)
+SINCE_25(verbs_set_ops, vb_private_ignored)
+SINCE_25(verbs_uninit_context, vb_private_ignored)
+SINCE_25(_verbs_init_and_alloc_context, vb_private_refused_pointer)
+SINCE_25(verbs_open_device, vb_private_refused_pointer)
+SINCE_25(ibv_read_ibdev_sysfs_file, vb_private_refused_file)
+SINCE_25(execute_ioctl, vb_private_refused)
+
+/* Called from the drivers' constructors. */
+IN(25, verbs_register_driver_25, vb_private_ignored)
+IN(33, verbs_register_driver_33, vb_private_ignored)
+IN(34, verbs_register_driver_34, vb_private_ignored)
+IN(57, verbs_register_driver_57, vb_private_ignored)
+IN(59, verbs_register_driver_59, vb_private_ignored)
+IN(64, verbs_register_driver_64, vb_private_ignored)
+NEWEST(verbs_register_driver_65, vb_private_ignored)
+
+SINCE_25(ibv_cmd_advise_mr, vb_private_refused)
+SINCE_25(ibv_cmd_alloc_dm, vb_private_refused)
+SINCE_59(ibv_cmd_alloc_dmah, vb_private_refused)
+SINCE_25(ibv_cmd_alloc_mw, vb_private_refused)
+SINCE_25(ibv_cmd_alloc_pd, vb_private_refused)
+SINCE_25(ibv_cmd_attach_mcast, vb_private_refused)
+SINCE_25(ibv_cmd_close_xrcd, vb_private_refused)
+SINCE_25(ibv_cmd_create_ah, vb_private_refused)
+SINCE_65(ibv_cmd_create_comp_cntr, vb_private_refused)
+SINCE_25(ibv_cmd_create_counters, vb_private_refused)
+SINCE_25(ibv_cmd_create_cq, vb_private_refused)
+SINCE_25(ibv_cmd_create_cq_ex, vb_private_refused)
+SINCE_34(ibv_cmd_create_cq_ex2, vb_private_refused)
+SINCE_25(ibv_cmd_create_flow, vb_private_refused)
+SINCE_25(ibv_cmd_create_flow_action_esp, vb_private_refused)
+SINCE_25(ibv_cmd_create_qp, vb_private_refused)
+SINCE_25(ibv_cmd_create_qp_ex, vb_private_refused)
+SINCE_25(ibv_cmd_create_qp_ex2, vb_private_refused)
+SINCE_25(ibv_cmd_create_rwq_ind_table, vb_private_refused)
+SINCE_25(ibv_cmd_create_srq, vb_private_refused)
+SINCE_25(ibv_cmd_create_srq_ex, vb_private_refused)
+SINCE_25(ibv_cmd_create_wq, vb_private_refused)
+SINCE_25(ibv_cmd_dealloc_mw, vb_private_refused)
+SINCE_25(ibv_cmd_dealloc_pd, vb_private_refused)
+SINCE_25(ibv_cmd_dereg_mr, vb_private_refused)
+SINCE_25(ibv_cmd_destroy_ah, vb_private_refused)
+SINCE_65(ibv_cmd_destroy_comp_cntr, vb_private_refused)
+SINCE_25(ibv_cmd_destroy_counters, vb_private_refused)
+SINCE_25(ibv_cmd_destroy_cq, vb_private_refused)
+SINCE_25(ibv_cmd_destroy_flow, vb_private_refused)
+SINCE_25(ibv_cmd_destroy_flow_action, vb_private_refused)
+SINCE_25(ibv_cmd_destroy_qp, vb_private_refused)
+SINCE_25(ibv_cmd_destroy_rwq_ind_table, vb_private_refused)
+SINCE_25(ibv_cmd_destroy_srq, vb_private_refused)
+SINCE_25(ibv_cmd_destroy_wq, vb_private_refused)
+SINCE_25(ibv_cmd_detach_mcast, vb_private_refused)
+SINCE_59(ibv_cmd_export_dmabuf_fd, vb_private_refused)
+SINCE_25(ibv_cmd_free_dm, vb_private_refused)
+SINCE_59(ibv_cmd_free_dmah, vb_private_refused)
+SINCE_25(ibv_cmd_get_context, vb_private_refused)
+SINCE_65(ibv_cmd_inc_comp_cntr, vb_private_refused)
+SINCE_65(ibv_cmd_inc_err_comp_cntr, vb_private_refused)
+SINCE_25(ibv_cmd_modify_cq, vb_private_refused)
+SINCE_25(ibv_cmd_modify_flow_action_esp, vb_private_refused)
+SINCE_25(ibv_cmd_modify_qp, vb_private_refused)
+SINCE_25(ibv_cmd_modify_qp_ex, vb_private_refused)
+SINCE_25(ibv_cmd_modify_srq, vb_private_refused)
+SINCE_25(ibv_cmd_modify_wq, vb_private_refused)
+SINCE_25(ibv_cmd_open_qp, vb_private_refused)
+SINCE_25(ibv_cmd_open_xrcd, vb_private_refused)
+SINCE_25(ibv_cmd_poll_cq, vb_private_refused)
+SINCE_25(ibv_cmd_post_recv, vb_private_refused)
+SINCE_25(ibv_cmd_post_send, vb_private_refused)
+SINCE_25(ibv_cmd_post_srq_recv, vb_private_refused)
+SINCE_65(ibv_cmd_qp_attach_comp_cntr, vb_private_refused)
+SINCE_65(ibv_cmd_query_comp_cntr_caps, vb_private_refused)
+SINCE_25(ibv_cmd_query_context, vb_private_refused)
+IN(25, ibv_cmd_query_device, vb_private_refused)
+IN(33, ibv_cmd_query_device, vb_private_refused)
+IN(34, ibv_cmd_query_device, vb_private_refused)
+SINCE_33(ibv_cmd_query_device_any, vb_private_refused)
+IN(25, ibv_cmd_query_device_ex, vb_private_refused)
+SINCE_25(ibv_cmd_query_mr, vb_private_refused)
+SINCE_25(ibv_cmd_query_port, vb_private_refused)
+SINCE_59(ibv_cmd_query_port_speed, vb_private_refused)
+SINCE_25(ibv_cmd_query_qp, vb_private_refused)
+SINCE_25(ibv_cmd_query_srq, vb_private_refused)
+SINCE_65(ibv_cmd_read_comp_cntr, vb_private_refused)
+SINCE_25(ibv_cmd_read_counters, vb_private_refused)
+SINCE_65(ibv_cmd_read_err_comp_cntr, vb_private_refused)
+SINCE_25(ibv_cmd_reg_dm_mr, vb_private_refused)
+SINCE_34(ibv_cmd_reg_dmabuf_mr, vb_private_refused)
+SINCE_25(ibv_cmd_reg_mr, vb_private_refused)
+SINCE_59(ibv_cmd_reg_mr_ex, vb_private_refused)
+SINCE_25(ibv_cmd_req_notify_cq, vb_private_refused)
+SINCE_25(ibv_cmd_rereg_mr, vb_private_refused)
+SINCE_25(ibv_cmd_resize_cq, vb_private_refused)
+SINCE_65(ibv_cmd_set_comp_cntr, vb_private_refused)
+SINCE_65(ibv_cmd_set_err_comp_cntr, vb_private_refused)
+SINCE_64(ibv_dmabuf_heap_alloc, vb_private_refused_pointer)
+SINCE_64(ibv_dmabuf_heap_cc_shared_init, vb_private_refused_pointer)
+SINCE_64(ibv_dmabuf_heap_destroy, vb_private_ignored)
+SINCE_64(ibv_dmabuf_heap_free, vb_private_ignored)
+IN(25, ibv_get_fw_ver, vb_private_refused)

@@ -1,4 +1,5 @@
 /* What enumerations are called. Programs print these and people search for them, so the words are rdma-core's. */
+#include "verbs/later.h"
 #include "verbs/objects.h"
 
 #define TEXT(table, index) ((size_t)(index) < sizeof(table) / sizeof((table)[0]) ? (table)[index] : "unknown")
@@ -54,6 +55,7 @@ VB_EXPORT const char *ibv_event_type_str(enum ibv_event_type event)
 		[IBV_EVENT_CLIENT_REREGISTER] = "client reregistration",
 		[IBV_EVENT_GID_CHANGE] = "GID table change",
 		[IBV_EVENT_WQ_FATAL] = "WQ fatal",
+		[LATER_EVENT_DEVICE_SPEED_CHANGE] = "Device link speed change",
 	};
 	return TEXT(text, event);
 }
@@ -87,4 +89,26 @@ VB_EXPORT const char *ibv_wc_status_str(enum ibv_wc_status status)
 		[IBV_WC_TM_RNDV_INCOMPLETE] = "TM software rendezvous",
 	};
 	return TEXT(text, status);
+}
+
+const char *vb_wr_opcode_str(enum ibv_wr_opcode opcode)
+{
+	static const char *const text[] = {
+		[IBV_WR_RDMA_WRITE] = "rdma-write",
+		[IBV_WR_RDMA_WRITE_WITH_IMM] = "rdma-write-with-imm",
+		[IBV_WR_SEND] = "send",
+		[IBV_WR_SEND_WITH_IMM] = "send-with-imm",
+		[IBV_WR_RDMA_READ] = "rdma-read",
+		[IBV_WR_ATOMIC_CMP_AND_SWP] = "atomic-cmp-and-swp",
+		[IBV_WR_ATOMIC_FETCH_AND_ADD] = "atomic-fetch-and-add",
+		[IBV_WR_LOCAL_INV] = "local-inv",
+		[IBV_WR_BIND_MW] = "bind-mw",
+		[IBV_WR_SEND_WITH_INV] = "send-with-inv",
+		[IBV_WR_TSO] = "tso",
+		[IBV_WR_DRIVER1] = "driver1",
+		[LATER_WR_FLUSH_OPCODE] = "flush",
+		[IBV_WR_ATOMIC_WRITE] = "atomic-write",
+	};
+	const char *found = TEXT(text, opcode);
+	return found ? found : "unknown";
 }

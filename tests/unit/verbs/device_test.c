@@ -4,9 +4,9 @@
 #include <string.h>
 #include "fixture.h"
 #include "loop_host.h"
+#include "verbs/objects.h"
 
 #undef ibv_query_port
-int ibv_query_gid_type(struct ibv_context *context, uint8_t port, unsigned int index, int *type);
 
 static void device__is_the_same_object_in_every_list(void **state)
 {
@@ -149,7 +149,7 @@ static void gid__table_reads_as_the_manual_says(void **state)
 	assert_int_equal(wide[0][47], 0);
 
 	int type = -1;
-	assert_int_equal(ibv_query_gid_type(f->context, 1, 0, &type), 0);
+	assert_int_equal(vb_query_gid_type(f->context, 1, 0, &type), 0);
 	assert_int_equal(type, 1);
 }
 
