@@ -122,6 +122,11 @@ void vb_host_explain_death(struct vb_device *device, struct vb_qp *qp);
 /* True when the device was opened by the process that this one was forked from: verbs of its objects return an errno. */
 bool vb_device_is_forked(const struct vb_device *device);
 
+/* A dma-buf of the first length bytes of a sealed memory file, whole pages: a descriptor, or -errno. -EOPNOTSUPP: this
+ * machine makes none. */
+int vb_host_can_make_dmabufs(void); /* 0 or -errno */
+int vb_host_make_dmabuf(int file, size_t length);
+
 /* Whether every byte from first to last is mapped and its ends can be read, or written. Asks the kernel; changes nothing. */
 bool vb_host_memory_is_present(const void *memory, uint64_t length, bool for_writing);
 

@@ -145,5 +145,7 @@ _Static_assert(offsetof(struct cq_object, ibv) == 0 && offsetof(struct srq_objec
 		       offsetof(struct pd_object, ibv) == 0 && offsetof(struct dm_object, ibv) == 0 &&
 		       offsetof(struct td_object, ibv) == 0 && offsetof(struct channel_object, ibv) == 0,
 	"a program's pointer and ours are the same address");
-/* Newer programs look for operations behind today's structure. */
-_Static_assert(offsetof(struct qp_object, later_ops) == sizeof(struct ibv_qp_ex), "room for later operations");
+/* Newer programs look for operations behind the structure of release 44. */
+_Static_assert(offsetof(struct qp_object, later_ops) == VB_QP_EX_BYTES &&
+		       offsetof(struct qp_object, link) >= sizeof(struct ibv_qp_ex),
+	"room for later operations");

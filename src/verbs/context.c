@@ -5,7 +5,10 @@
 #include "host/connections.h"
 #include "verbs/objects.h"
 
-_Static_assert(sizeof(struct verbs_context) == 648, "the size that inline code of any version expects");
+/* The structure grows at its front; inline code of any release counts from its end. */
+_Static_assert(offsetof(struct verbs_context, context) - offsetof(struct verbs_context, query_port) == 320 &&
+		       sizeof(struct verbs_context) >= 648,
+	"where inline code of any release looks");
 
 void vb_object_add(struct ibv_context *context, enum object_kind kind, struct vb_list *link)
 {
@@ -168,6 +171,10 @@ static int destroy_object(int kind, struct vb_list *link)
 		return vb_mw_ops_dealloc(&vb_container_of(link, struct mw_object, link)->ibv);
 	case OBJECT_MR:
 		return ibv_dereg_mr(&vb_container_of(link, struct mr_object, link)->ibv);
+	case OBJECT_COMP_CNTR:
+		return later_destroy_comp_cntr(&vb_container_of(link, struct comp_cntr_object, link)->ibv);
+	case OBJECT_DMAH:
+		return later_dealloc_dmah(&vb_container_of(link, struct dmah_object, link)->ibv);
 	case OBJECT_DM:
 		return vb_dm_ops_free(&vb_container_of(link, struct dm_object, link)->ibv);
 	case OBJECT_CQ:

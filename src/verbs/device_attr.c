@@ -146,12 +146,26 @@ static int fill_port(struct ibv_context *context, uint8_t port, struct ibv_port_
 /* The caller says how big its structure is: older and newer programs have others. */
 int vb_context_ops_query_port(struct ibv_context *context, uint8_t port, struct ibv_port_attr *attr, size_t attr_size)
 {
-	struct ibv_port_attr full;
-	int err = fill_port(context, port, &full);
+	struct ibv_port_attr of_44;
+	uint8_t full[LATER_PORT_ATTR_BYTES];
+	int err = fill_port(context, port, &of_44);
 	if (err)
 		return err;
+	uint32_t speed_ex = of_44.active_speed; /* the same code, with room for more */
+	memcpy(full, &of_44, LATER_PORT_ATTR_SPEED_EX);
+	memcpy(full + LATER_PORT_ATTR_SPEED_EX, &speed_ex, sizeof(speed_ex));
 	memset(attr, 0, attr_size);
-	memcpy(attr, &full, attr_size < sizeof(full) ? attr_size : sizeof(full));
+	memcpy(attr, full, attr_size < sizeof(full) ? attr_size : sizeof(full));
+	return 0;
+}
+
+VB_EXPORT int later_query_port_speed(struct ibv_context *context, uint32_t port, uint64_t *speed)
+{
+	if (port != VB_PORT)
+		return EINVAL;
+	struct vb_device_info info;
+	vb_device_query(vb_host_of(context), &info);
+	*speed = info.speed_mbps / 100;
 	return 0;
 }
 

@@ -1,11 +1,14 @@
 /* Device memory. A software device's memory is the process's: what programs put there to keep it off the bus is at
- * least as close to the engine as anything else. Holds: a piece outlives the regions registered on it. In a forked
- * child the parent's pieces are private copies, and new ones are the child's own: neither needs the device. */
+ * least as close to the engine as anything else. Holds: a piece outlives the regions registered on it, and has pages of
+ * its own. In a forked child the parent's pieces are private copies, except those that were exported, and new ones are
+ * the child's own: neither needs the device. */
+#include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
 #include "verbs/objects.h"
 
-#define DM_ALIGNMENT 64 /* of the start: enough for atomics, and a cache line */
 #define DM_MAX_ALIGN 21 /* log2 of the largest that may be asked for */
 #define DM_WORD      4  /* copies are of whole words, as with adapters that have such memory */
 #define ACCESS_KNOWN                                                                                                   \
@@ -26,9 +29,12 @@ static int copy_to(struct ibv_dm *ibv, uint64_t offset, const void *from, size_t
 {
 	struct dm_object *dm = (struct dm_object *)ibv;
 	int err = check_copy(dm, offset, length);
-	if (!err)
-		memcpy(dm->bytes + offset, from, length);
-	return err;
+	if (err)
+		return err;
+	vb_lock_take(&dm->lock);
+	memcpy(dm->bytes + offset, from, length);
+	vb_lock_release(&dm->lock);
+	return 0;
 }
 
 static int copy_from(void *to, struct ibv_dm *ibv, uint64_t offset, size_t length)
@@ -51,14 +57,17 @@ static bool take_share(struct context_object *context, size_t length)
 	return true;
 }
 
-static uint8_t *make_bytes(size_t length, uint32_t log_align)
+/* Whole pages, so that they can be given away; as many as make room for the alignment. */
+static bool make_bytes(struct dm_object *dm, size_t length, uint32_t log_align)
 {
-	size_t alignment = log_align < 6 ? DM_ALIGNMENT : (size_t)1 << log_align;
-	size_t rounded = (length + alignment - 1) & ~(alignment - 1);
-	uint8_t *bytes = aligned_alloc(alignment, rounded);
-	if (bytes)
-		memset(bytes, 0, rounded);
-	return bytes;
+	size_t page = (size_t)sysconf(_SC_PAGESIZE), alignment = (size_t)1 << log_align;
+	dm->rounded = (length + page - 1) & ~(page - 1);
+	dm->mapping_length = dm->rounded + (alignment > page ? alignment - page : 0);
+	dm->mapping = mmap(NULL, dm->mapping_length, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	if (dm->mapping == MAP_FAILED)
+		return false;
+	dm->bytes = (uint8_t *)(((uintptr_t)dm->mapping + alignment - 1) & ~(alignment - 1));
+	return true;
 }
 
 struct ibv_dm *vb_dm_ops_alloc(struct ibv_context *context, struct ibv_alloc_dm_attr *attr)
@@ -70,14 +79,14 @@ struct ibv_dm *vb_dm_ops_alloc(struct ibv_context *context, struct ibv_alloc_dm_
 	if (!take_share(owner, attr->length))
 		return vb_fail(ENOMEM);
 	struct dm_object *dm = calloc(1, sizeof(*dm));
-	if (dm)
-		dm->bytes = make_bytes(attr->length, attr->log_align_req);
-	if (!dm || !dm->bytes) {
+	if (!dm || !make_bytes(dm, attr->length, attr->log_align_req)) {
 		atomic_fetch_sub(&owner->dm_bytes, attr->length);
 		free(dm);
 		return vb_fail(ENOMEM);
 	}
 	dm->length = attr->length;
+	dm->file = -1;
+	vb_lock_init(&dm->lock);
 	dm->ibv = (struct ibv_dm){
 		.context = context,
 		.memcpy_to_dm = copy_to,
@@ -98,7 +107,9 @@ int vb_dm_ops_free(struct ibv_dm *ibv)
 	if (!vb_is_forked(ibv->context))
 		vb_object_remove(ibv->context, &dm->link);
 	atomic_fetch_sub(&vb_context_of(ibv->context)->dm_bytes, dm->length);
-	free(dm->bytes);
+	munmap(dm->mapping, dm->mapping_length);
+	if (dm->file >= 0)
+		close(dm->file);
 	free(dm);
 	return 0;
 }
@@ -119,4 +130,78 @@ struct ibv_mr *vb_dm_ops_reg_mr(
 	mr->dm = dm;
 	atomic_fetch_add(&dm->regions, 1);
 	return &mr->ibv;
+}
+
+/* ---- Exporting: the piece's pages become those of a file, which the kernel makes a dma-buf of ---- */
+
+static int make_file(size_t length)
+{
+	int file = memfd_create("verbena device memory", MFD_CLOEXEC | MFD_ALLOW_SEALING);
+	if (file < 0)
+		return -errno;
+	if (ftruncate(file, (off_t)length) == 0 && fcntl(file, F_ADD_SEALS, F_SEAL_SHRINK) == 0)
+		return file;
+	int err = errno;
+	close(file);
+	return -err;
+}
+
+/* The file's pages take the place of the piece's, at the same address and with the same bytes. With nobody writing. */
+static int move_to_file(struct dm_object *dm, int file)
+{
+	void *pages = mmap(NULL, dm->rounded, PROT_READ | PROT_WRITE, MAP_SHARED, file, 0);
+	if (pages == MAP_FAILED)
+		return -errno;
+	memcpy(pages, dm->bytes, dm->rounded);
+	if (mremap(pages, dm->rounded, dm->rounded, MREMAP_MAYMOVE | MREMAP_FIXED, dm->bytes) != MAP_FAILED)
+		return 0;
+	int err = errno;
+	munmap(pages, dm->rounded);
+	return -err;
+}
+
+/* Once, and for good: later exports are of the same file. */
+static int share_bytes(struct dm_object *dm)
+{
+	if (dm->file >= 0)
+		return 0;
+	int file = make_file(dm->rounded);
+	if (file < 0)
+		return file;
+	int err = -vb_lane_lock_quiet(dm->ibv.context);
+	if (!err) {
+		vb_lock_take(&dm->lock);
+		err = move_to_file(dm, file);
+		vb_lock_release(&dm->lock);
+		vb_lane_unlock(vb_host_of(dm->ibv.context));
+	}
+	if (err)
+		close(file);
+	else
+		dm->file = file;
+	return err;
+}
+
+static int export_locked(struct dm_object *dm)
+{
+	int err = vb_host_can_make_dmabufs();
+	if (!err)
+		err = share_bytes(dm);
+	return err ? err : vb_host_make_dmabuf(dm->file, dm->rounded);
+}
+
+/* Of whole pages: what lies behind the piece in the last one is zeros, and nobody else's. */
+VB_EXPORT int later_dm_export_dmabuf_fd(struct ibv_dm *ibv)
+{
+	pthread_mutex_t *lock = &vb_context_of(ibv->context)->rereg_lock;
+	int fd = -VB_FORKED_ERRNO;
+	if (!vb_is_forked(ibv->context)) {
+		pthread_mutex_lock(lock);
+		fd = export_locked((struct dm_object *)ibv);
+		pthread_mutex_unlock(lock);
+	}
+	if (fd >= 0)
+		return fd;
+	errno = -fd;
+	return -1;
 }

@@ -268,6 +268,8 @@ VB_EXPORT int ibv_dereg_mr(struct ibv_mr *ibv)
 	vb_pd_hold(ibv->pd, -1);
 	if (mr->dm)
 		atomic_fetch_sub(&mr->dm->regions, 1);
+	if (mr->dmah)
+		atomic_fetch_sub(&mr->dmah->regions, 1);
 	if (mr->mapping)
 		munmap(mr->mapping, mr->mapping_length);
 	free(mr);

@@ -16,6 +16,7 @@
 #include "base/lock.h"
 #include "engine/nic.h"
 #include "host/host.h"
+#include "verbs/later.h"
 
 /* The header redirects these names through inline functions; we define the functions themselves. */
 #undef ibv_query_port
@@ -65,12 +66,14 @@ enum object_kind { /* in the order in which close destroys what is left */
 	OBJECT_FLOW,
 	OBJECT_COUNTERS,
 	OBJECT_QP,
+	OBJECT_COMP_CNTR,
 	OBJECT_IND_TABLE,
 	OBJECT_WQ,
 	OBJECT_SRQ,
 	OBJECT_XRCD,
 	OBJECT_MW,
 	OBJECT_MR,
+	OBJECT_DMAH,
 	OBJECT_DM,
 	OBJECT_CQ,
 	OBJECT_AH,
@@ -87,7 +90,7 @@ struct context_object {
 	struct device_object *device;
 	struct event_queue async;
 	pthread_mutex_t objects_lock;
-	pthread_mutex_t rereg_lock; /* taken before the lane's, while a region is closed to be changed */
+	pthread_mutex_t rereg_lock; /* taken before the lane's, while a region is closed or device memory changes pages */
 	struct vb_list objects[OBJECT_KINDS];
 	struct vb_list domains; /* of struct xrc_domain, under verbs.context.mutex */
 	_Atomic size_t dm_bytes; /* device memory given out */
@@ -172,14 +175,31 @@ struct dm_object {
 	struct ibv_dm ibv;
 	struct vb_list link;
 	uint8_t *bytes;
-	size_t length;
+	size_t length, rounded; /* to whole pages */
+	void *mapping;          /* bytes and what their alignment took */
+	size_t mapping_length;
 	atomic_uint regions; /* registered on it */
+	struct vb_lock lock; /* held by who writes through the CPU, and while the pages are exchanged */
+	int file;            /* whose pages they are once exported, or -1 */
 };
 
 struct ibv_dm *vb_dm_ops_alloc(struct ibv_context *context, struct ibv_alloc_dm_attr *attr);
 int vb_dm_ops_free(struct ibv_dm *dm);
 struct ibv_mr *vb_dm_ops_reg_mr(
 	struct ibv_pd *pd, struct ibv_dm *dm, uint64_t dm_offset, size_t length, unsigned int access);
+
+/* mr_ex.c */
+struct dmah_object {
+	struct later_dmah ibv;
+	struct vb_list link;
+	atomic_uint regions; /* registered with it */
+};
+
+struct later_buf {
+	struct ibv_pd *pd; /* which it holds */
+	void *addr;
+	size_t size;
+};
 
 struct mr_object {
 	struct ibv_mr ibv;
@@ -188,6 +208,7 @@ struct mr_object {
 	struct vb_mr_config config; /* as registered last */
 	bool is_fixed;              /* it cannot be registered anew: null, of device memory, of a dma-buf */
 	struct dm_object *dm;       /* or NULL; the region holds it */
+	struct dmah_object *dmah;   /* or NULL; likewise */
 	void *mapping;              /* of a dma-buf, or NULL */
 	size_t mapping_length;
 };
@@ -301,12 +322,27 @@ int vb_srq_ops_post_ops(struct ibv_srq *srq, struct ibv_ops_wr *wr, struct ibv_o
 
 struct wr_builder; /* of the ibv_wr_* calls, qp_ex.c */
 
+/* comp_cntr.c */
+struct comp_cntr_object {
+	struct later_comp_cntr ibv;
+	struct vb_list link;
+	struct vb_work_count work;
+	atomic_uint attached; /* kinds of work of QPs */
+};
+
+/* Room for the operations of newer headers than those of release 44, whose structure ends where they begin. */
+#define VB_QP_EX_BYTES  352
+#define VB_LATER_QP_OPS 8
+
 struct qp_object {
 	union {
 		struct ibv_qp ibv;
 		struct ibv_qp_ex ex;
+		struct {
+			uint8_t of_release_44[VB_QP_EX_BYTES];
+			void (*later_ops[VB_LATER_QP_OPS])(void); /* later.h; others stay NULL */
+		};
 	};
-	void (*later_ops[8])(void); /* programs built with newer headers look here: later.h; others stay NULL */
 	struct vb_list link;
 	struct vb_qp *qp;
 	struct vb_device *host;
@@ -314,6 +350,7 @@ struct qp_object {
 	bool is_programs_memory;    /* see vb_pd_alloc */
 	uint32_t async_delivered;
 	atomic_uint flows;          /* that steer to it */
+	struct comp_cntr_object *counters[VB_COUNTED_KINDS]; /* that count its work, or NULL */
 	struct ind_table_object *table; /* of a raw packet QP that spreads what it receives, or NULL */
 	struct wq_object *wq;       /* whose queue this is; NULL: of a QP of the program's */
 	struct vb_gid *groups; /* multicast groups attached, under the context's mutex */
@@ -340,6 +377,8 @@ void vb_qp_own(struct qp_object *qp, struct xrcd_object *xrcd);
 bool vb_qp_disown(struct qp_object *qp, struct qp_object **owner);
 /* qp_ex.c: the ibv_wr_* operations. 0 or errno. */
 int vb_qp_ex_init(struct qp_object *qp, uint64_t send_ops_flags);
+/* comp_cntr.c: qp is gone, and counts no more. */
+void vb_comp_cntr_detach(struct qp_object *qp);
 /* mcast.c: leaves every group. */
 void vb_qp_leave_groups(struct qp_object *qp);
 

@@ -48,7 +48,8 @@ VB_EXPORT int ibv_dealloc_pd(struct ibv_pd *ibv)
 
 static int check_parent(struct ibv_context *context, const struct ibv_parent_domain_init_attr *attr)
 {
-	const uint32_t known = IBV_PARENT_DOMAIN_INIT_ATTR_ALLOCATORS | IBV_PARENT_DOMAIN_INIT_ATTR_PD_CONTEXT;
+	const uint32_t known = IBV_PARENT_DOMAIN_INIT_ATTR_ALLOCATORS | IBV_PARENT_DOMAIN_INIT_ATTR_PD_CONTEXT |
+			       LATER_PARENT_DOMAIN_ALLOW_CC_UNPROTECTED; /* plain memory is what it allows */
 	if (!attr->pd || attr->pd->context != context || (attr->td && attr->td->context != context))
 		return EINVAL;
 	if (attr->comp_mask & ~known)

@@ -215,6 +215,7 @@ static void free_object(struct qp_object *qp)
 	pthread_cond_destroy(&qp->ibv.cond);
 	if (qp->table)
 		atomic_fetch_sub(&qp->table->users, 1);
+	vb_comp_cntr_detach(qp);
 	free(qp->groups);
 	free(qp->builder);
 	name_cqs(&qp->ibv, -1);

@@ -5,6 +5,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 #include "base/list.h"
 #include "host/settings.h"
 #include "loop_host.h"
@@ -25,9 +26,25 @@ struct vb_device_flow {
 	struct vb_frame_flow flow;
 };
 
-static bool forked, deaf, may_use_frames = true;
+static bool forked, deaf, may_use_frames = true, makes_dmabufs;
 static int groups, open_devices, deaths;
 static struct vb_device *last_opened;
+
+void loop_set_makes_dmabufs(bool does)
+{
+	makes_dmabufs = does;
+}
+
+int vb_host_can_make_dmabufs(void)
+{
+	return makes_dmabufs ? 0 : -EOPNOTSUPP;
+}
+
+int vb_host_make_dmabuf(int file, size_t length)
+{
+	int fd = dup(file);
+	return fd < 0 ? -errno : fd;
+}
 
 void loop_set_forked(bool is_forked)
 {
@@ -77,7 +94,7 @@ static void describe(struct vb_device_info *info)
 		.mtu = 1024,
 		.is_up = true,
 		.node_guid = 0x1122334455667788,
-		.speed_mbps = 100000,
+		.speed_mbps = LOOP_SPEED_MBPS,
 		.gid_count = 2,
 	};
 	info->gids[LOOP_IPV4_GID_INDEX].gid = vb_gid_from_ipv4(10, 0, 0, 1);

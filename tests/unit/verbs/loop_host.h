@@ -8,6 +8,7 @@
 #define LOOP_IPV4_GID_INDEX 0
 #define LOOP_IPV6_GID_INDEX 1
 #define LOOP_PART_ID        77
+#define LOOP_SPEED_MBPS     100000
 #define LOOP_FRAME_MAX      1514
 
 /* Every verb from now on runs in what claims to be a forked child. */
@@ -24,6 +25,8 @@ int loop_open_devices(void);
 void loop_set_may_use_frames(bool may);
 /* VERBENA_DMABUF=on */
 void loop_set_dmabuf_on(bool is_on);
+/* dma-bufs can be made; they are the files themselves, for a test to look into. */
+void loop_set_makes_dmabufs(bool does);
 /* QPs whose death was explained. */
 int loop_deaths(void);
 

@@ -381,6 +381,12 @@ static void parent__is_its_domain_by_another_name(void **state)
 	assert_int_equal(ibv_dealloc_pd(parent), 0);
 }
 
+/* Not inlined: newer compilers suspect that the header's arithmetic meets a NULL context. */
+__attribute__((noinline)) static struct ibv_td *make_td(struct ibv_context *context)
+{
+	return ibv_alloc_td(context, &(struct ibv_td_init_attr){ 0 });
+}
+
 static void thread_domain__is_held_by_parent_domains(void **state)
 {
 	struct fixture *f = *state;
@@ -400,7 +406,7 @@ static void thread_domain__is_held_by_parent_domains(void **state)
 	assert_int_equal(errno, EOPNOTSUPP);
 	struct ibv_context *other = ibv_open_device(f->context->device); /* closing takes what is left */
 	struct ibv_parent_domain_init_attr attr = { .pd = ibv_alloc_pd(other),
-		.td = ibv_alloc_td(other, &(struct ibv_td_init_attr){ 0 }) };
+		.td = make_td(other) };
 	assert_non_null(ibv_alloc_parent_domain(other, &attr));
 	assert_null(ibv_alloc_parent_domain(f->context, &attr)); /* of another device */
 	assert_int_equal(ibv_close_device(other), 0);

@@ -1,0 +1,131 @@
+/* Completion counters: how much has completed, for programs that want to know no more. The engine counts where it
+ * completes (engine/work_count.c); here they are made, attached, set and read.
+ * Holds: a counter outlives the QPs that count into it. Reading drives the device as polling does, for a program may wait
+ * for a value and never look at a completion queue. */
+#include <stdlib.h>
+#include <string.h>
+#include "verbs/later.h"
+#include "verbs/objects.h"
+
+static struct comp_cntr_object *object_of(struct later_comp_cntr *counter)
+{
+	return vb_container_of(counter, struct comp_cntr_object, ibv);
+}
+
+/* The caller says how big its structure is. */
+VB_EXPORT int later_query_comp_cntr_caps(
+	struct ibv_context *context, struct later_comp_cntr_caps *caps, size_t caps_size)
+{
+	const struct later_comp_cntr_caps full = {
+		.max_value = UINT64_MAX,
+		.max_counters = VB_MAX_OBJECTS,
+		.supported_qp_attach_ops = VB_COUNTED_MASK,
+	};
+	memset(caps, 0, caps_size);
+	memcpy(caps, &full, caps_size < sizeof(full) ? caps_size : sizeof(full));
+	return 0;
+}
+
+VB_EXPORT struct later_comp_cntr *later_create_comp_cntr(
+	struct ibv_context *context, struct later_comp_cntr_init_attr *attr)
+{
+	if (vb_is_forked(context))
+		return vb_fail(VB_FORKED_ERRNO);
+	if (attr->comp_mask || attr->flags)
+		return vb_fail(EINVAL);
+	if (attr->type != LATER_COMP_CNTR_WRS && attr->type != LATER_COMP_CNTR_BYTES)
+		return vb_fail(ENOTSUP);
+	struct comp_cntr_object *counter = calloc(1, sizeof(*counter));
+	if (!counter)
+		return vb_fail(ENOMEM);
+	counter->ibv.context = context;
+	counter->ibv.handle = vb_object_handle();
+	counter->work.is_bytes = attr->type == LATER_COMP_CNTR_BYTES;
+	vb_object_add(context, OBJECT_COMP_CNTR, &counter->link);
+	return &counter->ibv;
+}
+
+VB_EXPORT int later_destroy_comp_cntr(struct later_comp_cntr *ibv)
+{
+	struct comp_cntr_object *counter = object_of(ibv);
+	if (vb_is_forked(ibv->context))
+		return VB_FORKED_ERRNO;
+	if (atomic_load(&counter->attached))
+		return EBUSY;
+	vb_object_remove(ibv->context, &counter->link);
+	free(counter);
+	return 0;
+}
+
+VB_EXPORT int later_qp_attach_comp_cntr(
+	struct ibv_qp *ibv, struct later_comp_cntr *counter, struct later_qp_attach_comp_cntr_attr *attr)
+{
+	struct qp_object *qp = vb_qp_of(ibv);
+	if (counter->context != ibv->context || attr->comp_mask || attr->op_mask == 0)
+		return EINVAL;
+	if (attr->op_mask & ~(uint32_t)VB_COUNTED_MASK)
+		return ENOTSUP;
+	int err = vb_lane_lock(qp->host);
+	if (err)
+		return -err;
+	err = vb_qp_count_work(qp->qp, &object_of(counter)->work, attr->op_mask);
+	for (int kind = 0; !err && kind < VB_COUNTED_KINDS; kind++) {
+		if (attr->op_mask >> kind & 1) {
+			qp->counters[kind] = object_of(counter);
+			atomic_fetch_add(&object_of(counter)->attached, 1);
+		}
+	}
+	vb_lane_unlock(qp->host);
+	return -err;
+}
+
+void vb_comp_cntr_detach(struct qp_object *qp)
+{
+	for (int kind = 0; kind < VB_COUNTED_KINDS; kind++) {
+		if (qp->counters[kind])
+			atomic_fetch_sub(&qp->counters[kind]->attached, 1);
+	}
+}
+
+VB_EXPORT int later_set_comp_cntr(struct later_comp_cntr *counter, uint64_t value)
+{
+	atomic_store(&object_of(counter)->work.done, value);
+	return 0;
+}
+
+VB_EXPORT int later_set_err_comp_cntr(struct later_comp_cntr *counter, uint64_t value)
+{
+	atomic_store(&object_of(counter)->work.failed, value);
+	return 0;
+}
+
+VB_EXPORT int later_inc_comp_cntr(struct later_comp_cntr *counter, uint64_t amount)
+{
+	atomic_fetch_add(&object_of(counter)->work.done, amount);
+	return 0;
+}
+
+VB_EXPORT int later_inc_err_comp_cntr(struct later_comp_cntr *counter, uint64_t amount)
+{
+	atomic_fetch_add(&object_of(counter)->work.failed, amount);
+	return 0;
+}
+
+static int read_value(struct later_comp_cntr *counter, const _Atomic uint64_t *from, uint64_t *value)
+{
+	if (vb_is_forked(counter->context))
+		return VB_FORKED_ERRNO;
+	vb_lane_drive(vb_host_of(counter->context));
+	*value = atomic_load_explicit(from, memory_order_acquire);
+	return 0;
+}
+
+VB_EXPORT int later_read_comp_cntr(struct later_comp_cntr *counter, uint64_t *value)
+{
+	return read_value(counter, &object_of(counter)->work.done, value);
+}
+
+VB_EXPORT int later_read_err_comp_cntr(struct later_comp_cntr *counter, uint64_t *value)
+{
+	return read_value(counter, &object_of(counter)->work.failed, value);
+}
