@@ -3,9 +3,10 @@
 #include <netdb.h>
 #include <stdlib.h>
 #include <string.h>
+#include "rdmacm/later.h"
 #include "rdmacm/objects.h"
 
-enum { KNOWN_FLAGS = RAI_PASSIVE | RAI_NUMERICHOST | RAI_NOROUTE | RAI_FAMILY };
+enum { KNOWN_FLAGS = RAI_PASSIVE | RAI_NUMERICHOST | RAI_NOROUTE | RAI_FAMILY | LATER_RAI_DNS };
 
 /* Which QPs a port space has; 0 in hints means "the other decides". */
 static int settle_type(int *qp_type, int *port_space)

@@ -215,6 +215,7 @@ VB_EXPORT int rdma_destroy_id(struct rdma_cm_id *public)
 	pthread_mutex_unlock(&id->calls);
 	if (id->state == ID_LISTENING)
 		destroy_requests(id);
+	vb_id_end_resolution(id);
 	drop_shown_event(id);
 	vb_events_finish(id);
 	vb_id_free(id);

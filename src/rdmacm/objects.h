@@ -156,6 +156,7 @@ struct id_object {
 	struct ibv_qp_init_attr *template; /* of the QPs of a listener's requests (endpoint.c) */
 	uint8_t *connect_data;             /* rdma_addrinfo's, before all private data */
 	size_t connect_length;
+	struct resolution *resolution; /* resolve_addrinfo.c; or NULL */
 
 	/* Under the CM's mutex: */
 	struct vb_cm_id *cm;
@@ -186,6 +187,8 @@ void vb_id_free(struct id_object *id);
 int vb_id_reserve_events(struct id_object *id);
 /* The id's device from now on. */
 void vb_id_set_device(struct id_object *id, struct device_entry *device, const struct vb_gid *gid);
+/* resolve_addrinfo.c: waits for what is being resolved, and forgets it. With `calls` held, or nobody else about. */
+void vb_id_end_resolution(struct id_object *id);
 /* Starts what a call began, or, with a synchronous id, waits for its event. error: what the call has come to. */
 int vb_id_complete(struct id_object *id, int error);
 /* Makes id->cm; with the CM's mutex held. */

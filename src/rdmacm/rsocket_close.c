@@ -120,7 +120,7 @@ VB_RS_EXPORT int rclose(int fd)
 {
 	struct rsocket *rs = vb_rs_remove(fd);
 	if (!rs)
-		return vb_rs_result(-EBADF);
+		return vb_repoll_close(fd) ? 0 : vb_rs_result(-EBADF);
 	if (vb_rs_is_forked())
 		return vb_rs_result(close_forked(rs));
 	vb_rs_abandon(rs);

@@ -234,7 +234,9 @@ int vb_rs_wait(struct rsocket *rs, vb_rs_condition *is_met, bool is_nonblocking,
 
 short vb_rs_ready(const struct rsocket *rs, short events); /* under lock */
 void vb_rs_wake_pollers(void);
-void vb_rs_forget_pollers(void); /* in a child: they are the parent's threads */
+void vb_rs_forget_pollers(void);
+/* repoll.c: closes fd if it is an instance's. */
+bool vb_repoll_close(int fd); /* in a child: they are the parent's threads */
 
 /* ---- Keepalive (rsocket_keepalive.c): under lock ----------------------------------------------------------------- */
 

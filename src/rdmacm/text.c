@@ -1,4 +1,5 @@
 /* Events as text. */
+#include "rdmacm/later.h"
 #include "rdmacm/objects.h"
 
 VB_EXPORT const char *rdma_event_str(enum rdma_cm_event_type event)
@@ -21,6 +22,9 @@ VB_EXPORT const char *rdma_event_str(enum rdma_cm_event_type event)
 		NAME(RDMA_CM_EVENT_MULTICAST_ERROR),
 		NAME(RDMA_CM_EVENT_ADDR_CHANGE),
 		NAME(RDMA_CM_EVENT_TIMEWAIT_EXIT),
+		[LATER_EVENT_ADDRINFO_RESOLVED] = "RDMA_CM_EVENT_ADDRINFO_RESOLVED",
+		[LATER_EVENT_ADDRINFO_ERROR] = "RDMA_CM_EVENT_ADDRINFO_ERROR",
+		[LATER_EVENT_USER] = "RDMA_CM_EVENT_USER",
 	};
 #undef NAME
 	return (unsigned)event < sizeof(names) / sizeof(names[0]) ? names[event] : "UNKNOWN EVENT";

@@ -1,0 +1,33 @@
+/* What rdma-core added to librdmacm's headers after those of Debian 12 (44), up to 65, under names of our own: verbs/later.h
+ * says why. */
+#ifndef VB_RDMACM_LATER_H
+#define VB_RDMACM_LATER_H
+
+#include <rdma/rdma_cma.h>
+#include <stdint.h>
+#include <sys/epoll.h>
+
+enum { /* rdma_cm_event_type */
+	LATER_EVENT_ADDRINFO_RESOLVED = 16,
+	LATER_EVENT_ADDRINFO_ERROR = 17,
+	LATER_EVENT_USER = 18,
+};
+
+enum { /* rdma_addrinfo.ai_flags */
+	LATER_RAI_SA = 0x10,
+	LATER_RAI_DNS = 0x20,
+};
+
+#define LATER_EVENT_ARG 24 /* offset of param.arg, 64 bits, in rdma_cm_event */
+
+int later_rdma_resolve_addrinfo(struct rdma_cm_id *id, const char *node, const char *service,
+	const struct rdma_addrinfo *hints) __asm__("rdma_resolve_addrinfo");
+int later_rdma_query_addrinfo(struct rdma_cm_id *id, struct rdma_addrinfo **info) __asm__("rdma_query_addrinfo");
+int later_rdma_write_cm_event(struct rdma_cm_id *id, enum rdma_cm_event_type event, int status, uint64_t arg) __asm__(
+	"rdma_write_cm_event");
+
+int later_repoll_create(int flags) __asm__("repoll_create");
+int later_repoll_ctl(int epfd, int operation, int fd, struct epoll_event *event) __asm__("repoll_ctl");
+int later_repoll_wait(int epfd, struct epoll_event *events, int max_events, int timeout_ms) __asm__("repoll_wait");
+
+#endif
