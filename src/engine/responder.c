@@ -276,8 +276,10 @@ static enum verdict execute_flush(struct vb_qp *qp, const struct vb_packet *pack
 	uint32_t type = packet->flush & VB_FETH_TYPE_MASK;
 	uint32_t level = packet->flush >> VB_FETH_LEVEL_SHIFT & VB_FETH_LEVEL_MASK;
 	struct vb_reach reach;
-	if (type != VB_FLUSH_GLOBAL || level > VB_FLUSH_REGION)
+	if (type == 0 || level > VB_FLUSH_REGION)
 		return NOT_PERMITTED;
+	if (type & ~(uint32_t)VB_FLUSH_GLOBAL)
+		return BAD_RKEY; /* as of a region without that right, which none of ours has */
 	if (!vb_responder_has_room(qp))
 		return TOO_MANY_READS;
 	uint32_t length = level == VB_FLUSH_RANGE ? packet->dma_length : 0;
