@@ -1,7 +1,7 @@
 /* repoll: epoll's calls over rsockets and other descriptors, level-triggered, on top of rpoll.
- * Holds: a wait works on a copy of the list. When the list changes under one, the instance's own descriptor, which every
- * wait polls too, becomes readable, and stays so until all of its waits know the new list.
- * The descriptor tells of changes only: it cannot itself be polled for what its members have. */
+ * Holds: a wait works on a copy of the list. When the list changes under one, the instance's own descriptor, which
+ * every wait polls too, becomes readable, and stays so until all of its waits know the new list. The descriptor tells
+ * of changes only: it cannot itself be polled for what its members have. */
 #include "rdmacm/rsocket_objects.h"
 
 #include <stdlib.h>
@@ -30,7 +30,8 @@ struct instance {
 static pthread_mutex_t instances_lock = PTHREAD_MUTEX_INITIALIZER;
 static struct vb_list instances = { &instances, &instances };
 
-/* The parent's instances are a copy, their locks may have had holders who stayed behind; their descriptors are shared. */
+/* The parent's instances are a copy, their locks may have had holders who stayed behind; their descriptors are shared.
+ */
 static void on_fork_child(void)
 {
 	pthread_mutex_init(&instances_lock, NULL);
@@ -82,8 +83,8 @@ static void put(struct instance *instance)
 static void set_readable(struct instance *instance, bool is_readable)
 {
 	uint64_t count = 1;
-	ssize_t done = is_readable ? write(instance->fd, &count, sizeof(count))
-				   : read(instance->fd, &count, sizeof(count));
+	ssize_t done =
+		is_readable ? write(instance->fd, &count, sizeof(count)) : read(instance->fd, &count, sizeof(count));
 	(void)done; /* it fails only where it is so already */
 }
 
@@ -150,7 +151,7 @@ static int change(struct instance *instance, int operation, int fd, const struct
 
 struct wait {
 	struct instance *instance;
-	uint64_t known; /* version of the list that fds is a copy of */
+	uint64_t known;     /* version of the list that fds is a copy of */
 	struct pollfd *fds; /* the instance's first */
 	nfds_t count;
 };

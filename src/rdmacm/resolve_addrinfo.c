@@ -17,7 +17,7 @@ struct resolution {
 	struct rdma_addrinfo hints;
 	struct sockaddr_storage source, destination; /* hints' */
 	bool has_hints;
-	struct event_object *event; /* made beforehand, so that the end is always told */
+	struct event_object *event;   /* made beforehand, so that the end is always told */
 	struct rdma_addrinfo *answer; /* under the events' lock, as is_over */
 	bool is_over, is_failed;
 };
@@ -56,8 +56,8 @@ static void *resolve(void *pointer)
 {
 	struct resolution *resolution = pointer;
 	struct rdma_addrinfo *answer = NULL;
-	int error = rdma_getaddrinfo(resolution->node, resolution->service,
-		resolution->has_hints ? &resolution->hints : NULL, &answer);
+	int error = rdma_getaddrinfo(
+		resolution->node, resolution->service, resolution->has_hints ? &resolution->hints : NULL, &answer);
 	struct event_object *event = resolution->event;
 	if (error) {
 		event->public.event = (enum rdma_cm_event_type)LATER_EVENT_ADDRINFO_ERROR;
@@ -73,7 +73,8 @@ static void *resolve(void *pointer)
 	return NULL;
 }
 
-static bool copy_hint(const struct sockaddr *from, socklen_t length, struct sockaddr_storage *to, struct sockaddr **place)
+static bool copy_hint(
+	const struct sockaddr *from, socklen_t length, struct sockaddr_storage *to, struct sockaddr **place)
 {
 	if (length > sizeof(*to))
 		return false;

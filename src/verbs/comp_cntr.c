@@ -1,7 +1,7 @@
 /* Completion counters: how much has completed, for programs that want to know no more. The engine counts where it
  * completes (engine/work_count.c); here they are made, attached, set and read.
- * Holds: a counter outlives the QPs that count into it. Reading drives the device as polling does, for a program may wait
- * for a value and never look at a completion queue. */
+ * Holds: a counter outlives the QPs that count into it. Reading drives the device as polling does, for a program may
+ * wait for a value and never look at a completion queue. */
 #include <stdlib.h>
 #include <string.h>
 #include "verbs/later.h"

@@ -1,18 +1,18 @@
-/* What rdma-core added to its headers after those of Debian 12 (44), up to 65: its public interface, under names of our own,
- * so that the tree builds with the headers of any release. Structures have their names there with later_ for ibv_, functions
- * too: LATER gives them the symbol that programs ask for. tests/unit/verbs/layout.tsv holds the offsets. */
+/* What rdma-core added to its headers after those of Debian 12 (44), up to 65: its public interface, under names of our
+ * own, so that the tree builds with the headers of any release. Structures have their names there with later_ for ibv_,
+ * functions too: LATER gives them the symbol that programs ask for. tests/unit/verbs/layout.tsv holds the offsets. */
 #ifndef VB_VERBS_LATER_H
 #define VB_VERBS_LATER_H
 
 #include <stddef.h>
 #include <stdint.h>
 
-#define LATER_DEVICE_FLUSH_GLOBAL (1ull << 38) /* IB_UVERBS_DEVICE_FLUSH_GLOBAL */
-#define LATER_DEVICE_ATOMIC_WRITE (1ull << 40) /* IB_UVERBS_DEVICE_ATOMIC_WRITE */
-#define LATER_ACCESS_FLUSH_GLOBAL (1u << 8)    /* IBV_ACCESS_FLUSH_GLOBAL */
-#define LATER_QP_EX_WITH_FLUSH	  (1ull << 11) /* IBV_QP_EX_WITH_FLUSH */
-#define LATER_EVENT_DEVICE_SPEED_CHANGE 20     /* IBV_EVENT_DEVICE_SPEED_CHANGE */
-#define LATER_WR_FLUSH_OPCODE	  14           /* IBV_WR_FLUSH */
+#define LATER_DEVICE_FLUSH_GLOBAL       (1ull << 38) /* IB_UVERBS_DEVICE_FLUSH_GLOBAL */
+#define LATER_DEVICE_ATOMIC_WRITE       (1ull << 40) /* IB_UVERBS_DEVICE_ATOMIC_WRITE */
+#define LATER_ACCESS_FLUSH_GLOBAL       (1u << 8)    /* IBV_ACCESS_FLUSH_GLOBAL */
+#define LATER_QP_EX_WITH_FLUSH          (1ull << 11) /* IBV_QP_EX_WITH_FLUSH */
+#define LATER_EVENT_DEVICE_SPEED_CHANGE 20           /* IBV_EVENT_DEVICE_SPEED_CHANGE */
+#define LATER_WR_FLUSH_OPCODE           14           /* IBV_WR_FLUSH */
 
 struct ibv_context;
 struct ibv_dm;
@@ -26,8 +26,8 @@ struct ibv_qp_ex;
 /* ---- Operations of extended QPs ---- */
 
 /* The first operation behind those of ibv_qp_ex: ibv_wr_flush. */
-typedef void (*later_wr_flush)(struct ibv_qp_ex *qp, uint32_t rkey, uint64_t remote_addr, size_t length, uint8_t type,
-	uint8_t level);
+typedef void (*later_wr_flush)(
+	struct ibv_qp_ex *qp, uint32_t rkey, uint64_t remote_addr, size_t length, uint8_t type, uint8_t level);
 #define LATER_WR_FLUSH 0 /* in qp_object.later_ops */
 
 /* ---- Ports ---- */
@@ -68,7 +68,7 @@ enum { /* ibv_mr_init_attr_mask */
 	LATER_MR_BUF = 1 << 5,
 };
 
-/* Of release 59; buf came with 65, so it is read only where the mask names it. */
+/* Of release 59; buf came with 64, so it is read only where the mask names it. */
 struct later_mr_init_attr {
 	size_t length;
 	int access;
@@ -81,7 +81,8 @@ struct later_mr_init_attr {
 	struct later_buf *buf;
 };
 
-#define LATER_PARENT_DOMAIN_ALLOW_CC_UNPROTECTED (1u << 2) /* IBV_PARENT_DOMAIN_INIT_ATTR_ALLOW_CC_UNPROTECTED_ALLOC */
+/* IBV_PARENT_DOMAIN_INIT_ATTR_ALLOW_CC_UNPROTECTED_ALLOC */
+#define LATER_PARENT_DOMAIN_ALLOW_CC_UNPROTECTED (1u << 2)
 
 LATER(struct later_dmah *, alloc_dmah, struct ibv_context *context, struct later_dmah_init_attr *attr);
 LATER(int, dealloc_dmah, struct later_dmah *dmah);
@@ -118,8 +119,8 @@ struct later_qp_attach_comp_cntr_attr {
 	uint32_t op_mask; /* bits of enum vb_counted */
 };
 
-int later_query_comp_cntr_caps(struct ibv_context *context, struct later_comp_cntr_caps *caps, size_t caps_size) __asm__(
-	"_ibv_query_comp_cntr_caps");
+int later_query_comp_cntr_caps(struct ibv_context *context, struct later_comp_cntr_caps *caps,
+	size_t caps_size) __asm__("_ibv_query_comp_cntr_caps");
 LATER(struct later_comp_cntr *, create_comp_cntr, struct ibv_context *context, struct later_comp_cntr_init_attr *attr);
 LATER(int, destroy_comp_cntr, struct later_comp_cntr *counter);
 LATER(int, set_comp_cntr, struct later_comp_cntr *counter, uint64_t value);

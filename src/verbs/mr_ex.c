@@ -1,6 +1,6 @@
 /* Regions as later releases register them: one call for every kind of memory, DMA handles, and buffers that the library
- * allocates. A handle holds hints for a bus that has no part here: it is kept, counted, and changes nothing. Buffers are
- * plain memory, as with every device that need not share it with a hypervisor. */
+ * allocates. A handle holds hints for a bus that has no part here: it is kept, counted, and changes nothing. Buffers
+ * are plain memory, as with every device that need not share it with a hypervisor. */
 #include <stdlib.h>
 #include <unistd.h>
 #include "verbs/later.h"

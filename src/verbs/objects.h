@@ -90,7 +90,8 @@ struct context_object {
 	struct device_object *device;
 	struct event_queue async;
 	pthread_mutex_t objects_lock;
-	pthread_mutex_t rereg_lock; /* taken before the lane's, while a region is closed or device memory changes pages */
+	/* Taken before the lane's, while a region is closed to be changed, or device memory changes its pages. */
+	pthread_mutex_t rereg_lock;
 	struct vb_list objects[OBJECT_KINDS];
 	struct vb_list domains; /* of struct xrc_domain, under verbs.context.mutex */
 	_Atomic size_t dm_bytes; /* device memory given out */

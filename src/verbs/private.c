@@ -1,6 +1,6 @@
-/* The private nodes: what hardware drivers import from the library. They must load, for perftest, UCX and libfabric link
- * them, but no device of ours is theirs: registering does nothing, and what works on a driver's own objects fails. Two
- * symbols are called by programs and do what they say: ibv_query_gid_type (gid.c) and ibv_wr_opcode_str (text.c).
+/* The private nodes: what hardware drivers import from the library. They must load, for perftest, UCX and libfabric
+ * link them, but no device of ours is theirs: registering does nothing, and what works on a driver's own objects fails.
+ * Two symbols are called by programs and do what they say: ibv_query_gid_type (gid.c), ibv_wr_opcode_str (text.c).
  *
  * A driver asks for the node of the release that it was built with, and no other will do. So all nodes stand side by
  * side: many names, few answers. Signatures are the drivers' business; their arguments are never looked at.

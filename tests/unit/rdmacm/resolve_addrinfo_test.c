@@ -39,7 +39,8 @@ static enum rdma_cm_event_type next_event(int *status)
 
 static void resolve__ends_with_an_event_and_its_answer_is_fetched_once(void **state)
 {
-	struct rdma_addrinfo hints = { .ai_flags = RAI_PASSIVE | RAI_NUMERICHOST | LATER_RAI_DNS, .ai_port_space = RDMA_PS_TCP };
+	struct rdma_addrinfo hints = { .ai_flags = RAI_PASSIVE | RAI_NUMERICHOST | LATER_RAI_DNS,
+		.ai_port_space = RDMA_PS_TCP };
 	struct rdma_addrinfo *info = NULL;
 	int status;
 	assert_fails(later_rdma_query_addrinfo(id, &info), ENOENT);
@@ -52,7 +53,8 @@ static void resolve__ends_with_an_event_and_its_answer_is_fetched_once(void **st
 	assert_int_equal(info->ai_src_len, sizeof(struct sockaddr_in));
 	rdma_freeaddrinfo(info);
 	assert_fails(later_rdma_query_addrinfo(id, &info), ENOENT);
-	assert_int_equal(later_rdma_resolve_addrinfo(id, "10.1.2.4", "1", &hints), 0); /* what nobody fetches is freed */
+	assert_int_equal(
+		later_rdma_resolve_addrinfo(id, "10.1.2.4", "1", &hints), 0); /* what nobody fetches is freed */
 }
 
 static void resolve__failure_is_an_event_too(void **state)

@@ -196,7 +196,8 @@ static void dm_export__shares_the_memory_from_then_on(void **state)
 {
 	struct fixture *f = *state;
 	const unsigned access = IBV_ACCESS_ZERO_BASED | IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_WRITE;
-	struct ibv_dm *dm = ibv_alloc_dm(f->context, &(struct ibv_alloc_dm_attr){ .length = PAGE + 64, .log_align_req = 14 });
+	struct ibv_dm *dm =
+		ibv_alloc_dm(f->context, &(struct ibv_alloc_dm_attr){ .length = PAGE + 64, .log_align_req = 14 });
 	struct ibv_mr *mr = ibv_reg_dm_mr(f->pd, dm, 0, PAGE + 64, access);
 	char early[64] = "written before";
 	assert_int_equal(ibv_memcpy_to_dm(dm, PAGE, early, 64), 0);
@@ -237,7 +238,8 @@ static void port__speed_is_in_hundreds_of_megabits(void **state)
 	assert_int_equal(later_query_port_speed(f->context, 2, &speed), EINVAL);
 }
 
-/* What inline code of a header passes as the size of its structure: before port_cap_flags2, of 44, of 61, of tomorrow. */
+/* What inline code of a header passes as the size of its structure: before port_cap_flags2, of 44, of 61, of tomorrow.
+ */
 static void port__attributes_fit_every_size(void **state)
 {
 	struct fixture *f = *state;
