@@ -125,5 +125,18 @@ class Judges(unittest.TestCase):
         self.assertEqual(run.judge("here", {}, self.RULES[:1], ["n"])[1], 0)
 
 
+class Releases(unittest.TestCase):
+    def test_of_44_and_before_have_the_first_rules_alone(self):
+        self.assertEqual(run.rules_of_release(44), run.read_rules(run.HERE / "expected.tsv"))
+        self.assertEqual(run.rules_of_release(0), run.rules_of_release(44))
+
+    def test_of_56_know_what_came_and_what_is_gone(self):
+        rules = run.rules_of_release(57)
+        self.assertEqual(run.rule_for("test_qpex.QpExTestCase.test_qp_ex_rc_flush", rules).kind, "pass")
+        self.assertEqual(run.rule_for("test_mr.DmaBufMRTest.test_dmabuf_read", rules).says, "is not present")
+        self.assertIsNone(run.rule_for("test_odp.OdpTestCase.test_odp_rc_srq_traffic", rules))
+        self.assertIsNotNone(run.rule_for("test_odp.OdpTestCase.test_odp_rc_srq_traffic", run.rules_of_release(55)))
+
+
 if __name__ == "__main__":
     unittest.main()
