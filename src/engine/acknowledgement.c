@@ -4,6 +4,8 @@
 #include "base/invariant.h"
 #include "engine/message.h"
 
+#define ANSWER_AFTER_ACK (5 * VB_US)
+
 /* Local operations that are done complete as soon as they are the oldest. */
 void vb_retire_local_operations(struct vb_qp *qp)
 {
@@ -91,6 +93,14 @@ static bool acknowledge_through(struct vb_qp *qp, uint32_t psn, vb_time now)
 	if (is_progress)
 		vb_recovery_on_progress(qp, vb_psn_add(rq->una_psn, VB_PSN_MASK), &acked, true, now);
 	return is_reached;
+}
+
+/* Programs that take turns, each answering the other, send the next answer right behind the ack of ours. */
+static void await_answer(struct vb_qp *qp, vb_time now)
+{
+	const struct vb_requester *rq = &qp->requester;
+	qp->lane->answer.is_set = rq->is_answer && !rq->is_asked && sq_is_empty(qp);
+	qp->lane->answer.at = vb_time_add(now, ANSWER_AFTER_ACK);
 }
 
 /* After una_psn moved: more may start, the doomed may be the oldest, the queue may be drained. */
@@ -312,5 +322,6 @@ void vb_requester_receive(struct vb_qp *qp, const struct vb_packet *packet, vb_t
 		receive_read_response(qp, packet, now);
 		break;
 	}
+	await_answer(qp, now);
 	vb_requester_proceed(qp, now);
 }

@@ -512,6 +512,9 @@ struct vb_deadline vb_lane_next_deadline(const struct vb_lane *lane);
 bool vb_lane_has_doorbells(const struct vb_lane *lane);
 /* True when transmit would hand out packets without anything more happening (posted, received, or ack due). [lane] */
 bool vb_lane_wants_transmit(const struct vb_lane *lane, vb_time now);
+/* True for a moment after the peer has acknowledged an answer of ours, with which it most likely sends its own: a program
+ * that polls would leave before it, and look at its memory where nobody receives for it. [lane] */
+bool vb_lane_awaits_answer(const struct vb_lane *lane, vb_time now);
 /* Forget ack delays until the next receive: whoever drives is about to sleep. [lane] */
 void vb_lane_flush_acks(struct vb_lane *lane);
 

@@ -157,6 +157,8 @@ struct vb_requester {
 	vb_time heard_at;
 	bool was_heard;
 	uint32_t largest_acked;
+	bool is_asked;  /* the peer has sent a request since our newest was started */
+	bool is_answer; /* what is or was under way last follows such a request */
 	struct vb_cc cc;
 	struct vb_echo *echo; /* UC, UD: made when first needed */
 };
@@ -302,6 +304,7 @@ struct vb_lane {
 	uint32_t mcast_count;
 	uint32_t read_flight, read_window; /* READ response bytes asked for; what our receive buffer can take */
 	bool acks_forced;
+	struct vb_deadline answer; /* vb_lane_awaits_answer */
 	bool was_full; /* the last batch had no room left: acks that are due go first in the next */
 	unsigned handed_out;
 	struct vb_echo_reply *echo_replies;       /* ring of VB_ECHO_REPLIES, made at first use */
@@ -401,6 +404,7 @@ void vb_sq_check(const struct vb_qp *qp);
 void vb_requester_check(const struct vb_qp *qp);
 void vb_requester_reset(struct vb_qp *qp, vb_time now);
 bool vb_requester_emit(struct vb_qp *qp, struct vb_batch *batch, vb_time now); /* false: nothing to send now */
+bool vb_requester_has_work(const struct vb_qp *qp); /* something is to be sent, if windows and the like allow it */
 /* Fails the WQE at the cursor once it is the oldest. */
 void vb_requester_doom(struct vb_qp *qp, enum vb_wc_status status, enum vb_cause_kind cause, vb_time now);
 /* The memory of a request packet turned out not to be there: its work request fails once it is the oldest. */

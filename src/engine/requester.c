@@ -88,6 +88,8 @@ static bool start(struct vb_qp *qp, struct vb_send_wqe *wqe, vb_time now)
 		vb_requester_doom(qp, VB_WC_LOC_QP_OP_ERR, VB_CAUSE_LOCAL_OPERATION, now);
 		return false;
 	}
+	rq->is_answer = rq->is_asked || (rq->is_answer && vb_requester_is_busy(qp));
+	rq->is_asked = false;
 	wqe->psn_count = vb_psn_count(qp, wqe->length);
 	wqe->first_psn = rq->max_psn;
 	wqe->is_started = true;
@@ -348,12 +350,24 @@ static bool emit_probe(struct vb_qp *qp, struct vb_batch *batch, vb_time now)
 	return true;
 }
 
+static bool may_send(const struct vb_qp *qp)
+{
+	enum vb_qp_state state = vb_state(qp);
+	return (state == VB_QPS_RTS || state == VB_QPS_SQD) && !qp->requester.is_rnr_waiting;
+}
+
+bool vb_requester_has_work(const struct vb_qp *qp)
+{
+	const struct vb_requester *rq = &qp->requester;
+	return may_send(qp) &&
+	       (rq->probe || rq->cursor != atomic_load_explicit(&qp->sq.tail, memory_order_acquire));
+}
+
 bool vb_requester_emit(struct vb_qp *qp, struct vb_batch *batch, vb_time now)
 {
 	struct vb_requester *rq = &qp->requester;
-	enum vb_qp_state state = vb_state(qp);
 
-	if ((state != VB_QPS_RTS && state != VB_QPS_SQD) || rq->is_rnr_waiting)
+	if (!may_send(qp))
 		return false;
 	if (rq->probe && emit_probe(qp, batch, now))
 		return true;

@@ -333,6 +333,8 @@ static void accept(struct vb_qp *qp, const struct vb_packet *packet, uint32_t ps
 	assert(packet->psn == rs->expected_psn);
 	rs->expected_psn = vb_psn_add(packet->psn, psn_count);
 	rs->nak_sent = false;
+	qp->requester.is_asked = true;
+	qp->lane->answer.is_set = false;
 	if (row->place == VB_LAST || row->place == VB_ONLY)
 		rs->msn = vb_psn_add(rs->msn, 1);
 	rs->ack.packets++;

@@ -1,5 +1,6 @@
-/* What leaves next: ready QPs take turns of a train each, within a QP its responses and its requests; acks that were
- * held back leave after data. The holder pulls; pacing, fairness and batching are decided nowhere else. */
+/* What leaves next: ready QPs take turns of a train each, within a QP its responses and its requests. An ack that was
+ * held back leaves with data, before its QP's requests: programs rely on seeing what they sent complete before they see
+ * the answer to it. The holder pulls; pacing, fairness and batching are decided nowhere else. */
 #include <errno.h>
 #include "engine/qp.h"
 
@@ -82,13 +83,22 @@ static bool has_room(const struct vb_batch *batch, unsigned budget)
 	return batch->count < budget && batch->iov_count + VB_MAX_SGE <= VB_BATCH_IOV;
 }
 
+/* A request, but first the ack that waits, which a peer must not see overtaken by the answer. One that waits for
+ * responses to leave is not due yet. */
+static bool emit_request(struct vb_qp *qp, struct vb_batch *batch, vb_time now)
+{
+	if (qp->responder.ack.is_wanted && vb_requester_has_work(qp) && vb_responder_emit_ack(qp, batch))
+		return true;
+	return vb_requester_emit(qp, batch, now);
+}
+
 static bool emit_one(struct vb_qp *qp, struct vb_batch *batch, vb_time now)
 {
 	if (qp->type == VB_QP_UD)
 		return vb_ud_emit(qp, batch, now);
 	if (qp->requests_first)
-		return vb_requester_emit(qp, batch, now) || vb_responder_emit(qp, batch, now);
-	return vb_responder_emit(qp, batch, now) || vb_requester_emit(qp, batch, now);
+		return emit_request(qp, batch, now) || vb_responder_emit(qp, batch, now);
+	return vb_responder_emit(qp, batch, now) || emit_request(qp, batch, now);
 }
 
 /* Others may fill a shared window before this QP's next turn: what it sent must be acknowledged without it. */
@@ -128,7 +138,7 @@ static bool take_turn(struct vb_qp *qp, struct vb_batch *batch, unsigned budget,
 			return true;
 		vb_echo_emit_request(qp, batch);
 	}
-	/* Data left before the ack that was held back for it. */
+	/* Responses left before the ack that was held back. */
 	if (qp->responder.ack.is_wanted && (qp->responder.ack.is_urgent || batch->count > first)) {
 		if (!has_room(batch, budget))
 			return true;
@@ -245,6 +255,11 @@ bool vb_lane_wants_transmit(const struct vb_lane *lane, vb_time now)
 		return false;
 	const struct vb_qp *qp = vb_container_of(lane->acks.next, struct vb_qp, ack_link);
 	return lane->acks_forced || vb_time_is_due(qp->responder.ack.deadline, now);
+}
+
+bool vb_lane_awaits_answer(const struct vb_lane *lane, vb_time now)
+{
+	return lane->answer.is_set && !vb_time_is_due(lane->answer.at, now);
 }
 
 void vb_lane_flush_acks(struct vb_lane *lane)

@@ -75,6 +75,17 @@ static void dispatch(struct vb_worker *w)
 	}
 }
 
+/* The ack of what the program said comes alone, the peer's answer right behind it: a poll takes both. */
+static vb_time await_answer(struct vb_worker *w, vb_time now)
+{
+	while (vb_lane_awaits_answer(w->lane, now)) {
+		now = vb_host_now();
+		if (vb_port_receive(w->port, now) > 0)
+			receive(w, now);
+	}
+	return now;
+}
+
 bool vb_worker_turn(struct vb_worker *w)
 {
 	vb_time now = vb_host_now();
@@ -83,6 +94,8 @@ bool vb_worker_turn(struct vb_worker *w)
 	w->turned_at = now;
 	if (is_busy && receive(w, now) >= PACKETS_OF_NOTE)
 		now = vb_host_now();
+	if (is_busy && w->attendance == VB_ATTENDED_BY_POLLERS)
+		now = await_answer(w, now);
 	if (w->frames)
 		is_busy |= vb_frames_receive(w, now);
 	vb_lane_advance(w->lane, now);

@@ -156,6 +156,66 @@ static void leap__ack_held_back_leaves(void **state)
 	rig_close(rig);
 }
 
+/* ---- Programs that take turns ---- */
+
+static void receive_write(struct rig *rig, struct vb_qp *qp, uint32_t psn)
+{
+	uint8_t payload[8] = { 0 };
+	rig_receive(rig, qp, (struct vb_packet){ .opcode = VB_WRITE_ONLY, .psn = psn, .ackreq = true, .payload = payload,
+		.payload_length = 8, .va = (uintptr_t)rig->memory, .rkey = vb_mr_key(rig->mr), .dma_length = 8 });
+	rig_transmit(rig);
+}
+
+static void send_write(struct rig *rig, struct vb_qp *qp, uint32_t psn)
+{
+	struct vb_sge sge = rig_sge(rig, 0, 8);
+	struct vb_send_wr wr = write_of(&sge, 1);
+	rig_post(qp, &wr);
+	assert_int_equal(rig_transmit(rig), 1);
+	rig_receive(rig, qp, (struct vb_packet){ .opcode = VB_ACKNOWLEDGE, .psn = psn,
+		.syndrome = VB_AETH_ACK | VB_AETH_NO_CREDITS });
+}
+
+static void turns__answer_is_awaited_until_it_comes(void **state)
+{
+	struct rig *rig = rig_open(4);
+	struct vb_qp *qp = rig_connected(rig, NULL);
+	receive_write(rig, qp, RIG_RQ_PSN);
+	send_write(rig, qp, RIG_SQ_PSN);
+	assert_true(vb_lane_awaits_answer(rig->lane, rig->now));
+	receive_write(rig, qp, RIG_RQ_PSN + 1);
+	assert_false(vb_lane_awaits_answer(rig->lane, rig->now));
+	assert_int_equal(vb_qp_destroy(qp), 0);
+	rig_close(rig);
+}
+
+static void turns__answer_is_awaited_for_a_moment(void **state)
+{
+	struct rig *rig = rig_open(4);
+	struct vb_qp *qp = rig_connected(rig, NULL);
+	receive_write(rig, qp, RIG_RQ_PSN);
+	send_write(rig, qp, RIG_SQ_PSN);
+	assert_false(vb_lane_awaits_answer(rig->lane, vb_time_add(rig->now, 10 * VB_US)));
+	leap(rig);
+	assert_false(vb_lane_awaits_answer(rig->lane, rig->now));
+	assert_int_equal(vb_qp_destroy(qp), 0);
+	rig_close(rig);
+}
+
+static void turns__nobody_answers_who_was_not_heard(void **state)
+{
+	struct rig *rig = rig_open(4);
+	struct vb_qp *qp = rig_connected(rig, NULL);
+	send_write(rig, qp, RIG_SQ_PSN);
+	assert_false(vb_lane_awaits_answer(rig->lane, rig->now));
+	receive_write(rig, qp, RIG_RQ_PSN);
+	send_write(rig, qp, RIG_SQ_PSN + 1);
+	send_write(rig, qp, RIG_SQ_PSN + 2); /* the second in a row: this peer only takes */
+	assert_false(vb_lane_awaits_answer(rig->lane, rig->now));
+	assert_int_equal(vb_qp_destroy(qp), 0);
+	rig_close(rig);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -164,6 +224,9 @@ int main(void)
 		cmocka_unit_test(leap__request_is_sent_again_and_given_up_in_time),
 		cmocka_unit_test(leap__late_answer_does_not_slow_the_probes_down),
 		cmocka_unit_test(leap__ack_held_back_leaves),
+		cmocka_unit_test(turns__answer_is_awaited_until_it_comes),
+		cmocka_unit_test(turns__answer_is_awaited_for_a_moment),
+		cmocka_unit_test(turns__nobody_answers_who_was_not_heard),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }
