@@ -65,8 +65,8 @@ def main():
         if world:
             world.close()
     print("\nGb/s is what the receiver got; CPU counts both ends. The same by hand, in two terminals:\n"
-          "  build/verbena run -- ib_write_bw -d vb_lo\n"
-          "  build/verbena run -- ib_write_bw -d vb_lo 127.0.0.1")
+          "  build/verbena run -- ib_write_bw\n"
+          "  build/verbena run -- ib_write_bw 127.0.0.1")
     return 0
 
 

@@ -128,6 +128,14 @@ static bool device_has(const struct vb_device_info *device, const struct vb_gid 
 	return false;
 }
 
+static void use_device(struct vb_way *way, const struct vb_device_info *device)
+{
+	snprintf(way->device, sizeof(way->device), "%s", device->name);
+	way->netdev_mtu = device->netdev_mtu;
+	way->mtu = device->mtu;
+}
+
+/* A loopback address that no device has is reached over the first. */
 static int find_device(struct vb_way *way, char *why, size_t why_size)
 {
 	struct vb_device_info *devices = NULL;
@@ -135,11 +143,10 @@ static int find_device(struct vb_way *way, char *why, size_t why_size)
 
 	int error = vb_devices_list(&devices, &count);
 	for (size_t i = 0; i < count; i++)
-		if (!way->device[0] && device_has(&devices[i], &way->src)) {
-			snprintf(way->device, sizeof(way->device), "%s", devices[i].name);
-			way->netdev_mtu = devices[i].netdev_mtu;
-			way->mtu = devices[i].mtu;
-		}
+		if (!way->device[0] && device_has(&devices[i], &way->src))
+			use_device(way, &devices[i]);
+	if (count && !way->device[0] && vb_gid_is_loopback(&way->src))
+		use_device(way, &devices[0]);
 	free(devices);
 	if (error || way->device[0])
 		return error;

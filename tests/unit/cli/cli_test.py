@@ -180,13 +180,37 @@ def devices__json_has_what_the_table_has():
     if done.returncode == 1:
         equal(json.loads(done.stdout), [])
         raise Skip("no interface is up with an address")
-    table = verbena("devices").stdout.splitlines()[1:]
-    devices = json.loads(done.stdout)
+    table = verbena("devices").stdout.partition("\n\n")[0].splitlines()[1:]
+    devices = [device for device in json.loads(done.stdout) if device["offered"]]
     equal(len(table), len(devices))
     for line, device in zip(table, devices):
         for part in (device["name"], device["interface"], str(device["mtu"]), *(f"{gid['index']}:{gid['address']}"
                                                                                 for gid in device["gids"])):
             contains(line.split(), part)
+
+
+PAIR = "ip link add there type veth peer name beyond && ip addr add 10.9.0.1/24 dev there && " \
+       "ip link set beyond up && ip link set there up"
+
+
+def devices__loopback_is_not_offered_beside_another():
+    done = in_own_network(f"{PAIR} && $V devices && $V run -- ibv_devices; $V devices --json")
+    if "vb_there" not in done.stdout:
+        raise Skip("no pair of interfaces may be made here")
+    table, _, rest = done.stdout.partition("\n\n")
+    contains(table, "vb_there")
+    equal("vb_lo" in table, False)
+    contains(rest, "vb_lo is not offered beside another device")
+    contains(rest, "VERBENA_DEVICES=there")
+    devices = json.loads(done.stdout[done.stdout.index("["):])
+    loopback = devices[-1]
+    equal((loopback["name"], loopback["offered"]), ("vb_lo", False))
+    contains(loopback["how"], "VERBENA_DEVICES=there")
+    contains(loopback["why"], "every host has its addresses")
+    named = in_own_network(f"{PAIR} && {loopback['how']} $V devices --links")
+    contains(named.stdout, "link vb_lo/1 state ACTIVE physical_state LINK_UP netdev lo netdev_index 1\n")
+    contains(named.stdout, "link vb_there/1 state ACTIVE physical_state LINK_UP netdev there netdev_index ")
+    contains(in_own_network("$V devices").stdout, "vb_lo")
 
 
 def doctor__json_agrees_with_the_exit_status():
