@@ -14,8 +14,8 @@ PURE = {"base", "wire", "cc", "engine", "cm"}
 PURE_SYSTEM_HEADERS = {
     "assert.h", "errno.h", "limits.h", "math.h", "stdatomic.h", "stdbool.h", "stddef.h", "stdint.h", "stdlib.h", "string.h",
     "sched.h",        # sched_yield of the short lock
-    "isa-l/crc.h",    # CRC-32
     "immintrin.h",    # carry-less multiplication
+    "sys/auxv.h",     # which instructions the processor has
 }
 
 INCLUDE = re.compile(r'^[ \t]*#[ \t]*include[ \t]*([<"])([^>"]+)[>"]', re.M)

@@ -13,8 +13,7 @@ ALLOWED = {
     "abort", "__assert_fail",
     "cbrt", "exp", "log", "pow", "sqrt",
     "sched_yield",                      # the short lock of base/lock.h
-    "crc32_gzip_refl",                  # ISA-L
-    "__cpu_model", "__cpu_indicator_init",    # which instructions the processor has
+    "__cpu_model", "__cpu_features2", "__cpu_indicator_init", "getauxval",    # which instructions the processor has
     "_GLOBAL_OFFSET_TABLE_", "__stack_chk_fail", "__tls_get_addr",
 }
 # What compilers add: checked string functions, sanitizers, coverage, calls to atomics that are not inline.
