@@ -15,6 +15,7 @@ PURE_SYSTEM_HEADERS = {
     "assert.h", "errno.h", "limits.h", "math.h", "stdatomic.h", "stdbool.h", "stddef.h", "stdint.h", "stdlib.h", "string.h",
     "sched.h",        # sched_yield of the short lock
     "immintrin.h",    # carry-less multiplication
+    "features.h",     # of which C library
     "sys/auxv.h",     # which instructions the processor has
 }
 
