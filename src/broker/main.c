@@ -20,6 +20,7 @@
 #include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
+#include "broker/given.h"
 #include "broker/privilege.h"
 #include "broker/registry.h"
 #include "broker/worker.h"
@@ -89,7 +90,7 @@ static _Noreturn void run(struct registry *registry, struct worker_options optio
 			set_signals(SIG_DFL);
 			enum worker_end end = worker_run(registry, link[1], &options);
 			close(link[1]);
-			if (end != WORKER_ORPHANED)
+			if (end != WORKER_ORPHANED || options.is_managed)
 				_exit(end);
 			worker_pid = 0;
 			set_signals(on_terminate);
@@ -264,11 +265,11 @@ static bool is_any_user_welcome(void)
 	return setting && strcmp(setting, "any") == 0;
 }
 
-static _Noreturn void start(bool stays, bool is_shared, const struct trusted *trusted, int report)
+static _Noreturn void start(bool stays, bool is_shared, bool is_managed, const struct trusted *trusted, int report)
 {
 	char why[VB_BROKER_WHY_SIZE];
-	int listener;
-	int rc = take_names(&listener, why, sizeof(why));
+	int listener = GIVEN_LISTENER;
+	int rc = is_managed ? 0 : take_names(&listener, why, sizeof(why));
 	if (rc)
 		say(report, rc == -EALREADY && !stays ? VB_BROKER_READY : why);
 	if (rc)
@@ -280,7 +281,8 @@ static _Noreturn void start(bool stays, bool is_shared, const struct trusted *tr
 		registry.last_slot = 0;
 	set_signals(on_terminate);
 	run(&registry, (struct worker_options){
-		.trusted = *trusted, .stays = stays, .is_shared = is_shared, .is_first = true, .report = report });
+		.trusted = *trusted, .stays = stays, .is_shared = is_shared, .is_managed = is_managed, .is_first = true,
+		.report = report });
 }
 
 /* Waits for what the broker reports, and says it on stderr if it is bad news. */
@@ -334,7 +336,12 @@ int main(int argc, char **argv)
 {
 	struct trusted trusted = { 0 };
 	bool stays = false, is_shared = is_any_user_welcome();
-	int report = -1;
+	int report = -1, given = given_take();
+	if (given < 0) {
+		fputs(VB_BROKER_PROGRAM ": the sockets that the service manager gives are not @" VB_BROKER_NAME " and @"
+			VB_BROKER_ANY_VERSION "\n", stderr);
+		return 1;
+	}
 	for (int i = 1; i < argc; i++) {
 		if (strcmp(argv[i], "--foreground") == 0)
 			stays = true;
@@ -373,8 +380,8 @@ int main(int argc, char **argv)
 		report = leave_starter(report);
 	else
 		report = dup2(report, 3) == 3 ? 3 : -1;
-	syscall(SYS_close_range, 4u, ~0u, 0);
+	syscall(SYS_close_range, given ? GIVEN_END : 4u, ~0u, 0);
 	fcntl(3, F_SETFD, FD_CLOEXEC);
 	set_up_process();
-	start(stays, is_shared, &trusted, report);
+	start(stays, is_shared, given, &trusted, report);
 }

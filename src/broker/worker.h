@@ -22,6 +22,7 @@ struct worker_options {
 	struct trusted trusted;
 	bool stays;    /* also without clients */
 	bool is_shared; /* with every user, also when it is not root's */
+	bool is_managed; /* a service manager has our listening sockets, and starts the next broker */
 	bool is_first;	/* not a replacement */
 	int report;    /* descriptor to say VB_BROKER_READY or the reason on, then closed; -1: none */
 };

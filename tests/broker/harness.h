@@ -77,6 +77,8 @@ int tear_down(void **state);
 	X(both__killed_while_a_client_is_stopped) \
 	X(both__killed_while_a_client_is_stopped_keep_its_slot) \
 	X(chaos__whoever_dies_the_rest_is_put_right) \
+	X(sockets_given__clients_wait_for_the_next_broker) \
+	X(sockets_given__of_other_names_are_refused) \
 	X(broker__leaves_when_nobody_needs_it) \
 	X(broker__twenty_that_start_at_once_share_one) \
 	X(broker__of_another_user_is_refused) \
