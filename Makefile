@@ -11,8 +11,8 @@ DEPS   := $(if $(SKIP_DEPS),@:,@scripts/install-deps)
 RUNNER := python3 tests/conformance/run.py --build $(BUILD)
 
 .DEFAULT_GOAL := all
-.PHONY: all demo check conformance conformance-full soak chaos fuzz bench bench-programs interop sanitize install format
-.PHONY: clean help
+.PHONY: all demo check conformance conformance-full soak chaos fuzz bench bench-programs interop sanitize install deb
+.PHONY: portability format clean help
 
 all: ## build everything, optimised, into build/
 	$(DEPS) build
@@ -77,12 +77,20 @@ install: ## install into PREFIX (default /usr/local); DESTDIR is honoured
 	@$(MESON) configure $(BUILD) -Dprefix=$(PREFIX)
 	@$(MESON) install -C $(BUILD)
 
+deb: ## build Debian packages of this tree into build-deb/
+	$(DEPS) build deb
+	@scripts/deb
+
+portability: ## from nothing, in clean roots of Debian 12 and 13: everything (root; ARGS="--only NAME", "--list", ...)
+	$(DEPS) portability
+	@python3 tests/portability/run.py $(ARGS)
+
 format: ## put every C file into the house style
 	$(DEPS) format
 	@git ls-files '*.c' '*.h' | xargs clang-format -i
 
 clean: ## remove what was built
-	rm -rf $(BUILD) build-asan build-tsan build-fuzz
+	rm -rf $(BUILD) build-asan build-tsan build-fuzz build-deb
 
 help: ## this list
 	@awk -F':.*## ' '/^[a-z-]+:.*## / { printf "  make %-17s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
