@@ -183,7 +183,11 @@ static void xstat__serves_old_programs(void **state)
 	OLD(int, __fxstat64, int, int, struct stat64 *);
 	OLD(int, __fxstatat, int, int, const char *, struct stat *, int);
 	OLD(int, __fxstatat64, int, int, const char *, struct stat64 *, int);
-	const int version = 1;
+#if defined(__x86_64__)
+	const int version = 1; /* of the structure, as glibc knows it */
+#else
+	const int version = 0;
+#endif
 	struct stat status;
 	struct stat64 status64;
 
