@@ -2,6 +2,7 @@
 #include "broker/qp1.h"
 
 #include <errno.h>
+#include <time.h> /* for the next one */
 #include <linux/errqueue.h>
 #include <linux/filter.h>
 #include <netinet/in.h>

@@ -206,7 +206,7 @@ int vb_run_main(const struct vb_command *self, int argc, char **argv)
 		{ "help", no_argument, NULL, 'h' },
 		{ 0 },
 	};
-	struct preloads with = { .devices = true };
+	struct preloads with = { .devices = VB_HAS_PRELOADS };
 	bool is_set = true;
 	int option, at = 0;
 

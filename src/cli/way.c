@@ -8,6 +8,7 @@
 #include <arpa/inet.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <time.h> /* for the next one */
 #include <linux/errqueue.h>
 #include <netdb.h>
 #include <netinet/icmp6.h>
@@ -16,7 +17,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 #include <unistd.h>
 
 int64_t vb_way_now_ns(void)

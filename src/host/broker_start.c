@@ -28,8 +28,13 @@
 
 extern char **environ;
 
-/* clone() by the name that sanitizers of programs do not take: they would treat their own thread as a forked child. */
+/* clone() by the name that sanitizers of programs do not take: they would treat their own thread as a forked child. musl
+ * has no other than the usual. */
+#ifdef __GLIBC__
 int __clone(int (*function)(void *), void *stack, int flags, void *argument, ...);
+#else
+#define __clone clone
+#endif
 
 int64_t vb_broker_now_ms(void)
 {
