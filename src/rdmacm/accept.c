@@ -3,7 +3,7 @@
 
 static int reject(struct id_object *id, uint16_t reason, const void *data, size_t length)
 {
-	if (!vb_connections_lock())
+	if (!vb_id_lock_cm(id))
 		return -VB_FORKED_ERRNO;
 	int error = id->cm ? vb_cm_reject(id->cm, reason, NULL, 0, data, length, vb_connections_now()) : -EINVAL;
 	vb_connections_unlock();
@@ -71,7 +71,7 @@ static int send_reply(struct id_object *id, const struct rdma_conn_param *param)
 		id, param->private_data, param->private_data_len, rep.private_data, sizeof(rep.private_data));
 	if (error)
 		return error;
-	if (!vb_connections_lock())
+	if (!vb_id_lock_cm(id))
 		return -VB_FORKED_ERRNO;
 	error = id->cm ? vb_cm_accept(id->cm, &rep, vb_connections_now()) : -EINVAL;
 	vb_connections_unlock();
@@ -110,7 +110,7 @@ static int answer(struct id_object *id, uint8_t status, uint32_t qpn, const void
 	int error = vb_put_private_data(id, data, length, rep.private_data, sizeof(rep.private_data));
 	if (error)
 		return error;
-	if (!vb_connections_lock())
+	if (!vb_id_lock_cm(id))
 		return -VB_FORKED_ERRNO;
 	error = id->cm ? vb_cm_sidr_reply(id->cm, &rep, vb_connections_now()) : -EINVAL;
 	vb_connections_unlock();

@@ -43,6 +43,8 @@ static void set_source(struct id_object *id, const struct sockaddr *addr, uint16
 static int bind_to(struct id_object *id, const struct sockaddr *addr, struct device_entry *device,
 	const struct vb_gid *gid)
 {
+	if (id->generation != vb_generation())
+		return -VB_FORKED_ERRNO;
 	vb_id_unbind(id);
 	id->binding = (struct vb_binding){
 		.port_space = (uint16_t)id->public.ps,
@@ -50,6 +52,7 @@ static int bind_to(struct id_object *id, const struct sockaddr *addr, struct dev
 		.address = vb_sockaddr_gid(addr),
 		.is_shared = id->options.is_reuse,
 		.is_ipv6_only = id->options.is_ipv6_only,
+		.family = id->options.family,
 	};
 	int error = vb_connections_bind(&id->binding);
 	if (error)
@@ -75,7 +78,7 @@ int vb_id_bind(struct id_object *id, const struct sockaddr *addr)
 
 void vb_id_unbind(struct id_object *id)
 {
-	if (id->is_bound)
+	if (id->is_bound && id->generation == vb_generation())
 		vb_connections_unbind(&id->binding);
 	id->is_bound = false;
 }

@@ -30,6 +30,12 @@ void vb_events_unlock(void)
 	pthread_mutex_unlock(&events_lock);
 }
 
+void vb_events_forget(void)
+{
+	pthread_mutex_init(&events_lock, NULL);
+	pthread_cond_init(&acknowledged, NULL);
+}
+
 static struct channel_object *channel_of(struct rdma_event_channel *channel)
 {
 	return (struct channel_object *)channel;

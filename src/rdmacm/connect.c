@@ -135,7 +135,7 @@ static struct vb_cm_path cm_path(const struct id_object *id)
 static int send_request(struct id_object *id, const struct vb_cm_req *req)
 {
 	struct vb_cm_path path = cm_path(id);
-	struct vb_cm *cm = vb_connections_lock();
+	struct vb_cm *cm = vb_id_lock_cm(id);
 	if (!cm)
 		return -VB_FORKED_ERRNO;
 	int error = vb_id_make_cm(id, cm);
@@ -175,7 +175,7 @@ static int connect_datagram(struct id_object *id, const struct rdma_conn_param *
 		req.private_data + VB_CM_IP_HEADER_LENGTH, VB_CM_SIDR_REQ_PRIVATE - VB_CM_IP_HEADER_LENGTH);
 	if (error)
 		return error;
-	struct vb_cm *cm = vb_connections_lock();
+	struct vb_cm *cm = vb_id_lock_cm(id);
 	if (!cm)
 		return -VB_FORKED_ERRNO;
 	error = vb_id_make_cm(id, cm);
@@ -206,7 +206,7 @@ static int connect_locked(struct id_object *id, const struct rdma_conn_param *pa
 	error = vb_id_is_datagram(id) ? connect_datagram(id, param) : connect_stream(id, param);
 	if (!error)
 		id->state = ID_CONNECTING;
-	else if (id->cm && vb_connections_lock()) {
+	else if (id->cm && vb_id_lock_cm(id)) {
 		vb_cm_id_destroy(id->cm, vb_connections_now());
 		id->cm = NULL;
 		vb_connections_unlock();
@@ -227,7 +227,7 @@ VB_EXPORT int rdma_connect(struct rdma_cm_id *public, struct rdma_conn_param *pa
 
 static int confirm(struct id_object *id)
 {
-	if (!vb_connections_lock())
+	if (!vb_id_lock_cm(id))
 		return -VB_FORKED_ERRNO;
 	int error = id->cm ? vb_cm_confirm(id->cm, NULL, 0, vb_connections_now()) : -EINVAL;
 	vb_connections_unlock();
@@ -236,7 +236,7 @@ static int confirm(struct id_object *id)
 
 static void refuse(struct id_object *id)
 {
-	if (!vb_connections_lock())
+	if (!vb_id_lock_cm(id))
 		return;
 	if (id->cm)
 		vb_cm_reject(id->cm, VB_CM_REJ_CONSUMER, NULL, 0, NULL, 0, vb_connections_now());
@@ -290,7 +290,7 @@ VB_EXPORT int rdma_establish(struct rdma_cm_id *public)
  * follows, if it is not there yet. */
 static int disconnect(struct id_object *id, bool *will_tell)
 {
-	if (!vb_connections_lock())
+	if (!vb_id_lock_cm(id))
 		return -VB_FORKED_ERRNO;
 	int error = id->cm ? 0 : -EINVAL;
 	if (!error)
@@ -327,7 +327,7 @@ VB_EXPORT int rdma_notify(struct rdma_cm_id *public, enum ibv_event_type event)
 		return vb_result(-EINVAL);
 	pthread_mutex_lock(&id->calls);
 	if (id->state >= ID_CONNECTING && !vb_id_is_datagram(id)) {
-		if (!vb_connections_lock())
+		if (!vb_id_lock_cm(id))
 			error = -VB_FORKED_ERRNO;
 		else {
 			if (id->cm)

@@ -1,5 +1,5 @@
-/* Devices: each is opened once, when it is first needed, and stays open, so that the contexts of rdma_get_devices and
- * of ids are the same. The first one starts the process's connection management.
+/* Devices: each is opened once in a process, when it is first needed, and stays open, so that the contexts of
+ * rdma_get_devices and of ids are the same. The first one starts the process's connection management.
  * Holds: the list only grows, and of an entry only its XRC domain is ever added. Who asks with the CM's mutex held, under
  * which devices_lock must not be taken, has list_lock alone, and asks of a device what takes no lock. */
 #include <fcntl.h>
@@ -87,6 +87,15 @@ int vb_devices_open(void)
 	int error = open_new();
 	pthread_mutex_unlock(&devices_lock);
 	return error;
+}
+
+/* What the entries hold stays where it is, as another thread may have been amid a change. */
+void vb_devices_forget(void)
+{
+	pthread_mutex_init(&devices_lock, NULL);
+	pthread_mutex_init(&list_lock, NULL);
+	vb_list_init(&devices);
+	device_count = 0;
 }
 
 #define GIDS_MAX 256

@@ -47,6 +47,7 @@ static struct id_object *request_create(struct id_object *listener)
 	pthread_mutex_init(&id->calls, NULL);
 	vb_list_init(&id->groups);
 	vb_list_init(&id->spare);
+	id->generation = vb_generation();
 	id->public.context = listener->public.context;
 	id->public.ps = listener->public.ps;
 	id->public.qp_type = listener->public.qp_type;

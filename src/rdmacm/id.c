@@ -39,6 +39,7 @@ struct id_object *vb_id_create(
 	struct id_object *id = calloc(1, sizeof(*id));
 	if (!id)
 		return vb_fail(-ENOMEM);
+	id->generation = vb_generation();
 	id->is_sync = channel == NULL;
 	if (id->is_sync)
 		channel = rdma_create_event_channel();
@@ -182,7 +183,7 @@ static void destroy_cm_id(struct id_object *id)
  * to a thread that fetches it meanwhile. */
 static struct id_object *take_request(struct id_object *listener)
 {
-	bool is_ours = vb_connections_lock() != NULL;
+	bool is_ours = vb_id_lock_cm(listener) != NULL;
 	struct id_object *request = vb_events_take_request(listener);
 	if (!is_ours)
 		return request;
@@ -207,7 +208,7 @@ VB_EXPORT int rdma_destroy_id(struct rdma_cm_id *public)
 	pthread_mutex_lock(&id->calls);
 	vb_id_leave_groups(id);
 	if (id->device || id->cm) {
-		if (vb_connections_lock()) {
+		if (vb_id_lock_cm(id)) {
 			destroy_cm_id(id);
 			vb_connections_unlock();
 		}

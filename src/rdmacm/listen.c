@@ -13,7 +13,7 @@ static int bind_anywhere(struct id_object *id)
 
 static int make_listener(struct id_object *id)
 {
-	struct vb_cm *cm = vb_connections_lock();
+	struct vb_cm *cm = vb_id_lock_cm(id);
 	if (!cm)
 		return -VB_FORKED_ERRNO;
 	int error = vb_id_make_cm(id, cm);
@@ -25,7 +25,7 @@ static int make_listener(struct id_object *id)
 
 static void unmake_listener(struct id_object *id)
 {
-	if (!vb_connections_lock())
+	if (!vb_id_lock_cm(id))
 		return;
 	if (id->cm)
 		vb_cm_id_destroy(id->cm, vb_connections_now());
@@ -54,6 +54,13 @@ static int listen_locked(struct id_object *id, int backlog)
 	else
 		id->state = ID_LISTENING;
 	return error;
+}
+
+void vb_id_accepting(struct rdma_cm_id *public)
+{
+	const struct id_object *id = vb_id_of(public);
+	if (id->generation == vb_generation())
+		vb_connections_accepting(&id->binding);
 }
 
 VB_EXPORT int rdma_listen(struct rdma_cm_id *public, int backlog)

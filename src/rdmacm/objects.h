@@ -29,7 +29,7 @@
 
 #define VB_EXPORT __attribute__((visibility("default")))
 
-/* What calls answer in a child forked from a process with an open device. */
+/* What calls answer in a child about what its parent made. */
 #define VB_FORKED_ERRNO EPERM
 
 enum {
@@ -75,6 +75,7 @@ int vb_device_of_loopback(struct vb_gid *gid, struct device_entry **device);
 int vb_device_xrcd(struct device_entry *device, struct ibv_xrcd **xrcd);
 /* Opens what there is, so that requests can come. -ENODEV when there is none. */
 int vb_devices_open(void);
+void vb_devices_forget(void); /* in a forked child: they are the parent's */
 enum ibv_mtu vb_device_mtu(const struct device_entry *device);
 /* What connections to this address can have, an enum ibv_mtu; 0: it is no device's. With the CM's mutex held. */
 uint8_t vb_gid_mtu(const struct vb_gid *gid);
@@ -131,6 +132,7 @@ struct vb_way {
 struct id_options {
 	uint8_t tos, ack_timeout;
 	bool has_ack_timeout, is_reuse, is_ipv6_only;
+	uint64_t family; /* vb_binding's */
 };
 
 struct channel_object;
@@ -138,6 +140,7 @@ struct event_object;
 
 struct id_object {
 	struct rdma_cm_id public;
+	uint32_t generation; /* of the process that made it */
 
 	/* Under calls: */
 	pthread_mutex_t calls;
@@ -191,6 +194,10 @@ void vb_id_set_device(struct id_object *id, struct device_entry *device, const s
 void vb_id_end_resolution(struct id_object *id);
 /* Starts what a call began, or, with a synchronous id, waits for its event. error: what the call has come to. */
 int vb_id_complete(struct id_object *id, int error);
+/* Before it is bound: of which family (host/connections.h) its port is. */
+void vb_id_set_family(struct rdma_cm_id *id, uint64_t family);
+/* A listener whose program takes requests from now on. */
+void vb_id_accepting(struct rdma_cm_id *id);
 /* Makes id->cm; with the CM's mutex held. */
 int vb_id_make_cm(struct id_object *id, struct vb_cm *cm);
 /* Changes is_sync and the channel; 0 or -errno. */
@@ -236,6 +243,13 @@ void vb_events_move(struct id_object *id, struct rdma_event_channel *channel);
 struct rdma_event_channel *vb_channel_of(struct id_object *id);
 void vb_events_lock(void);
 void vb_events_unlock(void);
+void vb_events_forget(void); /* in a forked child: whose lock it was is not here */
+
+/* ---- Fork (fork.c) ----------------------------------------------------------------------------------------------- */
+
+uint32_t vb_generation(void); /* of this process */
+/* vb_connections_lock for id; NULL also when it is the parent's. */
+struct vb_cm *vb_id_lock_cm(const struct id_object *id);
 
 /* ---- The CM (handler.c) ---------------------------------------------------------------------------------------- */
 

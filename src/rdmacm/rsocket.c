@@ -43,6 +43,7 @@ struct rsocket *vb_rs_create(int domain, int type, const struct vb_rs_options *o
 		return NULL;
 	rs->domain = domain;
 	rs->type = type;
+	rs->generation = vb_rs_generation();
 	rs->options = *options;
 	rs->references = 1;
 	init_locks(rs);
@@ -87,8 +88,6 @@ VB_RS_EXPORT int rsocket(int domain, int type, int protocol)
 	int error = check_kind(domain, type, protocol);
 	if (error)
 		return vb_rs_result(error);
-	if (vb_rs_is_forked())
-		return vb_rs_result(-VB_RS_FORKED_ERRNO);
 	struct rsocket *rs = vb_rs_create(domain, type, &vb_rs_defaults()->options);
 	if (!rs)
 		return -1;

@@ -107,12 +107,9 @@ static void close_connection(struct rsocket *rs)
 }
 
 /* In a child: the parent's NIC goes on; only the descriptors are ours. */
-static int close_forked(struct rsocket *rs)
+static int close_inherited(struct rsocket *rs)
 {
-	if (rs->channel)
-		close(rs->channel->fd);
-	if (rs->completions)
-		close(rs->completions->fd);
+	vb_rs_close_copies(rs);
 	return close(rs->fd) ? -errno : 0;
 }
 
@@ -121,8 +118,8 @@ VB_RS_EXPORT int rclose(int fd)
 	struct rsocket *rs = vb_rs_remove(fd);
 	if (!rs)
 		return vb_repoll_close(fd) ? 0 : vb_rs_result(-EBADF);
-	if (vb_rs_is_forked())
-		return vb_rs_result(close_forked(rs));
+	if (!vb_rs_is_ours(rs))
+		return vb_rs_result(close_inherited(rs));
 	vb_rs_abandon(rs);
 	return 0;
 }

@@ -176,14 +176,16 @@ static int check_address(const struct rsocket *rs, const struct sockaddr *addr, 
 	return length < least ? -EINVAL : 0;
 }
 
-static int bind_stream(struct rsocket *rs, const struct sockaddr *addr)
+int vb_rs_bind_stream(struct rsocket *rs, const struct sockaddr *addr)
 {
 	if (rs->state != VB_RS_IDLE)
 		return -EINVAL;
 	int error = set_id_options(rs);
 	if (error)
 		return error;
-	vb_rs_note_device();
+	error = vb_rs_set_family(rs);
+	if (error)
+		return error;
 	if (rdma_bind_addr(rs->id, (struct sockaddr *)addr))
 		return -errno;
 	rs->state = VB_RS_BOUND;
@@ -200,7 +202,7 @@ VB_RS_EXPORT int rbind(int fd, const struct sockaddr *addr, socklen_t length)
 	if (!error && rs->type == SOCK_DGRAM)
 		error = vb_rs_datagram_bind(rs, addr, length);
 	else if (!error)
-		error = bind_stream(rs, addr);
+		error = vb_rs_bind_stream(rs, addr);
 	pthread_mutex_unlock(&rs->lock);
 	vb_rs_put(rs);
 	return vb_rs_result(error);
@@ -210,7 +212,7 @@ VB_RS_EXPORT int rbind(int fd, const struct sockaddr *addr, socklen_t length)
 int vb_rs_bind_any(struct rsocket *rs)
 {
 	union vb_rs_address any = { .any.sa_family = (sa_family_t)rs->domain };
-	return rs->state == VB_RS_IDLE ? bind_stream(rs, &any.any) : 0;
+	return rs->state == VB_RS_IDLE ? vb_rs_bind_stream(rs, &any.any) : 0;
 }
 
 /* ---- Connecting -------------------------------------------------------------------------------------------------- */
@@ -247,7 +249,6 @@ static int start_connecting(struct rsocket *rs, const struct sockaddr *addr)
 	if (error)
 		return error;
 	set_peer(rs, addr);
-	vb_rs_note_device();
 	if (rdma_resolve_addr(rs->id, NULL, &rs->peer.any, RESOLVE_MS))
 		return errno == ENODEV ? -ENETUNREACH : -errno;
 	rs->state = VB_RS_CONNECTING;
@@ -341,7 +342,7 @@ static int stream_name(struct rsocket *rs, struct sockaddr *addr, socklen_t *len
 {
 	union vb_rs_address name = { .any.sa_family = (sa_family_t)rs->domain };
 
-	if (rs->state != VB_RS_IDLE)
+	if (rs->state != VB_RS_IDLE && rs->id)
 		memcpy(&name, rdma_get_local_addr(rs->id), sizeof(name));
 	if (!name.any.sa_family)
 		name.any.sa_family = (sa_family_t)rs->domain;

@@ -3,6 +3,7 @@
  * comes when the queue is full is lost, as with UDP. */
 #include "rdmacm/rsocket_datagram.h"
 
+#include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/uio.h>
@@ -302,18 +303,46 @@ bool vb_rs_datagram_arm(struct rsocket *rs)
 
 /* ---- Making and ending ------------------------------------------------------------------------------------------- */
 
-int vb_rs_datagram_open(struct rsocket *rs)
+/* Takes the kernel's socket over, also when it fails. */
+static int open_on(struct rsocket *rs, int udp)
 {
 	struct rs_datagram *dg = calloc(1, sizeof(*dg));
-	if (!dg)
+	if (!dg) {
+		close(udp);
 		return -ENOMEM;
+	}
 	vb_list_init(&dg->uds);
 	vb_list_init(&dg->arrivals);
 	for (int i = 0; i < BUCKETS; i++)
 		vb_list_init(&dg->peers[i]);
 	rs->datagram = dg;
-	dg->udp = socket(rs->domain, SOCK_DGRAM | SOCK_CLOEXEC, 0);
-	return dg->udp < 0 ? -errno : vb_rs_watch(rs, dg->udp);
+	dg->udp = udp;
+	return vb_rs_watch(rs, udp);
+}
+
+int vb_rs_datagram_open(struct rsocket *rs)
+{
+	int udp = socket(rs->domain, SOCK_DGRAM | SOCK_CLOEXEC, 0);
+	return udp < 0 ? -errno : open_on(rs, udp);
+}
+
+int vb_rs_datagram_inherit(struct rsocket *rs, const struct rsocket *from)
+{
+	int udp = fcntl(from->datagram->udp, F_DUPFD_CLOEXEC, 0);
+	int error = udp < 0 ? -errno : open_on(rs, udp);
+
+	if (!error) {
+		rs->datagram->is_connected = from->datagram->is_connected;
+		rs->peer = from->peer;
+	}
+	return error;
+}
+
+void vb_rs_datagram_leave(const struct rsocket *from)
+{
+	vb_list_for_each (link, &from->datagram->uds)
+		close(vb_container_of(link, struct vb_rs_ud, link)->completions->fd);
+	close(from->datagram->udp);
 }
 
 void vb_rs_datagram_close(struct rsocket *rs)

@@ -101,7 +101,6 @@ _Static_assert(VB_RS_GRH + VB_RS_DATAGRAM_MAX <= SLOT, "a receive fits into its 
 
 static int open_id(struct vb_rs_ud *ud)
 {
-	vb_rs_note_device();
 	if (rdma_create_id(NULL, &ud->id, ud, RDMA_PS_UDP))
 		return -errno;
 	return rdma_bind_addr(ud->id, &ud->local.any) ? -errno : 0;

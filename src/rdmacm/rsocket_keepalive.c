@@ -100,6 +100,13 @@ int vb_rs_keepalive_start(struct rsocket *rs)
 	return error;
 }
 
+void vb_rs_forget_keepalives(void)
+{
+	pthread_mutex_init(&list_lock, NULL);
+	vb_list_init(&watched);
+	is_running = false;
+}
+
 void vb_rs_keepalive_stop(struct rsocket *rs)
 {
 	pthread_mutex_lock(&list_lock);

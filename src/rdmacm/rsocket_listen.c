@@ -8,6 +8,8 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/epoll.h>
+#include <unistd.h>
+#include "rdmacm/objects.h"
 
 /* Within which the answering thread has made a connection of a request. */
 enum { MAKING_US = 1000000 };
@@ -149,10 +151,17 @@ static pthread_once_t once = PTHREAD_ONCE_INIT;
 static int listeners = -1; /* an epoll instance over their descriptors */
 static bool is_running;
 
+/* Children have the listener too: a connection made before the program asks for one would be kept from them, while a
+ * request that is not answered comes again, and goes to whoever accepts by then. */
+static bool is_left_to_children(const struct rsocket *listener)
+{
+	return !listener->is_accepting && listener->children != vb_rs_children();
+}
+
 /* The next request that may become a connection. */
 static struct request *next_to_make(struct rsocket *listener)
 {
-	if (listener->is_closing || listener->made_count >= listener->backlog)
+	if (listener->is_closing || is_left_to_children(listener) || listener->made_count >= listener->backlog)
 		return NULL;
 	struct vb_list *link = vb_list_pop(&listener->requests);
 	if (!link)
@@ -227,6 +236,17 @@ static void start_thread(void)
 	pthread_sigmask(SIG_SETMASK, &before, NULL);
 }
 
+void vb_rs_forget_listeners(void)
+{
+	static const pthread_once_t never = PTHREAD_ONCE_INIT;
+
+	if (listeners >= 0)
+		close(listeners);
+	listeners = -1;
+	is_running = false;
+	memcpy(&once, &never, sizeof(once));
+}
+
 /* Without the thread connections are made when they are accepted. */
 static void answer_in_background(struct rsocket *rs)
 {
@@ -244,7 +264,7 @@ void vb_rs_listen_stop(struct rsocket *rs)
 
 /* ---- Listening --------------------------------------------------------------------------------------------------- */
 
-static int listen_stream(struct rsocket *rs, int backlog)
+int vb_rs_listen(struct rsocket *rs, int backlog)
 {
 	if (rs->type != SOCK_STREAM)
 		return -EOPNOTSUPP;
@@ -256,6 +276,7 @@ static int listen_stream(struct rsocket *rs, int backlog)
 		return error;
 	if (rs->state != VB_RS_BOUND)
 		return -EINVAL;
+	rs->children = vb_rs_children();
 	if (rdma_listen(rs->id, (int)rs->backlog))
 		return -errno;
 	rs->state = VB_RS_LISTENING;
@@ -269,10 +290,18 @@ VB_RS_EXPORT int rlisten(int fd, int backlog)
 	if (!rs)
 		return -1;
 	pthread_mutex_lock(&rs->lock);
-	int error = listen_stream(rs, backlog);
+	int error = vb_rs_listen(rs, backlog);
 	pthread_mutex_unlock(&rs->lock);
 	vb_rs_put(rs);
 	return vb_rs_result(error);
+}
+
+void vb_rs_note_accepting(struct rsocket *rs)
+{
+	if (rs->state != VB_RS_LISTENING || rs->is_accepting)
+		return;
+	rs->is_accepting = true;
+	vb_id_accepting(rs->id);
 }
 
 /* ---- Accepting --------------------------------------------------------------------------------------------------- */
@@ -289,6 +318,7 @@ static int next_request(struct rsocket *rs, struct request **request)
 		return -EOPNOTSUPP;
 	if (rs->state != VB_RS_LISTENING)
 		return -EINVAL;
+	vb_rs_note_accepting(rs);
 	/* What rpoll saw may just be on its way from a request to a connection. */
 	bool is_nonblocking = rs->options.is_nonblocking && !(vb_list_empty(&rs->made) && rs->made_count);
 	int64_t timeout_us = rs->options.is_nonblocking ? MAKING_US : rs->options.receive_timeout_us;

@@ -37,7 +37,6 @@ enum {
 	VB_RS_INLINE_MIN = VB_RS_MAPPING_LENGTH,
 	VB_RS_BUFFER_MIN = 4096,
 	VB_RS_BUFFER_MAX = 1 << 28, /* half of it is a message's 29 bits */
-	VB_RS_FORKED_ERRNO = EPERM, /* what calls answer in a child that inherited the rsocket */
 };
 
 enum vb_rs_state {
@@ -72,6 +71,7 @@ struct rs_datagram;
 struct rsocket {
 	int fd;
 	int domain, type;
+	uint32_t generation; /* of the process that made it */
 	atomic_int references;
 	pthread_mutex_t sending, receiving, lock;
 	pthread_cond_t changed;
@@ -90,7 +90,11 @@ struct rsocket {
 	struct rdma_cm_id *id;
 	struct vb_list requests, made; /* of a listener, until accepted: requests, and connections made of them */
 	uint32_t made_count, backlog;
-	bool is_watched; /* by the thread that answers requests */
+	bool is_watched;    /* by the thread that answers requests */
+	uint64_t family;    /* of whoever inherits it (host/connections.h) */
+	bool is_accepting;  /* the program has waited for connections, or taken one */
+	uint32_t children;  /* how many the process had forked when it began to listen */
+	int inherit_error;  /* why a child could not take it over */
 	union vb_rs_address peer;
 
 	/* A stream's, made with its queue pair: */
@@ -119,7 +123,7 @@ struct rsocket {
 
 /* ---- Descriptors (rsocket_table.c) ------------------------------------------------------------------------------- */
 
-/* The rsocket behind fd, kept; NULL, errno: EBADF, or VB_RS_FORKED_ERRNO. */
+/* The rsocket behind fd, kept; NULL, errno: EBADF, or why it could not be inherited. */
 struct rsocket *vb_rs_get(int fd);
 bool vb_rs_is(int fd); /* an rsocket, also of a parent */
 void vb_rs_put(struct rsocket *rs);
@@ -127,9 +131,9 @@ void vb_rs_put(struct rsocket *rs);
 int vb_rs_enter(struct rsocket *rs);
 /* Takes it out: the table's reference becomes the caller's. NULL: it is not there (any more). */
 struct rsocket *vb_rs_remove(int fd);
-/* The parent had rsockets, or a device for them, when it forked us. */
-bool vb_rs_is_forked(void);
-void vb_rs_note_device(void); /* before a call that may open one */
+uint32_t vb_rs_generation(void);
+bool vb_rs_is_ours(const struct rsocket *rs); /* false: our parent's */
+uint32_t vb_rs_children(void);                /* how many the process has forked */
 
 int64_t vb_rs_now_us(void);
 
@@ -168,12 +172,23 @@ void vb_rs_destroy(struct rsocket *rs);
 void vb_rs_abandon(struct rsocket *rs);
 int vb_rs_watch(struct rsocket *rs, int fd); /* by the rsocket's descriptor */
 
+/* ---- Inheriting (rsocket_inherit.c) ------------------------------------------------------------------------------ */
+
+/* The child's own in place of its parent's, with the same descriptor. NULL: errno. */
+struct rsocket *vb_rs_inherit(struct rsocket *from);
+void vb_rs_before_fork(void);
+/* Closes the child's copies of its parent's descriptors, all but the rsocket's own. */
+void vb_rs_close_copies(const struct rsocket *from);
+
 /* ---- Connections (rsocket_connect.c): under lock ----------------------------------------------------------------- */
 
 /* Handles what the event channel has; whether that was anything. */
 bool vb_rs_take_events(struct rsocket *rs);
 struct rdma_conn_param vb_rs_conn_param(const uint8_t *hello);
+int vb_rs_bind_stream(struct rsocket *rs, const struct sockaddr *addr);
 int vb_rs_bind_any(struct rsocket *rs);
+/* The id's family is the rsocket's; of one that has none yet, a new one. */
+int vb_rs_set_family(struct rsocket *rs);
 /* The connection is over, and error says why (0: in good order). */
 void vb_rs_end(struct rsocket *rs, int error);
 
@@ -186,7 +201,11 @@ void vb_rs_take_request(struct rsocket *rs, struct rdma_cm_event *event);
 /* An event of a request that is none of the listener's own: whoever asked asks no more. */
 void vb_rs_lose_request(struct rsocket *rs, struct rdma_cm_event *event);
 void vb_rs_drop_requests(struct rsocket *rs);
+int vb_rs_listen(struct rsocket *rs, int backlog);
+/* The program waits for connections: before it looks for some. */
+void vb_rs_note_accepting(struct rsocket *rs);
 void vb_rs_listen_stop(struct rsocket *rs); /* before its descriptor is closed */
+void vb_rs_forget_listeners(void);          /* in a child: the thread is the parent's */
 
 /* ---- Streams (rsocket_stream.c): under lock ---------------------------------------------------------------------- */
 
@@ -242,6 +261,7 @@ bool vb_repoll_close(int fd); /* in a child: they are the parent's threads */
 
 int vb_rs_keepalive_start(struct rsocket *rs);
 void vb_rs_keepalive_stop(struct rsocket *rs);
+void vb_rs_forget_keepalives(void); /* in a child: so is this thread */
 
 /* ---- Mappings (rsocket_mapping.c) -------------------------------------------------------------------------------- */
 
@@ -250,6 +270,8 @@ void vb_rs_mappings_close(struct rsocket *rs);
 /* ---- Datagrams (rsocket_datagram.c) ------------------------------------------------------------------------------ */
 
 int vb_rs_datagram_open(struct rsocket *rs);
+int vb_rs_datagram_inherit(struct rsocket *rs, const struct rsocket *from); /* the kernel's socket is both's */
+void vb_rs_datagram_leave(const struct rsocket *from); /* closes the child's copy of what is its parent's */
 void vb_rs_datagram_close(struct rsocket *rs);
 int vb_rs_datagram_bind(struct rsocket *rs, const struct sockaddr *addr, socklen_t length);
 int vb_rs_datagram_connect(struct rsocket *rs, const struct sockaddr *addr, socklen_t length);

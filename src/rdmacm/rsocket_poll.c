@@ -184,8 +184,8 @@ static int open_call(struct call *call, struct pollfd *fds, nfds_t count)
 		call->rsockets[i] = vb_rs_get(fds[i].fd);
 		if (call->rsockets[i])
 			atomic_fetch_add(&call->rsockets[i]->pollers, 1);
-		else if (vb_rs_is_forked())
-			return -VB_RS_FORKED_ERRNO;
+		else if (errno != EBADF)
+			return -errno;
 	}
 	return 0;
 }
@@ -211,6 +211,7 @@ static int look_at_rsockets(struct call *call, enum look how)
 		if (!rs)
 			continue;
 		pthread_mutex_lock(&rs->lock);
+		vb_rs_note_accepting(rs);
 		if (how == LOOK_AND_ARM)
 			vb_rs_arm_and_look(rs);
 		else

@@ -1,7 +1,7 @@
 /* Which rsocket is behind a descriptor.
  * Holds: the table has one reference of each rsocket in it; vb_rs_get and vb_rs_put are a call's. In a forked child the
- * rsockets of the parent are known by number only: their memory is a copy and their NIC is not there. A child of a
- * parent that had neither is as any other process. */
+ * parent's are copies whose NIC is not there: the first call about one puts the child's own in its place
+ * (rsocket_inherit.c). */
 #include "rdmacm/rsocket_objects.h"
 
 #include <stdlib.h>
@@ -11,31 +11,44 @@ enum { LEAF_BITS = 10, LEAF = 1 << LEAF_BITS, LEAVES = 1 << 11 };
 
 static pthread_mutex_t table_lock = PTHREAD_MUTEX_INITIALIZER;
 static struct rsocket **table[LEAVES];
-static atomic_uint entered;
-static atomic_bool is_forked, has_device;
+static pthread_mutex_t inherit_lock = PTHREAD_MUTEX_INITIALIZER; /* before table_lock */
+static uint32_t generation;                                      /* counts the forks down to this process */
+static atomic_uint children;
 
-/* The child may make no use of a lock that another thread of the parent held. */
+/* The child may make no use of a lock that another thread of the parent held, and has none of its threads. */
 static void on_fork_child(void)
 {
+	generation++;
 	pthread_mutex_init(&table_lock, NULL);
+	pthread_mutex_init(&inherit_lock, NULL);
 	vb_rs_forget_pollers();
-	if (entered || has_device)
-		is_forked = true;
+	vb_rs_forget_listeners();
+	vb_rs_forget_keepalives();
+}
+
+static void on_fork_parent(void)
+{
+	atomic_fetch_add(&children, 1);
 }
 
 __attribute__((constructor)) static void watch_forks(void)
 {
-	pthread_atfork(NULL, NULL, on_fork_child);
+	pthread_atfork(vb_rs_before_fork, on_fork_parent, on_fork_child);
 }
 
-bool vb_rs_is_forked(void)
+uint32_t vb_rs_generation(void)
 {
-	return is_forked;
+	return generation;
 }
 
-void vb_rs_note_device(void)
+bool vb_rs_is_ours(const struct rsocket *rs)
 {
-	has_device = true;
+	return rs->generation == generation;
+}
+
+uint32_t vb_rs_children(void)
+{
+	return atomic_load(&children);
 }
 
 /* With table_lock held. */
@@ -46,18 +59,49 @@ static struct rsocket **place_of(int fd)
 	return &table[fd >> LEAF_BITS][fd & (LEAF - 1)];
 }
 
+/* With table_lock held. */
+static struct rsocket *keep(struct rsocket *rs)
+{
+	if (rs)
+		atomic_fetch_add(&rs->references, 1);
+	return rs;
+}
+
+/* What another thread has taken over meanwhile, or the one that we make of it. */
+static struct rsocket *inherit(int fd)
+{
+	pthread_mutex_lock(&inherit_lock);
+	pthread_mutex_lock(&table_lock);
+	struct rsocket **place = place_of(fd), *rs = *place;
+	bool is_to_be_made = rs && !vb_rs_is_ours(rs);
+	if (!is_to_be_made)
+		keep(rs);
+	pthread_mutex_unlock(&table_lock);
+	if (is_to_be_made && (rs = vb_rs_inherit(rs))) {
+		pthread_mutex_lock(&table_lock);
+		*place = keep(rs);
+		pthread_mutex_unlock(&table_lock);
+	}
+	pthread_mutex_unlock(&inherit_lock);
+	if (!rs && !is_to_be_made)
+		errno = EBADF;
+	return rs;
+}
+
 struct rsocket *vb_rs_get(int fd)
 {
 	pthread_mutex_lock(&table_lock);
 	struct rsocket **place = place_of(fd);
 	struct rsocket *rs = place ? *place : NULL;
-	if (rs && !is_forked)
-		atomic_fetch_add(&rs->references, 1);
+	bool is_inherited = rs && !vb_rs_is_ours(rs);
+	if (!is_inherited)
+		keep(rs);
 	pthread_mutex_unlock(&table_lock);
-	if (rs && !is_forked)
-		return rs;
-	errno = rs ? VB_RS_FORKED_ERRNO : EBADF;
-	return NULL;
+	if (is_inherited)
+		return inherit(fd);
+	if (!rs)
+		errno = EBADF;
+	return rs;
 }
 
 bool vb_rs_is(int fd)
@@ -84,10 +128,8 @@ int vb_rs_enter(struct rsocket *rs)
 	if (!*leaf)
 		*leaf = calloc(LEAF, sizeof(**leaf));
 	int error = *leaf ? 0 : -ENOMEM;
-	if (!error) {
+	if (!error)
 		*place_of(rs->fd) = rs;
-		entered++;
-	}
 	pthread_mutex_unlock(&table_lock);
 	return error;
 }
@@ -97,10 +139,8 @@ struct rsocket *vb_rs_remove(int fd)
 	pthread_mutex_lock(&table_lock);
 	struct rsocket **place = place_of(fd);
 	struct rsocket *rs = place ? *place : NULL;
-	if (rs) {
+	if (rs)
 		*place = NULL;
-		entered--;
-	}
 	pthread_mutex_unlock(&table_lock);
 	return rs;
 }

@@ -74,17 +74,19 @@ void vb_rs_changed(struct rsocket *rs)
 	pthread_cond_broadcast(&rs->changed);
 }
 
-/* Always readable: put behind an rsocket's descriptor, it wakes who waits there. */
+/* Always readable, for children too: put behind an rsocket's descriptor, it wakes who waits there. */
+static int always_ready_fd = -1;
+
+static void make_always_ready(void)
+{
+	always_ready_fd = eventfd(1, EFD_CLOEXEC | EFD_NONBLOCK);
+}
+
 static int always_ready(void)
 {
-	static pthread_mutex_t once = PTHREAD_MUTEX_INITIALIZER;
-	static int fd = -1;
-
-	pthread_mutex_lock(&once);
-	if (fd < 0)
-		fd = eventfd(1, EFD_CLOEXEC | EFD_NONBLOCK);
-	pthread_mutex_unlock(&once);
-	return fd;
+	static pthread_once_t once = PTHREAD_ONCE_INIT;
+	pthread_once(&once, make_always_ready);
+	return always_ready_fd;
 }
 
 void vb_rs_kick(struct rsocket *rs)

@@ -84,8 +84,6 @@ VB_HOOK int socket(int domain, int type, int protocol)
 		vb_count_rsocket();
 		return fd;
 	}
-	if (errno == EPERM)
-		vb_say_forked();
 	vb_count_ordinary(domain, kind, strerror(errno));
 	return vb_real()->socket(domain, type, protocol);
 }
@@ -106,8 +104,10 @@ static int accept_rsocket(int rs, struct sockaddr *addr, socklen_t *length, int 
 		fd = -1;
 	}
 	vb_leave();
-	if (fd >= 0)
-		vb_table_add(fd, fd);
+	if (fd < 0)
+		return fd;
+	vb_table_add(fd, fd);
+	vb_count_rsocket();
 	return fd;
 }
 

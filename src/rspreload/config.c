@@ -12,7 +12,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <strings.h>
-#include <sys/mman.h>
+#include <time.h>
 
 #define CONFIG "/etc/rdma/rsocket/preload_config"
 
@@ -121,21 +121,6 @@ void vb_config_set_sizes(int rsocket)
 
 /* ---- The summary ------------------------------------------------------------------------------------------------- */
 
-static atomic_bool *has_said_forked; /* children have it in common with us */
-
-__attribute__((constructor)) static void share(void)
-{
-	void *page = mmap(NULL, sizeof(*has_said_forked), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
-	has_said_forked = page == MAP_FAILED ? NULL : page;
-}
-
-void vb_say_forked(void)
-{
-	static const char text[] = "a forked child gets ordinary sockets, as its parent had rsockets before the fork";
-	if (!has_said_forked || !atomic_exchange(has_said_forked, true))
-		fprintf(stderr, "verbena: rsockets: %s: %s\n", program_invocation_short_name, text);
-}
-
 static bool is_talkative(void)
 {
 	const char *stats = getenv("VERBENA_STATS");
@@ -147,10 +132,21 @@ void vb_count_rsocket(void)
 	rsockets++;
 }
 
+/* A program may ask for one that it cannot have again and again. */
+static bool was_just_said(void)
+{
+	static atomic_llong said_ms;
+	struct timespec now;
+
+	clock_gettime(CLOCK_MONOTONIC, &now);
+	long long now_ms = (long long)now.tv_sec * 1000 + now.tv_nsec / 1000000, before = atomic_load(&said_ms);
+	return (before && now_ms - before < 1000) || !atomic_compare_exchange_strong(&said_ms, &before, now_ms);
+}
+
 void vb_count_ordinary(int domain, int type, const char *why)
 {
 	ordinaries++;
-	if (is_talkative())
+	if (is_talkative() && !was_just_said())
 		fprintf(stderr, "verbena: rsockets: %s gets an ordinary socket (%s, %s): %s\n",
 			program_invocation_short_name, domain == AF_INET ? "IPv4" : "IPv6",
 			type == SOCK_STREAM  ? "stream"

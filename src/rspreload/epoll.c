@@ -7,6 +7,7 @@
 #include "rspreload/rspreload.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <limits.h>
 #include <pthread.h>
 #include <stdatomic.h>
@@ -178,6 +179,9 @@ VB_HOOK int epoll_ctl(int epfd, int operation, int fd, struct epoll_event *event
 	int rsocket = vb_rsocket_of(fd);
 	if (rsocket < 0)
 		return vb_real()->epoll_ctl(epfd, operation, fd, event);
+	/* One that its parent's child cannot have would never be ready, and the program wait for ever. */
+	if (operation == EPOLL_CTL_ADD && VB_INSIDE(rfcntl(rsocket, F_GETFL)) < 0)
+		return -1;
 	pthread_mutex_lock(&lock);
 	int error = change(epfd, operation, fd, rsocket, event);
 	if (!error)

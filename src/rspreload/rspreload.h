@@ -99,8 +99,6 @@ void vb_config_set_sizes(int rsocket); /* RS_SQ_SIZE, RS_RQ_SIZE, RS_INLINE */
 /* For the summary of VERBENA_STATS=1. */
 void vb_count_rsocket(void);
 void vb_count_ordinary(int domain, int type, const char *why);
-/* Said without a setting, once for a program and its children. */
-void vb_say_forked(void);
 
 /* ---- Waiting (wait.c, epoll.c) ----------------------------------------------------------------------------------- */
 

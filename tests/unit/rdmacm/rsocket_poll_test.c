@@ -125,10 +125,7 @@ bool vb_rs_is(int fd)
 
 void vb_rs_put(struct rsocket *rs) {}
 
-bool vb_rs_is_forked(void)
-{
-	return false;
-}
+void vb_rs_note_accepting(struct rsocket *rs) {}
 
 int64_t vb_rs_now_us(void)
 {

@@ -4,39 +4,60 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-void vb_rs_destroy(struct rsocket *rs) {}
-void vb_rs_forget_pollers(void) {}
+static struct rsocket parents = { .fd = 1234 }, childs;
+static unsigned inherited;
 
-/* What a child of ours sees: 1, rsockets are refused to it. */
-static int fork_and_ask(void)
+void vb_rs_destroy(struct rsocket *rs) {}
+void vb_rs_before_fork(void) {}
+void vb_rs_forget_pollers(void) {}
+void vb_rs_forget_listeners(void) {}
+void vb_rs_forget_keepalives(void) {}
+
+struct rsocket *vb_rs_inherit(struct rsocket *from)
 {
-	int status;
-	pid_t child = fork();
-	if (!child)
-		_exit(vb_rs_is_forked());
-	assert_int_equal(waitpid(child, &status, 0), child);
-	assert_true(WIFEXITED(status));
-	return WEXITSTATUS(status);
+	inherited++;
+	childs = (struct rsocket){ .fd = from->fd, .generation = vb_rs_generation(), .references = 1 };
+	return from == &parents ? &childs : NULL;
 }
 
-static void child__is_refused_rsockets_only_if_its_parent_had_some(void **state)
+static void child__takes_an_rsocket_over_with_its_first_call(void **state)
 {
-	struct rsocket rs = { .fd = 1234 };
+	int status;
 
-	assert_int_equal(fork_and_ask(), 0);
-	assert_int_equal(vb_rs_enter(&rs), 0);
-	assert_int_equal(fork_and_ask(), 1);
-	assert_ptr_equal(vb_rs_remove(1234), &rs);
-	assert_int_equal(fork_and_ask(), 0);
-	vb_rs_note_device();
-	assert_int_equal(fork_and_ask(), 1);
-	assert_false(vb_rs_is_forked());
+	parents.references = 1;
+	assert_int_equal(vb_rs_enter(&parents), 0);
+	pid_t child = fork();
+	if (!child) {
+		bool is_taken = vb_rs_is(1234) && !inherited && vb_rs_get(1234) == &childs && inherited == 1;
+		bool is_kept = vb_rs_get(1234) == &childs && inherited == 1 && childs.references == 3;
+		_exit(is_taken && is_kept && vb_rs_remove(1234) == &childs && !vb_rs_get(1234) ? 0 : 1);
+	}
+	assert_int_equal(waitpid(child, &status, 0), child);
+	assert_int_equal(status, 0);
+	assert_int_equal(vb_rs_children(), 1);
+	assert_ptr_equal(vb_rs_get(1234), &parents);
+	assert_int_equal(inherited, 0);
+	assert_ptr_equal(vb_rs_remove(1234), &parents);
+}
+
+static void child__that_only_closes_takes_nothing_over(void **state)
+{
+	int status;
+
+	assert_int_equal(vb_rs_enter(&parents), 0);
+	pid_t child = fork();
+	if (!child)
+		_exit(vb_rs_remove(1234) == &parents && !vb_rs_is_ours(&parents) && !inherited ? 0 : 1);
+	assert_int_equal(waitpid(child, &status, 0), child);
+	assert_int_equal(status, 0);
+	assert_ptr_equal(vb_rs_remove(1234), &parents);
 }
 
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(child__is_refused_rsockets_only_if_its_parent_had_some),
+		cmocka_unit_test(child__takes_an_rsocket_over_with_its_first_call),
+		cmocka_unit_test(child__that_only_closes_takes_nothing_over),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

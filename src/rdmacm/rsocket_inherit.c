@@ -1,0 +1,133 @@
+/* rsockets across fork. The NIC, its queue pairs and their memory are the parent's, so a child takes over what can be made
+ * anew: an rsocket that is not connected gets an id of the child's own NIC, bound and listening beside its parent's
+ * as one of a family, and a datagram's shares the kernel's socket with it. A connection cannot be: its child sees it reset.
+ * Holds: it happens at the child's first call about the rsocket, so that a child that only closes opens no device. */
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/random.h>
+#include <unistd.h>
+#include "rdmacm/objects.h"
+#include "rdmacm/rsocket_objects.h"
+
+int vb_rs_set_family(struct rsocket *rs)
+{
+	if (!rs->family && getrandom(&rs->family, sizeof(rs->family), 0) != sizeof(rs->family))
+		return -errno;
+	vb_id_set_family(rs->id, rs->family);
+	return 0;
+}
+
+/* ---- What is said: a program may fork a child for every connection ----------------------------------------------- */
+
+static struct {
+	atomic_bool has_said_reset;
+	atomic_llong failed_us; /* when that was last said */
+} *shared; /* with all children */
+
+void vb_rs_before_fork(void)
+{
+	if (shared)
+		return;
+	void *page = mmap(NULL, sizeof(*shared), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+	shared = page == MAP_FAILED ? NULL : page;
+}
+
+static void say_reset(void)
+{
+	static const char text[] = "a connection that was made before a fork stays the parent's, and its child sees it "
+				   "reset; accept or connect in the process that uses it";
+
+	if (!shared || !atomic_exchange(&shared->has_said_reset, true))
+		fprintf(stderr, "verbena: rsockets: %s: %s\n", program_invocation_short_name, text);
+}
+
+static void say_failed(int error)
+{
+	long long now = vb_rs_now_us(), before = shared ? atomic_exchange(&shared->failed_us, now) : 0;
+
+	if (!before || now - before > 1000000)
+		fprintf(stderr, "verbena: rsockets: %s (%d): an rsocket of the parent's cannot be taken over: %s\n",
+			program_invocation_short_name, getpid(), strerror(error));
+}
+
+/* ---- Taking over ------------------------------------------------------------------------------------------------- */
+
+static void be_reset(struct rsocket *rs, const struct rsocket *from)
+{
+	rs->peer = from->peer;
+	rs->state = VB_RS_CLOSED;
+	rs->error = ECONNRESET;
+	if (from->state == VB_RS_CONNECTED || from->state == VB_RS_CONNECTING)
+		say_reset();
+}
+
+static int inherit_stream(struct rsocket *rs, const struct rsocket *from)
+{
+	if (from->state > VB_RS_LISTENING) {
+		be_reset(rs, from);
+		return 0;
+	}
+	if (rdma_create_id(rs->channel, &rs->id, rs, RDMA_PS_TCP))
+		return -errno;
+	if (from->state == VB_RS_IDLE)
+		return 0;
+	rs->family = from->family;
+	int error = vb_rs_bind_stream(rs, rdma_get_local_addr(from->id));
+	if (!error && from->state == VB_RS_LISTENING)
+		error = vb_rs_listen(rs, (int)from->backlog);
+	return error;
+}
+
+/* The new descriptor's file gets the old one's number; what the parent's epoll instance has is the parent's. */
+static int take_number(struct rsocket *rs, int fd)
+{
+	int flags = fcntl(fd, F_GETFD);
+	if (flags < 0 || dup3(rs->fd, fd, flags & FD_CLOEXEC ? O_CLOEXEC : 0) < 0)
+		return -errno;
+	close(rs->fd);
+	rs->fd = fd;
+	return 0;
+}
+
+void vb_rs_close_copies(const struct rsocket *from)
+{
+	if (from->channel)
+		close(from->channel->fd);
+	if (from->completions)
+		close(from->completions->fd);
+	if (from->datagram)
+		vb_rs_datagram_leave(from);
+}
+
+/* Its number stays open whatever happens: it is the program's. */
+static void give_up(struct rsocket *rs, struct rsocket *from, int error)
+{
+	if (rs->fd == from->fd)
+		rs->fd = fcntl(rs->fd, F_DUPFD_CLOEXEC, 0);
+	vb_rs_put(rs);
+	from->inherit_error = -error;
+	say_failed(-error);
+	errno = -error;
+}
+
+struct rsocket *vb_rs_inherit(struct rsocket *from)
+{
+	errno = from->inherit_error;
+	if (from->inherit_error)
+		return NULL;
+	struct rsocket *rs = vb_rs_create(from->domain, from->type, &from->options);
+	if (!rs)
+		return NULL;
+	int error = take_number(rs, from->fd);
+	if (!error)
+		error = rs->type == SOCK_DGRAM ? vb_rs_datagram_inherit(rs, from) : inherit_stream(rs, from);
+	if (error) {
+		give_up(rs, from, error);
+		return NULL;
+	}
+	vb_rs_close_copies(from);
+	return rs;
+}
