@@ -1,7 +1,11 @@
-"""echo.py serve ADDRESS PORT: an epoll server that answers each request with its process's number.
-echo.py ask ADDRESS PORT CLIENTS REQUESTS: clients that ask again as soon as they are answered, so that answers come while
-waiters look; memcached may be asked, too. Prints how many answers were different; exits 1 when one took two seconds.
-Neither knows anything of rsockets."""
+"""Servers that answer each request with their process's number, and clients of them. They know nothing of rsockets.
+  echo.py serve ADDRESS PORT           waits by epoll
+  echo.py fork ADDRESS PORT CHILDREN   so do its children, who inherit the listener
+  echo.py detach ADDRESS PORT          so does its child, when it has ended
+  echo.py inetd ADDRESS PORT           accepts, and a child is to serve the connection
+  echo.py ask ADDRESS PORT CLIENTS REQUESTS
+The clients ask again as soon as they are answered, so that answers come while waiters look; memcached may be asked, too.
+They print how many answers were different, and exit with 1 when one took two seconds."""
 
 import os
 import select
@@ -41,6 +45,32 @@ def serve(server):
                 ends.pop(fd).close()
 
 
+def fork(server, count):
+    for _ in range(count):
+        if not os.fork():
+            serve(server)
+    os.wait()
+
+
+def detach(server):
+    if os.fork():
+        os._exit(0)
+    serve(server)
+
+
+def inetd(server):
+    while True:
+        end, _ = server.accept()
+        if not os.fork():
+            try:
+                end.send(end.recv(4096))
+            except ConnectionResetError:
+                print("child: connection reset", flush=True)
+            os._exit(0)
+        end.close()
+        os.wait()
+
+
 def ask(address, port, count, requests):
     waiter, clients, slowest, seen = select.epoll(), {}, 0, set()
     for _ in range(count):
@@ -68,9 +98,10 @@ def ask(address, port, count, requests):
 
 def main():
     role, address, port, *counts = sys.argv[1:]
-    if role == "serve":
-        serve(listener(address, int(port)))
-    ask(address, int(port), *map(int, counts))
+    if role == "ask":
+        ask(address, int(port), *map(int, counts))
+    roles = {"serve": serve, "fork": fork, "detach": detach, "inetd": inetd}
+    roles[role](listener(address, int(port)), *map(int, counts))
 
 
 main()
