@@ -1,6 +1,9 @@
 /* Ids and channels: addresses, options, what descriptors show, migration, destruction. */
 #include "loop.h"
 
+#include <sys/wait.h>
+#include <unistd.h>
+
 static struct rdma_event_channel *channel;
 static struct rdma_cm_id *id;
 
@@ -272,6 +275,23 @@ static void synchronous__a_failed_event_is_errno(void **state)
 	assert_int_equal(rdma_destroy_id(sync), 0);
 }
 
+/* What it makes itself is its own. */
+static void child__is_refused_what_its_parent_made(void **state)
+{
+	struct rdma_cm_id *own;
+	int status;
+
+	pid_t child = fork();
+	if (!child) {
+		bool is_refused = rdma_bind_addr(id, loop_address("10.0.0.1", 7471)) < 0 && errno == EPERM;
+		bool is_made = !rdma_create_id(channel, &own, NULL, RDMA_PS_TCP) &&
+			       !rdma_bind_addr(own, loop_address("10.0.0.1", 7471)) && !rdma_listen(own, 1);
+		_exit(is_refused && is_made ? 0 : 1);
+	}
+	assert_int_equal(waitpid(child, &status, 0), child);
+	assert_int_equal(status, 0);
+}
+
 int main(void)
 {
 #define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
@@ -291,6 +311,7 @@ int main(void)
 		TEST(resolve__families_must_agree),
 		TEST(option__lengths_values_and_times_are_checked),
 		TEST(option__ack_timeout_is_the_paths),
+		TEST(child__is_refused_what_its_parent_made),
 		TEST(channel__is_readable_exactly_while_an_event_waits),
 		TEST(destroy__takes_waiting_events_along),
 		TEST(destroy__waits_for_acknowledgements),
