@@ -90,6 +90,17 @@ static bool is_of_family(const struct port_binding *a, const struct port_binding
 	return a->family && a->family == b->family;
 }
 
+bool ports_has_family(struct ports *ports, const struct port_binding *binding)
+{
+	vb_list_for_each(node, port_bucket(ports, binding->port_space, binding->port)) {
+		const struct port_binding *other = &vb_container_of(node, struct entry, by_port)->is;
+		if (other->port_space == binding->port_space && other->port == binding->port &&
+			is_of_family(other, binding))
+			return true;
+	}
+	return false;
+}
+
 static bool is_taken(struct ports *ports, const struct port_binding *wanted)
 {
 	unsigned count = 0;

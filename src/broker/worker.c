@@ -125,7 +125,9 @@ static int may_bind(const struct worker *worker, unsigned client, const struct p
 {
 	const uid_t uid = worker->registry->clients[client].uid;
 	unsigned taken = 0, holds = 0;
-	if (!privilege_may_bind(&worker->registry->clients[client], binding->port))
+	/* As with the kernel's sockets, a child needs no privilege for what its parent was allowed to bind. */
+	if (!privilege_may_bind(&worker->registry->clients[client], binding->port) &&
+		!ports_has_family(worker->ports, binding))
 		return -EACCES;
 	for (unsigned i = 0; i < REGISTRY_CLIENTS; i++) {
 		taken += ports_count(worker->ports, i);
