@@ -88,6 +88,43 @@ def rping_wildcard(context):
                     ["rping", "-c", "-a", address] + more)
 
 
+@live_test("rping, ucmatose, udaddy: 127.0.0.1 and ::1 where vb_lo is not offered")
+def loopback_of_a_machine(context):
+    place, _ = context.world.machine("machine")
+    path = places.Path("machine", place, place, 1024)
+    for address in ("127.0.0.1", "::1"):
+        ping(path, address)
+        complete(path, "ucmatose", ["-b", address, "-c", 5, "-C", 30], ["-s", address, "-c", 5, "-C", 30], least=150)
+        complete(path, "udaddy", ["-b", address, "-c", 4], ["-s", address, "-c", 4], least=40)
+
+
+@live_test("rping: a server at 127.0.0.1 is not at the machine's other addresses")
+def loopback_is_not_outside(context):
+    place, _ = context.world.machine("machine")
+    port = programs.next_port()
+    with Process(place, ["rping", "-s", "-a", "127.0.0.1", "-p", port], settings={"VERBENA_LOG": "info"}) as server:
+        server.wait_output(r"listening at 127.0.0.1", SECONDS)
+        with Process(place, ["rping", "-c", "-a", place.address[4], "-p", port]) as client:
+            if client.wait(SECONDS) == 0 or not REFUSED.search(client.stdout + client.stderr):
+                raise Failure(f"it was not refused\n{client.evidence()}")
+
+
+@live_test("rping: a server on vb_lo serves on when another interface comes and goes")
+def loopback_meets_hotplug(context):
+    path = context.world.own_loopback("hotplug")
+    place, port = path.server, programs.next_port()
+    arguments = ["-a", "127.0.0.1", "-p", port, "-v", "-C", 5]
+    with Process(place, ["rping", "-s", "-P"] + arguments, name="server rping") as server:
+        programs.wait_reachable(place)
+        for change in (None, "link add vbt0 type veth peer name vbt1,addr add 10.79.0.1/24 dev vbt0,link set vbt1 up,"
+                             "link set vbt0 up", "link delete vbt0"):
+            for line in change.split(",") if change else ():
+                place.run("ip", *line.split())
+            run_until_served(server, path, ["rping", "-c"] + arguments)
+            if server.status is not None:
+                raise Failure(f"the server ended after {change}\n{server.evidence()}")
+
+
 @live_test("rping: VERBENA_LOG=info says when the server listens, at which address and port")
 def rping_listening(context):
     for path, address in each_path(context, names=("vb_lo",)):

@@ -115,6 +115,18 @@ class World:
         place = self.fresh_namespace(label)
         return Path("vb_lo", place, place, 4096)
 
+    def machine(self, label):
+        """(interface, loopback): two places in one namespace that has a pair of interfaces beside loopback, as a machine
+        has. In the second vb_lo is offered too, by name."""
+        prefix = self._make_namespace(label)
+        for line in ("link add vbt0 type veth peer name vbt1", "addr add 10.79.0.1/24 dev vbt0",
+                     "addr add fd79::1/64 dev vbt0 nodad", "addr add 10.80.0.1/24 dev vbt1",
+                     "addr add fd80::1/64 dev vbt1 nodad", "link set vbt0 up", "link set vbt1 up"):
+            subprocess.run(prefix + ["ip", *line.split()], check=True)
+        named = prefix + ["env", "VERBENA_DEVICES=vbt0,vbt1,lo"]
+        return (Place(prefix, label, self.launcher, "vb_vbt0", "10.79.0.1", "fd79::1"),
+                Place(named, label + "-lo", self.launcher, "vb_lo", "127.0.0.1", "::1"))
+
     def expect_nothing_left(self, path):
         found = leftovers([path.server], self.holder_pids())
         if found:

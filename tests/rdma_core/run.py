@@ -2,7 +2,8 @@
 """rdma-core's own test suite on Verbena: unpacked from Debian's python3-pyverbs, run unmodified, and its results
 compared with expected.tsv, which says of every test whether it must pass or may be skipped, and why.
 
-It runs over vb_lo with the IPv4 GID and over a veth with the IPv6 GID. A process runs one module of the suite, every
+It runs over vb_lo with the IPv4 GID and over a veth with the IPv6 GID; and, where interfaces stand beside loopback as on
+a machine, over one of them and over vb_lo (what a choice among devices touches, or all with --path). A process runs one module of the suite, every
 test with a deadline; a test that crashes or hangs is a failure that shows the stack, and the rest goes on."""
 
 import argparse
@@ -33,6 +34,10 @@ SHIPPED = pathlib.Path("/usr/share/doc/rdma-core/tests")
 PYTHON = "/usr/bin/python3"  # Debian's, for which Debian's pyverbs is made
 # Modules about devices of certain makers only: one process for all of them.
 MAKERS = ("test_mlx5_", "test_efa", "test_cuda")
+
+PATHS = ("vb_lo", "veth", "beside_lo", "lo_beside")
+# Where there is a choice among devices.
+CHOOSERS = ("test_addr", "test_device", "test_rdmacm")
 
 Result = collections.namedtuple("Result", "test result why")
 Rule = collections.namedtuple("Rule", "kind pattern says reason")
@@ -76,9 +81,13 @@ def without_netlink(folder):
     os.environ["PATH"] = f"{programs}:{os.environ['PATH']}"
 
 
-def of_path(modules, name):
+def of_path(modules, name, is_asked_for):
     """What is about hardware of certain makers says the same of every device of ours."""
-    return modules if name == "vb_lo" else [module for module in modules if not module.startswith(MAKERS)]
+    if name == "vb_lo":
+        return modules
+    if name in ("beside_lo", "lo_beside") and not is_asked_for:
+        return [module for module in modules if module in CHOOSERS]
+    return [module for module in modules if not module.startswith(MAKERS)]
 
 
 def without_absent(modules, build):
@@ -270,7 +279,7 @@ def judge(path_name, results, rules, all_of):
 def parse_arguments():
     parser = argparse.ArgumentParser(description=__doc__.split("\n", 1)[0])
     parser.add_argument("--build", default=str(ROOT / "build"), help="build directory with the launcher 'verbena'")
-    parser.add_argument("--path", choices=("vb_lo", "veth"), help="only this one")
+    parser.add_argument("--path", choices=PATHS, help="only this one")
     parser.add_argument("--seconds", type=float, default=30, help="deadline of a test (%(default)s)")
     parser.add_argument("--json", metavar="FILE", help="also write the results to FILE")
     parser.add_argument("--second-try", action="store_true", help="run what failed once more; say what was unsteady")
@@ -283,8 +292,10 @@ def open_path(world, name):
     """(place, options for the suite)."""
     if name == "vb_lo":
         place, version = world.open("vb_lo").server, 4
-    else:
+    elif name == "veth":
         place, version = world.veth("rc", 1500).server, 6
+    else:
+        place, version = world.machine("rc")[name == "lo_beside"], 4
     return place, [f"--dev={place.device}", "--port=1", f"--gid={place.gid_index(version)}"]
 
 
@@ -311,10 +322,10 @@ def main():
     with tempfile.TemporaryDirectory(prefix="verbena-") as suite, huge_pages(HUGE_PAGES):
         modules = without_absent(unpack(suite), options.build)
         without_netlink(suite)
-        for name in [options.path] if options.path else ["vb_lo", "veth"]:
+        for name in [options.path] if options.path else PATHS:
             world = places.World(launcher)
             try:
-                chosen = options.modules or of_path(modules, name)
+                chosen = options.modules or of_path(modules, name, options.path)
                 results = run_path(name, world, suite, chosen, options)
             except places.Unavailable as reason:
                 print(f"skipped {name}: {reason}")
