@@ -3,6 +3,8 @@
 #define VB_PRELOAD_HOOK_H
 
 #include <dlfcn.h>
+#include <stdbool.h>
+#include "preload/working.h"
 
 /* Built without fortification: these are the functions that its wrappers end in. */
 #define HOOK __attribute__((visibility("default")))
@@ -17,15 +19,18 @@
 	}
 
 /* Returns what libc says, or, where that is a missing file and might be a shown one, the answer for that. errno is left
- * alone by an answer. */
+ * alone by an answer. In a shown working directory libc would look elsewhere, and is not asked. */
 #define ASK(type, failed, dirfd, path, call, shown)                                                                    \
 	type result = (failed);                                                                                        \
 	int before = errno;                                                                                            \
-	if (!real)                                                                                                     \
+	bool is_within = vb_working_has(dirfd, path);                                                                  \
+	if (is_within)                                                                                                 \
+		errno = ENOENT;                                                                                        \
+	else if (!real)                                                                                                \
 		errno = ENOSYS;                                                                                        \
 	else                                                                                                           \
 		result = call;                                                                                         \
-	if (result == (type)(failed) && vb_may_be_shown(dirfd, path)) {                                                \
+	if (is_within || (result == (type)(failed) && vb_may_be_shown(dirfd, path))) {                                 \
 		result = shown;                                                                                        \
 		if (result != (type)(failed))                                                                          \
 			errno = before;                                                                                \

@@ -44,10 +44,13 @@ HOOK DIR *opendir(const char *path)
 {
 	REAL(DIR *, opendir, const char *)
 	int before = errno;
-	DIR *directory = real ? real(path) : NULL;
+	bool is_within = vb_working_has(AT_FDCWD, path);
+	DIR *directory = real && !is_within ? real(path) : NULL;
 	if (directory)
 		return with_additions(path, directory);
-	if (!vb_may_be_shown(AT_FDCWD, path))
+	if (is_within)
+		errno = ENOENT;
+	else if (!vb_may_be_shown(AT_FDCWD, path))
 		return NULL;
 	directory = open_shown(AT_FDCWD, path);
 	if (directory)
@@ -275,11 +278,16 @@ static void glob_closedir(void *directory)
 	closedir(directory);
 }
 
+static bool is_looked_for(const char *pattern)
+{
+	return vb_names_ours(pattern) || vb_working_has(AT_FDCWD, pattern);
+}
+
 #define HOOK_GLOB(name, result, read, status_of, link_status_of)                                                       \
 	HOOK int name(const char *pattern, int flags, int (*on_error)(const char *, int), result *matches)               \
 	{                                                                                                              \
 		REAL(int, name, const char *, int, int (*)(const char *, int), result *)                               \
-		if (!(flags & GLOB_ALTDIRFUNC) && pattern && vb_names_ours(pattern)) {                                 \
+		if (!(flags & GLOB_ALTDIRFUNC) && pattern && is_looked_for(pattern)) {                                 \
 			flags |= GLOB_ALTDIRFUNC;                                                                      \
 			matches->gl_opendir = glob_opendir;                                                              \
 			matches->gl_readdir = read;                                                                      \

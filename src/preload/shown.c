@@ -16,6 +16,7 @@
 #include <unistd.h>
 #include "host/devices.h"
 #include "host/settings.h"
+#include "preload/working.h"
 
 #define LINKS_MAX 40 /* as the kernel */
 
@@ -111,7 +112,7 @@ static bool base_of(int dirfd, char base[PATH_MAX])
 	char link[32];
 
 	if (dirfd == AT_FDCWD)
-		return syscall(SYS_getcwd, base, PATH_MAX) > 0 && base[0] == '/';
+		return vb_working_get(base) || (syscall(SYS_getcwd, base, PATH_MAX) > 0 && base[0] == '/');
 	if (vb_shown_directory_of(dirfd, base))
 		return true;
 	snprintf(link, sizeof(link), "/proc/self/fd/%d", dirfd);

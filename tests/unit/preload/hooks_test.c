@@ -381,6 +381,73 @@ static void relative_paths__begin_where_they_should(void **state)
 	EXPECT_ERRNO(open("infiniband/vb_lo/node_type", O_RDONLY), ENOENT);
 }
 
+static void expect_working(const char *path)
+{
+	char text[PATH_MAX];
+
+	assert_string_equal(getcwd(text, sizeof(text)), path);
+	char *whole = getcwd(NULL, 0);
+	assert_string_equal(whole, path);
+	free(whole);
+}
+
+static void expect_output(const char *command, const char *expected)
+{
+	char text[1024] = "";
+	FILE *pipe = popen(command, "r");
+	assert_non_null(pipe);
+	size_t length = fread(text, 1, sizeof(text) - 1, pipe);
+	assert_int_equal(pclose(pipe), 0);
+	text[length] = '\0';
+	assert_string_equal(text, expected);
+}
+
+static void working_directory__may_be_shown(void **state)
+{
+	struct stat dot, class;
+	DIR *here;
+
+	assert_int_equal(chdir(CLASS), 0);
+	expect_working(CLASS);
+	expect_text(open("vb_lo/node_type", O_RDONLY), "1: CA\n");
+	assert_int_equal(stat(".", &dot), 0);
+	assert_int_equal(stat(CLASS, &class), 0);
+	assert_int_equal(dot.st_ino, class.st_ino);
+	here = opendir(".");
+	assert_non_null(here);
+	assert_int_equal(count_of(here, "vb_lo"), 1);
+	closedir(here);
+	EXPECT_ERRNO(open("net", O_RDONLY), ENOENT); /* the directory above has one */
+	assert_int_equal(access("../net", F_OK), access("/sys/class/net", F_OK));
+	assert_int_equal(chdir("vb_lo/ports"), 0);
+	expect_working(NODE "/ports");
+	expect_text(open("../node_type", O_RDONLY), "1: CA\n");
+	assert_int_equal(chdir(".."), 0);
+	expect_working(NODE);
+	EXPECT_ERRNO(chdir("node_type"), ENOTDIR);
+	EXPECT_ERRNO(chdir("nothing"), ENOENT);
+	EXPECT_ERRNO(chdir(CLASS "/nothing"), ENOENT);
+	expect_working(NODE);
+	assert_int_equal(chdir("/"), 0);
+	expect_working("/");
+	EXPECT_ERRNO(open("vb_lo/node_type", O_RDONLY), ENOENT);
+}
+
+static void working_directory__is_childrens_too(void **state)
+{
+	int fd = open(CLASS, O_RDONLY | O_DIRECTORY);
+
+	assert_int_equal(fchdir(fd), 0);
+	close(fd);
+	expect_output("cat vb_lo/node_type; /bin/pwd; ls -d vb_lo net 2>/dev/null || true",
+		"1: CA\n" CLASS "\nvb_lo\n");
+	expect_output("cd / && ls -d sys; /bin/pwd", "sys\n/\n");
+	assert_int_equal(chdir("/"), 0);
+	expect_output("cd " CLASS " && cat */ports/1/gid_attrs/types/0 && cd vb_lo && cat node_type && /bin/pwd -P",
+		"RoCE v2\n1: CA\n" NODE "\n");
+	expect_output("/bin/pwd", "/\n");
+}
+
 static int is_visible(const struct dirent *entry)
 {
 	return entry->d_name[0] != '.';
@@ -564,6 +631,8 @@ int main(int argc, char **argv)
 		cmocka_unit_test(readdir_r__lists_too),
 		cmocka_unit_test(directory__has_a_descriptor_for_relative_paths),
 		cmocka_unit_test(relative_paths__begin_where_they_should),
+		cmocka_unit_test(working_directory__may_be_shown),
+		cmocka_unit_test(working_directory__is_childrens_too),
 		cmocka_unit_test(scandir__filters_and_sorts),
 		cmocka_unit_test(glob__matches_shown_names),
 		cmocka_unit_test(pci__is_there_for_libpci),

@@ -1,0 +1,121 @@
+/* See working.h. */
+#include "preload/working.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdatomic.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#define SEALS (F_SEAL_SEAL | F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_WRITE)
+#define MAGIC "shown working directory "
+
+/* Where a program that was executed looks: shells use lower and higher ones for themselves. */
+enum { FIRST_FD = 100, LAST_FD = 107, NONE = -1, UNKNOWN = -2 };
+
+static atomic_int working_fd = UNKNOWN;
+
+/* The file says "MAGIC real\nshown". */
+static bool read_file(int fd, char real[PATH_MAX], char shown[PATH_MAX])
+{
+	const size_t magic = strlen(MAGIC);
+	char text[2 * PATH_MAX + sizeof(MAGIC)];
+
+	if (fcntl(fd, F_GET_SEALS) != SEALS)
+		return false;
+	ssize_t length = pread(fd, text, sizeof(text) - 1, 0);
+	text[length > 0 ? length : 0] = '\0';
+	char *end = strchr(text, '\n');
+	if (strncmp(text, MAGIC "/", magic + 1) != 0 || !end || end[1] != '/' || strlen(end + 1) >= PATH_MAX ||
+		(size_t)(end - text) - magic >= PATH_MAX)
+		return false;
+	*end = '\0';
+	strcpy(real, text + magic);
+	strcpy(shown, end + 1);
+	return true;
+}
+
+static int look_for_fd(void)
+{
+	char real[PATH_MAX], shown[PATH_MAX];
+
+	for (int fd = FIRST_FD; fd <= LAST_FD; fd++)
+		if (read_file(fd, real, shown))
+			return fd;
+	return NONE;
+}
+
+static bool is_kernels(const char *real)
+{
+	char at[PATH_MAX];
+
+	return syscall(SYS_getcwd, at, sizeof(at)) > 0 && strcmp(at, real) == 0;
+}
+
+bool vb_working_get(char path[PATH_MAX])
+{
+	char real[PATH_MAX];
+	int error = errno, fd = atomic_load_explicit(&working_fd, memory_order_relaxed);
+
+	if (fd == NONE)
+		return false;
+	if (fd == UNKNOWN)
+		atomic_store(&working_fd, fd = look_for_fd());
+	bool is_shown = fd >= 0 && read_file(fd, real, path) && is_kernels(real);
+	errno = error;
+	return is_shown;
+}
+
+bool vb_working_has(int dirfd, const char *path)
+{
+	char unused[PATH_MAX];
+
+	/* The path last: elsewhere it may be a bad pointer, which is the kernel's to find. */
+	return dirfd == AT_FDCWD && path && vb_working_get(unused) && path[0] && path[0] != '/';
+}
+
+void vb_working_leave(void)
+{
+	int error = errno, fd = atomic_exchange(&working_fd, NONE);
+	char real[PATH_MAX], shown[PATH_MAX];
+
+	if (fd == UNKNOWN)
+		fd = look_for_fd();
+	if (fd >= 0 && read_file(fd, real, shown))
+		close(fd);
+	errno = error;
+}
+
+/* The kernel moves to the nearest directory above that it has, whose name real becomes. */
+static int move_kernel(const char *path, char real[PATH_MAX])
+{
+	strcpy(real, path);
+	while (real[0]) {
+		*strrchr(real, '/') = '\0';
+		if (syscall(SYS_chdir, real[0] ? real : "/") == 0)
+			return syscall(SYS_getcwd, real, PATH_MAX) > 0 ? 0 : -1;
+	}
+	return -1;
+}
+
+int vb_working_enter(const char *path)
+{
+	char real[PATH_MAX], text[2 * PATH_MAX + sizeof(MAGIC)];
+
+	if (move_kernel(path, real))
+		return -1;
+	vb_working_leave();
+	int fd = memfd_create("verbena-cwd", MFD_ALLOW_SEALING | MFD_CLOEXEC);
+	int length = snprintf(text, sizeof(text), MAGIC "%s\n%s", real, path);
+	int kept = -1;
+	if (fd >= 0 && pwrite(fd, text, (size_t)length, 0) == length && fcntl(fd, F_ADD_SEALS, SEALS) == 0)
+		kept = fcntl(fd, F_DUPFD, FIRST_FD); /* without CLOEXEC */
+	int error = errno;
+	close(fd);
+	errno = error;
+	atomic_store(&working_fd, kept < 0 ? NONE : kept);
+	return kept < 0 ? -1 : 0;
+}
