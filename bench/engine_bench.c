@@ -129,7 +129,7 @@ static void write_messages(struct end *a, struct end *b, uint32_t length, double
 			for (; outstanding < DEPTH; outstanding++)
 				must(vb_sq_put(a->qp, &wr), "post");
 			vb_sq_end(a->qp, true);
-			while (carry(a, b) | carry(b, a))
+			while ((int)carry(a, b) | (int)carry(b, a)) /* both, always */
 				now = vb_time_add(now, VB_US);
 			int n = vb_cq_poll(a->cq, wc, DEPTH);
 			for (int i = 0; i < n; i++)
