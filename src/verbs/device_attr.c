@@ -75,7 +75,8 @@ int vb_context_ops_query_device_ex(struct ibv_context *context, const struct ibv
 	/* The process's own rights read and write memory: every page may come and go. */
 	const uint32_t odp_datagram = IBV_ODP_SUPPORT_SEND | IBV_ODP_SUPPORT_RECV | IBV_ODP_SUPPORT_SRQ_RECV;
 	const uint32_t odp_unreliable = odp_datagram | IBV_ODP_SUPPORT_WRITE;
-	const uint32_t odp_reliable = odp_unreliable | IBV_ODP_SUPPORT_READ | IBV_ODP_SUPPORT_ATOMIC;
+	const uint32_t odp_reliable = odp_unreliable | IBV_ODP_SUPPORT_READ | IBV_ODP_SUPPORT_ATOMIC |
+				      LATER_ODP_FLUSH | LATER_ODP_ATOMIC_WRITE;
 	struct ibv_device_attr_ex full = {
 		.odp_caps = { IBV_ODP_SUPPORT | IBV_ODP_SUPPORT_IMPLICIT, { odp_reliable, odp_unreliable, odp_datagram } },
 		.xrc_odp_caps = odp_reliable & ~(uint32_t)IBV_ODP_SUPPORT_RECV, /* which has SRQs alone */

@@ -100,6 +100,8 @@ static void dmah__is_held_by_its_regions(void **state)
 		.dmah = dmah };
 	struct ibv_mr *mr = later_reg_mr_ex(f->pd, &attr);
 	assert_non_null(mr);
+	attr.access |= IBV_ACCESS_ON_DEMAND; /* whose pages come and go, and with them what the hints are about */
+	assert_refused(f, attr, EINVAL);
 	assert_int_equal(later_dealloc_dmah(dmah), EBUSY);
 	assert_int_equal(write_status(f, 64, (uintptr_t)f->buffer + 64, mr->rkey), IBV_WC_SUCCESS);
 	assert_int_equal(ibv_dereg_mr(mr), 0);
@@ -114,6 +116,7 @@ static void dmah__nonsense_is_refused(void **state)
 		{ .comp_mask = 1 << 3 },
 		{ .comp_mask = LATER_DMAH_PH, .ph = 4 },
 		{ .comp_mask = LATER_DMAH_TPH_MEM_TYPE, .tph_mem_type = 2 },
+		{ .comp_mask = LATER_DMAH_CPU_ID, .cpu_id = 1 << 20 },
 	};
 	for (unsigned i = 0; i < sizeof(wrong) / sizeof(wrong[0]); i++) {
 		struct later_dmah_init_attr attr = wrong[i];
