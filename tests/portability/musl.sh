@@ -12,10 +12,11 @@ ninja -C "$build" >"$build/build.log" 2>&1 || { tail -n 20 "$build/build.log"; e
 $CC $CFLAGS -D_GNU_SOURCE -O2 -o "$build/peer" tests/conformance/peer.c "$build/src/verbs/libibverbs.so.1" -Wl,--allow-shlib-undefined
 export LD_LIBRARY_PATH=$build/src/rdmacm VERBENA_STATS=1
 for operation in write read send atomic; do
-	timeout 60 "$build/peer" server -d vb_lo -g 0 >"$build/server.log" 2>&1 &
+	timeout 60 "$build/peer" -d vb_lo -g 0 server >"$build/server.log" 2>&1 &
 	server=$!
 	sleep 1
-	timeout 60 "$build/peer" client -d vb_lo -g 0 -o $operation -n 2000 127.0.0.1 2>"$build/client.log" || { cat "$build/client.log" "$build/server.log"; exit 1; }
+	timeout 60 "$build/peer" -d vb_lo -g 0 -o $operation -n 2000 client 127.0.0.1 2>"$build/client.log" ||
+		{ cat "$build/client.log" "$build/server.log"; exit 1; }
 	wait $server
 done
 "$build/verbena" version
