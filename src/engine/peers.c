@@ -62,6 +62,7 @@ static struct vb_peer *obtain(struct vb_lane *lane, const struct vb_gid *gid, ui
 		return NULL;
 	peer->gid = *gid;
 	peer->slot = slot;
+	peer->patience = lane->config.patience;
 	const struct vb_peer *address = slot ? vb_peer_find(lane, gid, 0) : NULL;
 	if (address)
 		peer->facts = address->facts;

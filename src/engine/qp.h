@@ -154,6 +154,8 @@ struct vb_requester {
 	uint32_t rtt_psn;    /* being timed */
 	vb_time rtt_sent_at;
 	bool is_timing;
+	bool is_probe_in_doubt;  /* it was answered; was that it, or what it repeated? */
+	vb_time patience_before; /* that answer */
 	vb_time heard_at;
 	bool was_heard;
 	uint32_t largest_acked;
@@ -281,6 +283,7 @@ struct vb_peer {
 	uint32_t users;  /* connected QPs */
 	uint32_t window; /* bytes, for all QPs of the lane together */
 	uint32_t flight;
+	vb_time patience; /* how long a silence is no reason to probe: recovery.c */
 	struct vb_list blocked; /* QPs that wait for flight to shrink */
 	struct vb_list curious; /* QPs that wait to hear what the peer is; not empty only while facts.is_asked */
 };

@@ -1,7 +1,8 @@
 /* Recovery of the requester: what to send again, and when. Go-back-N as specified (IBA vol. 1, 9.7.5 to 9.7.7), and
  * before the specified timer a tail probe: after max(4 srtt, 1 ms) of silence the newest packet goes again with AckReq,
  * then the oldest unacknowledged, which always gets an answer; then the oldest at doubling intervals. Probes are
- * duplicates, hence legal, and do not count as retries. Holds: una_psn <= next_psn <= max_psn; whatever lies in between
+ * duplicates, hence legal, and do not count as retries. A peer that has lost nothing is given more time than 1 ms: what
+ * is silent there is a process that waits for its core, and a probe is one more thing that it has to do. Holds: una_psn <= next_psn <= max_psn; whatever lies in between
  * is accounted in flight. */
 #include "base/invariant.h"
 #include "engine/message.h"
@@ -9,6 +10,7 @@
 #define PROBE_MIN       (1 * VB_MS)
 #define PROBE_MAX       (8 * VB_MS)
 #define PROBE_SHIFT_MAX 3
+#define PATIENCE_MAX    (64 * VB_MS)
 #define RTT_MAX         (1 * VB_S) /* what took longer says that somebody stood still */
 #define GHOSTS_HEEDED   64 /* answers to something old that postpone the timers, between two of progress */
 
@@ -16,11 +18,18 @@
 static const uint32_t rnr_timer_10us[32] = { 65536, 1, 2, 3, 4, 6, 8, 12, 16, 24, 32, 48, 64, 96, 128, 192, 256, 384,
 	512, 768, 1024, 1536, 2048, 3072, 4096, 6144, 8192, 12288, 16384, 24576, 32768, 49152 };
 
-/* 4.096 us * 2^code; code 0 switches the timer off. 9.7.6.1.3. */
+static vb_time patience_with(const struct vb_qp *qp)
+{
+	return qp->peer ? qp->peer->patience : qp->lane->config.patience;
+}
+
+/* 4.096 us * 2^code, or up to four times that, which is what a peer gets once that has lost nothing; code 0 switches the
+ * timer off. 9.7.6.1.3. */
 static struct vb_deadline ack_timeout_from(const struct vb_qp *qp, vb_time base)
 {
 	uint8_t code = qp->attr.timeout & 31;
-	return (struct vb_deadline){ vb_time_add(base, (4096 * VB_NS) << code), code != 0 };
+	bool is_patient = qp->requester.tries == 0 && patience_with(qp) > PROBE_MIN;
+	return (struct vb_deadline){ vb_time_add(base, (4096 * VB_NS * (is_patient ? 4 : 1)) << code), code != 0 };
 }
 
 bool vb_requester_is_busy(const struct vb_qp *qp)
@@ -28,9 +37,20 @@ bool vb_requester_is_busy(const struct vb_qp *qp)
 	return qp->requester.una_psn != qp->requester.max_psn;
 }
 
-static vb_time probe_interval(const struct vb_requester *rq)
+/* Half the specified timer at most, or that would do what a probe is for, and use up a retry. */
+static vb_time patience(const struct vb_qp *qp)
 {
-	vb_time base = 4 * rq->srtt > PROBE_MIN ? 4 * rq->srtt : PROBE_MIN;
+	vb_time of_peer = patience_with(qp);
+	struct vb_deadline timeout = ack_timeout_from(qp, 0);
+	if (timeout.is_set && of_peer > timeout.at / 2)
+		of_peer = timeout.at / 2;
+	return of_peer > PROBE_MIN ? of_peer : PROBE_MIN;
+}
+
+static vb_time probe_interval(const struct vb_qp *qp)
+{
+	const struct vb_requester *rq = &qp->requester;
+	vb_time least = patience(qp), base = 4 * rq->srtt > least ? 4 * rq->srtt : least;
 	if (base > PROBE_MAX)
 		return base;
 	vb_time interval = base << rq->probe_backoff;
@@ -45,7 +65,7 @@ void vb_recovery_arm(struct vb_qp *qp)
 	if (rq->is_rnr_waiting) {
 		next = (struct vb_deadline){ rq->rnr_until, true };
 	} else if (qp->is_reliable && vb_requester_is_busy(qp)) {
-		next = (struct vb_deadline){ vb_time_add(rq->quiet_since, probe_interval(rq)), true };
+		next = (struct vb_deadline){ vb_time_add(rq->quiet_since, probe_interval(qp)), true };
 		next = vb_deadline_earlier(next, ack_timeout_from(qp, rq->progress_at));
 	}
 	if (next.is_set)
@@ -128,6 +148,36 @@ static void measure_rtt(struct vb_requester *rq, uint32_t psn, vb_time now, vb_t
 	rq->srtt = rq->srtt ? rq->srtt + (*rtt - rq->srtt) / 8 : *rtt;
 }
 
+/* Packets do get lost on the way to this peer: from now on silence most likely means that. */
+static void note_loss(struct vb_qp *qp)
+{
+	if (qp->peer)
+		qp->peer->patience = PROBE_MIN;
+}
+
+/* Nothing was lost, the peer is slow. */
+static void note_probe_in_vain(struct vb_qp *qp, vb_time before)
+{
+	vb_time twice = 2 * before < PATIENCE_MAX ? 2 * before : PATIENCE_MAX;
+	if (qp->peer)
+		qp->peer->patience = twice > qp->lane->config.patience ? twice : qp->lane->config.patience;
+}
+
+/* A peer that answers at once was there all the time, so what the probe repeats was lost; unless there comes a second
+ * answer. One that answers later had both before it, and may well answer both with one ack. */
+static void note_probe_answered(struct vb_qp *qp, vb_time now)
+{
+	struct vb_requester *rq = &qp->requester;
+	vb_time soon = 2 * rq->srtt > PROBE_MIN / 2 ? 2 * rq->srtt : PROBE_MIN / 2;
+	vb_time before = patience_with(qp);
+	rq->is_probe_in_doubt = vb_time_since(rq->quiet_since, now) < soon;
+	rq->patience_before = before;
+	if (rq->is_probe_in_doubt)
+		note_loss(qp);
+	else
+		note_probe_in_vain(qp, before);
+}
+
 void vb_recovery_on_progress(
 	struct vb_qp *qp, uint32_t psn, const struct vb_cc_ack *acked, bool may_answer_probe, vb_time now)
 {
@@ -139,6 +189,8 @@ void vb_recovery_on_progress(
 	/* The oldest was asked for by itself and just that was answered: what was sent after it has been lost. */
 	bool rest_is_lost = rq->probed == VB_PROBE_OLDEST && psn == rq->probed_psn && may_answer_probe &&
 			    rq->next_psn != rq->una_psn;
+	if (rq->probed)
+		note_probe_answered(qp, now);
 	rq->retries_left = qp->attr.retry_cnt;
 	rq->rnr_retries_left = qp->attr.rnr_retry;
 	rq->is_recovering = false;
@@ -162,6 +214,9 @@ void vb_recovery_on_progress(
 
 void vb_recovery_on_ghost(struct vb_qp *qp, vb_time now)
 {
+	if (qp->requester.is_probe_in_doubt)
+		note_probe_in_vain(qp, qp->requester.patience_before);
+	qp->requester.is_probe_in_doubt = false;
 	if (!vb_requester_is_busy(qp) || qp->requester.is_rnr_waiting || qp->requester.ghosts >= GHOSTS_HEEDED)
 		return;
 	qp->requester.ghosts++;
@@ -176,6 +231,7 @@ void vb_recovery_on_gap(struct vb_qp *qp, vb_time now)
 	if (!use_retry(qp, now))
 		return;
 	rq->is_recovering = true;
+	note_loss(qp);
 	rq->cc.algorithm->on_loss(&rq->cc, now);
 	vb_recovery_go_back(qp);
 	vb_recovery_arm(qp);
@@ -241,7 +297,7 @@ void vb_recovery_on_timer(struct vb_qp *qp, vb_time now)
 			rq->was_probed = false;
 			rq->cc.algorithm->on_loss(&rq->cc, now);
 			vb_recovery_go_back(qp);
-		} else if (vb_time_is_due(vb_time_add(rq->quiet_since, probe_interval(rq)), now)) {
+		} else if (vb_time_is_due(vb_time_add(rq->quiet_since, probe_interval(qp)), now)) {
 			rq->quiet_since = now;
 			send_probe(qp);
 		}

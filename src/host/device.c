@@ -11,7 +11,8 @@
 #include <unistd.h>
 #include "host/devices.h"
 
-#define ACK_DELAY (20 * VB_US) /* so that a program's answer leaves before the ack of what it answers */
+#define ACK_DELAY (20 * VB_US) /* so that a program's answer leaves together with the ack of what it answers */
+#define PATIENCE  (32 * VB_MS) /* a peer's process may wait as long for its core, where there are many */
 
 static pthread_mutex_t open_mutex = PTHREAD_MUTEX_INITIALIZER;
 static struct vb_worker *current; /* this process's worker; under open_mutex */
@@ -189,7 +190,7 @@ static int open_port(struct vb_worker *w, const struct vb_settings *settings)
 static int create_lane(struct vb_worker *w)
 {
 	struct vb_lane_config config = { .seed = vb_host_random_seed(), .slot = w->slot.number,
-		.receive_buffer = w->slot.receive_buffer, .ack_delay = ACK_DELAY };
+		.receive_buffer = w->slot.receive_buffer, .patience = PATIENCE, .ack_delay = ACK_DELAY };
 
 	return vb_lane_create(&config, &w->lane);
 }

@@ -16,6 +16,7 @@ void do_nic(struct line *line)
 
 void do_lane(struct line *line)
 {
+	stage.lane_config.patience = line_time(line, "patience", 0);
 	stage.lane_config.ack_delay = line_time(line, "ack_delay", 0);
 	stage.lane_config.receive_buffer = (uint32_t)line_number(line, "receive_buffer", 0);
 	stage.lane_config.stranger_window = (uint32_t)line_number(line, "window", 0);

@@ -36,6 +36,7 @@ void network_choose(void)
 	n->has_dead_keys = chance(500000);
 	n->is_ipv6 = chance(500000);
 	n->is_trained = chance(500000);
+	n->patience = (vb_time)ONE_OF(0, 4, 32) * VB_MS;
 	n->black_until = n->excused_until = world.now;
 	n->may_exhaust = n->drop_ppm >= 30000 || n->receive_buffer == 65536;
 	trace("network: drop %u dup %u reorder %u corrupt %u ppm, delay %lld+%lld us, %llu MB/s, buffer %llu, ack delay %lld us",

@@ -186,7 +186,7 @@ struct network {
 	uint64_t bytes_per_second;
 	uint64_t receive_buffer; /* bytes a lane's socket holds; 0: no limit */
 	vb_time packet_cost;	 /* of a lane's processing */
-	vb_time ack_delay;
+	vb_time ack_delay, patience;
 	uint32_t chaos_ppm;	 /* of disasters, per chaos event */
 	bool has_pauses, has_restarts, has_dead_keys, is_ipv6, is_trained;
 	vb_time black_until;	 /* everything is lost until then */
