@@ -29,8 +29,10 @@ const char vb_run_help[] =
 	"                   drop=1%,dup=1%,reorder=1%,corrupt=1%,delay=1ms,seed=7\n"
 	"  --rsockets       give the program rsockets where it asks for TCP and UDP sockets;\n"
 	"                   a server that forks for each connection cannot have them\n"
-	"  --no-preload     leave out libverbena-preload.so, which shows the devices in\n"
-	"                   /sys and /dev to programs that look there themselves\n"
+	"  --no-preload     preload nothing: neither libverbena-preload.so, which shows\n"
+	"                   the devices in /sys and /dev to programs that look there\n"
+	"                   themselves, nor the libraries, which so come before copies\n"
+	"                   that a program brings with it\n"
 	"  -h, --help       print this\n"
 	"\n"
 	"Other settings are environment variables; verbena doctor lists them.\n"
@@ -95,14 +97,29 @@ static bool is_readable(const char *path, const struct vb_places *places)
 	return false;
 }
 
-/* Which preload libraries the program gets. */
+/* What the program gets preloaded. */
 struct preloads {
-	bool devices, rsockets;
+	bool usual, rsockets;
 };
 
 static bool set_preload(const char *path, const struct vb_places *places)
 {
 	return is_readable(path, places) && is_listable(path, ": ") && put_in_front("LD_PRELOAD", path);
+}
+
+/* LD_LIBRARY_PATH alone does not reach who brings a copy with it under another name, as Python's wheels do, or finds one
+ * by DT_RPATH; what is preloaded comes before these. */
+static bool set_usual_preloads(const struct vb_places *places)
+{
+	static const char *const names[] = { "librdmacm.so.1", "libibverbs.so.1" };
+	char library[PATH_MAX + 32];
+
+	for (size_t i = 0; i < sizeof(names) / sizeof(*names); i++) {
+		snprintf(library, sizeof(library), "%s/%s", places->libraries, names[i]);
+		if (!set_preload(library, places))
+			return false;
+	}
+	return !VB_HAS_PRELOADS || set_preload(places->preload, places);
 }
 
 static bool set_loader_paths(const struct preloads *with)
@@ -120,7 +137,7 @@ static bool set_loader_paths(const struct preloads *with)
 		!put_in_front("LD_LIBRARY_PATH", places.libraries))
 		return false;
 	return (!with->rsockets || set_preload(places.rsockets, &places)) &&
-	       (!with->devices || set_preload(places.preload, &places));
+	       (!with->usual || set_usual_preloads(&places));
 }
 
 /* The capture belongs where the user stands, though the program may change its directory. */
@@ -206,7 +223,7 @@ int vb_run_main(const struct vb_command *self, int argc, char **argv)
 		{ "help", no_argument, NULL, 'h' },
 		{ 0 },
 	};
-	struct preloads with = { .devices = VB_HAS_PRELOADS };
+	struct preloads with = { .usual = true };
 	bool is_set = true;
 	int option, at = 0;
 
@@ -228,7 +245,7 @@ int vb_run_main(const struct vb_command *self, int argc, char **argv)
 			is_set &= set_variable("VERBENA_FAULTS", optarg);
 			break;
 		case NO_PRELOAD:
-			with.devices = false;
+			with.usual = false;
 			break;
 		case RSOCKETS:
 			with.rsockets = true;

@@ -106,6 +106,23 @@ def run__programs_load_our_connection_manager():
     contains(done.stdout, f"{BUILD}/src/rdmacm/libibverbs.so.1")
 
 
+def run__stands_before_a_copy_of_another_name():
+    compiler = shutil.which("cc")
+    if not compiler:
+        raise Skip("no compiler")
+    copy = "libibverbs-1de1263b.so.1"
+    with tempfile.TemporaryDirectory() as place:
+        pathlib.Path(place, "map").write_text("IBVERBS_1.1 { ibv_wc_status_str; };")
+        for text, options in (("const char *ibv_wc_status_str(int s) { return s ? 0 : \"the copy's\"; }",
+                               ("-shared", "-fPIC", f"-Wl,-soname,{copy}", "-Wl,--version-script=map", "-o", copy)),
+                              ("#include <stdio.h>\nconst char *ibv_wc_status_str(int);\n"
+                               "int main(void) { return puts(ibv_wc_status_str(0)) < 0; }",
+                               ("-x", "none", copy, f"-Wl,-rpath,{place}", "-o", "program"))):
+            subprocess.run([compiler, "-xc", "-", *options], input=text, text=True, cwd=place, check=True)
+        equal(subprocess.run([f"{place}/program"], stdout=subprocess.PIPE, text=True).stdout, "the copy's\n")
+        equal(verbena("run", "--", f"{place}/program").stdout, "success\n")
+
+
 def run__capture_lies_where_the_user_stands():
     with tempfile.TemporaryDirectory() as place:
         done = verbena("run", "--pcap", "x.pcap", "--", "sh", "-c", "echo $VERBENA_PCAP", cwd=place)
