@@ -11,8 +11,8 @@ DEPS   := $(if $(SKIP_DEPS),@:,@scripts/install-deps)
 RUNNER := python3 tests/conformance/run.py --build $(BUILD)
 
 .DEFAULT_GOAL := all
-.PHONY: all demo check conformance conformance-full soak chaos fuzz bench bench-programs interop sanitize install deb
-.PHONY: portability format clean help
+.PHONY: all demo check conformance conformance-full conformance-wheels soak chaos fuzz bench bench-programs interop
+.PHONY: sanitize install deb portability format clean help
 
 all: ## build everything, optimised, into build/
 	$(DEPS) build
@@ -37,6 +37,11 @@ conformance-full: ## run the whole product of programs, options, sizes, paths an
 	$(DEPS) build check
 	@scripts/build $(BUILD)
 	@$(RUNNER) --full $(ARGS)
+
+conformance-wheels: ## install pinned wheels from PyPI and run them (7 GB; ARGS="--list", "--only nixl", "--venv DIRECTORY")
+	$(DEPS) build check
+	@scripts/build $(BUILD)
+	@python3 tests/wheels/wheels.py --build $(BUILD) $(ARGS)
 
 soak: ## run the deterministic simulation on ever new seeds (MINUTES=60)
 	$(DEPS) build
@@ -93,4 +98,4 @@ clean: ## remove what was built
 	rm -rf $(BUILD) build-asan build-tsan build-fuzz build-deb
 
 help: ## this list
-	@awk -F':.*## ' '/^[a-z-]+:.*## / { printf "  make %-17s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+	@awk -F':.*## ' '/^[a-z-]+:.*## / { printf "  make %-18s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
