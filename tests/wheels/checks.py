@@ -112,6 +112,48 @@ def nixl_weak(context):
     run_nixl(context, UCX_FENCE_MODE="weak")
 
 
+def ucx_settings(context, **more):
+    """libucx's ucx_perftest is built without verbs; nixl's UCX 1.23 has them and no programs. Its libraries have names of
+    their own and find their modules by these, so both get the usual names in a folder."""
+    packages = context.environment.packages()
+    bundle, folder = packages / "nixl_cu12.libs", context.scratch / "ucx"
+    (folder / "modules").mkdir(parents=True, exist_ok=True)
+    for files, into in ((bundle.glob("libuc*.so.0.0.0"), folder), ((bundle / "ucx").glob("*.so.0.0.0"), folder / "modules")):
+        for file in files:
+            link = into / (re.split(r"[-.]", file.name)[0] + ".so.0")
+            if not link.exists():
+                link.symlink_to(file)
+    return lambda place: settings_of(place, UCX_TLS="rc_verbs,ud_verbs:aux", LD_LIBRARY_PATH=f"{folder}:{bundle}",
+                                     UCX_MODULE_DIR=str(folder / "modules"), **more)
+
+
+def run_ucx_perftest(context, test, settings, judge):
+    port, path = programs.next_port(), context.path
+    program = [context.environment.packages() / "libucx/bin/ucx_perftest", "-p", port]
+    with Process(path.server, program, settings=settings(path.server), name="server ucx_perftest") as server:
+        server.wait_listening(port, 60)
+        arguments = [*program, path.server.address[4], "-t", test, "-s", "65536", "-n", "100", "-w", "10"]
+        with Process(path.client, arguments, settings=settings(path.client), name="client ucx_perftest") as client:
+            judge(server, client)
+
+
+@check("ucx: put and get of UCX 1.23, with UCX_FENCE_MODE=weak", "ucx")
+def ucx_weak(context):
+    for test, sent, received in (("ucp_put_bw", 100 << 16, 0), ("ucp_get", 0, 100 << 16)):
+        def judge(server, client):
+            finish([server, client], SECONDS)
+            client.wait_output(r"^Final: +100 ", 0)
+            expect_moved(client, sent, received)
+
+        run_ucx_perftest(context, test, ucx_settings(context, UCX_FENCE_MODE="weak"), judge)
+
+
+@check("ucx: without it the refusal says so", "ucx")
+def ucx_refused(context):
+    run_ucx_perftest(context, "ucp_get", ucx_settings(context),
+                     lambda server, client: client.wait_output(r"refused access .*UCX_FENCE_MODE=weak", SECONDS))
+
+
 # ---- Mooncake -----------------------------------------------------------------------------------------------------------
 
 def run_mooncake(context, settings, device=lambda place: ()):

@@ -12,8 +12,10 @@ import time
 Wheel = collections.namedtuple("Wheel", "name version alone", defaults=(False,))
 
 NUMPY = Wheel("numpy", "2.4.6")
+NIXL = Wheel("nixl-cu12", "1.5.1", True)
 GROUPS = {
-    "nixl": (NUMPY, Wheel("nixl-cu12", "1.5.1", True)),
+    "nixl": (NUMPY, NIXL),
+    "ucx": (NIXL, Wheel("libucx-cu12", "1.22.0")),
     "mooncake": (NUMPY, Wheel("mooncake-transfer-engine-non-cuda", "0.3.13.post1")),
     "mpi4py": (NUMPY, Wheel("mpi4py", "4.1.2")),
     "impi": (NUMPY, Wheel("mpi4py", "4.1.2"), Wheel("impi-rt", "2021.18.1")),
@@ -34,6 +36,10 @@ class Environment:
 
     def program(self, name):
         return self.path / "bin" / name
+
+    def packages(self):
+        """Where the wheels lie."""
+        return next(self.path.glob("lib/python*/site-packages"))
 
     def install(self, group):
         for wheel in GROUPS[group]:
