@@ -1,5 +1,5 @@
-/* Fork. What its parent made is the parent's alone, of which a child has a copy that it leaves as it is: calls about such
- * an id are refused. What the child makes itself is its own, on devices that it opens itself. */
+/* Fork. What its parent made is the parent's alone, of which a child has a copy that it leaves as it is: calls about
+ * such an id are refused. What the child makes itself is its own, on devices that it opens itself. */
 #include "rdmacm/objects.h"
 
 static uint32_t generation; /* counts the forks between the first process and this one */

@@ -1,6 +1,7 @@
-/* rsockets across fork. The NIC, its queue pairs and their memory are the parent's, so a child takes over what can be made
- * anew: an rsocket that is not connected gets an id of the child's own NIC, bound and listening beside its parent's
- * as one of a family, and a datagram's shares the kernel's socket with it. A connection cannot be: its child sees it reset.
+/* rsockets across fork. The NIC, its queue pairs and their memory are the parent's, so a child takes over what can be
+ * made anew: an rsocket that is not connected gets an id of the child's own NIC, bound and listening beside its parent's
+ * as one of a family, and a datagram's shares the kernel's socket with it. A connection cannot be: the child sees it
+ * reset.
  * Holds: it happens at the child's first call about the rsocket, so that a child that only closes opens no device. */
 #include <fcntl.h>
 #include <stdio.h>

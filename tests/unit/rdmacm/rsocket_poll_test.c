@@ -8,7 +8,7 @@
 
 enum { LONGEST_US = 1000000 }; /* far less than the wake_up_ms below */
 
-/* ---- A completion queue and its channel ---------------------------------------------------------------------------- */
+/* ---- A completion queue and its channel ------------------------------------------------------------------------ */
 
 static struct {
 	unsigned entries, taken, to_come;
@@ -149,8 +149,13 @@ static bool has_both(const struct rsocket *rs)
 
 static struct rsocket rsocket_of(int type)
 {
-	struct rsocket rs = { .type = type, .state = VB_RS_CONNECTED, .can_read = true, .can_write = true,
-		.is_confirmed = true, .cq = &cq, .completions = (struct ibv_comp_channel *)&queue };
+	struct rsocket rs = { .type = type,
+		.state = VB_RS_CONNECTED,
+		.can_read = true,
+		.can_write = true,
+		.is_confirmed = true,
+		.cq = &cq,
+		.completions = (struct ibv_comp_channel *)&queue };
 
 	memset(&queue, 0, sizeof(queue));
 	queue.to_come = 2;
@@ -183,7 +188,8 @@ static void wait__hears_of_a_completion_that_comes_while_it_looks(void **state)
 /* One that is never ready is among them, as an epoll instance is. */
 static void poll_in_time(struct rsocket *rs)
 {
-	struct pollfd fds[] = { { .fd = rs->fd, .events = POLLIN }, { .fd = eventfd(0, EFD_CLOEXEC), .events = POLLIN } };
+	struct pollfd fds[] = { { .fd = rs->fd, .events = POLLIN },
+		{ .fd = eventfd(0, EFD_CLOEXEC), .events = POLLIN } };
 	int64_t began = vb_rs_now_us();
 
 	only = rs;
