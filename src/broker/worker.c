@@ -272,14 +272,15 @@ static int receive(struct worker *worker, unsigned client, struct vb_message *me
 	return vb_message_receive(connection, message, fd);
 }
 
-static void hear(struct worker *worker, unsigned client)
+/* True: there may be more. */
+static bool hear(struct worker *worker, unsigned client)
 {
 	for (unsigned i = 0; i < MESSAGES_A_TURN && !worker->is_orphaned; i++) {
 		struct vb_message message;
 		int fd;
 		int rc = receive(worker, client, &message, &fd);
 		if (rc == -EAGAIN)
-			return;
+			return false;
 		bool is_good = rc == 0 && !backlog_is_deaf(&worker->clients[client].backlog, worker_now_ms()) &&
 			obey(worker, client, &message, &fd);
 		if (fd >= 0)
@@ -287,9 +288,23 @@ static void hear(struct worker *worker, unsigned client)
 		if (!is_good) {
 			if (!worker->clients[client].leaves_at)
 				worker->clients[client].leaves_at = worker_now_ms() + LINGER_MS;
-			return;
+			return false;
 		}
 	}
+	return !worker->is_orphaned;
+}
+
+/* Its process is dead, whoever else may hold the connection. What it said before it ended is heard: a program that refuses
+ * a connection and exits has refused it. What of that is for this host is taken from our socket, which may change when
+ * a slot goes. */
+static void outlive(struct worker *worker, unsigned client)
+{
+	while (!worker->clients[client].leaves_at && hear(worker, client))
+		;
+	if (!worker->is_orphaned)
+		worker_receive_mads(worker);
+	if (!worker->is_orphaned && worker->registry->clients[client].is_used)
+		worker_remove_client(worker, client);
 }
 
 static void on_answer(void *user, unsigned client, const struct vb_gid *gid, bool is_verbena, uint32_t receive_buffer)
@@ -388,7 +403,7 @@ static void serve(struct worker *worker, const struct pollfd *polls, const uint1
 		if (!polls[i].revents || !client->is_used)
 			continue;
 		if (polls[i].fd == client->pidfd)
-			worker_remove_client(worker, owner[i]); /* its process is dead, whoever else may hold the connection */
+			outlive(worker, owner[i]);
 		else if (polls[i].revents & POLLOUT)
 			backlog_flush(&worker->clients[owner[i]].backlog, client->connection, worker_now_ms());
 		if (client->is_used && polls[i].fd == client->connection && polls[i].revents & ~POLLOUT)

@@ -110,6 +110,7 @@ int tear_down(void **state);
 	X(flood__of_questions_does_not_hinder_an_honest_peer) \
 	X(discovery__own_host_is_known_and_nobody_is_nobody) \
 	X(mad__is_answered_at_its_own_length) \
+	X(mad__posted_before_its_process_died_is_sent) \
 	X(discovery__finds_verbena_over_the_wire) \
 	X(steering__stays_right_when_the_kernel_merges) \
 	X(steering__places_that_are_kept_do_not_stop_merging) \

@@ -1,10 +1,12 @@
 /* What a process may do to others through its broker. */
 #include <errno.h>
 #include <setjmp.h>
+#include <signal.h>
 #include <stdarg.h>
 #include <stddef.h>
 #include <string.h>
 #include <sys/socket.h>
+#include <sys/wait.h>
 #include <unistd.h>
 #include <cmocka.h>
 #include "harness.h"
@@ -34,6 +36,54 @@ void mad__of_anothers_connection_is_not_sent(void **state)
 		close(connections[i]);
 		close(sockets[i]);
 	}
+}
+
+/* Hears a request, refuses it while the broker is stopped, and exits: both come to the broker at once. */
+static void refuse_and_exit(uint16_t port, int ready)
+{
+	int socket, connection = connect_raw();
+	struct vb_cm_message req;
+
+	get_slot(connection, &socket);
+	listen_at(connection, port);
+	if (write(ready, "r", 1) != 1 || !hears_mad(connection, &req))
+		_exit(1);
+	raise(SIGSTOP);
+	post(connection, &(struct vb_cm_message){ .kind = VB_CM_REJ, .transaction_id = req.transaction_id,
+		.remote_id = req.local_id, .rej = { .reason = VB_CM_REJ_CONSUMER, .private_data = "why" } });
+	_exit(0);
+}
+
+void mad__posted_before_its_process_died_is_sent(void **state)
+{
+	start_clients(1);
+	int socket, connection = connect_raw(), ready[2], status;
+	uint32_t id = (uint32_t)get_slot(connection, &socket) << 24 | 7;
+	struct vb_cm_message cm;
+	pid_t parent, worker;
+	char byte;
+	assert_int_equal(pipe(ready), 0);
+	pid_t child = fork();
+	if (child == 0)
+		refuse_and_exit(7471, ready[1]);
+	assert_int_equal(read(ready[0], &byte, 1), 1);
+	post(connection, &(struct vb_cm_message){ .kind = VB_CM_REQ, .local_id = id, .transaction_id = 5,
+		.req.service_id = vb_cm_service_id(VB_CM_PS_TCP, 7471) });
+	assert_int_equal(waitpid(child, &status, WUNTRACED), child);
+	assert_true(WIFSTOPPED(status));
+	find_both(&parent, &worker);
+	kill(worker, SIGSTOP);
+	kill(child, SIGCONT);
+	assert_int_equal(waitpid(child, &status, 0), child);
+	assert_int_equal(status, 0);
+	kill(worker, SIGCONT);
+	assert_true(hears_mad(connection, &cm));
+	assert_int_equal(cm.kind, VB_CM_REJ);
+	assert_string_equal(cm.rej.private_data, "why"); /* the broker itself would give no reasons */
+	close(ready[0]);
+	close(ready[1]);
+	close(connection);
+	close(socket);
 }
 
 /* The answer to a request that was passed to somebody else. */
