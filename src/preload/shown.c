@@ -62,6 +62,27 @@ static bool read_number(const char *path, unsigned long *number)
 	return true;
 }
 
+/* "0000:00:03.0" */
+static bool is_pci_name(const char *name)
+{
+	static const char form[] = "xxxx:xx:xx.x";
+	size_t i = 0;
+
+	for (; form[i] && name[i]; i++)
+		if (form[i] == 'x' ? !strchr("0123456789abcdef", name[i]) : name[i] != form[i])
+			return false;
+	return !form[i] && !name[i];
+}
+
+/* Cuts the path behind its last part that is a PCI device: below lies what its driver made, as virtio0. False: none. */
+static bool cut_to_pci(char *path)
+{
+	for (char *slash; (slash = strrchr(path, '/')); *slash = '\0')
+		if (is_pci_name(slash + 1))
+			return true;
+	return false;
+}
+
 /* sysfs may be another network namespace's: there the interface of that name is another one. */
 static bool hardware(const struct vb_device_info *device, char *text, size_t size)
 {
@@ -81,7 +102,7 @@ static bool hardware(const struct vb_device_info *device, char *text, size_t siz
 	if (strncmp(link, "../../devices/", 14) != 0 || strncmp(link, "../../devices/virtual/", 22) == 0 || !net)
 		return false;
 	*net = '\0';
-	return snprintf(text, size, "/sys/%s", link + 6) < (int)size;
+	return cut_to_pci(link) && snprintf(text, size, "/sys/%s", link + 6) < (int)size;
 }
 
 static bool tree_read(struct vb_tree *tree)

@@ -117,12 +117,26 @@ static void put_hardware(const struct match *match, char *text)
 	match->tree->hardware(match->device, text, VB_NODE_TEXT);
 }
 
+/* The bus is named for the interface, whose number is unique; NCCL takes what differs in slot and function alone for
+ * parts of one adapter. */
+#define BUS_NAME	       "f%03x:%02x"
+#define BUS_OF(device)	       ((device)->ifindex >> 8 & 0xfff), ((device)->ifindex & 0xff)
+
+TEXT(put_slot_link, "../../pci-verbena/" BUS_NAME ":00.0", BUS_OF(match->device))
+TEXT(put_bus_link, "../../devices/virtual/pci-verbena/pci_bus/" BUS_NAME, BUS_OF(match->device))
+TEXT(put_class, "0x020000\n") /* an Ethernet controller */
+TEXT(put_link_speed, "16.0 GT/s PCIe\n")
+TEXT(put_link_width, "16\n")
+
 /* ---- The table -------------------------------------------------------------------------------------------------- */
 
 #define CLASS  "/sys/class/infiniband"
 #define VERBS  "/sys/class/infiniband_verbs"
 #define DEVICE "/sys/devices/virtual/infiniband/@device"
-#define BARE   "/sys/devices/virtual/infiniband/@bare/device" /* of a device whose interface is on no bus */
+/* Of devices whose interface is on no bus there is a bus of their own, for NCCL climbs from a device to the root of its
+ * bus by names, and warns of what it does not find there. */
+#define BUS    "/sys/devices/virtual/pci-verbena"
+#define BARE   BUS "/@slot"
 #define PORT   DEVICE "/ports/1"
 
 static const struct row {
@@ -187,9 +201,24 @@ static const struct row {
 	{ PORT "/hw_counters/@hw_counter", VB_FILE, put_counter },
 	/* An interface on a bus shares its device, as on an adapter; another's is made up of what is true of it. */
 	{ "/sys/devices/virtual/infiniband/@onbus/device", VB_LINK, put_hardware },
+	{ "/sys/devices/virtual/infiniband/@bare/device", VB_LINK, put_slot_link },
+	{ "/sys/class/pci_bus", VB_DIRECTORY, NULL },
+	{ "/sys/class/pci_bus/@bus", VB_LINK, put_bus_link },
+	{ BUS, VB_DIRECTORY, NULL },
+	{ BUS "/max_link_speed", VB_FILE, put_link_speed },
+	{ BUS "/max_link_width", VB_FILE, put_link_width },
+	{ BUS "/pci_bus", VB_DIRECTORY, NULL },
+	{ BUS "/pci_bus/@bus", VB_DIRECTORY, NULL },
 	{ BARE, VB_DIRECTORY, NULL },
+	{ BARE "/class", VB_FILE, put_class },
 	{ BARE "/vendor", VB_FILE, put_vendor },
 	{ BARE "/device", VB_FILE, put_part },
+	{ BARE "/subsystem_vendor", VB_FILE, put_vendor },
+	{ BARE "/subsystem_device", VB_FILE, put_part },
+	{ BARE "/max_link_speed", VB_FILE, put_link_speed },
+	{ BARE "/max_link_width", VB_FILE, put_link_width },
+	{ BARE "/current_link_speed", VB_FILE, put_link_speed },
+	{ BARE "/current_link_width", VB_FILE, put_link_width },
 	{ BARE "/numa_node", VB_FILE, put_no_node },
 	{ BARE "/local_cpus", VB_FILE, put_cpus },
 	{ BARE "/local_cpulist", VB_FILE, put_cpu_list },
@@ -227,6 +256,22 @@ static int nth_on_bus(struct match *match, unsigned n, char name[NAME_SIZE])
 static int nth_bare(struct match *match, unsigned n, char name[NAME_SIZE])
 {
 	return !nth_device(match, n, name) ? 0 : is_on_bus(match) ? -1 : 1;
+}
+
+static int nth_bus(struct match *match, unsigned n, char name[NAME_SIZE])
+{
+	int found = nth_bare(match, n, name);
+	if (found > 0)
+		snprintf(name, NAME_SIZE, BUS_NAME, BUS_OF(match->device));
+	return found;
+}
+
+static int nth_slot(struct match *match, unsigned n, char name[NAME_SIZE])
+{
+	int found = nth_bare(match, n, name);
+	if (found > 0)
+		snprintf(name, NAME_SIZE, BUS_NAME ":00.0", BUS_OF(match->device));
+	return found;
 }
 
 static int nth_uverbs(struct match *match, unsigned n, char name[NAME_SIZE])
@@ -288,6 +333,8 @@ static nth_function wildcard(const char *name, size_t length)
 		{ "@device", nth_device },
 		{ "@onbus", nth_on_bus },
 		{ "@bare", nth_bare },
+		{ "@bus", nth_bus },
+		{ "@slot", nth_slot },
 		{ "@uverbs", nth_uverbs },
 		{ "@gid", nth_gid },
 		{ "@used", nth_used },

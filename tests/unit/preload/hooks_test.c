@@ -262,7 +262,7 @@ static void realpath__follows_links_and_dots(void **state)
 	expect_path(realpath("/sys/../sys/class/./infiniband//vb_lo/ports/../node_guid", NULL), NODE "/node_guid");
 	expect_path(realpath(LO "/..", NULL), "/sys/devices/virtual/infiniband");
 	assert_ptr_equal(realpath(LO "/device", text), text);
-	assert_string_equal(text, NODE "/device");
+	assert_string_equal(text, "/sys/devices/virtual/pci-verbena/f000:01:00.0");
 	assert_ptr_equal(__realpath_chk(LO, text, sizeof(text)), text);
 	assert_string_equal(text, NODE);
 	EXPECT_NULL_ERRNO(realpath(ABSENT, text), ENOENT);
@@ -379,6 +379,31 @@ static void relative_paths__begin_where_they_should(void **state)
 	expect_text(open("../class/infiniband/vb_lo/node_type", O_RDONLY), "1: CA\n");
 	assert_int_equal(chdir("/"), 0);
 	EXPECT_ERRNO(open("infiniband/vb_lo/node_type", O_RDONLY), ENOENT);
+}
+
+/* As NCCL goes from a device to its bus and up: by the name of the last part, and of the directory above. */
+static void bus__is_climbed_by_names(void **state)
+{
+	char *slot = realpath(LO "/device", NULL), *again, path[PATH_MAX];
+
+	assert_non_null(slot);
+	const char *name = strrchr(slot, '/') + 1;
+	assert_int_equal(strlen(name), strlen("0000:00:00.0"));
+	snprintf(path, sizeof(path), "/sys/class/pci_bus/%.7s/../../%s", name, name);
+	again = realpath(path, NULL);
+	assert_non_null(again);
+	assert_string_equal(again, slot);
+	static const char *const files[] = { "class", "vendor", "device", "subsystem_vendor", "subsystem_device",
+		"max_link_speed", "../max_link_speed", "max_link_width", "../max_link_width", "numa_node" };
+	for (unsigned i = 0; i < sizeof(files) / sizeof(files[0]); i++) {
+		snprintf(path, sizeof(path), "%s/%s", slot, files[i]);
+		FILE *file = fopen(path, "r");
+		assert_non_null(file);
+		assert_true(fgetc(file) != EOF);
+		fclose(file);
+	}
+	free(slot);
+	free(again);
 }
 
 static void expect_working(const char *path)
@@ -631,6 +656,7 @@ int main(int argc, char **argv)
 		cmocka_unit_test(readdir_r__lists_too),
 		cmocka_unit_test(directory__has_a_descriptor_for_relative_paths),
 		cmocka_unit_test(relative_paths__begin_where_they_should),
+		cmocka_unit_test(bus__is_climbed_by_names),
 		cmocka_unit_test(working_directory__may_be_shown),
 		cmocka_unit_test(working_directory__is_childrens_too),
 		cmocka_unit_test(scandir__filters_and_sorts),

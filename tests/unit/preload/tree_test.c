@@ -56,6 +56,7 @@ static void expect(const char *path, enum vb_kind kind, const char *text)
 }
 
 #define ETH "/sys/devices/virtual/infiniband/vb_eth0"
+#define SLOT "/sys/devices/virtual/pci-verbena/f000:01:00.0"
 #define LO  "/sys/devices/virtual/infiniband/vb_lo"
 
 static void tree__shows_each_device_in_its_classes(void **state)
@@ -115,11 +116,17 @@ static void device__is_the_bus_one_or_made_up_of_what_is_known(void **state)
 {
 	expect(ETH "/device", VB_LINK, "/sys/devices/pci0000:00/0000:00:03.0");
 	expect(ETH "/device/vendor", VB_ABSENT, NULL);
-	expect(LO "/device", VB_DIRECTORY, NULL);
-	expect(LO "/device/vendor", VB_FILE, "0x025642\n");
-	expect(LO "/device/numa_node", VB_FILE, "-1\n");
-	expect(LO "/device/net/lo/ifindex", VB_FILE, "1\n");
-	expect(LO "/device/net/eth0", VB_ABSENT, NULL);
+	expect(LO "/device", VB_LINK, "../../pci-verbena/f000:01:00.0");
+	expect(SLOT, VB_DIRECTORY, NULL);
+	expect(SLOT "/class", VB_FILE, "0x020000\n");
+	expect(SLOT "/vendor", VB_FILE, "0x025642\n");
+	expect(SLOT "/max_link_speed", VB_FILE, "16.0 GT/s PCIe\n");
+	expect(SLOT "/max_link_width", VB_FILE, "16\n");
+	expect(SLOT "/numa_node", VB_FILE, "-1\n");
+	expect(SLOT "/net/lo/ifindex", VB_FILE, "1\n");
+	expect(SLOT "/net/eth0", VB_ABSENT, NULL);
+	expect("/sys/class/pci_bus/f000:01", VB_LINK, "../../devices/virtual/pci-verbena/pci_bus/f000:01");
+	expect("/sys/class/pci_bus/f000:07", VB_ABSENT, NULL); /* on a bus of its own */
 }
 
 static void counters__are_left_out_when_unknown(void **state)
