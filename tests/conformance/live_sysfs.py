@@ -126,3 +126,22 @@ def beside_an_adapter(context):
     with Process(place, ["unshare", "-m", "sh", "-c", script, "sh", "sh", "-c", look]) as process:
         process.wait_success(10)
     expect("the class, and a file of each", process.stdout.split(), ["mlx5_0", "vb_lo", "7", "verbena"])
+
+
+@live_test("sysfs as a working directory: a shell, ibstatus and ibstat")
+def working_directory(context):
+    place = context.world.fresh_namespace("shell")
+    for shell in ("sh", "bash"):
+        script = "cd /sys/class/infiniband && ls && cat */ports/1/gids/0 && cd vb_lo/ports && pwd && cat 1/state; cd /; ls -d sys"
+        with Process(place, [shell, "-c", script]) as process:
+            process.wait_success(30)
+        expect(f"what {shell} sees", process.stdout.splitlines(), [
+            "vb_lo", "0000:0000:0000:0000:0000:ffff:7f00:0001", "/sys/class/infiniband/vb_lo/ports", "4: ACTIVE", "sys"])
+    for program, line in (("ibstatus", "Infiniband device 'vb_lo' port 1 status:"), ("ibstat", "CA 'vb_lo'")):
+        if not shutil.which(program):
+            raise places.Unavailable(f"{program} (infiniband-diags) is not installed")
+        with Process(place, [program]) as process:
+            process.wait_success(30)
+        expect(f"the first line of {program}", process.stdout.splitlines()[0], line)
+        if not re.search(r"[Ss]tate:\s+(4: ACTIVE|Active)", process.stdout):
+            raise Failure(f"the port is not active\n{process.evidence()}")
