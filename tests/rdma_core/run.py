@@ -3,7 +3,7 @@
 compared with expected.tsv, which says of every test whether it must pass or may be skipped, and why.
 
 It runs over vb_lo with the IPv4 GID and over a veth with the IPv6 GID; and, where interfaces stand beside loopback as on
-a machine, over one of them and over vb_lo (what a choice among devices touches, or all with --path). A process runs one module of the suite, every
+a machine, over one of them and over vb_lo. A process runs one module of the suite, every
 test with a deadline; a test that crashes or hangs is a failure that shows the stack, and the rest goes on."""
 
 import argparse
@@ -36,8 +36,6 @@ PYTHON = "/usr/bin/python3"  # Debian's, for which Debian's pyverbs is made
 MAKERS = ("test_mlx5_", "test_efa", "test_cuda")
 
 PATHS = ("vb_lo", "veth", "beside_lo", "lo_beside")
-# Where there is a choice among devices.
-CHOOSERS = ("test_addr", "test_device", "test_rdmacm")
 
 Result = collections.namedtuple("Result", "test result why")
 Rule = collections.namedtuple("Rule", "kind pattern says reason")
@@ -81,13 +79,9 @@ def without_netlink(folder):
     os.environ["PATH"] = f"{programs}:{os.environ['PATH']}"
 
 
-def of_path(modules, name, is_asked_for):
+def of_path(modules, name):
     """What is about hardware of certain makers says the same of every device of ours."""
-    if name == "vb_lo":
-        return modules
-    if name in ("beside_lo", "lo_beside") and not is_asked_for:
-        return [module for module in modules if module in CHOOSERS]
-    return [module for module in modules if not module.startswith(MAKERS)]
+    return modules if name == "vb_lo" else [module for module in modules if not module.startswith(MAKERS)]
 
 
 def without_absent(modules, build):
@@ -325,7 +319,7 @@ def main():
         for name in [options.path] if options.path else PATHS:
             world = places.World(launcher)
             try:
-                chosen = options.modules or of_path(modules, name, options.path)
+                chosen = options.modules or of_path(modules, name)
                 results = run_path(name, world, suite, chosen, options)
             except places.Unavailable as reason:
                 print(f"skipped {name}: {reason}")
