@@ -83,11 +83,30 @@ void vb_id_unbind(struct id_object *id)
 	id->is_bound = false;
 }
 
+/* A loopback address that no device has: as with Linux, the id gets its device when a request arrives or a peer is
+ * resolved. libfabric binds to "localhost" and would take a device that it gets then for all there is, and 127.0.0.1 for
+ * its address. */
+static int bind_loopback(struct id_object *id, const struct sockaddr *addr)
+{
+	struct device_entry *device;
+	struct vb_gid gid = vb_sockaddr_gid(addr);
+	uint8_t unused;
+
+	int error = vb_devices_open();
+	if (error)
+		return error;
+	return bind_to(id, addr, vb_device_of_gid(&gid, &device, &unused) ? NULL : device, &gid);
+}
+
 static int bind_addr(struct id_object *id, const struct sockaddr *addr)
 {
 	if (id->state != ID_IDLE)
 		return -EINVAL;
-	return vb_id_bind(id, addr);
+	int error = check_local(addr);
+	if (error)
+		return error;
+	struct vb_gid gid = vb_sockaddr_gid(addr);
+	return vb_gid_is_loopback(&gid) ? bind_loopback(id, addr) : vb_id_bind(id, addr);
 }
 
 VB_EXPORT int rdma_bind_addr(struct rdma_cm_id *public, struct sockaddr *addr)

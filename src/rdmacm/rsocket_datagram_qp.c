@@ -99,11 +99,16 @@ int vb_rs_ud_give_back(struct vb_rs_ud *ud, uint32_t index)
 }
 _Static_assert(VB_RS_GRH + VB_RS_DATAGRAM_MAX <= SLOT, "a receive fits into its slot");
 
+/* Of a loopback address the device is meant, too, which rdma_bind_addr may leave open. */
 static int open_id(struct vb_rs_ud *ud)
 {
 	if (rdma_create_id(NULL, &ud->id, ud, RDMA_PS_UDP))
 		return -errno;
-	return rdma_bind_addr(ud->id, &ud->local.any) ? -errno : 0;
+	struct id_object *id = vb_id_of(ud->id);
+	pthread_mutex_lock(&id->calls);
+	int error = vb_id_bind(id, &ud->local.any);
+	pthread_mutex_unlock(&id->calls);
+	return error;
 }
 
 static int open_ud(struct vb_rs_ud *ud, const struct vb_rs_options *options)
