@@ -7,6 +7,7 @@ this program, then knows by the report which test it was, and goes on with the o
 import argparse
 import faulthandler
 import json
+import multiprocessing
 import sys
 import unittest
 
@@ -83,6 +84,7 @@ def main():
     parser.add_argument("modules", nargs="+")
     options, theirs = parser.parse_known_args()
 
+    multiprocessing.set_start_method("fork")  # for which the suite is written; Python 3.14 would do otherwise
     sys.path[:0] = [options.suite, options.suite + "/tests"]
     sys.argv[1:] = theirs  # --dev, --port, --gid
     from args_parser import parser as their_parser  # of the suite
