@@ -31,7 +31,7 @@ class Root:
     def make(self, packages=("make", "ca-certificates", "python3"), architectures=None, mirror=MIRROR):
         self.path.parent.mkdir(parents=True, exist_ok=True)
         self._finish(subprocess.Popen(
-            ["mmdebstrap", "--variant=minbase", f"--include={','.join(packages)}",
+            ["mmdebstrap", "--variant=minbase", "--dpkgopt=force-unsafe-io", f"--include={','.join(packages)}",
              *([f"--architectures={architectures}"] if architectures else []), self.suite, self.path, mirror],
             stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, errors="replace"),
             "mmdebstrap", 1800)
