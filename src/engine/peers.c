@@ -271,15 +271,16 @@ bool vb_flight_allows_share(struct vb_qp *qp, uint32_t out)
 	return admit(qp);
 }
 
-/* Two fit into the windows, so that one is asked for while the other comes. Large, for each costs a request and breaks
- * a train twice; but when the windows shrink, so do the pieces, for it is by pieces that responses can be held back. */
+/* Two fit into the windows, so that one is asked for while the other comes; where the peer takes but one READ at a time,
+ * one does, for each is a round trip. Large, for each costs a request and breaks a train twice; but when the windows
+ * shrink, so do the pieces, for it is by pieces that responses can be held back. */
 uint32_t vb_read_piece(const struct vb_qp *qp)
 {
-	uint32_t window = qp->requester.cc.window_bytes;
+	uint32_t window = qp->requester.cc.window_bytes, halves = qp->attr.max_rd_atomic > 1 ? 4 : 2;
 	if (window > qp->lane->read_window)
 		window = qp->lane->read_window;
 	uint32_t piece = VB_READ_PIECE_MIN >> qp->mtu_shift;
-	while (piece << qp->mtu_shift < VB_READ_PIECE_MAX && 4 * piece * (qp->mtu + VB_PACKET_OVERHEAD) <= window)
+	while (piece << qp->mtu_shift < VB_READ_PIECE_MAX && halves * piece * (qp->mtu + VB_PACKET_OVERHEAD) <= window)
 		piece *= 2;
 	return piece;
 }

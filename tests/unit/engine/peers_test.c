@@ -8,7 +8,7 @@ enum { MESSAGE = 64 << 20, MTU = 4096, FIRST_PSN = 100 };
 static void piece__is_the_largest_of_which_two_fit_the_windows(void **state)
 {
 	struct vb_lane lane = { .read_window = UINT32_MAX };
-	struct vb_qp qp = { .lane = &lane };
+	struct vb_qp qp = { .lane = &lane, .attr.max_rd_atomic = 2 };
 	for (qp.mtu_shift = 8; qp.mtu_shift <= 12; qp.mtu_shift++) {
 		qp.mtu = 1u << qp.mtu_shift;
 		for (uint32_t window = VB_START_WINDOW; window <= VB_MAX_WINDOW; window += 4096) {
@@ -20,6 +20,19 @@ static void piece__is_the_largest_of_which_two_fit_the_windows(void **state)
 			assert_true(bytes == VB_READ_PIECE_MIN || 2 * cost <= window);
 			assert_true(bytes == VB_READ_PIECE_MAX || 4 * cost > window);
 		}
+	}
+}
+
+/* Nothing else is asked for meanwhile. */
+static void piece__fills_the_window_where_the_peer_takes_one_read(void **state)
+{
+	struct vb_lane lane = { .read_window = UINT32_MAX };
+	struct vb_qp qp = { .lane = &lane, .mtu = 4096, .mtu_shift = 12, .attr.max_rd_atomic = 1 };
+	for (uint32_t window = VB_START_WINDOW; window <= VB_MAX_WINDOW; window += 4096) {
+		qp.requester.cc.window_bytes = window;
+		uint32_t piece = vb_read_piece(&qp), bytes = piece << qp.mtu_shift, cost = piece * (qp.mtu + VB_PACKET_OVERHEAD);
+		assert_true(bytes == VB_READ_PIECE_MIN || cost <= window);
+		assert_true(bytes == VB_READ_PIECE_MAX || 2 * cost > window);
 	}
 }
 
@@ -219,6 +232,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(piece__is_the_largest_of_which_two_fit_the_windows),
+		cmocka_unit_test(piece__fills_the_window_where_the_peer_takes_one_read),
 		cmocka_unit_test(piece__is_held_to_the_receive_buffer_too),
 		cmocka_unit_test(pieces__shrink_after_a_loss_but_not_those_asked_for),
 		cmocka_unit_test(pieces__grow_within_a_read),
