@@ -10,6 +10,7 @@
 #include <sched.h>
 #include <sys/syscall.h>
 #include <unistd.h>
+#include "host/crowding.h"
 
 #define TRANSMIT_ROUNDS	  4  /* batches of VB_BATCH_PACKETS in one hold of the mutex */
 #define POLLS_TO_DISARM	  8  /* polls in a row after which the progress thread need not be woken for packets */
@@ -208,21 +209,32 @@ void vb_lane_kick(struct vb_device *device)
 /* Since when this thread's polls have found nothing at all. */
 static _Thread_local struct vb_deadline idle_since __attribute__((tls_model("initial-exec")));
 
-/* A program that polls should have its core as long as an answer may come soon, and no longer: its peer, the broker or our
- * own progress thread may need it. Where there are more spinners than cores, giving way to whoever is next in the queue
- * is not enough: the broker has been seen to wait for seconds with a connection's messages. */
+static void give_way(struct vb_crowding *crowding, vb_time now)
+{
+	sched_yield();
+	vb_crowding_yielded(crowding, now, vb_host_now());
+}
+
+/* A program that polls should have its core as long as an answer may come soon, and no longer: its peer, the broker or
+ * our own progress thread may need it. Who takes turns with others on a core waits for one of them, so the core is
+ * theirs at once. Where there are more spinners than cores, giving way to whoever is next in the queue is not enough:
+ * the broker has been seen to wait for seconds with a connection's messages. */
 static void rest(bool was_busy, vb_time now)
 {
 	static const struct timespec a_moment = { .tv_nsec = 1000 }; /* the kernel makes it some 60 us */
+	struct vb_crowding *crowding = vb_crowding_of_caller();
 
-	if (was_busy)
+	if (was_busy) {
 		idle_since.is_set = false;
-	else if (!idle_since.is_set)
+		return;
+	}
+	if (!idle_since.is_set)
 		idle_since = (struct vb_deadline){ now, true };
-	else if (vb_time_since(idle_since.at, now) > SLEEP_AFTER)
+	vb_time idle = vb_time_since(idle_since.at, now);
+	if (idle > SLEEP_AFTER)
 		syscall(SYS_nanosleep, &a_moment, NULL); /* not cancelled: the caller may hold a lock of its own */
-	else if (vb_time_since(idle_since.at, now) > YIELD_AFTER)
-		sched_yield();
+	else if (idle > YIELD_AFTER || vb_crowding_shares(crowding, now))
+		give_way(crowding, now);
 }
 
 static void note_poll(struct vb_worker *w)
@@ -231,7 +243,7 @@ static void note_poll(struct vb_worker *w)
 		return;
 	if (w->attendance == VB_ATTENDED_BY_POLLERS)
 		vb_progress_polled(w);
-	else if (++w->polls_since_takeover >= POLLS_TO_DISARM)
+	else if (vb_progress_is_poller_back(w) || ++w->polls_since_takeover >= POLLS_TO_DISARM)
 		vb_progress_attend(w, VB_ATTENDED_BY_POLLERS);
 }
 

@@ -4,8 +4,13 @@
  * process is never woken. For the broker it never waits: that has a thread of its own (broker.c).
  *
  * Threads that poll would be slowed down by a second thread woken for every packet, so after a few polls they take the
- * socket out of its epoll set, and set a timer that they put off every TICK while they go on. When it comes up nobody has
- * polled for two ticks, and the thread takes the socket back. */
+ * socket out of its epoll set, and set a timer that they put off while they go on. When it comes up nobody has polled
+ * for a while, and the thread takes the socket back.
+ *
+ * Pollers that share their core come late, and would come later still if the thread ran as well: woken for each packet,
+ * it takes the core from a peer amid its sending and answers before the program does, and a message of eight bytes
+ * costs five switches. So where pollers come late again and again only because they are kept away, the thread waits for
+ * them longer, and when one is back it attends at once. */
 #include "host/worker.h"
 
 #include <errno.h>
@@ -15,9 +20,10 @@
 #include <sys/eventfd.h>
 #include <sys/timerfd.h>
 #include <unistd.h>
+#include "host/crowding.h"
 #include "host/interfaces.h"
 
-#define TICK		 (100 * VB_US)
+#define LATE_IN_A_CROWD	 (800 * VB_US) /* less than the millisecond after which a peer that hears nothing probes */
 #define TURNS_AT_A_TIME	 64 /* between two looks at what else there is to do */
 #define NAME		 "verbena"
 
@@ -75,17 +81,41 @@ void vb_progress_arm_connections(struct vb_worker *w, struct vb_deadline at)
 	w->connections_at = at;
 }
 
-/* By two ticks from now on. */
+/* How long pollers may be away before the thread takes over. */
+static vb_time patience(const struct vb_worker *w)
+{
+	return w->waits_for_pollers ? LATE_IN_A_CROWD : VB_LATE;
+}
+
+static void note_presence(struct vb_worker *w, vb_time now)
+{
+	struct vb_presence presence = vb_presence_of_caller(now);
+	struct vb_crowding *crowding = vb_crowding_of_caller();
+
+	vb_crowding_polled(crowding, &presence);
+	w->waits_for_pollers = vb_crowding_is_kept_away(crowding);
+}
+
 static void put_off_takeover(struct vb_worker *w)
 {
 	w->polled_at = vb_host_now();
-	set_timerfd(w->timer_fd, (struct vb_deadline){ vb_time_add(w->polled_at, 2 * TICK), true });
+	note_presence(w, w->polled_at);
+	set_timerfd(w->timer_fd, (struct vb_deadline){ vb_time_add(w->polled_at, patience(w)), true });
 }
 
 void vb_progress_polled(struct vb_worker *w)
 {
-	if (vb_time_diff(w->turned_at, w->polled_at) >= TICK)
+	if (vb_time_diff(w->turned_at, w->polled_at) >= patience(w) / 2)
 		put_off_takeover(w);
+}
+
+bool vb_progress_is_poller_back(struct vb_worker *w)
+{
+	if (!w->is_taken_over)
+		return false;
+	w->is_taken_over = false;
+	note_presence(w, w->turned_at);
+	return w->waits_for_pollers;
 }
 
 /* Somebody sleeps on the timer: the thread, or without one a waiter. */
@@ -152,9 +182,12 @@ static bool drive(struct vb_worker *w)
 static bool take_over(struct vb_worker *w)
 {
 	vb_worker_lock(w);
-	bool they_poll = w->attendance == VB_ATTENDED_BY_POLLERS && vb_time_diff(vb_host_now(), w->polled_at) < 2 * TICK;
-	if (!they_poll && w->attendance == VB_ATTENDED_BY_POLLERS)
+	bool they_attend = w->attendance == VB_ATTENDED_BY_POLLERS;
+	bool they_poll = they_attend && vb_time_since(w->polled_at, vb_host_now()) < patience(w);
+	if (they_attend && !they_poll) {
+		w->is_taken_over = true;
 		vb_progress_attend(w, VB_ATTENDED_BY_THREAD);
+	}
 	vb_worker_unlock(w);
 	return !they_poll;
 }

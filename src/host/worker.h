@@ -48,6 +48,8 @@ struct vb_worker {
 	atomic_uint posts; /* counts up whenever something is posted */
 	struct vb_deadline timer; /* what timer_fd is set to, unless pollers attend */
 	vb_time polled_at;	  /* when pollers last put off the thread's takeover */
+	bool waits_for_pollers;	  /* who come late, because they share their core */
+	bool is_taken_over;	  /* from pollers, and none has polled since */
 	unsigned posts_seen; /* by the progress thread */
 	bool has_thread;
 	pthread_t thread;
@@ -91,6 +93,8 @@ bool vb_progress_is_thread(void); /* the caller is a progress thread */
 void vb_progress_attend(struct vb_worker *worker, enum vb_attendance attendance);
 /* Pollers, who attend, have driven a turn: the thread stays asleep. With the mutex held. */
 void vb_progress_polled(struct vb_worker *worker);
+/* Somebody polls while the thread attends. True: a poller that was only kept away. With the mutex held. */
+bool vb_progress_is_poller_back(struct vb_worker *worker);
 /* Sets the timer to the next deadline, if that is earlier than what it is set to. With the mutex held. */
 void vb_progress_arm_timer(struct vb_worker *worker);
 /* Something else is behind the slot's descriptor, on which whoever attends does not sleep: the thread attends from now

@@ -1,0 +1,37 @@
+/* Whether a thread that polls shares its core: it comes back late, and not because it slept or computed meanwhile, or a
+ * core that it yields is taken. Then the progress thread does better to wait for it than to run as well, and it should
+ * yield as soon as it finds nothing. */
+#ifndef VB_HOST_CROWDING_H
+#define VB_HOST_CROWDING_H
+
+#include "base/time.h"
+
+#define VB_LATE (200 * VB_US) /* no thread that polls and has a core to itself stays away for longer */
+
+/* A thread at one of its polls. */
+struct vb_presence {
+	vb_time at;
+	vb_time cpu; /* that it has had so far */
+	long sleeps; /* how often it has given its core up to wait for something */
+};
+
+struct vb_crowding {
+	struct vb_presence last;
+	unsigned kept_away; /* so many times in a row, when it came late */
+	struct vb_deadline shares_until;
+};
+
+/* The thread polls. When it comes late, that says whether it was kept away. */
+void vb_crowding_polled(struct vb_crowding *crowding, const struct vb_presence *presence);
+void vb_crowding_yielded(struct vb_crowding *crowding, vb_time since, vb_time now);
+
+/* It comes late, but it comes. */
+bool vb_crowding_is_kept_away(const struct vb_crowding *crowding);
+/* Others take the core when it yields, and give it back. */
+bool vb_crowding_shares(struct vb_crowding *crowding, vb_time now);
+
+/* The calling thread's, and how it is now. */
+struct vb_crowding *vb_crowding_of_caller(void);
+struct vb_presence vb_presence_of_caller(vb_time now);
+
+#endif
