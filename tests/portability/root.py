@@ -8,6 +8,8 @@ import subprocess
 MIRROR = "http://deb.debian.org/debian"
 SOURCE = "/src/verbena"
 
+ALONE = ("unshare", "--mount", "--pid", "--fork", "--kill-child")
+
 ENTER = """set -e
 mount --make-rprivate /
 mount -t proc proc "$1/proc"
@@ -31,7 +33,7 @@ class Root:
     def make(self, packages=("make", "ca-certificates", "python3"), architectures=None, mirror=MIRROR):
         self.path.parent.mkdir(parents=True, exist_ok=True)
         self._finish(subprocess.Popen(
-            ["mmdebstrap", "--variant=minbase", "--dpkgopt=force-unsafe-io", f"--include={','.join(packages)}",
+            [*ALONE, "--mount-proc", "mmdebstrap", "--variant=minbase", "--dpkgopt=force-unsafe-io", f"--include={','.join(packages)}",
              *([f"--architectures={architectures}"] if architectures else []), self.suite, self.path, mirror],
             stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, errors="replace"),
             "mmdebstrap", 1800)
@@ -51,7 +53,7 @@ class Root:
         """What a shell's command printed in the tree, standard error included. Broken: it did not end with 0."""
         wanted = f"cd {SOURCE} 2>/dev/null || cd /; export LC_ALL=C.UTF-8 HOME=/root DEBIAN_FRONTEND=noninteractive\n{command}"
         process = subprocess.Popen(
-            ["unshare", "--mount", "--pid", "--fork", "--kill-child", *([] if network else ["--net"]), "sh", "-c", ENTER,
+            [*ALONE, *([] if network else ["--net"]), "sh", "-c", ENTER,
              "sh", self.path, wanted, "network" if network else "none"],
             stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, errors="replace")
         return self._finish(process, command, seconds)

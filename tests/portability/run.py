@@ -9,6 +9,7 @@ import json
 import os
 import pathlib
 import shutil
+import signal
 import subprocess
 import sys
 import tempfile
@@ -111,6 +112,8 @@ def main():
     folder = pathlib.Path(options.directory or tempfile.mkdtemp(prefix="verbena-portability-"))
     folder.mkdir(parents=True, exist_ok=True)
     results = []
+    for number in (signal.SIGINT, signal.SIGTERM):    # also where a shell in the background has it ignored
+        signal.signal(number, signal.default_int_handler)
     try:
         for release in options.debian or SUITES:
             results += run_debian(release, options, folder)
