@@ -12,20 +12,21 @@ import programs
 from process import Failure, Process, finish
 
 HERE = pathlib.Path(__file__).resolve().parent
-Check = collections.namedtuple("Check", "name group run")
+# is_alone: between machines of one network; else each has another's interface beside it.
+Check = collections.namedtuple("Check", "name group run is_alone")
 CHECKS = []
 BYTES, ROUNDS = 4 << 20, 5
 SECONDS = 120
 
 
 class Context:
-    """What a check gets: a path between two places, each beside another network's interface, and where things lie."""
+    """What a check gets: a path between two places, and where things lie."""
 
-    def __init__(self, world, environment, build, scratch):
+    def __init__(self, world, environment, build, scratch, is_alone):
         self.environment = environment
         self.build = pathlib.Path(build)
         self.scratch = pathlib.Path(scratch)
-        self.path = world.veth("wheels", 9000, add_another_interface)
+        self.path = world.veth("wheels", 9000, None if is_alone else add_another_interface)
         self.figures = []
 
     def python(self, program, *arguments):
@@ -47,9 +48,9 @@ def interface_of(place):
     return place.device.removeprefix("vb_")
 
 
-def check(name, group):
+def check(name, group, is_alone=False):
     def enter(function):
-        CHECKS.append(Check(name, group, function))
+        CHECKS.append(Check(name, group, function, is_alone))
         return function
     return enter
 
@@ -174,9 +175,14 @@ def mooncake_named(context):
     run_mooncake(context, lambda place: {}, lambda place: (place.device,))
 
 
-@check("mooncake: its engine finds the device itself", "mooncake")
-def mooncake_finds(context):
+@check("mooncake: its engine takes the device that VERBENA_DEVICES leaves", "mooncake")
+def mooncake_left(context):
     run_mooncake(context, settings_of)
+
+
+@check("mooncake: its engine finds the only network's device itself", "mooncake", is_alone=True)
+def mooncake_finds(context):
+    run_mooncake(context, lambda place: {})
 
 
 # ---- mpi4py -------------------------------------------------------------------------------------------------------------

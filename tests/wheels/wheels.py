@@ -58,7 +58,7 @@ def run(check, environment, launcher, build, report):
         except packages.NotInstalled as reason:
             raise places.Unavailable(str(reason))
         with tempfile.TemporaryDirectory(prefix="verbena-wheels-") as scratch:
-            context = checks.Context(world, environment, build, scratch)
+            context = checks.Context(world, environment, build, scratch, check.is_alone)
             check.run(context)
 
     try:
