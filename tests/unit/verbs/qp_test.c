@@ -302,7 +302,7 @@ static void wr__flush_is_there_for_later_programs(void **state)
 	assert_null(ibv_reg_mr(f->pd, f->buffer, 4096, IBV_ACCESS_LOCAL_WRITE | 1 << 9)); /* persistent */
 
 	struct ibv_qp_ex *qp = ibv_qp_to_qp_ex(f->left);
-	flush wr_flush = *(flush *)((char *)qp + 352); /* behind the operations of release 44 */
+	flush wr_flush = *(flush *)((char *)qp + sizeof(struct ibv_qp) + 192); /* behind the operations of release 44 */
 	ibv_wr_start(qp);
 	qp->wr_id = 1, qp->wr_flags = IBV_SEND_SIGNALED;
 	wr_flush(qp, mr->rkey, (uintptr_t)f->buffer, 4096, 1, 0);
