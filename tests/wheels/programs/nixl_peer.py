@@ -14,7 +14,7 @@ FIRST, SECOND = (numpy.arange(size) % modulus for modulus in (251, 241))
 
 
 def wait_for(what, is_done):
-    deadline = time.monotonic() + 30
+    deadline = time.monotonic() + 100
     while not is_done():
         if time.monotonic() > deadline:
             sys.exit(f"{what} did not end")
