@@ -79,7 +79,7 @@ void mad__posted_before_its_process_died_is_sent(void **state)
 	kill(worker, SIGCONT);
 	assert_true(hears_mad(connection, &cm));
 	assert_int_equal(cm.kind, VB_CM_REJ);
-	assert_string_equal(cm.rej.private_data, "why"); /* the broker itself would give no reasons */
+	assert_string_equal((const char *)cm.rej.private_data, "why"); /* the broker itself would give no reasons */
 	close(ready[0]);
 	close(ready[1]);
 	close(connection);
