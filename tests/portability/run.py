@@ -64,6 +64,8 @@ def run_debian(release, options, folder):
     suite = SUITES[release]
     context = Context(root.Root(suite, folder / suite, options.log), TREE, list(SUITES.values()), options.mirror, folder)
     results, is_broken = [], False
+    if is_there(context, "root"):
+        context.root.put_tree(TREE)
     for number, check in enumerate(checks.CHECKS, 1):
         is_wanted = not options.only or check.name in options.only or \
             (check.name in NEEDED and not is_there(context, check.name))
