@@ -78,7 +78,7 @@ int vb_id_bind(struct id_object *id, const struct sockaddr *addr)
 
 void vb_id_unbind(struct id_object *id)
 {
-	if (id->is_bound && id->generation == vb_generation())
+	if (id->is_bound)
 		vb_connections_unbind(&id->binding);
 	id->is_bound = false;
 }

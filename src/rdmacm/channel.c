@@ -14,6 +14,7 @@
 
 struct channel_object {
 	struct rdma_event_channel public;
+	uint32_t generation; /* of the process that made it: a child's copy has the same count behind its descriptor */
 	struct vb_list waiting;
 };
 
@@ -52,6 +53,7 @@ VB_EXPORT struct rdma_event_channel *rdma_create_event_channel(void)
 		return NULL;
 	}
 	vb_list_init(&channel->waiting);
+	channel->generation = vb_generation();
 	return &channel->public;
 }
 
@@ -62,6 +64,11 @@ VB_EXPORT void rdma_destroy_event_channel(struct rdma_event_channel *public)
 		free(vb_container_of(link, struct event_object, link));
 	close(public->fd);
 	free(channel);
+}
+
+bool vb_channel_is_ours(struct rdma_event_channel *channel)
+{
+	return channel_of(channel)->generation == vb_generation();
 }
 
 /* ---- Counts ---------------------------------------------------------------------------------------------------- */
@@ -144,6 +151,8 @@ void vb_event_queue(struct event_object *event)
 
 int vb_event_post(struct id_object *id, enum rdma_cm_event_type type, int status)
 {
+	if (!vb_channel_is_ours(id->public.channel))
+		return -VB_FORKED_ERRNO;
 	struct event_object *event = vb_event_create(id, type, status);
 	if (!event)
 		return -ENOMEM;
@@ -187,6 +196,8 @@ static bool is_nonblocking(const struct channel_object *channel)
 int vb_channel_take(struct rdma_event_channel *public, struct event_object **event)
 {
 	struct channel_object *channel = channel_of(public);
+	if (!vb_channel_is_ours(public))
+		return -VB_FORKED_ERRNO;
 	while (!(*event = take(channel))) {
 		if (is_nonblocking(channel))
 			return -EAGAIN;

@@ -36,6 +36,8 @@ int vb_id_reserve_events(struct id_object *id)
 struct id_object *vb_id_create(
 	struct rdma_event_channel *channel, void *context, enum rdma_port_space ps, enum ibv_qp_type qp_type)
 {
+	if (channel && !vb_channel_is_ours(channel))
+		return vb_fail(-VB_FORKED_ERRNO);
 	struct id_object *id = calloc(1, sizeof(*id));
 	if (!id)
 		return vb_fail(-ENOMEM);
@@ -149,6 +151,8 @@ int vb_id_complete(struct id_object *id, int error)
 int vb_id_migrate(struct id_object *id, struct rdma_event_channel *channel)
 {
 	bool to_sync = channel == NULL;
+	if (id->generation != vb_generation() || (channel && !vb_channel_is_ours(channel)))
+		return -VB_FORKED_ERRNO;
 	if (to_sync && id->is_sync)
 		return 0;
 	if (to_sync)
@@ -200,11 +204,13 @@ static void destroy_requests(struct id_object *listener)
 		vb_id_free(request);
 }
 
-/* In a forked child the CM is not this process's: it is left as it is. */
+/* What a forked child has of its parent's ids is left as it is: threads that stayed behind may have held their locks. */
 VB_EXPORT int rdma_destroy_id(struct rdma_cm_id *public)
 {
 	struct id_object *id = vb_id_of(public);
 
+	if (id->generation != vb_generation())
+		return 0;
 	pthread_mutex_lock(&id->calls);
 	vb_id_leave_groups(id);
 	if (id->device || id->cm) {

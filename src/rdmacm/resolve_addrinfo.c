@@ -148,6 +148,8 @@ void vb_id_end_resolution(struct id_object *id)
 
 static int begin(struct id_object *id, const char *node, const char *service, const struct rdma_addrinfo *hints)
 {
+	if (id->generation != vb_generation())
+		return -VB_FORKED_ERRNO;
 	if (is_resolving(id))
 		return -EBUSY;
 	vb_id_end_resolution(id);
@@ -205,6 +207,8 @@ VB_EXPORT int later_rdma_write_cm_event(
 {
 	if (!public || (int)type != LATER_EVENT_USER)
 		return vb_result(-EINVAL);
+	if (!vb_channel_is_ours(public->channel))
+		return vb_result(-VB_FORKED_ERRNO);
 	struct event_object *event = vb_event_create(vb_id_of(public), type, status);
 	if (!event)
 		return vb_result(-ENOMEM);

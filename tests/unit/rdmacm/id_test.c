@@ -289,12 +289,78 @@ static void child__is_refused_what_its_parent_made(void **state)
 	pid_t child = fork();
 	if (!child) {
 		bool is_refused = rdma_bind_addr(id, loop_address("10.0.0.1", 7471)) < 0 && errno == EPERM;
-		bool is_made = !rdma_create_id(channel, &own, NULL, RDMA_PS_TCP) &&
+		bool is_made = !rdma_create_id(NULL, &own, NULL, RDMA_PS_TCP) &&
 			       !rdma_bind_addr(own, loop_address("10.0.0.1", 7471)) && !rdma_listen(own, 1);
 		_exit(is_refused && is_made ? 0 : 1);
 	}
 	assert_int_equal(waitpid(child, &status, 0), child);
 	assert_int_equal(status, 0);
+}
+
+/* In a child that has so long for it. */
+static void expect_in_child(bool (*is_well)(void))
+{
+	int status;
+
+	pid_t child = fork();
+	if (!child) {
+		alarm(5);
+		_exit(is_well() ? 0 : 1);
+	}
+	assert_int_equal(waitpid(child, &status, 0), child);
+	assert_int_equal(status, 0);
+}
+
+static bool destroys_all(void)
+{
+	bool is_done = !rdma_destroy_id(id);
+	rdma_destroy_event_channel(channel);
+	return is_done;
+}
+
+static void child__takes_no_event_from_its_parent(void **state)
+{
+	assert_int_equal(rdma_resolve_addr(id, loop_address("10.0.0.1", 0), loop_address("10.0.0.1", 99), 100), 0);
+	expect_in_child(destroys_all);
+	assert_true(loop_is_readable(channel));
+	loop_expect(channel, RDMA_CM_EVENT_ADDR_RESOLVED, 0);
+}
+
+static bool fetches_and_makes(void)
+{
+	struct sockaddr *address = loop_address("10.0.0.1", 99);
+	struct rdma_cm_event *event;
+	struct rdma_cm_id *own;
+
+	return rdma_get_cm_event(channel, &event) < 0 && errno == EPERM &&
+	       rdma_create_id(channel, &own, NULL, RDMA_PS_TCP) < 0 && errno == EPERM &&
+	       rdma_resolve_addr(id, NULL, address, 100) < 0 && errno == EPERM &&
+	       !rdma_create_id(NULL, &own, NULL, RDMA_PS_TCP) && rdma_migrate_id(own, channel) < 0 && errno == EPERM &&
+	       rdma_migrate_id(id, own->channel) < 0 && errno == EPERM;
+}
+
+static void child__puts_no_event_into_its_parents_channel(void **state)
+{
+	assert_int_equal(rdma_bind_addr(id, loop_address("10.0.0.1", 7471)), 0);
+	expect_in_child(fetches_and_makes);
+	assert_false(loop_is_readable(channel));
+}
+
+static bool destroys_id(void)
+{
+	return !rdma_destroy_id(id);
+}
+
+static void child__waits_for_none_of_its_parents_threads(void **state)
+{
+	struct rdma_cm_event *event;
+
+	assert_int_equal(rdma_resolve_addr(id, loop_address("10.0.0.1", 0), loop_address("10.0.0.1", 99), 100), 0);
+	assert_int_equal(rdma_get_cm_event(channel, &event), 0);
+	pthread_mutex_lock(&vb_id_of(id)->calls); /* as a thread of the parent's might have */
+	expect_in_child(destroys_id);
+	pthread_mutex_unlock(&vb_id_of(id)->calls);
+	rdma_ack_cm_event(event);
 }
 
 int main(void)
@@ -317,6 +383,9 @@ int main(void)
 		TEST(option__lengths_values_and_times_are_checked),
 		TEST(option__ack_timeout_is_the_paths),
 		TEST(child__is_refused_what_its_parent_made),
+		TEST(child__takes_no_event_from_its_parent),
+		TEST(child__puts_no_event_into_its_parents_channel),
+		TEST(child__waits_for_none_of_its_parents_threads),
 		TEST(channel__is_readable_exactly_while_an_event_waits),
 		TEST(destroy__takes_waiting_events_along),
 		TEST(destroy__waits_for_acknowledgements),
