@@ -95,7 +95,7 @@ bool ports_has_family(struct ports *ports, const struct port_binding *binding)
 	vb_list_for_each(node, port_bucket(ports, binding->port_space, binding->port)) {
 		const struct port_binding *other = &vb_container_of(node, struct entry, by_port)->is;
 		if (other->port_space == binding->port_space && other->port == binding->port &&
-			is_of_family(other, binding))
+			vb_gid_equal(&other->address, &binding->address) && is_of_family(other, binding))
 			return true;
 	}
 	return false;

@@ -107,10 +107,12 @@ static void bind__takes_none_of_another_family(void **state)
 	assert_int_equal(bind(*state, of_family(2, 98)), -EADDRINUSE);
 	assert_int_equal(bind(*state, of_family(2, 0)), -EADDRINUSE);
 	for (uint64_t family = 0; family < 100; family++) {
-		struct port_binding child = of_family(2, family), elsewhere = child;
+		struct port_binding child = of_family(2, family), elsewhere = child, wider = child;
 		elsewhere.port++;
+		wider.address = any_ipv4;
 		assert_int_equal(ports_has_family(*state, &child), family == 99);
 		assert_false(ports_has_family(*state, &elsewhere));
+		assert_false(ports_has_family(*state, &wider));
 	}
 	assert_int_equal(bind(*state, of_family(2, 99)), 0);
 	assert_int_equal(ports_listen(*state, 2, 1, false), 0);
