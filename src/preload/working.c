@@ -3,6 +3,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <pthread.h>
 #include <stdatomic.h>
 #include <stdio.h>
 #include <string.h>
@@ -17,6 +18,24 @@
 enum { FIRST_FD = 100, LAST_FD = 107, NONE = -1, UNKNOWN = -2 };
 
 static atomic_int working_fd = UNKNOWN;
+static pid_t owner; /* whose memory this is */
+
+static void be_owner(void)
+{
+	owner = getpid();
+}
+
+__attribute__((constructor)) static void watch_forks(void)
+{
+	be_owner();
+	pthread_atfork(NULL, NULL, be_owner);
+}
+
+/* Between vfork() and exec a child has its parent's memory, and a directory and descriptors of its own. */
+static bool is_borrower(void)
+{
+	return owner && getpid() != owner;
+}
 
 /* The file says "MAGIC real\nshown". */
 static bool read_file(int fd, char real[PATH_MAX], char shown[PATH_MAX])
@@ -79,7 +98,7 @@ bool vb_working_has(int dirfd, const char *path)
 
 void vb_working_leave(void)
 {
-	int error = errno, fd = atomic_exchange(&working_fd, NONE);
+	int error = errno, fd = is_borrower() ? UNKNOWN : atomic_exchange(&working_fd, NONE);
 	char real[PATH_MAX], shown[PATH_MAX];
 
 	if (fd == UNKNOWN)
@@ -116,6 +135,7 @@ int vb_working_enter(const char *path)
 	int error = errno;
 	close(fd);
 	errno = error;
-	atomic_store(&working_fd, kept < 0 ? NONE : kept);
+	if (!is_borrower())
+		atomic_store(&working_fd, kept < 0 ? NONE : kept);
 	return kept < 0 ? -1 : 0;
 }

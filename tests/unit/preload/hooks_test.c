@@ -458,6 +458,28 @@ static void working_directory__may_be_shown(void **state)
 	EXPECT_ERRNO(open("vb_lo/node_type", O_RDONLY), ENOENT);
 }
 
+/* A child of vfork has its parent's memory, and a working directory of its own. */
+static void working_directory__stays_where_a_borrowing_child_moves(void **state)
+{
+	static const char *const elsewhere[] = { "/", CLASS, NODE };
+	int status;
+
+	assert_int_equal(chdir(NODE), 0);
+	for (unsigned i = 0; i < sizeof(elsewhere) / sizeof(elsewhere[0]); i++) {
+		pid_t child = vfork();
+		if (!child) {
+			if (!chdir("/sys") && !chdir(CLASS) && !chdir(elsewhere[i]))
+				execl("/bin/sh", "sh", "-c", "test \"$(/bin/pwd)\" = \"$1\"", "sh", elsewhere[i], NULL);
+			_exit(1);
+		}
+		assert_int_equal(waitpid(child, &status, 0), child);
+		assert_int_equal(status, 0);
+		expect_working(NODE);
+		expect_text(open("node_type", O_RDONLY), "1: CA\n");
+	}
+	assert_int_equal(chdir("/"), 0);
+}
+
 static void working_directory__is_childrens_too(void **state)
 {
 	int fd = open(CLASS, O_RDONLY | O_DIRECTORY);
@@ -659,6 +681,7 @@ int main(int argc, char **argv)
 		cmocka_unit_test(bus__is_climbed_by_names),
 		cmocka_unit_test(working_directory__may_be_shown),
 		cmocka_unit_test(working_directory__is_childrens_too),
+		cmocka_unit_test(working_directory__stays_where_a_borrowing_child_moves),
 		cmocka_unit_test(scandir__filters_and_sorts),
 		cmocka_unit_test(glob__matches_shown_names),
 		cmocka_unit_test(pci__is_there_for_libpci),
