@@ -125,10 +125,16 @@ VB_HOOK int accept4(int fd, struct sockaddr *addr, socklen_t *length, int flags)
 
 /* ---- Descriptors ------------------------------------------------------------------------------------------------- */
 
+static int own_rsocket_of(int fd)
+{
+	int rs = vb_rsocket_of(fd);
+	return rs >= 0 && vb_is_borrower() ? -1 : rs;
+}
+
 /* The rsocket's own descriptor stays until the last duplicate goes: its number is the rsocket's name. */
 VB_HOOK int close(int fd)
 {
-	int rs = vb_rsocket_of(fd);
+	int rs = own_rsocket_of(fd);
 	if (rs < 0) {
 		vb_epoll_close(fd);
 		return vb_real()->close(fd);
@@ -148,17 +154,17 @@ static int duplicated(int fd, int rs)
 
 VB_HOOK int dup(int fd)
 {
-	int rs = vb_rsocket_of(fd), copy = vb_real()->dup(rs < 0 ? fd : rs);
+	int rs = own_rsocket_of(fd), copy = vb_real()->dup(rs < 0 ? fd : rs);
 	return rs < 0 ? copy : duplicated(copy, rs);
 }
 
 VB_HOOK int dup3(int fd, int to, int flags)
 {
-	int rs = vb_rsocket_of(fd);
+	int rs = own_rsocket_of(fd);
 
-	if (fd == to || (rs < 0 && vb_rsocket_of(to) < 0))
+	if (fd == to || (rs < 0 && own_rsocket_of(to) < 0))
 		return vb_real()->dup3(fd, to, flags);
-	if (vb_rsocket_of(to) >= 0)
+	if (own_rsocket_of(to) >= 0)
 		close(to);
 	/* A rsocket's own number is not free as long as a duplicate is open. */
 	if (rs >= 0 && to == rs)
@@ -169,12 +175,12 @@ VB_HOOK int dup3(int fd, int to, int flags)
 
 VB_HOOK int dup2(int fd, int to)
 {
-	return fd == to || (vb_rsocket_of(fd) < 0 && vb_rsocket_of(to) < 0) ? vb_real()->dup2(fd, to) : dup3(fd, to, 0);
+	return fd == to || (own_rsocket_of(fd) < 0 && own_rsocket_of(to) < 0) ? vb_real()->dup2(fd, to) : dup3(fd, to, 0);
 }
 
 static int control(int fd, int command, void *argument)
 {
-	int rs = vb_rsocket_of(fd), number = (int)(intptr_t)argument;
+	int rs = own_rsocket_of(fd), number = (int)(intptr_t)argument;
 
 	if (rs < 0)
 		return vb_real()->fcntl(fd, command, argument);

@@ -209,7 +209,7 @@ void vb_epoll_forget(int fd)
 
 void vb_epoll_close(int epfd)
 {
-	if (!instance_count)
+	if (!instance_count || vb_is_borrower())
 		return;
 	pthread_mutex_lock(&lock);
 	for (struct instance **link = &instances; *link; link = &(*link)->next) {

@@ -72,6 +72,9 @@ const struct vb_real *vb_real(void);
 /* The rsocket behind fd; -1: it is another descriptor, or this thread is inside an rsocket's function. */
 int vb_rsocket_of(int fd);
 void vb_table_add(int fd, int rsocket);
+/* A child between vfork() and exec has its parent's table, and descriptors of its own: what it does to these is the
+ * kernel's alone. */
+bool vb_is_borrower(void);
 /* Takes fd out; whether it was the rsocket's last. */
 bool vb_table_remove(int fd);
 /* Events that some edge-triggered waiter was told, and is not told again; whether one of them was. */

@@ -1,6 +1,7 @@
 #include "rspreload/rspreload.h"
 #include "../unit.h"
 
+#include <fcntl.h>
 #include <netinet/in.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -37,10 +38,35 @@ static void summary__counts_what_was_accepted_too(void **state)
 	assert_non_null(strstr(text, "had 3 rsockets and 0 ordinary"));
 }
 
+/* A child of vfork has its parent's memory, and descriptors of its own. */
+static void vfork__changes_nothing_of_the_parents(void **state)
+{
+	int rs = socket(AF_INET, SOCK_STREAM, 0), pipes[2], status;
+
+	assert_int_equal(pipe(pipes), 0);
+	assert_int_equal(vb_rsocket_of(rs), rs);
+	pid_t child = vfork();
+	if (!child) {
+		if (dup2(rs, pipes[0]) != pipes[0] || close(rs) || dup2(pipes[1], rs) != rs || dup(pipes[0]) < 0 ||
+			fcntl(pipes[0], F_DUPFD, 100) != 100)
+			_exit(1);
+		_exit(0);
+	}
+	assert_int_equal(waitpid(child, &status, 0), child);
+	assert_int_equal(status, 0);
+	assert_int_equal(vb_rsocket_of(rs), rs);
+	assert_int_equal(vb_rsocket_of(pipes[0]), -1);
+	assert_int_equal(close(pipes[0]), 0);
+	assert_int_equal(close(pipes[1]), 0);
+	assert_int_equal(close(rs), 0);
+	assert_int_equal(vb_rsocket_of(rs), -1);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(summary__counts_what_was_accepted_too),
+		cmocka_unit_test(vfork__changes_nothing_of_the_parents),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }
