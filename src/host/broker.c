@@ -106,18 +106,28 @@ static bool find_next(struct vb_broker *broker)
 	}
 }
 
-/* Milliseconds until a slot that was refused is offered again; -1: none was. */
+/* The earlier of two times; 0 is none. */
+static int64_t earlier(int64_t one_ms, int64_t other_ms)
+{
+	return !one_ms || (other_ms && other_ms < one_ms) ? other_ms : one_ms;
+}
+
+/* Milliseconds until what was refused, a slot or a port, is said again; -1: nothing was. */
 static int next_try(const struct vb_broker *broker)
 {
-	int64_t least = -1, now = vb_broker_now_ms();
+	int64_t at_ms = 0, now = vb_broker_now_ms();
 
 	vb_list_for_each(node, &broker->slots) {
 		const struct vb_held_slot *held = vb_container_of(node, struct vb_held_slot, link);
-		int64_t left = held->again_ms > now ? held->again_ms - now : 0;
-		if (!held->is_said && held->again_ms && (least < 0 || left < least))
-			least = left;
+		at_ms = earlier(at_ms, held->is_said ? 0 : held->again_ms);
 	}
-	return (int)least;
+	vb_list_for_each(node, &broker->bindings) {
+		const struct vb_held_binding *held = vb_container_of(node, struct vb_held_binding, link);
+		at_ms = earlier(at_ms, held->is_said ? 0 : held->again_ms);
+	}
+	if (!at_ms)
+		return -1;
+	return at_ms > now ? (int)(at_ms - now) : 0;
 }
 
 static void *run(void *argument)

@@ -7,6 +7,7 @@
 #include "host/log.h"
 
 #define ADOPT_AGAIN_MS	 1000 /* a slot that was refused */
+#define BIND_AGAIN_MS	 100
 #define COURIER_AGAIN_MS 20
 
 static void take_slot(struct vb_broker *broker, struct vb_broker_request *request)
@@ -125,15 +126,27 @@ static bool take_late_slot(struct vb_broker *broker, const struct vb_message *me
 	return false;
 }
 
-/* A port that we told a new broker or worker of has been another's meanwhile. */
+/* A port that we told a new broker or worker of has been another's meanwhile; or the privilege for it is our parent's,
+ * which has not told it yet. */
+static void take_refused_port(struct vb_broker *broker, struct vb_held_binding *binding, const struct vb_message *refusal)
+{
+	if (refusal->error == EACCES && binding->is.family) {
+		binding->is_said = binding->is_listening_said = broker->has_all = false;
+		binding->again_ms = vb_broker_now_ms() + BIND_AGAIN_MS;
+	} else if (refusal->error == EADDRINUSE) {
+		vb_log(VB_LOG_ERROR, "port %u, which this process held, is another's since the broker was replaced",
+			binding->is.port);
+	} else if (refusal->error != EINVAL) { /* that is: it has it, as it was told before it said that it is new */
+		vb_log(VB_LOG_ERROR, "the new broker does not give back what this process held: %s", refusal->why);
+	}
+}
+
 static void take_lost_port(struct vb_broker *broker, const struct vb_message *message)
 {
 	vb_list_for_each(node, &broker->bindings) {
-		const struct vb_held_binding *binding = vb_container_of(node, struct vb_held_binding, link);
-		if (binding->request == message->request && message->error == EADDRINUSE)
-			vb_log(VB_LOG_ERROR,
-				"port %u, which this process held, is another's since the broker was replaced",
-				binding->is.port);
+		struct vb_held_binding *binding = vb_container_of(node, struct vb_held_binding, link);
+		if (binding->request == message->request)
+			take_refused_port(broker, binding, message);
 	}
 }
 

@@ -56,6 +56,8 @@ static bool say_binding(struct vb_broker *broker, struct vb_held_binding *bindin
 	struct vb_message bind = vb_broker_about(VB_MESSAGE_BIND, &binding->is),
 			  listen = vb_broker_about(VB_MESSAGE_LISTEN, &binding->is);
 
+	if (!binding->is_said && binding->again_ms && vb_broker_now_ms() < binding->again_ms)
+		return true; /* the rest does not wait for it */
 	if (!binding->is_said) {
 		bind.request = binding->request = ++broker->last_request;
 		binding->is_said = say(broker, &bind, NULL);
@@ -164,6 +166,7 @@ void vb_worker_forgot(struct vb_broker *broker)
 	vb_list_for_each(node, &broker->bindings) {
 		struct vb_held_binding *binding = vb_container_of(node, struct vb_held_binding, link);
 		binding->is_said = binding->is_listening_said = false;
+		binding->again_ms = 0;
 	}
 	vb_list_for_each(node, &broker->requests)
 		vb_container_of(node, struct vb_broker_request, link)->is_said = false;

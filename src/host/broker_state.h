@@ -38,6 +38,7 @@ struct vb_held_binding {
 	bool is_listening;
 	bool is_said, is_listening_said;
 	uint32_t request;
+	int64_t again_ms; /* it was refused: when to try again; 0 */
 };
 
 /* On its owner's stack until it is answered. */

@@ -151,7 +151,7 @@ static int set_up(void **state)
 	int rc = -1;
 	atomic_store(&backs, 0);
 	atomic_store(&peers, 0);
-	binding = (struct vb_binding){ .port_space = 0x0106 };
+	binding = (struct vb_binding){ .port_space = 0x0106, .family = 99 };
 	listen_as_broker();
 	pthread_t thread = begin(connect_it, &rc);
 	welcome();
@@ -299,6 +299,20 @@ static void slot__that_was_refused_is_offered_again(void **state)
 	tell(VB_MESSAGE_ADOPTED, await(VB_MESSAGE_ADOPT).request);
 }
 
+/* A forked child without privilege may have it when its parent has said its own. */
+static void port__that_was_refused_is_asked_for_again(void **state)
+{
+	die();
+	listen_as_broker();
+	welcome();
+	struct vb_message no = { .kind = VB_MESSAGE_REFUSED, .error = EACCES, .why = "it is for root" };
+	no.request = await(VB_MESSAGE_BIND).request;
+	hear_one(VB_MESSAGE_LISTEN);
+	assert_int_equal(vb_message_send(client, &no, NULL), 0);
+	assert_int_equal(await(VB_MESSAGE_BIND).binding.port, 4000);
+	assert_int_equal(await(VB_MESSAGE_LISTEN).binding.number, binding.number);
+}
+
 static void slot__that_nobody_waits_for_is_given_back(void **state)
 {
 	struct vb_message late = { .kind = VB_MESSAGE_SLOT, .request = 999, .slot = 9 };
@@ -406,6 +420,7 @@ int main(void)
 		CONNECTED(worker__that_forgot_is_told_after_any_number_of_notices),
 		CONNECTED(broker__that_died_is_noticed_by_who_waits_for_its_answer),
 		CONNECTED(slot__that_was_refused_is_offered_again),
+		CONNECTED(port__that_was_refused_is_asked_for_again),
 		CONNECTED(slot__that_nobody_waits_for_is_given_back),
 		CONNECTED(bind__that_was_given_up_is_undone),
 		CONNECTED(slot__that_cannot_be_passed_hinders_nothing_else),
