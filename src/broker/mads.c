@@ -88,12 +88,21 @@ static void pass_mad(struct worker *worker, unsigned client, const struct qp1_ma
 	pass(worker, client, &message);
 }
 
+/* Whose answer counts from now on: of a family another may have had the request before. */
+static void note_asked(struct worker *worker, const struct qp1_mad *mad, uint32_t client)
+{
+	uint32_t before = relay_find(worker->asked, &mad->from, mad->cm->local_id);
+	if (before != RELAY_NOBODY && before != client)
+		orphans_note_passed_to_another(worker->orphans, before, mad);
+	relay_note(worker->asked, client, &mad->from, mad->cm->local_id);
+}
+
 /* To whom it is for, or the refusal back to where it came from. */
 static void follow(struct worker *worker, const struct qp1_mad *mad, const struct route *route)
 {
 	if (route->verdict == ROUTE_TO_CLIENT) {
 		if (mad->cm->kind == VB_CM_REQ || mad->cm->kind == VB_CM_SIDR_REQ)
-			relay_note(worker->asked, route->client, &mad->from, mad->cm->local_id);
+			note_asked(worker, mad, route->client);
 		if (orphans_note_received(worker->orphans, route->client, mad))
 			sources_prove(worker->sources, &mad->from, worker_now_ms());
 		pass_mad(worker, route->client, mad);

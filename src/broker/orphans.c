@@ -186,6 +186,11 @@ bool orphans_note_received(struct orphans *orphans, uint32_t client, const struc
 	return false;
 }
 
+void orphans_note_passed_to_another(struct orphans *orphans, uint32_t client, const struct qp1_mad *mad)
+{
+	drop(orphans, find_request(orphans, client, &mad->from, mad->cm->local_id));
+}
+
 /* ---- Farewell --------------------------------------------------------------------------------------------------- */
 
 static void write_farewell(const struct end *end, uint8_t mad[VB_MAD_LENGTH])

@@ -178,6 +178,19 @@ static void request_given_up__is_forgotten(void **state)
 	assert_silent(*state);
 }
 
+/* One that this process did not answer, and that came again and went to another of its family. */
+static void request_that_another_got__is_forgotten(void **state)
+{
+	const struct qp1_mad arrived = { .from = theirs(), .to = ours(), .cm = &req_received };
+	received(*state, req_received);
+	orphans_note_passed_to_another(*state, CLIENT, &arrived);
+	assert_silent(*state);
+	received(*state, req_received);
+	sent(*state, rep_sent);
+	orphans_note_passed_to_another(*state, CLIENT, &arrived); /* a connection stays one */
+	assert_int_equal(farewell(*state).kind, VB_CM_DREQ);
+}
+
 static void nonsense__is_not_remembered(void **state)
 {
 	struct vb_gid from = ours(), to = theirs();
@@ -200,6 +213,7 @@ int main(void)
 		TEST(ended_connections__are_forgotten),
 		TEST(rejected_requests__are_forgotten),
 		TEST(request_given_up__is_forgotten),
+		TEST(request_that_another_got__is_forgotten),
 		TEST(nonsense__is_not_remembered),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
