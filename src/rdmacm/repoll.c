@@ -1,7 +1,7 @@
 /* repoll: epoll's calls over rsockets and other descriptors, level-triggered, on top of rpoll.
  * Holds: a wait works on a copy of the list. When the list changes under one, the instance's own descriptor, which
  * every wait polls too, becomes readable, and stays so until all of its waits know the new list. The descriptor tells
- * of changes only: it cannot itself be polled for what its members have. */
+ * of changes only: it cannot itself be polled for what its members have. Order of locks: instances_lock, an instance's. */
 #include "rdmacm/rsocket_objects.h"
 
 #include <stdlib.h>
@@ -126,6 +126,11 @@ static int add_member(struct instance *instance, int fd, const struct epoll_even
 	return 0;
 }
 
+static void remove_member(struct instance *instance, struct member *member)
+{
+	*member = instance->members[--instance->count];
+}
+
 static int change(struct instance *instance, int operation, int fd, const struct epoll_event *event)
 {
 	struct member *member = find_member(instance, fd);
@@ -140,7 +145,7 @@ static int change(struct instance *instance, int operation, int fd, const struct
 	case EPOLL_CTL_DEL:
 		if (!member)
 			return -ENOENT;
-		*member = instance->members[--instance->count];
+		remove_member(instance, member);
 		return 0;
 	default:
 		return -EINVAL;
@@ -187,6 +192,11 @@ static int collect(struct wait *wait, struct epoll_event *events, int max_events
 		struct member *member = wait->fds[i].revents ? find_member(wait->instance, wait->fds[i].fd) : NULL;
 		if (!member || member->is_spent)
 			continue;
+		if (wait->fds[i].revents & POLLNVAL) { /* it was closed, and is not another one by now */
+			if (wait->known == wait->instance->version)
+				remove_member(wait->instance, member);
+			continue;
+		}
 		member->is_spent = member->event.events & EPOLLONESHOT;
 		uint32_t ready = (uint32_t)(unsigned short)wait->fds[i].revents & EVENTS;
 		events[told++] = (struct epoll_event){ .events = ready, .data = member->event.data };
@@ -299,6 +309,22 @@ VB_RS_EXPORT int later_repoll_wait(int epfd, struct epoll_event *events, int max
 	int result = wait_in(instance, events, max_events, timeout_ms);
 	put(instance);
 	return result < 0 ? vb_rs_result(result) : result;
+}
+
+void vb_repoll_forget(int fd)
+{
+	pthread_mutex_lock(&instances_lock);
+	vb_list_for_each (link, &instances) {
+		struct instance *instance = vb_container_of(link, struct instance, link);
+		pthread_mutex_lock(&instance->lock);
+		struct member *member = find_member(instance, fd);
+		if (member) {
+			remove_member(instance, member);
+			changed(instance);
+		}
+		pthread_mutex_unlock(&instance->lock);
+	}
+	pthread_mutex_unlock(&instances_lock);
 }
 
 /* Waits under way end with EBADF. */

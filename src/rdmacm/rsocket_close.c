@@ -118,6 +118,7 @@ VB_RS_EXPORT int rclose(int fd)
 	struct rsocket *rs = vb_rs_remove(fd);
 	if (!rs)
 		return vb_repoll_close(fd) ? 0 : vb_rs_result(-EBADF);
+	vb_repoll_forget(fd);
 	if (!vb_rs_is_ours(rs))
 		return vb_rs_result(close_inherited(rs));
 	vb_rs_abandon(rs);

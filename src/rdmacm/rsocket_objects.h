@@ -253,9 +253,10 @@ int vb_rs_wait(struct rsocket *rs, vb_rs_condition *is_met, bool is_nonblocking,
 
 short vb_rs_ready(const struct rsocket *rs, short events); /* under lock */
 void vb_rs_wake_pollers(void);
-void vb_rs_forget_pollers(void);
+void vb_rs_forget_pollers(void); /* in a child: they are the parent's threads */
 /* repoll.c: closes fd if it is an instance's. */
-bool vb_repoll_close(int fd); /* in a child: they are the parent's threads */
+bool vb_repoll_close(int fd);
+void vb_repoll_forget(int fd); /* an rsocket is closed: it leaves every list */
 
 /* ---- Keepalive (rsocket_keepalive.c): under lock ----------------------------------------------------------------- */
 

@@ -159,6 +159,21 @@ static void close__ends_every_wait_under_way(void **state)
 	assert_fails(later_repoll_wait(epfd, &waiters[0].event, 1, 0), EINVAL);
 }
 
+/* As epoll has it: by close(2) with the next look, by rclose at once. */
+static void member__that_was_closed_leaves_the_list(void **state)
+{
+	struct epoll_event event;
+	assert_int_equal(control(EPOLL_CTL_ADD, pipes[0][0], EPOLLIN, 1), 0);
+	assert_int_equal(close(pipes[0][0]), 0);
+	assert_int_equal(later_repoll_wait(epfd, &event, 1, 10), 0);
+	assert_fails(control(EPOLL_CTL_DEL, pipes[0][0], EPOLLIN, 1), ENOENT);
+	assert_int_equal(control(EPOLL_CTL_ADD, pipes[1][0], EPOLLIN, 1), 0);
+	vb_repoll_forget(pipes[1][0]);
+	make_readable(1);
+	assert_int_equal(later_repoll_wait(epfd, &event, 1, 10), 0);
+	assert_int_equal(control(EPOLL_CTL_ADD, pipes[1][0], EPOLLIN, 2), 0);
+}
+
 /* The descriptor was closed by close(2); its number comes again. */
 static void create__replaces_an_instance_that_is_gone(void **state)
 {
@@ -182,6 +197,7 @@ int main(void)
 		TEST(oneshot__is_told_once_until_it_is_armed_again),
 		TEST(change__reaches_every_wait_under_way),
 		TEST(close__ends_every_wait_under_way),
+		TEST(member__that_was_closed_leaves_the_list),
 		TEST(create__replaces_an_instance_that_is_gone),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
