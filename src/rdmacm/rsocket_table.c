@@ -134,14 +134,17 @@ int vb_rs_enter(struct rsocket *rs)
 	return error;
 }
 
+/* One that is just being taken over is the child's before it goes. */
 struct rsocket *vb_rs_remove(int fd)
 {
+	pthread_mutex_lock(&inherit_lock);
 	pthread_mutex_lock(&table_lock);
 	struct rsocket **place = place_of(fd);
 	struct rsocket *rs = place ? *place : NULL;
 	if (rs)
 		*place = NULL;
 	pthread_mutex_unlock(&table_lock);
+	pthread_mutex_unlock(&inherit_lock);
 	return rs;
 }
 

@@ -6,6 +6,8 @@
 
 static struct rsocket parents = { .fd = 1234 }, childs;
 static unsigned inherited;
+static bool is_closed_meanwhile;
+static pthread_t closer;
 
 void vb_rs_destroy(struct rsocket *rs) {}
 void vb_rs_before_fork(void) {}
@@ -13,9 +15,16 @@ void vb_rs_forget_pollers(void) {}
 void vb_rs_forget_listeners(void) {}
 void vb_rs_forget_keepalives(void) {}
 
+static void *close_it(void *unused)
+{
+	return vb_rs_remove(1234);
+}
+
 struct rsocket *vb_rs_inherit(struct rsocket *from)
 {
 	inherited++;
+	if (is_closed_meanwhile && pthread_create(&closer, NULL, close_it, NULL) == 0)
+		usleep(50000);
 	childs = (struct rsocket){ .fd = from->fd, .generation = vb_rs_generation(), .references = 1 };
 	return from == &parents ? &childs : NULL;
 }
@@ -53,11 +62,29 @@ static void child__that_only_closes_takes_nothing_over(void **state)
 	assert_ptr_equal(vb_rs_remove(1234), &parents);
 }
 
+static void child__closes_its_own_when_another_thread_takes_it_over(void **state)
+{
+	int status;
+
+	assert_int_equal(vb_rs_enter(&parents), 0);
+	pid_t child = fork();
+	if (!child) {
+		void *closed = NULL;
+		is_closed_meanwhile = true;
+		bool is_taken = vb_rs_get(1234) == &childs && !pthread_join(closer, &closed);
+		_exit(is_taken && closed == &childs && !vb_rs_is(1234) ? 0 : 1);
+	}
+	assert_int_equal(waitpid(child, &status, 0), child);
+	assert_int_equal(status, 0);
+	assert_ptr_equal(vb_rs_remove(1234), &parents);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(child__takes_an_rsocket_over_with_its_first_call),
 		cmocka_unit_test(child__that_only_closes_takes_nothing_over),
+		cmocka_unit_test(child__closes_its_own_when_another_thread_takes_it_over),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }
