@@ -88,12 +88,28 @@ static void pass_mad(struct worker *worker, unsigned client, const struct qp1_ma
 	pass(worker, client, &message);
 }
 
+/* To who had the request until now, as if whoever asks had given it up. */
+static void take_back(struct worker *worker, unsigned client, const struct qp1_mad *request)
+{
+	const struct vb_cm_message given_up = { .kind = VB_CM_REJ,
+		.transaction_id = request->cm->transaction_id,
+		.local_id = request->cm->local_id,
+		.rej.answers = VB_CM_ANSWERS_OTHER,
+		.rej.reason = VB_CM_REJ_TIMEOUT };
+	uint8_t bytes[VB_MAD_LENGTH];
+	struct qp1_mad mad = *request;
+	vb_cm_encode(&given_up, bytes);
+	mad.bytes = bytes;
+	mad.length = VB_MAD_LENGTH;
+	pass_mad(worker, client, &mad);
+}
+
 /* Whose answer counts from now on: of a family another may have had the request before. */
 static void note_asked(struct worker *worker, const struct qp1_mad *mad, uint32_t client)
 {
 	uint32_t before = relay_find(worker->asked, &mad->from, mad->cm->local_id);
-	if (before != RELAY_NOBODY && before != client)
-		orphans_note_passed_to_another(worker->orphans, before, mad);
+	if (before != RELAY_NOBODY && before != client && orphans_note_passed_to_another(worker->orphans, before, mad))
+		take_back(worker, before, mad);
 	relay_note(worker->asked, client, &mad->from, mad->cm->local_id);
 }
 

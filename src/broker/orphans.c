@@ -186,9 +186,11 @@ bool orphans_note_received(struct orphans *orphans, uint32_t client, const struc
 	return false;
 }
 
-void orphans_note_passed_to_another(struct orphans *orphans, uint32_t client, const struct qp1_mad *mad)
+bool orphans_note_passed_to_another(struct orphans *orphans, uint32_t client, const struct qp1_mad *mad)
 {
-	drop(orphans, find_request(orphans, client, &mad->from, mad->cm->local_id));
+	struct end *end = find_request(orphans, client, &mad->from, mad->cm->local_id);
+	drop(orphans, end);
+	return end != NULL;
 }
 
 /* ---- Farewell --------------------------------------------------------------------------------------------------- */

@@ -16,8 +16,9 @@ void orphans_destroy(struct orphans *orphans);
 void orphans_note_sent(struct orphans *orphans, uint32_t client, const struct vb_gid *from, const struct vb_gid *to,
 	const struct vb_cm_message *message);
 bool orphans_note_received(struct orphans *orphans, uint32_t client, const struct qp1_mad *mad);
-/* The request in mad, which client was passed before, goes to another now: it is no longer client's to refuse. */
-void orphans_note_passed_to_another(struct orphans *orphans, uint32_t client, const struct qp1_mad *mad);
+/* The request in mad, which client was passed before, goes to another now: it is no longer client's to refuse. True: it
+ * had not answered it. */
+bool orphans_note_passed_to_another(struct orphans *orphans, uint32_t client, const struct qp1_mad *mad);
 /* The client died: the next farewell of one of its connections, to be sent; false: that was all. */
 bool orphans_next_farewell(struct orphans *orphans, uint32_t client, struct vb_gid *from, struct vb_gid *to,
 	uint8_t mad[VB_MAD_LENGTH]);

@@ -177,6 +177,22 @@ def forked_accept(context):
         expect_servers(client, servers)
 
 
+@live_test("forked children over rsockets: who accepts late is not offered what another accepted")
+def forked_once(context):
+    path, port = context.world.open("vb_lo"), programs.next_port()
+    text = ("import os, socket, time\nlistener = socket.create_server(('127.0.0.1', {0}))\n"
+            "if not os.fork():\n  time.sleep(0.5)\n  end, _ = listener.accept()\n  end.sendall(b'x')\n"
+            "  time.sleep(2)\n  os._exit(0)\n"
+            "if not os.fork():\n  socket.create_connection(('127.0.0.1', {0})).recv(1)\n  time.sleep(2)\n"
+            "  os._exit(0)\n"
+            "time.sleep(2)\nlistener.settimeout(0.5)\ntry:\n  listener.accept()\n  print('again')\n"
+            "except TimeoutError:\n  print('once')")
+    with Process(path.server, rsockets(path.server, "/usr/bin/python3", "-c", text.format(port)), name="python3") as process:
+        process.wait_success(SECONDS)
+    if process.stdout.strip() != "once":
+        raise Failure(f"accepted twice\n{process.evidence()}")
+
+
 @live_test("forked children over rsockets: a connection of the parent's is reset, and that is said once")
 def forked_connection(context):
     program, path = shutil.copy(ECHO, context.directory), context.world.open("vb_lo")

@@ -183,11 +183,12 @@ static void request_that_another_got__is_forgotten(void **state)
 {
 	const struct qp1_mad arrived = { .from = theirs(), .to = ours(), .cm = &req_received };
 	received(*state, req_received);
-	orphans_note_passed_to_another(*state, CLIENT, &arrived);
+	assert_true(orphans_note_passed_to_another(*state, CLIENT, &arrived));
+	assert_false(orphans_note_passed_to_another(*state, CLIENT, &arrived));
 	assert_silent(*state);
 	received(*state, req_received);
 	sent(*state, rep_sent);
-	orphans_note_passed_to_another(*state, CLIENT, &arrived); /* a connection stays one */
+	assert_false(orphans_note_passed_to_another(*state, CLIENT, &arrived)); /* a connection stays one */
 	assert_int_equal(farewell(*state).kind, VB_CM_DREQ);
 }
 
