@@ -458,6 +458,24 @@ static void working_directory__may_be_shown(void **state)
 	EXPECT_ERRNO(open("vb_lo/node_type", O_RDONLY), ENOENT);
 }
 
+static void working_directory__is_no_real_file(void **state)
+{
+	char path[] = "/tmp/infiniband.XXXXXX";
+	int fd = mkstemp(path);
+
+	assert_true(fd >= 0);
+	close(fd);
+	EXPECT_ERRNO(chdir(path), ENOTDIR);
+	unlink(path);
+	EXPECT_ERRNO(chdir(path), ENOENT);
+	assert_int_equal(chdir(CLASS), 0);
+	EXPECT_ERRNO(chdir("../../../proc/version"), ENOTDIR);
+	expect_working(CLASS);
+	assert_int_equal(chdir("../../../proc"), 0);
+	expect_working("/proc");
+	assert_int_equal(chdir("/"), 0);
+}
+
 /* A child of vfork has its parent's memory, and a working directory of its own. */
 static void working_directory__stays_where_a_borrowing_child_moves(void **state)
 {
@@ -681,6 +699,7 @@ int main(int argc, char **argv)
 		cmocka_unit_test(bus__is_climbed_by_names),
 		cmocka_unit_test(working_directory__may_be_shown),
 		cmocka_unit_test(working_directory__is_childrens_too),
+		cmocka_unit_test(working_directory__is_no_real_file),
 		cmocka_unit_test(working_directory__stays_where_a_borrowing_child_moves),
 		cmocka_unit_test(scandir__filters_and_sorts),
 		cmocka_unit_test(glob__matches_shown_names),
