@@ -120,22 +120,44 @@ static int move_kernel(const char *path, char real[PATH_MAX])
 	return -1;
 }
 
-int vb_working_enter(const char *path)
+/* Where a program that is executed finds it: without CLOEXEC. */
+static int make_file(void)
 {
-	char real[PATH_MAX], text[2 * PATH_MAX + sizeof(MAGIC)];
-
-	if (move_kernel(path, real))
-		return -1;
-	vb_working_leave();
 	int fd = memfd_create("verbena-cwd", MFD_ALLOW_SEALING | MFD_CLOEXEC);
-	int length = snprintf(text, sizeof(text), MAGIC "%s\n%s", real, path);
-	int kept = -1;
-	if (fd >= 0 && pwrite(fd, text, (size_t)length, 0) == length && fcntl(fd, F_ADD_SEALS, SEALS) == 0)
-		kept = fcntl(fd, F_DUPFD, FIRST_FD); /* without CLOEXEC */
-	int error = errno;
+	if (fd < 0)
+		return -1;
+	int kept = fcntl(fd, F_DUPFD, FIRST_FD);
+	int error = kept < 0 && errno == EINVAL ? EMFILE : errno; /* the former: the limit is below FIRST_FD */
 	close(fd);
 	errno = error;
+	return kept;
+}
+
+static bool write_file(int fd, const char *real, const char *shown)
+{
+	char text[2 * PATH_MAX + sizeof(MAGIC)];
+	int length = snprintf(text, sizeof(text), MAGIC "%s\n%s", real, shown);
+
+	return pwrite(fd, text, (size_t)length, 0) == length && fcntl(fd, F_ADD_SEALS, SEALS) == 0;
+}
+
+int vb_working_enter(const char *path)
+{
+	char real[PATH_MAX];
+	int fd = make_file();
+
+	if (fd < 0)
+		return -1;
+	bool is_moved = move_kernel(path, real) == 0;
+	if (is_moved)
+		vb_working_leave();
+	if (!is_moved || !write_file(fd, real, path)) {
+		int error = errno;
+		close(fd);
+		errno = error;
+		return -1;
+	}
 	if (!is_borrower())
-		atomic_store(&working_fd, kept < 0 ? NONE : kept);
-	return kept < 0 ? -1 : 0;
+		atomic_store(&working_fd, fd);
+	return 0;
 }

@@ -18,6 +18,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/ioctl.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -476,6 +477,19 @@ static void working_directory__is_no_real_file(void **state)
 	assert_int_equal(chdir("/"), 0);
 }
 
+static void working_directory__stays_when_it_cannot_be_kept(void **state)
+{
+	struct rlimit usual, few;
+
+	assert_int_equal(getrlimit(RLIMIT_NOFILE, &usual), 0);
+	few = usual;
+	few.rlim_cur = 64;
+	assert_int_equal(setrlimit(RLIMIT_NOFILE, &few), 0);
+	EXPECT_ERRNO(chdir(CLASS), EMFILE);
+	assert_int_equal(setrlimit(RLIMIT_NOFILE, &usual), 0);
+	expect_working("/");
+}
+
 /* A child of vfork has its parent's memory, and a working directory of its own. */
 static void working_directory__stays_where_a_borrowing_child_moves(void **state)
 {
@@ -700,6 +714,7 @@ int main(int argc, char **argv)
 		cmocka_unit_test(working_directory__may_be_shown),
 		cmocka_unit_test(working_directory__is_childrens_too),
 		cmocka_unit_test(working_directory__is_no_real_file),
+		cmocka_unit_test(working_directory__stays_when_it_cannot_be_kept),
 		cmocka_unit_test(working_directory__stays_where_a_borrowing_child_moves),
 		cmocka_unit_test(scandir__filters_and_sorts),
 		cmocka_unit_test(glob__matches_shown_names),
