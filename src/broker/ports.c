@@ -14,6 +14,7 @@
 #define SHARE_MAX   1024 /* bindings of one port: who looks for one looks at all of them */
 #define FIRST_FREE  32768 /* where ports that nobody named are taken from, as Linux does by default */
 #define FREE_COUNT  28232
+#define REMEMBERED  256
 
 struct entry {
 	struct port_binding is;
@@ -30,6 +31,8 @@ struct ports {
 	} clients[REGISTRY_CLIENTS];
 	uint32_t next_free; /* offset at which the last search ended */
 	uint64_t found;	    /* requests that found a listener */
+	struct port_binding remembered[REMEMBERED];
+	unsigned next_remembered;
 };
 
 /* ---- Finding ---------------------------------------------------------------------------------------------------- */
@@ -90,15 +93,32 @@ static bool is_of_family(const struct port_binding *a, const struct port_binding
 	return a->family && a->family == b->family;
 }
 
+static bool is_same_of_family(const struct port_binding *a, const struct port_binding *b)
+{
+	return is_of_family(a, b) && a->port_space == b->port_space && a->port == b->port &&
+		vb_gid_equal(&a->address, &b->address);
+}
+
+static bool is_remembered(const struct ports *ports, const struct port_binding *binding)
+{
+	for (unsigned i = 0; i < REMEMBERED; i++)
+		if (is_same_of_family(&ports->remembered[i], binding))
+			return true;
+	return false;
+}
+
 bool ports_has_family(struct ports *ports, const struct port_binding *binding)
 {
-	vb_list_for_each(node, port_bucket(ports, binding->port_space, binding->port)) {
-		const struct port_binding *other = &vb_container_of(node, struct entry, by_port)->is;
-		if (other->port_space == binding->port_space && other->port == binding->port &&
-			vb_gid_equal(&other->address, &binding->address) && is_of_family(other, binding))
+	vb_list_for_each(node, port_bucket(ports, binding->port_space, binding->port))
+		if (is_same_of_family(&vb_container_of(node, struct entry, by_port)->is, binding))
 			return true;
-	}
-	return false;
+	return is_remembered(ports, binding);
+}
+
+void ports_remember_family(struct ports *ports, const struct port_binding *binding)
+{
+	if (binding->family && !is_remembered(ports, binding))
+		ports->remembered[ports->next_remembered++ % REMEMBERED] = *binding;
 }
 
 static bool is_taken(struct ports *ports, const struct port_binding *wanted)

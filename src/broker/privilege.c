@@ -52,9 +52,14 @@ static bool is_alive(int pidfd)
 	return pidfd >= 0 && poll(&end, 1, 0) == 0;
 }
 
+bool privilege_is_needed(uint16_t port)
+{
+	return port != 0 && port < first_unprivileged();
+}
+
 bool privilege_may_bind(const struct client *client, uint16_t port)
 {
-	return port == 0 || client->may_bind_any || port >= first_unprivileged() || privilege_may_bind_any(client);
+	return client->may_bind_any || !privilege_is_needed(port) || privilege_may_bind_any(client);
 }
 
 bool privilege_may_bind_any(const struct client *client)

@@ -149,6 +149,8 @@ static void bind_port(struct worker *worker, unsigned client, const struct vb_me
 	int rc = may_bind(worker, client, &binding);
 	if (rc == 0)
 		rc = ports_bind(worker->ports, &binding);
+	if (rc == 0 && privilege_is_needed(binding.port))
+		ports_remember_family(worker->ports, &binding);
 	answer_binding(worker, client, message->request, rc, binding.port);
 }
 

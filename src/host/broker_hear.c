@@ -6,8 +6,8 @@
 #include "host/broker_start.h"
 #include "host/log.h"
 
-#define ADOPT_AGAIN_MS	 1000 /* a slot that was refused */
-#define BIND_AGAIN_MS	 100
+#define ADOPT_AGAIN_MS	 1000 /* what was refused */
+#define BIND_AGAIN_MS	 100  /* a port, at first */
 #define COURIER_AGAIN_MS 20
 
 static void take_slot(struct vb_broker *broker, struct vb_broker_request *request)
@@ -132,7 +132,10 @@ static void take_refused_port(struct vb_broker *broker, struct vb_held_binding *
 {
 	if (refusal->error == EACCES && binding->is.family) {
 		binding->is_said = binding->is_listening_said = broker->has_all = false;
-		binding->again_ms = vb_broker_now_ms() + BIND_AGAIN_MS;
+		bool is_first = binding->refusals++ == 0;
+		binding->again_ms = vb_broker_now_ms() + (is_first ? BIND_AGAIN_MS : ADOPT_AGAIN_MS);
+		if (binding->refusals == 2)
+			vb_log(VB_LOG_WARN, "the new broker does not give back what this process held: %s", refusal->why);
 	} else if (refusal->error == EADDRINUSE) {
 		vb_log(VB_LOG_ERROR, "port %u, which this process held, is another's since the broker was replaced",
 			binding->is.port);

@@ -166,7 +166,7 @@ void vb_worker_forgot(struct vb_broker *broker)
 	vb_list_for_each(node, &broker->bindings) {
 		struct vb_held_binding *binding = vb_container_of(node, struct vb_held_binding, link);
 		binding->is_said = binding->is_listening_said = false;
-		binding->again_ms = 0;
+		binding->again_ms = binding->refusals = 0;
 	}
 	vb_list_for_each(node, &broker->requests)
 		vb_container_of(node, struct vb_broker_request, link)->is_said = false;

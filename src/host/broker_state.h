@@ -38,7 +38,8 @@ struct vb_held_binding {
 	bool is_listening;
 	bool is_said, is_listening_said;
 	uint32_t request;
-	int64_t again_ms; /* it was refused: when to try again; 0 */
+	unsigned refusals; /* in a row */
+	int64_t again_ms;  /* when to try again after them; 0 */
 };
 
 /* On its owner's stack until it is answered. */

@@ -118,6 +118,31 @@ static void bind__takes_none_of_another_family(void **state)
 	assert_int_equal(ports_listen(*state, 2, 1, false), 0);
 }
 
+/* As with the kernel's sockets: a server that binds, goes into the background and gives up root has its port still. */
+static void family__outlives_who_was_allowed_to_bind(void **state)
+{
+	struct port_binding child = of_family(2, 99), elsewhere = child, other = child;
+	elsewhere.address = ipv4(2);
+	other.family = 98;
+	ports_remember_family(*state, &child);
+	assert_true(ports_has_family(*state, &child));
+	assert_false(ports_has_family(*state, &elsewhere));
+	assert_false(ports_has_family(*state, &other));
+	for (unsigned i = 0; i < 1000; i++)
+		ports_remember_family(*state, &child); /* takes no room again */
+	ports_remember_family(*state, &other);
+	assert_true(ports_has_family(*state, &child));
+	other.family = 0;
+	ports_remember_family(*state, &other);
+	assert_false(ports_has_family(*state, &other));
+	for (uint64_t family = 1000; family < 2000; family++) {
+		other.family = family;
+		ports_remember_family(*state, &other);
+	}
+	assert_true(ports_has_family(*state, &other));
+	assert_false(ports_has_family(*state, &child)); /* there is no end to the newer ones */
+}
+
 static uint32_t find(struct ports *ports, uint32_t before)
 {
 	const struct vb_gid one = ipv4(1);
@@ -221,6 +246,7 @@ int main(void)
 		TEST(bind__any_address_covers_its_families),
 		TEST(bind__shares_among_those_who_say_so_until_one_listens),
 		TEST(bind__takes_none_of_another_family),
+		TEST(family__outlives_who_was_allowed_to_bind),
 		TEST(bind__gives_every_free_port_once),
 		TEST(bind__refuses_a_number_in_use),
 		TEST(listener__is_found_by_address_before_any),
