@@ -1,5 +1,6 @@
 """Live tests: rsockets, by Debian's programs of them and, through the preload library, by programs of sockets."""
 
+import os
 import pathlib
 import re
 import shutil
@@ -191,6 +192,21 @@ def forked_once(context):
         process.wait_success(SECONDS)
     if process.stdout.strip() != "once":
         raise Failure(f"accepted twice\n{process.evidence()}")
+
+
+@live_test("forked children over rsockets: a daemon that has given up root has its privileged port")
+def forked_privilege(context):
+    if os.geteuid() != 0:
+        raise places.Unavailable("not root")
+    path = context.world.open("vb_lo")
+    text = ("import os, socket\nlistener = socket.create_server(('127.0.0.1', 81))\n"
+            "if os.fork(): os._exit(0)\nos.setuid(65534)\nend, _ = listener.accept()\nend.sendall(b'served')\nend.recv(1)")
+    ask = "import socket\nprint(socket.create_connection(('127.0.0.1', 81), 10).recv(10))"
+    with Process(path.server, rsockets(path.server, "/usr/bin/python3", "-c", text), name="server") as server:
+        programs.wait_reachable(path.server)
+        client = run_until_served(server, path, rsockets(path.client, "/usr/bin/python3", "-c", ask))
+    if "served" not in client.stdout:
+        raise Failure(f"not served\n{client.evidence()}\n{server.evidence()}")
 
 
 @live_test("forked children over rsockets: a connection of the parent's is reset, and that is said once")
