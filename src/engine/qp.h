@@ -156,6 +156,7 @@ struct vb_requester {
 	bool is_timing;
 	bool is_probe_in_doubt;  /* it was answered; was that it, or what it repeated? */
 	vb_time patience_before; /* that answer */
+	uint32_t doubt_end;      /* no second answer to the probe can come after one to this packet, which left later */
 	vb_time heard_at;
 	bool was_heard;
 	uint32_t largest_acked;

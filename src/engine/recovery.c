@@ -118,7 +118,8 @@ void vb_recovery_go_back(struct vb_qp *qp)
 	rq->cursor = atomic_load_explicit(&qp->sq.head, memory_order_relaxed);
 	rq->rd_atomic_out = 0;
 	rq->is_timing = false; /* Karn: what is sent twice is not timed */
-	rq->probe = VB_PROBE_NONE;
+	rq->probe = rq->probed = VB_PROBE_NONE; /* nor do answers from now on say anything of a probe */
+	rq->is_probe_in_doubt = false;
 	rq->doomed = VB_WC_SUCCESS; /* what is wrong is found again when the cursor gets there */
 	vb_schedule(qp);
 }
@@ -171,6 +172,7 @@ static void note_probe_answered(struct vb_qp *qp, vb_time now)
 	vb_time soon = 2 * rq->srtt > PROBE_MIN / 2 ? 2 * rq->srtt : PROBE_MIN / 2;
 	vb_time before = patience_with(qp);
 	rq->is_probe_in_doubt = vb_time_since(rq->quiet_since, now) < soon;
+	rq->doubt_end = rq->next_psn;
 	rq->patience_before = before;
 	if (rq->is_probe_in_doubt)
 		note_loss(qp);
@@ -191,6 +193,8 @@ void vb_recovery_on_progress(
 			    rq->next_psn != rq->una_psn;
 	if (rq->probed)
 		note_probe_answered(qp, now);
+	else if (rq->is_probe_in_doubt && vb_psn_diff(psn, rq->doubt_end) >= 0)
+		rq->is_probe_in_doubt = false;
 	rq->retries_left = qp->attr.retry_cnt;
 	rq->rnr_retries_left = qp->attr.rnr_retry;
 	rq->is_recovering = false;
