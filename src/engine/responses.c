@@ -70,6 +70,18 @@ void vb_responder_refuse(struct vb_qp *qp, uint8_t nak, uint32_t psn, vb_time no
 	vb_responder_ack(qp, nak, psn, true, now);
 }
 
+static struct vb_resource *oldest_active(struct vb_responder *rs)
+{
+	struct vb_resource *oldest = NULL;
+	assert(rs->active_resources > 0);
+	for (uint8_t i = 0; i < rs->resource_count; i++) {
+		struct vb_resource *resource = &rs->resources[i];
+		if (resource->is_active && (!oldest || vb_psn_diff(resource->next_psn, oldest->next_psn) < 0))
+			oldest = resource;
+	}
+	return oldest;
+}
+
 bool vb_responder_emit_ack(struct vb_qp *qp, struct vb_batch *batch)
 {
 	struct vb_responder *rs = &qp->responder;
@@ -78,14 +90,19 @@ bool vb_responder_emit_ack(struct vb_qp *qp, struct vb_batch *batch)
 	vb_list_remove(&qp->ack_link);
 	if (!ack->is_wanted)
 		return false;
-	if (rs->active_resources) { /* comes after the responses; they schedule the QP until they are through */
-		ack->is_urgent = true;
-		return false;
+	uint32_t msn = rs->msn;
+	if (rs->active_resources) {
+		const struct vb_resource *resource = oldest_active(rs);
+		if (vb_psn_diff(ack->psn, resource->next_psn) >= 0) {
+			ack->is_urgent = true; /* comes after the responses; they schedule the QP until they are through */
+			return false;
+		}
+		msn = vb_psn_add(resource->msn, VB_PSN_MASK); /* of what is answered nothing is done yet */
 	}
 	struct vb_outgoing *out = vb_batch_add(batch, qp, qp->transport | VB_ACKNOWLEDGE, &qp->attr.av);
 	out->packet.psn = ack->psn;
 	out->packet.syndrome = ack->syndrome;
-	out->packet.msn = rs->msn;
+	out->packet.msn = msn;
 	*ack = (struct vb_ack){ 0 };
 	vb_count(qp->lane, VB_ACK_SENT, 1);
 	return true;
@@ -268,18 +285,6 @@ void vb_responder_duplicate(struct vb_qp *qp, const struct vb_packet *packet, vb
 }
 
 /* ---- Responses ------------------------------------------------------------------------------------------------- */
-
-static struct vb_resource *oldest_active(struct vb_responder *rs)
-{
-	struct vb_resource *oldest = NULL;
-	assert(rs->active_resources > 0);
-	for (uint8_t i = 0; i < rs->resource_count; i++) {
-		struct vb_resource *resource = &rs->resources[i];
-		if (resource->is_active && (!oldest || vb_psn_diff(resource->next_psn, oldest->next_psn) < 0))
-			oldest = resource;
-	}
-	return oldest;
-}
 
 static uint8_t read_response_opcode(bool is_first, bool is_last)
 {
