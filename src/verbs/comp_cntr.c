@@ -71,7 +71,7 @@ VB_EXPORT int later_qp_attach_comp_cntr(
 	err = vb_qp_count_work(qp->qp, &object_of(counter)->work, attr->op_mask);
 	for (int kind = 0; !err && kind < VB_COUNTED_KINDS; kind++) {
 		if (attr->op_mask >> kind & 1) {
-			qp->counters[kind] = object_of(counter);
+			qp->owner->counters[kind] = object_of(counter); /* which stays as long as the QP */
 			atomic_fetch_add(&object_of(counter)->attached, 1);
 		}
 	}

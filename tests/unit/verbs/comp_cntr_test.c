@@ -1,4 +1,5 @@
 /* Completion counters: what counts, into what, and when they may be attached and destroyed. */
+#include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
 #include "engine/nic.h"
@@ -165,6 +166,34 @@ static void counter__of_several_queues_is_their_sum(void **state)
 	assert_int_equal(later_destroy_comp_cntr(all), 0);
 }
 
+/* The QP that it counts for stays when a handle goes through which it was attached. */
+static void counter__outlives_a_shared_queue(void **state)
+{
+	struct fixture *f = *state;
+	const uint32_t by_descriptor = IBV_XRCD_INIT_ATTR_FD | IBV_XRCD_INIT_ATTR_OFLAGS;
+	struct ibv_xrcd_init_attr domain = { .comp_mask = by_descriptor, .fd = -1, .oflags = O_CREAT };
+	struct ibv_xrcd *xrcd = ibv_open_xrcd(f->context, &domain);
+	assert_non_null(xrcd);
+	struct ibv_qp_init_attr_ex of_qp = {
+		.qp_type = IBV_QPT_XRC_RECV, .comp_mask = IBV_QP_INIT_ATTR_XRCD, .xrcd = xrcd };
+	struct ibv_qp *made = ibv_create_qp_ex(f->context, &of_qp);
+	assert_non_null(made);
+	struct ibv_qp_open_attr of_handle = { .comp_mask = IBV_QP_OPEN_ATTR_NUM | IBV_QP_OPEN_ATTR_XRCD |
+							   IBV_QP_OPEN_ATTR_TYPE,
+		.qp_num = made->qp_num,
+		.xrcd = xrcd,
+		.qp_type = IBV_QPT_XRC_RECV };
+	struct ibv_qp *opened = ibv_open_qp(f->context, &of_handle);
+	assert_non_null(opened);
+	struct later_comp_cntr *counter = create(f, LATER_COMP_CNTR_WRS);
+	assert_int_equal(attach(opened, counter, OF_RECV), 0);
+	assert_int_equal(ibv_destroy_qp(opened), 0);
+	assert_int_equal(later_destroy_comp_cntr(counter), EBUSY);
+	assert_int_equal(ibv_destroy_qp(made), 0);
+	assert_int_equal(later_destroy_comp_cntr(counter), 0);
+	assert_int_equal(ibv_close_xrcd(xrcd), 0);
+}
+
 static void counter__values_are_the_programs_to_set(void **state)
 {
 	struct fixture *f = *state;
@@ -239,6 +268,7 @@ int main(void)
 		TEST(counter__of_bytes_adds_up_their_data),
 		TEST(counter__counts_failures_apart),
 		TEST(counter__of_several_queues_is_their_sum),
+		TEST(counter__outlives_a_shared_queue),
 		TEST(counter__values_are_the_programs_to_set),
 		TEST(attach__is_refused_with_the_manuals_errno),
 		TEST(create__is_refused_with_the_manuals_errno),
