@@ -95,12 +95,15 @@ static bool acknowledge_through(struct vb_qp *qp, uint32_t psn, vb_time now)
 	return is_reached;
 }
 
-/* Programs that take turns, each answering the other, send the next answer right behind the ack of ours. */
+/* Programs that take turns, each answering the other, send the next answer right behind the ack of ours. Where many are
+ * answered one ack comes after the other, and who waits for the first one's answer waits no longer for the others'. */
 static void await_answer(struct vb_qp *qp, vb_time now)
 {
 	const struct vb_requester *rq = &qp->requester;
+	bool was_awaited = vb_lane_awaits_answer(qp->lane, now);
 	qp->lane->answer.is_set = rq->is_answer && !rq->is_asked && sq_is_empty(qp);
-	qp->lane->answer.at = vb_time_add(now, ANSWER_AFTER_ACK);
+	if (!was_awaited)
+		qp->lane->answer.at = vb_time_add(now, ANSWER_AFTER_ACK);
 }
 
 /* After una_psn moved: more may start, the doomed may be the oldest, the queue may be drained. */

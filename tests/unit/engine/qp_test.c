@@ -202,6 +202,24 @@ static void turns__answer_is_awaited_for_a_moment(void **state)
 	rig_close(rig);
 }
 
+/* However many are answered at once, the program that polls has its own answers soon. */
+static void turns__answers_of_many_are_awaited_no_longer(void **state)
+{
+	struct rig *rig = rig_open(4);
+	struct vb_qp *one = rig_connected(rig, NULL), *other = rig_connected(rig, NULL);
+	receive_write(rig, one, RIG_RQ_PSN);
+	receive_write(rig, other, RIG_RQ_PSN);
+	send_write(rig, one, RIG_SQ_PSN);
+	rig->now = vb_time_add(rig->now, 3 * VB_US);
+	assert_true(vb_lane_awaits_answer(rig->lane, rig->now));
+	send_write(rig, other, RIG_SQ_PSN);
+	rig->now = vb_time_add(rig->now, 3 * VB_US);
+	assert_false(vb_lane_awaits_answer(rig->lane, rig->now));
+	assert_int_equal(vb_qp_destroy(one), 0);
+	assert_int_equal(vb_qp_destroy(other), 0);
+	rig_close(rig);
+}
+
 static void turns__nobody_answers_who_was_not_heard(void **state)
 {
 	struct rig *rig = rig_open(4);
@@ -226,6 +244,7 @@ int main(void)
 		cmocka_unit_test(leap__ack_held_back_leaves),
 		cmocka_unit_test(turns__answer_is_awaited_until_it_comes),
 		cmocka_unit_test(turns__answer_is_awaited_for_a_moment),
+		cmocka_unit_test(turns__answers_of_many_are_awaited_no_longer),
 		cmocka_unit_test(turns__nobody_answers_who_was_not_heard),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
