@@ -57,15 +57,17 @@ static int on_established(struct rsocket *rs, const void *private_data, size_t l
 {
 	struct vb_rs_hello remote;
 
-	rs->is_confirmed = true;
-	if (rs->state != VB_RS_CONNECTING)
+	if (rs->state != VB_RS_CONNECTING) {
+		rs->is_confirmed = true;
 		return 0;
+	}
 	int error = vb_rs_hello_decode(&remote, private_data, length);
 	if (error) {
 		rdma_disconnect(rs->id);
 		return -ECONNREFUSED;
 	}
 	vb_rs_stream_start(rs, &remote);
+	rs->is_confirmed = true;
 	vb_rs_changed(rs);
 	return 0;
 }
@@ -262,7 +264,8 @@ static int finish_connecting(struct rsocket *rs)
 		return -EINPROGRESS;
 	if (error)
 		return error;
-	if (rs->state == VB_RS_CONNECTED)
+	/* A peer may have accepted and closed by now: reading tells of that. */
+	if (rs->state == VB_RS_CONNECTED || rs->is_confirmed)
 		return 0;
 	error = rs->error ? -rs->error : -ECONNABORTED;
 	rs->error = 0;

@@ -124,6 +124,18 @@ def ordinary_sockets(context):
         raise Failure(f"the ordinary socket was not counted\n{process.evidence()}")
 
 
+@live_test("sockets over rsockets: who connects to a server that answers and closes at once has the answer")
+def closed_at_once(context):
+    path, port = context.world.open("vb_lo"), programs.next_port()
+    text = ("import os, socket\nlistener = socket.create_server(('127.0.0.1', {0}))\nif not os.fork():\n"
+            "  for _ in range(200):\n    with socket.create_connection(('127.0.0.1', {0})) as end:\n"
+            "      assert end.recv(10) == b'bye'\n  os._exit(0)\n"
+            "for _ in range(200):\n  with listener.accept()[0] as end: end.send(b'bye')\n"
+            "raise SystemExit(os.waitstatus_to_exitcode(os.wait()[1]))")
+    with Process(path.server, rsockets(path.server, "/usr/bin/python3", "-c", text.format(port)), name="python3") as process:
+        process.wait_success(SECONDS)
+
+
 @live_test("sockets over rsockets: forked children, before and after the first rsocket")
 def forked_children(context):
     path = context.world.open("vb_lo")
