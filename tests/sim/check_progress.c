@@ -3,7 +3,8 @@
  * hosts that stand still for most of the time, a few packets pass at a time.
  *
  * The bound, in time that the requester's lane runs, for a lane that stands still serves no timer:
- * - Between two acknowledgements there are RETRIES + 1 tries, each of an ack timeout.
+ * - Between two acknowledgements there are RETRIES + 1 tries, each of an ack timeout, or of four: with a peer that is merely
+ *   slow the first, and each that an answer begins again, takes that long.
  * - An answer that tells nothing new begins the timeout again, so many times as the engine heeds it; one that says that
  *   the peer has no receive, always, after it has been waited for.
  * - Who goes back lets go of the windows and stands in line for them. Each QP of the lane may have them for a try; one
@@ -60,7 +61,7 @@ static vb_time longest_try(const struct lane *lane)
 		struct connection *connection = &world.connections[i];
 		for (unsigned k = 0; k < 2; k++)
 			if (connection->ends[k].lane == lane)
-				sum += LATE + (connection->type == VB_QP_RC ? connection->ack_timeout : ECHO);
+				sum += LATE + (connection->type == VB_QP_RC ? 4 * connection->ack_timeout : ECHO);
 	}
 	return sum;
 }
