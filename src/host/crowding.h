@@ -1,6 +1,6 @@
 /* Whether a thread that polls shares its core: it comes back late, and not because it slept or computed meanwhile, or a
  * core that it yields is taken. Then the progress thread does better to wait for it than to run as well, and it should
- * yield as soon as it finds nothing. */
+ * yield as soon as it finds nothing. And what else it should do then. */
 #ifndef VB_HOST_CROWDING_H
 #define VB_HOST_CROWDING_H
 
@@ -19,7 +19,11 @@ struct vb_crowding {
 	struct vb_presence last;
 	unsigned kept_away; /* so many times in a row, when it came late */
 	struct vb_deadline shares_until;
+	bool is_idle;		    /* its polls find nothing */
+	vb_time yield_at, sleep_at; /* while it is idle */
 };
+
+enum vb_rest { VB_REST_NOT, VB_REST_YIELD, VB_REST_SLEEP };
 
 /* The thread polls. When it comes late, that says whether it was kept away. */
 void vb_crowding_polled(struct vb_crowding *crowding, const struct vb_presence *presence);
@@ -27,8 +31,11 @@ void vb_crowding_yielded(struct vb_crowding *crowding, vb_time since, vb_time no
 
 /* It comes late, but it comes. */
 bool vb_crowding_is_kept_away(const struct vb_crowding *crowding);
-/* Others take the core when it yields, and give it back. */
-bool vb_crowding_shares(struct vb_crowding *crowding, vb_time now);
+/* Its poll has found nothing: what it should do before it polls again. */
+enum vb_rest vb_crowding_rest(struct vb_crowding *crowding, vb_time now);
+void vb_crowding_slept(struct vb_crowding *crowding, vb_time now);
+/* Its poll has found something, or it waits asleep: it does not spin. */
+void vb_crowding_is_of_use(struct vb_crowding *crowding);
 
 /* The calling thread's, and how it is now. */
 struct vb_crowding *vb_crowding_of_caller(void);

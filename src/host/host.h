@@ -90,6 +90,8 @@ void vb_lane_kick(struct vb_device *device);
 /* A poller found its CQ empty: receive, advance, transmit once if the lane is free. Yields the core after tens of
  * microseconds of empty calls by this thread. */
 void vb_lane_drive(struct vb_device *device);
+/* The calling thread is told that a CQ has something: it waits asleep, and its next poll is no spinning. */
+void vb_lane_notified(void);
 /* Wait until fd is readable (true), driving the lane meanwhile. False: interrupted by a signal. */
 bool vb_lane_wait(struct vb_device *device, int fd);
 /* Returns when no memory access that began before is in flight: the grace period of vb_mr_free and vb_mw_destroy. */

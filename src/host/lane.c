@@ -15,8 +15,6 @@
 #define TRANSMIT_ROUNDS	  4  /* batches of VB_BATCH_PACKETS in one hold of the mutex */
 #define POLLS_TO_DISARM	  8  /* polls in a row after which the progress thread need not be woken for packets */
 #define PACKETS_OF_NOTE	  16 /* so many take long enough to look at the clock again */
-#define YIELD_AFTER	  (50 * VB_US)
-#define SLEEP_AFTER	  (10 * VB_MS)
 #define WAIT_WITHOUT_DRIVER_MS 10
 
 /* ---- One turn --------------------------------------------------------------------------------------------------- */
@@ -206,35 +204,32 @@ void vb_lane_kick(struct vb_device *device)
 
 /* ---- Polling ---------------------------------------------------------------------------------------------------- */
 
-/* Since when this thread's polls have found nothing at all. */
-static _Thread_local struct vb_deadline idle_since __attribute__((tls_model("initial-exec")));
-
 static void give_way(struct vb_crowding *crowding, vb_time now)
 {
 	sched_yield();
 	vb_crowding_yielded(crowding, now, vb_host_now());
 }
 
-/* A program that polls should have its core as long as an answer may come soon, and no longer: its peer, the broker or
- * our own progress thread may need it. Who takes turns with others on a core waits for one of them, so the core is
- * theirs at once. Where there are more spinners than cores, giving way to whoever is next in the queue is not enough:
- * the broker has been seen to wait for seconds with a connection's messages. */
 static void rest(bool was_busy, vb_time now)
 {
 	static const struct timespec a_moment = { .tv_nsec = 1000 }; /* the kernel makes it some 60 us */
 	struct vb_crowding *crowding = vb_crowding_of_caller();
 
 	if (was_busy) {
-		idle_since.is_set = false;
+		vb_crowding_is_of_use(crowding);
 		return;
 	}
-	if (!idle_since.is_set)
-		idle_since = (struct vb_deadline){ now, true };
-	vb_time idle = vb_time_since(idle_since.at, now);
-	if (idle > SLEEP_AFTER)
+	switch (vb_crowding_rest(crowding, now)) {
+	case VB_REST_SLEEP:
 		syscall(SYS_nanosleep, &a_moment, NULL); /* not cancelled: the caller may hold a lock of its own */
-	else if (idle > YIELD_AFTER || vb_crowding_shares(crowding, now))
+		vb_crowding_slept(crowding, vb_host_now());
+		break;
+	case VB_REST_YIELD:
 		give_way(crowding, now);
+		break;
+	case VB_REST_NOT:
+		break;
+	}
 }
 
 static void note_poll(struct vb_worker *w)
@@ -264,6 +259,11 @@ void vb_lane_drive(struct vb_device *device)
 		now = vb_host_now();
 	}
 	rest(is_busy, now);
+}
+
+void vb_lane_notified(void)
+{
+	vb_crowding_is_of_use(vb_crowding_of_caller());
 }
 
 /* ---- Waiting ---------------------------------------------------------------------------------------------------- */

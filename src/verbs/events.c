@@ -122,6 +122,7 @@ VB_EXPORT int ibv_get_cq_event(struct ibv_comp_channel *ibv, struct ibv_cq **cq,
 			return -1;
 		}
 	}
+	vb_lane_notified();
 	*cq = ibv_cq_ex_to_cq(&found->ibv);
 	*cq_context = found->ibv.cq_context;
 	return 0;

@@ -6,6 +6,7 @@
 #include <errno.h>
 #include <pthread.h>
 #include <sys/eventfd.h>
+#include <sys/resource.h>
 #include <time.h>
 #include <unistd.h>
 #include "host/host.h"
@@ -143,10 +144,34 @@ static void join__while_the_device_is_looked_at(void **state)
 	vb_device_close(device);
 }
 
+/* Its polls found nothing for long, so each was followed by a moment of sleep; but now it is told. */
+static void poller__that_is_told_of_an_event_does_not_sleep_at_its_next_poll(void **state)
+{
+	struct rusage before, after;
+	if (!is_able)
+		skip();
+	assert_int_equal(vb_device_open("vb_lo", &sink, &device), 0);
+	vb_time until = vb_time_add(vb_host_now(), 15 * VB_MS);
+	getrusage(RUSAGE_THREAD, &before);
+	while (vb_time_before(vb_host_now(), until))
+		vb_lane_drive(device);
+	getrusage(RUSAGE_THREAD, &after);
+	assert_true(after.ru_nvcsw > before.ru_nvcsw);
+
+	vb_lane_notified();
+	getrusage(RUSAGE_THREAD, &before);
+	vb_lane_drive(device);
+	getrusage(RUSAGE_THREAD, &after);
+	assert_int_equal(after.ru_nvcsw, before.ru_nvcsw);
+
+	vb_device_close(device);
+}
+
 int main(int argc, char **argv)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(sleeper__wakes_for_what_others_posted),
+		cmocka_unit_test(poller__that_is_told_of_an_event_does_not_sleep_at_its_next_poll),
 		cmocka_unit_test(join__while_the_device_is_looked_at),
 	};
 

@@ -60,21 +60,71 @@ static void poller__in_time_says_nothing(void **state)
 	assert_false(vb_crowding_is_kept_away(&crowding));
 }
 
-static void yield__that_nobody_took_shares_nothing(void **state)
+/* A thread whose polls have found nothing since 1 s. */
+static struct vb_crowding idle(void)
 {
-	struct vb_crowding crowding = { .shares_until = { 0 } };
+	struct vb_crowding crowding = { .kept_away = 0 };
 
-	vb_crowding_yielded(&crowding, VB_S, VB_S + VB_US);
-	assert_false(vb_crowding_shares(&crowding, VB_S + VB_US));
+	assert_int_equal(vb_crowding_rest(&crowding, VB_S), VB_REST_NOT);
+	return crowding;
 }
 
-static void yield__that_somebody_took_shares_for_a_while(void **state)
+static void rest__is_a_yield_after_a_while_and_sleep_after_a_long_one(void **state)
 {
-	struct vb_crowding crowding = { .shares_until = { 0 } };
+	struct vb_crowding crowding = idle();
 
-	vb_crowding_yielded(&crowding, VB_S, VB_S + 20 * VB_US);
-	assert_true(vb_crowding_shares(&crowding, VB_S + VB_MS));
-	assert_false(vb_crowding_shares(&crowding, VB_S + 20 * VB_MS));
+	assert_int_equal(vb_crowding_rest(&crowding, VB_S + 40 * VB_US), VB_REST_NOT);
+	assert_int_equal(vb_crowding_rest(&crowding, VB_S + 60 * VB_US), VB_REST_YIELD);
+	assert_int_equal(vb_crowding_rest(&crowding, VB_S + 11 * VB_MS), VB_REST_SLEEP);
+}
+
+static void sleep__is_not_repeated_at_each_poll(void **state)
+{
+	struct vb_crowding crowding = idle();
+
+	assert_int_equal(vb_crowding_rest(&crowding, VB_S + 11 * VB_MS), VB_REST_SLEEP);
+	vb_crowding_slept(&crowding, VB_S + 12 * VB_MS);
+	assert_int_not_equal(vb_crowding_rest(&crowding, VB_S + 12 * VB_MS + 90 * VB_US), VB_REST_SLEEP);
+	assert_int_equal(vb_crowding_rest(&crowding, VB_S + 12 * VB_MS + 110 * VB_US), VB_REST_SLEEP);
+}
+
+static void rest__is_not_for_whoever_has_found_something(void **state)
+{
+	struct vb_crowding crowding = idle();
+
+	vb_crowding_is_of_use(&crowding);
+	assert_int_equal(vb_crowding_rest(&crowding, VB_S + 11 * VB_MS), VB_REST_NOT);
+}
+
+static void yield__that_nobody_took_is_not_repeated_for_a_while(void **state)
+{
+	struct vb_crowding crowding = idle();
+
+	vb_crowding_yielded(&crowding, VB_S + 60 * VB_US, VB_S + 61 * VB_US);
+	assert_int_equal(vb_crowding_rest(&crowding, VB_S + 62 * VB_US), VB_REST_NOT);
+	assert_int_equal(vb_crowding_rest(&crowding, VB_S + 100 * VB_US), VB_REST_NOT);
+	assert_int_equal(vb_crowding_rest(&crowding, VB_S + 120 * VB_US), VB_REST_YIELD);
+}
+
+static void yield__that_somebody_took_is_repeated_at_once(void **state)
+{
+	struct vb_crowding crowding = idle();
+
+	vb_crowding_yielded(&crowding, VB_S + 60 * VB_US, VB_S + 80 * VB_US);
+	assert_int_equal(vb_crowding_rest(&crowding, VB_S + 81 * VB_US), VB_REST_YIELD);
+	vb_crowding_is_of_use(&crowding);
+	assert_int_equal(vb_crowding_rest(&crowding, VB_S + VB_MS), VB_REST_YIELD);
+	vb_crowding_is_of_use(&crowding);
+	assert_int_equal(vb_crowding_rest(&crowding, VB_S + 20 * VB_MS), VB_REST_NOT);
+}
+
+static void yield__that_nobody_takes_ends_the_sharing(void **state)
+{
+	struct vb_crowding crowding = idle();
+
+	vb_crowding_yielded(&crowding, VB_S + 60 * VB_US, VB_S + 80 * VB_US);
+	vb_crowding_yielded(&crowding, VB_S + 81 * VB_US, VB_S + 82 * VB_US);
+	assert_int_equal(vb_crowding_rest(&crowding, VB_S + 83 * VB_US), VB_REST_NOT);
 }
 
 /* Runs for longer than the kernel's count is coarse. */
@@ -98,8 +148,12 @@ int main(void)
 		cmocka_unit_test(poller__that_computed_is_not_kept_away),
 		cmocka_unit_test(poller__that_slept_is_not_kept_away),
 		cmocka_unit_test(poller__in_time_says_nothing),
-		cmocka_unit_test(yield__that_nobody_took_shares_nothing),
-		cmocka_unit_test(yield__that_somebody_took_shares_for_a_while),
+		cmocka_unit_test(rest__is_a_yield_after_a_while_and_sleep_after_a_long_one),
+		cmocka_unit_test(sleep__is_not_repeated_at_each_poll),
+		cmocka_unit_test(yield__that_nobody_takes_ends_the_sharing),
+		cmocka_unit_test(rest__is_not_for_whoever_has_found_something),
+		cmocka_unit_test(yield__that_nobody_took_is_not_repeated_for_a_while),
+		cmocka_unit_test(yield__that_somebody_took_is_repeated_at_once),
 		cmocka_unit_test(presence__counts_what_the_caller_ran_and_slept),
 	};
 

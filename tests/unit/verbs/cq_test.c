@@ -23,7 +23,9 @@ static void take_event(struct fixture *f)
 {
 	struct ibv_cq *cq;
 	void *context;
+	unsigned notified = loop_host_notified;
 	assert_int_equal(ibv_get_cq_event(f->channel, &cq, &context), 0);
+	assert_int_equal(loop_host_notified, notified + 1);
 	assert_ptr_equal(cq, f->cq);
 	assert_ptr_equal(context, f);
 }

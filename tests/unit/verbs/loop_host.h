@@ -30,4 +30,6 @@ void loop_set_makes_dmabufs(bool does);
 /* QPs whose death was explained. */
 int loop_deaths(void);
 
+extern unsigned loop_host_notified; /* so often a thread was told of an event */
+
 #endif
