@@ -54,8 +54,8 @@ static bool shares(struct vb_crowding *crowding, vb_time now)
 /* A program that polls should have its core as long as an answer may come soon, and no longer: its peer, the broker or
  * our own progress thread may need it. Who takes turns with others on a core waits for one of them, so the core is
  * theirs at once; a core that nobody wanted is not offered again at each poll, nor does each poll sleep, for there are
- * programs that poll between all that they do. Where there are more spinners than cores, giving way to whoever is next in the queue is not enough:
- * the broker has been seen to wait for seconds with a connection's messages. */
+ * programs that poll between all that they do. Where there are more spinners than cores, giving way to whoever is next in
+ * the queue is not enough: the broker has been seen to wait for seconds with a connection's messages. */
 enum vb_rest vb_crowding_rest(struct vb_crowding *crowding, vb_time now)
 {
 	if (!crowding->is_idle) {
