@@ -452,7 +452,9 @@ struct vb_lane_config {
 	uint8_t slot;		   /* top 8 bits of every QPN of this lane; 1 .. 255 */
 	uint32_t receive_buffer;   /* bytes that the holder's receive socket holds; bounds outstanding READs; 0 = unlimited */
 	uint32_t stranger_window;  /* byte window towards peers of whom nothing is known; 0 = 65536 */
-	vb_time patience;	   /* silence of a peer that has lost nothing before it is probed, about what a process waits for its core; at least 1 ms */
+	/* Silence of a peer that has lost nothing before it is probed, about what a process waits for its core. Below 1 ms:
+	 * no more than of any other. */
+	vb_time patience;
 	vb_time ack_delay;	   /* how long an ack for a small message waits for data to leave before it */
 };
 
