@@ -8,6 +8,7 @@
 #include <sched.h>
 #include <signal.h>
 #include <sys/ioctl.h>
+#include <sys/resource.h>
 #include <sys/eventfd.h>
 #include <sys/socket.h>
 #include <sys/time.h>
@@ -513,6 +514,22 @@ static void frames__wait_for_a_slow_interface_without_cpu(void **state)
 	idle__uses_no_cpu(state);
 }
 
+/* Closing such a socket takes the kernel milliseconds: no second one is made to answer the same question. */
+static void frames__are_asked_for_once(void **state)
+{
+	struct rlimit usual, none;
+
+	if (!vb_host_may_use_frames())
+		skip();
+	assert_int_equal(getrlimit(RLIMIT_NOFILE, &usual), 0);
+	none = usual;
+	none.rlim_cur = 0;
+	assert_int_equal(setrlimit(RLIMIT_NOFILE, &none), 0);
+	bool is_allowed = vb_host_may_use_frames();
+	assert_int_equal(setrlimit(RLIMIT_NOFILE, &usual), 0);
+	assert_true(is_allowed);
+}
+
 int main(int argc, char **argv)
 {
 	const struct CMUnitTest tests[] = {
@@ -524,6 +541,7 @@ int main(int argc, char **argv)
 		cmocka_unit_test(wait__of_several_threads_ends_for_each),
 		cmocka_unit_test(post__from_many_threads_loses_no_doorbell),
 		cmocka_unit_test(idle__uses_no_cpu),
+		cmocka_unit_test(frames__are_asked_for_once),
 		cmocka_unit_test(frames__wait_for_a_slow_interface_without_cpu),
 		cmocka_unit_test(fork__child_is_told_and_parent_goes_on),
 		cmocka_unit_test(open__again_shares_the_lane),
