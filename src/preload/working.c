@@ -108,10 +108,11 @@ void vb_working_leave(void)
 	errno = error;
 }
 
-/* The kernel moves to the nearest directory above that it has, whose name real becomes. */
+/* The kernel moves to the nearest directory above that it has, whose name real becomes. Calls that are not answered here,
+ * as mkdir(), act there: sysfs refuses them, and so does /proc, which therefore stands for /dev. */
 static int move_kernel(const char *path, char real[PATH_MAX])
 {
-	strcpy(real, path);
+	strcpy(real, strncmp(path, "/dev/", 5) == 0 ? "/proc/-" : path);
 	while (real[0]) {
 		*strrchr(real, '/') = '\0';
 		if (syscall(SYS_chdir, real[0] ? real : "/") == 0)

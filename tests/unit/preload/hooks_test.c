@@ -459,6 +459,21 @@ static void working_directory__may_be_shown(void **state)
 	EXPECT_ERRNO(open("vb_lo/node_type", O_RDONLY), ENOENT);
 }
 
+/* mkdir() is not answered. */
+static void working_directory__takes_nothing(void **state)
+{
+	const char *const shown[] = { CLASS, "/dev/infiniband" };
+
+	for (size_t i = 0; i < 2; i++) {
+		assert_int_equal(chdir(shown[i]), 0);
+		assert_int_equal(mkdir("verbena-test", 0700), -1);
+		expect_working(shown[i]);
+	}
+	assert_int_equal(chdir(".."), 0);
+	expect_working("/dev");
+	assert_int_equal(chdir("/"), 0);
+}
+
 static void working_directory__is_no_real_file(void **state)
 {
 	char path[] = "/tmp/infiniband.XXXXXX";
@@ -713,6 +728,7 @@ int main(int argc, char **argv)
 		cmocka_unit_test(bus__is_climbed_by_names),
 		cmocka_unit_test(working_directory__may_be_shown),
 		cmocka_unit_test(working_directory__is_childrens_too),
+		cmocka_unit_test(working_directory__takes_nothing),
 		cmocka_unit_test(working_directory__is_no_real_file),
 		cmocka_unit_test(working_directory__stays_when_it_cannot_be_kept),
 		cmocka_unit_test(working_directory__stays_where_a_borrowing_child_moves),
