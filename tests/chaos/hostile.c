@@ -487,7 +487,7 @@ int main(int argc, char **argv)
 	vb_random_seed(&dice, options.seed);
 	memset(silent, -1, sizeof(silent));
 	ends_at = now() + options.seconds;
-	for (unsigned turns = 0; !is_time_up(); turns++) {
+	while (!is_time_up()) {
 		for (unsigned i = 0; i < ATTACKS && !is_time_up(); i++)
 			if (is_wanted(attacks[i].name)) {
 				printf("attack %s at %.1f s\n", attacks[i].name, options.seconds - (ends_at - now()));
