@@ -4,7 +4,7 @@
 #include "base/invariant.h"
 #include "engine/message.h"
 
-#define ANSWER_AFTER_ACK (5 * VB_US)
+#define ANSWER_AFTER_ACK (20 * VB_US) /* a sender that is interrupted between the two takes as long */
 
 /* Local operations that are done complete as soon as they are the oldest. */
 void vb_retire_local_operations(struct vb_qp *qp)

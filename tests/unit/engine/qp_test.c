@@ -195,7 +195,8 @@ static void turns__answer_is_awaited_for_a_moment(void **state)
 	struct vb_qp *qp = rig_connected(rig, NULL);
 	receive_write(rig, qp, RIG_RQ_PSN);
 	send_write(rig, qp, RIG_SQ_PSN);
-	assert_false(vb_lane_awaits_answer(rig->lane, vb_time_add(rig->now, 10 * VB_US)));
+	assert_true(vb_lane_awaits_answer(rig->lane, vb_time_add(rig->now, 15 * VB_US)));
+	assert_false(vb_lane_awaits_answer(rig->lane, vb_time_add(rig->now, 25 * VB_US)));
 	leap(rig);
 	assert_false(vb_lane_awaits_answer(rig->lane, rig->now));
 	assert_int_equal(vb_qp_destroy(qp), 0);
