@@ -4,8 +4,8 @@
 
 #include <sys/resource.h>
 
-#define A_TURN	   (10 * VB_US) /* a yield that takes longer has let somebody run */
-#define REMEMBERED (5 * VB_MS)	/* those who share a core take turns in less */
+#define A_TURN	    (2 * VB_US)	  /* a yield that takes longer has let somebody run */
+#define REMEMBERED  (5 * VB_MS)	  /* those who share a core take turns in less */
 #define YIELD_AFTER (50 * VB_US)
 #define SLEEP_AFTER (10 * VB_MS)
 #define SLEEP_EVERY (100 * VB_US) /* so that who works between polls loses less than half of its time */

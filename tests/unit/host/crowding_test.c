@@ -110,8 +110,8 @@ static void yield__that_somebody_took_is_repeated_at_once(void **state)
 {
 	struct vb_crowding crowding = idle();
 
-	vb_crowding_yielded(&crowding, VB_S + 60 * VB_US, VB_S + 80 * VB_US);
-	assert_int_equal(vb_crowding_rest(&crowding, VB_S + 81 * VB_US), VB_REST_YIELD);
+	vb_crowding_yielded(&crowding, VB_S + 60 * VB_US, VB_S + 63 * VB_US); /* a peer's turn on one core */
+	assert_int_equal(vb_crowding_rest(&crowding, VB_S + 64 * VB_US), VB_REST_YIELD);
 	vb_crowding_is_of_use(&crowding);
 	assert_int_equal(vb_crowding_rest(&crowding, VB_S + VB_MS), VB_REST_YIELD);
 	vb_crowding_is_of_use(&crowding);
