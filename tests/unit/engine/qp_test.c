@@ -211,10 +211,10 @@ static void turns__answers_of_many_are_awaited_no_longer(void **state)
 	receive_write(rig, one, RIG_RQ_PSN);
 	receive_write(rig, other, RIG_RQ_PSN);
 	send_write(rig, one, RIG_SQ_PSN);
-	rig->now = vb_time_add(rig->now, 3 * VB_US);
+	rig->now = vb_time_add(rig->now, 15 * VB_US);
 	assert_true(vb_lane_awaits_answer(rig->lane, rig->now));
 	send_write(rig, other, RIG_SQ_PSN);
-	rig->now = vb_time_add(rig->now, 3 * VB_US);
+	rig->now = vb_time_add(rig->now, 15 * VB_US);
 	assert_false(vb_lane_awaits_answer(rig->lane, rig->now));
 	assert_int_equal(vb_qp_destroy(one), 0);
 	assert_int_equal(vb_qp_destroy(other), 0);
