@@ -159,7 +159,7 @@ def cmtime(context):
         with Process(path.server, ["cmtime", "-b", address, "-p", port], name="server cmtime") as server:
             programs.wait_reachable(path.server)
             client = run_until_served(server, path, ["cmtime", "-s", address, "-p", port, "-c", 100])
-        programs.expect(client, r"^connect +: +[\d.]+ ", "the time to connect")
+        programs.expect(client, r"^(?:connect +:|full connect) +[\d.]+ ", "the time to connect")
         if client.stats().get("cm_tx_mads", 0) < 300:  # REQ, RTU and DREQ of each
             raise Failure(f"not connected through Verbena\n{client.evidence()}")
 

@@ -124,6 +124,8 @@ def beside_an_adapter(context):
               " && exec \"$@\"")
     look = "ls -1 /sys/class/infiniband; cat /sys/class/infiniband/mlx5_0/fw_ver /sys/class/infiniband/vb_lo/fw_ver"
     with Process(place, ["unshare", "-m", "sh", "-c", script, "sh", "sh", "-c", look]) as process:
+        if process.wait(10) and "propagation" in process.stderr:
+            raise places.Unavailable("the root directory is no mount point, as in a chroot: no mounts of a test's own")
         process.wait_success(10)
     expect("the class, and a file of each", process.stdout.split(), ["mlx5_0", "vb_lo", "7", "verbena"])
 

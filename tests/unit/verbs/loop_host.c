@@ -20,6 +20,7 @@ struct vb_device {
 	struct vb_batch batch;
 	vb_time now;
 	struct vb_steering steering;
+	struct vb_device *opened_before;
 };
 
 struct vb_device_flow {
@@ -140,6 +141,7 @@ int vb_device_open(const char *name, const struct vb_device_sink *sink, struct v
 	pthread_mutex_init(&device->lock, NULL);
 	vb_steering_init(&device->steering, device->lane);
 	device->sink = *sink;
+	device->opened_before = last_opened;
 	last_opened = device;
 	open_devices++;
 	*opened = device;
@@ -151,6 +153,8 @@ void vb_device_close(struct vb_device *device)
 	vb_lane_destroy(device->lane);
 	vb_nic_destroy(device->nic);
 	pthread_mutex_destroy(&device->lock);
+	if (last_opened == device)
+		last_opened = device->opened_before;
 	free(device);
 	open_devices--;
 }
