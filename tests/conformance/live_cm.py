@@ -23,7 +23,8 @@ def run_until_served(server, path, arguments, settings=None):
             status = client.wait(SECONDS)
         if status == 0 or server.status is not None or time.monotonic() > deadline:
             break
-        if not REFUSED.search(client.stdout + client.stderr):
+        said = client.stdout + client.stderr
+        if said.strip() and not REFUSED.search(said):  # later ones of cmtime say nothing of it
             break
         time.sleep(0.1)
     if status != 0:
@@ -158,7 +159,12 @@ def cmtime(context):
         port = programs.next_port()
         with Process(path.server, ["cmtime", "-b", address, "-p", port], name="server cmtime") as server:
             programs.wait_reachable(path.server)
-            client = run_until_served(server, path, ["cmtime", "-s", address, "-p", port, "-c", 100])
+            try:
+                client = run_until_served(server, path, ["cmtime", "-s", address, "-p", port, "-c", 100])
+            except Failure as failure:
+                if ":" in address and "Address family for hostname not supported" in str(failure):
+                    continue  # later ones have a socket of their own beside, of IPv4 alone
+                raise
         programs.expect(client, r"^(?:connect +:|full connect) +[\d.]+ ", "the time to connect")
         if client.stats().get("cm_tx_mads", 0) < 300:  # REQ, RTU and DREQ of each
             raise Failure(f"not connected through Verbena\n{client.evidence()}")
