@@ -9,7 +9,7 @@
 #include <stdatomic.h>
 #include <sys/eventfd.h>
 #include <unistd.h>
-#include "host/host.h"
+#include "connected.h"
 
 #define ROUNDS	 300
 #define ATTEMPTS 10
@@ -25,48 +25,7 @@ static void on_event(void *user, const struct vb_event *event)
 {
 }
 
-static void on_port(void *user, bool is_active)
-{
-}
-
-static void on_gid_change(void *user)
-{
-}
-
 static const struct vb_device_sink sink = { NULL, on_event, on_port, on_gid_change };
-
-static void modify(struct vb_qp *qp, const struct vb_qp_attr *attr, uint32_t mask)
-{
-	assert_int_equal(vb_lane_lock(device), 0);
-	int rc = vb_qp_modify(qp, attr, VB_QP_STATE | mask, vb_host_now());
-	vb_lane_unlock(device);
-	assert_int_equal(rc, 0);
-}
-
-/* A QP that is its own peer. */
-static struct vb_qp *connected_to_itself(struct vb_pd *pd)
-{
-	struct vb_qp_config config = { .type = VB_QP_RC, .pd = pd, .send_cq = cq, .recv_cq = cq, .max_send_wr = 1,
-		.max_recv_wr = 1, .max_send_sge = 1, .max_recv_sge = 1, .signal_all = true };
-	struct vb_device_info info;
-	struct vb_qp *qp;
-
-	vb_device_query(device, &info);
-	assert_int_equal(vb_lane_lock(device), 0);
-	int rc = vb_qp_create(vb_device_lane(device), &config, &qp);
-	vb_lane_unlock(device);
-	assert_int_equal(rc, 0);
-	struct vb_qp_attr attr = { .state = VB_QPS_INIT, .port = 1, .path_mtu = 1024, .dest_qpn = vb_qp_number(qp),
-		.min_rnr_timer = 12, .timeout = 14, .retry_cnt = 7, .access = VB_ACCESS_REMOTE_WRITE,
-		.av = { .sgid = info.gids[0].gid, .dgid = info.gids[0].gid } };
-	modify(qp, &attr, VB_QP_PKEY_INDEX | VB_QP_PORT | VB_QP_ACCESS_FLAGS);
-	attr.state = VB_QPS_RTR;
-	modify(qp, &attr, VB_QP_AV | VB_QP_PATH_MTU | VB_QP_DEST_QPN | VB_QP_RQ_PSN | VB_QP_MAX_DEST_RD_ATOMIC |
-		VB_QP_MIN_RNR_TIMER);
-	attr.state = VB_QPS_RTS;
-	modify(qp, &attr, VB_QP_SQ_PSN | VB_QP_TIMEOUT | VB_QP_RETRY_CNT | VB_QP_RNR_RETRY | VB_QP_MAX_QP_RD_ATOMIC);
-	return qp;
-}
 
 /* Calls what for each thread of this process. */
 static void for_each_thread(void (*what)(int thread, void *user), void *user)
@@ -162,7 +121,7 @@ static void progress__leaves_packets_to_pollers_that_share_their_core(void **sta
 	assert_int_equal(vb_device_open("vb_lo", &sink, &device), 0);
 	assert_int_equal(vb_pd_create(vb_device_nic(device), &pd), 0);
 	assert_int_equal(vb_cq_create(vb_device_nic(device), &config, &cq), 0);
-	struct vb_qp *qp = connected_to_itself(pd);
+	struct vb_qp *qp = connected_on(device, pd, cq, (struct vb_qp_attr){ .timeout = 14, .retry_cnt = 7, .access = VB_ACCESS_REMOTE_WRITE });
 	work_fd = eventfd(0, EFD_CLOEXEC);
 	assert_int_equal(pthread_create(&worker, NULL, work, NULL), 0);
 	assert_int_equal(sched_getaffinity(0, sizeof(before), &before), 0);
