@@ -3,11 +3,11 @@
  * Holds: an id resolves one thing at a time, from the call until the answer is fetched or was an error. The thread has
  * copies of all it looks at, and the id waits for it before it goes. */
 #include <netdb.h>
-#include <signal.h>
 #include <stdlib.h>
 #include <string.h>
 #include "rdmacm/later.h"
 #include "rdmacm/objects.h"
+#include "rdmacm/thread.h"
 
 /* What was asked for, and where the answer goes: owned by the id. */
 struct resolution {
@@ -114,17 +114,6 @@ static struct resolution *resolution_create(
 	return resolution;
 }
 
-/* The thread hears no signals, which are the program's. */
-static int start(struct resolution *resolution)
-{
-	sigset_t all, before;
-	sigfillset(&all);
-	pthread_sigmask(SIG_SETMASK, &all, &before);
-	int error = pthread_create(&resolution->thread, NULL, resolve, resolution);
-	pthread_sigmask(SIG_SETMASK, &before, NULL);
-	return -error;
-}
-
 /* Is the last one's answer still to come, or to be fetched? With `calls` held. */
 static bool is_resolving(const struct id_object *id)
 {
@@ -156,7 +145,7 @@ static int begin(struct id_object *id, const char *node, const char *service, co
 	struct resolution *resolution = resolution_create(id, node, service, hints);
 	if (!resolution)
 		return -ENOMEM;
-	int error = start(resolution);
+	int error = vb_start_quiet_thread(&resolution->thread, resolve, resolution);
 	if (error) {
 		resolution_free(resolution);
 		return error;

@@ -4,8 +4,8 @@
  * Holds: one thread serves all; it starts with the first rsocket that asks for it. */
 #include "rdmacm/rsocket_objects.h"
 
-#include <signal.h>
 #include <time.h>
+#include "rdmacm/thread.h"
 
 /* The order is an rsocket's lock, then this one; the thread, which begins with this one, only tries the other. */
 static pthread_mutex_t list_lock = PTHREAD_MUTEX_INITIALIZER;
@@ -70,18 +70,14 @@ static int start_thread(void)
 {
 	pthread_condattr_t attr;
 	pthread_t thread;
-	sigset_t all, before;
 
 	pthread_condattr_init(&attr);
 	pthread_condattr_setclock(&attr, CLOCK_MONOTONIC);
 	pthread_cond_init(&list_changed, &attr);
 	pthread_condattr_destroy(&attr);
-	sigfillset(&all);
-	pthread_sigmask(SIG_SETMASK, &all, &before);
-	int error = pthread_create(&thread, NULL, serve, NULL);
-	pthread_sigmask(SIG_SETMASK, &before, NULL);
+	int error = vb_start_quiet_thread(&thread, serve, NULL);
 	if (error)
-		return -error;
+		return error;
 	pthread_detach(thread);
 	is_running = true;
 	return 0;

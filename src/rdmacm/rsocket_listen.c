@@ -4,13 +4,13 @@
  * nobody accepted are closed with their listener. */
 #include "rdmacm/rsocket_objects.h"
 
-#include <signal.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/epoll.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 #include "rdmacm/objects.h"
+#include "rdmacm/thread.h"
 
 /* Within which the answering thread has made a connection of a request. */
 enum { MAKING_US = 1000000 };
@@ -220,21 +220,16 @@ static void *answer_requests(void *unused)
 	return NULL;
 }
 
-/* The program's signals are its own threads' business. */
 static void start_thread(void)
 {
 	pthread_t thread;
-	sigset_t all, before;
 
 	listeners = epoll_create1(EPOLL_CLOEXEC);
 	if (listeners < 0)
 		return;
-	sigfillset(&all);
-	pthread_sigmask(SIG_SETMASK, &all, &before);
-	is_running = pthread_create(&thread, NULL, answer_requests, NULL) == 0;
+	is_running = vb_start_quiet_thread(&thread, answer_requests, NULL) == 0;
 	if (is_running)
 		pthread_detach(thread);
-	pthread_sigmask(SIG_SETMASK, &before, NULL);
 }
 
 void vb_rs_forget_listeners(void)
