@@ -1,6 +1,8 @@
-/* engine_bench [SECONDS]: nanoseconds of engine per packet, without sockets: two lanes back to back, packets handed over by
- * pointer. A packet costs its sender and its receiver, and its share of the acks; all of it is counted. Also the memory of
- * an idle connected RC QP. One line for each measurement. */
+/* engine_bench [SECONDS [ROW]]: nanoseconds of engine per packet, without sockets: two lanes back to back, packets handed
+ * over by pointer. A packet costs its sender and its receiver, and its share of the acks; all of it is counted. What is
+ * said is CPU time of the best slice of some milliseconds: what else runs on the machine takes from all the others. Also
+ * the memory of an idle connected RC QP. One line for each measurement, or that of one row alone; compare.py runs two
+ * builds turn about. */
 #include <inttypes.h>
 #include <malloc.h>
 #include <stdio.h>
@@ -9,7 +11,10 @@
 #include <time.h>
 #include "engine/nic.h"
 
-#define DEPTH 16
+#define DEPTH	 16
+#define SLICE_NS 5000000
+#define BUFFER	 (1 << 20)
+#define PAGE	 4096
 
 struct end {
 	struct vb_nic *nic;
@@ -20,6 +25,24 @@ struct end {
 	struct vb_qp *qp;
 	uint8_t *memory;
 	struct vb_gid gid;
+};
+
+/* What one line measures: messages of length bytes of op. */
+struct row {
+	const char *name;
+	enum vb_wr_opcode op;
+	uint32_t length;
+	bool is_phantom;
+	uint32_t apart; /* bytes between the two buffers' places within a page: what copies is slow where they are few */
+};
+
+static const struct row rows[] = {
+	{ "WRITE 8 B", VB_WR_RDMA_WRITE, 8, .apart = 0 },
+	{ "SEND 8 B", VB_WR_SEND, 8, .apart = 0 },
+	{ "WRITE 64 KiB, packets of 4 KiB", VB_WR_RDMA_WRITE, 65536, .apart = 0 },
+	{ "WRITE 64 KiB, 16 bytes apart", VB_WR_RDMA_WRITE, 65536, .apart = 16 },
+	{ "WRITE 64 KiB, packets of 4 KiB, no memory", VB_WR_RDMA_WRITE, 65536, .is_phantom = true },
+	{ "READ 64 KiB, packets of 4 KiB", VB_WR_RDMA_READ, 65536, .apart = 0 },
 };
 
 static struct vb_batch batch;
@@ -37,24 +60,26 @@ static void must(int rc, const char *what)
 static uint64_t clock_ns(void)
 {
 	struct timespec t;
-	clock_gettime(CLOCK_MONOTONIC, &t);
+	clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &t);
 	return (uint64_t)t.tv_sec * 1000000000u + (uint64_t)t.tv_nsec;
 }
 
-static void open_end(struct end *end, uint8_t n, size_t bytes, bool is_phantom)
+static void open_end(struct end *end, uint8_t n, size_t bytes, bool is_phantom, uint32_t offset)
 {
 	struct vb_nic_config nic = { .seed = n, .mtu = 4096 };
 	struct vb_lane_config lane = { .seed = n, .slot = n };
 	struct vb_cq_config cq = { .capacity = 1024 };
 	memset(end, 0, sizeof(*end));
 	end->gid = vb_gid_from_ipv4(10, 0, 0, n);
-	end->memory = is_phantom ? NULL : calloc(1, bytes);
+	end->memory = is_phantom ? NULL : aligned_alloc(PAGE, bytes + PAGE);
+	if (end->memory)
+		memset(end->memory, n, bytes + PAGE);
 	must(vb_nic_create(&nic, &end->nic), "nic");
 	must(vb_nic_set_gid(end->nic, 0, &end->gid), "gid");
 	must(vb_lane_create(&lane, &end->lane), "lane");
 	must(vb_pd_create(end->nic, &end->pd), "pd");
 	must(vb_cq_create(end->nic, &cq, &end->cq), "cq");
-	struct vb_mr_config mr = { .memory = end->memory, .iova = 1 << 20, .length = bytes,
+	struct vb_mr_config mr = { .memory = is_phantom ? NULL : end->memory + offset, .iova = 1 << 20, .length = bytes,
 		.access = VB_ACCESS_LOCAL_WRITE | VB_ACCESS_REMOTE_WRITE | VB_ACCESS_REMOTE_READ,
 		.kind = is_phantom ? VB_MEMORY_PHANTOM : VB_MEMORY_HOST };
 	must(vb_mr_register(end->pd, &mr, &end->mr), "mr");
@@ -114,49 +139,73 @@ static bool carry(struct end *from, struct end *to)
 	return n > 0;
 }
 
-static void write_messages(struct end *a, struct end *b, uint32_t length, double seconds, const char *name)
+static void post(struct end *end, const struct vb_send_wr *wr, unsigned count)
 {
-	struct vb_sge sge = { 1 << 20, length, vb_mr_key(a->mr) };
-	struct vb_send_wr wr = { .opcode = VB_WR_RDMA_WRITE, .flags = VB_SEND_SIGNALED, .sges = &sge, .sge_count = 1,
-		.remote_addr = 1 << 20, .rkey = vb_mr_key(b->mr) };
+	vb_sq_begin(end->qp);
+	while (count-- > 0)
+		must(vb_sq_put(end->qp, wr), "post");
+	vb_sq_end(end->qp, true);
+}
+
+static unsigned reap(struct end *end)
+{
 	struct vb_wc wc[DEPTH];
-	unsigned outstanding = 0;
+	int n = vb_cq_poll(end->cq, wc, DEPTH);
+	for (int i = 0; i < n; i++)
+		must(wc[i].status ? -5 : 0, "completion");
+	return (unsigned)n;
+}
+
+/* As many messages as a slice takes; their best price so far goes to *packet_ns and *message_ns. */
+static void take_slice(struct end *a, struct end *b, const struct row *row, double *packet_ns, double *message_ns)
+{
+	struct vb_sge sge = { 1 << 20, row->length, vb_mr_key(a->mr) }, recv_sge = { 1 << 20, BUFFER, vb_mr_key(b->mr) };
+	struct vb_recv_wr recv = { .sges = &recv_sge, .sge_count = 1 };
+	struct vb_send_wr wr = { .opcode = row->op, .flags = VB_SEND_SIGNALED, .sges = &sge, .sge_count = 1,
+		.remote_addr = 1 << 20, .rkey = vb_mr_key(b->mr) };
 	uint64_t messages = 0, begin = clock_ns(), elapsed;
 	packets = 0;
 	do {
-		for (int round = 0; round < 256; round++) {
-			vb_sq_begin(a->qp);
-			for (; outstanding < DEPTH; outstanding++)
-				must(vb_sq_put(a->qp, &wr), "post");
-			vb_sq_end(a->qp, true);
-			while ((int)carry(a, b) | (int)carry(b, a)) /* both, always */
-				now = vb_time_add(now, VB_US);
-			int n = vb_cq_poll(a->cq, wc, DEPTH);
-			for (int i = 0; i < n; i++)
-				must(wc[i].status ? -5 : 0, "completion");
-			outstanding -= (unsigned)n;
-			messages += (unsigned)n;
-			vb_lane_advance(a->lane, now);
-			vb_lane_advance(b->lane, now);
+		for (unsigned round = 0; round < 16; round++) {
+			unsigned done = 0;
+			for (int i = 0; row->op == VB_WR_SEND && i < DEPTH; i++)
+				must(vb_rq_post(b->qp, &recv), "post a receive");
+			post(a, &wr, DEPTH);
+			while (done < DEPTH) {
+				while ((int)carry(a, b) | (int)carry(b, a)) /* both, always */
+					now = vb_time_add(now, VB_US);
+				done += reap(a);
+				vb_lane_advance(a->lane, now);
+				vb_lane_advance(b->lane, now);
+			}
+			messages += done;
+			if (row->op == VB_WR_SEND)
+				reap(b);
 		}
 		elapsed = clock_ns() - begin;
-	} while ((double)elapsed < seconds * 1e9);
-	printf("%-44s %7.1f ns a packet  %8.1f ns a message\n", name, (double)elapsed / (double)packets,
-		(double)elapsed / (double)messages);
+	} while (elapsed < SLICE_NS);
+	if ((double)elapsed / (double)packets < *packet_ns)
+		*packet_ns = (double)elapsed / (double)packets;
+	if ((double)elapsed / (double)messages < *message_ns)
+		*message_ns = (double)elapsed / (double)messages;
 }
 
-static void measure(const char *name, uint32_t length, bool is_phantom, double seconds)
+static void measure(const struct row *row, double seconds)
 {
 	struct end a, b;
-	open_end(&a, 1, 1 << 20, is_phantom);
-	open_end(&b, 2, 1 << 20, is_phantom);
+	double packet_ns = 1e18, message_ns = 1e18;
+	open_end(&a, 1, BUFFER, row->is_phantom, 0);
+	open_end(&b, 2, BUFFER, row->is_phantom, row->apart);
 	struct vb_peer_facts facts = { .is_verbena = true, .receive_buffer = 4 << 20 };
 	vb_lane_set_peer(a.lane, &b.gid, &facts);
+	vb_lane_set_peer(b.lane, &a.gid, &facts);
 	a.qp = create_qp(&a, DEPTH);
 	b.qp = create_qp(&b, DEPTH);
 	connect_qp(&a, a.qp, &b.gid, vb_qp_number(b.qp));
 	connect_qp(&b, b.qp, &a.gid, vb_qp_number(a.qp));
-	write_messages(&a, &b, length, seconds, name);
+	for (uint64_t begin = clock_ns(); (double)(clock_ns() - begin) < seconds * 1e9;)
+		take_slice(&a, &b, row, &packet_ns, &message_ns);
+	printf("%-44s %7.1f ns a packet  %8.1f ns a message\n", row->name, packet_ns, message_ns);
 	close_end(&a);
 	close_end(&b);
 }
@@ -167,7 +216,7 @@ static void measure_memory(uint32_t depth)
 	struct end end;
 	struct vb_gid peer = vb_gid_from_ipv4(10, 0, 0, 9);
 	struct vb_qp *qps[COUNT];
-	open_end(&end, 1, 4096, false);
+	open_end(&end, 1, 4096, false, 0);
 	end.qp = create_qp(&end, 1);
 	size_t before = mallinfo2().uordblks;
 	for (int i = 0; i < COUNT; i++) {
@@ -184,9 +233,11 @@ static void measure_memory(uint32_t depth)
 int main(int argc, char **argv)
 {
 	double seconds = argc > 1 ? atof(argv[1]) : 1;
-	measure("WRITE 8 B", 8, false, seconds);
-	measure("WRITE 64 KiB, packets of 4 KiB", 65536, false, seconds);
-	measure("WRITE 64 KiB, packets of 4 KiB, no memory", 65536, true, seconds);
+	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++)
+		if (argc <= 2 || strcmp(argv[2], rows[i].name) == 0)
+			measure(&rows[i], seconds);
+	if (argc > 2)
+		return 0;
 	measure_memory(1);
 	measure_memory(64);
 	return 0;
