@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
-#include "rdmacm/objects.h"
+#include "base/gid.h"
 
 #define IS_RECEIVE (1ull << 63)
 
@@ -15,6 +15,7 @@ enum {
 	POLL_AT_ONCE = 16,
 	PORT = 1,
 	HOP_LIMIT = 64,
+	RESOLVE_MS = 1000,
 };
 
 static uint8_t *send_slot(struct vb_rs_ud *ud, uint32_t index)
@@ -99,16 +100,13 @@ int vb_rs_ud_give_back(struct vb_rs_ud *ud, uint32_t index)
 }
 _Static_assert(VB_RS_GRH + VB_RS_DATAGRAM_MAX <= SLOT, "a receive fits into its slot");
 
-/* Of a loopback address the device is meant, too, which rdma_bind_addr may leave open. */
+/* Resolved to itself, for of a loopback address the device is meant, too, which rdma_bind_addr would leave open. The
+ * answer is there at once. */
 static int open_id(struct vb_rs_ud *ud)
 {
 	if (rdma_create_id(NULL, &ud->id, ud, RDMA_PS_UDP))
 		return -errno;
-	struct id_object *id = vb_id_of(ud->id);
-	pthread_mutex_lock(&id->calls);
-	int error = vb_id_bind(id, &ud->local.any);
-	pthread_mutex_unlock(&id->calls);
-	return error;
+	return rdma_resolve_addr(ud->id, &ud->local.any, &ud->local.any, RESOLVE_MS) ? -errno : 0;
 }
 
 static int open_ud(struct vb_rs_ud *ud, const struct vb_rs_options *options)
@@ -116,8 +114,6 @@ static int open_ud(struct vb_rs_ud *ud, const struct vb_rs_options *options)
 	ud->receives = options->receive_queue;
 	ud->sends = options->send_queue;
 	int error = open_id(ud);
-	if (!error && !ud->id->verbs)
-		error = -ENODEV;
 	if (!error)
 		error = find_port(ud);
 	if (!error)
