@@ -4,13 +4,13 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <poll.h>
-#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <sys/eventfd.h>
 #include <time.h>
 #include "host/broker_start.h"
 #include "host/log.h"
+#include "os/thread.h"
 
 #define BACKOFF_FIRST_MS 20 /* between two searches for a new broker */
 #define BACKOFF_MAX_MS   2000
@@ -159,17 +159,6 @@ static void *run(void *argument)
 	return NULL;
 }
 
-static int start_thread(struct vb_broker *broker)
-{
-	sigset_t all, before;
-
-	sigfillset(&all);
-	pthread_sigmask(SIG_SETMASK, &all, &before);
-	int rc = pthread_create(&broker->thread, NULL, run, broker);
-	pthread_sigmask(SIG_SETMASK, &before, NULL);
-	return -rc;
-}
-
 /* ---- Connecting ------------------------------------------------------------------------------------------------- */
 
 static void free_broker(struct vb_broker *broker)
@@ -231,7 +220,7 @@ int vb_broker_connect(const struct vb_broker_config *config, struct vb_broker **
 		rc = vb_broker_fail(EMFILE, why, why_size, "no more descriptors");
 	else
 		rc = vb_broker_find(&broker->finder, &broker->fd, why, why_size);
-	if (rc == 0 && start_thread(broker))
+	if (rc == 0 && vb_thread_start(&broker->thread, run, broker))
 		rc = vb_broker_fail(EAGAIN, why, why_size, "cannot start a thread");
 	if (rc)
 		free_broker(broker);

@@ -14,7 +14,6 @@
 #include "host/worker.h"
 
 #include <errno.h>
-#include <signal.h>
 #include <stdlib.h>
 #include <sys/epoll.h>
 #include <sys/eventfd.h>
@@ -22,6 +21,7 @@
 #include <unistd.h>
 #include "host/crowding.h"
 #include "host/interfaces.h"
+#include "os/thread.h"
 
 #define LATE_IN_A_CROWD	 (800 * VB_US) /* less than the millisecond after which a peer that hears nothing probes */
 #define TURNS_AT_A_TIME	 64 /* between two looks at what else there is to do */
@@ -329,25 +329,13 @@ static int open_fds(struct vb_worker *w)
 	return 0;
 }
 
-/* The thread takes no signal: all are the application's. */
-static int start_thread(struct vb_worker *w)
-{
-	sigset_t all, before;
-
-	sigfillset(&all);
-	pthread_sigmask(SIG_SETMASK, &all, &before);
-	int rc = -pthread_create(&w->thread, NULL, run, w);
-	pthread_sigmask(SIG_SETMASK, &before, NULL);
-	return rc;
-}
-
 int vb_progress_start(struct vb_worker *w)
 {
 	int rc = open_fds(w);
 
 	if (rc == 0 && !vb_settings_get()->progress_off) {
 		w->has_thread = true;
-		rc = start_thread(w);
+		rc = vb_thread_start(&w->thread, run, w);
 		w->has_thread = rc == 0;
 	}
 	if (rc < 0)

@@ -5,9 +5,9 @@
 #include <netdb.h>
 #include <stdlib.h>
 #include <string.h>
+#include "os/thread.h"
 #include "rdmacm/later.h"
 #include "rdmacm/objects.h"
-#include "rdmacm/thread.h"
 
 /* What was asked for, and where the answer goes: owned by the id. */
 struct resolution {
@@ -145,7 +145,7 @@ static int begin(struct id_object *id, const char *node, const char *service, co
 	struct resolution *resolution = resolution_create(id, node, service, hints);
 	if (!resolution)
 		return -ENOMEM;
-	int error = vb_start_quiet_thread(&resolution->thread, resolve, resolution);
+	int error = vb_thread_start(&resolution->thread, resolve, resolution);
 	if (error) {
 		resolution_free(resolution);
 		return error;

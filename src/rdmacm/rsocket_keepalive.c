@@ -5,7 +5,7 @@
 #include "rdmacm/rsocket_objects.h"
 
 #include <time.h>
-#include "rdmacm/thread.h"
+#include "os/thread.h"
 
 /* The order is an rsocket's lock, then this one; the thread, which begins with this one, only tries the other. */
 static pthread_mutex_t list_lock = PTHREAD_MUTEX_INITIALIZER;
@@ -75,7 +75,7 @@ static int start_thread(void)
 	pthread_condattr_setclock(&attr, CLOCK_MONOTONIC);
 	pthread_cond_init(&list_changed, &attr);
 	pthread_condattr_destroy(&attr);
-	int error = vb_start_quiet_thread(&thread, serve, NULL);
+	int error = vb_thread_start(&thread, serve, NULL);
 	if (error)
 		return error;
 	pthread_detach(thread);

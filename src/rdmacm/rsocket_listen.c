@@ -9,8 +9,8 @@
 #include <sys/epoll.h>
 #include <sys/syscall.h>
 #include <unistd.h>
+#include "os/thread.h"
 #include "rdmacm/objects.h"
-#include "rdmacm/thread.h"
 
 /* Within which the answering thread has made a connection of a request. */
 enum { MAKING_US = 1000000 };
@@ -227,7 +227,7 @@ static void start_thread(void)
 	listeners = epoll_create1(EPOLL_CLOEXEC);
 	if (listeners < 0)
 		return;
-	is_running = vb_start_quiet_thread(&thread, answer_requests, NULL) == 0;
+	is_running = vb_thread_start(&thread, answer_requests, NULL) == 0;
 	if (is_running)
 		pthread_detach(thread);
 }

@@ -1,12 +1,12 @@
 /* Threads of ours in a program that is not. */
-#ifndef VB_RDMACM_THREAD_H
-#define VB_RDMACM_THREAD_H
+#ifndef VB_OS_THREAD_H
+#define VB_OS_THREAD_H
 
 #include <pthread.h>
 #include <signal.h>
 
 /* It hears no signals: all are the program's. 0 or -errno. */
-static inline int vb_start_quiet_thread(pthread_t *thread, void *(*run)(void *), void *argument)
+static inline int vb_thread_start(pthread_t *thread, void *(*run)(void *), void *argument)
 {
 	sigset_t all, before;
 
