@@ -5,7 +5,6 @@
 
 #include <rdma/rdma_cma.h>
 #include <stdint.h>
-#include <sys/epoll.h>
 
 enum { /* rdma_cm_event_type */
 	LATER_EVENT_ADDRINFO_RESOLVED = 16,
@@ -25,9 +24,5 @@ int later_rdma_resolve_addrinfo(struct rdma_cm_id *id, const char *node, const c
 int later_rdma_query_addrinfo(struct rdma_cm_id *id, struct rdma_addrinfo **info) __asm__("rdma_query_addrinfo");
 int later_rdma_write_cm_event(struct rdma_cm_id *id, enum rdma_cm_event_type event, int status, uint64_t arg) __asm__(
 	"rdma_write_cm_event");
-
-int later_repoll_create(int flags) __asm__("repoll_create");
-int later_repoll_ctl(int epfd, int operation, int fd, struct epoll_event *event) __asm__("repoll_ctl");
-int later_repoll_wait(int epfd, struct epoll_event *events, int max_events, int timeout_ms) __asm__("repoll_wait");
 
 #endif

@@ -56,13 +56,6 @@ static int listen_locked(struct id_object *id, int backlog)
 	return error;
 }
 
-void vb_id_accepting(struct rdma_cm_id *public)
-{
-	const struct id_object *id = vb_id_of(public);
-	if (id->generation == vb_generation())
-		vb_connections_accepting(&id->binding);
-}
-
 VB_EXPORT int rdma_listen(struct rdma_cm_id *public, int backlog)
 {
 	struct id_object *id = vb_id_of(public);

@@ -13,7 +13,7 @@
  *   4. the events' (channel.c): the queues of all channels, to which channel an id belongs, and what an id has there.
  * Nobody waits for an event, an acknowledgement or the program with any of them held. The CM's handler (handler.c) has
  * the third and takes the fourth; what it does not have, it leaves to the thread that fetches the event (events.c).
- * Not here: rsockets. */
+ * Not here: rsockets (rsocket/). */
 #ifndef VB_RDMACM_OBJECTS_H
 #define VB_RDMACM_OBJECTS_H
 
@@ -194,10 +194,6 @@ void vb_id_set_device(struct id_object *id, struct device_entry *device, const s
 void vb_id_end_resolution(struct id_object *id);
 /* Starts what a call began, or, with a synchronous id, waits for its event. error: what the call has come to. */
 int vb_id_complete(struct id_object *id, int error);
-/* Before it is bound: of which family (host/connections.h) its port is. */
-void vb_id_set_family(struct rdma_cm_id *id, uint64_t family);
-/* A listener whose program takes requests from now on. */
-void vb_id_accepting(struct rdma_cm_id *id);
 /* Makes id->cm; with the CM's mutex held. */
 int vb_id_make_cm(struct id_object *id, struct vb_cm *cm);
 /* Changes is_sync and the channel; 0 or -errno. */

@@ -57,11 +57,6 @@ static int set_id_option(struct id_object *id, int name, const void *value, size
 	}
 }
 
-void vb_id_set_family(struct rdma_cm_id *public, uint64_t family)
-{
-	vb_id_of(public)->options.family = family;
-}
-
 /* A record that leads from our address to the peer's, for there is no other way; the rest of it is ours to know. */
 static int set_path(struct id_object *id, const void *value, size_t length)
 {

@@ -4,8 +4,8 @@
  */
 #include <stdlib.h>
 #include <string.h>
-#include "rdmacm/rsocket_datagram.h"
-#include "rdmacm/rsocket_wire.h"
+#include "rsocket/datagram.h"
+#include "rsocket/wire.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t length);
 

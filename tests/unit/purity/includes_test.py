@@ -76,6 +76,12 @@ class Includes(unittest.TestCase):
         self.assertEqual(arrows["engine"], {"wire", "cc", "base"})
         self.assertIn("host/protocol.h", arrows["broker"])
 
+    def test_rsocket__stands_on_the_public_abi(self):
+        arrows = read_arrows((self.root / "docs/architecture.md").read_text())
+        self.assertEqual(arrows["rsocket"], {"rdmacm/family.h", "verbs/wait.h", "os", "base"})
+        for inner in ("rdmacm/objects.h", "verbs/objects.h", "host/connections.h", "cm/cm.h"):
+            self.assertEqual(len(list(complaints("rsocket", "file.c", f'#include "{inner}"', arrows))), 1, inner)
+
     def test_checker__sees_what_is_wrong(self):
         arrows = {"wire": {"base"}, "port": {"wire", "base"}, "broker": {"host/protocol.h", "base"}}
 

@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
-"""symbols_test NM LIBRARY...: what the pure rooms' static libraries want from outside, against a short list. A room that
-made a system call, read the clock or started a thread would want something else."""
+"""symbols_test NM RSOCKET LIBRARY...: what the pure rooms' static libraries want from outside, against a short list. A room
+that made a system call, read the clock or started a thread would want something else. And what that of rsockets wants of
+ours."""
 
 import re
 import subprocess
@@ -16,6 +17,9 @@ ALLOWED = {
     "__cpu_model", "__cpu_features2", "__cpu_indicator_init", "getauxval",    # which instructions the processor has
     "_GLOBAL_OFFSET_TABLE_", "__stack_chk_fail", "__tls_get_addr",
 }
+# All that rsockets want of ours beside the calls that librdmacm and libibverbs export to programs.
+RSOCKET_WANTS = {"vb_id_accepting", "vb_id_set_family", "vb_signal_ends_wait"}
+
 # What compilers add: checked string functions, sanitizers, coverage, calls to atomics that are not inline.
 ALLOWED_FORMS = re.compile(r"__(mem|str)\w+_chk|__(asan|ubsan|tsan|msan|sanitizer|gcov|llvm)_\w+|__aarch64_\w+")
 
@@ -33,7 +37,7 @@ def strangers(undefined, defined):
 
 
 class Symbols(unittest.TestCase):
-    nm, libraries = None, []
+    nm, rsocket, libraries = None, None, []
 
     def read(self, library):
         text = subprocess.run([self.nm, library], check=True, stdout=subprocess.PIPE, text=True).stdout
@@ -45,6 +49,10 @@ class Symbols(unittest.TestCase):
         for library in self.libraries:
             with self.subTest(library):
                 self.assertEqual(strangers(self.read(library)[0], defined), [])
+
+    def test_rsocket__stands_on_the_public_abi(self):
+        undefined, defined = self.read(self.rsocket)
+        self.assertEqual({name for name in undefined - defined if name.startswith("vb_")}, RSOCKET_WANTS)
 
     def test_checker__sees_a_system_call(self):
         undefined, defined = read_symbols("""
@@ -60,5 +68,5 @@ codec.c.o:
 
 
 if __name__ == "__main__":
-    Symbols.nm, *Symbols.libraries = sys.argv[1:]
+    Symbols.nm, Symbols.rsocket, *Symbols.libraries = sys.argv[1:]
     unittest.main(argv=sys.argv[:1])

@@ -1,7 +1,7 @@
 /* Shutting down and closing.
  * Holds: what the program sent has arrived at the peer's NIC before the connection goes, or the program was told, or
  * its SO_LINGER ran out. What has arrived stays readable until the rsocket is closed. */
-#include "rdmacm/rsocket_objects.h"
+#include "rsocket/objects.h"
 
 #include <stdlib.h>
 #include <unistd.h>

@@ -10,8 +10,8 @@
 #include <sys/mman.h>
 #include <sys/random.h>
 #include <unistd.h>
-#include "rdmacm/objects.h"
-#include "rdmacm/rsocket_objects.h"
+#include "rdmacm/family.h"
+#include "rsocket/objects.h"
 
 int vb_rs_set_family(struct rsocket *rs)
 {

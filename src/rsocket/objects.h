@@ -1,4 +1,5 @@
-/* The rsocket and what its files share. rsockets stand on the public functions of librdmacm and libibverbs alone.
+/* The rsocket and what its files share. rsockets stand on the public functions of librdmacm and libibverbs, and
+ * for what a parent's and its children's share on rdmacm/family.h.
  *
  * An rsocket's descriptor is real: an epoll instance over its event channel and its completion channel, which is
  * readable when the rsocket has something to do. So no other file can get its number, and one poll() waits for all
@@ -10,8 +11,8 @@
  * One thread at a time waits at the descriptor (`is_driven`) and does what is to be done; the others sleep until
  * something `changed`.
  * Holds: a thread inside a call keeps the rsocket (references), also when another closes it. */
-#ifndef VB_RDMACM_RSOCKET_OBJECTS_H
-#define VB_RDMACM_RSOCKET_OBJECTS_H
+#ifndef VB_RSOCKET_OBJECTS_H
+#define VB_RSOCKET_OBJECTS_H
 
 #include <errno.h>
 #include <infiniband/verbs.h>
@@ -23,7 +24,7 @@
 #include <stdatomic.h>
 #include <stdbool.h>
 #include "base/list.h"
-#include "rdmacm/rsocket_wire.h"
+#include "rsocket/wire.h"
 
 #define VB_RS_EXPORT __attribute__((visibility("default")))
 
@@ -91,7 +92,7 @@ struct rsocket {
 	struct vb_list requests, made; /* of a listener, until accepted: requests, and connections made of them */
 	uint32_t made_count, backlog;
 	bool is_watched;    /* by the thread that answers requests */
-	uint64_t family;    /* of whoever inherits it (host/connections.h) */
+	uint64_t family;    /* of whoever inherits it (rdmacm/family.h) */
 	bool is_accepting;  /* the program has waited for connections, or taken one */
 	uint32_t children;  /* how many the process had forked when it began to listen */
 	int inherit_error;  /* why a child could not take it over */
@@ -114,14 +115,14 @@ struct rsocket {
 	uint32_t table_at;     /* our table's entry that the peer writes next */
 	struct vb_rs_hello remote;
 	uint32_t remote_at;       /* the entry of the peer's that we write next */
-	struct vb_list mappings;  /* rsocket_mapping.c */
+	struct vb_list mappings;  /* mapping.c */
 	uint64_t *mapping_used;   /* bits: the peer's entries that we have taken */
-	struct vb_list keepalive; /* in the list of rsocket_keepalive.c */
+	struct vb_list keepalive; /* in the list of keepalive.c */
 	int64_t keepalive_due_us;
-	struct rs_datagram *datagram; /* rsocket_datagram.c */
+	struct rs_datagram *datagram; /* datagram.c */
 };
 
-/* ---- Descriptors (rsocket_table.c) ------------------------------------------------------------------------------- */
+/* ---- Descriptors (table.c) --------------------------------------------------------------------------------------- */
 
 /* The rsocket behind fd, kept; NULL, errno: EBADF, or why it could not be inherited. */
 struct rsocket *vb_rs_get(int fd);
@@ -153,7 +154,7 @@ static inline ssize_t vb_rs_size(ssize_t result)
 	return -1;
 }
 
-/* ---- Defaults (rsocket_options.c) -------------------------------------------------------------------------------- */
+/* ---- Defaults (options.c) ---------------------------------------------------------------------------------------- */
 
 struct vb_rs_defaults {
 	struct vb_rs_options options;
@@ -163,7 +164,7 @@ struct vb_rs_defaults {
 
 const struct vb_rs_defaults *vb_rs_defaults(void);
 
-/* ---- Making and ending (rsocket.c, rsocket_close.c) -------------------------------------------------------------- */
+/* ---- Making and ending (create.c, close.c) ----------------------------------------------------------------------- */
 
 /* A stream without an id yet, with its channel. NULL: errno. */
 struct rsocket *vb_rs_create(int domain, int type, const struct vb_rs_options *options);
@@ -172,7 +173,7 @@ void vb_rs_destroy(struct rsocket *rs);
 void vb_rs_abandon(struct rsocket *rs);
 int vb_rs_watch(struct rsocket *rs, int fd); /* by the rsocket's descriptor */
 
-/* ---- Inheriting (rsocket_inherit.c) ------------------------------------------------------------------------------ */
+/* ---- Inheriting (inherit.c) -------------------------------------------------------------------------------------- */
 
 /* The child's own in place of its parent's, with the same descriptor. NULL: errno. */
 struct rsocket *vb_rs_inherit(struct rsocket *from);
@@ -180,7 +181,7 @@ void vb_rs_before_fork(void);
 /* Closes the child's copies of its parent's descriptors, all but the rsocket's own. */
 void vb_rs_close_copies(const struct rsocket *from);
 
-/* ---- Connections (rsocket_connect.c): under lock ----------------------------------------------------------------- */
+/* ---- Connections (connect.c): under lock ------------------------------------------------------------------------- */
 
 /* Handles what the event channel has; whether that was anything. */
 bool vb_rs_take_events(struct rsocket *rs);
@@ -195,7 +196,7 @@ void vb_rs_end(struct rsocket *rs, int error);
 /* What the address's caller has room for; *length is room and then the address's length. */
 int vb_rs_copy_address(const union vb_rs_address *from, struct sockaddr *addr, socklen_t *length);
 
-/* ---- Listeners (rsocket_listen.c): under lock -------------------------------------------------------------------- */
+/* ---- Listeners (listen.c): under lock ---------------------------------------------------------------------------- */
 
 void vb_rs_take_request(struct rsocket *rs, struct rdma_cm_event *event);
 /* An event of a request that is none of the listener's own: whoever asked asks no more. */
@@ -207,7 +208,7 @@ void vb_rs_note_accepting(struct rsocket *rs);
 void vb_rs_listen_stop(struct rsocket *rs); /* before its descriptor is closed */
 void vb_rs_forget_listeners(void);          /* in a child: the thread is the parent's */
 
-/* ---- Streams (rsocket_stream.c): under lock ---------------------------------------------------------------------- */
+/* ---- Streams (stream.c): under lock ------------------------------------------------------------------------------ */
 
 int vb_rs_stream_open(struct rsocket *rs); /* the id has its device: queue pair and rings */
 void vb_rs_stream_close(struct rsocket *rs);
@@ -232,7 +233,7 @@ void vb_rs_stream_tell(struct rsocket *rs);
 /* How many bytes could be sent now. */
 uint32_t vb_rs_stream_room(const struct rsocket *rs);
 
-/* ---- Waiting (rsocket_wait.c): under lock ------------------------------------------------------------------------ */
+/* ---- Waiting (wait.c): under lock -------------------------------------------------------------------------------- */
 
 /* Does what is there to be done without looking at descriptors, or all that there is. */
 void vb_rs_progress(struct rsocket *rs);
@@ -249,7 +250,7 @@ typedef bool vb_rs_condition(const struct rsocket *rs);
  * not restart calls; -EBADF: closed meanwhile. */
 int vb_rs_wait(struct rsocket *rs, vb_rs_condition *is_met, bool is_nonblocking, int64_t timeout_us);
 
-/* ---- Polling (rsocket_poll.c) ------------------------------------------------------------------------------------ */
+/* ---- Polling (poll.c) -------------------------------------------------------------------------------------------- */
 
 short vb_rs_ready(const struct rsocket *rs, short events); /* under lock */
 void vb_rs_wake_pollers(void);
@@ -258,17 +259,17 @@ void vb_rs_forget_pollers(void); /* in a child: they are the parent's threads */
 bool vb_repoll_close(int fd);
 void vb_repoll_forget(int fd); /* an rsocket is closed: it leaves every list */
 
-/* ---- Keepalive (rsocket_keepalive.c): under lock ----------------------------------------------------------------- */
+/* ---- Keepalive (keepalive.c): under lock ------------------------------------------------------------------------- */
 
 int vb_rs_keepalive_start(struct rsocket *rs);
 void vb_rs_keepalive_stop(struct rsocket *rs);
 void vb_rs_forget_keepalives(void); /* in a child: so is this thread */
 
-/* ---- Mappings (rsocket_mapping.c) -------------------------------------------------------------------------------- */
+/* ---- Mappings (mapping.c) ---------------------------------------------------------------------------------------- */
 
 void vb_rs_mappings_close(struct rsocket *rs);
 
-/* ---- Datagrams (rsocket_datagram.c) ------------------------------------------------------------------------------ */
+/* ---- Datagrams (datagram.c) -------------------------------------------------------------------------------------- */
 
 int vb_rs_datagram_open(struct rsocket *rs);
 int vb_rs_datagram_inherit(struct rsocket *rs, const struct rsocket *from); /* the kernel's socket is both's */

@@ -5,10 +5,10 @@
  * with its own, in a header alone. From then on datagrams go from queue pair to queue pair behind a header that tells
  * the sender's address and port. A datagram that does not fit into the path's MTU goes through UDP each time. These
  * formats are those of librdmacm's rsockets. */
-#ifndef VB_RDMACM_RSOCKET_DATAGRAM_H
-#define VB_RDMACM_RSOCKET_DATAGRAM_H
+#ifndef VB_RSOCKET_DATAGRAM_H
+#define VB_RSOCKET_DATAGRAM_H
 
-#include "rdmacm/rsocket_objects.h"
+#include "rsocket/objects.h"
 
 enum {
 	VB_RS_DATAGRAM_MAX = 2048, /* with its header */
@@ -21,7 +21,7 @@ enum {
 	VB_RS_QKEY = 0x01234567, /* of all that librdmacm's UDP port space makes */
 };
 
-/* ---- Formats (rsocket_datagram_wire.c): pure --------------------------------------------------------------------- */
+/* ---- Formats (datagram_wire.c): pure ----------------------------------------------------------------------------- */
 
 struct vb_rs_udp_header {
 	bool is_data; /* else the answer */
@@ -44,7 +44,7 @@ bool vb_rs_address_convert(union vb_rs_address *address, sa_family_t family);
 /* The GID that an IP address is in RoCEv2. */
 union ibv_gid vb_rs_address_gid(const union vb_rs_address *address);
 
-/* ---- Queue pairs (rsocket_datagram_qp.c): under the rsocket's lock ----------------------------------------------- */
+/* ---- Queue pairs (datagram_qp.c): under the rsocket's lock ------------------------------------------------------- */
 
 struct vb_rs_ud {
 	struct vb_list link;

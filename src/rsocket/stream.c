@@ -2,8 +2,8 @@
  * Holds: every message that the peer was given credit for has a receive work request; no byte of the receive ring is
  * granted before it was read, none of the send ring used before its WRITE is complete. What the peer says is checked
  * against what it was granted; the places it names are its own memory, which its NIC guards.
- * Not here: the arithmetic (rsocket_wire.c), the program's calls (rsocket_io.c). */
-#include "rdmacm/rsocket_objects.h"
+ * Not here: the arithmetic (wire.c), the program's calls (io.c). */
+#include "rsocket/objects.h"
 
 #include <fcntl.h>
 #include <stdlib.h>

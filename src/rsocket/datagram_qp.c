@@ -1,6 +1,6 @@
 /* The queue pairs of a datagram rsocket: one for each of our addresses, with the buffers of its receives and sends.
- * Not here: to whom and when (rsocket_datagram.c). */
-#include "rdmacm/rsocket_datagram.h"
+ * Not here: to whom and when (datagram.c). */
+#include "rsocket/datagram.h"
 
 #include <fcntl.h>
 #include <stdlib.h>

@@ -1,7 +1,7 @@
 /* Direct placement: riomap registers a buffer and tells the peer where it is, riowrite writes into the peer's.
  * Holds: the peer learns of a mapping by a message in the stream, ahead of all data sent after riomap. An entry that
  * the peer wrote is read whole into memory of ours and then checked. */
-#include "rdmacm/rsocket_objects.h"
+#include "rsocket/objects.h"
 
 #include <stdlib.h>
 #include <string.h>

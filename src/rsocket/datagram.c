@@ -1,7 +1,7 @@
-/* Datagram rsockets: whom we know, what has arrived, and the calls (rsocket_datagram.h says how it works).
+/* Datagram rsockets: whom we know, what has arrived, and the calls (datagram.h says how it works).
  * Holds: whatever a datagram claims, it makes us send to the address it came from and to no other. A datagram that
  * comes when the queue is full is lost, as with UDP. */
-#include "rdmacm/rsocket_datagram.h"
+#include "rsocket/datagram.h"
 
 #include <fcntl.h>
 #include <stdlib.h>

@@ -5,8 +5,8 @@
 #include <pthread.h>
 #include <time.h>
 #include <unistd.h>
-#include "rdmacm/later.h"
-#include "rdmacm/rsocket_objects.h"
+#include "rsocket/later.h"
+#include "rsocket/objects.h"
 
 int rpoll(struct pollfd *fds, nfds_t count, int timeout_ms)
 {

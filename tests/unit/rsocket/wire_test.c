@@ -1,4 +1,4 @@
-#include "rdmacm/rsocket_wire.h"
+#include "rsocket/wire.h"
 #include "../unit.h"
 
 #include <errno.h>

@@ -1,8 +1,8 @@
 /* Sending and receiving the bytes of a stream, and the calls that carry bytes.
  * Holds: bytes are copied outside the lock; one thread sends at a time, one receives. What was copied into the send
  * ring belongs to the NIC until its WRITE is complete; what the ring has no room for waits with the program. Not here:
- * datagrams (rsocket_datagram.c). */
-#include "rdmacm/rsocket_objects.h"
+ * datagrams (datagram.c). */
+#include "rsocket/objects.h"
 
 #include <string.h>
 #include <sys/uio.h>

@@ -1,7 +1,7 @@
 /* A stream's connection: each event of its channel moves it on, whoever fetches it.
  * Holds: an event is acknowledged at once; what it brought is copied. A request whose private data is no rsocket's is
  * rejected and never seen by the program. */
-#include "rdmacm/rsocket_objects.h"
+#include "rsocket/objects.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -1,8 +1,8 @@
 /* Waiting for many rsockets and other descriptors at once.
  * Holds: an rpoll call counts itself in each of its rsockets (pollers) before it looks at them, and has a descriptor of
  * its own that wakes it when another thread takes away what made an rsocket's descriptor readable.
- * Not here: waiting for one (rsocket_wait.c). */
-#include "rdmacm/rsocket_objects.h"
+ * Not here: waiting for one (wait.c). */
+#include "rsocket/objects.h"
 
 #include <stdlib.h>
 #include <string.h>

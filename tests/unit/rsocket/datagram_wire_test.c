@@ -1,4 +1,4 @@
-#include "rdmacm/rsocket_datagram.h"
+#include "rsocket/datagram.h"
 #include "../unit.h"
 
 #include <arpa/inet.h>

@@ -2,7 +2,7 @@
  * requests of all listeners, as many as a listener's backlog, so that a peer's rconnect does not wait for our program.
  * Holds: a request whose private data is no rsocket's is rejected and never seen by the program; connections that
  * nobody accepted are closed with their listener. */
-#include "rdmacm/rsocket_objects.h"
+#include "rsocket/objects.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -10,7 +10,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 #include "os/thread.h"
-#include "rdmacm/objects.h"
+#include "rdmacm/family.h"
 
 /* Within which the answering thread has made a connection of a request. */
 enum { MAKING_US = 1000000 };

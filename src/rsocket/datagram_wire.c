@@ -1,5 +1,5 @@
-/* The headers of datagrams between rsockets (rsocket_datagram.h). */
-#include "rdmacm/rsocket_datagram.h"
+/* The headers of datagrams between rsockets (datagram.h). */
+#include "rsocket/datagram.h"
 
 #include <string.h>
 

@@ -1,5 +1,5 @@
-/* What two rsockets say to each other, and the arithmetic of their rings (rsocket_wire.h). */
-#include "rdmacm/rsocket_wire.h"
+/* What two rsockets say to each other, and the arithmetic of their rings (wire.h). */
+#include "rsocket/wire.h"
 
 #include <endian.h>
 #include <errno.h>

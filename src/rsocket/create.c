@@ -1,5 +1,5 @@
-/* Making rsockets. What they are is in rsocket_objects.h; how they end, in rsocket_close.c. */
-#include "rdmacm/rsocket_objects.h"
+/* Making rsockets. What they are is in objects.h; how they end, in close.c. */
+#include "rsocket/objects.h"
 
 #include <fcntl.h>
 #include <stdlib.h>

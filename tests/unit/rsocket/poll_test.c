@@ -1,5 +1,5 @@
 /* Waiters and a completion that comes while they look: what they arm, take and poll is the test's. */
-#include "rdmacm/rsocket_objects.h"
+#include "rsocket/objects.h"
 #include "../unit.h"
 
 #include <sys/eventfd.h>

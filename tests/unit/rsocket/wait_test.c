@@ -1,5 +1,5 @@
 /* An rsocket's wait at a descriptor that never becomes readable: only signals come. */
-#include "rdmacm/rsocket_objects.h"
+#include "rsocket/objects.h"
 #include "../unit.h"
 
 #include <signal.h>

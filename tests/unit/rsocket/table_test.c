@@ -1,4 +1,4 @@
-#include "rdmacm/rsocket_objects.h"
+#include "rsocket/objects.h"
 #include "../unit.h"
 
 #include <sys/wait.h>

@@ -2,7 +2,7 @@
  * bytes, which the peer's NIC acknowledges without its program. When nothing comes the NIC gives up after its retries,
  * and the connection ends with ETIMEDOUT; so TCP_KEEPINTVL and TCP_KEEPCNT change nothing.
  * Holds: one thread serves all; it starts with the first rsocket that asks for it. */
-#include "rdmacm/rsocket_objects.h"
+#include "rsocket/objects.h"
 
 #include <time.h>
 #include "os/thread.h"

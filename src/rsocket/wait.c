@@ -1,6 +1,6 @@
 /* Waiting for what happens to an rsocket: a short while by polling completions, then at its descriptor.
- * Not here: waiting for many (rsocket_poll.c). */
-#include "rdmacm/rsocket_objects.h"
+ * Not here: waiting for many (poll.c). */
+#include "rsocket/objects.h"
 
 #include <sys/epoll.h>
 #include <sys/eventfd.h>

@@ -7,8 +7,8 @@
  *
  * The rings, the places of the tables and the first credits are exchanged in the private data of the
  * connection. These formats are those of librdmacm's rsockets, version 1, over devices with immediate data. */
-#ifndef VB_RDMACM_RSOCKET_WIRE_H
-#define VB_RDMACM_RSOCKET_WIRE_H
+#ifndef VB_RSOCKET_WIRE_H
+#define VB_RSOCKET_WIRE_H
 
 #include <stdbool.h>
 #include <stddef.h>

@@ -2,12 +2,12 @@
  * Holds: a wait works on a copy of the list. When the list changes under one, the instance's own descriptor, which
  * every wait polls too, becomes readable, and stays so until all of its waits know the new list. The descriptor tells
  * of changes only: it cannot itself be polled for what its members have. Order of locks: instances_lock, an instance's. */
-#include "rdmacm/rsocket_objects.h"
+#include "rsocket/objects.h"
 
 #include <stdlib.h>
 #include <sys/eventfd.h>
 #include <unistd.h>
-#include "rdmacm/later.h"
+#include "rsocket/later.h"
 
 struct member {
 	int fd;

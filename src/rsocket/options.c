@@ -1,6 +1,6 @@
 /* Options of rsockets, and the defaults that an administrator may write into files of /etc/rdma/rsocket.
  * Not here: what an option does, which is where it is read. */
-#include "rdmacm/rsocket_datagram.h"
+#include "rsocket/datagram.h"
 
 #include <fcntl.h>
 #include <netinet/tcp.h>

@@ -1,8 +1,8 @@
 /* Which rsocket is behind a descriptor.
  * Holds: the table has one reference of each rsocket in it; vb_rs_get and vb_rs_put are a call's. In a forked child the
  * parent's are copies whose NIC is not there: the first call about one puts the child's own in its place
- * (rsocket_inherit.c). */
-#include "rdmacm/rsocket_objects.h"
+ * (inherit.c). */
+#include "rsocket/objects.h"
 
 #include <stdlib.h>
 #include <time.h>

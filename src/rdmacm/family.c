@@ -1,0 +1,15 @@
+/* Ids of a family: what a family is, the broker knows (host/connections.h). */
+#include "rdmacm/family.h"
+#include "rdmacm/objects.h"
+
+void vb_id_set_family(struct rdma_cm_id *public, uint64_t family)
+{
+	vb_id_of(public)->options.family = family;
+}
+
+void vb_id_accepting(struct rdma_cm_id *public)
+{
+	const struct id_object *id = vb_id_of(public);
+	if (id->generation == vb_generation())
+		vb_connections_accepting(&id->binding);
+}
