@@ -38,6 +38,7 @@ int vb_cm_create(const struct vb_cm_config *config, struct vb_cm **out)
 	vb_list_init(&cm->outgoing);
 	vb_list_init(&cm->events);
 	vb_list_init(&cm->spares);
+	vb_timers_init(&cm->timers);
 	cm->secret = (struct vb_secret){ .key = { config->seed, config->seed_high } };
 	cm->hash_seed = vb_secret_next(&cm->secret);
 	cm->slot = config->slot;
@@ -64,7 +65,7 @@ void vb_cm_destroy(struct vb_cm *cm)
 	vb_cm_table_deinit(&cm->by_qp);
 	vb_cm_table_deinit(&cm->by_service);
 	vb_cm_half_open_deinit(&cm->half_open);
-	vb_cm_timers_deinit(&cm->timers);
+	vb_timers_deinit(&cm->timers);
 	free(cm);
 }
 
@@ -82,7 +83,7 @@ void vb_cm_counters(const struct vb_cm *cm, uint64_t values[VB_CM_COUNTER_COUNT]
 
 struct vb_cm_id *vb_cm_id_create(struct vb_cm *cm, void *user)
 {
-	if (vb_cm_timers_reserve(&cm->timers, cm->id_count + 1) != 0)
+	if (vb_timers_reserve(&cm->timers, cm->id_count + 1) != 0)
 		return NULL;
 	struct vb_cm_id *id = calloc(1, sizeof(*id));
 	if (!id)
@@ -91,7 +92,7 @@ struct vb_cm_id *vb_cm_id_create(struct vb_cm *cm, void *user)
 	id->user = user;
 	vb_list_init(&id->events);
 	vb_list_init(&id->of_source);
-	vb_cm_timer_init(&id->timer);
+	vb_timer_init(&id->timer);
 	vb_list_add_tail(&cm->ids, &id->link);
 	cm->id_count++;
 	return id;
@@ -180,7 +181,7 @@ void vb_cm_id_free(struct vb_cm_id *id)
 	set_state(id, VB_CM_IDLE);
 	unlink_all(id);
 	vb_cm_drop_events(id);
-	vb_cm_timer_cancel(&cm->timers, &id->timer);
+	vb_timer_remove(&cm->timers, &id->timer);
 	vb_list_remove(&id->link);
 	cm->ghosts -= id->is_ghost;
 	cm->id_count--;
@@ -189,7 +190,7 @@ void vb_cm_id_free(struct vb_cm_id *id)
 
 void vb_cm_id_enter(struct vb_cm_id *id, enum vb_cm_state state)
 {
-	vb_cm_timer_cancel(&id->cm->timers, &id->timer);
+	vb_timer_remove(&id->cm->timers, &id->timer);
 	set_state(id, state);
 	if (state == VB_CM_TIMEWAIT)
 		vb_cm_table_remove(&id->cm->by_qp, &id->by_qp);
@@ -471,7 +472,7 @@ bool vb_cm_next_outgoing(struct vb_cm *cm, struct vb_cm_outgoing *out)
 
 void vb_cm_arm(struct vb_cm_id *id, vb_time span, vb_time now)
 {
-	vb_cm_timer_set(&id->cm->timers, &id->timer, vb_time_add(now, span));
+	vb_timer_set(&id->cm->timers, &id->timer, vb_time_add(now, span));
 }
 
 void vb_cm_wait(struct vb_cm_id *id, vb_time span, vb_time now)
@@ -525,5 +526,5 @@ void vb_cm_give_up(struct vb_cm_id *id, int error, vb_time now)
 
 struct vb_deadline vb_cm_next_deadline(const struct vb_cm *cm)
 {
-	return vb_cm_timers_next(&cm->timers);
+	return vb_timers_next(&cm->timers);
 }

@@ -16,6 +16,7 @@
 
 #include "base/list.h"
 #include "base/secret.h"
+#include "base/timers.h"
 #include "cm/cm.h"
 #include "cm/table.h"
 
@@ -28,7 +29,7 @@ struct vb_cm_id {
 	struct vb_list events; /* its own, not yet taken */
 	struct vb_list of_source; /* while it is half open */
 	struct vb_cm_node by_local, by_remote, by_qp, by_service;
-	struct vb_cm_timer timer;
+	struct vb_timer timer;
 
 	enum vb_cm_state state;
 	bool is_orphan; /* nobody holds it: it has no events and is freed when it would become idle */
@@ -82,7 +83,7 @@ struct vb_cm {
 	struct vb_list spares; /* events to come: reserved before anything changes */
 	unsigned spare_count;
 	struct vb_cm_table by_local, by_remote, by_qp, by_service;
-	struct vb_cm_timers timers;
+	struct vb_timers timers;
 	uint64_t counters[VB_CM_COUNTER_COUNT];
 };
 

@@ -203,8 +203,8 @@ void vb_cm_undelivered(
 
 void vb_cm_advance(struct vb_cm *cm, vb_time now)
 {
-	struct vb_cm_timer *timer;
-	while ((timer = vb_cm_timers_expire(&cm->timers, now))) {
+	struct vb_timer *timer;
+	while ((timer = vb_timers_expire(&cm->timers, now))) {
 		struct vb_cm_id *id = vb_container_of(timer, struct vb_cm_id, timer);
 		assert(timeouts[id->state]);
 		if (vb_cm_reserve_events(cm))

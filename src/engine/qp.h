@@ -16,7 +16,7 @@
 #include "engine/memory.h"
 #include "engine/nic.h"
 #include "engine/queues.h"
-#include "engine/timers.h"
+#include "base/timers.h"
 
 /* What a packet costs of a window beside its bytes: a socket buffer charges for each datagram. */
 #define VB_PACKET_OVERHEAD 256

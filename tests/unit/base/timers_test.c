@@ -1,5 +1,5 @@
 #include "base/random.h"
-#include "engine/timers.h"
+#include "base/timers.h"
 #include "../unit.h"
 
 enum { TIMERS = 60 };
@@ -118,6 +118,21 @@ static void timers__room_grows_and_keeps_what_is_armed(void **state)
 	free(timer);
 }
 
+/* A process may be frozen for months; the difference of times has turned over by then. */
+static void timers__are_due_after_110_quiet_days(void **state)
+{
+	struct vb_timers timers;
+	struct vb_timer timer;
+	const vb_time start = 5 * VB_S, day = 24 * 3600 * VB_S;
+	vb_timers_init(&timers);
+	vb_timer_init(&timer);
+	assert_int_equal(vb_timers_reserve(&timers, 1), 0);
+	vb_timer_set(&timers, &timer, start);
+	assert_null(vb_timers_expire(&timers, start - 1));
+	assert_ptr_equal(vb_timers_expire(&timers, vb_time_add(vb_time_add(start, 55 * day), 55 * day)), &timer);
+	vb_timers_deinit(&timers);
+}
+
 /* What a heap must do, done the slow way. */
 struct reference {
 	struct vb_deadline deadline[TIMERS];
@@ -181,6 +196,7 @@ static void agree_from(vb_time start, uint64_t seed)
 			check_expiry(&reference, &timers, timer, now);
 		}
 		check_next(&reference, &timers);
+		vb_timers_check(&timers);
 	}
 	vb_timers_deinit(&timers);
 }
@@ -207,6 +223,7 @@ int main(void)
 		cmocka_unit_test(timers__a_cancelled_one_never_comes),
 		cmocka_unit_test(timers__removing_twice_is_harmless),
 		cmocka_unit_test(timers__room_grows_and_keeps_what_is_armed),
+		cmocka_unit_test(timers__are_due_after_110_quiet_days),
 		cmocka_unit_test(timers__agree_with_a_naive_reference),
 		cmocka_unit_test(timers__agree_while_time_wraps),
 	};

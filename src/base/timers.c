@@ -6,7 +6,7 @@
 #include <errno.h>
 #include <stdlib.h>
 #include "base/invariant.h"
-#include "engine/timers.h"
+#include "base/timers.h"
 
 enum { ARITY = 4, FIRST_ROOM = 16 };
 

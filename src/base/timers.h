@@ -1,7 +1,8 @@
-/* One lazily re-armed timer per QP: a heap of those that are armed. Moving a deadline later costs nothing: the entry
- * keeps its old, earlier key and is put back when it comes up too soon. The heap's room is made when QPs are created. */
-#ifndef VB_ENGINE_TIMERS_H
-#define VB_ENGINE_TIMERS_H
+/* Timers, for whoever has many: a heap of those that are armed, a QP's or a connection's. Moving a deadline later costs
+ * nothing: the entry keeps its old, earlier key and is put back when it comes up too soon. All else is O(log n). The
+ * heap's room is made when its owners are, so that setting a timer never fails. */
+#ifndef VB_BASE_TIMERS_H
+#define VB_BASE_TIMERS_H
 
 #include <stdint.h>
 #include "base/time.h"
@@ -19,7 +20,7 @@ struct vb_timers {
 
 void vb_timers_init(struct vb_timers *timers);
 void vb_timers_deinit(struct vb_timers *timers);
-/* Room for one more timer; -ENOMEM. Setup only. */
+/* Room for so many timers in all; -ENOMEM. Setup only. */
 int vb_timers_reserve(struct vb_timers *timers, uint32_t room);
 void vb_timer_init(struct vb_timer *timer);
 void vb_timer_set(struct vb_timers *timers, struct vb_timer *timer, vb_time at);
