@@ -46,7 +46,7 @@ VB_EXPORT struct rdma_event_channel *rdma_create_event_channel(void)
 {
 	struct channel_object *channel = malloc(sizeof(*channel));
 	if (!channel)
-		return vb_fail(-ENOMEM);
+		return vb_result_null(-ENOMEM);
 	channel->public.fd = eventfd(0, EFD_SEMAPHORE | EFD_CLOEXEC);
 	if (channel->public.fd < 0) {
 		free(channel);

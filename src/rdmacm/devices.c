@@ -271,7 +271,7 @@ VB_EXPORT struct ibv_context **rdma_get_devices(int *num_devices)
 		error = -ENOMEM;
 	}
 	pthread_mutex_unlock(&devices_lock);
-	return error ? vb_fail(error) : list;
+	return error ? vb_result_null(error) : list;
 }
 
 VB_EXPORT void rdma_free_devices(struct ibv_context **list)

@@ -49,7 +49,8 @@ static inline int vb_result(int error)
 	return -1;
 }
 
-static inline void *vb_fail(int error)
+/* The same of a call that would return a pointer. */
+static inline void *vb_result_null(int error)
 {
 	errno = -error;
 	return NULL;

@@ -122,7 +122,7 @@ uint32_t vb_object_handle(void);
  */
 int vb_lane_lock_quiet(struct ibv_context *context);
 
-/* errno is set and the NULL of a failed create returned. */
+/* errno is set, to error as verbs return it, and the NULL of a failed create returned. */
 static inline void *vb_fail(int error)
 {
 	errno = error;
