@@ -44,37 +44,55 @@ enum {
 	VB_FETH_LEVEL_MASK = 3,
 };
 
+/* One cache line. Extension headers that no opcode has together share their place: only those of the opcode's row mean
+ * anything. */
 struct vb_packet {
 	uint8_t opcode;
-	bool solicited;
-	bool migreq;
-	bool ackreq;
-	bool fecn, becn;
+	bool solicited : 1, migreq : 1, ackreq : 1, fecn : 1, becn : 1;
 	uint16_t pkey;
 	uint32_t dest_qpn; /* 24 bits */
 	uint32_t psn;      /* 24 bits */
 
-	/* Extension headers; only those of the opcode's row mean anything. */
-	uint64_t va;            /* RETH, AtomicETH */
-	uint32_t rkey;          /* RETH, AtomicETH */
-	uint32_t dma_length;    /* RETH */
-	uint64_t swap_add;      /* AtomicETH */
-	uint64_t compare;       /* AtomicETH */
-	uint64_t atomic_result; /* AtomicAckETH */
-	uint32_t imm;           /* ImmDt as its four wire bytes lie in memory (network order), opaque */
-	uint32_t inv_rkey;      /* IETH */
-	uint32_t qkey;          /* DETH */
-	uint32_t src_qpn;       /* DETH */
-	uint32_t xrc_srqn;      /* XRCETH */
-	uint32_t flush;         /* FETH, as the 32-bit number */
-	uint8_t syndrome;       /* AETH */
-	uint32_t msn;           /* AETH, 24 bits */
-
 	/* Payload without pad. Decoded: borrows from the bytes given to vb_packet_decode. Outgoing: NULL, the length
 	 * alone; the bytes lie in the scatter list that travels with the packet. */
-	const uint8_t *payload;
 	uint32_t payload_length;
+	const uint8_t *payload;
+
+	/* The holder's own: what a fabric wants to know of a packet on its way, as timestamps. 0 in what the engine hands
+	 * out, which reads it nowhere; nothing on the wire. */
+	uint64_t holder;
+
+	union {
+		struct {
+			uint64_t va;       /* RETH, AtomicETH */
+			uint32_t rkey;     /* RETH, AtomicETH */
+			uint32_t xrc_srqn; /* XRCETH */
+		};
+		struct {
+			uint64_t atomic_result; /* AtomicAckETH */
+			uint32_t msn;           /* AETH, 24 bits */
+			uint8_t syndrome;       /* AETH */
+		};
+		struct {
+			uint32_t qkey;    /* DETH */
+			uint32_t src_qpn; /* DETH */
+		};
+	};
+	union {
+		struct {
+			uint32_t dma_length; /* RETH */
+			uint32_t imm;        /* ImmDt as its four wire bytes lie in memory (network order), opaque */
+			uint32_t inv_rkey;   /* IETH */
+			uint32_t flush;      /* FETH, as the 32-bit number */
+		};
+		struct {
+			uint64_t swap_add; /* AtomicETH */
+			uint64_t compare;  /* AtomicETH */
+		};
+	};
 };
+
+_Static_assert(sizeof(struct vb_packet) == 64, "a fabric keeps millions of them");
 
 static inline const struct vb_opcode *vb_packet_row(const struct vb_packet *packet)
 {
@@ -117,7 +135,7 @@ enum vb_decode_error {
 };
 
 /* Parse a UDP payload of length bytes, ICRC included but not verified (see icrc.h). Never reads outside bytes.
- * On error the packet is undefined. packet->payload borrows from bytes. */
+ * On error the packet is undefined. packet->payload borrows from bytes. packet->holder is left alone. */
 enum vb_decode_error vb_packet_decode(struct vb_packet *packet, const uint8_t *bytes, size_t length);
 
 /* Write BTH and extension headers to out (room for VB_MAX_HEADER_BYTES); returns their length. Payload, pad and ICRC

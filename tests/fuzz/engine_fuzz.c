@@ -189,6 +189,34 @@ static uint32_t near(uint32_t psn)
 	return (psn + take(1) - 16) & VB_PSN_MASK;
 }
 
+/* Whichever these are, the same of the input is used up. */
+static void read_headers(struct vb_packet *packet)
+{
+	uint64_t va = some_address();
+	uint32_t rkey = some_key();
+	uint32_t dma_length = take(2) & 0x8000 ? take(4) : take(2) % 1024;
+	uint32_t swap_add = take(1), imm_or_inv = some_key(), srqn = some_srqn();
+	uint8_t syndrome = (uint8_t)take(1);
+	uint32_t msn = take(1);
+	const struct vb_opcode *row = vb_packet_row(packet);
+	if (row->is_response) {
+		packet->syndrome = syndrome;
+		packet->msn = msn;
+	} else if ((packet->opcode & 0xe0) == VB_UD || (packet->opcode & 0xe0) == VB_MANUFACTURER) {
+		packet->qkey = 5;
+		packet->src_qpn = 0x222;
+		packet->imm = imm_or_inv;
+	} else {
+		packet->va = va;
+		packet->rkey = rkey;
+		packet->xrc_srqn = srqn;
+		packet->dma_length = dma_length;
+		packet->imm = packet->inv_rkey = imm_or_inv;
+		if (row->message == VB_MESSAGE_ATOMIC)
+			packet->swap_add = swap_add;
+	}
+}
+
 static void receive(void)
 {
 	static uint8_t payload[VB_MAX_MTU];
@@ -210,16 +238,7 @@ static void receive(void)
 	if (flags & 64 && flags & 128)
 		path.src.raw[15] ^= 1;
 	packet.psn = near(vb_packet_row(&packet)->is_response ? 0xFFFFFC + 16 : 0xFFFFFE + 16);
-	packet.va = some_address();
-	packet.rkey = some_key();
-	packet.dma_length = take(2) & 0x8000 ? take(4) : take(2) % 1024;
-	packet.swap_add = take(1);
-	packet.imm = packet.inv_rkey = some_key();
-	packet.qkey = 5;
-	packet.xrc_srqn = some_srqn();
-	packet.src_qpn = 0x222;
-	packet.syndrome = (uint8_t)take(1);
-	packet.msn = take(1);
+	read_headers(&packet);
 	packet.payload_length = vb_packet_row(&packet)->payload == VB_PAYLOAD_NONE ? 0
 		: flags & 8 ? 256
 			    : take(2) % 300;

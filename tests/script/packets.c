@@ -235,9 +235,56 @@ static uint32_t messages_until(struct actor *actor, uint32_t psn)
 	return n;
 }
 
-static void read_packet(struct line *line, struct actor *actor, struct vb_packet *packet, uint8_t *payload)
+static void read_header(struct line *line, struct actor *actor, struct vb_packet *packet, enum vb_header header)
 {
 	struct region *remote = &stage.regions[1];
+	struct named_srq *named = NULL;
+	switch (header) {
+	case VB_RETH:
+		packet->dma_length = (uint32_t)line_number(line, "dma", packet->payload_length);
+		packet->va = read_address(line, "va", remote->iova);
+		packet->rkey = read_key(line, "rkey", remote->key);
+		break;
+	case VB_ATOMICETH:
+		packet->va = read_address(line, "va", remote->iova);
+		packet->rkey = read_key(line, "rkey", remote->key);
+		packet->swap_add = line_number(line, line_has(line, "add") ? "add" : "swap", 0);
+		packet->compare = line_number(line, "compare", 0);
+		break;
+	case VB_ATOMICACKETH:
+		packet->atomic_result = line_number(line, "result", 0);
+		break;
+	case VB_AETH:
+		packet->syndrome = read_syndrome(line);
+		packet->msn = (uint32_t)line_number(line, "msn", messages_until(actor, packet->psn));
+		break;
+	case VB_IMMDT:
+		packet->imm = __builtin_bswap32((uint32_t)line_number(line, "imm", 0));
+		break;
+	case VB_IETH:
+		packet->inv_rkey = read_key(line, "inv", 0);
+		break;
+	case VB_DETH:
+		packet->qkey = (uint32_t)line_number(line, "qkey", actor->attr.qkey);
+		packet->src_qpn = (uint32_t)line_number(line, "src_qpn", 0x222);
+		break;
+	case VB_XRCETH:
+		packet->xrc_srqn = read_srqn(line, &named);
+		if (named)
+			actor->recvs = &named->recvs;
+		break;
+	case VB_FETH:
+		packet->flush = (uint32_t)line_number(line, "feth", VB_FLUSH_GLOBAL);
+		break;
+	case VB_CNP_RESERVED:
+	case VB_END:
+	case VB_HEADER_COUNT:
+		break;
+	}
+}
+
+static void read_packet(struct line *line, struct actor *actor, struct vb_packet *packet, uint8_t *payload)
+{
 	const char *name = line_word(line);
 	packet->opcode = (uint8_t)opcode_named(line, name);
 	const struct vb_opcode *row = vb_packet_row(packet);
@@ -248,23 +295,8 @@ static void read_packet(struct line *line, struct actor *actor, struct vb_packet
 	packet->becn = line_flag(line, "becn") || row->message == VB_MESSAGE_CNP;
 	packet->pkey = (uint16_t)line_number(line, "pkey", VB_PKEY_DEFAULT);
 	packet->dest_qpn = (uint32_t)line_number(line, "dest", vb_qp_number(actor->qp));
-	packet->va = read_address(line, "va", remote->iova);
-	packet->rkey = read_key(line, "rkey", remote->key);
-	packet->dma_length = (uint32_t)line_number(line, "dma", packet->payload_length);
-	packet->swap_add = line_number(line, line_has(line, "add") ? "add" : "swap", 0);
-	packet->compare = line_number(line, "compare", 0);
-	packet->atomic_result = line_number(line, "result", 0);
-	packet->flush = (uint32_t)line_number(line, "feth", VB_FLUSH_GLOBAL);
-	packet->imm = __builtin_bswap32((uint32_t)line_number(line, "imm", 0));
-	packet->inv_rkey = read_key(line, "inv", 0);
-	packet->qkey = (uint32_t)line_number(line, "qkey", actor->attr.qkey);
-	packet->src_qpn = (uint32_t)line_number(line, "src_qpn", 0x222);
-	struct named_srq *named = NULL;
-	packet->xrc_srqn = read_srqn(line, &named);
-	if (named)
-		actor->recvs = &named->recvs;
-	packet->syndrome = read_syndrome(line);
-	packet->msn = (uint32_t)line_number(line, "msn", row->is_response ? messages_until(actor, packet->psn) : 0);
+	for (const uint8_t *header = row->headers; *header != VB_END; header++)
+		read_header(line, actor, packet, *header);
 	payload_make(payload, packet->payload_length, packet->psn, (uint32_t)line_number(line, "fill", 0));
 	packet->payload = payload;
 }

@@ -138,10 +138,17 @@ static void gather(struct frame *frame, const struct vb_outgoing *out, const str
 
 void trace_packet(const char *verb, uint32_t qpn, const struct vb_packet *packet)
 {
+	const struct vb_opcode *row = vb_packet_row(packet);
+	bool has_reth = false, has_aeth = false;
+	for (const uint8_t *header = row->headers; *header != VB_END; header++) {
+		has_reth |= *header == VB_RETH;
+		has_aeth |= *header == VB_AETH;
+	}
 	trace("%06x %s %s to %06x psn %u%s len %u dma %u va %llx key %x syndrome %02x", qpn, verb,
-		vb_opcodes[packet->opcode].name ? vb_opcodes[packet->opcode].name : "?", packet->dest_qpn, packet->psn,
-		packet->ackreq ? " ackreq" : "", packet->payload_length, packet->dma_length,
-		(unsigned long long)packet->va, packet->rkey, packet->syndrome);
+		row->name ? row->name : "?", packet->dest_qpn, packet->psn, packet->ackreq ? " ackreq" : "",
+		packet->payload_length, has_reth ? packet->dma_length : 0,
+		has_reth ? (unsigned long long)packet->va : 0, has_reth ? packet->rkey : 0,
+		has_aeth ? packet->syndrome : 0);
 }
 
 void network_send(struct lane *from, const struct vb_outgoing *out, const struct vb_batch *batch)

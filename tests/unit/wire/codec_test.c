@@ -141,28 +141,36 @@ static void codec__headers_lie_where_the_specification_puts_them(void **state)
 	assert_true(packet.compare == 0x3132333435363738);
 }
 
+static unsigned flags_of(const struct vb_packet *packet)
+{
+	return packet->solicited | (unsigned)packet->migreq << 1 | (unsigned)packet->fecn << 2 |
+	       (unsigned)packet->becn << 3 | (unsigned)packet->ackreq << 4;
+}
+
 static void codec__flags_are_read_one_by_one(void **state)
 {
 	static const struct {
 		uint8_t at, bit;
-		size_t field;
-	} flags[] = {
-		{ 1, 0x80, offsetof(struct vb_packet, solicited) },
-		{ 1, 0x40, offsetof(struct vb_packet, migreq) },
-		{ 4, 0x80, offsetof(struct vb_packet, fecn) },
-		{ 4, 0x40, offsetof(struct vb_packet, becn) },
-		{ 8, 0x80, offsetof(struct vb_packet, ackreq) },
-	};
+	} flags[] = { { 1, 0x80 }, { 1, 0x40 }, { 4, 0x80 }, { 4, 0x40 }, { 8, 0x80 } };
 	for (size_t i = 0; i < COUNT_OF(flags); i++) {
 		uint8_t bytes[16] = { VB_SEND_ONLY }, again[VB_MAX_HEADER_BYTES];
 		bytes[flags[i].at] |= flags[i].bit;
 		struct vb_packet packet = { 0 };
 		assert_int_equal(vb_packet_decode(&packet, bytes, sizeof(bytes)), VB_DECODE_OK);
-		for (size_t j = 0; j < COUNT_OF(flags); j++)
-			assert_int_equal(*((const bool *)((const char *)&packet + flags[j].field)), i == j);
+		assert_int_equal(flags_of(&packet), 1u << i);
 		assert_int_equal(vb_packet_encode_headers(&packet, again), VB_BTH_LENGTH);
 		assert_memory_equal(again, bytes, VB_BTH_LENGTH);
 	}
+}
+
+static void codec__leaves_what_is_the_holders(void **state)
+{
+	uint8_t bytes[16] = { VB_SEND_ONLY }, again[VB_MAX_HEADER_BYTES];
+	struct vb_packet packet = { .holder = 0x0102030405060708 };
+	assert_int_equal(vb_packet_decode(&packet, bytes, sizeof(bytes)), VB_DECODE_OK);
+	assert_true(packet.holder == 0x0102030405060708);
+	assert_int_equal(vb_packet_encode_headers(&packet, again), VB_BTH_LENGTH);
+	assert_memory_equal(again, bytes, VB_BTH_LENGTH);
 }
 
 static void codec__immediate_keeps_its_byte_order(void **state)
@@ -275,6 +283,7 @@ int main(void)
 		cmocka_unit_test(codec__every_opcode_comes_back_as_it_was),
 		cmocka_unit_test(codec__headers_lie_where_the_specification_puts_them),
 		cmocka_unit_test(codec__flags_are_read_one_by_one),
+		cmocka_unit_test(codec__leaves_what_is_the_holders),
 		cmocka_unit_test(codec__immediate_keeps_its_byte_order),
 		cmocka_unit_test(codec__pad_count_follows_from_the_length),
 		cmocka_unit_test(codec__reserved_bits_are_ignored_and_written_zero),
