@@ -1,4 +1,4 @@
-/* The table behind lkeys and rkeys, shared by keys.c, memory.c and windows.c; nobody else looks inside.
+/* The table behind lkeys and rkeys, shared by keys.c, memory.c and memory_windows.c; nobody else looks inside.
  *
  * An entry is a lookup's cache line and, behind it, the object that the key names. Entries never move and are never
  * given back before the device goes, so a pointer to a dead region or window is stale, not wild.
@@ -87,7 +87,7 @@ void vb_key_close(struct vb_key_entry *entry);
 
 void vb_keys_check(const struct vb_key_table *keys);
 void vb_mr_check(const struct vb_mr *mr); /* memory.c */
-void vb_mw_check(const struct vb_mw *mw); /* windows.c */
+void vb_mw_check(const struct vb_mw *mw); /* memory_windows.c */
 
 /* Pageable memory may begin at address zero, which is no array's. */
 static inline uint8_t *vb_memory_at(uint8_t *memory, uint64_t offset)

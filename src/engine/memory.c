@@ -1,7 +1,7 @@
 /* Memory regions, and every access to application memory: who may reach what, and how payload lands.
  * Holds: a range that is handed out lay wholly inside an open region or window of the right domain, which granted the
  * access, at one moment during the lookup; after vb_mr_invalidate no lookup finds the region.
- * Not here: windows (windows.c), the table itself (keys.c). IBA vol. 1, 10.6 and 9.4.1. */
+ * Not here: memory windows (memory_windows.c), the table itself (keys.c). IBA vol. 1, 10.6 and 9.4.1. */
 #include <errno.h>
 #include <string.h>
 #include "base/invariant.h"

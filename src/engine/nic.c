@@ -1,6 +1,6 @@
 /* Devices and protection domains.
  * Holds: packets that arrive look up GIDs without a lock, and see the table as it was before or after a change.
- * Not here: keys and memory (keys.c, memory.c, windows.c), lanes. */
+ * Not here: keys and memory (keys.c, memory.c, memory_windows.c), lanes. */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
