@@ -71,7 +71,7 @@ static void retire(struct vb_qp *qp)
 static bool acknowledge_through(struct vb_qp *qp, uint32_t psn, vb_time now)
 {
 	struct vb_requester *rq = &qp->requester;
-	struct vb_cc_ack acked = { .flight = rq->flight_out + rq->flight_in };
+	struct vb_cc_ack acked = { .flight = qp->flight.out + qp->flight.in };
 	bool is_progress = false, is_reached = true;
 
 	while (vb_psn_diff(psn, rq->una_psn) >= 0) {
@@ -203,7 +203,7 @@ static void response_done(
 	struct vb_qp *qp, struct vb_send_wqe *wqe, uint32_t index, uint32_t end, bool is_only, vb_time now)
 {
 	struct vb_requester *rq = &qp->requester;
-	struct vb_cc_ack acked = { .flight = rq->flight_out + rq->flight_in };
+	struct vb_cc_ack acked = { .flight = qp->flight.out + qp->flight.in };
 	uint32_t psn = rq->una_psn;
 	bool ends_piece = index + 1 == end, ends_message = index + 1 == wqe->psn_count;
 

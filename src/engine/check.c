@@ -1,8 +1,10 @@
 /* What always holds, of a whole lane: each file's own check, and the sums that no file has alone.
- * Holds: the peers' flight is that of the QPs connected to them, the lane's read_flight that of all but the silent;
- * acks that wait are in the order of their deadlines; nobody condemned outlives a call. */
+ * Holds: the use of the peers' allowances is what the QPs connected to them have under way, that of the lane's for READs
+ * what all but the silent have; acks that wait are in the order of their deadlines; nobody condemned outlives a call; a
+ * QP that has something to send and nothing under way is scheduled, or waits where it will be. */
 #include "engine/check.h"
 #include "base/invariant.h"
+#include "engine/peers.h"
 #include "engine/qp.h"
 #include "engine/xrc.h"
 
@@ -21,6 +23,15 @@ static void check_queues(const struct vb_qp *qp)
 		vb_xrc_check(qp);
 }
 
+/* Nothing that could come back, no timer and no list would ever let it go on. */
+static bool is_forgotten(const struct vb_qp *qp)
+{
+	bool is_scheduled = vb_list_linked(&qp->ready_link) || atomic_load(&qp->doorbell_rung);
+	bool waits = vb_list_linked(&qp->flight.link) || qp->timer.deadline.is_set || qp->requester.awaiting_done > 0;
+	bool has_work = vb_state(qp) == VB_QPS_RTS && qp->type != VB_QP_RAW && vb_requester_has_work(qp);
+	return has_work && !is_scheduled && !waits;
+}
+
 static void check_qp(const struct vb_lane *lane, const struct vb_qp *qp)
 {
 	enum vb_qp_state state = vb_state(qp);
@@ -31,8 +42,9 @@ static void check_qp(const struct vb_lane *lane, const struct vb_qp *qp)
 	check_queues(qp);
 	vb_responses_check(qp);
 	vb_responder_check(qp);
+	vb_flight_check(qp);
 	if (state != VB_QPS_RTS && state != VB_QPS_SQD) {
-		assert(qp->requester.flight_out == 0 && qp->requester.flight_in == 0);
+		assert(qp->flight.out == 0 && qp->flight.in == 0);
 		return;
 	}
 	if (qp->peer && qp->type != VB_QP_UD)
@@ -41,36 +53,40 @@ static void check_qp(const struct vb_lane *lane, const struct vb_qp *qp)
 		vb_recovery_check(qp);
 	if (qp->is_reliable && vb_requester_is_busy(qp)) /* or nobody would ever ask again */
 		assert(qp->timer.deadline.is_set);
+	assert(!is_forgotten(qp));
 }
 
 struct sums {
-	uint32_t qps, reads, users, flight;
+	uint32_t qps, users;
+	uint64_t reads, requests;
 };
 
 static void add_qp(const struct vb_lane *lane, const struct vb_qp *qp, struct sums *sums)
 {
 	check_qp(lane, qp);
 	sums->qps++;
-	if (!qp->requester.is_silent)
-		sums->reads += qp->requester.flight_in;
+	if (!qp->flight.is_silent)
+		sums->reads += qp->flight.in;
 	if (!qp->peer)
 		return;
 	sums->users++;
-	sums->flight += qp->requester.flight_out;
-	assert(qp->peer->flight >= qp->requester.flight_out);
+	sums->requests += qp->flight.out;
+	assert(qp->peer->allowance.used >= qp->flight.out);
 }
 
 static void check_peers(const struct vb_lane *lane, const struct sums *sums)
 {
-	uint32_t users = 0, flight = 0;
+	uint32_t users = 0;
+	uint64_t requests = 0;
 	for (uint32_t i = 0; i < lane->peer_buckets; i++) {
 		for (const struct vb_peer *peer = lane->peers[i]; peer; peer = peer->next) {
 			users += peer->users;
-			flight += peer->flight;
+			requests += peer->allowance.used;
+			vb_allowance_check(&peer->allowance);
 			assert(peer->facts.is_asked || vb_list_empty(&peer->curious));
 		}
 	}
-	assert(users == sums->users && flight == sums->flight);
+	assert(users == sums->users && requests == sums->requests);
 }
 
 uint32_t vb_qp_oldest_psn(const struct vb_qp *qp)
@@ -107,7 +123,8 @@ void vb_lane_check(const struct vb_lane *lane)
 	uint32_t index = 0;
 	for (const struct vb_qp *qp; sums.qps < lane->qp_count && (qp = next_qp(lane, &index));)
 		add_qp(lane, qp, &sums);
-	assert(sums.qps == lane->qp_count && sums.reads == lane->read_flight);
+	assert(sums.qps == lane->qp_count && sums.reads == lane->reads.used);
+	vb_allowance_check(&lane->reads);
 	check_peers(lane, &sums);
 	vb_timers_check(&lane->timers);
 	check_acks(lane);

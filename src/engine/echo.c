@@ -5,9 +5,9 @@
  * Others never see it. Whether a peer is one of ours is asked when a QP is first pointed at it; data waits for the
  * answer, no longer than ANSWER_PATIENCE. */
 #include <stdlib.h>
+#include "engine/peers.h"
 #include "engine/qp.h"
 
-#define ECHO_WINDOW   131072
 #define ECHO_EVERY    32768
 #define ECHO_PATIENCE (100 * VB_MS) /* a receiver may have lost its core for a while */
 #define ANSWER_PATIENCE (150 * VB_MS) /* time for the question to be asked twice */
@@ -33,7 +33,7 @@ static void drain(struct vb_qp *qp, uint64_t drained)
 	struct vb_echo *echo = qp->requester.echo;
 	uint32_t freed = (uint32_t)(drained - echo->drained);
 	echo->drained = drained;
-	vb_flight_remove(qp, freed < qp->requester.flight_out ? freed : qp->requester.flight_out, 0);
+	vb_flight_remove(qp, freed, 0);
 }
 
 void vb_echo_give_up(struct vb_qp *qp)
@@ -51,10 +51,7 @@ void vb_echo_turn_to(struct vb_qp *qp, const struct vb_gid *gid, uint32_t qpn)
 	if (qp->peer && qp->peer->slot == slot && vb_gid_equal(&qp->peer->gid, gid))
 		return;
 	vb_echo_give_up(qp);
-	vb_list_remove(&qp->blocked_link);
-	if (qp->peer)
-		vb_peer_put(qp->peer);
-	qp->peer = qpn == VB_QPN_MULTICAST ? NULL : vb_peer_get(qp->lane, gid, slot);
+	vb_flight_turn_to(qp, qpn == VB_QPN_MULTICAST ? NULL : vb_peer_get(qp->lane, gid, slot));
 }
 
 static void block(struct vb_echo *echo, vb_time now)
@@ -84,13 +81,12 @@ bool vb_echo_allows(struct vb_qp *qp, uint32_t cost, vb_time now)
 	struct vb_echo *echo = has_window(qp) ? echo_of(qp) : NULL;
 	if (!echo)
 		return true;
-	uint64_t flight = echo->sent - echo->drained;
-	if ((flight == 0 || flight + cost <= ECHO_WINDOW) && vb_flight_allows_share(qp, cost)) {
+	if (vb_flight_allows(qp, cost, 0)) {
 		echo->is_blocked = false;
 		return true;
 	}
-	if (flight == 0)
-		return false; /* others fill the peer's window: their echoes open it */
+	if (qp->flight.out == 0)
+		return false; /* others use up the peer's allowance: their echoes wake it */
 	if (echo->asked == echo->answered)
 		echo->is_due = true;
 	block(echo, now);

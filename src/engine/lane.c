@@ -1,6 +1,7 @@
 /* A lane: its table of QPs, and the way of a received packet to the QP it is for. */
 #include <errno.h>
 #include <stdlib.h>
+#include "engine/peers.h"
 #include "engine/qp.h"
 
 #define CHUNK 256
@@ -14,12 +15,11 @@ int vb_lane_create(const struct vb_lane_config *config, struct vb_lane **created
 	lane->config = *config;
 	vb_random_seed(&random, config->seed);
 	lane->next_index = vb_random_below(&random, 0x8000);
-	lane->read_window = config->receive_buffer ? config->receive_buffer / 2 : UINT32_MAX;
+	vb_allowance_init(&lane->reads, config->receive_buffer ? config->receive_buffer / 2 : UINT64_MAX);
 	vb_timers_init(&lane->timers);
 	vb_list_init(&lane->ready);
 	vb_list_init(&lane->raw_ready);
 	vb_list_init(&lane->acks);
-	vb_list_init(&lane->read_blocked);
 	vb_list_init(&lane->notices);
 	vb_list_init(&lane->condemned);
 	vb_list_init(&lane->mcast);
@@ -143,8 +143,7 @@ static void receive_connected(struct vb_qp *qp, const struct vb_path *path, cons
 	note_congestion(qp, path);
 	if (row->message == VB_MESSAGE_CNP) {
 		vb_count(qp->lane, VB_CNP_RECEIVED, 1);
-		if (rq->cc.algorithm) /* none before RTS: nothing of ours is under way */
-			rq->cc.algorithm->on_cnp(&rq->cc, now);
+		vb_flight_on_cnp(qp, now);
 	} else if (qp->type != VB_QP_RC) {
 		receive_by_half(qp, packet, now);
 	} else if (row->is_response) {

@@ -1,6 +1,7 @@
 /* A QP's life: creation, the states it goes through, failure and flushing, destruction. IBA vol. 1, 10.3. */
 #include <errno.h>
 #include <stdlib.h>
+#include "engine/peers.h"
 #include "engine/qp.h"
 #include "engine/qp_state.h"
 #include "engine/tags.h"
@@ -114,7 +115,7 @@ static void init_links(struct vb_qp *qp)
 {
 	vb_list_init(&qp->ready_link);
 	vb_list_init(&qp->ack_link);
-	vb_list_init(&qp->blocked_link);
+	vb_flight_init(qp);
 	vb_list_init(&qp->condemned_link);
 	vb_list_init(&qp->mcast);
 	vb_list_init(&qp->xrcd_link);
@@ -206,11 +207,8 @@ int vb_qp_create(struct vb_lane *lane, struct vb_qp_config *config, struct vb_qp
 
 static void leave_peer(struct vb_qp *qp)
 {
-	vb_flight_end_turn(qp, false);
-	vb_flight_remove(qp, qp->requester.flight_out, qp->requester.flight_in);
-	if (qp->peer)
-		vb_peer_put(qp->peer);
-	qp->peer = NULL;
+	vb_flight_stop(qp);
+	vb_flight_turn_to(qp, NULL);
 }
 
 /* As hardware drivers do: what a QP completed and nobody polled goes with it. What an XRC_RECV QP completed is of the
@@ -285,10 +283,8 @@ static void stop_requester(struct vb_qp *qp)
 {
 	struct vb_requester *rq = &qp->requester;
 	vb_timer_cancel(&qp->timer);
-	vb_list_remove(&qp->blocked_link);
 	vb_echo_give_up(qp);
-	vb_flight_remove(qp, rq->flight_out, rq->flight_in);
-	vb_flight_end_turn(qp, false);
+	vb_flight_stop(qp);
 	rq->una_psn = rq->next_psn = rq->max_psn;
 	rq->is_rnr_waiting = false;
 	rq->probe = VB_PROBE_NONE;
@@ -525,7 +521,7 @@ static int enter_rtr(struct vb_qp *qp)
 	struct vb_peer *peer = vb_peer_get(qp->lane, &qp->attr.av.dgid, (uint8_t)(qp->attr.dest_qpn >> 16));
 	if (!peer)
 		return -ENOMEM;
-	qp->peer = peer;
+	vb_flight_turn_to(qp, peer);
 	set_mtu(qp, qp->attr.path_mtu);
 	qp->flow = flow_of(qp);
 	vb_responder_reset(qp);
@@ -597,12 +593,7 @@ static int follow_address(struct vb_qp *qp)
 	struct vb_peer *peer = vb_peer_get(qp->lane, &qp->attr.av.dgid, qp->peer->slot);
 	if (!peer)
 		return -ENOMEM;
-	vb_list_remove(&qp->blocked_link);
-	qp->peer->flight -= qp->requester.flight_out;
-	vb_flight_wake(qp);
-	peer->flight += qp->requester.flight_out;
-	vb_peer_put(qp->peer);
-	qp->peer = peer;
+	vb_flight_turn_to(qp, peer);
 	return 0;
 }
 

@@ -11,23 +11,15 @@
 #include "base/list.h"
 #include "base/lock.h"
 #include "base/random.h"
-#include "cc/cc.h"
 #include "engine/counters.h"
+#include "engine/flight.h"
 #include "engine/memory.h"
 #include "engine/nic.h"
 #include "engine/queues.h"
 #include "base/timers.h"
 
-/* What a packet costs of a window beside its bytes: a socket buffer charges for each datagram. */
-#define VB_PACKET_OVERHEAD 256
-/* A READ is asked for in pieces of so many bytes, each a READ request of its own, so that its responses can be held to a
- * window: vb_read_piece (peers.c). */
-#define VB_READ_PIECE_MIN 65536
-#define VB_READ_PIECE_MAX 1048576
 /* Packets a QP may send before the next ready QP gets its turn: a train. */
 #define VB_QUANTUM_BYTES 65536
-#define VB_START_WINDOW  65536
-#define VB_MAX_WINDOW    (2 * (VB_READ_PIECE_MAX + VB_READ_PIECE_MAX / 4)) /* two pieces, also of an MTU of 1024 */
 
 /* ---- Send queue ------------------------------------------------------------------------------------------------ */
 
@@ -91,7 +83,7 @@ static inline struct vb_send_wqe *vb_send_wqe_at(const struct vb_send_queue *sq,
 
 /* ---- Requester ------------------------------------------------------------------------------------------------- */
 
-/* The window of an unacknowledged transport towards a Verbena peer (echo.c). */
+/* What closes the loop of an unacknowledged transport towards a Verbena peer (echo.c). */
 #define VB_ECHO_MARKS 8
 
 struct vb_echo {
@@ -123,8 +115,6 @@ struct vb_requester {
 	uint32_t next_psn;      /* next to be sent */
 	uint32_t max_psn;       /* beyond the newest ever sent */
 	uint32_t rd_atomic_out; /* READ pieces and atomics between una_psn and next_psn that are not answered yet */
-	/* Window bytes of requests and of READ responses between una_psn and next_psn. */
-	uint32_t flight_out, flight_in;
 	uint32_t since_ackreq;  /* bytes */
 	uint32_t awaiting_done; /* UC, UD: WQEs whose last packet is at the port */
 
@@ -143,7 +133,6 @@ struct vb_requester {
 	enum vb_probe probed; /* last one sent since progress */
 	uint32_t probed_psn;
 	uint8_t probe_backoff; /* doublings of the probe interval: since the last round trip that could be measured */
-	bool is_silent;        /* probes went unanswered: READs asked for do not count in the lane's window */
 	uint8_t ghosts;        /* heeded since progress */
 	bool was_probed;       /* since progress: the newest went already, the oldest is next */
 	unsigned tries;        /* retries of any kind since progress */
@@ -162,7 +151,6 @@ struct vb_requester {
 	uint32_t largest_acked;
 	bool is_asked;  /* the peer has sent a request since our newest was started */
 	bool is_answer; /* what is or was under way last follows such a request */
-	struct vb_cc cc;
 	struct vb_echo *echo; /* UC, UD: made when first needed */
 };
 
@@ -256,14 +244,12 @@ struct vb_qp {
 	struct vb_recv_ring rq; /* without slots when there is an SRQ, and of XRC */
 	struct vb_requester requester;
 	struct vb_responder responder;
+	struct vb_flight flight; /* what lies between una_psn and next_psn */
 	struct vb_timer timer;
-	struct vb_list ready_link, ack_link, blocked_link;
+	struct vb_list ready_link, ack_link;
 	struct vb_list condemned_link; /* in the lane's list: it dies at the end of the turn */
 	bool requests_first; /* in its next turn: responses and requests take turns at being first */
-	bool is_admitted;    /* woken from the peer's blocked list, or past it: may use its window until its turn ends */
-	bool is_woken;       /* and has not used it */
-	struct vb_list *blocked_in; /* the list that blocked_link is or was last in */
-	struct vb_list mcast;       /* of struct vb_mcast_attachment */
+	struct vb_list mcast; /* of struct vb_mcast_attachment */
 	struct vb_notice notice;
 	_Atomic(struct vb_qp *) doorbell_next;
 	atomic_bool doorbell_rung;
@@ -274,39 +260,21 @@ struct vb_qp {
 
 /* ---- Lane ------------------------------------------------------------------------------------------------------ */
 
-/* Who is at an address, and how much of ours may be under way to one slot of it: each has a receive buffer of its own,
- * so a process that does not run holds up nobody else. Slot 0 stands for the address itself. */
-struct vb_peer {
-	struct vb_peer *next; /* in its hash bucket */
-	struct vb_gid gid;
-	uint8_t slot; /* top 8 bits of its QPNs */
-	struct vb_peer_facts facts;
-	uint32_t users;  /* connected QPs */
-	uint32_t window; /* bytes, for all QPs of the lane together */
-	uint32_t flight;
-	vb_time patience; /* how long a silence is no reason to probe: recovery.c */
-	struct vb_list blocked; /* QPs that wait for flight to shrink */
-	struct vb_list curious; /* QPs that wait to hear what the peer is; not empty only while facts.is_asked */
-};
-
 struct vb_lane {
 	vb_time now; /* of the call in progress: what completions are stamped with */
 	struct vb_lane_config config;
 	struct vb_qp ***qps; /* 256 chunks of 256, made as needed */
 	uint32_t qp_count, next_index;
 	struct vb_timers timers;
-	struct vb_list ready;        /* QPs with packets to send */
-	struct vb_list raw_ready;    /* raw packet QPs with frames to send */
-	uint64_t frames;             /* received, ever */
-	struct vb_list acks;         /* QPs with an ack held back, by deadline */
-	struct vb_list read_blocked; /* QPs that wait for read_flight to shrink */
-	struct vb_qp *read_turn;     /* the one that may ask for READs until its turn ends: woken, or nobody waited */
-	bool read_turn_is_used;
+	struct vb_list ready;      /* QPs with packets to send */
+	struct vb_list raw_ready;  /* raw packet QPs with frames to send */
+	uint64_t frames;           /* received, ever */
+	struct vb_list acks;       /* QPs with an ack held back, by deadline */
+	struct vb_allowance reads; /* bytes of READ responses asked for: what our receive buffer can take */
 	struct vb_list notices;
 	struct vb_list condemned; /* QPs whose completions were lost; empty between calls */
 	struct vb_list mcast; /* of struct vb_mcast_attachment: every attachment of the lane */
 	uint32_t mcast_count;
-	uint32_t read_flight, read_window; /* READ response bytes asked for; what our receive buffer can take */
 	bool acks_forced;
 	struct vb_deadline answer; /* vb_lane_awaits_answer */
 	bool was_full; /* the last batch had no room left: acks that are due go first in the next */
@@ -393,7 +361,7 @@ void vb_complete_recv(struct vb_qp *qp, const struct vb_recv_wqe *recv, struct v
 
 /* scheduler.c */
 void vb_schedule(struct vb_qp *qp);
-void vb_unschedule(struct vb_qp *qp); /* out of every list */
+void vb_unschedule(struct vb_qp *qp); /* nothing of it is to leave */
 /* A packet appended to the batch, headers zeroed, addressed to qp's peer. The caller has seen to the room. */
 struct vb_outgoing *vb_batch_add(struct vb_batch *batch, struct vb_qp *qp, uint8_t opcode, const struct vb_av *av);
 void vb_batch_undo(struct vb_batch *batch);
@@ -525,27 +493,5 @@ bool vb_recv_scatter(struct vb_qp *qp, const struct vb_recv_wqe *recv, uint32_t 
 /* scatter.c: copies payload to [offset ..) of what the SGEs name. False: one of them does not allow it. */
 bool vb_scatter(const struct vb_pd *pd, const struct vb_sge *sges, uint32_t count, uint32_t offset,
 	const uint8_t *payload, uint32_t length, bool ends_message);
-
-/* peers.c */
-struct vb_peer *vb_peer_get(struct vb_lane *lane, const struct vb_gid *gid, uint8_t slot); /* NULL: out of memory */
-void vb_peer_put(struct vb_peer *peer);
-const struct vb_peer *vb_peer_find(const struct vb_lane *lane, const struct vb_gid *gid, uint8_t slot);
-void vb_peers_deinit(struct vb_lane *lane);
-/* Window accounting of a QP: out are request bytes, in are READ response bytes. */
-void vb_flight_add(struct vb_qp *qp, uint32_t out, uint32_t in);
-void vb_flight_remove(struct vb_qp *qp, uint32_t out, uint32_t in);
-/* True when the QP may put out (or in) more bytes under way; else it waits in a list, or for its own acks. */
-bool vb_flight_allows(struct vb_qp *qp, uint32_t out, uint32_t in);
-uint32_t vb_read_piece(const struct vb_qp *qp); /* packets of a READ that are to be asked for at a time */
-/* The same of the peer's shared window alone. */
-bool vb_flight_allows_share(struct vb_qp *qp, uint32_t out);
-void vb_flight_wake(struct vb_qp *qp);
-/* A turn that was given and not used is the next one's; who found no room went back to the head of the list. */
-void vb_flight_end_turn(struct vb_qp *qp, bool has_sent);
-/* True: what the peer is has been asked and not answered; the QP is scheduled when it is. */
-bool vb_peer_must_answer(struct vb_qp *qp);
-/* Nobody answers the QP: what it asked for may never come, and others need not wait for it. */
-void vb_flight_fall_silent(struct vb_qp *qp);
-void vb_flight_be_heard(struct vb_qp *qp);
 
 #endif

@@ -6,6 +6,7 @@
  * is accounted in flight. */
 #include "base/invariant.h"
 #include "engine/message.h"
+#include "engine/peers.h"
 
 #define PROBE_MIN       (1 * VB_MS)
 #define PROBE_MAX       (8 * VB_MS)
@@ -86,10 +87,6 @@ void vb_recovery_reset(struct vb_qp *qp, vb_time now)
 	rq->tries = 0;
 	rq->progress_at = rq->quiet_since = now;
 	rq->srtt = 0;
-	rq->cc.algorithm = &vb_cc_window;
-	rq->cc.min_window = qp->mtu + VB_PACKET_OVERHEAD;
-	rq->cc.max_window = VB_MAX_WINDOW;
-	rq->cc.algorithm->init(&rq->cc, now);
 	vb_timer_cancel(&qp->timer);
 }
 
@@ -113,7 +110,7 @@ void vb_recovery_on_sent(struct vb_qp *qp, uint32_t psn, bool is_new, vb_time no
 void vb_recovery_go_back(struct vb_qp *qp)
 {
 	struct vb_requester *rq = &qp->requester;
-	vb_flight_remove(qp, rq->flight_out, rq->flight_in);
+	vb_flight_clear(qp);
 	rq->next_psn = rq->una_psn;
 	rq->cursor = atomic_load_explicit(&qp->sq.head, memory_order_relaxed);
 	rq->rd_atomic_out = 0;
@@ -187,7 +184,7 @@ void vb_recovery_on_progress(
 	struct vb_cc_ack ack = *acked;
 
 	measure_rtt(rq, psn, now, &ack.rtt);
-	rq->cc.algorithm->on_ack(&rq->cc, &ack, now);
+	vb_flight_on_ack(qp, &ack, now);
 	/* The oldest was asked for by itself and just that was answered: what was sent after it has been lost. */
 	bool rest_is_lost = rq->probed == VB_PROBE_OLDEST && psn == rq->probed_psn && may_answer_probe &&
 			    rq->next_psn != rq->una_psn;
@@ -208,7 +205,7 @@ void vb_recovery_on_progress(
 	rq->tries = 0;
 	rq->progress_at = rq->quiet_since = now;
 	if (rest_is_lost) {
-		rq->cc.algorithm->on_loss(&rq->cc, now);
+		vb_flight_on_loss(qp, now);
 		vb_recovery_go_back(qp);
 	}
 	/* A deadline that moves later costs nothing: the timer comes up early and is put back. */
@@ -236,7 +233,7 @@ void vb_recovery_on_gap(struct vb_qp *qp, vb_time now)
 		return;
 	rq->is_recovering = true;
 	note_loss(qp);
-	rq->cc.algorithm->on_loss(&rq->cc, now);
+	vb_flight_on_loss(qp, now);
 	vb_recovery_go_back(qp);
 	vb_recovery_arm(qp);
 }
@@ -299,7 +296,7 @@ void vb_recovery_on_timer(struct vb_qp *qp, vb_time now)
 			rq->progress_at = rq->quiet_since = now;
 			rq->is_recovering = false;
 			rq->was_probed = false;
-			rq->cc.algorithm->on_loss(&rq->cc, now);
+			vb_flight_on_loss(qp, now);
 			vb_recovery_go_back(qp);
 		} else if (vb_time_is_due(vb_time_add(rq->quiet_since, probe_interval(qp)), now)) {
 			rq->quiet_since = now;
@@ -331,6 +328,6 @@ void vb_recovery_check(const struct vb_qp *qp)
 			responses++;
 		psn = vb_psn_add(wqe->first_psn, end);
 	}
-	assert(rq->flight_out == out && rq->flight_in == in);
+	assert(qp->flight.out == out && qp->flight.in == in);
 	assert(rq->rd_atomic_out == responses);
 }

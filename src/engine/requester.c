@@ -1,6 +1,6 @@
 /* The requester's sending half: turns work requests into request packets.
  * Holds: work requests start in order, each packet has the PSN it always had.
- * Not here: what comes back (acknowledgement.c), when to send again (recovery.c), how much may be under way (peers.c),
+ * Not here: what comes back (acknowledgement.c), when to send again (recovery.c), how much may be under way (flight.c),
  * UD (unconnected.c). IBA vol. 1, 9.7.1 to 9.7.4. */
 #include <stdlib.h>
 #include "base/invariant.h"
@@ -11,12 +11,12 @@
 void vb_requester_reset(struct vb_qp *qp, vb_time now)
 {
 	struct vb_requester *rq = &qp->requester;
-	vb_flight_remove(qp, rq->flight_out, rq->flight_in);
 	free(rq->echo);
 	memset(rq, 0, sizeof(*rq));
 	rq->cursor = head_index(qp);
 	rq->una_psn = rq->next_psn = rq->max_psn = qp->attr.sq_psn & VB_PSN_MASK;
 	rq->heard_at = now;
+	vb_flight_start(qp, now);
 	vb_recovery_reset(qp, now);
 }
 
@@ -96,7 +96,7 @@ static bool start(struct vb_qp *qp, struct vb_send_wqe *wqe, vb_time now)
 	wqe->started_at = now;
 	wqe->ssn = vb_psn_add(rq->ssn, 1);
 	if (is_read(wqe)) {
-		wqe->read.piece = vb_read_piece(qp);
+		wqe->read.piece = vb_flight_read_piece(qp);
 		wqe->read.changed_at = 0;
 	} else {
 		rq->ssn = wqe->ssn;
@@ -191,15 +191,13 @@ static bool build(struct vb_qp *qp, struct vb_batch *batch, const struct vb_send
 	return vb_batch_add_wqe(batch, out, qp, wqe, index << qp->mtu_shift, bytes_between(qp, wqe, index, end));
 }
 
-/* A packet asks for an ack when its message ends, every so often within one, and when the window ends with it. */
+/* A packet asks for an ack when its message ends, every so often within one, and when a window ends with it. */
 static bool wants_ack(struct vb_qp *qp, const struct vb_send_wqe *wqe, uint32_t end, uint32_t bytes)
 {
 	struct vb_requester *rq = &qp->requester;
 	rq->since_ackreq += bytes;
-	uint32_t full_packet = qp->mtu + VB_PACKET_OVERHEAD;
-	bool window_ends = rq->flight_out + rq->flight_in + full_packet > rq->cc.window_bytes ||
-			   (qp->peer && qp->peer->flight + full_packet > qp->peer->window);
-	if (end < wqe->psn_count && rq->since_ackreq < ACKREQ_EVERY_BYTES && !window_ends)
+	if (end < wqe->psn_count && rq->since_ackreq < ACKREQ_EVERY_BYTES &&
+		!vb_flight_nears_end(qp, qp->mtu + VB_PACKET_OVERHEAD))
 		return false;
 	rq->since_ackreq = 0;
 	return true;
@@ -209,7 +207,7 @@ static bool wants_ack(struct vb_qp *qp, const struct vb_send_wqe *wqe, uint32_t 
  * for again as it was: responders remember each request. So sizes change one after the other. */
 static void size_next_piece(struct vb_qp *qp, struct vb_send_wqe *wqe, uint32_t index)
 {
-	uint32_t piece = vb_read_piece(qp);
+	uint32_t piece = vb_flight_read_piece(qp);
 	bool is_settled = wqe->read.changed_at == 0 ||
 			  vb_psn_diff(qp->requester.una_psn, vb_psn_add(wqe->first_psn, wqe->read.changed_at)) >= 0;
 	if (piece == wqe->read.piece || !is_settled)

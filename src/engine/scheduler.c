@@ -2,6 +2,7 @@
  * held back leaves with data, before its QP's requests: programs rely on seeing what they sent complete before they see
  * the answer to it. The holder pulls; pacing, fairness and batching are decided nowhere else. */
 #include <errno.h>
+#include "engine/peers.h"
 #include "engine/qp.h"
 
 void vb_schedule(struct vb_qp *qp)
@@ -14,7 +15,6 @@ void vb_unschedule(struct vb_qp *qp)
 {
 	vb_list_remove(&qp->ready_link);
 	vb_list_remove(&qp->ack_link);
-	vb_list_remove(&qp->blocked_link);
 }
 
 /* ---- Building a batch ------------------------------------------------------------------------------------------ */
@@ -129,7 +129,7 @@ static bool take_turn(struct vb_qp *qp, struct vb_batch *batch, unsigned budget,
 		}
 		bytes += batch->out[batch->count - 1].packet.payload_length + 64;
 	}
-	vb_flight_end_turn(qp, batch->count > first);
+	vb_flight_end_turn(qp);
 	if (was_cut_short)
 		qp->requests_first = !qp->requests_first;
 	ask_for_ack(qp, batch, first);

@@ -1,0 +1,260 @@
+/* How much may be under way: flight.h says what bounds it.
+ * Holds: an allowance's use is the sum of what its QPs have under way, and of READs that of all but the silent; who
+ * waits for one is woken: somebody has the turn and is scheduled, or bytes are under way that will come back; nobody
+ * waits in two lists, or while it has the turn that the list is for.
+ * Not here: who the peers are (peers.c), what congestion control makes of what it is told (cc/). */
+#include "engine/flight.h"
+#include "base/invariant.h"
+#include "engine/peers.h"
+#include "engine/qp.h"
+
+/* ---- Allowances ------------------------------------------------------------------------------------------------ */
+
+void vb_allowance_init(struct vb_allowance *allowance, uint64_t limit)
+{
+	*allowance = (struct vb_allowance){ .limit = limit };
+	vb_list_init(&allowance->waiting);
+}
+
+/* The first that waits gets its turn. Until that ends nobody comes before it, though less room might be enough for
+ * another: else many small ones would keep a large one waiting for ever. */
+static void wake(struct vb_allowance *allowance)
+{
+	if (allowance->turn || (allowance->used > 0 && allowance->used >= allowance->limit))
+		return;
+	struct vb_list *node = vb_list_pop(&allowance->waiting);
+	if (!node)
+		return;
+	allowance->turn = vb_container_of(node, struct vb_qp, flight.link);
+	allowance->is_turn_used = false;
+	vb_schedule(allowance->turn);
+}
+
+void vb_allowance_set_limit(struct vb_allowance *allowance, uint64_t limit)
+{
+	allowance->limit = limit;
+	wake(allowance);
+}
+
+static void give_back(struct vb_allowance *allowance, uint32_t bytes)
+{
+	if (bytes == 0)
+		return;
+	allowance->used -= bytes;
+	wake(allowance);
+}
+
+static void hand_on(struct vb_allowance *allowance, const struct vb_qp *qp)
+{
+	if (allowance->turn != qp)
+		return;
+	allowance->turn = NULL;
+	wake(allowance);
+}
+
+static void stop_waiting(struct vb_qp *qp)
+{
+	vb_list_remove(&qp->flight.link);
+}
+
+void vb_flight_wait_in(struct vb_qp *qp, struct vb_list *list)
+{
+	struct vb_flight *flight = &qp->flight;
+	if (vb_list_linked(&flight->link) && flight->waits_in == list)
+		return;
+	vb_list_remove(&flight->link);
+	vb_list_add_tail(list, &flight->link);
+	flight->waits_in = list;
+}
+
+/* Whoever was given the turn and finds too little room for all that it wants keeps the first place. */
+static void wait_first(struct vb_qp *qp, struct vb_list *list)
+{
+	vb_list_remove(&qp->flight.link);
+	vb_list_add_head(list, &qp->flight.link);
+	qp->flight.waits_in = list;
+}
+
+static bool may_take(struct vb_allowance *allowance, struct vb_qp *qp, uint32_t bytes)
+{
+	bool has_turn = allowance->turn == qp;
+	bool is_next = has_turn || (!allowance->turn && vb_list_empty(&allowance->waiting));
+
+	if (is_next && (allowance->used == 0 || allowance->used + bytes <= allowance->limit)) {
+		allowance->is_turn_used |= has_turn;
+		return true;
+	}
+	if (has_turn)
+		allowance->turn = NULL;
+	if (has_turn && !allowance->is_turn_used)
+		wait_first(qp, &allowance->waiting);
+	else
+		vb_flight_wait_in(qp, &allowance->waiting);
+	return false;
+}
+
+void vb_allowance_check(const struct vb_allowance *allowance)
+{
+	assert(vb_list_empty(&allowance->waiting) || allowance->turn || allowance->used > 0);
+	assert(!allowance->turn || vb_list_linked(&allowance->turn->ready_link));
+	assert(!allowance->turn || !vb_list_linked(&allowance->turn->flight.link));
+	vb_list_for_each (node, &allowance->waiting)
+		assert(vb_container_of(node, struct vb_qp, flight.link)->flight.waits_in == &allowance->waiting);
+}
+
+/* ---- A QP's flight --------------------------------------------------------------------------------------------- */
+
+void vb_flight_init(struct vb_qp *qp)
+{
+	vb_list_init(&qp->flight.link);
+}
+
+void vb_flight_start(struct vb_qp *qp, vb_time now)
+{
+	struct vb_cc *cc = &qp->flight.cc;
+	vb_flight_stop(qp);
+	cc->algorithm = &vb_cc_window;
+	cc->min_window = qp->mtu + VB_PACKET_OVERHEAD;
+	cc->max_window = VB_MAX_WINDOW;
+	cc->algorithm->init(cc, now);
+}
+
+void vb_flight_stop(struct vb_qp *qp)
+{
+	stop_waiting(qp);
+	vb_flight_clear(qp);
+	qp->flight.is_silent = false;
+	vb_flight_end_turn(qp);
+}
+
+static uint32_t window_of(const struct vb_qp *qp)
+{
+	return qp->is_reliable ? qp->flight.cc.window_bytes : VB_ECHO_WINDOW;
+}
+
+bool vb_flight_allows(struct vb_qp *qp, uint32_t out, uint32_t in)
+{
+	const struct vb_flight *flight = &qp->flight;
+	uint32_t used = flight->out + flight->in;
+
+	if (used > 0 && (used + out + in > window_of(qp) || flight->is_silent))
+		return false;
+	if (out && qp->peer && !may_take(&qp->peer->allowance, qp, out))
+		return false;
+	if (in && !may_take(&qp->lane->reads, qp, in))
+		return false;
+	stop_waiting(qp);
+	return true;
+}
+
+bool vb_flight_nears_end(const struct vb_qp *qp, uint32_t out)
+{
+	const struct vb_allowance *allowance = qp->peer ? &qp->peer->allowance : NULL;
+	return qp->flight.out + qp->flight.in + out > window_of(qp) ||
+	       (allowance && allowance->used + out > allowance->limit);
+}
+
+void vb_flight_add(struct vb_qp *qp, uint32_t out, uint32_t in)
+{
+	qp->flight.out += out;
+	qp->flight.in += in;
+	if (qp->peer)
+		qp->peer->allowance.used += out;
+	if (!qp->flight.is_silent)
+		qp->lane->reads.used += in;
+}
+
+void vb_flight_remove(struct vb_qp *qp, uint32_t out, uint32_t in)
+{
+	qp->flight.out -= out;
+	qp->flight.in -= in;
+	if (qp->peer)
+		give_back(&qp->peer->allowance, out);
+	if (!qp->flight.is_silent)
+		give_back(&qp->lane->reads, in);
+}
+
+void vb_flight_clear(struct vb_qp *qp)
+{
+	vb_flight_remove(qp, qp->flight.out, qp->flight.in);
+}
+
+void vb_flight_end_turn(struct vb_qp *qp)
+{
+	if (qp->peer)
+		hand_on(&qp->peer->allowance, qp);
+	hand_on(&qp->lane->reads, qp);
+}
+
+void vb_flight_turn_to(struct vb_qp *qp, struct vb_peer *peer)
+{
+	struct vb_peer *before = qp->peer;
+	if (before) {
+		if (vb_list_linked(&qp->flight.link)) /* it asks again, there */
+			vb_schedule(qp);
+		stop_waiting(qp);
+		hand_on(&before->allowance, qp);
+		give_back(&before->allowance, qp->flight.out);
+		vb_peer_put(before);
+	}
+	qp->peer = peer;
+	if (peer)
+		peer->allowance.used += qp->flight.out;
+}
+
+void vb_flight_fall_silent(struct vb_qp *qp)
+{
+	if (qp->flight.is_silent)
+		return;
+	qp->flight.is_silent = true;
+	give_back(&qp->lane->reads, qp->flight.in);
+}
+
+void vb_flight_be_heard(struct vb_qp *qp)
+{
+	if (!qp->flight.is_silent)
+		return;
+	qp->flight.is_silent = false;
+	qp->lane->reads.used += qp->flight.in;
+}
+
+/* Two fit into the windows, so that one is asked for while the other comes; where the peer takes but one READ at a time,
+ * one does, for each is a round trip. Large, for each costs a request and breaks a train twice; but when the windows
+ * shrink, so do the pieces, for it is by pieces that responses can be held back. */
+uint32_t vb_flight_read_piece(const struct vb_qp *qp)
+{
+	uint64_t window = window_of(qp), halves = qp->attr.max_rd_atomic > 1 ? 4 : 2;
+	if (window > qp->lane->reads.limit)
+		window = qp->lane->reads.limit;
+	uint32_t piece = VB_READ_PIECE_MIN >> qp->mtu_shift;
+	while (piece << qp->mtu_shift < VB_READ_PIECE_MAX && halves * piece * (qp->mtu + VB_PACKET_OVERHEAD) <= window)
+		piece *= 2;
+	return piece;
+}
+
+void vb_flight_on_ack(struct vb_qp *qp, const struct vb_cc_ack *ack, vb_time now)
+{
+	qp->flight.cc.algorithm->on_ack(&qp->flight.cc, ack, now);
+}
+
+void vb_flight_on_cnp(struct vb_qp *qp, vb_time now)
+{
+	if (qp->flight.cc.algorithm) /* none before RTS: nothing of ours is under way */
+		qp->flight.cc.algorithm->on_cnp(&qp->flight.cc, now);
+}
+
+void vb_flight_on_loss(struct vb_qp *qp, vb_time now)
+{
+	qp->flight.cc.algorithm->on_loss(&qp->flight.cc, now);
+}
+
+void vb_flight_check(const struct vb_qp *qp)
+{
+	const struct vb_flight *flight = &qp->flight;
+	const struct vb_echo *echo = qp->requester.echo;
+	assert(!flight->is_silent || qp->is_reliable);
+	assert(!echo || flight->out == echo->sent - echo->drained);
+	assert(!vb_list_linked(&flight->link) || vb_state(qp) == VB_QPS_RTS || vb_state(qp) == VB_QPS_SQD);
+	if (vb_list_linked(&flight->link) && flight->waits_in != &qp->lane->reads.waiting)
+		assert(qp->peer && (flight->waits_in == &qp->peer->allowance.waiting || flight->waits_in == &qp->peer->curious));
+}

@@ -1,0 +1,29 @@
+/* Who is at an address, as far as a lane knows. What is known outlives the last QP there: the next connection starts
+ * wiser. */
+#ifndef VB_ENGINE_PEERS_H
+#define VB_ENGINE_PEERS_H
+
+#include "engine/flight.h"
+#include "engine/nic.h"
+
+/* One slot of an address: each has a receive buffer of its own, so a process that does not run holds up nobody else.
+ * Slot 0 stands for the address itself. */
+struct vb_peer {
+	struct vb_peer *next; /* in its hash bucket */
+	struct vb_gid gid;
+	uint8_t slot; /* top 8 bits of its QPNs */
+	struct vb_peer_facts facts;
+	uint32_t users;	  /* connected QPs */
+	vb_time patience; /* how long a silence is no reason to probe: recovery.c */
+	struct vb_allowance allowance;
+	struct vb_list curious; /* QPs that wait to hear what the peer is; not empty only while facts.is_asked */
+};
+
+struct vb_peer *vb_peer_get(struct vb_lane *lane, const struct vb_gid *gid, uint8_t slot); /* NULL: out of memory */
+void vb_peer_put(struct vb_peer *peer);
+const struct vb_peer *vb_peer_find(const struct vb_lane *lane, const struct vb_gid *gid, uint8_t slot);
+void vb_peers_deinit(struct vb_lane *lane);
+/* True: what the peer is has been asked and not answered; the QP is scheduled when it is. */
+bool vb_peer_must_answer(struct vb_qp *qp);
+
+#endif
