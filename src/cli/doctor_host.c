@@ -19,9 +19,6 @@ enum {
 	MTU_TRIES = 3,
 	/* A port where nobody listens, as traceroute uses: a host that is up says that it is closed. */
 	CLOSED_PORT = 33434,
-	/* What a full-size WRITE First has around its payload, less what a MAD has: BTH and RETH against BTH and DETH.
-	 */
-	FULL_SIZE_EXTRA = 8,
 	CM_REQ = 0x10,
 	CM_REJ = 0x12,
 };

@@ -25,6 +25,7 @@ int vb_cm_connect(struct vb_cm_id *id, const struct vb_cm_path *path, const stru
 	id->local_qpn = req->qpn;
 	id->ack_timeout = req->primary.ack_timeout;
 	id->target_ack_delay = 0;
+	id->reply_timeout = req->local_timeout;
 	id->max_retries = req->max_cm_retries;
 	id->period = vb_cm_period(req->primary.ack_timeout, req->remote_timeout);
 	vb_cm_id_number(id);
@@ -102,7 +103,13 @@ void vb_cm_take_rep(struct vb_cm_id *id, const struct vb_cm_message *message, vb
 	id->target_ack_delay = rep->target_ack_delay;
 	vb_cm_id_link_qp(id);
 	vb_cm_id_enter(id, VB_CM_REP_RCVD);
+	id->due = vb_time_add(now, vb_cm_period(id->ack_timeout, id->reply_timeout));
 	vb_cm_tell(id, VB_CM_EVENT_REPLY, message);
+}
+
+void vb_cm_take_rep_unread(struct vb_cm_id *id, const struct vb_cm_message *message, vb_time now)
+{
+	vb_cm_hold_off(id, now);
 }
 
 /* The peer has not heard what we said to its REP: the RTU, or that it has to wait. A connection that was established

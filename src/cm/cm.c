@@ -429,7 +429,7 @@ void vb_cm_send(struct vb_cm_id *id, const struct vb_cm_message *message)
 	queue(id->cm, &id->path, id->sent);
 }
 
-void vb_cm_send_again(struct vb_cm_id *id)
+static void send_again(struct vb_cm_id *id)
 {
 	vb_cm_count(id->cm, VB_CM_RETRIES_COUNT);
 	queue(id->cm, &id->path, id->sent);
@@ -513,7 +513,7 @@ bool vb_cm_try_again(struct vb_cm_id *id, vb_time now)
 		return false;
 	}
 	id->tries++;
-	vb_cm_send_again(id);
+	send_again(id);
 	return true;
 }
 

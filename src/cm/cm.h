@@ -85,7 +85,8 @@ int vb_cm_accept(struct vb_cm_id *id, const struct vb_cm_rep *rep, vb_time now);
 int vb_cm_confirm(struct vb_cm_id *id, const void *data, size_t length, vb_time now);	  /* REP_RCVD: RTU */
 int vb_cm_reject(struct vb_cm_id *id, uint16_t reason, const void *ari, size_t ari_length, const void *data,
 	size_t length, vb_time now);							  /* REQ or REP received */
-/* "Wait": the peer waits 4.096 us * 2^service_timeout longer. REQ_RCVD, REP_RCVD. */
+/* "Wait" (MRA): the peer waits 4.096 us * 2^service_timeout longer. REQ_RCVD, REP_RCVD. Said without the holder, too, when
+ * the peer's time for a REQ or REP that he has not answered is over and it comes again. */
 int vb_cm_delay(struct vb_cm_id *id, uint8_t service_timeout, vb_time now);
 int vb_cm_disconnect(struct vb_cm_id *id, const void *data, size_t length, vb_time now); /* ESTABLISHED: DREQ; DREQ_RCVD: DREP */
 /* Data has come before the RTU, which may be lost: REP_SENT becomes ESTABLISHED. */
@@ -104,7 +105,7 @@ void vb_cm_receive(struct vb_cm *cm, const struct vb_cm_path *path, const uint8_
 void vb_cm_undelivered(struct vb_cm *cm, const struct vb_gid *remote, const uint8_t mad[VB_MAD_LENGTH], int error,
 	vb_time now);
 void vb_cm_advance(struct vb_cm *cm, vb_time now);
-struct vb_deadline vb_cm_next_deadline(const struct vb_cm *cm);
+struct vb_deadline vb_cm_next_deadline(const struct vb_cm *cm); /* may be early, never late */
 
 struct vb_cm_outgoing {
 	struct vb_cm_path path;

@@ -38,7 +38,7 @@ static struct vb_cm_message make_dreq(struct vb_cm_id *id)
 	return message;
 }
 
-void vb_cm_send_dreq(struct vb_cm_id *id, const void *data, size_t length, vb_time now)
+static void send_dreq(struct vb_cm_id *id, const void *data, size_t length, vb_time now)
 {
 	struct vb_cm_message message = make_dreq(id);
 	if (length)
@@ -63,7 +63,7 @@ int vb_cm_disconnect(struct vb_cm_id *id, const void *data, size_t length, vb_ti
 	case VB_CM_ESTABLISHED:
 		if (length > VB_CM_DREQ_PRIVATE)
 			return -EINVAL;
-		vb_cm_send_dreq(id, data, length, now);
+		send_dreq(id, data, length, now);
 		return 0;
 	case VB_CM_DREQ_RCVD:
 		if (length > VB_CM_DREP_PRIVATE)
@@ -274,7 +274,7 @@ void vb_cm_end_stale(struct vb_cm_id *id, vb_time now)
 		vb_cm_abandon_reply(id, VB_CM_REJ_STALE_CONNECTION, now);
 		break;
 	case VB_CM_ESTABLISHED:
-		vb_cm_send_dreq(id, NULL, 0, now);
+		send_dreq(id, NULL, 0, now);
 		break;
 	default: /* it is ending anyway */
 		break;

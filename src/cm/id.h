@@ -38,11 +38,12 @@ struct vb_cm_id {
 	bool is_over; /* its user knows: what becomes of our DREQ is no event. Counted in cm->abandoned */
 	uint8_t retries; /* left */
 	unsigned tries;	 /* of what awaits its answer */
-	uint8_t max_retries, ack_timeout, target_ack_delay, peer_timeout;
+	uint8_t max_retries, ack_timeout, target_ack_delay;
+	uint8_t reply_timeout; /* of the REQ: for how long its sender may take to answer a REP */
 	bool was_refused; /* the peer's port was closed when it was sent before */
 	bool is_early;	  /* its first period is not over */
 	int error;	  /* why a message that awaits its answer did not get there, for certain; 0 */
-	vb_time period, due; /* until a message is sent again and counted, and when that is */
+	vb_time period, due; /* until a message is sent again and counted, and when that is: ours, or the peer's REQ or REP */
 	vb_time pause;	     /* until it is sent again before, which costs no retry */
 
 	struct vb_cm_path path; /* a listener's: only local, its address */
@@ -121,7 +122,6 @@ void vb_cm_drop_requests_of(struct vb_cm_id *listener, vb_time now);
 
 void vb_cm_count(struct vb_cm *cm, enum vb_cm_counter counter);
 void vb_cm_send(struct vb_cm_id *id, const struct vb_cm_message *message); /* kept in id->sent */
-void vb_cm_send_again(struct vb_cm_id *id);
 void vb_cm_send_kept(struct vb_cm_id *id); /* to a duplicate */
 void vb_cm_send_unkept(struct vb_cm *cm, const struct vb_cm_path *path, const struct vb_cm_message *message);
 enum vb_cm_kind vb_cm_kept(const struct vb_cm_id *id);
@@ -163,21 +163,21 @@ vb_time vb_cm_period(uint8_t ack_timeout, uint8_t response_timeout);
 typedef void vb_cm_taker(struct vb_cm_id *id, const struct vb_cm_message *message, vb_time now);
 typedef void vb_cm_timeout(struct vb_cm_id *id, vb_time now);
 
-vb_cm_taker vb_cm_take_again; /* states.c */
-
-vb_cm_taker vb_cm_take_mra_of_req, vb_cm_take_mra_again, vb_cm_take_rep, vb_cm_take_rep_again; /* active.c */
+/* active.c */
+vb_cm_taker vb_cm_take_mra_of_req, vb_cm_take_mra_again, vb_cm_take_rep, vb_cm_take_rep_unread, vb_cm_take_rep_again;
 vb_cm_timeout vb_cm_req_unanswered;
 
 vb_cm_taker vb_cm_take_mra_of_rep, vb_cm_take_rtu; /* passive.c */
 vb_cm_timeout vb_cm_rep_unanswered;
 void vb_cm_take_req(struct vb_cm *cm, const struct vb_cm_path *path, const struct vb_cm_message *message, vb_time now);
+/* The REQ or REP, whose answer is the user's, has come again. */
+void vb_cm_hold_off(struct vb_cm_id *id, vb_time now);
 
 /* disconnect.c */
 vb_cm_taker vb_cm_take_dreq, vb_cm_take_dreq_as_established, vb_cm_take_dreq_as_rejection, vb_cm_take_dreq_crossing,
 	vb_cm_take_late_dreq, vb_cm_take_late, vb_cm_take_drep, vb_cm_take_rej, vb_cm_take_rej_and_wait,
 	vb_cm_take_rej_as_end;
 vb_cm_timeout vb_cm_dreq_unanswered, vb_cm_timewait_over;
-void vb_cm_send_dreq(struct vb_cm_id *id, const void *data, size_t length, vb_time now);
 void vb_cm_enter_timewait(struct vb_cm_id *id, vb_time now);
 /* A half-open id makes room. */
 void vb_cm_displace(struct vb_cm_id *id, vb_time now);

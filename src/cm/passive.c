@@ -4,7 +4,10 @@
 #include <string.h>
 #include "cm/id.h"
 
-enum { BITS_24 = 0xFFFFFF };
+enum {
+	BITS_24 = 0xFFFFFF,
+	USER_SPAN = 22, /* 17 s: a host that dies meanwhile is missed soon enough */
+};
 
 static void refuse(struct vb_cm *cm, const struct vb_cm_path *path, const struct vb_cm_message *req, uint16_t reason)
 {
@@ -23,13 +26,17 @@ static bool has_answer(const struct vb_cm_id *id)
 		return true;
 	case VB_CM_TIMEWAIT:
 		return vb_cm_kept(id) == VB_CM_REJ;
-	default: /* REQ_RCVD: the user thinks it over. Later: the request is an old one, for its sender has our REP. */
+	default: /* the request is an old one, for its sender has our REP */
 		return false;
 	}
 }
 
 static void answer_again(struct vb_cm_id *id, vb_time now)
 {
+	if (id->state == VB_CM_REQ_RCVD) {
+		vb_cm_hold_off(id, now);
+		return;
+	}
 	if (!has_answer(id)) {
 		vb_cm_count(id->cm, VB_CM_DUPLICATES_COUNT);
 		return;
@@ -59,7 +66,8 @@ static bool is_known(struct vb_cm *cm, const struct vb_cm_path *path, const stru
 
 /* ---- A new one -------------------------------------------------------------------------------------------------- */
 
-static struct vb_cm_id *create_for(struct vb_cm *cm, const struct vb_cm_path *path, const struct vb_cm_message *message)
+static struct vb_cm_id *create_for(
+	struct vb_cm *cm, const struct vb_cm_path *path, const struct vb_cm_message *message, vb_time now)
 {
 	const struct vb_cm_req *req = &message->req;
 	struct vb_cm_id *id = vb_cm_id_create_for(cm, path, message, false);
@@ -69,10 +77,12 @@ static struct vb_cm_id *create_for(struct vb_cm *cm, const struct vb_cm_path *pa
 	id->remote_guid = req->ca_guid;
 	id->remote_qpn = req->qpn;
 	id->ack_timeout = req->primary.ack_timeout;
-	id->peer_timeout = req->local_timeout;
+	id->reply_timeout = req->local_timeout;
 	id->max_retries = req->max_cm_retries;
+	vb_time period = vb_cm_period(req->primary.ack_timeout, req->remote_timeout);
+	id->due = vb_time_add(now, period);
 	/* Until a REP is sent: for how long a ghost remembers the REJ, which is until the REQ has come twice again. */
-	id->period = 2 * vb_cm_period(req->primary.ack_timeout, req->remote_timeout);
+	id->period = 2 * period;
 	vb_cm_id_link_qp(id);
 	vb_cm_id_enter(id, VB_CM_REQ_RCVD);
 	return id;
@@ -105,7 +115,7 @@ void vb_cm_take_req(struct vb_cm *cm, const struct vb_cm_path *path, const struc
 	}
 	if (!vb_cm_make_room(cm, &path->remote, now))
 		return;
-	struct vb_cm_id *id = create_for(cm, path, message);
+	struct vb_cm_id *id = create_for(cm, path, message, now);
 	if (id)
 		vb_cm_tell_listener(listener, id, VB_CM_EVENT_REQUEST, message);
 	else
@@ -122,7 +132,7 @@ int vb_cm_accept(struct vb_cm_id *id, const struct vb_cm_rep *rep, vb_time now)
 		return -EINVAL;
 	id->local_qpn = rep->qpn;
 	id->local_guid = rep->ca_guid;
-	id->period = vb_cm_period(id->ack_timeout, id->peer_timeout);
+	id->period = vb_cm_period(id->ack_timeout, id->reply_timeout);
 	struct vb_cm_message message = vb_cm_message_of(id, VB_CM_REP);
 	message.rep = *rep;
 	vb_cm_send(id, &message);
@@ -144,6 +154,15 @@ int vb_cm_delay(struct vb_cm_id *id, uint8_t service_timeout, vb_time now)
 	vb_cm_send(id, &message);
 	vb_cm_id_enter(id, is_req ? VB_CM_MRA_REQ_SENT : VB_CM_MRA_REP_SENT);
 	return 0;
+}
+
+/* As long as the peer repeats it for the network's sake there is nothing to say. Once it counts its retries, it would give
+ * up a user who is merely slow; with MRAs he has minutes, as with Linux's CM. */
+void vb_cm_hold_off(struct vb_cm_id *id, vb_time now)
+{
+	vb_cm_count(id->cm, VB_CM_DUPLICATES_COUNT);
+	if (vb_time_is_due(id->due, now))
+		vb_cm_delay(id, USER_SPAN, now);
 }
 
 /* Who has said "wait" may confirm at any time: it is not just told once. */

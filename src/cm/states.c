@@ -5,6 +5,12 @@
 #include "base/invariant.h"
 #include "cm/id.h"
 
+/* Heard before, and nothing is to be said to it. */
+static void take_again(struct vb_cm_id *id, const struct vb_cm_message *message, vb_time now)
+{
+	vb_cm_count(id->cm, VB_CM_DUPLICATES_COUNT);
+}
+
 /* A message's place is its kind's row and its recipient's state. REQ and SIDR_REQ have no recipient yet, LAP is refused
  * by whoever gets it. */
 static vb_cm_taker *const takers[VB_CM_KINDS][VB_CM_STATES] = {
@@ -29,7 +35,7 @@ static vb_cm_taker *const takers[VB_CM_KINDS][VB_CM_STATES] = {
 	[VB_CM_REP] = {
 		[VB_CM_REQ_SENT] = vb_cm_take_rep,
 		[VB_CM_MRA_REQ_RCVD] = vb_cm_take_rep,
-		[VB_CM_REP_RCVD] = vb_cm_take_again,
+		[VB_CM_REP_RCVD] = vb_cm_take_rep_unread,
 		[VB_CM_MRA_REP_SENT] = vb_cm_take_rep_again,
 		[VB_CM_ESTABLISHED] = vb_cm_take_rep_again,
 		[VB_CM_TIMEWAIT] = vb_cm_take_late,
@@ -37,7 +43,7 @@ static vb_cm_taker *const takers[VB_CM_KINDS][VB_CM_STATES] = {
 	[VB_CM_RTU] = {
 		[VB_CM_REP_SENT] = vb_cm_take_rtu,
 		[VB_CM_MRA_REP_RCVD] = vb_cm_take_rtu,
-		[VB_CM_ESTABLISHED] = vb_cm_take_again,
+		[VB_CM_ESTABLISHED] = take_again,
 		[VB_CM_TIMEWAIT] = vb_cm_take_late,
 	},
 	[VB_CM_DREQ] = {
@@ -49,12 +55,12 @@ static vb_cm_taker *const takers[VB_CM_KINDS][VB_CM_STATES] = {
 		[VB_CM_MRA_REP_RCVD] = vb_cm_take_dreq_as_established,
 		[VB_CM_ESTABLISHED] = vb_cm_take_dreq,
 		[VB_CM_DREQ_SENT] = vb_cm_take_dreq_crossing,
-		[VB_CM_DREQ_RCVD] = vb_cm_take_again, /* the user will answer */
+		[VB_CM_DREQ_RCVD] = take_again, /* the user will answer */
 		[VB_CM_TIMEWAIT] = vb_cm_take_late_dreq,
 	},
 	[VB_CM_DREP] = {
 		[VB_CM_DREQ_SENT] = vb_cm_take_drep,
-		[VB_CM_TIMEWAIT] = vb_cm_take_again,
+		[VB_CM_TIMEWAIT] = take_again,
 	},
 	[VB_CM_SIDR_REP] = {
 		[VB_CM_SIDR_REQ_SENT] = vb_cm_take_sidr_rep,
@@ -72,12 +78,6 @@ static vb_cm_timeout *const timeouts[VB_CM_STATES] = {
 };
 
 #define NO_MEMORY_PAUSE (10 * VB_MS)
-
-/* Heard before, and nothing is to be said to it. */
-void vb_cm_take_again(struct vb_cm_id *id, const struct vb_cm_message *message, vb_time now)
-{
-	vb_cm_count(id->cm, VB_CM_DUPLICATES_COUNT);
-}
 
 /* ---- Messages --------------------------------------------------------------------------------------------------- */
 

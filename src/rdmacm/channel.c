@@ -229,14 +229,6 @@ static void wait_for_acknowledgements(struct id_object *id)
 
 /* ---- The events of an id --------------------------------------------------------------------------------------- */
 
-struct rdma_event_channel *vb_channel_of(struct id_object *id)
-{
-	vb_events_lock();
-	struct rdma_event_channel *channel = id->public.channel;
-	vb_events_unlock();
-	return channel;
-}
-
 void vb_events_finish(struct id_object *id)
 {
 	vb_events_lock();

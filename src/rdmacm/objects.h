@@ -237,7 +237,6 @@ struct id_object *vb_events_take_request(struct id_object *listener);
 void vb_events_forget_group(struct id_object *id, const struct group *group);
 /* Moves id, what waits for it and its requests to channel, and waits until what was fetched is acknowledged. */
 void vb_events_move(struct id_object *id, struct rdma_event_channel *channel);
-struct rdma_event_channel *vb_channel_of(struct id_object *id);
 /* False: its parent's, which it leaves alone. */
 bool vb_channel_is_ours(struct rdma_event_channel *channel);
 void vb_events_lock(void);

@@ -270,6 +270,32 @@ static void req__duplicate_gets_the_same_mra(void **state)
 	take(B, VB_CM_REP);
 }
 
+/* B's user thinks for nearly a minute; A's own time and its three retries end after 18 s. */
+static void req__unanswered_for_long_is_held_by_mras(void **state)
+{
+	struct vb_cm_id *a = connect_qp(1);
+	pass(A, VB_CM_REQ);
+	struct vb_cm_id *b = expect_event(B, VB_CM_EVENT_REQUEST);
+	vb_time begun = now;
+	vb_cm_advance(cms[A], now = vb_time_add(now, PAUSE));
+	pass(A, VB_CM_REQ); /* for the network's sake */
+	expect_silence(B);
+	now = vb_time_add(begun, PERIOD);
+	for (int i = 0; i < RETRIES; i++) {
+		vb_cm_advance(cms[A], now);
+		pass(A, VB_CM_REQ);
+		assert_int_equal(pass(B, VB_CM_MRA).message.mra.answers, VB_CM_ANSWERS_REQ);
+		expect_state(b, VB_CM_MRA_REQ_SENT);
+		now = vb_time_add(now, PATH + ((vb_time)4096 * VB_NS << 22));
+	}
+	assert_true(vb_time_diff(now, begun) > 55 * VB_S);
+	expect_event(A, VB_CM_EVENT_DELAYED);
+	expect_no_event(A);
+	accept_qp(b, 2);
+	pass(B, VB_CM_REP);
+	assert_ptr_equal(expect_event(A, VB_CM_EVENT_REPLY), a);
+}
+
 static void req__duplicate_gets_the_same_rej_though_its_id_is_gone(void **state)
 {
 	connect_qp(1);
@@ -444,6 +470,27 @@ static void rep__duplicate_gets_the_same_mra(void **state)
 	give(A, &rep);
 	assert_memory_equal(take(A, VB_CM_MRA).out.mad, mra.out.mad, VB_MAD_LENGTH);
 	assert_int_equal(vb_cm_confirm(ends.a, NULL, 0, now), 0);
+}
+
+static void rep__unread_for_long_is_held_by_an_mra(void **state)
+{
+	struct ends ends = requested(1);
+	accept_qp(ends.b, 2);
+	struct mad rep = pass(B, VB_CM_REP);
+	expect_event(A, VB_CM_EVENT_REPLY);
+	now = vb_time_add(now, PERIOD - 1);
+	give(A, &rep);
+	expect_silence(A);
+	now = vb_time_add(now, 1);
+	give(A, &rep);
+	assert_int_equal(pass(A, VB_CM_MRA).message.mra.answers, VB_CM_ANSWERS_REP);
+	expect_state(ends.a, VB_CM_MRA_REP_SENT);
+	expect_state(ends.b, VB_CM_MRA_REP_RCVD);
+	assert_int_equal(counted(A, VB_CM_DUPLICATES_COUNT), 2);
+	assert_int_equal(vb_cm_confirm(ends.a, NULL, 0, now), 0);
+	pass(A, VB_CM_RTU);
+	assert_ptr_equal(expect_event(B, VB_CM_EVENT_DELAYED), ends.b);
+	assert_ptr_equal(expect_event(B, VB_CM_EVENT_ESTABLISHED), ends.b);
 }
 
 static void rep__unanswered_is_sent_again_then_given_up(void **state)
@@ -798,6 +845,7 @@ int main(void)
 		TEST(req__duplicate_waits_with_the_first),
 		TEST(req__duplicate_gets_the_same_rep),
 		TEST(req__duplicate_gets_the_same_mra),
+		TEST(req__unanswered_for_long_is_held_by_mras),
 		TEST(req__duplicate_gets_the_same_rej_though_its_id_is_gone),
 		TEST(req__late_duplicate_does_not_disturb_a_connection),
 		TEST(req__of_a_communication_id_in_use_is_refused),
@@ -809,6 +857,7 @@ int main(void)
 		TEST(rep__of_a_connected_qp_is_stale),
 		TEST(rep__duplicate_gets_the_same_rtu),
 		TEST(rep__duplicate_gets_the_same_mra),
+		TEST(rep__unread_for_long_is_held_by_an_mra),
 		TEST(rep__unanswered_is_sent_again_then_given_up),
 		TEST(rep__given_up_is_told_to_who_confirms_too_late),
 		TEST(rep__given_up_after_an_mra_is_taken_back_by_a_dreq),
