@@ -15,10 +15,10 @@ static void check_queues(const struct vb_qp *qp)
 		vb_recv_ring_check(&qp->rq);
 	if (qp->send_cq)
 		vb_cq_check(qp->send_cq);
-	if (qp->recv_cq)
-		vb_cq_check(qp->recv_cq);
-	if (qp->srq)
-		vb_srq_check(qp->srq);
+	if (qp->target.cq)
+		vb_cq_check(qp->target.cq);
+	if (qp->target.srq)
+		vb_srq_check(qp->target.srq);
 	if (qp->xrcd)
 		vb_xrc_check(qp);
 }

@@ -73,13 +73,13 @@ void vb_complete(struct vb_qp *qp, struct vb_cq *cq, struct vb_wc *wc, bool soli
 		vb_qp_condemn(qp); /* whoever overran the queue: it cannot go on as if its program knew */
 }
 
-void vb_complete_recv(struct vb_qp *qp, const struct vb_recv_wqe *recv, struct vb_wc *wc, bool solicited)
+void vb_complete_recv(struct vb_target *target, struct vb_wc *wc, bool solicited)
 {
-	wc->wr_id = recv->wr_id;
+	wc->wr_id = target->recv->wr_id;
 	if (wc->status != VB_WC_SUCCESS)
 		wc->opcode = VB_WC_RECV;
-	vb_recv_done(qp);
+	vb_recv_done(target);
 	/* The data of a WRITE is its own; the receive tells of it and has none. */
-	vb_count_work(qp, VB_COUNTED_RECV, wc->status, wc->opcode == VB_WC_RECV ? wc->byte_len : 0);
-	vb_complete(qp, qp->recv_cq, wc, solicited);
+	vb_count_work(target->qp, VB_COUNTED_RECV, wc->status, wc->opcode == VB_WC_RECV ? wc->byte_len : 0);
+	vb_complete(target->qp, target->cq, wc, solicited);
 }

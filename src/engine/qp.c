@@ -76,8 +76,8 @@ static int make_xrc_recv(struct vb_qp *qp, struct vb_qp_config *config)
 {
 	config->max_send_wr = config->max_send_sge = config->max_inline = 0;
 	config->max_recv_wr = config->max_recv_sge = 0;
-	qp->responder.srq_copy = malloc(vb_recv_wqe_bytes(VB_MAX_SGE));
-	return qp->responder.srq_copy && !vb_sq_init(&qp->sq, 0, 0, 0) ? 0 : -ENOMEM;
+	qp->target.srq_copy = malloc(vb_recv_wqe_bytes(VB_MAX_SGE));
+	return qp->target.srq_copy && !vb_sq_init(&qp->sq, 0, 0, 0) ? 0 : -ENOMEM;
 }
 
 static int make_queues(struct vb_qp *qp, struct vb_qp_config *config)
@@ -99,9 +99,9 @@ static int make_queues(struct vb_qp *qp, struct vb_qp_config *config)
 	if (config->srq) {
 		struct vb_srq_config srq;
 		vb_srq_query(config->srq, &srq);
-		qp->responder.srq_copy = malloc(vb_recv_wqe_bytes(at_least_one(srq.max_sge)));
+		qp->target.srq_copy = malloc(vb_recv_wqe_bytes(at_least_one(srq.max_sge)));
 		config->max_recv_wr = config->max_recv_sge = 0;
-		return qp->responder.srq_copy ? 0 : -ENOMEM;
+		return qp->target.srq_copy ? 0 : -ENOMEM;
 	}
 	if (config->type == VB_QP_XRC_SEND || (config->type == VB_QP_RAW && !config->recv_cq)) {
 		config->max_recv_wr = config->max_recv_sge = 0;
@@ -130,7 +130,7 @@ static void free_qp(struct vb_qp *qp)
 	vb_sq_deinit(&qp->sq);
 	if (!qp->srq)
 		vb_recv_ring_deinit(&qp->rq);
-	free(qp->responder.srq_copy);
+	free(qp->target.srq_copy);
 	free(qp->responder.resources);
 	free(qp->requester.echo);
 	free(qp->spread);
@@ -178,7 +178,7 @@ int vb_qp_create(struct vb_lane *lane, struct vb_qp_config *config, struct vb_qp
 	if (!qp)
 		return -ENOMEM;
 	qp->lane = lane;
-	qp->pd = config->pd;
+	qp->pd = config->xrcd ? &config->xrcd->nowhere : config->pd;
 	qp->type = config->type;
 	qp->transport = transport_of(config->type);
 	qp->is_reliable = qp->transport == VB_RC || qp->transport == VB_XRC;
@@ -188,6 +188,7 @@ int vb_qp_create(struct vb_lane *lane, struct vb_qp_config *config, struct vb_qp
 	qp->recv_cq = vb_has_tags(qp) ? qp->srq->cq : config->recv_cq;
 	qp->xrcd = config->xrcd;
 	qp->user = config->user;
+	qp->target = (struct vb_target){ .qp = qp, .pd = qp->pd, .srq = qp->srq, .cq = qp->recv_cq };
 	atomic_init(&qp->state, VB_QPS_RESET);
 	init_links(qp);
 	error = make_queues(qp, config);
@@ -211,12 +212,10 @@ static void leave_peer(struct vb_qp *qp)
 	vb_flight_turn_to(qp, NULL);
 }
 
-/* As hardware drivers do: what a QP completed and nobody polled goes with it. What an XRC_RECV QP completed is of the
- * SRQs', and stays. */
+/* As hardware drivers do: what a QP completed and nobody polled goes with it. What an XRC_RECV QP completed is in the
+ * SRQs' CQs, and stays. */
 static void forget_completions(struct vb_qp *qp)
 {
-	if (qp->xrcd)
-		return;
 	if (qp->send_cq)
 		vb_cq_forget_qp(qp->send_cq, qp->qpn);
 	if (qp->recv_cq && qp->recv_cq != qp->send_cq)
@@ -262,14 +261,15 @@ void vb_qp_flush_sends(struct vb_qp *qp)
 static void flush_receives(struct vb_qp *qp)
 {
 	struct vb_wc wc = { .status = VB_WC_WR_FLUSH_ERR, .opcode = VB_WC_RECV };
-	if (qp->srq) { /* only what the QP had taken; the rest stays for others */
-		if (qp->responder.recv)
-			vb_complete_recv(qp, qp->responder.recv, &wc, true);
+	struct vb_target *target = &qp->target;
+	if (target->srq) { /* only what the QP had taken; the rest stays for others */
+		if (target->recv)
+			vb_complete_recv(target, &wc, true);
 		return;
 	}
 	/* What is posted meanwhile rings for a flush of its own. */
-	for (uint32_t left = vb_recv_ring_count(&qp->rq); left > 0 && vb_recv_take(qp); left--)
-		vb_complete_recv(qp, qp->responder.recv, &wc, true);
+	for (uint32_t left = vb_recv_ring_count(&qp->rq); left > 0 && vb_recv_take(target); left--)
+		vb_complete_recv(target, &wc, true);
 }
 
 /* Every request that waits completes with WR_FLUSH_ERR, in order. 10.3.1. */
@@ -305,9 +305,9 @@ static void enter_error(struct vb_qp *qp)
 		qp->responder.ack.is_urgent = true;
 		vb_schedule(qp);
 	}
-	qp->responder.open = VB_NO_MESSAGE;
+	qp->target.open = VB_NO_MESSAGE;
 	vb_qp_flush(qp);
-	if (qp->srq && !qp->xrcd)
+	if (qp->srq)
 		vb_raise(qp->lane, &qp->notice, VB_EVENT_QP_LAST_WQE_REACHED);
 }
 
@@ -539,7 +539,6 @@ static void enter_reset(struct vb_qp *qp)
 	atomic_store(&qp->sq.head, atomic_load(&qp->sq.tail));
 	atomic_store(&qp->sq.released, atomic_load(&qp->sq.tail));
 	vb_lock_release(&qp->sq.lock);
-	qp->responder.recv = NULL;
 	while (!qp->srq && vb_recv_ring_peek(&qp->rq))
 		vb_recv_ring_pop(&qp->rq);
 	free(qp->requester.echo);
@@ -630,8 +629,8 @@ void vb_qp_query(struct vb_qp *qp, struct vb_qp_attr *attr, struct vb_qp_config 
 		.type = qp->type,
 		.pd = qp->xrcd ? NULL : qp->pd,
 		.send_cq = qp->send_cq,
-		.recv_cq = qp->xrcd ? NULL : qp->recv_cq,
-		.srq = qp->xrcd ? NULL : qp->srq,
+		.recv_cq = qp->recv_cq,
+		.srq = qp->srq,
 		.xrcd = qp->xrcd,
 		.max_send_wr = qp->sq.max_wr,
 		.max_recv_wr = qp->rq.max_wr,

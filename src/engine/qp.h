@@ -154,6 +154,33 @@ struct vb_requester {
 	struct vb_echo *echo; /* UC, UD: made when first needed */
 };
 
+/* ---- Target ---------------------------------------------------------------------------------------------------- */
+
+/* What the message in progress is to an SRQ with tags. */
+struct vb_tagged {
+	uint8_t wc_opcode; /* TM_RECV or TM_NO_TAG */
+	uint8_t wc_flags;
+	uint8_t skip; /* bytes of the first packet that are not the program's */
+	uint32_t priv;
+	uint64_t tag;
+};
+
+/* What the peer's requests are executed on: memory, receives and where those complete, and the message in progress.
+ * The QP's own, but of XRC_RECV those of the SRQ that a request names (xrc.c). */
+struct vb_target {
+	struct vb_qp *qp;
+	const struct vb_pd *pd; /* whose keys open memory to the peer */
+	struct vb_srq *srq;     /* NULL: the QP's own ring */
+	struct vb_cq *cq;
+	struct vb_recv_wqe *srq_copy;   /* room for one request taken from an SRQ */
+	const struct vb_recv_wqe *recv; /* of the message in progress: in the ring, or srq_copy */
+	uint64_t va;                    /* WRITE in progress */
+	uint32_t rkey, write_length;
+	uint32_t received; /* bytes of the message in progress */
+	uint8_t open;      /* enum vb_message of it; VB_NO_MESSAGE */
+	struct vb_tagged tagged;
+};
+
 /* ---- Responder ------------------------------------------------------------------------------------------------- */
 
 /* A READ or atomic that was executed, remembered so that a duplicate request can be answered again. */
@@ -183,26 +210,11 @@ struct vb_ack {
 	uint32_t packets, bytes; /* received since the last ack left */
 };
 
-/* What the message in progress is to an SRQ with tags. */
-struct vb_tagged {
-	uint8_t wc_opcode; /* TM_RECV or TM_NO_TAG */
-	uint8_t wc_flags;
-	uint8_t skip; /* bytes of the first packet that are not the program's */
-	uint32_t priv;
-	uint64_t tag;
-};
-
 struct vb_responder {
 	uint32_t expected_psn, msn;
-	uint8_t open;       /* enum vb_message of the message in progress; VB_NO_MESSAGE */
 	bool nak_sent;      /* a NAK for expected_psn is out; no further one until it arrives */
 	bool uc_discarding; /* UC: the message lost a packet */
 	bool comm_established;
-	const struct vb_recv_wqe *recv; /* of the message in progress: in the ring, or srq_copy */
-	struct vb_recv_wqe *srq_copy;   /* room for one request taken from an SRQ */
-	uint32_t received;              /* bytes of the message in progress */
-	uint64_t va;                    /* WRITE in progress */
-	uint32_t rkey, write_length;
 	struct vb_resource *resources; /* max_dest_rd_atomic of them, at first use */
 	uint8_t resource_count, resource_next;
 	uint8_t active_resources;
@@ -213,7 +225,6 @@ struct vb_responder {
 	bool cnp_wanted;
 	bool cnp_was_sent;
 	vb_time cnp_sent_at;
-	struct vb_tagged tagged;
 };
 
 /* ---- Queue pair ------------------------------------------------------------------------------------------------ */
@@ -236,13 +247,14 @@ struct vb_qp {
 	bool is_reliable;  /* RC and XRC: acknowledged, and sent again */
 	struct vb_cq *send_cq, *recv_cq;
 	struct vb_srq *srq;
-	struct vb_xrcd *xrcd; /* of XRC_RECV, whose pd, recv_cq and srq change with every SRQ that is named: xrc.c */
+	struct vb_xrcd *xrcd; /* of XRC_RECV, which has no recv_cq and srq of its own, and in whose pd no key opens anything */
 	struct vb_list xrcd_link;
 	void *user;
 	struct vb_peer *peer;
 	struct vb_send_queue sq;
 	struct vb_recv_ring rq; /* without slots when there is an SRQ, and of XRC */
 	struct vb_requester requester;
+	struct vb_target target;
 	struct vb_responder responder;
 	struct vb_flight flight; /* what lies between una_psn and next_psn */
 	struct vb_timer timer;
@@ -357,7 +369,7 @@ void vb_notice_forget(struct vb_notice *notice);
 bool vb_cq_tell(struct vb_lane *lane, struct vb_cq *cq, enum vb_cq_outcome outcome);
 /* Adds a completion of qp, raises what follows from it. */
 void vb_complete(struct vb_qp *qp, struct vb_cq *cq, struct vb_wc *wc, bool solicited);
-void vb_complete_recv(struct vb_qp *qp, const struct vb_recv_wqe *recv, struct vb_wc *wc, bool solicited);
+void vb_complete_recv(struct vb_target *target, struct vb_wc *wc, bool solicited); /* the receive in hand */
 
 /* scheduler.c */
 void vb_schedule(struct vb_qp *qp);
@@ -469,10 +481,10 @@ struct vb_tags;
 void vb_tags_check(struct vb_tags *tags);
 struct vb_tags *vb_tags_create(uint32_t capacity); /* free() it */
 enum vb_tag_outcome {
-	VB_TAG_GOES_ON,    /* responder.recv and .tagged are set */
+	VB_TAG_GOES_ON,    /* target.recv and .tagged are set */
 	VB_TAG_DONE,       /* the whole message has been dealt with */
 	VB_TAG_NOT_READY,  /* no receive, or no room to fetch: nothing has changed */
-	VB_TAG_BAD_BUFFER, /* the entry's, now responder.recv, is no memory */
+	VB_TAG_BAD_BUFFER, /* the entry's, now target.recv, is no memory */
 };
 /* The first packet of a message to an SRQ with tags. */
 enum vb_tag_outcome vb_tags_open(struct vb_qp *qp, const struct vb_packet *packet);
@@ -485,10 +497,11 @@ static inline bool vb_has_tags(const struct vb_qp *qp)
 }
 
 /* receive work shared by RC, UC and UD: receive_work.c */
-const struct vb_recv_wqe *vb_recv_take(struct vb_qp *qp); /* the next receive request, held in responder.recv; NULL */
-void vb_recv_done(struct vb_qp *qp);                      /* responder.recv is completed: free its place */
-bool vb_recv_scatter(struct vb_qp *qp, const struct vb_recv_wqe *recv, uint32_t offset, const uint8_t *payload,
-	uint32_t length, bool ends_message);
+void vb_target_reset(struct vb_target *target); /* no message is in progress */
+const struct vb_recv_wqe *vb_recv_take(struct vb_target *target); /* the next receive request, held in recv; NULL */
+void vb_recv_done(struct vb_target *target);                      /* recv is completed: free its place */
+bool vb_recv_scatter(
+	const struct vb_target *target, uint32_t offset, const uint8_t *payload, uint32_t length, bool ends_message);
 
 /* scatter.c: copies payload to [offset ..) of what the SGEs name. False: one of them does not allow it. */
 bool vb_scatter(const struct vb_pd *pd, const struct vb_sge *sges, uint32_t count, uint32_t offset,

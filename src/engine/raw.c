@@ -107,7 +107,7 @@ void vb_raw_receive(struct vb_qp *qp, const uint8_t *frame, uint32_t length)
 		vb_count(qp->lane, VB_DROP_QP_STATE, 1);
 		return;
 	}
-	const struct vb_recv_wqe *recv = qp->recv_cq ? vb_recv_take(qp) : NULL;
+	const struct vb_recv_wqe *recv = qp->recv_cq ? vb_recv_take(&qp->target) : NULL;
 	if (!recv) {
 		vb_count(qp->lane, VB_DROP_NO_RECV, 1);
 		return;
@@ -116,9 +116,9 @@ void vb_raw_receive(struct vb_qp *qp, const uint8_t *frame, uint32_t length)
 	if (recv->length < length) {
 		wc.status = VB_WC_LOC_LEN_ERR;
 		wc.vendor_err = VB_CAUSE_RECV_TOO_SHORT;
-	} else if (!vb_recv_scatter(qp, recv, 0, frame, length, true)) {
+	} else if (!vb_recv_scatter(&qp->target, 0, frame, length, true)) {
 		wc.status = VB_WC_LOC_PROT_ERR;
 		wc.vendor_err = VB_CAUSE_RECV_SGE;
 	}
-	vb_complete_recv(qp, recv, &wc, wc.status != VB_WC_SUCCESS);
+	vb_complete_recv(&qp->target, &wc, wc.status != VB_WC_SUCCESS);
 }

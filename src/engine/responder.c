@@ -45,10 +45,9 @@ static const struct outcome {
 void vb_responder_reset(struct vb_qp *qp)
 {
 	struct vb_responder *rs = &qp->responder;
-	struct vb_recv_wqe *srq_copy = rs->srq_copy;
 	free(rs->resources);
 	memset(rs, 0, sizeof(*rs));
-	rs->srq_copy = srq_copy;
+	vb_target_reset(&qp->target);
 	rs->expected_psn = qp->attr.rq_psn & VB_PSN_MASK;
 	vb_list_remove(&qp->ack_link);
 }
@@ -60,9 +59,9 @@ static bool continues_message(const struct vb_opcode *row)
 	return row->place == VB_MIDDLE || row->place == VB_LAST;
 }
 
-static bool sequence_is_right(const struct vb_responder *rs, const struct vb_opcode *row)
+static bool sequence_is_right(const struct vb_target *target, const struct vb_opcode *row)
 {
-	return continues_message(row) ? rs->open == row->message : rs->open == VB_NO_MESSAGE;
+	return continues_message(row) ? target->open == row->message : target->open == VB_NO_MESSAGE;
 }
 
 /* Payload against place: First and Middle are full, Last is not empty, Only may be. 9.7.4.1.6. */
@@ -114,37 +113,37 @@ static void complete_recv(struct vb_qp *qp, const struct vb_packet *packet, uint
 		.flags = (row->has_imm ? VB_WC_WITH_IMM : 0) | (row->has_inv ? VB_WC_WITH_INV : 0),
 		.imm_or_inv = row->has_imm ? packet->imm : packet->inv_rkey,
 	};
-	vb_complete_recv(qp, qp->responder.recv, &wc, packet->solicited);
+	vb_complete_recv(&qp->target, &wc, packet->solicited);
 }
 
 /* Inline for execute_send: every packet of a SEND comes by. */
 __attribute__((always_inline)) static inline enum verdict place_send(struct vb_qp *qp, const struct vb_packet *packet)
 {
-	struct vb_responder *rs = &qp->responder;
+	struct vb_target *target = &qp->target;
 	const struct vb_opcode *row = vb_packet_row(packet);
 	bool ends = row->place == VB_LAST || row->place == VB_ONLY;
-	const struct vb_recv_wqe *recv = vb_recv_take(qp);
+	const struct vb_recv_wqe *recv = vb_recv_take(&qp->target);
 
 	if (!recv)
 		return NOT_READY;
 	if (row->place == VB_FIRST || row->place == VB_ONLY)
-		rs->received = 0;
-	if (rs->received + packet->payload_length > recv->length)
+		target->received = 0;
+	if (target->received + packet->payload_length > recv->length)
 		return RECV_TOO_SHORT;
-	if (!vb_recv_scatter(qp, recv, rs->received, packet->payload, packet->payload_length, ends))
+	if (!vb_recv_scatter(&qp->target, target->received, packet->payload, packet->payload_length, ends))
 		return BAD_RECV_SGE;
-	if (row->has_inv && vb_key_invalidate(qp->pd, qp->qpn, packet->inv_rkey))
+	if (row->has_inv && vb_key_invalidate(qp->target.pd, qp->qpn, packet->inv_rkey))
 		return BAD_INVALIDATE;
-	rs->received += packet->payload_length;
-	rs->open = ends ? VB_NO_MESSAGE : VB_MESSAGE_SEND;
+	target->received += packet->payload_length;
+	target->open = ends ? VB_NO_MESSAGE : VB_MESSAGE_SEND;
 	return EXECUTED;
 }
 
 static enum verdict execute_send(struct vb_qp *qp, const struct vb_packet *packet)
 {
 	enum verdict verdict = place_send(qp, packet);
-	if (verdict == EXECUTED && qp->responder.open == VB_NO_MESSAGE)
-		complete_recv(qp, packet, qp->responder.received, VB_WC_RECV);
+	if (verdict == EXECUTED && qp->target.open == VB_NO_MESSAGE)
+		complete_recv(qp, packet, qp->target.received, VB_WC_RECV);
 	return verdict;
 }
 
@@ -160,12 +159,12 @@ static enum verdict execute_tagged_send(struct vb_qp *qp, const struct vb_packet
 		enum vb_tag_outcome outcome = vb_tags_open(qp, packet);
 		if (outcome != VB_TAG_GOES_ON)
 			return verdicts[outcome];
-		uint32_t skip = qp->responder.tagged.skip;
+		uint32_t skip = qp->target.tagged.skip;
 		rest.payload = skip ? packet->payload + skip : packet->payload;
 		rest.payload_length -= skip;
 	}
 	enum verdict verdict = place_send(qp, &rest);
-	if (verdict == EXECUTED && qp->responder.open == VB_NO_MESSAGE)
+	if (verdict == EXECUTED && qp->target.open == VB_NO_MESSAGE)
 		vb_tags_complete(qp, packet);
 	return verdict;
 }
@@ -173,49 +172,49 @@ static enum verdict execute_tagged_send(struct vb_qp *qp, const struct vb_packet
 /* The RETH opens the message: its whole range is checked once, each packet's part again, for the key may be revoked. */
 static enum verdict open_write(struct vb_qp *qp, const struct vb_packet *packet, bool is_only)
 {
-	struct vb_responder *rs = &qp->responder;
+	struct vb_target *target = &qp->target;
 	struct vb_reach reach;
 	if (packet->dma_length > VB_MAX_MESSAGE_BYTES)
 		return BAD_LENGTH;
 	if (is_only ? packet->dma_length != packet->payload_length : packet->dma_length <= packet->payload_length)
 		return BAD_LENGTH;
-	if (packet->dma_length > 0 && vb_reach_remote(qp->pd, qp->qpn, packet->rkey, packet->va, packet->dma_length,
+	if (packet->dma_length > 0 && vb_reach_remote(qp->target.pd, qp->qpn, packet->rkey, packet->va, packet->dma_length,
 					      VB_ACCESS_REMOTE_WRITE, &reach))
 		return BAD_RKEY;
-	rs->va = packet->va;
-	rs->rkey = packet->rkey;
-	rs->write_length = packet->dma_length;
-	rs->received = 0;
+	target->va = packet->va;
+	target->rkey = packet->rkey;
+	target->write_length = packet->dma_length;
+	target->received = 0;
 	return EXECUTED;
 }
 
 static enum verdict execute_write(struct vb_qp *qp, const struct vb_packet *packet)
 {
-	struct vb_responder *rs = &qp->responder;
+	struct vb_target *target = &qp->target;
 	const struct vb_opcode *row = vb_packet_row(packet);
 	bool ends = row->place == VB_LAST || row->place == VB_ONLY;
 	struct vb_reach reach = { 0 };
 
-	if (row->has_imm && !vb_recv_take(qp))
+	if (row->has_imm && !vb_recv_take(&qp->target))
 		return NOT_READY;
 	if (!continues_message(row)) {
 		enum verdict verdict = open_write(qp, packet, ends);
 		if (verdict != EXECUTED)
 			return verdict;
 	}
-	uint32_t total = rs->received + packet->payload_length;
-	if (ends ? total != rs->write_length : total >= rs->write_length)
+	uint32_t total = target->received + packet->payload_length;
+	if (ends ? total != target->write_length : total >= target->write_length)
 		return BAD_LENGTH;
-	if (packet->payload_length > 0 && vb_reach_remote(qp->pd, qp->qpn, rs->rkey, rs->va + rs->received,
+	if (packet->payload_length > 0 && vb_reach_remote(qp->target.pd, qp->qpn, target->rkey, target->va + target->received,
 						  packet->payload_length, VB_ACCESS_REMOTE_WRITE, &reach))
 		return BAD_RKEY;
 	vb_place(&reach, packet->payload, packet->payload_length, ends);
-	rs->received = total;
-	rs->open = ends ? VB_NO_MESSAGE : VB_MESSAGE_WRITE;
+	target->received = total;
+	target->open = ends ? VB_NO_MESSAGE : VB_MESSAGE_WRITE;
 	if (ends)
 		vb_count_work(qp, VB_COUNTED_REMOTE_WRITE, VB_WC_SUCCESS, total);
 	if (row->has_imm)
-		complete_recv(qp, packet, rs->write_length, VB_WC_RECV_RDMA_WITH_IMM);
+		complete_recv(qp, packet, target->write_length, VB_WC_RECV_RDMA_WITH_IMM);
 	return EXECUTED;
 }
 
@@ -226,7 +225,7 @@ static enum verdict execute_read(struct vb_qp *qp, const struct vb_packet *packe
 		return BAD_LENGTH;
 	if (!vb_responder_has_room(qp))
 		return TOO_MANY_READS;
-	if (packet->dma_length > 0 && vb_reach_remote(qp->pd, qp->qpn, packet->rkey, packet->va, packet->dma_length,
+	if (packet->dma_length > 0 && vb_reach_remote(qp->target.pd, qp->qpn, packet->rkey, packet->va, packet->dma_length,
 					      VB_ACCESS_REMOTE_READ, &reach))
 		return BAD_RKEY;
 	*psn_count = vb_psn_count(qp, packet->dma_length);
@@ -241,7 +240,7 @@ static enum verdict execute_atomic(struct vb_qp *qp, const struct vb_packet *pac
 		return BAD_LENGTH; /* misaligned: invalid request. 9.7.4.1.7 */
 	if (!vb_responder_has_room(qp))
 		return TOO_MANY_READS;
-	if (vb_reach_remote(qp->pd, qp->qpn, packet->rkey, packet->va, 8, VB_ACCESS_REMOTE_ATOMIC, &reach))
+	if (vb_reach_remote(qp->target.pd, qp->qpn, packet->rkey, packet->va, 8, VB_ACCESS_REMOTE_ATOMIC, &reach))
 		return BAD_RKEY;
 	if (!reach.is_phantom && ((uintptr_t)reach.bytes & 7))
 		return BAD_LENGTH; /* aligned for the peer, not for us (a region with its own base) */
@@ -260,7 +259,7 @@ static enum verdict execute_atomic_write(struct vb_qp *qp, const struct vb_packe
 		return BAD_LENGTH;
 	if (!vb_responder_has_room(qp))
 		return TOO_MANY_READS;
-	if (vb_reach_remote(qp->pd, qp->qpn, packet->rkey, packet->va, 8, VB_ACCESS_REMOTE_WRITE, &reach))
+	if (vb_reach_remote(qp->target.pd, qp->qpn, packet->rkey, packet->va, 8, VB_ACCESS_REMOTE_WRITE, &reach))
 		return BAD_RKEY;
 	if (reach.bytes && ((uintptr_t)reach.bytes & 7))
 		return BAD_LENGTH; /* as with atomics */
@@ -283,7 +282,7 @@ static enum verdict execute_flush(struct vb_qp *qp, const struct vb_packet *pack
 	if (!vb_responder_has_room(qp))
 		return TOO_MANY_READS;
 	uint32_t length = level == VB_FLUSH_RANGE ? packet->dma_length : 0;
-	if (vb_reach_remote(qp->pd, qp->qpn, packet->rkey, packet->va, length, VB_ACCESS_FLUSH_GLOBAL, &reach))
+	if (vb_reach_remote(qp->target.pd, qp->qpn, packet->rkey, packet->va, length, VB_ACCESS_FLUSH_GLOBAL, &reach))
 		return BAD_RKEY;
 	atomic_thread_fence(memory_order_seq_cst);
 	vb_responder_done(qp, packet);
@@ -295,7 +294,7 @@ __attribute__((always_inline)) static inline enum verdict execute(
 	struct vb_qp *qp, const struct vb_packet *packet, uint32_t *psn_count)
 {
 	const struct vb_opcode *row = vb_packet_row(packet);
-	if (!sequence_is_right(&qp->responder, row))
+	if (!sequence_is_right(&qp->target, row))
 		return BAD_SEQUENCE;
 	if (!is_permitted(qp, row))
 		return NOT_PERMITTED;
@@ -358,13 +357,12 @@ static void note_access(struct vb_qp *qp, const struct vb_packet *packet)
 static void refuse(struct vb_qp *qp, const struct vb_packet *packet, enum verdict verdict, vb_time now)
 {
 	const struct outcome *outcome = &outcomes[verdict];
-	struct vb_responder *rs = &qp->responder;
-	bool has_recv = rs->recv != NULL;
+	bool has_recv = qp->target.recv != NULL;
 
 	vb_responder_drop_resources(qp);
 	if (has_recv) {
 		struct vb_wc wc = { .status = outcome->recv_status, .vendor_err = outcome->cause };
-		vb_complete_recv(qp, rs->recv, &wc, true);
+		vb_complete_recv(&qp->target, &wc, true);
 	} else {
 		vb_raise(qp->lane, &qp->notice, outcome->event);
 	}
@@ -476,13 +474,13 @@ void vb_responder_receive_xrc(struct vb_qp *qp, const struct vb_packet *packet, 
 
 void vb_responder_check(const struct vb_qp *qp)
 {
-	const struct vb_responder *rs = &qp->responder;
-	if (rs->recv && qp->srq)
-		assert(rs->recv == rs->srq_copy);
-	else if (rs->recv)
-		assert(rs->recv == vb_recv_ring_peek(&qp->rq));
-	if (rs->open == VB_MESSAGE_SEND && rs->recv)
-		assert(rs->received <= rs->recv->length);
-	if (rs->open == VB_MESSAGE_WRITE)
-		assert(rs->received < rs->write_length);
+	const struct vb_target *target = &qp->target;
+	if (target->recv && target->srq)
+		assert(target->recv == target->srq_copy);
+	else if (target->recv)
+		assert(target->recv == vb_recv_ring_peek(&qp->rq));
+	if (target->open == VB_MESSAGE_SEND && target->recv)
+		assert(target->received <= target->recv->length);
+	if (target->open == VB_MESSAGE_WRITE)
+		assert(target->received < target->write_length);
 }

@@ -184,8 +184,8 @@ static struct vb_resource *remember(struct vb_qp *qp, const struct vb_packet *pa
 		.length = packet->dma_length,
 		.end_length = packet->dma_length,
 		.msn = vb_psn_add(rs->msn, 1),
-		.pd = qp->pd,
-		.srq = qp->srq,
+		.pd = qp->target.pd,
+		.srq = qp->target.srq,
 	};
 	activate(rs, resource, packet->psn, vb_psn_add(packet->psn, psn_count));
 	return resource;

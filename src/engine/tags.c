@@ -179,14 +179,14 @@ static struct header read_header(const struct vb_packet *packet)
 /* The message's buffer is the entry's from now on. */
 static void take_entry(struct vb_qp *qp, struct entry *entry)
 {
-	struct vb_recv_wqe *recv = qp->responder.srq_copy;
-	assert(!qp->responder.recv && entry->handle != 0);
+	struct vb_recv_wqe *recv = qp->target.srq_copy;
+	assert(!qp->target.recv && entry->handle != 0);
 	recv->wr_id = entry->wr_id;
 	recv->length = entry->sge.length;
 	recv->sge_count = entry->sge.length ? 1 : 0;
 	if (recv->sge_count)
 		recv->sges[0] = entry->sge;
-	qp->responder.recv = recv;
+	qp->target.recv = recv;
 	release(qp->srq->tags, entry);
 }
 
@@ -208,7 +208,7 @@ static void tell_match(struct vb_qp *qp, uint64_t wr_id, const struct header *he
 static enum vb_tag_outcome eager(
 	struct vb_qp *qp, struct entry *entry, const struct header *header, const struct vb_packet *packet)
 {
-	struct vb_tagged *tagged = &qp->responder.tagged;
+	struct vb_tagged *tagged = &qp->target.tagged;
 	uint64_t wr_id = entry->wr_id;
 	take_entry(qp, entry);
 	*tagged = (struct vb_tagged){
@@ -226,19 +226,19 @@ static enum vb_tag_outcome eager(
 
 void vb_tags_complete(struct vb_qp *qp, const struct vb_packet *last)
 {
-	const struct vb_tagged *tagged = &qp->responder.tagged;
+	const struct vb_tagged *tagged = &qp->target.tagged;
 	const struct vb_opcode *row = vb_packet_row(last);
 	struct vb_wc wc = {
 		.status = VB_WC_SUCCESS,
 		.opcode = tagged->wc_opcode,
-		.byte_len = qp->responder.received,
+		.byte_len = qp->target.received,
 		.src_qpn = qp->attr.dest_qpn,
 		.flags = tagged->wc_flags | (row->has_imm ? VB_WC_WITH_IMM : 0) | (row->has_inv ? VB_WC_WITH_INV : 0),
 		.imm_or_inv = row->has_imm ? last->imm : last->inv_rkey,
 		.tm_tag = tagged->tag,
 		.tm_priv = tagged->priv,
 	};
-	vb_complete_recv(qp, qp->responder.recv, &wc, last->solicited);
+	vb_complete_recv(&qp->target, &wc, last->solicited);
 }
 
 /* ---- Rendezvous -------------------------------------------------------------------------------------------------- */
@@ -292,11 +292,11 @@ static enum vb_tag_outcome hand_over(
 	struct vb_qp *qp, struct entry *entry, const struct header *header, const struct vb_packet *packet)
 {
 	take_entry(qp, entry);
-	const struct vb_recv_wqe *recv = qp->responder.recv;
+	const struct vb_recv_wqe *recv = qp->target.recv;
 	uint32_t length = recv->length < VB_TAG_REQUEST ? recv->length : VB_TAG_REQUEST;
-	if (!vb_recv_scatter(qp, recv, 0, packet->payload, length, true))
+	if (!vb_recv_scatter(&qp->target, 0, packet->payload, length, true))
 		return VB_TAG_BAD_BUFFER;
-	vb_recv_done(qp);
+	vb_recv_done(&qp->target);
 	tell_match(qp, recv->wr_id, header, &(struct vb_wc){ .status = VB_WC_TM_RNDV_INCOMPLETE, .byte_len = length });
 	return VB_TAG_DONE;
 }
@@ -319,11 +319,11 @@ static enum vb_tag_outcome rendezvous(
 /* Into an ordinary receive. */
 static enum vb_tag_outcome unmatched(struct vb_qp *qp, bool is_tagged)
 {
-	if (!vb_recv_take(qp))
+	if (!vb_recv_take(&qp->target))
 		return VB_TAG_NOT_READY;
 	if (is_tagged)
 		qp->srq->tags->unexpected++;
-	qp->responder.tagged = (struct vb_tagged){ .wc_opcode = is_tagged ? VB_WC_TM_RECV : VB_WC_TM_NO_TAG };
+	qp->target.tagged = (struct vb_tagged){ .wc_opcode = is_tagged ? VB_WC_TM_RECV : VB_WC_TM_NO_TAG };
 	return VB_TAG_GOES_ON;
 }
 

@@ -10,7 +10,7 @@
 static void uc_discard(struct vb_qp *qp, enum vb_counter reason)
 {
 	vb_count(qp->lane, reason, 1);
-	qp->responder.open = VB_NO_MESSAGE;
+	qp->target.open = VB_NO_MESSAGE;
 	qp->responder.uc_discarding = true; /* up to the next First or Only */
 }
 
@@ -32,80 +32,81 @@ static void uc_complete(struct vb_qp *qp, const struct vb_packet *packet, uint32
 		.flags = vb_packet_row(packet)->has_imm ? VB_WC_WITH_IMM : 0,
 		.imm_or_inv = packet->imm,
 	};
-	vb_complete_recv(qp, qp->responder.recv, &wc, packet->solicited);
+	vb_complete_recv(&qp->target, &wc, packet->solicited);
 }
 
 static void uc_fail_recv(struct vb_qp *qp, enum vb_wc_status status, enum vb_cause_kind cause, vb_time now)
 {
 	struct vb_wc wc = { .status = status, .vendor_err = cause };
-	vb_complete_recv(qp, qp->responder.recv, &wc, true);
+	vb_complete_recv(&qp->target, &wc, true);
 	vb_qp_fail(qp, cause, status, now);
 }
 
 static void uc_send(struct vb_qp *qp, const struct vb_packet *packet, bool ends, vb_time now)
 {
-	struct vb_responder *rs = &qp->responder;
-	const struct vb_recv_wqe *recv = vb_recv_take(qp);
+	struct vb_target *target = &qp->target;
+	const struct vb_recv_wqe *recv = vb_recv_take(&qp->target);
 	if (!recv) {
 		uc_discard(qp, VB_DROP_NO_RECV);
 		return;
 	}
-	if (rs->received + packet->payload_length > recv->length) {
+	if (target->received + packet->payload_length > recv->length) {
 		uc_fail_recv(qp, VB_WC_LOC_LEN_ERR, VB_CAUSE_RECV_TOO_SHORT, now);
 		return;
 	}
-	if (!vb_recv_scatter(qp, recv, rs->received, packet->payload, packet->payload_length, ends)) {
+	if (!vb_recv_scatter(&qp->target, target->received, packet->payload, packet->payload_length, ends)) {
 		uc_fail_recv(qp, VB_WC_LOC_PROT_ERR, VB_CAUSE_RECV_SGE, now);
 		return;
 	}
-	rs->received += packet->payload_length;
+	target->received += packet->payload_length;
 	if (ends)
-		uc_complete(qp, packet, rs->received, false);
+		uc_complete(qp, packet, target->received, false);
 }
 
 static void uc_write(struct vb_qp *qp, const struct vb_packet *packet, bool begins, bool ends)
 {
-	struct vb_responder *rs = &qp->responder;
+	struct vb_target *target = &qp->target;
 	struct vb_reach reach = { 0 };
 
 	if (begins) {
-		rs->va = packet->va;
-		rs->rkey = packet->rkey;
-		rs->write_length = packet->dma_length;
+		target->va = packet->va;
+		target->rkey = packet->rkey;
+		target->write_length = packet->dma_length;
 		if (packet->dma_length > VB_MAX_MESSAGE_BYTES ||
-			(packet->dma_length > 0 && vb_reach_remote(qp->pd, qp->qpn, rs->rkey, rs->va, rs->write_length,
+			(packet->dma_length > 0 && vb_reach_remote(qp->target.pd, qp->qpn, target->rkey, target->va, target->write_length,
 							   VB_ACCESS_REMOTE_WRITE, &reach))) {
 			uc_discard(qp, VB_DROP_UC_ACCESS);
 			return;
 		}
 	}
-	uint32_t total = rs->received + packet->payload_length;
-	if (ends ? total != rs->write_length : total >= rs->write_length) {
+	uint32_t total = target->received + packet->payload_length;
+	if (ends ? total != target->write_length : total >= target->write_length) {
 		uc_discard(qp, VB_DROP_LENGTH);
 		return;
 	}
 	if (!(qp->attr.access & VB_ACCESS_REMOTE_WRITE) ||
-		(packet->payload_length > 0 && vb_reach_remote(qp->pd, qp->qpn, rs->rkey, rs->va + rs->received,
+		(packet->payload_length > 0 && vb_reach_remote(qp->target.pd, qp->qpn, target->rkey, target->va + target->received,
 						       packet->payload_length, VB_ACCESS_REMOTE_WRITE, &reach))) {
 		uc_discard(qp, VB_DROP_UC_ACCESS);
 		return;
 	}
 	bool has_imm = vb_packet_row(packet)->has_imm;
-	if (has_imm && !vb_recv_take(qp)) {
+	if (has_imm && !vb_recv_take(&qp->target)) {
 		uc_discard(qp, VB_DROP_NO_RECV);
 		return;
 	}
 	vb_place(&reach, packet->payload, packet->payload_length, ends);
-	rs->received = total;
+	target->received = total;
 	if (ends)
 		vb_count_work(qp, VB_COUNTED_REMOTE_WRITE, VB_WC_SUCCESS, total);
 	if (has_imm)
-		uc_complete(qp, packet, rs->write_length, true);
+		uc_complete(qp, packet, target->write_length, true);
 }
 
 void vb_uc_receive(struct vb_qp *qp, const struct vb_packet *packet, vb_time now)
 {
 	struct vb_responder *rs = &qp->responder;
+	struct vb_target *target = &qp->target;
 	const struct vb_opcode *row = vb_packet_row(packet);
 	enum vb_qp_state state = vb_state(qp);
 	bool begins = row->place == VB_FIRST || row->place == VB_ONLY,
@@ -119,10 +120,10 @@ void vb_uc_receive(struct vb_qp *qp, const struct vb_packet *packet, vb_time now
 		rs->comm_established = true;
 		vb_raise(qp->lane, &qp->notice, VB_EVENT_COMM_EST);
 	}
-	bool in_sequence = packet->psn == rs->expected_psn && rs->open == row->message;
+	bool in_sequence = packet->psn == rs->expected_psn && target->open == row->message;
 	rs->expected_psn = vb_psn_add(packet->psn, 1);
 	if (begins) { /* whatever its PSN, it starts afresh; a message that was open is abandoned */
-		rs->received = 0;
+		target->received = 0;
 		rs->uc_discarding = false;
 	} else if (rs->uc_discarding || !in_sequence) {
 		uc_discard(qp, VB_DROP_UC_SEQUENCE);
@@ -132,7 +133,7 @@ void vb_uc_receive(struct vb_qp *qp, const struct vb_packet *packet, vb_time now
 		uc_discard(qp, VB_DROP_LENGTH);
 		return;
 	}
-	rs->open = ends ? VB_NO_MESSAGE : row->message;
+	target->open = ends ? VB_NO_MESSAGE : row->message;
 	if (row->message == VB_MESSAGE_SEND)
 		uc_send(qp, packet, ends, now);
 	else
@@ -181,7 +182,7 @@ static void rebuild_ip_header(uint8_t area[40], const struct vb_path *path, cons
 static void ud_deliver(struct vb_qp *qp, const struct vb_path *path, const struct vb_packet *packet)
 {
 	uint8_t area[40];
-	const struct vb_recv_wqe *recv = vb_recv_take(qp);
+	const struct vb_recv_wqe *recv = vb_recv_take(&qp->target);
 	if (!recv) {
 		vb_count(qp->lane, VB_DROP_NO_RECV, 1);
 		return;
@@ -198,12 +199,12 @@ static void ud_deliver(struct vb_qp *qp, const struct vb_path *path, const struc
 	if (recv->length < wc.byte_len) {
 		wc.status = VB_WC_LOC_LEN_ERR;
 		wc.vendor_err = VB_CAUSE_RECV_TOO_SHORT;
-	} else if (!vb_recv_scatter(qp, recv, 0, area, 40, false) ||
-		   !vb_recv_scatter(qp, recv, 40, packet->payload, packet->payload_length, true)) {
+	} else if (!vb_recv_scatter(&qp->target, 0, area, 40, false) ||
+		   !vb_recv_scatter(&qp->target, 40, packet->payload, packet->payload_length, true)) {
 		wc.status = VB_WC_LOC_PROT_ERR;
 		wc.vendor_err = VB_CAUSE_RECV_SGE;
 	}
-	vb_complete_recv(qp, recv, &wc, packet->solicited || wc.status != VB_WC_SUCCESS);
+	vb_complete_recv(&qp->target, &wc, packet->solicited || wc.status != VB_WC_SUCCESS);
 }
 
 static bool ud_accepts(struct vb_qp *qp, const struct vb_packet *packet)

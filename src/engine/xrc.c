@@ -1,7 +1,7 @@
 /* XRC (extended reliable connected): one connection reaches every SRQ of a domain. A request names the SRQ in its
  * XRCETH, and with it whose memory keys are valid, who provides the receive and where that completes.
- * Holds: an XRC_RECV QP's srq, pd and recv_cq are those of the SRQ named last, and all there; or there is none, and
- * pd is the domain's, in which no key opens anything. A number that is gone, or of another domain, is refused.
+ * Holds: the target of an XRC_RECV QP is the SRQ named last, with its domain and CQ; or there is none, and the domain is
+ * the QP's own, in which no key opens anything. A number that is gone, or of another domain, is refused.
  * Not here: what a request does (responder.c), who may have such QPs (verbs/). IBA vol. 1, annex A14. */
 #include <errno.h>
 #include <stdlib.h>
@@ -106,16 +106,8 @@ int vb_xrc_enter_srq(struct vb_srq *srq)
 
 /* ---- QPs of a domain ------------------------------------------------------------------------------------------- */
 
-static void turn_away(struct vb_qp *qp)
-{
-	qp->srq = NULL;
-	qp->recv_cq = NULL;
-	qp->pd = &qp->xrcd->nowhere;
-}
-
 void vb_xrc_add_qp(struct vb_qp *qp)
 {
-	turn_away(qp);
 	vb_lock_take(&qp->xrcd->lock);
 	vb_list_add_tail(&qp->xrcd->qps, &qp->xrcd_link);
 	vb_lock_release(&qp->xrcd->lock);
@@ -123,7 +115,6 @@ void vb_xrc_add_qp(struct vb_qp *qp)
 
 void vb_xrc_remove_qp(struct vb_qp *qp)
 {
-	turn_away(qp);
 	vb_lock_take(&qp->xrcd->lock);
 	vb_list_remove(&qp->xrcd_link);
 	vb_lock_release(&qp->xrcd->lock);
@@ -131,15 +122,15 @@ void vb_xrc_remove_qp(struct vb_qp *qp)
 
 bool vb_xrc_turn_to(struct vb_qp *qp, uint32_t number)
 {
-	const struct vb_responder *rs = &qp->responder;
-	if (qp->srq && qp->srq->number == number)
+	struct vb_target *target = &qp->target;
+	if (target->srq && target->srq->number == number)
 		return true;
 	struct vb_srq *srq = find_srq(&qp->xrcd->nowhere.nic->xrc_srqs, number);
-	if (!srq || srq->xrcd != qp->xrcd || rs->open != VB_NO_MESSAGE || rs->recv)
+	if (!srq || srq->xrcd != qp->xrcd || target->open != VB_NO_MESSAGE || target->recv)
 		return false;
-	qp->srq = srq;
-	qp->pd = srq->pd;
-	qp->recv_cq = srq->cq;
+	target->srq = srq;
+	target->pd = srq->pd;
+	target->cq = srq->cq;
 	return true;
 }
 
@@ -151,13 +142,15 @@ static void forget_srq(struct vb_qp *qp, const struct vb_srq *srq)
 	for (uint8_t i = 0; i < rs->resource_count; i++) {
 		if (rs->resources[i].srq == srq) {
 			rs->resources[i].srq = NULL;
-			rs->resources[i].pd = &qp->xrcd->nowhere;
+			rs->resources[i].pd = qp->pd;
 		}
 	}
-	if (qp->srq != srq)
+	if (qp->target.srq != srq)
 		return;
-	rs->recv = NULL;
-	turn_away(qp);
+	qp->target.recv = NULL;
+	qp->target.srq = NULL;
+	qp->target.cq = NULL;
+	qp->target.pd = qp->pd;
 }
 
 void vb_xrc_remove_srq(struct vb_srq *srq)
@@ -180,9 +173,10 @@ void vb_xrc_remove_srq(struct vb_srq *srq)
 
 void vb_xrc_check(const struct vb_qp *qp)
 {
-	const struct vb_srq *srq = qp->srq;
+	const struct vb_target *target = &qp->target;
+	const struct vb_srq *srq = target->srq;
 	if (srq)
-		assert(srq->xrcd == qp->xrcd && qp->pd == srq->pd && qp->recv_cq == srq->cq && qp->recv_cq);
+		assert(srq->xrcd == qp->xrcd && target->pd == srq->pd && target->cq == srq->cq && target->cq);
 	else
-		assert(qp->pd == &qp->xrcd->nowhere && !qp->recv_cq && !qp->responder.recv);
+		assert(target->pd == qp->pd && !target->cq && !target->recv);
 }
