@@ -41,7 +41,7 @@ static void check_qp(const struct vb_lane *lane, const struct vb_qp *qp)
 	assert(!vb_list_linked(&qp->ready_link) || state >= VB_QPS_RTR);
 	check_queues(qp);
 	vb_responses_check(qp);
-	vb_responder_check(qp);
+	vb_target_check(&qp->target);
 	vb_flight_check(qp);
 	if (state != VB_QPS_RTS && state != VB_QPS_SQD) {
 		assert(qp->flight.out == 0 && qp->flight.in == 0);

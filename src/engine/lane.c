@@ -163,7 +163,7 @@ static void receive_one(
 	}
 	if (packet->dest_qpn == VB_QPN_MULTICAST) {
 		if ((packet->opcode & 0xe0) == VB_UD && vb_gid_is_multicast(&path->dst))
-			vb_ud_receive_mcast(lane, path, packet, now);
+			vb_mcast_receive(lane, path, packet);
 		else
 			vb_count(lane, VB_DROP_TRANSPORT, 1);
 		return;
@@ -180,7 +180,7 @@ static void receive_one(
 	if ((packet->opcode & 0xe0) != qp->transport && !is_cnp)
 		vb_count(lane, VB_DROP_TRANSPORT, 1);
 	else if (qp->type == VB_QP_UD)
-		vb_ud_receive(qp, path, packet, now);
+		vb_ud_receive(qp, path, packet);
 	else
 		receive_connected(qp, path, packet, now);
 }

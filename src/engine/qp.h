@@ -12,6 +12,7 @@
 #include "base/lock.h"
 #include "base/random.h"
 #include "engine/counters.h"
+#include "engine/execute.h"
 #include "engine/flight.h"
 #include "engine/memory.h"
 #include "engine/nic.h"
@@ -152,33 +153,6 @@ struct vb_requester {
 	bool is_asked;  /* the peer has sent a request since our newest was started */
 	bool is_answer; /* what is or was under way last follows such a request */
 	struct vb_echo *echo; /* UC, UD: made when first needed */
-};
-
-/* ---- Target ---------------------------------------------------------------------------------------------------- */
-
-/* What the message in progress is to an SRQ with tags. */
-struct vb_tagged {
-	uint8_t wc_opcode; /* TM_RECV or TM_NO_TAG */
-	uint8_t wc_flags;
-	uint8_t skip; /* bytes of the first packet that are not the program's */
-	uint32_t priv;
-	uint64_t tag;
-};
-
-/* What the peer's requests are executed on: memory, receives and where those complete, and the message in progress.
- * The QP's own, but of XRC_RECV those of the SRQ that a request names (xrc.c). */
-struct vb_target {
-	struct vb_qp *qp;
-	const struct vb_pd *pd; /* whose keys open memory to the peer */
-	struct vb_srq *srq;     /* NULL: the QP's own ring */
-	struct vb_cq *cq;
-	struct vb_recv_wqe *srq_copy;   /* room for one request taken from an SRQ */
-	const struct vb_recv_wqe *recv; /* of the message in progress: in the ring, or srq_copy */
-	uint64_t va;                    /* WRITE in progress */
-	uint32_t rkey, write_length;
-	uint32_t received; /* bytes of the message in progress */
-	uint8_t open;      /* enum vb_message of it; VB_NO_MESSAGE */
-	struct vb_tagged tagged;
 };
 
 /* ---- Responder ------------------------------------------------------------------------------------------------- */
@@ -419,9 +393,11 @@ void vb_recovery_arm(struct vb_qp *qp);
 bool vb_requester_is_busy(const struct vb_qp *qp); /* something is unacknowledged */
 
 /* responder.c */
-void vb_responder_check(const struct vb_qp *qp);
 void vb_responder_reset(struct vb_qp *qp);
 void vb_responder_receive(struct vb_qp *qp, const struct vb_packet *packet, vb_time now);
+void vb_responder_establish(struct vb_qp *qp); /* in RTR: the peer's first packet is there */
+/* Payload against the packet's place in its message. */
+bool vb_payload_is_right(const struct vb_qp *qp, const struct vb_packet *packet);
 void vb_responder_receive_xrc(struct vb_qp *qp, const struct vb_packet *packet, vb_time now);
 /* In ERR: true when packet was a request that this QP had refused, and is refused again. */
 bool vb_responder_refuse_again(struct vb_qp *qp, const struct vb_packet *packet, vb_time now);
@@ -435,20 +411,23 @@ void vb_responder_drop_resources(struct vb_qp *qp);
 bool vb_responder_emit(struct vb_qp *qp, struct vb_batch *batch, vb_time now);
 bool vb_responder_emit_ack(struct vb_qp *qp, struct vb_batch *batch);
 bool vb_responder_emit_cnp(struct vb_qp *qp, struct vb_batch *batch, vb_time now);
-void vb_responder_read(struct vb_qp *qp, const struct vb_packet *packet, uint32_t psn_count);
 /* The memory of a READ response turned out not to be there: remote operational error. */
 void vb_responder_fault(struct vb_qp *qp, uint32_t psn, vb_time now);
 bool vb_responder_has_room(const struct vb_qp *qp);
-void vb_responder_atomic(struct vb_qp *qp, const struct vb_packet *packet, uint64_t result);
-/* FLUSH or ATOMIC WRITE: answered like a READ of nothing. */
-void vb_responder_done(struct vb_qp *qp, const struct vb_packet *packet);
+/* A request was executed that takes a response: it is sent, and remembered. before: what an atomic found. */
+void vb_responder_answer(struct vb_qp *qp, const struct vb_packet *packet, uint32_t psn_count, uint64_t before);
 void vb_responder_duplicate(struct vb_qp *qp, const struct vb_packet *packet, vb_time now);
 
-/* unconnected.c: UC's receiving side and UD */
+/* uc.c */
 void vb_uc_receive(struct vb_qp *qp, const struct vb_packet *packet, vb_time now);
-void vb_ud_receive(struct vb_qp *qp, const struct vb_path *path, const struct vb_packet *packet, vb_time now);
-void vb_ud_receive_mcast(struct vb_lane *lane, const struct vb_path *path, const struct vb_packet *packet, vb_time now);
+/* ud.c */
+void vb_ud_receive(struct vb_qp *qp, const struct vb_path *path, const struct vb_packet *packet);
+/* Also from mcast.c: whatever address it came to. */
+void vb_ud_deliver(struct vb_qp *qp, const struct vb_path *path, const struct vb_packet *packet);
 bool vb_ud_emit(struct vb_qp *qp, struct vb_batch *batch, vb_time now);
+
+/* mcast.c */
+void vb_mcast_receive(struct vb_lane *lane, const struct vb_path *path, const struct vb_packet *packet);
 struct vb_mcast_attachment {
 	struct vb_list lane_link, qp_link;
 	struct vb_gid gid;
@@ -495,13 +474,6 @@ static inline bool vb_has_tags(const struct vb_qp *qp)
 {
 	return qp->srq && qp->srq->tags;
 }
-
-/* receive work shared by RC, UC and UD: receive_work.c */
-void vb_target_reset(struct vb_target *target); /* no message is in progress */
-const struct vb_recv_wqe *vb_recv_take(struct vb_target *target); /* the next receive request, held in recv; NULL */
-void vb_recv_done(struct vb_target *target);                      /* recv is completed: free its place */
-bool vb_recv_scatter(
-	const struct vb_target *target, uint32_t offset, const uint8_t *payload, uint32_t length, bool ends_message);
 
 /* scatter.c: copies payload to [offset ..) of what the SGEs name. False: one of them does not allow it. */
 bool vb_scatter(const struct vb_pd *pd, const struct vb_sge *sges, uint32_t count, uint32_t offset,

@@ -107,18 +107,16 @@ void vb_raw_receive(struct vb_qp *qp, const uint8_t *frame, uint32_t length)
 		vb_count(qp->lane, VB_DROP_QP_STATE, 1);
 		return;
 	}
-	const struct vb_recv_wqe *recv = qp->recv_cq ? vb_recv_take(&qp->target) : NULL;
-	if (!recv) {
+	enum vb_verdict verdict = qp->recv_cq ? vb_execute_datagram(&qp->target, NULL, 0, frame, length) : VB_NOT_READY;
+	if (verdict == VB_NOT_READY) {
 		vb_count(qp->lane, VB_DROP_NO_RECV, 1);
 		return;
 	}
-	struct vb_wc wc = { .opcode = VB_WC_RECV, .byte_len = length };
-	if (recv->length < length) {
-		wc.status = VB_WC_LOC_LEN_ERR;
-		wc.vendor_err = VB_CAUSE_RECV_TOO_SHORT;
-	} else if (!vb_recv_scatter(&qp->target, 0, frame, length, true)) {
-		wc.status = VB_WC_LOC_PROT_ERR;
-		wc.vendor_err = VB_CAUSE_RECV_SGE;
-	}
+	struct vb_wc wc = {
+		.status = vb_outcomes[verdict].recv_status,
+		.vendor_err = vb_outcomes[verdict].cause,
+		.opcode = VB_WC_RECV,
+		.byte_len = length,
+	};
 	vb_complete_recv(&qp->target, &wc, wc.status != VB_WC_SUCCESS);
 }

@@ -2,13 +2,6 @@
  * held, in target.recv, from the packet that needs it to its completion. */
 #include "engine/qp.h"
 
-void vb_target_reset(struct vb_target *target)
-{
-	*target = (struct vb_target){
-		.qp = target->qp, .pd = target->pd, .srq = target->srq, .cq = target->cq, .srq_copy = target->srq_copy
-	};
-}
-
 const struct vb_recv_wqe *vb_recv_take(struct vb_target *target)
 {
 	if (target->recv)

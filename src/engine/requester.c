@@ -1,7 +1,7 @@
 /* The requester's sending half: turns work requests into request packets.
  * Holds: work requests start in order, each packet has the PSN it always had.
  * Not here: what comes back (acknowledgement.c), when to send again (recovery.c), how much may be under way (flight.c),
- * UD (unconnected.c). IBA vol. 1, 9.7.1 to 9.7.4. */
+ * UD (ud.c). IBA vol. 1, 9.7.1 to 9.7.4. */
 #include <stdlib.h>
 #include "base/invariant.h"
 #include "engine/message.h"

@@ -169,46 +169,31 @@ bool vb_responder_has_room(const struct vb_qp *qp)
 	return !oldest->is_active || oldest->was_answered;
 }
 
-static struct vb_resource *remember(struct vb_qp *qp, const struct vb_packet *packet, uint32_t psn_count)
+void vb_responder_answer(struct vb_qp *qp, const struct vb_packet *packet, uint32_t psn_count, uint64_t before)
 {
+	const struct vb_opcode *row = vb_packet_row(packet);
+	bool is_read = row->message == VB_MESSAGE_READ;
 	struct vb_responder *rs = &qp->responder;
 	struct vb_resource *resource = &rs->resources[rs->resource_next];
 	deactivate(rs, resource);
 	rs->resource_next = (uint8_t)((rs->resource_next + 1) % rs->resource_count);
 	*resource = (struct vb_resource){
 		.is_used = true,
+		.is_atomic = !is_read,
+		.is_write = !is_read && row->message != VB_MESSAGE_ATOMIC,
 		.first_psn = packet->psn,
 		.psn_count = psn_count,
 		.va = packet->va,
 		.rkey = packet->rkey,
-		.length = packet->dma_length,
+		.length = is_read ? packet->dma_length : 0,
 		.end_length = packet->dma_length,
-		.msn = vb_psn_add(rs->msn, 1),
+		.result = before,
+		.msn = rs->msn,
 		.pd = qp->target.pd,
 		.srq = qp->target.srq,
 	};
 	activate(rs, resource, packet->psn, vb_psn_add(packet->psn, psn_count));
-	return resource;
-}
-
-void vb_responder_read(struct vb_qp *qp, const struct vb_packet *packet, uint32_t psn_count)
-{
-	remember(qp, packet, psn_count);
-}
-
-void vb_responder_atomic(struct vb_qp *qp, const struct vb_packet *packet, uint64_t result)
-{
-	struct vb_resource *resource = remember(qp, packet, 1);
-	resource->is_atomic = true;
-	resource->result = result;
-	resource->length = 0;
-}
-
-void vb_responder_done(struct vb_qp *qp, const struct vb_packet *packet)
-{
-	struct vb_resource *resource = remember(qp, packet, 1);
-	resource->is_atomic = resource->is_write = true;
-	resource->length = 0;
+	vb_schedule(qp);
 }
 
 /* Responses of the QP that have not left are dropped: it is failing. */

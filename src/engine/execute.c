@@ -1,0 +1,324 @@
+/* Execution: turns requests into memory accesses and receive completions.
+ * Holds: a request that fails a check has touched no memory; a message's bytes land in the order of its packets.
+ * Not here: PSNs, duplicates, acks and NAKs (responder.c), what UC and UD make of a verdict (uc.c, ud.c), how READs and
+ * atomics are answered (responses.c). IBA vol. 1, 9.7.4 and 9.7.5. */
+#include "engine/execute.h"
+#include "base/invariant.h"
+#include "engine/qp.h"
+
+const struct vb_outcome vb_outcomes[] = {
+	/* clang-format off */
+	[VB_EXECUTED] = { .recv_status = VB_WC_SUCCESS, .cause = VB_CAUSE_NONE },
+	[VB_BAD_SEQUENCE] = { VB_NAK_INVALID_REQUEST, VB_WC_REM_INV_REQ_ERR, VB_EVENT_QP_REQ_ERR, VB_CAUSE_REMOTE_BAD_REQUEST },
+	[VB_BAD_LENGTH] = { VB_NAK_INVALID_REQUEST, VB_WC_REM_INV_REQ_ERR, VB_EVENT_QP_REQ_ERR, VB_CAUSE_REMOTE_BAD_REQUEST },
+	[VB_NOT_PERMITTED] = { VB_NAK_INVALID_REQUEST, VB_WC_REM_INV_REQ_ERR, VB_EVENT_QP_REQ_ERR, VB_CAUSE_REMOTE_BAD_REQUEST },
+	[VB_TOO_MANY_READS] = { VB_NAK_INVALID_REQUEST, VB_WC_REM_INV_REQ_ERR, VB_EVENT_QP_REQ_ERR, VB_CAUSE_REMOTE_BAD_REQUEST },
+	[VB_BAD_RKEY] = { VB_NAK_REMOTE_ACCESS, VB_WC_LOC_ACCESS_ERR, VB_EVENT_QP_ACCESS_ERR, VB_CAUSE_REMOTE_BAD_RKEY },
+	[VB_RECV_TOO_SHORT] = { VB_NAK_INVALID_REQUEST, VB_WC_LOC_LEN_ERR, VB_EVENT_QP_REQ_ERR, VB_CAUSE_RECV_TOO_SHORT },
+	[VB_BAD_RECV_SGE] = { VB_NAK_REMOTE_OPERATION, VB_WC_LOC_PROT_ERR, VB_EVENT_QP_REQ_ERR, VB_CAUSE_RECV_SGE },
+	[VB_BAD_SRQ] = { VB_NAK_INVALID_REQUEST, VB_WC_REM_INV_REQ_ERR, VB_EVENT_QP_REQ_ERR, VB_CAUSE_REMOTE_BAD_SRQ },
+	[VB_BAD_INVALIDATE] = { VB_NAK_REMOTE_ACCESS, VB_WC_LOC_ACCESS_ERR, VB_EVENT_QP_ACCESS_ERR, VB_CAUSE_REMOTE_BAD_RKEY },
+	/* clang-format on */
+};
+
+void vb_target_reset(struct vb_target *target)
+{
+	*target = (struct vb_target){
+		.qp = target->qp, .pd = target->pd, .srq = target->srq, .cq = target->cq, .srq_copy = target->srq_copy
+	};
+}
+
+static bool begins_message(const struct vb_opcode *row)
+{
+	return row->place == VB_FIRST || row->place == VB_ONLY;
+}
+
+static bool ends_message(const struct vb_opcode *row)
+{
+	return row->place == VB_LAST || row->place == VB_ONLY;
+}
+
+static bool is_permitted(uint32_t access, const struct vb_opcode *row)
+{
+	switch ((enum vb_message)row->message) {
+	case VB_MESSAGE_SEND:
+		return true;
+	case VB_MESSAGE_WRITE:
+	case VB_MESSAGE_ATOMIC_WRITE:
+		return access & VB_ACCESS_REMOTE_WRITE;
+	case VB_MESSAGE_READ:
+		return access & VB_ACCESS_REMOTE_READ;
+	case VB_MESSAGE_ATOMIC:
+		return access & VB_ACCESS_REMOTE_ATOMIC;
+	case VB_MESSAGE_FLUSH:
+		return access & VB_ACCESS_FLUSH_GLOBAL;
+	default:
+		return false;
+	}
+}
+
+static bool reach(const struct vb_target *target, const struct vb_packet *request, uint32_t length, uint32_t access,
+	struct vb_reach *reach)
+{
+	return !vb_reach_remote(target->pd, target->qp->qpn, request->rkey, request->va, length, access, reach);
+}
+
+/* ---- Receives -------------------------------------------------------------------------------------------------- */
+
+static void complete_recv(
+	struct vb_target *target, const struct vb_packet *last, uint32_t byte_len, enum vb_wc_opcode opcode)
+{
+	const struct vb_opcode *row = vb_packet_row(last);
+	struct vb_wc wc = {
+		.status = VB_WC_SUCCESS,
+		.opcode = opcode,
+		.byte_len = byte_len,
+		.src_qpn = target->qp->attr.dest_qpn,
+		.flags = (row->has_imm ? VB_WC_WITH_IMM : 0) | (row->has_inv ? VB_WC_WITH_INV : 0),
+		.imm_or_inv = row->has_imm ? last->imm : last->inv_rkey,
+	};
+	vb_complete_recv(target, &wc, last->solicited);
+}
+
+/* Behind what the message has brought already. Inline: every packet of a SEND comes by. */
+__attribute__((always_inline)) static inline enum vb_verdict append(
+	struct vb_target *target, const uint8_t *bytes, uint32_t length, bool is_last)
+{
+	const struct vb_recv_wqe *recv = vb_recv_take(target);
+	if (!recv)
+		return VB_NOT_READY;
+	if (target->received + length > recv->length)
+		return VB_RECV_TOO_SHORT;
+	if (!vb_recv_scatter(target, target->received, bytes, length, is_last))
+		return VB_BAD_RECV_SGE;
+	target->received += length;
+	return VB_EXECUTED;
+}
+
+enum vb_verdict vb_execute_datagram(struct vb_target *target, const uint8_t *head, uint32_t head_length,
+	const uint8_t *payload, uint32_t length)
+{
+	const struct vb_recv_wqe *recv = vb_recv_take(target);
+	if (!recv)
+		return VB_NOT_READY;
+	if (head_length + length > recv->length)
+		return VB_RECV_TOO_SHORT;
+	target->received = 0;
+	enum vb_verdict verdict = append(target, head, head_length, false);
+	return verdict == VB_EXECUTED ? append(target, payload, length, true) : verdict;
+}
+
+/* ---- SEND ------------------------------------------------------------------------------------------------------ */
+
+/* All of the packet but its first skip bytes. */
+__attribute__((always_inline)) static inline enum vb_verdict place_send(
+	struct vb_target *target, const struct vb_packet *packet, uint32_t skip)
+{
+	const struct vb_opcode *row = vb_packet_row(packet);
+	bool ends = ends_message(row);
+	const uint8_t *payload = skip ? packet->payload + skip : packet->payload;
+	if (begins_message(row))
+		target->received = 0;
+	enum vb_verdict verdict = append(target, payload, packet->payload_length - skip, ends);
+	if (verdict != VB_EXECUTED)
+		return verdict;
+	if (row->has_inv && vb_key_invalidate(target->pd, target->qp->qpn, packet->inv_rkey))
+		return VB_BAD_INVALIDATE;
+	target->open = ends ? VB_NO_MESSAGE : VB_MESSAGE_SEND;
+	return VB_EXECUTED;
+}
+
+static enum vb_verdict execute_send(struct vb_target *target, const struct vb_packet *packet)
+{
+	enum vb_verdict verdict = place_send(target, packet, 0);
+	if (verdict == VB_EXECUTED && target->open == VB_NO_MESSAGE)
+		complete_recv(target, packet, target->received, VB_WC_RECV);
+	return verdict;
+}
+
+/* To an SRQ with tags: the first packet says whose buffer the message is for, and what of the packet is not for it. */
+static enum vb_verdict execute_tagged_send(struct vb_target *target, const struct vb_packet *packet)
+{
+	static const enum vb_verdict verdicts[] = { [VB_TAG_GOES_ON] = VB_EXECUTED,
+		[VB_TAG_DONE] = VB_EXECUTED,
+		[VB_TAG_NOT_READY] = VB_NOT_READY,
+		[VB_TAG_BAD_BUFFER] = VB_BAD_RECV_SGE };
+	uint32_t skip = 0;
+	if (begins_message(vb_packet_row(packet))) {
+		enum vb_tag_outcome outcome = vb_tags_open(target->qp, packet);
+		if (outcome != VB_TAG_GOES_ON)
+			return verdicts[outcome];
+		skip = target->tagged.skip;
+	}
+	enum vb_verdict verdict = place_send(target, packet, skip);
+	if (verdict == VB_EXECUTED && target->open == VB_NO_MESSAGE)
+		vb_tags_complete(target->qp, packet);
+	return verdict;
+}
+
+/* ---- WRITE ----------------------------------------------------------------------------------------------------- */
+
+/* The RETH opens the message: its whole range is checked once, each packet's part again, for the key may be revoked. */
+static enum vb_verdict open_write(struct vb_target *target, const struct vb_packet *packet, bool is_only)
+{
+	struct vb_reach all;
+	if (packet->dma_length > VB_MAX_MESSAGE_BYTES)
+		return VB_BAD_LENGTH;
+	if (is_only ? packet->dma_length != packet->payload_length : packet->dma_length <= packet->payload_length)
+		return VB_BAD_LENGTH;
+	if (packet->dma_length > 0 && !reach(target, packet, packet->dma_length, VB_ACCESS_REMOTE_WRITE, &all))
+		return VB_BAD_RKEY;
+	target->va = packet->va;
+	target->rkey = packet->rkey;
+	target->write_length = packet->dma_length;
+	target->received = 0;
+	return VB_EXECUTED;
+}
+
+static enum vb_verdict execute_write(struct vb_target *target, const struct vb_packet *packet)
+{
+	const struct vb_opcode *row = vb_packet_row(packet);
+	bool ends = ends_message(row);
+	struct vb_reach part = { 0 };
+
+	if (row->has_imm && !vb_recv_take(target))
+		return VB_NOT_READY;
+	if (begins_message(row)) {
+		enum vb_verdict verdict = open_write(target, packet, ends);
+		if (verdict != VB_EXECUTED)
+			return verdict;
+	}
+	uint32_t total = target->received + packet->payload_length;
+	if (ends ? total != target->write_length : total >= target->write_length)
+		return VB_BAD_LENGTH;
+	if (packet->payload_length > 0 &&
+		vb_reach_remote(target->pd, target->qp->qpn, target->rkey, target->va + target->received,
+			packet->payload_length, VB_ACCESS_REMOTE_WRITE, &part))
+		return VB_BAD_RKEY;
+	vb_place(&part, packet->payload, packet->payload_length, ends);
+	target->received = total;
+	target->open = ends ? VB_NO_MESSAGE : VB_MESSAGE_WRITE;
+	if (ends)
+		vb_count_work(target->qp, VB_COUNTED_REMOTE_WRITE, VB_WC_SUCCESS, total);
+	if (row->has_imm)
+		complete_recv(target, packet, target->write_length, VB_WC_RECV_RDMA_WITH_IMM);
+	return VB_EXECUTED;
+}
+
+/* ---- Requests that are answered -------------------------------------------------------------------------------- */
+
+static enum vb_verdict execute_read(const struct vb_target *target, const struct vb_packet *packet)
+{
+	struct vb_reach all;
+	if (packet->dma_length > VB_MAX_MESSAGE_BYTES)
+		return VB_BAD_LENGTH;
+	if (packet->dma_length > 0 && !reach(target, packet, packet->dma_length, VB_ACCESS_REMOTE_READ, &all))
+		return VB_BAD_RKEY;
+	return VB_EXECUTED;
+}
+
+static enum vb_verdict execute_atomic(const struct vb_target *target, const struct vb_packet *packet, uint64_t *before)
+{
+	struct vb_reach word;
+	if (packet->va & 7)
+		return VB_BAD_LENGTH; /* misaligned: invalid request. 9.7.4.1.7 */
+	if (!reach(target, packet, 8, VB_ACCESS_REMOTE_ATOMIC, &word))
+		return VB_BAD_RKEY;
+	if (!word.is_phantom && ((uintptr_t)word.bytes & 7))
+		return VB_BAD_LENGTH; /* aligned for the peer, not for us (a region with its own base) */
+	bool is_swap = (packet->opcode & VB_OPERATION_MASK) == VB_CMP_SWAP;
+	*before = is_swap ? vb_atomic_cmp_swap(&word, packet->compare, packet->swap_add)
+			  : vb_atomic_fetch_add(&word, packet->swap_add);
+	return VB_EXECUTED;
+}
+
+/* One store of eight bytes, once, for a duplicate is answered from memory. Annex A19.4.2. */
+static enum vb_verdict execute_atomic_write(const struct vb_target *target, const struct vb_packet *packet)
+{
+	struct vb_reach word;
+	if ((packet->va & 7) || packet->dma_length != 8)
+		return VB_BAD_LENGTH;
+	if (!reach(target, packet, 8, VB_ACCESS_REMOTE_WRITE, &word))
+		return VB_BAD_RKEY;
+	if (word.bytes && ((uintptr_t)word.bytes & 7))
+		return VB_BAD_LENGTH; /* as with atomics */
+	vb_place(&word, packet->payload, 8, true);
+	return VB_EXECUTED;
+}
+
+/* Everything before it has been executed, so it lies in memory: that others see it takes a fence. That it survives a loss
+ * of power we cannot say of any memory. Annex A19.4.1. */
+static enum vb_verdict execute_flush(const struct vb_target *target, const struct vb_packet *packet)
+{
+	uint32_t type = packet->flush & VB_FETH_TYPE_MASK;
+	uint32_t level = packet->flush >> VB_FETH_LEVEL_SHIFT & VB_FETH_LEVEL_MASK;
+	struct vb_reach range;
+	if (type == 0 || level > VB_FLUSH_REGION)
+		return VB_NOT_PERMITTED;
+	if (type & ~(uint32_t)VB_FLUSH_GLOBAL)
+		return VB_BAD_RKEY; /* as of a region without that right, which none of ours has */
+	uint32_t length = level == VB_FLUSH_RANGE ? packet->dma_length : 0;
+	if (!reach(target, packet, length, VB_ACCESS_FLUSH_GLOBAL, &range))
+		return VB_BAD_RKEY;
+	atomic_thread_fence(memory_order_seq_cst);
+	return VB_EXECUTED;
+}
+
+/* ---- Any request ----------------------------------------------------------------------------------------------- */
+
+enum vb_verdict vb_execute(struct vb_target *target, const struct vb_packet *request, uint64_t *before)
+{
+	const struct vb_opcode *row = vb_packet_row(request);
+	if (!is_permitted(target->qp->attr.access, row))
+		return VB_NOT_PERMITTED;
+	switch ((enum vb_message)row->message) {
+	case VB_MESSAGE_SEND:
+		return vb_has_tags(target->qp) ? execute_tagged_send(target, request) : execute_send(target, request);
+	case VB_MESSAGE_WRITE:
+		return execute_write(target, request);
+	case VB_MESSAGE_READ:
+		return execute_read(target, request);
+	case VB_MESSAGE_ATOMIC_WRITE:
+		return execute_atomic_write(target, request);
+	case VB_MESSAGE_FLUSH:
+		return execute_flush(target, request);
+	default:
+		return execute_atomic(target, request, before);
+	}
+}
+
+/* The first packet of a message says which memory it wants. */
+static void note_access(struct vb_qp *qp, const struct vb_packet *packet)
+{
+	const struct vb_opcode *row = vb_packet_row(packet);
+	uint32_t length = row->message == VB_MESSAGE_ATOMIC ? 8 : packet->dma_length;
+	if (begins_message(row))
+		vb_qp_note_access(qp, (enum vb_message)row->message, packet->va, packet->rkey, length);
+}
+
+void vb_execute_refusal(struct vb_target *target, const struct vb_packet *request, enum vb_verdict verdict, vb_time now)
+{
+	const struct vb_outcome *outcome = &vb_outcomes[verdict];
+	struct vb_qp *qp = target->qp;
+	if (target->recv) {
+		struct vb_wc wc = { .status = outcome->recv_status, .vendor_err = outcome->cause };
+		vb_complete_recv(target, &wc, true);
+	} else {
+		vb_raise(qp->lane, &qp->notice, outcome->event);
+	}
+	vb_qp_fail(qp, outcome->cause, outcome->recv_status, now);
+	if (verdict == VB_BAD_RKEY)
+		note_access(qp, request);
+}
+
+void vb_target_check(const struct vb_target *target)
+{
+	if (target->recv && target->srq)
+		assert(target->recv == target->srq_copy);
+	else if (target->recv)
+		assert(target->recv == vb_recv_ring_peek(&target->qp->rq));
+	if (target->open == VB_MESSAGE_SEND && target->recv)
+		assert(target->received <= target->recv->length);
+	if (target->open == VB_MESSAGE_WRITE)
+		assert(target->received < target->write_length);
+}

@@ -1,0 +1,59 @@
+/* UC's receiving side: the responder of a connection that acknowledges nothing. A message that lost a packet, or is
+ * refused, is dropped and counted up to the next one's first packet; only a receive that does not fit is an error of the
+ * QP. What its requests do is execute.c; its sending side is requester.c. IBA vol. 1, 9.8.2. */
+#include "engine/execute.h"
+#include "engine/qp.h"
+
+static void discard(struct vb_qp *qp, enum vb_counter reason)
+{
+	vb_count(qp->lane, reason, 1);
+	qp->target.open = VB_NO_MESSAGE;
+	qp->responder.uc_discarding = true; /* up to the next First or Only */
+}
+
+static void conclude(struct vb_qp *qp, const struct vb_packet *packet, enum vb_verdict verdict, vb_time now)
+{
+	switch (verdict) {
+	case VB_EXECUTED:
+		break;
+	case VB_NOT_READY:
+		discard(qp, VB_DROP_NO_RECV);
+		break;
+	case VB_BAD_LENGTH:
+		discard(qp, VB_DROP_LENGTH);
+		break;
+	case VB_RECV_TOO_SHORT:
+	case VB_BAD_RECV_SGE:
+		vb_execute_refusal(&qp->target, packet, verdict, now);
+		break;
+	default:
+		discard(qp, VB_DROP_UC_ACCESS);
+		break;
+	}
+}
+
+/* Whether the packet is of the message that is open. One that begins a message does so afresh, whatever its PSN: what
+ * was open is abandoned. */
+static bool is_in_sequence(struct vb_qp *qp, const struct vb_packet *packet)
+{
+	struct vb_responder *rs = &qp->responder;
+	const struct vb_opcode *row = vb_packet_row(packet);
+	uint32_t expected_psn = rs->expected_psn;
+	rs->expected_psn = vb_psn_add(packet->psn, 1);
+	if (row->place == VB_FIRST || row->place == VB_ONLY) {
+		rs->uc_discarding = false;
+		return true;
+	}
+	return !rs->uc_discarding && packet->psn == expected_psn && qp->target.open == row->message;
+}
+
+void vb_uc_receive(struct vb_qp *qp, const struct vb_packet *packet, vb_time now)
+{
+	vb_responder_establish(qp);
+	if (!is_in_sequence(qp, packet))
+		discard(qp, VB_DROP_UC_SEQUENCE);
+	else if (!vb_payload_is_right(qp, packet))
+		discard(qp, VB_DROP_LENGTH);
+	else
+		conclude(qp, packet, vb_execute(&qp->target, packet, NULL), now);
+}
