@@ -4,6 +4,7 @@
  * Not here: memory windows (memory_windows.c), the table itself (keys.c). IBA vol. 1, 10.6 and 9.4.1. */
 #include <errno.h>
 #include <string.h>
+#include "base/copy.h"
 #include "base/invariant.h"
 #include "engine/keys.h"
 
@@ -265,10 +266,10 @@ void vb_place(const struct vb_reach *reach, const uint8_t *payload, uint32_t len
 		return;
 	uint32_t last = last_store_size(reach->bytes, length);
 	if (!ends_message && last != length) {
-		memcpy(reach->bytes, payload, length);
+		vb_copy(reach->bytes, payload, length);
 		return;
 	}
-	memcpy(reach->bytes, payload, length - last);
+	vb_copy(reach->bytes, payload, length - last);
 	store_released(reach->bytes + length - last, payload + length - last, last);
 }
 
