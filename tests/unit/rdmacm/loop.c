@@ -49,13 +49,6 @@ static void pump(void)
 	}
 }
 
-int vb_connections_start(struct vb_device *unused, vb_connections_handler *with, void *context)
-{
-	return 0;
-}
-
-void vb_connections_stop(void) {}
-
 struct vb_cm *vb_connections_lock(void)
 {
 	if (is_child)
@@ -92,11 +85,6 @@ void vb_devices_forget(void) {}
 void vb_connections_unbind(const struct vb_binding *binding)
 {
 	atomic_fetch_sub(&bound, 1);
-}
-
-struct vb_device *vb_connections_device(struct ibv_context *context)
-{
-	return NULL;
 }
 
 void vb_connections_explain_mtu(const struct vb_mtu_refusal *refusal) {}
@@ -207,6 +195,12 @@ int loop_teardown(void **state)
 	vb_cm_destroy(cm);
 	pthread_mutex_destroy(&mutex);
 	return bound ? -1 : 0;
+}
+
+void loop_set_verbs(struct ibv_context *context, struct ibv_pd *domain)
+{
+	device.verbs = context;
+	device.pd = domain;
 }
 
 void loop_lose(bool lose)

@@ -14,6 +14,8 @@
 int loop_setup(void **state);
 int loop_teardown(void **state);
 
+/* The device's verbs and domain, where a test has real ones (verbs/fixture.h); after loop_setup. */
+void loop_set_verbs(struct ibv_context *verbs, struct ibv_pd *pd);
 /* Messages are lost from now on. */
 void loop_lose(bool is_lossy);
 /* Requests for connections say from now on that they come from there, with port 7; NULL: the truth. */
