@@ -133,7 +133,7 @@ static bool carry(struct end *from, struct end *to)
 	}
 	if (n) {
 		vb_lane_receive(to->lane, &path, train, n, now);
-		vb_lane_transmit_done(from->lane, &batch, now);
+		vb_lane_transmit_done(from->lane, batch.receipts, n, now);
 	}
 	packets += n;
 	return n > 0;

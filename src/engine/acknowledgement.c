@@ -24,8 +24,7 @@ void vb_retire_local_operations(struct vb_qp *qp)
 
 static void check_drained(struct vb_qp *qp)
 {
-	struct vb_requester *rq = &qp->requester;
-	if (vb_state(qp) != VB_QPS_SQD || !qp->attr.is_draining || vb_requester_is_busy(qp) || rq->awaiting_done)
+	if (vb_state(qp) != VB_QPS_SQD || !qp->attr.is_draining || vb_requester_is_busy(qp))
 		return;
 	if (!sq_is_empty(qp) && head_wqe(qp)->is_started)
 		return; /* a message that was begun is finished first */

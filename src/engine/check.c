@@ -27,7 +27,8 @@ static void check_queues(const struct vb_qp *qp)
 static bool is_forgotten(const struct vb_qp *qp)
 {
 	bool is_scheduled = vb_list_linked(&qp->ready_link) || atomic_load(&qp->doorbell_rung);
-	bool waits = vb_list_linked(&qp->flight.link) || qp->timer.deadline.is_set || qp->requester.awaiting_done > 0;
+	bool waits_for_port = !qp->is_reliable && atomic_load(&qp->sq.head) != qp->requester.cursor;
+	bool waits = vb_list_linked(&qp->flight.link) || qp->timer.deadline.is_set || waits_for_port;
 	bool has_work = vb_state(qp) == VB_QPS_RTS && qp->type != VB_QP_RAW && vb_requester_has_work(qp);
 	return has_work && !is_scheduled && !waits;
 }
@@ -129,6 +130,6 @@ void vb_lane_check(const struct vb_lane *lane)
 	vb_timers_check(&lane->timers);
 	check_acks(lane);
 	assert(vb_list_empty(&lane->condemned));
-	assert(lane->echo_tail - lane->echo_head <= VB_ECHO_REPLIES);
-	assert(lane->echo_next - lane->echo_head <= lane->echo_tail - lane->echo_head);
+	assert(lane->echo_tail - lane->echo_next <= VB_ECHO_REPLIES);
+	assert(vb_list_empty(&lane->leaving) || vb_lane_handed_out(lane));
 }

@@ -168,7 +168,7 @@ static void note_request(struct vb_qp *qp, const struct vb_path *path, const str
 	struct vb_lane *lane = qp->lane;
 	if (!lane->echo_replies)
 		lane->echo_replies = calloc(VB_ECHO_REPLIES, sizeof(*lane->echo_replies));
-	if (!lane->echo_replies || lane->echo_tail - lane->echo_head >= VB_ECHO_REPLIES)
+	if (!lane->echo_replies || lane->echo_tail - lane->echo_next >= VB_ECHO_REPLIES)
 		return;
 	lane->echo_replies[lane->echo_tail++ % VB_ECHO_REPLIES] = (struct vb_echo_reply){
 		.qp = qp,
@@ -194,24 +194,14 @@ bool vb_echo_emit_reply(struct vb_lane *lane, struct vb_batch *batch)
 {
 	while (lane->echo_next != lane->echo_tail) {
 		struct vb_echo_reply *reply = &lane->echo_replies[lane->echo_next++ % VB_ECHO_REPLIES];
-		if (!reply->qp) {
-			if (lane->echo_head + 1 == lane->echo_next)
-				lane->echo_head++;
+		if (!reply->qp)
 			continue;
-		}
 		struct vb_outgoing *out = vb_batch_add(batch, reply->qp, VB_ECHO_REPLY, &reply->av);
 		out->packet.dest_qpn = reply->qpn;
 		out->packet.psn = reply->psn;
 		return true;
 	}
 	return false;
-}
-
-void vb_echo_reply_done(struct vb_lane *lane)
-{
-	do {
-		lane->echo_head++;
-	} while (lane->echo_head != lane->echo_next && !lane->echo_replies[lane->echo_head % VB_ECHO_REPLIES].qp);
 }
 
 void vb_echo_forget(struct vb_qp *qp)

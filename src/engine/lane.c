@@ -22,6 +22,8 @@ int vb_lane_create(const struct vb_lane_config *config, struct vb_lane **created
 	vb_list_init(&lane->acks);
 	vb_list_init(&lane->notices);
 	vb_list_init(&lane->condemned);
+	vb_list_init(&lane->leaving);
+	lane->handed_out.wanted = lane->handed_out.generation - 1;
 	vb_list_init(&lane->mcast);
 	atomic_init(&lane->doorbells, NULL);
 	*created = lane;
@@ -33,6 +35,8 @@ void vb_lane_destroy(struct vb_lane *lane)
 	for (uint32_t i = 0; lane->qps && i < CHUNK; i++)
 		free(lane->qps[i]);
 	free(lane->qps);
+	for (struct vb_list *node; (node = vb_list_pop(&lane->leaving));)
+		vb_qp_free(vb_container_of(node, struct vb_qp, leaving_link));
 	free(lane->echo_replies);
 	vb_peers_deinit(lane);
 	vb_timers_deinit(&lane->timers);

@@ -6,8 +6,8 @@
  *   vb_lane_receive(lane, &path, packets, n, now);           whatever arrived
  *   vb_lane_advance(lane, now);                              timers due by now
  *   while (vb_lane_transmit(lane, batch, budget, now)) {     what is to be sent, as much as the holder has room for
- *           ... send ...
- *           vb_lane_transmit_done(lane, batch, now);
+ *           ... send; now or later, in any order:
+ *           vb_lane_transmit_done(lane, receipts, n, now);
  *   }
  *   while (vb_lane_next_event(lane, &event)) ...             completion notices, asynchronous events, causes of death
  *   vb_lane_next_deadline(lane)                              when to call again
@@ -116,8 +116,8 @@ struct vb_mr_config {
 int vb_mr_register(struct vb_pd *pd, const struct vb_mr_config *config, struct vb_mr **mr);
 uint32_t vb_mr_key(const struct vb_mr *mr); /* lkey and rkey alike [any] */
 /* Deregistration is in two steps, since lookups take no lock: after _invalidate no new access begins; when the holder
- * has then had each lane to itself once, with nothing handed out to a port (vb_lane_handed_out() == 0), none is in
- * flight and _free may be called. _invalidate gives -EBUSY while a window is bound to it. [any] */
+ * has then had each lane to itself once, and what that had handed out to its port has come back (vb_lane_mark), none is
+ * in flight and _free may be called. _invalidate gives -EBUSY while a window is bound to it. [any] */
 int vb_mr_invalidate(struct vb_mr *mr);
 void vb_mr_free(struct vb_mr *mr);
 /* Change what mr describes; call between _invalidate and first use. pd NULL keeps the domain. The key stays. [any] */
@@ -346,14 +346,13 @@ struct vb_qp_config {
 
 /* A new QP in RESET, its number chosen by the lane. config's capacities are raised to what was given. [lane] */
 int vb_qp_create(struct vb_lane *lane, struct vb_qp_config *config, struct vb_qp **qp);
-/* The QP leaves the lane; nothing of it is in flight when this returns, provided vb_lane_handed_out() == 0. [lane] */
+/* The QP leaves the lane. What is at the port stays valid until it has come back. [lane] */
 int vb_qp_destroy(struct vb_qp *qp);
 /* Checks the transition and its attributes against the specification's table, then applies them. -EINVAL. [lane] */
 int vb_qp_modify(struct vb_qp *qp, const struct vb_qp_attr *attr, uint32_t mask, vb_time now);
 void vb_qp_query(struct vb_qp *qp, struct vb_qp_attr *attr, struct vb_qp_config *config); /* [lane] */
 uint32_t vb_qp_number(const struct vb_qp *qp);
 enum vb_qp_state vb_qp_state(const struct vb_qp *qp); /* [any] */
-struct vb_lane *vb_qp_lane(const struct vb_qp *qp);
 void *vb_qp_user(const struct vb_qp *qp);
 
 /* Counts of completed work, which a program may read instead of completions. Any number of QPs may count into one. */
@@ -482,13 +481,17 @@ struct vb_iov { /* laid out as struct iovec */
 
 struct vb_outgoing {
 	struct vb_packet packet;  /* payload is NULL: the bytes are iov[iov_first .. + iov_count) of the batch */
-	const struct vb_av *av;	  /* where it goes; valid until transmit_done */
+	const struct vb_av *av;	  /* where it goes */
 	uint16_t iov_first, iov_count; /* no iov at all for phantom memory */
 	uint16_t flow;		  /* entropy for the UDP source port, constant per QP: 0xC000 .. 0xFFFF */
 	bool to_trains;		  /* the peer is known to take GSO trains */
-	int error;		  /* set by the holder before transmit_done: 0, or a positive errno of the send */
 	struct vb_qp *qp;	  /* the engine's */
-	bool completes_wqe;	  /* the engine's: last packet of an unacknowledged message */
+};
+
+/* Goes back to the engine when the port is done with a packet's bytes. */
+struct vb_receipt {
+	uint64_t cookie; /* the engine's name for the packet */
+	int error;	 /* the holder's: 0, or the positive errno of the send */
 };
 
 #define VB_BATCH_PACKETS 64
@@ -498,16 +501,23 @@ struct vb_outgoing {
 struct vb_batch {
 	unsigned count, iov_count;
 	struct vb_outgoing out[VB_BATCH_PACKETS];
+	struct vb_receipt receipts[VB_BATCH_PACKETS]; /* of out, without error */
 	struct vb_iov iov[VB_BATCH_IOV];
 };
 
 /* Fills batch with at most budget packets (<= VB_BATCH_PACKETS), consecutive ones of one QP together, and returns how
- * many; 0 when there is nothing to send now. What is handed out (av, iov) stays valid until transmit_done. [lane] */
+ * many; 0 when there is nothing to send now. The batch and every av are the holder's until he next calls the lane: a port
+ * that sends later has encoded the headers by then. The bytes that iov names are lent until transmit_done; of a reliable
+ * QP they may change before, for an answer to an earlier copy makes them the program's again, and so may those of a QP
+ * that was reset, has failed or is gone. [lane] */
 unsigned vb_lane_transmit(struct vb_lane *lane, struct vb_batch *batch, unsigned budget, vb_time now);
-/* Batches come back in the order in which they were filled. EFAULT fails the work request (LOC_PROT_ERR); any other
- * error counts as a lost packet. [lane] */
-void vb_lane_transmit_done(struct vb_lane *lane, const struct vb_batch *batch, vb_time now);
+/* The port is done with these packets: receipts of any batches, in any order, each once. EFAULT fails the work request
+ * (LOC_PROT_ERR); any other error counts as a lost packet. [lane] */
+void vb_lane_transmit_done(struct vb_lane *lane, const struct vb_receipt *receipts, unsigned count, vb_time now);
 unsigned vb_lane_handed_out(const struct vb_lane *lane); /* packets between transmit and transmit_done [lane] */
+/* A mark in what is handed out, and whether all of what was handed out before it has come back. [lane] */
+uint32_t vb_lane_mark(struct vb_lane *lane);
+bool vb_lane_is_back(const struct vb_lane *lane, uint32_t mark);
 
 /* When advance or transmit is to be called next, at the latest; O(1). Acks held back count too. [lane] */
 struct vb_deadline vb_lane_next_deadline(const struct vb_lane *lane);

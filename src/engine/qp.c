@@ -117,6 +117,7 @@ static void init_links(struct vb_qp *qp)
 	vb_list_init(&qp->ack_link);
 	vb_flight_init(qp);
 	vb_list_init(&qp->condemned_link);
+	vb_list_init(&qp->leaving_link);
 	vb_list_init(&qp->mcast);
 	vb_list_init(&qp->xrcd_link);
 	vb_list_init(&qp->notice.link);
@@ -125,7 +126,7 @@ static void init_links(struct vb_qp *qp)
 	vb_timer_init(&qp->timer);
 }
 
-static void free_qp(struct vb_qp *qp)
+void vb_qp_free(struct vb_qp *qp)
 {
 	vb_sq_deinit(&qp->sq);
 	if (!qp->srq)
@@ -197,9 +198,10 @@ int vb_qp_create(struct vb_lane *lane, struct vb_qp_config *config, struct vb_qp
 	if (!error)
 		error = vb_lane_add_qp(lane, qp);
 	if (error) {
-		free_qp(qp);
+		vb_qp_free(qp);
 		return error;
 	}
+	vb_handed_out_disown(qp);
 	qp->flow = (uint16_t)(0xC000 | ((qp->qpn * 0x61C88647u) >> 18));
 	hold(qp);
 	*created = qp;
@@ -244,7 +246,7 @@ int vb_qp_destroy(struct vb_qp *qp)
 	vb_lane_remove_qp(lane, qp);
 	vb_mw_unbind_qp(qp->pd->nic, qp->qpn);
 	let_go(qp);
-	free_qp(qp);
+	vb_qp_leave(qp);
 	return 0;
 }
 
@@ -288,7 +290,7 @@ static void stop_requester(struct vb_qp *qp)
 	rq->una_psn = rq->next_psn = rq->max_psn;
 	rq->is_rnr_waiting = false;
 	rq->probe = VB_PROBE_NONE;
-	rq->awaiting_done = 0;
+	vb_handed_out_disown(qp);
 	if (rq->echo)
 		rq->echo->is_blocked = false;
 	rq->rd_atomic_out = 0;
@@ -533,6 +535,7 @@ static void enter_reset(struct vb_qp *qp)
 	vb_unschedule(qp);
 	vb_timer_cancel(&qp->timer);
 	leave_peer(qp);
+	vb_handed_out_disown(qp);
 	/* Work requests are forgotten without a completion; old completions first, since polling one moves released. */
 	forget_completions(qp);
 	vb_lock_take(&qp->sq.lock);
@@ -650,11 +653,6 @@ uint32_t vb_qp_number(const struct vb_qp *qp)
 enum vb_qp_state vb_qp_state(const struct vb_qp *qp)
 {
 	return vb_state(qp);
-}
-
-struct vb_lane *vb_qp_lane(const struct vb_qp *qp)
-{
-	return qp->lane;
 }
 
 void *vb_qp_user(const struct vb_qp *qp)

@@ -35,7 +35,10 @@ struct vb_send_wqe {
 	uint32_t ssn;                  /* send sequence number of its first wire message, 24 bits */
 	uint32_t imm_or_inv;
 	uint32_t rkey;
-	uint32_t srqn; /* XRC */
+	union {
+		uint32_t srqn;    /* XRC */
+		uint32_t at_port; /* UC, UD: packets that are handed out */
+	};
 	uint64_t remote_addr;
 	union {
 		struct {
@@ -99,7 +102,7 @@ struct vb_echo {
 	struct vb_av av;
 };
 
-/* A reply that is to leave; lives in the lane's ring until the port is done with it. */
+/* A reply that is to leave; lives in the lane's ring, also while it is handed out. */
 struct vb_echo_reply {
 	struct vb_qp *qp; /* the QP that was asked; NULL when it is gone */
 	uint32_t qpn, psn;
@@ -117,7 +120,6 @@ struct vb_requester {
 	uint32_t max_psn;       /* beyond the newest ever sent */
 	uint32_t rd_atomic_out; /* READ pieces and atomics between una_psn and next_psn that are not answered yet */
 	uint32_t since_ackreq;  /* bytes */
-	uint32_t awaiting_done; /* UC, UD: WQEs whose last packet is at the port */
 
 	uint32_t ssn;          /* of the newest started message */
 	uint32_t credit_limit; /* LSN: messages up to it may consume a receive */
@@ -210,6 +212,7 @@ struct vb_qp {
 	struct vb_pd *pd;
 	enum vb_qp_type type;
 	uint32_t qpn;
+	uint64_t cookie; /* what its packets' receipts have in common: handed_out.c */
 	atomic_int state; /* enum vb_qp_state */
 	bool signal_all;
 	uint16_t flow;
@@ -234,6 +237,8 @@ struct vb_qp {
 	struct vb_timer timer;
 	struct vb_list ready_link, ack_link;
 	struct vb_list condemned_link; /* in the lane's list: it dies at the end of the turn */
+	struct vb_list leaving_link;   /* in the lane's list: destroyed, and its bytes may be at the port */
+	uint32_t leaving_mark;
 	bool requests_first; /* in its next turn: responses and requests take turns at being first */
 	struct vb_list mcast; /* of struct vb_mcast_attachment */
 	struct vb_notice notice;
@@ -245,6 +250,15 @@ struct vb_qp {
 };
 
 /* ---- Lane ------------------------------------------------------------------------------------------------------ */
+
+/* Packets at the port, in two generations: those of the younger one are counted apart while the older one's come back.
+ * So whoever must wait for what is out now does not wait for what leaves meanwhile. */
+struct vb_handed_out {
+	uint32_t generation;  /* of what is handed out now; its lowest bit is in the cookies */
+	uint32_t wanted;      /* the newest generation that somebody waits for */
+	unsigned counts[2];   /* by that bit */
+	uint16_t lives;       /* of QPs, counted up whenever what one has at the port concerns it no more */
+};
 
 struct vb_lane {
 	vb_time now; /* of the call in progress: what completions are stamped with */
@@ -264,9 +278,10 @@ struct vb_lane {
 	bool acks_forced;
 	struct vb_deadline answer; /* vb_lane_awaits_answer */
 	bool was_full; /* the last batch had no room left: acks that are due go first in the next */
-	unsigned handed_out;
+	struct vb_handed_out handed_out;
+	struct vb_list leaving; /* QPs that are gone but for their memory */
 	struct vb_echo_reply *echo_replies;       /* ring of VB_ECHO_REPLIES, made at first use */
-	uint32_t echo_head, echo_next, echo_tail; /* free running: oldest at the port, next to send, next free */
+	uint32_t echo_next, echo_tail;            /* free running: next to send, next free */
 	_Atomic(struct vb_qp *) doorbells;        /* stack of QPs that rang */
 	struct vb_peer **peers;
 	uint32_t peer_buckets, peer_count;
@@ -367,6 +382,8 @@ bool vb_requester_has_work(const struct vb_qp *qp); /* something is to be sent, 
 void vb_requester_doom(struct vb_qp *qp, enum vb_wc_status status, enum vb_cause_kind cause, vb_time now);
 /* The memory of a request packet turned out not to be there: its work request fails once it is the oldest. */
 void vb_requester_fault(struct vb_qp *qp, uint32_t psn, vb_time now);
+/* UC, UD: the port is done with a packet. */
+void vb_requester_left(struct vb_qp *qp, uint32_t psn, vb_time now);
 /* After requests were acknowledged or have left: more may start, the doomed may be the oldest, the queue be drained. */
 void vb_requester_proceed(struct vb_qp *qp, vb_time now);
 
@@ -418,6 +435,16 @@ bool vb_responder_has_room(const struct vb_qp *qp);
 void vb_responder_answer(struct vb_qp *qp, const struct vb_packet *packet, uint32_t psn_count, uint64_t before);
 void vb_responder_duplicate(struct vb_qp *qp, const struct vb_packet *packet, vb_time now);
 
+/* handed_out.c */
+/* What qp has at the port concerns it no more: receipts of it say nothing but that its bytes are free. */
+void vb_handed_out_disown(struct vb_qp *qp);
+void vb_handed_out_add(struct vb_lane *lane, struct vb_batch *batch);
+/* The newest packet of the batch has a READ response's bytes, not a request's. */
+void vb_handed_out_is_response(struct vb_batch *batch);
+/* qp is gone but for the bytes that are at the port; they go when they have come back. */
+void vb_qp_leave(struct vb_qp *qp);
+void vb_qp_free(struct vb_qp *qp); /* qp.c */
+
 /* uc.c */
 void vb_uc_receive(struct vb_qp *qp, const struct vb_packet *packet, vb_time now);
 /* ud.c */
@@ -449,7 +476,6 @@ void vb_echo_on_timer(struct vb_qp *qp, vb_time now);
 void vb_echo_give_up(struct vb_qp *qp); /* nothing of what was sent counts any more */
 void vb_echo_receive(struct vb_qp *qp, const struct vb_path *path, const struct vb_packet *packet);
 bool vb_echo_emit_reply(struct vb_lane *lane, struct vb_batch *batch);
-void vb_echo_reply_done(struct vb_lane *lane);
 void vb_echo_forget(struct vb_qp *qp); /* the QP goes: nothing of it stays in the ring */
 
 /* send_queue.c: as vb_sq_put, for the engine's own requests. Between vb_sq_begin and vb_sq_end */

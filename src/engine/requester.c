@@ -92,6 +92,8 @@ static bool start(struct vb_qp *qp, struct vb_send_wqe *wqe, vb_time now)
 	rq->is_asked = false;
 	wqe->psn_count = vb_psn_count(qp, wqe->length);
 	wqe->first_psn = rq->max_psn;
+	if (!qp->is_reliable)
+		wqe->at_port = 0;
 	wqe->is_started = true;
 	wqe->started_at = now;
 	wqe->ssn = vb_psn_add(rq->ssn, 1);
@@ -254,7 +256,7 @@ static bool emit_next(struct vb_qp *qp, struct vb_batch *batch, struct vb_send_w
 	return true;
 }
 
-/* UC: the packet is forgotten as it leaves; the last one completes the message once the port has it. 9.8.2. */
+/* UC: the packet is forgotten as it leaves; the message completes once the port is done with all of its packets. 9.8.2. */
 static bool emit_unacknowledged(struct vb_qp *qp, struct vb_batch *batch, struct vb_send_wqe *wqe, vb_time now)
 {
 	struct vb_requester *rq = &qp->requester;
@@ -270,11 +272,9 @@ static bool emit_unacknowledged(struct vb_qp *qp, struct vb_batch *batch, struct
 	}
 	vb_echo_on_sent(qp, &batch->out[batch->count - 1], cost);
 	rq->una_psn = rq->next_psn = rq->max_psn = vb_psn_add(rq->next_psn, 1);
-	if (index + 1 == wqe->psn_count) {
-		batch->out[batch->count - 1].completes_wqe = true;
-		rq->awaiting_done++;
+	wqe->at_port++;
+	if (index + 1 == wqe->psn_count)
 		rq->cursor++;
-	}
 	return true;
 }
 
@@ -297,11 +297,7 @@ void vb_requester_fault(struct vb_qp *qp, uint32_t psn, vb_time now)
 	struct vb_requester *rq = &qp->requester;
 	if (vb_state(qp) == VB_QPS_ERR || vb_state(qp) == VB_QPS_SQE || rq->doomed)
 		return;
-	if (!qp->is_reliable) { /* packets come back in order: it is the oldest */
-		vb_qp_fail(qp, VB_CAUSE_LOCAL_FAULT, VB_WC_LOC_PROT_ERR, now);
-		return;
-	}
-	if (vb_psn_diff(psn, rq->una_psn) < 0)
+	if (qp->is_reliable && vb_psn_diff(psn, rq->una_psn) < 0)
 		return; /* answered all the same: an earlier copy got through */
 	uint32_t index = head_index(qp);
 	while (index != rq->cursor &&
@@ -309,6 +305,21 @@ void vb_requester_fault(struct vb_qp *qp, uint32_t psn, vb_time now)
 		index++;
 	rq->cursor = index;
 	vb_requester_doom(qp, VB_WC_LOC_PROT_ERR, VB_CAUSE_LOCAL_FAULT, now);
+}
+
+/* Packets may come back in any order; messages complete in theirs. */
+void vb_requester_left(struct vb_qp *qp, uint32_t psn, vb_time now)
+{
+	struct vb_requester *rq = &qp->requester;
+	struct vb_send_wqe *wqe = wqe_of(qp, psn);
+
+	if (!wqe || --wqe->at_port > 0 || wqe != head_wqe(qp))
+		return;
+	while (head_index(qp) != rq->cursor && head_wqe(qp)->at_port == 0) {
+		vb_sq_retire(qp, VB_WC_SUCCESS);
+		vb_retire_local_operations(qp);
+	}
+	vb_requester_proceed(qp, now);
 }
 
 /* The newest packet again, or the oldest. Of a READ one packet is asked for: a peer that is merely slow is not made to

@@ -318,6 +318,7 @@ static bool emit_read_response(struct vb_qp *qp, struct vb_resource *resource, s
 	out->packet.syndrome = VB_AETH_ACK | VB_AETH_NO_CREDITS;
 	out->packet.msn = resource->msn;
 	out->packet.payload_length = length;
+	vb_handed_out_is_response(batch);
 	if (reach.bytes)
 		vb_batch_add_iov(batch, out, reach.bytes, length);
 	resource->next_psn = vb_psn_add(psn, 1);

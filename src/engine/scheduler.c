@@ -1,7 +1,6 @@
 /* What leaves next: ready QPs take turns of a train each, within a QP its responses and its requests. An ack that was
  * held back leaves with data, before its QP's requests: programs rely on seeing what they sent complete before they see
  * the answer to it. The holder pulls; pacing, fairness and batching are decided nowhere else. */
-#include <errno.h>
 #include "engine/peers.h"
 #include "engine/qp.h"
 
@@ -31,9 +30,8 @@ struct vb_outgoing *vb_batch_add(struct vb_batch *batch, struct vb_qp *qp, uint8
 	out->iov_count = 0;
 	out->flow = qp->flow;
 	out->to_trains = qp->peer && qp->peer->facts.is_verbena;
-	out->error = 0;
 	out->qp = qp;
-	out->completes_wqe = false;
+	batch->receipts[batch->count - 1] = (struct vb_receipt){ .cookie = qp->cookie };
 	return out;
 }
 
@@ -166,16 +164,6 @@ static void flush_replies(struct vb_lane *lane, struct vb_batch *batch, unsigned
 	flush_held_acks(lane, batch, budget, now);
 }
 
-static void count_batch(struct vb_lane *lane, const struct vb_batch *batch)
-{
-	uint64_t bytes = 0;
-	for (unsigned i = 0; i < batch->count; i++)
-		bytes += batch->out[i].packet.payload_length;
-	vb_count(lane, VB_TX_PACKETS, batch->count);
-	vb_count(lane, VB_TX_BYTES, bytes);
-	lane->handed_out += batch->count;
-}
-
 unsigned vb_lane_transmit(struct vb_lane *lane, struct vb_batch *batch, unsigned budget, vb_time now)
 {
 	batch->count = batch->iov_count = 0;
@@ -195,44 +183,9 @@ unsigned vb_lane_transmit(struct vb_lane *lane, struct vb_batch *batch, unsigned
 	}
 	flush_replies(lane, batch, budget, now);
 	lane->was_full = !has_room(batch, budget);
-	count_batch(lane, batch);
+	vb_handed_out_add(lane, batch);
 	vb_lane_reap(lane);
 	return batch->count;
-}
-
-static void packet_left(struct vb_qp *qp, const struct vb_outgoing *out, vb_time now)
-{
-	if (out->error)
-		vb_count(qp->lane, VB_TX_ERRORS, 1);
-	bool lacks_memory = out->error == EFAULT && out->packet.payload_length > 0;
-	if (lacks_memory && vb_packet_row(&out->packet)->is_response)
-		vb_responder_fault(qp, out->packet.psn, now);
-	else if (lacks_memory)
-		vb_requester_fault(qp, out->packet.psn, now);
-	if (out->completes_wqe && qp->requester.awaiting_done > 0) {
-		qp->requester.awaiting_done--;
-		vb_sq_retire(qp, VB_WC_SUCCESS);
-		vb_requester_proceed(qp, now);
-	}
-}
-
-void vb_lane_transmit_done(struct vb_lane *lane, const struct vb_batch *batch, vb_time now)
-{
-	lane->now = now;
-	for (unsigned i = 0; i < batch->count; i++) {
-		const struct vb_outgoing *out = &batch->out[i];
-		if (out->completes_wqe || out->error)
-			packet_left(out->qp, out, now);
-		if (out->packet.opcode == VB_ECHO_REPLY)
-			vb_echo_reply_done(lane);
-	}
-	lane->handed_out -= batch->count;
-	vb_lane_reap(lane);
-}
-
-unsigned vb_lane_handed_out(const struct vb_lane *lane)
-{
-	return lane->handed_out;
 }
 
 /* ---- When ------------------------------------------------------------------------------------------------------ */

@@ -116,7 +116,8 @@ bool vb_ud_emit(struct vb_qp *qp, struct vb_batch *batch, vb_time now)
 		return false;
 	}
 	wqe->is_started = true;
-	wqe->psn_count = 1;
+	wqe->first_psn = rq->next_psn;
+	wqe->psn_count = wqe->at_port = 1;
 	out->packet.dest_qpn = wqe->ud.qpn;
 	/* The top bit asks for the QP's own key, which a process may not know. 10.2.5 */
 	out->packet.qkey = wqe->ud.qkey & 0x80000000u ? qp->attr.qkey : wqe->ud.qkey;
@@ -124,10 +125,8 @@ bool vb_ud_emit(struct vb_qp *qp, struct vb_batch *batch, vb_time now)
 	out->packet.imm = wqe->imm_or_inv;
 	out->packet.solicited = wqe->flags & VB_SEND_SOLICITED;
 	out->packet.psn = rq->next_psn;
-	out->completes_wqe = true;
 	vb_echo_on_sent(qp, out, cost);
 	rq->una_psn = rq->next_psn = rq->max_psn = vb_psn_add(rq->next_psn, 1);
-	rq->awaiting_done++;
 	rq->cursor++;
 	return true;
 }

@@ -54,7 +54,7 @@ static bool transmit(struct vb_worker *w, vb_time now)
 		vb_port_send(w->port, w->batch, now);
 		if (w->paths)
 			vb_paths_sent(w->paths, w->batch);
-		vb_lane_transmit_done(w->lane, w->batch, now);
+		vb_lane_transmit_done(w->lane, w->batch->receipts, w->batch->count, now);
 	}
 	w->has_more = rounds == TRANSMIT_ROUNDS;
 	if (rounds)

@@ -48,7 +48,7 @@ void vb_paths_sent(struct vb_paths *paths, const struct vb_batch *batch)
 	for (unsigned i = 0; i < batch->count; i++) {
 		const struct vb_outgoing *out = &batch->out[i];
 		struct path *path = path_to(paths, &out->av->dgid);
-		if (!out->error)
+		if (!batch->receipts[i].error)
 			path->sent += out->packet.payload_length;
 		path->is_by_trains |= out->to_trains;
 	}

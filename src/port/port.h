@@ -62,7 +62,7 @@ struct vb_train {
 unsigned vb_port_receive(struct vb_port *port, vb_time now);
 /* The next of them, decoded; false when all have been looked at. A train with nothing good in it has count 0. */
 bool vb_port_next_train(struct vb_port *port, struct vb_train *train);
-/* Encodes, cuts into trains, makes the ICRCs and sends. Sets error of each packet; never blocks. */
+/* Encodes, cuts into trains, makes the ICRCs and sends. Sets error of each receipt; never blocks. */
 void vb_port_send(struct vb_port *port, struct vb_batch *batch, vb_time now);
 /* When fault injection holds something back that becomes due; receive or send lets it go. */
 struct vb_deadline vb_port_next_deadline(const struct vb_port *port);

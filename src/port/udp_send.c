@@ -243,7 +243,7 @@ static void capture(struct vb_port *port, const struct vb_batch *batch, const st
 static void fail(struct vb_port *port, struct vb_batch *batch, unsigned first, unsigned count, int error)
 {
 	for (unsigned i = 0; i < count; i++)
-		batch->out[first + i].error = error;
+		batch->receipts[first + i].error = error;
 	port->counters[VB_PORT_TX_ERRORS] += count;
 }
 
@@ -298,7 +298,7 @@ static void add_message(struct vb_port *port, struct vb_batch *batch, unsigned f
 	if (port->config.pcap)
 		capture(port, batch, m, message);
 	for (unsigned i = 0; i < count; i++)
-		batch->out[first + i].error = 0;
+		batch->receipts[first + i].error = 0;
 	sender->message_count++;
 }
 
@@ -412,7 +412,7 @@ static void send_refused_singly(struct vb_port *port, struct vb_batch *batch, un
 
 	for (unsigned i = 0; i < sender->message_count; i++) {
 		struct tx_message *m = &sender->messages[i];
-		if (!m->is_sent && refuses_trains(m, batch->out[m->first].error))
+		if (!m->is_sent && refuses_trains(m, batch->receipts[m->first].error))
 			refused[count++] = *m;
 	}
 	if (!count)
@@ -424,7 +424,7 @@ static void send_refused_singly(struct vb_port *port, struct vb_batch *batch, un
 			add_message(port, batch, refused[i].first + k, 1);
 	}
 	flush(port, batch);
-	if (batch->out[refused[0].first].error == EMSGSIZE)
+	if (batch->receipts[refused[0].first].error == EMSGSIZE)
 		sender->refused_count = refused_before;
 }
 

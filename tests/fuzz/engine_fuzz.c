@@ -301,9 +301,9 @@ static void transmit(void)
 					(void)*(volatile uint8_t *)((uint8_t *)iov->base + iov->length - 1);
 			}
 			require(bytes == batch.out[i].packet.payload_length && bytes <= VB_MAX_MTU);
-			batch.out[i].error = take(1) == 99 ? 14 : 0;
+			batch.receipts[i].error = take(1) == 99 ? 14 : 0;
 		}
-		vb_lane_transmit_done(scene.lane, &batch, scene.now);
+		vb_lane_transmit_done(scene.lane, batch.receipts, n, scene.now);
 	}
 }
 

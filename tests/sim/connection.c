@@ -166,8 +166,6 @@ static void end_destroy(struct endpoint *end)
 {
 	if (!end->qp)
 		return;
-	for (unsigned i = 0; i < end->host->lane_count; i++)
-		lane_finish_batch(&end->host->lanes[i]);
 	host_take_completions(end->host);
 	must(vb_qp_destroy(end->qp), "qp_destroy");
 	if (end->window)

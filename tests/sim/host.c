@@ -54,7 +54,6 @@ static void lane_open(struct lane *lane, struct host *host, uint8_t slot)
 	lane->slot = slot;
 	lane->rx_tail = &lane->rx_head;
 	lane->batch = malloc(sizeof(*lane->batch));
-	lane->spare = malloc(sizeof(*lane->spare));
 	lane->busy_until = lane->paused_until = lane->link_free = lane->last_run = world.now;
 	if (vb_lane_create(&config, &lane->lane))
 		broken("a lane cannot be made");
@@ -71,8 +70,6 @@ static void srq_create(struct host *host, unsigned index)
 void host_replace_srq(struct host *host, unsigned index)
 {
 	struct pool *pool = &host->pools[index];
-	for (unsigned i = 0; i < host->lane_count; i++)
-		lane_finish_batch(&host->lanes[i]);
 	host_take_completions(host);
 	if (vb_srq_destroy(pool->srq))
 		broken("an XRC SRQ cannot go");
@@ -129,7 +126,6 @@ void host_close(struct host *host)
 		world.timeouts += counters[VB_TIMEOUTS];
 		vb_lane_destroy(lane->lane);
 		free(lane->batch);
-		free(lane->spare);
 	}
 	for (unsigned i = 0; i < POOLS; i++)
 		block_close(&host->pools[i].recvs);
@@ -226,15 +222,35 @@ static unsigned receive_train(struct lane *lane)
 	return n;
 }
 
-void lane_finish_batch(struct lane *lane)
+/* The port is done with some of what it has, most of the time all, in any order. */
+static void finish(struct lane *lane, uint32_t keep_ppm)
 {
-	if (lane->is_done_owed)
-		vb_lane_transmit_done(lane->lane, lane->spare, world.now);
-	lane->is_done_owed = false;
+	struct vb_receipt back[MAX_OWED];
+	unsigned count = 0, kept = 0;
+	for (unsigned i = 0; i < lane->owed_count; i++) {
+		if (keep_ppm && chance(keep_ppm)) {
+			lane->owed[kept++] = lane->owed[i];
+			continue;
+		}
+		unsigned place = below(count + 1);
+		back[count++] = back[place];
+		back[place] = lane->owed[i];
+	}
+	lane->owed_count = kept;
+	if (count)
+		vb_lane_transmit_done(lane->lane, back, count, world.now);
 }
 
-/* Sends what there is room for. Now and then a batch is kept for a while before it is done, as a port with real queues
- * does; batches come back in order. */
+static void owe(struct lane *lane, const struct vb_receipt *receipt, int error)
+{
+	if (lane->owed_count == MAX_OWED)
+		finish(lane, 0);
+	lane->owed[lane->owed_count] = *receipt;
+	lane->owed[lane->owed_count++].error = error;
+}
+
+/* Sends what there is room for. Now and then packets are kept for a while before they are done, as a port with real
+ * queues does. */
 static unsigned transmit(struct lane *lane)
 {
 	unsigned sent = 0;
@@ -247,21 +263,14 @@ static unsigned transmit(struct lane *lane)
 		if (n > budget || n != lane->batch->count)
 			broken("transmit was allowed %u packets, returned %u and filled %u", budget, n, lane->batch->count);
 		for (unsigned i = 0; i < n; i++) {
-			lane->batch->out[i].error = 0;
-			if (chance(200)) {
-				lane->batch->out[i].error = 105;
-				continue;
-			}
-			network_send(lane, &lane->batch->out[i], lane->batch);
+			bool is_lost = chance(200);
+			owe(lane, &lane->batch->receipts[i], is_lost ? 105 : 0);
+			if (!is_lost)
+				network_send(lane, &lane->batch->out[i], lane->batch);
 		}
 		sent += n;
-		lane_finish_batch(lane);
-		struct vb_batch *batch = lane->batch;
-		lane->batch = lane->spare;
-		lane->spare = batch;
-		lane->is_done_owed = true;
 		if (!chance(100000))
-			lane_finish_batch(lane);
+			finish(lane, 0);
 	}
 	return sent;
 }
@@ -320,7 +329,7 @@ static void look_ahead(struct lane *lane)
 		lane_wake(lane, lane->busy_until);
 	if (vb_lane_wants_transmit(lane->lane, world.now))
 		lane_wake(lane, is_link_full ? lane->link_free : world.now);
-	if (lane->is_done_owed)
+	if (lane->owed_count)
 		lane_wake(lane, after(10 * VB_US));
 }
 
@@ -329,10 +338,10 @@ void lane_run(struct lane *lane)
 	unsigned work = 0, n;
 	lane->is_scheduled = false;
 	if (chance(500000))
-		lane_finish_batch(lane);
+		finish(lane, 500000);
 	for (unsigned trains = 0; trains < 4 && (n = receive_train(lane)); trains++)
 		work += n;
-	lane_finish_batch(lane);
+	finish(lane, chance(200000) ? 700000 : 0);
 	vb_lane_advance(lane->lane, world.now);
 	work += transmit(lane);
 	take_events(lane);

@@ -31,6 +31,7 @@
 #define GUARD	       256
 #define SHARED_RECVS   32
 #define RETRIES	       7     /* of a connection: the timeout after these is its end */
+#define MAX_OWED       1024  /* packets that a port has at once */
 #define POOLS	       3 /* of shared receives, per host: an ordinary SRQ's, and those of two XRC SRQs */
 
 /* ---- World ------------------------------------------------------------------------------------------------------- */
@@ -72,8 +73,9 @@ struct lane {
 	struct frame *rx_head, **rx_tail;
 	uint64_t rx_bytes;
 	unsigned rx_count;
-	struct vb_batch *batch, *spare;
-	bool is_done_owed; /* spare waits for transmit_done */
+	struct vb_batch *batch;
+	struct vb_receipt owed[MAX_OWED]; /* of what the port still has */
+	unsigned owed_count;
 	bool is_scheduled;
 	vb_time wake_at, busy_until, paused_until, link_free;
 	vb_time paused_for; /* ever, up to paused_until */
@@ -254,7 +256,6 @@ void lane_run(struct lane *lane);
 void lane_pause(struct lane *lane, vb_time span); /* instead of the pause that it is in */
 vb_time lane_running_time(const struct lane *lane); /* without its pauses */
 vb_time lane_lag(const struct lane *lane); /* how long the oldest packet in its socket has been there */
-void lane_finish_batch(struct lane *lane);
 unsigned host_take_completions(struct host *host);
 void block_open(struct host *host, struct block *block, uint64_t size, uint32_t access, bool has_shadow);
 void block_close(struct block *block);

@@ -135,7 +135,7 @@ static void expect_requests(struct scene *s, uint32_t psn, const uint32_t *bytes
 		psn += bytes[i] / MTU;
 	}
 	assert_int_equal(bytes[count], 0);
-	vb_lane_transmit_done(s->lane, &batch, now);
+	vb_lane_transmit_done(s->lane, batch.receipts, batch.count, now);
 }
 
 #define BYTES(...) ((const uint32_t[]){ __VA_ARGS__, 0 })
@@ -212,7 +212,7 @@ static uint32_t read_side_by_side(struct scene *s, const struct vb_qp *one, cons
 				asked[tail % COUNT_OF(asked)].psn = packet->psn;
 				asked[tail % COUNT_OF(asked)].end = packet->psn + packet->dma_length / MTU;
 			}
-			vb_lane_transmit_done(s->lane, &batch, VB_US);
+			vb_lane_transmit_done(s->lane, batch.receipts, batch.count, VB_US);
 		}
 		assert_in_range(tail - head, 1, COUNT_OF(asked)); /* somebody may always ask */
 		unsigned n = head % COUNT_OF(asked);
@@ -252,7 +252,7 @@ static void open_queue(struct scene *s, struct vb_qp **others, const uint32_t *l
 	open_lane(s, &(struct vb_lane_config){ .seed = 1, .slot = 1, .stranger_window = ROOM });
 	post(s, s->qp, VB_WR_RDMA_WRITE, 2 * MTU);
 	assert_int_equal(vb_lane_transmit(s->lane, &batch, VB_BATCH_PACKETS, 0), 2);
-	vb_lane_transmit_done(s->lane, &batch, 0);
+	vb_lane_transmit_done(s->lane, batch.receipts, batch.count, 0);
 	for (int i = 0; i < OTHERS; i++) {
 		others[i] = connected(s);
 		post(s, others[i], VB_WR_RDMA_WRITE, lengths[i]);
@@ -286,7 +286,7 @@ static void expect_from(struct scene *s, struct vb_qp *const *qps)
 	for (; qps[expected]; expected++)
 		assert_true(expected < count && batch.out[expected].qp == qps[expected]);
 	assert_int_equal(count, expected);
-	vb_lane_transmit_done(s->lane, &batch, VB_US);
+	vb_lane_transmit_done(s->lane, batch.receipts, batch.count, VB_US);
 	vb_lane_check(s->lane);
 }
 

@@ -105,7 +105,7 @@ static struct vb_outgoing *put(uint8_t opcode, uint32_t qpn, uint32_t psn, uint3
 	*out = (struct vb_outgoing){
 		.packet = { .opcode = opcode, .pkey = VB_PKEY_DEFAULT, .dest_qpn = qpn, .psn = psn, .payload_length = length },
 		.av = &av, .iov_first = (uint16_t)batch.iov_count, .iov_count = length ? 1 : 0, .flow = 0xC123,
-		.to_trains = true, .error = -1 };
+		.to_trains = true };
 	if (length)
 		batch.iov[batch.iov_count++] = (struct vb_iov){ memory + psn * 4096u % (sizeof(memory) / 2), length };
 	return out;
@@ -162,7 +162,7 @@ static void send__single_arrives_whole(void **state)
 		batch_clear();
 		put(VB_SEND_ONLY, qpn_of(SLOT_B), i, lengths[i]);
 		vb_port_send(a.port, &batch, 0);
-		assert_int_equal(batch.out[0].error, 0);
+		assert_int_equal(batch.receipts[0].error, 0);
 		assert_true(next_train(&b));
 		assert_int_equal(train.count, 1);
 		assert_int_equal(train.packets[0].psn, i);
@@ -307,14 +307,14 @@ static void send__beyond_the_mtu_is_said_and_trains_stay(void **state)
 		put(VB_SEND_MIDDLE, qpn_of(SLOT_B), i, 4096);
 	vb_port_send(a.port, &batch, 0);
 	for (uint32_t i = 0; i < 4; i++)
-		assert_int_equal(batch.out[i].error, EMSGSIZE);
+		assert_int_equal(batch.receipts[i].error, EMSGSIZE);
 	assert_int_equal(counter(&a, VB_PORT_TX_ERRORS), 4);
 	batch_clear();
 	for (uint32_t i = 0; i < 4; i++)
 		put(VB_SEND_MIDDLE, qpn_of(SLOT_B), i, 1024);
 	vb_port_send(a.port, &batch, 0);
 	loopback_mtu(65536);
-	assert_int_equal(batch.out[3].error, 0);
+	assert_int_equal(batch.receipts[3].error, 0);
 	assert_int_equal(counter(&a, VB_PORT_TX_DATAGRAMS), 1);
 	end_close(&a);
 	end_close(&b);

@@ -240,7 +240,7 @@ static bool exchange(struct vb_device *device)
 		abort();
 	for (unsigned i = 0; i < n; i++)
 		copy_payload(&device->batch, &device->batch.out[i], &letters[i]);
-	vb_lane_transmit_done(device->lane, &device->batch, device->now);
+	vb_lane_transmit_done(device->lane, device->batch.receipts, n, device->now);
 	for (unsigned i = 0; i < n && !deaf; i++)
 		vb_lane_receive(device->lane, &letters[i].path, &letters[i].packet, 1, device->now);
 	free(letters);
