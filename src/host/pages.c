@@ -9,10 +9,12 @@
 #include <unistd.h>
 #include "host/host.h"
 
-/* The kernel reads the eight bytes around at before it looks at the nonsensical request. */
+/* The kernel reads the eight bytes around at before it looks at the nonsensical request. A null pointer it takes for
+ * none. */
 static bool is_readable(uintptr_t at)
 {
-	return syscall(SYS_rt_sigprocmask, ~0, at & ~(uintptr_t)7, NULL, 8) == 0 || errno != EFAULT;
+	uintptr_t word = at & ~(uintptr_t)7;
+	return word && (syscall(SYS_rt_sigprocmask, ~0, word, NULL, 8) == 0 || errno != EFAULT);
 }
 
 /* The kernel adds zero to the word around at, atomically. */
