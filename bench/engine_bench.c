@@ -81,7 +81,7 @@ static void open_end(struct end *end, uint8_t n, size_t bytes, bool is_phantom, 
 	must(vb_cq_create(end->nic, &cq, &end->cq), "cq");
 	struct vb_mr_config mr = { .memory = is_phantom ? NULL : end->memory + offset, .iova = 1 << 20, .length = bytes,
 		.access = VB_ACCESS_LOCAL_WRITE | VB_ACCESS_REMOTE_WRITE | VB_ACCESS_REMOTE_READ,
-		.kind = is_phantom ? VB_MEMORY_PHANTOM : VB_MEMORY_HOST };
+		.kind = is_phantom ? &vb_memory_phantom : NULL };
 	must(vb_mr_register(end->pd, &mr, &end->mr), "mr");
 }
 

@@ -224,11 +224,11 @@ static enum vb_verdict execute_atomic(const struct vb_target *target, const stru
 		return VB_BAD_LENGTH; /* misaligned: invalid request. 9.7.4.1.7 */
 	if (!reach(target, packet, 8, VB_ACCESS_REMOTE_ATOMIC, &word))
 		return VB_BAD_RKEY;
-	if (!word.is_phantom && ((uintptr_t)word.bytes & 7))
+	if ((uintptr_t)word.bytes & 7)
 		return VB_BAD_LENGTH; /* aligned for the peer, not for us (a region with its own base) */
 	bool is_swap = (packet->opcode & VB_OPERATION_MASK) == VB_CMP_SWAP;
-	*before = is_swap ? vb_atomic_cmp_swap(&word, packet->compare, packet->swap_add)
-			  : vb_atomic_fetch_add(&word, packet->swap_add);
+	*before = is_swap ? vb_compare_swap(&word, packet->compare, packet->swap_add)
+			  : vb_fetch_add(&word, packet->swap_add);
 	return VB_EXECUTED;
 }
 
@@ -240,7 +240,7 @@ static enum vb_verdict execute_atomic_write(const struct vb_target *target, cons
 		return VB_BAD_LENGTH;
 	if (!reach(target, packet, 8, VB_ACCESS_REMOTE_WRITE, &word))
 		return VB_BAD_RKEY;
-	if (word.bytes && ((uintptr_t)word.bytes & 7))
+	if ((uintptr_t)word.bytes & 7)
 		return VB_BAD_LENGTH; /* as with atomics */
 	vb_place(&word, packet->payload, 8, true);
 	return VB_EXECUTED;

@@ -162,6 +162,7 @@ void vb_key_open(struct vb_key_entry *entry, uint32_t key, const struct vb_key_t
 	atomic_store_explicit(&entry->start, terms->start, memory_order_release);
 	atomic_store_explicit(&entry->length, terms->length, memory_order_release);
 	atomic_store_explicit(&entry->memory, terms->memory, memory_order_release);
+	atomic_store_explicit(&entry->kind, terms->kind, memory_order_release);
 	atomic_store_explicit(&entry->pd, terms->pd, memory_order_release);
 	atomic_store_explicit(&entry->granted, terms->granted, memory_order_release);
 	atomic_store_explicit(&entry->qpn, terms->qpn, memory_order_release);

@@ -19,10 +19,7 @@
 #include "engine/memory.h"
 
 /* Beside enum vb_access in an entry's granted bits. */
-#define VB_GRANT_NULL     (1u << 28)
-#define VB_GRANT_PAGEABLE (1u << 29)
-#define VB_GRANT_LKEY    (1u << 30) /* a region's: work requests may name it too */
-#define VB_GRANT_PHANTOM (1u << 31)
+#define VB_GRANT_LKEY (1u << 30) /* a region's: work requests may name it too */
 
 struct vb_mr {
 	struct vb_pd *pd;
@@ -49,12 +46,12 @@ struct vb_key_entry {
 	_Atomic uint64_t start;              /* the first byte's address in requests */
 	_Atomic uint64_t length;
 	uint8_t *_Atomic memory;
+	const struct vb_memory_kind *_Atomic kind;
 	const struct vb_pd *_Atomic pd;
-	_Atomic uint32_t granted; /* enum vb_access, VB_GRANT_* */
+	_Atomic uint32_t granted; /* enum vb_access, VB_GRANT_LKEY */
 	_Atomic uint32_t qpn;     /* only through this QP; 0: any of the domain */
 	uint32_t last_key; /* whose place leads here, also after it was closed; under keys.lock, as all that follows */
 	enum vb_key_use use;
-	struct vb_key_entry *next_freed;
 	union {
 		struct vb_mr mr;
 		struct vb_mw mw;
@@ -63,6 +60,7 @@ struct vb_key_entry {
 			struct vb_key_entry *older_chunk;
 		};
 	};
+	struct vb_key_entry *next_freed;
 };
 
 _Static_assert(sizeof(struct vb_key_entry) == 128, "two cache lines an entry");
@@ -72,6 +70,7 @@ struct vb_key_terms {
 	const struct vb_pd *pd;
 	uint64_t start, length;
 	uint8_t *memory;
+	const struct vb_memory_kind *kind;
 	uint32_t granted, qpn;
 };
 
@@ -89,7 +88,7 @@ void vb_keys_check(const struct vb_key_table *keys);
 void vb_mr_check(const struct vb_mr *mr); /* memory.c */
 void vb_mw_check(const struct vb_mw *mw); /* memory_windows.c */
 
-/* Pageable memory may begin at address zero, which is no array's. */
+/* A region may begin at address zero, which is no array's: pageable memory, and what has no bytes. */
 static inline uint8_t *vb_memory_at(uint8_t *memory, uint64_t offset)
 {
 	return (uint8_t *)((uintptr_t)memory + offset);

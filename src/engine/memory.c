@@ -1,18 +1,15 @@
-/* Memory regions, and every access to application memory: who may reach what, and how payload lands.
+/* Memory regions: who may reach what of application memory.
  * Holds: a range that is handed out lay wholly inside an open region or window of the right domain, which granted the
  * access, at one moment during the lookup; after vb_mr_invalidate no lookup finds the region.
- * Not here: memory windows (memory_windows.c), the table itself (keys.c). IBA vol. 1, 10.6 and 9.4.1. */
+ * Not here: memory windows (memory_windows.c), the table itself (keys.c), how bytes land (memory_access.c). IBA vol. 1,
+ * 10.6 and 9.4.1. */
 #include <errno.h>
-#include <string.h>
-#include "base/copy.h"
 #include "base/invariant.h"
 #include "engine/keys.h"
 
 #define REGION_ACCESS                                                                                                  \
 	(VB_ACCESS_LOCAL_WRITE | VB_ACCESS_REMOTE_WRITE | VB_ACCESS_REMOTE_READ | VB_ACCESS_REMOTE_ATOMIC |            \
 		VB_ACCESS_MW_BIND | VB_ACCESS_ZERO_BASED | VB_ACCESS_FLUSH_GLOBAL)
-
-#define VB_ZEROS 4096 /* the largest payload */
 
 /* ---- Regions --------------------------------------------------------------------------------------------------- */
 
@@ -30,45 +27,20 @@ static int check_config(const struct vb_mr_config *config)
 		return -EINVAL;
 	if (wraps(config->iova, config->length))
 		return -EINVAL;
-	switch (config->kind) {
-	case VB_MEMORY_PHANTOM:
-		return 0;
-	case VB_MEMORY_NULL:
-		return config->access & ~(uint32_t)VB_ACCESS_LOCAL_WRITE ? -EINVAL : 0;
-	case VB_MEMORY_PAGEABLE:
-		return wraps((uintptr_t)config->memory, config->length) ? -EINVAL : 0;
-	case VB_MEMORY_HOST:
-		if (wraps((uintptr_t)config->memory, config->length) || (!config->memory && config->length > 0))
-			return -EINVAL;
-		return 0;
-	}
-	return -EINVAL;
-}
-
-static uint32_t grant_of_kind(enum vb_memory_kind kind)
-{
-	switch (kind) {
-	case VB_MEMORY_PHANTOM:
-		return VB_GRANT_PHANTOM;
-	case VB_MEMORY_NULL:
-		return VB_GRANT_NULL;
-	case VB_MEMORY_PAGEABLE:
-		return VB_GRANT_PAGEABLE;
-	case VB_MEMORY_HOST:
-		break;
-	}
-	return 0;
+	if (config->kind ? config->access & ~config->kind->access : !config->memory && config->length > 0)
+		return -EINVAL;
+	return wraps((uintptr_t)config->memory, config->length) ? -EINVAL : 0;
 }
 
 static void open_region(struct vb_mr *mr, const struct vb_mr_config *config)
 {
-	bool has_bytes = config->kind == VB_MEMORY_HOST || config->kind == VB_MEMORY_PAGEABLE;
 	struct vb_key_terms terms = {
 		.pd = mr->pd,
 		.start = config->iova,
 		.length = config->length,
-		.memory = has_bytes ? config->memory : NULL,
-		.granted = config->access | VB_GRANT_LKEY | grant_of_kind(config->kind),
+		.memory = config->memory,
+		.kind = config->kind,
+		.granted = config->access | VB_GRANT_LKEY,
 	};
 	vb_key_open(vb_key_of_mr(mr), mr->key, &terms);
 	mr->is_valid = true;
@@ -153,19 +125,10 @@ void vb_mr_check(const struct vb_mr *mr)
 
 /* ---- Lookups --------------------------------------------------------------------------------------------------- */
 
-/* Memory that is not simply there: null memory has nothing to write to and zeros to read, of which no packet takes more
- * than its payload; pageable memory is looked at before it is touched. */
-static int reach_special(
-	const struct vb_nic *nic, uint32_t granted, uint32_t needed, uint32_t length, struct vb_reach *reach)
+static bool is_present(const struct vb_reach *reach, uint32_t length, uint32_t needed)
 {
-	static uint8_t zeros[VB_ZEROS];
 	const uint32_t writing = VB_ACCESS_LOCAL_WRITE | VB_ACCESS_REMOTE_WRITE | VB_ACCESS_REMOTE_ATOMIC;
-	if (granted & VB_GRANT_PAGEABLE)
-		return !nic->config.is_present || nic->config.is_present(reach->bytes, length, needed & writing)
-			       ? 0
-			       : -EACCES;
-	reach->bytes = needed & writing ? NULL : zeros;
-	return length <= sizeof(zeros) || !reach->bytes ? 0 : -EACCES;
+	return length == 0 || reach->kind->is_present(reach->bytes, length, needed & writing);
 }
 
 /* [va, va + length) under key, with every bit of needed granted, through the QP of that number. */
@@ -181,6 +144,7 @@ static int reach_through(const struct vb_pd *pd, uint32_t qpn, uint32_t key, uin
 	uint64_t offset = va - atomic_load_explicit(&entry->start, memory_order_acquire);
 	uint64_t size = atomic_load_explicit(&entry->length, memory_order_acquire);
 	uint8_t *memory = atomic_load_explicit(&entry->memory, memory_order_acquire);
+	const struct vb_memory_kind *kind = atomic_load_explicit(&entry->kind, memory_order_acquire);
 	const struct vb_pd *owner = atomic_load_explicit(&entry->pd, memory_order_acquire);
 	uint32_t granted = atomic_load_explicit(&entry->granted, memory_order_acquire);
 	uint32_t only_qpn = atomic_load_explicit(&entry->qpn, memory_order_acquire);
@@ -190,11 +154,8 @@ static int reach_through(const struct vb_pd *pd, uint32_t qpn, uint32_t key, uin
 		return -EACCES;
 	if (offset > size || length > size - offset)
 		return -EACCES;
-	struct vb_reach found = { .is_phantom = granted & VB_GRANT_PHANTOM };
-	if (!found.is_phantom && length > 0)
-		found.bytes = vb_memory_at(memory, offset);
-	if (__builtin_expect(granted & (VB_GRANT_NULL | VB_GRANT_PAGEABLE), 0) && length > 0 &&
-		reach_special(pd->nic, granted, needed, length, &found))
+	struct vb_reach found = { .bytes = length > 0 ? vb_memory_at(memory, offset) : NULL, .kind = kind };
+	if (__builtin_expect(kind != NULL, false) && !is_present(&found, length, needed))
 		return -EACCES;
 	*reach = found;
 	return 0;
@@ -216,107 +177,4 @@ int vb_reach_remote(const struct vb_pd *pd, uint32_t qpn, uint32_t rkey, uint64_
 	struct vb_reach *reach)
 {
 	return reach_through(pd, qpn, rkey, va, length, access, reach);
-}
-
-/* ---- Accesses -------------------------------------------------------------------------------------------------- */
-
-typedef uint16_t __attribute__((may_alias)) word16;
-typedef uint32_t __attribute__((may_alias)) word32;
-typedef uint64_t __attribute__((may_alias)) word64;
-
-/* One store of size bytes to an address that is aligned to size, after all earlier stores. */
-static void store_released(uint8_t *to, const uint8_t *from, uint32_t size)
-{
-	word16 two;
-	word32 four;
-	word64 eight;
-	switch (size) {
-	case 1:
-		__atomic_store_n(to, *from, __ATOMIC_RELEASE);
-		break;
-	case 2:
-		memcpy(&two, from, sizeof(two));
-		__atomic_store_n((word16 *)(void *)to, two, __ATOMIC_RELEASE);
-		break;
-	case 4:
-		memcpy(&four, from, sizeof(four));
-		__atomic_store_n((word32 *)(void *)to, four, __ATOMIC_RELEASE);
-		break;
-	case 8:
-		memcpy(&eight, from, sizeof(eight));
-		__atomic_store_n((word64 *)(void *)to, eight, __ATOMIC_RELEASE);
-		break;
-	default:
-		assert(false);
-	}
-}
-
-/* The largest single store that ends where these bytes end: 8, 4, 2 or 1. */
-static uint32_t last_store_size(const uint8_t *to, uint32_t length)
-{
-	uint32_t size = 8;
-	while (size > length || ((uintptr_t)to + length) % size != 0)
-		size /= 2;
-	return size;
-}
-
-void vb_place(const struct vb_reach *reach, const uint8_t *payload, uint32_t length, bool ends_message)
-{
-	if (!payload || !reach->bytes || length == 0)
-		return;
-	uint32_t last = last_store_size(reach->bytes, length);
-	if (!ends_message && last != length) {
-		vb_copy(reach->bytes, payload, length);
-		return;
-	}
-	vb_copy(reach->bytes, payload, length - last);
-	store_released(reach->bytes + length - last, payload + length - last, last);
-}
-
-static bool is_aligned(const struct vb_reach *reach)
-{
-	return (uintptr_t)reach->bytes % sizeof(uint64_t) == 0;
-}
-
-/* Aligned for the peer but not here (a region or window whose addresses are shifted): no instruction is atomic for the
- * application then, but QPs of a lane still exclude each other. */
-static uint64_t swap_unaligned(
-	const struct vb_reach *reach, uint64_t (*change)(uint64_t, uint64_t, uint64_t), uint64_t a, uint64_t b)
-{
-	uint64_t before, after;
-	memcpy(&before, reach->bytes, sizeof(before));
-	after = change(before, a, b);
-	memcpy(reach->bytes, &after, sizeof(after));
-	return before;
-}
-
-static uint64_t sum(uint64_t before, uint64_t add, uint64_t unused)
-{
-	return before + add;
-}
-
-static uint64_t swap_if_equal(uint64_t before, uint64_t compare, uint64_t swap)
-{
-	return before == compare ? swap : before;
-}
-
-uint64_t vb_atomic_fetch_add(const struct vb_reach *reach, uint64_t add)
-{
-	if (!reach->bytes)
-		return 0;
-	if (!is_aligned(reach))
-		return swap_unaligned(reach, sum, add, 0);
-	return __atomic_fetch_add((word64 *)(void *)reach->bytes, add, __ATOMIC_SEQ_CST);
-}
-
-uint64_t vb_atomic_cmp_swap(const struct vb_reach *reach, uint64_t compare, uint64_t swap)
-{
-	if (!reach->bytes)
-		return 0;
-	if (!is_aligned(reach))
-		return swap_unaligned(reach, swap_if_equal, compare, swap);
-	word64 before = compare; /* the value before, whether or not it was equal */
-	__atomic_compare_exchange_n(
-		(word64 *)(void *)reach->bytes, &before, swap, false, __ATOMIC_SEQ_CST, __ATOMIC_SEQ_CST);
-	return before;
 }

@@ -6,6 +6,7 @@
 #include "base/list.h"
 #include "base/lock.h"
 #include "base/secret.h"
+#include "engine/memory_kind.h"
 #include "engine/nic.h"
 
 #define VB_KEYS_PER_CHUNK 1024
@@ -65,10 +66,10 @@ struct vb_xrcd {
 	struct vb_list qps;
 };
 
-/* Where a checked range of memory lies. bytes is NULL for phantom memory and for zero length. */
+/* Where a checked range of memory lies, in its kind's terms. bytes is NULL for zero length. */
 struct vb_reach {
 	uint8_t *bytes;
-	bool is_phantom;
+	const struct vb_memory_kind *kind; /* NULL: ordinary memory */
 };
 
 int vb_keys_init(struct vb_key_table *keys, uint64_t seed, uint64_t seed_high); /* -ENOMEM */
@@ -83,13 +84,33 @@ int vb_reach_local(const struct vb_pd *pd, const struct vb_sge *sge, uint32_t of
 int vb_reach_remote(const struct vb_pd *pd, uint32_t qpn, uint32_t rkey, uint64_t va, uint32_t length, uint32_t access,
 	struct vb_reach *reach);
 
-/* Copies payload to its place. An aligned 1, 2, 4 or 8 byte payload is one store; when ends_message, the last bytes are
- * stored last, with release: programs poll them. payload NULL (phantom) copies nothing. */
-void vb_place(const struct vb_reach *reach, const uint8_t *payload, uint32_t length, bool ends_message);
+/* Puts payload in its place: vb_memory_store. payload NULL (phantom) puts nothing. */
+static inline void vb_place(const struct vb_reach *reach, const uint8_t *payload, uint32_t length, bool ends_message)
+{
+	if (!payload || length == 0)
+		return;
+	if (__builtin_expect(reach->kind != NULL, false))
+		reach->kind->store(reach->bytes, payload, length, ends_message);
+	else
+		vb_memory_store(reach->bytes, payload, length, ends_message);
+}
 
-/* Atomics on 8 aligned bytes of host memory; the value before. Phantom memory reads as 0. */
-uint64_t vb_atomic_fetch_add(const struct vb_reach *reach, uint64_t add);
-uint64_t vb_atomic_cmp_swap(const struct vb_reach *reach, uint64_t compare, uint64_t swap);
+/* Where a port may read the length bytes until it is done with the packet; NULL: of memory without bytes. */
+static inline const void *vb_load(const struct vb_reach *reach, uint32_t length)
+{
+	return __builtin_expect(reach->kind != NULL, false) ? reach->kind->load(reach->bytes, length) : reach->bytes;
+}
+
+/* On 8 aligned bytes; the value before. */
+static inline uint64_t vb_fetch_add(const struct vb_reach *reach, uint64_t add)
+{
+	return (reach->kind ? reach->kind->fetch_add : vb_memory_fetch_add)(reach->bytes, add);
+}
+
+static inline uint64_t vb_compare_swap(const struct vb_reach *reach, uint64_t compare, uint64_t swap)
+{
+	return (reach->kind ? reach->kind->compare_swap : vb_memory_compare_swap)(reach->bytes, compare, swap);
+}
 
 /* BIND_MW of a send queue. type-1 windows: only when is_type1_verb allowed by their type; rules in nic.h and IBA vol. 1,
  * 10.6.7. length 0 unbinds (type 1). -EINVAL or -EACCES: refused (MW_BIND_ERR). */

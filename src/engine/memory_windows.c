@@ -124,8 +124,9 @@ static int check_region(struct vb_mr *mr, const struct vb_pd *pd, uint64_t addr,
 		.pd = pd,
 		.start = access & VB_ACCESS_ZERO_BASED ? 0 : addr,
 		.length = length,
-		.memory = granted & VB_GRANT_PHANTOM ? NULL : vb_memory_at(memory, offset),
-		.granted = access | (granted & (VB_GRANT_PHANTOM | VB_GRANT_PAGEABLE)),
+		.memory = vb_memory_at(memory, offset),
+		.kind = atomic_load_explicit(&region->kind, memory_order_relaxed),
+		.granted = access,
 	};
 	return 0;
 }

@@ -34,6 +34,7 @@
 #include <stdint.h>
 #include "base/gid.h"
 #include "base/time.h"
+#include "engine/memory_kind.h"
 #include "wire/packet.h"
 
 struct vb_nic;
@@ -67,8 +68,6 @@ struct vb_nic_config {
 	uint64_t seed, seed_high; /* of keys: nobody else's knowledge, or keys can be guessed */
 	uint32_t mtu;		/* active path MTU in bytes: 256, 512, 1024, 2048, 4096 */
 	bool advertise_credits; /* end-to-end credits in ACKs; off: "no flow control" as rxe does */
-	/* Whether these bytes of pageable memory can be read, or written, now; asked before every access to them. [any] */
-	bool (*is_present)(const void *memory, uint64_t length, bool for_writing);
 };
 
 int vb_nic_create(const struct vb_nic_config *config, struct vb_nic **nic); /* [setup] */
@@ -94,22 +93,15 @@ enum vb_access { /* ibv_access_flags */
 	VB_ACCESS_FLUSH_GLOBAL = 256,
 };
 
-enum vb_memory_kind {
-	VB_MEMORY_HOST,	   /* ordinary addresses of this process */
-	VB_MEMORY_PHANTOM, /* lengths only: nothing is read or written (simulator) */
-	VB_MEMORY_PAGEABLE, /* addresses of this process of which any may be unmapped: vb_nic_config.is_present decides */
-	VB_MEMORY_NULL,	   /* what is written is forgotten, what is read is zeros; no access but LOCAL_WRITE */
-};
-
 int vb_pd_create(struct vb_nic *nic, struct vb_pd **pd); /* [any] */
 int vb_pd_destroy(struct vb_pd *pd);			 /* [any] -EBUSY while MRs, MWs, QPs or SRQs are left */
 
 struct vb_mr_config {
-	void *memory;	 /* where the bytes are; unused for phantom and null memory */
+	void *memory;	 /* where the bytes are, in the kind's terms */
 	uint64_t iova;	 /* what work requests and peers call the first byte */
 	uint64_t length; /* may be 0 */
 	uint32_t access; /* enum vb_access; the caller has masked optional bits out */
-	enum vb_memory_kind kind;
+	const struct vb_memory_kind *kind; /* NULL: ordinary memory of this process */
 };
 
 /* -EINVAL: REMOTE_WRITE or REMOTE_ATOMIC without LOCAL_WRITE, or a range that wraps. -ENOMEM: table full. [any] */

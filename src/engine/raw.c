@@ -23,9 +23,12 @@ static bool gather(const struct vb_qp *qp, const struct vb_send_wqe *wqe, struct
 		struct vb_reach reach;
 		if (wqe->sges[i].length == 0)
 			continue;
-		if (vb_reach_local(qp->pd, &wqe->sges[i], 0, wqe->sges[i].length, 0, &reach) || !reach.bytes)
+		if (vb_reach_local(qp->pd, &wqe->sges[i], 0, wqe->sges[i].length, 0, &reach))
 			return false;
-		frame->iov[frame->iov_count++] = (struct vb_iov){ reach.bytes, wqe->sges[i].length };
+		const void *bytes = vb_load(&reach, wqe->sges[i].length);
+		if (!bytes)
+			return false;
+		frame->iov[frame->iov_count++] = (struct vb_iov){ (void *)bytes, wqe->sges[i].length };
 	}
 	return true;
 }

@@ -187,7 +187,7 @@ static bool build(struct vb_qp *qp, struct vb_batch *batch, const struct vb_send
 		return true;
 	if (is_atomic_write(wqe) && wqe->sge_count == 0 && !(wqe->flags & VB_SEND_INLINE)) {
 		out->packet.payload_length = wqe->length;
-		vb_batch_add_iov(batch, out, (void *)&wqe->atomic.swap, wqe->length);
+		vb_batch_add_iov(batch, out, &wqe->atomic.swap, wqe->length);
 		return true;
 	}
 	return vb_batch_add_wqe(batch, out, qp, wqe, index << qp->mtu_shift, bytes_between(qp, wqe, index, end));

@@ -319,8 +319,8 @@ static bool emit_read_response(struct vb_qp *qp, struct vb_resource *resource, s
 	out->packet.msn = resource->msn;
 	out->packet.payload_length = length;
 	vb_handed_out_is_response(batch);
-	if (reach.bytes)
-		vb_batch_add_iov(batch, out, reach.bytes, length);
+	if (length > 0)
+		vb_batch_add_iov(batch, out, vb_load(&reach, length), length);
 	resource->next_psn = vb_psn_add(psn, 1);
 	if (is_last) {
 		deactivate(&qp->responder, resource);

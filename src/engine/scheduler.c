@@ -40,9 +40,11 @@ void vb_batch_undo(struct vb_batch *batch)
 	batch->iov_count = batch->out[--batch->count].iov_first;
 }
 
-void vb_batch_add_iov(struct vb_batch *batch, struct vb_outgoing *out, void *bytes, size_t length)
+void vb_batch_add_iov(struct vb_batch *batch, struct vb_outgoing *out, const void *bytes, size_t length)
 {
-	batch->iov[batch->iov_count++] = (struct vb_iov){ bytes, length };
+	if (!bytes)
+		return;
+	batch->iov[batch->iov_count++] = (struct vb_iov){ (void *)bytes, length };
 	out->iov_count++;
 }
 
@@ -53,7 +55,7 @@ bool vb_batch_add_wqe(struct vb_batch *batch, struct vb_outgoing *out, const str
 	if (length == 0)
 		return true;
 	if (wqe->flags & VB_SEND_INLINE) {
-		vb_batch_add_iov(batch, out, (uint8_t *)wqe->inline_bytes + offset, length);
+		vb_batch_add_iov(batch, out, wqe->inline_bytes + offset, length);
 		return true;
 	}
 	for (uint32_t i = 0; i < wqe->sge_count && length > 0; i++) {
@@ -66,8 +68,7 @@ bool vb_batch_add_wqe(struct vb_batch *batch, struct vb_outgoing *out, const str
 		struct vb_reach reach;
 		if (vb_reach_local(qp->pd, sge, offset, part, 0, &reach))
 			return false;
-		if (!reach.is_phantom)
-			vb_batch_add_iov(batch, out, reach.bytes, part);
+		vb_batch_add_iov(batch, out, vb_load(&reach, part), part);
 		length -= part;
 		offset = 0;
 	}

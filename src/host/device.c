@@ -308,7 +308,7 @@ static int create_device(const struct vb_device_info *info, const struct vb_devi
 	struct vb_device **device)
 {
 	struct vb_nic_config config = { .seed = vb_host_random_seed(), .seed_high = vb_host_random_seed(),
-		.mtu = info->mtu, .advertise_credits = false, .is_present = vb_host_memory_is_present };
+		.mtu = info->mtu, .advertise_credits = false };
 	struct vb_device *d = calloc(1, sizeof(*d));
 
 	if (!d)

@@ -131,5 +131,7 @@ int vb_host_make_dmabuf(int file, size_t length);
 
 /* Whether every byte from first to last is mapped and its ends can be read, or written. Asks the kernel; changes nothing. */
 bool vb_host_memory_is_present(const void *memory, uint64_t length, bool for_writing);
+/* Ordinary memory of which any part may be unmapped, and then refuses: asked so before each access. */
+extern const struct vb_memory_kind vb_memory_pageable;
 
 #endif

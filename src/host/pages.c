@@ -1,4 +1,5 @@
-/* Whether the process's own memory can be touched, asked of the kernel without touching it.
+/* Whether the process's own memory can be touched, asked of the kernel without touching it; and the memory that is asked
+ * about so (on-demand paging).
  * Holds: an answer is about now; a program that unmaps memory while it is in use has only itself to blame. */
 #include <errno.h>
 #include <linux/futex.h>
@@ -41,3 +42,12 @@ bool vb_host_memory_is_present(const void *memory, uint64_t length, bool for_wri
 	/* MS_ASYNC does nothing but find holes in the mapping. */
 	return msync((void *)start, last - start + 1, MS_ASYNC) == 0 || errno != ENOMEM;
 }
+
+const struct vb_memory_kind vb_memory_pageable = {
+	.access = UINT32_MAX,
+	.is_present = vb_host_memory_is_present,
+	.load = vb_memory_load,
+	.store = vb_memory_store,
+	.fetch_add = vb_memory_fetch_add,
+	.compare_swap = vb_memory_compare_swap,
+};

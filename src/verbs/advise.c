@@ -41,7 +41,7 @@ static int check_entry(struct ibv_pd *pd, const struct ibv_sge *sge, bool for_wr
 		return err;
 	if (is_other_domain || (for_writing && !(config.access & VB_ACCESS_LOCAL_WRITE)))
 		return EPERM;
-	if (config.kind == VB_MEMORY_NULL)
+	if (config.kind == &vb_memory_null)
 		return EINVAL;
 	uint64_t offset = sge->addr - config.iova;
 	if (offset > config.length || sge->length > config.length - offset)

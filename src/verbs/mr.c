@@ -61,7 +61,7 @@ static int make_config(void *addr, size_t length, uint64_t iova, unsigned int ac
 		.iova = engine_access & VB_ACCESS_ZERO_BASED ? 0 : iova,
 		.length = length,
 		.access = engine_access,
-		.kind = access & IBV_ACCESS_ON_DEMAND ? VB_MEMORY_PAGEABLE : VB_MEMORY_HOST,
+		.kind = access & IBV_ACCESS_ON_DEMAND ? &vb_memory_pageable : NULL,
 	};
 	return 0;
 }
@@ -123,7 +123,7 @@ VB_EXPORT struct ibv_mr *ibv_reg_mr_iova2(
 /* Writes vanish, reads are zeros; of all addresses. The key is for work requests alone. */
 struct ibv_mr *vb_mr_ops_alloc_null(struct ibv_pd *pd)
 {
-	struct vb_mr_config config = { .length = UINT64_MAX, .access = VB_ACCESS_LOCAL_WRITE, .kind = VB_MEMORY_NULL };
+	struct vb_mr_config config = { .length = UINT64_MAX, .access = VB_ACCESS_LOCAL_WRITE, .kind = &vb_memory_null };
 	struct mr_object *mr = vb_mr_object_create(pd, &config, NULL);
 	if (!mr)
 		return NULL;
@@ -194,7 +194,7 @@ static int rereg_config(
 	const struct mr_object *mr, int flags, void *addr, size_t length, int access, struct vb_mr_config *config)
 {
 	bool moves = flags & IBV_REREG_MR_CHANGE_TRANSLATION;
-	unsigned int on_demand = mr->config.kind == VB_MEMORY_PAGEABLE ? IBV_ACCESS_ON_DEMAND : 0;
+	unsigned int on_demand = mr->config.kind == &vb_memory_pageable ? IBV_ACCESS_ON_DEMAND : 0;
 	unsigned int new_access =
 		flags & IBV_REREG_MR_CHANGE_ACCESS ? (unsigned int)access : mr->config.access | on_demand;
 	void *new_addr = moves ? addr : mr->config.memory;

@@ -112,8 +112,7 @@ static void open_scene(void)
 	require(vb_nic_create(&nic, &scene.nic) == 0 && vb_nic_set_gid(scene.nic, 0, &scene.local) == 0);
 	require(vb_lane_create(&lane, &scene.lane) == 0 && vb_pd_create(scene.nic, &scene.pd) == 0);
 	require(vb_cq_create(scene.nic, &cq, &scene.cq) == 0 && vb_srq_create(scene.pd, &srq, &scene.srq) == 0);
-	struct vb_mr_config mr = { .memory = scene.memory + GUARD, .iova = IOVA, .length = REGION, .access = 31,
-		.kind = VB_MEMORY_HOST };
+	struct vb_mr_config mr = { .memory = scene.memory + GUARD, .iova = IOVA, .length = REGION, .access = 31 };
 	require(vb_mr_register(scene.pd, &mr, &scene.mr) == 0);
 	scene.is_valid = true;
 	for (unsigned i = 0; i < WINDOWS; i++)
@@ -319,8 +318,7 @@ static void wait_a_while(void)
 
 static void change_region(void)
 {
-	struct vb_mr_config mr = { .memory = scene.memory + GUARD, .iova = IOVA, .length = REGION, .access = 31,
-		.kind = VB_MEMORY_HOST };
+	struct vb_mr_config mr = { .memory = scene.memory + GUARD, .iova = IOVA, .length = REGION, .access = 31 };
 	if (scene.is_valid)
 		scene.is_valid = vb_mr_invalidate(scene.mr) != 0;
 	else

@@ -44,7 +44,7 @@ void do_mr(struct line *line)
 	struct region *region = &stage.regions[index];
 	region_create(region, line_word(line), line_number(line, "size", 65536), index);
 	region->config = (struct vb_mr_config){ .memory = region->bytes, .iova = region->iova, .length = region->size,
-		.access = read_access(line, "access", VB_ACCESS_LOCAL_WRITE), .kind = VB_MEMORY_HOST };
+		.access = read_access(line, "access", VB_ACCESS_LOCAL_WRITE) };
 	struct vb_pd *pd = line_flag(line, "other_pd") ? stage.other_pd : stage.pd;
 	must(line, vb_mr_register(pd, &region->config, &region->mr), "register");
 	region->key = vb_mr_key(region->mr);

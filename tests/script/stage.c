@@ -31,7 +31,7 @@ static void add_region(struct line *line, const char *name, uint32_t access)
 	struct region *region = &stage.regions[stage.region_count];
 	region_create(region, name, 65536, stage.region_count++);
 	region->config = (struct vb_mr_config){ .memory = region->bytes, .iova = region->iova, .length = region->size,
-		.access = access, .kind = VB_MEMORY_HOST };
+		.access = access };
 	must(line, vb_mr_register(stage.pd, &region->config, &region->mr), "register");
 	region->key = vb_mr_key(region->mr);
 }

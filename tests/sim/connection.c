@@ -197,7 +197,7 @@ static void take_stock(struct endpoint *end)
 	for (int i = 0; i < 3; i++) {
 		struct block *block = blocks[i];
 		struct vb_mr_config config = { .memory = block->bytes, .iova = block->iova, .length = block->size,
-			.access = block->access, .kind = VB_MEMORY_HOST };
+			.access = block->access };
 		if (!block->bytes)
 			continue;
 		must(vb_mr_invalidate(block->mr), "mr_invalidate");

@@ -25,8 +25,7 @@ void block_open(struct host *host, struct block *block, uint64_t size, uint32_t 
 		block->shadow = malloc(size);
 		memcpy(block->shadow, block->bytes, size);
 	}
-	struct vb_mr_config config = { .memory = block->bytes, .iova = block->iova, .length = size, .access = access,
-		.kind = VB_MEMORY_HOST };
+	struct vb_mr_config config = { .memory = block->bytes, .iova = block->iova, .length = size, .access = access };
 	if (vb_mr_register(host->pd, &config, &block->mr))
 		broken("a region cannot be registered");
 	block->key = vb_mr_key(block->mr);

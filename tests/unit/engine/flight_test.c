@@ -85,7 +85,7 @@ static void open_lane(struct scene *s, const struct vb_lane_config *lane)
 {
 	struct vb_nic_config nic = { .seed = 1, .mtu = MTU };
 	struct vb_cq_config cq = { .capacity = 8 };
-	struct vb_mr_config mr = { .kind = VB_MEMORY_PHANTOM, .length = MESSAGE, .access = VB_ACCESS_LOCAL_WRITE };
+	struct vb_mr_config mr = { .kind = &vb_memory_phantom, .length = MESSAGE, .access = VB_ACCESS_LOCAL_WRITE };
 	assert_int_equal(vb_nic_create(&nic, &s->nic), 0);
 	assert_int_equal(vb_lane_create(lane, &s->lane), 0);
 	assert_int_equal(vb_pd_create(s->nic, &s->pd), 0);

@@ -126,8 +126,7 @@ void loop_set_dmabuf_on(bool is_on)
 
 int vb_device_open(const char *name, const struct vb_device_sink *sink, struct vb_device **opened)
 {
-	struct vb_nic_config nic = { .seed = 1, .mtu = 1024, .advertise_credits = true,
-		.is_present = vb_host_memory_is_present };
+	struct vb_nic_config nic = { .seed = 1, .mtu = 1024, .advertise_credits = true };
 	struct vb_lane_config lane = { .seed = 2, .slot = 1 };
 	struct vb_device_info info;
 	describe(&info);
