@@ -13,6 +13,8 @@ int vb_lane_create(const struct vb_lane_config *config, struct vb_lane **created
 	if (!lane)
 		return -ENOMEM;
 	lane->config = *config;
+	if (!lane->config.turn_bytes)
+		lane->config.turn_bytes = VB_TURN_BYTES;
 	vb_random_seed(&random, config->seed);
 	lane->next_index = vb_random_below(&random, 0x8000);
 	vb_allowance_init(&lane->reads, config->receive_buffer ? config->receive_buffer / 2 : UINT64_MAX);

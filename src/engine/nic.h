@@ -446,6 +446,7 @@ struct vb_lane_config {
 	/* Silence of a peer that has lost nothing before it is probed, about what a process waits for its core. Below 1 ms:
 	 * no more than of any other. */
 	vb_time patience;
+	uint32_t turn_bytes;	   /* that a QP may send before the next one: what travels as one; 0 = 65536 */
 	vb_time ack_delay;	   /* how long an ack for a small message waits for data to leave before it */
 };
 

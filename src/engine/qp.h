@@ -19,8 +19,7 @@
 #include "engine/queues.h"
 #include "base/timers.h"
 
-/* Packets a QP may send before the next ready QP gets its turn: a train. */
-#define VB_QUANTUM_BYTES 65536
+#define VB_TURN_BYTES	   65536
 
 /* ---- Send queue ------------------------------------------------------------------------------------------------ */
 

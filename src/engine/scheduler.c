@@ -121,7 +121,7 @@ static bool take_turn(struct vb_qp *qp, struct vb_batch *batch, unsigned budget,
 	if (qp->responder.cnp_wanted && has_room(batch, budget))
 		vb_responder_emit_cnp(qp, batch, now);
 	bool was_cut_short = true;
-	while (bytes < VB_QUANTUM_BYTES && has_room(batch, budget)) {
+	while (bytes < qp->lane->config.turn_bytes && has_room(batch, budget)) {
 		if (!emit_one(qp, batch, now)) {
 			was_cut_short = false;
 			break;

@@ -3,6 +3,7 @@
 
 #include <stdlib.h>
 #include <string.h>
+#include "port/udp.h"
 
 /* ---- Asking ----------------------------------------------------------------------------------------------------- */
 
@@ -59,7 +60,7 @@ static void take_channel(struct vb_worker *w)
 		pthread_mutex_unlock(&w->mutex);
 		return;
 	}
-	vb_port_set_receive_fd(w->port, w->slot.fd);
+	vb_udp_renew_channel(w->port);
 	vb_progress_watch_slot(w);
 	vb_worker_unlock(w);
 }

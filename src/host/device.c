@@ -10,6 +10,7 @@
 #include <time.h>
 #include <unistd.h>
 #include "host/devices.h"
+#include "port/udp.h"
 
 #define ACK_DELAY (20 * VB_US) /* so that a program's answer leaves together with the ack of what it answers */
 #define PATIENCE  (32 * VB_MS) /* a peer's process may wait as long for its core, where there are many */
@@ -47,7 +48,7 @@ static void after_fork_in_child(void)
 	vb_connections_forget();
 	w->has_thread = false;
 	vb_progress_forked(w);
-	vb_port_close_sockets(w->port);
+	vb_port_abandon(w->port);
 	vb_frames_close(w);
 	vb_pcap_close(w->pcap); /* the parent goes on writing it */
 	w->pcap = NULL;
@@ -180,17 +181,18 @@ static int make_faults(struct vb_worker *w, const char *text)
 
 static int open_port(struct vb_worker *w, const struct vb_settings *settings)
 {
-	struct vb_port_config config = { .receive_fd = w->slot.fd, .is_carried = w->slot.is_carried,
+	struct vb_udp_config config = { .receive_fd = w->slot.fd, .is_carried = w->slot.is_carried,
 		.slot = w->slot.number, .pcap = w->pcap,
 		.faults = w->faults, .single_datagrams = settings->trains_off };
 
-	return vb_port_open(&config, &w->port);
+	return vb_udp_open(&config, &w->port);
 }
 
 static int create_lane(struct vb_worker *w)
 {
 	struct vb_lane_config config = { .seed = vb_host_random_seed(), .slot = w->slot.number,
-		.receive_buffer = w->slot.receive_buffer, .patience = PATIENCE, .ack_delay = ACK_DELAY };
+		.receive_buffer = w->slot.receive_buffer, .patience = PATIENCE, .ack_delay = ACK_DELAY,
+		.turn_bytes = w->port->largest_segment };
 
 	return vb_lane_create(&config, &w->lane);
 }

@@ -36,7 +36,7 @@ static unsigned receive(struct vb_worker *w, vb_time now)
 
 static void say_trains_refused(struct vb_worker *w)
 {
-	int error = vb_port_trains_refused(w->port);
+	int error = w->port->trains_refused;
 
 	if (!error || w->said_trains_refused)
 		return;
@@ -44,17 +44,27 @@ static void say_trains_refused(struct vb_worker *w)
 	vb_log(VB_LOG_INFO, "the kernel refuses UDP_SEGMENT on an interface (errno %d): single datagrams there", error);
 }
 
+/* What the port has become done with, now or since. */
+static void finish(struct vb_worker *w, vb_time now)
+{
+	unsigned count;
+	const struct vb_receipt *receipts = vb_port_finished(w->port, &count);
+
+	if (count)
+		vb_lane_transmit_done(w->lane, receipts, count, now);
+}
+
 static bool transmit(struct vb_worker *w, vb_time now)
 {
 	unsigned rounds = 0;
 
 	for (; rounds < TRANSMIT_ROUNDS; rounds++) {
-		if (!vb_lane_transmit(w->lane, w->batch, VB_BATCH_PACKETS, now))
+		if (!vb_lane_transmit(w->lane, w->batch, w->port->room, now))
 			break;
 		vb_port_send(w->port, w->batch, now);
 		if (w->paths)
 			vb_paths_sent(w->paths, w->batch);
-		vb_lane_transmit_done(w->lane, w->batch->receipts, w->batch->count, now);
+		finish(w, now);
 	}
 	w->has_more = rounds == TRANSMIT_ROUNDS;
 	if (rounds)
@@ -97,6 +107,7 @@ bool vb_worker_turn(struct vb_worker *w)
 		now = await_answer(w, now);
 	if (w->frames)
 		is_busy |= vb_frames_receive(w, now);
+	finish(w, now);
 	vb_lane_advance(w->lane, now);
 	is_busy |= transmit(w, now);
 	dispatch(w);

@@ -48,8 +48,7 @@ void vb_paths_sent(struct vb_paths *paths, const struct vb_batch *batch)
 	for (unsigned i = 0; i < batch->count; i++) {
 		const struct vb_outgoing *out = &batch->out[i];
 		struct path *path = path_to(paths, &out->av->dgid);
-		if (!batch->receipts[i].error)
-			path->sent += out->packet.payload_length;
+		path->sent += out->packet.payload_length;
 		path->is_by_trains |= out->to_trains;
 	}
 }
@@ -65,7 +64,7 @@ void vb_paths_received(struct vb_paths *paths, const struct vb_train *train)
 static void print_path(const struct vb_worker *w, const struct path *path, const char *who)
 {
 	char sent[32], received[32];
-	bool is_by_trains = path->is_by_trains && !vb_settings_get()->trains_off && !vb_port_trains_refused(w->port);
+	bool is_by_trains = path->is_by_trains && !vb_settings_get()->trains_off && !w->port->trains_refused;
 
 	vb_log(VB_LOG_ERROR, "wire: %s sent, %s received, peer %s (%s)", vb_text_bytes(path->sent, sent, sizeof(sent)),
 		vb_text_bytes(path->received, received, sizeof(received)), who,

@@ -1,6 +1,18 @@
 /* How packets leave and reach a live process. A port moves packets and decides nothing: no retransmission, no window,
- * no pacing. Today one port exists, UDP sockets (udp.c); pcap.c taps it and faults.c makes it unreliable on purpose.
- * One thread at a time uses a port: the one that holds the lane. */
+ * no pacing. This is what a port is, and what its user, a driver, knows of it; which one it is, only who opens it knows:
+ * udp.h has UDP sockets. One thread at a time uses a port: the one that holds the lane.
+ *
+ * A driver's turn:
+ *
+ *   if (vb_port_receive(port, now))              what has arrived
+ *           while (vb_port_next_train(port, train)) ... vb_lane_receive ...
+ *   vb_lane_transmit(lane, batch, port->room, now);
+ *   vb_port_send(port, batch, now);              returns at once, whenever the bytes leave
+ *   receipts = vb_port_finished(port, &count);   now or in a later turn: vb_lane_transmit_done
+ *
+ * and it sleeps on vb_port_fds until vb_port_next_deadline. A port over another port (one that encrypts, say) has these
+ * operations too, and calls the other's. Beside it are decorations of ports that handle a packet's bytes: pcap.c taps
+ * one, faults.c makes it unreliable on purpose. */
 #ifndef VB_PORT_PORT_H
 #define VB_PORT_PORT_H
 
@@ -34,21 +46,6 @@ enum vb_port_counter {
 
 extern const char *const vb_port_counter_name[VB_PORT_COUNTER_COUNT];
 
-struct vb_port_config {
-	int receive_fd;	 /* the slot's UDP socket, or a courier's channel; stays the caller's */
-	bool is_carried; /* it is a channel: port/carried.h */
-	uint8_t slot;	 /* packets whose QPN names another slot are strays */
-	struct vb_pcap *pcap;	  /* or NULL */
-	struct vb_faults *faults; /* or NULL */
-	bool single_datagrams;	  /* never send GSO trains, even to peers that take them */
-};
-
-int vb_port_open(const struct vb_port_config *config, struct vb_port **port);
-void vb_port_close(struct vb_port *port);
-/* Another socket or channel has taken the place of the one before, behind the same descriptor or another; same slot.
- * A channel whose courier has died is silent until then: its descriptor stays, and is never readable. */
-void vb_port_set_receive_fd(struct vb_port *port, int receive_fd);
-
 #define VB_TRAIN_PACKETS 128
 
 /* Packets of one path, decoded and ICRC-verified; payloads borrow from the port until the next vb_port_receive. */
@@ -58,19 +55,82 @@ struct vb_train {
 	struct vb_packet packets[VB_TRAIN_PACKETS];
 };
 
+#define VB_PORT_FDS 4 /* at most */
+
+struct vb_port_ops {
+	unsigned (*receive)(struct vb_port *port, vb_time now);
+	bool (*next_train)(struct vb_port *port, struct vb_train *train);
+	void (*send)(struct vb_port *port, struct vb_batch *batch, vb_time now);
+	const struct vb_receipt *(*finished)(struct vb_port *port, unsigned *count);
+	unsigned (*fds)(const struct vb_port *port, int fds[VB_PORT_FDS]);
+	struct vb_deadline (*next_deadline)(const struct vb_port *port);
+	void (*counters)(const struct vb_port *port, uint64_t values[VB_PORT_COUNTER_COUNT]);
+	void (*abandon)(struct vb_port *port);
+	void (*close)(struct vb_port *port);
+};
+
+/* The head of every port. What is in it changes in receive, send and finished, or when its owner changes the port. */
+struct vb_port {
+	const struct vb_port_ops *ops;
+	unsigned room;		  /* packets that send takes now; at 0 a descriptor becomes readable when there is more */
+	uint32_t largest_segment; /* bytes that travel as one, in as many packets of the path's MTU; 0: packets are single */
+	int trains_refused;	  /* the errno with which trains were last refused, so that they go singly; 0: never */
+	unsigned fds_version;	  /* counts up when the descriptors, or what is behind them, are others */
+};
+
 /* Reads what has arrived, without waiting; returns how many datagrams-or-trains (0: nothing). */
-unsigned vb_port_receive(struct vb_port *port, vb_time now);
+static inline unsigned vb_port_receive(struct vb_port *port, vb_time now)
+{
+	return port->ops->receive(port, now);
+}
+
 /* The next of them, decoded; false when all have been looked at. A train with nothing good in it has count 0. */
-bool vb_port_next_train(struct vb_port *port, struct vb_train *train);
-/* Encodes, cuts into trains, makes the ICRCs and sends. Sets error of each receipt; never blocks. */
-void vb_port_send(struct vb_port *port, struct vb_batch *batch, vb_time now);
-/* When fault injection holds something back that becomes due; receive or send lets it go. */
-struct vb_deadline vb_port_next_deadline(const struct vb_port *port);
-void vb_port_counters(const struct vb_port *port, uint64_t values[VB_PORT_COUNTER_COUNT]);
-/* The errno with which the kernel last refused a train, so that the port went over to single datagrams; 0: never. */
-int vb_port_trains_refused(const struct vb_port *port);
-/* Closes the sockets that the port made and touches nothing else: for a forked child, whose port is its parent's. */
-void vb_port_close_sockets(struct vb_port *port);
+static inline bool vb_port_next_train(struct vb_port *port, struct vb_train *train)
+{
+	return port->ops->next_train(port, train);
+}
+
+/* Takes the batch, which has at most room packets, and keeps nothing of it but its receipts and the bytes that iov names.
+ * Never blocks. */
+static inline void vb_port_send(struct vb_port *port, struct vb_batch *batch, vb_time now)
+{
+	port->ops->send(port, batch, now);
+}
+
+/* The receipts of all packets that the port has become done with, in any order, with their errno; count may be 0. Valid
+ * until the next call of the port, and while the batch that was last sent is left alone. */
+static inline const struct vb_receipt *vb_port_finished(struct vb_port *port, unsigned *count)
+{
+	return port->ops->finished(port, count);
+}
+
+/* How many descriptors become readable when there is something to receive, or finished. */
+static inline unsigned vb_port_fds(const struct vb_port *port, int fds[VB_PORT_FDS])
+{
+	return port->ops->fds(port, fds);
+}
+
+/* When the port has something to do though none of them is readable: receive does it. */
+static inline struct vb_deadline vb_port_next_deadline(const struct vb_port *port)
+{
+	return port->ops->next_deadline(port);
+}
+
+static inline void vb_port_counters(const struct vb_port *port, uint64_t values[VB_PORT_COUNTER_COUNT])
+{
+	port->ops->counters(port, values);
+}
+
+/* Closes the descriptors that the port made and touches nothing else: for a forked child, whose port is its parent's. */
+static inline void vb_port_abandon(struct vb_port *port)
+{
+	port->ops->abandon(port);
+}
+
+static inline void vb_port_close(struct vb_port *port)
+{
+	port->ops->close(port);
+}
 
 /* ---- pcap.c: what a process sends and receives, as a capture with rebuilt IP and UDP headers (LINKTYPE_RAW) ------- */
 /* Truncates. -EBUSY: another process writes its capture there; any other -errno of opening. */

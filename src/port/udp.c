@@ -1,6 +1,6 @@
 /* UDP port: opening and closing, socket options, the sockets to send from, counters.
  * Sending is udp_send.c, receiving udp_receive.c. */
-#include "port/udp.h"
+#include "port/udp_state.h"
 
 #include <errno.h>
 #include <ifaddrs.h>
@@ -43,43 +43,11 @@ static bool kernel_drops(int fd, uint32_t *drops)
 	return true;
 }
 
-int vb_port_open(const struct vb_port_config *config, struct vb_port **port)
-{
-	struct vb_port *p = calloc(1, sizeof(*p));
+/* ---- A port ----------------------------------------------------------------------------------------------------- */
 
-	if (!p)
-		return -ENOMEM;
-	/* Pages of buffers that are never filled are never touched. */
-	p->receiver.buffers = mmap(NULL, RX_BUFFERS * RX_BUFFER_BYTES, PROT_READ | PROT_WRITE,
-		MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-	if (p->receiver.buffers == MAP_FAILED) {
-		free(p);
-		return -ENOMEM;
-	}
-	p->receiver.carried = config->is_carried ? calloc(RX_BUFFERS, sizeof(*p->receiver.carried)) : NULL;
-	if (config->is_carried && !p->receiver.carried) {
-		munmap(p->receiver.buffers, RX_BUFFERS * RX_BUFFER_BYTES);
-		free(p);
-		return -ENOMEM;
-	}
-	p->config = *config;
-	vb_udp_receiver_init(&p->receiver);
-	vb_port_set_receive_fd(p, config->receive_fd);
-	*port = p;
-	return 0;
-}
-
-void vb_port_close(struct vb_port *port)
+static void abandon(struct vb_port *port)
 {
-	vb_port_close_sockets(port);
-	munmap(port->receiver.buffers, RX_BUFFERS * RX_BUFFER_BYTES);
-	free(port->receiver.carried);
-	free(port);
-}
-
-void vb_port_close_sockets(struct vb_port *port)
-{
-	struct sender *sender = &port->sender;
+	struct sender *sender = &vb_udp_of(port)->sender;
 
 	for (unsigned i = 0; i < sender->socket_count; i++)
 		close(sender->sockets[i].fd);
@@ -87,37 +55,111 @@ void vb_port_close_sockets(struct vb_port *port)
 	memset(sender->socket_of_key, 0, sizeof(sender->socket_of_key));
 }
 
-void vb_port_set_receive_fd(struct vb_port *port, int receive_fd)
+static void close_port(struct vb_port *port)
 {
-	port->config.receive_fd = receive_fd;
-	port->receiver.is_cut = false;
-	port->receiver.knows_overflow = !port->config.is_carried;
-	if (port->config.is_carried)
-		return; /* the socket is its courier's to prepare */
-	vb_prepare_receive_socket(receive_fd);
-	kernel_drops(receive_fd, &port->receiver.overflow_seen);
+	struct vb_udp *udp = vb_udp_of(port);
+
+	abandon(port);
+	munmap(udp->receiver.buffers, RX_BUFFERS * RX_BUFFER_BYTES);
+	free(udp->receiver.carried);
+	free(udp);
 }
 
-int vb_port_trains_refused(const struct vb_port *port)
+static unsigned list_fds(const struct vb_port *port, int fds[VB_PORT_FDS])
 {
-	return port->sender.refused_error;
+	fds[0] = vb_udp_of_const(port)->config.receive_fd;
+	return 1;
 }
 
-struct vb_deadline vb_port_next_deadline(const struct vb_port *port)
+static const struct vb_receipt *take_receipts(struct vb_port *port, unsigned *count)
 {
-	return port->config.faults ? vb_faults_deadline(port->config.faults) : (struct vb_deadline){ 0 };
+	struct vb_udp *udp = vb_udp_of(port);
+
+	*count = udp->receipt_count;
+	udp->receipt_count = 0;
+	return udp->receipts;
 }
 
-void vb_port_counters(const struct vb_port *port, uint64_t values[VB_PORT_COUNTER_COUNT])
+static struct vb_deadline next_deadline(const struct vb_port *port)
 {
+	const struct vb_faults *faults = vb_udp_of_const(port)->config.faults;
+
+	return faults ? vb_faults_deadline(faults) : (struct vb_deadline){ 0 };
+}
+
+static void get_counters(const struct vb_port *port, uint64_t values[VB_PORT_COUNTER_COUNT])
+{
+	const struct vb_udp *udp = vb_udp_of_const(port);
 	uint32_t drops;
 
-	memcpy(values, port->counters, sizeof(port->counters));
+	memcpy(values, udp->counters, sizeof(udp->counters));
 	/* Drops are told with the next datagram that is received; there may not have been one since. */
-	if (!port->config.is_carried && kernel_drops(port->config.receive_fd, &drops))
-		values[VB_PORT_RX_OVERFLOW] += drops - port->receiver.overflow_seen;
-	if (port->config.faults)
-		values[VB_PORT_FAULTS] = vb_faults_count(port->config.faults);
+	if (!udp->config.is_carried && kernel_drops(udp->config.receive_fd, &drops))
+		values[VB_PORT_RX_OVERFLOW] += drops - udp->receiver.overflow_seen;
+	if (udp->config.faults)
+		values[VB_PORT_FAULTS] = vb_faults_count(udp->config.faults);
+}
+
+static const struct vb_port_ops operations = {
+	.receive = vb_udp_receive,
+	.next_train = vb_udp_next_train,
+	.send = vb_udp_send,
+	.finished = take_receipts,
+	.fds = list_fds,
+	.next_deadline = next_deadline,
+	.counters = get_counters,
+	.abandon = abandon,
+	.close = close_port,
+};
+
+static int make_buffers(struct receiver *receiver, bool is_carried)
+{
+	/* Pages of buffers that are never filled are never touched. */
+	receiver->buffers = mmap(NULL, RX_BUFFERS * RX_BUFFER_BYTES, PROT_READ | PROT_WRITE,
+		MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	if (receiver->buffers == MAP_FAILED)
+		return -ENOMEM;
+	receiver->carried = is_carried ? calloc(RX_BUFFERS, sizeof(*receiver->carried)) : NULL;
+	if (!is_carried || receiver->carried)
+		return 0;
+	munmap(receiver->buffers, RX_BUFFERS * RX_BUFFER_BYTES);
+	return -ENOMEM;
+}
+
+static void prepare_socket(struct vb_udp *udp)
+{
+	vb_prepare_receive_socket(udp->config.receive_fd);
+	udp->receiver.knows_overflow = true;
+	kernel_drops(udp->config.receive_fd, &udp->receiver.overflow_seen);
+}
+
+int vb_udp_open(const struct vb_udp_config *config, struct vb_port **port)
+{
+	struct vb_udp *udp = calloc(1, sizeof(*udp));
+
+	if (!udp)
+		return -ENOMEM;
+	int rc = make_buffers(&udp->receiver, config->is_carried);
+	if (rc < 0) {
+		free(udp);
+		return rc;
+	}
+	udp->port = (struct vb_port){ .ops = &operations, .room = VB_BATCH_PACKETS,
+		.largest_segment = config->single_datagrams ? 0 : TRAIN_BYTES };
+	udp->config = *config;
+	vb_udp_receiver_init(&udp->receiver);
+	if (!config->is_carried) /* else the socket is its courier's to prepare */
+		prepare_socket(udp);
+	*port = &udp->port;
+	return 0;
+}
+
+void vb_udp_renew_channel(struct vb_port *port)
+{
+	struct vb_udp *udp = vb_udp_of(port);
+
+	port->fds_version++;
+	udp->receiver.is_cut = udp->receiver.knows_overflow = false;
 }
 
 /* ---- Sockets to send from --------------------------------------------------------------------------------------- */

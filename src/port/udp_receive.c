@@ -2,7 +2,7 @@
  *
  * A received packet passes, in this order: fault injection, the ICRC, the slot (the kernel steers a train by its first
  * packet), decoding. What fails is counted and dropped. Payloads are not copied. */
-#include "port/udp.h"
+#include "port/udp_state.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -45,14 +45,14 @@ void vb_udp_receiver_init(struct receiver *receiver)
 
 /* System calls of its own, here and in udp_send.c: the C library's functions are cancellation points, and a thread that
  * is cancelled here would take the lane's mutex with it. */
-static long read_datagrams(struct vb_port *port)
+static long read_datagrams(struct vb_udp *udp)
 {
-	struct receiver *receiver = &port->receiver;
+	struct receiver *receiver = &udp->receiver;
 
 	if (receiver->want > 1)
-		return syscall(SYS_recvmmsg, port->config.receive_fd, receiver->headers, receiver->want, MSG_DONTWAIT,
+		return syscall(SYS_recvmmsg, udp->config.receive_fd, receiver->headers, receiver->want, MSG_DONTWAIT,
 			NULL);
-	long length = syscall(SYS_recvmsg, port->config.receive_fd, &receiver->headers[0].msg_hdr, MSG_DONTWAIT);
+	long length = syscall(SYS_recvmsg, udp->config.receive_fd, &receiver->headers[0].msg_hdr, MSG_DONTWAIT);
 	if (length < 0)
 		return -1;
 	receiver->headers[0].msg_len = (unsigned)length;
@@ -62,14 +62,15 @@ static long read_datagrams(struct vb_port *port)
 /* ---- What a courier brings --------------------------------------------------------------------------------------- */
 
 /* Nothing comes any more, and nobody is to be woken for that. */
-static void cut_off(struct vb_port *port)
+static void cut_off(struct vb_udp *udp)
 {
 	int quiet = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
 
-	port->receiver.is_cut = true;
+	udp->receiver.is_cut = true;
+	udp->port.fds_version++;
 	if (quiet < 0)
 		return;
-	dup3(quiet, port->config.receive_fd, O_CLOEXEC);
+	dup3(quiet, udp->config.receive_fd, O_CLOEXEC);
 	close(quiet);
 }
 
@@ -88,13 +89,13 @@ static void unpack(struct receiver *receiver, unsigned i)
 	header->msg_hdr.msg_controllen = is_whole ? carried->control_length : 0;
 }
 
-static void unpack_all(struct vb_port *port)
+static void unpack_all(struct vb_udp *udp)
 {
-	struct receiver *receiver = &port->receiver;
+	struct receiver *receiver = &udp->receiver;
 
 	for (unsigned i = 0; i < receiver->count; i++) {
 		if (receiver->headers[i].msg_len == 0) { /* the channel's end */
-			cut_off(port);
+			cut_off(udp);
 			receiver->count = i;
 			return;
 		}
@@ -127,25 +128,26 @@ static void adapt(struct receiver *receiver)
 	receiver->want = want < most ? want : most;
 }
 
-unsigned vb_port_receive(struct vb_port *port, vb_time now)
+unsigned vb_udp_receive(struct vb_port *port, vb_time now)
 {
-	struct receiver *receiver = &port->receiver;
+	struct vb_udp *udp = vb_udp_of(port);
+	struct receiver *receiver = &udp->receiver;
 
 	for (unsigned i = 0; i < receiver->count; i++)
 		aim(receiver, i);
 	receiver->next = receiver->count = receiver->offset = 0;
 	receiver->is_open = false;
-	port->now = now;
-	if (port->config.faults)
-		vb_faults_recycle(port->config.faults);
-	long count = receiver->is_cut ? 0 : read_datagrams(port);
+	udp->now = now;
+	if (udp->config.faults)
+		vb_faults_recycle(udp->config.faults);
+	long count = receiver->is_cut ? 0 : read_datagrams(udp);
 	receiver->count = count > 0 ? (unsigned)count : 0; /* errors of a datagram socket pass */
 	if (receiver->carried)
-		unpack_all(port);
+		unpack_all(udp);
 	adapt(receiver);
 	if (receiver->count == 0)
-		return port->config.faults && vb_deadline_due(vb_faults_deadline(port->config.faults), now) ? 1 : 0;
-	port->counters[VB_PORT_RX_DATAGRAMS] += receiver->count;
+		return udp->config.faults && vb_deadline_due(vb_faults_deadline(udp->config.faults), now) ? 1 : 0;
+	udp->counters[VB_PORT_RX_DATAGRAMS] += receiver->count;
 	return receiver->count;
 }
 
@@ -203,25 +205,25 @@ static void read_ipv6_cmsg(struct vb_path *path, const struct cmsghdr *cmsg)
 	}
 }
 
-static void note_overflow(struct vb_port *port, const void *data)
+static void note_overflow(struct vb_udp *udp, const void *data)
 {
 	uint32_t drops;
 
 	memcpy(&drops, data, sizeof(drops));
-	/* Reads are in order, but the count may have been read ahead by vb_port_set_receive_fd. */
-	if (!port->receiver.knows_overflow)
-		port->receiver.overflow_seen = drops; /* a courier's socket: what it dropped before us */
-	port->receiver.knows_overflow = true;
-	if ((int32_t)(drops - port->receiver.overflow_seen) <= 0)
+	/* Reads are in order, but the count may have been read ahead by vb_udp_open. */
+	if (!udp->receiver.knows_overflow)
+		udp->receiver.overflow_seen = drops; /* a courier's socket: what it dropped before us */
+	udp->receiver.knows_overflow = true;
+	if ((int32_t)(drops - udp->receiver.overflow_seen) <= 0)
 		return;
-	port->counters[VB_PORT_RX_OVERFLOW] += drops - port->receiver.overflow_seen;
-	port->receiver.overflow_seen = drops;
+	udp->counters[VB_PORT_RX_OVERFLOW] += drops - udp->receiver.overflow_seen;
+	udp->receiver.overflow_seen = drops;
 }
 
 /* Path and segment size of datagrams[next]. False: of no use. */
-static bool open_datagram(struct vb_port *port)
+static bool open_datagram(struct vb_udp *udp)
 {
-	struct receiver *receiver = &port->receiver;
+	struct receiver *receiver = &udp->receiver;
 	struct mmsghdr *header = &receiver->headers[receiver->next];
 	struct msghdr *message = &header->msg_hdr;
 
@@ -242,7 +244,7 @@ static bool open_datagram(struct vb_port *port)
 			if (segment > 0)
 				receiver->segment = (uint32_t)segment;
 		} else if (cmsg->cmsg_level == SOL_SOCKET && cmsg->cmsg_type == SO_RXQ_OVFL) {
-			note_overflow(port, CMSG_DATA(cmsg));
+			note_overflow(udp, CMSG_DATA(cmsg));
 		}
 	}
 	return header->msg_len > 0;
@@ -293,43 +295,43 @@ static bool verify(struct receiver *receiver, const struct vb_path *path, const 
 }
 
 /* Adds what bytes hold to the train, if it is a good packet for this slot. */
-static void take_packet(struct vb_port *port, struct vb_train *train, const struct vb_path *path, const uint8_t *bytes,
+static void take_packet(struct vb_udp *udp, struct vb_train *train, const struct vb_path *path, const uint8_t *bytes,
 	size_t length)
 {
 	uint16_t id = 0;
 
 	if (length < VB_BTH_LENGTH + VB_ICRC_LENGTH) {
-		port->counters[VB_PORT_RX_DROP_DECODE]++;
+		udp->counters[VB_PORT_RX_DROP_DECODE]++;
 		return;
 	}
-	bool is_intact = verify(&port->receiver, path, bytes, length, &id);
-	if (port->config.pcap)
-		vb_pcap_write(port->config.pcap, &path->src, path->src_port, &path->dst, path->traffic_class,
+	bool is_intact = verify(&udp->receiver, path, bytes, length, &id);
+	if (udp->config.pcap)
+		vb_pcap_write(udp->config.pcap, &path->src, path->src_port, &path->dst, path->traffic_class,
 			path->hop_limit, is_intact ? id : 0, bytes, (uint32_t)length);
 	if (!is_intact) {
-		port->counters[VB_PORT_RX_DROP_ICRC]++;
+		udp->counters[VB_PORT_RX_DROP_ICRC]++;
 		return;
 	}
 	uint32_t qpn = vb_peek_dest_qpn(bytes);
-	if (qpn >> 16 != port->config.slot && qpn != VB_QPN_MULTICAST) {
-		port->counters[VB_PORT_RX_MIS_STEERED]++;
+	if (qpn >> 16 != udp->config.slot && qpn != VB_QPN_MULTICAST) {
+		udp->counters[VB_PORT_RX_MIS_STEERED]++;
 		return;
 	}
 	if (vb_packet_decode(&train->packets[train->count], bytes, length) == VB_DECODE_OK)
 		train->count++;
 	else
-		port->counters[VB_PORT_RX_DROP_DECODE]++;
+		udp->counters[VB_PORT_RX_DROP_DECODE]++;
 }
 
-static void take_segment(struct vb_port *port, struct vb_train *train, uint8_t *bytes, size_t length)
+static void take_segment(struct vb_udp *udp, struct vb_train *train, uint8_t *bytes, size_t length)
 {
 	unsigned copies = 1;
 
-	port->counters[VB_PORT_RX_SEGMENTS]++;
-	if (port->config.faults)
-		copies = vb_faults_admit(port->config.faults, &train->path, bytes, length, port->now);
+	udp->counters[VB_PORT_RX_SEGMENTS]++;
+	if (udp->config.faults)
+		copies = vb_faults_admit(udp->config.faults, &train->path, bytes, length, udp->now);
 	while (copies--)
-		take_packet(port, train, &train->path, bytes, length);
+		take_packet(udp, train, &train->path, bytes, length);
 }
 
 /* ---- Trains ----------------------------------------------------------------------------------------------------- */
@@ -342,9 +344,9 @@ static void close_datagram(struct receiver *receiver)
 }
 
 /* The segments of datagrams[next], as many as the train has room for (two each, should they be doubled). */
-static void take_datagram(struct vb_port *port, struct vb_train *train)
+static void take_datagram(struct vb_udp *udp, struct vb_train *train)
 {
-	struct receiver *receiver = &port->receiver;
+	struct receiver *receiver = &udp->receiver;
 	uint32_t length = receiver->headers[receiver->next].msg_len;
 	uint8_t *bytes = receiver->iov[receiver->next][1].iov_base;
 
@@ -352,7 +354,7 @@ static void take_datagram(struct vb_port *port, struct vb_train *train)
 	while (receiver->offset < length && train->count + 2 <= VB_TRAIN_PACKETS) {
 		uint32_t left = length - receiver->offset;
 		uint32_t segment = receiver->segment < left ? receiver->segment : left;
-		take_segment(port, train, bytes + receiver->offset, segment);
+		take_segment(udp, train, bytes + receiver->offset, segment);
 		receiver->offset += segment;
 	}
 	if (receiver->offset >= length)
@@ -360,29 +362,30 @@ static void take_datagram(struct vb_port *port, struct vb_train *train)
 }
 
 /* What fault injection had held back, one packet a train. */
-static bool take_held(struct vb_port *port, struct vb_train *train)
+static bool take_held(struct vb_udp *udp, struct vb_train *train)
 {
-	struct vb_held *held = port->config.faults ? vb_faults_release(port->config.faults, port->now) : NULL;
+	struct vb_held *held = udp->config.faults ? vb_faults_release(udp->config.faults, udp->now) : NULL;
 
 	if (!held)
 		return false;
 	train->path = held->path;
-	take_packet(port, train, &held->path, held->bytes, held->length);
+	take_packet(udp, train, &held->path, held->bytes, held->length);
 	return true;
 }
 
-bool vb_port_next_train(struct vb_port *port, struct vb_train *train)
+bool vb_udp_next_train(struct vb_port *port, struct vb_train *train)
 {
-	struct receiver *receiver = &port->receiver;
+	struct vb_udp *udp = vb_udp_of(port);
+	struct receiver *receiver = &udp->receiver;
 
 	train->count = 0;
 	if (receiver->next == receiver->count)
-		return take_held(port, train);
-	if (!receiver->is_open && !open_datagram(port)) {
-		port->counters[VB_PORT_RX_DROP_DECODE]++;
+		return take_held(udp, train);
+	if (!receiver->is_open && !open_datagram(udp)) {
+		udp->counters[VB_PORT_RX_DROP_DECODE]++;
 		close_datagram(receiver);
 		return true;
 	}
-	take_datagram(port, train);
+	take_datagram(udp, train);
 	return true;
 }

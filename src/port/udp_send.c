@@ -5,7 +5,7 @@
  * kernel numbers the IPv4 identification of its segments from 0, and the ICRC covers that number, so ICRCs are made
  * after the cut. Checksums stay on: UDP_SEGMENT and GRO need them, and the kernel leaves them to the device or, on
  * loopback, to nobody. */
-#include "port/udp.h"
+#include "port/udp_state.h"
 
 #include <errno.h>
 #include <linux/udp.h>
@@ -48,22 +48,22 @@ static bool same_destination(const struct vb_outgoing *a, const struct vb_outgoi
 }
 
 /* How many packets from first on make one datagram or train. */
-static unsigned cut(const struct vb_port *port, const struct vb_batch *batch, unsigned first)
+static unsigned cut(const struct vb_udp *udp, const struct vb_batch *batch, unsigned first)
 {
 	const struct vb_outgoing *head = &batch->out[first];
 	uint32_t size = vb_packet_wire_length(&head->packet), bytes = size;
 	unsigned count = 1, iov = head->iov_count + 1u;
 
-	if (!head->to_trains || port->config.single_datagrams)
+	if (!head->to_trains || !udp->port.largest_segment)
 		return 1;
-	if (port->sender.refused_count && trains_refused_from(&port->sender, &head->av->sgid))
+	if (udp->sender.refused_count && trains_refused_from(&udp->sender, &head->av->sgid))
 		return 1;
 	while (first + count < batch->count && count < TRAIN_SEGMENTS) {
 		const struct vb_outgoing *next = &batch->out[first + count];
 		uint32_t next_size = vb_packet_wire_length(&next->packet);
 		iov += next->iov_count + 1u;
 		bytes += next_size;
-		if (next_size > size || bytes > TRAIN_BYTES || iov > MESSAGE_IOV || !next->to_trains ||
+		if (next_size > size || bytes > udp->port.largest_segment || iov > MESSAGE_IOV || !next->to_trains ||
 			!same_destination(head, next))
 			break;
 		count++;
@@ -103,7 +103,7 @@ static bool needs_scope(const struct vb_gid *gid)
 	return gid->raw[0] == 0xff || (gid->raw[0] == 0xfe && (gid->raw[1] & 0xc0) == 0x80);
 }
 
-static void put_ipv6_address(struct vb_port *port, struct msghdr *message, struct sockaddr_in6 *name,
+static void put_ipv6_address(struct vb_udp *udp, struct msghdr *message, struct sockaddr_in6 *name,
 	const struct vb_av *av)
 {
 	struct in6_pktinfo source = { .ipi6_ifindex = 0 };
@@ -112,7 +112,7 @@ static void put_ipv6_address(struct vb_port *port, struct msghdr *message, struc
 	memcpy(&name->sin6_addr, av->dgid.raw, 16);
 	memcpy(&source.ipi6_addr, av->sgid.raw, 16);
 	if (needs_scope(&av->dgid))
-		name->sin6_scope_id = source.ipi6_ifindex = vb_udp_interface_of(&port->sender, &av->sgid, port->now);
+		name->sin6_scope_id = source.ipi6_ifindex = vb_udp_interface_of(&udp->sender, &av->sgid, udp->now);
 	message->msg_name = name;
 	message->msg_namelen = sizeof(*name);
 	put_cmsg(message, IPPROTO_IPV6, IPV6_PKTINFO, &source, sizeof(source));
@@ -213,10 +213,10 @@ static uint8_t *put_packet(struct sender *sender, struct msghdr *message, const 
 /* ---- The capture ------------------------------------------------------------------------------------------------ */
 
 /* Writes the packets of a message, read back from its scatter list. */
-static void capture(struct vb_port *port, const struct vb_batch *batch, const struct tx_message *m,
+static void capture(struct vb_udp *udp, const struct vb_batch *batch, const struct tx_message *m,
 	const struct msghdr *message)
 {
-	uint8_t *whole = port->sender.whole;
+	uint8_t *whole = udp->sender.whole;
 	size_t iov = 0, offset = 0;
 
 	for (unsigned i = 0; i < m->count; i++) {
@@ -233,18 +233,18 @@ static void capture(struct vb_port *port, const struct vb_batch *batch, const st
 				offset = 0;
 			}
 		}
-		vb_pcap_write(port->config.pcap, &out->av->sgid, m->socket->port, &out->av->dgid, out->av->traffic_class,
+		vb_pcap_write(udp->config.pcap, &out->av->sgid, m->socket->port, &out->av->dgid, out->av->traffic_class,
 			hops(out->av), (uint16_t)i, whole, length);
 	}
 }
 
 /* ---- Building --------------------------------------------------------------------------------------------------- */
 
-static void fail(struct vb_port *port, struct vb_batch *batch, unsigned first, unsigned count, int error)
+static void fail(struct vb_udp *udp, struct vb_batch *batch, unsigned first, unsigned count, int error)
 {
 	for (unsigned i = 0; i < count; i++)
 		batch->receipts[first + i].error = error;
-	port->counters[VB_PORT_TX_ERRORS] += count;
+	udp->counters[VB_PORT_TX_ERRORS] += count;
 }
 
 static void put_bytes(struct sender *sender, struct msghdr *message, const struct vb_batch *batch,
@@ -268,9 +268,9 @@ static void put_bytes(struct sender *sender, struct msghdr *message, const struc
 	push_piece(sender, message, piece);
 }
 
-static void add_message(struct vb_port *port, struct vb_batch *batch, unsigned first, unsigned count)
+static void add_message(struct vb_udp *udp, struct vb_batch *batch, unsigned first, unsigned count)
 {
-	struct sender *sender = &port->sender;
+	struct sender *sender = &udp->sender;
 	unsigned index = sender->message_count;
 	struct tx_message *m = &sender->messages[index];
 	struct msghdr *message = &sender->headers[index].msg_hdr;
@@ -281,22 +281,22 @@ static void add_message(struct vb_port *port, struct vb_batch *batch, unsigned f
 	*m = (struct tx_message){ first, (uint16_t)count,
 		vb_udp_tx_socket(sender, destination_slot(head), is_ipv4, head->flow), false };
 	if (!m->socket) {
-		fail(port, batch, first, count, errno);
+		fail(udp, batch, first, count, errno);
 		return;
 	}
 	*message = (struct msghdr){ .msg_iov = &sender->iov[sender->iov_count], .msg_control = sender->control[index] };
 	if (is_ipv4)
 		put_ipv4_address(message, &sender->names[index].ipv4, av);
 	else
-		put_ipv6_address(port, message, &sender->names[index].ipv6, av);
+		put_ipv6_address(udp, message, &sender->names[index].ipv6, av);
 	put_ip_fields(message, av, is_ipv4);
 	if (count > 1) {
 		uint16_t segment = (uint16_t)vb_packet_wire_length(&head->packet);
 		put_cmsg(message, IPPROTO_UDP, UDP_SEGMENT, &segment, sizeof(segment));
 	}
 	put_bytes(sender, message, batch, m);
-	if (port->config.pcap)
-		capture(port, batch, m, message);
+	if (udp->config.pcap)
+		capture(udp, batch, m, message);
 	for (unsigned i = 0; i < count; i++)
 		batch->receipts[first + i].error = 0;
 	sender->message_count++;
@@ -311,19 +311,21 @@ static bool refuses_trains(const struct tx_message *m, int error)
 	return m->count > 1 && (error == EIO || error == EINVAL || error == EOPNOTSUPP);
 }
 
-static void note_refusal(struct sender *sender, const struct vb_gid *address, int error)
+static void note_refusal(struct vb_udp *udp, const struct vb_gid *address, int error)
 {
+	struct sender *sender = &udp->sender;
+
 	if (trains_refused_from(sender, address))
 		return;
 	sender->refused[sender->refused_count++ % REFUSED_MAX] = *address;
-	sender->refused_error = error;
+	udp->port.trains_refused = error;
 }
 
-static void account_sent(struct vb_port *port, struct tx_message *m)
+static void account_sent(struct vb_udp *udp, struct tx_message *m)
 {
 	m->is_sent = true;
-	port->counters[VB_PORT_TX_DATAGRAMS]++;
-	port->counters[VB_PORT_TX_SEGMENTS] += m->count;
+	udp->counters[VB_PORT_TX_DATAGRAMS]++;
+	udp->counters[VB_PORT_TX_SEGMENTS] += m->count;
 }
 
 /* Sends messages [first, first + count), all of one socket. Returns how many the kernel took; on 0, errno says why the
@@ -343,20 +345,20 @@ static unsigned send_some(struct sender *sender, unsigned first, unsigned count)
 }
 
 /* Sends messages of one socket. A failed one is told to its packets and passed over; a refused train is left unsent. */
-static void send_run(struct vb_port *port, struct vb_batch *batch, unsigned first, unsigned count)
+static void send_run(struct vb_udp *udp, struct vb_batch *batch, unsigned first, unsigned count)
 {
-	struct sender *sender = &port->sender;
+	struct sender *sender = &udp->sender;
 
 	while (count) {
 		unsigned sent = send_some(sender, first, count);
 		for (unsigned i = 0; i < sent; i++)
-			account_sent(port, &sender->messages[first + i]);
+			account_sent(udp, &sender->messages[first + i]);
 		if (sent == 0) {
 			struct tx_message *m = &sender->messages[first];
 			int error = errno;
-			fail(port, batch, m->first, m->count, error);
+			fail(udp, batch, m->first, m->count, error);
 			if (refuses_trains(m, error))
-				note_refusal(sender, &batch->out[m->first].av->sgid, error);
+				note_refusal(udp, &batch->out[m->first].av->sgid, error);
 			sent = 1;
 		}
 		first += sent;
@@ -382,16 +384,16 @@ static void group_by_socket(struct sender *sender)
 	}
 }
 
-static void flush(struct vb_port *port, struct vb_batch *batch)
+static void flush(struct vb_udp *udp, struct vb_batch *batch)
 {
-	struct sender *sender = &port->sender;
+	struct sender *sender = &udp->sender;
 
 	group_by_socket(sender);
 	for (unsigned first = 0, end; first < sender->message_count; first = end) {
 		for (end = first + 1; end < sender->message_count; end++)
 			if (sender->messages[end].socket != sender->messages[first].socket)
 				break;
-		send_run(port, batch, first, end - first);
+		send_run(udp, batch, first, end - first);
 	}
 }
 
@@ -404,9 +406,9 @@ static void reset(struct sender *sender)
 
 /* Trains that the kernel refused go again as single datagrams, with the ICRCs of such. When these are too big as well,
  * it was not the train that displeased. */
-static void send_refused_singly(struct vb_port *port, struct vb_batch *batch, unsigned refused_before)
+static void send_refused_singly(struct vb_udp *udp, struct vb_batch *batch, unsigned refused_before)
 {
-	struct sender *sender = &port->sender;
+	struct sender *sender = &udp->sender;
 	struct tx_message refused[VB_BATCH_PACKETS];
 	unsigned count = 0;
 
@@ -419,27 +421,30 @@ static void send_refused_singly(struct vb_port *port, struct vb_batch *batch, un
 		return;
 	reset(sender);
 	for (unsigned i = 0; i < count; i++) {
-		port->counters[VB_PORT_TX_ERRORS] -= refused[i].count;
+		udp->counters[VB_PORT_TX_ERRORS] -= refused[i].count;
 		for (unsigned k = 0; k < refused[i].count; k++)
-			add_message(port, batch, refused[i].first + k, 1);
+			add_message(udp, batch, refused[i].first + k, 1);
 	}
-	flush(port, batch);
+	flush(udp, batch);
 	if (batch->receipts[refused[0].first].error == EMSGSIZE)
 		sender->refused_count = refused_before;
 }
 
-void vb_port_send(struct vb_port *port, struct vb_batch *batch, vb_time now)
+void vb_udp_send(struct vb_port *port, struct vb_batch *batch, vb_time now)
 {
-	struct sender *sender = &port->sender;
+	struct vb_udp *udp = vb_udp_of(port);
+	struct sender *sender = &udp->sender;
 
-	port->now = now;
+	udp->now = now;
 	reset(sender);
 	for (unsigned i = 0, count; i < batch->count; i += count) {
-		count = cut(port, batch, i);
-		add_message(port, batch, i, count);
+		count = cut(udp, batch, i);
+		add_message(udp, batch, i, count);
 	}
 	unsigned refused_before = sender->refused_count;
-	flush(port, batch);
+	flush(udp, batch);
 	if (sender->refused_count != refused_before)
-		send_refused_singly(port, batch, refused_before);
+		send_refused_singly(udp, batch, refused_before);
+	udp->receipts = batch->receipts;
+	udp->receipt_count = batch->count;
 }

@@ -15,7 +15,7 @@
 #include <unistd.h>
 #include <cmocka.h>
 #include "../namespace.h"
-#include "port/port.h"
+#include "port/udp.h"
 
 #define SLOT_A 3
 #define SLOT_B 7
@@ -63,8 +63,8 @@ static void end_open(struct end *end, struct vb_gid gid, uint8_t slot)
 	end->fd = bound_socket(&gid);
 	if (end->fd < 0)
 		skip(); /* the port is somebody else's and there is no namespace of our own */
-	struct vb_port_config config = { .receive_fd = end->fd, .slot = slot };
-	assert_int_equal(vb_port_open(&config, &end->port), 0);
+	struct vb_udp_config config = { .receive_fd = end->fd, .slot = slot };
+	assert_int_equal(vb_udp_open(&config, &end->port), 0);
 }
 
 static void end_close(struct end *end)
@@ -277,8 +277,8 @@ static void send__slots_of_a_peer_have_their_own_source_port(void **state)
 	pair_open(&a, &b);
 	for (unsigned slot = 1; slot <= 40; slot++) {
 		b.port = (vb_port_close(b.port), NULL);
-		struct vb_port_config config = { .receive_fd = b.fd, .slot = (uint8_t)slot };
-		assert_int_equal(vb_port_open(&config, &b.port), 0);
+		struct vb_udp_config config = { .receive_fd = b.fd, .slot = (uint8_t)slot };
+		assert_int_equal(vb_udp_open(&config, &b.port), 0);
 		batch_clear();
 		put(VB_SEND_ONLY, qpn_of((uint8_t)slot), slot, 8);
 		vb_port_send(a.port, &batch, 0);
@@ -388,8 +388,8 @@ static void receive__overflow_is_counted(void **state)
 	assert_int_equal(received + counter(&b, VB_PORT_RX_OVERFLOW), 16);
 	/* A port that opens the same socket later does not count them again. */
 	vb_port_close(b.port);
-	struct vb_port_config config = { .receive_fd = b.fd, .slot = SLOT_B };
-	assert_int_equal(vb_port_open(&config, &b.port), 0);
+	struct vb_udp_config config = { .receive_fd = b.fd, .slot = SLOT_B };
+	assert_int_equal(vb_udp_open(&config, &b.port), 0);
 	assert_int_equal(counter(&b, VB_PORT_RX_OVERFLOW), 0);
 	end_close(&a);
 	end_close(&b);
@@ -405,8 +405,8 @@ static void receive__faults_drop_and_double(void **state)
 	pair_open(&a, &b);
 	assert_int_equal(vb_faults_parse("drop=20%,dup=20%,reorder=20%,seed=7", &faults, why, sizeof(why)), 0);
 	vb_port_close(b.port);
-	struct vb_port_config config = { .receive_fd = b.fd, .slot = SLOT_B, .faults = faults };
-	assert_int_equal(vb_port_open(&config, &b.port), 0);
+	struct vb_udp_config config = { .receive_fd = b.fd, .slot = SLOT_B, .faults = faults };
+	assert_int_equal(vb_udp_open(&config, &b.port), 0);
 	for (uint32_t i = 0; i < 200; i++) {
 		batch_clear();
 		put(VB_SEND_ONLY, qpn_of(SLOT_B), i, 8);
