@@ -9,12 +9,6 @@ const char *const vb_counter_name[VB_COUNTER_COUNT] = {
 #undef X
 };
 
-const char *const vb_counter_meaning[VB_COUNTER_COUNT] = {
-#define X(name, text, meaning) [VB_##name] = meaning,
-	VB_COUNTERS(X)
-#undef X
-};
-
 static const char *const cause_text[VB_CAUSE_COUNT] = {
 #define X(name, text) [VB_CAUSE_##name] = text,
 	VB_CAUSES(X)

@@ -1,4 +1,4 @@
-/* What a lane counts. One list makes the enumeration, the array and the texts: X(NAME, "name", "what it means").
+/* What a lane counts. One list makes the enumeration, the array and the names: X(NAME, "name", "what it means").
  * Drop reasons are first; a dropped packet counts under exactly one of them. */
 #ifndef VB_ENGINE_COUNTERS_H
 #define VB_ENGINE_COUNTERS_H
@@ -48,6 +48,5 @@ enum vb_counter {
 };
 
 extern const char *const vb_counter_name[VB_COUNTER_COUNT];
-extern const char *const vb_counter_meaning[VB_COUNTER_COUNT];
 
 #endif

@@ -539,7 +539,6 @@ enum vb_event_kind {
 	VB_EVENT_QP_ACCESS_ERR = 3,
 	VB_EVENT_COMM_EST = 4,
 	VB_EVENT_SQ_DRAINED = 5,
-	VB_EVENT_SRQ_ERR = 14,
 	VB_EVENT_SRQ_LIMIT_REACHED = 15,
 	VB_EVENT_QP_LAST_WQE_REACHED = 16,
 	VB_EVENT_COMPLETION = 32, /* a CQ that had asked to be notified; not an asynchronous event */

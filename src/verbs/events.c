@@ -285,7 +285,6 @@ void vb_sink_on_event(void *user, const struct vb_event *event)
 		async_queue(vb_context_of(cq->ibv.context), out, cq, &cq->async_delivered);
 		break;
 	}
-	case VB_EVENT_SRQ_ERR:
 	case VB_EVENT_SRQ_LIMIT_REACHED: {
 		struct srq_object *srq = vb_srq_user(event->srq);
 		struct ibv_async_event out = { .element.srq = &srq->ibv,

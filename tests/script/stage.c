@@ -17,7 +17,7 @@ const char *event_name(enum vb_event_kind kind)
 	} names[] = { { VB_EVENT_CQ_ERR, "cq_err" }, { VB_EVENT_QP_FATAL, "qp_fatal" },
 		{ VB_EVENT_QP_REQ_ERR, "qp_req_err" }, { VB_EVENT_QP_ACCESS_ERR, "qp_access_err" },
 		{ VB_EVENT_COMM_EST, "comm_est" }, { VB_EVENT_SQ_DRAINED, "sq_drained" },
-		{ VB_EVENT_SRQ_ERR, "srq_err" }, { VB_EVENT_SRQ_LIMIT_REACHED, "srq_limit" },
+		{ VB_EVENT_SRQ_LIMIT_REACHED, "srq_limit" },
 		{ VB_EVENT_QP_LAST_WQE_REACHED, "last_wqe" }, { VB_EVENT_COMPLETION, "completion" },
 		{ VB_EVENT_QP_DIED, "died" } };
 	for (unsigned i = 0; i < sizeof(names) / sizeof(names[0]); i++)

@@ -295,7 +295,6 @@ static void take_events(struct lane *lane)
 		case VB_EVENT_CQ_ERR:
 			broken("a CQ overran that had room for everything");
 		case VB_EVENT_QP_FATAL:
-		case VB_EVENT_SRQ_ERR:
 			broken("event %u has no reason", event.kind);
 		default:
 			break;
