@@ -5,8 +5,8 @@
  * A struct vb_cm_id is one end of a connection, of a SIDR exchange, or a listener, from its creation to its destruction
  * by the holder. A connection's end outlives its use in TIMEWAIT, so that late packets meet no new QP of that number.
  *
- *   active:   IDLE -> REQ_SENT -> [MRA_REP ...] -> REP_RCVD -> ESTABLISHED
- *   passive:  (REQ arrives) REQ_RCVD -> [MRA_REQ_SENT] -> REP_SENT -> ESTABLISHED
+ *   active:   IDLE -> REQ_SENT -> [MRA_REQ_RCVD] -> REP_RCVD -> [MRA_REP_SENT] -> ESTABLISHED
+ *   passive:  (REQ arrives) REQ_RCVD -> [MRA_REQ_SENT] -> REP_SENT -> [MRA_REP_RCVD] -> ESTABLISHED
  *   either:   ESTABLISHED -> DREQ_SENT | DREQ_RCVD -> TIMEWAIT -> IDLE
  *   SIDR:     IDLE -> SIDR_REQ_SENT -> IDLE;  SIDR_REQ_RCVD -> IDLE
  *
