@@ -9,36 +9,70 @@
 
 struct vb_cc;
 
-struct vb_cc_ack {
-	uint32_t bytes;	  /* newly acknowledged */
-	uint32_t flight;  /* bytes outstanding before this ack */
-	vb_time rtt;	  /* 0 when not measured (ack of something sent twice) */
-	bool ce;	  /* the ack itself carried Congestion Experienced */
+#define VB_CC_START_WINDOW 65536
+/* No bound but the sequence numbers': half of them, of packets that each cost a window 256 bytes at least. */
+#define VB_CC_UNLIMITED	   (1u << 30)
+
+enum vb_cc_event {
+	VB_CC_ACKED, /* something was acknowledged */
+	VB_CC_CNP,   /* the peer, or a network that can, tells of congestion */
+	VB_CC_LOST,  /* packets were lost: once a round of recovery */
+};
+
+/* What happened. What is not known is 0. */
+struct vb_cc_signal {
+	enum vb_cc_event event;
+	bool is_marked;	    /* ACKED: what acknowledged it carried Congestion Experienced itself */
+	uint32_t acked;	    /* ACKED: bytes of messages, newly */
+	uint32_t flight;    /* bytes under way before that, as windows count them */
+	vb_time rtt;	    /* ACKED: of a packet that was sent once */
+	uint64_t telemetry; /* ACKED: the holder's own word of the packet that acknowledged it (struct vb_packet) */
+	vb_time now;
 };
 
 struct vb_cc_algorithm {
 	const char *name;
-	void (*init)(struct vb_cc *cc, vb_time now);
-	void (*on_send)(struct vb_cc *cc, uint32_t bytes, vb_time now);
-	void (*on_ack)(struct vb_cc *cc, const struct vb_cc_ack *ack, vb_time now);
-	void (*on_cnp)(struct vb_cc *cc, vb_time now);
-	void (*on_loss)(struct vb_cc *cc, vb_time now); /* once a round of recovery */
-	void (*on_timer)(struct vb_cc *cc, vb_time now);
+	uint32_t state_bytes; /* of a QP; made zeroed, see vb_cc_state */
+	void (*init)(struct vb_cc *cc, vb_time now); /* window_bytes is the first window already, not paced, no timer */
+	/* NULL: does not want to know. */
+	void (*on_signal)(struct vb_cc *cc, const struct vb_cc_signal *signal);
+	void (*on_send)(struct vb_cc *cc, uint32_t bytes, vb_time now); /* of a packet, BTH to ICRC; again too */
+	void (*on_timer)(struct vb_cc *cc, vb_time now);		/* leaves the timer unset, or later than now */
+};
+
+/* Which algorithm, and what it shall do. */
+struct vb_cc_config {
+	const struct vb_cc_algorithm *algorithm; /* NULL: vb_cc_window */
+	const void *parameters;			 /* the algorithm's own, borrowed; NULL: its defaults */
+	uint32_t first_window, max_window;	 /* bytes; 0: the defaults */
 };
 
 struct vb_cc {
-	const struct vb_cc_algorithm *algorithm;
+	const struct vb_cc_algorithm *algorithm; /* NULL: none is running */
 	/* The algorithm's answer. */
-	uint32_t window_bytes;	  /* outstanding bytes allowed; never below min_window */
-	uint64_t rate;		  /* bytes a second; 0 = not paced */
+	uint32_t window_bytes;	  /* outstanding bytes allowed */
+	uint64_t rate;		  /* bytes of packets a second; 0 = not paced */
 	struct vb_deadline timer; /* when to call on_timer */
 	/* Set by the holder. */
 	uint32_t min_window, max_window;
+	const void *parameters;
 	/* The algorithm's own. */
-	uint64_t state[6];
+	void *large_state; /* what does not fit into state */
+	_Alignas(uint64_t) unsigned char state[32];
 };
 
-/* Slow start from 64 KiB to the largest window, halved on loss and on CNP, then grown by additive increase. */
+/* -ENOMEM. config names an algorithm and a largest window. */
+int vb_cc_start(struct vb_cc *cc, const struct vb_cc_config *config, uint32_t min_window, vb_time now);
+void vb_cc_stop(struct vb_cc *cc); /* may be called twice */
+
+static inline void *vb_cc_state(struct vb_cc *cc)
+{
+	return cc->large_state ? cc->large_state : cc->state;
+}
+
+/* Slow start from the first to the largest window, halved on loss and on CNP, then grown by additive increase. */
 extern const struct vb_cc_algorithm vb_cc_window;
+/* Nothing: whoever bounds what is under way, it is not congestion control. */
+extern const struct vb_cc_algorithm vb_cc_none;
 
 #endif

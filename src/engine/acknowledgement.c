@@ -65,12 +65,24 @@ static void retire(struct vb_qp *qp)
 		rq->cursor++;
 }
 
+/* What congestion control is told of an acknowledgement, before that is taken note of. */
+static struct vb_cc_signal signal_of(const struct vb_qp *qp, const struct vb_packet *packet, vb_time now)
+{
+	return (struct vb_cc_signal){
+		.event = VB_CC_ACKED,
+		.is_marked = qp->lane->is_marked,
+		.flight = qp->flight.out + qp->flight.in,
+		.telemetry = packet->holder,
+		.now = now,
+	};
+}
+
 /* All PSNs up to psn are acknowledged, but a READ or atomic only by its own response: stops there. Returns false when
  * that means that psn was not reached. */
-static bool acknowledge_through(struct vb_qp *qp, uint32_t psn, vb_time now)
+static bool acknowledge_through(struct vb_qp *qp, const struct vb_packet *packet, uint32_t psn, vb_time now)
 {
 	struct vb_requester *rq = &qp->requester;
-	struct vb_cc_ack acked = { .flight = qp->flight.out + qp->flight.in };
+	struct vb_cc_signal signal = signal_of(qp, packet, now);
 	bool is_progress = false, is_reached = true;
 
 	while (vb_psn_diff(psn, rq->una_psn) >= 0) {
@@ -83,14 +95,14 @@ static bool acknowledge_through(struct vb_qp *qp, uint32_t psn, vb_time now)
 		}
 		uint32_t end = vb_psn_add(wqe->first_psn, wqe->psn_count);
 		bool is_whole = vb_psn_diff(psn, end) >= -1;
-		acked.bytes += advance_una(qp, wqe, is_whole ? end : vb_psn_add(psn, 1));
+		signal.acked += advance_una(qp, wqe, is_whole ? end : vb_psn_add(psn, 1));
 		is_progress = true;
 		if (is_whole)
 			retire(qp);
 	}
 	vb_retire_local_operations(qp);
 	if (is_progress)
-		vb_recovery_on_progress(qp, vb_psn_add(rq->una_psn, VB_PSN_MASK), &acked, true, now);
+		vb_recovery_on_progress(qp, vb_psn_add(rq->una_psn, VB_PSN_MASK), &signal, true, now);
 	return is_reached;
 }
 
@@ -167,7 +179,7 @@ static void receive_nak(struct vb_qp *qp, const struct vb_packet *packet, vb_tim
 	};
 	uint8_t code = packet->syndrome & VB_AETH_CODE_MASK;
 	vb_count(qp->lane, VB_NAK_RECEIVED, 1);
-	acknowledge_through(qp, vb_psn_add(packet->psn, VB_PSN_MASK), now);
+	acknowledge_through(qp, packet, vb_psn_add(packet->psn, VB_PSN_MASK), now);
 	if (packet->syndrome == VB_NAK_PSN_SEQUENCE)
 		vb_recovery_on_gap(qp, now);
 	else
@@ -178,7 +190,7 @@ static void receive_ack(struct vb_qp *qp, const struct vb_packet *packet, vb_tim
 {
 	switch (packet->syndrome & VB_AETH_TYPE_MASK) {
 	case VB_AETH_ACK:
-		if (!acknowledge_through(qp, packet->psn, now)) {
+		if (!acknowledge_through(qp, packet, packet->psn, now)) {
 			vb_count(qp->lane, VB_IMPLIED_NAK, 1);
 			vb_recovery_on_gap(qp, now);
 		}
@@ -186,7 +198,7 @@ static void receive_ack(struct vb_qp *qp, const struct vb_packet *packet, vb_tim
 		break;
 	case VB_AETH_RNR:
 		vb_count(qp->lane, VB_RNR_RECEIVED, 1);
-		acknowledge_through(qp, vb_psn_add(packet->psn, VB_PSN_MASK), now);
+		acknowledge_through(qp, packet, vb_psn_add(packet->psn, VB_PSN_MASK), now);
 		vb_recovery_on_rnr(qp, packet->syndrome & VB_AETH_CODE_MASK, now);
 		break;
 	case VB_AETH_NAK:
@@ -198,27 +210,27 @@ static void receive_ack(struct vb_qp *qp, const struct vb_packet *packet, vb_tim
 /* ---- Responses ------------------------------------------------------------------------------------------------- */
 
 /* is_only: a response of one packet, which a probe asks for. */
-static void response_done(
-	struct vb_qp *qp, struct vb_send_wqe *wqe, uint32_t index, uint32_t end, bool is_only, vb_time now)
+static void response_done(struct vb_qp *qp, const struct vb_packet *packet, struct vb_send_wqe *wqe, uint32_t index,
+	uint32_t end, bool is_only, vb_time now)
 {
 	struct vb_requester *rq = &qp->requester;
-	struct vb_cc_ack acked = { .flight = qp->flight.out + qp->flight.in };
+	struct vb_cc_signal signal = signal_of(qp, packet, now);
 	uint32_t psn = rq->una_psn;
 	bool ends_piece = index + 1 == end, ends_message = index + 1 == wqe->psn_count;
 
 	if (ends_piece && rq->rd_atomic_out > 0 && vb_psn_diff(rq->next_psn, psn) > 0)
 		rq->rd_atomic_out--;
-	acked.bytes = advance_una(qp, wqe, vb_psn_add(psn, 1));
+	signal.acked = advance_una(qp, wqe, vb_psn_add(psn, 1));
 	if (ends_message)
 		retire(qp);
 	vb_retire_local_operations(qp);
-	vb_recovery_on_progress(qp, psn, &acked, is_only, now);
+	vb_recovery_on_progress(qp, psn, &signal, is_only, now);
 }
 
 /* A response belongs to the oldest unanswered READ or atomic, or something before it is missing. */
 static struct vb_send_wqe *answered_wqe(struct vb_qp *qp, const struct vb_packet *packet, vb_time now)
 {
-	acknowledge_through(qp, vb_psn_add(packet->psn, VB_PSN_MASK), now);
+	acknowledge_through(qp, packet, vb_psn_add(packet->psn, VB_PSN_MASK), now);
 	if (packet->psn == qp->requester.una_psn)
 		return head_wqe(qp);
 	vb_count(qp->lane, VB_IMPLIED_NAK, 1);
@@ -234,7 +246,7 @@ static void receive_read_response(struct vb_qp *qp, const struct vb_packet *pack
 	uint32_t index = psn_index(wqe, packet->psn);
 	bool is_only = (packet->opcode & VB_OPERATION_MASK) == VB_READ_RESPONSE_ONLY;
 	if (is_answered_by_nothing(wqe) && is_only && packet->payload_length == 0) {
-		response_done(qp, wqe, 0, 1, true, now);
+		response_done(qp, packet, wqe, 0, 1, true, now);
 		return;
 	}
 	if (!is_read(wqe) || packet->payload_length != bytes_between(qp, wqe, index, index + 1)) {
@@ -246,7 +258,7 @@ static void receive_read_response(struct vb_qp *qp, const struct vb_packet *pack
 		vb_qp_fail(qp, VB_CAUSE_LOCAL_SGE, VB_WC_LOC_PROT_ERR, now);
 		return;
 	}
-	response_done(qp, wqe, index, piece_end(wqe, index), is_only, now);
+	response_done(qp, packet, wqe, index, piece_end(wqe, index), is_only, now);
 }
 
 static void receive_atomic_response(struct vb_qp *qp, const struct vb_packet *packet, vb_time now)
@@ -263,7 +275,7 @@ static void receive_atomic_response(struct vb_qp *qp, const struct vb_packet *pa
 		vb_qp_fail(qp, VB_CAUSE_LOCAL_SGE, VB_WC_LOC_PROT_ERR, now);
 		return;
 	}
-	response_done(qp, wqe, 0, 1, true, now);
+	response_done(qp, packet, wqe, 0, 1, true, now);
 }
 
 /* What a reserved code would mean is not known, least of all that anything was executed. A response brings an ACK; the

@@ -28,7 +28,8 @@ static bool is_forgotten(const struct vb_qp *qp)
 {
 	bool is_scheduled = vb_list_linked(&qp->ready_link) || atomic_load(&qp->doorbell_rung);
 	bool waits_for_port = !qp->is_reliable && atomic_load(&qp->sq.head) != qp->requester.cursor;
-	bool waits = vb_list_linked(&qp->flight.link) || qp->timer.deadline.is_set || waits_for_port;
+	bool waits_for_time = qp->congestion.is_waiting || qp->timer.deadline.is_set;
+	bool waits = vb_list_linked(&qp->flight.link) || waits_for_time || waits_for_port;
 	bool has_work = vb_state(qp) == VB_QPS_RTS && qp->type != VB_QP_RAW && vb_requester_has_work(qp);
 	return has_work && !is_scheduled && !waits;
 }
@@ -44,6 +45,7 @@ static void check_qp(const struct vb_lane *lane, const struct vb_qp *qp)
 	vb_responses_check(qp);
 	vb_target_check(&qp->target);
 	vb_flight_check(qp);
+	vb_congestion_check(qp);
 	if (state != VB_QPS_RTS && state != VB_QPS_SQD) {
 		assert(qp->flight.out == 0 && qp->flight.in == 0);
 		return;
@@ -128,6 +130,7 @@ void vb_lane_check(const struct vb_lane *lane)
 	vb_allowance_check(&lane->reads);
 	check_peers(lane, &sums);
 	vb_timers_check(&lane->timers);
+	vb_timers_check(&lane->congestion_timers);
 	check_acks(lane);
 	assert(vb_list_empty(&lane->condemned));
 	assert(lane->echo_tail - lane->echo_next <= VB_ECHO_REPLIES);

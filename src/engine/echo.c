@@ -48,10 +48,13 @@ void vb_echo_give_up(struct vb_qp *qp)
 void vb_echo_turn_to(struct vb_qp *qp, const struct vb_gid *gid, uint32_t qpn)
 {
 	uint8_t slot = (uint8_t)(qpn >> 16);
+	struct vb_peer *peer = NULL;
 	if (qp->peer && qp->peer->slot == slot && vb_gid_equal(&qp->peer->gid, gid))
 		return;
 	vb_echo_give_up(qp);
-	vb_flight_turn_to(qp, qpn == VB_QPN_MULTICAST ? NULL : vb_peer_get(qp->lane, gid, slot));
+	if (qpn != VB_QPN_MULTICAST)
+		vb_peer_get(qp->lane, gid, slot, &peer); /* without memory for one it goes as to a stranger */
+	vb_flight_turn_to(qp, peer);
 }
 
 static void block(struct vb_echo *echo, vb_time now)

@@ -2,7 +2,8 @@
  * Holds: an allowance's use is the sum of what its QPs have under way, and of READs that of all but the silent; who
  * waits for one is woken: somebody has the turn and is scheduled, or bytes are under way that will come back; nobody
  * waits in two lists, or while it has the turn that the list is for.
- * Not here: who the peers are (peers.c), what congestion control makes of what it is told (cc/). */
+ * Not here: who the peers are (peers.c), how congestion control gets at its window (congestion.c), whose turn it is when
+ * several may send (scheduler.c). */
 #include "engine/flight.h"
 #include "base/invariant.h"
 #include "engine/peers.h"
@@ -27,7 +28,7 @@ static void wake(struct vb_allowance *allowance)
 		return;
 	allowance->turn = vb_container_of(node, struct vb_qp, flight.link);
 	allowance->is_turn_used = false;
-	vb_schedule(allowance->turn);
+	vb_schedule_now(allowance->turn);
 }
 
 void vb_allowance_set_limit(struct vb_allowance *allowance, uint64_t limit)
@@ -109,16 +110,6 @@ void vb_flight_init(struct vb_qp *qp)
 	vb_list_init(&qp->flight.link);
 }
 
-void vb_flight_start(struct vb_qp *qp, vb_time now)
-{
-	struct vb_cc *cc = &qp->flight.cc;
-	vb_flight_stop(qp);
-	cc->algorithm = &vb_cc_window;
-	cc->min_window = qp->mtu + VB_PACKET_OVERHEAD;
-	cc->max_window = VB_MAX_WINDOW;
-	cc->algorithm->init(cc, now);
-}
-
 void vb_flight_stop(struct vb_qp *qp)
 {
 	stop_waiting(qp);
@@ -129,7 +120,7 @@ void vb_flight_stop(struct vb_qp *qp)
 
 static uint32_t window_of(const struct vb_qp *qp)
 {
-	return qp->is_reliable ? qp->flight.cc.window_bytes : VB_ECHO_WINDOW;
+	return qp->is_reliable ? qp->congestion.cc.window_bytes : VB_ECHO_WINDOW;
 }
 
 bool vb_flight_allows(struct vb_qp *qp, uint32_t out, uint32_t in)
@@ -230,22 +221,6 @@ uint32_t vb_flight_read_piece(const struct vb_qp *qp)
 	while (piece << qp->mtu_shift < VB_READ_PIECE_MAX && halves * piece * (qp->mtu + VB_PACKET_OVERHEAD) <= window)
 		piece *= 2;
 	return piece;
-}
-
-void vb_flight_on_ack(struct vb_qp *qp, const struct vb_cc_ack *ack, vb_time now)
-{
-	qp->flight.cc.algorithm->on_ack(&qp->flight.cc, ack, now);
-}
-
-void vb_flight_on_cnp(struct vb_qp *qp, vb_time now)
-{
-	if (qp->flight.cc.algorithm) /* none before RTS: nothing of ours is under way */
-		qp->flight.cc.algorithm->on_cnp(&qp->flight.cc, now);
-}
-
-void vb_flight_on_loss(struct vb_qp *qp, vb_time now)
-{
-	qp->flight.cc.algorithm->on_loss(&qp->flight.cc, now);
 }
 
 void vb_flight_check(const struct vb_qp *qp)

@@ -3,7 +3,8 @@
  * Before a QP sends it asks vb_flight_allows; what has left, came back or is lost it says with _add, _remove and
  * _clear. Three things bound it:
  *
- *   its window         its own, by congestion control (cc/), or of the echo (echo.c). Its own acknowledgements wake it.
+ *   its window         its own, by congestion control (congestion.h), or of the echo (echo.c). Its own acknowledgements
+ *                      wake it.
  *   the peer's         allowance: what all QPs of a lane together may have under way to one slot of a peer address, for
  *                      each has one receive buffer.
  *   the lane's         allowance for READs: what may be under way towards our own receive buffer.
@@ -17,11 +18,9 @@
 #include <stdbool.h>
 #include <stdint.h>
 #include "base/list.h"
-#include "base/time.h"
-#include "cc/cc.h"
 
-struct vb_qp;
 struct vb_peer;
+struct vb_qp;
 
 /* What a packet costs beside its bytes: a socket buffer charges for each datagram. */
 #define VB_PACKET_OVERHEAD 256
@@ -29,7 +28,6 @@ struct vb_peer;
  * window: vb_flight_read_piece. */
 #define VB_READ_PIECE_MIN 65536
 #define VB_READ_PIECE_MAX 1048576
-#define VB_START_WINDOW	  65536
 #define VB_MAX_WINDOW	  (2 * (VB_READ_PIECE_MAX + VB_READ_PIECE_MAX / 4)) /* two pieces, also of an MTU of 1024 */
 #define VB_ECHO_WINDOW	  131072
 
@@ -45,7 +43,6 @@ struct vb_flight {
 	uint32_t out, in; /* bytes under way: of requests; of READ responses asked for */
 	bool is_silent;	  /* nobody answers it: what it asked for may never come, and others need not wait for it */
 	struct vb_list link, *waits_in; /* the list that link is or was last in */
-	struct vb_cc cc;
 };
 
 void vb_allowance_init(struct vb_allowance *allowance, uint64_t limit);
@@ -53,7 +50,6 @@ void vb_allowance_set_limit(struct vb_allowance *allowance, uint64_t limit);
 void vb_allowance_check(const struct vb_allowance *allowance);
 
 void vb_flight_init(struct vb_qp *qp);
-void vb_flight_start(struct vb_qp *qp, vb_time now); /* with a fresh window */
 /* Nothing of it counts any more, and it waits for nothing. */
 void vb_flight_stop(struct vb_qp *qp);
 
@@ -73,11 +69,6 @@ void vb_flight_wait_in(struct vb_qp *qp, struct vb_list *list); /* until somebod
 void vb_flight_fall_silent(struct vb_qp *qp);
 void vb_flight_be_heard(struct vb_qp *qp);
 uint32_t vb_flight_read_piece(const struct vb_qp *qp); /* packets of a READ that are to be asked for at a time */
-
-/* What congestion control is told. */
-void vb_flight_on_ack(struct vb_qp *qp, const struct vb_cc_ack *ack, vb_time now);
-void vb_flight_on_cnp(struct vb_qp *qp, vb_time now);
-void vb_flight_on_loss(struct vb_qp *qp, vb_time now);
 
 void vb_flight_check(const struct vb_qp *qp);
 

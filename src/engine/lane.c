@@ -19,6 +19,7 @@ int vb_lane_create(const struct vb_lane_config *config, struct vb_lane **created
 	lane->next_index = vb_random_below(&random, 0x8000);
 	vb_allowance_init(&lane->reads, config->receive_buffer ? config->receive_buffer / 2 : UINT64_MAX);
 	vb_timers_init(&lane->timers);
+	vb_timers_init(&lane->congestion_timers);
 	vb_list_init(&lane->ready);
 	vb_list_init(&lane->raw_ready);
 	vb_list_init(&lane->acks);
@@ -42,6 +43,7 @@ void vb_lane_destroy(struct vb_lane *lane)
 	free(lane->echo_replies);
 	vb_peers_deinit(lane);
 	vb_timers_deinit(&lane->timers);
+	vb_timers_deinit(&lane->congestion_timers);
 	free(lane);
 }
 
@@ -101,15 +103,15 @@ static bool path_is_the_connections(const struct vb_qp *qp, const struct vb_path
 }
 
 /* Congestion Experienced: the sender's NIC is told. RoCEv2 annex A17.9.3. */
-static void note_congestion(struct vb_qp *qp, const struct vb_path *path)
+static void note_congestion(struct vb_qp *qp)
 {
-	if ((path->traffic_class & 3) != 3)
+	if (!qp->lane->is_marked)
 		return;
 	vb_count(qp->lane, VB_CE_RECEIVED, 1);
 	if (qp->type == VB_QP_UD)
 		return;
 	qp->responder.cnp_wanted = true;
-	vb_schedule(qp);
+	vb_schedule_now(qp);
 }
 
 /* UC has no responses, XRC QPs are a requester or a responder alone. */
@@ -146,10 +148,10 @@ static void receive_connected(struct vb_qp *qp, const struct vb_path *path, cons
 	}
 	rq->heard_at = now;
 	rq->was_heard = true;
-	note_congestion(qp, path);
+	note_congestion(qp);
 	if (row->message == VB_MESSAGE_CNP) {
 		vb_count(qp->lane, VB_CNP_RECEIVED, 1);
-		vb_flight_on_cnp(qp, now);
+		vb_congestion_tell(qp, &(struct vb_cc_signal){ .event = VB_CC_CNP, .now = now });
 	} else if (qp->type != VB_QP_RC) {
 		receive_by_half(qp, packet, now);
 	} else if (row->is_response) {
@@ -199,6 +201,7 @@ void vb_lane_receive(
 
 	lane->now = now;
 	lane->acks_forced = false;
+	lane->is_marked = (path->traffic_class & 3) == 3;
 	vb_count(lane, VB_RX_PACKETS, n);
 	for (size_t i = 0; i < n; i++) {
 		if (packets[i].dest_qpn != qpn) { /* one look-up a train */

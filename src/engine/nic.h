@@ -34,6 +34,7 @@
 #include <stdint.h>
 #include "base/gid.h"
 #include "base/time.h"
+#include "cc/cc.h"
 #include "engine/memory_kind.h"
 #include "wire/packet.h"
 
@@ -347,6 +348,10 @@ uint32_t vb_qp_number(const struct vb_qp *qp);
 enum vb_qp_state vb_qp_state(const struct vb_qp *qp); /* [any] */
 void *vb_qp_user(const struct vb_qp *qp);
 
+/* Another congestion control than the lane's, from RTS on, where it begins afresh. config is borrowed as long as the QP has
+ * it; NULL: the lane's. -EINVAL: the QP is in RTS already, or beyond. [lane] */
+int vb_qp_set_congestion_control(struct vb_qp *qp, const struct vb_cc_config *config);
+
 /* Counts of completed work, which a program may read instead of completions. Any number of QPs may count into one. */
 struct vb_work_count {
 	bool is_bytes; /* of their data, not work requests */
@@ -438,11 +443,17 @@ int vb_rq_post(struct vb_qp *qp, const struct vb_recv_wr *wr);
 
 /* ---- Lanes ----------------------------------------------------------------------------------------------------- */
 
+#define VB_UNLIMITED UINT32_MAX
+
 struct vb_lane_config {
 	uint64_t seed;		   /* of QPNs' first index, nothing else */
 	uint8_t slot;		   /* top 8 bits of every QPN of this lane; 1 .. 255 */
 	uint32_t receive_buffer;   /* bytes that the holder's receive socket holds; bounds outstanding READs; 0 = unlimited */
-	uint32_t stranger_window;  /* byte window towards peers of whom nothing is known; 0 = 65536 */
+	/* Bytes that all QPs together may have under way to one slot of a peer of whom nothing is known; 0 = 65536.
+	 * VB_UNLIMITED: as many as they like, and nothing is kept of such a peer, nor do facts told of it later matter to
+	 * those who are connected. */
+	uint32_t stranger_allowance;
+	struct vb_cc_config cc;	   /* of QPs that have no other */
 	/* Silence of a peer that has lost nothing before it is probed, about what a process waits for its core. Below 1 ms:
 	 * no more than of any other. */
 	vb_time patience;

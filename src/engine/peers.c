@@ -3,8 +3,11 @@
  * Holds: users is the number of QPs that point at a peer; nobody is curious about one that was not asked.
  * Not here: who may use the allowance (flight.c). */
 #include "engine/peers.h"
+#include <errno.h>
 #include <stdlib.h>
 #include "engine/qp.h"
+
+#define STRANGER_ALLOWANCE 65536
 
 static uint32_t gid_hash(const struct vb_gid *gid)
 {
@@ -45,11 +48,13 @@ static bool grow(struct vb_lane *lane)
 	return true;
 }
 
-static uint32_t limit_towards(const struct vb_lane *lane, const struct vb_peer_facts *facts)
+static uint64_t limit_towards(const struct vb_lane *lane, const struct vb_peer_facts *facts)
 {
 	if (facts->is_verbena && facts->receive_buffer)
 		return facts->receive_buffer / 2;
-	return lane->config.stranger_window ? lane->config.stranger_window : VB_START_WINDOW;
+	if (lane->config.stranger_allowance == VB_UNLIMITED)
+		return UINT64_MAX;
+	return lane->config.stranger_allowance ? lane->config.stranger_allowance : STRANGER_ALLOWANCE;
 }
 
 static struct vb_peer *obtain(struct vb_lane *lane, const struct vb_gid *gid, uint8_t slot)
@@ -77,12 +82,21 @@ static struct vb_peer *obtain(struct vb_lane *lane, const struct vb_gid *gid, ui
 	return peer;
 }
 
-struct vb_peer *vb_peer_get(struct vb_lane *lane, const struct vb_gid *gid, uint8_t slot)
+static bool matters(const struct vb_lane *lane, const struct vb_gid *gid)
 {
-	struct vb_peer *peer = obtain(lane, gid, slot);
-	if (peer)
-		peer->users++;
-	return peer;
+	return lane->config.stranger_allowance != VB_UNLIMITED || vb_peer_find(lane, gid, 0);
+}
+
+int vb_peer_get(struct vb_lane *lane, const struct vb_gid *gid, uint8_t slot, struct vb_peer **peer)
+{
+	*peer = NULL;
+	if (!matters(lane, gid))
+		return 0;
+	*peer = obtain(lane, gid, slot);
+	if (!*peer)
+		return -ENOMEM;
+	(*peer)->users++;
+	return 0;
 }
 
 void vb_peer_put(struct vb_peer *peer)

@@ -19,7 +19,8 @@ struct vb_peer {
 	struct vb_list curious; /* QPs that wait to hear what the peer is; not empty only while facts.is_asked */
 };
 
-struct vb_peer *vb_peer_get(struct vb_lane *lane, const struct vb_gid *gid, uint8_t slot); /* NULL: out of memory */
+/* -ENOMEM. *peer is NULL where nothing is known of the address, and nobody bounds what may be under way to strangers. */
+int vb_peer_get(struct vb_lane *lane, const struct vb_gid *gid, uint8_t slot, struct vb_peer **peer);
 void vb_peer_put(struct vb_peer *peer);
 const struct vb_peer *vb_peer_find(const struct vb_lane *lane, const struct vb_gid *gid, uint8_t slot);
 void vb_peers_deinit(struct vb_lane *lane);

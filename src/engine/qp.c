@@ -116,6 +116,7 @@ static void init_links(struct vb_qp *qp)
 	vb_list_init(&qp->ready_link);
 	vb_list_init(&qp->ack_link);
 	vb_flight_init(qp);
+	vb_congestion_init(qp);
 	vb_list_init(&qp->condemned_link);
 	vb_list_init(&qp->leaving_link);
 	vb_list_init(&qp->mcast);
@@ -196,6 +197,8 @@ int vb_qp_create(struct vb_lane *lane, struct vb_qp_config *config, struct vb_qp
 	if (!error)
 		error = vb_timers_reserve(&lane->timers, lane->qp_count + 1);
 	if (!error)
+		error = vb_timers_reserve(&lane->congestion_timers, lane->qp_count + 1);
+	if (!error)
 		error = vb_lane_add_qp(lane, qp);
 	if (error) {
 		vb_qp_free(qp);
@@ -211,6 +214,7 @@ int vb_qp_create(struct vb_lane *lane, struct vb_qp_config *config, struct vb_qp
 static void leave_peer(struct vb_qp *qp)
 {
 	vb_flight_stop(qp);
+	vb_congestion_end(qp);
 	vb_flight_turn_to(qp, NULL);
 }
 
@@ -287,6 +291,7 @@ static void stop_requester(struct vb_qp *qp)
 	vb_timer_cancel(&qp->timer);
 	vb_echo_give_up(qp);
 	vb_flight_stop(qp);
+	vb_congestion_stop(qp);
 	rq->una_psn = rq->next_psn = rq->max_psn;
 	rq->is_rnr_waiting = false;
 	rq->probe = VB_PROBE_NONE;
@@ -301,11 +306,12 @@ static void enter_error(struct vb_qp *qp)
 	atomic_store(&qp->state, VB_QPS_ERR);
 	qp->attr.is_draining = false;
 	stop_requester(qp);
+	vb_congestion_end(qp);
 	vb_responder_drop_resources(qp);
 	if (qp->responder.ack.is_wanted) { /* what was executed before is acknowledged all the same */
 		vb_list_remove(&qp->ack_link);
 		qp->responder.ack.is_urgent = true;
-		vb_schedule(qp);
+		vb_schedule_now(qp);
 	}
 	qp->target.open = VB_NO_MESSAGE;
 	vb_qp_flush(qp);
@@ -514,16 +520,25 @@ static uint16_t flow_of(const struct vb_qp *qp)
 	return (uint16_t)(0xC000 | ((label & 0x3fff) ^ (label >> 14)));
 }
 
+/* Whoever has its address now. What is under way counts against that from now on. */
+static int find_peer(struct vb_qp *qp)
+{
+	struct vb_peer *peer;
+	int error = vb_peer_get(qp->lane, &qp->attr.av.dgid, (uint8_t)(qp->attr.dest_qpn >> 16), &peer);
+	if (!error)
+		vb_flight_turn_to(qp, peer);
+	return error;
+}
+
 static int enter_rtr(struct vb_qp *qp)
 {
 	if (qp->type == VB_QP_UD || qp->type == VB_QP_RAW) {
 		set_mtu(qp, atomic_load(&qp->pd->nic->mtu));
 		return 0;
 	}
-	struct vb_peer *peer = vb_peer_get(qp->lane, &qp->attr.av.dgid, (uint8_t)(qp->attr.dest_qpn >> 16));
-	if (!peer)
-		return -ENOMEM;
-	vb_flight_turn_to(qp, peer);
+	int error = find_peer(qp);
+	if (error)
+		return error;
 	set_mtu(qp, qp->attr.path_mtu);
 	qp->flow = flow_of(qp);
 	vb_responder_reset(qp);
@@ -565,9 +580,11 @@ static int enter(struct vb_qp *qp, enum vb_qp_state from, enum vb_qp_state to, v
 		break;
 	case VB_QPS_RTS:
 		if (from == VB_QPS_RTR)
-			vb_requester_reset(qp, now);
+			error = vb_requester_reset(qp, now);
 		else if (from == VB_QPS_SQE)
 			qp->requester.doomed = VB_WC_SUCCESS;
+		if (error)
+			break;
 		qp->attr.is_draining = false;
 		vb_schedule(qp);
 		break;
@@ -587,16 +604,10 @@ static int enter(struct vb_qp *qp, enum vb_qp_state from, enum vb_qp_state to, v
 	return error;
 }
 
-/* SQD allows a new address: what is under way counts against the new peer from now on. */
+/* SQD allows a new address. */
 static int follow_address(struct vb_qp *qp)
 {
-	if (!qp->peer || vb_gid_equal(&qp->peer->gid, &qp->attr.av.dgid))
-		return 0;
-	struct vb_peer *peer = vb_peer_get(qp->lane, &qp->attr.av.dgid, qp->peer->slot);
-	if (!peer)
-		return -ENOMEM;
-	vb_flight_turn_to(qp, peer);
-	return 0;
+	return qp->peer && vb_gid_equal(&qp->peer->gid, &qp->attr.av.dgid) ? 0 : find_peer(qp);
 }
 
 int vb_qp_modify(struct vb_qp *qp, const struct vb_qp_attr *attr, uint32_t mask, vb_time now)
@@ -622,6 +633,14 @@ int vb_qp_modify(struct vb_qp *qp, const struct vb_qp_attr *attr, uint32_t mask,
 		vb_requester_proceed(qp, now);
 	vb_lane_reap(qp->lane);
 	return error;
+}
+
+int vb_qp_set_congestion_control(struct vb_qp *qp, const struct vb_cc_config *config)
+{
+	if (vb_state(qp) > VB_QPS_RTR)
+		return -EINVAL;
+	qp->congestion.config = config;
+	return 0;
 }
 
 void vb_qp_query(struct vb_qp *qp, struct vb_qp_attr *attr, struct vb_qp_config *config)

@@ -11,6 +11,7 @@
 #include "base/list.h"
 #include "base/lock.h"
 #include "base/random.h"
+#include "engine/congestion.h"
 #include "engine/counters.h"
 #include "engine/execute.h"
 #include "engine/flight.h"
@@ -233,6 +234,7 @@ struct vb_qp {
 	struct vb_target target;
 	struct vb_responder responder;
 	struct vb_flight flight; /* what lies between una_psn and next_psn */
+	struct vb_congestion congestion;
 	struct vb_timer timer;
 	struct vb_list ready_link, ack_link;
 	struct vb_list condemned_link; /* in the lane's list: it dies at the end of the turn */
@@ -265,6 +267,7 @@ struct vb_lane {
 	struct vb_qp ***qps; /* 256 chunks of 256, made as needed */
 	uint32_t qp_count, next_index;
 	struct vb_timers timers;
+	struct vb_timers congestion_timers;
 	struct vb_list ready;      /* QPs with packets to send */
 	struct vb_list raw_ready;  /* raw packet QPs with frames to send */
 	uint64_t frames;           /* received, ever */
@@ -274,6 +277,7 @@ struct vb_lane {
 	struct vb_list condemned; /* QPs whose completions were lost; empty between calls */
 	struct vb_list mcast; /* of struct vb_mcast_attachment: every attachment of the lane */
 	uint32_t mcast_count;
+	bool is_marked; /* what is being received carries Congestion Experienced */
 	bool acks_forced;
 	struct vb_deadline answer; /* vb_lane_awaits_answer */
 	bool was_full; /* the last batch had no room left: acks that are due go first in the next */
@@ -300,6 +304,17 @@ static inline void vb_count(struct vb_lane *lane, enum vb_counter counter, uint6
 static inline bool vb_is_condemned(const struct vb_qp *qp)
 {
 	return vb_list_linked(&qp->condemned_link);
+}
+
+/* May the next packet of data leave? */
+static inline bool vb_congestion_is_due(const struct vb_qp *qp, vb_time now)
+{
+	return qp->congestion.cc.rate == 0 || vb_time_is_due(qp->congestion.next_send_at, now);
+}
+
+static inline bool vb_congestion_counts_packets(const struct vb_qp *qp)
+{
+	return qp->congestion.wants_packets || qp->congestion.cc.rate != 0;
 }
 
 /* Packets that a message of length bytes takes; an empty one takes one. */
@@ -360,7 +375,8 @@ void vb_complete(struct vb_qp *qp, struct vb_cq *cq, struct vb_wc *wc, bool soli
 void vb_complete_recv(struct vb_target *target, struct vb_wc *wc, bool solicited); /* the receive in hand */
 
 /* scheduler.c */
-void vb_schedule(struct vb_qp *qp);
+void vb_schedule(struct vb_qp *qp);	/* it may have data to send, when its time comes */
+void vb_schedule_now(struct vb_qp *qp); /* or something that does not wait for that */
 void vb_unschedule(struct vb_qp *qp); /* nothing of it is to leave */
 /* A packet appended to the batch, headers zeroed, addressed to qp's peer. The caller has seen to the room. */
 struct vb_outgoing *vb_batch_add(struct vb_batch *batch, struct vb_qp *qp, uint8_t opcode, const struct vb_av *av);
@@ -375,9 +391,10 @@ void vb_sq_check(const struct vb_qp *qp);
 
 /* requester.c */
 void vb_requester_check(const struct vb_qp *qp);
-void vb_requester_reset(struct vb_qp *qp, vb_time now);
+int vb_requester_reset(struct vb_qp *qp, vb_time now); /* -ENOMEM */
 bool vb_requester_emit(struct vb_qp *qp, struct vb_batch *batch, vb_time now); /* false: nothing to send now */
 bool vb_requester_has_work(const struct vb_qp *qp); /* something is to be sent, if windows and the like allow it */
+bool vb_requester_has_unsent(const struct vb_qp *qp); /* as exactly as can be said: the cursor may stay at what was sent */
 /* Fails the WQE at the cursor once it is the oldest. */
 void vb_requester_doom(struct vb_qp *qp, enum vb_wc_status status, enum vb_cause_kind cause, vb_time now);
 /* The memory of a request packet turned out not to be there: its work request fails once it is the oldest. */
@@ -397,9 +414,10 @@ void vb_recovery_check(const struct vb_qp *qp);
 void vb_recovery_reset(struct vb_qp *qp, vb_time now);
 void vb_recovery_go_back(struct vb_qp *qp);
 void vb_recovery_on_sent(struct vb_qp *qp, uint32_t psn, bool is_new, vb_time now);
-/* psn and what is before it is acknowledged. may_answer_probe: what said so can be the answer to a probe. */
+/* psn and what is before it is acknowledged, which congestion control is told, with the round trip if that was measured.
+ * may_answer_probe: what said so can be the answer to a probe. */
 void vb_recovery_on_progress(
-	struct vb_qp *qp, uint32_t psn, const struct vb_cc_ack *acked, bool may_answer_probe, vb_time now);
+	struct vb_qp *qp, uint32_t psn, struct vb_cc_signal *acked, bool may_answer_probe, vb_time now);
 /* An answer to something old: the peer is there and works off our duplicates. */
 void vb_recovery_on_ghost(struct vb_qp *qp, vb_time now);
 /* A NAK, or what amounts to one, for una_psn: resend, unless that was done already. */

@@ -134,6 +134,12 @@ static bool use_retry(struct vb_qp *qp, vb_time now)
 	return true;
 }
 
+static void tell_loss(struct vb_qp *qp, vb_time now)
+{
+	vb_congestion_tell(qp, &(struct vb_cc_signal){
+		.event = VB_CC_LOST, .flight = qp->flight.out + qp->flight.in, .now = now });
+}
+
 static void measure_rtt(struct vb_requester *rq, uint32_t psn, vb_time now, vb_time *rtt)
 {
 	*rtt = 0;
@@ -178,13 +184,12 @@ static void note_probe_answered(struct vb_qp *qp, vb_time now)
 }
 
 void vb_recovery_on_progress(
-	struct vb_qp *qp, uint32_t psn, const struct vb_cc_ack *acked, bool may_answer_probe, vb_time now)
+	struct vb_qp *qp, uint32_t psn, struct vb_cc_signal *acked, bool may_answer_probe, vb_time now)
 {
 	struct vb_requester *rq = &qp->requester;
-	struct vb_cc_ack ack = *acked;
 
-	measure_rtt(rq, psn, now, &ack.rtt);
-	vb_flight_on_ack(qp, &ack, now);
+	measure_rtt(rq, psn, now, &acked->rtt);
+	vb_congestion_tell(qp, acked);
 	/* The oldest was asked for by itself and just that was answered: what was sent after it has been lost. */
 	bool rest_is_lost = rq->probed == VB_PROBE_OLDEST && psn == rq->probed_psn && may_answer_probe &&
 			    rq->next_psn != rq->una_psn;
@@ -200,12 +205,12 @@ void vb_recovery_on_progress(
 	rq->ghosts = 0;
 	/* Kept until a round trip is measured, as Karn's algorithm asks, or the peer is seen to be quick: an answer
 	 * that soon after the last packet left is one to it. */
-	if (ack.rtt || vb_time_since(rq->quiet_since, now) < PROBE_MIN)
+	if (acked->rtt || vb_time_since(rq->quiet_since, now) < PROBE_MIN)
 		rq->probe_backoff = 0;
 	rq->tries = 0;
 	rq->progress_at = rq->quiet_since = now;
 	if (rest_is_lost) {
-		vb_flight_on_loss(qp, now);
+		tell_loss(qp, now);
 		vb_recovery_go_back(qp);
 	}
 	/* A deadline that moves later costs nothing: the timer comes up early and is put back. */
@@ -233,7 +238,7 @@ void vb_recovery_on_gap(struct vb_qp *qp, vb_time now)
 		return;
 	rq->is_recovering = true;
 	note_loss(qp);
-	vb_flight_on_loss(qp, now);
+	tell_loss(qp, now);
 	vb_recovery_go_back(qp);
 	vb_recovery_arm(qp);
 }
@@ -296,7 +301,7 @@ void vb_recovery_on_timer(struct vb_qp *qp, vb_time now)
 			rq->progress_at = rq->quiet_since = now;
 			rq->is_recovering = false;
 			rq->was_probed = false;
-			vb_flight_on_loss(qp, now);
+			tell_loss(qp, now);
 			vb_recovery_go_back(qp);
 		} else if (vb_time_is_due(vb_time_add(rq->quiet_since, probe_interval(qp)), now)) {
 			rq->quiet_since = now;

@@ -8,16 +8,20 @@
 
 #define ACKREQ_EVERY_BYTES 65536
 
-void vb_requester_reset(struct vb_qp *qp, vb_time now)
+int vb_requester_reset(struct vb_qp *qp, vb_time now)
 {
 	struct vb_requester *rq = &qp->requester;
+	vb_flight_stop(qp);
+	int error = vb_congestion_start(qp, now);
+	if (error)
+		return error;
 	free(rq->echo);
 	memset(rq, 0, sizeof(*rq));
 	rq->cursor = head_index(qp);
 	rq->una_psn = rq->next_psn = rq->max_psn = qp->attr.sq_psn & VB_PSN_MASK;
 	rq->heard_at = now;
-	vb_flight_start(qp, now);
 	vb_recovery_reset(qp, now);
+	return 0;
 }
 
 /* ---- Starting a work request ----------------------------------------------------------------------------------- */
@@ -370,6 +374,18 @@ bool vb_requester_has_work(const struct vb_qp *qp)
 	const struct vb_requester *rq = &qp->requester;
 	return may_send(qp) &&
 	       (rq->probe || rq->cursor != atomic_load_explicit(&qp->sq.tail, memory_order_acquire));
+}
+
+bool vb_requester_has_unsent(const struct vb_qp *qp)
+{
+	const struct vb_requester *rq = &qp->requester;
+	if (!vb_requester_has_work(qp))
+		return false;
+	if (rq->probe)
+		return true;
+	const struct vb_send_wqe *wqe = vb_send_wqe_at(&qp->sq, rq->cursor);
+	bool is_sent = wqe->is_started && psn_index(wqe, rq->next_psn) >= wqe->psn_count;
+	return !is_sent || rq->cursor + 1 != atomic_load_explicit(&qp->sq.tail, memory_order_acquire);
 }
 
 bool vb_requester_emit(struct vb_qp *qp, struct vb_batch *batch, vb_time now)

@@ -56,7 +56,7 @@ void vb_responder_ack(struct vb_qp *qp, uint8_t syndrome, uint32_t psn, bool urg
 	}
 	if (ack->is_urgent) {
 		vb_list_remove(&qp->ack_link);
-		vb_schedule(qp);
+		vb_schedule_now(qp);
 	}
 }
 

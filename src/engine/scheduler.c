@@ -1,13 +1,22 @@
 /* What leaves next: ready QPs take turns of a train each, within a QP its responses and its requests. An ack that was
  * held back leaves with data, before its QP's requests: programs rely on seeing what they sent complete before they see
- * the answer to it. The holder pulls; pacing, fairness and batching are decided nowhere else. */
+ * the answer to it. A QP with a rate that has sent its packet is in no list here until the next may leave; only its
+ * acks, NAKs and CNPs are. The holder pulls; pacing, fairness and batching are decided nowhere else. */
 #include "engine/peers.h"
 #include "engine/qp.h"
 
-void vb_schedule(struct vb_qp *qp)
+void vb_schedule_now(struct vb_qp *qp)
 {
 	if (!vb_list_linked(&qp->ready_link))
 		vb_list_add_tail(qp->type == VB_QP_RAW ? &qp->lane->raw_ready : &qp->lane->ready, &qp->ready_link);
+}
+
+void vb_schedule(struct vb_qp *qp)
+{
+	if (vb_congestion_is_due(qp, qp->lane->now))
+		vb_schedule_now(qp);
+	else
+		vb_congestion_wait(qp);
 }
 
 void vb_unschedule(struct vb_qp *qp)
@@ -100,10 +109,13 @@ static bool emit_one(struct vb_qp *qp, struct vb_batch *batch, vb_time now)
 	return vb_responder_emit(qp, batch, now) || emit_request(qp, batch, now);
 }
 
-/* Others may fill a shared window before this QP's next turn: what it sent must be acknowledged without it. */
+/* Others may use up a shared allowance before this QP's next turn: what it sent must be acknowledged without it. Who waits
+ * for its time comes again by itself. */
 static void ask_for_ack(struct vb_qp *qp, struct vb_batch *batch, unsigned first)
 {
-	for (unsigned i = batch->count; qp->is_reliable && i > first; i--) {
+	if (!qp->is_reliable || qp->congestion.is_waiting)
+		return;
+	for (unsigned i = batch->count; i > first; i--) {
 		struct vb_packet *packet = &batch->out[i - 1].packet;
 		if (vb_packet_row(packet)->message > VB_MESSAGE_ATOMIC_WRITE)
 			continue;
@@ -112,22 +124,51 @@ static void ask_for_ack(struct vb_qp *qp, struct vb_batch *batch, unsigned first
 	}
 }
 
-/* One turn: up to a train of packets, then the QP's ack if one is due. True when it was cut short. */
-static bool take_turn(struct vb_qp *qp, struct vb_batch *batch, unsigned budget, vb_time now)
+static bool has_data(const struct vb_qp *qp)
+{
+	return qp->responder.active_resources > 0 || vb_requester_has_unsent(qp);
+}
+
+/* The next packet may not leave yet. Waits for that if there is one. */
+static bool wait_for_time(struct vb_qp *qp)
+{
+	qp->congestion.is_behind = has_data(qp);
+	if (qp->congestion.is_behind)
+		vb_congestion_wait(qp);
+	return false;
+}
+
+/* Up to a train of data. True when there may be more to send now. */
+static bool emit_data(struct vb_qp *qp, struct vb_batch *batch, unsigned budget, vb_time now)
 {
 	uint32_t bytes = 0;
+	bool is_counted = vb_congestion_counts_packets(qp);
+	if (!vb_congestion_is_due(qp, now))
+		return wait_for_time(qp);
+	while (bytes < qp->lane->config.turn_bytes && has_room(batch, budget)) {
+		if (!emit_one(qp, batch, now)) {
+			qp->congestion.is_behind = false;
+			return false;
+		}
+		const struct vb_packet *packet = &batch->out[batch->count - 1].packet;
+		bytes += packet->payload_length + 64;
+		if (!is_counted)
+			continue;
+		vb_congestion_count_packet(qp, vb_packet_wire_length(packet), now);
+		if (!vb_congestion_is_due(qp, now))
+			return wait_for_time(qp);
+	}
+	return true;
+}
+
+/* One turn: data, then the QP's ack if one is due. True when it was cut short. */
+static bool take_turn(struct vb_qp *qp, struct vb_batch *batch, unsigned budget, vb_time now)
+{
 	unsigned first = batch->count;
 
 	if (qp->responder.cnp_wanted && has_room(batch, budget))
 		vb_responder_emit_cnp(qp, batch, now);
-	bool was_cut_short = true;
-	while (bytes < qp->lane->config.turn_bytes && has_room(batch, budget)) {
-		if (!emit_one(qp, batch, now)) {
-			was_cut_short = false;
-			break;
-		}
-		bytes += batch->out[batch->count - 1].packet.payload_length + 64;
-	}
+	bool was_cut_short = emit_data(qp, batch, budget, now);
 	vb_flight_end_turn(qp);
 	if (was_cut_short)
 		qp->requests_first = !qp->requests_first;
@@ -172,6 +213,8 @@ unsigned vb_lane_transmit(struct vb_lane *lane, struct vb_batch *batch, unsigned
 	if (budget > VB_BATCH_PACKETS)
 		budget = VB_BATCH_PACKETS;
 	vb_lane_answer_doorbells(lane);
+	if (lane->congestion_timers.count > 0)
+		vb_congestion_advance(lane, now);
 	if (lane->was_full)
 		flush_replies(lane, batch, budget, now);
 	while (has_room(batch, budget)) {
@@ -180,7 +223,7 @@ unsigned vb_lane_transmit(struct vb_lane *lane, struct vb_batch *batch, unsigned
 			break;
 		struct vb_qp *qp = vb_container_of(node, struct vb_qp, ready_link);
 		if (take_turn(qp, batch, budget, now))
-			vb_schedule(qp);
+			vb_schedule_now(qp);
 	}
 	flush_replies(lane, batch, budget, now);
 	lane->was_full = !has_room(batch, budget);
@@ -193,7 +236,7 @@ unsigned vb_lane_transmit(struct vb_lane *lane, struct vb_batch *batch, unsigned
 
 struct vb_deadline vb_lane_next_deadline(const struct vb_lane *lane)
 {
-	struct vb_deadline deadline = vb_timers_next(&lane->timers);
+	struct vb_deadline deadline = vb_deadline_earlier(vb_timers_next(&lane->timers), vb_timers_next(&lane->congestion_timers));
 	if (!vb_list_empty(&lane->acks)) {
 		const struct vb_qp *qp = vb_container_of(lane->acks.next, struct vb_qp, ack_link);
 		deadline = vb_deadline_earlier(deadline, (struct vb_deadline){ qp->responder.ack.deadline, true });
@@ -204,6 +247,8 @@ struct vb_deadline vb_lane_next_deadline(const struct vb_lane *lane)
 bool vb_lane_wants_transmit(const struct vb_lane *lane, vb_time now)
 {
 	if (!vb_list_empty(&lane->ready) || !vb_list_empty(&lane->raw_ready) || vb_lane_has_doorbells(lane) || lane->echo_next != lane->echo_tail)
+		return true;
+	if (vb_deadline_due(vb_timers_next(&lane->congestion_timers), now))
 		return true;
 	if (vb_list_empty(&lane->acks))
 		return false;
@@ -228,5 +273,7 @@ void vb_lane_advance(struct vb_lane *lane, vb_time now)
 	vb_lane_answer_doorbells(lane);
 	while ((timer = vb_timers_expire(&lane->timers, now)))
 		vb_recovery_on_timer(vb_container_of(timer, struct vb_qp, timer), now);
+	if (lane->congestion_timers.count > 0)
+		vb_congestion_advance(lane, now);
 	vb_lane_reap(lane);
 }

@@ -1,6 +1,7 @@
 /* The lines that make objects: the NIC, its lane, peers, memory, queues, QPs. */
 #include <stdlib.h>
 #include <string.h>
+#include "../paced.h"
 #include "script.h"
 
 void do_nic(struct line *line)
@@ -14,12 +15,23 @@ void do_nic(struct line *line)
 	}
 }
 
+static void read_congestion_control(struct line *line, struct vb_cc_config *cc)
+{
+	static struct paced paced;
+	paced.rate = line_number(line, "rate", 0);
+	cc->algorithm = line_flag(line, "no_cc") ? &vb_cc_none : paced.rate ? &paced_algorithm : NULL;
+	cc->parameters = &paced;
+	cc->first_window = (uint32_t)line_number(line, "first_window", 0);
+	cc->max_window = (uint32_t)line_number(line, "max_window", 0);
+}
+
 void do_lane(struct line *line)
 {
+	read_congestion_control(line, &stage.lane_config.cc);
 	stage.lane_config.patience = line_time(line, "patience", 0);
 	stage.lane_config.ack_delay = line_time(line, "ack_delay", 0);
 	stage.lane_config.receive_buffer = (uint32_t)line_number(line, "receive_buffer", 0);
-	stage.lane_config.stranger_window = (uint32_t)line_number(line, "window", 0);
+	stage.lane_config.stranger_allowance = (uint32_t)line_number(line, "window", 0);
 	if (line_flag(line, "time_wraps"))
 		stage.now = stage.mark = INT64_MAX - 5 * VB_US;
 }

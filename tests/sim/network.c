@@ -15,6 +15,18 @@ static uint32_t one_of(const uint32_t *choices, unsigned n)
 
 #define ONE_OF(...) one_of((const uint32_t[]){ __VA_ARGS__ }, sizeof((uint32_t[]){ __VA_ARGS__ }) / sizeof(uint32_t))
 
+/* Half of the seeds have the plain window, a quarter none, and a quarter a rate that moves. By the seed itself: what else it
+ * draws stays what it was. */
+static void choose_congestion_control(struct network *n)
+{
+	uint32_t kind = (uint32_t)((world.seed * 0x9E3779B97F4A7C15u) >> 62);
+	n->paced = (struct paced){ .rate = n->bytes_per_second / 4, .period = 50 * VB_US, .is_moody = true };
+	n->cc.parameters = &n->paced;
+	n->cc.algorithm = kind < 2 ? NULL : kind == 2 ? &vb_cc_none : &paced_algorithm;
+	if (kind == 2 && n->receive_buffer == 0)
+		n->stranger_allowance = VB_UNLIMITED;
+}
+
 void network_choose(void)
 {
 	struct network *n = &world.network;
@@ -39,6 +51,8 @@ void network_choose(void)
 	n->patience = (vb_time)ONE_OF(0, 4, 32) * VB_MS;
 	n->black_until = n->excused_until = world.now;
 	n->may_exhaust = n->drop_ppm >= 30000 || n->receive_buffer == 65536;
+	choose_congestion_control(n);
+	trace("network: %s", n->cc.algorithm ? n->cc.algorithm->name : "window");
 	trace("network: drop %u dup %u reorder %u corrupt %u ppm, delay %lld+%lld us, %llu MB/s, buffer %llu, ack delay %lld us",
 		n->drop_ppm, n->duplicate_ppm, n->reorder_ppm, n->corrupt_ppm, (long long)(n->delay / VB_US),
 		(long long)(n->jitter / VB_US), (unsigned long long)n->bytes_per_second / 1000000,

@@ -16,6 +16,7 @@
 #include "base/random.h"
 #include "engine/counters.h"
 #include "engine/nic.h"
+#include "../paced.h"
 
 #define MAX_HOSTS      20
 #define MAX_LANES      2
@@ -189,6 +190,9 @@ struct network {
 	uint64_t receive_buffer; /* bytes a lane's socket holds; 0: no limit */
 	vb_time packet_cost;	 /* of a lane's processing */
 	vb_time ack_delay, patience;
+	struct vb_cc_config cc;	 /* of every lane */
+	struct paced paced;
+	uint32_t stranger_allowance;
 	uint32_t chaos_ppm;	 /* of disasters, per chaos event */
 	bool has_pauses, has_restarts, has_dead_keys, is_ipv6, is_trained;
 	vb_time black_until;	 /* everything is lost until then */

@@ -14,8 +14,8 @@ static void piece__is_the_largest_of_which_two_fit_the_windows(void **state)
 	struct vb_qp qp = { .lane = &lane, .is_reliable = true, .attr.max_rd_atomic = 2 };
 	for (qp.mtu_shift = 8; qp.mtu_shift <= 12; qp.mtu_shift++) {
 		qp.mtu = 1u << qp.mtu_shift;
-		for (uint32_t window = VB_START_WINDOW; window <= VB_MAX_WINDOW; window += 4096) {
-			qp.flight.cc.window_bytes = window;
+		for (uint32_t window = VB_CC_START_WINDOW; window <= VB_MAX_WINDOW; window += 4096) {
+			qp.congestion.cc.window_bytes = window;
 			uint32_t piece = vb_flight_read_piece(&qp), bytes = piece << qp.mtu_shift;
 			uint32_t cost = piece * (qp.mtu + VB_PACKET_OVERHEAD);
 			assert_int_equal(piece & (piece - 1), 0);
@@ -31,8 +31,8 @@ static void piece__fills_the_window_where_the_peer_takes_one_read(void **state)
 {
 	struct vb_lane lane = { .reads.limit = UINT64_MAX };
 	struct vb_qp qp = { .lane = &lane, .is_reliable = true, .mtu = 4096, .mtu_shift = 12, .attr.max_rd_atomic = 1 };
-	for (uint32_t window = VB_START_WINDOW; window <= VB_MAX_WINDOW; window += 4096) {
-		qp.flight.cc.window_bytes = window;
+	for (uint32_t window = VB_CC_START_WINDOW; window <= VB_MAX_WINDOW; window += 4096) {
+		qp.congestion.cc.window_bytes = window;
 		uint32_t piece = vb_flight_read_piece(&qp), bytes = piece << qp.mtu_shift, cost = piece * (qp.mtu + VB_PACKET_OVERHEAD);
 		assert_true(bytes == VB_READ_PIECE_MIN || cost <= window);
 		assert_true(bytes == VB_READ_PIECE_MAX || 2 * cost > window);
@@ -43,7 +43,7 @@ static void piece__is_held_to_the_receive_buffer_too(void **state)
 {
 	struct vb_lane lane = { .reads.limit = 106496 };
 	struct vb_qp qp = { .lane = &lane, .is_reliable = true, .mtu = 4096, .mtu_shift = 12,
-		.flight.cc.window_bytes = VB_MAX_WINDOW };
+		.congestion.cc.window_bytes = VB_MAX_WINDOW };
 	assert_int_equal(vb_flight_read_piece(&qp) << qp.mtu_shift, VB_READ_PIECE_MIN);
 }
 
@@ -166,7 +166,7 @@ static void pieces__shrink_after_a_loss_but_not_those_asked_for(void **state)
 	const uint32_t piece = VB_READ_PIECE_MAX / MTU, first = FIRST_PSN, second = first + piece, third = second + piece;
 	struct scene s;
 	open_scene(&s, 0);
-	s.qp->flight.cc.window_bytes = VB_MAX_WINDOW;
+	s.qp->congestion.cc.window_bytes = VB_MAX_WINDOW;
 	post_read(&s, s.qp);
 	expect_requests(&s, first, BYTES(VB_READ_PIECE_MAX, VB_READ_PIECE_MAX), 0);
 	receive_responses(&s, first, first + piece / 2, VB_US);
@@ -189,7 +189,7 @@ static void pieces__grow_within_a_read(void **state)
 	open_scene(&s, 0);
 	post_read(&s, s.qp);
 	expect_requests(&s, FIRST_PSN, BYTES(VB_READ_PIECE_MIN), 0);
-	s.qp->flight.cc.window_bytes = VB_MAX_WINDOW;
+	s.qp->congestion.cc.window_bytes = VB_MAX_WINDOW;
 	receive_responses(&s, FIRST_PSN, FIRST_PSN + few, VB_US);
 	expect_requests(&s, FIRST_PSN + few, BYTES(VB_READ_PIECE_MAX - VB_READ_PIECE_MIN, VB_READ_PIECE_MAX), VB_US);
 	close_scene(&s);
@@ -231,7 +231,7 @@ static void reads__of_large_and_small_pieces_go_on_side_by_side(void **state)
 			struct scene s;
 			open_scene(&s, buffers[i]);
 			struct vb_qp *young = connected(&s);
-			s.qp->flight.cc.window_bytes = VB_MAX_WINDOW;
+			s.qp->congestion.cc.window_bytes = VB_MAX_WINDOW;
 			post_read(&s, is_grown_first ? s.qp : young);
 			post_read(&s, is_grown_first ? young : s.qp);
 			assert_true(read_side_by_side(&s, s.qp, young) > MESSAGE / MTU / 4);
@@ -249,7 +249,7 @@ enum { OTHERS = 3, ROOM = 2 * MTU + 2 * VB_PACKET_OVERHEAD }; /* two full packet
 static void open_queue(struct scene *s, struct vb_qp **others, const uint32_t *lengths)
 {
 	static struct vb_batch batch;
-	open_lane(s, &(struct vb_lane_config){ .seed = 1, .slot = 1, .stranger_window = ROOM });
+	open_lane(s, &(struct vb_lane_config){ .seed = 1, .slot = 1, .stranger_allowance = ROOM });
 	post(s, s->qp, VB_WR_RDMA_WRITE, 2 * MTU);
 	assert_int_equal(vb_lane_transmit(s->lane, &batch, VB_BATCH_PACKETS, 0), 2);
 	vb_lane_transmit_done(s->lane, batch.receipts, batch.count, 0);
@@ -403,7 +403,7 @@ static void allowance__that_grows_wakes_the_first(void **state)
 static void allowance__of_which_nothing_is_used_lets_anything_through(void **state)
 {
 	struct scene s;
-	open_lane(&s, &(struct vb_lane_config){ .seed = 1, .slot = 1, .stranger_window = 1 });
+	open_lane(&s, &(struct vb_lane_config){ .seed = 1, .slot = 1, .stranger_allowance = 1 });
 	struct vb_qp *other = connected(&s);
 	post(&s, s.qp, VB_WR_RDMA_WRITE, MTU);
 	post(&s, other, VB_WR_RDMA_WRITE, MTU);

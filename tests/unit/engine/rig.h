@@ -20,18 +20,23 @@ struct rig {
 	struct vb_batch batch; /* what left last */
 };
 
-static inline struct rig *rig_open(uint32_t cq_capacity)
+static inline struct rig *rig_open_lane(uint32_t cq_capacity, const struct vb_lane_config *lane)
 {
 	struct rig *rig = calloc(1, sizeof(*rig));
 	rig->memory = calloc(1, RIG_BYTES);
 	struct vb_mr_config mr = { .memory = rig->memory, .iova = (uintptr_t)rig->memory, .length = RIG_BYTES,
 		.access = VB_ACCESS_LOCAL_WRITE | VB_ACCESS_REMOTE_WRITE | VB_ACCESS_REMOTE_READ | VB_ACCESS_MW_BIND };
 	assert_int_equal(vb_nic_create(&(struct vb_nic_config){ .seed = 1, .mtu = RIG_MTU }, &rig->nic), 0);
-	assert_int_equal(vb_lane_create(&(struct vb_lane_config){ .seed = 1, .slot = 1 }, &rig->lane), 0);
+	assert_int_equal(vb_lane_create(lane, &rig->lane), 0);
 	assert_int_equal(vb_pd_create(rig->nic, &rig->pd), 0);
 	assert_int_equal(vb_cq_create(rig->nic, &(struct vb_cq_config){ .capacity = cq_capacity }, &rig->cq), 0);
 	assert_int_equal(vb_mr_register(rig->pd, &mr, &rig->mr), 0);
 	return rig;
+}
+
+static inline struct rig *rig_open(uint32_t cq_capacity)
+{
+	return rig_open_lane(cq_capacity, &(struct vb_lane_config){ .seed = 1, .slot = 1 });
 }
 
 /* The QPs are gone already. */
@@ -59,17 +64,28 @@ static inline void rig_modify(struct rig *rig, struct vb_qp *qp, enum vb_qp_stat
 	assert_int_equal(vb_qp_modify(qp, &attr, VB_QP_STATE | mask, rig->now), 0);
 }
 
-static inline struct vb_qp *rig_connected(struct rig *rig, struct vb_srq *srq)
+static inline void rig_connect(struct rig *rig, struct vb_qp *qp)
 {
-	struct vb_qp_config config = { .type = VB_QP_RC, .pd = rig->pd, .send_cq = rig->cq, .recv_cq = rig->cq, .srq = srq,
-		.max_send_wr = 8, .max_recv_wr = 8, .max_send_sge = 1, .max_recv_sge = 1 };
-	struct vb_qp *qp;
-	assert_int_equal(vb_qp_create(rig->lane, &config, &qp), 0);
 	rig_modify(rig, qp, VB_QPS_INIT, VB_QP_PKEY_INDEX | VB_QP_PORT | VB_QP_ACCESS_FLAGS);
 	rig_modify(rig, qp, VB_QPS_RTR, VB_QP_AV | VB_QP_PATH_MTU | VB_QP_DEST_QPN | VB_QP_RQ_PSN |
 		VB_QP_MAX_DEST_RD_ATOMIC | VB_QP_MIN_RNR_TIMER);
 	rig_modify(rig, qp, VB_QPS_RTS, VB_QP_TIMEOUT | VB_QP_RETRY_CNT | VB_QP_RNR_RETRY | VB_QP_SQ_PSN |
 		VB_QP_MAX_QP_RD_ATOMIC);
+}
+
+static inline struct vb_qp *rig_qp(struct rig *rig, struct vb_srq *srq)
+{
+	struct vb_qp_config config = { .type = VB_QP_RC, .pd = rig->pd, .send_cq = rig->cq, .recv_cq = rig->cq, .srq = srq,
+		.max_send_wr = 8, .max_recv_wr = 8, .max_send_sge = 1, .max_recv_sge = 1 };
+	struct vb_qp *qp;
+	assert_int_equal(vb_qp_create(rig->lane, &config, &qp), 0);
+	return qp;
+}
+
+static inline struct vb_qp *rig_connected(struct rig *rig, struct vb_srq *srq)
+{
+	struct vb_qp *qp = rig_qp(rig, srq);
+	rig_connect(rig, qp);
 	return qp;
 }
 
