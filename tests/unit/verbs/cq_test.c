@@ -256,6 +256,59 @@ static void cq_ex__shows_one_completion_at_a_time(void **state)
 	f->cq = plain;
 }
 
+/* Field by field as ibv_poll_cq shows it, of a datagram that carries most of them. */
+static void cq_ex__reads_what_the_plain_poller_shows(void **state)
+{
+	struct fixture *f = *state;
+	struct ibv_poll_cq_attr none = { 0 };
+	struct ibv_cq_ex *cq = create_ex(f, IBV_WC_STANDARD_FLAGS | IBV_WC_EX_WITH_COMPLETION_TIMESTAMP |
+						    IBV_WC_EX_WITH_COMPLETION_TIMESTAMP_WALLCLOCK);
+	struct ibv_cq *plain = f->cq;
+	struct ibv_ah_attr attr = fixture_ah_attr();
+	struct ibv_ah *ah = ibv_create_ah(f->pd, &attr);
+	struct ibv_sge from = fixture_sge(f, 0, 16), to = fixture_sge(f, 4096, 256);
+
+	f->left = fixture_create_qp(f, IBV_QPT_UD, NULL);
+	f->cq = ibv_cq_ex_to_cq(cq);
+	f->right = fixture_create_qp(f, IBV_QPT_UD, NULL);
+	f->cq = plain;
+	fixture_start_ud(f->left);
+	fixture_start_ud(f->right);
+	struct ibv_send_wr wr = { .sg_list = &from,
+		.num_sge = 1,
+		.opcode = IBV_WR_SEND_WITH_IMM,
+		.imm_data = 0xABCD,
+		.wr.ud = { ah, f->right->qp_num, QKEY } };
+	for (int i = 0; i < 2; i++) {
+		assert_int_equal(fixture_post_recv(f->right, 7, &to), 0);
+		assert_int_equal(fixture_post(f->left, wr), 0);
+	}
+	struct ibv_wc wc = fixture_complete(ibv_cq_ex_to_cq(cq));
+	assert_int_equal(ibv_start_poll(cq, &none), 0);
+	assert_int_equal(cq->wr_id, wc.wr_id);
+	assert_int_equal(wc.imm_data, 0xABCD);
+	assert_int_equal(ibv_wc_read_imm_data(cq), wc.imm_data);
+	assert_int_equal(wc.src_qp, f->left->qp_num);
+	assert_int_equal(ibv_wc_read_src_qp(cq), wc.src_qp);
+	assert_int_equal(ibv_wc_read_wc_flags(cq), wc.wc_flags);
+	assert_int_equal(ibv_wc_read_byte_len(cq), wc.byte_len);
+	assert_int_equal(ibv_wc_read_vendor_err(cq), wc.vendor_err);
+	assert_int_equal(ibv_wc_read_sl(cq), wc.sl);
+	assert_int_equal(ibv_wc_read_dlid_path_bits(cq), 0);
+	/* As far back from now by one clock as by the other. */
+	struct timespec wall, monotonic;
+	clock_gettime(CLOCK_REALTIME, &wall);
+	clock_gettime(CLOCK_MONOTONIC, &monotonic);
+	int64_t offset = (wall.tv_sec - monotonic.tv_sec) * 1000000000ll + wall.tv_nsec - monotonic.tv_nsec;
+	int64_t stamps = (int64_t)(ibv_wc_read_completion_wallclock_ns(cq) - ibv_wc_read_completion_ts(cq));
+	assert_true(llabs(stamps - offset) < 1000000000);
+	ibv_end_poll(cq);
+	assert_int_equal(ibv_destroy_ah(ah), 0);
+	assert_int_equal(ibv_destroy_qp(f->right), 0);
+	f->right = NULL;
+	assert_int_equal(ibv_destroy_cq(ibv_cq_ex_to_cq(cq)), 0);
+}
+
 static void cq_ex__refuses_what_it_has_not(void **state)
 {
 	struct fixture *f = *state;
@@ -278,6 +331,7 @@ static void async__port_events_need_no_object(void **state)
 	assert_false(fixture_is_readable(f->context->async_fd));
 	loop_change_port(false);
 	loop_change_port(true);
+	loop_change_gids();
 	assert_true(fixture_is_readable(f->context->async_fd));
 	assert_int_equal(ibv_get_async_event(f->context, &event), 0);
 	assert_int_equal(event.event_type, IBV_EVENT_PORT_ERR);
@@ -285,6 +339,9 @@ static void async__port_events_need_no_object(void **state)
 	ibv_ack_async_event(&event);
 	assert_int_equal(ibv_get_async_event(f->context, &event), 0);
 	assert_int_equal(event.event_type, IBV_EVENT_PORT_ACTIVE);
+	assert_int_equal(ibv_get_async_event(f->context, &event), 0);
+	assert_int_equal(event.event_type, IBV_EVENT_GID_CHANGE);
+	assert_int_equal(event.element.port_num, 1);
 	assert_false(fixture_is_readable(f->context->async_fd));
 }
 
@@ -444,6 +501,7 @@ int main(void)
 		WITH_QPS(cq__destroying_forgets_events_nobody_fetched),
 		WITH_QPS(cq__destroying_waits_for_acknowledgements),
 		WITH_DEVICE(cq_ex__shows_one_completion_at_a_time),
+		WITH_DEVICE(cq_ex__reads_what_the_plain_poller_shows),
 		WITH_DEVICE(cq_ex__refuses_what_it_has_not),
 		WITH_DEVICE(async__port_events_need_no_object),
 		WITH_DEVICE(async__signals_end_a_wait_as_they_end_a_read),

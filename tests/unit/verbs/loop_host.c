@@ -67,6 +67,11 @@ void loop_change_port(bool is_active)
 	last_opened->sink.on_port(last_opened->sink.user, is_active);
 }
 
+void loop_change_gids(void)
+{
+	last_opened->sink.on_gid_change(last_opened->sink.user);
+}
+
 int loop_groups(void)
 {
 	return groups;

@@ -17,6 +17,8 @@ void loop_set_forked(bool is_forked);
 void loop_set_deaf(bool is_deaf);
 /* Tells the opener that the link came or went. */
 void loop_change_port(bool is_active);
+/* Tells it that an address came or went. */
+void loop_change_gids(void);
 /* Groups joined and not left. */
 int loop_groups(void);
 /* Devices opened and not closed. */

@@ -197,6 +197,35 @@ static void ah__from_a_completion_goes_back_to_the_sender(void **state)
 	assert_int_equal(ibv_init_ah_from_wc(f->context, 1, &wc, &grh, &attr), -1);
 }
 
+/* The checksum tells, whose sum overflows with most addresses, whether what looks like both is IPv4. */
+static void ah__from_a_completion_knows_ipv4_by_its_checksum(void **state)
+{
+	struct fixture *f = *state;
+	/* 192.168.1.9 to 10.0.0.1 */
+	static const uint8_t header[20] = { 0x45, 0x00, 0x00, 0x54, 0x00, 0x00, 0x40, 0x00, 0x40, 0x11, 0x6e, 0xe7, 192,
+		168, 1, 9, 10, 0, 0, 1 };
+	struct ibv_grh grh;
+	struct ibv_wc wc = { .wc_flags = IBV_WC_GRH };
+	struct ibv_ah_attr attr;
+	uint8_t *ipv4 = (uint8_t *)&grh + 20;
+
+	memset(&grh, 0x60, sizeof(grh));
+	memcpy(ipv4, header, sizeof(header));
+	assert_int_equal(ibv_init_ah_from_wc(f->context, 1, &wc, &grh, &attr), 0);
+	assert_int_equal(attr.grh.dgid.raw[15], 9);
+	ipv4[8]++;
+	assert_int_equal(ibv_init_ah_from_wc(f->context, 1, &wc, &grh, &attr), -1); /* IPv6, and not to us */
+	assert_int_equal(errno, EINVAL);
+	memset(&grh, 0, 20);
+	assert_int_equal(ibv_init_ah_from_wc(f->context, 1, &wc, &grh, &attr), 0); /* it can be nothing else */
+	memset(&grh, 0, sizeof(grh));
+	assert_int_equal(ibv_init_ah_from_wc(f->context, 1, &wc, &grh, &attr), -1);
+	assert_int_equal(errno, EPROTONOSUPPORT);
+	wc.wc_flags = 0;
+	assert_int_equal(ibv_init_ah_from_wc(f->context, 1, &wc, NULL, &attr), 0);
+	assert_int_equal(attr.is_global, 0);
+}
+
 static void *rereg_often(void *argument)
 {
 	struct ibv_mr *mr = argument;
@@ -232,6 +261,7 @@ int main(void)
 		WITH_DEVICE(pd__is_busy_while_used),
 		WITH_DEVICE(ah__must_be_reachable_from_here),
 		WITH_DEVICE(ah__from_a_completion_goes_back_to_the_sender),
+		WITH_DEVICE(ah__from_a_completion_knows_ipv4_by_its_checksum),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,4 +1,4 @@
-/* Queue pairs: creation, attributes, both ways of posting, windows, datagrams and multicast. */
+/* Queue pairs: creation, attributes, posting, windows, datagrams and multicast. */
 #include <stdlib.h>
 #include <string.h>
 #include "fixture.h"
@@ -237,205 +237,6 @@ static void post__immediates_and_inline_data_arrive(void **state)
 	assert_int_equal(fixture_post(f->left, wr), EINVAL); /* 64 bytes were granted */
 }
 
-/* ---- ibv_wr_*
- * ------------------------------------------------------------------------------------------------------------ */
-
-static struct ibv_qp *create_ex(struct fixture *f, enum ibv_qp_type type, uint64_t operations)
-{
-	struct ibv_qp_init_attr_ex attr;
-	memset(&attr, 0xAB, sizeof(attr)); /* only what comp_mask names may be read */
-	attr.qp_context = f;
-	attr.send_cq = attr.recv_cq = f->cq;
-	attr.srq = NULL;
-	attr.cap = (struct ibv_qp_cap){ 8, 8, 2, 2, 64 };
-	attr.qp_type = type;
-	attr.sq_sig_all = 0;
-	attr.comp_mask = IBV_QP_INIT_ATTR_PD | IBV_QP_INIT_ATTR_SEND_OPS_FLAGS;
-	attr.pd = f->pd;
-	attr.send_ops_flags = operations;
-	errno = 0;
-	return ibv_create_qp_ex(f->context, &attr);
-}
-
-static struct ibv_qp_ex *connect_ex(struct fixture *f)
-{
-	f->left = create_ex(f, IBV_QPT_RC, 0x3ff);
-	assert_non_null(f->left);
-	f->right = fixture_create_qp(f, IBV_QPT_RC, NULL);
-	fixture_connect(f->left, f->right->qp_num);
-	fixture_connect(f->right, f->left->qp_num);
-	return ibv_qp_to_qp_ex(f->left);
-}
-
-static void wr__operations_are_checked_at_creation(void **state)
-{
-	struct fixture *f = *state;
-	assert_null(create_ex(f, IBV_QPT_RC, IBV_QP_EX_WITH_TSO));
-	assert_int_equal(errno, EOPNOTSUPP);
-	assert_null(create_ex(f, IBV_QPT_UD, IBV_QP_EX_WITH_ATOMIC_WRITE));
-	assert_null(create_ex(f, IBV_QPT_UD, IBV_QP_EX_WITH_RDMA_WRITE));
-	assert_null(create_ex(f, IBV_QPT_UC, IBV_QP_EX_WITH_RDMA_READ));
-	struct ibv_qp_init_attr_ex attr = { .comp_mask = 1 << 30 };
-	assert_null(ibv_create_qp_ex(f->context, &attr));
-	assert_int_equal(errno, EINVAL);
-	/* Newer headers look behind the structure: behind FLUSH nothing may be there. */
-	f->left = create_ex(f, IBV_QPT_RC, IBV_QP_EX_WITH_SEND);
-	assert_null(*(void **)((char *)ibv_qp_to_qp_ex(f->left) + sizeof(struct ibv_qp) + 200));
-}
-
-/* As a program built with later headers calls it: the operation behind today's structure. */
-static void wr__flush_is_there_for_later_programs(void **state)
-{
-	struct fixture *f = *state;
-	typedef void (*flush)(struct ibv_qp_ex *, uint32_t, uint64_t, size_t, uint8_t, uint8_t);
-	const int access_flush = 1 << 8;
-	assert_null(create_ex(f, IBV_QPT_UC, 1 << 11));
-	f->left = create_ex(f, IBV_QPT_RC, 1 << 11);
-	assert_non_null(f->left);
-	f->right = fixture_create_qp(f, IBV_QPT_RC, NULL);
-	fixture_connect(f->left, f->right->qp_num);
-	fixture_connect(f->right, f->left->qp_num);
-	struct ibv_qp_attr attr = { .qp_access_flags = IBV_ACCESS_REMOTE_WRITE | access_flush };
-	assert_int_equal(ibv_modify_qp(f->right, &attr, IBV_QP_ACCESS_FLAGS), 0);
-	struct ibv_mr *mr = ibv_reg_mr(f->pd, f->buffer, 4096, IBV_ACCESS_LOCAL_WRITE | access_flush);
-	assert_non_null(mr);
-	assert_null(ibv_reg_mr(f->pd, f->buffer, 4096, IBV_ACCESS_LOCAL_WRITE | 1 << 9)); /* persistent */
-
-	struct ibv_qp_ex *qp = ibv_qp_to_qp_ex(f->left);
-	flush wr_flush = *(flush *)((char *)qp + sizeof(struct ibv_qp) + 192); /* behind the operations of release 44 */
-	ibv_wr_start(qp);
-	qp->wr_id = 1, qp->wr_flags = IBV_SEND_SIGNALED;
-	wr_flush(qp, mr->rkey, (uintptr_t)f->buffer, 4096, 1, 0);
-	assert_int_equal(ibv_wr_complete(qp), 0);
-	struct ibv_wc wc = fixture_complete(f->cq);
-	assert_int_equal(wc.status, IBV_WC_SUCCESS);
-	assert_int_equal(wc.opcode, 8);
-	ibv_wr_start(qp);
-	wr_flush(qp, mr->rkey, (uintptr_t)f->buffer, 1ull << 32, 1, 0);
-	assert_int_equal(ibv_wr_complete(qp), EINVAL);
-	ibv_wr_start(qp);
-	wr_flush(qp, f->mr->rkey, (uintptr_t)f->buffer, 8, 1, 0); /* of a region that does not allow it */
-	assert_int_equal(ibv_wr_complete(qp), 0);
-	assert_int_equal(fixture_complete(f->cq).status, IBV_WC_REM_ACCESS_ERR);
-	assert_int_equal(ibv_dereg_mr(mr), 0);
-}
-
-static void wr__atomic_write_needs_no_inline_room(void **state)
-{
-	struct fixture *f = *state;
-	uint64_t *word = (uint64_t *)(f->buffer + 4096), value = 0x1122334455667788;
-	struct ibv_qp_init_attr_ex attr = { .qp_type = IBV_QPT_RC,
-		.comp_mask = IBV_QP_INIT_ATTR_PD | IBV_QP_INIT_ATTR_SEND_OPS_FLAGS,
-		.pd = f->pd,
-		.send_cq = f->cq,
-		.recv_cq = f->cq,
-		.cap = { .max_send_wr = 4, .max_recv_wr = 4, .max_send_sge = 1 },
-		.send_ops_flags = IBV_QP_EX_WITH_ATOMIC_WRITE };
-	f->left = ibv_create_qp_ex(f->context, &attr);
-	assert_non_null(f->left);
-	f->right = fixture_create_qp(f, IBV_QPT_RC, NULL);
-	fixture_connect(f->left, f->right->qp_num);
-	fixture_connect(f->right, f->left->qp_num);
-	struct ibv_qp_ex *qp = ibv_qp_to_qp_ex(f->left);
-	ibv_wr_start(qp);
-	qp->wr_id = 1, qp->wr_flags = IBV_SEND_SIGNALED;
-	ibv_wr_atomic_write(qp, f->mr->rkey, (uintptr_t)word, &value);
-	value = 0; /* ours again */
-	assert_int_equal(ibv_wr_complete(qp), 0);
-	struct ibv_wc wc = fixture_complete(f->cq);
-	assert_int_equal(wc.status, IBV_WC_SUCCESS);
-	assert_int_equal(wc.opcode, IBV_WC_ATOMIC_WRITE);
-	assert_true(*word == 0x1122334455667788);
-	/* By list: eight bytes, no more and no less. */
-	f->buffer[0] = 0x77;
-	struct ibv_sge sge = fixture_sge(f, 0, 8);
-	struct ibv_send_wr wr = { .opcode = IBV_WR_ATOMIC_WRITE,
-		.sg_list = &sge,
-		.num_sge = 1,
-		.send_flags = IBV_SEND_SIGNALED,
-		.wr.rdma = { .remote_addr = (uintptr_t)word, .rkey = f->mr->rkey } };
-	assert_int_equal(fixture_post(f->left, wr), 0);
-	assert_int_equal(fixture_complete(f->cq).status, IBV_WC_SUCCESS);
-	assert_memory_equal(word, f->buffer, 8);
-	sge.length = 7;
-	assert_int_equal(fixture_post(f->left, wr), EINVAL);
-	wr.num_sge = 0;
-	assert_int_equal(fixture_post(f->left, wr), EINVAL);
-	attr.qp_type = IBV_QPT_UC;
-	assert_null(ibv_create_qp_ex(f->context, &attr));
-	assert_int_equal(errno, EOPNOTSUPP);
-}
-
-static void wr__a_batch_is_posted_at_complete(void **state)
-{
-	struct fixture *f = *state;
-	struct ibv_qp_ex *qp = connect_ex(f);
-	struct ibv_sge to = fixture_sge(f, 8192, 64);
-	struct ibv_wc wc;
-	uint64_t *word = (uint64_t *)(f->buffer + 4096);
-	char text[16] = "inline";
-	memset(f->buffer, 0x5A, 64);
-	assert_int_equal(fixture_post_recv(f->right, 4, &to), 0);
-
-	ibv_wr_start(qp);
-	qp->wr_id = 1, qp->wr_flags = 0;
-	ibv_wr_rdma_write(qp, f->mr->rkey, (uintptr_t)f->buffer + 5000);
-	ibv_wr_set_sge(qp, f->mr->lkey, (uintptr_t)f->buffer, 64);
-	qp->wr_id = 2, qp->wr_flags = IBV_SEND_SIGNALED;
-	ibv_wr_atomic_fetch_add(qp, f->mr->rkey, (uintptr_t)word, 3);
-	ibv_wr_set_sge(qp, f->mr->lkey, (uintptr_t)f->buffer + 256, 8);
-	qp->wr_id = 3, qp->wr_flags = 0;
-	ibv_wr_send_imm(qp, 0xBEEF);
-	ibv_wr_set_inline_data(qp, text, sizeof(text));
-	memset(text, 0, sizeof(text)); /* ours again */
-	assert_int_equal(ibv_poll_cq(f->cq, 1, &wc), 0);
-	assert_int_equal(ibv_wr_complete(qp), 0);
-
-	bool is_received = false, is_added = false;
-	for (int i = 0; i < 2; i++) {
-		wc = fixture_complete(f->cq);
-		assert_int_equal(wc.status, IBV_WC_SUCCESS);
-		is_received |= wc.opcode == IBV_WC_RECV && wc.imm_data == 0xBEEF && wc.byte_len == 16;
-		is_added |= wc.opcode == IBV_WC_FETCH_ADD && wc.wr_id == 2;
-	}
-	assert_true(is_received && is_added);
-	assert_int_equal(*word, 3);
-	assert_string_equal((char *)f->buffer + 8192, "inline");
-	assert_memory_equal(f->buffer, f->buffer + 5000, 64);
-}
-
-static void wr__an_error_or_abort_posts_nothing(void **state)
-{
-	struct fixture *f = *state;
-	struct ibv_qp_ex *qp = connect_ex(f);
-	struct ibv_sge many[VB_MAX_SGE + 1] = { 0 };
-	struct ibv_wc wc;
-	qp->wr_id = 1, qp->wr_flags = IBV_SEND_SIGNALED;
-	ibv_wr_start(qp);
-	ibv_wr_rdma_write(qp, f->mr->rkey, (uintptr_t)f->buffer);
-	ibv_wr_set_sge(qp, f->mr->lkey, (uintptr_t)f->buffer, 8);
-	ibv_wr_rdma_write(qp, f->mr->rkey, (uintptr_t)f->buffer);
-	ibv_wr_set_sge_list(qp, VB_MAX_SGE + 1, many);
-	assert_int_equal(ibv_wr_complete(qp), EINVAL);
-	ibv_wr_start(qp);
-	ibv_wr_rdma_write(qp, f->mr->rkey, (uintptr_t)f->buffer);
-	ibv_wr_set_sge(qp, f->mr->lkey, (uintptr_t)f->buffer, 8);
-	ibv_wr_abort(qp);
-	ibv_wr_start(qp);
-	for (int i = 0; i < 10000; i++)
-		ibv_wr_rdma_write(qp, f->mr->rkey, (uintptr_t)f->buffer);
-	assert_int_equal(ibv_wr_complete(qp), ENOMEM);
-	for (int i = 0; i < 10; i++)
-		assert_int_equal(ibv_poll_cq(f->cq, 1, &wc), 0);
-	/* and the queue is whole: all of it can still be filled */
-	ibv_wr_start(qp);
-	qp->wr_id = 9;
-	ibv_wr_rdma_read(qp, f->mr->rkey, (uintptr_t)f->buffer);
-	ibv_wr_set_sge(qp, f->mr->lkey, (uintptr_t)f->buffer + 64, 8);
-	assert_int_equal(ibv_wr_complete(qp), 0);
-	assert_int_equal(fixture_complete(f->cq).wr_id, 9);
-}
-
 /* ---- Windows
  * --------------------------------------------------------------------------------------------------------------- */
 
@@ -533,36 +334,6 @@ static void ud__carries_its_header_and_can_be_answered(void **state)
 	assert_int_equal(ibv_destroy_ah(ah), 0);
 }
 
-static void wr__datagram_setters_come_in_any_order(void **state)
-{
-	struct fixture *f = *state;
-	struct ibv_ah_attr attr = fixture_ah_attr();
-	struct ibv_ah *ah = ibv_create_ah(f->pd, &attr);
-	f->left = create_ex(f, IBV_QPT_UD, IBV_QP_EX_WITH_SEND);
-	f->right = fixture_create_qp(f, IBV_QPT_UD, NULL);
-	fixture_start_ud(f->left);
-	fixture_start_ud(f->right);
-	struct ibv_qp_ex *qp = ibv_qp_to_qp_ex(f->left);
-	struct ibv_sge to = fixture_sge(f, 4096, 104);
-	for (int i = 0; i < 2; i++)
-		assert_int_equal(fixture_post_recv(f->right, 1, &to), 0);
-	qp->wr_flags = 0;
-	ibv_wr_start(qp);
-	ibv_wr_send(qp);
-	ibv_wr_set_sge(qp, f->mr->lkey, (uintptr_t)f->buffer, 64);
-	ibv_wr_set_ud_addr(qp, ah, f->right->qp_num, QKEY);
-	ibv_wr_send(qp);
-	ibv_wr_set_ud_addr(qp, ah, f->right->qp_num, QKEY);
-	ibv_wr_set_sge(qp, f->mr->lkey, (uintptr_t)f->buffer, 32);
-	assert_int_equal(ibv_wr_complete(qp), 0);
-	assert_int_equal(fixture_complete(f->cq).byte_len, 104);
-	assert_int_equal(fixture_complete(f->cq).byte_len, 72);
-	ibv_wr_start(qp);
-	ibv_wr_send(qp); /* to nobody */
-	assert_int_equal(ibv_wr_complete(qp), EINVAL);
-	assert_int_equal(ibv_destroy_ah(ah), 0);
-}
-
 static void mcast__a_group_reaches_who_is_attached(void **state)
 {
 	struct fixture *f = *state;
@@ -639,15 +410,9 @@ int main(void)
 		WITH_DEVICE(post__refuses_a_qp_in_reset),
 		WITH_QPS(post__rdma_and_atomics_reach_memory),
 		WITH_QPS(post__immediates_and_inline_data_arrive),
-		WITH_DEVICE(wr__operations_are_checked_at_creation),
-		WITH_DEVICE(wr__atomic_write_needs_no_inline_room),
-		WITH_DEVICE(wr__flush_is_there_for_later_programs),
-		WITH_DEVICE(wr__a_batch_is_posted_at_complete),
-		WITH_DEVICE(wr__an_error_or_abort_posts_nothing),
 		WITH_QPS(mw__type_1_is_bound_by_ibv_bind_mw),
 		WITH_QPS(mw__type_2_is_bound_and_invalidated_by_requests),
 		WITH_DEVICE(ud__carries_its_header_and_can_be_answered),
-		WITH_DEVICE(wr__datagram_setters_come_in_any_order),
 		WITH_DEVICE(mcast__a_group_reaches_who_is_attached),
 		WITH_DEVICE(uc__writes_without_answers),
 	};
