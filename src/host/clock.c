@@ -1,6 +1,7 @@
 /* The clock of a live NIC: CLOCK_MONOTONIC in picoseconds since the library was loaded, so that it starts near zero. */
-#include "host/host.h"
+#include "host/driver.h"
 
+#include <sys/timerfd.h>
 #include <time.h>
 
 static uint64_t start_ns;
@@ -30,4 +31,15 @@ uint64_t vb_host_monotonic_ns(vb_time at)
 	vb_time now = (vb_time)((now_ns - start_ns) * (uint64_t)VB_NS);
 
 	return now_ns + (uint64_t)(vb_time_diff(at, now) / VB_NS);
+}
+
+void vb_host_set_timer(int fd, struct vb_deadline deadline)
+{
+	struct itimerspec spec = { .it_interval = { 0 } };
+
+	if (deadline.is_set) {
+		uint64_t ns = vb_host_monotonic_ns(deadline.at) + 1; /* never early, and never 0, which disarms */
+		spec.it_value = (struct timespec){ (time_t)(ns / 1000000000), (long)(ns % 1000000000) };
+	}
+	timerfd_settime(fd, TFD_TIMER_ABSTIME, &spec, NULL);
 }

@@ -13,7 +13,7 @@
 #include <unistd.h>
 #include "host/settings.h"
 #include "host/text.h"
-#include "host/worker.h"
+#include "host/process.h"
 #include "port/faults.h"
 
 #define EXPORT	       __attribute__((visibility("default")))
@@ -21,11 +21,12 @@
 
 static struct {
 	pthread_mutex_t mutex;
-	_Atomic(struct vb_worker *) worker; /* NULL: not started */
+	_Atomic(struct vb_process *) process; /* NULL: not started */
 	struct vb_cm *cm;
 	struct vb_faults *faults; /* of MADs received; or NULL */
 	vb_connections_handler *handler;
 	void *context;
+	struct vb_later *unsaid; /* lines for when the mutex has been given away; or NULL */
 } connections = { .mutex = PTHREAD_MUTEX_INITIALIZER };
 
 /* ---- The CM ----------------------------------------------------------------------------------------------------- */
@@ -36,21 +37,26 @@ EXPORT vb_time vb_connections_now(void)
 }
 
 /* NULL: not started, or not this process's. */
-static struct vb_worker *our_worker(void)
+static struct vb_process *our_process(void)
 {
-	struct vb_worker *w = connections.worker;
+	struct vb_process *p = connections.process;
 
-	return w && !w->is_forked ? w : NULL;
+	return p && !p->is_forked ? p : NULL;
 }
 
 EXPORT struct vb_cm *vb_connections_lock(void)
 {
-	if (!our_worker())
+	if (!our_process())
 		return NULL;
 	pthread_mutex_lock(&connections.mutex);
 	if (!connections.cm) /* stopped meanwhile */
 		pthread_mutex_unlock(&connections.mutex);
 	return connections.cm;
+}
+
+EXPORT void vb_connections_explain_mtu(const struct vb_mtu_refusal *refusal)
+{
+	vb_host_explain_mtu(refusal, &connections.unsaid);
 }
 
 static void explain_rejected(const struct vb_cm_event *event)
@@ -73,7 +79,7 @@ static void tell(void)
 
 	while (vb_cm_next_event(connections.cm, &event)) {
 		if (event.kind == VB_CM_EVENT_UNREACHABLE || event.kind == VB_CM_EVENT_SIDR_TIMEOUT)
-			vb_host_explain_unreachable(&event);
+			vb_host_explain_unreachable(&event, &connections.unsaid);
 		if (event.kind == VB_CM_EVENT_REJECTED)
 			explain_rejected(&event);
 		connections.handler(connections.context, &event);
@@ -101,16 +107,19 @@ static void send_all(struct vb_broker *broker, struct vb_pcap *pcap, const struc
 EXPORT void vb_connections_unlock(void)
 {
 	struct vb_cm_outgoing out[SENT_AT_A_TIME];
-	struct vb_broker *broker = connections.worker->broker;
-	struct vb_pcap *pcap = connections.worker->pcap;
+	struct vb_broker *broker = connections.process->broker;
+	struct vb_pcap *pcap = connections.process->pcap;
 	unsigned count;
 
 	for (;;) {
 		tell();
 		for (count = 0; count < SENT_AT_A_TIME && vb_cm_next_outgoing(connections.cm, &out[count]);)
 			count++;
-		vb_progress_arm_connections(connections.worker, next_deadline());
+		vb_process_arm_connections(connections.process, next_deadline());
+		struct vb_later *said = NULL;
+		vb_later_take(&connections.unsaid, &said);
 		pthread_mutex_unlock(&connections.mutex);
+		vb_later_say(said);
 		send_all(broker, pcap, out, count);
 		if (count < SENT_AT_A_TIME || !vb_connections_lock())
 			return;
@@ -134,8 +143,8 @@ void vb_connections_receive(const struct vb_broker_notice *notice)
 
 	if (!cm)
 		return;
-	if (connections.worker->pcap)
-		vb_pcap_write_mad(connections.worker->pcap, &notice->gid, &notice->to, notice->mad);
+	if (connections.process->pcap)
+		vb_pcap_write_mad(connections.process->pcap, &notice->gid, &notice->to, notice->mad);
 	memcpy(mad, notice->mad, sizeof(mad));
 	for (unsigned copies = copies_of(mad, notice); copies > 0; copies--)
 		vb_cm_receive(cm, &path, mad, vb_host_now());
@@ -180,7 +189,7 @@ bool vb_connections_counters(uint64_t values[VB_CM_COUNTER_COUNT])
 {
 	struct timespec until;
 
-	if (!our_worker())
+	if (!our_process())
 		return false;
 	clock_gettime(CLOCK_REALTIME, &until);
 	until.tv_sec++;
@@ -207,10 +216,10 @@ static int make_faults(void)
 	return rc;
 }
 
-static int create(const struct vb_worker *w)
+static int create(const struct vb_process *p)
 {
 	struct vb_cm_config config = { .seed = vb_host_random_seed(), .seed_high = vb_host_random_seed(),
-		.slot = w->slot.number };
+		.slot = vb_process_home(p)->slot.number };
 	int rc = vb_cm_create(&config, &connections.cm);
 
 	if (rc < 0)
@@ -225,20 +234,20 @@ static int create(const struct vb_worker *w)
 
 EXPORT int vb_connections_start(struct vb_device *device, vb_connections_handler *handler, void *context)
 {
-	struct vb_worker *w = device->worker;
+	struct vb_process *p = device->process;
 
-	if (w->is_forked)
+	if (p->is_forked)
 		return -EPERM;
-	if (!w->has_thread) {
+	if (!vb_process_home(p)->has_thread) {
 		vb_log(VB_LOG_ERROR, "VERBENA_PROGRESS=off: connections need the progress thread");
 		return -EOPNOTSUPP;
 	}
 	pthread_mutex_lock(&connections.mutex);
-	int rc = connections.worker ? -EBUSY : create(w);
+	int rc = connections.process ? -EBUSY : create(p);
 	if (rc == 0) {
 		connections.handler = handler;
 		connections.context = context;
-		connections.worker = w;
+		connections.process = p;
 	}
 	pthread_mutex_unlock(&connections.mutex);
 	return rc;
@@ -252,7 +261,9 @@ EXPORT void vb_connections_stop(void)
 	vb_faults_free(connections.faults);
 	connections.cm = NULL;
 	connections.faults = NULL;
-	connections.worker = NULL;
+	connections.process = NULL;
+	vb_later_say(connections.unsaid);
+	connections.unsaid = NULL;
 	pthread_mutex_unlock(&connections.mutex);
 }
 
@@ -261,9 +272,10 @@ EXPORT void vb_connections_stop(void)
 void vb_connections_forget(void)
 {
 	pthread_mutex_init(&connections.mutex, NULL);
-	connections.worker = NULL;
+	connections.process = NULL;
 	connections.cm = NULL;
 	connections.faults = NULL;
+	connections.unsaid = NULL;
 }
 
 /* ---- Devices ---------------------------------------------------------------------------------------------------- */
@@ -315,13 +327,13 @@ static int check_address(const struct vb_gid *address)
 
 EXPORT int vb_connections_bind(struct vb_binding *binding)
 {
-	struct vb_worker *w = our_worker();
+	struct vb_process *p = our_process();
 	char why[256];
 
-	if (!w)
+	if (!p)
 		return -EPERM;
 	int rc = check_address(&binding->address);
-	return rc < 0 ? rc : vb_broker_bind(w->broker, binding, why, sizeof(why));
+	return rc < 0 ? rc : vb_broker_bind(p->broker, binding, why, sizeof(why));
 }
 
 /* Most servers print nothing of the kind. */
@@ -336,12 +348,12 @@ static void say_listening(const struct vb_binding *binding)
 
 EXPORT int vb_connections_listen(const struct vb_binding *binding)
 {
-	struct vb_worker *w = our_worker();
+	struct vb_process *p = our_process();
 	char why[256];
 
-	if (!w)
+	if (!p)
 		return -EPERM;
-	int rc = vb_broker_listen(w->broker, binding, why, sizeof(why));
+	int rc = vb_broker_listen(p->broker, binding, why, sizeof(why));
 	if (rc == 0)
 		say_listening(binding);
 	return rc;
@@ -349,16 +361,16 @@ EXPORT int vb_connections_listen(const struct vb_binding *binding)
 
 EXPORT void vb_connections_accepting(const struct vb_binding *binding)
 {
-	struct vb_worker *w = our_worker();
+	struct vb_process *p = our_process();
 
-	if (w)
-		vb_broker_accepting(w->broker, binding);
+	if (p)
+		vb_broker_accepting(p->broker, binding);
 }
 
 EXPORT void vb_connections_unbind(const struct vb_binding *binding)
 {
-	struct vb_worker *w = our_worker();
+	struct vb_process *p = our_process();
 
-	if (w)
-		vb_broker_unbind(w->broker, binding);
+	if (p)
+		vb_broker_unbind(p->broker, binding);
 }

@@ -7,14 +7,13 @@
 #include <string.h>
 #include "host/host.h"
 #include "host/text.h"
-#include "host/worker.h"
+#include "host/process.h"
 
 /* A burst of deaths (a peer that went away under a thousand QPs) says enough with its first lines. */
 #define LINES_A_SECOND 8
 /* Below this, a packet that vanishes is not too big for any path. */
 #define SUSPECT_BYTES     1000
 #define OVERFLOWS_TO_TELL 16
-#define EXPORT		  __attribute__((visibility("default")))
 
 struct line {
 	char *text;
@@ -171,20 +170,14 @@ void vb_explain_mtu(const struct vb_mtu_refusal *refusal, char *text, size_t siz
 
 /* ---- The live side ---------------------------------------------------------------------------------------------- */
 
-struct quota {
-	const char *what; /* happened more often than was said */
-	vb_time second;
-	unsigned said, unsaid;
-};
-
 /* False when enough was said this second; a later line tells how many were not. */
-static bool may_speak(struct quota *quota)
+static bool may_speak(struct vb_quota *quota, const char *what, struct vb_later **unsaid)
 {
 	vb_time now = vb_host_now();
 
 	if (vb_time_since(quota->second, now) > VB_S) {
 		if (quota->unsaid)
-			vb_log(VB_LOG_WARN, "and %u more %s", quota->unsaid, quota->what);
+			vb_log_later(unsaid, VB_LOG_WARN, "and %u more %s", quota->unsaid, what);
 		quota->second = now;
 		quota->said = quota->unsaid = 0;
 	}
@@ -195,26 +188,26 @@ static bool may_speak(struct quota *quota)
 }
 
 /* The broker checks its steering with datagrams that the kernel drops and counts, a few at a time. */
-static uint64_t overflows(const struct vb_worker *w)
+static uint64_t overflows(const struct vb_driver *d)
 {
 	uint64_t values[VB_PORT_COUNTER_COUNT];
 
-	vb_port_counters(w->port, values);
+	vb_port_counters(d->port, values);
 	return values[VB_PORT_RX_OVERFLOW] >= OVERFLOWS_TO_TELL ? values[VB_PORT_RX_OVERFLOW] : 0;
 }
 
 /* A NIC answers in hardware whatever its program does; one of ours that is stopped does not. Its broker knows. */
-static void ask_process(struct vb_worker *w, const struct vb_qp_attr *attr)
+static void ask_process(struct vb_driver *d, const struct vb_qp_attr *attr)
 {
 	const struct vb_discovery question = { .version = VB_DISCOVERY_VERSION,
 		.transaction_id = vb_host_random_seed(),
-		.receive_buffer = w->slot.receive_buffer,
+		.receive_buffer = d->slot.receive_buffer,
 		.features = VB_FEATURE_TRAINS,
 		.qpn = attr->dest_qpn };
 	uint8_t mad[VB_MAD_LENGTH];
 
 	vb_discovery_encode(&question, mad);
-	vb_broker_post_query(w->broker, &attr->av.sgid, &attr->av.dgid, mad);
+	vb_broker_post_query(d->process->broker, &attr->av.sgid, &attr->av.dgid, mad);
 }
 
 bool vb_host_explain_process(const struct vb_broker_notice *notice)
@@ -229,48 +222,46 @@ bool vb_host_explain_process(const struct vb_broker_notice *notice)
 	return true;
 }
 
-void vb_host_explain_death(struct vb_device *device, struct vb_qp *qp)
+void vb_driver_explain_death(struct vb_driver *d, const struct vb_device_info *device, struct vb_qp *qp)
 {
 	struct vb_qp_attr attr;
 	struct vb_qp_config config;
-	static struct quota deaths = { .what = "queue pairs died" };
-	struct vb_death death = { .device = device->info.name, .qpn = vb_qp_number(qp) };
+	struct vb_death death = { .device = device->name, .qpn = vb_qp_number(qp) };
 	char line[512];
 
-	if (!may_speak(&deaths))
+	if (!may_speak(&d->deaths, "queue pairs died", &d->unsaid))
 		return;
 	vb_qp_query(qp, &attr, &config);
 	vb_qp_cause(qp, &death.cause);
 	death.type = config.type;
 	death.dest_qpn = attr.dest_qpn;
 	death.peer = attr.av.dgid;
-	death.overflows = overflows(device->worker);
-	death.receive_buffer = device->worker->slot.receive_buffer;
+	death.overflows = overflows(d);
+	death.receive_buffer = d->slot.receive_buffer;
 	vb_explain(&death, line, sizeof(line));
-	vb_log(VB_LOG_WARN, "%s", line);
+	vb_log_later(&d->unsaid, VB_LOG_WARN, "%s", line);
 	if (death.cause.kind == VB_CAUSE_RETRY_EXCEEDED && attr.dest_qpn)
-		ask_process(device->worker, &attr);
+		ask_process(d, &attr);
 }
 
-static struct quota failures = { .what = "connections did not come about" };
+static struct vb_quota failures; /* under the CM's mutex */
 
-/* With the CM's mutex held. */
-void vb_host_explain_unreachable(const struct vb_cm_event *event)
+void vb_host_explain_unreachable(const struct vb_cm_event *event, struct vb_later **unsaid)
 {
 	char line[512];
 
-	if (!may_speak(&failures))
+	if (!may_speak(&failures, "connections did not come about", unsaid))
 		return;
 	vb_explain_unreachable(event, &vb_cm_id_path(event->id)->remote, line, sizeof(line));
-	vb_log(VB_LOG_WARN, "%s", line);
+	vb_log_later(unsaid, VB_LOG_WARN, "%s", line);
 }
 
-EXPORT void vb_connections_explain_mtu(const struct vb_mtu_refusal *refusal)
+void vb_host_explain_mtu(const struct vb_mtu_refusal *refusal, struct vb_later **unsaid)
 {
 	char line[512];
 
-	if (!may_speak(&failures))
+	if (!may_speak(&failures, "connections did not come about", unsaid))
 		return;
 	vb_explain_mtu(refusal, line, sizeof(line));
-	vb_log(VB_LOG_WARN, "%s", line);
+	vb_log_later(unsaid, VB_LOG_WARN, "%s", line);
 }

@@ -4,7 +4,7 @@
  * sends is received by raw packet QPs of the same interface as an adapter's loopback would have it: multicast, and what is
  * for the interface's own address. Over the loopback interface every frame comes back by itself.
  * Not here: which flow takes a frame (engine/steering.c), the system calls (port/ethernet.c). */
-#include "host/worker.h"
+#include "host/process.h"
 
 #include <errno.h>
 #include <linux/capability.h>
@@ -97,25 +97,25 @@ static int open_frames(struct vb_frames **opened)
 
 int vb_device_open_frames(struct vb_device *device)
 {
-	struct vb_worker *w = device->worker;
-	int rc = vb_lane_lock(device);
+	struct vb_driver *d = device->driver;
+	int rc = vb_driver_lock(device->driver);
 
 	if (rc < 0)
 		return rc;
-	if (!w->frames) {
-		rc = open_frames(&w->frames);
+	if (!d->frames) {
+		rc = open_frames(&d->frames);
 		if (rc == 0)
-			vb_progress_watch_frames(w, w->frames->epoll_fd);
+			vb_progress_watch(d, (struct vb_chore){ .fd = d->frames->epoll_fd }); /* the turn looks at it */
 	} else if (!vb_host_may_use_frames()) {
 		rc = -EPERM; /* the right may have been given up since */
 	}
-	vb_lane_unlock(device);
+	vb_driver_unlock(device->driver);
 	return rc;
 }
 
-int vb_frames_fd(const struct vb_worker *w)
+int vb_frames_fd(const struct vb_driver *d)
 {
-	return w->frames ? w->frames->epoll_fd : -1;
+	return d->frames ? d->frames->epoll_fd : -1;
 }
 
 static void close_tap(struct tap *tap)
@@ -125,9 +125,9 @@ static void close_tap(struct tap *tap)
 	free(tap);
 }
 
-void vb_frames_close(struct vb_worker *w)
+void vb_frames_close(struct vb_driver *d)
 {
-	struct vb_frames *frames = w->frames;
+	struct vb_frames *frames = d->frames;
 
 	if (!frames)
 		return;
@@ -136,7 +136,7 @@ void vb_frames_close(struct vb_worker *w)
 	close(frames->epoll_fd);
 	close(frames->send_fd);
 	free(frames);
-	w->frames = NULL;
+	d->frames = NULL;
 }
 
 /* ---- Flows ------------------------------------------------------------------------------------------------------ */
@@ -153,7 +153,7 @@ static struct tap *find_tap(struct vb_frames *frames, uint32_t ifindex)
 
 static int open_tap(struct vb_device *device, struct tap **opened)
 {
-	struct vb_frames *frames = device->worker->frames;
+	struct vb_frames *frames = device->driver->frames;
 	struct tap *tap = calloc(1, sizeof(*tap));
 
 	if (!tap)
@@ -172,7 +172,7 @@ static int open_tap(struct vb_device *device, struct tap **opened)
 		return rc;
 	}
 	vb_ethernet_address(tap->fd, device->info.ifname, tap->mac);
-	vb_steering_init(&tap->steering, device->worker->lane);
+	vb_steering_init(&tap->steering, device->driver->lane);
 	vb_list_add_tail(&frames->taps, &tap->link);
 	*opened = tap;
 	return 0;
@@ -210,7 +210,7 @@ static struct vb_ethernet_filter filter_of(const struct vb_frame_flow *flow)
 
 static int add_flow(struct vb_device *device, struct vb_device_flow *flow)
 {
-	struct tap *tap = find_tap(device->worker->frames, device->info.ifindex);
+	struct tap *tap = find_tap(device->driver->frames, device->info.ifindex);
 	int rc = tap ? 0 : open_tap(device, &tap);
 
 	if (rc < 0)
@@ -232,10 +232,10 @@ int vb_device_steer(struct vb_device *device, const struct vb_frame_flow *wanted
 		return -ENOMEM;
 	*flow = (struct vb_device_flow){ .flow = *wanted, .filter = filter_of(wanted) };
 	vb_list_init(&flow->flow.link);
-	int rc = vb_lane_lock(device);
+	int rc = vb_driver_lock(device->driver);
 	if (rc == 0) {
 		rc = add_flow(device, flow);
-		vb_lane_unlock(device);
+		vb_driver_unlock(device->driver);
 	}
 	if (rc < 0) {
 		free(flow);
@@ -247,7 +247,7 @@ int vb_device_steer(struct vb_device *device, const struct vb_frame_flow *wanted
 
 int vb_device_unsteer(struct vb_device *device, struct vb_device_flow *flow)
 {
-	int rc = vb_lane_lock(device);
+	int rc = vb_driver_lock(device->driver);
 
 	if (rc < 0)
 		return rc;
@@ -255,7 +255,7 @@ int vb_device_unsteer(struct vb_device *device, struct vb_device_flow *flow)
 	vb_ethernet_ignore(flow->tap->fd, flow->tap->ifindex, &flow->filter);
 	if (vb_list_empty(&flow->tap->steering.flows))
 		close_tap(flow->tap);
-	vb_lane_unlock(device);
+	vb_driver_unlock(device->driver);
 	free(flow);
 	return 0;
 }
@@ -281,12 +281,12 @@ static unsigned receive(struct tap *tap, uint8_t *buffer, vb_time now)
 	return count;
 }
 
-bool vb_frames_receive(struct vb_worker *w, vb_time now)
+bool vb_frames_receive(struct vb_driver *d, vb_time now)
 {
 	unsigned count = 0;
 
-	vb_list_for_each (node, &w->frames->taps)
-		count += receive(vb_container_of(node, struct tap, link), w->frames->buffer, now);
+	vb_list_for_each (node, &d->frames->taps)
+		count += receive(vb_container_of(node, struct tap, link), d->frames->buffer, now);
 	return count > 0;
 }
 
@@ -301,24 +301,24 @@ static void watch_room(struct vb_frames *frames, bool is_full)
 	epoll_ctl(frames->epoll_fd, is_full ? EPOLL_CTL_ADD : EPOLL_CTL_DEL, frames->send_fd, &event);
 }
 
-bool vb_frames_transmit(struct vb_worker *w, vb_time now)
+bool vb_frames_transmit(struct vb_driver *d, vb_time now)
 {
 	struct vb_frame frame;
 	unsigned count = 0;
 
-	for (; count < FRAMES_AT_A_TIME && vb_lane_next_frame(w->lane, &frame, now); count++) {
-		const struct vb_device *device = vb_worker_device_of(w, vb_qp_nic(frame.qp));
-		int error = device ? vb_ethernet_send(w->frames->send_fd, device->info.ifindex, frame.iov,
+	for (; count < FRAMES_AT_A_TIME && vb_lane_next_frame(d->lane, &frame, now); count++) {
+		const struct vb_device *device = vb_process_device_of(d->process, vb_qp_nic(frame.qp));
+		int error = device ? vb_ethernet_send(d->frames->send_fd, device->info.ifindex, frame.iov,
 					     frame.iov_count)
 				   : ENODEV;
 		if (error == EAGAIN) {
 			vb_lane_frame_waits(&frame);
-			watch_room(w->frames, true);
+			watch_room(d->frames, true);
 			return count > 0;
 		}
-		vb_lane_frame_sent(w->lane, &frame, error, now);
+		vb_lane_frame_sent(d->lane, &frame, error, now);
 	}
-	watch_room(w->frames, false);
-	w->has_more |= count == FRAMES_AT_A_TIME;
+	watch_room(d->frames, false);
+	d->has_more |= count == FRAMES_AT_A_TIME;
 	return count > 0;
 }

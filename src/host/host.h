@@ -1,8 +1,8 @@
-/* A running NIC in a process: devices and their GIDs, the lane with its sockets, the thread that keeps it going, and the
- * broker connection. verbs/ sees only this header and engine/nic.h.
+/* A running NIC in a process: devices and their GIDs, drivers, each a lane with its port and the thread that keeps it going,
+ * and the broker connection. verbs/ sees only this header and the engine's.
  *
  * Who drives. A thread that polls an empty CQ drives the lane inline; otherwise the progress thread, asleep in epoll,
- * does. Whoever drives holds the lane's mutex, and before giving it away hands all events to the sinks and looks at the
+ * does. Whoever drives holds the driver's mutex, and before giving it away hands all events to the sinks and looks at the
  * doorbells. An idle process uses no CPU.
  *
  * Threads: every function may be called by any thread, unless it says otherwise. Errors: 0 or a negative errno. */
@@ -49,13 +49,13 @@ void vb_devices_expect_use(void);
 
 struct vb_device;
 
-/* What the host tells the opener. Called by whoever drives, with the lane's mutex held: be short, call nothing of this
+/* What the host tells the opener. Called by whoever drives, with the driver's mutex held: be short, call nothing of this
  * header but what says so. */
 struct vb_device_sink {
-	void *user;
-	void (*on_event)(void *user, const struct vb_event *event); /* completion notices and QP/CQ/SRQ events */
-	void (*on_port)(void *user, bool is_active);		    /* link came or went */
+	void (*on_event)(const struct vb_event *event); /* what an object says: it knows whose it is; deaths of QPs are not told */
+	void (*on_port)(void *user, bool is_active);	/* link came or went */
 	void (*on_gid_change)(void *user);
+	void *user; /* of the latter two */
 };
 
 /* Opens the device of that name; starts the process's lane with the first (-errno; the reason in words has then been
@@ -72,54 +72,57 @@ void vb_device_query(struct vb_device *device, struct vb_device_info *info);
  * lane has had other devices too, and what it counts cannot be told apart. */
 const char *vb_device_counter(const char *name, unsigned n, uint64_t *value);
 
-/* ---- The lane of a device ----------------------------------------------------------------------------------------- */
+/* ---- Drivers ------------------------------------------------------------------------------------------------------ */
 
-/* The lane new QPs go to. */
-struct vb_lane *vb_device_lane(struct vb_device *device);
+struct vb_driver;
+
+/* The driver new QPs go to, for life. A process has one today. */
+struct vb_driver *vb_device_driver(struct vb_device *device);
+struct vb_lane *vb_driver_lane(struct vb_driver *driver);
 
 /* Have the lane to oneself: around every [lane] function of the engine. Unlock delivers events and serves doorbells.
  * A -errno of lock means that the lane is not this process's (a forked child's parent's): use nothing. */
-int vb_lane_lock(struct vb_device *device);
-void vb_lane_unlock(struct vb_device *device);
+int vb_driver_lock(struct vb_driver *driver);
+void vb_driver_unlock(struct vb_driver *driver);
+/* Likewise, and nothing is at the port: no memory is lent to anybody. Waits for it with the lane held. */
+int vb_driver_lock_quiet(struct vb_driver *driver);
 
-/* Sends at once what is held back (acks), with the lane's mutex held: before a QP leaves, whose peer still waits for it. */
-void vb_lane_settle(struct vb_device *device);
+/* Sends at once what is held back (acks), with the mutex held: before a QP leaves, whose peer still waits for it, or before
+ * whoever drives sleeps. */
+void vb_driver_settle(struct vb_driver *driver);
 
 /* After posting: drives the lane if it is free, else its holder sees the doorbell. Never waits. */
-void vb_lane_kick(struct vb_device *device);
+void vb_driver_kick(struct vb_driver *driver);
 /* A poller found its CQ empty: receive, advance, transmit once if the lane is free. Yields the core after tens of
  * microseconds of empty calls by this thread. */
-void vb_lane_drive(struct vb_device *device);
+void vb_driver_drive(struct vb_driver *driver);
 /* The calling thread is told that a CQ has something: it waits asleep, and its next poll is no spinning. */
-void vb_lane_notified(void);
-/* Wait until fd is readable (true), driving the lane meanwhile. False: interrupted by a signal. */
-bool vb_lane_wait(struct vb_device *device, int fd);
-/* Returns when no memory access that began before is in flight: the grace period of vb_mr_free and vb_mw_destroy. */
-void vb_lane_grace(struct vb_device *device);
+void vb_driver_notified(void);
+/* Wait until fd is readable (true), driving meanwhile. False: interrupted by a signal. */
+bool vb_device_wait(struct vb_device *device, int fd);
+/* Returns when no memory access that began before is in flight: the grace period of vb_mr_free. */
+void vb_device_grace(struct vb_device *device);
 /* Now, on the clock that completions are stamped with. */
 vb_time vb_host_now(void);
 /* The CLOCK_MONOTONIC nanoseconds of a stamp (ibv_query_rt_values, completion timestamps). */
 uint64_t vb_host_monotonic_ns(vb_time at);
 
 /* Ask who is at av->dgid (discovery MAD, once per address) so that windows and trains fit; returns at once. With the
- * lane's mutex held. */
+ * driver's mutex held. */
 void vb_device_discover(struct vb_device *device, const struct vb_av *av);
 
-/* UD multicast membership of the process's sockets, counted per group. Without the lane's mutex. */
+/* UD multicast membership of the process's sockets, counted per group. Without any mutex. */
 int vb_device_join(struct vb_device *device, const struct vb_gid *group);
 int vb_device_leave(struct vb_device *device, const struct vb_gid *group);
 
 /* Frames, for raw packet QPs: through packet sockets, hence with CAP_NET_RAW alone. */
 bool vb_host_may_use_frames(void);
-/* Before a raw packet QP is made. -EPERM where it may not be. Without the lane's mutex, as the next two. */
+/* Before a raw packet QP is made. -EPERM where it may not be. Without any mutex, as the next two. */
 int vb_device_open_frames(struct vb_device *device);
 struct vb_device_flow;
 /* From now on flow->qp gets what flow matches. -errno of the interface. */
 int vb_device_steer(struct vb_device *device, const struct vb_frame_flow *flow, struct vb_device_flow **made);
 int vb_device_unsteer(struct vb_device *device, struct vb_device_flow *flow);
-
-/* One line on stderr: who, where, why, for how long, what to check. With the lane's mutex held. */
-void vb_host_explain_death(struct vb_device *device, struct vb_qp *qp);
 
 /* True when the device was opened by the process that this one was forked from: verbs of its objects return an errno. */
 bool vb_device_is_forked(const struct vb_device *device);

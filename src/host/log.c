@@ -30,7 +30,7 @@ void vb_log(enum vb_log_level level, const char *format, ...)
 	if ((size_t)length > sizeof(line) - 2)
 		length = sizeof(line) - 2;
 	line[length++] = '\n';
-	/* A system call of its own: write() is a cancellation point, and the caller may hold the lane's mutex. */
+	/* A system call of its own: write() is a cancellation point, and the caller may hold the driver's mutex. */
 	syscall(SYS_write, STDERR_FILENO, line, (size_t)length);
 	errno = saved;
 }

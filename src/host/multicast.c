@@ -1,5 +1,5 @@
 /* Multicast membership of the slot's socket, counted: QPs of several devices and contexts may be attached to one group. */
-#include "host/worker.h"
+#include "host/process.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -15,11 +15,11 @@ struct membership {
 static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
 static struct vb_list memberships = { &memberships, &memberships };
 
-static int change(const struct vb_worker *w, const struct vb_gid *group, uint32_t ifindex, bool join)
+static int change(const struct vb_driver *d, const struct vb_gid *group, uint32_t ifindex, bool join)
 {
-	if (w->slot.is_carried)
-		return vb_broker_join(w->broker, &w->slot, group, ifindex, join);
-	return vb_change_membership(w->slot.fd, group, ifindex, join);
+	if (d->slot.is_carried)
+		return vb_broker_join(d->process->broker, &d->slot, group, ifindex, join);
+	return vb_change_membership(d->slot.fd, group, ifindex, join);
 }
 
 static struct membership *find(const struct vb_gid *group, uint32_t ifindex)
@@ -32,13 +32,13 @@ static struct membership *find(const struct vb_gid *group, uint32_t ifindex)
 	return NULL;
 }
 
-static int join_first(const struct vb_worker *w, const struct vb_gid *group, uint32_t ifindex)
+static int join_first(const struct vb_driver *d, const struct vb_gid *group, uint32_t ifindex)
 {
 	struct membership *m = malloc(sizeof(*m));
 
 	if (!m)
 		return -ENOMEM;
-	int rc = change(w, group, ifindex, true);
+	int rc = change(d, group, ifindex, true);
 	if (rc == -EADDRINUSE) /* joined already, by whom we do not count */
 		rc = 0;
 	if (rc < 0) {
@@ -55,9 +55,9 @@ static int join_first(const struct vb_worker *w, const struct vb_gid *group, uin
 /* An interface that went and came back has another index. */
 static uint32_t interface_of(struct vb_device *device)
 {
-	vb_worker_lock(device->worker);
+	vb_driver_lock(device->driver);
 	uint32_t ifindex = device->info.ifindex;
-	vb_worker_unlock(device->worker);
+	vb_driver_unlock(device->driver);
 	return ifindex;
 }
 
@@ -65,7 +65,7 @@ int vb_device_join(struct vb_device *device, const struct vb_gid *group)
 {
 	int rc = 0;
 
-	if (device->worker->is_forked)
+	if (device->process->is_forked)
 		return -ENODEV;
 	if (!vb_gid_is_multicast(group))
 		return -EINVAL;
@@ -75,7 +75,7 @@ int vb_device_join(struct vb_device *device, const struct vb_gid *group)
 	if (m)
 		m->count++;
 	else
-		rc = join_first(device->worker, group, ifindex);
+		rc = join_first(device->driver, group, ifindex);
 	pthread_mutex_unlock(&mutex);
 	return rc;
 }
@@ -84,7 +84,7 @@ int vb_device_leave(struct vb_device *device, const struct vb_gid *group)
 {
 	int rc = -EINVAL;
 
-	if (device->worker->is_forked)
+	if (device->process->is_forked)
 		return -ENODEV;
 	uint32_t ifindex = interface_of(device);
 	pthread_mutex_lock(&mutex);
@@ -92,7 +92,7 @@ int vb_device_leave(struct vb_device *device, const struct vb_gid *group)
 	if (m) {
 		rc = 0;
 		if (--m->count == 0) {
-			change(device->worker, group, m->ifindex, false);
+			change(device->driver, group, m->ifindex, false);
 			vb_list_remove(&m->link);
 			free(m);
 		}

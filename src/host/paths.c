@@ -1,5 +1,5 @@
 /* Which path every byte took, per peer, and the summary of it that VERBENA_STATS=1 prints. Kept only with that setting. */
-#include "host/worker.h"
+#include "host/process.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -61,10 +61,10 @@ void vb_paths_received(struct vb_paths *paths, const struct vb_train *train)
 		path->received += train->packets[i].payload_length;
 }
 
-static void print_path(const struct vb_worker *w, const struct path *path, const char *who)
+static void print_path(const struct vb_driver *d, const struct path *path, const char *who)
 {
 	char sent[32], received[32];
-	bool is_by_trains = path->is_by_trains && !vb_settings_get()->trains_off && !w->port->trains_refused;
+	bool is_by_trains = path->is_by_trains && !vb_settings_get()->trains_off && !d->port->trains_refused;
 
 	vb_log(VB_LOG_ERROR, "wire: %s sent, %s received, peer %s (%s)", vb_text_bytes(path->sent, sent, sizeof(sent)),
 		vb_text_bytes(path->received, received, sizeof(received)), who,
@@ -96,23 +96,23 @@ static void print_connections(void)
 		vb_log(VB_LOG_ERROR, "connections:%s", line);
 }
 
-void vb_paths_print(const struct vb_worker *w)
+void vb_paths_print(const struct vb_driver *d)
 {
 	uint64_t values[VB_COUNTER_COUNT], port_values[VB_PORT_COUNTER_COUNT];
 	char line[900] = "", peer[VB_TEXT_GID];
 
-	if (!w->paths->count)
+	if (!d->paths->count)
 		vb_log(VB_LOG_ERROR, "wire: nothing was sent or received");
-	for (unsigned i = 0; i < w->paths->count; i++)
-		print_path(w, &w->paths->paths[i], vb_text_gid(&w->paths->paths[i].peer, peer));
-	if (w->paths->others.sent || w->paths->others.received)
-		print_path(w, &w->paths->others, "others");
-	if (w->slot.is_carried)
+	for (unsigned i = 0; i < d->paths->count; i++)
+		print_path(d, &d->paths->paths[i], vb_text_gid(&d->paths->paths[i].peer, peer));
+	if (d->paths->others.sent || d->paths->others.received)
+		print_path(d, &d->paths->others, "others");
+	if (d->slot.is_carried)
 		vb_log(VB_LOG_ERROR, "wire: received by a courier of the broker, which is another user's");
-	vb_lane_counters(w->lane, values);
+	vb_lane_counters(d->lane, values);
 	put_counters(line, sizeof(line), vb_counter_name, values, VB_COUNTER_COUNT);
 	vb_log(VB_LOG_ERROR, "lane:%s", line);
-	vb_port_counters(w->port, port_values);
+	vb_port_counters(d->port, port_values);
 	line[0] = '\0';
 	put_counters(line, sizeof(line), vb_port_counter_name, port_values, VB_PORT_COUNTER_COUNT);
 	vb_log(VB_LOG_ERROR, "port:%s", line);

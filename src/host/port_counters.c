@@ -1,7 +1,7 @@
 /* What the kernel's drivers count of a port, under their names, from what our lane and port count: Linux's rxe first,
  * then mlx5. A counter of theirs that we do not count in the same sense is left out. */
 #include "engine/counters.h"
-#include "host/worker.h"
+#include "host/process.h"
 
 enum source { LANE, PORT };
 
@@ -33,16 +33,22 @@ static const struct row {
 	{ "hw_counters/rx_icrc_encapsulated", PORT, VB_PORT_RX_DROP_ICRC, -1 },
 };
 
-const char *vb_worker_counter(const struct vb_worker *w, unsigned n, uint64_t *value)
+static uint64_t value_of(const struct vb_driver *d, const struct row *row)
 {
 	uint64_t lane[VB_COUNTER_COUNT], port[VB_PORT_COUNTER_COUNT];
 
+	vb_lane_counters(d->lane, lane);
+	vb_port_counters(d->port, port);
+	const uint64_t *from = row->source == LANE ? lane : port;
+	return from[row->counter] + (row->also < 0 ? 0 : from[row->also]);
+}
+
+const char *vb_process_counter(const struct vb_process *p, unsigned n, uint64_t *value)
+{
 	if (n >= sizeof(table) / sizeof(table[0]))
 		return NULL;
-	const struct row *row = &table[n];
-	vb_lane_counters(w->lane, lane);
-	vb_port_counters(w->port, port);
-	const uint64_t *from = row->source == LANE ? lane : port;
-	*value = from[row->counter] + (row->also < 0 ? 0 : from[row->also]);
-	return row->name;
+	*value = 0;
+	vb_list_for_each(node, &p->drivers)
+		*value += value_of(vb_container_of(node, struct vb_driver, link), &table[n]);
+	return table[n].name;
 }

@@ -63,13 +63,13 @@ VB_EXPORT struct ibv_ah *ibv_create_ah(struct ibv_pd *pd, struct ibv_ah_attr *at
 	if (!ah)
 		return vb_fail(ENOMEM);
 	struct vb_device *host = vb_host_of(pd->context);
-	err = vb_lane_lock(host);
+	err = vb_driver_lock(vb_device_driver(host));
 	if (err) {
 		free(ah);
 		return vb_fail(-err);
 	}
 	vb_device_discover(host, &av);
-	vb_lane_unlock(host);
+	vb_driver_unlock(vb_device_driver(host));
 	ah->av = av;
 	ah->ibv = (struct ibv_ah){ .context = pd->context, .pd = pd, .handle = vb_object_handle() };
 	vb_pd_hold(pd, 1);

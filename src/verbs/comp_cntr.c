@@ -65,7 +65,7 @@ VB_EXPORT int later_qp_attach_comp_cntr(
 		return EINVAL;
 	if (attr->op_mask & ~(uint32_t)VB_COUNTED_MASK)
 		return ENOTSUP;
-	int err = vb_lane_lock(qp->host);
+	int err = vb_driver_lock(qp->driver);
 	if (err)
 		return -err;
 	err = vb_qp_count_work(qp->qp, &object_of(counter)->work, attr->op_mask);
@@ -75,7 +75,7 @@ VB_EXPORT int later_qp_attach_comp_cntr(
 			atomic_fetch_add(&object_of(counter)->attached, 1);
 		}
 	}
-	vb_lane_unlock(qp->host);
+	vb_driver_unlock(qp->driver);
 	return -err;
 }
 
@@ -115,7 +115,7 @@ static int read_value(struct later_comp_cntr *counter, const _Atomic uint64_t *f
 {
 	if (vb_is_forked(counter->context))
 		return VB_FORKED_ERRNO;
-	vb_lane_drive(vb_host_of(counter->context));
+	vb_driver_drive(vb_driver_of(counter->context));
 	*value = atomic_load_explicit(from, memory_order_acquire);
 	return 0;
 }

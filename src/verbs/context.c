@@ -32,20 +32,6 @@ uint32_t vb_object_handle(void)
 	return atomic_fetch_add_explicit(&next, 1, memory_order_relaxed) + 1;
 }
 
-int vb_lane_lock_quiet(struct ibv_context *context)
-{
-	struct vb_device *host = vb_host_of(context);
-	for (;;) {
-		int err = vb_lane_lock(host);
-		if (err)
-			return -err;
-		if (vb_lane_handed_out(vb_device_lane(host)) == 0)
-			return 0;
-		vb_lane_unlock(host);
-		vb_lane_grace(host);
-	}
-}
-
 /* For librdmacm. */
 VB_EXPORT struct vb_device *vb_connections_device(struct ibv_context *context)
 {
@@ -125,7 +111,7 @@ VB_EXPORT struct ibv_context *ibv_open_device(struct ibv_device *device)
 	vb_list_init(&object->domains);
 	set_operations(&object->verbs);
 
-	struct vb_device_sink sink = { object, vb_sink_on_event, vb_sink_on_port, vb_sink_on_gid_change };
+	struct vb_device_sink sink = { vb_sink_on_event, vb_sink_on_port, vb_sink_on_gid_change, object };
 	err = vb_device_open(device->name, &sink, &object->host);
 	if (err)
 		goto out_queue;

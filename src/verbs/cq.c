@@ -29,7 +29,7 @@ static struct cq_object *cq_create(struct ibv_context *context, const struct vb_
 	cq->parent_domain = parent_domain;
 	struct vb_cq_config config = *wanted;
 	config.user = cq;
-	cq->host = vb_host_of(context);
+	cq->driver = vb_driver_of(context);
 	cq->ibv.context = context;
 	cq->ibv.channel = channel;
 	cq->ibv.cq_context = cq_context;
@@ -39,7 +39,7 @@ static struct cq_object *cq_create(struct ibv_context *context, const struct vb_
 	vb_list_init(&cq->waiting);
 	vb_lock_init(&cq->poll_lock);
 	vb_cq_ex_init(cq, wc_flags);
-	int err = vb_cq_create(vb_device_nic(cq->host), &config, &cq->cq);
+	int err = vb_cq_create(vb_device_nic(vb_host_of(context)), &config, &cq->cq);
 	if (err) {
 		vb_pd_free(parent_domain, cq, VB_ALLOCATION_CQ, is_programs);
 		return vb_fail(-err);
@@ -101,25 +101,25 @@ VB_EXPORT int ibv_resize_cq(struct ibv_cq *ibv, int cqe)
 		return VB_FORKED_ERRNO;
 	if (cqe < 1 || cqe > VB_MAX_CQE)
 		return EINVAL;
-	int err = vb_lane_lock(cq->host);
+	int err = vb_driver_lock(cq->driver);
 	if (err)
 		return -err;
-	vb_lane_settle(cq->host); /* completions of what was posted are counted before the size is judged */
+	vb_driver_settle(cq->driver); /* completions of what was posted are counted before the size is judged */
 	err = vb_cq_resize(cq->cq, (uint32_t)cqe);
 	if (!err)
 		ibv->cqe = (int)vb_cq_capacity(cq->cq);
-	vb_lane_unlock(cq->host);
+	vb_driver_unlock(cq->driver);
 	return -err;
 }
 
 VB_EXPORT int ibv_destroy_cq(struct ibv_cq *ibv)
 {
 	struct cq_object *cq = vb_cq_of(ibv);
-	int err = vb_lane_lock(cq->host);
+	int err = vb_driver_lock(cq->driver);
 	if (err)
 		return -err;
 	err = atomic_load(&cq->named_by) ? -EBUSY : vb_cq_destroy(cq->cq);
-	vb_lane_unlock(cq->host);
+	vb_driver_unlock(cq->driver);
 	if (err)
 		return -err;
 	vb_object_remove(ibv->context, &cq->link);
@@ -143,7 +143,7 @@ int vb_cq_ops_req_notify(struct ibv_cq *ibv, int solicited_only)
 
 int vb_cq_drive_and_poll(struct cq_object *cq, struct vb_wc *wc, int n)
 {
-	vb_lane_drive(cq->host);
+	vb_driver_drive(cq->driver);
 	return vb_cq_poll(cq->cq, wc, n);
 }
 

@@ -168,12 +168,12 @@ static int share_bytes(struct dm_object *dm)
 	int file = make_file(dm->rounded);
 	if (file < 0)
 		return file;
-	int err = -vb_lane_lock_quiet(dm->ibv.context);
+	int err = vb_driver_lock_quiet(vb_driver_of(dm->ibv.context));
 	if (!err) {
 		vb_lock_take(&dm->lock);
 		err = move_to_file(dm, file);
 		vb_lock_release(&dm->lock);
-		vb_lane_unlock(vb_host_of(dm->ibv.context));
+		vb_driver_unlock(vb_driver_of(dm->ibv.context));
 	}
 	if (err)
 		close(file);

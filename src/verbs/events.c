@@ -117,12 +117,12 @@ VB_EXPORT int ibv_get_cq_event(struct ibv_comp_channel *ibv, struct ibv_cq **cq,
 			errno = EAGAIN;
 			return -1;
 		}
-		if (!vb_lane_wait(vb_host_of(ibv->context), ibv->fd) && vb_signal_ends_wait()) {
+		if (!vb_device_wait(vb_host_of(ibv->context), ibv->fd) && vb_signal_ends_wait()) {
 			errno = EINTR;
 			return -1;
 		}
 	}
-	vb_lane_notified();
+	vb_driver_notified();
 	*cq = ibv_cq_ex_to_cq(&found->ibv);
 	*cq_context = found->ibv.cq_context;
 	return 0;
@@ -271,8 +271,7 @@ static void on_qp_event(struct qp_object *owner, enum vb_event_kind kind)
 		queue_qp_event(vb_container_of(node, struct qp_object, opened_link), kind);
 }
 
-/* The objects are asked for their context, not user: they know best. */
-void vb_sink_on_event(void *user, const struct vb_event *event)
+void vb_sink_on_event(const struct vb_event *event)
 {
 	switch (event->kind) {
 	case VB_EVENT_COMPLETION:
@@ -292,11 +291,8 @@ void vb_sink_on_event(void *user, const struct vb_event *event)
 		async_queue(vb_context_of(srq->ibv.context), out, srq, &srq->async_delivered);
 		break;
 	}
-	case VB_EVENT_QP_DIED: {
-		struct qp_object *qp = vb_qp_user(event->qp);
-		vb_host_explain_death(qp->host, event->qp);
+	case VB_EVENT_QP_DIED: /* the host has said why */
 		break;
-	}
 	case VB_EVENT_QP_FATAL:
 	case VB_EVENT_QP_REQ_ERR:
 	case VB_EVENT_QP_ACCESS_ERR:

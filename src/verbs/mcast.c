@@ -23,10 +23,10 @@ static int attach(struct qp_object *qp, const struct vb_gid *group)
 	int err = vb_device_join(qp->host, group);
 	if (err)
 		return -err;
-	err = vb_lane_lock(qp->host);
+	err = vb_driver_lock(qp->driver);
 	if (!err) {
 		err = vb_qp_attach_mcast(qp->qp, group);
-		vb_lane_unlock(qp->host);
+		vb_driver_unlock(qp->driver);
 	}
 	if (err) {
 		vb_device_leave(qp->host, group);
@@ -41,11 +41,11 @@ static int detach(struct qp_object *qp, const struct vb_gid *group)
 	int index = group_find(qp, group);
 	if (index < 0)
 		return EINVAL;
-	int err = vb_lane_lock(qp->host);
+	int err = vb_driver_lock(qp->driver);
 	if (err)
 		return -err;
 	err = vb_qp_detach_mcast(qp->qp, group);
-	vb_lane_unlock(qp->host);
+	vb_driver_unlock(qp->driver);
 	if (err)
 		return -err;
 	struct vb_gid gone = *group; /* may lie in the table */
@@ -56,7 +56,7 @@ static int detach(struct qp_object *qp, const struct vb_gid *group)
 
 typedef int change(struct qp_object *qp, const struct vb_gid *group);
 
-/* Joining may block, so the list has the context's mutex rather than the lane's. */
+/* Joining may block, so the list has the context's mutex rather than the driver's. */
 static int change_group(struct ibv_qp *ibv, const union ibv_gid *gid, change *change_it)
 {
 	struct vb_gid group = vb_gid_plain(gid);

@@ -222,7 +222,7 @@ static int rereg_locked(struct ibv_mr *ibv, int flags, struct ibv_pd *pd, void *
 		errno = err;
 		return IBV_REREG_MR_ERR_INPUT;
 	}
-	vb_lane_grace(vb_host_of(ibv->context));
+	vb_device_grace(vb_host_of(ibv->context));
 	struct pd_object *domain = flags & IBV_REREG_MR_CHANGE_PD ? (struct pd_object *)pd : NULL;
 	err = -vb_mr_revalidate(mr->mr, domain ? domain->pd : NULL, &config);
 	if (err) {
@@ -262,7 +262,7 @@ VB_EXPORT int ibv_dereg_mr(struct ibv_mr *ibv)
 	int err = vb_mr_invalidate(mr->mr);
 	if (err)
 		return -err;
-	vb_lane_grace(vb_host_of(ibv->context));
+	vb_device_grace(vb_host_of(ibv->context));
 	vb_mr_free(mr->mr);
 	vb_object_remove(ibv->context, &mr->link);
 	vb_pd_hold(ibv->pd, -1);

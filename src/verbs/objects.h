@@ -3,7 +3,7 @@
  *
  * Holds: the engine's "user" of a CQ, SRQ or QP is its object here, and an object's context never changes. Objects are
  * linked into their context, so that ibv_close_device finds what a program left behind.
- * Locks, in the order in which they may be taken: the lane's mutex (host), an event queue's, an object's own.
+ * Locks, in the order in which they may be taken: the driver's mutex (host), an event queue's, an object's own.
  * Not here: protocol of any kind (engine/), threads and sockets (host/). */
 #ifndef VB_VERBS_OBJECTS_H
 #define VB_VERBS_OBJECTS_H
@@ -90,7 +90,7 @@ struct context_object {
 	struct device_object *device;
 	struct event_queue async;
 	pthread_mutex_t objects_lock;
-	/* Taken before the lane's, while a region is closed to be changed, or device memory changes its pages. */
+	/* Taken before the driver's, while a region is closed to be changed, or device memory changes its pages. */
 	pthread_mutex_t rereg_lock;
 	struct vb_list objects[OBJECT_KINDS];
 	struct vb_list domains; /* of struct xrc_domain, under verbs.context.mutex */
@@ -107,6 +107,11 @@ static inline struct vb_device *vb_host_of(struct ibv_context *context)
 	return vb_context_of(context)->host;
 }
 
+static inline struct vb_driver *vb_driver_of(struct ibv_context *context)
+{
+	return vb_device_driver(vb_host_of(context));
+}
+
 /* The device is the parent's of this process, which was forked from it: nothing of it may be used, nor its locks waited
  * for. */
 static inline bool vb_is_forked(struct ibv_context *context)
@@ -118,10 +123,6 @@ void vb_object_add(struct ibv_context *context, enum object_kind kind, struct vb
 void vb_object_remove(struct ibv_context *context, struct vb_list *link);
 /* A number for the handle fields: unique in the process, of no other meaning. */
 uint32_t vb_object_handle(void);
-/* The lane of context with nothing of it in a port's hands: what is destroyed under it is in nobody's use. 0 or errno.
- */
-int vb_lane_lock_quiet(struct ibv_context *context);
-
 /* errno is set, to error as verbs return it, and the NULL of a failed create returned. */
 static inline void *vb_fail(int error)
 {
@@ -254,7 +255,7 @@ struct cq_object {
 	struct ibv_cq_ex ibv;
 	struct vb_list link;
 	struct vb_cq *cq;
-	struct vb_device *host;
+	struct vb_driver *driver;
 	atomic_uint named_by; /* QPs that were made with it, whether they complete to it or, with tags, elsewhere */
 
 	/* The completion that the extended poller shows; poll_lock is held from start_poll to end_poll. */
@@ -347,6 +348,7 @@ struct qp_object {
 	struct vb_list link;
 	struct vb_qp *qp;
 	struct vb_device *host;
+	struct vb_driver *driver;
 	struct wr_builder *builder; /* NULL without send_ops_flags */
 	bool is_programs_memory;    /* see vb_pd_alloc */
 	uint32_t async_delivered;
@@ -357,7 +359,7 @@ struct qp_object {
 	struct vb_gid *groups; /* multicast groups attached, under the context's mutex */
 	unsigned group_count;
 
-	/* A receiving XRC QP may have several handles (ibv_open_qp). Under the lane's mutex: */
+	/* A receiving XRC QP may have several handles (ibv_open_qp). Under the driver's mutex: */
 	struct qp_object *owner;    /* who made the engine's QP; of all others qp itself */
 	struct vb_list opened;      /* owner: the other handles */
 	struct vb_list opened_link; /* in the owner's list */
@@ -374,7 +376,7 @@ struct ibv_qp *vb_qp_ops_create_ex(struct ibv_context *context, struct ibv_qp_in
 struct ibv_qp *vb_qp_ops_open(struct ibv_context *context, struct ibv_qp_open_attr *attr);
 /* xrc.c: a new object is its own owner; xrcd NULL where it is in no domain. */
 void vb_qp_own(struct qp_object *qp, struct xrcd_object *xrcd);
-/* qp is being destroyed; true: it was the last handle, and the engine's QP goes. With the lane's mutex held. */
+/* qp is being destroyed; true: it was the last handle, and the engine's QP goes. With the driver's mutex held. */
 bool vb_qp_disown(struct qp_object *qp, struct qp_object **owner);
 /* qp_ex.c: the ibv_wr_* operations. 0 or errno. */
 int vb_qp_ex_init(struct qp_object *qp, uint64_t send_ops_flags);
@@ -391,8 +393,8 @@ void vb_qp_leave_groups(struct qp_object *qp);
 struct counters_object {
 	struct ibv_counters ibv;
 	struct vb_list link;
-	struct vb_device *host;
-	struct vb_flow_tally tally; /* under the lane's mutex */
+	struct vb_driver *driver;
+	struct vb_flow_tally tally; /* under the driver's mutex */
 	pthread_mutex_t mutex;
 	unsigned flows; /* that count into it */
 	unsigned point_count;
@@ -444,7 +446,7 @@ struct ibv_rwq_ind_table *vb_ind_table_ops_create(
 int vb_ind_table_ops_destroy(struct ibv_rwq_ind_table *table);
 /* What attr asks of a raw packet QP can be had: 0 or errno. */
 int vb_raw_check(struct ibv_context *context, const struct ibv_qp_init_attr_ex *attr);
-/* qp, just made, spreads as attr asks, if it does. With the lane's mutex held; 0 or -errno. */
+/* qp, just made, spreads as attr asks, if it does. With the driver's mutex held; 0 or -errno. */
 int vb_raw_spread(struct qp_object *qp, const struct ibv_qp_init_attr_ex *attr);
 
 /* post.c */
@@ -471,7 +473,7 @@ const char *vb_wr_opcode_str(enum ibv_wr_opcode opcode);
  * ------------------------------------------------------------------------------ */
 
 /* The sink of every opened device. */
-void vb_sink_on_event(void *user, const struct vb_event *event);
+void vb_sink_on_event(const struct vb_event *event);
 void vb_sink_on_port(void *user, bool is_active);
 void vb_sink_on_gid_change(void *user);
 

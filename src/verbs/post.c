@@ -117,7 +117,7 @@ int vb_qp_ops_post_send(struct ibv_qp *ibv, struct ibv_send_wr *wr, struct ibv_s
 		}
 	}
 	vb_sq_end(qp->qp, true);
-	vb_lane_kick(qp->host);
+	vb_driver_kick(qp->driver);
 	return err;
 }
 
@@ -144,7 +144,7 @@ int vb_qp_ops_bind_mw(struct ibv_qp *ibv, struct ibv_mw *mw, struct ibv_mw_bind 
 		return err;
 	}
 	mw->rkey = rkey;
-	vb_lane_kick(qp->host);
+	vb_driver_kick(qp->driver);
 	return 0;
 }
 
@@ -173,7 +173,7 @@ int vb_qp_ops_post_recv(struct ibv_qp *ibv, struct ibv_recv_wr *wr, struct ibv_r
 	}
 	/* A dead QP flushes what is posted to it, and only its lane can. */
 	if (vb_qp_state(qp->qp) == VB_QPS_ERR)
-		vb_lane_kick(qp->host);
+		vb_driver_kick(qp->driver);
 	return err;
 }
 

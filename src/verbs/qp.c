@@ -76,16 +76,16 @@ static int create_in_lane(struct qp_object *qp, const struct ibv_qp_init_attr_ex
 		.signal_all = attr->sq_sig_all != 0,
 		.user = qp,
 	};
-	int err = vb_lane_lock(qp->host);
+	int err = vb_driver_lock(qp->driver);
 	if (err)
 		return err;
-	err = vb_qp_create(vb_device_lane(qp->host), config, &qp->qp);
+	err = vb_qp_create(vb_driver_lane(qp->driver), config, &qp->qp);
 	if (!err && attr->rwq_ind_tbl) {
 		err = vb_raw_spread(qp, attr);
 		if (err)
 			vb_qp_destroy(qp->qp);
 	}
-	vb_lane_unlock(qp->host);
+	vb_driver_unlock(qp->driver);
 	return err;
 }
 
@@ -130,6 +130,7 @@ static struct ibv_qp *qp_create(struct ibv_context *context, struct ibv_qp_init_
 	pthread_mutex_init(&ibv->mutex, NULL);
 	pthread_cond_init(&ibv->cond, NULL);
 	qp->host = vb_host_of(context);
+	qp->driver = vb_driver_of(context);
 	vb_qp_own(qp, attr->qp_type == IBV_QPT_XRC_RECV ? (struct xrcd_object *)attr->xrcd : NULL);
 
 	if (attr->comp_mask & IBV_QP_INIT_ATTR_SEND_OPS_FLAGS) {
@@ -230,16 +231,16 @@ VB_EXPORT int ibv_destroy_qp(struct ibv_qp *ibv)
 	struct qp_object *qp = vb_qp_of(ibv);
 	if (qp->group_count || atomic_load(&qp->flows))
 		return EBUSY;
-	int err = vb_lane_lock_quiet(ibv->context);
+	int err = -vb_driver_lock(vb_driver_of(ibv->context));
 	if (err)
 		return err;
 	struct qp_object *owner;
-	vb_lane_settle(qp->host);
+	vb_driver_settle(qp->driver);
 	bool is_last = vb_qp_disown(qp, &owner);
 	if (is_last)
 		vb_qp_destroy(qp->qp);
 	vb_object_remove(ibv->context, &qp->link);
-	vb_lane_unlock(qp->host);
+	vb_driver_unlock(qp->driver);
 	vb_qp_events_finish(qp);
 	if (is_last && owner != qp)
 		free_object(owner);

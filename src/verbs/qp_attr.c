@@ -87,16 +87,16 @@ VB_EXPORT int ibv_modify_qp(struct ibv_qp *ibv, struct ibv_qp_attr *attr, int ma
 		err = translate_attr(ibv->context, attr, mask, &wanted);
 	if (err)
 		return err;
-	err = vb_lane_lock(qp->host);
+	err = vb_driver_lock(qp->driver);
 	if (err)
 		return -err;
 	if ((mask & IBV_QP_STATE) && wanted.state == VB_QPS_RESET)
-		vb_lane_settle(qp->host);
+		vb_driver_settle(qp->driver);
 	err = vb_qp_modify(qp->qp, &wanted, (uint32_t)mask, vb_host_now());
 	if (!err && (mask & IBV_QP_AV))
 		vb_device_discover(qp->host, &wanted.av);
 	ibv->state = (enum ibv_qp_state)vb_qp_state(qp->qp);
-	vb_lane_unlock(qp->host);
+	vb_driver_unlock(qp->driver);
 	return -err;
 }
 
@@ -133,12 +133,12 @@ VB_EXPORT int ibv_query_qp(struct ibv_qp *ibv, struct ibv_qp_attr *attr, int mas
 	struct qp_object *qp = vb_qp_of(ibv);
 	struct vb_qp_attr now;
 	struct vb_qp_config config;
-	int err = vb_lane_lock(qp->host);
+	int err = vb_driver_lock(qp->driver);
 	if (err)
 		return -err;
 	vb_qp_query(qp->qp, &now, &config);
 	ibv->state = (enum ibv_qp_state)now.state;
-	vb_lane_unlock(qp->host);
+	vb_driver_unlock(qp->driver);
 
 	struct ibv_qp_cap cap = {
 		.max_send_wr = config.max_send_wr,

@@ -51,7 +51,7 @@ static int wr_complete(struct ibv_qp_ex *ibv)
 	int error = qp->builder->error;
 	vb_sq_end(qp->qp, !error);
 	if (!error)
-		vb_lane_kick(qp->host);
+		vb_driver_kick(qp->driver);
 	return error;
 }
 

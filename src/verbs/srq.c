@@ -124,11 +124,10 @@ static int translate_op(const struct ibv_ops_wr *from, struct vb_tag_op *to)
 
 static int post_op(struct srq_object *srq, struct ibv_ops_wr *wr)
 {
-	struct vb_device *host = vb_host_of(srq->ibv.context);
 	struct vb_tag_op op;
 	int err = translate_op(wr, &op);
 	if (!err)
-		err = -vb_srq_tag_op(vb_device_lane(host), srq->srq, &op, vb_host_now());
+		err = -vb_srq_tag_op(vb_driver_lane(vb_driver_of(srq->ibv.context)), srq->srq, &op, vb_host_now());
 	if (!err && wr->opcode == IBV_WR_TAG_ADD)
 		wr->tm.handle = op.handle;
 	return err;
@@ -136,8 +135,8 @@ static int post_op(struct srq_object *srq, struct ibv_ops_wr *wr)
 
 int vb_srq_ops_post_ops(struct ibv_srq *ibv, struct ibv_ops_wr *wr, struct ibv_ops_wr **bad_wr)
 {
-	struct vb_device *host = vb_host_of(ibv->context);
-	int err = -vb_lane_lock(host);
+	struct vb_driver *driver = vb_driver_of(ibv->context);
+	int err = -vb_driver_lock(driver);
 	if (err) {
 		*bad_wr = wr;
 		return err;
@@ -149,7 +148,7 @@ int vb_srq_ops_post_ops(struct ibv_srq *ibv, struct ibv_ops_wr *wr, struct ibv_o
 			break;
 		}
 	}
-	vb_lane_unlock(host);
+	vb_driver_unlock(driver);
 	return err;
 }
 
@@ -169,7 +168,7 @@ VB_EXPORT int ibv_modify_srq(struct ibv_srq *ibv, struct ibv_srq_attr *attr, int
 	if (!err && (mask & IBV_SRQ_LIMIT))
 		err = vb_srq_set_limit(srq->srq, attr->srq_limit);
 	/* The limit may already be undercut: let the lane say so. */
-	vb_lane_kick(vb_host_of(ibv->context));
+	vb_driver_kick(vb_driver_of(ibv->context));
 	return -err;
 }
 
@@ -186,11 +185,11 @@ VB_EXPORT int ibv_query_srq(struct ibv_srq *ibv, struct ibv_srq_attr *attr)
 VB_EXPORT int ibv_destroy_srq(struct ibv_srq *ibv)
 {
 	struct srq_object *srq = (struct srq_object *)ibv;
-	int err = vb_lane_lock_quiet(ibv->context);
+	int err = -vb_driver_lock(vb_driver_of(ibv->context));
 	if (err)
 		return err;
 	err = vb_srq_destroy(srq->srq);
-	vb_lane_unlock(vb_host_of(ibv->context));
+	vb_driver_unlock(vb_driver_of(ibv->context));
 	if (err)
 		return -err;
 	vb_object_remove(ibv->context, &srq->link);

@@ -4,6 +4,7 @@
 #ifndef VB_TESTS_MEMORY_PORT_H
 #define VB_TESTS_MEMORY_PORT_H
 
+#include <fcntl.h>
 #include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
@@ -32,6 +33,7 @@ struct memory_port {
 	unsigned held_count;
 	struct vb_receipt sent[MEMORY_PORT_ROOM], finished[MEMORY_PORT_ROOM];
 	unsigned sent_count, most_held;
+	bool is_stopped; /* nothing leaves; under mutex, as the inbox */
 	struct memory_letter *inbox; /* ring of MEMORY_PORT_INBOX */
 	unsigned head, next, tail;   /* free running: oldest that is lent, next to give out, next free */
 	uint64_t counters[VB_PORT_COUNTER_COUNT];
@@ -57,7 +59,7 @@ static inline void memory_port_deliver(struct memory_port *to, const struct memo
 /* What was handed over leaves, in order; the receipts of what left before come back, in none. */
 static inline void memory_port_depart(struct memory_port *p)
 {
-	if (!p->held_count)
+	if (!p->held_count || p->is_stopped)
 		return;
 	for (unsigned i = 0; i < p->held_count; i++) {
 		memory_port_deliver(p->peer, &p->held[i]);
@@ -71,12 +73,33 @@ static inline void memory_port_depart(struct memory_port *p)
 	eventfd_write(p->fd, 1);
 }
 
+/* Something else is behind the descriptor, as when a courier is replaced. With the driver's mutex held. */
+static inline void memory_port_change_fd(struct vb_port *port)
+{
+	struct memory_port *p = memory_port_of(port);
+	pthread_mutex_lock(p->mutex);
+	int fd = eventfd(1, EFD_CLOEXEC | EFD_NONBLOCK);
+	int other = port->fds_version++ % 2 ? dup3(fd, p->fd, O_CLOEXEC) : fd;
+	close(other == fd ? p->fd : fd);
+	p->fd = other;
+	pthread_mutex_unlock(p->mutex);
+}
+
+static inline void memory_port_stop(struct vb_port *port, bool is_stopped)
+{
+	struct memory_port *p = memory_port_of(port);
+	pthread_mutex_lock(p->mutex);
+	p->is_stopped = is_stopped;
+	eventfd_write(p->fd, 1);
+	pthread_mutex_unlock(p->mutex);
+}
+
 static inline unsigned memory_port_receive(struct vb_port *port, vb_time now)
 {
 	struct memory_port *p = memory_port_of(port);
 	eventfd_t ignored;
-	eventfd_read(p->fd, &ignored);
 	pthread_mutex_lock(p->mutex);
+	eventfd_read(p->fd, &ignored);
 	memory_port_depart(p);
 	p->head = p->next;
 	unsigned count = p->tail - p->next;

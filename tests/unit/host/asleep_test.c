@@ -18,17 +18,17 @@ static struct vb_device *device;
 static int event_fd;
 static bool is_able;
 
-static void on_event(void *user, const struct vb_event *event)
+static void on_event(const struct vb_event *event)
 {
 	if (event->kind == VB_EVENT_COMPLETION)
 		eventfd_write(event_fd, 1);
 }
 
-static const struct vb_device_sink sink = { NULL, on_event, on_port, on_gid_change };
+static const struct vb_device_sink sink = { on_event, on_port, on_gid_change, NULL };
 
 static void *wait_for_event(void *unused)
 {
-	return (void *)(uintptr_t)vb_lane_wait(device, event_fd);
+	return (void *)(uintptr_t)vb_device_wait(device, event_fd);
 }
 
 static void sleep_ms(long ms)
@@ -41,7 +41,7 @@ static void post_empty_write(struct vb_qp *qp)
 	vb_sq_begin(qp);
 	assert_int_equal(vb_sq_put(qp, &(struct vb_send_wr){ .opcode = VB_WR_RDMA_WRITE }), 0);
 	vb_sq_end(qp, true);
-	vb_lane_kick(device);
+	vb_driver_kick(vb_device_driver(device));
 }
 
 /* Nothing was due when the waiter fell asleep, and nothing ever comes that would wake it. */
@@ -71,9 +71,9 @@ static void sleeper__wakes_for_what_others_posted(void **state)
 	assert_true(was_in_time);
 	assert_int_equal(wc.status, VB_WC_RETRY_EXC_ERR);
 
-	assert_int_equal(vb_lane_lock(device), 0);
+	assert_int_equal(vb_driver_lock(vb_device_driver(device)), 0);
 	assert_int_equal(vb_qp_destroy(qp), 0);
-	vb_lane_unlock(device);
+	vb_driver_unlock(vb_device_driver(device));
 	assert_int_equal(vb_cq_destroy(cq), 0);
 	assert_int_equal(vb_pd_destroy(pd), 0);
 	vb_device_close(device);
@@ -115,13 +115,13 @@ static void poller__that_is_told_of_an_event_does_not_sleep_at_its_next_poll(voi
 	vb_time until = vb_time_add(vb_host_now(), 15 * VB_MS);
 	getrusage(RUSAGE_THREAD, &before);
 	while (vb_time_before(vb_host_now(), until))
-		vb_lane_drive(device);
+		vb_driver_drive(vb_device_driver(device));
 	getrusage(RUSAGE_THREAD, &after);
 	assert_true(after.ru_nvcsw > before.ru_nvcsw);
 
-	vb_lane_notified();
+	vb_driver_notified();
 	getrusage(RUSAGE_THREAD, &before);
-	vb_lane_drive(device);
+	vb_driver_drive(vb_device_driver(device));
 	getrusage(RUSAGE_THREAD, &after);
 	assert_int_equal(after.ru_nvcsw, before.ru_nvcsw);
 

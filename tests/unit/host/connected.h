@@ -15,9 +15,9 @@ static void on_gid_change(void *user)
 
 static inline void modify_on(struct vb_device *device, struct vb_qp *qp, const struct vb_qp_attr *attr, uint32_t mask)
 {
-	assert_int_equal(vb_lane_lock(device), 0);
+	assert_int_equal(vb_driver_lock(vb_device_driver(device)), 0);
 	int rc = vb_qp_modify(qp, attr, VB_QP_STATE | mask, vb_host_now());
-	vb_lane_unlock(device);
+	vb_driver_unlock(vb_device_driver(device));
 	assert_int_equal(rc, 0);
 }
 
@@ -31,9 +31,9 @@ static inline struct vb_qp *connected_on(
 	struct vb_qp *qp;
 
 	vb_device_query(device, &info);
-	assert_int_equal(vb_lane_lock(device), 0);
-	int rc = vb_qp_create(vb_device_lane(device), &config, &qp);
-	vb_lane_unlock(device);
+	assert_int_equal(vb_driver_lock(vb_device_driver(device)), 0);
+	int rc = vb_qp_create(vb_driver_lane(vb_device_driver(device)), &config, &qp);
+	vb_driver_unlock(vb_device_driver(device));
 	assert_int_equal(rc, 0);
 	attr.port = 1;
 	attr.path_mtu = 1024;

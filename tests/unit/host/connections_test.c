@@ -31,7 +31,7 @@ static uint16_t last_reason;
 static struct vb_cm_id *passive[MANY];
 static bool accepts;
 
-static void on_event(void *user, const struct vb_event *event)
+static void on_event(const struct vb_event *event)
 {
 }
 
@@ -43,7 +43,7 @@ static void on_gid_change(void *user)
 {
 }
 
-static const struct vb_device_sink sink = { NULL, on_event, on_port, on_gid_change };
+static const struct vb_device_sink sink = { on_event, on_port, on_gid_change, NULL };
 
 /* What a program would do with an event, at once. */
 static void react(const struct vb_cm_event *event)

@@ -21,11 +21,11 @@ static int work_fd;
 static atomic_bool is_over, is_working;
 static bool is_able;
 
-static void on_event(void *user, const struct vb_event *event)
+static void on_event(const struct vb_event *event)
 {
 }
 
-static const struct vb_device_sink sink = { NULL, on_event, on_port, on_gid_change };
+static const struct vb_device_sink sink = { on_event, on_port, on_gid_change, NULL };
 
 /* Calls what for each thread of this process. */
 static void for_each_thread(void (*what)(int thread, void *user), void *user)
@@ -79,7 +79,7 @@ static void write_nothing(struct vb_qp *qp)
 	vb_sq_begin(qp);
 	assert_int_equal(vb_sq_put(qp, &(struct vb_send_wr){ .opcode = VB_WR_RDMA_WRITE }), 0);
 	vb_sq_end(qp, true);
-	vb_lane_kick(device);
+	vb_driver_kick(vb_device_driver(device));
 }
 
 /* As a reactor does that hands requests to workers. */
@@ -96,7 +96,7 @@ static long sleeps_of_rounds(struct vb_qp *qp)
 		write_nothing(qp);
 		while (!is_done || is_working) {
 			is_done |= vb_cq_poll(cq, &wc, 1) == 1;
-			vb_lane_drive(device);
+			vb_driver_drive(vb_device_driver(device));
 			sched_yield();
 		}
 		assert_int_equal(wc.status, VB_WC_SUCCESS);
@@ -142,9 +142,9 @@ static void progress__leaves_packets_to_pollers_that_share_their_core(void **sta
 	eventfd_write(work_fd, 1);
 	pthread_join(worker, NULL);
 	close(work_fd);
-	assert_int_equal(vb_lane_lock(device), 0);
+	assert_int_equal(vb_driver_lock(vb_device_driver(device)), 0);
 	assert_int_equal(vb_qp_destroy(qp), 0);
-	vb_lane_unlock(device);
+	vb_driver_unlock(vb_device_driver(device));
 	assert_int_equal(vb_cq_destroy(cq), 0);
 	assert_int_equal(vb_pd_destroy(pd), 0);
 	vb_device_close(device);

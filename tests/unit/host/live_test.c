@@ -39,7 +39,7 @@ static bool is_able;
 
 /* ---- Set-up ----------------------------------------------------------------------------------------------------- */
 
-static void on_event(void *user, const struct vb_event *event)
+static void on_event(const struct vb_event *event)
 {
 	if (event->kind == VB_EVENT_COMPLETION)
 		eventfd_write(event_fd, 1);
@@ -53,7 +53,7 @@ static void on_gid_change(void *user)
 {
 }
 
-static const struct vb_device_sink sink = { NULL, on_event, on_port, on_gid_change };
+static const struct vb_device_sink sink = { on_event, on_port, on_gid_change, NULL };
 
 static struct vb_mr *registered(uint8_t *memory)
 {
@@ -67,9 +67,9 @@ static struct vb_mr *registered(uint8_t *memory)
 
 static void modify(struct vb_qp *qp, const struct vb_qp_attr *attr, uint32_t mask)
 {
-	assert_int_equal(vb_lane_lock(device), 0);
+	assert_int_equal(vb_driver_lock(vb_device_driver(device)), 0);
 	int rc = vb_qp_modify(qp, attr, mask, vb_host_now());
-	vb_lane_unlock(device);
+	vb_driver_unlock(vb_device_driver(device));
 	assert_int_equal(rc, 0);
 }
 
@@ -98,9 +98,9 @@ static void link_open(struct link *link)
 	for (int i = 0; i < 2; i++) {
 		struct vb_qp_config config = { .type = VB_QP_RC, .pd = pd, .send_cq = link->cq, .recv_cq = link->cq,
 			.max_send_wr = QUEUE, .max_recv_wr = 1, .max_send_sge = 1, .max_recv_sge = 1, .signal_all = true };
-		assert_int_equal(vb_lane_lock(device), 0);
-		assert_int_equal(vb_qp_create(vb_device_lane(device), &config, &link->qp[i]), 0);
-		vb_lane_unlock(device);
+		assert_int_equal(vb_driver_lock(vb_device_driver(device)), 0);
+		assert_int_equal(vb_qp_create(vb_driver_lane(vb_device_driver(device)), &config, &link->qp[i]), 0);
+		vb_driver_unlock(vb_device_driver(device));
 	}
 	for (int i = 0; i < 2; i++)
 		connect_to(link->qp[i], vb_qp_number(link->qp[!i]));
@@ -108,14 +108,14 @@ static void link_open(struct link *link)
 
 static void link_close(struct link *link)
 {
-	assert_int_equal(vb_lane_lock(device), 0);
+	assert_int_equal(vb_driver_lock(vb_device_driver(device)), 0);
 	for (int i = 0; i < 2; i++)
 		assert_int_equal(vb_qp_destroy(link->qp[i]), 0);
-	vb_lane_unlock(device);
+	vb_driver_unlock(vb_device_driver(device));
 	assert_int_equal(vb_cq_destroy(link->cq), 0);
 	assert_int_equal(vb_mr_invalidate(link->source_mr), 0);
 	assert_int_equal(vb_mr_invalidate(link->target_mr), 0);
-	vb_lane_grace(device);
+	vb_device_grace(device);
 	vb_mr_free(link->source_mr);
 	vb_mr_free(link->target_mr);
 }
@@ -165,7 +165,7 @@ static void post_write(struct link *link, uint32_t length, uint64_t wr_id)
 	vb_sq_end(link->qp[0], rc == 0);
 	if (rc)
 		abort(); /* threads call this, and cmocka's assertions are for its own */
-	vb_lane_kick(device);
+	vb_driver_kick(vb_device_driver(device));
 }
 
 static void sleep_ms(int ms)
@@ -183,7 +183,7 @@ static struct vb_wc poll_one(struct link *link)
 	vb_time until = vb_time_add(vb_host_now(), PATIENCE_MS * VB_MS);
 
 	while (vb_cq_poll(link->cq, &wc, 1) == 0 && vb_time_before(vb_host_now(), until))
-		vb_lane_drive(device);
+		vb_driver_drive(vb_device_driver(device));
 	return wc;
 }
 
@@ -240,7 +240,7 @@ static void progress__takes_over_from_pollers_that_left(void **state)
 	NEEDS_NAMESPACE;
 	for (int i = 0; i < 20; i++) {
 		for (int polls = 0; polls < 100; polls++)
-			vb_lane_drive(device);
+			vb_driver_drive(vb_device_driver(device));
 		post_write(&links[0], BYTES, 1);
 		assert_true(completes_by_itself(&links[0]));
 		assert_int_equal(vb_cq_poll(links[0].cq, &wc, 1), 1);
@@ -257,7 +257,7 @@ static void wait__returns_when_the_descriptor_is_readable(void **state)
 	for (int i = 0; i < 50; i++) {
 		vb_cq_request_notify(links[0].cq, false);
 		post_write(&links[0], BYTES, 1);
-		assert_true(vb_lane_wait(device, event_fd));
+		assert_true(vb_device_wait(device, event_fd));
 		assert_int_equal(eventfd_read(event_fd, &count), 0);
 		assert_int_equal(vb_cq_poll(links[0].cq, &wc, 1), 1);
 		assert_int_equal(wc.status, VB_WC_SUCCESS);
@@ -276,7 +276,7 @@ static void wait__is_interrupted_by_a_signal(void **state)
 	NEEDS_NAMESPACE;
 	sigaction(SIGALRM, &action, NULL);
 	setitimer(ITIMER_REAL, &once, NULL);
-	assert_false(vb_lane_wait(device, event_fd));
+	assert_false(vb_device_wait(device, event_fd));
 	assert_int_equal(errno, EINTR);
 	/* The lane is attended again. */
 	struct vb_wc wc;
@@ -287,7 +287,7 @@ static void wait__is_interrupted_by_a_signal(void **state)
 
 static void *wait_in_thread(void *argument)
 {
-	return (void *)(uintptr_t)vb_lane_wait(device, *(int *)argument);
+	return (void *)(uintptr_t)vb_device_wait(device, *(int *)argument);
 }
 
 static void wait__of_several_threads_ends_for_each(void **state)
@@ -353,7 +353,7 @@ static void idle__uses_no_cpu(void **state)
 {
 	NEEDS_NAMESPACE;
 	for (int polls = 0; polls < 100; polls++)
-		vb_lane_drive(device);
+		vb_driver_drive(vb_device_driver(device));
 	sleep_ms(200); /* what was going on comes to its end */
 	uint64_t before = cpu_ns();
 	sleep_ms(500);
@@ -367,10 +367,10 @@ static void fork__child_is_told_and_parent_goes_on(void **state)
 	NEEDS_NAMESPACE;
 	pid_t child = fork();
 	if (child == 0) {
-		bool good = vb_device_is_forked(device) && vb_lane_lock(device) < 0;
-		vb_lane_drive(device); /* harmless */
-		vb_lane_kick(device);
-		_exit(good && !vb_lane_wait(device, event_fd) ? 0 : 1);
+		bool good = vb_device_is_forked(device) && vb_driver_lock(vb_device_driver(device)) < 0;
+		vb_driver_drive(vb_device_driver(device)); /* harmless */
+		vb_driver_kick(vb_device_driver(device));
+		_exit(good && !vb_device_wait(device, event_fd) ? 0 : 1);
 	}
 	assert_int_equal(waitpid(child, &status, 0), child);
 	assert_int_equal(status, 0);
@@ -384,7 +384,7 @@ static void open__again_shares_the_lane(void **state)
 
 	NEEDS_NAMESPACE;
 	assert_int_equal(vb_device_open("vb_lo", &sink, &second), 0);
-	assert_ptr_equal(vb_device_lane(second), vb_device_lane(device));
+	assert_ptr_equal(vb_driver_lane(vb_device_driver(second)), vb_driver_lane(vb_device_driver(device)));
 	assert_ptr_not_equal(vb_device_nic(second), vb_device_nic(device));
 	vb_device_close(second);
 	assert_int_equal(vb_device_open("vb_nothing", &sink, &second), -ENODEV);
@@ -457,9 +457,9 @@ static struct vb_qp *started_raw_qp(struct vb_cq *cq)
 	struct vb_qp_attr attr = { .state = VB_QPS_INIT, .port = 1 };
 	struct vb_qp *qp;
 
-	assert_int_equal(vb_lane_lock(device), 0);
-	int rc = vb_qp_create(vb_device_lane(device), &config, &qp);
-	vb_lane_unlock(device);
+	assert_int_equal(vb_driver_lock(vb_device_driver(device)), 0);
+	int rc = vb_qp_create(vb_driver_lane(vb_device_driver(device)), &config, &qp);
+	vb_driver_unlock(vb_device_driver(device));
 	assert_int_equal(rc, 0);
 	modify(qp, &attr, VB_QP_STATE | VB_QP_PORT);
 	for (attr.state = VB_QPS_RTR; attr.state <= VB_QPS_RTS; attr.state++)
@@ -479,7 +479,7 @@ static void post_frames(struct vb_qp *qp)
 	for (int i = 0; i < QUEUE; i++)
 		assert_int_equal(vb_sq_put(qp, &wr), 0);
 	vb_sq_end(qp, true);
-	vb_lane_kick(device);
+	vb_driver_kick(vb_device_driver(device));
 }
 
 static void frames__wait_for_a_slow_interface_without_cpu(void **state)
@@ -507,9 +507,9 @@ static void frames__wait_for_a_slow_interface_without_cpu(void **state)
 		sent += vb_cq_poll(cq, wc, QUEUE);
 	}
 	assert_int_equal(sent, QUEUE);
-	assert_int_equal(vb_lane_lock(device), 0);
+	assert_int_equal(vb_driver_lock(vb_device_driver(device)), 0);
 	assert_int_equal(vb_qp_destroy(qp), 0);
-	vb_lane_unlock(device);
+	vb_driver_unlock(vb_device_driver(device));
 	assert_int_equal(vb_cq_destroy(cq), 0);
 	idle__uses_no_cpu(state);
 }

@@ -12,8 +12,13 @@
 
 #define WAIT_STEPS 20000
 
+struct vb_driver {
+	struct vb_device *device; /* which has all of it */
+};
+
 struct vb_device {
 	struct vb_nic *nic;
+	struct vb_driver driver;
 	struct vb_lane *lane;
 	struct vb_device_sink sink;
 	pthread_mutex_t lock;
@@ -145,6 +150,7 @@ int vb_device_open(const char *name, const struct vb_device_sink *sink, struct v
 	pthread_mutex_init(&device->lock, NULL);
 	vb_steering_init(&device->steering, device->lane);
 	device->sink = *sink;
+	device->driver.device = device;
 	device->opened_before = last_opened;
 	last_opened = device;
 	open_devices++;
@@ -173,9 +179,14 @@ void vb_device_query(struct vb_device *device, struct vb_device_info *info)
 	describe(info);
 }
 
-struct vb_lane *vb_device_lane(struct vb_device *device)
+struct vb_driver *vb_device_driver(struct vb_device *device)
 {
-	return device->lane;
+	return &device->driver;
+}
+
+struct vb_lane *vb_driver_lane(struct vb_driver *driver)
+{
+	return driver->device->lane;
 }
 
 int vb_device_join(struct vb_device *device, const struct vb_gid *group)
@@ -191,11 +202,6 @@ int vb_device_leave(struct vb_device *device, const struct vb_gid *group)
 }
 
 void vb_device_discover(struct vb_device *device, const struct vb_av *av) {}
-
-void vb_host_explain_death(struct vb_device *device, struct vb_qp *qp)
-{
-	deaths++;
-}
 
 bool vb_device_is_forked(const struct vb_device *device)
 {
@@ -274,69 +280,79 @@ static void run(struct vb_device *device)
 	while (exchange(device) || exchange_frame(device))
 		;
 	struct vb_event event;
-	while (vb_lane_next_event(device->lane, &event))
-		device->sink.on_event(device->sink.user, &event);
+	while (vb_lane_next_event(device->lane, &event)) {
+		if (event.kind == VB_EVENT_QP_DIED)
+			deaths++;
+		else
+			device->sink.on_event(&event);
+	}
 }
 
-int vb_lane_lock(struct vb_device *device)
+int vb_driver_lock(struct vb_driver *driver)
 {
 	if (forked)
 		return -EPERM;
-	pthread_mutex_lock(&device->lock);
+	pthread_mutex_lock(&driver->device->lock);
 	return 0;
 }
 
-void vb_lane_unlock(struct vb_device *device)
+int vb_driver_lock_quiet(struct vb_driver *driver)
 {
-	run(device);
-	pthread_mutex_unlock(&device->lock);
+	return vb_driver_lock(driver); /* what is sent has arrived */
 }
 
-void vb_lane_kick(struct vb_device *device)
+void vb_driver_unlock(struct vb_driver *driver)
 {
-	if (pthread_mutex_trylock(&device->lock) == 0)
-		vb_lane_unlock(device);
+	run(driver->device);
+	pthread_mutex_unlock(&driver->device->lock);
+}
+
+void vb_driver_kick(struct vb_driver *driver)
+{
+	if (pthread_mutex_trylock(&driver->device->lock) == 0)
+		vb_driver_unlock(driver);
 }
 
 /* Somebody waits: time goes on, to the next deadline when there is one. */
 unsigned loop_host_notified;
 
-void vb_lane_notified(void)
+void vb_driver_notified(void)
 {
 	loop_host_notified++;
 }
 
-void vb_lane_drive(struct vb_device *device)
+void vb_driver_drive(struct vb_driver *driver)
 {
+	struct vb_device *device = driver->device;
 	pthread_mutex_lock(&device->lock);
 	struct vb_deadline next = vb_lane_next_deadline(device->lane);
 	device->now = vb_time_add(device->now, VB_US);
 	if (next.is_set && vb_time_before(device->now, next.at))
 		device->now = next.at;
-	vb_lane_unlock(device);
+	vb_driver_unlock(&device->driver);
 }
 
-bool vb_lane_wait(struct vb_device *device, int fd)
+bool vb_device_wait(struct vb_device *device, int fd)
 {
 	for (int i = 0; i < WAIT_STEPS; i++) {
 		struct pollfd readable = { .fd = fd, .events = POLLIN };
 		if (poll(&readable, 1, 0) > 0)
 			return true;
-		vb_lane_drive(device);
+		vb_driver_drive(&device->driver);
 	}
 	return false;
 }
 
-void vb_lane_settle(struct vb_device *device)
+void vb_driver_settle(struct vb_driver *driver)
 {
-	vb_lane_flush_acks(device->lane);
-	run(device);
+	vb_lane_flush_acks(driver->device->lane);
+	run(driver->device);
 }
 
-void vb_lane_grace(struct vb_device *device)
+void vb_device_grace(struct vb_device *device)
 {
 	pthread_mutex_lock(&device->lock);
-	vb_lane_unlock(device);
+	vb_driver_unlock(&device->driver);
 }
 
 bool vb_host_may_use_frames(void)

@@ -1,0 +1,337 @@
+/* A driver: its mutex, one turn of driving its lane, and how an application's threads drive it who do not sleep meanwhile
+ * (driver_wait.c has those who do).
+ *
+ * Always holds: before the mutex is given away all events have been handed to the sinks, and a doorbell that rings
+ * while somebody holds it is served by the holder, before or after the unlock: the poster's failed try and the holder's
+ * look after unlocking are ordered by full fences. One hold of the mutex does a bounded amount of work. */
+#include "host/process.h"
+
+#include <errno.h>
+#include <sched.h>
+#include <stdlib.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+#include "host/crowding.h"
+
+#define TRANSMIT_ROUNDS	  4  /* batches of VB_BATCH_PACKETS in one hold of the mutex */
+#define POLLS_TO_DISARM	  8  /* polls in a row after which the progress thread need not be woken for packets */
+#define PACKETS_OF_NOTE	  16 /* so many take long enough to look at the clock again */
+
+/* ---- One turn --------------------------------------------------------------------------------------------------- */
+
+static unsigned receive(struct vb_driver *d, vb_time now)
+{
+	unsigned packets = 0;
+
+	while (vb_port_next_train(d->port, d->train)) {
+		if (!d->train->count)
+			continue;
+		vb_lane_receive(d->lane, &d->train->path, d->train->packets, d->train->count, now);
+		packets += d->train->count;
+		if (d->paths)
+			vb_paths_received(d->paths, d->train);
+	}
+	return packets;
+}
+
+static void say_trains_refused(struct vb_driver *d)
+{
+	int error = d->port->trains_refused;
+
+	if (!error || d->said_trains_refused)
+		return;
+	d->said_trains_refused = true;
+	vb_log(VB_LOG_INFO, "the kernel refuses UDP_SEGMENT on an interface (errno %d): single datagrams there", error);
+}
+
+/* What the port has become done with, now or since. */
+static void finish(struct vb_driver *d, vb_time now)
+{
+	unsigned count;
+	const struct vb_receipt *receipts = vb_port_finished(d->port, &count);
+
+	if (count)
+		vb_lane_transmit_done(d->lane, receipts, count, now);
+}
+
+static bool transmit(struct vb_driver *d, vb_time now)
+{
+	unsigned rounds = 0;
+
+	for (; rounds < TRANSMIT_ROUNDS; rounds++) {
+		if (!vb_lane_transmit(d->lane, d->batch, d->port->room, now))
+			break;
+		vb_port_send(d->port, d->batch, now);
+		if (d->paths)
+			vb_paths_sent(d->paths, d->batch);
+		finish(d, now);
+	}
+	d->has_more = rounds == TRANSMIT_ROUNDS;
+	if (rounds)
+		say_trains_refused(d);
+	bool has_frames = d->frames && vb_frames_transmit(d, now);
+	return rounds > 0 || has_frames;
+}
+
+static void dispatch(struct vb_driver *d)
+{
+	struct vb_event event;
+
+	while (vb_lane_next_event(d->lane, &event)) {
+		struct vb_device *device = vb_process_device_of(d->process, event.nic);
+		if (!device)
+			continue;
+		if (event.kind == VB_EVENT_QP_DIED)
+			vb_driver_explain_death(d, &device->info, event.qp);
+		else
+			device->sink.on_event(&event);
+	}
+}
+
+/* The ack of what the program said comes alone, the peer's answer right behind it: a poll takes both. */
+static vb_time await_answer(struct vb_driver *d, vb_time now)
+{
+	while (vb_lane_awaits_answer(d->lane, now)) {
+		now = vb_host_now();
+		if (vb_port_receive(d->port, now) > 0)
+			receive(d, now);
+	}
+	return now;
+}
+
+bool vb_driver_turn(struct vb_driver *d)
+{
+	vb_time now = vb_host_now();
+	bool is_busy = vb_port_receive(d->port, now) > 0;
+
+	d->turned_at = now;
+	if (is_busy && receive(d, now) >= PACKETS_OF_NOTE)
+		now = vb_host_now();
+	if (is_busy && d->attendance == VB_ATTENDED_BY_POLLERS)
+		now = await_answer(d, now);
+	if (d->frames)
+		is_busy |= vb_frames_receive(d, now);
+	finish(d, now);
+	vb_lane_advance(d->lane, now);
+	is_busy |= transmit(d, now);
+	dispatch(d);
+	return is_busy;
+}
+
+void vb_driver_settle(struct vb_driver *d)
+{
+	vb_lane_flush_acks(d->lane);
+	transmit(d, vb_host_now());
+}
+
+/* ---- The mutex -------------------------------------------------------------------------------------------------- */
+
+static void lock(struct vb_driver *d)
+{
+	if (pthread_mutex_trylock(&d->mutex) == 0)
+		return;
+	atomic_fetch_add_explicit(&d->waiting, 1, memory_order_relaxed);
+	pthread_mutex_lock(&d->mutex);
+	atomic_fetch_sub_explicit(&d->waiting, 1, memory_order_relaxed);
+}
+
+int vb_driver_lock(struct vb_driver *d)
+{
+	if (d->process->is_forked)
+		return -ENODEV;
+	lock(d);
+	return 0;
+}
+
+bool vb_driver_try_lock(struct vb_driver *d)
+{
+	return pthread_mutex_trylock(&d->mutex) == 0;
+}
+
+/* What this hold leaves undone is somebody's: pollers come again by themselves. */
+static bool needs_thread(const struct vb_driver *d)
+{
+	return d->has_more && atomic_load_explicit(&d->attendance, memory_order_relaxed) != VB_ATTENDED_BY_POLLERS &&
+		!vb_progress_is_thread();
+}
+
+void vb_driver_unlock(struct vb_driver *d)
+{
+	struct vb_later *said = NULL;
+
+	do {
+		if (vb_lane_has_doorbells(d->lane) || (!d->has_more && vb_lane_wants_transmit(d->lane, d->turned_at)))
+			transmit(d, vb_host_now()); /* doorbells, and what a verb has made ready under the mutex */
+		dispatch(d);
+		if (d->port->fds_version != d->watched_version)
+			vb_progress_watch_port(d);
+		vb_progress_arm_timer(d);
+		bool wakes_thread = needs_thread(d);
+		vb_later_take(&d->unsaid, &said);
+		pthread_mutex_unlock(&d->mutex);
+		if (wakes_thread)
+			vb_progress_wake(d);
+		/* With the fence in vb_driver_kick: either we see the doorbell or its poster gets the mutex. */
+		atomic_thread_fence(memory_order_seq_cst);
+	} while (vb_lane_has_doorbells(d->lane) && vb_driver_try_lock(d));
+	vb_later_say(said);
+}
+
+/* Bounded by the port: nothing leaves meanwhile. */
+int vb_driver_lock_quiet(struct vb_driver *d)
+{
+	int rc = vb_driver_lock(d);
+
+	while (rc == 0 && vb_lane_handed_out(d->lane)) {
+		vb_time now = vb_host_now();
+		vb_port_receive(d->port, now);
+		receive(d, now);
+		finish(d, now);
+	}
+	return rc;
+}
+
+struct vb_lane *vb_driver_lane(struct vb_driver *d)
+{
+	return d->lane;
+}
+
+/* Somebody does something; how often exactly does not matter, so this is no atomic addition. */
+static unsigned count_up(atomic_uint *counter)
+{
+	unsigned count = atomic_load_explicit(counter, memory_order_relaxed) + 1;
+
+	atomic_store_explicit(counter, count, memory_order_relaxed);
+	return count;
+}
+
+/* ---- Posting ---------------------------------------------------------------------------------------------------- */
+
+void vb_driver_kick(struct vb_driver *d)
+{
+	if (d->process->is_forked)
+		return;
+	count_up(&d->posts);
+	atomic_thread_fence(memory_order_seq_cst);
+	if (vb_driver_try_lock(d))
+		vb_driver_unlock(d); /* which serves the doorbell */
+}
+
+/* ---- Polling ---------------------------------------------------------------------------------------------------- */
+
+static void give_way(struct vb_crowding *crowding, vb_time now)
+{
+	sched_yield();
+	vb_crowding_yielded(crowding, now, vb_host_now());
+}
+
+static void rest(bool was_busy, vb_time now)
+{
+	static const struct timespec a_moment = { .tv_nsec = 1000 }; /* the kernel makes it some 60 us */
+	struct vb_crowding *crowding = vb_crowding_of_caller();
+
+	if (was_busy) {
+		vb_crowding_is_of_use(crowding);
+		return;
+	}
+	switch (vb_crowding_rest(crowding, now)) {
+	case VB_REST_SLEEP:
+		syscall(SYS_nanosleep, &a_moment, NULL); /* not cancelled: the caller may hold a lock of its own */
+		vb_crowding_slept(crowding, vb_host_now());
+		break;
+	case VB_REST_YIELD:
+		give_way(crowding, now);
+		break;
+	case VB_REST_NOT:
+		break;
+	}
+}
+
+static void note_poll(struct vb_driver *d)
+{
+	if (!d->has_thread || d->attendance == VB_ATTENDED_BY_WAITER)
+		return;
+	if (d->attendance == VB_ATTENDED_BY_POLLERS)
+		vb_progress_polled(d);
+	else if (vb_progress_is_poller_back(d) || ++d->polls_since_takeover >= POLLS_TO_DISARM)
+		vb_progress_attend(d, VB_ATTENDED_BY_POLLERS);
+}
+
+void vb_driver_drive(struct vb_driver *d)
+{
+	bool is_busy = false;
+	vb_time now;
+
+	if (d->process->is_forked)
+		return;
+	if (atomic_load_explicit(&d->waiting, memory_order_relaxed) == 0 && vb_driver_try_lock(d)) {
+		is_busy = vb_driver_turn(d);
+		now = d->turned_at;
+		note_poll(d);
+		vb_driver_unlock(d);
+	} else {
+		now = vb_host_now();
+	}
+	rest(is_busy, now);
+}
+
+void vb_driver_notified(void)
+{
+	vb_crowding_is_of_use(vb_crowding_of_caller());
+}
+
+/* ---- Being there ------------------------------------------------------------------------------------------------ */
+
+int vb_driver_create(struct vb_process *process, struct vb_driver **created)
+{
+	struct vb_driver *d = calloc(1, sizeof(*d));
+
+	if (!d)
+		return -ENOMEM;
+	d->process = process;
+	d->slot.fd = -1;
+	vb_list_init(&d->link);
+	pthread_mutex_init(&d->mutex, NULL);
+	d->batch = calloc(1, sizeof(*d->batch));
+	d->train = calloc(1, sizeof(*d->train));
+	int rc = vb_progress_open(d);
+	if (rc == 0 && (!d->batch || !d->train))
+		rc = -ENOMEM;
+	if (rc < 0) {
+		vb_driver_destroy(d);
+		return rc;
+	}
+	*created = d;
+	return 0;
+}
+
+void vb_driver_destroy(struct vb_driver *d)
+{
+	if (d->lane)
+		vb_lane_destroy(d->lane);
+	vb_frames_close(d);
+	if (d->port)
+		vb_port_close(d->port);
+	if (d->slot.fd >= 0)
+		close(d->slot.fd);
+	vb_progress_close(d);
+	if (d->faults)
+		vb_faults_free(d->faults);
+	vb_list_remove(&d->link);
+	vb_later_say(d->unsaid);
+	free(d->paths);
+	free(d->batch);
+	free(d->train);
+	pthread_mutex_destroy(&d->mutex);
+	free(d);
+}
+
+void vb_driver_forked(struct vb_driver *d)
+{
+	d->has_thread = false;
+	vb_progress_close(d);
+	vb_port_abandon(d->port);
+	vb_frames_close(d);
+	if (d->slot.fd >= 0)
+		close(d->slot.fd);
+}

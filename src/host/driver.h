@@ -1,0 +1,138 @@
+/* The inside of host/, a driver: a lane of the engine with its port, the slot that names it, the mutex around it, the thread
+ * that keeps it going, and who attends to its port now. What a process has once is in process.h; a process has one driver
+ * today, and nothing there or here relies on it but where it says so.
+ *
+ * Locks, in the order in which they are taken: the process's open lock (process.c), the drivers' mutexes in the order of the
+ * process's list, and those inside broker.c, which are held for moments. */
+#ifndef VB_HOST_DRIVER_H
+#define VB_HOST_DRIVER_H
+
+#include <pthread.h>
+#include <stdatomic.h>
+#include "base/list.h"
+#include "host/broker.h"
+#include "host/host.h"
+#include "host/later.h"
+#include "port/port.h"
+
+struct vb_process;
+struct vb_paths;
+struct vb_frames;
+
+/* Who looks at the port's descriptors. Written under the driver's mutex. */
+enum vb_attendance {
+	VB_ATTENDED_BY_THREAD,	/* the progress thread sleeps in epoll on them */
+	VB_ATTENDED_BY_POLLERS, /* threads that poll their CQs; the progress thread looks now and then whether they left */
+	VB_ATTENDED_BY_WAITER,	/* a thread blocked in vb_device_wait sleeps on them */
+};
+
+/* How much is said, of what may happen a thousand times a second: explain.c. */
+struct vb_quota {
+	vb_time second;
+	unsigned said, unsaid;
+};
+
+/* Something beside the port that a driver's thread looks after. */
+struct vb_chore {
+	int fd;			 /* readable when there is something to do */
+	void (*run)(void *user); /* without the mutex; NULL: the turn that follows does it */
+	void *user;
+};
+
+#define VB_CHORES 4
+
+struct vb_driver {
+	struct vb_process *process;
+	struct vb_list link; /* process->drivers */
+	pthread_mutex_t mutex;
+	atomic_uint waiting; /* threads that block for the mutex: pollers let them go first */
+	struct vb_lane *lane;
+	struct vb_port *port;
+	struct vb_batch *batch;
+	struct vb_train *train;
+	struct vb_slot slot;
+	struct vb_faults *faults; /* of what the port receives; or NULL */
+	struct vb_paths *paths; /* with VERBENA_STATS=1 */
+	struct vb_frames *frames; /* once a raw packet QP was made */
+	struct vb_quota deaths;	 /* of QPs, that are explained */
+	struct vb_later *unsaid; /* lines for when the mutex has been given away; or NULL */
+	vb_time turned_at;	/* when the last turn began */
+	bool has_more;		/* transmit stopped at its bound */
+	bool said_trains_refused;
+
+	_Atomic enum vb_attendance attendance;
+	unsigned polls_since_takeover;
+	atomic_uint posts; /* counts up whenever something is posted */
+	struct vb_deadline timer; /* what timer_fd is set to, unless pollers attend */
+	vb_time polled_at;	  /* when pollers last put off the thread's takeover */
+	bool waits_for_pollers;	  /* who come late, because they share their core */
+	bool is_taken_over;	  /* from pollers, and none has polled since */
+	unsigned posts_seen; /* by the progress thread */
+	bool has_thread;
+	pthread_t thread;
+	int epoll_fd, timer_fd;
+	int wake_fd; /* eventfd: the progress thread is to look */
+	int stop_fd; /* eventfd: readable for good when the driver stops */
+	int watched[VB_PORT_FDS]; /* the port's descriptors, as the thread's epoll set has them */
+	unsigned watched_count, watched_version;
+	struct vb_chore chores[VB_CHORES];
+	unsigned chore_count;
+};
+
+/* driver.c; locking, driving and posting are host.h's */
+/* Without lane and port, which are then put in, and are the driver's to destroy. */
+int vb_driver_create(struct vb_process *process, struct vb_driver **driver);
+/* Its thread was stopped, or never started. */
+void vb_driver_destroy(struct vb_driver *driver);
+bool vb_driver_try_lock(struct vb_driver *driver);
+/* Receive, advance, transmit, once and bounded; true when anything happened. With the mutex held. */
+bool vb_driver_turn(struct vb_driver *driver);
+/* In a forked child: its descriptors are closed, nothing else is touched. */
+void vb_driver_forked(struct vb_driver *driver);
+
+/* clock.c: a timerfd comes up at deadline, or not at all. */
+void vb_host_set_timer(int fd, struct vb_deadline deadline);
+
+/* progress.c */
+int vb_progress_open(struct vb_driver *driver);
+/* From now on the driver is driven; last of all, when lane and port are there. */
+int vb_progress_start(struct vb_driver *driver, bool has_thread);
+void vb_progress_stop(struct vb_driver *driver);
+void vb_progress_wake(struct vb_driver *driver);
+bool vb_progress_is_thread(void); /* the caller is a progress thread */
+/* Who attends from now on. With the mutex held. */
+void vb_progress_attend(struct vb_driver *driver, enum vb_attendance attendance);
+/* Pollers, who attend, have driven a turn: the thread stays asleep. With the mutex held. */
+void vb_progress_polled(struct vb_driver *driver);
+/* Somebody polls while the thread attends. True: a poller that was only kept away. With the mutex held. */
+bool vb_progress_is_poller_back(struct vb_driver *driver);
+/* Sets the timer to the next deadline, if that is earlier than what it is set to. With the mutex held. */
+void vb_progress_arm_timer(struct vb_driver *driver);
+/* The port's descriptors are others, on which whoever attends does not sleep: the thread attends from now on. With the
+ * mutex held. */
+void vb_progress_watch_port(struct vb_driver *driver);
+/* The thread looks after something more, as long as it lives. With the mutex held. */
+void vb_progress_watch(struct vb_driver *driver, struct vb_chore chore);
+/* Its descriptor was readable to a waiter who sleeps on it. Without the mutex. */
+void vb_progress_timer_is_up(struct vb_driver *driver);
+/* Closes the descriptors, also in a forked child. */
+void vb_progress_close(struct vb_driver *driver);
+
+/* frames.c: with the mutex held, and frames not NULL. True when anything happened. */
+bool vb_frames_receive(struct vb_driver *driver, vb_time now);
+bool vb_frames_transmit(struct vb_driver *driver, vb_time now);
+int vb_frames_fd(const struct vb_driver *driver); /* readable when a frame waits; -1 */
+void vb_frames_close(struct vb_driver *driver);	  /* also in a forked child */
+
+/* paths.c */
+struct vb_paths *vb_paths_create(void);
+void vb_paths_sent(struct vb_paths *paths, const struct vb_batch *batch);
+void vb_paths_received(struct vb_paths *paths, const struct vb_train *train);
+/* Prints which path every byte took, and the counters that are not 0. */
+void vb_paths_print(const struct vb_driver *driver);
+
+/* explain.c */
+/* One line for stderr, kept in driver->unsaid: who, where, why, for how long, what to check. With the mutex held. */
+void vb_driver_explain_death(struct vb_driver *driver, const struct vb_device_info *device, struct vb_qp *qp);
+
+#endif

@@ -1,0 +1,158 @@
+/* Who waits asleep, and drives the lane meanwhile: for a descriptor to be readable, and for the port to be done with what
+ * was handed out. */
+#include "host/process.h"
+
+#include <errno.h>
+#include <poll.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#define WAIT_ALONE_MS	 10
+#define PORT_PATIENCE_MS 1
+
+/* ---- For a descriptor ------------------------------------------------------------------------------------------- */
+
+/* Not cancelled: only who sleeps is. */
+static bool is_readable(int fd)
+{
+	struct pollfd p = { .fd = fd, .events = POLLIN };
+	const struct timespec now = { 0 };
+
+	return syscall(SYS_ppoll, &p, 1, &now, NULL, 0) > 0;
+}
+
+/* Drives until nothing happens any more or fd has become readable, which it returns. */
+static bool drive_until_readable(struct vb_driver *d, int fd)
+{
+	bool is_busy = true;
+
+	while (is_busy) {
+		vb_driver_lock(d);
+		is_busy = vb_driver_turn(d);
+		vb_driver_unlock(d);
+		if (is_readable(fd))
+			return true;
+	}
+	return false;
+}
+
+/* What a waiter sleeps on: his own descriptor, and, if he is the one that drives, what the progress thread would. */
+struct sleep {
+	struct pollfd fds[3 + VB_PORT_FDS];
+	unsigned count;
+	bool is_driving;
+};
+
+enum { OWN, FRAMES, TIMER };
+
+static void add(struct sleep *sleep, int fd)
+{
+	sleep->fds[sleep->count++] = (struct pollfd){ .fd = fd, .events = POLLIN };
+}
+
+static void add_port(struct sleep *sleep, const struct vb_driver *d)
+{
+	for (unsigned i = 0; i < d->watched_count; i++)
+		add(sleep, d->watched[i]);
+}
+
+/* Takes the port over from the thread or the pollers, unless another waiter has it. */
+static struct sleep begin_wait(struct vb_driver *d, int fd)
+{
+	struct sleep sleep = { .count = 0 };
+
+	add(&sleep, fd);
+	vb_driver_lock(d);
+	sleep.is_driving = d->attendance != VB_ATTENDED_BY_WAITER;
+	if (sleep.is_driving) {
+		vb_progress_attend(d, VB_ATTENDED_BY_WAITER);
+		add(&sleep, vb_frames_fd(d));
+		add(&sleep, d->has_thread ? -1 : d->timer_fd);
+		add_port(&sleep, d);
+	}
+	vb_driver_settle(d);
+	vb_driver_unlock(d);
+	return sleep;
+}
+
+static void end_wait(void *worker)
+{
+	struct vb_driver *d = worker;
+
+	vb_driver_lock(d);
+	vb_progress_attend(d, VB_ATTENDED_BY_THREAD);
+	vb_driver_unlock(d);
+}
+
+/* Sleeps as the one that drives, who without a thread looks after the timer too, which whoever posts meanwhile may set.
+ * Programs cancel threads that wait for events: then the thread attends again. */
+static int sleep_driving(struct vb_driver *d, struct sleep *sleep)
+{
+	int ready;
+
+	pthread_cleanup_push(end_wait, d);
+	ready = poll(sleep->fds, sleep->count, -1);
+	pthread_cleanup_pop(0);
+	if (ready > 0 && sleep->fds[TIMER].revents)
+		vb_progress_timer_is_up(d);
+	return ready;
+}
+
+/* Without a thread somebody must look whether the one that drives has gone. */
+static int sleep_beside(const struct vb_driver *d, struct sleep *sleep)
+{
+	return poll(sleep->fds, sleep->count, d->has_thread ? -1 : WAIT_ALONE_MS);
+}
+
+bool vb_device_wait(struct vb_device *device, int fd)
+{
+	struct vb_driver *d = device->driver;
+
+	while (!d->process->is_forked) {
+		if (is_readable(fd) || drive_until_readable(d, fd))
+			return true;
+		struct sleep sleep = begin_wait(d, fd);
+		int ready = sleep.is_driving ? sleep_driving(d, &sleep) : sleep_beside(d, &sleep);
+		int error = ready < 0 ? errno : 0;
+		bool is_done = ready > 0 && sleep.fds[OWN].revents;
+		if (sleep.is_driving) {
+			/* Still ours: what arrived is most likely what fd waits for. */
+			if (ready > 0 && !is_done)
+				is_done = drive_until_readable(d, fd);
+			end_wait(d);
+		}
+		if (is_done)
+			return true;
+		if (error) {
+			errno = error;
+			return false;
+		}
+	}
+	return false;
+}
+
+/* ---- For the port ------------------------------------------------------------------------------------------------ */
+
+/* What this one had at its port has come back. UDP's is done when it has sent: one hold, then. */
+static void outwait(struct vb_driver *d)
+{
+	vb_driver_lock(d);
+	uint32_t mark = vb_lane_mark(d->lane);
+	while (!vb_lane_is_back(d->lane, mark)) {
+		struct sleep sleep = { .count = 0 };
+		add_port(&sleep, d);
+		vb_driver_unlock(d);
+		poll(sleep.fds, sleep.count, PORT_PATIENCE_MS);
+		vb_driver_lock(d);
+		vb_driver_turn(d);
+	}
+	vb_driver_unlock(d);
+}
+
+void vb_device_grace(struct vb_device *device)
+{
+	if (device->process->is_forked)
+		return;
+	vb_list_for_each(node, &device->process->drivers)
+		outwait(vb_container_of(node, struct vb_driver, link));
+}

@@ -1,0 +1,373 @@
+/* The process: started by the first device that is opened, stopped with the last; what becomes of it at fork and at exit. */
+#include "host/process.h"
+
+#include <dlfcn.h>
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/timerfd.h>
+#include <time.h>
+#include <unistd.h>
+#include "host/devices.h"
+#include "host/interfaces.h"
+#include "port/udp.h"
+
+#define ACK_DELAY (20 * VB_US) /* so that a program's answer leaves together with the ack of what it answers */
+#define PATIENCE  (32 * VB_MS) /* a peer's process may wait as long for its core, where there are many */
+
+static pthread_mutex_t open_mutex = PTHREAD_MUTEX_INITIALIZER;
+static struct vb_process *current; /* under open_mutex, as what follows */
+static unsigned user_count;
+
+static void close_fds(struct vb_process *p)
+{
+	if (p->connections_fd >= 0)
+		close(p->connections_fd);
+	if (p->link_fd >= 0)
+		close(p->link_fd);
+	p->connections_fd = p->link_fd = -1;
+}
+
+/* ---- fork, exit ------------------------------------------------------------------------------------------------- */
+
+/* The child shares descriptors with the parent, whose NIC it is; it keeps none and touches nothing else of it. Devices
+ * that it opens itself get a process of their own. */
+static void after_fork_in_child(void)
+{
+	struct vb_process *p = current;
+
+	pthread_mutex_init(&open_mutex, NULL);
+	if (!p)
+		return;
+	p->is_forked = true;
+	vb_connections_forget();
+	vb_list_for_each(node, &p->drivers)
+		vb_driver_forked(vb_container_of(node, struct vb_driver, link));
+	close_fds(p);
+	vb_pcap_close(p->pcap); /* the parent goes on writing it */
+	p->pcap = NULL;
+	vb_broker_forked(p->broker);
+	vb_multicast_forked();
+	vb_devices_hold_loopback(false);
+	current = NULL;
+	user_count = 0;
+}
+
+static void before_fork(void)
+{
+	pthread_mutex_lock(&open_mutex);
+}
+
+static void after_fork_in_parent(void)
+{
+	pthread_mutex_unlock(&open_mutex);
+}
+
+/* A program that looked at the devices and took none goes another way, UCX over TCP, and says nothing of it. */
+static pid_t looked_by, opened_by;
+static bool has_opened;
+
+/* The threads go on until the process is gone; nothing is freed. exit() may have been called from anywhere, a signal
+ * handler included, so the mutex may be this very thread's. */
+static void say_paths(struct vb_driver *d)
+{
+	struct timespec until;
+
+	clock_gettime(CLOCK_REALTIME, &until);
+	until.tv_sec++;
+	if (!d->paths || pthread_mutex_timedlock(&d->mutex, &until) != 0)
+		return;
+	vb_paths_print(d);
+	pthread_mutex_unlock(&d->mutex);
+}
+
+/* Once, though a handler of exit() may end in _exit(). Between vfork() and exec a child is in its parent's memory, and
+ * calls _exit() there when it finds no program: it has nothing to say. */
+static void at_exit(void)
+{
+	static atomic_flag is_said = ATOMIC_FLAG_INIT;
+	struct vb_process *p = current;
+
+	if ((p ? opened_by : looked_by) != getpid() || atomic_flag_test_and_set(&is_said))
+		return;
+	if (p)
+		vb_list_for_each(node, &p->drivers)
+			say_paths(vb_container_of(node, struct vb_driver, link));
+	else if (!has_opened)
+		vb_log(VB_LOG_ERROR, "wire: no device was opened; nothing went through Verbena");
+}
+
+/* _exit() runs no handlers; our preload library, where it is loaded, is in front of it (preload/hooks_exit.c). */
+static void register_at_exit(void)
+{
+	void (*before_exit)(void (*)(void)) = (void (*)(void (*)(void)))dlsym(RTLD_DEFAULT, "verbena_before_exit");
+
+	atexit(at_exit);
+	at_quick_exit(at_exit);
+	if (before_exit)
+		before_exit(at_exit);
+}
+
+static pthread_once_t at_exit_once = PTHREAD_ONCE_INIT;
+
+void vb_devices_expect_use(void)
+{
+	const struct vb_settings *settings = vb_settings_get();
+
+	if (!settings || !settings->stats)
+		return;
+	looked_by = getpid();
+	pthread_once(&at_exit_once, register_at_exit);
+}
+
+static void register_handlers(void)
+{
+	pthread_atfork(before_fork, after_fork_in_parent, after_fork_in_child);
+}
+
+/* ---- What it has ------------------------------------------------------------------------------------------------ */
+
+/* "%p" becomes the process id. */
+static void expand_file_name(const char *pattern, char *name, size_t size)
+{
+	size_t at = 0;
+
+	for (const char *c = pattern; *c && at + 1 < size; c++) {
+		if (c[0] == '%' && c[1] == 'p') {
+			at += (size_t)snprintf(name + at, size - at, "%d", (int)getpid());
+			at = at < size ? at : size - 1;
+			c++;
+		} else {
+			name[at++] = *c;
+		}
+	}
+	name[at] = '\0';
+}
+
+static int open_pcap(struct vb_process *p, const char *pattern)
+{
+	char name[4096];
+
+	if (!*pattern)
+		return 0;
+	expand_file_name(pattern, name, sizeof(name));
+	int rc = vb_pcap_open(name, &p->pcap);
+	if (rc == -EBUSY) {
+		char wanted[sizeof(name)];
+		memcpy(wanted, name, sizeof(name));
+		size_t length = strlen(name);
+		snprintf(name + length, sizeof(name) - length, ".%d", (int)getpid());
+		vb_log(VB_LOG_WARN, "VERBENA_PCAP: another process captures into %s, this one into %s", wanted, name);
+		rc = vb_pcap_open(name, &p->pcap);
+	}
+	if (rc < 0)
+		vb_log(VB_LOG_ERROR, "VERBENA_PCAP: cannot write %s: %s", name, strerror(-rc));
+	return rc;
+}
+
+/* The settings have been checked, so this fails for lack of memory alone. */
+static int make_faults(struct vb_driver *d, const char *text)
+{
+	char why[128];
+
+	return *text ? vb_faults_parse(text, &d->faults, why, sizeof(why)) : 0;
+}
+
+static int open_port(struct vb_driver *d, const struct vb_settings *settings)
+{
+	struct vb_udp_config config = { .receive_fd = d->slot.fd, .is_carried = d->slot.is_carried, .slot = d->slot.number,
+		.pcap = d->process->pcap, .faults = d->faults, .single_datagrams = settings->trains_off };
+
+	return vb_udp_open(&config, &d->port);
+}
+
+static int create_lane(struct vb_driver *d)
+{
+	struct vb_lane_config config = { .seed = vb_host_random_seed(), .slot = d->slot.number,
+		.receive_buffer = d->slot.receive_buffer, .patience = PATIENCE, .ack_delay = ACK_DELAY,
+		.turn_bytes = d->port->largest_segment };
+
+	return vb_lane_create(&config, &d->lane);
+}
+
+static int fill_driver(struct vb_driver *d, const struct vb_settings *settings)
+{
+	d->paths = settings->stats ? vb_paths_create() : NULL;
+	if (settings->stats && !d->paths)
+		return -ENOMEM;
+	int rc = make_faults(d, settings->text[VB_SETTING_FAULTS]);
+	if (rc == 0)
+		rc = vb_broker_watch_get_slot(d, settings);
+	if (rc == 0)
+		rc = open_port(d, settings);
+	if (rc == 0)
+		rc = create_lane(d);
+	if (rc == 0)
+		rc = vb_progress_start(d, !settings->progress_off);
+	return rc;
+}
+
+static void on_link(void *process)
+{
+	struct vb_process *p = process;
+
+	vb_interfaces_drain(p->link_fd);
+	vb_process_refresh_devices(p);
+}
+
+static void on_connections(void *process)
+{
+	const struct vb_process *p = process;
+	uint64_t ignored;
+	ssize_t n = read(p->connections_fd, &ignored, sizeof(ignored));
+
+	(void)n;
+	vb_connections_on_timer();
+}
+
+void vb_process_arm_connections(struct vb_process *p, struct vb_deadline at)
+{
+	if (at.is_set == p->connections_at.is_set && (!at.is_set || at.at == p->connections_at.at))
+		return;
+	vb_host_set_timer(p->connections_fd, at);
+	p->connections_at = at;
+}
+
+/* home's thread sleeps on them. */
+static int open_fds(struct vb_process *p, struct vb_driver *home)
+{
+	p->connections_fd = timerfd_create(CLOCK_MONOTONIC, TFD_CLOEXEC | TFD_NONBLOCK);
+	p->link_fd = vb_interfaces_watch(); /* where it is forbidden, changes go unseen */
+	if (p->connections_fd < 0)
+		return -errno;
+	vb_progress_watch(home, (struct vb_chore){ p->connections_fd, on_connections, p });
+	if (p->link_fd >= 0)
+		vb_progress_watch(home, (struct vb_chore){ p->link_fd, on_link, p });
+	return 0;
+}
+
+/* ---- Start and stop --------------------------------------------------------------------------------------------- */
+
+static int fill(struct vb_process *p, struct vb_driver *d, const struct vb_settings *settings)
+{
+	int rc = open_pcap(p, settings->text[VB_SETTING_PCAP]);
+
+	if (rc == 0)
+		rc = open_fds(p, d);
+	if (rc == 0)
+		rc = vb_broker_watch_start(p, settings);
+	if (rc == 0)
+		rc = fill_driver(d, settings);
+	return rc;
+}
+
+static int make_driver(struct vb_process *p, const struct vb_settings *settings)
+{
+	struct vb_driver *d;
+	int rc = vb_driver_create(p, &d);
+
+	if (rc < 0)
+		return rc;
+	vb_list_add_tail(&p->drivers, &d->link);
+	pthread_mutex_lock(&d->mutex); /* the broker may have something to say before all is there */
+	rc = fill(p, d, settings);
+	pthread_mutex_unlock(&d->mutex);
+	return rc;
+}
+
+static void destroy(struct vb_process *p)
+{
+	vb_broker_watch_stop(p); /* if it could not be started; its thread looks at the lanes */
+	vb_list_for_each_safe(node, &p->drivers)
+		vb_driver_destroy(vb_container_of(node, struct vb_driver, link));
+	vb_multicast_forget();
+	close_fds(p);
+	if (p->pcap)
+		vb_pcap_close(p->pcap);
+	free(p);
+}
+
+static int start(void)
+{
+	static pthread_once_t once = PTHREAD_ONCE_INIT;
+	const struct vb_settings *settings = vb_settings_get();
+	struct vb_process *p = settings ? calloc(1, sizeof(*p)) : NULL;
+
+	if (!p)
+		return settings ? -ENOMEM : -EINVAL;
+	pthread_once(&once, register_handlers);
+	pthread_once(&at_exit_once, register_at_exit);
+	vb_list_init(&p->drivers);
+	vb_list_init(&p->devices);
+	p->link_fd = p->connections_fd = -1;
+	int rc = make_driver(p, settings);
+	if (rc < 0) {
+		destroy(p);
+		return rc;
+	}
+	current = p;
+	opened_by = getpid();
+	has_opened = true;
+	return 0;
+}
+
+static void stop(void)
+{
+	struct vb_process *p = current;
+
+	vb_broker_watch_stop(p); /* its thread may wake the others */
+	vb_list_for_each(node, &p->drivers) {
+		struct vb_driver *d = vb_container_of(node, struct vb_driver, link);
+		vb_progress_stop(d);
+		if (d->paths)
+			vb_paths_print(d);
+	}
+	current = NULL;
+	destroy(p);
+}
+
+/* ---- Its users --------------------------------------------------------------------------------------------------- */
+
+int vb_process_enter(struct vb_process **process)
+{
+	pthread_mutex_lock(&open_mutex);
+	int rc = user_count == 0 ? start() : 0;
+	if (rc == 0) {
+		user_count++;
+		*process = current;
+	}
+	pthread_mutex_unlock(&open_mutex);
+	return rc;
+}
+
+void vb_process_leave(void)
+{
+	pthread_mutex_lock(&open_mutex);
+	if (--user_count == 0)
+		stop();
+	pthread_mutex_unlock(&open_mutex);
+}
+
+struct vb_process *vb_process_hold(void)
+{
+	pthread_mutex_lock(&open_mutex);
+	return current;
+}
+
+void vb_process_release(void)
+{
+	pthread_mutex_unlock(&open_mutex);
+}
+
+void vb_process_lock(struct vb_process *p)
+{
+	vb_list_for_each(node, &p->drivers)
+		vb_driver_lock(vb_container_of(node, struct vb_driver, link));
+}
+
+void vb_process_unlock(struct vb_process *p)
+{
+	vb_list_for_each(node, &p->drivers)
+		vb_driver_unlock(vb_container_of(node, struct vb_driver, link));
+}

@@ -1,0 +1,91 @@
+/* The inside of host/, a process: what it has once, however many drivers it has (driver.h): its devices, the broker behind
+ * it, the connection manager's timer, the watch over links and addresses, its capture. It is there while a device is open. */
+#ifndef VB_HOST_PROCESS_H
+#define VB_HOST_PROCESS_H
+
+#include "base/list.h"
+#include "host/broker.h"
+#include "host/connections.h"
+#include "host/driver.h"
+#include "host/host.h"
+#include "host/settings.h"
+
+struct vb_process {
+	struct vb_list drivers; /* struct vb_driver.link: made before the broker's thread starts, destroyed after it */
+	struct vb_list devices; /* struct vb_device.link: changed with every driver's mutex held, read with any */
+	bool has_had_several;	/* devices of different names, at any time */
+	struct vb_broker *broker;
+	struct vb_pcap *pcap; /* or NULL */
+	int link_fd;	      /* netlink; -1 where it is forbidden */
+	int connections_fd;   /* timerfd of connections.c, which guards it with what follows */
+	struct vb_deadline connections_at;
+	bool is_forked; /* this process is a child of the one whose this is */
+};
+
+struct vb_device {
+	struct vb_list link; /* process->devices */
+	struct vb_process *process;
+	struct vb_driver *driver; /* of its new QPs */
+	struct vb_nic *nic;
+	struct vb_device_sink sink;
+	struct vb_device_info info; /* as process->devices */
+};
+
+/* The driver whose thread looks after what the process has once, and whose slot names the process to connection managers. */
+static inline struct vb_driver *vb_process_home(const struct vb_process *process)
+{
+	return vb_container_of(process->drivers.next, struct vb_driver, link);
+}
+
+/* process.c */
+/* One user more; the first starts all of it, and the last to leave stops it. -errno: the reason has been said. */
+int vb_process_enter(struct vb_process **process);
+void vb_process_leave(void);
+/* Nobody enters or leaves between the two. NULL: there is none, and it is held all the same. */
+struct vb_process *vb_process_hold(void);
+void vb_process_release(void);
+/* All its drivers' mutexes. */
+void vb_process_lock(struct vb_process *process);
+void vb_process_unlock(struct vb_process *process);
+/* Sets the CM's timer. With the CM's mutex held. */
+void vb_process_arm_connections(struct vb_process *process, struct vb_deadline at);
+
+/* device.c */
+/* Links or addresses changed: looks at the interfaces again and tells the devices. Without any mutex. */
+void vb_process_refresh_devices(struct vb_process *process);
+uint64_t vb_host_random_seed(void);
+/* With a driver's mutex held. */
+struct vb_device *vb_process_device_of(const struct vb_process *process, const struct vb_nic *nic);
+
+/* port_counters.c: as vb_device_counter, for a process of one device. With the drivers' mutexes held. */
+const char *vb_process_counter(const struct vb_process *process, unsigned n, uint64_t *value);
+
+/* broker_watch.c */
+/* Connects to the broker; the reason of an error has been said. */
+int vb_broker_watch_start(struct vb_process *process, const struct vb_settings *settings);
+/* Gives the driver a slot, likewise. */
+int vb_broker_watch_get_slot(struct vb_driver *driver, const struct vb_settings *settings);
+/* While drivers, lanes and mutexes are still there. */
+void vb_broker_watch_stop(struct vb_process *process);
+
+/* connections.c */
+/* A MAD of the connection manager came. Without any mutex. */
+void vb_connections_receive(const struct vb_broker_notice *notice);
+void vb_connections_undelivered(const struct vb_broker_notice *notice);
+/* False: none were managed, or a thread that will not go on is amid them. */
+bool vb_connections_counters(uint64_t values[VB_CM_COUNTER_COUNT]);
+void vb_connections_on_timer(void);
+void vb_connections_forget(void); /* in a forked child */
+
+/* explain.c */
+/* One line for stderr, kept in *unsaid. With the CM's mutex held. */
+void vb_host_explain_unreachable(const struct vb_cm_event *event, struct vb_later **unsaid);
+void vb_host_explain_mtu(const struct vb_mtu_refusal *refusal, struct vb_later **unsaid);
+/* A MAD came that answers what was asked of a peer's process. False: it does not. */
+bool vb_host_explain_process(const struct vb_broker_notice *notice);
+
+/* multicast.c */
+void vb_multicast_forget(void); /* the drivers' sockets are gone, and their memberships with them */
+void vb_multicast_forked(void); /* the same in a forked child: they are the parent's */
+
+#endif
