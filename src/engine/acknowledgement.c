@@ -2,7 +2,17 @@
  * Holds: completions come in order, each once; a READ or atomic is finished by its own response alone.
  * Not here: sending requests (requester.c), when to send again (recovery.c). IBA vol. 1, 9.7.5 and 9.7.6. */
 #include "base/invariant.h"
+#include "engine/events.h"
+#include "engine/flight.h"
+#include "engine/lane.h"
+#include "engine/memory.h"
 #include "engine/message.h"
+#include "engine/qp.h"
+#include "engine/recovery.h"
+#include "engine/requester.h"
+#include "engine/responder.h"
+#include "engine/scheduler.h"
+#include "engine/send_queue.h"
 
 #define ANSWER_AFTER_ACK (20 * VB_US) /* a sender that is interrupted between the two takes as long */
 

@@ -4,8 +4,18 @@
  * QP that has something to send and nothing under way is scheduled, or waits where it will be. */
 #include "engine/check.h"
 #include "base/invariant.h"
+#include "engine/congestion.h"
+#include "engine/echo.h"
+#include "engine/execute.h"
+#include "engine/flight.h"
+#include "engine/lane.h"
 #include "engine/peers.h"
 #include "engine/qp.h"
+#include "engine/queues.h"
+#include "engine/recovery.h"
+#include "engine/requester.h"
+#include "engine/responder.h"
+#include "engine/send_queue.h"
 #include "engine/xrc.h"
 
 static void check_queues(const struct vb_qp *qp)

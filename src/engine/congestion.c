@@ -4,7 +4,10 @@
  * (scheduler.c). */
 #include "engine/congestion.h"
 #include "base/invariant.h"
+#include "engine/flight.h"
+#include "engine/lane.h"
 #include "engine/qp.h"
+#include "engine/scheduler.h"
 
 #define ARREARS_MAX (1 * VB_MS) /* of a QP with a rate, made up for: more would be a burst */
 

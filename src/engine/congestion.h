@@ -27,6 +27,17 @@ struct vb_congestion {
 	struct vb_timer timer; /* next_send_at while it waits for that, and cc's */
 };
 
+/* May the next packet of data leave? */
+static inline bool vb_congestion_is_due(const struct vb_congestion *congestion, vb_time now)
+{
+	return congestion->cc.rate == 0 || vb_time_is_due(congestion->next_send_at, now);
+}
+
+static inline bool vb_congestion_counts_packets(const struct vb_congestion *congestion)
+{
+	return congestion->wants_packets || congestion->cc.rate != 0;
+}
+
 void vb_congestion_init(struct vb_qp *qp);
 int vb_congestion_start(struct vb_qp *qp, vb_time now); /* afresh; -ENOMEM */
 void vb_congestion_stop(struct vb_qp *qp); /* nothing is to be sent for now */

@@ -7,6 +7,7 @@
 #include "base/invariant.h"
 #include "engine/memory.h"
 #include "engine/qp.h"
+#include "engine/queues.h"
 
 static uint32_t slots_for(uint32_t capacity)
 {

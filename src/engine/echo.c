@@ -5,8 +5,14 @@
  * Others never see it. Whether a peer is one of ours is asked when a QP is first pointed at it; data waits for the
  * answer, no longer than ANSWER_PATIENCE. */
 #include <stdlib.h>
+#include "engine/congestion.h"
+#include "engine/echo.h"
+#include "engine/flight.h"
+#include "engine/lane.h"
 #include "engine/peers.h"
 #include "engine/qp.h"
+#include "engine/requester.h"
+#include "engine/scheduler.h"
 
 #define ECHO_EVERY    32768
 #define ECHO_PATIENCE (100 * VB_MS) /* a receiver may have lost its core for a while */

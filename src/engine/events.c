@@ -1,5 +1,10 @@
 /* What the holder is told: completions into CQs, and the list of objects that have something to say. */
+#include "engine/events.h"
+#include "engine/execute.h"
+#include "engine/lane.h"
 #include "engine/qp.h"
+#include "engine/queues.h"
+#include "engine/work_count.h"
 
 void vb_raise(struct vb_lane *lane, struct vb_notice *notice, enum vb_event_kind kind)
 {

@@ -4,7 +4,12 @@
  * atomics are answered (responses.c). IBA vol. 1, 9.7.4 and 9.7.5. */
 #include "engine/execute.h"
 #include "base/invariant.h"
+#include "engine/events.h"
+#include "engine/memory.h"
 #include "engine/qp.h"
+#include "engine/queues.h"
+#include "engine/tags.h"
+#include "engine/work_count.h"
 
 const struct vb_outcome vb_outcomes[] = {
 	/* clang-format off */

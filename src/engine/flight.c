@@ -6,8 +6,11 @@
  * several may send (scheduler.c). */
 #include "engine/flight.h"
 #include "base/invariant.h"
+#include "engine/echo.h"
+#include "engine/lane.h"
 #include "engine/peers.h"
 #include "engine/qp.h"
+#include "engine/scheduler.h"
 
 /* ---- Allowances ------------------------------------------------------------------------------------------------ */
 

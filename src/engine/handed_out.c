@@ -9,7 +9,11 @@
  *   QP; 48-63 its life */
 #include <errno.h>
 #include "base/invariant.h"
+#include "engine/handed_out.h"
+#include "engine/lane.h"
 #include "engine/qp.h"
+#include "engine/requester.h"
+#include "engine/responder.h"
 
 enum { GENERATION = 1, UNRELIABLE = 2, RESPONSE = 4, PAYLOAD = 8 };
 enum { PSN_SHIFT = 8, INDEX_SHIFT = 32, LIFE_SHIFT = 48 };

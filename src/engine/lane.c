@@ -1,10 +1,21 @@
 /* A lane: its table of QPs, and the way of a received packet to the QP it is for. */
 #include <errno.h>
 #include <stdlib.h>
+#include "base/random.h"
+#include "engine/congestion.h"
+#include "engine/echo.h"
+#include "engine/flight.h"
+#include "engine/lane.h"
 #include "engine/peers.h"
 #include "engine/qp.h"
+#include "engine/requester.h"
+#include "engine/responder.h"
+#include "engine/scheduler.h"
+#include "engine/uc.h"
+#include "engine/ud.h"
 
-#define CHUNK 256
+#define CHUNK      256
+#define TURN_BYTES 65536
 
 int vb_lane_create(const struct vb_lane_config *config, struct vb_lane **created)
 {
@@ -14,7 +25,7 @@ int vb_lane_create(const struct vb_lane_config *config, struct vb_lane **created
 		return -ENOMEM;
 	lane->config = *config;
 	if (!lane->config.turn_bytes)
-		lane->config.turn_bytes = VB_TURN_BYTES;
+		lane->config.turn_bytes = TURN_BYTES;
 	vb_random_seed(&random, config->seed);
 	lane->next_index = vb_random_below(&random, 0x8000);
 	vb_allowance_init(&lane->reads, config->receive_buffer ? config->receive_buffer / 2 : UINT64_MAX);

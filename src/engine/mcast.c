@@ -1,7 +1,9 @@
 /* Multicast: which UD QPs are attached to which group, and its packets' way to each of them. IBA vol. 1, 10.5. */
 #include <errno.h>
 #include <stdlib.h>
+#include "engine/lane.h"
 #include "engine/qp.h"
+#include "engine/ud.h"
 
 static struct vb_mcast_attachment *find_attachment(const struct vb_qp *qp, const struct vb_gid *gid)
 {

@@ -112,6 +112,10 @@ static inline uint64_t vb_compare_swap(const struct vb_reach *reach, uint64_t co
 	return (reach->kind ? reach->kind->compare_swap : vb_memory_compare_swap)(reach->bytes, compare, swap);
 }
 
+/* scatter.c: copies payload to [offset ..) of what the SGEs name. False: one of them does not allow it. */
+bool vb_scatter(const struct vb_pd *pd, const struct vb_sge *sges, uint32_t count, uint32_t offset,
+	const uint8_t *payload, uint32_t length, bool ends_message);
+
 /* BIND_MW of a send queue. type-1 windows: only when is_type1_verb allowed by their type; rules in nic.h and IBA vol. 1,
  * 10.6.7. length 0 unbinds (type 1). -EINVAL or -EACCES: refused (MW_BIND_ERR). */
 int vb_mw_bind(struct vb_mw *mw, struct vb_mr *mr, const struct vb_pd *pd, uint32_t qpn, uint64_t addr, uint64_t length,

@@ -4,7 +4,9 @@
 #ifndef VB_ENGINE_MESSAGE_H
 #define VB_ENGINE_MESSAGE_H
 
+#include "engine/flight.h"
 #include "engine/qp.h"
+#include "engine/send_queue.h"
 
 static inline struct vb_send_wqe *head_wqe(const struct vb_qp *qp)
 {

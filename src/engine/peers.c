@@ -5,7 +5,10 @@
 #include "engine/peers.h"
 #include <errno.h>
 #include <stdlib.h>
+#include "engine/flight.h"
+#include "engine/lane.h"
 #include "engine/qp.h"
+#include "engine/scheduler.h"
 
 #define STRANGER_ALLOWANCE 65536
 

@@ -1,10 +1,24 @@
 /* A QP's life: creation, the states it goes through, failure and flushing, destruction. IBA vol. 1, 10.3. */
 #include <errno.h>
 #include <stdlib.h>
+#include "engine/congestion.h"
+#include "engine/echo.h"
+#include "engine/events.h"
+#include "engine/execute.h"
+#include "engine/flight.h"
+#include "engine/handed_out.h"
+#include "engine/lane.h"
+#include "engine/memory.h"
 #include "engine/peers.h"
 #include "engine/qp.h"
 #include "engine/qp_state.h"
+#include "engine/queues.h"
+#include "engine/requester.h"
+#include "engine/responder.h"
+#include "engine/scheduler.h"
+#include "engine/send_queue.h"
 #include "engine/tags.h"
+#include "engine/ud.h"
 #include "engine/xrc.h"
 
 static enum vb_transport transport_of(enum vb_qp_type type)

@@ -4,7 +4,13 @@
 #include "engine/raw.h"
 #include <errno.h>
 #include "base/invariant.h"
+#include "engine/events.h"
+#include "engine/execute.h"
+#include "engine/lane.h"
+#include "engine/memory.h"
 #include "engine/qp.h"
+#include "engine/scheduler.h"
+#include "engine/send_queue.h"
 
 /* ---- Sending ---------------------------------------------------------------------------------------------------- */
 

@@ -98,4 +98,7 @@ bool vb_frame_flow_matches(const struct vb_frame_flow *flow, const struct vb_fra
 void vb_steering_receive(struct vb_steering *steering, const uint8_t *frame, uint32_t length, bool only_sniffers,
 	vb_time now);
 
+/* The engine's own: a frame for qp came. */
+void vb_raw_receive(struct vb_qp *qp, const uint8_t *frame, uint32_t length);
+
 #endif

@@ -1,6 +1,10 @@
 /* Receive work requests as what arrives uses them: of the QP's own ring, or a copy taken from an SRQ. One at a time is
  * held, in target.recv, from the packet that needs it to its completion. */
+#include "engine/events.h"
+#include "engine/execute.h"
+#include "engine/memory.h"
 #include "engine/qp.h"
+#include "engine/queues.h"
 
 const struct vb_recv_wqe *vb_recv_take(struct vb_target *target)
 {

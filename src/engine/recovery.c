@@ -5,8 +5,17 @@
  * is silent there is a process that waits for its core, and a probe is one more thing that it has to do. Holds: una_psn <= next_psn <= max_psn; whatever lies in between
  * is accounted in flight. */
 #include "base/invariant.h"
+#include "engine/congestion.h"
+#include "engine/echo.h"
+#include "engine/flight.h"
+#include "engine/lane.h"
 #include "engine/message.h"
 #include "engine/peers.h"
+#include "engine/qp.h"
+#include "engine/recovery.h"
+#include "engine/requester.h"
+#include "engine/scheduler.h"
+#include "engine/send_queue.h"
 
 #define PROBE_MIN       (1 * VB_MS)
 #define PROBE_MAX       (8 * VB_MS)
@@ -58,7 +67,7 @@ static vb_time probe_interval(const struct vb_qp *qp)
 	return interval < PROBE_MAX ? interval : PROBE_MAX;
 }
 
-void vb_recovery_arm(struct vb_qp *qp)
+static void arm(struct vb_qp *qp)
 {
 	const struct vb_requester *rq = &qp->requester;
 	struct vb_deadline next = { 0 };
@@ -103,11 +112,11 @@ void vb_recovery_on_sent(struct vb_qp *qp, uint32_t psn, bool is_new, vb_time no
 	}
 	if (!qp->timer.deadline.is_set) {
 		rq->progress_at = now; /* the queue just became busy */
-		vb_recovery_arm(qp);
+		arm(qp);
 	} /* else it comes up early and is put back */
 }
 
-void vb_recovery_go_back(struct vb_qp *qp)
+static void go_back(struct vb_qp *qp)
 {
 	struct vb_requester *rq = &qp->requester;
 	vb_flight_clear(qp);
@@ -211,11 +220,11 @@ void vb_recovery_on_progress(
 	rq->progress_at = rq->quiet_since = now;
 	if (rest_is_lost) {
 		tell_loss(qp, now);
-		vb_recovery_go_back(qp);
+		go_back(qp);
 	}
 	/* A deadline that moves later costs nothing: the timer comes up early and is put back. */
 	if (!vb_requester_is_busy(qp) || !qp->timer.deadline.is_set)
-		vb_recovery_arm(qp);
+		arm(qp);
 }
 
 void vb_recovery_on_ghost(struct vb_qp *qp, vb_time now)
@@ -239,8 +248,8 @@ void vb_recovery_on_gap(struct vb_qp *qp, vb_time now)
 	rq->is_recovering = true;
 	note_loss(qp);
 	tell_loss(qp, now);
-	vb_recovery_go_back(qp);
-	vb_recovery_arm(qp);
+	go_back(qp);
+	arm(qp);
 }
 
 void vb_recovery_on_rnr(struct vb_qp *qp, uint8_t timer_code, vb_time now)
@@ -258,8 +267,8 @@ void vb_recovery_on_rnr(struct vb_qp *qp, uint8_t timer_code, vb_time now)
 	rq->is_rnr_waiting = true;
 	rq->rnr_until = vb_time_add(now, (vb_time)rnr_timer_10us[timer_code & 31] * 10 * VB_US);
 	rq->progress_at = rq->rnr_until; /* the peer is there: its silence is counted from when we ask again */
-	vb_recovery_go_back(qp);
-	vb_recovery_arm(qp);
+	go_back(qp);
+	arm(qp);
 }
 
 static void send_probe(struct vb_qp *qp)
@@ -284,7 +293,7 @@ void vb_recovery_on_timer(struct vb_qp *qp, vb_time now)
 	}
 	if (rq->is_rnr_waiting) {
 		if (!vb_time_is_due(rq->rnr_until, now)) {
-			vb_recovery_arm(qp);
+			arm(qp);
 			return;
 		}
 		rq->is_rnr_waiting = false;
@@ -302,13 +311,13 @@ void vb_recovery_on_timer(struct vb_qp *qp, vb_time now)
 			rq->is_recovering = false;
 			rq->was_probed = false;
 			tell_loss(qp, now);
-			vb_recovery_go_back(qp);
+			go_back(qp);
 		} else if (vb_time_is_due(vb_time_add(rq->quiet_since, probe_interval(qp)), now)) {
 			rq->quiet_since = now;
 			send_probe(qp);
 		}
 	}
-	vb_recovery_arm(qp);
+	arm(qp);
 }
 
 /* Of a reliable QP: what lies between una_psn and next_psn, counted anew. */

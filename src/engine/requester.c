@@ -4,7 +4,17 @@
  * UD (ud.c). IBA vol. 1, 9.7.1 to 9.7.4. */
 #include <stdlib.h>
 #include "base/invariant.h"
+#include "engine/congestion.h"
+#include "engine/echo.h"
+#include "engine/flight.h"
+#include "engine/lane.h"
+#include "engine/memory.h"
 #include "engine/message.h"
+#include "engine/qp.h"
+#include "engine/recovery.h"
+#include "engine/requester.h"
+#include "engine/scheduler.h"
+#include "engine/send_queue.h"
 
 #define ACKREQ_EVERY_BYTES 65536
 

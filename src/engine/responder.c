@@ -4,8 +4,11 @@
  * 9.7.5. */
 #include <stdlib.h>
 #include "base/invariant.h"
+#include "engine/events.h"
 #include "engine/execute.h"
+#include "engine/lane.h"
 #include "engine/qp.h"
+#include "engine/responder.h"
 #include "engine/xrc.h"
 
 void vb_responder_reset(struct vb_qp *qp)

@@ -3,7 +3,14 @@
  * Holds: responses leave in PSN order; an ack never overtakes the response to an earlier READ. IBA vol. 1, 9.7.5. */
 #include <stdlib.h>
 #include "base/invariant.h"
+#include "engine/events.h"
+#include "engine/handed_out.h"
+#include "engine/lane.h"
+#include "engine/memory.h"
 #include "engine/qp.h"
+#include "engine/queues.h"
+#include "engine/responder.h"
+#include "engine/scheduler.h"
 
 #define ACK_AT_ONCE_PACKETS 4
 #define ACK_AT_ONCE_BYTES   4096

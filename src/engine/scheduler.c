@@ -2,8 +2,20 @@
  * held back leaves with data, before its QP's requests: programs rely on seeing what they sent complete before they see
  * the answer to it. A QP with a rate that has sent its packet is in no list here until the next may leave; only its
  * acks, NAKs and CNPs are. The holder pulls; pacing, fairness and batching are decided nowhere else. */
+#include "engine/congestion.h"
+#include "engine/echo.h"
+#include "engine/flight.h"
+#include "engine/handed_out.h"
+#include "engine/lane.h"
+#include "engine/memory.h"
 #include "engine/peers.h"
 #include "engine/qp.h"
+#include "engine/recovery.h"
+#include "engine/requester.h"
+#include "engine/responder.h"
+#include "engine/scheduler.h"
+#include "engine/send_queue.h"
+#include "engine/ud.h"
 
 void vb_schedule_now(struct vb_qp *qp)
 {
@@ -13,7 +25,7 @@ void vb_schedule_now(struct vb_qp *qp)
 
 void vb_schedule(struct vb_qp *qp)
 {
-	if (vb_congestion_is_due(qp, qp->lane->now))
+	if (vb_congestion_is_due(&qp->congestion, qp->lane->now))
 		vb_schedule_now(qp);
 	else
 		vb_congestion_wait(qp);
@@ -142,8 +154,8 @@ static bool wait_for_time(struct vb_qp *qp)
 static bool emit_data(struct vb_qp *qp, struct vb_batch *batch, unsigned budget, vb_time now)
 {
 	uint32_t bytes = 0;
-	bool is_counted = vb_congestion_counts_packets(qp);
-	if (!vb_congestion_is_due(qp, now))
+	bool is_counted = vb_congestion_counts_packets(&qp->congestion);
+	if (!vb_congestion_is_due(&qp->congestion, now))
 		return wait_for_time(qp);
 	while (bytes < qp->lane->config.turn_bytes && has_room(batch, budget)) {
 		if (!emit_one(qp, batch, now)) {
@@ -155,7 +167,7 @@ static bool emit_data(struct vb_qp *qp, struct vb_batch *batch, unsigned budget,
 		if (!is_counted)
 			continue;
 		vb_congestion_count_packet(qp, vb_packet_wire_length(packet), now);
-		if (!vb_congestion_is_due(qp, now))
+		if (!vb_congestion_is_due(&qp->congestion, now))
 			return wait_for_time(qp);
 	}
 	return true;

@@ -4,7 +4,14 @@
 #include <stdlib.h>
 #include <string.h>
 #include "base/invariant.h"
+#include "engine/events.h"
+#include "engine/lane.h"
 #include "engine/qp.h"
+#include "engine/queues.h"
+#include "engine/scheduler.h"
+#include "engine/send_queue.h"
+#include "engine/tags.h"
+#include "engine/work_count.h"
 
 uint32_t vb_sq_init(struct vb_send_queue *sq, uint32_t max_wr, uint32_t max_sge, uint32_t max_inline)
 {
@@ -178,6 +185,18 @@ int vb_sq_stage(struct vb_qp *qp, const struct vb_send_wr *wr)
 	return 0;
 }
 
+/* Onto a stack that any thread pushes to and the lane empties. */
+static void ring_doorbell(struct vb_qp *qp)
+{
+	struct vb_lane *lane = qp->lane;
+	if (atomic_exchange(&qp->doorbell_rung, true))
+		return;
+	struct vb_qp *top = atomic_load_explicit(&lane->doorbells, memory_order_relaxed);
+	do {
+		atomic_store_explicit(&qp->doorbell_next, top, memory_order_relaxed);
+	} while (!atomic_compare_exchange_weak(&lane->doorbells, &top, qp));
+}
+
 void vb_sq_end(struct vb_qp *qp, bool publish)
 {
 	bool rings = publish && qp->sq.staged != atomic_load_explicit(&qp->sq.tail, memory_order_relaxed);
@@ -185,7 +204,7 @@ void vb_sq_end(struct vb_qp *qp, bool publish)
 		atomic_store_explicit(&qp->sq.tail, qp->sq.staged, memory_order_release);
 	vb_lock_release(&qp->sq.lock);
 	if (rings)
-		vb_qp_ring_doorbell(qp);
+		ring_doorbell(qp);
 }
 
 int vb_rq_post(struct vb_qp *qp, const struct vb_recv_wr *wr)
@@ -196,22 +215,11 @@ int vb_rq_post(struct vb_qp *qp, const struct vb_recv_wr *wr)
 	/* The state is read again: a QP that went to ERR meanwhile has flushed what it saw, and must flush this too. */
 	atomic_thread_fence(memory_order_seq_cst);
 	if (!error && atomic_load(&qp->state) == VB_QPS_ERR)
-		vb_qp_ring_doorbell(qp);
+		ring_doorbell(qp);
 	return error;
 }
 
-/* ---- Doorbells: a stack that any thread pushes to and the lane empties ----------------------------------------- */
-
-void vb_qp_ring_doorbell(struct vb_qp *qp)
-{
-	struct vb_lane *lane = qp->lane;
-	if (atomic_exchange(&qp->doorbell_rung, true))
-		return;
-	struct vb_qp *top = atomic_load_explicit(&lane->doorbells, memory_order_relaxed);
-	do {
-		atomic_store_explicit(&qp->doorbell_next, top, memory_order_relaxed);
-	} while (!atomic_compare_exchange_weak(&lane->doorbells, &top, qp));
-}
+/* ---- Answering doorbells --------------------------------------------------------------------------------------- */
 
 bool vb_lane_has_doorbells(const struct vb_lane *lane)
 {

@@ -6,6 +6,7 @@
 #include "base/bytes.h"
 #include "base/invariant.h"
 #include "engine/check.h"
+#include "engine/lane.h"
 #include "engine/qp.h"
 #include "engine/raw.h"
 

@@ -5,7 +5,12 @@
 #include <stdlib.h>
 #include "base/bytes.h"
 #include "base/invariant.h"
+#include "engine/events.h"
+#include "engine/execute.h"
+#include "engine/lane.h"
 #include "engine/qp.h"
+#include "engine/queues.h"
+#include "engine/send_queue.h"
 
 /* What a tag header says. */
 enum tag_opcode { TAG_NONE = 0, TAG_RENDEZVOUS = 1, TAG_FIN = 2, TAG_EAGER = 3 };

@@ -35,4 +35,20 @@ struct vb_tag_op {
  * full. [lane] */
 int vb_srq_tag_op(struct vb_lane *lane, struct vb_srq *srq, struct vb_tag_op *op, vb_time now);
 
+/* The engine's own. */
+
+struct vb_tags;
+void vb_tags_check(struct vb_tags *tags);
+struct vb_tags *vb_tags_create(uint32_t capacity); /* free() it */
+enum vb_tag_outcome {
+	VB_TAG_GOES_ON,    /* target.recv and .tagged are set */
+	VB_TAG_DONE,       /* the whole message has been dealt with */
+	VB_TAG_NOT_READY,  /* no receive, or no room to fetch: nothing has changed */
+	VB_TAG_BAD_BUFFER, /* the entry's, now target.recv, is no memory */
+};
+/* The first packet of a message to an SRQ with tags. */
+enum vb_tag_outcome vb_tags_open(struct vb_qp *qp, const struct vb_packet *packet);
+void vb_tags_complete(struct vb_qp *qp, const struct vb_packet *last);
+void vb_tags_fetched(struct vb_qp *qp, struct vb_wc *wc); /* a work request of its QP's send queue */
+
 #endif

@@ -2,7 +2,10 @@
  * refused, is dropped and counted up to the next one's first packet; only a receive that does not fit is an error of the
  * QP. What its requests do is execute.c; its sending side is requester.c. IBA vol. 1, 9.8.2. */
 #include "engine/execute.h"
+#include "engine/lane.h"
 #include "engine/qp.h"
+#include "engine/responder.h"
+#include "engine/uc.h"
 
 static void discard(struct vb_qp *qp, enum vb_counter reason)
 {

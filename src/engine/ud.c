@@ -2,7 +2,17 @@
  * acknowledged; what does not fit is dropped and counted, never an error of the QP.
  * Not here: which QPs a multicast packet is for (mcast.c). IBA vol. 1, 9.8.3. */
 #include "base/bytes.h"
+#include "engine/echo.h"
+#include "engine/events.h"
+#include "engine/execute.h"
+#include "engine/flight.h"
+#include "engine/lane.h"
+#include "engine/memory.h"
 #include "engine/qp.h"
+#include "engine/requester.h"
+#include "engine/scheduler.h"
+#include "engine/send_queue.h"
+#include "engine/ud.h"
 
 /* ---- Receiving ------------------------------------------------------------------------------------------------- */
 

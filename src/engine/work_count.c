@@ -3,6 +3,7 @@
 #include <errno.h>
 #include <stdlib.h>
 #include "engine/qp.h"
+#include "engine/work_count.h"
 
 int vb_qp_count_work(struct vb_qp *qp, struct vb_work_count *count, uint32_t kinds)
 {

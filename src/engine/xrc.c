@@ -6,7 +6,12 @@
 #include <errno.h>
 #include <stdlib.h>
 #include "base/invariant.h"
+#include "engine/execute.h"
+#include "engine/lane.h"
+#include "engine/memory.h"
 #include "engine/qp.h"
+#include "engine/queues.h"
+#include "engine/responder.h"
 #include "engine/xrc.h"
 
 /* ---- Domains --------------------------------------------------------------------------------------------------- */

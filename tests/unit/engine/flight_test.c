@@ -3,6 +3,7 @@
  * large and with small ones share the lane's. What windows do to packets otherwise is tests/script/requester. */
 #include "engine/check.h"
 #include "engine/peers.h"
+#include "engine/lane.h"
 #include "engine/qp.h"
 #include "../unit.h"
 

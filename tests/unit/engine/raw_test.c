@@ -1,6 +1,7 @@
 /* Raw packet QPs: frames out of their send queues, frames into their receive queues. */
 #include "engine/raw.h"
 #include <errno.h>
+#include "engine/counters.h"
 #include "engine/qp.h"
 #include "../unit.h"
 

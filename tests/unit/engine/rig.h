@@ -3,6 +3,7 @@
 #define VB_TESTS_RIG_H
 
 #include "engine/check.h"
+#include "engine/lane.h"
 #include "engine/qp.h"
 #include "engine/tags.h"
 #include "../unit.h"

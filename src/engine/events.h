@@ -1,0 +1,16 @@
+/* What the holder is told: completions into CQs, and the list of objects that have something to say. */
+#ifndef VB_ENGINE_EVENTS_H
+#define VB_ENGINE_EVENTS_H
+
+#include "engine/execute.h"
+#include "engine/queues.h"
+
+void vb_raise(struct vb_lane *lane, struct vb_notice *notice, enum vb_event_kind kind);
+void vb_notice_forget(struct vb_notice *notice);
+/* What follows from adding a completion to cq. False: it was lost. */
+bool vb_cq_tell(struct vb_lane *lane, struct vb_cq *cq, enum vb_cq_outcome outcome);
+/* Adds a completion of qp, raises what follows from it. */
+void vb_complete(struct vb_qp *qp, struct vb_cq *cq, struct vb_wc *wc, bool solicited);
+void vb_complete_recv(struct vb_target *target, struct vb_wc *wc, bool solicited); /* the receive in hand */
+
+#endif

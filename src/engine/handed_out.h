@@ -1,0 +1,24 @@
+/* What is at the port, and whose it is when it comes back. */
+#ifndef VB_ENGINE_HANDED_OUT_H
+#define VB_ENGINE_HANDED_OUT_H
+
+#include "engine/nic.h"
+
+/* Packets at the port, in two generations: those of the younger one are counted apart while the older one's come back.
+ * So whoever must wait for what is out now does not wait for what leaves meanwhile. */
+struct vb_handed_out {
+	uint32_t generation;  /* of what is handed out now; its lowest bit is in the cookies */
+	uint32_t wanted;      /* the newest generation that somebody waits for */
+	unsigned counts[2];   /* by that bit */
+	uint16_t lives;       /* of QPs, counted up whenever what one has at the port concerns it no more */
+};
+
+/* What qp has at the port concerns it no more: receipts of it say nothing but that its bytes are free. */
+void vb_handed_out_disown(struct vb_qp *qp);
+void vb_handed_out_add(struct vb_lane *lane, struct vb_batch *batch);
+/* The newest packet of the batch has a READ response's bytes, not a request's. */
+void vb_handed_out_is_response(struct vb_batch *batch);
+/* qp is gone but for the bytes that are at the port; they go when they have come back. */
+void vb_qp_leave(struct vb_qp *qp);
+
+#endif

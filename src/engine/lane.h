@@ -1,0 +1,64 @@
+/* A lane: what its QPs share, and how a packet finds the QP it is for. The engine's alone. */
+#ifndef VB_ENGINE_LANE_H
+#define VB_ENGINE_LANE_H
+
+#include <stdatomic.h>
+#include "base/list.h"
+#include "base/timers.h"
+#include "engine/counters.h"
+#include "engine/flight.h"
+#include "engine/handed_out.h"
+#include "engine/nic.h"
+
+struct vb_peer;
+struct vb_echo_reply;
+
+struct vb_lane {
+	vb_time now; /* of the call in progress: what completions are stamped with */
+	struct vb_lane_config config;
+	struct vb_qp ***qps; /* 256 chunks of 256, made as needed */
+	uint32_t qp_count, next_index;
+	struct vb_timers timers;
+	struct vb_timers congestion_timers;
+	struct vb_list ready;      /* QPs with packets to send */
+	struct vb_list raw_ready;  /* raw packet QPs with frames to send */
+	uint64_t frames;           /* received, ever */
+	struct vb_list acks;       /* QPs with an ack held back, by deadline */
+	struct vb_allowance reads; /* bytes of READ responses asked for: what our receive buffer can take */
+	struct vb_list notices;
+	struct vb_list condemned; /* QPs whose completions were lost; empty between calls */
+	struct vb_list mcast; /* of struct vb_mcast_attachment: every attachment of the lane */
+	uint32_t mcast_count;
+	bool is_marked; /* what is being received carries Congestion Experienced */
+	bool acks_forced;
+	struct vb_deadline answer; /* vb_lane_awaits_answer */
+	bool was_full; /* the last batch had no room left: acks that are due go first in the next */
+	struct vb_handed_out handed_out;
+	struct vb_list leaving; /* QPs that are gone but for their memory */
+	struct vb_echo_reply *echo_replies;       /* ring of VB_ECHO_REPLIES, made at first use */
+	uint32_t echo_next, echo_tail;            /* free running: next to send, next free */
+	_Atomic(struct vb_qp *) doorbells;        /* stack of QPs that rang */
+	struct vb_peer **peers;
+	uint32_t peer_buckets, peer_count;
+	uint64_t counters[VB_COUNTER_COUNT];
+};
+
+static inline void vb_count(struct vb_lane *lane, enum vb_counter counter, uint64_t n)
+{
+	lane->counters[counter] += n;
+}
+
+struct vb_qp *vb_lane_find_qp(const struct vb_lane *lane, uint32_t qpn);
+int vb_lane_add_qp(struct vb_lane *lane, struct vb_qp *qp); /* gives it its number; -ENOMEM */
+void vb_lane_remove_qp(struct vb_lane *lane, struct vb_qp *qp);
+
+void vb_lane_execute_condemned(struct vb_lane *lane); /* qp.c */
+
+/* The end of a turn, which is each packet's that came, and each call's that may complete. */
+static inline void vb_lane_reap(struct vb_lane *lane)
+{
+	if (!vb_list_empty(&lane->condemned))
+		vb_lane_execute_condemned(lane);
+}
+
+#endif

@@ -1,0 +1,76 @@
+/* The requester's state. PSNs run alongside its send queue: una_psn <= next_psn <= max_psn. Going back means next_psn =
+ * una_psn; nothing else remembers what is in flight. */
+#ifndef VB_ENGINE_REQUESTER_H
+#define VB_ENGINE_REQUESTER_H
+
+#include "engine/nic.h"
+
+struct vb_echo;
+
+enum vb_probe { VB_PROBE_NONE, VB_PROBE_NEWEST, VB_PROBE_OLDEST };
+
+struct vb_requester {
+	uint32_t cursor;        /* index of the WQE that next_psn belongs to */
+	uint32_t una_psn;       /* oldest unacknowledged */
+	uint32_t next_psn;      /* next to be sent */
+	uint32_t max_psn;       /* beyond the newest ever sent */
+	uint32_t rd_atomic_out; /* READ pieces and atomics between una_psn and next_psn that are not answered yet */
+	uint32_t since_ackreq;  /* bytes */
+
+	uint32_t ssn;          /* of the newest started message */
+	uint32_t credit_limit; /* LSN: messages up to it may consume a receive */
+	bool has_credits;      /* the peer advertises */
+
+	enum vb_wc_status doomed; /* the WQE at the cursor fails with this as soon as it is the oldest */
+	enum vb_cause_kind doomed_cause;
+
+	/* recovery.c */
+	uint8_t retries_left, rnr_retries_left;
+	bool is_recovering; /* went back from una_psn already: further NAKs for it say nothing new */
+	bool is_rnr_waiting;
+	enum vb_probe probe;  /* to be sent now */
+	enum vb_probe probed; /* last one sent since progress */
+	uint32_t probed_psn;
+	uint8_t probe_backoff; /* doublings of the probe interval: since the last round trip that could be measured */
+	uint8_t ghosts;        /* heeded since progress */
+	bool was_probed;       /* since progress: the newest went already, the oldest is next */
+	unsigned tries;        /* retries of any kind since progress */
+	vb_time rnr_until;
+	vb_time progress_at; /* last acknowledgement of something, or when the queue became busy */
+	vb_time quiet_since; /* last progress or last packet sent */
+	vb_time srtt;        /* 0: unknown */
+	uint32_t rtt_psn;    /* being timed */
+	vb_time rtt_sent_at;
+	bool is_timing;
+	bool is_probe_in_doubt;  /* it was answered; was that it, or what it repeated? */
+	vb_time patience_before; /* that answer */
+	uint32_t doubt_end;      /* no second answer to the probe can come after one to this packet, which left later */
+	vb_time heard_at;
+	bool was_heard;
+	uint32_t largest_acked;
+	bool is_asked;  /* the peer has sent a request since our newest was started */
+	bool is_answer; /* what is or was under way last follows such a request */
+	struct vb_echo *echo; /* UC, UD: made when first needed */
+};
+
+void vb_requester_check(const struct vb_qp *qp);
+int vb_requester_reset(struct vb_qp *qp, vb_time now); /* -ENOMEM */
+bool vb_requester_emit(struct vb_qp *qp, struct vb_batch *batch, vb_time now); /* false: nothing to send now */
+bool vb_requester_has_work(const struct vb_qp *qp); /* something is to be sent, if windows and the like allow it */
+bool vb_requester_has_unsent(const struct vb_qp *qp); /* as exactly as can be said: the cursor may stay at what was sent */
+/* Fails the WQE at the cursor once it is the oldest. */
+void vb_requester_doom(struct vb_qp *qp, enum vb_wc_status status, enum vb_cause_kind cause, vb_time now);
+/* The memory of a request packet turned out not to be there: its work request fails once it is the oldest. */
+void vb_requester_fault(struct vb_qp *qp, uint32_t psn, vb_time now);
+/* UC, UD: the port is done with a packet. */
+void vb_requester_left(struct vb_qp *qp, uint32_t psn, vb_time now);
+/* After requests were acknowledged or have left: more may start, the doomed may be the oldest, the queue be drained. */
+void vb_requester_proceed(struct vb_qp *qp, vb_time now);
+bool vb_requester_is_busy(const struct vb_qp *qp); /* something is unacknowledged */
+
+/* acknowledgement.c */
+void vb_requester_receive(struct vb_qp *qp, const struct vb_packet *packet, vb_time now);
+/* Local operations that are done complete as soon as they are the oldest. */
+void vb_retire_local_operations(struct vb_qp *qp);
+
+#endif
