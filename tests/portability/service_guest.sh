@@ -7,8 +7,8 @@ claim() { if eval "$2"; then right "$1"; else wrong "$1"; fi; }
 talk() {
 	runuser -u nobody -- timeout 60 verbena run -- ibv_rc_pingpong -d vb_lo -g 0 -n 100 >/tmp/server.log 2>&1 &
 	sleep 3
-	runuser -u nobody -- timeout 60 verbena run -- ibv_rc_pingpong -d vb_lo -g 0 -n 100 localhost >/tmp/client.log 2>&1 ||
-		{ cat /tmp/server.log /tmp/client.log; return 1; }
+	runuser -u nobody -- timeout 60 verbena run -- ibv_rc_pingpong -d vb_lo -g 0 -n 100 127.0.0.1 >/tmp/client.log 2>&1 ||
+		{ cat /tmp/server.log /tmp/client.log; kill $!; return 1; }
 	wait $!
 }
 state() { systemctl is-active verbena-broker.service; }
