@@ -10,14 +10,16 @@ from root import Broken
 Check = collections.namedtuple("Check", "name title function")
 CHECKS = []
 
+CHILDREN = {"children__see_it_too", "working_directory__stays_where_a_borrowing_child_moves",
+            "working_directory__is_childrens_too"}
 # What qemu-user cannot do, by test; of a cmocka program these cases alone.
 NOT_EMULATED = {
     "port/udp": {"receive__overflow_is_counted"},       # SO_RXQ_OVFL
     "port/ethernet": None,                              # options of packet sockets
     "host/live": None, "host/asleep": None, "host/connections": None, "host/crowded": None,
     "cli/commands": None,                               # they run the broker
-    "preload/hooks_root": {"children__see_it_too"},     # starts a program of the machine's own processor
-    "preload/hooks_nobody": {"children__see_it_too"},
+    "preload/hooks_root": CHILDREN,                     # start programs of the machine's own processor
+    "preload/hooks_nobody": CHILDREN,
     "verbs/releases": None,                             # starts programs that it has compiled
     "verbs/regions": None,                              # madvise(MADV_POPULATE_*), mincore; what follows finds a leak
 }
@@ -213,7 +215,9 @@ def aarch64(context):
             emulation += 1
         else:
             bad.append(name)
-            said.append(f"{name}:\n{(record.get('stdout', '') + record.get('stderr', ''))[-1500:]}")
+            told = record.get("stdout", "") + record.get("stderr", "")
+            first = re.search(r"ERROR|Traceback|error:", told)
+            said.append(f"{name}:\n{told[max(0, (first.start() if first else 0) - 500):][:1500]}")
     simulated = root.run(f"qemu-aarch64-static build/tests/sim/sim --seeds 1..{SIM_SEEDS}"
                          f" && qemu-aarch64-static build/tests/sim/cm_sim --seeds 1..{SIM_SEEDS}", seconds=3600)
     told = f"{passed} tests passed, {len(bad)} failed, {emulation} want what qemu-user has not; " \

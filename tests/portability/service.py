@@ -52,7 +52,7 @@ def boot(root):
         subprocess.run(["mke2fs", "-q", "-t", "ext4", "-d", root.path, image, "2G"], check=True,
                        stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
         machine = subprocess.run(
-            ["qemu-system-x86_64", "-accel", "tcg", "-cpu", "max,-pclmulqdq,-erms", "-m", "1024", "-nodefaults",
+            ["qemu-system-x86_64", "-accel", "tcg", "-cpu", "Nehalem", "-m", "1024", "-nodefaults",
              "-display", "none", "-no-reboot", "-serial", "stdio", "-kernel", kernel, "-initrd", initrd, "-append",
              "root=/dev/vda rw console=ttyS0 panic=-1 quiet systemd.show_status=no mitigations=off",
              "-drive", f"file={image},format=raw,if=virtio", "-nic", "none"],
