@@ -5,7 +5,7 @@
  * and life, never by address: what was handed out in a life that is over concerns nobody. The memory of a QP that was
  * destroyed stays until what was out then has come back.
  *
- *   bits  0 generation, 1 of an unreliable QP, 2 has a READ response's bytes, 3 has bytes; 8-31 PSN; 32-47 index of the
+ *   bits  0 generation, 1 of an unreliable message, 2 has a READ response's bytes, 3 has bytes; 8-31 PSN; 32-47 index of the
  *   QP; 48-63 its life */
 #include <errno.h>
 #include "base/invariant.h"
@@ -15,7 +15,7 @@
 #include "engine/requester.h"
 #include "engine/responder.h"
 
-enum { GENERATION = 1, UNRELIABLE = 2, RESPONSE = 4, PAYLOAD = 8 };
+enum { GENERATION = 1, MESSAGE = 2, RESPONSE = 4, PAYLOAD = 8 };
 enum { PSN_SHIFT = 8, INDEX_SHIFT = 32, LIFE_SHIFT = 48 };
 
 /* ---- Going out ------------------------------------------------------------------------------------------------- */
@@ -24,7 +24,12 @@ void vb_handed_out_disown(struct vb_qp *qp)
 {
 	uint64_t life = ++qp->lane->handed_out.lives;
 
-	qp->cookie = life << LIFE_SHIFT | (uint64_t)(qp->qpn & 0xffff) << INDEX_SHIFT | (qp->is_reliable ? 0 : UNRELIABLE);
+	qp->cookie = life << LIFE_SHIFT | (uint64_t)(qp->qpn & 0xffff) << INDEX_SHIFT;
+}
+
+void vb_handed_out_is_message(struct vb_batch *batch)
+{
+	batch->receipts[batch->count - 1].cookie |= MESSAGE;
 }
 
 void vb_handed_out_is_response(struct vb_batch *batch)
@@ -72,7 +77,7 @@ static void take_note(struct vb_lane *lane, const struct vb_receipt *receipt, vb
 		vb_responder_fault(qp, psn, now);
 	else if (lacks_memory)
 		vb_requester_fault(qp, psn, now);
-	if (receipt->cookie & UNRELIABLE)
+	if (receipt->cookie & MESSAGE)
 		vb_requester_left(qp, psn, now);
 }
 
@@ -101,7 +106,7 @@ void vb_lane_transmit_done(struct vb_lane *lane, const struct vb_receipt *receip
 	lane->now = now;
 	for (unsigned i = 0; i < count; i++) {
 		odd += receipts[i].cookie & GENERATION;
-		if ((receipts[i].cookie & UNRELIABLE) || receipts[i].error)
+		if ((receipts[i].cookie & MESSAGE) || receipts[i].error)
 			take_note(lane, &receipts[i], now);
 	}
 	assert(lane->handed_out.counts[0] >= count - odd && lane->handed_out.counts[1] >= odd);

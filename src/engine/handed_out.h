@@ -16,6 +16,9 @@ struct vb_handed_out {
 /* What qp has at the port concerns it no more: receipts of it say nothing but that its bytes are free. */
 void vb_handed_out_disown(struct vb_qp *qp);
 void vb_handed_out_add(struct vb_lane *lane, struct vb_batch *batch);
+/* The newest packet of the batch is of a message that completes when all its packets have left; others have PSNs of their
+ * own (echoes), or none (CNPs). */
+void vb_handed_out_is_message(struct vb_batch *batch);
 /* The newest packet of the batch has a READ response's bytes, not a request's. */
 void vb_handed_out_is_response(struct vb_batch *batch);
 /* qp is gone but for the bytes that are at the port; they go when they have come back. */

@@ -7,6 +7,7 @@
 #include "engine/congestion.h"
 #include "engine/echo.h"
 #include "engine/flight.h"
+#include "engine/handed_out.h"
 #include "engine/lane.h"
 #include "engine/memory.h"
 #include "engine/message.h"
@@ -287,6 +288,7 @@ static bool emit_unacknowledged(struct vb_qp *qp, struct vb_batch *batch, struct
 	vb_echo_on_sent(qp, &batch->out[batch->count - 1], cost);
 	rq->una_psn = rq->next_psn = rq->max_psn = vb_psn_add(rq->next_psn, 1);
 	wqe->at_port++;
+	vb_handed_out_is_message(batch);
 	if (index + 1 == wqe->psn_count)
 		rq->cursor++;
 	return true;

@@ -6,6 +6,7 @@
 #include "engine/events.h"
 #include "engine/execute.h"
 #include "engine/flight.h"
+#include "engine/handed_out.h"
 #include "engine/lane.h"
 #include "engine/memory.h"
 #include "engine/qp.h"
@@ -128,6 +129,7 @@ bool vb_ud_emit(struct vb_qp *qp, struct vb_batch *batch, vb_time now)
 	wqe->is_started = true;
 	wqe->first_psn = rq->next_psn;
 	wqe->psn_count = wqe->at_port = 1;
+	vb_handed_out_is_message(batch);
 	out->packet.dest_qpn = wqe->ud.qpn;
 	/* The top bit asks for the QP's own key, which a process may not know. 10.2.5 */
 	out->packet.qkey = wqe->ud.qkey & 0x80000000u ? qp->attr.qkey : wqe->ud.qkey;

@@ -94,6 +94,26 @@ static void messages__complete_in_order_and_when_all_their_packets_are_back(void
 	close_all(rig, qp);
 }
 
+/* A CNP's PSN is 0, which may be a message's too. */
+static void message__is_not_completed_by_a_packet_that_is_none(void **state)
+{
+	struct rig *rig = rig_open(16);
+	struct vb_qp *qp = connected(rig, VB_QP_UC);
+	struct vb_receipt receipts[VB_BATCH_PACKETS];
+	struct vb_packet packet = { .opcode = VB_UC | VB_SEND_ONLY, .pkey = VB_PKEY_DEFAULT, .dest_qpn = vb_qp_number(qp) };
+	struct vb_path path = { .src = qp->attr.av.dgid, .dst = qp->attr.av.sgid, .traffic_class = 3 };
+	qp->requester.una_psn = qp->requester.next_psn = qp->requester.max_psn = 0;
+	vb_lane_receive(rig->lane, &path, &packet, 1, rig->now);
+	post(rig, qp, 1, 8, 0);
+	assert_int_equal(hand_out(rig, receipts), 2);
+	assert_int_equal(rig->batch.out[0].packet.opcode, VB_CNP);
+	give_back(rig, &receipts[0], 0);
+	expect_nothing(rig);
+	give_back(rig, &receipts[1], 0);
+	expect_completion(rig, 1, VB_WC_SUCCESS);
+	close_all(rig, qp);
+}
+
 /* The last packet's bytes have left, and more are to come. */
 static void message__in_the_middle_of_its_packets_does_not_complete(void **state)
 {
@@ -278,6 +298,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(messages__complete_in_order_and_when_all_their_packets_are_back),
+		cmocka_unit_test(message__is_not_completed_by_a_packet_that_is_none),
 		cmocka_unit_test(message__in_the_middle_of_its_packets_does_not_complete),
 		cmocka_unit_test(inline_bytes__stay_until_the_port_is_done),
 		cmocka_unit_test(missing_memory__fails_its_own_message_once_those_before_are_back),
