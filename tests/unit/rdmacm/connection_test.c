@@ -41,6 +41,11 @@ static int setup_listener_at_loopback(void **state)
 	return setup_at(state, RDMA_PS_TCP, "127.0.0.1", "10.0.0.1");
 }
 
+static int setup_ipv6(void **state)
+{
+	return setup_at(state, RDMA_PS_TCP, "fd00::1", "fd00::1");
+}
+
 static int setup(void **state)
 {
 	return setup_space(state, RDMA_PS_TCP);
@@ -180,6 +185,20 @@ static void request__is_of_the_address_that_it_came_from(void **state)
 	expect_address(rdma_get_local_addr(request), "10.0.0.1", PORT);
 	assert_int_equal(rdma_destroy_id(request), 0);
 	loop_expect(active, RDMA_CM_EVENT_REJECTED, 28);
+}
+
+static void request__of_ipv6_has_ipv6_names(void **state)
+{
+	struct rdma_cm_id *request = establish();
+	struct sockaddr_in6 *seen = (struct sockaddr_in6 *)rdma_get_peer_addr(request);
+	struct sockaddr_in6 *wanted = (struct sockaddr_in6 *)loop_address("fd00::1", 0);
+
+	assert_int_equal(seen->sin6_family, AF_INET6);
+	assert_memory_equal(&seen->sin6_addr, &wanted->sin6_addr, sizeof(seen->sin6_addr));
+	assert_int_equal(rdma_get_dst_port(request), rdma_get_src_port(id));
+	assert_int_equal(rdma_get_local_addr(request)->sa_family, AF_INET6);
+	assert_int_equal(rdma_get_src_port(request), htons(PORT));
+	rdma_destroy_id(request);
 }
 
 static void reply__tells_the_active_side_which_qp(void **state)
@@ -632,6 +651,7 @@ int main(void)
 			loopback__listener_is_not_at_the_devices_address, setup_listener_at_loopback, teardown),
 		TEST(request__shows_who_and_what),
 		TEST(request__is_of_the_address_that_it_came_from),
+		cmocka_unit_test_setup_teardown(request__of_ipv6_has_ipv6_names, setup_ipv6, teardown),
 		TEST(reply__tells_the_active_side_which_qp),
 		TEST(attributes__of_both_sides_fit_together),
 		TEST(attributes__are_known_before_accepting),
