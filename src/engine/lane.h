@@ -52,7 +52,7 @@ struct vb_qp *vb_lane_find_qp(const struct vb_lane *lane, uint32_t qpn);
 int vb_lane_add_qp(struct vb_lane *lane, struct vb_qp *qp); /* gives it its number; -ENOMEM */
 void vb_lane_remove_qp(struct vb_lane *lane, struct vb_qp *qp);
 
-void vb_lane_execute_condemned(struct vb_lane *lane); /* qp.c */
+void vb_lane_execute_condemned(struct vb_lane *lane); /* qp_failure.c */
 
 /* The end of a turn, which is each packet's that came, and each call's that may complete. */
 static inline void vb_lane_reap(struct vb_lane *lane)

@@ -82,6 +82,12 @@ static inline bool vb_has_tags(const struct vb_qp *qp)
 	return qp->srq && qp->srq->tags;
 }
 
+/* As it was made, but for its number. */
+void vb_qp_clear(struct vb_qp *qp);
+void vb_qp_free(struct vb_qp *qp); /* its memory; nothing of it is at the port any more */
+
+/* qp_failure.c */
+void vb_qp_enter_error(struct vb_qp *qp); /* ERR, whoever wants it: nothing goes on, and what waits is flushed */
 /* The QP goes to ERR (RC, XRC, responder side of UC) by itself: cause noted, everything flushed. */
 void vb_qp_fail(struct vb_qp *qp, enum vb_cause_kind cause, enum vb_wc_status status, vb_time now);
 /* After vb_qp_fail: what was asked of whose memory. */
@@ -91,6 +97,5 @@ void vb_qp_condemn(struct vb_qp *qp);
 void vb_qp_flush(struct vb_qp *qp);
 void vb_qp_flush_sends(struct vb_qp *qp);
 const char *vb_access_text(enum vb_message message); /* NULL: a message that accesses no memory by key */
-void vb_qp_free(struct vb_qp *qp); /* its memory; nothing of it is at the port any more */
 
 #endif

@@ -1,5 +1,5 @@
 /* The QP state machine: the diagram is the table, and what is not written is illegal.
- * Not here: what a transition does (qp.c). VB_QP_ALT_PATH is in no row: RoCE has no path migration, and Linux refuses
+ * Not here: what a transition does (qp_modify.c). VB_QP_ALT_PATH is in no row: RoCE has no path migration, and Linux refuses
  * it too. Source: IBA vol. 1, 10.3.1, 11.2.5.2 and annex A14: of RC's attributes an XRC QP has those of its half.
  * A raw packet QP has a port, and nothing to drain: its frames leave in the order posted. */
 #include <errno.h>

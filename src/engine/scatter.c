@@ -1,6 +1,5 @@
 /* Received payload goes to its place: once, through the scatter list of a receive or READ work request. */
 #include "engine/memory.h"
-#include "engine/qp.h"
 
 bool vb_scatter(const struct vb_pd *pd, const struct vb_sge *sges, uint32_t count, uint32_t offset,
 	const uint8_t *payload, uint32_t length, bool ends_message)

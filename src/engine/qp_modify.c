@@ -1,0 +1,197 @@
+/* Modify: the attributes of a QP, and what it takes to go from state to state. Which transition needs which attribute is
+ * the table in qp_state.c. IBA vol. 1, 10.3. */
+#include <errno.h>
+#include "engine/flight.h"
+#include "engine/lane.h"
+#include "engine/peers.h"
+#include "engine/qp.h"
+#include "engine/qp_state.h"
+#include "engine/requester.h"
+#include "engine/responder.h"
+#include "engine/scheduler.h"
+
+static bool is_mtu(uint32_t mtu)
+{
+	return mtu >= 256 && mtu <= VB_MAX_MTU && (mtu & (mtu - 1)) == 0;
+}
+
+static int check_values(const struct vb_qp *qp, const struct vb_qp_attr *attr, uint32_t mask)
+{
+	if ((mask & VB_QP_PKEY_INDEX) && attr->pkey_index != 0)
+		return -EINVAL;
+	if ((mask & VB_QP_PORT) && attr->port != 1)
+		return -EINVAL;
+	if ((mask & VB_QP_PATH_MTU) && (!is_mtu(attr->path_mtu) || attr->path_mtu > atomic_load(&qp->pd->nic->mtu)))
+		return -EINVAL;
+	if ((mask & VB_QP_MAX_QP_RD_ATOMIC) && attr->max_rd_atomic > VB_MAX_INIT_RD_ATOMIC)
+		return -EINVAL;
+	if ((mask & VB_QP_MAX_DEST_RD_ATOMIC) && attr->max_dest_rd_atomic > VB_MAX_RD_ATOMIC)
+		return -EINVAL;
+	if (((mask & VB_QP_RETRY_CNT) && attr->retry_cnt > 7) || ((mask & VB_QP_RNR_RETRY) && attr->rnr_retry > 7))
+		return -EINVAL;
+	if (((mask & VB_QP_TIMEOUT) && attr->timeout > 31) ||
+		((mask & VB_QP_MIN_RNR_TIMER) && attr->min_rnr_timer > 31))
+		return -EINVAL;
+	if ((mask & VB_QP_AV) &&
+		(vb_gid_is_zero(&attr->av.dgid) || vb_gid_is_ipv4(&attr->av.dgid) != vb_gid_is_ipv4(&attr->av.sgid)))
+		return -EINVAL;
+	return 0;
+}
+
+static void copy_attributes(struct vb_qp_attr *to, const struct vb_qp_attr *from, uint32_t mask)
+{
+	if (mask & VB_QP_PKEY_INDEX)
+		to->pkey_index = from->pkey_index;
+	if (mask & VB_QP_PORT)
+		to->port = from->port;
+	if (mask & VB_QP_ACCESS_FLAGS)
+		to->access = from->access;
+	if (mask & VB_QP_QKEY)
+		to->qkey = from->qkey;
+	if (mask & VB_QP_AV)
+		to->av = from->av;
+	if (mask & VB_QP_PATH_MTU)
+		to->path_mtu = from->path_mtu;
+	if (mask & VB_QP_TIMEOUT)
+		to->timeout = from->timeout;
+	if (mask & VB_QP_RETRY_CNT)
+		to->retry_cnt = from->retry_cnt;
+	if (mask & VB_QP_RNR_RETRY)
+		to->rnr_retry = from->rnr_retry;
+	if (mask & VB_QP_RQ_PSN)
+		to->rq_psn = from->rq_psn & VB_PSN_MASK;
+	if (mask & VB_QP_SQ_PSN)
+		to->sq_psn = from->sq_psn & VB_PSN_MASK;
+	if (mask & VB_QP_MAX_QP_RD_ATOMIC)
+		to->max_rd_atomic = from->max_rd_atomic;
+	if (mask & VB_QP_MAX_DEST_RD_ATOMIC)
+		to->max_dest_rd_atomic = from->max_dest_rd_atomic;
+	if (mask & VB_QP_MIN_RNR_TIMER)
+		to->min_rnr_timer = from->min_rnr_timer;
+	if (mask & VB_QP_DEST_QPN)
+		to->dest_qpn = from->dest_qpn & VB_QPN_MASK;
+	if (mask & VB_QP_EN_SQD_ASYNC_NOTIFY)
+		to->notify_drained = from->notify_drained;
+}
+
+static void set_mtu(struct vb_qp *qp, uint32_t mtu)
+{
+	qp->mtu = mtu;
+	qp->mtu_shift = (uint8_t)__builtin_ctz(mtu);
+}
+
+/* Linux's rule, symmetric in the two QPNs, so that both directions hash alike: rocev2 1.5. */
+static uint16_t flow_of(const struct vb_qp *qp)
+{
+	uint64_t label = qp->attr.av.flow_label;
+	if (label == 0) {
+		label = (uint64_t)qp->qpn * qp->attr.dest_qpn;
+		label ^= label >> 20;
+		label ^= label >> 40;
+		label &= 0xfffff;
+	}
+	return (uint16_t)(0xC000 | ((label & 0x3fff) ^ (label >> 14)));
+}
+
+/* Whoever has its address now. What is under way counts against that from now on. */
+static int find_peer(struct vb_qp *qp)
+{
+	struct vb_peer *peer;
+	int error = vb_peer_get(qp->lane, &qp->attr.av.dgid, (uint8_t)(qp->attr.dest_qpn >> 16), &peer);
+	if (!error)
+		vb_flight_turn_to(qp, peer);
+	return error;
+}
+
+static int enter_rtr(struct vb_qp *qp)
+{
+	if (qp->type == VB_QP_UD || qp->type == VB_QP_RAW) {
+		set_mtu(qp, atomic_load(&qp->pd->nic->mtu));
+		return 0;
+	}
+	int error = find_peer(qp);
+	if (error)
+		return error;
+	set_mtu(qp, qp->attr.path_mtu);
+	qp->flow = flow_of(qp);
+	vb_responder_reset(qp);
+	return 0;
+}
+
+static int enter(struct vb_qp *qp, enum vb_qp_state from, enum vb_qp_state to, vb_time now)
+{
+	int error = 0;
+	switch (to) {
+	case VB_QPS_RESET:
+		atomic_store(&qp->state, VB_QPS_RESET);
+		vb_qp_clear(qp);
+		return 0;
+	case VB_QPS_RTR:
+		if (from == VB_QPS_INIT)
+			error = enter_rtr(qp);
+		break;
+	case VB_QPS_RTS:
+		if (from == VB_QPS_RTR)
+			error = vb_requester_reset(qp, now);
+		else if (from == VB_QPS_SQE)
+			qp->requester.doomed = VB_WC_SUCCESS;
+		if (error)
+			break;
+		qp->attr.is_draining = false;
+		vb_schedule(qp);
+		break;
+	case VB_QPS_SQD:
+		if (from == VB_QPS_RTS)
+			qp->attr.is_draining = true;
+		break;
+	case VB_QPS_ERR:
+		if (from != VB_QPS_ERR)
+			vb_qp_enter_error(qp);
+		return 0;
+	default:
+		break;
+	}
+	if (!error)
+		atomic_store(&qp->state, to);
+	return error;
+}
+
+/* SQD allows a new address. */
+static int follow_address(struct vb_qp *qp)
+{
+	return qp->peer && vb_gid_equal(&qp->peer->gid, &qp->attr.av.dgid) ? 0 : find_peer(qp);
+}
+
+int vb_qp_modify(struct vb_qp *qp, const struct vb_qp_attr *attr, uint32_t mask, vb_time now)
+{
+	enum vb_qp_state from = vb_state(qp), to = mask & VB_QP_STATE ? attr->state : from;
+
+	qp->lane->now = now;
+	if ((unsigned)to >= VB_QPS_COUNT || ((mask & VB_QP_CUR_STATE) && attr->cur_state != from))
+		return -EINVAL;
+	int error = vb_qp_transition_check(qp->type, from, to, mask);
+	if (!error)
+		error = check_values(qp, attr, mask);
+	if (error)
+		return error;
+	struct vb_qp_attr before = qp->attr;
+	copy_attributes(&qp->attr, attr, mask);
+	error = enter(qp, from, to, now);
+	if (!error && (mask & VB_QP_AV))
+		error = follow_address(qp);
+	if (error)
+		qp->attr = before;
+	else if (to == VB_QPS_SQD)
+		vb_requester_proceed(qp, now);
+	vb_lane_reap(qp->lane);
+	return error;
+}
+
+int vb_qp_set_congestion_control(struct vb_qp *qp, const struct vb_cc_config *config)
+{
+	if (vb_state(qp) > VB_QPS_RTR)
+		return -EINVAL;
+	qp->congestion.config = config;
+	return 0;
+}
+
