@@ -432,9 +432,40 @@ static void flight__moves_to_another_address(void **state)
 	close_queue(&s, others);
 }
 
+/* Sixteen that always have packets to send, where there is room for those of six: nobody is passed over. */
+static void qps__that_share_an_allowance_send_alike(void **state)
+{
+	enum { QPS = 16, ROUNDS = 200 };
+	static struct vb_batch batch;
+	struct scene s;
+	struct vb_qp *qps[QPS];
+	open_lane(&s, &(struct vb_lane_config){ .seed = 1, .slot = 1, .stranger_allowance = 106496 });
+	for (int i = 0; i < QPS; i++) {
+		qps[i] = connected(&s);
+		for (int k = 0; k < 4; k++)
+			post(&s, qps[i], VB_WR_RDMA_WRITE, MTU);
+	}
+	for (int round = 0; round < ROUNDS; round++) {
+		unsigned count = vb_lane_transmit(s.lane, &batch, VB_BATCH_PACKETS, 0);
+		vb_lane_transmit_done(s.lane, batch.receipts, count, 0);
+		for (unsigned i = 0; i < count; i++) {
+			struct vb_wc wc;
+			receive_ack(&s, batch.out[i].qp, batch.out[i].packet.psn);
+			assert_int_equal(vb_cq_poll(s.cq, &wc, 1), 1);
+			post(&s, batch.out[i].qp, VB_WR_RDMA_WRITE, MTU);
+		}
+	}
+	for (int i = 0; i < QPS; i++) {
+		assert_in_range(qps[i]->requester.una_psn - FIRST_PSN, ROUNDS * 24 / QPS - 4, ROUNDS * 24 / QPS + 4);
+		assert_int_equal(vb_qp_destroy(qps[i]), 0);
+	}
+	close_scene(&s);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(qps__that_share_an_allowance_send_alike),
 		cmocka_unit_test(turns__go_round_in_the_order_of_waiting),
 		cmocka_unit_test(turns__follow_each_other_as_long_as_there_is_room),
 		cmocka_unit_test(turn__is_kept_by_who_needs_more_room),
