@@ -16,18 +16,22 @@
 
 #define ANSWER_AFTER_ACK (20 * VB_US) /* a sender that is interrupted between the two takes as long */
 
+/* From index on, past the local operations that are done. */
+static uint32_t after_local_operations(const struct vb_qp *qp, uint32_t index)
+{
+	uint32_t tail = atomic_load_explicit(&qp->sq.tail, memory_order_acquire);
+	for (; index != tail; index++) {
+		const struct vb_send_wqe *wqe = vb_send_wqe_at(&qp->sq, index);
+		if (!wqe->is_started || wqe->psn_count != 0)
+			break;
+	}
+	return index;
+}
+
 /* Local operations that are done complete as soon as they are the oldest. */
 void vb_retire_local_operations(struct vb_qp *qp)
 {
-	struct vb_requester *rq = &qp->requester;
-	while (!sq_is_empty(qp)) {
-		const struct vb_send_wqe *wqe = head_wqe(qp);
-		if (!wqe->is_started || wqe->psn_count != 0)
-			return;
-		if (rq->cursor == head_index(qp))
-			rq->cursor++;
-		vb_sq_retire(qp, VB_WC_SUCCESS);
-	}
+	vb_sq_retire_to(qp, after_local_operations(qp, head_index(qp)));
 }
 
 /* ---- Acknowledgements ------------------------------------------------------------------------------------------ */
@@ -43,8 +47,10 @@ static void check_drained(struct vb_qp *qp)
 		vb_raise(qp->lane, &qp->notice, VB_EVENT_SQ_DRAINED);
 }
 
-/* una_psn moves to psn, which lies within or just after wqe; frees what that held of the windows. */
-static uint32_t advance_una(struct vb_qp *qp, const struct vb_send_wqe *wqe, uint32_t psn)
+/* una_psn moves to psn, which lies within or just after wqe. What that held of the windows goes to *freed; gives the
+ * message's bytes. */
+static uint32_t advance_una(
+	struct vb_qp *qp, const struct vb_send_wqe *wqe, uint32_t psn, struct window_cost *freed)
 {
 	struct vb_requester *rq = &qp->requester;
 	uint32_t from = psn_index(wqe, rq->una_psn), to = psn_index(wqe, psn);
@@ -52,7 +58,8 @@ static uint32_t advance_una(struct vb_qp *qp, const struct vb_send_wqe *wqe, uin
 
 	if (vb_psn_diff(rq->next_psn, rq->una_psn) > 0 && sent_to > from) {
 		struct window_cost cost = cost_between(qp, wqe, from, sent_to);
-		vb_flight_remove(qp, cost.out, cost.in);
+		freed->out += cost.out;
+		freed->in += cost.in;
 	}
 	if (!needs_response(wqe)) {
 		uint32_t bytes = bytes_between(qp, wqe, to - 1, to) + VB_BTH_LENGTH;
@@ -63,16 +70,6 @@ static uint32_t advance_una(struct vb_qp *qp, const struct vb_send_wqe *wqe, uin
 	if (vb_psn_diff(rq->next_psn, psn) < 0)
 		rq->next_psn = psn;
 	return bytes_between(qp, wqe, from, to);
-}
-
-/* The oldest WQE is done; the cursor never stays behind it. */
-static void retire(struct vb_qp *qp)
-{
-	struct vb_requester *rq = &qp->requester;
-	bool cursor_was_here = rq->cursor == head_index(qp);
-	vb_sq_retire(qp, VB_WC_SUCCESS);
-	if (cursor_was_here)
-		rq->cursor++;
 }
 
 /* What congestion control is told of an acknowledgement, before that is taken note of. */
@@ -93,11 +90,12 @@ static bool acknowledge_through(struct vb_qp *qp, const struct vb_packet *packet
 {
 	struct vb_requester *rq = &qp->requester;
 	struct vb_cc_signal signal = signal_of(qp, packet, now);
+	struct window_cost freed = { 0 };
+	uint32_t index = after_local_operations(qp, head_index(qp));
 	bool is_progress = false, is_reached = true;
 
 	while (vb_psn_diff(psn, rq->una_psn) >= 0) {
-		vb_retire_local_operations(qp);
-		struct vb_send_wqe *wqe = head_wqe(qp);
+		const struct vb_send_wqe *wqe = vb_send_wqe_at(&qp->sq, index);
 		assert(wqe->is_started);
 		if (needs_response(wqe)) {
 			is_reached = false;
@@ -105,12 +103,13 @@ static bool acknowledge_through(struct vb_qp *qp, const struct vb_packet *packet
 		}
 		uint32_t end = vb_psn_add(wqe->first_psn, wqe->psn_count);
 		bool is_whole = vb_psn_diff(psn, end) >= -1;
-		signal.acked += advance_una(qp, wqe, is_whole ? end : vb_psn_add(psn, 1));
+		signal.acked += advance_una(qp, wqe, is_whole ? end : vb_psn_add(psn, 1), &freed);
 		is_progress = true;
 		if (is_whole)
-			retire(qp);
+			index = after_local_operations(qp, index + 1);
 	}
-	vb_retire_local_operations(qp);
+	vb_flight_remove(qp, freed.out, freed.in);
+	vb_sq_retire_to(qp, index);
 	if (is_progress)
 		vb_recovery_on_progress(qp, vb_psn_add(rq->una_psn, VB_PSN_MASK), &signal, true, now);
 	return is_reached;
@@ -225,15 +224,16 @@ static void response_done(struct vb_qp *qp, const struct vb_packet *packet, stru
 {
 	struct vb_requester *rq = &qp->requester;
 	struct vb_cc_signal signal = signal_of(qp, packet, now);
+	struct window_cost freed = { 0 };
 	uint32_t psn = rq->una_psn;
 	bool ends_piece = index + 1 == end, ends_message = index + 1 == wqe->psn_count;
 
 	if (ends_piece && rq->rd_atomic_out > 0 && vb_psn_diff(rq->next_psn, psn) > 0)
 		rq->rd_atomic_out--;
-	signal.acked = advance_una(qp, wqe, vb_psn_add(psn, 1));
+	signal.acked = advance_una(qp, wqe, vb_psn_add(psn, 1), &freed);
+	vb_flight_remove(qp, freed.out, freed.in);
 	if (ends_message)
-		retire(qp);
-	vb_retire_local_operations(qp);
+		vb_sq_retire_to(qp, after_local_operations(qp, head_index(qp) + 1));
 	vb_recovery_on_progress(qp, psn, &signal, is_only, now);
 }
 

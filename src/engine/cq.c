@@ -142,7 +142,7 @@ void vb_cq_request_notify(struct vb_cq *cq, bool solicited_only)
 	vb_lock_release(&cq->lock);
 }
 
-static enum vb_cq_outcome push_locked(struct vb_cq *cq, const struct vb_wc *wc, bool solicited)
+enum vb_cq_outcome vb_cq_push_locked(struct vb_cq *cq, const struct vb_wc *wc, bool solicited)
 {
 	uint32_t head = atomic_load_explicit(&cq->head, memory_order_relaxed);
 	uint32_t tail = atomic_load_explicit(&cq->tail, memory_order_relaxed);
@@ -168,7 +168,7 @@ static enum vb_cq_outcome push_locked(struct vb_cq *cq, const struct vb_wc *wc, 
 enum vb_cq_outcome vb_cq_push(struct vb_cq *cq, const struct vb_wc *wc, bool solicited)
 {
 	vb_lock_take(&cq->lock);
-	enum vb_cq_outcome outcome = push_locked(cq, wc, solicited);
+	enum vb_cq_outcome outcome = vb_cq_push_locked(cq, wc, solicited);
 	vb_lock_release(&cq->lock);
 	return outcome;
 }

@@ -69,13 +69,21 @@ bool vb_cq_tell(struct vb_lane *lane, struct vb_cq *cq, enum vb_cq_outcome outco
 	return false;
 }
 
-void vb_complete(struct vb_qp *qp, struct vb_cq *cq, struct vb_wc *wc, bool solicited)
+void vb_complete_locked(struct vb_qp *qp, struct vb_cq *cq, struct vb_wc *wc, bool solicited)
 {
 	wc->qpn = qp->qpn;
 	wc->timestamp = qp->lane->now;
 	wc->qp_user = qp->user;
-	if (!vb_cq_tell(qp->lane, cq, vb_cq_push(cq, wc, solicited)))
+	enum vb_cq_outcome outcome = vb_cq_push_locked(cq, wc, solicited);
+	if (outcome != VB_CQ_STORED && !vb_cq_tell(qp->lane, cq, outcome))
 		vb_qp_condemn(qp); /* whoever overran the queue: it cannot go on as if its program knew */
+}
+
+void vb_complete(struct vb_qp *qp, struct vb_cq *cq, struct vb_wc *wc, bool solicited)
+{
+	vb_lock_take(&cq->lock);
+	vb_complete_locked(qp, cq, wc, solicited);
+	vb_lock_release(&cq->lock);
 }
 
 void vb_complete_recv(struct vb_target *target, struct vb_wc *wc, bool solicited)

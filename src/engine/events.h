@@ -11,6 +11,7 @@ void vb_notice_forget(struct vb_notice *notice);
 bool vb_cq_tell(struct vb_lane *lane, struct vb_cq *cq, enum vb_cq_outcome outcome);
 /* Adds a completion of qp, raises what follows from it. */
 void vb_complete(struct vb_qp *qp, struct vb_cq *cq, struct vb_wc *wc, bool solicited);
+void vb_complete_locked(struct vb_qp *qp, struct vb_cq *cq, struct vb_wc *wc, bool solicited); /* cq->lock is held */
 void vb_complete_recv(struct vb_target *target, struct vb_wc *wc, bool solicited); /* the receive in hand */
 
 #endif

@@ -163,21 +163,27 @@ static enum vb_verdict execute_tagged_send(struct vb_target *target, const struc
 
 /* ---- WRITE ----------------------------------------------------------------------------------------------------- */
 
-/* The RETH opens the message: its whole range is checked once, each packet's part again, for the key may be revoked. */
+/* The RETH opens the message: its whole range is checked once, and with each packet whether the key is still what it was. */
 static enum vb_verdict open_write(struct vb_target *target, const struct vb_packet *packet, bool is_only)
 {
-	struct vb_reach all;
 	if (packet->dma_length > VB_MAX_MESSAGE_BYTES)
 		return VB_BAD_LENGTH;
 	if (is_only ? packet->dma_length != packet->payload_length : packet->dma_length <= packet->payload_length)
 		return VB_BAD_LENGTH;
-	if (packet->dma_length > 0 && !reach(target, packet, packet->dma_length, VB_ACCESS_REMOTE_WRITE, &all))
+	if (packet->dma_length > 0 && !reach(target, packet, packet->dma_length, VB_ACCESS_REMOTE_WRITE, &target->whole))
 		return VB_BAD_RKEY;
 	target->va = packet->va;
 	target->rkey = packet->rkey;
 	target->write_length = packet->dma_length;
 	target->received = 0;
 	return VB_EXECUTED;
+}
+
+static bool reach_next(const struct vb_target *target, uint32_t length, struct vb_reach *part)
+{
+	return vb_reach_part(&target->whole, target->received, length, true, part) ||
+	       !vb_reach_remote(target->pd, target->qp->qpn, target->rkey, target->va + target->received, length,
+		       VB_ACCESS_REMOTE_WRITE, part);
 }
 
 static enum vb_verdict execute_write(struct vb_target *target, const struct vb_packet *packet)
@@ -196,9 +202,7 @@ static enum vb_verdict execute_write(struct vb_target *target, const struct vb_p
 	uint32_t total = target->received + packet->payload_length;
 	if (ends ? total != target->write_length : total >= target->write_length)
 		return VB_BAD_LENGTH;
-	if (packet->payload_length > 0 &&
-		vb_reach_remote(target->pd, target->qp->qpn, target->rkey, target->va + target->received,
-			packet->payload_length, VB_ACCESS_REMOTE_WRITE, &part))
+	if (packet->payload_length > 0 && !reach_next(target, packet->payload_length, &part))
 		return VB_BAD_RKEY;
 	vb_place(&part, packet->payload, packet->payload_length, ends);
 	target->received = total;

@@ -4,6 +4,7 @@
 #ifndef VB_ENGINE_EXECUTE_H
 #define VB_ENGINE_EXECUTE_H
 
+#include "engine/memory.h"
 #include "engine/queues.h"
 
 /* What became of a request. */
@@ -50,7 +51,8 @@ struct vb_target {
 	struct vb_cq *cq;
 	struct vb_recv_wqe *srq_copy;   /* room for one request taken from an SRQ */
 	const struct vb_recv_wqe *recv; /* of the message in progress: in the ring, or srq_copy */
-	uint64_t va;                    /* WRITE in progress */
+	struct vb_reach whole;          /* WRITE in progress: all that it goes to, as its first packet found it */
+	uint64_t va;
 	uint32_t rkey, write_length;
 	uint32_t received; /* bytes of the message in progress */
 	uint8_t open;      /* enum vb_message of it; VB_NO_MESSAGE */

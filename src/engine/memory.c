@@ -125,10 +125,13 @@ void vb_mr_check(const struct vb_mr *mr)
 
 /* ---- Lookups --------------------------------------------------------------------------------------------------- */
 
-static bool is_present(const struct vb_reach *reach, uint32_t length, uint32_t needed)
+/* Beside enum vb_access and VB_GRANT_*: whether it is present is asked later. */
+#define PRESENT_OR_NOT (1u << 31)
+
+static bool is_present(const struct vb_memory_kind *kind, const uint8_t *bytes, uint32_t length, uint32_t needed)
 {
 	const uint32_t writing = VB_ACCESS_LOCAL_WRITE | VB_ACCESS_REMOTE_WRITE | VB_ACCESS_REMOTE_ATOMIC;
-	return length == 0 || reach->kind->is_present(reach->bytes, length, needed & writing);
+	return length == 0 || (needed & PRESENT_OR_NOT) || kind->is_present(bytes, length, needed & writing);
 }
 
 /* [va, va + length) under key, with every bit of needed granted, through the QP of that number. */
@@ -150,14 +153,18 @@ static int reach_through(const struct vb_pd *pd, uint32_t qpn, uint32_t key, uin
 	uint32_t only_qpn = atomic_load_explicit(&entry->qpn, memory_order_acquire);
 	if (atomic_load_explicit(&entry->stamp, memory_order_relaxed) != stamp)
 		return -EACCES;
-	if (owner != pd || (granted & needed) != needed || (only_qpn != 0 && only_qpn != qpn))
+	uint32_t lacking = needed & ~granted & ~PRESENT_OR_NOT;
+	if (owner != pd || lacking || (only_qpn != 0 && only_qpn != qpn))
 		return -EACCES;
 	if (offset > size || length > size - offset)
 		return -EACCES;
-	struct vb_reach found = { .bytes = length > 0 ? vb_memory_at(memory, offset) : NULL, .kind = kind };
-	if (__builtin_expect(kind != NULL, false) && !is_present(&found, length, needed))
+	uint8_t *bytes = length > 0 ? vb_memory_at(memory, offset) : NULL;
+	if (__builtin_expect(kind != NULL, false) && !is_present(kind, bytes, length, needed))
 		return -EACCES;
-	*reach = found;
+	reach->bytes = bytes;
+	reach->kind = kind;
+	reach->stamp = length > 0 ? &entry->stamp : NULL;
+	reach->seen = stamp;
 	return 0;
 }
 
@@ -171,6 +178,11 @@ int vb_reach_local(const struct vb_pd *pd, const struct vb_sge *sge, uint32_t of
 	if (sge->addr + offset < sge->addr)
 		return -EACCES;
 	return reach_through(pd, 0, sge->lkey, sge->addr + offset, length, access | VB_GRANT_LKEY, reach);
+}
+
+int vb_reach_whole(const struct vb_pd *pd, const struct vb_sge *sge, struct vb_reach *reach)
+{
+	return reach_through(pd, 0, sge->lkey, sge->addr, sge->length, VB_GRANT_LKEY | PRESENT_OR_NOT, reach);
 }
 
 int vb_reach_remote(const struct vb_pd *pd, uint32_t qpn, uint32_t rkey, uint64_t va, uint32_t length, uint32_t access,

@@ -70,6 +70,8 @@ struct vb_xrcd {
 struct vb_reach {
 	uint8_t *bytes;
 	const struct vb_memory_kind *kind; /* NULL: ordinary memory */
+	const _Atomic uint64_t *stamp;     /* moves when its key is closed or opened (keys.h); NULL for zero length */
+	uint64_t seen;                     /* of it */
 };
 
 int vb_keys_init(struct vb_key_table *keys, uint64_t seed, uint64_t seed_high); /* -ENOMEM */
@@ -79,10 +81,25 @@ void vb_keys_deinit(struct vb_key_table *keys);
  * needs none). Zero length reaches nothing and needs no key. Windows have no lkey. -EACCES otherwise. */
 int vb_reach_local(const struct vb_pd *pd, const struct vb_sge *sge, uint32_t offset, uint32_t length, uint32_t access,
 	struct vb_reach *reach);
+/* All of an entry, for reading: its parts are for vb_reach_part, which asks whether they are present. */
+int vb_reach_whole(const struct vb_pd *pd, const struct vb_sge *sge, struct vb_reach *reach);
 /* The peer's rkey through a QP: region of the QP's domain, or a bound window (type 1: of the domain; type 2B: of the
  * domain and bound by this very QP). -EACCES otherwise. */
 int vb_reach_remote(const struct vb_pd *pd, uint32_t qpn, uint32_t rkey, uint64_t va, uint32_t length, uint32_t access,
 	struct vb_reach *reach);
+
+/* A part of a range that was reached before, at the price of one look at its key. False: the key, or the memory, is not what
+ * it was then, and the part is to be reached by itself. */
+static inline bool vb_reach_part(
+	const struct vb_reach *whole, uint32_t offset, uint32_t length, bool for_writing, struct vb_reach *part)
+{
+	if (!whole->stamp || atomic_load_explicit(whole->stamp, memory_order_acquire) != whole->seen)
+		return false;
+	part->bytes = (uint8_t *)((uintptr_t)whole->bytes + offset); /* as vb_memory_at */
+	part->kind = whole->kind;
+	part->stamp = NULL;
+	return !whole->kind || whole->kind->is_present(part->bytes, length, for_writing);
+}
 
 /* Puts payload in its place: vb_memory_store. payload NULL (phantom) puts nothing. */
 static inline void vb_place(const struct vb_reach *reach, const uint8_t *payload, uint32_t length, bool ends_message)

@@ -111,6 +111,8 @@ static bool start(struct vb_qp *qp, struct vb_send_wqe *wqe, vb_time now)
 		wqe->at_port = 0;
 	wqe->is_started = true;
 	wqe->started_at = now;
+	if (wqe->psn_count > 1 && !is_read(wqe))
+		wqe->whole.stamp = NULL;
 	wqe->ssn = vb_psn_add(rq->ssn, 1);
 	if (is_read(wqe)) {
 		wqe->read.piece = vb_flight_read_piece(qp);
@@ -187,7 +189,7 @@ static void fill_extension_headers(
 
 /* Builds the request packet of packets index .. end - 1 of the message (of a READ; others have one). False: a local SGE
  * forbids it. */
-static bool build(struct vb_qp *qp, struct vb_batch *batch, const struct vb_send_wqe *wqe, uint32_t index, uint32_t end)
+static bool build(struct vb_qp *qp, struct vb_batch *batch, struct vb_send_wqe *wqe, uint32_t index, uint32_t end)
 {
 	bool is_first = index == 0, is_last = end == wqe->psn_count;
 	uint8_t opcode = (uint8_t)(qp->transport | request_opcode(wqe, is_first, is_last));
@@ -348,7 +350,7 @@ static bool emit_probe(struct vb_qp *qp, struct vb_batch *batch, vb_time now)
 	rq->probe = VB_PROBE_NONE;
 	if (rq->next_psn == rq->una_psn)
 		return false;
-	const struct vb_send_wqe *wqe = wqe_of(qp, rq->una_psn);
+	struct vb_send_wqe *wqe = wqe_of(qp, rq->una_psn);
 	uint32_t psn = rq->una_psn;
 	if (is_newest && wqe && !needs_response(wqe)) {
 		psn = vb_psn_add(rq->next_psn, VB_PSN_MASK);

@@ -69,8 +69,25 @@ void vb_batch_add_iov(struct vb_batch *batch, struct vb_outgoing *out, const voi
 	out->iov_count++;
 }
 
-bool vb_batch_add_wqe(struct vb_batch *batch, struct vb_outgoing *out, const struct vb_qp *qp,
-	const struct vb_send_wqe *wqe, uint32_t offset, uint32_t length)
+/* One entry and several packets: the entry's key is looked up once. Where it does not open all of it, what it opens is
+ * sent. */
+static bool add_part(struct vb_batch *batch, struct vb_outgoing *out, const struct vb_qp *qp, struct vb_send_wqe *wqe,
+	uint32_t offset, uint32_t length)
+{
+	const struct vb_sge *sge = &wqe->sges[0];
+	struct vb_reach part;
+	if (!vb_reach_part(&wqe->whole, offset, length, false, &part)) {
+		if (vb_reach_whole(qp->pd, sge, &wqe->whole))
+			wqe->whole.stamp = NULL;
+		if (vb_reach_local(qp->pd, sge, offset, length, 0, &part))
+			return false;
+	}
+	vb_batch_add_iov(batch, out, vb_load(&part, length), length);
+	return true;
+}
+
+bool vb_batch_add_wqe(struct vb_batch *batch, struct vb_outgoing *out, const struct vb_qp *qp, struct vb_send_wqe *wqe,
+	uint32_t offset, uint32_t length)
 {
 	out->packet.payload_length = length;
 	if (length == 0)
@@ -79,6 +96,8 @@ bool vb_batch_add_wqe(struct vb_batch *batch, struct vb_outgoing *out, const str
 		vb_batch_add_iov(batch, out, wqe->inline_bytes + offset, length);
 		return true;
 	}
+	if (wqe->sge_count == 1 && wqe->psn_count > 1)
+		return add_part(batch, out, qp, wqe, offset, length);
 	for (uint32_t i = 0; i < wqe->sge_count && length > 0; i++) {
 		const struct vb_sge *sge = &wqe->sges[i];
 		if (offset >= sge->length) {

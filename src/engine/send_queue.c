@@ -13,6 +13,8 @@
 #include "engine/tags.h"
 #include "engine/work_count.h"
 
+#define RETIRED_AT_ONCE 32
+
 uint32_t vb_sq_init(struct vb_send_queue *sq, uint32_t max_wr, uint32_t max_sge, uint32_t max_inline)
 {
 	vb_lock_init(&sq->lock);
@@ -303,7 +305,8 @@ static void count_sent(struct vb_qp *qp, enum vb_wc_opcode opcode, enum vb_wc_st
 		vb_count_work(qp, VB_COUNTED_READ, status, bytes);
 }
 
-void vb_sq_retire(struct vb_qp *qp, enum vb_wc_status status)
+/* With the send CQ's lock, where there is one. */
+static void retire_oldest(struct vb_qp *qp, enum vb_wc_status status)
 {
 	uint32_t head = atomic_load_explicit(&qp->sq.head, memory_order_relaxed);
 	assert(head != atomic_load_explicit(&qp->sq.tail, memory_order_relaxed));
@@ -324,9 +327,45 @@ void vb_sq_retire(struct vb_qp *qp, enum vb_wc_status status)
 	if (!is_reported)
 		return;
 	if (qp->send_cq)
-		vb_complete(qp, qp->send_cq, &wc, false);
+		vb_complete_locked(qp, qp->send_cq, &wc, false);
 	else
 		vb_tags_fetched(qp, &wc);
+}
+
+static void lock_completions(struct vb_cq *cq)
+{
+	if (cq)
+		vb_lock_take(&cq->lock);
+}
+
+static void unlock_completions(struct vb_cq *cq)
+{
+	if (cq)
+		vb_lock_release(&cq->lock);
+}
+
+void vb_sq_retire(struct vb_qp *qp, enum vb_wc_status status)
+{
+	lock_completions(qp->send_cq);
+	retire_oldest(qp, status);
+	unlock_completions(qp->send_cq);
+}
+
+/* One ack may finish many: they are completed some at a time, for who polls waits for the lock. */
+void vb_sq_retire_to(struct vb_qp *qp, uint32_t index)
+{
+	struct vb_requester *rq = &qp->requester;
+	uint32_t left = index - atomic_load_explicit(&qp->sq.head, memory_order_relaxed);
+	while (left > 0) {
+		uint32_t some = left < RETIRED_AT_ONCE ? left : RETIRED_AT_ONCE;
+		left -= some;
+		lock_completions(qp->send_cq);
+		while (some-- > 0)
+			retire_oldest(qp, VB_WC_SUCCESS);
+		unlock_completions(qp->send_cq);
+	}
+	if ((int32_t)(rq->cursor - index) < 0)
+		rq->cursor = index;
 }
 
 void vb_sq_check(const struct vb_qp *qp)

@@ -6,6 +6,7 @@
 
 #include <stdatomic.h>
 #include "base/lock.h"
+#include "engine/memory.h"
 #include "engine/nic.h"
 
 struct vb_send_wqe {
@@ -25,6 +26,7 @@ struct vb_send_wqe {
 	};
 	uint64_t remote_addr;
 	union {
+		struct vb_reach whole; /* SEND and WRITE of several packets and one SGE: all of it, when it was last looked up */
 		struct {
 			uint64_t compare_add, swap;
 		} atomic;
@@ -73,6 +75,8 @@ uint32_t vb_sq_init(struct vb_send_queue *sq, uint32_t max_wr, uint32_t max_sge,
 void vb_sq_deinit(struct vb_send_queue *sq);
 /* The oldest WQE is finished: its completion if it is signalled or failed, and its place is free. */
 void vb_sq_retire(struct vb_qp *qp, enum vb_wc_status status);
+/* All before that index are, and well. The cursor never stays behind them. */
+void vb_sq_retire_to(struct vb_qp *qp, uint32_t index);
 
 /* As vb_sq_put, for the engine's own requests. Between vb_sq_begin and vb_sq_end */
 int vb_sq_stage(struct vb_qp *qp, const struct vb_send_wr *wr);

@@ -156,6 +156,7 @@ static void forget_srq(struct vb_qp *qp, const struct vb_srq *srq)
 	qp->target.srq = NULL;
 	qp->target.cq = NULL;
 	qp->target.pd = qp->pd;
+	qp->target.whole = (struct vb_reach){ 0 };
 }
 
 void vb_xrc_remove_srq(struct vb_srq *srq)

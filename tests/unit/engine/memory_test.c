@@ -113,6 +113,29 @@ static void reach__gives_the_place_in_memory(void **state)
 	close_device(&device);
 }
 
+static void reach__parts_hold_while_the_key_stays_as_it_was(void **state)
+{
+	struct device device = open_device();
+	struct vb_mr_config config = { .memory = memory, .iova = 4096, .length = BYTES, .access = ALL_ACCESS };
+	struct vb_mr *mr;
+	struct vb_reach whole, part;
+	assert_int_equal(vb_mr_register(device.pd, &config, &mr), 0);
+	struct vb_sge sge = { .addr = 4096 + 8, .length = BYTES - 8, .lkey = vb_mr_key(mr) };
+	assert_int_equal(vb_reach_whole(device.pd, &sge, &whole), 0);
+	assert_true(vb_reach_part(&whole, 5, 3, false, &part));
+	assert_ptr_equal(part.bytes, memory + 13);
+	vb_mr_invalidate(mr);
+	assert_false(vb_reach_part(&whole, 5, 3, false, &part));
+	assert_int_equal(vb_mr_revalidate(mr, NULL, &config), 0); /* the same key, but who knows of what */
+	assert_false(vb_reach_part(&whole, 5, 3, false, &part));
+	assert_int_equal(vb_reach_whole(device.pd, &sge, &whole), 0);
+	assert_true(vb_reach_part(&whole, 0, 1, true, &part));
+	sge.length++;
+	assert_int_equal(vb_reach_whole(device.pd, &sge, &whole), -EACCES);
+	deregister(mr);
+	close_device(&device);
+}
+
 static void reach__zero_based_begins_at_zero(void **state)
 {
 	struct device device = open_device();
@@ -274,6 +297,7 @@ int main(void)
 		cmocka_unit_test(register__zero_length_reaches_nothing),
 		cmocka_unit_test(reach__ends_exactly_where_the_region_ends),
 		cmocka_unit_test(reach__gives_the_place_in_memory),
+		cmocka_unit_test(reach__parts_hold_while_the_key_stays_as_it_was),
 		cmocka_unit_test(reach__zero_based_begins_at_zero),
 		cmocka_unit_test(reach__grants_what_was_registered_and_no_more),
 		cmocka_unit_test(reach__another_domain_is_refused),
