@@ -143,7 +143,7 @@ int vb_driver_lock(struct vb_driver *d)
 	return 0;
 }
 
-bool vb_driver_try_lock(struct vb_driver *d)
+static bool try_lock(struct vb_driver *d)
 {
 	return pthread_mutex_trylock(&d->mutex) == 0;
 }
@@ -173,7 +173,7 @@ void vb_driver_unlock(struct vb_driver *d)
 			vb_progress_wake(d);
 		/* With the fence in vb_driver_kick: either we see the doorbell or its poster gets the mutex. */
 		atomic_thread_fence(memory_order_seq_cst);
-	} while (vb_lane_has_doorbells(d->lane) && vb_driver_try_lock(d));
+	} while (vb_lane_has_doorbells(d->lane) && try_lock(d));
 	vb_later_say(said);
 }
 
@@ -213,7 +213,7 @@ void vb_driver_kick(struct vb_driver *d)
 		return;
 	count_up(&d->posts);
 	atomic_thread_fence(memory_order_seq_cst);
-	if (vb_driver_try_lock(d))
+	if (try_lock(d))
 		vb_driver_unlock(d); /* which serves the doorbell */
 }
 
@@ -264,7 +264,7 @@ void vb_driver_drive(struct vb_driver *d)
 
 	if (d->process->is_forked)
 		return;
-	if (atomic_load_explicit(&d->waiting, memory_order_relaxed) == 0 && vb_driver_try_lock(d)) {
+	if (atomic_load_explicit(&d->waiting, memory_order_relaxed) == 0 && try_lock(d)) {
 		is_busy = vb_driver_turn(d);
 		now = d->turned_at;
 		note_poll(d);

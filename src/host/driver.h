@@ -84,7 +84,6 @@ struct vb_driver {
 int vb_driver_create(struct vb_process *process, struct vb_driver **driver);
 /* Its thread was stopped, or never started. */
 void vb_driver_destroy(struct vb_driver *driver);
-bool vb_driver_try_lock(struct vb_driver *driver);
 /* Receive, advance, transmit, once and bounded; true when anything happened. With the mutex held. */
 bool vb_driver_turn(struct vb_driver *driver);
 /* In a forked child: its descriptors are closed, nothing else is touched. */

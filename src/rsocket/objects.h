@@ -252,7 +252,6 @@ int vb_rs_wait(struct rsocket *rs, vb_rs_condition *is_met, bool is_nonblocking,
 
 /* ---- Polling (poll.c) -------------------------------------------------------------------------------------------- */
 
-short vb_rs_ready(const struct rsocket *rs, short events); /* under lock */
 void vb_rs_wake_pollers(void);
 void vb_rs_forget_pollers(void); /* in a child: they are the parent's threads */
 /* repoll.c: closes fd if it is an instance's. */

@@ -23,7 +23,7 @@ static short connected_ready(const struct rsocket *rs)
 	return ready;
 }
 
-short vb_rs_ready(const struct rsocket *rs, short events)
+static short ready_for(const struct rsocket *rs, short events)
 {
 	short ready = 0;
 
@@ -216,7 +216,7 @@ static int look_at_rsockets(struct call *call, enum look how)
 			vb_rs_arm_and_look(rs);
 		else
 			vb_rs_progress(rs);
-		call->fds[i].revents = rs->is_closing ? POLLNVAL : vb_rs_ready(rs, call->fds[i].events);
+		call->fds[i].revents = rs->is_closing ? POLLNVAL : ready_for(rs, call->fds[i].events);
 		pthread_mutex_unlock(&rs->lock);
 		ready += call->fds[i].revents != 0;
 	}
