@@ -332,8 +332,9 @@ struct comp_cntr_object {
 	atomic_uint attached; /* kinds of work of QPs */
 };
 
-/* Room for the operations of newer headers than those of release 44, whose structure ends where they begin. */
-#define VB_QP_EX_BYTES  352
+/* Room for the operations of newer headers than those of release 44, whose structure ends where they begin. Not a number:
+ * a mutex is within, larger on 64-bit ARM than on x86-64. */
+#define VB_QP_EX_BYTES  (offsetof(struct ibv_qp_ex, wr_atomic_write) + sizeof(void (*)(void)))
 #define VB_LATER_QP_OPS 8
 
 struct qp_object {

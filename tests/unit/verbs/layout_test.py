@@ -15,6 +15,10 @@ Row = collections.namedtuple("Row", "name field offset since")
 # Structures that later.h declares under names of its own, ibv_X as later_X.
 OURS = "dmah dmah_init_attr mr_init_attr comp_cntr comp_cntr_caps comp_cntr_init_attr qp_attach_comp_cntr_attr".split()
 
+# They hold a pthread_mutex_t, whose size is the architecture's: 40 bytes where the table was made.
+WITH_MUTEX = "ibv_context ibv_srq ibv_qp ibv_qp_ex ibv_cq ibv_cq_ex".split()
+MUTEX = "(long)sizeof(pthread_mutex_t) - 40"
+
 # What our objects promise programs of every release.
 PROMISES = """
 _Static_assert(sizeof(struct device_object) >= {ibv_device} + 8, "drivers look behind a device");
@@ -35,7 +39,8 @@ def read_rows(path):
 
 
 def newest(rows, name, field, release=65):
-    return [row.offset for row in rows if (row.name, row.field) == (name, field) and row.since <= release][-1]
+    offset = [row.offset for row in rows if (row.name, row.field) == (name, field) and row.since <= release][-1]
+    return f"({offset} + {MUTEX})" if name in WITH_MUTEX and offset else offset
 
 
 def actual(name, field, base=None):
