@@ -88,12 +88,21 @@ bool vb_working_get(char path[PATH_MAX])
 	return is_shown;
 }
 
+/* A bad pointer is the kernel's to find. */
+static bool is_text(const char *path)
+{
+	int error = errno;
+	bool is_good = syscall(SYS_faccessat, AT_FDCWD, path, F_OK) == 0 || errno != EFAULT;
+
+	errno = error;
+	return is_good;
+}
+
 bool vb_working_has(int dirfd, const char *path)
 {
 	char unused[PATH_MAX];
 
-	/* The path last: elsewhere it may be a bad pointer, which is the kernel's to find. */
-	return dirfd == AT_FDCWD && path && vb_working_get(unused) && path[0] && path[0] != '/';
+	return dirfd == AT_FDCWD && path && vb_working_get(unused) && is_text(path) && path[0] && path[0] != '/';
 }
 
 void vb_working_leave(void)

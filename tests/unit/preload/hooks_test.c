@@ -527,6 +527,19 @@ static void working_directory__stays_where_a_borrowing_child_moves(void **state)
 	assert_int_equal(chdir("/"), 0);
 }
 
+static void working_directory__bad_pointers_are_the_kernels_to_find(void **state)
+{
+	struct stat status;
+
+	assert_int_equal(chdir(NODE), 0);
+	EXPECT_ERRNO(open((const char *)8, O_RDONLY), EFAULT);
+	EXPECT_ERRNO(stat((const char *)8, &status), EFAULT);
+	EXPECT_ERRNO(access((const char *)8, F_OK), EFAULT);
+	EXPECT_ERRNO(chdir((const char *)8), EFAULT);
+	expect_working(NODE);
+	assert_int_equal(chdir("/"), 0);
+}
+
 static void working_directory__is_childrens_too(void **state)
 {
 	int fd = open(CLASS, O_RDONLY | O_DIRECTORY);
@@ -727,6 +740,7 @@ int main(int argc, char **argv)
 		cmocka_unit_test(relative_paths__begin_where_they_should),
 		cmocka_unit_test(bus__is_climbed_by_names),
 		cmocka_unit_test(working_directory__may_be_shown),
+		cmocka_unit_test(working_directory__bad_pointers_are_the_kernels_to_find),
 		cmocka_unit_test(working_directory__is_childrens_too),
 		cmocka_unit_test(working_directory__takes_nothing),
 		cmocka_unit_test(working_directory__is_no_real_file),

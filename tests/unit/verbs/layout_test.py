@@ -16,7 +16,7 @@ Row = collections.namedtuple("Row", "name field offset since")
 OURS = "dmah dmah_init_attr mr_init_attr comp_cntr comp_cntr_caps comp_cntr_init_attr qp_attach_comp_cntr_attr".split()
 
 # They hold a pthread_mutex_t, whose size is the architecture's: 40 bytes where the table was made.
-WITH_MUTEX = "ibv_context ibv_srq ibv_qp ibv_qp_ex ibv_cq ibv_cq_ex".split()
+WITH_MUTEX = "ibv_context ibv_srq ibv_wq ibv_qp ibv_qp_ex ibv_cq ibv_cq_ex".split()
 MUTEX = "(long)sizeof(pthread_mutex_t) - 40"
 
 # What our objects promise programs of every release.
