@@ -142,33 +142,37 @@ void vb_cq_request_notify(struct vb_cq *cq, bool solicited_only)
 	vb_lock_release(&cq->lock);
 }
 
-enum vb_cq_outcome vb_cq_push_locked(struct vb_cq *cq, const struct vb_wc *wc, bool solicited)
+struct vb_wc *vb_cq_claim(struct vb_cq *cq, bool wakes, enum vb_cq_outcome *outcome)
 {
 	uint32_t head = atomic_load_explicit(&cq->head, memory_order_relaxed);
 	uint32_t tail = atomic_load_explicit(&cq->tail, memory_order_relaxed);
-	if (atomic_load_explicit(&cq->is_overrun, memory_order_relaxed))
-		return VB_CQ_LOST;
+	if (atomic_load_explicit(&cq->is_overrun, memory_order_relaxed)) {
+		*outcome = VB_CQ_LOST;
+		return NULL;
+	}
 	if (tail - head >= cq->capacity) {
 		if (!cq->ignore_overrun) {
 			atomic_store_explicit(&cq->is_overrun, true, memory_order_release);
-			return VB_CQ_OVERRUN;
+			*outcome = VB_CQ_OVERRUN;
+			return NULL;
 		}
 		atomic_store_explicit(&cq->head, head + 1, memory_order_release); /* the oldest gives way */
 	}
-	cq->ring[tail & (cq->size - 1)] = *wc;
 	atomic_store_explicit(&cq->tail, tail + 1, memory_order_release);
-	bool fires =
-		cq->armed == VB_CQ_NEXT || (cq->armed == VB_CQ_SOLICITED && (solicited || wc->status != VB_WC_SUCCESS));
-	if (!fires)
-		return VB_CQ_STORED;
-	cq->armed = VB_CQ_QUIET;
-	return VB_CQ_NOTIFY;
+	bool fires = cq->armed == VB_CQ_NEXT || (cq->armed == VB_CQ_SOLICITED && wakes);
+	if (fires)
+		cq->armed = VB_CQ_QUIET;
+	*outcome = fires ? VB_CQ_NOTIFY : VB_CQ_STORED;
+	return &cq->ring[tail & (cq->size - 1)];
 }
 
 enum vb_cq_outcome vb_cq_push(struct vb_cq *cq, const struct vb_wc *wc, bool solicited)
 {
+	enum vb_cq_outcome outcome;
 	vb_lock_take(&cq->lock);
-	enum vb_cq_outcome outcome = vb_cq_push_locked(cq, wc, solicited);
+	struct vb_wc *place = vb_cq_claim(cq, solicited || wc->status != VB_WC_SUCCESS, &outcome);
+	if (place)
+		*place = *wc;
 	vb_lock_release(&cq->lock);
 	return outcome;
 }

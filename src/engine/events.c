@@ -69,20 +69,24 @@ bool vb_cq_tell(struct vb_lane *lane, struct vb_cq *cq, enum vb_cq_outcome outco
 	return false;
 }
 
-void vb_complete_locked(struct vb_qp *qp, struct vb_cq *cq, struct vb_wc *wc, bool solicited)
+struct vb_wc *vb_complete_in_place(struct vb_qp *qp, struct vb_cq *cq, bool wakes)
 {
-	wc->qpn = qp->qpn;
-	wc->timestamp = qp->lane->now;
-	wc->qp_user = qp->user;
-	enum vb_cq_outcome outcome = vb_cq_push_locked(cq, wc, solicited);
+	enum vb_cq_outcome outcome;
+	struct vb_wc *wc = vb_cq_claim(cq, wakes, &outcome);
 	if (outcome != VB_CQ_STORED && !vb_cq_tell(qp->lane, cq, outcome))
 		vb_qp_condemn(qp); /* whoever overran the queue: it cannot go on as if its program knew */
+	return wc;
 }
 
 void vb_complete(struct vb_qp *qp, struct vb_cq *cq, struct vb_wc *wc, bool solicited)
 {
+	wc->qpn = qp->qpn;
+	wc->timestamp = qp->lane->now;
+	wc->qp_user = qp->user;
 	vb_lock_take(&cq->lock);
-	vb_complete_locked(qp, cq, wc, solicited);
+	struct vb_wc *place = vb_complete_in_place(qp, cq, solicited || wc->status != VB_WC_SUCCESS);
+	if (place)
+		*place = *wc;
 	vb_lock_release(&cq->lock);
 }
 

@@ -11,7 +11,8 @@ void vb_notice_forget(struct vb_notice *notice);
 bool vb_cq_tell(struct vb_lane *lane, struct vb_cq *cq, enum vb_cq_outcome outcome);
 /* Adds a completion of qp, raises what follows from it. */
 void vb_complete(struct vb_qp *qp, struct vb_cq *cq, struct vb_wc *wc, bool solicited);
-void vb_complete_locked(struct vb_qp *qp, struct vb_cq *cq, struct vb_wc *wc, bool solicited); /* cq->lock is held */
+/* The same for who holds the CQ's lock, and writes all of it itself. NULL: it is lost. */
+struct vb_wc *vb_complete_in_place(struct vb_qp *qp, struct vb_cq *cq, bool wakes);
 void vb_complete_recv(struct vb_target *target, struct vb_wc *wc, bool solicited); /* the receive in hand */
 
 #endif

@@ -43,24 +43,17 @@ static bool ends_message(const struct vb_opcode *row)
 	return row->place == VB_LAST || row->place == VB_ONLY;
 }
 
-static bool is_permitted(uint32_t access, const struct vb_opcode *row)
-{
-	switch ((enum vb_message)row->message) {
-	case VB_MESSAGE_SEND:
-		return true;
-	case VB_MESSAGE_WRITE:
-	case VB_MESSAGE_ATOMIC_WRITE:
-		return access & VB_ACCESS_REMOTE_WRITE;
-	case VB_MESSAGE_READ:
-		return access & VB_ACCESS_REMOTE_READ;
-	case VB_MESSAGE_ATOMIC:
-		return access & VB_ACCESS_REMOTE_ATOMIC;
-	case VB_MESSAGE_FLUSH:
-		return access & VB_ACCESS_FLUSH_GLOBAL;
-	default:
-		return false;
-	}
-}
+/* What the QP must grant the peer for a message of that kind. */
+static const uint32_t needed_access[] = {
+	[VB_NO_MESSAGE] = UINT32_MAX,
+	[VB_MESSAGE_SEND] = 0,
+	[VB_MESSAGE_WRITE] = VB_ACCESS_REMOTE_WRITE,
+	[VB_MESSAGE_ATOMIC_WRITE] = VB_ACCESS_REMOTE_WRITE,
+	[VB_MESSAGE_READ] = VB_ACCESS_REMOTE_READ,
+	[VB_MESSAGE_ATOMIC] = VB_ACCESS_REMOTE_ATOMIC,
+	[VB_MESSAGE_FLUSH] = VB_ACCESS_FLUSH_GLOBAL,
+	[VB_MESSAGE_READ_RESPONSE ... VB_MESSAGE_ECHO] = UINT32_MAX,
+};
 
 static bool reach(const struct vb_target *target, const struct vb_packet *request, uint32_t length, uint32_t access,
 	struct vb_reach *reach)
@@ -214,6 +207,18 @@ static enum vb_verdict execute_write(struct vb_target *target, const struct vb_p
 	return VB_EXECUTED;
 }
 
+bool vb_execute_middle(struct vb_target *target, const struct vb_packet *packet)
+{
+	uint32_t total = target->received + packet->payload_length;
+	struct vb_reach part;
+	if (total >= target->write_length ||
+		!vb_reach_part(&target->whole, target->received, packet->payload_length, true, &part))
+		return false;
+	vb_place(&part, packet->payload, packet->payload_length, false);
+	target->received = total;
+	return true;
+}
+
 /* ---- Requests that are answered -------------------------------------------------------------------------------- */
 
 static enum vb_verdict execute_read(const struct vb_target *target, const struct vb_packet *packet)
@@ -278,7 +283,7 @@ static enum vb_verdict execute_flush(const struct vb_target *target, const struc
 enum vb_verdict vb_execute(struct vb_target *target, const struct vb_packet *request, uint64_t *before)
 {
 	const struct vb_opcode *row = vb_packet_row(request);
-	if (!is_permitted(target->qp->attr.access, row))
+	if (needed_access[row->message] & ~target->qp->attr.access)
 		return VB_NOT_PERMITTED;
 	switch ((enum vb_message)row->message) {
 	case VB_MESSAGE_SEND:

@@ -66,6 +66,10 @@ void vb_target_check(const struct vb_target *target);
  * that is open. Of a READ, only whether it is allowed: whoever answers reads. before: what an atomic found. */
 enum vb_verdict vb_execute(struct vb_target *target, const struct vb_packet *request, uint64_t *before);
 
+/* The next Middle of the WRITE in progress, if all is with it as with those before; else nothing has changed, and
+ * vb_execute says what is wrong. */
+bool vb_execute_middle(struct vb_target *target, const struct vb_packet *packet);
+
 /* A message of its own into the next receive: first head, if any, then payload. It lies there, in target.recv, and is not
  * completed. */
 enum vb_verdict vb_execute_datagram(struct vb_target *target, const uint8_t *head, uint32_t head_length,

@@ -148,6 +148,20 @@ bool vb_flight_nears_end(const struct vb_qp *qp, uint32_t out)
 	       (allowance && allowance->used + out > allowance->limit);
 }
 
+static uint64_t fitting(uint64_t limit, uint64_t used, uint32_t out)
+{
+	return used < limit ? (limit - used) / out : 0;
+}
+
+uint64_t vb_flight_room(const struct vb_qp *qp, uint32_t out)
+{
+	uint64_t room = fitting(window_of(qp), qp->flight.out + qp->flight.in, out);
+	uint64_t shared = qp->peer ? fitting(qp->peer->allowance.limit, qp->peer->allowance.used, out) : room;
+	if (qp->flight.is_silent)
+		return 0;
+	return shared < room ? shared : room;
+}
+
 void vb_flight_add(struct vb_qp *qp, uint32_t out, uint32_t in)
 {
 	qp->flight.out += out;

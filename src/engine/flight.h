@@ -57,6 +57,8 @@ void vb_flight_stop(struct vb_qp *qp);
 bool vb_flight_allows(struct vb_qp *qp, uint32_t out, uint32_t in);
 /* Would that fill the windows? A hint, to ask for an acknowledgement in time. */
 bool vb_flight_nears_end(const struct vb_qp *qp, uint32_t out);
+/* For who was allowed in this turn: how many packets of so much each may go on. */
+uint64_t vb_flight_room(const struct vb_qp *qp, uint32_t out);
 void vb_flight_add(struct vb_qp *qp, uint32_t out, uint32_t in);
 void vb_flight_remove(struct vb_qp *qp, uint32_t out, uint32_t in);
 void vb_flight_clear(struct vb_qp *qp); /* all that is under way is lost, or sent again */

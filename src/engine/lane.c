@@ -219,7 +219,11 @@ void vb_lane_receive(
 			qpn = packets[i].dest_qpn;
 			qp = vb_lane_find_qp(lane, qpn);
 		}
+		bool is_run = qp && i + 1 < n && packets[i + 1].opcode == (VB_RC | VB_WRITE_MIDDLE) && !lane->is_marked;
+		uint32_t expected = is_run ? qp->responder.expected_psn : 0;
 		receive_one(lane, qp, path, &packets[i], now);
 		vb_lane_reap(lane);
+		if (is_run && qp->responder.expected_psn != expected)
+			i += vb_responder_receive_middles(qp, packets + i, n - i);
 	}
 }

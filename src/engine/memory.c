@@ -144,19 +144,20 @@ static int reach_through(const struct vb_pd *pd, uint32_t qpn, uint32_t key, uin
 	uint64_t stamp = atomic_load_explicit(&entry->stamp, memory_order_acquire);
 	if ((uint32_t)stamp != key)
 		return -EACCES;
+	/* Refused by terms that were changing means refused: at that moment the key opened nothing. */
 	uint64_t offset = va - atomic_load_explicit(&entry->start, memory_order_acquire);
 	uint64_t size = atomic_load_explicit(&entry->length, memory_order_acquire);
-	uint8_t *memory = atomic_load_explicit(&entry->memory, memory_order_acquire);
-	const struct vb_memory_kind *kind = atomic_load_explicit(&entry->kind, memory_order_acquire);
-	const struct vb_pd *owner = atomic_load_explicit(&entry->pd, memory_order_acquire);
+	if (offset > size || length > size - offset)
+		return -EACCES;
 	uint32_t granted = atomic_load_explicit(&entry->granted, memory_order_acquire);
 	uint32_t only_qpn = atomic_load_explicit(&entry->qpn, memory_order_acquire);
+	if (needed & ~granted & ~PRESENT_OR_NOT || (only_qpn != 0 && only_qpn != qpn))
+		return -EACCES;
+	if (atomic_load_explicit(&entry->pd, memory_order_acquire) != pd)
+		return -EACCES;
+	uint8_t *memory = atomic_load_explicit(&entry->memory, memory_order_acquire);
+	const struct vb_memory_kind *kind = atomic_load_explicit(&entry->kind, memory_order_acquire);
 	if (atomic_load_explicit(&entry->stamp, memory_order_relaxed) != stamp)
-		return -EACCES;
-	uint32_t lacking = needed & ~granted & ~PRESENT_OR_NOT;
-	if (owner != pd || lacking || (only_qpn != 0 && only_qpn != qpn))
-		return -EACCES;
-	if (offset > size || length > size - offset)
 		return -EACCES;
 	uint8_t *bytes = length > 0 ? vb_memory_at(memory, offset) : NULL;
 	if (__builtin_expect(kind != NULL, false) && !is_present(kind, bytes, length, needed))

@@ -39,8 +39,8 @@ static void store_released(uint8_t *to, const uint8_t *from, uint32_t size)
 /* The largest single store that ends where these bytes end: 8, 4, 2 or 1. */
 static uint32_t last_store_size(const uint8_t *to, uint32_t length)
 {
-	uint32_t size = 8;
-	while (size > length || ((uintptr_t)to + length) % size != 0)
+	uint32_t end = (uint32_t)(uintptr_t)to + length, size = (end | 8) & -(end | 8);
+	while (size > length)
 		size /= 2;
 	return size;
 }

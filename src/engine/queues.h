@@ -35,8 +35,9 @@ enum vb_cq_outcome { VB_CQ_STORED, VB_CQ_NOTIFY, VB_CQ_OVERRUN, VB_CQ_LOST };
 /* Adds a completion. NOTIFY: it was armed for this one and is quiet now; OVERRUN: it was full, the completion is lost, and
  * from now on all others are: told once, afterwards LOST. solicited: ask for solicited-only arming. */
 enum vb_cq_outcome vb_cq_push(struct vb_cq *cq, const struct vb_wc *wc, bool solicited);
-/* The same for who holds the lock: several completions at the price of one taking. */
-enum vb_cq_outcome vb_cq_push_locked(struct vb_cq *cq, const struct vb_wc *wc, bool solicited);
+/* The same in two steps, for who holds the lock: the place of the next completion, which is written before the lock is
+ * released, several under one taking. wakes: it is solicited, or failed. NULL: it is lost. */
+struct vb_wc *vb_cq_claim(struct vb_cq *cq, bool wakes, enum vb_cq_outcome *outcome);
 
 void vb_cq_check(const struct vb_cq *cq);
 

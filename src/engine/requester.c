@@ -125,43 +125,27 @@ static bool start(struct vb_qp *qp, struct vb_send_wqe *wqe, vb_time now)
 
 /* ---- Sending --------------------------------------------------------------------------------------------------- */
 
-/* First, middle, last and only form of each kind of message, without and with what its last packet carries. */
+/* The forms of each kind of message, without and with what its last packet carries. */
+static const struct {
+	uint8_t only, first, middle, last;
+} forms[] = {
+	[VB_WR_SEND] = { VB_SEND_ONLY, VB_SEND_FIRST, VB_SEND_MIDDLE, VB_SEND_LAST },
+	[VB_WR_SEND_WITH_IMM] = { VB_SEND_ONLY_IMM, VB_SEND_FIRST, VB_SEND_MIDDLE, VB_SEND_LAST_IMM },
+	[VB_WR_SEND_WITH_INV] = { VB_SEND_ONLY_INV, VB_SEND_FIRST, VB_SEND_MIDDLE, VB_SEND_LAST_INV },
+	[VB_WR_RDMA_WRITE] = { VB_WRITE_ONLY, VB_WRITE_FIRST, VB_WRITE_MIDDLE, VB_WRITE_LAST },
+	[VB_WR_RDMA_WRITE_WITH_IMM] = { VB_WRITE_ONLY_IMM, VB_WRITE_FIRST, VB_WRITE_MIDDLE, VB_WRITE_LAST_IMM },
+	[VB_WR_RDMA_READ] = { VB_READ_REQUEST, VB_READ_REQUEST, VB_READ_REQUEST, VB_READ_REQUEST },
+	[VB_WR_ATOMIC_CMP_AND_SWP] = { .only = VB_CMP_SWAP },
+	[VB_WR_ATOMIC_FETCH_AND_ADD] = { .only = VB_FETCH_ADD },
+	[VB_WR_FLUSH] = { .only = VB_FLUSH },
+	[VB_WR_ATOMIC_WRITE] = { .only = VB_ATOMIC_WRITE },
+};
+
 static uint8_t request_opcode(const struct vb_send_wqe *wqe, bool is_first, bool is_last)
 {
-	switch ((enum vb_wr_opcode)wqe->opcode) {
-	case VB_WR_SEND:
-		return is_last ? (is_first ? VB_SEND_ONLY : VB_SEND_LAST) : is_first ? VB_SEND_FIRST : VB_SEND_MIDDLE;
-	case VB_WR_SEND_WITH_IMM:
-		return is_last    ? (is_first ? VB_SEND_ONLY_IMM : VB_SEND_LAST_IMM)
-		       : is_first ? VB_SEND_FIRST
-				  : VB_SEND_MIDDLE;
-	case VB_WR_SEND_WITH_INV:
-		return is_last    ? (is_first ? VB_SEND_ONLY_INV : VB_SEND_LAST_INV)
-		       : is_first ? VB_SEND_FIRST
-				  : VB_SEND_MIDDLE;
-	case VB_WR_RDMA_WRITE:
-		return is_last    ? (is_first ? VB_WRITE_ONLY : VB_WRITE_LAST)
-		       : is_first ? VB_WRITE_FIRST
-				  : VB_WRITE_MIDDLE;
-	case VB_WR_RDMA_WRITE_WITH_IMM:
-		return is_last    ? (is_first ? VB_WRITE_ONLY_IMM : VB_WRITE_LAST_IMM)
-		       : is_first ? VB_WRITE_FIRST
-				  : VB_WRITE_MIDDLE;
-	case VB_WR_RDMA_READ:
-		return VB_READ_REQUEST;
-	case VB_WR_ATOMIC_CMP_AND_SWP:
-		return VB_CMP_SWAP;
-	case VB_WR_ATOMIC_FETCH_AND_ADD:
-		return VB_FETCH_ADD;
-	case VB_WR_FLUSH:
-		return VB_FLUSH;
-	case VB_WR_ATOMIC_WRITE:
-		return VB_ATOMIC_WRITE;
-	case VB_WR_LOCAL_INV:
-	case VB_WR_BIND_MW:
-		break;
-	}
-	__builtin_unreachable();
+	if (is_first)
+		return is_last ? forms[wqe->opcode].only : forms[wqe->opcode].first;
+	return is_last ? forms[wqe->opcode].last : forms[wqe->opcode].middle;
 }
 
 static void fill_extension_headers(
@@ -271,6 +255,58 @@ static bool emit_next(struct vb_qp *qp, struct vb_batch *batch, struct vb_send_w
 		rq->max_psn = rq->next_psn;
 	vb_recovery_on_sent(qp, vb_psn_add(psn, span - 1), is_new, now);
 	return true;
+}
+
+/* The WQE at next_psn, if what was emitted last is its First or a Middle, and new. */
+static struct vb_send_wqe *wqe_in_progress(const struct vb_qp *qp, const struct vb_packet *last)
+{
+	const struct vb_requester *rq = &qp->requester;
+	const struct vb_opcode *row = vb_packet_row(last);
+	if (!qp->is_reliable || row->is_response || (row->place != VB_FIRST && row->place != VB_MIDDLE) ||
+		rq->next_psn != rq->max_psn || last->psn != vb_psn_add(rq->next_psn, VB_PSN_MASK))
+		return NULL;
+	struct vb_send_wqe *wqe = vb_send_wqe_at(&qp->sq, rq->cursor);
+	bool is_plain = wqe->sge_count == 1 && !(wqe->flags & VB_SEND_INLINE);
+	return is_plain && !(rq->has_credits && takes_a_receive(wqe)) ? wqe : NULL;
+}
+
+/* How many Middles may follow of which none asks for an ack: that is for vb_requester_emit. */
+static uint32_t middles_allowed(const struct vb_qp *qp, const struct vb_send_wqe *wqe, uint32_t most)
+{
+	const struct vb_requester *rq = &qp->requester;
+	uint32_t cost = qp->mtu + VB_PACKET_OVERHEAD, left = wqe->psn_count - 1 - psn_index(wqe, rq->next_psn);
+	uint64_t room = vb_flight_room(qp, cost);
+	uint32_t silent = rq->since_ackreq < ACKREQ_EVERY_BYTES ? (ACKREQ_EVERY_BYTES - 1 - rq->since_ackreq) / cost : 0;
+	if (room <= most)
+		most = room ? (uint32_t)room - 1 : 0;
+	if (silent < most)
+		most = silent;
+	return left < most ? left : most;
+}
+
+uint32_t vb_requester_emit_middles(struct vb_qp *qp, struct vb_batch *batch, uint32_t most, vb_time now)
+{
+	struct vb_requester *rq = &qp->requester;
+	struct vb_send_wqe *wqe = wqe_in_progress(qp, &batch->out[batch->count - 1].packet);
+	uint32_t n = wqe ? middles_allowed(qp, wqe, most) : 0;
+	struct vb_reach run;
+	if (n == 0 || !vb_reach_part(&wqe->whole, psn_index(wqe, rq->next_psn) << qp->mtu_shift, n << qp->mtu_shift,
+			      false, &run))
+		return 0;
+	const uint8_t *bytes = vb_load(&run, n << qp->mtu_shift);
+	uint8_t opcode = (uint8_t)(qp->transport | forms[wqe->opcode].middle);
+	for (uint32_t i = 0; i < n; i++) {
+		struct vb_outgoing *out = vb_batch_add(batch, qp, opcode, &qp->attr.av);
+		out->packet.psn = vb_psn_add(rq->next_psn, i);
+		out->packet.xrc_srqn = wqe->srqn;
+		out->packet.payload_length = qp->mtu;
+		vb_batch_add_iov(batch, out, bytes ? bytes + (i << qp->mtu_shift) : NULL, qp->mtu);
+	}
+	vb_flight_add(qp, n * (qp->mtu + VB_PACKET_OVERHEAD), 0);
+	rq->since_ackreq += n * (qp->mtu + VB_PACKET_OVERHEAD);
+	rq->next_psn = rq->max_psn = vb_psn_add(rq->next_psn, n);
+	vb_recovery_on_sent(qp, vb_psn_add(rq->next_psn, VB_PSN_MASK), true, now);
+	return n;
 }
 
 /* UC: the packet is forgotten as it leaves; the message completes once the port is done with all of its packets. 9.8.2. */

@@ -56,6 +56,9 @@ struct vb_requester {
 void vb_requester_check(const struct vb_qp *qp);
 int vb_requester_reset(struct vb_qp *qp, vb_time now); /* -ENOMEM */
 bool vb_requester_emit(struct vb_qp *qp, struct vb_batch *batch, vb_time now); /* false: nothing to send now */
+/* At most so many Middles, right behind the First or Middle that was emitted last, which nothing but their place in the
+ * message tells from it; gives their number, often 0. */
+uint32_t vb_requester_emit_middles(struct vb_qp *qp, struct vb_batch *batch, uint32_t most, vb_time now);
 bool vb_requester_has_work(const struct vb_qp *qp); /* something is to be sent, if windows and the like allow it */
 bool vb_requester_has_unsent(const struct vb_qp *qp); /* as exactly as can be said: the cursor may stay at what was sent */
 /* Fails the WQE at the cursor once it is the oldest. */

@@ -193,6 +193,30 @@ void vb_responder_receive(struct vb_qp *qp, const struct vb_packet *packet, vb_t
 		vb_responder_duplicate(qp, packet, now);
 }
 
+static bool is_next_middle(const struct vb_qp *qp, const struct vb_packet *packet)
+{
+	return packet->opcode == (VB_RC | VB_WRITE_MIDDLE) && packet->psn == qp->responder.expected_psn &&
+	       packet->dest_qpn == qp->qpn && packet->payload_length == qp->mtu && !packet->ackreq;
+}
+
+size_t vb_responder_receive_middles(struct vb_qp *qp, const struct vb_packet *packets, size_t n)
+{
+	struct vb_responder *rs = &qp->responder;
+	size_t taken = 1;
+	if (qp->type != VB_QP_RC || qp->target.open != VB_MESSAGE_WRITE || vb_state(qp) == VB_QPS_ERR)
+		return 0;
+	while (taken < n && packets[taken].pkey == packets[0].pkey && is_next_middle(qp, &packets[taken]) &&
+		vb_execute_middle(&qp->target, &packets[taken])) {
+		rs->expected_psn = vb_psn_add(rs->expected_psn, 1);
+		taken++;
+	}
+	uint32_t bytes = (uint32_t)(taken - 1) * qp->mtu;
+	rs->ack.packets += (uint32_t)taken - 1;
+	rs->ack.bytes += bytes;
+	vb_count(qp->lane, VB_RX_BYTES, bytes);
+	return taken - 1;
+}
+
 /* The SRQ that the request names is looked up when it is the request's turn: a duplicate may name one that is gone. */
 void vb_responder_receive_xrc(struct vb_qp *qp, const struct vb_packet *packet, vb_time now)
 {

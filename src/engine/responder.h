@@ -50,6 +50,9 @@ struct vb_responder {
 
 void vb_responder_reset(struct vb_qp *qp);
 void vb_responder_receive(struct vb_qp *qp, const struct vb_packet *packet, vb_time now);
+/* Of a train whose first packet was just accepted: takes the Middles behind it that want nothing but their place, and gives
+ * their number. */
+size_t vb_responder_receive_middles(struct vb_qp *qp, const struct vb_packet *packets, size_t n);
 void vb_responder_establish(struct vb_qp *qp); /* in RTR: the peer's first packet is there */
 /* Payload against the packet's place in its message. */
 bool vb_payload_is_right(const struct vb_qp *qp, const struct vb_packet *packet);

@@ -169,6 +169,18 @@ static bool wait_for_time(struct vb_qp *qp)
 	return false;
 }
 
+/* What is told of each packet to nobody leaves as a run. bytes have been sent in this turn; gives what they are then. */
+static uint32_t emit_run(struct vb_qp *qp, struct vb_batch *batch, unsigned budget, uint32_t bytes, vb_time now)
+{
+	uint32_t each = qp->mtu + 64, left = qp->lane->config.turn_bytes - bytes;
+	uint32_t most = budget - batch->count, places = VB_BATCH_IOV - VB_MAX_SGE - batch->iov_count;
+	if (places < most)
+		most = places;
+	if (left / each < most)
+		most = left / each;
+	return bytes + each * vb_requester_emit_middles(qp, batch, most, now);
+}
+
 /* Up to a train of data. True when there may be more to send now. */
 static bool emit_data(struct vb_qp *qp, struct vb_batch *batch, unsigned budget, vb_time now)
 {
@@ -183,8 +195,12 @@ static bool emit_data(struct vb_qp *qp, struct vb_batch *batch, unsigned budget,
 		}
 		const struct vb_packet *packet = &batch->out[batch->count - 1].packet;
 		bytes += packet->payload_length + 64;
-		if (!is_counted)
+		if (!is_counted) {
+			bool goes_on = vb_packet_row(packet)->place == VB_FIRST || vb_packet_row(packet)->place == VB_MIDDLE;
+			if (goes_on && bytes < qp->lane->config.turn_bytes && has_room(batch, budget))
+				bytes = emit_run(qp, batch, budget, bytes, now);
 			continue;
+		}
 		vb_congestion_count_packet(qp, vb_packet_wire_length(packet), now);
 		if (!vb_congestion_is_due(&qp->congestion, now))
 			return wait_for_time(qp);

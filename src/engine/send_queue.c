@@ -305,31 +305,47 @@ static void count_sent(struct vb_qp *qp, enum vb_wc_opcode opcode, enum vb_wc_st
 		vb_count_work(qp, VB_COUNTED_READ, status, bytes);
 }
 
+/* Field by field, each once: what is put together first and copied then waits for its own stores. */
+static void fill_completion(
+	struct vb_wc *wc, struct vb_qp *qp, const struct vb_send_wqe *wqe, enum vb_wc_status status, uint32_t end)
+{
+	bool has_cause = status != VB_WC_SUCCESS && status != VB_WC_WR_FLUSH_ERR;
+	wc->wr_id = wqe->wr_id;
+	wc->status = status;
+	wc->opcode = wc_opcode(wqe->opcode);
+	wc->vendor_err = has_cause ? qp->cause.kind : 0;
+	wc->byte_len = wqe->length;
+	wc->imm_or_inv = 0;
+	wc->qpn = qp->qpn;
+	wc->src_qpn = 0;
+	wc->flags = 0;
+	wc->sl = 0;
+	wc->tm_priv = 0;
+	wc->tm_tag = 0;
+	wc->timestamp = qp->lane->now;
+	wc->qp_user = qp->user;
+	wc->qp = qp;
+	wc->sq_index = end;
+}
+
 /* With the send CQ's lock, where there is one. */
 static void retire_oldest(struct vb_qp *qp, enum vb_wc_status status)
 {
 	uint32_t head = atomic_load_explicit(&qp->sq.head, memory_order_relaxed);
 	assert(head != atomic_load_explicit(&qp->sq.tail, memory_order_relaxed));
 	const struct vb_send_wqe *wqe = vb_send_wqe_at(&qp->sq, head);
-	struct vb_wc wc = {
-		.wr_id = wqe->wr_id,
-		.status = status,
-		.opcode = wc_opcode(wqe->opcode),
-		.byte_len = wqe->length,
-		.vendor_err = status == VB_WC_SUCCESS || status == VB_WC_WR_FLUSH_ERR ? 0 : qp->cause.kind,
-	};
-	wc.qp = qp;
-	wc.sq_index = head + 1;
 	bool is_reported = status != VB_WC_SUCCESS || (wqe->flags & VB_SEND_SIGNALED);
+	struct vb_wc fetched, *wc = NULL;
+
+	if (is_reported)
+		wc = qp->send_cq ? vb_complete_in_place(qp, qp->send_cq, status != VB_WC_SUCCESS) : &fetched;
+	if (wc)
+		fill_completion(wc, qp, wqe, status, head + 1);
 	atomic_store_explicit(&qp->sq.head, head + 1, memory_order_release);
 	if (qp->counts)
-		count_sent(qp, wc.opcode, status, wc.byte_len);
-	if (!is_reported)
-		return;
-	if (qp->send_cq)
-		vb_complete_locked(qp, qp->send_cq, &wc, false);
-	else
-		vb_tags_fetched(qp, &wc);
+		count_sent(qp, wc_opcode(wqe->opcode), status, wqe->length);
+	if (wc == &fetched)
+		vb_tags_fetched(qp, &fetched);
 }
 
 static void lock_completions(struct vb_cq *cq)
