@@ -48,17 +48,16 @@ struct vb_cc_config {
 };
 
 struct vb_cc {
+	/* The algorithm's answer, of which each packet asks the first two. */
+	uint64_t rate;		/* bytes of packets a second; 0 = not paced */
+	uint32_t window_bytes;	/* outstanding bytes allowed */
+	uint32_t min_window, max_window; /* set by the holder */
 	const struct vb_cc_algorithm *algorithm; /* NULL: none is running */
-	/* The algorithm's answer. */
-	uint32_t window_bytes;	  /* outstanding bytes allowed */
-	uint64_t rate;		  /* bytes of packets a second; 0 = not paced */
-	struct vb_deadline timer; /* when to call on_timer */
-	/* Set by the holder. */
-	uint32_t min_window, max_window;
-	const void *parameters;
 	/* The algorithm's own. */
 	void *large_state; /* what does not fit into state */
 	_Alignas(uint64_t) unsigned char state[32];
+	struct vb_deadline timer; /* its answer too: when to call on_timer */
+	const void *parameters;	  /* set by the holder */
 };
 
 /* -ENOMEM. config names an algorithm and a largest window. */

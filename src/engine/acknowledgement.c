@@ -64,7 +64,7 @@ static uint32_t advance_una(
 	if (!needs_response(wqe)) {
 		uint32_t bytes = bytes_between(qp, wqe, to - 1, to) + VB_BTH_LENGTH;
 		if (bytes > rq->largest_acked)
-			rq->largest_acked = bytes;
+			rq->largest_acked = (uint16_t)bytes;
 	}
 	rq->una_psn = psn;
 	if (vb_psn_diff(rq->next_psn, psn) < 0)

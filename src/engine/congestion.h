@@ -17,11 +17,11 @@ struct vb_lane;
 struct vb_qp;
 
 struct vb_congestion {
-	struct vb_cc cc;
-	const struct vb_cc_config *config; /* the QP's own; NULL: the lane's */
 	bool wants_packets; /* cc is told of each packet */
 	bool is_waiting;    /* for next_send_at */
 	bool is_behind;	    /* has had something to send ever since its last packet: what is late is made up for */
+	struct vb_cc cc;
+	const struct vb_cc_config *config; /* the QP's own; NULL: the lane's */
 	vb_time next_send_at; /* of a QP with a rate */
 	uint64_t rest;	      /* of the division that made it: a rate is kept to the picosecond */
 	struct vb_timer timer; /* next_send_at while it waits for that, and cc's */

@@ -287,7 +287,7 @@ enum vb_verdict vb_execute(struct vb_target *target, const struct vb_packet *req
 		return VB_NOT_PERMITTED;
 	switch ((enum vb_message)row->message) {
 	case VB_MESSAGE_SEND:
-		return vb_has_tags(target->qp) ? execute_tagged_send(target, request) : execute_send(target, request);
+		return target->srq && target->srq->tags ? execute_tagged_send(target, request) : execute_send(target, request);
 	case VB_MESSAGE_WRITE:
 		return execute_write(target, request);
 	case VB_MESSAGE_READ:

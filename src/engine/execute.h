@@ -4,6 +4,7 @@
 #ifndef VB_ENGINE_EXECUTE_H
 #define VB_ENGINE_EXECUTE_H
 
+#include <stddef.h>
 #include "engine/memory.h"
 #include "engine/queues.h"
 
@@ -49,15 +50,18 @@ struct vb_target {
 	const struct vb_pd *pd; /* whose keys open memory to the peer */
 	struct vb_srq *srq;     /* NULL: the QP's own ring */
 	struct vb_cq *cq;
-	struct vb_recv_wqe *srq_copy;   /* room for one request taken from an SRQ */
 	const struct vb_recv_wqe *recv; /* of the message in progress: in the ring, or srq_copy */
-	struct vb_reach whole;          /* WRITE in progress: all that it goes to, as its first packet found it */
-	uint64_t va;
+	uint64_t va;                    /* WRITE in progress */
 	uint32_t rkey, write_length;
 	uint32_t received; /* bytes of the message in progress */
 	uint8_t open;      /* enum vb_message of it; VB_NO_MESSAGE */
+	/* Behind the first line. */
+	struct vb_reach whole;        /* WRITE of several packets in progress: all that it goes to, as its first found it */
+	struct vb_recv_wqe *srq_copy; /* room for one request taken from an SRQ */
 	struct vb_tagged tagged;
 };
+
+_Static_assert(offsetof(struct vb_target, whole) == 64, "one line");
 
 void vb_target_reset(struct vb_target *target); /* no message is in progress */
 void vb_target_check(const struct vb_target *target);

@@ -41,8 +41,8 @@ struct vb_allowance {
 /* A QP's part. */
 struct vb_flight {
 	uint32_t out, in; /* bytes under way: of requests; of READ responses asked for */
-	bool is_silent;	  /* nobody answers it: what it asked for may never come, and others need not wait for it */
 	struct vb_list link, *waits_in; /* the list that link is or was last in */
+	bool is_silent;	  /* nobody answers it: what it asked for may never come, and others need not wait for it */
 };
 
 void vb_allowance_init(struct vb_allowance *allowance, uint64_t limit);

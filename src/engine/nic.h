@@ -310,20 +310,22 @@ struct vb_av {
 };
 
 struct vb_qp_attr {
-	enum vb_qp_state state, cur_state;
-	uint32_t path_mtu; /* bytes */
-	uint32_t qkey;
-	uint32_t rq_psn, sq_psn;
+	/* What packets carry, and are compared with: a cache line. */
+	struct vb_av av;
 	uint32_t dest_qpn;
 	uint32_t access; /* enum vb_access: REMOTE_* bits */
-	struct vb_av av;
+	uint32_t qkey;
+	uint8_t timeout; /* code */
+	uint8_t retry_cnt, rnr_retry;
+	uint8_t min_rnr_timer; /* code */
+	uint8_t max_rd_atomic, max_dest_rd_atomic;
 	uint16_t pkey_index;
+
+	enum vb_qp_state state, cur_state;
+	uint32_t path_mtu; /* bytes */
+	uint32_t rq_psn, sq_psn;
 	uint8_t port;
 	bool notify_drained, is_draining;
-	uint8_t max_rd_atomic, max_dest_rd_atomic;
-	uint8_t min_rnr_timer; /* code */
-	uint8_t timeout;       /* code */
-	uint8_t retry_cnt, rnr_retry;
 };
 
 struct vb_qp_config {

@@ -107,7 +107,7 @@ static int make_queues(struct vb_qp *qp, struct vb_qp_config *config)
 		return -ENOMEM;
 	/* Room that the SGEs take is there for inline data too. */
 	if (qp->sq.max_inline < qp->sq.max_sge * sizeof(struct vb_sge))
-		qp->sq.max_inline = (uint32_t)(qp->sq.max_sge * sizeof(struct vb_sge));
+		qp->sq.max_inline = (uint16_t)(qp->sq.max_sge * sizeof(struct vb_sge));
 	config->max_inline = qp->sq.max_inline;
 	if (config->srq) {
 		struct vb_srq_config srq;
@@ -189,9 +189,10 @@ int vb_qp_create(struct vb_lane *lane, struct vb_qp_config *config, struct vb_qp
 	int error = check_config(config);
 	if (error)
 		return error;
-	struct vb_qp *qp = calloc(1, sizeof(*qp));
+	struct vb_qp *qp = aligned_alloc(VB_CACHE_LINE, sizeof(*qp));
 	if (!qp)
 		return -ENOMEM;
+	memset(qp, 0, sizeof(*qp));
 	qp->lane = lane;
 	qp->pd = config->xrcd ? &config->xrcd->nowhere : config->pd;
 	qp->type = config->type;

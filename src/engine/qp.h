@@ -18,48 +18,60 @@
 struct vb_peer;
 struct vb_spread_table;
 
+#define VB_CACHE_LINE 64
+
 struct vb_qp {
-	struct vb_lane *lane;
+	/* Two lines that each packet of it looks at, whichever way it goes. */
+	_Alignas(VB_CACHE_LINE) struct vb_lane *lane;
 	struct vb_pd *pd;
-	enum vb_qp_type type;
-	uint32_t qpn;
-	uint64_t cookie; /* what its packets' receipts have in common: handed_out.c */
-	atomic_int state; /* enum vb_qp_state */
-	bool signal_all;
-	uint16_t flow;
-	uint32_t mtu;
-	uint8_t mtu_shift;
-	uint8_t transport; /* enum vb_transport */
-	struct vb_spread_table *spread; /* of a raw QP that has no receives of its own: steering.c */
-	uint64_t last_frame;            /* of the lane's, that the QP was given */
-	bool is_reliable;  /* RC and XRC: acknowledged, and sent again */
-	struct vb_cq *send_cq, *recv_cq;
-	struct vb_srq *srq;
-	struct vb_xrcd *xrcd; /* of XRC_RECV, which has no recv_cq and srq of its own, and in whose pd no key opens anything */
-	struct vb_list xrcd_link;
-	void *user;
 	struct vb_peer *peer;
-	struct vb_send_queue sq;
-	struct vb_recv_ring rq; /* without slots when there is an SRQ, and of XRC */
-	struct vb_requester requester;
-	struct vb_target target;
-	struct vb_responder responder;
-	struct vb_flight flight; /* what lies between una_psn and next_psn */
-	struct vb_congestion congestion;
-	struct vb_timer timer;
-	struct vb_list ready_link, ack_link;
-	struct vb_list condemned_link; /* in the lane's list: it dies at the end of the turn */
-	struct vb_list leaving_link;   /* in the lane's list: destroyed, and its bytes may be at the port */
-	uint32_t leaving_mark;
+	struct vb_list ready_link;
+	uint64_t cookie;  /* what its packets' receipts have in common: handed_out.c */
+	atomic_int state; /* enum vb_qp_state */
+	uint32_t qpn;
+	uint32_t mtu;
+	uint16_t flow;
+	enum vb_qp_type type : 8;
+	uint8_t transport; /* enum vb_transport */
+
+	uint8_t mtu_shift;
+	bool signal_all;
+	bool is_reliable;    /* RC and XRC: acknowledged, and sent again */
 	bool requests_first; /* in its next turn: responses and requests take turns at being first */
-	struct vb_list mcast; /* of struct vb_mcast_attachment */
-	struct vb_notice notice;
+	uint32_t leaving_mark;
+	struct vb_list ack_link;
+	struct vb_list condemned_link; /* in the lane's list: it dies at the end of the turn */
+	struct vb_cq *send_cq;
+	void *user;
+	struct vb_work_count **counts; /* one a kind of work, or NULL; itself NULL unless something is counted */
+
+	/* Its parts: what packets look at comes first in each, and in the order in which they do. */
+	_Alignas(VB_CACHE_LINE) struct vb_send_queue sq;
 	_Atomic(struct vb_qp *) doorbell_next;
 	atomic_bool doorbell_rung;
+	_Alignas(VB_CACHE_LINE) struct vb_requester requester;
+	_Alignas(VB_CACHE_LINE) struct vb_responder responder;
+	_Alignas(VB_CACHE_LINE) struct vb_flight flight; /* what lies between una_psn and next_psn */
+	struct vb_congestion congestion;
+	struct vb_timer timer;
+	_Alignas(VB_CACHE_LINE) struct vb_qp_attr attr;
+	struct vb_recv_ring rq; /* without slots when there is an SRQ, and of XRC */
+	_Alignas(VB_CACHE_LINE) struct vb_target target;
+
+	/* What no packet looks at. */
+	struct vb_cq *recv_cq;
+	struct vb_srq *srq;
+	struct vb_list leaving_link; /* in the lane's list: destroyed, and its bytes may be at the port */
+	struct vb_list xrcd_link;
+	struct vb_notice notice;
+	struct vb_list mcast;           /* of struct vb_mcast_attachment */
+	struct vb_spread_table *spread; /* of a raw QP that has no receives of its own: steering.c */
+	uint64_t last_frame;            /* of the lane's, that the QP was given */
+	struct vb_xrcd *xrcd; /* of XRC_RECV, which has no recv_cq and srq of its own, and in whose pd no key opens anything */
 	struct vb_cause cause;
-	struct vb_qp_attr attr;
-	struct vb_work_count **counts; /* one a kind of work, or NULL; itself NULL unless something is counted */
 };
+
+_Static_assert(offsetof(struct vb_qp, sq) == 2 * VB_CACHE_LINE, "two lines");
 
 static inline enum vb_qp_state vb_state(const struct vb_qp *qp)
 {

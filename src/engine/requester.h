@@ -3,6 +3,7 @@
 #ifndef VB_ENGINE_REQUESTER_H
 #define VB_ENGINE_REQUESTER_H
 
+#include <stddef.h>
 #include "engine/nic.h"
 
 struct vb_echo;
@@ -10,48 +11,51 @@ struct vb_echo;
 enum vb_probe { VB_PROBE_NONE, VB_PROBE_NEWEST, VB_PROBE_OLDEST };
 
 struct vb_requester {
+	/* First line: also what each packet of the peer's looks at. */
 	uint32_t cursor;        /* index of the WQE that next_psn belongs to */
 	uint32_t una_psn;       /* oldest unacknowledged */
 	uint32_t next_psn;      /* next to be sent */
 	uint32_t max_psn;       /* beyond the newest ever sent */
 	uint32_t rd_atomic_out; /* READ pieces and atomics between una_psn and next_psn that are not answered yet */
 	uint32_t since_ackreq;  /* bytes */
-
-	uint32_t ssn;          /* of the newest started message */
-	uint32_t credit_limit; /* LSN: messages up to it may consume a receive */
-	bool has_credits;      /* the peer advertises */
-
-	enum vb_wc_status doomed; /* the WQE at the cursor fails with this as soon as it is the oldest */
-	enum vb_cause_kind doomed_cause;
-
-	/* recovery.c */
+	uint32_t ssn;           /* of the newest started message */
+	uint32_t credit_limit;  /* LSN: messages up to it may consume a receive */
+	uint8_t doomed;         /* enum vb_wc_status: the WQE at the cursor fails with it as soon as it is the oldest */
+	uint8_t doomed_cause;   /* enum vb_cause_kind */
+	bool has_credits : 1;   /* the peer advertises */
+	bool is_asked : 1;      /* the peer has sent a request since our newest was started */
+	bool is_answer : 1;     /* what is or was under way last follows such a request */
+	bool was_heard : 1;     /* the peer, ever */
+	/* recovery.c, from here on */
+	bool is_recovering : 1;  /* went back from una_psn already: further NAKs for it say nothing new */
+	bool is_rnr_waiting : 1;
+	bool is_timing : 1;
+	bool was_probed : 1;     /* since progress: the newest went already, the oldest is next */
+	bool is_probe_in_doubt;  /* it was answered; was that it, or what it repeated? */
+	uint8_t probe;           /* enum vb_probe: to be sent now */
+	uint8_t probed;          /* enum vb_probe: last one sent since progress */
+	uint8_t probe_backoff;   /* doublings of the probe interval: since the last round trip that could be measured */
+	uint8_t ghosts;          /* heeded since progress */
 	uint8_t retries_left, rnr_retries_left;
-	bool is_recovering; /* went back from una_psn already: further NAKs for it say nothing new */
-	bool is_rnr_waiting;
-	enum vb_probe probe;  /* to be sent now */
-	enum vb_probe probed; /* last one sent since progress */
-	uint32_t probed_psn;
-	uint8_t probe_backoff; /* doublings of the probe interval: since the last round trip that could be measured */
-	uint8_t ghosts;        /* heeded since progress */
-	bool was_probed;       /* since progress: the newest went already, the oldest is next */
-	unsigned tries;        /* retries of any kind since progress */
-	vb_time rnr_until;
+	uint16_t largest_acked;  /* wire bytes */
+	uint32_t tries;          /* retries of any kind since progress */
+	struct vb_echo *echo;    /* UC, UD: made when first needed */
+	vb_time heard_at;
+
+	/* Second line: what sending and acknowledgements look at too. */
 	vb_time progress_at; /* last acknowledgement of something, or when the queue became busy */
 	vb_time quiet_since; /* last progress or last packet sent */
 	vb_time srtt;        /* 0: unknown */
-	uint32_t rtt_psn;    /* being timed */
 	vb_time rtt_sent_at;
-	bool is_timing;
-	bool is_probe_in_doubt;  /* it was answered; was that it, or what it repeated? */
-	vb_time patience_before; /* that answer */
+	vb_time rnr_until;
+	vb_time patience_before; /* the answer that is in doubt */
 	uint32_t doubt_end;      /* no second answer to the probe can come after one to this packet, which left later */
-	vb_time heard_at;
-	bool was_heard;
-	uint32_t largest_acked;
-	bool is_asked;  /* the peer has sent a request since our newest was started */
-	bool is_answer; /* what is or was under way last follows such a request */
-	struct vb_echo *echo; /* UC, UD: made when first needed */
+	uint32_t probed_psn;
+	uint32_t rtt_psn; /* being timed */
 };
+
+_Static_assert(offsetof(struct vb_requester, progress_at) == 64, "the peer's packets look at one line");
+_Static_assert(sizeof(struct vb_requester) == 128, "sending and acknowledgements look at two");
 
 void vb_requester_check(const struct vb_qp *qp);
 int vb_requester_reset(struct vb_qp *qp, vb_time now); /* -ENOMEM */

@@ -2,6 +2,7 @@
 #ifndef VB_ENGINE_RESPONDER_H
 #define VB_ENGINE_RESPONDER_H
 
+#include <stddef.h>
 #include "engine/nic.h"
 
 /* A READ or atomic that was executed, remembered so that a duplicate request can be answered again. */
@@ -23,12 +24,12 @@ struct vb_resource {
 };
 
 struct vb_ack {
+	vb_time deadline;
+	uint32_t psn;
+	uint32_t packets, bytes; /* received since the last ack left */
+	uint8_t syndrome;
 	bool is_wanted;
 	bool is_urgent;
-	uint8_t syndrome;
-	uint32_t psn;
-	vb_time deadline;
-	uint32_t packets, bytes; /* received since the last ack left */
 };
 
 struct vb_responder {
@@ -36,17 +37,17 @@ struct vb_responder {
 	bool nak_sent;      /* a NAK for expected_psn is out; no further one until it arrives */
 	bool uc_discarding; /* UC: the message lost a packet */
 	bool comm_established;
-	struct vb_resource *resources; /* max_dest_rd_atomic of them, at first use */
-	uint8_t resource_count, resource_next;
-	uint8_t active_resources;
+	bool cnp_wanted, cnp_was_sent;
 	uint8_t verdict; /* on the request at expected_psn, judged and not refused yet: responder.c; 0: none */
+	uint8_t active_resources, resource_count, resource_next;
 	uint8_t refusal; /* the fatal NAK that was said, and of what; 0: none */
 	uint32_t refusal_psn;
 	struct vb_ack ack;
-	bool cnp_wanted;
-	bool cnp_was_sent;
+	struct vb_resource *resources; /* max_dest_rd_atomic of them, at first use */
 	vb_time cnp_sent_at;
 };
+
+_Static_assert(sizeof(struct vb_responder) <= 64, "one line");
 
 void vb_responder_reset(struct vb_qp *qp);
 void vb_responder_receive(struct vb_qp *qp, const struct vb_packet *packet, vb_time now);

@@ -38,7 +38,7 @@ static uint8_t credit_code(uint32_t receives)
 
 uint8_t vb_responder_ack_syndrome(const struct vb_qp *qp)
 {
-	if (!qp->rq.slots || !qp->pd->nic->config.advertise_credits)
+	if (!qp->pd->nic->config.advertise_credits || !qp->rq.slots)
 		return VB_AETH_ACK | VB_AETH_NO_CREDITS;
 	return (uint8_t)(VB_AETH_ACK | credit_code(vb_recv_ring_count(&qp->rq)));
 }

@@ -23,8 +23,8 @@ uint32_t vb_sq_init(struct vb_send_queue *sq, uint32_t max_wr, uint32_t max_sge,
 	atomic_init(&sq->released, 0);
 	sq->staged = 0;
 	sq->max_wr = max_wr;
-	sq->max_sge = max_sge;
-	sq->max_inline = max_inline;
+	sq->max_sge = (uint16_t)max_sge;
+	sq->max_inline = (uint16_t)max_inline;
 	sq->size = 1;
 	while (sq->size < max_wr)
 		sq->size *= 2;

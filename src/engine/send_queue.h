@@ -59,8 +59,9 @@ struct vb_send_wqe {
 
 struct vb_send_queue {
 	struct vb_lock lock;
+	uint16_t max_sge, max_inline;
 	uint8_t *slots;
-	uint32_t size, stride, max_wr, max_sge, max_inline; /* size: power of two >= max_wr */
+	uint32_t size, stride, max_wr; /* size: power of two >= max_wr */
 	uint32_t staged; /* tail to be, between vb_sq_begin and vb_sq_end; under lock */
 	atomic_uint head, tail;
 	atomic_uint released; /* slots before it may be used again: their completions, or later ones, were polled */
