@@ -351,8 +351,9 @@ void vb_requester_fault(struct vb_qp *qp, uint32_t psn, vb_time now)
 	struct vb_requester *rq = &qp->requester;
 	if (vb_state(qp) == VB_QPS_ERR || vb_state(qp) == VB_QPS_SQE || rq->doomed)
 		return;
-	if (qp->is_reliable && vb_psn_diff(psn, rq->una_psn) < 0)
-		return; /* answered all the same: an earlier copy got through */
+	/* Answered all the same, an earlier copy got through; or gone back from, and found again when it is its turn. */
+	if (qp->is_reliable && (vb_psn_diff(psn, rq->una_psn) < 0 || vb_psn_diff(psn, rq->next_psn) >= 0))
+		return;
 	uint32_t index = head_index(qp);
 	while (index != rq->cursor &&
 		psn_index(vb_send_wqe_at(&qp->sq, index), psn) >= vb_send_wqe_at(&qp->sq, index)->psn_count)

@@ -380,8 +380,10 @@ void vb_sq_retire_to(struct vb_qp *qp, uint32_t index)
 			retire_oldest(qp, VB_WC_SUCCESS);
 		unlock_completions(qp->send_cq);
 	}
-	if ((int32_t)(rq->cursor - index) < 0)
+	if ((int32_t)(rq->cursor - index) < 0) {
 		rq->cursor = index;
+		rq->doomed = VB_WC_SUCCESS; /* an earlier copy of what was missed got through */
+	}
 }
 
 void vb_sq_check(const struct vb_qp *qp)

@@ -189,6 +189,54 @@ static void missing_memory__fails_its_own_message_once_those_before_are_back(voi
 	}
 }
 
+static void receive_ack(struct rig *rig, struct vb_qp *qp, uint32_t psn, uint8_t syndrome)
+{
+	rig_receive(rig, qp, (struct vb_packet){ .opcode = VB_ACKNOWLEDGE, .psn = psn, .syndrome = syndrome });
+}
+
+/* The receipt comes when the requester has gone back, so that it stands before the request that it is about. */
+static void missing_memory__said_after_going_back_fails_no_other_request(void **state)
+{
+	struct rig *rig = rig_open(16);
+	struct vb_qp *qp = rig_connected(rig, NULL);
+	struct vb_receipt first[VB_BATCH_PACKETS], again[VB_BATCH_PACKETS];
+	for (uint64_t i = 1; i <= 3; i++)
+		post(rig, qp, i, 8, 0);
+	assert_int_equal(hand_out(rig, first), 3);
+	receive_ack(rig, qp, RIG_SQ_PSN, VB_NAK_PSN_SEQUENCE);
+	give_back(rig, &first[1], EFAULT);
+	assert_int_equal(hand_out(rig, again), 3);
+	give_back(rig, &again[1], EFAULT);
+	receive_ack(rig, qp, RIG_SQ_PSN, VB_AETH_ACK | VB_AETH_NO_CREDITS);
+	expect_completion(rig, 1, VB_WC_SUCCESS);
+	expect_completion(rig, 2, VB_WC_LOC_PROT_ERR);
+	expect_completion(rig, 3, VB_WC_WR_FLUSH_ERR);
+	close_all(rig, qp);
+}
+
+static void missing_memory__of_a_packet_that_got_through_before_fails_nothing(void **state)
+{
+	struct rig *rig = rig_open(16);
+	struct vb_qp *qp = rig_connected(rig, NULL);
+	struct vb_receipt first[VB_BATCH_PACKETS], again[VB_BATCH_PACKETS];
+	for (uint64_t i = 1; i <= 3; i++)
+		post(rig, qp, i, 8, 0);
+	assert_int_equal(hand_out(rig, first), 3);
+	receive_ack(rig, qp, RIG_SQ_PSN, VB_NAK_PSN_SEQUENCE);
+	assert_int_equal(hand_out(rig, again), 3);
+	give_back(rig, &again[1], EFAULT);
+	receive_ack(rig, qp, RIG_SQ_PSN + 1, VB_AETH_ACK | VB_AETH_NO_CREDITS);
+	expect_completion(rig, 1, VB_WC_SUCCESS);
+	expect_completion(rig, 2, VB_WC_SUCCESS);
+	expect_nothing(rig);
+	post(rig, qp, 4, 8, 0);
+	assert_int_equal(hand_out(rig, again), 1);
+	receive_ack(rig, qp, RIG_SQ_PSN + 3, VB_AETH_ACK | VB_AETH_NO_CREDITS);
+	expect_completion(rig, 3, VB_WC_SUCCESS);
+	expect_completion(rig, 4, VB_WC_SUCCESS);
+	close_all(rig, qp);
+}
+
 /* The same PSNs are under way again when the receipts of before the reset come. */
 static void receipts__of_before_a_reset_complete_nothing(void **state)
 {
@@ -302,6 +350,8 @@ int main(void)
 		cmocka_unit_test(message__in_the_middle_of_its_packets_does_not_complete),
 		cmocka_unit_test(inline_bytes__stay_until_the_port_is_done),
 		cmocka_unit_test(missing_memory__fails_its_own_message_once_those_before_are_back),
+		cmocka_unit_test(missing_memory__said_after_going_back_fails_no_other_request),
+		cmocka_unit_test(missing_memory__of_a_packet_that_got_through_before_fails_nothing),
 		cmocka_unit_test(receipts__of_before_a_reset_complete_nothing),
 		cmocka_unit_test(destroyed_qp__keeps_its_bytes_until_they_are_back),
 		cmocka_unit_test(lane__that_goes_takes_what_is_at_its_port_along),
