@@ -36,15 +36,30 @@ void vb_congestion_init(struct vb_qp *qp)
 	vb_timer_init(&qp->congestion.timer);
 }
 
+/* One packet. */
+static uint32_t least_window(const struct vb_qp *qp)
+{
+	return qp->mtu + VB_PACKET_OVERHEAD;
+}
+
+/* Between that and what the sequence numbers bear, whatever is asked for. */
+static uint32_t largest_window(const struct vb_qp *qp, uint32_t wanted)
+{
+	if (wanted == 0)
+		return VB_MAX_WINDOW;
+	if (wanted > VB_CC_UNLIMITED)
+		return VB_CC_UNLIMITED;
+	return wanted < least_window(qp) ? least_window(qp) : wanted;
+}
+
 int vb_congestion_start(struct vb_qp *qp, vb_time now)
 {
 	struct vb_congestion *c = &qp->congestion;
 	struct vb_cc_config config = c->config ? *c->config : qp->lane->config.cc;
 	if (!config.algorithm)
 		config.algorithm = &vb_cc_window;
-	if (!config.max_window)
-		config.max_window = VB_MAX_WINDOW;
-	int error = vb_cc_start(&c->cc, &config, qp->mtu + VB_PACKET_OVERHEAD, now);
+	config.max_window = largest_window(qp, config.max_window);
+	int error = vb_cc_start(&c->cc, &config, least_window(qp), now);
 	if (error)
 		return error;
 	c->wants_packets = config.algorithm->on_send != NULL;
@@ -67,7 +82,8 @@ void vb_congestion_end(struct vb_qp *qp)
 	vb_congestion_stop(qp);
 }
 
-/* What is left of a wait at the old rate are as many bytes at the new one. */
+/* What is left of a wait at the old rate are as many bytes at the new one. Who had none waits for nothing, and his
+ * next_send_at may be months old, of which is_due would be mistaken. */
 static void heed_rate(struct vb_qp *qp, uint64_t before, vb_time now)
 {
 	struct vb_congestion *c = &qp->congestion;
@@ -75,7 +91,9 @@ static void heed_rate(struct vb_qp *qp, uint64_t before, vb_time now)
 	if (rate == before)
 		return;
 	c->rest = 0;
-	if (before == 0 || vb_time_is_due(c->next_send_at, now))
+	if (before == 0)
+		c->next_send_at = now;
+	if (vb_time_is_due(c->next_send_at, now))
 		return;
 	uint64_t left = (uint64_t)vb_time_diff(c->next_send_at, now) * before; /* of one packet, so it fits */
 	c->next_send_at = rate ? vb_time_add(now, (vb_time)(left / rate)) : now;

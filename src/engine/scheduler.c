@@ -141,10 +141,12 @@ static bool emit_one(struct vb_qp *qp, struct vb_batch *batch, vb_time now)
 }
 
 /* Others may use up a shared allowance before this QP's next turn: what it sent must be acknowledged without it. Who waits
- * for its time comes again by itself. */
+ * for its time comes again by itself, as long as there is room for a packet of anybody's. */
 static void ask_for_ack(struct vb_qp *qp, struct vb_batch *batch, unsigned first)
 {
-	if (!qp->is_reliable || qp->congestion.is_waiting)
+	if (!qp->is_reliable)
+		return;
+	if (qp->congestion.is_waiting && !vb_flight_nears_end(qp, VB_MAX_MTU + VB_PACKET_OVERHEAD))
 		return;
 	for (unsigned i = batch->count; i > first; i--) {
 		struct vb_packet *packet = &batch->out[i - 1].packet;
@@ -201,6 +203,8 @@ static bool emit_data(struct vb_qp *qp, struct vb_batch *batch, unsigned budget,
 				bytes = emit_run(qp, batch, budget, bytes, now);
 			continue;
 		}
+		if ((packet->opcode & VB_OPERATION_MASK) == VB_ACKNOWLEDGE)
+			continue;
 		vb_congestion_count_packet(qp, vb_packet_wire_length(packet), now);
 		if (!vb_congestion_is_due(&qp->congestion, now))
 			return wait_for_time(qp);

@@ -71,6 +71,24 @@ static void lane__first_and_largest_window_are_configured(void **state)
 	rig_close(rig);
 }
 
+/* At least a packet, and no more than the sequence numbers bear. */
+static void window__that_makes_no_sense_is_made_to(void **state)
+{
+	static const struct {
+		uint32_t wanted, had;
+	} cases[] = { { 1, RIG_MTU + VB_PACKET_OVERHEAD }, { UINT32_MAX, VB_CC_UNLIMITED } };
+	for (size_t i = 0; i < COUNT_OF(cases); i++) {
+		uint32_t wanted = cases[i].wanted, had = cases[i].had;
+		struct rig *rig = open_with(&(struct vb_cc_config){ .first_window = wanted, .max_window = wanted });
+		struct vb_qp *qp = rig_connected(rig, NULL);
+		assert_int_equal(qp->congestion.cc.window_bytes, had);
+		vb_congestion_tell(qp, &(struct vb_cc_signal){ .event = VB_CC_ACKED, .acked = had, .flight = had });
+		assert_int_equal(qp->congestion.cc.window_bytes, had);
+		assert_int_equal(vb_qp_destroy(qp), 0);
+		rig_close(rig);
+	}
+}
+
 static void qp__has_another_than_its_lane(void **state)
 {
 	static const struct vb_cc_config none = { .algorithm = &vb_cc_none };
@@ -288,6 +306,25 @@ static void acks__do_not_wait(void **state)
 	rig_close(rig);
 }
 
+/* An ack that leaves ahead of data is none itself. */
+static void acks__cost_nothing_of_the_rate(void **state)
+{
+	struct vb_lane_config lane = { .seed = 1, .slot = 1, .cc = slow_cc, .ack_delay = 20 * VB_US };
+	struct rig *rig = rig_open_lane(64, &lane);
+	struct vb_qp *qp = rig_connected(rig, NULL);
+	struct vb_sge sge = rig_sge(rig, 0, 1024);
+	assert_int_equal(vb_rq_post(qp, &(struct vb_recv_wr){ .sges = &sge, .sge_count = 1 }), 0);
+	rig_receive(rig, qp, (struct vb_packet){ .opcode = VB_SEND_ONLY, .psn = RIG_RQ_PSN, .ackreq = true });
+	post_send(rig, qp, 2);
+	assert_int_equal(rig_transmit(rig), 2);
+	assert_int_equal(rig->batch.out[0].packet.opcode, VB_RC | VB_ACKNOWLEDGE);
+	assert_int_equal(state_of(qp)->packets, 1);
+	go_on_at(rig, 10 * VB_US);
+	assert_int_equal(rig_transmit(rig), 1);
+	assert_int_equal(vb_qp_destroy(qp), 0);
+	rig_close(rig);
+}
+
 static void responses__keep_the_rate_too(void **state)
 {
 	static const struct paced fast = { .rate = 1000000000 };
@@ -349,6 +386,51 @@ static void wait__follows_the_rate(void **state)
 	rig_close(rig);
 }
 
+static void unpaced_init(struct vb_cc *cc, vb_time now)
+{
+	cc->window_bytes = VB_CC_UNLIMITED;
+}
+
+static void take_a_rate(struct vb_cc *cc, const struct vb_cc_signal *signal)
+{
+	cc->rate = slow.rate;
+}
+
+/* When it was begun has come round, and lies ahead. */
+static void rate__that_comes_after_months_lets_nobody_wait(void **state)
+{
+	static const struct vb_cc_algorithm algorithm = { .init = unpaced_init, .on_signal = take_a_rate };
+	struct rig *rig = open_with(&(struct vb_cc_config){ .algorithm = &algorithm });
+	rig->now = 2 * 3600 * VB_S;
+	struct vb_qp *qp = rig_connected(rig, NULL);
+	rig_transmit(rig);
+	rig->now = 0;
+	vb_congestion_tell(qp, &(struct vb_cc_signal){ .event = VB_CC_CNP, .now = rig->now });
+	post_send(rig, qp, 2);
+	assert_int_equal(rig_transmit(rig), 1);
+	go_on_at(rig, PACKET_US * VB_US);
+	assert_int_equal(rig_transmit(rig), 1);
+	assert_int_equal(vb_qp_destroy(qp), 0);
+	rig_close(rig);
+}
+
+/* What is left of the allowance is too little for the other, and enough for this one, which is not asked before its time:
+ * its last packet is to be acknowledged, or both would wait for a probe. */
+static void packet__after_which_there_is_no_room_for_anybodys_asks_for_an_ack(void **state)
+{
+	static const uint32_t rooms[] = { 4 * (RIG_MTU + VB_PACKET_OVERHEAD), 64 * (RIG_MTU + VB_PACKET_OVERHEAD) };
+	for (size_t i = 0; i < COUNT_OF(rooms); i++) {
+		struct vb_lane_config lane = { .seed = 1, .slot = 1, .cc = slow_cc, .stranger_allowance = rooms[i] };
+		struct rig *rig = rig_open_lane(64, &lane);
+		struct vb_qp *qp = rig_connected(rig, NULL);
+		post_send(rig, qp, 8);
+		assert_int_equal(rig_transmit(rig), 1);
+		assert_int_equal(rig->batch.out[0].packet.ackreq, i == 0);
+		assert_int_equal(vb_qp_destroy(qp), 0);
+		rig_close(rig);
+	}
+}
+
 static void qp__that_goes_away_waits_no_longer(void **state)
 {
 	static const enum vb_qp_state ways[] = { VB_QPS_ERR, VB_QPS_RESET, VB_QPS_COUNT };
@@ -385,6 +467,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(lane__without_configuration_has_the_plain_window),
 		cmocka_unit_test(lane__first_and_largest_window_are_configured),
+		cmocka_unit_test(window__that_makes_no_sense_is_made_to),
 		cmocka_unit_test(qp__has_another_than_its_lane),
 		cmocka_unit_test(none__sends_all_that_is_posted),
 		cmocka_unit_test(peer__that_is_known_bounds_although_strangers_do_not),
@@ -395,9 +478,12 @@ int main(void)
 		cmocka_unit_test(packets__are_made_up_for_when_the_holder_is_late),
 		cmocka_unit_test(packets__posted_too_soon_wait_outside_the_ready_list),
 		cmocka_unit_test(acks__do_not_wait),
+		cmocka_unit_test(acks__cost_nothing_of_the_rate),
 		cmocka_unit_test(responses__keep_the_rate_too),
 		cmocka_unit_test(qps__of_one_rate_send_alike),
 		cmocka_unit_test(wait__follows_the_rate),
+		cmocka_unit_test(rate__that_comes_after_months_lets_nobody_wait),
+		cmocka_unit_test(packet__after_which_there_is_no_room_for_anybodys_asks_for_an_ack),
 		cmocka_unit_test(qp__that_goes_away_waits_no_longer),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
