@@ -73,7 +73,7 @@ static void complete_recv(
 		.byte_len = byte_len,
 		.src_qpn = target->qp->attr.dest_qpn,
 		.flags = (row->has_imm ? VB_WC_WITH_IMM : 0) | (row->has_inv ? VB_WC_WITH_INV : 0),
-		.imm_or_inv = row->has_imm ? last->imm : last->inv_rkey,
+		.imm_or_inv = row->has_imm ? last->imm : row->has_inv ? last->inv_rkey : 0,
 	};
 	vb_complete_recv(target, &wc, last->solicited);
 }

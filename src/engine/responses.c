@@ -193,7 +193,7 @@ void vb_responder_answer(struct vb_qp *qp, const struct vb_packet *packet, uint3
 		.va = packet->va,
 		.rkey = packet->rkey,
 		.length = is_read ? packet->dma_length : 0,
-		.end_length = packet->dma_length,
+		.end_length = is_read ? packet->dma_length : 0,
 		.result = before,
 		.msn = rs->msn,
 		.pd = qp->target.pd,

@@ -80,14 +80,15 @@ void vb_ud_deliver(struct vb_qp *qp, const struct vb_path *path, const struct vb
 		vb_count(qp->lane, VB_DROP_NO_RECV, 1);
 		return;
 	}
+	bool has_imm = vb_packet_row(packet)->has_imm;
 	struct vb_wc wc = {
 		.status = vb_outcomes[verdict].recv_status,
 		.vendor_err = vb_outcomes[verdict].cause,
 		.opcode = VB_WC_RECV,
 		.byte_len = sizeof(area) + packet->payload_length,
 		.src_qpn = packet->src_qpn,
-		.flags = VB_WC_GRH | (vb_packet_row(packet)->has_imm ? VB_WC_WITH_IMM : 0),
-		.imm_or_inv = packet->imm,
+		.flags = VB_WC_GRH | (has_imm ? VB_WC_WITH_IMM : 0),
+		.imm_or_inv = has_imm ? packet->imm : 0,
 		.sl = vb_gid_is_ipv4(&path->dst) ? 0xA : 0x9,
 	};
 	vb_complete_recv(&qp->target, &wc, packet->solicited || wc.status != VB_WC_SUCCESS);

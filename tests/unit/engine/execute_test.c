@@ -233,6 +233,18 @@ static void refusal__without_a_receive_is_an_event_that_says_what_was_wanted(voi
 	close_scene(s);
 }
 
+/* What shares its place with another opcode's header is none of this one's. */
+static void completion__of_a_message_without_immediate_has_none(void **state)
+{
+	struct scene *s = open_scene();
+	struct vb_packet request = send_of(s, 8);
+	request.imm = request.inv_rkey = 99;
+	post_receive(s, 8);
+	assert_int_equal(executed(s, &request), VB_EXECUTED);
+	assert_int_equal(completion(s).imm_or_inv, 0);
+	close_scene(s);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -246,6 +258,7 @@ int main(void)
 		cmocka_unit_test(datagram__lies_behind_its_head),
 		cmocka_unit_test(refusal__completes_the_receive_in_hand_in_error),
 		cmocka_unit_test(refusal__without_a_receive_is_an_event_that_says_what_was_wanted),
+		cmocka_unit_test(completion__of_a_message_without_immediate_has_none),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }
