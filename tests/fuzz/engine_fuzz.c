@@ -1,10 +1,12 @@
 /* Any bytes as what a program and a network do to a lane: QPs of every type and state, packets forged field by field, posts,
  * time. Memory outside of regions must stay as it is (guards here, ASan everywhere else), each request must complete at most
- * once, and nothing may spin. */
+ * once, and nothing may spin. Some have a port that is done with packets late and in any order, or a rate. */
 #include <stdlib.h>
 #include <string.h>
 #include "engine/check.h"
+#include "../paced.h"
 
+#define OWED	512 /* packets that a late port has at once */
 #define QPS	8
 #define XRC_SEND 6
 #define XRC_RECV 7
@@ -33,6 +35,12 @@ static struct scene {
 	struct vb_qp *qps[QPS];
 	uint8_t memory[REGION + 2 * GUARD];
 	bool is_valid; /* the region */
+	bool is_late;  /* the port */
+	struct {
+		struct vb_receipt receipt;
+		const uint8_t *last; /* a byte that is lent with it; NULL: none */
+	} owed[OWED];
+	unsigned owed_count;
 	uint64_t next_wr, sends_posted, sends_completed, recvs_posted, recvs_completed;
 	vb_time now;
 	struct vb_gid local, peer;
@@ -102,9 +110,14 @@ static void open_scene(void)
 {
 	struct vb_nic_config nic = { .seed = 1, .mtu = 256, .advertise_credits = take(1) & 1 };
 	struct vb_lane_config lane = { .seed = 1, .slot = 1, .receive_buffer = 8192, .ack_delay = (vb_time)take(1) * VB_US / 8 };
-	struct vb_cq_config cq = { .capacity = take(1) & 7 ? 512 : 3 };
+	uint32_t kind = take(1);
+	struct vb_cq_config cq = { .capacity = kind & 7 ? 512 : 3 };
 	struct vb_srq_config srq = { .max_wr = 8, .max_sge = 3, .limit = 2 };
+	static const struct paced paced = { .rate = 100000000, .period = 50 * VB_US, .is_moody = true };
+	if (kind & 16)
+		lane.cc = (struct vb_cc_config){ .algorithm = &paced_algorithm, .parameters = &paced };
 	memset(&scene, 0, sizeof(scene));
+	scene.is_late = kind & 8;
 	scene.local = vb_gid_from_ipv4(10, 0, 0, 1);
 	scene.peer = vb_gid_from_ipv4(10, 0, 0, 2);
 	for (size_t i = 0; i < sizeof(scene.memory); i++)
@@ -139,11 +152,29 @@ static void drain(void)
 	require(scene.sends_completed <= scene.sends_posted && scene.recvs_completed <= scene.recvs_posted);
 }
 
+/* The port is done with one of what it has, or with all. */
+static void finish(unsigned at)
+{
+	if (scene.owed[at].last)
+		(void)*(volatile const uint8_t *)scene.owed[at].last;
+	vb_lane_transmit_done(scene.lane, &scene.owed[at].receipt, 1, scene.now);
+	scene.owed[at] = scene.owed[--scene.owed_count];
+	vb_lane_check(scene.lane);
+}
+
+static void finish_all(void)
+{
+	while (scene.owed_count > 0)
+		finish(scene.owed_count - 1);
+}
+
 static void close_scene(void)
 {
 	drain();
 	for (unsigned i = 0; i < QPS; i++)
 		require(vb_qp_destroy(scene.qps[i]) == 0);
+	finish_all();
+	require(vb_lane_handed_out(scene.lane) == 0);
 	for (unsigned i = 0; i < WINDOWS; i++)
 		require(vb_mw_destroy(scene.windows[i]) == 0);
 	require(vb_mr_invalidate(scene.mr) == 0);
@@ -287,23 +318,42 @@ static void post_recv(void)
 	scene.recvs_posted += rc == 0;
 }
 
+/* The bytes are readable? ASan says. */
+static const uint8_t *last_byte(const struct vb_outgoing *out)
+{
+	const uint8_t *last = NULL;
+	uint32_t bytes = 0;
+	for (unsigned k = 0; k < out->iov_count; k++) {
+		const struct vb_iov *iov = &batch.iov[out->iov_first + k];
+		bytes += (uint32_t)iov->length;
+		if (iov->length)
+			last = (const uint8_t *)iov->base + iov->length - 1;
+		if (iov->length)
+			(void)*(volatile const uint8_t *)last;
+	}
+	require(bytes == out->packet.payload_length && bytes <= VB_MAX_MTU);
+	return last;
+}
+
 static void transmit(void)
 {
 	for (unsigned rounds = 0, n; (n = vb_lane_transmit(scene.lane, &batch, 1 + take(1) % 64, scene.now)); rounds++) {
 		require(n == batch.count && rounds < 1000);
 		for (unsigned i = 0; i < n; i++) {
-			uint32_t bytes = 0;
-			for (unsigned k = 0; k < batch.out[i].iov_count; k++) {
-				const struct vb_iov *iov = &batch.iov[batch.out[i].iov_first + k];
-				bytes += (uint32_t)iov->length;
-				if (iov->length) /* readable? ASan says */
-					(void)*(volatile uint8_t *)((uint8_t *)iov->base + iov->length - 1);
-			}
-			require(bytes == batch.out[i].packet.payload_length && bytes <= VB_MAX_MTU);
+			const uint8_t *last = last_byte(&batch.out[i]);
 			batch.receipts[i].error = take(1) == 99 ? 14 : 0;
+			if (!scene.is_late)
+				continue;
+			if (scene.owed_count == OWED)
+				finish(0);
+			scene.owed[scene.owed_count].receipt = batch.receipts[i];
+			scene.owed[scene.owed_count++].last = last;
 		}
-		vb_lane_transmit_done(scene.lane, batch.receipts, n, scene.now);
+		if (!scene.is_late)
+			vb_lane_transmit_done(scene.lane, batch.receipts, n, scene.now);
 	}
+	for (unsigned n = scene.owed_count ? take(1) % 16 : 0; n > 0 && scene.owed_count > 0; n--)
+		finish(take(1) % scene.owed_count);
 }
 
 static void wait_a_while(void)
