@@ -257,12 +257,14 @@ static bool emit_next(struct vb_qp *qp, struct vb_batch *batch, struct vb_send_w
 	return true;
 }
 
-/* The WQE at next_psn, if what was emitted last is its First or a Middle, and new. */
+/* The WQE at next_psn, if what was emitted last is its First or a Middle, and new: no probe, which leaves whatever
+ * the windows say, and also when the cursor stands at a WQE before that, which is to fail. */
 static struct vb_send_wqe *wqe_in_progress(const struct vb_qp *qp, const struct vb_packet *last)
 {
 	const struct vb_requester *rq = &qp->requester;
 	const struct vb_opcode *row = vb_packet_row(last);
-	if (!qp->is_reliable || row->is_response || (row->place != VB_FIRST && row->place != VB_MIDDLE) ||
+	if (!qp->is_reliable || rq->probed || rq->doomed || row->is_response ||
+		(row->place != VB_FIRST && row->place != VB_MIDDLE) ||
 		rq->next_psn != rq->max_psn || last->psn != vb_psn_add(rq->next_psn, VB_PSN_MASK))
 		return NULL;
 	struct vb_send_wqe *wqe = vb_send_wqe_at(&qp->sq, rq->cursor);
