@@ -73,6 +73,8 @@ void worker_post_mad(struct worker *worker, unsigned client, const struct vb_mes
 		!route_may_send(worker->registry, worker->asked, client, &message->gid, &cm))
 		return;
 	orphans_note_sent(worker->orphans, client, &message->sgid, &message->gid, &cm);
+	if (cm.kind == VB_CM_REP || cm.kind == VB_CM_REJ || cm.kind == VB_CM_SIDR_REP)
+		relay_note_answered(worker->asked, client, &message->gid, cm.remote_id);
 	int error = -send_between(worker, &message->sgid, &message->gid, message->mad, message->length);
 	if (qp1_is_final(error))
 		pass_failure(worker, client,
@@ -110,19 +112,27 @@ static void note_asked(struct worker *worker, const struct qp1_mad *mad, uint32_
 	uint32_t before = relay_find(worker->asked, &mad->from, mad->cm->local_id);
 	if (before != RELAY_NOBODY && before != client && orphans_note_passed_to_another(worker->orphans, before, mad))
 		take_back(worker, before, mad);
-	relay_note(worker->asked, client, &mad->from, mad->cm->local_id);
+	relay_note_request(worker->asked, client, &mad->from, mad->cm->local_id, mad->cm->transaction_id);
+}
+
+static bool is_request(const struct vb_cm_message *message)
+{
+	return message->kind == VB_CM_REQ || message->kind == VB_CM_SIDR_REQ;
 }
 
 /* To whom it is for, or the refusal back to where it came from. */
 static void follow(struct worker *worker, const struct qp1_mad *mad, const struct route *route)
 {
 	if (route->verdict == ROUTE_TO_CLIENT) {
-		if (mad->cm->kind == VB_CM_REQ || mad->cm->kind == VB_CM_SIDR_REQ)
+		if (is_request(mad->cm))
 			note_asked(worker, mad, route->client);
 		if (orphans_note_received(worker->orphans, route->client, mad))
 			sources_prove(worker->sources, &mad->from, worker_now_ms());
 		pass_mad(worker, route->client, mad);
-	} else if (route->verdict == ROUTE_TO_NOBODY) {
+	} else if (route->verdict != ROUTE_DROPPED) {
+		if (is_request(mad->cm))
+			relay_note_request(
+				worker->asked, RELAY_REFUSED, &mad->from, mad->cm->local_id, mad->cm->transaction_id);
 		qp1_send(worker->qp1, &mad->to, &mad->from, mad->scope, route->answer, VB_MAD_LENGTH);
 	}
 }

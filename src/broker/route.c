@@ -2,9 +2,9 @@
 #include "broker/route.h"
 
 /* Nobody listens: "invalid service ID" for a connection, "not supported" for a datagram's resolution. */
-static struct route refuse(const struct vb_cm_message *request)
+static struct route refuse(const struct vb_cm_message *request, enum route_verdict verdict)
 {
-	struct route route = { .verdict = ROUTE_TO_NOBODY };
+	struct route route = { .verdict = verdict };
 	struct vb_cm_message answer = { .transaction_id = request->transaction_id, .remote_id = request->local_id };
 	if (request->kind == VB_CM_REQ) {
 		answer.kind = VB_CM_REJ;
@@ -42,22 +42,29 @@ static struct route answer_for_the_dead(const struct vb_cm_message *message)
 	return route;
 }
 
-static struct route to_listener(
-	struct ports *ports, const struct relay *asked, const struct qp1_mad *mad, uint64_t service_id)
-{
-	struct vb_gid address = vb_cm_destination(mad->cm, &mad->from, &mad->to);
-	uint32_t before = relay_find(asked, &mad->from, mad->cm->local_id);
-	uint32_t client = ports_find_listener(ports, service_id, &address, before);
-	if (client == PORTS_NOBODY)
-		return refuse(mad->cm);
-	return (struct route){ .verdict = ROUTE_TO_CLIENT, .client = client };
-}
-
 static struct route to_client(uint32_t client)
 {
 	if (client == RELAY_NOBODY)
 		return (struct route){ .verdict = ROUTE_DROPPED };
 	return (struct route){ .verdict = ROUTE_TO_CLIENT, .client = client };
+}
+
+/* A copy of a request, sent while its answer was late, has one fate with it: who was told that nobody listens asks no
+ * more, so that a listener who came between the two would accept nobody; and who was accepted by a server that then
+ * closed its listener is told yes once more. */
+static struct route to_listener(
+	struct ports *ports, const struct relay *asked, const struct qp1_mad *mad, uint64_t service_id)
+{
+	const struct vb_cm_message *cm = mad->cm;
+	struct vb_gid address = vb_cm_destination(cm, &mad->from, &mad->to);
+	bool is_answered = false;
+	uint32_t before = relay_find_request(asked, &mad->from, cm->local_id, cm->transaction_id, &is_answered);
+	if (before == RELAY_REFUSED)
+		return refuse(cm, ROUTE_REFUSED);
+	uint32_t client = is_answered ? before : ports_find_listener(ports, service_id, &address, before);
+	if (client == PORTS_NOBODY)
+		client = before; /* who has closed its listener since may still answer what it had */
+	return client == RELAY_NOBODY ? refuse(cm, ROUTE_TO_NOBODY) : to_client(client);
 }
 
 struct route route_cm(

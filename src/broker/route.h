@@ -1,6 +1,6 @@
-/* Where the connection manager's MADs go: requests to whoever listens, all else to the slot that the recipient's
- * communication ID names, or, when it names none, to whoever received the request that is given up. And which of them a
- * client may send. */
+/* Where the connection manager's MADs go: requests to whoever listens or, when they come again, has answered them; all
+ * else to the slot that the recipient's communication ID names, or, when it names none, to whoever received the request
+ * that is given up. And which of them a client may send. */
 #ifndef VB_BROKER_ROUTE_H
 #define VB_BROKER_ROUTE_H
 
@@ -14,6 +14,7 @@
 enum route_verdict {
 	ROUTE_TO_CLIENT,
 	ROUTE_TO_NOBODY, /* no listener, or its process is gone: what is to be said instead is in answer */
+	ROUTE_REFUSED,	 /* the same, to a request that was told so before */
 	ROUTE_DROPPED,   /* malformed, or nothing is to be said */
 };
 

@@ -84,7 +84,7 @@ void worker_remove_client(struct worker *worker, unsigned number)
 		return;
 	discovery_forget_client(worker->discovery, number);
 	relay_forget_client(worker->asking, number);
-	relay_forget_client(worker->asked, number);
+	relay_refuse_client(worker->asked, number);
 	ports_forget_client(worker->ports, number);
 	worker_bid_farewell(worker, number);
 	worker_reap();

@@ -90,6 +90,9 @@ int tear_down(void **state);
 	X(bad_client__that_never_reads_is_dropped) \
 	X(mad__of_anothers_connection_is_not_sent) \
 	X(mad__in_anothers_stead_is_not_sent) \
+	X(request__refused_is_refused_again_though_somebody_listens_now) \
+	X(request__answered_is_for_who_answered_it_though_another_listens_now) \
+	X(request__of_a_process_that_died_is_refused_again) \
 	X(broker__of_a_user_serves_that_user_and_root) \
 	X(broker__that_is_shared_serves_everybody) \
 	X(silent__connections_make_room_for_a_newcomer) \

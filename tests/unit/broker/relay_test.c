@@ -47,6 +47,35 @@ static void exchange__is_its_last_clients(void **state)
 	assert_int_equal(relay_find(*state, &peer, 8), 3);
 }
 
+static uint32_t find_request(const struct relay *relay, uint64_t transaction, bool *is_answered)
+{
+	const struct vb_gid peer = vb_gid_from_ipv4(10, 0, 0, 2);
+	*is_answered = false;
+	return relay_find_request(relay, &peer, 7, transaction, is_answered);
+}
+
+static void request__is_answered_by_whose_it_is(void **state)
+{
+	const struct vb_gid peer = vb_gid_from_ipv4(10, 0, 0, 2);
+	bool is_answered;
+	assert_int_equal(find_request(*state, 1, &is_answered), RELAY_NOBODY);
+	relay_note_request(*state, 3, &peer, 7, 1);
+	relay_note_answered(*state, 4, &peer, 7);
+	assert_int_equal(find_request(*state, 1, &is_answered), 3);
+	assert_false(is_answered);
+	relay_note_answered(*state, 3, &peer, 7);
+	relay_note_request(*state, 3, &peer, 7, 1); /* it came again */
+	assert_int_equal(find_request(*state, 1, &is_answered), 3);
+	assert_true(is_answered);
+	assert_int_equal(find_request(*state, 2, &is_answered), RELAY_NOBODY);
+	relay_note_request(*state, 3, &peer, 7, 2);
+	assert_int_equal(find_request(*state, 2, &is_answered), 3);
+	assert_false(is_answered);
+	relay_refuse_client(*state, 3);
+	assert_int_equal(find_request(*state, 2, &is_answered), RELAY_REFUSED);
+	assert_int_equal(relay_find(*state, &peer, 7), RELAY_NOBODY);
+}
+
 static void newest__push_out_the_oldest(void **state)
 {
 	enum { ALL = RELAY_SETS * RELAY_WAYS, FEW = 100 };
@@ -69,6 +98,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		TEST(hash__is_siphash),
 		TEST(exchange__is_its_last_clients),
+		TEST(request__is_answered_by_whose_it_is),
 		TEST(newest__push_out_the_oldest),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);

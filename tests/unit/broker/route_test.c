@@ -53,7 +53,7 @@ static void request__that_comes_again_goes_to_the_same_of_a_family(void **state)
 		assert_int_equal(ports_bind(*state, &binding), 0);
 		assert_int_equal(ports_listen(*state, client, 1, true), 0);
 	}
-	relay_note(&asked, 4, &from, request.local_id);
+	relay_note_request(&asked, 4, &from, request.local_id, request.transaction_id);
 	for (unsigned i = 0; i < 3; i++)
 		assert_int_equal(route(*state, &request).client, 4);
 }
@@ -93,6 +93,37 @@ static void request__for_nobody_is_refused(void **state)
 	assert_int_equal(answer.transaction_id, 99);
 	assert_int_equal(answer.remote_id, 0x1234);
 	assert_int_equal(answer.rej.reason, VB_CM_REJ_INVALID_SERVICE_ID);
+}
+
+static void listen_at_the_port(struct ports *ports, uint32_t client)
+{
+	struct port_binding binding = { .client = client, .number = 1, .port_space = VB_CM_PS_TCP, .port = 7471 };
+	assert_int_equal(ports_bind(ports, &binding), 0);
+	assert_int_equal(ports_listen(ports, client, 1, true), 0);
+}
+
+static void request__refused_is_refused_again(void **state)
+{
+	const struct vb_gid from = vb_gid_from_ipv4(10, 0, 0, 2);
+	struct vb_cm_message next = request;
+	relay_note_request(&asked, RELAY_REFUSED, &from, request.local_id, request.transaction_id);
+	listen_at_the_port(*state, 3);
+	assert_int_equal(route(*state, &request).verdict, ROUTE_REFUSED);
+	next.transaction_id++; /* of the same ID, but another */
+	assert_int_equal(route(*state, &next).client, 3);
+}
+
+static void request__answered_is_for_who_answered_it(void **state)
+{
+	const struct vb_gid from = vb_gid_from_ipv4(10, 0, 0, 2);
+	relay_note_request(&asked, 4, &from, request.local_id, request.transaction_id);
+	assert_int_equal(route(*state, &request).client, 4); /* nobody else could answer */
+	listen_at_the_port(*state, 3);
+	assert_int_equal(route(*state, &request).client, 3);
+	relay_note_answered(&asked, 4, &from, request.local_id);
+	assert_int_equal(route(*state, &request).client, 4);
+	relay_refuse_client(&asked, 4);
+	assert_int_equal(route(*state, &request).verdict, ROUTE_REFUSED);
 }
 
 static void sidr_request__for_nobody_is_not_supported(void **state)
@@ -143,7 +174,7 @@ static void answer__for_a_process_that_is_gone(void **state)
 /* A request of the peer's that client 4 received. */
 static void receive_request(struct vb_gid from, uint32_t id)
 {
-	relay_note(&asked, 4, &from, id);
+	relay_note_request(&asked, 4, &from, id, 99);
 }
 
 static void request_given_up__goes_to_who_received_it(void **state)
@@ -209,7 +240,7 @@ static void answer_without_an_id__needs_its_request(void **state)
 	assert_false(may_send(4, drep));
 	assert_false(may_send(5, rej));
 	assert_false(may_send(5, sidr));
-	relay_forget_client(&asked, 4);
+	relay_refuse_client(&asked, 4);
 	assert_false(may_send(4, rej));
 }
 
@@ -237,6 +268,8 @@ int main(void)
 		TEST(request__that_comes_again_goes_to_the_same_of_a_family),
 		TEST(request__names_loopback_within_its_host_alone),
 		TEST(request__for_nobody_is_refused),
+		TEST(request__refused_is_refused_again),
+		TEST(request__answered_is_for_who_answered_it),
 		TEST(sidr_request__for_nobody_is_not_supported),
 		TEST(answer__for_a_process_that_is_gone),
 		TEST(request_given_up__goes_to_who_received_it),
