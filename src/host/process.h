@@ -1,5 +1,6 @@
-/* The inside of host/, a process: what it has once, however many drivers it has (driver.h): its devices, the broker behind
- * it, the connection manager's timer, the watch over links and addresses, its capture. It is there while a device is open. */
+/* The inside of host/, a process: what it has once, however many drivers it has (driver.h): its devices, the broker
+ * behind it, the connection manager's timer, the watch over links and addresses, its capture. It is there while a device
+ * is open. */
 #ifndef VB_HOST_PROCESS_H
 #define VB_HOST_PROCESS_H
 
