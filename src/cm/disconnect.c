@@ -185,26 +185,29 @@ void vb_cm_take_rej_as_end(struct vb_cm_id *id, const struct vb_cm_message *mess
 	disconnected(id, NULL, now);
 }
 
-void vb_cm_leave_ghost(struct vb_cm_id *id, vb_time span, vb_time now)
+void vb_cm_create_ghost(struct vb_cm *cm, const struct vb_cm_path *path, const struct vb_cm_message *request,
+	bool is_sidr, const uint8_t answer[VB_MAD_LENGTH], vb_time span, vb_time now)
 {
-	struct vb_cm *cm = id->cm;
-	struct vb_cm_id *ghost = cm->ghosts < cm->half_open.limit ? vb_cm_id_create(cm, NULL) : NULL;
+	struct vb_cm_id *ghost =
+		cm->ghosts < cm->half_open.limit ? vb_cm_id_create_for(cm, path, request, is_sidr) : NULL;
 	if (!ghost)
 		return; /* who asks again is a new request, then */
-	vb_cm_table_remove(&cm->by_remote, &id->by_remote);
 	ghost->is_orphan = ghost->is_ghost = true;
 	cm->ghosts++;
-	ghost->path = id->path;
-	ghost->is_sidr = id->is_sidr;
-	ghost->remote_id = id->remote_id;
-	ghost->remote_qpn = id->remote_qpn;
-	ghost->transaction_id = id->transaction_id;
+	ghost->remote_qpn = is_sidr ? 0 : request->req.qpn;
 	ghost->period = span;
-	memcpy(ghost->sent, id->sent, sizeof(ghost->sent));
-	vb_cm_id_number(ghost);
-	vb_cm_id_link_remote(ghost);
+	memcpy(ghost->sent, answer, sizeof(ghost->sent));
 	vb_cm_id_enter(ghost, VB_CM_TIMEWAIT);
 	vb_cm_arm(ghost, span, now);
+}
+
+void vb_cm_leave_ghost(struct vb_cm_id *id, vb_time span, vb_time now)
+{
+	const struct vb_cm_message request = {
+		.transaction_id = id->transaction_id, .local_id = id->remote_id, .req.qpn = id->remote_qpn
+	};
+	vb_cm_table_remove(&id->cm->by_remote, &id->by_remote);
+	vb_cm_create_ghost(id->cm, &id->path, &request, id->is_sidr, id->sent, span, now);
 }
 
 static void send_rej(struct vb_cm_id *id, struct vb_cm_message *rejection, vb_time now)

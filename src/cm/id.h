@@ -184,7 +184,10 @@ void vb_cm_displace(struct vb_cm_id *id, vb_time now);
 void vb_cm_abandon_reply(struct vb_cm_id *id, uint16_t reason, vb_time now);
 /* The peer's QP belongs to another connection now. */
 void vb_cm_end_stale(struct vb_cm_id *id, vb_time now);
-/* Whoever asks again what id was asked hears the same, from a ghost, for id itself is about to be idle. */
+/* Whoever asks again hears the same, from a ghost: what was refused without an id, or what id was asked, which is about
+ * to be idle itself. */
+void vb_cm_create_ghost(struct vb_cm *cm, const struct vb_cm_path *path, const struct vb_cm_message *request,
+	bool is_sidr, const uint8_t answer[VB_MAD_LENGTH], vb_time span, vb_time now);
 void vb_cm_leave_ghost(struct vb_cm_id *id, vb_time span, vb_time now);
 
 vb_cm_taker vb_cm_take_sidr_rep; /* sidr.c */

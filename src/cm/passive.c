@@ -16,6 +16,24 @@ static void refuse(struct vb_cm *cm, const struct vb_cm_path *path, const struct
 	vb_cm_count(cm, reason == VB_CM_REJ_STALE_CONNECTION ? VB_CM_STALE_COUNT : VB_CM_REJECTED_COUNT);
 }
 
+/* For how long a REJ is remembered, which is until the REQ has come twice again. */
+static vb_time memory_of(const struct vb_cm_req *req)
+{
+	return 2 * vb_cm_period(req->primary.ack_timeout, req->remote_timeout);
+}
+
+/* For a reason that may be gone when the REQ comes again: its sender believes the first answer, and is not to be told
+ * another. */
+static void refuse_for_good(
+	struct vb_cm *cm, const struct vb_cm_path *path, const struct vb_cm_message *req, uint16_t reason, vb_time now)
+{
+	struct vb_cm_message rejection = vb_cm_rejection_of(req, reason);
+	uint8_t mad[VB_MAD_LENGTH];
+	refuse(cm, path, req, reason);
+	vb_cm_encode(&rejection, mad);
+	vb_cm_create_ghost(cm, path, req, false, mad, memory_of(&req->req), now);
+}
+
 /* ---- The same communication ID as before ------------------------------------------------------------------------ */
 
 static bool has_answer(const struct vb_cm_id *id)
@@ -79,10 +97,8 @@ static struct vb_cm_id *create_for(
 	id->ack_timeout = req->primary.ack_timeout;
 	id->reply_timeout = req->local_timeout;
 	id->max_retries = req->max_cm_retries;
-	vb_time period = vb_cm_period(req->primary.ack_timeout, req->remote_timeout);
-	id->due = vb_time_add(now, period);
-	/* Until a REP is sent: for how long a ghost remembers the REJ, which is until the REQ has come twice again. */
-	id->period = 2 * period;
+	id->due = vb_time_add(now, vb_cm_period(req->primary.ack_timeout, req->remote_timeout));
+	id->period = memory_of(req); /* until a REP is sent */
 	vb_cm_id_link_qp(id);
 	vb_cm_id_enter(id, VB_CM_REQ_RCVD);
 	return id;
@@ -103,14 +119,14 @@ void vb_cm_take_req(struct vb_cm *cm, const struct vb_cm_path *path, const struc
 	}
 	struct vb_cm_id *old = vb_cm_find_qp(cm, &path->remote, req->ca_guid, req->qpn);
 	if (old) {
-		refuse(cm, path, message, VB_CM_REJ_STALE_CONNECTION);
+		refuse_for_good(cm, path, message, VB_CM_REJ_STALE_CONNECTION, now);
 		vb_cm_end_stale(old, now);
 		return;
 	}
 	struct vb_gid address = vb_cm_destination(message, &path->remote, &path->local);
 	struct vb_cm_id *listener = vb_cm_find_listener(cm, req->service_id, &address);
 	if (!listener) {
-		refuse(cm, path, message, VB_CM_REJ_INVALID_SERVICE_ID);
+		refuse_for_good(cm, path, message, VB_CM_REJ_INVALID_SERVICE_ID, now);
 		return;
 	}
 	if (!vb_cm_make_room(cm, &path->remote, now))

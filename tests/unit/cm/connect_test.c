@@ -204,6 +204,29 @@ static void req__of_an_unknown_service_is_refused(void **state)
 	assert_int_equal(counted(B, VB_CM_REJECTED_COUNT), 1);
 }
 
+/* The copy of a REQ, sent while the REJ was under way: whoever accepted it would accept nobody. */
+static void req__refused_is_refused_again_though_its_service_is_there_now(void **state)
+{
+	struct vb_cm_id *a = vb_cm_id_create(cms[A], NULL), *late = vb_cm_id_create(cms[B], NULL);
+	struct vb_cm_req req = make_req(1);
+	struct vb_cm_path path = path_from(A);
+	struct vb_gid any = { { 0 } };
+	req.service_id++;
+	assert_int_equal(vb_cm_connect(a, &path, &req, now), 0);
+	struct mad first = pass(A, VB_CM_REQ), rej = pass(B, VB_CM_REJ);
+	expect_event(A, VB_CM_EVENT_REJECTED);
+	assert_int_equal(vb_cm_listen(late, req.service_id, &any), 0);
+	give(B, &first);
+	assert_memory_equal(take(B, VB_CM_REJ).out.mad, rej.out.mad, VB_MAD_LENGTH);
+	expect_no_event(B);
+	wait_exactly(B, 2 * PERIOD);
+	expect_no_deadline(B);
+	/* Who asks anew is asked for. */
+	assert_int_equal(vb_cm_connect(a, &path, &req, now), 0);
+	pass(A, VB_CM_REQ);
+	expect_event(B, VB_CM_EVENT_REQUEST);
+}
+
 static void req__of_reliable_datagram_is_refused(void **state)
 {
 	struct vb_cm_id *a = vb_cm_id_create(cms[A], NULL);
@@ -366,8 +389,7 @@ static void req__of_a_connected_qp_is_stale(void **state)
 {
 	struct ends ends = established(1);
 	struct vb_cm_id *again = connect_qp(1);
-	pass(A, VB_CM_REQ);
-	struct mad rej = pass(B, VB_CM_REJ);
+	struct mad req = pass(A, VB_CM_REQ), rej = pass(B, VB_CM_REJ);
 	assert_int_equal(rej.message.rej.reason, VB_CM_REJ_STALE_CONNECTION);
 	assert_ptr_equal(expect_event(A, VB_CM_EVENT_REJECTED), again);
 	expect_state(ends.b, VB_CM_DREQ_SENT);
@@ -377,7 +399,10 @@ static void req__of_a_connected_qp_is_stale(void **state)
 	pass(A, VB_CM_DREP);
 	assert_ptr_equal(expect_event(B, VB_CM_EVENT_DISCONNECTED), ends.b);
 	assert_int_equal(counted(B, VB_CM_STALE_COUNT), 1);
-	/* It is over: the QP may come again at once. */
+	/* It is over: the QP may come again at once, but not in a copy of what was refused. */
+	give(B, &req);
+	assert_int_equal(take(B, VB_CM_REJ).message.rej.reason, VB_CM_REJ_STALE_CONNECTION);
+	expect_no_event(B);
 	vb_cm_id_destroy(again, now);
 	requested(1);
 }
@@ -840,6 +865,7 @@ int main(void)
 		TEST(undelivered__concerns_only_who_awaits_that_answer),
 		TEST(req__given_up_ends_what_it_began),
 		TEST(req__of_an_unknown_service_is_refused),
+		TEST(req__refused_is_refused_again_though_its_service_is_there_now),
 		TEST(req__of_reliable_datagram_is_refused),
 		TEST(req__with_values_out_of_range_is_not_sent),
 		TEST(req__duplicate_waits_with_the_first),
