@@ -58,7 +58,8 @@ static const uint32_t needed_access[] = {
 static bool reach(const struct vb_target *target, const struct vb_packet *request, uint32_t length, uint32_t access,
 	struct vb_reach *reach)
 {
-	return !vb_reach_remote(target->pd, target->qp->qpn, request->rkey, request->va, length, access, reach);
+	return !vb_reach_remote_known(target->pd, &target->qp->known_rkey, target->qp->qpn, request->rkey, request->va, length,
+		access, reach);
 }
 
 /* ---- Receives -------------------------------------------------------------------------------------------------- */

@@ -139,7 +139,7 @@ static void receive_by_half(struct vb_qp *qp, const struct vb_packet *packet, vb
 		vb_count(qp->lane, VB_DROP_TRANSPORT, 1);
 }
 
-static void receive_connected(struct vb_qp *qp, const struct vb_path *path, const struct vb_packet *packet, vb_time now)
+static void receive_connected(struct vb_qp *qp, bool is_its_path, const struct vb_packet *packet, vb_time now)
 {
 	const struct vb_opcode *row = vb_packet_row(packet);
 	struct vb_requester *rq = &qp->requester;
@@ -148,7 +148,7 @@ static void receive_connected(struct vb_qp *qp, const struct vb_path *path, cons
 		vb_count(qp->lane, VB_DROP_QP_STATE, 1);
 		return;
 	}
-	if (!path_is_the_connections(qp, path)) {
+	if (!is_its_path) {
 		vb_count(qp->lane, VB_DROP_ADDRESS, 1);
 		return;
 	}
@@ -172,8 +172,8 @@ static void receive_connected(struct vb_qp *qp, const struct vb_path *path, cons
 	}
 }
 
-static void receive_one(
-	struct vb_lane *lane, struct vb_qp *qp, const struct vb_path *path, const struct vb_packet *packet, vb_time now)
+static void receive_one(struct vb_lane *lane, struct vb_qp *qp, const struct vb_path *path, bool is_its_path,
+	const struct vb_packet *packet, vb_time now)
 {
 	vb_count(lane, VB_RX_BYTES, packet->payload_length);
 	if (!pkey_matches(packet->pkey) && packet->opcode != VB_CNP) {
@@ -201,7 +201,7 @@ static void receive_one(
 	else if (qp->type == VB_QP_UD)
 		vb_ud_receive(qp, path, packet);
 	else
-		receive_connected(qp, path, packet, now);
+		receive_connected(qp, is_its_path, packet, now);
 }
 
 void vb_lane_receive(
@@ -209,6 +209,7 @@ void vb_lane_receive(
 {
 	struct vb_qp *qp = NULL;
 	uint32_t qpn = VB_QPN_MULTICAST;
+	bool is_its_path = false;
 
 	lane->now = now;
 	lane->acks_forced = false;
@@ -218,10 +219,11 @@ void vb_lane_receive(
 		if (packets[i].dest_qpn != qpn) { /* one look-up a train */
 			qpn = packets[i].dest_qpn;
 			qp = vb_lane_find_qp(lane, qpn);
+			is_its_path = qp && path_is_the_connections(qp, path);
 		}
 		bool is_run = qp && i + 1 < n && packets[i + 1].opcode == (VB_RC | VB_WRITE_MIDDLE) && !lane->is_marked;
 		uint32_t expected = is_run ? qp->responder.expected_psn : 0;
-		receive_one(lane, qp, path, &packets[i], now);
+		receive_one(lane, qp, path, is_its_path, &packets[i], now);
 		vb_lane_reap(lane);
 		if (is_run && qp->responder.expected_psn != expected)
 			i += vb_responder_receive_middles(qp, packets + i, n - i);

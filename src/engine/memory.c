@@ -191,3 +191,63 @@ int vb_reach_remote(const struct vb_pd *pd, uint32_t qpn, uint32_t rkey, uint64_
 {
 	return reach_through(pd, qpn, rkey, va, length, access, reach);
 }
+
+/* ---- Keys that are named again and again ----------------------------------------------------------------------- */
+
+static inline bool reach_known(const struct vb_known_key *known, const struct vb_pd *pd, uint32_t key, uint64_t va,
+	uint32_t length, uint32_t needed, struct vb_reach *reach)
+{
+	uint64_t offset = va - known->start;
+	if ((uint32_t)known->seen != key || !known->stamp || known->pd != pd || (needed & ~known->granted) ||
+		offset > known->length || length > known->length - offset ||
+		atomic_load_explicit(known->stamp, memory_order_acquire) != known->seen)
+		return false;
+	reach->bytes = known->memory + offset;
+	reach->kind = NULL;
+	reach->stamp = known->stamp;
+	reach->seen = known->seen;
+	return true;
+}
+
+/* Under a stamp that was there before and after all of it was read. */
+static void learn(struct vb_known_key *known, const struct vb_pd *pd, uint32_t key)
+{
+	const struct vb_key_entry *entry = vb_key_find(&pd->nic->keys, key);
+	if (known->asked != key || !entry) {
+		known->asked = key;
+		return;
+	}
+	known->seen = atomic_load_explicit(&entry->stamp, memory_order_acquire);
+	known->start = atomic_load_explicit(&entry->start, memory_order_acquire);
+	known->length = atomic_load_explicit(&entry->length, memory_order_acquire);
+	known->memory = atomic_load_explicit(&entry->memory, memory_order_acquire);
+	known->granted = atomic_load_explicit(&entry->granted, memory_order_acquire);
+	known->pd = atomic_load_explicit(&entry->pd, memory_order_acquire);
+	bool is_plain = !atomic_load_explicit(&entry->kind, memory_order_acquire) &&
+			atomic_load_explicit(&entry->qpn, memory_order_acquire) == 0 && known->memory;
+	bool has_stayed = atomic_load_explicit(&entry->stamp, memory_order_relaxed) == known->seen;
+	known->stamp = is_plain && has_stayed && (uint32_t)known->seen == key ? &entry->stamp : NULL;
+}
+
+int vb_reach_local_known(const struct vb_pd *pd, struct vb_known_key *known, const struct vb_sge *sge, uint32_t offset,
+	uint32_t length, struct vb_reach *reach)
+{
+	if (length > 0 && sge->addr + offset >= sge->addr &&
+		reach_known(known, pd, sge->lkey, sge->addr + offset, length, VB_GRANT_LKEY, reach))
+		return 0;
+	int error = vb_reach_local(pd, sge, offset, length, 0, reach);
+	if (!error && length > 0)
+		learn(known, pd, sge->lkey);
+	return error;
+}
+
+int vb_reach_remote_known(const struct vb_pd *pd, struct vb_known_key *known, uint32_t qpn, uint32_t rkey, uint64_t va,
+	uint32_t length, uint32_t access, struct vb_reach *reach)
+{
+	if (length > 0 && reach_known(known, pd, rkey, va, length, access, reach))
+		return 0;
+	int error = vb_reach_remote(pd, qpn, rkey, va, length, access, reach);
+	if (!error && length > 0)
+		learn(known, pd, rkey);
+	return error;
+}

@@ -74,6 +74,18 @@ struct vb_reach {
 	uint64_t seen;                     /* of it */
 };
 
+/* What a key was found to open of ordinary memory, remembered by who names the same one again and again, as most programs
+ * do; worth as long as the key's stamp stays. Zeroed: nothing is known. */
+struct vb_known_key {
+	const _Atomic uint64_t *stamp;
+	uint64_t seen; /* of it: the key is in there */
+	const struct vb_pd *pd;
+	uint64_t start, length;
+	uint8_t *memory;
+	uint32_t granted;
+	uint32_t asked; /* the key that was asked for last: one that is asked for twice is worth knowing */
+};
+
 int vb_keys_init(struct vb_key_table *keys, uint64_t seed, uint64_t seed_high); /* -ENOMEM */
 void vb_keys_deinit(struct vb_key_table *keys);
 
@@ -81,12 +93,17 @@ void vb_keys_deinit(struct vb_key_table *keys);
  * needs none). Zero length reaches nothing and needs no key. Windows have no lkey. -EACCES otherwise. */
 int vb_reach_local(const struct vb_pd *pd, const struct vb_sge *sge, uint32_t offset, uint32_t length, uint32_t access,
 	struct vb_reach *reach);
+/* The same with what is known of its key. */
+int vb_reach_local_known(const struct vb_pd *pd, struct vb_known_key *known, const struct vb_sge *sge, uint32_t offset,
+	uint32_t length, struct vb_reach *reach);
 /* All of an entry, for reading: its parts are for vb_reach_part, which asks whether they are present. */
 int vb_reach_whole(const struct vb_pd *pd, const struct vb_sge *sge, struct vb_reach *reach);
 /* The peer's rkey through a QP: region of the QP's domain, or a bound window (type 1: of the domain; type 2B: of the
  * domain and bound by this very QP). -EACCES otherwise. */
 int vb_reach_remote(const struct vb_pd *pd, uint32_t qpn, uint32_t rkey, uint64_t va, uint32_t length, uint32_t access,
 	struct vb_reach *reach);
+int vb_reach_remote_known(const struct vb_pd *pd, struct vb_known_key *known, uint32_t qpn, uint32_t rkey, uint64_t va,
+	uint32_t length, uint32_t access, struct vb_reach *reach);
 
 /* A part of a range that was reached before, at the price of one look at its key. False: the key, or the memory, is not what
  * it was then, and the part is to be reached by itself. */

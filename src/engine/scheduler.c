@@ -86,7 +86,7 @@ static bool add_part(struct vb_batch *batch, struct vb_outgoing *out, const stru
 	return true;
 }
 
-bool vb_batch_add_wqe(struct vb_batch *batch, struct vb_outgoing *out, const struct vb_qp *qp, struct vb_send_wqe *wqe,
+bool vb_batch_add_wqe(struct vb_batch *batch, struct vb_outgoing *out, struct vb_qp *qp, struct vb_send_wqe *wqe,
 	uint32_t offset, uint32_t length)
 {
 	out->packet.payload_length = length;
@@ -106,7 +106,7 @@ bool vb_batch_add_wqe(struct vb_batch *batch, struct vb_outgoing *out, const str
 		}
 		uint32_t part = sge->length - offset < length ? sge->length - offset : length;
 		struct vb_reach reach;
-		if (vb_reach_local(qp->pd, sge, offset, part, 0, &reach))
+		if (vb_reach_local_known(qp->pd, &qp->known_lkey, sge, offset, part, &reach))
 			return false;
 		vb_batch_add_iov(batch, out, vb_load(&reach, part), part);
 		length -= part;
@@ -131,13 +131,18 @@ static bool emit_request(struct vb_qp *qp, struct vb_batch *batch, vb_time now)
 	return vb_requester_emit(qp, batch, now);
 }
 
+static bool emit_response(struct vb_qp *qp, struct vb_batch *batch, vb_time now)
+{
+	return qp->responder.active_resources > 0 && vb_responder_emit(qp, batch, now);
+}
+
 static bool emit_one(struct vb_qp *qp, struct vb_batch *batch, vb_time now)
 {
 	if (qp->type == VB_QP_UD)
 		return vb_ud_emit(qp, batch, now);
 	if (qp->requests_first)
-		return emit_request(qp, batch, now) || vb_responder_emit(qp, batch, now);
-	return vb_responder_emit(qp, batch, now) || emit_request(qp, batch, now);
+		return emit_request(qp, batch, now) || emit_response(qp, batch, now);
+	return emit_response(qp, batch, now) || emit_request(qp, batch, now);
 }
 
 /* Others may use up a shared allowance before this QP's next turn: what it sent must be acknowledged without it. Who waits

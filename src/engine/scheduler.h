@@ -13,7 +13,7 @@ void vb_batch_undo(struct vb_batch *batch);
 /* bytes NULL: there are none, only their number. */
 void vb_batch_add_iov(struct vb_batch *batch, struct vb_outgoing *out, const void *bytes, size_t length);
 /* Adds [offset, offset + length) of a WQE's message; false when an SGE does not allow it. */
-bool vb_batch_add_wqe(struct vb_batch *batch, struct vb_outgoing *out, const struct vb_qp *qp,
+bool vb_batch_add_wqe(struct vb_batch *batch, struct vb_outgoing *out, struct vb_qp *qp,
 	struct vb_send_wqe *wqe, uint32_t offset, uint32_t length);
 
 #endif

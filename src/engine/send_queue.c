@@ -187,12 +187,23 @@ int vb_sq_stage(struct vb_qp *qp, const struct vb_send_wr *wr)
 	return 0;
 }
 
-/* Onto a stack that any thread pushes to and the lane empties. */
+/* True: the lane will yet look at the queue, and see what lies there now. */
+static bool is_rung(struct vb_qp *qp)
+{
+	if (!atomic_load_explicit(&qp->doorbell_rung, memory_order_acquire))
+		return false;
+	atomic_thread_fence(memory_order_seq_cst);
+	return atomic_load(&qp->doorbell_rung);
+}
+
+/* Onto a stack that any thread pushes to and the lane empties. With sq.lock: nobody else rings, and the lane takes a bell
+ * that rang off the stack before it says so. */
 static void ring_doorbell(struct vb_qp *qp)
 {
 	struct vb_lane *lane = qp->lane;
-	if (atomic_exchange(&qp->doorbell_rung, true))
+	if (is_rung(qp))
 		return;
+	atomic_store_explicit(&qp->doorbell_rung, true, memory_order_relaxed);
 	struct vb_qp *top = atomic_load_explicit(&lane->doorbells, memory_order_relaxed);
 	do {
 		atomic_store_explicit(&qp->doorbell_next, top, memory_order_relaxed);
@@ -202,11 +213,11 @@ static void ring_doorbell(struct vb_qp *qp)
 void vb_sq_end(struct vb_qp *qp, bool publish)
 {
 	bool rings = publish && qp->sq.staged != atomic_load_explicit(&qp->sq.tail, memory_order_relaxed);
-	if (rings)
+	if (rings) {
 		atomic_store_explicit(&qp->sq.tail, qp->sq.staged, memory_order_release);
-	vb_lock_release(&qp->sq.lock);
-	if (rings)
 		ring_doorbell(qp);
+	}
+	vb_lock_release(&qp->sq.lock);
 }
 
 int vb_rq_post(struct vb_qp *qp, const struct vb_recv_wr *wr)
@@ -216,8 +227,11 @@ int vb_rq_post(struct vb_qp *qp, const struct vb_recv_wr *wr)
 	int error = vb_recv_ring_post(&qp->rq, wr);
 	/* The state is read again: a QP that went to ERR meanwhile has flushed what it saw, and must flush this too. */
 	atomic_thread_fence(memory_order_seq_cst);
-	if (!error && atomic_load(&qp->state) == VB_QPS_ERR)
+	if (!error && atomic_load(&qp->state) == VB_QPS_ERR) {
+		vb_lock_take(&qp->sq.lock);
 		ring_doorbell(qp);
+		vb_lock_release(&qp->sq.lock);
+	}
 	return error;
 }
 
