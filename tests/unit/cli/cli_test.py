@@ -206,8 +206,10 @@ def devices__json_has_what_the_table_has():
             contains(line.split(), part)
 
 
+# The kernel says somewhat later that it is up.
 PAIR = "ip link add there type veth peer name beyond && ip addr add 10.9.0.1/24 dev there && " \
-       "ip link set beyond up && ip link set there up"
+       "ip link set beyond up && ip link set there up && " \
+       "for i in $(seq 100); do ip link show there | grep -q 'state UP' && break; sleep 0.05; done"
 
 
 def devices__loopback_is_not_offered_beside_another():
