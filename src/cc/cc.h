@@ -44,7 +44,7 @@ struct vb_cc_algorithm {
 struct vb_cc_config {
 	const struct vb_cc_algorithm *algorithm; /* NULL: vb_cc_window */
 	const void *parameters;			 /* the algorithm's own, borrowed; NULL: its defaults */
-	uint32_t first_window, max_window;	 /* bytes; 0: the defaults */
+	uint32_t first_window, max_window;	 /* bytes; 0: the defaults. At least a packet, at most VB_CC_UNLIMITED */
 };
 
 struct vb_cc {

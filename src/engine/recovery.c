@@ -2,8 +2,8 @@
  * before the specified timer a tail probe: after max(4 srtt, 1 ms) of silence the newest packet goes again with AckReq,
  * then the oldest unacknowledged, which always gets an answer; then the oldest at doubling intervals. Probes are
  * duplicates, hence legal, and do not count as retries. A peer that has lost nothing is given more time than 1 ms: what
- * is silent there is a process that waits for its core, and a probe is one more thing that it has to do. Holds: una_psn <= next_psn <= max_psn; whatever lies in between
- * is accounted in flight. */
+ * is silent there is a process that waits for its core, and a probe is one more thing that it has to do.
+ * Holds: una_psn <= next_psn <= max_psn; whatever lies in between is accounted in flight. */
 #include "base/invariant.h"
 #include "engine/congestion.h"
 #include "engine/echo.h"

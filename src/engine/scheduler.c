@@ -292,7 +292,8 @@ unsigned vb_lane_transmit(struct vb_lane *lane, struct vb_batch *batch, unsigned
 
 struct vb_deadline vb_lane_next_deadline(const struct vb_lane *lane)
 {
-	struct vb_deadline deadline = vb_deadline_earlier(vb_timers_next(&lane->timers), vb_timers_next(&lane->congestion_timers));
+	struct vb_deadline deadline =
+		vb_deadline_earlier(vb_timers_next(&lane->timers), vb_timers_next(&lane->congestion_timers));
 	if (!vb_list_empty(&lane->acks)) {
 		const struct vb_qp *qp = vb_container_of(lane->acks.next, struct vb_qp, ack_link);
 		deadline = vb_deadline_earlier(deadline, (struct vb_deadline){ qp->responder.ack.deadline, true });
@@ -302,7 +303,8 @@ struct vb_deadline vb_lane_next_deadline(const struct vb_lane *lane)
 
 bool vb_lane_wants_transmit(const struct vb_lane *lane, vb_time now)
 {
-	if (!vb_list_empty(&lane->ready) || !vb_list_empty(&lane->raw_ready) || vb_lane_has_doorbells(lane) || lane->echo_next != lane->echo_tail)
+	if (!vb_list_empty(&lane->ready) || !vb_list_empty(&lane->raw_ready) || vb_lane_has_doorbells(lane) ||
+		lane->echo_next != lane->echo_tail)
 		return true;
 	if (vb_deadline_due(vb_timers_next(&lane->congestion_timers), now))
 		return true;

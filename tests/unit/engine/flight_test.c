@@ -374,6 +374,29 @@ static void turn__of_who_goes_away_is_the_next_ones(void **state)
 	}
 }
 
+/* It has room there, and sends what it has begun. */
+static void turn__of_who_moves_to_another_peer_is_the_next_ones(void **state)
+{
+	struct vb_qp_attr attr = { .state = VB_QPS_SQD,
+		.av = { .sgid = vb_gid_from_ipv4(10, 0, 0, 1), .dgid = vb_gid_from_ipv4(10, 0, 0, 3) } };
+	for (int has_turn = 0; has_turn < 2; has_turn++) {
+		struct scene s;
+		struct vb_qp *others[OTHERS];
+		open_queue(&s, others, LENGTHS(MTU, MTU, MTU));
+		assert_int_equal(vb_qp_modify(others[0], &attr, VB_QP_STATE, VB_US), 0);
+		if (has_turn)
+			receive_ack(&s, s.qp, FIRST_PSN);
+		assert_int_equal(vb_qp_modify(others[0], &attr, VB_QP_STATE | VB_QP_AV, VB_US), 0);
+		vb_lane_check(s.lane);
+		if (!has_turn)
+			receive_ack(&s, s.qp, FIRST_PSN);
+		expect_from(&s, QPS(others[0], others[1]));
+		receive_ack(&s, s.qp, FIRST_PSN + 1);
+		expect_from(&s, QPS(others[2]));
+		close_queue(&s, others);
+	}
+}
+
 /* Whose bytes are under way when it dies gives back what they took. */
 static void allowance__of_who_dies_wakes_the_first(void **state)
 {
@@ -470,6 +493,7 @@ int main(void)
 		cmocka_unit_test(turns__follow_each_other_as_long_as_there_is_room),
 		cmocka_unit_test(turn__is_kept_by_who_needs_more_room),
 		cmocka_unit_test(turn__of_who_goes_away_is_the_next_ones),
+		cmocka_unit_test(turn__of_who_moves_to_another_peer_is_the_next_ones),
 		cmocka_unit_test(allowance__of_who_dies_wakes_the_first),
 		cmocka_unit_test(allowance__that_grows_wakes_the_first),
 		cmocka_unit_test(allowance__of_which_nothing_is_used_lets_anything_through),
