@@ -38,6 +38,7 @@ struct vb_lane {
 	struct vb_echo_reply *echo_replies;       /* ring of VB_ECHO_REPLIES, made at first use */
 	uint32_t echo_next, echo_tail;            /* free running: next to send, next free */
 	_Atomic(struct vb_qp *) doorbells;        /* stack of QPs that rang */
+	_Atomic(struct vb_qp *) flushes;          /* and of those in ERR that were given a receive */
 	struct vb_peer **peers;
 	uint32_t peer_buckets, peer_count;
 	uint64_t counters[VB_COUNTER_COUNT];

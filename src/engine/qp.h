@@ -69,6 +69,8 @@ struct vb_qp {
 	struct vb_list mcast;           /* of struct vb_mcast_attachment */
 	struct vb_spread_table *spread; /* of a raw QP that has no receives of its own: steering.c */
 	uint64_t last_frame;            /* of the lane's, that the QP was given */
+	_Atomic(struct vb_qp *) flush_next;
+	atomic_bool flush_rung;
 	struct vb_xrcd *xrcd; /* of XRC_RECV, which has no recv_cq and srq of its own, and in whose pd no key opens anything */
 	struct vb_cause cause;
 };

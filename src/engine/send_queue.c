@@ -196,18 +196,30 @@ static bool is_rung(struct vb_qp *qp)
 	return atomic_load(&qp->doorbell_rung);
 }
 
-/* Onto a stack that any thread pushes to and the lane empties. With sq.lock: nobody else rings, and the lane takes a bell
- * that rang off the stack before it says so. */
+/* Any thread pushes, the lane empties it. */
+static void push(_Atomic(struct vb_qp *) *stack, struct vb_qp *qp, _Atomic(struct vb_qp *) *next)
+{
+	struct vb_qp *top = atomic_load_explicit(stack, memory_order_relaxed);
+	do {
+		atomic_store_explicit(next, top, memory_order_relaxed);
+	} while (!atomic_compare_exchange_weak(stack, &top, qp));
+}
+
+/* With sq.lock: nobody else rings, and the lane takes a bell that rang off the stack before it says so. */
 static void ring_doorbell(struct vb_qp *qp)
 {
-	struct vb_lane *lane = qp->lane;
 	if (is_rung(qp))
 		return;
 	atomic_store_explicit(&qp->doorbell_rung, true, memory_order_relaxed);
-	struct vb_qp *top = atomic_load_explicit(&lane->doorbells, memory_order_relaxed);
-	do {
-		atomic_store_explicit(&qp->doorbell_next, top, memory_order_relaxed);
-	} while (!atomic_compare_exchange_weak(&lane->doorbells, &top, qp));
+	push(&qp->lane->doorbells, qp, &qp->doorbell_next);
+}
+
+/* For receives of a QP in ERR. By a bell of its own, without sq.lock: whoever posts may be putting sends together, and
+ * hold that. */
+static void ring_for_flush(struct vb_qp *qp)
+{
+	if (!atomic_exchange(&qp->flush_rung, true))
+		push(&qp->lane->flushes, qp, &qp->flush_next);
 }
 
 void vb_sq_end(struct vb_qp *qp, bool publish)
@@ -227,11 +239,8 @@ int vb_rq_post(struct vb_qp *qp, const struct vb_recv_wr *wr)
 	int error = vb_recv_ring_post(&qp->rq, wr);
 	/* The state is read again: a QP that went to ERR meanwhile has flushed what it saw, and must flush this too. */
 	atomic_thread_fence(memory_order_seq_cst);
-	if (!error && atomic_load(&qp->state) == VB_QPS_ERR) {
-		vb_lock_take(&qp->sq.lock);
-		ring_doorbell(qp);
-		vb_lock_release(&qp->sq.lock);
-	}
+	if (!error && atomic_load(&qp->state) == VB_QPS_ERR)
+		ring_for_flush(qp);
 	return error;
 }
 
@@ -239,7 +248,7 @@ int vb_rq_post(struct vb_qp *qp, const struct vb_recv_wr *wr)
 
 bool vb_lane_has_doorbells(const struct vb_lane *lane)
 {
-	return atomic_load(&lane->doorbells) != NULL;
+	return atomic_load(&lane->doorbells) || atomic_load(&lane->flushes);
 }
 
 static void answer_doorbell(struct vb_qp *qp)
@@ -260,6 +269,18 @@ static void answer_doorbell(struct vb_qp *qp)
 	}
 }
 
+static void answer_flushes(struct vb_lane *lane)
+{
+	struct vb_qp *qp = atomic_exchange(&lane->flushes, NULL);
+	while (qp) {
+		struct vb_qp *next = atomic_load_explicit(&qp->flush_next, memory_order_relaxed);
+		atomic_exchange(&qp->flush_rung, false);
+		if (vb_state(qp) == VB_QPS_ERR)
+			vb_qp_flush(qp);
+		qp = next;
+	}
+}
+
 void vb_lane_answer_doorbells(struct vb_lane *lane)
 {
 	if (!vb_lane_has_doorbells(lane))
@@ -273,10 +294,13 @@ void vb_lane_answer_doorbells(struct vb_lane *lane)
 	}
 	while (in_order) {
 		struct vb_qp *next = atomic_load_explicit(&in_order->doorbell_next, memory_order_relaxed);
-		atomic_exchange(&in_order->doorbell_rung, false); /* before the queue is looked at, on every machine */
+		/* With the fence in is_rung: either we see what was posted, or its poster sees that he has to ring. */
+		atomic_store_explicit(&in_order->doorbell_rung, false, memory_order_release);
+		atomic_thread_fence(memory_order_seq_cst);
 		answer_doorbell(in_order);
 		in_order = next;
 	}
+	answer_flushes(lane);
 }
 
 /* ---- Retirement ------------------------------------------------------------------------------------------------ */

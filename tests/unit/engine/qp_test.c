@@ -1,5 +1,5 @@
 /* How QPs die when a completion queue overruns: at the end of the turn, each in its own lane; and what the clock's wrap may
- * not do to them. The rest of a QP's life is tests/script. */
+ * not do to them. What is posted to the dead. The rest of a QP's life is tests/script. */
 #include "rig.h"
 
 static struct vb_send_wr write_of(const struct vb_sge *sge, uint64_t wr_id)
@@ -235,6 +235,29 @@ static void turns__nobody_answers_who_was_not_heard(void **state)
 	rig_close(rig);
 }
 
+/* ibv_wr_start has the send queue's lock until ibv_wr_complete, and the QP may die in between. */
+static void receive__posted_in_error_while_sends_are_put_together_is_flushed(void **state)
+{
+	struct rig *rig = rig_open(8);
+	struct vb_qp *qp = rig_connected(rig, NULL);
+	struct vb_wc wc[3];
+	rig_modify(rig, qp, VB_QPS_ERR, 0);
+	vb_sq_begin(qp);
+	for (uint64_t i = 1; i <= 2; i++)
+		assert_int_equal(vb_rq_post(qp, &(struct vb_recv_wr){ .wr_id = i }), 0);
+	assert_true(vb_lane_has_doorbells(rig->lane));
+	assert_int_equal(rig_transmit(rig), 0);
+	vb_sq_end(qp, false);
+	assert_int_equal(vb_cq_poll(rig->cq, wc, 3), 2);
+	for (uint64_t i = 0; i < 2; i++) {
+		assert_int_equal(wc[i].wr_id, i + 1);
+		assert_int_equal(wc[i].status, VB_WC_WR_FLUSH_ERR);
+	}
+	assert_false(vb_lane_has_doorbells(rig->lane));
+	assert_int_equal(vb_qp_destroy(qp), 0);
+	rig_close(rig);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -244,6 +267,7 @@ int main(void)
 		cmocka_unit_test(leap__late_answer_does_not_slow_the_probes_down),
 		cmocka_unit_test(leap__ack_held_back_leaves),
 		cmocka_unit_test(turns__answer_is_awaited_until_it_comes),
+		cmocka_unit_test(receive__posted_in_error_while_sends_are_put_together_is_flushed),
 		cmocka_unit_test(turns__answer_is_awaited_for_a_moment),
 		cmocka_unit_test(turns__answers_of_many_are_awaited_no_longer),
 		cmocka_unit_test(turns__nobody_answers_who_was_not_heard),
