@@ -191,6 +191,8 @@ static void serve(struct rsocket *listener)
 	struct request *request;
 
 	pthread_mutex_lock(&listener->lock);
+	if (!listener->is_driven) /* or it may be who waits there that was woken */
+		vb_rs_is_awake(listener);
 	if (vb_rs_take_events(listener))
 		vb_rs_kick(listener);
 	while ((request = next_to_make(listener))) {
@@ -308,6 +310,14 @@ static bool has_request(const struct rsocket *rs)
 	return !vb_list_empty(&rs->made) || !vb_list_empty(&rs->requests) || rs->state != VB_RS_LISTENING;
 }
 
+/* A place is free, and a request that found none need not wait until the program has accepted all that were before it. */
+static void take_made(struct rsocket *rs)
+{
+	rs->made_count--;
+	if (rs->is_watched && !vb_list_empty(&rs->requests))
+		vb_rs_wake(rs);
+}
+
 /* The oldest, taken out of the listener. */
 static int next_request(struct rsocket *rs, struct request **request)
 {
@@ -324,7 +334,7 @@ static int next_request(struct rsocket *rs, struct request **request)
 		return error;
 	struct vb_list *link = vb_list_pop(&rs->made);
 	if (link)
-		rs->made_count--;
+		take_made(rs);
 	else
 		link = vb_list_pop(&rs->requests);
 	if (!link)

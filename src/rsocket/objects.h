@@ -244,6 +244,9 @@ void vb_rs_arm_and_look(struct rsocket *rs);
 void vb_rs_changed(struct rsocket *rs);
 /* The same, where the descriptor does not show it to those who wait there. */
 void vb_rs_kick(struct rsocket *rs);
+/* The descriptor is readable until whoever waits there says that he is awake. */
+void vb_rs_wake(struct rsocket *rs);
+void vb_rs_is_awake(struct rsocket *rs);
 
 typedef bool vb_rs_condition(const struct rsocket *rs);
 /* Waits for it. 0; -EAGAIN: not now, or not within timeout_us (0: for ever); -EINTR: a signal whose handler does

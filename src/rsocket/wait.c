@@ -89,20 +89,26 @@ static int always_ready(void)
 	return always_ready_fd;
 }
 
-void vb_rs_kick(struct rsocket *rs)
+void vb_rs_wake(struct rsocket *rs)
 {
-	vb_rs_changed(rs);
-	if (rs->is_driven && !rs->is_kicked)
+	if (!rs->is_kicked)
 		rs->is_kicked = vb_rs_watch(rs, always_ready()) == 0;
-	if (atomic_load(&rs->pollers))
-		vb_rs_wake_pollers();
 }
 
-static void end_kick(struct rsocket *rs)
+void vb_rs_is_awake(struct rsocket *rs)
 {
 	if (rs->is_kicked)
 		epoll_ctl(rs->fd, EPOLL_CTL_DEL, always_ready(), NULL);
 	rs->is_kicked = false;
+}
+
+void vb_rs_kick(struct rsocket *rs)
+{
+	vb_rs_changed(rs);
+	if (rs->is_driven)
+		vb_rs_wake(rs);
+	if (atomic_load(&rs->pollers))
+		vb_rs_wake_pollers();
 }
 
 /* ---- Waiting ----------------------------------------------------------------------------------------------------- */
@@ -165,7 +171,7 @@ static int drive(struct rsocket *rs, vb_rs_condition *is_met, int64_t deadline_u
 	int error = poll(&wait, 1, sleep_ms(deadline_us)) < 0 ? -errno : 0;
 	pthread_mutex_lock(&rs->lock);
 	rs->is_driven = false;
-	end_kick(rs);
+	vb_rs_is_awake(rs);
 	vb_rs_progress_all(rs);
 	/* Whoever sleeps may be the next to wait there. */
 	pthread_cond_broadcast(&rs->changed);

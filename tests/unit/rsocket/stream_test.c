@@ -235,6 +235,35 @@ static void listener__turns_others_away(void **state)
 	rdma_destroy_event_channel(channel);
 }
 
+static void await_connected(int fd)
+{
+	struct pollfd connected = { .fd = fd, .events = POLLOUT };
+	assert_int_equal(rpoll(&connected, 1, 5000), 1);
+	assert_int_equal(connected.revents, POLLOUT);
+}
+
+/* The listener makes two connections ahead: a third one is made as soon as the program has accepted the first. */
+static void listener__that_was_full_goes_on_when_one_is_accepted(void **state)
+{
+	int clients[3];
+
+	for (int i = 0; i < 3; i++) {
+		clients[i] = rsocket(AF_INET, SOCK_STREAM, 0);
+		assert_int_equal(rfcntl(clients[i], F_SETFL, O_NONBLOCK), 0);
+		int rc = rconnect(clients[i], loop_address("10.0.0.1", PAIR_PORT), sizeof(struct sockaddr_in));
+		assert_true(rc == 0 || errno == EINPROGRESS); /* it may be connected at once */
+		if (i < 2)
+			await_connected(clients[i]);
+	}
+	struct pollfd third = { .fd = clients[2], .events = POLLOUT };
+	assert_int_equal(rpoll(&third, 1, 50), 0);
+	pair_server = raccept(pair_listener, NULL, NULL);
+	assert_true(pair_server >= 0);
+	await_connected(clients[2]);
+	for (int i = 0; i < 3; i++)
+		rclose(clients[i]);
+}
+
 /* ---- Direct placement -------------------------------------------------------------------------------------------- */
 
 static int setup_mapped(void **state)
@@ -306,6 +335,8 @@ int main(void)
 			connect__that_does_not_wait_is_asked_how_it_went, pair_setup, pair_teardown),
 		cmocka_unit_test_setup_teardown(connect__arguments_are_checked, pair_setup, pair_teardown),
 		cmocka_unit_test_setup_teardown(listener__turns_others_away, pair_setup, pair_teardown),
+		cmocka_unit_test_setup_teardown(
+			listener__that_was_full_goes_on_when_one_is_accepted, pair_setup, pair_teardown),
 		cmocka_unit_test_setup_teardown(mapping__is_written_at_its_offset, setup_mapped, pair_teardown),
 		cmocka_unit_test_setup_teardown(
 			mapping__table_has_as_many_places_as_were_asked_for, setup_mapped, pair_teardown),
