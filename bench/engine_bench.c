@@ -1,5 +1,6 @@
 /* engine_bench [SECONDS [ROW]]: nanoseconds of engine per packet, without sockets: two lanes back to back, packets handed
- * over by pointer. A packet costs its sender and its receiver, and its share of the acks; all of it is counted. What is
+ * over by pointer, or descriptors, as on one host. A packet costs its sender and its receiver, and its share of the acks;
+ * all of it is counted. What is
  * said is CPU time of the best slice of some milliseconds: what else runs on the machine takes from all the others. Also
  * the memory of an idle connected RC QP. One line for each measurement, or that of one row alone; compare.py runs two
  * builds turn about. */
@@ -9,6 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
+#include "engine/local.h"
 #include "engine/nic.h"
 
 #define DEPTH	 16
@@ -25,6 +27,8 @@ struct end {
 	struct vb_qp *qp;
 	uint8_t *memory;
 	struct vb_gid gid;
+	uint8_t slot;
+	struct vb_neighbour other; /* of rows by descriptors */
 };
 
 /* What one line measures: messages of length bytes of op. */
@@ -33,12 +37,15 @@ struct row {
 	enum vb_wr_opcode op;
 	uint32_t length;
 	bool is_phantom;
+	bool is_local; /* by descriptors */
 	uint32_t apart; /* bytes between the two buffers' places within a page: what copies is slow where they are few */
 };
 
 static const struct row rows[] = {
 	{ "WRITE 8 B", VB_WR_RDMA_WRITE, 8, .apart = 0 },
 	{ "SEND 8 B", VB_WR_SEND, 8, .apart = 0 },
+	{ "WRITE 8 B by descriptors", VB_WR_RDMA_WRITE, 8, .is_local = true },
+	{ "SEND 8 B by descriptors", VB_WR_SEND, 8, .is_local = true },
 	{ "WRITE 64 KiB, packets of 4 KiB", VB_WR_RDMA_WRITE, 65536, .apart = 0 },
 	{ "WRITE 64 KiB, 16 bytes apart", VB_WR_RDMA_WRITE, 65536, .apart = 16 },
 	{ "WRITE 64 KiB, packets of 4 KiB, no memory", VB_WR_RDMA_WRITE, 65536, .is_phantom = true },
@@ -71,6 +78,7 @@ static void open_end(struct end *end, uint8_t n, size_t bytes, bool is_phantom, 
 	struct vb_cq_config cq = { .capacity = 1024 };
 	memset(end, 0, sizeof(*end));
 	end->gid = vb_gid_from_ipv4(10, 0, 0, n);
+	end->slot = n;
 	end->memory = is_phantom ? NULL : aligned_alloc(PAGE, bytes + PAGE);
 	if (end->memory)
 		memset(end->memory, n, bytes + PAGE);
@@ -139,6 +147,34 @@ static bool carry(struct end *from, struct end *to)
 	return n > 0;
 }
 
+/* The same of descriptors, and of the answers to them. */
+static bool carry_local(struct end *from, struct end *to)
+{
+	struct vb_descriptor descriptors[VB_BATCH_PACKETS];
+	struct vb_answer answers[VB_BATCH_PACKETS], back[VB_BATCH_PACKETS];
+	static uint8_t heap[VB_LOCAL_PART], heap_back[VB_LOCAL_PART];
+	struct vb_local_heap seen = { heap, sizeof(heap) };
+	struct vb_local_room out = { .descriptors = descriptors, .answers = answers, .descriptor_max = VB_BATCH_PACKETS,
+		.answer_max = VB_BATCH_PACKETS, .heap = heap, .heap_bytes = sizeof(heap) };
+	struct vb_local_room in = { .answers = back, .answer_max = VB_BATCH_PACKETS, .heap = heap_back,
+		.heap_bytes = sizeof(heap_back) };
+	vb_local_transmit(&from->other, &out, now);
+	if (out.answer_count)
+		vb_local_answered(&to->other, answers, out.answer_count, &seen, now);
+	if (out.descriptor_count)
+		vb_local_receive(&to->other, descriptors, out.descriptor_count, &seen, &in, now);
+	must(in.answer_count ? -5 : 0, "an answer that is not success");
+	packets += out.descriptor_count;
+	return out.descriptor_count + out.answer_count > 0;
+}
+
+static void carry_all(struct end *a, struct end *b, bool is_local)
+{
+	bool (*carry_some)(struct end *, struct end *) = is_local ? carry_local : carry;
+	while ((int)carry_some(a, b) | (int)carry_some(b, a)) /* both, always */
+		now = vb_time_add(now, VB_US);
+}
+
 static void post(struct end *end, const struct vb_send_wr *wr, unsigned count)
 {
 	vb_sq_begin(end->qp);
@@ -172,8 +208,7 @@ static void take_slice(struct end *a, struct end *b, const struct row *row, doub
 				must(vb_rq_post(b->qp, &recv), "post a receive");
 			post(a, &wr, DEPTH);
 			while (done < DEPTH) {
-				while ((int)carry(a, b) | (int)carry(b, a)) /* both, always */
-					now = vb_time_add(now, VB_US);
+				carry_all(a, b, row->is_local);
 				done += reap(a);
 				vb_lane_advance(a->lane, now);
 				vb_lane_advance(b->lane, now);
@@ -190,6 +225,12 @@ static void take_slice(struct end *a, struct end *b, const struct row *row, doub
 		*message_ns = (double)elapsed / (double)messages;
 }
 
+static void be_neighbours(struct end *a, struct end *b)
+{
+	vb_neighbour_init(&a->other, a->lane, 0);
+	must(vb_lane_set_neighbour(a->lane, &b->gid, b->slot, &a->other), "neighbour");
+}
+
 static void measure(const struct row *row, double seconds)
 {
 	struct end a, b;
@@ -199,6 +240,10 @@ static void measure(const struct row *row, double seconds)
 	struct vb_peer_facts facts = { .is_verbena = true, .receive_buffer = 4 << 20 };
 	vb_lane_set_peer(a.lane, &b.gid, &facts);
 	vb_lane_set_peer(b.lane, &a.gid, &facts);
+	if (row->is_local) {
+		be_neighbours(&a, &b);
+		be_neighbours(&b, &a);
+	}
 	a.qp = create_qp(&a, DEPTH);
 	b.qp = create_qp(&b, DEPTH);
 	connect_qp(&a, a.qp, &b.gid, vb_qp_number(b.qp));

@@ -16,8 +16,7 @@
 
 #define ANSWER_AFTER_ACK (20 * VB_US) /* a sender that is interrupted between the two takes as long */
 
-/* From index on, past the local operations that are done. */
-static uint32_t after_local_operations(const struct vb_qp *qp, uint32_t index)
+uint32_t vb_after_local_operations(const struct vb_qp *qp, uint32_t index)
 {
 	uint32_t tail = atomic_load_explicit(&qp->sq.tail, memory_order_acquire);
 	for (; index != tail; index++) {
@@ -31,7 +30,7 @@ static uint32_t after_local_operations(const struct vb_qp *qp, uint32_t index)
 /* Local operations that are done complete as soon as they are the oldest. */
 void vb_retire_local_operations(struct vb_qp *qp)
 {
-	vb_sq_retire_to(qp, after_local_operations(qp, head_index(qp)));
+	vb_sq_retire_to(qp, vb_after_local_operations(qp, head_index(qp)));
 }
 
 /* ---- Acknowledgements ------------------------------------------------------------------------------------------ */
@@ -91,7 +90,7 @@ static bool acknowledge_through(struct vb_qp *qp, const struct vb_packet *packet
 	struct vb_requester *rq = &qp->requester;
 	struct vb_cc_signal signal = signal_of(qp, packet, now);
 	struct window_cost freed = { 0 };
-	uint32_t index = after_local_operations(qp, head_index(qp));
+	uint32_t index = vb_after_local_operations(qp, head_index(qp));
 	bool is_progress = false, is_reached = true;
 
 	while (vb_psn_diff(psn, rq->una_psn) >= 0) {
@@ -106,7 +105,7 @@ static bool acknowledge_through(struct vb_qp *qp, const struct vb_packet *packet
 		signal.acked += advance_una(qp, wqe, is_whole ? end : vb_psn_add(psn, 1), &freed);
 		is_progress = true;
 		if (is_whole)
-			index = after_local_operations(qp, index + 1);
+			index = vb_after_local_operations(qp, index + 1);
 	}
 	vb_flight_remove(qp, freed.out, freed.in);
 	vb_sq_retire_to(qp, index);
@@ -175,7 +174,7 @@ static bool brings_credits(struct vb_qp *qp, const struct vb_packet *packet)
 	return !rq->has_credits || rq->credit_limit != limit;
 }
 
-static void receive_nak(struct vb_qp *qp, const struct vb_packet *packet, vb_time now)
+void vb_requester_refused(struct vb_qp *qp, uint8_t nak, vb_time now)
 {
 	static const struct {
 		enum vb_cause_kind cause;
@@ -186,13 +185,18 @@ static void receive_nak(struct vb_qp *qp, const struct vb_packet *packet, vb_tim
 		[VB_NAK_REMOTE_OPERATION & 31] = { VB_CAUSE_NAK_REMOTE_OPERATION, VB_WC_REM_OP_ERR },
 		[VB_NAK_INVALID_RD & 31] = { VB_CAUSE_NAK_INVALID_REQUEST, VB_WC_REM_INV_REQ_ERR },
 	};
-	uint8_t code = packet->syndrome & VB_AETH_CODE_MASK;
+	uint8_t code = nak & VB_AETH_CODE_MASK;
+	vb_qp_fail(qp, verdicts[code].cause, verdicts[code].status, now);
+}
+
+static void receive_nak(struct vb_qp *qp, const struct vb_packet *packet, vb_time now)
+{
 	vb_count(qp->lane, VB_NAK_RECEIVED, 1);
 	acknowledge_through(qp, packet, vb_psn_add(packet->psn, VB_PSN_MASK), now);
 	if (packet->syndrome == VB_NAK_PSN_SEQUENCE)
 		vb_recovery_on_gap(qp, now);
 	else
-		vb_qp_fail(qp, verdicts[code].cause, verdicts[code].status, now);
+		vb_requester_refused(qp, packet->syndrome, now);
 }
 
 static void receive_ack(struct vb_qp *qp, const struct vb_packet *packet, vb_time now)
@@ -233,7 +237,7 @@ static void response_done(struct vb_qp *qp, const struct vb_packet *packet, stru
 	signal.acked = advance_una(qp, wqe, vb_psn_add(psn, 1), &freed);
 	vb_flight_remove(qp, freed.out, freed.in);
 	if (ends_message)
-		vb_sq_retire_to(qp, after_local_operations(qp, head_index(qp) + 1));
+		vb_sq_retire_to(qp, vb_after_local_operations(qp, head_index(qp) + 1));
 	vb_recovery_on_progress(qp, psn, &signal, is_only, now);
 }
 
@@ -320,6 +324,10 @@ void vb_requester_receive(struct vb_qp *qp, const struct vb_packet *packet, vb_t
 
 	if (state != VB_QPS_RTS && state != VB_QPS_SQD) {
 		vb_count(qp->lane, VB_DROP_QP_STATE, 1);
+		return;
+	}
+	if (qp->local.to) { /* it has sent none that a packet could answer */
+		vb_count(qp->lane, VB_DROP_GHOST, 1);
 		return;
 	}
 	if (!syndrome_is_known(packet)) {

@@ -43,6 +43,11 @@ static bool ends_message(const struct vb_opcode *row)
 	return row->place == VB_LAST || row->place == VB_ONLY;
 }
 
+bool vb_target_expects(const struct vb_target *target, const struct vb_opcode *row)
+{
+	return begins_message(row) ? target->open == VB_NO_MESSAGE : target->open == row->message;
+}
+
 /* What the QP must grant the peer for a message of that kind. */
 static const uint32_t needed_access[] = {
 	[VB_NO_MESSAGE] = UINT32_MAX,
@@ -277,6 +282,47 @@ static enum vb_verdict execute_flush(const struct vb_target *target, const struc
 		return VB_BAD_RKEY;
 	atomic_thread_fence(memory_order_seq_cst);
 	return VB_EXECUTED;
+}
+
+/* ---- Bytes that somebody else puts in their place -------------------------------------------------------------- */
+
+static bool add_place(const struct vb_reach *part, uint32_t length, struct vb_iov *iov, unsigned *count)
+{
+	if (part->kind)
+		return false;
+	iov[(*count)++] = (struct vb_iov){ part->bytes, length };
+	return true;
+}
+
+static bool find_receive_places(
+	const struct vb_target *target, uint32_t length, struct vb_iov *iov, unsigned *count)
+{
+	const struct vb_recv_wqe *recv = target->recv;
+	const struct vb_pd *pd = target->srq ? target->srq->pd : target->pd;
+	uint32_t offset = target->received;
+	for (uint32_t i = 0; recv && i < recv->sge_count && length > 0; i++) {
+		const struct vb_sge *sge = &recv->sges[i];
+		if (offset >= sge->length) {
+			offset -= sge->length;
+			continue;
+		}
+		uint32_t part = sge->length - offset < length ? sge->length - offset : length;
+		struct vb_reach reach;
+		if (vb_reach_local(pd, sge, offset, part, VB_ACCESS_LOCAL_WRITE, &reach) ||
+			!add_place(&reach, part, iov, count))
+			return false;
+		length -= part;
+		offset = 0;
+	}
+	return length == 0;
+}
+
+bool vb_execute_places(const struct vb_target *target, uint32_t length, struct vb_iov *iov, unsigned *count)
+{
+	struct vb_reach part = { 0 };
+	if (target->open == VB_MESSAGE_SEND)
+		return find_receive_places(target, length, iov, count);
+	return reach_next(target, length, &part) && add_place(&part, length, iov, count);
 }
 
 /* ---- Any request ----------------------------------------------------------------------------------------------- */

@@ -70,6 +70,13 @@ void vb_target_check(const struct vb_target *target);
  * that is open. Of a READ, only whether it is allowed: whoever answers reads. before: what an atomic found. */
 enum vb_verdict vb_execute(struct vb_target *target, const struct vb_packet *request, uint64_t *before);
 
+/* Is there no message in progress for one that begins one, or the one that it continues? */
+bool vb_target_expects(const struct vb_target *target, const struct vb_opcode *row);
+
+/* Where the next length bytes of the message in progress go, for who puts them there himself: a packet without payload says
+ * then that they are there. Adds to iov, of VB_MAX_SGE entries. False: not to ordinary memory, or not allowed. */
+bool vb_execute_places(const struct vb_target *target, uint32_t length, struct vb_iov *iov, unsigned *count);
+
 /* The next Middle of the WRITE in progress, if all is with it as with those before; else nothing has changed, and
  * vb_execute says what is wrong. */
 bool vb_execute_middle(struct vb_target *target, const struct vb_packet *packet);

@@ -25,6 +25,14 @@ void vb_handed_out_disown(struct vb_qp *qp)
 	uint64_t life = ++qp->lane->handed_out.lives;
 
 	qp->cookie = life << LIFE_SHIFT | (uint64_t)(qp->qpn & 0xffff) << INDEX_SHIFT;
+	/* Before any completion says that its bytes are the program's again. */
+	if (qp->lane->handed_out.published)
+		atomic_store(&qp->lane->handed_out.published[qp->qpn & 0xffff], (uint16_t)life);
+}
+
+uint16_t vb_handed_out_life(const struct vb_qp *qp)
+{
+	return (uint16_t)(qp->cookie >> LIFE_SHIFT);
 }
 
 void vb_handed_out_is_message(struct vb_batch *batch)

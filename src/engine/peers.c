@@ -60,7 +60,7 @@ static uint64_t limit_towards(const struct vb_lane *lane, const struct vb_peer_f
 	return lane->config.stranger_allowance ? lane->config.stranger_allowance : STRANGER_ALLOWANCE;
 }
 
-static struct vb_peer *obtain(struct vb_lane *lane, const struct vb_gid *gid, uint8_t slot)
+struct vb_peer *vb_peer_know(struct vb_lane *lane, const struct vb_gid *gid, uint8_t slot)
 {
 	struct vb_peer *peer = (struct vb_peer *)vb_peer_find(lane, gid, slot);
 	if (peer)
@@ -85,17 +85,18 @@ static struct vb_peer *obtain(struct vb_lane *lane, const struct vb_gid *gid, ui
 	return peer;
 }
 
-static bool matters(const struct vb_lane *lane, const struct vb_gid *gid)
+static bool matters(const struct vb_lane *lane, const struct vb_gid *gid, uint8_t slot)
 {
-	return lane->config.stranger_allowance != VB_UNLIMITED || vb_peer_find(lane, gid, 0);
+	return lane->config.stranger_allowance != VB_UNLIMITED || vb_peer_find(lane, gid, 0) ||
+	       vb_peer_find(lane, gid, slot);
 }
 
 int vb_peer_get(struct vb_lane *lane, const struct vb_gid *gid, uint8_t slot, struct vb_peer **peer)
 {
 	*peer = NULL;
-	if (!matters(lane, gid))
+	if (!matters(lane, gid, slot))
 		return 0;
-	*peer = obtain(lane, gid, slot);
+	*peer = vb_peer_know(lane, gid, slot);
 	if (!*peer)
 		return -ENOMEM;
 	(*peer)->users++;
@@ -127,7 +128,7 @@ static void wake_curious(struct vb_peer *peer)
 
 void vb_lane_set_peer(struct vb_lane *lane, const struct vb_gid *gid, const struct vb_peer_facts *facts)
 {
-	if (!obtain(lane, gid, 0))
+	if (!vb_peer_know(lane, gid, 0))
 		return;
 	struct vb_peer *peer = lane->peers[gid_hash(gid) & (lane->peer_buckets - 1)];
 	for (; peer; peer = peer->next) { /* all slots of an address hang in one bucket */

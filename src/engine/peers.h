@@ -16,12 +16,14 @@ struct vb_peer {
 	uint32_t users;	  /* connected QPs */
 	vb_time patience; /* how long a silence is no reason to probe: recovery.c */
 	struct vb_allowance allowance;
+	struct vb_neighbour *neighbour; /* whose slot it is, on this host; NULL: packets only. local.h */
 	struct vb_list curious; /* QPs that wait to hear what the peer is; not empty only while facts.is_asked */
 };
 
 /* -ENOMEM. *peer is NULL where nothing is known of the address, and nobody bounds what may be under way to strangers. */
 int vb_peer_get(struct vb_lane *lane, const struct vb_gid *gid, uint8_t slot, struct vb_peer **peer);
 void vb_peer_put(struct vb_peer *peer);
+struct vb_peer *vb_peer_know(struct vb_lane *lane, const struct vb_gid *gid, uint8_t slot); /* NULL: no memory */
 const struct vb_peer *vb_peer_find(const struct vb_lane *lane, const struct vb_gid *gid, uint8_t slot);
 void vb_peers_deinit(struct vb_lane *lane);
 /* True: what the peer is has been asked and not answered; the QP is scheduled when it is. */

@@ -130,6 +130,7 @@ static void init_links(struct vb_qp *qp)
 	vb_list_init(&qp->ack_link);
 	vb_flight_init(qp);
 	vb_congestion_init(qp);
+	vb_local_init(qp);
 	vb_list_init(&qp->condemned_link);
 	vb_list_init(&qp->leaving_link);
 	vb_list_init(&qp->mcast);
@@ -229,6 +230,7 @@ static void leave_peer(struct vb_qp *qp)
 {
 	vb_flight_stop(qp);
 	vb_congestion_end(qp);
+	vb_local_leave(qp);
 	vb_flight_turn_to(qp, NULL);
 }
 

@@ -8,6 +8,7 @@
 #include "engine/congestion.h"
 #include "engine/execute.h"
 #include "engine/flight.h"
+#include "engine/local.h"
 #include "engine/memory.h"
 #include "engine/nic.h"
 #include "engine/queues.h"
@@ -63,6 +64,7 @@ struct vb_qp {
 	/* What no packet looks at. */
 	struct vb_cq *recv_cq;
 	struct vb_srq *srq;
+	struct vb_local local;       /* descriptors instead of packets */
 	struct vb_list leaving_link; /* in the lane's list: destroyed, and its bytes may be at the port */
 	struct vb_list xrcd_link;
 	struct vb_notice notice;

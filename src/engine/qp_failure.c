@@ -48,6 +48,7 @@ static void stop_requester(struct vb_qp *qp)
 	vb_timer_cancel(&qp->timer);
 	vb_echo_give_up(qp);
 	vb_flight_stop(qp);
+	vb_local_stop(qp);
 	vb_congestion_stop(qp);
 	rq->una_psn = rq->next_psn = rq->max_psn;
 	rq->is_rnr_waiting = false;

@@ -138,6 +138,7 @@ static int enter(struct vb_qp *qp, enum vb_qp_state from, enum vb_qp_state to, v
 		if (error)
 			break;
 		qp->attr.is_draining = false;
+		vb_local_choose(qp);
 		vb_schedule(qp);
 		break;
 	case VB_QPS_SQD:

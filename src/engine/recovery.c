@@ -74,7 +74,7 @@ static void arm(struct vb_qp *qp)
 
 	if (rq->is_rnr_waiting) {
 		next = (struct vb_deadline){ rq->rnr_until, true };
-	} else if (qp->is_reliable && vb_requester_is_busy(qp)) {
+	} else if (qp->is_reliable && vb_requester_is_busy(qp) && !qp->local.to) {
 		next = (struct vb_deadline){ vb_time_add(rq->quiet_since, probe_interval(qp)), true };
 		next = vb_deadline_earlier(next, ack_timeout_from(qp, rq->progress_at));
 	}
@@ -116,7 +116,7 @@ void vb_recovery_on_sent(struct vb_qp *qp, uint32_t psn, bool is_new, vb_time no
 	} /* else it comes up early and is put back */
 }
 
-static void go_back(struct vb_qp *qp)
+void vb_recovery_go_back(struct vb_qp *qp)
 {
 	struct vb_requester *rq = &qp->requester;
 	vb_flight_clear(qp);
@@ -220,7 +220,7 @@ void vb_recovery_on_progress(
 	rq->progress_at = rq->quiet_since = now;
 	if (rest_is_lost) {
 		tell_loss(qp, now);
-		go_back(qp);
+		vb_recovery_go_back(qp);
 	}
 	/* A deadline that moves later costs nothing: the timer comes up early and is put back. */
 	if (!vb_requester_is_busy(qp) || !qp->timer.deadline.is_set)
@@ -248,7 +248,16 @@ void vb_recovery_on_gap(struct vb_qp *qp, vb_time now)
 	rq->is_recovering = true;
 	note_loss(qp);
 	tell_loss(qp, now);
-	go_back(qp);
+	vb_recovery_go_back(qp);
+	arm(qp);
+}
+
+/* Nothing is sent before. */
+static void wait_until(struct vb_qp *qp, vb_time time)
+{
+	qp->requester.is_rnr_waiting = true;
+	qp->requester.rnr_until = time;
+	vb_recovery_go_back(qp);
 	arm(qp);
 }
 
@@ -264,11 +273,36 @@ void vb_recovery_on_rnr(struct vb_qp *qp, uint8_t timer_code, vb_time now)
 	}
 	if (rq->rnr_retries_left != 7) /* 7: for ever. 9.7.5.2.8 */
 		rq->rnr_retries_left--;
-	rq->is_rnr_waiting = true;
-	rq->rnr_until = vb_time_add(now, (vb_time)rnr_timer_10us[timer_code & 31] * 10 * VB_US);
+	wait_until(qp, vb_time_add(now, (vb_time)rnr_timer_10us[timer_code & 31] * 10 * VB_US));
 	rq->progress_at = rq->rnr_until; /* the peer is there: its silence is counted from when we ask again */
-	go_back(qp);
-	arm(qp);
+}
+
+/* On the wire it would be silent, and be asked again by probes; a retry is what lasts as long as the ack timeout. */
+void vb_recovery_on_absence(struct vb_qp *qp, vb_time now)
+{
+	struct vb_requester *rq = &qp->requester;
+	if (rq->is_rnr_waiting)
+		return;
+	if (vb_deadline_due(ack_timeout_from(qp, rq->progress_at), now)) {
+		vb_count(qp->lane, VB_TIMEOUTS, 1);
+		if (!use_retry(qp, now))
+			return;
+		rq->progress_at = now;
+	}
+	struct vb_deadline next = { vb_time_add(now, PROBE_MIN << rq->probe_backoff), true };
+	wait_until(qp, vb_deadline_earlier(next, ack_timeout_from(qp, rq->progress_at)).at);
+	if (rq->probe_backoff < PROBE_SHIFT_MAX)
+		rq->probe_backoff++;
+}
+
+void vb_recovery_renew(struct vb_qp *qp, vb_time now)
+{
+	struct vb_requester *rq = &qp->requester;
+	rq->retries_left = qp->attr.retry_cnt;
+	rq->rnr_retries_left = qp->attr.rnr_retry;
+	rq->tries = 0;
+	rq->probe_backoff = 0;
+	rq->progress_at = rq->quiet_since = now;
 }
 
 static void send_probe(struct vb_qp *qp)
@@ -299,6 +333,8 @@ void vb_recovery_on_timer(struct vb_qp *qp, vb_time now)
 		rq->is_rnr_waiting = false;
 		rq->quiet_since = now;
 		vb_schedule(qp);
+	} else if (qp->local.to) {
+		return;
 	} else if (vb_requester_is_busy(qp) && rq->next_psn == rq->una_psn) {
 		rq->progress_at = rq->quiet_since =
 			now; /* gone back, and waiting for a window: nothing to be answered */
@@ -311,7 +347,7 @@ void vb_recovery_on_timer(struct vb_qp *qp, vb_time now)
 			rq->is_recovering = false;
 			rq->was_probed = false;
 			tell_loss(qp, now);
-			go_back(qp);
+			vb_recovery_go_back(qp);
 		} else if (vb_time_is_due(vb_time_add(rq->quiet_since, probe_interval(qp)), now)) {
 			rq->quiet_since = now;
 			send_probe(qp);

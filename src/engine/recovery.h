@@ -17,6 +17,12 @@ void vb_recovery_on_ghost(struct vb_qp *qp, vb_time now);
 /* A NAK, or what amounts to one, for una_psn: resend, unless that was done already. */
 void vb_recovery_on_gap(struct vb_qp *qp, vb_time now);
 void vb_recovery_on_rnr(struct vb_qp *qp, uint8_t timer_code, vb_time now);
+/* Nobody takes the oldest request, now. */
+void vb_recovery_on_absence(struct vb_qp *qp, vb_time now);
+/* Everything from the oldest on is to be sent again. */
+void vb_recovery_go_back(struct vb_qp *qp);
+/* Something was executed, and by descriptors: all retries are left. */
+void vb_recovery_renew(struct vb_qp *qp, vb_time now);
 void vb_recovery_on_timer(struct vb_qp *qp, vb_time now);
 
 #endif

@@ -105,7 +105,7 @@ static bool start(struct vb_qp *qp, struct vb_send_wqe *wqe, vb_time now)
 	}
 	rq->is_answer = rq->is_asked || (rq->is_answer && vb_requester_is_busy(qp));
 	rq->is_asked = false;
-	wqe->psn_count = vb_psn_count(qp, wqe->length);
+	wqe->psn_count = qp->local.to ? vb_local_part_count(qp, wqe) : vb_psn_count(qp, wqe->length);
 	wqe->first_psn = rq->max_psn;
 	if (!qp->is_reliable)
 		wqe->at_port = 0;
@@ -141,7 +141,7 @@ static const struct {
 	[VB_WR_ATOMIC_WRITE] = { .only = VB_ATOMIC_WRITE },
 };
 
-static uint8_t request_opcode(const struct vb_send_wqe *wqe, bool is_first, bool is_last)
+uint8_t vb_request_opcode(const struct vb_send_wqe *wqe, bool is_first, bool is_last)
 {
 	if (is_first)
 		return is_last ? forms[wqe->opcode].only : forms[wqe->opcode].first;
@@ -176,7 +176,7 @@ static void fill_extension_headers(
 static bool build(struct vb_qp *qp, struct vb_batch *batch, struct vb_send_wqe *wqe, uint32_t index, uint32_t end)
 {
 	bool is_first = index == 0, is_last = end == wqe->psn_count;
-	uint8_t opcode = (uint8_t)(qp->transport | request_opcode(wqe, is_first, is_last));
+	uint8_t opcode = (uint8_t)(qp->transport | vb_request_opcode(wqe, is_first, is_last));
 	struct vb_outgoing *out = vb_batch_add(batch, qp, opcode, &qp->attr.av);
 	const struct vb_opcode *row = &vb_opcodes[opcode];
 
@@ -441,30 +441,38 @@ bool vb_requester_has_unsent(const struct vb_qp *qp)
 	return !is_sent || rq->cursor + 1 != atomic_load_explicit(&qp->sq.tail, memory_order_acquire);
 }
 
-bool vb_requester_emit(struct vb_qp *qp, struct vb_batch *batch, vb_time now)
+struct vb_send_wqe *vb_requester_next(struct vb_qp *qp, vb_time now)
 {
 	struct vb_requester *rq = &qp->requester;
 
-	if (!may_send(qp))
-		return false;
-	if (rq->probe && emit_probe(qp, batch, now))
-		return true;
-	if (rq->doomed)
-		return false;
+	if (!may_send(qp) || rq->doomed)
+		return NULL;
 	while (rq->cursor != atomic_load_explicit(&qp->sq.tail, memory_order_acquire)) {
 		struct vb_send_wqe *wqe = vb_send_wqe_at(&qp->sq, rq->cursor);
 		if (!wqe->is_started) {
 			if (!start(qp, wqe, now))
-				return false;
+				return NULL;
 			continue;
 		}
-		if (psn_index(wqe, rq->next_psn) >= wqe->psn_count) { /* all of it is on the wire */
-			rq->cursor++;
-			continue;
-		}
-		return qp->is_reliable ? emit_next(qp, batch, wqe, now) : emit_unacknowledged(qp, batch, wqe, now);
+		if (psn_index(wqe, rq->next_psn) < wqe->psn_count)
+			return wqe;
+		rq->cursor++; /* all of it has been sent */
 	}
-	return false;
+	return NULL;
+}
+
+bool vb_requester_emit(struct vb_qp *qp, struct vb_batch *batch, vb_time now)
+{
+	struct vb_requester *rq = &qp->requester;
+
+	if (qp->local.to)
+		return false;
+	if (rq->probe && may_send(qp) && emit_probe(qp, batch, now))
+		return true;
+	struct vb_send_wqe *wqe = vb_requester_next(qp, now);
+	if (!wqe)
+		return false;
+	return qp->is_reliable ? emit_next(qp, batch, wqe, now) : emit_unacknowledged(qp, batch, wqe, now);
 }
 
 /* Of a connected QP. */

@@ -63,6 +63,10 @@ bool vb_requester_emit(struct vb_qp *qp, struct vb_batch *batch, vb_time now); /
 /* At most so many Middles, right behind the First or Middle that was emitted last, which nothing but their place in the
  * message tells from it; gives their number, often 0. */
 uint32_t vb_requester_emit_middles(struct vb_qp *qp, struct vb_batch *batch, uint32_t most, vb_time now);
+/* The work request at the cursor, of which something is to be sent, started if need be. NULL: nothing may be now. */
+struct vb_send_wqe *vb_requester_next(struct vb_qp *qp, vb_time now);
+/* The operation of the message's first, middle, last or only part. */
+uint8_t vb_request_opcode(const struct vb_send_wqe *wqe, bool is_first, bool is_last);
 bool vb_requester_has_work(const struct vb_qp *qp); /* something is to be sent, if windows and the like allow it */
 bool vb_requester_has_unsent(const struct vb_qp *qp); /* as exactly as can be said: the cursor may stay at what was sent */
 /* Fails the WQE at the cursor once it is the oldest. */
@@ -77,6 +81,10 @@ bool vb_requester_is_busy(const struct vb_qp *qp); /* something is unacknowledge
 
 /* acknowledgement.c */
 void vb_requester_receive(struct vb_qp *qp, const struct vb_packet *packet, vb_time now);
+/* From index on, past the local operations that are done. */
+uint32_t vb_after_local_operations(const struct vb_qp *qp, uint32_t index);
+/* A fatal NAK to the oldest request: one of those of INVALID_REQUEST to INVALID_RD. */
+void vb_requester_refused(struct vb_qp *qp, uint8_t nak, vb_time now);
 /* Local operations that are done complete as soon as they are the oldest. */
 void vb_retire_local_operations(struct vb_qp *qp);
 

@@ -23,12 +23,6 @@ void vb_responder_reset(struct vb_qp *qp)
 
 /* ---- Checks ---------------------------------------------------------------------------------------------------- */
 
-static bool sequence_is_right(const struct vb_target *target, const struct vb_opcode *row)
-{
-	bool continues = row->place == VB_MIDDLE || row->place == VB_LAST;
-	return continues ? target->open == row->message : target->open == VB_NO_MESSAGE;
-}
-
 /* First and Middle are full, Last is not empty, Only may be. 9.7.4.1.6. */
 bool vb_payload_is_right(const struct vb_qp *qp, const struct vb_packet *packet)
 {
@@ -46,7 +40,7 @@ bool vb_payload_is_right(const struct vb_qp *qp, const struct vb_packet *packet)
 	}
 }
 
-static bool is_answered_by_a_response(const struct vb_opcode *row)
+bool vb_is_answered_by_a_response(const struct vb_opcode *row)
 {
 	return row->message == VB_MESSAGE_READ || row->message == VB_MESSAGE_ATOMIC ||
 	       row->message == VB_MESSAGE_ATOMIC_WRITE || row->message == VB_MESSAGE_FLUSH;
@@ -56,11 +50,11 @@ static bool is_answered_by_a_response(const struct vb_opcode *row)
 static enum vb_verdict judge(struct vb_qp *qp, const struct vb_packet *packet, uint64_t *before)
 {
 	const struct vb_opcode *row = vb_packet_row(packet);
-	if (!sequence_is_right(&qp->target, row))
+	if (!vb_target_expects(&qp->target, row))
 		return VB_BAD_SEQUENCE;
 	if (!vb_payload_is_right(qp, packet))
 		return VB_BAD_LENGTH;
-	if (is_answered_by_a_response(row) && !vb_responder_has_room(qp))
+	if (vb_is_answered_by_a_response(row) && !vb_responder_has_room(qp))
 		return VB_TOO_MANY_READS;
 	return vb_execute(&qp->target, packet, before);
 }
@@ -82,7 +76,7 @@ static void accept(struct vb_qp *qp, const struct vb_packet *packet, uint64_t be
 		rs->msn = vb_psn_add(rs->msn, 1);
 	rs->ack.packets++;
 	rs->ack.bytes += packet->payload_length;
-	if (is_answered_by_a_response(row))
+	if (vb_is_answered_by_a_response(row))
 		vb_responder_answer(qp, packet, psn_count, before);
 	else if (packet->ackreq)
 		vb_responder_ack(qp, vb_responder_ack_syndrome(qp), packet->psn, false, now);
@@ -155,7 +149,7 @@ bool vb_responder_refuse_again(struct vb_qp *qp, const struct vb_packet *packet,
 
 	if (!rs->refusal || row->is_response || row->message == VB_MESSAGE_CNP || ahead > 0)
 		return false;
-	if (ahead < 0 && is_answered_by_a_response(row)) {
+	if (ahead < 0 && vb_is_answered_by_a_response(row)) {
 		if (row->message != VB_MESSAGE_READ || packet->dma_length > VB_MAX_MESSAGE_BYTES ||
 			(uint32_t)-ahead >= vb_psn_count(qp, packet->dma_length))
 			return false;

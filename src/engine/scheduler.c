@@ -25,6 +25,11 @@ void vb_schedule_now(struct vb_qp *qp)
 
 void vb_schedule(struct vb_qp *qp)
 {
+	if (qp->local.to) {
+		vb_local_schedule(qp);
+		if (qp->responder.active_resources == 0) /* that it answers by packets */
+			return;
+	}
 	if (vb_congestion_is_due(&qp->congestion, qp->lane->now))
 		vb_schedule_now(qp);
 	else

@@ -6,6 +6,8 @@
 #include "base/invariant.h"
 #include "engine/events.h"
 #include "engine/lane.h"
+#include "engine/local.h"
+#include "engine/peers.h"
 #include "engine/qp.h"
 #include "engine/queues.h"
 #include "engine/scheduler.h"
@@ -256,6 +258,8 @@ static void answer_doorbell(struct vb_qp *qp)
 	switch (vb_state(qp)) {
 	case VB_QPS_RTS:
 	case VB_QPS_SQD:
+		if (__builtin_expect(qp->peer && qp->peer->neighbour != qp->local.to, false))
+			vb_local_choose(qp);
 		vb_schedule(qp);
 		break;
 	case VB_QPS_SQE:

@@ -14,7 +14,7 @@ static void discard(struct vb_qp *qp, enum vb_counter reason)
 	qp->responder.uc_discarding = true; /* up to the next First or Only */
 }
 
-static void conclude(struct vb_qp *qp, const struct vb_packet *packet, enum vb_verdict verdict, vb_time now)
+void vb_uc_conclude(struct vb_qp *qp, const struct vb_packet *packet, enum vb_verdict verdict, vb_time now)
 {
 	switch (verdict) {
 	case VB_EXECUTED:
@@ -50,13 +50,21 @@ static bool is_in_sequence(struct vb_qp *qp, const struct vb_packet *packet)
 	return !rs->uc_discarding && packet->psn == expected_psn && qp->target.open == row->message;
 }
 
-void vb_uc_receive(struct vb_qp *qp, const struct vb_packet *packet, vb_time now)
+bool vb_uc_expects(struct vb_qp *qp, const struct vb_packet *packet)
 {
 	vb_responder_establish(qp);
-	if (!is_in_sequence(qp, packet))
-		discard(qp, VB_DROP_UC_SEQUENCE);
-	else if (!vb_payload_is_right(qp, packet))
+	if (is_in_sequence(qp, packet))
+		return true;
+	discard(qp, VB_DROP_UC_SEQUENCE);
+	return false;
+}
+
+void vb_uc_receive(struct vb_qp *qp, const struct vb_packet *packet, vb_time now)
+{
+	if (!vb_uc_expects(qp, packet))
+		return;
+	if (!vb_payload_is_right(qp, packet))
 		discard(qp, VB_DROP_LENGTH);
 	else
-		conclude(qp, packet, vb_execute(&qp->target, packet, NULL), now);
+		vb_uc_conclude(qp, packet, vb_execute(&qp->target, packet, NULL), now);
 }

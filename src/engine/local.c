@@ -1,0 +1,208 @@
+/* Same host: which QPs go by descriptors, and what becomes of what is under way when a QP or a neighbour goes.
+ * Holds: a QP's way changes only while nothing of it is under way; what was executed is said to the peer, or the neighbour
+ * is lost.
+ * Not here: sending (local_send.c), executing (local_receive.c). */
+#include "engine/local.h"
+#include <errno.h>
+#include <stdlib.h>
+#include "base/invariant.h"
+#include "engine/lane.h"
+#include "engine/message.h"
+#include "engine/peers.h"
+#include "engine/qp.h"
+#include "engine/requester.h"
+#include "engine/scheduler.h"
+#include "engine/send_queue.h"
+
+void vb_neighbour_init(struct vb_neighbour *neighbour, struct vb_lane *lane, uint32_t lend_from)
+{
+	*neighbour = (struct vb_neighbour){ .lane = lane, .lend_from = lend_from };
+	if (lend_from && lend_from < VB_LOCAL_LEND_MIN)
+		neighbour->lend_from = VB_LOCAL_LEND_MIN;
+	vb_list_init(&neighbour->ready);
+	vb_list_init(&neighbour->users);
+	vb_list_init(&neighbour->debts);
+}
+
+void vb_local_init(struct vb_qp *qp)
+{
+	vb_list_init(&qp->local.link);
+	vb_list_init(&qp->local.user_link);
+}
+
+void vb_lane_publish_lives(struct vb_lane *lane, _Atomic uint16_t *lives)
+{
+	lane->handed_out.published = lives;
+}
+
+/* ---- Which way ------------------------------------------------------------------------------------------------- */
+
+/* Something is under way, or cut into parts to be sent. */
+static bool has_begun(const struct vb_qp *qp)
+{
+	return vb_requester_is_busy(qp) || (!sq_is_empty(qp) && head_wqe(qp)->is_started);
+}
+
+static bool is_idle(const struct vb_qp *qp)
+{
+	return !has_begun(qp) && qp->requester.cursor == head_index(qp) && !qp->requester.doomed;
+}
+
+static void turn_to(struct vb_qp *qp, struct vb_neighbour *neighbour)
+{
+	vb_list_remove(&qp->local.link);
+	vb_list_remove(&qp->local.user_link);
+	qp->local.to = neighbour;
+	qp->local.never_lends = false;
+	qp->requester.has_credits = false;
+	if (neighbour)
+		vb_list_add_tail(&neighbour->users, &qp->local.user_link);
+}
+
+void vb_local_choose(struct vb_qp *qp)
+{
+	struct vb_neighbour *neighbour = qp->peer ? qp->peer->neighbour : NULL;
+	if (neighbour && neighbour->is_lost)
+		neighbour = NULL;
+	if (neighbour == qp->local.to || qp->type == VB_QP_UD || qp->type == VB_QP_RAW)
+		return;
+	/* What UC sent as packets may be anywhere, and is not to be overtaken. */
+	bool is_fresh = vb_state(qp) == VB_QPS_RTR;
+	if (is_idle(qp) && (qp->is_reliable || is_fresh))
+		turn_to(qp, neighbour);
+}
+
+void vb_local_schedule(struct vb_qp *qp)
+{
+	if (!vb_list_linked(&qp->local.link))
+		vb_list_add_tail(&qp->local.to->ready, &qp->local.link);
+}
+
+/* ---- Goodbyes -------------------------------------------------------------------------------------------------- */
+
+/* Whoever lent the bytes hears that nobody takes them any more. */
+static void abandon_pull(struct vb_qp *qp)
+{
+	struct vb_neighbour *neighbour = qp->local.pulls;
+	if (!neighbour)
+		return;
+	qp->local.pulls = NULL;
+	neighbour->puller = NULL;
+	neighbour->has_pending = true;
+	neighbour->pending = (struct vb_answer){ .dest_qpn = neighbour->pulled.src_qpn,
+		.src_qpn = qp->qpn,
+		.psn = neighbour->pulled.psn,
+		.kind = VB_ANSWER_ABSENT };
+}
+
+void vb_local_stop(struct vb_qp *qp)
+{
+	vb_list_remove(&qp->local.link);
+	abandon_pull(qp);
+}
+
+/* What it owes is still said. */
+void vb_local_leave(struct vb_qp *qp)
+{
+	struct vb_debt *debt = qp->local.debt;
+	vb_local_stop(qp);
+	turn_to(qp, NULL);
+	qp->local.debt = NULL;
+	if (debt && vb_list_linked(&debt->link))
+		debt->is_orphan = true;
+	else
+		free(debt);
+}
+
+static void forget_debts(struct vb_neighbour *neighbour)
+{
+	struct vb_list *node;
+	while ((node = vb_list_pop(&neighbour->debts))) {
+		struct vb_debt *debt = vb_container_of(node, struct vb_debt, link);
+		if (debt->is_orphan)
+			free(debt);
+	}
+}
+
+/* UC knows nothing of what becomes of its messages: those that were sent are done, and one of which parts were starts
+ * afresh. */
+static void finish_unacknowledged(struct vb_qp *qp, vb_time now)
+{
+	struct vb_requester *rq = &qp->requester;
+	rq->una_psn = rq->next_psn = rq->max_psn;
+	vb_sq_retire_to(qp, rq->cursor);
+	if (!sq_is_empty(qp))
+		head_wqe(qp)->is_started = false;
+	vb_requester_proceed(qp, now);
+}
+
+static void lose(struct vb_qp *qp, vb_time now)
+{
+	bool was_busy = has_begun(qp);
+	turn_to(qp, NULL);
+	if (was_busy && qp->is_reliable) {
+		vb_qp_fail(qp, VB_CAUSE_PEER_DIED, VB_WC_RETRY_EXC_ERR, now);
+		return;
+	}
+	if (was_busy)
+		finish_unacknowledged(qp, now);
+	vb_schedule(qp);
+}
+
+void vb_local_lost(struct vb_neighbour *neighbour, vb_time now)
+{
+	struct vb_qp *puller = neighbour->puller;
+	struct vb_list *node;
+	neighbour->lane->now = now;
+	neighbour->is_lost = true;
+	neighbour->puller = NULL;
+	neighbour->has_pending = false;
+	if (puller) {
+		puller->target.open = VB_NO_MESSAGE;
+		puller->local.pulls = NULL;
+	}
+	forget_debts(neighbour);
+	while ((node = vb_list_pop(&neighbour->users)))
+		lose(vb_container_of(node, struct vb_qp, local.user_link), now);
+	vb_lane_reap(neighbour->lane);
+}
+
+int vb_lane_set_neighbour(
+	struct vb_lane *lane, const struct vb_gid *gid, uint8_t slot, struct vb_neighbour *neighbour)
+{
+	struct vb_peer *peer = vb_peer_know(lane, gid, slot);
+	if (!peer)
+		return -ENOMEM;
+	peer->neighbour = neighbour;
+	return 0;
+}
+
+/* ---- Checks ---------------------------------------------------------------------------------------------------- */
+
+void vb_local_check(const struct vb_qp *qp)
+{
+	const struct vb_local *local = &qp->local;
+	assert(vb_list_linked(&local->user_link) == (local->to != NULL));
+	assert(!vb_list_linked(&local->link) || local->to);
+	if (local->debt)
+		assert(!local->debt->is_orphan);
+	if (!local->to)
+		return;
+	assert(qp->flight.out == 0 && qp->flight.in == 0);
+	assert(vb_psn_diff(qp->requester.next_psn, qp->requester.una_psn) >= 0);
+	assert(vb_psn_diff(qp->requester.max_psn, qp->requester.next_psn) >= 0);
+}
+
+void vb_neighbour_check(const struct vb_neighbour *neighbour)
+{
+	vb_list_for_each (node, &neighbour->users)
+		assert(vb_container_of(node, struct vb_qp, local.user_link)->local.to == neighbour);
+	vb_list_for_each (node, &neighbour->ready)
+		assert(vb_container_of(node, struct vb_qp, local.link)->local.to == neighbour);
+	vb_list_for_each (node, &neighbour->debts)
+		assert(vb_container_of(node, struct vb_debt, link)->to == neighbour);
+	if (!neighbour->puller)
+		return;
+	assert(neighbour->puller->local.pulls == neighbour && !neighbour->has_pending);
+	assert(neighbour->pulled_bytes < neighbour->pulled.length);
+}

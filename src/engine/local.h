@@ -1,0 +1,231 @@
+/* Same host: requests that are descriptors, for a peer whose lane belongs to a neighbour: another process (or this one)
+ * that shares memory with us. Nothing on the way is lost or comes twice, so nothing is acknowledged packet by packet,
+ * probed, sent again in doubt or held to a window; what the send queue, keys, receives, tags, completions and states of
+ * QPs are is the same, and requests are executed as those of packets are (execute.h).
+ *
+ * The engine knows no rings. Its holder has, for each neighbour, two FIFOs each way (descriptors, answers) and heaps of
+ * bytes, gives room in them, and takes what comes:
+ *
+ *   vb_local_answered(n, answers, count, heap, now);       first what the other side answered, all that was there when
+ *   taken = vb_local_receive(n, descriptors, count, heap, &room, now);              these descriptors were seen
+ *   while (vb_local_pull(n, &pull)) {                      bytes that the other side only lends
+ *           ... copy them into pull.iov;
+ *           vb_local_pulled(n, outcome, now);
+ *   }
+ *   if (vb_local_wants_transmit(n))
+ *           vb_local_transmit(n, &room, now);              our answers, and then our descriptors
+ *
+ * Answers are kept in front: those to all that was executed go before our next descriptor, and are taken note of before
+ * a descriptor behind them is executed, so that no program sees the answer to a message before that message's own
+ * completion. Their FIFO is always read on, so that two who wait for room of each other do not wait for ever.
+ *
+ * Each descriptor has a PSN, one of its own, however long it is: the responder expects the next and takes no other.
+ * That is what epochs are for elsewhere: of what was on its way when one was refused (no receive, no such QP yet) none
+ * is the expected one, until the requester, which has gone back, asks for that again. It also lets a QP turn between
+ * descriptors and packets whenever nothing is under way, each direction by itself.
+ *
+ * Payload is in the descriptor itself, in the heap (in parts, the First, Middles and Last of a message), or lent: the
+ * request is checked first, and then pulled straight into its place, a piece at a time; it completes with the last. What
+ * is lent may be the program's again before it was pulled, when the QP has failed or was reset: its life is over then
+ * (vb_lane_publish_lives), and the holder who finds that out, after copying, says so.
+ *
+ * The other end may be another user's: descriptors and answers are to be copied out of shared memory before they are given
+ * to the engine, which believes nothing that they say. Functions here are all [lane], and allocate nothing but at a QP's
+ * first request. UD does not go this way yet. */
+#ifndef VB_ENGINE_LOCAL_H
+#define VB_ENGINE_LOCAL_H
+
+#include <stdatomic.h>
+#include "base/list.h"
+#include "engine/nic.h"
+
+#define VB_LOCAL_INLINE	   24u
+#define VB_LOCAL_PART	   65536u /* bytes of a message in one descriptor, unless they are lent; of a READ in one answer */
+#define VB_LOCAL_LEND_MIN  4097u  /* tags look at messages of one packet as a whole */
+#define VB_LOCAL_PULL_MAX  1048576u
+#define VB_LOCAL_NO_BYTES  UINT32_MAX /* in place of an offset: there are none, only their number */
+
+/* Where a descriptor's payload is. */
+enum vb_local_place { VB_LOCAL_NOWHERE, VB_LOCAL_INLINED, VB_LOCAL_HEAPED, VB_LOCAL_LENT };
+
+enum vb_local_flags { VB_LOCAL_SOLICITED = 1, VB_LOCAL_ACKED = 2 };
+
+struct vb_descriptor {
+	uint8_t opcode; /* as of a packet: an Only or, of payload in the heap, a part */
+	uint8_t place : 4, flags : 4;
+	uint16_t holder; /* his own */
+	uint32_t dest_qpn, src_qpn;
+	uint32_t psn;
+	union {
+		uint32_t acked; /* with ACKED: all of the peer's requests up to this PSN are executed, as by an answer */
+		uint32_t srqn;	/* XRC */
+	};
+	uint32_t length; /* of the payload; of a READ or FLUSH, of the range */
+	uint64_t va;
+	uint32_t rkey;
+	uint32_t imm_or_inv; /* of a FLUSH its type and level */
+	union {
+		uint8_t bytes[VB_LOCAL_INLINE];
+		struct {
+			uint64_t swap_add, compare;
+		} atomic;
+		struct {
+			uint32_t at;	/* in the sender's heap */
+			uint32_t total; /* of the message, in its First */
+		} heap;
+		struct {
+			uint64_t address; /* in the sender */
+			uint16_t life;	  /* of the QP there */
+		} lent;
+	};
+};
+
+_Static_assert(sizeof(struct vb_descriptor) == 64, "one cache line");
+
+enum vb_answer_kind {
+	VB_ANSWER_DONE,	      /* all up to psn are executed */
+	VB_ANSWER_VALUE,      /* and before, and psn is an atomic that found value */
+	VB_ANSWER_READ,	      /* or a READ, whose bytes these are */
+	VB_ANSWER_NOT_READY,  /* all before psn are, and psn has no receive: code is the timer's */
+	VB_ANSWER_REFUSED,    /* code is the NAK's */
+	VB_ANSWER_UNREADABLE, /* what psn lends is not there */
+	VB_ANSWER_UNWANTED,   /* what psn lends cannot be pulled: by the heap */
+	VB_ANSWER_ABSENT,     /* there is no QP that takes it, or not now */
+};
+
+struct vb_answer {
+	uint32_t dest_qpn, src_qpn;
+	uint32_t psn;
+	uint8_t kind; /* enum vb_answer_kind */
+	uint8_t code;
+	uint16_t holder; /* his own */
+	uint32_t length; /* of READ */
+	uint32_t at;	 /* in the answerer's heap, when length is more than a value's; or NO_BYTES */
+	union {
+		uint64_t value;
+		uint8_t bytes[8];
+	};
+};
+
+/* What the holder has room for. Counts and heap_used go up from what they are. */
+struct vb_local_room {
+	struct vb_descriptor *descriptors;
+	struct vb_answer *answers;
+	uint8_t *heap;	  /* bytes that the other side sees too: free as soon as what was put beside them is taken */
+	uint32_t heap_at; /* what both call the first of them */
+	uint32_t heap_bytes, heap_used; /* as many as a part at times, or parts never leave */
+	unsigned descriptor_max, descriptor_count;
+	unsigned answer_max, answer_count;
+};
+
+/* The other side's heap, as it lies here. */
+struct vb_local_heap {
+	const uint8_t *bytes;
+	uint32_t length;
+};
+
+/* Bytes to be copied out of the other side's memory: length from address on, into iov. Nothing here is valid any more once
+ * the lane has been given away, but for a call of vb_local_pull anew. */
+struct vb_local_pull {
+	uint64_t address;
+	uint32_t length;
+	uint32_t src_qpn; /* whose life it is */
+	uint16_t life;
+	unsigned iov_count;
+	struct vb_iov iov[VB_MAX_SGE + 1];
+};
+
+enum vb_local_outcome {
+	VB_PULLED,
+	VB_PULL_STALE,	 /* the life was over afterwards: what was copied may be anything */
+	VB_PULL_FAULT,	 /* nothing is there */
+	VB_PULL_REFUSED, /* we may not */
+};
+
+/* A lane of another process. The holder's memory; the fields are the engine's. */
+struct vb_neighbour {
+	struct vb_lane *lane; /* ours */
+	uint32_t lend_from;   /* bytes from which a message is lent; 0: never */
+	bool is_lost;
+	struct vb_list ready; /* QPs with descriptors to send */
+	struct vb_list users; /* QPs whose requests go there */
+	struct vb_list debts; /* QPs whose peers are to hear what was executed */
+	struct vb_qp *puller; /* the QP whose message is being pulled; NULL: none is */
+	struct vb_descriptor pulled;
+	uint32_t pulled_bytes, piece; /* of the message: that are here; that were asked for */
+	bool is_opened;		      /* it is a message in progress; tags look at its header first */
+	uint8_t tail[16];	      /* the message's first bytes, for tags, or its last, which are to land last */
+	struct vb_answer pending;     /* not said yet: nothing more is executed before */
+	bool has_pending;
+};
+
+/* What is executed and not yet said. Outlives its QP. */
+struct vb_debt {
+	struct vb_list link; /* in the neighbour's debts */
+	struct vb_neighbour *to;
+	uint32_t dest_qpn, src_qpn, psn;
+	bool is_orphan; /* its QP is gone */
+};
+
+/* A QP's part. */
+struct vb_send_wqe;
+
+struct vb_local {
+	struct vb_neighbour *to; /* requests go there; NULL: as packets */
+	struct vb_list link;	 /* in its ready */
+	struct vb_list user_link;
+	struct vb_debt *debt; /* made at its first request */
+	struct vb_neighbour *pulls; /* what it lends this QP; it is the puller there */
+	bool never_lends;
+};
+
+void vb_neighbour_init(struct vb_neighbour *neighbour, struct vb_lane *lane, uint32_t lend_from);
+/* That slot of that address is the neighbour's, or no longer anybody's (NULL): QPs that are connected to it send to it by
+ * descriptors from their RTS on, or once nothing is under way; only its descriptors are for them. -ENOMEM */
+int vb_lane_set_neighbour(
+	struct vb_lane *lane, const struct vb_gid *gid, uint8_t slot, struct vb_neighbour *neighbour);
+/* Its process died: what is under way to it ends as after the last retry, what waits goes over the wire. It may be freed
+ * when it has been taken from its addresses too (vb_lane_set_neighbour). */
+void vb_local_lost(struct vb_neighbour *neighbour, vb_time now);
+
+bool vb_local_wants_transmit(const struct vb_neighbour *neighbour); /* descriptors, or answers */
+bool vb_local_has_descriptors(const struct vb_neighbour *neighbour); /* else its answers may wait a little */
+void vb_local_transmit(struct vb_neighbour *neighbour, struct vb_local_room *room, vb_time now);
+/* How many were taken. The rest are given again: when there is room for answers, and nothing to be pulled. */
+unsigned vb_local_receive(struct vb_neighbour *neighbour, const struct vb_descriptor *descriptors, unsigned n,
+	const struct vb_local_heap *heap, struct vb_local_room *room, vb_time now);
+void vb_local_answered(struct vb_neighbour *neighbour, const struct vb_answer *answers, unsigned n,
+	const struct vb_local_heap *heap, vb_time now);
+bool vb_local_pull(struct vb_neighbour *neighbour, struct vb_local_pull *pull, vb_time now); /* false: nothing */
+void vb_local_pulled(struct vb_neighbour *neighbour, enum vb_local_outcome outcome, vb_time now);
+
+/* From now on lives[index] is the life of the QP with that index in its number: 65536 of them, which others may see. */
+void vb_lane_publish_lives(struct vb_lane *lane, _Atomic uint16_t *lives);
+
+void vb_neighbour_check(const struct vb_neighbour *neighbour);
+
+/* ---- The engine's ---------------------------------------------------------------------------------------------- */
+
+void vb_local_init(struct vb_qp *qp);
+void vb_local_choose(struct vb_qp *qp); /* packets or descriptors, if nothing is under way */
+void vb_local_schedule(struct vb_qp *qp);
+void vb_local_stop(struct vb_qp *qp);  /* nothing more of it is sent or pulled */
+void vb_local_leave(struct vb_qp *qp); /* and it has nothing to do with any neighbour */
+uint32_t vb_local_part_count(const struct vb_qp *qp, const struct vb_send_wqe *wqe); /* descriptors of a message */
+void vb_local_acked(struct vb_qp *qp, uint32_t psn, vb_time now);
+bool vb_local_tell_pending(struct vb_neighbour *neighbour, struct vb_local_room *room); /* false: there is no room */
+void vb_local_check(const struct vb_qp *qp);
+
+static inline uint32_t vb_local_heap_left(const struct vb_local_room *room)
+{
+	return room->heap_bytes - room->heap_used;
+}
+
+/* What comes next begins a cache line. */
+static inline void vb_local_use_heap(struct vb_local_room *room, uint32_t length)
+{
+	uint32_t left = vb_local_heap_left(room), lines = (length + 63) & ~63u;
+	room->heap_used += lines < left ? lines : left;
+}
+
+#endif

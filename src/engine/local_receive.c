@@ -1,0 +1,555 @@
+/* Same host, the responder: what neighbours ask, executed, and how it is answered.
+ * Holds: descriptors execute in PSN order, each once; one that fails a check has touched no memory; each that is for a
+ * connection is answered, or those who asked would wait for ever.
+ * Not here: what a request does (execute.c), when answers leave (local_send.c). */
+#include <stdlib.h>
+#include "base/copy.h"
+#include "base/invariant.h"
+#include "engine/execute.h"
+#include "engine/lane.h"
+#include "engine/local.h"
+#include "engine/memory.h"
+#include "engine/peers.h"
+#include "engine/qp.h"
+#include "engine/responder.h"
+#include "engine/uc.h"
+#include "engine/xrc.h"
+
+/* ---- Answers --------------------------------------------------------------------------------------------------- */
+
+static struct vb_answer answer_to(const struct vb_descriptor *request, enum vb_answer_kind kind, uint8_t code)
+{
+	return (struct vb_answer){ .dest_qpn = request->src_qpn & VB_QPN_MASK,
+		.src_qpn = request->dest_qpn & VB_QPN_MASK,
+		.psn = request->psn,
+		.kind = (uint8_t)kind,
+		.code = code };
+}
+
+/* Said with the next room there is; nothing more is executed before. */
+static void say(struct vb_neighbour *neighbour, const struct vb_answer *answer)
+{
+	neighbour->pending = *answer;
+	neighbour->has_pending = true;
+}
+
+static void say_absent(struct vb_neighbour *neighbour, const struct vb_descriptor *request)
+{
+	struct vb_answer answer = answer_to(request, VB_ANSWER_ABSENT, 0);
+	say(neighbour, &answer);
+}
+
+/* Of a request that was expected: what it says, it says of all before too. */
+static void say_of(struct vb_neighbour *neighbour, struct vb_qp *qp, const struct vb_answer *answer)
+{
+	if (answer->kind != VB_ANSWER_ABSENT)
+		vb_list_remove(&qp->local.debt->link);
+	say(neighbour, answer);
+}
+
+/* With others of the same QP, or with its next descriptor. */
+static void owe(struct vb_neighbour *neighbour, struct vb_qp *qp, const struct vb_descriptor *request)
+{
+	struct vb_debt *debt = qp->local.debt;
+	debt->to = neighbour;
+	debt->dest_qpn = request->src_qpn;
+	debt->src_qpn = request->dest_qpn;
+	debt->psn = request->psn;
+	if (!vb_list_linked(&debt->link))
+		vb_list_add_tail(&neighbour->debts, &debt->link);
+}
+
+/* One to a neighbour that the QP had before stays his. */
+static bool may_owe(const struct vb_neighbour *neighbour, struct vb_qp *qp)
+{
+	struct vb_debt *debt = qp->local.debt;
+	if (debt && vb_list_linked(&debt->link) && debt->to != neighbour) {
+		debt->is_orphan = true;
+		qp->local.debt = NULL;
+	}
+	if (qp->local.debt)
+		return true;
+	debt = qp->local.debt = calloc(1, sizeof(*debt));
+	if (debt)
+		vb_list_init(&debt->link);
+	return debt;
+}
+
+/* ---- Descriptors as packets ------------------------------------------------------------------------------------ */
+
+static bool carries_payload(const struct vb_opcode *row)
+{
+	return row->message == VB_MESSAGE_SEND || row->message == VB_MESSAGE_WRITE ||
+	       row->message == VB_MESSAGE_ATOMIC_WRITE;
+}
+
+/* Is the payload where it can be? The other end may say anything. */
+static bool place_is_right(const struct vb_descriptor *request, const struct vb_local_heap *heap)
+{
+	const struct vb_opcode *row = &vb_opcodes[request->opcode];
+	if (row->message == VB_MESSAGE_READ)
+		return request->length <= VB_LOCAL_PART;
+	if (!carries_payload(row))
+		return true;
+	if (row->message == VB_MESSAGE_ATOMIC_WRITE && (request->length != 8 || request->place == VB_LOCAL_LENT))
+		return false;
+	switch ((enum vb_local_place)request->place) {
+	case VB_LOCAL_NOWHERE:
+		return request->length <= VB_LOCAL_PART;
+	case VB_LOCAL_INLINED:
+		return request->length <= VB_LOCAL_INLINE;
+	case VB_LOCAL_HEAPED:
+		return request->length <= VB_LOCAL_PART &&
+		       (uint64_t)request->heap.at + request->length <= heap->length;
+	case VB_LOCAL_LENT:
+		return row->place == VB_ONLY && request->length >= VB_LOCAL_LEND_MIN &&
+		       request->length <= VB_MAX_MESSAGE_BYTES;
+	}
+	return false;
+}
+
+static const uint8_t *payload_of(const struct vb_descriptor *request, const struct vb_local_heap *heap)
+{
+	if (request->place == VB_LOCAL_INLINED)
+		return request->bytes;
+	return request->place == VB_LOCAL_HEAPED ? heap->bytes + request->heap.at : NULL;
+}
+
+/* Of an Only the range is what it carries; a First says how long its message is. */
+static uint32_t range_of(const struct vb_descriptor *request, const struct vb_opcode *row)
+{
+	return row->place == VB_FIRST ? request->heap.total : request->length;
+}
+
+/* Field by field into its place: what is put together elsewhere and copied at once waits for its own stores. */
+static void to_packet(struct vb_packet *packet, const struct vb_descriptor *request, const struct vb_local_heap *heap)
+{
+	const struct vb_opcode *row = &vb_opcodes[request->opcode];
+	bool has_payload = carries_payload(row);
+	memset(packet, 0, sizeof(*packet));
+	packet->opcode = request->opcode;
+	packet->solicited = request->flags & VB_LOCAL_SOLICITED;
+	packet->dest_qpn = request->dest_qpn;
+	packet->psn = request->psn;
+	packet->va = request->va;
+	packet->rkey = request->rkey;
+	packet->payload_length = has_payload ? request->length : 0;
+	packet->payload = has_payload ? payload_of(request, heap) : NULL;
+	if (row->message == VB_MESSAGE_ATOMIC) {
+		packet->swap_add = request->atomic.swap_add;
+		packet->compare = request->atomic.compare;
+		return;
+	}
+	packet->dma_length = range_of(request, row);
+	packet->imm = row->has_imm ? request->imm_or_inv : 0;
+	packet->inv_rkey = row->has_inv ? request->imm_or_inv : 0;
+	packet->flush = request->imm_or_inv;
+}
+
+static uint8_t last_form(uint8_t opcode)
+{
+	uint8_t transport = opcode & (uint8_t)~VB_OPERATION_MASK;
+	switch (opcode & VB_OPERATION_MASK) {
+	case VB_SEND_ONLY:
+		return transport | VB_SEND_LAST;
+	case VB_SEND_ONLY_IMM:
+		return transport | VB_SEND_LAST_IMM;
+	case VB_SEND_ONLY_INV:
+		return transport | VB_SEND_LAST_INV;
+	case VB_WRITE_ONLY:
+		return transport | VB_WRITE_LAST;
+	default:
+		return transport | VB_WRITE_LAST_IMM;
+	}
+}
+
+/* ---- Verdicts -------------------------------------------------------------------------------------------------- */
+
+/* What was executed and has an answer of its own: false, it has none. */
+static bool say_result(struct vb_neighbour *neighbour, struct vb_qp *qp, const struct vb_descriptor *request,
+	const struct vb_local_room *room, uint64_t before)
+{
+	const struct vb_opcode *row = &vb_opcodes[request->opcode];
+	struct vb_answer answer = answer_to(request, VB_ANSWER_VALUE, 0);
+	if (row->message == VB_MESSAGE_ATOMIC) {
+		answer.value = before;
+	} else if (row->message == VB_MESSAGE_READ) {
+		answer.kind = VB_ANSWER_READ;
+		answer.length = request->length;
+		answer.at = room->heap_at + room->heap_used;
+	} else {
+		return false;
+	}
+	say_of(neighbour, qp, &answer);
+	return true;
+}
+
+/* What a READ asks for, which was allowed a moment ago. */
+static enum vb_verdict fetch(struct vb_neighbour *neighbour, struct vb_qp *qp, const struct vb_descriptor *request,
+	struct vb_local_room *room)
+{
+	struct vb_reach range = { 0 };
+	if (request->length == 0)
+		return VB_EXECUTED;
+	if (vb_reach_remote(qp->target.pd, qp->qpn, request->rkey, request->va, request->length,
+		    VB_ACCESS_REMOTE_READ, &range))
+		return VB_BAD_RKEY;
+	bool is_short = request->length <= sizeof(neighbour->pending.bytes);
+	const void *bytes = vb_load(&range, request->length);
+	if (!bytes) {
+		neighbour->pending.at = VB_LOCAL_NO_BYTES;
+		return VB_EXECUTED;
+	}
+	vb_copy(is_short ? neighbour->pending.bytes : room->heap + room->heap_used, bytes, request->length);
+	if (!is_short)
+		vb_local_use_heap(room, request->length);
+	return VB_EXECUTED;
+}
+
+static void refuse(struct vb_neighbour *neighbour, struct vb_qp *qp, const struct vb_descriptor *request,
+	const struct vb_packet *packet, enum vb_verdict verdict, vb_time now)
+{
+	struct vb_answer answer = answer_to(request, VB_ANSWER_REFUSED, vb_outcomes[verdict].nak);
+	vb_responder_drop_resources(qp);
+	vb_execute_refusal(&qp->target, packet, verdict, now);
+	vb_count(qp->lane, VB_NAK_SENT, 1);
+	say_of(neighbour, qp, &answer);
+}
+
+static void accept(struct vb_qp *qp, const struct vb_descriptor *request)
+{
+	struct vb_responder *rs = &qp->responder;
+	const struct vb_opcode *row = &vb_opcodes[request->opcode];
+	assert(request->psn == rs->expected_psn);
+	rs->expected_psn = vb_psn_add(request->psn, 1);
+	rs->nak_sent = false;
+	qp->requester.is_asked = true;
+	if (row->place == VB_LAST || row->place == VB_ONLY)
+		rs->msn = vb_psn_add(rs->msn, 1);
+}
+
+static void conclude(struct vb_neighbour *neighbour, struct vb_qp *qp, const struct vb_descriptor *request,
+	const struct vb_packet *packet, enum vb_verdict verdict, struct vb_local_room *room, uint64_t before,
+	vb_time now)
+{
+	struct vb_answer answer;
+	bool is_read = vb_opcodes[request->opcode].message == VB_MESSAGE_READ;
+	if (qp->type == VB_QP_UC) {
+		vb_uc_conclude(qp, packet, verdict, now);
+		owe(neighbour, qp, request);
+		return;
+	}
+	if (vb_is_condemned(qp)) { /* its program never hears of it, and so the peer does not */
+		say_absent(neighbour, request);
+		return;
+	}
+	switch (verdict) {
+	case VB_EXECUTED:
+		accept(qp, request);
+		if (!say_result(neighbour, qp, request, room, before))
+			owe(neighbour, qp, request);
+		else if (is_read && fetch(neighbour, qp, request, room) != VB_EXECUTED)
+			refuse(neighbour, qp, request, packet, VB_BAD_RKEY, now);
+		break;
+	case VB_NOT_READY:
+		vb_count(qp->lane, VB_RNR_SENT, 1);
+		answer = answer_to(request, VB_ANSWER_NOT_READY, qp->attr.min_rnr_timer & 31);
+		say_of(neighbour, qp, &answer);
+		break;
+	default:
+		refuse(neighbour, qp, request, packet, verdict, now);
+		break;
+	}
+}
+
+/* ---- Lent payload ---------------------------------------------------------------------------------------------- */
+
+/* The message is opened by a First of nothing, or, for tags, of its header; its Last is what completes it. */
+static enum vb_verdict open_lent(struct vb_qp *qp, const struct vb_packet *whole, const uint8_t *head, uint32_t length)
+{
+	const struct vb_opcode *row = vb_packet_row(whole);
+	struct vb_target *target = &qp->target;
+	struct vb_packet first = *whole;
+	bool is_write = row->message == VB_MESSAGE_WRITE;
+	first.opcode = qp->transport | (is_write ? VB_WRITE_FIRST : VB_SEND_FIRST);
+	first.payload = head;
+	first.payload_length = length;
+	if (is_write && row->has_imm && !vb_recv_take(target))
+		return VB_NOT_READY;
+	enum vb_verdict verdict = vb_execute(target, &first, NULL);
+	if (verdict != VB_EXECUTED || is_write)
+		return verdict;
+	if (target->open == VB_NO_MESSAGE || !target->recv)
+		return VB_BAD_SEQUENCE; /* tags took it for a message of its own, which it is too long for */
+	return target->received + (whole->payload_length - length) > target->recv->length ? VB_RECV_TOO_SHORT :
+											    VB_EXECUTED;
+}
+
+static void begin_pull(struct vb_neighbour *neighbour, struct vb_qp *qp, const struct vb_descriptor *request,
+	const struct vb_packet *packet, struct vb_local_room *room, vb_time now)
+{
+	bool is_tagged = vb_has_tags(qp) && vb_packet_row(packet)->message == VB_MESSAGE_SEND;
+	enum vb_verdict verdict = is_tagged ? VB_EXECUTED : open_lent(qp, packet, NULL, 0);
+	if (verdict != VB_EXECUTED) {
+		qp->target.open = VB_NO_MESSAGE;
+		conclude(neighbour, qp, request, packet, verdict, room, 0, now);
+		return;
+	}
+	neighbour->puller = qp;
+	qp->local.pulls = neighbour;
+	neighbour->pulled = *request;
+	neighbour->pulled_bytes = 0;
+	neighbour->is_opened = !is_tagged;
+}
+
+static void end_pull(struct vb_neighbour *neighbour, struct vb_qp *qp)
+{
+	neighbour->puller = NULL;
+	qp->local.pulls = NULL;
+	qp->target.open = VB_NO_MESSAGE;
+}
+
+/* Bytes of the message that land by themselves, and last. */
+static uint32_t tail_of(const struct vb_neighbour *neighbour, uint32_t piece)
+{
+	uint32_t rest = neighbour->pulled.length - neighbour->pulled_bytes;
+	if (piece < rest)
+		return 0;
+	return rest < sizeof(uint64_t) ? rest : sizeof(uint64_t);
+}
+
+/* The header for tags first, and nothing else with it. */
+static uint32_t next_piece(const struct vb_neighbour *neighbour)
+{
+	uint32_t rest = neighbour->pulled.length - neighbour->pulled_bytes;
+	if (!neighbour->is_opened)
+		return sizeof(neighbour->tail);
+	return rest < VB_LOCAL_PULL_MAX ? rest : VB_LOCAL_PULL_MAX;
+}
+
+static void give_up_pull(
+	struct vb_neighbour *neighbour, struct vb_qp *qp, enum vb_answer_kind kind)
+{
+	struct vb_answer answer = answer_to(&neighbour->pulled, kind, 0);
+	end_pull(neighbour, qp);
+	if (qp->type == VB_QP_UC)
+		vb_uc_conclude(qp, NULL, VB_NOT_PERMITTED, 0);
+	say_of(neighbour, qp, &answer);
+}
+
+static void conclude_pull(struct vb_neighbour *neighbour, struct vb_qp *qp, const struct vb_packet *packet,
+	enum vb_verdict verdict, vb_time now)
+{
+	struct vb_descriptor request = neighbour->pulled;
+	neighbour->puller = NULL;
+	qp->local.pulls = NULL;
+	if (verdict != VB_EXECUTED)
+		qp->target.open = VB_NO_MESSAGE;
+	conclude(neighbour, qp, &request, packet, verdict, NULL, 0, now);
+}
+
+static bool find_places(struct vb_neighbour *neighbour, struct vb_local_pull *pull)
+{
+	const struct vb_target *target = &neighbour->puller->target;
+	uint32_t tail = tail_of(neighbour, pull->length);
+	if (!neighbour->is_opened)
+		tail = pull->length;
+	pull->iov_count = 0;
+	if (pull->length > tail &&
+		!vb_execute_places(target, pull->length - tail, pull->iov, &pull->iov_count))
+		return false;
+	if (tail)
+		pull->iov[pull->iov_count++] = (struct vb_iov){ neighbour->tail, tail };
+	return true;
+}
+
+bool vb_local_pull(struct vb_neighbour *neighbour, struct vb_local_pull *pull, vb_time now)
+{
+	struct vb_qp *qp = neighbour->puller;
+	const struct vb_descriptor *request = &neighbour->pulled;
+	if (!qp)
+		return false;
+	pull->address = request->lent.address + neighbour->pulled_bytes;
+	pull->length = neighbour->piece = next_piece(neighbour);
+	pull->src_qpn = request->src_qpn;
+	pull->life = request->lent.life;
+	if (find_places(neighbour, pull))
+		return true;
+	neighbour->lane->now = now;
+	give_up_pull(neighbour, qp, VB_ANSWER_UNWANTED);
+	return false;
+}
+
+/* As a packet that continues the message, of bytes that are there already. */
+static enum vb_verdict continue_lent(struct vb_qp *qp, const struct vb_packet *whole, uint32_t length)
+{
+	struct vb_packet middle = { .psn = whole->psn, .payload_length = length };
+	bool is_write = vb_packet_row(whole)->message == VB_MESSAGE_WRITE;
+	middle.opcode = qp->transport | (is_write ? VB_WRITE_MIDDLE : VB_SEND_MIDDLE);
+	return length ? vb_execute(&qp->target, &middle, NULL) : VB_EXECUTED;
+}
+
+static enum vb_verdict finish_lent(
+	struct vb_qp *qp, const struct vb_packet *whole, const uint8_t *tail, uint32_t length)
+{
+	struct vb_packet last = *whole;
+	last.opcode = last_form(whole->opcode);
+	last.payload = tail;
+	last.payload_length = length;
+	return vb_execute(&qp->target, &last, NULL);
+}
+
+/* A peer may send packets too, which it has no business to do now. */
+static bool is_as_it_was(const struct vb_neighbour *neighbour, const struct vb_qp *qp)
+{
+	const struct vb_target *target = &qp->target;
+	const struct vb_descriptor *request = &neighbour->pulled;
+	if (qp->is_reliable && request->psn != qp->responder.expected_psn)
+		return false;
+	if (!neighbour->is_opened)
+		return target->open == VB_NO_MESSAGE;
+	uint32_t skipped = neighbour->pulled_bytes - target->received;
+	return target->open == vb_opcodes[request->opcode].message && skipped <= sizeof(neighbour->tail);
+}
+
+void vb_local_pulled(struct vb_neighbour *neighbour, enum vb_local_outcome outcome, vb_time now)
+{
+	static const enum vb_answer_kind kinds[] = { [VB_PULL_STALE] = VB_ANSWER_ABSENT,
+		[VB_PULL_FAULT] = VB_ANSWER_UNREADABLE,
+		[VB_PULL_REFUSED] = VB_ANSWER_UNWANTED };
+	struct vb_qp *qp = neighbour->puller;
+	if (!qp)
+		return;
+	neighbour->lane->now = now;
+	if (outcome != VB_PULLED) {
+		give_up_pull(neighbour, qp, kinds[outcome]);
+		return;
+	}
+	if (!is_as_it_was(neighbour, qp)) {
+		give_up_pull(neighbour, qp, VB_ANSWER_ABSENT);
+		return;
+	}
+	struct vb_packet packet;
+	to_packet(&packet, &neighbour->pulled, NULL);
+	uint32_t piece = neighbour->piece, tail = tail_of(neighbour, piece);
+	enum vb_verdict verdict;
+	if (!neighbour->is_opened)
+		verdict = open_lent(qp, &packet, neighbour->tail, piece);
+	else
+		verdict = continue_lent(qp, &packet, piece - tail);
+	if (verdict == VB_EXECUTED && tail)
+		verdict = finish_lent(qp, &packet, neighbour->tail, tail);
+	neighbour->is_opened = true;
+	neighbour->pulled_bytes += piece;
+	if (verdict != VB_EXECUTED || tail)
+		conclude_pull(neighbour, qp, &packet, verdict, now);
+	vb_lane_reap(neighbour->lane);
+}
+
+/* ---- Requests -------------------------------------------------------------------------------------------------- */
+
+static bool is_request(const struct vb_opcode *row)
+{
+	return row->message >= VB_MESSAGE_SEND && row->message <= VB_MESSAGE_ATOMIC_WRITE;
+}
+
+/* NULL: there is no QP for it. */
+static struct vb_qp *find_target(struct vb_neighbour *neighbour, const struct vb_descriptor *request)
+{
+	struct vb_qp *qp = vb_lane_find_qp(neighbour->lane, request->dest_qpn);
+	if (!qp) {
+		vb_count(neighbour->lane, VB_DROP_BAD_QPN, 1);
+		return NULL;
+	}
+	bool is_connected = qp->type == VB_QP_RC || qp->type == VB_QP_UC || qp->type == VB_QP_XRC_RECV;
+	if (!is_connected || (request->opcode & ~VB_OPERATION_MASK) != qp->transport ||
+		!is_request(&vb_opcodes[request->opcode])) {
+		vb_count(neighbour->lane, VB_DROP_TRANSPORT, 1);
+		return NULL;
+	}
+	if (vb_state(qp) < VB_QPS_RTR || vb_state(qp) == VB_QPS_ERR) {
+		vb_count(neighbour->lane, VB_DROP_QP_STATE, 1);
+		return NULL;
+	}
+	if (!qp->peer || qp->peer->neighbour != neighbour || qp->attr.dest_qpn != request->src_qpn) {
+		vb_count(neighbour->lane, VB_DROP_ADDRESS, 1);
+		return NULL;
+	}
+	return may_owe(neighbour, qp) ? qp : NULL;
+}
+
+/* What continues a message is of the one that is open; else what is a descriptor's own is wrong. */
+static enum vb_verdict judge(struct vb_qp *qp, const struct vb_descriptor *request, const struct vb_packet *packet,
+	const struct vb_local_heap *heap, uint64_t *before)
+{
+	const struct vb_opcode *row = vb_packet_row(packet);
+	if (qp->type == VB_QP_XRC_RECV && !vb_xrc_turn_to(qp, request->srqn & VB_SRQN_MASK))
+		return VB_BAD_SRQ;
+	if (qp->is_reliable && !vb_target_expects(&qp->target, row))
+		return VB_BAD_SEQUENCE;
+	if (!place_is_right(request, heap))
+		return VB_BAD_LENGTH;
+	if (vb_is_answered_by_a_response(row) && qp->attr.max_dest_rd_atomic == 0)
+		return VB_TOO_MANY_READS;
+	return request->place == VB_LOCAL_LENT && carries_payload(row) ? VB_EXECUTED :
+									 vb_execute(&qp->target, packet, before);
+}
+
+static void receive_one(struct vb_neighbour *neighbour, const struct vb_descriptor *request,
+	const struct vb_local_heap *heap, struct vb_local_room *room, vb_time now)
+{
+	struct vb_qp *qp = find_target(neighbour, request);
+	struct vb_packet packet;
+	uint64_t before = 0;
+	if (!qp) {
+		say_absent(neighbour, request);
+		return;
+	}
+	qp->requester.heard_at = now;
+	qp->requester.was_heard = true;
+	if ((request->flags & VB_LOCAL_ACKED) && qp->local.to == neighbour)
+		vb_local_acked(qp, request->acked, now);
+	vb_responder_establish(qp);
+	to_packet(&packet, request, heap);
+	if (qp->type == VB_QP_UC && !vb_uc_expects(qp, &packet)) {
+		owe(neighbour, qp, request);
+		return;
+	}
+	if (qp->type != VB_QP_UC && request->psn != qp->responder.expected_psn) {
+		vb_count(qp->lane, VB_DROP_OUT_OF_ORDER, 1);
+		say_absent(neighbour, request);
+		return;
+	}
+	enum vb_verdict verdict = judge(qp, request, &packet, heap, &before);
+	bool is_lent = carries_payload(vb_packet_row(&packet)) && request->place == VB_LOCAL_LENT;
+	if (verdict == VB_EXECUTED && is_lent)
+		begin_pull(neighbour, qp, request, &packet, room, now);
+	else
+		conclude(neighbour, qp, request, &packet, verdict, room, before, now);
+}
+
+/* An answer of its own is put away at once, so that there is room for it is known before. */
+static bool may_take(
+	const struct vb_neighbour *neighbour, const struct vb_local_room *room, const struct vb_descriptor *request)
+{
+	if (neighbour->puller || neighbour->is_lost || room->answer_count == room->answer_max)
+		return false;
+	bool is_read = vb_opcodes[request->opcode].message == VB_MESSAGE_READ;
+	return !is_read || request->length > VB_LOCAL_PART || vb_local_heap_left(room) >= request->length;
+}
+
+unsigned vb_local_receive(struct vb_neighbour *neighbour, const struct vb_descriptor *descriptors, unsigned n,
+	const struct vb_local_heap *heap, struct vb_local_room *room, vb_time now)
+{
+	unsigned taken = 0;
+	neighbour->lane->now = now;
+	neighbour->lane->is_marked = false;
+	while (vb_local_tell_pending(neighbour, room) && taken < n && may_take(neighbour, room, &descriptors[taken])) {
+		const struct vb_descriptor *request = &descriptors[taken++];
+		vb_count(neighbour->lane, VB_RX_PACKETS, 1);
+		vb_count(neighbour->lane, VB_RX_BYTES, request->place == VB_LOCAL_NOWHERE ? 0 : request->length);
+		receive_one(neighbour, request, heap, room, now);
+		vb_lane_reap(neighbour->lane);
+	}
+	return taken;
+}

@@ -1,0 +1,525 @@
+/* Same host, the requester: turns work requests into descriptors, and answers into completions.
+ * Holds: work requests start in order; what is answered, is in the order of PSNs; answers that make no sense, or are to
+ * nothing that is under way, change nothing.
+ * Not here: starting and finishing a work request (requester.c, send_queue.c), waiting (recovery.c). */
+#include <stdlib.h>
+#include "base/copy.h"
+#include "base/invariant.h"
+#include "engine/lane.h"
+#include "engine/local.h"
+#include "engine/memory.h"
+#include "engine/message.h"
+#include "engine/qp.h"
+#include "engine/recovery.h"
+#include "engine/requester.h"
+#include "engine/scheduler.h"
+#include "engine/send_queue.h"
+
+#define TURN_DESCRIPTORS 16
+
+/* ---- Payload --------------------------------------------------------------------------------------------------- */
+
+/* A message of one entry in ordinary memory, long enough; *reach is where it is. */
+static bool is_lendable(const struct vb_qp *qp, const struct vb_send_wqe *wqe, struct vb_reach *reach)
+{
+	uint32_t from = qp->local.to->lend_from;
+	if (from == 0 || qp->local.never_lends || wqe->length < from || wqe->sge_count != 1 || is_read(wqe) ||
+		(wqe->flags & VB_SEND_INLINE))
+		return false;
+	return !vb_reach_local(qp->pd, &wqe->sges[0], 0, wqe->length, 0, reach) && !reach->kind;
+}
+
+uint32_t vb_local_part_count(const struct vb_qp *qp, const struct vb_send_wqe *wqe)
+{
+	struct vb_reach reach;
+	if (wqe->length <= VB_LOCAL_PART || is_lendable(qp, wqe, &reach))
+		return 1;
+	return (uint32_t)(((uint64_t)wqe->length + VB_LOCAL_PART - 1) / VB_LOCAL_PART);
+}
+
+enum gathered { GATHERED, NO_BYTES, NO_ACCESS };
+
+/* Some memory is there a page at a time only. */
+static int reach_some(const struct vb_qp *qp, const struct vb_sge *sge, uint32_t offset, uint32_t *length,
+	struct vb_reach *reach)
+{
+	if (!vb_reach_local(qp->pd, sge, offset, *length, 0, reach))
+		return 0;
+	if (*length <= VB_MAX_MTU)
+		return -1;
+	*length = VB_MAX_MTU;
+	return vb_reach_local(qp->pd, sge, offset, *length, 0, reach);
+}
+
+/* Copies [offset, offset + length) of a message. */
+static enum gathered gather(
+	const struct vb_qp *qp, const struct vb_send_wqe *wqe, uint32_t offset, uint32_t length, uint8_t *to)
+{
+	enum gathered result = GATHERED;
+	for (uint32_t i = 0; i < wqe->sge_count && length > 0;) {
+		const struct vb_sge *sge = &wqe->sges[i];
+		if (offset >= sge->length) {
+			offset -= sge->length;
+			i++;
+			continue;
+		}
+		uint32_t part = sge->length - offset < length ? sge->length - offset : length;
+		struct vb_reach reach;
+		if (reach_some(qp, sge, offset, &part, &reach))
+			return NO_ACCESS;
+		const void *bytes = vb_load(&reach, part);
+		if (bytes)
+			vb_copy(to, bytes, part);
+		else
+			result = NO_BYTES;
+		to += part;
+		length -= part;
+		offset += part;
+	}
+	return length == 0 ? result : NO_ACCESS;
+}
+
+/* The bytes that the work request has with it; NULL: it has entries. */
+static const uint8_t *own_bytes(const struct vb_send_wqe *wqe)
+{
+	if (wqe->flags & VB_SEND_INLINE)
+		return wqe->inline_bytes;
+	return is_atomic_write(wqe) && wqe->sge_count == 0 ? (const uint8_t *)&wqe->atomic.swap : NULL;
+}
+
+enum step { STEP_DONE, STEP_NO_ROOM, STEP_NO_ACCESS };
+
+/* Puts it into the descriptor, or the heap. */
+static enum step copy_payload(const struct vb_qp *qp, const struct vb_send_wqe *wqe, uint32_t offset,
+	struct vb_descriptor *descriptor, struct vb_local_room *room)
+{
+	bool is_short = descriptor->length <= VB_LOCAL_INLINE;
+	if (!is_short && vb_local_heap_left(room) < descriptor->length)
+		return STEP_NO_ROOM;
+	uint8_t *to = is_short ? descriptor->bytes : room->heap + room->heap_used;
+	const uint8_t *own = own_bytes(wqe);
+	enum gathered gathered = GATHERED;
+	if (own)
+		vb_copy(to, own + offset, descriptor->length);
+	else
+		gathered = gather(qp, wqe, offset, descriptor->length, to);
+	if (gathered == NO_ACCESS)
+		return STEP_NO_ACCESS;
+	descriptor->place = gathered == NO_BYTES ? VB_LOCAL_NOWHERE : is_short ? VB_LOCAL_INLINED : VB_LOCAL_HEAPED;
+	if (is_short)
+		return STEP_DONE;
+	descriptor->heap.at = room->heap_at + room->heap_used;
+	descriptor->heap.total = wqe->length;
+	if (gathered == GATHERED)
+		vb_local_use_heap(room, descriptor->length);
+	return STEP_DONE;
+}
+
+static enum step put_payload(const struct vb_qp *qp, const struct vb_send_wqe *wqe, uint32_t offset,
+	struct vb_descriptor *descriptor, struct vb_local_room *room)
+{
+	struct vb_reach reach;
+	descriptor->place = VB_LOCAL_NOWHERE;
+	if (descriptor->length == 0)
+		return STEP_DONE;
+	if (wqe->psn_count == 1 && is_lendable(qp, wqe, &reach)) {
+		descriptor->place = VB_LOCAL_LENT;
+		descriptor->lent.address = (uintptr_t)reach.bytes;
+		descriptor->lent.life = vb_handed_out_life(qp);
+		return STEP_DONE;
+	}
+	/* Its key was another's when it was started. */
+	if (descriptor->length > VB_LOCAL_PART)
+		return STEP_NO_ACCESS;
+	return copy_payload(qp, wqe, offset, descriptor, room);
+}
+
+/* ---- Descriptors ----------------------------------------------------------------------------------------------- */
+
+static void fill_atomic(struct vb_descriptor *descriptor, const struct vb_send_wqe *wqe)
+{
+	bool is_swap = wqe->opcode == VB_WR_ATOMIC_CMP_AND_SWP;
+	descriptor->atomic.swap_add = is_swap ? wqe->atomic.swap : wqe->atomic.compare_add;
+	descriptor->atomic.compare = is_swap ? wqe->atomic.compare_add : 0;
+}
+
+/* What the peer asked of us is done: as an answer would say. */
+static void carry_debt(struct vb_qp *qp, struct vb_descriptor *descriptor)
+{
+	struct vb_debt *debt = qp->local.debt;
+	if (!debt || debt->to != qp->local.to || !vb_list_linked(&debt->link))
+		return;
+	vb_list_remove(&debt->link);
+	descriptor->acked = debt->psn;
+	descriptor->flags |= VB_LOCAL_ACKED;
+}
+
+static uint32_t part_length(const struct vb_send_wqe *wqe, uint32_t offset)
+{
+	if (wqe->psn_count == 1 || wqe->length - offset < VB_LOCAL_PART)
+		return wqe->length - offset;
+	return VB_LOCAL_PART;
+}
+
+/* The descriptor of part index of the message. */
+static enum step build(
+	struct vb_qp *qp, const struct vb_send_wqe *wqe, uint32_t index, struct vb_local_room *room)
+{
+	struct vb_descriptor *descriptor = &room->descriptors[room->descriptor_count];
+	bool is_last = index + 1 == wqe->psn_count;
+	uint32_t offset = index * VB_LOCAL_PART;
+
+	descriptor->opcode = (uint8_t)(qp->transport | vb_request_opcode(wqe, index == 0, is_last));
+	descriptor->flags = (wqe->flags & VB_SEND_SOLICITED) && vb_opcodes[descriptor->opcode].consumes_recv ?
+				    VB_LOCAL_SOLICITED :
+				    0;
+	descriptor->place = VB_LOCAL_NOWHERE;
+	descriptor->holder = 0;
+	descriptor->dest_qpn = qp->attr.dest_qpn;
+	descriptor->src_qpn = qp->qpn;
+	descriptor->psn = vb_psn_add(wqe->first_psn, index);
+	descriptor->srqn = qp->type == VB_QP_XRC_SEND ? wqe->srqn : 0;
+	descriptor->length = part_length(wqe, offset);
+	descriptor->va = wqe->remote_addr + (is_read(wqe) ? offset : 0);
+	descriptor->rkey = wqe->rkey;
+	descriptor->imm_or_inv = wqe->imm_or_inv;
+	if (is_atomic(wqe)) {
+		fill_atomic(descriptor, wqe);
+	} else if (wqe->opcode == VB_WR_FLUSH) {
+		descriptor->length = wqe->flush.length;
+		descriptor->imm_or_inv = (uint32_t)(wqe->flush.type | wqe->flush.level << VB_FETH_LEVEL_SHIFT);
+	} else if (!is_read(wqe)) {
+		enum step step = put_payload(qp, wqe, offset, descriptor, room);
+		if (step != STEP_DONE)
+			return step;
+	}
+	if (qp->type != VB_QP_XRC_SEND)
+		carry_debt(qp, descriptor);
+	return STEP_DONE;
+}
+
+static void note_sent(struct vb_qp *qp, const struct vb_send_wqe *wqe, const struct vb_descriptor *sent, vb_time now)
+{
+	struct vb_requester *rq = &qp->requester;
+	if (!vb_requester_is_busy(qp))
+		rq->progress_at = now;
+	rq->next_psn = vb_psn_add(rq->next_psn, 1);
+	if (vb_psn_diff(rq->next_psn, rq->max_psn) > 0)
+		rq->max_psn = rq->next_psn;
+	if (needs_response(wqe))
+		rq->rd_atomic_out++;
+	vb_count(qp->lane, VB_TX_PACKETS, 1);
+	vb_count(qp->lane, VB_TX_BYTES, sent->place == VB_LOCAL_NOWHERE ? 0 : sent->length);
+}
+
+enum turn { TURN_OVER, TURN_CUT_SHORT, TURN_NO_ROOM };
+
+static enum turn take_turn(struct vb_qp *qp, struct vb_local_room *room, vb_time now)
+{
+	struct vb_requester *rq = &qp->requester;
+	for (unsigned i = 0; i < TURN_DESCRIPTORS; i++) {
+		struct vb_send_wqe *wqe = vb_requester_next(qp, now);
+		if (!wqe || (needs_response(wqe) && rq->rd_atomic_out >= qp->attr.max_rd_atomic))
+			return TURN_OVER;
+		if (room->descriptor_count == room->descriptor_max)
+			return TURN_NO_ROOM;
+		enum step step = build(qp, wqe, psn_index(wqe, rq->next_psn), room);
+		if (step == STEP_NO_ROOM)
+			return TURN_NO_ROOM;
+		if (step == STEP_NO_ACCESS) {
+			vb_requester_doom(qp, VB_WC_LOC_PROT_ERR, VB_CAUSE_LOCAL_SGE, now);
+			return TURN_OVER;
+		}
+		note_sent(qp, wqe, &room->descriptors[room->descriptor_count++], now);
+	}
+	return TURN_CUT_SHORT;
+}
+
+/* ---- Out ------------------------------------------------------------------------------------------------------- */
+
+static bool tell_one(struct vb_debt *debt, struct vb_local_room *room)
+{
+	if (room->answer_count == room->answer_max)
+		return false;
+	vb_list_remove(&debt->link);
+	room->answers[room->answer_count++] = (struct vb_answer){
+		.dest_qpn = debt->dest_qpn, .src_qpn = debt->src_qpn, .psn = debt->psn, .kind = VB_ANSWER_DONE };
+	if (debt->is_orphan)
+		free(debt);
+	return true;
+}
+
+/* All but one, which goes with its QP's descriptor. False: there is no room. */
+static bool tell_debts(struct vb_neighbour *neighbour, struct vb_local_room *room, const struct vb_debt *but)
+{
+	for (struct vb_list *node = neighbour->debts.next, *next; node != &neighbour->debts; node = next) {
+		struct vb_debt *debt = vb_container_of(node, struct vb_debt, link);
+		next = node->next;
+		if (debt != but && !tell_one(debt, room))
+			return false;
+	}
+	return true;
+}
+
+/* That nobody takes a descriptor says nothing of those before, so what is to be said of them goes first. */
+bool vb_local_tell_pending(struct vb_neighbour *neighbour, struct vb_local_room *room)
+{
+	if (!neighbour->has_pending)
+		return true;
+	if (neighbour->pending.kind == VB_ANSWER_ABSENT && !tell_debts(neighbour, room, NULL))
+		return false;
+	if (room->answer_count == room->answer_max)
+		return false;
+	room->answers[room->answer_count++] = neighbour->pending;
+	neighbour->has_pending = false;
+	return true;
+}
+
+bool vb_local_has_descriptors(const struct vb_neighbour *neighbour)
+{
+	return !vb_list_empty(&neighbour->ready);
+}
+
+bool vb_local_wants_transmit(const struct vb_neighbour *neighbour)
+{
+	return vb_local_has_descriptors(neighbour) || !vb_list_empty(&neighbour->debts) || neighbour->has_pending ||
+	       vb_lane_has_doorbells(neighbour->lane);
+}
+
+static const struct vb_debt *debt_of_first(const struct vb_neighbour *neighbour)
+{
+	if (vb_list_empty(&neighbour->ready))
+		return NULL;
+	const struct vb_qp *qp = vb_container_of(neighbour->ready.next, struct vb_qp, local.link);
+	return qp->type == VB_QP_RC || qp->type == VB_QP_UC ? qp->local.debt : NULL;
+}
+
+void vb_local_transmit(struct vb_neighbour *neighbour, struct vb_local_room *room, vb_time now)
+{
+	struct vb_list *node;
+	neighbour->lane->now = now;
+	vb_lane_answer_doorbells(neighbour->lane);
+	if (neighbour->is_lost || !vb_local_tell_pending(neighbour, room))
+		return;
+	enum turn turn = tell_debts(neighbour, room, debt_of_first(neighbour)) ? TURN_OVER : TURN_NO_ROOM;
+	while (turn != TURN_NO_ROOM && (node = vb_list_pop(&neighbour->ready))) {
+		struct vb_qp *qp = vb_container_of(node, struct vb_qp, local.link);
+		turn = take_turn(qp, room, now);
+		if (turn == TURN_NO_ROOM && !vb_list_linked(&qp->local.link))
+			vb_list_add_head(&neighbour->ready, &qp->local.link);
+		else if (turn == TURN_CUT_SHORT)
+			vb_local_schedule(qp);
+		if (!tell_debts(neighbour, room, NULL)) /* what no descriptor carried */
+			break;
+	}
+	vb_lane_reap(neighbour->lane);
+}
+
+/* ---- Answers --------------------------------------------------------------------------------------------------- */
+
+static void fail_as_senseless(struct vb_qp *qp, vb_time now)
+{
+	vb_qp_fail(qp, VB_CAUSE_BAD_RESPONSE, VB_WC_BAD_RESP_ERR, now);
+}
+
+/* All that is under way before end is executed. False: among it is what has an answer of its own. */
+static bool retire(struct vb_qp *qp, uint32_t end, vb_time now)
+{
+	struct vb_requester *rq = &qp->requester;
+	uint32_t index = vb_after_local_operations(qp, head_index(qp));
+	bool is_right = true;
+	if (rq->una_psn == end)
+		return true;
+	while (rq->una_psn != end) {
+		const struct vb_send_wqe *wqe = vb_send_wqe_at(&qp->sq, index);
+		if (is_read(wqe) || is_atomic(wqe)) {
+			is_right = false;
+			break;
+		}
+		uint32_t left = wqe->psn_count - psn_index(wqe, rq->una_psn);
+		uint32_t count = (uint32_t)vb_psn_diff(end, rq->una_psn);
+		rq->una_psn = vb_psn_add(rq->una_psn, left < count ? left : count);
+		if (left > count)
+			break;
+		if (needs_response(wqe))
+			rq->rd_atomic_out--;
+		index = vb_after_local_operations(qp, index + 1);
+	}
+	vb_sq_retire_to(qp, index);
+	vb_recovery_renew(qp, now);
+	return is_right;
+}
+
+/* The oldest descriptor under way, one with an answer of its own, has got it. */
+static void retire_answered(struct vb_qp *qp, const struct vb_send_wqe *wqe, vb_time now)
+{
+	struct vb_requester *rq = &qp->requester;
+	bool is_last = psn_index(wqe, rq->una_psn) + 1 == wqe->psn_count;
+	rq->una_psn = vb_psn_add(rq->una_psn, 1);
+	rq->rd_atomic_out--;
+	if (is_last)
+		vb_sq_retire_to(qp, vb_after_local_operations(qp, head_index(qp) + 1));
+	vb_recovery_renew(qp, now);
+}
+
+static void take_value(struct vb_qp *qp, const struct vb_answer *answer, vb_time now)
+{
+	const struct vb_send_wqe *wqe = head_wqe(qp);
+	if (!is_atomic(wqe))
+		fail_as_senseless(qp, now);
+	else if (!vb_scatter(qp->pd, wqe->sges, wqe->sge_count, 0, answer->bytes, sizeof(answer->value), true))
+		vb_qp_fail(qp, VB_CAUSE_LOCAL_SGE, VB_WC_LOC_PROT_ERR, now);
+	else
+		retire_answered(qp, wqe, now);
+}
+
+/* NULL: they are not there. */
+static const uint8_t *bytes_of(const struct vb_answer *answer, const struct vb_local_heap *heap)
+{
+	if (answer->at == VB_LOCAL_NO_BYTES)
+		return NULL;
+	return answer->length <= sizeof(answer->bytes) ? answer->bytes : heap->bytes + answer->at;
+}
+
+static bool lies_in(const struct vb_answer *answer, const struct vb_local_heap *heap)
+{
+	return answer->length <= sizeof(answer->bytes) || answer->at == VB_LOCAL_NO_BYTES ||
+	       (uint64_t)answer->at + answer->length <= heap->length;
+}
+
+static void take_read(struct vb_qp *qp, const struct vb_answer *answer, const struct vb_local_heap *heap, vb_time now)
+{
+	const struct vb_send_wqe *wqe = head_wqe(qp);
+	uint32_t index = psn_index(wqe, qp->requester.una_psn), offset = index * VB_LOCAL_PART;
+	if (!is_read(wqe) || answer->length != part_length(wqe, offset) || !lies_in(answer, heap))
+		fail_as_senseless(qp, now);
+	else if (!vb_scatter(qp->pd, wqe->sges, wqe->sge_count, offset, bytes_of(answer, heap), answer->length,
+			 index + 1 == wqe->psn_count))
+		vb_qp_fail(qp, VB_CAUSE_LOCAL_SGE, VB_WC_LOC_PROT_ERR, now);
+	else
+		retire_answered(qp, wqe, now);
+}
+
+/* The peer cannot pull. What is under way, none of which it has executed, goes again in parts. */
+static void lend_no_more(struct vb_qp *qp)
+{
+	struct vb_requester *rq = &qp->requester;
+	uint32_t tail = atomic_load_explicit(&qp->sq.tail, memory_order_acquire), psn = rq->una_psn;
+	qp->local.never_lends = true;
+	for (uint32_t i = head_index(qp); i != tail; i++) {
+		struct vb_send_wqe *wqe = vb_send_wqe_at(&qp->sq, i);
+		if (!wqe->is_started)
+			break;
+		if (i == head_index(qp) && psn_index(wqe, psn) < wqe->psn_count && psn != wqe->first_psn) {
+			psn = vb_psn_add(wqe->first_psn, wqe->psn_count); /* parts of it are through: it was not lent */
+			continue;
+		}
+		wqe->first_psn = psn;
+		if (wqe->psn_count)
+			wqe->psn_count = vb_local_part_count(qp, wqe);
+		psn = vb_psn_add(psn, wqe->psn_count);
+	}
+	vb_recovery_go_back(qp);
+	rq->max_psn = rq->next_psn;
+}
+
+static void conclude(struct vb_qp *qp, const struct vb_answer *answer, const struct vb_local_heap *heap, vb_time now)
+{
+	switch ((enum vb_answer_kind)answer->kind) {
+	case VB_ANSWER_VALUE:
+		take_value(qp, answer, now);
+		break;
+	case VB_ANSWER_READ:
+		take_read(qp, answer, heap, now);
+		break;
+	case VB_ANSWER_NOT_READY:
+		vb_count(qp->lane, VB_RNR_RECEIVED, 1);
+		vb_recovery_on_rnr(qp, answer->code & VB_AETH_CODE_MASK, now);
+		break;
+	case VB_ANSWER_REFUSED:
+		vb_requester_refused(qp, answer->code, now);
+		break;
+	case VB_ANSWER_UNREADABLE:
+		vb_qp_fail(qp, VB_CAUSE_LOCAL_FAULT, VB_WC_LOC_PROT_ERR, now);
+		break;
+	case VB_ANSWER_UNWANTED:
+		lend_no_more(qp);
+		break;
+	case VB_ANSWER_ABSENT:
+		vb_recovery_on_absence(qp, now);
+		break;
+	default:
+		fail_as_senseless(qp, now);
+		break;
+	}
+}
+
+static bool is_under_way(const struct vb_qp *qp, uint32_t psn)
+{
+	return vb_psn_diff(psn, qp->requester.una_psn) >= 0 && vb_psn_diff(psn, qp->requester.next_psn) < 0;
+}
+
+static bool is_sending(const struct vb_qp *qp)
+{
+	return vb_state(qp) == VB_QPS_RTS || vb_state(qp) == VB_QPS_SQD;
+}
+
+void vb_local_acked(struct vb_qp *qp, uint32_t psn, vb_time now)
+{
+	if (!is_sending(qp) || !is_under_way(qp, psn)) {
+		vb_count(qp->lane, VB_DROP_GHOST, 1);
+		return;
+	}
+	if (!retire(qp, vb_psn_add(psn, 1), now))
+		fail_as_senseless(qp, now);
+	vb_requester_proceed(qp, now);
+}
+
+/* UC hears only that its descriptors were taken. A message that could not be pulled is lost, and the next is not lent. */
+static enum vb_answer_kind kind_for(struct vb_qp *qp, const struct vb_answer *answer)
+{
+	enum vb_answer_kind kind = (enum vb_answer_kind)answer->kind;
+	if (qp->is_reliable || kind == VB_ANSWER_UNREADABLE)
+		return kind;
+	if (kind == VB_ANSWER_UNWANTED)
+		qp->local.never_lends = true;
+	return VB_ANSWER_DONE;
+}
+
+static void take_answer(
+	struct vb_neighbour *neighbour, const struct vb_answer *answer, const struct vb_local_heap *heap, vb_time now)
+{
+	struct vb_qp *qp = vb_lane_find_qp(neighbour->lane, answer->dest_qpn);
+	if (!qp || qp->local.to != neighbour || qp->attr.dest_qpn != answer->src_qpn) {
+		vb_count(neighbour->lane, VB_DROP_GHOST, 1);
+		return;
+	}
+	enum vb_answer_kind kind = kind_for(qp, answer);
+	qp->requester.heard_at = now;
+	qp->requester.was_heard = true;
+	if (kind == VB_ANSWER_DONE) {
+		vb_local_acked(qp, answer->psn, now);
+		return;
+	}
+	/* One behind one that was refused is not taken either, which says nothing new. */
+	bool is_behind = kind == VB_ANSWER_ABSENT && answer->psn != qp->requester.una_psn;
+	if (!is_sending(qp) || !is_under_way(qp, answer->psn) || is_behind) {
+		vb_count(neighbour->lane, VB_DROP_GHOST, 1);
+		return;
+	}
+	if (retire(qp, answer->psn, now))
+		conclude(qp, answer, heap, now);
+	else
+		fail_as_senseless(qp, now);
+	vb_requester_proceed(qp, now);
+}
+
+void vb_local_answered(struct vb_neighbour *neighbour, const struct vb_answer *answers, unsigned n,
+	const struct vb_local_heap *heap, vb_time now)
+{
+	neighbour->lane->now = now;
+	for (unsigned i = 0; i < n; i++) {
+		take_answer(neighbour, &answers[i], heap, now);
+		vb_lane_reap(neighbour->lane);
+	}
+}
