@@ -49,7 +49,11 @@ static uint32_t cut(const struct pair *p, struct vb_random *random, int of, uint
 
 static void spoil(struct vb_random *random, struct vb_send_wr *wr, struct vb_sge *sges)
 {
-	switch (vb_random_below(random, 4)) {
+	/* Where what came back has no place, requests behind may have been executed or not. */
+	bool brings = wr->opcode == VB_WR_RDMA_READ || wr->opcode == VB_WR_ATOMIC_CMP_AND_SWP ||
+		      wr->opcode == VB_WR_ATOMIC_FETCH_AND_ADD;
+	uint32_t mistake = vb_random_below(random, 4);
+	switch (mistake == 2 && brings ? 0 : mistake) {
 	case 0:
 		wr->rkey ^= 0x100;
 		break;
