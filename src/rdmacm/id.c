@@ -219,8 +219,9 @@ VB_EXPORT int rdma_destroy_id(struct rdma_cm_id *public)
 			vb_connections_unlock();
 		}
 	}
+	bool is_listening = id->state == ID_LISTENING; /* another thread may be applying an event */
 	pthread_mutex_unlock(&id->calls);
-	if (id->state == ID_LISTENING)
+	if (is_listening)
 		destroy_requests(id);
 	vb_id_end_resolution(id);
 	drop_shown_event(id);
