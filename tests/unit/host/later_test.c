@@ -1,36 +1,7 @@
 /* Lines that wait until a lock has been given away. */
 #include <errno.h>
-#include <fcntl.h>
-#include <unistd.h>
-#include "../unit.h"
+#include "heard.h"
 #include "host/later.h"
-
-static int pipe_fds[2], saved_stderr;
-static char said[65536];
-
-static int listen_in(void **state)
-{
-	saved_stderr = dup(STDERR_FILENO);
-	if (pipe2(pipe_fds, O_NONBLOCK | O_CLOEXEC) < 0)
-		return -1;
-	dup2(pipe_fds[1], STDERR_FILENO);
-	return 0;
-}
-
-static int listen_no_more(void **state)
-{
-	dup2(saved_stderr, STDERR_FILENO);
-	close(saved_stderr);
-	close(pipe_fds[0]);
-	return close(pipe_fds[1]);
-}
-
-static const char *heard(void)
-{
-	ssize_t length = read(pipe_fds[0], said, sizeof(said) - 1);
-	said[length > 0 ? length : 0] = '\0';
-	return said;
-}
 
 static void lines__are_silent_until_they_are_said_and_in_order_then(void **state)
 {
