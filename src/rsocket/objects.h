@@ -137,6 +137,8 @@ bool vb_rs_is_ours(const struct rsocket *rs); /* false: our parent's */
 uint32_t vb_rs_children(void);                /* how many the process has forked */
 
 int64_t vb_rs_now_us(void);
+/* wait.c: for how long to sleep at most before one looks again; 0: the deadline is over. */
+int vb_rs_sleep_ms(int64_t deadline_us);
 
 static inline int vb_rs_result(int64_t result)
 {

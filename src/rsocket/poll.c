@@ -282,15 +282,6 @@ static int spin(struct call *call)
 	return ready;
 }
 
-static int sleep_ms(int64_t deadline_us)
-{
-	int64_t left = (deadline_us - vb_rs_now_us() + 999) / 1000;
-	int longest = vb_rs_defaults()->wake_up_ms;
-	if (left < 0)
-		return 0;
-	return left < longest ? (int)left : longest;
-}
-
 static int wait_for_any(struct call *call, int timeout_ms)
 {
 	int64_t deadline_us = timeout_ms < 0 ? INT64_MAX : vb_rs_now_us() + (int64_t)timeout_ms * 1000;
@@ -303,7 +294,7 @@ static int wait_for_any(struct call *call, int timeout_ms)
 			ready = look(call, LOOK_AND_ARM);
 		if (ready)
 			return ready;
-		int ms = sleep_ms(deadline_us);
+		int ms = vb_rs_sleep_ms(deadline_us);
 		if (!ms)
 			return 0;
 		ready = ask_kernel(call, ms);

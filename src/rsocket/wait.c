@@ -128,7 +128,7 @@ static bool spin(struct rsocket *rs, vb_rs_condition *is_met)
 	return false;
 }
 
-static int sleep_ms(int64_t deadline_us)
+int vb_rs_sleep_ms(int64_t deadline_us)
 {
 	int64_t left = (deadline_us - vb_rs_now_us() + 999) / 1000;
 	int longest = vb_rs_defaults()->wake_up_ms;
@@ -141,7 +141,7 @@ static int sleep_ms(int64_t deadline_us)
 static void sleep_for_change(struct rsocket *rs, int64_t deadline_us)
 {
 	struct timespec until;
-	int ms = sleep_ms(deadline_us);
+	int ms = vb_rs_sleep_ms(deadline_us);
 
 	clock_gettime(CLOCK_MONOTONIC, &until);
 	until.tv_sec += ms / 1000;
@@ -168,7 +168,7 @@ static int drive(struct rsocket *rs, vb_rs_condition *is_met, int64_t deadline_u
 	rs->is_driven = true;
 	pthread_mutex_unlock(&rs->lock);
 	struct pollfd wait = { .fd = rs->fd, .events = POLLIN };
-	int error = poll(&wait, 1, sleep_ms(deadline_us)) < 0 ? -errno : 0;
+	int error = poll(&wait, 1, vb_rs_sleep_ms(deadline_us)) < 0 ? -errno : 0;
 	pthread_mutex_lock(&rs->lock);
 	rs->is_driven = false;
 	vb_rs_is_awake(rs);
