@@ -79,14 +79,6 @@ static enum gathered gather(
 	return length == 0 ? result : NO_ACCESS;
 }
 
-/* The bytes that the work request has with it; NULL: it has entries. */
-static const uint8_t *own_bytes(const struct vb_send_wqe *wqe)
-{
-	if (wqe->flags & VB_SEND_INLINE)
-		return wqe->inline_bytes;
-	return is_atomic_write(wqe) && wqe->sge_count == 0 ? (const uint8_t *)&wqe->atomic.swap : NULL;
-}
-
 enum step { STEP_DONE, STEP_NO_ROOM, STEP_NO_ACCESS };
 
 /* Puts it into the descriptor, or the heap. */
@@ -136,13 +128,6 @@ static enum step put_payload(const struct vb_qp *qp, const struct vb_send_wqe *w
 
 /* ---- Descriptors ----------------------------------------------------------------------------------------------- */
 
-static void fill_atomic(struct vb_descriptor *descriptor, const struct vb_send_wqe *wqe)
-{
-	bool is_swap = wqe->opcode == VB_WR_ATOMIC_CMP_AND_SWP;
-	descriptor->atomic.swap_add = is_swap ? wqe->atomic.swap : wqe->atomic.compare_add;
-	descriptor->atomic.compare = is_swap ? wqe->atomic.compare_add : 0;
-}
-
 /* What the peer asked of us is done: as an answer would say. */
 static void carry_debt(struct vb_qp *qp, struct vb_descriptor *descriptor)
 {
@@ -184,10 +169,11 @@ static enum step build(
 	descriptor->rkey = wqe->rkey;
 	descriptor->imm_or_inv = wqe->imm_or_inv;
 	if (is_atomic(wqe)) {
-		fill_atomic(descriptor, wqe);
+		descriptor->atomic.swap_add = swap_or_add_of(wqe);
+		descriptor->atomic.compare = compare_of(wqe);
 	} else if (wqe->opcode == VB_WR_FLUSH) {
 		descriptor->length = wqe->flush.length;
-		descriptor->imm_or_inv = (uint32_t)(wqe->flush.type | wqe->flush.level << VB_FETH_LEVEL_SHIFT);
+		descriptor->imm_or_inv = flush_word_of(wqe);
 	} else if (!is_read(wqe)) {
 		enum step step = put_payload(qp, wqe, offset, descriptor, room);
 		if (step != STEP_DONE)

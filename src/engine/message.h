@@ -1,6 +1,6 @@
 /* A send work request as a message on the wire: which PSNs it has, which bytes they carry, in what pieces a READ is
- * asked for, and what all that costs of the windows. Shared by the requester's two halves (requester.c,
- * acknowledgement.c). */
+ * asked for, and what all that costs of the windows. Shared by who sends it (requester.c, scheduler.c, local_send.c) and
+ * who learns what became of it (acknowledgement.c). */
 #ifndef VB_ENGINE_MESSAGE_H
 #define VB_ENGINE_MESSAGE_H
 
@@ -43,6 +43,31 @@ static inline bool is_atomic_write(const struct vb_send_wqe *wqe)
 static inline bool is_answered_by_nothing(const struct vb_send_wqe *wqe)
 {
 	return is_atomic_write(wqe) || wqe->opcode == VB_WR_FLUSH;
+}
+
+/* The bytes that the work request has with it; NULL: it has entries. */
+static inline const uint8_t *own_bytes(const struct vb_send_wqe *wqe)
+{
+	if (wqe->flags & VB_SEND_INLINE)
+		return wqe->inline_bytes;
+	return is_atomic_write(wqe) && wqe->sge_count == 0 ? (const uint8_t *)&wqe->atomic.swap : NULL;
+}
+
+/* AtomicETH has what to swap in, or to add, first. IBA vol. 1, 9.2.5.1. */
+static inline uint64_t swap_or_add_of(const struct vb_send_wqe *wqe)
+{
+	return wqe->opcode == VB_WR_ATOMIC_CMP_AND_SWP ? wqe->atomic.swap : wqe->atomic.compare_add;
+}
+
+static inline uint64_t compare_of(const struct vb_send_wqe *wqe)
+{
+	return wqe->opcode == VB_WR_ATOMIC_CMP_AND_SWP ? wqe->atomic.compare_add : 0;
+}
+
+/* FETH, annex A19.4.1. */
+static inline uint32_t flush_word_of(const struct vb_send_wqe *wqe)
+{
+	return (uint32_t)(wqe->flush.type | wqe->flush.level << VB_FETH_LEVEL_SHIFT);
 }
 
 static inline bool is_local(const struct vb_send_wqe *wqe)

@@ -157,12 +157,11 @@ static void fill_extension_headers(
 	packet->rkey = wqe->rkey;
 	packet->dma_length = length;
 	if (row->message == VB_MESSAGE_ATOMIC) {
-		bool is_swap = wqe->opcode == VB_WR_ATOMIC_CMP_AND_SWP;
-		packet->swap_add = is_swap ? wqe->atomic.swap : wqe->atomic.compare_add;
-		packet->compare = is_swap ? wqe->atomic.compare_add : 0;
+		packet->swap_add = swap_or_add_of(wqe);
+		packet->compare = compare_of(wqe);
 	}
 	if (row->message == VB_MESSAGE_FLUSH) {
-		packet->flush = (uint32_t)(wqe->flush.type | wqe->flush.level << VB_FETH_LEVEL_SHIFT);
+		packet->flush = flush_word_of(wqe);
 		packet->dma_length = wqe->flush.length;
 	}
 	if (row->has_imm)
@@ -186,11 +185,6 @@ static bool build(struct vb_qp *qp, struct vb_batch *batch, struct vb_send_wqe *
 	out->packet.solicited = (wqe->flags & VB_SEND_SOLICITED) && row->consumes_recv;
 	if (is_read(wqe) || is_atomic(wqe))
 		return true;
-	if (is_atomic_write(wqe) && wqe->sge_count == 0 && !(wqe->flags & VB_SEND_INLINE)) {
-		out->packet.payload_length = wqe->length;
-		vb_batch_add_iov(batch, out, &wqe->atomic.swap, wqe->length);
-		return true;
-	}
 	return vb_batch_add_wqe(batch, out, qp, wqe, index << qp->mtu_shift, bytes_between(qp, wqe, index, end));
 }
 

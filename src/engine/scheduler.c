@@ -8,6 +8,7 @@
 #include "engine/handed_out.h"
 #include "engine/lane.h"
 #include "engine/memory.h"
+#include "engine/message.h"
 #include "engine/peers.h"
 #include "engine/qp.h"
 #include "engine/recovery.h"
@@ -97,8 +98,9 @@ bool vb_batch_add_wqe(struct vb_batch *batch, struct vb_outgoing *out, struct vb
 	out->packet.payload_length = length;
 	if (length == 0)
 		return true;
-	if (wqe->flags & VB_SEND_INLINE) {
-		vb_batch_add_iov(batch, out, wqe->inline_bytes + offset, length);
+	const uint8_t *own = own_bytes(wqe);
+	if (own) {
+		vb_batch_add_iov(batch, out, own + offset, length);
 		return true;
 	}
 	if (wqe->sge_count == 1 && wqe->psn_count > 1)
