@@ -98,7 +98,7 @@ static void check_peers(const struct vb_lane *lane, const struct sums *sums)
 			users += peer->users;
 			requests += peer->allowance.used;
 			vb_allowance_check(&peer->allowance);
-			assert(peer->facts.is_asked || vb_list_empty(&peer->curious));
+			assert(peer->facts.is_asked || peer->is_wished || vb_list_empty(&peer->curious));
 		}
 	}
 	assert(users == sums->users && requests == sums->requests);

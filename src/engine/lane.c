@@ -39,6 +39,7 @@ int vb_lane_create(const struct vb_lane_config *config, struct vb_lane **created
 	vb_list_init(&lane->leaving);
 	lane->handed_out.wanted = lane->handed_out.generation - 1;
 	vb_list_init(&lane->mcast);
+	vb_list_init(&lane->wishes);
 	atomic_init(&lane->doorbells, NULL);
 	atomic_init(&lane->flushes, NULL);
 	*created = lane;

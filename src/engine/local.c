@@ -3,7 +3,6 @@
  * is lost.
  * Not here: sending (local_send.c), executing (local_receive.c). */
 #include "engine/local.h"
-#include <errno.h>
 #include <stdlib.h>
 #include "base/invariant.h"
 #include "engine/lane.h"
@@ -48,6 +47,11 @@ static bool is_idle(const struct vb_qp *qp)
 	return !has_begun(qp) && qp->requester.cursor == head_index(qp) && !qp->requester.doomed;
 }
 
+static bool has_sent_nothing(const struct vb_qp *qp)
+{
+	return qp->requester.ssn == 0 && qp->requester.max_psn == qp->attr.sq_psn;
+}
+
 static void turn_to(struct vb_qp *qp, struct vb_neighbour *neighbour)
 {
 	vb_list_remove(&qp->local.link);
@@ -67,8 +71,7 @@ void vb_local_choose(struct vb_qp *qp)
 	if (neighbour == qp->local.to || qp->type == VB_QP_UD || qp->type == VB_QP_RAW)
 		return;
 	/* What UC sent as packets may be anywhere, and is not to be overtaken. */
-	bool is_fresh = vb_state(qp) == VB_QPS_RTR;
-	if (is_idle(qp) && (qp->is_reliable || is_fresh))
+	if (is_idle(qp) && (qp->is_reliable || has_sent_nothing(qp)))
 		turn_to(qp, neighbour);
 }
 
@@ -165,16 +168,6 @@ void vb_local_lost(struct vb_neighbour *neighbour, vb_time now)
 	while ((node = vb_list_pop(&neighbour->users)))
 		lose(vb_container_of(node, struct vb_qp, local.user_link), now);
 	vb_lane_reap(neighbour->lane);
-}
-
-int vb_lane_set_neighbour(
-	struct vb_lane *lane, const struct vb_gid *gid, uint8_t slot, struct vb_neighbour *neighbour)
-{
-	struct vb_peer *peer = vb_peer_know(lane, gid, slot);
-	if (!peer)
-		return -ENOMEM;
-	peer->neighbour = neighbour;
-	return 0;
 }
 
 /* ---- Checks ---------------------------------------------------------------------------------------------------- */

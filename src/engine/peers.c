@@ -1,12 +1,13 @@
 /* The lane's table of peers by address and slot. Plain RoCE knows nothing of a peer's receive buffer and relies on a
  * network that never drops; a socket's buffer does, so each peer has an allowance.
- * Holds: users is the number of QPs that point at a peer; nobody is curious about one that was not asked.
+ * Holds: users is the number of QPs that point at a peer; nobody is curious about one that was not asked, or wished for.
  * Not here: who may use the allowance (flight.c). */
 #include "engine/peers.h"
 #include <errno.h>
 #include <stdlib.h>
 #include "engine/flight.h"
 #include "engine/lane.h"
+#include "engine/local.h"
 #include "engine/qp.h"
 #include "engine/scheduler.h"
 
@@ -77,6 +78,7 @@ struct vb_peer *vb_peer_know(struct vb_lane *lane, const struct vb_gid *gid, uin
 	if (address)
 		peer->facts = address->facts;
 	vb_list_init(&peer->curious);
+	vb_list_init(&peer->wish_link);
 	vb_allowance_init(&peer->allowance, limit_towards(lane, &peer->facts));
 	struct vb_peer **bucket = &lane->peers[gid_hash(gid) & (lane->peer_buckets - 1)];
 	peer->next = *bucket;
@@ -87,8 +89,8 @@ struct vb_peer *vb_peer_know(struct vb_lane *lane, const struct vb_gid *gid, uin
 
 static bool matters(const struct vb_lane *lane, const struct vb_gid *gid, uint8_t slot)
 {
-	return lane->config.stranger_allowance != VB_UNLIMITED || vb_peer_find(lane, gid, 0) ||
-	       vb_peer_find(lane, gid, slot);
+	return lane->config.stranger_allowance != VB_UNLIMITED || lane->config.meets_neighbours ||
+	       vb_peer_find(lane, gid, 0) || vb_peer_find(lane, gid, slot);
 }
 
 int vb_peer_get(struct vb_lane *lane, const struct vb_gid *gid, uint8_t slot, struct vb_peer **peer)
@@ -122,8 +124,11 @@ void vb_peers_deinit(struct vb_lane *lane)
 static void wake_curious(struct vb_peer *peer)
 {
 	struct vb_list *node;
-	while ((node = vb_list_pop(&peer->curious)) != NULL)
-		vb_schedule(vb_container_of(node, struct vb_qp, flight.link));
+	while ((node = vb_list_pop(&peer->curious)) != NULL) {
+		struct vb_qp *qp = vb_container_of(node, struct vb_qp, flight.link);
+		vb_local_choose(qp);
+		vb_schedule(qp);
+	}
 }
 
 void vb_lane_set_peer(struct vb_lane *lane, const struct vb_gid *gid, const struct vb_peer_facts *facts)
@@ -147,4 +152,53 @@ bool vb_peer_must_answer(struct vb_qp *qp)
 		return false;
 	vb_flight_wait_in(qp, &qp->peer->curious);
 	return true;
+}
+
+/* ---- Neighbours ------------------------------------------------------------------------------------------------ */
+
+static bool has_neighbour(const struct vb_peer *peer)
+{
+	return peer->neighbour && !peer->neighbour->is_lost;
+}
+
+void vb_peer_wish(struct vb_lane *lane, struct vb_peer *peer)
+{
+	if (!lane->config.meets_neighbours || !peer || peer->slot == 0 || peer->is_wished || has_neighbour(peer))
+		return;
+	peer->is_wished = peer->was_wished = true;
+	vb_list_add_tail(&lane->wishes, &peer->wish_link);
+}
+
+bool vb_lane_next_wish(struct vb_lane *lane, struct vb_gid *gid, uint8_t *slot)
+{
+	struct vb_list *node = vb_list_pop(&lane->wishes);
+	if (!node)
+		return false;
+	const struct vb_peer *peer = vb_container_of(node, struct vb_peer, wish_link);
+	*gid = peer->gid;
+	*slot = peer->slot;
+	return true;
+}
+
+bool vb_peer_must_be_met(struct vb_qp *qp)
+{
+	if (!qp->peer || !qp->peer->is_wished)
+		return false;
+	vb_flight_wait_in(qp, &qp->peer->curious);
+	return true;
+}
+
+int vb_lane_set_neighbour(
+	struct vb_lane *lane, const struct vb_gid *gid, uint8_t slot, struct vb_neighbour *neighbour)
+{
+	struct vb_peer *peer = vb_peer_know(lane, gid, slot);
+	if (!peer)
+		return -ENOMEM;
+	if (peer->neighbour)
+		peer->was_wished = false;
+	peer->neighbour = neighbour;
+	peer->is_wished = false;
+	vb_list_remove(&peer->wish_link);
+	wake_curious(peer);
+	return 0;
 }

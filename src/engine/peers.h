@@ -17,7 +17,10 @@ struct vb_peer {
 	vb_time patience; /* how long a silence is no reason to probe: recovery.c */
 	struct vb_allowance allowance;
 	struct vb_neighbour *neighbour; /* whose slot it is, on this host; NULL: packets only. local.h */
-	struct vb_list curious; /* QPs that wait to hear what the peer is; not empty only while facts.is_asked */
+	struct vb_list wish_link;	/* in the lane's, until the holder takes it */
+	bool is_wished;			/* and until it is answered */
+	bool was_wished;		/* since it last had a neighbour */
+	struct vb_list curious; /* QPs that wait to hear what the peer is; not empty only while facts.is_asked or is_wished */
 };
 
 /* -ENOMEM. *peer is NULL where nothing is known of the address, and nobody bounds what may be under way to strangers. */
@@ -28,5 +31,9 @@ const struct vb_peer *vb_peer_find(const struct vb_lane *lane, const struct vb_g
 void vb_peers_deinit(struct vb_lane *lane);
 /* True: what the peer is has been asked and not answered; the QP is scheduled when it is. */
 bool vb_peer_must_answer(struct vb_qp *qp);
+/* The holder is to look whether it is a neighbour. NULL: nobody. */
+void vb_peer_wish(struct vb_lane *lane, struct vb_peer *peer);
+/* True: that is not answered yet; the QP is scheduled when it is. */
+bool vb_peer_must_be_met(struct vb_qp *qp);
 
 #endif

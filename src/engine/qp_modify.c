@@ -98,9 +98,11 @@ static int find_peer(struct vb_qp *qp)
 {
 	struct vb_peer *peer;
 	int error = vb_peer_get(qp->lane, &qp->attr.av.dgid, (uint8_t)(qp->attr.dest_qpn >> 16), &peer);
-	if (!error)
-		vb_flight_turn_to(qp, peer);
-	return error;
+	if (error)
+		return error;
+	vb_peer_wish(qp->lane, peer);
+	vb_flight_turn_to(qp, peer);
+	return 0;
 }
 
 static int enter_rtr(struct vb_qp *qp)

@@ -11,6 +11,7 @@
 #include "engine/lane.h"
 #include "engine/memory.h"
 #include "engine/message.h"
+#include "engine/peers.h"
 #include "engine/qp.h"
 #include "engine/recovery.h"
 #include "engine/requester.h"
@@ -99,6 +100,8 @@ static bool start(struct vb_qp *qp, struct vb_send_wqe *wqe, vb_time now)
 		return false;
 	if (is_local(wqe))
 		return run_local_operation(qp, wqe, now);
+	if (rq->ssn == 0 && vb_peer_must_be_met(qp))
+		return false;
 	if (needs_response(wqe) && qp->attr.max_rd_atomic == 0) { /* could never be sent */
 		vb_requester_doom(qp, VB_WC_LOC_QP_OP_ERR, VB_CAUSE_LOCAL_OPERATION, now);
 		return false;

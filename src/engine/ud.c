@@ -9,6 +9,7 @@
 #include "engine/handed_out.h"
 #include "engine/lane.h"
 #include "engine/memory.h"
+#include "engine/peers.h"
 #include "engine/qp.h"
 #include "engine/requester.h"
 #include "engine/scheduler.h"
@@ -118,7 +119,9 @@ bool vb_ud_emit(struct vb_qp *qp, struct vb_batch *batch, vb_time now)
 		return false;
 	}
 	vb_echo_turn_to(qp, &wqe->ud.av.dgid, wqe->ud.qpn);
-	if (!vb_echo_allows(qp, cost, now))
+	if (qp->peer && !qp->peer->was_wished)
+		vb_peer_wish(qp->lane, qp->peer);
+	if (vb_peer_must_be_met(qp) || !vb_echo_allows(qp, cost, now))
 		return false;
 	struct vb_outgoing *out = vb_batch_add(batch, qp, opcode, &wqe->ud.av);
 

@@ -10,7 +10,7 @@
 #include "engine/tags.h"
 #include "../unit.h"
 
-enum { PAIR_BYTES = 1 << 20, PAIR_RING = 64, PAIR_HEAP = 4 * VB_LOCAL_PART, PAIR_PAGES = 4096 };
+enum { PAIR_BYTES = 1 << 20, PAIR_RING = 64, PAIR_HEAP = 4 * VB_LOCAL_PART, PAIR_PAGES = 4096, PAIR_QKEY = 17 };
 
 /* One direction's rings. */
 struct pair_way {
@@ -93,6 +93,16 @@ static inline void pair_to_rts(struct pair *p, int of)
 	uint32_t of_requester = VB_QP_RETRY_CNT | VB_QP_RNR_RETRY | VB_QP_MAX_QP_RD_ATOMIC;
 	pair_modify(p, of, VB_QPS_RTS, VB_QP_SQ_PSN | (type == VB_QP_UC ? 0 : VB_QP_TIMEOUT) |
 			(type == VB_QP_RC || type == VB_QP_XRC_SEND ? of_requester : 0));
+}
+
+static inline void pair_ud_to_rts(struct pair *p, int of)
+{
+	struct vb_qp_attr attr = { .state = VB_QPS_INIT, .port = 1, .qkey = PAIR_QKEY };
+	uint32_t mask[] = { VB_QP_PKEY_INDEX | VB_QP_PORT | VB_QP_QKEY, 0, VB_QP_SQ_PSN };
+	for (int i = 0; i < 3; i++) {
+		assert_int_equal(vb_qp_modify(p->side[of].qp, &attr, VB_QP_STATE | mask[i], p->now), 0);
+		attr.state++;
+	}
 }
 
 static inline struct vb_qp *pair_qp(struct pair_side *side, enum vb_qp_type type, struct vb_srq *srq)
@@ -365,6 +375,21 @@ static inline void pair_post(struct pair *p, int of, enum vb_wr_opcode opcode, u
 {
 	struct vb_sge sge = pair_sge(p, of, offset, length);
 	struct vb_send_wr wr = pair_wr(p, of, opcode, &sge, remote);
+	assert_int_equal(pair_try_post(p, of, &wr), 0);
+}
+
+static inline struct vb_av pair_av(const struct pair *p, int of)
+{
+	return (struct vb_av){ .sgid = p->side[of].gid, .dgid = p->side[!of].gid, .hop_limit = 64 };
+}
+
+/* To the peer's QP. */
+static inline void pair_post_datagram(struct pair *p, int of, uint32_t offset, uint32_t length)
+{
+	struct vb_sge sge = pair_sge(p, of, offset, length);
+	struct vb_av av = pair_av(p, of);
+	struct vb_send_wr wr = { .wr_id = 7, .opcode = VB_WR_SEND, .flags = VB_SEND_SIGNALED, .sges = &sge, .sge_count = 1,
+		.av = &av, .remote_qpn = vb_qp_number(p->side[!of].qp), .remote_qkey = PAIR_QKEY };
 	assert_int_equal(pair_try_post(p, of, &wr), 0);
 }
 
