@@ -11,6 +11,7 @@
 #include "base/invariant.h"
 #include "engine/handed_out.h"
 #include "engine/lane.h"
+#include "engine/local.h"
 #include "engine/qp.h"
 #include "engine/requester.h"
 #include "engine/responder.h"
@@ -27,7 +28,7 @@ void vb_handed_out_disown(struct vb_qp *qp)
 	qp->cookie = life << LIFE_SHIFT | (uint64_t)(qp->qpn & 0xffff) << INDEX_SHIFT;
 	/* Before any completion says that its bytes are the program's again. */
 	if (qp->lane->handed_out.published)
-		atomic_store(&qp->lane->handed_out.published[qp->qpn & 0xffff], (uint16_t)life);
+		atomic_store(&qp->lane->handed_out.published->lives[qp->qpn & 0xffff], (uint16_t)life);
 }
 
 uint16_t vb_handed_out_life(const struct vb_qp *qp)

@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include "base/invariant.h"
 #include "engine/keys.h"
+#include "engine/local.h"
 
 enum { NOT_USED_SOON = VB_KEYS_PER_CHUNK / 2, CACHE_LINE = 64, FIRST_PLACES = 2 * VB_KEYS_PER_CHUNK };
 
@@ -169,9 +170,12 @@ void vb_key_open(struct vb_key_entry *entry, uint32_t key, const struct vb_key_t
 	atomic_store_explicit(&entry->stamp, next_stamp(entry, key), memory_order_release);
 }
 
-void vb_key_close(struct vb_key_entry *entry)
+/* First it opens nothing, then that is counted: whoever finds it open has read a count that this one is not in. */
+void vb_key_close(struct vb_key_table *keys, struct vb_key_entry *entry)
 {
 	atomic_store_explicit(&entry->stamp, next_stamp(entry, 0), memory_order_release);
+	if (keys->lives)
+		atomic_fetch_add(&keys->lives->removals, 1);
 }
 
 static uint32_t check_chunk(const struct vb_key_table *keys, const struct vb_key_entry *chunk, uint32_t from)

@@ -82,7 +82,7 @@ struct vb_key_entry *vb_keys_take(struct vb_key_table *keys, enum vb_key_use use
 /* Back to the table, closed. */
 void vb_keys_give(struct vb_key_table *keys, struct vb_key_entry *entry);
 void vb_key_open(struct vb_key_entry *entry, uint32_t key, const struct vb_key_terms *terms);
-void vb_key_close(struct vb_key_entry *entry);
+void vb_key_close(struct vb_key_table *keys, struct vb_key_entry *entry);
 
 void vb_keys_check(const struct vb_key_table *keys);
 void vb_mr_check(const struct vb_mr *mr); /* memory.c */

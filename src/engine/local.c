@@ -29,7 +29,7 @@ void vb_local_init(struct vb_qp *qp)
 	vb_list_init(&qp->local.user_link);
 }
 
-void vb_lane_publish_lives(struct vb_lane *lane, _Atomic uint16_t *lives)
+void vb_lane_publish_lives(struct vb_lane *lane, struct vb_lives *lives)
 {
 	lane->handed_out.published = lives;
 }

@@ -26,8 +26,8 @@
  *
  * Payload is in the descriptor itself, in the heap (in parts, the First, Middles and Last of a message), or lent: the
  * request is checked first, and then pulled straight into its place, a piece at a time; it completes with the last. What
- * is lent may be the program's again before it was pulled, when the QP has failed or was reset: its life is over then
- * (vb_lane_publish_lives), and the holder who finds that out, after copying, says so.
+ * is lent may be the program's again before it was pulled, when the QP has failed or was reset: its life is over then, which
+ * the holder sees in the lender's struct vb_lives after copying, and says.
  *
  * The other end may be another user's: descriptors and answers are to be copied out of shared memory before they are given
  * to the engine, which believes nothing that they say. Functions here are all [lane], and allocate nothing but at a QP's
@@ -44,6 +44,14 @@
 #define VB_LOCAL_LEND_MIN  4097u  /* tags look at messages of one packet as a whole */
 #define VB_LOCAL_PULL_MAX  1048576u
 #define VB_LOCAL_NO_BYTES  UINT32_MAX /* in place of an offset: there are none, only their number */
+
+/* What a process tells of itself to those who pull from it, who read it as they read what they pull. All its devices and
+ * lanes share one. */
+struct vb_lives {
+	uint64_t nonce;		   /* the holder's */
+	_Atomic uint64_t removals; /* goes up whenever a key opens nothing any more, before who closed it hears so */
+	_Atomic uint16_t lives[65536]; /* the present life of the QP with that index in its number */
+};
 
 /* Where a descriptor's payload is. */
 enum vb_local_place { VB_LOCAL_NOWHERE, VB_LOCAL_INLINED, VB_LOCAL_HEAPED, VB_LOCAL_LENT };
@@ -124,20 +132,22 @@ struct vb_local_heap {
 	uint32_t length;
 };
 
-/* Bytes to be copied out of the other side's memory: length from address on, into iov. Nothing here is valid any more once
- * the lane has been given away, but for a call of vb_local_pull anew. */
+/* Bytes to be copied out of the other side's memory: length from address on, into iov. They were what they should be if
+ * afterwards proof_bytes of its struct vb_lives, from proof_at on, are the first ones of proof in memory. Nothing here is
+ * valid any more once the lane has been given away, but for a call of vb_local_pull anew. */
 struct vb_local_pull {
 	uint64_t address;
 	uint32_t length;
-	uint32_t src_qpn; /* whose life it is */
-	uint16_t life;
+	uint32_t proof_at;
+	uint8_t proof_bytes;
+	uint64_t proof;
 	unsigned iov_count;
 	struct vb_iov iov[VB_MAX_SGE + 1];
 };
 
 enum vb_local_outcome {
 	VB_PULLED,
-	VB_PULL_STALE,	 /* the life was over afterwards: what was copied may be anything */
+	VB_PULL_STALE,	 /* the proof was another afterwards: what was copied may be anything */
 	VB_PULL_FAULT,	 /* nothing is there */
 	VB_PULL_REFUSED, /* we may not */
 };
@@ -205,8 +215,8 @@ void vb_local_answered(struct vb_neighbour *neighbour, const struct vb_answer *a
 bool vb_local_pull(struct vb_neighbour *neighbour, struct vb_local_pull *pull, vb_time now); /* false: nothing */
 void vb_local_pulled(struct vb_neighbour *neighbour, enum vb_local_outcome outcome, vb_time now);
 
-/* From now on lives[index] is the life of the QP with that index in its number: 65536 of them, which others may see. */
-void vb_lane_publish_lives(struct vb_lane *lane, _Atomic uint16_t *lives);
+/* Before the lane's first QP. The devices' keys count their removals there too (vb_nic_config). */
+void vb_lane_publish_lives(struct vb_lane *lane, struct vb_lives *lives);
 
 void vb_neighbour_check(const struct vb_neighbour *neighbour);
 

@@ -371,8 +371,10 @@ bool vb_local_pull(struct vb_neighbour *neighbour, struct vb_local_pull *pull, v
 		return false;
 	pull->address = request->lent.address + neighbour->pulled_bytes;
 	pull->length = neighbour->piece = next_piece(neighbour);
-	pull->src_qpn = request->src_qpn;
-	pull->life = request->lent.life;
+	pull->proof_at = (uint32_t)offsetof(struct vb_lives, lives[request->src_qpn & 0xffff]);
+	pull->proof_bytes = sizeof(request->lent.life);
+	pull->proof = 0;
+	memcpy(&pull->proof, &request->lent.life, sizeof(request->lent.life));
 	if (find_places(neighbour, pull))
 		return true;
 	neighbour->lane->now = now;

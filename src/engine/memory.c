@@ -78,7 +78,7 @@ int vb_mr_invalidate(struct vb_mr *mr)
 	vb_lock_take(&keys->lock);
 	bool is_bound = mr->windows > 0;
 	if (!is_bound && mr->is_valid) {
-		vb_key_close(vb_key_of_mr(mr));
+		vb_key_close(keys, vb_key_of_mr(mr));
 		mr->is_valid = false;
 	}
 	vb_lock_release(&keys->lock);

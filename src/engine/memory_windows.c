@@ -37,7 +37,7 @@ static void unbind_locked(struct vb_mw *mw)
 {
 	if (!mw->mr)
 		return;
-	vb_key_close(vb_key_of_mw(mw));
+	vb_key_close(&mw->pd->nic->keys, vb_key_of_mw(mw));
 	mw->mr->windows--;
 	mw->mr = NULL;
 	vb_list_remove(&mw->link);

@@ -27,6 +27,7 @@ int vb_nic_create(const struct vb_nic_config *config, struct vb_nic **nic)
 		return error;
 	}
 	new->config = *config;
+	new->keys.lives = config->lives;
 	atomic_init(&new->mtu, config->mtu);
 	vb_lock_init(&new->lock);
 	vb_srq_table_init(&new->xrc_srqs);

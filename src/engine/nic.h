@@ -40,6 +40,7 @@
 
 struct vb_nic;
 struct vb_lane;
+struct vb_lives;
 struct vb_pd;
 struct vb_mr;
 struct vb_mw;
@@ -69,6 +70,7 @@ struct vb_nic_config {
 	uint64_t seed, seed_high; /* of keys: nobody else's knowledge, or keys can be guessed */
 	uint32_t mtu;		/* active path MTU in bytes: 256, 512, 1024, 2048, 4096 */
 	bool advertise_credits; /* end-to-end credits in ACKs; off: "no flow control" as rxe does */
+	struct vb_lives *lives; /* the process's, where removals of keys are counted: local.h; NULL: nobody pulls */
 };
 
 int vb_nic_create(const struct vb_nic_config *config, struct vb_nic **nic); /* [setup] */

@@ -694,6 +694,47 @@ static void loss__fails_what_is_under_way_alone(void **state)
 	}
 }
 
+/* ---- Lives ----------------------------------------------------------------------------------------------------- */
+
+/* Whatever a key opened, whoever closes it has been counted when he hears that it is done. */
+static void removals__are_counted(void **state)
+{
+	struct pair *p = pair_open(VB_QP_RC, true, 0);
+	struct vb_pd *pd = p->side[0].pd;
+	_Atomic uint64_t *removals = &p->side[0].lives.removals;
+	struct vb_mr_config config = { .memory = p->side[0].memory, .length = 4096, .access = VB_ACCESS_MW_BIND };
+	uint32_t qpn = vb_qp_number(p->side[0].qp);
+	struct vb_mr *mr;
+	struct vb_mw *mw;
+	assert_int_equal(vb_mr_register(pd, &config, &mr), 0);
+	assert_int_equal(vb_mw_create(pd, 1, &mw), 0);
+	assert_int_equal(vb_mw_bind(mw, mr, pd, qpn, 0, 8, VB_ACCESS_REMOTE_READ, vb_mw_next_key(mw)), 0);
+	assert_int_equal(atomic_load(removals), 0);
+	assert_int_equal(vb_mw_bind(mw, mr, pd, qpn, 0, 16, VB_ACCESS_REMOTE_READ, vb_mw_next_key(mw)), 0);
+	assert_int_equal(atomic_load(removals), 1);
+	assert_int_equal(vb_mw_destroy(mw), 0);
+	assert_int_equal(atomic_load(removals), 2);
+	assert_int_equal(vb_mw_create(pd, 2, &mw), 0);
+	assert_int_equal(vb_mw_bind(mw, mr, pd, qpn, 0, 8, VB_ACCESS_REMOTE_READ, vb_mw_key(mw) + 1), 0);
+	assert_int_equal(vb_mr_invalidate(mr), -EBUSY);
+	assert_int_equal(atomic_load(removals), 2);
+	assert_int_equal(vb_key_invalidate(pd, qpn, vb_mw_key(mw)), 0);
+	assert_int_equal(atomic_load(removals), 3);
+	assert_int_equal(vb_mw_bind(mw, mr, pd, qpn, 0, 8, VB_ACCESS_REMOTE_READ, vb_mw_key(mw) + 1), 0);
+	assert_int_equal(vb_qp_destroy(p->side[0].qp), 0);
+	p->side[0].qp = NULL;
+	assert_int_equal(atomic_load(removals), 4);
+	assert_int_equal(vb_mr_invalidate(mr), 0);
+	assert_int_equal(atomic_load(removals), 5);
+	assert_int_equal(vb_mr_revalidate(mr, NULL, &config), 0);
+	assert_int_equal(atomic_load(removals), 5);
+	assert_int_equal(vb_mr_invalidate(mr), 0);
+	vb_mr_free(mr);
+	assert_int_equal(vb_mw_destroy(mw), 0);
+	assert_int_equal(atomic_load(removals), 6);
+	pair_close(p);
+}
+
 /* ---- Others ---------------------------------------------------------------------------------------------------- */
 
 /* The other end may be anybody's: whatever it writes harms its own connections alone. */
@@ -754,6 +795,7 @@ int main(void)
 		cmocka_unit_test(end__at_any_instant_leaves_nothing_waiting),
 		cmocka_unit_test(drain__waits_for_answers),
 		cmocka_unit_test(loss__fails_what_is_under_way_alone),
+		cmocka_unit_test(removals__are_counted),
 		cmocka_unit_test(nonsense__harms_nobody_else),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -32,7 +32,7 @@ struct pair_side {
 	struct vb_gid gid;
 	struct vb_neighbour other;
 	struct pair_way out; /* what this side says */
-	_Atomic uint16_t lives[65536];
+	struct vb_lives lives;
 };
 
 struct pair {
@@ -53,7 +53,7 @@ static inline void pair_open_side(struct pair_side *side, uint8_t n, uint32_t le
 	side->memory = aligned_alloc(PAIR_PAGES, PAIR_BYTES);
 	memset(side->memory, 0, PAIR_BYTES);
 	side->out.heap = malloc(PAIR_HEAP);
-	assert_int_equal(vb_nic_create(&(struct vb_nic_config){ .seed = n, .mtu = 1024 }, &side->nic), 0);
+	assert_int_equal(vb_nic_create(&(struct vb_nic_config){ .seed = n, .mtu = 1024, .lives = &side->lives }, &side->nic), 0);
 	assert_int_equal(vb_nic_set_gid(side->nic, 0, &side->gid), 0);
 	assert_int_equal(vb_lane_create(&lane, &side->lane), 0);
 	assert_int_equal(vb_pd_create(side->nic, &side->pd), 0);
@@ -63,7 +63,7 @@ static inline void pair_open_side(struct pair_side *side, uint8_t n, uint32_t le
 			  VB_ACCESS_REMOTE_ATOMIC | VB_ACCESS_FLUSH_GLOBAL | VB_ACCESS_MW_BIND };
 	assert_int_equal(vb_mr_register(side->pd, &mr, &side->mr), 0);
 	vb_neighbour_init(&side->other, side->lane, lend_from);
-	vb_lane_publish_lives(side->lane, side->lives);
+	vb_lane_publish_lives(side->lane, &side->lives);
 }
 
 static inline void pair_modify(struct pair *p, int of, enum vb_qp_state state, uint32_t mask)
@@ -230,11 +230,12 @@ static inline bool pair_pull(struct pair *p, int of)
 	struct vb_local_pull pull;
 	if (!vb_local_pull(&side->other, &pull, p->now))
 		return false;
-	bool is_alive = atomic_load(&peer->lives[pull.src_qpn & 0xffff]) == pull.life;
-	if (p->outcome == VB_PULLED && is_alive)
+	const uint8_t *proof = (const uint8_t *)&peer->lives + pull.proof_at;
+	bool is_right = memcmp(proof, &pull.proof, pull.proof_bytes) == 0;
+	if (p->outcome == VB_PULLED && is_right)
 		pair_copy(&pull);
 	p->pulls++;
-	vb_local_pulled(&side->other, is_alive ? p->outcome : VB_PULL_STALE, p->now);
+	vb_local_pulled(&side->other, is_right ? p->outcome : VB_PULL_STALE, p->now);
 	pair_check(p);
 	return true;
 }
