@@ -18,7 +18,7 @@ all: ## build everything, optimised, into build/
 	$(DEPS) build
 	@scripts/build $(BUILD)
 
-demo: ## run RDMA programs and TCP side by side on this machine and print one table (about a minute)
+demo: ## run RDMA programs on one host, over the wire, and TCP beside them, and print one table (about a minute)
 	$(DEPS) build demo
 	@scripts/build $(BUILD)
 	@python3 bench/demo.py --build $(BUILD)
@@ -57,13 +57,13 @@ fuzz: ## run the libFuzzer targets, each for a minute (ARGS="600" for ten)
 	$(DEPS) build fuzz
 	@scripts/fuzz $(ARGS)
 
-bench: ## measure against TCP in the same run and print the ratios (ARGS="--json FILE")
-	$(DEPS) build demo
+bench: ## measure beside UCX and TCP in the same run, name what misses (ARGS="--list", "--only ROW", "--json FILE")
+	$(DEPS) build bench
 	@scripts/build $(BUILD)
 	@python3 bench/bench.py --build $(BUILD) $(ARGS)
 
 bench-programs: ## measure UCX, libfabric, Open MPI and connections, each beside TCP (ARGS="--rounds 3")
-	$(DEPS) build check demo
+	$(DEPS) build bench
 	@scripts/build $(BUILD)
 	@python3 bench/bench.py --build $(BUILD) --programs $(ARGS)
 

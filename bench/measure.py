@@ -1,4 +1,4 @@
-"""One measurement each: an RDMA program on Verbena, or its TCP counterpart, server and client on this machine's lo.
+"""One measurement each: an RDMA program on Verbena, or its TCP counterpart, between two ends (ends.py) on this machine.
 
 Everything runs in a network namespace of its own when that is to be had, else on the machine's loopback; lo is lo.
 Both ends' CPU time counts, set-up included."""
@@ -9,10 +9,12 @@ import pathlib
 import re
 import resource
 import sys
+import tempfile
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent / "tests/conformance"))
 sys.dont_write_bytecode = True
 
+import ends as between
 import places
 import programs
 from process import Failure, Process, finish
@@ -36,54 +38,90 @@ def _both_stats(server, client):
     return total
 
 
-def perftest(place, program, *options):
-    """Run a perftest pair to its end; (client's rows, counters of both ends)."""
-    port = programs.next_port()
-    arguments = [program, "-d", place.device, "-x", str(place.gid_index(4)), "-p", str(port), "-F", *map(str, options)]
-    settings = {"VERBENA_LOCAL": "off"}  # the wire path is what is measured
-    with Process(place, arguments, settings=settings, name=f"server {program}") as server:
+def pair(ends, arguments, port, settings=None, through_verbena=True):
+    """Server and client, both ended well; the client's command is the server's and the address behind it."""
+    name = arguments[0]
+    with Process(ends.server, arguments, settings=settings, through_verbena=through_verbena,
+                 name=f"server {name}") as server:
         server.wait_listening(port)
-        with Process(place, arguments + [place.address[4]], settings=settings, name=f"client {program}") as client:
+        with Process(ends.client, [*arguments, ends.server.address[4]], settings=settings,
+                     through_verbena=through_verbena, name=f"client {name}") as client:
             finish([server, client], PATIENCE)
+    return server, client
+
+
+def perftest(ends, program, *options):
+    """Run a perftest pair to its end; (client's rows, counters of both ends)."""
+    place, port = ends.server, programs.next_port()
+    arguments = [program, "-d", place.device, "-x", str(place.gid_index(4)), "-p", str(port), "-F", *map(str, options)]
+    server, client = pair(ends, arguments, port, ends.settings)
     rows = programs.result_rows(client.stdout)
     if not rows:
         raise Failure(f"no row of results\n{client.evidence()}")
     return rows, _both_stats(server, client)
 
 
-def rdma_bandwidth(place, program, size, seconds, *options):
+def rdma_bandwidth(ends, program, size, seconds, *options):
     before = _cpu()
-    rows, stats = perftest(place, program, "-s", size, "-D", seconds, "--report_gbits", *options)
+    rows, stats = perftest(ends, program, "-s", size, "-D", seconds, "--report_gbits", *options)
     moved = stats["tx_bytes"]
     return Bandwidth(rows[0][3], (_cpu() - before) / (moved / 1e9), moved, stats)
 
 
-def rdma_latency(place, program, size, rounds):
-    rows, stats = perftest(place, program, "-s", size, "-n", rounds)
+def rdma_latency(ends, program, size, rounds):
+    rows, stats = perftest(ends, program, "-s", size, "-n", rounds)
     # bytes, iterations, min, max, typical (the median), average, deviation, 99%, 99.9%
     return Latency(rows[0][4], rows[0][7], stats)
 
 
-def tcp_bandwidth(place, size, seconds):
+def rdma_rate(ends, size, seconds, *options):
+    """SENDs of that size, millions a second."""
+    rows, _ = perftest(ends, "ib_send_bw", "-s", size, "-D", seconds, *options)
+    return rows[0][4]
+
+
+def moved_cpu(ends, program, size, count, *options):
+    """CPU seconds of both ends for so many messages."""
+    before = _cpu()
+    perftest(ends, program, "-s", size, "-n", count, *options)
+    return _cpu() - before
+
+
+def iperf3(ends, size, *options):
+    """(what it says of the receiver, CPU seconds of both ends)"""
     port = programs.next_port()
     before = _cpu()
-    with Process(place, ["iperf3", "-s", "-1", "-p", port], through_verbena=False, name="iperf3 server") as server:
+    with Process(ends.server, ["iperf3", "-s", "-1", "-p", port], through_verbena=False, name="iperf3 server") as server:
         server.wait_listening(port)
-        with Process(place, ["iperf3", "-c", place.address[4], "-p", port, "-t", seconds, "-l", size, "-J"],
+        with Process(ends.client, ["iperf3", "-c", ends.server.address[4], "-p", port, "-l", size, "-J", *options],
                      through_verbena=False, name="iperf3 client") as client:
             finish([server, client], PATIENCE)
-    received = json.loads(client.stdout)["end"]["sum_received"]
-    return Bandwidth(received["bits_per_second"] / 1e9, (_cpu() - before) / (received["bytes"] / 1e9),
-                     received["bytes"], None)
+    return json.loads(client.stdout)["end"]["sum_received"], _cpu() - before
 
 
-def tcp_latency(place, seconds):
+def tcp_bandwidth(ends, size, seconds):
+    received, cpu = iperf3(ends, size, "-t", seconds)
+    return Bandwidth(received["bits_per_second"] / 1e9, cpu / (received["bytes"] / 1e9), received["bytes"], None)
+
+
+def count_calls(ends, cores, counter, run):
+    """System calls of both ends while run(ends) runs on two cores, starting and ending included."""
+    with tempfile.TemporaryDirectory(prefix="verbena-") as scratch:
+        files = [pathlib.Path(scratch, end) for end in ("server", "client")]
+        run(ends.counted(counter, files).pinned(cores))
+        counts = [between.calls_in(counter, file.read_text()) for file in files]
+    if None in counts:
+        raise Failure(f"{counter} counted nothing")
+    return sum(counts)
+
+
+def tcp_latency(ends, seconds):
     """sockperf's TCP ping-pong: one-way, half of a round trip, of its smallest message (14 bytes)."""
     port = programs.next_port()
-    with Process(place, ["sockperf", "server", "--tcp", "-i", place.address[4], "-p", port], through_verbena=False,
+    with Process(ends.server, ["sockperf", "server", "--tcp", "-i", ends.server.address[4], "-p", port], through_verbena=False,
                  name="sockperf server") as server:
         server.wait_listening(port)
-        with Process(place, ["sockperf", "ping-pong", "--tcp", "-i", place.address[4], "-p", port, "-t", seconds,
+        with Process(ends.client, ["sockperf", "ping-pong", "--tcp", "-i", ends.server.address[4], "-p", port, "-t", seconds,
                              "-m", "14"], through_verbena=False, name="sockperf client") as client:
             client.wait_success(PATIENCE)
     found = {wanted: re.search(rf"percentile {wanted}\.000 =\s*([\d.]+)", client.stdout) for wanted in ("50", "99")}
@@ -92,19 +130,31 @@ def tcp_latency(place, seconds):
     return Latency(float(found["50"][1]), float(found["99"][1]), None)
 
 
-def pingpong(place, program, size, rounds):
+def pingpong(ends, program, size, rounds):
     """(one-way µs on average, Gb/s of both directions, counters)"""
-    port = programs.next_port()
-    arguments = [program, "-d", place.device, "-g", str(place.gid_index(4)), "-p", str(port), "-s", str(size), "-n",
-                 str(rounds)]
-    with Process(place, arguments, name=f"server {program}") as server:
-        server.wait_listening(port)
-        with Process(place, arguments + [place.address[4]], name=f"client {program}") as client:
-            finish([server, client], PATIENCE)
+    place, port = ends.server, programs.next_port()
+    server, client = pair(ends, [program, "-d", place.device, "-g", str(place.gid_index(4)), "-p", str(port),
+                                 "-s", str(size), "-n", str(rounds)], port, ends.settings)
     round_trip = float(programs.expect(client, r"= ([\d.]+) usec/iter", "the time of a round trip")[1])
     return round_trip / 2, 2 * size * 8 / (round_trip * 1e3), _both_stats(server, client)
 
 
+def own_program(place, build, name, *arguments, settings=None, through_verbena=True):
+    """{name: value} of what a program of bench/ prints."""
+    path = built(build, f"bench/{name}")
+    with Process(place, [path, *arguments], settings=settings, through_verbena=through_verbena) as process:
+        process.wait_success(PATIENCE)
+    return {key: float(value) for key, value in re.findall(r"(\w+)=([\d.]+)", process.stdout)}
+
+
+def built(build, name):
+    path = pathlib.Path(build).resolve() / name
+    if not path.exists():
+        raise Failure(f"{path} was not built; allreduce needs mpicc")
+    return path
+
+
 def loopback(world):
+    """Both ends in a namespace of their own, over the path that they take by themselves."""
     path = world.open("vb_lo")
-    return path.server
+    return between.Ends(path.server, path.client, between.SAME_HOST)

@@ -1,7 +1,8 @@
-"""What stands on verbs, one measurement each, over Verbena and over TCP: UCX, libfabric, Open MPI; and what connections
-cost. Server and client on this machine's lo, as in measure.py. What was to go over Verbena and did not is a failure:
-the summaries of its processes must count the payload."""
+"""What stands on verbs, one measurement each, over Verbena, TCP or their own shared memory: UCX, libfabric, Open MPI; and
+what connections cost. Between two ends (ends.py), as in measure.py. What was to go over Verbena and did not is a
+failure: the summaries of its processes must count the payload."""
 
+import collections
 import pathlib
 import re
 import time
@@ -10,8 +11,14 @@ import measure
 import programs
 from measure import Failure, Process, finish
 
-WIRE = {"VERBENA_LOCAL": "off"}  # the wire path is what is measured
-UCX_TCP = {"UCX_TLS": "tcp", "UCX_NET_DEVICES": "lo"}
+Ucx = collections.namedtuple("Ucx", "us gbps millions")  # the median of a latency, bandwidth, messages a second
+
+# What UCX is told to go over, besides Verbena.
+UCX_WAYS = {
+    "tcp": {"UCX_TLS": "tcp", "UCX_NET_DEVICES": "lo"},
+    "posix": {"UCX_TLS": "posix,self"},
+    "posix+cma": {"UCX_TLS": "posix,cma,self"},
+}
 # What mpirun is told, and its environment; None where it is to stay without Verbena.
 MPI_WAYS = {
     "ucx": ("--mca pml ucx --mca opal_common_ucx_devices any --mca opal_common_ucx_tls any",
@@ -22,14 +29,14 @@ MPI_WAYS = {
 FABRIC_ADDRESS = "fd79:79::1/128"
 
 
-def _pair(place, server_arguments, client_arguments, port, settings, payload=None):
+def _pair(ends, server_arguments, client_arguments, port, settings, payload=None):
     """The client, when both ended well. With a payload they go over Verbena and move at least so many bytes; without,
     they have not heard of it."""
     over_verbena = payload is not None
-    with Process(place, server_arguments, settings=settings, through_verbena=over_verbena,
+    with Process(ends.server, server_arguments, settings=settings, through_verbena=over_verbena,
                  name="server " + server_arguments[0]) as server:
         server.wait_listening(port)
-        with Process(place, client_arguments, settings=settings, through_verbena=over_verbena,
+        with Process(ends.client, client_arguments, settings=settings, through_verbena=over_verbena,
                      name="client " + client_arguments[0]) as client:
             finish([server, client], measure.PATIENCE)
     if over_verbena:
@@ -37,17 +44,19 @@ def _pair(place, server_arguments, client_arguments, port, settings, payload=Non
     return client
 
 
-def ucx(place, test, size, count, over_verbena):
-    """ucx_perftest: (median latency in us, average bandwidth in Gb/s)."""
-    verbena = {**WIRE, "UCX_TLS": "rc_verbs,ud_verbs:aux", "UCX_NET_DEVICES": f"{place.device}:1",
-               "UCX_IB_GID_INDEX": str(place.gid_index(4))}
-    port = programs.next_port()
+def ucx(ends, test, size, count, way="verbena"):
+    """ucx_perftest: what it says of the test."""
+    place, port = ends.server, programs.next_port()
+    settings = UCX_WAYS.get(way) or {
+        **ends.settings, "UCX_TLS": "rc_verbs,ud_verbs:aux", "UCX_NET_DEVICES": f"{place.device}:1",
+        "UCX_IB_GID_INDEX": str(place.gid_index(4))}
     arguments = ["ucx_perftest", "-p", port]
-    client = _pair(place, arguments, [*arguments, place.address[4], "-t", test, "-s", size, "-n", count, "-w", 200],
-                   port, verbena if over_verbena else UCX_TCP, size * count if over_verbena else None)
-    # iterations; latency: median, average, overall; bandwidth in MiB/s: average, overall; messages
-    row = programs.expect(client, r"^Final:\s+\d+\s+([\d.]+)\s+[\d.]+\s+[\d.]+\s+[\d.]+\s+([\d.]+)", "the final row")
-    return float(row[1]), float(row[2]) * (1 << 20) * 8 / 1e9
+    client = _pair(ends, arguments, [*arguments, place.address[4], "-t", test, "-s", size, "-n", count, "-w", 200],
+                   port, settings, size * count if way == "verbena" else None)
+    # iterations; latency: median, average, overall; bandwidth in MiB/s: average, overall; messages: average, overall
+    row = programs.expect(client, r"^Final:\s+\d+\s+([\d.]+)\s+[\d.]+\s+[\d.]+\s+[\d.]+\s+([\d.]+)\s+\d+\s+(\d+)",
+                          "the final row")
+    return Ucx(float(row[1]), float(row[2]) * (1 << 20) * 8 / 1e9, float(row[3]) / 1e6)
 
 
 def prepare_fabric(place):
@@ -56,26 +65,26 @@ def prepare_fabric(place):
         place.run("ip", "addr", "add", FABRIC_ADDRESS, "dev", "lo", "nodad", check=False)
 
 
-def fabric(place, size, count, over_verbena):
+def fabric(ends, size, count, over_verbena):
     """fi_pingpong over connections: (us of a transfer one way, Gb/s)."""
     port = programs.next_port()
     arguments = ["fi_pingpong", "-p", "verbs" if over_verbena else "tcp", "-e", "msg", "-S", size, "-I", count]
-    client = _pair(place, [*arguments, "-B", port], [*arguments, "-P", port, place.address[4]], port,
-                   WIRE if over_verbena else None, size * count if over_verbena else None)
+    client = _pair(ends, [*arguments, "-B", port], [*arguments, "-P", port, ends.server.address[4]], port,
+                   ends.settings if over_verbena else None, size * count if over_verbena else None)
     # bytes, sent, acknowledged, total, time, MB/s, us a transfer
     row = programs.expect(client, r"^\w+\s+\w+\s+=\w+\s+\S+\s+\S+\s+([\d.]+)\s+([\d.]+)\s", "the row of results")
     return float(row[2]), float(row[1]) * 8 / 1e3
 
 
-def allreduce(place, program, way, size):
+def allreduce(ends, program, way, size):
     """us of one MPI_Allreduce of that many bytes between two ranks: the median of the program's."""
     switches, settings = MPI_WAYS[way]
     environment = {"OMPI_ALLOW_RUN_AS_ROOT": "1", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1"}
     if settings is not None:
-        environment.update(WIRE, **settings)
+        environment.update(ends.settings, **settings)
     if way == "ucx":
-        environment["UCX_NET_DEVICES"] = f"{place.device}:1"
-    with Process(place, ["mpirun", "-n", "2", "--oversubscribe", *switches.split(), program, size],
+        environment["UCX_NET_DEVICES"] = f"{ends.client.device}:1"
+    with Process(ends.client, ["mpirun", "-n", "2", "--oversubscribe", "--bind-to", "core", *switches.split(), program, size],
                  settings=environment, through_verbena=settings is not None, name=f"mpirun over {way}") as process:
         process.wait_success(measure.PATIENCE)
     if settings is not None:
@@ -83,14 +92,14 @@ def allreduce(place, program, way, size):
     return float(programs.expect(process, r"^allreduce_us=([\d.]+)", "its result")[1])
 
 
-def cmtime(place, count):
+def cmtime(ends, count):
     """{phase: us a connection} of so many connections at once, and the seconds of all phases together."""
-    port = programs.next_port()
-    with Process(place, ["cmtime", "-b", place.address[4], "-p", port, "-c", count], settings=WIRE,
+    place, port = ends.server, programs.next_port()
+    with Process(place, ["cmtime", "-b", place.address[4], "-p", port, "-c", count], settings=ends.settings,
                  name="server cmtime") as server:
         programs.wait_reachable(place)
         time.sleep(0.2)  # it says nothing when it listens, moments later
-        with Process(place, ["cmtime", "-s", place.address[4], "-p", port, "-c", count], settings=WIRE,
+        with Process(place, ["cmtime", "-s", place.address[4], "-p", port, "-c", count], settings=ends.settings,
                      name="client cmtime") as client:
             client.wait_success(measure.PATIENCE)
         # The server goes on for ever, and is ended here.
@@ -104,14 +113,14 @@ def cmtime(place, count):
     return phases, sum(float(total) for _, total, _ in rows) / 1e3
 
 
-def connection_memory(place, program, count):
+def connection_memory(ends, program, count):
     """Resident bytes of an open connection at the server and at the client, as tests/conformance/dial counts them."""
-    port = programs.next_port()
-    with Process(place, [program, "server", place.address[4], port], settings=WIRE, name="dial server") as server:
+    place, port = ends.server, programs.next_port()
+    with Process(place, [program, "server", place.address[4], port], settings=ends.settings, name="dial server") as server:
         server.wait_output(r"^listening$")
         programs.wait_reachable(place)
         with Process(place, [program, "client", place.address[4], port, "-n", count, "-a", "-l", "-m", 1],
-                     settings=WIRE, name="dial client") as client:
+                     settings=ends.settings, name="dial client") as client:
             finish([server, client], measure.PATIENCE)
     programs.expect_counted((server, client), "packets", count)
     done = rf"^done connections={count} .*\bopen={count} bytes_each=(\d+)"

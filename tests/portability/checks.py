@@ -90,10 +90,10 @@ def meson_count(context):
 @check("demo", "make demo")
 def demo(context):
     output = context.root.run("SKIP_DEPS=1 make demo")
-    rows = re.findall(r"^(ib\w+|iperf3) +\w+ \d+ KiB +([\d.]+) ", output, re.M)
+    rows = re.findall(r"^(ib\w+) +\w+ \d+ KiB +Gb/s +([\d.]+) +([\d.]+) +([\d.]+)$", output, re.M)
     if not rows:
         raise Broken("printed no table")
-    return ", ".join(f"{program} {rate} Gb/s" for program, rate in rows)
+    return "; ".join(f"{program} {rate} Gb/s, {wire} over the wire, TCP beside it {tcp}" for program, rate, wire, tcp in rows)
 
 
 @check("conformance", "the conformance selection: perftest, UCX, libfabric, Open MPI")

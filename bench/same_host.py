@@ -1,0 +1,225 @@
+"""Rounds of two processes of one host, over the path that they take by themselves, each beside what it has to match, on
+the same two cores. Beside a latency or a rate stands a bare ping-pong through shared memory: two virtual cores are
+near each other at one time and far at another, and figures of two such times are not compared if it can be helped."""
+
+import functools
+
+import ends as between
+import measure
+import stacks
+from measure import Failure
+
+KIB = 1024
+MIB = 1024 * KIB
+PINGS = 100000
+RATE_COUNT = 4000000
+TRIES = 3
+ONE_STATE = 1.4  # a bare ping-pong that varies by less has seen one state of the cores
+EVENT_COUNT, EVENT_COUNT_FEW = 8192, 1024  # messages of 1 MiB; the fewer tell what starting and ending costs
+MAPPED = {"VERBENA_MAP": "registered"}
+
+
+def ends_of(bench):
+    return bench.same_host.pinned(bench.cores)
+
+
+def bare_ring(bench):
+    return measure.own_program(bench.same_host.server, bench.build, "ring_pingpong", *bench.cores,
+                               through_verbena=False)["ring_ns"]
+
+
+def in_one_state(bench, key, text, *runs):
+    """What each of the runs returns, and the bare ring beside them as a figure."""
+    for attempt in range(TRIES):
+        rings, results = [bare_ring(bench)], []
+        for run in runs:
+            results.append(run())
+            rings.append(bare_ring(bench))
+        if max(rings) < ONE_STATE * min(rings) or attempt + 1 == TRIES:
+            break
+    for ring in rings:
+        bench.figures.add(f"{key}_ring_ns", ring, f"{text}: bare ring beside, one way", "ns")
+    return results
+
+
+def beside_ucx(bench, key, text, unit, run, test, pick, size=8, count=PINGS, way="posix", **wanted):
+    """run() beside ucx_perftest's test, of which pick says what is compared."""
+    ours, theirs = in_one_state(bench, key, text, run, lambda: pick(stacks.ucx(ends_of(bench), test, size, count, way)))
+    bench.figures.compare(key, text, unit, ours, theirs, f"UCX {way} {test}", **wanted)
+    return ours
+
+
+def verbs_pair(bench, test, count, memory="heap", apart=0, settings=None):
+    place = bench.same_host.server
+    return measure.own_program(place, bench.build, "verbs_pair", place.device, place.gid_index(4),
+                               "{},{}".format(*bench.cores), test, count, memory, apart,
+                               settings=bench.same_host.settings | (settings or {}))
+
+
+def knows_setting(bench, settings):
+    """Whether this build has these settings: verbena run refuses to start with others."""
+    with measure.Process(bench.same_host.server, ["true"], settings=settings) as process:
+        return process.wait(measure.PATIENCE) == 0
+
+
+# ------------------------------------------------------------------------------------------------------- latencies
+
+def send_lat(bench):
+    beside_ucx(bench, "local_send_lat", "ib_send_lat 8 B, p50", "us",
+               lambda: measure.rdma_latency(ends_of(bench), "ib_send_lat", 8, PINGS).p50, "tag_lat",
+               lambda ucx: ucx.us, at_most=1.3)
+
+
+def write_lat(bench):
+    beside_ucx(bench, "local_write_lat", "ib_write_lat 8 B, not mapped, both poll, p50", "us",
+               lambda: measure.rdma_latency(ends_of(bench), "ib_write_lat", 8, PINGS).p50, "tag_lat",
+               lambda ucx: ucx.us, at_most=2)
+
+
+def write_lat_dm(bench):
+    beside_ucx(bench, "local_write_lat_dm", "WRITE 8 B to device memory (mapped), p50", "us",
+               lambda: verbs_pair(bench, "lat", PINGS, "dm")["p50_us"], "tag_lat", lambda ucx: ucx.us,
+               at_most=0.6)
+
+
+def write_lat_mapped(bench):
+    key, text, wanted = "local_write_lat_mapped", "WRITE 8 B to registered memory, mapped, p50", {"at_most": 0.6}
+    if not knows_setting(bench, MAPPED):
+        bench.figures.declare_absent(f"{key}_ratio", "there is no VERBENA_MAP=registered", text, "us", **wanted)
+        return
+    beside_ucx(bench, key, text, "us", lambda: verbs_pair(bench, "lat", PINGS, settings=MAPPED)["p50_us"], "tag_lat",
+               lambda ucx: ucx.us, **wanted)
+
+
+def thread(bench):
+    """A target that never calls the library: its progress thread does the work, beside it or in its place."""
+    for test, text in (("thread", "WRITE 8 B, target spins outside of the library, one way, p50"),
+                       ("asleep", "WRITE 8 B, target sleeps, until completed, p50")):
+        us, = in_one_state(bench, f"local_{test}", text, lambda: verbs_pair(bench, test, 1000))
+        bench.figures.add(f"local_{test}_p50", us["p50_us"], text, "us", at_most=15)
+        bench.figures.add(f"local_{test}_p99", us["p99_us"], text.replace("p50", "p99"), "us")
+
+
+# --------------------------------------------------------------------------------------------- rates and bandwidths
+
+def send_rate(bench):
+    """As many as one core a side can; several posted by a call, and one."""
+    for key, text, options in (
+            ("local_send_rate", "ib_send_bw 8 B, a post each", ("-t", 512, "-r", 512)),
+            ("local_send_rate_list", "ib_send_bw 8 B, lists of 32", ("-t", 512, "-r", 512, "-l", 32, "-I", 8))):
+        ours = beside_ucx(bench, key, text, "M/s",
+                          lambda: measure.rdma_rate(ends_of(bench), 8, bench.seconds, *options), "tag_bw",
+                          lambda ucx: ucx.millions, count=RATE_COUNT, at_least=1)
+        bench.figures.add(f"{key}_8m", ours, f"{text}, of 8 million", "M/s", at_least=8)
+
+
+def bandwidth(bench):
+    for program in ("ib_write_bw", "ib_read_bw"):
+        beside_ucx(bench, f"local_{program}", f"{program} 64 KiB", "Gb/s",
+                   lambda: measure.rdma_bandwidth(ends_of(bench), program, 64 * KIB, bench.seconds).gbps, "tag_bw",
+                   lambda ucx: ucx.gbps, 64 * KIB, 100000, "posix+cma", at_least=1.2)
+
+
+def mapped_bandwidth(bench, key, text, run, **wanted):
+    for test in ("write", "read"):
+        beside_ucx(bench, f"{key}_{test}", f"{test.upper()} 64 KiB, {text}", "Gb/s", functools.partial(run, test), "tag_bw",
+                   lambda ucx: ucx.gbps, 64 * KIB, 100000, "posix+cma", **wanted)
+
+
+def bandwidth_dm(bench):
+    mapped_bandwidth(bench, "local_dm", "device memory (mapped)",
+                     lambda test: verbs_pair(bench, test, 100000, "dm")["gbps"], at_least=3)
+
+
+def bandwidth_mapped(bench):
+    key, text = "local_mapped", "registered memory, mapped"
+    if not knows_setting(bench, MAPPED):
+        for test in ("write", "read"):
+            bench.figures.declare_absent(f"{key}_{test}_ratio", "there is no VERBENA_MAP=registered",
+                                         f"{test.upper()} 64 KiB, {text}", "", at_least=3)
+        return
+    mapped_bandwidth(bench, key, text, lambda test: verbs_pair(bench, test, 100000, settings=MAPPED)["gbps"],
+                     at_least=3)
+
+
+def apart(bench):
+    """Some processors copy slowly to where the bytes lie a little further in their page than they came from."""
+    for test in ("write", "read"):
+        text = f"{test.upper()} 64 KiB"
+        aligned, shifted = in_one_state(bench, f"local_apart_{test}", text,
+                                        *(functools.partial(verbs_pair, bench, test, 50000, "heap", bytes_apart)
+                                          for bytes_apart in (0, 16)))
+        bench.figures.add(f"local_aligned_{test}", aligned["gbps"], f"{text}, aligned", "Gb/s")
+        bench.figures.add(f"local_apart_{test}", shifted["gbps"], f"{text}, 16 bytes apart", "Gb/s")
+        bench.figures.add(f"local_apart_{test}_ratio", shifted["gbps"] / aligned["gbps"],
+                          f"{text}, 16 bytes apart / aligned", "", at_least=0.8)
+
+
+def beside_tcp(bench):
+    ends = ends_of(bench)
+    bench.figures.compare("local_tcp", "ib_write_bw 64 KiB", "Gb/s",
+                          measure.rdma_bandwidth(ends, "ib_write_bw", 64 * KIB, bench.seconds).gbps,
+                          measure.tcp_bandwidth(ends, 64 * KIB, bench.seconds).gbps, "iperf3 TCP", at_least=3)
+
+
+# ------------------------------------------------------------------------------------------------ through programs
+
+def rc_verbs(bench):
+    ends = ends_of(bench)
+    latency = [stacks.ucx(ends, "tag_lat", 8, 20000, way).us for way in ("verbena", "tcp")]
+    bandwidth = [stacks.ucx(ends, "tag_bw", 64 * KIB, 20000, way).gbps for way in ("verbena", "tcp")]
+    bench.figures.compare("local_rc_verbs_lat", "ucx_perftest tag_lat 8 B", "us", *latency, at_most=1)
+    bench.figures.compare("local_rc_verbs_bw", "ucx_perftest tag_bw 64 KiB", "Gb/s", *bandwidth, at_least=1)
+
+
+def fi_pingpong(bench):
+    stacks.prepare_fabric(bench.same_host.server)
+    ends = ends_of(bench)
+    latency = [stacks.fabric(ends, 64, 10000, over_verbena)[0] for over_verbena in (True, False)]
+    bandwidth = [stacks.fabric(ends, 64 * KIB, 5000, over_verbena)[1] for over_verbena in (True, False)]
+    bench.figures.compare("local_fi_lat", "fi_pingpong 64 B, one way", "us", *latency, at_most=1)
+    bench.figures.compare("local_fi_bw", "fi_pingpong 64 KiB", "Gb/s", *bandwidth, at_least=1)
+
+
+def allreduce(bench):
+    stacks.prepare_fabric(bench.same_host.server)
+    program = measure.built(bench.build, "bench/allreduce")
+    for size, label in ((KIB, "1 KiB"), (4 * MIB, "4 MiB")):
+        took = {way: stacks.allreduce(bench.same_host, program, way, size) for way in stacks.MPI_WAYS}
+        bench.figures.compare(f"local_allreduce_{size}", f"MPI_Allreduce {label}", "us", took["ucx"], took["tcp"],
+                              at_most=1)
+
+
+# ------------------------------------------------------------------------------------------------ what a GB costs
+
+def event_cpu(bench):
+    """Event mode: both ends sleep when there is nothing to do. perftest has it for SENDs."""
+    ends, gb = ends_of(bench), EVENT_COUNT * MIB / 1e9
+    ours = measure.moved_cpu(ends, "ib_send_bw", MIB, EVENT_COUNT, "-e") / gb
+    _, theirs = measure.iperf3(ends, MIB, "-n", EVENT_COUNT * MIB)
+    bench.figures.compare("local_event_cpu", "1 MiB, ib_send_bw -e, CPU of both ends", "s/GB", ours, theirs / gb,
+                          "iperf3", at_most=0.17)
+
+
+def event_calls(bench):
+    text, wanted = "1 MiB, ib_send_bw -e, system calls of both ends", {"at_most": 0.01}
+    counter = between.call_counter()
+    if not counter:
+        bench.figures.declare_absent("local_event_calls_ratio", "neither perf nor strace counts them", text, "", **wanted)
+        return
+    runs = (lambda ends, count: measure.moved_cpu(ends, "ib_send_bw", MIB, count, "-e"),
+            lambda ends, count: measure.iperf3(ends, MIB, "-n", count * MIB))
+    per_gb = []
+    for run in runs:
+        many, few = (measure.count_calls(bench.same_host, bench.cores, counter, lambda ends, n=count: run(ends, n))
+                     for count in (EVENT_COUNT, EVENT_COUNT_FEW))
+        per_gb.append((many - few) / ((EVENT_COUNT - EVENT_COUNT_FEW) * MIB / 1e9))
+    if per_gb[1] <= 0:
+        raise Failure(f"{counter} counted no system calls of iperf3")
+    bench.figures.compare("local_event_calls", text, "calls/GB", *per_gb, "iperf3", **wanted)
+
+
+ROUNDS = {"send-lat": send_lat, "write-lat": write_lat, "write-lat-dm": write_lat_dm,
+          "write-lat-mapped": write_lat_mapped, "thread": thread, "send-rate": send_rate, "copied": bandwidth,
+          "dm": bandwidth_dm, "mapped": bandwidth_mapped, "apart": apart, "tcp": beside_tcp, "rc-verbs": rc_verbs,
+          "fi-pingpong": fi_pingpong, "allreduce": allreduce, "event-cpu": event_cpu, "event-calls": event_calls}
