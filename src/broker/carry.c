@@ -66,6 +66,7 @@ void worker_miss_courier(struct worker *worker, unsigned client)
 void worker_end_courier(struct worker *worker, uint8_t slot)
 {
 	const struct client *courier = &worker->registry->clients[worker->registry->slots[slot].owner];
+	worker_forget_meetings(worker, slot);
 	if (registry_set_user(worker->registry, worker->link, slot, -1)) {
 		worker->is_orphaned = true;
 		return;
@@ -184,6 +185,8 @@ void worker_adopt_carried(struct worker *worker, unsigned client, const struct v
 			"slot %u has no courier any more", message->slot);
 		return;
 	}
+	if (one->user != (int)client)
+		worker_forget_meetings(worker, message->slot);
 	if (registry_set_user(worker->registry, worker->link, message->slot, (int)client))
 		worker->is_orphaned = true;
 	else

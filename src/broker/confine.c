@@ -42,6 +42,8 @@ static const uint16_t allowed[] = {
 	/* Sockets of the group, and of its clients. */
 	SYS_socket, SYS_socketpair, SYS_bind, SYS_connect, SYS_listen, SYS_shutdown, SYS_getsockopt, SYS_setsockopt,
 	SYS_getsockname, SYS_getpeername, SYS_dup, SYS_dup3, SYS_pipe2, SYS_splice, SYS_close_range,
+	/* Memory that two clients share. */
+	SYS_memfd_create, SYS_ftruncate,
 	/* Processes: ours, and a look at those of clients. */
 	SYS_pidfd_open, SYS_pidfd_send_signal, SYS_kill, SYS_tgkill, SYS_wait4, SYS_waitid, SYS_exit, SYS_exit_group,
 	SYS_getpid, SYS_gettid, SYS_getppid, SYS_getuid, SYS_geteuid, SYS_getgid, SYS_getegid, SYS_set_robust_list,

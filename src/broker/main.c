@@ -55,6 +55,7 @@ static void set_signals(void (*on_end)(int))
 	sigaction(SIGINT, &action, NULL);
 	signal(SIGPIPE, SIG_IGN);
 	signal(SIGHUP, SIG_IGN);
+	signal(SIGXFSZ, SIG_IGN); /* the starter's limit holds for memory that clients share: an error of that, no death */
 	signal(SIGCHLD, SIG_DFL);
 	sigset_t none;
 	sigemptyset(&none);
@@ -245,16 +246,22 @@ static int leave_starter(int report)
 	return 3;
 }
 
+static void raise_limit(int resource)
+{
+	struct rlimit limit;
+	if (getrlimit(resource, &limit) == 0) {
+		limit.rlim_cur = limit.rlim_max;
+		setrlimit(resource, &limit);
+	}
+}
+
 static void set_up_process(void)
 {
-	struct rlimit files;
 	if (chdir("/"))
 		_exit(1);
 	umask(077);
-	if (getrlimit(RLIMIT_NOFILE, &files) == 0) {
-		files.rlim_cur = files.rlim_max;
-		setrlimit(RLIMIT_NOFILE, &files);
-	}
+	raise_limit(RLIMIT_NOFILE);
+	raise_limit(RLIMIT_FSIZE);
 	try_oom_score();
 }
 

@@ -28,6 +28,7 @@ void worker_note_slots(struct worker *worker)
 /* The parent closes its copy of slot's socket. False: there is none to tell. */
 static bool drop_at_parent(struct worker *worker, uint8_t slot)
 {
+	worker_forget_meetings(worker, slot);
 	if (registry_drop_slot(worker->registry, worker->link, slot))
 		worker->is_orphaned = true;
 	return !worker->is_orphaned;

@@ -241,6 +241,9 @@ static bool obey(struct worker *worker, unsigned client, const struct vb_message
 	case VB_MESSAGE_DISCOVER:
 		discover(worker, client, message);
 		return true;
+	case VB_MESSAGE_MEET:
+		worker_meet(worker, client, message);
+		return true;
 	case VB_MESSAGE_SEND_MAD:
 		worker_send_mad(worker, client, message);
 		return true;

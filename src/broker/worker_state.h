@@ -5,6 +5,7 @@
  *   slots.c      their shares of UDP 4791
  *   carry.c      couriers, for processes that may not have a socket
  *   mads.c       what goes between them and the wire
+ *   meetings.c   two of them who are to share memory
  *
  * Holds: a worker that is orphaned changes nothing any more; it leaves its loop. */
 #ifndef VB_BROKER_WORKER_STATE_H
@@ -48,6 +49,7 @@ struct client_state {
 	bool has_spoken;
 	bool wants_slot;
 	uint32_t request, receive_buffer;
+	unsigned unheard; /* introductions that it may not have read */
 	struct backlog backlog;
 };
 
@@ -78,6 +80,7 @@ struct worker {
 	struct sources *sources;
 	struct traffic *traffic;
 	struct early early;
+	uint64_t have_met[REGISTRY_SLOTS][REGISTRY_SLOTS / 64]; /* the slots that each has met: of both, or of none */
 	uint64_t knows_ports_at; /* until then a listener may not have told a new worker of itself */
 	struct client_state clients[REGISTRY_CLIENTS];
 	bool is_adopting[REGISTRY_SLOTS]; /* the owner waits to hear that steering is right */
@@ -154,5 +157,11 @@ void worker_pass_failures(struct worker *worker);
 void worker_serve_early(struct worker *worker, uint64_t now);
 /* Its process is gone: its peers are told, once; who misses it finds out by asking. */
 void worker_bid_farewell(struct worker *worker, unsigned number);
+
+/* ---- meetings.c ------------------------------------------------------------------------------------------------- */
+
+void worker_meet(struct worker *worker, unsigned client, const struct vb_message *message); /* it is answered */
+/* The slot is freed, or another's: he has met nobody. */
+void worker_forget_meetings(struct worker *worker, uint8_t slot);
 
 #endif

@@ -52,15 +52,16 @@ static bool listen_to(struct vb_broker *broker)
 	for (unsigned i = 0; i < MESSAGES_A_TURN; i++) {
 		struct vb_broker_notice notice;
 		struct vb_message message;
-		int fd;
-		int rc = vb_message_receive(broker->fd, &message, &fd);
-		if (rc)
+		int fds[VB_MESSAGE_FDS];
+		int rc = vb_message_receive_all(broker->fd, &message, fds);
+		if (rc && rc != -EMFILE) /* that is this process's own trouble */
 			return rc == -EAGAIN;
 		pthread_mutex_lock(&broker->mutex);
-		bool is_news = vb_broker_take(broker, &message, &fd, &notice);
+		bool is_news = vb_broker_take(broker, &message, fds, &notice);
 		pthread_mutex_unlock(&broker->mutex);
-		if (fd >= 0)
-			close(fd);
+		for (unsigned k = 0; k < VB_MESSAGE_FDS; k++)
+			if (fds[k] >= 0)
+				close(fds[k]);
 		if (is_news)
 			hear(broker, &notice);
 	}
@@ -112,7 +113,7 @@ static int64_t earlier(int64_t one_ms, int64_t other_ms)
 	return !one_ms || (other_ms && other_ms < one_ms) ? other_ms : one_ms;
 }
 
-/* Milliseconds until what was refused, a slot or a port, is said again; -1: nothing was. */
+/* Milliseconds until what was refused, a slot, a port or a meeting, is said again; -1: nothing was. */
 static int next_try(const struct vb_broker *broker)
 {
 	int64_t at_ms = 0, now = vb_broker_now_ms();
@@ -124,6 +125,10 @@ static int next_try(const struct vb_broker *broker)
 	vb_list_for_each(node, &broker->bindings) {
 		const struct vb_held_binding *held = vb_container_of(node, struct vb_held_binding, link);
 		at_ms = earlier(at_ms, held->is_said ? 0 : held->again_ms);
+	}
+	vb_list_for_each(node, &broker->meetings) {
+		const struct vb_broker_meeting *meeting = vb_container_of(node, struct vb_broker_meeting, link);
+		at_ms = earlier(at_ms, meeting->is_said ? 0 : meeting->again_ms);
 	}
 	if (!at_ms)
 		return -1;
@@ -173,6 +178,8 @@ static void free_broker(struct vb_broker *broker)
 		free(vb_container_of(node, struct vb_held_slot, link));
 	for (struct vb_list *node; (node = vb_list_pop(&broker->bindings));)
 		free(vb_container_of(node, struct vb_held_binding, link));
+	for (struct vb_list *node; (node = vb_list_pop(&broker->meetings));)
+		free(vb_container_of(node, struct vb_broker_meeting, link));
 	for (struct vb_list *node; (node = vb_list_pop(&broker->posts));)
 		free(vb_container_of(node, struct vb_broker_post, link));
 	pthread_cond_destroy(&broker->answered);
@@ -200,6 +207,7 @@ static struct vb_broker *create(const struct vb_broker_config *config)
 	vb_list_init(&broker->slots);
 	vb_list_init(&broker->bindings);
 	vb_list_init(&broker->requests);
+	vb_list_init(&broker->meetings);
 	vb_list_init(&broker->posts);
 	pthread_mutex_init(&broker->mutex, NULL);
 	pthread_condattr_init(&monotonic);

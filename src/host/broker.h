@@ -23,11 +23,13 @@ enum vb_broker_notice_kind {
 	VB_BROKER_GONE,   /* both broker processes died; connected queue pairs go on */
 	VB_BROKER_BACK,   /* after GONE: the next one knows our slots, and steering is right */
 	VB_BROKER_CHANNEL, /* a slot's courier has been replaced: another channel is behind the slot's descriptor */
+	VB_BROKER_MEETING, /* another process of this host, who has asked for one of our slots, or whose we have asked for */
+	VB_BROKER_ALONE,   /* answer to vb_broker_meet: there is nobody at that address and slot whom we could meet */
 };
 
 struct vb_broker_notice {
 	enum vb_broker_notice_kind kind;
-	struct vb_gid gid;       /* PEER: whose; MAD: from; FAILED: to */
+	struct vb_gid gid;       /* PEER: whose; MAD: from; FAILED: to; ALONE: asked for */
 	int error;               /* FAILED: -errno */
 	struct vb_gid to;        /* MAD */
 	uint32_t scope;          /* MAD: interface of link-local addresses, else 0 */
@@ -35,6 +37,10 @@ struct vb_broker_notice {
 	uint32_t receive_buffer; /* PEER: of its slots */
 	uint32_t length;         /* MAD: as received, padding included */
 	uint8_t mad[256];
+	uint8_t own_slot, slot;     /* MEETING, ALONE: ours, and the other's */
+	uint8_t side;               /* MEETING: 0 in the lower slot, 1 in the higher */
+	uint32_t uid;               /* MEETING: whose the other process is */
+	int socket, memory, pidfd;  /* MEETING: the hearer's to close; pidfd is the other process's, or -1 */
 };
 
 /* Called by the broker's thread, with no mutex held; it may call everything here but what waits for an answer. */
@@ -75,6 +81,16 @@ int vb_broker_join(struct vb_broker *broker, const struct vb_slot *slot, const s
 /* Asks the broker who is at dgid, seen from sgid; it answers by a notice, from memory or after asking the peer. Whoever
  * has been asked about lately, or is known, is not asked again. True: of dgid nothing has been asked so far. */
 bool vb_broker_discover(struct vb_broker *broker, const struct vb_gid *sgid, const struct vb_gid *dgid);
+
+/* Asks to be introduced to the process that has slot at gid, if that is of this host: it and we hear of a meeting, of
+ * own_slot and slot, with a socket to the other and memory that both share. Waits for nothing; remembered until it is
+ * answered by a notice, and asked twice meanwhile it is asked once. A pair of slots meets once in the life of both:
+ * whoever asks again hears nothing. Yet a second meeting of the same slots may come, when a broker died: it is to be
+ * taken if the socket of the first is at its end, and closed otherwise; the other process does the same.
+ *
+ * The other may be another user's. Before Linux 6.16 he may send descriptors by the socket, and closing such a one may
+ * take as long as he likes: who peeks (MSG_PEEK) without room for them sees MSG_CTRUNC, and reads no more of it. */
+void vb_broker_meet(struct vb_broker *broker, uint8_t own_slot, const struct vb_gid *gid, uint8_t slot);
 
 /* Sends a MAD from QP1 at sgid to QP1 at dgid, padded with zero bytes to length (256 .. 4096); MADs that come from
  * there with its transaction id are notices. -EMSGSIZE: too long for the interface. */

@@ -43,6 +43,16 @@ struct vb_held_binding *vb_broker_find_binding(struct vb_broker *broker, uint32_
 	return NULL;
 }
 
+struct vb_held_slot *vb_broker_find_slot(struct vb_broker *broker, uint8_t number)
+{
+	vb_list_for_each(node, &broker->slots) {
+		struct vb_held_slot *held = vb_container_of(node, struct vb_held_slot, link);
+		if (held->slot.number == number)
+			return held;
+	}
+	return NULL;
+}
+
 static void take_listening(struct vb_broker *broker, const struct vb_broker_request *request)
 {
 	struct vb_held_binding *binding = vb_broker_find_binding(broker, request->message.binding.number);
@@ -117,11 +127,9 @@ static bool take_late_slot(struct vb_broker *broker, const struct vb_message *me
 {
 	const struct vb_message release = { .kind = VB_MESSAGE_RELEASE_SLOT, .slot = message->slot };
 
-	vb_list_for_each(node, &broker->slots) {
-		struct vb_held_slot *held = vb_container_of(node, struct vb_held_slot, link);
-		if (held->slot.number == message->slot)
-			return held->slot.is_carried && message->is_carried && dup3(fd, held->slot.fd, O_CLOEXEC) >= 0;
-	}
+	const struct vb_held_slot *held = vb_broker_find_slot(broker, message->slot);
+	if (held)
+		return held->slot.is_carried && message->is_carried && dup3(fd, held->slot.fd, O_CLOEXEC) >= 0;
 	vb_broker_post(broker, &release);
 	return false;
 }
@@ -164,9 +172,11 @@ static void take_peer(struct vb_broker *broker, const struct vb_message *message
 	}
 }
 
-bool vb_broker_take(
-	struct vb_broker *broker, const struct vb_message *message, int *fd, struct vb_broker_notice *notice)
+bool vb_broker_take(struct vb_broker *broker, const struct vb_message *message, int fds[VB_MESSAGE_FDS],
+	struct vb_broker_notice *notice)
 {
+	int *fd = &fds[0];
+
 	*notice = (struct vb_broker_notice){ .gid = message->gid, .to = message->sgid, .scope = message->scope };
 	switch (message->kind) {
 	case VB_MESSAGE_SLOT:
@@ -185,12 +195,17 @@ bool vb_broker_take(
 			return false;
 		if (take_answer(broker, message, *fd))
 			*fd = -1;
-		else if (!take_adoption(broker, message) && message->kind == VB_MESSAGE_REFUSED)
+		else if (!take_adoption(broker, message) && message->kind == VB_MESSAGE_REFUSED &&
+			!vb_broker_put_off_meeting(broker, message))
 			take_lost_port(broker, message);
 		return false;
 	case VB_MESSAGE_RESTARTED:
 		vb_worker_forgot(broker);
 		return false;
+	case VB_MESSAGE_MEETING:
+		return vb_broker_take_meeting(broker, message, fds, notice);
+	case VB_MESSAGE_ALONE:
+		return vb_broker_take_alone(broker, message, notice);
 	case VB_MESSAGE_PEER:
 		take_peer(broker, message);
 		notice->kind = VB_BROKER_PEER;

@@ -89,15 +89,14 @@ void vb_broker_release_slot(struct vb_broker *broker, const struct vb_slot *slot
 
 	silence(slot->fd); /* as long as anybody holds the socket it stays in the group */
 	pthread_mutex_lock(&broker->mutex);
-	vb_list_for_each_safe(node, &broker->slots) {
-		struct vb_held_slot *held = vb_container_of(node, struct vb_held_slot, link);
-		if (held->slot.number != slot->number)
-			continue;
+	struct vb_held_slot *held = vb_broker_find_slot(broker, slot->number);
+	if (held) {
 		vb_list_remove(&held->link);
 		if (held->is_adopted)
 			vb_broker_post(broker, &release);
 		free(held);
 	}
+	vb_broker_forget_meetings(broker, slot->number);
 	pthread_mutex_unlock(&broker->mutex);
 }
 

@@ -109,6 +109,27 @@ static bool say_questions(struct vb_broker *broker)
 	return true;
 }
 
+static bool say_meeting(struct vb_broker *broker, struct vb_broker_meeting *meeting)
+{
+	struct vb_message meet = {
+		.kind = VB_MESSAGE_MEET, .slot = meeting->own_slot, .gid = meeting->gid, .meeting.slot = meeting->slot
+	};
+
+	if (meeting->is_said || (meeting->again_ms && vb_broker_now_ms() < meeting->again_ms))
+		return true;
+	meet.request = meeting->request = ++broker->last_request;
+	meeting->is_said = say(broker, &meet, NULL);
+	return meeting->is_said;
+}
+
+static bool say_meetings(struct vb_broker *broker)
+{
+	vb_list_for_each(node, &broker->meetings)
+		if (!say_meeting(broker, vb_container_of(node, struct vb_broker_meeting, link)))
+			return false;
+	return true;
+}
+
 static void drop_post(struct vb_broker *broker, struct vb_broker_post *post)
 {
 	vb_list_remove(&post->link);
@@ -130,7 +151,7 @@ static bool say_posts(struct vb_broker *broker)
 bool vb_broker_say_all(struct vb_broker *broker)
 {
 	if (!broker->has_all) {
-		if (!say_standing(broker) || !say_requests(broker) || !say_questions(broker))
+		if (!say_standing(broker) || !say_requests(broker) || !say_questions(broker) || !say_meetings(broker))
 			return false;
 		broker->has_all = true;
 	}
@@ -172,6 +193,11 @@ void vb_worker_forgot(struct vb_broker *broker)
 		vb_container_of(node, struct vb_broker_request, link)->is_said = false;
 	for (unsigned i = 0; i < broker->question_count; i++)
 		broker->questions[i].is_said = broker->questions[i].is_answered;
+	vb_list_for_each(node, &broker->meetings) {
+		struct vb_broker_meeting *meeting = vb_container_of(node, struct vb_broker_meeting, link);
+		meeting->is_said = false;
+		meeting->again_ms = 0;
+	}
 	broker->has_all = false;
 }
 

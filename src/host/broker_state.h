@@ -4,10 +4,11 @@
  *   broker_say.c       what is to be said, once and again
  *   broker_hear.c      what the broker says
  *   broker_requests.c  what other threads ask for
+ *   broker_meet.c      whom they ask to meet
  *   broker_find.c      the way to a broker, and broker_start.c to a new one
  *
  * Holds, whenever the mutex is free: what is to be said has been said, or the thread waits for room or for a broker;
- * and nothing is said out of turn: slots, bindings, requests, questions, then MADs.
+ * and nothing is said out of turn: slots, bindings, requests, questions, meetings, then MADs.
  *
  * The mutex is held for no system call that may wait. The connection is the thread's to read and to close; everybody
  * writes. */
@@ -23,6 +24,7 @@
 #include "host/protocol.h"
 
 #define VB_BROKER_MOST_QUESTIONS 256
+#define VB_BROKER_MOST_MEETINGS	 1024
 
 struct vb_held_slot {
 	struct vb_list link;
@@ -59,6 +61,17 @@ struct vb_broker_question {
 	bool is_said, is_answered, is_verbena;
 };
 
+/* Whom we want to meet, and have not been told of. */
+struct vb_broker_meeting {
+	struct vb_list link;
+	uint8_t own_slot, slot;
+	struct vb_gid gid;
+	uint32_t request;
+	bool is_said;
+	int64_t again_ms; /* it was put off: when to try again; 0 */
+	int pause_ms;
+};
+
 struct vb_broker_post {
 	struct vb_list link;
 	struct vb_message message;
@@ -77,8 +90,8 @@ struct vb_broker {
 	bool has_all; /* the broker that is there knows all slots, bindings and questions */
 	bool is_back; /* that has been told */
 	uint32_t last_request, last_number;
-	struct vb_list slots, bindings, requests, posts;
-	unsigned post_count, question_count;
+	struct vb_list slots, bindings, requests, meetings, posts;
+	unsigned post_count, question_count, meeting_count;
 	struct vb_broker_question questions[VB_BROKER_MOST_QUESTIONS];
 	char why[VB_BROKER_WHY_SIZE]; /* there is no broker */
 	struct vb_random random;
@@ -101,9 +114,22 @@ void vb_broker_forgot(struct vb_broker *broker);
 
 /* ---- broker_hear.c ----------------------------------------------------------------------------------------------- */
 
-/* Takes a message; *fd, which came with it, becomes -1 where it is used. What the user is to hear; false: nothing. */
-bool vb_broker_take(
-	struct vb_broker *broker, const struct vb_message *message, int *fd, struct vb_broker_notice *notice);
+/* Takes a message; of fds, which came with it, those that are used become -1. What the user is to hear; false: nothing. */
+bool vb_broker_take(struct vb_broker *broker, const struct vb_message *message, int fds[VB_MESSAGE_FDS],
+	struct vb_broker_notice *notice);
 struct vb_held_binding *vb_broker_find_binding(struct vb_broker *broker, uint32_t number);
+struct vb_held_slot *vb_broker_find_slot(struct vb_broker *broker, uint8_t number);
+
+/* ---- broker_meet.c ----------------------------------------------------------------------------------------------- */
+
+/* As vb_broker_take. */
+bool vb_broker_take_meeting(struct vb_broker *broker, const struct vb_message *message, int fds[VB_MESSAGE_FDS],
+	struct vb_broker_notice *notice);
+bool vb_broker_take_alone(
+	struct vb_broker *broker, const struct vb_message *message, struct vb_broker_notice *notice);
+/* It was refused: they have met, or not now. False: it is another request's refusal. */
+bool vb_broker_put_off_meeting(struct vb_broker *broker, const struct vb_message *refusal);
+/* The slot is given back: it meets nobody. */
+void vb_broker_forget_meetings(struct vb_broker *broker, uint8_t own_slot);
 
 #endif

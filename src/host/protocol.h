@@ -1,6 +1,6 @@
 /* What a process and its broker say to each other, over an abstract SOCK_SEQPACKET socket of the network namespace. One
- * message is one struct vb_message, always whole; a receive socket travels with it as a descriptor where the kind says
- * so. Anything else ends the connection. A change of this file changes VB_BROKER_PROTOCOL, and so the socket's name. */
+ * message is one struct vb_message, always whole; descriptors travel with it where the kind says so: a receive socket,
+ * or what two processes meet by. Anything else ends the connection. A change of this file changes VB_BROKER_PROTOCOL, and so the socket's name. */
 #ifndef VB_HOST_PROTOCOL_H
 #define VB_HOST_PROTOCOL_H
 
@@ -16,7 +16,7 @@
 #include <unistd.h>
 #include "base/gid.h"
 
-#define VB_BROKER_PROTOCOL    "5"
+#define VB_BROKER_PROTOCOL    "6"
 #define VB_BROKER_NAME	      "verbena-broker." VB_BROKER_PROTOCOL
 #define VB_BROKER_ANY_VERSION "verbena-broker" /* bound by a broker of any protocol: two never share the port */
 #define VB_BROKER_START_NAME  "verbena-start." VB_BROKER_PROTOCOL /* bound, with the uid, by who is starting one */
@@ -25,6 +25,8 @@
 
 #define VB_SLOT_MAX	   254
 #define VB_BROKER_WHY_SIZE 200
+#define VB_MESSAGE_FDS	   3	     /* most descriptors of a message */
+#define VB_MEETING_BYTES   (4 << 20) /* of the memory that two processes share: sparse */
 
 enum vb_message_kind {
 	/* From a process. */
@@ -41,6 +43,7 @@ enum vb_message_kind {
 	VB_MESSAGE_JOIN,	 /* request, slot, gid, scope: a multicast group on an interface, by who has no socket */
 	VB_MESSAGE_LEAVE,	 /* the same */
 	VB_MESSAGE_CARRY,	 /* request, slot, carry: from a courier, for whom; with its socket from a broker that died */
+	VB_MESSAGE_MEET,	 /* request, slot (its own), gid, meeting.slot: to share memory with that process of this host */
 	/* From the broker. */
 	VB_MESSAGE_WELCOME,
 	VB_MESSAGE_SLOT,      /* request, slot, receive_buffer, and the socket, or a courier's channel: is_carried */
@@ -52,6 +55,8 @@ enum vb_message_kind {
 	VB_MESSAGE_FAILED,    /* gid: to, error, mad: a posted one that the network did not deliver */
 	VB_MESSAGE_BOUND,     /* request, binding.port: bound, or listening */
 	VB_MESSAGE_JOINED,    /* request: joined, or left */
+	VB_MESSAGE_MEETING,   /* slot (its own), meeting, and: a socket to the other, the memory, his pidfd if there is one */
+	VB_MESSAGE_ALONE,     /* request, slot, gid, meeting.slot: nobody is there whom it could meet */
 	VB_MESSAGE_RESTARTED, /* the broker's worker died and was replaced: ask again what was not answered */
 };
 
@@ -76,6 +81,11 @@ struct vb_message {
 		struct {
 			uint32_t pid, uid, receive_buffer, number; /* the client, as the broker sees it; the courier's */
 		} carry;
+		struct {
+			uint32_t uid; /* of the other, as the broker sees him */
+			uint8_t slot; /* his */
+			uint8_t side; /* 0 in the lower slot, 1 in the higher */
+		} meeting;
 		uint8_t is_carried;
 	};
 };
@@ -122,7 +132,8 @@ static inline int vb_send_with_fds(int to, const void *bytes, size_t length, con
 }
 
 /* Receives one packet of exactly length bytes with at most max descriptors (close-on-exec, the caller's). 0, or -errno:
- * -EAGAIN nothing there, -ECONNRESET the other end is gone, -EPROTO another shape (its descriptors closed). */
+ * -EAGAIN nothing there, -ECONNRESET the other end is gone, -EMFILE all but the descriptors came, of which there were too
+ * many for this process, -EPROTO another shape. Of what fails no descriptor is left. */
 static inline int vb_receive_with_fds(int from, void *bytes, size_t length, int *fds, unsigned max, unsigned *count,
 	int flags)
 {
@@ -141,7 +152,8 @@ static inline int vb_receive_with_fds(int from, void *bytes, size_t length, int 
 	if (got < 0)
 		return errno == EWOULDBLOCK ? -EAGAIN : -errno;
 
-	bool fits = got == (ssize_t)length && !(header.msg_flags & (MSG_TRUNC | MSG_CTRUNC));
+	const bool is_cut = header.msg_flags & MSG_CTRUNC;
+	bool is_whole = got == (ssize_t)length && !(header.msg_flags & MSG_TRUNC);
 	for (struct cmsghdr *c = CMSG_FIRSTHDR(&header); c; c = CMSG_NXTHDR(&header, c)) {
 		if (c->cmsg_level != SOL_SOCKET || c->cmsg_type != SCM_RIGHTS)
 			continue;
@@ -149,19 +161,19 @@ static inline int vb_receive_with_fds(int from, void *bytes, size_t length, int 
 		for (unsigned i = 0; i < n; i++) {
 			int fd;
 			memcpy(&fd, CMSG_DATA(c) + i * sizeof(int), sizeof(int));
-			if (fits && *count < max) {
+			if (is_whole && *count < max) {
 				fds[(*count)++] = fd;
 			} else {
 				close(fd);
-				fits = false;
+				is_whole = false;
 			}
 		}
 	}
-	if (fits)
+	if (is_whole && !is_cut)
 		return 0;
 	while (*count)
 		close(fds[--*count]);
-	return got == 0 ? -ECONNRESET : -EPROTO;
+	return got == 0 ? -ECONNRESET : is_whole ? -EMFILE : -EPROTO;
 }
 
 static inline int vb_message_send(int to, const struct vb_message *message, const int *fd)
@@ -169,15 +181,27 @@ static inline int vb_message_send(int to, const struct vb_message *message, cons
 	return vb_send_with_fds(to, message, sizeof(*message), fd, fd ? 1 : 0, MSG_DONTWAIT);
 }
 
-/* *fd is -1 when none came. */
-static inline int vb_message_receive(int from, struct vb_message *message, int *fd)
+static inline int vb_message_take(int from, struct vb_message *message, int *fds, unsigned max)
 {
 	unsigned count;
-	*fd = -1;
-	int rc = vb_receive_with_fds(from, message, sizeof(*message), fd, 1, &count, MSG_DONTWAIT);
-	if (rc == 0 && message->kind == VB_MESSAGE_REFUSED)
+	int rc = vb_receive_with_fds(from, message, sizeof(*message), fds, max, &count, MSG_DONTWAIT);
+	for (unsigned i = count; i < max; i++)
+		fds[i] = -1;
+	if (message->kind == VB_MESSAGE_REFUSED)
 		message->why[VB_BROKER_WHY_SIZE - 1] = 0;
 	return rc;
+}
+
+/* *fd is -1 when none came. For who expects no more than one: a message with more is of another shape. */
+static inline int vb_message_receive(int from, struct vb_message *message, int *fd)
+{
+	return vb_message_take(from, message, fd, 1);
+}
+
+/* For who may be introduced to somebody. Of the descriptors those that did not come are -1. */
+static inline int vb_message_receive_all(int from, struct vb_message *message, int fds[VB_MESSAGE_FDS])
+{
+	return vb_message_take(from, message, fds, VB_MESSAGE_FDS);
 }
 
 #endif

@@ -15,6 +15,7 @@
 #include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
+#include "acquaintances.h"
 #include "host/broker.h"
 #include "port/carried.h"
 
@@ -42,6 +43,7 @@ static void hear(void *user, const struct vb_broker_notice *notice)
 		atomic_fetch_add(&state->recoveries, 1);
 	else if (notice->kind == VB_BROKER_PEER && write(state->answers[1], notice, sizeof(*notice)) < 0)
 		abort();
+	acquaintances_hear(notice);
 }
 
 int client_connect(struct vb_broker **broker, char *why, size_t why_size)
@@ -159,6 +161,18 @@ static void obey(struct state *state, const struct order *order)
 	case ORDER_DETACH:
 		state->report.rc = setsockopt(state->slot.fd, SOL_SOCKET, SO_DETACH_REUSEPORT_BPF, &on, sizeof(on)) ? -errno
 														     : 0;
+		break;
+	case ORDER_MEET:
+		vb_broker_meet(state->broker, state->slot.number, &order->gid, order->slot);
+		break;
+	case ORDER_MET:
+		acquaintances_look(order->slot, &state->report);
+		break;
+	case ORDER_TELL:
+		acquaintances_tell(order->slot, &state->report);
+		break;
+	case ORDER_HEAR:
+		acquaintances_listen(order->slot, &state->report);
 		break;
 	}
 }

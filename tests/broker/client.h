@@ -17,12 +17,27 @@ enum order_kind {
 	ORDER_MOVE_AWAY, /* into a network namespace of its own */
 	ORDER_DISCOVER, /* ask for gid, wait for the answer */
 	ORDER_DETACH, /* the steering program from the group, by its socket */
+	ORDER_MEET,   /* ask for the process of slot at gid */
+	ORDER_MET,    /* look whom it has met in slot */
+	ORDER_TELL,   /* its own number to whom it has met in slot, by socket and memory */
+	ORDER_HEAR,   /* what that one has told */
 };
 
 struct order {
 	enum order_kind kind;
 	bool broker_any;
 	struct vb_gid sgid, gid;
+	uint8_t slot;
+};
+
+/* Of one slot. */
+struct acquaintance {
+	unsigned introductions; /* heard */
+	bool is_there;		/* its socket has an end */
+	uint8_t side;
+	uid_t uid;
+	pid_t pid;  /* by its pidfd; 0: there is none */
+	pid_t told; /* by it */
 };
 
 struct report {
@@ -31,6 +46,8 @@ struct report {
 	uint32_t receive_buffer;
 	unsigned good, strays, merged, recoveries; /* merged: of all packets, those read together with others */
 	bool is_verbena, is_carried;
+	unsigned alones; /* answers that it met nobody */
+	struct acquaintance met;
 	char why[256];
 };
 

@@ -122,6 +122,18 @@ int tear_down(void **state);
 	X(courier__outlives_both_brokers) \
 	X(courier__outlives_worker_and_parent) \
 	X(courier__killed_is_replaced) \
+	X(meeting__lets_two_clients_talk) \
+	X(meeting__of_all_with_all_at_once_comes_once_to_each) \
+	X(meeting__asked_for_again_is_not_repeated) \
+	X(meeting__with_nobody_is_answered) \
+	X(meeting__of_a_slot_with_another_process_in_it_is_a_new_one) \
+	X(meeting__of_other_users_is_with_them_and_not_with_couriers) \
+	X(meeting__survives_workers_that_die) \
+	X(meeting__survives_both_that_die) \
+	X(meeting__is_asked_for_by_a_slots_own_process_alone) \
+	X(meeting__flood_of_questions_holds_up_nobody) \
+	X(meeting__flood_that_is_not_read_ends_who_asks) \
+	X(meeting__who_does_not_read_is_introduced_to_a_few) \
 	X(socket__lets_nothing_in_but_its_own) \
 	X(map__that_one_of_several_users_has_detached_is_put_back) \
 	X(socket__of_the_group_is_not_given_to_another_user)

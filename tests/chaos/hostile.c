@@ -57,7 +57,7 @@ static double ends_at;
 
 static struct {
 	unsigned long slots, slots_refused, relayed, detached, connected, reuse_off, bound, filtered, mads, silent,
-		low_ports, ports, adopted, junk, dropped, foreign_packets, foreign_bytes, marks, foreign_mads;
+		low_ports, ports, adopted, met, junk, dropped, foreign_packets, foreign_bytes, marks, foreign_mads;
 } count;
 
 static double now(void)
@@ -107,11 +107,12 @@ static void read_slots(void)
 static void read_link(struct link *link)
 {
 	struct vb_message message;
-	int fd, rc;
+	int fds[VB_MESSAGE_FDS], rc;
 
-	while (link->connection >= 0 && (rc = vb_message_receive(link->connection, &message, &fd)) != -EAGAIN) {
-		if (fd >= 0)
-			close(fd);
+	while (link->connection >= 0 && (rc = vb_message_receive_all(link->connection, &message, fds)) != -EAGAIN) {
+		for (unsigned i = 0; i < VB_MESSAGE_FDS; i++)
+			if (fds[i] >= 0)
+				close(fds[i]);
 		if (rc) {
 			close(link->connection);
 			link->connection = -1;
@@ -122,6 +123,7 @@ static void read_link(struct link *link)
 			message.kind == VB_MESSAGE_BOUND && message.binding.port && message.binding.port < 1024;
 		count.ports += message.kind == VB_MESSAGE_BOUND;
 		count.adopted += message.kind == VB_MESSAGE_ADOPTED;
+		count.met += message.kind == VB_MESSAGE_MEETING;
 		struct vb_cm_message cm;
 		if (message.kind == VB_MESSAGE_MAD && vb_cm_decode(&cm, message.mad) && cm.kind != VB_CM_REJ)
 			count.foreign_mads++;
@@ -157,14 +159,18 @@ static bool await(int connection, unsigned a, unsigned b, struct vb_message *mes
 
 	for (*fd = -1; now() < until;) {
 		struct pollfd wait = { .fd = connection, .events = POLLIN };
+		int fds[VB_MESSAGE_FDS];
 		poll(&wait, 1, 100);
-		int rc = vb_message_receive(connection, message, fd);
+		int rc = vb_message_receive_all(connection, message, fds);
 		if (rc == -EAGAIN)
 			continue;
-		if (rc || message->kind == a || message->kind == b)
+		const bool is_answer = rc == 0 && (message->kind == a || message->kind == b);
+		for (unsigned i = is_answer; i < VB_MESSAGE_FDS; i++)
+			if (fds[i] >= 0)
+				close(fds[i]);
+		*fd = is_answer ? fds[0] : -1;
+		if (rc || is_answer)
 			return rc == 0;
-		if (*fd >= 0)
-			close(*fd);
 	}
 	return false;
 }
@@ -405,6 +411,22 @@ static void attack_adoption(void)
 	}
 }
 
+/* Everybody, from slots of his own and of others, as fast as it goes: half of them are never listened to. */
+static void attack_meetings(void)
+{
+	for (unsigned i = 0; i < link_count && i < 16; i++)
+		for (unsigned n = 0; is_in_use(&links[i]) && n < 1024 && !is_time_up(); n++) {
+			const struct vb_message message = { .kind = VB_MESSAGE_MEET,
+				.request = n,
+				.slot = n % 8 ? links[i].slot : (uint8_t)vb_random_u64(&dice),
+				.gid = options.peers[n % options.peer_count],
+				.meeting.slot = (uint8_t)(n / options.peer_count) };
+			vb_message_send(links[i].connection, &message, NULL);
+			if (i % 2 && n % 64 == 0)
+				read_link(&links[i]);
+		}
+}
+
 static void attack_junk(void)
 {
 	uint8_t bytes[2 * sizeof(struct vb_message)];
@@ -430,7 +452,7 @@ static const struct attack {
 	const char *name;
 	void (*run)(void);
 } attacks[] = { { "slots", attack_slots }, { "detach", attack_detach }, { "connect", attack_connect },
-	{ "filter", attack_filter }, { "mads", attack_mads }, { "ports", attack_ports },
+	{ "filter", attack_filter }, { "mads", attack_mads }, { "ports", attack_ports }, { "meetings", attack_meetings },
 	{ "adoption", attack_adoption }, { "junk", attack_junk }, { "deafness", attack_deafness },
 	{ "bind-device", attack_bind_device }, { "reuse-off", attack_reuse_off }, { "silence", attack_silence } };
 enum { ATTACKS = sizeof(attacks) / sizeof(*attacks) };
@@ -498,10 +520,10 @@ int main(int argc, char **argv)
 		usleep(100000);
 	}
 	printf("hostile slots=%lu slots_refused=%lu relayed=%lu detached=%lu connected=%lu reuse_off=%lu bound=%lu "
-	       "filtered=%lu mads=%lu silent=%lu ports=%lu low_ports=%lu adopted=%lu junk=%lu dropped=%lu "
+	       "filtered=%lu mads=%lu silent=%lu ports=%lu low_ports=%lu adopted=%lu met=%lu junk=%lu dropped=%lu "
 	       "foreign_packets=%lu foreign_bytes=%lu marks=%lu foreign_mads=%lu\n",
 		count.slots, count.slots_refused, count.relayed, count.detached, count.connected, count.reuse_off,
-		count.bound, count.filtered, count.mads, count.silent, count.ports, count.low_ports, count.adopted,
+		count.bound, count.filtered, count.mads, count.silent, count.ports, count.low_ports, count.adopted, count.met,
 		count.junk, count.dropped, count.foreign_packets, count.foreign_bytes, count.marks, count.foreign_mads);
 	return 0;
 }

@@ -3,10 +3,12 @@
 #include "../namespace.h"
 #include "../unit.h"
 #include <errno.h>
+#include <fcntl.h>
 #include <linux/io_uring.h>
 #include <poll.h>
 #include <pthread.h>
 #include <stdatomic.h>
+#include <sys/resource.h>
 #include <sys/syscall.h>
 #include <time.h>
 #include "host/broker.h"
@@ -18,7 +20,8 @@ enum { LONG_MS = 5000, MANY = 3000 };
 static int listener = -1, client = -1; /* the broker's ends */
 static struct vb_broker *broker;
 static char why[256];
-static atomic_uint backs, peers;
+static atomic_uint backs, peers, meetings, alones;
+static struct vb_broker_notice met, alone; /* the last of each */
 
 static double seconds(void)
 {
@@ -33,6 +36,21 @@ static void hear(void *user, const struct vb_broker_notice *notice)
 		atomic_fetch_add(&backs, 1);
 	if (notice->kind == VB_BROKER_PEER)
 		atomic_fetch_add(&peers, 1);
+	if (notice->kind == VB_BROKER_MEETING) {
+		met = *notice;
+		atomic_fetch_add(&meetings, 1);
+	}
+	if (notice->kind == VB_BROKER_ALONE) {
+		alone = *notice;
+		atomic_fetch_add(&alones, 1);
+	}
+}
+
+static void await_notices(const atomic_uint *count, unsigned wanted)
+{
+	for (double until = seconds() + 5; atomic_load(count) < wanted && seconds() < until;)
+		usleep(1000);
+	assert_int_equal(atomic_load(count), wanted);
 }
 
 /* ---- The broker ---------------------------------------------------------------------------------------------------
@@ -151,6 +169,8 @@ static int set_up(void **state)
 	int rc = -1;
 	atomic_store(&backs, 0);
 	atomic_store(&peers, 0);
+	atomic_store(&meetings, 0);
+	atomic_store(&alones, 0);
 	binding = (struct vb_binding){ .port_space = 0x0106, .family = 99 };
 	listen_as_broker();
 	pthread_t thread = begin(connect_it, &rc);
@@ -405,6 +425,164 @@ static void disconnect__does_not_wait_for_a_broker_that_is_gone(void **state)
 	die();
 }
 
+/* ---- Meeting -------------------------------------------------------------------------------------------------------- */
+
+static const struct vb_gid here = { .raw = { [10] = 0xFF, [11] = 0xFF, 10, 0, 0, 1 } };
+
+/* The socket's other end, which it returns, the memory (a pipe here) and no pidfd, for slot and slot 9. */
+static int introduce(uint8_t to)
+{
+	int ends[2], pipes[2];
+	const struct vb_message meeting = { .kind = VB_MESSAGE_MEETING, .slot = to, .meeting = { 1001, 9, 1 } };
+	assert_int_equal(socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, ends), 0);
+	assert_int_equal(pipe2(pipes, O_CLOEXEC), 0);
+	assert_int_equal(vb_send_with_fds(client, &meeting, sizeof(meeting), (int[]){ ends[1], pipes[0] }, 2, 0), 0);
+	close(ends[1]);
+	close(pipes[0]);
+	close(pipes[1]);
+	return ends[0];
+}
+
+static void close_meeting(int socket)
+{
+	close(met.socket);
+	close(met.memory);
+	close(socket);
+}
+
+static bool is_at_its_end(int socket)
+{
+	char byte;
+	struct pollfd wait = { .fd = socket, .events = POLLIN };
+	return poll(&wait, 1, LONG_MS) == 1 && recv(socket, &byte, 1, 0) == 0;
+}
+
+/* Whatever the client has to say before is said before. */
+static void assert_says_nothing(void)
+{
+	const uint8_t mad[256] = { 0 };
+	vb_broker_post_mad(broker, &here, &here, mad);
+	hear_one(VB_MESSAGE_POST_MAD);
+}
+
+static void refuse(uint32_t request, int error)
+{
+	const struct vb_message no = { .kind = VB_MESSAGE_REFUSED, .request = request, .error = error };
+	assert_int_equal(vb_message_send(client, &no, NULL), 0);
+}
+
+static void meet__is_asked_once_until_it_is_answered(void **state)
+{
+	vb_broker_meet(broker, 7, &here, 9);
+	vb_broker_meet(broker, 7, &here, 9);
+	struct vb_message meet = hear_one(VB_MESSAGE_MEET);
+	assert_int_equal(meet.slot, 7);
+	assert_int_equal(meet.meeting.slot, 9);
+	assert_true(vb_gid_equal(&meet.gid, &here));
+	assert_says_nothing();
+	tell(VB_MESSAGE_ALONE, meet.request + 1000); /* nobody's */
+	meet.kind = VB_MESSAGE_ALONE;
+	assert_int_equal(vb_message_send(client, &meet, NULL), 0);
+	await_notices(&alones, 1);
+	assert_int_equal(alone.own_slot, 7);
+	assert_int_equal(alone.slot, 9);
+	assert_true(vb_gid_equal(&alone.gid, &here));
+	vb_broker_meet(broker, 7, &here, 9);
+	hear_one(VB_MESSAGE_MEET);
+}
+
+static void meet__is_asked_again_of_who_forgot(void **state)
+{
+	const struct vb_gid there = vb_gid_from_ipv4(10, 0, 0, 2);
+	vb_broker_meet(broker, 7, &here, 9);
+	vb_broker_meet(broker, 7, &there, 9);
+	vb_broker_meet(broker, 7, &here, 10);
+	for (unsigned i = 0; i < 3; i++)
+		hear_one(VB_MESSAGE_MEET);
+	tell(VB_MESSAGE_RESTARTED, 0);
+	await(VB_MESSAGE_MEET);
+	for (unsigned i = 0; i < 2; i++)
+		hear_one(VB_MESSAGE_MEET);
+	int socket = introduce(7); /* the answer at both addresses */
+	await_notices(&meetings, 1);
+	close_meeting(socket);
+	die();
+	listen_as_broker();
+	welcome();
+	assert_int_equal(await(VB_MESSAGE_MEET).meeting.slot, 10);
+	assert_says_nothing();
+}
+
+static void meet__that_is_put_off_is_asked_again(void **state)
+{
+	vb_broker_meet(broker, 7, &here, 9);
+	for (unsigned i = 0; i < 5; i++)
+		refuse(hear_one(VB_MESSAGE_MEET).request, EAGAIN);
+	refuse(hear_one(VB_MESSAGE_MEET).request, EALREADY);
+	usleep(50000);
+	tell(VB_MESSAGE_RESTARTED, 0);
+	await(VB_MESSAGE_LISTEN);
+	assert_says_nothing();
+	assert_int_equal(atomic_load(&meetings) + atomic_load(&alones), 0);
+}
+
+static void meet__for_a_slot_that_is_given_back_is_forgotten(void **state)
+{
+	vb_broker_meet(broker, 7, &here, 9);
+	hear_one(VB_MESSAGE_MEET);
+	vb_broker_release_slot(broker, &slot);
+	hear_one(VB_MESSAGE_RELEASE_SLOT);
+	tell(VB_MESSAGE_RESTARTED, 0);
+	await(VB_MESSAGE_LISTEN);
+	assert_says_nothing();
+	vb_broker_meet(broker, 7, &here, 9); /* it is nobody's */
+	assert_says_nothing();
+}
+
+static void meeting__is_the_hearers(void **state)
+{
+	int socket = introduce(7), byte = 1;
+	await_notices(&meetings, 1);
+	assert_int_equal(met.own_slot, 7);
+	assert_int_equal(met.slot, 9);
+	assert_int_equal(met.side, 1);
+	assert_int_equal(met.uid, 1001);
+	assert_int_equal(met.pidfd, -1);
+	assert_true(met.memory >= 0);
+	assert_int_equal(send(met.socket, &byte, 1, 0), 1);
+	assert_int_equal(recv(socket, &byte, 1, 0), 1);
+	close_meeting(socket);
+}
+
+static void meeting__of_a_slot_that_it_has_not_is_void(void **state)
+{
+	int socket = introduce(8);
+	assert_true(is_at_its_end(socket));
+	assert_int_equal(atomic_load(&meetings), 0);
+	close(socket);
+}
+
+/* A program that has no descriptor left keeps its broker. */
+static void meeting__that_a_process_has_no_descriptors_for_is_void(void **state)
+{
+	struct rlimit before, none = { .rlim_max = 0 };
+	int ends[2], next = dup(client);
+	const struct vb_message meeting = { .kind = VB_MESSAGE_MEETING, .slot = 7, .meeting = { 1001, 9, 1 } };
+	assert_int_equal(socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, ends), 0);
+	close(next); /* one is free */
+	assert_int_equal(getrlimit(RLIMIT_NOFILE, &before), 0);
+	none.rlim_cur = (rlim_t)(next + 1);
+	none.rlim_max = before.rlim_max;
+	assert_int_equal(setrlimit(RLIMIT_NOFILE, &none), 0);
+	assert_int_equal(vb_send_with_fds(client, &meeting, sizeof(meeting), (int[]){ ends[1], ends[1] }, 2, 0), 0);
+	close(ends[1]);
+	assert_true(is_at_its_end(ends[0]));
+	assert_int_equal(setrlimit(RLIMIT_NOFILE, &before), 0);
+	assert_int_equal(atomic_load(&meetings), 0);
+	assert_says_nothing();
+	close(ends[0]);
+}
+
 #define CONNECTED(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
 
 int main(void)
@@ -415,6 +593,13 @@ int main(void)
 		CONNECTED(post__waits_for_nobody),
 		CONNECTED(discover__is_never_lost),
 		CONNECTED(discover__is_asked_again_of_who_forgot),
+		CONNECTED(meet__is_asked_once_until_it_is_answered),
+		CONNECTED(meet__is_asked_again_of_who_forgot),
+		CONNECTED(meet__that_is_put_off_is_asked_again),
+		CONNECTED(meet__for_a_slot_that_is_given_back_is_forgotten),
+		CONNECTED(meeting__is_the_hearers),
+		CONNECTED(meeting__of_a_slot_that_it_has_not_is_void),
+		CONNECTED(meeting__that_a_process_has_no_descriptors_for_is_void),
 		CONNECTED(worker__that_forgot_is_told_of_ports_though_it_reads_late),
 		CONNECTED(worker__that_forgot_is_told_who_accepts),
 		CONNECTED(worker__that_forgot_is_told_after_any_number_of_notices),

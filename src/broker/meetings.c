@@ -1,0 +1,187 @@
+/* Two processes of this network namespace are introduced to each other, so that they share memory: each gets an end of a
+ * pair of sockets, the same memory, and the other's pidfd. What they make of it is theirs alone.
+ *
+ * Holds: a pair of slots meets once in the life of both, and every question is answered: by the meeting, by ALONE, or by
+ * a refusal (EALREADY: they have met; EAGAIN: to be asked again). Nothing of it waits here. Who does not read is
+ * introduced to a few only, for descriptors that are under way count against the broker; who asks then asks again.
+ *
+ * The asker is told last. So when the worker dies between the two, or cannot send the second, it is the asker that was
+ * not told, and he asks again. The other has a socket whose end is reached, for nobody holds its other end, and so he
+ * knows the introduction for void. A process takes a second introduction to the same slot when the first is void, and
+ * closes it otherwise: each hears both in the same order, so both keep the same one. That happens after a worker's
+ * death, too, when one of them asks about another address of the other: the next worker knows of no meetings. */
+#include <errno.h>
+#include <fcntl.h>
+#include <linux/sockios.h>
+#include <sys/ioctl.h>
+#include <sys/mman.h>
+#include <sys/resource.h>
+#include <unistd.h>
+#include "broker/addresses.h"
+#include "broker/worker_state.h"
+
+#ifndef MFD_NOEXEC_SEAL
+#define MFD_NOEXEC_SEAL 8u
+#endif
+
+#ifndef SO_PASSRIGHTS
+#define SO_PASSRIGHTS 83
+#endif
+
+#define NAME	     "verbena-meeting"
+#define UNHEARD_MOST 64 /* introductions under way to one client; fewer where there are few descriptors */
+#define FDS_A_PLACE  4096 /* a fifth of the descriptors is under way at most, 3 an introduction to each of 254 */
+
+/* ---- Who has met whom ---------------------------------------------------------------------------------------------- */
+
+static bool have_met(const struct worker *worker, uint8_t a, uint8_t b)
+{
+	return worker->have_met[a][b / 64] >> b % 64 & 1;
+}
+
+static void note_meeting(struct worker *worker, uint8_t a, uint8_t b)
+{
+	worker->have_met[a][b / 64] |= 1ull << b % 64;
+	worker->have_met[b][a / 64] |= 1ull << a % 64;
+}
+
+void worker_forget_meetings(struct worker *worker, uint8_t slot)
+{
+	memset(worker->have_met[slot], 0, sizeof(worker->have_met[slot]));
+	for (unsigned other = 0; other < REGISTRY_SLOTS; other++)
+		worker->have_met[other][slot / 64] &= ~(1ull << slot % 64);
+}
+
+/* The process that uses the slot; -1: it has not come, or is leaving. */
+static int user_of(const struct worker *worker, uint8_t slot)
+{
+	const struct client_slot *one = &worker->registry->slots[slot];
+	if (one->owner < 0 || one->user < 0 || worker->clients[one->user].leaves_at)
+		return -1;
+	return one->user;
+}
+
+/* ---- What they get ------------------------------------------------------------------------------------------------ */
+
+struct meeting {
+	int ends[2], memory;
+};
+
+static void end_meeting(const struct meeting *meeting)
+{
+	close(meeting->ends[0]);
+	close(meeting->ends[1]);
+	if (meeting->memory >= 0)
+		close(meeting->memory);
+}
+
+/* Of a size that neither of them can change under the other's feet. */
+static int create_memory(void)
+{
+	int fd = memfd_create(NAME, MFD_CLOEXEC | MFD_ALLOW_SEALING | MFD_NOEXEC_SEAL);
+	if (fd < 0 && errno == EINVAL) /* before Linux 6.3 */
+		fd = memfd_create(NAME, MFD_CLOEXEC | MFD_ALLOW_SEALING);
+	if (fd < 0)
+		return -errno;
+	if (ftruncate(fd, VB_MEETING_BYTES) || fcntl(fd, F_ADD_SEALS, F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL)) {
+		int error = errno;
+		close(fd);
+		return -error;
+	}
+	return fd;
+}
+
+/* Neither passes the other descriptors, which may be slow to close; kernels before 6.16 cannot forbid it. */
+static int begin_meeting(struct meeting *meeting)
+{
+	const int none = 0;
+	if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0, meeting->ends))
+		return -errno;
+	for (unsigned i = 0; i < 2; i++)
+		setsockopt(meeting->ends[i], SOL_SOCKET, SO_PASSRIGHTS, &none, sizeof(none));
+	meeting->memory = create_memory();
+	if (meeting->memory >= 0)
+		return 0;
+	end_meeting(meeting);
+	return meeting->memory;
+}
+
+/* ---- Introducing ---------------------------------------------------------------------------------------------------- */
+
+static unsigned most_unheard(void)
+{
+	struct rlimit files;
+	if (getrlimit(RLIMIT_NOFILE, &files) || files.rlim_cur < 2 * FDS_A_PLACE)
+		return 1;
+	return files.rlim_cur / FDS_A_PLACE < UNHEARD_MOST ? (unsigned)(files.rlim_cur / FDS_A_PLACE) : UNHEARD_MOST;
+}
+
+/* It reads what it is sent, and has been told all that it is to know before. */
+static bool is_listening(struct worker *worker, unsigned client)
+{
+	struct client_state *state = &worker->clients[client];
+	int unread = 0;
+	if (backlog_is_waiting(&state->backlog))
+		return false;
+	if (state->unheard && ioctl(worker->registry->clients[client].connection, SIOCOUTQ, &unread) == 0 && unread == 0)
+		state->unheard = 0;
+	return state->unheard == 0 || state->unheard < most_unheard();
+}
+
+/* The user of slot hears of the user of other. */
+static int tell(struct worker *worker, const struct meeting *meeting, uint8_t slot, uint8_t other)
+{
+	const unsigned client = (unsigned)worker->registry->slots[slot].user;
+	const struct client *who = &worker->registry->clients[worker->registry->slots[other].user];
+	const uint8_t side = slot > other;
+	const int fds[VB_MESSAGE_FDS] = { meeting->ends[side], meeting->memory, who->pidfd };
+	const struct vb_message message = { .kind = VB_MESSAGE_MEETING,
+		.slot = slot,
+		.meeting = { .uid = who->uid, .slot = other, .side = side } };
+	int rc = vb_send_with_fds(worker->registry->clients[client].connection, &message, sizeof(message), fds,
+		who->pidfd >= 0 ? 3 : 2, MSG_DONTWAIT);
+	if (rc == 0)
+		worker->clients[client].unheard++;
+	return rc;
+}
+
+/* 0; -EAGAIN: not now; another -errno: there is nothing to meet by. */
+static int introduce(struct worker *worker, uint8_t asker, uint8_t other)
+{
+	struct meeting meeting;
+	if (!is_listening(worker, (unsigned)worker->registry->slots[asker].user) ||
+		!is_listening(worker, (unsigned)worker->registry->slots[other].user))
+		return -EAGAIN;
+	int rc = begin_meeting(&meeting);
+	if (rc)
+		return rc == -EAGAIN ? -ENOMEM : rc;
+	bool is_told = tell(worker, &meeting, other, asker) == 0 && tell(worker, &meeting, asker, other) == 0;
+	end_meeting(&meeting);
+	if (is_told)
+		note_meeting(worker, asker, other);
+	return is_told ? 0 : -EAGAIN;
+}
+
+static bool may_meet(const struct worker *worker, unsigned client, const struct vb_message *message)
+{
+	int user = user_of(worker, message->meeting.slot);
+	return user_of(worker, message->slot) == (int)client && user >= 0 && user != (int)client &&
+		addresses_interface(&message->gid, worker_now_ms());
+}
+
+void worker_meet(struct worker *worker, unsigned client, const struct vb_message *message)
+{
+	const uint8_t slot = message->slot, other = message->meeting.slot;
+	const struct vb_message alone = { .kind = VB_MESSAGE_ALONE,
+		.request = message->request,
+		.slot = slot,
+		.gid = message->gid,
+		.meeting.slot = other };
+	int rc = -ENOENT;
+	if (may_meet(worker, client, message))
+		rc = have_met(worker, slot, other) ? -EALREADY : introduce(worker, slot, other);
+	if (rc == -EALREADY || rc == -EAGAIN)
+		worker_refuse(worker, client, message->request, -rc, "meeting slot %u: %s", other, strerror(-rc));
+	else if (rc)
+		worker_say(worker, client, &alone, NULL);
+}
