@@ -11,6 +11,7 @@ import json
 import os
 import pathlib
 import platform
+import signal
 import sys
 import tempfile
 
@@ -64,7 +65,7 @@ def chosen(patterns, with_programs):
     return rows
 
 
-def run_row(bench, row, said):
+def run_row(bench, row, said, failures):
     """One row of one round. What fails is told, and the others go on."""
     print(f"{said}: {row.part}/{row.name}", file=sys.stderr, flush=True)
     bench.figures.part = row.part
@@ -72,19 +73,16 @@ def run_row(bench, row, said):
         row.run(bench)
     except Failure as failure:
         print(failure, file=sys.stderr)
-        return [f"{row.part}/{row.name} failed: {str(failure).splitlines()[0]}"]
-    return []
+        failures.append(f"{row.part}/{row.name} failed: {str(failure).splitlines()[0]}")
 
 
-def run_rows(bench, rows, rounds):
-    """All rows in every round, so that each meets what the machine does besides; the failures."""
-    failures = []
+def run_rows(bench, rows, rounds, failures):
+    """All rows in every round, so that each meets what the machine does besides."""
     for number in range(rounds):
         for row in (row for row in rows if not row.is_once):
-            failures += run_row(bench, row, f"round {number + 1} of {rounds}")
+            run_row(bench, row, f"round {number + 1} of {rounds}", failures)
     for row in (row for row in rows if row.is_once):
-        failures += run_row(bench, row, "once")
-    return failures
+        run_row(bench, row, "once", failures)
 
 
 def report(figures, failures):
@@ -104,13 +102,15 @@ def measure_all(options, rows):
     load = os.getloadavg()
     print(f"{platform.processor() or platform.machine()}, {os.cpu_count()} cores ({cores[0]} and {cores[1]} for pairs), "
           f"Linux {platform.release()}, load {load[0]:.1f}; median of {options.rounds}", flush=True)
-    figures, world = Figures(), None
+    figures, failures, world = Figures(), [], None
     try:
         with tempfile.TemporaryDirectory(prefix="verbena-") as scratch:
             os.chmod(scratch, 0o755)
             world = places.World(places.launcher_for_everyone(options.build, scratch))
             bench = Bench(options.build, options.seconds, cores, measure.loopback(world), figures)
-            failures = run_rows(bench, rows, options.rounds)
+            run_rows(bench, rows, options.rounds, failures)
+    except (KeyboardInterrupt, SystemExit):
+        failures.append("the run was ended before its time")
     finally:
         if world:
             world.close()
@@ -132,6 +132,7 @@ def main():
     parser.add_argument("--list", action="store_true", help="the rows that there are")
     parser.add_argument("--json", metavar="FILE", help="also write all values to FILE")
     options = parser.parse_args()
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))  # so that what was made is removed
     if options.list:
         print("\n".join(f"{row.part}/{row.name}" for row in ROWS + PROGRAM_ROWS))
         return 0

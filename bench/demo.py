@@ -7,6 +7,7 @@ import collections
 import dataclasses
 import os
 import pathlib
+import signal
 import sys
 import tempfile
 
@@ -69,6 +70,7 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--build", default=str(ROOT / "build"))
     options = parser.parse_args()
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))  # so that what was made is removed
     print("Unmodified programs of Debian's packages, server and client on this machine, each on a core of its own: as two\n"
           "processes of one host talk by themselves, over the wire (VERBENA_LOCAL=off), and iperf3 and sockperf over TCP.")
     print(f"Each runs for a few seconds; {os.cpu_count()} cores, load {os.getloadavg()[0]:.1f}.\n")

@@ -85,12 +85,12 @@ class Rows(unittest.TestCase):
         def fail(_):
             raise bench.Failure("it hung\nevidence")
 
-        ran = []
+        ran, failures = [], []
         rows = [bench.Row("part", "bad", fail, False), bench.Row("part", "good", ran.append, False)]
         context = bench.Bench("", 1, (0, 1), None, bench.Figures())
         with contextlib.redirect_stderr(io.StringIO()):
-            self.assertEqual(bench.run_rows(context, rows, 2), ["part/bad failed: it hung"] * 2)
-        self.assertEqual(ran, [context] * 2)
+            bench.run_rows(context, rows, 2, failures)
+        self.assertEqual((failures, ran), (["part/bad failed: it hung"] * 2, [context] * 2))
 
 
 class Calls(unittest.TestCase):
