@@ -13,11 +13,15 @@
 #include "engine/scheduler.h"
 #include "engine/send_queue.h"
 
+void vb_neighbour_set_lending(struct vb_neighbour *neighbour, uint32_t lend_from)
+{
+	neighbour->lend_from = lend_from && lend_from < VB_LOCAL_LEND_MIN ? VB_LOCAL_LEND_MIN : lend_from;
+}
+
 void vb_neighbour_init(struct vb_neighbour *neighbour, struct vb_lane *lane, uint32_t lend_from)
 {
-	*neighbour = (struct vb_neighbour){ .lane = lane, .lend_from = lend_from };
-	if (lend_from && lend_from < VB_LOCAL_LEND_MIN)
-		neighbour->lend_from = VB_LOCAL_LEND_MIN;
+	*neighbour = (struct vb_neighbour){ .lane = lane };
+	vb_neighbour_set_lending(neighbour, lend_from);
 	vb_list_init(&neighbour->ready);
 	vb_list_init(&neighbour->users);
 	vb_list_init(&neighbour->debts);

@@ -190,6 +190,7 @@ struct vb_local {
 };
 
 void vb_neighbour_init(struct vb_neighbour *neighbour, struct vb_lane *lane, uint32_t lend_from);
+void vb_neighbour_set_lending(struct vb_neighbour *neighbour, uint32_t lend_from);
 /* That slot of that address is the neighbour's, or no longer anybody's (NULL): QPs that are connected to it send to it by
  * descriptors from their RTS on, or once nothing is under way; only its descriptors are for them. -ENOMEM */
 int vb_lane_set_neighbour(
@@ -205,7 +206,7 @@ bool vb_lane_next_wish(struct vb_lane *lane, struct vb_gid *gid, uint8_t *slot);
 void vb_local_lost(struct vb_neighbour *neighbour, vb_time now);
 
 bool vb_local_wants_transmit(const struct vb_neighbour *neighbour); /* descriptors, or answers */
-bool vb_local_has_descriptors(const struct vb_neighbour *neighbour); /* else its answers may wait a little */
+bool vb_local_is_urgent(const struct vb_neighbour *neighbour); /* else it may wait a little: what was executed is to be said */
 void vb_local_transmit(struct vb_neighbour *neighbour, struct vb_local_room *room, vb_time now);
 /* How many were taken. The rest are given again: when there is room for answers, and nothing to be pulled. */
 unsigned vb_local_receive(struct vb_neighbour *neighbour, const struct vb_descriptor *descriptors, unsigned n,

@@ -250,6 +250,8 @@ static void conclude(struct vb_neighbour *neighbour, struct vb_qp *qp, const str
 			owe(neighbour, qp, request);
 		else if (is_read && fetch(neighbour, qp, request, room) != VB_EXECUTED)
 			refuse(neighbour, qp, request, packet, VB_BAD_RKEY, now);
+		else if (is_read)
+			vb_count(qp->lane, VB_TX_BYTES, request->length);
 		break;
 	case VB_NOT_READY:
 		vb_count(qp->lane, VB_RNR_SENT, 1);

@@ -261,15 +261,14 @@ bool vb_local_tell_pending(struct vb_neighbour *neighbour, struct vb_local_room 
 	return true;
 }
 
-bool vb_local_has_descriptors(const struct vb_neighbour *neighbour)
+bool vb_local_is_urgent(const struct vb_neighbour *neighbour)
 {
-	return !vb_list_empty(&neighbour->ready);
+	return !vb_list_empty(&neighbour->ready) || neighbour->has_pending || vb_lane_has_doorbells(neighbour->lane);
 }
 
 bool vb_local_wants_transmit(const struct vb_neighbour *neighbour)
 {
-	return vb_local_has_descriptors(neighbour) || !vb_list_empty(&neighbour->debts) || neighbour->has_pending ||
-	       vb_lane_has_doorbells(neighbour->lane);
+	return vb_local_is_urgent(neighbour) || !vb_list_empty(&neighbour->debts);
 }
 
 static const struct vb_debt *debt_of_first(const struct vb_neighbour *neighbour)
@@ -384,6 +383,7 @@ static void take_read(struct vb_qp *qp, const struct vb_answer *answer, const st
 		vb_qp_fail(qp, VB_CAUSE_LOCAL_SGE, VB_WC_LOC_PROT_ERR, now);
 	else
 		retire_answered(qp, wqe, now);
+	vb_count(qp->lane, VB_RX_BYTES, answer->length);
 }
 
 /* The peer cannot pull. What is under way, none of which it has executed, goes again in parts. */

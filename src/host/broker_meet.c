@@ -81,8 +81,6 @@ bool vb_broker_take_meeting(struct vb_broker *broker, const struct vb_message *m
 		struct vb_broker_meeting *meeting = vb_container_of(node, struct vb_broker_meeting, link);
 		if (meeting->own_slot == message->slot && meeting->slot == message->meeting.slot)
 			drop(broker, meeting);
-		else
-			meeting->pause_ms = PAUSE_FIRST_MS; /* it goes on */
 	}
 	if (!broker->hear || fds[1] < 0 || !vb_broker_find_slot(broker, message->slot))
 		return false;

@@ -3,7 +3,6 @@
 
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 #include "port/udp.h"
 
 /* ---- Asking ----------------------------------------------------------------------------------------------------- */
@@ -73,15 +72,6 @@ static void take_channels(struct vb_process *p)
 		take_channel(vb_container_of(node, struct vb_driver, link));
 }
 
-/* Nobody shares memory yet. */
-static void refuse_meeting(const struct vb_broker_notice *notice)
-{
-	close(notice->socket);
-	close(notice->memory);
-	if (notice->pidfd >= 0)
-		close(notice->pidfd);
-}
-
 static void hear(void *process, const struct vb_broker_notice *notice)
 {
 	switch (notice->kind) {
@@ -99,9 +89,10 @@ static void hear(void *process, const struct vb_broker_notice *notice)
 		take_channels(process);
 		break;
 	case VB_BROKER_MEETING:
-		refuse_meeting(notice);
+		vb_neighbours_meet(process, notice);
 		break;
 	case VB_BROKER_ALONE:
+		vb_neighbours_stay_alone(process, notice);
 		break;
 	case VB_BROKER_GONE:
 		vb_log(VB_LOG_INFO, "the broker is gone; connected queue pairs go on");

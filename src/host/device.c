@@ -49,11 +49,11 @@ static void set_gids(struct vb_device *device)
 		vb_nic_set_gid(device->nic, i, i < device->info.gid_count ? &device->info.gids[i].gid : NULL);
 }
 
-static int create_device(const struct vb_device_info *info, const struct vb_device_sink *sink,
+static int create_device(struct vb_process *p, const struct vb_device_info *info, const struct vb_device_sink *sink,
 	struct vb_device **device)
 {
 	struct vb_nic_config config = { .seed = vb_host_random_seed(), .seed_high = vb_host_random_seed(),
-		.mtu = info->mtu, .advertise_credits = false };
+		.mtu = info->mtu, .advertise_credits = false, .lives = p->lives };
 	struct vb_device *d = calloc(1, sizeof(*d));
 
 	if (!d)
@@ -63,6 +63,7 @@ static int create_device(const struct vb_device_info *info, const struct vb_devi
 		free(d);
 		return rc;
 	}
+	d->process = p;
 	d->sink = *sink;
 	d->info = *info;
 	set_gids(d);
@@ -123,18 +124,18 @@ static void join(struct vb_device *device)
 int vb_device_open(const char *name, const struct vb_device_sink *sink, struct vb_device **device)
 {
 	struct vb_device_info info;
+	struct vb_process *p;
 	struct vb_device *d = NULL;
 	int rc = 0;
 
 	if (!find_listed(name, &info, &rc))
 		return rc;
-	rc = create_device(&info, sink, &d);
+	rc = vb_process_enter(&p);
 	if (rc < 0)
 		return rc;
-	rc = vb_process_enter(&d->process);
+	rc = create_device(p, &info, sink, &d);
 	if (rc < 0) {
-		vb_nic_destroy(d->nic);
-		free(d);
+		vb_process_leave();
 		return rc;
 	}
 	d->driver = vb_process_home(d->process);
@@ -229,6 +230,8 @@ void vb_process_refresh_devices(struct vb_process *p)
 				now = list[i];
 		update_device(device, &now);
 	}
+	vb_list_for_each(node, &p->drivers)
+		vb_neighbours_address_change(vb_container_of(node, struct vb_driver, link));
 	vb_process_unlock(p);
 	free(list);
 }

@@ -16,6 +16,8 @@
 #define TRANSMIT_ROUNDS	  4  /* batches of VB_BATCH_PACKETS in one hold of the mutex */
 #define POLLS_TO_DISARM	  8  /* polls in a row after which the progress thread need not be woken for packets */
 #define PACKETS_OF_NOTE	  16 /* so many take long enough to look at the clock again */
+#define PORT_QUIET	  64 /* looks at the port that found nothing: pollers who have neighbours look less often then */
+#define PORT_RARELY	  16
 
 /* ---- One turn --------------------------------------------------------------------------------------------------- */
 
@@ -57,7 +59,10 @@ static void finish(struct vb_driver *d, vb_time now)
 static bool transmit(struct vb_driver *d, vb_time now)
 {
 	unsigned rounds = 0;
+	bool has_neighbours = false;
 
+	vb_neighbours_take_wishes(d);
+	has_neighbours = vb_neighbours_transmit(d, now);
 	for (; rounds < TRANSMIT_ROUNDS; rounds++) {
 		if (!vb_lane_transmit(d->lane, d->batch, d->port->room, now))
 			break;
@@ -66,11 +71,12 @@ static bool transmit(struct vb_driver *d, vb_time now)
 			vb_paths_sent(d->paths, d->batch);
 		finish(d, now);
 	}
-	d->has_more = rounds == TRANSMIT_ROUNDS;
+	vb_neighbours_take_wishes(d);
+	d->has_more = rounds == TRANSMIT_ROUNDS || vb_neighbours_have_more(d);
 	if (rounds)
 		say_trains_refused(d);
 	bool has_frames = d->frames && vb_frames_transmit(d, now);
-	return rounds > 0 || has_frames;
+	return rounds > 0 || has_neighbours || has_frames;
 }
 
 static void dispatch(struct vb_driver *d)
@@ -99,16 +105,37 @@ static vb_time await_answer(struct vb_driver *d, vb_time now)
 	return now;
 }
 
+/* A look is a system call, and costs more than all that there is between neighbours. */
+static bool looks_at_port(struct vb_driver *d)
+{
+	if (d->attendance != VB_ATTENDED_BY_POLLERS || !vb_neighbours_are_awake(d))
+		return true;
+	d->port_quiet++;
+	return d->port_quiet < PORT_QUIET || d->port_quiet % PORT_RARELY == 0;
+}
+
+static bool receive_packets(struct vb_driver *d, vb_time *now)
+{
+	if (!looks_at_port(d) || vb_port_receive(d->port, *now) == 0)
+		return false;
+	d->port_quiet = 0;
+	if (receive(d, *now) >= PACKETS_OF_NOTE)
+		*now = vb_host_now();
+	if (d->attendance == VB_ATTENDED_BY_POLLERS)
+		*now = await_answer(d, *now);
+	return true;
+}
+
 bool vb_driver_turn(struct vb_driver *d)
 {
 	vb_time now = vb_host_now();
-	bool is_busy = vb_port_receive(d->port, now) > 0;
 
 	d->turned_at = now;
-	if (is_busy && receive(d, now) >= PACKETS_OF_NOTE)
-		now = vb_host_now();
-	if (is_busy && d->attendance == VB_ATTENDED_BY_POLLERS)
-		now = await_answer(d, now);
+	if (d->attendance != VB_ATTENDED_BY_POLLERS)
+		vb_neighbours_hear(d);
+	vb_neighbours_be_patient(d, now);
+	bool is_busy = vb_neighbours_receive(d, now);
+	is_busy |= receive_packets(d, &now);
 	if (d->frames)
 		is_busy |= vb_frames_receive(d, now);
 	finish(d, now);
@@ -120,8 +147,11 @@ bool vb_driver_turn(struct vb_driver *d)
 
 void vb_driver_settle(struct vb_driver *d)
 {
+	vb_time now = vb_host_now();
+
 	vb_lane_flush_acks(d->lane);
-	transmit(d, vb_host_now());
+	vb_neighbours_settle(d, now);
+	transmit(d, now);
 }
 
 /* ---- The mutex -------------------------------------------------------------------------------------------------- */
@@ -148,11 +178,24 @@ static bool try_lock(struct vb_driver *d)
 	return pthread_mutex_trylock(&d->mutex) == 0;
 }
 
-/* What this hold leaves undone is somebody's: pollers come again by themselves. */
-static bool needs_thread(const struct vb_driver *d)
+/* Nobody is awake who would look at the neighbours again: each is to wake us from now on. False: one has something. */
+static bool doze(struct vb_driver *d)
 {
-	return d->has_more && atomic_load_explicit(&d->attendance, memory_order_relaxed) != VB_ATTENDED_BY_POLLERS &&
-		!vb_progress_is_thread();
+	return d->is_awake || vb_neighbours_doze(d, vb_host_now());
+}
+
+/* What this hold leaves undone is somebody's: pollers come again by themselves. */
+static bool needs_thread(struct vb_driver *d)
+{
+	if (atomic_load_explicit(&d->attendance, memory_order_relaxed) == VB_ATTENDED_BY_POLLERS || vb_progress_is_thread())
+		return false;
+	return !doze(d) || d->has_more;
+}
+
+static bool is_ready(const struct vb_driver *d)
+{
+	return vb_lane_wants_transmit(d->lane, d->turned_at) ||
+	       (d->attendance != VB_ATTENDED_BY_POLLERS && vb_neighbours_are_urgent(d));
 }
 
 void vb_driver_unlock(struct vb_driver *d)
@@ -160,13 +203,14 @@ void vb_driver_unlock(struct vb_driver *d)
 	struct vb_later *said = NULL;
 
 	do {
-		if (vb_lane_has_doorbells(d->lane) || (!d->has_more && vb_lane_wants_transmit(d->lane, d->turned_at)))
+		vb_neighbours_take_wishes(d);
+		if (vb_lane_has_doorbells(d->lane) || (!d->has_more && is_ready(d)))
 			transmit(d, vb_host_now()); /* doorbells, and what a verb has made ready under the mutex */
-		dispatch(d);
 		if (d->port->fds_version != d->watched_version)
 			vb_progress_watch_port(d);
-		vb_progress_arm_timer(d);
 		bool wakes_thread = needs_thread(d);
+		dispatch(d);
+		vb_progress_arm_timer(d);
 		vb_later_take(&d->unsaid, &said);
 		pthread_mutex_unlock(&d->mutex);
 		if (wakes_thread)
@@ -307,6 +351,7 @@ int vb_driver_create(struct vb_process *process, struct vb_driver **created)
 
 void vb_driver_destroy(struct vb_driver *d)
 {
+	vb_neighbours_close(d);
 	if (d->lane)
 		vb_lane_destroy(d->lane);
 	vb_frames_close(d);
@@ -329,6 +374,7 @@ void vb_driver_destroy(struct vb_driver *d)
 void vb_driver_forked(struct vb_driver *d)
 {
 	d->has_thread = false;
+	vb_neighbours_forked(d);
 	vb_progress_close(d);
 	vb_port_abandon(d->port);
 	vb_frames_close(d);

@@ -16,6 +16,7 @@
 #include "port/port.h"
 
 struct vb_process;
+struct vb_neighbours;
 struct vb_paths;
 struct vb_frames;
 
@@ -52,12 +53,15 @@ struct vb_driver {
 	struct vb_train *train;
 	struct vb_slot slot;
 	struct vb_faults *faults; /* of what the port receives; or NULL */
+	struct vb_neighbours *neighbours; /* of this host; or NULL: it has none, by its settings */
 	struct vb_paths *paths; /* with VERBENA_STATS=1 */
 	struct vb_frames *frames; /* once a raw packet QP was made */
 	struct vb_quota deaths;	 /* of QPs, that are explained */
 	struct vb_later *unsaid; /* lines for when the mutex has been given away; or NULL */
 	vb_time turned_at;	/* when the last turn began */
 	bool has_more;		/* transmit stopped at its bound */
+	unsigned port_quiet;	/* looks at the port by pollers that found nothing, in a row */
+	bool is_awake;		/* the thread or the waiter that attends will look again before it sleeps */
 	bool said_trains_refused;
 
 	_Atomic enum vb_attendance attendance;

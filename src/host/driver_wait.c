@@ -28,6 +28,7 @@ static bool drive_until_readable(struct vb_driver *d, int fd)
 
 	while (is_busy) {
 		vb_driver_lock(d);
+		d->is_awake |= d->attendance == VB_ATTENDED_BY_WAITER;
 		is_busy = vb_driver_turn(d);
 		vb_driver_unlock(d);
 		if (is_readable(fd))
@@ -38,9 +39,10 @@ static bool drive_until_readable(struct vb_driver *d, int fd)
 
 /* What a waiter sleeps on: his own descriptor, and, if he is the one that drives, what the progress thread would. */
 struct sleep {
-	struct pollfd fds[3 + VB_PORT_FDS];
+	struct pollfd fds[4 + VB_PORT_FDS];
 	unsigned count;
 	bool is_driving;
+	bool is_short; /* there is something to do already */
 };
 
 enum { OWN, FRAMES, TIMER };
@@ -68,9 +70,14 @@ static struct sleep begin_wait(struct vb_driver *d, int fd)
 		vb_progress_attend(d, VB_ATTENDED_BY_WAITER);
 		add(&sleep, vb_frames_fd(d));
 		add(&sleep, d->has_thread ? -1 : d->timer_fd);
+		add(&sleep, vb_neighbours_fd(d));
 		add_port(&sleep, d);
 	}
 	vb_driver_settle(d);
+	if (sleep.is_driving) {
+		sleep.is_short = !vb_neighbours_doze(d, vb_host_now());
+		d->is_awake = sleep.is_short;
+	}
 	vb_driver_unlock(d);
 	return sleep;
 }
@@ -80,6 +87,7 @@ static void end_wait(void *worker)
 	struct vb_driver *d = worker;
 
 	vb_driver_lock(d);
+	d->is_awake = false;
 	vb_progress_attend(d, VB_ATTENDED_BY_THREAD);
 	vb_driver_unlock(d);
 }
@@ -91,7 +99,7 @@ static int sleep_driving(struct vb_driver *d, struct sleep *sleep)
 	int ready;
 
 	pthread_cleanup_push(end_wait, d);
-	ready = poll(sleep->fds, sleep->count, -1);
+	ready = poll(sleep->fds, sleep->count, sleep->is_short ? 0 : -1);
 	pthread_cleanup_pop(0);
 	if (ready > 0 && sleep->fds[TIMER].revents)
 		vb_progress_timer_is_up(d);
@@ -117,7 +125,7 @@ bool vb_device_wait(struct vb_device *device, int fd)
 		bool is_done = ready > 0 && sleep.fds[OWN].revents;
 		if (sleep.is_driving) {
 			/* Still ours: what arrived is most likely what fd waits for. */
-			if (ready > 0 && !is_done)
+			if ((ready > 0 || sleep.is_short) && !is_done)
 				is_done = drive_until_readable(d, fd);
 			end_wait(d);
 		}

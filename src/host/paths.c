@@ -101,7 +101,8 @@ void vb_paths_print(const struct vb_driver *d)
 	uint64_t values[VB_COUNTER_COUNT], port_values[VB_PORT_COUNTER_COUNT];
 	char line[900] = "", peer[VB_TEXT_GID];
 
-	if (!d->paths->count)
+	vb_neighbours_print(d);
+	if (!d->paths->count && !vb_neighbours_have_talked(d))
 		vb_log(VB_LOG_ERROR, "wire: nothing was sent or received");
 	for (unsigned i = 0; i < d->paths->count; i++)
 		print_path(d, &d->paths->paths[i], vb_text_gid(&d->paths->paths[i].peer, peer));

@@ -6,6 +6,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <sys/timerfd.h>
 #include <time.h>
 #include <unistd.h>
@@ -182,13 +183,17 @@ static int open_port(struct vb_driver *d, const struct vb_settings *settings)
 	return vb_udp_open(&config, &d->port);
 }
 
-static int create_lane(struct vb_driver *d)
+static int create_lane(struct vb_driver *d, bool meets_neighbours)
 {
 	struct vb_lane_config config = { .seed = vb_host_random_seed(), .slot = d->slot.number,
 		.receive_buffer = d->slot.receive_buffer, .patience = PATIENCE, .ack_delay = ACK_DELAY,
-		.turn_bytes = d->port->largest_segment };
+		.turn_bytes = d->port->largest_segment, .meets_neighbours = meets_neighbours };
+	int rc = vb_lane_create(&config, &d->lane);
 
-	return vb_lane_create(&config, &d->lane);
+	if (rc < 0 || !meets_neighbours)
+		return rc;
+	vb_lane_publish_lives(d->lane, d->process->lives);
+	return vb_neighbours_open(d);
 }
 
 static int fill_driver(struct vb_driver *d, const struct vb_settings *settings)
@@ -202,7 +207,7 @@ static int fill_driver(struct vb_driver *d, const struct vb_settings *settings)
 	if (rc == 0)
 		rc = open_port(d, settings);
 	if (rc == 0)
-		rc = create_lane(d);
+		rc = create_lane(d, vb_local_refusal(settings) == VB_LOCAL_IS_USED);
 	if (rc == 0)
 		rc = vb_progress_start(d, !settings->progress_off);
 	return rc;
@@ -249,10 +254,24 @@ static int open_fds(struct vb_process *p, struct vb_driver *home)
 
 /* ---- Start and stop --------------------------------------------------------------------------------------------- */
 
+/* Mostly never touched. */
+static int make_lives(struct vb_process *p)
+{
+	p->lives = mmap(NULL, sizeof(*p->lives), PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	if (p->lives == MAP_FAILED) {
+		p->lives = NULL;
+		return -ENOMEM;
+	}
+	p->lives->nonce = vb_host_random_seed();
+	return 0;
+}
+
 static int fill(struct vb_process *p, struct vb_driver *d, const struct vb_settings *settings)
 {
 	int rc = open_pcap(p, settings->text[VB_SETTING_PCAP]);
 
+	if (rc == 0)
+		rc = make_lives(p);
 	if (rc == 0)
 		rc = open_fds(p, d);
 	if (rc == 0)
@@ -285,6 +304,8 @@ static void destroy(struct vb_process *p)
 	close_fds(p);
 	if (p->pcap)
 		vb_pcap_close(p->pcap);
+	if (p->lives)
+		munmap(p->lives, sizeof(*p->lives));
 	free(p);
 }
 

@@ -9,6 +9,7 @@
 #include "host/connections.h"
 #include "host/driver.h"
 #include "host/host.h"
+#include "host/neighbours.h"
 #include "host/settings.h"
 
 struct vb_process {
@@ -17,6 +18,7 @@ struct vb_process {
 	bool has_had_several;	/* devices of different names, at any time */
 	struct vb_broker *broker;
 	struct vb_pcap *pcap; /* or NULL */
+	struct vb_lives *lives; /* what neighbours read who pull from us */
 	int link_fd;	      /* netlink; -1 where it is forbidden */
 	int connections_fd;   /* timerfd of connections.c, which guards it with what follows */
 	struct vb_deadline connections_at;

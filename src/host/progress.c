@@ -20,13 +20,14 @@
 #include <unistd.h>
 #include "base/invariant.h"
 #include "host/crowding.h"
+#include "host/neighbours.h"
 #include "os/thread.h"
 
 #define LATE_IN_A_CROWD	 (800 * VB_US) /* less than the millisecond after which a peer that hears nothing probes */
 #define TURNS_AT_A_TIME	 64 /* between two looks at what else there is to do */
 #define NAME		 "verbena"
 
-enum source { SOURCE_PORT, SOURCE_TIMER, SOURCE_WAKE, SOURCE_STOP, SOURCE_CHORE /* and the next ones */ };
+enum source { SOURCE_PORT, SOURCE_NEIGHBOURS, SOURCE_TIMER, SOURCE_WAKE, SOURCE_STOP, SOURCE_CHORE /* and the next ones */ };
 
 static _Thread_local bool is_progress_thread __attribute__((tls_model("initial-exec")));
 
@@ -103,7 +104,7 @@ void vb_progress_arm_timer(struct vb_driver *d)
 {
 	if (!has_sleeper(d))
 		return;
-	struct vb_deadline next = vb_port_next_deadline(d->port);
+	struct vb_deadline next = vb_deadline_earlier(vb_port_next_deadline(d->port), vb_neighbours_next_deadline(d));
 	if (d->port->room) /* else what is due may be an ack that cannot leave: the port says when it has room */
 		next = vb_deadline_earlier(next, vb_lane_next_deadline(d->lane));
 	if (!next.is_set || (d->timer.is_set && !vb_time_before(next.at, d->timer.at)))
@@ -127,12 +128,17 @@ void vb_progress_attend(struct vb_driver *d, enum vb_attendance attendance)
 		return;
 	d->attendance = attendance;
 	d->polls_since_takeover = 0;
+	if (attendance == VB_ATTENDED_BY_POLLERS)
+		vb_neighbours_rouse(d);
 	if (!d->has_thread)
 		return;
 	if (attendance == VB_ATTENDED_BY_THREAD)
 		set_port(d, EPOLL_CTL_MOD, EPOLLIN);
 	else if (before == VB_ATTENDED_BY_THREAD)
 		set_port(d, EPOLL_CTL_MOD, 0);
+	if (d->neighbours)
+		epoll_set(d, EPOLL_CTL_MOD, vb_neighbours_fd(d), attendance == VB_ATTENDED_BY_WAITER ? 0 : EPOLLIN,
+			SOURCE_NEIGHBOURS);
 	if (attendance == VB_ATTENDED_BY_POLLERS)
 		put_off_takeover(d);
 	else if (before == VB_ATTENDED_BY_POLLERS)
@@ -156,6 +162,10 @@ static bool drive(struct vb_driver *d)
 		is_busy = vb_driver_turn(d);
 		if (!is_busy && !is_answering)
 			vb_driver_settle(d);
+		if (!is_busy && d->attendance == VB_ATTENDED_BY_THREAD)
+			is_busy = !vb_neighbours_doze(d, vb_host_now());
+		if (d->attendance == VB_ATTENDED_BY_THREAD)
+			d->is_awake = is_busy;
 		vb_driver_unlock(d);
 	}
 	return !is_busy;
@@ -177,7 +187,7 @@ static bool take_over(struct vb_driver *d)
 
 /* What woke the thread. */
 struct woken {
-	bool is_timer, is_stop;
+	bool is_timer, is_neighbours, is_stop;
 	unsigned chores; /* bits */
 };
 
@@ -202,6 +212,7 @@ static struct woken sleep_until_woken(struct vb_driver *d, int timeout_ms)
 		if (source == SOURCE_WAKE)
 			drain(d->wake_fd);
 		woken.is_timer |= source == SOURCE_TIMER;
+		woken.is_neighbours |= source == SOURCE_NEIGHBOURS;
 		woken.is_stop |= source == SOURCE_STOP;
 		if (source >= SOURCE_CHORE)
 			woken.chores |= 1u << (source - SOURCE_CHORE);
@@ -232,6 +243,14 @@ void vb_progress_timer_is_up(struct vb_driver *d)
 	note_expiry(d);
 }
 
+/* Pollers see what is in memory, but not what comes by sockets. */
+static void hear(struct vb_driver *d)
+{
+	vb_driver_lock(d);
+	vb_neighbours_hear(d);
+	vb_driver_unlock(d);
+}
+
 static void *run(void *argument)
 {
 	struct vb_driver *d = argument;
@@ -246,6 +265,8 @@ static void *run(void *argument)
 		do_chores(d, woken.chores);
 		if (d->attendance == VB_ATTENDED_BY_POLLERS) {
 			is_done = true;
+			if (woken.is_neighbours)
+				hear(d);
 			if (!woken.is_timer || !take_over(d))
 				continue;
 		} else if (woken.is_timer) {
@@ -305,6 +326,8 @@ int vb_progress_open(struct vb_driver *d)
 int vb_progress_start(struct vb_driver *d, bool has_thread)
 {
 	vb_progress_watch_port(d);
+	if (d->neighbours)
+		epoll_set(d, EPOLL_CTL_ADD, vb_neighbours_fd(d), EPOLLIN, SOURCE_NEIGHBOURS);
 	if (!has_thread)
 		return 0;
 	d->has_thread = true;

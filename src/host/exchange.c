@@ -1,0 +1,314 @@
+/* What goes between a driver's lane and its neighbours.
+ *
+ * Holds: answers are taken note of before the descriptors that were seen before them are executed; what was executed is said
+ * with our next descriptor, after HOLD_BACK at the latest, and before anybody sleeps; when the mutex is given away and
+ * nobody is awake to look, every neighbour knows that he is to wake us (vb_driver_unlock). */
+#include "host/neighbours_state.h"
+
+#include <sys/socket.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#define HOLD_BACK     (20 * VB_US) /* so that it leaves with what the program answers */
+#define HOLD_BACK_MAX 8		   /* descriptors */
+#define PULLS_A_TURN  2		   /* of VB_LOCAL_PULL_MAX */
+#define SENDS_A_TURN  8		   /* of VB_SHM_BATCH */
+#define ROUNDS	      8		   /* with ourselves */
+#define QUIET	      1000	   /* looks in vain; from then on one turn of RARELY looks */
+#define RARELY	      16
+
+static void wake(const struct vb_link *link)
+{
+	if (link->bell >= 0)
+		syscall(SYS_sendto, link->bell, "!", 1, MSG_DONTWAIT | MSG_NOSIGNAL, NULL, 0);
+}
+
+/* ---- Counting, for the summary ---------------------------------------------------------------------------------- */
+
+static uint64_t bytes_asked(const struct vb_descriptor *descriptors, unsigned count)
+{
+	uint64_t bytes = 0;
+
+	for (unsigned i = 0; i < count; i++)
+		if (descriptors[i].place != VB_LOCAL_NOWHERE)
+			bytes += descriptors[i].length;
+	return bytes;
+}
+
+static uint64_t bytes_answered(const struct vb_answer *answers, unsigned count)
+{
+	uint64_t bytes = 0;
+
+	for (unsigned i = 0; i < count; i++)
+		if (answers[i].kind == VB_ANSWER_READ)
+			bytes += answers[i].length;
+	return bytes;
+}
+
+static bool counts(const struct vb_link *link)
+{
+	return link->all->driver->paths;
+}
+
+/* ---- In --------------------------------------------------------------------------------------------------------- */
+
+static bool take_answers(struct vb_link *link, vb_time now)
+{
+	struct vb_answer *answers = link->all->answers;
+	struct vb_local_heap heap = vb_shm_heap_of_answers(link->shm);
+	unsigned count, total = 0;
+
+	do {
+		count = vb_shm_take_answers(link->shm, answers, VB_NEIGHBOUR_BATCH);
+		if (count == 0)
+			break;
+		vb_local_answered(&link->engine, answers, count, &heap, now);
+		if (counts(link))
+			link->who->received += bytes_answered(answers, count);
+		if (vb_shm_free_answers(link->shm, count))
+			wake(link);
+		total += count;
+	} while (count == VB_NEIGHBOUR_BATCH && total < VB_SHM_RING);
+	return total > 0;
+}
+
+static void owe(struct vb_link *link, unsigned count, vb_time now)
+{
+	link->untold += count;
+	if (!link->tell_at.is_set)
+		link->tell_at = (struct vb_deadline){ vb_time_add(now, HOLD_BACK), true };
+}
+
+static bool execute(struct vb_link *link, unsigned seen, vb_time now)
+{
+	const struct vb_descriptor *descriptors = link->all->descriptors;
+	struct vb_local_heap heap = vb_shm_heap_of_descriptors(link->shm);
+	struct vb_local_room room;
+
+	vb_shm_room(link->shm, VB_SHM_ANSWERING, &room);
+	unsigned taken = vb_local_receive(&link->engine, descriptors, seen, &heap, &room, now);
+	bool must_wake = vb_shm_publish(link->shm, VB_SHM_ANSWERING, &room);
+	must_wake |= vb_shm_free_descriptors(link->shm, taken);
+	if (must_wake)
+		wake(link);
+	if (taken)
+		owe(link, taken, now);
+	if (counts(link)) {
+		link->who->received += bytes_asked(descriptors, taken);
+		link->who->sent += bytes_answered(room.answers, room.answer_count);
+	}
+	return taken + room.answer_count > 0;
+}
+
+static bool pull(struct vb_link *link, vb_time now)
+{
+	struct vb_local_pull pull;
+	unsigned count = 0;
+
+	while (count < PULLS_A_TURN && vb_local_pull(&link->engine, &pull, now)) {
+		enum vb_local_outcome outcome = VB_PULL_REFUSED;
+		if (link->who->pull_reason == VB_LOCAL_IS_USED)
+			outcome = vb_pull(&link->puller, &pull);
+		vb_local_pulled(&link->engine, outcome, now);
+		count++;
+	}
+	if (count)
+		link->tell_at = (struct vb_deadline){ now, true }; /* what is long is waited for */
+	return count > 0;
+}
+
+bool vb_link_receive(struct vb_link *link, vb_time now)
+{
+	unsigned seen = vb_shm_see_descriptors(link->shm, link->all->descriptors, VB_NEIGHBOUR_BATCH);
+	bool is_busy = take_answers(link, now);
+
+	if (seen)
+		is_busy |= execute(link, seen, now);
+	is_busy |= pull(link, now);
+	return is_busy;
+}
+
+static bool is_looked_at(struct vb_link *link)
+{
+	return !link->is_dozing && (link->quiet < QUIET || (link->all->turns + link->who->slot) % RARELY == 0);
+}
+
+bool vb_neighbours_receive(struct vb_driver *d, vb_time now)
+{
+	struct vb_neighbours *all = d->neighbours;
+	bool is_busy = false;
+
+	if (!all || all->awake_count == 0)
+		return false;
+	all->turns++;
+	vb_list_for_each(node, &all->links) {
+		struct vb_link *link = vb_container_of(node, struct vb_link, link);
+		if (!is_looked_at(link))
+			continue;
+		bool has_news = vb_link_receive(link, now);
+		link->quiet = has_news ? 0 : link->quiet + 1;
+		is_busy |= has_news;
+	}
+	return is_busy;
+}
+
+/* ---- Out -------------------------------------------------------------------------------------------------------- */
+
+static bool is_held_back(const struct vb_link *link, vb_time now)
+{
+	return link->untold < HOLD_BACK_MAX && link->tell_at.is_set && vb_time_before(now, link->tell_at.at);
+}
+
+static bool send_batch(struct vb_link *link, vb_time now)
+{
+	struct vb_local_room room;
+
+	vb_shm_room(link->shm, VB_SHM_ASKING, &room);
+	vb_local_transmit(&link->engine, &room, now);
+	if (vb_shm_publish(link->shm, VB_SHM_ASKING, &room))
+		wake(link);
+	if (counts(link))
+		link->who->sent += bytes_asked(room.descriptors, room.descriptor_count);
+	link->untold = 0;
+	link->tell_at.is_set = false;
+	return room.descriptor_count + room.answer_count > 0;
+}
+
+static bool send_all(struct vb_link *link, vb_time now)
+{
+	bool is_busy = false;
+
+	for (unsigned i = 0; i < SENDS_A_TURN && vb_local_wants_transmit(&link->engine) && send_batch(link, now); i++)
+		is_busy = true;
+	return is_busy;
+}
+
+/* The lane is both ends: nobody else would drive the other. */
+static bool talk_to_ourselves(struct vb_link *link, vb_time now)
+{
+	unsigned rounds = 0;
+
+	while (rounds < ROUNDS && (send_all(link, now) | vb_link_receive(link, now)))
+		rounds++;
+	link->all->has_more = rounds == ROUNDS;
+	return rounds > 0;
+}
+
+bool vb_link_transmit(struct vb_link *link, vb_time now)
+{
+	if (!link->is_greeted)
+		return false;
+	if (link->is_ours)
+		return talk_to_ourselves(link, now);
+	if (!vb_local_wants_transmit(&link->engine)) {
+		link->tell_at.is_set = false;
+		return false;
+	}
+	if (!vb_local_is_urgent(&link->engine) && is_held_back(link, now))
+		return false;
+	return send_all(link, now);
+}
+
+void vb_link_settle(struct vb_link *link, vb_time now)
+{
+	link->tell_at.at = now;
+	vb_link_transmit(link, now);
+}
+
+bool vb_neighbours_transmit(struct vb_driver *d, vb_time now)
+{
+	bool is_busy = false;
+
+	if (!d->neighbours)
+		return false;
+	vb_list_for_each(node, &d->neighbours->links)
+		is_busy |= vb_link_transmit(vb_container_of(node, struct vb_link, link), now);
+	return is_busy;
+}
+
+bool vb_neighbours_are_urgent(const struct vb_driver *d)
+{
+	if (!d->neighbours)
+		return false;
+	vb_list_for_each(node, &d->neighbours->links)
+		if (vb_local_is_urgent(&vb_container_of(node, struct vb_link, link)->engine))
+			return true;
+	return false;
+}
+
+bool vb_neighbours_have_more(const struct vb_driver *d)
+{
+	return d->neighbours && d->neighbours->has_more;
+}
+
+void vb_neighbours_settle(struct vb_driver *d, vb_time now)
+{
+	if (!d->neighbours)
+		return;
+	vb_list_for_each(node, &d->neighbours->links)
+		vb_link_settle(vb_container_of(node, struct vb_link, link), now);
+}
+
+struct vb_deadline vb_links_next_deadline(const struct vb_neighbours *all)
+{
+	struct vb_deadline next = { 0 };
+
+	vb_list_for_each(node, &all->links)
+		next = vb_deadline_earlier(next, vb_container_of(node, struct vb_link, link)->tell_at);
+	return next;
+}
+
+/* ---- Sleeping --------------------------------------------------------------------------------------------------- */
+
+bool vb_neighbours_are_awake(const struct vb_driver *d)
+{
+	return d->neighbours && d->neighbours->awake_count > 0;
+}
+
+void vb_link_rouse(struct vb_link *link)
+{
+	if (!link->is_dozing || link->is_ours)
+		return;
+	link->is_dozing = false;
+	link->quiet = 0;
+	link->all->awake_count++;
+	vb_shm_rouse(link->shm);
+}
+
+static void doze(struct vb_link *link)
+{
+	vb_shm_doze(link->shm, vb_local_is_urgent(&link->engine) || vb_shm_has_news(link->shm));
+	if (link->is_dozing)
+		return;
+	link->is_dozing = true;
+	link->all->awake_count--;
+}
+
+bool vb_neighbours_doze(struct vb_driver *d, vb_time now)
+{
+	bool is_quiet = true;
+
+	if (!vb_neighbours_are_awake(d))
+		return true;
+	vb_list_for_each(node, &d->neighbours->links) {
+		struct vb_link *link = vb_container_of(node, struct vb_link, link);
+		if (!link->is_dozing)
+			doze(link);
+	}
+	vb_list_for_each(node, &d->neighbours->links) {
+		struct vb_link *link = vb_container_of(node, struct vb_link, link);
+		if (link->is_greeted && (vb_link_receive(link, now) | vb_link_transmit(link, now))) {
+			vb_link_rouse(link);
+			is_quiet = false;
+		}
+	}
+	return is_quiet;
+}
+
+void vb_neighbours_rouse(struct vb_driver *d)
+{
+	if (!d->neighbours)
+		return;
+	vb_list_for_each(node, &d->neighbours->links)
+		vb_link_rouse(vb_container_of(node, struct vb_link, link));
+}

@@ -1,0 +1,420 @@
+/* Who the neighbours are: from a wish to the greeting, and their end.
+ *
+ * Holds: an acquaintance is awaited only while the broker or he himself is to answer, PATIENCE at most; a link is in the
+ * lane's table of peers only when he has greeted, and its memory outlives that.
+ *
+ * Who comes twice is introduced by a broker that has forgotten the first time: if his first link still stands, the second is
+ * let go, by both. */
+#include "host/neighbours_state.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <sys/epoll.h>
+#include <sys/socket.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#define PATIENCE (200 * VB_MS) /* then first requests go over the wire, and turn when he answers */
+
+/* ---- Acquaintances ---------------------------------------------------------------------------------------------- */
+
+static struct vb_acquaintance *acquaint(struct vb_neighbours *all, uint8_t slot)
+{
+	struct vb_acquaintance *who = all->by_slot[slot];
+
+	if (who)
+		return who;
+	who = calloc(1, sizeof(*who));
+	if (!who)
+		return NULL;
+	who->slot = slot;
+	who->reason = VB_LOCAL_NO_ANSWER;
+	all->by_slot[slot] = who;
+	return who;
+}
+
+/* False: there is no memory for it. */
+static bool know_as(struct vb_acquaintance *who, const struct vb_gid *gid)
+{
+	for (unsigned i = 0; i < who->gid_count; i++)
+		if (vb_gid_equal(&who->gids[i], gid))
+			return true;
+	struct vb_gid *gids = realloc(who->gids, (who->gid_count + 1) * sizeof(*gids));
+	if (!gids)
+		return false;
+	who->gids = gids;
+	gids[who->gid_count++] = *gid;
+	return true;
+}
+
+/* What the lane is told; it is not awaited any more. */
+static void answer(struct vb_neighbours *all, struct vb_acquaintance *who, struct vb_neighbour *neighbour)
+{
+	for (unsigned i = 0; i < who->gid_count; i++)
+		vb_lane_set_neighbour(all->driver->lane, &who->gids[i], who->slot, neighbour);
+	if (who->is_awaited)
+		all->awaited_count--;
+	who->is_awaited = false;
+}
+
+static void await(struct vb_neighbours *all, struct vb_acquaintance *who, vb_time now)
+{
+	if (who->is_awaited)
+		return;
+	who->is_awaited = true;
+	who->awaited_since = now;
+	all->awaited_count++;
+}
+
+static void give_up_waiting(struct vb_neighbours *all, struct vb_acquaintance *who)
+{
+	who->reason = VB_LOCAL_NO_ANSWER;
+	answer(all, who, NULL);
+}
+
+void vb_neighbours_be_patient(struct vb_driver *d, vb_time now)
+{
+	struct vb_neighbours *all = d->neighbours;
+
+	if (!all || all->awaited_count == 0)
+		return;
+	for (unsigned slot = 0; slot < VB_NEIGHBOUR_SLOTS; slot++) {
+		struct vb_acquaintance *who = all->by_slot[slot];
+		if (who && who->is_awaited && vb_time_since(who->awaited_since, now) >= PATIENCE)
+			give_up_waiting(all, who);
+	}
+}
+
+static struct vb_deadline patience_ends(const struct vb_neighbours *all)
+{
+	struct vb_deadline next = { 0 };
+
+	for (unsigned slot = 0; all->awaited_count && slot < VB_NEIGHBOUR_SLOTS; slot++) {
+		const struct vb_acquaintance *who = all->by_slot[slot];
+		if (who && who->is_awaited)
+			next = vb_deadline_earlier(
+				next, (struct vb_deadline){ vb_time_add(who->awaited_since, PATIENCE), true });
+	}
+	return next;
+}
+
+struct vb_deadline vb_neighbours_next_deadline(const struct vb_driver *d)
+{
+	if (!d->neighbours)
+		return (struct vb_deadline){ 0 };
+	return vb_deadline_earlier(patience_ends(d->neighbours), vb_links_next_deadline(d->neighbours));
+}
+
+/* ---- Links ------------------------------------------------------------------------------------------------------ */
+
+static void watch(struct vb_neighbours *all, int fd, uint8_t slot)
+{
+	struct epoll_event event = { .events = EPOLLIN, .data.u32 = slot };
+
+	if (fd >= 0)
+		epoll_ctl(all->epoll_fd, EPOLL_CTL_ADD, fd, &event);
+}
+
+static void close_fd(int fd)
+{
+	if (fd >= 0)
+		close(fd);
+}
+
+/* A child may have them too, and then to close them is not enough. */
+static void unwatch(struct vb_neighbours *all, int fd)
+{
+	if (fd >= 0)
+		epoll_ctl(all->epoll_fd, EPOLL_CTL_DEL, fd, NULL);
+	close_fd(fd);
+}
+
+static struct vb_link *make_link(struct vb_neighbours *all, struct vb_acquaintance *who, int memory, unsigned side)
+{
+	struct vb_link *link = calloc(1, sizeof(*link));
+
+	if (!link || vb_shm_open(memory, side, &link->shm) < 0) {
+		free(link);
+		who->reason = VB_LOCAL_NO_MEMORY;
+		return NULL;
+	}
+	link->all = all;
+	link->who = who;
+	link->bell = link->pidfd = -1;
+	link->is_dozing = true; /* nothing is to be looked for yet */
+	who->pull_reason = who->lend_reason = VB_LOCAL_NO_ANSWER;
+	vb_neighbour_init(&link->engine, all->driver->lane, 0);
+	who->link = link;
+	who->reason = VB_LOCAL_NO_ANSWER;
+	vb_list_add_tail(&all->links, &link->link);
+	return link;
+}
+
+static void free_link(struct vb_link *link)
+{
+	if (!link->is_dozing)
+		link->all->awake_count--;
+	vb_list_remove(&link->link);
+	link->who->link = NULL;
+	link->who->is_asked = false;
+	unwatch(link->all, link->bell);
+	unwatch(link->all, link->pidfd);
+	vb_shm_close(link->shm);
+	vb_puller_close(&link->puller);
+	free(link);
+}
+
+/* What he said before he went is heard. */
+void vb_link_lose(struct vb_link *link, vb_time now)
+{
+	struct vb_acquaintance *who = link->who;
+
+	for (unsigned i = 0; link->is_greeted && i < VB_SHM_RING && vb_link_receive(link, now); i++)
+		;
+	vb_local_lost(&link->engine, now);
+	answer(link->all, who, NULL);
+	if (link->is_greeted)
+		who->reason = VB_LOCAL_ENDED;
+	free_link(link);
+}
+
+void vb_link_greeted(struct vb_link *link)
+{
+	link->is_greeted = true;
+	link->who->reason = VB_LOCAL_IS_USED;
+	answer(link->all, link->who, &link->engine);
+	vb_link_rouse(link);
+}
+
+/* ---- With ourselves --------------------------------------------------------------------------------------------- */
+
+static struct vb_link *link_to_ourselves(struct vb_neighbours *all, struct vb_acquaintance *who)
+{
+	struct vb_link *link = make_link(all, who, -1, 0);
+
+	if (!link)
+		return NULL;
+	link->is_ours = true;
+	who->pid = (uint32_t)getpid();
+	vb_link_greeted(link);
+	return link;
+}
+
+/* ---- Wishes ----------------------------------------------------------------------------------------------------- */
+
+static bool has_refused(const struct vb_acquaintance *who)
+{
+	return who->reason == VB_LOCAL_IS_OFF || who->reason == VB_LOCAL_CAPTURES || who->reason == VB_LOCAL_IS_FAULTY;
+}
+
+static void answer_wish(struct vb_neighbours *all, const struct vb_gid *gid, uint8_t slot, vb_time now)
+{
+	struct vb_driver *d = all->driver;
+	struct vb_acquaintance *who = vb_here_has(&all->here, gid, now) ? acquaint(all, slot) : NULL;
+
+	if (!who || !know_as(who, gid) || has_refused(who)) {
+		vb_lane_set_neighbour(d->lane, gid, slot, NULL);
+		return;
+	}
+	if (slot == d->slot.number && !who->link)
+		link_to_ourselves(all, who);
+	if (slot == d->slot.number || (who->link && who->link->is_greeted)) {
+		vb_lane_set_neighbour(d->lane, gid, slot, who->link ? &who->link->engine : NULL);
+		return;
+	}
+	await(all, who, now);
+	if (who->is_asked || who->link)
+		return;
+	who->is_asked = true;
+	vb_broker_meet(d->process->broker, d->slot.number, gid, slot);
+}
+
+void vb_neighbours_take_wishes(struct vb_driver *d)
+{
+	struct vb_gid gid;
+	uint8_t slot;
+
+	if (!d->neighbours)
+		return;
+	while (vb_lane_next_wish(d->lane, &gid, &slot))
+		answer_wish(d->neighbours, &gid, slot, vb_host_now());
+}
+
+static bool is_still_here(struct vb_neighbours *all, struct vb_acquaintance *who, unsigned i)
+{
+	if (vb_here_has(&all->here, &who->gids[i], all->here.read_at))
+		return true;
+	vb_lane_set_neighbour(all->driver->lane, &who->gids[i], who->slot, NULL);
+	return false;
+}
+
+void vb_neighbours_address_change(struct vb_driver *d)
+{
+	struct vb_neighbours *all = d->neighbours;
+
+	if (!all)
+		return;
+	vb_here_read(&all->here, vb_host_now());
+	for (unsigned slot = 0; all->here.is_read && slot < VB_NEIGHBOUR_SLOTS; slot++) {
+		struct vb_acquaintance *who = all->by_slot[slot];
+		unsigned kept = 0;
+		for (unsigned i = 0; who && i < who->gid_count; i++)
+			if (is_still_here(all, who, i))
+				who->gids[kept++] = who->gids[i];
+		if (who)
+			who->gid_count = kept;
+	}
+}
+
+/* ---- Meeting ---------------------------------------------------------------------------------------------------- */
+
+static bool has_ended(const struct vb_link *link)
+{
+	char byte;
+
+	return syscall(SYS_recvfrom, link->bell, &byte, 1, MSG_PEEK | MSG_DONTWAIT, NULL, NULL) == 0;
+}
+
+/* True: the descriptors are the link's. */
+static bool introduce(struct vb_neighbours *all, const struct vb_broker_notice *notice)
+{
+	struct vb_acquaintance *who = acquaint(all, notice->slot);
+	vb_time now = vb_host_now();
+
+	if (!who || notice->slot == all->driver->slot.number)
+		return false;
+	if (who->link && !has_ended(who->link))
+		return false;
+	if (who->link)
+		vb_link_lose(who->link, now);
+	struct vb_link *link = make_link(all, who, notice->memory, notice->side);
+	if (!link) {
+		answer(all, who, NULL);
+		return false;
+	}
+	who->pid = 0;
+	link->uid = notice->uid;
+	link->bell = notice->socket;
+	link->pidfd = notice->pidfd;
+	watch(all, link->bell, who->slot);
+	watch(all, link->pidfd, who->slot);
+	vb_greeting_say(link);
+	return true;
+}
+
+static struct vb_driver *driver_of(struct vb_process *p, uint8_t slot)
+{
+	vb_list_for_each(node, &p->drivers) {
+		struct vb_driver *d = vb_container_of(node, struct vb_driver, link);
+		if (d->slot.number == slot)
+			return d;
+	}
+	return NULL;
+}
+
+void vb_neighbours_meet(struct vb_process *p, const struct vb_broker_notice *notice)
+{
+	struct vb_driver *d = driver_of(p, notice->own_slot);
+	bool is_taken = false;
+
+	if (d) {
+		vb_driver_lock(d);
+		if (d->neighbours)
+			is_taken = introduce(d->neighbours, notice);
+		else
+			vb_greeting_refuse(notice->socket, vb_local_refusal(vb_settings_get()));
+		vb_driver_unlock(d);
+	}
+	close(notice->memory);
+	if (is_taken)
+		return;
+	close(notice->socket);
+	close_fd(notice->pidfd);
+}
+
+void vb_neighbours_stay_alone(struct vb_process *p, const struct vb_broker_notice *notice)
+{
+	struct vb_driver *d = driver_of(p, notice->own_slot);
+
+	if (!d || !d->neighbours)
+		return;
+	vb_driver_lock(d);
+	struct vb_acquaintance *who = d->neighbours->by_slot[notice->slot];
+	if (who && !who->link) {
+		who->is_asked = false;
+		answer(d->neighbours, who, NULL);
+	}
+	vb_driver_unlock(d);
+}
+
+/* ---- Being there ------------------------------------------------------------------------------------------------ */
+
+enum vb_local_reason vb_local_refusal(const struct vb_settings *settings)
+{
+	if (settings->local_off)
+		return VB_LOCAL_IS_OFF;
+	if (settings->is_given[VB_SETTING_PCAP] && *settings->text[VB_SETTING_PCAP])
+		return VB_LOCAL_CAPTURES;
+	if (settings->is_given[VB_SETTING_FAULTS] && *settings->text[VB_SETTING_FAULTS])
+		return VB_LOCAL_IS_FAULTY;
+	return VB_LOCAL_IS_USED;
+}
+
+int vb_neighbours_open(struct vb_driver *d)
+{
+	struct vb_neighbours *all = calloc(1, sizeof(*all));
+
+	if (!all)
+		return -ENOMEM;
+	all->driver = d;
+	vb_list_init(&all->links);
+	all->epoll_fd = epoll_create1(EPOLL_CLOEXEC);
+	if (all->epoll_fd < 0) {
+		int error = errno;
+		free(all);
+		return -error;
+	}
+	d->neighbours = all;
+	return 0;
+}
+
+void vb_neighbours_close(struct vb_driver *d)
+{
+	struct vb_neighbours *all = d->neighbours;
+
+	if (!all)
+		return;
+	vb_list_for_each_safe(node, &all->links) {
+		struct vb_link *link = vb_container_of(node, struct vb_link, link);
+		vb_link_settle(link, vb_host_now());
+		vb_link_lose(link, vb_host_now());
+	}
+	for (unsigned slot = 0; slot < VB_NEIGHBOUR_SLOTS; slot++) {
+		if (all->by_slot[slot])
+			free(all->by_slot[slot]->gids);
+		free(all->by_slot[slot]);
+	}
+	close(all->epoll_fd);
+	vb_here_free(&all->here);
+	free(all);
+	d->neighbours = NULL;
+}
+
+void vb_neighbours_forked(struct vb_driver *d)
+{
+	struct vb_neighbours *all = d->neighbours;
+
+	if (!all)
+		return;
+	vb_list_for_each(node, &all->links) {
+		const struct vb_link *link = vb_container_of(node, struct vb_link, link);
+		close_fd(link->bell);
+		close_fd(link->pidfd);
+	}
+	close(all->epoll_fd);
+}
+
+int vb_neighbours_fd(const struct vb_driver *d)
+{
+	return d->neighbours ? d->neighbours->epoll_fd : -1;
+}

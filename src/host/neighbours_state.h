@@ -1,0 +1,75 @@
+/* What neighbours.c and exchange.c share; nobody else looks inside. */
+#ifndef VB_HOST_NEIGHBOURS_STATE_H
+#define VB_HOST_NEIGHBOURS_STATE_H
+
+#include "host/here.h"
+#include "host/neighbours.h"
+#include "host/process.h"
+
+#define VB_NEIGHBOUR_SLOTS 256
+#define VB_NEIGHBOUR_BATCH 32
+
+/* One that was met. */
+struct vb_link {
+	struct vb_list link; /* in links */
+	struct vb_neighbours *all;
+	struct vb_acquaintance *who;
+	struct vb_neighbour engine;
+	struct vb_shm *shm;
+	struct vb_puller puller;
+	int bell, pidfd; /* -1: with ourselves; where there is none */
+	bool is_ours;	 /* the lane with itself */
+	bool is_greeted; /* else nothing goes there yet */
+	bool is_dozing;	 /* he is to wake us, or it is ours; else each turn looks */
+	uint32_t uid;
+	unsigned quiet;		    /* looks that found nothing, in a row */
+	unsigned untold;	    /* descriptors executed since what was executed has been said */
+	struct vb_deadline tell_at; /* when it is to be said at the latest */
+};
+
+/* Whom the lane wished to know, or who came. Stays when he is gone, for the summary. */
+struct vb_acquaintance {
+	struct vb_link *link; /* or NULL */
+	uint8_t slot;
+	enum vb_local_reason reason;	  /* why requests go over the wire */
+	enum vb_local_reason pull_reason; /* why we pull nothing */
+	enum vb_local_reason lend_reason; /* why he pulls nothing */
+	bool is_asked;			  /* about, of the broker */
+	bool is_awaited;		  /* by QPs */
+	vb_time awaited_since;
+	unsigned gid_count;
+	struct vb_gid *gids; /* by which the lane knows him */
+	uint32_t pid, lend_from;
+	uint64_t sent, received; /* payload bytes, with VERBENA_STATS=1 */
+};
+
+struct vb_neighbours {
+	struct vb_driver *driver;
+	int epoll_fd;
+	struct vb_list links;
+	unsigned awake_count; /* links that each turn looks at */
+	unsigned turns;
+	bool has_more; /* the lane has more to say to itself */
+	unsigned awaited_count;
+	struct vb_acquaintance *by_slot[VB_NEIGHBOUR_SLOTS];
+	struct vb_here here;
+	struct vb_descriptor descriptors[VB_NEIGHBOUR_BATCH];
+	struct vb_answer answers[VB_NEIGHBOUR_BATCH];
+};
+
+/* neighbours.c */
+void vb_link_greeted(struct vb_link *link); /* he is a neighbour from now on */
+void vb_link_lose(struct vb_link *link, vb_time now); /* what he said before is heard; frees it */
+
+/* greetings.c */
+void vb_greeting_say(const struct vb_link *link);
+void vb_greeting_refuse(int bell, enum vb_local_reason reason);
+
+/* exchange.c */
+bool vb_link_receive(struct vb_link *link, vb_time now);
+bool vb_link_transmit(struct vb_link *link, vb_time now);
+void vb_link_settle(struct vb_link *link, vb_time now);
+void vb_link_rouse(struct vb_link *link);
+struct vb_deadline vb_links_next_deadline(const struct vb_neighbours *all); /* when what is held back is to be said */
+
+#endif

@@ -1,0 +1,188 @@
+/* See pull.h. The peer may die, be replaced by another program (exec), or take its bytes back while we copy. So what is read
+ * last, by the same call, is what proves that it was the same process and that it still lent them: the kernel copies the
+ * ranges in the order in which they are given. */
+#include "port/pull.h"
+
+#include <errno.h>
+#include <pthread.h>
+#include <stddef.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/uio.h>
+#include <time.h>
+#include <unistd.h>
+#include "base/copy.h"
+
+#define STAGE	    65536u
+#define PROOFS	    2
+#define TRIES	    5
+#define PART_OF_TWO 1.1 /* the ring's two copies are made at the same time, on two cores */
+
+int vb_puller_try(const struct vb_puller *puller)
+{
+	uint64_t nonce = 0;
+	struct iovec to = { &nonce, sizeof(nonce) };
+	struct iovec from = { (void *)(uintptr_t)(puller->lives + offsetof(struct vb_lives, nonce)), sizeof(nonce) };
+
+	if (process_vm_readv(puller->pid, &to, 1, &from, 1, 0) != sizeof(nonce))
+		return errno ? -errno : -EFAULT;
+	return nonce == puller->nonce ? 0 : -ESRCH;
+}
+
+void vb_puller_close(struct vb_puller *puller)
+{
+	free(puller->stage);
+	puller->stage = NULL;
+}
+
+/* ---- One pull ---------------------------------------------------------------------------------------------------- */
+
+struct proof {
+	uint64_t nonce, value;
+};
+
+/* Reads length bytes at address into the first count of to, which has room for the proof's behind them. */
+static enum vb_local_outcome read_proved(const struct vb_puller *puller, const struct vb_local_pull *pull,
+	struct iovec *to, unsigned count, uint64_t address, uint32_t length)
+{
+	struct proof proof = { 0 };
+	const struct iovec from[1 + PROOFS] = {
+		{ (void *)(uintptr_t)address, length },
+		{ (void *)(uintptr_t)(puller->lives + offsetof(struct vb_lives, nonce)), sizeof(proof.nonce) },
+		{ (void *)(uintptr_t)(puller->lives + pull->proof_at), pull->proof_bytes },
+	};
+	to[count] = (struct iovec){ &proof.nonce, sizeof(proof.nonce) };
+	to[count + 1] = (struct iovec){ &proof.value, pull->proof_bytes };
+	ssize_t n = process_vm_readv(puller->pid, to, count + PROOFS, from, 1 + PROOFS, 0);
+	if (n < 0 && errno == EPERM)
+		return VB_PULL_REFUSED;
+	if (n < 0 && errno != EFAULT)
+		return VB_PULL_STALE; /* it is gone, which will be noticed */
+	if (n < (ssize_t)length)
+		return VB_PULL_FAULT;
+	bool is_proved = (size_t)n == length + sizeof(proof.nonce) + pull->proof_bytes && proof.nonce == puller->nonce &&
+			 proof.value == pull->proof;
+	return is_proved ? VB_PULLED : VB_PULL_STALE;
+}
+
+static enum vb_local_outcome pull_straight(const struct vb_puller *puller, const struct vb_local_pull *pull)
+{
+	struct iovec to[VB_MAX_SGE + 1 + PROOFS];
+
+	for (unsigned i = 0; i < pull->iov_count; i++)
+		to[i] = (struct iovec){ (void *)(uintptr_t)pull->iov[i].base, pull->iov[i].length };
+	return read_proved(puller, pull, to, pull->iov_count, pull->address, pull->length);
+}
+
+/* The kernel copies a page at a time by a string instruction, which some processors do slowly where the places of both ends
+ * in their pages are nearly the same (base/copy.h). Then the bytes go to a place of ours first, which is in the cache. */
+static bool is_near(const struct vb_local_pull *pull)
+{
+	return pull->length >= VB_COPY_PAGE && vb_copy_is_near(pull->iov[0].base, (const uint8_t *)(uintptr_t)pull->address);
+}
+
+static void scatter(const struct vb_local_pull *pull, uint32_t offset, const uint8_t *bytes, uint32_t length)
+{
+	for (unsigned i = 0; i < pull->iov_count && length; i++) {
+		uint32_t whole = pull->iov[i].length;
+		if (offset >= whole) {
+			offset -= whole;
+			continue;
+		}
+		uint32_t part = whole - offset < length ? whole - offset : length;
+		vb_copy((uint8_t *)pull->iov[i].base + offset, bytes, part);
+		bytes += part;
+		length -= part;
+		offset = 0;
+	}
+}
+
+static enum vb_local_outcome pull_staged(const struct vb_puller *puller, const struct vb_local_pull *pull)
+{
+	uint8_t *stage = puller->stage + pull->address % VB_COPY_PAGE;
+
+	for (uint32_t done = 0, part; done < pull->length; done += part) {
+		struct iovec to[1 + PROOFS];
+		part = pull->length - done < STAGE ? pull->length - done : STAGE;
+		to[0] = (struct iovec){ stage, part };
+		enum vb_local_outcome outcome = read_proved(puller, pull, to, 1, pull->address + done, part);
+		if (outcome != VB_PULLED)
+			return outcome;
+		scatter(pull, done, stage, part);
+	}
+	return VB_PULLED;
+}
+
+enum vb_local_outcome vb_pull(struct vb_puller *puller, const struct vb_local_pull *pull)
+{
+	if (is_near(pull) && !puller->stage)
+		puller->stage = aligned_alloc(VB_COPY_PAGE, STAGE + VB_COPY_PAGE);
+	return is_near(pull) && puller->stage ? pull_staged(puller, pull) : pull_straight(puller, pull);
+}
+
+/* ---- Whether it pays --------------------------------------------------------------------------------------------- */
+
+static uint64_t now_ns(void)
+{
+	struct timespec now;
+
+	clock_gettime(CLOCK_MONOTONIC, &now);
+	return (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
+}
+
+static uint64_t copy_once(uint8_t *to, const uint8_t *from, uint32_t length)
+{
+	uint64_t begin = now_ns();
+
+	vb_copy(to, from, length);
+	__asm__ volatile("" : : "r"(to) : "memory");
+	return now_ns() - begin;
+}
+
+/* Of our own memory, which costs the same. UINT64_MAX: not here. */
+static uint64_t pull_once(uint8_t *to, const uint8_t *from, uint32_t length)
+{
+	const struct iovec target = { to, length }, source = { (void *)(uintptr_t)from, length };
+	uint64_t begin = now_ns();
+
+	if (process_vm_readv(getpid(), &target, 1, &source, 1, 0) != (ssize_t)length)
+		return UINT64_MAX;
+	return now_ns() - begin;
+}
+
+static bool pays(uint8_t *memory, uint32_t length)
+{
+	uint64_t copy = UINT64_MAX, pull = UINT64_MAX;
+
+	for (unsigned i = 0; i < TRIES; i++) {
+		uint64_t copied = copy_once(memory, memory + VB_LOCAL_PART, length);
+		uint64_t pulled = pull_once(memory, memory + VB_LOCAL_PART, length);
+		copy = copied < copy ? copied : copy;
+		pull = pulled < pull ? pulled : pull;
+	}
+	return (double)pull <= (double)copy * PART_OF_TWO;
+}
+
+static uint32_t pays_from = VB_LOCAL_PART + 1;
+
+static void measure(void)
+{
+	static const uint32_t sizes[] = { 8192, 16384, 32768, VB_LOCAL_PART };
+	uint8_t *memory = aligned_alloc(VB_COPY_PAGE, 2 * VB_LOCAL_PART);
+
+	if (!memory)
+		return;
+	memset(memory, 1, 2 * VB_LOCAL_PART);
+	for (unsigned i = 0; i < sizeof(sizes) / sizeof(sizes[0]) && pays_from > VB_LOCAL_PART; i++)
+		if (pays(memory, sizes[i]))
+			pays_from = sizes[i];
+	free(memory);
+}
+
+uint32_t vb_pull_pays_from(void)
+{
+	static pthread_once_t once = PTHREAD_ONCE_INIT;
+
+	pthread_once(&once, measure);
+	return pays_from;
+}

@@ -1,0 +1,27 @@
+/* Bytes out of another process's memory, by one copy: what a peer on this host lends (engine/local.h, vb_local_pull). Only
+ * from a process of our own user that the kernel lets us read, which is found out by trying. */
+#ifndef VB_PORT_PULL_H
+#define VB_PORT_PULL_H
+
+#include <sys/types.h>
+#include "engine/local.h"
+
+/* Where a peer's memory is, by its own word. */
+struct vb_puller {
+	pid_t pid;	    /* as it is called here */
+	uint64_t nonce;	    /* what its lives begin with: another process with that number has another */
+	uint64_t lives;	    /* address of its struct vb_lives */
+	uint8_t *stage;	    /* for addresses that copy badly; made when needed */
+};
+
+/* Can it be pulled from? 0, or why not: -EPERM (Yama, a process that forbids it, a sandbox), -ESRCH (another pid
+ * namespace), ... */
+int vb_puller_try(const struct vb_puller *puller);
+void vb_puller_close(struct vb_puller *puller);
+enum vb_local_outcome vb_pull(struct vb_puller *puller, const struct vb_local_pull *pull);
+
+/* From how many bytes on a pull is faster than copying through a ring's heap, on this machine, measured once a process: at
+ * least VB_LOCAL_LEND_MIN, at most just more than a part. */
+uint32_t vb_pull_pays_from(void);
+
+#endif

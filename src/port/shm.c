@@ -1,0 +1,335 @@
+/* See shm.h.
+ *
+ * Holds: a record is published by its one word that has the ring's lap in it, after all its other bytes; a place of the
+ * ring and the bytes beside its record are written again when the other end has freed them, in the order of publishing;
+ * who publishes, or frees, then looks whether the other end dozes, and who dozes then looks whether something was
+ * published, with full fences between, so that one of the two sees it. */
+#include "port/shm.h"
+
+#include <errno.h>
+#include <stdatomic.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include "base/invariant.h"
+
+#define LINE 64u
+
+enum { PUBLISHED = 1, FREED = 2 }; /* what a dozing end is to be woken for */
+
+/* What one end writes, and the other reads. */
+struct side {
+	_Alignas(LINE) _Atomic uint32_t descriptors_freed; /* of the other's, counted up */
+	_Atomic uint32_t answers_freed;
+	_Alignas(LINE) _Atomic uint32_t dozes_for; /* the other end takes it back when it wakes this one */
+	_Alignas(4096) struct vb_descriptor descriptors[VB_SHM_RING];
+	_Alignas(4096) struct vb_answer answers[VB_SHM_RING];
+	_Alignas(4096) uint8_t heap[VB_SHM_HEAP], answer_heap[VB_SHM_HEAP];
+};
+
+/* Positions in a heap count up for ever; modulo its size they are offsets. One line stays free, or full would be empty. */
+struct outgoing {
+	uint32_t published, freed;
+	uint64_t heap_end, heap_begin, skipped; /* skipped: what a room leaves at the heap's end, as too short */
+	uint64_t ends[VB_SHM_RING];		/* of the bytes beside each record and before it */
+};
+
+struct vb_shm {
+	struct side *own, *other;
+	struct side *memory;
+	size_t size;
+	struct outgoing descriptors, answers;
+	uint32_t descriptors_seen, answers_seen; /* and freed */
+	struct vb_descriptor scratch[VB_SHM_BATCH];
+	struct vb_answer answer_scratch[VB_SHM_BATCH];
+};
+
+size_t vb_shm_bytes(void)
+{
+	return 2 * sizeof(struct side);
+}
+
+int vb_shm_open(int memory, unsigned side, struct vb_shm **opened)
+{
+	bool is_mirror = memory < 0;
+	struct vb_shm *shm = aligned_alloc(LINE, (sizeof(*shm) + LINE - 1) / LINE * LINE);
+
+	if (!shm)
+		return -ENOMEM;
+	memset(shm, 0, sizeof(*shm));
+	shm->size = is_mirror ? sizeof(struct side) : vb_shm_bytes();
+	shm->memory = mmap(NULL, shm->size, PROT_READ | PROT_WRITE,
+		is_mirror ? MAP_PRIVATE | MAP_ANONYMOUS : MAP_SHARED, memory, 0);
+	if (shm->memory == MAP_FAILED) {
+		int error = errno;
+		free(shm);
+		return -error;
+	}
+	madvise(shm->memory, shm->size, MADV_DONTFORK); /* a child has nothing to say there */
+	shm->own = &shm->memory[is_mirror ? 0 : side & 1];
+	shm->other = &shm->memory[is_mirror ? 0 : !(side & 1)];
+	*opened = shm;
+	return 0;
+}
+
+void vb_shm_close(struct vb_shm *shm)
+{
+	munmap(shm->memory, shm->size);
+	free(shm);
+}
+
+/* ---- Records: one word of each says of which lap it is ---------------------------------------------------------- */
+
+typedef uint64_t __attribute__((may_alias)) word;
+
+#define DESCRIPTOR_WORD (offsetof(struct vb_descriptor, holder) / sizeof(word))
+#define ANSWER_WORD	(offsetof(struct vb_answer, holder) / sizeof(word))
+
+_Static_assert(DESCRIPTOR_WORD == 0 && ANSWER_WORD == 1, "the words that hold laps");
+_Static_assert((VB_SHM_RING & (VB_SHM_RING - 1)) == 0, "places are counts modulo the ring");
+
+/* Never that of memory which was not written yet, but for each 65,536th time around, when it has been. */
+static uint16_t lap_of(uint32_t count)
+{
+	return (uint16_t)(count / VB_SHM_RING + 1);
+}
+
+static void put_words(word *to, const void *record, unsigned words, unsigned last)
+{
+	const word *from = record;
+
+	for (unsigned i = 0; i < words; i++)
+		if (i != last)
+			__atomic_store_n(&to[i], from[i], __ATOMIC_RELAXED);
+	__atomic_store_n(&to[last], from[last], __ATOMIC_RELEASE);
+}
+
+static void get_words(void *record, const word *from, unsigned words, unsigned first, word first_word)
+{
+	word *to = record;
+
+	for (unsigned i = 0; i < words; i++)
+		to[i] = i == first ? first_word : __atomic_load_n(&from[i], __ATOMIC_RELAXED);
+}
+
+/* False: it is not there yet. */
+static bool get_descriptor(const struct vb_shm *shm, uint32_t count, struct vb_descriptor *descriptor)
+{
+	const word *from = (const word *)&shm->other->descriptors[count % VB_SHM_RING];
+	word first = __atomic_load_n(&from[DESCRIPTOR_WORD], __ATOMIC_ACQUIRE);
+
+	if ((uint16_t)(first >> 16) != lap_of(count))
+		return false;
+	get_words(descriptor, from, sizeof(*descriptor) / sizeof(word), DESCRIPTOR_WORD, first);
+	return true;
+}
+
+static bool get_answer(const struct vb_shm *shm, uint32_t count, struct vb_answer *answer)
+{
+	const word *from = (const word *)&shm->other->answers[count % VB_SHM_RING];
+	word first = __atomic_load_n(&from[ANSWER_WORD], __ATOMIC_ACQUIRE);
+
+	if ((uint16_t)(first >> 48) != lap_of(count))
+		return false;
+	get_words(answer, from, sizeof(*answer) / sizeof(word), ANSWER_WORD, first);
+	return true;
+}
+
+/* ---- In --------------------------------------------------------------------------------------------------------- */
+
+/* The other end sleeps until something of this kind happens, which it has. */
+static bool must_wake(struct vb_shm *shm, uint32_t what)
+{
+	atomic_thread_fence(memory_order_seq_cst);
+	if (!(atomic_load_explicit(&shm->other->dozes_for, memory_order_relaxed) & what))
+		return false;
+	return atomic_exchange(&shm->other->dozes_for, 0) != 0;
+}
+
+unsigned vb_shm_see_descriptors(struct vb_shm *shm, struct vb_descriptor *descriptors, unsigned max)
+{
+	unsigned count = 0;
+
+	while (count < max && get_descriptor(shm, shm->descriptors_seen + count, &descriptors[count]))
+		count++;
+	return count;
+}
+
+bool vb_shm_free_descriptors(struct vb_shm *shm, unsigned count)
+{
+	if (count == 0)
+		return false;
+	shm->descriptors_seen += count;
+	atomic_store_explicit(&shm->own->descriptors_freed, shm->descriptors_seen, memory_order_release);
+	return must_wake(shm, FREED);
+}
+
+unsigned vb_shm_take_answers(struct vb_shm *shm, struct vb_answer *answers, unsigned max)
+{
+	unsigned count = 0;
+
+	while (count < max && get_answer(shm, shm->answers_seen + count, &answers[count]))
+		count++;
+	return count;
+}
+
+bool vb_shm_free_answers(struct vb_shm *shm, unsigned count)
+{
+	if (count == 0)
+		return false;
+	shm->answers_seen += count;
+	atomic_store_explicit(&shm->own->answers_freed, shm->answers_seen, memory_order_release);
+	return must_wake(shm, FREED);
+}
+
+bool vb_shm_has_news(const struct vb_shm *shm)
+{
+	struct vb_descriptor descriptor;
+	struct vb_answer answer;
+
+	return get_descriptor(shm, shm->descriptors_seen, &descriptor) || get_answer(shm, shm->answers_seen, &answer);
+}
+
+struct vb_local_heap vb_shm_heap_of_descriptors(const struct vb_shm *shm)
+{
+	return (struct vb_local_heap){ shm->other->heap, VB_SHM_HEAP };
+}
+
+struct vb_local_heap vb_shm_heap_of_answers(const struct vb_shm *shm)
+{
+	return (struct vb_local_heap){ shm->other->answer_heap, VB_SHM_HEAP };
+}
+
+/* ---- Out -------------------------------------------------------------------------------------------------------- */
+
+/* What the other end has freed. A count that cannot be is not his to say, and changes nothing. */
+static void take_back(struct outgoing *out, uint32_t freed)
+{
+	if (freed - out->freed > out->published - out->freed || freed == out->freed)
+		return;
+	out->freed = freed;
+	uint64_t end = out->ends[(freed - 1) % VB_SHM_RING];
+	if (end > out->heap_begin) /* else nothing was beside them, and the heap has begun anew since */
+		out->heap_begin = end;
+}
+
+static unsigned places_left(struct outgoing *out, const _Atomic uint32_t *freed)
+{
+	unsigned left = VB_SHM_RING - (out->published - out->freed);
+
+	if (left < VB_SHM_BATCH) {
+		take_back(out, atomic_load_explicit(freed, memory_order_acquire));
+		left = VB_SHM_RING - (out->published - out->freed);
+	}
+	return left < VB_SHM_BATCH ? left : VB_SHM_BATCH;
+}
+
+static uint64_t heap_left(const struct outgoing *out)
+{
+	return VB_SHM_HEAP - LINE - (out->heap_end - out->heap_begin);
+}
+
+/* One piece of the heap: what is left before its end or, where that is too short for a part, what is free at its begin. An
+ * empty heap begins anew, in lines that are warm. */
+static void find_heap(struct outgoing *out, const _Atomic uint32_t *freed, uint8_t *heap, struct vb_local_room *room)
+{
+	if (heap_left(out) < VB_SHM_HEAP - LINE)
+		take_back(out, atomic_load_explicit(freed, memory_order_acquire));
+	if (out->heap_begin == out->heap_end)
+		out->heap_begin = out->heap_end = (out->heap_end + VB_SHM_HEAP - 1) / VB_SHM_HEAP * VB_SHM_HEAP;
+	uint64_t at = out->heap_end % VB_SHM_HEAP, left = heap_left(out), to_end = VB_SHM_HEAP - at;
+	out->skipped = 0;
+	if (to_end < VB_LOCAL_PART && left > 2 * to_end) {
+		out->skipped = to_end;
+		left -= to_end;
+		at = 0;
+	} else if (left > to_end) {
+		left = to_end;
+	}
+	room->heap = heap + at;
+	room->heap_at = (uint32_t)at;
+	room->heap_bytes = (uint32_t)left;
+}
+
+void vb_shm_room(struct vb_shm *shm, enum vb_shm_use use, struct vb_local_room *room)
+{
+	*room = (struct vb_local_room){ .descriptors = shm->scratch,
+		.answers = shm->answer_scratch,
+		.answer_max = places_left(&shm->answers, &shm->other->answers_freed) };
+	if (use == VB_SHM_ASKING) {
+		room->descriptor_max = places_left(&shm->descriptors, &shm->other->descriptors_freed);
+		find_heap(&shm->descriptors, &shm->other->descriptors_freed, shm->own->heap, room);
+	} else {
+		find_heap(&shm->answers, &shm->other->answers_freed, shm->own->answer_heap, room);
+	}
+}
+
+static void use_heap(struct outgoing *out, uint32_t used)
+{
+	if (used == 0)
+		return;
+	out->heap_end += out->skipped + used;
+	out->skipped = 0;
+	assert(out->heap_end - out->heap_begin <= VB_SHM_HEAP - LINE);
+}
+
+/* The bytes at that offset were put there lately: where they end. */
+static uint64_t end_of(const struct outgoing *out, uint32_t at, uint32_t length)
+{
+	uint64_t back = (out->heap_end - at) % VB_SHM_HEAP, lines = (length + LINE - 1) & ~(uint64_t)(LINE - 1);
+
+	return out->heap_end - back + lines;
+}
+
+static void note(struct outgoing *out, bool has_bytes, uint32_t at, uint32_t length)
+{
+	uint32_t place = out->published % VB_SHM_RING;
+	uint64_t before = out->published == out->freed ? out->heap_begin : out->ends[(out->published - 1) % VB_SHM_RING];
+
+	out->ends[place] = has_bytes ? end_of(out, at, length) : before;
+	out->published++;
+}
+
+static void publish_descriptor(struct vb_shm *shm, struct vb_descriptor *descriptor)
+{
+	uint32_t count = shm->descriptors.published;
+
+	descriptor->holder = lap_of(count);
+	note(&shm->descriptors, descriptor->place == VB_LOCAL_HEAPED, descriptor->heap.at, descriptor->length);
+	put_words((word *)&shm->own->descriptors[count % VB_SHM_RING], descriptor, sizeof(*descriptor) / sizeof(word),
+		DESCRIPTOR_WORD);
+}
+
+static void publish_answer(struct vb_shm *shm, struct vb_answer *answer)
+{
+	uint32_t count = shm->answers.published;
+	bool has_bytes = answer->kind == VB_ANSWER_READ && answer->length > sizeof(answer->bytes) &&
+			 answer->at != VB_LOCAL_NO_BYTES;
+
+	answer->holder = lap_of(count);
+	note(&shm->answers, has_bytes, answer->at, answer->length);
+	put_words((word *)&shm->own->answers[count % VB_SHM_RING], answer, sizeof(*answer) / sizeof(word), ANSWER_WORD);
+}
+
+bool vb_shm_publish(struct vb_shm *shm, enum vb_shm_use use, const struct vb_local_room *room)
+{
+	use_heap(use == VB_SHM_ASKING ? &shm->descriptors : &shm->answers, room->heap_used);
+	for (unsigned i = 0; i < room->answer_count; i++)
+		publish_answer(shm, &room->answers[i]);
+	for (unsigned i = 0; i < room->descriptor_count; i++)
+		publish_descriptor(shm, &room->descriptors[i]);
+	return room->answer_count + room->descriptor_count > 0 && must_wake(shm, PUBLISHED);
+}
+
+/* ---- Sleeping --------------------------------------------------------------------------------------------------- */
+
+void vb_shm_doze(struct vb_shm *shm, bool wants_room)
+{
+	atomic_store_explicit(&shm->own->dozes_for, wants_room ? PUBLISHED | FREED : PUBLISHED, memory_order_relaxed);
+	atomic_thread_fence(memory_order_seq_cst);
+}
+
+void vb_shm_rouse(struct vb_shm *shm)
+{
+	atomic_store_explicit(&shm->own->dozes_for, 0, memory_order_relaxed);
+}

@@ -1,0 +1,59 @@
+/* Memory that two lanes of one host share: what each asks of the other, and answers it, goes through rings here. A ring of
+ * descriptors and one of answers each way, each with a heap for the bytes beside its records, and a word by which a sleeper
+ * is told to be woken. It moves records and decides nothing; engine/local.h says what they mean.
+ *
+ * A turn at one end:
+ *
+ *   n = vb_shm_see_descriptors(shm, descriptors, max);           first what is asked is seen,
+ *   m = vb_shm_take_answers(shm, answers, max);  vb_local_answered(...);  vb_shm_free_answers(shm, m);
+ *   vb_shm_room(shm, VB_SHM_ANSWERING, &room);                   then what was answered before it is taken note of,
+ *   vb_shm_free_descriptors(shm, vb_local_receive(..., n, ...)); then it is done
+ *   vb_shm_publish(shm, &room);
+ *   vb_shm_room(shm, VB_SHM_ASKING, &room);  vb_local_transmit(...);  vb_shm_publish(shm, &room);
+ *
+ * Whatever returns true there: the other end sleeps and is to be woken now, once.
+ *
+ * The other end may be another user's. Everything that is read here is read once, and copied before it is looked at; no
+ * index of his is used that our own counts do not bear out. One thread at a time uses an end. Sizes are bytes. */
+#ifndef VB_PORT_SHM_H
+#define VB_PORT_SHM_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include "engine/local.h"
+
+#define VB_SHM_RING  256u    /* records of each */
+#define VB_SHM_HEAP  262144u /* four parts */
+#define VB_SHM_BATCH 32u     /* records that leave at once */
+
+struct vb_shm;
+
+size_t vb_shm_bytes(void); /* how much memory a pair has */
+/* Maps memory, of at least vb_shm_bytes, which both ends have and nobody can shrink; side is 0 or 1, one for each end. memory
+ * -1: for a lane with itself, whose two directions are one. -errno */
+int vb_shm_open(int memory, unsigned side, struct vb_shm **shm);
+void vb_shm_close(struct vb_shm *shm);
+
+/* What is asked of us; it stays until it is freed, and is seen again. */
+unsigned vb_shm_see_descriptors(struct vb_shm *shm, struct vb_descriptor *descriptors, unsigned max);
+bool vb_shm_free_descriptors(struct vb_shm *shm, unsigned count);
+unsigned vb_shm_take_answers(struct vb_shm *shm, struct vb_answer *answers, unsigned max);
+bool vb_shm_free_answers(struct vb_shm *shm, unsigned count);
+bool vb_shm_has_news(const struct vb_shm *shm); /* descriptors or answers wait */
+
+/* The other end's heaps, for what is beside its descriptors and beside its answers. */
+struct vb_local_heap vb_shm_heap_of_descriptors(const struct vb_shm *shm);
+struct vb_local_heap vb_shm_heap_of_answers(const struct vb_shm *shm);
+
+/* Which of our heaps the room has; the records of both kinds are what the rings take. */
+enum vb_shm_use { VB_SHM_ASKING, VB_SHM_ANSWERING };
+void vb_shm_room(struct vb_shm *shm, enum vb_shm_use use, struct vb_local_room *room);
+/* What was put into that room: answers first. */
+bool vb_shm_publish(struct vb_shm *shm, enum vb_shm_use use, const struct vb_local_room *room);
+
+/* From now on the other end is to wake us when it has published something, and with wants_room when it has freed something.
+ * Whoever has said so must look once more before he sleeps. */
+void vb_shm_doze(struct vb_shm *shm, bool wants_room);
+void vb_shm_rouse(struct vb_shm *shm);
+
+#endif
