@@ -115,7 +115,9 @@ struct vb_answer {
 	};
 };
 
-/* What the holder has room for. Counts and heap_used go up from what they are. */
+/* What the holder has room for. Counts and heap_used go up from what they are. The heap of vb_local_receive, for answers, and
+ * that of vb_local_transmit are two: else both sides' could be full of descriptors' bytes while the descriptors wait for
+ * room to be answered. */
 struct vb_local_room {
 	struct vb_descriptor *descriptors;
 	struct vb_answer *answers;

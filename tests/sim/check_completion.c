@@ -1,11 +1,17 @@
 /* Invariant: every posted work request completes exactly once, in order, and with a status for which there is a reason. */
 #include <string.h>
+#include "engine/qp.h"
 #include "sim.h"
 
-static bool may_die_of(const struct connection *connection, enum vb_wc_status status)
+static bool may_die_of(const struct endpoint *end, enum vb_wc_status status)
 {
+	const struct connection *connection = end->connection;
 	if (connection->may_break || connection->state != UP)
 		return true;
+	if (world.is_local && status == VB_WC_RETRY_EXC_ERR && local_excuses(end))
+		return true;
+	if (end->qp->local.to) /* which loses nothing, and whose peer may stand still for as long as it likes */
+		return false;
 	/* UC and UD ask nobody before they send: sockets that overflow lose RC's packets too, and its retries may run out. */
 	bool is_overrun = world.overflowed * 33 > world.packets;
 	/* Where a socket holds any number they are late instead: what waits there for half of the time that all tries
@@ -23,9 +29,9 @@ void check_death(struct endpoint *end)
 	vb_qp_cause(end->qp, &cause);
 	trace("connection %u: qpn %06x died: %s, psn %u, %u tries", end->connection->index, end->qpn,
 		vb_cause_text(cause.kind), cause.psn, cause.tries);
-	if (vb_qp_state(end->qp) != VB_QPS_ERR)
+	if (vb_qp_state(end->qp) != (end->type == VB_QP_RC ? VB_QPS_ERR : VB_QPS_SQE))
 		broken("qpn %06x died and is in state %d", end->qpn, vb_qp_state(end->qp));
-	if (!may_die_of(end->connection, cause.status))
+	if (!may_die_of(end, cause.status))
 		broken("qpn %06x died for no reason: %s (status %d), psn %u, %u tries, stuck for %lld us", end->qpn,
 			vb_cause_text(cause.kind), cause.status, cause.psn, cause.tries, (long long)(cause.stuck_for / VB_US));
 	end->is_dead = true;
@@ -67,6 +73,13 @@ static void release(struct endpoint *end, struct wr *wr)
 		end->peer->window_users--;
 }
 
+/* The bytes are the program's again: whoever still reads them is not to believe them. */
+static void reuse(struct endpoint *end, const struct wr *wr)
+{
+	for (unsigned i = 0; i < wr->sge_count; i++)
+		memset(end->local.bytes + (wr->sges[i].addr - end->local.iova), 0xEE, wr->sges[i].length);
+}
+
 static void succeeded(struct endpoint *end, struct wr *wr)
 {
 	check_sent(end, wr);
@@ -100,10 +113,12 @@ static void sent(struct endpoint *end, const struct vb_wc *wc)
 		return;
 	}
 	trace("qpn %06x: %llu fails with status %u", end->qpn, (unsigned long long)wr->id, wc->status);
-	if (wc->status != VB_WC_WR_FLUSH_ERR && end->connection->state == UP && !may_die_of(end->connection, wc->status))
+	if (wc->status != VB_WC_WR_FLUSH_ERR && end->connection->state == UP && !may_die_of(end, wc->status))
 		broken("qpn %06x: status %u has no reason", end->qpn, wc->status);
 	if (wr->kind == WR_ATOMIC)
 		atomic_unknown(end, wr);
+	if (world.is_local)
+		reuse(end, wr);
 	release(end, wr);
 	end->head++;
 }

@@ -103,6 +103,7 @@ static void check_connected(struct endpoint *end, const struct vb_wc *wc, const 
 		broken("qpn %06x: message %llu of %u bytes arrived as something else", end->qpn, (unsigned long long)in->id,
 			in->length);
 	check_order(end, in->id);
+	check_answer(end, in);
 }
 
 static void check_named(struct endpoint *end, const uint8_t *bytes, uint32_t length)

@@ -10,6 +10,7 @@
  * - Who goes back lets go of the windows and stands in line for them. Each QP of the lane may have them for a try; one
  *   of UC and UD until it gives up the echo. */
 #include "engine/check.h"
+#include "engine/qp.h"
 #include "sim.h"
 
 #define HEEDED   64             /* answers that tell nothing new: GHOSTS_HEEDED of recovery.c */
@@ -21,6 +22,7 @@
 void progress_made(struct endpoint *end)
 {
 	end->progress_at = lane_running_time(end->lane);
+	end->peer_progress_at = lane_running_time(end->peer->lane);
 	end->oldest_psn = vb_qp_oldest_psn(end->qp);
 	end->heard = end->refused = 0;
 }
@@ -37,6 +39,16 @@ static struct endpoint *find_endpoint(uint32_t qpn)
 			if (world.connections[i].ends[k].qp && world.connections[i].ends[k].qpn == qpn)
 				return &world.connections[i].ends[k];
 	return NULL;
+}
+
+void progress_answered(struct endpoint *end, bool is_refusal)
+{
+	if (!end)
+		return;
+	if (has_moved(end))
+		progress_made(end);
+	else if (is_refusal)
+		end->refused++;
 }
 
 void progress_heard(const struct vb_packet *packet)
@@ -72,6 +84,8 @@ static vb_time patience(const struct endpoint *end)
 		return PATIENCE;
 	vb_time tries = RETRIES + 1 + end->heard + end->refused;
 	vb_time bound = tries * longest_try(end->lane) + end->refused * RNR_WAIT;
+	if (end->qp->local.to) /* the one stands still, and then the other */
+		bound *= 2;
 	return bound < PATIENCE ? bound : PATIENCE;
 }
 
@@ -90,6 +104,9 @@ static void check_endpoint(struct endpoint *end)
 	if (has_moved(end))
 		progress_made(end);
 	vb_time waits = vb_time_diff(lane_running_time(end->lane), end->progress_at);
+	vb_time peer_ran = vb_time_diff(lane_running_time(end->peer->lane), end->peer_progress_at);
+	if (end->qp->local.to && peer_ran < waits) /* a peer that stands still is never an error */
+		waits = peer_ran;
 	if (waits > patience(end))
 		broken("connection %u, qpn %06x: %u requests, none gets on for %lld ms of %lld (%u answers, %u RNRs)",
 			end->connection->index, end->qpn, end->tail - end->head, (long long)(waits / VB_MS),

@@ -45,6 +45,8 @@ void connection_open(struct connection *connection, unsigned index, enum vb_qp_t
 	bool is_big = index == 0 && type == VB_QP_RC;
 	connection->slots = is_big ? BIG_SLOTS : SLOTS;
 	connection->slot_bytes = is_big ? BIG_SLOT_BYTES : SLOT_BYTES;
+	if (world.is_local && is_big && chance(300000)) /* which is copied in several pieces */
+		connection->slot_bytes = 5 * BIG_SLOT_BYTES / 2;
 	unsigned a = below(world.host_count), b = below(world.host_count);
 	if (a == b && chance(900000))
 		b = (b + 1) % world.host_count;
@@ -81,7 +83,9 @@ static void create_qp(struct endpoint *end)
 	end->head = end->tail = end->unsignalled = 0;
 	end->inbound_head = end->inbound_tail = 0;
 	end->recv_waiting = 0;
-	end->is_dead = false;
+	end->is_dead = end->is_late = false;
+	end->is_short = false;
+	end->heard_id = 0;
 	memset(end->recv_posted, 0, sizeof(end->recv_posted));
 	memset(end->slot_users, 0, sizeof(end->slot_users));
 }
@@ -117,6 +121,21 @@ static void connect_qp(struct endpoint *end, struct vb_qp_attr *attr)
 	must(vb_qp_modify(end->qp, attr, VB_QP_STATE | to_rts[type], world.now), "to RTS");
 }
 
+static void connect_end(struct endpoint *end)
+{
+	connect_qp(end, &end->attr);
+	end->is_late = false;
+	progress_made(end);
+	lane_wake(end->lane, world.now);
+}
+
+void connection_late(struct connection *connection)
+{
+	for (int i = 0; i < 2; i++)
+		if (connection->ends[i].is_late && connection->ends[i].qp)
+			connect_end(&connection->ends[i]);
+}
+
 void connection_start(struct connection *connection)
 {
 	uint32_t psn[2] = { below(1 << 24), chance(100000) ? 0xFFFFF0 : below(1 << 24) };
@@ -132,9 +151,12 @@ void connection_start(struct connection *connection)
 			.max_dest_rd_atomic = depth[1 - i], .min_rnr_timer = (uint8_t)(1 + below(14)), .timeout = timeout,
 			.retry_cnt = RETRIES, .rnr_retry = 7,
 			.av = { .sgid = end->host->gid, .dgid = peer->host->gid, .traffic_class = 2 } };
-		connect_qp(end, &attr);
-		progress_made(end);
-		lane_wake(end->lane, world.now);
+		end->attr = attr;
+		end->is_late = world.is_local && i == 1 && chance(200000);
+		if (end->is_late)
+			event_add(after((vb_time)below(2000) * VB_US), EVENT_CONNECT, connection);
+		else
+			connect_end(end);
 	}
 	connection->state = UP;
 	connection->may_break = connection->is_silenced = false;
@@ -166,12 +188,14 @@ static void end_destroy(struct endpoint *end)
 {
 	if (!end->qp)
 		return;
+	local_let_go(end->host);
 	host_take_completions(end->host);
 	must(vb_qp_destroy(end->qp), "qp_destroy");
 	if (end->window)
 		must(vb_mw_destroy(end->window), "mw_destroy");
 	end->qp = NULL;
 	end->window = NULL;
+	local_look(end->lane, NULL);
 }
 
 static void to_error(struct endpoint *end)
@@ -179,6 +203,7 @@ static void to_error(struct endpoint *end)
 	struct vb_qp_attr attr = { .state = VB_QPS_ERR };
 	if (!end->qp)
 		return;
+	local_let_go(end->host);
 	must(vb_qp_modify(end->qp, &attr, VB_QP_STATE, world.now), "to ERR");
 	end->is_dead = true;
 	lane_wake(end->lane, world.now);
@@ -192,6 +217,8 @@ static void take_stock(struct endpoint *end)
 	for (unsigned i = end->head; i != end->tail; i++)
 		if (end->posted[i % MAX_QUEUE].kind == WR_ATOMIC)
 			atomic_unknown(end, &end->posted[i % MAX_QUEUE]);
+	if (end->type == VB_QP_UC) /* a message that was given up may have brought anything */
+		memset(end->target.bytes, 0, end->target.size);
 	if (end->target.shadow)
 		memcpy(end->target.shadow, end->target.bytes, end->target.size);
 	for (int i = 0; i < 3; i++) {
@@ -200,6 +227,7 @@ static void take_stock(struct endpoint *end)
 			.access = block->access };
 		if (!block->bytes)
 			continue;
+		local_let_go(end->host);
 		must(vb_mr_invalidate(block->mr), "mr_invalidate");
 		must(vb_mr_revalidate(block->mr, NULL, &config), "mr_revalidate");
 	}
@@ -212,11 +240,13 @@ void connection_repair(struct connection *connection)
 	connection->is_repair_set = false;
 	for (int i = 0; i < 2; i++) {
 		struct lane *lane = connection->ends[i].lane;
-		if (vb_time_before(world.now, lane->paused_until)) {
-			repair_in(connection, vb_time_diff(lane->paused_until, world.now) + VB_US);
+		if (vb_time_before(world.now, lane->paused_until) || lane->host->is_dead) {
+			vb_time rest = vb_time_diff(lane->paused_until, world.now);
+			repair_in(connection, (rest > 0 ? rest : 0) + VB_US);
 			return;
 		}
 	}
+	connection_late(connection);
 	if (connection->state != FLUSHING) {
 		trace("connection %u: to ERR", connection->index);
 		connection->state = FLUSHING;
@@ -257,18 +287,49 @@ static void excuse(vb_time span)
 		world.network.excused_until = until;
 }
 
+void connection_silence(struct connection *connection)
+{
+	if (connection->state == UP)
+		connection->may_break = connection->is_silenced = true;
+	repair_in(connection, 3 * VB_S);
+}
+
+void connection_end_vanish(struct endpoint *end)
+{
+	trace("connection %u: qpn %06x vanishes", end->connection->index, end->qpn);
+	if (end->has_srq && end->qp && !end->is_late) /* gives back the shared receive that a message may be using */
+		to_error(end);
+	end_destroy(end);
+}
+
+void connection_may_break(struct connection *connection)
+{
+	if (connection->state != UP)
+		return;
+	connection->may_break = true;
+	repair_in(connection, 500 * VB_MS); /* if nobody stumbles over it */
+}
+
+void connection_give_up(struct endpoint *end)
+{
+	struct connection *connection = end->connection;
+	if (connection->state != UP || !end->qp || end->is_late)
+		return;
+	trace("connection %u: qpn %06x gives up", connection->index, end->qpn);
+	connection->may_break = true;
+	to_error(end);
+	lane_look_around(end->lane, true);
+	connection_broke(connection);
+}
+
 /* One process is killed: its QP is gone without a word, and its peer learns it by silence alone. */
 static void restart_peer(struct connection *connection)
 {
 	struct endpoint *end = &connection->ends[below(2)];
 	if (connection->type != VB_QP_RC || connection->state != UP || connection->is_silenced)
 		return;
-	trace("connection %u: qpn %06x vanishes", connection->index, end->qpn);
-	connection->may_break = connection->is_silenced = true;
-	if (end->has_srq) /* gives back the shared receive that a message may be using */
-		to_error(end);
-	end_destroy(end);
-	repair_in(connection, 3 * VB_S);
+	connection_silence(connection);
+	connection_end_vanish(end);
 }
 
 static void revoke_key(struct connection *connection)
@@ -278,11 +339,11 @@ static void revoke_key(struct connection *connection)
 	struct block *block = blocks[below(3)];
 	if (connection->type != VB_QP_RC || connection->state != UP || !block->bytes || connection->is_silenced)
 		return;
+	local_let_go(end->host);
 	if (vb_mr_invalidate(block->mr)) /* a window is bound to it */
 		return;
 	trace("connection %u: a key of qpn %06x is revoked", connection->index, end->qpn);
-	connection->may_break = true;
-	repair_in(connection, 500 * VB_MS); /* if nobody stumbles over it */
+	connection_may_break(connection);
 }
 
 /* An XRC SRQ goes, and another comes with another number: who has named the old one is refused. */
@@ -290,31 +351,57 @@ static void replace_srq(struct connection *connection)
 {
 	struct host *host = connection->ends[1].host;
 	unsigned index = 1 + below(POOLS - 1);
-	if (!connection->is_xrc)
+	if (!connection->is_xrc || host->is_dead)
 		return;
+	local_let_go(host);
 	trace("host %u: XRC SRQ %u is replaced", host->index, index);
 	host_replace_srq(host, index);
 	for (unsigned i = 0; i < world.connection_count; i++) {
 		struct connection *other = &world.connections[i];
 		if (!other->is_xrc || other->ends[1].host != host || other->state != UP || other->is_silenced)
 			continue;
-		other->may_break = true;
-		repair_in(other, 500 * VB_MS); /* if nothing was under way */
+		connection_may_break(other);
 	}
+}
+
+/* Most of them: else nothing but disasters would happen. */
+static bool are_well(void)
+{
+	unsigned count = 0;
+	for (unsigned i = 0; i < world.connection_count; i++)
+		count += world.connections[i].state == UP && !world.connections[i].may_break;
+	return 2 * count >= world.connection_count;
 }
 
 void chaos(void)
 {
 	struct network *n = &world.network;
-	event_add(after((vb_time)(1 + below(2000)) * VB_US), EVENT_CHAOS, NULL);
+	event_add(after((vb_time)(1 + below(world.is_local ? 300 : 2000)) * VB_US), EVENT_CHAOS, NULL);
 	if (!chance(n->chaos_ppm) || world.is_stopping)
 		return;
 	struct connection *connection = &world.connections[below(world.connection_count)];
+	if (world.is_local && !are_well())
+		return;
+	if (world.is_local && chance(200000)) {
+		unsigned kind = below(5);
+		struct endpoint *end = &connection->ends[below(2)];
+		if (kind < 2) {
+			local_part();
+		} else if (kind == 2 && n->has_restarts) {
+			local_kill(&world.hosts[below(world.host_count)]);
+		} else if (kind == 3 && n->has_restarts) {
+			connection_give_up(end);
+		} else if (kind == 4 && n->has_dead_keys && connection->type == VB_QP_RC && !end->has_srq) {
+			end->is_short = true;
+			connection_may_break(connection);
+		}
+		return;
+	}
 	unsigned kind = below(4);
 	if (kind == 0 && n->has_pauses) {
 		struct host *host = &world.hosts[below(world.host_count)];
 		struct lane *lane = &host->lanes[below(host->lane_count)];
-		vb_time span = (vb_time)below(100000) * VB_US;
+		vb_time span = (vb_time)below(world.is_local && chance(200000) ? 1000000 : 100000) * VB_US;
 		lane_pause(lane, span);
 		excuse(span);
 	} else if (kind == 1 && n->has_pauses) {

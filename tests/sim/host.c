@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include "engine/check.h"
+#include "engine/local.h"
 #include "sim.h"
 
 #define TRAIN_MAX  32
@@ -48,7 +49,7 @@ static void lane_open(struct lane *lane, struct host *host, uint8_t slot)
 	struct vb_lane_config config = { .seed = vb_random_u64(&world.random), .slot = slot,
 		.receive_buffer = (uint32_t)world.network.receive_buffer, .ack_delay = world.network.ack_delay,
 		.patience = world.network.patience, .cc = world.network.cc,
-		.stranger_allowance = world.network.stranger_allowance };
+		.stranger_allowance = world.network.stranger_allowance, .meets_neighbours = world.is_local };
 	memset(lane, 0, sizeof(*lane));
 	lane->host = host;
 	lane->slot = slot;
@@ -89,6 +90,7 @@ void host_open(struct host *host, unsigned index, unsigned lanes)
 	struct vb_nic_config nic = { .seed = vb_random_u64(&world.random), .mtu = 4096, .advertise_credits = chance(300000) };
 	struct vb_cq_config cq = { .capacity = 65536 };
 	memset(host, 0, sizeof(*host));
+	nic.lives = host->lives = world.is_local ? calloc(1, sizeof(*host->lives)) : NULL;
 	host->index = index;
 	host->gid = world.network.is_ipv6 ? (struct vb_gid){ { 0xfd, [15] = (uint8_t)(index + 1) } }
 					  : vb_gid_from_ipv4(10, 0, 0, (uint8_t)(index + 1));
@@ -136,6 +138,7 @@ void host_close(struct host *host)
 	must(vb_cq_destroy(host->cq), "cq_destroy");
 	must(vb_pd_destroy(host->pd), "pd_destroy");
 	vb_nic_destroy(host->nic);
+	free(host->lives);
 }
 
 /* Some know from the start that the others are Verbena, and how much their sockets hold. */
@@ -255,6 +258,7 @@ static unsigned transmit(struct lane *lane)
 {
 	unsigned sent = 0;
 	vb_time horizon = after(LINK_QUEUE);
+	local_hear_wishes(lane);
 	while (!vb_time_before(horizon, lane->link_free)) {
 		unsigned budget = 1 + below(VB_BATCH_PACKETS);
 		unsigned n = vb_lane_transmit(lane->lane, lane->batch, budget, world.now);
@@ -272,6 +276,7 @@ static unsigned transmit(struct lane *lane)
 		if (!chance(100000))
 			finish(lane, 0);
 	}
+	local_hear_wishes(lane);
 	return sent;
 }
 
@@ -332,10 +337,23 @@ static void look_ahead(struct lane *lane)
 		lane_wake(lane, after(10 * VB_US));
 }
 
+void lane_look_around(struct lane *lane, bool takes_completions)
+{
+	take_events(lane);
+	if (takes_completions)
+		host_take_completions(lane->host);
+	vb_lane_check(lane->lane);
+	look_ahead(lane);
+}
+
 void lane_run(struct lane *lane)
 {
 	unsigned work = 0, n;
 	lane->is_scheduled = false;
+	if (lane->copier || lane->host->is_dead) {
+		lane_wake(lane, after(VB_US));
+		return;
+	}
 	if (chance(500000))
 		finish(lane, 500000);
 	for (unsigned trains = 0; trains < 4 && (n = receive_train(lane)); trains++)
@@ -359,4 +377,5 @@ void lane_run(struct lane *lane)
 	vb_lane_check(lane->lane);
 	lane->busy_until = after((vb_time)work * world.network.packet_cost);
 	look_ahead(lane);
+	local_look(lane, NULL);
 }

@@ -1,4 +1,4 @@
-/* sim [--seed N | --seeds A..B | --soak MINUTES] [--packets N] [--twice] [--trace | --verbose] [--incast]
+/* sim [--seed N | --seeds A..B | --soak MINUTES] [--packets N] [--twice] [--trace | --verbose] [--incast | --local]
  * Prints the seed before it runs it; a failure names it again, and `sim --seed N` replays it to the same end. */
 #include <inttypes.h>
 #include <stdarg.h>
@@ -15,8 +15,8 @@ bool is_traced, is_verbose;
 static struct {
 	uint64_t first, last, packets;
 	double soak_minutes;
-	bool is_twice, has_incast;
-} options = { 1, 1, 100000, 0, false, false };
+	bool is_twice, has_incast, is_local;
+} options = { .first = 1, .last = 1, .packets = 100000 };
 
 void broken(const char *format, ...)
 {
@@ -28,7 +28,7 @@ void broken(const char *format, ...)
 	vfprintf(stderr, format, arguments);
 	va_end(arguments);
 	fprintf(stderr, "\nreplay with: sim --seed %" PRIu64 " --packets %" PRIu64 " --trace%s\n", world.seed,
-		world.packets_wanted, options.has_incast ? " --incast" : "");
+		world.packets_wanted, options.has_incast ? " --incast" : options.is_local ? " --local" : "");
 	exit(1);
 }
 
@@ -57,6 +57,7 @@ void world_open(uint64_t seed)
 	world.hash = 0xCBF29CE484222325u;
 	world.next_id = 1;
 	world.packets_wanted = options.packets;
+	world.is_local = options.is_local;
 	vb_random_seed(&world.random, seed);
 	if (chance(100000)) /* time wraps during the run */
 		world.now = INT64_MAX - 20 * VB_MS;
@@ -88,6 +89,21 @@ void world_step(const struct event *event)
 	case EVENT_REPAIR:
 		connection_repair(event->object);
 		break;
+	case EVENT_CONNECT:
+		connection_late(event->object);
+		break;
+	case EVENT_SIDE:
+		side_run(event->object);
+		break;
+	case EVENT_FATE:
+		local_meet_fate(event->object);
+		break;
+	case EVENT_WISH:
+		local_answer_wish(event->object);
+		break;
+	case EVENT_REBIRTH:
+		local_rebirth(event->object);
+		break;
 	case EVENT_CHAOS:
 		chaos();
 		check_progress();
@@ -104,6 +120,7 @@ void world_close(void)
 {
 	for (unsigned i = 0; i < world.connection_count; i++)
 		connection_close(&world.connections[i]);
+	local_close();
 	for (struct event event; event_next(&event);)
 		if (event.kind == EVENT_FRAME)
 			frame_put(event.object);
@@ -149,6 +166,8 @@ static void build(void)
 	for (unsigned i = 0; i < world.host_count; i++)
 		if (world.network.is_trained)
 			host_meet(&world.hosts[i]);
+	if (world.is_local)
+		local_open();
 	world.connection_count = 2 + below(10);
 	for (unsigned i = 0; i < world.connection_count; i++) {
 		uint32_t kind = below(100);
@@ -189,13 +208,15 @@ static void run_seed(uint64_t seed)
 	       " corrupted, %" PRIu64 " timeouts, %" PRIu64 " reconnects, trace %016" PRIx64 "\n",
 		world.packets, world.completions, (double)world.now / (double)VB_MS, world.dropped, world.overflowed,
 		world.corrupted, world.timeouts, world.reconnects, hash);
+	if (world.is_local)
+		local_report();
 	if (options.is_twice && run(seed) != hash)
 		broken("the same seed gave another trace: %016" PRIx64 " and %016" PRIx64, hash, world.hash);
 }
 
 static void usage(void)
 {
-	fprintf(stderr, "usage: sim [--seed N | --seeds A..B | --soak MINUTES] [--packets N] [--twice] [--trace | --verbose] [--incast]\n");
+	fprintf(stderr, "usage: sim [--seed N | --seeds A..B | --soak MINUTES] [--packets N] [--twice] [--trace | --verbose] [--incast | --local]\n");
 	exit(2);
 }
 
@@ -222,6 +243,8 @@ static void read_options(int argc, char **argv)
 			is_traced = is_verbose = true;
 		} else if (!strcmp(argv[i], "--incast")) {
 			options.has_incast = true;
+		} else if (!strcmp(argv[i], "--local")) {
+			options.is_local = true;
 		} else {
 			usage();
 		}

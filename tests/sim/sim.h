@@ -5,6 +5,7 @@
  *   network.c     loss, duplication, reordering, corruption, ...  check_*.c     one file per invariant
  *   host.c        a host's lanes, driven as a live holder would   incast.c      sixteen to one, and a stopped receiver
  *   connection.c  QPs made, broken, cleaned up, made again        main.c        seeds and options
+ *   local.h       lanes that share memory, besides the network
  *
  * Holds: nothing here reads a clock, an address or any randomness but the seed's, so that a trace replays bit for bit. */
 #ifndef VB_TESTS_SIM_H
@@ -37,7 +38,18 @@
 
 /* ---- World ------------------------------------------------------------------------------------------------------- */
 
-enum event_kind { EVENT_LANE, EVENT_FRAME, EVENT_APP, EVENT_REPAIR, EVENT_CHAOS };
+enum event_kind {
+	EVENT_LANE,
+	EVENT_FRAME,
+	EVENT_APP,
+	EVENT_REPAIR,
+	EVENT_CHAOS,
+	EVENT_CONNECT,
+	EVENT_SIDE,
+	EVENT_FATE,
+	EVENT_WISH,
+	EVENT_REBIRTH
+};
 
 struct event {
 	vb_time at;
@@ -67,6 +79,8 @@ struct block {
 	uint32_t access;
 };
 
+struct side;
+
 struct lane {
 	struct host *host;
 	struct vb_lane *lane;
@@ -82,6 +96,7 @@ struct lane {
 	vb_time paused_for; /* ever, up to paused_until */
 	unsigned idle_runs;
 	vb_time last_run;
+	struct side *copier; /* who has the lane, in the middle of a piece */
 };
 
 struct pool {
@@ -101,6 +116,8 @@ struct host {
 	struct vb_xrcd *xrcd;
 	struct pool pools[POOLS];
 	struct block cells;
+	struct vb_lives *lives; /* NULL: nobody shares memory with it */
+	bool is_dead; /* and soon there is another in its place */
 };
 
 enum wr_kind { WR_SEND, WR_WRITE, WR_READ, WR_ATOMIC, WR_BIND, WR_INVALIDATE };
@@ -121,6 +138,8 @@ struct wr {
 	uint64_t compare, swap_add;
 	bool uses_window; /* of the peer */
 	unsigned pool;	  /* XRC: of the peer, whose SRQ the request names */
+	unsigned way;	  /* 0: as packets; else by which meeting of the two lanes */
+	uint64_t heard;	  /* the newest message of the peer that had been received */
 	vb_time posted_at;
 };
 
@@ -129,7 +148,8 @@ struct inbound {
 	uint64_t id, content;
 	uint32_t length, imm, inv_key;
 	bool has_imm, has_inv, is_write;
-	unsigned pool;
+	unsigned pool, way;
+	uint64_t heard;
 };
 
 enum window_state { WINDOW_UNBOUND, WINDOW_BINDING, WINDOW_BOUND, WINDOW_DYING };
@@ -142,7 +162,11 @@ struct endpoint {
 	enum vb_qp_type type;
 	struct vb_qp *qp;
 	uint32_t qpn;
+	struct vb_qp_attr attr; /* of the connection */
 	bool has_srq, is_dead;
+	bool is_short; /* the next receive that it posts */
+	bool is_late; /* not connected yet, while the peer is */
+	uint64_t heard_id;
 	bool is_target; /* XRC: posts nothing */
 	struct block local, target, recvs;
 	uint8_t slot_users[SLOTS]; /* requests that use our slot or the peer's of that number */
@@ -161,6 +185,7 @@ struct endpoint {
 	vb_time app_pause;
 	uint64_t last_sum[CELLS]; /* the last value an addition to the peer's cells returned, plus one */
 	vb_time progress_at; /* of its lane's running time: something was acknowledged, or the queue became busy */
+	vb_time peer_progress_at; /* and of its peer's lane's */
 	uint32_t oldest_psn; /* as it was then */
 	unsigned heard, refused; /* answers since: those that told nothing new, and RNR NAKs */
 };
@@ -217,6 +242,7 @@ struct world {
 	uint64_t hash;
 	bool is_stopping; /* nothing new is posted; what is out must finish */
 	bool is_quiet;	  /* incast: no random traffic */
+	bool is_local;	  /* lanes share memory */
 	struct frame *frames; /* spare ones */
 	uint64_t dropped, overflowed, corrupted, completions, reconnects, timeouts, deaths;
 };
@@ -259,6 +285,7 @@ void lane_wake(struct lane *lane, vb_time at);
 void lane_run(struct lane *lane);
 void lane_pause(struct lane *lane, vb_time span); /* instead of the pause that it is in */
 vb_time lane_running_time(const struct lane *lane); /* without its pauses */
+void lane_look_around(struct lane *lane, bool takes_completions); /* what there is to tell, and when to be called */
 vb_time lane_lag(const struct lane *lane); /* how long the oldest packet in its socket has been there */
 unsigned host_take_completions(struct host *host);
 void block_open(struct host *host, struct block *block, uint64_t size, uint32_t access, bool has_shadow);
@@ -269,6 +296,11 @@ void connection_start(struct connection *connection);
 void connection_broke(struct connection *connection);
 void connection_repair(struct connection *connection);
 void connection_close(struct connection *connection);
+void connection_late(struct connection *connection);
+void connection_may_break(struct connection *connection);
+void connection_give_up(struct endpoint *end); /* its program does, and uses the memory for something else */
+void connection_silence(struct connection *connection);
+void connection_end_vanish(struct endpoint *end);
 void chaos(void);
 /* traffic.c */
 void app_run(struct endpoint *end);
@@ -299,6 +331,25 @@ void atomic_reset(void);
 void progress_made(struct endpoint *end);
 void progress_heard(const struct vb_packet *packet); /* which has been received */
 void check_progress(void);
+void progress_answered(struct endpoint *end, bool is_refusal); /* NULL: nobody's */
+/* check_answers.c: no answer to a message before its completion */
+void answer_posted(struct endpoint *end, struct wr *wr);
+void check_answer(struct endpoint *end, const struct inbound *in);
+/* turns.c */
+void side_run(struct side *side);
+void local_hear_wishes(struct lane *lane);
+void local_answer_wish(struct side *side);
+void local_look(struct lane *lane, const struct side *but); /* it may have something to say to others */
+void local_let_go(struct host *host); /* before its lanes are called for anything else */
+/* meetings.c */
+void local_open(void);
+void local_close(void);
+void local_report(void);
+void local_part(void);
+void local_kill(struct host *host);
+void local_rebirth(struct host *host);
+void local_meet_fate(struct side *side);
+bool local_excuses(const struct endpoint *end); /* retries that run out */
 /* incast.c */
 void incast_run(uint64_t seed, bool has_stop);
 /* main.c */

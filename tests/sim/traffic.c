@@ -64,7 +64,8 @@ void recv_refill(struct endpoint *end, unsigned most)
 	for (unsigned i = 0; i < RECVS && most && !end->has_srq && end->qp; i++) {
 		if (end->recv_posted[i])
 			continue;
-		unsigned n = cut(sges, &end->recvs, i * SEND_MAX, SEND_MAX);
+		unsigned n = cut(sges, &end->recvs, i * SEND_MAX, end->is_short ? below(200) : SEND_MAX);
+		end->is_short = false;
 		struct vb_recv_wr wr = { .wr_id = 1000 + i, .sges = sges, .sge_count = n };
 		int rc = vb_rq_post(end->qp, &wr);
 		if (rc)
@@ -315,7 +316,8 @@ static void expect_at_peer(struct endpoint *end, const struct wr *wr)
 	peer->inbound[peer->inbound_tail++ % MAX_QUEUE] = (struct inbound){ .id = wr->id, .content = wr->content,
 		.length = wr->length, .imm = wr->imm, .inv_key = wr->inv_key,
 		.has_imm = wr->opcode == VB_WR_SEND_WITH_IMM || wr->opcode == VB_WR_RDMA_WRITE_WITH_IMM,
-		.has_inv = wr->opcode == VB_WR_SEND_WITH_INV, .is_write = wr->kind == WR_WRITE, .pool = wr->pool };
+		.has_inv = wr->opcode == VB_WR_SEND_WITH_INV, .is_write = wr->kind == WR_WRITE, .pool = wr->pool, .way = wr->way,
+		.heard = wr->heard };
 }
 
 /* What a refused post had taken is given back. */
@@ -421,6 +423,7 @@ static bool post_one(struct endpoint *end)
 	if (awaits_none)
 		progress_made(end);
 	wr->posted_at = world.now;
+	answer_posted(end, wr);
 	if (wr->slot >= 0)
 		end->slot_users[wr->slot]++;
 	end->unsignalled = wr->is_signalled ? 0 : end->unsignalled + 1;
@@ -433,7 +436,8 @@ static bool post_one(struct endpoint *end)
 void app_run(struct endpoint *end)
 {
 	bool has_posted = false;
-	if (end->qp && end->connection->state == UP && !end->is_dead && !end->is_target) {
+	if (end->qp && end->connection->state == UP && !end->is_dead && !end->is_target && !end->is_late &&
+		!end->host->is_dead) {
 		unsigned n = 1 + below(4);
 		vb_sq_begin(end->qp);
 		while (n-- && end->tail - end->head < MAX_OUTSTANDING)
@@ -441,10 +445,12 @@ void app_run(struct endpoint *end)
 		vb_sq_end(end->qp, true);
 		if (chance(700000))
 			recv_refill(end, 1 + below(RECVS));
-		if (has_posted)
+		if (has_posted) {
+			local_look(end->lane, NULL);
 			lane_wake(end->lane, world.now);
+		}
 	}
-	if (chance(500000))
+	if (chance(500000) && !end->host->is_dead)
 		recv_refill_shared(end->host, 1 + below(8));
 	end->app_pause = has_posted ? 2 * VB_US : end->app_pause < 400 * VB_US ? 2 * end->app_pause : 400 * VB_US;
 	event_add(after(end->app_pause + (vb_time)below(20000) * VB_NS), EVENT_APP, end);

@@ -1,0 +1,286 @@
+/* Who shares memory with whom. Lanes meet late, each of the two in its own time; they are lost, because the bell's
+ * socket broke while both go on by packets, or because a process died, which may be between any two parts of its turn.
+ */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include "engine/qp.h"
+#include "local.h"
+
+struct local local;
+
+struct meeting *meeting_of(const struct lane *a, const struct lane *b)
+{
+	for (unsigned i = 0; i < local.count; i++) {
+		struct meeting *meeting = &local.meetings[i];
+		const struct lane *first = meeting->sides[0].lane, *second = meeting->sides[0].other->lane;
+		if ((first == a && second == b) || (first == b && second == a))
+			return meeting;
+	}
+	return NULL;
+}
+
+static void decide(struct side *side, enum fate fate, vb_time at)
+{
+	side->fate = fate;
+	side->fate_at = at;
+	event_add(at, EVENT_FATE, side);
+}
+
+static vb_time within(vb_time span)
+{
+	return after((vb_time)below((uint32_t)(span / VB_NS) + 1) * VB_NS);
+}
+
+/* Both are willing; each tells its lane when it has heard that. */
+static void arrange(struct meeting *meeting, vb_time span)
+{
+	for (unsigned i = 0; i < 2; i++) {
+		way_close(&meeting->ways[i]);
+		way_open(&meeting->ways[i]);
+	}
+	meeting->generation++;
+	for (unsigned i = 0; i < meeting->side_count; i++)
+		decide(&meeting->sides[i], MEET, within(span));
+}
+
+static void meeting_open(struct meeting *meeting, struct lane *a, struct lane *b)
+{
+	static const uint32_t limits[] = { 0, 1, VB_LOCAL_LEND_MIN, 10000 };
+	static const uint32_t refusals[] = { 0, 0, 0, 10000, 1000000 };
+	static const uint32_t holds[] = { 0, 5, 20 };
+	*meeting = (struct meeting){ .side_count = a == b ? 1 : 2,
+		.lend_from = limits[below(4)],
+		.fault_ppm = chance(200000) ? 1000 : 0,
+		.refusal_ppm = refusals[below(5)],
+		.hold = (vb_time)holds[below(3)] * VB_US,
+		.excused_until = world.now };
+	for (unsigned i = 0; i < 2; i++) {
+		struct side *side = &meeting->sides[i];
+		unsigned other = a == b ? 0 : 1 - i;
+		*side = (struct side){ .meeting = meeting,
+			.other = &meeting->sides[other],
+			.lane = i ? b : a,
+			.in = &meeting->ways[other],
+			.out = &meeting->ways[i] };
+	}
+	if (chance(850000))
+		arrange(meeting, chance(500000) ? 0 : 3 * VB_MS);
+}
+
+void local_open(void)
+{
+	unsigned lanes = 0;
+	struct lane *all[MAX_HOSTS * MAX_LANES];
+	for (unsigned i = 0; i < world.host_count; i++)
+		for (unsigned k = 0; k < world.hosts[i].lane_count; k++)
+			all[lanes++] = &world.hosts[i].lanes[k];
+	memset(&local, 0, sizeof(local));
+	local.meetings = calloc(lanes * lanes, sizeof(*local.meetings));
+	for (unsigned i = 0; i < lanes; i++) {
+		vb_lane_publish_lives(all[i]->lane, all[i]->host->lives);
+		for (unsigned k = 0; k <= i; k++)
+			meeting_open(&local.meetings[local.count++], all[i], all[k]);
+	}
+}
+
+/* Whoever is not met by then is not waited for, but may be met later. */
+void local_hear_wishes(struct lane *lane)
+{
+	struct vb_gid gid;
+	uint8_t slot;
+	while (vb_lane_next_wish(lane->lane, &gid, &slot)) {
+		for (unsigned i = 0; i < local.count; i++)
+			for (unsigned k = 0; k < local.meetings[i].side_count; k++) {
+				struct side *side = &local.meetings[i].sides[k];
+				if (side->lane == lane && side->other->lane->slot == slot)
+					event_add(within(chance(700000) ? 100 * VB_US : 3 * VB_MS), EVENT_WISH, side);
+			}
+	}
+}
+
+void local_answer_wish(struct side *side)
+{
+	const struct lane *peer = side->other->lane;
+	if (!side->is_met)
+		vb_lane_set_neighbour(side->lane->lane, &peer->host->gid, peer->slot, NULL);
+	lane_wake(side->lane, world.now);
+}
+
+/* ---- Fates ----------------------------------------------------------------------------------------------------------
+ */
+
+static void meet(struct side *side)
+{
+	const struct lane *peer = side->other->lane;
+	side->neighbour = malloc(sizeof(*side->neighbour));
+	vb_neighbour_init(side->neighbour, side->lane->lane, side->meeting->lend_from);
+	if (vb_lane_set_neighbour(side->lane->lane, &peer->host->gid, peer->slot, side->neighbour))
+		broken("a neighbour cannot be told of");
+	side->is_met = true;
+	side->part = LOOK;
+	side->is_held = false;
+	side->idle_transmits = 0;
+	side_wake(side, world.now);
+	lane_wake(side->lane, world.now);
+	trace("lane %u meets lane %u", side->lane->slot, peer->slot);
+}
+
+/* The first of two ends to be gone may be gone for long before the other sees it. */
+static void lose(struct side *side)
+{
+	trace("lane %u loses lane %u", side->lane->slot, side->other->lane->slot);
+	local_let_go(side->lane->host);
+	side->is_met = false;
+	vb_local_lost(side->neighbour, world.now);
+	for (unsigned i = 0; i < world.connection_count; i++)
+		for (unsigned k = 0; k < 2; k++) {
+			const struct endpoint *end = &world.connections[i].ends[k];
+			if (end->qp && end->qp->local.to == side->neighbour)
+				broken("qpn %06x sends to a neighbour that was lost", end->qpn);
+		}
+	lane_look_around(side->lane, true);
+	decide(side, FORGET, chance(500000) ? world.now : within(VB_MS));
+}
+
+static void forget(struct side *side)
+{
+	const struct lane *peer = side->other->lane;
+	vb_lane_set_neighbour(side->lane->lane, &peer->host->gid, peer->slot, NULL);
+	free(side->neighbour);
+	side->neighbour = NULL;
+	side->fate = STAY;
+	if (!side->other->neighbour && side->other->fate == STAY)
+		arrange(side->meeting, 5 * VB_MS);
+}
+
+void local_meet_fate(struct side *side)
+{
+	if (side->fate == STAY || side->fate_at != world.now)
+		return;
+	if (side->lane->host->is_dead || vb_time_before(world.now, side->lane->paused_until)) {
+		decide(side, side->fate, after(10 * VB_US));
+		return;
+	}
+	enum fate fate = side->fate;
+	side->fate = STAY;
+	if (fate == MEET)
+		meet(side);
+	else if (fate == LOSE)
+		lose(side);
+	else
+		forget(side);
+}
+
+/* ---- Disasters
+ * -------------------------------------------------------------------------------------------------------- */
+
+static bool is_whole(const struct meeting *meeting)
+{
+	for (unsigned i = 0; i < meeting->side_count; i++)
+		if (!meeting->sides[i].is_met || meeting->sides[i].fate != STAY)
+			return false;
+	return true;
+}
+
+static void excuse(struct meeting *meeting, vb_time span)
+{
+	vb_time until = after(span + 2 * VB_S);
+	if (vb_time_before(meeting->excused_until, until))
+		meeting->excused_until = until;
+}
+
+/* The bell's socket broke. Who has something under way cannot know what became of it; the others go on by packets. */
+void local_part(void)
+{
+	struct meeting *meeting = local.count ? &local.meetings[below(local.count)] : NULL;
+	if (!meeting || meeting->side_count == 1 || !is_whole(meeting))
+		return;
+	local.losses++;
+	excuse(meeting, 5 * VB_MS);
+	for (unsigned i = 0; i < 2; i++)
+		decide(&meeting->sides[i], LOSE, within(5 * VB_MS));
+}
+
+static bool may_die(const struct host *host)
+{
+	for (unsigned i = 0; i < local.count; i++)
+		for (unsigned k = 0; k < local.meetings[i].side_count; k++)
+			if (local.meetings[i].sides[k].lane->host == host && !is_whole(&local.meetings[i]))
+				return false;
+	return !host->is_dead;
+}
+
+/* A process is gone, between any two parts of what it did. Others read on in what it told, until they hear of it. */
+void local_kill(struct host *host)
+{
+	vb_time span = (vb_time)(1 + below(20000)) * VB_US;
+	if (!may_die(host))
+		return;
+	trace("host %u dies", host->index);
+	local.kills++;
+	host->is_dead = true;
+	for (unsigned i = 0; i < host->lane_count; i++)
+		lane_pause(&host->lanes[i], span);
+	for (unsigned i = 0; i < local.count; i++) {
+		struct meeting *meeting = &local.meetings[i];
+		struct side *own = &meeting->sides[meeting->sides[0].lane->host != host];
+		if (own->lane->host != host)
+			continue;
+		excuse(meeting, span);
+		if (own->other->lane->host != host)
+			decide(own->other, LOSE, within(2 * span));
+	}
+	for (unsigned i = 0; i < world.connection_count; i++)
+		if (world.connections[i].ends[0].host == host || world.connections[i].ends[1].host == host)
+			connection_silence(&world.connections[i]);
+	event_add(after(span), EVENT_REBIRTH, host);
+}
+
+/* Another comes in its place, with nothing of what it had. */
+void local_rebirth(struct host *host)
+{
+	trace("host %u is there again", host->index);
+	host->is_dead = false;
+	local_let_go(host);
+	for (unsigned i = 0; i < world.connection_count; i++)
+		for (unsigned k = 0; k < 2; k++)
+			if (world.connections[i].ends[k].host == host)
+				connection_end_vanish(&world.connections[i].ends[k]);
+	for (unsigned i = 0; i < local.count; i++)
+		for (unsigned k = 0; k < local.meetings[i].side_count; k++)
+			if (local.meetings[i].sides[k].lane->host == host)
+				lose(&local.meetings[i].sides[k]);
+}
+
+bool local_excuses(const struct endpoint *end)
+{
+	const struct meeting *meeting = meeting_of(end->lane, end->peer->lane);
+	return meeting && vb_time_before(world.now, meeting->excused_until);
+}
+
+void local_report(void)
+{
+	printf("  %llu descriptors, %llu answers, %llu pieces pulled (%llu stale), %llu meetings lost, %llu deaths\n",
+		(unsigned long long)local.descriptors, (unsigned long long)local.answers,
+		(unsigned long long)local.pulls, (unsigned long long)local.stale, (unsigned long long)local.losses,
+		(unsigned long long)local.kills);
+}
+
+void local_close(void)
+{
+	for (unsigned i = 0; i < local.count; i++) {
+		struct meeting *meeting = &local.meetings[i];
+		for (unsigned k = 0; k < meeting->side_count; k++) {
+			struct side *side = &meeting->sides[k];
+			if (side->is_met)
+				vb_local_lost(side->neighbour, world.now);
+			free(side->neighbour);
+		}
+		for (unsigned k = 0; k < 2; k++)
+			way_close(&meeting->ways[k]);
+	}
+	free(local.meetings);
+	local.meetings = NULL;
+	local.count = 0;
+}

@@ -1,0 +1,353 @@
+/* A lane's turn towards another lane that shares memory with it, as a live holder's, but for what is taken at a time
+ * and when. Between two parts the other side does what it likes, the lane's packets come and go, and the process stands
+ * still for a while. A piece is copied in several steps, during which the lane is the copier's and the lender runs on.
+ */
+#include <string.h>
+#include "engine/check.h"
+#include "engine/qp.h"
+#include "local.h"
+
+#define RETRY (VB_US) /* the lane is another's */
+
+void side_wake(struct side *side, vb_time at)
+{
+	if (vb_time_before(at, side->lane->paused_until))
+		at = side->lane->paused_until;
+	if (vb_time_before(at, world.now))
+		at = world.now;
+	if (side->is_scheduled && !vb_time_before(at, side->wake_at))
+		return;
+	side->is_scheduled = true;
+	side->wake_at = at;
+	event_add(at, EVENT_SIDE, side);
+}
+
+/* The bell: it rings after a while, and now and then for nothing. */
+static void ring(struct side *side, bool is_news)
+{
+	side->is_rung |= is_news;
+	if (side->is_met && (is_news || chance(10000)))
+		side_wake(side, after((vb_time)below(chance(900000) ? 500 : 50000) * VB_NS));
+}
+
+/* ---- In ---------------------------------------------------------------------------------------------------------- */
+
+static struct endpoint *find_endpoint(uint32_t qpn)
+{
+	for (unsigned i = 0; i < world.connection_count; i++)
+		for (unsigned k = 0; k < 2; k++)
+			if (world.connections[i].ends[k].qp && world.connections[i].ends[k].qpn == qpn)
+				return &world.connections[i].ends[k];
+	return NULL;
+}
+
+static bool take_answers(struct side *side)
+{
+	struct ring *ring = &side->in->answers;
+	struct vb_local_heap heap = { side->in->heap, side->in->heap_bytes };
+	struct vb_answer answers[RING_MAX];
+	unsigned waiting = ring->told - ring->taken, n = waiting ? 1 + below(waiting) : 0;
+	for (unsigned i = 0; i < n; i++) {
+		answers[i] = side->in->answer[(ring->taken + i) % RING_MAX];
+		note((uint64_t)answers[i].kind << 56 | (uint64_t)answers[i].dest_qpn << 24 | answers[i].psn);
+		if (is_verbose)
+			trace("%06x hears of %06x: answer %u to psn %u, code %u, len %u", answers[i].dest_qpn,
+				answers[i].src_qpn, answers[i].kind, answers[i].psn, answers[i].code,
+				answers[i].length);
+		progress_answered(find_endpoint(answers[i].dest_qpn), answers[i].kind == VB_ANSWER_NOT_READY);
+	}
+	ring->taken += n;
+	local.answers += n;
+	if (n)
+		vb_local_answered(side->neighbour, answers, n, &heap, world.now);
+	side->was_useful |= n > 0;
+	return n < waiting;
+}
+
+static bool receive(struct side *side)
+{
+	struct ring *ring = &side->in->descriptors;
+	struct vb_local_heap heap = { side->in->heap, side->in->heap_bytes };
+	struct vb_descriptor given[RING_MAX], descriptors[RING_MAX];
+	struct vb_answer answers[RING_MAX];
+	unsigned waiting = side->seen - ring->taken, n = waiting ? 1 + below(waiting) : 0;
+	for (unsigned i = 0; i < n; i++) {
+		given[i] = side->in->descriptor[(ring->taken + i) % RING_MAX];
+		if (is_verbose)
+			trace("%06x is asked by %06x: %s psn %u, place %u, len %u%s", given[i].dest_qpn,
+				given[i].src_qpn, vb_opcodes[given[i].opcode].name, given[i].psn, given[i].place,
+				given[i].length, given[i].flags & VB_LOCAL_ACKED ? ", acked" : "");
+	}
+	struct vb_local_room room = way_room(side->out, &side->out->answered, descriptors, answers);
+	unsigned taken = vb_local_receive(side->neighbour, given, n, &heap, &room, world.now);
+	if (taken > n)
+		broken("%u descriptors were given, and %u taken", n, taken);
+	side->was_useful |= way_put(side->out, &side->out->answered, &room) || taken || (n && side->out->has_more);
+	for (unsigned i = 0; i < taken; i++)
+		note((uint64_t)given[i].opcode << 48 | (uint64_t)given[i].dest_qpn << 24 | given[i].psn);
+	ring->taken += taken;
+	world.packets += taken;
+	local.descriptors += taken;
+	return taken && ring->taken != side->seen && chance(700000);
+}
+
+/* ---- What is lent --------------------------------------------------------------------------------------------------
+ */
+
+static bool is_dead(const struct side *side)
+{
+	return side->lane->host->is_dead;
+}
+
+void side_let_go(struct side *side)
+{
+	if (!side->copy.is_on)
+		return;
+	side->copy.is_on = false;
+	side->lane->copier = NULL;
+}
+
+static void begin_copy(struct side *side)
+{
+	struct copy *copy = &side->copy;
+	uint32_t length = 0;
+	for (unsigned i = 0; i < copy->pull.iov_count; i++)
+		length += (uint32_t)copy->pull.iov[i].length;
+	if (length != copy->pull.length)
+		broken("a piece of %u bytes has places for %u", copy->pull.length, length);
+	copy->is_on = true;
+	copy->has_proof = false;
+	copy->copied = 0;
+	copy->outcome = chance(side->meeting->fault_ppm)     ? VB_PULL_FAULT
+			: chance(side->meeting->refusal_ppm) ? VB_PULL_REFUSED
+							     : VB_PULLED;
+	side->lane->copier = side;
+	local.pulls++;
+}
+
+static void copy_some(struct copy *copy, uint32_t length)
+{
+	const uint8_t *from = (const uint8_t *)(uintptr_t)copy->pull.address;
+	uint32_t at = 0, end = copy->copied + length;
+	for (unsigned i = 0; i < copy->pull.iov_count; i++) {
+		const struct vb_iov *iov = &copy->pull.iov[i];
+		uint32_t next = at + (uint32_t)iov->length;
+		uint32_t first = copy->copied > at ? copy->copied : at, last = end < next ? end : next;
+		if (first < last)
+			memcpy((uint8_t *)iov->base + (first - at), from + first, last - first);
+		at = next;
+	}
+	copy->copied = end;
+}
+
+/* Read behind the bytes: what they belonged to is as it was when they were lent. */
+static void read_proof(const struct side *side, struct copy *copy)
+{
+	copy->has_proof = true;
+	const uint8_t *lives = (const uint8_t *)side->other->lane->host->lives;
+	if (memcmp(lives + copy->pull.proof_at, &copy->pull.proof, copy->pull.proof_bytes) == 0)
+		return;
+	copy->outcome = VB_PULL_STALE;
+	local.stale++;
+}
+
+static void end_copy(struct side *side)
+{
+	struct copy *copy = &side->copy;
+	if (copy->outcome == VB_PULL_FAULT && side->neighbour->puller) {
+		const struct endpoint *end = vb_qp_user(side->neighbour->puller);
+		connection_may_break(end->connection);
+	}
+	if (is_verbose)
+		trace("lane %u copies %u bytes of lane %u: outcome %u", side->lane->slot, copy->pull.length,
+			side->other->lane->slot, copy->outcome);
+	side_let_go(side);
+	vb_local_pulled(side->neighbour, copy->outcome, world.now);
+}
+
+/* Something happens to who lends, in the middle. */
+static void strike(const struct endpoint *end)
+{
+	if (chance(800000))
+		connection_give_up(end->peer);
+	else
+		local_kill(end->peer->host);
+}
+
+static bool pull(struct side *side)
+{
+	struct copy *copy = &side->copy;
+	if (!copy->is_on) {
+		if (!vb_local_pull(side->neighbour, &copy->pull, world.now))
+			return false;
+		begin_copy(side);
+		side->was_useful = true;
+		return true;
+	}
+	if (chance(20000)) { /* the lane is given away in the middle */
+		side_let_go(side);
+		return chance(500000);
+	}
+	if (chance(5000))
+		strike(vb_qp_user(side->neighbour->puller));
+	if (is_dead(side->other)) /* there is nobody to copy from */
+		side_let_go(side);
+	if (!copy->is_on)
+		return false;
+	uint32_t left = copy->pull.length - copy->copied;
+	if (copy->outcome == VB_PULLED && left)
+		copy_some(copy, chance(500000) ? left : 1 + below(left));
+	else if (copy->outcome == VB_PULLED && !copy->has_proof)
+		read_proof(side, copy);
+	else
+		end_copy(side);
+	return copy->is_on || chance(500000);
+}
+
+/* ---- Out ------------------------------------------------------------------------------------------------------------
+ */
+
+/* Answers alone may wait a little. */
+static bool holds_back(struct side *side)
+{
+	if (vb_local_is_urgent(side->neighbour)) {
+		side->is_held = false;
+	} else if (!side->is_held) {
+		side->is_held = true;
+		side->held_until = after(
+			side->meeting->hold ? (vb_time)below((uint32_t)(side->meeting->hold / VB_NS)) * VB_NS : 0);
+	} else if (!vb_time_before(world.now, side->held_until)) {
+		side->is_held = false;
+	}
+	return side->is_held;
+}
+
+static bool has_room(const struct vb_local_room *room)
+{
+	return room->descriptor_max > 0 && room->answer_max > 0 && room->heap_bytes >= VB_LOCAL_PART;
+}
+
+static bool transmit(struct side *side)
+{
+	struct vb_descriptor descriptors[RING_MAX];
+	struct vb_answer answers[RING_MAX];
+	if (!vb_local_wants_transmit(side->neighbour) || holds_back(side))
+		return false;
+	struct vb_local_room room = way_room(side->out, &side->out->requested, descriptors, answers);
+	vb_local_transmit(side->neighbour, &room, world.now);
+	for (unsigned i = 0; is_verbose && i < room.descriptor_count; i++)
+		trace("%06x asks %06x: %s psn %u, place %u, len %u", descriptors[i].src_qpn, descriptors[i].dest_qpn,
+			vb_opcodes[descriptors[i].opcode].name, descriptors[i].psn, descriptors[i].place,
+			descriptors[i].length);
+	bool was_useful = way_put(side->out, &side->out->requested, &room);
+	side->was_useful |= was_useful || side->out->has_more;
+	side->idle_transmits = was_useful || !has_room(&room) ? 0 : side->idle_transmits + 1;
+	if (side->idle_transmits > 1000)
+		broken("host %u lane %u wants to transmit without end, and has nothing for host %u lane %u",
+			side->lane->host->index, side->lane->slot, side->other->lane->host->index,
+			side->other->lane->slot);
+	return was_useful && chance(300000);
+}
+
+/* ---- Turns
+ * ------------------------------------------------------------------------------------------------------------- */
+
+/* True: this part again. */
+static bool do_part(struct side *side)
+{
+	switch (side->part) {
+	case LOOK:
+		side->was_useful = side->is_rung = false;
+		side->seen = side->in->descriptors.told;
+		return false;
+	case TAKE_ANSWERS:
+		return take_answers(side);
+	case RECEIVE:
+		return receive(side);
+	case PULL:
+		return pull(side);
+	case TRANSMIT:
+		return transmit(side);
+	case TELL_ANSWERS:
+		ring(side->other, way_tell_answers(side->out));
+		return false;
+	case TELL_DESCRIPTORS:
+		ring(side->other, way_tell_descriptors(side->out));
+		return false;
+	case FREE:
+		ring(side->other, way_free_taken(side->in));
+		return false;
+	case PARTS:
+		break;
+	}
+	return false;
+}
+
+static vb_time some_while(void)
+{
+	uint32_t kind = below(1000);
+	vb_time least = VB_NS;
+	return least + (vb_time)below(kind < 960 ? 300 : kind < 998 ? 5000 : 300000) * VB_NS;
+}
+
+/* Nothing was done, and nothing has been told or freed since it began. */
+static bool may_sleep(const struct side *side)
+{
+	return !side->was_useful && !side->is_rung;
+}
+
+static void go_on(struct side *side, bool is_same_part)
+{
+	if (!is_same_part)
+		side->part = (side->part + 1) % PARTS;
+	bool is_over = side->part == LOOK && !is_same_part && may_sleep(side);
+	if (!is_over)
+		side_wake(side, after(some_while() * (side->copy.is_on && chance(200000) ? 50 : 1)));
+	else if (side->is_held)
+		side_wake(side, side->held_until);
+}
+
+/* After whatever may have given a lane something to say. */
+static bool has_work(const struct side *side)
+{
+	return vb_local_is_urgent(side->neighbour) ||
+	       (!side->is_held && vb_local_wants_transmit(side->neighbour));
+}
+
+void local_look(struct lane *lane, const struct side *but)
+{
+	for (unsigned i = 0; i < local.count; i++)
+		for (unsigned k = 0; k < local.meetings[i].side_count; k++) {
+			struct side *side = &local.meetings[i].sides[k];
+			if (side->lane == lane && side != but && side->is_met && has_work(side))
+				side_wake(side, after((vb_time)below(200) * VB_NS));
+		}
+}
+
+void side_run(struct side *side)
+{
+	struct lane *lane = side->lane;
+	if (!side->is_scheduled || side->wake_at != world.now)
+		return;
+	side->is_scheduled = false;
+	if (!side->is_met)
+		return;
+	bool is_away = lane->host->is_dead || (lane->copier && lane->copier != side);
+	if (is_away || vb_time_before(world.now, lane->paused_until)) {
+		side_wake(side, after(RETRY));
+		return;
+	}
+	bool is_same_part = do_part(side);
+	if (side->is_met)
+		vb_neighbour_check(side->neighbour);
+	lane_look_around(lane, chance(300000) || side->part == FREE);
+	go_on(side, is_same_part);
+	local_look(lane, side); /* a turn answers the bells of requests that go elsewhere, too */
+}
+
+void local_let_go(struct host *host)
+{
+	for (unsigned i = 0; i < host->lane_count; i++)
+		if (host->lanes[i].copier)
+			side_let_go(host->lanes[i].copier);
+}
