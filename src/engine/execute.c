@@ -286,43 +286,18 @@ static enum vb_verdict execute_flush(const struct vb_target *target, const struc
 
 /* ---- Bytes that somebody else puts in their place -------------------------------------------------------------- */
 
-static bool add_place(const struct vb_reach *part, uint32_t length, struct vb_iov *iov, unsigned *count)
-{
-	if (part->kind)
-		return false;
-	iov[(*count)++] = (struct vb_iov){ part->bytes, length };
-	return true;
-}
-
-static bool find_receive_places(
-	const struct vb_target *target, uint32_t length, struct vb_iov *iov, unsigned *count)
+bool vb_execute_places(const struct vb_target *target, uint32_t length, struct vb_iov *iov, unsigned *count)
 {
 	const struct vb_recv_wqe *recv = target->recv;
 	const struct vb_pd *pd = target->srq ? target->srq->pd : target->pd;
-	uint32_t offset = target->received;
-	for (uint32_t i = 0; recv && i < recv->sge_count && length > 0; i++) {
-		const struct vb_sge *sge = &recv->sges[i];
-		if (offset >= sge->length) {
-			offset -= sge->length;
-			continue;
-		}
-		uint32_t part = sge->length - offset < length ? sge->length - offset : length;
-		struct vb_reach reach;
-		if (vb_reach_local(pd, sge, offset, part, VB_ACCESS_LOCAL_WRITE, &reach) ||
-			!add_place(&reach, part, iov, count))
-			return false;
-		length -= part;
-		offset = 0;
-	}
-	return length == 0;
-}
-
-bool vb_execute_places(const struct vb_target *target, uint32_t length, struct vb_iov *iov, unsigned *count)
-{
 	struct vb_reach part = { 0 };
 	if (target->open == VB_MESSAGE_SEND)
-		return find_receive_places(target, length, iov, count);
-	return reach_next(target, length, &part) && add_place(&part, length, iov, count);
+		return recv &&
+		       vb_scatter_places(pd, recv->sges, recv->sge_count, target->received, length, iov, count);
+	if (!reach_next(target, length, &part) || part.kind)
+		return false;
+	iov[(*count)++] = (struct vb_iov){ part.bytes, length };
+	return true;
 }
 
 /* ---- Any request ----------------------------------------------------------------------------------------------- */

@@ -173,9 +173,10 @@ void vb_key_open(struct vb_key_entry *entry, uint32_t key, const struct vb_key_t
 /* First it opens nothing, then that is counted: whoever finds it open has read a count that this one is not in. */
 void vb_key_close(struct vb_key_table *keys, struct vb_key_entry *entry)
 {
+	uint32_t key = (uint32_t)atomic_load_explicit(&entry->stamp, memory_order_relaxed);
 	atomic_store_explicit(&entry->stamp, next_stamp(entry, 0), memory_order_release);
 	if (keys->lives)
-		atomic_fetch_add(&keys->lives->removals, 1);
+		atomic_fetch_add(&keys->lives->removals[vb_lives_place(key)], 1);
 }
 
 static uint32_t check_chunk(const struct vb_key_table *keys, const struct vb_key_entry *chunk, uint32_t from)

@@ -25,12 +25,19 @@ void vb_neighbour_init(struct vb_neighbour *neighbour, struct vb_lane *lane, uin
 	vb_list_init(&neighbour->ready);
 	vb_list_init(&neighbour->users);
 	vb_list_init(&neighbour->debts);
+	vb_list_init(&neighbour->readers);
+}
+
+void vb_neighbour_set_pulling(struct vb_neighbour *neighbour, uint32_t pull_from)
+{
+	neighbour->pull_from = pull_from;
 }
 
 void vb_local_init(struct vb_qp *qp)
 {
 	vb_list_init(&qp->local.link);
 	vb_list_init(&qp->local.user_link);
+	vb_list_init(&qp->local.reader_link);
 }
 
 void vb_lane_publish_lives(struct vb_lane *lane, struct vb_lives *lives)
@@ -60,8 +67,9 @@ static void turn_to(struct vb_qp *qp, struct vb_neighbour *neighbour)
 {
 	vb_list_remove(&qp->local.link);
 	vb_list_remove(&qp->local.user_link);
+	vb_local_forget_reads(qp);
 	qp->local.to = neighbour;
-	qp->local.never_lends = false;
+	qp->local.never_lends = qp->local.never_pulls = false;
 	qp->requester.has_credits = false;
 	if (neighbour)
 		vb_list_add_tail(&neighbour->users, &qp->local.user_link);
@@ -85,6 +93,29 @@ void vb_local_schedule(struct vb_qp *qp)
 		vb_list_add_tail(&qp->local.to->ready, &qp->local.link);
 }
 
+/* ---- What is lent ---------------------------------------------------------------------------------------------- */
+
+/* Pieces of both in turn, so that neither waits for the other's end. */
+bool vb_local_pull(struct vb_neighbour *neighbour, struct vb_local_pull *pull, vb_time now)
+{
+	neighbour->lane->now = now;
+	neighbour->reader = NULL;
+	neighbour->is_readers_turn = !neighbour->is_readers_turn;
+	if (neighbour->is_readers_turn && vb_local_pull_read(neighbour, pull))
+		return true;
+	return vb_local_pull_message(neighbour, pull, now) || vb_local_pull_read(neighbour, pull);
+}
+
+void vb_local_pulled(struct vb_neighbour *neighbour, enum vb_local_outcome outcome, vb_time now)
+{
+	neighbour->lane->now = now;
+	if (neighbour->reader)
+		vb_local_read_pulled(neighbour, outcome, now);
+	else
+		vb_local_message_pulled(neighbour, outcome, now);
+	vb_lane_reap(neighbour->lane);
+}
+
 /* ---- Goodbyes -------------------------------------------------------------------------------------------------- */
 
 /* Whoever lent the bytes hears that nobody takes them any more. */
@@ -105,6 +136,7 @@ static void abandon_pull(struct vb_qp *qp)
 void vb_local_stop(struct vb_qp *qp)
 {
 	vb_list_remove(&qp->local.link);
+	vb_local_forget_reads(qp);
 	abandon_pull(qp);
 }
 
@@ -183,6 +215,7 @@ void vb_local_check(const struct vb_qp *qp)
 	assert(!vb_list_linked(&local->link) || local->to);
 	if (local->debt)
 		assert(!local->debt->is_orphan);
+	vb_local_check_reads(qp);
 	if (!local->to)
 		return;
 	assert(qp->flight.out == 0 && qp->flight.in == 0);
@@ -198,6 +231,8 @@ void vb_neighbour_check(const struct vb_neighbour *neighbour)
 		assert(vb_container_of(node, struct vb_qp, local.link)->local.to == neighbour);
 	vb_list_for_each (node, &neighbour->debts)
 		assert(vb_container_of(node, struct vb_debt, link)->to == neighbour);
+	vb_list_for_each (node, &neighbour->readers)
+		assert(vb_container_of(node, struct vb_qp, local.reader_link)->local.to == neighbour);
 	if (!neighbour->puller)
 		return;
 	assert(neighbour->puller->local.pulls == neighbour && !neighbour->has_pending);

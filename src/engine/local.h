@@ -27,7 +27,8 @@
  * Payload is in the descriptor itself, in the heap (in parts, the First, Middles and Last of a message), or lent: the
  * request is checked first, and then pulled straight into its place, a piece at a time; it completes with the last. What
  * is lent may be the program's again before it was pulled, when the QP has failed or was reset: its life is over then, which
- * the holder sees in the lender's struct vb_lives after copying, and says.
+ * the holder sees in the lender's struct vb_lives after copying, and says. What a READ asks for is lent likewise, as long as
+ * no key like its own is closed, and pulled by who asked (local_read.c).
  *
  * The other end may be another user's: descriptors and answers are to be copied out of shared memory before they are given
  * to the engine, which believes nothing that they say. Functions here are all [lane], and allocate nothing but at a QP's
@@ -44,19 +45,31 @@
 #define VB_LOCAL_LEND_MIN  4097u  /* tags look at messages of one packet as a whole */
 #define VB_LOCAL_PULL_MAX  1048576u
 #define VB_LOCAL_NO_BYTES  UINT32_MAX /* in place of an offset: there are none, only their number */
+#define VB_LIVES_KEYS	   4096u      /* power of two */
 
 /* What a process tells of itself to those who pull from it, who read it as they read what they pull. All its devices and
  * lanes share one. */
 struct vb_lives {
-	uint64_t nonce;		   /* the holder's */
-	_Atomic uint64_t removals; /* goes up whenever a key opens nothing any more, before who closed it hears so */
+	uint64_t nonce; /* the holder's */
+	/* By some bits of a key: how often such a one was closed. Goes up before who closed it hears that it is. */
+	_Atomic uint32_t removals[VB_LIVES_KEYS];
 	_Atomic uint16_t lives[65536]; /* the present life of the QP with that index in its number */
 };
+
+static inline uint32_t vb_lives_place(uint32_t key)
+{
+	return key >> 8 & (VB_LIVES_KEYS - 1); /* the low byte is no secret's: keys.h */
+}
 
 /* Where a descriptor's payload is. */
 enum vb_local_place { VB_LOCAL_NOWHERE, VB_LOCAL_INLINED, VB_LOCAL_HEAPED, VB_LOCAL_LENT };
 
-enum vb_local_flags { VB_LOCAL_SOLICITED = 1, VB_LOCAL_ACKED = 2 };
+enum vb_local_flags {
+	VB_LOCAL_SOLICITED = 1,
+	VB_LOCAL_ACKED = 2,
+	VB_LOCAL_PULLS = 4, /* of a READ: whoever asks can pull what is lent, and so all of it is asked for at once */
+	VB_LOCAL_AGAIN = 8, /* of a READ: it was lent, and is asked for by the heap; with PULLS: nothing was there */
+};
 
 struct vb_descriptor {
 	uint8_t opcode; /* as of a packet: an Only or, of payload in the heap, a part */
@@ -94,11 +107,14 @@ enum vb_answer_kind {
 	VB_ANSWER_DONE,	      /* all up to psn are executed */
 	VB_ANSWER_VALUE,      /* and before, and psn is an atomic that found value */
 	VB_ANSWER_READ,	      /* or a READ, whose bytes these are */
+	VB_ANSWER_LENT,	      /* or a READ, whose bytes are to be pulled */
+	VB_ANSWER_IN_PARTS,   /* or a READ, whose bytes are to be asked for again */
 	VB_ANSWER_NOT_READY,  /* all before psn are, and psn has no receive: code is the timer's */
 	VB_ANSWER_REFUSED,    /* code is the NAK's */
 	VB_ANSWER_UNREADABLE, /* what psn lends is not there */
 	VB_ANSWER_UNWANTED,   /* what psn lends cannot be pulled: by the heap */
 	VB_ANSWER_ABSENT,     /* there is no QP that takes it, or not now */
+	VB_ANSWER_MISPLACED,  /* said to oneself: what an answer brought has no place */
 };
 
 struct vb_answer {
@@ -108,9 +124,13 @@ struct vb_answer {
 	uint8_t code;
 	uint16_t holder; /* his own */
 	uint32_t length; /* of READ */
-	uint32_t at;	 /* in the answerer's heap, when length is more than a value's; or NO_BYTES */
+	union {
+		uint32_t at;	   /* in the answerer's heap, when length is more than a value's; or NO_BYTES */
+		uint32_t removals; /* of LENT: of keys like the one that opens it, before that was found open */
+	};
 	union {
 		uint64_t value;
+		uint64_t address; /* of LENT: in the answerer */
 		uint8_t bytes[8];
 	};
 };
@@ -157,7 +177,8 @@ enum vb_local_outcome {
 /* A lane of another process. The holder's memory; the fields are the engine's. */
 struct vb_neighbour {
 	struct vb_lane *lane; /* ours */
-	uint32_t lend_from;   /* bytes from which a message is lent; 0: never */
+	uint32_t lend_from;   /* bytes from which a message is lent; 0: never, and no READ's bytes either */
+	uint32_t pull_from;   /* bytes from which a READ is pulled; 0: never */
 	bool is_lost;
 	struct vb_list ready; /* QPs with descriptors to send */
 	struct vb_list users; /* QPs whose requests go there */
@@ -169,6 +190,12 @@ struct vb_neighbour {
 	uint8_t tail[16];	      /* the message's first bytes, for tags, or its last, which are to land last */
 	struct vb_answer pending;     /* not said yet: nothing more is executed before */
 	bool has_pending;
+	struct vb_list readers; /* QPs whose oldest READ is to be pulled */
+	struct vb_qp *reader;	/* what is being pulled now is of its READ; NULL: of the puller's message, or nothing */
+	uint32_t read_piece;
+	bool is_readers_turn;
+	bool is_held; /* the oldest descriptor waits until its QP's READs before held_psn are complete */
+	uint32_t held_psn;
 };
 
 /* What is executed and not yet said. Outlives its QP. */
@@ -188,11 +215,19 @@ struct vb_local {
 	struct vb_list user_link;
 	struct vb_debt *debt; /* made at its first request */
 	struct vb_neighbour *pulls; /* what it lends this QP; it is the puller there */
-	bool never_lends;
+	bool never_lends, never_pulls;
+	/* READs whose bytes are not all here, though they are answered. The oldest request under way is the oldest of them;
+	 * answers are awaited from heard_psn on, and what the last one asks for besides is done when all READs are. */
+	uint32_t lent_count, oldest_lent, newest_lent; /* indices of work requests */
+	uint32_t heard_psn, heard_index;
+	bool has_kept;
+	uint8_t kept_kind, kept_code;
+	struct vb_list reader_link; /* in its neighbour's readers */
 };
 
 void vb_neighbour_init(struct vb_neighbour *neighbour, struct vb_lane *lane, uint32_t lend_from);
 void vb_neighbour_set_lending(struct vb_neighbour *neighbour, uint32_t lend_from);
+void vb_neighbour_set_pulling(struct vb_neighbour *neighbour, uint32_t pull_from); /* whenever no pull is in hand */
 /* That slot of that address is the neighbour's, or no longer anybody's (NULL): QPs that are connected to it send to it by
  * descriptors from their RTS on, or once nothing is under way; only its descriptors are for them. -ENOMEM */
 int vb_lane_set_neighbour(
@@ -215,7 +250,8 @@ unsigned vb_local_receive(struct vb_neighbour *neighbour, const struct vb_descri
 	const struct vb_local_heap *heap, struct vb_local_room *room, vb_time now);
 void vb_local_answered(struct vb_neighbour *neighbour, const struct vb_answer *answers, unsigned n,
 	const struct vb_local_heap *heap, vb_time now);
-bool vb_local_pull(struct vb_neighbour *neighbour, struct vb_local_pull *pull, vb_time now); /* false: nothing */
+/* Of a message of theirs, or a READ of ours, in turn. False: nothing. */
+bool vb_local_pull(struct vb_neighbour *neighbour, struct vb_local_pull *pull, vb_time now);
 void vb_local_pulled(struct vb_neighbour *neighbour, enum vb_local_outcome outcome, vb_time now);
 
 /* Before the lane's first QP. The devices' keys count their removals there too (vb_nic_config). */
@@ -233,7 +269,41 @@ void vb_local_leave(struct vb_qp *qp); /* and it has nothing to do with any neig
 uint32_t vb_local_part_count(const struct vb_qp *qp, const struct vb_send_wqe *wqe); /* descriptors of a message */
 void vb_local_acked(struct vb_qp *qp, uint32_t psn, vb_time now);
 bool vb_local_tell_pending(struct vb_neighbour *neighbour, struct vb_local_room *room); /* false: there is no room */
+void vb_local_conclude(struct vb_qp *qp, enum vb_answer_kind kind, uint8_t code, vb_time now);
 void vb_local_check(const struct vb_qp *qp);
+
+/* local_receive.c: messages that are lent. */
+bool vb_local_pull_message(struct vb_neighbour *neighbour, struct vb_local_pull *pull, vb_time now);
+void vb_local_message_pulled(struct vb_neighbour *neighbour, enum vb_local_outcome outcome, vb_time now);
+
+/* local_read.c */
+bool vb_local_can_pull(const struct vb_qp *qp, const struct vb_send_wqe *wqe);
+/* The READ at index, the next to be answered, is: as LENT, or IN_PARTS. */
+void vb_local_lent(struct vb_qp *qp, uint32_t index, const struct vb_answer *answer);
+bool vb_local_ask_again(struct vb_qp *qp, struct vb_local_room *room); /* false: there is no room */
+bool vb_local_asks_again(const struct vb_qp *qp, uint32_t psn);
+void vb_local_answered_again(
+	struct vb_qp *qp, const struct vb_answer *answer, const struct vb_local_heap *heap, vb_time now);
+bool vb_local_pull_read(struct vb_neighbour *neighbour, struct vb_local_pull *pull);
+void vb_local_read_pulled(struct vb_neighbour *neighbour, enum vb_local_outcome outcome, vb_time now);
+/* The descriptor is not to be executed before READs of ours have completed. */
+bool vb_local_is_held(struct vb_neighbour *neighbour, const struct vb_descriptor *descriptor);
+void vb_local_forget_reads(struct vb_qp *qp);
+void vb_local_check_reads(const struct vb_qp *qp);
+
+/* Where the bytes of a READ's answer are; NULL: there are none, only their number. */
+static inline const uint8_t *vb_answer_bytes(const struct vb_answer *answer, const struct vb_local_heap *heap)
+{
+	if (answer->at == VB_LOCAL_NO_BYTES)
+		return NULL;
+	return answer->length <= sizeof(answer->bytes) ? answer->bytes : heap->bytes + answer->at;
+}
+
+static inline bool vb_answer_lies_in(const struct vb_answer *answer, const struct vb_local_heap *heap)
+{
+	return answer->length <= sizeof(answer->bytes) || answer->at == VB_LOCAL_NO_BYTES ||
+	       (uint64_t)answer->at + answer->length <= heap->length;
+}
 
 static inline uint32_t vb_local_heap_left(const struct vb_local_room *room)
 {

@@ -88,7 +88,8 @@ static bool place_is_right(const struct vb_descriptor *request, const struct vb_
 {
 	const struct vb_opcode *row = &vb_opcodes[request->opcode];
 	if (row->message == VB_MESSAGE_READ)
-		return request->length <= VB_LOCAL_PART;
+		return request->length <= VB_LOCAL_PART ||
+		       ((request->flags & VB_LOCAL_PULLS) && request->length <= VB_MAX_MESSAGE_BYTES);
 	if (!carries_payload(row))
 		return true;
 	if (row->message == VB_MESSAGE_ATOMIC_WRITE && (request->length != 8 || request->place == VB_LOCAL_LENT))
@@ -165,47 +166,6 @@ static uint8_t last_form(uint8_t opcode)
 
 /* ---- Verdicts -------------------------------------------------------------------------------------------------- */
 
-/* What was executed and has an answer of its own: false, it has none. */
-static bool say_result(struct vb_neighbour *neighbour, struct vb_qp *qp, const struct vb_descriptor *request,
-	const struct vb_local_room *room, uint64_t before)
-{
-	const struct vb_opcode *row = &vb_opcodes[request->opcode];
-	struct vb_answer answer = answer_to(request, VB_ANSWER_VALUE, 0);
-	if (row->message == VB_MESSAGE_ATOMIC) {
-		answer.value = before;
-	} else if (row->message == VB_MESSAGE_READ) {
-		answer.kind = VB_ANSWER_READ;
-		answer.length = request->length;
-		answer.at = room->heap_at + room->heap_used;
-	} else {
-		return false;
-	}
-	say_of(neighbour, qp, &answer);
-	return true;
-}
-
-/* What a READ asks for, which was allowed a moment ago. */
-static enum vb_verdict fetch(struct vb_neighbour *neighbour, struct vb_qp *qp, const struct vb_descriptor *request,
-	struct vb_local_room *room)
-{
-	struct vb_reach range = { 0 };
-	if (request->length == 0)
-		return VB_EXECUTED;
-	if (vb_reach_remote(qp->target.pd, qp->qpn, request->rkey, request->va, request->length,
-		    VB_ACCESS_REMOTE_READ, &range))
-		return VB_BAD_RKEY;
-	bool is_short = request->length <= sizeof(neighbour->pending.bytes);
-	const void *bytes = vb_load(&range, request->length);
-	if (!bytes) {
-		neighbour->pending.at = VB_LOCAL_NO_BYTES;
-		return VB_EXECUTED;
-	}
-	vb_copy(is_short ? neighbour->pending.bytes : room->heap + room->heap_used, bytes, request->length);
-	if (!is_short)
-		vb_local_use_heap(room, request->length);
-	return VB_EXECUTED;
-}
-
 static void refuse(struct vb_neighbour *neighbour, struct vb_qp *qp, const struct vb_descriptor *request,
 	const struct vb_packet *packet, enum vb_verdict verdict, vb_time now)
 {
@@ -215,6 +175,91 @@ static void refuse(struct vb_neighbour *neighbour, struct vb_qp *qp, const struc
 	vb_count(qp->lane, VB_NAK_SENT, 1);
 	say_of(neighbour, qp, &answer);
 }
+
+/* ---- READs ----------------------------------------------------------------------------------------------------- */
+
+/* To who can pull, if the holder lets him and closed keys are counted. */
+static bool is_to_be_lent(const struct vb_neighbour *neighbour, const struct vb_descriptor *request,
+	const struct vb_lives *lives, const struct vb_reach *range)
+{
+	bool can_pull = (request->flags & (VB_LOCAL_PULLS | VB_LOCAL_AGAIN)) == VB_LOCAL_PULLS;
+	return can_pull && neighbour->lend_from && lives && !range->kind && request->length > 0;
+}
+
+/* Into the answer, or the heap. False: there is no room. */
+static bool put_bytes(struct vb_answer *answer, const struct vb_reach *range, struct vb_local_room *room)
+{
+	bool is_short = answer->length <= sizeof(answer->bytes);
+	if (answer->length > VB_LOCAL_PART || (!is_short && answer->length > vb_local_heap_left(room)))
+		return false;
+	answer->at = room->heap_at + room->heap_used;
+	if (answer->length == 0)
+		return true;
+	const void *bytes = vb_load(range, answer->length);
+	if (!bytes) {
+		answer->at = VB_LOCAL_NO_BYTES;
+		return true;
+	}
+	vb_copy(is_short ? answer->bytes : room->heap + room->heap_used, bytes, answer->length);
+	if (!is_short)
+		vb_local_use_heap(room, answer->length);
+	return true;
+}
+
+/* The key is found open after its removals were read: if they are the same when the bytes have been pulled, it was then. */
+static enum vb_verdict read_range(const struct vb_neighbour *neighbour, const struct vb_qp *qp, const struct vb_pd *pd,
+	const struct vb_descriptor *request, struct vb_local_room *room, struct vb_answer *answer)
+{
+	struct vb_lives *lives = pd->nic->keys.lives;
+	struct vb_reach range = { 0 };
+	uint32_t removals = lives ? atomic_load(&lives->removals[vb_lives_place(request->rkey)]) : 0;
+	*answer = answer_to(request, VB_ANSWER_READ, 0);
+	answer->length = request->length;
+	if (request->length > 0 && vb_reach_remote(pd, qp->qpn, request->rkey, request->va, request->length,
+					   VB_ACCESS_REMOTE_READ, &range))
+		return VB_BAD_RKEY;
+	if (is_to_be_lent(neighbour, request, lives, &range)) {
+		answer->kind = VB_ANSWER_LENT;
+		answer->address = (uintptr_t)range.bytes;
+		answer->removals = removals;
+	} else if (!put_bytes(answer, &range, room)) {
+		answer->kind = VB_ANSWER_IN_PARTS;
+	}
+	if (answer->kind != VB_ANSWER_IN_PARTS)
+		vb_count(qp->lane, VB_TX_BYTES, request->length);
+	return VB_EXECUTED;
+}
+
+/* Of one that was executed, and lent. Its answer says nothing of others. */
+static void read_again(struct vb_neighbour *neighbour, struct vb_qp *qp, const struct vb_descriptor *request,
+	struct vb_local_room *room, vb_time now)
+{
+	const struct vb_pd *pd = qp->type == VB_QP_XRC_RECV ? vb_xrc_domain(qp, request->srqn & VB_SRQN_MASK) :
+							      qp->target.pd;
+	struct vb_answer answer;
+	struct vb_packet packet;
+	enum vb_verdict verdict = VB_BAD_LENGTH;
+	if (!pd)
+		verdict = VB_BAD_SRQ;
+	else if (!(qp->attr.access & VB_ACCESS_REMOTE_READ))
+		verdict = VB_NOT_PERMITTED;
+	else if (request->length <= VB_LOCAL_PART)
+		verdict = read_range(neighbour, qp, pd, request, room, &answer);
+	if (vb_is_condemned(qp)) {
+		say_absent(neighbour, request);
+	} else if (verdict != VB_EXECUTED) {
+		to_packet(&packet, request, NULL);
+		refuse(neighbour, qp, request, &packet, verdict, now);
+	} else if (request->flags & VB_LOCAL_PULLS) { /* its key is there still, the memory is not */
+		answer = answer_to(request, VB_ANSWER_REFUSED, VB_NAK_REMOTE_OPERATION);
+		vb_responder_fail_read(qp, request->psn, VB_CAUSE_LOCAL_FAULT, now);
+		say_of(neighbour, qp, &answer);
+	} else {
+		say(neighbour, &answer);
+	}
+}
+
+/* ---- What becomes of requests ---------------------------------------------------------------------------------- */
 
 static void accept(struct vb_qp *qp, const struct vb_descriptor *request)
 {
@@ -228,12 +273,30 @@ static void accept(struct vb_qp *qp, const struct vb_descriptor *request)
 		rs->msn = vb_psn_add(rs->msn, 1);
 }
 
+/* What has an answer of its own gets it; the others are owed one together. */
+static void answer_executed(struct vb_neighbour *neighbour, struct vb_qp *qp, const struct vb_descriptor *request,
+	const struct vb_packet *packet, struct vb_local_room *room, uint64_t before, vb_time now)
+{
+	uint8_t message = vb_opcodes[request->opcode].message;
+	struct vb_answer answer;
+	if (message == VB_MESSAGE_ATOMIC) {
+		answer = answer_to(request, VB_ANSWER_VALUE, 0);
+		answer.value = before;
+		say_of(neighbour, qp, &answer);
+	} else if (message != VB_MESSAGE_READ) {
+		owe(neighbour, qp, request);
+	} else if (read_range(neighbour, qp, qp->target.pd, request, room, &answer) == VB_EXECUTED) {
+		say_of(neighbour, qp, &answer);
+	} else { /* its key was open a moment ago */
+		refuse(neighbour, qp, request, packet, VB_BAD_RKEY, now);
+	}
+}
+
 static void conclude(struct vb_neighbour *neighbour, struct vb_qp *qp, const struct vb_descriptor *request,
 	const struct vb_packet *packet, enum vb_verdict verdict, struct vb_local_room *room, uint64_t before,
 	vb_time now)
 {
 	struct vb_answer answer;
-	bool is_read = vb_opcodes[request->opcode].message == VB_MESSAGE_READ;
 	if (qp->type == VB_QP_UC) {
 		vb_uc_conclude(qp, packet, verdict, now);
 		owe(neighbour, qp, request);
@@ -246,12 +309,7 @@ static void conclude(struct vb_neighbour *neighbour, struct vb_qp *qp, const str
 	switch (verdict) {
 	case VB_EXECUTED:
 		accept(qp, request);
-		if (!say_result(neighbour, qp, request, room, before))
-			owe(neighbour, qp, request);
-		else if (is_read && fetch(neighbour, qp, request, room) != VB_EXECUTED)
-			refuse(neighbour, qp, request, packet, VB_BAD_RKEY, now);
-		else if (is_read)
-			vb_count(qp->lane, VB_TX_BYTES, request->length);
+		answer_executed(neighbour, qp, request, packet, room, before, now);
 		break;
 	case VB_NOT_READY:
 		vb_count(qp->lane, VB_RNR_SENT, 1);
@@ -365,7 +423,7 @@ static bool find_places(struct vb_neighbour *neighbour, struct vb_local_pull *pu
 	return true;
 }
 
-bool vb_local_pull(struct vb_neighbour *neighbour, struct vb_local_pull *pull, vb_time now)
+bool vb_local_pull_message(struct vb_neighbour *neighbour, struct vb_local_pull *pull, vb_time now)
 {
 	struct vb_qp *qp = neighbour->puller;
 	const struct vb_descriptor *request = &neighbour->pulled;
@@ -379,7 +437,6 @@ bool vb_local_pull(struct vb_neighbour *neighbour, struct vb_local_pull *pull, v
 	memcpy(&pull->proof, &request->lent.life, sizeof(request->lent.life));
 	if (find_places(neighbour, pull))
 		return true;
-	neighbour->lane->now = now;
 	give_up_pull(neighbour, qp, VB_ANSWER_UNWANTED);
 	return false;
 }
@@ -416,7 +473,7 @@ static bool is_as_it_was(const struct vb_neighbour *neighbour, const struct vb_q
 	return target->open == vb_opcodes[request->opcode].message && skipped <= sizeof(neighbour->tail);
 }
 
-void vb_local_pulled(struct vb_neighbour *neighbour, enum vb_local_outcome outcome, vb_time now)
+void vb_local_message_pulled(struct vb_neighbour *neighbour, enum vb_local_outcome outcome, vb_time now)
 {
 	static const enum vb_answer_kind kinds[] = { [VB_PULL_STALE] = VB_ANSWER_ABSENT,
 		[VB_PULL_FAULT] = VB_ANSWER_UNREADABLE,
@@ -424,7 +481,6 @@ void vb_local_pulled(struct vb_neighbour *neighbour, enum vb_local_outcome outco
 	struct vb_qp *qp = neighbour->puller;
 	if (!qp)
 		return;
-	neighbour->lane->now = now;
 	if (outcome != VB_PULLED) {
 		give_up_pull(neighbour, qp, kinds[outcome]);
 		return;
@@ -447,7 +503,6 @@ void vb_local_pulled(struct vb_neighbour *neighbour, enum vb_local_outcome outco
 	neighbour->pulled_bytes += piece;
 	if (verdict != VB_EXECUTED || tail)
 		conclude_pull(neighbour, qp, &packet, verdict, now);
-	vb_lane_reap(neighbour->lane);
 }
 
 /* ---- Requests -------------------------------------------------------------------------------------------------- */
@@ -499,6 +554,11 @@ static enum vb_verdict judge(struct vb_qp *qp, const struct vb_descriptor *reque
 									 vb_execute(&qp->target, packet, before);
 }
 
+static bool is_again(const struct vb_descriptor *request)
+{
+	return vb_opcodes[request->opcode].message == VB_MESSAGE_READ && (request->flags & VB_LOCAL_AGAIN);
+}
+
 static void receive_one(struct vb_neighbour *neighbour, const struct vb_descriptor *request,
 	const struct vb_local_heap *heap, struct vb_local_room *room, vb_time now)
 {
@@ -514,6 +574,10 @@ static void receive_one(struct vb_neighbour *neighbour, const struct vb_descript
 	if ((request->flags & VB_LOCAL_ACKED) && qp->local.to == neighbour)
 		vb_local_acked(qp, request->acked, now);
 	vb_responder_establish(qp);
+	if (is_again(request)) {
+		read_again(neighbour, qp, request, room, now);
+		return;
+	}
 	to_packet(&packet, request, heap);
 	if (qp->type == VB_QP_UC && !vb_uc_expects(qp, &packet)) {
 		owe(neighbour, qp, request);
@@ -532,14 +596,16 @@ static void receive_one(struct vb_neighbour *neighbour, const struct vb_descript
 		conclude(neighbour, qp, request, &packet, verdict, room, before, now);
 }
 
-/* An answer of its own is put away at once, so that there is room for it is known before. */
+/* An answer of its own is put away at once, so that there is room for it is known before; who can pull may ask again. */
 static bool may_take(
-	const struct vb_neighbour *neighbour, const struct vb_local_room *room, const struct vb_descriptor *request)
+	struct vb_neighbour *neighbour, const struct vb_local_room *room, const struct vb_descriptor *request)
 {
-	if (neighbour->puller || neighbour->is_lost || room->answer_count == room->answer_max)
+	if (neighbour->puller || neighbour->is_lost || room->answer_count == room->answer_max ||
+		vb_local_is_held(neighbour, request))
 		return false;
-	bool is_read = vb_opcodes[request->opcode].message == VB_MESSAGE_READ;
-	return !is_read || request->length > VB_LOCAL_PART || vb_local_heap_left(room) >= request->length;
+	bool needs_heap = vb_opcodes[request->opcode].message == VB_MESSAGE_READ && request->length <= VB_LOCAL_PART &&
+			  !(request->flags & VB_LOCAL_PULLS);
+	return !needs_heap || vb_local_heap_left(room) >= request->length;
 }
 
 unsigned vb_local_receive(struct vb_neighbour *neighbour, const struct vb_descriptor *descriptors, unsigned n,
@@ -550,6 +616,7 @@ unsigned vb_local_receive(struct vb_neighbour *neighbour, const struct vb_descri
 	neighbour->lane->is_marked = false;
 	while (vb_local_tell_pending(neighbour, room) && taken < n && may_take(neighbour, room, &descriptors[taken])) {
 		const struct vb_descriptor *request = &descriptors[taken++];
+		neighbour->is_held = false;
 		vb_count(neighbour->lane, VB_RX_PACKETS, 1);
 		vb_count(neighbour->lane, VB_RX_BYTES, request->place == VB_LOCAL_NOWHERE ? 0 : request->length);
 		receive_one(neighbour, request, heap, room, now);

@@ -32,7 +32,7 @@ static bool is_lendable(const struct vb_qp *qp, const struct vb_send_wqe *wqe, s
 uint32_t vb_local_part_count(const struct vb_qp *qp, const struct vb_send_wqe *wqe)
 {
 	struct vb_reach reach;
-	if (wqe->length <= VB_LOCAL_PART || is_lendable(qp, wqe, &reach))
+	if (wqe->length <= VB_LOCAL_PART || (is_read(wqe) ? vb_local_can_pull(qp, wqe) : is_lendable(qp, wqe, &reach)))
 		return 1;
 	return (uint32_t)(((uint64_t)wqe->length + VB_LOCAL_PART - 1) / VB_LOCAL_PART);
 }
@@ -146,6 +146,12 @@ static uint32_t part_length(const struct vb_send_wqe *wqe, uint32_t offset)
 	return VB_LOCAL_PART;
 }
 
+/* All of it in one descriptor was decided when it was started. */
+static bool is_to_be_pulled(const struct vb_qp *qp, const struct vb_send_wqe *wqe)
+{
+	return wqe->psn_count == 1 && (wqe->length > VB_LOCAL_PART || vb_local_can_pull(qp, wqe));
+}
+
 /* The descriptor of part index of the message. */
 static enum step build(
 	struct vb_qp *qp, const struct vb_send_wqe *wqe, uint32_t index, struct vb_local_room *room)
@@ -174,7 +180,9 @@ static enum step build(
 	} else if (wqe->opcode == VB_WR_FLUSH) {
 		descriptor->length = wqe->flush.length;
 		descriptor->imm_or_inv = flush_word_of(wqe);
-	} else if (!is_read(wqe)) {
+	} else if (is_read(wqe)) {
+		descriptor->flags = is_to_be_pulled(qp, wqe) ? VB_LOCAL_PULLS : 0;
+	} else {
 		enum step step = put_payload(qp, wqe, offset, descriptor, room);
 		if (step != STEP_DONE)
 			return step;
@@ -203,6 +211,8 @@ enum turn { TURN_OVER, TURN_CUT_SHORT, TURN_NO_ROOM };
 static enum turn take_turn(struct vb_qp *qp, struct vb_local_room *room, vb_time now)
 {
 	struct vb_requester *rq = &qp->requester;
+	if (!vb_local_ask_again(qp, room))
+		return TURN_NO_ROOM;
 	for (unsigned i = 0; i < TURN_DESCRIPTORS; i++) {
 		struct vb_send_wqe *wqe = vb_requester_next(qp, now);
 		if (!wqe || (needs_response(wqe) && rq->rd_atomic_out >= qp->attr.max_rd_atomic))
@@ -307,83 +317,122 @@ static void fail_as_senseless(struct vb_qp *qp, vb_time now)
 	vb_qp_fail(qp, VB_CAUSE_BAD_RESPONSE, VB_WC_BAD_RESP_ERR, now);
 }
 
+/* What the next answer is to. Behind READs that are being pulled nothing completes yet. */
+struct place {
+	uint32_t psn, index;
+};
+
+static uint32_t heard_psn(const struct vb_qp *qp)
+{
+	return qp->local.lent_count ? qp->local.heard_psn : qp->requester.una_psn;
+}
+
+static struct place next_place(const struct vb_qp *qp)
+{
+	uint32_t index = qp->local.lent_count ? qp->local.heard_index : head_index(qp);
+	return (struct place){ heard_psn(qp), vb_after_local_operations(qp, index) };
+}
+
+/* All before it is answered. */
+static void move_to(struct vb_qp *qp, struct place place, vb_time now)
+{
+	if (qp->local.lent_count) {
+		qp->local.heard_psn = place.psn;
+		qp->local.heard_index = place.index;
+	} else {
+		qp->requester.una_psn = place.psn;
+		vb_sq_retire_to(qp, place.index);
+	}
+	vb_recovery_renew(qp, now);
+}
+
 /* All that is under way before end is executed. False: among it is what has an answer of its own. */
 static bool retire(struct vb_qp *qp, uint32_t end, vb_time now)
 {
-	struct vb_requester *rq = &qp->requester;
-	uint32_t index = vb_after_local_operations(qp, head_index(qp));
+	struct place place = next_place(qp);
 	bool is_right = true;
-	if (rq->una_psn == end)
+	if (place.psn == end)
 		return true;
-	while (rq->una_psn != end) {
-		const struct vb_send_wqe *wqe = vb_send_wqe_at(&qp->sq, index);
+	while (place.psn != end) {
+		const struct vb_send_wqe *wqe = vb_send_wqe_at(&qp->sq, place.index);
 		if (is_read(wqe) || is_atomic(wqe)) {
 			is_right = false;
 			break;
 		}
-		uint32_t left = wqe->psn_count - psn_index(wqe, rq->una_psn);
-		uint32_t count = (uint32_t)vb_psn_diff(end, rq->una_psn);
-		rq->una_psn = vb_psn_add(rq->una_psn, left < count ? left : count);
+		uint32_t left = wqe->psn_count - psn_index(wqe, place.psn);
+		uint32_t count = (uint32_t)vb_psn_diff(end, place.psn);
+		place.psn = vb_psn_add(place.psn, left < count ? left : count);
 		if (left > count)
 			break;
 		if (needs_response(wqe))
-			rq->rd_atomic_out--;
-		index = vb_after_local_operations(qp, index + 1);
+			qp->requester.rd_atomic_out--;
+		place.index = vb_after_local_operations(qp, place.index + 1);
 	}
-	vb_sq_retire_to(qp, index);
-	vb_recovery_renew(qp, now);
+	move_to(qp, place, now);
 	return is_right;
 }
 
-/* The oldest descriptor under way, one with an answer of its own, has got it. */
-static void retire_answered(struct vb_qp *qp, const struct vb_send_wqe *wqe, vb_time now)
+/* What an answer of its own was to has got it. */
+static void retire_answered(struct vb_qp *qp, struct place place, vb_time now)
 {
-	struct vb_requester *rq = &qp->requester;
-	bool is_last = psn_index(wqe, rq->una_psn) + 1 == wqe->psn_count;
-	rq->una_psn = vb_psn_add(rq->una_psn, 1);
-	rq->rd_atomic_out--;
+	const struct vb_send_wqe *wqe = vb_send_wqe_at(&qp->sq, place.index);
+	bool is_last = psn_index(wqe, place.psn) + 1 == wqe->psn_count;
+	place.psn = vb_psn_add(place.psn, 1);
 	if (is_last)
-		vb_sq_retire_to(qp, vb_after_local_operations(qp, head_index(qp) + 1));
-	vb_recovery_renew(qp, now);
+		place.index = vb_after_local_operations(qp, place.index + 1);
+	qp->requester.rd_atomic_out--;
+	move_to(qp, place, now);
+}
+
+/* Says something of the oldest request that is not answered: at once, if no READ is left before it. */
+static void settle(struct vb_qp *qp, enum vb_answer_kind kind, uint8_t code, vb_time now)
+{
+	struct vb_local *local = &qp->local;
+	if (local->lent_count == 0) {
+		vb_local_conclude(qp, kind, code, now);
+		return;
+	}
+	local->has_kept = true;
+	local->kept_kind = (uint8_t)kind;
+	local->kept_code = code;
 }
 
 static void take_value(struct vb_qp *qp, const struct vb_answer *answer, vb_time now)
 {
-	const struct vb_send_wqe *wqe = head_wqe(qp);
+	struct place place = next_place(qp);
+	const struct vb_send_wqe *wqe = vb_send_wqe_at(&qp->sq, place.index);
 	if (!is_atomic(wqe))
 		fail_as_senseless(qp, now);
 	else if (!vb_scatter(qp->pd, wqe->sges, wqe->sge_count, 0, answer->bytes, sizeof(answer->value), true))
-		vb_qp_fail(qp, VB_CAUSE_LOCAL_SGE, VB_WC_LOC_PROT_ERR, now);
+		settle(qp, VB_ANSWER_MISPLACED, 0, now);
 	else
-		retire_answered(qp, wqe, now);
-}
-
-/* NULL: they are not there. */
-static const uint8_t *bytes_of(const struct vb_answer *answer, const struct vb_local_heap *heap)
-{
-	if (answer->at == VB_LOCAL_NO_BYTES)
-		return NULL;
-	return answer->length <= sizeof(answer->bytes) ? answer->bytes : heap->bytes + answer->at;
-}
-
-static bool lies_in(const struct vb_answer *answer, const struct vb_local_heap *heap)
-{
-	return answer->length <= sizeof(answer->bytes) || answer->at == VB_LOCAL_NO_BYTES ||
-	       (uint64_t)answer->at + answer->length <= heap->length;
+		retire_answered(qp, place, now);
 }
 
 static void take_read(struct vb_qp *qp, const struct vb_answer *answer, const struct vb_local_heap *heap, vb_time now)
 {
-	const struct vb_send_wqe *wqe = head_wqe(qp);
-	uint32_t index = psn_index(wqe, qp->requester.una_psn), offset = index * VB_LOCAL_PART;
-	if (!is_read(wqe) || answer->length != part_length(wqe, offset) || !lies_in(answer, heap))
+	struct place place = next_place(qp);
+	const struct vb_send_wqe *wqe = vb_send_wqe_at(&qp->sq, place.index);
+	uint32_t index = psn_index(wqe, place.psn), offset = index * VB_LOCAL_PART;
+	if (!is_read(wqe) || answer->length != part_length(wqe, offset) || !vb_answer_lies_in(answer, heap)) {
 		fail_as_senseless(qp, now);
-	else if (!vb_scatter(qp->pd, wqe->sges, wqe->sge_count, offset, bytes_of(answer, heap), answer->length,
-			 index + 1 == wqe->psn_count))
-		vb_qp_fail(qp, VB_CAUSE_LOCAL_SGE, VB_WC_LOC_PROT_ERR, now);
+	} else if (!vb_scatter(qp->pd, wqe->sges, wqe->sge_count, offset, vb_answer_bytes(answer, heap),
+			   answer->length, index + 1 == wqe->psn_count)) {
+		settle(qp, VB_ANSWER_MISPLACED, 0, now);
+	} else {
+		vb_count(qp->lane, VB_RX_BYTES, answer->length);
+		retire_answered(qp, place, now);
+	}
+}
+
+static void take_lent(struct vb_qp *qp, const struct vb_answer *answer, vb_time now)
+{
+	struct place place = next_place(qp);
+	const struct vb_send_wqe *wqe = vb_send_wqe_at(&qp->sq, place.index);
+	if (is_read(wqe) && wqe->psn_count == 1 && wqe->length > 0)
+		vb_local_lent(qp, place.index, answer);
 	else
-		retire_answered(qp, wqe, now);
-	vb_count(qp->lane, VB_RX_BYTES, answer->length);
+		fail_as_senseless(qp, now);
 }
 
 /* The peer cannot pull. What is under way, none of which it has executed, goes again in parts. */
@@ -409,21 +458,16 @@ static void lend_no_more(struct vb_qp *qp)
 	rq->max_psn = rq->next_psn;
 }
 
-static void conclude(struct vb_qp *qp, const struct vb_answer *answer, const struct vb_local_heap *heap, vb_time now)
+/* Of the oldest request under way. */
+void vb_local_conclude(struct vb_qp *qp, enum vb_answer_kind kind, uint8_t code, vb_time now)
 {
-	switch ((enum vb_answer_kind)answer->kind) {
-	case VB_ANSWER_VALUE:
-		take_value(qp, answer, now);
-		break;
-	case VB_ANSWER_READ:
-		take_read(qp, answer, heap, now);
-		break;
+	switch (kind) {
 	case VB_ANSWER_NOT_READY:
 		vb_count(qp->lane, VB_RNR_RECEIVED, 1);
-		vb_recovery_on_rnr(qp, answer->code & VB_AETH_CODE_MASK, now);
+		vb_recovery_on_rnr(qp, code & VB_AETH_CODE_MASK, now);
 		break;
 	case VB_ANSWER_REFUSED:
-		vb_requester_refused(qp, answer->code, now);
+		vb_requester_refused(qp, code, now);
 		break;
 	case VB_ANSWER_UNREADABLE:
 		vb_qp_fail(qp, VB_CAUSE_LOCAL_FAULT, VB_WC_LOC_PROT_ERR, now);
@@ -434,15 +478,39 @@ static void conclude(struct vb_qp *qp, const struct vb_answer *answer, const str
 	case VB_ANSWER_ABSENT:
 		vb_recovery_on_absence(qp, now);
 		break;
+	case VB_ANSWER_MISPLACED:
+		vb_qp_fail(qp, VB_CAUSE_LOCAL_SGE, VB_WC_LOC_PROT_ERR, now);
+		break;
 	default:
 		fail_as_senseless(qp, now);
 		break;
 	}
 }
 
+/* Everything before it is answered. */
+static void take(struct vb_qp *qp, const struct vb_answer *answer, const struct vb_local_heap *heap, vb_time now)
+{
+	switch ((enum vb_answer_kind)answer->kind) {
+	case VB_ANSWER_VALUE:
+		take_value(qp, answer, now);
+		break;
+	case VB_ANSWER_READ:
+		take_read(qp, answer, heap, now);
+		break;
+	case VB_ANSWER_LENT:
+	case VB_ANSWER_IN_PARTS:
+		take_lent(qp, answer, now);
+		break;
+	default:
+		settle(qp, (enum vb_answer_kind)answer->kind, answer->code, now);
+		break;
+	}
+}
+
 static bool is_under_way(const struct vb_qp *qp, uint32_t psn)
 {
-	return vb_psn_diff(psn, qp->requester.una_psn) >= 0 && vb_psn_diff(psn, qp->requester.next_psn) < 0;
+	return vb_psn_diff(psn, heard_psn(qp)) >= 0 && vb_psn_diff(psn, qp->requester.next_psn) < 0 &&
+	       !qp->local.has_kept;
 }
 
 static bool is_sending(const struct vb_qp *qp)
@@ -487,14 +555,19 @@ static void take_answer(
 		vb_local_acked(qp, answer->psn, now);
 		return;
 	}
+	if (vb_local_asks_again(qp, answer->psn)) {
+		vb_local_answered_again(qp, answer, heap, now);
+		vb_requester_proceed(qp, now);
+		return;
+	}
 	/* One behind one that was refused is not taken either, which says nothing new. */
-	bool is_behind = kind == VB_ANSWER_ABSENT && answer->psn != qp->requester.una_psn;
+	bool is_behind = kind == VB_ANSWER_ABSENT && answer->psn != heard_psn(qp);
 	if (!is_sending(qp) || !is_under_way(qp, answer->psn) || is_behind) {
 		vb_count(neighbour->lane, VB_DROP_GHOST, 1);
 		return;
 	}
 	if (retire(qp, answer->psn, now))
-		conclude(qp, answer, heap, now);
+		take(qp, answer, heap, now);
 	else
 		fail_as_senseless(qp, now);
 	vb_requester_proceed(qp, now);

@@ -150,6 +150,10 @@ static inline uint64_t vb_compare_swap(const struct vb_reach *reach, uint64_t co
 /* scatter.c: copies payload to [offset ..) of what the SGEs name. False: one of them does not allow it. */
 bool vb_scatter(const struct vb_pd *pd, const struct vb_sge *sges, uint32_t count, uint32_t offset,
 	const uint8_t *payload, uint32_t length, bool ends_message);
+/* Where they would go, for who puts them there himself: adds to iov, at most an entry for each SGE. False: one of them does
+ * not allow it, or is no ordinary memory. */
+bool vb_scatter_places(const struct vb_pd *pd, const struct vb_sge *sges, uint32_t count, uint32_t offset,
+	uint32_t length, struct vb_iov *iov, unsigned *iov_count);
 
 /* BIND_MW of a send queue. type-1 windows: only when is_type1_verb allowed by their type; rules in nic.h and IBA vol. 1,
  * 10.6.7. length 0 unbinds (type 1). -EINVAL or -EACCES: refused (MW_BIND_ERR). */

@@ -65,6 +65,8 @@ bool vb_responder_refuse_again(struct vb_qp *qp, const struct vb_packet *packet,
 /* responses.c: what the responder sends */
 void vb_responses_check(const struct vb_qp *qp);
 void vb_responder_ack(struct vb_qp *qp, uint8_t syndrome, uint32_t psn, bool urgent, vb_time now);
+/* What was allowed to be read is not there in the middle of it. */
+void vb_responder_fail_read(struct vb_qp *qp, uint32_t psn, enum vb_cause_kind cause, vb_time now);
 void vb_responder_refuse(struct vb_qp *qp, uint8_t nak, uint32_t psn, vb_time now);
 uint8_t vb_responder_ack_syndrome(const struct vb_qp *qp);
 uint32_t vb_credits_of_code(uint8_t code); /* receives that an ACK's credit code promises; code < 31 */

@@ -285,13 +285,18 @@ static uint8_t read_response_opcode(bool is_first, bool is_last)
 	return is_first ? VB_READ_RESPONSE_FIRST : VB_READ_RESPONSE_MIDDLE;
 }
 
-/* The key died in the middle of the response: the rest is refused where it stands. */
-static void refuse_rest(struct vb_qp *qp, uint32_t psn, uint8_t nak, enum vb_cause_kind cause, vb_time now)
+void vb_responder_fail_read(struct vb_qp *qp, uint32_t psn, enum vb_cause_kind cause, vb_time now)
 {
 	vb_responder_drop_resources(qp);
 	vb_raise(qp->lane, &qp->notice, VB_EVENT_QP_ACCESS_ERR);
 	vb_qp_fail(qp, cause, VB_WC_REM_ACCESS_ERR, now);
 	qp->cause.psn = psn;
+}
+
+/* The key died in the middle of the response: the rest is refused where it stands. */
+static void refuse_rest(struct vb_qp *qp, uint32_t psn, uint8_t nak, enum vb_cause_kind cause, vb_time now)
+{
+	vb_responder_fail_read(qp, psn, cause, now);
 	vb_responder_refuse(qp, nak, psn, now);
 }
 

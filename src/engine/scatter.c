@@ -1,4 +1,4 @@
-/* Received payload goes to its place: once, through the scatter list of a receive or READ work request. */
+/* Payload goes to its place: once, through the scatter list of a receive or READ work request. */
 #include "engine/memory.h"
 
 bool vb_scatter(const struct vb_pd *pd, const struct vb_sge *sges, uint32_t count, uint32_t offset,
@@ -15,6 +15,25 @@ bool vb_scatter(const struct vb_pd *pd, const struct vb_sge *sges, uint32_t coun
 			return false;
 		vb_place(&reach, payload, part, ends_message && part == length);
 		payload = payload ? payload + part : NULL;
+		length -= part;
+		offset = 0;
+	}
+	return length == 0;
+}
+
+bool vb_scatter_places(const struct vb_pd *pd, const struct vb_sge *sges, uint32_t count, uint32_t offset,
+	uint32_t length, struct vb_iov *iov, unsigned *iov_count)
+{
+	for (uint32_t i = 0; i < count && length > 0; i++) {
+		if (offset >= sges[i].length) {
+			offset -= sges[i].length;
+			continue;
+		}
+		uint32_t part = sges[i].length - offset < length ? sges[i].length - offset : length;
+		struct vb_reach reach;
+		if (vb_reach_local(pd, &sges[i], offset, part, VB_ACCESS_LOCAL_WRITE, &reach) || reach.kind)
+			return false;
+		iov[(*iov_count)++] = (struct vb_iov){ reach.bytes, part };
 		length -= part;
 		offset = 0;
 	}

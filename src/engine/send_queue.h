@@ -40,6 +40,13 @@ struct vb_send_wqe {
 			uint32_t piece, earlier_piece, changed_at;
 		} read;
 		struct {
+			uint64_t address;
+			uint32_t removals;
+			uint32_t here, asked; /* bytes: that were brought; that were, or were asked for again */
+			uint32_t next;	      /* index of the next READ that is lent */
+			bool is_again, is_missing;
+		} lent; /* READ: local_read.c */
+		struct {
 			struct vb_av av;
 			uint32_t qpn, qkey;
 		} ud;

@@ -23,6 +23,9 @@ void vb_xrc_remove_qp(struct vb_qp *qp);
  * such SRQ in the QP's domain, or a message is under way into another. */
 bool vb_xrc_turn_to(struct vb_qp *qp, uint32_t number);
 
+/* The domain of that SRQ's memory; NULL: there is no such SRQ. */
+const struct vb_pd *vb_xrc_domain(const struct vb_qp *qp, uint32_t number);
+
 void vb_xrc_check(const struct vb_qp *qp); /* of XRC_RECV */
 
 #endif

@@ -40,7 +40,7 @@ static uint64_t bytes_answered(const struct vb_answer *answers, unsigned count)
 	uint64_t bytes = 0;
 
 	for (unsigned i = 0; i < count; i++)
-		if (answers[i].kind == VB_ANSWER_READ)
+		if (answers[i].kind == VB_ANSWER_READ || answers[i].kind == VB_ANSWER_LENT)
 			bytes += answers[i].length;
 	return bytes;
 }

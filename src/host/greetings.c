@@ -93,6 +93,7 @@ static bool take_hello(struct vb_link *link, const struct greeting *hello)
 	link->puller = (struct vb_puller){ .pid = (pid_t)hello->pid, .nonce = hello->nonce, .lives = hello->lives };
 	who->pid = hello->pid;
 	who->pull_reason = try_to_pull(link);
+	vb_neighbour_set_pulling(&link->engine, who->pull_reason == VB_LOCAL_IS_USED ? vb_pull_pays_from() : 0);
 	say_verdict(link);
 	vb_link_greeted(link);
 	return true;

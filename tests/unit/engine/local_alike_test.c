@@ -18,6 +18,7 @@ struct log {
 struct run {
 	struct pair *p;
 	struct log log[2];
+	uint32_t brought_to; /* no two of a round bring bytes to one place: which is there in the end is open */
 };
 
 static uint32_t any_length(struct vb_random *random)
@@ -84,9 +85,15 @@ static void post_one(struct run *run, struct vb_random *random, int of, bool is_
 	uint32_t length = takes_eight ? 8 : any_length(random);
 	if (is_short && length > 1000)
 		length = 1000;
+	if (brings && length > WORDS - run->brought_to)
+		length = WORDS - run->brought_to;
 	uint32_t slack = LONGEST - length;
-	uint32_t here = (brings ? BROUGHT : READ_ONLY) + vb_random_below(random, slack + 1);
+	uint32_t here = READ_ONLY + vb_random_below(random, slack + 1);
 	uint32_t there = (opcode == VB_WR_RDMA_READ ? READ_ONLY : WRITTEN) + vb_random_below(random, slack + 1);
+	if (brings) {
+		here = run->brought_to;
+		run->brought_to += length;
+	}
 	if (takes_eight)
 		there = WORDS + 8 * vb_random_below(random, 8);
 	struct vb_send_wr wr = { .wr_id = vb_random_u64(random) >> 1, .opcode = opcode,
@@ -151,6 +158,7 @@ static void play(struct run *run, enum vb_qp_type type, uint64_t seed, bool is_l
 	vb_random_seed(&random, seed);
 	vb_random_seed(&order, seed + 1);
 	run->p = pair_open(type, is_local, vb_random_below(&random, 2) ? VB_LOCAL_LEND_MIN : 0);
+	run->p->fate = vb_random_below(&random, 2) ? &order : NULL;
 	for (int i = 0; i < 2; i++)
 		for (uint32_t at = 0; at < LONGEST; at++)
 			run->p->side[i].memory[READ_ONLY + at] = (uint8_t)vb_random_u64(&random);
@@ -160,6 +168,7 @@ static void play(struct run *run, enum vb_qp_type type, uint64_t seed, bool is_l
 		uint32_t count = 1 + vb_random_below(&random, BATCH);
 		uint32_t bad = round == bad_round ? vb_random_below(&random, count) : count;
 		post_receives(run, &random, !of, round == scarce_round);
+		run->brought_to = BROUGHT;
 		for (uint32_t i = 0; i < count; i++)
 			post_one(run, &random, of, i == bad || round == scarce_round, i == bad);
 		vary(run->p, &order);

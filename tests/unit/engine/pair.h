@@ -3,6 +3,7 @@
 #ifndef VB_TESTS_PAIR_H
 #define VB_TESTS_PAIR_H
 
+#include "base/random.h"
 #include "engine/check.h"
 #include "engine/lane.h"
 #include "engine/local.h"
@@ -40,6 +41,9 @@ struct pair {
 	bool is_local;
 	unsigned descriptor_room, answer_room; /* at a time */
 	enum vb_local_outcome outcome;         /* of pulls */
+	struct vb_random *fate;                /* of some pulls of READs; or NULL */
+	const uint8_t *elsewhere;              /* what is lent, in place of the sides' memory; or NULL */
+	uint32_t elsewhere_bytes;
 	unsigned pulls, descriptors, answers;  /* ever */
 	vb_time now;
 	struct vb_batch batch;
@@ -63,6 +67,7 @@ static inline void pair_open_side(struct pair_side *side, uint8_t n, uint32_t le
 			  VB_ACCESS_REMOTE_ATOMIC | VB_ACCESS_FLUSH_GLOBAL | VB_ACCESS_MW_BIND };
 	assert_int_equal(vb_mr_register(side->pd, &mr, &side->mr), 0);
 	vb_neighbour_init(&side->other, side->lane, lend_from);
+	vb_neighbour_set_pulling(&side->other, lend_from);
 	vb_lane_publish_lives(side->lane, &side->lives);
 }
 
@@ -223,6 +228,23 @@ static inline void pair_copy(const struct vb_local_pull *pull)
 	assert_int_equal(length, pull->length);
 }
 
+static inline enum vb_local_outcome pair_outcome(
+	struct pair *p, const struct pair_side *of, const struct vb_local_pull *pull)
+{
+	const uint8_t *proof = (const uint8_t *)&of->lives + pull->proof_at;
+	const uint8_t *memory = p->elsewhere ? p->elsewhere : of->memory;
+	uint32_t bytes = p->elsewhere ? p->elsewhere_bytes : PAIR_BYTES;
+	uint64_t offset = pull->address - (uintptr_t)memory;
+	bool is_read = pull->proof_at < offsetof(struct vb_lives, lives);
+	if (p->fate && is_read && vb_random_below(p->fate, 4) == 0)
+		return vb_random_below(p->fate, 2) ? VB_PULL_STALE : VB_PULL_REFUSED;
+	if (offset > bytes || pull->length > bytes - offset)
+		return VB_PULL_FAULT;
+	if (memcmp(proof, &pull->proof, pull->proof_bytes) != 0)
+		return VB_PULL_STALE;
+	return p->outcome;
+}
+
 /* One piece. */
 static inline bool pair_pull(struct pair *p, int of)
 {
@@ -230,12 +252,11 @@ static inline bool pair_pull(struct pair *p, int of)
 	struct vb_local_pull pull;
 	if (!vb_local_pull(&side->other, &pull, p->now))
 		return false;
-	const uint8_t *proof = (const uint8_t *)&peer->lives + pull.proof_at;
-	bool is_right = memcmp(proof, &pull.proof, pull.proof_bytes) == 0;
-	if (p->outcome == VB_PULLED && is_right)
+	enum vb_local_outcome outcome = pair_outcome(p, peer, &pull);
+	if (outcome == VB_PULLED)
 		pair_copy(&pull);
 	p->pulls++;
-	vb_local_pulled(&side->other, is_right ? p->outcome : VB_PULL_STALE, p->now);
+	vb_local_pulled(&side->other, outcome, p->now);
 	pair_check(p);
 	return true;
 }
