@@ -66,7 +66,6 @@ void worker_miss_courier(struct worker *worker, unsigned client)
 void worker_end_courier(struct worker *worker, uint8_t slot)
 {
 	const struct client *courier = &worker->registry->clients[worker->registry->slots[slot].owner];
-	worker_forget_meetings(worker, slot);
 	if (registry_set_user(worker->registry, worker->link, slot, -1)) {
 		worker->is_orphaned = true;
 		return;

@@ -1,8 +1,8 @@
-/* Two processes of this network namespace are introduced to each other, so that they share memory: each gets an end of a
- * pair of sockets, the same memory, and the other's pidfd. What they make of it is theirs alone.
+/* Two processes of this network namespace are introduced to each other, so that they share memory: each gets an end of
+ * a pair of sockets, the same memory, and the other's pidfd. What they make of it is theirs alone.
  *
- * Holds: a pair of slots meets once in the life of both, and every question is answered: by the meeting, by ALONE, or by
- * a refusal (EALREADY: they have met; EAGAIN: to be asked again). Nothing of it waits here. Who does not read is
+ * Holds: a pair of slots meets once in the life of both, and every question is answered: by the meeting, by ALONE, or
+ * by a refusal (EALREADY: they have met; EAGAIN: to be asked again). Nothing of it waits here. Who does not read is
  * introduced to a few only, for descriptors that are under way count against the broker; who asks then asks again.
  *
  * The asker is told last. So when the worker dies between the two, or cannot send the second, it is the asker that was
@@ -28,11 +28,11 @@
 #define SO_PASSRIGHTS 83
 #endif
 
-#define NAME	     "verbena-meeting"
-#define UNHEARD_MOST 64 /* introductions under way to one client; fewer where there are few descriptors */
+#define NAME         "verbena-meeting"
+#define UNHEARD_MOST 64   /* introductions under way to one client; fewer where there are few descriptors */
 #define FDS_A_PLACE  4096 /* a fifth of the descriptors is under way at most, 3 an introduction to each of 254 */
 
-/* ---- Who has met whom ---------------------------------------------------------------------------------------------- */
+/* ---- Who has met whom ----------------------------------------------------------------------------------------- */
 
 static bool have_met(const struct worker *worker, uint8_t a, uint8_t b)
 {
@@ -61,7 +61,7 @@ static int user_of(const struct worker *worker, uint8_t slot)
 	return one->user;
 }
 
-/* ---- What they get ------------------------------------------------------------------------------------------------ */
+/* ---- What they get -------------------------------------------------------------------------------------------- */
 
 struct meeting {
 	int ends[2], memory;
@@ -106,7 +106,7 @@ static int begin_meeting(struct meeting *meeting)
 	return meeting->memory;
 }
 
-/* ---- Introducing ---------------------------------------------------------------------------------------------------- */
+/* ---- Introducing ---------------------------------------------------------------------------------------------- */
 
 static unsigned most_unheard(void)
 {
@@ -123,7 +123,8 @@ static bool is_listening(struct worker *worker, unsigned client)
 	int unread = 0;
 	if (backlog_is_waiting(&state->backlog))
 		return false;
-	if (state->unheard && ioctl(worker->registry->clients[client].connection, SIOCOUTQ, &unread) == 0 && unread == 0)
+	if (state->unheard && ioctl(worker->registry->clients[client].connection, SIOCOUTQ, &unread) == 0 &&
+		unread == 0)
 		state->unheard = 0;
 	return state->unheard == 0 || state->unheard < most_unheard();
 }
@@ -135,9 +136,9 @@ static int tell(struct worker *worker, const struct meeting *meeting, uint8_t sl
 	const struct client *who = &worker->registry->clients[worker->registry->slots[other].user];
 	const uint8_t side = slot > other;
 	const int fds[VB_MESSAGE_FDS] = { meeting->ends[side], meeting->memory, who->pidfd };
-	const struct vb_message message = { .kind = VB_MESSAGE_MEETING,
-		.slot = slot,
-		.meeting = { .uid = who->uid, .slot = other, .side = side } };
+	const struct vb_message message = {
+		.kind = VB_MESSAGE_MEETING, .slot = slot, .meeting = { .uid = who->uid, .slot = other, .side = side }
+	};
 	int rc = vb_send_with_fds(worker->registry->clients[client].connection, &message, sizeof(message), fds,
 		who->pidfd >= 0 ? 3 : 2, MSG_DONTWAIT);
 	if (rc == 0)
@@ -166,7 +167,7 @@ static bool may_meet(const struct worker *worker, unsigned client, const struct 
 {
 	int user = user_of(worker, message->meeting.slot);
 	return user_of(worker, message->slot) == (int)client && user >= 0 && user != (int)client &&
-		addresses_interface(&message->gid, worker_now_ms());
+	       addresses_interface(&message->gid, worker_now_ms());
 }
 
 void worker_meet(struct worker *worker, unsigned client, const struct vb_message *message)

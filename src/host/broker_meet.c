@@ -62,7 +62,7 @@ void vb_broker_forget_meetings(struct vb_broker *broker, uint8_t own_slot)
 	}
 }
 
-/* ---- Answers ---------------------------------------------------------------------------------------------------- */
+/* ---- Answers -------------------------------------------------------------------------------------------------- */
 
 static struct vb_broker_meeting *find(struct vb_broker *broker, uint32_t request)
 {
@@ -81,6 +81,8 @@ bool vb_broker_take_meeting(struct vb_broker *broker, const struct vb_message *m
 		struct vb_broker_meeting *meeting = vb_container_of(node, struct vb_broker_meeting, link);
 		if (meeting->own_slot == message->slot && meeting->slot == message->meeting.slot)
 			drop(broker, meeting);
+		else
+			meeting->pause_ms = PAUSE_FIRST_MS; /* it goes on */
 	}
 	if (!broker->hear || fds[1] < 0 || !vb_broker_find_slot(broker, message->slot))
 		return false;
@@ -97,8 +99,7 @@ bool vb_broker_take_meeting(struct vb_broker *broker, const struct vb_message *m
 	return true;
 }
 
-bool vb_broker_take_alone(
-	struct vb_broker *broker, const struct vb_message *message, struct vb_broker_notice *notice)
+bool vb_broker_take_alone(struct vb_broker *broker, const struct vb_message *message, struct vb_broker_notice *notice)
 {
 	struct vb_broker_meeting *meeting = find(broker, message->request);
 

@@ -105,8 +105,8 @@ static uint8_t *map(const struct vb_broker_notice *meeting)
 static bool is_sealed(int memory)
 {
 	return ftruncate(memory, VB_MEETING_BYTES - 4096) < 0 && errno == EPERM &&
-		ftruncate(memory, VB_MEETING_BYTES + 4096) < 0 && errno == EPERM &&
-		lseek(memory, 0, SEEK_END) == VB_MEETING_BYTES;
+	       ftruncate(memory, VB_MEETING_BYTES + 4096) < 0 && errno == EPERM &&
+	       lseek(memory, 0, SEEK_END) == VB_MEETING_BYTES;
 }
 
 /* Kernels that know how to forbid it pass none. */
@@ -134,7 +134,8 @@ void acquaintances_tell(uint8_t slot, struct report *report)
 	if (!look(slot, report, &meeting))
 		return;
 	uint8_t *memory = map(&meeting);
-	if (!memory || !is_sealed(meeting.memory) || passes_descriptors(meeting.socket) || meeting.own_slot != report->slot) {
+	if (!memory || !is_sealed(meeting.memory) || passes_descriptors(meeting.socket) ||
+		meeting.own_slot != report->slot) {
 		report->rc = -EINVAL;
 		return;
 	}
@@ -150,7 +151,8 @@ void acquaintances_listen(uint8_t slot, struct report *report)
 		return;
 	struct pollfd wait = { .fd = meeting.socket, .events = POLLIN };
 	uint8_t *memory = map(&meeting);
-	bool is_told = memory && poll(&wait, 1, PATIENCE_MS) > 0 &&
+	bool is_told =
+		memory && poll(&wait, 1, PATIENCE_MS) > 0 &&
 		recv(meeting.socket, &report->met.told, sizeof(report->met.told), 0) == sizeof(report->met.told) &&
 		*word_of(memory, !meeting.side) == report->met.told;
 	report->rc = is_told ? 0 : -EPROTO;

@@ -128,6 +128,8 @@ int tear_down(void **state);
 	X(meeting__with_nobody_is_answered) \
 	X(meeting__of_a_slot_with_another_process_in_it_is_a_new_one) \
 	X(meeting__of_other_users_is_with_them_and_not_with_couriers) \
+	X(meeting__of_a_slot_that_comes_by_another_connection_is_a_new_one) \
+	X(meeting__with_a_limit_of_file_sizes_kills_no_worker) \
 	X(meeting__survives_workers_that_die) \
 	X(meeting__survives_both_that_die) \
 	X(meeting__is_asked_for_by_a_slots_own_process_alone) \

@@ -8,10 +8,14 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/prctl.h>
+#include <sys/resource.h>
 #include <sys/socket.h>
+#include <sys/wait.h>
 #include <unistd.h>
 #include <cmocka.h>
 #include "harness.h"
+#include "host/broker.h"
 #include "raw.h"
 
 static void ask(unsigned asker, const struct vb_gid *gid, uint8_t slot)
@@ -115,8 +119,7 @@ void meeting__of_all_with_all_at_once_comes_once_to_each(void **state)
 	for (unsigned i = 0; i < client_count; i++)
 		for (unsigned j = 0; j < client_count; j++)
 			if (i != j)
-				assert_int_equal(
-					order_about(i, ORDER_MET, clients[j].last.slot)->met.introductions, 1);
+				assert_int_equal(order_about(i, ORDER_MET, clients[j].last.slot)->met.introductions, 1);
 }
 
 void meeting__asked_for_again_is_not_repeated(void **state)
@@ -207,9 +210,54 @@ void meeting__of_other_users_is_with_them_and_not_with_couriers(void **state)
 	assert_int_equal(order_about(1, ORDER_MET, clients[0].last.slot)->met.uid, 0);
 }
 
-/* ---- Deaths -------------------------------------------------------------------------------------------------------- */
+/* A process that may write no files starts the broker, and stays. */
+static pid_t start_broker_without_files(bool for_good)
+{
+	struct rlimit none;
+	int ready[2];
+	char byte, why[256];
+	struct vb_broker *broker;
+	assert_int_equal(pipe(ready), 0);
+	pid_t pid = fork();
+	if (pid == 0) {
+		prctl(PR_SET_PDEATHSIG, SIGKILL);
+		getrlimit(RLIMIT_FSIZE, &none);
+		none = (struct rlimit){ 0, for_good ? 0 : none.rlim_max };
+		if (setrlimit(RLIMIT_FSIZE, &none) || client_connect(&broker, why, sizeof(why)) ||
+			write(ready[1], "r", 1) != 1)
+			_exit(1);
+		pause();
+	}
+	close(ready[1]);
+	assert_int_equal(read(ready[0], &byte, 1), 1);
+	close(ready[0]);
+	return pid;
+}
 
-/* Whenever it dies, also between the two who are to hear: each pair meets in the end, and both keep the same meeting. */
+/* Memory counts as a file: the limit is raised, or nobody meets, and no worker ends by it. */
+void meeting__with_a_limit_of_file_sizes_kills_no_worker(void **state)
+{
+	pid_t parent, worker, same;
+	for (unsigned for_good = 0; for_good < 2; for_good++) {
+		pid_t starter = start_broker_without_files(for_good);
+		start_clients(2);
+		find_both(&parent, &worker);
+		ask_and_wait(0, clients[1].last.slot);
+		if (for_good)
+			await_alones(0, 1);
+		else
+			check_talk(0, 1);
+		find_both(&parent, &same);
+		assert_int_equal(worker, same);
+		kill(starter, SIGKILL);
+		waitpid(starter, NULL, 0);
+		assert_int_equal(tear_down(state), 0);
+	}
+}
+
+/* ---- Deaths --------------------------------------------------------------------------------------------------- */
+
+/* Whenever it dies, also between the two who are to hear: each pair meets in the end, and both keep the same one. */
 void meeting__survives_workers_that_die(void **state)
 {
 	pid_t parent, worker;
@@ -251,7 +299,7 @@ void meeting__survives_both_that_die(void **state)
 	check_all_talk();
 }
 
-/* ---- Hostile ones --------------------------------------------------------------------------------------------------- */
+/* ---- Hostile ones --------------------------------------------------------------------------------------------- */
 
 static struct vb_message hear_any(int connection)
 {
@@ -300,6 +348,25 @@ void meeting__is_asked_for_by_a_slots_own_process_alone(void **state)
 	assert_int_equal(order_about(1, ORDER_MET, own)->met.introductions, 1);
 	close(connection);
 	close(socket);
+}
+
+/* A slot that is carried goes to another connection of its process when that comes for it. */
+void meeting__of_a_slot_that_comes_by_another_connection_is_a_new_one(void **state)
+{
+	if (!is_root())
+		skip();
+	start_clients(1);
+	int channel, connections[2] = { connect_as(1001), connect_as(1001) };
+	const uint8_t own = get_slot(connections[0], &channel);
+	const struct vb_message adopt = { .kind = VB_MESSAGE_ADOPT, .request = 3, .slot = own };
+	assert_int_equal(meet(connections[0], own, clients[0].last.slot), VB_MESSAGE_MEETING);
+	assert_int_equal(vb_message_send(connections[1], &adopt, NULL), 0);
+	assert_int_equal(hear_any(connections[1]).kind, VB_MESSAGE_ADOPTED);
+	assert_int_equal(meet(connections[0], own, clients[0].last.slot), VB_MESSAGE_ALONE);
+	assert_int_equal(meet(connections[1], own, clients[0].last.slot), VB_MESSAGE_MEETING);
+	for (unsigned i = 0; i < 2; i++)
+		close(connections[i]);
+	close(channel);
 }
 
 void meeting__flood_of_questions_holds_up_nobody(void **state)
