@@ -2,8 +2,8 @@
  * a pair of sockets, the same memory, and the other's pidfd. What they make of it is theirs alone.
  *
  * Holds: a pair of slots meets once in the life of both, and every question is answered: by the meeting, by ALONE, or
- * by a refusal (EALREADY: they have met; EAGAIN: to be asked again). Nothing of it waits here. Who does not read is
- * introduced to a few only, for descriptors that are under way count against the broker; who asks then asks again.
+ * by a refusal when it is to be asked again. Nothing of it waits here. Who does not read is introduced to a few only,
+ * for descriptors that are under way count against the broker; whoever asks for him is refused.
  *
  * The asker is told last. So when the worker dies between the two, or cannot send the second, it is the asker that was
  * not told, and he asks again. The other has a socket whose end is reached, for nobody holds its other end, and so he
@@ -181,7 +181,7 @@ void worker_meet(struct worker *worker, unsigned client, const struct vb_message
 	int rc = -ENOENT;
 	if (may_meet(worker, client, message))
 		rc = have_met(worker, slot, other) ? -EALREADY : introduce(worker, slot, other);
-	if (rc == -EALREADY || rc == -EAGAIN)
+	if (rc == -EAGAIN)
 		worker_refuse(worker, client, message->request, -rc, "meeting slot %u: %s", other, strerror(-rc));
 	else if (rc)
 		worker_say(worker, client, &alone, NULL);

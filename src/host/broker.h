@@ -24,7 +24,7 @@ enum vb_broker_notice_kind {
 	VB_BROKER_BACK,   /* after GONE: the next one knows our slots, and steering is right */
 	VB_BROKER_CHANNEL, /* a slot's courier has been replaced: another channel is behind the slot's descriptor */
 	VB_BROKER_MEETING, /* another process of this host, who has asked for one of our slots, or whose we have asked for */
-	VB_BROKER_ALONE,   /* answer to vb_broker_meet: there is nobody at that address and slot whom we could meet */
+	VB_BROKER_ALONE,   /* answer to vb_broker_meet: there is nobody whom we could meet and have not met */
 };
 
 struct vb_broker_notice {
@@ -85,7 +85,7 @@ bool vb_broker_discover(struct vb_broker *broker, const struct vb_gid *sgid, con
 /* Asks to be introduced to the process that has slot at gid, if that is of this host: it and we hear of a meeting, of
  * own_slot and slot, with a socket to the other and memory that both share. Waits for nothing; remembered until it is
  * answered by a notice, and asked twice meanwhile it is asked once. A pair of slots meets once in the life of both:
- * whoever asks again hears nothing. Yet a second meeting of the same slots may come, when a broker died: it is to be
+ * whoever asks again is alone. Yet a second meeting of the same slots may come, when a broker died: it is to be
  * taken if the socket of the first is at its end, and closed otherwise; the other process does the same.
  *
  * The other may be another user's. Before Linux 6.16 he may send descriptors by the socket, and closing such a one may

@@ -1,9 +1,7 @@
 /* Whom threads of the program ask to meet, of the processes of this host. Each question is remembered until the broker
- * has answered it: by the meeting, which the other process may have asked for, too, by "alone", or by saying that they
- * have met, of which the user has heard already. */
+ * has answered it: by the meeting, which the other process may have asked for, too, or by saying that we are alone. */
 #include "host/broker_state.h"
 
-#include <errno.h>
 #include <stdlib.h>
 #include "host/broker_start.h"
 
@@ -74,21 +72,36 @@ static struct vb_broker_meeting *find(struct vb_broker *broker, uint32_t request
 	return NULL;
 }
 
+/* True: it was asked for, at notice->gid. */
+static bool settle(struct vb_broker *broker, struct vb_broker_notice *notice)
+{
+	bool is_asked_for = false;
+
+	vb_list_for_each_safe(node, &broker->meetings) {
+		struct vb_broker_meeting *meeting = vb_container_of(node, struct vb_broker_meeting, link);
+		meeting->pause_ms = PAUSE_FIRST_MS; /* it goes on */
+		if (meeting->own_slot != notice->own_slot || meeting->slot != notice->slot)
+			continue;
+		notice->gid = meeting->gid;
+		is_asked_for = true;
+		drop(broker, meeting);
+	}
+	return is_asked_for;
+}
+
 bool vb_broker_take_meeting(struct vb_broker *broker, const struct vb_message *message, int fds[VB_MESSAGE_FDS],
 	struct vb_broker_notice *notice)
 {
-	vb_list_for_each_safe(node, &broker->meetings) {
-		struct vb_broker_meeting *meeting = vb_container_of(node, struct vb_broker_meeting, link);
-		if (meeting->own_slot == message->slot && meeting->slot == message->meeting.slot)
-			drop(broker, meeting);
-		else
-			meeting->pause_ms = PAUSE_FIRST_MS; /* it goes on */
-	}
-	if (!broker->hear || fds[1] < 0 || !vb_broker_find_slot(broker, message->slot))
-		return false;
-	notice->kind = VB_BROKER_MEETING;
 	notice->own_slot = message->slot;
 	notice->slot = message->meeting.slot;
+	bool is_asked_for = settle(broker, notice);
+	if (!broker->hear || !vb_broker_find_slot(broker, message->slot))
+		return false;
+	if (fds[1] < 0) { /* this process has no descriptor left */
+		notice->kind = VB_BROKER_ALONE;
+		return is_asked_for;
+	}
+	notice->kind = VB_BROKER_MEETING;
 	notice->side = message->meeting.side;
 	notice->uid = message->meeting.uid;
 	notice->socket = fds[0];
@@ -119,10 +132,6 @@ bool vb_broker_put_off_meeting(struct vb_broker *broker, const struct vb_message
 
 	if (!meeting)
 		return false;
-	if (refusal->error != EAGAIN) {
-		drop(broker, meeting);
-		return true;
-	}
 	meeting->is_said = broker->has_all = false;
 	meeting->again_ms = vb_broker_now_ms() + meeting->pause_ms;
 	meeting->pause_ms = meeting->pause_ms * 2 < PAUSE_MAX_MS ? meeting->pause_ms * 2 : PAUSE_MAX_MS;

@@ -127,7 +127,7 @@ bool vb_broker_take_meeting(struct vb_broker *broker, const struct vb_message *m
 	struct vb_broker_notice *notice);
 bool vb_broker_take_alone(
 	struct vb_broker *broker, const struct vb_message *message, struct vb_broker_notice *notice);
-/* It was refused: they have met, or not now. False: it is another request's refusal. */
+/* It was refused: not now. False: it is another request's refusal. */
 bool vb_broker_put_off_meeting(struct vb_broker *broker, const struct vb_message *refusal);
 /* The slot is given back: it meets nobody. */
 void vb_broker_forget_meetings(struct vb_broker *broker, uint8_t own_slot);

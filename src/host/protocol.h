@@ -56,7 +56,7 @@ enum vb_message_kind {
 	VB_MESSAGE_BOUND,     /* request, binding.port: bound, or listening */
 	VB_MESSAGE_JOINED,    /* request: joined, or left */
 	VB_MESSAGE_MEETING,   /* slot (its own), meeting, and: a socket to the other, the memory, his pidfd if there is one */
-	VB_MESSAGE_ALONE,     /* request, slot, gid, meeting.slot: nobody is there whom it could meet */
+	VB_MESSAGE_ALONE,     /* request, slot, gid, meeting.slot: nobody is there whom it could meet, or it has met him */
 	VB_MESSAGE_RESTARTED, /* the broker's worker died and was replaced: ask again what was not answered */
 };
 
