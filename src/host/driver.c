@@ -63,6 +63,10 @@ static bool transmit(struct vb_driver *d, vb_time now)
 
 	vb_neighbours_take_wishes(d);
 	has_neighbours = vb_neighbours_transmit(d, now);
+	d->has_more = vb_neighbours_have_more(d);
+	if (!d->frames && !vb_lane_wants_transmit(d->lane, now))
+		return has_neighbours;
+	now = vb_host_now();
 	for (; rounds < TRANSMIT_ROUNDS; rounds++) {
 		if (!vb_lane_transmit(d->lane, d->batch, d->port->room, now))
 			break;
@@ -72,7 +76,7 @@ static bool transmit(struct vb_driver *d, vb_time now)
 		finish(d, now);
 	}
 	vb_neighbours_take_wishes(d);
-	d->has_more = rounds == TRANSMIT_ROUNDS || vb_neighbours_have_more(d);
+	d->has_more |= rounds == TRANSMIT_ROUNDS;
 	if (rounds)
 		say_trains_refused(d);
 	bool has_frames = d->frames && vb_frames_transmit(d, now);
@@ -105,18 +109,19 @@ static vb_time await_answer(struct vb_driver *d, vb_time now)
 	return now;
 }
 
-/* A look is a system call, and costs more than all that there is between neighbours. */
-static bool looks_at_port(struct vb_driver *d)
+/* Pollers who have neighbours, and to whom nothing has come by the port for a while: a look at it is a system call, which
+ * costs more than all that there is between neighbours. */
+static bool is_among_neighbours(struct vb_driver *d)
 {
 	if (d->attendance != VB_ATTENDED_BY_POLLERS || !vb_neighbours_are_awake(d))
-		return true;
+		return false;
 	d->port_quiet++;
-	return d->port_quiet < PORT_QUIET || d->port_quiet % PORT_RARELY == 0;
+	return d->port_quiet >= PORT_QUIET && d->port_quiet % PORT_RARELY != 0;
 }
 
 static bool receive_packets(struct vb_driver *d, vb_time *now)
 {
-	if (!looks_at_port(d) || vb_port_receive(d->port, *now) == 0)
+	if (vb_port_receive(d->port, *now) == 0)
 		return false;
 	d->port_quiet = 0;
 	if (receive(d, *now) >= PACKETS_OF_NOTE)
@@ -131,6 +136,8 @@ bool vb_driver_turn(struct vb_driver *d)
 	vb_time now = vb_host_now();
 
 	d->turned_at = now;
+	if (is_among_neighbours(d))
+		return vb_neighbours_receive(d, now) | vb_neighbours_transmit(d, now);
 	if (d->attendance != VB_ATTENDED_BY_POLLERS)
 		vb_neighbours_hear(d);
 	vb_neighbours_be_patient(d, now);
@@ -192,6 +199,14 @@ static bool needs_thread(struct vb_driver *d)
 	return !doze(d) || d->has_more;
 }
 
+/* Neighbours need no exact time, and to ask for it takes as long as to put a request into the ring. */
+static vb_time about_now(struct vb_driver *d)
+{
+	if (d->attendance != VB_ATTENDED_BY_POLLERS || d->port_quiet < PORT_QUIET)
+		d->turned_at = vb_host_now();
+	return d->turned_at;
+}
+
 static bool is_ready(const struct vb_driver *d)
 {
 	return vb_lane_wants_transmit(d->lane, d->turned_at) ||
@@ -205,7 +220,7 @@ void vb_driver_unlock(struct vb_driver *d)
 	do {
 		vb_neighbours_take_wishes(d);
 		if (vb_lane_has_doorbells(d->lane) || (!d->has_more && is_ready(d)))
-			transmit(d, vb_host_now()); /* doorbells, and what a verb has made ready under the mutex */
+			transmit(d, about_now(d)); /* doorbells, and what a verb has made ready under the mutex */
 		if (d->port->fds_version != d->watched_version)
 			vb_progress_watch_port(d);
 		bool wakes_thread = needs_thread(d);

@@ -16,10 +16,11 @@
 #define ROUNDS	      8		   /* with ourselves */
 #define QUIET	      1000	   /* looks in vain; from then on one turn of RARELY looks */
 #define RARELY	      16
+#define LOOKS	      6		   /* of one turn, at the only neighbour: cheaper than turns */
 
 static void wake(const struct vb_link *link)
 {
-	if (link->bell >= 0)
+	if (vb_shm_must_wake(link->shm) && link->bell >= 0)
 		syscall(SYS_sendto, link->bell, "!", 1, MSG_DONTWAIT | MSG_NOSIGNAL, NULL, 0);
 }
 
@@ -65,8 +66,7 @@ static bool take_answers(struct vb_link *link, vb_time now)
 		vb_local_answered(&link->engine, answers, count, &heap, now);
 		if (counts(link))
 			link->who->received += bytes_answered(answers, count);
-		if (vb_shm_free_answers(link->shm, count))
-			wake(link);
+		vb_shm_free_answers(link->shm, count);
 		total += count;
 	} while (count == VB_NEIGHBOUR_BATCH && total < VB_SHM_RING);
 	return total > 0;
@@ -87,10 +87,8 @@ static bool execute(struct vb_link *link, unsigned seen, vb_time now)
 
 	vb_shm_room(link->shm, VB_SHM_ANSWERING, &room);
 	unsigned taken = vb_local_receive(&link->engine, descriptors, seen, &heap, &room, now);
-	bool must_wake = vb_shm_publish(link->shm, VB_SHM_ANSWERING, &room);
-	must_wake |= vb_shm_free_descriptors(link->shm, taken);
-	if (must_wake)
-		wake(link);
+	vb_shm_publish(link->shm, VB_SHM_ANSWERING, &room);
+	vb_shm_free_descriptors(link->shm, taken);
 	if (taken)
 		owe(link, taken, now);
 	if (counts(link)) {
@@ -133,6 +131,27 @@ static bool is_looked_at(struct vb_link *link)
 	return !link->is_dozing && (link->quiet < QUIET || (link->all->turns + link->who->slot) % RARELY == 0);
 }
 
+static bool look(struct vb_link *link, vb_time now)
+{
+	bool has_news = is_looked_at(link) && vb_link_receive(link, now);
+
+	link->quiet = has_news ? 0 : link->quiet + 1;
+	return has_news;
+}
+
+/* What comes next is likely to come soon, to whoever has one neighbour awake. */
+static bool look_again(struct vb_neighbours *all, vb_time now)
+{
+	struct vb_link *only = vb_container_of(all->links.next, struct vb_link, link);
+
+	if (all->awake_count > 1 || only->is_dozing)
+		return false;
+	for (unsigned i = 1; i < LOOKS; i++)
+		if (vb_link_receive(only, now))
+			return true;
+	return false;
+}
+
 bool vb_neighbours_receive(struct vb_driver *d, vb_time now)
 {
 	struct vb_neighbours *all = d->neighbours;
@@ -141,15 +160,9 @@ bool vb_neighbours_receive(struct vb_driver *d, vb_time now)
 	if (!all || all->awake_count == 0)
 		return false;
 	all->turns++;
-	vb_list_for_each(node, &all->links) {
-		struct vb_link *link = vb_container_of(node, struct vb_link, link);
-		if (!is_looked_at(link))
-			continue;
-		bool has_news = vb_link_receive(link, now);
-		link->quiet = has_news ? 0 : link->quiet + 1;
-		is_busy |= has_news;
-	}
-	return is_busy;
+	vb_list_for_each(node, &all->links)
+		is_busy |= look(vb_container_of(node, struct vb_link, link), now);
+	return is_busy || look_again(all, now);
 }
 
 /* ---- Out -------------------------------------------------------------------------------------------------------- */
@@ -165,8 +178,7 @@ static bool send_batch(struct vb_link *link, vb_time now)
 
 	vb_shm_room(link->shm, VB_SHM_ASKING, &room);
 	vb_local_transmit(&link->engine, &room, now);
-	if (vb_shm_publish(link->shm, VB_SHM_ASKING, &room))
-		wake(link);
+	vb_shm_publish(link->shm, VB_SHM_ASKING, &room);
 	if (counts(link))
 		link->who->sent += bytes_asked(room.descriptors, room.descriptor_count);
 	link->untold = 0;
@@ -194,10 +206,8 @@ static bool talk_to_ourselves(struct vb_link *link, vb_time now)
 	return rounds > 0;
 }
 
-bool vb_link_transmit(struct vb_link *link, vb_time now)
+static bool transmit(struct vb_link *link, vb_time now)
 {
-	if (!link->is_greeted)
-		return false;
 	if (link->is_ours)
 		return talk_to_ourselves(link, now);
 	if (!vb_local_wants_transmit(&link->engine)) {
@@ -207,6 +217,15 @@ bool vb_link_transmit(struct vb_link *link, vb_time now)
 	if (!vb_local_is_urgent(&link->engine) && is_held_back(link, now))
 		return false;
 	return send_all(link, now);
+}
+
+bool vb_link_transmit(struct vb_link *link, vb_time now)
+{
+	if (!link->is_greeted)
+		return false;
+	bool is_busy = transmit(link, now);
+	wake(link);
+	return is_busy;
 }
 
 void vb_link_settle(struct vb_link *link, vb_time now)

@@ -40,6 +40,7 @@ struct vb_shm {
 	size_t size;
 	struct outgoing descriptors, answers;
 	uint32_t descriptors_seen, answers_seen; /* and freed */
+	uint32_t done; /* since vb_shm_must_wake: PUBLISHED, FREED */
 	struct vb_descriptor scratch[VB_SHM_BATCH];
 	struct vb_answer answer_scratch[VB_SHM_BATCH];
 };
@@ -137,11 +138,15 @@ static bool get_answer(const struct vb_shm *shm, uint32_t count, struct vb_answe
 
 /* ---- In --------------------------------------------------------------------------------------------------------- */
 
-/* The other end sleeps until something of this kind happens, which it has. */
-static bool must_wake(struct vb_shm *shm, uint32_t what)
+bool vb_shm_must_wake(struct vb_shm *shm)
 {
+	uint32_t done = shm->done;
+
+	if (!done)
+		return false;
+	shm->done = 0;
 	atomic_thread_fence(memory_order_seq_cst);
-	if (!(atomic_load_explicit(&shm->other->dozes_for, memory_order_relaxed) & what))
+	if (!(atomic_load_explicit(&shm->other->dozes_for, memory_order_relaxed) & done))
 		return false;
 	return atomic_exchange(&shm->other->dozes_for, 0) != 0;
 }
@@ -155,13 +160,13 @@ unsigned vb_shm_see_descriptors(struct vb_shm *shm, struct vb_descriptor *descri
 	return count;
 }
 
-bool vb_shm_free_descriptors(struct vb_shm *shm, unsigned count)
+void vb_shm_free_descriptors(struct vb_shm *shm, unsigned count)
 {
 	if (count == 0)
-		return false;
+		return;
 	shm->descriptors_seen += count;
 	atomic_store_explicit(&shm->own->descriptors_freed, shm->descriptors_seen, memory_order_release);
-	return must_wake(shm, FREED);
+	shm->done |= FREED;
 }
 
 unsigned vb_shm_take_answers(struct vb_shm *shm, struct vb_answer *answers, unsigned max)
@@ -173,13 +178,13 @@ unsigned vb_shm_take_answers(struct vb_shm *shm, struct vb_answer *answers, unsi
 	return count;
 }
 
-bool vb_shm_free_answers(struct vb_shm *shm, unsigned count)
+void vb_shm_free_answers(struct vb_shm *shm, unsigned count)
 {
 	if (count == 0)
-		return false;
+		return;
 	shm->answers_seen += count;
 	atomic_store_explicit(&shm->own->answers_freed, shm->answers_seen, memory_order_release);
-	return must_wake(shm, FREED);
+	shm->done |= FREED;
 }
 
 bool vb_shm_has_news(const struct vb_shm *shm)
@@ -230,10 +235,10 @@ static uint64_t heap_left(const struct outgoing *out)
 }
 
 /* One piece of the heap: what is left before its end or, where that is too short for a part, what is free at its begin. An
- * empty heap begins anew, in lines that are warm. */
+ * empty heap begins anew, in lines that are warm. To ask what is freed costs a line that the other end writes. */
 static void find_heap(struct outgoing *out, const _Atomic uint32_t *freed, uint8_t *heap, struct vb_local_room *room)
 {
-	if (heap_left(out) < VB_SHM_HEAP - LINE)
+	if (heap_left(out) < VB_SHM_HEAP / 2)
 		take_back(out, atomic_load_explicit(freed, memory_order_acquire));
 	if (out->heap_begin == out->heap_end)
 		out->heap_begin = out->heap_end = (out->heap_end + VB_SHM_HEAP - 1) / VB_SHM_HEAP * VB_SHM_HEAP;
@@ -311,14 +316,15 @@ static void publish_answer(struct vb_shm *shm, struct vb_answer *answer)
 	put_words((word *)&shm->own->answers[count % VB_SHM_RING], answer, sizeof(*answer) / sizeof(word), ANSWER_WORD);
 }
 
-bool vb_shm_publish(struct vb_shm *shm, enum vb_shm_use use, const struct vb_local_room *room)
+void vb_shm_publish(struct vb_shm *shm, enum vb_shm_use use, const struct vb_local_room *room)
 {
 	use_heap(use == VB_SHM_ASKING ? &shm->descriptors : &shm->answers, room->heap_used);
 	for (unsigned i = 0; i < room->answer_count; i++)
 		publish_answer(shm, &room->answers[i]);
 	for (unsigned i = 0; i < room->descriptor_count; i++)
 		publish_descriptor(shm, &room->descriptors[i]);
-	return room->answer_count + room->descriptor_count > 0 && must_wake(shm, PUBLISHED);
+	if (room->answer_count + room->descriptor_count > 0)
+		shm->done |= PUBLISHED;
 }
 
 /* ---- Sleeping --------------------------------------------------------------------------------------------------- */

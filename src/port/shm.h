@@ -11,7 +11,7 @@
  *   vb_shm_publish(shm, &room);
  *   vb_shm_room(shm, VB_SHM_ASKING, &room);  vb_local_transmit(...);  vb_shm_publish(shm, &room);
  *
- * Whatever returns true there: the other end sleeps and is to be woken now, once.
+ *   if (vb_shm_must_wake(shm)) ...                               the other end sleeps: it is woken, once
  *
  * The other end may be another user's. Everything that is read here is read once, and copied before it is looked at; no
  * index of his is used that our own counts do not bear out. One thread at a time uses an end. Sizes are bytes. */
@@ -23,7 +23,7 @@
 #include "engine/local.h"
 
 #define VB_SHM_RING  256u    /* records of each */
-#define VB_SHM_HEAP  262144u /* four parts */
+#define VB_SHM_HEAP  1048576u /* of which so much is touched as is under way at once */
 #define VB_SHM_BATCH 32u     /* records that leave at once */
 
 struct vb_shm;
@@ -36,9 +36,9 @@ void vb_shm_close(struct vb_shm *shm);
 
 /* What is asked of us; it stays until it is freed, and is seen again. */
 unsigned vb_shm_see_descriptors(struct vb_shm *shm, struct vb_descriptor *descriptors, unsigned max);
-bool vb_shm_free_descriptors(struct vb_shm *shm, unsigned count);
+void vb_shm_free_descriptors(struct vb_shm *shm, unsigned count);
 unsigned vb_shm_take_answers(struct vb_shm *shm, struct vb_answer *answers, unsigned max);
-bool vb_shm_free_answers(struct vb_shm *shm, unsigned count);
+void vb_shm_free_answers(struct vb_shm *shm, unsigned count);
 bool vb_shm_has_news(const struct vb_shm *shm); /* descriptors or answers wait */
 
 /* The other end's heaps, for what is beside its descriptors and beside its answers. */
@@ -49,7 +49,9 @@ struct vb_local_heap vb_shm_heap_of_answers(const struct vb_shm *shm);
 enum vb_shm_use { VB_SHM_ASKING, VB_SHM_ANSWERING };
 void vb_shm_room(struct vb_shm *shm, enum vb_shm_use use, struct vb_local_room *room);
 /* What was put into that room: answers first. */
-bool vb_shm_publish(struct vb_shm *shm, enum vb_shm_use use, const struct vb_local_room *room);
+void vb_shm_publish(struct vb_shm *shm, enum vb_shm_use use, const struct vb_local_room *room);
+/* After all that was freed and published, before anybody waits for what comes of it: one fence for all. */
+bool vb_shm_must_wake(struct vb_shm *shm);
 
 /* From now on the other end is to wake us when it has published something, and with wants_room when it has freed something.
  * Whoever has said so must look once more before he sleeps. */
