@@ -227,7 +227,7 @@ static void take_slice(struct end *a, struct end *b, const struct row *row, doub
 
 static void be_neighbours(struct end *a, struct end *b)
 {
-	vb_neighbour_init(&a->other, a->lane, 0);
+	vb_neighbour_init(&a->other, a->lane, b->slot, 0);
 	must(vb_lane_set_neighbour(a->lane, &b->gid, b->slot, &a->other), "neighbour");
 }
 

@@ -118,6 +118,13 @@ void vb_echo_on_sent(struct vb_qp *qp, const struct vb_outgoing *out, uint32_t c
 		echo->is_due = true;
 }
 
+void vb_echo_ask(struct vb_qp *qp)
+{
+	struct vb_echo *echo = qp->requester.echo;
+	if (echo && echo->asked == echo->answered)
+		echo->is_due = true;
+}
+
 void vb_echo_emit_request(struct vb_qp *qp, struct vb_batch *batch)
 {
 	struct vb_echo *echo = qp->requester.echo;

@@ -85,7 +85,7 @@ static void take_note(struct vb_lane *lane, const struct vb_receipt *receipt, vb
 	if (lacks_memory && (receipt->cookie & RESPONSE))
 		vb_responder_fault(qp, psn, now);
 	else if (lacks_memory)
-		vb_requester_fault(qp, psn, now);
+		vb_requester_fault(qp, psn, VB_CAUSE_LOCAL_FAULT, now);
 	if (receipt->cookie & MESSAGE)
 		vb_requester_left(qp, psn, now);
 }

@@ -40,6 +40,8 @@ struct vb_lane {
 	_Atomic(struct vb_qp *) doorbells;        /* stack of QPs that rang */
 	_Atomic(struct vb_qp *) flushes;          /* and of those in ERR that were given a receive */
 	struct vb_peer **peers;
+	bool has_neighbours;   /* or had */
+	struct vb_list watched; /* neighbours that UD's datagrams wait for, by when they are deaf */
 	struct vb_list wishes; /* peers that the holder is to look for among its neighbours */
 	uint32_t peer_buckets, peer_count;
 	uint64_t counters[VB_COUNTER_COUNT];

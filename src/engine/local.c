@@ -18,14 +18,16 @@ void vb_neighbour_set_lending(struct vb_neighbour *neighbour, uint32_t lend_from
 	neighbour->lend_from = lend_from && lend_from < VB_LOCAL_LEND_MIN ? VB_LOCAL_LEND_MIN : lend_from;
 }
 
-void vb_neighbour_init(struct vb_neighbour *neighbour, struct vb_lane *lane, uint32_t lend_from)
+void vb_neighbour_init(struct vb_neighbour *neighbour, struct vb_lane *lane, uint8_t slot, uint32_t lend_from)
 {
-	*neighbour = (struct vb_neighbour){ .lane = lane };
+	*neighbour = (struct vb_neighbour){ .lane = lane, .slot = slot };
 	vb_neighbour_set_lending(neighbour, lend_from);
 	vb_list_init(&neighbour->ready);
 	vb_list_init(&neighbour->users);
 	vb_list_init(&neighbour->debts);
 	vb_list_init(&neighbour->readers);
+	vb_list_init(&neighbour->datagrams);
+	vb_list_init(&neighbour->watch_link);
 }
 
 void vb_neighbour_set_pulling(struct vb_neighbour *neighbour, uint32_t pull_from)
@@ -137,6 +139,7 @@ void vb_local_stop(struct vb_qp *qp)
 {
 	vb_list_remove(&qp->local.link);
 	vb_local_forget_reads(qp);
+	vb_local_forget_datagrams(qp);
 	abandon_pull(qp);
 }
 
@@ -201,6 +204,7 @@ void vb_local_lost(struct vb_neighbour *neighbour, vb_time now)
 		puller->local.pulls = NULL;
 	}
 	forget_debts(neighbour);
+	vb_local_drop_datagrams(neighbour, now);
 	while ((node = vb_list_pop(&neighbour->users)))
 		lose(vb_container_of(node, struct vb_qp, local.user_link), now);
 	vb_lane_reap(neighbour->lane);
@@ -233,6 +237,7 @@ void vb_neighbour_check(const struct vb_neighbour *neighbour)
 		assert(vb_container_of(node, struct vb_debt, link)->to == neighbour);
 	vb_list_for_each (node, &neighbour->readers)
 		assert(vb_container_of(node, struct vb_qp, local.reader_link)->local.to == neighbour);
+	vb_local_check_datagrams(neighbour);
 	if (!neighbour->puller)
 		return;
 	assert(neighbour->puller->local.pulls == neighbour && !neighbour->has_pending);

@@ -32,7 +32,7 @@
  *
  * The other end may be another user's: descriptors and answers are to be copied out of shared memory before they are given
  * to the engine, which believes nothing that they say. Functions here are all [lane], and allocate nothing but at a QP's
- * first request. UD does not go this way yet. */
+ * first request. */
 #ifndef VB_ENGINE_LOCAL_H
 #define VB_ENGINE_LOCAL_H
 
@@ -69,6 +69,7 @@ enum vb_local_flags {
 	VB_LOCAL_ACKED = 2,
 	VB_LOCAL_PULLS = 4, /* of a READ: whoever asks can pull what is lent, and so all of it is asked for at once */
 	VB_LOCAL_AGAIN = 8, /* of a READ: it was lent, and is asked for by the heap; with PULLS: nothing was there */
+	VB_LOCAL_LONG_ADDRESSES = 4, /* of a datagram: IPv6's, source and destination, at heap.at, in front of the payload */
 };
 
 struct vb_descriptor {
@@ -80,10 +81,21 @@ struct vb_descriptor {
 	union {
 		uint32_t acked; /* with ACKED: all of the peer's requests up to this PSN are executed, as by an answer */
 		uint32_t srqn;	/* XRC */
+		uint32_t qkey;	/* UD */
 	};
 	uint32_t length; /* of the payload; of a READ or FLUSH, of the range */
-	uint64_t va;
-	uint32_t rkey;
+	union {
+		uint64_t va;
+		struct {
+			uint8_t source[4], destination[4];
+		} ipv4; /* UD */
+	};
+	union {
+		uint32_t rkey;
+		struct {
+			uint8_t traffic_class, hop_limit;
+		} ip; /* UD */
+	};
 	uint32_t imm_or_inv; /* of a FLUSH its type and level */
 	union {
 		uint8_t bytes[VB_LOCAL_INLINE];
@@ -177,12 +189,17 @@ enum vb_local_outcome {
 /* A lane of another process. The holder's memory; the fields are the engine's. */
 struct vb_neighbour {
 	struct vb_lane *lane; /* ours */
+	uint8_t slot;	      /* its own */
 	uint32_t lend_from;   /* bytes from which a message is lent; 0: never, and no READ's bytes either */
 	uint32_t pull_from;   /* bytes from which a READ is pulled; 0: never */
 	bool is_lost;
 	struct vb_list ready; /* QPs with descriptors to send */
 	struct vb_list users; /* QPs whose requests go there */
 	struct vb_list debts; /* QPs whose peers are to hear what was executed */
+	struct vb_list datagrams; /* work requests of UD that wait for room */
+	struct vb_list watch_link; /* in the lane's, while some do */
+	vb_time waits_since;	   /* when the first did, or since some left last */
+	bool is_deaf;		   /* they waited too long: those that come do not wait any more, until there is room */
 	struct vb_qp *puller; /* the QP whose message is being pulled; NULL: none is */
 	struct vb_descriptor pulled;
 	uint32_t pulled_bytes, piece; /* of the message: that are here; that were asked for */
@@ -215,6 +232,7 @@ struct vb_local {
 	struct vb_list user_link;
 	struct vb_debt *debt; /* made at its first request */
 	struct vb_neighbour *pulls; /* what it lends this QP; it is the puller there */
+	struct vb_peer *far;	    /* UD: the neighbour's slot that its newest datagram for one went to */
 	bool never_lends, never_pulls;
 	/* READs whose bytes are not all here, though they are answered. The oldest request under way is the oldest of them;
 	 * answers are awaited from heard_psn on, and what the last one asks for besides is done when all READs are. */
@@ -225,7 +243,7 @@ struct vb_local {
 	struct vb_list reader_link; /* in its neighbour's readers */
 };
 
-void vb_neighbour_init(struct vb_neighbour *neighbour, struct vb_lane *lane, uint32_t lend_from);
+void vb_neighbour_init(struct vb_neighbour *neighbour, struct vb_lane *lane, uint8_t slot, uint32_t lend_from);
 void vb_neighbour_set_lending(struct vb_neighbour *neighbour, uint32_t lend_from);
 void vb_neighbour_set_pulling(struct vb_neighbour *neighbour, uint32_t pull_from); /* whenever no pull is in hand */
 /* That slot of that address is the neighbour's, or no longer anybody's (NULL): QPs that are connected to it send to it by
@@ -268,6 +286,11 @@ void vb_local_stop(struct vb_qp *qp);  /* nothing more of it is sent or pulled *
 void vb_local_leave(struct vb_qp *qp); /* and it has nothing to do with any neighbour */
 uint32_t vb_local_part_count(const struct vb_qp *qp, const struct vb_send_wqe *wqe); /* descriptors of a message */
 void vb_local_acked(struct vb_qp *qp, uint32_t psn, vb_time now);
+enum vb_gathered { VB_GATHERED, VB_NO_BYTES, VB_NO_ACCESS };
+
+/* Copies [offset, offset + length) of a message. */
+enum vb_gathered vb_local_gather(
+	const struct vb_qp *qp, const struct vb_send_wqe *wqe, uint32_t offset, uint32_t length, uint8_t *to);
 bool vb_local_tell_pending(struct vb_neighbour *neighbour, struct vb_local_room *room); /* false: there is no room */
 void vb_local_conclude(struct vb_qp *qp, enum vb_answer_kind kind, uint8_t code, vb_time now);
 void vb_local_check(const struct vb_qp *qp);
@@ -304,6 +327,18 @@ static inline bool vb_answer_lies_in(const struct vb_answer *answer, const struc
 	return answer->length <= sizeof(answer->bytes) || answer->at == VB_LOCAL_NO_BYTES ||
 	       (uint64_t)answer->at + answer->length <= heap->length;
 }
+
+/* local_ud.c */
+/* UD's requests from the cursor on that are for neighbours go on to these. True: that was all there is. */
+bool vb_local_route_datagrams(struct vb_qp *qp);
+bool vb_local_send_datagrams(struct vb_neighbour *neighbour, struct vb_local_room *room, vb_time now); /* false: no room */
+void vb_local_receive_datagram(
+	struct vb_neighbour *neighbour, const struct vb_descriptor *request, const struct vb_local_heap *heap);
+void vb_local_drop_datagrams(struct vb_neighbour *neighbour, vb_time now);
+void vb_local_forget_datagrams(struct vb_qp *qp); /* what of it waits for neighbours is not sent any more */
+void vb_local_advance(struct vb_lane *lane, vb_time now);
+struct vb_deadline vb_local_next_deadline(const struct vb_lane *lane);
+void vb_local_check_datagrams(const struct vb_neighbour *neighbour);
 
 static inline uint32_t vb_local_heap_left(const struct vb_local_room *room)
 {

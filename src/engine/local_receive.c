@@ -562,6 +562,10 @@ static bool is_again(const struct vb_descriptor *request)
 static void receive_one(struct vb_neighbour *neighbour, const struct vb_descriptor *request,
 	const struct vb_local_heap *heap, struct vb_local_room *room, vb_time now)
 {
+	if ((request->opcode & ~VB_OPERATION_MASK) == VB_UD) {
+		vb_local_receive_datagram(neighbour, request, heap);
+		return;
+	}
 	struct vb_qp *qp = find_target(neighbour, request);
 	struct vb_packet packet;
 	uint64_t before = 0;

@@ -37,8 +37,6 @@ uint32_t vb_local_part_count(const struct vb_qp *qp, const struct vb_send_wqe *w
 	return (uint32_t)(((uint64_t)wqe->length + VB_LOCAL_PART - 1) / VB_LOCAL_PART);
 }
 
-enum gathered { GATHERED, NO_BYTES, NO_ACCESS };
-
 /* Some memory is there a page at a time only. */
 static int reach_some(const struct vb_qp *qp, const struct vb_sge *sge, uint32_t offset, uint32_t *length,
 	struct vb_reach *reach)
@@ -51,11 +49,10 @@ static int reach_some(const struct vb_qp *qp, const struct vb_sge *sge, uint32_t
 	return vb_reach_local(qp->pd, sge, offset, *length, 0, reach);
 }
 
-/* Copies [offset, offset + length) of a message. */
-static enum gathered gather(
+static enum vb_gathered gather_entries(
 	const struct vb_qp *qp, const struct vb_send_wqe *wqe, uint32_t offset, uint32_t length, uint8_t *to)
 {
-	enum gathered result = GATHERED;
+	enum vb_gathered result = VB_GATHERED;
 	for (uint32_t i = 0; i < wqe->sge_count && length > 0;) {
 		const struct vb_sge *sge = &wqe->sges[i];
 		if (offset >= sge->length) {
@@ -66,17 +63,27 @@ static enum gathered gather(
 		uint32_t part = sge->length - offset < length ? sge->length - offset : length;
 		struct vb_reach reach;
 		if (reach_some(qp, sge, offset, &part, &reach))
-			return NO_ACCESS;
+			return VB_NO_ACCESS;
 		const void *bytes = vb_load(&reach, part);
 		if (bytes)
 			vb_copy(to, bytes, part);
 		else
-			result = NO_BYTES;
+			result = VB_NO_BYTES;
 		to += part;
 		length -= part;
 		offset += part;
 	}
-	return length == 0 ? result : NO_ACCESS;
+	return length == 0 ? result : VB_NO_ACCESS;
+}
+
+enum vb_gathered vb_local_gather(
+	const struct vb_qp *qp, const struct vb_send_wqe *wqe, uint32_t offset, uint32_t length, uint8_t *to)
+{
+	const uint8_t *own = own_bytes(wqe);
+	if (!own)
+		return gather_entries(qp, wqe, offset, length, to);
+	vb_copy(to, own + offset, length);
+	return VB_GATHERED;
 }
 
 enum step { STEP_DONE, STEP_NO_ROOM, STEP_NO_ACCESS };
@@ -89,20 +96,15 @@ static enum step copy_payload(const struct vb_qp *qp, const struct vb_send_wqe *
 	if (!is_short && vb_local_heap_left(room) < descriptor->length)
 		return STEP_NO_ROOM;
 	uint8_t *to = is_short ? descriptor->bytes : room->heap + room->heap_used;
-	const uint8_t *own = own_bytes(wqe);
-	enum gathered gathered = GATHERED;
-	if (own)
-		vb_copy(to, own + offset, descriptor->length);
-	else
-		gathered = gather(qp, wqe, offset, descriptor->length, to);
-	if (gathered == NO_ACCESS)
+	enum vb_gathered gathered = vb_local_gather(qp, wqe, offset, descriptor->length, to);
+	if (gathered == VB_NO_ACCESS)
 		return STEP_NO_ACCESS;
-	descriptor->place = gathered == NO_BYTES ? VB_LOCAL_NOWHERE : is_short ? VB_LOCAL_INLINED : VB_LOCAL_HEAPED;
+	descriptor->place = gathered == VB_NO_BYTES ? VB_LOCAL_NOWHERE : is_short ? VB_LOCAL_INLINED : VB_LOCAL_HEAPED;
 	if (is_short)
 		return STEP_DONE;
 	descriptor->heap.at = room->heap_at + room->heap_used;
 	descriptor->heap.total = wqe->length;
-	if (gathered == GATHERED)
+	if (gathered == VB_GATHERED)
 		vb_local_use_heap(room, descriptor->length);
 	return STEP_DONE;
 }
@@ -271,9 +273,14 @@ bool vb_local_tell_pending(struct vb_neighbour *neighbour, struct vb_local_room 
 	return true;
 }
 
+static bool has_descriptors(const struct vb_neighbour *neighbour)
+{
+	return !vb_list_empty(&neighbour->ready) || !vb_list_empty(&neighbour->datagrams);
+}
+
 bool vb_local_is_urgent(const struct vb_neighbour *neighbour)
 {
-	return !vb_list_empty(&neighbour->ready) || neighbour->has_pending || vb_lane_has_doorbells(neighbour->lane);
+	return has_descriptors(neighbour) || neighbour->has_pending || vb_lane_has_doorbells(neighbour->lane);
 }
 
 bool vb_local_wants_transmit(const struct vb_neighbour *neighbour)
@@ -283,30 +290,39 @@ bool vb_local_wants_transmit(const struct vb_neighbour *neighbour)
 
 static const struct vb_debt *debt_of_first(const struct vb_neighbour *neighbour)
 {
-	if (vb_list_empty(&neighbour->ready))
+	if (vb_list_empty(&neighbour->ready) || !vb_list_empty(&neighbour->datagrams))
 		return NULL;
 	const struct vb_qp *qp = vb_container_of(neighbour->ready.next, struct vb_qp, local.link);
 	return qp->type == VB_QP_RC || qp->type == VB_QP_UC ? qp->local.debt : NULL;
 }
 
+/* Some datagrams, and a QP's turn. */
+static enum turn take_turns(struct vb_neighbour *neighbour, struct vb_local_room *room, vb_time now)
+{
+	if (!vb_local_send_datagrams(neighbour, room, now))
+		return TURN_NO_ROOM;
+	struct vb_list *node = vb_list_pop(&neighbour->ready);
+	if (!node)
+		return TURN_OVER;
+	struct vb_qp *qp = vb_container_of(node, struct vb_qp, local.link);
+	enum turn turn = take_turn(qp, room, now);
+	if (turn == TURN_NO_ROOM && !vb_list_linked(&qp->local.link))
+		vb_list_add_head(&neighbour->ready, &qp->local.link);
+	else if (turn == TURN_CUT_SHORT)
+		vb_local_schedule(qp);
+	/* What no descriptor carried. */
+	return tell_debts(neighbour, room, NULL) ? turn : TURN_NO_ROOM;
+}
+
 void vb_local_transmit(struct vb_neighbour *neighbour, struct vb_local_room *room, vb_time now)
 {
-	struct vb_list *node;
 	neighbour->lane->now = now;
 	vb_lane_answer_doorbells(neighbour->lane);
 	if (neighbour->is_lost || !vb_local_tell_pending(neighbour, room))
 		return;
 	enum turn turn = tell_debts(neighbour, room, debt_of_first(neighbour)) ? TURN_OVER : TURN_NO_ROOM;
-	while (turn != TURN_NO_ROOM && (node = vb_list_pop(&neighbour->ready))) {
-		struct vb_qp *qp = vb_container_of(node, struct vb_qp, local.link);
-		turn = take_turn(qp, room, now);
-		if (turn == TURN_NO_ROOM && !vb_list_linked(&qp->local.link))
-			vb_list_add_head(&neighbour->ready, &qp->local.link);
-		else if (turn == TURN_CUT_SHORT)
-			vb_local_schedule(qp);
-		if (!tell_debts(neighbour, room, NULL)) /* what no descriptor carried */
-			break;
-	}
+	while (turn != TURN_NO_ROOM && has_descriptors(neighbour))
+		turn = take_turns(neighbour, room, now);
 	vb_lane_reap(neighbour->lane);
 }
 

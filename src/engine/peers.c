@@ -197,6 +197,7 @@ int vb_lane_set_neighbour(
 	if (peer->neighbour)
 		peer->was_wished = false;
 	peer->neighbour = neighbour;
+	lane->has_neighbours |= neighbour != NULL;
 	peer->is_wished = false;
 	vb_list_remove(&peer->wish_link);
 	wake_curious(peer);

@@ -331,11 +331,13 @@ static bool emit_unacknowledged(struct vb_qp *qp, struct vb_batch *batch, struct
 	return true;
 }
 
-/* The WQE whose packets include psn; psn lies between una_psn and max_psn. */
+/* The WQE whose packets include psn; psn lies between una_psn and max_psn. Datagrams may wait at the oldest for long. */
 static struct vb_send_wqe *wqe_of(const struct vb_qp *qp, uint32_t psn)
 {
-	uint32_t tail = atomic_load_explicit(&qp->sq.tail, memory_order_acquire);
-	for (uint32_t i = head_index(qp); i != tail; i++) {
+	uint32_t tail = atomic_load_explicit(&qp->sq.tail, memory_order_acquire), first = head_index(qp);
+	if (qp->type == VB_QP_UD && first != tail && psn_index(head_wqe(qp), psn) < tail - first)
+		first += psn_index(head_wqe(qp), psn);
+	for (uint32_t i = first; i != tail; i++) {
 		struct vb_send_wqe *wqe = vb_send_wqe_at(&qp->sq, i);
 		if (!wqe->is_started)
 			return NULL;
@@ -345,7 +347,7 @@ static struct vb_send_wqe *wqe_of(const struct vb_qp *qp, uint32_t psn)
 	return NULL;
 }
 
-void vb_requester_fault(struct vb_qp *qp, uint32_t psn, vb_time now)
+void vb_requester_fault(struct vb_qp *qp, uint32_t psn, enum vb_cause_kind cause, vb_time now)
 {
 	struct vb_requester *rq = &qp->requester;
 	if (vb_state(qp) == VB_QPS_ERR || vb_state(qp) == VB_QPS_SQE || rq->doomed)
@@ -358,16 +360,21 @@ void vb_requester_fault(struct vb_qp *qp, uint32_t psn, vb_time now)
 		psn_index(vb_send_wqe_at(&qp->sq, index), psn) >= vb_send_wqe_at(&qp->sq, index)->psn_count)
 		index++;
 	rq->cursor = index;
-	vb_requester_doom(qp, VB_WC_LOC_PROT_ERR, VB_CAUSE_LOCAL_FAULT, now);
+	vb_requester_doom(qp, VB_WC_LOC_PROT_ERR, cause, now);
 }
 
 /* Packets may come back in any order; messages complete in theirs. */
 void vb_requester_left(struct vb_qp *qp, uint32_t psn, vb_time now)
 {
-	struct vb_requester *rq = &qp->requester;
 	struct vb_send_wqe *wqe = wqe_of(qp, psn);
+	if (wqe)
+		vb_requester_wqe_left(qp, wqe, now);
+}
 
-	if (!wqe || --wqe->at_port > 0 || wqe != head_wqe(qp))
+void vb_requester_wqe_left(struct vb_qp *qp, struct vb_send_wqe *wqe, vb_time now)
+{
+	struct vb_requester *rq = &qp->requester;
+	if (--wqe->at_port > 0 || wqe != head_wqe(qp))
 		return;
 	while (head_index(qp) != rq->cursor && head_wqe(qp)->at_port == 0) {
 		vb_sq_retire(qp, VB_WC_SUCCESS);

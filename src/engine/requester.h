@@ -72,9 +72,10 @@ bool vb_requester_has_unsent(const struct vb_qp *qp); /* as exactly as can be sa
 /* Fails the WQE at the cursor once it is the oldest. */
 void vb_requester_doom(struct vb_qp *qp, enum vb_wc_status status, enum vb_cause_kind cause, vb_time now);
 /* The memory of a request packet turned out not to be there: its work request fails once it is the oldest. */
-void vb_requester_fault(struct vb_qp *qp, uint32_t psn, vb_time now);
+void vb_requester_fault(struct vb_qp *qp, uint32_t psn, enum vb_cause_kind cause, vb_time now);
 /* UC, UD: the port is done with a packet. */
 void vb_requester_left(struct vb_qp *qp, uint32_t psn, vb_time now);
+void vb_requester_wqe_left(struct vb_qp *qp, struct vb_send_wqe *wqe, vb_time now); /* a packet of that one */
 /* After requests were acknowledged or have left: more may start, the doomed may be the oldest, the queue be drained. */
 void vb_requester_proceed(struct vb_qp *qp, vb_time now);
 bool vb_requester_is_busy(const struct vb_qp *qp); /* something is unacknowledged */

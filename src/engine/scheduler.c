@@ -31,6 +31,8 @@ void vb_schedule(struct vb_qp *qp)
 		if (qp->responder.active_resources == 0) /* that it answers by packets */
 			return;
 	}
+	if (qp->type == VB_QP_UD && vb_local_route_datagrams(qp))
+		return;
 	if (vb_congestion_is_due(&qp->congestion, qp->lane->now))
 		vb_schedule_now(qp);
 	else
@@ -301,6 +303,8 @@ struct vb_deadline vb_lane_next_deadline(const struct vb_lane *lane)
 {
 	struct vb_deadline deadline =
 		vb_deadline_earlier(vb_timers_next(&lane->timers), vb_timers_next(&lane->congestion_timers));
+	if (!vb_list_empty(&lane->watched))
+		deadline = vb_deadline_earlier(deadline, vb_local_next_deadline(lane));
 	if (!vb_list_empty(&lane->acks)) {
 		const struct vb_qp *qp = vb_container_of(lane->acks.next, struct vb_qp, ack_link);
 		deadline = vb_deadline_earlier(deadline, (struct vb_deadline){ qp->responder.ack.deadline, true });
@@ -340,5 +344,7 @@ void vb_lane_advance(struct vb_lane *lane, vb_time now)
 		vb_recovery_on_timer(vb_container_of(timer, struct vb_qp, timer), now);
 	if (lane->congestion_timers.count > 0)
 		vb_congestion_advance(lane, now);
+	if (!vb_list_empty(&lane->watched))
+		vb_local_advance(lane, now);
 	vb_lane_reap(lane);
 }

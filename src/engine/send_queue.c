@@ -133,6 +133,7 @@ static void fill_by_opcode(struct vb_qp *qp, struct vb_send_wqe *wqe, const stru
 		wqe->bind.access = wr->bind.access;
 		wqe->bind.rkey = wr->bind.rkey;
 	} else if (qp->type == VB_QP_UD) {
+		wqe->sender = 0;
 		wqe->ud.av = *wr->av;
 		wqe->ud.qpn = wr->remote_qpn & VB_QPN_MASK;
 		wqe->ud.qkey = wr->remote_qkey;

@@ -5,6 +5,7 @@
 #define VB_ENGINE_SEND_QUEUE_H
 
 #include <stdatomic.h>
+#include "base/list.h"
 #include "base/lock.h"
 #include "engine/memory.h"
 #include "engine/nic.h"
@@ -19,12 +20,21 @@ struct vb_send_wqe {
 	uint32_t first_psn, psn_count; /* psn_count 0: local operation */
 	uint32_t ssn;                  /* send sequence number of its first wire message, 24 bits */
 	uint32_t imm_or_inv;
-	uint32_t rkey;
+	union {
+		uint32_t rkey;
+		uint32_t sender; /* UD: its QP's number while it waits for room towards a neighbour, else 0 */
+	};
 	union {
 		uint32_t srqn;    /* XRC */
-		uint32_t at_port; /* UC, UD: packets that are handed out */
+		uint32_t at_port; /* UC, UD: packets that are handed out, or wait so */
 	};
-	uint64_t remote_addr;
+	union {
+		struct {
+			uint64_t remote_addr;
+			vb_time started_at;
+		};
+		struct vb_list waits; /* UD: in the neighbour's datagrams, while there is a sender */
+	};
 	union {
 		struct vb_reach whole; /* SEND and WRITE of several packets and one SGE: all of it, when it was last looked up */
 		struct {
@@ -57,7 +67,6 @@ struct vb_send_wqe {
 			uint32_t access, rkey;
 		} bind;
 	};
-	vb_time started_at;
 	union {
 		struct vb_sge sges[1];   /* sge_count of them */
 		uint8_t inline_bytes[1]; /* length of them, when flags say INLINE */

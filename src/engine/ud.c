@@ -105,10 +105,26 @@ void vb_ud_receive(struct vb_qp *qp, const struct vb_path *path, const struct vb
 
 /* ---- Sending --------------------------------------------------------------------------------------------------- */
 
+/* The top bit asks for the QP's own key, which a process may not know. 10.2.5 */
+uint32_t vb_ud_qkey(const struct vb_qp *qp, const struct vb_send_wqe *wqe)
+{
+	return wqe->ud.qkey & 0x80000000u ? qp->attr.qkey : wqe->ud.qkey;
+}
+
+void vb_ud_start(struct vb_qp *qp, struct vb_send_wqe *wqe)
+{
+	struct vb_requester *rq = &qp->requester;
+	wqe->is_started = true;
+	wqe->first_psn = rq->next_psn;
+	wqe->psn_count = wqe->at_port = 1;
+	rq->una_psn = rq->next_psn = rq->max_psn = vb_psn_add(rq->next_psn, 1);
+	rq->cursor++;
+}
+
 bool vb_ud_emit(struct vb_qp *qp, struct vb_batch *batch, vb_time now)
 {
 	struct vb_requester *rq = &qp->requester;
-	if (vb_state(qp) != VB_QPS_RTS || rq->doomed ||
+	if (vb_state(qp) != VB_QPS_RTS || rq->doomed || vb_local_route_datagrams(qp) ||
 		rq->cursor == atomic_load_explicit(&qp->sq.tail, memory_order_acquire))
 		return false;
 	struct vb_send_wqe *wqe = vb_send_wqe_at(&qp->sq, rq->cursor);
@@ -130,19 +146,14 @@ bool vb_ud_emit(struct vb_qp *qp, struct vb_batch *batch, vb_time now)
 		vb_requester_doom(qp, VB_WC_LOC_PROT_ERR, VB_CAUSE_LOCAL_SGE, now);
 		return false;
 	}
-	wqe->is_started = true;
-	wqe->first_psn = rq->next_psn;
-	wqe->psn_count = wqe->at_port = 1;
 	vb_handed_out_is_message(batch);
 	out->packet.dest_qpn = wqe->ud.qpn;
-	/* The top bit asks for the QP's own key, which a process may not know. 10.2.5 */
-	out->packet.qkey = wqe->ud.qkey & 0x80000000u ? qp->attr.qkey : wqe->ud.qkey;
+	out->packet.qkey = vb_ud_qkey(qp, wqe);
 	out->packet.src_qpn = qp->qpn;
 	out->packet.imm = wqe->imm_or_inv;
 	out->packet.solicited = wqe->flags & VB_SEND_SOLICITED;
 	out->packet.psn = rq->next_psn;
 	vb_echo_on_sent(qp, out, cost);
-	rq->una_psn = rq->next_psn = rq->max_psn = vb_psn_add(rq->next_psn, 1);
-	rq->cursor++;
+	vb_ud_start(qp, wqe);
 	return true;
 }

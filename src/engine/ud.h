@@ -5,9 +5,13 @@
 #include "base/list.h"
 #include "engine/nic.h"
 
+struct vb_send_wqe;
+
 void vb_ud_receive(struct vb_qp *qp, const struct vb_path *path, const struct vb_packet *packet);
 /* Also from mcast.c: whatever address it came to. */
 void vb_ud_deliver(struct vb_qp *qp, const struct vb_path *path, const struct vb_packet *packet);
+uint32_t vb_ud_qkey(const struct vb_qp *qp, const struct vb_send_wqe *wqe);
+void vb_ud_start(struct vb_qp *qp, struct vb_send_wqe *wqe); /* the one at the cursor has its PSN, and is handed out */
 bool vb_ud_emit(struct vb_qp *qp, struct vb_batch *batch, vb_time now);
 
 /* mcast.c */

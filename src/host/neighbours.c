@@ -143,7 +143,7 @@ static struct vb_link *make_link(struct vb_neighbours *all, struct vb_acquaintan
 	link->bell = link->pidfd = -1;
 	link->is_dozing = true; /* nothing is to be looked for yet */
 	who->pull_reason = who->lend_reason = VB_LOCAL_NO_ANSWER;
-	vb_neighbour_init(&link->engine, all->driver->lane, 0);
+	vb_neighbour_init(&link->engine, all->driver->lane, who->slot, 0);
 	who->link = link;
 	who->reason = VB_LOCAL_NO_ANSWER;
 	vb_list_add_tail(&all->links, &link->link);

@@ -7,7 +7,7 @@
 
 enum { ROUNDS = 12, BATCH = 6, SEEDS = 60, LOG = 512 };
 /* What is only read, what WRITEs go to, what is written here, words that are counted in, and receives. */
-enum { READ_ONLY = 0, WRITTEN = 200000, BROUGHT = 400000, WORDS = 600000, RECEIVED = 700000, LONGEST = 150000 };
+enum { READ_ONLY = 0, WRITTEN = 200000, BROUGHT = 400000, WORDS = 600000, RECEIVED = 700000, LONGEST = 150000, DATAGRAM = 1024 };
 
 struct log {
 	unsigned sends, receives, events;
@@ -113,6 +113,44 @@ static void post_one(struct run *run, struct vb_random *random, int of, bool is_
 	pair_try_post(p, of, &wr);
 }
 
+static void spoil_datagram(struct vb_random *random, struct vb_send_wr *wr, struct vb_sge *sges)
+{
+	switch (vb_random_below(random, 3)) {
+	case 0:
+		sges[0].lkey ^= 0x100;
+		break;
+	case 1:
+		sges[0].length += DATAGRAM;
+		break;
+	default:
+		wr->remote_qpn ^= 1;
+		break;
+	}
+}
+
+static void post_datagram(struct run *run, struct vb_random *random, int of, bool is_bad)
+{
+	struct pair *p = run->p;
+	struct vb_sge sges[3];
+	struct vb_av av = pair_av(p, of);
+	av.traffic_class = (uint8_t)vb_random_below(random, 256);
+	av.hop_limit = (uint8_t)vb_random_below(random, 3);
+	uint32_t length = vb_random_below(random, vb_random_below(random, 2) ? 40 : DATAGRAM + 1);
+	struct vb_send_wr wr = { .wr_id = vb_random_u64(random) >> 1,
+		.opcode = vb_random_below(random, 2) ? VB_WR_SEND_WITH_IMM : VB_WR_SEND,
+		.flags = vb_random_below(random, 2) ? VB_SEND_SIGNALED : 0, .sges = sges,
+		.imm_or_inv = vb_random_below(random, 1000), .av = &av,
+		.remote_qpn = vb_qp_number(p->side[!of].qp), .remote_qkey = PAIR_QKEY };
+	wr.sge_count = cut(p, random, of, READ_ONLY + vb_random_below(random, 1000), length, sges);
+	if (vb_random_below(random, 4) == 0)
+		wr.flags |= VB_SEND_SOLICITED;
+	if (vb_random_below(random, 8) == 0)
+		wr.remote_qkey ^= 1;
+	if (is_bad)
+		spoil_datagram(random, &wr, sges);
+	pair_try_post(p, of, &wr);
+}
+
 static void post_receives(struct run *run, struct vb_random *random, int of, bool is_scarce)
 {
 	uint32_t count = is_scarce ? vb_random_below(random, BATCH) : BATCH;
@@ -170,7 +208,10 @@ static void play(struct run *run, enum vb_qp_type type, uint64_t seed, bool is_l
 		post_receives(run, &random, !of, round == scarce_round);
 		run->brought_to = BROUGHT;
 		for (uint32_t i = 0; i < count; i++)
-			post_one(run, &random, of, i == bad || round == scarce_round, i == bad);
+			if (type == VB_QP_UD)
+				post_datagram(run, &random, of, i == bad);
+			else
+				post_one(run, &random, of, i == bad || round == scarce_round, i == bad);
 		vary(run->p, &order);
 		pair_run(run->p, 16);
 		collect(run);
@@ -235,11 +276,17 @@ static void uc__is_alike(void **state)
 	compare(VB_QP_UC);
 }
 
+static void ud__is_alike(void **state)
+{
+	compare(VB_QP_UD);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(rc__is_alike),
 		cmocka_unit_test(uc__is_alike),
+		cmocka_unit_test(ud__is_alike),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

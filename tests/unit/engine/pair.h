@@ -58,7 +58,9 @@ static inline void pair_open_side(struct pair_side *side, uint8_t n, uint32_t le
 	memset(side->memory, 0, PAIR_BYTES);
 	side->out.heap = malloc(PAIR_HEAP);
 	assert_int_equal(vb_nic_create(&(struct vb_nic_config){ .seed = n, .mtu = 1024, .lives = &side->lives }, &side->nic), 0);
+	struct vb_gid others = vb_gid_from_ipv4(10, 0, 0, (uint8_t)(3 - n)); /* of the same device */
 	assert_int_equal(vb_nic_set_gid(side->nic, 0, &side->gid), 0);
+	assert_int_equal(vb_nic_set_gid(side->nic, 1, &others), 0);
 	assert_int_equal(vb_lane_create(&lane, &side->lane), 0);
 	assert_int_equal(vb_pd_create(side->nic, &side->pd), 0);
 	assert_int_equal(vb_cq_create(side->nic, &(struct vb_cq_config){ .capacity = 256 }, &side->cq), 0);
@@ -66,7 +68,7 @@ static inline void pair_open_side(struct pair_side *side, uint8_t n, uint32_t le
 		.access = VB_ACCESS_LOCAL_WRITE | VB_ACCESS_REMOTE_WRITE | VB_ACCESS_REMOTE_READ |
 			  VB_ACCESS_REMOTE_ATOMIC | VB_ACCESS_FLUSH_GLOBAL | VB_ACCESS_MW_BIND };
 	assert_int_equal(vb_mr_register(side->pd, &mr, &side->mr), 0);
-	vb_neighbour_init(&side->other, side->lane, lend_from);
+	vb_neighbour_init(&side->other, side->lane, (uint8_t)(3 - n), lend_from);
 	vb_neighbour_set_pulling(&side->other, lend_from);
 	vb_lane_publish_lives(side->lane, &side->lives);
 }
@@ -141,6 +143,10 @@ static inline struct pair *pair_open_lanes(bool is_local, uint32_t lend_from)
 
 static inline void pair_connect(struct pair *p)
 {
+	for (int i = 0; i < 2 && p->side[0].qp->type == VB_QP_UD; i++)
+		pair_ud_to_rts(p, i);
+	if (p->side[0].qp->type == VB_QP_UD)
+		return;
 	for (int i = 0; i < 2; i++)
 		pair_to_rtr(p, i);
 	for (int i = 0; i < 2; i++)
@@ -320,7 +326,7 @@ static inline bool pair_step_local(struct pair *p, int of, unsigned most)
 static inline bool pair_step_wire(struct pair *p, int of)
 {
 	struct pair_side *from = &p->side[of], *to = &p->side[!of];
-	struct vb_path path = { .src = from->gid, .dst = to->gid, .src_port = 0xC000, .hop_limit = 64 };
+	struct vb_path path = { .src_port = 0xC000 };
 	unsigned n = vb_lane_transmit(from->lane, &p->batch, VB_BATCH_PACKETS, p->now);
 	for (unsigned i = 0; i < n; i++) {
 		struct vb_packet packet = p->batch.out[i].packet;
@@ -331,6 +337,11 @@ static inline bool pair_step_wire(struct pair *p, int of)
 			length += iov->length;
 		}
 		packet.payload = length ? p->wire[i] : NULL;
+		const struct vb_av *av = p->batch.out[i].av;
+		path.src = av->sgid;
+		path.dst = av->dgid;
+		path.traffic_class = av->traffic_class;
+		path.hop_limit = av->hop_limit ? av->hop_limit : 64;
 		vb_lane_receive(to->lane, &path, &packet, 1, p->now);
 	}
 	vb_lane_transmit_done(from->lane, p->batch.receipts, n, p->now);

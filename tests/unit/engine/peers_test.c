@@ -136,8 +136,7 @@ static void wish__of_a_qp_that_goes_holds_nobody(void **state)
 static void wish__of_a_datagram_is_made_once(void **state)
 {
 	struct pair *p = open_wishing(VB_QP_UD);
-	for (int of = 0; of < 2; of++)
-		pair_ud_to_rts(p, of);
+	pair_connect(p);
 	assert_no_wish(p, 0);
 	pair_post_receive(p, 1, 5, 0, 48);
 	pair_post_receive(p, 1, 6, 0, 48);
