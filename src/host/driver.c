@@ -18,6 +18,7 @@
 #define PACKETS_OF_NOTE	  16 /* so many take long enough to look at the clock again */
 #define PORT_QUIET	  64 /* looks at the port that found nothing: pollers who have neighbours look less often then */
 #define PORT_RARELY	  16
+#define CLOCK_RARELY	  4
 
 /* ---- One turn --------------------------------------------------------------------------------------------------- */
 
@@ -131,13 +132,21 @@ static bool receive_packets(struct vb_driver *d, vb_time *now)
 	return true;
 }
 
+/* Nothing that is there in vain: not even a look at the clock. */
+static bool turn_among_neighbours(struct vb_driver *d)
+{
+	if (!vb_neighbours_have_news(d) && d->port_quiet % CLOCK_RARELY != 0)
+		return false;
+	d->turned_at = vb_host_now();
+	return vb_neighbours_receive(d, d->turned_at) | vb_neighbours_transmit(d, d->turned_at);
+}
+
 bool vb_driver_turn(struct vb_driver *d)
 {
-	vb_time now = vb_host_now();
-
-	d->turned_at = now;
 	if (is_among_neighbours(d))
-		return vb_neighbours_receive(d, now) | vb_neighbours_transmit(d, now);
+		return turn_among_neighbours(d);
+	vb_time now = vb_host_now();
+	d->turned_at = now;
 	if (d->attendance != VB_ATTENDED_BY_POLLERS)
 		vb_neighbours_hear(d);
 	vb_neighbours_be_patient(d, now);

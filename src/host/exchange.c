@@ -16,7 +16,7 @@
 #define ROUNDS	      8		   /* with ourselves */
 #define QUIET	      1000	   /* looks in vain; from then on one turn of RARELY looks */
 #define RARELY	      16
-#define LOOKS	      6		   /* of one turn, at the only neighbour: cheaper than turns */
+#define LOOKS	      8		   /* at neighbours, in one turn that finds nothing */
 
 static void wake(const struct vb_link *link)
 {
@@ -126,29 +126,29 @@ bool vb_link_receive(struct vb_link *link, vb_time now)
 	return is_busy;
 }
 
-static bool is_looked_at(struct vb_link *link)
+/* There may be something to do: it does not ask what. */
+static bool is_busy_with(const struct vb_link *link)
+{
+	return link->quiet == 0 || vb_shm_has_news(link->shm) || vb_local_is_urgent(&link->engine);
+}
+
+static bool is_looked_at(const struct vb_link *link)
 {
 	return !link->is_dozing && (link->quiet < QUIET || (link->all->turns + link->who->slot) % RARELY == 0);
 }
 
-static bool look(struct vb_link *link, vb_time now)
+/* To look again is cheaper than to come again, and what comes next is likely to come soon. */
+bool vb_neighbours_have_news(struct vb_driver *d)
 {
-	bool has_news = is_looked_at(link) && vb_link_receive(link, now);
+	struct vb_neighbours *all = d->neighbours;
 
-	link->quiet = has_news ? 0 : link->quiet + 1;
-	return has_news;
-}
-
-/* What comes next is likely to come soon, to whoever has one neighbour awake. */
-static bool look_again(struct vb_neighbours *all, vb_time now)
-{
-	struct vb_link *only = vb_container_of(all->links.next, struct vb_link, link);
-
-	if (all->awake_count > 1 || only->is_dozing)
-		return false;
-	for (unsigned i = 1; i < LOOKS; i++)
-		if (vb_link_receive(only, now))
-			return true;
+	all->turns++;
+	for (unsigned looks = 0; looks < LOOKS; looks += all->awake_count)
+		vb_list_for_each(node, &all->links) {
+			const struct vb_link *link = vb_container_of(node, struct vb_link, link);
+			if (is_looked_at(link) && is_busy_with(link))
+				return true;
+		}
 	return false;
 }
 
@@ -159,10 +159,15 @@ bool vb_neighbours_receive(struct vb_driver *d, vb_time now)
 
 	if (!all || all->awake_count == 0)
 		return false;
-	all->turns++;
-	vb_list_for_each(node, &all->links)
-		is_busy |= look(vb_container_of(node, struct vb_link, link), now);
-	return is_busy || look_again(all, now);
+	vb_list_for_each(node, &all->links) {
+		struct vb_link *link = vb_container_of(node, struct vb_link, link);
+		if (!is_looked_at(link))
+			continue;
+		bool has_news = vb_link_receive(link, now);
+		link->quiet = has_news ? 0 : link->quiet + 1;
+		is_busy |= has_news;
+	}
+	return is_busy;
 }
 
 /* ---- Out -------------------------------------------------------------------------------------------------------- */

@@ -113,13 +113,45 @@ static bool take_greeting(struct vb_link *link, const struct greeting *greeting)
 	return true;
 }
 
+/* Has the next message descriptors with it? Whoever reads it without taking them closes them, and to close a socket that
+ * lingers takes as long as its sender likes (broker/undertaker.h; before Linux 6.16 nobody can refuse them). */
+static bool has_descriptors(int bell)
+{
+	char byte;
+	struct iovec io = { &byte, 1 };
+	struct msghdr header = { .msg_iov = &io, .msg_iovlen = 1 };
+
+	return syscall(SYS_recvmsg, bell, &header, MSG_PEEK | MSG_DONTWAIT) >= 0 && header.msg_flags & MSG_CTRUNC;
+}
+
+static ssize_t hear(int bell, struct greeting *greeting)
+{
+	return syscall(SYS_recvfrom, bell, greeting, sizeof(*greeting), MSG_DONTWAIT | MSG_TRUNC, NULL, NULL);
+}
+
+/* A bell whose messages nobody dares to throw away stays open as long as we live. */
+void vb_greeting_end(int bell)
+{
+	struct greeting ignored;
+
+	shutdown(bell, SHUT_RDWR); /* nothing more comes */
+	while (!has_descriptors(bell))
+		if (hear(bell, &ignored) <= 0) {
+			close(bell);
+			return;
+		}
+	vb_log(VB_LOG_WARN, "a neighbour has sent descriptors, which nobody asked for: its socket is not closed");
+}
+
 /* False: it is his end. */
 static bool hear_link(struct vb_link *link)
 {
 	struct greeting greeting;
 
 	for (unsigned i = 0; i < HEARD_AT_A_TIME; i++) {
-		ssize_t n = syscall(SYS_recvfrom, link->bell, &greeting, sizeof(greeting), MSG_DONTWAIT | MSG_TRUNC, NULL, NULL);
+		if (link->uid != geteuid() && has_descriptors(link->bell))
+			return false;
+		ssize_t n = hear(link->bell, &greeting);
 		if (n < 0)
 			return errno == EAGAIN || errno == EINTR;
 		if (n == sizeof(greeting) && take_greeting(link, &greeting))

@@ -8,6 +8,7 @@
 #include "host/neighbours_state.h"
 
 #include <errno.h>
+#include <poll.h>
 #include <stdlib.h>
 #include <sys/epoll.h>
 #include <sys/socket.h>
@@ -126,7 +127,6 @@ static void unwatch(struct vb_neighbours *all, int fd)
 {
 	if (fd >= 0)
 		epoll_ctl(all->epoll_fd, EPOLL_CTL_DEL, fd, NULL);
-	close_fd(fd);
 }
 
 static struct vb_link *make_link(struct vb_neighbours *all, struct vb_acquaintance *who, int memory, unsigned side)
@@ -159,6 +159,9 @@ static void free_link(struct vb_link *link)
 	link->who->is_asked = false;
 	unwatch(link->all, link->bell);
 	unwatch(link->all, link->pidfd);
+	if (link->bell >= 0)
+		vb_greeting_end(link->bell);
+	close_fd(link->pidfd);
 	vb_shm_close(link->shm);
 	vb_puller_close(&link->puller);
 	free(link);
@@ -270,9 +273,10 @@ void vb_neighbours_address_change(struct vb_driver *d)
 
 static bool has_ended(const struct vb_link *link)
 {
-	char byte;
+	struct pollfd fds[] = { { .fd = link->bell }, { .fd = link->pidfd, .events = POLLIN } };
+	const struct timespec now = { 0 };
 
-	return syscall(SYS_recvfrom, link->bell, &byte, 1, MSG_PEEK | MSG_DONTWAIT, NULL, NULL) == 0;
+	return syscall(SYS_ppoll, fds, 2, &now, NULL, 0) > 0; /* what he said before may wait in front of the end */
 }
 
 /* True: the descriptors are the link's. */

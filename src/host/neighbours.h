@@ -69,6 +69,7 @@ void vb_neighbours_print(const struct vb_driver *driver);
 bool vb_neighbours_have_talked(const struct vb_driver *driver);
 
 /* exchange.c */
+bool vb_neighbours_have_news(struct vb_driver *driver); /* of somebody who is awake; there are such */
 /* True when anything happened. */
 bool vb_neighbours_receive(struct vb_driver *driver, vb_time now);
 bool vb_neighbours_transmit(struct vb_driver *driver, vb_time now);

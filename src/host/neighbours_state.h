@@ -63,6 +63,7 @@ void vb_link_lose(struct vb_link *link, vb_time now); /* what he said before is 
 
 /* greetings.c */
 void vb_greeting_say(const struct vb_link *link);
+void vb_greeting_end(int bell); /* closes it */
 void vb_greeting_refuse(int bell, enum vb_local_reason reason);
 
 /* exchange.c */

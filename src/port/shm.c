@@ -113,26 +113,46 @@ static void get_words(void *record, const word *from, unsigned words, unsigned f
 		to[i] = i == first ? first_word : __atomic_load_n(&from[i], __ATOMIC_RELAXED);
 }
 
+static const word *descriptor_at(const struct vb_shm *shm, uint32_t count)
+{
+	return (const word *)&shm->other->descriptors[count % VB_SHM_RING];
+}
+
+static const word *answer_at(const struct vb_shm *shm, uint32_t count)
+{
+	return (const word *)&shm->other->answers[count % VB_SHM_RING];
+}
+
+static bool is_there(const struct vb_shm *shm, uint32_t count, word *first)
+{
+	*first = __atomic_load_n(&descriptor_at(shm, count)[DESCRIPTOR_WORD], __ATOMIC_ACQUIRE);
+	return (uint16_t)(*first >> 16) == lap_of(count);
+}
+
+static bool is_answered(const struct vb_shm *shm, uint32_t count, word *first)
+{
+	*first = __atomic_load_n(&answer_at(shm, count)[ANSWER_WORD], __ATOMIC_ACQUIRE);
+	return (uint16_t)(*first >> 48) == lap_of(count);
+}
+
 /* False: it is not there yet. */
 static bool get_descriptor(const struct vb_shm *shm, uint32_t count, struct vb_descriptor *descriptor)
 {
-	const word *from = (const word *)&shm->other->descriptors[count % VB_SHM_RING];
-	word first = __atomic_load_n(&from[DESCRIPTOR_WORD], __ATOMIC_ACQUIRE);
+	word first;
 
-	if ((uint16_t)(first >> 16) != lap_of(count))
+	if (!is_there(shm, count, &first))
 		return false;
-	get_words(descriptor, from, sizeof(*descriptor) / sizeof(word), DESCRIPTOR_WORD, first);
+	get_words(descriptor, descriptor_at(shm, count), sizeof(*descriptor) / sizeof(word), DESCRIPTOR_WORD, first);
 	return true;
 }
 
 static bool get_answer(const struct vb_shm *shm, uint32_t count, struct vb_answer *answer)
 {
-	const word *from = (const word *)&shm->other->answers[count % VB_SHM_RING];
-	word first = __atomic_load_n(&from[ANSWER_WORD], __ATOMIC_ACQUIRE);
+	word first;
 
-	if ((uint16_t)(first >> 48) != lap_of(count))
+	if (!is_answered(shm, count, &first))
 		return false;
-	get_words(answer, from, sizeof(*answer) / sizeof(word), ANSWER_WORD, first);
+	get_words(answer, answer_at(shm, count), sizeof(*answer) / sizeof(word), ANSWER_WORD, first);
 	return true;
 }
 
@@ -189,10 +209,9 @@ void vb_shm_free_answers(struct vb_shm *shm, unsigned count)
 
 bool vb_shm_has_news(const struct vb_shm *shm)
 {
-	struct vb_descriptor descriptor;
-	struct vb_answer answer;
+	word descriptor, answer;
 
-	return get_descriptor(shm, shm->descriptors_seen, &descriptor) || get_answer(shm, shm->answers_seen, &answer);
+	return is_there(shm, shm->descriptors_seen, &descriptor) || is_answered(shm, shm->answers_seen, &answer);
 }
 
 struct vb_local_heap vb_shm_heap_of_descriptors(const struct vb_shm *shm)
