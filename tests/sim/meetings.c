@@ -115,6 +115,7 @@ static void meet(struct side *side)
 	const struct lane *peer = side->other->lane;
 	side->neighbour = malloc(sizeof(*side->neighbour));
 	vb_neighbour_init(side->neighbour, side->lane->lane, peer->slot, side->meeting->lend_from);
+	vb_neighbour_set_pulling(side->neighbour, side->meeting->lend_from);
 	if (vb_lane_set_neighbour(side->lane->lane, &peer->host->gid, peer->slot, side->neighbour))
 		broken("a neighbour cannot be told of");
 	side->is_met = true;

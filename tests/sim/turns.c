@@ -107,6 +107,14 @@ void side_let_go(struct side *side)
 	side->lane->copier = NULL;
 }
 
+/* Whose message or READ it is; NULL: nobody's any more. */
+static const struct endpoint *copier_of(const struct side *side)
+{
+	const struct vb_neighbour *neighbour = side->neighbour;
+	const struct vb_qp *qp = neighbour->reader ? neighbour->reader : neighbour->puller;
+	return qp ? vb_qp_user(qp) : NULL;
+}
+
 static void begin_copy(struct side *side)
 {
 	struct copy *copy = &side->copy;
@@ -154,10 +162,8 @@ static void read_proof(const struct side *side, struct copy *copy)
 static void end_copy(struct side *side)
 {
 	struct copy *copy = &side->copy;
-	if (copy->outcome == VB_PULL_FAULT && side->neighbour->puller) {
-		const struct endpoint *end = vb_qp_user(side->neighbour->puller);
-		connection_may_break(end->connection);
-	}
+	if (copy->outcome == VB_PULL_FAULT && copier_of(side))
+		connection_may_break(copier_of(side)->connection);
 	if (is_verbose)
 		trace("lane %u copies %u bytes of lane %u: outcome %u", side->lane->slot, copy->pull.length,
 			side->other->lane->slot, copy->outcome);
@@ -165,10 +171,19 @@ static void end_copy(struct side *side)
 	vb_local_pulled(side->neighbour, copy->outcome, world.now);
 }
 
-/* Something happens to who lends, in the middle. */
-static void strike(const struct endpoint *end)
+static _Atomic uint32_t *proof_of_read(const struct side *side)
 {
-	if (chance(800000))
+	struct vb_lives *lives = side->other->lane->host->lives;
+	return (_Atomic uint32_t *)(void *)((uint8_t *)lives + side->copy.pull.proof_at);
+}
+
+/* Something happens to who lends, in the middle. What a READ asks for depends on its key, and as many others as share its
+ * count. */
+static void strike(const struct side *side, const struct endpoint *end)
+{
+	if (side->neighbour->reader && chance(800000))
+		atomic_fetch_add(proof_of_read(side), 1);
+	else if (chance(800000))
 		connection_give_up(end->peer);
 	else
 		local_kill(end->peer->host);
@@ -189,7 +204,7 @@ static bool pull(struct side *side)
 		return chance(500000);
 	}
 	if (chance(5000))
-		strike(vb_qp_user(side->neighbour->puller));
+		strike(side, copier_of(side));
 	if (is_dead(side->other)) /* there is nobody to copy from */
 		side_let_go(side);
 	if (!copy->is_on)
