@@ -186,7 +186,11 @@ void vb_requester_refused(struct vb_qp *qp, uint8_t nak, vb_time now)
 		[VB_NAK_INVALID_RD & 31] = { VB_CAUSE_NAK_INVALID_REQUEST, VB_WC_REM_INV_REQ_ERR },
 	};
 	uint8_t code = nak & VB_AETH_CODE_MASK;
-	vb_qp_fail(qp, verdicts[code].cause, verdicts[code].status, now);
+	bool is_known = code < sizeof(verdicts) / sizeof(verdicts[0]) && verdicts[code].cause;
+	if (is_known)
+		vb_qp_fail(qp, verdicts[code].cause, verdicts[code].status, now);
+	else
+		vb_qp_fail(qp, VB_CAUSE_BAD_RESPONSE, VB_WC_BAD_RESP_ERR, now);
 }
 
 static void receive_nak(struct vb_qp *qp, const struct vb_packet *packet, vb_time now)

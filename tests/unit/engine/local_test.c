@@ -699,6 +699,29 @@ static void removals__are_counted(void **state)
 
 /* ---- Others ---------------------------------------------------------------------------------------------------- */
 
+/* Of 32 codes four say something. */
+static void refusal__for_an_unknown_reason_makes_no_sense(void **state)
+{
+	for (unsigned code = 0; code < 256; code++) {
+		struct pair *p = pair_open(VB_QP_RC, true, 0);
+		struct vb_local_heap none = { 0 };
+		bool is_known = (code & 31) >= 1 && (code & 31) <= 4;
+		pair_post(p, 0, VB_WR_RDMA_WRITE, SOURCE, 8, PLACE);
+		pair_send(p, 0);
+		struct vb_answer answer = { .dest_qpn = vb_qp_number(p->side[0].qp),
+			.src_qpn = vb_qp_number(p->side[1].qp),
+			.psn = p->side[0].qp->requester.una_psn,
+			.kind = VB_ANSWER_REFUSED,
+			.code = (uint8_t)code };
+		vb_local_answered(&p->side[0].other, &answer, 1, &none, p->now);
+		struct vb_wc wc = pair_completion(p, 0);
+		assert_int_equal(wc.status == VB_WC_BAD_RESP_ERR, !is_known);
+		assert_int_equal(wc.vendor_err == VB_CAUSE_BAD_RESPONSE, !is_known);
+		assert_int_not_equal(wc.status, VB_WC_SUCCESS);
+		pair_close(p);
+	}
+}
+
 /* The other end may be anybody's: whatever it writes harms its own connections alone. */
 static void nonsense__harms_nobody_else(void **state)
 {
@@ -755,6 +778,7 @@ int main(void)
 		cmocka_unit_test(drain__waits_for_answers),
 		cmocka_unit_test(loss__fails_what_is_under_way_alone),
 		cmocka_unit_test(removals__are_counted),
+		cmocka_unit_test(refusal__for_an_unknown_reason_makes_no_sense),
 		cmocka_unit_test(nonsense__harms_nobody_else),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
