@@ -14,6 +14,8 @@ static void check_write(struct endpoint *end, struct wr *wr)
 {
 	struct block *target = &end->peer->target;
 	uint8_t *bytes = target_of(end, wr, wr->slot);
+	if (target->is_revoked)
+		return;
 	if (!pattern_check(bytes, wr->length, wr->content, 0))
 		broken("qpn %06x: WRITE %llu of %u bytes is not at the peer", end->qpn, (unsigned long long)wr->id, wr->length);
 	size_t at = (size_t)(bytes - target->bytes);
@@ -27,12 +29,25 @@ static void check_write(struct endpoint *end, struct wr *wr)
 		broken("qpn %06x: WRITE %llu touched bytes beside its own", end->qpn, (unsigned long long)wr->id);
 }
 
+/* Read before the key was revoked, or not at all. */
+static void check_no_secret(const struct endpoint *end, const uint8_t *bytes, uint32_t length)
+{
+	uint32_t run = 0;
+	for (uint32_t i = 0; i < length; i++) {
+		run = bytes[i] == SECRET ? run + 1 : 0;
+		if (run == 8)
+			broken("qpn %06x: a READ brings what its key did not open any more", end->qpn);
+	}
+}
+
 static void check_read(struct endpoint *end, struct wr *wr)
 {
 	const uint8_t *source = target_of(end, wr, wr->from_slot);
 	for (unsigned i = 0; i < wr->sge_count; i++) {
 		const uint8_t *bytes = end->local.bytes + (wr->sges[i].addr - end->local.iova);
-		if (memcmp(bytes, source, wr->sges[i].length) != 0)
+		if (end->peer->target.is_revoked)
+			check_no_secret(end, bytes, wr->sges[i].length);
+		else if (memcmp(bytes, source, wr->sges[i].length) != 0)
 			broken("qpn %06x: READ %llu of %u bytes brought others%s", end->qpn, (unsigned long long)wr->id,
 				wr->length, wr->from_slot != wr->slot ? " (of the WRITE just before it)" : "");
 		source += wr->sges[i].length;
@@ -76,7 +91,7 @@ static void check_order(struct endpoint *end, uint64_t id)
 		if (wr->kind != WR_WRITE || wr->is_seen || wr->slot < 0)
 			continue;
 		wr->is_seen = true;
-		if (!pattern_check(target_of(peer, wr, wr->slot), wr->length, wr->content, 0))
+		if (!end->target.is_revoked && !pattern_check(target_of(peer, wr, wr->slot), wr->length, wr->content, 0))
 			broken("qpn %06x: a receive completes before the WRITE %llu that came first", end->qpn,
 				(unsigned long long)wr->id);
 	}

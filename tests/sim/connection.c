@@ -230,6 +230,7 @@ static void take_stock(struct endpoint *end)
 		local_let_go(end->host);
 		must(vb_mr_invalidate(block->mr), "mr_invalidate");
 		must(vb_mr_revalidate(block->mr, NULL, &config), "mr_revalidate");
+		block->is_revoked = false;
 	}
 }
 
@@ -332,18 +333,28 @@ static void restart_peer(struct connection *connection)
 	connection_end_vanish(end);
 }
 
-static void revoke_key(struct connection *connection)
+void connection_revoke(struct block *block, struct connection *connection)
 {
-	struct endpoint *end = &connection->ends[below(2)];
-	struct block *blocks[] = { &end->target, &end->local, &end->recvs };
-	struct block *block = blocks[below(3)];
 	if (connection->type != VB_QP_RC || connection->state != UP || !block->bytes || connection->is_silenced)
 		return;
+	bool is_target = block == &connection->ends[0].target || block == &connection->ends[1].target;
+	const struct endpoint *end = &connection->ends[block >= &connection->ends[1].local];
 	local_let_go(end->host);
 	if (vb_mr_invalidate(block->mr)) /* a window is bound to it */
 		return;
 	trace("connection %u: a key of qpn %06x is revoked", connection->index, end->qpn);
 	connection_may_break(connection);
+	if (!world.is_local || !is_target)
+		return;
+	block->is_revoked = true;
+	memset(block->bytes, SECRET, block->size);
+}
+
+static void revoke_key(struct connection *connection)
+{
+	struct endpoint *end = &connection->ends[below(2)];
+	struct block *blocks[] = { &end->target, &end->local, &end->recvs };
+	connection_revoke(blocks[below(3)], connection);
 }
 
 /* An XRC SRQ goes, and another comes with another number: who has named the old one is refused. */

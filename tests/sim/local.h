@@ -85,9 +85,10 @@ struct meeting {
 	struct side sides[2]; /* of a lane with itself: one */
 	unsigned side_count, generation;
 	struct way ways[2];
-	uint32_t lend_from, fault_ppm, refusal_ppm;
+	uint32_t lend_from, pull_from, fault_ppm, refusal_ppm;
 	vb_time hold;
 	vb_time excused_until; /* it was lost */
+	bool has_failed;       /* a piece could not be pulled */
 };
 
 extern struct local {

@@ -40,6 +40,7 @@ static void arrange(struct meeting *meeting, vb_time span)
 		way_open(&meeting->ways[i]);
 	}
 	meeting->generation++;
+	meeting->has_failed = false;
 	for (unsigned i = 0; i < meeting->side_count; i++)
 		decide(&meeting->sides[i], MEET, within(span));
 }
@@ -51,6 +52,7 @@ static void meeting_open(struct meeting *meeting, struct lane *a, struct lane *b
 	static const uint32_t holds[] = { 0, 5, 20 };
 	*meeting = (struct meeting){ .side_count = a == b ? 1 : 2,
 		.lend_from = limits[below(4)],
+		.pull_from = limits[below(4)],
 		.fault_ppm = chance(200000) ? 1000 : 0,
 		.refusal_ppm = refusals[below(5)],
 		.hold = (vb_time)holds[below(3)] * VB_US,
@@ -115,7 +117,7 @@ static void meet(struct side *side)
 	const struct lane *peer = side->other->lane;
 	side->neighbour = malloc(sizeof(*side->neighbour));
 	vb_neighbour_init(side->neighbour, side->lane->lane, peer->slot, side->meeting->lend_from);
-	vb_neighbour_set_pulling(side->neighbour, side->meeting->lend_from);
+	vb_neighbour_set_pulling(side->neighbour, side->meeting->pull_from);
 	if (vb_lane_set_neighbour(side->lane->lane, &peer->host->gid, peer->slot, side->neighbour))
 		broken("a neighbour cannot be told of");
 	side->is_met = true;

@@ -31,6 +31,7 @@
 #define BIG_SLOTS      4
 #define CELLS	       8     /* of atomics, per host: the first half is added to, the second compared and swapped */
 #define GUARD	       256
+#define SECRET	       0x5E /* what lies in memory that is no longer to be read */
 #define SHARED_RECVS   32
 #define RETRIES	       7     /* of a connection: the timeout after these is its end */
 #define MAX_OWED       1024  /* packets that a port has at once */
@@ -77,6 +78,7 @@ struct block {
 	struct vb_mr *mr;
 	uint32_t key;
 	uint32_t access;
+	bool is_revoked; /* and its bytes are nobody's business */
 };
 
 struct side;
@@ -298,6 +300,7 @@ void connection_repair(struct connection *connection);
 void connection_close(struct connection *connection);
 void connection_late(struct connection *connection);
 void connection_may_break(struct connection *connection);
+void connection_revoke(struct block *block, struct connection *connection);
 void connection_give_up(struct endpoint *end); /* its program does, and uses the memory for something else */
 void connection_silence(struct connection *connection);
 void connection_end_vanish(struct endpoint *end);
