@@ -2,6 +2,7 @@
  * bells.
  *
  * Holds: nothing goes by memory before a greeting has come; what comes in another shape, or out of turn, ends it. */
+#include "host/calibration.h"
 #include "host/neighbours_state.h"
 
 #include <errno.h>
@@ -93,6 +94,8 @@ static bool take_hello(struct vb_link *link, const struct greeting *hello)
 	link->puller = (struct vb_puller){ .pid = (pid_t)hello->pid, .nonce = hello->nonce, .lives = hello->lives };
 	who->pid = hello->pid;
 	who->pull_reason = try_to_pull(link);
+	if (who->pull_reason == VB_LOCAL_IS_USED)
+		vb_neighbour_set_pulling(&link->engine, vb_pull_pays_from());
 	vb_neighbour_set_pulling(&link->engine, who->pull_reason == VB_LOCAL_IS_USED ? vb_pull_pays_from() : 0);
 	say_verdict(link);
 	vb_link_greeted(link);

@@ -5,6 +5,7 @@
  *
  * Who comes twice is introduced by a broker that has forgotten the first time: if his first link still stands, the second is
  * let go, by both. */
+#include "host/calibration.h"
 #include "host/neighbours_state.h"
 
 #include <errno.h>
@@ -321,6 +322,7 @@ void vb_neighbours_meet(struct vb_process *p, const struct vb_broker_notice *not
 	struct vb_driver *d = driver_of(p, notice->own_slot);
 	bool is_taken = false;
 
+	vb_pull_pays_from(); /* if it is to be measured, then while nobody waits */
 	if (d) {
 		vb_driver_lock(d);
 		if (d->neighbours)

@@ -1,4 +1,5 @@
 /* What is said of neighbours: in the summary at exit, and why requests do not go by memory. */
+#include "host/calibration.h"
 #include "host/neighbours_state.h"
 
 #include <stdio.h>

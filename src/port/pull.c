@@ -4,19 +4,14 @@
 #include "port/pull.h"
 
 #include <errno.h>
-#include <pthread.h>
 #include <stddef.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/uio.h>
-#include <time.h>
-#include <unistd.h>
 #include "base/copy.h"
 
-#define STAGE	    65536u
-#define PROOFS	    2
-#define TRIES	    5
-#define PART_OF_TWO 1.1 /* the ring's two copies are made at the same time, on two cores */
+#define STAGE  65536u
+#define PROOFS 2
 
 int vb_puller_try(const struct vb_puller *puller)
 {
@@ -118,71 +113,4 @@ enum vb_local_outcome vb_pull(struct vb_puller *puller, const struct vb_local_pu
 	if (is_near(pull) && !puller->stage)
 		puller->stage = aligned_alloc(VB_COPY_PAGE, STAGE + VB_COPY_PAGE);
 	return is_near(pull) && puller->stage ? pull_staged(puller, pull) : pull_straight(puller, pull);
-}
-
-/* ---- Whether it pays --------------------------------------------------------------------------------------------- */
-
-static uint64_t now_ns(void)
-{
-	struct timespec now;
-
-	clock_gettime(CLOCK_MONOTONIC, &now);
-	return (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
-}
-
-static uint64_t copy_once(uint8_t *to, const uint8_t *from, uint32_t length)
-{
-	uint64_t begin = now_ns();
-
-	vb_copy(to, from, length);
-	__asm__ volatile("" : : "r"(to) : "memory");
-	return now_ns() - begin;
-}
-
-/* Of our own memory, which costs the same. UINT64_MAX: not here. */
-static uint64_t pull_once(uint8_t *to, const uint8_t *from, uint32_t length)
-{
-	const struct iovec target = { to, length }, source = { (void *)(uintptr_t)from, length };
-	uint64_t begin = now_ns();
-
-	if (process_vm_readv(getpid(), &target, 1, &source, 1, 0) != (ssize_t)length)
-		return UINT64_MAX;
-	return now_ns() - begin;
-}
-
-static bool pays(uint8_t *memory, uint32_t length)
-{
-	uint64_t copy = UINT64_MAX, pull = UINT64_MAX;
-
-	for (unsigned i = 0; i < TRIES; i++) {
-		uint64_t copied = copy_once(memory, memory + VB_LOCAL_PART, length);
-		uint64_t pulled = pull_once(memory, memory + VB_LOCAL_PART, length);
-		copy = copied < copy ? copied : copy;
-		pull = pulled < pull ? pulled : pull;
-	}
-	return (double)pull <= (double)copy * PART_OF_TWO;
-}
-
-static uint32_t pays_from = VB_LOCAL_PART + 1;
-
-static void measure(void)
-{
-	static const uint32_t sizes[] = { 8192, 16384, 32768, VB_LOCAL_PART };
-	uint8_t *memory = aligned_alloc(VB_COPY_PAGE, 2 * VB_LOCAL_PART);
-
-	if (!memory)
-		return;
-	memset(memory, 1, 2 * VB_LOCAL_PART);
-	for (unsigned i = 0; i < sizeof(sizes) / sizeof(sizes[0]) && pays_from > VB_LOCAL_PART; i++)
-		if (pays(memory, sizes[i]))
-			pays_from = sizes[i];
-	free(memory);
-}
-
-uint32_t vb_pull_pays_from(void)
-{
-	static pthread_once_t once = PTHREAD_ONCE_INIT;
-
-	pthread_once(&once, measure);
-	return pays_from;
 }

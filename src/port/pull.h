@@ -20,8 +20,4 @@ int vb_puller_try(const struct vb_puller *puller);
 void vb_puller_close(struct vb_puller *puller);
 enum vb_local_outcome vb_pull(struct vb_puller *puller, const struct vb_local_pull *pull);
 
-/* From how many bytes on a pull is faster than copying through a ring's heap, on this machine, measured once a process: at
- * least VB_LOCAL_LEND_MIN, at most just more than a part. */
-uint32_t vb_pull_pays_from(void);
-
 #endif

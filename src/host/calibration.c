@@ -1,0 +1,140 @@
+/* See calibration.h. Both ends copy at the same time, each on its core, but what one has written the other fetches from that
+ * core's cache, which on some machines is slower than all else: so it is tried with two threads, as it will be used. */
+#include "host/calibration.h"
+
+#include <pthread.h>
+#include <sched.h>
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/uio.h>
+#include <time.h>
+#include <unistd.h>
+#include "base/copy.h"
+#include "engine/local.h"
+#include "os/thread.h"
+
+#define PLACES 4  /* of the heap */
+#define COPIES 16 /* of one try */
+#define TRIES  6
+#define SPINS  20000 /* until the other's core is most likely this one */
+
+/* Source, heap, target. */
+struct trial {
+	uint8_t *memory;
+	uint32_t length;
+	atomic_uint written, read;
+};
+
+static uint64_t now_ns(void)
+{
+	struct timespec now;
+
+	clock_gettime(CLOCK_MONOTONIC, &now);
+	return (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
+}
+
+static uint8_t *source(const struct trial *trial, unsigned i)
+{
+	return trial->memory + i % PLACES * VB_LOCAL_PART;
+}
+
+static uint8_t *heap(const struct trial *trial, unsigned i)
+{
+	return trial->memory + (PLACES + i % PLACES) * VB_LOCAL_PART;
+}
+
+static uint8_t *target(const struct trial *trial, unsigned i)
+{
+	return trial->memory + (2 * PLACES + i % PLACES) * VB_LOCAL_PART;
+}
+
+static void await(atomic_uint *count, unsigned wanted)
+{
+	for (unsigned spins = 0; (int)(atomic_load_explicit(count, memory_order_acquire) - wanted) < 0; spins++)
+		if (spins >= SPINS)
+			sched_yield();
+}
+
+static void *write_heap(void *argument)
+{
+	struct trial *trial = argument;
+
+	for (unsigned i = 0; i < COPIES; i++) {
+		if (i >= PLACES)
+			await(&trial->read, i - PLACES + 1);
+		vb_copy(heap(trial, i), source(trial, i), trial->length);
+		atomic_store_explicit(&trial->written, i + 1, memory_order_release);
+	}
+	return NULL;
+}
+
+static uint64_t time_heap(struct trial *trial)
+{
+	pthread_t writer;
+
+	atomic_store(&trial->written, 0);
+	atomic_store(&trial->read, 0);
+	if (vb_thread_start(&writer, write_heap, trial) < 0)
+		return UINT64_MAX;
+	await(&trial->written, 1);
+	uint64_t begin = now_ns();
+	for (unsigned i = 0; i < COPIES; i++) {
+		await(&trial->written, i + 1);
+		vb_copy(target(trial, i), heap(trial, i), trial->length);
+		atomic_store_explicit(&trial->read, i + 1, memory_order_release);
+	}
+	uint64_t took = now_ns() - begin;
+	pthread_join(writer, NULL);
+	return took;
+}
+
+static uint64_t time_pulls(const struct trial *trial)
+{
+	uint64_t begin = now_ns();
+
+	for (unsigned i = 0; i < COPIES; i++) {
+		const struct iovec to = { target(trial, i), trial->length }, from = { source(trial, i), trial->length };
+		if (process_vm_readv(getpid(), &to, 1, &from, 1, 0) != (ssize_t)trial->length)
+			return UINT64_MAX;
+	}
+	return now_ns() - begin;
+}
+
+static bool pays(uint8_t *memory, uint32_t length)
+{
+	struct trial trial = { .memory = memory, .length = length };
+	uint64_t by_heap = UINT64_MAX, by_pull = UINT64_MAX;
+
+	for (unsigned i = 0; i < TRIES; i++) {
+		uint64_t heap_took = time_heap(&trial), pulls_took = time_pulls(&trial);
+		by_heap = heap_took < by_heap ? heap_took : by_heap;
+		by_pull = pulls_took < by_pull ? pulls_took : by_pull;
+	}
+	return by_pull / 5 <= by_heap / 4; /* it takes one core's time where the heap takes two */
+}
+
+static uint32_t pays_from = VB_LOCAL_PART + 1;
+
+static void measure(void)
+{
+	static const uint32_t sizes[] = { VB_LOCAL_PART, 32768, 16384, 8192 };
+	size_t length = 3 * PLACES * VB_LOCAL_PART;
+	uint8_t *memory = aligned_alloc(VB_COPY_PAGE, length);
+
+	if (!memory)
+		return;
+	memset(memory, 1, length);
+	for (unsigned i = 0; i < sizeof(sizes) / sizeof(sizes[0]) && pays(memory, sizes[i]); i++)
+		pays_from = sizes[i];
+	free(memory);
+}
+
+uint32_t vb_pull_pays_from(void)
+{
+	static pthread_once_t once = PTHREAD_ONCE_INIT;
+
+	pthread_once(&once, measure);
+	return pays_from;
+}
