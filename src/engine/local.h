@@ -122,6 +122,7 @@ enum vb_answer_kind {
 	VB_ANSWER_LENT,	      /* or a READ, whose bytes are to be pulled */
 	VB_ANSWER_IN_PARTS,   /* or a READ, whose bytes are to be asked for again */
 	VB_ANSWER_NOT_READY,  /* all before psn are, and psn has no receive: code is the timer's */
+	VB_ANSWER_LATER,      /* all before psn are, and psn would overtake something */
 	VB_ANSWER_REFUSED,    /* code is the NAK's */
 	VB_ANSWER_UNREADABLE, /* what psn lends is not there */
 	VB_ANSWER_UNWANTED,   /* what psn lends cannot be pulled: by the heap */
@@ -309,8 +310,11 @@ void vb_local_answered_again(
 	struct vb_qp *qp, const struct vb_answer *answer, const struct vb_local_heap *heap, vb_time now);
 bool vb_local_pull_read(struct vb_neighbour *neighbour, struct vb_local_pull *pull);
 void vb_local_read_pulled(struct vb_neighbour *neighbour, enum vb_local_outcome outcome, vb_time now);
-/* The descriptor is not to be executed before READs of ours have completed. */
+/* Programs are not to see the answer to a message before that message's own completion. So what comes for a QP waits for
+ * READs that were answered before it came: as long as they are pulled, in its FIFO; while one is asked for again, at its
+ * sender's, for what is asked for is behind it in the FIFOs of both. */
 bool vb_local_is_held(struct vb_neighbour *neighbour, const struct vb_descriptor *descriptor);
+bool vb_local_would_overtake(const struct vb_qp *qp, const struct vb_descriptor *descriptor);
 void vb_local_forget_reads(struct vb_qp *qp);
 void vb_local_check_reads(const struct vb_qp *qp);
 

@@ -6,8 +6,7 @@
  * What cannot be pulled is asked for again, in parts, by the heap: when a key like its own was closed meanwhile, or our
  * place or theirs is no ordinary memory, or we may not. These descriptors stand outside of the order of PSNs, since the
  * peer has executed what was behind the READ; they have its own PSN, and so have their answers. The oldest READ alone is
- * asked for again. Nothing of the peer's waits for that, because both would wait for each other: it is the one time when a
- * program may see an answer to what was behind a READ before that READ's completion.
+ * asked for again.
  * Not here: what the responder says to all this (local_receive.c). */
 #include "base/invariant.h"
 #include "engine/lane.h"
@@ -110,7 +109,6 @@ void vb_local_forget_reads(struct vb_qp *qp)
 	local->has_kept = false;
 }
 
-/* Programs are not to see the answer to a message before that message's own completion. */
 bool vb_local_is_held(struct vb_neighbour *neighbour, const struct vb_descriptor *descriptor)
 {
 	if (vb_list_empty(&neighbour->readers) || vb_opcodes[descriptor->opcode].message == VB_MESSAGE_READ)
@@ -122,6 +120,12 @@ bool vb_local_is_held(struct vb_neighbour *neighbour, const struct vb_descriptor
 		neighbour->held_psn = qp->local.heard_psn;
 	neighbour->is_held = vb_psn_diff(neighbour->held_psn, qp->requester.una_psn) > 0;
 	return neighbour->is_held;
+}
+
+bool vb_local_would_overtake(const struct vb_qp *qp, const struct vb_descriptor *descriptor)
+{
+	return qp->local.lent_count > 0 && oldest(qp)->lent.is_again &&
+	       vb_opcodes[descriptor->opcode].message != VB_MESSAGE_READ;
 }
 
 /* ---- Pulling --------------------------------------------------------------------------------------------------- */

@@ -592,6 +592,11 @@ static void receive_one(struct vb_neighbour *neighbour, const struct vb_descript
 		say_absent(neighbour, request);
 		return;
 	}
+	if (vb_local_would_overtake(qp, request)) {
+		struct vb_answer answer = answer_to(request, VB_ANSWER_LATER, 0);
+		say_of(neighbour, qp, &answer);
+		return;
+	}
 	enum vb_verdict verdict = judge(qp, request, &packet, heap, &before);
 	bool is_lent = carries_payload(vb_packet_row(&packet)) && request->place == VB_LOCAL_LENT;
 	if (verdict == VB_EXECUTED && is_lent)

@@ -482,6 +482,9 @@ void vb_local_conclude(struct vb_qp *qp, enum vb_answer_kind kind, uint8_t code,
 		vb_count(qp->lane, VB_RNR_RECEIVED, 1);
 		vb_recovery_on_rnr(qp, code & VB_AETH_CODE_MASK, now);
 		break;
+	case VB_ANSWER_LATER:
+		vb_recovery_on_later(qp, now);
+		break;
 	case VB_ANSWER_REFUSED:
 		vb_requester_refused(qp, code, now);
 		break;

@@ -22,6 +22,7 @@
 #define PROBE_SHIFT_MAX 3
 #define PATIENCE_MAX    (64 * VB_MS)
 #define RTT_MAX         (1 * VB_S) /* what took longer says that somebody stood still */
+#define LATER           (100 * VB_US)
 #define GHOSTS_HEEDED   64 /* answers to something old that postpone the timers, between two of progress */
 
 /* Table 45 of IBA vol. 1, 9.7.5.2.8, in units of 10 us. */
@@ -293,6 +294,12 @@ void vb_recovery_on_absence(struct vb_qp *qp, vb_time now)
 	wait_until(qp, vb_deadline_earlier(next, ack_timeout_from(qp, rq->progress_at)).at);
 	if (rq->probe_backoff < PROBE_SHIFT_MAX)
 		rq->probe_backoff++;
+}
+
+void vb_recovery_on_later(struct vb_qp *qp, vb_time now)
+{
+	if (!qp->requester.is_rnr_waiting)
+		wait_until(qp, vb_time_add(now, LATER));
 }
 
 void vb_recovery_renew(struct vb_qp *qp, vb_time now)

@@ -19,6 +19,8 @@ void vb_recovery_on_gap(struct vb_qp *qp, vb_time now);
 void vb_recovery_on_rnr(struct vb_qp *qp, uint8_t timer_code, vb_time now);
 /* Nobody takes the oldest request, now. */
 void vb_recovery_on_absence(struct vb_qp *qp, vb_time now);
+/* The peer asks us to ask again soon, which he may do without end. */
+void vb_recovery_on_later(struct vb_qp *qp, vb_time now);
 /* Everything from the oldest on is to be sent again. */
 void vb_recovery_go_back(struct vb_qp *qp);
 /* Something was executed, and by descriptors: all retries are left. */

@@ -177,7 +177,8 @@ static bool is_held_back(const struct vb_link *link, vb_time now)
 	return link->untold < HOLD_BACK_MAX && link->tell_at.is_set && vb_time_before(now, link->tell_at.at);
 }
 
-static bool send_batch(struct vb_link *link, vb_time now)
+/* False: there is no more, for the moment. */
+static bool send_batch(struct vb_link *link, vb_time now, bool *is_busy)
 {
 	struct vb_local_room room;
 
@@ -188,16 +189,23 @@ static bool send_batch(struct vb_link *link, vb_time now)
 		link->who->sent += bytes_asked(room.descriptors, room.descriptor_count);
 	link->untold = 0;
 	link->tell_at.is_set = false;
-	return room.descriptor_count + room.answer_count > 0;
+	*is_busy |= room.descriptor_count + room.answer_count > 0;
+	return room.descriptor_count == VB_SHM_BATCH || room.answer_count == VB_SHM_BATCH;
 }
 
 static bool send_all(struct vb_link *link, vb_time now)
 {
 	bool is_busy = false;
+	unsigned count = 0;
 
-	for (unsigned i = 0; i < SENDS_A_TURN && vb_local_wants_transmit(&link->engine) && send_batch(link, now); i++)
-		is_busy = true;
+	while (send_batch(link, now, &is_busy) && ++count < SENDS_A_TURN)
+		;
 	return is_busy;
+}
+
+static bool says_something(struct vb_link *link, vb_time now)
+{
+	return vb_local_wants_transmit(&link->engine) && send_all(link, now);
 }
 
 /* The lane is both ends: nobody else would drive the other. */
@@ -205,7 +213,7 @@ static bool talk_to_ourselves(struct vb_link *link, vb_time now)
 {
 	unsigned rounds = 0;
 
-	while (rounds < ROUNDS && (send_all(link, now) | vb_link_receive(link, now)))
+	while (rounds < ROUNDS && (says_something(link, now) | vb_link_receive(link, now)))
 		rounds++;
 	link->all->has_more = rounds == ROUNDS;
 	return rounds > 0;

@@ -31,7 +31,8 @@ struct side {
 struct outgoing {
 	uint32_t published, freed;
 	uint64_t heap_end, heap_begin, skipped; /* skipped: what a room leaves at the heap's end, as too short */
-	uint64_t ends[VB_SHM_RING];		/* of the bytes beside each record and before it */
+	uint64_t last_end;
+	uint64_t ends[VB_SHM_RING]; /* of the bytes beside each record, or before it */
 };
 
 struct vb_shm {
@@ -95,23 +96,6 @@ static uint16_t lap_of(uint32_t count)
 	return (uint16_t)(count / VB_SHM_RING + 1);
 }
 
-static void put_words(word *to, const void *record, unsigned words, unsigned last)
-{
-	const word *from = record;
-
-	for (unsigned i = 0; i < words; i++)
-		if (i != last)
-			__atomic_store_n(&to[i], from[i], __ATOMIC_RELAXED);
-	__atomic_store_n(&to[last], from[last], __ATOMIC_RELEASE);
-}
-
-static void get_words(void *record, const word *from, unsigned words, unsigned first, word first_word)
-{
-	word *to = record;
-
-	for (unsigned i = 0; i < words; i++)
-		to[i] = i == first ? first_word : __atomic_load_n(&from[i], __ATOMIC_RELAXED);
-}
 
 static const word *descriptor_at(const struct vb_shm *shm, uint32_t count)
 {
@@ -142,7 +126,8 @@ static bool get_descriptor(const struct vb_shm *shm, uint32_t count, struct vb_d
 
 	if (!is_there(shm, count, &first))
 		return false;
-	get_words(descriptor, descriptor_at(shm, count), sizeof(*descriptor) / sizeof(word), DESCRIPTOR_WORD, first);
+	memcpy(descriptor, &shm->other->descriptors[count % VB_SHM_RING], sizeof(*descriptor));
+	memcpy(descriptor, &first, sizeof(first)); /* as it was when it was there */
 	return true;
 }
 
@@ -152,7 +137,8 @@ static bool get_answer(const struct vb_shm *shm, uint32_t count, struct vb_answe
 
 	if (!is_answered(shm, count, &first))
 		return false;
-	get_words(answer, answer_at(shm, count), sizeof(*answer) / sizeof(word), ANSWER_WORD, first);
+	memcpy(answer, &shm->other->answers[count % VB_SHM_RING], sizeof(*answer));
+	memcpy((word *)answer + ANSWER_WORD, &first, sizeof(first));
 	return true;
 }
 
@@ -233,7 +219,7 @@ static void take_back(struct outgoing *out, uint32_t freed)
 		return;
 	out->freed = freed;
 	uint64_t end = out->ends[(freed - 1) % VB_SHM_RING];
-	if (end > out->heap_begin) /* else nothing was beside them, and the heap has begun anew since */
+	if (end > out->heap_begin) /* else nothing was beside them since the heap has begun anew */
 		out->heap_begin = end;
 }
 
@@ -307,11 +293,9 @@ static uint64_t end_of(const struct outgoing *out, uint32_t at, uint32_t length)
 
 static void note(struct outgoing *out, bool has_bytes, uint32_t at, uint32_t length)
 {
-	uint32_t place = out->published % VB_SHM_RING;
-	uint64_t before = out->published == out->freed ? out->heap_begin : out->ends[(out->published - 1) % VB_SHM_RING];
-
-	out->ends[place] = has_bytes ? end_of(out, at, length) : before;
-	out->published++;
+	if (has_bytes)
+		out->last_end = end_of(out, at, length);
+	out->ends[out->published++ % VB_SHM_RING] = out->last_end;
 }
 
 static void publish_descriptor(struct vb_shm *shm, struct vb_descriptor *descriptor)
@@ -320,8 +304,9 @@ static void publish_descriptor(struct vb_shm *shm, struct vb_descriptor *descrip
 
 	descriptor->holder = lap_of(count);
 	note(&shm->descriptors, descriptor->place == VB_LOCAL_HEAPED, descriptor->heap.at, descriptor->length);
-	put_words((word *)&shm->own->descriptors[count % VB_SHM_RING], descriptor, sizeof(*descriptor) / sizeof(word),
-		DESCRIPTOR_WORD);
+	word *to = (word *)&shm->own->descriptors[count % VB_SHM_RING], *from = (word *)descriptor;
+	memcpy(to + 1, from + 1, sizeof(*descriptor) - sizeof(word));
+	__atomic_store_n(&to[DESCRIPTOR_WORD], from[DESCRIPTOR_WORD], __ATOMIC_RELEASE);
 }
 
 static void publish_answer(struct vb_shm *shm, struct vb_answer *answer)
@@ -332,7 +317,10 @@ static void publish_answer(struct vb_shm *shm, struct vb_answer *answer)
 
 	answer->holder = lap_of(count);
 	note(&shm->answers, has_bytes, answer->at, answer->length);
-	put_words((word *)&shm->own->answers[count % VB_SHM_RING], answer, sizeof(*answer) / sizeof(word), ANSWER_WORD);
+	word *to = (word *)&shm->own->answers[count % VB_SHM_RING], *from = (word *)answer;
+	memcpy(to, from, ANSWER_WORD * sizeof(word));
+	memcpy(to + ANSWER_WORD + 1, from + ANSWER_WORD + 1, sizeof(*answer) - (ANSWER_WORD + 1) * sizeof(word));
+	__atomic_store_n(&to[ANSWER_WORD], from[ANSWER_WORD], __ATOMIC_RELEASE);
 }
 
 void vb_shm_publish(struct vb_shm *shm, enum vb_shm_use use, const struct vb_local_room *room)

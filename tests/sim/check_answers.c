@@ -21,11 +21,8 @@ void check_answer(struct endpoint *end, const struct inbound *in)
 	end->heard_id = in->id;
 	if (in->way == 0 || !end->qp || way_of(end) != in->way)
 		return;
-	bool may_wait = meeting_of(end->lane, end->peer->lane)->has_failed; /* READs, and so what is behind them */
 	for (unsigned i = end->head; i != end->tail; i++) {
 		const struct wr *wr = &end->posted[i % MAX_QUEUE];
-		if (wr->kind == WR_READ && may_wait)
-			return;
 		if (wr->id <= in->heard && wr->is_signalled && wr->way == in->way)
 			broken("qpn %06x: %llu answers %llu, which has not completed", end->qpn,
 				(unsigned long long)in->id, (unsigned long long)wr->id);

@@ -88,7 +88,6 @@ struct meeting {
 	uint32_t lend_from, pull_from, fault_ppm, refusal_ppm;
 	vb_time hold;
 	vb_time excused_until; /* it was lost */
-	bool has_failed;       /* a piece could not be pulled */
 };
 
 extern struct local {

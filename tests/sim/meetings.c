@@ -40,7 +40,6 @@ static void arrange(struct meeting *meeting, vb_time span)
 		way_open(&meeting->ways[i]);
 	}
 	meeting->generation++;
-	meeting->has_failed = false;
 	for (unsigned i = 0; i < meeting->side_count; i++)
 		decide(&meeting->sides[i], MEET, within(span));
 }

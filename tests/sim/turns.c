@@ -54,7 +54,6 @@ static bool take_answers(struct side *side)
 			trace("%06x hears of %06x: answer %u to psn %u, code %u, len %u", answers[i].dest_qpn,
 				answers[i].src_qpn, answers[i].kind, answers[i].psn, answers[i].code,
 				answers[i].length);
-		side->meeting->has_failed |= answers[i].kind == VB_ANSWER_IN_PARTS;
 		progress_answered(find_endpoint(answers[i].dest_qpn), answers[i].kind == VB_ANSWER_NOT_READY);
 	}
 	ring->taken += n;
@@ -108,6 +107,14 @@ void side_let_go(struct side *side)
 	side->lane->copier = NULL;
 }
 
+/* Whose message or READ it is; NULL: nobody's any more. */
+static const struct endpoint *copier_of(const struct side *side)
+{
+	const struct vb_neighbour *neighbour = side->neighbour;
+	const struct vb_qp *qp = neighbour->reader ? neighbour->reader : neighbour->puller;
+	return qp ? vb_qp_user(qp) : NULL;
+}
+
 static void begin_copy(struct side *side)
 {
 	struct copy *copy = &side->copy;
@@ -152,19 +159,11 @@ static void read_proof(const struct side *side, struct copy *copy)
 	local.stale++;
 }
 
-/* Of a message that it is sent, or of its READ. */
-static const struct endpoint *puller_of(const struct side *side)
-{
-	const struct vb_neighbour *neighbour = side->neighbour;
-	return vb_qp_user(neighbour->reader ? neighbour->reader : neighbour->puller);
-}
-
 static void end_copy(struct side *side)
 {
 	struct copy *copy = &side->copy;
-	side->meeting->has_failed |= copy->outcome != VB_PULLED;
-	if (copy->outcome == VB_PULL_FAULT)
-		connection_may_break(puller_of(side)->connection);
+	if (copy->outcome == VB_PULL_FAULT && copier_of(side))
+		connection_may_break(copier_of(side)->connection);
 	if (is_verbose)
 		trace("lane %u copies %u bytes of lane %u: outcome %u", side->lane->slot, copy->pull.length,
 			side->other->lane->slot, copy->outcome);
@@ -172,11 +171,20 @@ static void end_copy(struct side *side)
 	vb_local_pulled(side->neighbour, copy->outcome, world.now);
 }
 
-/* Something happens to who lends, in the middle. */
-static void strike(const struct endpoint *end)
+static _Atomic uint32_t *proof_of_read(const struct side *side)
+{
+	struct vb_lives *lives = side->other->lane->host->lives;
+	return (_Atomic uint32_t *)(void *)((uint8_t *)lives + side->copy.pull.proof_at);
+}
+
+/* Something happens to who lends, in the middle. What a READ asks for depends on its key, and as many others as share its
+ * count. */
+static void strike(const struct side *side, const struct endpoint *end)
 {
 	uint32_t kind = below(5);
-	if (kind < 2)
+	if (side->neighbour->reader && kind < 2)
+		atomic_fetch_add(proof_of_read(side), 1);
+	else if (kind < 2)
 		connection_give_up(end->peer);
 	else if (kind < 4)
 		connection_revoke(&end->peer->target, end->connection);
@@ -198,8 +206,8 @@ static bool pull(struct side *side)
 		side_let_go(side);
 		return chance(500000);
 	}
-	if (chance(5000))
-		strike(puller_of(side));
+	if (chance(5000) && copier_of(side))
+		strike(side, copier_of(side));
 	if (is_dead(side->other)) /* there is nobody to copy from */
 		side_let_go(side);
 	if (!copy->is_on)
