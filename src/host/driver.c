@@ -132,19 +132,17 @@ static bool receive_packets(struct vb_driver *d, vb_time *now)
 	return true;
 }
 
-/* Nothing that is there in vain: not even a look at the clock. */
-static bool turn_among_neighbours(struct vb_driver *d)
+bool vb_driver_turn_to_neighbours(struct vb_driver *d)
 {
-	if (!vb_neighbours_have_news(d) && d->port_quiet % CLOCK_RARELY != 0)
-		return false;
 	d->turned_at = vb_host_now();
 	return vb_neighbours_receive(d, d->turned_at) | vb_neighbours_transmit(d, d->turned_at);
 }
 
 bool vb_driver_turn(struct vb_driver *d)
 {
+	/* Nothing that may be in vain: not even a look at the clock. */
 	if (is_among_neighbours(d))
-		return turn_among_neighbours(d);
+		return (vb_neighbours_have_news(d) || d->port_quiet % CLOCK_RARELY == 0) && vb_driver_turn_to_neighbours(d);
 	vb_time now = vb_host_now();
 	d->turned_at = now;
 	if (d->attendance != VB_ATTENDED_BY_POLLERS)

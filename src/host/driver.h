@@ -72,6 +72,7 @@ struct vb_driver {
 	bool waits_for_pollers;	  /* who come late, because they share their core */
 	bool is_taken_over;	  /* from pollers, and none has polled since */
 	unsigned posts_seen; /* by the progress thread */
+	vb_time linger;	     /* how long it looks for neighbours' news before it sleeps */
 	bool has_thread;
 	pthread_t thread;
 	int epoll_fd, timer_fd;
@@ -90,6 +91,8 @@ int vb_driver_create(struct vb_process *process, struct vb_driver **driver);
 void vb_driver_destroy(struct vb_driver *driver);
 /* Receive, advance, transmit, once and bounded; true when anything happened. With the mutex held. */
 bool vb_driver_turn(struct vb_driver *driver);
+/* The same with neighbours that are awake alone. */
+bool vb_driver_turn_to_neighbours(struct vb_driver *driver);
 /* In a forked child: its descriptors are closed, nothing else is touched. */
 void vb_driver_forked(struct vb_driver *driver);
 

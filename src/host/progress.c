@@ -14,6 +14,7 @@
 #include "host/driver.h"
 
 #include <errno.h>
+#include <sched.h>
 #include <sys/epoll.h>
 #include <sys/eventfd.h>
 #include <sys/timerfd.h>
@@ -145,7 +146,89 @@ void vb_progress_attend(struct vb_driver *d, enum vb_attendance attendance)
 		set_timer(d, (struct vb_deadline){ 0 });
 }
 
+/* ---- Lingering ---------------------------------------------------------------------------------------------------
+ * To be woken costs the neighbour who does it a system call, and takes long. So who was woken again and again soon after
+ * he had gone to sleep stays awake for a moment longer, unless somebody else wants the core. */
+
+#define LINGER_LEAST (8 * VB_US)
+#define LINGER_MOST  (50 * VB_US)
+#define A_TURN	     (3 * VB_US) /* a yield that takes longer has let somebody run */
+#define COMPANY	     (500 * VB_US) /* at most, before other things are looked at */
+
+/* How long it slept until a neighbour woke it. */
+static void learn_to_linger(struct vb_driver *d, vb_time slept)
+{
+	if (slept > LINGER_MOST)
+		d->linger /= 2;
+	else
+		d->linger = d->linger ? 2 * d->linger : LINGER_LEAST;
+	if (d->linger < LINGER_LEAST)
+		d->linger = 0;
+	if (d->linger > LINGER_MOST)
+		d->linger = LINGER_MOST;
+}
+
+/* False: the core is somebody else's. */
+static bool gives_way_for_nothing(struct vb_driver *d)
+{
+	vb_time before = vb_host_now();
+
+	sched_yield();
+	if (vb_time_since(before, vb_host_now()) < A_TURN)
+		return true;
+	d->linger = 0;
+	return false;
+}
+
+static bool turn_to_neighbours(struct vb_driver *d)
+{
+	vb_driver_lock(d);
+	bool is_ours = d->attendance == VB_ATTENDED_BY_THREAD && vb_neighbours_are_awake(d);
+	bool is_busy = is_ours && vb_neighbours_have_news(d) && vb_driver_turn_to_neighbours(d);
+	d->is_awake |= is_ours;
+	vb_driver_unlock(d);
+	return is_busy;
+}
+
+static void keep_company(struct vb_driver *d)
+{
+	vb_time begin = vb_host_now(), since = begin, now = begin;
+
+	while (vb_time_since(since, now) < d->linger && vb_time_since(begin, now) < COMPANY) {
+		bool is_busy = turn_to_neighbours(d);
+		if (!is_busy && !gives_way_for_nothing(d))
+			return;
+		now = vb_host_now();
+		since = is_busy ? now : since;
+	}
+}
+
 /* ---- The thread ------------------------------------------------------------------------------------------------- */
+
+static bool turn(struct vb_driver *d)
+{
+	vb_driver_lock(d);
+	bool is_busy = vb_driver_turn(d);
+	d->is_awake |= d->attendance == VB_ATTENDED_BY_THREAD;
+	vb_driver_unlock(d);
+	return is_busy;
+}
+
+/* False: something has come meanwhile. */
+static bool go_to_sleep(struct vb_driver *d, bool is_answering)
+{
+	bool is_quiet = true;
+
+	vb_driver_lock(d);
+	if (!is_answering)
+		vb_driver_settle(d);
+	if (d->attendance == VB_ATTENDED_BY_THREAD) {
+		is_quiet = vb_neighbours_doze(d, vb_host_now());
+		d->is_awake = !is_quiet;
+	}
+	vb_driver_unlock(d);
+	return is_quiet;
+}
 
 /* Drives until there is nothing to do, giving the mutex away between turns. False: there was still something.
  * A program that has posted since the last time, though it does not poll now, is most likely looking at its memory and
@@ -158,15 +241,10 @@ static bool drive(struct vb_driver *d)
 
 	d->posts_seen = posts;
 	for (int turns = 0; is_busy && turns < TURNS_AT_A_TIME; turns++) {
-		vb_driver_lock(d);
-		is_busy = vb_driver_turn(d);
-		if (!is_busy && !is_answering)
-			vb_driver_settle(d);
-		if (!is_busy && d->attendance == VB_ATTENDED_BY_THREAD)
-			is_busy = !vb_neighbours_doze(d, vb_host_now());
-		if (d->attendance == VB_ATTENDED_BY_THREAD)
-			d->is_awake = is_busy;
-		vb_driver_unlock(d);
+		is_busy = turn(d);
+		keep_company(d);
+		if (!is_busy)
+			is_busy = !go_to_sleep(d, is_answering);
 	}
 	return !is_busy;
 }
@@ -259,9 +337,12 @@ static void *run(void *argument)
 	is_progress_thread = true;
 	pthread_setname_np(pthread_self(), NAME);
 	for (;;) {
+		vb_time since = vb_host_now();
 		struct woken woken = sleep_until_woken(d, is_done ? -1 : 0);
 		if (woken.is_stop)
 			return NULL;
+		if (woken.is_neighbours)
+			learn_to_linger(d, vb_time_since(since, vb_host_now()));
 		do_chores(d, woken.chores);
 		if (d->attendance == VB_ATTENDED_BY_POLLERS) {
 			is_done = true;
