@@ -64,7 +64,7 @@ static void say_verdict(const struct vb_link *link)
 
 static enum vb_local_reason try_to_pull(struct vb_link *link)
 {
-	if (link->uid != geteuid())
+	if (!link->is_our_users)
 		return VB_LOCAL_OTHER_USER; /* his memory might keep us waiting */
 	switch (vb_puller_try(&link->puller)) {
 	case 0:
@@ -110,9 +110,8 @@ static bool take_greeting(struct vb_link *link, const struct greeting *greeting)
 		return take_hello(link, greeting);
 	if (greeting->kind != GREETING_VERDICT || !link->is_greeted)
 		return false;
-	link->who->lend_reason = greeting->reason;
-	link->who->lend_from = greeting->lend_from;
-	vb_neighbour_set_lending(&link->engine, greeting->lend_from);
+	if (link->is_our_users) /* else our addresses are not his business */
+		vb_neighbour_set_lending(&link->engine, greeting->lend_from);
 	return true;
 }
 
@@ -152,7 +151,7 @@ static bool hear_link(struct vb_link *link)
 	struct greeting greeting;
 
 	for (unsigned i = 0; i < HEARD_AT_A_TIME; i++) {
-		if (link->uid != geteuid() && has_descriptors(link->bell))
+		if (!link->is_our_users && has_descriptors(link->bell))
 			return false;
 		ssize_t n = hear(link->bell, &greeting);
 		if (n < 0)

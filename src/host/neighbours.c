@@ -143,7 +143,7 @@ static struct vb_link *make_link(struct vb_neighbours *all, struct vb_acquaintan
 	link->who = who;
 	link->bell = link->pidfd = -1;
 	link->is_dozing = true; /* nothing is to be looked for yet */
-	who->pull_reason = who->lend_reason = VB_LOCAL_NO_ANSWER;
+	who->pull_reason = VB_LOCAL_NO_ANSWER;
 	vb_neighbour_init(&link->engine, all->driver->lane, who->slot, 0);
 	who->link = link;
 	who->reason = VB_LOCAL_NO_ANSWER;
@@ -298,7 +298,7 @@ static bool introduce(struct vb_neighbours *all, const struct vb_broker_notice *
 		return false;
 	}
 	who->pid = 0;
-	link->uid = notice->uid;
+	link->is_our_users = notice->uid == geteuid();
 	link->bell = notice->socket;
 	link->pidfd = notice->pidfd;
 	watch(all, link->bell, who->slot);

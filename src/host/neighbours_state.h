@@ -21,7 +21,7 @@ struct vb_link {
 	bool is_ours;	 /* the lane with itself */
 	bool is_greeted; /* else nothing goes there yet */
 	bool is_dozing;	 /* he is to wake us, or it is ours; else each turn looks */
-	uint32_t uid;
+	bool is_our_users;
 	unsigned quiet;		    /* looks that found nothing, in a row */
 	unsigned untold;	    /* descriptors executed since what was executed has been said */
 	struct vb_deadline tell_at; /* when it is to be said at the latest */
@@ -33,13 +33,12 @@ struct vb_acquaintance {
 	uint8_t slot;
 	enum vb_local_reason reason;	  /* why requests go over the wire */
 	enum vb_local_reason pull_reason; /* why we pull nothing */
-	enum vb_local_reason lend_reason; /* why he pulls nothing */
 	bool is_asked;			  /* about, of the broker */
 	bool is_awaited;		  /* by QPs */
 	vb_time awaited_since;
 	unsigned gid_count;
 	struct vb_gid *gids; /* by which the lane knows him */
-	uint32_t pid, lend_from;
+	uint32_t pid;
 	uint64_t sent, received; /* payload bytes, with VERBENA_STATS=1 */
 };
 
