@@ -323,13 +323,23 @@ static void publish_answer(struct vb_shm *shm, struct vb_answer *answer)
 	__atomic_store_n(&to[ANSWER_WORD], from[ANSWER_WORD], __ATOMIC_RELEASE);
 }
 
+/* Whatever its record says of its place, nothing of this room is in use when the last one is free. */
+static void end_heap(struct outgoing *out, uint32_t used)
+{
+	if (used && out->published != out->freed)
+		out->ends[(out->published - 1) % VB_SHM_RING] = out->last_end = out->heap_end;
+}
+
 void vb_shm_publish(struct vb_shm *shm, enum vb_shm_use use, const struct vb_local_room *room)
 {
-	use_heap(use == VB_SHM_ASKING ? &shm->descriptors : &shm->answers, room->heap_used);
+	struct outgoing *out = use == VB_SHM_ASKING ? &shm->descriptors : &shm->answers;
+
+	use_heap(out, room->heap_used);
 	for (unsigned i = 0; i < room->answer_count; i++)
 		publish_answer(shm, &room->answers[i]);
 	for (unsigned i = 0; i < room->descriptor_count; i++)
 		publish_descriptor(shm, &room->descriptors[i]);
+	end_heap(out, room->heap_used);
 	if (room->answer_count + room->descriptor_count > 0)
 		shm->done |= PUBLISHED;
 }

@@ -217,7 +217,8 @@ static void take_stock(struct endpoint *end)
 	for (unsigned i = end->head; i != end->tail; i++)
 		if (end->posted[i % MAX_QUEUE].kind == WR_ATOMIC)
 			atomic_unknown(end, &end->posted[i % MAX_QUEUE]);
-	if (end->type == VB_QP_UC) /* a message that was given up may have brought anything */
+	/* A message that was given up may have brought anything, and what was secret is not. */
+	if (end->type == VB_QP_UC || end->target.is_revoked)
 		memset(end->target.bytes, 0, end->target.size);
 	if (end->target.shadow)
 		memcpy(end->target.shadow, end->target.bytes, end->target.size);
