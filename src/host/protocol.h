@@ -26,7 +26,7 @@
 #define VB_SLOT_MAX	   254
 #define VB_BROKER_WHY_SIZE 200
 #define VB_MESSAGE_FDS	   3	     /* most descriptors of a message */
-#define VB_MEETING_BYTES   (4 << 20) /* of the memory that two processes share: sparse */
+#define VB_MEETING_BYTES   (8 << 20) /* of the memory that two processes share: sparse, and more than vb_shm_bytes */
 
 enum vb_message_kind {
 	/* From a process. */

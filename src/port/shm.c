@@ -11,6 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/stat.h>
 #include "base/invariant.h"
 
 #define LINE 64u
@@ -51,9 +52,19 @@ size_t vb_shm_bytes(void)
 	return 2 * sizeof(struct side);
 }
 
+static bool is_as_long(int memory, size_t size)
+{
+	struct stat file;
+
+	return fstat(memory, &file) == 0 && (size_t)file.st_size >= size;
+}
+
 int vb_shm_open(int memory, unsigned side, struct vb_shm **opened)
 {
 	bool is_mirror = memory < 0;
+
+	if (!is_mirror && !is_as_long(memory, vb_shm_bytes()))
+		return -EINVAL; /* what lies behind its end kills who touches it */
 	struct vb_shm *shm = aligned_alloc(LINE, (sizeof(*shm) + LINE - 1) / LINE * LINE);
 
 	if (!shm)

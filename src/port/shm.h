@@ -30,7 +30,7 @@ struct vb_shm;
 
 size_t vb_shm_bytes(void); /* how much memory a pair has */
 /* Maps memory, of at least vb_shm_bytes, which both ends have and nobody can shrink; side is 0 or 1, one for each end. memory
- * -1: for a lane with itself, whose two directions are one. -errno */
+ * -1: for a lane with itself, whose two directions are one. -errno, -EINVAL: it is shorter */
 int vb_shm_open(int memory, unsigned side, struct vb_shm **shm);
 void vb_shm_close(struct vb_shm *shm);
 

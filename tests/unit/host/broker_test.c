@@ -588,9 +588,17 @@ static void meeting__that_a_process_has_no_descriptors_for_is_void(void **state)
 
 #define CONNECTED(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
 
+size_t vb_shm_bytes(void); /* port/shm.h knows another struct vb_message */
+
+static void meeting__has_memory_for_the_rings(void **state)
+{
+	assert_true(VB_MEETING_BYTES >= vb_shm_bytes());
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(meeting__has_memory_for_the_rings),
 		cmocka_unit_test(connect__that_is_refused_says_why),
 		cmocka_unit_test(disconnect__does_not_wait_for_a_broker_that_is_gone),
 		CONNECTED(post__waits_for_nobody),
