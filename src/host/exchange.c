@@ -103,6 +103,8 @@ static bool pull(struct vb_link *link, vb_time now)
 	struct vb_local_pull pull;
 	unsigned count = 0;
 
+	if (link->ends_at.is_set)
+		return false; /* from nobody */
 	while (count < PULLS_A_TURN && vb_local_pull(&link->engine, &pull, now)) {
 		enum vb_local_outcome outcome = VB_PULL_REFUSED;
 		if (link->who->pull_reason == VB_LOCAL_IS_USED)

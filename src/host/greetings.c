@@ -186,7 +186,7 @@ void vb_neighbours_hear(struct vb_driver *d)
 	for (int i = 0; i < count; i++) {
 		struct vb_acquaintance *who = all->by_slot[events[i].data.u32 % VB_NEIGHBOUR_SLOTS];
 		if (who && who->link && (!hear_link(who->link) || has_died(who->link)))
-			vb_link_lose(who->link, vb_host_now());
+			vb_link_end(who->link, vb_host_now());
 	}
 }
 

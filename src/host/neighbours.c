@@ -17,6 +17,9 @@
 #include <unistd.h>
 
 #define PATIENCE (200 * VB_MS) /* then first requests go over the wire, and turn when he answers */
+/* What is under way to a process that has ended does not fail before. Programs leave with messages of their peers on the way,
+ * when they have had all that they want (ibv_srq_pingpong), and who is told of that amid what he is still to poll fails. */
+#define MOURNING (500 * VB_MS)
 
 /* ---- Acquaintances ---------------------------------------------------------------------------------------------- */
 
@@ -74,19 +77,6 @@ static void give_up_waiting(struct vb_neighbours *all, struct vb_acquaintance *w
 	answer(all, who, NULL);
 }
 
-void vb_neighbours_be_patient(struct vb_driver *d, vb_time now)
-{
-	struct vb_neighbours *all = d->neighbours;
-
-	if (!all || all->awaited_count == 0)
-		return;
-	for (unsigned slot = 0; slot < VB_NEIGHBOUR_SLOTS; slot++) {
-		struct vb_acquaintance *who = all->by_slot[slot];
-		if (who && who->is_awaited && vb_time_since(who->awaited_since, now) >= PATIENCE)
-			give_up_waiting(all, who);
-	}
-}
-
 static struct vb_deadline patience_ends(const struct vb_neighbours *all)
 {
 	struct vb_deadline next = { 0 };
@@ -100,11 +90,23 @@ static struct vb_deadline patience_ends(const struct vb_neighbours *all)
 	return next;
 }
 
+static struct vb_deadline mourning_ends(const struct vb_neighbours *all)
+{
+	struct vb_deadline next = { 0 };
+
+	if (all->ending_count == 0)
+		return next;
+	vb_list_for_each(node, &all->links)
+		next = vb_deadline_earlier(next, vb_container_of(node, struct vb_link, link)->ends_at);
+	return next;
+}
+
 struct vb_deadline vb_neighbours_next_deadline(const struct vb_driver *d)
 {
 	if (!d->neighbours)
 		return (struct vb_deadline){ 0 };
-	return vb_deadline_earlier(patience_ends(d->neighbours), vb_links_next_deadline(d->neighbours));
+	struct vb_deadline next = vb_deadline_earlier(patience_ends(d->neighbours), mourning_ends(d->neighbours));
+	return vb_deadline_earlier(next, vb_links_next_deadline(d->neighbours));
 }
 
 /* ---- Links ------------------------------------------------------------------------------------------------------ */
@@ -124,10 +126,20 @@ static void close_fd(int fd)
 }
 
 /* A child may have them too, and then to close them is not enough. */
-static void unwatch(struct vb_neighbours *all, int fd)
+static void unwatch_fd(struct vb_neighbours *all, int fd)
 {
 	if (fd >= 0)
 		epoll_ctl(all->epoll_fd, EPOLL_CTL_DEL, fd, NULL);
+}
+
+static void unwatch(struct vb_link *link)
+{
+	unwatch_fd(link->all, link->bell);
+	unwatch_fd(link->all, link->pidfd);
+	if (link->bell >= 0)
+		vb_greeting_end(link->bell);
+	close_fd(link->pidfd);
+	link->bell = link->pidfd = -1;
 }
 
 static struct vb_link *make_link(struct vb_neighbours *all, struct vb_acquaintance *who, int memory, unsigned side)
@@ -155,31 +167,69 @@ static void free_link(struct vb_link *link)
 {
 	if (!link->is_dozing)
 		link->all->awake_count--;
+	if (link->ends_at.is_set)
+		link->all->ending_count--;
 	vb_list_remove(&link->link);
 	link->who->link = NULL;
 	link->who->is_asked = false;
-	unwatch(link->all, link->bell);
-	unwatch(link->all, link->pidfd);
-	if (link->bell >= 0)
-		vb_greeting_end(link->bell);
-	close_fd(link->pidfd);
+	unwatch(link);
 	vb_shm_close(link->shm);
 	vb_puller_close(&link->puller);
 	free(link);
 }
 
-/* What he said before he went is heard. */
-void vb_link_lose(struct vb_link *link, vb_time now)
+static void hear_the_last(struct vb_link *link, vb_time now)
+{
+	for (unsigned i = 0; link->is_greeted && i < VB_SHM_RING && vb_link_receive(link, now); i++)
+		;
+}
+
+static void lose(struct vb_link *link, vb_time now)
 {
 	struct vb_acquaintance *who = link->who;
 
-	for (unsigned i = 0; link->is_greeted && i < VB_SHM_RING && vb_link_receive(link, now); i++)
-		;
+	hear_the_last(link, now);
 	vb_local_lost(&link->engine, now);
 	answer(link->all, who, NULL);
 	if (link->is_greeted)
 		who->reason = VB_LOCAL_ENDED;
 	free_link(link);
+}
+
+void vb_link_end(struct vb_link *link, vb_time now)
+{
+	if (!link->is_greeted) {
+		lose(link, now);
+		return;
+	}
+	hear_the_last(link, now);
+	unwatch(link);
+	link->ends_at = (struct vb_deadline){ vb_time_add(now, MOURNING), true };
+	link->all->ending_count++;
+}
+
+static void lose_who_ended(struct vb_neighbours *all, vb_time now)
+{
+	vb_list_for_each_safe(node, &all->links) {
+		struct vb_link *link = vb_container_of(node, struct vb_link, link);
+		if (vb_deadline_due(link->ends_at, now))
+			lose(link, now);
+	}
+}
+
+void vb_neighbours_be_patient(struct vb_driver *d, vb_time now)
+{
+	struct vb_neighbours *all = d->neighbours;
+
+	if (all && all->ending_count)
+		lose_who_ended(all, now);
+	if (!all || all->awaited_count == 0)
+		return;
+	for (unsigned slot = 0; slot < VB_NEIGHBOUR_SLOTS; slot++) {
+		struct vb_acquaintance *who = all->by_slot[slot];
+		if (who && who->is_awaited && vb_time_since(who->awaited_since, now) >= PATIENCE)
+			give_up_waiting(all, who);
+	}
 }
 
 void vb_link_greeted(struct vb_link *link)
@@ -220,6 +270,8 @@ static void answer_wish(struct vb_neighbours *all, const struct vb_gid *gid, uin
 		vb_lane_set_neighbour(d->lane, gid, slot, NULL);
 		return;
 	}
+	if (who->link && who->link->ends_at.is_set)
+		lose(who->link, now); /* there is somebody new */
 	if (slot == d->slot.number && !who->link)
 		link_to_ourselves(all, who);
 	if (slot == d->slot.number || (who->link && who->link->is_greeted)) {
@@ -277,7 +329,8 @@ static bool has_ended(const struct vb_link *link)
 	struct pollfd fds[] = { { .fd = link->bell }, { .fd = link->pidfd, .events = POLLIN } };
 	const struct timespec now = { 0 };
 
-	return syscall(SYS_ppoll, fds, 2, &now, NULL, 0) > 0; /* what he said before may wait in front of the end */
+	return link->ends_at.is_set ||
+	       syscall(SYS_ppoll, fds, 2, &now, NULL, 0) > 0; /* what he said before may wait in front of the end */
 }
 
 /* True: the descriptors are the link's. */
@@ -291,7 +344,7 @@ static bool introduce(struct vb_neighbours *all, const struct vb_broker_notice *
 	if (who->link && !has_ended(who->link))
 		return false;
 	if (who->link)
-		vb_link_lose(who->link, now);
+		lose(who->link, now);
 	struct vb_link *link = make_link(all, who, notice->memory, notice->side);
 	if (!link) {
 		answer(all, who, NULL);
@@ -393,7 +446,7 @@ void vb_neighbours_close(struct vb_driver *d)
 	vb_list_for_each_safe(node, &all->links) {
 		struct vb_link *link = vb_container_of(node, struct vb_link, link);
 		vb_link_settle(link, vb_host_now());
-		vb_link_lose(link, vb_host_now());
+		lose(link, vb_host_now());
 	}
 	for (unsigned slot = 0; slot < VB_NEIGHBOUR_SLOTS; slot++) {
 		if (all->by_slot[slot])

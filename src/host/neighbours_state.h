@@ -25,6 +25,7 @@ struct vb_link {
 	unsigned quiet;		    /* looks that found nothing, in a row */
 	unsigned untold;	    /* descriptors executed since what was executed has been said */
 	struct vb_deadline tell_at; /* when it is to be said at the latest */
+	struct vb_deadline ends_at; /* he is gone: when what was under way to him fails */
 };
 
 /* Whom the lane wished to know, or who came. Stays when he is gone, for the summary. */
@@ -49,7 +50,7 @@ struct vb_neighbours {
 	unsigned awake_count; /* links that each turn looks at */
 	unsigned turns;
 	bool has_more; /* the lane has more to say to itself */
-	unsigned awaited_count;
+	unsigned awaited_count, ending_count;
 	struct vb_acquaintance *by_slot[VB_NEIGHBOUR_SLOTS];
 	struct vb_here here;
 	struct vb_descriptor descriptors[VB_NEIGHBOUR_BATCH];
@@ -58,7 +59,7 @@ struct vb_neighbours {
 
 /* neighbours.c */
 void vb_link_greeted(struct vb_link *link); /* he is a neighbour from now on */
-void vb_link_lose(struct vb_link *link, vb_time now); /* what he said before is heard; frees it */
+void vb_link_end(struct vb_link *link, vb_time now); /* he is gone: what he said before is heard */
 
 /* greetings.c */
 void vb_greeting_say(const struct vb_link *link);

@@ -592,6 +592,52 @@ static void executed_programs_inherit_nothing(void)
 	traffic_stop(&traffic);
 }
 
+/* ---- A neighbour's end ------------------------------------------------------------------------------------- */
+
+static _Noreturn void fork_and_sleep(int socket)
+{
+	struct pair_end end = make_end(4096, 16);
+
+	exchange(socket, &end);
+	pid_t child = fork();
+	if (child)
+		peer_send(socket, &child, sizeof(child));
+	alarm(60);
+	for (;;)
+		pause();
+}
+
+/* What was under way is told to have failed, soon, but not at once: whoever leaves first with all that he wants may not fail
+ * a program that has polled less. Nor does a forked child that lives on hide its parent's death. */
+static void a_neighbours_death_is_told_soon_and_not_at_once(void)
+{
+	if (is_over_the_wire())
+		skip("packets are sent again for longer");
+	struct peer peer = peer_start("forks");
+	struct pair_end end = make_end(4096, 16);
+	struct introduction target = exchange(peer.socket, &end);
+	struct request write = { .opcode = IBV_WR_RDMA_WRITE, .length = 64, .remote = target.memory, .rkey = target.rkey };
+	struct ibv_wc wc;
+	pid_t child;
+
+	REQUIRE_EQUAL(request_and_wait(&end, write).status, IBV_WC_SUCCESS); /* and so they have met */
+	peer_receive(peer.socket, &child, sizeof(child));
+	REQUIRE_EQUAL(kill(peer.pid, SIGSTOP), 0);
+	sleep_ms(50); /* until all its threads have */
+	write.local = &end.buffer;
+	REQUIRE_EQUAL(post(end.qp, &write), 0);
+	sleep_ms(1000);
+	REQUIRE_EQUAL(ibv_poll_cq(end.cq, 1, &wc), 0);
+	double began = seconds_now();
+	end_peer(&peer);
+	sleep_ms(200);
+	REQUIRE_EQUAL(ibv_poll_cq(end.cq, 1, &wc), 0);
+	REQUIRE_EQUAL(wait_completion(end.cq).status, IBV_WC_RETRY_EXC_ERR);
+	REQUIRE(seconds_now() - began < (is_sanitized() ? 5 : 1.5));
+	kill(child, SIGKILL);
+	free_end(&end);
+}
+
 /* ---- Two processes, several threads each ------------------------------------------------------------------ */
 
 enum { CONNECTIONS = 4 };
@@ -673,6 +719,7 @@ int main(int argc, char **argv)
 		CASE(many_forks_under_traffic),
 		CASE(an_orphan_holds_nothing),
 		CASE(executed_programs_inherit_nothing),
+		CASE(a_neighbours_death_is_told_soon_and_not_at_once),
 		CASE(two_processes_with_four_threads_each),
 	};
 	int socket;
@@ -683,6 +730,8 @@ int main(int argc, char **argv)
 		cancel_waiter_and_sleep(socket);
 	if ((socket = peer_socket(argc, argv, "descriptors")) >= 0)
 		show_descriptors(socket);
+	if ((socket = peer_socket(argc, argv, "forks")) >= 0)
+		fork_and_sleep(socket);
 	if ((socket = peer_socket(argc, argv, "connections")) >= 0) {
 		run_connections(socket, is_sanitized() ? 200 : 1000);
 		return 0;

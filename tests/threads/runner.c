@@ -230,6 +230,13 @@ bool is_sanitized(void)
 	return SANITIZED;
 }
 
+bool is_over_the_wire(void)
+{
+	const char *local = getenv("VERBENA_LOCAL");
+
+	return local && strcmp(local, "off") == 0;
+}
+
 pthread_t thread_start(void *(*run)(void *), void *argument)
 {
 	pthread_t thread;

@@ -75,6 +75,7 @@ double cpu_seconds(void); /* of this process so far */
 unsigned count_fds(void);
 size_t heap_bytes(void); /* allocated and not freed */
 bool is_sanitized(void); /* everything takes several times as long */
+bool is_over_the_wire(void); /* VERBENA_LOCAL=off */
 pthread_t thread_start(void *(*run)(void *), void *argument);
 void thread_join(pthread_t thread);
 /* A cheap sequence of numbers; state is the caller's. */
