@@ -30,7 +30,9 @@ uint32_t vb_after_local_operations(const struct vb_qp *qp, uint32_t index)
 /* Local operations that are done complete as soon as they are the oldest. */
 void vb_retire_local_operations(struct vb_qp *qp)
 {
-	vb_sq_retire_to(qp, vb_after_local_operations(qp, head_index(qp)));
+	uint32_t head = head_index(qp), index = vb_after_local_operations(qp, head);
+	if (index != head)
+		vb_sq_retire_to(qp, index);
 }
 
 /* ---- Acknowledgements ------------------------------------------------------------------------------------------ */
@@ -271,7 +273,7 @@ static void receive_read_response(struct vb_qp *qp, const struct vb_packet *pack
 		vb_qp_fail(qp, VB_CAUSE_BAD_RESPONSE, VB_WC_BAD_RESP_ERR, now);
 		return;
 	}
-	if (!vb_scatter(qp->pd, wqe->sges, wqe->sge_count, index << qp->mtu_shift, packet->payload,
+	if (!vb_scatter(qp->pd, &qp->known_lkey, wqe->sges, wqe->sge_count, index << qp->mtu_shift, packet->payload,
 		    packet->payload_length, index + 1 == wqe->psn_count)) {
 		vb_qp_fail(qp, VB_CAUSE_LOCAL_SGE, VB_WC_LOC_PROT_ERR, now);
 		return;
@@ -289,7 +291,8 @@ static void receive_atomic_response(struct vb_qp *qp, const struct vb_packet *pa
 		return;
 	}
 	uint64_t value = packet->atomic_result;
-	if (!vb_scatter(qp->pd, wqe->sges, wqe->sge_count, 0, (const uint8_t *)&value, sizeof(value), true)) {
+	if (!vb_scatter(qp->pd, &qp->known_lkey, wqe->sges, wqe->sge_count, 0, (const uint8_t *)&value, sizeof(value),
+		    true)) {
 		vb_qp_fail(qp, VB_CAUSE_LOCAL_SGE, VB_WC_LOC_PROT_ERR, now);
 		return;
 	}

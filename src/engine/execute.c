@@ -5,6 +5,7 @@
 #include "engine/execute.h"
 #include "base/invariant.h"
 #include "engine/events.h"
+#include "engine/lane.h"
 #include "engine/memory.h"
 #include "engine/qp.h"
 #include "engine/queues.h"
@@ -69,19 +70,42 @@ static bool reach(const struct vb_target *target, const struct vb_packet *reques
 
 /* ---- Receives -------------------------------------------------------------------------------------------------- */
 
+/* Field by field, each once: what is put together first and copied then waits for its own stores. */
+static void fill_completion(struct vb_wc *wc, const struct vb_qp *qp, const struct vb_packet *last, uint64_t wr_id,
+	uint32_t byte_len, enum vb_wc_opcode opcode)
+{
+	const struct vb_opcode *row = vb_packet_row(last);
+	wc->wr_id = wr_id;
+	wc->status = VB_WC_SUCCESS;
+	wc->opcode = opcode;
+	wc->vendor_err = 0;
+	wc->byte_len = byte_len;
+	wc->imm_or_inv = row->has_imm ? last->imm : row->has_inv ? last->inv_rkey : 0;
+	wc->qpn = qp->qpn;
+	wc->src_qpn = qp->attr.dest_qpn;
+	wc->flags = (row->has_imm ? VB_WC_WITH_IMM : 0) | (row->has_inv ? VB_WC_WITH_INV : 0);
+	wc->sl = 0;
+	wc->tm_priv = 0;
+	wc->tm_tag = 0;
+	wc->timestamp = qp->lane->now;
+	wc->qp_user = qp->user;
+	wc->qp = NULL;
+	wc->sq_index = 0;
+}
+
+/* As vb_complete_recv, of a message that went well. */
 static void complete_recv(
 	struct vb_target *target, const struct vb_packet *last, uint32_t byte_len, enum vb_wc_opcode opcode)
 {
-	const struct vb_opcode *row = vb_packet_row(last);
-	struct vb_wc wc = {
-		.status = VB_WC_SUCCESS,
-		.opcode = opcode,
-		.byte_len = byte_len,
-		.src_qpn = target->qp->attr.dest_qpn,
-		.flags = (row->has_imm ? VB_WC_WITH_IMM : 0) | (row->has_inv ? VB_WC_WITH_INV : 0),
-		.imm_or_inv = row->has_imm ? last->imm : row->has_inv ? last->inv_rkey : 0,
-	};
-	vb_complete_recv(target, &wc, last->solicited);
+	struct vb_cq *cq = target->cq;
+	uint64_t wr_id = target->recv->wr_id;
+	vb_recv_done(target);
+	vb_count_work(target->qp, VB_COUNTED_RECV, VB_WC_SUCCESS, opcode == VB_WC_RECV ? byte_len : 0);
+	vb_lock_take(&cq->lock);
+	struct vb_wc *wc = vb_complete_in_place(target->qp, cq, last->solicited);
+	if (wc)
+		fill_completion(wc, target->qp, last, wr_id, byte_len, opcode);
+	vb_lock_release(&cq->lock);
 }
 
 /* Behind what the message has brought already. Inline: every packet of a SEND comes by. */

@@ -100,8 +100,10 @@ void vb_local_schedule(struct vb_qp *qp)
 /* Pieces of both in turn, so that neither waits for the other's end. */
 bool vb_local_pull(struct vb_neighbour *neighbour, struct vb_local_pull *pull, vb_time now)
 {
-	neighbour->lane->now = now;
 	neighbour->reader = NULL;
+	if (!neighbour->puller && vb_list_empty(&neighbour->readers))
+		return false;
+	neighbour->lane->now = now;
 	neighbour->is_readers_turn = !neighbour->is_readers_turn;
 	if (neighbour->is_readers_turn && vb_local_pull_read(neighbour, pull))
 		return true;

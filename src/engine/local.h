@@ -291,7 +291,7 @@ enum vb_gathered { VB_GATHERED, VB_NO_BYTES, VB_NO_ACCESS };
 
 /* Copies [offset, offset + length) of a message. */
 enum vb_gathered vb_local_gather(
-	const struct vb_qp *qp, const struct vb_send_wqe *wqe, uint32_t offset, uint32_t length, uint8_t *to);
+	struct vb_qp *qp, const struct vb_send_wqe *wqe, uint32_t offset, uint32_t length, uint8_t *to);
 bool vb_local_tell_pending(struct vb_neighbour *neighbour, struct vb_local_room *room); /* false: there is no room */
 void vb_local_conclude(struct vb_qp *qp, enum vb_answer_kind kind, uint8_t code, vb_time now);
 void vb_local_check(const struct vb_qp *qp);

@@ -230,7 +230,8 @@ static void take_part(
 		vb_qp_fail(qp, VB_CAUSE_BAD_RESPONSE, VB_WC_BAD_RESP_ERR, now);
 		return;
 	}
-	if (!vb_scatter(qp->pd, wqe->sges, wqe->sge_count, here, vb_answer_bytes(answer, heap), answer->length, true)) {
+	if (!vb_scatter(qp->pd, &qp->known_lkey, wqe->sges, wqe->sge_count, here, vb_answer_bytes(answer, heap),
+		    answer->length, true)) {
 		vb_qp_fail(qp, VB_CAUSE_LOCAL_SGE, VB_WC_LOC_PROT_ERR, now);
 		return;
 	}

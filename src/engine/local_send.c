@@ -38,10 +38,10 @@ uint32_t vb_local_part_count(const struct vb_qp *qp, const struct vb_send_wqe *w
 }
 
 /* Some memory is there a page at a time only. */
-static int reach_some(const struct vb_qp *qp, const struct vb_sge *sge, uint32_t offset, uint32_t *length,
-	struct vb_reach *reach)
+static int reach_some(
+	struct vb_qp *qp, const struct vb_sge *sge, uint32_t offset, uint32_t *length, struct vb_reach *reach)
 {
-	if (!vb_reach_local(qp->pd, sge, offset, *length, 0, reach))
+	if (!vb_reach_local_known(qp->pd, &qp->known_lkey, sge, offset, *length, 0, reach))
 		return 0;
 	if (*length <= VB_MAX_MTU)
 		return -1;
@@ -50,7 +50,7 @@ static int reach_some(const struct vb_qp *qp, const struct vb_sge *sge, uint32_t
 }
 
 static enum vb_gathered gather_entries(
-	const struct vb_qp *qp, const struct vb_send_wqe *wqe, uint32_t offset, uint32_t length, uint8_t *to)
+	struct vb_qp *qp, const struct vb_send_wqe *wqe, uint32_t offset, uint32_t length, uint8_t *to)
 {
 	enum vb_gathered result = VB_GATHERED;
 	for (uint32_t i = 0; i < wqe->sge_count && length > 0;) {
@@ -77,7 +77,7 @@ static enum vb_gathered gather_entries(
 }
 
 enum vb_gathered vb_local_gather(
-	const struct vb_qp *qp, const struct vb_send_wqe *wqe, uint32_t offset, uint32_t length, uint8_t *to)
+	struct vb_qp *qp, const struct vb_send_wqe *wqe, uint32_t offset, uint32_t length, uint8_t *to)
 {
 	const uint8_t *own = own_bytes(wqe);
 	if (!own)
@@ -89,7 +89,7 @@ enum vb_gathered vb_local_gather(
 enum step { STEP_DONE, STEP_NO_ROOM, STEP_NO_ACCESS };
 
 /* Puts it into the descriptor, or the heap. */
-static enum step copy_payload(const struct vb_qp *qp, const struct vb_send_wqe *wqe, uint32_t offset,
+static enum step copy_payload(struct vb_qp *qp, const struct vb_send_wqe *wqe, uint32_t offset,
 	struct vb_descriptor *descriptor, struct vb_local_room *room)
 {
 	bool is_short = descriptor->length <= VB_LOCAL_INLINE;
@@ -109,7 +109,7 @@ static enum step copy_payload(const struct vb_qp *qp, const struct vb_send_wqe *
 	return STEP_DONE;
 }
 
-static enum step put_payload(const struct vb_qp *qp, const struct vb_send_wqe *wqe, uint32_t offset,
+static enum step put_payload(struct vb_qp *qp, const struct vb_send_wqe *wqe, uint32_t offset,
 	struct vb_descriptor *descriptor, struct vb_local_room *room)
 {
 	struct vb_reach reach;
@@ -199,6 +199,8 @@ static void note_sent(struct vb_qp *qp, const struct vb_send_wqe *wqe, const str
 	struct vb_requester *rq = &qp->requester;
 	if (!vb_requester_is_busy(qp))
 		rq->progress_at = now;
+	if (psn_index(wqe, rq->next_psn) + 1 == wqe->psn_count)
+		rq->cursor++;
 	rq->next_psn = vb_psn_add(rq->next_psn, 1);
 	if (vb_psn_diff(rq->next_psn, rq->max_psn) > 0)
 		rq->max_psn = rq->next_psn;
@@ -216,6 +218,8 @@ static enum turn take_turn(struct vb_qp *qp, struct vb_local_room *room, vb_time
 	if (!vb_local_ask_again(qp, room))
 		return TURN_NO_ROOM;
 	for (unsigned i = 0; i < TURN_DESCRIPTORS; i++) {
+		if (rq->cursor == atomic_load_explicit(&qp->sq.tail, memory_order_acquire))
+			return TURN_OVER;
 		struct vb_send_wqe *wqe = vb_requester_next(qp, now);
 		if (!wqe || (needs_response(wqe) && rq->rd_atomic_out >= qp->attr.max_rd_atomic))
 			return TURN_OVER;
@@ -419,7 +423,8 @@ static void take_value(struct vb_qp *qp, const struct vb_answer *answer, vb_time
 	const struct vb_send_wqe *wqe = vb_send_wqe_at(&qp->sq, place.index);
 	if (!is_atomic(wqe))
 		fail_as_senseless(qp, now);
-	else if (!vb_scatter(qp->pd, wqe->sges, wqe->sge_count, 0, answer->bytes, sizeof(answer->value), true))
+	else if (!vb_scatter(qp->pd, &qp->known_lkey, wqe->sges, wqe->sge_count, 0, answer->bytes,
+			 sizeof(answer->value), true))
 		settle(qp, VB_ANSWER_MISPLACED, 0, now);
 	else
 		retire_answered(qp, place, now);
@@ -432,8 +437,8 @@ static void take_read(struct vb_qp *qp, const struct vb_answer *answer, const st
 	uint32_t index = psn_index(wqe, place.psn), offset = index * VB_LOCAL_PART;
 	if (!is_read(wqe) || answer->length != part_length(wqe, offset) || !vb_answer_lies_in(answer, heap)) {
 		fail_as_senseless(qp, now);
-	} else if (!vb_scatter(qp->pd, wqe->sges, wqe->sge_count, offset, vb_answer_bytes(answer, heap),
-			   answer->length, index + 1 == wqe->psn_count)) {
+	} else if (!vb_scatter(qp->pd, &qp->known_lkey, wqe->sges, wqe->sge_count, offset,
+			   vb_answer_bytes(answer, heap), answer->length, index + 1 == wqe->psn_count)) {
 		settle(qp, VB_ANSWER_MISPLACED, 0, now);
 	} else {
 		vb_count(qp->lane, VB_RX_BYTES, answer->length);

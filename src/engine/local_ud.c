@@ -213,7 +213,7 @@ static void put_headers(const struct vb_qp *qp, const struct vb_send_wqe *wqe, s
 
 enum built { BUILT, NO_ROOM, NO_ACCESS };
 
-static enum built build(const struct vb_qp *qp, const struct vb_send_wqe *wqe, struct vb_local_room *room)
+static enum built build(struct vb_qp *qp, const struct vb_send_wqe *wqe, struct vb_local_room *room)
 {
 	const struct vb_av *av = &wqe->ud.av;
 	bool is_long = !vb_gid_is_ipv4(&av->dgid);

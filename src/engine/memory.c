@@ -230,12 +230,12 @@ static void learn(struct vb_known_key *known, const struct vb_pd *pd, uint32_t k
 }
 
 int vb_reach_local_known(const struct vb_pd *pd, struct vb_known_key *known, const struct vb_sge *sge, uint32_t offset,
-	uint32_t length, struct vb_reach *reach)
+	uint32_t length, uint32_t access, struct vb_reach *reach)
 {
 	if (length > 0 && sge->addr + offset >= sge->addr &&
-		reach_known(known, pd, sge->lkey, sge->addr + offset, length, VB_GRANT_LKEY, reach))
+		reach_known(known, pd, sge->lkey, sge->addr + offset, length, access | VB_GRANT_LKEY, reach))
 		return 0;
-	int error = vb_reach_local(pd, sge, offset, length, 0, reach);
+	int error = vb_reach_local(pd, sge, offset, length, access, reach);
 	if (!error && length > 0)
 		learn(known, pd, sge->lkey);
 	return error;

@@ -96,7 +96,7 @@ int vb_reach_local(const struct vb_pd *pd, const struct vb_sge *sge, uint32_t of
 	struct vb_reach *reach);
 /* The same with what is known of its key. */
 int vb_reach_local_known(const struct vb_pd *pd, struct vb_known_key *known, const struct vb_sge *sge, uint32_t offset,
-	uint32_t length, struct vb_reach *reach);
+	uint32_t length, uint32_t access, struct vb_reach *reach);
 /* All of an entry, for reading: its parts are for vb_reach_part, which asks whether they are present. */
 int vb_reach_whole(const struct vb_pd *pd, const struct vb_sge *sge, struct vb_reach *reach);
 /* The peer's rkey through a QP: region of the QP's domain, or a bound window (type 1: of the domain; type 2B: of the
@@ -147,9 +147,10 @@ static inline uint64_t vb_compare_swap(const struct vb_reach *reach, uint64_t co
 	return (reach->kind ? reach->kind->compare_swap : vb_memory_compare_swap)(reach->bytes, compare, swap);
 }
 
-/* scatter.c: copies payload to [offset ..) of what the SGEs name. False: one of them does not allow it. */
-bool vb_scatter(const struct vb_pd *pd, const struct vb_sge *sges, uint32_t count, uint32_t offset,
-	const uint8_t *payload, uint32_t length, bool ends_message);
+/* scatter.c: copies payload to [offset ..) of what the SGEs name, by what is known of their keys. False: one of them
+ * does not allow it. */
+bool vb_scatter(const struct vb_pd *pd, struct vb_known_key *known, const struct vb_sge *sges, uint32_t count,
+	uint32_t offset, const uint8_t *payload, uint32_t length, bool ends_message);
 /* Where they would go, for who puts them there himself: adds to iov, at most an entry for each SGE. False: one of them does
  * not allow it, or is no ordinary memory. */
 bool vb_scatter_places(const struct vb_pd *pd, const struct vb_sge *sges, uint32_t count, uint32_t offset,

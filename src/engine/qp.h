@@ -50,7 +50,7 @@ struct vb_qp {
 	_Alignas(VB_CACHE_LINE) struct vb_send_queue sq;
 	_Atomic(struct vb_qp *) doorbell_next;
 	atomic_bool doorbell_rung;
-	_Alignas(VB_CACHE_LINE) struct vb_known_key known_lkey; /* of requests that were sent */
+	_Alignas(VB_CACHE_LINE) struct vb_known_key known_lkey; /* of requests that are sent, and answered */
 	_Alignas(VB_CACHE_LINE) struct vb_requester requester;
 	_Alignas(VB_CACHE_LINE) struct vb_responder responder;
 	_Alignas(VB_CACHE_LINE) struct vb_flight flight; /* what lies between una_psn and next_psn */
@@ -59,7 +59,7 @@ struct vb_qp {
 	_Alignas(VB_CACHE_LINE) struct vb_qp_attr attr;
 	struct vb_recv_ring rq; /* without slots when there is an SRQ, and of XRC */
 	_Alignas(VB_CACHE_LINE) struct vb_target target;
-	_Alignas(VB_CACHE_LINE) struct vb_known_key known_rkey; /* of the peer's requests */
+	_Alignas(VB_CACHE_LINE) struct vb_known_key known_rkey; /* of the peer's requests, or our receives */
 
 	/* What no packet looks at. */
 	struct vb_cq *recv_cq;

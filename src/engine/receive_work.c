@@ -33,5 +33,6 @@ bool vb_recv_scatter(
 	const struct vb_recv_wqe *recv = target->recv;
 	/* A shared queue's requests are of its own domain. */
 	const struct vb_pd *pd = target->srq ? target->srq->pd : target->pd;
-	return vb_scatter(pd, recv->sges, recv->sge_count, offset, payload, length, ends_message);
+	return vb_scatter(
+		pd, &target->qp->known_rkey, recv->sges, recv->sge_count, offset, payload, length, ends_message);
 }

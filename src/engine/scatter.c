@@ -1,8 +1,8 @@
 /* Payload goes to its place: once, through the scatter list of a receive or READ work request. */
 #include "engine/memory.h"
 
-bool vb_scatter(const struct vb_pd *pd, const struct vb_sge *sges, uint32_t count, uint32_t offset,
-	const uint8_t *payload, uint32_t length, bool ends_message)
+bool vb_scatter(const struct vb_pd *pd, struct vb_known_key *known, const struct vb_sge *sges, uint32_t count,
+	uint32_t offset, const uint8_t *payload, uint32_t length, bool ends_message)
 {
 	for (uint32_t i = 0; i < count && length > 0; i++) {
 		if (offset >= sges[i].length) {
@@ -11,7 +11,7 @@ bool vb_scatter(const struct vb_pd *pd, const struct vb_sge *sges, uint32_t coun
 		}
 		uint32_t part = sges[i].length - offset < length ? sges[i].length - offset : length;
 		struct vb_reach reach;
-		if (vb_reach_local(pd, &sges[i], offset, part, VB_ACCESS_LOCAL_WRITE, &reach))
+		if (vb_reach_local_known(pd, known, &sges[i], offset, part, VB_ACCESS_LOCAL_WRITE, &reach))
 			return false;
 		vb_place(&reach, payload, part, ends_message && part == length);
 		payload = payload ? payload + part : NULL;

@@ -115,7 +115,7 @@ bool vb_batch_add_wqe(struct vb_batch *batch, struct vb_outgoing *out, struct vb
 		}
 		uint32_t part = sge->length - offset < length ? sge->length - offset : length;
 		struct vb_reach reach;
-		if (vb_reach_local_known(qp->pd, &qp->known_lkey, sge, offset, part, &reach))
+		if (vb_reach_local_known(qp->pd, &qp->known_lkey, sge, offset, part, 0, &reach))
 			return false;
 		vb_batch_add_iov(batch, out, vb_load(&reach, part), part);
 		length -= part;
