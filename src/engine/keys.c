@@ -167,6 +167,7 @@ void vb_key_open(struct vb_key_entry *entry, uint32_t key, const struct vb_key_t
 	atomic_store_explicit(&entry->pd, terms->pd, memory_order_release);
 	atomic_store_explicit(&entry->granted, terms->granted, memory_order_release);
 	atomic_store_explicit(&entry->qpn, terms->qpn, memory_order_release);
+	atomic_store_explicit(&entry->segment, terms->segment, memory_order_release);
 	atomic_store_explicit(&entry->stamp, next_stamp(entry, key), memory_order_release);
 }
 

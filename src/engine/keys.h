@@ -61,6 +61,7 @@ struct vb_key_entry {
 		};
 	};
 	struct vb_key_entry *next_freed;
+	_Atomic uint32_t segment; /* vb_mr_config's; asked for by who lends alone, and so not in the first cache line */
 };
 
 _Static_assert(sizeof(struct vb_key_entry) == 128, "two cache lines an entry");
@@ -71,7 +72,7 @@ struct vb_key_terms {
 	uint64_t start, length;
 	uint8_t *memory;
 	const struct vb_memory_kind *kind;
-	uint32_t granted, qpn;
+	uint32_t granted, qpn, segment;
 };
 
 /* The functions of keys.c want the lock held. */

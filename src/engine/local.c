@@ -30,6 +30,11 @@ void vb_neighbour_init(struct vb_neighbour *neighbour, struct vb_lane *lane, uin
 	vb_list_init(&neighbour->watch_link);
 }
 
+void vb_neighbour_set_mapping(struct vb_neighbour *neighbour, bool maps_segments)
+{
+	neighbour->maps_segments = maps_segments;
+}
+
 void vb_neighbour_set_pulling(struct vb_neighbour *neighbour, uint32_t pull_from)
 {
 	neighbour->pull_from = pull_from;

@@ -28,7 +28,8 @@
  * request is checked first, and then pulled straight into its place, a piece at a time; it completes with the last. What
  * is lent may be the program's again before it was pulled, when the QP has failed or was reset: its life is over then, which
  * the holder sees in the lender's struct vb_lives after copying, and says. What a READ asks for is lent likewise, as long as
- * no key like its own is closed, and pulled by who asked (local_read.c).
+ * no key like its own is closed, and pulled by who asked (local_read.c). Memory may lie in a segment, which the holder shares
+ * and has told the other of by a number that never names anything else: who knows it has no need to ask the kernel.
  *
  * The other end may be another user's: descriptors and answers are to be copied out of shared memory before they are given
  * to the engine, which believes nothing that they say. Functions here are all [lane], and allocate nothing but at a QP's
@@ -108,6 +109,7 @@ struct vb_descriptor {
 		} heap;
 		struct {
 			uint64_t address; /* in the sender */
+			uint32_t segment; /* that it lies in, or 0 */
 			uint16_t life;	  /* of the QP there */
 		} lent;
 	};
@@ -136,7 +138,10 @@ struct vb_answer {
 	uint8_t kind; /* enum vb_answer_kind */
 	uint8_t code;
 	uint16_t holder; /* his own */
-	uint32_t length; /* of READ */
+	union {
+		uint32_t length;  /* of READ */
+		uint32_t segment; /* of LENT, or 0: how much it is, who asked knows */
+	};
 	union {
 		uint32_t at;	   /* in the answerer's heap, when length is more than a value's; or NO_BYTES */
 		uint32_t removals; /* of LENT: of keys like the one that opens it, before that was found open */
@@ -173,6 +178,7 @@ struct vb_local_heap {
 struct vb_local_pull {
 	uint64_t address;
 	uint32_t length;
+	uint32_t segment; /* of the other side's memory, by its word; 0: none */
 	uint32_t proof_at;
 	uint8_t proof_bytes;
 	uint64_t proof;
@@ -192,6 +198,7 @@ struct vb_neighbour {
 	struct vb_lane *lane; /* ours */
 	uint8_t slot;	      /* its own */
 	uint32_t lend_from;   /* bytes from which a message is lent; 0: never, and no READ's bytes either */
+	bool maps_segments;   /* what lies in a segment is lent as soon as anything may be */
 	uint32_t pull_from;   /* bytes from which a READ is pulled; 0: never */
 	bool is_lost;
 	struct vb_list ready; /* QPs with descriptors to send */
@@ -209,6 +216,7 @@ struct vb_neighbour {
 	struct vb_answer pending;     /* not said yet: nothing more is executed before */
 	bool has_pending;
 	struct vb_list readers; /* QPs whose oldest READ is to be pulled */
+	uint64_t lent_bytes, read_bytes; /* ever, by READs: lent to theirs, pulled by ours */
 	struct vb_qp *reader;	/* what is being pulled now is of its READ; NULL: of the puller's message, or nothing */
 	uint32_t read_piece;
 	bool is_readers_turn;
@@ -246,6 +254,8 @@ struct vb_local {
 
 void vb_neighbour_init(struct vb_neighbour *neighbour, struct vb_lane *lane, uint8_t slot, uint32_t lend_from);
 void vb_neighbour_set_lending(struct vb_neighbour *neighbour, uint32_t lend_from);
+/* It has been told of segments. */
+void vb_neighbour_set_mapping(struct vb_neighbour *neighbour, bool maps_segments);
 void vb_neighbour_set_pulling(struct vb_neighbour *neighbour, uint32_t pull_from); /* whenever no pull is in hand */
 /* That slot of that address is the neighbour's, or no longer anybody's (NULL): QPs that are connected to it send to it by
  * descriptors from their RTS on, or once nothing is under way; only its descriptors are for them. -ENOMEM */

@@ -63,6 +63,7 @@ void vb_local_lent(struct vb_qp *qp, uint32_t index, const struct vb_answer *ans
 		local->never_pulls = true;
 	wqe->lent.address = answer->address;
 	wqe->lent.removals = answer->removals;
+	wqe->lent.segment = answer->segment;
 	wqe->lent.here = wqe->lent.asked = 0;
 	wqe->lent.is_again = wqe->lent.is_missing = false;
 	if (is_first)
@@ -144,6 +145,7 @@ bool vb_local_pull_read(struct vb_neighbour *neighbour, struct vb_local_pull *pu
 		uint32_t rest = wqe->length - wqe->lent.here;
 		pull->address = wqe->lent.address + wqe->lent.here;
 		pull->length = rest < VB_LOCAL_PULL_MAX ? rest : VB_LOCAL_PULL_MAX;
+		pull->segment = wqe->lent.segment;
 		pull->proof_at = (uint32_t)offsetof(struct vb_lives, removals[vb_lives_place(wqe->rkey)]);
 		pull->proof_bytes = sizeof(wqe->lent.removals);
 		pull->proof = 0;
@@ -167,6 +169,7 @@ void vb_local_read_pulled(struct vb_neighbour *neighbour, enum vb_local_outcome 
 	neighbour->reader = NULL;
 	if (outcome == VB_PULLED) {
 		vb_count(qp->lane, VB_RX_BYTES, neighbour->read_piece);
+		neighbour->read_bytes += neighbour->read_piece;
 		wqe->lent.asked = wqe->lent.here += neighbour->read_piece;
 		if (wqe->lent.here == wqe->length)
 			finish(qp, now);

@@ -207,7 +207,7 @@ static bool put_bytes(struct vb_answer *answer, const struct vb_reach *range, st
 }
 
 /* The key is found open after its removals were read: if they are the same when the bytes have been pulled, it was then. */
-static enum vb_verdict read_range(const struct vb_neighbour *neighbour, const struct vb_qp *qp, const struct vb_pd *pd,
+static enum vb_verdict read_range(struct vb_neighbour *neighbour, const struct vb_qp *qp, const struct vb_pd *pd,
 	const struct vb_descriptor *request, struct vb_local_room *room, struct vb_answer *answer)
 {
 	struct vb_lives *lives = pd->nic->keys.lives;
@@ -220,6 +220,8 @@ static enum vb_verdict read_range(const struct vb_neighbour *neighbour, const st
 		return VB_BAD_RKEY;
 	if (is_to_be_lent(neighbour, request, lives, &range)) {
 		answer->kind = VB_ANSWER_LENT;
+		answer->segment = vb_reach_segment(&range);
+		neighbour->lent_bytes += request->length;
 		answer->address = (uintptr_t)range.bytes;
 		answer->removals = removals;
 	} else if (!put_bytes(answer, &range, room)) {
@@ -431,6 +433,7 @@ bool vb_local_pull_message(struct vb_neighbour *neighbour, struct vb_local_pull 
 		return false;
 	pull->address = request->lent.address + neighbour->pulled_bytes;
 	pull->length = neighbour->piece = next_piece(neighbour);
+	pull->segment = request->lent.segment;
 	pull->proof_at = (uint32_t)offsetof(struct vb_lives, lives[request->src_qpn & 0xffff]);
 	pull->proof_bytes = sizeof(request->lent.life);
 	pull->proof = 0;

@@ -22,11 +22,14 @@
 /* A message of one entry in ordinary memory, long enough; *reach is where it is. */
 static bool is_lendable(const struct vb_qp *qp, const struct vb_send_wqe *wqe, struct vb_reach *reach)
 {
-	uint32_t from = qp->local.to->lend_from;
-	if (from == 0 || qp->local.never_lends || wqe->length < from || wqe->sge_count != 1 || is_read(wqe) ||
-		(wqe->flags & VB_SEND_INLINE))
+	const struct vb_neighbour *to = qp->local.to;
+	bool is_long = wqe->length >= to->lend_from;
+	if (to->lend_from == 0 || qp->local.never_lends || wqe->length < VB_LOCAL_LEND_MIN || wqe->sge_count != 1 ||
+		is_read(wqe) || (wqe->flags & VB_SEND_INLINE) || (!is_long && !to->maps_segments))
 		return false;
-	return !vb_reach_local(qp->pd, &wqe->sges[0], 0, wqe->length, 0, reach) && !reach->kind;
+	if (vb_reach_local(qp->pd, &wqe->sges[0], 0, wqe->length, 0, reach) || reach->kind)
+		return false;
+	return is_long || vb_reach_segment(reach);
 }
 
 uint32_t vb_local_part_count(const struct vb_qp *qp, const struct vb_send_wqe *wqe)
@@ -119,6 +122,7 @@ static enum step put_payload(struct vb_qp *qp, const struct vb_send_wqe *wqe, ui
 	if (wqe->psn_count == 1 && is_lendable(qp, wqe, &reach)) {
 		descriptor->place = VB_LOCAL_LENT;
 		descriptor->lent.address = (uintptr_t)reach.bytes;
+		descriptor->lent.segment = vb_reach_segment(&reach);
 		descriptor->lent.life = vb_handed_out_life(qp);
 		return STEP_DONE;
 	}

@@ -41,6 +41,7 @@ static void open_region(struct vb_mr *mr, const struct vb_mr_config *config)
 		.memory = config->memory,
 		.kind = config->kind,
 		.granted = config->access | VB_GRANT_LKEY,
+		.segment = config->segment,
 	};
 	vb_key_open(vb_key_of_mr(mr), mr->key, &terms);
 	mr->is_valid = true;
@@ -190,6 +191,14 @@ int vb_reach_remote(const struct vb_pd *pd, uint32_t qpn, uint32_t rkey, uint64_
 	struct vb_reach *reach)
 {
 	return reach_through(pd, qpn, rkey, va, length, access, reach);
+}
+
+uint32_t vb_reach_segment(const struct vb_reach *reach)
+{
+	if (!reach->stamp)
+		return 0;
+	const struct vb_key_entry *entry = vb_container_of(reach->stamp, struct vb_key_entry, stamp);
+	return atomic_load_explicit(&entry->segment, memory_order_acquire);
 }
 
 /* ---- Keys that are named again and again ----------------------------------------------------------------------- */

@@ -127,6 +127,7 @@ static int check_region(struct vb_mr *mr, const struct vb_pd *pd, uint64_t addr,
 		.memory = vb_memory_at(memory, offset),
 		.kind = atomic_load_explicit(&region->kind, memory_order_relaxed),
 		.granted = access,
+		.segment = atomic_load_explicit(&region->segment, memory_order_relaxed),
 	};
 	return 0;
 }

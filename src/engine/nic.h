@@ -105,6 +105,7 @@ struct vb_mr_config {
 	uint64_t length; /* may be 0 */
 	uint32_t access; /* enum vb_access; the caller has masked optional bits out */
 	const struct vb_memory_kind *kind; /* NULL: ordinary memory of this process */
+	uint32_t segment; /* the holder's name of the shared memory that all of it lies in (local.h); 0: of none */
 };
 
 /* -EINVAL: REMOTE_WRITE or REMOTE_ATOMIC without LOCAL_WRITE, or a range that wraps. -ENOMEM: table full. [any] */

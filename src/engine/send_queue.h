@@ -51,7 +51,7 @@ struct vb_send_wqe {
 		} read;
 		struct {
 			uint64_t address;
-			uint32_t removals;
+			uint32_t removals, segment;
 			uint32_t here, asked; /* bytes: that were brought; that were, or were asked for again */
 			uint32_t next;	      /* index of the next READ that is lent */
 			bool is_again, is_missing;

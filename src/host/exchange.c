@@ -41,7 +41,7 @@ static uint64_t bytes_answered(const struct vb_answer *answers, unsigned count)
 	uint64_t bytes = 0;
 
 	for (unsigned i = 0; i < count; i++)
-		if (answers[i].kind == VB_ANSWER_READ || answers[i].kind == VB_ANSWER_LENT)
+		if (answers[i].kind == VB_ANSWER_READ)
 			bytes += answers[i].length;
 	return bytes;
 }
@@ -85,6 +85,7 @@ static bool execute(struct vb_link *link, unsigned seen, vb_time now)
 	struct vb_local_heap heap = vb_shm_heap_of_descriptors(link->shm);
 	struct vb_local_room room;
 
+	uint64_t lent_before = link->engine.lent_bytes;
 	vb_shm_room(link->shm, VB_SHM_ANSWERING, &room);
 	unsigned taken = vb_local_receive(&link->engine, descriptors, seen, &heap, &room, now);
 	vb_shm_publish(link->shm, VB_SHM_ANSWERING, &room);
@@ -93,7 +94,8 @@ static bool execute(struct vb_link *link, unsigned seen, vb_time now)
 		owe(link, taken, now);
 	if (counts(link)) {
 		link->who->received += bytes_asked(descriptors, taken);
-		link->who->sent += bytes_answered(room.answers, room.answer_count);
+		link->who->sent += bytes_answered(room.answers, room.answer_count) +
+				   (link->engine.lent_bytes - lent_before);
 	}
 	return taken + room.answer_count > 0;
 }
@@ -101,6 +103,7 @@ static bool execute(struct vb_link *link, unsigned seen, vb_time now)
 static bool pull(struct vb_link *link, vb_time now)
 {
 	struct vb_local_pull pull;
+	uint64_t read_before = link->engine.read_bytes;
 	unsigned count = 0;
 
 	if (link->ends_at.is_set)
@@ -112,6 +115,8 @@ static bool pull(struct vb_link *link, vb_time now)
 		vb_local_pulled(&link->engine, outcome, now);
 		count++;
 	}
+	if (counts(link))
+		link->who->received += link->engine.read_bytes - read_before;
 	if (count)
 		link->tell_at = (struct vb_deadline){ now, true }; /* what is long is waited for */
 	return count > 0;

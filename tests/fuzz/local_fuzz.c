@@ -129,6 +129,7 @@ static void place_payload(struct vb_descriptor *request)
 		break;
 	case VB_LOCAL_LENT:
 		request->lent.address = take(4);
+		request->lent.segment = (uint32_t)request->lent.address >> 24;
 		request->lent.life = (uint16_t)take(1);
 		break;
 	default:

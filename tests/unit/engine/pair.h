@@ -45,6 +45,7 @@ struct pair {
 	const uint8_t *elsewhere;              /* what is lent, in place of the sides' memory; or NULL */
 	uint32_t elsewhere_bytes;
 	unsigned pulls, descriptors, answers;  /* ever */
+	uint32_t segment;                      /* that the newest pull named */
 	vb_time now;
 	struct vb_batch batch;
 	uint8_t wire[VB_BATCH_PACKETS][VB_MAX_MTU];
@@ -262,6 +263,7 @@ static inline bool pair_pull(struct pair *p, int of)
 	if (outcome == VB_PULLED)
 		pair_copy(&pull);
 	p->pulls++;
+	p->segment = pull.segment;
 	vb_local_pulled(&side->other, outcome, p->now);
 	pair_check(p);
 	return true;
