@@ -233,7 +233,9 @@ static void send(void)
 static void answer(void)
 {
 	uint32_t choice = take(1);
-	const struct vb_descriptor *sent = local.sent_count ? &local.sent[take(1) % SENT] : &local.waiting[0];
+	unsigned back = take(1) % SENT;
+	const struct vb_descriptor *sent =
+		&local.sent[(local.sent_count - 1 - (back < local.sent_count ? back : 0)) % SENT];
 	struct vb_qp *qp = some_qp();
 	struct vb_answer answer = { .dest_qpn = choice < 128 ? sent->src_qpn : vb_qp_number(qp),
 		.src_qpn = choice & 16 && choice & 32 ? take(4) : PEER_QPN };

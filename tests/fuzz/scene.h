@@ -48,7 +48,7 @@ extern struct scene {
 	uint32_t longest;  /* entry of a request, nearly */
 	struct vb_lives *lives; /* NULL: the lane has no neighbours */
 	uint32_t region;	/* bytes of memory that are registered, between two guards */
-	uint8_t memory[REGION_MAX + 2 * GUARD];
+	_Alignas(64) uint8_t memory[REGION_MAX + 2 * GUARD]; /* atomics want it so */
 } scene;
 
 static inline void require(bool holds)
