@@ -360,24 +360,26 @@ static bool introduce(struct vb_neighbours *all, const struct vb_broker_notice *
 	return true;
 }
 
-static struct vb_driver *driver_of(struct vb_process *p, uint8_t slot)
+/* The driver that has slot, locked; NULL: none has. One that could not be started has no lane. */
+static struct vb_driver *lock_driver_of(struct vb_process *p, uint8_t slot)
 {
 	vb_list_for_each(node, &p->drivers) {
 		struct vb_driver *d = vb_container_of(node, struct vb_driver, link);
-		if (d->slot.number == slot)
+		vb_driver_lock(d);
+		if (d->lane && d->slot.number == slot)
 			return d;
+		pthread_mutex_unlock(&d->mutex);
 	}
 	return NULL;
 }
 
 void vb_neighbours_meet(struct vb_process *p, const struct vb_broker_notice *notice)
 {
-	struct vb_driver *d = driver_of(p, notice->own_slot);
 	bool is_taken = false;
 
 	vb_pull_pays_from(); /* if it is to be measured, then while nobody waits */
+	struct vb_driver *d = lock_driver_of(p, notice->own_slot);
 	if (d) {
-		vb_driver_lock(d);
 		if (d->neighbours)
 			is_taken = introduce(d->neighbours, notice);
 		else
@@ -393,12 +395,11 @@ void vb_neighbours_meet(struct vb_process *p, const struct vb_broker_notice *not
 
 void vb_neighbours_stay_alone(struct vb_process *p, const struct vb_broker_notice *notice)
 {
-	struct vb_driver *d = driver_of(p, notice->own_slot);
+	struct vb_driver *d = lock_driver_of(p, notice->own_slot);
 
-	if (!d || !d->neighbours)
+	if (!d)
 		return;
-	vb_driver_lock(d);
-	struct vb_acquaintance *who = d->neighbours->by_slot[notice->slot];
+	struct vb_acquaintance *who = d->neighbours ? d->neighbours->by_slot[notice->slot] : NULL;
 	if (who && !who->link) {
 		who->is_asked = false;
 		answer(d->neighbours, who, NULL);
