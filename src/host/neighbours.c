@@ -1,6 +1,6 @@
 /* Who the neighbours are: from a wish to the greeting, and their end.
  *
- * Holds: an acquaintance is awaited only while the broker or he himself is to answer, PATIENCE at most; a link is in the
+ * Holds: an acquaintance is awaited only while the broker or he himself is to answer, not for ever; a link is in the
  * lane's table of peers only when he has greeted, and its memory outlives that.
  *
  * Who comes twice is introduced by a broker that has forgotten the first time: if his first link still stands, the second is
@@ -16,7 +16,10 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-#define PATIENCE (200 * VB_MS) /* then first requests go over the wire, and turn when he answers */
+/* Then first requests go over the wire, and turn when he answers and nothing is under way. Who was introduced has heard of
+ * it too, and lives: he answers when he is let, and would answer no packet before. */
+#define PATIENCE     VB_S /* until the broker introduces him */
+#define PATIENCE_MET (10 * VB_S)
 /* What is under way to a process that has ended does not fail before. Programs leave with messages of their peers on the way,
  * when they have had all that they want (ibv_srq_pingpong), and who is told of that amid what he is still to poll fails. */
 #define MOURNING (500 * VB_MS)
@@ -77,6 +80,11 @@ static void give_up_waiting(struct vb_neighbours *all, struct vb_acquaintance *w
 	answer(all, who, NULL);
 }
 
+static vb_time patience_with(const struct vb_acquaintance *who)
+{
+	return vb_time_add(who->awaited_since, who->link ? PATIENCE_MET : PATIENCE);
+}
+
 static struct vb_deadline patience_ends(const struct vb_neighbours *all)
 {
 	struct vb_deadline next = { 0 };
@@ -84,8 +92,7 @@ static struct vb_deadline patience_ends(const struct vb_neighbours *all)
 	for (unsigned slot = 0; all->awaited_count && slot < VB_NEIGHBOUR_SLOTS; slot++) {
 		const struct vb_acquaintance *who = all->by_slot[slot];
 		if (who && who->is_awaited)
-			next = vb_deadline_earlier(
-				next, (struct vb_deadline){ vb_time_add(who->awaited_since, PATIENCE), true });
+			next = vb_deadline_earlier(next, (struct vb_deadline){ patience_with(who), true });
 	}
 	return next;
 }
@@ -227,7 +234,7 @@ void vb_neighbours_be_patient(struct vb_driver *d, vb_time now)
 		return;
 	for (unsigned slot = 0; slot < VB_NEIGHBOUR_SLOTS; slot++) {
 		struct vb_acquaintance *who = all->by_slot[slot];
-		if (who && who->is_awaited && vb_time_since(who->awaited_since, now) >= PATIENCE)
+		if (who && who->is_awaited && vb_time_is_due(patience_with(who), now))
 			give_up_waiting(all, who);
 	}
 }

@@ -607,6 +607,37 @@ static _Noreturn void fork_and_sleep(int socket)
 		pause();
 }
 
+/* Nor has it to have heard of us before it was stopped. */
+static void a_neighbour_stopped_at_once_is_no_error(void)
+{
+	if (is_over_the_wire())
+		skip("packets are given up");
+	struct peer peer = peer_start("forks");
+	struct pair_end end = make_end(4096, 16);
+	struct introduction target = exchange(peer.socket, &end);
+	struct request write = {
+		.opcode = IBV_WR_RDMA_WRITE, .local = &end.buffer, .length = 64, .remote = target.memory, .rkey = target.rkey
+	};
+	struct ibv_wc wc;
+	pid_t child;
+
+	REQUIRE_EQUAL(kill(peer.pid, SIGSTOP), 0);
+	REQUIRE_EQUAL(post(end.qp, &write), 0);
+	for (unsigned i = 0; i < 2000; i++) {
+		int found = ibv_poll_cq(end.cq, 1, &wc);
+		REQUIRE(found == 0 || wc.status == IBV_WC_SUCCESS);
+		if (found)
+			break; /* it was executed just before */
+		sleep_ms(1);
+	}
+	REQUIRE_EQUAL(kill(peer.pid, SIGCONT), 0);
+	REQUIRE_EQUAL(request_and_wait(&end, write).status, IBV_WC_SUCCESS);
+	peer_receive(peer.socket, &child, sizeof(child));
+	kill(child, SIGKILL);
+	end_peer(&peer);
+	free_end(&end);
+}
+
 /* What was under way is told to have failed, soon, but not at once: whoever leaves first with all that he wants may not fail
  * a program that has polled less. Nor does a forked child that lives on hide its parent's death. */
 static void a_neighbours_death_is_told_soon_and_not_at_once(void)
@@ -723,6 +754,7 @@ int main(int argc, char **argv)
 		CASE(many_forks_under_traffic),
 		CASE(an_orphan_holds_nothing),
 		CASE(executed_programs_inherit_nothing),
+		CASE(a_neighbour_stopped_at_once_is_no_error),
 		CASE(a_neighbours_death_is_told_soon_and_not_at_once),
 		CASE(two_processes_with_four_threads_each),
 	};
