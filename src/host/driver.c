@@ -135,7 +135,9 @@ static bool receive_packets(struct vb_driver *d, vb_time *now)
 bool vb_driver_turn_to_neighbours(struct vb_driver *d)
 {
 	d->turned_at = vb_host_now();
-	return vb_neighbours_receive(d, d->turned_at) | vb_neighbours_transmit(d, d->turned_at);
+	bool is_busy = vb_neighbours_receive(d, d->turned_at);
+	is_busy |= vb_neighbours_transmit(d, d->turned_at);
+	return is_busy;
 }
 
 bool vb_driver_turn(struct vb_driver *d)
@@ -209,12 +211,12 @@ static bool doze(struct vb_driver *d)
 	return d->is_awake || vb_neighbours_doze(d, vb_host_now());
 }
 
-/* What this hold leaves undone is somebody's: pollers come again by themselves. */
+/* What this hold leaves undone is somebody's: pollers come again by themselves, and so does the thread while it sends. */
 static bool needs_thread(struct vb_driver *d)
 {
-	if (atomic_load_explicit(&d->attendance, memory_order_relaxed) == VB_ATTENDED_BY_POLLERS || vb_progress_is_thread())
+	if (atomic_load_explicit(&d->attendance, memory_order_relaxed) == VB_ATTENDED_BY_POLLERS)
 		return false;
-	return !doze(d) || d->has_more;
+	return !doze(d) || (d->has_more && !vb_progress_is_thread());
 }
 
 /* Neighbours need no exact time, and to ask for it takes as long as to put a request into the ring. */
@@ -243,7 +245,7 @@ void vb_driver_unlock(struct vb_driver *d)
 			vb_progress_watch_port(d);
 		bool wakes_thread = needs_thread(d);
 		dispatch(d);
-		vb_progress_arm_timer(d);
+		vb_progress_arm_timer(d, wakes_thread);
 		vb_later_take(&d->unsaid, &said);
 		pthread_mutex_unlock(&d->mutex);
 		if (wakes_thread)

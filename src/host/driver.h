@@ -112,8 +112,9 @@ void vb_progress_attend(struct vb_driver *driver, enum vb_attendance attendance)
 void vb_progress_polled(struct vb_driver *driver);
 /* Somebody polls while the thread attends. True: a poller that was only kept away. With the mutex held. */
 bool vb_progress_is_poller_back(struct vb_driver *driver);
-/* Sets the timer to the next deadline, if that is earlier than what it is set to. With the mutex held. */
-void vb_progress_arm_timer(struct vb_driver *driver);
+/* Sets the timer to the next deadline, if that is earlier than what it is set to; to now, if there is something to do and no
+ * thread to be woken: a waiter may sleep. With the mutex held. */
+void vb_progress_arm_timer(struct vb_driver *driver, bool has_work);
 /* The port's descriptors are others, on which whoever attends does not sleep: the thread attends from now on. With the
  * mutex held. */
 void vb_progress_watch_port(struct vb_driver *driver);

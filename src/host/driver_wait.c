@@ -21,14 +21,15 @@ static bool is_readable(int fd)
 	return syscall(SYS_ppoll, &p, 1, &now, NULL, 0) > 0;
 }
 
-/* Drives until nothing happens any more or fd has become readable, which it returns. */
-static bool drive_until_readable(struct vb_driver *d, int fd)
+/* Drives until nothing happens any more or fd has become readable, which it returns. attends: it is this one that nobody
+ * needs to wake. */
+static bool drive_until_readable(struct vb_driver *d, int fd, bool attends)
 {
 	bool is_busy = true;
 
 	while (is_busy) {
 		vb_driver_lock(d);
-		d->is_awake |= d->attendance == VB_ATTENDED_BY_WAITER;
+		d->is_awake |= attends;
 		is_busy = vb_driver_turn(d);
 		vb_driver_unlock(d);
 		if (is_readable(fd))
@@ -117,7 +118,7 @@ bool vb_device_wait(struct vb_device *device, int fd)
 	struct vb_driver *d = device->driver;
 
 	while (!d->process->is_forked) {
-		if (is_readable(fd) || drive_until_readable(d, fd))
+		if (is_readable(fd) || drive_until_readable(d, fd, false))
 			return true;
 		struct sleep sleep = begin_wait(d, fd);
 		int ready = sleep.is_driving ? sleep_driving(d, &sleep) : sleep_beside(d, &sleep);
@@ -126,7 +127,7 @@ bool vb_device_wait(struct vb_device *device, int fd)
 		if (sleep.is_driving) {
 			/* Still ours: what arrived is most likely what fd waits for. */
 			if ((ready > 0 || sleep.is_short) && !is_done)
-				is_done = drive_until_readable(d, fd);
+				is_done = drive_until_readable(d, fd, true);
 			end_wait(d);
 		}
 		if (is_done)

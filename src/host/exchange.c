@@ -196,6 +196,7 @@ static bool send_batch(struct vb_link *link, vb_time now, bool *is_busy)
 		link->who->sent += bytes_asked(room.descriptors, room.descriptor_count);
 	link->untold = 0;
 	link->tell_at.is_set = false;
+	link->lacks_room = vb_local_wants_transmit(&link->engine);
 	*is_busy |= room.descriptor_count + room.answer_count > 0;
 	return room.descriptor_count == VB_SHM_BATCH || room.answer_count == VB_SHM_BATCH;
 }
@@ -231,7 +232,7 @@ static bool transmit(struct vb_link *link, vb_time now)
 	if (link->is_ours)
 		return talk_to_ourselves(link, now);
 	if (!vb_local_wants_transmit(&link->engine)) {
-		link->tell_at.is_set = false;
+		link->tell_at.is_set = link->lacks_room = false;
 		return false;
 	}
 	if (!vb_local_is_urgent(&link->engine) && is_held_back(link, now))
@@ -239,11 +240,19 @@ static bool transmit(struct vb_link *link, vb_time now)
 	return send_all(link, now);
 }
 
+/* Something waits for room that only he makes: what we ask, what he asked, or what we have to say of it. */
+static bool lacks_room(const struct vb_link *link)
+{
+	return link->lacks_room || vb_local_is_urgent(&link->engine) || vb_shm_has_news(link->shm);
+}
+
 bool vb_link_transmit(struct vb_link *link, vb_time now)
 {
 	if (!link->is_greeted)
 		return false;
 	bool is_busy = transmit(link, now);
+	if (link->is_dozing && link->lacks_room && !link->awaits_room)
+		vb_link_rouse(link); /* and whoever gives the mutex away lets it doze for room */
 	wake(link);
 	return is_busy;
 }
@@ -316,11 +325,21 @@ void vb_link_rouse(struct vb_link *link)
 
 static void doze(struct vb_link *link)
 {
-	vb_shm_doze(link->shm, vb_local_is_urgent(&link->engine) || vb_shm_has_news(link->shm));
+	link->awaits_room = lacks_room(link);
+	vb_shm_doze(link->shm, link->awaits_room);
 	if (link->is_dozing)
 		return;
 	link->is_dozing = true;
 	link->all->awake_count--;
+}
+
+/* Of a link that dozes: either it has come before he knew, or he will wake us. */
+static bool has_something(struct vb_link *link, vb_time now)
+{
+	bool is_busy = vb_link_receive(link, now);
+
+	is_busy |= vb_link_transmit(link, now);
+	return is_busy || (!link->is_ours && lacks_room(link) && !link->awaits_room);
 }
 
 bool vb_neighbours_doze(struct vb_driver *d, vb_time now)
@@ -336,7 +355,7 @@ bool vb_neighbours_doze(struct vb_driver *d, vb_time now)
 	}
 	vb_list_for_each(node, &d->neighbours->links) {
 		struct vb_link *link = vb_container_of(node, struct vb_link, link);
-		if (link->is_greeted && (vb_link_receive(link, now) | vb_link_transmit(link, now))) {
+		if (link->is_greeted && has_something(link, now)) {
 			vb_link_rouse(link);
 			is_quiet = false;
 		}

@@ -126,10 +126,11 @@ static void watch(struct vb_neighbours *all, int fd, uint8_t slot)
 		epoll_ctl(all->epoll_fd, EPOLL_CTL_ADD, fd, &event);
 }
 
+/* Not cancelled: a thread of the program may be here, with the mutex. */
 static void close_fd(int fd)
 {
 	if (fd >= 0)
-		close(fd);
+		syscall(SYS_close, fd);
 }
 
 /* A child may have them too, and then to close them is not enough. */

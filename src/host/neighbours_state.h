@@ -22,6 +22,8 @@ struct vb_link {
 	bool is_greeted; /* else nothing goes there yet */
 	bool is_dozing;	 /* he is to wake us, or it is ours; else each turn looks */
 	bool is_our_users;
+	bool awaits_room; /* and is to when he frees something, too */
+	bool lacks_room;  /* not all that was to be sent could be */
 	unsigned quiet;		    /* looks that found nothing, in a row */
 	unsigned untold;	    /* descriptors executed since what was executed has been said */
 	struct vb_deadline tell_at; /* when it is to be said at the latest */

@@ -17,6 +17,9 @@
 #define ACK_DELAY (20 * VB_US) /* so that a program's answer leaves together with the ack of what it answers */
 #define PATIENCE  (32 * VB_MS) /* a peer's process may wait as long for its core, where there are many */
 
+#define LEAVE_PATIENCE_NS   50000000L /* for the mutex, at exit */
+#define SUMMARY_PATIENCE_NS 1000000000L
+
 static pthread_mutex_t open_mutex = PTHREAD_MUTEX_INITIALIZER;
 static struct vb_process *current; /* under open_mutex, as what follows */
 static unsigned user_count;
@@ -70,16 +73,21 @@ static pid_t looked_by, opened_by;
 static bool has_opened;
 
 /* The threads go on until the process is gone; nothing is freed. exit() may have been called from anywhere, a signal
- * handler included, so the mutex may be this very thread's. */
-static void say_paths(struct vb_driver *d)
+ * handler included, so the mutex may be this very thread's. What the program has taken for received is acknowledged, or the
+ * peer would take it for lost. */
+static void take_leave(struct vb_driver *d)
 {
 	struct timespec until;
 
 	clock_gettime(CLOCK_REALTIME, &until);
-	until.tv_sec++;
-	if (!d->paths || pthread_mutex_timedlock(&d->mutex, &until) != 0)
+	until.tv_nsec += d->paths ? SUMMARY_PATIENCE_NS : LEAVE_PATIENCE_NS;
+	until.tv_sec += until.tv_nsec / 1000000000;
+	until.tv_nsec %= 1000000000;
+	if (pthread_mutex_timedlock(&d->mutex, &until) != 0)
 		return;
-	vb_paths_print(d);
+	vb_driver_settle(d);
+	if (d->paths)
+		vb_paths_print(d);
 	pthread_mutex_unlock(&d->mutex);
 }
 
@@ -94,7 +102,7 @@ static void at_exit(void)
 		return;
 	if (p)
 		vb_list_for_each(node, &p->drivers)
-			say_paths(vb_container_of(node, struct vb_driver, link));
+			take_leave(vb_container_of(node, struct vb_driver, link));
 	else if (!has_opened)
 		vb_log(VB_LOG_ERROR, "wire: no device was opened; nothing went through Verbena");
 }

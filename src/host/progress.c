@@ -101,10 +101,14 @@ static bool has_sleeper(const struct vb_driver *d)
 	return d->has_thread ? d->attendance != VB_ATTENDED_BY_POLLERS : d->attendance == VB_ATTENDED_BY_WAITER;
 }
 
-void vb_progress_arm_timer(struct vb_driver *d)
+void vb_progress_arm_timer(struct vb_driver *d, bool has_work)
 {
 	if (!has_sleeper(d))
 		return;
+	if (has_work && !d->has_thread) {
+		set_timer(d, (struct vb_deadline){ vb_host_now(), true });
+		return;
+	}
 	struct vb_deadline next = vb_deadline_earlier(vb_port_next_deadline(d->port), vb_neighbours_next_deadline(d));
 	if (d->port->room) /* else what is due may be an ack that cannot leave: the port says when it has room */
 		next = vb_deadline_earlier(next, vb_lane_next_deadline(d->lane));
@@ -128,6 +132,7 @@ void vb_progress_attend(struct vb_driver *d, enum vb_attendance attendance)
 	if (before == attendance)
 		return;
 	d->attendance = attendance;
+	d->is_awake = false;
 	d->polls_since_takeover = 0;
 	if (attendance == VB_ATTENDED_BY_POLLERS)
 		vb_neighbours_rouse(d);
@@ -214,6 +219,12 @@ static bool turn(struct vb_driver *d)
 	return is_busy;
 }
 
+/* When the thread goes to sleep, nobody looks at the neighbours. */
+static bool is_last_awake(const struct vb_driver *d)
+{
+	return d->attendance == VB_ATTENDED_BY_THREAD || (d->attendance == VB_ATTENDED_BY_WAITER && !d->is_awake);
+}
+
 /* False: something has come meanwhile. */
 static bool go_to_sleep(struct vb_driver *d, bool is_answering)
 {
@@ -222,10 +233,10 @@ static bool go_to_sleep(struct vb_driver *d, bool is_answering)
 	vb_driver_lock(d);
 	if (!is_answering)
 		vb_driver_settle(d);
-	if (d->attendance == VB_ATTENDED_BY_THREAD) {
+	if (is_last_awake(d))
 		is_quiet = vb_neighbours_doze(d, vb_host_now());
+	if (d->attendance == VB_ATTENDED_BY_THREAD)
 		d->is_awake = !is_quiet;
-	}
 	vb_driver_unlock(d);
 	return is_quiet;
 }
@@ -258,6 +269,7 @@ static bool take_over(struct vb_driver *d)
 	if (they_attend && !they_poll) {
 		d->is_taken_over = true;
 		vb_progress_attend(d, VB_ATTENDED_BY_THREAD);
+		d->is_awake = true; /* it drives now */
 	}
 	vb_driver_unlock(d);
 	return !they_poll;
@@ -321,12 +333,15 @@ void vb_progress_timer_is_up(struct vb_driver *d)
 	note_expiry(d);
 }
 
-/* Pollers see what is in memory, but not what comes by sockets. */
-static void hear(struct vb_driver *d)
+/* Pollers see what is in memory, but not what comes by sockets. False: they do not attend any more, and who sleeps now may
+ * have been robbed of his bell. */
+static bool hear_for_pollers(struct vb_driver *d)
 {
 	vb_driver_lock(d);
 	vb_neighbours_hear(d);
+	bool they_attend = d->attendance == VB_ATTENDED_BY_POLLERS;
 	vb_driver_unlock(d);
+	return they_attend;
 }
 
 static void *run(void *argument)
@@ -345,10 +360,8 @@ static void *run(void *argument)
 			learn_to_linger(d, vb_time_since(since, vb_host_now()));
 		do_chores(d, woken.chores);
 		if (d->attendance == VB_ATTENDED_BY_POLLERS) {
-			is_done = true;
-			if (woken.is_neighbours)
-				hear(d);
-			if (!woken.is_timer || !take_over(d))
+			is_done = !woken.is_neighbours || hear_for_pollers(d);
+			if (is_done && (!woken.is_timer || !take_over(d)))
 				continue;
 		} else if (woken.is_timer) {
 			note_expiry(d);

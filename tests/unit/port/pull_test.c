@@ -302,14 +302,6 @@ static void pull__where_the_kernel_forbids_it_is_refused(void **state)
 	end_child(&other);
 }
 
-static void pays_from__is_within_its_bounds_and_stays(void **state)
-{
-	uint32_t from = vb_pull_pays_from();
-
-	assert_in_range(from, VB_LOCAL_LEND_MIN, VB_LOCAL_PART + 1);
-	assert_int_equal(vb_pull_pays_from(), from);
-}
-
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -323,7 +315,6 @@ int main(void)
 		cmocka_unit_test(pull__of_a_process_that_is_gone_is_stale),
 		cmocka_unit_test(pull__of_what_is_not_mapped_is_a_fault),
 		cmocka_unit_test(pull__where_the_kernel_forbids_it_is_refused),
-		cmocka_unit_test(pays_from__is_within_its_bounds_and_stays),
 	};
 
 	return cmocka_run_group_tests(tests, make_memory, free_memory);

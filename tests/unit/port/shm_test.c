@@ -604,14 +604,14 @@ static void fill_heap(struct vb_shm *own, struct vb_shm *other)
 static void heaps__go_as_far_as_the_memory(void **state)
 {
 	int file = file_of(vb_shm_bytes());
-	struct vb_shm *ends[2];
+	struct vb_shm *two[2];
 
 	for (unsigned side = 0; side < 2; side++)
-		assert_int_equal(vb_shm_open(file, side, &ends[side]), 0);
-	fill_heap(ends[0], ends[1]);
-	fill_heap(ends[1], ends[0]);
+		assert_int_equal(vb_shm_open(file, side, &two[side]), 0);
+	fill_heap(two[0], two[1]);
+	fill_heap(two[1], two[0]);
 	for (unsigned side = 0; side < 2; side++)
-		vb_shm_close(ends[side]);
+		vb_shm_close(two[side]);
 	close(file);
 }
 

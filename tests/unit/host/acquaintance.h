@@ -1,0 +1,128 @@
+/* Somebody who may be a neighbour, played by the test: he is introduced as by the broker, and says and does what the test
+ * likes. His memory is this process's. */
+#ifndef VB_TEST_HOST_ACQUAINTANCE_H
+#define VB_TEST_HOST_ACQUAINTANCE_H
+
+#include <errno.h>
+#include <sys/mman.h>
+#include <sys/socket.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+#include "../unit.h"
+#include "host/neighbours_state.h"
+
+enum { SAYS_HELLO = 1, SAYS_VERDICT };
+
+/* As it goes by the socket. */
+struct saying {
+	uint8_t kind, reason;
+	uint16_t spare;
+	uint32_t pid, lend_from, spare_too;
+	uint64_t nonce, lives;
+};
+
+struct acquaintance {
+	uint8_t slot;
+	int bell, pidfd;
+	struct vb_shm *shm;
+	int lent_bell; /* the other end, as a child may have it that nobody knows of; -1 */
+};
+
+static inline void introduce(struct vb_device *device, struct acquaintance *who, uint8_t slot, uint32_t uid, int pidfd)
+{
+	int ends[2], memory = memfd_create("acquaintance", MFD_CLOEXEC);
+	uint8_t own = vb_device_driver(device)->slot.number;
+
+	assert_int_equal(ftruncate(memory, (off_t)vb_shm_bytes()), 0);
+	assert_int_equal(socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0, ends), 0);
+	*who = (struct acquaintance){ .slot = slot, .bell = ends[1], .pidfd = pidfd, .lent_bell = -1 };
+	assert_int_equal(vb_shm_open(memory, slot > own, &who->shm), 0);
+	const struct vb_broker_notice notice = { .kind = VB_BROKER_MEETING, .own_slot = own, .slot = slot,
+		.side = own > slot, .uid = uid, .socket = ends[0], .memory = memory, .pidfd = pidfd };
+	vb_neighbours_meet(device->process, &notice);
+}
+
+static inline struct saying hello_of(const struct vb_device *device)
+{
+	const struct vb_lives *lives = device->process->lives;
+
+	return (struct saying){ .kind = SAYS_HELLO, .pid = (uint32_t)getpid(), .nonce = lives->nonce,
+		.lives = (uintptr_t)lives };
+}
+
+static inline void says(const struct acquaintance *who, const struct saying *saying, size_t length)
+{
+	assert_int_equal(send(who->bell, saying, length, MSG_NOSIGNAL), length);
+}
+
+/* One who is willing, of this user. */
+static inline void meet(struct vb_device *device, struct acquaintance *who, uint8_t slot)
+{
+	const struct saying hello = hello_of(device);
+
+	introduce(device, who, slot, geteuid(), (int)syscall(SYS_pidfd_open, getpid(), 0));
+	says(who, &hello, sizeof(hello));
+	vb_driver_drive(vb_device_driver(device));
+}
+
+static inline void part(struct acquaintance *who)
+{
+	close(who->bell);
+	vb_shm_close(who->shm);
+}
+
+/* What was said to him: its length, 0 for the end, -errno. */
+static inline int hears(const struct acquaintance *who, struct saying *saying)
+{
+	ssize_t n = recv(who->bell, saying, sizeof(*saying), MSG_DONTWAIT);
+
+	return n < 0 ? -errno : (int)n;
+}
+
+static inline bool has_been_left(const struct acquaintance *who)
+{
+	struct saying ignored;
+	int n;
+
+	while ((n = hears(who, &ignored)) > 0)
+		;
+	return n == 0 || n == -ECONNRESET;
+}
+
+/* As his lane would: true, he has rung. */
+static inline bool wakes(const struct acquaintance *who)
+{
+	if (!vb_shm_must_wake(who->shm))
+		return false;
+	assert_int_equal(send(who->bell, "!", 1, MSG_NOSIGNAL), 1);
+	return true;
+}
+
+static inline bool asks(const struct acquaintance *who, const struct vb_descriptor *descriptors, unsigned count)
+{
+	struct vb_local_room room;
+
+	for (unsigned i = 0; i < count; i++) {
+		vb_shm_room(who->shm, VB_SHM_ASKING, &room);
+		assert_true(room.descriptor_max > 0);
+		room.descriptors[room.descriptor_count++] = descriptors[i];
+		vb_shm_publish(who->shm, VB_SHM_ASKING, &room);
+	}
+	return wakes(who);
+}
+
+/* How many answers of that kind there are; all are taken. */
+static inline unsigned takes_answers(const struct acquaintance *who, enum vb_answer_kind kind)
+{
+	struct vb_answer answers[VB_SHM_BATCH];
+	unsigned count, total = 0;
+
+	while ((count = vb_shm_take_answers(who->shm, answers, VB_SHM_BATCH)) > 0) {
+		for (unsigned i = 0; i < count; i++)
+			total += answers[i].kind == kind;
+		vb_shm_free_answers(who->shm, count);
+	}
+	return total;
+}
+
+#endif

@@ -1,0 +1,719 @@
+/* A neighbour who is played by the test, of a process without a thread of its own: what he may say, what is made of what he
+ * asks, and that nobody who sleeps is forgotten. In a network namespace of the test's own; skipped where none may be made.
+ * The argument is the directory of verbena-broker. */
+#include "../namespace.h"
+#include "connected.h"
+#include "acquaintance.h"
+#include <dirent.h>
+#include <pthread.h>
+#include <signal.h>
+#include <sys/prctl.h>
+#include <sys/eventfd.h>
+#include <sys/wait.h>
+#include <time.h>
+#include "host/process.h"
+#include "wire/opcode.h"
+
+#define SLOT	    255 /* which the broker gives nobody */
+#define QPS	    24
+#define BYTES	    4096
+#define PATIENCE_MS 2000
+
+static struct vb_device *device;
+static struct vb_driver *driver;
+static struct vb_pd *pd;
+static struct vb_cq *cq;
+static struct vb_qp *qps[QPS]; /* the peer of number i is i, of SLOT */
+static struct vb_mr *mr;
+static uint8_t memory[BYTES];
+static int event_fd;
+static bool is_able;
+
+/* ---- Set-up ----------------------------------------------------------------------------------------------------- */
+
+static void on_event(const struct vb_event *event)
+{
+	if (event->kind == VB_EVENT_COMPLETION)
+		eventfd_write(event_fd, 1);
+}
+
+static const struct vb_device_sink sink = { on_event, on_port, on_gid_change, NULL };
+
+static int open_device(void **state)
+{
+	struct vb_cq_config cq_config = { .capacity = 512 };
+	struct vb_mr_config config = { .memory = memory, .iova = (uintptr_t)memory, .length = BYTES,
+		.access = VB_ACCESS_LOCAL_WRITE | VB_ACCESS_REMOTE_WRITE | VB_ACCESS_REMOTE_READ };
+
+	if (!is_able)
+		return 0;
+	event_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+	assert_int_equal(vb_device_open("vb_lo", &sink, &device), 0);
+	driver = vb_device_driver(device);
+	assert_int_equal(vb_pd_create(vb_device_nic(device), &pd), 0);
+	assert_int_equal(vb_mr_register(pd, &config, &mr), 0);
+	assert_int_equal(vb_cq_create(vb_device_nic(device), &cq_config, &cq), 0);
+	return 0;
+}
+
+static void connect_qps(unsigned count)
+{
+	struct vb_qp_attr attr = { .access = VB_ACCESS_REMOTE_WRITE | VB_ACCESS_REMOTE_READ, .max_dest_rd_atomic = 16,
+		.max_rd_atomic = 16, .timeout = 14, .retry_cnt = 7, .rnr_retry = 7 };
+
+	for (unsigned i = 0; i < count; i++) {
+		attr.dest_qpn = SLOT << 16 | (i + 1);
+		qps[i] = connected_on(device, pd, cq, attr);
+	}
+}
+
+static int close_device(void **state)
+{
+	if (!is_able)
+		return 0;
+	assert_int_equal(vb_driver_lock(driver), 0);
+	for (unsigned i = 0; i < QPS; i++)
+		if (qps[i])
+			assert_int_equal(vb_qp_destroy(qps[i]), 0);
+	vb_driver_unlock(driver);
+	memset(qps, 0, sizeof(qps));
+	assert_int_equal(vb_cq_destroy(cq), 0);
+	assert_int_equal(vb_mr_invalidate(mr), 0);
+	vb_mr_free(mr);
+	assert_int_equal(vb_pd_destroy(pd), 0);
+	vb_device_close(device);
+	close(event_fd);
+	return 0;
+}
+
+#define NEEDS_NAMESPACE                                                                                                \
+	if (!is_able)                                                                                                  \
+	skip()
+
+/* ---- Doing things ----------------------------------------------------------------------------------------------- */
+
+static void sleep_ms(int ms)
+{
+	struct timespec span = { ms / 1000, ms % 1000 * 1000000L };
+
+	nanosleep(&span, NULL);
+}
+
+/* Until what is held back has been said. */
+static void drive(void)
+{
+	for (int i = 0; i < 10; i++) {
+		vb_driver_drive(driver);
+		usleep(20);
+	}
+}
+
+static struct vb_descriptor request(unsigned qp, uint8_t opcode, uint32_t psn)
+{
+	return (struct vb_descriptor){ .opcode = opcode, .dest_qpn = vb_qp_number(qps[qp]), .src_qpn = SLOT << 16 | (qp + 1),
+		.psn = psn, .length = 8, .va = (uintptr_t)memory, .rkey = vb_mr_key(mr),
+		.place = opcode == VB_READ_REQUEST ? VB_LOCAL_NOWHERE : VB_LOCAL_INLINED };
+}
+
+static void post_receive(unsigned qp)
+{
+	const struct vb_sge sge = { (uintptr_t)memory, BYTES, vb_mr_key(mr) };
+	const struct vb_recv_wr wr = { .wr_id = qp, .sges = &sge, .sge_count = 1 };
+
+	assert_int_equal(vb_rq_post(qps[qp], &wr), 0);
+}
+
+static void post_write(unsigned qp)
+{
+	struct vb_sge sge = { (uintptr_t)memory, 8, vb_mr_key(mr) };
+	struct vb_send_wr wr = { .wr_id = qp, .opcode = VB_WR_RDMA_WRITE, .sges = &sge, .sge_count = 1,
+		.remote_addr = 4096, .rkey = 7 };
+
+	vb_sq_begin(qps[qp]);
+	int rc = vb_sq_put(qps[qp], &wr);
+	vb_sq_end(qps[qp], rc == 0);
+	assert_int_equal(rc, 0);
+	vb_driver_kick(driver);
+}
+
+static enum vb_wc_status completes(void)
+{
+	struct vb_wc wc;
+
+	for (int ms = 0; ms < PATIENCE_MS; ms++) {
+		vb_driver_drive(driver);
+		if (vb_cq_poll(cq, &wc, 1) == 1)
+			return wc.status;
+		sleep_ms(1);
+	}
+	return VB_WC_GENERAL_ERR;
+}
+
+static unsigned count_entries(const char *path)
+{
+	unsigned count = 0;
+	DIR *directory = opendir(path);
+
+	assert_non_null(directory);
+	while (readdir(directory))
+		count++;
+	closedir(directory);
+	return count;
+}
+
+static unsigned count_mappings(void)
+{
+	unsigned count = 0;
+	char line[512];
+	FILE *file = fopen("/proc/self/maps", "re");
+
+	assert_non_null(file);
+	while (fgets(line, sizeof(line), file))
+		count += strstr(line, "acquaintance") != NULL;
+	fclose(file);
+	return count;
+}
+
+static _Noreturn void stay(void)
+{
+	prctl(PR_SET_PDEATHSIG, SIGKILL);
+	for (;;)
+		pause();
+}
+
+static pid_t child_that_stays(void)
+{
+	pid_t child = fork();
+
+	if (child == 0)
+		stay();
+	return child;
+}
+
+/* So that no handler of fork() is called in it. */
+static pid_t child_unknown_to_libc(void)
+{
+	pid_t child = (pid_t)syscall(SYS_clone, SIGCHLD, 0, 0, 0, 0);
+
+	if (child == 0)
+		stay();
+	return child;
+}
+
+/* ---- Meeting ---------------------------------------------------------------------------------------------------- */
+
+static void meeting__leads_to_requests_by_memory(void **state)
+{
+	struct vb_descriptor seen;
+	struct vb_local_room room;
+	struct acquaintance who;
+
+	NEEDS_NAMESPACE;
+	meet(device, &who, SLOT);
+	connect_qps(1);
+	post_write(0);
+	assert_int_equal(vb_shm_see_descriptors(who.shm, &seen, 1), 1);
+	assert_int_equal(seen.opcode, VB_WRITE_ONLY);
+	assert_int_equal(seen.dest_qpn, SLOT << 16 | 1);
+	vb_shm_free_descriptors(who.shm, 1);
+	vb_shm_room(who.shm, VB_SHM_ANSWERING, &room);
+	room.answers[room.answer_count++] = (struct vb_answer){ .dest_qpn = seen.src_qpn, .src_qpn = seen.dest_qpn,
+		.psn = seen.psn, .kind = VB_ANSWER_DONE };
+	vb_shm_publish(who.shm, VB_SHM_ANSWERING, &room);
+	assert_true(wakes(&who));
+	assert_int_equal(completes(), VB_WC_SUCCESS);
+	part(&who);
+}
+
+static void meeting__greets_and_says_what_it_pulls(void **state)
+{
+	struct acquaintance who;
+	struct saying said;
+
+	NEEDS_NAMESPACE;
+	const struct saying hello = hello_of(device);
+	introduce(device, &who, SLOT, geteuid(), (int)syscall(SYS_pidfd_open, getpid(), 0));
+	assert_int_equal(hears(&who, &said), sizeof(said));
+	assert_memory_equal(&said, &hello, sizeof(said));
+	says(&who, &hello, sizeof(hello));
+	drive();
+	assert_int_equal(hears(&who, &said), sizeof(said));
+	assert_int_equal(said.kind, SAYS_VERDICT);
+	assert_int_equal(said.reason, VB_LOCAL_IS_USED);
+	assert_in_range(said.lend_from, VB_LOCAL_LEND_MIN, VB_LOCAL_PART + 1);
+	part(&who);
+}
+
+static uint8_t verdict_on(const struct saying *hello, uint32_t uid, int pidfd)
+{
+	struct acquaintance who;
+	struct saying said;
+
+	introduce(device, &who, SLOT, uid, pidfd);
+	assert_int_equal(hears(&who, &said), sizeof(said));
+	says(&who, hello, sizeof(*hello));
+	drive();
+	assert_int_equal(hears(&who, &said), sizeof(said));
+	assert_int_equal(said.kind, SAYS_VERDICT);
+	assert_int_equal(said.lend_from, 0);
+	part(&who);
+	drive();
+	return said.reason;
+}
+
+static void meeting__pulls_from_nobody_of_another_user(void **state)
+{
+	NEEDS_NAMESPACE;
+	const struct saying hello = hello_of(device);
+	int pidfd = (int)syscall(SYS_pidfd_open, getpid(), 0);
+	assert_int_equal(verdict_on(&hello, geteuid() + 1, pidfd), VB_LOCAL_OTHER_USER);
+}
+
+/* A process that may not look into another's memory could let us do it, and read from ours what we found. */
+static void meeting__pulls_from_nobody_but_who_was_introduced(void **state)
+{
+	NEEDS_NAMESPACE;
+	const struct saying hello = hello_of(device);
+	pid_t child = child_that_stays();
+	int pidfd = (int)syscall(SYS_pidfd_open, child, 0);
+	assert_int_equal(verdict_on(&hello, geteuid(), pidfd), VB_LOCAL_UNSEEN);
+	assert_int_equal(verdict_on(&hello, geteuid(), -1), VB_LOCAL_UNSEEN);
+	kill(child, SIGKILL);
+	waitpid(child, NULL, 0);
+}
+
+static void meeting__of_who_refuses_leaves_the_wire(void **state)
+{
+	struct acquaintance who;
+	struct vb_descriptor seen;
+
+	NEEDS_NAMESPACE;
+	struct saying hello = hello_of(device);
+	hello.reason = VB_LOCAL_CAPTURES;
+	introduce(device, &who, SLOT, geteuid(), -1);
+	says(&who, &hello, sizeof(hello));
+	drive();
+	assert_true(has_been_left(&who));
+	assert_int_equal(driver->neighbours->by_slot[SLOT]->reason, VB_LOCAL_CAPTURES);
+	connect_qps(1);
+	post_write(0);
+	drive();
+	assert_int_equal(vb_shm_see_descriptors(who.shm, &seen, 1), 0);
+	part(&who);
+}
+
+/* The second time is void while the first one lives. */
+static void meeting__twice_keeps_the_first(void **state)
+{
+	struct acquaintance first, second;
+	struct vb_descriptor seen;
+
+	NEEDS_NAMESPACE;
+	meet(device, &first, SLOT);
+	introduce(device, &second, SLOT, geteuid(), -1);
+	assert_true(has_been_left(&second));
+	connect_qps(1);
+	post_write(0);
+	assert_int_equal(vb_shm_see_descriptors(first.shm, &seen, 1), 1);
+	part(&second);
+	part(&first);
+}
+
+/* Though a child of his has his end, and nobody has looked since. */
+static void meeting__replaces_a_dead_process(void **state)
+{
+	struct acquaintance first, second;
+	struct vb_descriptor seen;
+
+	NEEDS_NAMESPACE;
+	const struct saying hello = hello_of(device);
+	pid_t child = child_that_stays();
+	introduce(device, &first, SLOT, geteuid(), (int)syscall(SYS_pidfd_open, child, 0));
+	says(&first, &hello, sizeof(hello));
+	drive();
+	kill(child, SIGKILL);
+	waitpid(child, NULL, 0);
+	meet(device, &second, SLOT);
+	assert_false(has_been_left(&second));
+	connect_qps(1);
+	post_write(0);
+	assert_int_equal(vb_shm_see_descriptors(second.shm, &seen, 1), 1);
+	part(&first);
+	part(&second);
+}
+
+/* ---- What he may not say ---------------------------------------------------------------------------------------- */
+
+static void is_left_who_says(const struct saying *saying, size_t length, bool is_greeted)
+{
+	struct acquaintance who;
+
+	if (is_greeted)
+		meet(device, &who, SLOT);
+	else
+		introduce(device, &who, SLOT, geteuid(), -1);
+	says(&who, saying, length);
+	drive();
+	assert_true(has_been_left(&who));
+	part(&who);
+}
+
+static void hostile__greetings_end_it(void **state)
+{
+	NEEDS_NAMESPACE;
+	const struct saying hello = hello_of(device);
+	struct saying other = hello;
+	for (int is_greeted = 0; is_greeted < 2; is_greeted++) {
+		is_left_who_says(&hello, sizeof(hello) - 1, is_greeted);
+		is_left_who_says(&hello, 5, is_greeted);
+		other.kind = 77;
+		is_left_who_says(&other, sizeof(other), is_greeted);
+		other = hello;
+		other.reason = VB_LOCAL_REASONS;
+		is_left_who_says(&other, sizeof(other), is_greeted);
+		other.reason = 255;
+		is_left_who_says(&other, sizeof(other), is_greeted);
+		other = hello;
+	}
+	is_left_who_says(&hello, sizeof(hello), true); /* a second time */
+	other.kind = SAYS_VERDICT;
+	is_left_who_says(&other, sizeof(other), false); /* before he has greeted */
+	struct saying two[2] = { hello, hello };
+	is_left_who_says(two, sizeof(two), false);
+}
+
+/* He rings before he has greeted, and without any reason: nothing comes of it. */
+static void hostile__bells_change_nothing(void **state)
+{
+	struct acquaintance who;
+
+	NEEDS_NAMESPACE;
+	const struct saying hello = hello_of(device);
+	introduce(device, &who, SLOT, geteuid(), (int)syscall(SYS_pidfd_open, getpid(), 0));
+	for (int i = 0; i < 100; i++)
+		assert_int_equal(send(who.bell, "!", 1, 0), 1);
+	drive();
+	says(&who, &hello, sizeof(hello));
+	for (int i = 0; i < 100; i++)
+		assert_int_equal(send(who.bell, "?", 1, 0), 1);
+	drive();
+	assert_false(has_been_left(&who));
+	connect_qps(1);
+	struct vb_descriptor write = request(0, VB_WRITE_ONLY, 0);
+	asks(&who, &write, 1);
+	drive();
+	assert_int_equal(takes_answers(&who, VB_ANSWER_DONE), 1);
+	part(&who);
+}
+
+/* A message that cannot be pulled from where he says fails him alone. */
+static void hostile__lends_what_is_not_there(void **state)
+{
+	struct acquaintance who;
+
+	NEEDS_NAMESPACE;
+	meet(device, &who, SLOT);
+	connect_qps(2);
+	struct vb_descriptor lent = request(0, VB_WRITE_ONLY, 0), write = request(1, VB_WRITE_ONLY, 0);
+	lent.place = VB_LOCAL_LENT;
+	lent.length = BYTES * 2;
+	asks(&who, &lent, 1); /* longer than the region */
+	drive();
+	assert_int_equal(takes_answers(&who, VB_ANSWER_REFUSED), 1);
+	asks(&who, &write, 1);
+	drive();
+	assert_int_equal(takes_answers(&who, VB_ANSWER_DONE), 1);
+	part(&who);
+}
+
+/* ---- Nobody is forgotten ---------------------------------------------------------------------------------------- */
+
+static _Atomic unsigned waits_ended;
+
+static void *wait_for_events(void *argument)
+{
+	struct vb_wc wc;
+	eventfd_t count;
+
+	for (;;) {
+		vb_cq_request_notify(cq, false);
+		if (!vb_device_wait(device, event_fd))
+			return NULL;
+		if (eventfd_read(event_fd, &count) == 0 && count >= 1000)
+			return NULL;
+		while (vb_cq_poll(cq, &wc, 1) > 0)
+			waits_ended++;
+	}
+}
+
+static bool waits_end(unsigned count)
+{
+	for (int ms = 0; ms < PATIENCE_MS && waits_ended < count; ms++)
+		sleep_ms(1);
+	return waits_ended >= count;
+}
+
+static pthread_t start_waiter(void)
+{
+	pthread_t waiter;
+
+	waits_ended = 0;
+	assert_int_equal(pthread_create(&waiter, NULL, wait_for_events, NULL), 0);
+	sleep_ms(10);
+	return waiter;
+}
+
+static void end_waiter(pthread_t waiter)
+{
+	eventfd_write(event_fd, 1000);
+	pthread_join(waiter, NULL);
+}
+
+static void waiter__is_woken_by_what_comes(void **state)
+{
+	struct acquaintance who;
+
+	NEEDS_NAMESPACE;
+	meet(device, &who, SLOT);
+	connect_qps(1);
+	pthread_t waiter = start_waiter();
+	for (unsigned i = 0; i < 50; i++) {
+		post_receive(0);
+		struct vb_descriptor send_only = request(0, VB_SEND_ONLY, i);
+		asks(&who, &send_only, 1);
+		assert_true(waits_end(i + 1));
+	}
+	end_waiter(waiter);
+	part(&who);
+}
+
+static void *write_later(void *argument)
+{
+	sleep_ms(2);
+	eventfd_write(*(int *)argument, 1);
+	return NULL;
+}
+
+/* Waits beside the one that drives, for something else, and goes. */
+static void wait_beside(void)
+{
+	int fd = eventfd(0, EFD_CLOEXEC);
+	pthread_t thread;
+
+	assert_int_equal(pthread_create(&thread, NULL, write_later, &fd), 0);
+	assert_true(vb_device_wait(device, fd));
+	pthread_join(thread, NULL);
+	close(fd);
+}
+
+/* Whoever looked last, and took the bell meant for the waiter, leaves the neighbour as one that rings again. */
+static void waiter__is_woken_though_others_looked_and_went(void **state)
+{
+	struct acquaintance who;
+
+	NEEDS_NAMESPACE;
+	meet(device, &who, SLOT);
+	connect_qps(1);
+	pthread_t waiter = start_waiter();
+	for (unsigned i = 0; i < 30; i++) {
+		wait_beside();
+		sleep_ms(2);
+		assert_int_equal(vb_driver_lock(driver), 0);
+		assert_int_equal(send(who.bell, "!", 1, MSG_NOSIGNAL), 1); /* he has made room */
+		vb_driver_turn(driver);
+		vb_driver_unlock(driver);
+		sleep_ms(2);
+		post_receive(0);
+		struct vb_descriptor send_only = request(0, VB_SEND_ONLY, i);
+		asks(&who, &send_only, 1);
+		assert_true(waits_end(i + 1));
+	}
+	end_waiter(waiter);
+	part(&who);
+}
+
+/* The answers that he has not read fill their ring. Those for which there is no room are said when he has. */
+static void answers__that_had_no_room_are_said_when_there_is(void **state)
+{
+	struct acquaintance who;
+	unsigned done = 0, places = 6, reads = VB_SHM_RING - places;
+
+	NEEDS_NAMESPACE;
+	meet(device, &who, SLOT);
+	connect_qps(QPS);
+	for (unsigned i = 0; i < reads; i++) {
+		struct vb_descriptor read = request(0, VB_READ_REQUEST, i);
+		asks(&who, &read, 1);
+		vb_driver_drive(driver);
+	}
+	drive();
+	for (unsigned i = 1; i < QPS; i++) {
+		struct vb_descriptor write = request(i, VB_WRITE_ONLY, 0);
+		asks(&who, &write, 1);
+	}
+	drive();
+	pthread_t waiter = start_waiter();
+	assert_int_equal(takes_answers(&who, VB_ANSWER_READ), reads);
+	wakes(&who);
+	for (int ms = 0; ms < PATIENCE_MS && done < QPS - 1 - places; ms++, sleep_ms(1))
+		done += takes_answers(&who, VB_ANSWER_DONE);
+	assert_int_equal(done, QPS - 1 - places);
+	end_waiter(waiter);
+	part(&who);
+}
+
+/* ---- Leaving ---------------------------------------------------------------------------------------------------- */
+
+static void end__of_the_neighbour_ends_what_is_under_way(void **state)
+{
+	struct acquaintance who;
+
+	NEEDS_NAMESPACE;
+	meet(device, &who, SLOT);
+	connect_qps(1);
+	post_write(0);
+	part(&who);
+	assert_int_equal(completes(), VB_WC_RETRY_EXC_ERR);
+}
+
+static void *drive_cancelled(void *argument)
+{
+	pthread_cancel(pthread_self());
+	drive();
+	return NULL;
+}
+
+/* Nobody leaves with the mutex. */
+static void end__seen_by_a_cancelled_thread_stops_nobody(void **state)
+{
+	struct acquaintance who;
+	struct timespec until;
+	pthread_t thread;
+
+	NEEDS_NAMESPACE;
+	meet(device, &who, SLOT);
+	part(&who);
+	assert_int_equal(pthread_create(&thread, NULL, drive_cancelled, NULL), 0);
+	pthread_join(thread, NULL);
+	clock_gettime(CLOCK_REALTIME, &until);
+	until.tv_sec += 2;
+	assert_int_equal(pthread_mutex_timedlock(&driver->mutex, &until), 0);
+	pthread_mutex_unlock(&driver->mutex);
+}
+
+static void end__of_ours_says_what_was_executed(void **state)
+{
+	struct acquaintance who;
+
+	NEEDS_NAMESPACE;
+	meet(device, &who, SLOT);
+	connect_qps(1);
+	post_receive(0);
+	struct vb_descriptor send_only = request(0, VB_SEND_ONLY, 0);
+	asks(&who, &send_only, 1);
+	vb_driver_drive(driver);
+	close_device(state);
+	assert_int_equal(takes_answers(&who, VB_ANSWER_DONE), 1);
+	assert_true(has_been_left(&who));
+	part(&who);
+	open_device(state);
+}
+
+/* A child whose making libc does not know of keeps our end open; the neighbour hears of ours all the same. */
+static void end__of_ours_is_seen_though_a_child_has_the_socket(void **state)
+{
+	struct acquaintance who;
+
+	NEEDS_NAMESPACE;
+	meet(device, &who, SLOT);
+	pid_t child = child_unknown_to_libc();
+	close_device(state);
+	assert_true(has_been_left(&who));
+	kill(child, SIGKILL);
+	waitpid(child, NULL, 0);
+	part(&who);
+	open_device(state);
+}
+
+static void fork__takes_nothing_away_from_the_parent(void **state)
+{
+	struct acquaintance who;
+	int status;
+
+	NEEDS_NAMESPACE;
+	meet(device, &who, SLOT);
+	connect_qps(1);
+	pid_t child = fork();
+	if (child == 0) {
+		vb_driver_drive(driver);
+		exit(count_mappings() == 0 ? 0 : 1);
+	}
+	assert_int_equal(waitpid(child, &status, 0), child);
+	assert_int_equal(status, 0);
+	assert_false(has_been_left(&who));
+	struct vb_descriptor write = request(0, VB_WRITE_ONLY, 0);
+	asks(&who, &write, 1);
+	drive();
+	assert_int_equal(takes_answers(&who, VB_ANSWER_DONE), 1);
+	part(&who);
+}
+
+static void meet__again_and_again_leaves_nothing_behind(void **state)
+{
+	struct acquaintance who;
+	unsigned descriptors = 0, mappings = 0;
+
+	NEEDS_NAMESPACE;
+	for (int i = 0; i < 200; i++) {
+		meet(device, &who, SLOT);
+		connect_qps(1);
+		post_write(0);
+		if (i % 2)
+			part(&who);
+		close_device(state);
+		if (i % 2 == 0)
+			part(&who);
+		open_device(state);
+		if (i == 10) {
+			descriptors = count_entries("/proc/self/fd");
+			mappings = count_mappings();
+		}
+	}
+	assert_int_equal(count_entries("/proc/self/fd"), descriptors);
+	assert_int_equal(count_mappings(), mappings);
+}
+
+#define TEST(name) cmocka_unit_test_setup_teardown(name, open_device, close_device)
+
+int main(int argc, char **argv)
+{
+	const struct CMUnitTest tests[] = {
+		TEST(meeting__leads_to_requests_by_memory),
+		TEST(meeting__greets_and_says_what_it_pulls),
+		TEST(meeting__pulls_from_nobody_of_another_user),
+		TEST(meeting__pulls_from_nobody_but_who_was_introduced),
+		TEST(meeting__of_who_refuses_leaves_the_wire),
+		TEST(meeting__twice_keeps_the_first),
+		TEST(meeting__replaces_a_dead_process),
+		TEST(hostile__greetings_end_it),
+		TEST(hostile__bells_change_nothing),
+		TEST(hostile__lends_what_is_not_there),
+		TEST(waiter__is_woken_by_what_comes),
+		TEST(waiter__is_woken_though_others_looked_and_went),
+		TEST(answers__that_had_no_room_are_said_when_there_is),
+		TEST(end__of_the_neighbour_ends_what_is_under_way),
+		TEST(end__seen_by_a_cancelled_thread_stops_nobody),
+		TEST(end__of_ours_says_what_was_executed),
+		TEST(end__of_ours_is_seen_though_a_child_has_the_socket),
+		TEST(fork__takes_nothing_away_from_the_parent),
+		TEST(meet__again_and_again_leaves_nothing_behind),
+	};
+
+	if (argc > 1)
+		setenv("VERBENA_LIBEXEC", argv[1], 1);
+	setenv("VERBENA_PROGRESS", "off", 1);
+	setenv("VERBENA_LOG", "error", 1);
+	alarm(100);
+	is_able = argc > 1 && own_namespace();
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
