@@ -17,9 +17,10 @@
  * share them.
  *
  * Threads. Functions marked [lane] need the lane to themselves: the holder serialises them (one mutex a lane).
- * Functions marked [any] may be called by any thread at any time. Posting is [any]: it takes the queue's own short lock,
- * rings a doorbell bit, and the lane looks at its doorbells in advance and transmit. The rest is [setup]: the holder sees
- * to it that an object is not used while it is created or destroyed.
+ * Functions marked [any] may be called by any thread at any time. Posting is [any]: it takes the queue's own short
+ * lock, rings a doorbell bit, and the lane looks at its doorbells in advance and transmit; who has the lane may do
+ * without the bell. The rest is [setup]: the holder sees to it that an object is not used while it is created or
+ * destroyed.
  *
  * Errors. 0 or a negative errno; outputs are written only on success. Enumerations whose values the public verbs ABI
  * also knows have the ABI's values (asserted in verbs/).
@@ -443,6 +444,8 @@ struct vb_send_wr {
 void vb_sq_begin(struct vb_qp *qp);
 int vb_sq_put(struct vb_qp *qp, const struct vb_send_wr *wr);
 void vb_sq_end(struct vb_qp *qp, bool publish);
+/* As end(true), for a poster who has got the lane: it looks at the queue now, and nobody rings. [lane] */
+void vb_sq_serve(struct vb_qp *qp, vb_time now);
 /* -EINVAL: in RESET, with an SRQ or XRC, or too many SGEs; -ENOMEM: full. [any] */
 int vb_rq_post(struct vb_qp *qp, const struct vb_recv_wr *wr);
 

@@ -208,6 +208,15 @@ static void push(_Atomic(struct vb_qp *) *stack, struct vb_qp *qp, _Atomic(struc
 	} while (!atomic_compare_exchange_weak(stack, &top, qp));
 }
 
+/* True: there is something new. */
+static bool publish_staged(struct vb_qp *qp)
+{
+	if (qp->sq.staged == atomic_load_explicit(&qp->sq.tail, memory_order_relaxed))
+		return false;
+	atomic_store_explicit(&qp->sq.tail, qp->sq.staged, memory_order_release);
+	return true;
+}
+
 /* With sq.lock: nobody else rings, and the lane takes a bell that rang off the stack before it says so. */
 static void ring_doorbell(struct vb_qp *qp)
 {
@@ -227,11 +236,8 @@ static void ring_for_flush(struct vb_qp *qp)
 
 void vb_sq_end(struct vb_qp *qp, bool publish)
 {
-	bool rings = publish && qp->sq.staged != atomic_load_explicit(&qp->sq.tail, memory_order_relaxed);
-	if (rings) {
-		atomic_store_explicit(&qp->sq.tail, qp->sq.staged, memory_order_release);
+	if (publish && publish_staged(qp))
 		ring_doorbell(qp);
-	}
 	vb_lock_release(&qp->sq.lock);
 }
 
@@ -272,6 +278,16 @@ static void answer_doorbell(struct vb_qp *qp)
 	default:
 		break;
 	}
+}
+
+void vb_sq_serve(struct vb_qp *qp, vb_time now)
+{
+	bool has_more = publish_staged(qp);
+	vb_lock_release(&qp->sq.lock);
+	qp->lane->now = now;
+	if (has_more)
+		answer_doorbell(qp);
+	vb_lane_reap(qp->lane);
 }
 
 static void answer_flushes(struct vb_lane *lane)

@@ -286,6 +286,21 @@ static unsigned count_up(atomic_uint *counter)
 
 /* ---- Posting ---------------------------------------------------------------------------------------------------- */
 
+/* Whoever finds the lane free needs no bell, and the fences that come with it. */
+void vb_driver_end_post(struct vb_driver *d, struct vb_qp *qp)
+{
+	if (d->process->is_forked || !try_lock(d)) {
+		vb_sq_end(qp, true);
+		vb_driver_kick(d);
+		return;
+	}
+	count_up(&d->posts);
+	vb_time now = about_now(d);
+	vb_sq_serve(qp, now);
+	transmit(d, now);
+	vb_driver_unlock(d);
+}
+
 void vb_driver_kick(struct vb_driver *d)
 {
 	if (d->process->is_forked)

@@ -91,7 +91,10 @@ int vb_driver_lock_quiet(struct vb_driver *driver);
  * whoever drives sleeps. */
 void vb_driver_settle(struct vb_driver *driver);
 
-/* After posting: drives the lane if it is free, else its holder sees the doorbell. Never waits. */
+/* Ends posting to the QP, as vb_sq_end: drives the lane if it is free, else its holder sees the doorbell. Never waits.
+ */
+void vb_driver_end_post(struct vb_driver *driver, struct vb_qp *qp);
+/* The same after doorbells rang. */
 void vb_driver_kick(struct vb_driver *driver);
 /* A poller found its CQ empty: receive, advance, transmit once if the lane is free. Yields the core after tens of
  * microseconds of empty calls by this thread. */

@@ -116,8 +116,7 @@ int vb_qp_ops_post_send(struct ibv_qp *ibv, struct ibv_send_wr *wr, struct ibv_s
 			break;
 		}
 	}
-	vb_sq_end(qp->qp, true);
-	vb_driver_kick(qp->driver);
+	vb_driver_end_post(qp->driver, qp->qp);
 	return err;
 }
 

@@ -49,9 +49,10 @@ static int wr_complete(struct ibv_qp_ex *ibv)
 		return VB_FORKED_ERRNO;
 	flush(qp);
 	int error = qp->builder->error;
-	vb_sq_end(qp->qp, !error);
-	if (!error)
-		vb_driver_kick(qp->driver);
+	if (error)
+		vb_sq_end(qp->qp, false);
+	else
+		vb_driver_end_post(qp->driver, qp->qp);
 	return error;
 }
 

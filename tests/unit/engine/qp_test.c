@@ -258,6 +258,46 @@ static void receive__posted_in_error_while_sends_are_put_together_is_flushed(voi
 	rig_close(rig);
 }
 
+static void post_served(struct rig *rig, struct vb_qp *qp, uint64_t wr_id)
+{
+	struct vb_send_wr wr = { .wr_id = wr_id, .opcode = VB_WR_SEND, .flags = VB_SEND_SIGNALED };
+	vb_sq_begin(qp);
+	assert_int_equal(vb_sq_put(qp, &wr), 0);
+	vb_sq_serve(qp, rig->now);
+}
+
+static void send__of_who_has_the_lane_leaves_without_a_bell(void **state)
+{
+	struct rig *rig = rig_open(8);
+	struct vb_qp *qp = rig_connected(rig, NULL);
+	post_served(rig, qp, 1);
+	assert_false(vb_lane_has_doorbells(rig->lane));
+	assert_int_equal(rig_transmit(rig), 1);
+	post_served(rig, qp, 2);
+	assert_int_equal(rig_transmit(rig), 1);
+	vb_sq_begin(qp); /* the lock is free again, and nothing posted is nothing to do */
+	vb_sq_serve(qp, rig->now);
+	assert_int_equal(rig_transmit(rig), 0);
+	assert_int_equal(vb_qp_destroy(qp), 0);
+	rig_close(rig);
+}
+
+static void send__of_who_has_the_lane_is_flushed_in_error(void **state)
+{
+	struct rig *rig = rig_open(8);
+	struct vb_qp *qp = rig_connected(rig, NULL);
+	struct vb_wc wc[2];
+	rig_modify(rig, qp, VB_QPS_ERR, 0);
+	rig->now = vb_time_add(rig->now, VB_MS);
+	post_served(rig, qp, 7);
+	assert_int_equal(vb_cq_poll(rig->cq, wc, 2), 1);
+	assert_int_equal(wc[0].wr_id, 7);
+	assert_int_equal(wc[0].status, VB_WC_WR_FLUSH_ERR);
+	assert_true(wc[0].timestamp == rig->now);
+	assert_int_equal(vb_qp_destroy(qp), 0);
+	rig_close(rig);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -268,6 +308,8 @@ int main(void)
 		cmocka_unit_test(leap__ack_held_back_leaves),
 		cmocka_unit_test(turns__answer_is_awaited_until_it_comes),
 		cmocka_unit_test(receive__posted_in_error_while_sends_are_put_together_is_flushed),
+		cmocka_unit_test(send__of_who_has_the_lane_leaves_without_a_bell),
+		cmocka_unit_test(send__of_who_has_the_lane_is_flushed_in_error),
 		cmocka_unit_test(turns__answer_is_awaited_for_a_moment),
 		cmocka_unit_test(turns__answers_of_many_are_awaited_no_longer),
 		cmocka_unit_test(turns__nobody_answers_who_was_not_heard),

@@ -307,6 +307,12 @@ void vb_driver_unlock(struct vb_driver *driver)
 	pthread_mutex_unlock(&driver->device->lock);
 }
 
+void vb_driver_end_post(struct vb_driver *driver, struct vb_qp *qp)
+{
+	vb_sq_end(qp, true);
+	vb_driver_kick(driver);
+}
+
 void vb_driver_kick(struct vb_driver *driver)
 {
 	if (pthread_mutex_trylock(&driver->device->lock) == 0)
