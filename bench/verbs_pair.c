@@ -8,7 +8,7 @@
  *     lat      8-byte WRITEs back and forth; both poll.                      one way: p50_us=N p99_us=N
  *     write    WRITEs of 64 KiB, many at once; the target sleeps.                     gbps=N
  *     read     the same with READs
- *   heap, dm: what the target lends, in lat both; APART: how many bytes further in its page is where they go */
+ *   heap, dm: what the target lends, in lat both, and what WRITEs are of; APART: how many bytes further in its page is where they go */
 #include <errno.h>
 #include <infiniband/verbs.h>
 #include <sched.h>
@@ -217,9 +217,9 @@ static void tear_down(void)
 
 /* ---- What an end does ------------------------------------------------------------------------------------------- */
 
-static void post(enum ibv_wr_opcode opcode, const void *bytes, uint32_t length)
+static void post_of(enum ibv_wr_opcode opcode, uint64_t address, uint32_t length, uint32_t lkey)
 {
-	struct ibv_sge sge = { (uintptr_t)bytes, length, end.heap_mr->lkey };
+	struct ibv_sge sge = { address, length, lkey };
 	struct ibv_send_wr *bad, wr = { .sg_list = &sge,
 		.num_sge = 1,
 		.opcode = opcode,
@@ -228,6 +228,11 @@ static void post(enum ibv_wr_opcode opcode, const void *bytes, uint32_t length)
 
 	errno = ibv_post_send(end.qp, &wr, &bad);
 	check(!errno, "ibv_post_send");
+}
+
+static void post(enum ibv_wr_opcode opcode, const void *bytes, uint32_t length)
+{
+	post_of(opcode, (uintptr_t)bytes, length, end.heap_mr->lkey);
 }
 
 static size_t poll_some(void)
@@ -327,11 +332,13 @@ static struct percentiles back_and_forth(void)
 
 static void pump(enum ibv_wr_opcode opcode, size_t count)
 {
-	uint8_t *bytes = end.heap + (end.reads ? end.apart : 0);
+	bool is_lent = !end.reads && end.dm; /* has no address here, as in lend() */
+	uint64_t bytes = is_lent ? 0 : (uintptr_t)end.heap + (end.reads ? end.apart : 0);
+	uint32_t lkey = is_lent ? end.lent_mr->lkey : end.heap_mr->lkey;
 
 	for (size_t posted = 0, done = 0; done < count; done += poll_some())
 		for (; posted < count && posted - done < DEPTH; posted++)
-			post(opcode, bytes, LARGE);
+			post_of(opcode, bytes, LARGE, lkey);
 }
 
 static void print_gbps(enum ibv_wr_opcode opcode)

@@ -91,7 +91,8 @@ static int create_memory(void)
 	return fd;
 }
 
-/* Neither passes the other descriptors, which may be slow to close; kernels before 6.16 cannot forbid it. */
+/* Neither passes the other descriptors, which may be slow to close, before that one allows it; kernels before 6.16 cannot
+ * forbid it. */
 static int begin_meeting(struct meeting *meeting)
 {
 	const int none = 0;

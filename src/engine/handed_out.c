@@ -27,8 +27,10 @@ void vb_handed_out_disown(struct vb_qp *qp)
 
 	qp->cookie = life << LIFE_SHIFT | (uint64_t)(qp->qpn & 0xffff) << INDEX_SHIFT;
 	/* Before any completion says that its bytes are the program's again. */
-	if (qp->lane->handed_out.published)
+	if (qp->lane->handed_out.published) {
 		atomic_store(&qp->lane->handed_out.published->lives[qp->qpn & 0xffff], (uint16_t)life);
+		atomic_thread_fence(memory_order_seq_cst);
+	}
 }
 
 uint16_t vb_handed_out_life(const struct vb_qp *qp)

@@ -176,8 +176,10 @@ void vb_key_close(struct vb_key_table *keys, struct vb_key_entry *entry)
 {
 	uint32_t key = (uint32_t)atomic_load_explicit(&entry->stamp, memory_order_relaxed);
 	atomic_store_explicit(&entry->stamp, next_stamp(entry, 0), memory_order_release);
-	if (keys->lives)
+	if (keys->lives) {
 		atomic_fetch_add(&keys->lives->removals[vb_lives_place(key)], 1);
+		atomic_thread_fence(memory_order_seq_cst); /* before any byte of it is another */
+	}
 }
 
 static uint32_t check_chunk(const struct vb_key_table *keys, const struct vb_key_entry *chunk, uint32_t from)

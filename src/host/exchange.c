@@ -112,6 +112,7 @@ static bool pull(struct vb_link *link, vb_time now)
 		enum vb_local_outcome outcome = VB_PULL_REFUSED;
 		if (link->who->pull_reason == VB_LOCAL_IS_USED)
 			outcome = vb_pull(&link->puller, &pull);
+		link->who->is_mapped |= link->puller.has_mapped;
 		vb_local_pulled(&link->engine, outcome, now);
 		count++;
 	}

@@ -1,5 +1,5 @@
-/* What two neighbours say to each other by the socket that the broker gave them: a greeting each, what may be lent, and
- * bells.
+/* What two neighbours say to each other by the socket that the broker gave them: a greeting each, what may be lent, which
+ * segments there are, and bells.
  *
  * Holds: nothing goes by memory before a greeting has come; what comes in another shape, or out of turn, ends it. */
 #include "host/calibration.h"
@@ -18,16 +18,30 @@
 
 #define HEARD_AT_A_TIME 16
 
-enum greeting_kind { GREETING_HELLO = 1, GREETING_VERDICT };
+#ifndef SO_PASSRIGHTS
+#define SO_PASSRIGHTS 83 /* Linux 6.16 */
+#endif
+
+enum greeting_kind { GREETING_HELLO = 1, GREETING_VERDICT, GREETING_SEGMENT, GREETING_WITHDRAWN };
 
 struct greeting {
 	uint8_t kind;
 	uint8_t reason; /* HELLO: why not, or IS_USED; VERDICT: why nothing is pulled */
 	uint16_t spare;
-	uint32_t pid;	    /* HELLO: his, where he is */
+	union {
+		uint32_t pid;	  /* HELLO: his, where he is */
+		uint32_t segment; /* SEGMENT, which comes with its file; WITHDRAWN */
+	};
 	uint32_t lend_from; /* VERDICT: from how many bytes on he pulls; 0: never */
 	uint32_t spare_too;
-	uint64_t nonce, lives; /* HELLO */
+	union {
+		struct {
+			uint64_t nonce, lives; /* HELLO */
+		};
+		struct {
+			uint64_t address, length; /* SEGMENT */
+		};
+	};
 };
 _Static_assert(sizeof(struct greeting) == 32, "no padding in a greeting");
 
@@ -45,12 +59,15 @@ void vb_greeting_refuse(int bell, enum vb_local_reason reason)
 
 void vb_greeting_say(const struct vb_link *link)
 {
+	const int yes = 1;
 	const struct vb_lives *lives = link->all->driver->process->lives;
 	const struct greeting hello = { .kind = GREETING_HELLO,
 		.pid = (uint32_t)getpid(),
 		.nonce = lives->nonce,
 		.lives = (uintptr_t)lives };
 
+	if (link->is_our_users) /* his segments' files, which the broker has forbidden */
+		setsockopt(link->bell, SOL_SOCKET, SO_PASSRIGHTS, &yes, sizeof(yes));
 	say(link->bell, &hello);
 }
 
@@ -62,6 +79,74 @@ static void say_verdict(const struct vb_link *link)
 		.lend_from = reason == VB_LOCAL_IS_USED ? vb_pull_pays_from() : 0 };
 
 	say(link->bell, &verdict);
+}
+
+/* A greeting with a descriptor, or none (-1). False: there is no room for it, and he is to be told once more. */
+static bool say_with_file(int bell, const struct greeting *greeting, int file)
+{
+	union {
+		char bytes[CMSG_SPACE(sizeof(int))];
+		struct cmsghdr align;
+	} control = { 0 };
+	struct iovec io = { (void *)greeting, sizeof(*greeting) };
+	struct msghdr header = { .msg_iov = &io, .msg_iovlen = 1 };
+
+	if (file >= 0) {
+		header.msg_control = control.bytes;
+		header.msg_controllen = sizeof(control.bytes);
+		struct cmsghdr *rights = CMSG_FIRSTHDR(&header);
+		rights->cmsg_level = SOL_SOCKET;
+		rights->cmsg_type = SCM_RIGHTS;
+		rights->cmsg_len = CMSG_LEN(sizeof(file));
+		memcpy(CMSG_DATA(rights), &file, sizeof(file));
+	}
+	return syscall(SYS_sendmsg, bell, &header, MSG_DONTWAIT | MSG_NOSIGNAL) == sizeof(*greeting);
+}
+
+static bool say_segment(const struct vb_link *link, const struct vb_segment *segment, int file)
+{
+	const struct greeting greeting = { .kind = GREETING_SEGMENT,
+		.segment = segment->id,
+		.address = segment->address,
+		.length = segment->length };
+
+	return say_with_file(link->bell, &greeting, file);
+}
+
+static bool say_withdrawn(const struct vb_link *link, uint32_t id)
+{
+	const struct greeting greeting = { .kind = GREETING_WITHDRAWN, .segment = id };
+
+	return say_with_file(link->bell, &greeting, -1);
+}
+
+/* To whom the kernel lets read us, as he says, and as it would. What his socket has no room for he hears with the next. */
+void vb_greeting_tell_segments(struct vb_link *link)
+{
+	struct vb_segments *segments = link->all->driver->process->segments;
+	unsigned count = 0;
+
+	if (!link->reads_us || link->bell < 0 || !vb_segments_may_be_shared())
+		return;
+	pthread_mutex_lock(&segments->mutex);
+	for (unsigned i = 0; i < VB_SEGMENTS; i++) {
+		const struct vb_segment *said = &segments->places[i].said;
+		if (link->told[i] != said->id && link->told[i] && say_withdrawn(link, link->told[i]))
+			link->told[i] = 0;
+		if (said->id && !link->told[i] && say_segment(link, said, segments->places[i].file))
+			link->told[i] = said->id;
+		count += link->told[i] != 0;
+	}
+	pthread_mutex_unlock(&segments->mutex);
+	vb_neighbour_set_mapping(&link->engine, count > 1); /* the first has our lives alone */
+}
+
+void vb_neighbours_tell_segments(struct vb_driver *d)
+{
+	if (!d->neighbours)
+		return;
+	vb_list_for_each(node, &d->neighbours->links)
+		vb_greeting_tell_segments(vb_container_of(node, struct vb_link, link));
 }
 
 /* ---- Hearing ---------------------------------------------------------------------------------------------------- */
@@ -124,20 +209,48 @@ static bool take_hello(struct vb_link *link, const struct greeting *hello)
 	return true;
 }
 
-static bool take_greeting(struct vb_link *link, const struct greeting *greeting)
+static void take_verdict(struct vb_link *link, const struct greeting *verdict)
+{
+	if (!link->is_our_users) /* our addresses are not his business */
+		return;
+	vb_neighbour_set_lending(&link->engine, verdict->lend_from);
+	link->reads_us = verdict->reason == VB_LOCAL_IS_USED;
+	vb_greeting_tell_segments(link);
+}
+
+/* What cannot be mapped is pulled as all else. */
+static void take_segment(struct vb_link *link, const struct greeting *greeting, int file)
+{
+	const struct vb_segment segment = { greeting->segment, greeting->address, greeting->length };
+
+	if (link->who->pull_reason == VB_LOCAL_IS_USED)
+		vb_mapped_take(&link->puller.mapped, &segment, file);
+}
+
+static bool take_greeting(struct vb_link *link, const struct greeting *greeting, int file)
 {
 	if (!is_known_reason(greeting->reason))
 		return false;
 	if (greeting->kind == GREETING_HELLO)
 		return take_hello(link, greeting);
-	if (greeting->kind != GREETING_VERDICT || !link->is_greeted)
+	if (!link->is_greeted)
 		return false;
-	if (link->is_our_users) /* else our addresses are not his business */
-		vb_neighbour_set_lending(&link->engine, greeting->lend_from);
-	return true;
+	switch (greeting->kind) {
+	case GREETING_VERDICT:
+		take_verdict(link, greeting);
+		return true;
+	case GREETING_SEGMENT:
+		take_segment(link, greeting, file);
+		return true;
+	case GREETING_WITHDRAWN:
+		vb_mapped_drop(link->puller.mapped, greeting->segment);
+		return true;
+	default:
+		return false;
+	}
 }
 
-/* Has the next message descriptors with it? Whoever reads it without taking them closes them, and to close a socket that
+/* Has the next message of another user descriptors with it? Whoever reads it without taking them closes them, and to close a socket that
  * lingers takes as long as its sender likes (broker/undertaker.h; before Linux 6.16 nobody can refuse them). */
 static bool has_descriptors(int bell)
 {
@@ -153,32 +266,61 @@ static ssize_t hear(int bell, struct greeting *greeting)
 	return syscall(SYS_recvfrom, bell, greeting, sizeof(*greeting), MSG_DONTWAIT | MSG_TRUNC, NULL, NULL);
 }
 
+/* And one descriptor; -1: none came. */
+static ssize_t hear_with_file(int bell, struct greeting *greeting, int *file)
+{
+	union {
+		char bytes[CMSG_SPACE(sizeof(int))];
+		struct cmsghdr align;
+	} control;
+	struct iovec io = { greeting, sizeof(*greeting) };
+	struct msghdr header = { .msg_iov = &io, .msg_iovlen = 1, .msg_control = control.bytes,
+		.msg_controllen = CMSG_LEN(sizeof(int)) };
+	ssize_t n = syscall(SYS_recvmsg, bell, &header, MSG_DONTWAIT | MSG_TRUNC | MSG_CMSG_CLOEXEC);
+	const struct cmsghdr *rights = n >= 0 ? CMSG_FIRSTHDR(&header) : NULL;
+
+	*file = -1;
+	if (rights && rights->cmsg_level == SOL_SOCKET && rights->cmsg_type == SCM_RIGHTS)
+		memcpy(file, CMSG_DATA(rights), sizeof(*file));
+	return n;
+}
+
 /* A bell whose messages nobody dares to throw away stays open as long as we live. */
-void vb_greeting_end(int bell)
+void vb_greeting_end(int bell, bool is_our_users)
 {
 	struct greeting ignored;
 
 	shutdown(bell, SHUT_RDWR); /* nothing more comes */
-	while (!has_descriptors(bell))
-		if (hear(bell, &ignored) <= 0) {
+	while (is_our_users || !has_descriptors(bell))
+		if (is_our_users || hear(bell, &ignored) <= 0) {
 			syscall(SYS_close, bell);
 			return;
 		}
 	vb_log(VB_LOG_WARN, "a neighbour has sent descriptors, which nobody asked for: its socket is not closed");
 }
 
+static ssize_t hear_next(const struct vb_link *link, struct greeting *greeting, int *file)
+{
+	if (link->is_our_users)
+		return hear_with_file(link->bell, greeting, file);
+	*file = -1;
+	return has_descriptors(link->bell) ? 0 : hear(link->bell, greeting);
+}
+
 /* False: it is his end. */
 static bool hear_link(struct vb_link *link)
 {
 	struct greeting greeting;
+	int file;
 
 	for (unsigned i = 0; i < HEARD_AT_A_TIME; i++) {
-		if (!link->is_our_users && has_descriptors(link->bell))
-			return false;
-		ssize_t n = hear(link->bell, &greeting);
+		ssize_t n = hear_next(link, &greeting, &file);
 		if (n < 0)
 			return errno == EAGAIN || errno == EINTR;
-		if (n == sizeof(greeting) && take_greeting(link, &greeting))
+		bool is_taken = n == sizeof(greeting) && take_greeting(link, &greeting, file);
+		if (file >= 0)
+			syscall(SYS_close, file); /* not cancelled: the mutex is held */
+		if (is_taken)
 			continue;
 		if (n != 1)
 			return false;

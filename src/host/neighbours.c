@@ -145,7 +145,7 @@ static void unwatch(struct vb_link *link)
 	unwatch_fd(link->all, link->bell);
 	unwatch_fd(link->all, link->pidfd);
 	if (link->bell >= 0)
-		vb_greeting_end(link->bell);
+		vb_greeting_end(link->bell, link->is_our_users);
 	close_fd(link->pidfd);
 	link->bell = link->pidfd = -1;
 }

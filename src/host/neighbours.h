@@ -62,6 +62,7 @@ int vb_neighbours_fd(const struct vb_driver *driver); /* readable when there is 
 /* greetings.c */
 /* Reads what is said by sockets: bells, greetings, ends. */
 void vb_neighbours_hear(struct vb_driver *driver);
+void vb_neighbours_tell_segments(struct vb_driver *driver); /* there are others now */
 
 /* neighbours_text.c */
 /* One line each for the summary at exit. */

@@ -5,6 +5,7 @@
 #include "host/here.h"
 #include "host/neighbours.h"
 #include "host/process.h"
+#include "host/segments.h"
 
 #define VB_NEIGHBOUR_SLOTS 256
 #define VB_NEIGHBOUR_BATCH 32
@@ -24,6 +25,8 @@ struct vb_link {
 	bool is_our_users;
 	bool awaits_room; /* and is to when he frees something, too */
 	bool lacks_room;  /* not all that was to be sent could be */
+	bool reads_us; /* by his word */
+	uint32_t told[VB_SEGMENTS]; /* by place: the segments that he knows of */
 	unsigned quiet;		    /* looks that found nothing, in a row */
 	unsigned untold;	    /* descriptors executed since what was executed has been said */
 	struct vb_deadline tell_at; /* when it is to be said at the latest */
@@ -36,6 +39,7 @@ struct vb_acquaintance {
 	uint8_t slot;
 	enum vb_local_reason reason;	  /* why requests go over the wire */
 	enum vb_local_reason pull_reason; /* why we pull nothing */
+	bool is_mapped;			  /* something was pulled from mapped memory */
 	bool is_asked;			  /* about, of the broker */
 	bool is_awaited;		  /* by QPs */
 	vb_time awaited_since;
@@ -65,7 +69,8 @@ void vb_link_end(struct vb_link *link, vb_time now); /* he is gone: what he said
 
 /* greetings.c */
 void vb_greeting_say(const struct vb_link *link);
-void vb_greeting_end(int bell); /* closes it */
+void vb_greeting_end(int bell, bool is_our_users); /* closes it */
+void vb_greeting_tell_segments(struct vb_link *link); /* those that he does not know of */
 void vb_greeting_refuse(int bell, enum vb_local_reason reason);
 
 /* exchange.c */

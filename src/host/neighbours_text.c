@@ -25,7 +25,8 @@ const char *vb_local_reason_text(enum vb_local_reason reason)
 static void print_mechanism(const struct vb_acquaintance *who, char *text, size_t size)
 {
 	if (who->pull_reason == VB_LOCAL_IS_USED)
-		snprintf(text, size, "messages of %u bytes and more by one copy", vb_pull_pays_from());
+		snprintf(text, size, "messages of %u bytes and more by one copy%s", vb_pull_pays_from(),
+			who->is_mapped ? ", and from mapped memory" : "");
 	else
 		snprintf(text, size, "all by two copies: %s", vb_local_reason_text(who->pull_reason));
 }

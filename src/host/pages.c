@@ -1,11 +1,13 @@
 /* Whether the process's own memory can be touched, asked of the kernel without touching it; and the memory that is asked
- * about so (on-demand paging).
+ * about so (on-demand paging); and memory that can be shared.
  * Holds: an answer is about now; a program that unmaps memory while it is in use has only itself to blame. */
 #include <errno.h>
+#include <fcntl.h>
 #include <linux/futex.h>
 #include <signal.h>
 #include <stdint.h>
 #include <sys/mman.h>
+#include <sys/resource.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 #include "host/host.h"
@@ -51,3 +53,19 @@ const struct vb_memory_kind vb_memory_pageable = {
 	.fetch_add = vb_memory_fetch_add,
 	.compare_swap = vb_memory_compare_swap,
 };
+
+/* A limit to the size of files is one to memory files too, and who goes beyond it gets a signal. */
+int vb_host_make_memory(size_t length)
+{
+	struct rlimit most;
+	int file = memfd_create("verbena memory", MFD_CLOEXEC | MFD_ALLOW_SEALING);
+
+	if (file < 0)
+		return -errno;
+	bool is_allowed = getrlimit(RLIMIT_FSIZE, &most) == 0 && most.rlim_cur >= length;
+	if (is_allowed && ftruncate(file, (off_t)length) == 0 && fcntl(file, F_ADD_SEALS, F_SEAL_SHRINK) == 0)
+		return file;
+	int error = is_allowed ? errno : EFBIG;
+	close(file);
+	return -error;
+}

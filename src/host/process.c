@@ -1,5 +1,6 @@
 /* The process: started by the first device that is opened, stopped with the last; what becomes of it at fork and at exit. */
 #include "host/process.h"
+#include "host/segments.h"
 
 #include <dlfcn.h>
 #include <errno.h>
@@ -52,6 +53,7 @@ static void after_fork_in_child(void)
 	vb_pcap_close(p->pcap); /* the parent goes on writing it */
 	p->pcap = NULL;
 	vb_broker_forked(p->broker);
+	vb_segments_forked(p->segments);
 	vb_multicast_forked();
 	vb_devices_hold_loopback(false);
 	current = NULL;
@@ -262,22 +264,31 @@ static int open_fds(struct vb_process *p, struct vb_driver *home)
 
 /* ---- Start and stop --------------------------------------------------------------------------------------------- */
 
-/* Mostly never touched. */
+/* Mostly never touched. The first segment, if there may be such memory: without it no other is of use to anybody. */
 static int make_lives(struct vb_process *p)
 {
-	p->lives = mmap(NULL, sizeof(*p->lives), PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-	if (p->lives == MAP_FAILED) {
-		p->lives = NULL;
-		return -ENOMEM;
+	int file = vb_host_make_memory(sizeof(*p->lives));
+	int flags = file < 0 ? MAP_PRIVATE | MAP_ANONYMOUS : MAP_SHARED;
+	void *memory = mmap(NULL, sizeof(*p->lives), PROT_READ | PROT_WRITE, flags, file < 0 ? -1 : file, 0);
+	int rc = memory == MAP_FAILED ? -errno : 0;
+
+	if (rc == 0) {
+		p->lives = memory;
+		p->lives->nonce = vb_host_random_seed();
+		if (file >= 0)
+			vb_segments_add(p->segments, p->lives, sizeof(*p->lives), file);
 	}
-	p->lives->nonce = vb_host_random_seed();
-	return 0;
+	if (file >= 0)
+		close(file);
+	return rc;
 }
 
 static int fill(struct vb_process *p, struct vb_driver *d, const struct vb_settings *settings)
 {
 	int rc = open_pcap(p, settings->text[VB_SETTING_PCAP]);
 
+	if (rc == 0 && !(p->segments = vb_segments_create()))
+		rc = -ENOMEM;
 	if (rc == 0)
 		rc = make_lives(p);
 	if (rc == 0)
@@ -314,6 +325,7 @@ static void destroy(struct vb_process *p)
 		vb_pcap_close(p->pcap);
 	if (p->lives)
 		munmap(p->lives, sizeof(*p->lives));
+	vb_segments_destroy(p->segments);
 	free(p);
 }
 

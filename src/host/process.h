@@ -19,6 +19,7 @@ struct vb_process {
 	struct vb_broker *broker;
 	struct vb_pcap *pcap; /* or NULL */
 	struct vb_lives *lives; /* what neighbours read who pull from us */
+	struct vb_segments *segments; /* what they may map */
 	int link_fd;	      /* netlink; -1 where it is forbidden */
 	int connections_fd;   /* timerfd of connections.c, which guards it with what follows */
 	struct vb_deadline connections_at;

@@ -27,7 +27,9 @@ int vb_puller_try(const struct vb_puller *puller)
 void vb_puller_close(struct vb_puller *puller)
 {
 	free(puller->stage);
+	vb_mapped_close(puller->mapped);
 	puller->stage = NULL;
+	puller->mapped = NULL;
 }
 
 /* ---- One pull ---------------------------------------------------------------------------------------------------- */
@@ -110,6 +112,12 @@ static enum vb_local_outcome pull_staged(const struct vb_puller *puller, const s
 
 enum vb_local_outcome vb_pull(struct vb_puller *puller, const struct vb_local_pull *pull)
 {
+	enum vb_local_outcome outcome;
+
+	if (puller->mapped && vb_mapped_pull(puller->mapped, puller->lives, puller->nonce, pull, &outcome)) {
+		puller->has_mapped = true;
+		return outcome;
+	}
 	if (is_near(pull) && !puller->stage)
 		puller->stage = aligned_alloc(VB_COPY_PAGE, STAGE + VB_COPY_PAGE);
 	return is_near(pull) && puller->stage ? pull_staged(puller, pull) : pull_straight(puller, pull);

@@ -1,10 +1,12 @@
-/* Bytes out of another process's memory, by one copy: what a peer on this host lends (engine/local.h, vb_local_pull). Only
+/* Bytes out of another process's memory, by one copy: what a peer on this host lends (engine/local.h, vb_local_pull); by the
+ * kernel, or from what of it is mapped here. Only
  * from a process of our own user that the kernel lets us read, which is found out by trying. */
 #ifndef VB_PORT_PULL_H
 #define VB_PORT_PULL_H
 
 #include <sys/types.h>
 #include "engine/local.h"
+#include "port/mapped.h"
 
 /* Where a peer's memory is, by its own word. */
 struct vb_puller {
@@ -12,6 +14,8 @@ struct vb_puller {
 	uint64_t nonce;	    /* what its lives begin with: another process with that number has another */
 	uint64_t lives;	    /* address of its struct vb_lives */
 	uint8_t *stage;	    /* for addresses that copy badly; made when needed */
+	struct vb_mapped *mapped; /* what it shares; or NULL */
+	bool has_mapped;	  /* something was pulled from that */
 };
 
 /* Can it be pulled from? 0, or why not: -EPERM (Yama, a process that forbids it, a sandbox), -ESRCH (another pid

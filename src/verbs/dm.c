@@ -1,8 +1,8 @@
 /* Device memory. A software device's memory is the process's: what programs put there to keep it off the bus is at
  * least as close to the engine as anything else. Holds: a piece outlives the regions registered on it, and has pages of
- * its own. In a forked child the parent's pieces are private copies, except those that were exported, and new ones are
- * the child's own: neither needs the device. */
-#include <fcntl.h>
+ * its own. Those of SHARED_MIN bytes and more are a file's from birth, which neighbours map (host/segments.h). In a forked
+ * child the parent's small pieces are private copies, the others, and those that were exported, are shared with it, and new
+ * ones are the child's own: none needs the device. */
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
@@ -10,6 +10,7 @@
 #include "verbs/objects.h"
 
 #define DM_MAX_ALIGN 21 /* log2 of the largest that may be asked for */
+#define SHARED_MIN   65536
 #define DM_WORD      4  /* copies are of whole words, as with adapters that have such memory */
 #define ACCESS_KNOWN                                                                                                   \
 	(IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_WRITE | IBV_ACCESS_REMOTE_READ | IBV_ACCESS_REMOTE_ATOMIC |        \
@@ -70,6 +71,20 @@ static bool make_bytes(struct dm_object *dm, size_t length, uint32_t log_align)
 	return true;
 }
 
+/* If it cannot be, it is of use all the same. Of the reservation alone, which nobody knows of yet, pages are replaced. */
+static void share(struct dm_object *dm)
+{
+	int file = vb_host_make_memory(dm->rounded);
+	if (file < 0)
+		return;
+	if (mmap(dm->bytes, dm->rounded, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_FIXED, file, 0) == MAP_FAILED) {
+		close(file);
+		return;
+	}
+	dm->file = file;
+	dm->segment = vb_host_share_memory(vb_driver_of(dm->ibv.context), dm->bytes, dm->rounded, file);
+}
+
 struct ibv_dm *vb_dm_ops_alloc(struct ibv_context *context, struct ibv_alloc_dm_attr *attr)
 {
 	struct context_object *owner = vb_context_of(context);
@@ -94,8 +109,11 @@ struct ibv_dm *vb_dm_ops_alloc(struct ibv_context *context, struct ibv_alloc_dm_
 		.handle = vb_object_handle(),
 	};
 	vb_list_init(&dm->link);
-	if (!vb_is_forked(context)) /* the list's lock may have had a holder who stayed in the parent */
-		vb_object_add(context, OBJECT_DM, &dm->link);
+	if (vb_is_forked(context)) /* the list's lock may have had a holder who stayed in the parent */
+		return &dm->ibv;
+	if (attr->length >= SHARED_MIN)
+		share(dm);
+	vb_object_add(context, OBJECT_DM, &dm->link);
 	return &dm->ibv;
 }
 
@@ -104,8 +122,10 @@ int vb_dm_ops_free(struct ibv_dm *ibv)
 	struct dm_object *dm = (struct dm_object *)ibv;
 	if (atomic_load(&dm->regions))
 		return EBUSY;
-	if (!vb_is_forked(ibv->context))
+	if (!vb_is_forked(ibv->context)) {
 		vb_object_remove(ibv->context, &dm->link);
+		vb_host_unshare_memory(vb_driver_of(ibv->context), dm->segment);
+	}
 	atomic_fetch_sub(&vb_context_of(ibv->context)->dm_bytes, dm->length);
 	munmap(dm->mapping, dm->mapping_length);
 	if (dm->file >= 0)
@@ -123,6 +143,7 @@ struct ibv_mr *vb_dm_ops_reg_mr(
 		vb_mr_access(access, ACCESS_KNOWN, &config.access))
 		return vb_fail(EINVAL);
 	config.memory = dm->bytes + offset;
+	config.segment = dm->segment;
 	struct mr_object *mr = vb_mr_object_create(pd, &config, NULL);
 	if (!mr)
 		return NULL;
@@ -133,18 +154,6 @@ struct ibv_mr *vb_dm_ops_reg_mr(
 }
 
 /* ---- Exporting: the piece's pages become those of a file, which the kernel makes a dma-buf of ---- */
-
-static int make_file(size_t length)
-{
-	int file = memfd_create("verbena device memory", MFD_CLOEXEC | MFD_ALLOW_SEALING);
-	if (file < 0)
-		return -errno;
-	if (ftruncate(file, (off_t)length) == 0 && fcntl(file, F_ADD_SEALS, F_SEAL_SHRINK) == 0)
-		return file;
-	int err = errno;
-	close(file);
-	return -err;
-}
 
 /* The file's pages take the place of the piece's, at the same address and with the same bytes. With nobody writing. */
 static int move_to_file(struct dm_object *dm, int file)
@@ -165,7 +174,7 @@ static int share_bytes(struct dm_object *dm)
 {
 	if (dm->file >= 0)
 		return 0;
-	int file = make_file(dm->rounded);
+	int file = vb_host_make_memory(dm->rounded);
 	if (file < 0)
 		return file;
 	int err = vb_driver_lock_quiet(vb_driver_of(dm->ibv.context));

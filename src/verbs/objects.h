@@ -182,7 +182,8 @@ struct dm_object {
 	size_t mapping_length;
 	atomic_uint regions; /* registered on it */
 	struct vb_lock lock; /* held by who writes through the CPU, and while the pages are exchanged */
-	int file;            /* whose pages they are once exported, or -1 */
+	int file;            /* whose pages they are, or -1: large ones', and once exported */
+	uint32_t segment;    /* by which neighbours know it, or 0 */
 };
 
 struct ibv_dm *vb_dm_ops_alloc(struct ibv_context *context, struct ibv_alloc_dm_attr *attr);

@@ -104,6 +104,103 @@ static void end_peer(struct peer *peer)
 	close(peer->socket);
 }
 
+/* ---- Device memory: a neighbour maps it ------------------------------------------------------------------- */
+
+enum { SHARED = 262144 };
+
+static struct ibv_mr *share_device_memory(struct ibv_pd *pd, struct ibv_dm **dm, const void *bytes)
+{
+	struct ibv_alloc_dm_attr attr = { .length = SHARED };
+
+	*dm = ibv_alloc_dm(pd->context, &attr);
+	REQUIRE(*dm);
+	REQUIRE_EQUAL(ibv_memcpy_to_dm(*dm, 0, bytes, SHARED), 0);
+	struct ibv_mr *mr = ibv_reg_dm_mr(pd, *dm, 0, SHARED, ACCESS_ALL | IBV_ACCESS_ZERO_BASED);
+	REQUIRE(mr);
+	return mr;
+}
+
+static void fill_bytes(uint8_t *bytes, unsigned seed)
+{
+	for (unsigned i = 0; i < SHARED; i++)
+		bytes[i] = (uint8_t)(i * 7 + i / 251 + seed);
+}
+
+/* Twice, and the second is allocated when they have met. */
+static _Noreturn void share_and_unshare(int socket)
+{
+	struct pair_end end = make_end(SHARED, 16);
+
+	exchange(socket, &end);
+	for (unsigned i = 0; i < 2; i++) {
+		struct ibv_dm *dm;
+		fill_bytes(end.buffer.bytes, i);
+		struct ibv_mr *mr = share_device_memory(end.qp->pd, &dm, end.buffer.bytes);
+		peer_send(socket, &mr->rkey, sizeof(mr->rkey));
+		peer_receive(socket, &(char){ 0 }, 1);
+		REQUIRE_EQUAL(ibv_dereg_mr(mr), 0);
+		REQUIRE_EQUAL(ibv_free_dm(dm), 0);
+		peer_send(socket, "!", 1);
+		peer_receive(socket, &(char){ 0 }, 1);
+	}
+	for (;;)
+		pause();
+}
+
+/* How many mappings there are that are read alone, of SHARED bytes of a neighbour's. */
+static unsigned count_mapped(void)
+{
+	unsigned long first, end;
+	unsigned count = 0;
+	char line[512], rights[8];
+	FILE *maps = fopen("/proc/self/maps", "r");
+
+	REQUIRE(maps);
+	while (fgets(line, sizeof(line), maps))
+		count += sscanf(line, "%lx-%lx %7s", &first, &end, rights) == 3 && end - first == SHARED &&
+			 strcmp(rights, "r--s") == 0 && strstr(line, "verbena memory");
+	fclose(maps);
+	return count;
+}
+
+static bool will_be_mapped(unsigned count)
+{
+	for (unsigned ms = 0; ms < 5000 && count_mapped() != count; ms++)
+		sleep_ms(1);
+	return count_mapped() == count;
+}
+
+static void device_memory_is_mapped_by_who_reads_it(void)
+{
+	static uint8_t expected[SHARED];
+	struct peer peer = peer_start("device memory");
+	struct pair_end end = make_end(SHARED, 16);
+	uint32_t rkey;
+
+	exchange(peer.socket, &end);
+	bool is_local = !getenv("VERBENA_LOCAL");
+	for (unsigned i = 0; i < 2; i++) {
+		peer_receive(peer.socket, &rkey, sizeof(rkey));
+		REQUIRE(will_be_mapped(is_local));
+		memset(end.buffer.bytes, 0, SHARED);
+		REQUIRE_EQUAL(request_and_wait(&end, (struct request){ .opcode = IBV_WR_RDMA_READ,
+							     .length = SHARED - 11,
+							     .remote = 11,
+							     .rkey = rkey })
+				      .status,
+			IBV_WC_SUCCESS);
+		fill_bytes(expected, i);
+		REQUIRE(memcmp(end.buffer.bytes, expected + 11, SHARED - 11) == 0);
+		peer_send(peer.socket, "!", 1);
+		peer_receive(peer.socket, &(char){ 0 }, 1);
+		REQUIRE(will_be_mapped(0));
+		peer_send(peer.socket, "!", 1);
+	}
+	end_peer(&peer);
+	to_error(end.qp);
+	free_end(&end);
+}
+
 static void a_target_whose_waiter_was_cancelled_is_written(void)
 {
 	/* ThreadSanitizer does not see the locks that a thread takes while it is being cancelled. */
@@ -745,6 +842,7 @@ int main(int argc, char **argv)
 	static const struct test_case cases[] = {
 		CASE(a_target_asleep_in_pause_is_read_and_written),
 		CASE(a_target_whose_waiter_was_cancelled_is_written),
+		CASE(device_memory_is_mapped_by_who_reads_it),
 		CASE(an_idle_process_uses_no_cpu),
 		CASE(a_forked_childs_verbs_return_an_errno),
 		CASE(a_forked_child_opens_a_device_of_its_own),
@@ -762,6 +860,8 @@ int main(int argc, char **argv)
 
 	if ((socket = peer_socket(argc, argv, "target")) >= 0)
 		sleep_as_target(socket);
+	if ((socket = peer_socket(argc, argv, "device memory")) >= 0)
+		share_and_unshare(socket);
 	if ((socket = peer_socket(argc, argv, "cancelled")) >= 0)
 		cancel_waiter_and_sleep(socket);
 	if ((socket = peer_socket(argc, argv, "descriptors")) >= 0)

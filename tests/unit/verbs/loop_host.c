@@ -33,7 +33,7 @@ struct vb_device_flow {
 };
 
 static bool forked, deaf, may_use_frames = true, makes_dmabufs;
-static int groups, open_devices, deaths;
+static int groups, open_devices, deaths, shared;
 static struct vb_device *last_opened;
 
 void loop_set_makes_dmabufs(bool does)
@@ -50,6 +50,21 @@ int vb_host_make_dmabuf(int file, size_t length)
 {
 	int fd = dup(file);
 	return fd < 0 ? -errno : fd;
+}
+
+uint32_t vb_host_share_memory(struct vb_driver *driver, const void *memory, size_t length, int file)
+{
+	return (uint32_t)++shared;
+}
+
+void vb_host_unshare_memory(struct vb_driver *driver, uint32_t segment)
+{
+	shared -= segment != 0;
+}
+
+int loop_shared(void)
+{
+	return shared;
 }
 
 void loop_set_forked(bool is_forked)

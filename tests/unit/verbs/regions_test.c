@@ -276,6 +276,26 @@ static void dm__region_is_zero_based_and_holds_it(void **state)
 	assert_int_equal(ibv_free_dm(dm), 0);
 }
 
+static void dm__large_is_shared_as_long_as_it_is_there(void **state)
+{
+	struct fixture *f = *state;
+	const unsigned access = IBV_ACCESS_ZERO_BASED | IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_WRITE;
+	int before = loop_shared();
+	struct ibv_dm *small = alloc_dm(f, 65535, 0), *large = alloc_dm(f, 65540, 20);
+	assert_int_equal(loop_shared(), before + 1);
+	struct ibv_mr *mr = ibv_reg_dm_mr(f->pd, large, 4, 65536, access);
+	memset(f->buffer, 0x42, 64);
+	assert_int_equal(write_status(f, (uintptr_t)f->buffer, f->mr->lkey, 16, 65520, mr->rkey), IBV_WC_SUCCESS);
+	uint8_t out[20];
+	assert_int_equal(ibv_memcpy_from_dm(out, large, 65520, 20), 0);
+	for (int i = 0; i < 20; i++)
+		assert_int_equal(out[i], i >= 4 ? 0x42 : 0);
+	assert_int_equal(ibv_dereg_mr(mr), 0);
+	assert_int_equal(ibv_free_dm(large), 0);
+	assert_int_equal(loop_shared(), before);
+	assert_int_equal(ibv_free_dm(small), 0);
+}
+
 /* ---- Parent domains ---- */
 
 struct arena {
@@ -429,6 +449,7 @@ int main(void)
 		WITH_DEVICE(dm__is_given_out_until_it_is_used_up),
 		WITH_DEVICE(dm__is_copied_by_words_within_its_bounds),
 		WITH_PAIR(dm__region_is_zero_based_and_holds_it),
+		WITH_PAIR(dm__large_is_shared_as_long_as_it_is_there),
 		WITH_DEVICE(parent__objects_lie_in_the_programs_memory),
 		WITH_PAIR(parent__is_its_domain_by_another_name),
 		WITH_DEVICE(thread_domain__is_held_by_parent_domains),

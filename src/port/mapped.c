@@ -1,0 +1,148 @@
+/* See mapped.h.
+ *
+ * Holds: a mapping is of memory that cannot shrink, so that whatever the peer does, or its end, kills nobody who reads it; a
+ * forked child has none of them; the proof is read after the bytes. */
+#include "port/mapped.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <linux/magic.h>
+#include <stdlib.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <sys/vfs.h>
+#include "base/copy.h"
+
+struct place {
+	struct vb_segment segment;
+	const uint8_t *bytes;
+};
+
+struct vb_mapped {
+	struct place places[VB_SEGMENTS];
+};
+
+static struct place *place_of(struct vb_mapped *mapped, uint32_t id)
+{
+	return &mapped->places[id % VB_SEGMENTS];
+}
+
+/* Memory of the page cache, whose seals nobody can take back; huge pages may be missing when they are touched. */
+static bool is_safe(int file, uint64_t length)
+{
+	struct stat status;
+	struct statfs system;
+	int seals = fcntl(file, F_GET_SEALS);
+
+	return seals >= 0 && seals & F_SEAL_SHRINK && fstat(file, &status) == 0 && S_ISREG(status.st_mode) &&
+	       (uint64_t)status.st_size >= length && fstatfs(file, &system) == 0 && system.f_type == TMPFS_MAGIC;
+}
+
+static int map(struct place *place, const struct vb_segment *segment, int file)
+{
+	void *bytes = mmap(NULL, segment->length, PROT_READ, MAP_SHARED, file, 0);
+
+	if (bytes == MAP_FAILED)
+		return -errno;
+	if (madvise(bytes, segment->length, MADV_DONTFORK) < 0) {
+		int error = errno;
+		munmap(bytes, segment->length);
+		return -error;
+	}
+	*place = (struct place){ *segment, bytes };
+	return 0;
+}
+
+int vb_mapped_take(struct vb_mapped **mapped, const struct vb_segment *segment, int file)
+{
+	if (segment->id == 0 || segment->length == 0 || segment->length > SIZE_MAX / 2 ||
+		segment->address + segment->length < segment->address || !is_safe(file, segment->length))
+		return -EINVAL;
+	if (!*mapped)
+		*mapped = calloc(1, sizeof(**mapped));
+	if (!*mapped)
+		return -ENOMEM;
+	struct place *place = place_of(*mapped, segment->id);
+	return place->bytes ? -EINVAL : map(place, segment, file);
+}
+
+static void unmap(struct place *place)
+{
+	if (place->bytes)
+		munmap((void *)place->bytes, place->segment.length);
+	*place = (struct place){ 0 };
+}
+
+void vb_mapped_drop(struct vb_mapped *mapped, uint32_t id)
+{
+	if (mapped && place_of(mapped, id)->segment.id == id)
+		unmap(place_of(mapped, id));
+}
+
+void vb_mapped_close(struct vb_mapped *mapped)
+{
+	for (unsigned i = 0; mapped && i < VB_SEGMENTS; i++)
+		unmap(&mapped->places[i]);
+	free(mapped);
+}
+
+/* ---- Pulling ----------------------------------------------------------------------------------------------------- */
+
+/* NULL: not all of it lies there. */
+static const uint8_t *find(const struct place *place, uint64_t address, uint64_t length)
+{
+	uint64_t offset = address - place->segment.address;
+
+	if (!place->bytes || offset > place->segment.length || length > place->segment.length - offset)
+		return NULL;
+	return place->bytes + offset;
+}
+
+static const struct vb_lives *find_lives(const struct vb_mapped *mapped, uint64_t address, uint64_t nonce)
+{
+	for (unsigned i = 0; i < VB_SEGMENTS; i++) {
+		const uint8_t *found = find(&mapped->places[i], address, sizeof(struct vb_lives));
+		const struct vb_lives *lives = (const struct vb_lives *)(const void *)found;
+		if (lives && address % _Alignof(struct vb_lives) == 0 && lives->nonce == nonce)
+			return lives;
+	}
+	return NULL;
+}
+
+static uint64_t proof_of(const struct vb_lives *lives, const struct vb_local_pull *pull)
+{
+	const uint8_t *at = (const uint8_t *)lives + pull->proof_at;
+	uint64_t proof = 0;
+
+	atomic_thread_fence(memory_order_seq_cst); /* behind the bytes */
+	memcpy(&proof, at, pull->proof_bytes);
+	return proof;
+}
+
+static void copy(const struct vb_local_pull *pull, const uint8_t *from)
+{
+	uint32_t left = pull->length;
+
+	for (unsigned i = 0; i < pull->iov_count && left; i++) {
+		uint32_t part = pull->iov[i].length < left ? (uint32_t)pull->iov[i].length : left;
+		vb_copy((uint8_t *)pull->iov[i].base, from, part);
+		from += part;
+		left -= part;
+	}
+}
+
+bool vb_mapped_pull(const struct vb_mapped *mapped, uint64_t lives_at, uint64_t nonce, const struct vb_local_pull *pull,
+	enum vb_local_outcome *outcome)
+{
+	const struct place *place = &mapped->places[pull->segment % VB_SEGMENTS];
+
+	if (pull->segment == 0 || place->segment.id != pull->segment)
+		return false;
+	const uint8_t *from = find(place, pull->address, pull->length);
+	const struct vb_lives *lives = from ? find_lives(mapped, lives_at, nonce) : NULL;
+	if (!lives)
+		return false;
+	copy(pull, from);
+	*outcome = proof_of(lives, pull) == pull->proof ? VB_PULLED : VB_PULL_STALE;
+	return true;
+}
