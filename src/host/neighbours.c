@@ -1,6 +1,6 @@
 /* Who the neighbours are: from a wish to the greeting, and their end.
  *
- * Holds: an acquaintance is awaited only while the broker or he himself is to answer, not for ever; a link is in the
+ * Holds: an acquaintance is awaited only while the broker or he himself is to answer, PATIENCE at most; a link is in the
  * lane's table of peers only when he has greeted, and its memory outlives that.
  *
  * Who comes twice is introduced by a broker that has forgotten the first time: if his first link still stands, the second is
@@ -16,10 +16,9 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-/* Then first requests go over the wire, and turn when he answers and nothing is under way. Who was introduced has heard of
- * it too, and lives: he answers when he is let, and would answer no packet before. */
-#define PATIENCE     VB_S /* until the broker introduces him */
-#define PATIENCE_MET (10 * VB_S)
+/* Then first requests go over the wire, and turn when he answers and nothing is under way. A broker answers each question,
+ * and who was introduced has heard of it too: they do so when they are let, and where many begin at once that takes seconds. */
+#define PATIENCE (10 * VB_S)
 /* What is under way to a process that has ended does not fail before. Programs leave with messages of their peers on the way,
  * when they have had all that they want (ibv_srq_pingpong), and who is told of that amid what he is still to poll fails. */
 #define MOURNING (500 * VB_MS)
@@ -82,7 +81,7 @@ static void give_up_waiting(struct vb_neighbours *all, struct vb_acquaintance *w
 
 static vb_time patience_with(const struct vb_acquaintance *who)
 {
-	return vb_time_add(who->awaited_since, who->link ? PATIENCE_MET : PATIENCE);
+	return vb_time_add(who->awaited_since, PATIENCE);
 }
 
 static struct vb_deadline patience_ends(const struct vb_neighbours *all)
