@@ -28,7 +28,7 @@ from report import Report
 SHORT_MINUTES = 0.2  # at least one round of each sort
 SHORT_ROUND_SECONDS = 6.0
 ROUND_SECONDS = 25.0
-PROGRAMS = {"tests/chaos": ("talk", "flood", "hostile"), "tests/conformance": ("peer",)}
+PROGRAMS = {"tests/chaos": ("talk", "flood", "hostile", "crowd"), "tests/conformance": ("peer",)}
 
 
 class Context:
@@ -43,6 +43,7 @@ class Context:
         self.minutes = options.minutes
         self.round_seconds = SHORT_ROUND_SECONDS if options.short else ROUND_SECONDS
         self.only_round = options.round
+        self.processes = options.processes
 
     def program(self, name):
         return self.directory / name
@@ -69,6 +70,7 @@ def parse_arguments():
     parser.add_argument("--round", type=int, help="of the random rounds only that one")
     parser.add_argument("--only", action="append", default=[], metavar="NAME",
                         help="only that scenario (several: each)")
+    parser.add_argument("--processes", type=int, default=200, help="of many-neighbours (%(default)s)")
     parser.add_argument("--short", action="store_true", help="the short form of `make check`: a minute and a half")
     parser.add_argument("--list", action="store_true", help="print the scenarios and stop")
     parser.add_argument("--json", metavar="FILE", help="also write results and figures to FILE")

@@ -22,6 +22,7 @@ Scenario = collections.namedtuple("Scenario", "name about run is_short is_long")
 SCENARIOS = []
 HOSTILE, NEIGHBOUR = "5002", "5001"
 CMTIME_CONNECTIONS, CMTIME_SECONDS = 10000, 240
+CROWD_SECONDS = 600
 SHORT_STOP_S, LONG_STOP_S = 2, 9  # a connection is given up after 4.3 s
 
 
@@ -320,6 +321,20 @@ def cmtime(context):
             server.signal(signal.SIGINT)
             server.wait(20)
             context.report.figure("connections", CMTIME_CONNECTIONS)
+
+
+@scenario("many-neighbours", is_short=False, is_long=True)
+def many_neighbours(context):
+    """200 processes of one host (--processes N), each connected to each: every byte is right, and what it takes"""
+    with contextlib.closing(places.World(context.launcher)) as world:
+        path = world.own_loopback("crowd")
+        with Process(path.server, [context.program("crowd"), context.processes], name="crowd") as crowd:
+            crowd.wait_success(CROWD_SECONDS)
+        strangers = crowd.stderr.count("of this host goes over the wire")
+        print(f"  {crowd.stdout.strip()}\n  {strangers} times one of two took the other for a stranger", flush=True)
+        if "local" not in crowd.ways():
+            raise Failure(f"nothing went by memory\n{crowd.evidence()}")
+        world.expect_nothing_left(path)
 
 
 @scenario("churn")

@@ -1,13 +1,18 @@
 """The live tests: what happens to running programs when processes die, stall, crowd or meet bad settings.
 
-Each is a function of a Context in one of the live_*.py files, entered in TESTS by @live_test."""
+Each is a function of a Context in one of the live_*.py files, entered in TESTS by @live_test. Processes of one host talk
+through memory; what is to be shown of packets says PACKETS, what holds either way says BOTH and runs twice."""
 
 import collections
 import importlib
 import pathlib
 
-LiveTest = collections.namedtuple("LiveTest", "name run")
+import places
+
+LiveTest = collections.namedtuple("LiveTest", "name run settings")
 TESTS = []
+MEMORY, PACKETS = {}, places.WIRE  # settings of all that runs in the test's world
+BOTH = (MEMORY, PACKETS)
 
 
 class Context:
@@ -22,9 +27,11 @@ class Context:
         return self.directory / name
 
 
-def live_test(name):
+def live_test(name, ways=(MEMORY,)):
     def enter(function):
-        TESTS.append(LiveTest(name, function))
+        for settings in ways:
+            kind = ", as packets" if len(ways) > 1 and settings is PACKETS else ""
+            TESTS.append(LiveTest(name + kind, function, settings))
         return function
     return enter
 

@@ -6,7 +6,7 @@ import time
 
 import places
 import programs
-from live import live_test
+from live import BOTH, live_test
 from process import Failure, Process, finish
 
 SECONDS = 40
@@ -33,7 +33,7 @@ def run_until_served(server, path, arguments, settings=None):
 
 
 def run_cm_pair(path, server_arguments, client_arguments, least=1, seconds=SECONDS):
-    """Both end well, and their bytes went through Verbena. Returns server and client, ended."""
+    """Both end well, and their bytes went through Verbena the right way. Returns server and client, ended."""
     for arguments in (server_arguments, client_arguments):
         if not shutil.which(arguments[0]):
             raise places.Unavailable(f"{arguments[0]} is not installed")
@@ -42,10 +42,11 @@ def run_cm_pair(path, server_arguments, client_arguments, least=1, seconds=SECON
         client = run_until_served(server, path, client_arguments)
         finish([server], seconds)
     programs.expect_counted((server, client), "packets", least)
+    programs.expect_way((server, client))
     return server, client
 
 
-def each_path(context, versions=(4, 6), names=("vb_lo", "veth1500")):
+def each_path(context, versions=(4, 6), names=("vb_lo", "vb_lo_wire", "veth1500")):
     """(path, server's address) of every path and IP version."""
     for name in names:
         path = context.world.open(name)
@@ -76,7 +77,7 @@ def rping(context):
 
 @live_test("rping -q: a program that moves its QP itself")
 def rping_own_qp(context):
-    for path, address in each_path(context, names=("vb_lo",)):
+    for path, address in each_path(context, names=("vb_lo", "vb_lo_wire")):
         ping(path, address, "-q")
 
 
@@ -89,7 +90,7 @@ def rping_wildcard(context):
                     ["rping", "-c", "-a", address] + more)
 
 
-@live_test("rping, ucmatose, udaddy: 127.0.0.1 and ::1 where vb_lo is not offered")
+@live_test("rping, ucmatose, udaddy: 127.0.0.1 and ::1 where vb_lo is not offered", BOTH)
 def loopback_of_a_machine(context):
     place, _ = context.world.machine("machine")
     path = places.Path("machine", place, place, 1024)

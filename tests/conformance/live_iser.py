@@ -6,7 +6,7 @@ import shutil
 import tempfile
 
 import places
-from live import live_test
+from live import BOTH, live_test
 from process import Failure, Process
 
 LOGINS = 40
@@ -47,7 +47,7 @@ def login(path):
             raise Failure(f"no answer of the target's\n{process.evidence()}")
 
 
-@live_test(f"iSER: {LOGINS} logins of iscsi-inq to tgtd, one after the other")
+@live_test(f"iSER: {LOGINS} logins of iscsi-inq to tgtd, one after the other", BOTH)
 def logins(context):
     expect_programs()
     path = context.world.own_loopback("iser")

@@ -7,7 +7,7 @@ import time
 import peers
 import places
 import programs
-from live import live_test
+from live import BOTH, live_test
 from process import Failure, Process, finish
 
 RUN_SECONDS = 6.0  # how long the bystanders run
@@ -32,7 +32,7 @@ def with_bystander(context, path, strike):
     context.world.expect_nothing_left(path)
 
 
-@live_test("kill -9 of a client in ib_write_bw: others go on, nothing is left")
+@live_test("kill -9 of a client in ib_write_bw: others go on, nothing is left", BOTH)
 def kill_client(context):
     def strike(server, client):
         client.signal(signal.SIGKILL)
@@ -41,13 +41,15 @@ def kill_client(context):
     with_bystander(context, context.world.own_loopback("kill"), strike)
 
 
-@live_test("kill -9 of a server in ib_write_bw: the client is told why, others go on, nothing is left")
+@live_test("kill -9 of a server in ib_write_bw: the client is told why, others go on, nothing is left", BOTH)
 def kill_server(context):
     def strike(server, client):
         server.signal(signal.SIGKILL)
         if client.wait(20) == 0:
             raise Failure(f"the client of a killed server reports success\n{client.evidence()}")
-        client.wait_output(r"(?i)retry.*exceeded.* to .*qpn", 0)
+        is_local = programs.expected_way((server, client)) == "local"
+        client.wait_output(r"the peer's process, on this host, died; peer .* qpn" if is_local else
+                           r"retry exceeded.* to .*qpn", 0)
 
     with_bystander(context, context.world.own_loopback("kill"), strike)
 
@@ -102,16 +104,16 @@ def broker_cores(context):
                 raise Failure(f"process {pid} of the broker has cores {os.sched_getaffinity(pid)}, not {cores}")
 
 
-@live_test("kill -9 of the broker's worker: others go on, it is replaced, nothing is left")
+@live_test("kill -9 of the broker's worker: others go on, it is replaced, nothing is left", BOTH)
 def kill_broker_worker(context):
     strike_broker(context, lambda parent, worker: [worker])
 
 
-@live_test("kill -9 of the broker's parent: others go on, nothing is left")
+@live_test("kill -9 of the broker's parent: others go on, nothing is left", BOTH)
 def kill_broker_parent(context):
     strike_broker(context, lambda parent, worker: [parent])
 
 
-@live_test("kill -9 of both broker processes at once: connected QPs go on, newcomers work, nothing is left")
+@live_test("kill -9 of both broker processes at once: connected QPs go on, newcomers work, nothing is left", BOTH)
 def kill_broker_both(context):
     strike_broker(context, lambda parent, worker: [parent, worker])

@@ -6,20 +6,22 @@ import re
 import signal
 import time
 
+import matrix
 import peers
 import places
 import programs
-from live import live_test
+from live import BOTH, live_test
 from process import Failure, finish
 
 # Above this a wait must have been for the ack timeout (1.07 s): a busy machine of two cores delays, but not so long.
 STALL_MS = 800
+STOP_S = 2.0  # of a process whose peer would give it up after 30 ms, were it of another host
 
 
 @live_test("every operation moves every byte right, on each path and IP version, also between users")
 def verified_operations(context):
     world = context.world
-    for name in ("vb_lo", "veth1500", "veth9000"):
+    for name in matrix.PATHS:
         path = world.open(name)
         if path is None:
             raise places.Unavailable(world.unavailable[name])
@@ -29,16 +31,17 @@ def verified_operations(context):
                 peers.run_verified(context, path, op, "-s", size, "-n", count, "-q", 3, version=version)
 
 
-@live_test("a server of root and a client of nobody share root's broker")
+@live_test("a server of root and a client of nobody share root's broker", BOTH)
 def two_users(context):
     path = context.world.own_loopback("load")
     port = programs.next_port()
     with peers.start_server(context, path.server, port) as server, \
             peers.start_client(context, path, port, "write", "-n", 200, user="nobody") as client:
         finish([server, client], 30)
+    programs.expect_way((server, client))
 
 
-@live_test("64 processes at once")
+@live_test("64 processes at once", BOTH)
 def many_processes(context):
     path = context.world.own_loopback("load")
     gid = str(path.server.gid_index(4))
@@ -60,9 +63,12 @@ def many_processes(context):
             programs.expect(process, r"^\d+ bytes in [\d.]+ seconds", "the line with bytes and seconds")
             if "invalid data" in process.stdout:
                 raise Failure(f"{process.name} found wrong data\n{process.evidence()}")
+        way = programs.expected_way(servers + clients)
+        if any(way not in process.ways() for process in servers + clients):  # some may have met late
+            raise Failure(f"not all went {way}: {[process.ways() for process in servers + clients]}")
 
 
-@live_test("incast of 16 ib_write_bw clients to 16 server processes finishes without an ack timeout")
+@live_test("incast of 16 ib_write_bw clients to 16 server processes finishes without an ack timeout", BOTH)
 def incast_processes(context):
     path = context.world.own_loopback("load")
     with contextlib.ExitStack() as stack:
@@ -71,6 +77,7 @@ def incast_processes(context):
                  for _ in range(16)]
         everyone = [process for pair in pairs for process in pair]
         finish(everyone, 90)
+    programs.expect_way(everyone)
     timeouts = peers.sum_stats(everyone, "timeouts")
     if timeouts:
         raise Failure(f"{timeouts} local ack timeouts\n" + "\n".join(process.evidence() for process in everyone[:4]))
@@ -83,15 +90,16 @@ def incast(context, path, op, size, count):
         clients = [stack.enter_context(peers.start_client(context, path, port, op, "-s", size, "-n", count, "-u",
                                                           peers.LONG_TIMEOUT)) for _ in range(16)]
         finish([server] + clients, 90)
+    programs.expect_way([server] + clients)
     peers.expect_no_stall(clients, [server], STALL_MS)
 
 
-@live_test("incast of 16 clients that WRITE to one process finishes without an ack timeout")
+@live_test("incast of 16 clients that WRITE to one process finishes without an ack timeout", BOTH)
 def incast_write(context):
     incast(context, context.world.own_loopback("load"), "write", 65536, 400)
 
 
-@live_test("incast of 16 clients that SEND small messages to one process finishes without an ack timeout")
+@live_test("incast of 16 clients that SEND small messages to one process finishes without an ack timeout", BOTH)
 def incast_send(context):
     incast(context, context.world.own_loopback("load"), "send", 64, 4000)
 
@@ -109,20 +117,38 @@ def stopped_receiver(context, op, who):
         time.sleep(0.1)
         target.signal(signal.SIGCONT)
         finish([server, client], 30)
+    programs.expect_way((server, client))
     peers.expect_no_stall([client], [server], STALL_MS)
 
 
-@live_test("a WRITE's target stopped for 100 ms costs no ack timeout")
+@live_test("a WRITE's target stopped for 100 ms costs no ack timeout", BOTH)
 def stopped_target(context):
     stopped_receiver(context, "write", "server")
 
 
-@live_test("a READ's requester stopped for 100 ms costs no ack timeout")
+@live_test("a READ's requester stopped for 100 ms costs no ack timeout", BOTH)
 def stopped_requester(context):
     stopped_receiver(context, "read", "client")
 
 
-@live_test("one-sided operations proceed while the target sleeps in pause()")
+@live_test("either end stopped for seconds is no error to a peer of the same host, whatever its timeout")
+def stopped_for_long(context):
+    path = context.world.own_loopback("load")
+    for op in ("write", "read", "send", "atomic"):
+        port = programs.next_port()
+        with peers.start_server(context, path.server, port) as server, \
+                peers.start_client(context, path, port, op, "-s", 65536, "-t", 1, "-u", 8) as client:
+            client.wait_output("connected")
+            for target in (server, client):
+                time.sleep(0.2)
+                target.signal(signal.SIGSTOP)
+                time.sleep(STOP_S)
+                target.signal(signal.SIGCONT)
+            finish([server, client], 30)
+        programs.expect_way((server, client))
+
+
+@live_test("one-sided operations proceed while the target sleeps in pause()", BOTH)
 def sleeping_target(context):
     path = context.world.own_loopback("load")
     for op in ("write", "read", "atomic"):
@@ -134,7 +160,7 @@ def sleeping_target(context):
             finish([server, client], 10)
 
 
-@live_test("an idle process with connected QPs uses no CPU")
+@live_test("an idle process with connected QPs uses no CPU", BOTH)
 def idle(context):
     path = context.world.own_loopback("load")
     port = programs.next_port()
@@ -181,10 +207,11 @@ def steering(context):
             raise Failure(f"{strays} packets went to another process's slot with {settings or 'the default settings'}")
 
 
-@live_test("many QPs: ib_write_bw -q 1000")
+@live_test("many QPs: ib_write_bw -q 1000", BOTH)
 def many_qps(context):
     path = context.world.own_loopback("load")
     with peers.perftest_pair(path, "ib_write_bw", "-q", 1000, "-s", 4096, "-n", 16, "-t", 8) as (server, client):
         finish([server, client], 60)
+    programs.expect_way((server, client))
     if not re.search(r"^\s*4096\s+\d+\s", client.stdout, re.M):
         raise Failure(f"no row of results\n{client.evidence()}")

@@ -13,7 +13,7 @@ SECONDS = 60
 
 @live_test("repoll: rsockets and a pipe in one list, which changes under a wait")
 def repoll(context):
-    for path, address in each_path(context, versions=(4,), names=("vb_lo",)):
+    for path, address in each_path(context, versions=(4,), names=("vb_lo", "vb_lo_wire")):
         command = ["/usr/bin/python3", "-B", PROGRAM, address, programs.next_port()]
         with Process(path.server, command, name="repoll") as process:
             finish([process], SECONDS)

@@ -8,7 +8,7 @@ import time
 
 import places
 import programs
-from live import live_test
+from live import BOTH, live_test
 from live_cm import each_path, run_until_served
 from process import Failure, Process, finish
 
@@ -19,7 +19,7 @@ ECHO = pathlib.Path(__file__).with_name("echo.py")
 
 
 def run_pair(path, server_arguments, client_arguments, least=1, settings=None):
-    """Both end well, and their bytes went through Verbena."""
+    """Both end well, and their bytes went through Verbena the right way."""
     for arguments in (server_arguments, client_arguments):
         if not shutil.which(arguments[0]):
             raise places.Unavailable(f"{arguments[0]} is not installed")
@@ -28,6 +28,7 @@ def run_pair(path, server_arguments, client_arguments, least=1, settings=None):
         client = run_until_served(server, path, client_arguments, settings)
         finish([server], SECONDS)
     programs.expect_counted((server, client), "bytes", least)
+    programs.expect_way((server, client))
     return server, client
 
 
@@ -53,7 +54,7 @@ def rstream(context):
 
 @live_test("rstream: sizes from 64 bytes to 1 MB, and one keepalive")
 def rstream_sizes(context):
-    for path, address in each_path(context, versions=(4,), names=("vb_lo",)):
+    for path, address in each_path(context, versions=(4,), names=("vb_lo", "vb_lo_wire")):
         for size, count in ((1, 300), (64, 300), (4096, 100), (1 << 20, 10)):
             stream(path, address, "-S", size, "-C", count, "-T", "v", least=size * count)
         stream(path, address, "-S", 4096, "-C", 10, "-k", 1)
@@ -124,7 +125,7 @@ def ordinary_sockets(context):
         raise Failure(f"the ordinary socket was not counted\n{process.evidence()}")
 
 
-@live_test("sockets over rsockets: who connects to a server that answers and closes at once has the answer")
+@live_test("sockets over rsockets: who connects to a server that answers and closes at once has the answer", BOTH)
 def closed_at_once(context):
     path, port = context.world.open("vb_lo"), programs.next_port()
     text = ("import os, socket\nlistener = socket.create_server(('127.0.0.1', {0}))\nif not os.fork():\n"
@@ -170,7 +171,7 @@ def ask_all(context, server_arguments, port, clients=20, requests=300):
     return client, server
 
 
-@live_test("epoll over rsockets: no waiter sleeps on an answer that came while it looked")
+@live_test("epoll over rsockets: no waiter sleeps on an answer that came while it looked", BOTH)
 def epoll_wakes(context):
     port = programs.next_port()
     ask_all(context, ("/usr/bin/python3", "-B", ECHO, "serve", "127.0.0.1", port), port)
@@ -181,7 +182,7 @@ def expect_servers(client, count):
         raise Failure(f"not {count} servers answered\n{client.evidence()}")
 
 
-@live_test("forked children over rsockets: they accept at the listener that they inherit, in turn")
+@live_test("forked children over rsockets: they accept at the listener that they inherit, in turn", BOTH)
 def forked_accept(context):
     for role, counts, servers in (("fork", (3,), 3), ("detach", (), 1)):
         port = programs.next_port()
@@ -221,7 +222,7 @@ def forked_privilege(context):
         raise Failure(f"not served\n{client.evidence()}\n{server.evidence()}")
 
 
-@live_test("forked children over rsockets: a connection of the parent's is reset, and that is said once")
+@live_test("forked children over rsockets: a connection of the parent's is reset, and that is said once", BOTH)
 def forked_connection(context):
     program, path = shutil.copy(ECHO, context.directory), context.world.open("vb_lo")
     port = programs.next_port()
@@ -244,7 +245,7 @@ http {{ access_log off; client_body_temp_path {0}/a; proxy_temp_path {0}/b; fast
 """
 
 
-@live_test("nginx over rsockets: each of its workers serves")
+@live_test("nginx over rsockets: each of its workers serves", BOTH)
 def nginx(context):
     if not shutil.which("nginx") or not shutil.which("curl"):
         raise places.Unavailable("nginx or curl is not installed")
@@ -260,7 +261,7 @@ def nginx(context):
         raise Failure(f"not two workers answered: {answers}\n{server.evidence()}")
 
 
-@live_test("memcached over rsockets: every answer in time")
+@live_test("memcached over rsockets: every answer in time", BOTH)
 def memcached(context):
     if not shutil.which("memcached"):
         raise places.Unavailable("memcached is not installed")

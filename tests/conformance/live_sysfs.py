@@ -10,7 +10,7 @@ import shutil
 import peers
 import places
 import programs
-from live import live_test
+from live import PACKETS, live_test
 from process import Failure, Process
 
 READER = pathlib.Path(__file__).with_name("reader.py")
@@ -89,7 +89,7 @@ def sysfs_is_fresh(context):
     expect("the first GID afterwards", after["gids"][0].endswith("c000:024d"), True)
 
 
-@live_test("sysfs counters that perftest reports are those of its summary")
+@live_test("sysfs counters that perftest reports are those of its summary", (PACKETS,))
 def counters(context):
     place = context.world.fresh_namespace("cnt")
     path = places.Path("vb_lo", place, place, 4096)

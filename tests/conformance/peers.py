@@ -37,6 +37,7 @@ def run_verified(context, path, op, *more, user="root", settings=None, seconds=3
         with start_client(context, path, port, op, *more, user=user, settings=settings, version=version) as client:
             finish([server, client], seconds)
     client.wait_output(r"^done ", 0)
+    programs.expect_way((server, client))
     return server, client
 
 

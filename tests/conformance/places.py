@@ -26,12 +26,13 @@ class Unavailable(Exception):
 class Place:
     """A network namespace with one device of interest, and how to run something in it."""
 
-    def __init__(self, prefix, label, launcher, device, ipv4, ipv6):
+    def __init__(self, prefix, label, launcher, device, ipv4, ipv6, settings=None):
         self.prefix = prefix
         self.label = label
         self.launcher = launcher
         self.device = device
         self.address = {4: ipv4, 6: ipv6}
+        self.settings = settings or {}  # of Verbena, in the environment of whatever runs here
         self._gids = None
 
     def command(self, arguments, user="root", through_verbena=True):
@@ -52,7 +53,8 @@ class Place:
         """Index in the device's GID table of this place's address, as ibv_devinfo -v shows it to this user."""
         if self._gids is None:
             done = subprocess.run(self.command(["ibv_devinfo", "-v", "-d", self.device], user), check=False,
-                                  stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+                                  env={**os.environ, **self.settings}, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
+                                  stderr=subprocess.PIPE, text=True)
             gids = parse_gids(done.stdout)
             if not gids:
                 raise Failure(f"ibv_devinfo -v shows no GID of {self.device}:\n{done.stdout}{done.stderr}")
@@ -74,6 +76,9 @@ def parse_gids(text):
     return [(int(index), gid) for index, gid in re.findall(r"GID\[\s*(\d+)\]:\s+([0-9a-f:.]+)", text)]
 
 
+WIRE = {"VERBENA_LOCAL": "off"}  # packets, also between processes of one host
+
+
 class Path:
     """Two places between which a case runs: server and client."""
 
@@ -87,8 +92,10 @@ class Path:
 class World:
     """All paths of a run. Paths that this machine cannot offer are in `unavailable`, with the reason."""
 
-    def __init__(self, launcher):
+    def __init__(self, launcher, settings=None):
+        """settings: of Verbena, for whatever runs in a place of this world."""
         self.launcher = launcher
+        self.settings = settings or {}
         self.paths = {}
         self.unavailable = {}
         self.namespaces = []
@@ -97,18 +104,17 @@ class World:
         self._kind = self._choose()
 
     def open(self, name):
-        """The path of that name: vb_lo, veth1500 or veth9000. Made at first use."""
+        """The path of that name, one of matrix.PATHS. Made at first use. vb_lo and one_host are by shared memory."""
         if name not in self.paths and name not in self.unavailable:
             try:
-                self.paths[name] = self._make_loopback() if name == "vb_lo" else self._make_veth(name, int(name[4:]))
+                self.paths[name] = self._make_path(name)
             except Unavailable as reason:
                 self.unavailable[name] = str(reason)
         return self.paths.get(name)
 
     def fresh_namespace(self, label):
         """A namespace with loopback up, for a test that wants one alone."""
-        prefix = self._make_namespace(label)
-        return Place(prefix, label, self.launcher, "vb_lo", "127.0.0.1", "::1")
+        return self._loopback_of(self._make_namespace(label), label)
 
     def own_loopback(self, label):
         """A path inside a fresh namespace, so that its broker is one test's alone."""
@@ -118,14 +124,8 @@ class World:
     def machine(self, label):
         """(interface, loopback): two places in one namespace that has a pair of interfaces beside loopback, as a machine
         has. In the second vb_lo is offered too, by name."""
-        prefix = self._make_namespace(label)
-        for line in ("link add vbt0 type veth peer name vbt1", "addr add 10.79.0.1/24 dev vbt0",
-                     "addr add fd79::1/64 dev vbt0 nodad", "addr add 10.80.0.1/24 dev vbt1",
-                     "addr add fd80::1/64 dev vbt1 nodad", "link set vbt0 up", "link set vbt1 up"):
-            subprocess.run(prefix + ["ip", *line.split()], check=True)
-        named = prefix + ["env", "VERBENA_DEVICES=vbt0,vbt1,lo"]
-        return (Place(prefix, label, self.launcher, "vb_vbt0", "10.79.0.1", "fd79::1"),
-                Place(named, label + "-lo", self.launcher, "vb_lo", "127.0.0.1", "::1"))
+        first, _ = self._two_interfaces(label)
+        return first, self._loopback_of(first.prefix, label + "-lo", {"VERBENA_DEVICES": "vbt0,vbt1,lo"})
 
     def expect_nothing_left(self, path):
         found = leftovers([path.server], self.holder_pids())
@@ -206,12 +206,35 @@ class World:
             time.sleep(0.01)
         return ["nsenter", "-t", str(holder.pid), "-n"] + as_user
 
-    def _make_loopback(self):
+    def _make_path(self, name):
+        if name.startswith("vb_lo"):
+            return self._make_loopback(name, WIRE if name == "vb_lo_wire" else None)
+        if name == "one_host":
+            return Path(name, *self._two_interfaces(name), 1024)
+        return self._make_veth(name, int(name.removeprefix("veth")))
+
+    def _make_loopback(self, name, settings):
         try:
-            place = self.fresh_namespace("lo")
+            prefix = self._make_namespace("lo")
         except Unavailable:
-            place = Place([], "lo", self.launcher, "vb_lo", "127.0.0.1", "::1")
-        return Path("vb_lo", place, place, 4096)
+            prefix = []
+        place = self._loopback_of(prefix, name, settings)
+        return Path(name, place, place, 4096)
+
+    def _loopback_of(self, prefix, label, settings=None):
+        return Place(prefix, label, self.launcher, "vb_lo", "127.0.0.1", "::1", {**self.settings, **(settings or {})})
+
+    def _two_interfaces(self, label):
+        """Two places in one namespace, an interface each."""
+        prefix = self._make_namespace(label)
+        subprocess.run(prefix + "ip link add vbt0 type veth peer name vbt1".split(), check=True)
+        found = []
+        for interface, ipv4, ipv6 in (("vbt0", "10.79.0.1", "fd79::1"), ("vbt1", "10.80.0.1", "fd80::1")):
+            for line in (f"addr add {ipv4}/24 dev {interface}", f"addr add {ipv6}/64 dev {interface} nodad",
+                         f"link set {interface} up"):
+                subprocess.run(prefix + ["ip", *line.split()], check=True)
+            found.append(Place(prefix, label, self.launcher, "vb_" + interface, ipv4, ipv6, self.settings))
+        return found
 
     def _make_veth(self, label, mtu, prepare=None):
         first = self._make_namespace(label + "a")
@@ -228,7 +251,8 @@ class World:
             for line in (f"addr add {ipv4}/24 dev {interface}", f"addr add {ipv6}/64 dev {interface} nodad",
                          f"link set {interface} mtu {mtu} up"):
                 subprocess.run(prefix + ["ip", *line.split()], check=True)
-            places.append(Place(prefix, f"{label}-{number}", self.launcher, "vb_" + interface, ipv4, ipv6))
+            places.append(Place(prefix, f"{label}-{number}", self.launcher, "vb_" + interface, ipv4, ipv6,
+                                self.settings))
         if prepare:
             for place in places:
                 prepare(place)

@@ -52,9 +52,10 @@ class Process:
         environment.update({"LC_ALL": "C", "HOME": "/tmp"})
         if through_verbena:
             environment["VERBENA_STATS"] = "1"
-        environment.update(settings or {})
+        self.settings = {**place.settings, **(settings or {})}
+        environment.update(self.settings)
         command = place.command(self.arguments, user, through_verbena)
-        self.command_line = " ".join([f"{key}={value}" for key, value in sorted((settings or {}).items())] + command)
+        self.command_line = " ".join([f"{key}={value}" for key, value in sorted(self.settings.items())] + command)
         self.began = time.monotonic()
         with stdin_of(pathlib.Path(self.arguments[0]).name) as stdin:
             self._child = subprocess.Popen(command, stdin=stdin, stdout=self._stdout, stderr=self._stderr,
@@ -154,6 +155,17 @@ class Process:
                 for name, value in re.findall(r"\b([a-z]+_[a-z_]+)[ =:]+(\d+)\b", line):
                     found[name] = found.get(name, 0) + int(value)
         return found
+
+    def ways(self):
+        """How its bytes went, by that summary: "local", "wire", both or nothing."""
+        moved = re.findall(r"verbena: (local|wire): (.*) sent, (.*) received, ", self.stderr)
+        nothing = all(line[1:] == ("0 bytes", "0 bytes") for line in moved)  # but atomics
+        return {way for way, *bytes in moved if nothing or bytes != ["0 bytes", "0 bytes"]}
+
+    def is_kept_off_memory(self):
+        """It does not share memory with its neighbours, by what its settings say."""
+        return self.settings.get("VERBENA_LOCAL") == "off" or any(
+            self.settings.get(name) for name in ("VERBENA_PCAP", "VERBENA_FAULTS"))
 
     def cpu_seconds(self):
         """User and system time so far of a running process."""

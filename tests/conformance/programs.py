@@ -1,7 +1,7 @@
 """How each program is started, and what its output must say: the part of a case that a person does by hand.
 
-Every judgement reads what the programs print. That the bytes went over Verbena is read from the counters that its
-library prints at exit (VERBENA_STATS=1) in both processes."""
+Every judgement reads what the programs print. That the bytes went over Verbena, and by shared memory or as packets, is
+read from what its library prints at exit (VERBENA_STATS=1) in both processes."""
 
 import contextlib
 import functools
@@ -73,6 +73,26 @@ def expect_counted(processes, what, least):
                           + "\n".join(process.evidence() for process in processes))
 
 
+def expected_way(processes):
+    """local: the processes are of one host, and none of them is kept off memory. wire: as packets."""
+    is_local = len({tuple(process.place.prefix) for process in processes}) == 1
+    return "local" if is_local and not any(process.is_kept_off_memory() for process in processes) else "wire"
+
+
+def way_of(case):
+    """None: what is to be expected of its places. From one device to another of a host datagrams are packets."""
+    return "wire" if case.path == "one_host" and matrix.is_datagram(case.kind) else None
+
+
+def expect_way(processes, way=None):
+    """Everything that each of them sent and received went this way, or the one that is to be expected, and no other."""
+    way = way or expected_way(processes)
+    for process in processes:
+        if process.ways() != {way}:
+            raise Failure(f"{process.name}: its bytes went {' and '.join(sorted(process.ways())) or 'nowhere'}, not {way}\n"
+                          + "\n".join(process.evidence() for process in processes))
+
+
 # ------------------------------------------------------------------------------------------------------- pingpongs
 
 def run_pingpong(case, path, seconds):
@@ -100,6 +120,7 @@ def run_pingpong(case, path, seconds):
         if "invalid data" in process.stdout + process.stderr:
             raise Failure(f"{process.name} found wrong data\n{process.evidence()}")
     expect_counted((server, client), "bytes", size * rounds * 2)
+    expect_way((server, client), way_of(case))
 
 
 def forget_xrc_domains():
@@ -133,6 +154,7 @@ def run_xsrq_pingpong(case, path, seconds):
     for process in (server, *others):
         expect(process, r"^success$", "its success")
     expect_counted((server, *others), "bytes", 2 * case.size * rounds * clients)
+    expect_way((server, *others))
 
 
 # -------------------------------------------------------------------------------------------------------- perftest
@@ -211,6 +233,7 @@ def run_perftest(case, path, seconds):
         expect_counted((server, client), "packets", sum(row[1] for row in rows) if "-D" not in case.option else 1)
     else:
         expect_counted((server, client), "bytes", sum(each) if "-D" not in case.option else 1)
+    expect_way((server, client), way_of(case))
 
 
 def result_rows(text):

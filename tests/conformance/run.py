@@ -206,7 +206,7 @@ def run_live(tests, launcher, directory, report):
     for test in tests:
         if report.is_over():
             return
-        world = places.World(launcher)
+        world = places.World(launcher, test.settings)
         try:
             judge("live " + test.name, report, lambda: test.run(live.Context(world, directory)))
         finally:

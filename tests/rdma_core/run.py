@@ -3,7 +3,8 @@
 compared with expected.tsv, which says of every test whether it must pass or may be skipped, and why.
 
 It runs over vb_lo with the IPv4 GID and over a veth with the IPv6 GID; and, where interfaces stand beside loopback as on
-a machine, over one of them and over vb_lo. A process runs one module of the suite, every
+a machine, over one of them and over vb_lo. Both ends are of one host: bytes go by memory, but for vb_lo a second time and
+the veth, where VERBENA_LOCAL=off makes them packets. A process runs one module of the suite, every
 test with a deadline; a test that crashes or hangs is a failure that shows the stack, and the rest goes on."""
 
 import argparse
@@ -35,7 +36,8 @@ PYTHON = "/usr/bin/python3"  # Debian's, for which Debian's pyverbs is made
 # Modules about devices of certain makers only: one process for all of them.
 MAKERS = ("test_mlx5_", "test_efa", "test_cuda")
 
-PATHS = ("vb_lo", "veth", "beside_lo", "lo_beside")
+PATHS = ("vb_lo", "vb_lo_wire", "veth", "beside_lo", "lo_beside")
+OF_PACKETS = ("vb_lo_wire", "veth")
 
 Result = collections.namedtuple("Result", "test result why")
 Rule = collections.namedtuple("Rule", "kind pattern says reason")
@@ -127,6 +129,7 @@ class Runner:
         self.their_options = their_options
         self.seconds = seconds
         self.results = {}
+        self.ways = set()  # that bytes went
 
     def run_all(self, waiting):
         workers = [threading.Thread(target=self._work, args=(waiting,)) for _ in range(2)]
@@ -170,6 +173,7 @@ class Runner:
                     says = None if status == 0 else f"{describe_status(status)}\n{process.evidence()}"
                 except Failure as failure:
                     says = str(failure)
+                self.ways |= process.ways()
             lines = [json.loads(line) for line in pathlib.Path(report.name).read_text().splitlines()]
         results, open_test = {}, None
         for line in lines:
@@ -284,7 +288,7 @@ def parse_arguments():
 
 def open_path(world, name):
     """(place, options for the suite)."""
-    if name == "vb_lo":
+    if name in ("vb_lo", "vb_lo_wire"):
         place, version = world.open("vb_lo").server, 4
     elif name == "veth":
         place, version = world.veth("rc", 1500).server, 6
@@ -302,6 +306,8 @@ def run_path(name, world, suite, modules, options):
     if options.second_try:
         try_again(runner, Runner(place, suite, their_options, options.seconds))
     print(f"{len(runner.results)} tests after {time.monotonic() - began:.0f} s")
+    if ("local" in runner.ways) == (name in OF_PACKETS) and not options.modules:
+        runner.results["the way"] = Result("the way", "failed", f"bytes went {' and '.join(sorted(runner.ways))}")
     return runner.results
 
 
@@ -317,7 +323,7 @@ def main():
         modules = without_absent(unpack(suite), options.build)
         without_netlink(suite)
         for name in [options.path] if options.path else PATHS:
-            world = places.World(launcher)
+            world = places.World(launcher, places.WIRE if name in OF_PACKETS else None)
             try:
                 chosen = options.modules or of_path(modules, name)
                 results = run_path(name, world, suite, chosen, options)

@@ -1,5 +1,5 @@
-/* The rings of a pair, both ends of it in this process, turn by turn: what goes in comes out, once and in order, with its
- * bytes, and nothing that the other end writes makes this one leave its bounds. */
+/* The rings of a pair, both ends of it in this process, turn by turn: what goes in comes out, once and in order, with
+ * its bytes, and nothing that the other end writes makes this one leave its bounds. */
 #include <errno.h>
 #include <sys/mman.h>
 #include <unistd.h>
@@ -439,8 +439,8 @@ static void mirror__gives_back_what_is_put_into_it(void **state)
 	for (unsigned round = 0; round < 3000; round++) {
 		struct vb_local_room room;
 		vb_shm_room(own, VB_SHM_ASKING, &room);
-		for (unsigned i = any(VB_SHM_BATCH); i && room.descriptor_count < room.descriptor_max &&
-						    vb_local_heap_left(&room) >= 9000; i--)
+		for (unsigned i = any(VB_SHM_BATCH);
+			i && room.descriptor_count < room.descriptor_max && vb_local_heap_left(&room) >= 9000; i--)
 			put_heaped(&room, next_psn++, 1 + any(9000));
 		vb_shm_publish(own, VB_SHM_ASKING, &room);
 		answer(own, any(VB_SHM_BATCH));
@@ -591,7 +591,8 @@ static void fill_heap(struct vb_shm *own, struct vb_shm *other)
 		vb_shm_room(own, VB_SHM_ANSWERING, &room);
 		assert_true(vb_local_heap_left(&room) >= VB_LOCAL_PART);
 		room.answers[room.answer_count++] = (struct vb_answer){
-			.kind = VB_ANSWER_READ, .length = VB_LOCAL_PART, .at = room.heap_at + room.heap_used };
+			.kind = VB_ANSWER_READ, .length = VB_LOCAL_PART, .at = room.heap_at + room.heap_used
+		};
 		memset(room.heap, (int)i, VB_LOCAL_PART);
 		vb_local_use_heap(&room, VB_LOCAL_PART);
 		vb_shm_publish(own, VB_SHM_ANSWERING, &room);
@@ -635,7 +636,8 @@ int main(void)
 		cmocka_unit_test_setup_teardown(doze__is_ended_once_by_all_of_a_turn, open_pair, close_pair),
 		cmocka_unit_test_setup_teardown(doze__finds_what_was_published_before, open_pair, close_pair),
 		cmocka_unit_test(mirror__gives_back_what_is_put_into_it),
-		cmocka_unit_test_setup_teardown(hostile__freed_counts_that_cannot_be_free_nothing, open_pair, close_pair),
+		cmocka_unit_test_setup_teardown(
+			hostile__freed_counts_that_cannot_be_free_nothing, open_pair, close_pair),
 		cmocka_unit_test_setup_teardown(hostile__writes_anything_while_we_go_on, open_pair, close_pair),
 	};
 
