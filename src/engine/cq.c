@@ -99,7 +99,8 @@ bool vb_cq_is_empty(const struct vb_cq *cq)
 	       !atomic_load_explicit(&cq->is_overrun, memory_order_acquire);
 }
 
-int vb_cq_poll(struct vb_cq *cq, struct vb_wc *wc, int n)
+/* Inline: whoever says what to do with them has it done without a call for each. */
+__attribute__((always_inline)) static inline int take_all(struct vb_cq *cq, int n, vb_cq_taker *taker, void *to)
 {
 	if (n <= 0 || vb_cq_is_empty(cq))
 		return 0;
@@ -108,14 +109,30 @@ int vb_cq_poll(struct vb_cq *cq, struct vb_wc *wc, int n)
 	uint32_t stored = atomic_load_explicit(&cq->tail, memory_order_relaxed) - head;
 	uint32_t taken = stored < (uint32_t)n ? stored : (uint32_t)n;
 	for (uint32_t i = 0; i < taken; i++) {
-		wc[i] = cq->ring[(head + i) & (cq->size - 1)];
-		if (wc[i].qp) /* lives as long as a completion names it: vb_cq_forget_qp */
-			atomic_store_explicit(&wc[i].qp->sq.released, wc[i].sq_index, memory_order_release);
+		const struct vb_wc *wc = &cq->ring[(head + i) & (cq->size - 1)];
+		taker(to, i, wc);
+		if (wc->qp) /* lives as long as a completion names it: vb_cq_forget_qp */
+			atomic_store_explicit(&wc->qp->sq.released, wc->sq_index, memory_order_release);
 	}
 	atomic_store_explicit(&cq->head, head + taken, memory_order_release);
 	bool is_broken = taken == 0 && atomic_load_explicit(&cq->is_overrun, memory_order_relaxed);
 	vb_lock_release(&cq->lock);
 	return is_broken ? -EIO : (int)taken;
+}
+
+int vb_cq_take(struct vb_cq *cq, int n, vb_cq_taker *taker, void *to)
+{
+	return take_all(cq, n, taker, to);
+}
+
+static void copy(void *to, uint32_t index, const struct vb_wc *wc)
+{
+	((struct vb_wc *)to)[index] = *wc;
+}
+
+int vb_cq_poll(struct vb_cq *cq, struct vb_wc *wc, int n)
+{
+	return take_all(cq, n, copy, wc);
 }
 
 void vb_cq_forget_qp(struct vb_cq *cq, uint32_t qpn)

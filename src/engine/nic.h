@@ -215,6 +215,9 @@ uint32_t vb_cq_capacity(const struct vb_cq *cq);
 bool vb_cq_is_empty(const struct vb_cq *cq); /* [any] a glance without the lock */
 /* Takes up to n completions. -EIO after an overrun. [any] */
 int vb_cq_poll(struct vb_cq *cq, struct vb_wc *wc, int n);
+/* The same, each shown to taker where it lies, with the queue's lock held, as the index-th of to. [any] */
+typedef void vb_cq_taker(void *to, uint32_t index, const struct vb_wc *wc);
+int vb_cq_take(struct vb_cq *cq, int n, vb_cq_taker *taker, void *to);
 /* The next completion (or the next solicited or failed one) raises VB_EVENT_COMPLETION once. [any] */
 void vb_cq_request_notify(struct vb_cq *cq, bool solicited_only);
 void *vb_cq_user(const struct vb_cq *cq);

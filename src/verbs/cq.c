@@ -1,8 +1,9 @@
 /* Completion queues: creation, resizing, arming, and the plain poller. The extended poller is cq_ex.c, events events.c.
- * Polling is the hot path: one call of the engine, one translation an entry; only an empty queue costs more. */
+ * Polling is the hot path: one call of the engine, one translation an entry, from where it lies; only an empty queue
+ * costs more. */
 #include "verbs/objects.h"
 
-#define POLL_CHUNK 16
+#define POLL_CHUNK 32 /* with the lock: whoever completes waits meanwhile */
 
 static void count_channel_use(struct ibv_comp_channel *channel, int change)
 {
@@ -147,8 +148,9 @@ int vb_cq_drive_and_poll(struct cq_object *cq, struct vb_wc *wc, int n)
 	return vb_cq_poll(cq->cq, wc, n);
 }
 
-static inline void translate(struct ibv_wc *to, const struct vb_wc *from)
+static void translate(void *wc, uint32_t index, const struct vb_wc *from)
 {
+	struct ibv_wc *to = &((struct ibv_wc *)wc)[index];
 	to->wr_id = from->wr_id;
 	to->status = (enum ibv_wc_status)from->status;
 	to->opcode = (enum ibv_wc_opcode)from->opcode;
@@ -167,19 +169,18 @@ static inline void translate(struct ibv_wc *to, const struct vb_wc *from)
 int vb_cq_ops_poll(struct ibv_cq *ibv, int n, struct ibv_wc *wc)
 {
 	struct cq_object *cq = vb_cq_of(ibv);
-	struct vb_wc chunk[POLL_CHUNK];
 	int total = 0;
 	if (vb_is_forked(ibv->context)) /* before any lock: its holder may have stayed in the parent */
 		return -VB_FORKED_ERRNO;
 	while (total < n) {
 		int want = n - total < POLL_CHUNK ? n - total : POLL_CHUNK;
-		int got = vb_cq_poll(cq->cq, chunk, want);
-		if (got == 0 && total == 0)
-			got = vb_cq_drive_and_poll(cq, chunk, want);
+		int got = vb_cq_take(cq->cq, want, translate, &wc[total]);
+		if (got == 0 && total == 0) {
+			vb_driver_drive(cq->driver);
+			got = vb_cq_take(cq->cq, want, translate, wc);
+		}
 		if (got < 0)
 			return total ? total : got;
-		for (int i = 0; i < got; i++)
-			translate(&wc[total + i], &chunk[i]);
 		total += got;
 		if (got < want)
 			break;

@@ -263,11 +263,34 @@ static void cq__shared_by_threads_gives_everything_once_and_in_order(void **stat
 	free(shared);
 }
 
+static void note_id(void *to, uint32_t index, const struct vb_wc *wc)
+{
+	((uint64_t *)to)[index] = wc->wr_id;
+}
+
+static void cq__shows_completions_where_they_lie(void **state)
+{
+	struct vb_cq *cq = created(4);
+	uint64_t ids[4] = { 0 };
+	for (uint64_t id = 1; id <= 4; id++)
+		push(cq, id);
+	assert_int_equal(vb_cq_take(cq, 3, note_id, ids), 3);
+	for (uint64_t i = 0; i < 3; i++)
+		assert_int_equal(ids[i], i + 1);
+	push(cq, 5); /* around the ring's end */
+	assert_int_equal(vb_cq_take(cq, 4, note_id, ids), 2);
+	assert_int_equal(ids[0], 4);
+	assert_int_equal(ids[1], 5);
+	assert_int_equal(vb_cq_take(cq, 4, note_id, ids), 0);
+	assert_int_equal(vb_cq_destroy(cq), 0);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(cq__refuses_impossible_capacities),
 		cmocka_unit_test(cq__keeps_order_over_many_wraps),
+		cmocka_unit_test(cq__shows_completions_where_they_lie),
 		cmocka_unit_test(cq__order_survives_the_wrap_of_its_indices),
 		cmocka_unit_test(cq__is_empty_follows_its_content),
 		cmocka_unit_test(cq__overrun_is_told_once_and_then_polling_fails),
