@@ -306,6 +306,7 @@ void vb_driver_kick(struct vb_driver *d)
 	if (d->process->is_forked)
 		return;
 	count_up(&d->posts);
+	vb_crowding_is_of_use(vb_crowding_of_caller()); /* whoever posts polls for something */
 	fence_beside_mutex();
 	if (try_lock(d))
 		vb_driver_unlock(d); /* which serves the doorbell */

@@ -349,7 +349,8 @@ void vb_neighbours_hear(struct vb_driver *d)
 	int count = (int)syscall(SYS_epoll_pwait, all->epoll_fd, events, HEARD_AT_A_TIME, 0, NULL, 0);
 	for (int i = 0; i < count; i++) {
 		struct vb_acquaintance *who = all->by_slot[events[i].data.u32 % VB_NEIGHBOUR_SLOTS];
-		if (who && who->link && (!hear_link(who->link) || has_died(who->link)))
+		bool is_pidfd = events[i].data.u32 / VB_NEIGHBOUR_SLOTS;
+		if (who && who->link && (is_pidfd ? has_died(who->link) : !hear_link(who->link)))
 			vb_link_end(who->link, vb_host_now());
 	}
 }

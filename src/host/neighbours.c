@@ -117,9 +117,9 @@ struct vb_deadline vb_neighbours_next_deadline(const struct vb_driver *d)
 
 /* ---- Links ------------------------------------------------------------------------------------------------------ */
 
-static void watch(struct vb_neighbours *all, int fd, uint8_t slot)
+static void watch(struct vb_neighbours *all, int fd, uint32_t name)
 {
-	struct epoll_event event = { .events = EPOLLIN, .data.u32 = slot };
+	struct epoll_event event = { .events = EPOLLIN, .data.u32 = name };
 
 	if (fd >= 0)
 		epoll_ctl(all->epoll_fd, EPOLL_CTL_ADD, fd, &event);
@@ -362,7 +362,7 @@ static bool introduce(struct vb_neighbours *all, const struct vb_broker_notice *
 	link->bell = notice->socket;
 	link->pidfd = notice->pidfd;
 	watch(all, link->bell, who->slot);
-	watch(all, link->pidfd, who->slot);
+	watch(all, link->pidfd, who->slot + VB_NEIGHBOUR_SLOTS);
 	vb_greeting_say(link);
 	return true;
 }

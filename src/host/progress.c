@@ -189,7 +189,7 @@ static bool turn_to_neighbours(struct vb_driver *d)
 {
 	vb_driver_lock(d);
 	bool is_ours = d->attendance == VB_ATTENDED_BY_THREAD && vb_neighbours_are_awake(d);
-	bool is_busy = is_ours && vb_neighbours_have_news(d) && vb_driver_turn_to_neighbours(d);
+	bool is_busy = is_ours && vb_driver_turn_to_neighbours(d);
 	d->is_awake |= is_ours;
 	vb_driver_unlock(d);
 	return is_busy;
@@ -210,10 +210,12 @@ static void keep_company(struct vb_driver *d)
 
 /* ---- The thread ------------------------------------------------------------------------------------------------- */
 
-static bool turn(struct vb_driver *d)
+static bool turn(struct vb_driver *d, bool is_answering)
 {
 	vb_driver_lock(d);
 	bool is_busy = vb_driver_turn(d);
+	if (!is_answering)
+		vb_neighbours_settle(d, d->turned_at);
 	d->is_awake |= d->attendance == VB_ATTENDED_BY_THREAD;
 	vb_driver_unlock(d);
 	return is_busy;
@@ -252,7 +254,7 @@ static bool drive(struct vb_driver *d)
 
 	d->posts_seen = posts;
 	for (int turns = 0; is_busy && turns < TURNS_AT_A_TIME; turns++) {
-		is_busy = turn(d);
+		is_busy = turn(d, is_answering);
 		keep_company(d);
 		if (!is_busy)
 			is_busy = !go_to_sleep(d, is_answering);
