@@ -315,6 +315,8 @@ static bool hear_link(struct vb_link *link)
 
 	for (unsigned i = 0; i < HEARD_AT_A_TIME; i++) {
 		ssize_t n = hear_next(link, &greeting, &file);
+		if (n < 0 && errno == ECONNRESET)
+			continue; /* he left what we said unread; what he said comes next */
 		if (n < 0)
 			return errno == EAGAIN || errno == EINTR;
 		bool is_taken = n == sizeof(greeting) && take_greeting(link, &greeting, file);

@@ -282,6 +282,26 @@ static void meeting__pulls_from_nobody_but_who_was_introduced(void **state)
 	waitpid(child, NULL, 0);
 }
 
+static enum vb_local_reason reason_of(void)
+{
+	return driver->neighbours->by_slot[SLOT]->reason;
+}
+
+/* He does not wait for what we say, which then is unread at his end: the kernel tells of that first. */
+static void meeting__of_who_refuses_and_leaves_says_why(void **state)
+{
+	struct acquaintance who;
+
+	NEEDS_NAMESPACE;
+	struct saying hello = hello_of(device);
+	hello.reason = VB_LOCAL_IS_FAULTY;
+	introduce(device, &who, SLOT, geteuid(), -1);
+	says(&who, &hello, sizeof(hello));
+	part(&who);
+	drive();
+	assert_int_equal(reason_of(), VB_LOCAL_IS_FAULTY);
+}
+
 static void meeting__of_who_refuses_leaves_the_wire(void **state)
 {
 	struct acquaintance who;
@@ -294,7 +314,7 @@ static void meeting__of_who_refuses_leaves_the_wire(void **state)
 	says(&who, &hello, sizeof(hello));
 	drive();
 	assert_true(has_been_left(&who));
-	assert_int_equal(driver->neighbours->by_slot[SLOT]->reason, VB_LOCAL_CAPTURES);
+	assert_int_equal(reason_of(), VB_LOCAL_CAPTURES);
 	connect_qps(1);
 	post_write(0);
 	drive();
@@ -693,6 +713,7 @@ int main(int argc, char **argv)
 		TEST(meeting__pulls_from_nobody_of_another_user),
 		TEST(meeting__pulls_from_nobody_but_who_was_introduced),
 		TEST(meeting__of_who_refuses_leaves_the_wire),
+		TEST(meeting__of_who_refuses_and_leaves_says_why),
 		TEST(meeting__twice_keeps_the_first),
 		TEST(meeting__replaces_a_dead_process),
 		TEST(hostile__greetings_end_it),
