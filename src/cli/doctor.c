@@ -149,6 +149,7 @@ static void examine_machine(struct doctor *doctor)
 {
 	vb_check_files(&doctor->findings, &doctor->settings);
 	vb_check_kernel(&doctor->findings, &doctor->settings);
+	vb_check_local(&doctor->findings, &doctor->settings);
 	vb_check_port(&doctor->findings, &doctor->settings);
 	vb_check_network(&doctor->findings, &doctor->settings);
 	vb_check_machine(&doctor->findings, &doctor->settings);

@@ -8,6 +8,7 @@
 /* Each group of checks adds its statements. settings are those in force, or the defaults when they are malformed. */
 void vb_check_kernel(struct vb_findings *findings, const struct vb_settings *settings);
 void vb_check_files(struct vb_findings *findings, const struct vb_settings *settings);
+void vb_check_local(struct vb_findings *findings, const struct vb_settings *settings);
 void vb_check_port(struct vb_findings *findings, const struct vb_settings *settings);
 void vb_check_network(struct vb_findings *findings, const struct vb_settings *settings);
 void vb_check_machine(struct vb_findings *findings, const struct vb_settings *settings);

@@ -246,6 +246,15 @@ def doctor__malformed_setting_is_a_stop():
     contains(done.stdout, "error|warn|info|debug")
 
 
+def doctor__says_how_processes_of_this_host_talk():
+    contains(verbena("doctor").stdout, "same host")
+    contains(verbena("doctor").stdout, "shared memory")
+    for setting, value in (("LOCAL", "off"), ("PCAP", "/dev/null"), ("FAULTS", "drop=1%")):
+        said = verbena("doctor", **{"VERBENA_" + setting: value}).stdout
+        contains(said, "over the wire, as between hosts: VERBENA_" + setting)
+        contains(said, "unset VERBENA_" + setting)
+
+
 def doctor__given_settings_are_marked():
     contains(verbena("doctor", VERBENA_PART_ID="77").stdout, "* VERBENA_PART_ID   77")
 
