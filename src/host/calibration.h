@@ -5,7 +5,7 @@
 #include <stdint.h>
 
 /* From how many bytes on a message is better pulled by one copy of the kernel's than copied by both ends through a heap:
- * measured once a process, which takes some milliseconds. From 8192 bytes to just more than a part. Any thread. */
+ * measured once a process, which takes some milliseconds. From 16384 bytes to just more than a part. Any thread. */
 uint32_t vb_pull_pays_from(void);
 
 #endif
