@@ -136,11 +136,18 @@ int vb_host_can_make_dmabufs(void); /* 0 or -errno */
 int vb_host_make_dmabuf(int file, size_t length);
 
 /* Memory that can be shared: a file of so many bytes that never shrinks, or -errno. */
+#define VB_MEMORY_NAME "verbena memory"
 int vb_host_make_memory(size_t length);
+/* Its pages take the place of those there, at the same address and with the same bytes. With nobody writing. 0 or -errno. */
+int vb_host_move_memory(void *first, size_t length, int file);
 /* Memory of ours where such a file is mapped from its beginning on: neighbours who pull from it need not ask the kernel. Its
  * name, for vb_mr_config.segment; 0: it is not shared, for there are too many. Without any mutex. */
 uint32_t vb_host_share_memory(struct vb_driver *driver, const void *memory, size_t length, int file);
 void vb_host_unshare_memory(struct vb_driver *driver, uint32_t segment); /* of no region any more; 0 is none */
+/* Memory that is about to be registered: with VERBENA_MAP=registered, large and private it becomes shared. The segment's name
+ * or 0; given back when the region is no more. */
+uint32_t vb_host_back_registered(struct vb_driver *driver, void *memory, size_t length);
+void vb_host_leave_registered(struct vb_driver *driver, uint32_t segment);
 
 /* Whether every byte from first to last is mapped and its ends can be read, or written. Asks the kernel; changes nothing. */
 bool vb_host_memory_is_present(const void *memory, uint64_t length, bool for_writing);

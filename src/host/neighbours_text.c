@@ -63,9 +63,13 @@ bool vb_neighbours_have_talked(const struct vb_driver *d)
 void vb_neighbours_print(const struct vb_driver *d)
 {
 	enum vb_local_reason refusal = vb_local_refusal(vb_settings_get());
+	char backed[32];
 
 	if (!d->neighbours && refusal != VB_LOCAL_IS_USED)
 		vb_log(VB_LOG_ERROR, "local: none: %s", vb_local_reason_text(refusal));
+	if (d == vb_process_home(d->process) && d->process->backing.bytes)
+		vb_log(VB_LOG_ERROR, "local: %s of registered memory became shared (VERBENA_MAP=registered)",
+			vb_text_bytes(d->process->backing.bytes, backed, sizeof(backed)));
 	for (unsigned slot = 0; d->neighbours && slot < VB_NEIGHBOUR_SLOTS; slot++)
 		if (d->neighbours->by_slot[slot])
 			print_one(d, d->neighbours->by_slot[slot]);

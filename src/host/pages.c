@@ -6,6 +6,7 @@
 #include <linux/futex.h>
 #include <signal.h>
 #include <stdint.h>
+#include <string.h>
 #include <sys/mman.h>
 #include <sys/resource.h>
 #include <sys/syscall.h>
@@ -58,7 +59,7 @@ const struct vb_memory_kind vb_memory_pageable = {
 int vb_host_make_memory(size_t length)
 {
 	struct rlimit most;
-	int file = memfd_create("verbena memory", MFD_CLOEXEC | MFD_ALLOW_SEALING);
+	int file = memfd_create(VB_MEMORY_NAME, MFD_CLOEXEC | MFD_ALLOW_SEALING);
 
 	if (file < 0)
 		return -errno;
@@ -67,5 +68,19 @@ int vb_host_make_memory(size_t length)
 		return file;
 	int error = is_allowed ? errno : EFBIG;
 	close(file);
+	return -error;
+}
+
+int vb_host_move_memory(void *first, size_t length, int file)
+{
+	void *pages = mmap(NULL, length, PROT_READ | PROT_WRITE, MAP_SHARED, file, 0);
+
+	if (pages == MAP_FAILED)
+		return -errno;
+	memcpy(pages, first, length);
+	if (mremap(pages, length, length, MREMAP_MAYMOVE | MREMAP_FIXED, first) != MAP_FAILED)
+		return 0;
+	int error = errno;
+	munmap(pages, length);
 	return -error;
 }

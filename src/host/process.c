@@ -341,6 +341,7 @@ static int start(void)
 	pthread_once(&at_exit_once, register_at_exit);
 	vb_list_init(&p->drivers);
 	vb_list_init(&p->devices);
+	pthread_mutex_init(&p->backing.mutex, NULL);
 	p->link_fd = p->connections_fd = -1;
 	int rc = make_driver(p, settings);
 	if (rc < 0) {

@@ -5,6 +5,7 @@
 #define VB_HOST_PROCESS_H
 
 #include "base/list.h"
+#include "host/backing.h"
 #include "host/broker.h"
 #include "host/connections.h"
 #include "host/driver.h"
@@ -20,6 +21,7 @@ struct vb_process {
 	struct vb_pcap *pcap; /* or NULL */
 	struct vb_lives *lives; /* what neighbours read who pull from us */
 	struct vb_segments *segments; /* what they may map */
+	struct vb_backing backing;    /* of registered memory */
 	int link_fd;	      /* netlink; -1 where it is forbidden */
 	int connections_fd;   /* timerfd of connections.c, which guards it with what follows */
 	struct vb_deadline connections_at;

@@ -114,6 +114,8 @@ static bool parse_value(struct vb_settings *settings, enum vb_setting which, con
 		return parse_names(text);
 	case VB_SETTING_LOCAL:
 		return parse_choice(text, "auto", "off", &settings->local_off);
+	case VB_SETTING_MAP:
+		return parse_choice(text, "off", "registered", &settings->map_registered);
 	case VB_SETTING_PCAP:
 		return parse_file(text);
 	case VB_SETTING_FAULTS:

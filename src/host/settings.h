@@ -12,6 +12,7 @@
 #define VB_SETTINGS(X)                                                                                                 \
 	X(DEVICES, "comma-separated interface or device names", "all", "which devices exist, in this order")           \
 	X(LOCAL, "auto|off", "auto", "off forces the wire path between processes of one host")                         \
+	X(MAP, "off|registered", "off", "registered lets neighbours map large registered memory, at some risk")           \
 	X(PCAP, "file name; %p becomes the process id", "", "writes what the process sends and receives as a capture") \
 	X(FAULTS, "drop=P,dup=P,reorder=P,corrupt=P,delay=TIME,seed=N", "", "injects faults into received packets")    \
 	X(STATS, "0|1", "0", "prints a summary of paths and counters on stderr at exit")                               \
@@ -36,7 +37,7 @@ enum vb_log_level { VB_LOG_ERROR, VB_LOG_WARN, VB_LOG_INFO, VB_LOG_DEBUG };
 struct vb_settings {
 	const char *text[VB_SETTING_COUNT]; /* as given, or the default */
 	bool is_given[VB_SETTING_COUNT];
-	bool local_off, stats, trains_off, broker_any, dmabuf_on, progress_off;
+	bool local_off, map_registered, stats, trains_off, broker_any, dmabuf_on, progress_off;
 	uint32_t receive_buffer, part_id;
 	enum vb_log_level log;
 };

@@ -155,20 +155,6 @@ struct ibv_mr *vb_dm_ops_reg_mr(
 
 /* ---- Exporting: the piece's pages become those of a file, which the kernel makes a dma-buf of ---- */
 
-/* The file's pages take the place of the piece's, at the same address and with the same bytes. With nobody writing. */
-static int move_to_file(struct dm_object *dm, int file)
-{
-	void *pages = mmap(NULL, dm->rounded, PROT_READ | PROT_WRITE, MAP_SHARED, file, 0);
-	if (pages == MAP_FAILED)
-		return -errno;
-	memcpy(pages, dm->bytes, dm->rounded);
-	if (mremap(pages, dm->rounded, dm->rounded, MREMAP_MAYMOVE | MREMAP_FIXED, dm->bytes) != MAP_FAILED)
-		return 0;
-	int err = errno;
-	munmap(pages, dm->rounded);
-	return -err;
-}
-
 /* Once, and for good: later exports are of the same file. */
 static int share_bytes(struct dm_object *dm)
 {
@@ -180,7 +166,7 @@ static int share_bytes(struct dm_object *dm)
 	int err = vb_driver_lock_quiet(vb_driver_of(dm->ibv.context));
 	if (!err) {
 		vb_lock_take(&dm->lock);
-		err = move_to_file(dm, file);
+		err = vb_host_move_memory(dm->bytes, dm->rounded, file);
 		vb_lock_release(&dm->lock);
 		vb_driver_unlock(vb_driver_of(dm->ibv.context));
 	}

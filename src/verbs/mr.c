@@ -100,7 +100,11 @@ static struct ibv_mr *mr_register(struct ibv_pd *pd, void *addr, size_t length, 
 	int err = vb_is_forked(pd->context) ? VB_FORKED_ERRNO : make_config(addr, length, iova, access, &config);
 	if (err)
 		return vb_fail(err);
+	if (!config.kind)
+		config.segment = vb_host_back_registered(vb_driver_of(pd->context), addr, length);
 	struct mr_object *mr = vb_mr_object_create(pd, &config, addr);
+	if (!mr)
+		vb_host_leave_registered(vb_driver_of(pd->context), config.segment);
 	return mr ? &mr->ibv : NULL;
 }
 
@@ -200,7 +204,10 @@ static int rereg_config(
 	void *new_addr = moves ? addr : mr->config.memory;
 	size_t new_length = moves ? length : mr->config.length;
 	uint64_t iova = moves ? (uintptr_t)addr : mr->config.iova;
-	return make_config(new_addr, new_length, iova, new_access, config);
+	int err = make_config(new_addr, new_length, iova, new_access, config);
+	if (!err && !moves)
+		config->segment = mr->config.segment;
+	return err;
 }
 
 /* By one thread at a time: between the old terms and the new ones the region is closed. */
@@ -230,6 +237,8 @@ static int rereg_locked(struct ibv_mr *ibv, int flags, struct ibv_pd *pd, void *
 		errno = err;
 		return is_restored ? IBV_REREG_MR_ERR_INPUT : IBV_REREG_MR_ERR_CMD;
 	}
+	if (config.segment != mr->config.segment)
+		vb_host_leave_registered(vb_driver_of(ibv->context), mr->config.segment);
 	mr->config = config;
 	ibv->addr = config.memory;
 	ibv->length = config.length;
@@ -268,6 +277,8 @@ VB_EXPORT int ibv_dereg_mr(struct ibv_mr *ibv)
 	vb_pd_hold(ibv->pd, -1);
 	if (mr->dm)
 		atomic_fetch_sub(&mr->dm->regions, 1);
+	else
+		vb_host_leave_registered(vb_driver_of(ibv->context), mr->config.segment);
 	if (mr->dmah)
 		atomic_fetch_sub(&mr->dmah->regions, 1);
 	if (mr->mapping)

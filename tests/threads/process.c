@@ -1,5 +1,6 @@
 /* What happens around the threads: processes that sleep, idle, fork, execute others and load the library late. */
 #include <signal.h>
+#include <sys/mman.h>
 #include <sys/wait.h>
 #include "rig.h"
 
@@ -147,8 +148,8 @@ static _Noreturn void share_and_unshare(int socket)
 		pause();
 }
 
-/* How many mappings there are that are read alone, of SHARED bytes of a neighbour's. */
-static unsigned count_mapped(void)
+/* How many mappings there are that are read alone, of so many bytes of a neighbour's. */
+static unsigned count_mapped(size_t bytes)
 {
 	unsigned long first, end;
 	unsigned count = 0;
@@ -157,17 +158,17 @@ static unsigned count_mapped(void)
 
 	REQUIRE(maps);
 	while (fgets(line, sizeof(line), maps))
-		count += sscanf(line, "%lx-%lx %7s", &first, &end, rights) == 3 && end - first == SHARED &&
+		count += sscanf(line, "%lx-%lx %7s", &first, &end, rights) == 3 && end - first == bytes &&
 			 strcmp(rights, "r--s") == 0 && strstr(line, "verbena memory");
 	fclose(maps);
 	return count;
 }
 
-static bool will_be_mapped(unsigned count)
+static bool will_be_mapped(size_t bytes, unsigned count)
 {
-	for (unsigned ms = 0; ms < 5000 && count_mapped() != count; ms++)
+	for (unsigned ms = 0; ms < 5000 && count_mapped(bytes) != count; ms++)
 		sleep_ms(1);
-	return count_mapped() == count;
+	return count_mapped(bytes) == count;
 }
 
 static void device_memory_is_mapped_by_who_reads_it(void)
@@ -181,7 +182,7 @@ static void device_memory_is_mapped_by_who_reads_it(void)
 	bool is_local = !getenv("VERBENA_LOCAL");
 	for (unsigned i = 0; i < 2; i++) {
 		peer_receive(peer.socket, &rkey, sizeof(rkey));
-		REQUIRE(will_be_mapped(is_local));
+		REQUIRE(will_be_mapped(SHARED, is_local));
 		memset(end.buffer.bytes, 0, SHARED);
 		REQUIRE_EQUAL(request_and_wait(&end, (struct request){ .opcode = IBV_WR_RDMA_READ,
 							     .length = SHARED - 11,
@@ -193,9 +194,73 @@ static void device_memory_is_mapped_by_who_reads_it(void)
 		REQUIRE(memcmp(end.buffer.bytes, expected + 11, SHARED - 11) == 0);
 		peer_send(peer.socket, "!", 1);
 		peer_receive(peer.socket, &(char){ 0 }, 1);
-		REQUIRE(will_be_mapped(0));
+		REQUIRE(will_be_mapped(SHARED, 0));
 		peer_send(peer.socket, "!", 1);
 	}
+	end_peer(&peer);
+	to_error(end.qp);
+	free_end(&end);
+}
+
+/* ---- Registered memory, on request ------------------------------------------------------------------------ */
+
+enum { REGISTERED = 1 << 21 };
+
+/* A page more, of which half is registered at each end. */
+static uint8_t *registered_memory(struct ibv_pd *pd, struct ibv_mr **mr)
+{
+	uint8_t *bytes = mmap(NULL, REGISTERED + 4096, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+
+	REQUIRE(bytes != MAP_FAILED);
+	for (unsigned i = 0; i < REGISTERED + 4096; i++)
+		bytes[i] = (uint8_t)(i * 7 + i / 251);
+	*mr = ibv_reg_mr(pd, bytes + 2048, REGISTERED, ACCESS_ALL);
+	REQUIRE(*mr);
+	return bytes;
+}
+
+/* Twice registered, it is shared until the last region is gone. */
+static _Noreturn void register_and_leave(int socket)
+{
+	struct pair_end end = make_end(65536, 16);
+	struct ibv_mr *mr;
+
+	exchange(socket, &end);
+	uint8_t *bytes = registered_memory(end.qp->pd, &mr);
+	struct ibv_mr *inside = ibv_reg_mr(end.qp->pd, bytes + 4096, REGISTERED - 8192, ACCESS_ALL);
+	REQUIRE(inside);
+	REQUIRE_EQUAL(ibv_dereg_mr(inside), 0);
+	struct introduction own = { .memory = (uintptr_t)bytes + 2048, .rkey = mr->rkey };
+	peer_send(socket, &own, sizeof(own));
+	peer_receive(socket, &(char){ 0 }, 1);
+	for (unsigned i = 0; i < REGISTERED + 4096; i++)
+		REQUIRE_EQUAL(bytes[i], (uint8_t)(i * 7 + i / 251));
+	REQUIRE_EQUAL(ibv_dereg_mr(mr), 0);
+	for (;;)
+		pause();
+}
+
+static void registered_memory_is_mapped_on_request(void)
+{
+	setenv("VERBENA_MAP", "registered", 1);
+	struct peer peer = peer_start("registered memory");
+	struct pair_end end = make_end(REGISTERED, 16);
+	struct introduction target;
+
+	exchange(peer.socket, &end);
+	bool is_local = !getenv("VERBENA_LOCAL");
+	peer_receive(peer.socket, &target, sizeof(target));
+	REQUIRE(will_be_mapped(REGISTERED - 4096, is_local));
+	REQUIRE_EQUAL(request_and_wait(&end, (struct request){ .opcode = IBV_WR_RDMA_READ,
+						     .length = REGISTERED,
+						     .remote = target.memory,
+						     .rkey = target.rkey })
+			      .status,
+		IBV_WC_SUCCESS);
+	for (unsigned i = 0; i < REGISTERED; i++)
+		REQUIRE_EQUAL(end.buffer.bytes[i], (uint8_t)((i + 2048) * 7 + (i + 2048) / 251));
+	peer_send(peer.socket, "!", 1);
+	REQUIRE(will_be_mapped(REGISTERED - 4096, 0));
 	end_peer(&peer);
 	to_error(end.qp);
 	free_end(&end);
@@ -843,6 +908,7 @@ int main(int argc, char **argv)
 		CASE(a_target_asleep_in_pause_is_read_and_written),
 		CASE(a_target_whose_waiter_was_cancelled_is_written),
 		CASE(device_memory_is_mapped_by_who_reads_it),
+		CASE(registered_memory_is_mapped_on_request),
 		CASE(an_idle_process_uses_no_cpu),
 		CASE(a_forked_childs_verbs_return_an_errno),
 		CASE(a_forked_child_opens_a_device_of_its_own),
@@ -860,6 +926,8 @@ int main(int argc, char **argv)
 
 	if ((socket = peer_socket(argc, argv, "target")) >= 0)
 		sleep_as_target(socket);
+	if ((socket = peer_socket(argc, argv, "registered memory")) >= 0)
+		register_and_leave(socket);
 	if ((socket = peer_socket(argc, argv, "device memory")) >= 0)
 		share_and_unshare(socket);
 	if ((socket = peer_socket(argc, argv, "cancelled")) >= 0)

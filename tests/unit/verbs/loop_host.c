@@ -32,7 +32,7 @@ struct vb_device_flow {
 	struct vb_frame_flow flow;
 };
 
-static bool forked, deaf, may_use_frames = true, makes_dmabufs;
+static bool forked, deaf, may_use_frames = true, makes_dmabufs, backs_registered;
 static int groups, open_devices, deaths, shared;
 static struct vb_device *last_opened;
 
@@ -60,6 +60,22 @@ uint32_t vb_host_share_memory(struct vb_driver *driver, const void *memory, size
 void vb_host_unshare_memory(struct vb_driver *driver, uint32_t segment)
 {
 	shared -= segment != 0;
+}
+
+uint32_t vb_host_back_registered(struct vb_driver *driver, void *memory, size_t length)
+{
+	shared += backs_registered;
+	return backs_registered;
+}
+
+void vb_host_leave_registered(struct vb_driver *driver, uint32_t segment)
+{
+	shared -= segment != 0;
+}
+
+void loop_set_backs_registered(bool does)
+{
+	backs_registered = does;
 }
 
 int loop_shared(void)

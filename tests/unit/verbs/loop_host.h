@@ -28,6 +28,7 @@ void loop_set_may_use_frames(bool may);
 /* VERBENA_DMABUF=on */
 void loop_set_dmabuf_on(bool is_on);
 /* dma-bufs can be made; they are the files themselves, for a test to look into. */
+void loop_set_backs_registered(bool does);
 int loop_shared(void); /* pieces of memory that neighbours may map */
 void loop_set_makes_dmabufs(bool does);
 /* QPs whose death was explained. */

@@ -296,6 +296,29 @@ static void dm__large_is_shared_as_long_as_it_is_there(void **state)
 	assert_int_equal(ibv_free_dm(small), 0);
 }
 
+/* What a region was given is given back once, whatever becomes of it. */
+static void region__leaves_what_was_shared_for_it(void **state)
+{
+	struct fixture *f = *state;
+	static uint8_t bytes[2][8192];
+	int before = loop_shared();
+	loop_set_backs_registered(true);
+	struct ibv_mr *mr = ibv_reg_mr(f->pd, bytes[0], sizeof(bytes[0]), 0);
+	struct ibv_mr *other = ibv_reg_mr(f->pd, bytes[0], sizeof(bytes[0]), 0);
+	struct ibv_mr *on_demand = ibv_reg_mr(f->pd, bytes[0], sizeof(bytes[0]), IBV_ACCESS_ON_DEMAND);
+	assert_int_equal(loop_shared(), before + 2);
+	assert_int_equal(ibv_rereg_mr(mr, IBV_REREG_MR_CHANGE_ACCESS, NULL, NULL, 0, IBV_ACCESS_LOCAL_WRITE), 0);
+	assert_int_equal(loop_shared(), before + 2);
+	assert_int_equal(ibv_rereg_mr(mr, IBV_REREG_MR_CHANGE_TRANSLATION, NULL, bytes[1], sizeof(bytes[1]), 0), 0);
+	assert_int_equal(loop_shared(), before + 1);
+	assert_int_equal(ibv_dereg_mr(mr), 0);
+	assert_int_equal(ibv_dereg_mr(on_demand), 0);
+	assert_int_equal(loop_shared(), before + 1);
+	assert_int_equal(ibv_dereg_mr(other), 0);
+	assert_int_equal(loop_shared(), before);
+	loop_set_backs_registered(false);
+}
+
 /* ---- Parent domains ---- */
 
 struct arena {
@@ -450,6 +473,7 @@ int main(void)
 		WITH_DEVICE(dm__is_copied_by_words_within_its_bounds),
 		WITH_PAIR(dm__region_is_zero_based_and_holds_it),
 		WITH_PAIR(dm__large_is_shared_as_long_as_it_is_there),
+		WITH_DEVICE(region__leaves_what_was_shared_for_it),
 		WITH_DEVICE(parent__objects_lie_in_the_programs_memory),
 		WITH_PAIR(parent__is_its_domain_by_another_name),
 		WITH_DEVICE(thread_domain__is_held_by_parent_domains),
