@@ -90,13 +90,13 @@ static uint64_t time_heap(struct trial *trial)
 	return took;
 }
 
-static uint64_t time_pulls(const struct trial *trial)
+static uint64_t time_pulls(const struct trial *trial, unsigned offset)
 {
 	uint64_t begin = now_ns();
 
 	for (unsigned i = 0; i < COPIES; i++) {
 		uint64_t proof[2]; /* is in pages of its own, which cost as much as those of the payload */
-		const struct iovec to[] = { { target(trial, i), trial->length }, { proof, sizeof(proof) } };
+		const struct iovec to[] = { { target(trial, i) + offset, trial->length }, { proof, sizeof(proof) } };
 		const struct iovec from[] = { { source(trial, i), trial->length }, { heap(trial, i), sizeof(proof[0]) },
 			{ heap(trial, i + 1), sizeof(proof[1]) } };
 		if (process_vm_readv(getpid(), to, 2, from, 3, 0) != (ssize_t)(trial->length + sizeof(proof)))
@@ -111,14 +111,29 @@ static bool pays(uint8_t *memory, uint32_t length)
 	uint64_t by_heap = UINT64_MAX, by_pull = UINT64_MAX;
 
 	for (unsigned i = 0; i < TRIES; i++) {
-		uint64_t heap_took = time_heap(&trial), pulls_took = time_pulls(&trial);
+		uint64_t heap_took = time_heap(&trial), pulls_took = time_pulls(&trial, 0);
 		by_heap = heap_took < by_heap ? heap_took : by_heap;
 		by_pull = pulls_took < by_pull ? pulls_took : by_pull;
 	}
 	return by_pull / 5 <= by_heap / 4; /* it takes one core's time where the heap takes two */
 }
 
+/* Addresses that are near in their pages: base/copy.h. */
+static bool suffers_near(uint8_t *memory)
+{
+	const struct trial trial = { .memory = memory, .length = VB_LOCAL_PART / 2 };
+	uint64_t apart = UINT64_MAX, near = UINT64_MAX;
+
+	for (unsigned i = 0; i < TRIES; i++) {
+		uint64_t apart_took = time_pulls(&trial, 0), near_took = time_pulls(&trial, VB_COPY_NEAR / 4);
+		apart = apart_took < apart ? apart_took : apart;
+		near = near_took < near ? near_took : near;
+	}
+	return near / 3 > apart / 2;
+}
+
 static uint32_t pays_from = VB_LOCAL_PART + 1;
+static bool is_slow_near;
 
 static void measure(void)
 {
@@ -131,13 +146,20 @@ static void measure(void)
 	memset(memory, 1, length);
 	for (unsigned i = 0; i < sizeof(sizes) / sizeof(sizes[0]) && pays(memory, sizes[i]); i++)
 		pays_from = sizes[i];
+	is_slow_near = suffers_near(memory);
 	free(memory);
 }
 
+static pthread_once_t once = PTHREAD_ONCE_INIT;
+
 uint32_t vb_pull_pays_from(void)
 {
-	static pthread_once_t once = PTHREAD_ONCE_INIT;
-
 	pthread_once(&once, measure);
 	return pays_from;
+}
+
+bool vb_pull_is_slow_near(void)
+{
+	pthread_once(&once, measure);
+	return is_slow_near;
 }

@@ -200,7 +200,8 @@ static bool take_hello(struct vb_link *link, const struct greeting *hello)
 		who->reason = hello->reason;
 		return false;
 	}
-	link->puller = (struct vb_puller){ .pid = (pid_t)hello->pid, .nonce = hello->nonce, .lives = hello->lives };
+	link->puller = (struct vb_puller){ .pid = (pid_t)hello->pid, .nonce = hello->nonce, .lives = hello->lives,
+		.stages = vb_pull_is_slow_near() };
 	who->pid = hello->pid;
 	who->pull_reason = try_to_pull(link);
 	vb_neighbour_set_pulling(&link->engine, who->pull_reason == VB_LOCAL_IS_USED ? vb_pull_pays_from() : 0);

@@ -113,12 +113,13 @@ static enum vb_local_outcome pull_staged(const struct vb_puller *puller, const s
 enum vb_local_outcome vb_pull(struct vb_puller *puller, const struct vb_local_pull *pull)
 {
 	enum vb_local_outcome outcome;
+	bool is_staged = puller->stages && is_near(pull);
 
 	if (puller->mapped && vb_mapped_pull(puller->mapped, puller->lives, puller->nonce, pull, &outcome)) {
 		puller->has_mapped = true;
 		return outcome;
 	}
-	if (is_near(pull) && !puller->stage)
+	if (is_staged && !puller->stage)
 		puller->stage = aligned_alloc(VB_COPY_PAGE, STAGE + VB_COPY_PAGE);
-	return is_near(pull) && puller->stage ? pull_staged(puller, pull) : pull_straight(puller, pull);
+	return is_staged && puller->stage ? pull_staged(puller, pull) : pull_straight(puller, pull);
 }

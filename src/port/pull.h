@@ -13,7 +13,8 @@ struct vb_puller {
 	pid_t pid;	    /* as it is called here */
 	uint64_t nonce;	    /* what its lives begin with: another process with that number has another */
 	uint64_t lives;	    /* address of its struct vb_lives */
-	uint8_t *stage;	    /* for addresses that copy badly; made when needed */
+	bool stages;	    /* what is near in its page: the processor copies that badly (base/copy.h) */
+	uint8_t *stage;	    /* made when needed */
 	struct vb_mapped *mapped; /* what it shares; or NULL */
 	bool has_mapped;	  /* something was pulled from that */
 };

@@ -52,7 +52,7 @@ static int free_memory(void **state)
 /* It says by a pipe that it is as it shall be. */
 static struct vb_puller child_that(void (*becomes)(void))
 {
-	struct vb_puller puller = { .nonce = NONCE, .lives = (uintptr_t)lives };
+	struct vb_puller puller = { .nonce = NONCE, .stages = true, .lives = (uintptr_t)lives };
 	int ready[2];
 	char byte;
 
