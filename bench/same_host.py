@@ -130,6 +130,7 @@ def bandwidth(bench):
 
 
 def mapped_bandwidth(bench, key, text, run, **wanted):
+    wanted["bound"] = "half of the puller's core copies; the rest is turns of one message each, and for READs the wake-ups"
     for test in ("write", "read"):
         beside_ucx(bench, f"{key}_{test}", f"{test.upper()} 64 KiB, {text}", "Gb/s", functools.partial(run, test), "tag_bw",
                    lambda ucx: ucx.gbps, 64 * KIB, 100000, "posix+cma", **wanted)
@@ -213,7 +214,8 @@ def event_cpu(bench):
 
 def event_calls(bench):
     text, wanted = "1 MiB, ib_send_bw -e, system calls of both ends", {
-        "at_most": 0.01, "bound": "one process_vm_readv a message is 954 a GB already"}
+        "at_most": 0.01, "bound": "one process_vm_readv a message is 954 a GB already; the others are yields of a thread that "
+                                  "lingers, looks at sockets and wakes"}
     counter = between.call_counter()
     if not counter:
         bench.figures.declare_absent("local_event_calls_ratio", "neither perf nor strace counts them", text, "", **wanted)
