@@ -1,6 +1,7 @@
 /* Which memory may become a file's at its place, and that it keeps its bytes. */
 #include "../unit.h"
 #include <sys/mman.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 #include "host/backing.h"
 #include "host/host.h"
@@ -62,7 +63,7 @@ static void memory__of_which_more_is_asked_may_not(void **state)
 		munmap(memory, BYTES);
 	}
 	uint8_t *locked = private_memory();
-	if (mlock(locked, PAGE) == 0)
+	if (syscall(SYS_mlock, locked, PAGE) == 0) /* sanitizers make the function do nothing */
 		assert_false(vb_backing_is_possible(locked, BYTES));
 	munmap(locked, BYTES);
 }
