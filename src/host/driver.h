@@ -96,6 +96,9 @@ bool vb_driver_turn_to_neighbours(struct vb_driver *driver);
 /* In a forked child: its descriptors are closed, nothing else is touched. */
 void vb_driver_forked(struct vb_driver *driver);
 
+/* driver_wait.c: fd is readable now, or at its end. Not cancelled: only who sleeps is. False of -1. */
+bool vb_driver_is_readable(int fd);
+
 /* clock.c: a timerfd comes up at deadline, or not at all. */
 void vb_host_set_timer(int fd, struct vb_deadline deadline);
 

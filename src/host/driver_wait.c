@@ -12,8 +12,7 @@
 
 /* ---- For a descriptor ------------------------------------------------------------------------------------------- */
 
-/* Not cancelled: only who sleeps is. */
-static bool is_readable(int fd)
+bool vb_driver_is_readable(int fd)
 {
 	struct pollfd p = { .fd = fd, .events = POLLIN };
 	const struct timespec now = { 0 };
@@ -32,7 +31,7 @@ static bool drive_until_readable(struct vb_driver *d, int fd, bool attends)
 		d->is_awake |= attends;
 		is_busy = vb_driver_turn(d);
 		vb_driver_unlock(d);
-		if (is_readable(fd))
+		if (vb_driver_is_readable(fd))
 			return true;
 	}
 	return false;
@@ -118,7 +117,7 @@ bool vb_device_wait(struct vb_device *device, int fd)
 	struct vb_driver *d = device->driver;
 
 	while (!d->process->is_forked) {
-		if (is_readable(fd) || drive_until_readable(d, fd, false))
+		if (vb_driver_is_readable(fd) || drive_until_readable(d, fd, false))
 			return true;
 		struct sleep sleep = begin_wait(d, fd);
 		int ready = sleep.is_driving ? sleep_driving(d, &sleep) : sleep_beside(d, &sleep);

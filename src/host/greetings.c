@@ -7,7 +7,6 @@
 
 #include <errno.h>
 #include <fcntl.h>
-#include <poll.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -251,8 +250,8 @@ static bool take_greeting(struct vb_link *link, const struct greeting *greeting,
 	}
 }
 
-/* Has the next message of another user descriptors with it? Whoever reads it without taking them closes them, and to close a socket that
- * lingers takes as long as its sender likes (broker/undertaker.h; before Linux 6.16 nobody can refuse them). */
+/* Has the next message of another user descriptors with it? Whoever reads it without taking them closes them, and to close a
+ * socket that lingers takes as long as its sender likes (broker/undertaker.h; before Linux 6.16 nobody can refuse them). */
 static bool has_descriptors(int bell)
 {
 	char byte;
@@ -286,18 +285,26 @@ static ssize_t hear_with_file(int bell, struct greeting *greeting, int *file)
 	return n;
 }
 
-/* A bell whose messages nobody dares to throw away stays open as long as we live. */
-void vb_greeting_end(int bell, bool is_our_users)
+/* Reads what another user's process has said last. False: descriptors are among it. */
+static bool throw_away_rest(int bell)
 {
 	struct greeting ignored;
 
+	do
+		if (has_descriptors(bell))
+			return false;
+	while (hear(bell, &ignored) > 0);
+	return true;
+}
+
+/* A bell whose messages nobody dares to throw away stays open as long as we live. */
+void vb_greeting_end(int bell, bool is_our_users)
+{
 	shutdown(bell, SHUT_RDWR); /* nothing more comes */
-	while (is_our_users || !has_descriptors(bell))
-		if (is_our_users || hear(bell, &ignored) <= 0) {
-			syscall(SYS_close, bell);
-			return;
-		}
-	vb_log(VB_LOG_WARN, "a neighbour has sent descriptors, which nobody asked for: its socket is not closed");
+	if (is_our_users || throw_away_rest(bell))
+		syscall(SYS_close, bell);
+	else
+		vb_log(VB_LOG_WARN, "a neighbour has sent descriptors, which nobody asked for: its socket is not closed");
 }
 
 static ssize_t hear_next(const struct vb_link *link, struct greeting *greeting, int *file)
@@ -333,14 +340,6 @@ static bool hear_link(struct vb_link *link)
 	return true;
 }
 
-static bool has_died(const struct vb_link *link)
-{
-	struct pollfd p = { .fd = link->pidfd, .events = POLLIN };
-	const struct timespec now = { 0 };
-
-	return link->pidfd >= 0 && syscall(SYS_ppoll, &p, 1, &now, NULL, 0) > 0;
-}
-
 void vb_neighbours_hear(struct vb_driver *d)
 {
 	struct vb_neighbours *all = d->neighbours;
@@ -353,7 +352,7 @@ void vb_neighbours_hear(struct vb_driver *d)
 	for (int i = 0; i < count; i++) {
 		struct vb_acquaintance *who = all->by_slot[events[i].data.u32 % VB_NEIGHBOUR_SLOTS];
 		bool is_pidfd = events[i].data.u32 / VB_NEIGHBOUR_SLOTS;
-		if (who && who->link && (is_pidfd ? has_died(who->link) : !hear_link(who->link)))
+		if (who && who->link && (is_pidfd ? vb_driver_is_readable(who->link->pidfd) : !hear_link(who->link)))
 			vb_link_end(who->link, vb_host_now());
 	}
 }
