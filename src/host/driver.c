@@ -60,10 +60,9 @@ static void finish(struct vb_driver *d, vb_time now)
 static bool transmit(struct vb_driver *d, vb_time now)
 {
 	unsigned rounds = 0;
-	bool has_neighbours = false;
 
 	vb_neighbours_take_wishes(d);
-	has_neighbours = vb_neighbours_transmit(d, now);
+	bool has_neighbours = vb_neighbours_transmit(d, now);
 	d->has_more = vb_neighbours_have_more(d);
 	if (!d->frames && !vb_lane_wants_transmit(d->lane, now))
 		return has_neighbours;
@@ -286,6 +285,13 @@ static unsigned count_up(atomic_uint *counter)
 
 /* ---- Posting ---------------------------------------------------------------------------------------------------- */
 
+/* Whoever posts polls for something. */
+static void note_post(struct vb_driver *d)
+{
+	count_up(&d->posts);
+	vb_crowding_is_of_use(vb_crowding_of_caller());
+}
+
 /* Whoever finds the lane free needs no bell, and the fences that come with it. */
 void vb_driver_end_post(struct vb_driver *d, struct vb_qp *qp)
 {
@@ -294,7 +300,7 @@ void vb_driver_end_post(struct vb_driver *d, struct vb_qp *qp)
 		vb_driver_kick(d);
 		return;
 	}
-	count_up(&d->posts);
+	note_post(d);
 	vb_time now = about_now(d);
 	vb_sq_serve(qp, now);
 	transmit(d, now);
@@ -305,8 +311,7 @@ void vb_driver_kick(struct vb_driver *d)
 {
 	if (d->process->is_forked)
 		return;
-	count_up(&d->posts);
-	vb_crowding_is_of_use(vb_crowding_of_caller()); /* whoever posts polls for something */
+	note_post(d);
 	fence_beside_mutex();
 	if (try_lock(d))
 		vb_driver_unlock(d); /* which serves the doorbell */
