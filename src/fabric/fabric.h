@@ -1,0 +1,113 @@
+/* A run: the real engine in each endpoint of a network, flows between them, virtual time in integer picoseconds.
+ *
+ *   network.h    what the network is            topologies.h  that of a k-ary fat-tree, ...
+ *   flows.h      what is sent                   workloads.h   who sends what to whom
+ *
+ * One seed decides everything, and the same run gives the same result on every machine, with however many threads.
+ * Holds: a run ends, and says why. */
+#ifndef FABRIC_FABRIC_H
+#define FABRIC_FABRIC_H
+
+#include <stdbool.h>
+#include <stdint.h>
+#include "cc/cc.h"
+#include "engine/nic.h"
+#include "fabric/flows.h"
+#include "fabric/network.h"
+#include "wire/packet.h"
+
+struct fabric_progress {
+	vb_time now;
+	uint64_t packet_hops, events;
+	uint32_t flows_done, flows;
+	double wall_s;
+};
+
+struct fabric_capture {
+	uint32_t link;
+	vb_time at;		   /* when its last bit has left */
+	struct vb_path path;	   /* addresses: fabric_gid */
+	const struct vb_packet *packet; /* NULL: a pause frame, of these classes */
+	uint8_t paused_classes;
+	uint32_t wire_bytes;
+};
+
+struct fabric_config {
+	const struct network *network; /* borrowed for the run, as all that is pointed to */
+	const struct flow_list *flows;
+	uint64_t seed;
+	uint32_t threads;      /* 0: 1 */
+	bool has_no_engines;   /* endpoints that only send and acknowledge: the floor of what a run costs. Labelled so */
+	bool ignores_order;    /* an ideal receiver, that takes packets in any order: only without engines. Labelled so */
+	/* The transport. */
+	struct vb_cc_config cc;
+	uint32_t mtu;	       /* payload of a packet, bytes */
+	uint32_t data_overhead, ack_overhead; /* wire bytes of a packet beside its payload, and of an ack; 0: what RoCEv2 over
+						 Ethernet has: headers, ICRC, FCS, preamble, gap */
+	uint32_t ack_every;    /* packets; 0: what the engine does by itself */
+	uint8_t timeout, retry_count; /* of connections, as the verbs know them; 0: 14 (67 ms) and 7 */
+	vb_time probe;	       /* silence until the last packet is sent again; 0: never before the timeout */
+	uint8_t ack_class;     /* traffic class of acknowledgements; that of data is the flow's */
+	/* The end. */
+	vb_time limit;	       /* of virtual time; 0: none */
+	vb_time stall;	       /* nothing arrived for so long, though flows are open: livelock; 0: 1 s */
+	/* Told about every second of real time; false: end the run. NULL: nobody is. */
+	bool (*on_progress)(void *user, const struct fabric_progress *progress);
+	void *user;
+	/* Packets that leave on these links go to on_packet, in order of time, single-threaded: captures. */
+	const uint32_t *captured_links;
+	uint32_t captured_count;
+	void (*on_packet)(void *user, const struct fabric_capture *capture);
+};
+
+enum fabric_end {
+	FABRIC_DONE,	 /* every flow ended, well or not */
+	FABRIC_LIMIT,	 /* the limit of virtual time */
+	FABRIC_DEADLOCK, /* a cycle of ports that wait for each other: fabric_result.cycle */
+	FABRIC_LIVELOCK, /* events go on, and no flow gets on */
+	FABRIC_IDLE,	 /* nothing is left to happen, and flows are open */
+	FABRIC_STOPPED,	 /* by on_progress */
+	FABRIC_MEMORY,
+};
+
+/* Of a link, for its whole run. */
+struct fabric_link_counts {
+	uint64_t packets, bytes; /* that left */
+	uint64_t drops;		 /* for want of room before it */
+	uint64_t lossless_drops; /* of those, in classes that promise none */
+	uint64_t lost;		 /* on it: faults */
+	uint64_t marks;
+	uint64_t pauses, resumes; /* frames that left on it */
+	vb_time paused;		 /* that it stood still for, of all classes together */
+	uint64_t most_queued;	 /* bytes before it */
+	uint32_t watchdog_fired;
+};
+
+struct fabric_result {
+	enum fabric_end end;
+	struct flow_result *flows; /* as config->flows */
+	struct fabric_link_counts *links;
+	uint32_t *cycle; /* links of a deadlock, each waiting for the next */
+	uint32_t cycle_count;
+	vb_time ended_at;   /* virtual */
+	vb_time last_flow;  /* end of the last flow that ended: the job's completion time, from 0 */
+	uint32_t flows_done, flows_failed;
+	uint64_t packet_hops, data_packets, acks, events;
+	uint64_t payload_bytes; /* delivered, once */
+	uint64_t resent_packets, timeouts, naks, cnps, marked_packets;
+	uint64_t drops, lossless_drops, lost, pauses;
+	uint64_t hash; /* of flows and links: equal for every thread count */
+	uint64_t bytes_at_most; /* what the run itself allocated, bytes */
+	uint32_t endpoints, threads;
+	double cpu_s, critical_cpu_s, wall_s; /* critical: of the busiest thread of each window, summed */
+};
+
+/* 0 and a result whatever the end; -EINVAL and why, -ENOMEM. */
+int fabric_run(const struct fabric_config *config, struct fabric_result *result, char *why, unsigned why_size);
+void fabric_result_free(struct fabric_result *result);
+const char *fabric_end_text(enum fabric_end end);
+
+/* The address of an endpoint: 10.0.0.0/8 by its number, from 10.0.0.1 on. */
+struct vb_gid fabric_gid(uint32_t endpoint);
+
+#endif
