@@ -1,8 +1,8 @@
 /* A network as data: endpoints, switches, and the links between them. A topology fills it in, a run only reads it.
  *
  * Endpoints are numbered from 0, switches apart from 0. An endpoint is a NIC; which machine it is in is the endpoint's
- * `machine`. A link has one direction: network_connect makes two. Ports of a switch are its outgoing links in the order in
- * which they were made. */
+ * `machine`. A link has one direction: network_connect makes two. Ports of a switch are its outgoing links in the order
+ * in which they were made. */
 #ifndef FABRIC_NETWORK_H
 #define FABRIC_NETWORK_H
 
@@ -25,13 +25,17 @@ static inline uint32_t network_index(network_node node)
 {
 	return node & ~NETWORK_SWITCH;
 }
+static inline network_node network_switch_node(uint32_t index)
+{
+	return index | NETWORK_SWITCH;
+}
 
 /* What may go wrong with a link. */
 struct network_fault {
 	uint32_t loss_ppm;
 	double bit_error_rate;
 	vb_time down_at, up_at; /* the first time it is down, from and until; both 0: never */
-	vb_time flap_period;	/* and again after so long; 0: once */
+	vb_time flap_period;    /* and again after so long; 0: once */
 };
 
 struct network_link {
@@ -39,7 +43,7 @@ struct network_link {
 	uint64_t bits_per_second;
 	vb_time delay;
 	uint32_t reverse; /* the link that goes back */
-	uint32_t fault;	  /* index into faults, NETWORK_NONE */
+	uint32_t fault;   /* index into faults, NETWORK_NONE */
 };
 
 struct network_endpoint {
@@ -49,9 +53,9 @@ struct network_endpoint {
 };
 
 struct network_switch {
-	uint32_t profile;   /* index into profiles */
-	uint32_t tier;	    /* 0 has endpoints; for reports and for cutting the network in parts */
-	uint32_t pod;	    /* neighbours that belong together; NETWORK_NONE: of no pod */
+	uint32_t profile;                /* index into profiles */
+	uint32_t tier;                   /* 0 has endpoints; for reports and for cutting the network in parts */
+	uint32_t pod;                    /* neighbours that belong together; NETWORK_NONE: of no pod */
 	uint32_t first_port, port_count; /* ports[first_port ..], after network_finish */
 };
 
@@ -65,19 +69,23 @@ struct network {
 	struct nic_profile *nics;
 	uint32_t endpoint_count, switch_count, link_count, fault_count, profile_count, nic_count;
 	uint32_t endpoint_room, switch_room, link_room, fault_room, profile_room, nic_room;
+	bool is_split;      /* not all need reach all: rails without a spine */
+	bool has_no_memory; /* something was not added: network_finish says so */
 };
 
-/* Each adds one and returns its index (connect: the link a -> b; b -> a is the next), NETWORK_NONE without memory. */
+/* Each adds one and returns its index (connect: the link a -> b; b -> a is the next), NETWORK_NONE without memory,
+ * which need not be looked at before network_finish. */
 uint32_t network_add_profile(struct network *network, const struct switch_profile *profile);
 uint32_t network_add_nic(struct network *network, const struct nic_profile *nic);
 uint32_t network_add_endpoint(struct network *network, uint32_t machine, uint32_t nic);
 uint32_t network_add_switch(struct network *network, uint32_t profile, uint32_t tier, uint32_t pod);
-uint32_t network_connect(struct network *network, network_node a, network_node b, uint64_t bits_per_second, vb_time delay);
+uint32_t network_connect(
+	struct network *network, network_node a, network_node b, uint64_t bits_per_second, vb_time delay);
 /* Of both directions. -ENOMEM. */
 int network_set_fault(struct network *network, uint32_t link, const struct network_fault *fault);
 
-/* Sorts the ports and looks whether it is one: -EINVAL and why (each endpoint has one link, to a switch or an endpoint; all
- * reach all; rates are not 0). */
+/* Sorts the ports and looks whether it is one: -EINVAL and why (each endpoint has one link, to a switch or an endpoint;
+ * all reach all, unless it is split; rates are not 0); -ENOMEM. */
 int network_finish(struct network *network, char *why, unsigned why_size);
 void network_free(struct network *network);
 

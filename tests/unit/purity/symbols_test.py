@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
-"""symbols_test NM RSOCKET LIBRARY...: what the pure rooms' static libraries want from outside, against a short list. A room
-that made a system call, read the clock or started a thread would want something else. And what that of rsockets wants of
-ours."""
+"""symbols_test NM RSOCKET FABRIC LIBRARY...: what the pure rooms' static libraries want from outside, against a short list. A
+room that made a system call, read the clock or started a thread would want something else. The fabric's may read and write
+files as well, and have threads. And what that of rsockets wants of ours."""
 
 import re
 import subprocess
@@ -17,6 +17,12 @@ ALLOWED = {
     "__cpu_model", "__cpu_features2", "__cpu_indicator_init", "getauxval",    # which instructions the processor has
     "_GLOBAL_OFFSET_TABLE_", "__stack_chk_fail", "__tls_get_addr",
 }
+FABRIC_WANTS = {
+    "fopen", "fclose", "fread", "fwrite", "ferror", "fflush", "feof",
+    "snprintf", "vsnprintf", "strtod", "__errno_location",
+    "clock_gettime", "sysconf",         # what a run cost; never what it does
+}
+FABRIC_FORMS = re.compile(r"pthread_\w+|__v?snprintf_chk|__fread_chk")
 # All that rsockets want of ours beside the calls that librdmacm and libibverbs export to programs.
 RSOCKET_WANTS = {"vb_id_accepting", "vb_id_set_family", "vb_signal_ends_wait"}
 
@@ -37,7 +43,7 @@ def strangers(undefined, defined):
 
 
 class Symbols(unittest.TestCase):
-    nm, rsocket, libraries = None, None, []
+    nm, rsocket, fabric, libraries = None, None, None, []
 
     def read(self, library):
         text = subprocess.run([self.nm, library], check=True, stdout=subprocess.PIPE, text=True).stdout
@@ -49,6 +55,12 @@ class Symbols(unittest.TestCase):
         for library in self.libraries:
             with self.subTest(library):
                 self.assertEqual(strangers(self.read(library)[0], defined), [])
+
+    def test_fabric__wants_only_files_and_threads_beside(self):
+        defined = set().union(*(self.read(library)[1] for library in self.libraries + [self.fabric]))
+        self.assertIn("network_finish", defined)
+        wanted = strangers(self.read(self.fabric)[0], defined)
+        self.assertEqual([name for name in wanted if name not in FABRIC_WANTS and not FABRIC_FORMS.fullmatch(name)], [])
 
     def test_rsocket__stands_on_the_public_abi(self):
         undefined, defined = self.read(self.rsocket)
@@ -68,5 +80,5 @@ codec.c.o:
 
 
 if __name__ == "__main__":
-    Symbols.nm, Symbols.rsocket, *Symbols.libraries = sys.argv[1:]
+    Symbols.nm, Symbols.rsocket, Symbols.fabric, *Symbols.libraries = sys.argv[1:]
     unittest.main(argv=sys.argv[:1])

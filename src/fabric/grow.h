@@ -1,0 +1,30 @@
+/* Arrays that grow by doubling. */
+#ifndef FABRIC_GROW_H
+#define FABRIC_GROW_H
+
+#include <stdbool.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { GROW_FIRST = 16, GROW_MOST = 1 << 28 };
+
+/* Room for one more behind count, in the array that *array points at; false: there is none, and nothing changed. */
+static inline bool grow_by_one(void *array, uint32_t *room, uint32_t count, size_t size)
+{
+	if (count < *room)
+		return true;
+	if (count >= GROW_MOST)
+		return false;
+	uint32_t wanted = *room ? *room * 2 : GROW_FIRST;
+	void *old; /* copied, as *array is a pointer of some other type */
+	memcpy(&old, array, sizeof(old));
+	void *larger = realloc(old, wanted * size);
+	if (!larger)
+		return false;
+	memcpy(array, &larger, sizeof(larger));
+	*room = wanted;
+	return true;
+}
+
+#endif
