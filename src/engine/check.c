@@ -33,13 +33,18 @@ static void check_queues(const struct vb_qp *qp)
 		vb_xrc_check(qp);
 }
 
+static bool has_timer(const struct vb_qp *qp)
+{
+	return !qp->local.to && (qp->attr.timeout != 0 || !qp->lane->config.never_probes);
+}
+
 /* Nothing that could come back, no timer and no list would ever let it go on. */
 static bool is_forgotten(const struct vb_qp *qp)
 {
 	bool is_scheduled = vb_list_linked(&qp->ready_link) || vb_list_linked(&qp->local.link) || atomic_load(&qp->doorbell_rung);
 	bool waits_for_port = !qp->is_reliable && atomic_load(&qp->sq.head) != qp->requester.cursor;
 	bool waits_for_time = qp->congestion.is_waiting || qp->timer.deadline.is_set;
-	bool waits_for_answer = qp->local.to && qp->requester.una_psn != qp->requester.next_psn;
+	bool waits_for_answer = !has_timer(qp) && qp->requester.una_psn != qp->requester.next_psn;
 	bool waits = vb_list_linked(&qp->flight.link) || waits_for_time || waits_for_port || waits_for_answer;
 	bool has_work = vb_state(qp) == VB_QPS_RTS && qp->type != VB_QP_RAW && vb_requester_has_work(qp);
 	return has_work && !is_scheduled && !waits;
@@ -66,7 +71,7 @@ static void check_qp(const struct vb_lane *lane, const struct vb_qp *qp)
 		vb_requester_check(qp);
 	if (qp->is_reliable && !qp->local.to)
 		vb_recovery_check(qp);
-	if (qp->is_reliable && vb_requester_is_busy(qp) && !qp->local.to) /* or nobody would ever ask again */
+	if (qp->is_reliable && vb_requester_is_busy(qp) && has_timer(qp)) /* or nobody would ever ask again */
 		assert(qp->timer.deadline.is_set);
 	assert(!is_forgotten(qp));
 }

@@ -39,7 +39,7 @@ void vb_congestion_init(struct vb_qp *qp)
 /* One packet. */
 static uint32_t least_window(const struct vb_qp *qp)
 {
-	return qp->mtu + VB_PACKET_OVERHEAD;
+	return qp->mtu + qp->overhead;
 }
 
 /* Between that and what the sequence numbers bear, whatever is asked for. */

@@ -234,8 +234,8 @@ uint32_t vb_flight_read_piece(const struct vb_qp *qp)
 	uint64_t window = window_of(qp), halves = qp->attr.max_rd_atomic > 1 ? 4 : 2;
 	if (window > qp->lane->reads.limit)
 		window = qp->lane->reads.limit;
-	uint32_t piece = VB_READ_PIECE_MIN >> qp->mtu_shift;
-	while (piece << qp->mtu_shift < VB_READ_PIECE_MAX && halves * piece * (qp->mtu + VB_PACKET_OVERHEAD) <= window)
+	uint32_t piece = 1u << (31 - __builtin_clz(VB_READ_PIECE_MIN / qp->mtu));
+	while (vb_offset_of(qp, 2 * piece) <= VB_READ_PIECE_MAX && halves * piece * (qp->mtu + qp->overhead) <= window)
 		piece *= 2;
 	return piece;
 }

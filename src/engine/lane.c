@@ -14,8 +14,27 @@
 #include "engine/uc.h"
 #include "engine/ud.h"
 
-#define CHUNK      256
-#define TURN_BYTES 65536
+#define CHUNK 256
+
+/* What is not said is as behind sockets. */
+static struct vb_lane_config filled_in(struct vb_lane_config config)
+{
+	if (!config.turn_bytes)
+		config.turn_bytes = 65536;
+	if (!config.acks.every_bytes)
+		config.acks.every_bytes = 65536;
+	if (!config.acks.every_packets)
+		config.acks.every_packets = VB_UNLIMITED;
+	if (!config.cnps.interval)
+		config.cnps.interval = 50 * VB_US;
+	if (config.packet_overhead == VB_NONE)
+		config.packet_overhead = 0;
+	else if (!config.packet_overhead)
+		config.packet_overhead = VB_PACKET_OVERHEAD;
+	if (!config.probe_after)
+		config.probe_after = 1 * VB_MS;
+	return config;
+}
 
 int vb_lane_create(const struct vb_lane_config *config, struct vb_lane **created)
 {
@@ -23,9 +42,7 @@ int vb_lane_create(const struct vb_lane_config *config, struct vb_lane **created
 	struct vb_random random;
 	if (!lane)
 		return -ENOMEM;
-	lane->config = *config;
-	if (!lane->config.turn_bytes)
-		lane->config.turn_bytes = TURN_BYTES;
+	lane->config = filled_in(*config);
 	vb_random_seed(&random, config->seed);
 	lane->next_index = vb_random_below(&random, 0x8000);
 	vb_allowance_init(&lane->reads, config->receive_buffer ? config->receive_buffer / 2 : UINT64_MAX);
@@ -122,7 +139,7 @@ static void note_congestion(struct vb_qp *qp)
 	if (!qp->lane->is_marked)
 		return;
 	vb_count(qp->lane, VB_CE_RECEIVED, 1);
-	if (qp->type == VB_QP_UD)
+	if (qp->type == VB_QP_UD || qp->lane->config.cnps.scope == VB_CNP_NEVER)
 		return;
 	qp->responder.cnp_wanted = true;
 	vb_schedule_now(qp);

@@ -9,6 +9,7 @@
 #include "engine/flight.h"
 #include "engine/handed_out.h"
 #include "engine/nic.h"
+#include "engine/responder.h"
 
 struct vb_peer;
 struct vb_echo_reply;
@@ -31,6 +32,7 @@ struct vb_lane {
 	uint32_t mcast_count;
 	bool is_marked; /* what is being received carries Congestion Experienced */
 	bool acks_forced;
+	struct vb_cnp_clock cnp_clock;
 	struct vb_deadline answer; /* vb_lane_awaits_answer */
 	bool was_full; /* the last batch had no room left: acks that are due go first in the next */
 	struct vb_handed_out handed_out;

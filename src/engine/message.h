@@ -117,7 +117,7 @@ static inline uint32_t span_at(const struct vb_send_wqe *wqe, uint32_t index)
 /* Bytes of the message in packets from .. to - 1. */
 static inline uint32_t bytes_between(const struct vb_qp *qp, const struct vb_send_wqe *wqe, uint32_t from, uint32_t to)
 {
-	uint64_t begin = (uint64_t)from << qp->mtu_shift, end = (uint64_t)to << qp->mtu_shift;
+	uint64_t begin = (uint64_t)from * qp->mtu, end = (uint64_t)to * qp->mtu;
 	if (end > wqe->length)
 		end = wqe->length;
 	return end > begin ? (uint32_t)(end - begin) : 0;
@@ -130,7 +130,7 @@ struct window_cost {
 static inline struct window_cost cost_between(
 	const struct vb_qp *qp, const struct vb_send_wqe *wqe, uint32_t from, uint32_t to)
 {
-	uint32_t overhead = (to - from) * VB_PACKET_OVERHEAD;
+	uint32_t overhead = (to - from) * qp->overhead;
 	if (is_read(wqe))
 		return (struct window_cost){ 0, bytes_between(qp, wqe, from, to) + overhead };
 	if (is_atomic(wqe))

@@ -11,7 +11,7 @@
 
 static bool is_mtu(uint32_t mtu)
 {
-	return mtu == 256 || mtu == 512 || mtu == 1024 || mtu == 2048 || mtu == 4096;
+	return mtu >= 1 && mtu <= VB_MAX_MTU;
 }
 
 int vb_nic_create(const struct vb_nic_config *config, struct vb_nic **nic)

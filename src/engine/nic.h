@@ -62,6 +62,7 @@ struct vb_qp;
 #define VB_MAX_RD_ATOMIC     16  /* as responder, each remembered */
 #define VB_MAX_INIT_RD_ATOMIC 128 /* as requester: costs nothing, and rxe grants as many */
 #define VB_MAX_MESSAGE_BYTES 0x80000000u
+#define VB_MAX_MESSAGE_PACKETS (1u << 23) /* half of the sequence numbers: a bound where the MTU is below 256 */
 #define VB_MAX_KEYS	     1048576 /* memory regions and windows of a device together: 20 index bits */
 #define VB_MAX_XRC_SRQ	     65535   /* of a device: 16 index bits, without number 0 */
 #define VB_MAX_GIDS	     32
@@ -69,7 +70,7 @@ struct vb_qp;
 
 struct vb_nic_config {
 	uint64_t seed, seed_high; /* of keys: nobody else's knowledge, or keys can be guessed */
-	uint32_t mtu;		/* active path MTU in bytes: 256, 512, 1024, 2048, 4096 */
+	uint32_t mtu; /* active path MTU, up to 4096 bytes; a live device's is 256, 512, 1024, 2048 or 4096 */
 	bool advertise_credits; /* end-to-end credits in ACKs; off: "no flow control" as rxe does */
 	struct vb_lives *lives; /* the process's, where removals of keys are counted: local.h; NULL: nobody pulls */
 };
@@ -455,6 +456,31 @@ int vb_rq_post(struct vb_qp *qp, const struct vb_recv_wr *wr);
 /* ---- Lanes ----------------------------------------------------------------------------------------------------- */
 
 #define VB_UNLIMITED UINT32_MAX
+#define VB_NONE	     UINT32_MAX /* where 0 stands for something else */
+
+/* When requests ask to be acknowledged, and what acknowledgements are to data. Whatever is said here, the last packet of a
+ * message asks, and READs and atomics are answered by their responses. */
+struct vb_ack_policy {
+	/* Within a message a packet asks after so many bytes, as windows count them, or so many packets, itself included: 1
+	 * is each of them. 0 = 65536 bytes, and any number of packets; VB_UNLIMITED. */
+	uint32_t every_bytes, every_packets;
+	/* Nothing else asks, but what fills a window or allowance of which nothing under way has asked. False: so does the last
+	 * packet of each turn, of which there may be one a transmit, and whatever fills a window. */
+	bool by_count_alone;
+};
+
+/* Congestion notification packets. */
+enum vb_cnp_scope {
+	VB_CNP_PER_QP = 0,
+	VB_CNP_PER_DESTINATION, /* all QPs of an address together */
+	VB_CNP_PER_PORT,	/* all QPs of the lane */
+	VB_CNP_NEVER,
+};
+
+struct vb_cnp_policy {
+	enum vb_cnp_scope scope; /* of what one is sent */
+	vb_time interval;	 /* an interval; 0 = 50 us */
+};
 
 struct vb_lane_config {
 	uint64_t seed;		   /* of QPNs' first index, nothing else */
@@ -471,6 +497,14 @@ struct vb_lane_config {
 	uint32_t turn_bytes;	   /* that a QP may send before the next one: what travels as one; 0 = 65536 */
 	vb_time ack_delay;	   /* how long an ack for a small message waits for data to leave before it */
 	bool meets_neighbours;	   /* the holder takes and answers vb_lane_next_wish; something is kept of each peer, then */
+
+	/* Where a NIC is not like a process behind sockets. */
+	struct vb_ack_policy acks;
+	struct vb_cnp_policy cnps;
+	uint32_t packet_overhead; /* bytes that a packet costs a window beside its payload; 0 = 256, VB_NONE, up to 65535 */
+	vb_time ack_timeout;	  /* of QPs that have one; 0 = what their code says, 4.096 us * 2^code */
+	vb_time probe_after;	  /* the least silence before a tail probe, and so of all that is probed for; 0 = 1 ms */
+	bool never_probes;	  /* the ack timeout alone finds lost tails */
 };
 
 /* Where a received train came from. */

@@ -87,10 +87,17 @@ struct vb_peer *vb_peer_know(struct vb_lane *lane, const struct vb_gid *gid, uin
 	return peer;
 }
 
+/* Of an address that is there for its CNPs alone nothing is known. */
+static bool is_known(const struct vb_lane *lane, const struct vb_gid *gid, uint8_t slot)
+{
+	const struct vb_peer *peer = vb_peer_find(lane, gid, slot);
+	return peer && (peer->facts.is_verbena || peer->facts.is_asked || peer->facts.receive_buffer || peer->neighbour);
+}
+
 static bool matters(const struct vb_lane *lane, const struct vb_gid *gid, uint8_t slot)
 {
 	return lane->config.stranger_allowance != VB_UNLIMITED || lane->config.meets_neighbours ||
-	       vb_peer_find(lane, gid, 0) || vb_peer_find(lane, gid, slot);
+	       is_known(lane, gid, 0) || is_known(lane, gid, slot);
 }
 
 int vb_peer_get(struct vb_lane *lane, const struct vb_gid *gid, uint8_t slot, struct vb_peer **peer)

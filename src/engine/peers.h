@@ -5,6 +5,7 @@
 
 #include "engine/flight.h"
 #include "engine/nic.h"
+#include "engine/responder.h"
 
 /* One slot of an address: each has a receive buffer of its own, so a process that does not run holds up nobody else.
  * Slot 0 stands for the address itself. */
@@ -14,6 +15,7 @@ struct vb_peer {
 	uint8_t slot; /* top 8 bits of its QPNs */
 	struct vb_peer_facts facts;
 	uint32_t users;	  /* connected QPs */
+	struct vb_cnp_clock cnp_clock; /* of an address */
 	vb_time patience; /* how long a silence is no reason to probe: recovery.c */
 	struct vb_allowance allowance;
 	struct vb_neighbour *neighbour; /* whose slot it is, on this host; NULL: packets only. local.h */

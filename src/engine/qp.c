@@ -205,6 +205,7 @@ int vb_qp_create(struct vb_lane *lane, struct vb_qp_config *config, struct vb_qp
 	qp->recv_cq = vb_has_tags(qp) ? qp->srq->cq : config->recv_cq;
 	qp->xrcd = config->xrcd;
 	qp->user = config->user;
+	qp->mtu = VB_MAX_MTU;
 	qp->target = (struct vb_target){ .qp = qp, .pd = qp->pd, .srq = qp->srq, .cq = qp->recv_cq };
 	atomic_init(&qp->state, VB_QPS_RESET);
 	init_links(qp);

@@ -35,11 +35,11 @@ struct vb_qp {
 	enum vb_qp_type type : 8;
 	uint8_t transport; /* enum vb_transport */
 
-	uint8_t mtu_shift;
 	bool signal_all;
-	bool is_reliable;    /* RC and XRC: acknowledged, and sent again */
-	bool requests_first; /* in its next turn: responses and requests take turns at being first */
-	uint32_t leaving_mark;
+	bool is_reliable : 1;	 /* RC and XRC: acknowledged, and sent again */
+	bool requests_first : 1; /* in its next turn: responses and requests take turns at being first */
+	uint16_t overhead;	 /* what a packet costs a window beside its payload */
+	uint32_t ask_every;	 /* bytes of a message, as windows count them: then a packet asks for an ack */
 	struct vb_list ack_link;
 	struct vb_list condemned_link; /* in the lane's list: it dies at the end of the turn */
 	struct vb_cq *send_cq;
@@ -66,6 +66,9 @@ struct vb_qp {
 	struct vb_srq *srq;
 	struct vb_local local;       /* descriptors instead of packets */
 	struct vb_list leaving_link; /* in the lane's list: destroyed, and its bytes may be at the port */
+	uint32_t leaving_mark;
+	struct vb_cnp_clock cnp_clock;
+	struct vb_peer *destination; /* its address, where CNPs are counted by that */
 	struct vb_list xrcd_link;
 	struct vb_notice notice;
 	struct vb_list mcast;           /* of struct vb_mcast_attachment */
@@ -92,7 +95,13 @@ static inline bool vb_is_condemned(const struct vb_qp *qp)
 /* Packets that a message of length bytes takes; an empty one takes one. */
 static inline uint32_t vb_psn_count(const struct vb_qp *qp, uint32_t length)
 {
-	return length == 0 ? 1 : (uint32_t)(((uint64_t)length + qp->mtu - 1) >> qp->mtu_shift);
+	return length <= qp->mtu ? 1 : (uint32_t)(((uint64_t)length + qp->mtu - 1) / qp->mtu);
+}
+
+/* Bytes of the packets before that one of a message. */
+static inline uint32_t vb_offset_of(const struct vb_qp *qp, uint32_t index)
+{
+	return index * qp->mtu;
 }
 
 static inline bool vb_has_tags(const struct vb_qp *qp)

@@ -10,18 +10,13 @@
 #include "engine/responder.h"
 #include "engine/scheduler.h"
 
-static bool is_mtu(uint32_t mtu)
-{
-	return mtu >= 256 && mtu <= VB_MAX_MTU && (mtu & (mtu - 1)) == 0;
-}
-
 static int check_values(const struct vb_qp *qp, const struct vb_qp_attr *attr, uint32_t mask)
 {
 	if ((mask & VB_QP_PKEY_INDEX) && attr->pkey_index != 0)
 		return -EINVAL;
 	if ((mask & VB_QP_PORT) && attr->port != 1)
 		return -EINVAL;
-	if ((mask & VB_QP_PATH_MTU) && (!is_mtu(attr->path_mtu) || attr->path_mtu > atomic_load(&qp->pd->nic->mtu)))
+	if ((mask & VB_QP_PATH_MTU) && (attr->path_mtu == 0 || attr->path_mtu > vb_nic_get_mtu(qp->pd->nic)))
 		return -EINVAL;
 	if ((mask & VB_QP_MAX_QP_RD_ATOMIC) && attr->max_rd_atomic > VB_MAX_INIT_RD_ATOMIC)
 		return -EINVAL;
@@ -74,10 +69,16 @@ static void copy_attributes(struct vb_qp_attr *to, const struct vb_qp_attr *from
 		to->notify_drained = from->notify_drained;
 }
 
+/* All packets of a message but the last are full, and the last asks for an ack in any case: so many packets are so many
+ * bytes. */
 static void set_mtu(struct vb_qp *qp, uint32_t mtu)
 {
+	const struct vb_lane_config *config = &qp->lane->config;
+	uint64_t packets = (uint64_t)config->acks.every_packets * (mtu + config->packet_overhead);
+	uint64_t bytes = config->acks.every_bytes < VB_MAX_MESSAGE_BYTES ? config->acks.every_bytes : VB_MAX_MESSAGE_BYTES;
 	qp->mtu = mtu;
-	qp->mtu_shift = (uint8_t)__builtin_ctz(mtu);
+	qp->overhead = (uint16_t)config->packet_overhead;
+	qp->ask_every = (uint32_t)(packets < bytes ? packets : bytes);
 }
 
 /* Linux's rule, symmetric in the two QPNs, so that both directions hash alike: rocev2 1.5. */
@@ -97,6 +98,11 @@ static uint16_t flow_of(const struct vb_qp *qp)
 static int find_peer(struct vb_qp *qp)
 {
 	struct vb_peer *peer;
+	if (qp->lane->config.cnps.scope == VB_CNP_PER_DESTINATION) {
+		qp->destination = vb_peer_know(qp->lane, &qp->attr.av.dgid, 0);
+		if (!qp->destination)
+			return -ENOMEM;
+	}
 	int error = vb_peer_get(qp->lane, &qp->attr.av.dgid, (uint8_t)(qp->attr.dest_qpn >> 16), &peer);
 	if (error)
 		return error;

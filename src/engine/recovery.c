@@ -1,8 +1,9 @@
 /* Recovery of the requester: what to send again, and when. Go-back-N as specified (IBA vol. 1, 9.7.5 to 9.7.7), and
- * before the specified timer a tail probe: after max(4 srtt, 1 ms) of silence the newest packet goes again with AckReq,
- * then the oldest unacknowledged, which always gets an answer; then the oldest at doubling intervals. Probes are
- * duplicates, hence legal, and do not count as retries. A peer that has lost nothing is given more time than 1 ms: what
- * is silent there is a process that waits for its core, and a probe is one more thing that it has to do.
+ * before the specified timer a tail probe, unless the lane has none: after max(4 srtt, 1 ms or what the lane says) of
+ * silence the newest packet goes again with AckReq, then the oldest unacknowledged, which always gets an answer; then the
+ * oldest at doubling intervals. Probes are duplicates, hence legal, and do not count as retries. A peer that has lost
+ * nothing is given more time than 1 ms: what is silent there is a process that waits for its core, and a probe is one more
+ * thing that it has to do.
  * Holds: una_psn <= next_psn <= max_psn; whatever lies in between is accounted in flight. */
 #include "base/invariant.h"
 #include "engine/congestion.h"
@@ -17,7 +18,6 @@
 #include "engine/scheduler.h"
 #include "engine/send_queue.h"
 
-#define PROBE_MIN       (1 * VB_MS)
 #define PROBE_MAX       (8 * VB_MS)
 #define PROBE_SHIFT_MAX 3
 #define PATIENCE_MAX    (64 * VB_MS)
@@ -29,18 +29,25 @@
 static const uint32_t rnr_timer_10us[32] = { 65536, 1, 2, 3, 4, 6, 8, 12, 16, 24, 32, 48, 64, 96, 128, 192, 256, 384,
 	512, 768, 1024, 1536, 2048, 3072, 4096, 6144, 8192, 12288, 16384, 24576, 32768, 49152 };
 
+/* Below that no silence says anything. */
+static vb_time least_silence(const struct vb_qp *qp)
+{
+	return qp->lane->config.probe_after;
+}
+
 static vb_time patience_with(const struct vb_qp *qp)
 {
 	return qp->peer ? qp->peer->patience : qp->lane->config.patience;
 }
 
-/* 4.096 us * 2^code, or up to four times that, which is what a peer gets once that has lost nothing; code 0 switches the
- * timer off. 9.7.6.1.3. */
+/* 4.096 us * 2^code, or what the lane says, or up to four times that, which is what a peer gets once that has lost
+ * nothing; code 0 switches the timer off. 9.7.6.1.3. */
 static struct vb_deadline ack_timeout_from(const struct vb_qp *qp, vb_time base)
 {
 	uint8_t code = qp->attr.timeout & 31;
-	bool is_patient = qp->requester.tries == 0 && patience_with(qp) > PROBE_MIN;
-	return (struct vb_deadline){ vb_time_add(base, (4096 * VB_NS * (is_patient ? 4 : 1)) << code), code != 0 };
+	vb_time own = qp->lane->config.ack_timeout, timeout = own ? own : 4096 * VB_NS << code;
+	bool is_patient = qp->requester.tries == 0 && patience_with(qp) > least_silence(qp);
+	return (struct vb_deadline){ vb_time_add(base, is_patient ? 4 * timeout : timeout), code != 0 };
 }
 
 bool vb_requester_is_busy(const struct vb_qp *qp)
@@ -55,7 +62,7 @@ static vb_time patience(const struct vb_qp *qp)
 	struct vb_deadline timeout = ack_timeout_from(qp, 0);
 	if (timeout.is_set && of_peer > timeout.at / 2)
 		of_peer = timeout.at / 2;
-	return of_peer > PROBE_MIN ? of_peer : PROBE_MIN;
+	return of_peer > least_silence(qp) ? of_peer : least_silence(qp);
 }
 
 static vb_time probe_interval(const struct vb_qp *qp)
@@ -68,6 +75,12 @@ static vb_time probe_interval(const struct vb_qp *qp)
 	return interval < PROBE_MAX ? interval : PROBE_MAX;
 }
 
+static struct vb_deadline probe_due(const struct vb_qp *qp)
+{
+	return (struct vb_deadline){ vb_time_add(qp->requester.quiet_since, probe_interval(qp)),
+		!qp->lane->config.never_probes };
+}
+
 static void arm(struct vb_qp *qp)
 {
 	const struct vb_requester *rq = &qp->requester;
@@ -76,8 +89,7 @@ static void arm(struct vb_qp *qp)
 	if (rq->is_rnr_waiting) {
 		next = (struct vb_deadline){ rq->rnr_until, true };
 	} else if (qp->is_reliable && vb_requester_is_busy(qp) && !qp->local.to) {
-		next = (struct vb_deadline){ vb_time_add(rq->quiet_since, probe_interval(qp)), true };
-		next = vb_deadline_earlier(next, ack_timeout_from(qp, rq->progress_at));
+		next = vb_deadline_earlier(probe_due(qp), ack_timeout_from(qp, rq->progress_at));
 	}
 	if (next.is_set)
 		vb_timer_set(&qp->lane->timers, &qp->timer, next.at);
@@ -166,7 +178,7 @@ static void measure_rtt(struct vb_requester *rq, uint32_t psn, vb_time now, vb_t
 static void note_loss(struct vb_qp *qp)
 {
 	if (qp->peer)
-		qp->peer->patience = PROBE_MIN;
+		qp->peer->patience = least_silence(qp);
 }
 
 /* Nothing was lost, the peer is slow. */
@@ -182,7 +194,7 @@ static void note_probe_in_vain(struct vb_qp *qp, vb_time before)
 static void note_probe_answered(struct vb_qp *qp, vb_time now)
 {
 	struct vb_requester *rq = &qp->requester;
-	vb_time soon = 2 * rq->srtt > PROBE_MIN / 2 ? 2 * rq->srtt : PROBE_MIN / 2;
+	vb_time soon = 2 * rq->srtt > least_silence(qp) / 2 ? 2 * rq->srtt : least_silence(qp) / 2;
 	vb_time before = patience_with(qp);
 	rq->is_probe_in_doubt = vb_time_since(rq->quiet_since, now) < soon;
 	rq->doubt_end = rq->next_psn;
@@ -215,7 +227,7 @@ void vb_recovery_on_progress(
 	rq->ghosts = 0;
 	/* Kept until a round trip is measured, as Karn's algorithm asks, or the peer is seen to be quick: an answer
 	 * that soon after the last packet left is one to it. */
-	if (acked->rtt || vb_time_since(rq->quiet_since, now) < PROBE_MIN)
+	if (acked->rtt || vb_time_since(rq->quiet_since, now) < least_silence(qp))
 		rq->probe_backoff = 0;
 	rq->tries = 0;
 	rq->progress_at = rq->quiet_since = now;
@@ -290,7 +302,7 @@ void vb_recovery_on_absence(struct vb_qp *qp, vb_time now)
 			return;
 		rq->progress_at = now;
 	}
-	struct vb_deadline next = { vb_time_add(now, PROBE_MIN << rq->probe_backoff), true };
+	struct vb_deadline next = { vb_time_add(now, least_silence(qp) << rq->probe_backoff), true };
 	wait_until(qp, vb_deadline_earlier(next, ack_timeout_from(qp, rq->progress_at)).at);
 	if (rq->probe_backoff < PROBE_SHIFT_MAX)
 		rq->probe_backoff++;
@@ -355,7 +367,7 @@ void vb_recovery_on_timer(struct vb_qp *qp, vb_time now)
 			rq->was_probed = false;
 			tell_loss(qp, now);
 			vb_recovery_go_back(qp);
-		} else if (vb_time_is_due(vb_time_add(rq->quiet_since, probe_interval(qp)), now)) {
+		} else if (vb_deadline_due(probe_due(qp), now)) {
 			rq->quiet_since = now;
 			send_probe(qp);
 		}

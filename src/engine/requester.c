@@ -18,7 +18,8 @@
 #include "engine/scheduler.h"
 #include "engine/send_queue.h"
 
-#define ACKREQ_EVERY_BYTES 65536
+/* Whatever the windows say: of twice as many it could not be told which are old. */
+#define PSNS_UNDER_WAY (1 << 22)
 
 int vb_requester_reset(struct vb_qp *qp, vb_time now)
 {
@@ -183,12 +184,20 @@ static bool build(struct vb_qp *qp, struct vb_batch *batch, struct vb_send_wqe *
 	const struct vb_opcode *row = &vb_opcodes[opcode];
 
 	out->packet.psn = vb_psn_add(wqe->first_psn, index);
-	fill_extension_headers(&out->packet, wqe, is_read(wqe) ? index << qp->mtu_shift : 0,
+	fill_extension_headers(&out->packet, wqe, is_read(wqe) ? vb_offset_of(qp, index) : 0,
 		is_read(wqe) ? bytes_between(qp, wqe, index, end) : wqe->length);
 	out->packet.solicited = (wqe->flags & VB_SEND_SOLICITED) && row->consumes_recv;
 	if (is_read(wqe) || is_atomic(wqe))
 		return true;
-	return vb_batch_add_wqe(batch, out, qp, wqe, index << qp->mtu_shift, bytes_between(qp, wqe, index, end));
+	return vb_batch_add_wqe(batch, out, qp, wqe, vb_offset_of(qp, index), bytes_between(qp, wqe, index, end));
+}
+
+/* A window ends with it, and what is to open that again has not been asked for. */
+static bool ends_a_window(const struct vb_qp *qp)
+{
+	if (!vb_flight_nears_end(qp, qp->mtu + qp->overhead))
+		return false;
+	return !qp->lane->config.acks.by_count_alone || qp->flight.out <= qp->requester.since_ackreq;
 }
 
 /* A packet asks for an ack when its message ends, every so often within one, and when a window ends with it. */
@@ -196,8 +205,7 @@ static bool wants_ack(struct vb_qp *qp, const struct vb_send_wqe *wqe, uint32_t 
 {
 	struct vb_requester *rq = &qp->requester;
 	rq->since_ackreq += bytes;
-	if (end < wqe->psn_count && rq->since_ackreq < ACKREQ_EVERY_BYTES &&
-		!vb_flight_nears_end(qp, qp->mtu + VB_PACKET_OVERHEAD))
+	if (end < wqe->psn_count && rq->since_ackreq < qp->ask_every && !ends_a_window(qp))
 		return false;
 	rq->since_ackreq = 0;
 	return true;
@@ -229,6 +237,8 @@ static bool emit_next(struct vb_qp *qp, struct vb_batch *batch, struct vb_send_w
 	struct window_cost cost = cost_between(qp, wqe, index, index + span);
 
 	if (needs_response(wqe) && rq->rd_atomic_out >= qp->attr.max_rd_atomic)
+		return false;
+	if (vb_psn_diff(psn, rq->una_psn) >= PSNS_UNDER_WAY)
 		return false;
 	if (index > 0 && rq->has_credits && takes_a_receive(wqe) && vb_psn_diff(wqe->ssn, rq->credit_limit) > 0 &&
 		rq->next_psn != rq->una_psn)
@@ -273,9 +283,9 @@ static struct vb_send_wqe *wqe_in_progress(const struct vb_qp *qp, const struct 
 static uint32_t middles_allowed(const struct vb_qp *qp, const struct vb_send_wqe *wqe, uint32_t most)
 {
 	const struct vb_requester *rq = &qp->requester;
-	uint32_t cost = qp->mtu + VB_PACKET_OVERHEAD, left = wqe->psn_count - 1 - psn_index(wqe, rq->next_psn);
+	uint32_t cost = qp->mtu + qp->overhead, left = wqe->psn_count - 1 - psn_index(wqe, rq->next_psn);
 	uint64_t room = vb_flight_room(qp, cost);
-	uint32_t silent = rq->since_ackreq < ACKREQ_EVERY_BYTES ? (ACKREQ_EVERY_BYTES - 1 - rq->since_ackreq) / cost : 0;
+	uint32_t silent = rq->since_ackreq < qp->ask_every ? (qp->ask_every - 1 - rq->since_ackreq) / cost : 0;
 	if (room <= most)
 		most = room ? (uint32_t)room - 1 : 0;
 	if (silent < most)
@@ -289,20 +299,20 @@ uint32_t vb_requester_emit_middles(struct vb_qp *qp, struct vb_batch *batch, uin
 	struct vb_send_wqe *wqe = wqe_in_progress(qp, &batch->out[batch->count - 1].packet);
 	uint32_t n = wqe ? middles_allowed(qp, wqe, most) : 0;
 	struct vb_reach run;
-	if (n == 0 || !vb_reach_part(&wqe->whole, psn_index(wqe, rq->next_psn) << qp->mtu_shift, n << qp->mtu_shift,
+	if (n == 0 || !vb_reach_part(&wqe->whole, vb_offset_of(qp, psn_index(wqe, rq->next_psn)), vb_offset_of(qp, n),
 			      false, &run))
 		return 0;
-	const uint8_t *bytes = vb_load(&run, n << qp->mtu_shift);
+	const uint8_t *bytes = vb_load(&run, vb_offset_of(qp, n));
 	uint8_t opcode = (uint8_t)(qp->transport | forms[wqe->opcode].middle);
 	for (uint32_t i = 0; i < n; i++) {
 		struct vb_outgoing *out = vb_batch_add(batch, qp, opcode, &qp->attr.av);
 		out->packet.psn = vb_psn_add(rq->next_psn, i);
 		out->packet.xrc_srqn = wqe->srqn;
 		out->packet.payload_length = qp->mtu;
-		vb_batch_add_iov(batch, out, bytes ? bytes + (i << qp->mtu_shift) : NULL, qp->mtu);
+		vb_batch_add_iov(batch, out, bytes ? bytes + vb_offset_of(qp, i) : NULL, qp->mtu);
 	}
-	vb_flight_add(qp, n * (qp->mtu + VB_PACKET_OVERHEAD), 0);
-	rq->since_ackreq += n * (qp->mtu + VB_PACKET_OVERHEAD);
+	vb_flight_add(qp, n * (qp->mtu + qp->overhead), 0);
+	rq->since_ackreq += n * (qp->mtu + qp->overhead);
 	rq->next_psn = rq->max_psn = vb_psn_add(rq->next_psn, n);
 	vb_recovery_on_sent(qp, vb_psn_add(rq->next_psn, VB_PSN_MASK), true, now);
 	return n;

@@ -32,19 +32,24 @@ struct vb_ack {
 	bool is_urgent;
 };
 
+/* When a CNP was sent last: by one QP, or whoever shares it. */
+struct vb_cnp_clock {
+	vb_time sent_at;
+	bool was_sent;
+};
+
 struct vb_responder {
 	uint32_t expected_psn, msn;
 	bool nak_sent;      /* a NAK for expected_psn is out; no further one until it arrives */
 	bool uc_discarding; /* UC: the message lost a packet */
 	bool comm_established;
-	bool cnp_wanted, cnp_was_sent;
+	bool cnp_wanted;
 	uint8_t verdict; /* on the request at expected_psn, judged and not refused yet: responder.c; 0: none */
 	uint8_t active_resources, resource_count, resource_next;
 	uint8_t refusal; /* the fatal NAK that was said, and of what; 0: none */
 	uint32_t refusal_psn;
 	struct vb_ack ack;
 	struct vb_resource *resources; /* max_dest_rd_atomic of them, at first use */
-	vb_time cnp_sent_at;
 };
 
 _Static_assert(sizeof(struct vb_responder) <= 64, "one line");

@@ -7,6 +7,7 @@
 #include "engine/handed_out.h"
 #include "engine/lane.h"
 #include "engine/memory.h"
+#include "engine/peers.h"
 #include "engine/qp.h"
 #include "engine/queues.h"
 #include "engine/responder.h"
@@ -14,7 +15,6 @@
 
 #define ACK_AT_ONCE_PACKETS 4
 #define ACK_AT_ONCE_BYTES   4096
-#define CNP_INTERVAL        (50 * VB_US)
 
 /* ---- Acks ------------------------------------------------------------------------------------------------------ */
 
@@ -115,14 +115,25 @@ bool vb_responder_emit_ack(struct vb_qp *qp, struct vb_batch *batch)
 	return true;
 }
 
+static struct vb_cnp_clock *cnp_clock_of(struct vb_qp *qp)
+{
+	switch (qp->lane->config.cnps.scope) {
+	case VB_CNP_PER_DESTINATION:
+		return &qp->destination->cnp_clock;
+	case VB_CNP_PER_PORT:
+		return &qp->lane->cnp_clock;
+	default:
+		return &qp->cnp_clock;
+	}
+}
+
 bool vb_responder_emit_cnp(struct vb_qp *qp, struct vb_batch *batch, vb_time now)
 {
-	struct vb_responder *rs = &qp->responder;
-	rs->cnp_wanted = false;
-	if (qp->type == VB_QP_UD || (rs->cnp_was_sent && vb_time_since(rs->cnp_sent_at, now) < CNP_INTERVAL))
+	struct vb_cnp_clock *clock = cnp_clock_of(qp);
+	qp->responder.cnp_wanted = false;
+	if (clock->was_sent && vb_time_since(clock->sent_at, now) < qp->lane->config.cnps.interval)
 		return false;
-	rs->cnp_was_sent = true;
-	rs->cnp_sent_at = now;
+	*clock = (struct vb_cnp_clock){ .sent_at = now, .was_sent = true };
 	struct vb_outgoing *out = vb_batch_add(batch, qp, VB_CNP, &qp->attr.av);
 	out->packet.becn = true;
 	vb_count(qp->lane, VB_CNP_SENT, 1);
@@ -222,7 +233,7 @@ static struct vb_resource *remembered(struct vb_qp *qp, const struct vb_packet *
 			continue;
 		if (is_atomic)
 			return resource;
-		uint64_t offset = (uint64_t)index << qp->mtu_shift;
+		uint32_t offset = vb_offset_of(qp, index);
 		if (packet->rkey == resource->rkey && packet->va == resource->va + offset)
 			return resource;
 	}
@@ -232,7 +243,7 @@ static struct vb_resource *remembered(struct vb_qp *qp, const struct vb_packet *
 /* What is still to be sent of the present round stays to be sent: a duplicate rewinds it, never cuts it short. */
 static void repeat_read(struct vb_qp *qp, struct vb_resource *resource, const struct vb_packet *packet)
 {
-	uint32_t offset = ((packet->psn - resource->first_psn) & VB_PSN_MASK) << qp->mtu_shift;
+	uint32_t offset = vb_offset_of(qp, (packet->psn - resource->first_psn) & VB_PSN_MASK);
 	/* Of a longer one the part is answered that is remembered: the peer had asked for a piece of it by itself. */
 	uint32_t rest = resource->length - offset, length = packet->dma_length < rest ? packet->dma_length : rest;
 	uint32_t end = vb_psn_add(packet->psn, vb_psn_count(qp, length));
@@ -309,7 +320,7 @@ void vb_responder_fault(struct vb_qp *qp, uint32_t psn, vb_time now)
 static bool emit_read_response(struct vb_qp *qp, struct vb_resource *resource, struct vb_batch *batch, vb_time now)
 {
 	uint32_t psn = resource->next_psn;
-	uint32_t offset = ((psn - resource->first_psn) & VB_PSN_MASK) << qp->mtu_shift;
+	uint32_t offset = vb_offset_of(qp, (psn - resource->first_psn) & VB_PSN_MASK);
 	bool is_last = vb_psn_add(psn, 1) == resource->end_psn;
 	uint32_t length = is_last ? resource->end_length - offset : qp->mtu;
 	struct vb_reach reach = { 0 };

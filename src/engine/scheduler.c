@@ -155,12 +155,13 @@ static bool emit_one(struct vb_qp *qp, struct vb_batch *batch, vb_time now)
 }
 
 /* Others may use up a shared allowance before this QP's next turn: what it sent must be acknowledged without it. Who waits
- * for its time comes again by itself, as long as there is room for a packet of anybody's. */
+ * for its time comes again by itself, as long as there is room for a packet of anybody's. Where acks are by count, they
+ * are asked for as packets are made. */
 static void ask_for_ack(struct vb_qp *qp, struct vb_batch *batch, unsigned first)
 {
-	if (!qp->is_reliable)
+	if (!qp->is_reliable || qp->lane->config.acks.by_count_alone)
 		return;
-	if (qp->congestion.is_waiting && !vb_flight_nears_end(qp, VB_MAX_MTU + VB_PACKET_OVERHEAD))
+	if (qp->congestion.is_waiting && !vb_flight_nears_end(qp, VB_MAX_MTU + qp->overhead))
 		return;
 	for (unsigned i = batch->count; i > first; i--) {
 		struct vb_packet *packet = &batch->out[i - 1].packet;

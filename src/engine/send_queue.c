@@ -93,7 +93,9 @@ static int message_length(const struct vb_qp *qp, const struct vb_send_wr *wr, u
 		return -EINVAL;
 	for (uint32_t i = 0; i < wr->sge_count; i++)
 		*length += wr->sges[i].length;
-	if (*length > VB_MAX_MESSAGE_BYTES || ((wr->flags & VB_SEND_INLINE) && *length > qp->sq.max_inline))
+	if (*length > VB_MAX_MESSAGE_BYTES || *length > qp->mtu * (uint64_t)VB_MAX_MESSAGE_PACKETS)
+		return -EINVAL;
+	if ((wr->flags & VB_SEND_INLINE) && *length > qp->sq.max_inline)
 		return -EINVAL;
 	if (has_value(wr))
 		*length = 8;

@@ -129,7 +129,7 @@ bool vb_ud_emit(struct vb_qp *qp, struct vb_batch *batch, vb_time now)
 		return false;
 	struct vb_send_wqe *wqe = vb_send_wqe_at(&qp->sq, rq->cursor);
 	uint8_t opcode = wqe->opcode == VB_WR_SEND_WITH_IMM ? VB_UD_SEND_ONLY_IMM : VB_UD_SEND_ONLY;
-	uint32_t cost = wqe->length + VB_PACKET_OVERHEAD;
+	uint32_t cost = wqe->length + qp->overhead;
 	if (wqe->length > qp->mtu) {
 		vb_requester_doom(qp, VB_WC_LOC_LEN_ERR, VB_CAUSE_LOCAL_LENGTH, now);
 		return false;

@@ -25,13 +25,38 @@ static void read_congestion_control(struct line *line, struct vb_cc_config *cc)
 	cc->max_window = (uint32_t)line_number(line, "max_window", 0);
 }
 
+static enum vb_cnp_scope read_scope(struct line *line)
+{
+	static const char *const names[] = { "qp", "destination", "port", "never" };
+	const char *word = line_text(line, "cnp");
+	for (int i = 0; i < 4; i++)
+		if (!word || strcmp(names[i], word) == 0)
+			return (enum vb_cnp_scope)i;
+	fail(line, "cnp is qp, destination, port or never");
+}
+
+/* Where it is like a NIC. */
+static void read_habits(struct line *line, struct vb_lane_config *config)
+{
+	config->acks = (struct vb_ack_policy){ .every_packets = (uint32_t)line_number(line, "ack_packets", 0),
+		.every_bytes = (uint32_t)line_number(line, "ack_bytes", 0), .by_count_alone = line_flag(line, "by_count") };
+	config->cnps = (struct vb_cnp_policy){ .scope = read_scope(line), .interval = line_time(line, "cnp_interval", 0) };
+	config->packet_overhead = line_flag(line, "no_overhead") ? VB_NONE : 0;
+	config->ack_timeout = line_time(line, "ack_timeout", 0);
+	config->probe_after = line_time(line, "probe_after", 0);
+	config->never_probes = line_flag(line, "never_probes");
+	stage.budget = (unsigned)line_number(line, "budget", VB_BATCH_PACKETS);
+}
+
 void do_lane(struct line *line)
 {
 	read_congestion_control(line, &stage.lane_config.cc);
+	read_habits(line, &stage.lane_config);
 	stage.lane_config.patience = line_time(line, "patience", 0);
 	stage.lane_config.ack_delay = line_time(line, "ack_delay", 0);
 	stage.lane_config.receive_buffer = (uint32_t)line_number(line, "receive_buffer", 0);
-	stage.lane_config.stranger_allowance = (uint32_t)line_number(line, "window", 0);
+	stage.lane_config.stranger_allowance =
+		line_flag(line, "no_window") ? VB_UNLIMITED : (uint32_t)line_number(line, "window", 0);
 	if (line_flag(line, "time_wraps"))
 		stage.now = stage.mark = INT64_MAX - 5 * VB_US;
 }

@@ -167,6 +167,7 @@ struct happened {
 struct stage {
 	struct vb_nic_config nic_config;
 	struct vb_lane_config lane_config;
+	unsigned budget; /* of packets at a time */
 	struct vb_nic *nic;
 	struct vb_lane *lane;
 	struct vb_pd *pd, *other_pd;

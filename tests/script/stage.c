@@ -44,6 +44,8 @@ void stage_open(struct line *line)
 		stage.nic_config.mtu = 4096;
 	if (!stage.lane_config.slot)
 		stage.lane_config.slot = 1;
+	if (!stage.budget)
+		stage.budget = VB_BATCH_PACKETS;
 	if (vb_gid_is_zero(&stage.local)) {
 		stage.local = vb_gid_from_ipv4(10, 0, 0, 1);
 		stage.peer = vb_gid_from_ipv4(10, 0, 0, 2);
@@ -167,7 +169,7 @@ static void take_completions(struct line *line)
 void stage_settle(struct line *line)
 {
 	unsigned n;
-	while ((n = vb_lane_transmit(stage.lane, &batch, VB_BATCH_PACKETS, stage.now))) {
+	while ((n = vb_lane_transmit(stage.lane, &batch, stage.budget, stage.now))) {
 		if (n != batch.count)
 			fail(line, "transmit returned %u and filled %u", n, batch.count);
 		for (unsigned i = 0; i < n; i++)

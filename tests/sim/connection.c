@@ -42,6 +42,8 @@ void connection_open(struct connection *connection, unsigned index, enum vb_qp_t
 	connection->type = type;
 	connection->is_xrc = is_xrc;
 	connection->mtu = mtus[below(7)];
+	if (world.network.is_of_nics)
+		connection->mtu -= index * 31 % 200;
 	bool is_big = index == 0 && type == VB_QP_RC;
 	connection->slots = is_big ? BIG_SLOTS : SLOTS;
 	connection->slot_bytes = is_big ? BIG_SLOT_BYTES : SLOT_BYTES;

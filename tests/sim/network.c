@@ -27,6 +27,19 @@ static void choose_congestion_control(struct network *n)
 		n->stranger_allowance = VB_UNLIMITED;
 }
 
+/* By the seed, too: a quarter of them have NICs. */
+static void choose_habits(struct network *n)
+{
+	uint32_t draw = (uint32_t)((world.seed * 0xBF58476D1CE4E5B9u) >> 56);
+	n->is_of_nics = (draw & 3) == 3;
+	if (!n->is_of_nics)
+		return;
+	n->acks = (struct vb_ack_policy){ .every_packets = draw >> 2 & 3, .by_count_alone = draw >> 4 & 1 };
+	n->cnps = (struct vb_cnp_policy){ .scope = (enum vb_cnp_scope)(draw >> 5 & 3), .interval = 4 * VB_US };
+	n->packet_overhead = draw >> 7 ? VB_NONE : 64;
+	n->never_probes = draw >> 3 & 1;
+}
+
 void network_choose(void)
 {
 	struct network *n = &world.network;
@@ -52,7 +65,8 @@ void network_choose(void)
 	n->black_until = n->excused_until = world.now;
 	n->may_exhaust = n->drop_ppm >= 30000 || n->receive_buffer == 65536;
 	choose_congestion_control(n);
-	trace("network: %s", n->cc.algorithm ? n->cc.algorithm->name : "window");
+	choose_habits(n);
+	trace("network: %s%s", n->cc.algorithm ? n->cc.algorithm->name : "window", n->is_of_nics ? ", of NICs" : "");
 	trace("network: drop %u dup %u reorder %u corrupt %u ppm, delay %lld+%lld us, %llu MB/s, buffer %llu, ack delay %lld us",
 		n->drop_ppm, n->duplicate_ppm, n->reorder_ppm, n->corrupt_ppm, (long long)(n->delay / VB_US),
 		(long long)(n->jitter / VB_US), (unsigned long long)n->bytes_per_second / 1000000,

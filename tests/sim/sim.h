@@ -220,6 +220,11 @@ struct network {
 	struct vb_cc_config cc;	 /* of every lane */
 	struct paced paced;
 	uint32_t stranger_allowance;
+	bool is_of_nics; /* and what they do otherwise: */
+	struct vb_ack_policy acks;
+	struct vb_cnp_policy cnps;
+	uint32_t packet_overhead;
+	bool never_probes;
 	uint32_t chaos_ppm;	 /* of disasters, per chaos event */
 	bool has_pauses, has_restarts, has_dead_keys, is_ipv6, is_trained;
 	vb_time black_until;	 /* everything is lost until then */

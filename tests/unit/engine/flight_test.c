@@ -12,12 +12,11 @@ enum { MESSAGE = 64 << 20, MTU = 4096, FIRST_PSN = 100 };
 static void piece__is_the_largest_of_which_two_fit_the_windows(void **state)
 {
 	struct vb_lane lane = { .reads.limit = UINT64_MAX };
-	struct vb_qp qp = { .lane = &lane, .is_reliable = true, .attr.max_rd_atomic = 2 };
-	for (qp.mtu_shift = 8; qp.mtu_shift <= 12; qp.mtu_shift++) {
-		qp.mtu = 1u << qp.mtu_shift;
+	struct vb_qp qp = { .lane = &lane, .is_reliable = true, .overhead = VB_PACKET_OVERHEAD, .attr.max_rd_atomic = 2 };
+	for (qp.mtu = 256; qp.mtu <= 4096; qp.mtu *= 2) {
 		for (uint32_t window = VB_CC_START_WINDOW; window <= VB_MAX_WINDOW; window += 4096) {
 			qp.congestion.cc.window_bytes = window;
-			uint32_t piece = vb_flight_read_piece(&qp), bytes = piece << qp.mtu_shift;
+			uint32_t piece = vb_flight_read_piece(&qp), bytes = piece * qp.mtu;
 			uint32_t cost = piece * (qp.mtu + VB_PACKET_OVERHEAD);
 			assert_int_equal(piece & (piece - 1), 0);
 			assert_in_range(bytes, VB_READ_PIECE_MIN, VB_READ_PIECE_MAX);
@@ -31,10 +30,10 @@ static void piece__is_the_largest_of_which_two_fit_the_windows(void **state)
 static void piece__fills_the_window_where_the_peer_takes_one_read(void **state)
 {
 	struct vb_lane lane = { .reads.limit = UINT64_MAX };
-	struct vb_qp qp = { .lane = &lane, .is_reliable = true, .mtu = 4096, .mtu_shift = 12, .attr.max_rd_atomic = 1 };
+	struct vb_qp qp = { .lane = &lane, .is_reliable = true, .mtu = 4096, .overhead = VB_PACKET_OVERHEAD, .attr.max_rd_atomic = 1 };
 	for (uint32_t window = VB_CC_START_WINDOW; window <= VB_MAX_WINDOW; window += 4096) {
 		qp.congestion.cc.window_bytes = window;
-		uint32_t piece = vb_flight_read_piece(&qp), bytes = piece << qp.mtu_shift, cost = piece * (qp.mtu + VB_PACKET_OVERHEAD);
+		uint32_t piece = vb_flight_read_piece(&qp), bytes = piece * qp.mtu, cost = piece * (qp.mtu + VB_PACKET_OVERHEAD);
 		assert_true(bytes == VB_READ_PIECE_MIN || cost <= window);
 		assert_true(bytes == VB_READ_PIECE_MAX || 2 * cost > window);
 	}
@@ -43,9 +42,9 @@ static void piece__fills_the_window_where_the_peer_takes_one_read(void **state)
 static void piece__is_held_to_the_receive_buffer_too(void **state)
 {
 	struct vb_lane lane = { .reads.limit = 106496 };
-	struct vb_qp qp = { .lane = &lane, .is_reliable = true, .mtu = 4096, .mtu_shift = 12,
+	struct vb_qp qp = { .lane = &lane, .is_reliable = true, .mtu = 4096, .overhead = VB_PACKET_OVERHEAD,
 		.congestion.cc.window_bytes = VB_MAX_WINDOW };
-	assert_int_equal(vb_flight_read_piece(&qp) << qp.mtu_shift, VB_READ_PIECE_MIN);
+	assert_int_equal(vb_flight_read_piece(&qp) * qp.mtu, VB_READ_PIECE_MIN);
 }
 
 struct scene {

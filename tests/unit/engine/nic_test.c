@@ -13,7 +13,7 @@ static struct vb_nic *created(void)
 static void nic__refuses_an_mtu_that_does_not_exist(void **state)
 {
 	struct vb_nic *nic = NULL;
-	assert_int_equal(vb_nic_create(&(struct vb_nic_config){ .mtu = 1500 }, &nic), -EINVAL);
+	assert_int_equal(vb_nic_create(&(struct vb_nic_config){ .mtu = 4097 }, &nic), -EINVAL);
 	assert_int_equal(vb_nic_create(&(struct vb_nic_config){ .mtu = 0 }, &nic), -EINVAL);
 	assert_null(nic);
 }
