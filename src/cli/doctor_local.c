@@ -98,7 +98,8 @@ void vb_check_local(struct vb_findings *findings, const struct vb_settings *sett
 		vb_finding_cure(findings, "unset %s, at both ends", name_of_setting(refusal));
 	} else if (try_to_pull() == 0) {
 		vb_finding_add(findings, VB_FINDING_OK, CHECK,
-			"shared memory; within one user messages of %u bytes and more by one copy", vb_pull_pays_from());
+			"shared memory; within one user and pid namespace messages of %u bytes and more by one copy",
+			vb_pull_pays_from());
 	} else {
 		report_two_copies(findings);
 	}

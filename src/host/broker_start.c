@@ -62,6 +62,12 @@ static bool is_program(char *path, size_t size, const char *directory, const cha
 	return length > 0 && (size_t)length < size && stat(path, &status) == 0 && S_ISREG(status.st_mode);
 }
 
+/* Of a program that was found by PATH the loader knows no more than its name. */
+static const char *place_of(const Dl_info *object)
+{
+	return strchr(object->dli_fname, '/') ? object->dli_fname : "/proc/self/exe";
+}
+
 /* Beside the library this code is in: installed, or in the build tree. */
 static int find_program(const char *libexec, char *path, size_t size, char *why, size_t why_size)
 {
@@ -74,7 +80,7 @@ static int find_program(const char *libexec, char *path, size_t size, char *why,
 			return 0;
 		return vb_broker_fail(ENOENT, why, why_size, "no " VB_BROKER_PROGRAM " in VERBENA_LIBEXEC=%s", libexec);
 	}
-	if (!dladdr((void *)(uintptr_t)vb_broker_start, &here) || !here.dli_fname || !realpath(here.dli_fname, real))
+	if (!dladdr((void *)(uintptr_t)vb_broker_start, &here) || !here.dli_fname || !realpath(place_of(&here), real))
 		return vb_broker_fail(ENOENT, why, why_size, "cannot tell where the library lies; set VERBENA_LIBEXEC to the "
 			"directory of " VB_BROKER_PROGRAM);
 	char *slash = strrchr(real, '/');

@@ -255,6 +255,11 @@ def doctor__says_how_processes_of_this_host_talk():
         contains(said, "unset VERBENA_" + setting)
 
 
+def doctor__of_a_program_found_by_path_starts_a_broker():
+    done = in_own_network("cd / && PATH=$(dirname $V):$PATH VERBENA_DEVICES=lo verbena doctor")
+    contains(done.stdout, "free; the broker started for this check leaves by itself")
+
+
 def doctor__given_settings_are_marked():
     contains(verbena("doctor", VERBENA_PART_ID="77").stdout, "* VERBENA_PART_ID   77")
 

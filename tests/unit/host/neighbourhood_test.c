@@ -1,11 +1,12 @@
 /* Two processes of one host, connected: what becomes of requests when one of them is stopped, killed at any instant, leaves in
- * order or at once, belongs to another user, or does not want to share memory. In a network namespace of the test's own;
+ * order or at once, belongs to another user or pid namespace, or does not want to share memory. In a network namespace of the test's own;
  * skipped where none may be made. The arguments are the directory of verbena-broker and, if it is to be
  * another number, how often to kill. */
 #include "../namespace.h"
 #include "connected.h"
 #include <dirent.h>
 #include <errno.h>
+#include <sched.h>
 #include <signal.h>
 #include <sys/mman.h>
 #include <sys/prctl.h>
@@ -504,6 +505,56 @@ static void users__copy_through_the_rings(void **state)
 	close_device();
 }
 
+/* As the first process of another pid namespace. */
+static void answers_elsewhere(void)
+{
+	int status;
+
+	if (unshare(CLONE_NEWPID))
+		_exit(1);
+	pid_t child = fork();
+	if (child == 0) {
+		prctl(PR_SET_PDEATHSIG, SIGKILL);
+		answers();
+	}
+	waitpid(child, &status, 0);
+	_exit(0);
+}
+
+static bool pid_namespaces_may_be_made(void)
+{
+	int status;
+	pid_t child = fork();
+
+	if (child == 0)
+		_exit(unshare(CLONE_NEWPID) ? 1 : 0);
+	return waitpid(child, &status, 0) == child && status == 0;
+}
+
+/* Neither has a number for the other by which to read his memory. What is under way still ends with him. */
+static void pid_namespaces__copy_through_the_rings(void **state)
+{
+	struct tally tally = { .done = 0 };
+
+	NEEDS_NAMESPACE;
+	if (!pid_namespaces_may_be_made())
+		skip();
+	open_device();
+	pid_t child = start_other(answers_elsewhere);
+	connect_to_other();
+	all_kinds_succeed();
+	assert_int_equal(the_other()->reason, VB_LOCAL_IS_USED);
+	assert_int_equal(the_other()->pull_reason, VB_LOCAL_UNSEEN);
+	assert_int_equal(the_other()->link->engine.lend_from, 0);
+	kill(child, SIGKILL);
+	end_other(child);
+	send_more(&tally);
+	assert_true(finish(&tally, TOLD_WITHIN));
+	assert_true(tally.failed > 0);
+	destroy_qps();
+	close_device();
+}
+
 static void answers_by_the_wire(void)
 {
 	setenv("VERBENA_LOCAL", "off", 1);
@@ -558,6 +609,7 @@ int main(int argc, char **argv)
 		cmocka_unit_test(exit__says_what_was_received_before),
 		cmocka_unit_test(close__says_what_was_received_before),
 		cmocka_unit_test(users__copy_through_the_rings),
+		cmocka_unit_test(pid_namespaces__copy_through_the_rings),
 	};
 
 	if (argc > 1)
