@@ -360,6 +360,16 @@ static void two__talk_by_memory(void **state)
 	close_device();
 }
 
+/* Returns when none of its threads runs any more. */
+static void stop(pid_t child)
+{
+	int status;
+
+	kill(child, SIGSTOP);
+	assert_int_equal(waitpid(child, &status, WUNTRACED), child);
+	assert_true(WIFSTOPPED(status));
+}
+
 static void stop__is_no_error_however_long(void **state)
 {
 	struct tally tally = { .done = 0 };
@@ -369,7 +379,7 @@ static void stop__is_no_error_however_long(void **state)
 	open_device();
 	connect_to_other();
 	all_kinds_succeed();
-	kill(child, SIGSTOP);
+	stop(child);
 	send_more(&tally);
 	assert_false(finish(&tally, 3000)); /* the wire would have given up */
 	assert_int_equal(tally.failed, 0);
