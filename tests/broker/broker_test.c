@@ -1,11 +1,14 @@
-/* The broker with live processes: slots, steering, and every way to die. Runs in a network namespace of its own, as the
- * caller or, given "nobody", as that user (which takes root to set up).
+/* The broker with live processes: slots, steering, and every way to die. Each test runs in a process and a network
+ * namespace of its own, so that none fails for what another left, as the caller or, given "nobody", as that user (which
+ * takes root to set up). Ends with the names of those that failed.
  * Usage: broker_test DIRECTORY_OF_BROKER [nobody] [PATTERN] */
 #include <errno.h>
 #include <fcntl.h>
+#include <fnmatch.h>
 #include <net/if.h>
 #include <sched.h>
 #include <setjmp.h>
+#include <signal.h>
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdio.h>
@@ -20,6 +23,9 @@
 #include <cmocka.h>
 #include "harness.h"
 #include "host/protocol.h"
+
+enum { FAILED = 1, SKIPPED = 77 };
+#define LIMIT_S 120 /* of one test, of which none takes ten when the machine has nothing else to do */
 
 static bool write_file(const char *path, const char *text)
 {
@@ -68,53 +74,89 @@ static bool copy_for_everyone(char directory[static 4096])
 	return system(command) == 0;
 }
 
-/* Goes on in a child; this process stays root and removes the copy, however the tests end. */
-static void remove_at_the_end(const char *copy)
+static void remove_copy(const char *copy)
 {
 	char command[4200];
-	int status;
-	pid_t child = fork();
-	if (child == 0)
-		return;
-	if (child < 0 || waitpid(child, &status, 0) != child)
-		status = 1;
 	snprintf(command, sizeof(command), "rm -rf '%s'", copy);
-	exit(system(command) || !WIFEXITED(status) ? 1 : WEXITSTATUS(status));
+	if (system(command))
+		fprintf(stderr, "%s is not removed\n", copy);
+}
+
+/* What a test's process needs, whose end is its end. 0, or what to exit with. */
+static int set_up(bool as_nobody)
+{
+	char program[4200];
+	if (!enter_namespace()) {
+		printf("SKIP: no network namespace may be made here (%s)\n", strerror(errno));
+		return SKIPPED;
+	}
+	if (as_nobody && (setgid(NOBODY) || setuid(NOBODY) || prctl(PR_SET_DUMPABLE, 1)))
+		return FAILED;
+	snprintf(program, sizeof(program), "%s/" VB_BROKER_PROGRAM, client_libexec);
+	if (access(program, X_OK)) {
+		printf("SKIP: uid %u may not run %s\n", geteuid(), program);
+		return SKIPPED;
+	}
+	return 0;
+}
+
+/* In a process of its own, only set up where there is no test. What it exits with, or 128 and the signal that killed it. */
+static int run(const struct CMUnitTest *test, bool as_nobody)
+{
+	int status;
+	fflush(stdout);
+	pid_t child = fork();
+	if (child == 0) {
+		alarm(LIMIT_S);
+		int rc = set_up(as_nobody);
+		if (rc || !test)
+			exit(rc);
+		const struct CMUnitTest one[] = { *test };
+		exit(cmocka_run_group_tests_name(test->name, one, NULL, NULL));
+	}
+	if (child < 0 || waitpid(child, &status, 0) != child)
+		return FAILED;
+	return WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
+}
+
+static int run_all(const char *pattern, bool as_nobody)
+{
+#define TEST(name) cmocka_unit_test_teardown(name, tear_down),
+	const struct CMUnitTest tests[] = { BROKER_TESTS(TEST) };
+	enum { ALL = sizeof(tests) / sizeof(tests[0]) };
+	int ends[ALL] = { 0 };
+	unsigned failed = 0;
+	for (unsigned i = 0; i < ALL; i++)
+		if (fnmatch(pattern, tests[i].name, 0) == 0)
+			failed += (ends[i] = run(&tests[i], as_nobody)) != 0;
+	for (unsigned i = 0; i < ALL; i++)
+		if (ends[i] > 128)
+			printf("FAILED: %s, by signal %d (%s)\n", tests[i].name, ends[i] - 128, strsignal(ends[i] - 128));
+		else if (ends[i])
+			printf("FAILED: %s\n", tests[i].name);
+	return failed ? FAILED : 0;
 }
 
 int main(int argc, char **argv)
 {
-#define TEST(name) cmocka_unit_test_teardown(name, tear_down),
-	const struct CMUnitTest tests[] = { BROKER_TESTS(TEST) };
 	static char directory[4096];
 	if (argc < 2 || !realpath(argv[1], directory)) {
 		fprintf(stderr, "usage: broker_test DIRECTORY_OF_BROKER [nobody] [PATTERN]\n");
 		return 2;
 	}
+	setvbuf(stdout, NULL, _IOLBF, 0); /* what is said and what goes wrong, in one order */
+	dup2(STDOUT_FILENO, STDERR_FILENO);
 	client_libexec = directory;
 	bool as_nobody = argc > 2 && strcmp(argv[2], "nobody") == 0;
-	if (argc > 2 + as_nobody)
-		cmocka_set_test_filter(argv[2 + as_nobody]);
-	if (as_nobody && geteuid() != 0) {
+	bool is_root = geteuid() == 0;
+	if (as_nobody && !is_root) {
 		printf("SKIP: becoming nobody needs root\n");
-		return 77;
+		return SKIPPED;
 	}
-	if (!enter_namespace()) {
-		printf("SKIP: no network namespace may be made here (%s)\n", strerror(errno));
-		return 77;
-	}
-	if (geteuid() == 0) {
-		if (!copy_for_everyone(directory))
-			return 1;
-		remove_at_the_end(directory);
-	}
-	if (as_nobody && (setgid(NOBODY) || setuid(NOBODY) || prctl(PR_SET_DUMPABLE, 1)))
-		return 1;
-	char program[4200];
-	snprintf(program, sizeof(program), "%s/" VB_BROKER_PROGRAM, directory);
-	if (access(program, X_OK)) {
-		printf("SKIP: uid %u may not run %s\n", geteuid(), program);
-		return 77;
-	}
-	return cmocka_run_group_tests(tests, NULL, NULL);
+	if (is_root && !copy_for_everyone(directory))
+		return FAILED;
+	int rc = run(NULL, as_nobody) ?: run_all(argc > 2 + as_nobody ? argv[2 + as_nobody] : "*", as_nobody);
+	if (is_root)
+		remove_copy(directory);
+	return rc;
 }

@@ -123,7 +123,7 @@ static void discover(struct state *state, const struct order *order)
 	struct vb_broker_notice answer;
 	struct pollfd wait = { .fd = state->answers[0], .events = POLLIN };
 	vb_broker_discover(state->broker, &order->sgid, &order->gid);
-	bool is_answered = poll(&wait, 1, 5000) > 0 && read(state->answers[0], &answer, sizeof(answer)) == sizeof(answer);
+	bool is_answered = poll(&wait, 1, PATIENCE_S * 1000) > 0 && read(state->answers[0], &answer, sizeof(answer)) == sizeof(answer);
 	state->report.rc = is_answered ? 0 : -EIO;
 	state->report.is_verbena = answer.is_verbena;
 	state->report.receive_buffer = answer.receive_buffer;
@@ -219,7 +219,7 @@ void client_order(struct client_process *client, const struct order *order)
 bool client_wait(struct client_process *client)
 {
 	struct pollfd wait = { .fd = client->orders, .events = POLLIN };
-	return poll(&wait, 1, 10000) > 0 &&
+	return poll(&wait, 1, PATIENCE_S * 1000) > 0 &&
 		recv(client->orders, &client->last, sizeof(client->last), 0) == sizeof(client->last);
 }
 

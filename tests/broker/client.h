@@ -9,6 +9,8 @@
 #include <sys/types.h>
 #include "base/gid.h"
 
+#define PATIENCE_S 20 /* for what happens at once, but on a machine with too much to do */
+
 enum order_kind {
 	ORDER_SLOT,	/* connect and take a slot */
 	ORDER_COLLECT,	/* read everything that came: good, strays */

@@ -41,7 +41,7 @@ static unsigned find_couriers(pid_t *last)
 static void await_couriers(unsigned wanted)
 {
 	pid_t any;
-	for (double until = seconds() + 3; find_couriers(&any) != wanted; usleep(5000))
+	for (double until = seconds() + PATIENCE_S; find_couriers(&any) != wanted; usleep(5000))
 		assert_true(seconds() < until);
 }
 
@@ -70,14 +70,13 @@ static void start_users(unsigned others)
 static void check_carrying(void)
 {
 	send_to_all();
-	usleep(CARRYING_US);
 	collect_all(true);
 }
 
 /* A moment ago somebody died: datagrams may still be under way to nobody. */
 static void await_steering(void)
 {
-	for (double until = seconds() + 5;; usleep(20000)) {
+	for (double until = seconds() + PATIENCE_S;; usleep(20000)) {
 		bool is_right = true;
 		send_to_all();
 		usleep(CARRYING_US);
@@ -128,12 +127,12 @@ void courier__outlives_both_brokers(void **state)
 		for (unsigned i = 0; i < client_count; i++) /* stopped: nobody recovers yet */
 			kill(clients[i].pid, SIGSTOP);
 		kill_both();
-		assert_true(wait_for_brokers(0, 2));
+		assert_true(wait_for_brokers(0, PATIENCE_S));
 		await_sockets(3);
 		send_to_all();
 		for (unsigned i = 0; i < client_count; i++)
 			kill(clients[i].pid, SIGCONT);
-		wait_for_recoveries(round, 5);
+		wait_for_recoveries(round);
 		await_steering();
 	}
 	client_kill(&clients[1]);

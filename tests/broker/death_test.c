@@ -92,14 +92,14 @@ void both__killed_at_once_leave_the_slots_right(void **state)
 			if (clients[i].pid)
 				kill(clients[i].pid, SIGSTOP);
 		kill_both();
-		assert_true(wait_for_brokers(0, 2));
+		assert_true(wait_for_brokers(0, PATIENCE_S));
 		await_sockets(5);
 		send_to_all(); /* the sockets that are left are where they were */
 		for (unsigned i = 0; i < client_count; i++)
 			if (clients[i].pid)
 				kill(clients[i].pid, SIGCONT);
 		collect_all(true);
-		wait_for_recoveries(round, 3);
+		wait_for_recoveries(round);
 		check_steering();
 	}
 	start_clients(3);
@@ -114,7 +114,7 @@ void both__killed_with_a_place_kept(void **state)
 	client_kill(&clients[5]);
 	await_sockets(6);
 	kill_both();
-	wait_for_recoveries(1, 3);
+	wait_for_recoveries(1);
 	check_steering();
 	start_clients(2);
 	check_steering();
@@ -149,7 +149,7 @@ void both__killed_with_a_client(void **state)
 	client_kill(&clients[2]);
 	client_kill(&clients[5]);
 	double begin = seconds();
-	wait_for_recoveries(1, 3);
+	wait_for_recoveries(1);
 	print_message("recovered in %.0f ms\n", (seconds() - begin) * 1e3);
 	check_steering();
 	start_clients(4);
@@ -194,7 +194,7 @@ void both__killed_while_a_client_is_stopped_keep_its_slot(void **state)
 		assert_int_not_equal(slots[taken++].number, clients[1].last.slot);
 	assert_int_equal(taken, VB_SLOT_MAX - 2);
 	kill(clients[1].pid, SIGCONT);
-	for (double until = seconds() + 5; clients[1].last.recoveries != 1; assert_true(seconds() < until))
+	for (double until = seconds() + PATIENCE_S; clients[1].last.recoveries != 1; assert_true(seconds() < until))
 		assert_true(client_do(&clients[1], ORDER_COLLECT));
 	check_steering();
 	for (unsigned i = 0; i < taken; i++)
@@ -205,7 +205,7 @@ void both__killed_while_a_client_is_stopped_keep_its_slot(void **state)
 /* Steering is right within a second of the last death: a datagram of a moment ago may have gone astray. */
 static void wait_for_right_steering(void)
 {
-	for (double until = seconds() + 3;; usleep(20000)) {
+	for (double until = seconds() + PATIENCE_S;; usleep(20000)) {
 		bool all = true;
 		send_to_all();
 		for (unsigned i = 0; i < client_count; i++) {
@@ -263,7 +263,7 @@ void chaos__whoever_dies_the_rest_is_put_right(void **state)
 			wait_for_right_steering();
 	}
 	wait_for_right_steering();
-	for (double until = seconds() + 3; count_sockets() < 13 && seconds() < until;)
+	for (double until = seconds() + PATIENCE_S; count_sockets() < 13 && seconds() < until;)
 		usleep(2000); /* both brokers may have been the last to die: the next is on its way */
 	assert_in_range(count_sockets(), 13, 25); /* places are used again */
 }
@@ -271,11 +271,13 @@ void chaos__whoever_dies_the_rest_is_put_right(void **state)
 void broker__leaves_when_nobody_needs_it(void **state)
 {
 	start_clients(2);
+	double begin = seconds();
 	client_kill(&clients[0]);
 	client_kill(&clients[1]);
 	usleep(300000);
-	assert_true(wait_for_brokers(2, 0.1));
-	assert_true(wait_for_brokers(0, 3));
+	bool is_there = wait_for_brokers(2, 0.1);
+	assert_true(is_there || seconds() > begin + 0.9); /* it is to stay a second, of which others may have had the most */
+	assert_true(wait_for_brokers(0, PATIENCE_S));
 	await_sockets(0);
 }
 
@@ -284,9 +286,9 @@ void broker__twenty_that_start_at_once_share_one(void **state)
 	for (unsigned round = 0; round < 3; round++) {
 		pid_t parent, worker;
 		start_clients(20);
-		assert_true(wait_for_brokers(2, 2));
+		assert_true(wait_for_brokers(2, PATIENCE_S));
 		check_steering();
 		assert_int_equal(find_brokers(&parent, &worker), 2);
-		tear_down(NULL);
+		assert_int_equal(tear_down(state), 0);
 	}
 }

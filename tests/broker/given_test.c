@@ -57,20 +57,20 @@ void sockets_given__clients_wait_for_the_next_broker(void **state)
 		assert_int_equal(parent, broker);
 		kill(parent, SIGKILL); /* the manager starts both anew: the worker does not take its place */
 		assert_int_equal(waitpid(broker, NULL, 0), broker);
-		assert_true(wait_for_brokers(0, 3));
+		assert_true(wait_for_brokers(0, PATIENCE_S));
 		usleep(300000); /* in which a client would have started one */
 		assert_true(wait_for_brokers(0, 0.1));
 		broker = start_managed(fds);
 		start_clients(1);
 		for (unsigned i = first; i < first + 3; i++)
-			for (double until = seconds() + 5; clients[i].last.recoveries == 0 && seconds() < until;)
+			for (double until = seconds() + PATIENCE_S; clients[i].last.recoveries == 0 && seconds() < until;)
 				assert_true(client_do(&clients[i], ORDER_COLLECT));
 		check_steering();
 		kill(broker, SIGTERM);
 		assert_int_equal(waitpid(broker, NULL, 0), broker);
 		close(fds[0]);
 		close(fds[1]);
-		tear_down(state);
+		assert_int_equal(tear_down(state), 0);
 	}
 }
 

@@ -30,44 +30,11 @@ double seconds(void)
 
 /* ---- Looking at the system ------------------------------------------------------------------------------------- */
 
-static bool is_our_broker(const char *pid)
-{
-	char path[300], text[300] = "", ours[100] = "", its[100] = "";
-	snprintf(path, sizeof(path), "/proc/%s/comm", pid);
-	FILE *file = fopen(path, "r");
-	if (!file)
-		return false;
-	bool is_broker = fgets(text, sizeof(text), file) && strncmp(text, VB_BROKER_PROGRAM, 14) == 0;
-	fclose(file);
-	snprintf(path, sizeof(path), "/proc/%s/ns/net", pid);
-	return is_broker && readlink("/proc/self/ns/net", ours, sizeof(ours) - 1) > 0 &&
-		readlink(path, its, sizeof(its) - 1) > 0 && strcmp(ours, its) == 0;
-}
-
-static pid_t parent_of(pid_t pid)
-{
-	char path[64];
-	int parent = 0;
-	snprintf(path, sizeof(path), "/proc/%d/stat", pid);
-	FILE *file = fopen(path, "r");
-	if (!file)
-		return 0;
-	if (fscanf(file, "%*d (%*[^)]) %*c %d", &parent) != 1)
-		parent = 0;
-	fclose(file);
-	return parent;
-}
-
 /* The broker's processes in this namespace. */
 unsigned find_brokers(pid_t *parent, pid_t *worker)
 {
-	pid_t found[64];
-	unsigned count = 0;
-	DIR *dir = opendir("/proc");
-	for (struct dirent *entry; dir && (entry = readdir(dir)) && count < 64;)
-		if (entry->d_name[0] >= '1' && entry->d_name[0] <= '9' && is_our_broker(entry->d_name))
-			found[count++] = atoi(entry->d_name);
-	closedir(dir);
+	pid_t found[MAX_BROKERS];
+	unsigned count = list_brokers(found);
 	*parent = *worker = 0;
 	for (unsigned i = 0; i < count; i++)
 		for (unsigned j = 0; j < count; j++)
@@ -89,7 +56,7 @@ bool wait_for_brokers(unsigned wanted, double limit)
 
 void find_both(pid_t *parent, pid_t *worker)
 {
-	assert_true(wait_for_brokers(2, 3));
+	assert_true(wait_for_brokers(2, PATIENCE_S));
 	find_brokers(parent, worker);
 	assert_true(*parent && *worker);
 }
@@ -97,7 +64,7 @@ void find_both(pid_t *parent, pid_t *worker)
 /* Both are there, and neither is the one that was killed. */
 void find_both_without(pid_t killed, pid_t *parent, pid_t *worker)
 {
-	for (double until = seconds() + 3; seconds() < until; usleep(2000))
+	for (double until = seconds() + PATIENCE_S; seconds() < until; usleep(2000))
 		if (find_brokers(parent, worker) == 2 && *parent && *parent != killed && *worker != killed)
 			return;
 	fail_msg("no pair of broker processes without %d", killed);
@@ -113,24 +80,9 @@ void kill_both(void)
 	kill(worker, SIGKILL);
 }
 
-unsigned count_sockets(void)
-{
-	unsigned count = 0;
-	char line[512];
-	static const char *const tables[] = { "/proc/net/udp", "/proc/net/udp6" };
-	for (unsigned i = 0; i < 2; i++) {
-		FILE *file = fopen(tables[i], "r");
-		while (file && fgets(line, sizeof(line), file))
-			count += strstr(line, ":12B7 ") != NULL;
-		if (file)
-			fclose(file);
-	}
-	return count;
-}
-
 void await_sockets(unsigned count)
 {
-	for (double until = seconds() + 5; count_sockets() != count && seconds() < until;)
+	for (double until = seconds() + PATIENCE_S; count_sockets() != count && seconds() < until;)
 		usleep(1000);
 	assert_int_equal(count_sockets(), count);
 }
@@ -185,17 +137,29 @@ void send_to_all(void)
 			}
 }
 
+void collect(struct client_process *client, unsigned wanted)
+{
+	unsigned good = 0, merged = 0;
+	for (double until = seconds() + PATIENCE_S;; usleep(200)) {
+		assert_true(client_do(client, ORDER_COLLECT));
+		assert_int_equal(client->last.strays, 0);
+		good += client->last.good;
+		merged += client->last.merged;
+		if (good >= wanted || seconds() > until)
+			break;
+	}
+	client->last.good = good;
+	client->last.merged = merged;
+	assert_int_equal(good, wanted);
+}
+
 void collect_all(bool is_right)
 {
-	for (unsigned i = 0; i < client_count; i++) {
-		if (!clients[i].pid)
-			continue;
-		assert_true(client_do(&clients[i], ORDER_COLLECT));
-		if (is_right) {
-			assert_int_equal(clients[i].last.strays, 0);
-			assert_int_equal(clients[i].last.good, 2 * ROUNDS);
-		}
-	}
+	for (unsigned i = 0; i < client_count; i++)
+		if (clients[i].pid && is_right)
+			collect(&clients[i], 2 * ROUNDS);
+		else if (clients[i].pid)
+			assert_true(client_do(&clients[i], ORDER_COLLECT));
 }
 
 void check_steering(void)
@@ -220,7 +184,7 @@ int answer_of(int fd)
 	struct vb_message message;
 	int passed;
 	struct pollfd wait = { .fd = fd, .events = POLLIN };
-	assert_true(poll(&wait, 1, 5000) > 0);
+	assert_true(poll(&wait, 1, PATIENCE_S * 1000) > 0);
 	if (vb_message_receive(fd, &message, &passed))
 		return -1;
 	if (passed >= 0)
@@ -252,9 +216,9 @@ void start_clients_in_order(unsigned count)
 		start_clients(1);
 }
 
-void wait_for_recoveries(unsigned wanted, double limit)
+void wait_for_recoveries(unsigned wanted)
 {
-	double until = seconds() + limit;
+	double until = seconds() + PATIENCE_S;
 	for (unsigned i = 0; i < client_count; i++) {
 		while (clients[i].pid) {
 			assert_true(client_do(&clients[i], ORDER_COLLECT));
@@ -271,15 +235,5 @@ int tear_down(void **state)
 	for (unsigned i = 0; i < client_count; i++)
 		client_kill(&clients[i]);
 	client_count = 0;
-	for (double until = seconds() + 5; seconds() < until; usleep(2000)) {
-		pid_t parent, worker;
-		if (find_brokers(&parent, &worker) == 0 && count_sockets() == 0) /* an ending process has them longest */
-			return 0;
-		if (parent) {
-			kill(parent, SIGKILL);
-			kill(worker, SIGKILL);
-		}
-	}
-	return -1;
+	return clear_leftovers() ? 0 : -1;
 }
-

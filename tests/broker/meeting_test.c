@@ -39,13 +39,13 @@ static const struct report *order_about(unsigned client, enum order_kind kind, u
 
 static void await_meeting(unsigned client, uint8_t slot)
 {
-	for (double until = seconds() + 5; order_about(client, ORDER_MET, slot)->rc; usleep(2000))
+	for (double until = seconds() + PATIENCE_S; order_about(client, ORDER_MET, slot)->rc; usleep(2000))
 		assert_true(seconds() < until);
 }
 
 static void await_alones(unsigned client, unsigned wanted)
 {
-	for (double until = seconds() + 5; order_about(client, ORDER_MET, 0)->alones < wanted; usleep(2000))
+	for (double until = seconds() + PATIENCE_S; order_about(client, ORDER_MET, 0)->alones < wanted; usleep(2000))
 		assert_true(seconds() < until);
 	assert_int_equal(clients[client].last.alones, wanted);
 }
@@ -90,7 +90,7 @@ static void check_all_talk(void)
 /* Once it is so: it has closed what it has sent. */
 static void await_descriptors(pid_t pid, unsigned count)
 {
-	for (double until = seconds() + 2; count_descriptors(pid) != count && seconds() < until;)
+	for (double until = seconds() + PATIENCE_S; count_descriptors(pid) != count && seconds() < until;)
 		usleep(5000);
 	assert_int_equal(count_descriptors(pid), count);
 }
@@ -107,7 +107,7 @@ void meeting__lets_two_clients_talk(void **state)
 		assert_int_equal(clients[i].last.met.uid, geteuid());
 	await_descriptors(worker, before);
 	kill(clients[1].pid, SIGKILL); /* its end is seen by the socket */
-	for (double until = seconds() + 5; order_about(0, ORDER_MET, clients[1].last.slot)->met.is_there;)
+	for (double until = seconds() + PATIENCE_S; order_about(0, ORDER_MET, clients[1].last.slot)->met.is_there;)
 		assert_true(seconds() < until);
 }
 
@@ -134,7 +134,7 @@ void meeting__asked_for_again_is_not_repeated(void **state)
 	}
 	check_talk(0, 1);
 	ask_and_wait(0, clients[1].last.slot);
-	for (double until = seconds() + 5; order_about(0, ORDER_MET, 0)->alones == 0; usleep(2000))
+	for (double until = seconds() + PATIENCE_S; order_about(0, ORDER_MET, 0)->alones == 0; usleep(2000))
 		assert_true(seconds() < until);
 	usleep(50000);
 	for (unsigned i = 0; i < 2; i++)
@@ -153,7 +153,7 @@ void meeting__with_nobody_is_answered(void **state)
 	ask_and_wait(0, 255);
 	await_alones(0, 4);
 	client_kill(&clients[1]);
-	for (double until = seconds() + 5; clients[0].last.alones == 4; usleep(5000)) { /* it takes a moment */
+	for (double until = seconds() + PATIENCE_S; clients[0].last.alones == 4; usleep(5000)) { /* it takes a moment */
 		assert_true(seconds() < until);
 		ask_and_wait(0, other);
 		order_about(0, ORDER_MET, other);
@@ -294,7 +294,7 @@ void meeting__survives_both_that_die(void **state)
 	check_talk(0, 1);
 	kill_both();
 	ask_all_of_all();
-	wait_for_recoveries(1, 5);
+	wait_for_recoveries(1);
 	for (unsigned i = 0; i < client_count; i++) /* who came first may have been told that others are not there */
 		for (unsigned j = 0; j < i; j++)
 			ask_and_wait(i, clients[j].last.slot);
@@ -308,7 +308,7 @@ static struct vb_message hear_any(int connection)
 	struct vb_message message;
 	int fds[VB_MESSAGE_FDS];
 	struct pollfd wait = { .fd = connection, .events = POLLIN };
-	assert_true(poll(&wait, 1, 5000) > 0);
+	assert_true(poll(&wait, 1, PATIENCE_S * 1000) > 0);
 	assert_int_equal(vb_message_receive_all(connection, &message, fds), 0);
 	for (unsigned i = 0; i < VB_MESSAGE_FDS; i++)
 		if (fds[i] >= 0)
@@ -384,7 +384,7 @@ void meeting__flood_of_questions_holds_up_nobody(void **state)
 	double begin = seconds(), longest = 0;
 	while (heard < QUESTIONS) {
 		struct pollfd wait = { .fd = connection, .events = POLLIN | (said < QUESTIONS ? POLLOUT : 0) };
-		assert_true(poll(&wait, 1, 5000) > 0);
+		assert_true(poll(&wait, 1, PATIENCE_S * 1000) > 0);
 		for (; wait.revents & POLLIN && poll(&wait, 1, 0) > 0 && wait.revents & POLLIN; heard++)
 			meetings += hear_any(connection).kind == VB_MESSAGE_MEETING;
 		for (; said < QUESTIONS && said - heard < 900; said++)
@@ -418,7 +418,7 @@ void meeting__flood_that_is_not_read_ends_who_asks(void **state)
 	unsigned before = count_descriptors(worker);
 	int socket, connection = connect_raw(), rc = 0;
 	const uint8_t own = get_slot(connection, &socket);
-	for (double until = seconds() + 5; seconds() < until && rc != -EPIPE && rc != -ECONNRESET;)
+	for (double until = seconds() + PATIENCE_S; seconds() < until && rc != -EPIPE && rc != -ECONNRESET;)
 		rc = say_meet(connection, own, clients[0].last.slot);
 	assert_true(rc == -EPIPE || rc == -ECONNRESET);
 	close(connection);

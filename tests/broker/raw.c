@@ -23,7 +23,7 @@ uint8_t get_slot(int connection, int *socket)
 	struct vb_message slot;
 	struct pollfd wait = { .fd = connection, .events = POLLIN };
 	assert_int_equal(vb_message_send(connection, &get, NULL), 0);
-	assert_true(poll(&wait, 1, 5000) > 0);
+	assert_true(poll(&wait, 1, PATIENCE_S * 1000) > 0);
 	assert_int_equal(vb_message_receive(connection, &slot, socket), 0);
 	assert_int_equal(slot.kind, VB_MESSAGE_SLOT);
 	return slot.slot;
@@ -89,7 +89,7 @@ bool is_refused(int fd, struct vb_message *refusal)
 {
 	struct pollfd wait = { .fd = fd, .events = POLLIN };
 	int passed;
-	return poll(&wait, 1, 2000) > 0 && vb_message_receive(fd, refusal, &passed) == 0 &&
+	return poll(&wait, 1, PATIENCE_S * 1000) > 0 && vb_message_receive(fd, refusal, &passed) == 0 &&
 		refusal->kind == VB_MESSAGE_REFUSED;
 }
 

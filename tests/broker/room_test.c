@@ -118,7 +118,7 @@ void slots__of_one_user_leave_room_for_others(void **state)
 		struct vb_message slot;
 		struct pollfd wait = { .fd = greedy, .events = POLLIN };
 		assert_int_equal(vb_message_send(greedy, &one, NULL), 0);
-		assert_true(poll(&wait, 1, 5000) > 0);
+		assert_true(poll(&wait, 1, PATIENCE_S * 1000) > 0);
 		assert_int_equal(vb_message_receive(greedy, &slot, &sockets[i]), 0);
 		assert_int_equal(slot.kind, VB_MESSAGE_SLOT);
 	}
@@ -199,7 +199,7 @@ void processes__that_cannot_be_told_apart_have_a_courier_each(void **state)
 	for (unsigned i = 0; i < COUNT; i++) {
 		struct pollfd wait = { .fd = connections[i], .events = POLLIN };
 		struct vb_message slot;
-		assert_true(poll(&wait, 1, 5000) > 0);
+		assert_true(poll(&wait, 1, PATIENCE_S * 1000) > 0);
 		assert_int_equal(vb_message_receive(connections[i], &slot, &channels[i]), 0);
 		assert_int_equal(slot.kind, VB_MESSAGE_SLOT);
 		slots[i] = slot.slot;
@@ -207,7 +207,7 @@ void processes__that_cannot_be_told_apart_have_a_courier_each(void **state)
 	for (unsigned i = 0; i < COUNT; i++) {
 		struct pollfd wait = { .fd = channels[i], .events = POLLIN };
 		send_to_qpn(AF_INET, (uint32_t)slots[i] << 16 | 1);
-		assert_true(poll(&wait, 1, 2000) > 0);
+		assert_true(poll(&wait, 1, PATIENCE_S * 1000) > 0);
 	}
 	for (unsigned i = 0; i < COUNT; i++) {
 		close(connections[i]);

@@ -60,7 +60,7 @@ void slots__neighbours_that_leave_cost_nobody_a_datagram(void **state)
 		for (unsigned n = 0; n < A_DEATH; n++)
 			send_to_qpn(AF_INET, (uint32_t)last->last.slot << 16 | 5);
 		client_kill(&clients[i]);
-		for (double until = seconds() + 1; good < A_DEATH && seconds() < until; good += last->last.good)
+		for (double until = seconds() + PATIENCE_S; good < A_DEATH && seconds() < until; good += last->last.good)
 			assert_true(client_do(last, ORDER_COLLECT));
 		assert_int_equal(good, A_DEATH);
 	}
@@ -320,7 +320,7 @@ void bad_client__that_never_reads_is_dropped(void **state)
 	start_clients(1);
 	int fd = connect_raw();
 	const struct vb_message hello = { .kind = VB_MESSAGE_HELLO };
-	double until = seconds() + 5;
+	double until = seconds() + PATIENCE_S;
 	int rc = 0;
 	while (seconds() < until && (rc = vb_message_send(fd, &hello, NULL)) != -EPIPE && rc != -ECONNRESET)
 		;
