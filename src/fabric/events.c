@@ -1,0 +1,230 @@
+/* See events.h. */
+#include "fabric/events.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include "base/invariant.h"
+
+enum { DAYS = 1 << 14, NO_NODE = -1, FIRST_ROOM = 256 };
+
+static inline bool is_before(const struct event *a, const struct event *b)
+{
+	return a->at != b->at ? a->at < b->at : a->key < b->key;
+}
+
+int events_init(struct events *events, int day_shift)
+{
+	*events = (struct events){ .day_shift = day_shift, .free_node = (uint32_t)NO_NODE };
+	events->days = malloc(DAYS * sizeof(*events->days));
+	events->is_used = calloc(DAYS / 64, sizeof(*events->is_used));
+	events->today = malloc(FIRST_ROOM * sizeof(*events->today));
+	if (!events->days || !events->is_used || !events->today) {
+		events_deinit(events);
+		return -ENOMEM;
+	}
+	events->today_room = FIRST_ROOM;
+	memset(events->days, 0xFF, DAYS * sizeof(*events->days));
+	return 0;
+}
+
+void events_deinit(struct events *events)
+{
+	free(events->days);
+	free(events->is_used);
+	free(events->today);
+	free(events->nodes);
+	free(events->beyond);
+	*events = (struct events){ 0 };
+}
+
+/* Room for one more of what an array holds; NULL: no memory. */
+static void *grow(void *array, uint32_t *room, uint32_t count, size_t each)
+{
+	if (count < *room)
+		return array;
+	uint32_t wanted = *room ? *room * 2 : FIRST_ROOM;
+	void *grown = realloc(array, wanted * each);
+	if (grown)
+		*room = wanted;
+	return grown;
+}
+
+/* ---- Today ------------------------------------------------------------------------------------------------------ */
+
+/* Most belong near the end, for they are soon. */
+static void add_today(struct events *events, const struct event *event)
+{
+	struct event *today = grow(events->today, &events->today_room, events->today_count, sizeof(*today));
+	if (!today) {
+		events->is_out_of_memory = true;
+		return;
+	}
+	events->today = today;
+	uint32_t at = events->today_count++;
+	for (; at > 0 && is_before(&today[at - 1], event); at--)
+		today[at] = today[at - 1];
+	today[at] = *event;
+}
+
+/* By shrinking gaps (Ciura's): a day has a handful of events, but all flows may begin at one moment. */
+static void sort_today(struct events *events)
+{
+	static const uint32_t gaps[] = { 1750, 701, 301, 132, 57, 23, 10, 4, 1 };
+	struct event *today = events->today;
+	for (unsigned i = 0; i < sizeof(gaps) / sizeof(gaps[0]); i++)
+		for (uint32_t gap = gaps[i], k = gap; k < events->today_count; k++) {
+			struct event event = today[k];
+			uint32_t at = k;
+			for (; at >= gap && is_before(&today[at - gap], &event); at -= gap)
+				today[at] = today[at - gap];
+			today[at] = event;
+		}
+}
+
+/* ---- Beyond the year --------------------------------------------------------------------------------------------- */
+
+static void add_beyond(struct events *events, const struct event *event)
+{
+	struct event *heap = grow(events->beyond, &events->beyond_room, events->beyond_count, sizeof(*heap));
+	if (!heap) {
+		events->is_out_of_memory = true;
+		return;
+	}
+	events->beyond = heap;
+	uint32_t at = events->beyond_count++;
+	for (uint32_t up; at > 0 && is_before(event, &heap[up = (at - 1) / 4]); at = up)
+		heap[at] = heap[up];
+	heap[at] = *event;
+}
+
+static struct event take_beyond(struct events *events)
+{
+	struct event *heap = events->beyond, first = heap[0], last = heap[--events->beyond_count];
+	uint32_t at = 0, count = events->beyond_count;
+	for (uint32_t child; (child = at * 4 + 1) < count;) {
+		uint32_t best = child, end = child + 4 < count ? child + 4 : count;
+		while (++child < end)
+			if (is_before(&heap[child], &heap[best]))
+				best = child;
+		if (!is_before(&heap[best], &last))
+			break;
+		heap[at] = heap[best];
+		at = best;
+	}
+	heap[at] = last;
+	return first;
+}
+
+/* ---- The year ---------------------------------------------------------------------------------------------------- */
+
+static uint64_t day_of(const struct events *events, vb_time at)
+{
+	return (uint64_t)at >> events->day_shift;
+}
+
+static void add_to_day(struct events *events, uint64_t day, const struct event *event)
+{
+	uint32_t node = events->free_node, place = day % DAYS;
+	if (node != (uint32_t)NO_NODE) {
+		events->free_node = events->nodes[node].next;
+	} else {
+		struct event_node *nodes = grow(events->nodes, &events->node_room, events->node_count, sizeof(*nodes));
+		if (!nodes) {
+			events->is_out_of_memory = true;
+			return;
+		}
+		events->nodes = nodes;
+		node = events->node_count++;
+	}
+	events->nodes[node] = (struct event_node){ *event, events->days[place] };
+	events->days[place] = node;
+	events->is_used[place / 64] |= 1ull << place % 64;
+}
+
+void events_add(struct events *events, vb_time at, uint64_t key)
+{
+	struct event event = { at, key };
+	uint64_t day = day_of(events, at);
+	assert(at >= 0);
+	events->count++;
+	if (day <= events->day)
+		add_today(events, &event);
+	else if (day - events->day < DAYS)
+		add_to_day(events, day, &event);
+	else
+		add_beyond(events, &event);
+}
+
+/* The first day after today that has something; false: none of the year. */
+static bool find_day(const struct events *events, uint64_t *found)
+{
+	uint64_t first = (events->day + 1) % DAYS;
+	for (uint64_t i = 0; i <= DAYS / 64; i++) {
+		uint64_t word = (first / 64 + i) % (DAYS / 64), bits = events->is_used[word];
+		if (i == 0)
+			bits &= ~0ull << first % 64;
+		else if (i == DAYS / 64)
+			bits &= ~(~0ull << first % 64);
+		if (bits) {
+			uint64_t place = word * 64 + (uint64_t)__builtin_ctzll(bits);
+			*found = events->day + 1 + (place - first) % DAYS;
+			return true;
+		}
+	}
+	return false;
+}
+
+/* The next day that has something begins, and what comes within its year moves into it. */
+static bool begin_day(struct events *events)
+{
+	uint64_t day;
+	if (!find_day(events, &day)) {
+		if (events->beyond_count == 0)
+			return false;
+		day = day_of(events, events->beyond[0].at);
+	}
+	events->day = day;
+	uint32_t place = day % DAYS;
+	for (uint32_t node = events->days[place], next; node != (uint32_t)NO_NODE; node = next) {
+		struct event *today =
+			grow(events->today, &events->today_room, events->today_count, sizeof(*events->today));
+		if (!today) {
+			events->is_out_of_memory = true;
+			return false;
+		}
+		events->today = today;
+		next = events->nodes[node].next;
+		today[events->today_count++] = events->nodes[node].event;
+		events->nodes[node].next = events->free_node;
+		events->free_node = node;
+	}
+	events->days[place] = (uint32_t)NO_NODE;
+	events->is_used[place / 64] &= ~(1ull << place % 64);
+	sort_today(events);
+	while (events->beyond_count > 0 && day_of(events, events->beyond[0].at) < day + DAYS) {
+		struct event event = take_beyond(events);
+		events->count--;
+		events_add(events, event.at, event.key);
+	}
+	return true;
+}
+
+bool events_peek(struct events *events, vb_time *at)
+{
+	while (events->today_count == 0)
+		if (!begin_day(events))
+			return false;
+	*at = events->today[events->today_count - 1].at;
+	return true;
+}
+
+bool events_next(struct events *events, vb_time until, struct event *event)
+{
+	vb_time at;
+	if (!events_peek(events, &at) || at >= until)
+		return false;
+	*event = events->today[--events->today_count];
+	events->count--;
+	return true;
+}

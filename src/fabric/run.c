@@ -1,0 +1,424 @@
+/* A run from its beginning to its end: what is opened, how long it goes on, and what is said of it. */
+#include <errno.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+#include "engine/counters.h"
+#include "fabric/parts.h"
+#include "fabric/windows.h"
+
+#define PERIOD	  (10 * VB_US) /* of virtual time, after which it is asked whether to go on */
+#define STALL	  VB_S
+#define PROGRESS_S 1.0
+
+static double wall_s(void)
+{
+	struct timespec now;
+	clock_gettime(CLOCK_MONOTONIC, &now);
+	return (double)now.tv_sec + (double)now.tv_nsec * 1e-9;
+}
+
+static double cpu_s(void)
+{
+	struct timespec now;
+	clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &now);
+	return (double)now.tv_sec + (double)now.tv_nsec * 1e-9;
+}
+
+/* ---- What it is given ---------------------------------------------------------------------------------------------- */
+
+__attribute__((format(printf, 3, 4))) static int refuse(char *why, unsigned why_size, const char *format, ...)
+{
+	va_list arguments;
+	va_start(arguments, format);
+	vsnprintf(why, why_size, format, arguments);
+	va_end(arguments);
+	return -EINVAL;
+}
+
+static int check_flows(const struct fabric_config *config, char *why, unsigned why_size)
+{
+	const struct flow_list *list = config->flows;
+	for (uint32_t i = 0; i < list->count; i++) {
+		const struct flow *flow = &list->flows[i];
+		if (flow->src >= config->network->endpoint_count || flow->dst >= config->network->endpoint_count)
+			return refuse(why, why_size, "flow %u: there is no endpoint %u", i,
+				flow->src >= config->network->endpoint_count ? flow->src : flow->dst);
+		if (flow->src == flow->dst)
+			return refuse(why, why_size, "flow %u: endpoint %u sends to itself", i, flow->src);
+		if (flow->bytes == 0 || flow->start < 0)
+			return refuse(why, why_size, "flow %u: no bytes, or a start before 0", i);
+		if (flow->traffic_class >= FABRIC_CLASSES)
+			return refuse(why, why_size, "flow %u: there is no class %u", i, flow->traffic_class);
+		if (flow->after != FLOW_NONE && (flow->after >= list->count || flow->after == i ||
+							list->flows[flow->after].src != flow->src))
+			return refuse(why, why_size, "flow %u: begins after a flow of another source, or none", i);
+	}
+	return 0;
+}
+
+static int check(const struct fabric_config *config, char *why, unsigned why_size)
+{
+	const struct network *network = config->network;
+	if (config->mtu < 1 || config->mtu > VB_MAX_MTU)
+		return refuse(why, why_size, "the MTU is %u, and must be 1 to %u bytes", config->mtu, VB_MAX_MTU);
+	if (network->endpoint_count > 0xFFFFFE)
+		return refuse(why, why_size, "more than 16,777,214 endpoints");
+	for (uint32_t i = 0; i < network->link_count; i++)
+		if (network->links[i].bits_per_second < 1000000 || network->links[i].delay < 0)
+			return refuse(why, why_size, "link %u: slower than 1 Mb/s, or a delay below 0", i);
+	return check_flows(config, why, why_size);
+}
+
+/* ---- Opening ------------------------------------------------------------------------------------------------------- */
+
+static vb_time latency_of(const struct network *network, network_node node, bool is_receiving)
+{
+	if (network_is_switch(node))
+		return is_receiving ? network->profiles[network->switches[network_index(node)].profile].latency : 0;
+	const struct nic_profile *nic = &network->nics[network->endpoints[network_index(node)].nic];
+	return (is_receiving ? nic->receive_latency : nic->send_latency) + nic->pcie_latency;
+}
+
+static const struct switch_profile *profile_of(const struct network *network, network_node node)
+{
+	return network_is_switch(node) ? &network->profiles[network->switches[network_index(node)].profile] : NULL;
+}
+
+static void open_link(struct fabric *fabric, uint32_t number)
+{
+	const struct network *network = fabric->network;
+	const struct network_link *given = &network->links[number];
+	const struct switch_profile *from = profile_of(network, given->from), *to = profile_of(network, given->to);
+	uint64_t rate = given->bits_per_second;
+	fabric->links[number] = (struct link){ .head = NO_PACKET, .tail = NO_PACKET,
+		.ps_per_byte = 8000000000000u % rate == 0 && 8000000000000u / rate <= UINT32_MAX
+			? (uint32_t)(8000000000000u / rate) : 0,
+		.delay = given->delay + latency_of(network, given->from, false) + latency_of(network, given->to, true),
+		.to = network_index(given->to),
+		.limit = from && from->port_bytes < UINT32_MAX ? (uint32_t)from->port_bytes : 0,
+		.kind = from ? LINK_PLAIN : LINK_ENDPOINT,
+		.leads_to_switch = to,
+		.is_faulty = given->fault != NETWORK_NONE,
+		.is_cut_through = to && to->is_cut_through,
+		.to_part = to ? fabric->switches[network_index(given->to)].part
+			      : fabric->endpoints[network_index(given->to)].part };
+}
+
+static int open_parts(struct fabric *fabric)
+{
+	for (uint32_t i = 0; i < fabric->part_count; i++) {
+		struct part *part = &fabric->parts[i];
+		part->fabric = fabric;
+		part->index = (uint16_t)i;
+		part->free_packet = NO_PACKET;
+		part->batch = malloc(sizeof(*part->batch));
+		part->out = calloc(fabric->part_count, sizeof(*part->out));
+		if (!part->batch || !part->out || events_init(&part->events, 8))
+			return -ENOMEM;
+	}
+	return 0;
+}
+
+/* The flows of each source by when they begin, and those that wait for another's end at that one. */
+static int queue_flows(struct fabric *fabric)
+{
+	const struct flow_list *list = fabric->config->flows;
+	for (uint32_t i = 0; i < list->count; i++)
+		fabric->flows[i] = (struct flow_state){ .next = FLOW_NONE, .first_waiting = FLOW_NONE,
+			.next_waiting = FLOW_NONE, .result = { .fct = -1 } };
+	for (uint32_t i = list->count; i-- > 0;) {
+		const struct flow *flow = &list->flows[i];
+		if (flow->after == FLOW_NONE)
+			continue;
+		fabric->flows[i].next_waiting = fabric->flows[flow->after].first_waiting;
+		fabric->flows[flow->after].first_waiting = i;
+	}
+	for (uint32_t i = 0; i < list->count; i++) {
+		int rc = endpoint_open_flow(fabric, i);
+		if (rc)
+			return rc;
+	}
+	endpoint_queue_flows(fabric);
+	return 0;
+}
+
+static int open_all(struct fabric *fabric)
+{
+	const struct network *network = fabric->network;
+	fabric->routes = routes_make(network);
+	fabric->links = aligned_alloc(64, (network->link_count + 1) * sizeof(*fabric->links));
+	fabric->counts = calloc(network->link_count + 1, sizeof(*fabric->counts));
+	fabric->endpoints = calloc(network->endpoint_count + 1, sizeof(*fabric->endpoints));
+	fabric->switches = calloc(network->switch_count + 1, sizeof(*fabric->switches));
+	fabric->flows = calloc(fabric->config->flows->count + 1, sizeof(*fabric->flows));
+	fabric->parts = calloc(fabric->part_count, sizeof(*fabric->parts));
+	if (!fabric->routes || !fabric->links || !fabric->counts || !fabric->endpoints || !fabric->switches ||
+		!fabric->flows || !fabric->parts)
+		return -ENOMEM;
+	parts_cut(fabric);
+	int rc = open_parts(fabric);
+	for (uint32_t i = 0; rc == 0 && i < network->switch_count; i++) {
+		fabric->switches[i].seed = fabric_chance(fabric->config->seed, i, 0x5EED);
+		fabric->switches[i].routing = network->profiles[network->switches[i].profile].routing;
+	}
+	for (uint32_t i = 0; rc == 0 && i < network->link_count; i++)
+		open_link(fabric, i);
+	for (uint32_t i = 0; rc == 0 && i < network->endpoint_count; i++) {
+		fabric->endpoints[i].link = network->endpoints[i].link;
+		fabric->endpoints[i].first_flow = FLOW_NONE;
+		rc = endpoint_open(fabric, i);
+	}
+	return rc ? rc : queue_flows(fabric);
+}
+
+static void close_all(struct fabric *fabric)
+{
+	windows_close(fabric);
+	for (uint32_t i = 0; fabric->flows && i < fabric->config->flows->count; i++)
+		endpoint_close_flow(fabric, i);
+	for (uint32_t i = 0; fabric->endpoints && i < fabric->network->endpoint_count; i++)
+		endpoint_close(fabric, i);
+	for (uint32_t i = 0; fabric->parts && i < fabric->part_count; i++) {
+		struct part *part = &fabric->parts[i];
+		for (uint32_t k = 0; part->out && k < fabric->part_count; k++)
+			free(part->out[k].letters);
+		free(part->out);
+		free(part->batch);
+		free(part->packets);
+		free(part->headers);
+		events_deinit(&part->events);
+	}
+	routes_free(fabric->routes);
+	free(fabric->links);
+	free(fabric->counts);
+	free(fabric->endpoints);
+	free(fabric->switches);
+	free(fabric->flows);
+	free(fabric->parts);
+}
+
+/* ---- Going on ------------------------------------------------------------------------------------------------------ */
+
+static uint64_t lane_counter(const struct fabric *fabric, enum vb_counter counter)
+{
+	uint64_t sum = 0, values[VB_COUNTER_COUNT];
+	for (uint32_t i = 0; i < fabric->network->endpoint_count; i++) {
+		vb_lane_counters(fabric->endpoints[i].lane, values);
+		sum += values[counter];
+	}
+	return sum;
+}
+
+/* Requests that were executed: what goes on though nothing gets on does not raise it. */
+static uint64_t requests_executed(const struct fabric *fabric)
+{
+	uint64_t responses = 0;
+	for (uint32_t i = 0; i < fabric->part_count; i++)
+		responses += fabric->parts[i].responses;
+	return lane_counter(fabric, VB_RX_PACKETS) - responses - lane_counter(fabric, VB_DUPLICATES) -
+		lane_counter(fabric, VB_DROP_OUT_OF_ORDER) - lane_counter(fabric, VB_OUT_OF_ORDER);
+}
+
+struct going {
+	struct fabric *fabric;
+	vb_time asked_at;   /* virtual, when it was looked whether flows get on */
+	uint64_t executed;
+	double begun, told; /* real */
+};
+
+static struct fabric_progress progress_of(const struct fabric *fabric, vb_time now)
+{
+	struct fabric_progress progress = { .now = now, .flows = fabric->config->flows->count };
+	for (uint32_t i = 0; i < fabric->part_count; i++) {
+		const struct part *part = &fabric->parts[i];
+		progress.packet_hops += part->packet_hops;
+		progress.events += part->event_count;
+		progress.flows_done += part->flows_done;
+	}
+	return progress;
+}
+
+/* True: it is over, and why. */
+static bool is_over(struct going *going, vb_time now, enum fabric_end *end)
+{
+	struct fabric *fabric = going->fabric;
+	const struct fabric_config *config = fabric->config;
+	struct fabric_progress progress = progress_of(fabric, now);
+	for (uint32_t i = 0; i < fabric->part_count; i++)
+		if (fabric->parts[i].is_out_of_memory || fabric->parts[i].events.is_out_of_memory) {
+			*end = FABRIC_MEMORY;
+			return true;
+		}
+	if (progress.flows_done == progress.flows) {
+		*end = FABRIC_DONE;
+		return true;
+	}
+	if (config->limit && now >= config->limit) {
+		*end = FABRIC_LIMIT;
+		return true;
+	}
+	if (now - going->asked_at >= (config->stall ? config->stall : STALL)) {
+		uint64_t executed = requests_executed(fabric) + progress.flows_done;
+		*end = FABRIC_LIVELOCK;
+		if (executed == going->executed)
+			return true;
+		going->executed = executed;
+		going->asked_at = now;
+	}
+	double real = wall_s();
+	if (!config->on_progress || real - going->told < PROGRESS_S)
+		return false;
+	going->told = real;
+	progress.wall_s = real - going->begun;
+	*end = FABRIC_STOPPED;
+	return !config->on_progress(config->user, &progress);
+}
+
+static enum fabric_end go(struct fabric *fabric, vb_time *ended_at)
+{
+	struct going going = { .fabric = fabric, .executed = UINT64_MAX, .begun = wall_s(), .told = wall_s() };
+	enum fabric_end end = FABRIC_IDLE;
+	vb_time limit = fabric->config->limit, next;
+	*ended_at = 0;
+	while (!is_over(&going, *ended_at, &end)) {
+		if (!windows_peek(fabric, &next)) {
+			end = FABRIC_IDLE;
+			break;
+		}
+		vb_time until = (next / PERIOD + 1) * PERIOD;
+		if (limit && until > limit)
+			until = limit;
+		windows_advance(fabric, until);
+		*ended_at = until;
+	}
+	return end;
+}
+
+/* ---- What is said -------------------------------------------------------------------------------------------------- */
+
+static uint64_t mix(uint64_t hash, uint64_t value)
+{
+	return fabric_chance(hash, value, 0);
+}
+
+static uint64_t hash_of(const struct fabric_result *result, uint32_t flows, uint32_t links)
+{
+	uint64_t hash = mix(mix(0, (uint64_t)result->end), flows);
+	for (uint32_t i = 0; i < flows; i++)
+		hash = mix(mix(mix(hash, (uint64_t)result->flows[i].start), (uint64_t)result->flows[i].fct),
+			result->flows[i].error);
+	for (uint32_t i = 0; i < links; i++) {
+		const struct fabric_link_counts *counts = &result->links[i];
+		hash = mix(mix(mix(hash, counts->packets), counts->bytes), counts->drops);
+		hash = mix(mix(mix(hash, counts->marks), counts->lost), counts->pauses);
+	}
+	return hash;
+}
+
+static void say_links(struct fabric *fabric)
+{
+	for (uint32_t i = 0; i < fabric->network->link_count; i++) {
+		const struct link *link = &fabric->links[i];
+		fabric->counts[i].packets = link->packets;
+		fabric->counts[i].bytes = link->bytes;
+		if (link->kind == LINK_PLAIN)
+			fabric->counts[i].most_queued = (uint64_t)link->most_queued * 1024 *
+				(fabric->network->links[i].bits_per_second / 1000000) / 8000000;
+	}
+}
+
+static void say(struct fabric *fabric, struct fabric_result *result)
+{
+	const uint32_t flows = fabric->config->flows->count, links = fabric->network->link_count;
+	for (uint32_t i = 0; i < flows; i++)
+		result->flows[i] = fabric->flows[i].result;
+	say_links(fabric);
+	memcpy(result->links, fabric->counts, links * sizeof(*result->links));
+	for (uint32_t i = 0; i < fabric->part_count; i++) {
+		const struct part *part = &fabric->parts[i];
+		result->events += part->event_count;
+		result->packet_hops += part->packet_hops;
+		result->data_packets += part->data_packets;
+		result->acks += part->acks;
+		result->drops += part->drops;
+		result->lossless_drops += part->lossless_drops;
+		result->lost += part->lost;
+		result->payload_bytes += part->payload_bytes;
+		result->flows_done += part->flows_done;
+		result->flows_failed += part->flows_failed;
+		if (part->last_flow > result->last_flow)
+			result->last_flow = part->last_flow;
+	}
+	for (uint32_t i = 0; i < links; i++) {
+		result->marked_packets += result->links[i].marks;
+		result->pauses += result->links[i].pauses;
+	}
+	result->resent_packets = lane_counter(fabric, VB_RETRANSMITTED);
+	result->timeouts = lane_counter(fabric, VB_TIMEOUTS);
+	result->naks = lane_counter(fabric, VB_NAK_SENT);
+	result->cnps = lane_counter(fabric, VB_CNP_SENT);
+	result->endpoints = fabric->network->endpoint_count;
+	result->threads = fabric->part_count;
+	result->hash = hash_of(result, flows, links);
+}
+
+static int run(struct fabric *fabric, struct fabric_result *result)
+{
+	int rc = open_all(fabric);
+	if (rc == 0 && windows_open(fabric))
+		rc = -EAGAIN;
+	if (rc)
+		return rc;
+	double begun = wall_s(), cpu = cpu_s();
+	result->end = go(fabric, &result->ended_at);
+	result->wall_s = wall_s() - begun;
+	result->cpu_s = cpu_s() - cpu;
+	result->critical_cpu_s = fabric->windows ? (double)fabric->critical_ns * 1e-9 : result->cpu_s;
+	say(fabric, result);
+	return 0;
+}
+
+int fabric_run(const struct fabric_config *config, struct fabric_result *result, char *why, unsigned why_size)
+{
+	struct fabric fabric = { .config = config, .network = config->network, .data_overhead = config->data_overhead,
+		.ack_overhead = config->ack_overhead };
+	*result = (struct fabric_result){ 0 };
+	int rc = check(config, why, why_size);
+	if (rc)
+		return rc;
+	fabric.part_count = parts_count(config);
+	result->flows = calloc(config->flows->count + 1, sizeof(*result->flows));
+	result->links = calloc(config->network->link_count + 1, sizeof(*result->links));
+	rc = result->flows && result->links ? run(&fabric, result) : -ENOMEM;
+	close_all(&fabric);
+	if (rc) {
+		snprintf(why, why_size, "%s", strerror(-rc));
+		fabric_result_free(result);
+	}
+	return rc;
+}
+
+void fabric_result_free(struct fabric_result *result)
+{
+	free(result->flows);
+	free(result->links);
+	free(result->cycle);
+	*result = (struct fabric_result){ 0 };
+}
+
+const char *fabric_end_text(enum fabric_end end)
+{
+	static const char *const texts[] = {
+		[FABRIC_DONE] = "every flow ended",
+		[FABRIC_LIMIT] = "the limit of virtual time was reached",
+		[FABRIC_DEADLOCK] = "deadlock: ports wait for each other in a cycle",
+		[FABRIC_LIVELOCK] = "livelock: packets move, and no flow gets on",
+		[FABRIC_IDLE] = "nothing is left to happen, and flows are open",
+		[FABRIC_STOPPED] = "it was stopped",
+		[FABRIC_MEMORY] = "there was no memory left",
+	};
+	return texts[end];
+}

@@ -1,0 +1,171 @@
+/* What a run consists of. The room's own.
+ *
+ * The network is cut into parts, each with its own calendar and packets, and run by one thread. A link's sending half is
+ * its first node's part's, the receiving half the other's; what crosses parts goes through a letter box. Nothing else is
+ * shared while parts run, and nobody looks into a letter box before all have come to the end of a window that is shorter
+ * than the shortest way between two parts. */
+#ifndef FABRIC_STATE_H
+#define FABRIC_STATE_H
+
+#include "fabric/events.h"
+#include "fabric/fabric.h"
+#include "fabric/route.h"
+
+#define NO_PACKET UINT32_MAX
+#define NO_LINK	  UINT32_MAX
+
+/* A packet on its way: what each hop looks at. Its headers lie apart, and are looked at by endpoints. */
+struct packet {
+	vb_time at;	     /* when it is there: of what is under way on a link */
+	uint32_t next;	     /* in a queue */
+	uint32_t src, dst;   /* endpoints */
+	uint32_t flow_hash;  /* of addresses and ports */
+	uint32_t in_link;    /* the one by which it came to the switch that it is in */
+	uint16_t wire_bytes;
+	uint8_t traffic_class : 3, is_marked : 1, takes_marks : 1, is_cut : 1; /* is_cut: its end is still to come */
+	uint8_t hops;
+};
+_Static_assert(sizeof(struct packet) == 32, "half a cache line");
+
+enum link_kind {
+	LINK_PLAIN,    /* from a switch: one queue, in order, nobody stops it: when a packet leaves is known when it comes */
+	LINK_ENDPOINT, /* from an endpoint: what it sends next is asked when the wire is free */
+	LINK_PORT,     /* from a switch, by classes: port.h */
+};
+
+/* One direction. */
+struct link {
+	/* The sender's. */
+	vb_time free_at;
+	uint64_t packets, bytes; /* that left */
+	uint32_t most_queued;
+	/* The receiver's: what is under way, in order. */
+	uint32_t head, tail;
+	/* Nobody's: they stay. */
+	uint32_t ps_per_byte; /* 0: not a whole number */
+	vb_time delay;	      /* and what is spent before, or after, at either end */
+	uint32_t to;	      /* index of the endpoint or switch */
+	uint32_t limit;	      /* PLAIN: bytes that may wait; 0: no limit */
+	uint8_t kind;	      /* enum link_kind */
+	bool leads_to_switch, is_faulty, is_cut_through; /* is_cut_through: the other end does not wait for a packet's end */
+	uint16_t to_part;
+};
+_Static_assert(sizeof(struct link) == 64, "a cache line");
+
+struct letter {
+	uint32_t link;
+	struct packet packet;
+	struct vb_packet headers;
+};
+
+struct letter_box {
+	struct letter *letters;
+	uint32_t count, room;
+};
+
+struct flow_state {
+	struct vb_qp *requester, *responder;
+	uint32_t src, dst;
+	uint32_t parts_left; /* work requests */
+	uint32_t next;	     /* of the same source: the next to begin by itself */
+	uint32_t first_waiting, next_waiting; /* flows that begin when this one ends */
+	struct flow_result result;
+};
+
+struct endpoint {
+	struct vb_nic *nic;
+	struct vb_lane *lane;
+	struct vb_pd *pd;
+	struct vb_cq *cq;
+	struct vb_mr *mr;
+	uint32_t link;	     /* outgoing */
+	uint32_t first_flow; /* that has not begun, by start */
+	uint16_t part;
+	bool is_wire_awaited;
+	bool is_armed, is_flow_awaited;
+	vb_time armed_for, flow_at; /* the events that count */
+	struct floor_endpoint *floor;
+};
+
+struct switch_state {
+	uint64_t seed;
+	uint16_t part;
+	uint8_t routing;
+};
+
+struct part {
+	struct fabric *fabric;
+	uint16_t index;
+	vb_time now;
+	struct events events;
+	struct packet *packets;
+	struct vb_packet *headers;
+	uint32_t free_packet, packet_count, packet_room;
+	struct letter_box *out; /* one for each part */
+	struct vb_batch *batch;
+	bool is_out_of_memory;
+	uint64_t event_count, packet_hops, data_packets, acks, responses, drops, lossless_drops, lost, payload_bytes;
+	uint32_t flows_done, flows_failed;
+	vb_time last_flow;
+	uint64_t cpu_ns, window_ns;
+	vb_time next_at; /* of its next event, between windows */
+};
+
+struct fabric {
+	const struct fabric_config *config;
+	const struct network *network;
+	struct routes *routes;
+	struct link *links;
+	struct fabric_link_counts *counts; /* what is rare; the sender's part's */
+	struct endpoint *endpoints;
+	struct switch_state *switches;
+	struct flow_state *flows;
+	struct part *parts;
+	uint32_t part_count;
+	vb_time window; /* the shortest way between two parts; 0: there is one part */
+	uint32_t data_overhead, ack_overhead;
+	struct windows *windows; /* NULL: one part */
+	uint64_t critical_ns;
+};
+
+/* A hash of whatever is drawn by chance: of the seed, of who draws, and of how often he has. Never a stream. */
+static inline uint64_t fabric_chance(uint64_t seed, uint64_t who, uint64_t count)
+{
+	uint64_t z = seed + who * 0x9E3779B97F4A7C15u + count * 0xD1B54A32D192ED03u;
+	z = (z ^ z >> 30) * 0xBF58476D1CE4E5B9u;
+	z = (z ^ z >> 27) * 0x94D049BB133111EBu;
+	return z ^ z >> 31;
+}
+
+static inline vb_time link_time(const struct fabric *fabric, const struct link *link, uint32_t bytes)
+{
+	if (link->ps_per_byte)
+		return (vb_time)link->ps_per_byte * bytes;
+	return (vb_time)(bytes * 8000000000000u / fabric->network->links[link - fabric->links].bits_per_second);
+}
+
+/* packets.c */
+uint32_t packet_get(struct part *part); /* NO_PACKET: no memory, and the part says so */
+void packet_put(struct part *part, uint32_t packet);
+
+/* links.c */
+/* The packet is on the wire from `at` on, which is not before the link is free. */
+void link_send(struct part *part, uint32_t link, uint32_t packet, vb_time at);
+void link_on_arrival(struct part *part, uint32_t link);
+void link_take_letters(struct part *part); /* what other parts have sent here */
+
+/* switches.c */
+void switch_receive(struct part *part, uint32_t at_switch, uint32_t packet);
+
+/* endpoints.c */
+int endpoint_open(struct fabric *fabric, uint32_t endpoint);
+int endpoint_open_flow(struct fabric *fabric, uint32_t flow);
+void endpoint_close(struct fabric *fabric, uint32_t endpoint); /* its flows are */
+void endpoint_close_flow(struct fabric *fabric, uint32_t flow);
+void endpoint_queue_flows(struct fabric *fabric); /* those that wait for nobody's end */
+void endpoint_receive(struct part *part, uint32_t endpoint, uint32_t packet);
+void endpoint_on_wire(struct part *part, uint32_t endpoint);
+void endpoint_on_timer(struct part *part, uint32_t endpoint);
+void endpoint_on_flow(struct part *part, uint32_t endpoint);
+
+#endif

@@ -1,0 +1,83 @@
+/* Switches: where a packet goes on, and what a port does that has one queue and is stopped by nobody. There the time at
+ * which a packet leaves is known when it comes, so it goes onto the wire at once, and the queue is the time until then. */
+#include "fabric/state.h"
+
+/* ---- Which way ------------------------------------------------------------------------------------------------- */
+
+static uint32_t least_busy(const struct fabric *fabric, struct route_choice choice, uint32_t first)
+{
+	uint32_t best = choice.links[first];
+	for (uint32_t i = 1; i < choice.count; i++) {
+		uint32_t link = choice.links[(first + i) % choice.count];
+		if (fabric->links[link].free_at < fabric->links[best].free_at)
+			best = link;
+	}
+	return best;
+}
+
+static uint32_t choose(struct part *part, uint32_t at_switch, const struct packet *packet)
+{
+	const struct fabric *fabric = part->fabric;
+	const struct switch_state *state = &fabric->switches[at_switch];
+	struct route_choice choice = routes_towards(fabric->routes, at_switch, packet->dst);
+	if (choice.count == 1)
+		return choice.links[0];
+	/* One packet at a time comes by a link. */
+	uint64_t drawn = state->routing == ROUTING_ECMP ? fabric_chance(state->seed, packet->flow_hash, 0)
+							: fabric_chance(state->seed, packet->in_link, (uint64_t)part->now);
+	uint32_t first = (uint32_t)((drawn >> 32) * choice.count >> 32);
+	return state->routing == ROUTING_ADAPTIVE ? least_busy(fabric, choice, first) : choice.links[first];
+}
+
+/* ---- A plain port ------------------------------------------------------------------------------------------------ */
+
+/* RED: none below mark_min, all beyond mark_max, between them by chance. */
+static bool is_marked(struct part *part, uint32_t number, const struct class_profile *profile, vb_time queued)
+{
+	const vb_time min = (vb_time)profile->mark_min * 80, max = (vb_time)profile->mark_max * 80; /* ps at 100 Gb/s */
+	if (queued <= min)
+		return false;
+	if (queued > max)
+		return true;
+	uint64_t drawn = fabric_chance(part->fabric->config->seed ^ 0xECE, number, part->fabric->links[number].packets);
+	return (double)(uint32_t)drawn * (double)(max - min) < (double)(queued - min) * profile->mark_ppm * 4294.967296;
+}
+
+static void send_plain(struct part *part, uint32_t at_switch, uint32_t number, uint32_t index)
+{
+	struct fabric *fabric = part->fabric;
+	struct link *link = &fabric->links[number];
+	struct packet *packet = &part->packets[index];
+	const struct class_profile *profile =
+		&fabric->network->profiles[fabric->network->switches[at_switch].profile].classes[0];
+	const vb_time time = link_time(fabric, link, packet->wire_bytes);
+	vb_time queued = link->free_at > part->now ? link->free_at - part->now : 0;
+	if (link->limit && queued + time > link_time(fabric, link, link->limit)) {
+		fabric->counts[number].drops++;
+		part->drops++;
+		packet_put(part, index);
+		return;
+	}
+	if (queued > (vb_time)link->most_queued * 1024)
+		link->most_queued = (uint32_t)(queued / 1024);
+	if (profile->mark_max && packet->takes_marks && is_marked(part, number, profile, queued)) {
+		packet->is_marked = true;
+		fabric->counts[number].marks++;
+	}
+	vb_time at = part->now + queued;
+	const struct link *from = &fabric->links[packet->in_link];
+	if (from->is_cut_through) { /* its end must not be late for the wire */
+		vb_time end = part->now + link_time(fabric, from, packet->wire_bytes > 64 ? packet->wire_bytes - 64u : 0);
+		if (end - time > at)
+			at = end - time;
+	}
+	link_send(part, number, index, at);
+}
+
+void switch_receive(struct part *part, uint32_t at_switch, uint32_t index)
+{
+	struct packet *packet = &part->packets[index];
+	packet->hops++;
+	uint32_t out = choose(part, at_switch, packet);
+	send_plain(part, at_switch, out, index);
+}

@@ -1,0 +1,13 @@
+/* How time goes on, in one thread or in several. */
+#ifndef FABRIC_WINDOWS_H
+#define FABRIC_WINDOWS_H
+
+#include "fabric/state.h"
+
+/* Starts a thread for each part but the first; nonzero: that cannot be. */
+int windows_open(struct fabric *fabric);
+void windows_close(struct fabric *fabric);
+bool windows_peek(struct fabric *fabric, vb_time *at); /* when something happens next; false: never */
+void windows_advance(struct fabric *fabric, vb_time until); /* all that happens before `until` */
+
+#endif
