@@ -32,9 +32,13 @@ int endpoint_open(struct fabric *fabric, uint32_t number)
 	const struct fabric_config *config = fabric->config;
 	struct endpoint *endpoint = &fabric->endpoints[number];
 	struct vb_gid gid = fabric_gid(number);
-	struct vb_nic_config nic = { .seed = fabric_chance(config->seed, number, 1), .seed_high = number, .mtu = 4096 };
+	struct vb_nic_config nic = { .seed = fabric_chance(config->seed, number, 1), .seed_high = number, .mtu = config->mtu };
 	struct vb_lane_config lane = { .seed = fabric_chance(config->seed, number, 2), .slot = 1,
-		.stranger_allowance = VB_UNLIMITED, .cc = config->cc };
+		.stranger_allowance = VB_UNLIMITED, .cc = config->cc, .cnps = config->cnps,
+		.acks = { .every_bytes = VB_UNLIMITED, .every_packets = config->ack_every ? config->ack_every : 1,
+			.by_count_alone = true },
+		.packet_overhead = VB_NONE, .ack_timeout = config->ack_timeout, .probe_after = config->probe_after,
+		.never_probes = config->probe_after == 0, .turn_bytes = 1 };
 	struct vb_cq_config cq = { .capacity = 16, .ignore_overrun = false };
 	struct vb_mr_config mr = { .iova = REGION_BASE, .length = REGION_BYTES, .kind = &vb_memory_phantom,
 		.access = VB_ACCESS_LOCAL_WRITE | VB_ACCESS_REMOTE_WRITE | VB_ACCESS_REMOTE_READ };
@@ -75,8 +79,7 @@ static int connect_qp(const struct fabric *fabric, uint32_t own, uint32_t peer, 
 	const struct fabric_config *config = fabric->config;
 	struct vb_qp_attr attr = { .path_mtu = config->mtu, .dest_qpn = dest_qpn, .access = VB_ACCESS_REMOTE_WRITE,
 		.port = 1, .max_rd_atomic = 1, .max_dest_rd_atomic = 1, .min_rnr_timer = 12,
-		.timeout = config->timeout ? config->timeout : 14, .retry_cnt = config->retry_count ? config->retry_count : 7,
-		.rnr_retry = 7, .av = { .sgid = fabric_gid(own), .dgid = fabric_gid(peer),
+		.timeout = 14, .retry_cnt = config->retry_count ? config->retry_count : 7, .rnr_retry = 7, .av = { .sgid = fabric_gid(own), .dgid = fabric_gid(peer),
 			.traffic_class = (uint8_t)(traffic_class << DSCP_SHIFT | ECT) } };
 	attr.state = VB_QPS_INIT;
 	int rc = vb_qp_modify(qp, &attr, VB_QP_STATE | VB_QP_PKEY_INDEX | VB_QP_PORT | VB_QP_ACCESS_FLAGS, 0);

@@ -2,11 +2,10 @@
 #include "fabric/events.h"
 
 #include <errno.h>
-#include <stdlib.h>
-#include <string.h>
 #include "base/invariant.h"
+#include "fabric/grow.h"
 
-enum { DAYS = 1 << 14, NO_NODE = -1, FIRST_ROOM = 256 };
+enum { DAYS = 1 << 14, NO_NODE = -1 };
 
 static inline bool is_before(const struct event *a, const struct event *b)
 {
@@ -18,12 +17,10 @@ int events_init(struct events *events, int day_shift)
 	*events = (struct events){ .day_shift = day_shift, .free_node = (uint32_t)NO_NODE };
 	events->days = malloc(DAYS * sizeof(*events->days));
 	events->is_used = calloc(DAYS / 64, sizeof(*events->is_used));
-	events->today = malloc(FIRST_ROOM * sizeof(*events->today));
-	if (!events->days || !events->is_used || !events->today) {
+	if (!events->days || !events->is_used) {
 		events_deinit(events);
 		return -ENOMEM;
 	}
-	events->today_room = FIRST_ROOM;
 	memset(events->days, 0xFF, DAYS * sizeof(*events->days));
 	return 0;
 }
@@ -38,29 +35,16 @@ void events_deinit(struct events *events)
 	*events = (struct events){ 0 };
 }
 
-/* Room for one more of what an array holds; NULL: no memory. */
-static void *grow(void *array, uint32_t *room, uint32_t count, size_t each)
-{
-	if (count < *room)
-		return array;
-	uint32_t wanted = *room ? *room * 2 : FIRST_ROOM;
-	void *grown = realloc(array, wanted * each);
-	if (grown)
-		*room = wanted;
-	return grown;
-}
-
 /* ---- Today ------------------------------------------------------------------------------------------------------ */
 
 /* Most belong near the end, for they are soon. */
 static void add_today(struct events *events, const struct event *event)
 {
-	struct event *today = grow(events->today, &events->today_room, events->today_count, sizeof(*today));
-	if (!today) {
+	if (!grow_by_one(&events->today, &events->today_room, events->today_count, sizeof(*event))) {
 		events->is_out_of_memory = true;
 		return;
 	}
-	events->today = today;
+	struct event *today = events->today;
 	uint32_t at = events->today_count++;
 	for (; at > 0 && is_before(&today[at - 1], event); at--)
 		today[at] = today[at - 1];
@@ -86,12 +70,11 @@ static void sort_today(struct events *events)
 
 static void add_beyond(struct events *events, const struct event *event)
 {
-	struct event *heap = grow(events->beyond, &events->beyond_room, events->beyond_count, sizeof(*heap));
-	if (!heap) {
+	if (!grow_by_one(&events->beyond, &events->beyond_room, events->beyond_count, sizeof(*event))) {
 		events->is_out_of_memory = true;
 		return;
 	}
-	events->beyond = heap;
+	struct event *heap = events->beyond;
 	uint32_t at = events->beyond_count++;
 	for (uint32_t up; at > 0 && is_before(event, &heap[up = (at - 1) / 4]); at = up)
 		heap[at] = heap[up];
@@ -129,12 +112,10 @@ static void add_to_day(struct events *events, uint64_t day, const struct event *
 	if (node != (uint32_t)NO_NODE) {
 		events->free_node = events->nodes[node].next;
 	} else {
-		struct event_node *nodes = grow(events->nodes, &events->node_room, events->node_count, sizeof(*nodes));
-		if (!nodes) {
+		if (!grow_by_one(&events->nodes, &events->node_room, events->node_count, sizeof(*events->nodes))) {
 			events->is_out_of_memory = true;
 			return;
 		}
-		events->nodes = nodes;
 		node = events->node_count++;
 	}
 	events->nodes[node] = (struct event_node){ *event, events->days[place] };
@@ -187,15 +168,12 @@ static bool begin_day(struct events *events)
 	events->day = day;
 	uint32_t place = day % DAYS;
 	for (uint32_t node = events->days[place], next; node != (uint32_t)NO_NODE; node = next) {
-		struct event *today =
-			grow(events->today, &events->today_room, events->today_count, sizeof(*events->today));
-		if (!today) {
+		if (!grow_by_one(&events->today, &events->today_room, events->today_count, sizeof(*events->today))) {
 			events->is_out_of_memory = true;
 			return false;
 		}
-		events->today = today;
 		next = events->nodes[node].next;
-		today[events->today_count++] = events->nodes[node].event;
+		events->today[events->today_count++] = events->nodes[node].event;
 		events->nodes[node].next = events->free_node;
 		events->free_node = node;
 	}

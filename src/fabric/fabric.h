@@ -44,9 +44,11 @@ struct fabric_config {
 	uint32_t mtu;	       /* payload of a packet, bytes */
 	uint32_t data_overhead, ack_overhead; /* wire bytes of a packet beside its payload, and of an ack; 0: what RoCEv2 over
 						 Ethernet has: headers, ICRC, FCS, preamble, gap */
-	uint32_t ack_every;    /* packets; 0: what the engine does by itself */
-	uint8_t timeout, retry_count; /* of connections, as the verbs know them; 0: 14 (67 ms) and 7 */
-	vb_time probe;	       /* silence until the last packet is sent again; 0: never before the timeout */
+	uint32_t ack_every;    /* packets, of a message: each of those asks, and its last; 0: 1 */
+	struct vb_cnp_policy cnps;
+	vb_time ack_timeout;   /* 0: 67 ms */
+	uint8_t retry_count;   /* 0: 7 */
+	vb_time probe_after;   /* silence until the last packet is sent again; 0: never before the timeout */
 	uint8_t ack_class;     /* traffic class of acknowledgements; that of data is the flow's */
 	/* The end. */
 	vb_time limit;	       /* of virtual time; 0: none */

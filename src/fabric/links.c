@@ -1,7 +1,7 @@
 /* Links: what is on the wire, and for how long. Only the first packet under way on a link is in the calendar.
  * Holds: packets arrive in the order in which they were sent. */
 #include <assert.h>
-#include <stdlib.h>
+#include "fabric/grow.h"
 #include "fabric/state.h"
 
 #define HEADER_BYTES 64 /* that a switch wants to see of a packet before it sends it on */
@@ -53,15 +53,9 @@ static void set_out(struct part *part, uint32_t number, uint32_t index)
 static void post(struct part *part, uint32_t number, uint32_t index)
 {
 	struct letter_box *box = &part->out[part->fabric->links[number].to_part];
-	if (box->count == box->room) {
-		uint32_t room = box->room ? box->room * 2 : 256;
-		struct letter *letters = realloc(box->letters, room * sizeof(*letters));
-		if (!letters) {
-			part->is_out_of_memory = true;
-			return;
-		}
-		box->letters = letters;
-		box->room = room;
+	if (!grow_by_one(&box->letters, &box->room, box->count, sizeof(*box->letters))) {
+		part->is_out_of_memory = true;
+		return;
 	}
 	box->letters[box->count++] =
 		(struct letter){ .link = number, .packet = part->packets[index], .headers = part->headers[index] };

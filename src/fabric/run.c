@@ -1,42 +1,17 @@
 /* A run from its beginning to its end: what is opened, how long it goes on, and what is said of it. */
 #include <errno.h>
-#include <stdarg.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 #include "engine/counters.h"
 #include "fabric/parts.h"
+#include "fabric/why.h"
 #include "fabric/windows.h"
 
 #define PERIOD	  (10 * VB_US) /* of virtual time, after which it is asked whether to go on */
 #define STALL	  VB_S
 #define PROGRESS_S 1.0
 
-static double wall_s(void)
-{
-	struct timespec now;
-	clock_gettime(CLOCK_MONOTONIC, &now);
-	return (double)now.tv_sec + (double)now.tv_nsec * 1e-9;
-}
-
-static double cpu_s(void)
-{
-	struct timespec now;
-	clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &now);
-	return (double)now.tv_sec + (double)now.tv_nsec * 1e-9;
-}
-
 /* ---- What it is given ---------------------------------------------------------------------------------------------- */
-
-__attribute__((format(printf, 3, 4))) static int refuse(char *why, unsigned why_size, const char *format, ...)
-{
-	va_list arguments;
-	va_start(arguments, format);
-	vsnprintf(why, why_size, format, arguments);
-	va_end(arguments);
-	return -EINVAL;
-}
 
 static int check_flows(const struct fabric_config *config, char *why, unsigned why_size)
 {
@@ -44,17 +19,17 @@ static int check_flows(const struct fabric_config *config, char *why, unsigned w
 	for (uint32_t i = 0; i < list->count; i++) {
 		const struct flow *flow = &list->flows[i];
 		if (flow->src >= config->network->endpoint_count || flow->dst >= config->network->endpoint_count)
-			return refuse(why, why_size, "flow %u: there is no endpoint %u", i,
+			return why_not(why, why_size, "flow %u: there is no endpoint %u", i,
 				flow->src >= config->network->endpoint_count ? flow->src : flow->dst);
 		if (flow->src == flow->dst)
-			return refuse(why, why_size, "flow %u: endpoint %u sends to itself", i, flow->src);
+			return why_not(why, why_size, "flow %u: endpoint %u sends to itself", i, flow->src);
 		if (flow->bytes == 0 || flow->start < 0)
-			return refuse(why, why_size, "flow %u: no bytes, or a start before 0", i);
+			return why_not(why, why_size, "flow %u: no bytes, or a start before 0", i);
 		if (flow->traffic_class >= FABRIC_CLASSES)
-			return refuse(why, why_size, "flow %u: there is no class %u", i, flow->traffic_class);
+			return why_not(why, why_size, "flow %u: there is no class %u", i, flow->traffic_class);
 		if (flow->after != FLOW_NONE && (flow->after >= list->count || flow->after == i ||
 							list->flows[flow->after].src != flow->src))
-			return refuse(why, why_size, "flow %u: begins after a flow of another source, or none", i);
+			return why_not(why, why_size, "flow %u: begins after a flow of another source, or none", i);
 	}
 	return 0;
 }
@@ -63,12 +38,12 @@ static int check(const struct fabric_config *config, char *why, unsigned why_siz
 {
 	const struct network *network = config->network;
 	if (config->mtu < 1 || config->mtu > VB_MAX_MTU)
-		return refuse(why, why_size, "the MTU is %u, and must be 1 to %u bytes", config->mtu, VB_MAX_MTU);
+		return why_not(why, why_size, "the MTU is %u, and must be 1 to %u bytes", config->mtu, VB_MAX_MTU);
 	if (network->endpoint_count > 0xFFFFFE)
-		return refuse(why, why_size, "more than 16,777,214 endpoints");
+		return why_not(why, why_size, "more than 16,777,214 endpoints");
 	for (uint32_t i = 0; i < network->link_count; i++)
 		if (network->links[i].bits_per_second < 1000000 || network->links[i].delay < 0)
-			return refuse(why, why_size, "link %u: slower than 1 Mb/s, or a delay below 0", i);
+			return why_not(why, why_size, "link %u: slower than 1 Mb/s, or a delay below 0", i);
 	return check_flows(config, why, why_size);
 }
 
@@ -268,7 +243,7 @@ static bool is_over(struct going *going, vb_time now, enum fabric_end *end)
 		going->executed = executed;
 		going->asked_at = now;
 	}
-	double real = wall_s();
+	double real = windows_wall_s();
 	if (!config->on_progress || real - going->told < PROGRESS_S)
 		return false;
 	going->told = real;
@@ -279,7 +254,7 @@ static bool is_over(struct going *going, vb_time now, enum fabric_end *end)
 
 static enum fabric_end go(struct fabric *fabric, vb_time *ended_at)
 {
-	struct going going = { .fabric = fabric, .executed = UINT64_MAX, .begun = wall_s(), .told = wall_s() };
+	struct going going = { .fabric = fabric, .executed = UINT64_MAX, .begun = windows_wall_s(), .told = windows_wall_s() };
 	enum fabric_end end = FABRIC_IDLE;
 	vb_time limit = fabric->config->limit, next;
 	*ended_at = 0;
@@ -372,10 +347,10 @@ static int run(struct fabric *fabric, struct fabric_result *result)
 		rc = -EAGAIN;
 	if (rc)
 		return rc;
-	double begun = wall_s(), cpu = cpu_s();
+	double begun = windows_wall_s(), cpu = windows_cpu_s();
 	result->end = go(fabric, &result->ended_at);
-	result->wall_s = wall_s() - begun;
-	result->cpu_s = cpu_s() - cpu;
+	result->wall_s = windows_wall_s() - begun;
+	result->cpu_s = windows_cpu_s() - cpu;
 	result->critical_cpu_s = fabric->windows ? (double)fabric->critical_ns * 1e-9 : result->cpu_s;
 	say(fabric, result);
 	return 0;
@@ -395,7 +370,8 @@ int fabric_run(const struct fabric_config *config, struct fabric_result *result,
 	rc = result->flows && result->links ? run(&fabric, result) : -ENOMEM;
 	close_all(&fabric);
 	if (rc) {
-		snprintf(why, why_size, "%s", strerror(-rc));
+		why_not(why, why_size, "%s", rc == -EAGAIN ? "not so many threads can be made" :
+			rc == -EINVAL ? "a flow of more than 32 TiB" : "there is not enough memory");
 		fabric_result_free(result);
 	}
 	return rc;

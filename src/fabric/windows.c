@@ -7,6 +7,28 @@
 #include "fabric/state.h"
 #include "fabric/windows.h"
 
+static uint64_t clock_ns(clockid_t clock)
+{
+	struct timespec now;
+	clock_gettime(clock, &now);
+	return (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
+}
+
+static uint64_t thread_ns(void)
+{
+	return clock_ns(CLOCK_THREAD_CPUTIME_ID);
+}
+
+double windows_wall_s(void)
+{
+	return (double)clock_ns(CLOCK_MONOTONIC) * 1e-9;
+}
+
+double windows_cpu_s(void)
+{
+	return (double)clock_ns(CLOCK_PROCESS_CPUTIME_ID) * 1e-9;
+}
+
 static void happen(struct part *part, const struct event *event)
 {
 	uint32_t number = event_number(event);
@@ -44,17 +66,10 @@ struct windows {
 	pthread_mutex_t gate; /* held until it is known how many threads there are */
 	pthread_barrier_t barrier;
 	vb_time until;
-	bool is_over;
+	bool is_over, is_cut_short; /* cut short: there are not enough threads, so nobody waits for the others */
 	uint32_t started;
 	pthread_t threads[];
 };
-
-static uint64_t thread_ns(void)
-{
-	struct timespec now;
-	clock_gettime(CLOCK_THREAD_CPUTIME_ID, &now);
-	return (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
-}
 
 static vb_time next_of(struct part *part)
 {
@@ -84,15 +99,16 @@ static void count_window(struct fabric *fabric)
 static void run_windows(struct windows *windows, struct part *part)
 {
 	struct fabric *fabric = windows->fabric;
+	const vb_time until = windows->until; /* the next may be set before all have seen that this one is over */
 	for (;;) {
 		uint64_t begin = thread_ns();
 		link_take_letters(part);
 		part->next_at = next_of(part);
 		pthread_barrier_wait(&windows->barrier);
 		vb_time first = earliest(fabric);
-		if (first >= windows->until)
+		if (first >= until)
 			break;
-		vb_time end = windows->until - first > fabric->window ? first + fabric->window : windows->until;
+		vb_time end = until - first > fabric->window ? first + fabric->window : until;
 		run_part(part, end);
 		part->window_ns = thread_ns() - begin;
 		part->cpu_ns += part->window_ns;
@@ -108,11 +124,9 @@ static void *follow(void *argument)
 	struct windows *windows = part->fabric->windows;
 	pthread_mutex_lock(&windows->gate);
 	pthread_mutex_unlock(&windows->gate);
-	while (!windows->is_over) {
-		pthread_barrier_wait(&windows->barrier);
-		if (!windows->is_over)
+	if (!windows->is_cut_short)
+		for (pthread_barrier_wait(&windows->barrier); !windows->is_over; pthread_barrier_wait(&windows->barrier))
 			run_windows(windows, part);
-	}
 	return NULL;
 }
 
@@ -130,10 +144,10 @@ int windows_open(struct fabric *fabric)
 	while (windows->started < fabric->part_count - 1 &&
 		!pthread_create(&windows->threads[windows->started], NULL, follow, &fabric->parts[windows->started + 1]))
 		windows->started++;
-	windows->is_over = windows->started < fabric->part_count - 1;
+	windows->is_cut_short = windows->started < fabric->part_count - 1;
 	pthread_barrier_init(&windows->barrier, NULL, fabric->part_count);
 	pthread_mutex_unlock(&windows->gate);
-	return windows->is_over;
+	return windows->is_cut_short;
 }
 
 void windows_close(struct fabric *fabric)
@@ -141,10 +155,9 @@ void windows_close(struct fabric *fabric)
 	struct windows *windows = fabric->windows;
 	if (!windows)
 		return;
-	if (!windows->is_over) {
-		windows->is_over = true;
+	windows->is_over = true;
+	if (!windows->is_cut_short)
 		pthread_barrier_wait(&windows->barrier);
-	}
 	for (uint32_t i = 0; i < windows->started; i++)
 		pthread_join(windows->threads[i], NULL);
 	pthread_barrier_destroy(&windows->barrier);

@@ -10,4 +10,8 @@ void windows_close(struct fabric *fabric);
 bool windows_peek(struct fabric *fabric, vb_time *at); /* when something happens next; false: never */
 void windows_advance(struct fabric *fabric, vb_time until); /* all that happens before `until` */
 
+/* What a run costs: nobody here has a clock for anything else. */
+double windows_wall_s(void);
+double windows_cpu_s(void); /* of the process */
+
 #endif
