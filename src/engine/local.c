@@ -115,14 +115,16 @@ bool vb_local_pull(struct vb_neighbour *neighbour, struct vb_local_pull *pull, v
 	return vb_local_pull_message(neighbour, pull, now) || vb_local_pull_read(neighbour, pull);
 }
 
-void vb_local_pulled(struct vb_neighbour *neighbour, enum vb_local_outcome outcome, vb_time now)
+unsigned vb_local_pulled(struct vb_neighbour *neighbour, enum vb_local_outcome outcome, vb_time now)
 {
+	unsigned taken = 0;
 	neighbour->lane->now = now;
 	if (neighbour->reader)
 		vb_local_read_pulled(neighbour, outcome, now);
 	else
-		vb_local_message_pulled(neighbour, outcome, now);
+		taken = vb_local_message_pulled(neighbour, outcome, now);
 	vb_lane_reap(neighbour->lane);
+	return taken;
 }
 
 /* ---- Goodbyes -------------------------------------------------------------------------------------------------- */
@@ -248,5 +250,6 @@ void vb_neighbour_check(const struct vb_neighbour *neighbour)
 	if (!neighbour->puller)
 		return;
 	assert(neighbour->puller->local.pulls == neighbour && !neighbour->has_pending);
-	assert(neighbour->pulled_bytes < neighbour->pulled.length);
+	assert(neighbour->pulled_bytes < neighbour->pulled.length && !neighbour->here);
+	assert(neighbour->pulled_ahead <= neighbour->ahead_count && neighbour->ahead_count < VB_LOCAL_PULL_ITEMS);
 }

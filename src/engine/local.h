@@ -8,9 +8,9 @@
  *
  *   vb_local_answered(n, answers, count, heap, now);       first what the other side answered, all that was there when
  *   taken = vb_local_receive(n, descriptors, count, heap, &room, now);              these descriptors were seen
- *   while (vb_local_pull(n, &pull)) {                      bytes that the other side only lends
+ *   while (vb_local_pull(n, &pull, now)) {                 bytes that the other side only lends
  *           ... copy them into pull.iov;
- *           vb_local_pulled(n, outcome, now);
+ *           taken += vb_local_pulled(n, outcome, now);
  *   }
  *   if (vb_local_wants_transmit(n))
  *           vb_local_transmit(n, &room, now);              our answers, and then our descriptors
@@ -25,7 +25,8 @@
  * descriptors and packets whenever nothing is under way, each direction by itself.
  *
  * Payload is in the descriptor itself, in the heap (in parts, the First, Middles and Last of a message), or lent: the
- * request is checked first, and then pulled straight into its place, a piece at a time; it completes with the last. What
+ * request is checked first, and then pulled straight into its place, a piece at a time; it completes with the last. WRITEs
+ * behind one that is pulled are pulled with it (local_ahead.c), and READs that were lent together. What
  * is lent may be the program's again before it was pulled, when the QP has failed or was reset: its life is over then, which
  * the holder sees in the lender's struct vb_lives after copying, and says. What a READ asks for is lent likewise, as long as
  * no key like its own is closed, and pulled by who asked (local_read.c). Memory may lie in a segment, which the holder shares
@@ -45,6 +46,8 @@
 #define VB_LOCAL_PART	   65536u /* bytes of a message in one descriptor, unless they are lent; of a READ in one answer */
 #define VB_LOCAL_LEND_MIN  4097u  /* tags look at messages of one packet as a whole */
 #define VB_LOCAL_PULL_MAX  1048576u
+#define VB_LOCAL_PULL_ITEMS 8u /* messages, or READs, that are pulled at once, */
+#define VB_LOCAL_PULL_MANY 524288u /* if they are no more than this */
 #define VB_LOCAL_NO_BYTES  UINT32_MAX /* in place of an offset: there are none, only their number */
 #define VB_LIVES_KEYS	   4096u      /* power of two */
 
@@ -172,18 +175,24 @@ struct vb_local_heap {
 	uint32_t length;
 };
 
-/* Bytes to be copied out of the other side's memory: length from address on, into iov. They were what they should be if
- * afterwards proof_bytes of its struct vb_lives, from proof_at on, are the first ones of proof in memory. Nothing here is
- * valid any more once the lane has been given away, but for a call of vb_local_pull anew. */
-struct vb_local_pull {
+struct vb_lent {
 	uint64_t address;
 	uint32_t length;
 	uint32_t segment; /* of the other side's memory, by its word; 0: none */
+};
+
+/* Bytes to be copied out of the other side's memory: all that is lent, in that order, into iov. They were what they should be
+ * if afterwards proof_bytes of its struct vb_lives, from proof_at on, are the first ones of proof in memory. Nothing here is
+ * valid any more once the lane has been given away, but for a call of vb_local_pull anew. */
+struct vb_local_pull {
+	unsigned lent_count;
+	struct vb_lent lent[VB_LOCAL_PULL_ITEMS];
+	uint32_t length; /* of all */
 	uint32_t proof_at;
 	uint8_t proof_bytes;
 	uint64_t proof;
 	unsigned iov_count;
-	struct vb_iov iov[VB_MAX_SGE + 1];
+	struct vb_iov iov[VB_MAX_SGE + 2 * VB_LOCAL_PULL_ITEMS];
 };
 
 enum vb_local_outcome {
@@ -191,6 +200,13 @@ enum vb_local_outcome {
 	VB_PULL_STALE,	 /* the proof was another afterwards: what was copied may be anything */
 	VB_PULL_FAULT,	 /* nothing is there */
 	VB_PULL_REFUSED, /* we may not */
+};
+
+/* A WRITE behind the message that is being pulled, and the last bytes of it. */
+struct vb_local_ahead {
+	struct vb_descriptor request;
+	const uint8_t *place; /* once pulled */
+	uint8_t tail[8];
 };
 
 /* A lane of another process. The holder's memory; the fields are the engine's. */
@@ -213,12 +229,17 @@ struct vb_neighbour {
 	uint32_t pulled_bytes, piece; /* of the message: that are here; that were asked for */
 	bool is_opened;		      /* it is a message in progress; tags look at its header first */
 	uint8_t tail[16];	      /* the message's first bytes, for tags, or its last, which are to land last */
+	struct vb_local_ahead ahead[VB_LOCAL_PULL_ITEMS - 1]; /* what waits behind it */
+	unsigned ahead_count, pulled_ahead; /* of those: pulled with the message */
+	const uint8_t *here; /* the next message was pulled to there already, and tail is its; or NULL */
 	struct vb_answer pending;     /* not said yet: nothing more is executed before */
 	bool has_pending;
 	struct vb_list readers; /* QPs whose oldest READ is to be pulled */
 	uint64_t lent_bytes, read_bytes; /* ever, by READs: lent to theirs, pulled by ours */
 	struct vb_qp *reader;	/* what is being pulled now is of its READ; NULL: of the puller's message, or nothing */
-	uint32_t read_piece;
+	uint32_t read_piece; /* of it, and in all of several */
+	unsigned read_count;
+	bool reads_singly; /* several at once could not be had */
 	bool is_readers_turn;
 	bool is_held; /* the oldest descriptor waits until its QP's READs before held_psn are complete */
 	uint32_t held_psn;
@@ -279,9 +300,10 @@ unsigned vb_local_receive(struct vb_neighbour *neighbour, const struct vb_descri
 	const struct vb_local_heap *heap, struct vb_local_room *room, vb_time now);
 void vb_local_answered(struct vb_neighbour *neighbour, const struct vb_answer *answers, unsigned n,
 	const struct vb_local_heap *heap, vb_time now);
-/* Of a message of theirs, or a READ of ours, in turn. False: nothing. */
+/* Of messages of theirs, or READs of ours, in turn. False: nothing. */
 bool vb_local_pull(struct vb_neighbour *neighbour, struct vb_local_pull *pull, vb_time now);
-void vb_local_pulled(struct vb_neighbour *neighbour, enum vb_local_outcome outcome, vb_time now);
+/* How many descriptors it took besides, of those behind what vb_local_receive took. */
+unsigned vb_local_pulled(struct vb_neighbour *neighbour, enum vb_local_outcome outcome, vb_time now);
 
 /* Before the lane's first QP. The devices' keys count their removals there too (vb_nic_config). */
 void vb_lane_publish_lives(struct vb_lane *lane, struct vb_lives *lives);
@@ -308,7 +330,26 @@ void vb_local_check(const struct vb_qp *qp);
 
 /* local_receive.c: messages that are lent. */
 bool vb_local_pull_message(struct vb_neighbour *neighbour, struct vb_local_pull *pull, vb_time now);
-void vb_local_message_pulled(struct vb_neighbour *neighbour, enum vb_local_outcome outcome, vb_time now);
+unsigned vb_local_message_pulled(struct vb_neighbour *neighbour, enum vb_local_outcome outcome, vb_time now);
+bool vb_local_is_lendable_length(uint32_t length);
+
+/* local_ahead.c: the message being pulled is the first of several. */
+/* next: what waits behind it. */
+void vb_local_foresee(struct vb_neighbour *neighbour, const struct vb_descriptor *next, unsigned n);
+void vb_local_pull_ahead(struct vb_neighbour *neighbour, struct vb_local_pull *pull); /* adds to what is pulled */
+
+/* False: the pull has so many already, or so much. */
+static inline bool vb_local_pull_has_room(const struct vb_local_pull *pull, uint32_t length, unsigned places)
+{
+	return pull->lent_count < VB_LOCAL_PULL_ITEMS && pull->length + length <= VB_LOCAL_PULL_MANY &&
+	       pull->iov_count + places <= sizeof(pull->iov) / sizeof(pull->iov[0]);
+}
+
+static inline void vb_local_pull_add(struct vb_local_pull *pull, uint64_t address, uint32_t length, uint32_t segment)
+{
+	pull->lent[pull->lent_count++] = (struct vb_lent){ address, length, segment };
+	pull->length += length;
+}
 
 /* local_read.c */
 bool vb_local_can_pull(const struct vb_qp *qp, const struct vb_send_wqe *wqe);

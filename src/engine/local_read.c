@@ -137,29 +137,85 @@ static void begin_again(struct vb_qp *qp)
 	attend(qp);
 }
 
+/* False: its place is no ordinary memory, or not ours. */
+static bool add_read(
+	const struct vb_qp *qp, const struct vb_send_wqe *wqe, uint32_t length, struct vb_local_pull *pull)
+{
+	unsigned places = pull->iov_count;
+	if (!vb_scatter_places(
+		    qp->pd, wqe->sges, wqe->sge_count, wqe->lent.here, length, pull->iov, &pull->iov_count)) {
+		pull->iov_count = places;
+		return false;
+	}
+	vb_local_pull_add(pull, wqe->lent.address + wqe->lent.here, length, wqe->lent.segment);
+	return true;
+}
+
+static void set_proof(const struct vb_send_wqe *wqe, struct vb_local_pull *pull)
+{
+	pull->proof_at = (uint32_t)offsetof(struct vb_lives, removals[vb_lives_place(wqe->rkey)]);
+	pull->proof_bytes = sizeof(wqe->lent.removals);
+	pull->proof = 0;
+	memcpy(&pull->proof, &wqe->lent.removals, sizeof(wqe->lent.removals));
+}
+
+/* READs of the same key, behind one of which all is pulled. */
+static void add_following(struct vb_neighbour *neighbour, const struct vb_qp *qp, struct vb_local_pull *pull)
+{
+	const struct vb_send_wqe *before = oldest(qp);
+	while (neighbour->read_count < qp->local.lent_count && !qp->local.never_pulls) {
+		const struct vb_send_wqe *wqe = vb_send_wqe_at(&qp->sq, before->lent.next);
+		if (wqe->rkey != before->rkey || wqe->lent.removals != before->lent.removals ||
+			!vb_local_pull_has_room(pull, wqe->length, wqe->sge_count) ||
+			!add_read(qp, wqe, wqe->length, pull))
+			return;
+		neighbour->read_count++;
+		before = wqe;
+	}
+}
+
 bool vb_local_pull_read(struct vb_neighbour *neighbour, struct vb_local_pull *pull)
 {
 	while (!vb_list_empty(&neighbour->readers)) {
 		struct vb_qp *qp = vb_container_of(neighbour->readers.next, struct vb_qp, local.reader_link);
 		const struct vb_send_wqe *wqe = oldest(qp);
 		uint32_t rest = wqe->length - wqe->lent.here;
-		pull->address = wqe->lent.address + wqe->lent.here;
-		pull->length = rest < VB_LOCAL_PULL_MAX ? rest : VB_LOCAL_PULL_MAX;
-		pull->segment = wqe->lent.segment;
-		pull->proof_at = (uint32_t)offsetof(struct vb_lives, removals[vb_lives_place(wqe->rkey)]);
-		pull->proof_bytes = sizeof(wqe->lent.removals);
-		pull->proof = 0;
-		memcpy(&pull->proof, &wqe->lent.removals, sizeof(wqe->lent.removals));
-		pull->iov_count = 0;
-		if (vb_scatter_places(qp->pd, wqe->sges, wqe->sge_count, wqe->lent.here, pull->length, pull->iov,
-			    &pull->iov_count)) {
-			neighbour->reader = qp;
-			neighbour->read_piece = pull->length;
-			return true;
+		uint32_t piece = rest < VB_LOCAL_PULL_MAX ? rest : VB_LOCAL_PULL_MAX;
+		pull->lent_count = pull->iov_count = 0;
+		pull->length = 0;
+		if (!add_read(qp, wqe, piece, pull)) {
+			begin_again(qp);
+			continue;
 		}
-		begin_again(qp);
+		set_proof(wqe, pull);
+		neighbour->reader = qp;
+		neighbour->read_piece = piece;
+		neighbour->read_count = 1;
+		if (piece == rest && !neighbour->reads_singly)
+			add_following(neighbour, qp, pull);
+		return true;
 	}
 	return false;
+}
+
+static void take_read(struct vb_neighbour *neighbour, struct vb_qp *qp, uint32_t piece, vb_time now)
+{
+	struct vb_send_wqe *wqe = oldest(qp);
+	vb_count(qp->lane, VB_RX_BYTES, piece);
+	neighbour->read_bytes += piece;
+	wqe->lent.asked = wqe->lent.here += piece;
+	if (wqe->lent.here == wqe->length)
+		finish(qp, now);
+	else
+		attend(qp);
+}
+
+/* The first of them a piece, the others whole; to finish one may end them all. */
+static void take_reads(struct vb_neighbour *neighbour, struct vb_qp *qp, vb_time now)
+{
+	take_read(neighbour, qp, neighbour->read_piece, now);
+	for (unsigned i = 1; i < neighbour->read_count && qp->local.lent_count > 0; i++)
+		take_read(neighbour, qp, oldest(qp)->length, now);
 }
 
 void vb_local_read_pulled(struct vb_neighbour *neighbour, enum vb_local_outcome outcome, vb_time now)
@@ -167,14 +223,11 @@ void vb_local_read_pulled(struct vb_neighbour *neighbour, enum vb_local_outcome 
 	struct vb_qp *qp = neighbour->reader;
 	struct vb_send_wqe *wqe = oldest(qp);
 	neighbour->reader = NULL;
+	neighbour->reads_singly = outcome != VB_PULLED && outcome != VB_PULL_REFUSED && neighbour->read_count > 1;
+	if (neighbour->reads_singly)
+		return; /* of whichever it is: the oldest by itself */
 	if (outcome == VB_PULLED) {
-		vb_count(qp->lane, VB_RX_BYTES, neighbour->read_piece);
-		neighbour->read_bytes += neighbour->read_piece;
-		wqe->lent.asked = wqe->lent.here += neighbour->read_piece;
-		if (wqe->lent.here == wqe->length)
-			finish(qp, now);
-		else
-			attend(qp);
+		take_reads(neighbour, qp, now);
 		return;
 	}
 	if (outcome == VB_PULL_REFUSED)

@@ -83,6 +83,11 @@ static bool carries_payload(const struct vb_opcode *row)
 	       row->message == VB_MESSAGE_ATOMIC_WRITE;
 }
 
+bool vb_local_is_lendable_length(uint32_t length)
+{
+	return length >= VB_LOCAL_LEND_MIN && length <= VB_MAX_MESSAGE_BYTES;
+}
+
 /* Is the payload where it can be? The other end may say anything. */
 static bool place_is_right(const struct vb_descriptor *request, const struct vb_local_heap *heap)
 {
@@ -103,8 +108,7 @@ static bool place_is_right(const struct vb_descriptor *request, const struct vb_
 		return request->length <= VB_LOCAL_PART &&
 		       (uint64_t)request->heap.at + request->length <= heap->length;
 	case VB_LOCAL_LENT:
-		return row->place == VB_ONLY && request->length >= VB_LOCAL_LEND_MIN &&
-		       request->length <= VB_MAX_MESSAGE_BYTES;
+		return row->place == VB_ONLY && vb_local_is_lendable_length(request->length);
 	}
 	return false;
 }
@@ -347,6 +351,8 @@ static enum vb_verdict open_lent(struct vb_qp *qp, const struct vb_packet *whole
 											    VB_EXECUTED;
 }
 
+static void finish_pulled_ahead(struct vb_neighbour *neighbour, vb_time now);
+
 static void begin_pull(struct vb_neighbour *neighbour, struct vb_qp *qp, const struct vb_descriptor *request,
 	const struct vb_packet *packet, struct vb_local_room *room, vb_time now)
 {
@@ -362,6 +368,10 @@ static void begin_pull(struct vb_neighbour *neighbour, struct vb_qp *qp, const s
 	neighbour->pulled = *request;
 	neighbour->pulled_bytes = 0;
 	neighbour->is_opened = !is_tagged;
+	if (neighbour->here && neighbour->here == qp->target.whole.bytes)
+		finish_pulled_ahead(neighbour, now);
+	else
+		neighbour->ahead_count = neighbour->pulled_ahead = 0;
 }
 
 static void end_pull(struct vb_neighbour *neighbour, struct vb_qp *qp)
@@ -413,12 +423,12 @@ static void conclude_pull(struct vb_neighbour *neighbour, struct vb_qp *qp, cons
 static bool find_places(struct vb_neighbour *neighbour, struct vb_local_pull *pull)
 {
 	const struct vb_target *target = &neighbour->puller->target;
-	uint32_t tail = tail_of(neighbour, pull->length);
+	uint32_t tail = tail_of(neighbour, neighbour->piece);
 	if (!neighbour->is_opened)
-		tail = pull->length;
+		tail = neighbour->piece;
 	pull->iov_count = 0;
-	if (pull->length > tail &&
-		!vb_execute_places(target, pull->length - tail, pull->iov, &pull->iov_count))
+	if (neighbour->piece > tail &&
+		!vb_execute_places(target, neighbour->piece - tail, pull->iov, &pull->iov_count))
 		return false;
 	if (tail)
 		pull->iov[pull->iov_count++] = (struct vb_iov){ neighbour->tail, tail };
@@ -431,17 +441,23 @@ bool vb_local_pull_message(struct vb_neighbour *neighbour, struct vb_local_pull 
 	const struct vb_descriptor *request = &neighbour->pulled;
 	if (!qp)
 		return false;
-	pull->address = request->lent.address + neighbour->pulled_bytes;
-	pull->length = neighbour->piece = next_piece(neighbour);
-	pull->segment = request->lent.segment;
+	neighbour->piece = next_piece(neighbour);
+	pull->lent_count = 0;
+	pull->length = 0;
+	vb_local_pull_add(
+		pull, request->lent.address + neighbour->pulled_bytes, neighbour->piece, request->lent.segment);
 	pull->proof_at = (uint32_t)offsetof(struct vb_lives, lives[request->src_qpn & 0xffff]);
 	pull->proof_bytes = sizeof(request->lent.life);
 	pull->proof = 0;
 	memcpy(&pull->proof, &request->lent.life, sizeof(request->lent.life));
-	if (find_places(neighbour, pull))
-		return true;
-	give_up_pull(neighbour, qp, VB_ANSWER_UNWANTED);
-	return false;
+	if (!find_places(neighbour, pull)) {
+		give_up_pull(neighbour, qp, VB_ANSWER_UNWANTED);
+		return false;
+	}
+	neighbour->pulled_ahead = 0;
+	if (neighbour->piece == request->length)
+		vb_local_pull_ahead(neighbour, pull);
+	return true;
 }
 
 /* As a packet that continues the message, of bytes that are there already. */
@@ -476,22 +492,10 @@ static bool is_as_it_was(const struct vb_neighbour *neighbour, const struct vb_q
 	return target->open == vb_opcodes[request->opcode].message && skipped <= sizeof(neighbour->tail);
 }
 
-void vb_local_message_pulled(struct vb_neighbour *neighbour, enum vb_local_outcome outcome, vb_time now)
+/* The piece is in its place, but for the tail. */
+static void take_piece(struct vb_neighbour *neighbour, vb_time now)
 {
-	static const enum vb_answer_kind kinds[] = { [VB_PULL_STALE] = VB_ANSWER_ABSENT,
-		[VB_PULL_FAULT] = VB_ANSWER_UNREADABLE,
-		[VB_PULL_REFUSED] = VB_ANSWER_UNWANTED };
 	struct vb_qp *qp = neighbour->puller;
-	if (!qp)
-		return;
-	if (outcome != VB_PULLED) {
-		give_up_pull(neighbour, qp, kinds[outcome]);
-		return;
-	}
-	if (!is_as_it_was(neighbour, qp)) {
-		give_up_pull(neighbour, qp, VB_ANSWER_ABSENT);
-		return;
-	}
 	struct vb_packet packet;
 	to_packet(&packet, &neighbour->pulled, NULL);
 	uint32_t piece = neighbour->piece, tail = tail_of(neighbour, piece);
@@ -506,6 +510,57 @@ void vb_local_message_pulled(struct vb_neighbour *neighbour, enum vb_local_outco
 	neighbour->pulled_bytes += piece;
 	if (verdict != VB_EXECUTED || tail)
 		conclude_pull(neighbour, qp, &packet, verdict, now);
+}
+
+static void finish_pulled_ahead(struct vb_neighbour *neighbour, vb_time now)
+{
+	neighbour->here = NULL;
+	neighbour->piece = neighbour->pulled.length;
+	take_piece(neighbour, now);
+}
+
+static void take_one(struct vb_neighbour *neighbour, const struct vb_descriptor *request, const struct vb_local_heap *heap,
+	struct vb_local_room *room, vb_time now);
+
+/* The message is done: those that were pulled with it, each as if it were taken now. */
+static unsigned take_ahead(struct vb_neighbour *neighbour, vb_time now)
+{
+	unsigned taken = 0, pulled = neighbour->pulled_ahead;
+	while (taken < pulled && !neighbour->puller && !neighbour->has_pending) {
+		const struct vb_local_ahead *ahead = &neighbour->ahead[taken];
+		if (vb_local_is_held(neighbour, &ahead->request))
+			break;
+		taken++;
+		memcpy(neighbour->tail, ahead->tail, sizeof(ahead->tail));
+		neighbour->here = ahead->place;
+		take_one(neighbour, &ahead->request, NULL, NULL, now);
+		neighbour->here = NULL;
+	}
+	return taken;
+}
+
+unsigned vb_local_message_pulled(struct vb_neighbour *neighbour, enum vb_local_outcome outcome, vb_time now)
+{
+	static const enum vb_answer_kind kinds[] = { [VB_PULL_STALE] = VB_ANSWER_ABSENT,
+		[VB_PULL_FAULT] = VB_ANSWER_UNREADABLE,
+		[VB_PULL_REFUSED] = VB_ANSWER_UNWANTED };
+	struct vb_qp *qp = neighbour->puller;
+	if (!qp)
+		return 0;
+	if (outcome != VB_PULLED && outcome != VB_PULL_REFUSED && neighbour->pulled_ahead) {
+		neighbour->ahead_count = neighbour->pulled_ahead = 0; /* of whichever it is: the first by itself */
+		return 0;
+	}
+	if (outcome != VB_PULLED) {
+		give_up_pull(neighbour, qp, kinds[outcome]);
+		return 0;
+	}
+	if (!is_as_it_was(neighbour, qp)) {
+		give_up_pull(neighbour, qp, VB_ANSWER_ABSENT);
+		return 0;
+	}
+	take_piece(neighbour, now);
+	return take_ahead(neighbour, now);
 }
 
 /* ---- Requests -------------------------------------------------------------------------------------------------- */
@@ -608,6 +663,16 @@ static void receive_one(struct vb_neighbour *neighbour, const struct vb_descript
 		conclude(neighbour, qp, request, &packet, verdict, room, before, now);
 }
 
+static void take_one(struct vb_neighbour *neighbour, const struct vb_descriptor *request, const struct vb_local_heap *heap,
+	struct vb_local_room *room, vb_time now)
+{
+	neighbour->is_held = false;
+	vb_count(neighbour->lane, VB_RX_PACKETS, 1);
+	vb_count(neighbour->lane, VB_RX_BYTES, request->place == VB_LOCAL_NOWHERE ? 0 : request->length);
+	receive_one(neighbour, request, heap, room, now);
+	vb_lane_reap(neighbour->lane);
+}
+
 /* An answer of its own is put away at once, so that there is room for it is known before; who can pull may ask again. */
 static bool may_take(
 	struct vb_neighbour *neighbour, const struct vb_local_room *room, const struct vb_descriptor *request)
@@ -627,12 +692,9 @@ unsigned vb_local_receive(struct vb_neighbour *neighbour, const struct vb_descri
 	neighbour->lane->now = now;
 	neighbour->lane->is_marked = false;
 	while (vb_local_tell_pending(neighbour, room) && taken < n && may_take(neighbour, room, &descriptors[taken])) {
-		const struct vb_descriptor *request = &descriptors[taken++];
-		neighbour->is_held = false;
-		vb_count(neighbour->lane, VB_RX_PACKETS, 1);
-		vb_count(neighbour->lane, VB_RX_BYTES, request->place == VB_LOCAL_NOWHERE ? 0 : request->length);
-		receive_one(neighbour, request, heap, room, now);
-		vb_lane_reap(neighbour->lane);
+		take_one(neighbour, &descriptors[taken++], heap, room, now);
+		if (neighbour->puller)
+			vb_local_foresee(neighbour, &descriptors[taken], n - taken);
 	}
 	return taken;
 }

@@ -11,7 +11,7 @@
 
 #define HOLD_BACK     (20 * VB_US) /* so that it leaves with what the program answers */
 #define HOLD_BACK_MAX 8		   /* descriptors */
-#define PULLS_A_TURN  2		   /* of VB_LOCAL_PULL_MAX */
+#define PULLS_A_TURN  2		   /* of VB_LOCAL_PULL_MAX at most */
 #define SENDS_A_TURN  8		   /* of VB_SHM_BATCH */
 #define ROUNDS	      8		   /* with ourselves */
 #define QUIET	      1000	   /* looks in vain; from then on one turn of RARELY looks */
@@ -79,59 +79,71 @@ static void owe(struct vb_link *link, unsigned count, vb_time now)
 		link->tell_at = (struct vb_deadline){ vb_time_add(now, HOLD_BACK), true };
 }
 
-static bool execute(struct vb_link *link, unsigned seen, vb_time now)
+/* What one look sees. */
+struct look {
+	const struct vb_descriptor *descriptors;
+	unsigned seen, taken;
+};
+
+static void take(struct vb_link *link, struct look *look, unsigned count, vb_time now)
 {
-	const struct vb_descriptor *descriptors = link->all->descriptors;
+	if (count == 0)
+		return;
+	vb_shm_free_descriptors(link->shm, count);
+	owe(link, count, now);
+	if (counts(link))
+		link->who->received += bytes_asked(&look->descriptors[look->taken], count);
+	look->taken += count;
+}
+
+static bool execute(struct vb_link *link, struct look *look, vb_time now)
+{
 	struct vb_local_heap heap = vb_shm_heap_of_descriptors(link->shm);
 	struct vb_local_room room;
 
+	if (look->taken == look->seen)
+		return false;
 	uint64_t lent_before = link->engine.lent_bytes;
 	vb_shm_room(link->shm, VB_SHM_ANSWERING, &room);
-	unsigned taken = vb_local_receive(&link->engine, descriptors, seen, &heap, &room, now);
+	unsigned taken = vb_local_receive(
+		&link->engine, &look->descriptors[look->taken], look->seen - look->taken, &heap, &room, now);
 	vb_shm_publish(link->shm, VB_SHM_ANSWERING, &room);
-	vb_shm_free_descriptors(link->shm, taken);
-	if (taken)
-		owe(link, taken, now);
-	if (counts(link)) {
-		link->who->received += bytes_asked(descriptors, taken);
+	take(link, look, taken, now);
+	if (counts(link))
 		link->who->sent += bytes_answered(room.answers, room.answer_count) +
 				   (link->engine.lent_bytes - lent_before);
-	}
 	return taken + room.answer_count > 0;
 }
 
-static bool pull(struct vb_link *link, vb_time now)
+static bool pull(struct vb_link *link, struct look *look, vb_time now)
 {
 	struct vb_local_pull pull;
 	uint64_t read_before = link->engine.read_bytes;
-	unsigned count = 0;
+	enum vb_local_outcome outcome = VB_PULL_REFUSED;
 
-	if (link->ends_at.is_set)
-		return false; /* from nobody */
-	while (count < PULLS_A_TURN && vb_local_pull(&link->engine, &pull, now)) {
-		enum vb_local_outcome outcome = VB_PULL_REFUSED;
-		if (link->who->pull_reason == VB_LOCAL_IS_USED)
-			outcome = vb_pull(&link->puller, &pull);
-		link->who->is_mapped |= link->puller.has_mapped;
-		vb_local_pulled(&link->engine, outcome, now);
-		count++;
-	}
+	if (link->ends_at.is_set || !vb_local_pull(&link->engine, &pull, now))
+		return false; /* from nobody, or nothing */
+	if (link->who->pull_reason == VB_LOCAL_IS_USED)
+		outcome = vb_pull(&link->puller, &pull);
+	link->who->is_mapped |= link->puller.has_mapped;
+	take(link, look, vb_local_pulled(&link->engine, outcome, now), now);
 	if (counts(link))
 		link->who->received += link->engine.read_bytes - read_before;
-	if (count)
-		link->tell_at = (struct vb_deadline){ now, true }; /* what is long is waited for */
-	return count > 0;
+	link->tell_at = (struct vb_deadline){ now, true }; /* what is long is waited for */
+	return true;
 }
 
 bool vb_link_receive(struct vb_link *link, vb_time now)
 {
-	unsigned seen = vb_shm_see_descriptors(link->shm, link->all->descriptors, VB_NEIGHBOUR_BATCH);
-	bool is_busy = take_answers(link, now);
+	struct look look = { .descriptors = link->all->descriptors };
+	unsigned pulls = 0;
 
-	if (seen)
-		is_busy |= execute(link, seen, now);
-	is_busy |= pull(link, now);
-	return is_busy;
+	look.seen = vb_shm_see_descriptors(link->shm, link->all->descriptors, VB_NEIGHBOUR_BATCH);
+	bool is_busy = take_answers(link, now);
+	do
+		is_busy |= execute(link, &look, now);
+	while (pulls < PULLS_A_TURN && pull(link, &look, now) && ++pulls);
+	return is_busy || pulls;
 }
 
 /* There may be something to do: it does not ask what. */

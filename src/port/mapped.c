@@ -119,27 +119,43 @@ static uint64_t proof_of(const struct vb_lives *lives, const struct vb_local_pul
 	return proof;
 }
 
-static void copy(const struct vb_local_pull *pull, const uint8_t *from)
+/* What of it is pulled lies here. NULL: it is in no segment, or in one that we do not know. */
+static const uint8_t *find_lent(const struct vb_mapped *mapped, const struct vb_lent *lent)
 {
-	uint32_t left = pull->length;
+	const struct place *place = &mapped->places[lent->segment % VB_SEGMENTS];
 
-	for (unsigned i = 0; i < pull->iov_count && left; i++) {
-		uint32_t part = pull->iov[i].length < left ? (uint32_t)pull->iov[i].length : left;
-		vb_copy((uint8_t *)pull->iov[i].base, from, part);
-		from += part;
-		left -= part;
-	}
+	if (lent->segment == 0 || place->segment.id != lent->segment)
+		return NULL;
+	return find(place, lent->address, lent->length);
+}
+
+static void copy(const struct vb_local_pull *pull, const uint8_t *const *from)
+{
+	const struct vb_iov *to = pull->iov;
+	size_t filled = 0;
+
+	for (unsigned i = 0; i < pull->lent_count; i++)
+		for (uint32_t done = 0, part; done < pull->lent[i].length; done += part) {
+			uint32_t left = pull->lent[i].length - done;
+			part = to->length - filled < left ? (uint32_t)(to->length - filled) : left;
+			vb_copy((uint8_t *)to->base + filled, from[i] + done, part);
+			filled += part;
+			if (filled < to->length)
+				continue;
+			to++;
+			filled = 0;
+		}
 }
 
 bool vb_mapped_pull(const struct vb_mapped *mapped, uint64_t lives_at, uint64_t nonce, const struct vb_local_pull *pull,
 	enum vb_local_outcome *outcome)
 {
-	const struct place *place = &mapped->places[pull->segment % VB_SEGMENTS];
+	const uint8_t *from[VB_LOCAL_PULL_ITEMS];
 
-	if (pull->segment == 0 || place->segment.id != pull->segment)
-		return false;
-	const uint8_t *from = find(place, pull->address, pull->length);
-	const struct vb_lives *lives = from ? find_lives(mapped, lives_at, nonce) : NULL;
+	for (unsigned i = 0; i < pull->lent_count; i++)
+		if (!(from[i] = find_lent(mapped, &pull->lent[i])))
+			return false;
+	const struct vb_lives *lives = find_lives(mapped, lives_at, nonce);
 	if (!lives)
 		return false;
 	copy(pull, from);

@@ -38,19 +38,24 @@ struct proof {
 	uint64_t nonce, value;
 };
 
-/* Reads length bytes at address into the first count of to, which has room for the proof's behind them. */
+static struct iovec at(uint64_t address, size_t length)
+{
+	return (struct iovec){ (void *)(uintptr_t)address, length };
+}
+
+/* Reads length bytes, as they are lent, into the first count of to, which has room for the proof's behind them. */
 static enum vb_local_outcome read_proved(const struct vb_puller *puller, const struct vb_local_pull *pull,
-	struct iovec *to, unsigned count, uint64_t address, uint32_t length)
+	struct iovec *to, unsigned count, const struct vb_lent *lent, unsigned lent_count, uint32_t length)
 {
 	struct proof proof = { 0 };
-	const struct iovec from[1 + PROOFS] = {
-		{ (void *)(uintptr_t)address, length },
-		{ (void *)(uintptr_t)(puller->lives + offsetof(struct vb_lives, nonce)), sizeof(proof.nonce) },
-		{ (void *)(uintptr_t)(puller->lives + pull->proof_at), pull->proof_bytes },
-	};
+	struct iovec from[VB_LOCAL_PULL_ITEMS + PROOFS];
+	for (unsigned i = 0; i < lent_count; i++)
+		from[i] = at(lent[i].address, lent[i].length);
+	from[lent_count] = at(puller->lives + offsetof(struct vb_lives, nonce), sizeof(proof.nonce));
+	from[lent_count + 1] = at(puller->lives + pull->proof_at, pull->proof_bytes);
 	to[count] = (struct iovec){ &proof.nonce, sizeof(proof.nonce) };
 	to[count + 1] = (struct iovec){ &proof.value, pull->proof_bytes };
-	ssize_t n = process_vm_readv(puller->pid, to, count + PROOFS, from, 1 + PROOFS, 0);
+	ssize_t n = process_vm_readv(puller->pid, to, count + PROOFS, from, lent_count + PROOFS, 0);
 	if (n < 0 && errno == EPERM)
 		return VB_PULL_REFUSED;
 	if (n < 0 && errno != EFAULT)
@@ -64,18 +69,19 @@ static enum vb_local_outcome read_proved(const struct vb_puller *puller, const s
 
 static enum vb_local_outcome pull_straight(const struct vb_puller *puller, const struct vb_local_pull *pull)
 {
-	struct iovec to[VB_MAX_SGE + 1 + PROOFS];
+	struct iovec to[sizeof(pull->iov) / sizeof(pull->iov[0]) + PROOFS];
 
 	for (unsigned i = 0; i < pull->iov_count; i++)
 		to[i] = (struct iovec){ (void *)(uintptr_t)pull->iov[i].base, pull->iov[i].length };
-	return read_proved(puller, pull, to, pull->iov_count, pull->address, pull->length);
+	return read_proved(puller, pull, to, pull->iov_count, pull->lent, pull->lent_count, pull->length);
 }
 
 /* The kernel copies a page at a time by a string instruction, which some processors do slowly where the places of both ends
  * in their pages are nearly the same (base/copy.h). Then the bytes go to a place of ours first, which is in the cache. */
 static bool is_near(const struct vb_local_pull *pull)
 {
-	return pull->length >= VB_COPY_PAGE && vb_copy_is_near(pull->iov[0].base, (const uint8_t *)(uintptr_t)pull->address);
+	return pull->length >= VB_COPY_PAGE &&
+	       vb_copy_is_near(pull->iov[0].base, (const uint8_t *)(uintptr_t)pull->lent[0].address);
 }
 
 static void scatter(const struct vb_local_pull *pull, uint32_t offset, const uint8_t *bytes, uint32_t length)
@@ -94,20 +100,35 @@ static void scatter(const struct vb_local_pull *pull, uint32_t offset, const uin
 	}
 }
 
-static enum vb_local_outcome pull_staged(const struct vb_puller *puller, const struct vb_local_pull *pull)
+/* What is lent as one; offset: where in all that is pulled it begins. */
+static enum vb_local_outcome pull_one_staged(
+	const struct vb_puller *puller, const struct vb_local_pull *pull, const struct vb_lent *lent, uint32_t offset)
 {
-	uint8_t *stage = puller->stage + pull->address % VB_COPY_PAGE;
+	uint8_t *stage = puller->stage + lent->address % VB_COPY_PAGE;
 
-	for (uint32_t done = 0, part; done < pull->length; done += part) {
+	for (uint32_t done = 0, part; done < lent->length; done += part) {
 		struct iovec to[1 + PROOFS];
-		part = pull->length - done < STAGE ? pull->length - done : STAGE;
+		part = lent->length - done < STAGE ? lent->length - done : STAGE;
+		const struct vb_lent some = { lent->address + done, part, 0 };
 		to[0] = (struct iovec){ stage, part };
-		enum vb_local_outcome outcome = read_proved(puller, pull, to, 1, pull->address + done, part);
+		enum vb_local_outcome outcome = read_proved(puller, pull, to, 1, &some, 1, part);
 		if (outcome != VB_PULLED)
 			return outcome;
-		scatter(pull, done, stage, part);
+		scatter(pull, offset + done, stage, part);
 	}
 	return VB_PULLED;
+}
+
+static enum vb_local_outcome pull_staged(const struct vb_puller *puller, const struct vb_local_pull *pull)
+{
+	enum vb_local_outcome outcome = VB_PULLED;
+	uint32_t offset = 0;
+
+	for (unsigned i = 0; i < pull->lent_count && outcome == VB_PULLED; i++) {
+		outcome = pull_one_staged(puller, pull, &pull->lent[i], offset);
+		offset += pull->lent[i].length;
+	}
+	return outcome;
 }
 
 enum vb_local_outcome vb_pull(struct vb_puller *puller, const struct vb_local_pull *pull)

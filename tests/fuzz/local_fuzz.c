@@ -191,7 +191,7 @@ static void execute(void)
 static void pull(void)
 {
 	struct vb_local_pull pull;
-	uint32_t choice = take(1), length = 0;
+	uint32_t choice = take(1), length = 0, lent = 0;
 	if (!local.neighbour || !vb_local_pull(local.neighbour, &pull, scene.now))
 		return;
 	for (unsigned i = 0; i < pull.iov_count; i++) {
@@ -199,11 +199,17 @@ static void pull(void)
 		if (choice & 4)
 			memset(pull.iov[i].base, (int)choice, pull.iov[i].length);
 	}
-	require(length == pull.length && pull.proof_bytes <= sizeof(pull.proof) &&
+	for (unsigned i = 0; i < pull.lent_count; i++)
+		lent += pull.lent[i].length;
+	require(length == pull.length && lent == length && pull.proof_bytes <= sizeof(pull.proof) &&
 		pull.proof_at + pull.proof_bytes <= sizeof(struct vb_lives));
 	if (choice & 8) /* the lane is given away, and what was copied is in vain */
 		return;
-	vb_local_pulled(local.neighbour, choice < 192 ? VB_PULLED : (enum vb_local_outcome)(choice & 3), scene.now);
+	unsigned taken = vb_local_pulled(
+		local.neighbour, choice < 192 ? VB_PULLED : (enum vb_local_outcome)(choice & 3), scene.now);
+	require(taken <= local.waiting_count);
+	local.waiting_count -= taken;
+	memmove(local.waiting, local.waiting + taken, local.waiting_count * sizeof(*local.waiting));
 }
 
 /* ---- What it answers ------------------------------------------------------------------------------------------------

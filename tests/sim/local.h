@@ -93,7 +93,7 @@ struct meeting {
 extern struct local {
 	struct meeting *meetings;
 	unsigned count;
-	uint64_t pulls, stale, losses, kills, descriptors, answers;
+	uint64_t pulls, stale, together, losses, kills, descriptors, answers;
 } local;
 
 struct meeting *meeting_of(const struct lane *a, const struct lane *b); /* NULL: they never meet */

@@ -64,6 +64,17 @@ static bool take_answers(struct side *side)
 	return n < waiting;
 }
 
+static void note_taken(struct side *side, unsigned count)
+{
+	struct ring *ring = &side->in->descriptors;
+	for (unsigned i = 0; i < count; i++) {
+		const struct vb_descriptor *taken = &side->in->descriptor[ring->taken++ % RING_MAX];
+		note((uint64_t)taken->opcode << 48 | (uint64_t)taken->dest_qpn << 24 | taken->psn);
+	}
+	world.packets += count;
+	local.descriptors += count;
+}
+
 static bool receive(struct side *side)
 {
 	struct ring *ring = &side->in->descriptors;
@@ -83,11 +94,7 @@ static bool receive(struct side *side)
 	if (taken > n)
 		broken("%u descriptors were given, and %u taken", n, taken);
 	side->was_useful |= way_put(side->out, &side->out->answered, &room) || taken || (n && side->out->has_more);
-	for (unsigned i = 0; i < taken; i++)
-		note((uint64_t)given[i].opcode << 48 | (uint64_t)given[i].dest_qpn << 24 | given[i].psn);
-	ring->taken += taken;
-	world.packets += taken;
-	local.descriptors += taken;
+	note_taken(side, taken);
 	return taken && ring->taken != side->seen && chance(700000);
 }
 
@@ -118,11 +125,13 @@ static const struct endpoint *copier_of(const struct side *side)
 static void begin_copy(struct side *side)
 {
 	struct copy *copy = &side->copy;
-	uint32_t length = 0;
+	uint32_t length = 0, lent = 0;
 	for (unsigned i = 0; i < copy->pull.iov_count; i++)
 		length += (uint32_t)copy->pull.iov[i].length;
-	if (length != copy->pull.length)
-		broken("a piece of %u bytes has places for %u", copy->pull.length, length);
+	for (unsigned i = 0; i < copy->pull.lent_count; i++)
+		lent += copy->pull.lent[i].length;
+	if (length != copy->pull.length || length != lent)
+		broken("a piece of %u bytes has places for %u, and is of %u", copy->pull.length, length, lent);
 	copy->is_on = true;
 	copy->has_proof = false;
 	copy->copied = 0;
@@ -131,21 +140,27 @@ static void begin_copy(struct side *side)
 							     : VB_PULLED;
 	side->lane->copier = side;
 	local.pulls++;
+	local.together += copy->pull.lent_count > 1;
+}
+
+static uint32_t least(uint32_t a, uint32_t b)
+{
+	return a < b ? a : b;
 }
 
 static void copy_some(struct copy *copy, uint32_t length)
 {
-	const uint8_t *from = (const uint8_t *)(uintptr_t)copy->pull.address;
-	uint32_t at = 0, end = copy->copied + length;
-	for (unsigned i = 0; i < copy->pull.iov_count; i++) {
-		const struct vb_iov *iov = &copy->pull.iov[i];
-		uint32_t next = at + (uint32_t)iov->length;
-		uint32_t first = copy->copied > at ? copy->copied : at, last = end < next ? end : next;
-		if (first < last)
-			memcpy((uint8_t *)iov->base + (first - at), from + first, last - first);
-		at = next;
+	for (uint32_t end = copy->copied + length, part; copy->copied < end; copy->copied += part) {
+		uint32_t from = copy->copied, to = copy->copied;
+		const struct vb_lent *lent = copy->pull.lent;
+		const struct vb_iov *iov = copy->pull.iov;
+		for (; from >= lent->length; lent++)
+			from -= lent->length;
+		for (; to >= iov->length; iov++)
+			to -= (uint32_t)iov->length;
+		part = least(end - copy->copied, least(lent->length - from, (uint32_t)iov->length - to));
+		memcpy((uint8_t *)iov->base + to, (const uint8_t *)(uintptr_t)lent->address + from, part);
 	}
-	copy->copied = end;
 }
 
 /* Read behind the bytes: what they belonged to is as it was when they were lent. */
@@ -168,7 +183,10 @@ static void end_copy(struct side *side)
 		trace("lane %u copies %u bytes of lane %u: outcome %u", side->lane->slot, copy->pull.length,
 			side->other->lane->slot, copy->outcome);
 	side_let_go(side);
-	vb_local_pulled(side->neighbour, copy->outcome, world.now);
+	unsigned taken = vb_local_pulled(side->neighbour, copy->outcome, world.now);
+	if (taken > side->seen - side->in->descriptors.taken)
+		broken("%u descriptors were taken that were not given", taken);
+	note_taken(side, taken);
 }
 
 static _Atomic uint32_t *proof_of_read(const struct side *side)

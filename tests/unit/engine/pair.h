@@ -225,14 +225,16 @@ static inline bool pair_put(struct pair *p, struct pair_way *way, const struct v
 
 static inline void pair_copy(const struct vb_local_pull *pull)
 {
-	const uint8_t *from = (const uint8_t *)(uintptr_t)pull->address;
+	uint8_t *bytes = malloc(pull->length);
 	uint32_t length = 0;
-	for (unsigned i = 0; i < pull->iov_count; i++) {
-		memcpy(pull->iov[i].base, from, pull->iov[i].length);
-		from += pull->iov[i].length;
-		length += (uint32_t)pull->iov[i].length;
-	}
+	for (unsigned i = 0; i < pull->lent_count; length += pull->lent[i++].length)
+		memcpy(bytes + length, (const uint8_t *)(uintptr_t)pull->lent[i].address, pull->lent[i].length);
 	assert_int_equal(length, pull->length);
+	length = 0;
+	for (unsigned i = 0; i < pull->iov_count; length += (uint32_t)pull->iov[i++].length)
+		memcpy(pull->iov[i].base, bytes + length, pull->iov[i].length);
+	assert_int_equal(length, pull->length);
+	free(bytes);
 }
 
 static inline enum vb_local_outcome pair_outcome(
@@ -241,12 +243,14 @@ static inline enum vb_local_outcome pair_outcome(
 	const uint8_t *proof = (const uint8_t *)&of->lives + pull->proof_at;
 	const uint8_t *memory = p->elsewhere ? p->elsewhere : of->memory;
 	uint32_t bytes = p->elsewhere ? p->elsewhere_bytes : PAIR_BYTES;
-	uint64_t offset = pull->address - (uintptr_t)memory;
 	bool is_read = pull->proof_at < offsetof(struct vb_lives, lives);
 	if (p->fate && is_read && vb_random_below(p->fate, 4) == 0)
 		return vb_random_below(p->fate, 2) ? VB_PULL_STALE : VB_PULL_REFUSED;
-	if (offset > bytes || pull->length > bytes - offset)
-		return VB_PULL_FAULT;
+	for (unsigned i = 0; i < pull->lent_count; i++) {
+		uint64_t offset = pull->lent[i].address - (uintptr_t)memory;
+		if (offset > bytes || pull->lent[i].length > bytes - offset)
+			return VB_PULL_FAULT;
+	}
 	if (memcmp(proof, &pull->proof, pull->proof_bytes) != 0)
 		return VB_PULL_STALE;
 	return p->outcome;
@@ -263,8 +267,8 @@ static inline bool pair_pull(struct pair *p, int of)
 	if (outcome == VB_PULLED)
 		pair_copy(&pull);
 	p->pulls++;
-	p->segment = pull.segment;
-	vb_local_pulled(&side->other, outcome, p->now);
+	p->segment = pull.lent[0].segment;
+	peer->out.descriptor_head += vb_local_pulled(&side->other, outcome, p->now);
 	pair_check(p);
 	return true;
 }

@@ -76,7 +76,7 @@ static uint8_t place[BYTES];
 
 static struct vb_local_pull pull_of(uint32_t segment, uint64_t offset, uint32_t length)
 {
-	struct vb_local_pull pull = { .address = AT + offset, .length = length, .segment = segment, .iov_count = 2,
+	struct vb_local_pull pull = { .lent_count = 1, .lent = { { AT + offset, length, segment } }, .length = length, .iov_count = 2,
 		.iov = { { place, 1000 }, { place + 1000, length - 1000 } },
 		.proof_at = offsetof(struct vb_lives, removals) + 4 * vb_lives_place(KEY), .proof_bytes = 4 };
 
@@ -94,6 +94,23 @@ static void pull__copies_what_is_mapped(void **state)
 	assert_int_equal(vb_pull(&peer.puller, &pull), VB_PULLED);
 	assert_memory_equal(place, peer.bytes + 5, BYTES - 5);
 	assert_true(peer.puller.has_mapped);
+	peer_close(&peer);
+}
+
+static void pull__joins_what_is_lent_in_pieces(void **state)
+{
+	struct peer peer = peer_open();
+	struct vb_local_pull pull = pull_of(2, 3000, 1500);
+
+	share_lives(&peer);
+	share(&peer, 2);
+	pull.lent_count = 2;
+	pull.lent[0].length = 700;
+	pull.lent[1] = (struct vb_lent){ AT + 5, 800, 2 };
+	assert_int_equal(vb_pull(&peer.puller, &pull), VB_PULLED);
+	assert_memory_equal(place, peer.bytes + 3000, 700);
+	assert_memory_equal(place + 700, peer.bytes + 5, 800);
+	assert_int_equal(place[1500], 0);
 	peer_close(&peer);
 }
 
@@ -200,6 +217,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(pull__copies_what_is_mapped),
+		cmocka_unit_test(pull__joins_what_is_lent_in_pieces),
 		cmocka_unit_test(pull__is_stale_when_the_proof_is_another),
 		cmocka_unit_test(pull__elsewhere_is_the_kernels),
 		cmocka_unit_test(drop__is_of_that_name_alone),

@@ -83,7 +83,7 @@ static void end_child(struct vb_puller *puller)
 
 static struct vb_local_pull pull_of(uint32_t offset, uint32_t length, uint8_t *to)
 {
-	return (struct vb_local_pull){ .address = (uintptr_t)lent + offset, .length = length,
+	return (struct vb_local_pull){ .lent_count = 1, .lent = { { (uintptr_t)lent + offset, length, 0 } }, .length = length,
 		.proof_at = (uint32_t)offsetof(struct vb_lives, lives[QPN]), .proof_bytes = sizeof(uint16_t), .proof = 5,
 		.iov_count = 1, .iov = { { to, length } } };
 }
@@ -155,6 +155,37 @@ static void pull__scatters(void **state)
 	scattered(&puller, 1024);
 	assert_null(puller.stage);
 	scattered(&puller, 16); /* staged */
+	assert_non_null(puller.stage);
+	end_child(&puller);
+}
+
+/* What is lent in several pieces goes on where the one before has ended, within one place or between them. */
+static void joined(struct vb_puller *puller, uint32_t apart)
+{
+	struct vb_local_pull pull = pull_of(0, 130000, place + apart);
+
+	memset(place, 0, 2 * BYTES);
+	pull.lent_count = 3;
+	pull.lent[0].length = 50000;
+	pull.lent[1] = (struct vb_lent){ (uintptr_t)lent + 70001, 10000, 0 };
+	pull.lent[2] = (struct vb_lent){ (uintptr_t)lent + 50000, 70000, 0 };
+	pull.iov_count = 2;
+	pull.iov[0].length = 50007;
+	pull.iov[1] = (struct vb_iov){ place + apart + 50007, 130000 - 50007 };
+	assert_int_equal(vb_pull(puller, &pull), VB_PULLED);
+	assert_memory_equal(place + apart, lent, 50000);
+	assert_memory_equal(place + apart + 50000, lent + 70001, 10000);
+	assert_memory_equal(place + apart + 60000, lent + 50000, 70000);
+	assert_int_equal(place[apart + 130000], 0);
+}
+
+static void pull__joins_what_is_lent_in_pieces(void **state)
+{
+	struct vb_puller puller = child_that(NULL);
+
+	joined(&puller, 1024);
+	assert_null(puller.stage);
+	joined(&puller, 16); /* staged */
 	assert_non_null(puller.stage);
 	end_child(&puller);
 }
@@ -308,6 +339,7 @@ int main(void)
 		cmocka_unit_test(pull__copies_bytes_of_any_length),
 		cmocka_unit_test(pull__copies_between_addresses_that_are_near),
 		cmocka_unit_test(pull__scatters),
+		cmocka_unit_test(pull__joins_what_is_lent_in_pieces),
 		cmocka_unit_test(pull__of_what_was_taken_back_is_stale),
 		cmocka_unit_test(pull__proves_by_words_of_any_width),
 		cmocka_unit_test(pull__of_another_process_of_that_number_is_stale),
