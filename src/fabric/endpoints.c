@@ -303,6 +303,13 @@ static void go_on(struct part *part, struct endpoint *endpoint, uint32_t number)
 	set_timer(part, endpoint, number);
 }
 
+void endpoint_expect(const struct part *part, uint32_t number, uint32_t index)
+{
+	const struct endpoint *endpoint = &part->fabric->endpoints[number];
+	__builtin_prefetch(&part->headers[index]);
+	__builtin_prefetch(endpoint);
+}
+
 void endpoint_receive(struct part *part, uint32_t number, uint32_t index)
 {
 	struct endpoint *endpoint = &part->fabric->endpoints[number];

@@ -1,8 +1,11 @@
 /* Links: what is on the wire, and for how long. Only the first packet under way on a link is in the calendar.
  * Holds: packets arrive in the order in which they were sent. */
 #include <assert.h>
+#include <stdlib.h>
 #include "fabric/grow.h"
 #include "fabric/state.h"
+
+enum { FIRST_SHIFT = 3, MOST_SHIFT = 27 };
 
 #define HEADER_BYTES 64 /* that a switch wants to see of a packet before it sends it on */
 
@@ -34,23 +37,49 @@ static bool is_lost(const struct fabric *fabric, uint32_t number, const struct l
 
 /* ---- Under way --------------------------------------------------------------------------------------------------- */
 
-/* At the end of the queue of what is under way, and in the calendar if it is the first. */
-static void set_out(struct part *part, uint32_t number, uint32_t index)
+static struct under_way *first_of(const struct link *link)
 {
-	struct link *link = &part->fabric->links[number];
-	struct packet *packet = &part->packets[index];
-	packet->next = NO_PACKET;
-	if (link->head == NO_PACKET) {
-		link->head = index;
-		uint32_t turn = (uint32_t)fabric_chance(part->fabric->config->seed, number, (uint64_t)packet->at) >> 4;
-		events_add(&part->events, packet->at, event_key(EVENT_ARRIVAL, turn, number));
-	} else {
-		part->packets[link->tail].next = index;
-	}
-	link->tail = index;
+	return &link->ring[link->head & ((1u << link->ring_shift) - 1)];
 }
 
-static void post(struct part *part, uint32_t number, uint32_t index)
+static bool grow_ring(struct link *link)
+{
+	const uint32_t count = link->tail - link->head, old = 1u << link->ring_shift;
+	const uint8_t shift = link->ring ? (uint8_t)(link->ring_shift + 1) : FIRST_SHIFT;
+	struct under_way *ring = shift < MOST_SHIFT ? malloc(sizeof(*ring) << shift) : NULL;
+	if (!ring)
+		return false;
+	for (uint32_t i = 0; i < count; i++)
+		ring[i] = link->ring[(link->head + i) & (old - 1)];
+	free(link->ring);
+	link->ring = ring;
+	link->ring_shift = shift;
+	link->head = 0;
+	link->tail = count;
+	return true;
+}
+
+/* The first under way is in the calendar. */
+static void await(struct part *part, uint32_t number, vb_time at)
+{
+	uint32_t turn = (uint32_t)fabric_chance(part->fabric->config->seed, number, (uint64_t)at) >> 4;
+	events_add(&part->events, at, event_key(EVENT_ARRIVAL, turn, number));
+}
+
+static void set_out(struct part *part, uint32_t number, uint32_t index, vb_time at)
+{
+	struct link *link = &part->fabric->links[number];
+	if ((!link->ring || link->tail - link->head == 1u << link->ring_shift) && !grow_ring(link)) {
+		part->is_out_of_memory = true;
+		packet_put(part, index);
+		return;
+	}
+	link->ring[link->tail & ((1u << link->ring_shift) - 1)] = (struct under_way){ at, index };
+	if (link->tail++ == link->head)
+		await(part, number, at);
+}
+
+static void post(struct part *part, uint32_t number, uint32_t index, vb_time at)
 {
 	struct letter_box *box = &part->out[part->fabric->links[number].to_part];
 	if (!grow_by_one(&box->letters, &box->room, box->count, sizeof(*box->letters))) {
@@ -58,7 +87,7 @@ static void post(struct part *part, uint32_t number, uint32_t index)
 		return;
 	}
 	box->letters[box->count++] =
-		(struct letter){ .link = number, .packet = part->packets[index], .headers = part->headers[index] };
+		(struct letter){ at, number, part->packets[index], part->headers[index] };
 	packet_put(part, index);
 }
 
@@ -78,14 +107,14 @@ void link_send(struct part *part, uint32_t number, uint32_t index, vb_time at)
 		packet_put(part, index);
 		return;
 	}
-	packet->at = link->free_at + link->delay;
 	packet->in_link = number;
+	vb_time there = link->free_at + link->delay;
 	if (link->is_cut_through && bytes > HEADER_BYTES)
-		packet->at = at + link_time(fabric, link, HEADER_BYTES) + link->delay;
+		there = at + link_time(fabric, link, HEADER_BYTES) + link->delay;
 	if (link->to_part != part->index)
-		post(part, number, index);
+		post(part, number, index, there);
 	else
-		set_out(part, number, index);
+		set_out(part, number, index, there);
 }
 
 void link_take_letters(struct part *part)
@@ -99,7 +128,7 @@ void link_take_letters(struct part *part)
 				return;
 			part->packets[index] = box->letters[i].packet;
 			part->headers[index] = box->letters[i].headers;
-			set_out(part, box->letters[i].link, index);
+			set_out(part, box->letters[i].link, index, box->letters[i].at);
 		}
 		box->count = 0;
 	}
@@ -108,18 +137,47 @@ void link_take_letters(struct part *part)
 void link_on_arrival(struct part *part, uint32_t number)
 {
 	struct link *link = &part->fabric->links[number];
-	uint32_t index = link->head;
-	struct packet *packet = &part->packets[index];
-	assert(packet->at == part->now);
+	struct under_way first = *first_of(link);
+	assert(link->head != link->tail && first.at == part->now);
 	part->packet_hops++;
-	link->head = packet->next;
-	if (link->head != NO_PACKET) {
-		vb_time at = part->packets[link->head].at;
-		uint32_t turn = (uint32_t)fabric_chance(part->fabric->config->seed, number, (uint64_t)at) >> 4;
-		events_add(&part->events, at, event_key(EVENT_ARRIVAL, turn, number));
-	}
+	if (++link->head != link->tail)
+		await(part, number, first_of(link)->at);
 	if (link->leads_to_switch)
-		switch_receive(part, link->to, index);
+		switch_receive(part, link->to, first.packet);
 	else
-		endpoint_receive(part, link->to, index);
+		endpoint_receive(part, link->to, first.packet);
+}
+
+/* ---- In time ------------------------------------------------------------------------------------------------------ */
+
+/* The link of today's i-th event, if something arrives on it; else NULL. */
+static const struct link *arrival_today(const struct part *part, uint32_t i)
+{
+	const struct event *event = &part->events.today[i];
+	return event_kind(event) == EVENT_ARRIVAL ? &part->fabric->links[event_number(event)] : NULL;
+}
+
+/* Each load wants what the one before has brought: so all links, then all rings, then all packets, and what is behind
+ * those. */
+void part_prefetch(struct part *part)
+{
+	const uint32_t count = part->events.today_count;
+	const struct link *link;
+	for (uint32_t i = count; i-- > 0;)
+		if ((link = arrival_today(part, i)))
+			__builtin_prefetch(link);
+	for (uint32_t i = count; i-- > 0;)
+		if ((link = arrival_today(part, i)))
+			__builtin_prefetch(first_of(link));
+	for (uint32_t i = count; i-- > 0;)
+		if ((link = arrival_today(part, i)))
+			__builtin_prefetch(&part->packets[first_of(link)->packet]);
+	for (uint32_t i = count; i-- > 0;) {
+		if (!(link = arrival_today(part, i)))
+			continue;
+		if (link->leads_to_switch)
+			switch_expect(part, link->to, first_of(link)->packet);
+		else
+			endpoint_expect(part, link->to, first_of(link)->packet);
+	}
 }

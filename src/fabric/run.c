@@ -68,12 +68,11 @@ static void open_link(struct fabric *fabric, uint32_t number)
 	const struct network_link *given = &network->links[number];
 	const struct switch_profile *from = profile_of(network, given->from), *to = profile_of(network, given->to);
 	uint64_t rate = given->bits_per_second;
-	fabric->links[number] = (struct link){ .head = NO_PACKET, .tail = NO_PACKET,
+	fabric->links[number] = (struct link){
 		.ps_per_byte = 8000000000000u % rate == 0 && 8000000000000u / rate <= UINT32_MAX
 			? (uint32_t)(8000000000000u / rate) : 0,
 		.delay = given->delay + latency_of(network, given->from, false) + latency_of(network, given->to, true),
 		.to = network_index(given->to),
-		.limit = from && from->port_bytes < UINT32_MAX ? (uint32_t)from->port_bytes : 0,
 		.kind = from ? LINK_PLAIN : LINK_ENDPOINT,
 		.leads_to_switch = to,
 		.is_faulty = given->fault != NETWORK_NONE,
@@ -125,6 +124,8 @@ static int open_all(struct fabric *fabric)
 	const struct network *network = fabric->network;
 	fabric->routes = routes_make(network);
 	fabric->links = aligned_alloc(64, (network->link_count + 1) * sizeof(*fabric->links));
+	if (fabric->links)
+		memset(fabric->links, 0, (network->link_count + 1) * sizeof(*fabric->links));
 	fabric->counts = calloc(network->link_count + 1, sizeof(*fabric->counts));
 	fabric->endpoints = calloc(network->endpoint_count + 1, sizeof(*fabric->endpoints));
 	fabric->switches = calloc(network->switch_count + 1, sizeof(*fabric->switches));
@@ -167,6 +168,8 @@ static void close_all(struct fabric *fabric)
 		events_deinit(&part->events);
 	}
 	routes_free(fabric->routes);
+	for (uint32_t i = 0; fabric->links && i < fabric->network->link_count; i++)
+		free(fabric->links[i].ring);
 	free(fabric->links);
 	free(fabric->counts);
 	free(fabric->endpoints);

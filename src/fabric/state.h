@@ -16,13 +16,14 @@
 
 /* A packet on its way: what each hop looks at. Its headers lie apart, and are looked at by endpoints. */
 struct packet {
-	vb_time at;	     /* when it is there: of what is under way on a link */
-	uint32_t next;	     /* in a queue */
+	uint64_t holder;     /* of who holds it: port or endpoint */
+	uint32_t next;	     /* in a queue of theirs */
 	uint32_t src, dst;   /* endpoints */
 	uint32_t flow_hash;  /* of addresses and ports */
 	uint32_t in_link;    /* the one by which it came to the switch that it is in */
 	uint16_t wire_bytes;
-	uint8_t traffic_class : 3, is_marked : 1, takes_marks : 1, is_cut : 1; /* is_cut: its end is still to come */
+	uint8_t traffic_class : 3, is_marked : 1, takes_marks : 1, is_routed : 1; /* is_routed: the link by which it
+		goes on is chosen, and is `next` */
 	uint8_t hops;
 };
 _Static_assert(sizeof(struct packet) == 32, "half a cache line");
@@ -33,26 +34,34 @@ enum link_kind {
 	LINK_PORT,     /* from a switch, by classes: port.h */
 };
 
+struct under_way {
+	vb_time at; /* when it is there */
+	uint32_t packet;
+};
+
 /* One direction. */
 struct link {
 	/* The sender's. */
 	vb_time free_at;
-	uint64_t packets, bytes; /* that left */
+	uint64_t bytes;	  /* that left */
+	uint32_t packets;
 	uint32_t most_queued;
-	/* The receiver's: what is under way, in order. */
-	uint32_t head, tail;
+	/* The receiver's: what is under way, in order, a ring. */
+	struct under_way *ring; /* NULL: nothing ever was */
+	uint32_t head, tail;	/* free running */
 	/* Nobody's: they stay. */
-	uint32_t ps_per_byte; /* 0: not a whole number */
 	vb_time delay;	      /* and what is spent before, or after, at either end */
+	uint32_t ps_per_byte; /* 0: not a whole number */
 	uint32_t to;	      /* index of the endpoint or switch */
-	uint32_t limit;	      /* PLAIN: bytes that may wait; 0: no limit */
-	uint8_t kind;	      /* enum link_kind */
-	bool leads_to_switch, is_faulty, is_cut_through; /* is_cut_through: the other end does not wait for a packet's end */
 	uint16_t to_part;
+	uint8_t ring_shift;
+	uint8_t kind; /* enum link_kind */
+	bool leads_to_switch, is_faulty, is_cut_through; /* is_cut_through: the other end does not wait for a packet's end */
 };
 _Static_assert(sizeof(struct link) == 64, "a cache line");
 
 struct letter {
+	vb_time at;
 	uint32_t link;
 	struct packet packet;
 	struct vb_packet headers;
@@ -73,18 +82,18 @@ struct flow_state {
 };
 
 struct endpoint {
-	struct vb_nic *nic;
+	/* What each packet has looked at. */
 	struct vb_lane *lane;
-	struct vb_pd *pd;
 	struct vb_cq *cq;
-	struct vb_mr *mr;
-	uint32_t link;	     /* outgoing */
-	uint32_t first_flow; /* that has not begun, by start */
+	vb_time armed_for; /* the timer's event that counts */
+	uint32_t link;	   /* outgoing */
 	uint16_t part;
-	bool is_wire_awaited;
-	bool is_armed, is_flow_awaited;
-	vb_time armed_for, flow_at; /* the events that count */
-	struct floor_endpoint *floor;
+	bool is_wire_awaited, is_armed, is_flow_awaited;
+	uint32_t first_flow; /* that has not begun, by start */
+	vb_time flow_at;     /* the flows' event that counts */
+	struct vb_mr *mr;
+	struct vb_nic *nic;
+	struct vb_pd *pd;
 };
 
 struct switch_state {
@@ -98,6 +107,7 @@ struct part {
 	uint16_t index;
 	vb_time now;
 	struct events events;
+	uint64_t prefetched; /* the day for which that was done */
 	struct packet *packets;
 	struct vb_packet *headers;
 	uint32_t free_packet, packet_count, packet_room;
@@ -153,9 +163,13 @@ void packet_put(struct part *part, uint32_t packet);
 void link_send(struct part *part, uint32_t link, uint32_t packet, vb_time at);
 void link_on_arrival(struct part *part, uint32_t link);
 void link_take_letters(struct part *part); /* what other parts have sent here */
+/* Today's events are about to happen: what they will look at is asked for in time. */
+void part_prefetch(struct part *part);
 
 /* switches.c */
 void switch_receive(struct part *part, uint32_t at_switch, uint32_t packet);
+/* The packet will come: where nothing that may change meanwhile decides which way it goes on, that is decided now. */
+void switch_expect(struct part *part, uint32_t at_switch, uint32_t packet);
 
 /* endpoints.c */
 int endpoint_open(struct fabric *fabric, uint32_t endpoint);
@@ -164,6 +178,7 @@ void endpoint_close(struct fabric *fabric, uint32_t endpoint); /* its flows are 
 void endpoint_close_flow(struct fabric *fabric, uint32_t flow);
 void endpoint_queue_flows(struct fabric *fabric); /* those that wait for nobody's end */
 void endpoint_receive(struct part *part, uint32_t endpoint, uint32_t packet);
+void endpoint_expect(const struct part *part, uint32_t endpoint, uint32_t packet);
 void endpoint_on_wire(struct part *part, uint32_t endpoint);
 void endpoint_on_timer(struct part *part, uint32_t endpoint);
 void endpoint_on_flow(struct part *part, uint32_t endpoint);

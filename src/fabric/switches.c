@@ -48,11 +48,11 @@ static void send_plain(struct part *part, uint32_t at_switch, uint32_t number, u
 	struct fabric *fabric = part->fabric;
 	struct link *link = &fabric->links[number];
 	struct packet *packet = &part->packets[index];
-	const struct class_profile *profile =
-		&fabric->network->profiles[fabric->network->switches[at_switch].profile].classes[0];
+	const struct switch_profile *whole = &fabric->network->profiles[fabric->network->switches[at_switch].profile];
+	const struct class_profile *profile = &whole->classes[0];
 	const vb_time time = link_time(fabric, link, packet->wire_bytes);
 	vb_time queued = link->free_at > part->now ? link->free_at - part->now : 0;
-	if (link->limit && queued + time > link_time(fabric, link, link->limit)) {
+	if (whole->port_bytes && queued + time > link_time(fabric, link, (uint32_t)whole->port_bytes)) {
 		fabric->counts[number].drops++;
 		part->drops++;
 		packet_put(part, index);
@@ -74,10 +74,21 @@ static void send_plain(struct part *part, uint32_t at_switch, uint32_t number, u
 	link_send(part, number, index, at);
 }
 
+void switch_expect(struct part *part, uint32_t at_switch, uint32_t index)
+{
+	struct packet *packet = &part->packets[index];
+	if (part->fabric->switches[at_switch].routing != ROUTING_ECMP)
+		return;
+	packet->next = choose(part, at_switch, packet);
+	packet->is_routed = true;
+	__builtin_prefetch(&part->fabric->links[packet->next], 1);
+}
+
 void switch_receive(struct part *part, uint32_t at_switch, uint32_t index)
 {
 	struct packet *packet = &part->packets[index];
+	uint32_t out = packet->is_routed ? packet->next : choose(part, at_switch, packet);
+	packet->is_routed = false;
 	packet->hops++;
-	uint32_t out = choose(part, at_switch, packet);
 	send_plain(part, at_switch, out, index);
 }

@@ -55,8 +55,13 @@ static void happen(struct part *part, const struct event *event)
 static void run_part(struct part *part, vb_time until)
 {
 	struct event event;
-	while (events_next(&part->events, until, &event))
+	while (events_next(&part->events, until, &event)) {
+		if (part->prefetched != part->events.day) {
+			part->prefetched = part->events.day;
+			part_prefetch(part);
+		}
 		happen(part, &event);
+	}
 }
 
 /* ---- Several parts ----------------------------------------------------------------------------------------------- */
