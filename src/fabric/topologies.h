@@ -35,9 +35,9 @@ struct topology {
 
 int topology_build(const struct topology *topology, struct network *network, char *why, unsigned why_size);
 
-/* HPCC's ns-3 format as CSV (node_a,node_b,gbps,delay_ns; nodes that have one link and the lowest numbers are
- * endpoints), its original text format, and htsim's .topo. Errors name the line. What the file does not say is the
- * template's. */
+/* From a file: HPCC's ns-3 format as CSV (node_a,node_b,gbps,delay_ns; the nodes before the first with more links than
+ * one are endpoints) or as its original text, or htsim's .topo. Errors name the line. What the file does not say is the
+ * template's: profiles, and of them what a .topo has of its own. */
 int topology_read(const char *path, const struct topology *like, struct network *network, char *why, unsigned why_size);
 
 #endif

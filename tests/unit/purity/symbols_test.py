@@ -18,7 +18,7 @@ ALLOWED = {
     "_GLOBAL_OFFSET_TABLE_", "__stack_chk_fail", "__tls_get_addr",
 }
 FABRIC_WANTS = {
-    "fopen", "fclose", "fread", "fwrite", "ferror", "fflush", "feof",
+    "fopen", "fopen64", "fclose", "fread", "fwrite", "ferror", "fflush", "feof",
     "snprintf", "vsnprintf", "strtod", "__errno_location",
     "clock_gettime", "sysconf",         # what a run cost; never what it does
 }
