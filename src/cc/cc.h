@@ -22,11 +22,12 @@ enum vb_cc_event {
 /* What happened. What is not known is 0. */
 struct vb_cc_signal {
 	enum vb_cc_event event;
-	bool is_marked;	    /* ACKED: what acknowledged it carried Congestion Experienced itself */
+	bool is_marked;	    /* ACKED: what acknowledged it carried Congestion Experienced, or says so of what it acknowledges */
 	uint32_t acked;	    /* ACKED: bytes of messages, newly */
 	uint32_t flight;    /* bytes under way before that, as windows count them */
 	vb_time rtt;	    /* ACKED: of a packet that was sent once */
-	uint64_t telemetry; /* ACKED: the holder's own word of the packet that acknowledged it (struct vb_packet) */
+	uint64_t telemetry; /* ACKED: the holder's own word (struct vb_packet): of the newest packet that is acknowledged, as its
+			       ack brings it back, or of the response */
 	vb_time now;
 };
 

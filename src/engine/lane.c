@@ -51,6 +51,7 @@ int vb_lane_create(const struct vb_lane_config *config, struct vb_lane **created
 	vb_list_init(&lane->ready);
 	vb_list_init(&lane->raw_ready);
 	vb_list_init(&lane->acks);
+	vb_list_init(&lane->replies);
 	vb_list_init(&lane->notices);
 	vb_list_init(&lane->condemned);
 	vb_list_init(&lane->leaving);
@@ -134,15 +135,16 @@ static bool path_is_the_connections(const struct vb_qp *qp, const struct vb_path
 }
 
 /* Congestion Experienced: the sender's NIC is told. RoCEv2 annex A17.9.3. */
-static void note_congestion(struct vb_qp *qp)
+static void note_congestion(struct vb_qp *qp, const struct vb_opcode *row)
 {
 	if (!qp->lane->is_marked)
 		return;
 	vb_count(qp->lane, VB_CE_RECEIVED, 1);
+	qp->responder.ack.is_marked |= !row->is_response;
 	if (qp->type == VB_QP_UD || qp->lane->config.cnps.scope == VB_CNP_NEVER)
 		return;
 	qp->responder.cnp_wanted = true;
-	vb_schedule_now(qp);
+	vb_schedule_reply(qp);
 }
 
 /* UC has no responses, XRC QPs are a requester or a responder alone. */
@@ -179,7 +181,7 @@ static void receive_connected(struct vb_qp *qp, bool is_its_path, const struct v
 	}
 	rq->heard_at = now;
 	rq->was_heard = true;
-	note_congestion(qp);
+	note_congestion(qp, row);
 	if (row->message == VB_MESSAGE_CNP) {
 		vb_count(qp->lane, VB_CNP_RECEIVED, 1);
 		vb_congestion_tell(qp, &(struct vb_cc_signal){ .event = VB_CC_CNP, .now = now });
@@ -196,6 +198,7 @@ static void receive_one(struct vb_lane *lane, struct vb_qp *qp, const struct vb_
 	const struct vb_packet *packet, vb_time now)
 {
 	vb_count(lane, VB_RX_BYTES, packet->payload_length);
+	lane->holder = packet->holder;
 	if (!pkey_matches(packet->pkey) && packet->opcode != VB_CNP) {
 		vb_count(lane, VB_DROP_PKEY, 1);
 		return;

@@ -25,12 +25,14 @@ struct vb_lane {
 	struct vb_list raw_ready;  /* raw packet QPs with frames to send */
 	uint64_t frames;           /* received, ever */
 	struct vb_list acks;       /* QPs with an ack held back, by deadline */
+	struct vb_list replies;    /* QPs with one that does not wait, or a CNP, where those come first */
 	struct vb_allowance reads; /* bytes of READ responses asked for: what our receive buffer can take */
 	struct vb_list notices;
 	struct vb_list condemned; /* QPs whose completions were lost; empty between calls */
 	struct vb_list mcast; /* of struct vb_mcast_attachment: every attachment of the lane */
 	uint32_t mcast_count;
 	bool is_marked; /* what is being received carries Congestion Experienced */
+	uint64_t holder; /* and is this to whoever holds the lane: struct vb_packet */
 	bool acks_forced;
 	struct vb_cnp_clock cnp_clock;
 	struct vb_deadline answer; /* vb_lane_awaits_answer */

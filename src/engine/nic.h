@@ -467,6 +467,8 @@ struct vb_ack_policy {
 	/* Nothing else asks, but what fills a window or allowance of which nothing under way has asked. False: so does the last
 	 * packet of each turn, of which there may be one a transmit, and whatever fills a window. */
 	bool by_count_alone;
+	/* An ack of packets of which one carried Congestion Experienced says so, by BECN. InfiniBand's annex A10 has it so. */
+	bool tells_marks;
 };
 
 /* Congestion notification packets. */
@@ -500,6 +502,7 @@ struct vb_lane_config {
 
 	/* Where a NIC is not like a process behind sockets. */
 	struct vb_ack_policy acks;
+	bool replies_first; /* acks, NAKs and CNPs leave before any QP's data; else an urgent one in its QP's turn */
 	struct vb_cnp_policy cnps;
 	uint32_t packet_overhead; /* bytes that a packet costs a window beside its payload; 0 = 256, VB_NONE, up to 65535 */
 	vb_time ack_timeout;	  /* of QPs that have one; 0 = what their code says, 4.096 us * 2^code */
@@ -561,6 +564,9 @@ struct vb_batch {
  * QP they may change before, for an answer to an earlier copy makes them the program's again, and so may those of a QP
  * that was reset, has failed or is gone. [lane] */
 unsigned vb_lane_transmit(struct vb_lane *lane, struct vb_batch *batch, unsigned budget, vb_time now);
+/* The same of acks, NAKs and CNPs alone, for a holder who queues them apart: asked after each packet that came, each that
+ * asks for an ack gets one. Where replies_first. [lane] */
+unsigned vb_lane_transmit_replies(struct vb_lane *lane, struct vb_batch *batch, unsigned budget, vb_time now);
 /* The port is done with these packets: receipts of any batches, in any order, each once. EFAULT fails the work request
  * (LOC_PROT_ERR); any other error counts as a lost packet. [lane] */
 void vb_lane_transmit_done(struct vb_lane *lane, const struct vb_receipt *receipts, unsigned count, vb_time now);

@@ -67,9 +67,9 @@ void vb_qp_enter_error(struct vb_qp *qp)
 	vb_congestion_end(qp);
 	vb_responder_drop_resources(qp);
 	if (qp->responder.ack.is_wanted) { /* what was executed before is acknowledged all the same */
-		vb_list_remove(&qp->ack_link);
+		vb_schedule_no_ack(qp);
 		qp->responder.ack.is_urgent = true;
-		vb_schedule_now(qp);
+		vb_schedule_reply(qp);
 	}
 	qp->target.open = VB_NO_MESSAGE;
 	vb_qp_flush(qp);

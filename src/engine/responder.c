@@ -14,12 +14,12 @@
 void vb_responder_reset(struct vb_qp *qp)
 {
 	struct vb_responder *rs = &qp->responder;
+	vb_list_remove(&qp->ack_link);
 	free(rs->resources);
 	memset(rs, 0, sizeof(*rs));
 	qp->cnp_clock = (struct vb_cnp_clock){ 0 };
 	vb_target_reset(&qp->target);
 	rs->expected_psn = qp->attr.rq_psn & VB_PSN_MASK;
-	vb_list_remove(&qp->ack_link);
 }
 
 /* ---- Checks ---------------------------------------------------------------------------------------------------- */

@@ -30,6 +30,8 @@ struct vb_ack {
 	uint8_t syndrome;
 	bool is_wanted;
 	bool is_urgent;
+	bool is_marked;	 /* something since the last ack carried Congestion Experienced */
+	uint64_t holder; /* of what it answers */
 };
 
 /* When a CNP was sent last: by one QP, or whoever shares it. */
@@ -44,6 +46,7 @@ struct vb_responder {
 	bool uc_discarding; /* UC: the message lost a packet */
 	bool comm_established;
 	bool cnp_wanted;
+	bool is_first; /* in the lane's list of replies */
 	uint8_t verdict; /* on the request at expected_psn, judged and not refused yet: responder.c; 0: none */
 	uint8_t active_resources, resource_count, resource_next;
 	uint8_t refusal; /* the fatal NAK that was said, and of what; 0: none */

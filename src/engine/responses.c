@@ -52,18 +52,19 @@ void vb_responder_ack(struct vb_qp *qp, uint8_t syndrome, uint32_t psn, bool urg
 
 	ack->syndrome = syndrome;
 	ack->psn = psn;
+	ack->holder = lane->holder;
 	if (urgent || ack->packets >= ACK_AT_ONCE_PACKETS || ack->bytes >= ACK_AT_ONCE_BYTES ||
 		lane->config.ack_delay <= 0)
 		ack->is_urgent = true;
 	if (!ack->is_wanted) {
 		ack->is_wanted = true;
 		ack->deadline = vb_time_add(now, lane->config.ack_delay);
-		if (!ack->is_urgent)
+		if (!ack->is_urgent && !qp->responder.is_first)
 			vb_list_add_tail(&lane->acks, &qp->ack_link);
 	}
 	if (ack->is_urgent) {
-		vb_list_remove(&qp->ack_link);
-		vb_schedule_now(qp);
+		vb_schedule_no_ack(qp);
+		vb_schedule_reply(qp);
 	}
 }
 
@@ -94,7 +95,7 @@ bool vb_responder_emit_ack(struct vb_qp *qp, struct vb_batch *batch)
 	struct vb_responder *rs = &qp->responder;
 	struct vb_ack *ack = &rs->ack;
 
-	vb_list_remove(&qp->ack_link);
+	vb_schedule_no_ack(qp);
 	if (!ack->is_wanted)
 		return false;
 	uint32_t msn = rs->msn;
@@ -110,6 +111,8 @@ bool vb_responder_emit_ack(struct vb_qp *qp, struct vb_batch *batch)
 	out->packet.psn = ack->psn;
 	out->packet.syndrome = ack->syndrome;
 	out->packet.msn = msn;
+	out->packet.holder = ack->holder;
+	out->packet.becn = ack->is_marked && qp->lane->config.acks.tells_marks;
 	*ack = (struct vb_ack){ 0 };
 	vb_count(qp->lane, VB_ACK_SENT, 1);
 	return true;
@@ -375,7 +378,7 @@ bool vb_responder_emit(struct vb_qp *qp, struct vb_batch *batch, vb_time now)
 	if (rs->ack.is_wanted && (rs->ack.syndrome & VB_AETH_TYPE_MASK) == VB_AETH_ACK &&
 		vb_psn_diff(rs->ack.psn, resource->next_psn) < 0) {
 		rs->ack = (struct vb_ack){ 0 };
-		vb_list_remove(&qp->ack_link);
+		vb_schedule_no_ack(qp);
 	}
 	if (resource->is_atomic)
 		return emit_atomic_response(qp, resource, batch);
@@ -399,6 +402,7 @@ void vb_responses_check(const struct vb_qp *qp)
 		assert(resource->end_length <= resource->length || resource->is_atomic);
 	}
 	assert(active == rs->active_resources);
-	/* An ack that waits is in the lane's list, or its QP is to send. */
-	assert(!vb_list_linked(&qp->ack_link) || (rs->ack.is_wanted && !rs->ack.is_urgent));
+	/* An ack that waits is in one of the lane's lists, or its QP is to send. */
+	assert(!vb_list_linked(&qp->ack_link) || rs->is_first || (rs->ack.is_wanted && !rs->ack.is_urgent));
+	assert(!rs->is_first || (vb_list_linked(&qp->ack_link) && (rs->ack.is_wanted || rs->cnp_wanted)));
 }

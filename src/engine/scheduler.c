@@ -1,6 +1,6 @@
 /* What leaves next: ready QPs take turns of a train each, within a QP its responses and its requests. An ack that was
  * held back leaves with data, before its QP's requests: programs rely on seeing what they sent complete before they see
- * the answer to it. A QP with a rate that has sent its packet is in no list here until the next may leave; only its
+ * the answer to it. Where a lane lets replies go first, all urgent ones of all QPs leave before any data. A QP with a rate that has sent its packet is in no list here until the next may leave; only its
  * acks, NAKs and CNPs are. The holder pulls; pacing, fairness and batching are decided nowhere else. */
 #include "engine/congestion.h"
 #include "engine/echo.h"
@@ -39,10 +39,31 @@ void vb_schedule(struct vb_qp *qp)
 		vb_congestion_wait(qp);
 }
 
+void vb_schedule_no_ack(struct vb_qp *qp)
+{
+	if (!qp->responder.is_first)
+		vb_list_remove(&qp->ack_link);
+}
+
+/* Who is there keeps his place. */
+void vb_schedule_reply(struct vb_qp *qp)
+{
+	if (!qp->lane->config.replies_first) {
+		vb_schedule_now(qp);
+		return;
+	}
+	if (qp->responder.is_first)
+		return;
+	vb_list_remove(&qp->ack_link);
+	vb_list_add_tail(&qp->lane->replies, &qp->ack_link);
+	qp->responder.is_first = true;
+}
+
 void vb_unschedule(struct vb_qp *qp)
 {
 	vb_list_remove(&qp->ready_link);
 	vb_list_remove(&qp->ack_link);
+	qp->responder.is_first = false;
 }
 
 /* ---- Building a batch ------------------------------------------------------------------------------------------ */
@@ -272,15 +293,53 @@ static void flush_replies(struct vb_lane *lane, struct vb_batch *batch, unsigned
 	flush_held_acks(lane, batch, budget, now);
 }
 
-unsigned vb_lane_transmit(struct vb_lane *lane, struct vb_batch *batch, unsigned budget, vb_time now)
+/* True when nothing is left to be said of the QP. An ack that must not overtake responses leaves behind those. */
+static bool emit_replies(struct vb_qp *qp, struct vb_batch *batch, unsigned budget, vb_time now)
+{
+	if (qp->responder.cnp_wanted)
+		vb_responder_emit_cnp(qp, batch, now);
+	if (!qp->responder.ack.is_wanted)
+		return true;
+	if (!has_room(batch, budget))
+		return false;
+	vb_responder_emit_ack(qp, batch);
+	return true;
+}
+
+static void flush_first(struct vb_lane *lane, struct vb_batch *batch, unsigned budget, vb_time now)
+{
+	while (!vb_list_empty(&lane->replies) && has_room(batch, budget)) {
+		struct vb_qp *qp = vb_container_of(lane->replies.next, struct vb_qp, ack_link);
+		if (!emit_replies(qp, batch, budget, now))
+			return;
+		vb_list_remove(&qp->ack_link);
+		qp->responder.is_first = false;
+	}
+}
+
+static unsigned begin_batch(struct vb_lane *lane, struct vb_batch *batch, unsigned budget, vb_time now)
 {
 	batch->count = batch->iov_count = 0;
 	lane->now = now;
-	if (budget > VB_BATCH_PACKETS)
-		budget = VB_BATCH_PACKETS;
+	return budget < VB_BATCH_PACKETS ? budget : VB_BATCH_PACKETS;
+}
+
+unsigned vb_lane_transmit_replies(struct vb_lane *lane, struct vb_batch *batch, unsigned budget, vb_time now)
+{
+	budget = begin_batch(lane, batch, budget, now);
+	flush_first(lane, batch, budget, now);
+	vb_handed_out_add(lane, batch);
+	vb_lane_reap(lane);
+	return batch->count;
+}
+
+unsigned vb_lane_transmit(struct vb_lane *lane, struct vb_batch *batch, unsigned budget, vb_time now)
+{
+	budget = begin_batch(lane, batch, budget, now);
 	vb_lane_answer_doorbells(lane);
 	if (lane->congestion_timers.count > 0)
 		vb_congestion_advance(lane, now);
+	flush_first(lane, batch, budget, now);
 	if (lane->was_full)
 		flush_replies(lane, batch, budget, now);
 	while (has_room(batch, budget)) {
@@ -315,8 +374,8 @@ struct vb_deadline vb_lane_next_deadline(const struct vb_lane *lane)
 
 bool vb_lane_wants_transmit(const struct vb_lane *lane, vb_time now)
 {
-	if (!vb_list_empty(&lane->ready) || !vb_list_empty(&lane->raw_ready) || vb_lane_has_doorbells(lane) ||
-		lane->echo_next != lane->echo_tail)
+	if (!vb_list_empty(&lane->ready) || !vb_list_empty(&lane->raw_ready) || !vb_list_empty(&lane->replies) ||
+		vb_lane_has_doorbells(lane) || lane->echo_next != lane->echo_tail)
 		return true;
 	if (vb_deadline_due(vb_timers_next(&lane->congestion_timers), now))
 		return true;

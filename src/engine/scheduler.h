@@ -6,6 +6,9 @@
 
 void vb_schedule(struct vb_qp *qp);	/* it may have data to send, when its time comes */
 void vb_schedule_now(struct vb_qp *qp); /* or something that does not wait for that */
+void vb_schedule_reply(struct vb_qp *qp); /* an ack, NAK or CNP that does not wait */
+/* An ack that is held back is so no longer. */
+void vb_schedule_no_ack(struct vb_qp *qp);
 void vb_unschedule(struct vb_qp *qp); /* nothing of it is to leave */
 /* A packet appended to the batch, headers zeroed, addressed to qp's peer. The caller has seen to the room. */
 struct vb_outgoing *vb_batch_add(struct vb_batch *batch, struct vb_qp *qp, uint8_t opcode, const struct vb_av *av);

@@ -58,8 +58,9 @@ struct vb_packet {
 	uint32_t payload_length;
 	const uint8_t *payload;
 
-	/* The holder's own: what a fabric wants to know of a packet on its way, as timestamps. 0 in what the engine hands
-	 * out, which reads it nowhere; nothing on the wire. */
+	/* The holder's own: what a fabric wants to know of a packet on its way, as timestamps or where they are. The engine
+	 * hands it back in the ack, or NAK, that the packet is answered by; 0 in all else that it hands out. Nothing on the
+	 * wire. */
 	uint64_t holder;
 
 	union {

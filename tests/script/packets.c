@@ -294,6 +294,7 @@ static void read_packet(struct line *line, struct actor *actor, struct vb_packet
 	packet->ackreq = line_flag(line, "ackreq");
 	packet->becn = line_flag(line, "becn") || row->message == VB_MESSAGE_CNP;
 	packet->pkey = (uint16_t)line_number(line, "pkey", VB_PKEY_DEFAULT);
+	packet->holder = line_number(line, "holder", 0);
 	packet->dest_qpn = (uint32_t)line_number(line, "dest", vb_qp_number(actor->qp));
 	for (const uint8_t *header = row->headers; *header != VB_END; header++)
 		read_header(line, actor, packet, *header);
@@ -422,7 +423,8 @@ static void check_fields(struct line *line, struct actor *actor, const struct se
 		expect(line, "ackreq", line_flag(line, "ackreq"), packet->ackreq);
 	expect(line, "solicited", line_flag(line, "solicited"), packet->solicited);
 	expect(line, "pkey", VB_PKEY_DEFAULT, packet->pkey);
-	expect(line, "becn", row->message == VB_MESSAGE_CNP, packet->becn);
+	expect(line, "becn", line_flag(line, "becn") || row->message == VB_MESSAGE_CNP, packet->becn);
+	expect(line, "holder", line_number(line, "holder", 0), packet->holder);
 	expect(line, "dest qpn", line_number(line, "dest", actor->attr.dest_qpn), packet->dest_qpn);
 	struct vb_gid to = read_gid(line, "to", actor->attr.av.dgid);
 	if (!vb_gid_equal(&to, &sent->av.dgid))

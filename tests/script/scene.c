@@ -39,7 +39,9 @@ static enum vb_cnp_scope read_scope(struct line *line)
 static void read_habits(struct line *line, struct vb_lane_config *config)
 {
 	config->acks = (struct vb_ack_policy){ .every_packets = (uint32_t)line_number(line, "ack_packets", 0),
-		.every_bytes = (uint32_t)line_number(line, "ack_bytes", 0), .by_count_alone = line_flag(line, "by_count") };
+		.every_bytes = (uint32_t)line_number(line, "ack_bytes", 0), .by_count_alone = line_flag(line, "by_count"),
+		.tells_marks = line_flag(line, "tells_marks") };
+	config->replies_first = line_flag(line, "replies_first");
 	config->cnps = (struct vb_cnp_policy){ .scope = read_scope(line), .interval = line_time(line, "cnp_interval", 0) };
 	config->packet_overhead = line_flag(line, "no_overhead") ? VB_NONE : 0;
 	config->ack_timeout = line_time(line, "ack_timeout", 0);

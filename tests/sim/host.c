@@ -50,7 +50,7 @@ static void lane_open(struct lane *lane, struct host *host, uint8_t slot)
 		.receive_buffer = (uint32_t)world.network.receive_buffer, .ack_delay = world.network.ack_delay,
 		.patience = world.network.patience, .cc = world.network.cc,
 		.acks = world.network.acks, .cnps = world.network.cnps, .packet_overhead = world.network.packet_overhead,
-		.never_probes = world.network.never_probes,
+		.never_probes = world.network.never_probes, .replies_first = world.network.replies_first,
 		.stranger_allowance = world.network.stranger_allowance, .meets_neighbours = world.is_local };
 	memset(lane, 0, sizeof(*lane));
 	lane->host = host;

@@ -38,6 +38,7 @@ static void choose_habits(struct network *n)
 	n->cnps = (struct vb_cnp_policy){ .scope = (enum vb_cnp_scope)(draw >> 5 & 3), .interval = 4 * VB_US };
 	n->packet_overhead = draw >> 7 ? VB_NONE : 64;
 	n->never_probes = draw >> 3 & 1;
+	n->replies_first = draw >> 6 & 1;
 }
 
 void network_choose(void)

@@ -224,7 +224,7 @@ struct network {
 	struct vb_ack_policy acks;
 	struct vb_cnp_policy cnps;
 	uint32_t packet_overhead;
-	bool never_probes;
+	bool never_probes, replies_first;
 	uint32_t chaos_ppm;	 /* of disasters, per chaos event */
 	bool has_pauses, has_restarts, has_dead_keys, is_ipv6, is_trained;
 	vb_time black_until;	 /* everything is lost until then */

@@ -176,6 +176,10 @@ static void algorithm__is_told_what_happened(void **state)
 	rig_receive(rig, qp, (struct vb_packet){ .opcode = VB_ACKNOWLEDGE, .psn = RIG_SQ_PSN + 1, .syndrome = VB_NAK_PSN_SEQUENCE });
 	assert_int_equal(told->losses, 1);
 	assert_int_equal(told->marked, 1);
+	rig->now += PACKET_US * VB_US;
+	assert_int_equal(rig_transmit(rig), 2); /* and a CNP, of what was marked before */
+	rig_receive(rig, qp, (struct vb_packet){ .opcode = VB_ACKNOWLEDGE, .psn = RIG_SQ_PSN + 1, .syndrome = VB_AETH_ACK | VB_AETH_NO_CREDITS, .becn = true });
+	assert_int_equal(told->marked, 2);
 	assert_int_equal(vb_qp_destroy(qp), 0);
 	rig_close(rig);
 }

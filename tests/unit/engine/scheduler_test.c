@@ -1,0 +1,90 @@
+/* Replies by themselves: what a holder that queues acks, NAKs and CNPs apart is given, and when. */
+#include "rig.h"
+
+static struct rig *open_with_replies_first(void)
+{
+	return rig_open_lane(16, &(struct vb_lane_config){ .seed = 1, .slot = 1, .replies_first = true });
+}
+
+static void receive_write(struct rig *rig, struct vb_qp *qp, uint32_t psn, uint64_t holder)
+{
+	rig_receive(rig, qp, (struct vb_packet){ .opcode = VB_WRITE_ONLY, .psn = psn, .ackreq = true, .payload_length = 8,
+		.payload = (const uint8_t *)"anything", .va = (uintptr_t)rig->memory, .rkey = vb_mr_key(rig->mr),
+		.dma_length = 8, .holder = holder });
+}
+
+static unsigned transmit_replies(struct rig *rig, unsigned budget)
+{
+	unsigned count = vb_lane_transmit_replies(rig->lane, &rig->batch, budget, rig->now);
+	vb_lane_transmit_done(rig->lane, rig->batch.receipts, count, rig->now);
+	vb_lane_check(rig->lane);
+	return count;
+}
+
+static void post(struct rig *rig, struct vb_qp *qp)
+{
+	struct vb_sge sge = rig_sge(rig, 0, 8);
+	rig_post(qp, &(struct vb_send_wr){ .opcode = VB_WR_SEND, .sges = &sge, .sge_count = 1 });
+}
+
+static void replies__alone_leave_data_where_it_is(void **state)
+{
+	struct rig *rig = open_with_replies_first();
+	struct vb_qp *qp = rig_connected(rig, NULL);
+	post(rig, qp);
+	assert_int_equal(transmit_replies(rig, 1), 0);
+	for (uint32_t i = 0; i < 3; i++) {
+		receive_write(rig, qp, RIG_RQ_PSN + i, i + 1);
+		assert_true(vb_lane_wants_transmit(rig->lane, rig->now));
+		assert_int_equal(transmit_replies(rig, 1), 1);
+		assert_int_equal(rig->batch.out[0].packet.opcode, VB_RC | VB_ACKNOWLEDGE);
+		assert_int_equal(rig->batch.out[0].packet.psn, RIG_RQ_PSN + i);
+		assert_int_equal(rig->batch.out[0].packet.holder, i + 1);
+		assert_int_equal(transmit_replies(rig, 1), 0);
+	}
+	assert_int_equal(rig_transmit(rig), 1);
+	assert_int_equal(rig->batch.out[0].packet.opcode, VB_RC | VB_SEND_ONLY);
+	assert_int_equal(vb_qp_destroy(qp), 0);
+	rig_close(rig);
+}
+
+static void replies__that_are_not_fetched_are_one(void **state)
+{
+	struct rig *rig = open_with_replies_first();
+	struct vb_qp *qp = rig_connected(rig, NULL);
+	rig_transmit(rig);
+	for (uint32_t i = 0; i < 3; i++)
+		receive_write(rig, qp, RIG_RQ_PSN + i, i + 1);
+	assert_int_equal(transmit_replies(rig, 8), 1);
+	assert_int_equal(rig->batch.out[0].packet.psn, RIG_RQ_PSN + 2);
+	assert_int_equal(rig->batch.out[0].packet.holder, 3);
+	assert_false(vb_lane_wants_transmit(rig->lane, rig->now));
+	assert_int_equal(vb_qp_destroy(qp), 0);
+	rig_close(rig);
+}
+
+static void replies__of_a_qp_that_goes_are_forgotten(void **state)
+{
+	struct rig *rig = open_with_replies_first();
+	struct vb_qp *qp = rig_connected(rig, NULL), *other = rig_connected(rig, NULL);
+	receive_write(rig, qp, RIG_RQ_PSN, 1);
+	receive_write(rig, other, RIG_RQ_PSN, 2);
+	rig_modify(rig, other, VB_QPS_RESET, 0);
+	assert_int_equal(vb_qp_destroy(qp), 0);
+	assert_int_equal(transmit_replies(rig, 8), 0);
+	rig_connect(rig, other);
+	receive_write(rig, other, RIG_RQ_PSN, 3);
+	assert_int_equal(transmit_replies(rig, 8), 1);
+	assert_int_equal(vb_qp_destroy(other), 0);
+	rig_close(rig);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(replies__alone_leave_data_where_it_is),
+		cmocka_unit_test(replies__that_are_not_fetched_are_one),
+		cmocka_unit_test(replies__of_a_qp_that_goes_are_forgotten),
+	};
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
