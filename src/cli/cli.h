@@ -40,7 +40,4 @@ struct vb_places {
 /* -errno when /proc/self/exe cannot be read. Does not check that the files exist. */
 int vb_places_find(struct vb_places *places);
 
-/* A JSON string with its quotes. */
-void vb_json_string(FILE *out, const char *text);
-
 #endif

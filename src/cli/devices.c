@@ -2,6 +2,7 @@
 #include "cli/cli.h"
 #include "host/devices.h"
 #include "host/settings.h"
+#include "os/json.h"
 
 #include <arpa/inet.h>
 #include <errno.h>

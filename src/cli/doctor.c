@@ -2,6 +2,7 @@
  * with a host, the same about the way to it. Changes nothing; a broker that it had to start leaves by itself. */
 #include "cli/doctor.h"
 #include "cli/cli.h"
+#include "os/json.h"
 
 #include <getopt.h>
 #include <pwd.h>

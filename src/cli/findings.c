@@ -1,6 +1,7 @@
 /* The doctor's list of statements, for people and as JSON. */
 #include "cli/findings.h"
 #include "cli/cli.h"
+#include "os/json.h"
 
 #include <stdarg.h>
 #include <string.h>

@@ -4,6 +4,7 @@
 #include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
+#include "base/words.h"
 
 static int version_main(const struct vb_command *self, int argc, char **argv);
 static int help_main(const struct vb_command *self, int argc, char **argv);
@@ -58,36 +59,9 @@ static int help_main(const struct vb_command *self, int argc, char **argv)
 	return VB_EXIT_OK;
 }
 
-/* Levenshtein distance of two short words; longer ones count as far apart. */
-static unsigned word_distance(const char *a, const char *b)
-{
-	enum { LONGEST = 31 };
-	size_t length_a = strlen(a), length_b = strlen(b);
-	unsigned row[LONGEST + 1];
-
-	if (length_a > LONGEST || length_b > LONGEST)
-		return LONGEST;
-	for (unsigned j = 0; j <= length_b; j++)
-		row[j] = j;
-	for (unsigned i = 1; i <= length_a; i++) {
-		unsigned diagonal = row[0];
-		row[0] = i;
-		for (unsigned j = 1; j <= length_b; j++) {
-			unsigned best = diagonal + (a[i - 1] != b[j - 1]);
-			diagonal = row[j];
-			if (row[j] + 1 < best)
-				best = row[j] + 1;
-			if (row[j - 1] + 1 < best)
-				best = row[j - 1] + 1;
-			row[j] = best;
-		}
-	}
-	return row[length_b];
-}
-
 static bool is_similar(const char *name, const char *command)
 {
-	return word_distance(name, command) <= 2 || (*name && strncmp(name, command, strlen(name)) == 0);
+	return vb_word_distance(name, command) <= 2 || (*name && strncmp(name, command, strlen(name)) == 0);
 }
 
 static int unknown_command(const char *name)

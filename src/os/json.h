@@ -1,7 +1,11 @@
 /* The one thing about JSON that is easy to get wrong. */
-#include "cli/cli.h"
+#ifndef VB_OS_JSON_H
+#define VB_OS_JSON_H
 
-void vb_json_string(FILE *out, const char *text)
+#include <stdio.h>
+
+/* A string with its quotes. */
+static inline void vb_json_string(FILE *out, const char *text)
 {
 	fputc('"', out);
 	for (const unsigned char *c = (const unsigned char *)text; *c; c++) {
@@ -14,3 +18,5 @@ void vb_json_string(FILE *out, const char *text)
 	}
 	fputc('"', out);
 }
+
+#endif
