@@ -1,0 +1,206 @@
+/* Several runs in one table: each file with each combination of the axes' values, the last axis turning fastest. */
+#include "sim/compare.h"
+
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+#include "os/json.h"
+#include "sim/report.h"
+#include "sim/session.h"
+
+enum { MAX_AXES = 8, MAX_RUNS = 1000, MAX_NAME = 160 };
+
+struct axis {
+	char text[2000]; /* key, values: each ends with a zero */
+	const char *key, *values[100];
+	unsigned count;
+};
+
+struct comparison {
+	const struct sim_options *options;
+	const char *files[MAX_RUNS];
+	unsigned file_count, axis_count;
+	struct axis axes[MAX_AXES];
+	unsigned done;
+	int worst;
+};
+
+static int refuse(const char *argument, const char *what)
+{
+	fprintf(stderr, "verbena sim: --compare: %s: %s\n", argument, what);
+	return SIM_EXIT_USAGE;
+}
+
+/* "key=a,b,c". */
+static int read_axis(struct comparison *comparison, const char *argument)
+{
+	if (comparison->axis_count == MAX_AXES)
+		return refuse(argument, "there are too many keys");
+	struct axis *axis = &comparison->axes[comparison->axis_count++];
+	if (strlen(argument) >= sizeof(axis->text))
+		return refuse(argument, "this is too long");
+	strcpy(axis->text, argument);
+	char *rest = strchr(axis->text, '='), *value;
+	*rest++ = 0;
+	axis->key = axis->text;
+	while ((value = strsep(&rest, ","))) {
+		if (axis->count == sizeof(axis->values) / sizeof(axis->values[0]))
+			return refuse(argument, "there are too many values");
+		axis->values[axis->count++] = value;
+	}
+	return 0;
+}
+
+static int read_arguments(struct comparison *comparison)
+{
+	const struct sim_options *options = comparison->options;
+	unsigned runs = 1;
+	int status = 0;
+
+	for (unsigned i = 0; !status && i < options->argument_count; i++) {
+		const char *argument = options->arguments[i];
+		if (strchr(argument, '='))
+			status = read_axis(comparison, argument);
+		else if (comparison->file_count == MAX_RUNS)
+			return refuse(argument, "there are too many files");
+		else
+			comparison->files[comparison->file_count++] = argument;
+	}
+	if (status)
+		return status;
+	if (!comparison->file_count)
+		return refuse("which scenario", "give a FILE.yaml, and KEY=A,B,C for what is to differ");
+	for (unsigned i = 0; i < comparison->axis_count && runs <= MAX_RUNS; i++)
+		runs *= comparison->axes[i].count;
+	return runs * comparison->file_count > MAX_RUNS ? refuse("all of these", "there are more than 1000 runs") : 0;
+}
+
+/* ---- One line ---------------------------------------------------------------------------------------------------- */
+
+static const char *last_part(const char *text, char of)
+{
+	const char *at = strrchr(text, of);
+	return at ? at + 1 : text;
+}
+
+/* What of it differs: the file's name where there are several, and the values. */
+static void name_run(const struct comparison *comparison, const char *file, const struct sim_setting *settings, char *name)
+{
+	size_t used = 0;
+
+	*name = 0;
+	if (comparison->file_count > 1 || !comparison->axis_count)
+		used = (size_t)snprintf(name, MAX_NAME, "%.60s", last_part(file, '/'));
+	for (unsigned i = 0; i < comparison->axis_count && used + 1 < MAX_NAME; i++)
+		used += (size_t)snprintf(name + used, MAX_NAME - used, "%s%s=%s", used ? " " : "", last_part(settings[i].key, '.'),
+			settings[i].value);
+}
+
+static void put_heading(void)
+{
+	printf("%-34s %-9s %10s %10s %10s %10s %7s %7s %8s %8s %8s %8s\n", "", "end", "jct", "fct p50", "p95", "p99", "slow50",
+		"slow99", "drops", "pauses", "marks", "hops/s");
+}
+
+static void put_line(const char *name, const struct session *session)
+{
+	const struct fabric_result *result = &session->simulation.result;
+	const struct summary_flows *all = &session->summary.all;
+	char jct[32], p50[32], p95[32], p99[32], rate[32];
+
+	printf("%-34s %-9s %10s %10s %10s %10s %7.2f %7.2f %8" PRIu64 " %8" PRIu64 " %8" PRIu64 " %8s%s\n", name,
+		report_end_name(result->end), value_time_text(result->last_flow, jct, sizeof(jct)),
+		value_time_text(all->p50, p50, sizeof(p50)), value_time_text(all->p95, p95, sizeof(p95)),
+		value_time_text(all->p99, p99, sizeof(p99)), all->slow50, all->slow99, result->drops, result->pauses,
+		result->marked_packets, value_count_text(report_hops_per_cpu_s(result), rate, sizeof(rate)),
+		result->lossless_drops ? "  LOSSLESS DROPS" : "");
+	for (unsigned i = 0; i < session->simulation.label_count; i++)
+		printf("  NOTE: %s\n", session->simulation.labels[i]);
+	fflush(stdout);
+}
+
+static void put_object(const struct comparison *comparison, const char *name, const char *file,
+	const struct sim_setting *settings, const struct session *session)
+{
+	printf("%s{\"run\": ", comparison->done ? ",\n  " : "  ");
+	vb_json_string(stdout, name);
+	printf(", \"file\": ");
+	vb_json_string(stdout, file);
+	printf(", \"set\": {");
+	for (unsigned i = 0; i < comparison->axis_count; i++) {
+		fputs(i ? ", " : "", stdout);
+		vb_json_string(stdout, settings[i].key);
+		fputs(": ", stdout);
+		vb_json_string(stdout, settings[i].value);
+	}
+	printf("}, \"result\": ");
+	report_json(stdout, &session->simulation, &session->summary, "  ", false);
+	printf("}");
+}
+
+static void run(struct comparison *comparison, const char *file, const struct sim_setting *settings)
+{
+	struct session session;
+	char name[MAX_NAME];
+	int status = session_open(&session, file, comparison->options, settings, comparison->axis_count);
+
+	name_run(comparison, file, settings, name);
+	if (!status)
+		status = session_run(&session, comparison->options);
+	if (!status) {
+		status = session_status(&session);
+		if (comparison->options->is_json)
+			put_object(comparison, name, file, settings, &session);
+		else
+			put_line(name, &session);
+		comparison->done++;
+	}
+	comparison->worst = status > comparison->worst ? status : comparison->worst;
+	session_close(&session);
+}
+
+/* The values of the axes in the run of this number. */
+static void choose(const struct comparison *comparison, unsigned number, struct sim_setting *settings)
+{
+	for (unsigned i = comparison->axis_count; i-- > 0;) {
+		const struct axis *axis = &comparison->axes[i];
+		settings[i] = (struct sim_setting){ axis->key, axis->values[number % axis->count] };
+		number /= axis->count;
+	}
+}
+
+static void run_all(struct comparison *comparison)
+{
+	struct sim_setting settings[MAX_AXES];
+	unsigned runs = 1;
+
+	for (unsigned i = 0; i < comparison->axis_count; i++)
+		runs *= comparison->axes[i].count;
+	for (unsigned file = 0; file < comparison->file_count; file++)
+		for (unsigned number = 0; number < runs; number++) {
+			choose(comparison, number, settings);
+			run(comparison, comparison->files[file], settings);
+		}
+}
+
+int compare_run(const struct sim_options *options)
+{
+	struct comparison *comparison = calloc(1, sizeof(*comparison));
+
+	if (!comparison)
+		return refuse("the table", "there is no memory");
+	comparison->options = options;
+	int status = read_arguments(comparison);
+	if (!status) {
+		if (options->is_json)
+			printf("[\n");
+		else
+			put_heading();
+		run_all(comparison);
+		if (options->is_json)
+			printf("\n]\n");
+		status = comparison->worst;
+	}
+	free(comparison);
+	return status;
+}

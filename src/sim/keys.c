@@ -1,0 +1,347 @@
+/* The table of all keys of a scenario. From it a file is checked, `verbena sim --keys` printed, and verbena-sim(1) held
+ * against. */
+#include "sim/scenario.h"
+
+#include <ctype.h>
+#include <errno.h>
+#include <stddef.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include "base/words.h"
+#include "sim/algorithms.h"
+
+static int set_switch_profile(struct scenario *scenario, const char *text, char *why, size_t size)
+{
+	const struct switch_profile *profile = switch_profile_find(text);
+
+	if (profile) {
+		scenario->topology.profile = *profile;
+		return 0;
+	}
+	size_t used = (size_t)snprintf(why, size, "there is no such profile of a switch; there are");
+	for (uint32_t i = 0; switch_profile_name(i) && used < size; i++)
+		used += (size_t)snprintf(why + used, size - used, "%s %s", i ? "," : "", switch_profile_name(i));
+	return -EINVAL;
+}
+
+static int set_nic_profile(struct scenario *scenario, const char *text, char *why, size_t size)
+{
+	const struct nic_profile *profile = nic_profile_find(text);
+
+	if (profile) {
+		scenario->topology.nic = *profile;
+		return 0;
+	}
+	size_t used = (size_t)snprintf(why, size, "there is no such profile of a NIC; there are");
+	for (uint32_t i = 0; nic_profile_name(i) && used < size; i++)
+		used += (size_t)snprintf(why + used, size - used, "%s %s", i ? "," : "", nic_profile_name(i));
+	return -EINVAL;
+}
+
+static int set_dimensions(struct scenario *scenario, const char *text, char *why, size_t size)
+{
+	uint32_t made[3] = { 0 };
+	unsigned count = 0;
+	char part[16];
+
+	for (const char *at = text;; at++) {
+		while (*at == ' ')
+			at++;
+		size_t length = strcspn(at, ", x");
+		uint64_t value;
+		snprintf(part, sizeof(part), "%.*s", (int)length, at);
+		if (count == 3 || length >= sizeof(part) || !value_integer(VALUE_COUNT, part, &value) || value < 1 || value > 4096) {
+			snprintf(why, size, "this is no list of one to three sizes; write [4, 4, 4]");
+			return -EINVAL;
+		}
+		made[count++] = (uint32_t)value;
+		at += length;
+		while (*at == ' ')
+			at++;
+		if (!*at)
+			break;
+	}
+	memcpy(scenario->topology.dimensions, made, sizeof(made));
+	return 0;
+}
+
+static int set_cc(struct scenario *scenario, const char *text, char *why, size_t size)
+{
+	if (!algorithm_find(text)) {
+		algorithm_refuse(text, why, size);
+		return -EINVAL;
+	}
+	snprintf(scenario->cc, sizeof(scenario->cc), "%s", text);
+	return 0;
+}
+
+#define SIZE_OF(member)	      sizeof(((struct scenario *)0)->member)
+#define FIELD(member)	      .offset = offsetof(struct scenario, member), .size = SIZE_OF(member)
+#define EACH(member, array)   FIELD(array[0].member), .stride = SIZE_OF(array[0]), .most = SIZE_OF(array) / SIZE_OF(array[0])
+#define CLASS(member)	      EACH(member, topology.profile.classes)
+#define FAULT(member)	      EACH(member, faults)
+#define WORKLOAD(member)      EACH(workload.member, workloads)
+#define BOUNDS(low, high)     .least = (low), .largest = (high)
+#define ANY_BYTES	      BOUNDS(0, 1e15)
+#define ANY_TIME	      BOUNDS(0, 8e16) /* a day */
+#define ENDPOINTS	      BOUNDS(0, 1e6)
+
+/* clang-format off */
+const struct scenario_key scenario_keys[] = {
+	{ "name", VALUE_TEXT, FIELD(name), .help = "what the scenario is called, for reports" },
+
+	{ "network.topology", VALUE_NAME, FIELD(topology.kind), .words = "switch|dumbbell|leaf-spine|fat-tree|rail|torus|ring",
+	  .help = "what the network looks like: this, or file" },
+	{ "network.file", VALUE_TEXT, FIELD(topology_file), .is_path = true,
+	  .help = "its links from a file: HPCC's (CSV or its own text) or htsim's .topo" },
+	{ "network.endpoints", VALUE_COUNT, FIELD(topology.endpoints), ENDPOINTS, .preset = "0",
+	  .help = "NICs in all; 0: as many as the other numbers make" },
+	{ "network.host-rate", VALUE_RATE, FIELD(topology.host_bits_per_second), BOUNDS(1e6, 1e14), .preset = "400G",
+	  .help = "of links between NICs and switches" },
+	{ "network.fabric-rate", VALUE_RATE, FIELD(topology.fabric_bits_per_second), BOUNDS(0, 1e14), .preset = "0",
+	  .help = "of links between switches; 0: as host-rate" },
+	{ "network.host-delay", VALUE_TIME, FIELD(topology.host_delay), ANY_TIME, .preset = "1us",
+	  .help = "of links between NICs and switches, one way" },
+	{ "network.fabric-delay", VALUE_TIME, FIELD(topology.fabric_delay), ANY_TIME, .preset = "1us",
+	  .help = "of links between switches, one way" },
+	{ "network.radix", VALUE_COUNT, FIELD(topology.radix), BOUNDS(0, 1024), .preset = "0",
+	  .help = "fat-tree: ports of a switch, k; 0: what the endpoints need" },
+	{ "network.tiers", VALUE_COUNT, FIELD(topology.tiers), BOUNDS(0, 3), .preset = "3", .help = "fat-tree: of switches, 2 or 3" },
+	{ "network.leaves", VALUE_COUNT, FIELD(topology.leaves), BOUNDS(0, 65536), .preset = "0",
+	  .help = "leaf-spine, rail (of each rail), ring: switches that have endpoints" },
+	{ "network.spines", VALUE_COUNT, FIELD(topology.spines), BOUNDS(0, 65536), .preset = "0",
+	  .help = "leaf-spine, rail: switches that join them; 0: as many as oversubscription says, of rails none" },
+	{ "network.uplinks", VALUE_COUNT, FIELD(topology.uplinks), BOUNDS(0, 1024), .preset = "0",
+	  .help = "links of each leaf to each spine, of a dumbbell's halves; 0: 1" },
+	{ "network.oversubscription", VALUE_REAL, FIELD(topology.oversubscription), BOUNDS(0, 1024), .preset = "0",
+	  .help = "fat-tree, leaf-spine: so many times what goes up comes from below; 0: as the other numbers make it, else 1" },
+	{ "network.machines", VALUE_COUNT, FIELD(topology.machines), ENDPOINTS, .preset = "0", .help = "rail: how many" },
+	{ "network.nics-a-machine", VALUE_COUNT, FIELD(topology.nics_a_machine), BOUNDS(0, 64), .preset = "0",
+	  .help = "rail: NICs of a machine, each on a rail of its own" },
+	{ "network.dimensions", VALUE_TEXT, .set = set_dimensions, .help = "torus: one to three sizes, as [4, 4, 4]" },
+
+	{ "network.switch.profile", VALUE_TEXT, .set = set_switch_profile, .is_first = true,
+	  .help = "what switches are like; each key below changes one thing of it" },
+	{ "network.switch.buffer", VALUE_BYTES, FIELD(topology.profile.buffer_bytes), ANY_BYTES,
+	  .help = "shared by all ports of a switch; 0: unlimited" },
+	{ "network.switch.port-buffer", VALUE_BYTES, FIELD(topology.profile.port_bytes), ANY_BYTES,
+	  .help = "instead: of each port, drop-tail; 0: the shared buffer" },
+	{ "network.switch.cut-through", VALUE_FLAG, FIELD(topology.profile.is_cut_through),
+	  .help = "a packet leaves while it still comes in" },
+	{ "network.switch.latency", VALUE_TIME, FIELD(topology.profile.latency), ANY_TIME,
+	  .help = "from a packet's being there until it is queued" },
+	{ "network.switch.flow-control", VALUE_WORD, FIELD(topology.profile.flow_control), .words = "drops|pfc|credits",
+	  .help = "what has no room is dropped, is paused, or is not sent" },
+	{ "network.switch.routing", VALUE_WORD, FIELD(topology.profile.routing), .words = "ecmp|spray|adaptive",
+	  .help = "of equal paths: by hash of the flow, each packet by chance, or the shortest queue" },
+	{ "network.switch.class-count", VALUE_COUNT, FIELD(topology.profile.class_count), BOUNDS(1, FABRIC_CLASSES),
+	  .help = "traffic classes, or virtual lanes, that are used" },
+	{ "network.switch.classes.*.lossless", VALUE_FLAG, CLASS(is_lossless), .help = "with pfc: paused, never dropped" },
+	{ "network.switch.classes.*.strict", VALUE_FLAG, CLASS(is_strict), .help = "goes before all that are not" },
+	{ "network.switch.classes.*.weight", VALUE_COUNT, CLASS(weight), BOUNDS(0, 255), .help = "of those that are not strict" },
+	{ "network.switch.classes.*.mark-min", VALUE_BYTES, CLASS(mark_min), BOUNDS(0, 4e9),
+	  .help = "ECN: queue from which some are marked, for each 100 Gb/s of the port" },
+	{ "network.switch.classes.*.mark-max", VALUE_BYTES, CLASS(mark_max), BOUNDS(0, 4e9),
+	  .help = "ECN: queue from which all are marked; 0: none is" },
+	{ "network.switch.classes.*.mark-chance", VALUE_SHARE, CLASS(mark_ppm), BOUNDS(0, 1e6), .help = "ECN: at mark-max" },
+	{ "network.switch.classes.*.alpha", VALUE_REAL, CLASS(alpha), BOUNDS(0, 1024),
+	  .help = "a queue may have so many times what is free of the shared buffer; 0: all" },
+	{ "network.switch.classes.*.limit", VALUE_BYTES, CLASS(limit_bytes), ANY_BYTES,
+	  .help = "of one queue, whatever is free; 0: none" },
+	{ "network.switch.reserved", VALUE_BYTES, FIELD(topology.profile.reserved_bytes), ANY_BYTES,
+	  .help = "pfc: of each port and class, beside the shared buffer" },
+	{ "network.switch.headroom", VALUE_BYTES, FIELD(topology.profile.headroom_bytes), ANY_BYTES,
+	  .help = "pfc: of each port and lossless class; 0: what its link needs" },
+	{ "network.switch.resume-offset", VALUE_BYTES, FIELD(topology.profile.resume_offset), ANY_BYTES,
+	  .help = "pfc: below the threshold by so much, who was paused may go on" },
+	{ "network.switch.pause-time", VALUE_TIME, FIELD(topology.profile.pause_quanta), ANY_TIME,
+	  .help = "pfc: how long a pause holds unless renewed; 0: until it is taken back" },
+	{ "network.switch.watchdog", VALUE_TIME, FIELD(topology.profile.watchdog), ANY_TIME,
+	  .help = "pfc: a class paused for so long drops, and is not paused, for as long; 0: never" },
+	{ "network.switch.credits", VALUE_BYTES, FIELD(topology.profile.credit_bytes), ANY_BYTES,
+	  .help = "credits: room of each port and lane" },
+
+	{ "network.nic.profile", VALUE_TEXT, .set = set_nic_profile, .is_first = true,
+	  .help = "what NICs are like; each key below changes one thing of it" },
+	{ "network.nic.send-latency", VALUE_TIME, FIELD(topology.nic.send_latency), ANY_TIME, .help = "the NIC's own, of each packet" },
+	{ "network.nic.receive-latency", VALUE_TIME, FIELD(topology.nic.receive_latency), ANY_TIME,
+	  .help = "the NIC's own, of each packet" },
+	{ "network.nic.pcie-latency", VALUE_TIME, FIELD(topology.nic.pcie_latency), ANY_TIME, .help = "between memory and NIC, one way" },
+	{ "network.nic.pcie-rate", VALUE_RATE, FIELD(topology.nic.pcie_bits_per_second), BOUNDS(0, 1e14), .help = "0: no bound" },
+
+	{ "network.faults.*.link", VALUE_TEXT, FAULT(link),
+	  .help = "which, both ways: \"endpoint 3\", \"switch 2 port 5\", \"link 17\"" },
+	{ "network.faults.*.loss", VALUE_SHARE, FAULT(fault.loss_ppm), BOUNDS(0, 1e6), .preset = "0", .help = "of packets" },
+	{ "network.faults.*.bit-error-rate", VALUE_REAL, FAULT(fault.bit_error_rate), BOUNDS(0, 1), .preset = "0",
+	  .help = "chance of a bit to be wrong" },
+	{ "network.faults.*.down", VALUE_TIME, FAULT(fault.down_at), ANY_TIME, .preset = "0", .help = "when it goes down" },
+	{ "network.faults.*.up", VALUE_TIME, FAULT(fault.up_at), ANY_TIME, .preset = "0", .help = "when it is back" },
+	{ "network.faults.*.flap", VALUE_TIME, FAULT(fault.flap_period), ANY_TIME, .preset = "0",
+	  .help = "and again after so long; 0: once" },
+
+	{ "transport.cc", VALUE_TEXT, .set = set_cc, .preset = "none", .help = "congestion control" },
+	{ "transport.first-window", VALUE_BYTES, FIELD(first_window), BOUNDS(0, 1u << 30), .preset = "0",
+	  .help = "under way at first; 0: as the algorithm has it" },
+	{ "transport.largest-window", VALUE_BYTES, FIELD(largest_window), BOUNDS(0, 1u << 30), .preset = "0",
+	  .help = "under way at most; 0: no bound but the algorithm's" },
+	{ "transport.mtu", VALUE_BYTES, FIELD(mtu), BOUNDS(64, 4096), .preset = "4096", .help = "payload of a packet" },
+	{ "transport.data-overhead", VALUE_BYTES, FIELD(data_overhead), BOUNDS(0, 4096), .preset = "0",
+	  .help = "of a packet beside its payload; 0: what RoCEv2 over Ethernet has" },
+	{ "transport.ack-overhead", VALUE_BYTES, FIELD(ack_overhead), BOUNDS(0, 4096), .preset = "0",
+	  .help = "of an acknowledgement; 0: what RoCEv2 over Ethernet has" },
+	{ "transport.ack-every", VALUE_COUNT, FIELD(ack_every), BOUNDS(1, 1e6), .preset = "1",
+	  .help = "packets for each acknowledgement, and one for the last of a flow" },
+	{ "transport.timeout", VALUE_TIME, FIELD(timeout), BOUNDS(1e6, 8e16), .preset = "67ms",
+	  .help = "without an acknowledgement for so long, packets are sent again" },
+	{ "transport.retries", VALUE_COUNT, FIELD(retries), BOUNDS(1, 7), .preset = "7", .help = "until a flow fails" },
+	{ "transport.probe", VALUE_TIME, FIELD(probe), ANY_TIME, .preset = "0",
+	  .help = "silence until the last packet is sent again; 0: never before the timeout" },
+	{ "transport.ack-class", VALUE_COUNT, FIELD(ack_class), BOUNDS(0, FABRIC_CLASSES - 1), .preset = "0",
+	  .help = "traffic class of acknowledgements" },
+	{ "transport.engines", VALUE_FLAG, FIELD(has_engines), .preset = "yes",
+	  .help = "no: endpoints only send and acknowledge, to see what the network itself costs" },
+	{ "transport.ignore-order", VALUE_FLAG, FIELD(ignores_order), .preset = "no",
+	  .help = "an ideal receiver that takes packets in any order; without engines alone" },
+
+	{ "workload.*.kind", VALUE_NAME, WORKLOAD(kind), .words = "incast|permutation|all-to-all|poisson",
+	  .help = "who sends to whom: this, or file" },
+	{ "workload.*.file", VALUE_TEXT, EACH(file, workloads), .is_path = true,
+	  .help = "a list of flows: HPCC's (CSV or its own text) or htsim's .cm" },
+	{ "workload.*.endpoints", VALUE_COUNT, WORKLOAD(endpoints), ENDPOINTS, .preset = "0",
+	  .help = "the first so many take part; 0: all" },
+	{ "workload.*.bytes", VALUE_BYTES, WORKLOAD(bytes), BOUNDS(1, 1e15), .preset = "1MB", .help = "of each flow" },
+	{ "workload.*.start", VALUE_TIME, WORKLOAD(start), ANY_TIME, .preset = "0", .help = "of the first flow" },
+	{ "workload.*.spread", VALUE_TIME, WORKLOAD(spread), ANY_TIME, .preset = "0",
+	  .help = "flows start by chance within so long after that" },
+	{ "workload.*.senders", VALUE_COUNT, WORKLOAD(senders), ENDPOINTS, .preset = "0",
+	  .help = "incast: how many; 0: all but the target" },
+	{ "workload.*.target", VALUE_COUNT, WORKLOAD(target), ENDPOINTS, .preset = "0", .help = "incast: which endpoint receives" },
+	{ "workload.*.at-once", VALUE_COUNT, WORKLOAD(at_once), ENDPOINTS, .preset = "0",
+	  .help = "all-to-all: flows of a sender at once; 0: all" },
+	{ "workload.*.load", VALUE_REAL, WORKLOAD(load), BOUNDS(0, 1), .preset = "30%", .help = "poisson: of each endpoint's link" },
+	{ "workload.*.rate", VALUE_RATE, WORKLOAD(bits_per_second), BOUNDS(0, 1e14), .preset = "0",
+	  .help = "poisson: of that link; 0: what it has" },
+	{ "workload.*.duration", VALUE_TIME, WORKLOAD(duration), ANY_TIME, .preset = "1ms", .help = "poisson: for how long flows start" },
+	{ "workload.*.sizes", VALUE_TEXT, WORKLOAD(sizes), .is_path = true,
+	  .help = "poisson: WebSearch, FB_Hadoop, AliStorage2019, or a CSV file (bytes,percent); else all of bytes" },
+	{ "workload.*.class", VALUE_COUNT, WORKLOAD(traffic_class), BOUNDS(0, FABRIC_CLASSES - 1), .preset = "0",
+	  .help = "traffic class of the data" },
+
+	{ "run.seed", VALUE_COUNT, FIELD(seed), BOUNDS(0, 9e18), .preset = "1", .help = "decides all that is left to chance" },
+	{ "run.threads", VALUE_COUNT, FIELD(threads), BOUNDS(1, 256), .preset = "1", .help = "the result is the same with any number" },
+	{ "run.limit", VALUE_TIME, FIELD(limit), BOUNDS(0, 4e18), .preset = "0", .help = "of virtual time; 0: none" },
+	{ "run.stall", VALUE_TIME, FIELD(stall), BOUNDS(0, 4e18), .preset = "0",
+	  .help = "nothing arrived for so long though flows are open: the run ends; 0: 1 s" },
+
+	{ "capture.links", VALUE_TEXT, FIELD(captured),
+	  .help = "what --pcap records: [\"endpoint 3 up\", \"endpoint 3 down\", \"switch 2 port 5\"]" },
+	{ .path = NULL },
+};
+/* clang-format on */
+
+/* Does a path fit a key's? The numbers of a list may be left out where it has one element: workload.bytes. */
+static bool fits(const char *pattern, const char *path, uint32_t *index, bool *is_all)
+{
+	*index = 0;
+	*is_all = false;
+	while (*pattern) {
+		if (*pattern != '*') {
+			if (*pattern++ != *path++)
+				return false;
+			continue;
+		}
+		pattern++;
+		if (strncmp(path, "all.", 4) == 0) {
+			*is_all = true;
+			path += 3;
+		} else if (isdigit((unsigned char)*path)) {
+			char *end;
+			unsigned long number = strtoul(path, &end, 10);
+			*index = number < UINT32_MAX ? (uint32_t)number : UINT32_MAX;
+			path = end;
+		} else {
+			pattern++; /* the dot behind the number, too */
+		}
+	}
+	return *path == 0;
+}
+
+const struct scenario_key *scenario_key_find(const char *path, uint32_t *index, bool *is_all)
+{
+	for (const struct scenario_key *key = scenario_keys; key->path; key++)
+		if (fits(key->path, path, index, is_all))
+			return key;
+	return NULL;
+}
+
+static const char *last_part(const char *path)
+{
+	const char *dot = strrchr(path, '.');
+	return dot ? dot + 1 : path;
+}
+
+/* The numbers of a path become the table's stars. */
+static void star_numbers(const char *path, char *starred, size_t size)
+{
+	size_t used = 0;
+
+	while (*path && used + 1 < size) {
+		size_t length = strcspn(path, ".");
+		bool is_number = length && strspn(path, "0123456789") == length;
+		used += (size_t)snprintf(starred + used, size - used, "%.*s", is_number ? 1 : (int)length, is_number ? "*" : path);
+		path += length;
+		if (*path && used + 1 < size) {
+			starred[used++] = *path++;
+			starred[used] = 0;
+		}
+	}
+}
+
+const char *scenario_key_nearest(const char *path)
+{
+	char starred[160] = "";
+	const char *nearest = NULL;
+	unsigned best = 0;
+
+	star_numbers(path, starred, sizeof(starred));
+	for (const struct scenario_key *key = scenario_keys; key->path; key++) {
+		unsigned distance = vb_word_distance(key->path, starred);
+		if (strcmp(last_part(key->path), last_part(starred)) == 0 && distance > 3)
+			distance = 3; /* the right word in the wrong place */
+		if (!nearest || distance < best) {
+			nearest = key->path;
+			best = distance;
+		}
+	}
+	return best <= 3 ? nearest : NULL;
+}
+
+static const char *kind_name(const struct scenario_key *key)
+{
+	static const char *const names[] = {
+		[VALUE_TEXT] = "text",
+		[VALUE_FLAG] = "yes|no",
+		[VALUE_COUNT] = "number",
+		[VALUE_BYTES] = "bytes",
+		[VALUE_TIME] = "time",
+		[VALUE_RATE] = "rate",
+		[VALUE_SHARE] = "share",
+		[VALUE_REAL] = "number",
+	};
+	return key->words ? key->words : names[key->kind];
+}
+
+void scenario_keys_print(FILE *out)
+{
+	fprintf(out, "# Keys of a scenario: kind, [default] and meaning. A * is the number of a traffic class, or \"all\",\n"
+		     "# and of an element in a list, from 0.\n"
+		     "#   time   800ns 1us 2.5ms      rate   100G 400Gb/s       share  1%% 0.01 50ppm\n"
+		     "#   bytes  4096 500kB 64KiB     number 16 0.3 30%%\n");
+	for (const struct scenario_key *key = scenario_keys; key->path; key++) {
+		fprintf(out, "%s\n    %s", key->path, kind_name(key));
+		if (key->preset)
+			fprintf(out, " [%s]", key->preset);
+		fprintf(out, ": %s\n", key->help);
+	}
+}

@@ -1,0 +1,61 @@
+/* How far a run is. */
+#include "sim/progress.h"
+
+#include <inttypes.h>
+#include <signal.h>
+#include <stdio.h>
+#include "sim/value.h"
+
+static volatile sig_atomic_t is_interrupted;
+
+static void on_interrupt(int number)
+{
+	is_interrupted = 1;
+}
+
+void progress_start(struct progress *progress)
+{
+	struct sigaction action = { .sa_handler = on_interrupt, .sa_flags = (int)SA_RESETHAND | SA_RESTART };
+
+	is_interrupted = 0;
+	sigaction(SIGINT, &action, NULL);
+	progress->has_line = false;
+}
+
+/* The part that is done, of flows or of the time that there is; 0: nobody knows. */
+static double part_done(const struct progress *progress, const struct fabric_progress *now)
+{
+	double flows = now->flows ? (double)now->flows_done / now->flows : 0;
+	double time = progress->limit ? (double)now->now / (double)progress->limit : 0;
+
+	return flows > time ? flows : time;
+}
+
+static void show(struct progress *progress, const struct fabric_progress *now)
+{
+	char time[32], rate[32], left[64] = "";
+	double done = part_done(progress, now);
+
+	if (done > 0.01)
+		snprintf(left, sizeof(left), ", about %.0f s left", now->wall_s * (1 - done) / done);
+	fprintf(stderr, "%s%s of virtual time, %" PRIu32 " of %" PRIu32 " flows, %s hops/s%s%s", progress->is_terminal ? "\r" : "",
+		value_time_text(now->now, time, sizeof(time)), now->flows_done, now->flows,
+		value_count_text(now->wall_s > 0 ? (double)now->packet_hops / now->wall_s : 0, rate, sizeof(rate)), left,
+		progress->is_terminal ? "\033[K" : "\n");
+	fflush(stderr);
+	progress->has_line = true;
+}
+
+bool progress_tell(struct progress *progress, const struct fabric_progress *now)
+{
+	if (progress->is_shown)
+		show(progress, now);
+	return !is_interrupted;
+}
+
+void progress_end(struct progress *progress)
+{
+	if (progress->has_line && progress->is_terminal)
+		fputs("\r\033[K", stderr);
+	progress->has_line = false;
+}

@@ -1,0 +1,18 @@
+/* How far a run is, on standard error: a line that is written over on a terminal, else one after another. And whether the
+ * person has seen enough: a first interrupt ends the run, which then says what it has; a second ends the program. */
+#ifndef SIM_PROGRESS_H
+#define SIM_PROGRESS_H
+
+#include <stdbool.h>
+#include "fabric/fabric.h"
+
+struct progress {
+	bool is_shown, is_terminal, has_line;
+	vb_time limit; /* of virtual time; 0: none */
+};
+
+void progress_start(struct progress *progress); /* listens to interrupts */
+bool progress_tell(struct progress *progress, const struct fabric_progress *now); /* false: it is to end */
+void progress_end(struct progress *progress); /* clears its line */
+
+#endif

@@ -1,0 +1,162 @@
+/* What came of a run, for people and as CSV. */
+#include "sim/report.h"
+
+#include <inttypes.h>
+#include <string.h>
+#include "sim/link_name.h"
+
+const char *report_end_name(enum fabric_end end)
+{
+	static const char *const names[] = {
+		[FABRIC_DONE] = "done",
+		[FABRIC_LIMIT] = "limit",
+		[FABRIC_DEADLOCK] = "deadlock",
+		[FABRIC_LIVELOCK] = "livelock",
+		[FABRIC_IDLE] = "idle",
+		[FABRIC_STOPPED] = "stopped",
+		[FABRIC_MEMORY] = "memory",
+	};
+	return names[end];
+}
+
+double report_hops_per_cpu_s(const struct fabric_result *result)
+{
+	return result->cpu_s > 0 ? (double)result->packet_hops / result->cpu_s : 0;
+}
+
+double report_payload_gb_per_cpu_s(const struct fabric_result *result)
+{
+	return result->cpu_s > 0 ? (double)result->payload_bytes / 1e9 / result->cpu_s : 0;
+}
+
+static void put_head(FILE *out, const struct simulation *simulation)
+{
+	const struct scenario *scenario = simulation->scenario;
+	char rate[32], bytes[32];
+	uint64_t payload = 0;
+
+	for (uint32_t i = 0; i < simulation->flows.count; i++)
+		payload += simulation->flows.flows[i].bytes;
+	if (*scenario->name)
+		fprintf(out, "%s\n", scenario->name);
+	fprintf(out, "%s of %" PRIu32 " endpoints (%s), %" PRIu32 " switch%s; %" PRIu32 " flow%s, %s; MTU %" PRIu32
+		", cc %s, seed %" PRIu64 "\n",
+		*scenario->topology_file ? "network" : scenario->topology.kind, simulation->network.endpoint_count,
+		value_rate_text(simulation->network.links[simulation->network.endpoints[0].link].bits_per_second, rate, sizeof(rate)),
+		simulation->network.switch_count, simulation->network.switch_count == 1 ? "" : "es", simulation->flows.count,
+		simulation->flows.count == 1 ? "" : "s", value_bytes_text(payload, bytes, sizeof(bytes)),
+		scenario->mtu, scenario->cc, scenario->seed);
+	for (unsigned i = 0; i < simulation->label_count; i++)
+		fprintf(out, "NOTE: %s\n", simulation->labels[i]);
+}
+
+static void put_cycle(FILE *out, const struct simulation *simulation)
+{
+	char name[64];
+
+	for (uint32_t i = 0; i < simulation->result.cycle_count; i++)
+		fprintf(out, "  %s waits for\n", link_text(&simulation->network, simulation->result.cycle[i], name, sizeof(name)));
+	if (simulation->result.cycle_count)
+		fprintf(out, "  the first of these\n");
+}
+
+static void put_end(FILE *out, const struct simulation *simulation)
+{
+	const struct fabric_result *result = &simulation->result;
+	char ended[32], last[32];
+	uint32_t open = simulation->flows.count - result->flows_done;
+
+	fprintf(out, "\nended: %s", fabric_end_text(result->end));
+	if (result->end != FABRIC_DONE)
+		fprintf(out, ", at %s", value_time_text(result->ended_at, ended, sizeof(ended)));
+	fprintf(out, "; the last flow at %s\n", value_time_text(result->last_flow, last, sizeof(last)));
+	put_cycle(out, simulation);
+	if (open)
+		fprintf(out, "%" PRIu32 " flows are open\n", open);
+	if (result->flows_failed)
+		fprintf(out, "%" PRIu32 " flows FAILED\n", result->flows_failed);
+}
+
+static void put_row(FILE *out, const struct summary_flows *flows)
+{
+	char p50[32], p95[32], p99[32], most[32];
+
+	if (!flows->count)
+		return;
+	fprintf(out, "%-15s %8" PRIu32 " %10s %10s %10s %10s %9.2f %8.2f %8.2f\n", flows->name, flows->count,
+		value_time_text(flows->p50, p50, sizeof(p50)), value_time_text(flows->p95, p95, sizeof(p95)),
+		value_time_text(flows->p99, p99, sizeof(p99)), value_time_text(flows->most, most, sizeof(most)), flows->slow50,
+		flows->slow95, flows->slow99);
+}
+
+static void put_table(FILE *out, const struct summary *summary)
+{
+	fprintf(out, "\n%-15s %8s %10s %10s %10s %10s %9s %8s %8s\n", "completion", "flows", "p50", "p95", "p99", "max",
+		"slowdown", "p95", "p99");
+	put_row(out, &summary->all);
+	for (int i = 0; i < SUMMARY_BUCKETS; i++)
+		if (summary->buckets[i].count != summary->all.count)
+			put_row(out, &summary->buckets[i]);
+}
+
+static void put_links(FILE *out, const struct simulation *simulation, const struct summary *summary)
+{
+	char name[64], bytes[32], queued[32];
+
+	fprintf(out, "\nbusiest links\n");
+	for (uint32_t i = 0; i < summary->link_count; i++) {
+		uint32_t link = summary->links[i];
+		const struct fabric_link_counts *counts = &simulation->result.links[link];
+		fprintf(out, "  %-22s %5.1f%%  %10s, at most %s queued\n",
+			link_text(&simulation->network, link, name, sizeof(name)), 100 * link_load(simulation, link),
+			value_bytes_text(counts->bytes, bytes, sizeof(bytes)),
+			value_bytes_text(counts->most_queued, queued, sizeof(queued)));
+	}
+}
+
+static void put_counts(FILE *out, const struct fabric_result *result)
+{
+	fprintf(out,
+		"\ndrops %" PRIu64 ", lost on links %" PRIu64 ", marked %" PRIu64 ", pauses %" PRIu64 "; sent again %" PRIu64
+		", NAKs %" PRIu64 ", timeouts %" PRIu64 ", CNPs %" PRIu64 "\n",
+		result->drops, result->lost, result->marked_packets, result->pauses, result->resent_packets, result->naks,
+		result->timeouts, result->cnps);
+	if (result->lossless_drops)
+		fprintf(out, "DROPS IN A LOSSLESS CLASS: %" PRIu64 ". Its headroom is too small for its links, or a watchdog fired.\n",
+			result->lossless_drops);
+}
+
+static void put_cost(FILE *out, const struct fabric_result *result)
+{
+	char hops[32], rate[32], memory[32];
+
+	fprintf(out, "\n%s packet-hops in %.2f s of CPU time (%.2f s, %" PRIu32 " thread%s): %s/s, %.2f GB of payload/s; %s\n",
+		value_count_text((double)result->packet_hops, hops, sizeof(hops)), result->cpu_s, result->wall_s, result->threads,
+		result->threads == 1 ? "" : "s", value_count_text(report_hops_per_cpu_s(result), rate, sizeof(rate)),
+		report_payload_gb_per_cpu_s(result), value_bytes_text(result->bytes_at_most, memory, sizeof(memory)));
+	fprintf(out, "result %016" PRIx64 "\n", result->hash);
+}
+
+void report_text(FILE *out, const struct simulation *simulation, const struct summary *summary)
+{
+	put_head(out, simulation);
+	put_end(out, simulation);
+	put_table(out, summary);
+	put_links(out, simulation, summary);
+	put_counts(out, &simulation->result);
+	put_cost(out, &simulation->result);
+}
+
+void report_csv(FILE *out, const struct simulation *simulation)
+{
+	fprintf(out, "src,dst,bytes,start_ps,fct_ps,ideal_ps,slowdown,error\n");
+	for (uint32_t i = 0; i < simulation->flows.count; i++) {
+		const struct flow *flow = &simulation->flows.flows[i];
+		const struct flow_result *result = &simulation->result.flows[i];
+		fprintf(out, "%" PRIu32 ",%" PRIu32 ",%" PRIu64 ",%" PRId64 ",%" PRId64 ",%" PRId64 ",", flow->src, flow->dst,
+			flow->bytes, result->start, result->fct, simulation->ideals[i]);
+		if (flow_is_done(simulation, i))
+			fprintf(out, "%.4f", flow_slowdown(simulation, i));
+		fprintf(out, result->error ? ",\"%s\"\n" : ",%s\n", result->error ? vb_cause_text(result->cause) : "");
+	}
+}

@@ -1,0 +1,187 @@
+/* What came of a run, as JSON. Times are picoseconds, in integers; a hash is a text, as it has more digits than a double. */
+#include <inttypes.h>
+#include <sys/resource.h>
+#include "os/json.h"
+#include "sim/link_name.h"
+#include "sim/report.h"
+
+/* Fields of the object at hand. */
+struct object {
+	FILE *out;
+	const char *indent;
+	bool has_any;
+};
+
+static void field(struct object *object, const char *name)
+{
+	fprintf(object->out, "%s\n%s  \"%s\": ", object->has_any ? "," : "", object->indent, name);
+	object->has_any = true;
+}
+
+static void integer(struct object *object, const char *name, uint64_t value)
+{
+	field(object, name);
+	fprintf(object->out, "%" PRIu64, value);
+}
+
+static void real(struct object *object, const char *name, double value)
+{
+	field(object, name);
+	fprintf(object->out, "%.6g", value);
+}
+
+static void string(struct object *object, const char *name, const char *value)
+{
+	field(object, name);
+	vb_json_string(object->out, value);
+}
+
+static void put_labels(struct object *object, const struct simulation *simulation)
+{
+	field(object, "labels");
+	fputc('[', object->out);
+	for (unsigned i = 0; i < simulation->label_count; i++) {
+		fputs(i ? ", " : "", object->out);
+		vb_json_string(object->out, simulation->labels[i]);
+	}
+	fputc(']', object->out);
+}
+
+static void put_links(struct object *object, const char *name, const struct simulation *simulation, const uint32_t *links,
+	uint32_t count)
+{
+	char text[64];
+
+	field(object, name);
+	fputc('[', object->out);
+	for (uint32_t i = 0; i < count; i++) {
+		const struct fabric_link_counts *counts = &simulation->result.links[links[i]];
+		fprintf(object->out, "%s\n%s    {\"link\": %" PRIu32 ", \"name\": ", i ? "," : "", object->indent, links[i]);
+		vb_json_string(object->out, link_text(&simulation->network, links[i], text, sizeof(text)));
+		fprintf(object->out,
+			", \"load\": %.4f, \"bytes\": %" PRIu64 ", \"most_queued_bytes\": %" PRIu64 ", \"drops\": %" PRIu64
+			", \"pauses\": %" PRIu64 ", \"paused_ps\": %" PRId64 "}",
+			link_load(simulation, links[i]), counts->bytes, counts->most_queued, counts->drops, counts->pauses,
+			counts->paused);
+	}
+	fputc(']', object->out);
+}
+
+static void put_percentiles(FILE *out, const struct summary_flows *flows)
+{
+	fprintf(out, "{\"flows\": %" PRIu32, flows->count);
+	if (flows->count)
+		fprintf(out,
+			", \"fct_ps\": {\"p50\": %" PRId64 ", \"p95\": %" PRId64 ", \"p99\": %" PRId64 ", \"max\": %" PRId64
+			"}, \"slowdown\": {\"p50\": %.4f, \"p95\": %.4f, \"p99\": %.4f, \"max\": %.4f}",
+			flows->p50, flows->p95, flows->p99, flows->most, flows->slow50, flows->slow95, flows->slow99,
+			flows->slow_most);
+	fputc('}', out);
+}
+
+static void put_summary(struct object *object, const struct summary *summary)
+{
+	bool has_any = false;
+
+	field(object, "summary");
+	put_percentiles(object->out, &summary->all);
+	field(object, "summary_by_size");
+	fputc('{', object->out);
+	for (int i = 0; i < SUMMARY_BUCKETS; i++) {
+		if (!summary->buckets[i].count)
+			continue;
+		fprintf(object->out, "%s\n%s    ", has_any ? "," : "", object->indent);
+		vb_json_string(object->out, summary->buckets[i].name);
+		fputs(": ", object->out);
+		put_percentiles(object->out, &summary->buckets[i]);
+		has_any = true;
+	}
+	fputc('}', object->out);
+}
+
+static void put_flows(struct object *object, const struct simulation *simulation)
+{
+	field(object, "flows");
+	fputc('[', object->out);
+	for (uint32_t i = 0; i < simulation->flows.count; i++) {
+		const struct flow *flow = &simulation->flows.flows[i];
+		const struct flow_result *result = &simulation->result.flows[i];
+		fprintf(object->out,
+			"%s\n%s    {\"src\": %" PRIu32 ", \"dst\": %" PRIu32 ", \"bytes\": %" PRIu64 ", \"start_ps\": %" PRId64
+			", \"fct_ps\": %" PRId64 ", \"ideal_ps\": %" PRId64,
+			i ? "," : "", object->indent, flow->src, flow->dst, flow->bytes, result->start, result->fct,
+			simulation->ideals[i]);
+		if (result->error) {
+			fputs(", \"error\": ", object->out);
+			vb_json_string(object->out, vb_cause_text(result->cause));
+		}
+		fputc('}', object->out);
+	}
+	fputc(']', object->out);
+}
+
+static void put_cost(struct object *object, const struct fabric_result *result)
+{
+	struct rusage usage = { 0 };
+
+	getrusage(RUSAGE_SELF, &usage);
+	integer(object, "packet_hops", result->packet_hops);
+	integer(object, "events", result->events);
+	real(object, "cpu_s", result->cpu_s);
+	real(object, "critical_cpu_s", result->critical_cpu_s);
+	real(object, "wall_s", result->wall_s);
+	real(object, "packet_hops_per_cpu_s", report_hops_per_cpu_s(result));
+	real(object, "payload_gb_per_cpu_s", report_payload_gb_per_cpu_s(result));
+	integer(object, "max_rss_bytes", (uint64_t)usage.ru_maxrss * 1024);
+	integer(object, "run_bytes", result->bytes_at_most);
+}
+
+static void put_counts(struct object *object, const struct fabric_result *result)
+{
+	integer(object, "flows_done", result->flows_done);
+	integer(object, "flows_failed", result->flows_failed);
+	integer(object, "payload_bytes", result->payload_bytes);
+	integer(object, "data_packets", result->data_packets);
+	integer(object, "acks", result->acks);
+	integer(object, "resent_packets", result->resent_packets);
+	integer(object, "timeouts", result->timeouts);
+	integer(object, "naks", result->naks);
+	integer(object, "cnps", result->cnps);
+	integer(object, "marked_packets", result->marked_packets);
+	integer(object, "drops", result->drops);
+	integer(object, "lossless_drops", result->lossless_drops);
+	integer(object, "lost", result->lost);
+	integer(object, "pauses", result->pauses);
+}
+
+void report_json(FILE *out, const struct simulation *simulation, const struct summary *summary, const char *indent,
+	bool with_flows)
+{
+	const struct fabric_result *result = &simulation->result;
+	struct object object = { .out = out, .indent = indent };
+	char hash[24];
+
+	fputc('{', out);
+	string(&object, "name", simulation->scenario->name);
+	string(&object, "cc", simulation->scenario->cc);
+	integer(&object, "seed", simulation->scenario->seed);
+	integer(&object, "threads", result->threads);
+	integer(&object, "endpoints", result->endpoints);
+	integer(&object, "mtu", simulation->config.mtu);
+	integer(&object, "ack_every", simulation->config.ack_every);
+	put_labels(&object, simulation);
+	string(&object, "end", report_end_name(result->end));
+	string(&object, "end_text", fabric_end_text(result->end));
+	integer(&object, "ended_at_ps", (uint64_t)result->ended_at);
+	integer(&object, "jct_ps", (uint64_t)result->last_flow);
+	put_cost(&object, result);
+	put_counts(&object, result);
+	snprintf(hash, sizeof(hash), "%016" PRIx64, result->hash);
+	string(&object, "result_hash", hash);
+	put_links(&object, "cycle", simulation, result->cycle, result->cycle_count);
+	put_links(&object, "busiest_links", simulation, summary->links, summary->link_count);
+	put_summary(&object, summary);
+	if (with_flows)
+		put_flows(&object, simulation);
+	fprintf(out, "\n%s}", indent);
+}

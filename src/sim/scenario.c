@@ -1,0 +1,236 @@
+/* Entries become a scenario: each value is read as its key's kind, held against the key's bounds and put where the table
+ * says. */
+#include "sim/scenario.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+struct filling {
+	struct scenario *scenario;
+	const char *directory;
+	struct document_error *error;
+	const struct document_entry *entry; /* NULL: a default */
+};
+
+/* Says what is wrong with the value at hand. */
+static int refuse_value(const struct filling *filling, const struct scenario_key *key, const char *text, const char *what)
+{
+	const struct document_entry *entry = filling->entry;
+
+	return document_refuse(filling->error, entry ? entry->value_at : (struct document_mark){ 0 }, "%s: '%.60s': %.250s",
+		entry ? entry->path : key->path, text, what);
+}
+
+static void put_integer(void *field, uint32_t size, uint64_t value)
+{
+	uint8_t u8 = (uint8_t)value;
+	uint32_t u32 = (uint32_t)value;
+
+	memcpy(field, size == 1 ? (void *)&u8 : size == 4 ? (void *)&u32 : (void *)&value, size);
+}
+
+/* In the key's own units: "1us" and not 1000000. */
+static const char *bound_text(const struct scenario_key *key, double bound, char *text, size_t size)
+{
+	switch (key->kind) {
+	case VALUE_TIME:
+		return value_time_text((vb_time)bound, text, size);
+	case VALUE_BYTES:
+		return value_bytes_text((uint64_t)bound, text, size);
+	case VALUE_RATE:
+		return value_rate_text((uint64_t)bound, text, size);
+	case VALUE_SHARE:
+		snprintf(text, size, "%g%%", bound / 10000);
+		return text;
+	default:
+		snprintf(text, size, "%.15g", bound);
+		return text;
+	}
+}
+
+static int put_number(struct filling *filling, const struct scenario_key *key, const char *text, void *field)
+{
+	char what[200], least[40], largest[40];
+	double real = 0;
+	uint64_t integer = 0;
+
+	if (!(key->kind == VALUE_REAL ? value_real(text, &real) : value_integer(key->kind, text, &integer))) {
+		snprintf(what, sizeof(what), "write %s", value_form(key->kind));
+		return refuse_value(filling, key, text, what);
+	}
+	double compared = key->kind == VALUE_REAL ? real : (double)integer;
+	bool is_full = key->kind != VALUE_REAL && key->size < 8 && integer >> (8 * key->size);
+	if (compared < key->least || compared > key->largest || is_full) {
+		snprintf(what, sizeof(what), "write one from %s to %s", bound_text(key, key->least, least, sizeof(least)),
+			bound_text(key, key->largest, largest, sizeof(largest)));
+		return refuse_value(filling, key, text, what);
+	}
+	if (key->kind == VALUE_REAL)
+		memcpy(field, &real, sizeof(real));
+	else
+		put_integer(field, key->size, integer);
+	return 0;
+}
+
+/* The names of what lies beside a scenario file; a distribution may be a built-in one, whose name is no path. */
+static int put_text(struct filling *filling, const struct scenario_key *key, const char *text, char *field)
+{
+	const char *directory = "", *slash = "";
+
+	if (key->is_path && *text && *text != '/' && filling->entry && filling->entry->value_at.line && *filling->directory &&
+		strpbrk(text, "./")) {
+		directory = filling->directory;
+		slash = "/";
+	}
+	if (snprintf(field, key->size, "%s%s%s", directory, slash, text) >= (int)key->size)
+		return refuse_value(filling, key, text, "this is too long");
+	return 0;
+}
+
+static int refuse_word(struct filling *filling, const struct scenario_key *key, const char *text)
+{
+	char what[200];
+
+	snprintf(what, sizeof(what), "write one of %s", key->words);
+	return refuse_value(filling, key, text, what);
+}
+
+static int put_value(struct filling *filling, const struct scenario_key *key, const char *text, char *field)
+{
+	char what[300];
+	uint32_t word;
+	bool flag;
+
+	if (key->set)
+		return key->set(filling->scenario, text, what, sizeof(what)) ? refuse_value(filling, key, text, what) : 0;
+	if (key->words && !value_word(key->words, text, &word))
+		return refuse_word(filling, key, text);
+	switch (key->kind) {
+	case VALUE_TEXT:
+	case VALUE_NAME:
+		return put_text(filling, key, text, field);
+	case VALUE_WORD:
+		put_integer(field, key->size, word);
+		return 0;
+	case VALUE_FLAG:
+		if (!value_flag(text, &flag))
+			return refuse_value(filling, key, text, "write yes or no");
+		memcpy(field, &flag, sizeof(flag));
+		return 0;
+	default:
+		return put_number(filling, key, text, field);
+	}
+}
+
+static int put_into_all(struct filling *filling, const struct scenario_key *key, const char *text)
+{
+	int error = 0;
+
+	for (uint32_t i = 0; !error && i < (key->stride ? key->most : 1); i++)
+		error = put_value(filling, key, text, (char *)filling->scenario + key->offset + i * key->stride);
+	return error;
+}
+
+static int put_defaults(struct filling *filling)
+{
+	int error = 0;
+
+	filling->scenario->topology.profile = *switch_profile_find(switch_profile_name(0));
+	filling->scenario->topology.nic = *nic_profile_find(nic_profile_name(0));
+	for (const struct scenario_key *key = scenario_keys; !error && key->path; key++)
+		if (key->preset)
+			error = put_into_all(filling, key, key->preset);
+	return error;
+}
+
+/* Is a path what keys begin with? */
+static bool is_section(const char *path)
+{
+	size_t length = strlen(path);
+
+	for (const struct scenario_key *key = scenario_keys; key->path; key++)
+		if (strncmp(key->path, path, length) == 0 && key->path[length] == '.')
+			return true;
+	return false;
+}
+
+static int refuse_unknown(struct filling *filling)
+{
+	const struct document_entry *entry = filling->entry;
+	const char *nearest = scenario_key_nearest(entry->path);
+
+	if (is_section(entry->path))
+		return document_refuse(filling->error, entry->value_at, "%s: '%.60s': keys belong here (verbena sim --keys)",
+			entry->path, entry->value);
+	return document_refuse(filling->error, entry->key_at, "%s: there is no such key; %s%s%s", entry->path,
+		nearest ? "did you mean " : "verbena sim --keys lists all", nearest ? nearest : "", nearest ? "?" : "");
+}
+
+/* A list that is used so far has so many elements; a command line may add one. */
+static uint32_t *count_of(struct scenario *scenario, const struct scenario_key *key)
+{
+	if (strncmp(key->path, "workload.", 9) == 0)
+		return &scenario->workload_count;
+	return strncmp(key->path, "network.faults.", 15) == 0 ? &scenario->fault_count : NULL;
+}
+
+static int put_entry(struct filling *filling, bool is_first)
+{
+	const struct document_entry *entry = filling->entry;
+	uint32_t index;
+	bool is_all;
+	const struct scenario_key *key = scenario_key_find(entry->path, &index, &is_all);
+
+	if (!key && !*entry->value && is_section(entry->path))
+		return 0; /* "capture:" with nothing below it */
+	if (!key)
+		return refuse_unknown(filling);
+	if (key->is_first != is_first)
+		return 0;
+	if (!*entry->value)
+		return document_refuse(filling->error, entry->value_at, "%s: a value is missing: %s", entry->path, key->help);
+	uint32_t *count = count_of(filling->scenario, key);
+	if (is_all && !count)
+		return put_into_all(filling, key, entry->value);
+	if (key->stride && (is_all || index >= key->most || (count && index > *count)))
+		return document_refuse(filling->error, entry->key_at, "%s: there are only %u, counted from 0", entry->path,
+			count ? *count : key->most);
+	if (count && index == *count)
+		++*count;
+	return put_value(filling, key, entry->value, (char *)filling->scenario + key->offset + index * key->stride);
+}
+
+int scenario_fill(struct scenario *scenario, const struct document *document, const char *directory,
+	struct document_error *error)
+{
+	struct filling filling = { scenario, directory, error, NULL };
+
+	*scenario = (struct scenario){ 0 };
+	int rc = put_defaults(&filling);
+	for (int is_first = 1; !rc && is_first >= 0; is_first--)
+		for (unsigned i = 0; !rc && i < document->count; i++) {
+			filling.entry = &document->entries[i];
+			rc = put_entry(&filling, is_first);
+		}
+	if (!rc && !*scenario->topology.kind && !*scenario->topology_file)
+		return document_refuse(error, (struct document_mark){ 0 }, "network.topology or network.file is missing");
+	return rc;
+}
+
+int scenario_read_file(struct document *document, const char *path, struct document_error *error)
+{
+	FILE *file = fopen(path, "re");
+	if (!file)
+		return -errno;
+	char *text = malloc(DOCUMENT_MAX_BYTES + 1);
+	int rc = -ENOMEM;
+	if (text) {
+		size_t length = fread(text, 1, DOCUMENT_MAX_BYTES + 1, file);
+		rc = ferror(file) ? -EIO : document_read(document, text, length, error);
+	}
+	free(text);
+	fclose(file);
+	return rc;
+}

@@ -1,0 +1,85 @@
+/* What a scenario file says, checked: a network, who sends what over it, and how a run shall be. keys.c has the table of all
+ * that may stand in one; each key's presence there is enough to check it, set it and explain it. */
+#ifndef SIM_SCENARIO_H
+#define SIM_SCENARIO_H
+
+#include <limits.h>
+#include <stdbool.h>
+#include <stdint.h>
+#include <stdio.h>
+#include "fabric/network.h"
+#include "fabric/topologies.h"
+#include "fabric/workloads.h"
+#include "sim/document.h"
+#include "sim/value.h"
+
+enum { SCENARIO_WORKLOADS = 32, SCENARIO_FAULTS = 64 };
+
+struct scenario_fault {
+	char link[64]; /* link.h */
+	struct network_fault fault;
+};
+
+struct scenario_workload {
+	char file[PATH_MAX]; /* instead of a kind */
+	struct workload workload;
+};
+
+struct scenario {
+	char name[128];
+	/* network */
+	char topology_file[PATH_MAX]; /* instead of the topology's kind */
+	struct topology topology;
+	struct scenario_fault faults[SCENARIO_FAULTS];
+	uint32_t fault_count;
+	/* transport */
+	char cc[24];
+	uint32_t first_window, largest_window;
+	uint32_t mtu, data_overhead, ack_overhead, ack_every;
+	uint8_t retries, ack_class;
+	vb_time timeout, probe;
+	bool has_engines, ignores_order;
+	/* workload */
+	struct scenario_workload workloads[SCENARIO_WORKLOADS];
+	uint32_t workload_count;
+	/* run */
+	uint64_t seed;
+	uint32_t threads;
+	vb_time limit, stall;
+	/* capture */
+	char captured[2000]; /* links, parted by commas */
+};
+
+/* One key. A star in its path stands for a number: of a fault, a workload, a traffic class ("all" for all of them). */
+struct scenario_key {
+	const char *path;
+	enum value_kind kind;
+	uint32_t offset, size; /* of the field, in struct scenario */
+	uint32_t stride, most; /* of what the star numbers */
+	double least, largest; /* in the field's own units */
+	const char *words;     /* of VALUE_WORD and VALUE_NAME */
+	const char *preset;    /* as it would be written; NULL: help says it */
+	const char *help;
+	/* What is more than a value for a field: -EINVAL and why. */
+	int (*set)(struct scenario *scenario, const char *text, char *why, size_t size);
+	bool is_path, is_first; /* first: it sets what others then change */
+};
+
+/* Ends with a path of NULL. */
+extern const struct scenario_key scenario_keys[];
+
+/* Of an entry's path, with the numbers in it; is_all: "all" stands for them. NULL: there is none. */
+const struct scenario_key *scenario_key_find(const char *path, uint32_t *index, bool *is_all);
+/* The key that one may have meant; NULL. */
+const char *scenario_key_nearest(const char *path);
+/* For people: every key with its unit, default and meaning. */
+void scenario_keys_print(FILE *out);
+
+/* The defaults, then all entries. Paths in a file are relative to its directory, those of a command line to none. -EINVAL. */
+int scenario_fill(struct scenario *scenario, const struct document *document, const char *directory,
+	struct document_error *error);
+
+/* Of a file, or of bytes. -EINVAL and what is wrong, -errno of the file. */
+int scenario_read_file(struct document *document, const char *path, struct document_error *error);
+
+#endif

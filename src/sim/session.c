@@ -1,0 +1,131 @@
+/* From a scenario file to a result. */
+#include "sim/session.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* FILE:LINE:COLUMN: what is wrong; what came by the command line has no line. */
+static int refuse(const char *file, const struct document_error *error)
+{
+	if (error->at.line)
+		fprintf(stderr, "%s:%u:%u: %s\n", file, error->at.line, error->at.column, error->text);
+	else
+		fprintf(stderr, "verbena sim: %s: %s\n", file, error->text);
+	return SIM_EXIT_USAGE;
+}
+
+static int fail(const char *file, int error, const char *why)
+{
+	fprintf(stderr, "verbena sim: %s: %s\n", file, error == -EINVAL ? why : strerror(-error));
+	return error == -EINVAL ? SIM_EXIT_USAGE : SIM_EXIT_BAD_NEWS;
+}
+
+/* "workload.0.bytes" and "workload.bytes" are one key, and so are two ways to write it: the first element's is written with
+ * its number. */
+static int set(struct document *document, const struct sim_setting *setting)
+{
+	char path[200];
+	const char *dot = strncmp(setting->key, "workload.", 9) == 0	   ? setting->key + 9
+			  : strncmp(setting->key, "network.faults.", 15) == 0 ? setting->key + 15
+									   : NULL;
+
+	if (!dot || (*dot >= '0' && *dot <= '9'))
+		return document_set(document, setting->key, setting->value);
+	snprintf(path, sizeof(path), "%.*s0.%s", (int)(dot - setting->key), setting->key, dot);
+	return document_set(document, path, setting->value);
+}
+
+static int apply(struct document *document, const struct sim_setting *settings, unsigned count)
+{
+	int error = 0;
+
+	for (unsigned i = 0; !error && i < count; i++)
+		error = set(document, &settings[i]);
+	return error;
+}
+
+static int read_scenario(struct session *session, const char *file, const struct sim_options *options,
+	const struct sim_setting *settings, unsigned count)
+{
+	struct document document = { 0 };
+	struct document_error error = { 0 };
+	const char *slash = strrchr(file, '/');
+	char directory[PATH_MAX];
+	int rc = scenario_read_file(&document, file, &error);
+
+	snprintf(directory, sizeof(directory), "%.*s", slash ? (int)(slash - file) + !(slash - file) : 0, file);
+	if (!rc)
+		rc = apply(&document, options->settings, options->setting_count);
+	if (!rc)
+		rc = apply(&document, settings, count);
+	if (!rc)
+		rc = scenario_fill(session->scenario, &document, directory, &error);
+	document_free(&document);
+	if (rc == -EINVAL && *error.text)
+		return refuse(file, &error);
+	return rc ? fail(file, rc, "it cannot be read") : SIM_EXIT_OK;
+}
+
+int session_open(struct session *session, const char *file, const struct sim_options *options,
+	const struct sim_setting *settings, unsigned count)
+{
+	char why[400] = "";
+
+	*session = (struct session){ .scenario = calloc(1, sizeof(*session->scenario)) };
+	if (!session->scenario)
+		return fail(file, -ENOMEM, "");
+	int status = read_scenario(session, file, options, settings, count);
+	if (status)
+		return status;
+	int rc = simulation_prepare(&session->simulation, session->scenario, options->flows, why, sizeof(why));
+	return rc ? fail(file, rc, why) : SIM_EXIT_OK;
+}
+
+static bool on_progress(void *user, const struct fabric_progress *now)
+{
+	struct session *session = user;
+	return progress_tell(&session->progress, now);
+}
+
+static void on_packet(void *user, const struct fabric_capture *seen)
+{
+	struct session *session = user;
+	capture_packet(session->capture, seen);
+}
+
+int session_run(struct session *session, const struct sim_options *options)
+{
+	struct fabric_config *config = &session->simulation.config;
+	char why[400] = "";
+
+	session->progress = (struct progress){ options->is_progress_shown, options->is_terminal, false, session->scenario->limit };
+	config->on_progress = on_progress;
+	config->on_packet = session->capture ? on_packet : NULL;
+	config->captured_count = session->capture ? config->captured_count : 0;
+	config->user = session;
+	progress_start(&session->progress);
+	int rc = simulation_run(&session->simulation, why, sizeof(why));
+	progress_end(&session->progress);
+	if (!rc)
+		rc = summary_make(&session->summary, &session->simulation);
+	return rc ? fail("the run", rc, why) : SIM_EXIT_OK;
+}
+
+int session_status(const struct session *session)
+{
+	const struct fabric_result *result = &session->simulation.result;
+
+	if (result->end != FABRIC_DONE)
+		return SIM_EXIT_NO_END;
+	if (result->lossless_drops)
+		return SIM_EXIT_LOSSLESS_DROPS;
+	return result->flows_failed ? SIM_EXIT_BAD_NEWS : SIM_EXIT_OK;
+}
+
+void session_close(struct session *session)
+{
+	simulation_free(&session->simulation);
+	free(session->scenario);
+}

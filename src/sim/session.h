@@ -1,0 +1,26 @@
+/* From a scenario file to a result. What goes wrong is said on standard error. */
+#ifndef SIM_SESSION_H
+#define SIM_SESSION_H
+
+#include "sim/capture.h"
+#include "sim/progress.h"
+#include "sim/sim.h"
+#include "sim/simulation.h"
+#include "sim/summary.h"
+
+struct session {
+	struct scenario *scenario;
+	struct simulation simulation;
+	struct summary summary;
+	struct progress progress;
+	struct capture *capture; /* the caller's; NULL: none */
+};
+
+/* The file, the command line's settings, then these; makes it ready. An exit status; to be closed whatever it is. */
+int session_open(struct session *session, const char *file, const struct sim_options *options,
+	const struct sim_setting *settings, unsigned count);
+int session_run(struct session *session, const struct sim_options *options);
+int session_status(const struct session *session);
+void session_close(struct session *session);
+
+#endif

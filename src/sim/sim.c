@@ -1,0 +1,87 @@
+/* One scenario read, run and told of. */
+#include "sim/sim.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include "sim/capture.h"
+#include "sim/compare.h"
+#include "sim/report.h"
+#include "sim/session.h"
+
+void sim_print_keys(void)
+{
+	scenario_keys_print(stdout);
+}
+
+static int write_csv(const char *path, const struct simulation *simulation)
+{
+	FILE *file = fopen(path, "we");
+
+	if (!file)
+		return -errno;
+	report_csv(file, simulation);
+	bool has_failed = ferror(file);
+	return fclose(file) || has_failed ? -EIO : 0;
+}
+
+static int complain(const char *path, int error)
+{
+	fprintf(stderr, "verbena sim: %s: %s\n", path, strerror(-error));
+	return SIM_EXIT_BAD_NEWS;
+}
+
+/* Runs it, with a capture if one is wanted. */
+static int run_captured(struct session *session, const struct sim_options *options)
+{
+	struct simulation *simulation = &session->simulation;
+
+	if (options->pcap && simulation->captured_count == 0) {
+		fprintf(stderr, "verbena sim: --pcap: of which links? --capture \"endpoint 0 up\", or capture.links in the scenario\n");
+		return SIM_EXIT_USAGE;
+	}
+	if (options->pcap) {
+		int error = capture_open(options->pcap, &simulation->network, simulation->captured, simulation->captured_count,
+			&session->capture);
+		if (error)
+			return complain(options->pcap, error);
+	}
+	return session_run(session, options);
+}
+
+static int tell(const struct session *session, const struct sim_options *options)
+{
+	if (options->is_json) {
+		report_json(stdout, &session->simulation, &session->summary, "", true);
+		fputc('\n', stdout);
+	} else {
+		report_text(stdout, &session->simulation, &session->summary);
+	}
+	if (options->csv) {
+		int error = write_csv(options->csv, &session->simulation);
+		if (error)
+			return complain(options->csv, error);
+	}
+	return session_status(session);
+}
+
+static int run_one(const struct sim_options *options)
+{
+	struct session session;
+	int status = session_open(&session, options->arguments[0], options, NULL, 0);
+
+	if (!status)
+		status = run_captured(&session, options);
+	int error = session.capture ? capture_close(session.capture) : 0;
+	if (!status)
+		status = tell(&session, options);
+	if (error)
+		status = complain(options->pcap, error);
+	session_close(&session);
+	return status;
+}
+
+int sim_run(const struct sim_options *options)
+{
+	return options->is_comparison ? compare_run(options) : run_one(options);
+}

@@ -1,0 +1,196 @@
+/* A scenario made ready and run. */
+#include "sim/simulation.h"
+
+#include <errno.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include "fabric/route.h"
+#include "sim/algorithms.h"
+#include "sim/ideal.h"
+#include "sim/link_name.h"
+
+/* Says what a sentence of another room is about. */
+__attribute__((format(printf, 3, 4))) static int prefix(char *why, size_t size, const char *format, ...)
+{
+	char said[320], about[200];
+	va_list arguments;
+
+	va_start(arguments, format);
+	vsnprintf(about, sizeof(about), format, arguments);
+	va_end(arguments);
+	snprintf(said, sizeof(said), "%s", why);
+	snprintf(why, size, "%s: %s", about, said);
+	return -EINVAL;
+}
+
+static int build_network(struct simulation *simulation, char *why, size_t size)
+{
+	const struct scenario *scenario = simulation->scenario;
+	const char *file = scenario->topology_file;
+	int rc = *file ? topology_read(file, &scenario->topology, &simulation->network, why, (unsigned)size)
+		       : topology_build(&scenario->topology, &simulation->network, why, (unsigned)size);
+
+	return rc == -EINVAL ? prefix(why, size, "network%s", *file ? ".file" : "") : rc;
+}
+
+static int set_faults(struct simulation *simulation, char *why, size_t size)
+{
+	const struct scenario *scenario = simulation->scenario;
+	int rc = 0;
+
+	for (uint32_t i = 0; !rc && i < scenario->fault_count; i++) {
+		uint32_t link;
+		rc = link_find(&simulation->network, scenario->faults[i].link, &link, why, size);
+		if (rc)
+			return prefix(why, size, "network.faults.%u.link", i);
+		rc = network_set_fault(&simulation->network, link, &scenario->faults[i].fault);
+	}
+	return rc;
+}
+
+/* What a workload leaves to the network. */
+static struct workload on_network(const struct workload *given, const struct network *network)
+{
+	struct workload workload = *given;
+
+	if (!workload.bits_per_second)
+		workload.bits_per_second = network->links[network->endpoints[0].link].bits_per_second;
+	if (!workload.senders && strcmp(workload.kind, "incast") == 0)
+		workload.senders = (workload.endpoints ? workload.endpoints : network->endpoint_count) - 1;
+	return workload;
+}
+
+static int make_flows(struct simulation *simulation, const char *flow_file, char *why, size_t size)
+{
+	const struct scenario *scenario = simulation->scenario;
+	uint32_t endpoints = simulation->network.endpoint_count;
+
+	if (flow_file)
+		return flow_list_read(&simulation->flows, flow_file, endpoints, why, (unsigned)size);
+	int rc = 0;
+	for (uint32_t i = 0; !rc && i < scenario->workload_count; i++) {
+		const struct scenario_workload *given = &scenario->workloads[i];
+		struct workload workload = on_network(&given->workload, &simulation->network);
+		if (*given->file)
+			rc = flow_list_read(&simulation->flows, given->file, endpoints, why, (unsigned)size);
+		else if (*workload.kind)
+			rc = workload_add(&simulation->flows, &workload, endpoints, scenario->seed + i, why, (unsigned)size);
+		else {
+			snprintf(why, size, "it wants a kind or a file");
+			rc = -EINVAL;
+		}
+		if (rc == -EINVAL)
+			return prefix(why, size, "workload.%u", i);
+	}
+	if (!rc && simulation->flows.count == 0) {
+		snprintf(why, size, "nothing is sent: the scenario wants a workload, or --flows");
+		rc = -EINVAL;
+	}
+	return rc;
+}
+
+static int find_captured(struct simulation *simulation, char *why, size_t size)
+{
+	char names[sizeof(simulation->scenario->captured)], *rest = names, *name;
+
+	snprintf(names, sizeof(names), "%s", simulation->scenario->captured);
+	simulation->captured = calloc(strlen(names) + 1, sizeof(*simulation->captured)); /* each name has a letter at least */
+	if (!simulation->captured)
+		return -ENOMEM;
+	while ((name = strsep(&rest, ","))) {
+		name += strspn(name, " ");
+		if (*name && link_find(&simulation->network, name, &simulation->captured[simulation->captured_count], why, size))
+			return prefix(why, size, "capture.links");
+		simulation->captured_count += *name != 0;
+	}
+	return 0;
+}
+
+static void label(struct simulation *simulation, const char *text)
+{
+	simulation->labels[simulation->label_count++] = text;
+}
+
+static void add_labels(struct simulation *simulation)
+{
+	const struct scenario *scenario = simulation->scenario;
+	enum routing routing = scenario->topology.profile.routing;
+
+	if (!scenario->has_engines)
+		label(simulation, "no engines");
+	if (scenario->ignores_order)
+		label(simulation, "ideal receiver that ignores order");
+	else if (scenario->has_engines && routing == ROUTING_SPRAY)
+		label(simulation, "sprayed over go-back-N");
+	else if (scenario->has_engines && routing == ROUTING_ADAPTIVE)
+		label(simulation, "adaptive routing over go-back-N");
+}
+
+static void configure(struct simulation *simulation)
+{
+	const struct scenario *scenario = simulation->scenario;
+	uint32_t largest = scenario->largest_window;
+
+	simulation->cc = (struct vb_cc_config){
+		.algorithm = algorithm_find(scenario->cc),
+		.first_window = scenario->first_window,
+		.max_window = largest ? largest : VB_CC_UNLIMITED,
+	};
+	simulation->config = (struct fabric_config){
+		.network = &simulation->network,
+		.flows = &simulation->flows,
+		.seed = scenario->seed,
+		.threads = scenario->threads,
+		.has_no_engines = !scenario->has_engines,
+		.ignores_order = scenario->ignores_order,
+		.cc = simulation->cc,
+		.mtu = scenario->mtu,
+		.data_overhead = scenario->data_overhead,
+		.ack_overhead = scenario->ack_overhead,
+		.ack_every = scenario->ack_every,
+		.ack_timeout = scenario->timeout,
+		.retry_count = scenario->retries,
+		.probe_after = scenario->probe,
+		.ack_class = scenario->ack_class,
+		.limit = scenario->limit,
+		.stall = scenario->stall,
+		.captured_links = simulation->captured,
+		.captured_count = simulation->captured_count,
+	};
+}
+
+int simulation_prepare(struct simulation *simulation, const struct scenario *scenario, const char *flow_file, char *why,
+	size_t size)
+{
+	*simulation = (struct simulation){ .scenario = scenario };
+	int rc = build_network(simulation, why, size);
+	if (!rc)
+		rc = set_faults(simulation, why, size);
+	if (!rc)
+		rc = make_flows(simulation, flow_file, why, size);
+	if (!rc)
+		rc = find_captured(simulation, why, size);
+	if (rc)
+		return rc;
+	configure(simulation);
+	add_labels(simulation);
+	return 0;
+}
+
+int simulation_run(struct simulation *simulation, char *why, size_t size)
+{
+	int rc = fabric_run(&simulation->config, &simulation->result, why, (unsigned)size);
+	return rc ? rc : ideals_find(simulation);
+}
+
+void simulation_free(struct simulation *simulation)
+{
+	fabric_result_free(&simulation->result);
+	flow_list_free(&simulation->flows);
+	network_free(&simulation->network);
+	free(simulation->captured);
+	free(simulation->ideals);
+	*simulation = (struct simulation){ 0 };
+}

@@ -1,0 +1,77 @@
+/* Links as people name them. */
+#include <errno.h>
+#include "sim/link_name.h"
+#include "two_switches.h"
+
+static void link__every_one_is_found_by_its_name(void **state)
+{
+	struct network network;
+	char name[64], why[200];
+	make_two_switches(&network);
+	for (uint32_t link = 0; link < network.link_count; link++) {
+		uint32_t found = NETWORK_NONE;
+		link_text(&network, link, name, sizeof(name));
+		assert_int_equal(link_find(&network, name, &found, why, sizeof(why)), 0);
+		assert_int_equal(found, link);
+	}
+	network_free(&network);
+}
+
+static void link__names_say_where_it_leaves(void **state)
+{
+	struct network network;
+	char name[64], why[200];
+	uint32_t link;
+	make_two_switches(&network);
+	assert_string_equal(link_text(&network, network.endpoints[2].link, name, sizeof(name)), "endpoint 2 up");
+	assert_int_equal(link_find(&network, "endpoint 2", &link, why, sizeof(why)), 0);
+	assert_int_equal(link, network.endpoints[2].link);
+	assert_int_equal(link_find(&network, " endpoint  2  down", &link, why, sizeof(why)), 0);
+	assert_int_equal(link, network.links[network.endpoints[2].link].reverse);
+	assert_int_equal(link_find(&network, "switch 0 port 2", &link, why, sizeof(why)), 0);
+	assert_true(network.links[link].to == network_switch_node(1));
+	assert_int_equal(link_find(&network, "link 7", &link, why, sizeof(why)), 0);
+	assert_int_equal(link, 7);
+	network_free(&network);
+}
+
+static void link__that_is_not_there_is_refused_with_what_is(void **state)
+{
+	static const struct {
+		const char *name, *says;
+	} wrong[] = {
+		{ "endpoint 3", "only 3 endpoints" },
+		{ "endpoint 4294967295", "only 3 endpoints" },
+		{ "endpoint 99999999999999999999", "only 3 endpoints" },
+		{ "switch 2 port 0", "only 2 switches" },
+		{ "switch 1 port 2", "only 2 ports" },
+		{ "switch 1", "which port" },
+		{ "switch 1 port", "which port" },
+		{ "link 8", "only 8 links" },
+		{ "endpoint 1 sideways", "is no link" },
+		{ "endpoint", "is no link" },
+		{ "endpoint -1", "is no link" },
+		{ "", "is no link" },
+		{ "the one to the left", "is no link" },
+	};
+	struct network network;
+	make_two_switches(&network);
+	for (size_t i = 0; i < COUNT_OF(wrong); i++) {
+		uint32_t link;
+		char why[200] = "";
+		assert_int_equal(link_find(&network, wrong[i].name, &link, why, sizeof(why)), -EINVAL);
+		if (!strstr(why, wrong[i].says))
+			fail_msg("%s: %s", wrong[i].name, why);
+	}
+	network_free(&network);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(link__every_one_is_found_by_its_name),
+		cmocka_unit_test(link__names_say_where_it_leaves),
+		cmocka_unit_test(link__that_is_not_there_is_refused_with_what_is),
+	};
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
