@@ -106,7 +106,7 @@ void vb_local_schedule(struct vb_qp *qp)
 bool vb_local_pull(struct vb_neighbour *neighbour, struct vb_local_pull *pull, vb_time now)
 {
 	neighbour->reader = NULL;
-	if (!neighbour->puller && vb_list_empty(&neighbour->readers))
+	if (!vb_local_wants_pull(neighbour))
 		return false;
 	neighbour->lane->now = now;
 	neighbour->is_readers_turn = !neighbour->is_readers_turn;

@@ -76,10 +76,19 @@ enum vb_local_flags {
 	VB_LOCAL_LONG_ADDRESSES = 4, /* of a datagram: IPv6's, source and destination, at heap.at, in front of the payload */
 };
 
+struct vb_local_nature {
+	uint8_t place : 4, flags : 4;
+};
+
 struct vb_descriptor {
 	uint8_t opcode; /* as of a packet: an Only or, of payload in the heap, a part */
-	uint8_t place : 4, flags : 4;
-	uint16_t holder; /* his own */
+	union {
+		struct {
+			uint8_t place : 4, flags : 4;
+		};
+		struct vb_local_nature nature; /* both, to be written without reading */
+	};
+	uint16_t holder; /* his own: the engine never writes it */
 	uint32_t dest_qpn, src_qpn;
 	uint32_t psn;
 	union {
@@ -156,11 +165,13 @@ struct vb_answer {
 	};
 };
 
-/* What the holder has room for. Counts and heap_used go up from what they are. The heap of vb_local_receive, for answers, and
+/* What the holder has room for. Counts and heap_used go up from what they are. Descriptors may lie where the other side looks:
+ * they are written once, field by field, and not read again. The heap of vb_local_receive, for answers, and
  * that of vb_local_transmit are two: else both sides' could be full of descriptors' bytes while the descriptors wait for
  * room to be answered. */
 struct vb_local_room {
 	struct vb_descriptor *descriptors;
+	uint32_t *heap_ends; /* if not NULL, for each descriptor: heap_used behind its bytes */
 	struct vb_answer *answers;
 	uint8_t *heap;	  /* bytes that the other side sees too: free as soon as what was put beside them is taken */
 	uint32_t heap_at; /* what both call the first of them */
@@ -304,6 +315,10 @@ void vb_local_answered(struct vb_neighbour *neighbour, const struct vb_answer *a
 bool vb_local_pull(struct vb_neighbour *neighbour, struct vb_local_pull *pull, vb_time now);
 /* How many descriptors it took besides, of those behind what vb_local_receive took. */
 unsigned vb_local_pulled(struct vb_neighbour *neighbour, enum vb_local_outcome outcome, vb_time now);
+static inline bool vb_local_wants_pull(const struct vb_neighbour *neighbour)
+{
+	return neighbour->puller || !vb_list_empty(&neighbour->readers);
+}
 
 /* Before the lane's first QP. The devices' keys count their removals there too (vb_nic_config). */
 void vb_lane_publish_lives(struct vb_lane *lane, struct vb_lives *lives);
@@ -398,6 +413,14 @@ void vb_local_check_datagrams(const struct vb_neighbour *neighbour);
 static inline uint32_t vb_local_heap_left(const struct vb_local_room *room)
 {
 	return room->heap_bytes - room->heap_used;
+}
+
+/* The next descriptor is complete, and so are its bytes. */
+static inline void vb_local_add(struct vb_local_room *room)
+{
+	if (room->heap_ends)
+		room->heap_ends[room->descriptor_count] = room->heap_used;
+	room->descriptor_count++;
 }
 
 /* What comes next begins a cache line. */

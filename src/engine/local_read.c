@@ -254,17 +254,19 @@ bool vb_local_ask_again(struct vb_qp *qp, struct vb_local_room *room)
 		uint32_t part = part_from(wqe, wqe->lent.asked);
 		if (room->descriptor_count == room->descriptor_max)
 			return false;
-		room->descriptors[room->descriptor_count++] = (struct vb_descriptor){
-			.opcode = (uint8_t)(qp->transport | VB_READ_REQUEST),
-			.flags = wqe->lent.is_missing ? VB_LOCAL_AGAIN | VB_LOCAL_PULLS : VB_LOCAL_AGAIN,
-			.dest_qpn = qp->attr.dest_qpn,
-			.src_qpn = qp->qpn,
-			.psn = wqe->first_psn,
-			.srqn = qp->type == VB_QP_XRC_SEND ? wqe->srqn : 0,
-			.length = part,
-			.va = wqe->remote_addr + wqe->lent.asked,
-			.rkey = wqe->rkey,
-		};
+		struct vb_descriptor *descriptor = &room->descriptors[room->descriptor_count];
+		descriptor->opcode = (uint8_t)(qp->transport | VB_READ_REQUEST);
+		descriptor->nature = (struct vb_local_nature){ VB_LOCAL_NOWHERE,
+			wqe->lent.is_missing ? VB_LOCAL_AGAIN | VB_LOCAL_PULLS : VB_LOCAL_AGAIN };
+		descriptor->dest_qpn = qp->attr.dest_qpn;
+		descriptor->src_qpn = qp->qpn;
+		descriptor->psn = wqe->first_psn;
+		descriptor->srqn = qp->type == VB_QP_XRC_SEND ? wqe->srqn : 0;
+		descriptor->length = part;
+		descriptor->va = wqe->remote_addr + wqe->lent.asked;
+		descriptor->rkey = wqe->rkey;
+		descriptor->imm_or_inv = 0;
+		vb_local_add(room);
 		wqe->lent.asked += part;
 		vb_count(qp->lane, VB_TX_PACKETS, 1);
 	}

@@ -91,58 +91,64 @@ enum vb_gathered vb_local_gather(
 
 enum step { STEP_DONE, STEP_NO_ROOM, STEP_NO_ACCESS };
 
+/* A part of a message: so many bytes from offset on, and where they were put. */
+struct part {
+	uint32_t offset, length;
+	enum vb_local_place place;
+};
+
 /* Puts it into the descriptor, or the heap. */
-static enum step copy_payload(struct vb_qp *qp, const struct vb_send_wqe *wqe, uint32_t offset,
+static enum step copy_payload(struct vb_qp *qp, const struct vb_send_wqe *wqe, struct part *part,
 	struct vb_descriptor *descriptor, struct vb_local_room *room)
 {
-	bool is_short = descriptor->length <= VB_LOCAL_INLINE;
-	if (!is_short && vb_local_heap_left(room) < descriptor->length)
+	bool is_short = part->length <= VB_LOCAL_INLINE;
+	if (!is_short && vb_local_heap_left(room) < part->length)
 		return STEP_NO_ROOM;
 	uint8_t *to = is_short ? descriptor->bytes : room->heap + room->heap_used;
-	enum vb_gathered gathered = vb_local_gather(qp, wqe, offset, descriptor->length, to);
+	enum vb_gathered gathered = vb_local_gather(qp, wqe, part->offset, part->length, to);
 	if (gathered == VB_NO_ACCESS)
 		return STEP_NO_ACCESS;
-	descriptor->place = gathered == VB_NO_BYTES ? VB_LOCAL_NOWHERE : is_short ? VB_LOCAL_INLINED : VB_LOCAL_HEAPED;
+	part->place = gathered == VB_NO_BYTES ? VB_LOCAL_NOWHERE : is_short ? VB_LOCAL_INLINED : VB_LOCAL_HEAPED;
 	if (is_short)
 		return STEP_DONE;
 	descriptor->heap.at = room->heap_at + room->heap_used;
 	descriptor->heap.total = wqe->length;
 	if (gathered == VB_GATHERED)
-		vb_local_use_heap(room, descriptor->length);
+		vb_local_use_heap(room, part->length);
 	return STEP_DONE;
 }
 
-static enum step put_payload(struct vb_qp *qp, const struct vb_send_wqe *wqe, uint32_t offset,
+static enum step put_payload(struct vb_qp *qp, const struct vb_send_wqe *wqe, struct part *part,
 	struct vb_descriptor *descriptor, struct vb_local_room *room)
 {
 	struct vb_reach reach;
-	descriptor->place = VB_LOCAL_NOWHERE;
-	if (descriptor->length == 0)
+	part->place = VB_LOCAL_NOWHERE;
+	if (part->length == 0)
 		return STEP_DONE;
-	if (wqe->psn_count == 1 && is_lendable(qp, wqe, &reach)) {
-		descriptor->place = VB_LOCAL_LENT;
+	if (part->length >= VB_LOCAL_LEND_MIN && wqe->psn_count == 1 && is_lendable(qp, wqe, &reach)) {
+		part->place = VB_LOCAL_LENT;
 		descriptor->lent.address = (uintptr_t)reach.bytes;
 		descriptor->lent.segment = vb_reach_segment(&reach);
 		descriptor->lent.life = vb_handed_out_life(qp);
 		return STEP_DONE;
 	}
 	/* Its key was another's when it was started. */
-	if (descriptor->length > VB_LOCAL_PART)
+	if (part->length > VB_LOCAL_PART)
 		return STEP_NO_ACCESS;
-	return copy_payload(qp, wqe, offset, descriptor, room);
+	return copy_payload(qp, wqe, part, descriptor, room);
 }
 
 /* ---- Descriptors ----------------------------------------------------------------------------------------------- */
 
-/* What the peer asked of us is done: as an answer would say. */
-static void carry_debt(struct vb_qp *qp, struct vb_descriptor *descriptor)
+/* What the peer asked of us is done: as an answer would say. Gives the flag for it. */
+static uint8_t carry_debt(struct vb_qp *qp, struct vb_descriptor *descriptor)
 {
 	struct vb_debt *debt = qp->local.debt;
 	if (!debt || debt->to != qp->local.to || !vb_list_linked(&debt->link))
-		return;
+		return 0;
 	vb_list_remove(&debt->link);
 	descriptor->acked = debt->psn;
-	descriptor->flags |= VB_LOCAL_ACKED;
+	return VB_LOCAL_ACKED;
 }
 
 static uint32_t part_length(const struct vb_send_wqe *wqe, uint32_t offset)
@@ -158,27 +164,23 @@ static bool is_to_be_pulled(const struct vb_qp *qp, const struct vb_send_wqe *wq
 	return wqe->psn_count == 1 && (wqe->length > VB_LOCAL_PART || vb_local_can_pull(qp, wqe));
 }
 
-/* The descriptor of part index of the message. */
-static enum step build(
-	struct vb_qp *qp, const struct vb_send_wqe *wqe, uint32_t index, struct vb_local_room *room)
+static uint8_t flags_of(const struct vb_qp *qp, const struct vb_send_wqe *wqe, uint8_t opcode)
+{
+	if (is_read(wqe))
+		return is_to_be_pulled(qp, wqe) ? VB_LOCAL_PULLS : 0;
+	return (wqe->flags & VB_SEND_SOLICITED) && vb_opcodes[opcode].consumes_recv ? VB_LOCAL_SOLICITED : 0;
+}
+
+/* The descriptor of part index of the message; part says afterwards what it carries. */
+static enum step build(struct vb_qp *qp, const struct vb_send_wqe *wqe, uint32_t index, struct part *part,
+	struct vb_local_room *room)
 {
 	struct vb_descriptor *descriptor = &room->descriptors[room->descriptor_count];
-	bool is_last = index + 1 == wqe->psn_count;
+	uint8_t opcode = (uint8_t)(qp->transport | vb_request_opcode(wqe, index == 0, index + 1 == wqe->psn_count));
 	uint32_t offset = index * VB_LOCAL_PART;
 
-	descriptor->opcode = (uint8_t)(qp->transport | vb_request_opcode(wqe, index == 0, is_last));
-	descriptor->flags = (wqe->flags & VB_SEND_SOLICITED) && vb_opcodes[descriptor->opcode].consumes_recv ?
-				    VB_LOCAL_SOLICITED :
-				    0;
-	descriptor->place = VB_LOCAL_NOWHERE;
-	descriptor->holder = 0;
-	descriptor->dest_qpn = qp->attr.dest_qpn;
-	descriptor->src_qpn = qp->qpn;
-	descriptor->psn = vb_psn_add(wqe->first_psn, index);
-	descriptor->srqn = qp->type == VB_QP_XRC_SEND ? wqe->srqn : 0;
-	descriptor->length = part_length(wqe, offset);
-	descriptor->va = wqe->remote_addr + (is_read(wqe) ? offset : 0);
-	descriptor->rkey = wqe->rkey;
+	*part = (struct part){ offset, part_length(wqe, offset), VB_LOCAL_NOWHERE };
+	descriptor->length = part->length;
 	descriptor->imm_or_inv = wqe->imm_or_inv;
 	if (is_atomic(wqe)) {
 		descriptor->atomic.swap_add = swap_or_add_of(wqe);
@@ -186,19 +188,27 @@ static enum step build(
 	} else if (wqe->opcode == VB_WR_FLUSH) {
 		descriptor->length = wqe->flush.length;
 		descriptor->imm_or_inv = flush_word_of(wqe);
-	} else if (is_read(wqe)) {
-		descriptor->flags = is_to_be_pulled(qp, wqe) ? VB_LOCAL_PULLS : 0;
-	} else {
-		enum step step = put_payload(qp, wqe, offset, descriptor, room);
+	} else if (!is_read(wqe)) {
+		enum step step = put_payload(qp, wqe, part, descriptor, room);
 		if (step != STEP_DONE)
 			return step;
 	}
-	if (qp->type != VB_QP_XRC_SEND)
-		carry_debt(qp, descriptor);
+	descriptor->opcode = opcode;
+	descriptor->dest_qpn = qp->attr.dest_qpn;
+	descriptor->src_qpn = qp->qpn;
+	descriptor->psn = vb_psn_add(wqe->first_psn, index);
+	descriptor->va = wqe->remote_addr + (is_read(wqe) ? offset : 0);
+	descriptor->rkey = wqe->rkey;
+	uint8_t flags = flags_of(qp, wqe, opcode);
+	if (qp->type == VB_QP_XRC_SEND)
+		descriptor->srqn = wqe->srqn;
+	else
+		flags |= carry_debt(qp, descriptor);
+	descriptor->nature = (struct vb_local_nature){ part->place, flags };
 	return STEP_DONE;
 }
 
-static void note_sent(struct vb_qp *qp, const struct vb_send_wqe *wqe, const struct vb_descriptor *sent, vb_time now)
+static void note_sent(struct vb_qp *qp, const struct vb_send_wqe *wqe, const struct part *part, vb_time now)
 {
 	struct vb_requester *rq = &qp->requester;
 	if (!vb_requester_is_busy(qp))
@@ -211,7 +221,7 @@ static void note_sent(struct vb_qp *qp, const struct vb_send_wqe *wqe, const str
 	if (needs_response(wqe))
 		rq->rd_atomic_out++;
 	vb_count(qp->lane, VB_TX_PACKETS, 1);
-	vb_count(qp->lane, VB_TX_BYTES, sent->place == VB_LOCAL_NOWHERE ? 0 : sent->length);
+	vb_count(qp->lane, VB_TX_BYTES, part->place == VB_LOCAL_NOWHERE ? 0 : part->length);
 }
 
 enum turn { TURN_OVER, TURN_CUT_SHORT, TURN_NO_ROOM };
@@ -229,14 +239,16 @@ static enum turn take_turn(struct vb_qp *qp, struct vb_local_room *room, vb_time
 			return TURN_OVER;
 		if (room->descriptor_count == room->descriptor_max)
 			return TURN_NO_ROOM;
-		enum step step = build(qp, wqe, psn_index(wqe, rq->next_psn), room);
+		struct part part;
+		enum step step = build(qp, wqe, psn_index(wqe, rq->next_psn), &part, room);
 		if (step == STEP_NO_ROOM)
 			return TURN_NO_ROOM;
 		if (step == STEP_NO_ACCESS) {
 			vb_requester_doom(qp, VB_WC_LOC_PROT_ERR, VB_CAUSE_LOCAL_SGE, now);
 			return TURN_OVER;
 		}
-		note_sent(qp, wqe, &room->descriptors[room->descriptor_count++], now);
+		vb_local_add(room);
+		note_sent(qp, wqe, &part, now);
 	}
 	return TURN_CUT_SHORT;
 }

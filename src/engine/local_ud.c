@@ -188,7 +188,6 @@ static void put_addresses(const struct vb_av *av, struct vb_descriptor *descript
 	descriptor->ip.traffic_class = av->traffic_class;
 	descriptor->ip.hop_limit = av->hop_limit ? av->hop_limit : DEFAULT_HOPS;
 	if (far) {
-		descriptor->flags |= VB_LOCAL_LONG_ADDRESSES;
 		memcpy(far, av->sgid.raw, sizeof(av->sgid));
 		memcpy(far + sizeof(av->sgid), av->dgid.raw, sizeof(av->dgid));
 	} else {
@@ -200,9 +199,6 @@ static void put_addresses(const struct vb_av *av, struct vb_descriptor *descript
 static void put_headers(const struct vb_qp *qp, const struct vb_send_wqe *wqe, struct vb_descriptor *descriptor)
 {
 	descriptor->opcode = wqe->opcode == VB_WR_SEND_WITH_IMM ? VB_UD_SEND_ONLY_IMM : VB_UD_SEND_ONLY;
-	descriptor->place = VB_LOCAL_NOWHERE;
-	descriptor->flags = wqe->flags & VB_SEND_SOLICITED ? VB_LOCAL_SOLICITED : 0;
-	descriptor->holder = 0;
 	descriptor->dest_qpn = wqe->ud.qpn;
 	descriptor->src_qpn = qp->qpn;
 	descriptor->psn = wqe->first_psn;
@@ -228,17 +224,21 @@ static enum built build(struct vb_qp *qp, const struct vb_send_wqe *wqe, struct 
 		vb_local_gather(qp, wqe, 0, wqe->length, is_inlined ? descriptor->bytes : heap + before);
 	if (gathered == VB_NO_ACCESS)
 		return NO_ACCESS;
+	bool has_bytes = gathered == VB_GATHERED && wqe->length > 0;
 	put_headers(qp, wqe, descriptor);
 	put_addresses(av, descriptor, is_long ? heap : NULL);
-	if (gathered == VB_GATHERED && wqe->length > 0)
-		descriptor->place = is_inlined ? VB_LOCAL_INLINED : VB_LOCAL_HEAPED;
+	descriptor->nature = (struct vb_local_nature){
+		.place = !has_bytes ? VB_LOCAL_NOWHERE : is_inlined ? VB_LOCAL_INLINED : VB_LOCAL_HEAPED,
+		.flags = (wqe->flags & VB_SEND_SOLICITED ? VB_LOCAL_SOLICITED : 0) |
+			 (is_long ? VB_LOCAL_LONG_ADDRESSES : 0),
+	};
 	if (!is_inlined) {
 		descriptor->heap.at = room->heap_at + room->heap_used;
 		vb_local_use_heap(room, before + wqe->length);
 	}
-	room->descriptor_count++;
+	vb_local_add(room);
 	vb_count(qp->lane, VB_TX_PACKETS, 1);
-	vb_count(qp->lane, VB_TX_BYTES, descriptor->place == VB_LOCAL_NOWHERE ? 0 : wqe->length);
+	vb_count(qp->lane, VB_TX_BYTES, has_bytes ? wqe->length : 0);
 	return BUILT;
 }
 

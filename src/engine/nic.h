@@ -448,8 +448,9 @@ struct vb_send_wr {
 void vb_sq_begin(struct vb_qp *qp);
 int vb_sq_put(struct vb_qp *qp, const struct vb_send_wr *wr);
 void vb_sq_end(struct vb_qp *qp, bool publish);
-/* As end(true), for a poster who has got the lane: it looks at the queue now, and nobody rings. [lane] */
-void vb_sq_serve(struct vb_qp *qp, vb_time now);
+/* As end(true), for a poster who has got the lane: it looks at the queue now, and nobody rings. The neighbour (local.h) for
+ * whom that is, and nothing else is to be done; or NULL. [lane] */
+struct vb_neighbour *vb_sq_serve(struct vb_qp *qp, vb_time now);
 /* -EINVAL: in RESET, with an SRQ or XRC, or too many SGEs; -ENOMEM: full. [any] */
 int vb_rq_post(struct vb_qp *qp, const struct vb_recv_wr *wr);
 
@@ -581,6 +582,9 @@ struct vb_deadline vb_lane_next_deadline(const struct vb_lane *lane);
 bool vb_lane_has_doorbells(const struct vb_lane *lane);
 /* True when transmit would hand out packets without anything more happening (posted, received, or ack due). [lane] */
 bool vb_lane_wants_transmit(const struct vb_lane *lane, vb_time now);
+/* True when transmit, the next event and the next wish (local.h) would give nothing, now or later, without anything more
+ * happening. Then nothing has to be asked. [lane] */
+bool vb_lane_is_quiet(const struct vb_lane *lane);
 /* True for a moment after the peer has acknowledged an answer of ours, with which it most likely sends its own: a program
  * that polls would leave before it, and look at its memory where nobody receives for it. [lane] */
 bool vb_lane_awaits_answer(const struct vb_lane *lane, vb_time now);

@@ -30,7 +30,9 @@ static void flush_receives(struct vb_qp *qp)
 			vb_complete_recv(target, &wc, true);
 		return;
 	}
-	/* What is posted meanwhile rings for a flush of its own. */
+	/* What is posted from now on rings for a flush of its own. */
+	vb_lock_take(&qp->rq.lock);
+	vb_lock_release(&qp->rq.lock);
 	for (uint32_t left = vb_recv_ring_count(&qp->rq); left > 0 && vb_recv_take(target); left--)
 		vb_complete_recv(target, &wc, true);
 }

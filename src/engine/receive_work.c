@@ -6,18 +6,21 @@
 #include "engine/qp.h"
 #include "engine/queues.h"
 
-const struct vb_recv_wqe *vb_recv_take(struct vb_target *target)
+static const struct vb_recv_wqe *take_shared(struct vb_target *target)
 {
-	if (target->recv)
-		return target->recv;
-	if (!target->srq)
-		return target->recv = vb_recv_ring_peek(&target->qp->rq);
 	bool limit_reached = false;
 	if (!vb_srq_take(target->srq, target->srq_copy, &limit_reached))
 		return NULL;
 	if (limit_reached)
 		vb_raise(target->qp->lane, &target->srq->notice, VB_EVENT_SRQ_LIMIT_REACHED);
 	return target->recv = target->srq_copy;
+}
+
+const struct vb_recv_wqe *vb_recv_take(struct vb_target *target)
+{
+	if (target->recv)
+		return target->recv;
+	return target->srq ? take_shared(target) : (target->recv = vb_recv_ring_peek(&target->qp->rq));
 }
 
 void vb_recv_done(struct vb_target *target)

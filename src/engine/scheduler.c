@@ -385,6 +385,13 @@ bool vb_lane_wants_transmit(const struct vb_lane *lane, vb_time now)
 	return lane->acks_forced || vb_time_is_due(qp->responder.ack.deadline, now);
 }
 
+bool vb_lane_is_quiet(const struct vb_lane *lane)
+{
+	return vb_list_empty(&lane->ready) && vb_list_empty(&lane->raw_ready) && vb_list_empty(&lane->acks) &&
+	       vb_list_empty(&lane->notices) && vb_list_empty(&lane->wishes) && lane->congestion_timers.count == 0 &&
+	       lane->echo_next == lane->echo_tail && !vb_lane_has_doorbells(lane);
+}
+
 bool vb_lane_awaits_answer(const struct vb_lane *lane, vb_time now)
 {
 	return lane->answer.is_set && !vb_time_is_due(lane->answer.at, now);

@@ -248,8 +248,8 @@ int vb_rq_post(struct vb_qp *qp, const struct vb_recv_wr *wr)
 	if (!qp->rq.slots || vb_state(qp) == VB_QPS_RESET)
 		return -EINVAL;
 	int error = vb_recv_ring_post(&qp->rq, wr);
-	/* The state is read again: a QP that went to ERR meanwhile has flushed what it saw, and must flush this too. */
-	atomic_thread_fence(memory_order_seq_cst);
+	/* The state is read again: a QP that went to ERR meanwhile has flushed what it saw, and must flush this too. Who
+	 * flushes takes the ring's lock after he has set the state, so that one of the two sees the other's. */
 	if (!error && atomic_load(&qp->state) == VB_QPS_ERR)
 		ring_for_flush(qp);
 	return error;
@@ -282,7 +282,7 @@ static void answer_doorbell(struct vb_qp *qp)
 	}
 }
 
-void vb_sq_serve(struct vb_qp *qp, vb_time now)
+struct vb_neighbour *vb_sq_serve(struct vb_qp *qp, vb_time now)
 {
 	bool has_more = publish_staged(qp);
 	vb_lock_release(&qp->sq.lock);
@@ -290,6 +290,7 @@ void vb_sq_serve(struct vb_qp *qp, vb_time now)
 	if (has_more)
 		answer_doorbell(qp);
 	vb_lane_reap(qp->lane);
+	return vb_lane_is_quiet(qp->lane) ? qp->local.to : NULL;
 }
 
 static void answer_flushes(struct vb_lane *lane)

@@ -17,7 +17,7 @@
 #define POLLS_TO_DISARM	  8  /* polls in a row after which the progress thread need not be woken for packets */
 #define PACKETS_OF_NOTE	  16 /* so many take long enough to look at the clock again */
 #define PORT_QUIET	  64 /* looks at the port that found nothing: pollers who have neighbours look less often then */
-#define PORT_RARELY	  16
+#define PORT_RARELY	  64
 #define CLOCK_RARELY	  4
 
 /* ---- One turn --------------------------------------------------------------------------------------------------- */
@@ -131,19 +131,36 @@ static bool receive_packets(struct vb_driver *d, vb_time *now)
 	return true;
 }
 
+static bool exchange(struct vb_driver *d, vb_time now)
+{
+	bool is_busy = vb_neighbours_receive(d, now);
+	is_busy |= vb_neighbours_transmit(d, now);
+	return is_busy;
+}
+
 bool vb_driver_turn_to_neighbours(struct vb_driver *d)
 {
 	d->turned_at = vb_host_now();
-	bool is_busy = vb_neighbours_receive(d, d->turned_at);
-	is_busy |= vb_neighbours_transmit(d, d->turned_at);
-	return is_busy;
+	return exchange(d, d->turned_at);
+}
+
+/* Nothing that may be in vain, and the clock now and then, unless somebody reads when things completed: to look at it takes
+ * as long as to execute a request. */
+static bool turn_among_neighbours(struct vb_driver *d)
+{
+	if (d->port_quiet % CLOCK_RARELY == 0)
+		return vb_driver_turn_to_neighbours(d);
+	if (!vb_neighbours_have_news(d))
+		return false;
+	if (atomic_load_explicit(&d->keeps_time, memory_order_relaxed))
+		d->turned_at = vb_host_now();
+	return exchange(d, d->turned_at);
 }
 
 bool vb_driver_turn(struct vb_driver *d)
 {
-	/* Nothing that may be in vain: not even a look at the clock. */
 	if (is_among_neighbours(d))
-		return (vb_neighbours_have_news(d) || d->port_quiet % CLOCK_RARELY == 0) && vb_driver_turn_to_neighbours(d);
+		return turn_among_neighbours(d);
 	vb_time now = vb_host_now();
 	d->turned_at = now;
 	if (d->attendance != VB_ATTENDED_BY_POLLERS)
@@ -232,20 +249,36 @@ static bool is_ready(const struct vb_driver *d)
 	       (d->attendance != VB_ATTENDED_BY_POLLERS && vb_neighbours_are_urgent(d));
 }
 
+/* Pollers attend, who come again by themselves, and nobody else has anything of this hold. */
+static bool is_tidy(const struct vb_driver *d)
+{
+	return atomic_load_explicit(&d->attendance, memory_order_relaxed) == VB_ATTENDED_BY_POLLERS &&
+	       vb_lane_is_quiet(d->lane) && d->port->fds_version == d->watched_version && !d->unsaid;
+}
+
+/* True: the thread is to be woken. */
+static bool tidy_up(struct vb_driver *d, struct vb_later **said)
+{
+	if (is_tidy(d))
+		return false;
+	vb_neighbours_take_wishes(d);
+	if (vb_lane_has_doorbells(d->lane) || (!d->has_more && is_ready(d)))
+		transmit(d, about_now(d)); /* doorbells, and what a verb has made ready under the mutex */
+	if (d->port->fds_version != d->watched_version)
+		vb_progress_watch_port(d);
+	bool wakes_thread = needs_thread(d);
+	dispatch(d);
+	vb_progress_arm_timer(d, wakes_thread);
+	vb_later_take(&d->unsaid, said);
+	return wakes_thread;
+}
+
 void vb_driver_unlock(struct vb_driver *d)
 {
 	struct vb_later *said = NULL;
 
 	do {
-		vb_neighbours_take_wishes(d);
-		if (vb_lane_has_doorbells(d->lane) || (!d->has_more && is_ready(d)))
-			transmit(d, about_now(d)); /* doorbells, and what a verb has made ready under the mutex */
-		if (d->port->fds_version != d->watched_version)
-			vb_progress_watch_port(d);
-		bool wakes_thread = needs_thread(d);
-		dispatch(d);
-		vb_progress_arm_timer(d, wakes_thread);
-		vb_later_take(&d->unsaid, &said);
+		bool wakes_thread = tidy_up(d, &said);
 		pthread_mutex_unlock(&d->mutex);
 		if (wakes_thread)
 			vb_progress_wake(d);
@@ -292,6 +325,16 @@ static void note_post(struct vb_driver *d)
 	vb_crowding_is_of_use(vb_crowding_of_caller());
 }
 
+static void transmit_posted(struct vb_driver *d, struct vb_neighbour *to, vb_time now)
+{
+	if (!to) {
+		transmit(d, now);
+		return;
+	}
+	vb_neighbours_transmit_to(to, now);
+	d->has_more |= vb_neighbours_have_more(d);
+}
+
 /* Whoever finds the lane free needs no bell, and the fences that come with it. */
 void vb_driver_end_post(struct vb_driver *d, struct vb_qp *qp)
 {
@@ -302,8 +345,7 @@ void vb_driver_end_post(struct vb_driver *d, struct vb_qp *qp)
 	}
 	note_post(d);
 	vb_time now = about_now(d);
-	vb_sq_serve(qp, now);
-	transmit(d, now);
+	transmit_posted(d, vb_sq_serve(qp, now), now);
 	vb_driver_unlock(d);
 }
 
@@ -373,6 +415,11 @@ void vb_driver_drive(struct vb_driver *d)
 		now = vb_host_now();
 	}
 	rest(is_busy, now);
+}
+
+void vb_driver_keep_time(struct vb_driver *d)
+{
+	atomic_store_explicit(&d->keeps_time, true, memory_order_relaxed);
 }
 
 void vb_driver_notified(void)

@@ -61,6 +61,7 @@ struct vb_driver {
 	vb_time turned_at;	/* when the last turn began */
 	bool has_more;		/* transmit stopped at its bound */
 	unsigned port_quiet;	/* looks at the port by pollers that found nothing, in a row */
+	atomic_bool keeps_time; /* completions tell when they were */
 	bool is_awake;		/* the thread or the waiter that attends will look again before it sleeps */
 	bool said_trains_refused;
 

@@ -18,8 +18,11 @@
 #define RARELY	      16
 #define LOOKS	      8		   /* at neighbours, in one turn that finds nothing */
 
+/* Whoever only waits for room is woken with what is said soon. */
 static void wake(const struct vb_link *link)
 {
+	if (link->tell_at.is_set && !vb_shm_has_published(link->shm))
+		return;
 	if (vb_shm_must_wake(link->shm) && link->bell >= 0)
 		syscall(SYS_sendto, link->bell, "!", 1, MSG_DONTWAIT | MSG_NOSIGNAL, NULL, 0);
 }
@@ -107,7 +110,8 @@ static bool execute(struct vb_link *link, struct look *look, vb_time now)
 	vb_shm_room(link->shm, VB_SHM_ANSWERING, &room);
 	unsigned taken = vb_local_receive(
 		&link->engine, &look->descriptors[look->taken], look->seen - look->taken, &heap, &room, now);
-	vb_shm_publish(link->shm, VB_SHM_ANSWERING, &room);
+	if (room.answer_count)
+		vb_shm_publish(link->shm, VB_SHM_ANSWERING, &room);
 	take(link, look, taken, now);
 	if (counts(link))
 		link->who->sent += bytes_answered(room.answers, room.answer_count) +
@@ -142,14 +146,13 @@ bool vb_link_receive(struct vb_link *link, vb_time now)
 	bool is_busy = take_answers(link, now);
 	do
 		is_busy |= execute(link, &look, now);
-	while (pulls < PULLS_A_TURN && pull(link, &look, now) && ++pulls);
+	while (pulls < PULLS_A_TURN && vb_local_wants_pull(&link->engine) && pull(link, &look, now) && ++pulls);
 	return is_busy || pulls;
 }
 
-/* There may be something to do: it does not ask what. */
-static bool is_busy_with(const struct vb_link *link)
+static bool has_work(const struct vb_link *link)
 {
-	return link->quiet == 0 || vb_shm_has_news(link->shm) || vb_local_is_urgent(&link->engine);
+	return vb_local_wants_pull(&link->engine) || vb_local_is_urgent(&link->engine);
 }
 
 static bool is_looked_at(const struct vb_link *link)
@@ -163,10 +166,13 @@ bool vb_neighbours_have_news(struct vb_driver *d)
 	struct vb_neighbours *all = d->neighbours;
 
 	all->turns++;
+	vb_list_for_each(node, &all->links)
+		if (has_work(vb_container_of(node, struct vb_link, link)))
+			return true;
 	for (unsigned looks = 0; looks < LOOKS; looks += all->awake_count)
 		vb_list_for_each(node, &all->links) {
 			const struct vb_link *link = vb_container_of(node, struct vb_link, link);
-			if (is_looked_at(link) && is_busy_with(link))
+			if (is_looked_at(link) && vb_shm_has_news(link->shm))
 				return true;
 		}
 	return false;
@@ -211,7 +217,8 @@ static bool send_batch(struct vb_link *link, vb_time now, bool *is_busy)
 	link->tell_at.is_set = false;
 	link->lacks_room = vb_local_wants_transmit(&link->engine);
 	*is_busy |= room.descriptor_count + room.answer_count > 0;
-	return room.descriptor_count == VB_SHM_BATCH || room.answer_count == VB_SHM_BATCH;
+	return (room.descriptor_count && room.descriptor_count == room.descriptor_max) ||
+	       room.answer_count == VB_SHM_BATCH;
 }
 
 static bool send_all(struct vb_link *link, vb_time now)
@@ -285,6 +292,11 @@ bool vb_neighbours_transmit(struct vb_driver *d, vb_time now)
 	vb_list_for_each(node, &d->neighbours->links)
 		is_busy |= vb_link_transmit(vb_container_of(node, struct vb_link, link), now);
 	return is_busy;
+}
+
+bool vb_neighbours_transmit_to(struct vb_neighbour *neighbour, vb_time now)
+{
+	return vb_link_transmit(vb_container_of(neighbour, struct vb_link, engine), now);
 }
 
 bool vb_neighbours_are_urgent(const struct vb_driver *d)

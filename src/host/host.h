@@ -99,6 +99,8 @@ void vb_driver_kick(struct vb_driver *driver);
 /* A poller found its CQ empty: receive, advance, transmit once if the lane is free. Yields the core after tens of
  * microseconds of empty calls by this thread. */
 void vb_driver_drive(struct vb_driver *driver);
+/* From now on somebody reads when things completed, exactly. Any thread. */
+void vb_driver_keep_time(struct vb_driver *driver);
 /* The calling thread is told that a CQ has something: it waits asleep, and its next poll is no spinning. */
 void vb_driver_notified(void);
 /* Wait until fd is readable (true), driving meanwhile. False: interrupted by a signal. */

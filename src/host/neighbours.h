@@ -74,6 +74,7 @@ bool vb_neighbours_have_news(struct vb_driver *driver); /* of somebody who is aw
 /* True when anything happened. */
 bool vb_neighbours_receive(struct vb_driver *driver, vb_time now);
 bool vb_neighbours_transmit(struct vb_driver *driver, vb_time now);
+bool vb_neighbours_transmit_to(struct vb_neighbour *neighbour, vb_time now); /* alone */
 bool vb_neighbours_are_awake(const struct vb_driver *driver); /* there are some that each turn looks at */
 bool vb_neighbours_are_urgent(const struct vb_driver *driver); /* there is something to be sent at once */
 bool vb_neighbours_have_more(const struct vb_driver *driver);  /* the last transmit has stopped at its bound */

@@ -1,6 +1,7 @@
 /* See shm.h.
  *
- * Holds: a record is published by its one word that has the ring's lap in it, after all its other bytes; a place of the
+ * Holds: a record is published by its one word that has the ring's lap in it, after all its other bytes; descriptors are put
+ * together where they stay, and nothing of them is read here again; a place of the
  * ring and the bytes beside its record are written again when the other end has freed them, in the order of publishing;
  * who publishes, or frees, then looks whether the other end dozes, and who dozes then looks whether something was
  * published, with full fences between, so that one of the two sees it. */
@@ -14,7 +15,8 @@
 #include <sys/stat.h>
 #include "base/invariant.h"
 
-#define LINE 64u
+#define LINE  64u
+#define AHEAD 2u /* records: who publishes one fetches the place of that behind it, which takes about as long as they do */
 
 enum { PUBLISHED = 1, FREED = 2 }; /* what a dozing end is to be woken for */
 
@@ -43,7 +45,7 @@ struct vb_shm {
 	struct outgoing descriptors, answers;
 	uint32_t descriptors_seen, answers_seen; /* and freed */
 	uint32_t done; /* since vb_shm_must_wake: PUBLISHED, FREED */
-	struct vb_descriptor scratch[VB_SHM_BATCH];
+	uint32_t heap_ends[VB_SHM_BATCH];
 	struct vb_answer answer_scratch[VB_SHM_BATCH];
 };
 
@@ -95,22 +97,20 @@ void vb_shm_close(struct vb_shm *shm)
 
 typedef uint64_t __attribute__((may_alias)) word;
 
-#define DESCRIPTOR_WORD (offsetof(struct vb_descriptor, holder) / sizeof(word))
 #define ANSWER_WORD	(offsetof(struct vb_answer, holder) / sizeof(word))
 
-_Static_assert(DESCRIPTOR_WORD == 0 && ANSWER_WORD == 1, "the words that hold laps");
+_Static_assert(ANSWER_WORD == 1, "the word that holds the lap");
 _Static_assert((VB_SHM_RING & (VB_SHM_RING - 1)) == 0, "places are counts modulo the ring");
 
-/* Never that of memory which was not written yet, but for each 65,536th time around, when it has been. */
+/* Never that of the lap before, nor of memory that was not written yet. */
 static uint16_t lap_of(uint32_t count)
 {
-	return (uint16_t)(count / VB_SHM_RING + 1);
+	return (uint16_t)(count / VB_SHM_RING | 0x8000);
 }
 
-
-static const word *descriptor_at(const struct vb_shm *shm, uint32_t count)
+static const struct vb_descriptor *descriptor_at(const struct vb_shm *shm, uint32_t count)
 {
-	return (const word *)&shm->other->descriptors[count % VB_SHM_RING];
+	return &shm->other->descriptors[count % VB_SHM_RING];
 }
 
 static const word *answer_at(const struct vb_shm *shm, uint32_t count)
@@ -118,10 +118,9 @@ static const word *answer_at(const struct vb_shm *shm, uint32_t count)
 	return (const word *)&shm->other->answers[count % VB_SHM_RING];
 }
 
-static bool is_there(const struct vb_shm *shm, uint32_t count, word *first)
+static bool is_there(const struct vb_shm *shm, uint32_t count)
 {
-	*first = __atomic_load_n(&descriptor_at(shm, count)[DESCRIPTOR_WORD], __ATOMIC_ACQUIRE);
-	return (uint16_t)(*first >> 16) == lap_of(count);
+	return __atomic_load_n(&descriptor_at(shm, count)->holder, __ATOMIC_ACQUIRE) == lap_of(count);
 }
 
 static bool is_answered(const struct vb_shm *shm, uint32_t count, word *first)
@@ -133,12 +132,9 @@ static bool is_answered(const struct vb_shm *shm, uint32_t count, word *first)
 /* False: it is not there yet. */
 static bool get_descriptor(const struct vb_shm *shm, uint32_t count, struct vb_descriptor *descriptor)
 {
-	word first;
-
-	if (!is_there(shm, count, &first))
+	if (!is_there(shm, count))
 		return false;
-	memcpy(descriptor, &shm->other->descriptors[count % VB_SHM_RING], sizeof(*descriptor));
-	memcpy(descriptor, &first, sizeof(first)); /* as it was when it was there */
+	memcpy(descriptor, descriptor_at(shm, count), sizeof(*descriptor));
 	return true;
 }
 
@@ -154,6 +150,11 @@ static bool get_answer(const struct vb_shm *shm, uint32_t count, struct vb_answe
 }
 
 /* ---- In --------------------------------------------------------------------------------------------------------- */
+
+bool vb_shm_has_published(const struct vb_shm *shm)
+{
+	return shm->done & PUBLISHED;
+}
 
 bool vb_shm_must_wake(struct vb_shm *shm)
 {
@@ -206,9 +207,9 @@ void vb_shm_free_answers(struct vb_shm *shm, unsigned count)
 
 bool vb_shm_has_news(const struct vb_shm *shm)
 {
-	word descriptor, answer;
+	word answer;
 
-	return is_there(shm, shm->descriptors_seen, &descriptor) || is_answered(shm, shm->answers_seen, &answer);
+	return is_there(shm, shm->descriptors_seen) || is_answered(shm, shm->answers_seen, &answer);
 }
 
 struct vb_local_heap vb_shm_heap_of_descriptors(const struct vb_shm *shm)
@@ -274,11 +275,14 @@ static void find_heap(struct outgoing *out, const _Atomic uint32_t *freed, uint8
 
 void vb_shm_room(struct vb_shm *shm, enum vb_shm_use use, struct vb_local_room *room)
 {
-	*room = (struct vb_local_room){ .descriptors = shm->scratch,
-		.answers = shm->answer_scratch,
+	*room = (struct vb_local_room){ .answers = shm->answer_scratch,
 		.answer_max = places_left(&shm->answers, &shm->other->answers_freed) };
 	if (use == VB_SHM_ASKING) {
-		room->descriptor_max = places_left(&shm->descriptors, &shm->other->descriptors_freed);
+		unsigned at = shm->descriptors.published % VB_SHM_RING;
+		unsigned left = places_left(&shm->descriptors, &shm->other->descriptors_freed);
+		room->descriptors = &shm->own->descriptors[at];
+		room->heap_ends = shm->heap_ends;
+		room->descriptor_max = left < VB_SHM_RING - at ? left : VB_SHM_RING - at;
 		find_heap(&shm->descriptors, &shm->other->descriptors_freed, shm->own->heap, room);
 	} else {
 		find_heap(&shm->answers, &shm->other->answers_freed, shm->own->answer_heap, room);
@@ -294,30 +298,42 @@ static void use_heap(struct outgoing *out, uint32_t used)
 	assert(out->heap_end - out->heap_begin <= VB_SHM_HEAP - LINE);
 }
 
+static void note(struct outgoing *out)
+{
+	out->ends[out->published++ % VB_SHM_RING] = out->last_end;
+}
+
+/* The line is ours by the time it is written: else whoever writes to it and takes a lock waits for it. */
+static void fetch_to_write(const void *line)
+{
+#if defined(__x86_64__)
+	__asm__ volatile("prefetchw %0" : : "m"(*(const uint8_t *)line)); /* old processors ignore it */
+#else
+	__builtin_prefetch(line, 1);
+#endif
+}
+
+/* heap_begin: of what lies beside them. */
+static void publish_descriptors(struct vb_shm *shm, const struct vb_local_room *room, uint64_t heap_begin)
+{
+	struct outgoing *out = &shm->descriptors;
+
+	for (unsigned i = 0; i < room->descriptor_count; i++) {
+		uint16_t lap = lap_of(out->published);
+		if (room->heap_ends[i])
+			out->last_end = heap_begin + room->heap_ends[i];
+		note(out);
+		__atomic_store_n(&room->descriptors[i].holder, lap, __ATOMIC_RELEASE);
+	}
+	fetch_to_write(&shm->own->descriptors[(out->published + AHEAD) % VB_SHM_RING]);
+}
+
 /* The bytes at that offset were put there lately: where they end. */
 static uint64_t end_of(const struct outgoing *out, uint32_t at, uint32_t length)
 {
 	uint64_t back = (out->heap_end - at) % VB_SHM_HEAP, lines = (length + LINE - 1) & ~(uint64_t)(LINE - 1);
 
 	return out->heap_end - back + lines;
-}
-
-static void note(struct outgoing *out, bool has_bytes, uint32_t at, uint32_t length)
-{
-	if (has_bytes)
-		out->last_end = end_of(out, at, length);
-	out->ends[out->published++ % VB_SHM_RING] = out->last_end;
-}
-
-static void publish_descriptor(struct vb_shm *shm, struct vb_descriptor *descriptor)
-{
-	uint32_t count = shm->descriptors.published;
-
-	descriptor->holder = lap_of(count);
-	note(&shm->descriptors, descriptor->place == VB_LOCAL_HEAPED, descriptor->heap.at, descriptor->length);
-	word *to = (word *)&shm->own->descriptors[count % VB_SHM_RING], *from = (word *)descriptor;
-	memcpy(to + 1, from + 1, sizeof(*descriptor) - sizeof(word));
-	__atomic_store_n(&to[DESCRIPTOR_WORD], from[DESCRIPTOR_WORD], __ATOMIC_RELEASE);
 }
 
 static void publish_answer(struct vb_shm *shm, struct vb_answer *answer)
@@ -327,7 +343,9 @@ static void publish_answer(struct vb_shm *shm, struct vb_answer *answer)
 			 answer->at != VB_LOCAL_NO_BYTES;
 
 	answer->holder = lap_of(count);
-	note(&shm->answers, has_bytes, answer->at, answer->length);
+	if (has_bytes)
+		shm->answers.last_end = end_of(&shm->answers, answer->at, answer->length);
+	note(&shm->answers);
 	word *to = (word *)&shm->own->answers[count % VB_SHM_RING], *from = (word *)answer;
 	memcpy(to, from, ANSWER_WORD * sizeof(word));
 	memcpy(to + ANSWER_WORD + 1, from + ANSWER_WORD + 1, sizeof(*answer) - (ANSWER_WORD + 1) * sizeof(word));
@@ -345,11 +363,13 @@ void vb_shm_publish(struct vb_shm *shm, enum vb_shm_use use, const struct vb_loc
 {
 	struct outgoing *out = use == VB_SHM_ASKING ? &shm->descriptors : &shm->answers;
 
+	uint64_t heap_begin = out->heap_end + out->skipped;
+
 	use_heap(out, room->heap_used);
 	for (unsigned i = 0; i < room->answer_count; i++)
 		publish_answer(shm, &room->answers[i]);
-	for (unsigned i = 0; i < room->descriptor_count; i++)
-		publish_descriptor(shm, &room->descriptors[i]);
+	if (room->descriptor_count > 0)
+		publish_descriptors(shm, room, heap_begin);
 	end_heap(out, room->heap_used);
 	if (room->answer_count + room->descriptor_count > 0)
 		shm->done |= PUBLISHED;

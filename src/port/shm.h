@@ -50,6 +50,7 @@ enum vb_shm_use { VB_SHM_ASKING, VB_SHM_ANSWERING };
 void vb_shm_room(struct vb_shm *shm, enum vb_shm_use use, struct vb_local_room *room);
 /* What was put into that room: answers first. */
 void vb_shm_publish(struct vb_shm *shm, enum vb_shm_use use, const struct vb_local_room *room);
+bool vb_shm_has_published(const struct vb_shm *shm); /* since vb_shm_must_wake was asked last */
 /* After all that was freed and published, before anybody waits for what comes of it: one fence for all. */
 bool vb_shm_must_wake(struct vb_shm *shm);
 

@@ -40,6 +40,8 @@ static struct cq_object *cq_create(struct ibv_context *context, const struct vb_
 	vb_list_init(&cq->waiting);
 	vb_lock_init(&cq->poll_lock);
 	vb_cq_ex_init(cq, wc_flags);
+	if (wc_flags & (IBV_WC_EX_WITH_COMPLETION_TIMESTAMP | IBV_WC_EX_WITH_COMPLETION_TIMESTAMP_WALLCLOCK))
+		vb_driver_keep_time(cq->driver);
 	int err = vb_cq_create(vb_device_nic(vb_host_of(context)), &config, &cq->cq);
 	if (err) {
 		vb_pd_free(parent_domain, cq, VB_ALLOCATION_CQ, is_programs);

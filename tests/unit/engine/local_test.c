@@ -605,6 +605,29 @@ static void end__at_any_instant_leaves_nothing_waiting(void **state)
 						try_end(type ? VB_QP_UC : VB_QP_RC, lends ? LENDS : 0, of, (enum end)end, n);
 }
 
+/* Unless something else is to be done as well. */
+static void post__of_who_has_the_lane_is_for_one_neighbour(void **state)
+{
+	struct pair *p = open_filled(0);
+	struct pair_side *side = &p->side[0];
+	struct vb_sge sge = pair_sge(p, 0, SOURCE, 8);
+	struct vb_send_wr wr = pair_wr(p, 0, VB_WR_RDMA_WRITE, &sge, PLACE);
+	struct vb_event event;
+	while (vb_lane_next_event(side->lane, &event))
+		;
+	assert_true(vb_lane_is_quiet(side->lane));
+	vb_cq_request_notify(side->cq, false);
+	for (int i = 0; i < 2; i++) {
+		vb_sq_begin(side->qp);
+		assert_int_equal(vb_sq_put(side->qp, &wr), 0);
+		assert_ptr_equal(vb_sq_serve(side->qp, p->now), i ? NULL : &side->other);
+		pair_settle(p);
+		assert_int_equal(pair_completion(p, 0).status, VB_WC_SUCCESS);
+		assert_false(vb_lane_is_quiet(side->lane)); /* the holder is to be told of that */
+	}
+	pair_close(p);
+}
+
 static void drain__waits_for_answers(void **state)
 {
 	struct pair *p = open_filled(0);
@@ -775,6 +798,7 @@ int main(void)
 		cmocka_unit_test(xrc__goes_to_the_srq_that_is_named),
 		cmocka_unit_test(tags__find_the_buffer_of_what_is_lent),
 		cmocka_unit_test(end__at_any_instant_leaves_nothing_waiting),
+		cmocka_unit_test(post__of_who_has_the_lane_is_for_one_neighbour),
 		cmocka_unit_test(drain__waits_for_answers),
 		cmocka_unit_test(loss__fails_what_is_under_way_alone),
 		cmocka_unit_test(removals__are_counted),

@@ -151,6 +151,7 @@ static void leap__ack_held_back_leaves(void **state)
 	assert_int_equal(rig_transmit(rig), 0);
 	leap(rig);
 	assert_true(vb_lane_wants_transmit(rig->lane, rig->now));
+	assert_false(vb_lane_is_quiet(rig->lane));
 	assert_int_equal(rig_transmit(rig), 1);
 	assert_int_equal(vb_qp_destroy(qp), 0);
 	rig_close(rig);
@@ -263,7 +264,7 @@ static void post_served(struct rig *rig, struct vb_qp *qp, uint64_t wr_id)
 	struct vb_send_wr wr = { .wr_id = wr_id, .opcode = VB_WR_SEND, .flags = VB_SEND_SIGNALED };
 	vb_sq_begin(qp);
 	assert_int_equal(vb_sq_put(qp, &wr), 0);
-	vb_sq_serve(qp, rig->now);
+	assert_null(vb_sq_serve(qp, rig->now));
 }
 
 static void send__of_who_has_the_lane_leaves_without_a_bell(void **state)

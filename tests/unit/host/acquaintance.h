@@ -105,7 +105,8 @@ static inline bool asks(const struct acquaintance *who, const struct vb_descript
 	for (unsigned i = 0; i < count; i++) {
 		vb_shm_room(who->shm, VB_SHM_ASKING, &room);
 		assert_true(room.descriptor_max > 0);
-		room.descriptors[room.descriptor_count++] = descriptors[i];
+		room.descriptors[0] = descriptors[i];
+		vb_local_add(&room);
 		vb_shm_publish(who->shm, VB_SHM_ASKING, &room);
 	}
 	return wakes(who);

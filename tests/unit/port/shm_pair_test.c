@@ -60,14 +60,16 @@ static void ask(struct end *end)
 		uint32_t length = vb_random_below(&end->random, LONGEST);
 		if (vb_local_heap_left(&room) < length)
 			break;
-		room.descriptors[room.descriptor_count++] = (struct vb_descriptor){ .place = VB_LOCAL_HEAPED,
-			.psn = end->asked,
-			.va = ~(uint64_t)end->asked,
-			.length = length,
-			.imm_or_inv = end->asked * 3,
-			.heap.at = room.heap_at + room.heap_used };
+		struct vb_descriptor *descriptor = &room.descriptors[room.descriptor_count];
+		descriptor->nature = (struct vb_local_nature){ VB_LOCAL_HEAPED, 0 };
+		descriptor->psn = end->asked;
+		descriptor->va = ~(uint64_t)end->asked;
+		descriptor->length = length;
+		descriptor->imm_or_inv = end->asked * 3;
+		descriptor->heap.at = room.heap_at + room.heap_used;
 		fill(room.heap + room.heap_used, end->asked++, length);
 		vb_local_use_heap(&room, length);
+		vb_local_add(&room);
 	}
 	vb_shm_publish(end->shm, VB_SHM_ASKING, &room);
 }
@@ -214,9 +216,10 @@ static void heap__comes_back_from_records_whose_place_says_nothing(void **state)
 	for (unsigned i = 0; i < 3 * VB_SHM_HEAP / 64; i++) {
 		vb_shm_room(ends[0].shm, VB_SHM_ASKING, &room);
 		assert_true(room.heap_bytes >= 64 && room.descriptor_max > 0);
-		room.descriptors[room.descriptor_count++] =
-			(struct vb_descriptor){ .place = VB_LOCAL_NOWHERE, .heap.at = room.heap_at };
+		room.descriptors[0].nature = (struct vb_local_nature){ VB_LOCAL_NOWHERE, 0 };
+		room.descriptors[0].heap.at = room.heap_at;
 		vb_local_use_heap(&room, 32);
+		vb_local_add(&room);
 		vb_shm_publish(ends[0].shm, VB_SHM_ASKING, &room);
 		assert_int_equal(vb_shm_see_descriptors(ends[1].shm, &request, 1), 1);
 		vb_shm_free_descriptors(ends[1].shm, 1);

@@ -51,21 +51,33 @@ static uint8_t *half(unsigned side)
 
 static uint32_t next_psn, next_answered;
 
+static struct vb_descriptor *fill(const struct vb_local_room *room, uint32_t psn)
+{
+	struct vb_descriptor *descriptor = &room->descriptors[room->descriptor_count];
+
+	descriptor->nature = (struct vb_local_nature){ VB_LOCAL_NOWHERE, 0 };
+	descriptor->psn = psn;
+	descriptor->rkey = ~psn;
+	descriptor->va = psn;
+	return descriptor;
+}
+
 static void put_descriptor(struct vb_local_room *room, uint32_t psn)
 {
-	room->descriptors[room->descriptor_count++] = (struct vb_descriptor){ .psn = psn, .rkey = ~psn, .va = psn };
+	fill(room, psn);
+	vb_local_add(room);
 }
 
 static void put_heaped(struct vb_local_room *room, uint32_t psn, uint32_t length)
 {
-	struct vb_descriptor *descriptor = &room->descriptors[room->descriptor_count];
+	struct vb_descriptor *descriptor = fill(room, psn);
 
-	put_descriptor(room, psn);
-	descriptor->place = VB_LOCAL_HEAPED;
+	descriptor->nature.place = VB_LOCAL_HEAPED;
 	descriptor->length = length;
 	descriptor->heap.at = room->heap_at + room->heap_used;
 	memset(room->heap + room->heap_used, (int)(psn & 0xff), length);
 	vb_local_use_heap(room, length);
+	vb_local_add(room);
 }
 
 static void put_answer(struct vb_local_room *room, uint32_t psn)
@@ -270,6 +282,44 @@ static void heap__has_a_part_free_when_nothing_is_under_way(void **state)
 			;
 		vb_shm_room(ends[0], VB_SHM_ASKING, &room);
 		assert_true(room.heap_bytes >= VB_LOCAL_PART);
+	}
+}
+
+/* Descriptors lie in memory of both from the first byte on: where their bytes end is known by ourselves. */
+static void hostile__places_of_what_is_not_published_yet_free_nothing(void **state)
+{
+	struct vb_descriptor *shared = NULL;
+	struct vb_local_room room;
+
+	for (unsigned round = 0; round < 3 * VB_SHM_HEAP / 1024; round++) {
+		vb_shm_room(ends[0], VB_SHM_ASKING, &room);
+		assert_true(room.descriptor_max > 0 && room.heap_bytes >= 1000);
+		shared = room.descriptors;
+		put_heaped(&room, next_psn++, 1000);
+		shared->heap.at = any(UINT32_MAX);
+		shared->length = any(UINT32_MAX);
+		vb_shm_publish(ends[0], VB_SHM_ASKING, &room);
+		assert_int_equal(free_seen(ends[1], VB_SHM_BATCH), 1);
+	}
+}
+
+/* A descriptor is there when it is published, not when its place is written to; at the ring's end a room ends. */
+static void descriptor__is_seen_when_it_is_published(void **state)
+{
+	struct vb_descriptor seen;
+	struct vb_local_room room;
+
+	for (unsigned i = 0; i < 3 * VB_SHM_RING; i++) {
+		vb_shm_room(ends[0], VB_SHM_ASKING, &room);
+		assert_int_equal(room.descriptor_max,
+			VB_SHM_RING - i % VB_SHM_RING < VB_SHM_BATCH ? VB_SHM_RING - i % VB_SHM_RING : VB_SHM_BATCH);
+		put_descriptor(&room, i);
+		assert_int_equal(vb_shm_see_descriptors(ends[1], &seen, 1), 0);
+		assert_false(vb_shm_has_news(ends[1]));
+		vb_shm_publish(ends[0], VB_SHM_ASKING, &room);
+		assert_int_equal(vb_shm_see_descriptors(ends[1], &seen, 1), 1);
+		assert_int_equal(seen.psn, i);
+		vb_shm_free_descriptors(ends[1], 1);
 	}
 }
 
@@ -629,6 +679,8 @@ int main(void)
 		cmocka_unit_test_setup_teardown(heap__keeps_bytes_until_their_record_is_freed, open_pair, close_pair),
 		cmocka_unit_test_setup_teardown(heap__has_a_part_free_when_nothing_is_under_way, open_pair, close_pair),
 		cmocka_unit_test_setup_teardown(heap__begins_anew_when_it_is_empty, open_pair, close_pair),
+		cmocka_unit_test_setup_teardown(hostile__places_of_what_is_not_published_yet_free_nothing, open_pair, close_pair),
+		cmocka_unit_test_setup_teardown(descriptor__is_seen_when_it_is_published, open_pair, close_pair),
 		cmocka_unit_test_setup_teardown(heap__goes_with_records_that_have_no_bytes, open_pair, close_pair),
 		cmocka_unit_test_setup_teardown(heap__of_answers_is_another, open_pair, close_pair),
 		cmocka_unit_test_setup_teardown(doze__is_ended_by_what_is_published_once, open_pair, close_pair),

@@ -350,6 +350,10 @@ void vb_driver_kick(struct vb_driver *driver)
 		vb_driver_unlock(driver);
 }
 
+void vb_driver_keep_time(struct vb_driver *driver)
+{
+}
+
 /* Somebody waits: time goes on, to the next deadline when there is one. */
 unsigned loop_host_notified;
 
