@@ -1,22 +1,28 @@
-/* Who sends what to whom. Each function adds to the list; -EINVAL and why, -ENOMEM. Chance comes from the seed alone. */
+/* Who sends what to whom. Each function adds to the list; -EINVAL and why, -ENOMEM, and the list is as it was. Chance
+ * comes from the seed alone, and is the same on every machine.
+ *
+ *   "incast"       `senders` endpoints to one: those from 0 on, but for the target
+ *   "permutation"  everyone to another, everyone from another
+ *   "all-to-all"   everyone to all: in round r to who is r further on
+ *   "poisson"      flows of everyone to anyone, at random times, so that links have a load */
 #ifndef FABRIC_WORKLOADS_H
 #define FABRIC_WORKLOADS_H
 
 #include "fabric/flows.h"
 
 struct workload {
-	char kind[16];	/* "incast", "permutation", "all-to-all", "poisson" */
-	uint32_t endpoints; /* 0 .. endpoints - 1 take part; 0: all of the network */
-	uint64_t bytes; /* of each flow */
-	vb_time start, spread; /* of starts: start + less than spread, by chance */
-	uint32_t senders;      /* incast: how many, to `target` */
-	uint32_t target;
-	uint32_t at_once;      /* all-to-all: flows of a sender at once, the next when one ends; 0: all */
-	double load;	       /* poisson: of each endpoint's link, 0 .. 1 */
+	char kind[16];
+	uint32_t endpoints;       /* 0 .. endpoints - 1 take part; 0: all of the network */
+	uint64_t bytes;           /* of each flow */
+	vb_time start, spread;    /* of starts: start + less than spread, by chance */
+	uint32_t senders;         /* incast; 0: all others */
+	uint32_t target;          /* incast */
+	uint32_t at_once;         /* all-to-all: flows of a sender at once, the next when one ends; 0: all */
+	double load;              /* poisson: of each endpoint's link, 0 .. 1, by payload */
 	uint64_t bits_per_second; /* poisson: of that link */
-	vb_time duration;      /* poisson */
-	char sizes[256];       /* poisson: a file of a distribution (CSV: bytes, percent), or a built-in's name: WebSearch,
-				  FB_Hadoop, AliStorage2019; empty: all of `bytes` */
+	vb_time duration;         /* poisson */
+	char sizes[256]; /* poisson: the name of a built-in distribution (sizes_name) or a file of one (CSV: bytes,
+			    percent); empty: all of `bytes` */
 	uint8_t traffic_class;
 };
 

@@ -1,0 +1,251 @@
+/* htsim's .cm: "Nodes", "Connections" and "Triggers" with their numbers, which are not relied upon, then lines as
+ *
+ *     src->dst id N start PS size BYTES send_done_trigger T
+ *     src->dst id N trigger T size BYTES
+ *     trigger id T oneshot
+ *
+ * A flow that waits for a trigger begins when the flow that fires it ends at its sender. Here a flow waits for one
+ * other of the same source, so a trigger that several fire, or one of another source, is refused. "msg" makes a flow a
+ * message of the connection that its id names; each is a flow here. */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include "fabric/flow_text.h"
+#include "fabric/grow.h"
+
+/* A flow that fires a trigger, or waits for it. */
+struct end {
+	uint32_t trigger, flow, line;
+};
+
+struct ends {
+	struct end *ends;
+	uint32_t count, room;
+};
+
+struct reading {
+	struct flow_list *list;
+	struct text *text;
+	uint32_t endpoints;
+	uint32_t first; /* of the list's flows that is from this file */
+	struct ends firing, waiting;
+};
+
+static int add_end(struct ends *ends, const struct end *end)
+{
+	if (!grow_by_one(&ends->ends, &ends->room, ends->count, sizeof(*ends->ends)))
+		return -ENOMEM;
+	ends->ends[ends->count++] = *end;
+	return 0;
+}
+
+/* ---- Lines ------------------------------------------------------------------------------------------------------ */
+
+/* "12->3" */
+static bool read_pair(struct span word, struct flow *flow)
+{
+	uint64_t src, dst;
+	const char *arrow = memchr(word.at, '-', word.length);
+	if (!arrow)
+		return false;
+	size_t before = (size_t)(arrow - word.at);
+	if (before + 2 > word.length || arrow[1] != '>')
+		return false;
+	if (!span_number((struct span){ word.at, before }, UINT32_MAX, &src) ||
+		!span_number((struct span){ arrow + 2, word.length - before - 2 }, UINT32_MAX, &dst))
+		return false;
+	flow->src = (uint32_t)src;
+	flow->dst = (uint32_t)dst;
+	return true;
+}
+
+enum key { ID, START, SIZE, TRIGGER, DONE_TRIGGER, KEYS };
+static const struct {
+	const char *name;
+	uint64_t min, max;
+} keys[KEYS] = {
+	[ID] = { "id", 1, UINT32_MAX },
+	[START] = { "start", 0, VB_HORIZON },
+	[SIZE] = { "size", 1, FLOW_MOST_BYTES },
+	[TRIGGER] = { "trigger", 1, UINT32_MAX },
+	[DONE_TRIGGER] = { "send_done_trigger", 1, UINT32_MAX },
+};
+
+static int read_pairs(const struct text *text, struct span *line, uint64_t value[KEYS], bool has[KEYS])
+{
+	struct span name, number;
+	while (span_take(line, 0, &name)) {
+		int key = 0;
+		while (key < KEYS && !span_is(name, keys[key].name))
+			key++;
+		if (key == KEYS && span_is(name, "msg"))
+			continue;
+		if (key == KEYS)
+			return text_wrong(text, "%.*s of a flow is not supported", SPAN(name));
+		if (has[key])
+			return text_wrong(text, "%s twice", keys[key].name);
+		if (!span_take(line, 0, &number) || !span_number(number, keys[key].max, &value[key]) ||
+			value[key] < keys[key].min)
+			return text_wrong(
+				text, "%s needs a number from %u on", keys[key].name, (unsigned)keys[key].min);
+		has[key] = true;
+	}
+	return 0;
+}
+
+static int read_flow(struct reading *reading, struct span pair, struct span *line)
+{
+	const struct text *text = reading->text;
+	struct flow flow = { .after = FLOW_NONE };
+	uint64_t value[KEYS] = { 0 };
+	bool has[KEYS] = { false };
+	if (!read_pair(pair, &flow))
+		return text_wrong(text, "%.*s is no flow: expected src->dst", SPAN(pair));
+	int error = read_pairs(text, line, value, has);
+	if (error)
+		return error;
+	if (!has[SIZE] || has[START] == has[TRIGGER])
+		return text_wrong(text, "a flow needs a size, and either a start or a trigger");
+	flow.bytes = value[SIZE];
+	flow.start = (vb_time)value[START];
+	error = flow_list_add_read(reading->list, text, &flow, reading->endpoints);
+	struct end end = { .flow = reading->list->count - 1, .line = text->line };
+	if (!error && has[TRIGGER]) {
+		end.trigger = (uint32_t)value[TRIGGER];
+		error = add_end(&reading->waiting, &end);
+	}
+	if (!error && has[DONE_TRIGGER]) {
+		end.trigger = (uint32_t)value[DONE_TRIGGER];
+		error = add_end(&reading->firing, &end);
+	}
+	return error;
+}
+
+/* With one flow that fires it, oneshot, multishot and a barrier of one are the same. */
+static int read_trigger(const struct text *text, struct span *line)
+{
+	struct span word;
+	uint64_t id = 0, count = 1;
+	bool has_kind = false;
+	while (span_take(line, 0, &word)) {
+		bool is_id = span_is(word, "id"), is_count = span_is(word, "count");
+		if (is_id || is_count) {
+			if (!span_take(line, 0, &word) || !span_number(word, UINT32_MAX, is_id ? &id : &count))
+				return text_wrong(text, "a trigger's id or count is not a number");
+		} else if (!has_kind &&
+			   (span_is(word, "oneshot") || span_is(word, "multishot") || span_is(word, "barrier")))
+			has_kind = true;
+		else
+			return text_wrong(text, "%.*s of a trigger is not known", SPAN(word));
+	}
+	if (id == 0 || !has_kind)
+		return text_wrong(text, "a trigger needs an id from 1 on, and oneshot, multishot or barrier");
+	if (count > 1)
+		return text_wrong(text, "a barrier of %u: a flow can wait for one other alone", (unsigned)count);
+	return 0;
+}
+
+static int read_lines(struct reading *reading)
+{
+	struct span line, word;
+	while (text_next(reading->text, '#', &line)) {
+		int error = 0;
+		uint64_t number;
+		span_take(&line, 0, &word);
+		if (span_is(word, "trigger"))
+			error = read_trigger(reading->text, &line);
+		else if (!span_is(word, "Nodes") && !span_is(word, "Connections") && !span_is(word, "Triggers"))
+			error = read_flow(reading, word, &line);
+		else if (!span_take(&line, 0, &word) || !span_number(word, UINT32_MAX, &number) || line.length)
+			error = text_wrong(reading->text, "expected a name and a number");
+		if (error)
+			return error;
+	}
+	return 0;
+}
+
+/* ---- Triggers --------------------------------------------------------------------------------------------------- */
+
+static int compare(const void *a, const void *b)
+{
+	const struct end *x = a, *y = b;
+	return x->trigger != y->trigger ? (x->trigger > y->trigger) - (x->trigger < y->trigger)
+					: (x->flow > y->flow) - (x->flow < y->flow);
+}
+
+/* How many flows fire the trigger, and the first of them. */
+static uint32_t find_firing(const struct ends *firing, uint32_t trigger, const struct end **found)
+{
+	uint32_t low = 0, high = firing->count, count = 0;
+	while (low < high) {
+		uint32_t middle = low + (high - low) / 2;
+		if (firing->ends[middle].trigger < trigger)
+			low = middle + 1;
+		else
+			high = middle;
+	}
+	*found = &firing->ends[low];
+	while (low + count < firing->count && firing->ends[low + count].trigger == trigger)
+		count++;
+	return count;
+}
+
+static int join(struct reading *reading)
+{
+	struct text *text = reading->text;
+	struct flow *flows = reading->list->flows;
+	if (reading->firing.count)
+		qsort(reading->firing.ends, reading->firing.count, sizeof(*reading->firing.ends), compare);
+	for (uint32_t i = 0; i < reading->waiting.count; i++) {
+		const struct end *waiting = &reading->waiting.ends[i], *firing;
+		uint32_t count = find_firing(&reading->firing, waiting->trigger, &firing);
+		text->line = waiting->line;
+		if (count == 0)
+			return text_wrong(text, "nothing fires trigger %u", waiting->trigger);
+		if (count > 1)
+			return text_wrong(text, "%u flows fire trigger %u: a flow can wait for one other alone", count,
+				waiting->trigger);
+		if (flows[firing->flow].src != flows[waiting->flow].src)
+			return text_wrong(text,
+				"trigger %u is fired by endpoint %u: a flow can wait for one of its own source alone",
+				waiting->trigger, flows[firing->flow].src);
+		flows[waiting->flow].after = firing->flow;
+	}
+	return 0;
+}
+
+/* Refuses flows that wait for each other. A flow that is known to begin is marked so; each is walked over but once. */
+static int check_beginnings(struct reading *reading)
+{
+	const struct flow_list *list = reading->list;
+	uint32_t *walk =
+		calloc((size_t)(list->count - reading->first) + 1, sizeof(*walk)); /* the walk that came by; from 1 */
+	if (!walk)
+		return -ENOMEM;
+	int error = 0;
+	for (uint32_t i = 0; i < reading->waiting.count && !error; i++) {
+		uint32_t at = reading->waiting.ends[i].flow;
+		while (at != FLOW_NONE && walk[at - reading->first] == 0) {
+			walk[at - reading->first] = i + 1;
+			at = list->flows[at].after;
+		}
+		reading->text->line = reading->waiting.ends[i].line;
+		if (at != FLOW_NONE && walk[at - reading->first] == i + 1)
+			error = text_wrong(reading->text, "flows that wait for each other");
+	}
+	free(walk);
+	return error;
+}
+
+int flow_list_read_htsim(struct flow_list *list, struct text *text, uint32_t endpoints)
+{
+	struct reading reading = { .list = list, .text = text, .endpoints = endpoints, .first = list->count };
+	int error = read_lines(&reading);
+	if (!error)
+		error = join(&reading);
+	if (!error)
+		error = check_beginnings(&reading);
+	free(reading.firing.ends);
+	free(reading.waiting.ends);
+	return error;
+}
