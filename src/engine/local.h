@@ -295,10 +295,11 @@ int vb_lane_set_neighbour(
 	struct vb_lane *lane, const struct vb_gid *gid, uint8_t slot, struct vb_neighbour *neighbour);
 /* Whom requests are for, and the lane does not know whether it is a neighbour: asked of a holder that said it would hear
  * (vb_lane_config.meets_neighbours), at each RTR, and by UD once an address and slot. Until the holder has answered
- * each by vb_lane_set_neighbour, in a bounded time, and with NULL for whoever is of another host, first requests to there
- * wait. They may come of any call; taken before and after each vb_lane_transmit, none waits for nothing. False: none
- * more. */
+ * each by vb_lane_set_neighbour, with NULL for whoever is of another host, first requests to there wait. They may come of
+ * any call; taken before and after each vb_lane_transmit, none waits for nothing. False: none more. */
 bool vb_lane_next_wish(struct vb_lane *lane, struct vb_gid *gid, uint8_t *slot);
+/* The answer takes as long as somebody likes who lives: what is connected to him waits for it, datagrams go as packets. */
+void vb_lane_put_off_neighbour(struct vb_lane *lane, const struct vb_gid *gid, uint8_t slot);
 /* Its process died: what is under way to it ends as after the last retry, what waits goes over the wire. It may be freed
  * when it has been taken from its addresses too (vb_lane_set_neighbour). */
 void vb_local_lost(struct vb_neighbour *neighbour, vb_time now);

@@ -173,6 +173,7 @@ void vb_peer_wish(struct vb_lane *lane, struct vb_peer *peer)
 	if (!lane->config.meets_neighbours || !peer || peer->slot == 0 || peer->is_wished || has_neighbour(peer))
 		return;
 	peer->is_wished = peer->was_wished = true;
+	peer->is_put_off = false;
 	vb_list_add_tail(&lane->wishes, &peer->wish_link);
 }
 
@@ -189,10 +190,19 @@ bool vb_lane_next_wish(struct vb_lane *lane, struct vb_gid *gid, uint8_t *slot)
 
 bool vb_peer_must_be_met(struct vb_qp *qp)
 {
-	if (!qp->peer || !qp->peer->is_wished)
+	if (!qp->peer || !qp->peer->is_wished || (qp->type == VB_QP_UD && qp->peer->is_put_off))
 		return false;
 	vb_flight_wait_in(qp, &qp->peer->curious);
 	return true;
+}
+
+void vb_lane_put_off_neighbour(struct vb_lane *lane, const struct vb_gid *gid, uint8_t slot)
+{
+	struct vb_peer *peer = (struct vb_peer *)vb_peer_find(lane, gid, slot);
+	if (!peer || !peer->is_wished)
+		return;
+	peer->is_put_off = true;
+	wake_curious(peer); /* who is connected waits again */
 }
 
 int vb_lane_set_neighbour(

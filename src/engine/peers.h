@@ -21,6 +21,7 @@ struct vb_peer {
 	struct vb_neighbour *neighbour; /* whose slot it is, on this host; NULL: packets only. local.h */
 	struct vb_list wish_link;	/* in the lane's, until the holder takes it */
 	bool is_wished;			/* and until it is answered */
+	bool is_put_off;		/* the answer may take long: datagrams do not wait for it */
 	bool was_wished;		/* since it last had a neighbour */
 	struct vb_list curious; /* QPs that wait to hear what the peer is; not empty only while facts.is_asked or is_wished */
 };

@@ -25,19 +25,20 @@ enum vb_broker_notice_kind {
 	VB_BROKER_CHANNEL, /* a slot's courier has been replaced: another channel is behind the slot's descriptor */
 	VB_BROKER_MEETING, /* another process of this host, who has asked for one of our slots, or whose we have asked for */
 	VB_BROKER_ALONE,   /* answer to vb_broker_meet: there is nobody whom we could meet and have not met */
+	VB_BROKER_LATER,   /* not the answer yet: he is there, and one of the two does not read at the moment */
 };
 
 struct vb_broker_notice {
 	enum vb_broker_notice_kind kind;
 	struct vb_gid gid;       /* PEER: whose; MAD: from; FAILED: to; ALONE: asked for */
-	int error;               /* FAILED: -errno */
+	int error;               /* FAILED: -errno; ALONE: likewise, or 0: we could not take what was to be shared */
 	struct vb_gid to;        /* MAD */
 	uint32_t scope;          /* MAD: interface of link-local addresses, else 0 */
 	bool is_verbena;         /* PEER: false: nobody who knows Verbena answered */
 	uint32_t receive_buffer; /* PEER: of its slots */
 	uint32_t length;         /* MAD: as received, padding included */
 	uint8_t mad[256];
-	uint8_t own_slot, slot;     /* MEETING, ALONE: ours, and the other's */
+	uint8_t own_slot, slot;     /* MEETING, ALONE, LATER: ours, and the other's */
 	uint8_t side;               /* MEETING: 0 in the lower slot, 1 in the higher */
 	uint32_t uid;               /* MEETING: whose the other process is */
 	int socket, memory, pidfd;  /* MEETING: the hearer's to close; pidfd is the other process's, or -1 */

@@ -172,6 +172,16 @@ static void take_peer(struct vb_broker *broker, const struct vb_message *message
 	}
 }
 
+/* Of something that nobody waits for in a call. True: it is to be heard of. */
+static bool take_refusal(
+	struct vb_broker *broker, const struct vb_message *refusal, struct vb_broker_notice *notice)
+{
+	if (vb_broker_put_off_meeting(broker, refusal, notice))
+		return true;
+	take_lost_port(broker, refusal);
+	return false;
+}
+
 bool vb_broker_take(struct vb_broker *broker, const struct vb_message *message, int fds[VB_MESSAGE_FDS],
 	struct vb_broker_notice *notice)
 {
@@ -195,9 +205,8 @@ bool vb_broker_take(struct vb_broker *broker, const struct vb_message *message, 
 			return false;
 		if (take_answer(broker, message, *fd))
 			*fd = -1;
-		else if (!take_adoption(broker, message) && message->kind == VB_MESSAGE_REFUSED &&
-			!vb_broker_put_off_meeting(broker, message))
-			take_lost_port(broker, message);
+		else if (!take_adoption(broker, message) && message->kind == VB_MESSAGE_REFUSED)
+			return take_refusal(broker, message, notice);
 		return false;
 	case VB_MESSAGE_RESTARTED:
 		vb_worker_forgot(broker);

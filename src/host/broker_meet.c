@@ -2,6 +2,7 @@
  * has answered it: by the meeting, which the other process may have asked for, too, or by saying that we are alone. */
 #include "host/broker_state.h"
 
+#include <errno.h>
 #include <stdlib.h>
 #include "host/broker_start.h"
 
@@ -99,6 +100,7 @@ bool vb_broker_take_meeting(struct vb_broker *broker, const struct vb_message *m
 		return false;
 	if (fds[1] < 0) { /* this process has no descriptor left */
 		notice->kind = VB_BROKER_ALONE;
+		notice->error = -EMFILE;
 		return is_asked_for;
 	}
 	notice->kind = VB_BROKER_MEETING;
@@ -126,7 +128,8 @@ bool vb_broker_take_alone(struct vb_broker *broker, const struct vb_message *mes
 	return true;
 }
 
-bool vb_broker_put_off_meeting(struct vb_broker *broker, const struct vb_message *refusal)
+bool vb_broker_put_off_meeting(
+	struct vb_broker *broker, const struct vb_message *refusal, struct vb_broker_notice *notice)
 {
 	struct vb_broker_meeting *meeting = find(broker, refusal->request);
 
@@ -135,5 +138,8 @@ bool vb_broker_put_off_meeting(struct vb_broker *broker, const struct vb_message
 	meeting->is_said = broker->has_all = false;
 	meeting->again_ms = vb_broker_now_ms() + meeting->pause_ms;
 	meeting->pause_ms = meeting->pause_ms * 2 < PAUSE_MAX_MS ? meeting->pause_ms * 2 : PAUSE_MAX_MS;
+	notice->kind = VB_BROKER_LATER;
+	notice->own_slot = meeting->own_slot;
+	notice->slot = meeting->slot;
 	return true;
 }

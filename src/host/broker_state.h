@@ -128,7 +128,8 @@ bool vb_broker_take_meeting(struct vb_broker *broker, const struct vb_message *m
 bool vb_broker_take_alone(
 	struct vb_broker *broker, const struct vb_message *message, struct vb_broker_notice *notice);
 /* It was refused: not now. False: it is another request's refusal. */
-bool vb_broker_put_off_meeting(struct vb_broker *broker, const struct vb_message *refusal);
+bool vb_broker_put_off_meeting(
+	struct vb_broker *broker, const struct vb_message *refusal, struct vb_broker_notice *notice);
 /* The slot is given back: it meets nobody. */
 void vb_broker_forget_meetings(struct vb_broker *broker, uint8_t own_slot);
 

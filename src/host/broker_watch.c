@@ -94,6 +94,9 @@ static void hear(void *process, const struct vb_broker_notice *notice)
 	case VB_BROKER_ALONE:
 		vb_neighbours_stay_alone(process, notice);
 		break;
+	case VB_BROKER_LATER:
+		vb_neighbours_meet_later(process, notice);
+		break;
 	case VB_BROKER_GONE:
 		vb_log(VB_LOG_INFO, "the broker is gone; connected queue pairs go on");
 		break;

@@ -6,7 +6,8 @@
 #include <stdint.h>
 
 /* From how many bytes on a message is better pulled by one copy of the kernel's than copied by both ends through a heap:
- * measured once a process, which takes some milliseconds. From 16384 bytes to just more than a part. Any thread. */
+ * measured once a process, which takes some milliseconds; where others want the cores a tenth of a second, after which
+ * only the longest are pulled. From 16384 bytes to just more than a part. Any thread. */
 uint32_t vb_pull_pays_from(void);
 /* And whether one between addresses that are near in their pages takes more than one and a half times as long, so that it
  * is better done by a stage (port/pull.h). */

@@ -1,7 +1,7 @@
 /* Who the neighbours are: from a wish to the greeting, and their end.
  *
- * Holds: an acquaintance is awaited only while the broker or he himself is to answer, PATIENCE at most; a link is in the
- * lane's table of peers only when he has greeted, and its memory outlives that.
+ * Holds: an acquaintance is awaited only while the broker is to answer, whose silence is borne for PATIENCE at most, or he
+ * himself, who lives; a link is in the lane's table of peers only when he has greeted, and its memory outlives that.
  *
  * Who comes twice is introduced by a broker that has forgotten the first time: if his first link still stands, the second is
  * let go, by both. */
@@ -16,8 +16,10 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-/* Then first requests go over the wire, and turn when he answers and nothing is under way. A broker answers each question,
- * and who was introduced has heard of it too: they do so when they are let, and where many begin at once that takes seconds. */
+/* A broker answers each question, and who was introduced has heard of it too. They do so when they are let, and where many
+ * begin at once that takes seconds. After that long a broker's silence sends first requests over the wire. Who was introduced
+ * and has not greeted is stopped, or does not get a core, and waited for as when it stood still later: by the wire it would
+ * end in an error. Datagrams leave without waiting for longer, as they do where a neighbour is deaf. */
 #define PATIENCE (10 * VB_S)
 /* What is under way to a process that has ended does not fail before. Programs leave with messages of their peers on the way,
  * when they have had all that they want (ibv_srq_pingpong), and who is told of that amid what he is still to poll fails. */
@@ -73,10 +75,28 @@ static void await(struct vb_neighbours *all, struct vb_acquaintance *who, vb_tim
 	all->awaited_count++;
 }
 
-static void give_up_waiting(struct vb_neighbours *all, struct vb_acquaintance *who)
+static bool is_still_to_come(const struct vb_neighbours *all, const struct vb_acquaintance *who, vb_time now)
+{
+	const struct vb_deadline *silence = &all->in_touch_until;
+
+	return who->link || (silence->is_set && !vb_deadline_due(*silence, now));
+}
+
+static void lose_patience(struct vb_neighbours *all, struct vb_acquaintance *who, vb_time now)
 {
 	who->reason = VB_LOCAL_NO_ANSWER;
-	answer(all, who, NULL);
+	if (!is_still_to_come(all, who, now)) {
+		answer(all, who, NULL);
+		return;
+	}
+	who->awaited_since = now;
+	for (unsigned i = 0; i < who->gid_count; i++)
+		vb_lane_put_off_neighbour(all->driver->lane, &who->gids[i], who->slot);
+}
+
+static void note_broker(struct vb_neighbours *all, vb_time now)
+{
+	all->in_touch_until = (struct vb_deadline){ vb_time_add(now, PATIENCE), true };
 }
 
 static vb_time patience_with(const struct vb_acquaintance *who)
@@ -200,6 +220,8 @@ static void lose(struct vb_link *link, vb_time now)
 	answer(link->all, who, NULL);
 	if (link->is_greeted)
 		who->reason = VB_LOCAL_ENDED;
+	else if (who->reason == VB_LOCAL_NO_ANSWER)
+		who->reason = VB_LOCAL_UNABLE;
 	free_link(link);
 }
 
@@ -235,7 +257,7 @@ void vb_neighbours_be_patient(struct vb_driver *d, vb_time now)
 	for (unsigned slot = 0; slot < VB_NEIGHBOUR_SLOTS; slot++) {
 		struct vb_acquaintance *who = all->by_slot[slot];
 		if (who && who->is_awaited && vb_time_is_due(patience_with(who), now))
-			give_up_waiting(all, who);
+			lose_patience(all, who, now);
 	}
 }
 
@@ -346,6 +368,7 @@ static bool introduce(struct vb_neighbours *all, const struct vb_broker_notice *
 	struct vb_acquaintance *who = acquaint(all, notice->slot);
 	vb_time now = vb_host_now();
 
+	note_broker(all, now);
 	if (!who || notice->slot == all->driver->slot.number)
 		return false;
 	if (who->link && !has_ended(who->link))
@@ -408,9 +431,23 @@ void vb_neighbours_stay_alone(struct vb_process *p, const struct vb_broker_notic
 		return;
 	struct vb_acquaintance *who = d->neighbours ? d->neighbours->by_slot[notice->slot] : NULL;
 	if (who && !who->link) {
+		note_broker(d->neighbours, vb_host_now());
 		who->is_asked = false;
+		if (notice->error)
+			who->reason = VB_LOCAL_NO_DESCRIPTORS;
 		answer(d->neighbours, who, NULL);
 	}
+	vb_driver_unlock(d);
+}
+
+void vb_neighbours_meet_later(struct vb_process *p, const struct vb_broker_notice *notice)
+{
+	struct vb_driver *d = lock_driver_of(p, notice->own_slot);
+
+	if (!d)
+		return;
+	if (d->neighbours)
+		note_broker(d->neighbours, vb_host_now());
 	vb_driver_unlock(d);
 }
 

@@ -37,6 +37,8 @@ enum vb_local_reason {
 	VB_LOCAL_OTHER_USER, /* and so nothing is pulled */
 	VB_LOCAL_FORBIDDEN,  /* Yama, a sandbox, a process that is not dumpable */
 	VB_LOCAL_UNSEEN,     /* another pid namespace */
+	VB_LOCAL_NO_DESCRIPTORS,
+	VB_LOCAL_UNABLE, /* he has let go of what was to be shared, and did not say why */
 	VB_LOCAL_REASONS,
 };
 const char *vb_local_reason_text(enum vb_local_reason reason);
@@ -53,9 +55,10 @@ void vb_neighbours_take_wishes(struct vb_driver *driver);
 /* The broker introduces somebody. Takes the descriptors. Without any mutex. */
 void vb_neighbours_meet(struct vb_process *process, const struct vb_broker_notice *notice);
 void vb_neighbours_stay_alone(struct vb_process *process, const struct vb_broker_notice *notice);
+void vb_neighbours_meet_later(struct vb_process *process, const struct vb_broker_notice *notice);
 /* Addresses are others now: of those that are gone, nobody is a neighbour. */
 void vb_neighbours_address_change(struct vb_driver *driver);
-/* Whoever has not answered for long is not waited for. */
+/* A broker that has been silent for long is not waited for; whoever lives is, but not by datagrams. */
 void vb_neighbours_be_patient(struct vb_driver *driver, vb_time now);
 int vb_neighbours_fd(const struct vb_driver *driver); /* readable when there is something to hear; -1 */
 

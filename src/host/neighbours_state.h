@@ -42,7 +42,7 @@ struct vb_acquaintance {
 	bool is_mapped;			  /* something was pulled from mapped memory */
 	bool is_asked;			  /* about, of the broker */
 	bool is_awaited;		  /* by QPs */
-	vb_time awaited_since;
+	vb_time awaited_since;		  /* or since it was seen last that he is there */
 	unsigned gid_count;
 	struct vb_gid *gids; /* by which the lane knows him */
 	uint32_t pid;
@@ -57,6 +57,7 @@ struct vb_neighbours {
 	unsigned turns;
 	bool has_more; /* the lane has more to say to itself */
 	unsigned awaited_count, ending_count;
+	struct vb_deadline in_touch_until; /* the broker has lately said something of meetings */
 	struct vb_acquaintance *by_slot[VB_NEIGHBOUR_SLOTS];
 	struct vb_here here;
 	struct vb_descriptor descriptors[VB_NEIGHBOUR_BATCH];

@@ -18,6 +18,8 @@ const char *vb_local_reason_text(enum vb_local_reason reason)
 		[VB_LOCAL_OTHER_USER] = "another user's",
 		[VB_LOCAL_FORBIDDEN] = "not permitted to read its memory (Yama, a sandbox, or it is not dumpable)",
 		[VB_LOCAL_UNSEEN] = "in another pid namespace",
+		[VB_LOCAL_NO_DESCRIPTORS] = "no descriptor is left here (ulimit -n)",
+		[VB_LOCAL_UNABLE] = "it took no part: no descriptor (ulimit -n) or no memory is left there, or it has ended",
 	};
 	return texts[reason];
 }

@@ -153,6 +153,52 @@ static void wish__of_a_datagram_is_made_once(void **state)
 	pair_close(p);
 }
 
+static void wish__that_is_put_off_holds_back_who_is_connected(void **state)
+{
+	struct pair *p = open_wishing(VB_QP_RC);
+	pair_connect(p);
+	pair_post(p, 0, VB_WR_RDMA_WRITE, 0, 8, 0);
+	pair_settle(p);
+	for (int of = 0; of < 2; of++) {
+		assert_wish(p, of);
+		for (int i = 0; i < 2; i++)
+			vb_lane_put_off_neighbour(p->side[of].lane, &p->side[!of].gid, (uint8_t)(2 - of));
+	}
+	assert_no_wish(p, 0);
+	pair_settle(p);
+	assert_true(vb_cq_is_empty(p->side[0].cq));
+	for (int of = 0; of < 2; of++)
+		answer(p, of, &p->side[of].other);
+	pair_settle(p);
+	assert_int_equal(pair_completion(p, 0).status, VB_WC_SUCCESS);
+	assert_int_equal(p->descriptors, 1);
+	pair_close(p);
+}
+
+static void wish__that_is_put_off_lets_datagrams_go_as_packets(void **state)
+{
+	struct pair *p = open_wishing(VB_QP_UD);
+	pair_connect(p);
+	for (unsigned i = 0; i < 3; i++)
+		pair_post_receive(p, 1, i, 0, 48);
+	pair_post_datagram(p, 0, 0, 8);
+	pair_settle(p);
+	assert_wish(p, 0);
+	vb_lane_put_off_neighbour(p->side[0].lane, &p->side[1].gid, 2);
+	pair_settle(p);
+	pair_post_datagram(p, 0, 0, 8);
+	pair_settle(p);
+	assert_no_wish(p, 0);
+	assert_int_equal(p->descriptors, 0);
+	answer(p, 0, &p->side[0].other);
+	pair_post_datagram(p, 0, 0, 8);
+	pair_settle(p);
+	assert_int_equal(p->descriptors, 1);
+	for (unsigned i = 0; i < 3; i++)
+		assert_int_equal(pair_completion(p, 1).wr_id, i);
+	pair_close(p);
+}
+
 static void wish__is_not_made_for_a_holder_who_does_not_ask(void **state)
 {
 	struct pair *p = open_wishing(VB_QP_RC);
@@ -174,6 +220,8 @@ int main(void)
 		cmocka_unit_test(wish__does_not_hold_back_who_goes_on),
 		cmocka_unit_test(wish__of_a_qp_that_goes_holds_nobody),
 		cmocka_unit_test(wish__of_a_datagram_is_made_once),
+		cmocka_unit_test(wish__that_is_put_off_holds_back_who_is_connected),
+		cmocka_unit_test(wish__that_is_put_off_lets_datagrams_go_as_packets),
 		cmocka_unit_test(wish__is_not_made_for_a_holder_who_does_not_ask),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);

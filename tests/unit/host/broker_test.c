@@ -20,7 +20,7 @@ enum { LONG_MS = 5000, MANY = 3000 };
 static int listener = -1, client = -1; /* the broker's ends */
 static struct vb_broker *broker;
 static char why[256];
-static atomic_uint backs, peers, meetings, alones;
+static atomic_uint backs, peers, meetings, alones, laters;
 static struct vb_broker_notice met, alone; /* the last of each */
 
 static double seconds(void)
@@ -39,6 +39,11 @@ static void hear(void *user, const struct vb_broker_notice *notice)
 	if (notice->kind == VB_BROKER_MEETING) {
 		met = *notice;
 		atomic_fetch_add(&meetings, 1);
+	}
+	if (notice->kind == VB_BROKER_LATER) {
+		assert_int_equal(notice->own_slot, 7);
+		assert_int_equal(notice->slot, 9);
+		atomic_fetch_add(&laters, 1);
 	}
 	if (notice->kind == VB_BROKER_ALONE) {
 		alone = *notice;
@@ -171,6 +176,7 @@ static int set_up(void **state)
 	atomic_store(&peers, 0);
 	atomic_store(&meetings, 0);
 	atomic_store(&alones, 0);
+	atomic_store(&laters, 0);
 	binding = (struct vb_binding){ .port_space = 0x0106, .family = 99 };
 	listen_as_broker();
 	pthread_t thread = begin(connect_it, &rc);
@@ -486,6 +492,7 @@ static void meet__is_asked_once_until_it_is_answered(void **state)
 	await_notices(&alones, 1);
 	assert_int_equal(alone.own_slot, 7);
 	assert_int_equal(alone.slot, 9);
+	assert_int_equal(alone.error, 0);
 	assert_true(vb_gid_equal(&alone.gid, &here));
 	vb_broker_meet(broker, 7, &here, 9);
 	hear_one(VB_MESSAGE_MEET);
@@ -518,6 +525,7 @@ static void meet__that_is_put_off_is_asked_again(void **state)
 	vb_broker_meet(broker, 7, &here, 9);
 	for (unsigned i = 0; i < 5; i++)
 		refuse(hear_one(VB_MESSAGE_MEET).request, EAGAIN);
+	await_notices(&laters, 5);
 	tell(VB_MESSAGE_ALONE, hear_one(VB_MESSAGE_MEET).request);
 	await_notices(&alones, 1);
 	tell(VB_MESSAGE_RESTARTED, 0);
@@ -581,6 +589,7 @@ static void meeting__that_a_process_has_no_descriptors_for_is_void(void **state)
 	assert_true(is_at_its_end(ends[0]));
 	assert_int_equal(setrlimit(RLIMIT_NOFILE, &before), 0);
 	await_notices(&alones, 1); /* it may ask again when it likes */
+	assert_int_equal(alone.error, -EMFILE);
 	assert_int_equal(atomic_load(&meetings), 0);
 	assert_says_nothing();
 	close(ends[0]);

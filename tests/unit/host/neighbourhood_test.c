@@ -10,6 +10,7 @@
 #include <signal.h>
 #include <sys/mman.h>
 #include <sys/prctl.h>
+#include <sys/resource.h>
 #include <sys/socket.h>
 #include <sys/wait.h>
 #include <time.h>
@@ -126,7 +127,7 @@ static void post_receive(unsigned i)
 	assert_int_equal(vb_rq_post(qps[i], &wr), 0);
 }
 
-static void connect_qps(void)
+static void bring_up_qps(void)
 {
 	struct vb_qp_attr attr = { .port = 1, .path_mtu = 4096, .min_rnr_timer = 1, .timeout = 14, .retry_cnt = 7,
 		.rnr_retry = 7, .max_dest_rd_atomic = 16, .max_rd_atomic = 16,
@@ -135,8 +136,6 @@ static void connect_qps(void)
 
 	vb_device_query(device, &info);
 	attr.av = (struct vb_av){ .sgid = info.gids[0].gid, .dgid = info.gids[0].gid, .hop_limit = 64 };
-	tells(&own, sizeof(own));
-	assert_true(hears(&other, sizeof(other)));
 	for (unsigned i = 0; i < QPS; i++) {
 		attr.dest_qpn = other.qpns[i];
 		attr.state = VB_QPS_INIT;
@@ -150,6 +149,13 @@ static void connect_qps(void)
 		modify_on(device, qps[i], &attr, VB_QP_SQ_PSN | VB_QP_TIMEOUT | VB_QP_RETRY_CNT | VB_QP_RNR_RETRY |
 			VB_QP_MAX_QP_RD_ATOMIC);
 	}
+}
+
+static void connect_qps(void)
+{
+	tells(&own, sizeof(own));
+	assert_true(hears(&other, sizeof(other)));
+	bring_up_qps();
 	wait_for_other();
 }
 
@@ -394,6 +400,40 @@ static void stop__is_no_error_however_long(void **state)
 	close_device();
 }
 
+/* He was stopped before he could greet, and for longer than a broker's silence is borne. */
+static void stop__before_the_greeting_is_none_either(void **state)
+{
+	struct tally tally = { .done = 0 };
+
+	NEEDS_NAMESPACE;
+	pid_t child = start_other(answers);
+	open_device();
+	make_qps();
+	assert_true(hears(&other, sizeof(other)));
+	stop(child);
+	bring_up_qps();
+	send_more(&tally);
+	for (int seconds = 11; seconds < 60; seconds += 11) {
+		assert_false(finish(&tally, 400));
+		assert_int_equal(vb_driver_lock(driver), 0);
+		vb_neighbours_be_patient(driver, vb_time_add(vb_host_now(), seconds * VB_S));
+		vb_driver_unlock(driver);
+	}
+	assert_int_equal(tally.failed, 0);
+	assert_int_equal(the_other()->reason, VB_LOCAL_NO_ANSWER);
+	kill(child, SIGCONT);
+	tells(&own, sizeof(own));
+	wait_for_other();
+	assert_true(finish(&tally, 5000));
+	assert_int_equal(tally.failed, 0);
+	assert_int_equal(the_other()->reason, VB_LOCAL_IS_USED);
+	all_kinds_succeed();
+	kill(child, SIGKILL);
+	end_other(child);
+	destroy_qps();
+	close_device();
+}
+
 /* How long it took, in ms, until all that was under way had ended. */
 static int64_t kill_once(void)
 {
@@ -573,6 +613,36 @@ static void pid_namespaces__copy_through_the_rings(void **state)
 	close_device();
 }
 
+/* It has one left, which is too few for what two share. */
+static void answers_without_descriptors(void)
+{
+	struct rlimit files;
+
+	open_device();
+	int first = dup(talk);
+	close(first);
+	getrlimit(RLIMIT_NOFILE, &files);
+	files.rlim_cur = (rlim_t)first + 1;
+	setrlimit(RLIMIT_NOFILE, &files);
+	connect_to_other();
+	while (hears(&first, 1))
+		;
+	_exit(the_other()->reason == VB_LOCAL_NO_DESCRIPTORS ? 0 : 1);
+}
+
+static void descriptors__that_lack_leave_the_wire(void **state)
+{
+	NEEDS_NAMESPACE;
+	open_device();
+	pid_t child = start_other(answers_without_descriptors);
+	connect_to_other();
+	all_kinds_succeed();
+	assert_int_equal(the_other()->reason, VB_LOCAL_UNABLE);
+	assert_int_equal(end_other(child), 0);
+	destroy_qps();
+	close_device();
+}
+
 static void answers_by_the_wire(void)
 {
 	setenv("VERBENA_LOCAL", "off", 1);
@@ -623,6 +693,8 @@ int main(int argc, char **argv)
 		cmocka_unit_test(refusal__of_the_other_leaves_the_wire),
 		cmocka_unit_test(two__talk_by_memory),
 		cmocka_unit_test(stop__is_no_error_however_long),
+		cmocka_unit_test(stop__before_the_greeting_is_none_either),
+		cmocka_unit_test(descriptors__that_lack_leave_the_wire),
 		cmocka_unit_test(kill__at_any_instant_ends_all_that_is_under_way),
 		cmocka_unit_test(exit__says_what_was_received_before),
 		cmocka_unit_test(close__says_what_was_received_before),

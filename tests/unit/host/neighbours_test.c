@@ -287,6 +287,46 @@ static enum vb_local_reason reason_of(void)
 	return driver->neighbours->by_slot[SLOT]->reason;
 }
 
+/* He may be stopped: to go over the wire would end in an error. */
+static void meeting__waits_for_a_greeting_as_long_as_he_lives(void **state)
+{
+	struct acquaintance who;
+	struct vb_wc wc;
+
+	NEEDS_NAMESPACE;
+	const struct saying hello = hello_of(device);
+	introduce(device, &who, SLOT, geteuid(), (int)syscall(SYS_pidfd_open, getpid(), 0));
+	connect_qps(1);
+	post_write(0);
+	for (int seconds = 11; seconds < 60; seconds += 11) {
+		assert_int_equal(vb_driver_lock(driver), 0);
+		vb_neighbours_be_patient(driver, vb_time_add(vb_host_now(), seconds * VB_S));
+		vb_driver_unlock(driver);
+		drive();
+	}
+	sleep_ms(1000); /* by the wire all retries would have been in vain */
+	drive();
+	assert_int_equal(vb_cq_poll(cq, &wc, 1), 0);
+	assert_int_equal(reason_of(), VB_LOCAL_NO_ANSWER);
+	says(&who, &hello, sizeof(hello));
+	drive();
+	assert_int_equal(reason_of(), VB_LOCAL_IS_USED);
+	struct vb_descriptor seen;
+	assert_int_equal(vb_shm_see_descriptors(who.shm, &seen, 1), 1);
+	part(&who);
+}
+
+static void meeting__of_who_leaves_without_a_word_says_so(void **state)
+{
+	struct acquaintance who;
+
+	NEEDS_NAMESPACE;
+	introduce(device, &who, SLOT, geteuid(), -1);
+	part(&who);
+	drive();
+	assert_int_equal(reason_of(), VB_LOCAL_UNABLE);
+}
+
 /* He does not wait for what we say, which then is unread at his end: the kernel tells of that first. */
 static void meeting__of_who_refuses_and_leaves_says_why(void **state)
 {
@@ -714,6 +754,8 @@ int main(int argc, char **argv)
 		TEST(meeting__pulls_from_nobody_but_who_was_introduced),
 		TEST(meeting__of_who_refuses_leaves_the_wire),
 		TEST(meeting__of_who_refuses_and_leaves_says_why),
+		TEST(meeting__waits_for_a_greeting_as_long_as_he_lives),
+		TEST(meeting__of_who_leaves_without_a_word_says_so),
 		TEST(meeting__twice_keeps_the_first),
 		TEST(meeting__replaces_a_dead_process),
 		TEST(hostile__greetings_end_it),
