@@ -1,0 +1,204 @@
+/* A run: the same with however many threads, and an end that says why. */
+#include <errno.h>
+#include <stdlib.h>
+#include "nets.h"
+
+static struct network network;
+static struct flow_list flows;
+static struct fabric_result result;
+
+static const struct switch_profile ideal = { .name = "ideal", .class_count = 1 };
+
+static int teardown(void **state)
+{
+	network_free(&network);
+	flow_list_free(&flows);
+	fabric_result_free(&result);
+	return 0;
+}
+
+static uint64_t hash_with(const struct fabric_config *config, uint32_t threads)
+{
+	struct fabric_config threaded = *config;
+	threaded.threads = threads;
+	fabric_result_free(&result);
+	run(&threaded, &result);
+	assert_int_equal(result.threads, threads);
+	return result.hash;
+}
+
+/* Everything that draws by chance: drops, marks, losses, bit errors, sprayed packets. */
+static void threads__change_nothing(void **state)
+{
+	for (unsigned routing = ROUTING_ECMP; routing <= ROUTING_ADAPTIVE; routing++) {
+		struct switch_profile profile = ideal;
+		profile.port_bytes = 100000;
+		profile.routing = (enum routing)routing;
+		profile.classes[0] = (struct class_profile){ .mark_min = 5000, .mark_max = 50000, .mark_ppm = 100000 };
+		make_tree_320(&network, &profile);
+		network_set_fault(&network, 4, &(struct network_fault){ .loss_ppm = 10000 });
+		network_set_fault(&network, 650, &(struct network_fault){ .bit_error_rate = 1e-7 });
+		for (uint32_t i = 0; i < 320; i++)
+			add_flow(&flows, i, (i + 160) % 320 / 5 * 5, 40000 + i, i % 3 * 500 * VB_NS);
+		struct fabric_config config = config_hpcc(&network, &flows);
+		config.probe_after = 50 * VB_US;
+		uint64_t one = hash_with(&config, 1);
+		assert_int_equal(result.end, FABRIC_DONE);
+		assert_true(result.drops > 0 && result.marked_packets > 0 && result.lost > 0);
+		assert_int_equal(hash_with(&config, 2), one);
+		assert_int_equal(hash_with(&config, 4), one);
+		config.seed++;
+		assert_int_not_equal(hash_with(&config, 2), one);
+		teardown(NULL);
+	}
+}
+
+/* Many short runs: what waits for whom at their ends. */
+static void threads__begin_and_end_together(void **state)
+{
+	make_tree_320(&network, &ideal);
+	add_flow(&flows, 0, 319, 1000, 0);
+	struct fabric_config config = config_hpcc(&network, &flows);
+	for (unsigned i = 0; i < 50; i++)
+		hash_with(&config, 2 + i % 4);
+}
+
+static void flow__begins_when_another_ends(void **state)
+{
+	make_star(&network, 3, 100 * GBPS, VB_US, &ideal);
+	add_flow(&flows, 0, 1, 5000, 3 * VB_US);
+	flow_list_add(&flows, &(struct flow){ .src = 0, .dst = 2, .bytes = 1000, .start = 10 * VB_US, .after = 0 });
+	flow_list_add(&flows, &(struct flow){ .src = 0, .dst = 1, .bytes = 1000, .start = 0, .after = 1 });
+	struct fabric_config config = config_hpcc(&network, &flows);
+	run(&config, &result);
+	assert_int_equal(result.flows[0].start, 3 * VB_US);
+	assert_int_equal(result.flows[1].start, 3 * VB_US + result.flows[0].fct + 10 * VB_US);
+	assert_int_equal(result.flows[2].start, result.flows[1].start + result.flows[1].fct);
+	assert_int_equal(result.last_flow, result.flows[2].start + result.flows[2].fct);
+}
+
+static void flow__of_many_gigabytes_is_one_flow(void **state)
+{
+	make_star(&network, 2, 400 * GBPS, VB_US, &ideal);
+	add_flow(&flows, 0, 1, (5ull << 30) + 7, 0);
+	struct fabric_config config = config_hpcc(&network, &flows);
+	config.mtu = 4096;
+	config.limit = 2 * VB_MS;
+	run(&config, &result);
+	assert_int_equal(result.end, FABRIC_LIMIT);
+	assert_int_equal(result.ended_at, 2 * VB_MS);
+	assert_int_equal(result.flows[0].fct, -1);
+	assert_true(result.data_packets > 20000);
+}
+
+static void link__that_is_down_ends_its_flow_with_the_reason(void **state)
+{
+	make_star(&network, 2, 100 * GBPS, VB_US, &ideal);
+	network_set_fault(&network, 0, &(struct network_fault){ .down_at = 10 * VB_US, .up_at = VB_S * 1000 });
+	add_flow(&flows, 0, 1, 1000000, 0);
+	struct fabric_config config = config_hpcc(&network, &flows);
+	config.ack_timeout = VB_MS;
+	config.retry_count = 2;
+	run(&config, &result);
+	assert_int_equal(result.end, FABRIC_DONE);
+	assert_int_equal(result.flows_failed, 1);
+	assert_int_equal(result.flows[0].error, VB_WC_RETRY_EXC_ERR);
+	assert_int_equal(result.flows[0].cause, VB_CAUSE_RETRY_EXCEEDED);
+	assert_true(result.lost > 0 && result.timeouts > 0);
+}
+
+static void link__that_flaps_only_delays(void **state)
+{
+	make_star(&network, 2, 100 * GBPS, VB_US, &ideal);
+	network_set_fault(&network, 0,
+		&(struct network_fault){ .down_at = 10 * VB_US, .up_at = 20 * VB_US, .flap_period = 100 * VB_US });
+	add_flow(&flows, 0, 1, 1000000, 0);
+	struct fabric_config config = config_hpcc(&network, &flows);
+	config.probe_after = 30 * VB_US;
+	run(&config, &result);
+	assert_int_equal(result.end, FABRIC_DONE);
+	assert_int_equal(result.flows_failed, 0);
+	assert_true(result.lost > 0);
+}
+
+static bool stop(void *user, const struct fabric_progress *progress)
+{
+	unsigned *told = user;
+	assert_true(progress->flows == 1 && progress->flows_done == 0 && progress->events > 0);
+	++*told;
+	return false;
+}
+
+static void progress__may_stop_it(void **state)
+{
+	unsigned told = 0;
+	make_star(&network, 2, 100 * GBPS, VB_US, &ideal);
+	add_flow(&flows, 0, 1, 30ull << 30, 0);
+	struct fabric_config config = config_hpcc(&network, &flows);
+	config.on_progress = stop;
+	config.user = &told;
+	run(&config, &result);
+	assert_int_equal(result.end, FABRIC_STOPPED);
+	assert_int_equal(told, 1);
+}
+
+static void refuse(const char *says)
+{
+	char why[200] = "";
+	struct fabric_config config = config_hpcc(&network, &flows);
+	assert_int_equal(fabric_run(&config, &result, why, sizeof(why)), -EINVAL);
+	if (!strstr(why, says))
+		fail_msg("\"%s\" does not say \"%s\"", why, says);
+	flow_list_free(&flows);
+}
+
+static void nonsense__is_refused_and_named(void **state)
+{
+	make_star(&network, 2, 100 * GBPS, VB_US, &ideal);
+	add_flow(&flows, 0, 2, 1, 0);
+	refuse("there is no endpoint 2");
+	add_flow(&flows, 1, 1, 1, 0);
+	refuse("sends to itself");
+	add_flow(&flows, 0, 1, 0, 0);
+	refuse("no bytes");
+	flow_list_add(&flows, &(struct flow){ .src = 0, .dst = 1, .bytes = 1, .after = 7 });
+	refuse("begins after");
+	flow_list_add(&flows, &(struct flow){ .src = 0, .dst = 1, .bytes = 1, .after = FLOW_NONE, .traffic_class = 8 });
+	refuse("there is no class 8");
+	add_flow(&flows, 0, 1, 1ull << 50, 0);
+	refuse("32 TiB");
+}
+
+/* Who waits for one that waits for him never begins. */
+static void nothing_left_to_happen__is_an_end(void **state)
+{
+	make_star(&network, 2, 100 * GBPS, VB_US, &ideal);
+	flow_list_add(&flows, &(struct flow){ .src = 0, .dst = 1, .bytes = 1, .after = 1 });
+	flow_list_add(&flows, &(struct flow){ .src = 0, .dst = 1, .bytes = 1, .after = 0 });
+	struct fabric_config config = config_hpcc(&network, &flows);
+	run(&config, &result);
+	assert_int_equal(result.end, FABRIC_IDLE);
+}
+
+static void every_end__has_a_text(void **state)
+{
+	for (enum fabric_end end = FABRIC_DONE; end <= FABRIC_MEMORY; end++)
+		assert_true(strlen(fabric_end_text(end)) > 8);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test_teardown(threads__change_nothing, teardown),
+		cmocka_unit_test_teardown(threads__begin_and_end_together, teardown),
+		cmocka_unit_test_teardown(flow__begins_when_another_ends, teardown),
+		cmocka_unit_test_teardown(flow__of_many_gigabytes_is_one_flow, teardown),
+		cmocka_unit_test_teardown(link__that_is_down_ends_its_flow_with_the_reason, teardown),
+		cmocka_unit_test_teardown(link__that_flaps_only_delays, teardown),
+		cmocka_unit_test_teardown(progress__may_stop_it, teardown),
+		cmocka_unit_test_teardown(nonsense__is_refused_and_named, teardown),
+		cmocka_unit_test_teardown(nothing_left_to_happen__is_an_end, teardown),
+		cmocka_unit_test(every_end__has_a_text),
+	};
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
