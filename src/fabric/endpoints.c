@@ -37,6 +37,7 @@ int endpoint_open(struct fabric *fabric, uint32_t number)
 		.stranger_allowance = VB_UNLIMITED, .cc = config->cc, .cnps = config->cnps,
 		.acks = { .every_bytes = VB_UNLIMITED, .every_packets = config->ack_every ? config->ack_every : 1,
 			.by_count_alone = true },
+		.replies_first = true,
 		.packet_overhead = VB_NONE, .ack_timeout = config->ack_timeout, .probe_after = config->probe_after,
 		.never_probes = config->probe_after == 0, .turn_bytes = 1 };
 	struct vb_cq_config cq = { .capacity = 16, .ignore_overrun = false };
