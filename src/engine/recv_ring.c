@@ -3,7 +3,6 @@
  * Posters share the lock; a QP's lane takes without it, an SRQ's takers hold it (srq.c). */
 #include <errno.h>
 #include <stdlib.h>
-#include <string.h>
 #include "base/invariant.h"
 #include "engine/queues.h"
 
@@ -41,8 +40,8 @@ static int post_locked(struct vb_recv_ring *ring, const struct vb_recv_wr *wr, u
 	wqe->wr_id = wr->wr_id;
 	wqe->length = length;
 	wqe->sge_count = wr->sge_count;
-	if (wr->sge_count > 0)
-		memcpy(wqe->sges, wr->sges, wr->sge_count * sizeof(*wr->sges));
+	for (uint32_t i = 0; i < wr->sge_count; i++)
+		wqe->sges[i] = wr->sges[i];
 	atomic_store_explicit(&ring->tail, tail + 1, memory_order_release);
 	return 0;
 }
