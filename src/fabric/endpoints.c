@@ -5,7 +5,7 @@
 #include <errno.h>
 #include <stdlib.h>
 #include "engine/counters.h"
-#include "fabric/state.h"
+#include "fabric/port.h"
 
 #define REGION_BASE   (1ull << 20)
 #define REGION_BYTES  (1ull << 40)
@@ -160,7 +160,10 @@ static void put_on_wire(struct part *part, uint32_t number, const struct vb_outg
 		part->acks++;
 	else
 		part->data_packets++;
-	link_send(part, fabric->endpoints[number].link, index, part->now);
+	if (fabric->links[fabric->endpoints[number].link].kind == LINK_STOPPABLE)
+		port_queue(part, fabric->endpoints[number].link, index);
+	else
+		link_send(part, fabric->endpoints[number].link, index, part->now);
 }
 
 static void await_wire(struct part *part, struct endpoint *endpoint, uint32_t number)
@@ -172,9 +175,42 @@ static void await_wire(struct part *part, struct endpoint *endpoint, uint32_t nu
 	events_add(&part->events, link->free_at, event_key(EVENT_WIRE, 0, number));
 }
 
+/* Where classes may be stopped, and one that was has a packet: only replies are asked for, if those may leave. */
+static unsigned pull_past_stopped(struct part *part, const struct endpoint *endpoint)
+{
+	const struct port *port = part->fabric->ports[endpoint->link];
+	const struct packet reply = { .traffic_class = part->fabric->config->ack_class };
+	if (!port->occupied)
+		return vb_lane_transmit(endpoint->lane, part->batch, 1, part->now);
+	if (port->occupied & 1u << port_class(port, &reply))
+		return 0;
+	return vb_lane_transmit_replies(endpoint->lane, part->batch, 1, part->now);
+}
+
+static void send_next_by_class(struct part *part, struct endpoint *endpoint, uint32_t number)
+{
+	const struct link *link = &part->fabric->links[endpoint->link];
+	while (link->free_at <= part->now) {
+		if (port_send_next(part, endpoint->link))
+			continue;
+		if (pull_past_stopped(part, endpoint) == 0)
+			return;
+		put_on_wire(part, number, &part->batch->out[0]);
+		vb_lane_transmit_done(endpoint->lane, part->batch->receipts, 1, part->now);
+		if (part->is_out_of_memory)
+			return;
+	}
+	if (part->fabric->ports[endpoint->link]->occupied || vb_lane_wants_transmit(endpoint->lane, part->now))
+		await_wire(part, endpoint, number);
+}
+
 static void send_next(struct part *part, struct endpoint *endpoint, uint32_t number)
 {
 	const struct link *link = &part->fabric->links[endpoint->link];
+	if (link->kind == LINK_STOPPABLE) {
+		send_next_by_class(part, endpoint, number);
+		return;
+	}
 	while (link->free_at <= part->now) {
 		if (vb_lane_transmit(endpoint->lane, part->batch, 1, part->now) == 0)
 			return;
@@ -196,6 +232,8 @@ static void set_timer(struct part *part, struct endpoint *endpoint, uint32_t num
 	const struct link *link = &part->fabric->links[endpoint->link];
 	if (at < link->free_at) /* what is due waits for the wire */
 		at = link->free_at;
+	else if (link->kind == LINK_STOPPABLE && part->fabric->ports[endpoint->link]->occupied)
+		at += VB_US; /* what is due may have to wait, and it is not said for how long */
 	if (endpoint->is_armed && endpoint->armed_for <= at)
 		return;
 	endpoint->is_armed = true;
@@ -322,6 +360,13 @@ void endpoint_receive(struct part *part, uint32_t number, uint32_t index)
 	packet_put(part, index);
 	vb_lane_receive(endpoint->lane, &path, &headers, 1, part->now);
 	go_on(part, endpoint, number);
+}
+
+void endpoint_wake(struct part *part, uint32_t number)
+{
+	struct endpoint *endpoint = &part->fabric->endpoints[number];
+	send_next(part, endpoint, number);
+	set_timer(part, endpoint, number);
 }
 
 void endpoint_on_wire(struct part *part, uint32_t number)

@@ -17,13 +17,13 @@ struct event {
 
 /* At one moment: what happens to links and ports before what endpoints do by themselves. */
 enum event_kind {
-	EVENT_FRAME,   /* a pause or a credit is there: link */
-	EVENT_ARRIVAL, /* the first packet under way on a link is there */
-	EVENT_WIRE,    /* a link is free for the next packet */
+	EVENT_ARRIVAL, /* the first packet or frame under way on a link is there */
+	EVENT_PORT,    /* a port's wire is free, or a pause of it may be over */
+	EVENT_WIRE,    /* an endpoint's wire is free */
 	EVENT_TIMER,   /* of an endpoint */
 	EVENT_FLOW,    /* an endpoint's next flow begins */
-	EVENT_FAULT,   /* a link goes down or up */
-	EVENT_WATCH,   /* the storm watchdog of a port */
+	EVENT_RENEWAL, /* pauses are said again: of a switch's incoming link */
+	EVENT_WATCH,   /* the watchdog looks after a port */
 };
 
 /* Among those of one kind at one moment `turn` decides, a hash that is another each time, so that of two who tie for ever

@@ -2,12 +2,27 @@
  * Holds: packets arrive in the order in which they were sent. */
 #include <assert.h>
 #include <stdlib.h>
+#include "fabric/credits.h"
 #include "fabric/grow.h"
-#include "fabric/state.h"
+#include "fabric/port.h"
 
 enum { FIRST_SHIFT = 3, MOST_SHIFT = 27 };
 
-#define HEADER_BYTES 64 /* that a switch wants to see of a packet before it sends it on */
+/* ---- Delays ---------------------------------------------------------------------------------------------------- */
+
+static vb_time latency_of(const struct network *network, network_node node, bool is_receiving)
+{
+	if (network_is_switch(node))
+		return is_receiving ? network_profile(network, node)->latency : 0;
+	const struct nic_profile *nic = &network->nics[network->endpoints[network_index(node)].nic];
+	return (is_receiving ? nic->receive_latency : nic->send_latency) + nic->pcie_latency;
+}
+
+vb_time link_delay(const struct network *network, uint32_t number)
+{
+	const struct network_link *link = &network->links[number];
+	return link->delay + latency_of(network, link->from, false) + latency_of(network, link->to, true);
+}
 
 /* ---- What goes wrong ------------------------------------------------------------------------------------------- */
 
@@ -20,6 +35,7 @@ static bool is_down(const struct network_fault *fault, vb_time at)
 	return at >= fault->down_at && at < fault->up_at;
 }
 
+/* Frames are not: what tells of pauses and credits is said until it is heard. */
 static bool is_lost(const struct fabric *fabric, uint32_t number, const struct link *link, uint32_t bytes, vb_time at)
 {
 	const struct network_fault *fault = &fabric->network->faults[fabric->network->links[number].fault];
@@ -101,7 +117,8 @@ void link_send(struct part *part, uint32_t number, uint32_t index, vb_time at)
 	link->free_at = at + link_time(fabric, link, bytes);
 	link->packets++;
 	link->bytes += bytes;
-	if (link->is_faulty && is_lost(fabric, number, link, bytes, at)) {
+	if (link->is_faulty && !packet->is_frame && is_lost(fabric, number, link, bytes, at)) {
+		credits_return(fabric, number, packet);
 		fabric->counts[number].lost++;
 		part->lost++;
 		packet_put(part, index);
@@ -109,8 +126,8 @@ void link_send(struct part *part, uint32_t number, uint32_t index, vb_time at)
 	}
 	packet->in_link = number;
 	vb_time there = link->free_at + link->delay;
-	if (link->is_cut_through && bytes > HEADER_BYTES)
-		there = at + link_time(fabric, link, HEADER_BYTES) + link->delay;
+	if (link->is_cut_through && bytes > LINK_HEADER_BYTES)
+		there = at + link_time(fabric, link, LINK_HEADER_BYTES) + link->delay;
 	if (link->to_part != part->index)
 		post(part, number, index, there);
 	else
@@ -139,9 +156,14 @@ void link_on_arrival(struct part *part, uint32_t number)
 	struct link *link = &part->fabric->links[number];
 	struct under_way first = *first_of(link);
 	assert(link->head != link->tail && first.at == part->now);
-	part->packet_hops++;
 	if (++link->head != link->tail)
 		await(part, number, first_of(link)->at);
+	if (part->packets[first.packet].is_frame) {
+		port_on_frame(part, number, &part->packets[first.packet]);
+		packet_put(part, first.packet);
+		return;
+	}
+	part->packet_hops++;
 	if (link->leads_to_switch)
 		switch_receive(part, link->to, first.packet);
 	else

@@ -7,6 +7,7 @@
 #define FABRIC_NETWORK_H
 
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
 #include "base/time.h"
 #include "fabric/profile.h"
@@ -72,6 +73,11 @@ struct network {
 	bool is_split;      /* not all need reach all: rails without a spine */
 	bool has_no_memory; /* something was not added: network_finish says so */
 };
+
+static inline const struct switch_profile *network_profile(const struct network *network, network_node node)
+{
+	return network_is_switch(node) ? &network->profiles[network->switches[network_index(node)].profile] : NULL;
+}
 
 /* Each adds one and returns its index (connect: the link a -> b; b -> a is the next), NETWORK_NONE without memory,
  * which need not be looked at before network_finish. */

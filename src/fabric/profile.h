@@ -27,7 +27,7 @@ struct class_profile {
 	uint32_t mark_min, mark_max; /* RED/ECN: bytes of the queue for each 100 Gb/s of the port; mark_max 0: no marks */
 	uint32_t mark_ppm;	 /* chance at mark_max; all beyond it are marked */
 	double alpha;		 /* dynamic threshold: so many times what is free of the shared buffer; 0: no bound but the buffer's */
-	uint64_t limit_bytes;	 /* of one queue, whatever is free; 0: none */
+	uint64_t limit_bytes;	 /* of one queue, or, lossless, of what came by one port, whatever is free; 0: none */
 };
 
 struct switch_profile {
@@ -42,12 +42,13 @@ struct switch_profile {
 	struct class_profile classes[FABRIC_CLASSES];
 	/* PFC */
 	uint64_t reserved_bytes; /* of each ingress port and class, beside the shared part */
+	uint64_t alpha_bits_per_second; /* the rate of a port that alpha is for, of others in proportion; 0: all alike */
 	uint64_t headroom_bytes; /* of each ingress port and lossless class; 0: what its link needs, computed */
 	uint64_t resume_offset;	 /* below the threshold by so much, who was paused may go on */
 	vb_time pause_quanta;	 /* how long a pause holds unless renewed; 0: until it is taken back */
 	vb_time watchdog;	 /* a class that was paused for so long is not, for as long again, and drops; 0: never */
 	/* Credits */
-	uint64_t credit_bytes; /* of each input port and lane */
+	uint64_t credit_bytes; /* of each input port and lane: room, in blocks of 64 */
 };
 
 /* Delays of an endpoint; sources in profiles.c. */

@@ -3,7 +3,9 @@
 #include <stdlib.h>
 #include <string.h>
 #include "engine/counters.h"
+#include "fabric/buffer.h"
 #include "fabric/parts.h"
+#include "fabric/port.h"
 #include "fabric/why.h"
 #include "fabric/windows.h"
 
@@ -44,34 +46,23 @@ static int check(const struct fabric_config *config, char *why, unsigned why_siz
 	for (uint32_t i = 0; i < network->link_count; i++)
 		if (network->links[i].bits_per_second < 1000000 || network->links[i].delay < 0)
 			return why_not(why, why_size, "link %u: slower than 1 Mb/s, or a delay below 0", i);
-	return check_flows(config, why, why_size);
+	int rc = buffer_check(config, why, why_size);
+	return rc ? rc : check_flows(config, why, why_size);
 }
 
 /* ---- Opening ------------------------------------------------------------------------------------------------------- */
-
-static vb_time latency_of(const struct network *network, network_node node, bool is_receiving)
-{
-	if (network_is_switch(node))
-		return is_receiving ? network->profiles[network->switches[network_index(node)].profile].latency : 0;
-	const struct nic_profile *nic = &network->nics[network->endpoints[network_index(node)].nic];
-	return (is_receiving ? nic->receive_latency : nic->send_latency) + nic->pcie_latency;
-}
-
-static const struct switch_profile *profile_of(const struct network *network, network_node node)
-{
-	return network_is_switch(node) ? &network->profiles[network->switches[network_index(node)].profile] : NULL;
-}
 
 static void open_link(struct fabric *fabric, uint32_t number)
 {
 	const struct network *network = fabric->network;
 	const struct network_link *given = &network->links[number];
-	const struct switch_profile *from = profile_of(network, given->from), *to = profile_of(network, given->to);
+	const struct switch_profile *from = network_profile(network, given->from);
+	const struct switch_profile *to = network_profile(network, given->to);
 	uint64_t rate = given->bits_per_second;
 	fabric->links[number] = (struct link){
 		.ps_per_byte = 8000000000000u % rate == 0 && 8000000000000u / rate <= UINT32_MAX
 			? (uint32_t)(8000000000000u / rate) : 0,
-		.delay = given->delay + latency_of(network, given->from, false) + latency_of(network, given->to, true),
+		.delay = link_delay(network, number),
 		.to = network_index(given->to),
 		.kind = from ? LINK_PLAIN : LINK_ENDPOINT,
 		.leads_to_switch = to,
@@ -142,6 +133,8 @@ static int open_all(struct fabric *fabric)
 	}
 	for (uint32_t i = 0; rc == 0 && i < network->link_count; i++)
 		open_link(fabric, i);
+	if (rc == 0)
+		rc = ports_open(fabric);
 	for (uint32_t i = 0; rc == 0 && i < network->endpoint_count; i++) {
 		fabric->endpoints[i].link = network->endpoints[i].link;
 		fabric->endpoints[i].first_flow = FLOW_NONE;
@@ -167,6 +160,7 @@ static void close_all(struct fabric *fabric)
 		free(part->headers);
 		events_deinit(&part->events);
 	}
+	ports_close(fabric);
 	routes_free(fabric->routes);
 	for (uint32_t i = 0; fabric->links && i < fabric->network->link_count; i++)
 		free(fabric->links[i].ring);
@@ -296,7 +290,7 @@ static uint64_t hash_of(const struct fabric_result *result, uint32_t flows, uint
 	return hash;
 }
 
-static void say_links(struct fabric *fabric)
+static void say_links(struct fabric *fabric, vb_time now)
 {
 	for (uint32_t i = 0; i < fabric->network->link_count; i++) {
 		const struct link *link = &fabric->links[i];
@@ -305,6 +299,8 @@ static void say_links(struct fabric *fabric)
 		if (link->kind == LINK_PLAIN)
 			fabric->counts[i].most_queued = (uint64_t)link->most_queued * 1024 *
 				(fabric->network->links[i].bits_per_second / 1000000) / 8000000;
+		else if (link->kind == LINK_PORT)
+			port_say(fabric, i, now);
 	}
 }
 
@@ -313,7 +309,7 @@ static void say(struct fabric *fabric, struct fabric_result *result)
 	const uint32_t flows = fabric->config->flows->count, links = fabric->network->link_count;
 	for (uint32_t i = 0; i < flows; i++)
 		result->flows[i] = fabric->flows[i].result;
-	say_links(fabric);
+	say_links(fabric, result->ended_at);
 	memcpy(result->links, fabric->counts, links * sizeof(*result->links));
 	for (uint32_t i = 0; i < fabric->part_count; i++) {
 		const struct part *part = &fabric->parts[i];
@@ -362,7 +358,7 @@ static int run(struct fabric *fabric, struct fabric_result *result)
 int fabric_run(const struct fabric_config *config, struct fabric_result *result, char *why, unsigned why_size)
 {
 	struct fabric fabric = { .config = config, .network = config->network, .data_overhead = config->data_overhead,
-		.ack_overhead = config->ack_overhead };
+		.ack_overhead = config->ack_overhead, .largest_packet = buffer_largest_packet(config) };
 	*result = (struct fabric_result){ 0 };
 	int rc = check(config, why, why_size);
 	if (rc)

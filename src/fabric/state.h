@@ -14,6 +14,8 @@
 #define NO_PACKET UINT32_MAX
 #define NO_LINK	  UINT32_MAX
 
+#define LINK_HEADER_BYTES 64u /* that a switch wants to see of a packet before it sends it on */
+
 /* A packet on its way: what each hop looks at. Its headers lie apart, and are looked at by endpoints. */
 struct packet {
 	uint64_t holder;     /* of who holds it: port or endpoint */
@@ -22,8 +24,8 @@ struct packet {
 	uint32_t flow_hash;  /* of addresses and ports */
 	uint32_t in_link;    /* the one by which it came to the switch that it is in */
 	uint16_t wire_bytes;
-	uint8_t traffic_class : 3, is_marked : 1, takes_marks : 1, is_routed : 1; /* is_routed: the link by which it
-		goes on is chosen, and is `next` */
+	uint8_t traffic_class : 3, is_marked : 1, takes_marks : 1, is_routed : 1, is_frame : 1; /* is_routed: the link by
+		which it goes on is chosen, and is `next`; is_frame: a pause or credit, and `holder` is what it says */
 	uint8_t hops;
 };
 _Static_assert(sizeof(struct packet) == 32, "half a cache line");
@@ -32,6 +34,7 @@ enum link_kind {
 	LINK_PLAIN,    /* from a switch: one queue, in order, nobody stops it: when a packet leaves is known when it comes */
 	LINK_ENDPOINT, /* from an endpoint: what it sends next is asked when the wire is free */
 	LINK_PORT,     /* from a switch, by classes: port.h */
+	LINK_STOPPABLE, /* from an endpoint, and so: what may not leave waits in a port */
 };
 
 struct under_way {
@@ -127,13 +130,16 @@ struct fabric {
 	struct routes *routes;
 	struct link *links;
 	struct fabric_link_counts *counts; /* what is rare; the sender's part's */
+	struct port **ports;		   /* by link, the sender's part's; NULL: all are plain */
+	struct ingress **ingresses;	   /* by link, the receiver's part's */
+	struct buffer *buffers;		   /* by switch */
 	struct endpoint *endpoints;
 	struct switch_state *switches;
 	struct flow_state *flows;
 	struct part *parts;
 	uint32_t part_count;
 	vb_time window; /* the shortest way between two parts; 0: there is one part */
-	uint32_t data_overhead, ack_overhead;
+	uint32_t data_overhead, ack_overhead, largest_packet; /* bytes on the wire */
 	struct windows *windows; /* NULL: one part */
 	uint64_t critical_ns;
 };
@@ -159,6 +165,7 @@ uint32_t packet_get(struct part *part); /* NO_PACKET: no memory, and the part sa
 void packet_put(struct part *part, uint32_t packet);
 
 /* links.c */
+vb_time link_delay(const struct network *network, uint32_t link); /* and what is spent before, or after, at either end */
 /* The packet is on the wire from `at` on, which is not before the link is free. */
 void link_send(struct part *part, uint32_t link, uint32_t packet, vb_time at);
 void link_on_arrival(struct part *part, uint32_t link);
@@ -179,6 +186,7 @@ void endpoint_close_flow(struct fabric *fabric, uint32_t flow);
 void endpoint_queue_flows(struct fabric *fabric); /* those that wait for nobody's end */
 void endpoint_receive(struct part *part, uint32_t endpoint, uint32_t packet);
 void endpoint_expect(const struct part *part, uint32_t endpoint, uint32_t packet);
+void endpoint_wake(struct part *part, uint32_t endpoint); /* something may leave that could not */
 void endpoint_on_wire(struct part *part, uint32_t endpoint);
 void endpoint_on_timer(struct part *part, uint32_t endpoint);
 void endpoint_on_flow(struct part *part, uint32_t endpoint);

@@ -1,15 +1,24 @@
 /* Switches: where a packet goes on, and what a port does that has one queue and is stopped by nobody. There the time at
  * which a packet leaves is known when it comes, so it goes onto the wire at once, and the queue is the time until then. */
-#include "fabric/state.h"
+#include "fabric/port.h"
 
 /* ---- Which way ------------------------------------------------------------------------------------------------- */
 
-static uint32_t least_busy(const struct fabric *fabric, struct route_choice choice, uint32_t first)
+static vb_time busy_until(const struct part *part, uint32_t number)
+{
+	const struct link *link = &part->fabric->links[number];
+	vb_time until = link->free_at > part->now ? link->free_at : part->now;
+	if (link->kind == LINK_PORT)
+		until += link_time(part->fabric, link, (uint32_t)part->fabric->ports[number]->bytes);
+	return until;
+}
+
+static uint32_t least_busy(const struct part *part, struct route_choice choice, uint32_t first)
 {
 	uint32_t best = choice.links[first];
 	for (uint32_t i = 1; i < choice.count; i++) {
 		uint32_t link = choice.links[(first + i) % choice.count];
-		if (fabric->links[link].free_at < fabric->links[best].free_at)
+		if (busy_until(part, link) < busy_until(part, best))
 			best = link;
 	}
 	return best;
@@ -26,7 +35,7 @@ static uint32_t choose(struct part *part, uint32_t at_switch, const struct packe
 	uint64_t drawn = state->routing == ROUTING_ECMP ? fabric_chance(state->seed, packet->flow_hash, 0)
 							: fabric_chance(state->seed, packet->in_link, (uint64_t)part->now);
 	uint32_t first = (uint32_t)((drawn >> 32) * choice.count >> 32);
-	return state->routing == ROUTING_ADAPTIVE ? least_busy(fabric, choice, first) : choice.links[first];
+	return state->routing == ROUTING_ADAPTIVE ? least_busy(part, choice, first) : choice.links[first];
 }
 
 /* ---- A plain port ------------------------------------------------------------------------------------------------ */
@@ -67,7 +76,8 @@ static void send_plain(struct part *part, uint32_t at_switch, uint32_t number, u
 	vb_time at = part->now + queued;
 	const struct link *from = &fabric->links[packet->in_link];
 	if (from->is_cut_through) { /* its end must not be late for the wire */
-		vb_time end = part->now + link_time(fabric, from, packet->wire_bytes > 64 ? packet->wire_bytes - 64u : 0);
+		uint32_t behind = packet->wire_bytes > LINK_HEADER_BYTES ? packet->wire_bytes - LINK_HEADER_BYTES : 0;
+		vb_time end = part->now + link_time(fabric, from, behind);
 		if (end - time > at)
 			at = end - time;
 	}
@@ -77,7 +87,7 @@ static void send_plain(struct part *part, uint32_t at_switch, uint32_t number, u
 void switch_expect(struct part *part, uint32_t at_switch, uint32_t index)
 {
 	struct packet *packet = &part->packets[index];
-	if (part->fabric->switches[at_switch].routing != ROUTING_ECMP)
+	if (part->fabric->switches[at_switch].routing != ROUTING_ECMP || packet->is_frame)
 		return;
 	packet->next = choose(part, at_switch, packet);
 	packet->is_routed = true;
@@ -90,5 +100,8 @@ void switch_receive(struct part *part, uint32_t at_switch, uint32_t index)
 	uint32_t out = packet->is_routed ? packet->next : choose(part, at_switch, packet);
 	packet->is_routed = false;
 	packet->hops++;
-	send_plain(part, at_switch, out, index);
+	if (part->fabric->links[out].kind == LINK_PLAIN)
+		send_plain(part, at_switch, out, index);
+	else
+		port_receive(part, out, index);
 }

@@ -4,7 +4,7 @@
 #include <pthread.h>
 #include <stdlib.h>
 #include <time.h>
-#include "fabric/state.h"
+#include "fabric/pfc.h"
 #include "fabric/windows.h"
 
 static uint64_t clock_ns(clockid_t clock)
@@ -38,6 +38,9 @@ static void happen(struct part *part, const struct event *event)
 	case EVENT_ARRIVAL:
 		link_on_arrival(part, number);
 		break;
+	case EVENT_PORT:
+		port_on_event(part, number);
+		break;
 	case EVENT_WIRE:
 		endpoint_on_wire(part, number);
 		break;
@@ -47,7 +50,11 @@ static void happen(struct part *part, const struct event *event)
 	case EVENT_FLOW:
 		endpoint_on_flow(part, number);
 		break;
-	default:
+	case EVENT_RENEWAL:
+		pfc_on_renewal(part, number);
+		break;
+	case EVENT_WATCH:
+		pfc_on_watch(part, number);
 		break;
 	}
 }

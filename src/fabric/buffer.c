@@ -1,0 +1,235 @@
+/* Shared buffers. A class of an ingress port has a reserve, then shares: as long as its share is below alpha times what is
+ * free of the shared part. A lossless class that reaches that is paused, and what still comes goes into its headroom;
+ * a lossy one is bounded where it waits, by the same rule. The packet that reaches the threshold is taken: that is why a
+ * largest packet of each lossless class is kept aside. */
+#include <errno.h>
+#include <stdlib.h>
+#include "fabric/buffer.h"
+#include "fabric/credits.h"
+#include "fabric/pfc.h"
+#include "fabric/port.h"
+#include "fabric/why.h"
+
+/* ---- Opening ------------------------------------------------------------------------------------------------------- */
+
+uint32_t buffer_alpha(const struct network *network, uint32_t link, const struct switch_profile *profile, uint32_t class)
+{
+	const double most = 4096;
+	double alpha = profile->classes[class].alpha;
+	if (profile->alpha_bits_per_second)
+		alpha = alpha * (double)network->links[link].bits_per_second / (double)profile->alpha_bits_per_second;
+	return (uint32_t)((alpha < most ? alpha : most) * 1024 + 0.5);
+}
+
+uint32_t buffer_largest_packet(const struct fabric_config *config)
+{
+	enum { ETHERNET = 14 + 4 + 8 + 12, IP_UDP = 20 + 8, HEADERS = 12 + 16 + 4 + 4 }; /* BTH, RETH, ImmDt, ICRC */
+	uint32_t data = config->mtu + (config->data_overhead ? config->data_overhead : ETHERNET + IP_UDP + HEADERS);
+	return config->ack_overhead > data ? config->ack_overhead : data;
+}
+
+static uint64_t headroom_of(
+	const struct fabric_config *config, uint32_t link, const struct switch_profile *profile)
+{
+	return profile->headroom_bytes ? profile->headroom_bytes : pfc_headroom(config, link);
+}
+
+/* What all ports of a switch keep aside for themselves. */
+static uint64_t kept_aside(const struct fabric_config *config, uint32_t at_switch)
+{
+	const struct network *network = config->network;
+	const struct network_switch *its = &network->switches[at_switch];
+	const struct switch_profile *profile = &network->profiles[its->profile];
+	uint64_t kept = 0;
+	for (uint32_t i = 0; i < its->port_count; i++) {
+		uint32_t in_link = network->links[network->ports[its->first_port + i]].reverse;
+		for (uint32_t class = 0; class < profile->class_count; class++) {
+			kept += profile->reserved_bytes;
+			if (pfc_is_lossless(profile, class))
+				kept += headroom_of(config, in_link, profile) + buffer_largest_packet(config);
+		}
+	}
+	return kept;
+}
+
+static bool has_buffer(const struct switch_profile *profile)
+{
+	return profile->flow_control != FLOW_DROPS || (profile->buffer_bytes && !profile->port_bytes);
+}
+
+int buffer_check(const struct fabric_config *config, char *why, unsigned why_size)
+{
+	const struct network *network = config->network;
+	for (uint32_t i = 0; i < network->switch_count; i++) {
+		const struct switch_profile *profile = &network->profiles[network->switches[i].profile];
+		if (profile->class_count < 1 || profile->class_count > FABRIC_CLASSES)
+			return why_not(why, why_size, "switches \"%s\" have %u classes, and must have 1 to %u", profile->name,
+				profile->class_count, FABRIC_CLASSES);
+		if (profile->flow_control == FLOW_CREDITS && profile->credit_bytes < buffer_largest_packet(config) + 63)
+			return why_not(why, why_size, "switches \"%s\" give credits for less than a packet", profile->name);
+		if (profile->buffer_bytes > 1ull << 40)
+			return why_not(why, why_size, "switches \"%s\" have a buffer of more than 1 TiB", profile->name);
+		if (!has_buffer(profile) || !profile->buffer_bytes || profile->flow_control == FLOW_CREDITS)
+			continue;
+		uint64_t kept = kept_aside(config, i);
+		if (kept > profile->buffer_bytes)
+			return why_not(why, why_size, "switch %u has a buffer of %llu bytes, and its ports keep %llu aside", i,
+				(unsigned long long)profile->buffer_bytes, (unsigned long long)kept);
+	}
+	return 0;
+}
+
+static int open_ingress(struct fabric *fabric, uint32_t number, const struct switch_profile *profile)
+{
+	struct ingress *ingress = calloc(1, sizeof(*ingress) + profile->class_count * sizeof(ingress->classes[0]));
+	if (!ingress)
+		return -ENOMEM;
+	ingress->profile = profile;
+	ingress->at_switch = network_index(fabric->network->links[number].to);
+	ingress->headroom_bytes = headroom_of(fabric->config, number, profile);
+	for (uint32_t class = 0; class < profile->class_count; class++) {
+		ingress->classes[class].alpha = buffer_alpha(fabric->network, number, profile, class);
+		ingress->classes[class].blocks_freed = profile->credit_bytes / CREDIT_BLOCK;
+	}
+	fabric->ingresses[number] = ingress;
+	return 0;
+}
+
+int buffers_open(struct fabric *fabric)
+{
+	const struct network *network = fabric->network;
+	for (uint32_t i = 0; i < network->switch_count; i++) {
+		const struct switch_profile *profile = &network->profiles[network->switches[i].profile];
+		bool is_bounded = profile->buffer_bytes && profile->flow_control != FLOW_CREDITS;
+		fabric->buffers[i].shared = is_bounded ? profile->buffer_bytes - kept_aside(fabric->config, i) : UINT64_MAX;
+	}
+	for (uint32_t i = 0; i < network->link_count; i++) {
+		const struct switch_profile *profile = network_profile(network, network->links[i].to);
+		if (profile && has_buffer(profile) && open_ingress(fabric, i, profile))
+			return -ENOMEM;
+	}
+	return 0;
+}
+
+void buffers_close(struct fabric *fabric)
+{
+	for (uint32_t i = 0; fabric->ingresses && i < fabric->network->link_count; i++)
+		free(fabric->ingresses[i]);
+}
+
+/* ---- Thresholds ---------------------------------------------------------------------------------------------------- */
+
+static uint64_t free_of(const struct buffer *buffer)
+{
+	if (buffer->shared == UINT64_MAX)
+		return UINT64_MAX;
+	return buffer->shared > buffer->used ? buffer->shared - buffer->used : 0;
+}
+
+static uint64_t threshold(const struct buffer *buffer, uint32_t alpha, uint64_t limit)
+{
+	uint64_t bytes = free_of(buffer);
+	if (alpha && bytes != UINT64_MAX)
+		bytes = bytes * alpha >> 10;
+	return limit && limit < bytes ? limit : bytes;
+}
+
+static uint64_t share_of(const struct ingress *ingress, uint64_t bytes)
+{
+	uint64_t reserved = ingress->profile->reserved_bytes;
+	return bytes > reserved ? bytes - reserved : 0;
+}
+
+static uint64_t threshold_of(const struct fabric *fabric, const struct ingress *ingress, uint8_t class)
+{
+	return threshold(&fabric->buffers[ingress->at_switch], ingress->classes[class].alpha,
+		ingress->profile->classes[class].limit_bytes);
+}
+
+bool buffer_is_over(const struct fabric *fabric, const struct ingress *ingress, uint8_t class)
+{
+	return ingress->classes[class].headroom > 0 ||
+		share_of(ingress, ingress->classes[class].bytes) >= threshold_of(fabric, ingress, class);
+}
+
+bool buffer_is_under(const struct fabric *fabric, const struct ingress *ingress, uint8_t class)
+{
+	uint64_t share = share_of(ingress, ingress->classes[class].bytes);
+	return ingress->classes[class].headroom == 0 &&
+		(share == 0 || share + ingress->profile->resume_offset <= threshold_of(fabric, ingress, class));
+}
+
+/* ---- In and out ---------------------------------------------------------------------------------------------------- */
+
+static void set_bytes(struct fabric *fabric, struct ingress *ingress, uint8_t class, uint64_t bytes)
+{
+	struct ingress_class *its = &ingress->classes[class];
+	struct buffer *buffer = &fabric->buffers[ingress->at_switch];
+	buffer->used = buffer->used + share_of(ingress, bytes) - share_of(ingress, its->bytes);
+	its->bytes = bytes;
+}
+
+static bool admit_lossless(struct fabric *fabric, struct ingress *ingress, uint8_t class, uint32_t bytes)
+{
+	struct ingress_class *its = &ingress->classes[class];
+	if (!(ingress->paused & 1u << class) || !buffer_is_over(fabric, ingress, class)) {
+		set_bytes(fabric, ingress, class, its->bytes + bytes);
+		return true;
+	}
+	if (its->headroom + bytes > ingress->headroom_bytes)
+		return false;
+	its->headroom += bytes;
+	return true;
+}
+
+static bool has_room(const struct fabric *fabric, const struct port *port, const struct ingress *ingress, uint8_t class,
+	uint32_t bytes)
+{
+	const struct port_queue *queue = &port->queues[class];
+	const struct class_profile *profile = &port->profile->classes[class];
+	if (port->profile->port_bytes && port->bytes + bytes > port->profile->port_bytes)
+		return false;
+	if (profile->limit_bytes && queue->bytes + bytes > profile->limit_bytes)
+		return false;
+	if (!ingress)
+		return true;
+	const struct buffer *buffer = &fabric->buffers[ingress->at_switch];
+	uint64_t now = ingress->classes[class].bytes;
+	uint64_t wanted = share_of(ingress, now + bytes) - share_of(ingress, now);
+	return wanted == 0 || (wanted <= free_of(buffer) && queue->bytes + bytes <= threshold(buffer, queue->alpha, 0));
+}
+
+bool buffer_admit(struct part *part, uint32_t number, const struct packet *packet)
+{
+	struct fabric *fabric = part->fabric;
+	const struct port *port = fabric->ports[number];
+	struct ingress *ingress = fabric->ingresses[packet->in_link];
+	const uint8_t class = port_class(port, packet);
+	const uint32_t bytes = packet->wire_bytes;
+	if (port->profile->flow_control == FLOW_CREDITS) /* who sent it knew that there is room */
+		return true;
+	if (pfc_is_lossless(port->profile, class))
+		return admit_lossless(fabric, ingress, class, bytes);
+	if (!has_room(fabric, port, ingress, class, bytes))
+		return false;
+	if (ingress)
+		set_bytes(fabric, ingress, class, ingress->classes[class].bytes + bytes);
+	return true;
+}
+
+void buffer_release(struct part *part, const struct packet *packet, uint8_t class)
+{
+	struct fabric *fabric = part->fabric;
+	struct ingress *ingress = fabric->ingresses[packet->in_link];
+	if (!ingress)
+		return;
+	if (ingress->profile->flow_control == FLOW_CREDITS) {
+		credits_give(part, packet->in_link, class, packet->wire_bytes);
+		return;
+	}
+	struct ingress_class *its = &ingress->classes[class];
+	uint64_t bytes = packet->wire_bytes, from_headroom = its->headroom < bytes ? its->headroom : bytes;
+	its->headroom -= from_headroom;
+	set_bytes(fabric, ingress, class, its->bytes - (bytes - from_headroom));
+	pfc_on_released(part, packet->in_link, class);
+}

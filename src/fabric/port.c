@@ -1,0 +1,354 @@
+/* See port.h. */
+#include <assert.h>
+#include <errno.h>
+#include <stdlib.h>
+#include "fabric/buffer.h"
+#include "fabric/credits.h"
+#include "fabric/pfc.h"
+#include "fabric/port.h"
+
+#define NO_CLASS 0xFF
+
+enum { PAUSE_BYTES = 84, CREDIT_BYTES = 8 }; /* on the wire: a smallest frame with preamble and gap; InfiniBand, 7.9.4 */
+
+/* ---- Opening ------------------------------------------------------------------------------------------------------- */
+
+static bool is_needed(const struct switch_profile *from, const struct switch_profile *to)
+{
+	if (to && to->flow_control != FLOW_DROPS)
+		return true;
+	return from && (from->flow_control != FLOW_DROPS || from->class_count > 1 || from->classes[0].limit_bytes ||
+			       (from->buffer_bytes && !from->port_bytes));
+}
+
+static uint32_t bytes_at(uint64_t bits_per_second, uint32_t bytes_at_100g)
+{
+	uint64_t bytes = (uint64_t)bytes_at_100g * (bits_per_second / 1000000) / 100000;
+	return bytes < UINT32_MAX ? (uint32_t)bytes : UINT32_MAX;
+}
+
+static int open_port(struct fabric *fabric, uint32_t number)
+{
+	const struct network_link *given = &fabric->network->links[number];
+	const struct switch_profile *profile =
+		network_profile(fabric->network, network_is_switch(given->from) ? given->from : given->to);
+	const uint32_t count = profile->class_count;
+	struct port *port = calloc(1, sizeof(*port) + count * sizeof(port->queues[0]));
+	if (!port)
+		return -ENOMEM;
+	port->profile = profile;
+	for (uint32_t i = 0; i < count; i++) {
+		const struct class_profile *class = &profile->classes[i];
+		struct port_queue *queue = &port->queues[i];
+		queue->quantum = class->is_strict ? 0 : fabric->largest_packet * (class->weight ? class->weight : 1);
+		queue->mark_min = bytes_at(given->bits_per_second, class->mark_min);
+		queue->mark_max = bytes_at(given->bits_per_second, class->mark_max);
+		queue->alpha = buffer_alpha(fabric->network, number, profile, i);
+	}
+	fabric->ports[number] = port;
+	fabric->links[number].kind = network_is_switch(given->from) ? LINK_PORT : LINK_STOPPABLE;
+	credits_open(fabric, number);
+	return 0;
+}
+
+static bool is_needed_at(const struct network *network, uint32_t link)
+{
+	return is_needed(network_profile(network, network->links[link].from), network_profile(network, network->links[link].to));
+}
+
+static bool are_needed(const struct network *network)
+{
+	for (uint32_t i = 0; i < network->link_count; i++)
+		if (is_needed_at(network, i))
+			return true;
+	return false;
+}
+
+int ports_open(struct fabric *fabric)
+{
+	const struct network *network = fabric->network;
+	if (!are_needed(network))
+		return 0;
+	fabric->ports = calloc(network->link_count, sizeof(*fabric->ports));
+	fabric->ingresses = calloc(network->link_count, sizeof(*fabric->ingresses));
+	fabric->buffers = calloc(network->switch_count, sizeof(*fabric->buffers));
+	if (!fabric->ports || !fabric->ingresses || !fabric->buffers || buffers_open(fabric))
+		return -ENOMEM;
+	for (uint32_t i = 0; i < network->link_count; i++)
+		if (is_needed_at(network, i) && open_port(fabric, i))
+			return -ENOMEM;
+	return 0;
+}
+
+void ports_close(struct fabric *fabric)
+{
+	for (uint32_t i = 0; fabric->ports && i < fabric->network->link_count; i++)
+		free(fabric->ports[i]);
+	if (fabric->ingresses)
+		buffers_close(fabric);
+	free(fabric->ports);
+	free(fabric->ingresses);
+	free(fabric->buffers);
+}
+
+/* ---- What comes ---------------------------------------------------------------------------------------------------- */
+
+void port_drop(struct part *part, uint32_t number, uint32_t index)
+{
+	const struct port *port = part->fabric->ports[number];
+	bool is_promised = port->profile->flow_control != FLOW_DROPS &&
+		port->profile->classes[port_class(port, &part->packets[index])].is_lossless;
+	part->fabric->counts[number].drops++;
+	part->fabric->counts[number].lossless_drops += is_promised;
+	part->drops++;
+	part->lossless_drops += is_promised;
+	packet_put(part, index);
+}
+
+/* RED: none below mark_min, all beyond mark_max, between them by chance. */
+static bool is_marked(struct part *part, uint32_t number, uint8_t class)
+{
+	const struct port *port = part->fabric->ports[number];
+	const struct port_queue *queue = &port->queues[class];
+	if (queue->bytes <= queue->mark_min)
+		return false;
+	if (queue->bytes > queue->mark_max)
+		return true;
+	uint64_t drawn = fabric_chance(part->fabric->config->seed ^ 0xECE, number, port->ever_queued);
+	return (uint64_t)((uint32_t)drawn % 1000000) * (queue->mark_max - queue->mark_min) <
+		(uint64_t)(queue->bytes - queue->mark_min) * port->profile->classes[class].mark_ppm;
+}
+
+void port_queue(struct part *part, uint32_t number, uint32_t index)
+{
+	struct port *port = part->fabric->ports[number];
+	struct packet *packet = &part->packets[index];
+	const uint8_t class = port_class(port, packet);
+	struct port_queue *queue = &port->queues[class];
+	packet->next = NO_PACKET;
+	if (port->occupied & 1u << class)
+		part->packets[queue->tail].next = index;
+	else
+		queue->head = index;
+	queue->tail = index;
+	queue->bytes += packet->wire_bytes;
+	port->occupied |= (uint8_t)(1u << class);
+	port->ever_queued++;
+	port->bytes += packet->wire_bytes;
+	if (port->bytes > port->most_bytes)
+		port->most_bytes = port->bytes;
+}
+
+void port_receive(struct part *part, uint32_t number, uint32_t index)
+{
+	struct fabric *fabric = part->fabric;
+	struct port *port = fabric->ports[number];
+	struct packet *packet = &part->packets[index];
+	const uint8_t class = port_class(port, packet);
+	if (port->dropped & 1u << class || !buffer_admit(part, number, packet)) {
+		port_drop(part, number, index);
+		return;
+	}
+	const struct link *from = &fabric->links[packet->in_link];
+	packet->holder = 0; /* when its end is there */
+	if (from->is_cut_through && packet->wire_bytes > LINK_HEADER_BYTES)
+		packet->holder = (uint64_t)(part->now + link_time(fabric, from, packet->wire_bytes - LINK_HEADER_BYTES));
+	if (port->queues[class].mark_max && packet->takes_marks && is_marked(part, number, class)) {
+		packet->is_marked = true;
+		fabric->counts[number].marks++;
+	}
+	pfc_on_admitted(part, packet->in_link, class);
+	port_queue(part, number, index);
+	port_run(part, number);
+}
+
+/* ---- What leaves --------------------------------------------------------------------------------------------------- */
+
+bool port_is_stopped(const struct part *part, const struct port *port, uint8_t class)
+{
+	return port->paused & 1u << class ||
+		(port->has_credits && !credits_are_there(&port->queues[class], &part->packets[port->queues[class].head]));
+}
+
+static uint8_t strict_class(const struct port *port, uint8_t ready)
+{
+	for (uint8_t class = (uint8_t)port->profile->class_count; class-- > 0;)
+		if (ready & 1u << class && port->queues[class].quantum == 0)
+			return class;
+	return NO_CLASS;
+}
+
+/* Deficit round robin: a quantum holds a packet at least, so that one round finds one. */
+static uint8_t weighted_class(const struct part *part, struct port *port, uint8_t ready)
+{
+	for (;;) {
+		struct port_queue *queue = &port->queues[port->turn];
+		if (ready & 1u << port->turn) {
+			if (!port->has_begun_turn)
+				queue->deficit += queue->quantum;
+			port->has_begun_turn = true;
+			if (part->packets[queue->head].wire_bytes <= queue->deficit)
+				return port->turn;
+		} else {
+			queue->deficit = 0;
+		}
+		port->turn = (uint8_t)((port->turn + 1) % port->profile->class_count);
+		port->has_begun_turn = false;
+	}
+}
+
+static uint8_t next_class(const struct part *part, struct port *port)
+{
+	uint8_t ready = 0;
+	for (uint8_t class = 0; port->occupied >> class; class++)
+		if (port->occupied & 1u << class && !port_is_stopped(part, port, class))
+			ready |= (uint8_t)(1u << class);
+	if (ready == 0)
+		return NO_CLASS;
+	uint8_t class = strict_class(port, ready);
+	return class != NO_CLASS ? class : weighted_class(part, port, ready);
+}
+
+static uint32_t take(struct part *part, struct port *port, uint8_t class)
+{
+	struct port_queue *queue = &port->queues[class];
+	uint32_t index = queue->head;
+	const struct packet *packet = &part->packets[index];
+	queue->head = packet->next;
+	queue->bytes -= packet->wire_bytes;
+	port->bytes -= packet->wire_bytes;
+	if (queue->head == NO_PACKET)
+		port->occupied &= (uint8_t)~(1u << class);
+	return index;
+}
+
+void port_drop_queue(struct part *part, uint32_t number, uint8_t class)
+{
+	struct port *port = part->fabric->ports[number];
+	while (port->occupied & 1u << class) {
+		uint32_t index = take(part, port, class);
+		buffer_release(part, &part->packets[index], class);
+		port_drop(part, number, index);
+	}
+}
+
+static void send_packet(struct part *part, uint32_t number, uint8_t class)
+{
+	struct fabric *fabric = part->fabric;
+	struct link *link = &fabric->links[number];
+	struct port *port = fabric->ports[number];
+	uint32_t index = take(part, port, class);
+	struct packet *packet = &part->packets[index];
+	struct port_queue *queue = &port->queues[class];
+	vb_time at = part->now;
+	if (queue->quantum)
+		queue->deficit -= packet->wire_bytes;
+	if (link->kind == LINK_PORT) {
+		vb_time last = (vb_time)packet->holder - link_time(fabric, link, packet->wire_bytes);
+		if (last > at) /* its end must not be late for the wire */
+			at = last;
+		buffer_release(part, packet, class);
+	}
+	credits_take(queue, packet);
+	link_send(part, number, index, at);
+}
+
+static bool next_frame(struct fabric *fabric, uint32_t number, struct frame *frame)
+{
+	struct port *port = fabric->ports[number];
+	if (port->pauses_due) {
+		*frame = (struct frame){ FRAME_PAUSE, port->pauses_due, (uint64_t)port->profile->pause_quanta };
+		port->pauses_due = 0;
+		fabric->counts[number].pauses++;
+	} else if (port->resumes_due) {
+		*frame = (struct frame){ FRAME_RESUME, port->resumes_due, 0 };
+		port->resumes_due = 0;
+		fabric->counts[number].resumes++;
+	} else if (port->credits_due) {
+		uint8_t lane = (uint8_t)__builtin_ctz(port->credits_due);
+		*frame = (struct frame){ FRAME_CREDIT, (uint8_t)(1u << lane), credits_granted(fabric, number, lane) };
+		port->credits_due &= (uint8_t)~(1u << lane);
+	} else {
+		return false;
+	}
+	return true;
+}
+
+static void send_frame(struct part *part, uint32_t number, const struct frame *frame)
+{
+	uint32_t index = packet_get(part);
+	if (index == NO_PACKET)
+		return;
+	part->headers[index] = (struct vb_packet){ 0 };
+	part->packets[index] = (struct packet){ .is_frame = true,
+		.holder = (uint64_t)frame->kind | (uint64_t)frame->classes << 8 | frame->value << 16,
+		.wire_bytes = frame->kind == FRAME_CREDIT ? CREDIT_BYTES : PAUSE_BYTES };
+	link_send(part, number, index, part->now);
+}
+
+bool port_send_next(struct part *part, uint32_t number)
+{
+	struct frame frame;
+	assert(part->fabric->links[number].free_at <= part->now);
+	if (next_frame(part->fabric, number, &frame)) {
+		send_frame(part, number, &frame);
+		return true;
+	}
+	uint8_t class = next_class(part, part->fabric->ports[number]);
+	if (class == NO_CLASS)
+		return false;
+	send_packet(part, number, class);
+	return true;
+}
+
+void port_run(struct part *part, uint32_t number)
+{
+	const struct link *link = &part->fabric->links[number];
+	struct port *port = part->fabric->ports[number];
+	if (port->is_awaited || (link->free_at <= part->now && !port_send_next(part, number)))
+		return;
+	if (!(port->occupied | port->pauses_due | port->resumes_due | port->credits_due))
+		return;
+	port->is_awaited = true;
+	events_add(&part->events, link->free_at, event_key(EVENT_PORT, 0, number));
+}
+
+void port_wake(struct part *part, uint32_t number)
+{
+	if (part->fabric->links[number].kind == LINK_PORT)
+		port_run(part, number);
+	else
+		endpoint_wake(part, network_index(part->fabric->network->links[number].from));
+}
+
+/* The wire is free, or a pause may be over. */
+void port_on_event(struct part *part, uint32_t number)
+{
+	struct port *port = part->fabric->ports[number];
+	pfc_end_pauses(part, number);
+	if (part->fabric->links[number].free_at > part->now)
+		return;
+	port->is_awaited = false;
+	port_wake(part, number);
+}
+
+void port_on_frame(struct part *part, uint32_t number, const struct packet *packet)
+{
+	const struct frame frame = { (enum frame_kind)(packet->holder & 0xFF), packet->holder >> 8 & 0xFF,
+		packet->holder >> 16 };
+	uint32_t back = part->fabric->network->links[number].reverse;
+	if (frame.kind == FRAME_CREDIT)
+		credits_on_frame(part, back, &frame);
+	else
+		pfc_on_frame(part, back, &frame);
+}
+
+void port_say(struct fabric *fabric, uint32_t number, vb_time now)
+{
+	const struct port *port = fabric->ports[number];
+	struct fabric_link_counts *counts = &fabric->counts[number];
+	counts->most_queued = port->most_bytes;
+	for (uint8_t class = 0; port->paused >> class; class++)
+		if (port->paused & 1u << class)
+			counts->paused += now - port->queues[class].paused_at;
+}
