@@ -20,8 +20,8 @@ bool vb_driver_is_readable(int fd)
 	return syscall(SYS_ppoll, &p, 1, &now, NULL, 0) > 0;
 }
 
-/* Drives until nothing happens any more or fd has become readable, which it returns. attends: it is this one that nobody
- * needs to wake. */
+/* Drives until nothing happens any more or fd has become readable by what happened, which it returns. attends: it is this
+ * one that nobody needs to wake. */
 static bool drive_until_readable(struct vb_driver *d, int fd, bool attends)
 {
 	bool is_busy = true;
@@ -31,7 +31,7 @@ static bool drive_until_readable(struct vb_driver *d, int fd, bool attends)
 		d->is_awake |= attends;
 		is_busy = vb_driver_turn(d);
 		vb_driver_unlock(d);
-		if (vb_driver_is_readable(fd))
+		if (is_busy && vb_driver_is_readable(fd))
 			return true;
 	}
 	return false;

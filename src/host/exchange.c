@@ -11,18 +11,31 @@
 
 #define HOLD_BACK     (20 * VB_US) /* so that it leaves with what the program answers */
 #define HOLD_BACK_MAX 8		   /* descriptors */
-#define PULLS_A_TURN  2		   /* of VB_LOCAL_PULL_MAX at most */
 #define SENDS_A_TURN  8		   /* of VB_SHM_BATCH */
+#define RING_BACK     (300 * VB_US) /* for what was executed, at most */
 #define ROUNDS	      8		   /* with ourselves */
 #define QUIET	      1000	   /* looks in vain; from then on one turn of RARELY looks */
 #define RARELY	      16
 #define LOOKS	      8		   /* at neighbours, in one turn that finds nothing */
 
-/* Whoever only waits for room is woken with what is said soon. */
-static void wake(const struct vb_link *link)
+/* To wake him costs both more than a message's copy: while as much is still to be pulled for him as he would be told of, he
+ * does not lack for work, and one bell may say it all. */
+static bool may_wake_later(struct vb_link *link, vb_time now)
 {
-	if (link->tell_at.is_set && !vb_shm_has_published(link->shm))
+	if (!link->engine.puller || link->must_ring || link->unrung >= link->waiting)
+		return false;
+	if (!link->rings_at.is_set)
+		link->rings_at = (struct vb_deadline){ vb_time_add(now, RING_BACK), true };
+	return vb_time_before(now, link->rings_at.at);
+}
+
+/* Whoever only waits for room is woken with what is said soon. */
+static void wake(struct vb_link *link, vb_time now)
+{
+	if ((link->tell_at.is_set && !vb_shm_has_published(link->shm)) || may_wake_later(link, now))
 		return;
+	link->unrung = 0;
+	link->must_ring = link->rings_at.is_set = false;
 	if (vb_shm_must_wake(link->shm) && link->bell >= 0)
 		syscall(SYS_sendto, link->bell, "!", 1, MSG_DONTWAIT | MSG_NOSIGNAL, NULL, 0);
 }
@@ -82,7 +95,7 @@ static void owe(struct vb_link *link, unsigned count, vb_time now)
 		link->tell_at = (struct vb_deadline){ vb_time_add(now, HOLD_BACK), true };
 }
 
-/* What one look sees. */
+/* What one look sees. It pulls once, so that what it has made room for is said, and asked, while the next is pulled. */
 struct look {
 	const struct vb_descriptor *descriptors;
 	unsigned seen, taken;
@@ -110,8 +123,10 @@ static bool execute(struct vb_link *link, struct look *look, vb_time now)
 	vb_shm_room(link->shm, VB_SHM_ANSWERING, &room);
 	unsigned taken = vb_local_receive(
 		&link->engine, &look->descriptors[look->taken], look->seen - look->taken, &heap, &room, now);
-	if (room.answer_count)
+	if (room.answer_count) {
 		vb_shm_publish(link->shm, VB_SHM_ANSWERING, &room);
+		link->must_ring = true;
+	}
 	take(link, look, taken, now);
 	if (counts(link))
 		link->who->sent += bytes_answered(room.answers, room.answer_count) +
@@ -140,14 +155,15 @@ static bool pull(struct vb_link *link, struct look *look, vb_time now)
 bool vb_link_receive(struct vb_link *link, vb_time now)
 {
 	struct look look = { .descriptors = link->all->descriptors };
-	unsigned pulls = 0;
 
 	look.seen = vb_shm_see_descriptors(link->shm, link->all->descriptors, VB_NEIGHBOUR_BATCH);
 	bool is_busy = take_answers(link, now);
-	do
-		is_busy |= execute(link, &look, now);
-	while (pulls < PULLS_A_TURN && vb_local_wants_pull(&link->engine) && pull(link, &look, now) && ++pulls);
-	return is_busy || pulls;
+	is_busy |= execute(link, &look, now);
+	if (!vb_local_wants_pull(&link->engine) || !pull(link, &look, now))
+		return is_busy;
+	execute(link, &look, now);
+	link->waiting = look.seen - look.taken + 1;
+	return true;
 }
 
 static bool has_work(const struct vb_link *link)
@@ -211,6 +227,8 @@ static bool send_batch(struct vb_link *link, vb_time now, bool *is_busy)
 	vb_shm_room(link->shm, VB_SHM_ASKING, &room);
 	vb_local_transmit(&link->engine, &room, now);
 	vb_shm_publish(link->shm, VB_SHM_ASKING, &room);
+	link->must_ring |= room.descriptor_count > 0;
+	link->unrung += link->untold;
 	if (counts(link))
 		link->who->sent += bytes_asked(room.descriptors, room.descriptor_count);
 	link->untold = 0;
@@ -273,13 +291,14 @@ bool vb_link_transmit(struct vb_link *link, vb_time now)
 	bool is_busy = transmit(link, now);
 	if (link->is_dozing && link->lacks_room && !link->awaits_room)
 		vb_link_rouse(link); /* and whoever gives the mutex away lets it doze for room */
-	wake(link);
+	wake(link, now);
 	return is_busy;
 }
 
 void vb_link_settle(struct vb_link *link, vb_time now)
 {
 	link->tell_at.at = now;
+	link->must_ring = true;
 	vb_link_transmit(link, now);
 }
 

@@ -334,8 +334,10 @@ static bool hear_link(struct vb_link *link)
 			continue;
 		if (n != 1)
 			return false;
-		if (link->is_greeted)
-			vb_link_rouse(link);
+		if (!link->is_greeted)
+			continue;
+		vb_link_rouse(link);
+		return true; /* most likely that was all, and to find out is a call */
 	}
 	return true;
 }

@@ -29,6 +29,9 @@ struct vb_link {
 	uint32_t told[VB_SEGMENTS]; /* by place: the segments that he knows of */
 	unsigned quiet;		    /* looks that found nothing, in a row */
 	unsigned untold;	    /* descriptors executed since what was executed has been said */
+	unsigned unrung, waiting;   /* that has been said since he was rung for; descriptors seen that wait behind a pull */
+	bool must_ring;		    /* for something else than what was executed */
+	struct vb_deadline rings_at; /* at the latest */
 	struct vb_deadline tell_at; /* when it is to be said at the latest */
 	struct vb_deadline ends_at; /* he is gone: when what was under way to him fails */
 };

@@ -20,6 +20,7 @@
 #include <sys/timerfd.h>
 #include <unistd.h>
 #include "base/invariant.h"
+#include "base/lock.h"
 #include "host/crowding.h"
 #include "host/neighbours.h"
 #include "os/thread.h"
@@ -157,13 +158,16 @@ void vb_progress_attend(struct vb_driver *d, enum vb_attendance attendance)
 
 #define LINGER_LEAST (8 * VB_US)
 #define LINGER_MOST  (50 * VB_US)
+#define WAKING	     (40 * VB_US) /* which takes so long in a virtual machine */
+#define WITHOUT_WAY  (10 * VB_US) /* given to others who want the core */
 #define A_TURN	     (3 * VB_US) /* a yield that takes longer has let somebody run */
+#define PAUSES	     4		 /* of a spin, before it is looked again */
 #define COMPANY	     (500 * VB_US) /* at most, before other things are looked at */
 
-/* How long it slept until a neighbour woke it. */
+/* How long it slept until a neighbour had woken it. */
 static void learn_to_linger(struct vb_driver *d, vb_time slept)
 {
-	if (slept > LINGER_MOST)
+	if (slept > LINGER_MOST + WAKING)
 		d->linger /= 2;
 	else
 		d->linger = d->linger ? 2 * d->linger : LINGER_LEAST;
@@ -195,16 +199,24 @@ static bool turn_to_neighbours(struct vb_driver *d)
 	return is_busy;
 }
 
+/* Gives way before it begins to wait, for what has come may have woken the program, and now and then. */
 static void keep_company(struct vb_driver *d)
 {
-	vb_time begin = vb_host_now(), since = begin, now = begin;
+	vb_time begin = vb_host_now(), since = begin, now = begin, gives_way_at = begin;
 
 	while (vb_time_since(since, now) < d->linger && vb_time_since(begin, now) < COMPANY) {
-		bool is_busy = turn_to_neighbours(d);
-		if (!is_busy && !gives_way_for_nothing(d))
-			return;
+		if (turn_to_neighbours(d)) {
+			since = gives_way_at = now = vb_host_now();
+			continue;
+		}
+		if (vb_time_is_due(gives_way_at, now)) {
+			if (!gives_way_for_nothing(d))
+				return;
+			gives_way_at = vb_time_add(now, WITHOUT_WAY);
+		}
+		for (unsigned i = 0; i < PAUSES; i++)
+			vb_lock_pause();
 		now = vb_host_now();
-		since = is_busy ? now : since;
 	}
 }
 

@@ -466,6 +466,70 @@ static void hostile__bells_change_nothing(void **state)
 	part(&who);
 }
 
+#define LENT	 8192
+#define LENDERS	 8
+#define SOON_NS	 250000 /* what he may be told of later is said by a bell after 300 us */
+#define ATTEMPTS 20
+
+static int64_t now_ns(void)
+{
+	struct timespec now;
+
+	clock_gettime(CLOCK_MONOTONIC, &now);
+	return now.tv_sec * 1000000000LL + now.tv_nsec;
+}
+
+/* What was executed is said with each message that is pulled, and who sleeps is woken when half of them are. */
+static void bell__is_one_for_several_messages_that_are_pulled(void **state)
+{
+	static uint8_t place[LENT], source[LENT];
+	struct vb_mr_config config = { .memory = place, .iova = (uintptr_t)place, .length = LENT,
+		.access = VB_ACCESS_LOCAL_WRITE | VB_ACCESS_REMOTE_WRITE };
+	struct acquaintance who;
+	struct saying bell;
+	struct vb_mr *place_mr;
+	bool is_soon = false;
+
+	NEEDS_NAMESPACE;
+	meet(device, &who, SLOT);
+	connect_qps(LENDERS);
+	assert_int_equal(vb_mr_register(pd, &config, &place_mr), 0);
+	while (hears(&who, &bell) > 0)
+		;
+	for (uint32_t attempt = 0; attempt < ATTEMPTS && !is_soon; attempt++) {
+		for (unsigned i = 0; i < LENDERS; i++) {
+			struct vb_descriptor lent = request(i, VB_WRITE_ONLY, attempt);
+			lent.place = VB_LOCAL_LENT;
+			lent.length = LENT;
+			lent.va = (uintptr_t)place;
+			lent.rkey = vb_mr_key(place_mr);
+			lent.lent.address = (uintptr_t)source;
+			lent.lent.life = device->process->lives->lives[lent.src_qpn & 0xffff];
+			asks(&who, &lent, 1);
+		}
+		vb_shm_doze(who.shm, false);
+		int64_t began = now_ns();
+		vb_driver_drive(driver);
+		unsigned done = takes_answers(&who, VB_ANSWER_DONE);
+		int heard = hears(&who, &bell);
+		is_soon = now_ns() - began < SOON_NS;
+		assert_true(done > 0 && done < LENDERS);
+		assert_true(!is_soon || heard == -EAGAIN);
+		for (int i = 0; i < LENDERS && heard < 0; i++) {
+			vb_driver_drive(driver);
+			heard = hears(&who, &bell);
+		}
+		assert_int_equal(heard, 1);
+		drive();
+		assert_int_equal(done + takes_answers(&who, VB_ANSWER_DONE), LENDERS);
+		vb_shm_rouse(who.shm);
+	}
+	assert_true(is_soon);
+	assert_int_equal(vb_mr_invalidate(place_mr), 0);
+	vb_mr_free(place_mr);
+	part(&who);
+}
+
 /* A message that cannot be pulled from where he says fails him alone. */
 static void hostile__lends_what_is_not_there(void **state)
 {
@@ -759,6 +823,7 @@ int main(int argc, char **argv)
 		TEST(meeting__twice_keeps_the_first),
 		TEST(meeting__replaces_a_dead_process),
 		TEST(hostile__greetings_end_it),
+		TEST(bell__is_one_for_several_messages_that_are_pulled),
 		TEST(hostile__bells_change_nothing),
 		TEST(hostile__lends_what_is_not_there),
 		TEST(waiter__is_woken_by_what_comes),
