@@ -16,8 +16,8 @@
 #define TRANSMIT_ROUNDS	  4  /* batches of VB_BATCH_PACKETS in one hold of the mutex */
 #define POLLS_TO_DISARM	  8  /* polls in a row after which the progress thread need not be woken for packets */
 #define PACKETS_OF_NOTE	  16 /* so many take long enough to look at the clock again */
-#define PORT_QUIET	  64 /* looks at the port that found nothing: pollers who have neighbours look less often then */
-#define PORT_RARELY	  64
+#define PORT_QUIET	  64 /* looks at the port that found nothing: pollers who have neighbours look less often then, */
+#define PORT_EVERY	  (10 * VB_US) /* by time, for who shares his core has few turns */
 #define CLOCK_RARELY	  4
 
 /* ---- One turn --------------------------------------------------------------------------------------------------- */
@@ -116,7 +116,7 @@ static bool is_among_neighbours(struct vb_driver *d)
 	if (d->attendance != VB_ATTENDED_BY_POLLERS || !vb_neighbours_are_awake(d))
 		return false;
 	d->port_quiet++;
-	return d->port_quiet >= PORT_QUIET && d->port_quiet % PORT_RARELY != 0;
+	return d->port_quiet >= PORT_QUIET && vb_time_since(d->port_seen_at, d->turned_at) < PORT_EVERY;
 }
 
 static bool receive_packets(struct vb_driver *d, vb_time *now)
@@ -162,7 +162,7 @@ bool vb_driver_turn(struct vb_driver *d)
 	if (is_among_neighbours(d))
 		return turn_among_neighbours(d);
 	vb_time now = vb_host_now();
-	d->turned_at = now;
+	d->turned_at = d->port_seen_at = now;
 	if (d->attendance != VB_ATTENDED_BY_POLLERS)
 		vb_neighbours_hear(d);
 	vb_neighbours_be_patient(d, now);

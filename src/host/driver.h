@@ -58,7 +58,8 @@ struct vb_driver {
 	struct vb_frames *frames; /* once a raw packet QP was made */
 	struct vb_quota deaths;	 /* of QPs, that are explained */
 	struct vb_later *unsaid; /* lines for when the mutex has been given away; or NULL */
-	vb_time turned_at;	/* when the last turn began */
+	vb_time turned_at;	/* when the last turn began, but for those among neighbours: about */
+	vb_time port_seen_at;	/* when the last one did that has looked at the port */
 	bool has_more;		/* transmit stopped at its bound */
 	unsigned port_quiet;	/* looks at the port by pollers that found nothing, in a row */
 	atomic_bool keeps_time; /* completions tell when they were */
