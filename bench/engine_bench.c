@@ -1,7 +1,7 @@
 /* engine_bench [SECONDS [ROW]]: nanoseconds of engine per packet, without sockets: two lanes back to back, packets handed
- * over by pointer, or descriptors, as on one host. A packet costs its sender and its receiver, and its share of the acks;
- * all of it is counted. What is
- * said is CPU time of the best slice of some milliseconds: what else runs on the machine takes from all the others. Also
+ * over by pointer, or descriptors, as on one host; and 1,024 adapters in turn, a packet at a time, as in a fabric, where
+ * what each remembers is cold. A packet costs its sender and its receiver, and its share of the acks; all of it is counted,
+ * and in the fabric each ack as a packet. What is said is CPU time of the best slice of some milliseconds: what else runs on the machine takes from all the others. Also
  * the memory of an idle connected RC QP. One line for each measurement, or that of one row alone; compare.py runs two
  * builds turn about. */
 #include <inttypes.h>
@@ -255,6 +255,128 @@ static void measure(const struct row *row, double seconds)
 	close_end(&b);
 }
 
+/* ---- A fabric's endpoints ---- */
+
+enum { ENDPOINTS = 1024, FAR = 517, FLOW = 2 << 20, AHEAD = 4 };
+
+struct endpoint {
+	struct end end; /* sends by its qp */
+	struct vb_qp *receiver;
+	struct vb_packet packet; /* on its way */
+	bool is_on_way;
+};
+
+static void open_endpoint(struct endpoint *endpoint, uint32_t n)
+{
+	struct vb_nic_config nic = { .seed = n, .mtu = 4096 };
+	struct vb_lane_config lane = { .seed = n, .slot = 1, .stranger_allowance = VB_UNLIMITED, .cc.algorithm = &vb_cc_none,
+		.acks = { .every_bytes = VB_UNLIMITED, .every_packets = 1, .by_count_alone = true }, .packet_overhead = VB_NONE,
+		.never_probes = true, .turn_bytes = 1, .replies_first = true };
+	struct vb_cq_config cq = { .capacity = 16 };
+	struct vb_mr_config mr = { .length = FLOW, .kind = &vb_memory_phantom,
+		.access = VB_ACCESS_LOCAL_WRITE | VB_ACCESS_REMOTE_WRITE };
+	struct end *end = &endpoint->end;
+	end->gid = vb_gid_from_ipv4(10, 0, (uint8_t)(n >> 8), (uint8_t)n);
+	must(vb_nic_create(&nic, &end->nic), "nic");
+	must(vb_nic_set_gid(end->nic, 0, &end->gid), "gid");
+	must(vb_lane_create(&lane, &end->lane), "lane");
+	must(vb_pd_create(end->nic, &end->pd), "pd");
+	must(vb_cq_create(end->nic, &cq, &end->cq), "cq");
+	must(vb_mr_register(end->pd, &mr, &end->mr), "mr");
+	end->qp = create_qp(end, 2);
+	endpoint->receiver = create_qp(end, 1);
+}
+
+static struct endpoint *peer_of(struct endpoint *endpoints, uint32_t n)
+{
+	return &endpoints[(n + FAR) % ENDPOINTS];
+}
+
+/* The next packet, which stays on its way. */
+static void pull(struct endpoint *endpoint)
+{
+	struct vb_lane *lane = endpoint->end.lane;
+	endpoint->is_on_way = vb_lane_transmit(lane, &batch, 1, now) > 0;
+	if (!endpoint->is_on_way)
+		return;
+	endpoint->packet = batch.out[0].packet;
+	vb_lane_transmit_done(lane, batch.receipts, 1, now);
+	packets++;
+}
+
+/* What from has on its way arrives. As its holder does, to is asked what it wants. */
+static void deliver(struct endpoint *from, struct endpoint *to)
+{
+	struct vb_path path = { .src = from->end.gid, .dst = to->end.gid };
+	if (!from->is_on_way)
+		return;
+	vb_lane_receive(to->end.lane, &path, &from->packet, 1, now);
+	from->is_on_way = false;
+	if (vb_lane_next_deadline(to->end.lane).is_set && vb_lane_wants_transmit(to->end.lane, now) && !vb_cq_is_empty(to->end.cq))
+		reap(&to->end);
+}
+
+static void post_flow(struct endpoint *from, struct endpoint *to)
+{
+	struct vb_sge sge = { 0, FLOW, vb_mr_key(from->end.mr) };
+	struct vb_send_wr wr = { .opcode = VB_WR_RDMA_WRITE, .flags = VB_SEND_SIGNALED, .sges = &sge, .sge_count = 1,
+		.rkey = vb_mr_key(to->end.mr) };
+	reap(&from->end);
+	post(&from->end, &wr, 1);
+}
+
+/* All data packets of a moment leave and arrive, then their acks do. */
+static void turn(struct endpoint *endpoints)
+{
+	for (uint32_t i = 0; i < ENDPOINTS; i++) {
+		vb_lane_prefetch(endpoints[(i + AHEAD) % ENDPOINTS].end.lane, vb_qp_number(endpoints[(i + AHEAD) % ENDPOINTS].end.qp));
+		pull(&endpoints[i]);
+	}
+	now = vb_time_add(now, 100 * VB_NS);
+	for (uint32_t i = 0; i < ENDPOINTS; i++) {
+		vb_lane_prefetch(peer_of(endpoints, i + AHEAD)->end.lane, endpoints[(i + AHEAD) % ENDPOINTS].packet.dest_qpn);
+		deliver(&endpoints[i], peer_of(endpoints, i));
+	}
+	for (uint32_t i = 0; i < ENDPOINTS; i++)
+		pull(&endpoints[i]);
+	now = vb_time_add(now, 100 * VB_NS);
+	for (uint32_t i = 0; i < ENDPOINTS; i++) {
+		vb_lane_prefetch(endpoints[(i + AHEAD) % ENDPOINTS].end.lane, vb_qp_number(endpoints[(i + AHEAD) % ENDPOINTS].end.qp));
+		deliver(peer_of(endpoints, i), &endpoints[i]);
+	}
+}
+
+static void measure_fabric(const char *name, double seconds)
+{
+	struct endpoint *endpoints = calloc(ENDPOINTS, sizeof(*endpoints));
+	double packet_ns = 1e18;
+	for (uint32_t i = 0; i < ENDPOINTS; i++)
+		open_endpoint(&endpoints[i], i);
+	for (uint32_t i = 0; i < ENDPOINTS; i++) {
+		struct endpoint *peer = peer_of(endpoints, i);
+		connect_qp(&endpoints[i].end, endpoints[i].end.qp, &peer->end.gid, vb_qp_number(peer->receiver));
+		connect_qp(&peer->end, peer->receiver, &endpoints[i].end.gid, vb_qp_number(endpoints[i].end.qp));
+	}
+	for (uint64_t begin = clock_ns(); (double)(clock_ns() - begin) < seconds * 1e9;) {
+		for (uint32_t i = 0; i < ENDPOINTS; i++)
+			post_flow(&endpoints[i], peer_of(endpoints, i));
+		for (int part = 0; part < 16; part++) {
+			uint64_t slice = clock_ns();
+			packets = 0;
+			for (int i = 0; i < FLOW / 4096 / 16; i++)
+				turn(endpoints);
+			double taken = (double)(clock_ns() - slice) / (double)packets;
+			packet_ns = taken < packet_ns ? taken : packet_ns;
+		}
+	}
+	printf("%-44s %7.1f ns a packet\n", name, packet_ns);
+	for (uint32_t i = 0; i < ENDPOINTS; i++) {
+		must(vb_qp_destroy(endpoints[i].receiver), "destroy qp");
+		close_end(&endpoints[i].end);
+	}
+	free(endpoints);
+}
+
 static void measure_memory(uint32_t depth)
 {
 	enum { COUNT = 2000 };
@@ -281,6 +403,9 @@ int main(int argc, char **argv)
 	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++)
 		if (argc <= 2 || strcmp(argv[2], rows[i].name) == 0)
 			measure(&rows[i], seconds);
+	static const char fabric[] = "fabric, 1,024 adapters in turn";
+	if (argc <= 2 || strcmp(argv[2], fabric) == 0)
+		measure_fabric(fabric, seconds);
 	if (argc > 2)
 		return 0;
 	measure_memory(1);

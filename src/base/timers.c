@@ -8,7 +8,7 @@
 #include "base/invariant.h"
 #include "base/timers.h"
 
-enum { ARITY = 4, FIRST_ROOM = 16 };
+enum { ARITY = 4, FIRST_ROOM = 2 };
 
 void vb_timers_init(struct vb_timers *timers)
 {
@@ -47,6 +47,8 @@ static void put(struct vb_timers *timers, uint32_t at, struct vb_timer *timer)
 {
 	timers->heap[at] = timer;
 	timer->index = (int32_t)at;
+	if (at == 0)
+		timers->first = timer->key;
 }
 
 /* timer belongs at the free place `at` or above it. */
@@ -125,7 +127,7 @@ void vb_timer_remove(struct vb_timers *timers, struct vb_timer *timer)
 
 struct vb_timer *vb_timers_expire(struct vb_timers *timers, vb_time now)
 {
-	while (timers->count > 0 && vb_time_is_due(timers->heap[0]->key, now)) {
+	while (timers->count > 0 && vb_time_is_due(timers->first, now)) {
 		struct vb_timer *timer = timers->heap[0];
 		if (!timer->deadline.is_set) {
 			take_out(timers, timer);
@@ -141,16 +143,10 @@ struct vb_timer *vb_timers_expire(struct vb_timers *timers, vb_time now)
 	return NULL;
 }
 
-struct vb_deadline vb_timers_next(const struct vb_timers *timers)
-{
-	if (timers->count == 0)
-		return (struct vb_deadline){ .is_set = false };
-	return (struct vb_deadline){ .at = timers->heap[0]->key, .is_set = true };
-}
-
 void vb_timers_check(const struct vb_timers *timers)
 {
 	assert(timers->count <= timers->room);
+	assert(timers->count == 0 || timers->first == timers->heap[0]->key);
 	for (uint32_t at = 0; at < timers->count; at++) {
 		const struct vb_timer *timer = timers->heap[at];
 		assert(timer->index == (int32_t)at);

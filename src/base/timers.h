@@ -16,6 +16,7 @@ struct vb_timer {
 struct vb_timers {
 	struct vb_timer **heap;
 	uint32_t count, room;
+	vb_time first; /* the key at the top of the heap */
 };
 
 void vb_timers_init(struct vb_timers *timers);
@@ -29,7 +30,10 @@ void vb_timer_remove(struct vb_timers *timers, struct vb_timer *timer); /* at on
 /* A timer that is due by now, taken out; NULL when none is. */
 struct vb_timer *vb_timers_expire(struct vb_timers *timers, vb_time now);
 /* When to look again; may be early, never late. O(1). */
-struct vb_deadline vb_timers_next(const struct vb_timers *timers);
+static inline struct vb_deadline vb_timers_next(const struct vb_timers *timers)
+{
+	return (struct vb_deadline){ .at = timers->first, .is_set = timers->count > 0 };
+}
 void vb_timers_check(const struct vb_timers *timers); /* unless nobody has called for months */
 
 #endif

@@ -114,13 +114,11 @@ uint32_t vb_qp_oldest_psn(const struct vb_qp *qp)
 	return qp->requester.una_psn;
 }
 
-/* The QP of the next index that has one, from *index on. */
+/* The QP of the next place that has one, from *index on. */
 static const struct vb_qp *next_qp(const struct vb_lane *lane, uint32_t *index)
 {
-	while (lane->qps && *index < 0x10000) {
-		struct vb_qp **chunk = lane->qps[*index >> 8];
-		const struct vb_qp *qp = chunk ? chunk[*index & 0xff] : NULL;
-		*index = chunk ? *index + 1 : (*index | 0xff) + 1;
+	while (lane->qps && *index <= lane->qp_mask) {
+		const struct vb_qp *qp = lane->qps[(*index)++];
 		if (qp)
 			return qp;
 	}

@@ -1,6 +1,6 @@
 /* The key table: entries in chunks that come as they are needed, keys that do not return soon.
- * Holds: an entry that was freed waits until at least half a chunk of others has gone out before it (as long as the
- * table can grow), and until then no other key gets its key's place; places are at least twice as many as entries. What
+ * Holds: an entry that was freed waits until at least 512 others have gone out before it (as long as the table can
+ * grow), and until then no other key gets its key's place; places are at least twice as many as entries. What
  * an entry is, and what a key tells: keys.h. */
 #include <errno.h>
 #include <stdlib.h>
@@ -8,7 +8,7 @@
 #include "engine/keys.h"
 #include "engine/local.h"
 
-enum { NOT_USED_SOON = VB_KEYS_PER_CHUNK / 2, CACHE_LINE = 64, FIRST_PLACES = 2 * VB_KEYS_PER_CHUNK };
+enum { NOT_USED_SOON = 512, CACHE_LINE = 64, FIRST_CHUNK = 8, FIRST_PLACES = 2 * FIRST_CHUNK };
 
 static struct vb_key_places *make_places(uint32_t count)
 {
@@ -43,14 +43,15 @@ void vb_keys_deinit(struct vb_key_table *keys)
 
 /* Zeroed pages are touched only when entries are used. One entry more keeps the allocation's address and leaves room to
  * align the rest. */
-static struct vb_key_entry *allocate_chunk(void)
+static struct vb_key_entry *allocate_chunk(uint32_t count)
 {
-	void *allocation = calloc(VB_KEYS_PER_CHUNK + 2, sizeof(struct vb_key_entry));
+	void *allocation = calloc(count + 2, sizeof(struct vb_key_entry));
 	if (!allocation)
 		return NULL;
 	uintptr_t first = (uintptr_t)allocation + sizeof(struct vb_key_entry);
 	struct vb_key_entry *chunk = (void *)((first + CACHE_LINE - 1) & ~(uintptr_t)(CACHE_LINE - 1));
 	chunk[-1].allocation = allocation;
+	chunk[-1].count = count;
 	return chunk;
 }
 
@@ -71,20 +72,28 @@ static bool double_places(struct vb_key_table *keys)
 	return true;
 }
 
+/* As many as there are, within bounds. */
+static uint32_t next_chunk(const struct vb_key_table *keys)
+{
+	uint32_t count = keys->room > FIRST_CHUNK ? keys->room : FIRST_CHUNK;
+	return count < VB_KEYS_PER_CHUNK ? count : VB_KEYS_PER_CHUNK;
+}
+
 static bool grow(struct vb_key_table *keys)
 {
 	const struct vb_key_places *places = atomic_load_explicit(&keys->places, memory_order_relaxed);
+	uint32_t count = next_chunk(keys);
 	if (keys->room == VB_MAX_KEYS)
 		return false;
-	if (2 * (keys->room + VB_KEYS_PER_CHUNK) > places->mask + 1 && !double_places(keys))
+	if (2 * (keys->room + count) > places->mask + 1 && !double_places(keys))
 		return false;
-	struct vb_key_entry *chunk = allocate_chunk();
+	struct vb_key_entry *chunk = allocate_chunk(count);
 	if (!chunk)
 		return false;
 	chunk[-1].older_chunk = keys->chunks;
 	keys->chunks = chunk;
-	keys->fresh = VB_KEYS_PER_CHUNK;
-	keys->room += VB_KEYS_PER_CHUNK;
+	keys->fresh = count;
+	keys->room += count;
 	return true;
 }
 
@@ -185,7 +194,7 @@ void vb_key_close(struct vb_key_table *keys, struct vb_key_entry *entry)
 static uint32_t check_chunk(const struct vb_key_table *keys, const struct vb_key_entry *chunk, uint32_t from)
 {
 	uint32_t freed = 0;
-	for (uint32_t i = from; i < VB_KEYS_PER_CHUNK; i++) {
+	for (uint32_t i = from; i < chunk[-1].count; i++) {
 		const struct vb_key_entry *entry = &chunk[i];
 		uint32_t key = (uint32_t)atomic_load_explicit(&entry->stamp, memory_order_relaxed);
 		assert(vb_key_find(keys, entry->last_key) == entry);
@@ -204,7 +213,7 @@ void vb_keys_check(const struct vb_key_table *keys)
 	uint32_t freed = 0, room = 0, bound = 0, windows = 0;
 	for (const struct vb_key_entry *chunk = keys->chunks; chunk; chunk = chunk[-1].older_chunk) {
 		freed += check_chunk(keys, chunk, room == 0 ? keys->fresh : 0);
-		room += VB_KEYS_PER_CHUNK;
+		room += chunk[-1].count;
 	}
 	assert(room == keys->room && freed == keys->freed);
 	assert(2 * room <= atomic_load_explicit(&keys->places, memory_order_relaxed)->mask + 1);
@@ -213,7 +222,7 @@ void vb_keys_check(const struct vb_key_table *keys)
 	vb_list_for_each (node, &keys->bound)
 		bound++;
 	for (const struct vb_key_entry *chunk = keys->chunks; chunk; chunk = chunk[-1].older_chunk)
-		for (uint32_t i = 0; i < VB_KEYS_PER_CHUNK; i++)
+		for (uint32_t i = 0; i < chunk[-1].count; i++)
 			windows += chunk[i].use == VB_KEY_WINDOW && chunk[i].mw.type == 2 && chunk[i].mw.mr;
 	assert(bound == windows);
 }

@@ -58,6 +58,7 @@ struct vb_key_entry {
 		struct { /* of the entry before a chunk's first */
 			void *allocation;
 			struct vb_key_entry *older_chunk;
+			uint32_t count; /* of its entries */
 		};
 	};
 	struct vb_key_entry *next_freed;

@@ -14,7 +14,8 @@
 #include "engine/uc.h"
 #include "engine/ud.h"
 
-#define CHUNK 256
+#define MIN_PLACES 8
+#define MAX_PLACES 65536
 
 /* What is not said is as behind sockets. */
 static struct vb_lane_config filled_in(struct vb_lane_config config)
@@ -67,8 +68,6 @@ int vb_lane_create(const struct vb_lane_config *config, struct vb_lane **created
 
 void vb_lane_destroy(struct vb_lane *lane)
 {
-	for (uint32_t i = 0; lane->qps && i < CHUNK; i++)
-		free(lane->qps[i]);
 	free(lane->qps);
 	for (struct vb_list *node; (node = vb_list_pop(&lane->leaving));)
 		vb_qp_free(vb_container_of(node, struct vb_qp, leaving_link));
@@ -88,27 +87,42 @@ struct vb_qp *vb_lane_find_qp(const struct vb_lane *lane, uint32_t qpn)
 {
 	if (qpn >> 16 != lane->config.slot || !lane->qps)
 		return NULL;
-	struct vb_qp **chunk = lane->qps[qpn >> 8 & 0xff];
-	return chunk ? chunk[qpn & 0xff] : NULL;
+	struct vb_qp *qp = lane->qps[qpn & lane->qp_mask];
+	return qp && qp->qpn == qpn ? qp : NULL;
+}
+
+/* Twice the places: whose were different stay so. */
+static bool double_places(struct vb_lane *lane)
+{
+	uint32_t before = lane->qps ? lane->qp_mask + 1 : 0, places = before ? 2 * before : MIN_PLACES;
+	struct vb_qp **qps = calloc(places, sizeof(*qps));
+	if (!qps)
+		return false;
+	for (uint32_t i = 0; i < before; i++)
+		if (lane->qps[i])
+			qps[lane->qps[i]->qpn & (places - 1)] = lane->qps[i];
+	free(lane->qps);
+	lane->qps = qps;
+	lane->qp_mask = places - 1;
+	return true;
+}
+
+static bool has_place(const struct vb_lane *lane)
+{
+	uint32_t places = lane->qps ? lane->qp_mask + 1 : 0;
+	return 2 * (lane->qp_count + 1) <= places || places == MAX_PLACES;
 }
 
 /* Round robin, so that no number returns soon. 0, 1 and 0xFFFFFF are reserved, hence no index 0, 1 or 0xFFFF. */
 int vb_lane_add_qp(struct vb_lane *lane, struct vb_qp *qp)
 {
-	if (lane->qp_count >= VB_MAX_QP)
-		return -ENOMEM;
-	if (!lane->qps && !(lane->qps = calloc(CHUNK, sizeof(*lane->qps))))
+	if (lane->qp_count >= VB_MAX_QP || (!has_place(lane) && !double_places(lane)))
 		return -ENOMEM;
 	for (;;) {
 		uint32_t index = lane->next_index++ & 0xffff;
-		if (index < 2 || index == 0xffff)
+		if (index < 2 || index == 0xffff || lane->qps[index & lane->qp_mask])
 			continue;
-		struct vb_qp **chunk = lane->qps[index >> 8];
-		if (!chunk && !(chunk = lane->qps[index >> 8] = calloc(CHUNK, sizeof(*chunk))))
-			return -ENOMEM;
-		if (chunk[index & 0xff])
-			continue;
-		chunk[index & 0xff] = qp;
+		lane->qps[index & lane->qp_mask] = qp;
 		qp->qpn = (uint32_t)lane->config.slot << 16 | index;
 		lane->qp_count++;
 		return 0;
@@ -117,8 +131,20 @@ int vb_lane_add_qp(struct vb_lane *lane, struct vb_qp *qp)
 
 void vb_lane_remove_qp(struct vb_lane *lane, struct vb_qp *qp)
 {
-	lane->qps[qp->qpn >> 8 & 0xff][qp->qpn & 0xff] = NULL;
+	lane->qps[qp->qpn & lane->qp_mask] = NULL;
 	lane->qp_count--;
+}
+
+/* What a packet of a connection looks at, of either side: each line by itself, for the processor does not guess them. */
+void vb_lane_prefetch(const struct vb_lane *lane, uint32_t qpn)
+{
+	const struct vb_qp *qp = lane->qps ? lane->qps[qpn & lane->qp_mask] : NULL;
+	if (!qp)
+		return;
+	const void *lines[] = { qp, &qp->ack_link, &qp->sq, &qp->requester, &qp->requester.progress_at, &qp->responder,
+		&qp->flight, &qp->congestion.cc.state, &qp->timer, &qp->attr, &qp->target, &qp->known_rkey };
+	for (size_t i = 0; i < sizeof(lines) / sizeof(lines[0]); i++)
+		__builtin_prefetch(lines[i]);
 }
 
 /* ---- Receiving ------------------------------------------------------------------------------------------------- */

@@ -17,8 +17,10 @@ struct vb_echo_reply;
 struct vb_lane {
 	vb_time now; /* of the call in progress: what completions are stamped with */
 	struct vb_lane_config config;
-	struct vb_qp ***qps; /* 256 chunks of 256, made as needed */
-	uint32_t qp_count, next_index;
+	/* QPs by the low bits of their numbers, of which those that there are have different ones. At least twice as many
+	 * places as QPs, up to one for each index. */
+	struct vb_qp **qps;
+	uint32_t qp_mask, qp_count, next_index;
 	struct vb_timers timers;
 	struct vb_timers congestion_timers;
 	struct vb_list ready;      /* QPs with packets to send */

@@ -9,7 +9,7 @@
 #include "engine/memory_kind.h"
 #include "engine/nic.h"
 
-#define VB_KEYS_PER_CHUNK 1024
+#define VB_KEYS_PER_CHUNK 1024 /* at most: the first chunks are small */
 
 /* What a key names: keys.h. */
 struct vb_key_entry;
@@ -38,7 +38,7 @@ struct vb_srq_slot {
 
 struct vb_srq_table {
 	struct vb_lock lock; /* coming and going; never a lookup */
-	struct vb_srq_slot *_Atomic chunks[VB_SRQ_CHUNKS];
+	struct vb_srq_slot *_Atomic *_Atomic chunks; /* VB_SRQ_CHUNKS of them, from the first SRQ on */
 	uint32_t next, used;
 };
 

@@ -49,14 +49,30 @@ void vb_srq_table_init(struct vb_srq_table *table)
 
 void vb_srq_table_deinit(struct vb_srq_table *table)
 {
-	for (uint32_t i = 0; i < VB_SRQ_CHUNKS; i++)
-		free(atomic_load_explicit(&table->chunks[i], memory_order_relaxed));
+	struct vb_srq_slot *_Atomic *chunks = atomic_load_explicit(&table->chunks, memory_order_relaxed);
+	for (uint32_t i = 0; chunks && i < VB_SRQ_CHUNKS; i++)
+		free(atomic_load_explicit(&chunks[i], memory_order_relaxed));
+	free((void *)chunks);
+}
+
+/* Made if need be; NULL when there is no memory. */
+static struct vb_srq_slot *_Atomic *chunks_of(struct vb_srq_table *table)
+{
+	struct vb_srq_slot *_Atomic *chunks = atomic_load_explicit(&table->chunks, memory_order_relaxed);
+	if (!chunks) {
+		chunks = calloc(VB_SRQ_CHUNKS, sizeof(*chunks));
+		atomic_store_explicit(&table->chunks, chunks, memory_order_release);
+	}
+	return chunks;
 }
 
 /* The entry of an index, whose chunk is made if need be; NULL when there is no memory. */
 static struct vb_srq_slot *slot_of(struct vb_srq_table *table, uint32_t index)
 {
-	struct vb_srq_slot *_Atomic *place = &table->chunks[index / VB_SRQS_PER_CHUNK];
+	struct vb_srq_slot *_Atomic *chunks = chunks_of(table);
+	if (!chunks)
+		return NULL;
+	struct vb_srq_slot *_Atomic *place = &chunks[index / VB_SRQS_PER_CHUNK];
 	struct vb_srq_slot *chunk = atomic_load_explicit(place, memory_order_acquire);
 	if (!chunk) {
 		chunk = calloc(VB_SRQS_PER_CHUNK, sizeof(*chunk));
@@ -89,8 +105,9 @@ static int enter_locked(struct vb_srq_table *table, struct vb_srq *srq)
 static struct vb_srq *find_srq(const struct vb_srq_table *table, uint32_t number)
 {
 	uint32_t index = number & 0xffff;
+	struct vb_srq_slot *_Atomic *chunks = atomic_load_explicit(&table->chunks, memory_order_acquire);
 	struct vb_srq_slot *chunk =
-		atomic_load_explicit(&table->chunks[index / VB_SRQS_PER_CHUNK], memory_order_acquire);
+		chunks ? atomic_load_explicit(&chunks[index / VB_SRQS_PER_CHUNK], memory_order_acquire) : NULL;
 	struct vb_srq *srq =
 		chunk ? atomic_load_explicit(&chunk[index % VB_SRQS_PER_CHUNK].srq, memory_order_acquire) : NULL;
 	return srq && srq->number == number ? srq : NULL;
