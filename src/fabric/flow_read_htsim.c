@@ -173,8 +173,8 @@ static int compare(const void *a, const void *b)
 					: (x->flow > y->flow) - (x->flow < y->flow);
 }
 
-/* How many flows fire the trigger, and the first of them. */
-static uint32_t find_firing(const struct ends *firing, uint32_t trigger, const struct end **found)
+/* How many flows fire the trigger, and where in the list the first of them is. */
+static uint32_t find_firing(const struct ends *firing, uint32_t trigger, uint32_t *first)
 {
 	uint32_t low = 0, high = firing->count, count = 0;
 	while (low < high) {
@@ -184,7 +184,7 @@ static uint32_t find_firing(const struct ends *firing, uint32_t trigger, const s
 		else
 			high = middle;
 	}
-	*found = &firing->ends[low];
+	*first = low;
 	while (low + count < firing->count && firing->ends[low + count].trigger == trigger)
 		count++;
 	return count;
@@ -197,19 +197,20 @@ static int join(struct reading *reading)
 	if (reading->firing.count)
 		qsort(reading->firing.ends, reading->firing.count, sizeof(*reading->firing.ends), compare);
 	for (uint32_t i = 0; i < reading->waiting.count; i++) {
-		const struct end *waiting = &reading->waiting.ends[i], *firing;
-		uint32_t count = find_firing(&reading->firing, waiting->trigger, &firing);
+		const struct end *waiting = &reading->waiting.ends[i];
+		uint32_t first, count = find_firing(&reading->firing, waiting->trigger, &first);
 		text->line = waiting->line;
 		if (count == 0)
 			return text_wrong(text, "nothing fires trigger %u", waiting->trigger);
 		if (count > 1)
 			return text_wrong(text, "%u flows fire trigger %u: a flow can wait for one other alone", count,
 				waiting->trigger);
-		if (flows[firing->flow].src != flows[waiting->flow].src)
+		uint32_t firing = reading->firing.ends[first].flow;
+		if (flows[firing].src != flows[waiting->flow].src)
 			return text_wrong(text,
 				"trigger %u is fired by endpoint %u: a flow can wait for one of its own source alone",
-				waiting->trigger, flows[firing->flow].src);
-		flows[waiting->flow].after = firing->flow;
+				waiting->trigger, flows[firing].src);
+		flows[waiting->flow].after = firing;
 	}
 	return 0;
 }

@@ -65,4 +65,8 @@ const struct nic_profile *nic_profile_find(const char *name);
 const char *switch_profile_name(uint32_t index);
 const char *nic_profile_name(uint32_t index);
 
+/* Lines: what it is, then where each of its numbers is from: measured, published (where) or assumed. */
+const char *switch_profile_sources(uint32_t index);
+const char *nic_profile_sources(uint32_t index);
+
 #endif
