@@ -94,7 +94,7 @@ void courier__brings_another_user_what_is_his(void **state)
 {
 	start_users(3);
 	check_carrying();
-	assert_int_equal(count_sockets(), 5);
+	await_sockets(5);
 	client_kill(&clients[2]);
 	await_couriers(2);
 	assert_true(client_do(&clients[3], ORDER_RELEASE));

@@ -80,11 +80,25 @@ void kill_both(void)
 	kill(worker, SIGKILL);
 }
 
+static unsigned sockets_of_all(pid_t unused)
+{
+	return count_sockets();
+}
+
+/* For good: the broker opens and closes some in between, when it makes its group anew. */
+static bool settles_at(unsigned wanted, unsigned (*count)(pid_t pid), pid_t pid)
+{
+	enum { TIMES = 5 };
+	unsigned times = 0;
+	for (double until = seconds() + PATIENCE_S; times < TIMES && seconds() < until; usleep(2000))
+		times = count(pid) == wanted ? times + 1 : 0;
+	return times == TIMES;
+}
+
 void await_sockets(unsigned count)
 {
-	for (double until = seconds() + PATIENCE_S; count_sockets() != count && seconds() < until;)
-		usleep(1000);
-	assert_int_equal(count_sockets(), count);
+	if (!settles_at(count, sockets_of_all, 0))
+		fail_msg("%u sockets, not %u", count_sockets(), count);
 }
 
 unsigned count_descriptors(pid_t pid)
@@ -98,6 +112,14 @@ unsigned count_descriptors(pid_t pid)
 	if (dir)
 		closedir(dir);
 	return count;
+}
+
+void await_descriptors(pid_t pid, unsigned count)
+{
+	if (settles_at(count, count_descriptors, pid))
+		return;
+	say_process(pid);
+	fail_msg("process %d has %u descriptors, not %u", pid, count_descriptors(pid), count);
 }
 
 /* ---- Traffic --------------------------------------------------------------------------------------------------- */

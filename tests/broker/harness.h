@@ -33,6 +33,7 @@ void find_both_without(pid_t killed, pid_t *parent, pid_t *worker);
 void kill_both(void);
 void await_sockets(unsigned count); /* a killed process's are closed, or change hands, a little later than it is gone */
 unsigned count_descriptors(pid_t pid);
+void await_descriptors(pid_t pid, unsigned count);
 
 /* To loopback, or to4 (four bytes). */
 void send_bytes(int family, const char *to4, const uint8_t *bytes, size_t length);

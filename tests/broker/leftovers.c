@@ -129,6 +129,14 @@ static void say_descriptors(pid_t pid)
 		closedir(dir);
 }
 
+void say_process(pid_t pid)
+{
+	fprintf(stderr, "%s %d, child of %d\n", pid == getpid() ? "this process" : "process", pid, parent_of(pid));
+	say_file("stat: ", pid, "stat");
+	say_file("waits in: ", pid, "wchan");
+	say_descriptors(pid);
+}
+
 static void say_leftovers(const char *what)
 {
 	pid_t all[ALL];
@@ -136,12 +144,8 @@ static void say_leftovers(const char *what)
 	fprintf(stderr, "LEFT BEHIND: %s\n", what);
 	look_at_sockets(true);
 	look_at_names(true);
-	for (unsigned i = 0; i < count; i++) {
-		fprintf(stderr, "%s %d, child of %d\n", all[i] == getpid() ? "this process" : "process", all[i], parent_of(all[i]));
-		say_file("stat: ", all[i], "stat");
-		say_file("waits in: ", all[i], "wchan");
-		say_descriptors(all[i]);
-	}
+	for (unsigned i = 0; i < count; i++)
+		say_process(all[i]);
 }
 
 /* ---- Clearing --------------------------------------------------------------------------------------------------- */

@@ -13,6 +13,9 @@ pid_t parent_of(pid_t pid);
 /* Sockets on the port. */
 unsigned count_sockets(void);
 
+/* Its state, and what it has open, on stderr. */
+void say_process(pid_t pid);
+
 /* Ends the broker. False, and said of which processes, sockets and names, when something stays, or when one process of
  * the broker was alone and neither got another nor left. */
 bool clear_leftovers(void);

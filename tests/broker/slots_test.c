@@ -28,7 +28,7 @@ void slots__each_process_gets_its_own_datagrams(void **state)
 	for (unsigned i = 0; i < client_count; i++)
 		assert_true(clients[i].last.receive_buffer >= 212992);
 	check_steering();
-	assert_int_equal(count_sockets(), 7);
+	await_sockets(7);
 }
 
 void slots__sixty_four_processes_at_once(void **state)
@@ -160,7 +160,7 @@ void client__release_frees_the_slot(void **state)
 	clients[1].pid = 0;
 	check_steering();
 	start_clients(1);
-	assert_int_equal(count_sockets(), 4); /* in its place */
+	await_sockets(4); /* in its place */
 	check_steering();
 	clients[1].pid = resting;
 }
@@ -310,8 +310,8 @@ void bad_client__is_refused_and_leaks_nothing(void **state)
 	pid_t same_parent, same_worker;
 	find_both(&same_parent, &same_worker);
 	assert_int_equal(worker, same_worker);
-	assert_int_equal(count_descriptors(worker), before);
-	assert_int_equal(count_descriptors(parent), parent_before);
+	await_descriptors(worker, before);
+	await_descriptors(parent, parent_before);
 	check_steering();
 }
 
