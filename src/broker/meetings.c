@@ -171,6 +171,14 @@ static bool may_meet(const struct worker *worker, unsigned client, const struct 
 	       addresses_interface(&message->gid, worker_now_ms());
 }
 
+/* Those who lived through the last broker's death say one after the other what they hold. */
+static bool may_still_come(const struct worker *worker, const struct vb_message *message)
+{
+	return worker_now_ms() < worker->knows_ports_at &&
+	       (user_of(worker, message->slot) < 0 || user_of(worker, message->meeting.slot) < 0) &&
+	       addresses_interface(&message->gid, worker_now_ms());
+}
+
 void worker_meet(struct worker *worker, unsigned client, const struct vb_message *message)
 {
 	const uint8_t slot = message->slot, other = message->meeting.slot;
@@ -182,6 +190,8 @@ void worker_meet(struct worker *worker, unsigned client, const struct vb_message
 	int rc = -ENOENT;
 	if (may_meet(worker, client, message))
 		rc = have_met(worker, slot, other) ? -EALREADY : introduce(worker, slot, other);
+	else if (may_still_come(worker, message))
+		rc = -EAGAIN;
 	if (rc == -EAGAIN)
 		worker_refuse(worker, client, message->request, -rc, "meeting slot %u: %s", other, strerror(-rc));
 	else if (rc)

@@ -250,10 +250,10 @@ def main():
         for worker in workers:
             worker.join()
         if tests:
-            built = pathlib.Path(options.build) / "tests/conformance"
-            for program in ("peer", "dial", "mpi_check"):
-                if (built / program).exists():
-                    shutil.copy(built / program, scratch)
+            for program in ("conformance/peer", "conformance/dial", "conformance/mpi_check", "chaos/crowd"):
+                built = pathlib.Path(options.build) / "tests" / program
+                if built.exists():
+                    shutil.copy(built, scratch)
             run_live(tests, launcher, scratch, report)
     summarise(report, options)
     return 1 if report.count("failed") else 0

@@ -539,6 +539,45 @@ static void close__says_what_was_received_before(void **state)
 		leaves(takes_and_closes);
 }
 
+/* Another program takes its place, with its number, while requests go both ways. */
+static void works_and_becomes_another(void)
+{
+	struct tally tally = { .done = 0 };
+	char byte;
+
+	open_device();
+	connect_to_other();
+	while (recv(talk, &byte, 1, MSG_DONTWAIT) != 1) {
+		send_more(&tally);
+		poll_some(&tally);
+	}
+	execlp("sleep", "sleep", "60", NULL);
+	_exit(1);
+}
+
+static void exec__ends_what_is_under_way(void **state)
+{
+	struct tally tally = { .done = 0 };
+
+	NEEDS_NAMESPACE;
+	open_device();
+	pid_t child = start_other(works_and_becomes_another);
+	connect_to_other();
+	for (int64_t until = now_ms() + 20; now_ms() < until; poll_some(&tally))
+		send_more(&tally);
+	tells("!", 1);
+	for (int64_t until = now_ms() + 5000; tally.failed == 0 && now_ms() < until; poll_some(&tally))
+		send_more(&tally);
+	assert_true(finish(&tally, TOLD_WITHIN));
+	assert_int_equal(tally.last, VB_WC_RETRY_EXC_ERR);
+	assert_int_equal(kill(child, 0), 0); /* whose number is the same */
+	assert_int_equal(the_other()->reason, VB_LOCAL_ENDED);
+	kill(child, SIGKILL);
+	end_other(child);
+	destroy_qps();
+	close_device();
+}
+
 static void answers_as_nobody(void)
 {
 	if (setgid(NOBODY) || setuid(NOBODY))
@@ -698,6 +737,7 @@ int main(int argc, char **argv)
 		cmocka_unit_test(kill__at_any_instant_ends_all_that_is_under_way),
 		cmocka_unit_test(exit__says_what_was_received_before),
 		cmocka_unit_test(close__says_what_was_received_before),
+		cmocka_unit_test(exec__ends_what_is_under_way),
 		cmocka_unit_test(users__copy_through_the_rings),
 		cmocka_unit_test(pid_namespaces__copy_through_the_rings),
 	};
