@@ -10,6 +10,28 @@
 #define TRAIN_MAX  32
 #define LINK_QUEUE (20 * VB_US) /* what an interface's queue holds */
 
+#define SEGMENTS 65536
+
+static struct {
+	const struct host *host;
+	const struct block *block;
+} segments[SEGMENTS];
+
+static uint32_t segment_open(const struct host *host, const struct block *block)
+{
+	uint32_t segment = ++world.last_segment;
+	segments[segment % SEGMENTS].host = host;
+	segments[segment % SEGMENTS].block = block;
+	return segment;
+}
+
+const struct block *block_of_segment(const struct host *host, uint32_t segment)
+{
+	const struct block *block = segments[segment % SEGMENTS].block;
+	return block && block->bytes && block->segment == segment && segments[segment % SEGMENTS].host == host ? block
+														: NULL;
+}
+
 void block_open(struct host *host, struct block *block, uint64_t size, uint32_t access, bool has_shadow)
 {
 	static const uint64_t spread = 1ull << 32;
@@ -26,7 +48,9 @@ void block_open(struct host *host, struct block *block, uint64_t size, uint32_t 
 		block->shadow = malloc(size);
 		memcpy(block->shadow, block->bytes, size);
 	}
-	struct vb_mr_config config = { .memory = block->bytes, .iova = block->iova, .length = size, .access = access };
+	block->segment = world.is_local && chance(400000) ? segment_open(host, block) : 0;
+	struct vb_mr_config config = { .memory = block->bytes, .iova = block->iova, .length = size, .access = access,
+		.segment = block->segment };
 	if (vb_mr_register(host->pd, &config, &block->mr))
 		broken("a region cannot be registered");
 	block->key = vb_mr_key(block->mr);

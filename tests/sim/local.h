@@ -60,6 +60,7 @@ struct copy {
 	enum vb_local_outcome outcome;
 	uint32_t copied;
 	bool is_on, has_proof;
+	bool is_mapped; /* from memory that this end has, too: nobody can refuse it, and it outlives its owner */
 };
 
 struct side {
@@ -86,6 +87,7 @@ struct meeting {
 	unsigned side_count, generation;
 	struct way ways[2];
 	uint32_t lend_from, pull_from, fault_ppm, refusal_ppm;
+	bool maps;
 	vb_time hold;
 	vb_time excused_until; /* it was lost */
 };
@@ -93,7 +95,7 @@ struct meeting {
 extern struct local {
 	struct meeting *meetings;
 	unsigned count;
-	uint64_t pulls, stale, together, losses, kills, descriptors, answers;
+	uint64_t pulls, stale, together, mapped, losses, kills, descriptors, answers;
 } local;
 
 struct meeting *meeting_of(const struct lane *a, const struct lane *b); /* NULL: they never meet */

@@ -54,6 +54,7 @@ static void meeting_open(struct meeting *meeting, struct lane *a, struct lane *b
 		.pull_from = limits[below(4)],
 		.fault_ppm = chance(200000) ? 1000 : 0,
 		.refusal_ppm = refusals[below(5)],
+		.maps = chance(400000),
 		.hold = (vb_time)holds[below(3)] * VB_US,
 		.excused_until = world.now };
 	for (unsigned i = 0; i < 2; i++) {
@@ -117,6 +118,7 @@ static void meet(struct side *side)
 	side->neighbour = malloc(sizeof(*side->neighbour));
 	vb_neighbour_init(side->neighbour, side->lane->lane, peer->slot, side->meeting->lend_from);
 	vb_neighbour_set_pulling(side->neighbour, side->meeting->pull_from);
+	vb_neighbour_set_mapping(side->neighbour, side->meeting->maps);
 	if (vb_lane_set_neighbour(side->lane->lane, &peer->host->gid, peer->slot, side->neighbour))
 		broken("a neighbour cannot be told of");
 	side->is_met = true;
@@ -263,10 +265,10 @@ bool local_excuses(const struct endpoint *end)
 
 void local_report(void)
 {
-	printf("  %llu descriptors, %llu answers, %llu pieces pulled (%llu stale, %llu together), %llu meetings lost, %llu deaths\n",
+	printf("  %llu descriptors, %llu answers, %llu pieces pulled (%llu stale, %llu together, %llu mapped), %llu meetings lost, %llu deaths\n",
 		(unsigned long long)local.descriptors, (unsigned long long)local.answers,
 		(unsigned long long)local.pulls, (unsigned long long)local.stale,
-		(unsigned long long)local.together, (unsigned long long)local.losses,
+		(unsigned long long)local.together, (unsigned long long)local.mapped, (unsigned long long)local.losses,
 		(unsigned long long)local.kills);
 }
 

@@ -78,6 +78,7 @@ struct block {
 	struct vb_mr *mr;
 	uint32_t key;
 	uint32_t access;
+	uint32_t segment; /* that it is, by a name that is never given again; or 0 */
 	bool is_revoked; /* and its bytes are nobody's business */
 };
 
@@ -245,6 +246,7 @@ struct world {
 	struct connection connections[MAX_CONNS];
 	unsigned connection_count;
 	uint64_t next_id;
+	uint32_t last_segment;
 	uint64_t packets, packets_wanted;
 	uint64_t hash;
 	bool is_stopping; /* nothing new is posted; what is out must finish */
@@ -297,6 +299,7 @@ vb_time lane_lag(const struct lane *lane); /* how long the oldest packet in its 
 unsigned host_take_completions(struct host *host);
 void block_open(struct host *host, struct block *block, uint64_t size, uint32_t access, bool has_shadow);
 void block_close(struct block *block);
+const struct block *block_of_segment(const struct host *host, uint32_t segment); /* NULL: it is not there */
 /* connection.c */
 void connection_open(struct connection *connection, unsigned index, enum vb_qp_type type, bool is_xrc);
 void connection_start(struct connection *connection);

@@ -122,6 +122,27 @@ static const struct endpoint *copier_of(const struct side *side)
 	return qp ? vb_qp_user(qp) : NULL;
 }
 
+/* The lender's, by its name. */
+static bool is_in_segment(const struct side *side, const struct vb_lent *lent)
+{
+	const struct block *block = block_of_segment(side->other->lane->host, lent->segment);
+	const uint8_t *bytes = (const uint8_t *)(uintptr_t)lent->address;
+	return block && bytes >= block->bytes && bytes + lent->length <= block->bytes + block->size;
+}
+
+/* Whoever was told of all the segments copies from what he has mapped. */
+static bool is_mapped(const struct side *side)
+{
+	const struct vb_local_pull *pull = &side->copy.pull;
+	bool has_all = side->meeting->maps;
+	for (unsigned i = 0; i < pull->lent_count; i++) {
+		if (pull->lent[i].segment && !is_in_segment(side, &pull->lent[i]))
+			broken("%u bytes are said to lie in segment %u", pull->lent[i].length, pull->lent[i].segment);
+		has_all &= pull->lent[i].segment != 0;
+	}
+	return has_all && chance(900000);
+}
+
 static void begin_copy(struct side *side)
 {
 	struct copy *copy = &side->copy;
@@ -138,6 +159,10 @@ static void begin_copy(struct side *side)
 	copy->outcome = chance(side->meeting->fault_ppm)     ? VB_PULL_FAULT
 			: chance(side->meeting->refusal_ppm) ? VB_PULL_REFUSED
 							     : VB_PULLED;
+	copy->is_mapped = is_mapped(side);
+	if (copy->is_mapped)
+		copy->outcome = VB_PULLED;
+	local.mapped += copy->is_mapped;
 	side->lane->copier = side;
 	local.pulls++;
 	local.together += copy->pull.lent_count > 1;
@@ -226,7 +251,7 @@ static bool pull(struct side *side)
 	}
 	if (chance(5000) && copier_of(side))
 		strike(side, copier_of(side));
-	if (is_dead(side->other)) /* there is nobody to copy from */
+	if (is_dead(side->other) && !copy->is_mapped) /* there is nobody to copy from */
 		side_let_go(side);
 	if (!copy->is_on)
 		return false;
@@ -354,8 +379,10 @@ void local_look(struct lane *lane, const struct side *but)
 	for (unsigned i = 0; i < local.count; i++)
 		for (unsigned k = 0; k < local.meetings[i].side_count; k++) {
 			struct side *side = &local.meetings[i].sides[k];
-			if (side->lane == lane && side != but && side->is_met && has_work(side))
+			if (side->lane == lane && side != but && side->is_met && has_work(side)) {
+				side->is_rung = true; /* it may be at the end of its turn */
 				side_wake(side, after((vb_time)below(200) * VB_NS));
+			}
 		}
 }
 
@@ -372,10 +399,13 @@ void side_run(struct side *side)
 		side_wake(side, after(RETRY));
 		return;
 	}
+	bool was_urgent = vb_local_is_urgent(side->neighbour);
 	bool is_same_part = do_part(side);
 	if (side->is_met)
 		vb_neighbour_check(side->neighbour);
 	lane_look_around(lane, chance(300000) || side->part == FREE);
+	if (side->is_met && !was_urgent && vb_local_is_urgent(side->neighbour))
+		side->is_rung = true; /* what has just been posted is not to be slept on */
 	go_on(side, is_same_part);
 	local_look(lane, side); /* a turn answers the bells of requests that go elsewhere, too */
 }
