@@ -117,7 +117,7 @@ uint32_t vb_qp_oldest_psn(const struct vb_qp *qp)
 /* The QP of the next place that has one, from *index on. */
 static const struct vb_qp *next_qp(const struct vb_lane *lane, uint32_t *index)
 {
-	while (lane->qps && *index <= lane->qp_mask) {
+	while (*index <= lane->qp_mask) {
 		const struct vb_qp *qp = lane->qps[(*index)++];
 		if (qp)
 			return qp;

@@ -14,7 +14,6 @@
 #include "engine/uc.h"
 #include "engine/ud.h"
 
-#define MIN_PLACES 8
 #define MAX_PLACES 65536
 
 /* What is not said is as behind sockets. */
@@ -39,10 +38,13 @@ static struct vb_lane_config filled_in(struct vb_lane_config config)
 
 int vb_lane_create(const struct vb_lane_config *config, struct vb_lane **created)
 {
-	struct vb_lane *lane = calloc(1, sizeof(*lane));
+	struct vb_lane *lane = aligned_alloc(64, sizeof(*lane));
 	struct vb_random random;
 	if (!lane)
 		return -ENOMEM;
+	memset(lane, 0, sizeof(*lane));
+	lane->qps = lane->few;
+	lane->qp_mask = VB_LANE_FEW - 1;
 	lane->config = filled_in(*config);
 	vb_random_seed(&random, config->seed);
 	lane->next_index = vb_random_below(&random, 0x8000);
@@ -68,7 +70,8 @@ int vb_lane_create(const struct vb_lane_config *config, struct vb_lane **created
 
 void vb_lane_destroy(struct vb_lane *lane)
 {
-	free(lane->qps);
+	if (lane->qps != lane->few)
+		free(lane->qps);
 	for (struct vb_list *node; (node = vb_list_pop(&lane->leaving));)
 		vb_qp_free(vb_container_of(node, struct vb_qp, leaving_link));
 	free(lane->echo_replies);
@@ -85,8 +88,6 @@ void vb_lane_counters(const struct vb_lane *lane, uint64_t *values)
 
 struct vb_qp *vb_lane_find_qp(const struct vb_lane *lane, uint32_t qpn)
 {
-	if (qpn >> 16 != lane->config.slot || !lane->qps)
-		return NULL;
 	struct vb_qp *qp = lane->qps[qpn & lane->qp_mask];
 	return qp && qp->qpn == qpn ? qp : NULL;
 }
@@ -94,14 +95,15 @@ struct vb_qp *vb_lane_find_qp(const struct vb_lane *lane, uint32_t qpn)
 /* Twice the places: whose were different stay so. */
 static bool double_places(struct vb_lane *lane)
 {
-	uint32_t before = lane->qps ? lane->qp_mask + 1 : 0, places = before ? 2 * before : MIN_PLACES;
+	uint32_t before = lane->qp_mask + 1, places = 2 * before;
 	struct vb_qp **qps = calloc(places, sizeof(*qps));
 	if (!qps)
 		return false;
 	for (uint32_t i = 0; i < before; i++)
 		if (lane->qps[i])
 			qps[lane->qps[i]->qpn & (places - 1)] = lane->qps[i];
-	free(lane->qps);
+	if (lane->qps != lane->few)
+		free(lane->qps);
 	lane->qps = qps;
 	lane->qp_mask = places - 1;
 	return true;
@@ -109,7 +111,7 @@ static bool double_places(struct vb_lane *lane)
 
 static bool has_place(const struct vb_lane *lane)
 {
-	uint32_t places = lane->qps ? lane->qp_mask + 1 : 0;
+	uint32_t places = lane->qp_mask + 1;
 	return 2 * (lane->qp_count + 1) <= places || places == MAX_PLACES;
 }
 
@@ -135,10 +137,11 @@ void vb_lane_remove_qp(struct vb_lane *lane, struct vb_qp *qp)
 	lane->qp_count--;
 }
 
-/* What a packet of a connection looks at, of either side: each line by itself, for the processor does not guess them. */
+/* What a packet of a connection looks at, of either side: each line by itself, for the processor does not guess them. The
+ * lane's own first line is read here and now. */
 void vb_lane_prefetch(const struct vb_lane *lane, uint32_t qpn)
 {
-	const struct vb_qp *qp = lane->qps ? lane->qps[qpn & lane->qp_mask] : NULL;
+	const struct vb_qp *qp = lane->qps[qpn & lane->qp_mask];
 	if (!qp)
 		return;
 	const void *lines[] = { qp, &qp->ack_link, &qp->sq, &qp->requester, &qp->requester.progress_at, &qp->responder,

@@ -527,7 +527,8 @@ void vb_lane_destroy(struct vb_lane *lane); /* [setup] all its QPs are gone */
 void vb_lane_receive(struct vb_lane *lane, const struct vb_path *path, const struct vb_packet *packets, size_t n,
 	vb_time now);
 void vb_lane_advance(struct vb_lane *lane, vb_time now); /* [lane] */
-/* A packet of that QP comes, or leaves, soon: what it looks at is fetched meanwhile. A hint, of a QP that may be gone. [lane] */
+/* A packet of that QP comes, or leaves, soon: what it looks at is fetched meanwhile. A hint, of a QP that may be gone. It
+ * reads the lane's first line, for which a holder of many asks before (__builtin_prefetch(lane)). [lane] */
 void vb_lane_prefetch(const struct vb_lane *lane, uint32_t qpn);
 
 struct vb_iov { /* laid out as struct iovec */
