@@ -113,7 +113,6 @@ static int queue_flows(struct fabric *fabric)
 static int open_all(struct fabric *fabric)
 {
 	const struct network *network = fabric->network;
-	fabric->routes = routes_make(network);
 	fabric->links = aligned_alloc(64, (network->link_count + 1) * sizeof(*fabric->links));
 	if (fabric->links)
 		memset(fabric->links, 0, (network->link_count + 1) * sizeof(*fabric->links));
@@ -122,7 +121,7 @@ static int open_all(struct fabric *fabric)
 	fabric->switches = calloc(network->switch_count + 1, sizeof(*fabric->switches));
 	fabric->flows = calloc(fabric->config->flows->count + 1, sizeof(*fabric->flows));
 	fabric->parts = calloc(fabric->part_count, sizeof(*fabric->parts));
-	if (!fabric->routes || !fabric->links || !fabric->counts || !fabric->endpoints || !fabric->switches ||
+	if (!fabric->links || !fabric->counts || !fabric->endpoints || !fabric->switches ||
 		!fabric->flows || !fabric->parts)
 		return -ENOMEM;
 	parts_cut(fabric);
@@ -355,12 +354,33 @@ static int run(struct fabric *fabric, struct fabric_result *result)
 	return 0;
 }
 
+/* A network may be split, but not between who sends and who receives. */
+static int find_routes(struct fabric *fabric, char *why, unsigned why_size)
+{
+	const struct flow_list *list = fabric->config->flows;
+	fabric->routes = routes_make(fabric->network);
+	if (!fabric->routes) {
+		why_not(why, why_size, "there is not enough memory");
+		return -ENOMEM;
+	}
+	for (uint32_t i = 0; i < list->count; i++) {
+		const struct flow *flow = &list->flows[i];
+		if (routes_lead(fabric->routes, fabric->network, flow->src, flow->dst))
+			continue;
+		routes_free(fabric->routes);
+		return why_not(why, why_size, "flow %u: no path leads from endpoint %u to endpoint %u", i, flow->src, flow->dst);
+	}
+	return 0;
+}
+
 int fabric_run(const struct fabric_config *config, struct fabric_result *result, char *why, unsigned why_size)
 {
 	struct fabric fabric = { .config = config, .network = config->network, .data_overhead = config->data_overhead,
 		.ack_overhead = config->ack_overhead, .largest_packet = buffer_largest_packet(config) };
 	*result = (struct fabric_result){ 0 };
 	int rc = check(config, why, why_size);
+	if (rc == 0)
+		rc = find_routes(&fabric, why, why_size);
 	if (rc)
 		return rc;
 	fabric.part_count = parts_count(config);

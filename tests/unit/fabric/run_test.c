@@ -1,6 +1,7 @@
 /* A run: the same with however many threads, and an end that says why. */
 #include <errno.h>
 #include <stdlib.h>
+#include "fabric/topologies.h"
 #include "nets.h"
 
 static struct network network;
@@ -169,6 +170,16 @@ static void nonsense__is_refused_and_named(void **state)
 	refuse("32 TiB");
 }
 
+static void flow__to_where_no_path_leads_is_refused(void **state)
+{
+	const struct topology rails = { .kind = "rail", .machines = 2, .nics_a_machine = 2, .profile = ideal,
+		.host_bits_per_second = 100 * GBPS };
+	char why[200] = "";
+	assert_int_equal(topology_build(&rails, &network, why, sizeof(why)), 0);
+	add_flow(&flows, 0, 1, 1, 0); /* another rail */
+	refuse("flow 0: no path leads from endpoint 0 to endpoint 1");
+}
+
 /* Who waits for one that waits for him never begins. */
 static void nothing_left_to_happen__is_an_end(void **state)
 {
@@ -197,6 +208,7 @@ int main(void)
 		cmocka_unit_test_teardown(link__that_flaps_only_delays, teardown),
 		cmocka_unit_test_teardown(progress__may_stop_it, teardown),
 		cmocka_unit_test_teardown(nonsense__is_refused_and_named, teardown),
+		cmocka_unit_test_teardown(flow__to_where_no_path_leads_is_refused, teardown),
 		cmocka_unit_test_teardown(nothing_left_to_happen__is_an_end, teardown),
 		cmocka_unit_test(every_end__has_a_text),
 	};
