@@ -27,8 +27,8 @@ struct fabric_capture {
 	uint32_t link;
 	vb_time at;		   /* when its last bit has left */
 	struct vb_path path;	   /* addresses: fabric_gid */
-	const struct vb_packet *packet; /* NULL: a pause frame, of these classes */
-	uint8_t paused_classes;
+	const struct vb_packet *packet; /* NULL: a frame that stops classes, or lets them go on */
+	uint8_t paused_classes, resumed_classes;
 	uint32_t wire_bytes;
 };
 

@@ -5,6 +5,7 @@
 #include "fabric/credits.h"
 #include "fabric/grow.h"
 #include "fabric/port.h"
+#include "fabric/taps.h"
 
 enum { FIRST_SHIFT = 3, MOST_SHIFT = 27 };
 
@@ -117,6 +118,8 @@ void link_send(struct part *part, uint32_t number, uint32_t index, vb_time at)
 	link->free_at = at + link_time(fabric, link, bytes);
 	link->packets++;
 	link->bytes += bytes;
+	if (link->is_captured)
+		taps_see(part, number, index, at);
 	if (link->is_faulty && !packet->is_frame && is_lost(fabric, number, link, bytes, at)) {
 		credits_return(fabric, number, packet);
 		fabric->counts[number].lost++;

@@ -6,6 +6,7 @@
 #include "fabric/buffer.h"
 #include "fabric/parts.h"
 #include "fabric/port.h"
+#include "fabric/taps.h"
 #include "fabric/why.h"
 #include "fabric/windows.h"
 
@@ -134,6 +135,8 @@ static int open_all(struct fabric *fabric)
 		open_link(fabric, i);
 	if (rc == 0)
 		rc = ports_open(fabric);
+	if (rc == 0)
+		rc = taps_open(fabric);
 	for (uint32_t i = 0; rc == 0 && i < network->endpoint_count; i++) {
 		fabric->endpoints[i].link = network->endpoints[i].link;
 		fabric->endpoints[i].first_flow = FLOW_NONE;
@@ -145,6 +148,7 @@ static int open_all(struct fabric *fabric)
 static void close_all(struct fabric *fabric)
 {
 	windows_close(fabric);
+	taps_close(fabric);
 	for (uint32_t i = 0; fabric->flows && i < fabric->config->flows->count; i++)
 		endpoint_close_flow(fabric, i);
 	for (uint32_t i = 0; fabric->endpoints && i < fabric->network->endpoint_count; i++)
@@ -263,8 +267,10 @@ static enum fabric_end go(struct fabric *fabric, vb_time *ended_at)
 		if (limit && until > limit)
 			until = limit;
 		windows_advance(fabric, until);
+		taps_tell(fabric, until);
 		*ended_at = until;
 	}
+	taps_tell(fabric, INT64_MAX);
 	return end;
 }
 

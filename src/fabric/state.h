@@ -59,7 +59,8 @@ struct link {
 	uint16_t to_part;
 	uint8_t ring_shift;
 	uint8_t kind; /* enum link_kind */
-	bool leads_to_switch, is_faulty, is_cut_through; /* is_cut_through: the other end does not wait for a packet's end */
+	bool leads_to_switch, is_faulty, is_captured;
+	bool is_cut_through; /* the other end does not wait for a packet's end */
 };
 _Static_assert(sizeof(struct link) == 64, "a cache line");
 
@@ -141,6 +142,7 @@ struct fabric {
 	vb_time window; /* the shortest way between two parts; 0: there is one part */
 	uint32_t data_overhead, ack_overhead, largest_packet; /* bytes on the wire */
 	struct windows *windows; /* NULL: one part */
+	struct taps *taps;	 /* NULL: nothing is captured */
 	uint64_t critical_ns;
 };
 

@@ -15,7 +15,7 @@ enum { OPTION_END = 0, OPTION_IF_NAME = 2, OPTION_IF_SPEED = 8, OPTION_IF_TSRESO
 enum { LINKTYPE_ETHERNET = 1 };
 enum { ETHERNET_LENGTH = 14, IPV4_LENGTH = 20, UDP_LENGTH = 8, PROTOCOL_UDP = 17, FLAG_DF = 0x4000 };
 enum { ETHERTYPE_IPV4 = 0x0800, ETHERTYPE_CONTROL = 0x8808, PFC = 0x0101, PAUSE_FRAME_LENGTH = 60 };
-enum { MAX_FRAME = ETHERNET_LENGTH + IPV4_LENGTH + UDP_LENGTH + VB_MAX_HEADER_BYTES + 8 };
+enum { MAX_FRAME = ETHERNET_LENGTH + IPV4_LENGTH + UDP_LENGTH + VB_MAX_PACKET_BYTES };
 
 struct capture {
 	FILE *file;
@@ -27,7 +27,7 @@ struct capture {
 
 /* A block that is being made. */
 struct block {
-	uint8_t bytes[256];
+	uint8_t bytes[MAX_FRAME + 64];
 	uint32_t length;
 };
 
@@ -143,11 +143,11 @@ int capture_close(struct capture *capture)
 
 /* ---- Frames ------------------------------------------------------------------------------------------------------ */
 
-/* Locally administered: 02:00 and an endpoint's number, 02:01 and a switch's. */
+/* Locally administered: 02:00 and an endpoint's number, 06:00 and a switch's. */
 static void put_mac(uint8_t *mac, network_node node)
 {
-	mac[0] = 2;
-	mac[1] = network_is_switch(node);
+	mac[0] = network_is_switch(node) ? 6 : 2;
+	mac[1] = 0;
 	vb_store_be32(mac + 2, network_index(node));
 }
 
@@ -175,8 +175,8 @@ static void put_ipv4(uint8_t *b, const struct vb_path *path, uint32_t udp_length
 	vb_store_be16(b + 10, ipv4_checksum(b));
 }
 
-/* The bytes that are kept; *whole: of the frame, without its check sequence. */
-static uint32_t make_packet(uint8_t *frame, const struct fabric_capture *seen, uint32_t *whole)
+/* Returns the frame's length, without its check sequence. A payload that nobody made is zeros. */
+static uint32_t make_packet(uint8_t *frame, const struct fabric_capture *seen)
 {
 	const struct vb_path *path = &seen->path;
 	uint32_t length = vb_packet_wire_length(seen->packet), udp_length = UDP_LENGTH + length;
@@ -188,18 +188,17 @@ static uint32_t make_packet(uint8_t *frame, const struct fabric_capture *seen, u
 	vb_store_be16(udp + 2, VB_UDP_PORT);
 	vb_store_be16(udp + 4, (uint16_t)udp_length);
 	vb_store_be16(udp + 6, 0);
-	uint32_t headers = (uint32_t)vb_packet_encode_headers(seen->packet, transport);
-	*whole = ETHERNET_LENGTH + IPV4_LENGTH + udp_length;
-	if (seen->packet->payload_length) /* which is not there */
-		return ETHERNET_LENGTH + IPV4_LENGTH + UDP_LENGTH + headers;
+	size_t headers = vb_packet_encode_headers(seen->packet, transport), rest = length - headers - VB_ICRC_LENGTH;
+	memset(transport + headers, 0, rest);
 	struct vb_flow flow = { path->src, path->dst, path->src_port, VB_UDP_PORT };
-	uint32_t crc = vb_icrc_end(vb_icrc_headers(vb_icrc_begin(&flow, length, 0), transport, headers));
+	uint32_t crc = vb_icrc_headers(vb_icrc_begin(&flow, length, 0), transport, headers);
+	crc = vb_icrc_end(vb_icrc_add(crc, transport + headers, rest));
 	for (unsigned i = 0; i < VB_ICRC_LENGTH; i++)
-		transport[headers + i] = (uint8_t)(crc >> (8 * i));
-	return *whole;
+		transport[headers + rest + i] = (uint8_t)(crc >> (8 * i));
+	return ETHERNET_LENGTH + IPV4_LENGTH + udp_length;
 }
 
-static uint32_t make_pause(uint8_t *frame, const struct fabric_capture *seen, uint32_t *whole)
+static uint32_t make_pause(uint8_t *frame, const struct fabric_capture *seen)
 {
 	static const uint8_t to_whoever_is_there[6] = { 0x01, 0x80, 0xC2, 0x00, 0x00, 0x01 };
 	uint8_t *b = frame + ETHERNET_LENGTH;
@@ -208,10 +207,9 @@ static uint32_t make_pause(uint8_t *frame, const struct fabric_capture *seen, ui
 	memcpy(frame, to_whoever_is_there, sizeof(to_whoever_is_there));
 	vb_store_be16(frame + 12, ETHERTYPE_CONTROL);
 	vb_store_be16(b, PFC);
-	vb_store_be16(b + 2, 0xFF); /* the frame says it of each class: paused, or not any more */
+	vb_store_be16(b + 2, seen->paused_classes | seen->resumed_classes);
 	for (unsigned i = 0; i < FABRIC_CLASSES; i++)
 		vb_store_be16(b + 4 + 2 * i, seen->paused_classes >> i & 1 ? 0xFFFF : 0);
-	*whole = PAUSE_FRAME_LENGTH;
 	return PAUSE_FRAME_LENGTH;
 }
 
@@ -227,19 +225,18 @@ void capture_packet(struct capture *capture, const struct fabric_capture *seen)
 {
 	const struct network_link *link = &capture->network->links[seen->link];
 	uint8_t frame[MAX_FRAME];
-	uint32_t whole, kept;
 	struct block block;
 
 	put_mac(frame, link->to);
 	put_mac(frame + 6, link->from);
-	kept = seen->packet ? make_packet(frame, seen, &whole) : make_pause(frame, seen, &whole);
+	uint32_t length = seen->packet ? make_packet(frame, seen) : make_pause(frame, seen);
 	begin(&block, ENHANCED_PACKET);
 	put32(&block, interface_of(capture, seen->link));
 	put32(&block, (uint32_t)((uint64_t)seen->at >> 32));
 	put32(&block, (uint32_t)seen->at);
-	put32(&block, kept);
-	put32(&block, whole);
-	put(&block, frame, kept);
+	put32(&block, length); /* that is kept */
+	put32(&block, length); /* that there was */
+	put(&block, frame, length);
 	pad(&block);
 	finish(capture, &block);
 }

@@ -33,7 +33,7 @@ static pcap_t *capture_of(const struct fabric_capture *seen, unsigned count, con
 	return pcap;
 }
 
-static void capture__packets_have_real_headers_and_no_payload(void **state)
+static void capture__packets_are_whole_and_their_payload_zeros(void **state)
 {
 	struct network network;
 	struct pcap_pkthdr *header;
@@ -49,18 +49,20 @@ static void capture__packets_have_real_headers_and_no_payload(void **state)
 	assert_int_equal(pcap_next_ex(pcap, &header, &bytes), 1);
 	assert_int_equal(header->ts.tv_sec, 3);
 	assert_int_equal(header->ts.tv_usec, 123456); /* nanoseconds, of 123456.789 */
-	assert_int_equal(header->caplen, 14 + 20 + 8 + 12 + 16);
 	assert_int_equal(header->len, 14 + 20 + 8 + 12 + 16 + 4096 + 4);
-	assert_memory_equal(bytes, "\2\1\0\0\0\1\2\1\0\0\0\0\x08\x00", 14); /* from switch 0 to switch 1 */
+	assert_int_equal(header->caplen, header->len);
+	assert_memory_equal(bytes, "\6\0\0\0\0\1\6\0\0\0\0\0\x08\x00", 14); /* from switch 0 to switch 1 */
 	assert_int_equal(bytes[14 + 1], 0x62);
 	assert_memory_equal(bytes + 14 + 12, "\x0a\0\0\1\x0a\0\0\2\xc1\x23\x12\xb7", 12);
 	struct vb_packet decoded;
-	uint8_t whole[VB_MAX_PACKET_BYTES] = { 0 };
-	memcpy(whole, bytes + 42, header->caplen - 42);
-	assert_int_equal(vb_packet_decode(&decoded, whole, header->len - 42), VB_DECODE_OK);
+	struct vb_flow flow = { path.src, path.dst, path.src_port, VB_UDP_PORT };
+	uint16_t id;
+	assert_int_equal(vb_packet_decode(&decoded, bytes + 42, header->len - 42), VB_DECODE_OK);
+	assert_true(vb_icrc_verify(&flow, bytes + 42, header->len - 42, false, &id));
 	assert_int_equal(decoded.psn, 100);
 	assert_int_equal(decoded.payload_length, 4096);
 	assert_int_equal(decoded.dma_length, 8192);
+	assert_int_equal(decoded.payload[0] | decoded.payload[4095], 0);
 	pcap_close(pcap);
 	network_free(&network);
 }
@@ -91,14 +93,15 @@ static void capture__pauses_are_pfc_frames(void **state)
 	struct pcap_pkthdr *header;
 	const u_char *bytes;
 	make_two_switches(&network);
-	const struct fabric_capture seen[] = { { .link = 6, .at = 1, .paused_classes = 1 << 3 }, { .link = 6, .at = 2 } };
+	const struct fabric_capture seen[] = { { .link = 6, .at = 1, .paused_classes = 1 << 3 }, 
+		{ .link = 6, .at = 2, .resumed_classes = 1 << 3 } };
 	pcap_t *pcap = capture_of(seen, 2, &network);
 	assert_int_equal(pcap_next_ex(pcap, &header, &bytes), 1);
 	assert_int_equal(header->len, 60);
 	assert_memory_equal(bytes, "\x01\x80\xc2\0\0\x01", 6);
-	assert_memory_equal(bytes + 12, "\x88\x08\x01\x01\0\xff\0\0\0\0\0\0\xff\xff\0\0", 16);
+	assert_memory_equal(bytes + 12, "\x88\x08\x01\x01\0\x08\0\0\0\0\0\0\xff\xff\0\0", 16);
 	assert_int_equal(pcap_next_ex(pcap, &header, &bytes), 1);
-	assert_memory_equal(bytes + 12, "\x88\x08\x01\x01\0\xff\0\0\0\0\0\0\0\0\0\0", 16); /* all may go on */
+	assert_memory_equal(bytes + 12, "\x88\x08\x01\x01\0\x08\0\0\0\0\0\0\0\0\0\0", 16); /* it may go on */
 	assert_int_equal(pcap_next_ex(pcap, &header, &bytes), PCAP_ERROR_BREAK);
 	pcap_close(pcap);
 	network_free(&network);
@@ -107,7 +110,7 @@ static void capture__pauses_are_pfc_frames(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(capture__packets_have_real_headers_and_no_payload),
+		cmocka_unit_test(capture__packets_are_whole_and_their_payload_zeros),
 		cmocka_unit_test(capture__an_acknowledgement_is_whole),
 		cmocka_unit_test(capture__pauses_are_pfc_frames),
 	};
