@@ -11,8 +11,8 @@ DEPS   := $(if $(SKIP_DEPS),@:,@scripts/install-deps)
 RUNNER := python3 tests/conformance/run.py --build $(BUILD)
 
 .DEFAULT_GOAL := all
-.PHONY: all demo check conformance conformance-full conformance-wheels soak chaos fuzz bench bench-programs interop
-.PHONY: sanitize install deb portability format clean help
+.PHONY: all demo check conformance conformance-full conformance-wheels soak chaos fuzz bench bench-programs bench-fabric
+.PHONY: interop sanitize install deb portability format clean help
 
 all: ## build everything, optimised, into build/
 	$(DEPS) build
@@ -66,6 +66,11 @@ bench-programs: ## measure UCX, libfabric, Open MPI and connections, each beside
 	$(DEPS) build bench
 	@scripts/build $(BUILD)
 	@python3 bench/bench.py --build $(BUILD) --programs $(ARGS)
+
+bench-fabric: ## measure the simulator: packet-hops a CPU-second, memory (ARGS="--rounds 5", "--only 1024", "--htsim COMMAND")
+	$(DEPS) build
+	@scripts/build $(BUILD)
+	@python3 bench/fabric.py --build $(BUILD) $(ARGS)
 
 interop: ## run against a Linux kernel's rxe in a virtual machine (RXE_PEER names its script; docs/interop.md)
 	$(DEPS) build check interop

@@ -1,5 +1,5 @@
 /* The command `verbena`: what its subcommands share. main.c holds the table of subcommands; each has a file of its own.
- * Exit status: 0 done, 1 the answer is bad news (doctor), 2 wrong usage; run has its own, see run.c. */
+ * Exit status: 0 done, 1 the answer is bad news (doctor), 2 wrong usage; run and sim have their own, see run.c and sim.c. */
 #ifndef VB_CLI_CLI_H
 #define VB_CLI_CLI_H
 
@@ -20,8 +20,9 @@ int vb_run_main(const struct vb_command *self, int argc, char **argv);
 int vb_devices_main(const struct vb_command *self, int argc, char **argv);
 int vb_doctor_main(const struct vb_command *self, int argc, char **argv);
 int vb_broker_main(const struct vb_command *self, int argc, char **argv);
+int vb_sim_main(const struct vb_command *self, int argc, char **argv);
 
-extern const char vb_run_help[], vb_devices_help[], vb_doctor_help[], vb_broker_help[];
+extern const char vb_run_help[], vb_devices_help[], vb_doctor_help[], vb_broker_help[], vb_sim_help[];
 
 /* Says "verbena NAME: MESSAGE" and where the help is, on stderr; returns VB_EXIT_USAGE. */
 __attribute__((format(printf, 2, 3))) int vb_usage_error(const struct vb_command *self, const char *format, ...);

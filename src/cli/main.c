@@ -14,6 +14,7 @@ static const struct vb_command commands[] = {
 	{ "devices", "list the RDMA devices that programs see", vb_devices_help, vb_devices_main },
 	{ "doctor", "say what would stop or slow Verbena here, or towards a host", vb_doctor_help, vb_doctor_main },
 	{ "broker", "run the broker in the foreground, for all users of this machine", vb_broker_help, vb_broker_main },
+	{ "sim", "simulate thousands of adapters on a network", vb_sim_help, vb_sim_main },
 	{ "version", "print the version", "usage: verbena version\n", version_main },
 	{ "help", "explain a command", "usage: verbena help [COMMAND]\n", help_main },
 };

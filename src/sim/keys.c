@@ -121,7 +121,7 @@ const struct scenario_key scenario_keys[] = {
 	  .help = "rail: NICs of a machine, each on a rail of its own" },
 	{ "network.dimensions", VALUE_TEXT, .set = set_dimensions, .help = "torus: one to three sizes, as [4, 4, 4]" },
 
-	{ "network.switch.profile", VALUE_TEXT, .set = set_switch_profile, .is_first = true,
+	{ "network.switch.profile", VALUE_TEXT, .set = set_switch_profile, .is_first = true, .preset = "hpcc",
 	  .help = "what switches are like; each key below changes one thing of it" },
 	{ "network.switch.buffer", VALUE_BYTES, FIELD(topology.profile.buffer_bytes), ANY_BYTES,
 	  .help = "shared by all ports of a switch; 0: unlimited" },
@@ -162,7 +162,7 @@ const struct scenario_key scenario_keys[] = {
 	{ "network.switch.credits", VALUE_BYTES, FIELD(topology.profile.credit_bytes), ANY_BYTES,
 	  .help = "credits: room of each port and lane" },
 
-	{ "network.nic.profile", VALUE_TEXT, .set = set_nic_profile, .is_first = true,
+	{ "network.nic.profile", VALUE_TEXT, .set = set_nic_profile, .is_first = true, .preset = "ideal",
 	  .help = "what NICs are like; each key below changes one thing of it" },
 	{ "network.nic.send-latency", VALUE_TIME, FIELD(topology.nic.send_latency), ANY_TIME, .help = "the NIC's own, of each packet" },
 	{ "network.nic.receive-latency", VALUE_TIME, FIELD(topology.nic.receive_latency), ANY_TIME,
@@ -199,10 +199,6 @@ const struct scenario_key scenario_keys[] = {
 	  .help = "silence until the last packet is sent again; 0: never before the timeout" },
 	{ "transport.ack-class", VALUE_COUNT, FIELD(ack_class), BOUNDS(0, FABRIC_CLASSES - 1), .preset = "0",
 	  .help = "traffic class of acknowledgements" },
-	{ "transport.engines", VALUE_FLAG, FIELD(has_engines), .preset = "yes",
-	  .help = "no: endpoints only send and acknowledge, to see what the network itself costs" },
-	{ "transport.ignore-order", VALUE_FLAG, FIELD(ignores_order), .preset = "no",
-	  .help = "an ideal receiver that takes packets in any order; without engines alone" },
 
 	{ "workload.*.kind", VALUE_NAME, WORKLOAD(kind), .words = "incast|permutation|all-to-all|poisson",
 	  .help = "who sends to whom: this, or file" },

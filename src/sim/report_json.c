@@ -133,7 +133,6 @@ static void put_cost(struct object *object, const struct fabric_result *result)
 	real(object, "packet_hops_per_cpu_s", report_hops_per_cpu_s(result));
 	real(object, "payload_gb_per_cpu_s", report_payload_gb_per_cpu_s(result));
 	integer(object, "max_rss_bytes", (uint64_t)usage.ru_maxrss * 1024);
-	integer(object, "run_bytes", result->bytes_at_most);
 }
 
 static void put_counts(struct object *object, const struct fabric_result *result)

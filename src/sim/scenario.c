@@ -137,8 +137,6 @@ static int put_defaults(struct filling *filling)
 {
 	int error = 0;
 
-	filling->scenario->topology.profile = *switch_profile_find(switch_profile_name(0));
-	filling->scenario->topology.nic = *nic_profile_find(nic_profile_name(0));
 	for (const struct scenario_key *key = scenario_keys; !error && key->path; key++)
 		if (key->preset)
 			error = put_into_all(filling, key, key->preset);

@@ -38,7 +38,6 @@ struct scenario {
 	uint32_t mtu, data_overhead, ack_overhead, ack_every;
 	uint8_t retries, ack_class;
 	vb_time timeout, probe;
-	bool has_engines, ignores_order;
 	/* workload */
 	struct scenario_workload workloads[SCENARIO_WORKLOADS];
 	uint32_t workload_count;

@@ -115,16 +115,11 @@ static void label(struct simulation *simulation, const char *text)
 
 static void add_labels(struct simulation *simulation)
 {
-	const struct scenario *scenario = simulation->scenario;
-	enum routing routing = scenario->topology.profile.routing;
+	enum routing routing = simulation->scenario->topology.profile.routing;
 
-	if (!scenario->has_engines)
-		label(simulation, "no engines");
-	if (scenario->ignores_order)
-		label(simulation, "ideal receiver that ignores order");
-	else if (scenario->has_engines && routing == ROUTING_SPRAY)
+	if (routing == ROUTING_SPRAY)
 		label(simulation, "sprayed over go-back-N");
-	else if (scenario->has_engines && routing == ROUTING_ADAPTIVE)
+	if (routing == ROUTING_ADAPTIVE)
 		label(simulation, "adaptive routing over go-back-N");
 }
 
@@ -143,8 +138,6 @@ static void configure(struct simulation *simulation)
 		.flows = &simulation->flows,
 		.seed = scenario->seed,
 		.threads = scenario->threads,
-		.has_no_engines = !scenario->has_engines,
-		.ignores_order = scenario->ignores_order,
 		.cc = simulation->cc,
 		.mtu = scenario->mtu,
 		.data_overhead = scenario->data_overhead,

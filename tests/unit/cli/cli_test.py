@@ -12,7 +12,7 @@ import traceback
 
 BUILD = pathlib.Path(sys.argv[1] if len(sys.argv) > 1 else "build").resolve()
 VERBENA = str(BUILD / "src/cli/verbena")
-COMMANDS = ("run", "devices", "doctor", "broker", "version", "help")
+COMMANDS = ("run", "devices", "doctor", "broker", "sim", "version", "help")
 
 
 class Skip(Exception):

@@ -1,0 +1,135 @@
+#!/usr/bin/env python3
+"""fabric: how fast `verbena sim` is. CPU time, one core unless said otherwise; each figure is the median of the rounds, and
+every row runs once in each of them. What misses what is wanted of it is named at the end, and makes the exit status 1.
+
+--htsim gives a command line of htsim's that runs a permutation of 2 MB over 1,024 hosts; it is run and timed beside, in
+each round, and compared by payload a CPU-second, which no acknowledgement inflates:
+
+    make bench-fabric ARGS="--htsim './htsim_eqds -nodes 1024 -tm perm_1024n_1024c_0u_2000000b.cm -topo fat_tree_1024.topo'"
+"""
+
+import argparse
+import collections
+import json
+import os
+import pathlib
+import platform
+import resource
+import shlex
+import subprocess
+import sys
+
+sys.dont_write_bytecode = True
+
+from figures import Figures
+
+ROOT = pathlib.Path(__file__).resolve().parent.parent
+PAYLOAD = 1024 * 2e6  # of htsim's permutation
+PATIENCE = 1800
+
+# A scenario, and what is wanted of it in millions of packet-hops a CPU-second and in MB.
+Row = collections.namedtuple("Row", "name example hops_at_least memory_at_most")
+ROWS = (
+    Row("128", "permutation-128", 5.0, None),
+    Row("1024", "permutation-1024", 2.5, 40),
+    Row("8192", "permutation-8192", 1.0, 200),
+)
+TWO_THREADS = "1024-two-threads"
+
+
+class Failure(Exception):
+    pass
+
+
+def simulate(build, example, settings=()):
+    command = [f"{build}/verbena", "sim", str(ROOT / f"examples/{example}.yaml"), "--json", "--no-progress"]
+    command += [word for setting in settings for word in ("--set", setting)]
+    done = subprocess.run(command, text=True, stdout=subprocess.PIPE, stderr=subprocess.PIPE, timeout=PATIENCE)
+    if done.returncode:
+        raise Failure(f"{example}: exit status {done.returncode}: {done.stderr.strip() or done.stdout[:300]}")
+    return json.loads(done.stdout)
+
+
+def add_row(figures, row, result):
+    figures.add(f"{row.name}/hops", result["packet_hops_per_cpu_s"] / 1e6, f"{row.name}: packet-hops", "M/s",
+                at_least=row.hops_at_least)
+    figures.add(f"{row.name}/payload", result["payload_gb_per_cpu_s"], f"{row.name}: payload", "GB/s")
+    figures.add(f"{row.name}/ns", result["cpu_s"] * 1e9 / result["packet_hops"], f"{row.name}: a hop", "ns")
+    figures.add(f"{row.name}/hops-a-packet", result["packet_hops"] / max(result["data_packets"], 1),
+                f"{row.name}: hops a data packet, those of its acks included", "")
+    figures.add(f"{row.name}/memory", result["max_rss_bytes"] / 1e6, f"{row.name}: memory", "MB",
+                at_most=row.memory_at_most)
+
+
+def add_two_threads(figures, build, single):
+    """By critical path: what the busiest thread did, window by window, as the machine may have no second core to give."""
+    double = simulate(build, "permutation-1024", ("run.threads=2",))
+    if double["result_hash"] != single["result_hash"]:
+        raise Failure("two threads do not have the result of one")
+    figures.add(f"{TWO_THREADS}/ratio", single["cpu_s"] / double["critical_cpu_s"], "1024: one thread / two, by critical path",
+                "", at_least=1.7)
+
+
+def add_htsim(figures, command, ours):
+    before = resource.getrusage(resource.RUSAGE_CHILDREN)
+    done = subprocess.run(shlex.split(command), stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True, timeout=PATIENCE)
+    after = resource.getrusage(resource.RUSAGE_CHILDREN)
+    if done.returncode:
+        raise Failure(f"htsim: exit status {done.returncode}: {done.stderr[-300:]}")
+    cpu = after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
+    figures.compare("1024/beside", "1024: payload", "GB/s", ours["payload_gb_per_cpu_s"], PAYLOAD / 1e9 / cpu, "htsim",
+                    at_least=12)
+
+
+def run_round(figures, options, rows):
+    single = None
+    for row in rows:
+        print(f"  {row.name}", file=sys.stderr, flush=True)
+        result = simulate(options.build, row.example)
+        add_row(figures, row, result)
+        if row.name != "1024":
+            continue
+        single = result
+        if options.htsim:
+            add_htsim(figures, options.htsim, single)
+    if wanted(TWO_THREADS, options.only):
+        print(f"  {TWO_THREADS}", file=sys.stderr, flush=True)
+        add_two_threads(figures, options.build, single or simulate(options.build, "permutation-1024"))
+
+
+def wanted(name, only):
+    return not only or name in only
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--build", default=str(ROOT / "build"))
+    parser.add_argument("--rounds", type=int, default=3)
+    parser.add_argument("--only", metavar="ROW", action="append",
+                        choices=[row.name for row in ROWS] + [TWO_THREADS], help="again for more")
+    parser.add_argument("--htsim", metavar="COMMAND", help="a command line of htsim's, to be run beside")
+    parser.add_argument("--json", metavar="FILE", help="also write all values to FILE")
+    options = parser.parse_args()
+    print(f"{platform.processor() or platform.machine()}, {os.cpu_count()} cores, Linux {platform.release()}, "
+          f"load {os.getloadavg()[0]:.1f}; CPU time, median of {options.rounds}; an ack for every packet unless a row says otherwise")
+    figures = Figures()
+    failures = []
+    rows = [row for row in ROWS if wanted(row.name, options.only)]
+    try:
+        for number in range(options.rounds):
+            print(f"round {number + 1} of {options.rounds}", file=sys.stderr)
+            run_round(figures, options, rows)
+    except (Failure, subprocess.TimeoutExpired) as failure:
+        failures.append(str(failure))
+    if figures:
+        print("\n".join(figures.table()))
+    misses = figures.misses + failures
+    if misses:
+        print("\nMissed:\n  " + "\n  ".join(misses))
+    if options.json:
+        pathlib.Path(options.json).write_text(json.dumps(figures.as_json(), indent=1) + "\n")
+    return 1 if misses else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,175 @@
+/* verbena sim: scenarios of thousands of adapters on a simulated network. Here the options; the work is src/sim's. */
+#include "cli/cli.h"
+#include "sim/sim.h"
+
+#include <getopt.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+/* clang-format off */
+const char vb_sim_help[] =
+	"usage: verbena sim [OPTIONS] FILE.yaml\n"
+	"       verbena sim --compare [OPTIONS] FILE.yaml... [KEY=A,B,C]...\n"
+	"       verbena sim --keys\n"
+	"\n"
+	"Simulates a network with Verbena's own engine in each of its endpoints, in\n"
+	"virtual time, and says how long each transfer took and why. The same file and\n"
+	"seed give the same result on every machine, with any number of threads.\n"
+	"\n"
+	"  --keys            all that may stand in a scenario, with units and defaults\n"
+	"  --set KEY=VALUE   instead of what the file says, as --set transport.mtu=1024;\n"
+	"                    as often as wanted\n"
+	"  --seed N, --threads N, --cc NAME\n"
+	"                    short for --set run.seed=N, run.threads=N, transport.cc=NAME\n"
+	"  --flows FILE      a list of flows, instead of the scenario's workloads\n"
+	"  --json            one JSON object\n"
+	"  --csv FILE        a line for each flow\n"
+	"  --pcap FILE       a pcapng capture for Wireshark of the scenario's capture.links,\n"
+	"  --capture LINK    or of these: \"endpoint 3 up\", \"endpoint 3 down\", \"switch 2\n"
+	"                    port 5\"; as often as wanted\n"
+	"  --compare         several files, or each combination of the values of some keys,\n"
+	"                    in one table; with --json an array\n"
+	"  --progress, --no-progress\n"
+	"                    how far it is, on standard error; by default on a terminal\n"
+	"\n"
+	"Exit status: 0; 1 when flows failed; 2 for wrong usage or a wrong scenario; 3 when\n"
+	"a lossless class lost packets; 4 when the run did not end by itself (deadlock,\n"
+	"livelock, a limit, an interrupt).\n";
+/* clang-format on */
+
+enum { MAX_SETTINGS = 256, MAX_CAPTURED = 1900 };
+
+struct parsed {
+	struct sim_options options;
+	struct sim_setting settings[MAX_SETTINGS];
+	char captured[MAX_CAPTURED];
+	bool wants_keys;
+};
+
+enum { OPTION_SET = 256, OPTION_SEED, OPTION_THREADS, OPTION_CC, OPTION_FLOWS, OPTION_CSV, OPTION_PCAP, OPTION_CAPTURE,
+	OPTION_JSON, OPTION_COMPARE, OPTION_PROGRESS, OPTION_NO_PROGRESS, OPTION_KEYS };
+
+static const struct option long_options[] = {
+	{ "set", required_argument, NULL, OPTION_SET },
+	{ "seed", required_argument, NULL, OPTION_SEED },
+	{ "threads", required_argument, NULL, OPTION_THREADS },
+	{ "cc", required_argument, NULL, OPTION_CC },
+	{ "flows", required_argument, NULL, OPTION_FLOWS },
+	{ "csv", required_argument, NULL, OPTION_CSV },
+	{ "pcap", required_argument, NULL, OPTION_PCAP },
+	{ "capture", required_argument, NULL, OPTION_CAPTURE },
+	{ "json", no_argument, NULL, OPTION_JSON },
+	{ "compare", no_argument, NULL, OPTION_COMPARE },
+	{ "progress", no_argument, NULL, OPTION_PROGRESS },
+	{ "no-progress", no_argument, NULL, OPTION_NO_PROGRESS },
+	{ "keys", no_argument, NULL, OPTION_KEYS },
+	{ NULL, 0, NULL, 0 },
+};
+
+static int add(const struct vb_command *self, struct parsed *parsed, const char *key, const char *value)
+{
+	if (parsed->options.setting_count == MAX_SETTINGS)
+		return vb_usage_error(self, "that many settings belong in a file");
+	parsed->settings[parsed->options.setting_count++] = (struct sim_setting){ key, value };
+	return VB_EXIT_OK;
+}
+
+static int add_set(const struct vb_command *self, struct parsed *parsed, char *text)
+{
+	char *equals = strchr(text, '=');
+
+	if (!equals)
+		return vb_usage_error(self, "--set takes KEY=VALUE, not '%s'", text);
+	*equals = 0;
+	return add(self, parsed, text, equals + 1);
+}
+
+static int add_link(const struct vb_command *self, struct parsed *parsed, const char *link)
+{
+	size_t used = strlen(parsed->captured);
+
+	if (used + strlen(link) + 2 > sizeof(parsed->captured))
+		return vb_usage_error(self, "that many links belong in a file");
+	snprintf(parsed->captured + used, sizeof(parsed->captured) - used, "%s%s", used ? "," : "", link);
+	return VB_EXIT_OK;
+}
+
+static int take(const struct vb_command *self, struct parsed *parsed, int option)
+{
+	struct sim_options *options = &parsed->options;
+
+	switch (option) {
+	case OPTION_SET:
+		return add_set(self, parsed, optarg);
+	case OPTION_SEED:
+		return add(self, parsed, "run.seed", optarg);
+	case OPTION_THREADS:
+		return add(self, parsed, "run.threads", optarg);
+	case OPTION_CC:
+		return add(self, parsed, "transport.cc", optarg);
+	case OPTION_CAPTURE:
+		return add_link(self, parsed, optarg);
+	case OPTION_FLOWS:
+		options->flows = optarg;
+		return VB_EXIT_OK;
+	case OPTION_CSV:
+		options->csv = optarg;
+		return VB_EXIT_OK;
+	case OPTION_PCAP:
+		options->pcap = optarg;
+		return VB_EXIT_OK;
+	case OPTION_JSON:
+		options->is_json = true;
+		return VB_EXIT_OK;
+	case OPTION_COMPARE:
+		options->is_comparison = true;
+		return VB_EXIT_OK;
+	case OPTION_PROGRESS:
+	case OPTION_NO_PROGRESS:
+		options->is_progress_shown = option == OPTION_PROGRESS;
+		return VB_EXIT_OK;
+	case OPTION_KEYS:
+		parsed->wants_keys = true;
+		return VB_EXIT_OK;
+	default:
+		return vb_option_error(self);
+	}
+}
+
+static int parse(const struct vb_command *self, struct parsed *parsed, int argc, char **argv)
+{
+	struct sim_options *options = &parsed->options;
+	int option, status = VB_EXIT_OK;
+
+	options->settings = parsed->settings;
+	options->is_terminal = options->is_progress_shown = isatty(STDERR_FILENO);
+	while (!status && (option = getopt_long(argc, argv, "", long_options, NULL)) != -1)
+		status = take(self, parsed, option);
+	if (status || parsed->wants_keys)
+		return status;
+	if (*parsed->captured)
+		status = add(self, parsed, "capture.links", parsed->captured);
+	options->arguments = (const char *const *)argv + optind;
+	options->argument_count = (unsigned)(argc - optind);
+	if (!status && (options->argument_count < 1 || (options->argument_count > 1 && !options->is_comparison)))
+		return vb_usage_error(self, "takes one scenario, or --compare and several");
+	if (options->is_comparison && (options->csv || options->pcap))
+		return vb_usage_error(self, "--csv and --pcap are of one run, not of --compare");
+	return status;
+}
+
+int vb_sim_main(const struct vb_command *self, int argc, char **argv)
+{
+	struct parsed *parsed = calloc(1, sizeof(*parsed));
+
+	if (!parsed)
+		return VB_EXIT_BAD_NEWS;
+	int status = parse(self, parsed, argc, argv);
+	if (!status && parsed->wants_keys)
+		sim_print_keys();
+	else if (!status)
+		status = sim_run(&parsed->options);
+	free(parsed);
+	return status;
+}

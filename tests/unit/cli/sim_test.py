@@ -1,0 +1,200 @@
+#!/usr/bin/env python3
+"""sim_test BUILD ROOT: what `verbena sim` prints and how it ends, and that every example runs. Small networks, few bytes."""
+
+import csv
+import json
+import pathlib
+import re
+import shutil
+import subprocess
+import sys
+import tempfile
+import unittest
+
+TINY = """
+name: tiny
+network:
+  topology: switch
+  endpoints: 4
+  host-rate: 100G
+  host-delay: 1us
+  switch: {flow-control: drops, buffer: 0, class-count: 1}
+workload:
+  - {kind: incast, target: 3, senders: 3, bytes: 20kB}
+"""
+# So that each example takes a moment: what of it is made smaller.
+SMALLER = {
+    "permutation-1024": ["workload.bytes=20kB"],
+    "permutation-8192": ["network.radix=16", "workload.bytes=8kB"],
+    "permutation-128": ["workload.bytes=100kB"],
+    "hpcc-fattree320": ["workload.bytes=200kB"],
+    "all-to-all": ["workload.bytes=8KiB"],
+    "rail": ["workload.0.bytes=100kB", "workload.1.bytes=100kB"],
+    "torus": ["workload.bytes=64kB"],
+    "flapping-link": ["workload.bytes=1MB"],
+}
+
+
+class Sim(unittest.TestCase):
+    build = root = None
+
+    def setUp(self):
+        scratch = tempfile.TemporaryDirectory()
+        self.addCleanup(scratch.cleanup)
+        self.place = pathlib.Path(scratch.name)
+
+    def sim(self, *arguments, status=0):
+        done = subprocess.run([self.build / "src/cli/verbena", "sim", *map(str, arguments)], cwd=self.place, text=True,
+                              timeout=120, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+        self.assertEqual(done.returncode, status, done.stdout + done.stderr)
+        return done
+
+    def scenario(self, text=TINY, name="s.yaml"):
+        path = self.place / name
+        path.write_text(text)
+        return path
+
+    def json(self, *arguments, status=0):
+        return json.loads(self.sim("--json", *arguments, status=status).stdout)
+
+    def settings(self, name):
+        return [word for setting in SMALLER.get(name, []) for word in ("--set", setting)]
+
+    def test_examples__all_run(self):
+        examples = sorted((self.root / "examples").glob("*.yaml"))
+        self.assertGreater(len(examples), 8)
+        for example in examples:
+            with self.subTest(example.name):
+                result = self.json(example, *self.settings(example.stem))
+                self.assertEqual((result["end"], result["flows_failed"]), ("done", 0))
+                self.assertEqual(result["flows_done"], len(result["flows"]))
+                self.assertTrue(result["name"])
+
+    def test_examples__show_commands_that_work(self):
+        """What stands in their comments, with the same things made smaller."""
+        for example in sorted((self.root / "examples").glob("*.yaml")):
+            for command in re.findall(r"^#  +build/verbena sim (.*)$", example.read_text(), re.M):
+                words = re.findall(r'"[^"]*"|\S+', re.sub(r"  +#.*", "", command).strip())
+                if "--compare" in words or "FILE" in words:
+                    continue
+                words = [str(self.root / word) if word.startswith("examples/") else word.replace("/tmp", str(self.place))
+                         for word in words]
+                with self.subTest(command):
+                    self.sim(*words, *self.settings(example.stem))
+
+    def test_json__has_what_scripts_rely_on(self):
+        result = self.json(self.scenario())
+        for key in ("packet_hops", "events", "cpu_s", "wall_s", "packet_hops_per_cpu_s", "payload_gb_per_cpu_s",
+                    "max_rss_bytes", "jct_ps", "result_hash", "flows", "end", "end_text", "labels", "drops", "pauses"):
+            self.assertIn(key, result)
+        self.assertEqual([set(flow) >= {"src", "dst", "bytes", "start_ps", "fct_ps"} for flow in result["flows"]], [True] * 3)
+        self.assertEqual(result["jct_ps"], max(flow["start_ps"] + flow["fct_ps"] for flow in result["flows"]))
+        self.assertEqual(result["payload_bytes"], 60000)
+        self.assertGreater(result["max_rss_bytes"], 1 << 20)
+        self.assertEqual(result["labels"], [])
+
+    def test_result__is_the_same_every_time(self):
+        scenario = self.scenario()
+        hashes = {self.json(scenario, "--threads", threads)["result_hash"] for threads in (1, 1, 2)}
+        self.assertEqual(len(hashes), 1)
+
+    def test_text__says_what_ran_and_how_it_ended(self):
+        said = self.sim(self.scenario()).stdout
+        for part in ("tiny", "4 endpoints (100 Gb/s)", "3 flows, 60 kB", "p99", "endpoint 3 down", "drops 0"):
+            self.assertIn(part, said)
+
+    def test_slowdown__of_a_flow_alone_is_1(self):
+        for topology in ("{topology: switch, endpoints: 4}", "{topology: fat-tree, radix: 4, host-rate: 100G, fabric-rate: 400G}"):
+            text = f"network: {topology}\nworkload: {{kind: incast, senders: 1, target: 3, bytes: 50001}}\n" \
+                   "transport: {ack-every: 1}\n"
+            for cut_through in ("yes", "no"):
+                result = self.json(self.scenario(text), "--set", "network.switch.buffer=0", "--set",
+                                   "network.switch.flow-control=drops", "--set", f"network.switch.cut-through={cut_through}")
+                flow = result["flows"][0]
+                self.assertEqual(flow["fct_ps"], flow["ideal_ps"], (topology, cut_through))
+
+    def test_golden__a_flow_alone_on_hpccs_tree(self):
+        flows = self.place / "single.csv"
+        flows.write_text("src,dst,bytes,start_ns\n0,319,2000000,0\n")
+        result = self.json(self.root / "examples/hpcc-fattree320.yaml", "--flows", flows, "--cc", "none")
+        self.assertEqual(result["flows"], [{"src": 0, "dst": 319, "bytes": 2000000, "start_ps": 0, "fct_ps": 179862080,
+                                            "ideal_ps": 179862080}])
+
+    def test_set__changes_the_scenario_and_is_checked(self):
+        scenario = self.scenario()
+        self.assertEqual(self.json(scenario, "--set", "workload.bytes=1kB", "--seed", "9")["payload_bytes"], 3000)
+        self.assertIn("did you mean workload.*.bytes?", self.sim(scenario, "--set", "workload.byts=1", status=2).stderr)
+        self.assertIn("KEY=VALUE", self.sim(scenario, "--set", "nothing", status=2).stderr)
+
+    def test_cc__that_is_not_there_says_which_are(self):
+        said = self.sim(self.scenario(), "--cc", "dcqcn", status=2).stderr
+        self.assertIn("not there yet; there are none, window", said)
+
+    def test_errors__name_file_line_and_column(self):
+        scenario = self.scenario("network:\n  topologi: torus\n")
+        self.assertEqual(self.sim(scenario, status=2).stderr.split(": ")[0], f"{scenario}:2:3")
+        self.assertIn("network: ", self.sim(self.scenario(TINY.replace("endpoints: 4", "endpoints: 0")), status=2).stderr)
+        self.assertIn("No such file", self.sim("absent.yaml", status=1).stderr)
+        self.assertIn("one scenario", self.sim(status=2).stderr)
+        self.assertIn("workload", self.sim(self.scenario(TINY.split("workload")[0]), status=2).stderr)
+
+    def test_limit__ends_a_run_with_4(self):
+        done = self.sim(self.scenario(), "--set", "run.limit=1us", status=4)
+        self.assertIn("3 flows are open", done.stdout)
+        self.assertEqual(self.json(self.scenario(), "--set", "run.limit=1us", status=4)["end"], "limit")
+
+    def test_csv__has_a_line_a_flow(self):
+        self.sim(self.scenario(), "--csv", "flows.csv")
+        with open(self.place / "flows.csv", encoding="utf-8") as file:
+            rows = list(csv.DictReader(file))
+        self.assertEqual([row["src"] for row in rows], ["0", "1", "2"])
+        self.assertEqual({row["error"] for row in rows}, {""})
+        self.assertGreaterEqual(float(rows[0]["slowdown"]), 1)
+
+    def test_labels__are_told(self):
+        result = self.json(self.scenario(), "--set", "network.switch.routing=spray")
+        self.assertEqual(result["labels"], ["sprayed over go-back-N"])
+
+    def test_compare__has_a_line_a_run(self):
+        scenario = self.scenario()
+        said = self.sim("--compare", scenario, "workload.bytes=1kB,2kB", "transport.cc=none,window").stdout
+        self.assertEqual(re.findall(r"^bytes=\S+ cc=\S+", said, re.M),
+                         ["bytes=1kB cc=none", "bytes=1kB cc=window", "bytes=2kB cc=none", "bytes=2kB cc=window"])
+        runs = self.json("--compare", "workload.bytes=1kB,2kB", scenario)
+        self.assertEqual([run["result"]["payload_bytes"] for run in runs], [3000, 6000])
+        other = self.scenario(TINY.replace("20kB", "5kB"), "other.yaml")
+        runs = self.json("--compare", scenario, other)
+        self.assertEqual([(run["run"], run["result"]["payload_bytes"]) for run in runs], [("s.yaml", 60000), ("other.yaml", 15000)])
+
+    def test_pcap__opens_in_wireshark(self):
+        if not shutil.which("tshark"):
+            self.skipTest("no tshark")
+        self.sim(self.scenario(), "--pcap", "c.pcapng", "--capture", "endpoint 3 down", "--capture", "endpoint 3 up")
+        seen = subprocess.run(["tshark", "-r", self.place / "c.pcapng", "-T", "fields", "-E", "separator=;", "-e",
+                               "frame.interface_name", "-e", "frame.time_epoch", "-e", "ip.src", "-e", "ip.dst", "-e",
+                               "infiniband.bth.opcode", "-e", "_ws.malformed"],
+                              check=True, text=True, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL).stdout
+        rows = [line.split(";") for line in seen.splitlines()]
+        data = [row for row in rows if row[0] == "endpoint 3 down"]
+        self.assertEqual({row[0] for row in rows}, {"endpoint 3 down", "endpoint 3 up"})
+        self.assertEqual(len(data), 15)    # three times 20 kB in packets of 4096 bytes
+        self.assertEqual({row[3] for row in data}, {"10.0.0.4"})
+        self.assertEqual({row[2] for row in data}, {"10.0.0.1", "10.0.0.2", "10.0.0.3"})
+        times = [float(row[1]) for row in rows]
+        self.assertEqual(times, sorted(times))
+        self.assertLess(times[-1], 1e-3)
+        self.assertTrue(all(row[4] and not row[5] for row in rows))    # each has a BTH, none is malformed
+
+    def test_pcap__wants_links(self):
+        self.assertIn("of which links", self.sim(self.scenario(), "--pcap", "x", status=2).stderr)
+        self.assertIn("only 4 endpoints", self.sim(self.scenario(), "--pcap", "x", "--capture", "endpoint 4", status=2).stderr)
+
+    def test_keys__are_listed(self):
+        said = self.sim("--keys").stdout
+        self.assertIn("network.topology\n", said)
+        self.assertIn("[4096]", said)
+
+
+if __name__ == "__main__":
+    Sim.build, Sim.root = (pathlib.Path(argument).resolve() for argument in sys.argv[1:3])
+    unittest.main(argv=sys.argv[:1] + sys.argv[3:])

@@ -1,0 +1,169 @@
+/* What a scenario says, and what is said of one that is wrong. */
+#include "../unit.h"
+#include <errno.h>
+#include "sim/scenario.h"
+
+static struct scenario *scenario;
+static struct document_error error;
+
+static int fill(const char *text, const char *key, const char *value)
+{
+	struct document document = { 0 };
+	error = (struct document_error){ 0 };
+	int rc = document_read(&document, text, strlen(text), &error);
+	if (!rc && key)
+		rc = document_set(&document, key, value);
+	if (!rc)
+		rc = scenario_fill(scenario, &document, "some/where", &error);
+	document_free(&document);
+	return rc;
+}
+
+static int set_up(void **state)
+{
+	scenario = malloc(sizeof(*scenario));
+	return scenario ? 0 : -1;
+}
+
+static int tear_down(void **state)
+{
+	free(scenario);
+	return 0;
+}
+
+static void scenario__values_arrive_where_they_belong(void **state)
+{
+	assert_int_equal(fill("name: A test\n"
+			      "network:\n"
+			      "  topology: fat-tree\n"
+			      "  endpoints: 128\n"
+			      "  host-rate: 100 Gb/s\n"
+			      "  switch:\n"
+			      "    buffer: 32MB\n"
+			      "    routing: adaptive\n"
+			      "    class-count: 3\n"
+			      "    classes:\n"
+			      "      all: {weight: 2}\n"
+			      "      1: {lossless: yes, weight: 7, mark-chance: 20%}\n"
+			      "  faults:\n"
+			      "    - {link: switch 2 port 5, loss: 0.1%, down: 1us, up: 2us}\n"
+			      "transport: {mtu: 1000, timeout: 4ms, retries: 3}\n"
+			      "workload:\n"
+			      "  - {kind: incast, bytes: 500kB, senders: 16}\n"
+			      "  - {file: flows.csv}\n"
+			      "run: {seed: 7, limit: 2ms}\n"
+			      "capture: {links: [endpoint 3 up, endpoint 3 down]}\n",
+				 NULL, NULL), 0);
+	assert_string_equal(scenario->name, "A test");
+	assert_string_equal(scenario->topology.kind, "fat-tree");
+	assert_int_equal(scenario->topology.endpoints, 128);
+	assert_true(scenario->topology.host_bits_per_second == 100000000000u);
+	assert_int_equal(scenario->topology.host_delay, VB_US); /* the default */
+	const struct switch_profile *profile = &scenario->topology.profile;
+	assert_true(profile->buffer_bytes == 32000000);
+	assert_int_equal(profile->routing, ROUTING_ADAPTIVE);
+	assert_int_equal(profile->class_count, 3);
+	assert_int_equal(profile->classes[0].weight, 2);
+	assert_int_equal(profile->classes[1].weight, 7);
+	assert_int_equal(profile->classes[1].mark_ppm, 200000);
+	assert_true(profile->classes[1].is_lossless);
+	assert_int_equal(scenario->fault_count, 1);
+	assert_string_equal(scenario->faults[0].link, "switch 2 port 5");
+	assert_int_equal(scenario->faults[0].fault.loss_ppm, 1000);
+	assert_int_equal(scenario->mtu, 1000);
+	assert_true(scenario->timeout == 4 * VB_MS);
+	assert_int_equal(scenario->workload_count, 2);
+	assert_int_equal(scenario->workloads[0].workload.senders, 16);
+	assert_true(scenario->workloads[0].workload.bytes == 500000);
+	assert_string_equal(scenario->workloads[1].file, "some/where/flows.csv"); /* beside the scenario */
+	assert_true(scenario->seed == 7 && scenario->limit == 2 * VB_MS);
+	assert_string_equal(scenario->captured, "endpoint 3 up,endpoint 3 down");
+}
+
+static void scenario__a_profile_is_set_before_what_changes_it(void **state)
+{
+	char text[200];
+	snprintf(text, sizeof(text), "network: {topology: switch, switch: {buffer: 12345, profile: %s}}\n", switch_profile_name(1));
+	assert_int_equal(fill(text, NULL, NULL), 0);
+	assert_string_equal(scenario->topology.profile.name, switch_profile_name(1));
+	assert_true(scenario->topology.profile.buffer_bytes == 12345);
+}
+
+static void scenario__a_command_line_is_checked_as_a_file_is(void **state)
+{
+	static const char text[] = "network: {topology: switch}\nworkload: {kind: incast}\n";
+	assert_int_equal(fill(text, "transport.mtu", "1024"), 0);
+	assert_int_equal(scenario->mtu, 1024);
+	assert_int_equal(scenario->workload_count, 1); /* a map is a list of one */
+	assert_int_equal(fill(text, "workload.1.file", "x.csv"), 0);
+	assert_string_equal(scenario->workloads[1].file, "x.csv"); /* where the user stands */
+	assert_int_equal(fill(text, "workload.2.file", "x.csv"), -EINVAL);
+	assert_int_equal(fill(text, "transport.mtu", "1"), -EINVAL);
+	assert_int_equal(error.at.line, 0);
+}
+
+static void scenario__what_is_wrong_has_a_place_and_a_cure(void **state)
+{
+	static const struct {
+		const char *text;
+		unsigned line, column;
+		const char *says;
+	} wrong[] = {
+		{ "network:\n  topolgy: torus\n", 2, 3, "network.topolgy: there is no such key; did you mean network.topology?" },
+		{ "network: {topology: switch, mtu: 4096}\n", 1, 29, "did you mean transport.mtu?" },
+		{ "elephants: 3\n", 1, 1, "verbena sim --keys lists all" },
+		{ "network: 3\n", 1, 10, "keys belong here" },
+		{ "network:\n  topology: star\n", 2, 13, "write one of switch|dumbbell|" },
+		{ "network: {host-rate: 400}\n", 1, 22, "write a rate: 100G" },
+		{ "network: {host-delay: fast}\n", 1, 23, "write a time" },
+		{ "network: {endpoints: -1}\n", 1, 22, "write a whole number" },
+		{ "network: {endpoints: 2000000}\n", 1, 22, "from 0 to 1000000" },
+		{ "transport: {mtu: 16}\n", 1, 18, "write one from 64 B to 4.096 kB" },
+		{ "network: {switch: {cut-through: maybe}}\n", 1, 33, "write yes or no" },
+		{ "transport: {mtu: }\n", 1, 18, "a value is missing" },
+		{ "transport: {cc: dcqcn}\n", 1, 17, "not there yet; there are none, window" },
+		{ "transport: {cc: cubic}\n", 1, 17, "no such congestion control; there are none, window" },
+		{ "network: {faults: {loss: 200%}}\n", 1, 26, "from 0% to 100%" },
+		{ "network: {faults: {bit-error-rate: nan}}\n", 1, 36, "write a number" },
+		{ "network: {switch: {classes: {8: {weight: 1}}}}\n", 1, 34, "there are only 8" },
+		{ "network: {switch: {profile: abacus}}\n", 1, 29, "no such profile of a switch; there are" },
+		{ "network: {dimensions: [4, 0]}\n", 1, 23, "write [4, 4, 4]" },
+		{ "run: {seed: 1}\n", 0, 0, "network.topology or network.file is missing" },
+	};
+	for (size_t i = 0; i < COUNT_OF(wrong); i++) {
+		assert_int_equal(fill(wrong[i].text, NULL, NULL), -EINVAL);
+		if (error.at.line != wrong[i].line || error.at.column != wrong[i].column || !strstr(error.text, wrong[i].says))
+			fail_msg("%s: %u:%u %s", wrong[i].text, error.at.line, error.at.column, error.text);
+	}
+}
+
+static void keys__fit_their_fields(void **state)
+{
+	for (const struct scenario_key *key = scenario_keys; key->path; key++) {
+		uint32_t index;
+		bool is_all;
+		assert_ptr_equal(scenario_key_find(key->path, &index, &is_all) == NULL && !strchr(key->path, '*'), false);
+		assert_non_null(key->help);
+		if (key->set)
+			continue;
+		bool is_number = key->kind >= VALUE_COUNT;
+		assert_true(key->offset + key->size + (key->most ? key->most - 1 : 0) * key->stride <= sizeof(struct scenario));
+		assert_true(is_number ? key->size == 1 || key->size == 4 || key->size == 8 : key->size > 0);
+		assert_true(!is_number || key->largest > key->least);
+		assert_true((key->kind == VALUE_WORD || key->kind == VALUE_NAME) == (key->words != NULL));
+		assert_true(key->kind != VALUE_REAL || key->size == sizeof(double));
+		assert_true(key->kind != VALUE_TIME || key->size == sizeof(vb_time));
+	}
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(scenario__values_arrive_where_they_belong),
+		cmocka_unit_test(scenario__a_profile_is_set_before_what_changes_it),
+		cmocka_unit_test(scenario__a_command_line_is_checked_as_a_file_is),
+		cmocka_unit_test(scenario__what_is_wrong_has_a_place_and_a_cure),
+		cmocka_unit_test(keys__fit_their_fields),
+	};
+	return cmocka_run_group_tests(tests, set_up, tear_down);
+}
