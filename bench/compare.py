@@ -41,7 +41,9 @@ def main():
     parser.add_argument("-r", "--rounds", type=int, default=10)
     parser.add_argument("-s", "--seconds", type=float, default=0.1, help="of a row in each round")
     args = parser.parse_intermixed_args()
-    names = [name for name in measure(args.new, 0.01) if not args.row or any(part in name for part in args.row)]
+    known = measure(args.old, 0.01)
+    names = [name for name in measure(args.new, 0.01)
+             if name in known and (not args.row or any(part in name for part in args.row))]
     print(f"{'ns of CPU a packet':44} {'old':>8} {'new':>8} {'ratio':>6}")
     for name in names:
         old, new = best((args.old, args.new), name, args.rounds, args.seconds)
