@@ -111,7 +111,7 @@ def main():
     parser.add_argument("--json", metavar="FILE", help="also write all values to FILE")
     options = parser.parse_args()
     print(f"{platform.processor() or platform.machine()}, {os.cpu_count()} cores, Linux {platform.release()}, "
-          f"load {os.getloadavg()[0]:.1f}; CPU time, median of {options.rounds}; an ack for every packet unless a row says otherwise")
+          f"load {os.getloadavg()[0]:.1f}; CPU time, median of {options.rounds}; an ack for every packet")
     figures = Figures()
     failures = []
     rows = [row for row in ROWS if wanted(row.name, options.only)]

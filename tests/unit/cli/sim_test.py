@@ -120,6 +120,14 @@ class Sim(unittest.TestCase):
         self.assertEqual(result["flows"], [{"src": 0, "dst": 319, "bytes": 2000000, "start_ps": 0, "fct_ps": 179862080,
                                             "ideal_ps": 179862080}])
 
+    def test_golden__an_incast_with_pauses_on_hpccs_tree(self):
+        """Of 16: the receiver's link carries 8,000 packets without a gap, and the last is acknowledged."""
+        flows = self.place / "incast.csv"
+        flows.write_text("src,dst,bytes,start_ns\n" + "".join(f"{source},319,500000,0\n" for source in range(16)))
+        result = self.json(self.root / "examples/hpcc-fattree320.yaml", "--flows", flows, "--cc", "none")
+        self.assertEqual((result["jct_ps"], result["drops"]), (682902080, 0))
+        self.assertGreater(result["pauses"], 0)
+
     def test_set__changes_the_scenario_and_is_checked(self):
         scenario = self.scenario()
         self.assertEqual(self.json(scenario, "--set", "workload.bytes=1kB", "--seed", "9")["payload_bytes"], 3000)
@@ -142,6 +150,10 @@ class Sim(unittest.TestCase):
         done = self.sim(self.scenario(), "--set", "run.limit=1us", status=4)
         self.assertIn("3 flows are open", done.stdout)
         self.assertEqual(self.json(self.scenario(), "--set", "run.limit=1us", status=4)["end"], "limit")
+
+    def test_lossless_drops__end_with_3_and_are_loud(self):
+        done = self.sim(self.root / "examples/incast.yaml", "--set", "network.switch.headroom=1", status=3)
+        self.assertIn("DROPS IN A LOSSLESS CLASS: ", done.stdout)
 
     def test_csv__has_a_line_a_flow(self):
         self.sim(self.scenario(), "--csv", "flows.csv")
