@@ -36,6 +36,14 @@ static bool is_down(const struct network_fault *fault, vb_time at)
 	return at >= fault->down_at && at < fault->up_at;
 }
 
+bool link_is_known_down(const struct fabric *fabric, uint32_t number, vb_time at)
+{
+	if (!fabric->links[number].is_faulty)
+		return false;
+	const struct network_fault *fault = &fabric->network->faults[fabric->network->links[number].fault];
+	return is_down(fault, at - fault->detection);
+}
+
 /* Frames are not: what tells of pauses and credits is said until it is heard. */
 static bool is_lost(const struct fabric *fabric, uint32_t number, const struct link *link, uint32_t bytes, vb_time at)
 {

@@ -37,6 +37,9 @@ struct network_fault {
 	double bit_error_rate;
 	vb_time down_at, up_at; /* the first time it is down, from and until; both 0: never */
 	vb_time flap_period;    /* and again after so long; 0: once */
+	/* A switch at either end knows so much later that it is down, and that it is up again, and chooses other ways while
+	 * it has any. What is sent on a link that is down, or waits for it already, is lost. */
+	vb_time detection;
 };
 
 struct network_link {

@@ -15,7 +15,7 @@ uint64_t pfc_headroom(const struct fabric_config *config, uint32_t number)
 	vb_time frame = (vb_time)((largest + FRAME_BYTES) * 8000000000000u / back->bits_per_second);
 	vb_time time = link_delay(network, number) + link_delay(network, link->reverse) + frame;
 	uint64_t megabits = link->bits_per_second / 1000000; /* a second; a byte lasts 8,000,000 ps / that */
-	return ((uint64_t)time * megabits + 7999999) / 8000000 + largest;
+	return (uint64_t)time * megabits / 8000000 + largest;
 }
 
 /* A pause lasts until its time is over: it is said again after half of that. */

@@ -241,15 +241,15 @@ static void send_packet(struct part *part, uint32_t number, uint8_t class)
 	struct packet *packet = &part->packets[index];
 	struct port_queue *queue = &port->queues[class];
 	vb_time at = part->now;
+	credits_take(queue, packet);
 	if (queue->quantum)
 		queue->deficit -= packet->wire_bytes;
 	if (link->kind == LINK_PORT) {
 		vb_time last = (vb_time)packet->holder - link_time(fabric, link, packet->wire_bytes);
 		if (last > at) /* its end must not be late for the wire */
 			at = last;
-		buffer_release(part, packet, class);
+		buffer_release(part, packet, class); /* which may send a frame: then packets lie elsewhere */
 	}
-	credits_take(queue, packet);
 	link_send(part, number, index, at);
 }
 

@@ -4,6 +4,7 @@
 #include <string.h>
 #include "engine/counters.h"
 #include "fabric/buffer.h"
+#include "fabric/deadlock.h"
 #include "fabric/parts.h"
 #include "fabric/port.h"
 #include "fabric/taps.h"
@@ -133,6 +134,8 @@ static int open_all(struct fabric *fabric)
 	}
 	for (uint32_t i = 0; rc == 0 && i < network->link_count; i++)
 		open_link(fabric, i);
+	for (uint32_t i = 0; i < network->fault_count; i++)
+		fabric->has_outages |= network->faults[i].up_at > network->faults[i].down_at;
 	if (rc == 0)
 		rc = ports_open(fabric);
 	if (rc == 0)
@@ -167,6 +170,7 @@ static void close_all(struct fabric *fabric)
 	routes_free(fabric->routes);
 	for (uint32_t i = 0; fabric->links && i < fabric->network->link_count; i++)
 		free(fabric->links[i].ring);
+	free(fabric->cycle);
 	free(fabric->links);
 	free(fabric->counts);
 	free(fabric->endpoints);
@@ -231,6 +235,10 @@ static bool is_over(struct going *going, vb_time now, enum fabric_end *end)
 		*end = FABRIC_DONE;
 		return true;
 	}
+	if (deadlock_is_found(fabric, now, false)) {
+		*end = FABRIC_DEADLOCK;
+		return true;
+	}
 	if (config->limit && now >= config->limit) {
 		*end = FABRIC_LIMIT;
 		return true;
@@ -260,7 +268,7 @@ static enum fabric_end go(struct fabric *fabric, vb_time *ended_at)
 	*ended_at = 0;
 	while (!is_over(&going, *ended_at, &end)) {
 		if (!windows_peek(fabric, &next)) {
-			end = FABRIC_IDLE;
+			end = deadlock_is_found(fabric, *ended_at, true) ? FABRIC_DEADLOCK : FABRIC_IDLE;
 			break;
 		}
 		vb_time until = (next / PERIOD + 1) * PERIOD;
@@ -315,6 +323,11 @@ static void say(struct fabric *fabric, struct fabric_result *result)
 	for (uint32_t i = 0; i < flows; i++)
 		result->flows[i] = fabric->flows[i].result;
 	say_links(fabric, result->ended_at);
+	if (result->end == FABRIC_DEADLOCK) {
+		result->cycle = fabric->cycle;
+		result->cycle_count = fabric->cycle_count;
+		fabric->cycle = NULL;
+	}
 	memcpy(result->links, fabric->counts, links * sizeof(*result->links));
 	for (uint32_t i = 0; i < fabric->part_count; i++) {
 		const struct part *part = &fabric->parts[i];

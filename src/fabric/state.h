@@ -134,6 +134,11 @@ struct fabric {
 	struct port **ports;		   /* by link, the sender's part's; NULL: all are plain */
 	struct ingress **ingresses;	   /* by link, the receiver's part's */
 	struct buffer *buffers;		   /* by switch */
+	uint32_t *cycle;		   /* deadlock.c: links, what was seen of them last, and when */
+	uint32_t cycle_count;
+	uint64_t cycle_hash;
+	vb_time cycle_sought_at;
+	bool has_outages; /* a link is down at times */
 	struct endpoint *endpoints;
 	struct switch_state *switches;
 	struct flow_state *flows;
@@ -170,6 +175,8 @@ void packet_put(struct part *part, uint32_t packet);
 vb_time link_delay(const struct network *network, uint32_t link); /* and what is spent before, or after, at either end */
 /* The packet is on the wire from `at` on, which is not before the link is free. */
 void link_send(struct part *part, uint32_t link, uint32_t packet, vb_time at);
+/* Whether a switch that sends by it knows that it is down. */
+bool link_is_known_down(const struct fabric *fabric, uint32_t link, vb_time at);
 void link_on_arrival(struct part *part, uint32_t link);
 void link_take_letters(struct part *part); /* what other parts have sent here */
 /* Today's events are about to happen: what they will look at is asked for in time. */

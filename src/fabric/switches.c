@@ -13,12 +13,28 @@ static vb_time busy_until(const struct part *part, uint32_t number)
 	return until;
 }
 
+static bool is_known_down(const struct part *part, uint32_t link)
+{
+	return part->fabric->has_outages && link_is_known_down(part->fabric, link, part->now);
+}
+
+/* The first from there on that is not known to be down. */
+static uint32_t first_up(const struct part *part, struct route_choice choice, uint32_t first)
+{
+	for (uint32_t i = 0; part->fabric->has_outages && i < choice.count; i++) {
+		uint32_t link = choice.links[(first + i) % choice.count];
+		if (!is_known_down(part, link))
+			return link;
+	}
+	return choice.links[first];
+}
+
 static uint32_t least_busy(const struct part *part, struct route_choice choice, uint32_t first)
 {
-	uint32_t best = choice.links[first];
-	for (uint32_t i = 1; i < choice.count; i++) {
+	uint32_t best = first_up(part, choice, first);
+	for (uint32_t i = 0; i < choice.count; i++) {
 		uint32_t link = choice.links[(first + i) % choice.count];
-		if (busy_until(part, link) < busy_until(part, best))
+		if (!is_known_down(part, link) && busy_until(part, link) < busy_until(part, best))
 			best = link;
 	}
 	return best;
@@ -35,7 +51,7 @@ static uint32_t choose(struct part *part, uint32_t at_switch, const struct packe
 	uint64_t drawn = state->routing == ROUTING_ECMP ? fabric_chance(state->seed, packet->flow_hash, 0)
 							: fabric_chance(state->seed, packet->in_link, (uint64_t)part->now);
 	uint32_t first = (uint32_t)((drawn >> 32) * choice.count >> 32);
-	return state->routing == ROUTING_ADAPTIVE ? least_busy(part, choice, first) : choice.links[first];
+	return state->routing == ROUTING_ADAPTIVE ? least_busy(part, choice, first) : first_up(part, choice, first);
 }
 
 /* ---- A plain port ------------------------------------------------------------------------------------------------ */
@@ -87,7 +103,7 @@ static void send_plain(struct part *part, uint32_t at_switch, uint32_t number, u
 void switch_expect(struct part *part, uint32_t at_switch, uint32_t index)
 {
 	struct packet *packet = &part->packets[index];
-	if (part->fabric->switches[at_switch].routing != ROUTING_ECMP || packet->is_frame)
+	if (part->fabric->switches[at_switch].routing != ROUTING_ECMP || part->fabric->has_outages || packet->is_frame)
 		return;
 	packet->next = choose(part, at_switch, packet);
 	packet->is_routed = true;
