@@ -37,8 +37,6 @@ struct fabric_config {
 	const struct flow_list *flows;
 	uint64_t seed;
 	uint32_t threads;      /* 0: 1 */
-	bool has_no_engines;   /* endpoints that only send and acknowledge: the floor of what a run costs. Labelled so */
-	bool ignores_order;    /* an ideal receiver, that takes packets in any order: only without engines. Labelled so */
 	/* The transport. */
 	struct vb_cc_config cc;
 	uint32_t mtu;	       /* payload of a packet, bytes */
@@ -99,7 +97,6 @@ struct fabric_result {
 	uint64_t resent_packets, timeouts, naks, cnps, marked_packets;
 	uint64_t drops, lossless_drops, lost, pauses;
 	uint64_t hash; /* of flows and links: equal for every thread count */
-	uint64_t bytes_at_most; /* what the run itself allocated, bytes */
 	uint32_t endpoints, threads;
 	double cpu_s, critical_cpu_s, wall_s; /* critical: of the busiest thread of each window, summed */
 };
