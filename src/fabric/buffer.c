@@ -18,7 +18,8 @@ uint32_t buffer_alpha(const struct network *network, uint32_t link, const struct
 	double alpha = profile->classes[class].alpha;
 	if (profile->alpha_bits_per_second)
 		alpha = alpha * (double)network->links[link].bits_per_second / (double)profile->alpha_bits_per_second;
-	return (uint32_t)((alpha < most ? alpha : most) * 1024 + 0.5);
+	uint32_t units = (uint32_t)((alpha < most ? alpha : most) * 1024 + 0.5);
+	return alpha > 0 && units == 0 ? 1 : units; /* 0 is no bound */
 }
 
 uint32_t buffer_largest_packet(const struct fabric_config *config)
@@ -57,6 +58,12 @@ static bool has_buffer(const struct switch_profile *profile)
 	return profile->flow_control != FLOW_DROPS || (profile->buffer_bytes && !profile->port_bytes);
 }
 
+/* Of times after which something happens again, and that a frame can say. */
+static bool is_out_of_bounds(vb_time span)
+{
+	return span != 0 && (span < VB_US || span >= (vb_time)1 << 48);
+}
+
 int buffer_check(const struct fabric_config *config, char *why, unsigned why_size)
 {
 	const struct network *network = config->network;
@@ -67,6 +74,11 @@ int buffer_check(const struct fabric_config *config, char *why, unsigned why_siz
 				profile->class_count, FABRIC_CLASSES);
 		if (profile->flow_control == FLOW_CREDITS && profile->credit_bytes < buffer_largest_packet(config) + 63)
 			return why_not(why, why_size, "switches \"%s\" give credits for less than a packet", profile->name);
+		if (profile->port_bytes > 1ull << 40)
+			return why_not(why, why_size, "switches \"%s\" have port buffers of more than 1 TiB", profile->name);
+		if (is_out_of_bounds(profile->pause_quanta) || is_out_of_bounds(profile->watchdog))
+			return why_not(why, why_size, "switches \"%s\" have a pause or watchdog time that is not 0, and not 1 us to "
+				"281 s", profile->name);
 		if (profile->buffer_bytes > 1ull << 40)
 			return why_not(why, why_size, "switches \"%s\" have a buffer of more than 1 TiB", profile->name);
 		if (!has_buffer(profile) || !profile->buffer_bytes || profile->flow_control == FLOW_CREDITS)

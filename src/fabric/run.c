@@ -312,7 +312,7 @@ static void say_links(struct fabric *fabric, vb_time now)
 		if (link->kind == LINK_PLAIN)
 			fabric->counts[i].most_queued = (uint64_t)link->most_queued * 1024 *
 				(fabric->network->links[i].bits_per_second / 1000000) / 8000000;
-		else if (link->kind == LINK_PORT)
+		else if (fabric->ports && fabric->ports[i])
 			port_say(fabric, i, now);
 	}
 }

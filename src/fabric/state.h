@@ -160,11 +160,13 @@ static inline uint64_t fabric_chance(uint64_t seed, uint64_t who, uint64_t count
 	return z ^ z >> 31;
 }
 
-static inline vb_time link_time(const struct fabric *fabric, const struct link *link, uint32_t bytes)
+/* At most 2^40 bytes, which at the slowest rate take less than a time can hold. */
+static inline vb_time link_time(const struct fabric *fabric, const struct link *link, uint64_t bytes)
 {
 	if (link->ps_per_byte)
-		return (vb_time)link->ps_per_byte * bytes;
-	return (vb_time)(bytes * 8000000000000u / fabric->network->links[link - fabric->links].bits_per_second);
+		return (vb_time)(link->ps_per_byte * bytes);
+	return (vb_time)((unsigned __int128)bytes * 8000000000000u /
+		fabric->network->links[link - fabric->links].bits_per_second);
 }
 
 /* packets.c */

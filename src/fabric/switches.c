@@ -9,7 +9,7 @@ static vb_time busy_until(const struct part *part, uint32_t number)
 	const struct link *link = &part->fabric->links[number];
 	vb_time until = link->free_at > part->now ? link->free_at : part->now;
 	if (link->kind == LINK_PORT)
-		until += link_time(part->fabric, link, (uint32_t)part->fabric->ports[number]->bytes);
+		until += link_time(part->fabric, link, part->fabric->ports[number]->bytes);
 	return until;
 }
 
@@ -77,7 +77,7 @@ static void send_plain(struct part *part, uint32_t at_switch, uint32_t number, u
 	const struct class_profile *profile = &whole->classes[0];
 	const vb_time time = link_time(fabric, link, packet->wire_bytes);
 	vb_time queued = link->free_at > part->now ? link->free_at - part->now : 0;
-	if (whole->port_bytes && queued + time > link_time(fabric, link, (uint32_t)whole->port_bytes)) {
+	if (whole->port_bytes && queued + time > link_time(fabric, link, whole->port_bytes)) {
 		fabric->counts[number].drops++;
 		part->drops++;
 		packet_put(part, index);

@@ -112,6 +112,22 @@ static void drop_tail__drops_what_has_no_room_and_all_arrives(void **state)
 	assert_int_equal(result.payload_bytes, 1200000);
 }
 
+/* Rates that do not divide, where bytes times 8e12 is more than 64 bits: 56 Gb/s, and room for all. */
+static void drop_tail__has_the_room_that_was_said_at_any_rate(void **state)
+{
+	static const uint64_t rooms[] = { 2306000, 4000000, 1ull << 32 };
+	for (unsigned i = 0; i < 3; i++) {
+		struct switch_profile profile = ideal;
+		profile.port_bytes = rooms[i];
+		make_star(&network, 5, 56 * GBPS, VB_US, &profile);
+		for (uint32_t k = 0; k < 4; k++)
+			add_flow(&flows, k, 4, 500000, 0);
+		run_hpcc();
+		assert_int_equal(result.drops, 0);
+		teardown(NULL);
+	}
+}
+
 /* Eight flows of a switch on eight ways up: the fullest has 2.60 on average. */
 static void ecmp__throws_balls_into_bins(void **state)
 {
@@ -196,6 +212,7 @@ int main(void)
 		cmocka_unit_test_teardown(cut_through__never_runs_dry, teardown),
 		cmocka_unit_test_teardown(two_senders__share_a_port_alike, teardown),
 		cmocka_unit_test_teardown(drop_tail__drops_what_has_no_room_and_all_arrives, teardown),
+		cmocka_unit_test_teardown(drop_tail__has_the_room_that_was_said_at_any_rate, teardown),
 		cmocka_unit_test_teardown(ecmp__throws_balls_into_bins, teardown),
 		cmocka_unit_test_teardown(poisson__queues_as_m_d_1, teardown),
 	};

@@ -168,6 +168,9 @@ static void nonsense__is_refused_and_named(void **state)
 	refuse("there is no class 8");
 	add_flow(&flows, 0, 1, 1ull << 50, 0);
 	refuse("32 TiB");
+	network.profiles[0].pause_quanta = 1; /* would be said again and again at one moment */
+	add_flow(&flows, 0, 1, 1, 0);
+	refuse("pause or watchdog time");
 }
 
 static void flow__to_where_no_path_leads_is_refused(void **state)
