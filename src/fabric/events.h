@@ -1,7 +1,7 @@
 /* What happens next: a calendar of short days, and a heap of what lies beyond its year. One thread's.
  *
- * Order is that of (at, key), and no two events that may be in the calendar at once have the same: so it depends on
- * nothing but what is in it, not on when it was put there or by how many threads the run is shared.
+ * Order is that of (at, key), and events that may be in the calendar at once and have the same are the same: so it
+ * depends on nothing but what is in it, not on when it was put there or by how many threads the run is shared.
  * Holds: nothing is put in before what was taken out last. */
 #ifndef FABRIC_EVENTS_H
 #define FABRIC_EVENTS_H

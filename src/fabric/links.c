@@ -1,8 +1,10 @@
-/* Links: what is on the wire, and for how long. Only the first packet under way on a link is in the calendar.
- * Holds: packets arrive in the order in which they were sent. */
+/* Links: what is on the wire, and for how long. Only the first packet under way on a link is in the calendar; where packets
+ * overtake each other, each is.
+ * Holds: packets arrive in the order in which they were sent, but for those that a fault delays. */
 #include <assert.h>
 #include <stdlib.h>
 #include "fabric/credits.h"
+#include "fabric/faults.h"
 #include "fabric/grow.h"
 #include "fabric/port.h"
 #include "fabric/taps.h"
@@ -25,46 +27,16 @@ vb_time link_delay(const struct network *network, uint32_t number)
 	return link->delay + latency_of(network, link->from, false) + latency_of(network, link->to, true);
 }
 
-/* ---- What goes wrong ------------------------------------------------------------------------------------------- */
-
-static bool is_down(const struct network_fault *fault, vb_time at)
-{
-	if (fault->down_at == 0 && fault->up_at == 0)
-		return false;
-	if (fault->flap_period && at >= fault->down_at)
-		at = fault->down_at + (at - fault->down_at) % fault->flap_period;
-	return at >= fault->down_at && at < fault->up_at;
-}
-
-bool link_is_known_down(const struct fabric *fabric, uint32_t number, vb_time at)
-{
-	if (!fabric->links[number].is_faulty)
-		return false;
-	const struct network_fault *fault = &fabric->network->faults[fabric->network->links[number].fault];
-	return is_down(fault, at - fault->detection);
-}
-
-/* Frames are not: what tells of pauses and credits is said until it is heard. */
-static bool is_lost(const struct fabric *fabric, uint32_t number, const struct link *link, uint32_t bytes, vb_time at)
-{
-	const struct network_fault *fault = &fabric->network->faults[fabric->network->links[number].fault];
-	if (is_down(fault, at))
-		return true;
-	uint64_t drawn = fabric_chance(fabric->config->seed ^ 0xFA17, number, link->packets);
-	if ((uint32_t)drawn % 1000000 < fault->loss_ppm)
-		return true;
-	double whole = 1, rate = 1 - fault->bit_error_rate; /* (1 - rate)^bits by squaring: the same on every machine */
-	for (uint32_t bits = bytes * 8; bits > 0; bits >>= 1, rate *= rate)
-		if (bits & 1)
-			whole *= rate;
-	return (double)(drawn >> 32) >= whole * 4294967296.0;
-}
-
 /* ---- Under way --------------------------------------------------------------------------------------------------- */
+
+static struct under_way *place_of(const struct link *link, uint32_t count)
+{
+	return &link->ring[count & ((1u << link->ring_shift) - 1)];
+}
 
 static struct under_way *first_of(const struct link *link)
 {
-	return &link->ring[link->head & ((1u << link->ring_shift) - 1)];
+	return place_of(link, link->head);
 }
 
 static bool grow_ring(struct link *link)
@@ -84,14 +56,13 @@ static bool grow_ring(struct link *link)
 	return true;
 }
 
-/* The first under way is in the calendar. */
 static void await(struct part *part, uint32_t number, vb_time at)
 {
 	uint32_t turn = (uint32_t)fabric_chance(part->fabric->config->seed, number, (uint64_t)at) >> 4;
 	events_add(&part->events, at, event_key(EVENT_ARRIVAL, turn, number));
 }
 
-static void set_out(struct part *part, uint32_t number, uint32_t index, vb_time at)
+static void put_on_ring(struct part *part, uint32_t number, uint32_t index, vb_time at)
 {
 	struct link *link = &part->fabric->links[number];
 	if ((!link->ring || link->tail - link->head == 1u << link->ring_shift) && !grow_ring(link)) {
@@ -99,8 +70,11 @@ static void set_out(struct part *part, uint32_t number, uint32_t index, vb_time 
 		packet_put(part, index);
 		return;
 	}
-	link->ring[link->tail & ((1u << link->ring_shift) - 1)] = (struct under_way){ at, index };
-	if (link->tail++ == link->head)
+	uint32_t place = link->tail++;
+	for (; link->is_unordered && place != link->head && place_of(link, place - 1)->at > at; place--)
+		*place_of(link, place) = *place_of(link, place - 1);
+	*place_of(link, place) = (struct under_way){ at, index };
+	if (place == link->head || link->is_unordered)
 		await(part, number, at);
 }
 
@@ -116,6 +90,37 @@ static void post(struct part *part, uint32_t number, uint32_t index, vb_time at)
 	packet_put(part, index);
 }
 
+static void set_out(struct part *part, uint32_t number, uint32_t index, vb_time there)
+{
+	if (part->fabric->links[number].to_part != part->index)
+		post(part, number, index, there);
+	else
+		put_on_ring(part, number, index, there);
+}
+
+/* Frames are not: what tells of pauses and credits is said until it is heard. */
+static void set_out_faulty(struct part *part, uint32_t number, uint32_t index, vb_time at, vb_time there)
+{
+	struct fabric *fabric = part->fabric;
+	struct packet *packet = &part->packets[index];
+	struct fault_draw drawn = fault_draw(fabric, number, packet->wire_bytes, at);
+	if (drawn.is_lost) {
+		credits_return(fabric, number, packet);
+		fabric->counts[number].lost++;
+		part->lost++;
+		packet_put(part, index);
+		return;
+	}
+	if (drawn.is_marked && packet->takes_marks && !packet->is_marked) {
+		packet->is_marked = true;
+		fabric->counts[number].marks++;
+	}
+	uint32_t copy = drawn.is_doubled ? packet_copy(part, index) : NO_PACKET;
+	set_out(part, number, index, there + drawn.later[0]);
+	if (copy != NO_PACKET)
+		set_out(part, number, copy, there + drawn.later[1]);
+}
+
 void link_send(struct part *part, uint32_t number, uint32_t index, vb_time at)
 {
 	struct fabric *fabric = part->fabric;
@@ -128,19 +133,12 @@ void link_send(struct part *part, uint32_t number, uint32_t index, vb_time at)
 	link->bytes += bytes;
 	if (link->is_captured)
 		taps_see(part, number, index, at);
-	if (link->is_faulty && !packet->is_frame && is_lost(fabric, number, link, bytes, at)) {
-		credits_return(fabric, number, packet);
-		fabric->counts[number].lost++;
-		part->lost++;
-		packet_put(part, index);
-		return;
-	}
 	packet->in_link = number;
 	vb_time there = link->free_at + link->delay;
 	if (link->is_cut_through && bytes > LINK_HEADER_BYTES)
 		there = at + link_time(fabric, link, LINK_HEADER_BYTES) + link->delay;
-	if (link->to_part != part->index)
-		post(part, number, index, there);
+	if (link->is_faulty && !packet->is_frame)
+		set_out_faulty(part, number, index, at, there);
 	else
 		set_out(part, number, index, there);
 }
@@ -156,7 +154,7 @@ void link_take_letters(struct part *part)
 				return;
 			part->packets[index] = box->letters[i].packet;
 			part->headers[index] = box->letters[i].headers;
-			set_out(part, box->letters[i].link, index, box->letters[i].at);
+			put_on_ring(part, box->letters[i].link, index, box->letters[i].at);
 		}
 		box->count = 0;
 	}
@@ -167,7 +165,7 @@ void link_on_arrival(struct part *part, uint32_t number)
 	struct link *link = &part->fabric->links[number];
 	struct under_way first = *first_of(link);
 	assert(link->head != link->tail && first.at == part->now);
-	if (++link->head != link->tail)
+	if (++link->head != link->tail && !link->is_unordered)
 		await(part, number, first_of(link)->at);
 	if (part->packets[first.packet].is_frame) {
 		port_on_frame(part, number, &part->packets[first.packet]);

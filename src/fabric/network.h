@@ -33,7 +33,11 @@ static inline network_node network_switch_node(uint32_t index)
 
 /* What may go wrong with a link. */
 struct network_fault {
-	uint32_t loss_ppm;
+	uint32_t loss_ppm, duplicate_ppm;
+	uint32_t mark_ppm; /* as a switch does that is congested */
+	uint32_t late_ppm; /* those that are late are so by up to late_by */
+	vb_time late_by;
+	vb_time jitter;	   /* all are late by up to so much */
 	double bit_error_rate;
 	vb_time down_at, up_at; /* the first time it is down, from and until; both 0: never */
 	vb_time flap_period;    /* and again after so long; 0: once */

@@ -30,6 +30,16 @@ uint32_t packet_get(struct part *part)
 	return part->packet_count++;
 }
 
+uint32_t packet_copy(struct part *part, uint32_t packet)
+{
+	uint32_t copy = packet_get(part);
+	if (copy == NO_PACKET)
+		return NO_PACKET;
+	part->packets[copy] = part->packets[packet];
+	part->headers[copy] = part->headers[packet];
+	return copy;
+}
+
 void packet_put(struct part *part, uint32_t packet)
 {
 	part->packets[packet].next = part->free_packet;

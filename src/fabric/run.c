@@ -45,9 +45,15 @@ static int check(const struct fabric_config *config, char *why, unsigned why_siz
 		return why_not(why, why_size, "the MTU is %u, and must be 1 to %u bytes", config->mtu, VB_MAX_MTU);
 	if (network->endpoint_count > 0xFFFFFE)
 		return why_not(why, why_size, "more than 16,777,214 endpoints");
-	for (uint32_t i = 0; i < network->link_count; i++)
-		if (network->links[i].bits_per_second < 1000000 || network->links[i].delay < 0)
+	for (uint32_t i = 0; i < network->link_count; i++) {
+		const struct network_link *link = &network->links[i];
+		const struct switch_profile *to = network_profile(network, link->to);
+		if (link->bits_per_second < 1000000 || link->delay < 0)
 			return why_not(why, why_size, "link %u: slower than 1 Mb/s, or a delay below 0", i);
+		if (link->fault != NETWORK_NONE && network->faults[link->fault].duplicate_ppm && to &&
+			to->flow_control == FLOW_CREDITS)
+			return why_not(why, why_size, "link %u: doubles packets, of which only one has credits", i);
+	}
 	int rc = buffer_check(config, why, why_size);
 	return rc ? rc : check_flows(config, why, why_size);
 }
@@ -60,6 +66,7 @@ static void open_link(struct fabric *fabric, uint32_t number)
 	const struct network_link *given = &network->links[number];
 	const struct switch_profile *from = network_profile(network, given->from);
 	const struct switch_profile *to = network_profile(network, given->to);
+	const struct network_fault *fault = given->fault == NETWORK_NONE ? NULL : &network->faults[given->fault];
 	uint64_t rate = given->bits_per_second;
 	fabric->links[number] = (struct link){
 		.ps_per_byte = 8000000000000u % rate == 0 && 8000000000000u / rate <= UINT32_MAX
@@ -68,7 +75,8 @@ static void open_link(struct fabric *fabric, uint32_t number)
 		.to = network_index(given->to),
 		.kind = from ? LINK_PLAIN : LINK_ENDPOINT,
 		.leads_to_switch = to,
-		.is_faulty = given->fault != NETWORK_NONE,
+		.is_faulty = fault,
+		.is_unordered = fault && (fault->jitter || (fault->late_ppm && fault->late_by)),
 		.is_cut_through = to && to->is_cut_through,
 		.to_part = to ? fabric->switches[network_index(given->to)].part
 			      : fabric->endpoints[network_index(given->to)].part };

@@ -59,8 +59,9 @@ struct link {
 	uint16_t to_part;
 	uint8_t ring_shift;
 	uint8_t kind; /* enum link_kind */
-	bool leads_to_switch, is_faulty, is_captured;
-	bool is_cut_through; /* the other end does not wait for a packet's end */
+	bool leads_to_switch : 1, is_faulty : 1, is_captured : 1;
+	bool is_unordered : 1;	/* packets may overtake each other: each is in the calendar */
+	bool is_cut_through : 1; /* the other end does not wait for a packet's end */
 };
 _Static_assert(sizeof(struct link) == 64, "a cache line");
 
@@ -171,14 +172,13 @@ static inline vb_time link_time(const struct fabric *fabric, const struct link *
 
 /* packets.c */
 uint32_t packet_get(struct part *part); /* NO_PACKET: no memory, and the part says so */
+uint32_t packet_copy(struct part *part, uint32_t packet); /* the same */
 void packet_put(struct part *part, uint32_t packet);
 
 /* links.c */
 vb_time link_delay(const struct network *network, uint32_t link); /* and what is spent before, or after, at either end */
 /* The packet is on the wire from `at` on, which is not before the link is free. */
 void link_send(struct part *part, uint32_t link, uint32_t packet, vb_time at);
-/* Whether a switch that sends by it knows that it is down. */
-bool link_is_known_down(const struct fabric *fabric, uint32_t link, vb_time at);
 void link_on_arrival(struct part *part, uint32_t link);
 void link_take_letters(struct part *part); /* what other parts have sent here */
 /* Today's events are about to happen: what they will look at is asked for in time. */

@@ -1,5 +1,6 @@
 /* Switches: where a packet goes on, and what a port does that has one queue and is stopped by nobody. There the time at
  * which a packet leaves is known when it comes, so it goes onto the wire at once, and the queue is the time until then. */
+#include "fabric/faults.h"
 #include "fabric/port.h"
 
 /* ---- Which way ------------------------------------------------------------------------------------------------- */

@@ -28,7 +28,7 @@ static uint64_t hash_with(const struct fabric_config *config, uint32_t threads)
 	return result.hash;
 }
 
-/* Everything that draws by chance: drops, marks, losses, bit errors, sprayed packets. */
+/* Everything that draws by chance: drops, marks, losses, bit errors, late and doubled packets, sprayed ones. */
 static void threads__change_nothing(void **state)
 {
 	for (unsigned routing = ROUTING_ECMP; routing <= ROUTING_ADAPTIVE; routing++) {
@@ -39,6 +39,9 @@ static void threads__change_nothing(void **state)
 		make_tree_320(&network, &profile);
 		network_set_fault(&network, 4, &(struct network_fault){ .loss_ppm = 10000 });
 		network_set_fault(&network, 650, &(struct network_fault){ .bit_error_rate = 1e-7 });
+		for (uint32_t link = 642; link < 960; link += 10) /* between switches of one part, and of two */
+			network_set_fault(&network, link, &(struct network_fault){ .duplicate_ppm = 20000, .mark_ppm = 1000,
+				.jitter = 200 * VB_NS, .late_ppm = 10000, .late_by = 2 * VB_US });
 		for (uint32_t i = 0; i < 320; i++)
 			add_flow(&flows, i, (i + 160) % 320 / 5 * 5, 40000 + i, i % 3 * 500 * VB_NS);
 		struct fabric_config config = config_hpcc(&network, &flows);

@@ -1,0 +1,122 @@
+/* Links that double, delay and mark, each on its own; run_test.c has losses and outages, and that threads change nothing. */
+#include <errno.h>
+#include "nets.h"
+
+enum { PACKETS = 200 };
+
+static struct network network;
+static struct flow_list flows;
+static struct fabric_result result;
+
+static const struct switch_profile ideal = { .name = "ideal", .class_count = 1 };
+
+static int teardown(void **state)
+{
+	network_free(&network);
+	flow_list_free(&flows);
+	fabric_result_free(&result);
+	return 0;
+}
+
+/* Two endpoints and a switch; what the first sends has the fault, what it gets has none. Its link is 0, the last 3. */
+static struct fabric_config begin(const struct network_fault *fault)
+{
+	make_star(&network, 2, 100 * GBPS, VB_US, &ideal);
+	network_set_fault(&network, 0, fault);
+	network.links[1].fault = NETWORK_NONE;
+	return config_hpcc(&network, &flows);
+}
+
+static void link__doubles_packets(void **state)
+{
+	struct fabric_config config = begin(&(struct network_fault){ .duplicate_ppm = 1000000 });
+	add_flow(&flows, 0, 1, PACKETS * 1000, 0);
+	run(&config, &result);
+	assert_int_equal(result.flows_done - result.flows_failed, 1);
+	assert_int_equal(result.links[0].packets, PACKETS);
+	assert_int_equal(result.links[3].packets, 2 * PACKETS);
+	assert_int_equal(result.resent_packets, 0);
+}
+
+static void link_with_credits__doubles_nothing(void **state)
+{
+	struct switch_profile credits = { .name = "credits", .class_count = 1, .flow_control = FLOW_CREDITS,
+		.credit_bytes = 64 << 10 };
+	char why[100];
+	make_star(&network, 2, 100 * GBPS, VB_US, &credits);
+	network_set_fault(&network, 0, &(struct network_fault){ .duplicate_ppm = 1 });
+	add_flow(&flows, 0, 1, 1000, 0);
+	struct fabric_config config = config_hpcc(&network, &flows);
+	assert_int_equal(fabric_run(&config, &result, why, sizeof(why)), -EINVAL);
+	assert_string_equal(why, "link 0: doubles packets, of which only one has credits");
+}
+
+static vb_time fct_of(const struct network_fault *fault, uint64_t seed)
+{
+	struct fabric_config config = begin(fault);
+	config.seed = seed;
+	add_flow(&flows, 0, 1, 1000, 0);
+	run(&config, &result);
+	vb_time fct = result.flows[0].fct;
+	teardown(NULL);
+	return fct;
+}
+
+/* Uniform: the mean of 400 is within 3% of the span but by one chance in millions. */
+static void link__delays_by_up_to_its_jitter(void **state)
+{
+	vb_time least = fct_of(&(struct network_fault){ 0 }, 1), sum = 0;
+	for (uint64_t seed = 1; seed <= 400; seed++) {
+		vb_time later = fct_of(&(struct network_fault){ .jitter = VB_US }, seed) - least;
+		assert_in_range(later, 0, VB_US);
+		sum += later;
+	}
+	assert_in_range(sum / 400, VB_US * 42 / 100, VB_US * 58 / 100);
+}
+
+static void link__delays_some_beyond_their_jitter(void **state)
+{
+	vb_time least = fct_of(&(struct network_fault){ 0 }, 1);
+	unsigned late = 0;
+	for (uint64_t seed = 1; seed <= 400; seed++) {
+		vb_time later = fct_of(&(struct network_fault){ .late_ppm = 250000, .late_by = VB_MS }, seed) - least;
+		assert_in_range(later, 0, VB_MS);
+		late += later > 0;
+	}
+	assert_in_range(late, 60, 140);
+}
+
+/* A packet takes 84 ns: a jitter of 400 lets several pass, which go-back-N takes for losses. */
+static void packets__overtake_each_other(void **state)
+{
+	struct fabric_config config = begin(&(struct network_fault){ .jitter = 400 * VB_NS });
+	add_flow(&flows, 0, 1, PACKETS * 1000, 0);
+	run(&config, &result);
+	assert_int_equal(result.flows_done - result.flows_failed, 1);
+	assert_int_equal(result.lost, 0);
+	assert_true(result.naks > 0 && result.resent_packets > 0);
+}
+
+static void link__marks_what_takes_marks(void **state)
+{
+	struct fabric_config config = begin(&(struct network_fault){ .mark_ppm = 1000000 });
+	add_flow(&flows, 0, 1, PACKETS * 1000, 0);
+	add_flow(&flows, 1, 0, PACKETS * 1000, 0);
+	run(&config, &result);
+	assert_int_equal(result.links[0].marks, PACKETS); /* of its acks none */
+	assert_int_equal(result.marked_packets, PACKETS);
+	assert_true(result.links[0].packets > PACKETS);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test_teardown(link__doubles_packets, teardown),
+		cmocka_unit_test_teardown(link_with_credits__doubles_nothing, teardown),
+		cmocka_unit_test_teardown(link__delays_by_up_to_its_jitter, teardown),
+		cmocka_unit_test_teardown(link__delays_some_beyond_their_jitter, teardown),
+		cmocka_unit_test_teardown(packets__overtake_each_other, teardown),
+		cmocka_unit_test_teardown(link__marks_what_takes_marks, teardown),
+	};
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
