@@ -243,13 +243,28 @@ static void set_timer(struct part *part, struct endpoint *endpoint, uint32_t num
 
 /* ---- Flows ------------------------------------------------------------------------------------------------------- */
 
+/* All that is open may complete at one moment: flows fail together. */
+static bool make_room_for_completions(struct part *part, struct endpoint *endpoint, uint32_t parts)
+{
+	const uint32_t capacity = vb_cq_capacity(endpoint->cq);
+	endpoint->open_parts += parts;
+	if (endpoint->open_parts <= capacity)
+		return true;
+	uint32_t wanted = endpoint->open_parts > 2 * capacity ? endpoint->open_parts : 2 * capacity;
+	part->is_out_of_memory |= vb_cq_resize(endpoint->cq, wanted) != 0;
+	return !part->is_out_of_memory;
+}
+
 static void post_flow(struct part *part, uint32_t number)
 {
 	struct fabric *fabric = part->fabric;
 	const struct flow *flow = &fabric->config->flows->flows[number];
 	struct flow_state *state = &fabric->flows[number];
 	uint64_t left = flow->bytes;
+	if (!make_room_for_completions(part, &fabric->endpoints[flow->src], state->parts_left))
+		return;
 	state->result.start = part->now;
+	part->flows_begun++;
 	vb_sq_begin(state->requester);
 	while (left > 0) {
 		uint32_t bytes = left < PART_BYTES ? (uint32_t)left : PART_BYTES;
@@ -298,6 +313,7 @@ static void end_flow(struct part *part, uint32_t number, const struct vb_wc *wc)
 		state->result.error = wc->status;
 		state->result.cause = wc->vendor_err;
 	}
+	fabric->endpoints[state->src].open_parts--;
 	if (--state->parts_left > 0)
 		return;
 	state->result.fct = state->result.error ? -1 : part->now - state->result.start;

@@ -50,7 +50,7 @@ struct fabric_config {
 	uint8_t ack_class;     /* traffic class of acknowledgements; that of data is the flow's */
 	/* The end. */
 	vb_time limit;	       /* of virtual time; 0: none */
-	vb_time stall;	       /* nothing arrived for so long, though flows are open: livelock; 0: 1 s */
+	vb_time stall;	       /* nothing arrived for so long, though a flow that has begun is open: livelock; 0: 1 s */
 	/* Told about every second of real time; false: end the run. NULL: nobody is. */
 	bool (*on_progress)(void *user, const struct fabric_progress *progress);
 	void *user;

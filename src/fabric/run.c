@@ -268,6 +268,16 @@ static bool is_over(struct going *going, vb_time now, enum fabric_end *end)
 	return !config->on_progress(config->user, &progress);
 }
 
+static bool is_any_flow_open(const struct fabric *fabric)
+{
+	uint32_t begun = 0, done = 0;
+	for (uint32_t i = 0; i < fabric->part_count; i++) {
+		begun += fabric->parts[i].flows_begun;
+		done += fabric->parts[i].flows_done;
+	}
+	return begun > done;
+}
+
 static enum fabric_end go(struct fabric *fabric, vb_time *ended_at)
 {
 	struct going going = { .fabric = fabric, .executed = UINT64_MAX, .begun = windows_wall_s(), .told = windows_wall_s() };
@@ -278,6 +288,10 @@ static enum fabric_end go(struct fabric *fabric, vb_time *ended_at)
 		if (!windows_peek(fabric, &next)) {
 			end = deadlock_is_found(fabric, *ended_at, true) ? FABRIC_DEADLOCK : FABRIC_IDLE;
 			break;
+		}
+		if (!is_any_flow_open(fabric)) { /* nobody stands still */
+			going.asked_at = next;
+			going.executed = UINT64_MAX;
 		}
 		vb_time until = (next / PERIOD + 1) * PERIOD;
 		if (limit && until > limit)

@@ -95,6 +95,7 @@ struct endpoint {
 	uint16_t part;
 	bool is_wire_awaited, is_armed, is_flow_awaited;
 	uint32_t first_flow; /* that has not begun, by start */
+	uint32_t open_parts; /* work requests of its flows */
 	vb_time flow_at;     /* the flows' event that counts */
 	struct vb_mr *mr;
 	struct vb_nic *nic;
@@ -120,7 +121,7 @@ struct part {
 	struct vb_batch *batch;
 	bool is_out_of_memory;
 	uint64_t event_count, packet_hops, data_packets, acks, responses, drops, lossless_drops, lost, payload_bytes;
-	uint32_t flows_done, flows_failed;
+	uint32_t flows_begun, flows_done, flows_failed;
 	vb_time last_flow;
 	uint64_t cpu_ns, window_ns;
 	vb_time next_at; /* of its next event, between windows */

@@ -111,6 +111,40 @@ static void link__that_is_down_ends_its_flow_with_the_reason(void **state)
 	assert_true(result.lost > 0 && result.timeouts > 0);
 }
 
+/* Each part of a flow completes, all at one moment. */
+static void flow__of_many_parts_ends_once_when_it_fails(void **state)
+{
+	make_star(&network, 2, 100 * GBPS, VB_US, &ideal);
+	network_set_fault(&network, 0, &(struct network_fault){ .down_at = 10 * VB_US, .up_at = VB_S * 1000 });
+	for (unsigned i = 0; i < 3; i++)
+		add_flow(&flows, 0, 1, 40ull << 30, 0);
+	struct fabric_config config = config_hpcc(&network, &flows);
+	config.ack_timeout = VB_MS;
+	config.retry_count = 1;
+	run(&config, &result);
+	assert_int_equal(result.end, FABRIC_DONE);
+	assert_int_equal(result.flows_failed, 3);
+	for (unsigned i = 0; i < 3; i++)
+		assert_int_equal(result.flows[i].cause, VB_CAUSE_RETRY_EXCEEDED);
+}
+
+/* Nobody stands still while no flow is open; one that has begun and gets nowhere does. */
+static void stall__is_of_flows_that_have_begun(void **state)
+{
+	make_star(&network, 2, 100 * GBPS, VB_US, &ideal);
+	network_set_fault(&network, 0, &(struct network_fault){ .down_at = VB_S, .up_at = VB_S * 1000 });
+	for (unsigned i = 0; i < 4; i++)
+		add_flow(&flows, 0, 1, 100000, i * 100 * VB_MS);
+	add_flow(&flows, 0, 1, 1000, VB_S); /* which is lost */
+	struct fabric_config config = config_hpcc(&network, &flows);
+	config.stall = 20 * VB_MS;
+	config.ack_timeout = 10 * VB_MS;
+	run(&config, &result);
+	assert_int_equal(result.end, FABRIC_LIVELOCK);
+	assert_int_equal(result.flows_done, 4);
+	assert_in_range(result.ended_at, VB_S + 20 * VB_MS, VB_S + 60 * VB_MS);
+}
+
 static void link__that_flaps_only_delays(void **state)
 {
 	make_star(&network, 2, 100 * GBPS, VB_US, &ideal);
@@ -211,6 +245,8 @@ int main(void)
 		cmocka_unit_test_teardown(flow__begins_when_another_ends, teardown),
 		cmocka_unit_test_teardown(flow__of_many_gigabytes_is_one_flow, teardown),
 		cmocka_unit_test_teardown(link__that_is_down_ends_its_flow_with_the_reason, teardown),
+		cmocka_unit_test_teardown(flow__of_many_parts_ends_once_when_it_fails, teardown),
+		cmocka_unit_test_teardown(stall__is_of_flows_that_have_begun, teardown),
 		cmocka_unit_test_teardown(link__that_flaps_only_delays, teardown),
 		cmocka_unit_test_teardown(progress__may_stop_it, teardown),
 		cmocka_unit_test_teardown(nonsense__is_refused_and_named, teardown),
