@@ -44,11 +44,9 @@ static uint64_t kept_aside(const struct fabric_config *config, uint32_t at_switc
 	uint64_t kept = 0;
 	for (uint32_t i = 0; i < its->port_count; i++) {
 		uint32_t in_link = network->links[network->ports[its->first_port + i]].reverse;
-		for (uint32_t class = 0; class < profile->class_count; class++) {
-			kept += profile->reserved_bytes;
-			if (pfc_is_lossless(profile, class))
-				kept += headroom_of(config, in_link, profile) + buffer_largest_packet(config);
-		}
+		const uint64_t headroom = headroom_of(config, in_link, profile) + buffer_largest_packet(config);
+		for (uint32_t class = 0; class < profile->class_count; class++)
+			kept += profile->reserved_bytes + (pfc_is_lossless(profile, class) ? headroom : 0);
 	}
 	return kept;
 }
@@ -62,6 +60,19 @@ static bool has_buffer(const struct switch_profile *profile)
 static bool is_out_of_bounds(vb_time span)
 {
 	return span != 0 && (span < VB_US || span >= (vb_time)1 << 48);
+}
+
+/* A class is the same at both ends of a link where one of them stops it. */
+static int check_classes(const struct network *network, char *why, unsigned why_size)
+{
+	for (uint32_t i = 0; i < network->link_count; i++) {
+		const struct switch_profile *from = network_profile(network, network->links[i].from);
+		const struct switch_profile *to = network_profile(network, network->links[i].to);
+		if (from && to && to->flow_control != FLOW_DROPS && from->class_count != to->class_count)
+			return why_not(why, why_size, "link %u joins switches \"%s\" of %u classes and \"%s\" of %u: "
+				"where one stops the other's classes, both must have as many", i, from->name, from->class_count, to->name, to->class_count);
+	}
+	return 0;
 }
 
 int buffer_check(const struct fabric_config *config, char *why, unsigned why_size)
@@ -88,7 +99,7 @@ int buffer_check(const struct fabric_config *config, char *why, unsigned why_siz
 			return why_not(why, why_size, "switch %u has a buffer of %llu bytes, and its ports keep %llu aside", i,
 				(unsigned long long)profile->buffer_bytes, (unsigned long long)kept);
 	}
-	return 0;
+	return check_classes(network, why, why_size);
 }
 
 static int open_ingress(struct fabric *fabric, uint32_t number, const struct switch_profile *profile)

@@ -3,19 +3,64 @@
 #include "fabric/buffer.h"
 #include "fabric/pfc.h"
 
-#define FRAME_BYTES 84
+#define FRAME_BYTES	84
+#define SMALLEST_PACKET 16 /* that anybody would describe */
 
 /* ---- Who pauses ---------------------------------------------------------------------------------------------------- */
+
+static vb_time time_of(uint64_t bytes, uint64_t bits_per_second)
+{
+	return (vb_time)(((unsigned __int128)bytes * 8000000000000u + bits_per_second - 1) / bits_per_second);
+}
+
+static uint64_t bytes_in(vb_time time, uint64_t bits_per_second)
+{
+	return (uint64_t)((unsigned __int128)time * bits_per_second / 8000000000000u);
+}
+
+static bool cuts_through(const struct network *network, network_node node)
+{
+	return network_is_switch(node) && network_profile(network, node)->is_cut_through;
+}
+
+/* Of what comes to the switch by other links than this. */
+static uint64_t slowest_beside(const struct network *network, uint32_t number)
+{
+	const struct network_switch *at = &network->switches[network_index(network->links[number].to)];
+	uint64_t slowest = network->links[number].bits_per_second;
+	bool is_any = false;
+	for (uint32_t i = 0; i < at->port_count; i++) {
+		const struct network_link *out = &network->links[network->ports[at->first_port + i]];
+		if (out->reverse == number || (is_any && out->bits_per_second >= slowest))
+			continue;
+		slowest = out->bits_per_second;
+		is_any = true;
+	}
+	return slowest;
+}
+
+/* How long the wire that goes back may be taken already. */
+static vb_time longest_wait(const struct network *network, uint32_t number, uint64_t largest)
+{
+	const struct network_link *link = &network->links[number];
+	uint64_t bytes = largest > FRAME_BYTES ? largest : FRAME_BYTES; /* or another frame is */
+	vb_time wait = time_of(bytes, network->links[link->reverse].bits_per_second), tail = 0;
+	if (cuts_through(network, link->to) && largest > LINK_HEADER_BYTES)
+		tail = time_of(largest - LINK_HEADER_BYTES, slowest_beside(network, number));
+	return tail > wait ? tail : wait;
+}
 
 uint64_t pfc_headroom(const struct fabric_config *config, uint32_t number)
 {
 	const struct network *network = config->network;
 	const struct network_link *link = &network->links[number], *back = &network->links[link->reverse];
 	const uint64_t largest = buffer_largest_packet(config);
-	vb_time frame = (vb_time)((largest + FRAME_BYTES) * 8000000000000u / back->bits_per_second);
-	vb_time time = link_delay(network, number) + link_delay(network, link->reverse) + frame;
-	uint64_t megabits = link->bits_per_second / 1000000; /* a second; a byte lasts 8,000,000 ps / that */
-	return (uint64_t)time * megabits / 8000000 + largest;
+	const uint64_t heard = cuts_through(network, back->to) ? LINK_HEADER_BYTES : FRAME_BYTES;
+	vb_time time = link_delay(network, number) + link_delay(network, link->reverse) +
+		longest_wait(network, number, largest) + time_of(heard, back->bits_per_second);
+	if (8000000000000u % link->bits_per_second) /* each packet takes up to a picosecond less than its bytes would */
+		time += (vb_time)(bytes_in(time, link->bits_per_second) / SMALLEST_PACKET) + 1;
+	return bytes_in(time, link->bits_per_second) + largest;
 }
 
 /* A pause lasts until its time is over: it is said again after half of that. */

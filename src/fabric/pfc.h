@@ -11,7 +11,8 @@ static inline bool pfc_is_lossless(const struct switch_profile *profile, uint32_
 }
 
 /* What may still come by the link after its class was found to have too much: what is sent until the pause is there,
- * which waits for a packet that is leaving, and the packet that is leaving there then. */
+ * which waits for a packet that is leaving, and the packet that is leaving there then. A packet that is cut through has
+ * the wire from when it was chosen until its end has come in, which by a slow link takes long. */
 uint64_t pfc_headroom(const struct fabric_config *config, uint32_t link);
 
 void pfc_on_admitted(struct part *part, uint32_t in_link, uint8_t of_class);

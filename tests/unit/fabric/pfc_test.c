@@ -98,6 +98,132 @@ static void headroom__is_what_its_link_needs_to_the_byte(void **state)
 	assert_int_equal(drops_with_headroom(computed - 1, &computed, 1), 0); /* the pause went first */
 }
 
+/* What is drawn of a link, its delays and its packets. */
+struct drawn {
+	uint64_t fast, slow;
+	uint32_t packet, mtu; /* bytes */
+	vb_time delay, slow_delay;
+	bool is_cut_through;
+};
+
+static struct fabric_config config_drawn(const struct drawn *drawn)
+{
+	struct fabric_config config = config_hpcc(&network, &flows);
+	config.mtu = drawn->mtu;
+	config.data_overhead = drawn->packet - drawn->mtu;
+	config.ack_every = 100000;
+	return config;
+}
+
+/* Endpoint 0 is fast, endpoint 1 slow, and what goes to it waits. What comes from it, `before` the pause for endpoint 0 is
+ * due, has the wire that the pause needs for as long as can be. */
+static uint64_t drops_of(const struct drawn *drawn, vb_time before, uint64_t headroom, uint64_t *computed)
+{
+	enum { SHARE = 3 };
+	const vb_time packet = (vb_time)(drawn->packet * 8000000000000ull / drawn->fast), begin = 10 * VB_MS;
+	const uint32_t seen = drawn->is_cut_through ? LINK_HEADER_BYTES : drawn->packet;
+	struct switch_profile profile = lossless;
+	profile.buffer_bytes = 1 << 30;
+	profile.is_cut_through = drawn->is_cut_through;
+	profile.reserved_bytes = 0;
+	profile.headroom_bytes = headroom;
+	profile.classes[0].limit_bytes = (SHARE - 1) * drawn->packet + LINK_HEADER_BYTES;
+	char why[100];
+	make_star(&network, 1, drawn->fast, drawn->delay, &profile);
+	network_add_endpoint(&network, 1, 0);
+	network_connect(&network, 1, network_switch_node(0), drawn->slow, drawn->slow_delay);
+	assert_int_equal(network_finish(&network, why, sizeof(why)), 0);
+	/* The first packet leaves at once, then the share fills, at last by one that is there as soon as it is seen. */
+	vb_time due = begin + drawn->delay + SHARE * packet + (vb_time)(LINK_HEADER_BYTES * 8000000000000ull / drawn->fast);
+	add_flow(&flows, 0, 1, SHARE * drawn->mtu + LINK_HEADER_BYTES - 48, begin);
+	add_flow(&flows, 0, 1, 100000000, begin + SHARE * packet + 1);
+	add_flow(&flows, 1, 0, 3 * drawn->mtu,
+		due - before - drawn->slow_delay - (vb_time)(seen * 8000000000000ull / drawn->slow));
+	struct fabric_config config = config_drawn(drawn);
+	config.limit = due + (vb_time)(drawn->packet * 8000000000000ull / drawn->slow) - packet * (SHARE + 1);
+	run(&config, &result);
+	assert_int_equal(result.pauses, 1);
+	assert_int_equal(result.lossless_drops, result.drops);
+	*computed = pfc_headroom(&config, 0);
+	uint64_t drops = result.drops;
+	teardown(NULL);
+	return drops;
+}
+
+/* Delays such that a packet leaves at the last moment, after `round` packets. */
+static void draw(struct drawn *drawn, struct vb_random *random)
+{
+	*drawn = (struct drawn){ .fast = 100 * GBPS << vb_random_below(random, 3), .slow = GBPS / 10 << vb_random_below(random, 2),
+		.packet = 300 + vb_random_below(random, 1700), .slow_delay = (vb_time)vb_random_below(random, 1000000000),
+		.is_cut_through = vb_random_below(random, 2) == 1 };
+	drawn->mtu = drawn->packet - 48;
+	const vb_time packet = (vb_time)(drawn->packet * 8000000000000ull / drawn->fast);
+	vb_time fixed = packet;
+	if (drawn->is_cut_through)
+		fixed = (vb_time)((drawn->packet - LINK_HEADER_BYTES) * 8000000000000ull / drawn->slow);
+	fixed += (vb_time)(84 * 8000000000000ull / drawn->fast);
+	vb_time round = (fixed / packet + 1 + (vb_time)vb_random_below(random, 4)) * packet + 2;
+	drawn->delay = (round - fixed + 1) / 2;
+}
+
+static void headroom__is_to_the_byte_whatever_is_drawn(void **state)
+{
+	struct vb_random random;
+	vb_random_seed(&random, 14);
+	for (unsigned i = 0; i < 24; i++) {
+		struct drawn drawn;
+		uint64_t computed;
+		draw(&drawn, &random);
+		assert_int_equal(drops_of(&drawn, 1, 0, &computed), 0);
+		assert_int_equal(drops_of(&drawn, 1, computed - 1, &computed), 1);
+		assert_int_equal(drops_of(&drawn, vb_random_below(&random, 1000000000), 0, &computed), 0);
+	}
+}
+
+/* Links of any rates, by two switches. */
+static void draw_network(struct vb_random *random)
+{
+	static const uint64_t rates[] = { 1, 10, 25, 56, 100, 400 };
+	struct switch_profile profile = lossless;
+	char why[200];
+	network = (struct network){ 0 };
+	profile.reserved_bytes = 0;
+	profile.buffer_bytes = 1 << 30;
+	profile.classes[0].limit_bytes = 1 + vb_random_below(random, 20000);
+	for (unsigned i = 0; i < 2; i++) {
+		profile.is_cut_through = vb_random_below(random, 2) == 1;
+		network_add_switch(&network, network_add_profile(&network, &profile), 0, NETWORK_NONE);
+	}
+	network_add_nic(&network, &(struct nic_profile){ .name = "ideal" });
+	for (uint32_t i = 0; i < 8; i++) {
+		network_add_endpoint(&network, i, 0);
+		network_connect(&network, i, network_switch_node(i % 2), rates[vb_random_below(random, 6)] * GBPS,
+			vb_random_below(random, 2000000));
+	}
+	network_connect(&network, network_switch_node(0), network_switch_node(1), rates[vb_random_below(random, 6)] * GBPS,
+		vb_random_below(random, 20000000));
+	assert_int_equal(network_finish(&network, why, sizeof(why)), 0);
+}
+
+static void nothing_is_lost__whatever_is_drawn(void **state)
+{
+	struct vb_random random;
+	vb_random_seed(&random, 15);
+	for (unsigned i = 0; i < 30; i++) {
+		draw_network(&random);
+		for (uint32_t from = 0; from < 8; from++)
+			add_flow(&flows, from, (from + 1 + vb_random_below(&random, 7)) % 8, 1 + vb_random_below(&random, 100000),
+				vb_random_below(&random, 10000000));
+		struct fabric_config config = config_hpcc(&network, &flows);
+		config.mtu = 200 + vb_random_below(&random, 3800);
+		run(&config, &result);
+		assert_int_equal(result.end, FABRIC_DONE);
+		assert_int_equal(result.drops, 0);
+		assert_true(result.pauses > 0);
+		teardown(NULL);
+	}
+}
+
 /* Pauses that hold for a time are said again for as long as it takes. */
 static void pause__that_holds_for_a_time_is_renewed(void **state)
 {
@@ -182,6 +308,8 @@ int main(void)
 		cmocka_unit_test_teardown(incast16__ends_when_all_bytes_have_passed, teardown),
 		cmocka_unit_test_teardown(incast127__pauses_drops_nothing_and_keeps_the_port_busy, teardown),
 		cmocka_unit_test_teardown(headroom__is_what_its_link_needs_to_the_byte, teardown),
+		cmocka_unit_test_teardown(headroom__is_to_the_byte_whatever_is_drawn, teardown),
+		cmocka_unit_test_teardown(nothing_is_lost__whatever_is_drawn, teardown),
 		cmocka_unit_test_teardown(pause__that_holds_for_a_time_is_renewed, teardown),
 		cmocka_unit_test_teardown(pause__stops_one_class, teardown),
 		cmocka_unit_test_teardown(threads__change_nothing, teardown),

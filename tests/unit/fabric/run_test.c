@@ -210,6 +210,24 @@ static void nonsense__is_refused_and_named(void **state)
 	refuse("pause or watchdog time");
 }
 
+static void switches__that_stop_other_classes_than_the_next_has_are_refused(void **state)
+{
+	struct switch_profile profile = { .name = "one", .class_count = 1 };
+	char why[200];
+	network_add_nic(&network, &(struct nic_profile){ .name = "ideal" });
+	for (uint32_t i = 0; i < 2; i++) {
+		network_add_switch(&network, network_add_profile(&network, &profile), 0, NETWORK_NONE);
+		profile = (struct switch_profile){ .name = "three", .class_count = 3, .flow_control = FLOW_CREDITS,
+			.credit_bytes = 10000 };
+		network_add_endpoint(&network, i, 0);
+		network_connect(&network, i, network_switch_node(i), 100 * GBPS, VB_US);
+	}
+	network_connect(&network, network_switch_node(0), network_switch_node(1), 100 * GBPS, VB_US);
+	assert_int_equal(network_finish(&network, why, sizeof(why)), 0);
+	add_flow(&flows, 0, 1, 1, 0);
+	refuse("\"one\" of 1 classes and \"three\" of 3");
+}
+
 static void flow__to_where_no_path_leads_is_refused(void **state)
 {
 	const struct topology rails = { .kind = "rail", .machines = 2, .nics_a_machine = 2, .profile = ideal,
@@ -250,6 +268,7 @@ int main(void)
 		cmocka_unit_test_teardown(link__that_flaps_only_delays, teardown),
 		cmocka_unit_test_teardown(progress__may_stop_it, teardown),
 		cmocka_unit_test_teardown(nonsense__is_refused_and_named, teardown),
+		cmocka_unit_test_teardown(switches__that_stop_other_classes_than_the_next_has_are_refused, teardown),
 		cmocka_unit_test_teardown(flow__to_where_no_path_leads_is_refused, teardown),
 		cmocka_unit_test_teardown(nothing_left_to_happen__is_an_end, teardown),
 		cmocka_unit_test(every_end__has_a_text),
