@@ -75,6 +75,13 @@ void vb_crowding_is_of_use(struct vb_crowding *crowding)
 	crowding->is_idle = false;
 }
 
+vb_time vb_crowding_looks_after(vb_time last, vb_time away, vb_time least, vb_time most)
+{
+	if (away > least / 4)
+		return least;
+	return 2 * last < most ? 2 * last : most;
+}
+
 /* ---- The calling thread ----------------------------------------------------------------------------------------- */
 
 struct vb_crowding *vb_crowding_of_caller(void)

@@ -37,6 +37,10 @@ void vb_crowding_slept(struct vb_crowding *crowding, vb_time now);
 /* Its poll has found something, or it waits asleep: it does not spin. */
 void vb_crowding_is_of_use(struct vb_crowding *crowding);
 
+/* It was looked, after so long, whether pollers are still there, and they were, away since their last poll: after how long
+ * it is to be looked again. Twice as long each time; but whoever has not polled just now may be about to stop. */
+vb_time vb_crowding_looks_after(vb_time last, vb_time away, vb_time least, vb_time most);
+
 /* The calling thread's, and how it is now. */
 struct vb_crowding *vb_crowding_of_caller(void);
 struct vb_presence vb_presence_of_caller(vb_time now);

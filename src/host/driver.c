@@ -16,7 +16,6 @@
 #define TRANSMIT_ROUNDS	  4  /* batches of VB_BATCH_PACKETS in one hold of the mutex */
 #define POLLS_TO_DISARM	  8  /* polls in a row after which the progress thread need not be woken for packets */
 #define PACKETS_OF_NOTE	  16 /* so many take long enough to look at the clock again */
-#define PORT_QUIET	  64 /* looks at the port that found nothing: pollers who have neighbours look less often then, */
 #define PORT_EVERY	  (10 * VB_US) /* by time, for who shares his core has few turns */
 #define CLOCK_RARELY	  4
 
@@ -116,7 +115,7 @@ static bool is_among_neighbours(struct vb_driver *d)
 	if (d->attendance != VB_ATTENDED_BY_POLLERS || !vb_neighbours_are_awake(d))
 		return false;
 	d->port_quiet++;
-	return d->port_quiet >= PORT_QUIET && vb_time_since(d->port_seen_at, d->turned_at) < PORT_EVERY;
+	return d->port_quiet >= VB_PORT_QUIET && vb_time_since(d->port_seen_at, d->turned_at) < PORT_EVERY;
 }
 
 static bool receive_packets(struct vb_driver *d, vb_time *now)
@@ -238,7 +237,7 @@ static bool needs_thread(struct vb_driver *d)
 /* Neighbours need no exact time, and to ask for it takes as long as to put a request into the ring. */
 static vb_time about_now(struct vb_driver *d)
 {
-	if (d->attendance != VB_ATTENDED_BY_POLLERS || d->port_quiet < PORT_QUIET)
+	if (d->attendance != VB_ATTENDED_BY_POLLERS || d->port_quiet < VB_PORT_QUIET)
 		d->turned_at = vb_host_now();
 	return d->turned_at;
 }

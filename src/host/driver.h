@@ -40,7 +40,8 @@ struct vb_chore {
 	void *user;
 };
 
-#define VB_CHORES 4
+#define VB_CHORES     4
+#define VB_PORT_QUIET 64 /* from then on nothing is expected of the port */
 
 struct vb_driver {
 	struct vb_process *process;
@@ -61,7 +62,7 @@ struct vb_driver {
 	vb_time turned_at;	/* when the last turn began, but for those among neighbours: about */
 	vb_time port_seen_at;	/* when the last one did that has looked at the port */
 	bool has_more;		/* transmit stopped at its bound */
-	unsigned port_quiet;	/* looks at the port by pollers that found nothing, in a row */
+	unsigned port_quiet;	/* looks at the port by pollers that found nothing, in a row: see VB_PORT_QUIET */
 	atomic_bool keeps_time; /* completions tell when they were */
 	bool is_awake;		/* the thread or the waiter that attends will look again before it sleeps */
 	bool said_trains_refused;
@@ -70,7 +71,9 @@ struct vb_driver {
 	unsigned polls_since_takeover;
 	atomic_uint posts; /* counts up whenever something is posted */
 	struct vb_deadline timer; /* what timer_fd is set to, unless pollers attend */
-	vb_time polled_at;	  /* when pollers last put off the thread's takeover */
+	vb_time polled_at;	  /* when pollers last did, about */
+	vb_time noted_at;	  /* when it was last looked whether they were kept away */
+	vb_time looks_after;	  /* so long after polled_at the thread looks whether they are still there */
 	bool waits_for_pollers;	  /* who come late, because they share their core */
 	bool is_taken_over;	  /* from pollers, and none has polled since */
 	unsigned posts_seen; /* by the progress thread */
@@ -113,7 +116,7 @@ void vb_progress_wake(struct vb_driver *driver);
 bool vb_progress_is_thread(void); /* the caller is a progress thread */
 /* Who attends from now on. With the mutex held. */
 void vb_progress_attend(struct vb_driver *driver, enum vb_attendance attendance);
-/* Pollers, who attend, have driven a turn: the thread stays asleep. With the mutex held. */
+/* Pollers, who attend, have driven a turn: the thread need not. With the mutex held. */
 void vb_progress_polled(struct vb_driver *driver);
 /* Somebody polls while the thread attends. True: a poller that was only kept away. With the mutex held. */
 bool vb_progress_is_poller_back(struct vb_driver *driver);

@@ -4,8 +4,10 @@
  * process is never woken. For the broker it never waits: that has a thread of its own (broker.c).
  *
  * Threads that poll would be slowed down by a second thread woken for every packet, so after a few polls they take the
- * port out of its epoll set, and set a timer that they put off while they go on. When it comes up nobody has polled
- * for a while, and the thread takes the port back.
+ * port out of its epoll set, and only say when they polled last. The thread looks at that by its timer, which it sets
+ * itself: to set one is a system call, and in a virtual machine takes as long as thirty messages. When nobody has
+ * polled for a while, it takes the port back. It looks ever more seldom while they go on, for a look may take a poller's
+ * core: whoever stops is missed after no more time than he had polled, up to LOOK_AT_LEAST.
  *
  * Pollers that share their core come late, and would come later still if the thread ran as well: woken for each packet,
  * it takes the core from a peer amid its sending and answers before the program does, and a message of eight bytes
@@ -26,6 +28,7 @@
 #include "os/thread.h"
 
 #define LATE_IN_A_CROWD	 (800 * VB_US) /* less than the millisecond after which a peer that hears nothing probes */
+#define LOOK_AT_LEAST	 (3200 * VB_US) /* but LATE_IN_A_CROWD where peers of other hosts are heard */
 #define TURNS_AT_A_TIME	 64 /* between two looks at what else there is to do */
 #define NAME		 "verbena"
 
@@ -70,21 +73,36 @@ static void note_presence(struct vb_driver *d, vb_time now)
 	struct vb_presence presence = vb_presence_of_caller(now);
 	struct vb_crowding *crowding = vb_crowding_of_caller();
 
+	d->noted_at = now;
 	vb_crowding_polled(crowding, &presence);
 	d->waits_for_pollers = vb_crowding_is_kept_away(crowding);
 }
 
-static void put_off_takeover(struct vb_driver *d)
+void vb_progress_polled(struct vb_driver *d)
+{
+	d->polled_at = d->turned_at;
+	if (vb_time_diff(d->turned_at, d->noted_at) >= VB_LATE / 2)
+		note_presence(d, d->turned_at);
+}
+
+static void look_at_pollers_after(struct vb_driver *d, vb_time time)
+{
+	d->looks_after = time;
+	vb_host_set_timer(d->timer_fd, (struct vb_deadline){ vb_time_add(d->polled_at, time), true });
+}
+
+static void welcome_pollers(struct vb_driver *d)
 {
 	d->polled_at = vb_host_now();
 	note_presence(d, d->polled_at);
-	vb_host_set_timer(d->timer_fd, (struct vb_deadline){ vb_time_add(d->polled_at, patience(d)), true });
+	look_at_pollers_after(d, patience(d));
 }
 
-void vb_progress_polled(struct vb_driver *d)
+static void look_again(struct vb_driver *d, vb_time away)
 {
-	if (vb_time_diff(d->turned_at, d->polled_at) >= patience(d) / 2)
-		put_off_takeover(d);
+	vb_time most = d->port_quiet < VB_PORT_QUIET ? LATE_IN_A_CROWD : LOOK_AT_LEAST;
+
+	look_at_pollers_after(d, vb_crowding_looks_after(d->looks_after, away, patience(d), most));
 }
 
 bool vb_progress_is_poller_back(struct vb_driver *d)
@@ -147,7 +165,7 @@ void vb_progress_attend(struct vb_driver *d, enum vb_attendance attendance)
 		epoll_set(d, EPOLL_CTL_MOD, vb_neighbours_fd(d), attendance == VB_ATTENDED_BY_WAITER ? 0 : EPOLLIN,
 			SOURCE_NEIGHBOURS);
 	if (attendance == VB_ATTENDED_BY_POLLERS)
-		put_off_takeover(d);
+		welcome_pollers(d);
 	else if (before == VB_ATTENDED_BY_POLLERS)
 		set_timer(d, (struct vb_deadline){ 0 });
 }
@@ -274,12 +292,15 @@ static bool drive(struct vb_driver *d)
 	return !is_busy;
 }
 
-/* The pollers' timer has come up. False: they have put it off meanwhile. */
+/* The pollers' timer has come up. False: they are still there. */
 static bool take_over(struct vb_driver *d)
 {
 	vb_driver_lock(d);
 	bool they_attend = d->attendance == VB_ATTENDED_BY_POLLERS;
-	bool they_poll = they_attend && vb_time_since(d->polled_at, vb_host_now()) < patience(d);
+	vb_time away = vb_time_since(d->polled_at, vb_host_now());
+	bool they_poll = they_attend && away < patience(d);
+	if (they_poll)
+		look_again(d, away);
 	if (they_attend && !they_poll) {
 		d->is_taken_over = true;
 		vb_progress_attend(d, VB_ATTENDED_BY_THREAD);

@@ -128,6 +128,23 @@ static void yield__that_nobody_takes_ends_the_sharing(void **state)
 }
 
 /* Runs for longer than the kernel's count is coarse. */
+static void look__at_pollers_is_seldom_while_they_are_there(void **state)
+{
+	vb_time after = VB_LATE;
+
+	for (int i = 0; i < 10; i++) {
+		vb_time next = vb_crowding_looks_after(after, VB_US, VB_LATE, 10 * VB_LATE);
+		assert_true(next == (2 * after < 10 * VB_LATE ? 2 * after : 10 * VB_LATE));
+		after = next;
+	}
+	assert_true(after == 10 * VB_LATE);
+}
+
+static void look__at_pollers_who_may_be_leaving_is_soon(void **state)
+{
+	assert_true(vb_crowding_looks_after(10 * VB_LATE, VB_LATE / 2, VB_LATE, 10 * VB_LATE) == VB_LATE);
+}
+
 static void presence__counts_what_the_caller_ran_and_slept(void **state)
 {
 	const struct timespec a_moment = { .tv_nsec = 1000000 };
@@ -154,6 +171,8 @@ int main(void)
 		cmocka_unit_test(rest__is_not_for_whoever_has_found_something),
 		cmocka_unit_test(yield__that_nobody_took_is_not_repeated_for_a_while),
 		cmocka_unit_test(yield__that_somebody_took_is_repeated_at_once),
+		cmocka_unit_test(look__at_pollers_is_seldom_while_they_are_there),
+		cmocka_unit_test(look__at_pollers_who_may_be_leaving_is_soon),
 		cmocka_unit_test(presence__counts_what_the_caller_ran_and_slept),
 	};
 
