@@ -1,6 +1,8 @@
 """The runner's own tests: on a suite made for them, whose tests pass, fail, skip, hang and crash."""
 
 import collections
+import contextlib
+import io
 import pathlib
 import sys
 import tempfile
@@ -97,7 +99,9 @@ class TriesAgain(unittest.TestCase):
                          (("m.C.a", "failed"), ("m.C.b", "failed"), ("n.C.c", "passed"), ("o.C.d", "failed"))}
         fresh = self.Fresh({"m.C.a": run.Result("m.C.a", "passed", ""), "m.C.b": run.Result("m.C.b", "failed", "again"),
                             "o.C.d": run.Result("o.C.d", "skipped", "")})
-        run.try_again(first, fresh)
+        with contextlib.redirect_stdout(io.StringIO()) as said:
+            run.try_again(first, fresh)
+        self.assertIn("UNSTEADY: m.C.a", said.getvalue())
         self.assertEqual(fresh.ran, [["m"], ["o"]])
         self.assertEqual([first.results[name].result for name in sorted(first.results)],
                          ["passed", "failed", "passed", "failed"])
@@ -121,8 +125,10 @@ class Judges(unittest.TestCase):
             self.assertTrue(self.complaint(*case), case)
 
     def test_a_test_that_is_to_pass_must_be_run(self):
-        self.assertEqual(run.judge("here", {}, self.RULES[:1], ["m"])[1], 1)
-        self.assertEqual(run.judge("here", {}, self.RULES[:1], ["n"])[1], 0)
+        with contextlib.redirect_stdout(io.StringIO()) as said:
+            self.assertEqual(run.judge("here", {}, self.RULES[:1], ["m"])[1], 1)
+            self.assertEqual(run.judge("here", {}, self.RULES[:1], ["n"])[1], 0)
+        self.assertIn("FAILED  m.C.a over here", said.getvalue())
 
 
 class Releases(unittest.TestCase):
