@@ -118,11 +118,15 @@ void vb_echo_on_sent(struct vb_qp *qp, const struct vb_outgoing *out, uint32_t c
 		echo->is_due = true;
 }
 
-void vb_echo_ask(struct vb_qp *qp)
+bool vb_echo_must_drain(struct vb_qp *qp, vb_time now)
 {
 	struct vb_echo *echo = qp->requester.echo;
-	if (echo && echo->asked == echo->answered)
+	if (!echo || qp->flight.out == 0)
+		return false;
+	if (echo->asked == echo->answered)
 		echo->is_due = true;
+	block(echo, now);
+	return true;
 }
 
 void vb_echo_emit_request(struct vb_qp *qp, struct vb_batch *batch)

@@ -34,7 +34,8 @@ void vb_echo_turn_to(struct vb_qp *qp, const struct vb_gid *gid, uint32_t qpn);
  * echoes. */
 bool vb_echo_allows(struct vb_qp *qp, uint32_t cost, vb_time now);
 void vb_echo_on_sent(struct vb_qp *qp, const struct vb_outgoing *out, uint32_t cost);
-void vb_echo_ask(struct vb_qp *qp); /* has it arrived? */
+/* True: the QP waits until what it sent has arrived, or nobody knows of it any more. */
+bool vb_echo_must_drain(struct vb_qp *qp, vb_time now);
 void vb_echo_emit_request(struct vb_qp *qp, struct vb_batch *batch);
 void vb_echo_on_timer(struct vb_qp *qp, vb_time now);
 void vb_echo_give_up(struct vb_qp *qp); /* nothing of what was sent counts any more */

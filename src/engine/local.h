@@ -400,8 +400,10 @@ static inline bool vb_answer_lies_in(const struct vb_answer *answer, const struc
 }
 
 /* local_ud.c */
-/* UD's requests from the cursor on that are for neighbours go on to these. True: that was all there is. */
-bool vb_local_route_datagrams(struct vb_qp *qp);
+/* UD's requests from the cursor to that tail that are for neighbours go on to these. True: that was all there is. */
+bool vb_local_route_datagrams(struct vb_qp *qp, uint32_t tail);
+/* It is for a neighbour, to whom packets of this QP are under way. */
+bool vb_local_follows_packets(struct vb_qp *qp, const struct vb_send_wqe *wqe);
 bool vb_local_send_datagrams(struct vb_neighbour *neighbour, struct vb_local_room *room, vb_time now); /* false: no room */
 void vb_local_receive_datagram(
 	struct vb_neighbour *neighbour, const struct vb_descriptor *request, const struct vb_local_heap *heap);

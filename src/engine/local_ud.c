@@ -151,32 +151,40 @@ static struct vb_peer *find_far(struct vb_qp *qp, const struct vb_send_wqe *wqe)
 	return qp->local.far = peer;
 }
 
-/* NULL: it goes as a packet. What went there as packets is not to be overtaken. */
-static struct vb_neighbour *way_of(struct vb_qp *qp, const struct vb_send_wqe *wqe)
+/* NULL: it goes as a packet. */
+static struct vb_peer *neighbouring_peer(struct vb_qp *qp, const struct vb_send_wqe *wqe)
 {
-	const struct vb_peer *peer = wqe->length <= qp->mtu ? find_far(qp, wqe) : NULL;
-	if (!peer || !peer->neighbour || peer->neighbour->is_lost)
-		return NULL;
-	if (qp->peer == peer && qp->flight.out > 0) {
-		vb_echo_ask(qp);
-		return NULL;
-	}
-	return peer->neighbour;
+	struct vb_peer *peer = wqe->length <= qp->mtu ? find_far(qp, wqe) : NULL;
+	return peer && peer->neighbour && !peer->neighbour->is_lost ? peer : NULL;
 }
 
-bool vb_local_route_datagrams(struct vb_qp *qp)
+/* What went there as packets is not to be overtaken. */
+static bool is_behind_packets(const struct vb_qp *qp, const struct vb_peer *peer)
+{
+	return qp->peer == peer && qp->flight.out > 0;
+}
+
+bool vb_local_follows_packets(struct vb_qp *qp, const struct vb_send_wqe *wqe)
+{
+	if (!qp->lane->has_neighbours || qp->flight.out == 0)
+		return false;
+	const struct vb_peer *peer = neighbouring_peer(qp, wqe);
+	return peer && is_behind_packets(qp, peer);
+}
+
+bool vb_local_route_datagrams(struct vb_qp *qp, uint32_t tail)
 {
 	const struct vb_requester *rq = &qp->requester;
-	uint32_t first = rq->cursor, tail = atomic_load_explicit(&qp->sq.tail, memory_order_acquire);
+	uint32_t first = rq->cursor;
 	if (!qp->lane->has_neighbours || vb_state(qp) != VB_QPS_RTS || rq->doomed)
 		return false;
 	while (rq->cursor != tail) {
 		struct vb_send_wqe *wqe = vb_send_wqe_at(&qp->sq, rq->cursor);
-		struct vb_neighbour *neighbour = way_of(qp, wqe);
-		if (!neighbour)
+		const struct vb_peer *peer = neighbouring_peer(qp, wqe);
+		if (!peer || is_behind_packets(qp, peer))
 			return false;
 		vb_ud_start(qp, wqe);
-		add(neighbour, qp, wqe);
+		add(peer->neighbour, qp, wqe);
 	}
 	return rq->cursor != first;
 }

@@ -31,7 +31,8 @@ void vb_schedule(struct vb_qp *qp)
 		if (qp->responder.active_resources == 0) /* that it answers by packets */
 			return;
 	}
-	if (qp->type == VB_QP_UD && vb_local_route_datagrams(qp))
+	if (qp->type == VB_QP_UD &&
+		vb_local_route_datagrams(qp, atomic_load_explicit(&qp->sq.tail, memory_order_acquire)))
 		return;
 	if (vb_congestion_is_due(&qp->congestion, qp->lane->now))
 		vb_schedule_now(qp);

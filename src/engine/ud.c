@@ -124,8 +124,9 @@ void vb_ud_start(struct vb_qp *qp, struct vb_send_wqe *wqe)
 bool vb_ud_emit(struct vb_qp *qp, struct vb_batch *batch, vb_time now)
 {
 	struct vb_requester *rq = &qp->requester;
-	if (vb_state(qp) != VB_QPS_RTS || rq->doomed || vb_local_route_datagrams(qp) ||
-		rq->cursor == atomic_load_explicit(&qp->sq.tail, memory_order_acquire))
+	/* Once: a datagram that is posted meanwhile has not been looked at. */
+	const uint32_t tail = atomic_load_explicit(&qp->sq.tail, memory_order_acquire);
+	if (vb_state(qp) != VB_QPS_RTS || rq->doomed || vb_local_route_datagrams(qp, tail) || rq->cursor == tail)
 		return false;
 	struct vb_send_wqe *wqe = vb_send_wqe_at(&qp->sq, rq->cursor);
 	uint8_t opcode = wqe->opcode == VB_WR_SEND_WITH_IMM ? VB_UD_SEND_ONLY_IMM : VB_UD_SEND_ONLY;
@@ -137,7 +138,8 @@ bool vb_ud_emit(struct vb_qp *qp, struct vb_batch *batch, vb_time now)
 	vb_echo_turn_to(qp, &wqe->ud.av.dgid, wqe->ud.qpn);
 	if (qp->peer && !qp->peer->was_wished)
 		vb_peer_wish(qp->lane, qp->peer);
-	if (vb_peer_must_be_met(qp) || !vb_echo_allows(qp, cost, now))
+	if (vb_peer_must_be_met(qp) || (vb_local_follows_packets(qp, wqe) && vb_echo_must_drain(qp, now)) ||
+		!vb_echo_allows(qp, cost, now))
 		return false;
 	struct vb_outgoing *out = vb_batch_add(batch, qp, opcode, &wqe->ud.av);
 

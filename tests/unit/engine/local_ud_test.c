@@ -344,15 +344,31 @@ static void way__changes_once_packets_have_arrived(void **state)
 	pair_settle(p);
 	pair_be_neighbours(p);
 	p->is_local = true;
-	pair_post_datagram(p, 0, SOURCE, 8);
-	pair_settle(p);
-	assert_int_equal(p->descriptors, 0);
-	pair_post_datagram(p, 0, SOURCE, 8);
-	pair_settle(p);
-	assert_int_equal(p->descriptors, 1);
-	assert_int_equal(completions(p, 0, VB_WC_SUCCESS), 3);
 	for (unsigned i = 0; i < 3; i++)
+		pair_post_datagram(p, 0, SOURCE, 8);
+	pair_step_wire(p, 0);
+	assert_int_equal(counter(p, 0, VB_TX_PACKETS), 2); /* the first, and the question whether it has arrived */
+	pair_settle(p);
+	assert_int_equal(p->descriptors, 3);
+	assert_int_equal(completions(p, 0, VB_WC_SUCCESS), 4);
+	for (unsigned i = 0; i < 4; i++)
 		assert_int_equal(pair_completion(p, 1).wr_id, i);
+	pair_close(p);
+}
+
+/* One that is posted while the queue is looked through has not been looked at: the next look finds its way. */
+static void way__of_what_is_posted_meanwhile_is_looked_for_later(void **state)
+{
+	struct pair *p = open_ud(true);
+	const struct vb_qp *qp = p->side[0].qp;
+	for (unsigned i = 0; i < 2; i++)
+		pair_post_datagram(p, 0, SOURCE, 8);
+	for (uint32_t tail = 0; tail <= 2; tail++) {
+		vb_local_route_datagrams(p->side[0].qp, tail);
+		assert_int_equal(qp->requester.cursor, tail);
+	}
+	pair_settle(p);
+	assert_int_equal(p->descriptors, 2);
 	pair_close(p);
 }
 
@@ -485,6 +501,7 @@ int main(void)
 		cmocka_unit_test(deaf__is_not_who_was_not_asked),
 		cmocka_unit_test(death__completes_what_waits),
 		cmocka_unit_test(way__changes_once_packets_have_arrived),
+		cmocka_unit_test(way__of_what_is_posted_meanwhile_is_looked_for_later),
 		cmocka_unit_test(way__to_another_device_is_the_wire),
 		cmocka_unit_test(lie__about_who_he_is),
 		cmocka_unit_test(truth__of_another_device_is_believed),
