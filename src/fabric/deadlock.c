@@ -1,16 +1,33 @@
-/* See deadlock.h. A class of a port that is stopped waits for what it has sent to leave the switch at the other end. It is
- * alive if some of that is in a class that may leave, or is alive itself; what is left when all that are alive are known
- * waits only for its like. A stopped class of which nothing is at the other end is alive: word is on its way. */
+/* See deadlock.h. A class of a link that is held waits for what it has sent to leave the switch at the other end. It is
+ * alive if some of that is in a class that is, or if word for it to go on is due or under way, which the other end knows;
+ * what is left when all that are alive are known waits only for its like: who is paused is let go on only when something
+ * of his own has left. */
 #include <stdlib.h>
+#include "fabric/buffer.h"
+#include "fabric/credits.h"
 #include "fabric/deadlock.h"
-#include "fabric/port.h"
 
-#define PATIENCE VB_MS
+/* A class of a link is one of many places. */
+static uint32_t place_of(uint32_t link, uint8_t class)
+{
+	return link * FABRIC_CLASSES + class;
+}
+static uint32_t link_of(uint32_t place)
+{
+	return place / FABRIC_CLASSES;
+}
+static uint8_t class_of(uint32_t place)
+{
+	return place % FABRIC_CLASSES;
+}
 
 struct search {
 	struct fabric *fabric;
-	/* Masks of classes, by link. */
-	uint8_t *stopped, *behind, *alive; /* behind: something of it is in the switch at the other end */
+	uint8_t *dead;	 /* masks of classes, by link: those held that are not known to be alive */
+	uint64_t *stuck; /* by place: what of it lies at the other end, in queues that are not known to be alive */
+	uint32_t *next;	 /* by dead place: one that it waits for */
+	uint32_t *news;	 /* places known to be alive, whose queues have not been looked at */
+	uint32_t news_count;
 };
 
 static const struct part *part_of(const struct fabric *fabric, uint32_t link)
@@ -20,140 +37,223 @@ static const struct part *part_of(const struct fabric *fabric, uint32_t link)
 						      : fabric->endpoints[network_index(from)].part];
 }
 
-static void find_stopped(struct search *search, uint32_t link)
+/* ---- Who is held --------------------------------------------------------------------------------------------------- */
+
+static bool has_credit(const struct part *part, uint32_t link, uint8_t class)
 {
-	const struct port *port = search->fabric->ports[link];
-	const struct part *part = part_of(search->fabric, link);
-	for (uint8_t class = 0; port->occupied >> class; class++)
-		if (port->occupied & 1u << class && port_is_stopped(part, port, class))
-			search->stopped[link] |= (uint8_t)(1u << class);
+	const struct port_queue *queue = &part->fabric->ports[link]->queues[class];
+	const struct ingress *ingress = part->fabric->ingresses[link];
+	uint64_t wanted = credits_of(part->packets[queue->head].wire_bytes);
+	return queue->blocks_sent + wanted <= ingress->classes[class].blocks_freed;
 }
 
-/* True: somebody is alive who was not known to be. */
-static bool look_at_queue(struct search *search, uint32_t link, uint8_t class)
+/* And nothing frees it that has been said, or is sure to happen. */
+static bool is_held(const struct fabric *fabric, uint32_t link, uint8_t class)
 {
-	const struct fabric *fabric = search->fabric;
 	const struct part *part = part_of(fabric, link);
+	const struct port *port = fabric->ports[link];
 	const uint8_t bit = (uint8_t)(1u << class);
-	bool leaves = !(search->stopped[link] & bit) || search->alive[link] & bit, is_news = false;
-	for (uint32_t index = fabric->ports[link]->queues[class].head; index != NO_PACKET; index = part->packets[index].next) {
-		const struct packet *packet = &part->packets[index];
-		const struct port *from = fabric->ports[packet->in_link];
-		if (!from)
-			continue;
-		uint8_t its = (uint8_t)(1u << port_class(from, packet));
-		search->behind[packet->in_link] |= its;
-		is_news |= leaves && !(search->alive[packet->in_link] & its);
-		if (leaves)
-			search->alive[packet->in_link] |= its;
-	}
-	return is_news;
+	if (!(port->occupied & bit) || !port_is_stopped(part, port, class))
+		return false;
+	if (port->has_credits)
+		return !has_credit(part, link, class);
+	bool is_watched = fabric->links[link].kind == LINK_PORT && port->profile->watchdog;
+	return !is_watched && fabric->ingresses[link]->paused & bit;
 }
 
-static bool look_at_all(struct search *search)
+static uint8_t held_classes(const struct fabric *fabric, uint32_t link)
 {
-	const struct fabric *fabric = search->fabric;
-	bool is_news = false;
-	for (uint32_t link = 0; link < fabric->network->link_count; link++) {
-		const struct port *port = fabric->links[link].kind == LINK_PORT ? fabric->ports[link] : NULL;
-		for (uint8_t class = 0; port && port->occupied >> class; class++)
-			if (port->occupied & 1u << class)
-				is_news |= look_at_queue(search, link, class);
-	}
-	return is_news;
+	const struct port *port = fabric->ports[link];
+	uint8_t held = 0;
+	for (uint8_t class = 0; port && port->occupied >> class; class++)
+		held |= (uint8_t)(is_held(fabric, link, class) << class);
+	return held;
 }
 
-/* Whom the class of a dead link waits for: the first such class of the switch at the other end. */
-static bool next_dead(const struct search *search, uint32_t *link, uint8_t *class)
+static bool find_held(struct search *search)
+{
+	bool is_any = false;
+	for (uint32_t link = 0; link < search->fabric->network->link_count; link++) {
+		search->dead[link] = held_classes(search->fabric, link);
+		is_any |= search->dead[link] != 0;
+	}
+	return is_any;
+}
+
+/* ---- Who is alive -------------------------------------------------------------------------------------------------- */
+
+static bool is_dead(const struct search *search, uint32_t place)
+{
+	return search->dead[link_of(place)] & 1u << class_of(place);
+}
+
+static void say_alive(struct search *search, uint32_t place)
+{
+	search->dead[link_of(place)] &= (uint8_t)~(1u << class_of(place));
+	search->news[search->news_count++] = place;
+}
+
+/* Where the packet came from, if somebody may be stopped there. */
+static bool find_sender(const struct fabric *fabric, const struct packet *packet, uint32_t *place, uint64_t *amount)
+{
+	const struct port *from = fabric->ports[packet->in_link];
+	if (!from)
+		return false;
+	*place = place_of(packet->in_link, port_class(from, packet));
+	*amount = from->has_credits ? credits_of(packet->wire_bytes) : packet->wire_bytes;
+	return true;
+}
+
+typedef void visitor(struct search *search, uint32_t queue, uint32_t sender, uint64_t amount);
+
+static void visit_queue(struct search *search, uint32_t place, visitor *visit)
 {
 	const struct fabric *fabric = search->fabric;
-	const struct network_switch *at = &fabric->network->switches[fabric->links[*link].to];
-	for (uint32_t i = 0; i < at->port_count; i++) {
-		uint32_t out = fabric->network->ports[at->first_port + i];
-		const struct part *part = part_of(fabric, out);
-		const struct port *port = fabric->ports[out];
-		for (uint8_t its = 0; port && port->occupied >> its; its++) {
-			if (!(port->occupied & 1u << its))
-				continue;
-			for (uint32_t index = port->queues[its].head; index != NO_PACKET; index = part->packets[index].next) {
-				const struct packet *packet = &part->packets[index];
-				if (packet->in_link != *link || port_class(fabric->ports[*link], packet) != *class)
-					continue;
-				*link = out;
-				*class = its;
-				return true;
-			}
+	const uint32_t link = link_of(place);
+	const struct part *part = part_of(fabric, link);
+	const struct port *port = fabric->ports[link];
+	uint32_t sender;
+	uint64_t amount;
+	if (fabric->links[link].kind != LINK_PORT || !(port->occupied & 1u << class_of(place)))
+		return;
+	for (uint32_t i = port->queues[class_of(place)].head; i != NO_PACKET; i = part->packets[i].next)
+		if (find_sender(fabric, &part->packets[i], &sender, &amount))
+			visit(search, place, sender, amount);
+}
+
+static void visit_all(struct search *search, visitor *visit)
+{
+	const struct fabric *fabric = search->fabric;
+	for (uint32_t link = 0; link < fabric->network->link_count; link++)
+		for (uint8_t class = 0; fabric->ports[link] && fabric->ports[link]->occupied >> class; class++)
+			visit_queue(search, place_of(link, class), visit);
+}
+
+static void count_stuck(struct search *search, uint32_t queue, uint32_t sender, uint64_t amount)
+{
+	(void)queue;
+	search->stuck[sender] += amount;
+}
+
+static void free_sender(struct search *search, uint32_t queue, uint32_t sender, uint64_t amount)
+{
+	(void)queue;
+	search->stuck[sender] -= amount;
+	if (is_dead(search, sender))
+		say_alive(search, sender);
+}
+
+/* Blocks on the wire, whose credit comes back if they can leave. */
+static bool is_under_way(const struct search *search, uint32_t place)
+{
+	const struct fabric *fabric = search->fabric;
+	const struct port *port = fabric->ports[link_of(place)];
+	const struct ingress *ingress = fabric->ingresses[link_of(place)];
+	const uint64_t room = ingress->profile->credit_bytes / CREDIT_BLOCK;
+	const uint64_t not_back =
+		port->queues[class_of(place)].blocks_sent + room - ingress->classes[class_of(place)].blocks_freed;
+	return not_back > search->stuck[place];
+}
+
+/* Queues that nobody holds, and who is held for nothing that is there. */
+static void find_alive(struct search *search)
+{
+	const struct fabric *fabric = search->fabric;
+	for (uint32_t link = 0; link < fabric->network->link_count; link++)
+		for (uint8_t class = 0; fabric->ports[link] && fabric->ports[link]->occupied >> class; class++) {
+			uint32_t place = place_of(link, class);
+			if (!is_dead(search, place) || search->stuck[place] == 0 ||
+				(fabric->ports[link]->has_credits && is_under_way(search, place)))
+				say_alive(search, place);
 		}
-	}
-	return false;
 }
 
-/* Whoever follows waits long enough is in the cycle. Gives a hash of who is in it and of what has left there. */
-static uint64_t follow(const struct search *search, uint32_t first, uint8_t class)
+static void find_dead(struct search *search)
+{
+	visit_all(search, count_stuck);
+	find_alive(search);
+	while (search->news_count > 0)
+		visit_queue(search, search->news[--search->news_count], free_sender);
+}
+
+/* ---- Cycles -------------------------------------------------------------------------------------------------------- */
+
+static void link_sender(struct search *search, uint32_t queue, uint32_t sender, uint64_t amount)
+{
+	(void)amount;
+	if (is_dead(search, sender))
+		search->next[sender] = queue;
+}
+
+/* Gives a hash of who is in it and of what has left there. */
+static uint64_t take_cycle(struct search *search, uint32_t first)
 {
 	struct fabric *fabric = search->fabric;
-	uint32_t link = first, count = 0;
-	const uint32_t many = fabric->network->link_count * FABRIC_CLASSES;
-	for (uint32_t i = 0; i < many; i++)
-		if (!next_dead(search, &link, &class))
-			return 0;
-	const uint32_t begin = link;
-	const uint8_t begin_class = class;
 	uint64_t hash = 1;
-	bool is_watched = false;
+	uint32_t place = first;
+	fabric->cycle_count = 0;
 	do {
-		fabric->cycle[count++] = link;
-		hash = fabric_chance(hash, link, fabric->links[link].packets);
-		is_watched |= fabric->links[link].kind == LINK_PORT && fabric->ports[link]->profile->watchdog;
-		if (!next_dead(search, &link, &class))
-			return 0;
-	} while ((link != begin || class != begin_class) && count < fabric->network->link_count);
-	fabric->cycle_count = count;
-	return is_watched ? 0 : hash;
+		const uint32_t link = link_of(place);
+		fabric->cycle[fabric->cycle_count++] = link;
+		hash = fabric_chance(hash, place, fabric->ports[link]->queues[class_of(place)].blocks_sent);
+		hash = fabric_chance(hash, link, fabric->counts[link].lost);
+		place = search->next[place];
+	} while (place != first && fabric->cycle_count < fabric->network->link_count);
+	return hash ? hash : 1;
 }
 
-/* A hash of a cycle; 0: there is none. */
-static uint64_t find_cycle(struct search *search)
+/* Who is dead waits for one that is too: whoever follows comes to a cycle. */
+static uint64_t follow(struct search *search)
 {
 	const struct fabric *fabric = search->fabric;
-	const uint32_t count = fabric->network->link_count;
-	bool is_any = false;
-	for (uint32_t link = 0; link < count; link++)
-		if (fabric->ports[link]) {
-			find_stopped(search, link);
-			is_any |= search->stopped[link];
+	visit_all(search, link_sender);
+	for (uint32_t link = 0; link < fabric->network->link_count; link++) {
+		if (!search->dead[link])
+			continue;
+		uint32_t place = place_of(link, (uint8_t)__builtin_ctz(search->dead[link]));
+		while (search->stuck[place]) { /* says from here on who has been there */
+			search->stuck[place] = 0;
+			place = search->next[place];
 		}
-	if (!is_any)
-		return 0;
-	look_at_all(search);
-	for (uint32_t link = 0; link < count; link++)
-		search->alive[link] |= (uint8_t)~search->behind[link];
-	while (look_at_all(search))
-		;
-	for (uint32_t link = 0; link < count; link++) {
-		uint8_t dead = search->stopped[link] & (uint8_t)~search->alive[link];
-		if (dead)
-			return follow(search, link, (uint8_t)__builtin_ctz(dead));
+		return take_cycle(search, place);
 	}
 	return 0;
 }
 
-bool deadlock_is_found(struct fabric *fabric, vb_time now, bool is_idle)
+static bool allocate(struct search *search)
 {
-	const uint32_t count = fabric->network->link_count;
-	if (!fabric->ports || (!is_idle && now < fabric->cycle_sought_at + PATIENCE))
-		return false;
-	fabric->cycle_sought_at = now;
-	if (!fabric->cycle)
-		fabric->cycle = calloc(count, sizeof(*fabric->cycle));
-	uint8_t *masks = calloc(count, 3);
+	const size_t links = search->fabric->network->link_count, places = links * FABRIC_CLASSES;
+	search->stuck = calloc(places, sizeof(*search->stuck));
+	search->next = calloc(places, sizeof(*search->next));
+	search->news = calloc(places, sizeof(*search->news));
+	if (!search->fabric->cycle)
+		search->fabric->cycle = calloc(links, sizeof(*search->fabric->cycle));
+	return search->stuck && search->next && search->news && search->fabric->cycle;
+}
+
+/* A hash of a cycle; 0: there is none, or no memory to look. */
+static uint64_t find_cycle(struct fabric *fabric)
+{
+	struct search search = { .fabric = fabric, .dead = calloc(fabric->network->link_count, 1) };
 	uint64_t hash = 0;
-	if (fabric->cycle && masks) {
-		struct search search = { fabric, masks, masks + count, masks + 2 * count };
-		hash = find_cycle(&search);
+	if (search.dead && find_held(&search) && allocate(&search)) {
+		find_dead(&search);
+		hash = follow(&search);
 	}
-	free(masks);
-	bool is_found = hash != 0 && (is_idle || hash == fabric->cycle_hash);
+	free(search.dead);
+	free(search.stuck);
+	free(search.next);
+	free(search.news);
+	return hash;
+}
+
+bool deadlock_is_found(struct fabric *fabric, vb_time now, bool is_still)
+{
+	if (!fabric->ports || (!is_still && now < fabric->cycle_sought_at + DEADLOCK_PATIENCE))
+		return false;
+	uint64_t hash = find_cycle(fabric);
+	bool is_found = hash != 0 && (is_still || hash == fabric->cycle_hash);
+	fabric->cycle_sought_at = now;
 	fabric->cycle_hash = hash;
 	return is_found;
 }

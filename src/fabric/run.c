@@ -289,6 +289,10 @@ static enum fabric_end go(struct fabric *fabric, vb_time *ended_at)
 			end = deadlock_is_found(fabric, *ended_at, true) ? FABRIC_DEADLOCK : FABRIC_IDLE;
 			break;
 		}
+		if (next - *ended_at > DEADLOCK_PATIENCE && deadlock_is_found(fabric, *ended_at, true)) {
+			end = FABRIC_DEADLOCK;
+			break;
+		}
 		if (!is_any_flow_open(fabric)) { /* nobody stands still */
 			going.asked_at = next;
 			going.executed = UINT64_MAX;
