@@ -162,7 +162,19 @@ class Sim(unittest.TestCase):
 
     def test_deadlock__ends_with_4_and_says_who_waits_for_whom(self):
         done = self.sim(self.root / "examples/ring.yaml", "--set", "network.switch.watchdog=0", status=4)
+        self.assertIn("ended: deadlock", done.stdout)
         self.assertEqual(len(re.findall(r"^  switch \d port \d waits for$", done.stdout, re.M)), 5)
+        self.assertIn("5 flows are open", done.stdout)
+
+    def test_deadlock__is_named_in_json_link_by_link(self):
+        result = self.json(self.root / "examples/ring.yaml", "--set", "network.switch.watchdog=0", status=4)
+        self.assertEqual(result["end"], "deadlock")
+        self.assertEqual(result["flows_done"], 0)
+        names = [link["name"] for link in result["cycle"]]
+        self.assertEqual(len(set(names)), 5)
+        for link in result["cycle"]:
+            self.assertRegex(link["name"], r"^switch \d port \d$")
+            self.assertGreater(link["paused_ps"], 0)
 
     def test_csv__has_a_line_a_flow(self):
         self.sim(self.scenario(), "--csv", "flows.csv")
