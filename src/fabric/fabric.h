@@ -1,4 +1,4 @@
-/* A run: the real engine in each endpoint of a network, flows between them, virtual time in integer picoseconds.
+/* A run: the real engine, or for comparison none, in each endpoint of a network, flows between them, virtual time in integer picoseconds.
  *
  *   network.h    what the network is            topologies.h  that of a k-ary fat-tree, ...
  *   flows.h      what is sent                   workloads.h   who sends what to whom
@@ -32,12 +32,21 @@ struct fabric_capture {
 	uint32_t wire_bytes;
 };
 
+/* What is in the endpoints. An ideal one is no RoCE, and says what a network can do at most: it sends each flow's packets
+ * as soon as the wire is free, takes them in any order, and answers as the ack policy says. It has no congestion control;
+ * what is dropped is sent again, with all behind it, after the timeout alone. */
+enum fabric_endpoint {
+	FABRIC_ENGINE,
+	FABRIC_IDEAL,
+};
+
 struct fabric_config {
 	const struct network *network; /* borrowed for the run, as all that is pointed to */
 	const struct flow_list *flows;
 	uint64_t seed;
 	uint32_t threads;      /* 0: 1 */
 	/* The transport. */
+	enum fabric_endpoint endpoint;
 	struct vb_cc_config cc;
 	uint32_t mtu;	       /* payload of a packet, bytes */
 	uint32_t data_overhead, ack_overhead; /* wire bytes of a packet beside its payload, and of an ack; 0: what RoCEv2 over

@@ -2,7 +2,6 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
-#include "engine/counters.h"
 #include "fabric/buffer.h"
 #include "fabric/deadlock.h"
 #include "fabric/parts.h"
@@ -54,6 +53,10 @@ static int check(const struct fabric_config *config, char *why, unsigned why_siz
 			to->flow_control == FLOW_CREDITS)
 			return why_not(why, why_size, "link %u: doubles packets, of which only one has credits", i);
 	}
+	if (config->endpoint == FABRIC_IDEAL &&
+		(config->cc.algorithm != &vb_cc_none || config->probe_after || config->captured_count))
+		return why_not(why, why_size, "ideal endpoints have no congestion control, no probes, and no packets of RoCE to "
+			"be captured");
 	int rc = buffer_check(config, why, why_size);
 	return rc ? rc : check_flows(config, why, why_size);
 }
@@ -148,11 +151,8 @@ static int open_all(struct fabric *fabric)
 		rc = ports_open(fabric);
 	if (rc == 0)
 		rc = taps_open(fabric);
-	for (uint32_t i = 0; rc == 0 && i < network->endpoint_count; i++) {
-		fabric->endpoints[i].link = network->endpoints[i].link;
-		fabric->endpoints[i].first_flow = FLOW_NONE;
-		rc = endpoint_open(fabric, i);
-	}
+	if (rc == 0)
+		rc = endpoints_open(fabric);
 	return rc ? rc : queue_flows(fabric);
 }
 
@@ -160,10 +160,7 @@ static void close_all(struct fabric *fabric)
 {
 	windows_close(fabric);
 	taps_close(fabric);
-	for (uint32_t i = 0; fabric->flows && i < fabric->config->flows->count; i++)
-		endpoint_close_flow(fabric, i);
-	for (uint32_t i = 0; fabric->endpoints && i < fabric->network->endpoint_count; i++)
-		endpoint_close(fabric, i);
+	endpoints_close(fabric);
 	for (uint32_t i = 0; fabric->parts && i < fabric->part_count; i++) {
 		struct part *part = &fabric->parts[i];
 		for (uint32_t k = 0; part->out && k < fabric->part_count; k++)
@@ -188,26 +185,6 @@ static void close_all(struct fabric *fabric)
 }
 
 /* ---- Going on ------------------------------------------------------------------------------------------------------ */
-
-static uint64_t lane_counter(const struct fabric *fabric, enum vb_counter counter)
-{
-	uint64_t sum = 0, values[VB_COUNTER_COUNT];
-	for (uint32_t i = 0; i < fabric->network->endpoint_count; i++) {
-		vb_lane_counters(fabric->endpoints[i].lane, values);
-		sum += values[counter];
-	}
-	return sum;
-}
-
-/* Requests that were executed: what goes on though nothing gets on does not raise it. */
-static uint64_t requests_executed(const struct fabric *fabric)
-{
-	uint64_t responses = 0;
-	for (uint32_t i = 0; i < fabric->part_count; i++)
-		responses += fabric->parts[i].responses;
-	return lane_counter(fabric, VB_RX_PACKETS) - responses - lane_counter(fabric, VB_DUPLICATES) -
-		lane_counter(fabric, VB_DROP_OUT_OF_ORDER) - lane_counter(fabric, VB_OUT_OF_ORDER);
-}
 
 struct going {
 	struct fabric *fabric;
@@ -252,7 +229,7 @@ static bool is_over(struct going *going, vb_time now, enum fabric_end *end)
 		return true;
 	}
 	if (now - going->asked_at >= (config->stall ? config->stall : STALL)) {
-		uint64_t executed = requests_executed(fabric) + progress.flows_done;
+		uint64_t executed = endpoints_executed(fabric) + progress.flows_done;
 		*end = FABRIC_LIVELOCK;
 		if (executed == going->executed)
 			return true;
@@ -374,10 +351,7 @@ static void say(struct fabric *fabric, struct fabric_result *result)
 		result->marked_packets += result->links[i].marks;
 		result->pauses += result->links[i].pauses;
 	}
-	result->resent_packets = lane_counter(fabric, VB_RETRANSMITTED);
-	result->timeouts = lane_counter(fabric, VB_TIMEOUTS);
-	result->naks = lane_counter(fabric, VB_NAK_SENT);
-	result->cnps = lane_counter(fabric, VB_CNP_SENT);
+	endpoints_say(fabric, result);
 	result->endpoints = fabric->network->endpoint_count;
 	result->threads = fabric->part_count;
 	result->hash = hash_of(result, flows, links);

@@ -80,26 +80,41 @@ struct letter_box {
 struct flow_state {
 	struct vb_qp *requester, *responder;
 	uint32_t src, dst;
-	uint32_t parts_left; /* work requests */
+	uint32_t parts_left; /* work requests of an engine */
 	uint32_t next;	     /* of the same source: the next to begin by itself */
 	uint32_t first_waiting, next_waiting; /* flows that begin when this one ends */
 	struct flow_result result;
 };
 
-struct endpoint {
-	/* What each packet has looked at. */
+/* What is in an endpoint: an engine... */
+struct engine_end {
 	struct vb_lane *lane;
 	struct vb_cq *cq;
-	vb_time armed_for; /* the timer's event that counts */
-	uint32_t link;	   /* outgoing */
-	uint16_t part;
-	bool is_wire_awaited, is_armed, is_flow_awaited;
-	uint32_t first_flow; /* that has not begun, by start */
-	uint32_t open_parts; /* work requests of its flows */
-	vb_time flow_at;     /* the flows' event that counts */
 	struct vb_mr *mr;
 	struct vb_nic *nic;
 	struct vb_pd *pd;
+	uint32_t open_parts; /* work requests of its flows */
+};
+
+/* ... or what has none: lists of flows, FLOW_NONE where they end. */
+struct ideal_end {
+	struct vb_deadline deadline; /* to look whether flows were heard of */
+	uint32_t first_turn, last_turn;	    /* with packets to send */
+	uint32_t first_answer, last_answer; /* of others, with an answer to send */
+	uint32_t first_open;
+};
+
+struct endpoint {
+	vb_time armed_for; /* the timer's event that counts */
+	vb_time flow_at;     /* the flows' event that counts */
+	uint32_t link;	   /* outgoing */
+	uint32_t first_flow; /* that has not begun, by start */
+	uint16_t part;
+	bool is_wire_awaited, is_armed, is_flow_awaited, is_ideal;
+	union {
+		struct engine_end engine;
+		struct ideal_end ideal;
+	};
 };
 
 struct switch_state {
@@ -121,6 +136,7 @@ struct part {
 	struct vb_batch *batch;
 	bool is_out_of_memory;
 	uint64_t event_count, packet_hops, data_packets, acks, responses, drops, lossless_drops, lost, payload_bytes;
+	uint64_t arrived, resent, timeouts; /* packets of ideal endpoints, once each */
 	uint32_t flows_begun, flows_done, flows_failed;
 	vb_time last_flow;
 	uint64_t cpu_ns, window_ns;
@@ -142,6 +158,7 @@ struct fabric {
 	vb_time cycle_sought_at;
 	bool has_outages; /* a link is down at times */
 	struct endpoint *endpoints;
+	struct ideal *ideal; /* NULL: endpoints are engines */
 	struct switch_state *switches;
 	struct flow_state *flows;
 	struct part *parts;
@@ -191,10 +208,9 @@ void switch_receive(struct part *part, uint32_t at_switch, uint32_t packet);
 void switch_expect(struct part *part, uint32_t at_switch, uint32_t packet);
 
 /* endpoints.c */
-int endpoint_open(struct fabric *fabric, uint32_t endpoint);
+int endpoints_open(struct fabric *fabric);
 int endpoint_open_flow(struct fabric *fabric, uint32_t flow);
-void endpoint_close(struct fabric *fabric, uint32_t endpoint); /* its flows are */
-void endpoint_close_flow(struct fabric *fabric, uint32_t flow);
+void endpoints_close(struct fabric *fabric); /* and flows */
 void endpoint_queue_flows(struct fabric *fabric); /* those that wait for nobody's end */
 void endpoint_receive(struct part *part, uint32_t endpoint, uint32_t packet);
 void endpoint_expect(const struct part *part, uint32_t endpoint, uint32_t packet);
@@ -202,5 +218,8 @@ void endpoint_wake(struct part *part, uint32_t endpoint); /* something may leave
 void endpoint_on_wire(struct part *part, uint32_t endpoint);
 void endpoint_on_timer(struct part *part, uint32_t endpoint);
 void endpoint_on_flow(struct part *part, uint32_t endpoint);
+/* Requests that were executed: what goes on though nothing gets on does not raise it. */
+uint64_t endpoints_executed(const struct fabric *fabric);
+void endpoints_say(const struct fabric *fabric, struct fabric_result *result);
 
 #endif

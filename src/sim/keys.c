@@ -193,6 +193,8 @@ const struct scenario_key scenario_keys[] = {
 	{ "network.faults.*.detection", VALUE_TIME, FAULT(fault.detection), ANY_TIME, .preset = "0",
 	  .help = "so much later switches at its ends know, and choose other ways while they have any" },
 
+	{ "transport.endpoint", VALUE_WORD, FIELD(endpoint), .words = "engine|ideal", .preset = "engine",
+	  .help = "ideal: no RoCE, but what sends at once, takes any order, has no congestion control or probe, and begins again after timeout" },
 	{ "transport.cc", VALUE_TEXT, .set = set_cc, .preset = "none", .help = "congestion control" },
 	{ "transport.first-window", VALUE_BYTES, FIELD(first_window), BOUNDS(0, 1u << 30), .preset = "0",
 	  .help = "under way at first; 0: as the algorithm has it" },

@@ -147,9 +147,16 @@ void report_text(FILE *out, const struct simulation *simulation, const struct su
 	put_cost(out, &simulation->result);
 }
 
+static void put_note(FILE *out, const struct simulation *simulation)
+{
+	for (unsigned i = 0; i < simulation->label_count; i++)
+		fprintf(out, "%s%s", i ? "; " : "\"", simulation->labels[i]);
+	fputs(simulation->label_count ? "\"\n" : "\n", out);
+}
+
 void report_csv(FILE *out, const struct simulation *simulation)
 {
-	fprintf(out, "src,dst,bytes,start_ps,fct_ps,ideal_ps,slowdown,error\n");
+	fprintf(out, "src,dst,bytes,start_ps,fct_ps,ideal_ps,slowdown,error,note\n");
 	for (uint32_t i = 0; i < simulation->flows.count; i++) {
 		const struct flow *flow = &simulation->flows.flows[i];
 		const struct flow_result *result = &simulation->result.flows[i];
@@ -157,6 +164,7 @@ void report_csv(FILE *out, const struct simulation *simulation)
 			flow->bytes, result->start, result->fct, simulation->ideals[i]);
 		if (flow_is_done(simulation, i))
 			fprintf(out, "%.4f", flow_slowdown(simulation, i));
-		fprintf(out, result->error ? ",\"%s\"\n" : ",%s\n", result->error ? vb_cause_text(result->cause) : "");
+		fprintf(out, result->error ? ",\"%s\"," : ",%s,", result->error ? vb_cause_text(result->cause) : "");
+		put_note(out, simulation);
 	}
 }

@@ -7,6 +7,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 #include <stdio.h>
+#include "fabric/fabric.h"
 #include "fabric/network.h"
 #include "fabric/topologies.h"
 #include "fabric/workloads.h"
@@ -33,6 +34,7 @@ struct scenario {
 	struct scenario_fault faults[SCENARIO_FAULTS];
 	uint32_t fault_count;
 	/* transport */
+	enum fabric_endpoint endpoint;
 	char cc[24];
 	uint32_t first_window, largest_window;
 	uint32_t mtu, data_overhead, ack_overhead, ack_every;

@@ -117,10 +117,14 @@ static void add_labels(struct simulation *simulation)
 {
 	enum routing routing = simulation->scenario->topology.profile.routing;
 
+	bool is_ideal = simulation->scenario->endpoint == FABRIC_IDEAL;
+
+	if (is_ideal)
+		label(simulation, "no engines: not RoCE");
 	if (routing == ROUTING_SPRAY)
-		label(simulation, "sprayed over go-back-N");
+		label(simulation, is_ideal ? "sprayed, to an ideal that ignores order" : "sprayed over go-back-N");
 	if (routing == ROUTING_ADAPTIVE)
-		label(simulation, "adaptive routing over go-back-N");
+		label(simulation, is_ideal ? "adaptive routing, to an ideal that ignores order" : "adaptive routing over go-back-N");
 }
 
 static void configure(struct simulation *simulation)
@@ -138,6 +142,7 @@ static void configure(struct simulation *simulation)
 		.flows = &simulation->flows,
 		.seed = scenario->seed,
 		.threads = scenario->threads,
+		.endpoint = scenario->endpoint,
 		.cc = simulation->cc,
 		.mtu = scenario->mtu,
 		.data_overhead = scenario->data_overhead,

@@ -188,6 +188,19 @@ class Sim(unittest.TestCase):
         result = self.json(self.scenario(), "--set", "network.switch.routing=spray")
         self.assertEqual(result["labels"], ["sprayed over go-back-N"])
 
+    def test_ideal_endpoints__are_labelled_in_all_that_is_printed(self):
+        scenario, label = self.scenario(), "no engines: not RoCE"
+        ideal = ("--set", "transport.endpoint=ideal")
+        self.assertIn(f"NOTE: {label}\n", self.sim(scenario, *ideal, "--csv", "flows.csv").stdout)
+        with open(self.place / "flows.csv", encoding="utf-8") as file:
+            self.assertEqual({row["note"] for row in csv.DictReader(file)}, {label})
+        said = self.sim("--compare", scenario, "transport.endpoint=engine,ideal").stdout
+        self.assertEqual(said.count(f"NOTE: {label}"), 1)
+        result = self.json(scenario, *ideal, "--set", "network.switch.routing=spray")
+        self.assertEqual((result["endpoint"], result["labels"]), ("ideal", [label, "sprayed, to an ideal that ignores order"]))
+        self.assertIn("no congestion control", self.sim(scenario, *ideal, "--cc", "window", status=2).stderr)
+        self.assertIn("to be captured", self.sim(scenario, *ideal, "--pcap", "c", "--capture", "endpoint 0 up", status=2).stderr)
+
     def test_compare__has_a_line_a_run(self):
         scenario = self.scenario()
         said = self.sim("--compare", scenario, "workload.bytes=1kB,2kB", "transport.cc=none,window").stdout

@@ -1,0 +1,263 @@
+/* Endpoints that are engines: the one that ships, held as a live process holds it, with phantom memory and a QP at each end of
+ * a flow. */
+#include <assert.h>
+#include <errno.h>
+#include "engine/counters.h"
+#include "fabric/endpoint.h"
+
+#define REGION_BASE  (1ull << 20)
+#define REGION_BYTES (1ull << 40)
+#define PART_BYTES   (1u << 30) /* of a flow, by one work request */
+
+static uint32_t endpoint_of(const struct vb_gid *gid)
+{
+	return ((uint32_t)gid->raw[13] << 16 | (uint32_t)gid->raw[14] << 8 | gid->raw[15]) - 1;
+}
+
+/* ---- Opening ----------------------------------------------------------------------------------------------------- */
+
+int engine_open(struct fabric *fabric, uint32_t number)
+{
+	const struct fabric_config *config = fabric->config;
+	struct endpoint *endpoint = &fabric->endpoints[number];
+	struct vb_gid gid = fabric_gid(number);
+	struct vb_nic_config nic = { .seed = fabric_chance(config->seed, number, 1), .seed_high = number, .mtu = config->mtu };
+	struct vb_lane_config lane = { .seed = fabric_chance(config->seed, number, 2), .slot = 1,
+		.stranger_allowance = VB_UNLIMITED, .cc = config->cc, .cnps = config->cnps,
+		.acks = { .every_bytes = VB_UNLIMITED, .every_packets = config->ack_every ? config->ack_every : 1,
+			.by_count_alone = true },
+		.replies_first = true,
+		.packet_overhead = VB_NONE, .ack_timeout = config->ack_timeout, .probe_after = config->probe_after,
+		.never_probes = config->probe_after == 0, .turn_bytes = 1 };
+	struct vb_cq_config cq = { .capacity = 16, .ignore_overrun = false };
+	struct vb_mr_config mr = { .iova = REGION_BASE, .length = REGION_BYTES, .kind = &vb_memory_phantom,
+		.access = VB_ACCESS_LOCAL_WRITE | VB_ACCESS_REMOTE_WRITE | VB_ACCESS_REMOTE_READ };
+	int rc = vb_nic_create(&nic, &endpoint->engine.nic);
+	if (rc == 0)
+		rc = vb_nic_set_gid(endpoint->engine.nic, 0, &gid);
+	if (rc == 0)
+		rc = vb_lane_create(&lane, &endpoint->engine.lane);
+	if (rc == 0)
+		rc = vb_pd_create(endpoint->engine.nic, &endpoint->engine.pd);
+	if (rc == 0)
+		rc = vb_cq_create(endpoint->engine.nic, &cq, &endpoint->engine.cq);
+	if (rc == 0)
+		rc = vb_mr_register(endpoint->engine.pd, &mr, &endpoint->engine.mr);
+	return rc;
+}
+
+static void close_end(struct endpoint *endpoint)
+{
+	if (endpoint->engine.mr) {
+		vb_mr_invalidate(endpoint->engine.mr);
+		vb_mr_free(endpoint->engine.mr);
+	}
+	if (endpoint->engine.cq)
+		vb_cq_destroy(endpoint->engine.cq);
+	if (endpoint->engine.pd)
+		vb_pd_destroy(endpoint->engine.pd);
+	if (endpoint->engine.lane)
+		vb_lane_destroy(endpoint->engine.lane);
+	if (endpoint->engine.nic)
+		vb_nic_destroy(endpoint->engine.nic);
+}
+
+static int connect_qp(const struct fabric *fabric, uint32_t own, uint32_t peer, uint8_t traffic_class, struct vb_qp *qp,
+	uint32_t dest_qpn)
+{
+	const struct fabric_config *config = fabric->config;
+	struct vb_qp_attr attr = { .path_mtu = config->mtu, .dest_qpn = dest_qpn, .access = VB_ACCESS_REMOTE_WRITE,
+		.port = 1, .max_rd_atomic = 1, .max_dest_rd_atomic = 1, .min_rnr_timer = 12,
+		.timeout = 14, .retry_cnt = config->retry_count ? config->retry_count : 7, .rnr_retry = 7, .av = { .sgid = fabric_gid(own), .dgid = fabric_gid(peer),
+			.traffic_class = (uint8_t)(traffic_class << DSCP_SHIFT | ECT) } };
+	attr.state = VB_QPS_INIT;
+	int rc = vb_qp_modify(qp, &attr, VB_QP_STATE | VB_QP_PKEY_INDEX | VB_QP_PORT | VB_QP_ACCESS_FLAGS, 0);
+	attr.state = VB_QPS_RTR;
+	if (rc == 0)
+		rc = vb_qp_modify(qp, &attr, VB_QP_STATE | VB_QP_AV | VB_QP_PATH_MTU | VB_QP_DEST_QPN | VB_QP_RQ_PSN |
+				VB_QP_MAX_DEST_RD_ATOMIC | VB_QP_MIN_RNR_TIMER, 0);
+	attr.state = VB_QPS_RTS;
+	if (rc == 0)
+		rc = vb_qp_modify(qp, &attr, VB_QP_STATE | VB_QP_TIMEOUT | VB_QP_RETRY_CNT | VB_QP_RNR_RETRY |
+				VB_QP_SQ_PSN | VB_QP_MAX_QP_RD_ATOMIC, 0);
+	return rc;
+}
+
+static int create_qp(struct fabric *fabric, uint32_t endpoint, struct flow_state *flow, uint32_t depth, struct vb_qp **qp)
+{
+	struct endpoint *its = &fabric->endpoints[endpoint];
+	struct vb_qp_config config = { .type = VB_QP_RC, .pd = its->engine.pd, .send_cq = its->engine.cq, .recv_cq = its->engine.cq,
+		.max_send_wr = depth, .max_recv_wr = 1, .max_send_sge = 1, .max_recv_sge = 1, .user = flow };
+	return vb_qp_create(its->engine.lane, &config, qp);
+}
+
+int engine_open_flow(struct fabric *fabric, uint32_t number)
+{
+	const struct flow *flow = &fabric->config->flows->flows[number];
+	struct flow_state *state = &fabric->flows[number];
+	uint64_t parts = (flow->bytes + PART_BYTES - 1) / PART_BYTES;
+	if (parts > VB_MAX_QP_WR)
+		return -EINVAL;
+	state->parts_left = (uint32_t)parts;
+	int rc = create_qp(fabric, flow->src, state, (uint32_t)parts, &state->requester);
+	if (rc == 0)
+		rc = create_qp(fabric, flow->dst, state, 1, &state->responder);
+	if (rc == 0)
+		rc = connect_qp(fabric, flow->src, flow->dst, flow->traffic_class, state->requester,
+			vb_qp_number(state->responder));
+	if (rc == 0)
+		rc = connect_qp(fabric, flow->dst, flow->src, flow->traffic_class, state->responder,
+			vb_qp_number(state->requester));
+	return rc;
+}
+
+static void close_flow(const struct flow_state *flow)
+{
+	if (flow->requester)
+		vb_qp_destroy(flow->requester);
+	if (flow->responder)
+		vb_qp_destroy(flow->responder);
+}
+
+void engines_close(struct fabric *fabric)
+{
+	for (uint32_t i = 0; fabric->flows && i < fabric->config->flows->count; i++)
+		close_flow(&fabric->flows[i]);
+	for (uint32_t i = 0; fabric->endpoints && i < fabric->network->endpoint_count; i++)
+		close_end(&fabric->endpoints[i]);
+}
+
+/* ---- Sending and receiving --------------------------------------------------------------------------------------- */
+
+/* All that is open may complete at one moment: flows fail together. */
+static bool make_room_for_completions(struct part *part, struct endpoint *endpoint, uint32_t parts)
+{
+	const uint32_t capacity = vb_cq_capacity(endpoint->engine.cq);
+	endpoint->engine.open_parts += parts;
+	if (endpoint->engine.open_parts <= capacity)
+		return true;
+	uint32_t wanted = endpoint->engine.open_parts > 2 * capacity ? endpoint->engine.open_parts : 2 * capacity;
+	part->is_out_of_memory |= vb_cq_resize(endpoint->engine.cq, wanted) != 0;
+	return !part->is_out_of_memory;
+}
+
+void engine_post(struct part *part, uint32_t number)
+{
+	struct fabric *fabric = part->fabric;
+	const struct flow *flow = &fabric->config->flows->flows[number];
+	struct flow_state *state = &fabric->flows[number];
+	uint64_t left = flow->bytes;
+	if (!make_room_for_completions(part, &fabric->endpoints[flow->src], state->parts_left))
+		return;
+	vb_sq_begin(state->requester);
+	while (left > 0) {
+		uint32_t bytes = left < PART_BYTES ? (uint32_t)left : PART_BYTES;
+		struct vb_sge sge = { REGION_BASE, bytes, vb_mr_key(fabric->endpoints[flow->src].engine.mr) };
+		struct vb_send_wr wr = { .wr_id = number, .opcode = VB_WR_RDMA_WRITE, .flags = VB_SEND_SIGNALED, .sges = &sge,
+			.sge_count = 1, .remote_addr = REGION_BASE, .rkey = vb_mr_key(fabric->endpoints[flow->dst].engine.mr) };
+		int rc = vb_sq_put(state->requester, &wr);
+		assert(rc == 0);
+		(void)rc;
+		left -= bytes;
+	}
+	vb_sq_end(state->requester, true);
+}
+
+
+uint32_t engine_pull(struct part *part, const struct endpoint *endpoint, uint32_t number, bool replies_alone)
+{
+	unsigned count = replies_alone ? vb_lane_transmit_replies(endpoint->engine.lane, part->batch, 1, part->now)
+				       : vb_lane_transmit(endpoint->engine.lane, part->batch, 1, part->now);
+	if (count == 0)
+		return NO_PACKET;
+	const struct vb_outgoing *out = &part->batch->out[0];
+	uint32_t index = endpoint_make_packet(part, &out->packet,
+		(struct packet){ .src = number, .dst = endpoint_of(&out->av->dgid), .flow_hash = out->flow,
+			.traffic_class = out->av->traffic_class >> DSCP_SHIFT });
+	vb_lane_transmit_done(endpoint->engine.lane, part->batch->receipts, 1, part->now);
+	return index;
+}
+
+bool engine_wants(const struct endpoint *endpoint, vb_time now)
+{
+	return vb_lane_wants_transmit(endpoint->engine.lane, now);
+}
+
+struct vb_deadline engine_deadline(const struct endpoint *endpoint)
+{
+	return vb_lane_next_deadline(endpoint->engine.lane);
+}
+
+static void complete(struct part *part, const struct vb_wc *wc)
+{
+	const uint32_t flow = (uint32_t)wc->wr_id;
+	struct flow_state *state = &part->fabric->flows[flow];
+	if (wc->status != VB_WC_SUCCESS && state->result.error == 0) {
+		state->result.error = wc->status;
+		state->result.cause = wc->vendor_err;
+	}
+	part->fabric->endpoints[state->src].engine.open_parts--;
+	if (--state->parts_left == 0)
+		endpoint_end_flow(part, flow);
+}
+
+static void take_completions(struct part *part, const struct endpoint *endpoint)
+{
+	struct vb_wc wc[8];
+	struct vb_event event;
+	int n;
+	if (vb_cq_is_empty(endpoint->engine.cq))
+		return;
+	while ((n = vb_cq_poll(endpoint->engine.cq, wc, 8)) > 0)
+		for (int i = 0; i < n; i++)
+			complete(part, &wc[i]);
+	while (vb_lane_next_event(endpoint->engine.lane, &event))
+		;
+}
+
+void engine_receive(struct part *part, const struct endpoint *endpoint, uint32_t number, uint32_t index)
+{
+	const struct packet *packet = &part->packets[index];
+	struct vb_path path = { .src = fabric_gid(packet->src), .dst = fabric_gid(number), .src_port = 0xC000,
+		.hop_limit = 64, .traffic_class = packet->is_marked ? CE : ECT };
+	struct vb_packet headers = part->headers[index];
+	part->responses += vb_packet_row(&headers)->is_response;
+	packet_put(part, index);
+	vb_lane_receive(endpoint->engine.lane, &path, &headers, 1, part->now);
+	take_completions(part, endpoint);
+}
+
+void engine_advance(struct part *part, const struct endpoint *endpoint)
+{
+	vb_lane_advance(endpoint->engine.lane, part->now);
+	take_completions(part, endpoint);
+}
+
+/* ---- What is said -------------------------------------------------------------------------------------------------- */
+
+static uint64_t lane_counter(const struct fabric *fabric, enum vb_counter counter)
+{
+	uint64_t sum = 0, values[VB_COUNTER_COUNT];
+	for (uint32_t i = 0; i < fabric->network->endpoint_count; i++) {
+		vb_lane_counters(fabric->endpoints[i].engine.lane, values);
+		sum += values[counter];
+	}
+	return sum;
+}
+
+uint64_t engine_executed(const struct fabric *fabric)
+{
+	uint64_t responses = 0;
+	for (uint32_t i = 0; i < fabric->part_count; i++)
+		responses += fabric->parts[i].responses;
+	return lane_counter(fabric, VB_RX_PACKETS) - responses - lane_counter(fabric, VB_DUPLICATES) -
+		lane_counter(fabric, VB_DROP_OUT_OF_ORDER) - lane_counter(fabric, VB_OUT_OF_ORDER);
+}
+
+void engine_say(const struct fabric *fabric, struct fabric_result *result)
+{
+	result->resent_packets = lane_counter(fabric, VB_RETRANSMITTED);
+	result->timeouts = lane_counter(fabric, VB_TIMEOUTS);
+	result->naks = lane_counter(fabric, VB_NAK_SENT);
+	result->cnps = lane_counter(fabric, VB_CNP_SENT);
+}

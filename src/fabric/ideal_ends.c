@@ -1,0 +1,317 @@
+/* Endpoints without engines: sources and sinks, which are no RoCE, and cost next to nothing.
+ *
+ * A source has its flows take turns, packet by packet. A sink takes packets in any order and forgets none; it answers those
+ * that ask, as the ack policy has them, and the one that makes a flow complete, by how many from the first on are there
+ * without a gap. What has been sent is sent again from that gap on when for the timeout nothing left and nothing was heard.
+ * Packets have the sizes that the engine's have. */
+#include <errno.h>
+#include <stdlib.h>
+#include "fabric/endpoint.h"
+
+#define TIMEOUT (4096 * VB_NS << 14) /* the engine's, where none is given */
+#define RETRIES 7
+
+struct source {
+	uint64_t count; /* packets; 0: the flow is not open */
+	uint64_t next;
+	uint64_t sent;	/* all before it were, once */
+	uint64_t there; /* all before it are, as far as is known */
+	vb_time active_at; /* when one left, or that was heard which was not known */
+	uint32_t next_turn, next_open; /* flows of the same endpoint */
+	bool has_turn;
+	uint8_t timeouts; /* in a row */
+};
+
+struct sink {
+	uint64_t count;
+	uint64_t there;
+	uint64_t *seen;	      /* a bit a packet; NULL: none ever came before its turn */
+	uint32_t next_answer; /* flow to the same endpoint */
+	bool is_answer_due;
+};
+
+struct ideal {
+	struct source *sources; /* by flow, each of its source's part */
+	struct sink *sinks;	/* and of its destination's */
+};
+
+/* ---- Opening ----------------------------------------------------------------------------------------------------- */
+
+int ideals_open(struct fabric *fabric)
+{
+	const uint32_t flows = fabric->config->flows->count;
+	struct ideal *ideal = fabric->ideal = calloc(1, sizeof(*ideal));
+	if (!ideal)
+		return -ENOMEM;
+	ideal->sources = calloc(flows + 1, sizeof(*ideal->sources));
+	ideal->sinks = calloc(flows + 1, sizeof(*ideal->sinks));
+	if (!ideal->sources || !ideal->sinks)
+		return -ENOMEM;
+	for (uint32_t i = 0; i < fabric->network->endpoint_count; i++) {
+		fabric->endpoints[i].is_ideal = true;
+		fabric->endpoints[i].ideal = (struct ideal_end){ .first_turn = FLOW_NONE, .first_answer = FLOW_NONE,
+			.first_open = FLOW_NONE };
+	}
+	return 0;
+}
+
+void ideal_open_flow(struct fabric *fabric, uint32_t number)
+{
+	const uint64_t bytes = fabric->config->flows->flows[number].bytes, mtu = fabric->config->mtu;
+	fabric->ideal->sinks[number].count = bytes / mtu + (bytes % mtu != 0);
+}
+
+void ideals_close(struct fabric *fabric)
+{
+	struct ideal *ideal = fabric->ideal;
+	for (uint32_t i = 0; ideal->sinks && i < fabric->config->flows->count; i++)
+		free(ideal->sinks[i].seen);
+	free(ideal->sources);
+	free(ideal->sinks);
+	free(ideal);
+}
+
+/* ---- Turns ------------------------------------------------------------------------------------------------------- */
+
+static void give_turn(const struct fabric *fabric, struct ideal_end *end, uint32_t flow)
+{
+	struct source *source = &fabric->ideal->sources[flow];
+	if (source->has_turn)
+		return;
+	source->has_turn = true;
+	source->next_turn = FLOW_NONE;
+	if (end->first_turn == FLOW_NONE)
+		end->first_turn = flow;
+	else
+		fabric->ideal->sources[end->last_turn].next_turn = flow;
+	end->last_turn = flow;
+}
+
+static void owe_answer(const struct fabric *fabric, struct ideal_end *end, uint32_t flow)
+{
+	struct sink *sink = &fabric->ideal->sinks[flow];
+	if (sink->is_answer_due)
+		return;
+	sink->is_answer_due = true;
+	sink->next_answer = FLOW_NONE;
+	if (end->first_answer == FLOW_NONE)
+		end->first_answer = flow;
+	else
+		fabric->ideal->sinks[end->last_answer].next_answer = flow;
+	end->last_answer = flow;
+}
+
+static vb_time timeout_of(const struct fabric *fabric)
+{
+	return fabric->config->ack_timeout ? fabric->config->ack_timeout : TIMEOUT;
+}
+
+void ideal_post(struct part *part, uint32_t flow)
+{
+	const struct fabric *fabric = part->fabric;
+	struct ideal_end *end = &fabric->endpoints[fabric->flows[flow].src].ideal;
+	struct source *source = &fabric->ideal->sources[flow];
+	const uint64_t bytes = fabric->config->flows->flows[flow].bytes, mtu = fabric->config->mtu;
+	*source = (struct source){ .count = bytes / mtu + (bytes % mtu != 0), .active_at = part->now,
+		.next_open = end->first_open };
+	end->first_open = flow;
+	if (!end->deadline.is_set)
+		end->deadline = (struct vb_deadline){ part->now + timeout_of(fabric), true };
+	give_turn(fabric, end, flow);
+}
+
+/* ---- Sending ----------------------------------------------------------------------------------------------------- */
+
+/* Of RoCE's records: what makes a packet as long, whose it is, and the number of a packet, or of packets that are there. */
+static struct vb_packet data_headers(const struct fabric *fabric, uint32_t flow, uint64_t number, uint64_t count)
+{
+	const struct fabric_config *config = fabric->config;
+	const bool is_first = number == 0, is_last = number + 1 == count;
+	const uint32_t every = config->ack_every;
+	return (struct vb_packet){ .opcode = is_first ? (is_last ? VB_WRITE_ONLY : VB_WRITE_FIRST)
+						      : (is_last ? VB_WRITE_LAST : VB_WRITE_MIDDLE),
+		.ackreq = every <= 1 || is_last || (number + 1) % every == 0,
+		.payload_length = is_last ? (uint32_t)(config->flows->flows[flow].bytes - number * config->mtu) : config->mtu,
+		.dest_qpn = flow,
+		.holder = number };
+}
+
+static uint32_t pull_answer(struct part *part, struct ideal_end *end, uint32_t number)
+{
+	const struct fabric *fabric = part->fabric;
+	const uint32_t flow = end->first_answer;
+	struct sink *sink = &fabric->ideal->sinks[flow];
+	const struct vb_packet headers = { .opcode = VB_ACKNOWLEDGE, .dest_qpn = flow, .holder = sink->there };
+	end->first_answer = sink->next_answer;
+	sink->is_answer_due = false;
+	return endpoint_make_packet(part, &headers,
+		(struct packet){ .src = number, .dst = fabric->flows[flow].src, .flow_hash = flow });
+}
+
+static uint32_t pull_data(struct part *part, struct ideal_end *end, uint32_t number)
+{
+	const struct fabric *fabric = part->fabric;
+	for (uint32_t flow; (flow = end->first_turn) != FLOW_NONE;) {
+		struct source *source = &fabric->ideal->sources[flow];
+		end->first_turn = source->next_turn;
+		source->has_turn = false;
+		if (source->next == source->count)
+			continue; /* all became known to be there, or the flow is over */
+		const struct vb_packet headers = data_headers(fabric, flow, source->next, source->count);
+		part->resent += source->next < source->sent;
+		source->next++;
+		if (source->sent < source->next)
+			source->sent = source->next;
+		source->active_at = part->now;
+		if (source->next < source->count)
+			give_turn(fabric, end, flow);
+		return endpoint_make_packet(part, &headers,
+			(struct packet){ .src = number, .dst = fabric->flows[flow].dst, .flow_hash = flow,
+				.traffic_class = fabric->config->flows->flows[flow].traffic_class & (FABRIC_CLASSES - 1) });
+	}
+	return NO_PACKET;
+}
+
+uint32_t ideal_pull(struct part *part, struct endpoint *endpoint, uint32_t number, bool replies_alone)
+{
+	if (endpoint->ideal.first_answer != FLOW_NONE)
+		return pull_answer(part, &endpoint->ideal, number);
+	return replies_alone ? NO_PACKET : pull_data(part, &endpoint->ideal, number);
+}
+
+bool ideal_wants(const struct endpoint *endpoint)
+{
+	return endpoint->ideal.first_answer != FLOW_NONE || endpoint->ideal.first_turn != FLOW_NONE;
+}
+
+/* ---- Receiving --------------------------------------------------------------------------------------------------- */
+
+/* False: it was there, or there is no memory. */
+static bool take(struct part *part, struct sink *sink, uint64_t number)
+{
+	if (number < sink->there)
+		return false;
+	if (!sink->seen) {
+		if (number == sink->there) {
+			sink->there++;
+			return true;
+		}
+		sink->seen = calloc(sink->count / 64 + 1, sizeof(*sink->seen));
+		part->is_out_of_memory |= !sink->seen;
+		if (!sink->seen)
+			return false;
+	}
+	const uint64_t bit = 1ull << number % 64;
+	if (sink->seen[number / 64] & bit)
+		return false;
+	sink->seen[number / 64] |= bit;
+	while (sink->there < sink->count && sink->seen[sink->there / 64] >> sink->there % 64 & 1)
+		sink->there++;
+	return true;
+}
+
+static void end_flow(struct part *part, uint32_t flow)
+{
+	part->fabric->ideal->sources[flow].count = part->fabric->ideal->sources[flow].next = 0;
+	endpoint_end_flow(part, flow);
+}
+
+static void take_answer(struct part *part, uint32_t flow, uint64_t there)
+{
+	struct source *source = &part->fabric->ideal->sources[flow];
+	if (source->count == 0 || there <= source->there)
+		return;
+	source->there = there;
+	source->active_at = part->now;
+	source->timeouts = 0;
+	if (source->next < there)
+		source->next = there;
+	if (there == source->count)
+		end_flow(part, flow);
+}
+
+void ideal_receive(struct part *part, struct endpoint *endpoint, uint32_t index)
+{
+	const struct vb_packet headers = part->headers[index];
+	packet_put(part, index);
+	if (headers.opcode == VB_ACKNOWLEDGE) {
+		take_answer(part, headers.dest_qpn, headers.holder);
+		return;
+	}
+	struct sink *sink = &part->fabric->ideal->sinks[headers.dest_qpn];
+	const bool is_new = take(part, sink, headers.holder);
+	part->arrived += is_new;
+	if (headers.ackreq || (is_new && sink->there == sink->count))
+		owe_answer(part->fabric, &endpoint->ideal, headers.dest_qpn);
+}
+
+/* ---- Time -------------------------------------------------------------------------------------------------------- */
+
+struct vb_deadline ideal_deadline(const struct endpoint *endpoint)
+{
+	return endpoint->ideal.deadline;
+}
+
+static void give_up(struct part *part, uint32_t flow)
+{
+	struct flow_result *result = &part->fabric->flows[flow].result;
+	result->error = VB_WC_RETRY_EXC_ERR;
+	result->cause = VB_CAUSE_RETRY_EXCEEDED;
+	end_flow(part, flow);
+}
+
+/* Nothing was heard of what was sent. */
+static void begin_again(struct part *part, struct ideal_end *end, uint32_t flow)
+{
+	struct source *source = &part->fabric->ideal->sources[flow];
+	const uint8_t most = part->fabric->config->retry_count;
+	part->timeouts++;
+	if (source->timeouts++ == (most ? most : RETRIES)) {
+		give_up(part, flow);
+		return;
+	}
+	source->next = source->there;
+	source->active_at = part->now;
+	give_turn(part->fabric, end, flow);
+}
+
+/* What is over leaves the list of open flows; of the others those begin again whose time has come. */
+void ideal_advance(struct part *part, struct endpoint *endpoint)
+{
+	const struct fabric *fabric = part->fabric;
+	struct ideal_end *end = &endpoint->ideal;
+	const vb_time timeout = timeout_of(fabric);
+	uint32_t *place = &end->first_open;
+	end->deadline.is_set = false;
+	while (*place != FLOW_NONE) {
+		const uint32_t flow = *place;
+		struct source *source = &fabric->ideal->sources[flow];
+		if (source->next > source->there && part->now - source->active_at >= timeout)
+			begin_again(part, end, flow);
+		if (source->count == 0) {
+			*place = source->next_open;
+			continue;
+		}
+		const vb_time active = source->next > source->there ? source->active_at : part->now;
+		end->deadline = vb_deadline_earlier(end->deadline, (struct vb_deadline){ active + timeout, true });
+		place = &source->next_open;
+	}
+}
+
+/* ---- What is said -------------------------------------------------------------------------------------------------- */
+
+uint64_t ideal_executed(const struct fabric *fabric)
+{
+	uint64_t arrived = 0;
+	for (uint32_t i = 0; i < fabric->part_count; i++)
+		arrived += fabric->parts[i].arrived;
+	return arrived;
+}
+
+void ideal_say(const struct fabric *fabric, struct fabric_result *result)
+{
+	for (uint32_t i = 0; i < fabric->part_count; i++) {
+		result->resent_packets += fabric->parts[i].resent;
+		result->timeouts += fabric->parts[i].timeouts;
+	}
+}
