@@ -161,6 +161,11 @@ static void go_on(struct part *part, struct endpoint *endpoint, uint32_t number)
 
 /* ---- Flows ------------------------------------------------------------------------------------------------------- */
 
+static vb_time host_latency(const struct fabric *fabric, uint32_t endpoint)
+{
+	return fabric->network->nics[fabric->network->endpoints[endpoint].nic].host_latency;
+}
+
 /* Into the queue of its source, by start, then number. */
 static void queue_flow(struct fabric *fabric, uint32_t number, vb_time at)
 {
@@ -179,7 +184,7 @@ static void await_flow(struct part *part, struct endpoint *endpoint, uint32_t nu
 {
 	if (endpoint->first_flow == FLOW_NONE)
 		return;
-	vb_time at = part->fabric->flows[endpoint->first_flow].result.start;
+	vb_time at = part->fabric->flows[endpoint->first_flow].result.start + host_latency(part->fabric, number);
 	if (endpoint->is_flow_awaited && endpoint->flow_at <= at)
 		return;
 	endpoint->is_flow_awaited = true;
@@ -191,13 +196,15 @@ void endpoint_end_flow(struct part *part, uint32_t number)
 {
 	struct fabric *fabric = part->fabric;
 	struct flow_state *state = &fabric->flows[number];
-	state->result.fct = state->result.error ? -1 : part->now - state->result.start;
+	const vb_time heard = part->now + host_latency(fabric, state->src);
+	state->result.fct = state->result.error ? -1 : heard - state->result.start;
 	part->flows_done++;
 	part->flows_failed += state->result.error != 0;
 	part->payload_bytes += state->result.error ? 0 : fabric->config->flows->flows[number].bytes;
-	part->last_flow = part->now;
+	if (part->last_flow < heard)
+		part->last_flow = heard;
 	for (uint32_t next = state->first_waiting; next != FLOW_NONE; next = fabric->flows[next].next_waiting)
-		queue_flow(fabric, next, part->now + fabric->config->flows->flows[next].start);
+		queue_flow(fabric, next, heard + fabric->config->flows->flows[next].start);
 	await_flow(part, &fabric->endpoints[state->src], state->src);
 }
 
@@ -258,7 +265,6 @@ void endpoint_on_timer(struct part *part, uint32_t number)
 static void begin_flow(struct part *part, uint32_t number)
 {
 	struct fabric *fabric = part->fabric;
-	fabric->flows[number].result.start = part->now;
 	part->flows_begun++;
 	if (fabric->ideal)
 		ideal_post(part, number);
@@ -273,7 +279,8 @@ void endpoint_on_flow(struct part *part, uint32_t number)
 	if (!endpoint->is_flow_awaited || endpoint->flow_at != part->now)
 		return; /* an earlier one has done it */
 	endpoint->is_flow_awaited = false;
-	while ((flow = endpoint->first_flow) != FLOW_NONE && part->fabric->flows[flow].result.start <= part->now) {
+	const vb_time decided = part->now - host_latency(part->fabric, number);
+	while ((flow = endpoint->first_flow) != FLOW_NONE && part->fabric->flows[flow].result.start <= decided) {
 		endpoint->first_flow = part->fabric->flows[flow].next;
 		begin_flow(part, flow);
 	}

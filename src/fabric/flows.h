@@ -18,8 +18,8 @@ struct flow {
 
 /* What became of it. */
 struct flow_result {
-	vb_time start;	/* when it was posted */
-	vb_time fct;	/* until its last byte's acknowledgement was there; -1: never */
+	vb_time start;	/* when its program began it */
+	vb_time fct;	/* until that heard that its last byte was acknowledged; -1: never */
 	uint32_t error; /* enum vb_wc_status */
 	uint32_t cause; /* enum vb_cause_kind */
 };

@@ -14,6 +14,20 @@
 			? &(network)->array[(network)->count++]                                                        \
 			: ((network)->has_no_memory = true, NULL))
 
+static uint64_t bounded(const struct network *network, network_node node, uint64_t rate)
+{
+	if (network_is_switch(node))
+		return rate;
+	uint64_t bound = network->nics[network->endpoints[network_index(node)].nic].pcie_bits_per_second;
+	return bound && bound < rate ? bound : rate;
+}
+
+uint64_t network_rate(const struct network *network, uint32_t link)
+{
+	const struct network_link *is = &network->links[link];
+	return bounded(network, is->from, bounded(network, is->to, is->bits_per_second));
+}
+
 uint32_t network_add_profile(struct network *network, const struct switch_profile *profile)
 {
 	struct switch_profile *added = ADD(network, profiles, profile_count, profile_room);

@@ -86,6 +86,9 @@ static inline const struct switch_profile *network_profile(const struct network 
 	return network_is_switch(node) ? &network->profiles[network->switches[network_index(node)].profile] : NULL;
 }
 
+/* Of a link: no more than the PCIe of a NIC at either end of it. */
+uint64_t network_rate(const struct network *network, uint32_t link);
+
 /* Each adds one and returns its index (connect: the link a -> b; b -> a is the next), NETWORK_NONE without memory,
  * which need not be looked at before network_finish. */
 uint32_t network_add_profile(struct network *network, const struct switch_profile *profile);

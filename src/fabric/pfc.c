@@ -27,13 +27,13 @@ static bool cuts_through(const struct network *network, network_node node)
 static uint64_t slowest_beside(const struct network *network, uint32_t number)
 {
 	const struct network_switch *at = &network->switches[network_index(network->links[number].to)];
-	uint64_t slowest = network->links[number].bits_per_second;
+	uint64_t slowest = network_rate(network, number);
 	bool is_any = false;
 	for (uint32_t i = 0; i < at->port_count; i++) {
-		const struct network_link *out = &network->links[network->ports[at->first_port + i]];
-		if (out->reverse == number || (is_any && out->bits_per_second >= slowest))
+		const uint32_t out = network->ports[at->first_port + i];
+		if (network->links[out].reverse == number || (is_any && network_rate(network, out) >= slowest))
 			continue;
-		slowest = out->bits_per_second;
+		slowest = network_rate(network, out);
 		is_any = true;
 	}
 	return slowest;
@@ -44,7 +44,7 @@ static vb_time longest_wait(const struct network *network, uint32_t number, uint
 {
 	const struct network_link *link = &network->links[number];
 	uint64_t bytes = largest > FRAME_BYTES ? largest : FRAME_BYTES; /* or another frame is */
-	vb_time wait = time_of(bytes, network->links[link->reverse].bits_per_second), tail = 0;
+	vb_time wait = time_of(bytes, network_rate(network, link->reverse)), tail = 0;
 	if (cuts_through(network, link->to) && largest > LINK_HEADER_BYTES)
 		tail = time_of(largest - LINK_HEADER_BYTES, slowest_beside(network, number));
 	return tail > wait ? tail : wait;
@@ -54,13 +54,13 @@ uint64_t pfc_headroom(const struct fabric_config *config, uint32_t number)
 {
 	const struct network *network = config->network;
 	const struct network_link *link = &network->links[number], *back = &network->links[link->reverse];
-	const uint64_t largest = buffer_largest_packet(config);
+	const uint64_t largest = buffer_largest_packet(config), rate = network_rate(network, number);
 	const uint64_t heard = cuts_through(network, back->to) ? LINK_HEADER_BYTES : FRAME_BYTES;
 	vb_time time = link_delay(network, number) + link_delay(network, link->reverse) +
-		longest_wait(network, number, largest) + time_of(heard, back->bits_per_second);
-	if (8000000000000u % link->bits_per_second) /* each packet takes up to a picosecond less than its bytes would */
-		time += (vb_time)(bytes_in(time, link->bits_per_second) / SMALLEST_PACKET) + 1;
-	return bytes_in(time, link->bits_per_second) + largest;
+		longest_wait(network, number, largest) + time_of(heard, network_rate(network, link->reverse));
+	if (8000000000000u % rate) /* each packet takes up to a picosecond less than its bytes would */
+		time += (vb_time)(bytes_in(time, rate) / SMALLEST_PACKET) + 1;
+	return bytes_in(time, rate) + largest;
 }
 
 /* A pause lasts until its time is over: it is said again after half of that. */

@@ -56,7 +56,10 @@ struct nic_profile {
 	char name[32];
 	vb_time send_latency, receive_latency; /* the NIC's own, of each packet */
 	vb_time pcie_latency;		       /* of each way between memory and NIC */
-	uint64_t pcie_bits_per_second;	       /* 0: no bound */
+	/* Packets go through it as they leave and come: a faster link is as slow, both ways. What a NIC does not take in time
+	 * waits in the switch, as if it paused that at once. 0: no bound. */
+	uint64_t pcie_bits_per_second;
+	vb_time host_latency; /* from a program's decision until its NIC hears of it, and back */
 };
 
 /* By name; NULL: there is none. The list ends with NULL. */

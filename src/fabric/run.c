@@ -47,7 +47,7 @@ static int check(const struct fabric_config *config, char *why, unsigned why_siz
 	for (uint32_t i = 0; i < network->link_count; i++) {
 		const struct network_link *link = &network->links[i];
 		const struct switch_profile *to = network_profile(network, link->to);
-		if (link->bits_per_second < 1000000 || link->delay < 0)
+		if (network_rate(network, i) < 1000000 || link->delay < 0)
 			return why_not(why, why_size, "link %u: slower than 1 Mb/s, or a delay below 0", i);
 		if (link->fault != NETWORK_NONE && network->faults[link->fault].duplicate_ppm && to &&
 			to->flow_control == FLOW_CREDITS)
@@ -70,7 +70,7 @@ static void open_link(struct fabric *fabric, uint32_t number)
 	const struct switch_profile *from = network_profile(network, given->from);
 	const struct switch_profile *to = network_profile(network, given->to);
 	const struct network_fault *fault = given->fault == NETWORK_NONE ? NULL : &network->faults[given->fault];
-	uint64_t rate = given->bits_per_second;
+	uint64_t rate = network_rate(network, number);
 	fabric->links[number] = (struct link){
 		.ps_per_byte = 8000000000000u % rate == 0 && 8000000000000u / rate <= UINT32_MAX
 			? (uint32_t)(8000000000000u / rate) : 0,
@@ -314,7 +314,7 @@ static void say_links(struct fabric *fabric, vb_time now)
 		fabric->counts[i].bytes = link->bytes;
 		if (link->kind == LINK_PLAIN)
 			fabric->counts[i].most_queued = (uint64_t)link->most_queued * 1024 *
-				(fabric->network->links[i].bits_per_second / 1000000) / 8000000;
+				(network_rate(fabric->network, i) / 1000000) / 8000000;
 		else if (fabric->ports && fabric->ports[i])
 			port_say(fabric, i, now);
 	}

@@ -185,7 +185,7 @@ static inline vb_time link_time(const struct fabric *fabric, const struct link *
 	if (link->ps_per_byte)
 		return (vb_time)(link->ps_per_byte * bytes);
 	return (vb_time)((unsigned __int128)bytes * 8000000000000u /
-		fabric->network->links[link - fabric->links].bits_per_second);
+		network_rate(fabric->network, (uint32_t)(link - fabric->links)));
 }
 
 /* packets.c */

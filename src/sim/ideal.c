@@ -37,9 +37,9 @@ static bool find_way(const struct network *network, const struct routes *routes,
 	return false;
 }
 
-static vb_time bytes_time(const struct network_link *link, uint64_t bytes)
+static vb_time bytes_time(const struct network *network, const struct network_link *link, uint64_t bytes)
 {
-	return (vb_time)((unsigned __int128)bytes * 8 * (uint64_t)VB_S / link->bits_per_second);
+	return (vb_time)((unsigned __int128)bytes * 8 * (uint64_t)VB_S / network_rate(network, (uint32_t)(link - network->links)));
 }
 
 static const struct switch_profile *behind(const struct network *network, const struct network_link *link)
@@ -67,11 +67,11 @@ static bool send(struct train *train, uint64_t bytes)
 	vb_time slowest = 0;
 
 	for (unsigned i = 0; i < train->way->count; i++) {
-		vb_time takes = bytes_time(train->way->links[i], bytes), there = 0, was = train->ends[i];
+		vb_time takes = bytes_time(train->network, train->way->links[i], bytes), there = 0, was = train->ends[i];
 		bool is_cut = i && is_cut_through(train, i - 1);
 		if (i)
-			there = is_cut ? train->begins[i - 1] +
-						 bytes_time(train->way->links[i - 1], bytes < HEADER_BYTES ? bytes : HEADER_BYTES)
+			there = is_cut ? train->begins[i - 1] + bytes_time(train->network, train->way->links[i - 1],
+									bytes < HEADER_BYTES ? bytes : HEADER_BYTES)
 				       : train->ends[i - 1];
 		vb_time ends = (there > was ? there : was) + takes;
 		if (is_cut && ends < train->ends[i - 1]) /* no bit leaves before it has come */
@@ -90,7 +90,7 @@ static void skip(struct train *train, uint64_t count, uint64_t bytes)
 	vb_time slowest = 0;
 
 	for (unsigned i = 0; i < train->way->count; i++) {
-		vb_time takes = bytes_time(train->way->links[i], bytes);
+		vb_time takes = bytes_time(train->network, train->way->links[i], bytes);
 		slowest = takes > slowest ? takes : slowest;
 		train->begins[i] += (vb_time)count * slowest;
 		train->ends[i] += (vb_time)count * slowest;
@@ -154,7 +154,8 @@ static vb_time ideal_of(const struct simulation *simulation, const struct routes
 
 	if (!find_way(network, routes, flow->src, flow->dst, &way) || !find_way(network, routes, flow->dst, flow->src, &back))
 		return 0;
-	return message_time(network, &way, config, flow->bytes) + ack_time(network, &back, config) +
+	return 2 * network->nics[network->endpoints[flow->src].nic].host_latency +
+	       message_time(network, &way, config, flow->bytes) + ack_time(network, &back, config) +
 	       ends_time(network, flow->src, flow->dst) + ends_time(network, flow->dst, flow->src);
 }
 

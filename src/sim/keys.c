@@ -170,7 +170,10 @@ const struct scenario_key scenario_keys[] = {
 	{ "network.nic.receive-latency", VALUE_TIME, FIELD(topology.nic.receive_latency), ANY_TIME,
 	  .help = "the NIC's own, of each packet" },
 	{ "network.nic.pcie-latency", VALUE_TIME, FIELD(topology.nic.pcie_latency), ANY_TIME, .help = "between memory and NIC, one way" },
-	{ "network.nic.pcie-rate", VALUE_RATE, FIELD(topology.nic.pcie_bits_per_second), BOUNDS(0, 1e14), .help = "0: no bound" },
+	{ "network.nic.pcie-rate", VALUE_RATE, FIELD(topology.nic.pcie_bits_per_second), BOUNDS(0, 1e14),
+	  .help = "what NIC and link carry at most, each way, of all that is on the wire; 0: no bound" },
+	{ "network.nic.host-latency", VALUE_TIME, FIELD(topology.nic.host_latency), ANY_TIME,
+	  .help = "from a program's decision until its NIC hears of it, and back when a flow has ended" },
 
 	{ "network.faults.*.link", VALUE_TEXT, FAULT(link),
 	  .help = "which, both ways: \"endpoint 3\", \"switch 2 port 5\", \"link 17\"" },

@@ -34,7 +34,7 @@ double link_load(const struct simulation *simulation, uint32_t link)
 {
 	const struct fabric_result *result = &simulation->result;
 	vb_time until = result->end == FABRIC_DONE ? result->last_flow : result->ended_at;
-	double could = (double)simulation->network.links[link].bits_per_second * (double)until / (double)VB_S;
+	double could = (double)network_rate(&simulation->network, link) * (double)until / (double)VB_S;
 	return could > 0 ? (double)result->links[link].bytes * 8 / could : 0;
 }
 

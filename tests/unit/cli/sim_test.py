@@ -117,6 +117,14 @@ class Sim(unittest.TestCase):
                 flow = result["flows"][0]
                 self.assertEqual(flow["fct_ps"], flow["ideal_ps"], (topology, cut_through))
 
+    def test_slowdown__knows_what_nics_are_like(self):
+        text = "network: {topology: fat-tree, radix: 4, nic: {profile: connectx, pcie-rate: 37G, host-latency: 123ns}}\n" \
+               "workload: {kind: incast, senders: 1, target: 3, bytes: 50001}\n"
+        for endpoint in ("engine", "ideal"):
+            flow = self.json(self.scenario(text), "--set", f"transport.endpoint={endpoint}")["flows"][0]
+            self.assertEqual(flow["fct_ps"], flow["ideal_ps"])
+            self.assertGreater(flow["fct_ps"], 50001 * 8 / 37e9 * 1e12)
+
     def test_golden__a_flow_alone_on_hpccs_tree(self):
         flows = self.place / "single.csv"
         flows.write_text("src,dst,bytes,start_ns\n0,319,2000000,0\n")

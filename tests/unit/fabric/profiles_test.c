@@ -85,7 +85,7 @@ static void ideal__has_no_bounds(void **state)
 	assert_int_equal(profile->flow_control, FLOW_DROPS);
 	assert_int_equal(profile->classes[0].mark_max, 0);
 	const struct nic_profile *nic = nic_profile_find("ideal");
-	assert_int_equal(nic->send_latency + nic->receive_latency + nic->pcie_latency, 0);
+	assert_int_equal(nic->send_latency + nic->receive_latency + nic->pcie_latency + nic->host_latency, 0);
 	assert_int_equal(nic->pcie_bits_per_second, 0);
 }
 
