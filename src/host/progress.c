@@ -217,25 +217,29 @@ static bool turn_to_neighbours(struct vb_driver *d)
 	return is_busy;
 }
 
-/* Gives way before it begins to wait, for what has come may have woken the program, and now and then. */
-static void keep_company(struct vb_driver *d)
+/* Gives way before it begins to wait, for what has come may have woken the program, and now and then.
+ * True: they are not to be left yet, but other things are to be looked at. */
+static bool keep_company(struct vb_driver *d)
 {
 	vb_time begin = vb_host_now(), since = begin, now = begin, gives_way_at = begin;
 
-	while (vb_time_since(since, now) < d->linger && vb_time_since(begin, now) < COMPANY) {
+	while (vb_time_since(since, now) < d->linger) {
+		if (vb_time_since(begin, now) >= COMPANY)
+			return true;
 		if (turn_to_neighbours(d)) {
 			since = gives_way_at = now = vb_host_now();
 			continue;
 		}
 		if (vb_time_is_due(gives_way_at, now)) {
 			if (!gives_way_for_nothing(d))
-				return;
+				return false;
 			gives_way_at = vb_time_add(now, WITHOUT_WAY);
 		}
 		for (unsigned i = 0; i < PAUSES; i++)
 			vb_lock_pause();
 		now = vb_host_now();
 	}
+	return false;
 }
 
 /* ---- The thread ------------------------------------------------------------------------------------------------- */
@@ -285,7 +289,8 @@ static bool drive(struct vb_driver *d)
 	d->posts_seen = posts;
 	for (int turns = 0; is_busy && turns < TURNS_AT_A_TIME; turns++) {
 		is_busy = turn(d, is_answering);
-		keep_company(d);
+		if (keep_company(d))
+			return false;
 		if (!is_busy)
 			is_busy = !go_to_sleep(d, is_answering);
 	}
