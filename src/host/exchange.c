@@ -11,7 +11,7 @@
 
 #define HOLD_BACK     (20 * VB_US) /* so that it leaves with what the program answers */
 #define HOLD_BACK_MAX 8		   /* descriptors */
-#define SENDS_A_TURN  8		   /* of VB_SHM_BATCH */
+#define SENDS_A_TURN  32	   /* of VB_SHM_LIST */
 #define RING_BACK     (300 * VB_US) /* for what was executed, at most */
 #define ROUNDS	      8		   /* with ourselves */
 #define QUIET	      1000	   /* looks in vain; from then on one turn of RARELY looks */

@@ -16,7 +16,7 @@
 #include "base/invariant.h"
 
 #define LINE  64u
-#define AHEAD 2u /* records: who publishes one fetches the place of that behind it, which takes about as long as they do */
+#define AHEAD 2u /* records: who publishes one fetches the place of that behind the next, which takes about as long as they do */
 
 enum { PUBLISHED = 1, FREED = 2 }; /* what a dozing end is to be woken for */
 
@@ -33,6 +33,7 @@ struct side {
 /* Positions in a heap count up for ever; modulo its size they are offsets. One line stays free, or full would be empty. */
 struct outgoing {
 	uint32_t published, freed;
+	uint32_t fetched; /* places of the next ones, to write there */
 	uint64_t heap_end, heap_begin, skipped; /* skipped: what a room leaves at the heap's end, as too short */
 	uint64_t last_end;
 	uint64_t ends[VB_SHM_RING]; /* of the bytes beside each record, or before it */
@@ -282,6 +283,7 @@ void vb_shm_room(struct vb_shm *shm, enum vb_shm_use use, struct vb_local_room *
 		unsigned left = places_left(&shm->descriptors, &shm->other->descriptors_freed);
 		room->descriptors = &shm->own->descriptors[at];
 		room->heap_ends = shm->heap_ends;
+		left = left < VB_SHM_LIST ? left : VB_SHM_LIST;
 		room->descriptor_max = left < VB_SHM_RING - at ? left : VB_SHM_RING - at;
 		find_heap(&shm->descriptors, &shm->other->descriptors_freed, shm->own->heap, room);
 	} else {
@@ -313,6 +315,18 @@ static void fetch_to_write(const void *line)
 #endif
 }
 
+/* Where many were published, as many places again: the next ones are put together meanwhile. */
+static void fetch_places(struct vb_shm *shm, unsigned count)
+{
+	struct outgoing *out = &shm->descriptors;
+	uint32_t until = out->published + (count > AHEAD / 2 ? 2 * count : AHEAD);
+
+	if ((int32_t)(out->fetched - out->published) < 0)
+		out->fetched = out->published;
+	while ((int32_t)(until - out->fetched) > 0)
+		fetch_to_write(&shm->own->descriptors[out->fetched++ % VB_SHM_RING]);
+}
+
 /* heap_begin: of what lies beside them. */
 static void publish_descriptors(struct vb_shm *shm, const struct vb_local_room *room, uint64_t heap_begin)
 {
@@ -325,7 +339,7 @@ static void publish_descriptors(struct vb_shm *shm, const struct vb_local_room *
 		note(out);
 		__atomic_store_n(&room->descriptors[i].holder, lap, __ATOMIC_RELEASE);
 	}
-	fetch_to_write(&shm->own->descriptors[(out->published + AHEAD) % VB_SHM_RING]);
+	fetch_places(shm, room->descriptor_count);
 }
 
 /* The bytes at that offset were put there lately: where they end. */

@@ -24,7 +24,8 @@
 
 #define VB_SHM_RING  256u    /* records of each */
 #define VB_SHM_HEAP  1048576u /* of which so much is touched as is under way at once */
-#define VB_SHM_BATCH 32u     /* records that leave at once */
+#define VB_SHM_BATCH 32u     /* records that leave at once, */
+#define VB_SHM_LIST  8u	     /* and descriptors: the other end executes them while the next are put together */
 
 struct vb_shm;
 

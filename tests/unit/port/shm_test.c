@@ -110,7 +110,7 @@ static unsigned answer(struct vb_shm *shm, unsigned count)
 
 static void fill_ring(struct vb_shm *shm)
 {
-	while (ask(shm, VB_SHM_BATCH))
+	while (ask(shm, VB_SHM_LIST))
 		;
 }
 
@@ -199,7 +199,7 @@ static void rings__have_room_for_as_many_as_are_free(void **state)
 	assert_int_equal(room.descriptor_max, 3);
 	assert_int_equal(free_seen(ends[1], VB_SHM_RING), VB_SHM_RING - 3);
 	vb_shm_room(ends[0], VB_SHM_ASKING, &room);
-	assert_int_equal(room.descriptor_max, VB_SHM_BATCH);
+	assert_int_equal(room.descriptor_max, VB_SHM_LIST);
 	for (unsigned left = VB_SHM_RING; left; left -= VB_SHM_BATCH)
 		assert_int_equal(answer(ends[0], VB_SHM_BATCH), VB_SHM_BATCH);
 	vb_shm_room(ends[0], VB_SHM_ANSWERING, &room);
@@ -312,7 +312,7 @@ static void descriptor__is_seen_when_it_is_published(void **state)
 	for (unsigned i = 0; i < 3 * VB_SHM_RING; i++) {
 		vb_shm_room(ends[0], VB_SHM_ASKING, &room);
 		assert_int_equal(room.descriptor_max,
-			VB_SHM_RING - i % VB_SHM_RING < VB_SHM_BATCH ? VB_SHM_RING - i % VB_SHM_RING : VB_SHM_BATCH);
+			VB_SHM_RING - i % VB_SHM_RING < VB_SHM_LIST ? VB_SHM_RING - i % VB_SHM_RING : VB_SHM_LIST);
 		put_descriptor(&room, i);
 		assert_int_equal(vb_shm_see_descriptors(ends[1], &seen, 1), 0);
 		assert_false(vb_shm_has_news(ends[1]));
