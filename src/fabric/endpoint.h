@@ -9,8 +9,7 @@
 #define ECT	   2
 #define CE	   3
 
-/* A packet, counted: its size and what answers are like are filled in. flow_hash: what tells flows between the two apart.
- * NO_PACKET: no memory, and the part says so. */
+/* A packet, counted: its size and what answers are like are filled in. NO_PACKET: no memory, and the part says so. */
 uint32_t endpoint_make_packet(struct part *part, const struct vb_packet *headers, struct packet packet);
 /* Its result says already whether it failed. */
 void endpoint_end_flow(struct part *part, uint32_t flow);

@@ -59,13 +59,12 @@ uint32_t endpoint_make_packet(struct part *part, const struct vb_packet *headers
 	if (index == NO_PACKET)
 		return NO_PACKET;
 	bool is_response = vb_packet_row(headers)->is_response;
-	packet.flow_hash = (uint32_t)fabric_chance(packet.src, packet.dst, packet.flow_hash);
 	packet.wire_bytes = (uint16_t)wire_bytes_of(fabric, headers);
 	packet.takes_marks = !is_response;
 	if (is_response)
 		packet.traffic_class = fabric->config->ack_class;
-	part->headers[index] = *headers;
-	part->packets[index] = packet;
+	if (!packet_fill(part, index, &packet, headers))
+		return NO_PACKET;
 	if (is_response)
 		part->acks++;
 	else

@@ -172,7 +172,7 @@ uint32_t engine_pull(struct part *part, const struct endpoint *endpoint, uint32_
 		return NO_PACKET;
 	const struct vb_outgoing *out = &part->batch->out[0];
 	uint32_t index = endpoint_make_packet(part, &out->packet,
-		(struct packet){ .src = number, .dst = endpoint_of(&out->av->dgid), .flow_hash = out->flow,
+		(struct packet){ .src = number, .dst = endpoint_of(&out->av->dgid), .flow = out->flow,
 			.traffic_class = out->av->traffic_class >> DSCP_SHIFT });
 	vb_lane_transmit_done(endpoint->engine.lane, part->batch->receipts, 1, part->now);
 	return index;
@@ -220,7 +220,7 @@ void engine_receive(struct part *part, const struct endpoint *endpoint, uint32_t
 	const struct packet *packet = &part->packets[index];
 	struct vb_path path = { .src = fabric_gid(packet->src), .dst = fabric_gid(number), .src_port = 0xC000,
 		.hop_limit = 64, .traffic_class = packet->is_marked ? CE : ECT };
-	struct vb_packet headers = part->headers[index];
+	struct vb_packet headers = packet_headers(part, index);
 	part->responses += vb_packet_row(&headers)->is_response;
 	packet_put(part, index);
 	vb_lane_receive(endpoint->engine.lane, &path, &headers, 1, part->now);

@@ -122,18 +122,37 @@ void ideal_post(struct part *part, uint32_t flow)
 
 /* ---- Sending ----------------------------------------------------------------------------------------------------- */
 
+/* In a PSN and, beyond it, where packets with that take more room. */
+static struct vb_packet say(struct vb_packet headers, uint64_t number)
+{
+	headers.pkey = VB_PKEY_DEFAULT;
+	headers.psn = number & VB_PSN_MASK;
+	headers.holder = number & ~(uint64_t)VB_PSN_MASK;
+	return headers;
+}
+
+static uint64_t said(const struct vb_packet *headers)
+{
+	return headers->holder | headers->psn;
+}
+
 /* Of RoCE's records: what makes a packet as long, whose it is, and the number of a packet, or of packets that are there. */
 static struct vb_packet data_headers(const struct fabric *fabric, uint32_t flow, uint64_t number, uint64_t count)
 {
 	const struct fabric_config *config = fabric->config;
 	const bool is_first = number == 0, is_last = number + 1 == count;
 	const uint32_t every = config->ack_every;
-	return (struct vb_packet){ .opcode = is_first ? (is_last ? VB_WRITE_ONLY : VB_WRITE_FIRST)
+	const struct vb_packet headers = { .opcode = is_first ? (is_last ? VB_WRITE_ONLY : VB_WRITE_FIRST)
 						      : (is_last ? VB_WRITE_LAST : VB_WRITE_MIDDLE),
 		.ackreq = every <= 1 || is_last || (number + 1) % every == 0,
 		.payload_length = is_last ? (uint32_t)(config->flows->flows[flow].bytes - number * config->mtu) : config->mtu,
-		.dest_qpn = flow,
-		.holder = number };
+		.dest_qpn = flow };
+	return say(headers, number);
+}
+
+static uint16_t entropy_of(uint32_t flow)
+{
+	return (uint16_t)(flow ^ flow >> 16);
 }
 
 static uint32_t pull_answer(struct part *part, struct ideal_end *end, uint32_t number)
@@ -141,11 +160,11 @@ static uint32_t pull_answer(struct part *part, struct ideal_end *end, uint32_t n
 	const struct fabric *fabric = part->fabric;
 	const uint32_t flow = end->first_answer;
 	struct sink *sink = &fabric->ideal->sinks[flow];
-	const struct vb_packet headers = { .opcode = VB_ACKNOWLEDGE, .dest_qpn = flow, .holder = sink->there };
+	const struct vb_packet headers = say((struct vb_packet){ .opcode = VB_ACKNOWLEDGE, .dest_qpn = flow }, sink->there);
 	end->first_answer = sink->next_answer;
 	sink->is_answer_due = false;
 	return endpoint_make_packet(part, &headers,
-		(struct packet){ .src = number, .dst = fabric->flows[flow].src, .flow_hash = flow });
+		(struct packet){ .src = number, .dst = fabric->flows[flow].src, .flow = entropy_of(flow) });
 }
 
 static uint32_t pull_data(struct part *part, struct ideal_end *end, uint32_t number)
@@ -166,7 +185,7 @@ static uint32_t pull_data(struct part *part, struct ideal_end *end, uint32_t num
 		if (source->next < source->count)
 			give_turn(fabric, end, flow);
 		return endpoint_make_packet(part, &headers,
-			(struct packet){ .src = number, .dst = fabric->flows[flow].dst, .flow_hash = flow,
+			(struct packet){ .src = number, .dst = fabric->flows[flow].dst, .flow = entropy_of(flow),
 				.traffic_class = fabric->config->flows->flows[flow].traffic_class & (FABRIC_CLASSES - 1) });
 	}
 	return NO_PACKET;
@@ -232,14 +251,14 @@ static void take_answer(struct part *part, uint32_t flow, uint64_t there)
 
 void ideal_receive(struct part *part, struct endpoint *endpoint, uint32_t index)
 {
-	const struct vb_packet headers = part->headers[index];
+	const struct vb_packet headers = packet_headers(part, index);
 	packet_put(part, index);
 	if (headers.opcode == VB_ACKNOWLEDGE) {
-		take_answer(part, headers.dest_qpn, headers.holder);
+		take_answer(part, headers.dest_qpn, said(&headers));
 		return;
 	}
 	struct sink *sink = &part->fabric->ideal->sinks[headers.dest_qpn];
-	const bool is_new = take(part, sink, headers.holder);
+	const bool is_new = take(part, sink, said(&headers));
 	part->arrived += is_new;
 	if (headers.ackreq || (is_new && sink->there == sink->count))
 		owe_answer(part->fabric, &endpoint->ideal, headers.dest_qpn);

@@ -9,8 +9,6 @@
 #include "fabric/port.h"
 #include "fabric/taps.h"
 
-enum { FIRST_SHIFT = 3, MOST_SHIFT = 27 };
-
 /* ---- Delays ---------------------------------------------------------------------------------------------------- */
 
 static vb_time latency_of(const struct network *network, network_node node, bool is_receiving)
@@ -29,53 +27,67 @@ vb_time link_delay(const struct network *network, uint32_t number)
 
 /* ---- Under way --------------------------------------------------------------------------------------------------- */
 
-static struct under_way *place_of(const struct link *link, uint32_t count)
-{
-	return &link->ring[count & ((1u << link->ring_shift) - 1)];
-}
-
-static struct under_way *first_of(const struct link *link)
-{
-	return place_of(link, link->head);
-}
-
-static bool grow_ring(struct link *link)
-{
-	const uint32_t count = link->tail - link->head, old = 1u << link->ring_shift;
-	const uint8_t shift = link->ring ? (uint8_t)(link->ring_shift + 1) : FIRST_SHIFT;
-	struct under_way *ring = shift < MOST_SHIFT ? malloc(sizeof(*ring) << shift) : NULL;
-	if (!ring)
-		return false;
-	for (uint32_t i = 0; i < count; i++)
-		ring[i] = link->ring[(link->head + i) & (old - 1)];
-	free(link->ring);
-	link->ring = ring;
-	link->ring_shift = shift;
-	link->head = 0;
-	link->tail = count;
-	return true;
-}
-
 static void await(struct part *part, uint32_t number, vb_time at)
 {
 	uint32_t turn = (uint32_t)fabric_chance(part->fabric->config->seed, number, (uint64_t)at) >> 4;
 	events_add(&part->events, at, event_key(EVENT_ARRIVAL, turn, number));
 }
 
-static void put_on_ring(struct part *part, uint32_t number, uint32_t index, vb_time at)
+/* Not behind all. */
+static void put_between(struct part *part, struct link *link, uint32_t index, vb_time at)
 {
-	struct link *link = &part->fabric->links[number];
-	if ((!link->ring || link->tail - link->head == 1u << link->ring_shift) && !grow_ring(link)) {
-		part->is_out_of_memory = true;
-		packet_put(part, index);
+	struct packet *packet = &part->packets[index];
+	if (at < link->first_at) {
+		packet->next = link->first;
+		packet->at = link->first_at;
+		link->first = index;
+		link->first_at = at;
 		return;
 	}
-	uint32_t place = link->tail++;
-	for (; link->is_unordered && place != link->head && place_of(link, place - 1)->at > at; place--)
-		*place_of(link, place) = *place_of(link, place - 1);
-	*place_of(link, place) = (struct under_way){ at, index };
-	if (place == link->head || link->is_unordered)
+	struct packet *before = &part->packets[link->first];
+	while (before->at <= at)
+		before = &part->packets[before->next];
+	packet->next = before->next;
+	packet->at = before->at;
+	before->next = index;
+	before->at = at;
+}
+
+static void put_on_link(struct part *part, uint32_t number, uint32_t index, vb_time at)
+{
+	struct link *link = &part->fabric->links[number];
+	struct packet *packet = &part->packets[index], *last = &part->packets[link->last];
+	if (link->first == NO_PACKET) {
+		packet->at = link->first_at = at;
+		link->first = link->last = index;
 		await(part, number, at);
+		return;
+	}
+	if (at < last->at) {
+		assert(link->is_unordered);
+		put_between(part, link, index, at);
+	} else {
+		packet->at = last->at = at;
+		last->next = link->last = index;
+	}
+	if (link->is_unordered)
+		await(part, number, at);
+}
+
+static uint32_t take_from_link(struct part *part, uint32_t number)
+{
+	struct link *link = &part->fabric->links[number];
+	const uint32_t index = link->first;
+	assert(index != NO_PACKET && link->first_at == part->now);
+	if (index == link->last) {
+		link->first = NO_PACKET;
+		return index;
+	}
+	link->first = part->packets[index].next;
+	link->first_at = part->packets[index].at;
+	if (!link->is_unordered)
+		await(part, number, link->first_at);
+	return index;
 }
 
 static void post(struct part *part, uint32_t number, uint32_t index, vb_time at)
@@ -86,7 +98,7 @@ static void post(struct part *part, uint32_t number, uint32_t index, vb_time at)
 		return;
 	}
 	box->letters[box->count++] =
-		(struct letter){ at, number, part->packets[index], part->headers[index] };
+		(struct letter){ at, number, part->packets[index], packet_headers(part, index) };
 	packet_put(part, index);
 }
 
@@ -95,7 +107,7 @@ static void set_out(struct part *part, uint32_t number, uint32_t index, vb_time 
 	if (part->fabric->links[number].to_part != part->index)
 		post(part, number, index, there);
 	else
-		put_on_ring(part, number, index, there);
+		put_on_link(part, number, index, there);
 }
 
 /* Frames are not: what tells of pauses and credits is said until it is heard. */
@@ -133,7 +145,6 @@ void link_send(struct part *part, uint32_t number, uint32_t index, vb_time at)
 	link->bytes += bytes;
 	if (link->is_captured)
 		taps_see(part, number, index, at);
-	packet->in_link = number;
 	vb_time there = link->free_at + link->delay;
 	if (link->is_cut_through && bytes > LINK_HEADER_BYTES)
 		there = at + link_time(fabric, link, LINK_HEADER_BYTES) + link->delay;
@@ -152,9 +163,10 @@ void link_take_letters(struct part *part)
 			uint32_t index = packet_get(part);
 			if (index == NO_PACKET)
 				return;
-			part->packets[index] = box->letters[i].packet;
-			part->headers[index] = box->letters[i].headers;
-			put_on_ring(part, box->letters[i].link, index, box->letters[i].at);
+			const struct letter *letter = &box->letters[i];
+			if (!packet_fill(part, index, &letter->packet, &letter->headers))
+				return;
+			put_on_link(part, letter->link, index, letter->at);
 		}
 		box->count = 0;
 	}
@@ -162,21 +174,18 @@ void link_take_letters(struct part *part)
 
 void link_on_arrival(struct part *part, uint32_t number)
 {
-	struct link *link = &part->fabric->links[number];
-	struct under_way first = *first_of(link);
-	assert(link->head != link->tail && first.at == part->now);
-	if (++link->head != link->tail && !link->is_unordered)
-		await(part, number, first_of(link)->at);
-	if (part->packets[first.packet].is_frame) {
-		port_on_frame(part, number, &part->packets[first.packet]);
-		packet_put(part, first.packet);
+	const struct link *link = &part->fabric->links[number];
+	const uint32_t index = take_from_link(part, number);
+	if (part->packets[index].is_frame) {
+		port_on_frame(part, number, &part->packets[index]);
+		packet_put(part, index);
 		return;
 	}
 	part->packet_hops++;
 	if (link->leads_to_switch)
-		switch_receive(part, link->to, first.packet);
+		switch_receive(part, number, index);
 	else
-		endpoint_receive(part, link->to, first.packet);
+		endpoint_receive(part, link->to, index);
 }
 
 /* ---- In time ------------------------------------------------------------------------------------------------------ */
@@ -188,8 +197,7 @@ static const struct link *arrival_today(const struct part *part, uint32_t i)
 	return event_kind(event) == EVENT_ARRIVAL ? &part->fabric->links[event_number(event)] : NULL;
 }
 
-/* Each load wants what the one before has brought: so all links, then all rings, then all packets, and what is behind
- * those. */
+/* Each load wants what the one before has brought: so all links, then all packets, then what is behind those. */
 void part_prefetch(struct part *part)
 {
 	const uint32_t count = part->events.today_count;
@@ -199,16 +207,13 @@ void part_prefetch(struct part *part)
 			__builtin_prefetch(link);
 	for (uint32_t i = count; i-- > 0;)
 		if ((link = arrival_today(part, i)))
-			__builtin_prefetch(first_of(link));
-	for (uint32_t i = count; i-- > 0;)
-		if ((link = arrival_today(part, i)))
-			__builtin_prefetch(&part->packets[first_of(link)->packet]);
+			__builtin_prefetch(&part->packets[link->first]);
 	for (uint32_t i = count; i-- > 0;) {
 		if (!(link = arrival_today(part, i)))
 			continue;
 		if (link->leads_to_switch)
-			switch_expect(part, link->to, first_of(link)->packet);
+			switch_expect(part, link->to, link->first);
 		else
-			endpoint_expect(part, link->to, first_of(link)->packet);
+			endpoint_expect(part, link->to, link->first);
 	}
 }

@@ -1,5 +1,6 @@
-/* Packets of one part: two arrays, with one index. */
+/* Packets of one part: two arrays, with one index, and a third for those of which the second has no room for all headers. */
 #include <stdlib.h>
+#include "fabric/grow.h"
 #include "fabric/state.h"
 
 static bool grow(struct part *part)
@@ -8,7 +9,7 @@ static bool grow(struct part *part)
 	struct packet *packets = realloc(part->packets, room * sizeof(*packets));
 	if (packets)
 		part->packets = packets;
-	struct vb_packet *headers = realloc(part->headers, room * sizeof(*headers));
+	struct short_headers *headers = realloc(part->headers, room * sizeof(*headers));
 	if (headers)
 		part->headers = headers;
 	if (packets && headers)
@@ -30,18 +31,106 @@ uint32_t packet_get(struct part *part)
 	return part->packet_count++;
 }
 
-uint32_t packet_copy(struct part *part, uint32_t packet)
+static void put(struct part *part, uint32_t packet)
 {
-	uint32_t copy = packet_get(part);
-	if (copy == NO_PACKET)
-		return NO_PACKET;
-	part->packets[copy] = part->packets[packet];
-	part->headers[copy] = part->headers[packet];
-	return copy;
+	part->packets[packet].next = part->free_packet;
+	part->free_packet = packet;
 }
 
 void packet_put(struct part *part, uint32_t packet)
 {
-	part->packets[packet].next = part->free_packet;
-	part->free_packet = packet;
+	if (part->headers[packet].is_long) {
+		uint32_t number = part->packets[packet].word;
+		part->long_headers[number].psn = part->free_long;
+		part->free_long = number;
+	}
+	put(part, packet);
+}
+
+uint32_t packet_copy(struct part *part, uint32_t packet)
+{
+	uint32_t copy = packet_get(part);
+	const struct vb_packet headers = packet_headers(part, packet);
+	if (copy == NO_PACKET || !packet_fill(part, copy, &part->packets[packet], &headers))
+		return NO_PACKET;
+	return copy;
+}
+
+/* ---- Headers ------------------------------------------------------------------------------------------------------- */
+
+static bool is_aeth_alone(const struct vb_opcode *row)
+{
+	return row->headers[0] == VB_AETH && row->headers[1] == VB_END && row->payload == VB_PAYLOAD_NONE;
+}
+
+static bool is_short(const struct vb_packet *headers)
+{
+	const struct vb_opcode *row = vb_packet_row(headers);
+	return (row->headers[0] == VB_END || is_aeth_alone(row)) && headers->holder == 0 && headers->pkey == VB_PKEY_DEFAULT &&
+		headers->dest_qpn <= VB_QPN_MASK && headers->psn <= VB_PSN_MASK;
+}
+
+static uint32_t put_long(struct part *part, const struct vb_packet *headers)
+{
+	uint32_t number = part->free_long;
+	if (number != NO_PACKET) {
+		part->free_long = part->long_headers[number].psn;
+	} else {
+		if (!grow_by_one(&part->long_headers, &part->long_room, part->long_count, sizeof(*headers)))
+			return NO_PACKET;
+		number = part->long_count++;
+	}
+	part->long_headers[number] = *headers;
+	return number;
+}
+
+bool packet_fill(struct part *part, uint32_t index, const struct packet *its, const struct vb_packet *headers)
+{
+	struct packet *packet = &part->packets[index];
+	const bool is_long = !is_short(headers);
+	*packet = *its;
+	part->headers[index] = (struct short_headers){ .opcode = headers->opcode,
+		.dest_qpn = headers->dest_qpn,
+		.psn = headers->psn,
+		.solicited = headers->solicited,
+		.migreq = headers->migreq,
+		.ackreq = headers->ackreq,
+		.fecn = headers->fecn,
+		.becn = headers->becn,
+		.is_long = is_long };
+	if (!is_long) {
+		packet->word = is_aeth_alone(vb_packet_row(headers)) ? headers->msn << 8 | headers->syndrome
+								      : headers->payload_length;
+		return true;
+	}
+	packet->word = put_long(part, headers);
+	if (packet->word != NO_PACKET)
+		return true;
+	part->is_out_of_memory = true;
+	put(part, index);
+	return false;
+}
+
+struct vb_packet packet_headers(const struct part *part, uint32_t index)
+{
+	const struct short_headers brief = part->headers[index];
+	const uint32_t word = part->packets[index].word;
+	if (brief.is_long)
+		return part->long_headers[word];
+	struct vb_packet headers = { .opcode = brief.opcode,
+		.solicited = brief.solicited,
+		.migreq = brief.migreq,
+		.ackreq = brief.ackreq,
+		.fecn = brief.fecn,
+		.becn = brief.becn,
+		.pkey = VB_PKEY_DEFAULT,
+		.dest_qpn = brief.dest_qpn,
+		.psn = brief.psn };
+	if (is_aeth_alone(&vb_opcodes[brief.opcode])) {
+		headers.msn = word >> 8;
+		headers.syndrome = (uint8_t)word;
+	} else {
+		headers.payload_length = word;
+	}
+	return headers;
 }

@@ -150,9 +150,9 @@ void port_receive(struct part *part, uint32_t number, uint32_t index)
 		return;
 	}
 	const struct link *from = &fabric->links[packet->in_link];
-	packet->holder = 0; /* when its end is there */
+	packet->at = 0; /* when its end is there */
 	if (from->is_cut_through && packet->wire_bytes > LINK_HEADER_BYTES)
-		packet->holder = (uint64_t)(part->now + link_time(fabric, from, packet->wire_bytes - LINK_HEADER_BYTES));
+		packet->at = part->now + link_time(fabric, from, packet->wire_bytes - LINK_HEADER_BYTES);
 	if (port->queues[class].mark_max && packet->takes_marks && is_marked(part, number, class)) {
 		packet->is_marked = true;
 		fabric->counts[number].marks++;
@@ -245,7 +245,7 @@ static void send_packet(struct part *part, uint32_t number, uint8_t class)
 	if (queue->quantum)
 		queue->deficit -= packet->wire_bytes;
 	if (link->kind == LINK_PORT) {
-		vb_time last = (vb_time)packet->holder - link_time(fabric, link, packet->wire_bytes);
+		vb_time last = packet->at - link_time(fabric, link, packet->wire_bytes);
 		if (last > at) /* its end must not be late for the wire */
 			at = last;
 		buffer_release(part, packet, class); /* which may send a frame: then packets lie elsewhere */
@@ -279,9 +279,9 @@ static void send_frame(struct part *part, uint32_t number, const struct frame *f
 	uint32_t index = packet_get(part);
 	if (index == NO_PACKET)
 		return;
-	part->headers[index] = (struct vb_packet){ 0 };
+	part->headers[index] = (struct short_headers){ 0 };
 	part->packets[index] = (struct packet){ .is_frame = true,
-		.holder = (uint64_t)frame->kind | (uint64_t)frame->classes << 8 | frame->value << 16,
+		.says = (uint64_t)frame->kind | (uint64_t)frame->classes << 8 | frame->value << 16,
 		.wire_bytes = frame->kind == FRAME_CREDIT ? CREDIT_BYTES : PAUSE_BYTES };
 	link_send(part, number, index, part->now);
 }
@@ -334,8 +334,8 @@ void port_on_event(struct part *part, uint32_t number)
 
 void port_on_frame(struct part *part, uint32_t number, const struct packet *packet)
 {
-	const struct frame frame = { (enum frame_kind)(packet->holder & 0xFF), packet->holder >> 8 & 0xFF,
-		packet->holder >> 16 };
+	const struct frame frame = { (enum frame_kind)(packet->says & 0xFF), packet->says >> 8 & 0xFF,
+		packet->says >> 16 };
 	uint32_t back = part->fabric->network->links[number].reverse;
 	if (frame.kind == FRAME_CREDIT)
 		credits_on_frame(part, back, &frame);

@@ -74,6 +74,7 @@ static void open_link(struct fabric *fabric, uint32_t number)
 	fabric->links[number] = (struct link){
 		.ps_per_byte = 8000000000000u % rate == 0 && 8000000000000u / rate <= UINT32_MAX
 			? (uint32_t)(8000000000000u / rate) : 0,
+		.first = NO_PACKET,
 		.delay = link_delay(network, number),
 		.to = network_index(given->to),
 		.kind = from ? LINK_PLAIN : LINK_ENDPOINT,
@@ -91,7 +92,7 @@ static int open_parts(struct fabric *fabric)
 		struct part *part = &fabric->parts[i];
 		part->fabric = fabric;
 		part->index = (uint16_t)i;
-		part->free_packet = NO_PACKET;
+		part->free_packet = part->free_long = NO_PACKET;
 		part->batch = malloc(sizeof(*part->batch));
 		part->out = calloc(fabric->part_count, sizeof(*part->out));
 		if (!part->batch || !part->out || events_init(&part->events, 8))
@@ -169,12 +170,11 @@ static void close_all(struct fabric *fabric)
 		free(part->batch);
 		free(part->packets);
 		free(part->headers);
+		free(part->long_headers);
 		events_deinit(&part->events);
 	}
 	ports_close(fabric);
 	routes_free(fabric->routes);
-	for (uint32_t i = 0; fabric->links && i < fabric->network->link_count; i++)
-		free(fabric->links[i].ring);
 	free(fabric->cycle);
 	free(fabric->links);
 	free(fabric->counts);

@@ -16,30 +16,42 @@
 
 #define LINK_HEADER_BYTES 64u /* that a switch wants to see of a packet before it sends it on */
 
-/* A packet on its way: what each hop looks at. Its headers lie apart, and are looked at by endpoints. */
+/* A packet on its way: what each hop looks at. Its headers lie apart, and are looked at by endpoints. As many wait before
+ * wires as nobody holds back, so this is what the memory of a run is. */
 struct packet {
-	uint64_t holder;     /* of who holds it: port or endpoint */
-	uint32_t next;	     /* in a queue of theirs */
-	uint32_t src, dst;   /* endpoints */
-	uint32_t flow_hash;  /* of addresses and ports */
-	uint32_t in_link;    /* the one by which it came to the switch that it is in */
+	/* Under way: when the next on its link is there, so that it need not be looked at; of the last, when it is there
+	 * itself. In a port: when its end is there. */
+	vb_time at;
+	union {
+		struct {
+			uint64_t src : 24, dst : 24; /* endpoints */
+			uint64_t flow : 16;	     /* which of those between the two: the source port */
+		};
+		uint64_t says; /* a frame */
+	};
+	uint32_t next;	  /* on its link, or in the queue of its port */
+	uint32_t in_link; /* the one by which it came to the switch that it is in; is_routed: by which it goes on there */
+	uint32_t word;	  /* packets.c: of its headers */
 	uint16_t wire_bytes;
-	uint8_t traffic_class : 3, is_marked : 1, takes_marks : 1, is_routed : 1, is_frame : 1; /* is_routed: the link by
-		which it goes on is chosen, and is `next`; is_frame: a pause or credit, and `holder` is what it says */
+	uint8_t traffic_class : 3, is_marked : 1, takes_marks : 1, is_routed : 1, is_frame : 1; /* is_frame: a pause or credit */
 	uint8_t hops;
 };
 _Static_assert(sizeof(struct packet) == 32, "half a cache line");
+
+/* What most packets say to endpoints, with `word`, which is their AETH or the length of their payload. A packet that has
+ * more to say is_long: all of it lies in a third place, of that number. */
+struct short_headers {
+	uint64_t opcode : 8, dest_qpn : 24, psn : 24;
+	uint64_t solicited : 1, migreq : 1, ackreq : 1, fecn : 1, becn : 1;
+	uint64_t is_long : 1;
+};
+_Static_assert(sizeof(struct short_headers) == 8, "there are as many as packets");
 
 enum link_kind {
 	LINK_PLAIN,    /* from a switch: one queue, in order, nobody stops it: when a packet leaves is known when it comes */
 	LINK_ENDPOINT, /* from an endpoint: what it sends next is asked when the wire is free */
 	LINK_PORT,     /* from a switch, by classes: port.h */
 	LINK_STOPPABLE, /* from an endpoint, and so: what may not leave waits in a port */
-};
-
-struct under_way {
-	vb_time at; /* when it is there */
-	uint32_t packet;
 };
 
 /* One direction. */
@@ -49,15 +61,14 @@ struct link {
 	uint64_t bytes;	  /* that left */
 	uint32_t packets;
 	uint32_t most_queued;
-	/* The receiver's: what is under way, in order, a ring. */
-	struct under_way *ring; /* NULL: nothing ever was */
-	uint32_t head, tail;	/* free running */
+	/* The receiver's: what is under way, in order. */
+	uint32_t first, last; /* packets; first: or NO_PACKET */
+	vb_time first_at;     /* when it is there */
 	/* Nobody's: they stay. */
 	vb_time delay;	      /* and what is spent before, or after, at either end */
 	uint32_t ps_per_byte; /* 0: not a whole number */
 	uint32_t to;	      /* index of the endpoint or switch */
 	uint16_t to_part;
-	uint8_t ring_shift;
 	uint8_t kind; /* enum link_kind */
 	bool leads_to_switch : 1, is_faulty : 1, is_captured : 1;
 	bool is_unordered : 1;	/* packets may overtake each other: each is in the calendar */
@@ -130,8 +141,10 @@ struct part {
 	struct events events;
 	uint64_t prefetched; /* the day for which that was done */
 	struct packet *packets;
-	struct vb_packet *headers;
+	struct short_headers *headers;	/* of each */
+	struct vb_packet *long_headers; /* of some */
 	uint32_t free_packet, packet_count, packet_room;
+	uint32_t free_long, long_count, long_room;
 	struct letter_box *out; /* one for each part */
 	struct vb_batch *batch;
 	bool is_out_of_memory;
@@ -188,10 +201,19 @@ static inline vb_time link_time(const struct fabric *fabric, const struct link *
 		network_rate(fabric->network, (uint32_t)(link - fabric->links)));
 }
 
+/* What tells flows apart where paths are chosen: of addresses and ports. */
+static inline uint32_t packet_flow_hash(const struct packet *packet)
+{
+	return (uint32_t)fabric_chance(packet->src, packet->dst, packet->flow);
+}
+
 /* packets.c */
 uint32_t packet_get(struct part *part); /* NO_PACKET: no memory, and the part says so */
 uint32_t packet_copy(struct part *part, uint32_t packet); /* the same */
 void packet_put(struct part *part, uint32_t packet);
+/* Of what packet_get gave; false: no memory, and it is put back. */
+bool packet_fill(struct part *part, uint32_t packet, const struct packet *its, const struct vb_packet *headers);
+struct vb_packet packet_headers(const struct part *part, uint32_t packet);
 
 /* links.c */
 vb_time link_delay(const struct network *network, uint32_t link); /* and what is spent before, or after, at either end */
@@ -203,7 +225,7 @@ void link_take_letters(struct part *part); /* what other parts have sent here */
 void part_prefetch(struct part *part);
 
 /* switches.c */
-void switch_receive(struct part *part, uint32_t at_switch, uint32_t packet);
+void switch_receive(struct part *part, uint32_t in_link, uint32_t packet);
 /* The packet will come: where nothing that may change meanwhile decides which way it goes on, that is decided now. */
 void switch_expect(struct part *part, uint32_t at_switch, uint32_t packet);
 

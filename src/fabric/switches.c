@@ -49,7 +49,7 @@ static uint32_t choose(struct part *part, uint32_t at_switch, const struct packe
 	if (choice.count == 1)
 		return choice.links[0];
 	/* One packet at a time comes by a link. */
-	uint64_t drawn = state->routing == ROUTING_ECMP ? fabric_chance(state->seed, packet->flow_hash, 0)
+	uint64_t drawn = state->routing == ROUTING_ECMP ? fabric_chance(state->seed, packet_flow_hash(packet), 0)
 							: fabric_chance(state->seed, packet->in_link, (uint64_t)part->now);
 	uint32_t first = (uint32_t)((drawn >> 32) * choice.count >> 32);
 	return state->routing == ROUTING_ADAPTIVE ? least_busy(part, choice, first) : first_up(part, choice, first);
@@ -106,15 +106,19 @@ void switch_expect(struct part *part, uint32_t at_switch, uint32_t index)
 	struct packet *packet = &part->packets[index];
 	if (part->fabric->switches[at_switch].routing != ROUTING_ECMP || part->fabric->has_outages || packet->is_frame)
 		return;
-	packet->next = choose(part, at_switch, packet);
+	packet->in_link = choose(part, at_switch, packet);
 	packet->is_routed = true;
-	__builtin_prefetch(&part->fabric->links[packet->next], 1);
+	__builtin_prefetch(&part->fabric->links[packet->in_link], 1);
 }
 
-void switch_receive(struct part *part, uint32_t at_switch, uint32_t index)
+void switch_receive(struct part *part, uint32_t in_link, uint32_t index)
 {
+	const uint32_t at_switch = part->fabric->links[in_link].to;
 	struct packet *packet = &part->packets[index];
-	uint32_t out = packet->is_routed ? packet->next : choose(part, at_switch, packet);
+	uint32_t out = packet->in_link;
+	packet->in_link = in_link;
+	if (!packet->is_routed)
+		out = choose(part, at_switch, packet);
 	packet->is_routed = false;
 	packet->hops++;
 	if (part->fabric->links[out].kind == LINK_PLAIN)

@@ -84,10 +84,10 @@ void taps_see(struct part *part, uint32_t link, uint32_t packet, vb_time at)
 	const struct packet *is = &part->packets[packet];
 	struct seen seen = { .at = at + link_time(part->fabric, &part->fabric->links[link], is->wire_bytes),
 		.packet = *is,
-		.headers = part->headers[packet],
+		.headers = packet_headers(part, packet),
 		.link = link };
 
-	if (!is->is_frame || (is->holder & 0xFF) != FRAME_CREDIT) /* credits are no packets of this kind of network */
+	if (!is->is_frame || (is->says & 0xFF) != FRAME_CREDIT) /* credits are no packets of this kind of network */
 		put(part, &seen);
 }
 
@@ -98,7 +98,7 @@ static struct vb_path path_of(const struct packet *packet)
 
 	return (struct vb_path){ .src = fabric_gid(packet->src),
 		.dst = fabric_gid(packet->dst),
-		.src_port = (uint16_t)(FIRST_PORT | packet->flow_hash >> 18),
+		.src_port = (uint16_t)(FIRST_PORT | packet_flow_hash(packet) >> 18),
 		.traffic_class = (uint8_t)(packet->traffic_class << DSCP_SHIFT | ecn),
 		.hop_limit = (uint8_t)(FIRST_HOP_LIMIT - packet->hops) };
 }
@@ -111,11 +111,11 @@ void taps_tell(struct fabric *fabric, vb_time until)
 	while (taps && taps->count && taps->heap[0].at <= until) {
 		take(taps, &first);
 		struct fabric_capture capture = { .link = first.link, .at = first.at, .wire_bytes = first.packet.wire_bytes };
-		uint8_t classes = (uint8_t)(first.packet.holder >> 8);
+		uint8_t classes = (uint8_t)(first.packet.says >> 8);
 		if (!first.packet.is_frame) {
 			capture.path = path_of(&first.packet);
 			capture.packet = &first.headers;
-		} else if ((first.packet.holder & 0xFF) == FRAME_PAUSE) {
+		} else if ((first.packet.says & 0xFF) == FRAME_PAUSE) {
 			capture.paused_classes = classes;
 		} else {
 			capture.resumed_classes = classes;
