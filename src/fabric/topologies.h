@@ -6,10 +6,11 @@
  *   "leaf-spine"  the same number on each leaf, `uplinks` links from each leaf to each spine
  *   "fat-tree"    of switches with `radix` ports: radix^2/2 endpoints with 2 tiers, radix^3/4 with 3
  *   "rail"        machines with a NIC on each rail: endpoint machine * nics_a_machine + rail. A rail is `leaves`
- * switches, machines side by side; all are joined by `spines`, or by nothing: then machines reach each other on the
- *                 same rail alone
+ *                 switches, machines side by side; all are joined by `spines`, or by nothing: then machines reach
+ *                 each other on the same rail alone
  *   "torus"       a switch with one endpoint at each point of 1 to 3 dimensions, joined to its neighbours both ways
- * round "ring"        `leaves` switches in a ring, endpoints on each
+ *                 round
+ *   "ring"        `leaves` switches in a ring, endpoints on each
  *
  * Endpoints are numbered along the switches, and so are machines, one each but for "rail". */
 #ifndef FABRIC_TOPOLOGIES_H
@@ -24,11 +25,10 @@ struct topology {
 	vb_time host_delay, fabric_delay;
 	struct switch_profile profile;
 	struct nic_profile nic;
-	uint32_t radix;                   /* fat-tree; 0: what the endpoints need */
-	uint32_t tiers;                   /* fat-tree: 2 or 3; 0: 3 */
-	uint32_t leaves, spines, uplinks; /* spines 0, leaf-spine: as many as oversubscription says; uplinks 0: 1 */
-	double oversubscription; /* fat-tree, leaf-spine: of the leaves; 0: not said, which is 1 where nothing else says
-				  */
+	uint32_t radix;                    /* fat-tree; 0: what the endpoints need */
+	uint32_t tiers;                    /* fat-tree: 2 or 3; 0: 3 */
+	uint32_t leaves, spines, uplinks;  /* spines 0, leaf-spine: as many as oversubscription says; uplinks 0: 1 */
+	double oversubscription;           /* fat-tree, leaf-spine: of the leaves; 0: 1, where nothing else says */
 	uint32_t nics_a_machine, machines; /* rail */
 	uint32_t dimensions[3];            /* torus; 0: none */
 };
