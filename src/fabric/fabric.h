@@ -18,7 +18,7 @@
 
 struct fabric_progress {
 	vb_time now;
-	uint64_t packet_hops, events;
+	uint64_t packet_hops, events, data_packets;
 	uint32_t flows_done, flows;
 	double wall_s;
 };

@@ -37,6 +37,26 @@ static int check_flows(const struct fabric_config *config, char *why, unsigned w
 	return 0;
 }
 
+/* Each flow is a connection, and an adapter has so many. */
+static int check_connections(const struct fabric_config *config, char *why, unsigned why_size)
+{
+	uint32_t *counts = calloc(config->network->endpoint_count + 1, sizeof(*counts)), of = NETWORK_NONE;
+	if (!counts) {
+		why_not(why, why_size, "there is not enough memory");
+		return -ENOMEM;
+	}
+	for (uint32_t i = 0; i < config->flows->count && of == NETWORK_NONE; i++) {
+		const struct flow *flow = &config->flows->flows[i];
+		if (++counts[flow->src] > VB_MAX_QP)
+			of = flow->src;
+		if (++counts[flow->dst] > VB_MAX_QP)
+			of = flow->dst;
+	}
+	free(counts);
+	return of == NETWORK_NONE ? 0
+				  : why_not(why, why_size, "endpoint %u has more than %u flows, each a connection", of, VB_MAX_QP);
+}
+
 static int check(const struct fabric_config *config, char *why, unsigned why_size)
 {
 	const struct network *network = config->network;
@@ -58,7 +78,9 @@ static int check(const struct fabric_config *config, char *why, unsigned why_siz
 		return why_not(why, why_size, "ideal endpoints have no congestion control, no probes, and no packets of RoCE to "
 			"be captured");
 	int rc = buffer_check(config, why, why_size);
-	return rc ? rc : check_flows(config, why, why_size);
+	if (rc == 0)
+		rc = check_flows(config, why, why_size);
+	return rc ? rc : check_connections(config, why, why_size);
 }
 
 /* ---- Opening ------------------------------------------------------------------------------------------------------- */
@@ -200,6 +222,7 @@ static struct fabric_progress progress_of(const struct fabric *fabric, vb_time n
 		const struct part *part = &fabric->parts[i];
 		progress.packet_hops += part->packet_hops;
 		progress.events += part->event_count;
+		progress.data_packets += part->data_packets;
 		progress.flows_done += part->flows_done;
 	}
 	return progress;

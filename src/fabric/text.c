@@ -24,7 +24,7 @@ static int read_all(FILE *file, char **bytes, size_t *length)
 		*bytes = larger;
 		*length += fread(*bytes + *length, 1, room - *length, file);
 		if (ferror(file))
-			return -EIO;
+			return errno ? -errno : -EIO;
 		if (*length < room)
 			return 0;
 	}
@@ -38,6 +38,7 @@ int text_open(struct text *text, const char *path, char *why, unsigned why_size)
 		return why_not(why, why_size, "%s: %m", path);
 	char *bytes = NULL;
 	size_t length = 0;
+	errno = 0;
 	int error = read_all(file, &bytes, &length);
 	fclose(file);
 	if (error) {

@@ -33,7 +33,8 @@ struct block {
 
 static void put(struct block *block, const void *bytes, uint32_t length)
 {
-	memcpy(block->bytes + block->length, bytes, length);
+	if (length)
+		memcpy(block->bytes + block->length, bytes, length);
 	block->length += length;
 }
 

@@ -177,7 +177,7 @@ static void run_all(struct comparison *comparison)
 	for (unsigned i = 0; i < comparison->axis_count; i++)
 		runs *= comparison->axes[i].count;
 	for (unsigned file = 0; file < comparison->file_count; file++)
-		for (unsigned number = 0; number < runs; number++) {
+		for (unsigned number = 0; number < runs && !progress_is_interrupted(); number++) {
 			choose(comparison, number, settings);
 			run(comparison, comparison->files[file], settings);
 		}
@@ -199,7 +199,7 @@ int compare_run(const struct sim_options *options)
 		run_all(comparison);
 		if (options->is_json)
 			printf("\n]\n");
-		status = comparison->worst;
+		status = progress_is_interrupted() ? SIM_EXIT_NO_END : comparison->worst;
 	}
 	free(comparison);
 	return status;

@@ -224,7 +224,7 @@ const struct scenario_key scenario_keys[] = {
 	  .help = "a list of flows: HPCC's (CSV or its own text) or htsim's .cm" },
 	{ "workload.*.endpoints", VALUE_COUNT, WORKLOAD(endpoints), ENDPOINTS, .preset = "0",
 	  .help = "the first so many take part; 0: all" },
-	{ "workload.*.bytes", VALUE_BYTES, WORKLOAD(bytes), BOUNDS(1, 1e15), .preset = "1MB", .help = "of each flow" },
+	{ "workload.*.bytes", VALUE_BYTES, WORKLOAD(bytes), BOUNDS(1, 1.6e13), .preset = "1MB", .help = "of each flow" },
 	{ "workload.*.start", VALUE_TIME, WORKLOAD(start), ANY_TIME, .preset = "0", .help = "of the first flow" },
 	{ "workload.*.spread", VALUE_TIME, WORKLOAD(spread), ANY_TIME, .preset = "0",
 	  .help = "flows start by chance within so long after that" },

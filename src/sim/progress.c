@@ -17,18 +17,24 @@ void progress_start(struct progress *progress)
 {
 	struct sigaction action = { .sa_handler = on_interrupt, .sa_flags = (int)SA_RESETHAND | SA_RESTART };
 
-	is_interrupted = 0;
-	sigaction(SIGINT, &action, NULL);
+	if (!is_interrupted)
+		sigaction(SIGINT, &action, NULL);
 	progress->has_line = false;
 }
 
-/* The part that is done, of flows or of the time that there is; 0: nobody knows. */
+bool progress_is_interrupted(void)
+{
+	return is_interrupted;
+}
+
+/* The part that is done, of what is to be sent or of the time that there is; 0: nobody knows. */
 static double part_done(const struct progress *progress, const struct fabric_progress *now)
 {
-	double flows = now->flows ? (double)now->flows_done / now->flows : 0;
+	double sent = progress->packets ? (double)now->data_packets / (double)progress->packets : 0;
 	double time = progress->limit ? (double)now->now / (double)progress->limit : 0;
+	double done = sent > time ? sent : time;
 
-	return flows > time ? flows : time;
+	return done < 1 ? done : 1;
 }
 
 static void show(struct progress *progress, const struct fabric_progress *now)

@@ -8,11 +8,13 @@
 
 struct progress {
 	bool is_shown, is_terminal, has_line;
-	vb_time limit; /* of virtual time; 0: none */
+	vb_time limit;	  /* of virtual time; 0: none */
+	uint64_t packets; /* of data, if none is sent twice */
 };
 
 void progress_start(struct progress *progress); /* listens to interrupts */
 bool progress_tell(struct progress *progress, const struct fabric_progress *now); /* false: it is to end */
+bool progress_is_interrupted(void);
 void progress_end(struct progress *progress); /* clears its line */
 
 #endif

@@ -225,8 +225,9 @@ int scenario_read_file(struct document *document, const char *path, struct docum
 	char *text = malloc(DOCUMENT_MAX_BYTES + 1);
 	int rc = -ENOMEM;
 	if (text) {
+		errno = 0;
 		size_t length = fread(text, 1, DOCUMENT_MAX_BYTES + 1, file);
-		rc = ferror(file) ? -EIO : document_read(document, text, length, error);
+		rc = ferror(file) ? (errno ? -errno : -EIO) : document_read(document, text, length, error);
 	}
 	free(text);
 	fclose(file);

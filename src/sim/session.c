@@ -95,12 +95,22 @@ static void on_packet(void *user, const struct fabric_capture *seen)
 	capture_packet(session->capture, seen);
 }
 
+static uint64_t data_packets(const struct simulation *simulation)
+{
+	uint64_t packets = 0;
+
+	for (uint32_t i = 0; i < simulation->flows.count; i++)
+		packets += (simulation->flows.flows[i].bytes + simulation->config.mtu - 1) / simulation->config.mtu;
+	return packets;
+}
+
 int session_run(struct session *session, const struct sim_options *options)
 {
 	struct fabric_config *config = &session->simulation.config;
 	char why[400] = "";
 
-	session->progress = (struct progress){ options->is_progress_shown, options->is_terminal, false, session->scenario->limit };
+	session->progress = (struct progress){ .is_shown = options->is_progress_shown, .is_terminal = options->is_terminal,
+		.limit = session->scenario->limit, .packets = data_packets(&session->simulation) };
 	config->on_progress = on_progress;
 	config->on_packet = session->capture ? on_packet : NULL;
 	config->captured_count = session->capture ? config->captured_count : 0;

@@ -14,21 +14,18 @@ void sim_print_keys(void)
 	scenario_keys_print(stdout);
 }
 
-static int write_csv(const char *path, const struct simulation *simulation)
-{
-	FILE *file = fopen(path, "we");
-
-	if (!file)
-		return -errno;
-	report_csv(file, simulation);
-	bool has_failed = ferror(file);
-	return fclose(file) || has_failed ? -EIO : 0;
-}
-
 static int complain(const char *path, int error)
 {
 	fprintf(stderr, "verbena sim: %s: %s\n", path, strerror(-error));
 	return SIM_EXIT_BAD_NEWS;
+}
+
+static int write_csv(FILE *file, const struct sim_options *options, const struct simulation *simulation)
+{
+	report_csv(file, simulation);
+	if (fflush(file) || ferror(file))
+		return complain(options->csv, errno ? -errno : -EIO);
+	return 0;
 }
 
 /* Runs it, with a capture if one is wanted. */
@@ -49,7 +46,7 @@ static int run_captured(struct session *session, const struct sim_options *optio
 	return session_run(session, options);
 }
 
-static int tell(const struct session *session, const struct sim_options *options)
+static int tell(const struct session *session, const struct sim_options *options, FILE *csv)
 {
 	if (options->is_json) {
 		report_json(stdout, &session->simulation, &session->summary, "", true);
@@ -57,26 +54,27 @@ static int tell(const struct session *session, const struct sim_options *options
 	} else {
 		report_text(stdout, &session->simulation, &session->summary);
 	}
-	if (options->csv) {
-		int error = write_csv(options->csv, &session->simulation);
-		if (error)
-			return complain(options->csv, error);
-	}
-	return session_status(session);
+	int status = csv ? write_csv(csv, options, &session->simulation) : 0;
+	return status ? status : session_status(session);
 }
 
 static int run_one(const struct sim_options *options)
 {
 	struct session session;
+	FILE *csv = NULL;
 	int status = session_open(&session, options->arguments[0], options, NULL, 0);
 
+	if (!status && options->csv && !(csv = fopen(options->csv, "we"))) /* before the run, which may be long */
+		status = complain(options->csv, -errno);
 	if (!status)
 		status = run_captured(&session, options);
 	int error = session.capture ? capture_close(session.capture) : 0;
 	if (!status)
-		status = tell(&session, options);
+		status = tell(&session, options, csv);
 	if (error)
 		status = complain(options->pcap, error);
+	if (csv)
+		fclose(csv);
 	session_close(&session);
 	return status;
 }

@@ -6,6 +6,7 @@ import json
 import pathlib
 import re
 import shutil
+import signal
 import subprocess
 import sys
 import tempfile
@@ -194,6 +195,51 @@ class Sim(unittest.TestCase):
         done = self.sim(self.scenario(), "--set", "run.limit=1us", status=4)
         self.assertIn("3 flows are open", done.stdout)
         self.assertEqual(self.json(self.scenario(), "--set", "run.limit=1us", status=4)["end"], "limit")
+
+    def test_interrupt__ends_what_runs_and_tells_of_it(self):
+        """And of a comparison the runs that were to come."""
+        long = self.scenario(TINY.replace("20kB", "16TB").replace("senders: 3", "senders: 1"))
+        for arguments in (["--json", long], ["--compare", "--json", long, "run.seed=1,2,3"]):
+            started = subprocess.Popen([self.build / "src/cli/verbena", "sim", "--progress", *arguments], text=True, cwd=self.place,
+                                       stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+            self.addCleanup(started.kill)
+            self.assertRegex(started.stderr.readline(), "0 of 1 flows")    # it runs
+            started.send_signal(signal.SIGINT)
+            said, _ = started.communicate(timeout=60)
+            result = json.loads(said)
+            self.assertEqual(started.returncode, 4)
+            self.assertEqual([run["result"]["end"] for run in result] if isinstance(result, list) else [result["end"]],
+                             ["stopped"])
+
+    def test_progress__says_how_long_it_will_take(self):
+        """By the packets that were sent, as flows may all end last."""
+        long = self.scenario(TINY.replace("20kB", "20GB").replace("senders: 3", "senders: 1"))
+        started = subprocess.Popen([self.build / "src/cli/verbena", "sim", "--progress", long], text=True, cwd=self.place,
+                                   stdout=subprocess.DEVNULL, stderr=subprocess.PIPE)
+        self.addCleanup(started.kill)
+        seen = ""
+        while "s left" not in seen:
+            line = started.stderr.readline()
+            self.assertIn("0 of 1 flows", line, "it ended before it said so")
+            seen += line
+        started.kill()
+        started.communicate(timeout=60)
+
+    def test_files__that_cannot_be_written_or_read_are_named(self):
+        scenario = self.scenario()
+        done = self.sim(scenario, "--csv", self.place / "absent/flows.csv", status=1)
+        self.assertIn("absent/flows.csv: No such file", done.stderr)
+        self.assertEqual(done.stdout, "")    # before anything ran
+        for option in ("--csv", "--pcap"):
+            said = self.sim(scenario, option, "/dev/full", "--capture", "endpoint 0 up", status=1).stderr
+            self.assertIn("/dev/full: No space left", said)
+        self.assertIn("Is a directory", self.sim(self.place, status=1).stderr)
+        self.assertIn("Is a directory", self.sim(scenario, "--flows", self.place, status=2).stderr)
+
+    def test_json__is_utf8_whatever_names_are(self):
+        done = subprocess.run([self.build / "src/cli/verbena", "sim", "--json", self.scenario(), "--set",
+                               b"name=\xff\xc3\xa9\xc3 \xed\xa0\x80\xe2\x82\xac"], check=True, stdout=subprocess.PIPE)
+        self.assertEqual(json.loads(done.stdout.decode())["name"], "\ufffd\u00e9\ufffd \ufffd\ufffd\ufffd\u20ac")
 
     def test_lossless_drops__end_with_3_and_are_loud(self):
         done = self.sim(self.root / "examples/incast.yaml", "--set", "network.switch.headroom=1", status=3)

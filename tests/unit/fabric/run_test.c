@@ -205,6 +205,9 @@ static void nonsense__is_refused_and_named(void **state)
 	refuse("there is no class 8");
 	add_flow(&flows, 0, 1, 1ull << 50, 0);
 	refuse("32 TiB");
+	for (uint32_t i = 0; i < 65001; i++)
+		add_flow(&flows, 0, 1, 1, 0);
+	refuse("has more than 65000 flows");
 	network.profiles[0].pause_quanta = 1; /* would be said again and again at one moment */
 	add_flow(&flows, 0, 1, 1, 0);
 	refuse("pause or watchdog time");
