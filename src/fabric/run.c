@@ -45,7 +45,7 @@ static int check_connections(const struct fabric_config *config, char *why, unsi
 		why_not(why, why_size, "there is not enough memory");
 		return -ENOMEM;
 	}
-	for (uint32_t i = 0; i < config->flows->count && of == NETWORK_NONE; i++) {
+	for (uint32_t i = 0; i < config->flows->count && of == NETWORK_NONE && config->endpoint == FABRIC_ENGINE; i++) {
 		const struct flow *flow = &config->flows->flows[i];
 		if (++counts[flow->src] > VB_MAX_QP)
 			of = flow->src;
