@@ -67,7 +67,7 @@ bench-programs: ## measure UCX, libfabric, Open MPI and connections, each beside
 	@scripts/build $(BUILD)
 	@python3 bench/bench.py --build $(BUILD) --programs $(ARGS)
 
-bench-fabric: ## measure the simulator: packet-hops a CPU-second, memory (ARGS="--rounds 5", "--only 1024", "--htsim COMMAND")
+bench-fabric: ## measure the simulator: packet-hops a CPU-second, memory (ARGS="--rounds 5", "--only 1024", "--where 1024", "--htsim COMMAND")
 	$(DEPS) build
 	@scripts/build $(BUILD)
 	@python3 bench/fabric.py --build $(BUILD) $(ARGS)
