@@ -70,6 +70,8 @@ static int build_torus(const struct topology *topology, struct network *network,
 {
 	uint32_t length[3];
 	uint64_t points = 1;
+	if (topology->dimensions[0] == 0)
+		return why_not(why, why_size, "a torus has dimensions, one to three");
 	for (int i = 0; i < 3; i++) {
 		length[i] = topology->dimensions[i] ? topology->dimensions[i] : 1;
 		points *= length[i] > CLOS_MOST_NODES ? CLOS_MOST_NODES + 1u : length[i];

@@ -62,14 +62,12 @@ static struct workload on_network(const struct workload *given, const struct net
 	return workload;
 }
 
-static int make_flows(struct simulation *simulation, const char *flow_file, char *why, size_t size)
+static int add_workloads(struct simulation *simulation, char *why, size_t size)
 {
 	const struct scenario *scenario = simulation->scenario;
 	uint32_t endpoints = simulation->network.endpoint_count;
-
-	if (flow_file)
-		return flow_list_read(&simulation->flows, flow_file, endpoints, why, (unsigned)size);
 	int rc = 0;
+
 	for (uint32_t i = 0; !rc && i < scenario->workload_count; i++) {
 		const struct scenario_workload *given = &scenario->workloads[i];
 		struct workload workload = on_network(&given->workload, &simulation->network);
@@ -84,8 +82,18 @@ static int make_flows(struct simulation *simulation, const char *flow_file, char
 		if (rc == -EINVAL)
 			return prefix(why, size, "workload.%u", i);
 	}
+	return rc;
+}
+
+static int make_flows(struct simulation *simulation, const char *flow_file, char *why, size_t size)
+{
+	uint32_t endpoints = simulation->network.endpoint_count;
+	int rc = flow_file ? flow_list_read(&simulation->flows, flow_file, endpoints, why, (unsigned)size)
+			   : add_workloads(simulation, why, size);
+
 	if (!rc && simulation->flows.count == 0) {
-		snprintf(why, size, "nothing is sent: the scenario wants a workload, or --flows");
+		snprintf(why, size, "%s%s", flow_file ? flow_file : "",
+			flow_file ? ": nothing is sent" : "nothing is sent: the scenario wants a workload, or --flows");
 		rc = -EINVAL;
 	}
 	return rc;

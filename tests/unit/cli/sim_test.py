@@ -233,6 +233,9 @@ class Sim(unittest.TestCase):
         for option in ("--csv", "--pcap"):
             said = self.sim(scenario, option, "/dev/full", "--capture", "endpoint 0 up", status=1).stderr
             self.assertIn("/dev/full: No space left", said)
+        empty = self.place / "empty.csv"
+        empty.write_text("src,dst,bytes,start_ns\n")
+        self.assertIn("empty.csv: nothing is sent", self.sim(scenario, "--flows", empty, status=2).stderr)
         self.assertIn("Is a directory", self.sim(self.place, status=1).stderr)
         self.assertIn("Is a directory", self.sim(scenario, "--flows", self.place, status=2).stderr)
 

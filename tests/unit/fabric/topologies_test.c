@@ -307,6 +307,8 @@ static void torus__of_fewer_dimensions(void **state)
 	topology.endpoints = 5;
 	teardown(NULL);
 	refused(&topology, "a torus of 2 x 2 x 1 has 4 endpoints, not 5");
+	topology.dimensions[0] = 0;
+	refused(&topology, "a torus has dimensions, one to three");
 	topology.dimensions[0] = topology.dimensions[1] = topology.dimensions[2] = UINT32_MAX;
 	refused(&topology, "a torus of more than 1048576 switches");
 }
