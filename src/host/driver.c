@@ -17,6 +17,7 @@
 #define POLLS_TO_DISARM	  8  /* polls in a row after which the progress thread need not be woken for packets */
 #define PACKETS_OF_NOTE	  16 /* so many take long enough to look at the clock again */
 #define PORT_EVERY	  (10 * VB_US) /* by time, for who shares his core has few turns */
+#define PORT_SELDOM	  (100 * VB_US) /* who is about to sleep on it */
 #define CLOCK_RARELY	  4
 
 /* ---- One turn --------------------------------------------------------------------------------------------------- */
@@ -120,7 +121,9 @@ static bool is_among_neighbours(struct vb_driver *d)
 
 static bool receive_packets(struct vb_driver *d, vb_time *now)
 {
-	if (vb_port_receive(d->port, *now) == 0)
+	d->port_seen_at = *now;
+	d->port_has_more = vb_port_receive(d->port, *now) > 0;
+	if (!d->port_has_more)
 		return false;
 	d->port_quiet = 0;
 	if (receive(d, *now) >= PACKETS_OF_NOTE)
@@ -156,19 +159,36 @@ static bool turn_among_neighbours(struct vb_driver *d)
 	return exchange(d, d->turned_at);
 }
 
-bool vb_driver_turn(struct vb_driver *d)
+static bool look_at_port(struct vb_driver *d, vb_time *now)
+{
+	bool is_busy = receive_packets(d, now);
+
+	if (d->frames)
+		is_busy |= vb_frames_receive(d, *now);
+	return is_busy;
+}
+
+unsigned vb_driver_looks_next(const struct vb_driver *d)
+{
+	bool is_time = vb_time_since(d->port_seen_at, vb_host_now()) >= PORT_SELDOM;
+
+	return d->port_has_more || is_time ? VB_LOOKS_AT_PORT : 0;
+}
+
+bool vb_driver_turn(struct vb_driver *d, unsigned looks)
 {
 	if (is_among_neighbours(d))
 		return turn_among_neighbours(d);
 	vb_time now = vb_host_now();
-	d->turned_at = d->port_seen_at = now;
-	if (d->attendance != VB_ATTENDED_BY_POLLERS)
+	d->turned_at = now;
+	if (looks & VB_PORT_IS_QUIET)
+		d->port_seen_at = now;
+	if (looks & VB_LOOKS_AT_BELLS)
 		vb_neighbours_hear(d);
 	vb_neighbours_be_patient(d, now);
 	bool is_busy = vb_neighbours_receive(d, now);
-	is_busy |= receive_packets(d, &now);
-	if (d->frames)
-		is_busy |= vb_frames_receive(d, now);
+	if (looks & VB_LOOKS_AT_PORT)
+		is_busy |= look_at_port(d, &now);
 	finish(d, now);
 	vb_lane_advance(d->lane, now);
 	is_busy |= transmit(d, now);
@@ -406,7 +426,8 @@ void vb_driver_drive(struct vb_driver *d)
 	if (d->process->is_forked)
 		return;
 	if (atomic_load_explicit(&d->waiting, memory_order_relaxed) == 0 && try_lock(d)) {
-		is_busy = vb_driver_turn(d);
+		is_busy = vb_driver_turn(
+			d, d->attendance == VB_ATTENDED_BY_POLLERS ? VB_LOOKS_AT_PORT : VB_LOOKS_AT_ALL);
 		now = d->turned_at;
 		note_poll(d);
 		vb_driver_unlock(d);

@@ -62,6 +62,7 @@ struct vb_driver {
 	vb_time turned_at;	/* when the last turn began, but for those among neighbours: about */
 	vb_time port_seen_at;	/* when the last one did that has looked at the port */
 	bool has_more;		/* transmit stopped at its bound */
+	bool port_has_more;	/* the last look at it has found something */
 	unsigned port_quiet;	/* looks at the port by pollers that found nothing, in a row: see VB_PORT_QUIET */
 	atomic_bool keeps_time; /* completions tell when they were */
 	bool is_awake;		/* the thread or the waiter that attends will look again before it sleeps */
@@ -94,8 +95,16 @@ struct vb_driver {
 int vb_driver_create(struct vb_process *process, struct vb_driver **driver);
 /* Its thread was stopped, or never started. */
 void vb_driver_destroy(struct vb_driver *driver);
+/* What a turn looks at beside memory, each by a system call. Who has slept on all of it knows where there is nothing. */
+enum vb_looks { /* bits */
+	VB_LOOKS_AT_PORT = 1,
+	VB_LOOKS_AT_BELLS = 2, /* and what else neighbours say by sockets */
+	VB_LOOKS_AT_ALL = 3,
+	VB_PORT_IS_QUIET = 4,
+};
 /* Receive, advance, transmit, once and bounded; true when anything happened. With the mutex held. */
-bool vb_driver_turn(struct vb_driver *driver);
+bool vb_driver_turn(struct vb_driver *driver, unsigned looks);
+unsigned vb_driver_looks_next(const struct vb_driver *driver); /* those of the next turn, if nobody sleeps before */
 /* The same with neighbours that are awake alone. */
 bool vb_driver_turn_to_neighbours(struct vb_driver *driver);
 /* In a forked child: its descriptors are closed, nothing else is touched. */

@@ -20,18 +20,30 @@ bool vb_driver_is_readable(int fd)
 	return syscall(SYS_ppoll, &p, 1, &now, NULL, 0) > 0;
 }
 
-/* Drives until nothing happens any more or fd has become readable by what happened, which it returns. attends: it is this
- * one that nobody needs to wake. */
-static bool drive_until_readable(struct vb_driver *d, int fd, bool attends)
+/* What somebody waits for. */
+struct wanted {
+	int fd;
+	const atomic_uint *count;
+};
+
+static bool is_there(const struct wanted *wanted)
+{
+	return wanted->count ? atomic_load_explicit(wanted->count, memory_order_relaxed) > 0 :
+			       vb_driver_is_readable(wanted->fd);
+}
+
+/* Drives until nothing happens any more or what is wanted is there by what happened, which it returns. attends: it is this
+ * one that nobody needs to wake, and has slept, and so knows where there is something to look at. */
+static bool drive_until_there(struct vb_driver *d, const struct wanted *wanted, bool attends, unsigned looks)
 {
 	bool is_busy = true;
 
-	while (is_busy) {
+	for (bool is_first = attends; is_busy; is_first = false) {
 		vb_driver_lock(d);
 		d->is_awake |= attends;
-		is_busy = vb_driver_turn(d);
+		is_busy = vb_driver_turn(d, is_first ? looks : vb_driver_looks_next(d));
 		vb_driver_unlock(d);
-		if (is_busy && vb_driver_is_readable(fd))
+		if (is_busy && is_there(wanted))
 			return true;
 	}
 	return false;
@@ -43,9 +55,10 @@ struct sleep {
 	unsigned count;
 	bool is_driving;
 	bool is_short; /* there is something to do already */
+	unsigned first_port, looks; /* place of the port's in fds; what is there to look at */
 };
 
-enum { OWN, FRAMES, TIMER };
+enum { OWN, FRAMES, TIMER, NEIGHBOURS };
 
 static void add(struct sleep *sleep, int fd)
 {
@@ -71,6 +84,7 @@ static struct sleep begin_wait(struct vb_driver *d, int fd)
 		add(&sleep, vb_frames_fd(d));
 		add(&sleep, d->has_thread ? -1 : d->timer_fd);
 		add(&sleep, vb_neighbours_fd(d));
+		sleep.first_port = sleep.count;
 		add_port(&sleep, d);
 	}
 	vb_driver_settle(d);
@@ -92,6 +106,17 @@ static void end_wait(void *worker)
 	vb_driver_unlock(d);
 }
 
+static void note_looks(struct sleep *sleep, int ready)
+{
+	if (ready < 0)
+		return;
+	bool has_port = sleep->fds[FRAMES].revents;
+	for (unsigned i = sleep->first_port; i < sleep->count; i++)
+		has_port |= sleep->fds[i].revents != 0;
+	sleep->looks = (has_port ? VB_LOOKS_AT_PORT : VB_PORT_IS_QUIET) |
+		       (sleep->fds[NEIGHBOURS].revents ? VB_LOOKS_AT_BELLS : 0);
+}
+
 /* Sleeps as the one that drives, who without a thread looks after the timer too, which whoever posts meanwhile may set.
  * Programs cancel threads that wait for events: then the thread attends again. */
 static int sleep_driving(struct vb_driver *d, struct sleep *sleep)
@@ -103,6 +128,7 @@ static int sleep_driving(struct vb_driver *d, struct sleep *sleep)
 	pthread_cleanup_pop(0);
 	if (ready > 0 && sleep->fds[TIMER].revents)
 		vb_progress_timer_is_up(d);
+	note_looks(sleep, ready);
 	return ready;
 }
 
@@ -112,21 +138,27 @@ static int sleep_beside(const struct vb_driver *d, struct sleep *sleep)
 	return poll(sleep->fds, sleep->count, d->has_thread ? -1 : WAIT_ALONE_MS);
 }
 
-bool vb_device_wait(struct vb_device *device, int fd)
+bool vb_device_wait(struct vb_device *device, int fd, const atomic_uint *count)
 {
 	struct vb_driver *d = device->driver;
+	const struct wanted wanted = { fd, count };
 
 	while (!d->process->is_forked) {
-		if (vb_driver_is_readable(fd) || drive_until_readable(d, fd, false))
+		if (is_there(&wanted) || drive_until_there(d, &wanted, false, 0))
 			return true;
 		struct sleep sleep = begin_wait(d, fd);
+		if (is_there(&wanted)) { /* nobody else may know of it */
+			if (sleep.is_driving)
+				end_wait(d);
+			return true;
+		}
 		int ready = sleep.is_driving ? sleep_driving(d, &sleep) : sleep_beside(d, &sleep);
 		int error = ready < 0 ? errno : 0;
 		bool is_done = ready > 0 && sleep.fds[OWN].revents;
 		if (sleep.is_driving) {
 			/* Still ours: what arrived is most likely what fd waits for. */
 			if ((ready > 0 || sleep.is_short) && !is_done)
-				is_done = drive_until_readable(d, fd, true);
+				is_done = drive_until_there(d, &wanted, true, sleep.looks);
 			end_wait(d);
 		}
 		if (is_done)
@@ -152,7 +184,7 @@ static void outwait(struct vb_driver *d)
 		vb_driver_unlock(d);
 		poll(sleep.fds, sleep.count, PORT_PATIENCE_MS);
 		vb_driver_lock(d);
-		vb_driver_turn(d);
+		vb_driver_turn(d, VB_LOOKS_AT_ALL);
 	}
 	vb_driver_unlock(d);
 }

@@ -244,10 +244,11 @@ static bool keep_company(struct vb_driver *d)
 
 /* ---- The thread ------------------------------------------------------------------------------------------------- */
 
-static bool turn(struct vb_driver *d, bool is_answering)
+static bool turn(struct vb_driver *d, unsigned *looks, bool is_answering)
 {
 	vb_driver_lock(d);
-	bool is_busy = vb_driver_turn(d);
+	bool is_busy = vb_driver_turn(d, *looks);
+	*looks = vb_driver_looks_next(d);
 	if (!is_answering)
 		vb_neighbours_settle(d, d->turned_at);
 	d->is_awake |= d->attendance == VB_ATTENDED_BY_THREAD;
@@ -281,14 +282,14 @@ static bool go_to_sleep(struct vb_driver *d, bool is_answering)
  * A program that has posted since the last time, though it does not poll now, is most likely looking at its memory and
  * about to answer what just arrived there. Then acks are held back for their time: one that overtook the answer would
  * send the peer's program out of its poll just before the answer comes. */
-static bool drive(struct vb_driver *d)
+static bool drive(struct vb_driver *d, unsigned looks)
 {
 	unsigned posts = atomic_load_explicit(&d->posts, memory_order_relaxed);
 	bool is_busy = true, is_answering = posts != d->posts_seen;
 
 	d->posts_seen = posts;
 	for (int turns = 0; is_busy && turns < TURNS_AT_A_TIME; turns++) {
-		is_busy = turn(d, is_answering);
+		is_busy = turn(d, &looks, is_answering);
 		if (keep_company(d))
 			return false;
 		if (!is_busy)
@@ -318,6 +319,7 @@ static bool take_over(struct vb_driver *d)
 /* What woke the thread. */
 struct woken {
 	bool is_timer, is_neighbours, is_stop;
+	unsigned looks;
 	unsigned chores; /* bits */
 };
 
@@ -334,6 +336,7 @@ static struct woken sleep_until_woken(struct vb_driver *d, int timeout_ms)
 	struct epoll_event events[8];
 	struct woken woken = { false };
 	int count = epoll_wait(d->epoll_fd, events, 8, timeout_ms);
+	bool has_port = count < 0 || d->attendance != VB_ATTENDED_BY_THREAD;
 
 	for (int i = 0; i < count; i++) {
 		unsigned source = events[i].data.u32;
@@ -346,7 +349,9 @@ static struct woken sleep_until_woken(struct vb_driver *d, int timeout_ms)
 		woken.is_stop |= source == SOURCE_STOP;
 		if (source >= SOURCE_CHORE)
 			woken.chores |= 1u << (source - SOURCE_CHORE);
+		has_port |= source == SOURCE_PORT || source >= SOURCE_CHORE; /* which may be that of frames */
 	}
+	woken.looks = (has_port ? VB_LOOKS_AT_PORT : VB_PORT_IS_QUIET) | (woken.is_neighbours ? VB_LOOKS_AT_BELLS : 0);
 	return woken;
 }
 
@@ -406,7 +411,7 @@ static void *run(void *argument)
 		} else if (woken.is_timer) {
 			note_expiry(d);
 		}
-		is_done = drive(d);
+		is_done = drive(d, woken.looks);
 	}
 }
 

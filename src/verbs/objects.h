@@ -52,9 +52,11 @@ void vb_device_object_put(struct device_object *device);
 
 /* A descriptor that is readable exactly while an event waits. */
 struct event_queue {
-	int fd; /* eventfd, semaphore: one count an event */
+	int fd; /* eventfd, semaphore: one count an event, but for the unsaid ones */
 	pthread_mutex_t lock;
 	struct vb_list waiting;
+	atomic_uint count; /* of events; written under the lock */
+	unsigned unsaid;   /* of these: brought by a reader that is about to take one, and so not counted in fd */
 };
 
 int vb_event_queue_init(struct event_queue *queue);

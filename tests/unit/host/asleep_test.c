@@ -28,7 +28,7 @@ static const struct vb_device_sink sink = { on_event, on_port, on_gid_change, NU
 
 static void *wait_for_event(void *unused)
 {
-	return (void *)(uintptr_t)vb_device_wait(device, event_fd);
+	return (void *)(uintptr_t)vb_device_wait(device, event_fd, NULL);
 }
 
 static void sleep_ms(long ms)

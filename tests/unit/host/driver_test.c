@@ -174,7 +174,7 @@ static void write_and_wait(uint64_t wr_id)
 
 	vb_cq_request_notify(ends[0].cq, false);
 	post_write(wr_id, BYTES);
-	assert_true(vb_device_wait(&ends[0].device, ends[0].notified));
+	assert_true(vb_device_wait(&ends[0].device, ends[0].notified, NULL));
 	eventfd_read(ends[0].notified, &ignored);
 	take_one(wr_id);
 }

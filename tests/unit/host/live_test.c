@@ -257,7 +257,7 @@ static void wait__returns_when_the_descriptor_is_readable(void **state)
 	for (int i = 0; i < 50; i++) {
 		vb_cq_request_notify(links[0].cq, false);
 		post_write(&links[0], BYTES, 1);
-		assert_true(vb_device_wait(device, event_fd));
+		assert_true(vb_device_wait(device, event_fd, NULL));
 		assert_int_equal(eventfd_read(event_fd, &count), 0);
 		assert_int_equal(vb_cq_poll(links[0].cq, &wc, 1), 1);
 		assert_int_equal(wc.status, VB_WC_SUCCESS);
@@ -276,7 +276,7 @@ static void wait__is_interrupted_by_a_signal(void **state)
 	NEEDS_NAMESPACE;
 	sigaction(SIGALRM, &action, NULL);
 	setitimer(ITIMER_REAL, &once, NULL);
-	assert_false(vb_device_wait(device, event_fd));
+	assert_false(vb_device_wait(device, event_fd, NULL));
 	assert_int_equal(errno, EINTR);
 	/* The lane is attended again. */
 	struct vb_wc wc;
@@ -287,7 +287,7 @@ static void wait__is_interrupted_by_a_signal(void **state)
 
 static void *wait_in_thread(void *argument)
 {
-	return (void *)(uintptr_t)vb_device_wait(device, *(int *)argument);
+	return (void *)(uintptr_t)vb_device_wait(device, *(int *)argument, NULL);
 }
 
 static void wait__of_several_threads_ends_for_each(void **state)
@@ -374,7 +374,7 @@ static void fork__child_is_told_and_parent_goes_on(void **state)
 		bool good = vb_device_is_forked(device) && vb_driver_lock(vb_device_driver(device)) < 0;
 		vb_driver_drive(vb_device_driver(device)); /* harmless */
 		vb_driver_kick(vb_device_driver(device));
-		_exit(good && !vb_device_wait(device, event_fd) ? 0 : 1);
+		_exit(good && !vb_device_wait(device, event_fd, NULL) ? 0 : 1);
 	}
 	assert_int_equal(waitpid(child, &status, 0), child);
 	assert_int_equal(status, 0);

@@ -561,7 +561,7 @@ static void *wait_for_events(void *argument)
 
 	for (;;) {
 		vb_cq_request_notify(cq, false);
-		if (!vb_device_wait(device, event_fd))
+		if (!vb_device_wait(device, event_fd, NULL))
 			return NULL;
 		if (eventfd_read(event_fd, &count) == 0 && count >= 1000)
 			return NULL;
@@ -625,7 +625,7 @@ static void wait_beside(void)
 	pthread_t thread;
 
 	assert_int_equal(pthread_create(&thread, NULL, write_later, &fd), 0);
-	assert_true(vb_device_wait(device, fd));
+	assert_true(vb_device_wait(device, fd, NULL));
 	pthread_join(thread, NULL);
 	close(fd);
 }
@@ -644,7 +644,7 @@ static void waiter__is_woken_though_others_looked_and_went(void **state)
 		sleep_ms(2);
 		assert_int_equal(vb_driver_lock(driver), 0);
 		assert_int_equal(send(who.bell, "!", 1, MSG_NOSIGNAL), 1); /* he has made room */
-		vb_driver_turn(driver);
+		vb_driver_turn(driver, VB_LOOKS_AT_ALL);
 		vb_driver_unlock(driver);
 		sleep_ms(2);
 		post_receive(0);

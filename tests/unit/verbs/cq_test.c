@@ -138,6 +138,38 @@ static void channel__wakes_a_waiter_that_drives_the_lane(void **state)
 	assert_int_equal(fixture_complete(f->cq).opcode, IBV_WC_RECV);
 }
 
+/* What a reader brings himself is not counted in the descriptor before he has taken his own. */
+static void channel__tells_others_what_a_waiter_has_brought_and_not_taken(void **state)
+{
+	struct fixture *f = *state;
+	struct ibv_cq *second = ibv_create_cq(f->context, 16, NULL, f->channel, 0), *cq;
+	struct ibv_qp_init_attr attr = { .send_cq = f->cq,
+		.recv_cq = second,
+		.qp_type = IBV_QPT_RC,
+		.cap = { .max_send_wr = 4, .max_recv_wr = 4, .max_send_sge = 1, .max_recv_sge = 1 } };
+	struct ibv_qp *right = ibv_create_qp(f->pd, &attr), *left = fixture_create_qp(f, IBV_QPT_RC, NULL);
+	struct ibv_sge to = fixture_sge(f, 4096, 64), from = fixture_sge(f, 0, 64);
+	struct ibv_send_wr wr = { .sg_list = &from, .num_sge = 1, .opcode = IBV_WR_SEND,
+		.send_flags = IBV_SEND_SIGNALED };
+	void *context;
+	fixture_connect(left, right->qp_num);
+	fixture_connect(right, left->qp_num);
+	ibv_req_notify_cq(f->cq, 0);
+	ibv_req_notify_cq(second, 0);
+	assert_int_equal(fixture_post_recv(right, 1, &to), 0);
+	loop_set_deaf(true);
+	assert_int_equal(fixture_post(left, wr), 0);
+	loop_set_deaf(false);
+	for (int left_over = 1; left_over >= 0; left_over--) {
+		assert_int_equal(ibv_get_cq_event(f->channel, &cq, &context), 0);
+		ibv_ack_cq_events(cq, 1);
+		assert_int_equal(fixture_is_readable(f->channel->fd), left_over);
+	}
+	assert_int_equal(ibv_destroy_qp(left), 0);
+	assert_int_equal(ibv_destroy_qp(right), 0);
+	assert_int_equal(ibv_destroy_cq(second), 0);
+}
+
 static void channel__solicited_only_skips_the_rest(void **state)
 {
 	struct fixture *f = *state;
@@ -500,6 +532,7 @@ int main(void)
 		WITH_QPS(channel__counts_notices_of_one_cq),
 		WITH_DEVICE(channel__obeys_o_nonblock),
 		WITH_QPS(channel__wakes_a_waiter_that_drives_the_lane),
+		WITH_QPS(channel__tells_others_what_a_waiter_has_brought_and_not_taken),
 		WITH_QPS(channel__solicited_only_skips_the_rest),
 		WITH_QPS(cq__destroying_forgets_events_nobody_fetched),
 		WITH_QPS(cq__destroying_waits_for_acknowledgements),

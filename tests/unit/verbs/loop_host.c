@@ -373,11 +373,11 @@ void vb_driver_drive(struct vb_driver *driver)
 	vb_driver_unlock(&device->driver);
 }
 
-bool vb_device_wait(struct vb_device *device, int fd)
+bool vb_device_wait(struct vb_device *device, int fd, const atomic_uint *count)
 {
 	for (int i = 0; i < WAIT_STEPS; i++) {
 		struct pollfd readable = { .fd = fd, .events = POLLIN };
-		if (poll(&readable, 1, 0) > 0)
+		if (atomic_load(count) > 0 || poll(&readable, 1, 0) > 0)
 			return true;
 		vb_driver_drive(&device->driver);
 	}
