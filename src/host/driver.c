@@ -113,10 +113,11 @@ static vb_time await_answer(struct vb_driver *d, vb_time now)
  * costs more than all that there is between neighbours. */
 static bool is_among_neighbours(struct vb_driver *d)
 {
-	if (d->attendance != VB_ATTENDED_BY_POLLERS || !vb_neighbours_are_awake(d))
+	if (!vb_progress_is_left_to_pollers(d) || !vb_neighbours_are_awake(d))
 		return false;
+	vb_time every = d->attendance == VB_ATTENDED_BY_POLLERS ? PORT_EVERY : PORT_SELDOM;
 	d->port_quiet++;
-	return d->port_quiet >= VB_PORT_QUIET && vb_time_since(d->port_seen_at, d->turned_at) < PORT_EVERY;
+	return d->port_quiet >= VB_PORT_QUIET && vb_time_since(d->port_seen_at, d->turned_at) < every;
 }
 
 static bool receive_packets(struct vb_driver *d, vb_time *now)
@@ -168,9 +169,9 @@ static bool look_at_port(struct vb_driver *d, vb_time *now)
 	return is_busy;
 }
 
-unsigned vb_driver_looks_next(const struct vb_driver *d)
+unsigned vb_driver_looks_next(const struct vb_driver *d, bool sleeps)
 {
-	bool is_time = vb_time_since(d->port_seen_at, vb_host_now()) >= PORT_SELDOM;
+	bool is_time = !sleeps && vb_time_since(d->port_seen_at, vb_host_now()) >= PORT_SELDOM;
 
 	return d->port_has_more || is_time ? VB_LOOKS_AT_PORT : 0;
 }
@@ -249,7 +250,7 @@ static bool doze(struct vb_driver *d)
 /* What this hold leaves undone is somebody's: pollers come again by themselves, and so does the thread while it sends. */
 static bool needs_thread(struct vb_driver *d)
 {
-	if (atomic_load_explicit(&d->attendance, memory_order_relaxed) == VB_ATTENDED_BY_POLLERS)
+	if (vb_progress_is_left_to_pollers(d))
 		return false;
 	return !doze(d) || (d->has_more && !vb_progress_is_thread());
 }
@@ -412,9 +413,11 @@ static void note_poll(struct vb_driver *d)
 {
 	if (!d->has_thread || d->attendance == VB_ATTENDED_BY_WAITER)
 		return;
-	if (d->attendance == VB_ATTENDED_BY_POLLERS)
+	if (vb_progress_is_left_to_pollers(d))
 		vb_progress_polled(d);
-	else if (vb_progress_is_poller_back(d) || ++d->polls_since_takeover >= POLLS_TO_DISARM)
+	if (d->attendance == VB_ATTENDED_BY_POLLERS)
+		return;
+	if (vb_progress_is_poller_back(d) || ++d->polls_since_takeover >= POLLS_TO_DISARM)
 		vb_progress_attend(d, VB_ATTENDED_BY_POLLERS);
 }
 
@@ -427,7 +430,7 @@ void vb_driver_drive(struct vb_driver *d)
 		return;
 	if (atomic_load_explicit(&d->waiting, memory_order_relaxed) == 0 && try_lock(d)) {
 		is_busy = vb_driver_turn(
-			d, d->attendance == VB_ATTENDED_BY_POLLERS ? VB_LOOKS_AT_PORT : VB_LOOKS_AT_ALL);
+			d, vb_progress_is_left_to_pollers(d) ? VB_LOOKS_AT_PORT : VB_LOOKS_AT_ALL);
 		now = d->turned_at;
 		note_poll(d);
 		vb_driver_unlock(d);

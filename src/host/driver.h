@@ -25,6 +25,7 @@ enum vb_attendance {
 	VB_ATTENDED_BY_THREAD,	/* the progress thread sleeps in epoll on them */
 	VB_ATTENDED_BY_POLLERS, /* threads that poll their CQs; the progress thread looks now and then whether they left */
 	VB_ATTENDED_BY_WAITER,	/* a thread blocked in vb_device_wait sleeps on them */
+	VB_ATTENDED_BY_RETURNER, /* it has left with what it waited for, to poll and to come again: as by pollers */
 };
 
 /* How much is said, of what may happen a thousand times a second: explain.c. */
@@ -75,6 +76,10 @@ struct vb_driver {
 	vb_time polled_at;	  /* when pollers last did, about */
 	vb_time noted_at;	  /* when it was last looked whether they were kept away */
 	vb_time looks_after;	  /* so long after polled_at the thread looks whether they are still there */
+	bool is_to_look;	  /* timer_fd is set to that, */
+	vb_time looks_at;	  /* which is then */
+	const void *waiter;	  /* who attends, if a waiter does: any two differ */
+	unsigned beside;	  /* threads blocked in vb_device_wait while another attends there */
 	bool waits_for_pollers;	  /* who come late, because they share their core */
 	bool is_taken_over;	  /* from pollers, and none has polled since */
 	unsigned posts_seen; /* by the progress thread */
@@ -104,7 +109,8 @@ enum vb_looks { /* bits */
 };
 /* Receive, advance, transmit, once and bounded; true when anything happened. With the mutex held. */
 bool vb_driver_turn(struct vb_driver *driver, unsigned looks);
-unsigned vb_driver_looks_next(const struct vb_driver *driver); /* those of the next turn, if nobody sleeps before */
+/* Those of the next turn, if nobody sleeps before; sleeps: somebody does if it finds nothing, and then knows. */
+unsigned vb_driver_looks_next(const struct vb_driver *driver, bool sleeps);
 /* The same with neighbours that are awake alone. */
 bool vb_driver_turn_to_neighbours(struct vb_driver *driver);
 /* In a forked child: its descriptors are closed, nothing else is touched. */
@@ -125,6 +131,13 @@ void vb_progress_wake(struct vb_driver *driver);
 bool vb_progress_is_thread(void); /* the caller is a progress thread */
 /* Who attends from now on. With the mutex held. */
 void vb_progress_attend(struct vb_driver *driver, enum vb_attendance attendance);
+/* Pollers, or a waiter that may come again, look at what is in memory, and the thread only whether they do. Any thread. */
+static inline bool vb_progress_is_left_to_pollers(const struct vb_driver *driver)
+{
+	enum vb_attendance attendance = atomic_load_explicit(&driver->attendance, memory_order_relaxed);
+
+	return attendance == VB_ATTENDED_BY_POLLERS || attendance == VB_ATTENDED_BY_RETURNER;
+}
 /* Pollers, who attend, have driven a turn: the thread need not. With the mutex held. */
 void vb_progress_polled(struct vb_driver *driver);
 /* Somebody polls while the thread attends. True: a poller that was only kept away. With the mutex held. */

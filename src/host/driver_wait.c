@@ -8,6 +8,7 @@
 #include <unistd.h>
 
 #define WAIT_ALONE_MS	 10
+#define TURNS_IN_A_ROW	 4 /* without a look at the clock and the port */
 #define PORT_PATIENCE_MS 1
 
 /* ---- For a descriptor ------------------------------------------------------------------------------------------- */
@@ -38,10 +39,13 @@ static bool drive_until_there(struct vb_driver *d, const struct wanted *wanted, 
 {
 	bool is_busy = true;
 
-	for (bool is_first = attends; is_busy; is_first = false) {
+	for (unsigned turns = 0; is_busy; turns++) {
+		bool is_first = attends && turns == 0;
 		vb_driver_lock(d);
 		d->is_awake |= attends;
-		is_busy = vb_driver_turn(d, is_first ? looks : vb_driver_looks_next(d));
+		is_busy = vb_driver_turn(d, is_first ? looks : vb_driver_looks_next(d, turns < TURNS_IN_A_ROW));
+		if (d->attendance == VB_ATTENDED_BY_RETURNER)
+			vb_progress_polled(d);
 		vb_driver_unlock(d);
 		if (is_busy && is_there(wanted))
 			return true;
@@ -56,6 +60,8 @@ struct sleep {
 	bool is_driving;
 	bool is_short; /* there is something to do already */
 	unsigned first_port, looks; /* place of the port's in fds; what is there to look at */
+	struct vb_driver *worker;
+	const struct wanted *wanted;
 };
 
 enum { OWN, FRAMES, TIMER, NEIGHBOURS };
@@ -71,15 +77,16 @@ static void add_port(struct sleep *sleep, const struct vb_driver *d)
 		add(sleep, d->watched[i]);
 }
 
-/* Takes the port over from the thread or the pollers, unless another waiter has it. */
-static struct sleep begin_wait(struct vb_driver *d, int fd)
+/* Takes the port over from the thread or the pollers, unless another waiter has it, or has it still. */
+static struct sleep begin_wait(struct vb_driver *d, const struct wanted *wanted)
 {
 	struct sleep sleep = { .count = 0 };
 
-	add(&sleep, fd);
+	add(&sleep, wanted->fd);
 	vb_driver_lock(d);
-	sleep.is_driving = d->attendance != VB_ATTENDED_BY_WAITER;
+	sleep.is_driving = d->attendance != VB_ATTENDED_BY_WAITER || d->waiter == wanted;
 	if (sleep.is_driving) {
+		d->waiter = wanted;
 		vb_progress_attend(d, VB_ATTENDED_BY_WAITER);
 		add(&sleep, vb_frames_fd(d));
 		add(&sleep, d->has_thread ? -1 : d->timer_fd);
@@ -88,6 +95,9 @@ static struct sleep begin_wait(struct vb_driver *d, int fd)
 		add_port(&sleep, d);
 	}
 	vb_driver_settle(d);
+	d->beside += !sleep.is_driving;
+	sleep.worker = d;
+	sleep.wanted = wanted;
 	if (sleep.is_driving) {
 		sleep.is_short = !vb_neighbours_doze(d, vb_host_now());
 		d->is_awake = sleep.is_short;
@@ -96,13 +106,42 @@ static struct sleep begin_wait(struct vb_driver *d, int fd)
 	return sleep;
 }
 
-static void end_wait(void *worker)
+static void end_wait(void *argument)
+{
+	const struct sleep *sleep = argument;
+	struct vb_driver *d = sleep->worker;
+
+	vb_driver_lock(d);
+	if (d->waiter == sleep->wanted) {
+		d->waiter = NULL;
+		d->is_awake = false;
+		vb_progress_attend(d, VB_ATTENDED_BY_THREAD);
+	}
+	vb_driver_unlock(d);
+}
+
+/* With what was waited for: whoever got that polls, posts, and waits again, most likely, and nobody needs to attend meanwhile
+ * unless others wait. */
+static void leave(struct vb_driver *d, const struct wanted *wanted)
+{
+	vb_driver_lock(d);
+	if (d->waiter == wanted) {
+		bool is_alone = d->has_thread && d->beside == 0;
+		d->waiter = NULL;
+		d->is_awake = false;
+		if (is_alone)
+			vb_neighbours_part(d, vb_host_now());
+		vb_progress_attend(d, is_alone ? VB_ATTENDED_BY_RETURNER : VB_ATTENDED_BY_THREAD);
+	}
+	vb_driver_unlock(d);
+}
+
+static void end_beside(void *worker)
 {
 	struct vb_driver *d = worker;
 
 	vb_driver_lock(d);
-	d->is_awake = false;
-	vb_progress_attend(d, VB_ATTENDED_BY_THREAD);
+	d->beside--;
 	vb_driver_unlock(d);
 }
 
@@ -123,7 +162,7 @@ static int sleep_driving(struct vb_driver *d, struct sleep *sleep)
 {
 	int ready;
 
-	pthread_cleanup_push(end_wait, d);
+	pthread_cleanup_push(end_wait, sleep);
 	ready = poll(sleep->fds, sleep->count, sleep->is_short ? 0 : -1);
 	pthread_cleanup_pop(0);
 	if (ready > 0 && sleep->fds[TIMER].revents)
@@ -133,42 +172,53 @@ static int sleep_driving(struct vb_driver *d, struct sleep *sleep)
 }
 
 /* Without a thread somebody must look whether the one that drives has gone. */
-static int sleep_beside(const struct vb_driver *d, struct sleep *sleep)
+static int sleep_beside(struct vb_driver *d, struct sleep *sleep)
 {
-	return poll(sleep->fds, sleep->count, d->has_thread ? -1 : WAIT_ALONE_MS);
+	int ready;
+
+	pthread_cleanup_push(end_beside, d);
+	ready = poll(sleep->fds, sleep->count, d->has_thread ? -1 : WAIT_ALONE_MS);
+	pthread_cleanup_pop(0);
+	return ready;
+}
+
+/* Whoever drives and has not got what he waits for goes on. */
+static void end_turn(struct vb_driver *d, struct sleep *sleep, bool is_done, int error)
+{
+	if (!sleep->is_driving)
+		end_beside(d);
+	else if (is_done)
+		leave(d, sleep->wanted);
+	else if (error)
+		end_wait(sleep);
 }
 
 bool vb_device_wait(struct vb_device *device, int fd, const atomic_uint *count)
 {
 	struct vb_driver *d = device->driver;
 	const struct wanted wanted = { fd, count };
+	int error = 0;
 
-	while (!d->process->is_forked) {
-		if (is_there(&wanted) || drive_until_there(d, &wanted, false, 0))
-			return true;
-		struct sleep sleep = begin_wait(d, fd);
-		if (is_there(&wanted)) { /* nobody else may know of it */
-			if (sleep.is_driving)
-				end_wait(d);
-			return true;
+	if (d->process->is_forked)
+		return false;
+	bool is_done = is_there(&wanted) || drive_until_there(d, &wanted, false, 0);
+
+	while (!is_done && !error && !d->process->is_forked) {
+		struct sleep sleep = begin_wait(d, &wanted);
+		int ready = 0;
+		is_done = is_there(&wanted); /* by our own driving, and nobody else may know of it */
+		if (!is_done) {
+			ready = sleep.is_driving ? sleep_driving(d, &sleep) : sleep_beside(d, &sleep);
+			error = ready < 0 ? errno : 0;
+			is_done = ready > 0 && sleep.fds[OWN].revents;
 		}
-		int ready = sleep.is_driving ? sleep_driving(d, &sleep) : sleep_beside(d, &sleep);
-		int error = ready < 0 ? errno : 0;
-		bool is_done = ready > 0 && sleep.fds[OWN].revents;
-		if (sleep.is_driving) {
-			/* Still ours: what arrived is most likely what fd waits for. */
-			if ((ready > 0 || sleep.is_short) && !is_done)
-				is_done = drive_until_there(d, &wanted, true, sleep.looks);
-			end_wait(d);
-		}
-		if (is_done)
-			return true;
-		if (error) {
-			errno = error;
-			return false;
-		}
+		/* Still ours: what arrived is most likely what is waited for. */
+		if (sleep.is_driving && !is_done && (ready > 0 || sleep.is_short))
+			is_done = drive_until_there(d, &wanted, true, sleep.looks);
+		end_turn(d, &sleep, is_done, error);
 	}
-	return false;
+	errno = error ? error : errno;
+	return is_done;
 }
 
 /* ---- For the port ------------------------------------------------------------------------------------------------ */

@@ -341,6 +341,19 @@ void vb_neighbours_settle(struct vb_driver *d, vb_time now)
 		vb_link_settle(vb_container_of(node, struct vb_link, link), now);
 }
 
+void vb_neighbours_part(struct vb_driver *d, vb_time now)
+{
+	if (!d->neighbours)
+		return;
+	vb_list_for_each(node, &d->neighbours->links) {
+		struct vb_link *link = vb_container_of(node, struct vb_link, link);
+		if (!link->untold || vb_shm_dozes(link->shm))
+			continue;
+		link->tell_at.at = now;
+		vb_link_transmit(link, now);
+	}
+}
+
 struct vb_deadline vb_links_next_deadline(const struct vb_neighbours *all)
 {
 	struct vb_deadline next = { 0 };

@@ -82,6 +82,8 @@ bool vb_neighbours_are_awake(const struct vb_driver *driver); /* there are some 
 bool vb_neighbours_are_urgent(const struct vb_driver *driver); /* there is something to be sent at once */
 bool vb_neighbours_have_more(const struct vb_driver *driver);  /* the last transmit has stopped at its bound */
 void vb_neighbours_settle(struct vb_driver *driver, vb_time now); /* what is held back is said */
+/* Whoever has driven goes back to his program: who waits awake is told what was executed, for it wakes nobody. */
+void vb_neighbours_part(struct vb_driver *driver, vb_time now);
 /* Whoever drives is about to sleep: they wake him. False: there is still something to do. */
 bool vb_neighbours_doze(struct vb_driver *driver, vb_time now);
 void vb_neighbours_rouse(struct vb_driver *driver); /* pollers look at all of them from now on */

@@ -60,6 +60,7 @@ static void set_timer(struct vb_driver *d, struct vb_deadline deadline)
 {
 	vb_host_set_timer(d->timer_fd, deadline);
 	d->timer = deadline;
+	d->is_to_look = false;
 }
 
 /* How long pollers may be away before the thread takes over. */
@@ -81,14 +82,17 @@ static void note_presence(struct vb_driver *d, vb_time now)
 void vb_progress_polled(struct vb_driver *d)
 {
 	d->polled_at = d->turned_at;
-	if (vb_time_diff(d->turned_at, d->noted_at) >= VB_LATE / 2)
+	if (d->attendance == VB_ATTENDED_BY_POLLERS && vb_time_diff(d->turned_at, d->noted_at) >= VB_LATE / 2)
 		note_presence(d, d->turned_at);
 }
 
 static void look_at_pollers_after(struct vb_driver *d, vb_time time)
 {
 	d->looks_after = time;
-	vb_host_set_timer(d->timer_fd, (struct vb_deadline){ vb_time_add(d->polled_at, time), true });
+	d->looks_at = vb_time_add(d->polled_at, time);
+	set_timer(d, (struct vb_deadline){ d->looks_at, true });
+	d->timer.is_set = false; /* for the lane, which pollers look after */
+	d->is_to_look = true;
 }
 
 static void welcome_pollers(struct vb_driver *d)
@@ -98,9 +102,24 @@ static void welcome_pollers(struct vb_driver *d)
 	look_at_pollers_after(d, patience(d));
 }
 
+/* Where he came again the last times he is looked for later: a look takes a core, and may take his. */
+static void expect_back(struct vb_driver *d)
+{
+	d->polled_at = vb_host_now();
+	if (!d->is_to_look)
+		look_at_pollers_after(d, d->looks_after < VB_LATE ? VB_LATE : d->looks_after);
+}
+
+static void note_back(struct vb_driver *d)
+{
+	d->is_to_look = false;
+	d->looks_after = 2 * d->looks_after < LATE_IN_A_CROWD ? 2 * d->looks_after : LATE_IN_A_CROWD;
+}
+
 static void look_again(struct vb_driver *d, vb_time away)
 {
-	vb_time most = d->port_quiet < VB_PORT_QUIET ? LATE_IN_A_CROWD : LOOK_AT_LEAST;
+	bool is_sure = d->attendance == VB_ATTENDED_BY_POLLERS && d->port_quiet >= VB_PORT_QUIET;
+	vb_time most = is_sure ? LOOK_AT_LEAST : LATE_IN_A_CROWD;
 
 	look_at_pollers_after(d, vb_crowding_looks_after(d->looks_after, away, patience(d), most));
 }
@@ -117,12 +136,12 @@ bool vb_progress_is_poller_back(struct vb_driver *d)
 /* Somebody sleeps on the timer: the thread, or without one a waiter. */
 static bool has_sleeper(const struct vb_driver *d)
 {
-	return d->has_thread ? d->attendance != VB_ATTENDED_BY_POLLERS : d->attendance == VB_ATTENDED_BY_WAITER;
+	return d->has_thread ? !vb_progress_is_left_to_pollers(d) : d->attendance == VB_ATTENDED_BY_WAITER;
 }
 
 void vb_progress_arm_timer(struct vb_driver *d, bool has_work)
 {
-	if (!has_sleeper(d))
+	if (d->is_awake || !has_sleeper(d)) /* whoever is awake comes here again before he sleeps */
 		return;
 	if (has_work && !d->has_thread) {
 		set_timer(d, (struct vb_deadline){ vb_host_now(), true });
@@ -131,7 +150,8 @@ void vb_progress_arm_timer(struct vb_driver *d, bool has_work)
 	struct vb_deadline next = vb_deadline_earlier(vb_port_next_deadline(d->port), vb_neighbours_next_deadline(d));
 	if (d->port->room) /* else what is due may be an ack that cannot leave: the port says when it has room */
 		next = vb_deadline_earlier(next, vb_lane_next_deadline(d->lane));
-	if (!next.is_set || (d->timer.is_set && !vb_time_before(next.at, d->timer.at)))
+	if (!next.is_set || (d->timer.is_set && !vb_time_before(next.at, d->timer.at)) ||
+		(d->is_to_look && !vb_time_before(next.at, d->looks_at)))
 		return;
 	set_timer(d, next);
 }
@@ -144,6 +164,33 @@ static void set_port(struct vb_driver *d, int operation, uint32_t events)
 		epoll_set(d, operation, d->watched[i], events, SOURCE_PORT);
 }
 
+static bool thread_hears_neighbours(enum vb_attendance attendance)
+{
+	return attendance == VB_ATTENDED_BY_THREAD || attendance == VB_ATTENDED_BY_POLLERS;
+}
+
+/* What the thread sleeps on. From a waiter to a returner and back nothing changes, for they take turns with each event. */
+static void change_watch(struct vb_driver *d, enum vb_attendance from, enum vb_attendance to)
+{
+	if (to == VB_ATTENDED_BY_THREAD)
+		set_port(d, EPOLL_CTL_MOD, EPOLLIN);
+	else if (from == VB_ATTENDED_BY_THREAD)
+		set_port(d, EPOLL_CTL_MOD, 0);
+	if (d->neighbours && thread_hears_neighbours(from) != thread_hears_neighbours(to))
+		epoll_set(d, EPOLL_CTL_MOD, vb_neighbours_fd(d), thread_hears_neighbours(to) ? EPOLLIN : 0,
+			SOURCE_NEIGHBOURS);
+}
+
+static void change_timer(struct vb_driver *d, enum vb_attendance from, enum vb_attendance to)
+{
+	if (to == VB_ATTENDED_BY_POLLERS)
+		welcome_pollers(d);
+	else if (to == VB_ATTENDED_BY_RETURNER)
+		expect_back(d);
+	else if (d->is_to_look && (from == VB_ATTENDED_BY_POLLERS || to == VB_ATTENDED_BY_THREAD))
+		set_timer(d, (struct vb_deadline){ 0 });
+}
+
 void vb_progress_attend(struct vb_driver *d, enum vb_attendance attendance)
 {
 	enum vb_attendance before = d->attendance;
@@ -153,21 +200,12 @@ void vb_progress_attend(struct vb_driver *d, enum vb_attendance attendance)
 	d->attendance = attendance;
 	d->is_awake = false;
 	d->polls_since_takeover = 0;
-	if (attendance == VB_ATTENDED_BY_POLLERS)
+	if (vb_progress_is_left_to_pollers(d))
 		vb_neighbours_rouse(d);
 	if (!d->has_thread)
 		return;
-	if (attendance == VB_ATTENDED_BY_THREAD)
-		set_port(d, EPOLL_CTL_MOD, EPOLLIN);
-	else if (before == VB_ATTENDED_BY_THREAD)
-		set_port(d, EPOLL_CTL_MOD, 0);
-	if (d->neighbours)
-		epoll_set(d, EPOLL_CTL_MOD, vb_neighbours_fd(d), attendance == VB_ATTENDED_BY_WAITER ? 0 : EPOLLIN,
-			SOURCE_NEIGHBOURS);
-	if (attendance == VB_ATTENDED_BY_POLLERS)
-		welcome_pollers(d);
-	else if (before == VB_ATTENDED_BY_POLLERS)
-		set_timer(d, (struct vb_deadline){ 0 });
+	change_watch(d, before, attendance);
+	change_timer(d, before, attendance);
 }
 
 /* ---- Lingering ---------------------------------------------------------------------------------------------------
@@ -248,7 +286,7 @@ static bool turn(struct vb_driver *d, unsigned *looks, bool is_answering)
 {
 	vb_driver_lock(d);
 	bool is_busy = vb_driver_turn(d, *looks);
-	*looks = vb_driver_looks_next(d);
+	*looks = vb_driver_looks_next(d, false);
 	if (!is_answering)
 		vb_neighbours_settle(d, d->turned_at);
 	d->is_awake |= d->attendance == VB_ATTENDED_BY_THREAD;
@@ -302,13 +340,14 @@ static bool drive(struct vb_driver *d, unsigned looks)
 static bool take_over(struct vb_driver *d)
 {
 	vb_driver_lock(d);
-	bool they_attend = d->attendance == VB_ATTENDED_BY_POLLERS;
+	bool they_attend = vb_progress_is_left_to_pollers(d);
 	vb_time away = vb_time_since(d->polled_at, vb_host_now());
 	bool they_poll = they_attend && away < patience(d);
 	if (they_poll)
 		look_again(d, away);
 	if (they_attend && !they_poll) {
-		d->is_taken_over = true;
+		d->is_taken_over = d->attendance == VB_ATTENDED_BY_POLLERS;
+		d->looks_after = 0;
 		vb_progress_attend(d, VB_ATTENDED_BY_THREAD);
 		d->is_awake = true; /* it drives now */
 	}
@@ -318,6 +357,7 @@ static bool take_over(struct vb_driver *d)
 
 /* What woke the thread. */
 struct woken {
+	int count;
 	bool is_timer, is_neighbours, is_stop;
 	unsigned looks;
 	unsigned chores; /* bits */
@@ -336,6 +376,7 @@ static struct woken sleep_until_woken(struct vb_driver *d, int timeout_ms)
 	struct epoll_event events[8];
 	struct woken woken = { false };
 	int count = epoll_wait(d->epoll_fd, events, 8, timeout_ms);
+	woken.count = count;
 	bool has_port = count < 0 || d->attendance != VB_ATTENDED_BY_THREAD;
 
 	for (int i = 0; i < count; i++) {
@@ -372,6 +413,17 @@ static void note_expiry(struct vb_driver *d)
 	vb_driver_unlock(d);
 }
 
+/* The timer has come up while a waiter sleeps. True: it was for whoever has come back, as he has. */
+static bool is_back(struct vb_driver *d)
+{
+	vb_driver_lock(d);
+	bool is_back = d->is_to_look && d->attendance == VB_ATTENDED_BY_WAITER;
+	if (is_back)
+		note_back(d);
+	vb_driver_unlock(d);
+	return is_back;
+}
+
 void vb_progress_timer_is_up(struct vb_driver *d)
 {
 	drain(d->timer_fd);
@@ -384,7 +436,7 @@ static bool hear_for_pollers(struct vb_driver *d)
 {
 	vb_driver_lock(d);
 	vb_neighbours_hear(d);
-	bool they_attend = d->attendance == VB_ATTENDED_BY_POLLERS;
+	bool they_attend = vb_progress_is_left_to_pollers(d);
 	vb_driver_unlock(d);
 	return they_attend;
 }
@@ -404,11 +456,13 @@ static void *run(void *argument)
 		if (woken.is_neighbours)
 			learn_to_linger(d, vb_time_since(since, vb_host_now()));
 		do_chores(d, woken.chores);
-		if (d->attendance == VB_ATTENDED_BY_POLLERS) {
+		if (vb_progress_is_left_to_pollers(d)) {
 			is_done = !woken.is_neighbours || hear_for_pollers(d);
 			if (is_done && (!woken.is_timer || !take_over(d)))
 				continue;
 		} else if (woken.is_timer) {
+			if (woken.count == 1 && is_back(d))
+				continue;
 			note_expiry(d);
 		}
 		is_done = drive(d, woken.looks);

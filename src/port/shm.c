@@ -170,6 +170,11 @@ bool vb_shm_must_wake(struct vb_shm *shm)
 	return atomic_exchange(&shm->other->dozes_for, 0) != 0;
 }
 
+bool vb_shm_dozes(const struct vb_shm *shm)
+{
+	return atomic_load_explicit(&shm->other->dozes_for, memory_order_relaxed) != 0;
+}
+
 unsigned vb_shm_see_descriptors(struct vb_shm *shm, struct vb_descriptor *descriptors, unsigned max)
 {
 	unsigned count = 0;

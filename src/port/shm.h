@@ -55,6 +55,7 @@ bool vb_shm_has_published(const struct vb_shm *shm); /* since vb_shm_must_wake w
 /* After all that was freed and published, before anybody waits for what comes of it: one fence for all. */
 bool vb_shm_must_wake(struct vb_shm *shm);
 
+bool vb_shm_dozes(const struct vb_shm *shm); /* the other end, now */
 /* From now on the other end is to wake us when it has published something, and with wants_room when it has freed something.
  * Whoever has said so must look once more before he sleeps. */
 void vb_shm_doze(struct vb_shm *shm, bool wants_room);
