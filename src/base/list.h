@@ -53,6 +53,18 @@ static inline void vb_list_remove(struct vb_list *node)
 	vb_list_init(node);
 }
 
+/* All of `from`, in their order, to the end of `list`. */
+static inline void vb_list_splice_tail(struct vb_list *list, struct vb_list *from)
+{
+	if (vb_list_empty(from))
+		return;
+	from->next->prev = list->prev;
+	list->prev->next = from->next;
+	from->prev->next = list;
+	list->prev = from->prev;
+	vb_list_init(from);
+}
+
 /* The first node, taken out; NULL when the list is empty. */
 static inline struct vb_list *vb_list_pop(struct vb_list *list)
 {

@@ -53,6 +53,8 @@ int vb_lane_create(const struct vb_lane_config *config, struct vb_lane **created
 	vb_timers_init(&lane->congestion_timers);
 	vb_list_init(&lane->ready);
 	vb_list_init(&lane->raw_ready);
+	for (unsigned i = 0; i < VB_LANE_CLASSES; i++)
+		vb_list_init(&lane->held[i]);
 	vb_list_init(&lane->acks);
 	vb_list_init(&lane->replies);
 	vb_list_init(&lane->notices);

@@ -16,6 +16,7 @@ struct vb_echo_reply;
 
 /* QPs of a lane that has few. */
 #define VB_LANE_FEW 4
+#define VB_LANE_CLASSES 8 /* that a wire tells apart */
 
 struct vb_lane {
 	/* What each packet looks at, whatever it is: six lines, of which the first leads to its QP. */
@@ -38,6 +39,8 @@ struct vb_lane {
 	bool is_marked; /* what is being received carries Congestion Experienced */
 	bool acks_forced;
 	bool was_full; /* the last batch had no room left: acks that are due go first in the next */
+	bool replies_held;
+	uint8_t classes_held; /* vb_lane_hold */
 
 	struct vb_handed_out handed_out;
 	struct vb_deadline answer; /* vb_lane_awaits_answer */
@@ -51,6 +54,7 @@ struct vb_lane {
 	struct vb_lane_config config;
 	uint64_t counters[VB_COUNTER_COUNT];
 
+	struct vb_list held[VB_LANE_CLASSES]; /* QPs that would be ready, by traffic class; empty where that is not held */
 	uint32_t next_index;
 	uint64_t frames;	/* received, ever */
 	struct vb_list notices;

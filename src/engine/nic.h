@@ -571,6 +571,11 @@ unsigned vb_lane_transmit(struct vb_lane *lane, struct vb_batch *batch, unsigned
 /* The same of acks, NAKs and CNPs alone, for a holder who queues them apart: asked after each packet that came, each that
  * asks for an ack gets one. Where replies_first. [lane] */
 unsigned vb_lane_transmit_replies(struct vb_lane *lane, struct vb_batch *batch, unsigned budget, vb_time now);
+/* From now on QPs whose address has one of these traffic classes (bit c: class selector c, the top bits of a DSCP) send
+ * no requests and responses, and if `replies`, none of acks, NAKs and CNPs leaves, whosever they are: a wire on which
+ * classes are paused each for itself (IEEE 802.1Qbb). Who was held goes on where he was when he no longer is. O(1) in QPs.
+ * Where replies_first, and of QPs that are connected. [lane] */
+void vb_lane_hold(struct vb_lane *lane, uint8_t classes, bool replies);
 /* The port is done with these packets: receipts of any batches, in any order, each once. EFAULT fails the work request
  * (LOC_PROT_ERR); any other error counts as a lost packet. [lane] */
 void vb_lane_transmit_done(struct vb_lane *lane, const struct vb_receipt *receipts, unsigned count, vb_time now);

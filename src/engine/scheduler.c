@@ -157,7 +157,8 @@ static bool has_room(const struct vb_batch *batch, unsigned budget)
  * responses to leave is not due yet. */
 static bool emit_request(struct vb_qp *qp, struct vb_batch *batch, vb_time now)
 {
-	if (qp->responder.ack.is_wanted && vb_requester_has_work(qp) && vb_responder_emit_ack(qp, batch))
+	if (qp->responder.ack.is_wanted && !qp->lane->replies_held && vb_requester_has_work(qp) &&
+		vb_responder_emit_ack(qp, batch))
 		return true;
 	return vb_requester_emit(qp, batch, now);
 }
@@ -254,7 +255,7 @@ static bool take_turn(struct vb_qp *qp, struct vb_batch *batch, unsigned budget,
 {
 	unsigned first = batch->count;
 
-	if (qp->responder.cnp_wanted && has_room(batch, budget))
+	if (qp->responder.cnp_wanted && !qp->lane->replies_held && has_room(batch, budget))
 		vb_responder_emit_cnp(qp, batch, now);
 	bool was_cut_short = emit_data(qp, batch, budget, now);
 	vb_flight_end_turn(qp);
@@ -266,6 +267,8 @@ static bool take_turn(struct vb_qp *qp, struct vb_batch *batch, unsigned budget,
 			return true;
 		vb_echo_emit_request(qp, batch);
 	}
+	if (qp->lane->replies_held)
+		return was_cut_short;
 	/* Responses left before the ack that was held back. */
 	if (qp->responder.ack.is_wanted && (qp->responder.ack.is_urgent || batch->count > first)) {
 		if (!has_room(batch, budget))
@@ -289,6 +292,8 @@ static void flush_held_acks(struct vb_lane *lane, struct vb_batch *batch, unsign
 /* Echo replies, and acks that are due. After the data, unless that left no room for them. */
 static void flush_replies(struct vb_lane *lane, struct vb_batch *batch, unsigned budget, vb_time now)
 {
+	if (lane->replies_held)
+		return;
 	while (has_room(batch, budget) && vb_echo_emit_reply(lane, batch))
 		;
 	flush_held_acks(lane, batch, budget, now);
@@ -309,7 +314,7 @@ static bool emit_replies(struct vb_qp *qp, struct vb_batch *batch, unsigned budg
 
 static void flush_first(struct vb_lane *lane, struct vb_batch *batch, unsigned budget, vb_time now)
 {
-	while (!vb_list_empty(&lane->replies) && has_room(batch, budget)) {
+	while (!lane->replies_held && !vb_list_empty(&lane->replies) && has_room(batch, budget)) {
 		struct vb_qp *qp = vb_container_of(lane->replies.next, struct vb_qp, ack_link);
 		if (!emit_replies(qp, batch, budget, now))
 			return;
@@ -334,6 +339,27 @@ unsigned vb_lane_transmit_replies(struct vb_lane *lane, struct vb_batch *batch, 
 	return batch->count;
 }
 
+/* ---- Held ------------------------------------------------------------------------------------------------------ */
+
+static bool hold(struct vb_lane *lane, struct vb_qp *qp)
+{
+	const uint8_t class = qp->attr.av.traffic_class >> 5;
+	if (!(lane->classes_held & 1u << class) || qp->type == VB_QP_UD)
+		return false;
+	vb_list_add_tail(&lane->held[class], &qp->ready_link);
+	return true;
+}
+
+void vb_lane_hold(struct vb_lane *lane, uint8_t classes, bool replies)
+{
+	for (uint8_t free = lane->classes_held & (uint8_t)~classes; free; free &= (uint8_t)(free - 1))
+		vb_list_splice_tail(&lane->ready, &lane->held[__builtin_ctz(free)]);
+	lane->classes_held = classes;
+	lane->replies_held = replies;
+}
+
+/* ---- A batch --------------------------------------------------------------------------------------------------- */
+
 unsigned vb_lane_transmit(struct vb_lane *lane, struct vb_batch *batch, unsigned budget, vb_time now)
 {
 	budget = begin_batch(lane, batch, budget, now);
@@ -348,6 +374,8 @@ unsigned vb_lane_transmit(struct vb_lane *lane, struct vb_batch *batch, unsigned
 		if (!node)
 			break;
 		struct vb_qp *qp = vb_container_of(node, struct vb_qp, ready_link);
+		if (lane->classes_held && hold(lane, qp))
+			continue;
 		if (take_turn(qp, batch, budget, now))
 			vb_schedule_now(qp);
 	}
@@ -366,7 +394,7 @@ struct vb_deadline vb_lane_next_deadline(const struct vb_lane *lane)
 		vb_deadline_earlier(vb_timers_next(&lane->timers), vb_timers_next(&lane->congestion_timers));
 	if (!vb_list_empty(&lane->watched))
 		deadline = vb_deadline_earlier(deadline, vb_local_next_deadline(lane));
-	if (!vb_list_empty(&lane->acks)) {
+	if (!vb_list_empty(&lane->acks) && !lane->replies_held) {
 		const struct vb_qp *qp = vb_container_of(lane->acks.next, struct vb_qp, ack_link);
 		deadline = vb_deadline_earlier(deadline, (struct vb_deadline){ qp->responder.ack.deadline, true });
 	}
@@ -375,10 +403,13 @@ struct vb_deadline vb_lane_next_deadline(const struct vb_lane *lane)
 
 bool vb_lane_wants_transmit(const struct vb_lane *lane, vb_time now)
 {
-	if (!vb_list_empty(&lane->ready) || !vb_list_empty(&lane->raw_ready) || !vb_list_empty(&lane->replies) ||
-		vb_lane_has_doorbells(lane) || lane->echo_next != lane->echo_tail)
+	if (!vb_list_empty(&lane->ready) || !vb_list_empty(&lane->raw_ready) || vb_lane_has_doorbells(lane))
 		return true;
 	if (vb_deadline_due(vb_timers_next(&lane->congestion_timers), now))
+		return true;
+	if (lane->replies_held)
+		return false;
+	if (!vb_list_empty(&lane->replies) || lane->echo_next != lane->echo_tail)
 		return true;
 	if (vb_list_empty(&lane->acks))
 		return false;

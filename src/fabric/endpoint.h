@@ -19,7 +19,9 @@ int engine_open_flow(struct fabric *fabric, uint32_t flow);
 void engines_close(struct fabric *fabric); /* and flows */
 void engine_post(struct part *part, uint32_t flow);
 /* What leaves next, NO_PACKET: nothing, or there is no memory. */
-uint32_t engine_pull(struct part *part, const struct endpoint *endpoint, uint32_t number, bool replies_alone);
+uint32_t engine_pull(struct part *part, const struct endpoint *endpoint, uint32_t number);
+/* Of these classes nothing leaves until told otherwise, and no reply. */
+void engine_hold(const struct endpoint *endpoint, uint8_t classes, bool replies);
 /* Something may leave. */
 bool engine_wants(const struct endpoint *endpoint, vb_time now);
 /* When it wants to be told the time; may be early. */
@@ -34,7 +36,8 @@ int ideals_open(struct fabric *fabric);
 void ideal_open_flow(struct fabric *fabric, uint32_t flow);
 void ideals_close(struct fabric *fabric);
 void ideal_post(struct part *part, uint32_t flow);
-uint32_t ideal_pull(struct part *part, struct endpoint *endpoint, uint32_t number, bool replies_alone);
+uint32_t ideal_pull(struct part *part, struct endpoint *endpoint, uint32_t number);
+void ideal_hold(const struct fabric *fabric, struct endpoint *endpoint, uint8_t classes, bool replies);
 bool ideal_wants(const struct endpoint *endpoint);
 struct vb_deadline ideal_deadline(const struct endpoint *endpoint);
 void ideal_receive(struct part *part, struct endpoint *endpoint, uint32_t packet);

@@ -72,10 +72,9 @@ uint32_t endpoint_make_packet(struct part *part, const struct vb_packet *headers
 	return index;
 }
 
-static uint32_t pull(struct part *part, struct endpoint *endpoint, uint32_t number, bool replies_alone)
+static uint32_t pull(struct part *part, struct endpoint *endpoint, uint32_t number)
 {
-	return endpoint->is_ideal ? ideal_pull(part, endpoint, number, replies_alone)
-				  : engine_pull(part, endpoint, number, replies_alone);
+	return endpoint->is_ideal ? ideal_pull(part, endpoint, number) : engine_pull(part, endpoint, number);
 }
 
 static bool wants(const struct part *part, const struct endpoint *endpoint)
@@ -92,14 +91,22 @@ static void await_wire(struct part *part, struct endpoint *endpoint, uint32_t nu
 	events_add(&part->events, link->free_at, event_key(EVENT_WIRE, 0, number));
 }
 
-/* Where classes may be stopped, and one that was has a packet: only replies are asked for, if those may leave. */
-static uint32_t pull_past_stopped(struct part *part, struct endpoint *endpoint, uint32_t number)
+/* A class that is paused, or has a packet that may not leave, is not asked for more. */
+static void hold_classes(const struct fabric *fabric, struct endpoint *endpoint)
 {
-	const struct port *port = part->fabric->ports[endpoint->link];
-	const struct packet reply = { .traffic_class = part->fabric->config->ack_class };
-	if (!port->occupied)
-		return pull(part, endpoint, number, false);
-	return port->occupied & 1u << port_class(port, &reply) ? NO_PACKET : pull(part, endpoint, number, true);
+	const struct port *port = fabric->ports[endpoint->link];
+	const uint8_t stopped = port->paused | port->occupied;
+	uint8_t held = 0;
+	if (stopped == endpoint->stopped)
+		return;
+	endpoint->stopped = stopped;
+	for (uint8_t class = 0; class < FABRIC_CLASSES; class++)
+		held |= (uint8_t)((stopped >> port_class_of(port, class) & 1) << class);
+	const bool replies = stopped >> port_class_of(port, fabric->config->ack_class) & 1;
+	if (endpoint->is_ideal)
+		ideal_hold(fabric, endpoint, held, replies);
+	else
+		engine_hold(endpoint, held, replies);
 }
 
 static void send_next_by_class(struct part *part, struct endpoint *endpoint, uint32_t number)
@@ -108,11 +115,13 @@ static void send_next_by_class(struct part *part, struct endpoint *endpoint, uin
 	while (link->free_at <= part->now) {
 		if (port_send_next(part, endpoint->link))
 			continue;
-		uint32_t index = pull_past_stopped(part, endpoint, number);
+		hold_classes(part->fabric, endpoint);
+		uint32_t index = pull(part, endpoint, number);
 		if (index == NO_PACKET)
 			return;
 		port_queue(part, endpoint->link, index);
 	}
+	hold_classes(part->fabric, endpoint);
 	if (part->fabric->ports[endpoint->link]->occupied || wants(part, endpoint))
 		await_wire(part, endpoint, number);
 }
@@ -125,7 +134,7 @@ static void send_next(struct part *part, struct endpoint *endpoint, uint32_t num
 		return;
 	}
 	while (link->free_at <= part->now) {
-		uint32_t index = pull(part, endpoint, number, false);
+		uint32_t index = pull(part, endpoint, number);
 		if (index == NO_PACKET)
 			return;
 		link_send(part, endpoint->link, index, part->now);
@@ -143,8 +152,6 @@ static void set_timer(struct part *part, struct endpoint *endpoint, uint32_t num
 	const struct link *link = &part->fabric->links[endpoint->link];
 	if (at < link->free_at) /* what is due waits for the wire */
 		at = link->free_at;
-	else if (link->kind == LINK_STOPPABLE && part->fabric->ports[endpoint->link]->occupied)
-		at += VB_US; /* what is due may have to wait, and it is not said for how long */
 	if (endpoint->is_armed && endpoint->armed_for <= at)
 		return;
 	endpoint->is_armed = true;

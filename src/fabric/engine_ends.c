@@ -164,11 +164,14 @@ void engine_post(struct part *part, uint32_t number)
 }
 
 
-uint32_t engine_pull(struct part *part, const struct endpoint *endpoint, uint32_t number, bool replies_alone)
+void engine_hold(const struct endpoint *endpoint, uint8_t classes, bool replies)
 {
-	unsigned count = replies_alone ? vb_lane_transmit_replies(endpoint->engine.lane, part->batch, 1, part->now)
-				       : vb_lane_transmit(endpoint->engine.lane, part->batch, 1, part->now);
-	if (count == 0)
+	vb_lane_hold(endpoint->engine.lane, classes, replies);
+}
+
+uint32_t engine_pull(struct part *part, const struct endpoint *endpoint, uint32_t number)
+{
+	if (vb_lane_transmit(endpoint->engine.lane, part->batch, 1, part->now) == 0)
 		return NO_PACKET;
 	const struct vb_outgoing *out = &part->batch->out[0];
 	uint32_t index = endpoint_make_packet(part, &out->packet,

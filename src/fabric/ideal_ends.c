@@ -49,8 +49,10 @@ int ideals_open(struct fabric *fabric)
 		return -ENOMEM;
 	for (uint32_t i = 0; i < fabric->network->endpoint_count; i++) {
 		fabric->endpoints[i].is_ideal = true;
-		fabric->endpoints[i].ideal = (struct ideal_end){ .first_turn = FLOW_NONE, .first_answer = FLOW_NONE,
+		fabric->endpoints[i].ideal = (struct ideal_end){ .turns.first = FLOW_NONE, .first_answer = FLOW_NONE,
 			.first_open = FLOW_NONE };
+		for (unsigned class = 0; class < FABRIC_CLASSES; class++)
+			fabric->endpoints[i].ideal.held[class].first = FLOW_NONE;
 	}
 	return 0;
 }
@@ -73,18 +75,46 @@ void ideals_close(struct fabric *fabric)
 
 /* ---- Turns ------------------------------------------------------------------------------------------------------- */
 
+static void append(const struct fabric *fabric, struct ideal_turns *turns, struct ideal_turns more)
+{
+	if (turns->first == FLOW_NONE)
+		turns->first = more.first;
+	else
+		fabric->ideal->sources[turns->last].next_turn = more.first;
+	turns->last = more.last;
+}
+
+static void append_flow(const struct fabric *fabric, struct ideal_turns *turns, uint32_t flow)
+{
+	fabric->ideal->sources[flow].next_turn = FLOW_NONE;
+	append(fabric, turns, (struct ideal_turns){ flow, flow });
+}
+
 static void give_turn(const struct fabric *fabric, struct ideal_end *end, uint32_t flow)
 {
 	struct source *source = &fabric->ideal->sources[flow];
 	if (source->has_turn)
 		return;
 	source->has_turn = true;
-	source->next_turn = FLOW_NONE;
-	if (end->first_turn == FLOW_NONE)
-		end->first_turn = flow;
-	else
-		fabric->ideal->sources[end->last_turn].next_turn = flow;
-	end->last_turn = flow;
+	append_flow(fabric, &end->turns, flow);
+}
+
+static uint8_t class_of(const struct fabric *fabric, uint32_t flow)
+{
+	return fabric->config->flows->flows[flow].traffic_class & (FABRIC_CLASSES - 1);
+}
+
+void ideal_hold(const struct fabric *fabric, struct endpoint *endpoint, uint8_t classes, bool replies)
+{
+	struct ideal_end *end = &endpoint->ideal;
+	for (uint8_t class = 0; class < FABRIC_CLASSES; class++) {
+		if (classes & 1u << class || end->held[class].first == FLOW_NONE)
+			continue;
+		append(fabric, &end->turns, end->held[class]);
+		end->held[class].first = FLOW_NONE;
+	}
+	end->classes_held = classes;
+	end->replies_held = replies;
 }
 
 static void owe_answer(const struct fabric *fabric, struct ideal_end *end, uint32_t flow)
@@ -170,9 +200,14 @@ static uint32_t pull_answer(struct part *part, struct ideal_end *end, uint32_t n
 static uint32_t pull_data(struct part *part, struct ideal_end *end, uint32_t number)
 {
 	const struct fabric *fabric = part->fabric;
-	for (uint32_t flow; (flow = end->first_turn) != FLOW_NONE;) {
+	for (uint32_t flow; (flow = end->turns.first) != FLOW_NONE;) {
 		struct source *source = &fabric->ideal->sources[flow];
-		end->first_turn = source->next_turn;
+		const uint8_t class = class_of(fabric, flow);
+		end->turns.first = source->next_turn;
+		if (end->classes_held & 1u << class) {
+			append_flow(fabric, &end->held[class], flow);
+			continue;
+		}
 		source->has_turn = false;
 		if (source->next == source->count)
 			continue; /* all became known to be there, or the flow is over */
@@ -186,21 +221,25 @@ static uint32_t pull_data(struct part *part, struct ideal_end *end, uint32_t num
 			give_turn(fabric, end, flow);
 		return endpoint_make_packet(part, &headers,
 			(struct packet){ .src = number, .dst = fabric->flows[flow].dst, .flow = entropy_of(flow),
-				.traffic_class = fabric->config->flows->flows[flow].traffic_class & (FABRIC_CLASSES - 1) });
+				.traffic_class = class & (FABRIC_CLASSES - 1) });
 	}
 	return NO_PACKET;
 }
 
-uint32_t ideal_pull(struct part *part, struct endpoint *endpoint, uint32_t number, bool replies_alone)
+static bool may_answer(const struct ideal_end *end)
 {
-	if (endpoint->ideal.first_answer != FLOW_NONE)
-		return pull_answer(part, &endpoint->ideal, number);
-	return replies_alone ? NO_PACKET : pull_data(part, &endpoint->ideal, number);
+	return end->first_answer != FLOW_NONE && !end->replies_held;
+}
+
+uint32_t ideal_pull(struct part *part, struct endpoint *endpoint, uint32_t number)
+{
+	return may_answer(&endpoint->ideal) ? pull_answer(part, &endpoint->ideal, number)
+					    : pull_data(part, &endpoint->ideal, number);
 }
 
 bool ideal_wants(const struct endpoint *endpoint)
 {
-	return endpoint->ideal.first_answer != FLOW_NONE || endpoint->ideal.first_turn != FLOW_NONE;
+	return may_answer(&endpoint->ideal) || endpoint->ideal.turns.first != FLOW_NONE;
 }
 
 /* ---- Receiving --------------------------------------------------------------------------------------------------- */

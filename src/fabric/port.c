@@ -324,11 +324,11 @@ void port_wake(struct part *part, uint32_t number)
 /* The wire is free, or a pause may be over. */
 void port_on_event(struct part *part, uint32_t number)
 {
-	struct port *port = part->fabric->ports[number];
+	const struct link *link = &part->fabric->links[number];
 	pfc_end_pauses(part, number);
-	if (part->fabric->links[number].free_at > part->now)
+	if (link->kind == LINK_PORT && link->free_at > part->now)
 		return;
-	port->is_awaited = false;
+	part->fabric->ports[number]->is_awaited = false;
 	port_wake(part, number);
 }
 

@@ -45,9 +45,13 @@ struct port {
 	struct port_queue queues[];	 /* the profile's class_count */
 };
 
+static inline uint8_t port_class_of(const struct port *port, uint8_t traffic_class)
+{
+	return traffic_class < port->profile->class_count ? traffic_class : 0;
+}
 static inline uint8_t port_class(const struct port *port, const struct packet *packet)
 {
-	return packet->traffic_class < port->profile->class_count ? packet->traffic_class : 0;
+	return port_class_of(port, packet->traffic_class);
 }
 
 int ports_open(struct fabric *fabric); /* where links need them, with the buffers behind; -ENOMEM */

@@ -108,9 +108,15 @@ struct engine_end {
 };
 
 /* ... or what has none: lists of flows, FLOW_NONE where they end. */
+struct ideal_turns {
+	uint32_t first, last;
+};
+
 struct ideal_end {
 	struct vb_deadline deadline; /* to look whether flows were heard of */
-	uint32_t first_turn, last_turn;	    /* with packets to send */
+	struct ideal_turns turns, held[FABRIC_CLASSES]; /* with packets to send, and those that would be, by class */
+	uint8_t classes_held;
+	bool replies_held;
 	uint32_t first_answer, last_answer; /* of others, with an answer to send */
 	uint32_t first_open;
 };
@@ -122,6 +128,7 @@ struct endpoint {
 	uint32_t first_flow; /* that has not begun, by start */
 	uint16_t part;
 	bool is_wire_awaited, is_armed, is_flow_awaited, is_ideal;
+	uint8_t stopped; /* the port's classes for which is not asked */
 	union {
 		struct engine_end engine;
 		struct ideal_end ideal;

@@ -1,4 +1,4 @@
-/* Replies by themselves: what a holder that queues acks, NAKs and CNPs apart is given, and when. */
+/* What leaves where a holder queues acks, NAKs and CNPs apart, or has a wire that stops some classes. */
 #include "rig.h"
 
 static struct rig *open_with_replies_first(void)
@@ -79,12 +79,86 @@ static void replies__of_a_qp_that_goes_are_forgotten(void **state)
 	rig_close(rig);
 }
 
+static struct vb_qp *connected_in_class(struct rig *rig, uint8_t traffic_class)
+{
+	struct vb_qp *qp = rig_connected(rig, NULL);
+	qp->attr.av.traffic_class = (uint8_t)(traffic_class << 5);
+	return qp;
+}
+
+static void class_that_is_held__leaves_the_others_going(void **state)
+{
+	struct rig *rig = open_with_replies_first();
+	struct vb_qp *held = connected_in_class(rig, 3), *other = connected_in_class(rig, 0);
+	rig_transmit(rig);
+	vb_lane_hold(rig->lane, 1 << 3, false);
+	for (unsigned i = 0; i < 3; i++) {
+		post(rig, held);
+		post(rig, other);
+		assert_int_equal(rig_transmit(rig), 1);
+		assert_ptr_equal(rig->batch.out[0].qp, other);
+		assert_false(vb_lane_wants_transmit(rig->lane, rig->now));
+	}
+	vb_lane_hold(rig->lane, 1 << 0, false); /* the other way round */
+	post(rig, other);
+	assert_true(vb_lane_wants_transmit(rig->lane, rig->now));
+	assert_int_equal(rig_transmit(rig), 3);
+	assert_ptr_equal(rig->batch.out[0].qp, held);
+	vb_lane_hold(rig->lane, 0, false);
+	assert_int_equal(rig_transmit(rig), 1);
+	assert_int_equal(vb_qp_destroy(held), 0);
+	assert_int_equal(vb_qp_destroy(other), 0);
+	rig_close(rig);
+}
+
+static void replies_that_are_held__let_data_pass_and_become_one(void **state)
+{
+	struct rig *rig = open_with_replies_first();
+	struct vb_qp *qp = rig_connected(rig, NULL);
+	rig_transmit(rig);
+	vb_lane_hold(rig->lane, 0, true);
+	for (uint32_t i = 0; i < 3; i++) {
+		receive_write(rig, qp, RIG_RQ_PSN + i, i + 1);
+		assert_false(vb_lane_wants_transmit(rig->lane, rig->now));
+		post(rig, qp);
+		assert_int_equal(rig_transmit(rig), 1);
+		assert_int_equal(rig->batch.out[0].packet.opcode, VB_RC | VB_SEND_ONLY);
+	}
+	vb_lane_hold(rig->lane, 0, false);
+	assert_true(vb_lane_wants_transmit(rig->lane, rig->now));
+	assert_int_equal(rig_transmit(rig), 1);
+	assert_int_equal(rig->batch.out[0].packet.opcode, VB_RC | VB_ACKNOWLEDGE);
+	assert_int_equal(rig->batch.out[0].packet.psn, RIG_RQ_PSN + 2);
+	assert_int_equal(vb_qp_destroy(qp), 0);
+	rig_close(rig);
+}
+
+static void qp_that_goes__is_held_no_longer(void **state)
+{
+	struct rig *rig = open_with_replies_first();
+	struct vb_qp *held = connected_in_class(rig, 3), *reset = connected_in_class(rig, 3);
+	rig_transmit(rig);
+	vb_lane_hold(rig->lane, 1 << 3, false);
+	post(rig, held);
+	post(rig, reset);
+	assert_int_equal(rig_transmit(rig), 0);
+	assert_int_equal(vb_qp_destroy(held), 0);
+	rig_modify(rig, reset, VB_QPS_RESET, 0);
+	vb_lane_hold(rig->lane, 0, false);
+	assert_int_equal(rig_transmit(rig), 0);
+	assert_int_equal(vb_qp_destroy(reset), 0);
+	rig_close(rig);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(replies__alone_leave_data_where_it_is),
 		cmocka_unit_test(replies__that_are_not_fetched_are_one),
 		cmocka_unit_test(replies__of_a_qp_that_goes_are_forgotten),
+		cmocka_unit_test(class_that_is_held__leaves_the_others_going),
+		cmocka_unit_test(replies_that_are_held__let_data_pass_and_become_one),
+		cmocka_unit_test(qp_that_goes__is_held_no_longer),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

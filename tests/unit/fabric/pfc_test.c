@@ -267,6 +267,38 @@ static void pause__stops_one_class(void **state)
 	assert_in_range(result.flows[3].fct, alone, alone + acks + frames + 2 * 1048 * 80);
 }
 
+/* Nor does an endpoint hold what it has of other classes, nor acks. */
+static void pause__of_an_endpoint_stops_one_class(void **state)
+{
+	struct switch_profile profile = lossless;
+	char why[100];
+	profile.class_count = 4;
+	for (unsigned i = 0; i < 4; i++)
+		profile.classes[i] = (struct class_profile){ .is_lossless = true, .limit_bytes = 30000 };
+	for (unsigned kind = 0; kind < 4; kind++) {
+		profile.pause_quanta = kind & 1 ? 5 * VB_US : 0;
+		make_star(&network, 2, 100 * GBPS, VB_US, &profile);
+		network_add_endpoint(&network, 2, 0);
+		network_connect(&network, 2, network_switch_node(0), 1 * GBPS, VB_US);
+		assert_int_equal(network_finish(&network, why, sizeof(why)), 0);
+		flow_list_add(&flows, &(struct flow){ .src = 0, .dst = 2, .bytes = 1000000, .after = FLOW_NONE,
+			.traffic_class = 3 }); /* 8 ms */
+		add_flow(&flows, 0, 1, 5000000, 0);
+		add_flow(&flows, 1, 0, 5000000, 0); /* its acks come from endpoint 0 too */
+		struct fabric_config config = config_hpcc(&network, &flows);
+		config.ack_class = 1;
+		config.endpoint = kind & 2 ? FABRIC_IDEAL : FABRIC_ENGINE;
+		run(&config, &result);
+		assert_int_equal(result.end, FABRIC_DONE);
+		assert_int_equal(result.drops, 0);
+		assert_true(result.links[0].paused > 7 * VB_MS && result.flows[0].fct > 8 * VB_MS);
+		vb_time alone = 5001 * 1048 * 80 + 2 * 60 * 80 + 4 * VB_US, acks = 5000 * 60 * 80;
+		for (unsigned i = 1; i <= 2; i++)
+			assert_in_range(result.flows[i].fct, alone, alone + acks + 100 * 1048 * 80);
+		teardown(NULL);
+	}
+}
+
 /* Whatever is drawn, paused, dropped or lost: the same with one thread and with four. */
 static void threads__change_nothing(void **state)
 {
@@ -312,6 +344,7 @@ int main(void)
 		cmocka_unit_test_teardown(nothing_is_lost__whatever_is_drawn, teardown),
 		cmocka_unit_test_teardown(pause__that_holds_for_a_time_is_renewed, teardown),
 		cmocka_unit_test_teardown(pause__stops_one_class, teardown),
+		cmocka_unit_test_teardown(pause__of_an_endpoint_stops_one_class, teardown),
 		cmocka_unit_test_teardown(threads__change_nothing, teardown),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
