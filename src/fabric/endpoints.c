@@ -19,7 +19,7 @@ int endpoints_open(struct fabric *fabric)
 	for (uint32_t i = 0; rc == 0 && i < fabric->network->endpoint_count; i++) {
 		fabric->endpoints[i].link = fabric->network->endpoints[i].link;
 		fabric->endpoints[i].first_flow = FLOW_NONE;
-		if (!is_ideal)
+		if (!is_ideal && !fabric->held)
 			rc = engine_open(fabric, i);
 	}
 	return rc;
@@ -39,7 +39,7 @@ void endpoints_close(struct fabric *fabric)
 {
 	if (fabric->ideal)
 		ideals_close(fabric);
-	else
+	else if (!fabric->held)
 		engines_close(fabric);
 }
 

@@ -184,6 +184,8 @@ void link_on_arrival(struct part *part, uint32_t number)
 	part->packet_hops++;
 	if (link->leads_to_switch)
 		switch_receive(part, number, index);
+	else if (part->fabric->held)
+		cargo_arrive(part, link->to, index);
 	else
 		endpoint_receive(part, link->to, index);
 }

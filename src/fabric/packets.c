@@ -39,7 +39,9 @@ static void put(struct part *part, uint32_t packet)
 
 void packet_put(struct part *part, uint32_t packet)
 {
-	if (part->headers[packet].is_long) {
+	if (part->packets[packet].has_cargo) {
+		cargo_lose(part, packet);
+	} else if (part->headers[packet].is_long) {
 		uint32_t number = part->packets[packet].word;
 		part->long_headers[number].psn = part->free_long;
 		part->free_long = number;
@@ -50,6 +52,12 @@ void packet_put(struct part *part, uint32_t packet)
 uint32_t packet_copy(struct part *part, uint32_t packet)
 {
 	uint32_t copy = packet_get(part);
+	if (copy != NO_PACKET && part->packets[packet].has_cargo) {
+		if (cargo_copy(part, copy, packet))
+			return copy;
+		put(part, copy);
+		return NO_PACKET;
+	}
 	const struct vb_packet headers = packet_headers(part, packet);
 	if (copy == NO_PACKET || !packet_fill(part, copy, &part->packets[packet], &headers))
 		return NO_PACKET;

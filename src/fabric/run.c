@@ -117,7 +117,7 @@ static int open_parts(struct fabric *fabric)
 		part->free_packet = part->free_long = NO_PACKET;
 		part->batch = malloc(sizeof(*part->batch));
 		part->out = calloc(fabric->part_count, sizeof(*part->out));
-		if (!part->batch || !part->out || events_init(&part->events, 8))
+		if (!part->batch || !part->out || events_init(&part->events, fabric->day_shift))
 			return -ENOMEM;
 	}
 	return 0;
@@ -179,7 +179,7 @@ static int open_all(struct fabric *fabric)
 	return rc ? rc : queue_flows(fabric);
 }
 
-static void close_all(struct fabric *fabric)
+void fabric_end(struct fabric *fabric)
 {
 	windows_close(fabric);
 	taps_close(fabric);
@@ -204,6 +204,50 @@ static void close_all(struct fabric *fabric)
 	free(fabric->switches);
 	free(fabric->flows);
 	free(fabric->parts);
+}
+
+/* A network may be split, but not between who sends and who receives. */
+static int find_routes(struct fabric *fabric, char *why, unsigned why_size)
+{
+	const struct flow_list *list = fabric->config->flows;
+	fabric->routes = routes_make(fabric->network);
+	if (!fabric->routes) {
+		why_not(why, why_size, "there is not enough memory");
+		return -ENOMEM;
+	}
+	for (uint32_t i = 0; i < list->count; i++) {
+		const struct flow *flow = &list->flows[i];
+		if (routes_lead(fabric->routes, fabric->network, flow->src, flow->dst))
+			continue;
+		routes_free(fabric->routes);
+		return why_not(why, why_size, "flow %u: no path leads from endpoint %u to endpoint %u", i, flow->src, flow->dst);
+	}
+	return 0;
+}
+
+int fabric_begin(struct fabric *fabric, char *why, unsigned why_size)
+{
+	const struct fabric_config *config = fabric->config;
+	int rc = check(config, why, why_size);
+	if (rc)
+		return rc;
+	fabric->network = config->network;
+	fabric->data_overhead = config->data_overhead;
+	fabric->ack_overhead = config->ack_overhead;
+	fabric->largest_packet = buffer_largest_packet(config);
+	fabric->part_count = parts_count(config);
+	rc = find_routes(fabric, why, why_size);
+	if (rc)
+		return rc;
+	rc = open_all(fabric);
+	if (rc == 0 && windows_open(fabric))
+		rc = -EAGAIN;
+	if (rc) {
+		fabric_end(fabric);
+		why_not(why, why_size, "%s", rc == -EAGAIN ? "not so many threads can be made" :
+			rc == -EINVAL ? "a flow of more than 32 TiB" : "there is not enough memory");
+	}
+	return rc;
 }
 
 /* ---- Going on ------------------------------------------------------------------------------------------------------ */
@@ -380,62 +424,28 @@ static void say(struct fabric *fabric, struct fabric_result *result)
 	result->hash = hash_of(result, flows, links);
 }
 
-static int run(struct fabric *fabric, struct fabric_result *result)
-{
-	int rc = open_all(fabric);
-	if (rc == 0 && windows_open(fabric))
-		rc = -EAGAIN;
-	if (rc)
-		return rc;
-	double begun = windows_wall_s(), cpu = windows_cpu_s();
-	result->end = go(fabric, &result->ended_at);
-	result->wall_s = windows_wall_s() - begun;
-	result->cpu_s = windows_cpu_s() - cpu;
-	result->critical_cpu_s = fabric->windows ? (double)fabric->critical_ns * 1e-9 : result->cpu_s;
-	say(fabric, result);
-	return 0;
-}
-
-/* A network may be split, but not between who sends and who receives. */
-static int find_routes(struct fabric *fabric, char *why, unsigned why_size)
-{
-	const struct flow_list *list = fabric->config->flows;
-	fabric->routes = routes_make(fabric->network);
-	if (!fabric->routes) {
-		why_not(why, why_size, "there is not enough memory");
-		return -ENOMEM;
-	}
-	for (uint32_t i = 0; i < list->count; i++) {
-		const struct flow *flow = &list->flows[i];
-		if (routes_lead(fabric->routes, fabric->network, flow->src, flow->dst))
-			continue;
-		routes_free(fabric->routes);
-		return why_not(why, why_size, "flow %u: no path leads from endpoint %u to endpoint %u", i, flow->src, flow->dst);
-	}
-	return 0;
-}
-
 int fabric_run(const struct fabric_config *config, struct fabric_result *result, char *why, unsigned why_size)
 {
-	struct fabric fabric = { .config = config, .network = config->network, .data_overhead = config->data_overhead,
-		.ack_overhead = config->ack_overhead, .largest_packet = buffer_largest_packet(config) };
-	*result = (struct fabric_result){ 0 };
-	int rc = check(config, why, why_size);
-	if (rc == 0)
-		rc = find_routes(&fabric, why, why_size);
-	if (rc)
-		return rc;
-	fabric.part_count = parts_count(config);
-	result->flows = calloc(config->flows->count + 1, sizeof(*result->flows));
-	result->links = calloc(config->network->link_count + 1, sizeof(*result->links));
-	rc = result->flows && result->links ? run(&fabric, result) : -ENOMEM;
-	close_all(&fabric);
+	struct fabric fabric = { .config = config, .day_shift = 8 };
+	*result = (struct fabric_result){ .flows = calloc(config->flows->count + 1, sizeof(*result->flows)),
+		.links = calloc(config->network->link_count + 1, sizeof(*result->links)) };
+	int rc = -ENOMEM;
+	if (result->flows && result->links)
+		rc = fabric_begin(&fabric, why, why_size);
+	else
+		why_not(why, why_size, "there is not enough memory");
 	if (rc) {
-		why_not(why, why_size, "%s", rc == -EAGAIN ? "not so many threads can be made" :
-			rc == -EINVAL ? "a flow of more than 32 TiB" : "there is not enough memory");
 		fabric_result_free(result);
+		return rc;
 	}
-	return rc;
+	double begun = windows_wall_s(), cpu = windows_cpu_s();
+	result->end = go(&fabric, &result->ended_at);
+	result->wall_s = windows_wall_s() - begun;
+	result->cpu_s = windows_cpu_s() - cpu;
+	result->critical_cpu_s = fabric.windows ? (double)fabric.critical_ns * 1e-9 : result->cpu_s;
+	say(&fabric, result);
+	fabric_end(&fabric);
+	return 0;
 }
 
 void fabric_result_free(struct fabric_result *result)

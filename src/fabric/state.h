@@ -33,7 +33,8 @@ struct packet {
 	uint32_t in_link; /* the one by which it came to the switch that it is in; is_routed: by which it goes on there */
 	uint32_t word;	  /* packets.c: of its headers */
 	uint16_t wire_bytes;
-	uint8_t traffic_class : 3, is_marked : 1, takes_marks : 1, is_routed : 1, is_frame : 1; /* is_frame: a pause or credit */
+	uint8_t traffic_class : 3, is_marked : 1, takes_marks : 1, is_routed : 1, is_frame : 1, has_cargo : 1; /* is_frame: a
+		pause or credit; has_cargo: that lies where its headers would (holder.c) */
 	uint8_t hops;
 };
 _Static_assert(sizeof(struct packet) == 32, "half a cache line");
@@ -177,6 +178,7 @@ struct fabric {
 	uint64_t cycle_hash;
 	vb_time cycle_sought_at;
 	bool has_outages; /* a link is down at times */
+	int day_shift;	  /* of its calendars */
 	struct endpoint *endpoints;
 	struct ideal *ideal; /* NULL: endpoints are engines */
 	struct switch_state *switches;
@@ -187,6 +189,7 @@ struct fabric {
 	uint32_t data_overhead, ack_overhead, largest_packet; /* bytes on the wire */
 	struct windows *windows; /* NULL: one part */
 	struct taps *taps;	 /* NULL: nothing is captured */
+	struct held *held;	 /* NULL: the endpoints are the run's own */
 	uint64_t critical_ns;
 };
 
@@ -235,6 +238,17 @@ void part_prefetch(struct part *part);
 void switch_receive(struct part *part, uint32_t in_link, uint32_t packet);
 /* The packet will come: where nothing that may change meanwhile decides which way it goes on, that is decided now. */
 void switch_expect(struct part *part, uint32_t at_switch, uint32_t packet);
+
+/* holder.c */
+void cargo_arrive(struct part *part, uint32_t endpoint, uint32_t packet);
+void cargo_lose(struct part *part, uint32_t packet);
+bool cargo_copy(struct part *part, uint32_t copy, uint32_t packet); /* all of the packet; false: it cannot be */
+void cargo_call(struct part *part, uint32_t number);
+
+/* run.c */
+/* What config and held say is opened; -EINVAL and why, -ENOMEM: nothing is. */
+int fabric_begin(struct fabric *fabric, char *why, unsigned why_size);
+void fabric_end(struct fabric *fabric);
 
 /* endpoints.c */
 int endpoints_open(struct fabric *fabric);

@@ -56,6 +56,9 @@ static void happen(struct part *part, const struct event *event)
 	case EVENT_WATCH:
 		pfc_on_watch(part, number);
 		break;
+	case EVENT_CALL:
+		cargo_call(part, number);
+		break;
 	}
 }
 
@@ -191,6 +194,15 @@ bool windows_peek(struct fabric *fabric, vb_time *at)
 			is_any = true;
 		}
 	}
+	return is_any;
+}
+
+bool windows_step(struct fabric *fabric)
+{
+	struct event event;
+	bool is_any = events_next(&fabric->parts[0].events, INT64_MAX, &event);
+	if (is_any)
+		happen(&fabric->parts[0], &event);
 	return is_any;
 }
 

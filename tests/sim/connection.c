@@ -389,7 +389,7 @@ static bool are_well(void)
 
 void chaos(void)
 {
-	struct network *n = &world.network;
+	struct conditions *n = &world.network;
 	event_add(after((vb_time)(1 + below(world.is_local ? 300 : 2000)) * VB_US), EVENT_CHAOS, NULL);
 	if (!chance(n->chaos_ppm) || world.is_stopping)
 		return;
@@ -420,7 +420,7 @@ void chaos(void)
 		excuse(span);
 	} else if (kind == 1 && n->has_pauses) {
 		vb_time span = (vb_time)below(30000) * VB_US;
-		n->black_until = after(span);
+		network_black_out(span);
 		excuse(span);
 	} else if (kind == 2 && n->has_restarts) {
 		restart_peer(connection);

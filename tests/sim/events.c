@@ -1,40 +1,26 @@
-/* Virtual time: a binary heap of events, ties broken by the order in which they were made. */
+/* What is to happen in the hosts by themselves: the fabric calls when it is time. */
 #include <stdlib.h>
+#include "fabric/grow.h"
 #include "sim.h"
-
-static bool is_before(const struct event *a, const struct event *b)
-{
-	vb_time d = vb_time_diff(a->at, b->at);
-	return d < 0 || (d == 0 && a->sequence < b->sequence);
-}
 
 void event_add(vb_time at, enum event_kind kind, void *object)
 {
-	if (world.event_count == world.event_room) {
-		world.event_room = world.event_room ? world.event_room * 2 : 1024;
-		world.heap = realloc(world.heap, world.event_room * sizeof(struct event));
+	uint32_t number = world.free_event;
+	if (number) {
+		world.free_event = world.events[number].next_free;
+	} else {
+		if (!grow_by_one(&world.events, &world.event_room, ++world.event_count, sizeof(struct event)))
+			broken("there is no memory for another event");
+		number = world.event_count; /* 0 is none */
 	}
-	struct event event = { at, world.event_sequence++, kind, object };
-	unsigned i = world.event_count++;
-	for (unsigned up; i > 0 && is_before(&event, &world.heap[up = (i - 1) / 2]); i = up)
-		world.heap[i] = world.heap[up];
-	world.heap[i] = event;
+	world.events[number] = (struct event){ .kind = kind, .object = object };
+	fabric_call(world.fabric, vb_time_diff(at, world.begin), number);
 }
 
-bool event_next(struct event *event)
+struct event event_take(uint32_t number)
 {
-	if (world.event_count == 0)
-		return false;
-	*event = world.heap[0];
-	struct event last = world.heap[--world.event_count];
-	unsigned i = 0;
-	for (unsigned down; (down = 2 * i + 1) < world.event_count; i = down) {
-		if (down + 1 < world.event_count && is_before(&world.heap[down + 1], &world.heap[down]))
-			down++;
-		if (!is_before(&world.heap[down], &last))
-			break;
-		world.heap[i] = world.heap[down];
-	}
-	world.heap[i] = last;
-	return true;
+	struct event event = world.events[number];
+	world.events[number].next_free = world.free_event;
+	world.free_event = number;
+	return event;
 }

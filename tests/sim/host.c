@@ -81,7 +81,7 @@ static void lane_open(struct lane *lane, struct host *host, uint8_t slot)
 	lane->slot = slot;
 	lane->rx_tail = &lane->rx_head;
 	lane->batch = malloc(sizeof(*lane->batch));
-	lane->busy_until = lane->paused_until = lane->link_free = lane->last_run = world.now;
+	lane->busy_until = lane->paused_until = lane->last_run = world.now;
 	if (vb_lane_create(&config, &lane->lane))
 		broken("a lane cannot be made");
 }
@@ -285,7 +285,7 @@ static unsigned transmit(struct lane *lane)
 	unsigned sent = 0;
 	vb_time horizon = after(LINK_QUEUE);
 	local_hear_wishes(lane);
-	while (!vb_time_before(horizon, lane->link_free)) {
+	while (!vb_time_before(horizon, network_free_at(lane))) {
 		unsigned budget = 1 + below(VB_BATCH_PACKETS);
 		unsigned n = vb_lane_transmit(lane->lane, lane->batch, budget, world.now);
 		if (n == 0)
@@ -352,13 +352,14 @@ unsigned host_take_completions(struct host *host)
 static void look_ahead(struct lane *lane)
 {
 	struct vb_deadline deadline = vb_lane_next_deadline(lane->lane);
-	bool is_link_full = vb_time_before(after(LINK_QUEUE), lane->link_free);
+	vb_time free_at = network_free_at(lane);
+	bool is_link_full = vb_time_before(after(LINK_QUEUE), free_at);
 	if (deadline.is_set) /* what is due and cannot leave, an ack, waits for room */
-		lane_wake(lane, is_link_full && !vb_time_before(world.now, deadline.at) ? lane->link_free : deadline.at);
+		lane_wake(lane, is_link_full && !vb_time_before(world.now, deadline.at) ? free_at : deadline.at);
 	if (lane->rx_head)
 		lane_wake(lane, lane->busy_until);
 	if (vb_lane_wants_transmit(lane->lane, world.now))
-		lane_wake(lane, is_link_full ? lane->link_free : world.now);
+		lane_wake(lane, is_link_full ? free_at : world.now);
 	if (lane->owed_count)
 		lane_wake(lane, after(10 * VB_US));
 }

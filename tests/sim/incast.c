@@ -86,14 +86,14 @@ static void stop_receiver(void)
 
 void incast_run(uint64_t seed, bool has_stop)
 {
-	struct event event;
 	world_open(seed);
 	world.is_quiet = true;
 	memset(&incast, 0, sizeof(incast));
-	world.network = (struct network){ .delay = 10 * VB_US, .jitter = 5 * VB_US, .bytes_per_second = 1250000000,
+	world.network = (struct conditions){ .delay = 10 * VB_US, .jitter = 5 * VB_US, .bytes_per_second = 1250000000,
 		.receive_buffer = 212992, .packet_cost = 800 * VB_NS, .ack_delay = 20 * VB_US, .is_trained = true,
-		.black_until = world.now, .excused_until = world.now };
+		.excused_until = world.now };
 	world.host_count = SENDERS + 1;
+	network_open();
 	for (unsigned i = 0; i < world.host_count; i++)
 		host_open(&world.hosts[i], i, 1);
 	world.connection_count = SENDERS;
@@ -108,9 +108,8 @@ void incast_run(uint64_t seed, bool has_stop)
 			is_stopped = true;
 			stop_receiver();
 		}
-		if (!event_next(&event))
+		if (!network_step())
 			broken("nothing more happens, and messages are under way");
-		world_step(&event);
 		if (vb_time_diff(world.now, start) > 5 * VB_S)
 			broken("the incast does not end");
 	}

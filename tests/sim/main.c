@@ -60,17 +60,16 @@ void world_open(uint64_t seed)
 	world.is_local = options.is_local;
 	vb_random_seed(&world.random, seed);
 	if (chance(100000)) /* time wraps during the run */
-		world.now = INT64_MAX - 20 * VB_MS;
+		world.now = world.begin = INT64_MAX - 20 * VB_MS;
 	atomic_reset();
 }
 
-void world_step(const struct event *event)
+void world_happen(struct event event)
 {
-	world.now = event->at;
-	switch (event->kind) {
+	switch (event.kind) {
 	case EVENT_LANE: {
-		struct lane *lane = event->object;
-		if (lane->is_scheduled && lane->wake_at == event->at) {
+		struct lane *lane = event.object;
+		if (lane->is_scheduled && lane->wake_at == world.now) {
 			if (vb_time_before(world.now, lane->paused_until)) {
 				lane->is_scheduled = false;
 				lane_wake(lane, lane->paused_until);
@@ -80,29 +79,26 @@ void world_step(const struct event *event)
 		}
 		break;
 	}
-	case EVENT_FRAME:
-		network_deliver(event->object);
-		break;
 	case EVENT_APP:
-		app_run(event->object);
+		app_run(event.object);
 		break;
 	case EVENT_REPAIR:
-		connection_repair(event->object);
+		connection_repair(event.object);
 		break;
 	case EVENT_CONNECT:
-		connection_late(event->object);
+		connection_late(event.object);
 		break;
 	case EVENT_SIDE:
-		side_run(event->object);
+		side_run(event.object);
 		break;
 	case EVENT_FATE:
-		local_meet_fate(event->object);
+		local_meet_fate(event.object);
 		break;
 	case EVENT_WISH:
-		local_answer_wish(event->object);
+		local_answer_wish(event.object);
 		break;
 	case EVENT_REBIRTH:
-		local_rebirth(event->object);
+		local_rebirth(event.object);
 		break;
 	case EVENT_CHAOS:
 		chaos();
@@ -121,14 +117,10 @@ void world_close(void)
 	for (unsigned i = 0; i < world.connection_count; i++)
 		connection_close(&world.connections[i]);
 	local_close();
-	for (struct event event; event_next(&event);)
-		if (event.kind == EVENT_FRAME)
-			frame_put(event.object);
 	for (unsigned i = 0; i < world.host_count; i++)
 		host_close(&world.hosts[i]);
 	network_close();
-	free(world.heap);
-	world.heap = NULL;
+	free(world.events);
 }
 
 static bool is_at_rest(void)
@@ -161,6 +153,7 @@ static void build(void)
 {
 	network_choose();
 	world.host_count = 2 + below(3);
+	network_open();
 	for (unsigned i = 0; i < world.host_count; i++)
 		host_open(&world.hosts[i], i, chance(400000) ? 2 : 1);
 	for (unsigned i = 0; i < world.host_count; i++)
@@ -182,12 +175,11 @@ static void build(void)
 
 static uint64_t run(uint64_t seed)
 {
-	struct event event;
 	world_open(seed);
 	build();
 	while (!is_at_rest()) {
-		for (int i = 0; i < 256 && event_next(&event); i++)
-			world_step(&event);
+		for (int i = 0; i < 256 && network_step(); i++)
+			;
 	}
 	check_at_rest();
 	world_close();
@@ -206,7 +198,7 @@ static void run_seed(uint64_t seed)
 	uint64_t hash = run(seed);
 	printf("  %" PRIu64 " packets, %" PRIu64 " completions, %.1f ms, %" PRIu64 " lost, %" PRIu64 " overflowed, %" PRIu64
 	       " corrupted, %" PRIu64 " timeouts, %" PRIu64 " reconnects, trace %016" PRIx64 "\n",
-		world.packets, world.completions, (double)world.now / (double)VB_MS, world.dropped, world.overflowed,
+		world.packets, world.completions, (double)world.now / (double)VB_MS, world.lost, world.overflowed,
 		world.corrupted, world.timeouts, world.reconnects, hash);
 	if (world.is_local)
 		local_report();

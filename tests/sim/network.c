@@ -1,6 +1,6 @@
-/* A network that does everything a network may do: it loses, doubles, reorders, corrupts, delays and marks packets, and a
- * receiver's socket holds only so many bytes. A corrupted packet goes through the real codec: encoded, bits flipped, the
- * ICRC verified, decoded; only if the ICRC should miss it does it arrive. */
+/* A network that does everything a network may do: the links of lanes to the switch between them lose, double, reorder,
+ * delay and mark packets, and a receiver's socket holds only so many bytes. A corrupted packet goes through the real codec:
+ * encoded, bits flipped, the ICRC verified, decoded; only if the ICRC should miss it does it arrive. */
 #include <stdlib.h>
 #include <string.h>
 #include "sim.h"
@@ -17,7 +17,7 @@ static uint32_t one_of(const uint32_t *choices, unsigned n)
 
 /* Half of the seeds have the plain window, a quarter none, and a quarter a rate that moves. By the seed itself: what else it
  * draws stays what it was. */
-static void choose_congestion_control(struct network *n)
+static void choose_congestion_control(struct conditions *n)
 {
 	uint32_t kind = (uint32_t)((world.seed * 0x9E3779B97F4A7C15u) >> 62);
 	n->paced = (struct paced){ .rate = n->bytes_per_second / 4, .period = 50 * VB_US, .is_moody = true };
@@ -28,7 +28,7 @@ static void choose_congestion_control(struct network *n)
 }
 
 /* By the seed, too: a quarter of them have NICs. */
-static void choose_habits(struct network *n)
+static void choose_habits(struct conditions *n)
 {
 	uint32_t draw = (uint32_t)((world.seed * 0xBF58476D1CE4E5B9u) >> 56);
 	n->is_of_nics = (draw & 3) == 3;
@@ -43,7 +43,7 @@ static void choose_habits(struct network *n)
 
 void network_choose(void)
 {
-	struct network *n = &world.network;
+	struct conditions *n = &world.network;
 	n->drop_ppm = ONE_OF(0, 0, 100, 1000, 10000, 30000, 100000);
 	n->duplicate_ppm = ONE_OF(0, 0, 1000, 10000, 100000);
 	n->reorder_ppm = ONE_OF(0, 0, 1000, 10000, 100000);
@@ -63,7 +63,7 @@ void network_choose(void)
 	n->is_ipv6 = chance(500000);
 	n->is_trained = chance(500000);
 	n->patience = (vb_time)ONE_OF(0, 4, 32) * VB_MS;
-	n->black_until = n->excused_until = world.now;
+	n->excused_until = world.now;
 	n->may_exhaust = n->drop_ppm >= 30000 || n->receive_buffer == 65536;
 	choose_congestion_control(n);
 	choose_habits(n);
@@ -88,14 +88,6 @@ void frame_put(struct frame *frame)
 {
 	frame->next = world.frames;
 	world.frames = frame;
-}
-
-void network_close(void)
-{
-	for (struct frame *frame; (frame = world.frames);) {
-		world.frames = frame->next;
-		free(frame);
-	}
 }
 
 /* Flips bits of the frame's bytes. False: the packet is gone, as it nearly always is. */
@@ -133,21 +125,12 @@ static bool survives_corruption(struct frame *frame)
 	return true;
 }
 
-static struct host *find_host(const struct vb_gid *gid)
+static const struct host *find_host(const struct vb_gid *gid)
 {
 	for (unsigned i = 0; i < world.host_count; i++)
 		if (vb_gid_equal(&world.hosts[i].gid, gid))
 			return &world.hosts[i];
 	broken("a packet goes to an address that nobody has");
-}
-
-static void launch(struct frame *frame, vb_time at)
-{
-	struct network *n = &world.network;
-	at = vb_time_add(at, n->delay + (n->jitter ? (vb_time)below((uint32_t)(n->jitter / VB_NS)) * VB_NS : 0));
-	if (chance(n->reorder_ppm))
-		at = vb_time_add(at, (vb_time)below((uint32_t)(n->reorder_delay / VB_NS)) * VB_NS);
-	event_add(at, EVENT_FRAME, frame);
 }
 
 static void gather(struct frame *frame, const struct vb_outgoing *out, const struct vb_batch *batch)
@@ -180,41 +163,14 @@ void trace_packet(const char *verb, uint32_t qpn, const struct vb_packet *packet
 		has_aeth ? packet->syndrome : 0);
 }
 
-void network_send(struct lane *from, const struct vb_outgoing *out, const struct vb_batch *batch)
+/* Of the endpoint that a lane is; a host has as many as it might have lanes. */
+static uint32_t number_of(const struct lane *lane)
 {
-	struct network *n = &world.network;
-	uint32_t wire = vb_packet_wire_length(&out->packet) + 66;
-	if (vb_time_before(from->link_free, world.now))
-		from->link_free = world.now;
-	from->link_free = vb_time_add(from->link_free, (vb_time)(wire * (1000000000000ull / n->bytes_per_second)));
-	world.packets++;
-	if (is_verbose)
-		trace_packet("sends", out->qp ? vb_qp_number(out->qp) : 0, &out->packet);
-	note((uint64_t)out->packet.opcode << 48 | (uint64_t)out->packet.dest_qpn << 24 | out->packet.psn);
-	if (vb_time_before(world.now, n->black_until) || chance(n->drop_ppm)) {
-		world.dropped++;
-		return;
-	}
-	unsigned copies = 1 + chance(n->duplicate_ppm);
-	for (unsigned i = 0; i < copies; i++) {
-		struct frame *frame = frame_get();
-		frame->packet = out->packet;
-		frame->to = find_host(&out->av->dgid);
-		frame->path = (struct vb_path){ .src = from->host->gid, .dst = out->av->dgid, .src_port = out->flow,
-			.traffic_class = chance(n->ce_ppm) ? 3 : 2, .hop_limit = 60, .ifindex = 1 };
-		gather(frame, out, batch);
-		if (chance(n->corrupt_ppm)) {
-			world.corrupted++;
-			if (!survives_corruption(frame)) {
-				frame_put(frame);
-				continue;
-			}
-		}
-		launch(frame, from->link_free);
-	}
+	return lane->host->index * MAX_LANES + (uint32_t)(lane - lane->host->lanes);
 }
 
-static struct lane *find_lane(struct host *host, uint32_t qpn)
+/* The lane that the QPN names. */
+static const struct lane *find_lane(const struct host *host, uint32_t qpn)
 {
 	for (unsigned i = 0; i < host->lane_count; i++)
 		if (host->lanes[i].slot == qpn >> 16)
@@ -222,11 +178,37 @@ static struct lane *find_lane(struct host *host, uint32_t qpn)
 	return &host->lanes[0];
 }
 
-/* Into the socket of the lane that the QPN names, if it has room. */
-void network_deliver(struct frame *frame)
+void network_send(struct lane *from, const struct vb_outgoing *out, const struct vb_batch *batch)
 {
-	struct lane *lane = find_lane(frame->to, frame->packet.dest_qpn);
+	struct frame *frame = frame_get();
+	world.packets++;
+	if (is_verbose)
+		trace_packet("sends", out->qp ? vb_qp_number(out->qp) : 0, &out->packet);
+	note((uint64_t)out->packet.opcode << 48 | (uint64_t)out->packet.dest_qpn << 24 | out->packet.psn);
+	frame->packet = out->packet;
+	frame->path = (struct vb_path){ .src = from->host->gid, .dst = out->av->dgid, .src_port = out->flow,
+		.hop_limit = 60, .ifindex = 1 };
+	gather(frame, out, batch);
+	fabric_send(world.fabric, &(struct fabric_post){ .from = number_of(from),
+		.to = number_of(find_lane(find_host(&out->av->dgid), out->packet.dest_qpn)), .flow = out->flow,
+		.wire_bytes = (uint16_t)(vb_packet_wire_length(&out->packet) + 66), .takes_marks = true, .cargo = frame });
+}
+
+/* Into the lane's socket, if it has room. */
+static void on_arrival(void *user, uint32_t number, void *cargo, bool is_marked)
+{
+	struct lane *lane = &world.hosts[number / MAX_LANES].lanes[number % MAX_LANES];
+	struct frame *frame = cargo;
 	uint64_t bytes = frame->packet.payload_length + FRAME_OVERHEAD;
+	world.now = vb_time_add(world.begin, fabric_now(world.fabric));
+	frame->path.traffic_class = is_marked ? 3 : 2;
+	if (chance(world.network.corrupt_ppm)) {
+		world.corrupted++;
+		if (!survives_corruption(frame)) {
+			frame_put(frame);
+			return;
+		}
+	}
 	if (world.network.receive_buffer && lane->rx_bytes + bytes > world.network.receive_buffer) {
 		world.overflowed++;
 		frame_put(frame);
@@ -240,4 +222,88 @@ void network_deliver(struct frame *frame)
 	lane->rx_bytes += bytes;
 	lane->rx_count++;
 	lane_wake(lane, world.now);
+}
+
+static void on_loss(void *user, void *cargo)
+{
+	frame_put(cargo);
+}
+
+static void *on_copy(void *user, void *cargo)
+{
+	const struct frame *frame = cargo;
+	struct frame *copy = frame_get();
+	memcpy(copy, frame, offsetof(struct frame, payload) + (frame->is_phantom ? 0 : frame->packet.payload_length));
+	return copy;
+}
+
+static void on_call(void *user, uint32_t number)
+{
+	world.now = vb_time_add(world.begin, fabric_now(world.fabric));
+	world_happen(event_take(number));
+}
+
+/* A lane's link is faulty on the way to the switch alone, and the way from there takes next to no time. */
+static void connect(uint32_t lane)
+{
+	const struct conditions *n = &world.network;
+	struct network *topology = &world.topology;
+	struct network_fault fault = { .loss_ppm = n->drop_ppm, .duplicate_ppm = n->duplicate_ppm, .mark_ppm = n->ce_ppm,
+		.late_ppm = n->reorder_ppm, .late_by = n->reorder_delay, .jitter = n->jitter };
+	uint32_t link = network_connect(topology, lane, network_switch_node(0), n->bytes_per_second * 8, n->delay);
+	network_set_fault(topology, link, &fault);
+	topology->links[link + 1] = (struct network_link){ .from = network_switch_node(0), .to = lane,
+		.bits_per_second = 8000000000000u, .reverse = link, .fault = NETWORK_NONE };
+}
+
+void network_open(void)
+{
+	static const struct switch_profile profile = { .name = "ideal", .class_count = 1 };
+	static const struct nic_profile nic = { .name = "ideal" };
+	static const struct fabric_holder holder = { .on_arrival = on_arrival, .on_loss = on_loss, .on_copy = on_copy,
+		.on_call = on_call, .day_shift = 17 };
+	char why[100];
+	network_add_profile(&world.topology, &profile);
+	network_add_nic(&world.topology, &nic);
+	network_add_switch(&world.topology, 0, 0, NETWORK_NONE);
+	for (unsigned i = 0; i < world.host_count * MAX_LANES; i++) {
+		network_add_endpoint(&world.topology, i / MAX_LANES, 0);
+		connect(i);
+	}
+	if (network_finish(&world.topology, why, sizeof(why)) ||
+		fabric_open(&world.topology, world.seed, &holder, &world.fabric, why, sizeof(why)))
+		broken("there is no network: %s", why);
+}
+
+bool network_step(void)
+{
+	int rc = fabric_step(world.fabric);
+	if (rc < 0)
+		broken("there is no memory for the network");
+	return rc;
+}
+
+vb_time network_free_at(const struct lane *lane)
+{
+	return vb_time_add(world.begin, fabric_free_at(world.fabric, number_of(lane)));
+}
+
+void network_black_out(vb_time span)
+{
+	vb_time now = fabric_now(world.fabric);
+	for (unsigned i = 0; i < world.topology.fault_count; i++) {
+		world.topology.faults[i].down_at = now;
+		world.topology.faults[i].up_at = now + span;
+	}
+}
+
+void network_close(void)
+{
+	world.lost = fabric_lost(world.fabric);
+	fabric_close(world.fabric);
+	network_free(&world.topology);
+	for (struct frame *frame; (frame = world.frames);) {
+		world.frames = frame->next;
+		free(frame);
+	}
 }

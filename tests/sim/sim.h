@@ -1,8 +1,9 @@
 /* Deterministic simulation: a few hosts, real engines, a hostile network, random verbs traffic, invariants checked all
- * the while. One seed decides everything; a run that fails prints it, and replays from it.
+ * the while. One seed decides everything; a run that fails prints it, and replays from it. Time and the network are the
+ * fabric's (fabric/holder.h), whose links lose, double, delay, reorder and mark packets.
  *
- *   events.c      virtual time: a heap of what happens next       traffic.c     what the programs post
- *   network.c     loss, duplication, reordering, corruption, ...  check_*.c     one file per invariant
+ *   events.c      what happens in hosts by themselves             traffic.c     what the programs post
+ *   network.c     what the network is like; corruption, sockets   check_*.c     one file per invariant
  *   host.c        a host's lanes, driven as a live holder would   incast.c      sixteen to one, and a stopped receiver
  *   connection.c  QPs made, broken, cleaned up, made again        main.c        seeds and options
  *   local.h       lanes that share memory, besides the network
@@ -17,6 +18,7 @@
 #include "base/random.h"
 #include "engine/counters.h"
 #include "engine/nic.h"
+#include "fabric/holder.h"
 #include "../paced.h"
 
 #define MAX_HOSTS      20
@@ -41,7 +43,6 @@
 
 enum event_kind {
 	EVENT_LANE,
-	EVENT_FRAME,
 	EVENT_APP,
 	EVENT_REPAIR,
 	EVENT_CHAOS,
@@ -53,19 +54,17 @@ enum event_kind {
 };
 
 struct event {
-	vb_time at;
-	uint64_t sequence;
 	enum event_kind kind;
+	uint32_t next_free;
 	void *object;
 };
 
-/* A packet under way. */
+/* A packet under way, or in a socket. */
 struct frame {
 	struct frame *next;
 	vb_time arrived_at; /* in the socket */
 	struct vb_packet packet;
 	struct vb_path path;
-	struct host *to;
 	bool is_phantom;
 	uint8_t payload[VB_MAX_MTU + 16];
 };
@@ -95,7 +94,7 @@ struct lane {
 	struct vb_receipt owed[MAX_OWED]; /* of what the port still has */
 	unsigned owed_count;
 	bool is_scheduled;
-	vb_time wake_at, busy_until, paused_until, link_free;
+	vb_time wake_at, busy_until, paused_until;
 	vb_time paused_for; /* ever, up to paused_until */
 	unsigned idle_runs;
 	vb_time last_run;
@@ -211,7 +210,8 @@ struct connection {
 	unsigned generation;
 };
 
-struct network {
+/* What the seed chose. */
+struct conditions {
 	uint32_t drop_ppm, duplicate_ppm, reorder_ppm, corrupt_ppm, ce_ppm;
 	vb_time delay, jitter, reorder_delay;
 	uint64_t bytes_per_second;
@@ -228,7 +228,6 @@ struct network {
 	bool never_probes, replies_first;
 	uint32_t chaos_ppm;	 /* of disasters, per chaos event */
 	bool has_pauses, has_restarts, has_dead_keys, is_ipv6, is_trained;
-	vb_time black_until;	 /* everything is lost until then */
 	vb_time excused_until;	 /* a lane stood still or all was lost: retries may run out */
 	bool may_exhaust;	 /* so many losses that they may run out at any time */
 };
@@ -236,11 +235,12 @@ struct network {
 struct world {
 	uint64_t seed;
 	struct vb_random random;
-	vb_time now;
-	struct event *heap;
-	unsigned event_count, event_room;
-	uint64_t event_sequence;
-	struct network network;
+	vb_time begin, now; /* the fabric's time is 0 at the beginning */
+	struct event *events; /* [1 .. event_count] */
+	uint32_t event_count, event_room, free_event;
+	struct conditions network;
+	struct network topology;
+	struct fabric *fabric;
 	struct host hosts[MAX_HOSTS];
 	unsigned host_count;
 	struct connection connections[MAX_CONNS];
@@ -253,7 +253,7 @@ struct world {
 	bool is_quiet;	  /* incast: no random traffic */
 	bool is_local;	  /* lanes share memory */
 	struct frame *frames; /* spare ones */
-	uint64_t dropped, overflowed, corrupted, completions, reconnects, timeouts, deaths;
+	uint64_t lost, overflowed, corrupted, completions, reconnects, timeouts, deaths;
 };
 
 extern struct world world;
@@ -277,12 +277,15 @@ static inline vb_time after(vb_time span)
 
 /* events.c */
 void event_add(vb_time at, enum event_kind kind, void *object);
-bool event_next(struct event *event);
+struct event event_take(uint32_t number);
 /* network.c */
 void network_choose(void);
+void network_open(void); /* between the hosts that there will be */
+bool network_step(void); /* what is next happens; false: nothing is left */
+vb_time network_free_at(const struct lane *lane); /* its link */
+void network_black_out(vb_time span); /* everything is lost until then */
 void network_send(struct lane *from, const struct vb_outgoing *out, const struct vb_batch *batch);
 void trace_packet(const char *verb, uint32_t qpn, const struct vb_packet *packet);
-void network_deliver(struct frame *frame);
 void frame_put(struct frame *frame);
 void network_close(void);
 /* host.c */
@@ -365,7 +368,7 @@ bool local_excuses(const struct endpoint *end); /* retries that run out */
 void incast_run(uint64_t seed, bool has_stop);
 /* main.c */
 void world_open(uint64_t seed);
-void world_step(const struct event *event);
+void world_happen(struct event event);
 void world_close(void);
 
 #endif
