@@ -77,7 +77,7 @@ void vb_crowding_is_of_use(struct vb_crowding *crowding)
 
 vb_time vb_crowding_looks_after(vb_time last, vb_time away, vb_time least, vb_time most)
 {
-	if (away > least / 4)
+	if (away > least / 2)
 		return least;
 	return 2 * last < most ? 2 * last : most;
 }

@@ -324,7 +324,7 @@ static void fetch_to_write(const void *line)
 static void fetch_places(struct vb_shm *shm, unsigned count)
 {
 	struct outgoing *out = &shm->descriptors;
-	uint32_t until = out->published + (count > AHEAD / 2 ? 2 * count : AHEAD);
+	uint32_t until = out->published + (count > 1 ? 2 * count : AHEAD) + 1;
 
 	if ((int32_t)(out->fetched - out->published) < 0)
 		out->fetched = out->published;

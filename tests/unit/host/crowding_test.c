@@ -142,7 +142,7 @@ static void look__at_pollers_is_seldom_while_they_are_there(void **state)
 
 static void look__at_pollers_who_may_be_leaving_is_soon(void **state)
 {
-	assert_true(vb_crowding_looks_after(10 * VB_LATE, VB_LATE / 2, VB_LATE, 10 * VB_LATE) == VB_LATE);
+	assert_true(vb_crowding_looks_after(10 * VB_LATE, VB_LATE / 2 + 1, VB_LATE, 10 * VB_LATE) == VB_LATE);
 }
 
 static void presence__counts_what_the_caller_ran_and_slept(void **state)
