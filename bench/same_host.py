@@ -28,6 +28,10 @@ def bare_ring(bench):
                                through_verbena=False)["ring_ns"]
 
 
+def bare_sleepers(bench):
+    return measure.own_program(bench.same_host.server, bench.build, "asleep_pair", *bench.cores, through_verbena=False)
+
+
 def in_one_state(bench, key, text, *runs):
     """What each of the runs returns, and the bare ring beside them as a figure."""
     for attempt in range(TRIES):
@@ -102,11 +106,13 @@ def write_lat_mapped(bench):
 
 def thread(bench):
     """A target that never calls the library: its progress thread does the work, beside it or in its place."""
+    wake = bare_sleepers(bench)["wake_us"]
+    bench.figures.add("local_bare_wake", wake, "a bare eventfd wakes a sleeper, p50", "us")
     for test, text in (("thread", "WRITE 8 B, target spins outside of the library, one way, p50"),
                        ("asleep", "WRITE 8 B, target sleeps, until completed, p50")):
         us, = in_one_state(bench, f"local_{test}", text, lambda: verbs_pair(bench, test, 1000))
         bench.figures.add(f"local_{test}_p50", us["p50_us"], text, "us", at_most=15,
-                          bound="on this machine a pipe alone takes 35 us and more to wake whoever reads it")
+                          bound=f"one wake-up is in the way, and a bare eventfd takes {wake:.0f} us for it beside")
         bench.figures.add(f"local_{test}_p99", us["p99_us"], text.replace("p50", "p99"), "us")
 
 
@@ -209,19 +215,21 @@ def allreduce(bench):
 
 def event_cpu(bench):
     """Event mode: both ends sleep when there is nothing to do. perftest has it for SENDs."""
+    bare = bare_sleepers(bench)["cpu"]
     ends, gb = ends_of(bench), (EVENT_COUNT - EVENT_COUNT_FEW) * MIB / 1e9
     ours, theirs = (run(EVENT_COUNT) - run(EVENT_COUNT_FEW) for run in (
         lambda count: measure.moved_cpu(ends, "ib_send_bw", MIB, count, "-e"),
         lambda count: measure.iperf3(ends, MIB, "-n", count * MIB)[1]))
     bench.figures.compare("local_event_cpu", "1 MiB, ib_send_bw -e, CPU of both ends", "s/GB", ours / gb, theirs / gb,
                           "iperf3", at_most=0.17,
-                          bound="one copy of 1 MiB by the kernel is 0.09 s/GB on this machine, the rest wakes sleepers")
+                          bound=f"two bare processes, one process_vm_readv a message, take {bare:.3f} s/GB beside")
 
 
 def event_calls(bench):
+    bare = bare_sleepers(bench)["calls"]
     text, wanted = "1 MiB, ib_send_bw -e, system calls of both ends", {
-        "at_most": 0.01, "bound": "one process_vm_readv a message is 954 a GB already; the others wake who sleeps for what was "
-                                  "executed, some 15 calls each time, though its program waits for few of these completions"}
+        "at_most": 0.01, "bound": f"two bare processes, one process_vm_readv a message, make {bare:.0f} a GB; the others wake who "
+                                  "sleeps for what was executed, four calls each time, though its program waits for few of them"}
     counter = between.call_counter()
     if not counter:
         bench.figures.declare_absent("local_event_calls_ratio", "neither perf nor strace counts them", text, "", **wanted)
