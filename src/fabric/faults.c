@@ -18,12 +18,12 @@ static const struct network_fault *fault_of(const struct fabric *fabric, uint32_
 	return &fabric->network->faults[fabric->network->links[number].fault];
 }
 
-bool link_is_known_down(const struct fabric *fabric, uint32_t number, vb_time at)
+bool link_is_known_down(const struct fabric *fabric, uint32_t number, vb_time at, bool is_far)
 {
 	if (!fabric->links[number].is_faulty)
 		return false;
 	const struct network_fault *fault = fault_of(fabric, number);
-	return is_down(fault, at - fault->detection);
+	return is_down(fault, at - fault->detection - (is_far ? fault->convergence : 0));
 }
 
 static uint64_t draw(const struct fabric *fabric, uint32_t number, uint64_t what)

@@ -12,6 +12,6 @@ struct fault_draw {
 /* Of the last packet that the link has sent. */
 struct fault_draw fault_draw(const struct fabric *fabric, uint32_t link, uint32_t bytes, vb_time at);
 /* Whether a switch that sends by it knows that it is down. */
-bool link_is_known_down(const struct fabric *fabric, uint32_t link, vb_time at);
+bool link_is_known_down(const struct fabric *fabric, uint32_t link, vb_time at, bool is_far); /* or one further away */
 
 #endif

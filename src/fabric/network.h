@@ -44,6 +44,7 @@ struct network_fault {
 	/* A switch at either end knows so much later that it is down, and that it is up again, and chooses other ways while
 	 * it has any. What is sent on a link that is down, or waits for it already, is lost. */
 	vb_time detection;
+	vb_time convergence; /* and so much later those further away, who then choose no way that ends there */
 };
 
 struct network_link {

@@ -14,28 +14,45 @@ static vb_time busy_until(const struct part *part, uint32_t number)
 	return until;
 }
 
-static bool is_known_down(const struct part *part, uint32_t link)
+/* Whether some way by this link is not known to be down. */
+static bool leads(const struct part *part, uint32_t link, uint32_t dst, bool is_far)
 {
-	return part->fabric->has_outages && link_is_known_down(part->fabric, link, part->now);
+	const struct fabric *fabric = part->fabric;
+	if (link_is_known_down(fabric, link, part->now, is_far))
+		return false;
+	if (!fabric->links[link].leads_to_switch)
+		return true;
+	struct route_choice choice = routes_towards(fabric->routes, fabric->links[link].to, dst);
+	for (uint32_t i = 0; i < choice.count; i++)
+		if (leads(part, choice.links[i], dst, true))
+			return true;
+	return false;
 }
 
-/* The first from there on that is not known to be down. */
-static uint32_t first_up(const struct part *part, struct route_choice choice, uint32_t first)
+/* The first from there on that leads; where none does, that is not down itself. */
+static uint32_t first_up(const struct part *part, struct route_choice choice, uint32_t first, uint32_t dst)
 {
+	uint32_t up = choice.links[first];
+	for (uint32_t i = choice.count; part->fabric->has_outages && i-- > 0;) {
+		uint32_t link = choice.links[(first + i) % choice.count];
+		if (!link_is_known_down(part->fabric, link, part->now, false))
+			up = link;
+	}
 	for (uint32_t i = 0; part->fabric->has_outages && i < choice.count; i++) {
 		uint32_t link = choice.links[(first + i) % choice.count];
-		if (!is_known_down(part, link))
+		if (leads(part, link, dst, false))
 			return link;
 	}
-	return choice.links[first];
+	return up;
 }
 
-static uint32_t least_busy(const struct part *part, struct route_choice choice, uint32_t first)
+static uint32_t least_busy(const struct part *part, struct route_choice choice, uint32_t first, uint32_t dst)
 {
-	uint32_t best = first_up(part, choice, first);
+	uint32_t best = first_up(part, choice, first, dst);
 	for (uint32_t i = 0; i < choice.count; i++) {
 		uint32_t link = choice.links[(first + i) % choice.count];
-		if (!is_known_down(part, link) && busy_until(part, link) < busy_until(part, best))
+		if (busy_until(part, link) < busy_until(part, best) &&
+			(!part->fabric->has_outages || leads(part, link, dst, false)))
 			best = link;
 	}
 	return best;
@@ -52,7 +69,8 @@ static uint32_t choose(struct part *part, uint32_t at_switch, const struct packe
 	uint64_t drawn = state->routing == ROUTING_ECMP ? fabric_chance(state->seed, packet_flow_hash(packet), 0)
 							: fabric_chance(state->seed, packet->in_link, (uint64_t)part->now);
 	uint32_t first = (uint32_t)((drawn >> 32) * choice.count >> 32);
-	return state->routing == ROUTING_ADAPTIVE ? least_busy(part, choice, first) : first_up(part, choice, first);
+	return state->routing == ROUTING_ADAPTIVE ? least_busy(part, choice, first, packet->dst)
+						  : first_up(part, choice, first, packet->dst);
 }
 
 /* ---- A plain port ------------------------------------------------------------------------------------------------ */

@@ -195,6 +195,8 @@ const struct scenario_key scenario_keys[] = {
 	  .help = "and again after so long; 0: once" },
 	{ "network.faults.*.detection", VALUE_TIME, FAULT(fault.detection), ANY_TIME, .preset = "0",
 	  .help = "so much later switches at its ends know, and choose other ways while they have any" },
+	{ "network.faults.*.convergence", VALUE_TIME, FAULT(fault.convergence), ANY_TIME, .preset = "0",
+	  .help = "and so much later all others, which then choose no way that ends there" },
 
 	{ "transport.endpoint", VALUE_WORD, FIELD(endpoint), .words = "engine|ideal", .preset = "engine",
 	  .help = "ideal: no RoCE, but what sends at once, takes any order, has no congestion control or probe, and begins again after timeout" },

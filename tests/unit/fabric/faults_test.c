@@ -27,6 +27,47 @@ static struct fabric_config begin(const struct network_fault *fault)
 	return config_hpcc(&network, &flows);
 }
 
+/* Between pod 4 and a core switch, from the beginning. Other pods have three more ways to their core switches, and 15 to
+ * pod 4. */
+static void run_with_core_link_down(enum routing routing, vb_time convergence, uint32_t threads)
+{
+	struct switch_profile profile = ideal;
+	profile.routing = routing;
+	teardown(NULL);
+	make_tree_320(&network, &profile);
+	const uint32_t link = 640 + 160 + 2 * 64;
+	assert_int_equal(network.links[link].from, network_switch_node(36));
+	assert_int_equal(network.links[link].to, network_switch_node(40));
+	network_set_fault(&network, link,
+		&(struct network_fault){ .up_at = 1000 * VB_S, .detection = VB_US, .convergence = convergence });
+	for (uint32_t i = 0; i < 64; i++)
+		add_flow(&flows, i, 256 + i, 50000, 2 * VB_US);
+	struct fabric_config config = config_hpcc(&network, &flows);
+	config.threads = threads;
+	config.probe_after = 20 * VB_US;
+	config.ack_timeout = 100 * VB_US;
+	config.retry_count = 3;
+	run(&config, &result);
+	assert_int_equal(result.end, FABRIC_DONE);
+}
+
+static void ways_that_end_at_a_link_that_is_down__are_not_chosen(void **state)
+{
+	run_with_core_link_down(ROUTING_ECMP, 1000 * VB_S, 1);
+	assert_true(result.flows_failed > 0);
+	for (unsigned routing = ROUTING_ECMP; routing <= ROUTING_ADAPTIVE; routing++) {
+		run_with_core_link_down((enum routing)routing, 0, 1);
+		assert_int_equal(result.flows_failed, 0);
+		assert_int_equal(result.lost, 0);
+	}
+	run_with_core_link_down(ROUTING_ECMP, 40 * VB_US, 1);
+	assert_int_equal(result.flows_failed, 0);
+	assert_true(result.lost > 0);
+	const uint64_t hash = result.hash;
+	run_with_core_link_down(ROUTING_ECMP, 40 * VB_US, 4);
+	assert_int_equal(result.hash, hash);
+}
+
 static void link__doubles_packets(void **state)
 {
 	struct fabric_config config = begin(&(struct network_fault){ .duplicate_ppm = 1000000 });
@@ -111,6 +152,7 @@ static void link__marks_what_takes_marks(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
+		cmocka_unit_test_teardown(ways_that_end_at_a_link_that_is_down__are_not_chosen, teardown),
 		cmocka_unit_test_teardown(link__doubles_packets, teardown),
 		cmocka_unit_test_teardown(link_with_credits__doubles_nothing, teardown),
 		cmocka_unit_test_teardown(link__delays_by_up_to_its_jitter, teardown),
