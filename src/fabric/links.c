@@ -199,6 +199,13 @@ static const struct link *arrival_today(const struct part *part, uint32_t i)
 	return event_kind(event) == EVENT_ARRIVAL ? &part->fabric->links[event_number(event)] : NULL;
 }
 
+/* Whom the packet will be put behind. */
+static void prefetch_before(const struct part *part, const struct packet *packet)
+{
+	if (packet->is_routed)
+		__builtin_prefetch(&part->packets[part->fabric->links[packet->in_link].last], 1);
+}
+
 /* Each load wants what the one before has brought: so all links, then all packets, then what is behind those. */
 void part_prefetch(struct part *part)
 {
@@ -218,4 +225,7 @@ void part_prefetch(struct part *part)
 		else
 			endpoint_expect(part, link->to, link->first);
 	}
+	for (uint32_t i = count; i-- > 0;)
+		if ((link = arrival_today(part, i)))
+			prefetch_before(part, &part->packets[link->first]);
 }

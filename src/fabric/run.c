@@ -398,7 +398,8 @@ static void say(struct fabric *fabric, struct fabric_result *result)
 		result->cycle_count = fabric->cycle_count;
 		fabric->cycle = NULL;
 	}
-	memcpy(result->links, fabric->counts, links * sizeof(*result->links));
+	result->links = fabric->counts;
+	fabric->counts = NULL;
 	for (uint32_t i = 0; i < fabric->part_count; i++) {
 		const struct part *part = &fabric->parts[i];
 		result->events += part->event_count;
@@ -427,10 +428,9 @@ static void say(struct fabric *fabric, struct fabric_result *result)
 int fabric_run(const struct fabric_config *config, struct fabric_result *result, char *why, unsigned why_size)
 {
 	struct fabric fabric = { .config = config, .day_shift = 8 };
-	*result = (struct fabric_result){ .flows = calloc(config->flows->count + 1, sizeof(*result->flows)),
-		.links = calloc(config->network->link_count + 1, sizeof(*result->links)) };
+	*result = (struct fabric_result){ .flows = calloc(config->flows->count + 1, sizeof(*result->flows)) };
 	int rc = -ENOMEM;
-	if (result->flows && result->links)
+	if (result->flows)
 		rc = fabric_begin(&fabric, why, why_size);
 	else
 		why_not(why, why_size, "there is not enough memory");
