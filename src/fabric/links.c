@@ -33,8 +33,8 @@ static void await(struct part *part, uint32_t number, vb_time at)
 	events_add(&part->events, at, event_key(EVENT_ARRIVAL, turn, number));
 }
 
-/* Not behind all. */
-static void put_between(struct part *part, struct link *link, uint32_t index, vb_time at)
+/* Not behind all. No later one will be there before `soonest`: what is, is passed once for all of them. */
+static void put_between(struct part *part, struct link *link, uint32_t index, vb_time at, vb_time soonest)
 {
 	struct packet *packet = &part->packets[index];
 	if (at < link->first_at) {
@@ -44,7 +44,12 @@ static void put_between(struct part *part, struct link *link, uint32_t index, vb
 		link->first_at = at;
 		return;
 	}
-	struct packet *before = &part->packets[link->first];
+	uint32_t passed = link->passed == NO_PACKET ? link->first : link->passed;
+	while (part->packets[passed].at <= soonest)
+		passed = part->packets[passed].next;
+	if (link->first_at <= soonest)
+		link->passed = passed;
+	struct packet *before = &part->packets[passed];
 	while (before->at <= at)
 		before = &part->packets[before->next];
 	packet->next = before->next;
@@ -53,7 +58,7 @@ static void put_between(struct part *part, struct link *link, uint32_t index, vb
 	before->at = at;
 }
 
-static void put_on_link(struct part *part, uint32_t number, uint32_t index, vb_time at)
+static void put_on_link(struct part *part, uint32_t number, uint32_t index, vb_time at, vb_time soonest)
 {
 	struct link *link = &part->fabric->links[number];
 	struct packet *packet = &part->packets[index], *last = &part->packets[link->last];
@@ -65,7 +70,7 @@ static void put_on_link(struct part *part, uint32_t number, uint32_t index, vb_t
 	}
 	if (at < last->at) {
 		assert(link->is_unordered);
-		put_between(part, link, index, at);
+		put_between(part, link, index, at, soonest);
 	} else {
 		packet->at = last->at = at;
 		last->next = link->last = index;
@@ -79,6 +84,8 @@ static uint32_t take_from_link(struct part *part, uint32_t number)
 	struct link *link = &part->fabric->links[number];
 	const uint32_t index = link->first;
 	assert(index != NO_PACKET && link->first_at == part->now);
+	if (index == link->passed)
+		link->passed = NO_PACKET;
 	if (index == link->last) {
 		link->first = NO_PACKET;
 		return index;
@@ -102,12 +109,12 @@ static void post(struct part *part, uint32_t number, uint32_t index, vb_time at)
 	packet_put(part, index);
 }
 
-static void set_out(struct part *part, uint32_t number, uint32_t index, vb_time there)
+static void set_out(struct part *part, uint32_t number, uint32_t index, vb_time there, vb_time later)
 {
 	if (part->fabric->links[number].to_part != part->index)
-		post(part, number, index, there);
+		post(part, number, index, there + later);
 	else
-		put_on_link(part, number, index, there);
+		put_on_link(part, number, index, there + later, there);
 }
 
 /* Frames are not: what tells of pauses and credits is said until it is heard. */
@@ -128,9 +135,9 @@ static void set_out_faulty(struct part *part, uint32_t number, uint32_t index, v
 		fabric->counts[number].marks++;
 	}
 	uint32_t copy = drawn.is_doubled ? packet_copy(part, index) : NO_PACKET;
-	set_out(part, number, index, there + drawn.later[0]);
+	set_out(part, number, index, there, drawn.later[0]);
 	if (copy != NO_PACKET)
-		set_out(part, number, copy, there + drawn.later[1]);
+		set_out(part, number, copy, there, drawn.later[1]);
 }
 
 void link_send(struct part *part, uint32_t number, uint32_t index, vb_time at)
@@ -151,7 +158,7 @@ void link_send(struct part *part, uint32_t number, uint32_t index, vb_time at)
 	if (link->is_faulty && !packet->is_frame)
 		set_out_faulty(part, number, index, at, there);
 	else
-		set_out(part, number, index, there);
+		set_out(part, number, index, there, 0);
 }
 
 void link_take_letters(struct part *part)
@@ -166,7 +173,7 @@ void link_take_letters(struct part *part)
 			const struct letter *letter = &box->letters[i];
 			if (!packet_fill(part, index, &letter->packet, &letter->headers))
 				return;
-			put_on_link(part, letter->link, index, letter->at);
+			put_on_link(part, letter->link, index, letter->at, 0);
 		}
 		box->count = 0;
 	}

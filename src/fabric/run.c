@@ -97,6 +97,7 @@ static void open_link(struct fabric *fabric, uint32_t number)
 		.ps_per_byte = 8000000000000u % rate == 0 && 8000000000000u / rate <= UINT32_MAX
 			? (uint32_t)(8000000000000u / rate) : 0,
 		.first = NO_PACKET,
+		.passed = NO_PACKET,
 		.delay = link_delay(network, number),
 		.to = network_index(given->to),
 		.kind = from ? LINK_PLAIN : LINK_ENDPOINT,

@@ -74,6 +74,8 @@ struct link {
 	bool leads_to_switch : 1, is_faulty : 1, is_captured : 1;
 	bool is_unordered : 1;	/* packets may overtake each other: each is in the calendar */
 	bool is_cut_through : 1; /* the other end does not wait for a packet's end */
+	/* The receiver's again. */
+	uint32_t passed; /* is_unordered: nothing that is sent from now on comes before this packet; or NO_PACKET */
 };
 _Static_assert(sizeof(struct link) == 64, "a cache line");
 
