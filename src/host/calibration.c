@@ -57,12 +57,13 @@ static bool is_late(const struct trial *trial)
 	return now_ns() >= trial->until;
 }
 
-/* Not for longer than there is time. */
-static void await(const struct trial *trial, const atomic_uint *count, unsigned wanted)
+/* False: there is no time for longer. */
+static bool await(const struct trial *trial, const atomic_uint *count, unsigned wanted)
 {
 	for (unsigned spins = 0; (int)(atomic_load_explicit(count, memory_order_acquire) - wanted) < 0; spins++)
 		if (spins >= SPINS && (is_late(trial) || sched_yield()))
-			return;
+			return false;
+	return true;
 }
 
 static void *write_heap(void *argument)
@@ -70,8 +71,8 @@ static void *write_heap(void *argument)
 	struct trial *trial = argument;
 
 	for (unsigned i = 0; i < COPIES; i++) {
-		if (i >= PLACES)
-			await(trial, &trial->read, i - PLACES + 1);
+		if (i >= PLACES && !await(trial, &trial->read, i - PLACES + 1))
+			break;
 		vb_copy(heap(trial, i), source(trial, i), trial->length);
 		atomic_store_explicit(&trial->written, i + 1, memory_order_release);
 	}
@@ -88,14 +89,14 @@ static uint64_t time_heap(struct trial *trial)
 		return UINT64_MAX;
 	await(trial, &trial->written, 1);
 	uint64_t begin = now_ns();
-	for (unsigned i = 0; i < COPIES; i++) {
-		await(trial, &trial->written, i + 1);
+	unsigned i = 0;
+	for (; i < COPIES && await(trial, &trial->written, i + 1); i++) {
 		vb_copy(target(trial, i), heap(trial, i), trial->length);
 		atomic_store_explicit(&trial->read, i + 1, memory_order_release);
 	}
 	uint64_t took = now_ns() - begin;
 	pthread_join(writer, NULL);
-	return took;
+	return i == COPIES ? took : UINT64_MAX;
 }
 
 static uint64_t time_pulls(const struct trial *trial, unsigned offset)
