@@ -173,7 +173,8 @@ def apart(bench):
         bench.figures.add(f"local_aligned_{test}", aligned["gbps"], f"{text}, aligned", "Gb/s")
         bench.figures.add(f"local_apart_{test}", shifted["gbps"], f"{text}, 16 bytes apart", "Gb/s")
         bench.figures.add(f"local_apart_{test}_ratio", shifted["gbps"] / aligned["gbps"],
-                          f"{text}, 16 bytes apart / aligned", "", at_least=0.8)
+                          f"{text}, 16 bytes apart / aligned", "", at_least=0.8,
+                          bound="process_vm_readv by itself, source and target 16 bytes apart, reaches 0.78 to 0.9 of aligned")
 
 
 def beside_tcp(bench):
