@@ -21,6 +21,7 @@
 #include "base/bytes.h"
 #include "base/random.h"
 #include "check.h"
+#include "mail.h"
 
 enum { HOSTS = 3, MOST_USERS = 256, ACTIVE_AT_ONCE = 60, ACK_TIMEOUT = 8, SERVICE = 0x01060007 };
 enum { FLOODS = 4000, FEW_SOURCES = 3, MANY_SOURCES = 60000, FLOODED_LIMIT = 256 };
@@ -40,27 +41,20 @@ struct attempt {
 	uint32_t confirmed; /* communication ID of the passive end that the active one has confirmed */
 };
 
-struct item { /* what happens at a time: a MAD arrives, or a user acts */
-	vb_time at;
-	uint64_t sequence;
-	struct vb_cm_outgoing *mad;
-	bool is_flood; /* one more request from elsewhere */
-	unsigned user, generation;
-};
+/* What a call is about: a user, by his place and generation, or one of these. */
+enum { USER_BITS = 8, FLOOD_CALL = UINT32_MAX, DEADLINE_CALL = UINT32_MAX - HOSTS };
 
 static struct {
-	uint64_t seed, sequence, hash, mads;
+	uint64_t seed, hash, mads;
 	struct vb_random random;
-	vb_time now;
+	vb_time now, begin;
+	unsigned to_come; /* calls for users, and of the flood */
+	struct vb_deadline called_at[HOSTS];
 	struct vb_cm *cms[HOSTS];
 	struct vb_cm_id *listeners[HOSTS];
 	struct user users[MOST_USERS];
 	struct attempt *attempts;
 	unsigned attempt_count, next_qpn, user_count;
-	struct item *heap;
-	unsigned heap_count, heap_room;
-	uint32_t drop, twice, late; /* parts in a million */
-	vb_time delay;
 	uint8_t response_timeout; /* 17 ms, or 537 ms, within which what is lost is sent again */
 	unsigned ups, rejections, unreachables;
 	unsigned flood_sources, floods; /* who ask host 0 and never answer, and how often they will still do so */
@@ -112,45 +106,30 @@ static vb_time within(vb_time span)
 
 /* ---- Time ------------------------------------------------------------------------------------------------------- */
 
-static bool is_before(const struct item *a, const struct item *b)
+static void call(vb_time at, uint32_t number)
 {
-	return vb_time_before(a->at, b->at) || (a->at == b->at && a->sequence < b->sequence);
-}
-
-static void schedule(struct item item)
-{
-	if (world.heap_count == world.heap_room) {
-		world.heap_room = world.heap_room ? world.heap_room * 2 : 1024;
-		world.heap = realloc(world.heap, world.heap_room * sizeof(struct item));
-		if (!world.heap)
-			abort();
-	}
-	item.sequence = world.sequence++;
-	unsigned i = world.heap_count++;
-	for (unsigned up; i > 0 && is_before(&item, &world.heap[up = (i - 1) / 2]); i = up)
-		world.heap[i] = world.heap[up];
-	world.heap[i] = item;
-}
-
-static struct item next_item(void)
-{
-	struct item first = world.heap[0], last = world.heap[--world.heap_count];
-	unsigned i = 0;
-	for (unsigned down; (down = 2 * i + 1) < world.heap_count; i = down) {
-		if (down + 1 < world.heap_count && is_before(&world.heap[down + 1], &world.heap[down]))
-			down++;
-		if (!is_before(&world.heap[down], &last))
-			break;
-		world.heap[i] = world.heap[down];
-	}
-	world.heap[i] = last;
-	return first;
+	mail_call(vb_time_diff(at, world.begin), number);
 }
 
 static void act_within(unsigned user, vb_time span)
 {
-	schedule((struct item){
-		.at = vb_time_add(world.now, within(span)), .user = user, .generation = world.users[user].generation });
+	world.to_come++;
+	call(vb_time_add(world.now, within(span)), world.users[user].generation << USER_BITS | user);
+}
+
+/* Calls for deadlines that were later, and seemed to be the next, stand: they find nothing due. */
+static void watch_deadline(unsigned host)
+{
+	struct vb_deadline next = vb_cm_next_deadline(world.cms[host]), *called = &world.called_at[host];
+	if (!next.is_set || (called->is_set && !vb_time_before(next.at, called->at)))
+		return;
+	*called = next;
+	call(next.at, DEADLINE_CALL + host);
+}
+
+static bool is_something_to_come(void)
+{
+	return world.to_come > 0 || mail_under_way() > 0;
 }
 
 /* ---- The network ------------------------------------------------------------------------------------------------ */
@@ -158,18 +137,6 @@ static void act_within(unsigned user, vb_time span)
 static struct vb_gid gid_of(unsigned host)
 {
 	return vb_gid_from_ipv4(10, 0, 0, (uint8_t)(1 + host));
-}
-
-static void launch(const struct vb_cm_outgoing *out)
-{
-	vb_time delay = world.delay + within(world.delay);
-	struct vb_cm_outgoing *mad = malloc(sizeof(*mad));
-	if (!mad)
-		abort();
-	*mad = *out;
-	if (vb_random_chance(&world.random, world.late))
-		delay += within(100 * VB_MS);
-	schedule((struct item){ .at = vb_time_add(world.now, delay), .mad = mad });
 }
 
 static void flush(unsigned host)
@@ -180,23 +147,16 @@ static void flush(unsigned host)
 		note((uint64_t)out.mad[17] << 32 | host);
 		if (out.path.remote.raw[13]) /* a flood's source, which hears nothing */
 			continue;
-		if (vb_random_chance(&world.random, world.drop))
-			continue;
-		launch(&out);
-		if (vb_random_chance(&world.random, world.twice))
-			launch(&out);
+		mail_send(host, out.path.remote.raw[15] - 1u, &out);
 	}
 }
 
-static unsigned deliver(struct vb_cm_outgoing *mad)
+static void deliver(unsigned host, const struct vb_cm_outgoing *mad)
 {
-	unsigned host = mad->path.remote.raw[15] - 1u;
 	struct vb_cm_path path = { .local = mad->path.remote, .remote = mad->path.local };
 	trace("host %u gets 0x%x from %u, tid %08x, of %08x to %08x", host, mad->mad[17], mad->path.local.raw[15] - 1u,
 		vb_load_be32(mad->mad + 12), vb_load_be32(mad->mad + 24), vb_load_be32(mad->mad + 28));
 	vb_cm_receive(world.cms[host], &path, mad->mad, world.now);
-	free(mad);
-	return host;
 }
 
 /* ---- A flood ---------------------------------------------------------------------------------------------------- */
@@ -208,10 +168,11 @@ static void flood_again(void)
 	if (world.floods == 0 || world.attempt_count >= connects)
 		return;
 	world.floods--;
-	schedule((struct item){ .at = vb_time_add(world.now, within(100 * VB_US)), .is_flood = true });
+	world.to_come++;
+	call(vb_time_add(world.now, within(100 * VB_US)), FLOOD_CALL);
 }
 
-static unsigned flood_one(void)
+static void flood_one(void)
 {
 	uint32_t source = below(world.flood_sources);
 	struct vb_cm_path path = {
@@ -231,7 +192,6 @@ static unsigned flood_one(void)
 	vb_cm_encode(&message, mad);
 	vb_cm_receive(world.cms[0], &path, mad, world.now);
 	flood_again();
-	return 0;
 }
 
 static bool is_of_flood(const struct vb_cm_event *event)
@@ -562,6 +522,7 @@ static void settle(unsigned host)
 		take_event(host, &event);
 	flush(host);
 	check_host(host);
+	watch_deadline(host);
 }
 
 /* ---- A run ------------------------------------------------------------------------------------------------------ */
@@ -574,9 +535,63 @@ static void listen_on(unsigned host)
 		broken("nobody can listen");
 }
 
-static void begin(uint64_t seed)
+static void look_at_time(void)
+{
+	world.now = vb_time_add(world.begin, mail_now());
+}
+
+static void on_mad(unsigned host, const struct vb_cm_outgoing *mad)
+{
+	look_at_time();
+	deliver(host, mad);
+	settle(host);
+}
+
+static void on_deadline(unsigned host)
+{
+	struct vb_deadline *called = &world.called_at[host];
+	if (!vb_deadline_due(*called, world.now)) /* an earlier one has come in between, and has been looked at since */
+		return;
+	called->is_set = false;
+	settle(host);
+}
+
+static void on_call(uint32_t number)
+{
+	look_at_time();
+	if (number >= DEADLINE_CALL && number < FLOOD_CALL) {
+		on_deadline(number - DEADLINE_CALL);
+		return;
+	}
+	world.to_come--;
+	if (number == FLOOD_CALL) {
+		flood_one();
+		settle(0);
+		return;
+	}
+	struct user *user = &world.users[number & ((1u << USER_BITS) - 1)];
+	if (!user->id || user->generation != number >> USER_BITS)
+		return;
+	unsigned host = user->host;
+	user_act(user);
+	settle(host);
+}
+
+static void open_mail(void)
 {
 	static const uint32_t chances[] = { 0, 1000, 10000, 50000, 100000 };
+	const struct mail_user user = { on_mad, on_call };
+	struct mail_conditions conditions = { .seed = world.seed, .hosts = HOSTS };
+	conditions.drop = chances[below(5)];
+	conditions.twice = chances[below(5)];
+	conditions.late = chances[below(5)];
+	conditions.delay = (vb_time)(10 << below(9)) * VB_US;
+	if (!mail_open(&conditions, &user))
+		exit(1);
+}
+
+static void begin(uint64_t seed)
+{
 	struct attempt *attempts = calloc(connects + 1, sizeof(*attempts));
 	if (!attempts)
 		abort();
@@ -584,14 +599,11 @@ static void begin(uint64_t seed)
 	world.attempts = attempts;
 	world.seed = seed;
 	vb_random_seed(&world.random, seed);
-	world.drop = chances[below(5)];
-	world.twice = chances[below(5)];
-	world.late = chances[below(5)];
-	world.delay = (vb_time)(10 << below(9)) * VB_US;
+	open_mail();
 	world.floods = seed % 8 == 5 ? FLOODS : 0;
 	world.flood_sources = seed % 16 == 5 ? FEW_SOURCES : MANY_SOURCES;
 	world.response_timeout = seed % 4 == 3 ? 17 : 12;
-	world.now = below(4) == 0 ? INT64_MAX - VB_S : 0; /* time wraps during the run */
+	world.begin = world.now = below(4) == 0 ? INT64_MAX - VB_S : 0; /* time wraps during the run */
 	for (unsigned host = 0; host < HOSTS; host++) {
 		struct vb_cm_config config = {
 			.seed = seed + host, .slot = (uint8_t)host, .max_half_open = below(4) == 0 ? 6 : 0
@@ -616,37 +628,14 @@ static void add_users(void)
 
 static void step(void)
 {
-	vb_time at = 0;
 	for (unsigned host = 0; host < HOSTS; host++) {
-		if (world.has_events[host] && (world.heap_count == 0 || below(2) == 0)) {
+		if (world.has_events[host] && (!is_something_to_come() || below(2) == 0)) {
 			settle(host);
 			return;
 		}
 	}
-	int first = -1; /* host whose deadline comes first */
-	for (int host = 0; host < HOSTS; host++) {
-		struct vb_deadline next = vb_cm_next_deadline(world.cms[host]);
-		if (next.is_set && (first < 0 || vb_time_before(next.at, at))) {
-			first = host;
-			at = next.at;
-		}
-	}
-	if (first >= 0 && (world.heap_count == 0 || !vb_time_before(world.heap[0].at, at))) {
-		world.now = at;
-		settle((unsigned)first);
-		return;
-	}
-	struct item item = next_item();
-	world.now = item.at;
-	if (item.mad) {
-		settle(deliver(item.mad));
-	} else if (item.is_flood) {
-		settle(flood_one());
-	} else if (world.users[item.user].generation == item.generation && world.users[item.user].id) {
-		unsigned host = world.users[item.user].host;
-		user_act(&world.users[item.user]);
-		settle(host);
-	}
+	if (!mail_step())
+		broken("who waits is not called");
 }
 
 /* All places are taken by those who are connected and content. */
@@ -662,7 +651,7 @@ static bool is_quiet(void)
 	for (unsigned host = 0; host < HOSTS; host++)
 		if (vb_cm_next_deadline(world.cms[host]).is_set || world.has_events[host])
 			return false;
-	return world.heap_count == 0;
+	return !is_something_to_come();
 }
 
 static bool has_peer(const struct user *user)
@@ -723,8 +712,8 @@ static uint64_t run(uint64_t seed)
 	while (!is_quiet())
 		step();
 	check_empty();
+	mail_close();
 	free(world.attempts);
-	free(world.heap);
 	return world.hash;
 }
 
