@@ -19,6 +19,7 @@
 #include <sched.h>
 #include <sys/epoll.h>
 #include <sys/eventfd.h>
+#include <sys/syscall.h>
 #include <sys/timerfd.h>
 #include <unistd.h>
 #include "base/invariant.h"
@@ -48,10 +49,13 @@ static void epoll_set(struct vb_driver *d, int operation, int fd, uint32_t event
 	epoll_ctl(d->epoll_fd, operation, fd, &event);
 }
 
+/* Not cancelled: a waiter may be about to sleep, and would leave his place for good. */
 void vb_progress_wake(struct vb_driver *d)
 {
+	const uint64_t one = 1;
+
 	if (d->has_thread)
-		eventfd_write(d->wake_fd, 1);
+		syscall(SYS_write, d->wake_fd, &one, sizeof(one));
 }
 
 /* ---- The timer: the lane's next deadline, or the takeover ------------------------------------------------------- */
@@ -112,7 +116,6 @@ static void expect_back(struct vb_driver *d)
 
 static void note_back(struct vb_driver *d)
 {
-	d->is_to_look = false;
 	d->looks_after = 2 * d->looks_after < LATE_IN_A_CROWD ? 2 * d->looks_after : LATE_IN_A_CROWD;
 }
 
@@ -337,23 +340,37 @@ static bool drive(struct vb_driver *d, unsigned looks)
 	return !is_busy;
 }
 
-/* The pollers' timer has come up. False: they are still there. */
-static bool take_over(struct vb_driver *d)
+/* Who was to be looked for has polled just now, and will be looked for again; or else the thread stands in from now on. */
+static bool they_still_poll(struct vb_driver *d)
+{
+	vb_time away = vb_time_since(d->polled_at, vb_host_now());
+
+	if (away < patience(d)) {
+		look_again(d, away);
+		return true;
+	}
+	d->is_taken_over = d->attendance == VB_ATTENDED_BY_POLLERS;
+	d->looks_after = 0;
+	vb_progress_attend(d, VB_ATTENDED_BY_THREAD);
+	d->is_awake = true; /* it drives now */
+	return false;
+}
+
+/* The timer has come up, once for whatever it was set: who attends now says what is to be done, and sets it anew. True:
+ * that is all. */
+static bool hear_timer(struct vb_driver *d)
 {
 	vb_driver_lock(d);
-	bool they_attend = vb_progress_is_left_to_pollers(d);
-	vb_time away = vb_time_since(d->polled_at, vb_host_now());
-	bool they_poll = they_attend && away < patience(d);
-	if (they_poll)
-		look_again(d, away);
-	if (they_attend && !they_poll) {
-		d->is_taken_over = d->attendance == VB_ATTENDED_BY_POLLERS;
-		d->looks_after = 0;
-		vb_progress_attend(d, VB_ATTENDED_BY_THREAD);
-		d->is_awake = true; /* it drives now */
+	bool was_to_look = d->is_to_look, is_all = false;
+	d->timer.is_set = d->is_to_look = false;
+	if (vb_progress_is_left_to_pollers(d)) {
+		is_all = they_still_poll(d);
+	} else if (d->attendance == VB_ATTENDED_BY_WAITER && was_to_look) { /* he has come back */
+		note_back(d);
+		is_all = true;
 	}
-	vb_driver_unlock(d);
-	return !they_poll;
+	vb_driver_unlock(d); /* which sets it for the lane, if somebody sleeps */
+	return is_all;
 }
 
 /* What woke the thread. */
@@ -406,29 +423,12 @@ static void do_chores(struct vb_driver *d, unsigned chores)
 	}
 }
 
-/* A one-shot deadline has passed: the next may be set again. */
-static void note_expiry(struct vb_driver *d)
-{
-	vb_driver_lock(d);
-	d->timer.is_set = false;
-	vb_driver_unlock(d);
-}
-
-/* The timer has come up while a waiter sleeps. True: it was for whoever has come back, as he has. */
-static bool is_back(struct vb_driver *d)
-{
-	vb_driver_lock(d);
-	bool is_back = d->is_to_look && d->attendance == VB_ATTENDED_BY_WAITER;
-	if (is_back)
-		note_back(d);
-	vb_driver_unlock(d);
-	return is_back;
-}
-
 void vb_progress_timer_is_up(struct vb_driver *d)
 {
 	drain(d->timer_fd);
-	note_expiry(d);
+	vb_driver_lock(d);
+	d->timer.is_set = d->is_to_look = false;
+	vb_driver_unlock(d);
 }
 
 /* Pollers see what is in memory, but not what comes by sockets. False: they do not attend any more, and who sleeps now may
@@ -457,14 +457,13 @@ static void *run(void *argument)
 		if (woken.is_neighbours)
 			learn_to_linger(d, vb_time_since(since, vb_host_now()));
 		do_chores(d, woken.chores);
-		if (vb_progress_is_left_to_pollers(d)) {
+		bool must_drive = woken.is_timer && !hear_timer(d);
+		if (!must_drive && vb_progress_is_left_to_pollers(d)) {
 			is_done = !woken.is_neighbours || hear_for_pollers(d);
-			if (is_done && (!woken.is_timer || !take_over(d)))
+			if (is_done)
 				continue;
-		} else if (woken.is_timer) {
-			if (woken.count == 1 && is_back(d))
-				continue;
-			note_expiry(d);
+		} else if (!must_drive && woken.is_timer && woken.count == 1) {
+			continue;
 		}
 		is_done = drive(d, woken.looks);
 	}

@@ -94,7 +94,7 @@ static inline bool wakes(const struct acquaintance *who)
 {
 	if (!vb_shm_must_wake(who->shm))
 		return false;
-	assert_int_equal(send(who->bell, "!", 1, MSG_NOSIGNAL), 1);
+	assert_true(send(who->bell, "!", 1, MSG_DONTWAIT | MSG_NOSIGNAL) == 1 || errno == EAGAIN); /* so many are unheard */
 	return true;
 }
 

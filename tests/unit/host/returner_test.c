@@ -116,10 +116,11 @@ static void send_to_us(uint32_t psn)
 	const struct vb_sge sge = { (uintptr_t)memory, 8, vb_mr_key(mr) };
 	const struct vb_recv_wr wr = { .sges = &sge, .sge_count = 1 };
 	struct vb_descriptor send_only = request(VB_SEND_ONLY, psn);
+	const unsigned wanted = events + 1;
 
 	assert_int_equal(vb_rq_post(qp, &wr), 0);
 	asks(&who, &send_only, 1);
-	assert_true(has_come(psn + 1));
+	assert_true(has_come(wanted));
 	takes_answers(&who, VB_ANSWER_DONE);
 }
 
@@ -200,6 +201,39 @@ static void returner__that_stays_away_is_stood_in_for(void **state)
 	pthread_join(waiter, NULL);
 }
 
+static bool is_answered(void)
+{
+	vb_time until = vb_time_add(vb_host_now(), PATIENCE);
+
+	while (vb_time_before(vb_host_now(), until))
+		if (takes_answers(&who, VB_ANSWER_DONE) > 0)
+			return true;
+	return false;
+}
+
+/* At whichever moment the timer came up that looks for it, amid its coming and going. */
+static void returner__is_missed_every_time(void **state)
+{
+	enum { ROUNDS = 40, TIMES = 500 };
+	unsigned count = 0;
+	uint32_t psn = 0;
+
+	if (!is_able)
+		skip();
+	for (unsigned round = 0; round < ROUNDS; round++) {
+		pthread_t waiter;
+		count += TIMES;
+		assert_int_equal(pthread_create(&waiter, NULL, wait_for_events, &count), 0);
+		for (unsigned i = 0; i < TIMES; i++)
+			send_to_us(psn++);
+		struct vb_descriptor write = request(VB_WRITE_ONLY, psn++);
+		asks(&who, &write, 1);
+		assert_true(is_answered());
+		eventfd_write(leave_fd, 1);
+		pthread_join(waiter, NULL);
+	}
+}
+
 /* It has gone with something executed that was not said: to who sleeps that is said in time, too. */
 static void returner__owes_nothing_for_long(void **state)
 {
@@ -228,6 +262,7 @@ int main(int argc, char **argv)
 	const struct CMUnitTest tests[] = {
 		TEST(returner__leaves_the_thread_asleep),
 		TEST(returner__that_stays_away_is_stood_in_for),
+		TEST(returner__is_missed_every_time),
 		TEST(returner__owes_nothing_for_long),
 	};
 
