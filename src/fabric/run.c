@@ -147,6 +147,20 @@ static int queue_flows(struct fabric *fabric)
 	return 0;
 }
 
+/* A holder may let links go down whenever he likes. */
+static int expect_outages(struct fabric *fabric)
+{
+	const struct network *network = fabric->network;
+	for (uint32_t i = 0; i < network->fault_count; i++)
+		fabric->has_outages |= fabric->held || network->faults[i].up_at > network->faults[i].down_at;
+	for (uint32_t i = 0; fabric->has_outages && i < fabric->part_count; i++) {
+		fabric->parts[i].dead_ends = calloc(network->switch_count + 1, sizeof(*fabric->parts[i].dead_ends));
+		if (!fabric->parts[i].dead_ends)
+			return -ENOMEM;
+	}
+	return 0;
+}
+
 static int open_all(struct fabric *fabric)
 {
 	const struct network *network = fabric->network;
@@ -169,8 +183,8 @@ static int open_all(struct fabric *fabric)
 	}
 	for (uint32_t i = 0; rc == 0 && i < network->link_count; i++)
 		open_link(fabric, i);
-	for (uint32_t i = 0; i < network->fault_count; i++)
-		fabric->has_outages |= network->faults[i].up_at > network->faults[i].down_at;
+	if (rc == 0)
+		rc = expect_outages(fabric);
 	if (rc == 0)
 		rc = ports_open(fabric);
 	if (rc == 0)
@@ -190,6 +204,7 @@ void fabric_end(struct fabric *fabric)
 		for (uint32_t k = 0; part->out && k < fabric->part_count; k++)
 			free(part->out[k].letters);
 		free(part->out);
+		free(part->dead_ends);
 		free(part->batch);
 		free(part->packets);
 		free(part->headers);

@@ -156,6 +156,8 @@ struct part {
 	uint32_t free_packet, packet_count, packet_room;
 	uint32_t free_long, long_count, long_room;
 	struct letter_box *out; /* one for each part */
+	uint64_t *dead_ends;	/* by switch: the newest look for a way that found none from there */
+	uint64_t looks;
 	struct vb_batch *batch;
 	bool is_out_of_memory;
 	uint64_t event_count, packet_hops, data_packets, acks, responses, drops, lossless_drops, lost, payload_bytes;

@@ -14,23 +14,28 @@ static vb_time busy_until(const struct part *part, uint32_t number)
 	return until;
 }
 
-/* Whether some way by this link is not known to be down. */
-static bool leads(const struct part *part, uint32_t link, uint32_t dst, bool is_far)
+/* Whether some way by this link is not known to be down. A switch from which there is none is looked at once in a look: ways
+ * are many more than switches. */
+static bool leads(struct part *part, uint32_t link, uint32_t dst, bool is_far)
 {
 	const struct fabric *fabric = part->fabric;
 	if (link_is_known_down(fabric, link, part->now, is_far))
 		return false;
 	if (!fabric->links[link].leads_to_switch)
 		return true;
-	struct route_choice choice = routes_towards(fabric->routes, fabric->links[link].to, dst);
+	uint32_t next = fabric->links[link].to;
+	if (part->dead_ends[next] == part->looks)
+		return false;
+	struct route_choice choice = routes_towards(fabric->routes, next, dst);
 	for (uint32_t i = 0; i < choice.count; i++)
 		if (leads(part, choice.links[i], dst, true))
 			return true;
+	part->dead_ends[next] = part->looks;
 	return false;
 }
 
 /* The first from there on that leads; where none does, that is not down itself. */
-static uint32_t first_up(const struct part *part, struct route_choice choice, uint32_t first, uint32_t dst)
+static uint32_t first_up(struct part *part, struct route_choice choice, uint32_t first, uint32_t dst)
 {
 	uint32_t up = choice.links[first];
 	for (uint32_t i = choice.count; part->fabric->has_outages && i-- > 0;) {
@@ -46,7 +51,7 @@ static uint32_t first_up(const struct part *part, struct route_choice choice, ui
 	return up;
 }
 
-static uint32_t least_busy(const struct part *part, struct route_choice choice, uint32_t first, uint32_t dst)
+static uint32_t least_busy(struct part *part, struct route_choice choice, uint32_t first, uint32_t dst)
 {
 	uint32_t best = first_up(part, choice, first, dst);
 	for (uint32_t i = 0; i < choice.count; i++) {
@@ -69,6 +74,7 @@ static uint32_t choose(struct part *part, uint32_t at_switch, const struct packe
 	uint64_t drawn = state->routing == ROUTING_ECMP ? fabric_chance(state->seed, packet_flow_hash(packet), 0)
 							: fabric_chance(state->seed, packet->in_link, (uint64_t)part->now);
 	uint32_t first = (uint32_t)((drawn >> 32) * choice.count >> 32);
+	part->looks++;
 	return state->routing == ROUTING_ADAPTIVE ? least_busy(part, choice, first, packet->dst)
 						  : first_up(part, choice, first, packet->dst);
 }

@@ -1,5 +1,6 @@
 /* Links that double, delay and mark, each on its own; run_test.c has losses and outages, and that threads change nothing. */
 #include <errno.h>
+#include "fabric/topologies.h"
 #include "nets.h"
 
 enum { PACKETS = 200 };
@@ -66,6 +67,25 @@ static void ways_that_end_at_a_link_that_is_down__are_not_chosen(void **state)
 	const uint64_t hash = result.hash;
 	run_with_core_link_down(ROUTING_ECMP, 40 * VB_US, 4);
 	assert_int_equal(result.hash, hash);
+}
+
+/* Through a torus there are 17 million ways to it, by 300 switches. */
+static void endpoint_that_is_cut_off__is_not_sought_by_every_way(void **state)
+{
+	struct topology topology = { .kind = "torus", .host_bits_per_second = 100 * GBPS, .fabric_bits_per_second = 100 * GBPS,
+		.dimensions = { 12, 12, 12 }, .profile = ideal };
+	const uint32_t target = 6 * (144 + 12 + 1);
+	char why[100];
+	assert_int_equal(topology_build(&topology, &network, why, sizeof(why)), 0);
+	network_set_fault(&network, 2 * target, &(struct network_fault){ .up_at = 1000 * VB_S, .detection = 1 });
+	add_flow(&flows, 0, target, 4000, VB_US);
+	struct fabric_config config = config_hpcc(&network, &flows);
+	config.ack_timeout = 20 * VB_US;
+	config.probe_after = 20 * VB_US;
+	config.retry_count = 1;
+	run(&config, &result);
+	assert_int_equal(result.flows_failed, 1);
+	assert_true(result.lost > 0);
 }
 
 static void link__doubles_packets(void **state)
@@ -153,6 +173,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_teardown(ways_that_end_at_a_link_that_is_down__are_not_chosen, teardown),
+		cmocka_unit_test_teardown(endpoint_that_is_cut_off__is_not_sought_by_every_way, teardown),
 		cmocka_unit_test_teardown(link__doubles_packets, teardown),
 		cmocka_unit_test_teardown(link_with_credits__doubles_nothing, teardown),
 		cmocka_unit_test_teardown(link__delays_by_up_to_its_jitter, teardown),
