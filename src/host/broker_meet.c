@@ -73,21 +73,17 @@ static struct vb_broker_meeting *find(struct vb_broker *broker, uint32_t request
 	return NULL;
 }
 
-/* True: it was asked for, at notice->gid. */
-static bool settle(struct vb_broker *broker, struct vb_broker_notice *notice)
+/* Asked for at notice->gid, if it was. */
+static void settle(struct vb_broker *broker, struct vb_broker_notice *notice)
 {
-	bool is_asked_for = false;
-
 	vb_list_for_each_safe(node, &broker->meetings) {
 		struct vb_broker_meeting *meeting = vb_container_of(node, struct vb_broker_meeting, link);
 		meeting->pause_ms = PAUSE_FIRST_MS; /* it goes on */
 		if (meeting->own_slot != notice->own_slot || meeting->slot != notice->slot)
 			continue;
 		notice->gid = meeting->gid;
-		is_asked_for = true;
 		drop(broker, meeting);
 	}
-	return is_asked_for;
 }
 
 bool vb_broker_take_meeting(struct vb_broker *broker, const struct vb_message *message, int fds[VB_MESSAGE_FDS],
@@ -95,13 +91,13 @@ bool vb_broker_take_meeting(struct vb_broker *broker, const struct vb_message *m
 {
 	notice->own_slot = message->slot;
 	notice->slot = message->meeting.slot;
-	bool is_asked_for = settle(broker, notice);
+	settle(broker, notice);
 	if (!broker->hear || !vb_broker_find_slot(broker, message->slot))
 		return false;
-	if (fds[1] < 0) { /* this process has no descriptor left */
+	if (fds[1] < 0) { /* this process has no descriptor left; who asks later would not hear of that */
 		notice->kind = VB_BROKER_ALONE;
 		notice->error = -EMFILE;
-		return is_asked_for;
+		return true;
 	}
 	notice->kind = VB_BROKER_MEETING;
 	notice->side = message->meeting.side;

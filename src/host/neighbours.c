@@ -430,6 +430,8 @@ void vb_neighbours_stay_alone(struct vb_process *p, const struct vb_broker_notic
 	if (!d)
 		return;
 	struct vb_acquaintance *who = d->neighbours ? d->neighbours->by_slot[notice->slot] : NULL;
+	if (!who && d->neighbours && notice->error)
+		who = acquaint(d->neighbours, notice->slot);
 	if (who && !who->link) {
 		note_broker(d->neighbours, vb_host_now());
 		who->is_asked = false;
