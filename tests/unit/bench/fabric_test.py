@@ -59,13 +59,13 @@ class Fabric(unittest.TestCase):
 
     def test_two_threads__go_by_the_critical_path(self):
         fabric.simulate = lambda *_: RESULT
-        fabric.add_two_threads(self.figures, "build", RESULT)
+        fabric.add_two_threads(self.figures, "build")
         self.assertEqual(self.figures["1024-two-threads/ratio"].median, 2.0)
 
     def test_two_threads__must_have_the_result_of_one(self):
-        fabric.simulate = lambda *_: {**RESULT, "result_hash": "b"}
+        fabric.simulate = lambda build, example, settings=(): {**RESULT, "result_hash": "b" if settings else "a"}
         with self.assertRaises(fabric.Failure):
-            fabric.add_two_threads(self.figures, "build", RESULT)
+            fabric.add_two_threads(self.figures, "build")
 
 
 class Where(unittest.TestCase):
