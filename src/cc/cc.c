@@ -26,6 +26,7 @@ int vb_cc_start(struct vb_cc *cc, const struct vb_cc_config *config, uint32_t mi
 		.min_window = min_window,
 		.max_window = config->max_window,
 		.parameters = config->parameters,
+		.line_rate = config->line_rate,
 		.large_state = large_state,
 	};
 	cc->algorithm->init(cc, now);

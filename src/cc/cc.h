@@ -5,6 +5,7 @@
 
 #include <stdbool.h>
 #include <stdint.h>
+#include "base/quantity.h"
 #include "base/time.h"
 
 struct vb_cc;
@@ -31,21 +32,35 @@ struct vb_cc_signal {
 	vb_time now;
 };
 
+/* What people may set of an algorithm. Values are whole numbers, see quantity.h. */
+struct vb_cc_parameter {
+	const char *name;
+	enum vb_quantity kind;
+	uint64_t preset, least, most;
+	const char *help; /* with its source */
+};
+
+#define VB_CC_PARAMETERS_MAX 24
+
 struct vb_cc_algorithm {
 	const char *name;
+	const char *help;
 	uint32_t state_bytes; /* of a QP; made zeroed, see vb_cc_state */
 	void (*init)(struct vb_cc *cc, vb_time now); /* window_bytes is the first window already, not paced, no timer */
 	/* NULL: does not want to know. */
 	void (*on_signal)(struct vb_cc *cc, const struct vb_cc_signal *signal);
 	void (*on_send)(struct vb_cc *cc, uint32_t bytes, vb_time now); /* of a packet, BTH to ICRC; again too */
 	void (*on_timer)(struct vb_cc *cc, vb_time now);		/* leaves the timer unset, or later than now */
+	const struct vb_cc_parameter *parameters;
+	unsigned parameter_count;
 };
 
 /* Which algorithm, and what it shall do. */
 struct vb_cc_config {
 	const struct vb_cc_algorithm *algorithm; /* NULL: vb_cc_window */
-	const void *parameters;			 /* the algorithm's own, borrowed; NULL: its defaults */
+	const void *parameters;			 /* a uint64_t for each of the algorithm's, borrowed; NULL: its defaults */
 	uint32_t first_window, max_window;	 /* bytes; 0: the defaults. At least a packet, at most VB_CC_UNLIMITED */
+	uint64_t line_rate;			 /* of the link that packets leave on, bytes a second; 0: not known */
 };
 
 struct vb_cc {
@@ -58,7 +73,9 @@ struct vb_cc {
 	void *large_state; /* what does not fit into state */
 	_Alignas(uint64_t) unsigned char state[32];
 	struct vb_deadline timer; /* its answer too: when to call on_timer */
-	const void *parameters;	  /* set by the holder */
+	/* Set by the holder. */
+	const void *parameters;
+	uint64_t line_rate;
 };
 
 /* -ENOMEM. config names an algorithm and a largest window. */
@@ -68,6 +85,12 @@ void vb_cc_stop(struct vb_cc *cc); /* may be called twice */
 static inline void *vb_cc_state(struct vb_cc *cc)
 {
 	return cc->large_state ? cc->large_state : cc->state;
+}
+
+/* Of the algorithm's table. */
+static inline uint64_t vb_cc_parameter(const struct vb_cc *cc, unsigned index)
+{
+	return cc->parameters ? ((const uint64_t *)cc->parameters)[index] : cc->algorithm->parameters[index].preset;
 }
 
 /* Slow start from the first to the largest window, halved on loss and on CNP, then grown by additive increase. */

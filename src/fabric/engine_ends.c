@@ -29,6 +29,7 @@ int engine_open(struct fabric *fabric, uint32_t number)
 		.replies_first = true,
 		.packet_overhead = VB_NONE, .ack_timeout = config->ack_timeout, .probe_after = config->probe_after,
 		.never_probes = config->probe_after == 0, .turn_bytes = 1 };
+	lane.cc.line_rate = network_rate(fabric->network, endpoint->link) / 8;
 	struct vb_cq_config cq = { .capacity = 1, .ignore_overrun = false }; /* it grows with what is open */
 	struct vb_mr_config mr = { .iova = REGION_BASE, .length = REGION_BYTES, .kind = &vb_memory_phantom,
 		.access = VB_ACCESS_LOCAL_WRITE | VB_ACCESS_REMOTE_WRITE | VB_ACCESS_REMOTE_READ };

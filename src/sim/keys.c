@@ -9,7 +9,6 @@
 #include <stdlib.h>
 #include <string.h>
 #include "base/words.h"
-#include "sim/algorithms.h"
 
 static int set_switch_profile(struct scenario *scenario, const char *text, char *why, size_t size)
 {
@@ -68,12 +67,11 @@ static int set_dimensions(struct scenario *scenario, const char *text, char *why
 
 static int set_cc(struct scenario *scenario, const char *text, char *why, size_t size)
 {
-	if (!algorithm_find(text)) {
-		algorithm_refuse(text, why, size);
+	if ((size_t)snprintf(scenario->cc_text, sizeof(scenario->cc_text), "%s", text) >= sizeof(scenario->cc_text)) {
+		snprintf(why, size, "this is longer than any congestion control with its parameters");
 		return -EINVAL;
 	}
-	snprintf(scenario->cc, sizeof(scenario->cc), "%s", text);
-	return 0;
+	return vb_cc_choose(text, &scenario->cc, why, (unsigned)size);
 }
 
 #define SIZE_OF(member)	      sizeof(((struct scenario *)0)->member)
@@ -200,7 +198,7 @@ const struct scenario_key scenario_keys[] = {
 
 	{ "transport.endpoint", VALUE_WORD, FIELD(endpoint), .words = "engine|ideal", .preset = "engine",
 	  .help = "ideal: no RoCE, but what sends at once, takes any order, has no congestion control or probe, and begins again after timeout" },
-	{ "transport.cc", VALUE_TEXT, .set = set_cc, .preset = "none", .help = "congestion control" },
+	{ "transport.cc", VALUE_TEXT, .set = set_cc, .preset = "none", .help = "congestion control: NAME, or NAME, PARAMETER=VALUE, ...; --keys lists them" },
 	{ "transport.first-window", VALUE_BYTES, FIELD(first_window), BOUNDS(0, 1u << 30), .preset = "0",
 	  .help = "under way at first; 0: as the algorithm has it" },
 	{ "transport.largest-window", VALUE_BYTES, FIELD(largest_window), BOUNDS(0, 1u << 30), .preset = "0",
@@ -348,6 +346,42 @@ static const char *kind_name(const struct scenario_key *key)
 	return key->words ? key->words : names[key->kind];
 }
 
+static const char *preset_text(const struct vb_cc_parameter *parameter, char *text, size_t size)
+{
+	switch (parameter->kind) {
+	case VB_QUANTITY_TIME:
+		return value_time_text((vb_time)parameter->preset, text, size);
+	case VB_QUANTITY_RATE:
+		return value_rate_text(parameter->preset, text, size);
+	case VB_QUANTITY_BYTES:
+		return value_bytes_text(parameter->preset, text, size);
+	case VB_QUANTITY_COUNT:
+		snprintf(text, size, "%llu", (unsigned long long)parameter->preset);
+		break;
+	case VB_QUANTITY_SHARE:
+		snprintf(text, size, "%g%%", (double)parameter->preset / 1e4);
+		break;
+	case VB_QUANTITY_GAIN:
+		snprintf(text, size, "%.8g", (double)parameter->preset / (double)VB_GAIN_ONE);
+		break;
+	}
+	return text;
+}
+
+static void print_controls(FILE *out)
+{
+	char text[64];
+
+	fprintf(out, "\n# Congestion controls, for transport.cc, and the parameters of each: NAME, PARAMETER=VALUE, ...\n");
+	for (unsigned i = 0; vb_cc_algorithms[i]; i++) {
+		const struct vb_cc_algorithm *algorithm = vb_cc_algorithms[i];
+		fprintf(out, "# %s: %s\n", algorithm->name, algorithm->help);
+		for (unsigned j = 0; j < algorithm->parameter_count; j++)
+			fprintf(out, "#     %s [%s]: %s\n", algorithm->parameters[j].name,
+				preset_text(&algorithm->parameters[j], text, sizeof(text)), algorithm->parameters[j].help);
+	}
+}
+
 void scenario_keys_print(FILE *out)
 {
 	fprintf(out, "# Keys of a scenario: kind, [default] and meaning. A * is the number of a traffic class, or \"all\",\n"
@@ -360,4 +394,5 @@ void scenario_keys_print(FILE *out)
 			fprintf(out, " [%s]", key->preset);
 		fprintf(out, ": %s\n", key->help);
 	}
+	print_controls(out);
 }

@@ -7,6 +7,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 #include <stdio.h>
+#include "cc/choice.h"
 #include "fabric/fabric.h"
 #include "fabric/network.h"
 #include "fabric/topologies.h"
@@ -35,7 +36,8 @@ struct scenario {
 	uint32_t fault_count;
 	/* transport */
 	enum fabric_endpoint endpoint;
-	char cc[24];
+	char cc_text[256]; /* as written */
+	struct vb_cc_choice cc;
 	uint32_t first_window, largest_window;
 	uint32_t mtu, data_overhead, ack_overhead, ack_every;
 	uint8_t retries, ack_class;

@@ -7,7 +7,6 @@
 #include <stdlib.h>
 #include <string.h>
 #include "fabric/route.h"
-#include "sim/algorithms.h"
 #include "sim/ideal.h"
 #include "sim/link_name.h"
 
@@ -141,7 +140,8 @@ static void configure(struct simulation *simulation)
 	uint32_t largest = scenario->largest_window;
 
 	simulation->cc = (struct vb_cc_config){
-		.algorithm = algorithm_find(scenario->cc),
+		.algorithm = scenario->cc.algorithm,
+		.parameters = scenario->cc.values,
 		.first_window = scenario->first_window,
 		.max_window = largest ? largest : VB_CC_UNLIMITED,
 	};

@@ -5,113 +5,27 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include "base/quantity.h"
 
-struct unit {
-	const char *name; /* "": a plain number */
-	uint64_t times;
-};
-
-static const struct unit count_units[] = { { "", 1 }, { NULL, 0 } };
-static const struct unit bytes_units[] = { { "", 1 }, { "B", 1 }, { "kB", 1000 }, { "KB", 1000 }, { "MB", 1000 * 1000 },
-	{ "GB", 1000 * 1000 * 1000 }, { "TB", UINT64_C(1000000000000) }, { "KiB", 1 << 10 }, { "MiB", 1 << 20 },
-	{ "GiB", 1 << 30 }, { "TiB", UINT64_C(1) << 40 }, { "K", 1000 }, { "M", 1000 * 1000 }, { "G", 1000 * 1000 * 1000 },
-	{ NULL, 0 } };
-static const struct unit time_units[] = { { "ps", VB_PS }, { "ns", VB_NS }, { "us", VB_US }, { "\xc2\xb5s", VB_US },
-	{ "ms", VB_MS }, { "s", VB_S }, { NULL, 0 } };
-static const struct unit rate_units[] = { { "k", 1000 }, { "M", 1000 * 1000 }, { "G", 1000 * 1000 * 1000 },
-	{ "T", UINT64_C(1000000000000) }, { NULL, 0 } };
-static const struct unit share_units[] = { { "%", 10000 }, { "ppm", 1 }, { "", 1000000 }, { NULL, 0 } };
-
-static const struct unit *units_of(enum value_kind kind)
+static enum vb_quantity quantity_of(enum value_kind kind)
 {
 	switch (kind) {
 	case VALUE_BYTES:
-		return bytes_units;
+		return VB_QUANTITY_BYTES;
 	case VALUE_TIME:
-		return time_units;
+		return VB_QUANTITY_TIME;
 	case VALUE_RATE:
-		return rate_units;
+		return VB_QUANTITY_RATE;
 	case VALUE_SHARE:
-		return share_units;
+		return VB_QUANTITY_SHARE;
 	default:
-		return count_units;
+		return VB_QUANTITY_COUNT;
 	}
-}
-
-/* "Gb/s", "Gbps" and "Gbit/s" are "G". */
-static size_t rate_name_length(const char *name, size_t length)
-{
-	static const char *const ends[] = { "b/s", "bps", "bit/s" };
-	for (size_t i = 0; i < sizeof(ends) / sizeof(ends[0]); i++) {
-		size_t end = strlen(ends[i]);
-		if (length > end && memcmp(name + length - end, ends[i], end) == 0)
-			return length - end;
-	}
-	return length;
-}
-
-static const struct unit *find_unit(enum value_kind kind, const char *name)
-{
-	size_t length = strlen(name);
-	while (length && name[length - 1] == ' ')
-		length--;
-	if (kind == VALUE_RATE)
-		length = rate_name_length(name, length);
-	for (const struct unit *unit = units_of(kind); unit->name; unit++)
-		if (strlen(unit->name) == length && memcmp(unit->name, name, length) == 0)
-			return unit;
-	return NULL;
-}
-
-/* Digits, perhaps with a point between: digits / 10^places. Returns what is behind them, or NULL. */
-static const char *read_digits(const char *text, unsigned __int128 *digits, unsigned *places)
-{
-	enum { MOST = 25 };
-	unsigned seen = 0;
-	bool is_behind_point = false;
-
-	*digits = 0;
-	*places = 0;
-	for (;; text++) {
-		if (*text == '.' && !is_behind_point && seen) {
-			is_behind_point = true;
-			continue;
-		}
-		if (!isdigit((unsigned char)*text))
-			break;
-		if (++seen > MOST)
-			return NULL;
-		*digits = *digits * 10 + (unsigned)(*text - '0');
-		*places += is_behind_point;
-	}
-	return seen && text[-1] != '.' ? text : NULL;
 }
 
 bool value_integer(enum value_kind kind, const char *text, uint64_t *value)
 {
-	unsigned __int128 digits, divisor = 1;
-	unsigned places;
-	const char *end = read_digits(text, &digits, &places);
-
-	if (!end)
-		return false;
-	bool is_plain_zero = digits == 0 && *end == 0; /* nothing needs no unit */
-	while (*end == ' ')
-		end++;
-	const struct unit *unit = find_unit(kind, end);
-	if (is_plain_zero) {
-		*value = 0;
-		return true;
-	}
-	if (!unit)
-		return false;
-	while (places--)
-		divisor *= 10;
-	digits *= unit->times; /* below 10^25 * 2^40: it has room */
-	if (digits % divisor || digits / divisor > INT64_MAX)
-		return false;
-	*value = (uint64_t)(digits / divisor);
-	return true;
+	return vb_quantity_read(quantity_of(kind), text, value);
 }
 
 bool value_real(const char *text, double *value)
@@ -160,19 +74,19 @@ bool value_word(const char *words, const char *text, uint32_t *index)
 
 const char *value_form(enum value_kind kind)
 {
-	static const char *const forms[] = {
-		[VALUE_TEXT] = "text",
-		[VALUE_FLAG] = "yes or no",
-		[VALUE_WORD] = "a word",
-		[VALUE_NAME] = "a word",
-		[VALUE_COUNT] = "a whole number",
-		[VALUE_BYTES] = "bytes: 4096, 500 kB, 2MB, 64KiB",
-		[VALUE_TIME] = "a time: 800ns, 1us, 2.5 ms, 1s",
-		[VALUE_RATE] = "a rate: 100G, 400Gb/s, 1.6T",
-		[VALUE_SHARE] = "a share: 1%, 0.01, 50ppm",
-		[VALUE_REAL] = "a number: 0.3, 30%, 1e-9",
-	};
-	return forms[kind];
+	switch (kind) {
+	case VALUE_TEXT:
+		return "text";
+	case VALUE_FLAG:
+		return "yes or no";
+	case VALUE_WORD:
+	case VALUE_NAME:
+		return "a word";
+	case VALUE_REAL:
+		return "a number: 0.3, 30%, 1e-9";
+	default:
+		return vb_quantity_form(quantity_of(kind));
+	}
 }
 
 /* The largest unit of which it is one at least; units rise. */

@@ -180,8 +180,8 @@ class Sim(unittest.TestCase):
         self.assertIn("KEY=VALUE", self.sim(scenario, "--set", "nothing", status=2).stderr)
 
     def test_cc__that_is_not_there_says_which_are(self):
-        said = self.sim(self.scenario(), "--cc", "dcqcn", status=2).stderr
-        self.assertIn("not there yet; there are none, window", said)
+        said = self.sim(self.scenario(), "--cc", "bbr", status=2).stderr
+        self.assertIn('no congestion control "bbr"; there are none, window', said)
 
     def test_errors__name_file_line_and_column(self):
         scenario = self.scenario("network:\n  topologi: torus\n")

@@ -9,7 +9,9 @@
 enum { PACKET = 12 + RIG_MTU + 4, PACKET_US = 10 };
 
 static const struct paced slow = { .rate = PACKET * 1000000ull / PACKET_US };
-static const struct vb_cc_config slow_cc = { &paced_algorithm, &slow, VB_CC_UNLIMITED, VB_CC_UNLIMITED };
+static const struct vb_cc_config slow_cc = {
+	.algorithm = &paced_algorithm, .parameters = &slow, .first_window = VB_CC_UNLIMITED, .max_window = VB_CC_UNLIMITED
+};
 
 static struct rig *open_with(const struct vb_cc_config *cc)
 {

@@ -9,9 +9,10 @@ import sys
 import unittest
 
 ALLOWED = {
-    "memchr", "memcmp", "memcpy", "memmove", "memset", "strcmp", "strlen", "strncmp",
+    "memchr", "memcmp", "memcpy", "memmove", "memset", "strchr", "strcmp", "strcspn", "strlen", "strncmp",
     "aligned_alloc", "calloc", "free", "malloc", "posix_memalign", "qsort", "realloc",
     "abort", "__assert_fail",
+    "snprintf", "vsnprintf",            # what is wrong with a text, in words
     "cbrt", "exp", "log", "pow", "sqrt",
     "sched_yield",                      # the short lock of base/lock.h
     "__cpu_model", "__cpu_features2", "__cpu_indicator_init", "getauxval",    # which instructions the processor has
@@ -19,15 +20,15 @@ ALLOWED = {
 }
 FABRIC_WANTS = {
     "fopen", "fopen64", "fclose", "fread", "fwrite", "ferror", "fflush", "feof",
-    "snprintf", "vsnprintf", "strtod", "__errno_location",
+    "strtod", "__errno_location",
     "clock_gettime", "sysconf",         # what a run cost; never what it does
 }
-FABRIC_FORMS = re.compile(r"pthread_\w+|__v?snprintf_chk|__fread_chk")
+FABRIC_FORMS = re.compile(r"pthread_\w+|__fread_chk")
 # All that rsockets want of ours beside the calls that librdmacm and libibverbs export to programs.
 RSOCKET_WANTS = {"vb_id_accepting", "vb_id_set_family", "vb_signal_ends_wait"}
 
 # What compilers add: checked string functions, sanitizers, coverage, calls to atomics that are not inline.
-ALLOWED_FORMS = re.compile(r"__(mem|str)\w+_chk|__(asan|ubsan|tsan|msan|sanitizer|gcov|llvm)_\w+|__aarch64_\w+")
+ALLOWED_FORMS = re.compile(r"__(mem|str)\w+_chk|__v?snprintf_chk|__(asan|ubsan|tsan|msan|sanitizer|gcov|llvm)_\w+|__aarch64_\w+")
 
 
 def read_symbols(text):

@@ -1,0 +1,162 @@
+/* An algorithm and its parameters, read from text. */
+#include "cc/choice.h"
+
+#include <errno.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+#include "base/words.h"
+
+const struct vb_cc_algorithm *const vb_cc_algorithms[] = { &vb_cc_none, &vb_cc_window, NULL };
+
+enum { WORD = 64 };
+
+/* What is wrong, piece by piece. */
+struct complaint {
+	char *at;
+	unsigned left;
+};
+
+__attribute__((format(printf, 2, 3))) static void say(struct complaint *complaint, const char *format, ...)
+{
+	va_list arguments;
+	va_start(arguments, format);
+	int length = vsnprintf(complaint->at, complaint->left, format, arguments);
+	va_end(arguments);
+	unsigned used = length < 0 ? 0 : (unsigned)length;
+	if (used > complaint->left)
+		used = complaint->left;
+	complaint->at += used;
+	complaint->left -= used;
+}
+
+/* Takes what lies before the next comma, without the blanks around it; *rest is NULL behind the last. False: it is too long
+ * for any word. */
+static bool take_item(const char **rest, char item[WORD])
+{
+	const char *from = *rest;
+	size_t length = strcspn(from, ",");
+	*rest = from[length] ? from + length + 1 : NULL;
+	for (; length && *from == ' '; length--)
+		from++;
+	while (length && from[length - 1] == ' ')
+		length--;
+	bool fits = length < WORD;
+	if (!fits)
+		length = WORD - 1;
+	memcpy(item, from, length);
+	item[length] = 0;
+	return fits;
+}
+
+static const struct vb_cc_algorithm *find(const char *name)
+{
+	for (unsigned i = 0; vb_cc_algorithms[i]; i++)
+		if (strcmp(vb_cc_algorithms[i]->name, name) == 0)
+			return vb_cc_algorithms[i];
+	return NULL;
+}
+
+/* The name nearest to what was written, if it is near. */
+static void suggest(struct complaint *complaint, const char *nearest, unsigned apart)
+{
+	if (nearest && apart <= 2)
+		say(complaint, "; did you mean %s?", nearest);
+}
+
+static int refuse_algorithm(const char *name, char *why, unsigned why_size)
+{
+	struct complaint complaint = { why, why_size };
+	const char *nearest = NULL;
+	unsigned least = VB_WORDS_APART;
+
+	say(&complaint, "there is no congestion control \"%s\"; there are", name);
+	for (unsigned i = 0; vb_cc_algorithms[i]; i++) {
+		const char *other = vb_cc_algorithms[i]->name;
+		unsigned apart = vb_word_distance(name, other);
+		say(&complaint, "%s %s", i ? "," : "", other);
+		if (apart < least) {
+			least = apart;
+			nearest = other;
+		}
+	}
+	suggest(&complaint, nearest, least);
+	return -EINVAL;
+}
+
+static int refuse_parameter(const struct vb_cc_algorithm *algorithm, const char *name, char *why, unsigned why_size)
+{
+	struct complaint complaint = { why, why_size };
+	const char *nearest = NULL;
+	unsigned least = VB_WORDS_APART;
+
+	say(&complaint, "%s has no parameter \"%s\"; %s", algorithm->name, name,
+		algorithm->parameter_count ? "it has" : "it has none at all");
+	for (unsigned i = 0; i < algorithm->parameter_count; i++) {
+		const char *other = algorithm->parameters[i].name;
+		unsigned apart = vb_word_distance(name, other);
+		say(&complaint, "%s %s", i ? "," : "", other);
+		if (apart < least) {
+			least = apart;
+			nearest = other;
+		}
+	}
+	suggest(&complaint, nearest, least);
+	return -EINVAL;
+}
+
+static int set_parameter(struct vb_cc_choice *choice, char *item, char *why, unsigned why_size)
+{
+	const struct vb_cc_algorithm *algorithm = choice->algorithm;
+	char *equals = strchr(item, '=');
+
+	if (!equals) {
+		snprintf(why, why_size, "\"%s\" is no parameter with a value: write NAME=VALUE", item);
+		return -EINVAL;
+	}
+	*equals = 0;
+	for (unsigned i = 0; i < algorithm->parameter_count; i++) {
+		const struct vb_cc_parameter *parameter = &algorithm->parameters[i];
+		uint64_t value;
+		if (strcmp(parameter->name, item) != 0)
+			continue;
+		if (!vb_quantity_read(parameter->kind, equals + 1, &value)) {
+			snprintf(why, why_size, "\"%s\" is not what %s of %s needs, which is %s", equals + 1, item,
+				algorithm->name, vb_quantity_form(parameter->kind));
+			return -EINVAL;
+		}
+		if (value < parameter->least || value > parameter->most) {
+			snprintf(why, why_size, "%s=%s is too %s for %s", item, equals + 1,
+				value < parameter->least ? "small" : "large", algorithm->name);
+			return -EINVAL;
+		}
+		choice->values[i] = value;
+		return 0;
+	}
+	return refuse_parameter(algorithm, item, why, why_size);
+}
+
+int vb_cc_choose(const char *text, struct vb_cc_choice *choice, char *why, unsigned why_size)
+{
+	struct vb_cc_choice made = { 0 };
+	char item[WORD];
+	const char *rest = text;
+
+	bool fits = take_item(&rest, item);
+	made.algorithm = fits ? find(item) : NULL;
+	if (!made.algorithm)
+		return refuse_algorithm(item, why, why_size);
+	for (unsigned i = 0; i < made.algorithm->parameter_count; i++)
+		made.values[i] = made.algorithm->parameters[i].preset;
+	while (rest) {
+		if (!take_item(&rest, item)) {
+			snprintf(why, why_size, "\"%s...\" is no parameter with a value", item);
+			return -EINVAL;
+		}
+		int error = set_parameter(&made, item, why, why_size);
+		if (error)
+			return error;
+	}
+	*choice = made;
+	return 0;
+}

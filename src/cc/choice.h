@@ -1,0 +1,18 @@
+/* An algorithm and what it shall do, as people write it: NAME, or NAME, PARAMETER=VALUE, ... */
+#ifndef VB_CC_CHOICE_H
+#define VB_CC_CHOICE_H
+
+#include "cc/cc.h"
+
+/* All there are; ends with NULL. */
+extern const struct vb_cc_algorithm *const vb_cc_algorithms[];
+
+struct vb_cc_choice {
+	const struct vb_cc_algorithm *algorithm;
+	uint64_t values[VB_CC_PARAMETERS_MAX]; /* for vb_cc_config.parameters */
+};
+
+/* 0, or -EINVAL and why. */
+int vb_cc_choose(const char *text, struct vb_cc_choice *choice, char *why, unsigned why_size);
+
+#endif

@@ -1,0 +1,79 @@
+/* An algorithm and its parameters, as people write them; and what holds of all their tables. */
+#include "cc/choice.h"
+#include "../unit.h"
+#include <errno.h>
+
+static void refused(const char *text, const char *says)
+{
+	struct vb_cc_choice choice;
+	char why[400];
+	assert_int_equal(vb_cc_choose(text, &choice, why, sizeof(why)), -EINVAL);
+	if (!strstr(why, says))
+		fail_msg("'%s' says: %s", text, why);
+}
+
+static void choice__of_a_name_has_the_defaults(void **state)
+{
+	for (unsigned i = 0; vb_cc_algorithms[i]; i++) {
+		const struct vb_cc_algorithm *algorithm = vb_cc_algorithms[i];
+		struct vb_cc_choice choice;
+		char why[400];
+		assert_int_equal(vb_cc_choose(algorithm->name, &choice, why, sizeof(why)), 0);
+		assert_ptr_equal(choice.algorithm, algorithm);
+		for (unsigned j = 0; j < algorithm->parameter_count; j++)
+			assert_int_equal(choice.values[j], algorithm->parameters[j].preset);
+	}
+}
+
+static void choice__that_is_none_says_which_there_are(void **state)
+{
+	refused("", "there is no congestion control \"\"; there are none, window");
+	refused("windw", "did you mean window?");
+	refused("bbr, x=1", "no congestion control \"bbr\"");
+	refused("window,", "write NAME=VALUE");
+	refused("window, first", "\"first\" is no parameter with a value");
+	refused("window, first=1", "window has no parameter \"first\"; it has none at all");
+	char long_name[300];
+	memset(long_name, 'a', sizeof(long_name));
+	long_name[299] = 0;
+	refused(long_name, "there is no congestion control \"aaaa");
+	memcpy(long_name, "window,", 7);
+	refused(long_name, "is no parameter with a value");
+}
+
+static void choice__says_no_more_than_there_is_room_for(void **state)
+{
+	struct vb_cc_choice choice;
+	char why[8];
+	for (unsigned size = 0; size <= sizeof(why); size++) {
+		memset(why, 'x', sizeof(why));
+		assert_int_equal(vb_cc_choose("nobody", &choice, why, size), -EINVAL);
+		for (unsigned i = size; i < sizeof(why); i++)
+			assert_int_equal(why[i], 'x');
+	}
+}
+
+static void parameters__are_within_their_own_bounds_and_explained(void **state)
+{
+	for (unsigned i = 0; vb_cc_algorithms[i]; i++) {
+		const struct vb_cc_algorithm *algorithm = vb_cc_algorithms[i];
+		assert_true(algorithm->parameter_count <= VB_CC_PARAMETERS_MAX);
+		assert_true(strlen(algorithm->help) > 10);
+		for (unsigned j = 0; j < algorithm->parameter_count; j++) {
+			const struct vb_cc_parameter *parameter = &algorithm->parameters[j];
+			assert_true(parameter->least <= parameter->preset && parameter->preset <= parameter->most);
+			assert_true(strlen(parameter->name) < 32 && strlen(parameter->help) > 10);
+		}
+	}
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(choice__of_a_name_has_the_defaults),
+		cmocka_unit_test(choice__that_is_none_says_which_there_are),
+		cmocka_unit_test(choice__says_no_more_than_there_is_room_for),
+		cmocka_unit_test(parameters__are_within_their_own_bounds_and_explained),
+	};
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
