@@ -62,6 +62,11 @@ static struct document_entry *find(const struct document *document, const char *
 	return NULL;
 }
 
+const struct document_entry *document_find(const struct document *document, const char *path)
+{
+	return find(document, path);
+}
+
 int document_set(struct document *document, const char *path, const char *value)
 {
 	struct document_entry *entry = find(document, path);
@@ -73,7 +78,7 @@ int document_set(struct document *document, const char *path, const char *value)
 		return -ENOMEM;
 	free(entry->value);
 	entry->value = copy;
-	entry->key_at = entry->value_at = (struct document_mark){ 0 };
+	entry->value_at = (struct document_mark){ 0 };
 	return 0;
 }
 

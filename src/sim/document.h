@@ -32,7 +32,8 @@ struct document_error {
 
 /* -EINVAL and what is wrong; -ENOMEM. Free it whatever the answer. */
 int document_read(struct document *document, const char *text, size_t length, struct document_error *error);
-/* Instead of what is there, if anything is. -ENOMEM. */
+const struct document_entry *document_find(const struct document *document, const char *path); /* NULL: there is none */
+/* Instead of the value that is there, if any is: the key keeps its place. -ENOMEM. */
 int document_set(struct document *document, const char *path, const char *value);
 void document_free(struct document *document);
 

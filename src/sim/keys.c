@@ -88,6 +88,7 @@ static int set_cc(struct scenario *scenario, const char *text, char *why, size_t
 /* clang-format off */
 const struct scenario_key scenario_keys[] = {
 	{ "name", VALUE_TEXT, FIELD(name), .help = "what the scenario is called, for reports" },
+	{ "variant", VALUE_TEXT, FIELD(variant), .help = "which of variants is laid over the rest; --cc chooses one by its name" },
 
 	{ "network.topology", VALUE_NAME, FIELD(topology.kind), .words = "switch|dumbbell|leaf-spine|fat-tree|rail|torus|ring",
 	  .help = "what the network looks like: this, or file" },
@@ -385,7 +386,7 @@ static void print_controls(FILE *out)
 void scenario_keys_print(FILE *out)
 {
 	fprintf(out, "# Keys of a scenario: kind, [default] and meaning. A * is the number of a traffic class, or \"all\",\n"
-		     "# and of an element in a list, from 0.\n"
+		     "# and of an element in a list, from 0. Each may stand in variants.NAME, too.\n"
 		     "#   time   800ns 1us 2.5ms      rate   100G 400Gb/s       share  1%% 0.01 50ppm\n"
 		     "#   bytes  4096 500kB 64KiB     number 16 0.3 30%%\n");
 	for (const struct scenario_key *key = scenario_keys; key->path; key++) {

@@ -40,12 +40,12 @@ static void put_head(FILE *out, const struct simulation *simulation)
 	if (*scenario->name)
 		fprintf(out, "%s\n", scenario->name);
 	fprintf(out, "%s of %" PRIu32 " endpoints (%s), %" PRIu32 " switch%s; %" PRIu32 " flow%s, %s; MTU %" PRIu32
-		", cc %s, seed %" PRIu64 "\n",
+		", cc %s%s%s, seed %" PRIu64 "\n",
 		*scenario->topology_file ? "network" : scenario->topology.kind, simulation->network.endpoint_count,
 		value_rate_text(simulation->network.links[simulation->network.endpoints[0].link].bits_per_second, rate, sizeof(rate)),
 		simulation->network.switch_count, simulation->network.switch_count == 1 ? "" : "es", simulation->flows.count,
 		simulation->flows.count == 1 ? "" : "s", value_bytes_text(payload, bytes, sizeof(bytes)),
-		scenario->mtu, scenario->cc_text, scenario->seed);
+		scenario->mtu, scenario->cc_text, *scenario->variant ? ", variant " : "", scenario->variant, scenario->seed);
 	for (unsigned i = 0; i < simulation->label_count; i++)
 		fprintf(out, "NOTE: %s\n", simulation->labels[i]);
 }

@@ -179,6 +179,7 @@ void report_json(FILE *out, const struct simulation *simulation, const struct su
 	fputc('{', out);
 	string(&object, "name", simulation->scenario->name);
 	string(&object, "endpoint", simulation->config.endpoint == FABRIC_IDEAL ? "ideal" : "engine");
+	string(&object, "variant", simulation->scenario->variant);
 	string(&object, "cc", simulation->scenario->cc_text);
 	integer(&object, "seed", simulation->scenario->seed);
 	integer(&object, "threads", result->threads);

@@ -6,20 +6,26 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include "sim/variants.h"
 
 struct filling {
 	struct scenario *scenario;
+	const struct document *document;
 	const char *directory;
 	struct document_error *error;
 	const struct document_entry *entry; /* NULL: a default */
+	const char *path;		    /* of the entry's key, also where a variant has it */
 };
+
+/* What is said later holds. */
+enum layer { LAYER_FILE, LAYER_VARIANT, LAYER_COMMAND_LINE };
 
 /* Says what is wrong with the value at hand. */
 static int refuse_value(const struct filling *filling, const struct scenario_key *key, const char *text, const char *what)
 {
 	const struct document_entry *entry = filling->entry;
 
-	return document_refuse(filling->error, entry ? entry->value_at : (struct document_mark){ 0 }, "%s: '%.60s': %.250s",
+	return document_refuse(filling->error, entry ? entry->value_at : (struct document_mark){ 0 }, "%s: '%.60s': %.300s",
 		entry ? entry->path : key->path, text, what);
 }
 
@@ -97,14 +103,26 @@ static int refuse_word(struct filling *filling, const struct scenario_key *key, 
 	return refuse_value(filling, key, text, what);
 }
 
+/* What a key's own function says; on a command line a variant's name is as good as an algorithm's. */
+static int put_by_function(struct filling *filling, const struct scenario_key *key, const char *text)
+{
+	char what[300], variants[200];
+
+	if (!key->set(filling->scenario, text, what, sizeof(what)))
+		return 0;
+	if (strcmp(key->path, "transport.cc") == 0 && filling->entry && filling->entry->value_at.line == 0 &&
+		variants_say(filling->document, text, variants, sizeof(variants)))
+		snprintf(what + strlen(what), sizeof(what) - strlen(what), "; of variants %s", variants);
+	return refuse_value(filling, key, text, what);
+}
+
 static int put_value(struct filling *filling, const struct scenario_key *key, const char *text, char *field)
 {
-	char what[300];
 	uint32_t word;
 	bool flag;
 
 	if (key->set)
-		return key->set(filling->scenario, text, what, sizeof(what)) ? refuse_value(filling, key, text, what) : 0;
+		return put_by_function(filling, key, text);
 	if (key->words && !value_word(key->words, text, &word))
 		return refuse_word(filling, key, text);
 	switch (key->kind) {
@@ -148,6 +166,8 @@ static bool is_section(const char *path)
 {
 	size_t length = strlen(path);
 
+	if (!*path || strcmp(path, "variants") == 0)
+		return true;
 	for (const struct scenario_key *key = scenario_keys; key->path; key++)
 		if (strncmp(key->path, path, length) == 0 && key->path[length] == '.')
 			return true;
@@ -157,9 +177,9 @@ static bool is_section(const char *path)
 static int refuse_unknown(struct filling *filling)
 {
 	const struct document_entry *entry = filling->entry;
-	const char *nearest = scenario_key_nearest(entry->path);
+	const char *nearest = scenario_key_nearest(filling->path);
 
-	if (is_section(entry->path))
+	if (is_section(filling->path))
 		return document_refuse(filling->error, entry->value_at, "%s: '%.60s': keys belong here (verbena sim --keys)",
 			entry->path, entry->value);
 	return document_refuse(filling->error, entry->key_at, "%s: there is no such key; %s%s%s", entry->path,
@@ -179,9 +199,9 @@ static int put_entry(struct filling *filling, bool is_first)
 	const struct document_entry *entry = filling->entry;
 	uint32_t index;
 	bool is_all;
-	const struct scenario_key *key = scenario_key_find(entry->path, &index, &is_all);
+	const struct scenario_key *key = scenario_key_find(filling->path, &index, &is_all);
 
-	if (!key && !*entry->value && is_section(entry->path))
+	if (!key && !*entry->value && is_section(filling->path))
 		return 0; /* "capture:" with nothing below it */
 	if (!key)
 		return refuse_unknown(filling);
@@ -200,18 +220,87 @@ static int put_entry(struct filling *filling, bool is_first)
 	return put_value(filling, key, entry->value, (char *)filling->scenario + key->offset + index * key->stride);
 }
 
+/* The path of an entry's key, if the entry is of that layer; NULL. What the command line has instead of the file's stands in
+ * both: elements of a list are counted in the file's order. */
+static const char *path_in(const struct document_entry *entry, enum layer layer, const char *variant)
+{
+	const char *key = variant_key(entry->path);
+
+	if (layer == LAYER_VARIANT)
+		return key && variant_owns(entry->path, variant) ? key : NULL;
+	bool is_there = layer == LAYER_FILE ? entry->key_at.line != 0 : entry->value_at.line == 0;
+	return is_there && !key ? entry->path : NULL;
+}
+
+static int put_layer(struct filling *filling, enum layer layer, const char *variant, bool is_first)
+{
+	const struct document *document = filling->document;
+	int rc = 0;
+
+	for (unsigned i = 0; !rc && i < document->count; i++) {
+		filling->entry = &document->entries[i];
+		filling->path = path_in(filling->entry, layer, variant);
+		rc = filling->path ? put_entry(filling, is_first) : 0;
+	}
+	return rc;
+}
+
+static int put_layers(struct filling *filling, enum layer last, const char *variant)
+{
+	*filling->scenario = (struct scenario){ 0 };
+	filling->entry = NULL;
+	int rc = put_defaults(filling);
+	for (int is_first = 1; !rc && is_first >= 0; is_first--)
+		for (enum layer layer = 0; !rc && layer <= last; layer++)
+			rc = put_layer(filling, layer, variant, is_first);
+	return rc;
+}
+
+/* Each of all variants' entries alone: also of those that are not chosen. */
+static int check_variants(struct filling *filling)
+{
+	const struct document *document = filling->document;
+	int rc = put_layers(filling, LAYER_FILE, NULL);
+
+	for (unsigned i = 0; !rc && i < document->count; i++) {
+		filling->entry = &document->entries[i];
+		filling->path = variant_key(filling->entry->path);
+		if (!filling->path)
+			continue;
+		if (strcmp(filling->path, "variant") == 0)
+			return document_refuse(filling->error, filling->entry->key_at, "%s: a variant chooses no other",
+				filling->entry->path);
+		rc = put_entry(filling, true);
+		if (!rc)
+			rc = put_entry(filling, false);
+	}
+	return rc;
+}
+
+/* The name of the variant that is chosen, or "". */
+static int find_variant(const struct document *document, const char **name, struct document_error *error)
+{
+	const struct document_entry *entry = document_find(document, "variant");
+	char there[300];
+
+	*name = entry ? entry->value : "";
+	if (!**name || variant_exists(document, *name))
+		return 0;
+	variants_say(document, *name, there, sizeof(there));
+	return document_refuse(error, entry->value_at, "variant: '%.60s': there is no such variant; %s", *name, there);
+}
+
 int scenario_fill(struct scenario *scenario, const struct document *document, const char *directory,
 	struct document_error *error)
 {
-	struct filling filling = { scenario, directory, error, NULL };
+	struct filling filling = { scenario, document, directory, error, NULL, NULL };
+	const char *variant;
 
-	*scenario = (struct scenario){ 0 };
-	int rc = put_defaults(&filling);
-	for (int is_first = 1; !rc && is_first >= 0; is_first--)
-		for (unsigned i = 0; !rc && i < document->count; i++) {
-			filling.entry = &document->entries[i];
-			rc = put_entry(&filling, is_first);
-		}
+	int rc = check_variants(&filling);
+	if (!rc)
+		rc = find_variant(document, &variant, error);
+	if (!rc)
+		rc = put_layers(&filling, LAYER_COMMAND_LINE, variant);
 	if (!rc && !*scenario->topology.kind && !*scenario->topology_file)
 		return document_refuse(error, (struct document_mark){ 0 }, "network.topology or network.file is missing");
 	return rc;

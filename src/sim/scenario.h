@@ -29,6 +29,7 @@ struct scenario_workload {
 
 struct scenario {
 	char name[128];
+	char variant[64]; /* that is laid over the rest (variants.h); "": none */
 	/* network */
 	char topology_file[PATH_MAX]; /* instead of the topology's kind */
 	struct topology topology;
@@ -78,7 +79,8 @@ const char *scenario_key_nearest(const char *path);
 /* For people: every key with its unit, default and meaning. */
 void scenario_keys_print(FILE *out);
 
-/* The defaults, then all entries. Paths in a file are relative to its directory, those of a command line to none. -EINVAL. */
+/* The defaults, then all entries: the file's, those of the variant that is chosen, the command line's. Those of the other
+ * variants are checked. Paths in a file are relative to its directory, those of a command line to none. -EINVAL. */
 int scenario_fill(struct scenario *scenario, const struct document *document, const char *directory,
 	struct document_error *error);
 

@@ -5,6 +5,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include "sim/variants.h"
 
 /* FILE:LINE:COLUMN: what is wrong; what came by the command line has no line. */
 static int refuse(const char *file, const struct document_error *error)
@@ -37,13 +38,23 @@ static int set(struct document *document, const struct sim_setting *setting)
 	return document_set(document, path, setting->value);
 }
 
-static int apply(struct document *document, const struct sim_setting *settings, unsigned count)
+/* All but the congestion control, of which the last holds. */
+static int apply(struct document *document, const struct sim_setting *settings, unsigned count, const char **cc)
 {
 	int error = 0;
 
 	for (unsigned i = 0; !error && i < count; i++)
-		error = set(document, &settings[i]);
+		if (strcmp(settings[i].key, "transport.cc") == 0)
+			*cc = settings[i].value;
+		else
+			error = set(document, &settings[i]);
 	return error;
+}
+
+/* A variant's name chooses the variant, any other is an algorithm's. */
+static int apply_cc(struct document *document, const char *cc)
+{
+	return cc ? document_set(document, variant_exists(document, cc) ? "variant" : "transport.cc", cc) : 0;
 }
 
 static int read_scenario(struct session *session, const char *file, const struct sim_options *options,
@@ -53,13 +64,16 @@ static int read_scenario(struct session *session, const char *file, const struct
 	struct document_error error = { 0 };
 	const char *slash = strrchr(file, '/');
 	char directory[PATH_MAX];
+	const char *cc = NULL;
 	int rc = scenario_read_file(&document, file, &error);
 
 	snprintf(directory, sizeof(directory), "%.*s", slash ? (int)(slash - file) + !(slash - file) : 0, file);
 	if (!rc)
-		rc = apply(&document, options->settings, options->setting_count);
+		rc = apply(&document, options->settings, options->setting_count, &cc);
 	if (!rc)
-		rc = apply(&document, settings, count);
+		rc = apply(&document, settings, count, &cc);
+	if (!rc)
+		rc = apply_cc(&document, cc);
 	if (!rc)
 		rc = scenario_fill(session->scenario, &document, directory, &error);
 	document_free(&document);

@@ -183,6 +183,26 @@ class Sim(unittest.TestCase):
         said = self.sim(self.scenario(), "--cc", "bbr", status=2).stderr
         self.assertIn('no congestion control "bbr"; there are none, window', said)
 
+    def test_variants__are_chosen_by_name_and_told(self):
+        scenario = self.scenario(TINY + "transport: {mtu: 1024}\nvariants:\n  small: {transport: {mtu: 256}}\n"
+                                 "  window: {transport: {mtu: 512, cc: window}}\n")
+        for arguments, wanted in (((), ("", "none", 1024)), (("--cc", "small"), ("small", "none", 256)),
+                                  (("--set", "variant=window"), ("window", "window", 512)),
+                                  (("--cc", "small", "--cc", "window"), ("window", "window", 512)),
+                                  (("--cc", "small", "--set", "transport.mtu=4096"), ("small", "none", 4096)),
+                                  (("--set", "variant=small", "--cc", "none"), ("small", "none", 256))):
+            result = self.json(scenario, *arguments)
+            self.assertEqual((result["variant"], result["cc"], result["mtu"]), wanted)
+        self.assertIn("cc none, variant small, seed", self.sim(scenario, "--cc", "small").stdout)
+        runs = self.json("--compare", scenario, "transport.cc=none,small,window")
+        self.assertEqual([(run["result"]["variant"], run["result"]["mtu"]) for run in runs],
+                         [("", 1024), ("small", 256), ("window", 512)])
+        runs = self.json("--compare", scenario, "variant=small,window")
+        self.assertEqual([run["result"]["mtu"] for run in runs], [256, 512])
+        self.assertIn("of variants there are small, window; did you mean small?",
+                      self.sim(scenario, "--cc", "smal", status=2).stderr)
+        self.assertIn("no such variant; there are small, window\n", self.sim(scenario, "--set", "variant=x", status=2).stderr)
+
     def test_errors__name_file_line_and_column(self):
         scenario = self.scenario("network:\n  topologi: torus\n")
         self.assertEqual(self.sim(scenario, status=2).stderr.split(": ")[0], f"{scenario}:2:3")

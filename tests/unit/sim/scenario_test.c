@@ -102,6 +102,56 @@ static void scenario__a_command_line_is_checked_as_a_file_is(void **state)
 	assert_int_equal(error.at.line, 0);
 }
 
+static const char with_variants[] = "network: {topology: switch, switch: {buffer: 1MB, classes: {all: {weight: 2}, 0: {weight: 3}}}}\n"
+				    "transport: {mtu: 1024, ack-every: 4}\n"
+				    "workload: [{kind: incast}]\n"
+				    "variants:\n"
+				    "  small: {transport: {mtu: 512}, network: {switch: {profile: tomahawk}}}\n"
+				    "  large: {transport: {mtu: 2048}, workload: [{kind: permutation}, {file: more.csv}]}\n"
+				    "  fair: {network: {switch: {classes: {all: {weight: 1}}}}}\n"
+				    "  same:\n";
+
+static void variant__is_laid_over_the_rest(void **state)
+{
+	assert_int_equal(fill(with_variants, NULL, NULL), 0);
+	assert_int_equal(scenario->mtu, 1024);
+	assert_string_equal(scenario->variant, "");
+	assert_int_equal(fill(with_variants, "variant", "same"), 0);
+	assert_int_equal(scenario->mtu, 1024);
+	assert_int_equal(fill(with_variants, "variant", "small"), 0);
+	assert_int_equal(scenario->mtu, 512);
+	assert_int_equal(scenario->ack_every, 4);
+	assert_string_equal(scenario->variant, "small");
+	assert_string_equal(scenario->topology.profile.name, "tomahawk");
+	assert_true(scenario->topology.profile.buffer_bytes == 1000000); /* a profile is less than what is said of one thing */
+	assert_int_equal(fill(with_variants, "variant", "large"), 0);
+	assert_int_equal(scenario->mtu, 2048);
+	assert_int_equal(scenario->workload_count, 2);
+	assert_string_equal(scenario->workloads[0].workload.kind, "permutation");
+	assert_string_equal(scenario->workloads[1].file, "some/where/more.csv");
+	assert_int_equal(fill(with_variants, "variant", "fair"), 0);
+	assert_int_equal(scenario->topology.profile.classes[0].weight, 1);
+}
+
+/* And may change a variant. */
+static void command_line__is_more_than_a_variant(void **state)
+{
+	char text[1000];
+	snprintf(text, sizeof(text), "%svariant: small\n", with_variants);
+	assert_int_equal(fill(text, "transport.mtu", "4096"), 0);
+	assert_int_equal(scenario->mtu, 4096);
+	assert_string_equal(scenario->variant, "small");
+	assert_int_equal(fill(text, "variants.small.transport.mtu", "256"), 0);
+	assert_int_equal(scenario->mtu, 256);
+	assert_int_equal(fill(text, "network.switch.classes.all.weight", "7"), 0);
+	assert_int_equal(scenario->topology.profile.classes[0].weight, 7);
+	assert_int_equal(fill("network: {topology: switch}\nworkload: [{kind: incast}, {kind: incast}]\n", "workload.0.kind",
+				 "permutation"), 0);
+	assert_int_equal(scenario->workload_count, 2); /* and elements of lists are counted as before */
+	assert_int_equal(fill(text, "transport.cc", "smal"), -EINVAL);
+	assert_non_null(strstr(error.text, "of variants there are small, large, fair, same; did you mean small?"));
+}
+
 static void scenario__what_is_wrong_has_a_place_and_a_cure(void **state)
 {
 	static const struct {
@@ -128,6 +178,13 @@ static void scenario__what_is_wrong_has_a_place_and_a_cure(void **state)
 		{ "network: {switch: {classes: {8: {weight: 1}}}}\n", 1, 34, "there are only 8" },
 		{ "network: {switch: {profile: abacus}}\n", 1, 29, "no such profile of a switch; there are" },
 		{ "network: {dimensions: [4, 0]}\n", 1, 23, "write [4, 4, 4]" },
+		{ "variants: {a: {transport: {mtu: 16}}}\n", 1, 33, "variants.a.transport.mtu: '16': write one from 64 B" },
+		{ "variants: {a: {transport: {mtus: 1}}}\n", 1, 28, "variants.a.transport.mtus: there is no such key; did you mean transport.mtu?" },
+		{ "variants: {a: {variant: b}}\n", 1, 16, "a variant chooses no other" },
+		{ "variants: {a: {variants: {b: {name: x}}}}\n", 1, 31, "there is no such key" },
+		{ "variants: {a: 3}\n", 1, 15, "keys belong here" },
+		{ "variants: a\n", 1, 11, "keys belong here" },
+		{ "variant: fist\nvariants: {first: {name: x}}\n", 1, 10, "no such variant; there are first; did you mean first?" },
 		{ "run: {seed: 1}\n", 0, 0, "network.topology or network.file is missing" },
 	};
 	for (size_t i = 0; i < COUNT_OF(wrong); i++) {
@@ -162,6 +219,8 @@ int main(void)
 		cmocka_unit_test(scenario__values_arrive_where_they_belong),
 		cmocka_unit_test(scenario__a_profile_is_set_before_what_changes_it),
 		cmocka_unit_test(scenario__a_command_line_is_checked_as_a_file_is),
+		cmocka_unit_test(variant__is_laid_over_the_rest),
+		cmocka_unit_test(command_line__is_more_than_a_variant),
 		cmocka_unit_test(scenario__what_is_wrong_has_a_place_and_a_cure),
 		cmocka_unit_test(keys__fit_their_fields),
 	};
