@@ -184,6 +184,8 @@ bool vb_driver_turn(struct vb_driver *d, unsigned looks)
 	d->turned_at = now;
 	if (looks & VB_PORT_IS_QUIET)
 		d->port_seen_at = now;
+	if (vb_deadline_due(vb_port_next_deadline(d->port), now)) /* of which its descriptors know nothing */
+		looks |= VB_LOOKS_AT_PORT;
 	if (looks & VB_LOOKS_AT_BELLS)
 		vb_neighbours_hear(d);
 	vb_neighbours_be_patient(d, now);

@@ -34,6 +34,8 @@ struct memory_port {
 	struct vb_receipt sent[MEMORY_PORT_ROOM], finished[MEMORY_PORT_ROOM];
 	unsigned sent_count, most_held;
 	bool is_stopped; /* nothing leaves; under mutex, as the inbox */
+	vb_time holds_back; /* what has come is given out so much later, of which the descriptor says nothing; 0: at once */
+	struct vb_deadline due;
 	struct memory_letter *inbox; /* ring of MEMORY_PORT_INBOX */
 	unsigned head, next, tail;   /* free running: oldest that is lent, next to give out, next free */
 	uint64_t counters[VB_PORT_COUNTER_COUNT];
@@ -104,6 +106,11 @@ static inline unsigned memory_port_receive(struct vb_port *port, vb_time now)
 	p->head = p->next;
 	unsigned count = p->tail - p->next;
 	pthread_mutex_unlock(p->mutex);
+	if (count && p->holds_back && !p->due.is_set)
+		p->due = (struct vb_deadline){ vb_time_add(now, p->holds_back), true };
+	if (p->due.is_set && !vb_deadline_due(p->due, now))
+		return 0;
+	p->due.is_set = false;
 	return count;
 }
 
@@ -158,7 +165,7 @@ static inline unsigned memory_port_fds(const struct vb_port *port, int fds[VB_PO
 
 static inline struct vb_deadline memory_port_next_deadline(const struct vb_port *port)
 {
-	return (struct vb_deadline){ 0 };
+	return memory_port_of(port)->due;
 }
 
 static inline void memory_port_counters(const struct vb_port *port, uint64_t values[VB_PORT_COUNTER_COUNT])
