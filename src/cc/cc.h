@@ -42,9 +42,18 @@ struct vb_cc_parameter {
 
 #define VB_CC_PARAMETERS_MAX 24
 
+/* What tells an algorithm of congestion; without all of it, it is as good as none. */
+enum {
+	VB_CC_BY_LOSSES = 1,
+	VB_CC_BY_MARKS = 2, /* and CNPs */
+	VB_CC_BY_DELAY = 4,
+	VB_CC_BY_TELEMETRY = 8,
+};
+
 struct vb_cc_algorithm {
 	const char *name;
 	const char *help;
+	uint8_t goes_by; /* a mask of these */
 	uint32_t state_bytes; /* of a QP; made zeroed, see vb_cc_state */
 	void (*init)(struct vb_cc *cc, vb_time now); /* window_bytes is the first window already, not paced, no timer */
 	/* NULL: does not want to know. */

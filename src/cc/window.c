@@ -69,6 +69,7 @@ static void on_signal(struct vb_cc *cc, const struct vb_cc_signal *signal)
 const struct vb_cc_algorithm vb_cc_window = {
 	.name = "window",
 	.help = "slow start, halved on loss and on CNP, then grown by 4 KiB a window",
+	.goes_by = VB_CC_BY_LOSSES | VB_CC_BY_MARKS,
 	.state_bytes = sizeof(struct state),
 	.init = init,
 	.on_signal = on_signal,

@@ -29,9 +29,9 @@ uint32_t buffer_largest_packet(const struct fabric_config *config)
 	return config->ack_overhead > data ? config->ack_overhead : data;
 }
 
-static uint64_t headroom_of(
-	const struct fabric_config *config, uint32_t link, const struct switch_profile *profile)
+uint64_t buffer_headroom(const struct fabric_config *config, uint32_t link)
 {
+	const struct switch_profile *profile = network_profile(config->network, config->network->links[link].to);
 	return profile->headroom_bytes ? profile->headroom_bytes : pfc_headroom(config, link);
 }
 
@@ -44,7 +44,7 @@ static uint64_t kept_aside(const struct fabric_config *config, uint32_t at_switc
 	uint64_t kept = 0;
 	for (uint32_t i = 0; i < its->port_count; i++) {
 		uint32_t in_link = network->links[network->ports[its->first_port + i]].reverse;
-		const uint64_t headroom = headroom_of(config, in_link, profile) + buffer_largest_packet(config);
+		const uint64_t headroom = buffer_headroom(config, in_link) + buffer_largest_packet(config);
 		for (uint32_t class = 0; class < profile->class_count; class++)
 			kept += profile->reserved_bytes + (pfc_is_lossless(profile, class) ? headroom : 0);
 	}
@@ -54,6 +54,17 @@ static uint64_t kept_aside(const struct fabric_config *config, uint32_t at_switc
 static bool has_buffer(const struct switch_profile *profile)
 {
 	return profile->flow_control != FLOW_DROPS || (profile->buffer_bytes && !profile->port_bytes);
+}
+
+uint64_t buffer_shared(const struct fabric_config *config, uint32_t at_switch)
+{
+	const struct network *network = config->network;
+	const struct switch_profile *profile = &network->profiles[network->switches[at_switch].profile];
+	bool is_bounded = has_buffer(profile) && profile->buffer_bytes && profile->flow_control != FLOW_CREDITS;
+	uint64_t kept = is_bounded ? kept_aside(config, at_switch) : 0;
+	if (!is_bounded)
+		return UINT64_MAX;
+	return kept < profile->buffer_bytes ? profile->buffer_bytes - kept : 0;
 }
 
 /* Of times after which something happens again, and that a frame can say. */
@@ -109,7 +120,7 @@ static int open_ingress(struct fabric *fabric, uint32_t number, const struct swi
 		return -ENOMEM;
 	ingress->profile = profile;
 	ingress->at_switch = network_index(fabric->network->links[number].to);
-	ingress->headroom_bytes = headroom_of(fabric->config, number, profile);
+	ingress->headroom_bytes = buffer_headroom(fabric->config, number);
 	for (uint32_t class = 0; class < profile->class_count; class++) {
 		ingress->classes[class].alpha = buffer_alpha(fabric->network, number, profile, class);
 		ingress->classes[class].blocks_freed = profile->credit_bytes / CREDIT_BLOCK;
@@ -121,11 +132,8 @@ static int open_ingress(struct fabric *fabric, uint32_t number, const struct swi
 int buffers_open(struct fabric *fabric)
 {
 	const struct network *network = fabric->network;
-	for (uint32_t i = 0; i < network->switch_count; i++) {
-		const struct switch_profile *profile = &network->profiles[network->switches[i].profile];
-		bool is_bounded = profile->buffer_bytes && profile->flow_control != FLOW_CREDITS;
-		fabric->buffers[i].shared = is_bounded ? profile->buffer_bytes - kept_aside(fabric->config, i) : UINT64_MAX;
-	}
+	for (uint32_t i = 0; i < network->switch_count; i++)
+		fabric->buffers[i].shared = buffer_shared(fabric->config, i);
 	for (uint32_t i = 0; i < network->link_count; i++) {
 		const struct switch_profile *profile = network_profile(network, network->links[i].to);
 		if (profile && has_buffer(profile) && open_ingress(fabric, i, profile))

@@ -34,6 +34,10 @@ uint32_t buffer_alpha(
 /* -EINVAL and why: a buffer has no room for what its ports need. */
 int buffer_check(const struct fabric_config *config, char *why, unsigned why_size);
 uint32_t buffer_largest_packet(const struct fabric_config *config); /* bytes on the wire */
+/* Of a link to a switch: for what still comes after a pause is due, of each lossless class. */
+uint64_t buffer_headroom(const struct fabric_config *config, uint32_t link);
+/* What is neither headroom nor reserved; UINT64_MAX: no bound. */
+uint64_t buffer_shared(const struct fabric_config *config, uint32_t at_switch);
 int buffers_open(struct fabric *fabric); /* -ENOMEM */
 void buffers_close(struct fabric *fabric);
 

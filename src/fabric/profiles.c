@@ -33,12 +33,13 @@ static const struct {
 		"run)\n"
 		"reserved_bytes 4 KiB, resume_offset 3 KiB: published (the same, switch-mmu.cc)\n"
 		"alpha 1/8 at hosts' rate: published (the same, third.cc, which doubles it with the rate)\n"
-		"headroom_bytes of each link's own: published as thrice rate x delay; here what the link needs\n"
+		"pauses, all classes of data alike: published (the same)\n"
+		"headroom_bytes of each link's own: published (the same) as thrice rate x delay; assumed: what the link needs\n"
 		"marks from 400 kB, all from 1600 kB at 100 Gb/s, 20% between: published (the same, as it was run)\n"
 		"latency 0, store and forward: published (the same)\n" },
 	{ { .name = "ideal", .class_count = 1 },
 		"Nothing is ever dropped, paused or marked.\n"
-		"buffer_bytes without bound, latency 0, store and forward: assumed\n" },
+		"buffer_bytes without bound, latency 0, store and forward, no marks: assumed\n" },
 	{ { .name = "tomahawk",
 		  .buffer_bytes = 16 * MIB,
 		  .latency = 500 * VB_NS,
@@ -56,7 +57,7 @@ static const struct {
 		"buffer_bytes 16 MiB: published (people.ucsc.edu/~warner/Bufs), there in four parts of 4 MiB; as one: "
 		"assumed\n"
 		"latency 500 ns: published (blog.ipspace.net 2015/12, Broadcom Tomahawk 101)\n"
-		"cut-through: assumed\n"
+		"cut-through, pauses, headroom_bytes of what each link needs: assumed\n"
 		"alpha, reserved_bytes, resume_offset: assumed, those of hpcc\n"
 		"marks from 150 kB, all from 1500 kB, 1% between: assumed\n" },
 	{ { .name = "spectrum",
@@ -76,6 +77,7 @@ static const struct {
 		"buffer_bytes 42 MiB, fully shared: published (of the SN3700, router-switch.com)\n"
 		"latency 300 ns: published (Linley Newsletter, July 31, 2017)\n"
 		"cut-through: published (the same)\n"
+		"pauses, headroom_bytes of what each link needs: assumed\n"
 		"alpha, reserved_bytes, resume_offset: assumed, those of hpcc\n"
 		"marks from 150 kB, all from 1500 kB, 1% between: assumed\n" },
 	{ { .name = "quantum",
@@ -109,7 +111,7 @@ static const struct {
 		"from memory to memory without a switch; published are 0.8 us for ib_send_lat (perftest reports)\n"
 		"pcie_bits_per_second 400 Gb/s: assumed, of 504 Gb/s that PCIe 5.0 x16 has before headers: published "
 		"(PCI-SIG)\n"
-		"host_latency 0: assumed, as the published 0.8 us have it in them\n" },
+		"host_latency 0: assumed, as those 0.8 us have it in them\n" },
 };
 
 enum { SWITCHES = sizeof(switches) / sizeof(switches[0]), NICS = sizeof(nics) / sizeof(nics[0]) };

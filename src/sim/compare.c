@@ -8,7 +8,7 @@
 #include "sim/report.h"
 #include "sim/session.h"
 
-enum { MAX_AXES = 8, MAX_RUNS = 1000, MAX_NAME = 160 };
+enum { MAX_AXES = 8, MAX_RUNS = 1000, MAX_NAME = 160, MAX_TOLD = 64 };
 
 struct axis {
 	char text[2000]; /* key, values: each ends with a zero */
@@ -23,6 +23,9 @@ struct comparison {
 	struct axis axes[MAX_AXES];
 	unsigned done;
 	int worst;
+	/* Each warning is told once. */
+	char told[MAX_TOLD][WARNING_BYTES];
+	unsigned told_count;
 };
 
 static int refuse(const char *argument, const char *what)
@@ -138,6 +141,24 @@ static void put_object(const struct comparison *comparison, const char *name, co
 	printf("}");
 }
 
+static bool is_told(const struct comparison *comparison, const char *text)
+{
+	for (unsigned i = 0; i < comparison->told_count; i++)
+		if (strcmp(comparison->told[i], text) == 0)
+			return true;
+	return false;
+}
+
+static void put_warnings(struct comparison *comparison, const char *name, const struct warnings *warnings)
+{
+	for (unsigned i = 0; i < warnings->count && comparison->told_count < MAX_TOLD; i++) {
+		if (is_told(comparison, warnings->texts[i]))
+			continue;
+		strcpy(comparison->told[comparison->told_count++], warnings->texts[i]);
+		fprintf(stderr, "verbena sim: %s: warning: %s\n", name, warnings->texts[i]);
+	}
+}
+
 static void run(struct comparison *comparison, const char *file, const struct sim_setting *settings)
 {
 	struct session session;
@@ -145,8 +166,10 @@ static void run(struct comparison *comparison, const char *file, const struct si
 	int status = session_open(&session, file, comparison->options, settings, comparison->axis_count);
 
 	name_run(comparison, file, settings, name);
-	if (!status)
+	if (!status) {
+		put_warnings(comparison, name, &session.simulation.warnings);
 		status = session_run(&session, comparison->options);
+	}
 	if (!status) {
 		status = session_status(&session);
 		if (comparison->options->is_json)

@@ -254,6 +254,7 @@ const struct scenario_key scenario_keys[] = {
 	{ .path = NULL },
 };
 /* clang-format on */
+_Static_assert(sizeof(scenario_keys) / sizeof(scenario_keys[0]) <= SCENARIO_KEYS, "each has a bit");
 
 /* Does a path fit a key's? The numbers of a list may be left out where it has one element: workload.bytes. */
 static bool fits(const char *pattern, const char *path, uint32_t *index, bool *is_all)
@@ -288,6 +289,15 @@ const struct scenario_key *scenario_key_find(const char *path, uint32_t *index, 
 		if (fits(key->path, path, index, is_all))
 			return key;
 	return NULL;
+}
+
+bool scenario_is_given(const struct scenario *scenario, const char *path)
+{
+	size_t number = 0;
+
+	while (scenario_keys[number].path && strcmp(scenario_keys[number].path, path) != 0)
+		number++;
+	return scenario->given[number / 64] >> number % 64 & 1;
 }
 
 static const char *last_part(const char *path)

@@ -47,6 +47,17 @@ static void put_labels(struct object *object, const struct simulation *simulatio
 	fputc(']', object->out);
 }
 
+static void put_warnings(struct object *object, const struct warnings *warnings)
+{
+	field(object, "warnings");
+	fputc('[', object->out);
+	for (unsigned i = 0; i < warnings->count; i++) {
+		fputs(i ? ", " : "", object->out);
+		vb_json_string(object->out, warnings->texts[i]);
+	}
+	fputc(']', object->out);
+}
+
 static void put_links(struct object *object, const char *name, const struct simulation *simulation, const uint32_t *links,
 	uint32_t count)
 {
@@ -187,6 +198,7 @@ void report_json(FILE *out, const struct simulation *simulation, const struct su
 	integer(&object, "mtu", simulation->config.mtu);
 	integer(&object, "ack_every", simulation->config.ack_every);
 	put_labels(&object, simulation);
+	put_warnings(&object, &simulation->warnings);
 	string(&object, "end", report_end_name(result->end));
 	string(&object, "end_text", fabric_end_text(result->end));
 	integer(&object, "ended_at_ps", (uint64_t)result->ended_at);

@@ -209,6 +209,7 @@ static int put_entry(struct filling *filling, bool is_first)
 		return 0;
 	if (!*entry->value)
 		return document_refuse(filling->error, entry->value_at, "%s: a value is missing: %s", entry->path, key->help);
+	filling->scenario->given[(key - scenario_keys) / 64] |= (uint64_t)1 << (key - scenario_keys) % 64;
 	uint32_t *count = count_of(filling->scenario, key);
 	if (is_all && !count)
 		return put_into_all(filling, key, entry->value);

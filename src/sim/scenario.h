@@ -15,7 +15,7 @@
 #include "sim/document.h"
 #include "sim/value.h"
 
-enum { SCENARIO_WORKLOADS = 32, SCENARIO_FAULTS = 64 };
+enum { SCENARIO_WORKLOADS = 32, SCENARIO_FAULTS = 64, SCENARIO_KEYS = 256 };
 
 struct scenario_fault {
 	char link[64]; /* link.h */
@@ -52,6 +52,7 @@ struct scenario {
 	vb_time limit, stall;
 	/* capture */
 	char captured[2000]; /* links, parted by commas */
+	uint64_t given[SCENARIO_KEYS / 64]; /* a bit for each of scenario_keys that the file or the command line has */
 };
 
 /* One key. A star in its path stands for a number: of a fault, a workload, a traffic class ("all" for all of them). */
@@ -74,6 +75,8 @@ extern const struct scenario_key scenario_keys[];
 
 /* Of an entry's path, with the numbers in it; is_all: "all" stands for them. NULL: there is none. */
 const struct scenario_key *scenario_key_find(const char *path, uint32_t *index, bool *is_all);
+/* Does the scenario say it itself? Of one of the table's paths. */
+bool scenario_is_given(const struct scenario *scenario, const char *path);
 /* The key that one may have meant; NULL. */
 const char *scenario_key_nearest(const char *path);
 /* For people: every key with its unit, default and meaning. */

@@ -64,6 +64,9 @@ static int run_one(const struct sim_options *options)
 	FILE *csv = NULL;
 	int status = session_open(&session, options->arguments[0], options, NULL, 0);
 
+	for (unsigned i = 0; !status && i < session.simulation.warnings.count; i++)
+		fprintf(stderr, "verbena sim: warning: %s\n", session.simulation.warnings.texts[i]);
+
 	if (!status && options->csv && !(csv = fopen(options->csv, "we"))) /* before the run, which may be long */
 		status = complain(options->csv, -errno);
 	if (!status)

@@ -182,6 +182,7 @@ int simulation_prepare(struct simulation *simulation, const struct scenario *sce
 		return rc;
 	configure(simulation);
 	add_labels(simulation);
+	warnings_find(simulation);
 	return 0;
 }
 

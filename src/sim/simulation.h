@@ -6,6 +6,7 @@
 #include <stdint.h>
 #include "fabric/fabric.h"
 #include "sim/scenario.h"
+#include "sim/warnings.h"
 
 enum { SIMULATION_LABELS = 4 };
 
@@ -22,6 +23,7 @@ struct simulation {
 	/* What a reader must know before he believes a figure. */
 	const char *labels[SIMULATION_LABELS];
 	unsigned label_count;
+	struct warnings warnings;
 };
 
 /* Network, flows and transport. flow_file: instead of the scenario's workloads, or NULL. -EINVAL and why, -ENOMEM; to be

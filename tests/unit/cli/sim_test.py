@@ -203,6 +203,25 @@ class Sim(unittest.TestCase):
                       self.sim(scenario, "--cc", "smal", status=2).stderr)
         self.assertIn("no such variant; there are small, window\n", self.sim(scenario, "--set", "variant=x", status=2).stderr)
 
+    def test_warnings__are_said_once_and_to_scripts(self):
+        scenario = self.scenario(TINY + "transport: {first-window: 2MB, largest-window: 1MB}\n")
+        done = self.sim("--json", scenario)
+        [warning] = json.loads(done.stdout)["warnings"]
+        self.assertIn("flows begin with the largest", warning)
+        self.assertEqual(done.stderr, f"verbena sim: warning: {warning}\n")
+        done = self.sim("--json", "--compare", scenario, "transport.cc=none,window")
+        self.assertEqual([run["result"]["warnings"] for run in json.loads(done.stdout)], [[warning], [warning]])
+        self.assertEqual(done.stderr, f"verbena sim: cc=none: warning: {warning}\n")
+        self.assertEqual(self.json(self.scenario())["warnings"], [])
+
+    def test_warned__headroom_loses_packets_and_what_is_wanted_does_not(self):
+        incast = self.root / "examples/incast.yaml"
+        done = self.sim("--json", incast, "--set", "network.switch.headroom=1kB", status=3)
+        needed = re.search(r"headroom is 1 kB, and endpoint 0 up needs ([0-9.]+) kB", done.stderr)[1]
+        self.assertGreater(json.loads(done.stdout)["lossless_drops"], 0)
+        done = self.sim("--json", incast, "--set", f"network.switch.headroom={float(needed) + 0.01:.2f}kB")
+        self.assertEqual((json.loads(done.stdout)["lossless_drops"], done.stderr), (0, ""))
+
     def test_errors__name_file_line_and_column(self):
         scenario = self.scenario("network:\n  topologi: torus\n")
         self.assertEqual(self.sim(scenario, status=2).stderr.split(": ")[0], f"{scenario}:2:3")

@@ -1,30 +1,118 @@
 #include "fabric/profile.h"
 #include "../unit.h"
 
-/* What it is, then numbers, of which each line, or the one that goes on from it, says where they are from. */
-static void sources_are_said(const char *sources)
+/* A line says where its numbers are from; what is published, in brackets, where. NULL: it does. */
+static const char *wrong_with_line(const char *line)
+{
+	const char *published = strstr(line, "published");
+	if (!published && !strstr(line, "measured") && !strstr(line, "assumed"))
+		return "does not say where from";
+	return published && !strchr(published, '(') && !strstr(published, "the same") ? "does not say where it is published" : NULL;
+}
+
+struct number {
+	const char *name;
+	bool is_there;
+};
+
+/* What it is, then lines of which each says where its numbers are from, and each number is in one. NULL: so it is. */
+static const char *wrong_with(const char *sources, const struct number *numbers, size_t count, char *why, size_t size)
 {
 	const char *line = strchr(sources, '\n');
-	assert_non_null(line);
-	assert_true(line[1] != 0);
+	if (!line || !line[1])
+		return "has no sources";
 	for (line++; *line; line = strchr(line, '\n') + 1) {
 		char text[200];
 		size_t length = strcspn(line, "\n");
-		assert_true(length < sizeof(text) && line[length] == '\n');
+		if (length >= sizeof(text) || line[length] != '\n')
+			return "has a line without an end";
 		snprintf(text, sizeof(text), "%.*s", (int)length, line);
-		if (!strstr(text, "measured") && !strstr(text, "published") && !strstr(text, "assumed"))
-			fail_msg("\"%s\" does not say where from", text);
+		const char *wrong = wrong_with_line(text);
+		if (wrong) {
+			snprintf(why, size, "\"%s\" %s", text, wrong);
+			return why;
+		}
 	}
+	for (size_t i = 0; i < count; i++)
+		if (numbers[i].is_there && !strstr(strchr(sources, '\n'), numbers[i].name)) {
+			snprintf(why, size, "does not say where %s is from", numbers[i].name);
+			return why;
+		}
+	return NULL;
+}
+
+static const char *wrong_with_switch(const struct switch_profile *profile, const char *sources, char *why, size_t size)
+{
+	const struct class_profile *class = &profile->classes[0];
+	const struct number numbers[] = {
+		{ "buffer_bytes", profile->buffer_bytes },
+		{ "port_bytes", profile->port_bytes },
+		{ "cut-through", profile->is_cut_through },
+		{ "store and forward", !profile->is_cut_through },
+		{ "latency", true },
+		{ "pauses", profile->flow_control == FLOW_PFC },
+		{ "credits", profile->flow_control == FLOW_CREDITS },
+		{ "credit_bytes", profile->credit_bytes },
+		{ "reserved_bytes", profile->reserved_bytes },
+		{ "headroom_bytes", profile->flow_control == FLOW_PFC },
+		{ "resume_offset", profile->resume_offset },
+		{ "pause_quanta", profile->pause_quanta },
+		{ "watchdog", profile->watchdog },
+		{ "alpha", class->alpha != 0 },
+		{ "marks", true },
+		{ "limit_bytes", class->limit_bytes },
+	};
+	return wrong_with(sources, numbers, COUNT_OF(numbers), why, size);
+}
+
+static const char *wrong_with_nic(const struct nic_profile *profile, const char *sources, char *why, size_t size)
+{
+	const struct number numbers[] = {
+		{ "send", profile->send_latency },
+		{ "receive latency", profile->receive_latency },
+		{ "pcie_latency", profile->pcie_latency },
+		{ "pcie_bits_per_second", profile->pcie_bits_per_second },
+		{ "host_latency", strcmp(profile->name, "ideal") != 0 },
+	};
+	return wrong_with(sources, numbers, COUNT_OF(numbers), why, size);
+}
+
+static void profile__without_a_source_is_refused(void **state)
+{
+	const struct switch_profile profile = { .name = "new", .buffer_bytes = 1 << 20 };
+	const struct nic_profile nic = { .name = "new", .pcie_latency = 1 };
+	char why[300];
+	static const struct {
+		const char *sources, *says;
+	} wrong[] = {
+		{ "A new one.\n", "has no sources" },
+		{ "A new one.\nbuffer_bytes 1 MiB\n", "does not say where from" },
+		{ "A new one.\nbuffer_bytes 1 MiB: published\n", "does not say where it is published" },
+		{ "A new one.\nlatency 0, store and forward, no marks: assumed\n", "does not say where buffer_bytes is from" },
+		{ "A new one.\nbuffer_bytes 1 MiB: published (its data sheet)\nlatency 0, store and forward: measured\n",
+			"does not say where marks is from" },
+	};
+	for (size_t i = 0; i < COUNT_OF(wrong); i++) {
+		const char *says = wrong_with_switch(&profile, wrong[i].sources, why, sizeof(why));
+		assert_non_null(says);
+		assert_non_null(strstr(says, wrong[i].says));
+	}
+	assert_null(wrong_with_switch(&profile, "A new one.\nbuffer_bytes 1 MiB: published (its data sheet)\n"
+		"latency 0, store and forward, no marks: measured\n", why, sizeof(why)));
+	assert_non_null(wrong_with_nic(&nic, "A new one.\nhost_latency 0: assumed\n", why, sizeof(why)));
 }
 
 static void switches__are_found_by_name_and_say_their_sources(void **state)
 {
 	uint32_t count = 0;
+	char why[300];
 	for (const char *name; (name = switch_profile_name(count)); count++) {
 		const struct switch_profile *profile = switch_profile_find(name);
 		assert_non_null(profile);
 		assert_string_equal(profile->name, name);
-		sources_are_said(switch_profile_sources(count));
+		const char *wrong = wrong_with_switch(profile, switch_profile_sources(count), why, sizeof(why));
+		if (wrong)
+			fail_msg("%s %s", name, wrong);
 	}
 	assert_int_equal(count, 5);
 	assert_null(switch_profile_sources(count));
@@ -34,9 +122,12 @@ static void switches__are_found_by_name_and_say_their_sources(void **state)
 static void nics__are_found_by_name_and_say_their_sources(void **state)
 {
 	uint32_t count = 0;
+	char why[300];
 	for (const char *name; (name = nic_profile_name(count)); count++) {
 		assert_string_equal(nic_profile_find(name)->name, name);
-		sources_are_said(nic_profile_sources(count));
+		const char *wrong = wrong_with_nic(nic_profile_find(name), nic_profile_sources(count), why, sizeof(why));
+		if (wrong)
+			fail_msg("%s %s", name, wrong);
 	}
 	assert_int_equal(count, 2);
 	assert_null(nic_profile_sources(count));
@@ -92,6 +183,7 @@ static void ideal__has_no_bounds(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(profile__without_a_source_is_refused),
 		cmocka_unit_test(switches__are_found_by_name_and_say_their_sources),
 		cmocka_unit_test(nics__are_found_by_name_and_say_their_sources),
 		cmocka_unit_test(switches__make_sense),

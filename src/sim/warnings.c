@@ -1,0 +1,234 @@
+/* What in a scenario contradicts itself. What a built-in profile says is warned of where it will do harm, what the scenario
+ * says also where it will do nothing. */
+#include "sim/warnings.h"
+
+#include <stdarg.h>
+#include <stdio.h>
+#include "fabric/thresholds.h"
+#include "sim/link_name.h"
+#include "sim/simulation.h"
+
+struct looking {
+	struct simulation *simulation;
+	const struct network *network;
+	const struct fabric_config *config;
+	uint8_t classes; /* of data that is sent: a mask */
+	uint32_t kinds;	 /* what was warned of */
+};
+
+enum kind { KIND_MARKS_NEVER, KIND_MARKS_NOT_ALL, KIND_PAUSE_ALONE, KIND_PAUSE_BUSY };
+
+__attribute__((format(printf, 2, 3))) static void warn(struct looking *looking, const char *format, ...)
+{
+	struct warnings *warnings = &looking->simulation->warnings;
+	va_list arguments;
+
+	if (warnings->count == WARNINGS_MOST)
+		return;
+	va_start(arguments, format);
+	vsnprintf(warnings->texts[warnings->count++], WARNING_BYTES, format, arguments);
+	va_end(arguments);
+}
+
+/* Once of each class. */
+static bool is_new(struct looking *looking, enum kind kind, uint32_t class)
+{
+	const uint32_t bit = 1u << (8 * kind + class);
+	bool is = !(looking->kinds & bit);
+
+	looking->kinds |= bit;
+	return is;
+}
+
+static uint8_t classes_sent(const struct flow_list *flows)
+{
+	uint8_t classes = 0;
+
+	for (uint32_t i = 0; i < flows->count; i++)
+		classes |= (uint8_t)(1u << flows->flows[i].traffic_class);
+	return classes;
+}
+
+/* A class that a switch has not is its class 0. */
+static bool is_sent(const struct looking *looking, const struct switch_profile *profile, uint32_t class)
+{
+	return looking->classes >> class & 1 || (class == 0 && looking->classes >> profile->class_count);
+}
+
+/* ---- A queue's thresholds ---------------------------------------------------------------------------------------- */
+
+struct amounts {
+	char link[64], has[32], most[32];
+};
+
+static const struct amounts *amounts_of(const struct looking *looking, uint32_t link, uint64_t has, uint64_t most,
+	struct amounts *amounts)
+{
+	link_text(looking->network, link, amounts->link, sizeof(amounts->link));
+	value_bytes_text(has, amounts->has, sizeof(amounts->has));
+	value_bytes_text(most, amounts->most, sizeof(amounts->most));
+	return amounts;
+}
+
+/* False: none will ever be made. */
+static bool look_at_marks(struct looking *looking, uint32_t link, uint32_t class)
+{
+	uint64_t min = threshold_mark_min(looking->network, link, class), max = threshold_mark_max(looking->network, link, class);
+	uint64_t most = threshold_queue_most(looking->config, link, class);
+	struct amounts is;
+
+	if (min >= most && is_new(looking, KIND_MARKS_NEVER, class)) {
+		amounts_of(looking, link, min, most, &is);
+		warn(looking, "network.switch.classes.%u.mark-min is %s before %s, and that queue never holds more than %s: nothing will be "
+			"marked there. Lower mark-min, or raise buffer or alpha", class, is.has, is.link, is.most);
+	} else if (min < most && max > most && is_new(looking, KIND_MARKS_NOT_ALL, class)) {
+		amounts_of(looking, link, max, most, &is);
+		warn(looking, "network.switch.classes.%u.mark-max is %s before %s, and that queue never holds more than %s: marks never get "
+			"as likely as mark-chance, and never certain. Lower mark-max, or raise buffer or alpha", class, is.has, is.link,
+			is.most);
+	}
+	return min < most;
+}
+
+static void look_at_pauses(struct looking *looking, uint32_t link, uint32_t class)
+{
+	uint64_t min = threshold_mark_min(looking->network, link, class);
+	uint64_t alone = threshold_pause(looking->config, link, class, false);
+	uint64_t busy = threshold_pause(looking->config, link, class, true);
+	struct amounts is;
+
+	if (min > alone && is_new(looking, KIND_PAUSE_ALONE, class)) {
+		amounts_of(looking, link, min, alone, &is);
+		warn(looking, "network.switch.classes.%u.mark-min is %s before %s, and who sends to that queue is paused when %s wait in it: "
+			"pauses will come before marks. Lower mark-min, or raise buffer or alpha", class, is.has, is.link, is.most);
+	} else if (min <= alone && min > busy && is_new(looking, KIND_PAUSE_BUSY, class)) {
+		amounts_of(looking, link, min, busy, &is);
+		warn(looking, "network.switch.classes.%u.mark-min is %s before %s, and when all ports of its switch are busy, who sends to "
+			"that queue is paused when %s wait in it: pauses will come before marks then. Lower mark-min, or raise buffer or "
+			"alpha", class, is.has, is.link, is.most);
+	}
+}
+
+static void look_at_port(struct looking *looking, uint32_t link)
+{
+	const struct switch_profile *profile = network_profile(looking->network, looking->network->links[link].from);
+
+	for (uint32_t class = 0; class < profile->class_count; class++) {
+		if (!is_sent(looking, profile, class) || !profile->classes[class].mark_max)
+			continue;
+		if (look_at_marks(looking, link, class))
+			look_at_pauses(looking, link, class);
+	}
+}
+
+/* Ports that are alike lie beside each other, and so do switches: one of each is enough. */
+static void look_at_switch(struct looking *looking, uint32_t number)
+{
+	const struct network *network = looking->network;
+	const struct network_switch *its = &network->switches[number], *before = number ? its - 1 : NULL;
+	uint64_t rate = 0;
+
+	if (before && before->profile == its->profile && before->port_count == its->port_count && before->tier == its->tier)
+		return;
+	for (uint32_t i = 0; i < its->port_count; i++) {
+		uint32_t link = network->ports[its->first_port + i];
+		if (network->links[link].bits_per_second != rate)
+			look_at_port(looking, link);
+		rate = network->links[link].bits_per_second;
+	}
+}
+
+/* ---- Headroom ---------------------------------------------------------------------------------------------------- */
+
+/* Of the link that lacks most. */
+static void look_at_headroom(struct looking *looking)
+{
+	const struct network *network = looking->network;
+	uint32_t worst = NETWORK_NONE;
+	uint64_t lacks = 0, needs = 0;
+	char name[64], has[32], wants[32];
+
+	for (uint32_t link = 0; link < network->link_count; link++) {
+		const struct switch_profile *profile = network_profile(network, network->links[link].to);
+		if (!profile || !profile->headroom_bytes)
+			continue;
+		uint64_t needed = threshold_headroom(looking->config, link);
+		if (needed <= profile->headroom_bytes + lacks)
+			continue;
+		lacks = needed - profile->headroom_bytes;
+		needs = needed;
+		worst = link;
+	}
+	if (worst == NETWORK_NONE)
+		return;
+	warn(looking, "network.switch.headroom is %s, and %s needs %s (twice its delay at its rate, the packet that is leaving at either "
+		"end, and the PAUSE frame): lossless classes will lose what comes after a pause was due. Leave it out, and each link has "
+		"what it needs", value_bytes_text(needs - lacks, has, sizeof(has)),
+		link_text(network, worst, name, sizeof(name)), value_bytes_text(needs, wants, sizeof(wants)));
+}
+
+/* ---- The transport ----------------------------------------------------------------------------------------------- */
+
+static bool marks_are_made(const struct looking *looking)
+{
+	for (uint32_t i = 0; i < looking->network->fault_count; i++)
+		if (looking->network->faults[i].mark_ppm)
+			return true;
+	for (uint32_t i = 0; i < looking->network->profile_count; i++) {
+		const struct switch_profile *profile = &looking->network->profiles[i];
+		for (uint32_t class = 0; class < profile->class_count; class++)
+			if (is_sent(looking, profile, class) && profile->classes[class].mark_max)
+				return true;
+	}
+	return false;
+}
+
+static void look_at_transport(struct looking *looking)
+{
+	const struct scenario *scenario = looking->simulation->scenario;
+	const struct vb_cc_algorithm *cc = looking->config->cc.algorithm;
+	bool are_made = marks_are_made(looking);
+
+	if (scenario->endpoint != FABRIC_ENGINE)
+		return;
+	if (are_made && !(cc->goes_by & VB_CC_BY_MARKS) && scenario_is_given(scenario, "network.switch.classes.*.mark-max"))
+		warn(looking, "packets are marked, and transport.cc %s does not listen: marks will change nothing. Choose another, or "
+			"mark-max 0", cc->name);
+	if (!are_made && cc->goes_by == VB_CC_BY_MARKS)
+		warn(looking, "transport.cc %s slows down when packets were marked, and no switch marks any (mark-max): everybody sends as "
+			"fast as can be, until pauses or drops", cc->name);
+	if (scenario->first_window && scenario->largest_window && scenario->first_window > scenario->largest_window)
+		warn(looking, "transport.first-window is above largest-window: flows begin with the largest");
+}
+
+static void look_at_classes(struct looking *looking)
+{
+	const struct scenario *scenario = looking->simulation->scenario;
+	const struct switch_profile *profile = &scenario->topology.profile;
+
+	if (profile->flow_control != FLOW_DROPS || !scenario_is_given(scenario, "network.switch.classes.*.lossless"))
+		return;
+	for (uint32_t class = 0; class < profile->class_count; class++)
+		if (is_sent(looking, profile, class) && profile->classes[class].is_lossless)
+			warn(looking, "network.switch.classes.%u is lossless, and flow-control is drops: nobody is paused, and what has no room "
+				"is dropped in this class, too. Set flow-control to pfc", class);
+}
+
+/* Somebody listens to marks, or has said something of them. */
+static bool marks_matter(const struct simulation *simulation)
+{
+	return simulation->config.cc.algorithm->goes_by & VB_CC_BY_MARKS ||
+	       scenario_is_given(simulation->scenario, "network.switch.classes.*.mark-min") ||
+	       scenario_is_given(simulation->scenario, "network.switch.classes.*.mark-max");
+}
+
+void warnings_find(struct simulation *simulation)
+{
+	struct looking looking = { simulation, &simulation->network, &simulation->config, classes_sent(&simulation->flows), 0 };
+
+	look_at_classes(&looking);
+	look_at_headroom(&looking);
+	for (uint32_t i = 0; marks_matter(simulation) && i < simulation->network.switch_count; i++)
+		look_at_switch(&looking, i);
+	look_at_transport(&looking);
+}

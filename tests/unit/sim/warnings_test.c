@@ -1,0 +1,98 @@
+/* What contradicts itself is warned of, with what comes of it; what does not is not. */
+#include "../unit.h"
+#include "sim/simulation.h"
+
+static struct scenario *scenario;
+static struct simulation *simulation;
+
+static int set_up(void **state)
+{
+	scenario = malloc(sizeof(*scenario));
+	simulation = calloc(1, sizeof(*simulation));
+	return scenario && simulation ? 0 : -1;
+}
+
+static int tear_down(void **state)
+{
+	simulation_free(simulation);
+	free(simulation);
+	free(scenario);
+	return 0;
+}
+
+/* Sixteen endpoints at 100 Gb/s on a switch of 4 MB, and these settings. */
+static const struct warnings *warnings_of(const char *switch_keys, const char *transport)
+{
+	static const char form[] = "network: {topology: switch, endpoints: 16, host-rate: 100G, switch: {buffer: 4MB%s%s}}\n"
+				   "transport: {mtu: 1000, data-overhead: 48%s%s}\nworkload: {kind: incast, bytes: 10kB}\n";
+	struct document document = { 0 };
+	struct document_error error = { 0 };
+	char text[1000], why[400] = "";
+
+	snprintf(text, sizeof(text), form, *switch_keys ? ", " : "", switch_keys, *transport ? ", " : "", transport);
+	int rc = document_read(&document, text, strlen(text), &error);
+	if (!rc)
+		rc = scenario_fill(scenario, &document, "", &error);
+	document_free(&document);
+	simulation_free(simulation);
+	if (!rc)
+		rc = simulation_prepare(simulation, scenario, NULL, why, sizeof(why));
+	if (rc)
+		fail_msg("%s%s", error.text, why);
+	return &simulation->warnings;
+}
+
+static void warnings__say_what_comes_of_it(void **state)
+{
+	static const struct {
+		const char *of_switch, *transport, *says;
+	} wrong[] = {
+		{ "classes: {0: {mark-min: 20kB, mark-max: 8MB}}", "cc: window", "mark-max is 8 MB before endpoint 0 down, and that queue never "
+			"holds more than " },
+		{ "classes: {0: {mark-min: 5MB, mark-max: 8MB}}", "cc: window", "mark-min is 5 MB before endpoint 0 down, and that queue never "
+			"holds more than " },
+		{ "classes: {0: {mark-min: 5MB, mark-max: 8MB}}", "cc: window", "nothing will be marked there" },
+		{ "classes: {0: {limit: 20kB, mark-min: 100kB, mark-max: 200kB}}", "cc: window", "is paused when 48.19 kB wait in it: pauses will "
+			"come before marks. Lower mark-min" },
+		{ "classes: {0: {alpha: 0.125, mark-min: 50kB, mark-max: 60kB}}", "cc: window", "when all ports of its switch are busy, "
+			"who sends to that queue is paused when" },
+		{ "headroom: 20kB", "", "headroom is 20 kB, and endpoint 0 up needs 27.18 kB" },
+		{ "headroom: 20kB", "", "lossless classes will lose what comes after a pause was due" },
+		{ "flow-control: drops, classes: {0: {lossless: yes}}", "", "classes.0 is lossless, and flow-control is drops: nobody is paused" },
+		{ "classes: {0: {mark-min: 10kB, mark-max: 20kB}}", "cc: none", "transport.cc none does not listen: marks will change nothing" },
+		{ "", "first-window: 2MB, largest-window: 1MB", "first-window is above largest-window: flows begin with the largest" },
+	};
+	for (size_t i = 0; i < COUNT_OF(wrong); i++) {
+		const struct warnings *warnings = warnings_of(wrong[i].of_switch, wrong[i].transport);
+		if (warnings->count != 1 || !strstr(warnings->texts[0], wrong[i].says))
+			fail_msg("%zu: %u warnings: %s", i, warnings->count, warnings->count ? warnings->texts[0] : "");
+	}
+}
+
+static void warnings__are_not_of_what_holds(void **state)
+{
+	static const char *const right[][2] = {
+		{ "", "" },
+		{ "classes: {0: {mark-min: 20kB, mark-max: 200kB}}", "cc: window" },
+		{ "headroom: 30kB", "" },
+		{ "flow-control: drops", "" }, /* a profile's lossless classes */
+		{ "classes: {0: {mark-max: 0}}", "cc: none" },
+		{ "classes: {0: {limit: 40kB}}", "cc: none" }, /* a profile's marks, to which nobody listens */
+		{ "classes: {all: {mark-min: 20kB, mark-max: 200kB}, 3: {mark-min: 5MB, mark-max: 8MB}}", "cc: window" }, /* nobody sends in it */
+		{ "", "first-window: 1MB, largest-window: 2MB" },
+	};
+	for (size_t i = 0; i < COUNT_OF(right); i++) {
+		const struct warnings *warnings = warnings_of(right[i][0], right[i][1]);
+		if (warnings->count)
+			fail_msg("%zu: %s", i, warnings->texts[0]);
+	}
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(warnings__say_what_comes_of_it),
+		cmocka_unit_test(warnings__are_not_of_what_holds),
+	};
+	return cmocka_run_group_tests(tests, set_up, tear_down);
+}
