@@ -1,5 +1,5 @@
 /* Endpoints: a wire that asks for the next packet when the last has left, so that what leaves next is decided at the last
- * moment; a timer; flows that begin. What decides is an engine, or an ideal without one (endpoint.h).
+ * moment; a timer; flows that begin. What decides is an engine, or what stands for one (endpoint.h).
  * Holds: an endpoint that has something to send, or to do at a time, is in the calendar. */
 #include "fabric/endpoint.h"
 #include "fabric/port.h"
@@ -14,33 +14,28 @@ struct vb_gid fabric_gid(uint32_t endpoint)
 
 int endpoints_open(struct fabric *fabric)
 {
-	const bool is_ideal = fabric->config->endpoint == FABRIC_IDEAL;
-	int rc = is_ideal ? ideals_open(fabric) : 0;
-	for (uint32_t i = 0; rc == 0 && i < fabric->network->endpoint_count; i++) {
+	static const struct endpoint_kind *const kinds[] = { [FABRIC_ENGINE] = &engine_ends, [FABRIC_IDEAL] = &ideal_ends };
+	for (uint32_t i = 0; i < fabric->network->endpoint_count; i++) {
 		fabric->endpoints[i].link = fabric->network->endpoints[i].link;
 		fabric->endpoints[i].first_flow = FLOW_NONE;
-		if (!is_ideal && !fabric->held)
-			rc = engine_open(fabric, i);
 	}
-	return rc;
+	if (fabric->held)
+		return 0;
+	fabric->kind = kinds[fabric->config->endpoint];
+	return fabric->kind->open(fabric);
 }
 
 int endpoint_open_flow(struct fabric *fabric, uint32_t number)
 {
 	fabric->flows[number].src = fabric->config->flows->flows[number].src;
 	fabric->flows[number].dst = fabric->config->flows->flows[number].dst;
-	if (!fabric->ideal)
-		return engine_open_flow(fabric, number);
-	ideal_open_flow(fabric, number);
-	return 0;
+	return fabric->kind->open_flow(fabric, number);
 }
 
 void endpoints_close(struct fabric *fabric)
 {
-	if (fabric->ideal)
-		ideals_close(fabric);
-	else if (!fabric->held)
-		engines_close(fabric);
+	if (fabric->kind)
+		fabric->kind->close(fabric);
 }
 
 /* ---- Sending ----------------------------------------------------------------------------------------------------- */
@@ -59,10 +54,12 @@ uint32_t endpoint_make_packet(struct part *part, const struct vb_packet *headers
 	if (index == NO_PACKET)
 		return NO_PACKET;
 	bool is_response = vb_packet_row(headers)->is_response;
-	packet.wire_bytes = (uint16_t)wire_bytes_of(fabric, headers);
-	packet.takes_marks = !is_response;
-	if (is_response)
+	if (packet.wire_bytes == 0)
+		packet.wire_bytes = (uint16_t)wire_bytes_of(fabric, headers);
+	if (is_response) {
+		packet.takes_marks = false;
 		packet.traffic_class = fabric->config->ack_class;
+	}
 	if (!packet_fill(part, index, &packet, headers))
 		return NO_PACKET;
 	if (is_response)
@@ -70,16 +67,6 @@ uint32_t endpoint_make_packet(struct part *part, const struct vb_packet *headers
 	else
 		part->data_packets++;
 	return index;
-}
-
-static uint32_t pull(struct part *part, struct endpoint *endpoint, uint32_t number)
-{
-	return endpoint->is_ideal ? ideal_pull(part, endpoint, number) : engine_pull(part, endpoint, number);
-}
-
-static bool wants(const struct part *part, const struct endpoint *endpoint)
-{
-	return endpoint->is_ideal ? ideal_wants(endpoint) : engine_wants(endpoint, part->now);
 }
 
 static void await_wire(struct part *part, struct endpoint *endpoint, uint32_t number)
@@ -103,10 +90,7 @@ static void hold_classes(const struct fabric *fabric, struct endpoint *endpoint)
 	for (uint8_t class = 0; class < FABRIC_CLASSES; class++)
 		held |= (uint8_t)((stopped >> port_class_of(port, class) & 1) << class);
 	const bool replies = stopped >> port_class_of(port, fabric->config->ack_class) & 1;
-	if (endpoint->is_ideal)
-		ideal_hold(fabric, endpoint, held, replies);
-	else
-		engine_hold(endpoint, held, replies);
+	fabric->kind->hold(fabric, endpoint, held, replies);
 }
 
 static void send_next_by_class(struct part *part, struct endpoint *endpoint, uint32_t number)
@@ -116,13 +100,13 @@ static void send_next_by_class(struct part *part, struct endpoint *endpoint, uin
 		if (port_send_next(part, endpoint->link))
 			continue;
 		hold_classes(part->fabric, endpoint);
-		uint32_t index = pull(part, endpoint, number);
+		uint32_t index = part->fabric->kind->pull(part, endpoint, number);
 		if (index == NO_PACKET)
 			return;
 		port_queue(part, endpoint->link, index);
 	}
 	hold_classes(part->fabric, endpoint);
-	if (part->fabric->ports[endpoint->link]->occupied || wants(part, endpoint))
+	if (part->fabric->ports[endpoint->link]->occupied || part->fabric->kind->wants(part, endpoint))
 		await_wire(part, endpoint, number);
 }
 
@@ -134,23 +118,23 @@ static void send_next(struct part *part, struct endpoint *endpoint, uint32_t num
 		return;
 	}
 	while (link->free_at <= part->now) {
-		uint32_t index = pull(part, endpoint, number);
+		uint32_t index = part->fabric->kind->pull(part, endpoint, number);
 		if (index == NO_PACKET)
 			return;
 		link_send(part, endpoint->link, index, part->now);
 	}
-	if (wants(part, endpoint))
+	if (part->fabric->kind->wants(part, endpoint))
 		await_wire(part, endpoint, number);
 }
 
 static void set_timer(struct part *part, struct endpoint *endpoint, uint32_t number)
 {
-	struct vb_deadline deadline = endpoint->is_ideal ? ideal_deadline(endpoint) : engine_deadline(endpoint);
+	struct vb_deadline deadline = part->fabric->kind->deadline(part, endpoint);
 	if (!deadline.is_set || (endpoint->is_armed && endpoint->armed_for <= deadline.at))
 		return;
 	vb_time at = deadline.at > part->now ? deadline.at : part->now + 1;
 	const struct link *link = &part->fabric->links[endpoint->link];
-	if (at < link->free_at) /* what is due waits for the wire */
+	if (at < link->free_at && part->fabric->kind->waits_for_wire)
 		at = link->free_at;
 	if (endpoint->is_armed && endpoint->armed_for <= at)
 		return;
@@ -236,10 +220,7 @@ void endpoint_expect(const struct part *part, uint32_t number, uint32_t index)
 void endpoint_receive(struct part *part, uint32_t number, uint32_t index)
 {
 	struct endpoint *endpoint = &part->fabric->endpoints[number];
-	if (endpoint->is_ideal)
-		ideal_receive(part, endpoint, index);
-	else
-		engine_receive(part, endpoint, number, index);
+	part->fabric->kind->receive(part, endpoint, number, index);
 	go_on(part, endpoint, number);
 }
 
@@ -261,21 +242,8 @@ void endpoint_on_timer(struct part *part, uint32_t number)
 	if (!endpoint->is_armed || endpoint->armed_for != part->now)
 		return; /* an earlier one has done it */
 	endpoint->is_armed = false;
-	if (endpoint->is_ideal)
-		ideal_advance(part, endpoint);
-	else
-		engine_advance(part, endpoint);
+	part->fabric->kind->advance(part, endpoint, number);
 	go_on(part, endpoint, number);
-}
-
-static void begin_flow(struct part *part, uint32_t number)
-{
-	struct fabric *fabric = part->fabric;
-	part->flows_begun++;
-	if (fabric->ideal)
-		ideal_post(part, number);
-	else
-		engine_post(part, number);
 }
 
 void endpoint_on_flow(struct part *part, uint32_t number)
@@ -288,7 +256,8 @@ void endpoint_on_flow(struct part *part, uint32_t number)
 	const vb_time decided = part->now - host_latency(part->fabric, number);
 	while ((flow = endpoint->first_flow) != FLOW_NONE && part->fabric->flows[flow].result.start <= decided) {
 		endpoint->first_flow = part->fabric->flows[flow].next;
-		begin_flow(part, flow);
+		part->flows_begun++;
+		part->fabric->kind->post(part, flow);
 	}
 	await_flow(part, endpoint, number);
 	go_on(part, endpoint, number);
@@ -298,13 +267,10 @@ void endpoint_on_flow(struct part *part, uint32_t number)
 
 uint64_t endpoints_executed(const struct fabric *fabric)
 {
-	return fabric->ideal ? ideal_executed(fabric) : engine_executed(fabric);
+	return fabric->kind->executed(fabric);
 }
 
 void endpoints_say(const struct fabric *fabric, struct fabric_result *result)
 {
-	if (fabric->ideal)
-		ideal_say(fabric, result);
-	else
-		engine_say(fabric, result);
+	fabric->kind->say(fabric, result);
 }

@@ -16,7 +16,7 @@ static uint32_t endpoint_of(const struct vb_gid *gid)
 
 /* ---- Opening ----------------------------------------------------------------------------------------------------- */
 
-int engine_open(struct fabric *fabric, uint32_t number)
+static int open_end(struct fabric *fabric, uint32_t number)
 {
 	const struct fabric_config *config = fabric->config;
 	struct endpoint *endpoint = &fabric->endpoints[number];
@@ -44,6 +44,14 @@ int engine_open(struct fabric *fabric, uint32_t number)
 		rc = vb_cq_create(endpoint->engine.nic, &cq, &endpoint->engine.cq);
 	if (rc == 0)
 		rc = vb_mr_register(endpoint->engine.pd, &mr, &endpoint->engine.mr);
+	return rc;
+}
+
+static int open_all(struct fabric *fabric)
+{
+	int rc = 0;
+	for (uint32_t i = 0; rc == 0 && i < fabric->network->endpoint_count; i++)
+		rc = open_end(fabric, i);
 	return rc;
 }
 
@@ -92,7 +100,7 @@ static int create_qp(struct fabric *fabric, uint32_t endpoint, struct flow_state
 	return vb_qp_create(its->engine.lane, &config, qp);
 }
 
-int engine_open_flow(struct fabric *fabric, uint32_t number)
+static int open_flow(struct fabric *fabric, uint32_t number)
 {
 	const struct flow *flow = &fabric->config->flows->flows[number];
 	struct flow_state *state = &fabric->flows[number];
@@ -120,7 +128,7 @@ static void close_flow(const struct flow_state *flow)
 		vb_qp_destroy(flow->responder);
 }
 
-void engines_close(struct fabric *fabric)
+static void close_all(struct fabric *fabric)
 {
 	for (uint32_t i = 0; fabric->flows && i < fabric->config->flows->count; i++)
 		close_flow(&fabric->flows[i]);
@@ -142,7 +150,7 @@ static bool make_room_for_completions(struct part *part, struct endpoint *endpoi
 	return !part->is_out_of_memory;
 }
 
-void engine_post(struct part *part, uint32_t number)
+static void post(struct part *part, uint32_t number)
 {
 	struct fabric *fabric = part->fabric;
 	const struct flow *flow = &fabric->config->flows->flows[number];
@@ -164,31 +172,32 @@ void engine_post(struct part *part, uint32_t number)
 	vb_sq_end(state->requester, true);
 }
 
-
-void engine_hold(const struct endpoint *endpoint, uint8_t classes, bool replies)
+static void hold(const struct fabric *fabric, struct endpoint *endpoint, uint8_t classes, bool replies)
 {
+	(void)fabric;
 	vb_lane_hold(endpoint->engine.lane, classes, replies);
 }
 
-uint32_t engine_pull(struct part *part, const struct endpoint *endpoint, uint32_t number)
+static uint32_t pull(struct part *part, struct endpoint *endpoint, uint32_t number)
 {
 	if (vb_lane_transmit(endpoint->engine.lane, part->batch, 1, part->now) == 0)
 		return NO_PACKET;
 	const struct vb_outgoing *out = &part->batch->out[0];
 	uint32_t index = endpoint_make_packet(part, &out->packet,
 		(struct packet){ .src = number, .dst = endpoint_of(&out->av->dgid), .flow = out->flow,
-			.traffic_class = out->av->traffic_class >> DSCP_SHIFT });
+			.traffic_class = out->av->traffic_class >> DSCP_SHIFT, .takes_marks = true });
 	vb_lane_transmit_done(endpoint->engine.lane, part->batch->receipts, 1, part->now);
 	return index;
 }
 
-bool engine_wants(const struct endpoint *endpoint, vb_time now)
+static bool wants(const struct part *part, const struct endpoint *endpoint)
 {
-	return vb_lane_wants_transmit(endpoint->engine.lane, now);
+	return vb_lane_wants_transmit(endpoint->engine.lane, part->now);
 }
 
-struct vb_deadline engine_deadline(const struct endpoint *endpoint)
+static struct vb_deadline deadline(const struct part *part, const struct endpoint *endpoint)
 {
+	(void)part;
 	return vb_lane_next_deadline(endpoint->engine.lane);
 }
 
@@ -219,7 +228,7 @@ static void take_completions(struct part *part, const struct endpoint *endpoint)
 		;
 }
 
-void engine_receive(struct part *part, const struct endpoint *endpoint, uint32_t number, uint32_t index)
+static void receive(struct part *part, struct endpoint *endpoint, uint32_t number, uint32_t index)
 {
 	const struct packet *packet = &part->packets[index];
 	struct vb_path path = { .src = fabric_gid(packet->src), .dst = fabric_gid(number), .src_port = 0xC000,
@@ -231,8 +240,9 @@ void engine_receive(struct part *part, const struct endpoint *endpoint, uint32_t
 	take_completions(part, endpoint);
 }
 
-void engine_advance(struct part *part, const struct endpoint *endpoint)
+static void advance(struct part *part, struct endpoint *endpoint, uint32_t number)
 {
+	(void)number;
 	vb_lane_advance(endpoint->engine.lane, part->now);
 	take_completions(part, endpoint);
 }
@@ -249,7 +259,7 @@ static uint64_t lane_counter(const struct fabric *fabric, enum vb_counter counte
 	return sum;
 }
 
-uint64_t engine_executed(const struct fabric *fabric)
+static uint64_t executed(const struct fabric *fabric)
 {
 	uint64_t responses = 0;
 	for (uint32_t i = 0; i < fabric->part_count; i++)
@@ -258,10 +268,27 @@ uint64_t engine_executed(const struct fabric *fabric)
 		lane_counter(fabric, VB_DROP_OUT_OF_ORDER) - lane_counter(fabric, VB_OUT_OF_ORDER);
 }
 
-void engine_say(const struct fabric *fabric, struct fabric_result *result)
+static void say(const struct fabric *fabric, struct fabric_result *result)
 {
 	result->resent_packets = lane_counter(fabric, VB_RETRANSMITTED);
 	result->timeouts = lane_counter(fabric, VB_TIMEOUTS);
 	result->naks = lane_counter(fabric, VB_NAK_SENT);
 	result->cnps = lane_counter(fabric, VB_CNP_SENT);
 }
+
+const struct endpoint_kind engine_ends = {
+	.open = open_all,
+	.open_flow = open_flow,
+	.close = close_all,
+	.post = post,
+	.pull = pull,
+	.hold = hold,
+	.wants = wants,
+	.deadline = deadline,
+	.receive = receive,
+	.advance = advance,
+	.executed = executed,
+	.say = say,
+	.patience = VB_S,
+	.waits_for_wire = true,
+};

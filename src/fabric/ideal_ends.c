@@ -37,7 +37,7 @@ struct ideal {
 
 /* ---- Opening ----------------------------------------------------------------------------------------------------- */
 
-int ideals_open(struct fabric *fabric)
+static int open_all(struct fabric *fabric)
 {
 	const uint32_t flows = fabric->config->flows->count;
 	struct ideal *ideal = fabric->ideal = calloc(1, sizeof(*ideal));
@@ -48,24 +48,24 @@ int ideals_open(struct fabric *fabric)
 	if (!ideal->sources || !ideal->sinks)
 		return -ENOMEM;
 	for (uint32_t i = 0; i < fabric->network->endpoint_count; i++) {
-		fabric->endpoints[i].is_ideal = true;
-		fabric->endpoints[i].ideal = (struct ideal_end){ .turns.first = FLOW_NONE, .first_answer = FLOW_NONE,
-			.first_open = FLOW_NONE };
-		for (unsigned class = 0; class < FABRIC_CLASSES; class++)
-			fabric->endpoints[i].ideal.held[class].first = FLOW_NONE;
+		fabric->endpoints[i].ideal = (struct ideal_end){ .first_answer = FLOW_NONE, .first_open = FLOW_NONE };
+		turns_init(&fabric->endpoints[i].ideal.turns);
 	}
 	return 0;
 }
 
-void ideal_open_flow(struct fabric *fabric, uint32_t number)
+static int open_flow(struct fabric *fabric, uint32_t number)
 {
 	const uint64_t bytes = fabric->config->flows->flows[number].bytes, mtu = fabric->config->mtu;
 	fabric->ideal->sinks[number].count = bytes / mtu + (bytes % mtu != 0);
+	return 0;
 }
 
-void ideals_close(struct fabric *fabric)
+static void close_all(struct fabric *fabric)
 {
 	struct ideal *ideal = fabric->ideal;
+	if (!ideal)
+		return;
 	for (uint32_t i = 0; ideal->sinks && i < fabric->config->flows->count; i++)
 		free(ideal->sinks[i].seen);
 	free(ideal->sources);
@@ -75,19 +75,14 @@ void ideals_close(struct fabric *fabric)
 
 /* ---- Turns ------------------------------------------------------------------------------------------------------- */
 
-static void append(const struct fabric *fabric, struct ideal_turns *turns, struct ideal_turns more)
+static struct turn_links links_of(const struct fabric *fabric)
 {
-	if (turns->first == FLOW_NONE)
-		turns->first = more.first;
-	else
-		fabric->ideal->sources[turns->last].next_turn = more.first;
-	turns->last = more.last;
+	return (struct turn_links){ &fabric->ideal->sources[0].next_turn, sizeof(fabric->ideal->sources[0]) };
 }
 
-static void append_flow(const struct fabric *fabric, struct ideal_turns *turns, uint32_t flow)
+static uint8_t class_of(const struct fabric *fabric, uint32_t flow)
 {
-	fabric->ideal->sources[flow].next_turn = FLOW_NONE;
-	append(fabric, turns, (struct ideal_turns){ flow, flow });
+	return fabric->config->flows->flows[flow].traffic_class & (FABRIC_CLASSES - 1);
 }
 
 static void give_turn(const struct fabric *fabric, struct ideal_end *end, uint32_t flow)
@@ -96,24 +91,13 @@ static void give_turn(const struct fabric *fabric, struct ideal_end *end, uint32
 	if (source->has_turn)
 		return;
 	source->has_turn = true;
-	append_flow(fabric, &end->turns, flow);
+	turn_append_flow(links_of(fabric), &end->turns.ready, flow);
 }
 
-static uint8_t class_of(const struct fabric *fabric, uint32_t flow)
-{
-	return fabric->config->flows->flows[flow].traffic_class & (FABRIC_CLASSES - 1);
-}
-
-void ideal_hold(const struct fabric *fabric, struct endpoint *endpoint, uint8_t classes, bool replies)
+static void hold(const struct fabric *fabric, struct endpoint *endpoint, uint8_t classes, bool replies)
 {
 	struct ideal_end *end = &endpoint->ideal;
-	for (uint8_t class = 0; class < FABRIC_CLASSES; class++) {
-		if (classes & 1u << class || end->held[class].first == FLOW_NONE)
-			continue;
-		append(fabric, &end->turns, end->held[class]);
-		end->held[class].first = FLOW_NONE;
-	}
-	end->classes_held = classes;
+	turns_hold(links_of(fabric), &end->turns, classes);
 	end->replies_held = replies;
 }
 
@@ -136,7 +120,7 @@ static vb_time timeout_of(const struct fabric *fabric)
 	return fabric->config->ack_timeout ? fabric->config->ack_timeout : TIMEOUT;
 }
 
-void ideal_post(struct part *part, uint32_t flow)
+static void post(struct part *part, uint32_t flow)
 {
 	const struct fabric *fabric = part->fabric;
 	struct ideal_end *end = &fabric->endpoints[fabric->flows[flow].src].ideal;
@@ -180,11 +164,6 @@ static struct vb_packet data_headers(const struct fabric *fabric, uint32_t flow,
 	return say(headers, number);
 }
 
-static uint16_t entropy_of(uint32_t flow)
-{
-	return (uint16_t)(flow ^ flow >> 16);
-}
-
 static uint32_t pull_answer(struct part *part, struct ideal_end *end, uint32_t number)
 {
 	const struct fabric *fabric = part->fabric;
@@ -194,20 +173,14 @@ static uint32_t pull_answer(struct part *part, struct ideal_end *end, uint32_t n
 	end->first_answer = sink->next_answer;
 	sink->is_answer_due = false;
 	return endpoint_make_packet(part, &headers,
-		(struct packet){ .src = number, .dst = fabric->flows[flow].src, .flow = entropy_of(flow) });
+		(struct packet){ .src = number, .dst = fabric->flows[flow].src, .flow = endpoint_entropy(flow) });
 }
 
 static uint32_t pull_data(struct part *part, struct ideal_end *end, uint32_t number)
 {
 	const struct fabric *fabric = part->fabric;
-	for (uint32_t flow; (flow = end->turns.first) != FLOW_NONE;) {
+	for (uint32_t flow; (flow = turns_take(links_of(fabric), &end->turns, fabric->config->flows)) != FLOW_NONE;) {
 		struct source *source = &fabric->ideal->sources[flow];
-		const uint8_t class = class_of(fabric, flow);
-		end->turns.first = source->next_turn;
-		if (end->classes_held & 1u << class) {
-			append_flow(fabric, &end->held[class], flow);
-			continue;
-		}
 		source->has_turn = false;
 		if (source->next == source->count)
 			continue; /* all became known to be there, or the flow is over */
@@ -220,8 +193,8 @@ static uint32_t pull_data(struct part *part, struct ideal_end *end, uint32_t num
 		if (source->next < source->count)
 			give_turn(fabric, end, flow);
 		return endpoint_make_packet(part, &headers,
-			(struct packet){ .src = number, .dst = fabric->flows[flow].dst, .flow = entropy_of(flow),
-				.traffic_class = class & (FABRIC_CLASSES - 1) });
+			(struct packet){ .src = number, .dst = fabric->flows[flow].dst, .flow = endpoint_entropy(flow),
+				.traffic_class = class_of(fabric, flow), .takes_marks = true });
 	}
 	return NO_PACKET;
 }
@@ -231,15 +204,16 @@ static bool may_answer(const struct ideal_end *end)
 	return end->first_answer != FLOW_NONE && !end->replies_held;
 }
 
-uint32_t ideal_pull(struct part *part, struct endpoint *endpoint, uint32_t number)
+static uint32_t pull(struct part *part, struct endpoint *endpoint, uint32_t number)
 {
 	return may_answer(&endpoint->ideal) ? pull_answer(part, &endpoint->ideal, number)
 					    : pull_data(part, &endpoint->ideal, number);
 }
 
-bool ideal_wants(const struct endpoint *endpoint)
+static bool wants(const struct part *part, const struct endpoint *endpoint)
 {
-	return may_answer(&endpoint->ideal) || endpoint->ideal.turns.first != FLOW_NONE;
+	(void)part;
+	return may_answer(&endpoint->ideal) || endpoint->ideal.turns.ready.first != FLOW_NONE;
 }
 
 /* ---- Receiving --------------------------------------------------------------------------------------------------- */
@@ -288,8 +262,9 @@ static void take_answer(struct part *part, uint32_t flow, uint64_t there)
 		end_flow(part, flow);
 }
 
-void ideal_receive(struct part *part, struct endpoint *endpoint, uint32_t index)
+static void receive(struct part *part, struct endpoint *endpoint, uint32_t number, uint32_t index)
 {
+	(void)number;
 	const struct vb_packet headers = packet_headers(part, index);
 	packet_put(part, index);
 	if (headers.opcode == VB_ACKNOWLEDGE) {
@@ -305,8 +280,9 @@ void ideal_receive(struct part *part, struct endpoint *endpoint, uint32_t index)
 
 /* ---- Time -------------------------------------------------------------------------------------------------------- */
 
-struct vb_deadline ideal_deadline(const struct endpoint *endpoint)
+static struct vb_deadline deadline(const struct part *part, const struct endpoint *endpoint)
 {
+	(void)part;
 	return endpoint->ideal.deadline;
 }
 
@@ -334,8 +310,9 @@ static void begin_again(struct part *part, struct ideal_end *end, uint32_t flow)
 }
 
 /* What is over leaves the list of open flows; of the others those begin again whose time has come. */
-void ideal_advance(struct part *part, struct endpoint *endpoint)
+static void advance(struct part *part, struct endpoint *endpoint, uint32_t number)
 {
+	(void)number;
 	const struct fabric *fabric = part->fabric;
 	struct ideal_end *end = &endpoint->ideal;
 	const vb_time timeout = timeout_of(fabric);
@@ -358,7 +335,7 @@ void ideal_advance(struct part *part, struct endpoint *endpoint)
 
 /* ---- What is said -------------------------------------------------------------------------------------------------- */
 
-uint64_t ideal_executed(const struct fabric *fabric)
+static uint64_t executed(const struct fabric *fabric)
 {
 	uint64_t arrived = 0;
 	for (uint32_t i = 0; i < fabric->part_count; i++)
@@ -366,10 +343,27 @@ uint64_t ideal_executed(const struct fabric *fabric)
 	return arrived;
 }
 
-void ideal_say(const struct fabric *fabric, struct fabric_result *result)
+static void say_all(const struct fabric *fabric, struct fabric_result *result)
 {
 	for (uint32_t i = 0; i < fabric->part_count; i++) {
 		result->resent_packets += fabric->parts[i].resent;
 		result->timeouts += fabric->parts[i].timeouts;
 	}
 }
+
+const struct endpoint_kind ideal_ends = {
+	.open = open_all,
+	.open_flow = open_flow,
+	.close = close_all,
+	.post = post,
+	.pull = pull,
+	.hold = hold,
+	.wants = wants,
+	.deadline = deadline,
+	.receive = receive,
+	.advance = advance,
+	.executed = executed,
+	.say = say_all,
+	.patience = VB_S,
+	.waits_for_wire = true,
+};

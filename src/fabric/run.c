@@ -4,6 +4,7 @@
 #include <string.h>
 #include "fabric/buffer.h"
 #include "fabric/deadlock.h"
+#include "fabric/endpoint.h"
 #include "fabric/parts.h"
 #include "fabric/port.h"
 #include "fabric/taps.h"
@@ -11,7 +12,6 @@
 #include "fabric/windows.h"
 
 #define PERIOD	  (10 * VB_US) /* of virtual time, after which it is asked whether to go on */
-#define STALL	  VB_S
 #define PROGRESS_S 1.0
 
 /* ---- What it is given ---------------------------------------------------------------------------------------------- */
@@ -311,7 +311,7 @@ static bool is_over(struct going *going, vb_time now, enum fabric_end *end)
 		*end = FABRIC_LIMIT;
 		return true;
 	}
-	if (now - going->asked_at >= (config->stall ? config->stall : STALL)) {
+	if (now - going->asked_at >= (config->stall ? config->stall : fabric->kind->patience)) {
 		uint64_t executed = endpoints_executed(fabric) + progress.flows_done;
 		*end = FABRIC_LIVELOCK;
 		if (executed == going->executed)

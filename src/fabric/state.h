@@ -10,6 +10,7 @@
 #include "fabric/events.h"
 #include "fabric/fabric.h"
 #include "fabric/route.h"
+#include "fabric/turns.h"
 
 #define NO_PACKET UINT32_MAX
 #define NO_LINK	  UINT32_MAX
@@ -111,14 +112,9 @@ struct engine_end {
 };
 
 /* ... or what has none: lists of flows, FLOW_NONE where they end. */
-struct ideal_turns {
-	uint32_t first, last;
-};
-
 struct ideal_end {
 	struct vb_deadline deadline; /* to look whether flows were heard of */
-	struct ideal_turns turns, held[FABRIC_CLASSES]; /* with packets to send, and those that would be, by class */
-	uint8_t classes_held;
+	struct turns turns;	     /* with packets to send */
 	bool replies_held;
 	uint32_t first_answer, last_answer; /* of others, with an answer to send */
 	uint32_t first_open;
@@ -130,7 +126,7 @@ struct endpoint {
 	uint32_t link;	   /* outgoing */
 	uint32_t first_flow; /* that has not begun, by start */
 	uint16_t part;
-	bool is_wire_awaited, is_armed, is_flow_awaited, is_ideal;
+	bool is_wire_awaited, is_armed, is_flow_awaited;
 	uint8_t stopped; /* the port's classes for which is not asked */
 	union {
 		struct engine_end engine;
@@ -184,7 +180,8 @@ struct fabric {
 	bool has_outages; /* a link is down at times */
 	int day_shift;	  /* of its calendars */
 	struct endpoint *endpoints;
-	struct ideal *ideal; /* NULL: endpoints are engines */
+	const struct endpoint_kind *kind; /* what is in them; NULL: they are a holder's */
+	struct ideal *ideal;		  /* of that kind: its own */
 	struct switch_state *switches;
 	struct flow_state *flows;
 	struct part *parts;

@@ -1,0 +1,76 @@
+/* Flows of an endpoint take turns. Lists are linked by a number in a record of each flow, whoever's it is.
+ * Holds: a flow is in one of them, or in none. */
+#ifndef FABRIC_TURNS_H
+#define FABRIC_TURNS_H
+
+#include <stddef.h>
+#include "fabric/flows.h"
+#include "fabric/profile.h"
+
+struct turn_list {
+	uint32_t first, last; /* first: FLOW_NONE, if there is none */
+};
+
+struct turns {
+	struct turn_list ready, held[FABRIC_CLASSES];
+	uint8_t classes_held; /* nothing of these is taken */
+};
+
+/* Where the number of the next one is in the record of the first flow, and how large a record is. */
+struct turn_links {
+	uint32_t *next;
+	size_t stride;
+};
+
+static inline uint32_t *turn_next(struct turn_links links, uint32_t flow)
+{
+	return (uint32_t *)((char *)links.next + flow * links.stride);
+}
+
+static inline void turn_append(struct turn_links links, struct turn_list *list, struct turn_list more)
+{
+	if (list->first == FLOW_NONE)
+		list->first = more.first;
+	else
+		*turn_next(links, list->last) = more.first;
+	list->last = more.last;
+}
+
+static inline void turn_append_flow(struct turn_links links, struct turn_list *list, uint32_t flow)
+{
+	*turn_next(links, flow) = FLOW_NONE;
+	turn_append(links, list, (struct turn_list){ flow, flow });
+}
+
+static inline void turns_init(struct turns *turns)
+{
+	*turns = (struct turns){ .ready.first = FLOW_NONE };
+	for (unsigned class = 0; class < FABRIC_CLASSES; class++)
+		turns->held[class].first = FLOW_NONE;
+}
+
+static inline void turns_hold(struct turn_links links, struct turns *turns, uint8_t classes)
+{
+	for (uint8_t class = 0; class < FABRIC_CLASSES; class++) {
+		if (classes & 1u << class || turns->held[class].first == FLOW_NONE)
+			continue;
+		turn_append(links, &turns->ready, turns->held[class]);
+		turns->held[class].first = FLOW_NONE;
+	}
+	turns->classes_held = classes;
+}
+
+/* The first whose class is not held, taken out; FLOW_NONE. */
+static inline uint32_t turns_take(struct turn_links links, struct turns *turns, const struct flow_list *flows)
+{
+	for (uint32_t flow; (flow = turns->ready.first) != FLOW_NONE;) {
+		const uint8_t class = flows->flows[flow].traffic_class & (FABRIC_CLASSES - 1);
+		turns->ready.first = *turn_next(links, flow);
+		if (!(turns->classes_held & 1u << class))
+			return flow;
+		turn_append_flow(links, &turns->held[class], flow);
+	}
+	return FLOW_NONE;
+}
+
+#endif
