@@ -25,6 +25,8 @@ const char vb_sim_help[] =
 	"                    or the variant NAME of the scenario\n"
 	"  --flows FILE      a list of flows, instead of the scenario's workloads\n"
 	"  --json            one JSON object\n"
+	"  --explain pfc     also why PAUSE did or did not fire: where, at which threshold, for\n"
+	"                    whose traffic, and whom it stopped in the end\n"
 	"  --csv FILE        a line for each flow\n"
 	"  --pcap FILE       a pcapng capture for Wireshark of the scenario's capture.links,\n"
 	"  --capture LINK    or of these: \"endpoint 3 up\", \"endpoint 3 down\", \"switch 2\n"
@@ -49,7 +51,7 @@ struct parsed {
 };
 
 enum { OPTION_SET = 256, OPTION_SEED, OPTION_THREADS, OPTION_CC, OPTION_FLOWS, OPTION_CSV, OPTION_PCAP, OPTION_CAPTURE,
-	OPTION_JSON, OPTION_COMPARE, OPTION_PROGRESS, OPTION_NO_PROGRESS, OPTION_KEYS };
+	OPTION_EXPLAIN, OPTION_JSON, OPTION_COMPARE, OPTION_PROGRESS, OPTION_NO_PROGRESS, OPTION_KEYS };
 
 static const struct option long_options[] = {
 	{ "set", required_argument, NULL, OPTION_SET },
@@ -60,6 +62,7 @@ static const struct option long_options[] = {
 	{ "csv", required_argument, NULL, OPTION_CSV },
 	{ "pcap", required_argument, NULL, OPTION_PCAP },
 	{ "capture", required_argument, NULL, OPTION_CAPTURE },
+	{ "explain", required_argument, NULL, OPTION_EXPLAIN },
 	{ "json", no_argument, NULL, OPTION_JSON },
 	{ "compare", no_argument, NULL, OPTION_COMPARE },
 	{ "progress", no_argument, NULL, OPTION_PROGRESS },
@@ -120,6 +123,9 @@ static int take(const struct vb_command *self, struct parsed *parsed, int option
 	case OPTION_PCAP:
 		options->pcap = optarg;
 		return VB_EXIT_OK;
+	case OPTION_EXPLAIN:
+		options->explains_pfc = true;
+		return strcmp(optarg, "pfc") == 0 ? VB_EXIT_OK : vb_usage_error(self, "--explain explains pfc, not '%s'", optarg);
 	case OPTION_JSON:
 		options->is_json = true;
 		return VB_EXIT_OK;
@@ -155,8 +161,8 @@ static int parse(const struct vb_command *self, struct parsed *parsed, int argc,
 	options->argument_count = (unsigned)(argc - optind);
 	if (!status && (options->argument_count < 1 || (options->argument_count > 1 && !options->is_comparison)))
 		return vb_usage_error(self, "takes one scenario, or --compare and several");
-	if (options->is_comparison && (options->csv || options->pcap))
-		return vb_usage_error(self, "--csv and --pcap are of one run, not of --compare");
+	if (options->is_comparison && (options->csv || options->pcap || options->explains_pfc))
+		return vb_usage_error(self, "--csv, --pcap and --explain are of one run, not of --compare");
 	return status;
 }
 

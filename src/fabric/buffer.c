@@ -8,6 +8,7 @@
 #include "fabric/credits.h"
 #include "fabric/pfc.h"
 #include "fabric/port.h"
+#include "fabric/stories.h"
 #include "fabric/why.h"
 
 /* ---- Opening ------------------------------------------------------------------------------------------------------- */
@@ -126,7 +127,7 @@ static int open_ingress(struct fabric *fabric, uint32_t number, const struct swi
 		ingress->classes[class].blocks_freed = profile->credit_bytes / CREDIT_BLOCK;
 	}
 	fabric->ingresses[number] = ingress;
-	return 0;
+	return stories_open(fabric, ingress, number);
 }
 
 int buffers_open(struct fabric *fabric)
@@ -144,8 +145,11 @@ int buffers_open(struct fabric *fabric)
 
 void buffers_close(struct fabric *fabric)
 {
-	for (uint32_t i = 0; fabric->ingresses && i < fabric->network->link_count; i++)
+	for (uint32_t i = 0; fabric->ingresses && i < fabric->network->link_count; i++) {
+		if (fabric->ingresses[i])
+			stories_close(fabric->ingresses[i]);
 		free(fabric->ingresses[i]);
+	}
 }
 
 /* ---- Thresholds ---------------------------------------------------------------------------------------------------- */
@@ -171,7 +175,7 @@ static uint64_t share_of(const struct ingress *ingress, uint64_t bytes)
 	return bytes > reserved ? bytes - reserved : 0;
 }
 
-static uint64_t threshold_of(const struct fabric *fabric, const struct ingress *ingress, uint8_t class)
+uint64_t buffer_threshold(const struct fabric *fabric, const struct ingress *ingress, uint8_t class)
 {
 	return threshold(&fabric->buffers[ingress->at_switch], ingress->classes[class].alpha,
 		ingress->profile->classes[class].limit_bytes);
@@ -180,14 +184,14 @@ static uint64_t threshold_of(const struct fabric *fabric, const struct ingress *
 bool buffer_is_over(const struct fabric *fabric, const struct ingress *ingress, uint8_t class)
 {
 	return ingress->classes[class].headroom > 0 ||
-		share_of(ingress, ingress->classes[class].bytes) >= threshold_of(fabric, ingress, class);
+		share_of(ingress, ingress->classes[class].bytes) >= buffer_threshold(fabric, ingress, class);
 }
 
 bool buffer_is_under(const struct fabric *fabric, const struct ingress *ingress, uint8_t class)
 {
 	uint64_t share = share_of(ingress, ingress->classes[class].bytes);
 	return ingress->classes[class].headroom == 0 &&
-		(share == 0 || share + ingress->profile->resume_offset <= threshold_of(fabric, ingress, class));
+		(share == 0 || share + ingress->profile->resume_offset <= buffer_threshold(fabric, ingress, class));
 }
 
 /* ---- In and out ---------------------------------------------------------------------------------------------------- */

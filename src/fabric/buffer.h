@@ -19,6 +19,7 @@ struct ingress {
 	uint64_t headroom_bytes; /* of each lossless class */
 	uint8_t paused;		 /* a mask of classes */
 	bool is_renewing;	 /* an event renews pauses */
+	struct story *stories;	 /* of each class; NULL: nobody has asked for any */
 	struct ingress_class classes[];
 };
 
@@ -45,6 +46,7 @@ bool buffer_admit(struct part *part, uint32_t out_link, const struct packet *pac
 void buffer_release(struct part *part, const struct packet *packet, uint8_t of_class);
 /* PFC: it has its share, or more. */
 bool buffer_is_over(const struct fabric *fabric, const struct ingress *ingress, uint8_t of_class);
+uint64_t buffer_threshold(const struct fabric *fabric, const struct ingress *ingress, uint8_t of_class);
 /* And so much less that it may go on. */
 bool buffer_is_under(const struct fabric *fabric, const struct ingress *ingress, uint8_t of_class);
 

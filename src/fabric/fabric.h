@@ -60,6 +60,7 @@ struct fabric_config {
 	/* The end. */
 	vb_time limit;	       /* of virtual time; 0: none */
 	vb_time stall;	       /* nothing arrived for so long, though a flow that has begun is open: livelock; 0: 1 s */
+	bool tells_pauses; /* where pauses came from: fabric_result.pauses_told. Costs a walk through a switch's queues each */
 	/* Told about every second of real time; false: end the run. NULL: nobody is. */
 	bool (*on_progress)(void *user, const struct fabric_progress *progress);
 	void *user;
@@ -92,12 +93,58 @@ struct fabric_link_counts {
 	uint32_t watchdog_fired;
 };
 
+#define FABRIC_PAUSE_MOST 4
+
+/* What had come by a link and was queued, and how much may be before who sends is paused; what all links shared of the buffer,
+ * and of how much. */
+struct fabric_pause_moment {
+	vb_time at;
+	uint64_t bytes, threshold, used, shared; /* UINT64_MAX: no bound */
+};
+
+struct fabric_pause_queue {
+	uint32_t link; /* that it waits for */
+	uint64_t bytes;
+	bool is_stopped; /* by a pause, too */
+};
+
+struct fabric_pause_flow {
+	uint32_t src, dst;
+	uint64_t bytes;
+};
+
+/* The queue in which most of it waited, in so many of the pauses. */
+struct fabric_pause_cause {
+	uint32_t link;
+	uint32_t count;
+	bool is_stopped;
+};
+
+/* Of a lossless class at the receiving end of a link: who sends on it was paused so often, for so long in all. */
+struct fabric_pauses {
+	uint32_t link;
+	uint8_t of_class;
+	uint32_t count;
+	vb_time lasted, longest, until;
+	struct fabric_pause_moment nearest; /* to its threshold, by their ratio */
+	/* When it was first paused. */
+	struct fabric_pause_moment first;
+	struct fabric_pause_queue queues[FABRIC_PAUSE_MOST]; /* most first */
+	struct fabric_pause_flow flows[FABRIC_PAUSE_MOST];   /* the same */
+	uint32_t queue_count, flow_count;		     /* queues that are kept; all flows, of which as many are kept */
+	/* Of all pauses. */
+	struct fabric_pause_cause *causes;
+	uint32_t cause_count;
+};
+
 struct fabric_result {
 	enum fabric_end end;
 	struct flow_result *flows; /* as config->flows */
 	struct fabric_link_counts *links;
 	uint32_t *cycle; /* links of a deadlock, each waiting for the next */
 	uint32_t cycle_count;
+	struct fabric_pauses *pauses_told; /* by link and class: of each that came by one */
+	uint32_t pauses_told_count;
 	vb_time ended_at;   /* virtual */
 	vb_time last_flow;  /* end of the last flow that ended: the job's completion time, from 0 */
 	uint32_t flows_done, flows_failed;

@@ -2,6 +2,7 @@
  * waits in it, and what comes, is dropped; then the pause, if it was not taken back, holds again. */
 #include "fabric/buffer.h"
 #include "fabric/pfc.h"
+#include "fabric/stories.h"
 
 #define FRAME_BYTES	84
 #define SMALLEST_PACKET 16 /* that anybody would describe */
@@ -109,6 +110,7 @@ void pfc_on_released(struct part *part, uint32_t in_link, uint8_t class)
 	uint32_t back = part->fabric->network->links[in_link].reverse;
 	struct port *port = part->fabric->ports[back];
 	ingress->paused &= (uint8_t)~bit;
+	story_on_resume(part, ingress, class);
 	port->resumes_due |= bit;
 	port->pauses_due &= (uint8_t)~bit;
 	port_run(part, back);

@@ -6,6 +6,7 @@
 #include "fabric/credits.h"
 #include "fabric/pfc.h"
 #include "fabric/port.h"
+#include "fabric/stories.h"
 
 #define NO_CLASS 0xFF
 
@@ -145,11 +146,12 @@ void port_receive(struct part *part, uint32_t number, uint32_t index)
 	struct port *port = fabric->ports[number];
 	struct packet *packet = &part->packets[index];
 	const uint8_t class = port_class(port, packet);
+	const uint32_t in_link = packet->in_link;
 	if (port->dropped & 1u << class || !buffer_admit(part, number, packet)) {
 		port_drop(part, number, index);
 		return;
 	}
-	const struct link *from = &fabric->links[packet->in_link];
+	const struct link *from = &fabric->links[in_link];
 	packet->at = 0; /* when its end is there */
 	if (from->is_cut_through && packet->wire_bytes > LINK_HEADER_BYTES)
 		packet->at = part->now + link_time(fabric, from, packet->wire_bytes - LINK_HEADER_BYTES);
@@ -157,8 +159,10 @@ void port_receive(struct part *part, uint32_t number, uint32_t index)
 		packet->is_marked = true;
 		fabric->counts[number].marks++;
 	}
-	pfc_on_admitted(part, packet->in_link, class);
+	pfc_on_admitted(part, in_link, class);
 	port_queue(part, number, index);
+	if (fabric->config->tells_pauses)
+		story_on_queued(part, in_link, class);
 	port_run(part, number);
 }
 

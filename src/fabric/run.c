@@ -7,6 +7,7 @@
 #include "fabric/endpoint.h"
 #include "fabric/parts.h"
 #include "fabric/port.h"
+#include "fabric/stories.h"
 #include "fabric/taps.h"
 #include "fabric/why.h"
 #include "fabric/windows.h"
@@ -460,8 +461,13 @@ int fabric_run(const struct fabric_config *config, struct fabric_result *result,
 	result->cpu_s = windows_cpu_s() - cpu;
 	result->critical_cpu_s = fabric.windows ? (double)fabric.critical_ns * 1e-9 : result->cpu_s;
 	say(&fabric, result);
+	rc = stories_say(&fabric, result);
 	fabric_end(&fabric);
-	return 0;
+	if (rc) {
+		why_not(why, why_size, "there is not enough memory");
+		fabric_result_free(result);
+	}
+	return rc;
 }
 
 void fabric_result_free(struct fabric_result *result)
@@ -469,6 +475,9 @@ void fabric_result_free(struct fabric_result *result)
 	free(result->flows);
 	free(result->links);
 	free(result->cycle);
+	for (uint32_t i = 0; i < result->pauses_told_count; i++)
+		free(result->pauses_told[i].causes);
+	free(result->pauses_told);
 	*result = (struct fabric_result){ 0 };
 }
 

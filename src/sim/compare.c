@@ -137,7 +137,7 @@ static void put_object(const struct comparison *comparison, const char *name, co
 		vb_json_string(stdout, settings[i].value);
 	}
 	printf("}, \"result\": ");
-	report_json(stdout, &session->simulation, &session->summary, "  ", false);
+	report_json(stdout, &session->simulation, &session->summary, NULL, "  ", false);
 	printf("}");
 }
 

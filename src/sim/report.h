@@ -3,13 +3,14 @@
 #define SIM_REPORT_H
 
 #include <stdio.h>
+#include "sim/explain.h"
 #include "sim/simulation.h"
 #include "sim/summary.h"
 
 void report_text(FILE *out, const struct simulation *simulation, const struct summary *summary);
-/* One object, without a newline; indent: what begins its lines. */
-void report_json(FILE *out, const struct simulation *simulation, const struct summary *summary, const char *indent,
-	bool with_flows);
+/* One object, without a newline; indent: what begins its lines; explanation: NULL, if nobody asked for one. */
+void report_json(FILE *out, const struct simulation *simulation, const struct summary *summary,
+	const struct explanation *explanation, const char *indent, bool with_flows);
 /* A line a flow: src,dst,bytes,start_ps,fct_ps,ideal_ps,slowdown,error. */
 void report_csv(FILE *out, const struct simulation *simulation);
 

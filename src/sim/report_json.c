@@ -180,8 +180,8 @@ static void put_counts(struct object *object, const struct fabric_result *result
 	integer(object, "pauses", result->pauses);
 }
 
-void report_json(FILE *out, const struct simulation *simulation, const struct summary *summary, const char *indent,
-	bool with_flows)
+void report_json(FILE *out, const struct simulation *simulation, const struct summary *summary,
+	const struct explanation *explanation, const char *indent, bool with_flows)
 {
 	const struct fabric_result *result = &simulation->result;
 	struct object object = { .out = out, .indent = indent };
@@ -210,6 +210,10 @@ void report_json(FILE *out, const struct simulation *simulation, const struct su
 	put_links(&object, "cycle", simulation, result->cycle, result->cycle_count);
 	put_links(&object, "busiest_links", simulation, summary->links, summary->link_count);
 	put_summary(&object, summary);
+	if (explanation) {
+		field(&object, "explain");
+		explanation_json(out, indent, explanation, simulation);
+	}
 	if (with_flows)
 		put_flows(&object, simulation);
 	fprintf(out, "\n%s}", indent);

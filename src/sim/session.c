@@ -128,12 +128,15 @@ int session_run(struct session *session, const struct sim_options *options)
 	config->on_progress = on_progress;
 	config->on_packet = session->capture ? on_packet : NULL;
 	config->captured_count = session->capture ? config->captured_count : 0;
+	config->tells_pauses = options->explains_pfc;
 	config->user = session;
 	progress_start(&session->progress);
 	int rc = simulation_run(&session->simulation, why, sizeof(why));
 	progress_end(&session->progress);
 	if (!rc)
 		rc = summary_make(&session->summary, &session->simulation);
+	if (!rc && options->explains_pfc)
+		rc = explanation_make(&session->explanation, &session->simulation);
 	return rc ? fail("the run", rc, why) : SIM_EXIT_OK;
 }
 
@@ -150,6 +153,7 @@ int session_status(const struct session *session)
 
 void session_close(struct session *session)
 {
+	explanation_free(&session->explanation);
 	simulation_free(&session->simulation);
 	free(session->scenario);
 }

@@ -3,6 +3,7 @@
 #define SIM_SESSION_H
 
 #include "sim/capture.h"
+#include "sim/explain.h"
 #include "sim/progress.h"
 #include "sim/sim.h"
 #include "sim/simulation.h"
@@ -12,6 +13,7 @@ struct session {
 	struct scenario *scenario;
 	struct simulation simulation;
 	struct summary summary;
+	struct explanation explanation; /* where options->explains_pfc */
 	struct progress progress;
 	struct capture *capture; /* the caller's; NULL: none */
 };

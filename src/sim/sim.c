@@ -49,10 +49,13 @@ static int run_captured(struct session *session, const struct sim_options *optio
 static int tell(const struct session *session, const struct sim_options *options, FILE *csv)
 {
 	if (options->is_json) {
-		report_json(stdout, &session->simulation, &session->summary, "", true);
+		report_json(stdout, &session->simulation, &session->summary, options->explains_pfc ? &session->explanation : NULL, "",
+			true);
 		fputc('\n', stdout);
 	} else {
 		report_text(stdout, &session->simulation, &session->summary);
+		if (options->explains_pfc)
+			explanation_print(stdout, &session->explanation, &session->simulation);
 	}
 	int status = csv ? write_csv(csv, options, &session->simulation) : 0;
 	return status ? status : session_status(session);

@@ -23,7 +23,7 @@ struct sim_options {
 	struct sim_setting *settings; /* in the order given */
 	unsigned setting_count;
 	const char *flows, *csv, *pcap;
-	bool is_json, is_comparison, is_progress_shown, is_terminal;
+	bool is_json, is_comparison, is_progress_shown, is_terminal, explains_pfc;
 };
 
 /* The exit status. */

@@ -222,6 +222,52 @@ class Sim(unittest.TestCase):
         done = self.sim("--json", incast, "--set", f"network.switch.headroom={float(needed) + 0.01:.2f}kB")
         self.assertEqual((json.loads(done.stdout)["lossless_drops"], done.stderr), (0, ""))
 
+    def test_explain__says_where_pauses_began_and_who_is_a_victim(self):
+        """0, 4 and 5 send to 7; 1 sends to 6, behind 0 on the way to the other leaf, and to 2, on its own."""
+        scenario = self.scenario("network: {topology: leaf-spine, endpoints: 8, leaves: 2, spines: 1, host-rate: 100G,\n"
+                                 "  switch: {profile: hpcc, buffer: 8MB, classes: {all: {limit: 50kB, mark-max: 0}}}}\n")
+        flows = self.place / "flows.csv"
+        flows.write_text("src,dst,bytes,start_ns\n0,7,1000000,0\n4,7,1000000,0\n5,7,1000000,0\n1,6,1000000,0\n1,2,100000,0\n"
+                         "1,2,1000,90000000\n")
+        result = self.json(scenario, "--flows", flows, "--explain", "pfc")
+        explained = result["explain"]
+        self.assertEqual((explained["fired"], explained["off"]), (True, None))
+        self.assertGreaterEqual(explained["pauses"], result["pauses"])    # some are taken back before they have left
+        worst = {each["name"]: each for each in explained["worst"]}
+        self.assertEqual([each["paused_ps"] for each in explained["worst"]],
+                         sorted((each["paused_ps"] for each in explained["worst"]), reverse=True))
+        one, spine = worst["endpoint 1 up"], worst["switch 2 port 1"]
+        self.assertEqual((one["stopped"], one["victim_count"], one["victims"]), ([1], 2, [3, 4]))
+        self.assertEqual(one["began_before"]["name"], "endpoint 7 down")
+        self.assertEqual([(queue["name"], queue["paused"]) for queue in one["queues"]], [("switch 0 port 4", True)])
+        self.assertEqual((spine["stopped"], spine["victims"], spine["flows"][0]["src"]), ([0, 1], [3, 4], 0))
+        self.assertEqual(worst["endpoint 4 up"]["victim_count"], 0)
+        self.assertGreaterEqual(one["first"]["bytes"], one["first"]["threshold_bytes"])
+        said = self.sim(scenario, "--flows", flows, "--explain", "pfc").stdout
+        for part in (f"why PAUSE fired: {explained['pauses']} times", "it began before endpoint 7 down: no marks are made there",
+                     "VICTIMS: of their flows 2 do not go there: 1 -> 6, 1 -> 2", "switch 0 port 4 (100%, which was paused itself)",
+                     "it stopped in the end 2 endpoints: 0-1"):
+            self.assertIn(part, said)
+        self.assertNotIn("explain", self.json(scenario, "--flows", flows))
+
+    def test_explain__says_why_pause_did_not_fire(self):
+        for arguments, part in (((self.scenario(),), "PFC is off: flow-control is drops"),
+                                ((self.root / "examples/infiniband.yaml",), "PFC is off: flow-control is credits"),
+                                ((self.scenario(), "--set", "network.switch.flow-control=pfc"), "no bound"),
+                                ((self.root / "examples/all-to-all.yaml", *self.settings("all-to-all"), "--set", "workload.class=7"),
+                                 "class is not lossless"),
+                                ((self.root / "examples/hpcc-fattree320.yaml", *self.settings("hpcc-fattree320")),
+                                 "buffer is large enough"),
+                                ((self.root / "examples/ecn.yaml",), "marks slowed senders down before")):
+            said = self.sim(*arguments, "--explain", "pfc").stdout
+            self.assertIn("why PAUSE did not fire\n", said)
+            self.assertIn(part, said)
+        explained = self.json(self.root / "examples/ecn.yaml", "--explain", "pfc")["explain"]
+        self.assertEqual((explained["fired"], explained["worst"]), (False, []))
+        self.assertLess(explained["nearest"]["moment"]["bytes"], explained["nearest"]["moment"]["threshold_bytes"])
+        self.assertIn("explains pfc, not 'ecn'", self.sim(self.scenario(), "--explain", "ecn", status=2).stderr)
+        self.assertIn("not of --compare", self.sim("--compare", self.scenario(), "--explain", "pfc", status=2).stderr)
+
     def test_errors__name_file_line_and_column(self):
         scenario = self.scenario("network:\n  topologi: torus\n")
         self.assertEqual(self.sim(scenario, status=2).stderr.split(": ")[0], f"{scenario}:2:3")
