@@ -180,13 +180,16 @@ static int enter(struct reader *reader, const char *name)
 	return 0;
 }
 
+/* One with nothing in it is as good as none at all: "capture:". */
 static int read_mapping(struct reader *reader)
 {
 	size_t length = strlen(reader->path);
+	unsigned count = 0;
 	int error = 0;
 
 	while (!error && !(error = next(reader)) && reader->event.type != YAML_MAPPING_END_EVENT) {
 		const char *name = NULL;
+		count++;
 		error = refuse_references(reader);
 		if (!error && reader->event.type != YAML_SCALAR_EVENT)
 			error = document_refuse(reader->error, here(reader), "a key is a word");
@@ -203,7 +206,7 @@ static int read_mapping(struct reader *reader)
 			error = read_node(reader);
 		reader->path[length] = 0;
 	}
-	return error;
+	return error || count || !length ? error : add_entry(reader, "", here(reader));
 }
 
 /* A list of plain values becomes one, with commas; each map in one is numbered. */

@@ -161,15 +161,28 @@ static int put_defaults(struct filling *filling)
 	return error;
 }
 
+/* Does a key's path go on behind this one? Numbers, and "all", are its stars. */
+static bool goes_on_behind(const char *pattern, const char *path)
+{
+	while (*path) {
+		size_t digits = strspn(path, "0123456789");
+		if (*pattern == '*' && (digits || strncmp(path, "all", 3) == 0)) {
+			path += digits ? digits : 3;
+			pattern++;
+		} else if (*pattern++ != *path++) {
+			return false;
+		}
+	}
+	return *pattern == '.';
+}
+
 /* Is a path what keys begin with? */
 static bool is_section(const char *path)
 {
-	size_t length = strlen(path);
-
 	if (!*path || strcmp(path, "variants") == 0)
 		return true;
 	for (const struct scenario_key *key = scenario_keys; key->path; key++)
-		if (strncmp(key->path, path, length) == 0 && key->path[length] == '.')
+		if (goes_on_behind(key->path, path))
 			return true;
 	return false;
 }

@@ -89,6 +89,13 @@ static void scenario__a_profile_is_set_before_what_changes_it(void **state)
 	assert_true(scenario->topology.profile.buffer_bytes == 12345);
 }
 
+static void sections__may_be_empty(void **state)
+{
+	assert_int_equal(fill("network: {topology: switch, switch: {classes: {0: {}, all: }}, faults: []}\nworkload: [{}]\ncapture: {}\n"
+			      "variants: {}\n", NULL, NULL), 0);
+	assert_int_equal(scenario->workload_count, 0);
+}
+
 static void scenario__a_command_line_is_checked_as_a_file_is(void **state)
 {
 	static const char text[] = "network: {topology: switch}\nworkload: {kind: incast}\n";
@@ -109,7 +116,8 @@ static const char with_variants[] = "network: {topology: switch, switch: {buffer
 				    "  small: {transport: {mtu: 512}, network: {switch: {profile: tomahawk}}}\n"
 				    "  large: {transport: {mtu: 2048}, workload: [{kind: permutation}, {file: more.csv}]}\n"
 				    "  fair: {network: {switch: {classes: {all: {weight: 1}}}}}\n"
-				    "  same:\n";
+				    "  same:\n"
+				    "  empty: {}\n";
 
 static void variant__is_laid_over_the_rest(void **state)
 {
@@ -117,6 +125,8 @@ static void variant__is_laid_over_the_rest(void **state)
 	assert_int_equal(scenario->mtu, 1024);
 	assert_string_equal(scenario->variant, "");
 	assert_int_equal(fill(with_variants, "variant", "same"), 0);
+	assert_int_equal(scenario->mtu, 1024);
+	assert_int_equal(fill(with_variants, "variant", "empty"), 0);
 	assert_int_equal(scenario->mtu, 1024);
 	assert_int_equal(fill(with_variants, "variant", "small"), 0);
 	assert_int_equal(scenario->mtu, 512);
@@ -149,7 +159,7 @@ static void command_line__is_more_than_a_variant(void **state)
 				 "permutation"), 0);
 	assert_int_equal(scenario->workload_count, 2); /* and elements of lists are counted as before */
 	assert_int_equal(fill(text, "transport.cc", "smal"), -EINVAL);
-	assert_non_null(strstr(error.text, "of variants there are small, large, fair, same; did you mean small?"));
+	assert_non_null(strstr(error.text, "of variants there are small, large, fair, same, empty; did you mean small?"));
 }
 
 static void scenario__what_is_wrong_has_a_place_and_a_cure(void **state)
@@ -183,6 +193,8 @@ static void scenario__what_is_wrong_has_a_place_and_a_cure(void **state)
 		{ "variants: {a: {variant: b}}\n", 1, 16, "a variant chooses no other" },
 		{ "variants: {a: {variants: {b: {name: x}}}}\n", 1, 31, "there is no such key" },
 		{ "variants: {a: 3}\n", 1, 15, "keys belong here" },
+		{ "network: {switches: {}}\n", 1, 11, "network.switches: there is no such key" },
+		{ "network: {switch: {classes: {0: 3}}}\n", 1, 33, "network.switch.classes.0: '3': keys belong here" },
 		{ "variants: a\n", 1, 11, "keys belong here" },
 		{ "variant: fist\nvariants: {first: {name: x}}\n", 1, 10, "no such variant; there are first; did you mean first?" },
 		{ "run: {seed: 1}\n", 0, 0, "network.topology or network.file is missing" },
@@ -218,6 +230,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(scenario__values_arrive_where_they_belong),
 		cmocka_unit_test(scenario__a_profile_is_set_before_what_changes_it),
+		cmocka_unit_test(sections__may_be_empty),
 		cmocka_unit_test(scenario__a_command_line_is_checked_as_a_file_is),
 		cmocka_unit_test(variant__is_laid_over_the_rest),
 		cmocka_unit_test(command_line__is_more_than_a_variant),
