@@ -13,10 +13,10 @@ struct looking {
 	const struct network *network;
 	const struct fabric_config *config;
 	uint8_t classes; /* of data that is sent: a mask */
-	uint32_t kinds;	 /* what was warned of */
+	uint64_t kinds;	 /* what was warned of */
 };
 
-enum kind { KIND_MARKS_NEVER, KIND_MARKS_NOT_ALL, KIND_PAUSE_ALONE, KIND_PAUSE_BUSY };
+enum kind { KIND_MARKS_NEVER, KIND_MARKS_AT_ONCE, KIND_MARKS_NOT_ALL, KIND_PAUSE_ALONE, KIND_PAUSE_BUSY };
 
 __attribute__((format(printf, 2, 3))) static void warn(struct looking *looking, const char *format, ...)
 {
@@ -33,7 +33,7 @@ __attribute__((format(printf, 2, 3))) static void warn(struct looking *looking, 
 /* Once of each class. */
 static bool is_new(struct looking *looking, enum kind kind, uint32_t class)
 {
-	const uint32_t bit = 1u << (8 * kind + class);
+	const uint64_t bit = (uint64_t)1 << (8 * kind + class);
 	bool is = !(looking->kinds & bit);
 
 	looking->kinds |= bit;
@@ -77,6 +77,11 @@ static bool look_at_marks(struct looking *looking, uint32_t link, uint32_t class
 	uint64_t most = threshold_queue_most(looking->config, link, class);
 	struct amounts is;
 
+	if (min > max && is_new(looking, KIND_MARKS_AT_ONCE, class)) {
+		amounts_of(looking, link, min, max, &is);
+		warn(looking, "network.switch.classes.%u.mark-min is %s before %s, above mark-max, %s: from mark-min on all packets are "
+			"marked, and below it none", class, is.has, is.link, is.most);
+	}
 	if (min >= most && is_new(looking, KIND_MARKS_NEVER, class)) {
 		amounts_of(looking, link, min, most, &is);
 		warn(looking, "network.switch.classes.%u.mark-min is %s before %s, and that queue never holds more than %s: nothing will be "

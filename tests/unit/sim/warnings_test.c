@@ -56,6 +56,7 @@ static void warnings__say_what_comes_of_it(void **state)
 			"come before marks. Lower mark-min" },
 		{ "classes: {0: {alpha: 0.125, mark-min: 50kB, mark-max: 60kB}}", "cc: window", "when all ports of its switch are busy, "
 			"who sends to that queue is paused when" },
+		{ "classes: {0: {mark-min: 30kB, mark-max: 20kB}}", "cc: window", "above mark-max, 20 kB: from mark-min on all packets are" },
 		{ "headroom: 20kB", "", "headroom is 20 kB, and endpoint 0 up needs 27.18 kB" },
 		{ "headroom: 20kB", "", "lossless classes will lose what comes after a pause was due" },
 		{ "flow-control: drops, classes: {0: {lossless: yes}}", "", "classes.0 is lossless, and flow-control is drops: nobody is paused" },
