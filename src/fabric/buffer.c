@@ -27,7 +27,10 @@ uint32_t buffer_largest_packet(const struct fabric_config *config)
 {
 	enum { ETHERNET = 14 + 4 + 8 + 12, IP_UDP = 20 + 8, HEADERS = 12 + 16 + 4 + 4 }; /* BTH, RETH, ImmDt, ICRC */
 	uint32_t data = config->mtu + (config->data_overhead ? config->data_overhead : ETHERNET + IP_UDP + HEADERS);
-	return config->ack_overhead > data ? config->ack_overhead : data;
+	uint32_t ack = config->ack_overhead;
+	if (config->endpoint == FABRIC_TCP)
+		ack = (ack ? ack : FABRIC_TCP_OVERHEAD) + FABRIC_TCP_SACK(FABRIC_TCP_BLOCKS);
+	return ack > data ? ack : data;
 }
 
 uint64_t buffer_headroom(const struct fabric_config *config, uint32_t link)

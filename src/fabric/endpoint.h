@@ -33,6 +33,7 @@ struct endpoint_kind {
 
 extern const struct endpoint_kind engine_ends; /* the engine */
 extern const struct endpoint_kind ideal_ends;  /* a source and sink without one */
+extern const struct endpoint_kind tcp_ends;
 
 /* A packet, counted: its size, where it is not RoCE's, is there, and what answers are like is filled in. NO_PACKET: no memory,
  * and the part says so. */

@@ -14,7 +14,8 @@ struct vb_gid fabric_gid(uint32_t endpoint)
 
 int endpoints_open(struct fabric *fabric)
 {
-	static const struct endpoint_kind *const kinds[] = { [FABRIC_ENGINE] = &engine_ends, [FABRIC_IDEAL] = &ideal_ends };
+	static const struct endpoint_kind *const kinds[] = { [FABRIC_ENGINE] = &engine_ends, [FABRIC_IDEAL] = &ideal_ends,
+		[FABRIC_TCP] = &tcp_ends };
 	for (uint32_t i = 0; i < fabric->network->endpoint_count; i++) {
 		fabric->endpoints[i].link = fabric->network->endpoints[i].link;
 		fabric->endpoints[i].first_flow = FLOW_NONE;

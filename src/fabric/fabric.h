@@ -1,4 +1,4 @@
-/* A run: the real engine, or for comparison none, in each endpoint of a network, flows between them, virtual time in integer picoseconds.
+/* A run: the real engine, or for comparison none or TCP, in each endpoint of a network, flows between them, virtual time in integer picoseconds.
  *
  *   network.h    what the network is            topologies.h  that of a k-ary fat-tree, ...
  *   flows.h      what is sent                   workloads.h   who sends what to whom
@@ -38,7 +38,30 @@ struct fabric_capture {
 enum fabric_endpoint {
 	FABRIC_ENGINE,
 	FABRIC_IDEAL,
+	FABRIC_TCP, /* no RoCE either: what would be used otherwise. A flow is a connection */
 };
+
+enum fabric_tcp_control {
+	FABRIC_NEWRENO,
+	FABRIC_CUBIC,
+	FABRIC_DCTCP,
+};
+
+/* Of TCP alone. */
+struct fabric_tcp {
+	enum fabric_tcp_control control;
+	vb_time rto_min;   /* 0: 200 ms */
+	vb_time ack_delay; /* the longest that an ack is held back; 0: 40 ms */
+	/* What its host's CPU takes for packets that leave, and, apart from that, for those that come: one after the other, so
+	 * much for a packet and for a byte of its payload; up to cpu_batch of a flow that wait for it one behind the other cost
+	 * one packet, 0: 1. */
+	vb_time cpu_packet, cpu_byte;
+	uint32_t cpu_batch;
+};
+
+#define FABRIC_TCP_OVERHEAD 90u /* preamble 8, Ethernet 14, IPv4 20, TCP 20 and time stamps 12, FCS 4, gap 12 */
+#define FABRIC_TCP_BLOCKS   3u
+#define FABRIC_TCP_SACK(blocks) (4u + 8u * (blocks)) /* more, of an ack that has some */
 
 struct fabric_config {
 	const struct network *network; /* borrowed for the run, as all that is pointed to */
@@ -47,11 +70,12 @@ struct fabric_config {
 	uint32_t threads;      /* 0: 1 */
 	/* The transport. */
 	enum fabric_endpoint endpoint;
-	struct vb_cc_config cc;
+	struct fabric_tcp tcp;
+	struct vb_cc_config cc; /* of TCP first and largest window alone; 0: 10 segments, no bound */
 	uint32_t mtu;	       /* payload of a packet, bytes */
-	uint32_t data_overhead, ack_overhead; /* wire bytes of a packet beside its payload, and of an ack; 0: what RoCEv2 over
-						 Ethernet has: headers, ICRC, FCS, preamble, gap */
-	uint32_t ack_every;    /* packets, of a message: each of those asks, and its last; 0: 1 */
+	uint32_t data_overhead, ack_overhead; /* wire bytes of a packet beside its payload, and of an ack; 0: what RoCEv2, or TCP,
+						 over Ethernet has: headers, ICRC, FCS, preamble, gap */
+	uint32_t ack_every;    /* packets, of a message: each of those asks, and its last; 0: 1, of TCP 2 */
 	struct vb_cnp_policy cnps;
 	vb_time ack_timeout;   /* 0: 67 ms */
 	uint8_t retry_count;   /* 0: 7 */

@@ -34,6 +34,7 @@ static inline network_node network_switch_node(uint32_t index)
 /* What may go wrong with a link. */
 struct network_fault {
 	uint32_t loss_ppm, duplicate_ppm;
+	uint32_t loss_every; /* each so-many-th is lost; 0: none */
 	uint32_t mark_ppm; /* as a switch does that is congested */
 	uint32_t late_ppm; /* those that are late are so by up to late_by */
 	vb_time late_by;

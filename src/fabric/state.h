@@ -111,7 +111,7 @@ struct engine_end {
 	uint32_t open_parts; /* work requests of its flows */
 };
 
-/* ... or what has none: lists of flows, FLOW_NONE where they end. */
+/* ... or what has none: lists of flows, FLOW_NONE where they end... */
 struct ideal_end {
 	struct vb_deadline deadline; /* to look whether flows were heard of */
 	struct turns turns;	     /* with packets to send */
@@ -119,6 +119,9 @@ struct ideal_end {
 	uint32_t first_answer, last_answer; /* of others, with an answer to send */
 	uint32_t first_open;
 };
+
+/* ... or TCP. */
+struct tcp_end;
 
 struct endpoint {
 	vb_time armed_for; /* the timer's event that counts */
@@ -131,6 +134,7 @@ struct endpoint {
 	union {
 		struct engine_end engine;
 		struct ideal_end ideal;
+		struct tcp_end *tcp;
 	};
 };
 
@@ -157,7 +161,7 @@ struct part {
 	struct vb_batch *batch;
 	bool is_out_of_memory;
 	uint64_t event_count, packet_hops, data_packets, acks, responses, drops, lossless_drops, lost, payload_bytes;
-	uint64_t arrived, resent, timeouts; /* packets of ideal endpoints, once each */
+	uint64_t arrived, resent, timeouts; /* of endpoints without engines; packets that arrived once each */
 	uint32_t flows_begun, flows_done, flows_failed;
 	vb_time last_flow;
 	uint64_t cpu_ns, window_ns;
@@ -181,7 +185,8 @@ struct fabric {
 	int day_shift;	  /* of its calendars */
 	struct endpoint *endpoints;
 	const struct endpoint_kind *kind; /* what is in them; NULL: they are a holder's */
-	struct ideal *ideal;		  /* of that kind: its own */
+	struct ideal *ideal;		  /* of these kinds: their own */
+	struct tcp *tcp;
 	struct switch_state *switches;
 	struct flow_state *flows;
 	struct part *parts;

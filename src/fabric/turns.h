@@ -45,13 +45,13 @@ static inline void turn_append_flow(struct turn_links links, struct turn_list *l
 static inline void turns_init(struct turns *turns)
 {
 	*turns = (struct turns){ .ready.first = FLOW_NONE };
-	for (unsigned class = 0; class < FABRIC_CLASSES; class++)
+	for (unsigned class = 0; class < FABRIC_CLASSES; class ++)
 		turns->held[class].first = FLOW_NONE;
 }
 
 static inline void turns_hold(struct turn_links links, struct turns *turns, uint8_t classes)
 {
-	for (uint8_t class = 0; class < FABRIC_CLASSES; class++) {
+	for (uint8_t class = 0; class < FABRIC_CLASSES; class ++) {
 		if (classes & 1u << class || turns->held[class].first == FLOW_NONE)
 			continue;
 		turn_append(links, &turns->ready, turns->held[class]);

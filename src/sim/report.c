@@ -45,7 +45,7 @@ static void put_head(FILE *out, const struct simulation *simulation)
 		value_rate_text(simulation->network.links[simulation->network.endpoints[0].link].bits_per_second, rate, sizeof(rate)),
 		simulation->network.switch_count, simulation->network.switch_count == 1 ? "" : "es", simulation->flows.count,
 		simulation->flows.count == 1 ? "" : "s", value_bytes_text(payload, bytes, sizeof(bytes)),
-		scenario->mtu, scenario->cc_text, *scenario->variant ? ", variant " : "", scenario->variant, scenario->seed);
+		scenario->mtu, simulation_control(simulation), *scenario->variant ? ", variant " : "", scenario->variant, scenario->seed);
 	for (unsigned i = 0; i < simulation->label_count; i++)
 		fprintf(out, "NOTE: %s\n", simulation->labels[i]);
 }

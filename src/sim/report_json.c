@@ -183,15 +183,16 @@ static void put_counts(struct object *object, const struct fabric_result *result
 void report_json(FILE *out, const struct simulation *simulation, const struct summary *summary,
 	const struct explanation *explanation, const char *indent, bool with_flows)
 {
+	static const char *const endpoints[] = { [FABRIC_ENGINE] = "engine", [FABRIC_IDEAL] = "ideal", [FABRIC_TCP] = "tcp" };
 	const struct fabric_result *result = &simulation->result;
 	struct object object = { .out = out, .indent = indent };
 	char hash[24];
 
 	fputc('{', out);
 	string(&object, "name", simulation->scenario->name);
-	string(&object, "endpoint", simulation->config.endpoint == FABRIC_IDEAL ? "ideal" : "engine");
+	string(&object, "endpoint", endpoints[simulation->config.endpoint]);
 	string(&object, "variant", simulation->scenario->variant);
-	string(&object, "cc", simulation->scenario->cc_text);
+	string(&object, "cc", simulation_control(simulation));
 	integer(&object, "seed", simulation->scenario->seed);
 	integer(&object, "threads", result->threads);
 	integer(&object, "endpoints", result->endpoints);

@@ -37,6 +37,7 @@ struct scenario {
 	uint32_t fault_count;
 	/* transport */
 	enum fabric_endpoint endpoint;
+	struct fabric_tcp tcp;
 	char cc_text[256]; /* as written */
 	struct vb_cc_choice cc;
 	uint32_t first_window, largest_window;

@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include "fabric/route.h"
+#include "fabric/tcp.h"
 #include "sim/ideal.h"
 #include "sim/link_name.h"
 
@@ -115,6 +116,12 @@ static int find_captured(struct simulation *simulation, char *why, size_t size)
 	return 0;
 }
 
+const char *simulation_control(const struct simulation *simulation)
+{
+	return simulation->config.endpoint == FABRIC_TCP ? tcp_controls[simulation->config.tcp.control].name
+							 : simulation->scenario->cc_text;
+}
+
 static void label(struct simulation *simulation, const char *text)
 {
 	simulation->labels[simulation->label_count++] = text;
@@ -123,21 +130,33 @@ static void label(struct simulation *simulation, const char *text)
 static void add_labels(struct simulation *simulation)
 {
 	enum routing routing = simulation->scenario->topology.profile.routing;
+	static const struct {
+		const char *is, *sprayed, *adaptive;
+	} endpoints[] = {
+		[FABRIC_ENGINE] = { NULL, "sprayed over go-back-N", "adaptive routing over go-back-N" },
+		[FABRIC_IDEAL] = { "no engines: not RoCE", "sprayed, to an ideal that ignores order",
+			"adaptive routing, to an ideal that ignores order" },
+		[FABRIC_TCP] = { "TCP: not RoCE", "sprayed, over TCP that takes it for loss",
+			"adaptive routing, over TCP that takes it for loss" },
+	};
+	const struct fabric_config *config = &simulation->config;
 
-	bool is_ideal = simulation->scenario->endpoint == FABRIC_IDEAL;
-
-	if (is_ideal)
-		label(simulation, "no engines: not RoCE");
+	if (endpoints[config->endpoint].is)
+		label(simulation, endpoints[config->endpoint].is);
+	if (config->endpoint == FABRIC_TCP && !config->tcp.cpu_packet && !config->tcp.cpu_byte)
+		label(simulation, "TCP's hosts take no CPU time (transport.cpu-packet, cpu-byte)");
 	if (routing == ROUTING_SPRAY)
-		label(simulation, is_ideal ? "sprayed, to an ideal that ignores order" : "sprayed over go-back-N");
+		label(simulation, endpoints[config->endpoint].sprayed);
 	if (routing == ROUTING_ADAPTIVE)
-		label(simulation, is_ideal ? "adaptive routing, to an ideal that ignores order" : "adaptive routing over go-back-N");
+		label(simulation, endpoints[config->endpoint].adaptive);
 }
 
 static void configure(struct simulation *simulation)
 {
 	const struct scenario *scenario = simulation->scenario;
 	uint32_t largest = scenario->largest_window;
+	bool is_tcp = scenario->endpoint == FABRIC_TCP;
+	uint32_t overhead = is_tcp ? FABRIC_TCP_OVERHEAD : 0;
 
 	simulation->cc = (struct vb_cc_config){
 		.algorithm = scenario->cc.algorithm,
@@ -151,11 +170,12 @@ static void configure(struct simulation *simulation)
 		.seed = scenario->seed,
 		.threads = scenario->threads,
 		.endpoint = scenario->endpoint,
+		.tcp = scenario->tcp,
 		.cc = simulation->cc,
 		.mtu = scenario->mtu,
-		.data_overhead = scenario->data_overhead,
-		.ack_overhead = scenario->ack_overhead,
-		.ack_every = scenario->ack_every,
+		.data_overhead = scenario->data_overhead ? scenario->data_overhead : overhead,
+		.ack_overhead = scenario->ack_overhead ? scenario->ack_overhead : overhead,
+		.ack_every = scenario->ack_every ? scenario->ack_every : is_tcp ? 2 : 1,
 		.ack_timeout = scenario->timeout,
 		.retry_count = scenario->retries,
 		.probe_after = scenario->probe,

@@ -115,6 +115,13 @@ class Sim(unittest.TestCase):
         marked, unmarked = of("ecn"), of("ecn", "network.switch.classes.all.mark-max=0")
         self.assertGreater(marked["marked_packets"], 0)
         self.assertEqual((marked["pauses"], unmarked["marked_packets"], unmarked["pauses"] > 0), (0, 0, True))
+        tcp = {variant: of("tcp", f"variant={variant}") for variant in ("lossless", "lossy", "infiniband", "cubic", "dctcp")}
+        self.assertEqual([tcp[variant]["drops"] > 0 for variant in ("lossless", "lossy", "infiniband", "cubic")],
+                         [False, True, False, True])
+        self.assertGreater(tcp["lossless"]["pauses"], 0)
+        self.assertGreater(tcp["dctcp"]["marked_packets"], 0)
+        self.assertLess(tcp["dctcp"]["jct_ps"], tcp["cubic"]["jct_ps"])
+        self.assertGreater(of("tcp", "transport.rto-min=200ms")["jct_ps"], 10 * tcp["cubic"]["jct_ps"])
         flapping, steady = of("flapping-link"), of("flapping-link", "network.faults.0.down=0", "network.faults.0.up=0")
         self.assertGreater(flapping["lost"], steady["lost"])
 
@@ -373,6 +380,28 @@ class Sim(unittest.TestCase):
         self.assertEqual((result["endpoint"], result["labels"]), ("ideal", [label, "sprayed, to an ideal that ignores order"]))
         self.assertIn("no congestion control", self.sim(scenario, *ideal, "--cc", "window", status=2).stderr)
         self.assertIn("to be captured", self.sim(scenario, *ideal, "--pcap", "c", "--capture", "endpoint 0 up", status=2).stderr)
+
+    def test_tcp__is_labelled_in_all_that_is_printed(self):
+        scenario, label = self.scenario(), "TCP: not RoCE"
+        free = "TCP's hosts take no CPU time (transport.cpu-packet, cpu-byte)"
+        tcp = ("--set", "transport.endpoint=tcp")
+        said = self.sim(scenario, *tcp, "--csv", "flows.csv").stdout
+        for part in (f"NOTE: {label}\n", f"NOTE: {free}\n", ", cc cubic,"):
+            self.assertIn(part, said)
+        with open(self.place / "flows.csv", encoding="utf-8") as file:
+            self.assertEqual({row["note"] for row in csv.DictReader(file)}, {f"{label}; {free}"})
+        self.assertEqual(self.sim("--compare", scenario, "transport.endpoint=engine,tcp").stdout.count(f"NOTE: {label}"), 1)
+        result = self.json(scenario, *tcp, "--set", "transport.tcp=dctcp", "--set", "transport.cpu-packet=1us",
+                           "--set", "network.switch.routing=spray")
+        self.assertEqual((result["endpoint"], result["cc"], result["ack_every"]), ("tcp", "dctcp", 2))
+        self.assertEqual(result["labels"], [label, "sprayed, over TCP that takes it for loss"])
+        self.assertIn("transport.tcp", self.sim(scenario, *tcp, "--cc", "window", status=2).stderr)
+        self.assertIn("newreno", self.sim(scenario, *tcp, "--set", "transport.tcp=vegas", status=2).stderr)
+
+    def test_tcp__alone_takes_what_the_network_takes_while_its_first_window_lasts(self):
+        text = TINY.replace("incast, target: 3, senders: 3, bytes: 20kB", "incast, target: 3, senders: 1, bytes: 40kB")
+        flow, = self.json(self.scenario(text), "--set", "transport.endpoint=tcp")["flows"]
+        self.assertEqual(flow["fct_ps"], flow["ideal_ps"])
 
     def test_compare__has_a_line_a_run(self):
         scenario = self.scenario()

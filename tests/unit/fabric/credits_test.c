@@ -77,6 +77,29 @@ static void lanes__wait_each_for_themselves(void **state)
 	assert_true(result.flows[2].fct < 100 * VB_US); /* its acks pass what waits */
 }
 
+/* Whoever sends, whichever way it goes, with little room and much of it. */
+static void nothing__is_ever_dropped(void **state)
+{
+	for (unsigned i = 0; i < 18; i++) {
+		struct switch_profile profile = { .name = "lanes", .class_count = 1 + i % 2, .flow_control = FLOW_CREDITS,
+			.credit_bytes = 1500u << 2 * (i % 3), .routing = (enum routing)(i / 2 % 3), .is_cut_through = i % 2 };
+		make_tree_320(&network, &profile);
+		for (uint32_t k = 0; k < 120; k++)
+			flow_list_add(&flows, &(struct flow){ .src = k, .dst = k % 3 ? 319 - k % 2 : 160 + k, .bytes = 10000 + 100 * k,
+				.traffic_class = (uint8_t)(k % profile.class_count), .after = FLOW_NONE });
+		struct fabric_config config = config_hpcc(&network, &flows);
+		config.endpoint = (enum fabric_endpoint)(i / 6);
+		config.seed = i + 1;
+		run(&config, &result);
+		assert_int_equal(result.end, FABRIC_DONE);
+		assert_int_equal(result.flows_failed, 0);
+		assert_int_equal(result.drops + result.lossless_drops, 0);
+		for (uint32_t k = 0; k < network.link_count; k++)
+			assert_int_equal(result.links[k].drops, 0);
+		teardown(NULL);
+	}
+}
+
 static void threads__change_nothing(void **state)
 {
 	struct switch_profile profile = { .name = "lanes", .class_count = 2, .flow_control = FLOW_CREDITS,
@@ -106,6 +129,7 @@ int main(void)
 		cmocka_unit_test_teardown(throughput__is_a_straight_line_then_a_plateau, teardown),
 		cmocka_unit_test_teardown(incast__drops_nothing, teardown),
 		cmocka_unit_test_teardown(lanes__wait_each_for_themselves, teardown),
+		cmocka_unit_test_teardown(nothing__is_ever_dropped, teardown),
 		cmocka_unit_test_teardown(threads__change_nothing, teardown),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -88,6 +88,16 @@ static void endpoint_that_is_cut_off__is_not_sought_by_every_way(void **state)
 	assert_true(result.lost > 0);
 }
 
+static void link__loses_each_so_many_th(void **state)
+{
+	struct fabric_config config = begin(&(struct network_fault){ .loss_every = 7 });
+	add_flow(&flows, 0, 1, PACKETS * 1000, 0);
+	config.probe_after = 20 * VB_US;
+	run(&config, &result);
+	assert_int_equal(result.flows_done - result.flows_failed, 1);
+	assert_int_equal(result.lost, result.links[0].packets / 7);
+}
+
 static void link__doubles_packets(void **state)
 {
 	struct fabric_config config = begin(&(struct network_fault){ .duplicate_ppm = 1000000 });
@@ -174,6 +184,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_teardown(ways_that_end_at_a_link_that_is_down__are_not_chosen, teardown),
 		cmocka_unit_test_teardown(endpoint_that_is_cut_off__is_not_sought_by_every_way, teardown),
+		cmocka_unit_test_teardown(link__loses_each_so_many_th, teardown),
 		cmocka_unit_test_teardown(link__doubles_packets, teardown),
 		cmocka_unit_test_teardown(link_with_credits__doubles_nothing, teardown),
 		cmocka_unit_test_teardown(link__delays_by_up_to_its_jitter, teardown),

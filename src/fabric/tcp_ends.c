@@ -1,0 +1,528 @@
+/* Endpoints that have TCP: a connection a flow, which is there before the flow begins; acks before data, and data of
+ * flows by turns.
+ *
+ * A packet goes through its host's CPU before it leaves, and after it came. Each way is a queue of its own: what leaves
+ * next is chosen when the CPU begins with it, and it begins while there is room for what it has done; a CPU that takes
+ * no time chooses when the wire is free. */
+#include <errno.h>
+#include <stdlib.h>
+#include "fabric/endpoint.h"
+#include "fabric/tcp_ends.h"
+
+#define RTO_MIN     (200 * VB_MS)
+#define ACK_DELAY   (40 * VB_MS)
+#define MOST_SILENT (240 * VB_S) /* twice the longest between two timeouts of a flow */
+
+enum { ACK_EVERY = 2, FIRST_WINDOW = 10, MOST_HOPS = 64 };
+
+/* ---- Opening ------------------------------------------------------------------------------------------------- */
+
+static int open_all(struct fabric *fabric)
+{
+	const struct fabric_config *config = fabric->config;
+	struct tcp *tcp = fabric->tcp = calloc(1, sizeof(*tcp));
+	if (!tcp)
+		return -ENOMEM;
+	tcp->senders = calloc(config->flows->count + 1, sizeof(*tcp->senders));
+	tcp->receivers = calloc(config->flows->count + 1, sizeof(*tcp->receivers));
+	tcp->ends = calloc(fabric->network->endpoint_count + 1, sizeof(*tcp->ends));
+	if (!tcp->senders || !tcp->receivers || !tcp->ends)
+		return -ENOMEM;
+	tcp->control = &tcp_controls[config->tcp.control];
+	tcp->ack_delay = config->tcp.ack_delay ? config->tcp.ack_delay : ACK_DELAY;
+	tcp->ack_every = config->ack_every ? config->ack_every : ACK_EVERY;
+	tcp->cpu_batch = config->tcp.cpu_batch ? config->tcp.cpu_batch : 1;
+	tcp->data_overhead = config->data_overhead ? config->data_overhead : FABRIC_TCP_OVERHEAD;
+	tcp->ack_overhead = config->ack_overhead ? config->ack_overhead : FABRIC_TCP_OVERHEAD;
+	tcp->has_cpu = config->tcp.cpu_packet || config->tcp.cpu_byte;
+	for (uint32_t i = 0; i < fabric->network->endpoint_count; i++) {
+		struct tcp_end *end = fabric->endpoints[i].tcp = &tcp->ends[i];
+		*end = (struct tcp_end){ .batch = FLOW_NONE,
+			.first_open = FLOW_NONE,
+			.first_delayed = FLOW_NONE,
+			.acks.first = NO_PACKET,
+			.sent.first = NO_PACKET,
+			.come.first = NO_PACKET,
+			.sending.flow = FLOW_NONE,
+			.receiving.flow = FLOW_NONE };
+		turns_init(&end->turns);
+	}
+	return 0;
+}
+
+static uint64_t segments_of(const struct fabric *fabric, uint32_t flow)
+{
+	const uint64_t bytes = fabric->config->flows->flows[flow].bytes, mss = fabric->config->mtu;
+	return bytes / mss + (bytes % mss != 0);
+}
+
+/* From the first bit's leaving to the last one's arrival, on a network where nothing else is. */
+static vb_time way_time(const struct fabric *fabric, uint32_t src, uint32_t dst, uint32_t bytes)
+{
+	uint32_t number = fabric->endpoints[src].link;
+	vb_time time = 0;
+	for (unsigned hop = 0; hop < MOST_HOPS; hop++) {
+		const struct link *link = &fabric->links[number];
+		time += link->delay + link_time(fabric, link, bytes);
+		if (!link->leads_to_switch)
+			break;
+		const struct route_choice choice = routes_towards(fabric->routes, link->to, dst);
+		if (choice.count == 0)
+			break;
+		number = choice.links[0];
+	}
+	return time;
+}
+
+static uint64_t window_of(const struct fabric *fabric, uint64_t bytes, uint64_t segments)
+{
+	const uint64_t window = bytes / fabric->config->mtu;
+	if (bytes)
+		segments = window ? window : 1;
+	return segments * TCP_ONE < TCP_MOST_WINDOW ? segments * TCP_ONE : TCP_MOST_WINDOW;
+}
+
+static int open_flow(struct fabric *fabric, uint32_t flow)
+{
+	fabric->tcp->receivers[flow].count = segments_of(fabric, flow);
+	return 0;
+}
+
+static void close_all(struct fabric *fabric)
+{
+	struct tcp *tcp = fabric->tcp;
+	if (!tcp)
+		return;
+	for (uint32_t i = 0; tcp->senders && i < fabric->config->flows->count; i++)
+		tcp_sender_close(&tcp->senders[i]);
+	for (uint32_t i = 0; tcp->receivers && i < fabric->config->flows->count; i++)
+		free(tcp->receivers[i].seen);
+	free(tcp->senders);
+	free(tcp->receivers);
+	free(tcp->ends);
+	free(tcp);
+}
+
+/* ---- Lists --------------------------------------------------------------------------------------------------- */
+
+static struct turn_links links_of(const struct tcp *tcp)
+{
+	return (struct turn_links){ &tcp->senders[0].next_turn, sizeof(tcp->senders[0]) };
+}
+
+static void give_turn(const struct tcp *tcp, struct tcp_end *end, uint32_t flow)
+{
+	struct tcp_sender *sender = &tcp->senders[flow];
+	if (sender->has_turn || !tcp_sender_may_send(sender))
+		return;
+	sender->has_turn = true;
+	turn_append_flow(links_of(tcp), &end->turns.ready, flow);
+}
+
+static void append(struct part *part, struct packet_list *list, uint32_t index)
+{
+	part->packets[index].next = NO_PACKET;
+	if (list->first == NO_PACKET)
+		list->first = index;
+	else
+		part->packets[list->last].next = index;
+	list->last = index;
+	list->count++;
+}
+
+static uint32_t take_first(struct part *part, struct packet_list *list)
+{
+	const uint32_t index = list->first;
+	list->first = part->packets[index].next;
+	list->count--;
+	return index;
+}
+
+static bool is_held(const struct part *part, const struct tcp_end *end, uint32_t index)
+{
+	return end->turns.classes_held & 1u << part->packets[index].traffic_class;
+}
+
+/* ---- The CPU ------------------------------------------------------------------------------------------------- */
+
+/* When it is done with one more. */
+static vb_time work(const struct part *part, struct cpu *cpu, uint32_t index)
+{
+	const struct fabric_tcp *costs = &part->fabric->config->tcp;
+	const struct tcp *tcp = part->fabric->tcp;
+	if (!tcp->has_cpu)
+		return part->now;
+	const struct vb_packet headers = packet_headers(part, index);
+	const bool was_idle = cpu->free_at < part->now;
+	if (was_idle || cpu->flow != headers.dest_qpn || cpu->batched == tcp->cpu_batch)
+		cpu->batched = 0;
+	cpu->flow = headers.dest_qpn;
+	cpu->free_at = (was_idle ? part->now : cpu->free_at) + costs->cpu_byte * headers.payload_length;
+	if (cpu->batched++ == 0)
+		cpu->free_at += costs->cpu_packet;
+	return cpu->free_at;
+}
+
+/* What leaves may wait, done, for the wire: as much as two batches. */
+static bool has_room(const struct tcp *tcp, const struct tcp_end *end)
+{
+	return end->sent.count < (tcp->has_cpu ? 2 * tcp->cpu_batch : 1);
+}
+
+static bool may_begin(const struct part *part, const struct tcp_end *end)
+{
+	return end->sending.free_at <= part->now && has_room(part->fabric->tcp, end);
+}
+
+static bool has_ack(const struct part *part, const struct tcp_end *end)
+{
+	return end->acks.first != NO_PACKET && !is_held(part, end, end->acks.first);
+}
+
+static bool has_work(const struct part *part, const struct tcp_end *end)
+{
+	return has_ack(part, end) || end->batch != FLOW_NONE || end->turns.ready.first != FLOW_NONE;
+}
+
+/* ---- Sending ------------------------------------------------------------------------------------------------- */
+
+static void expect_timer(struct tcp_end *end, const struct tcp_sender *sender)
+{
+	end->expiry = vb_deadline_earlier(end->expiry, sender->timer);
+}
+
+static void queue_ack(struct part *part, struct tcp_end *end, uint32_t number, uint32_t flow, const struct tcp_ack *ack)
+{
+	const uint32_t index = tcp_ack_packet(part, number, flow, ack);
+	if (index != NO_PACKET)
+		append(part, &end->acks, index);
+}
+
+static uint32_t make_segment(struct part *part, struct tcp_end *end, uint32_t flow)
+{
+	struct tcp_sender *sender = &part->fabric->tcp->senders[flow];
+	uint64_t segment;
+	bool is_resent;
+	if (tcp_sender_send(sender, part->now, &segment, &is_resent)) {
+		part->is_out_of_memory = true;
+		return NO_PACKET;
+	}
+	expect_timer(end, sender);
+	part->resent += is_resent;
+	return tcp_segment_packet(part, flow, segment);
+}
+
+/* Whose turn it is keeps it for a batch, if it can use it. */
+static uint32_t next_flow(const struct fabric *fabric, struct tcp_end *end)
+{
+	const struct tcp *tcp = fabric->tcp;
+	uint32_t flow = end->batch;
+	end->batch = FLOW_NONE;
+	if (flow != FLOW_NONE && tcp_sender_may_send(&tcp->senders[flow]))
+		return flow;
+	if (flow != FLOW_NONE)
+		tcp->senders[flow].has_turn = false;
+	end->batch_left = tcp->cpu_batch;
+	while ((flow = turns_take(links_of(tcp), &end->turns, fabric->config->flows)) != FLOW_NONE) {
+		if (tcp_sender_may_send(&tcp->senders[flow]))
+			break;
+		tcp->senders[flow].has_turn = false;
+	}
+	return flow;
+}
+
+static uint32_t begin_segment(struct part *part, struct tcp_end *end)
+{
+	const struct tcp *tcp = part->fabric->tcp;
+	const uint32_t flow = next_flow(part->fabric, end);
+	if (flow == FLOW_NONE)
+		return NO_PACKET;
+	const uint32_t index = make_segment(part, end, flow);
+	if (--end->batch_left > 0) {
+		end->batch = flow;
+		return index;
+	}
+	tcp->senders[flow].has_turn = false;
+	give_turn(tcp, end, flow);
+	return index;
+}
+
+/* The CPU begins with what is next, while it may. */
+static void feed(struct part *part, struct tcp_end *end)
+{
+	while (may_begin(part, end) && has_work(part, end)) {
+		const uint32_t index = has_ack(part, end) ? take_first(part, &end->acks) : begin_segment(part, end);
+		if (index == NO_PACKET)
+			return;
+		part->packets[index].at = work(part, &end->sending, index);
+		append(part, &end->sent, index);
+	}
+}
+
+/* What a CPU has to begin with when it is free, though the wire is not. */
+static void feed_cpu(struct part *part, struct tcp_end *end)
+{
+	if (part->fabric->tcp->has_cpu)
+		feed(part, end);
+}
+
+static bool is_ready(const struct part *part, const struct tcp_end *end)
+{
+	return end->sent.first != NO_PACKET && part->packets[end->sent.first].at <= part->now &&
+	       !is_held(part, end, end->sent.first);
+}
+
+static uint32_t pull(struct part *part, struct endpoint *endpoint, uint32_t number)
+{
+	struct tcp_end *end = endpoint->tcp;
+	(void)number;
+	feed(part, end);
+	if (!is_ready(part, end))
+		return NO_PACKET;
+	const uint32_t index = take_first(part, &end->sent);
+	feed_cpu(part, end);
+	return index;
+}
+
+static bool wants(const struct part *part, const struct endpoint *endpoint)
+{
+	const struct tcp_end *end = endpoint->tcp;
+	return is_ready(part, end) || (may_begin(part, end) && has_work(part, end));
+}
+
+static void hold(const struct fabric *fabric, struct endpoint *endpoint, uint8_t classes, bool replies)
+{
+	struct tcp_end *end = endpoint->tcp;
+	(void)replies; /* are of a class, too */
+	turns_hold(links_of(fabric->tcp), &end->turns, classes);
+	if (end->batch == FLOW_NONE)
+		return;
+	const uint8_t class = fabric->config->flows->flows[end->batch].traffic_class & (FABRIC_CLASSES - 1);
+	if (!(classes & 1u << class))
+		return;
+	turn_append_flow(links_of(fabric->tcp), &end->turns.held[class], end->batch);
+	end->batch = FLOW_NONE;
+}
+
+static void post(struct part *part, uint32_t flow)
+{
+	const struct fabric *fabric = part->fabric;
+	const struct fabric_config *config = fabric->config;
+	const struct tcp *tcp = fabric->tcp;
+	const uint32_t src = fabric->flows[flow].src, dst = fabric->flows[flow].dst;
+	struct tcp_end *end = fabric->endpoints[src].tcp;
+	struct tcp_sender *sender = &tcp->senders[flow];
+	const vb_time rtt = way_time(fabric, src, dst, config->mtu + tcp->data_overhead) +
+			    way_time(fabric, dst, src, tcp->ack_overhead);
+	tcp_sender_open(sender, segments_of(fabric, flow), rtt, config->tcp.rto_min ? config->tcp.rto_min : RTO_MIN);
+	tcp_control_init(&sender->control, window_of(fabric, config->cc.first_window, FIRST_WINDOW),
+		window_of(fabric, config->cc.max_window, TCP_MOST_WINDOW / TCP_ONE));
+	sender->next_open = end->first_open;
+	end->first_open = flow;
+	give_turn(tcp, end, flow);
+}
+
+/* ---- Receiving ----------------------------------------------------------------------------------------------- */
+
+/* Acks that are owed, by since when. */
+static void set_delayed(const struct part *part, struct tcp_end *end, uint32_t flow, bool is_owed)
+{
+	struct tcp_receiver *receivers = part->fabric->tcp->receivers, *receiver = &receivers[flow];
+	if (receiver->is_delayed == is_owed)
+		return;
+	receiver->is_delayed = is_owed;
+	if (is_owed) {
+		receiver->delayed_at = part->now;
+		receiver->next_delayed = FLOW_NONE;
+		receiver->last_delayed = end->last_delayed;
+		*(end->first_delayed == FLOW_NONE ? &end->first_delayed : &receivers[end->last_delayed].next_delayed) =
+			flow;
+		end->last_delayed = flow;
+		return;
+	}
+	if (end->first_delayed == flow)
+		end->first_delayed = receiver->next_delayed;
+	else
+		receivers[receiver->last_delayed].next_delayed = receiver->next_delayed;
+	if (end->last_delayed == flow)
+		end->last_delayed = receiver->last_delayed;
+	else
+		receivers[receiver->next_delayed].last_delayed = receiver->last_delayed;
+}
+
+static void take_segment(
+	struct part *part, struct tcp_end *end, uint32_t number, const struct vb_packet *headers, bool is_marked)
+{
+	const struct tcp *tcp = part->fabric->tcp;
+	const uint32_t flow = headers->dest_qpn;
+	struct tcp_receiver *receiver = &tcp->receivers[flow];
+	const struct tcp_taken taken =
+		tcp_receiver_take(receiver, tcp_said(headers), is_marked, tcp->ack_every, tcp->control->takes_marks);
+	part->is_out_of_memory |= taken.is_out_of_memory;
+	part->arrived += taken.is_new;
+	for (uint8_t i = 0; i < taken.ack_count; i++)
+		queue_ack(part, end, number, flow, &taken.acks[i]);
+	if (taken.ack_count > 0)
+		set_delayed(part, end, flow, false);
+	set_delayed(part, end, flow, receiver->owed > 0);
+}
+
+static void end_flow(struct part *part, uint32_t flow)
+{
+	tcp_sender_close(&part->fabric->tcp->senders[flow]);
+	endpoint_end_flow(part, flow);
+}
+
+static void take_ack(struct part *part, struct tcp_end *end, const struct vb_packet *headers)
+{
+	const struct tcp *tcp = part->fabric->tcp;
+	const uint32_t flow = headers->dest_qpn;
+	struct tcp_sender *sender = &tcp->senders[flow];
+	const struct tcp_ack ack = tcp_ack_said(headers);
+	if (sender->count == 0)
+		return;
+	tcp_sender_take_ack(sender, tcp->control, &ack, part->now);
+	if (tcp_sender_is_done(sender)) {
+		end_flow(part, flow);
+		return;
+	}
+	expect_timer(end, sender);
+	give_turn(tcp, end, flow);
+}
+
+static void take(struct part *part, struct tcp_end *end, uint32_t number, uint32_t index)
+{
+	const struct vb_packet headers = packet_headers(part, index);
+	const bool is_marked = part->packets[index].is_marked;
+	packet_put(part, index);
+	if (tcp_is_segment(&headers))
+		take_segment(part, end, number, &headers, is_marked);
+	else
+		take_ack(part, end, &headers);
+}
+
+static void take_what_came(struct part *part, struct tcp_end *end, uint32_t number)
+{
+	while (end->come.first != NO_PACKET && part->packets[end->come.first].at <= part->now)
+		take(part, end, number, take_first(part, &end->come));
+}
+
+static void receive(struct part *part, struct endpoint *endpoint, uint32_t number, uint32_t index)
+{
+	struct tcp_end *end = endpoint->tcp;
+	part->packets[index].at = work(part, &end->receiving, index);
+	append(part, &end->come, index);
+	take_what_came(part, end, number);
+	feed_cpu(part, end);
+}
+
+/* ---- Time ---------------------------------------------------------------------------------------------------- */
+
+static struct vb_deadline deadline(const struct part *part, const struct endpoint *endpoint)
+{
+	const struct tcp_end *end = endpoint->tcp;
+	const struct tcp *tcp = part->fabric->tcp;
+	struct vb_deadline first = end->expiry;
+	if (end->first_delayed != FLOW_NONE)
+		first = vb_deadline_earlier(first,
+			(struct vb_deadline){ tcp->receivers[end->first_delayed].delayed_at + tcp->ack_delay, true });
+	if (end->come.first != NO_PACKET)
+		first = vb_deadline_earlier(first, (struct vb_deadline){ part->packets[end->come.first].at, true });
+	if (end->sent.first != NO_PACKET && part->packets[end->sent.first].at > part->now)
+		first = vb_deadline_earlier(first, (struct vb_deadline){ part->packets[end->sent.first].at, true });
+	if (end->sending.free_at > part->now && has_room(tcp, end) && has_work(part, end))
+		first = vb_deadline_earlier(first, (struct vb_deadline){ end->sending.free_at, true });
+	return first;
+}
+
+static void time_out(struct part *part, struct tcp_end *end, uint32_t flow)
+{
+	const struct tcp *tcp = part->fabric->tcp;
+	struct flow_result *result = &part->fabric->flows[flow].result;
+	if (tcp_sender_time_out(&tcp->senders[flow], tcp->control, part->now)) {
+		part->timeouts++;
+		give_turn(tcp, end, flow);
+		return;
+	}
+	result->error = VB_WC_RETRY_EXC_ERR;
+	result->cause = VB_CAUSE_RETRY_EXCEEDED;
+	end_flow(part, flow);
+}
+
+/* What is over leaves the list of open flows. */
+static void look_at_timers(struct part *part, struct tcp_end *end)
+{
+	struct tcp_sender *senders = part->fabric->tcp->senders;
+	uint32_t *place = &end->first_open;
+	end->expiry.is_set = false;
+	while (*place != FLOW_NONE) {
+		const uint32_t flow = *place;
+		struct tcp_sender *sender = &senders[flow];
+		if (sender->timer.is_set && sender->timer.at <= part->now)
+			time_out(part, end, flow);
+		if (sender->count == 0) {
+			*place = sender->next_open;
+			continue;
+		}
+		expect_timer(end, sender);
+		place = &sender->next_open;
+	}
+}
+
+static void send_delayed_acks(struct part *part, struct tcp_end *end, uint32_t number)
+{
+	const struct tcp *tcp = part->fabric->tcp;
+	for (uint32_t flow; (flow = end->first_delayed) != FLOW_NONE;) {
+		struct tcp_receiver *receiver = &tcp->receivers[flow];
+		if (receiver->delayed_at + tcp->ack_delay > part->now)
+			return;
+		const struct tcp_ack ack = tcp_receiver_ack(receiver);
+		queue_ack(part, end, number, flow, &ack);
+		set_delayed(part, end, flow, false);
+	}
+}
+
+static void advance(struct part *part, struct endpoint *endpoint, uint32_t number)
+{
+	struct tcp_end *end = endpoint->tcp;
+	take_what_came(part, end, number);
+	if (end->expiry.is_set && end->expiry.at <= part->now)
+		look_at_timers(part, end);
+	send_delayed_acks(part, end, number);
+	feed_cpu(part, end);
+}
+
+/* ---- What is said -------------------------------------------------------------------------------------------- */
+
+/* A timeout gets a flow on, to its end at least: it has so many. */
+static uint64_t executed(const struct fabric *fabric)
+{
+	uint64_t count = 0;
+	for (uint32_t i = 0; i < fabric->part_count; i++)
+		count += fabric->parts[i].arrived + fabric->parts[i].timeouts;
+	return count;
+}
+
+static void say_all(const struct fabric *fabric, struct fabric_result *result)
+{
+	for (uint32_t i = 0; i < fabric->part_count; i++) {
+		result->resent_packets += fabric->parts[i].resent;
+		result->timeouts += fabric->parts[i].timeouts;
+	}
+}
+
+const struct endpoint_kind tcp_ends = {
+	.open = open_all,
+	.open_flow = open_flow,
+	.close = close_all,
+	.post = post,
+	.pull = pull,
+	.hold = hold,
+	.wants = wants,
+	.deadline = deadline,
+	.receive = receive,
+	.advance = advance,
+	.executed = executed,
+	.say = say_all,
+	.patience = MOST_SILENT,
+};

@@ -1,0 +1,78 @@
+/* Segments and acks in the fabric's packets, which have room for what RoCE says. */
+#include "fabric/endpoint.h"
+#include "fabric/tcp_ends.h"
+
+/* A number: in a PSN and, beyond it, where packets with that take more room. */
+static struct vb_packet say(struct vb_packet headers, uint32_t flow, uint64_t number)
+{
+	headers.pkey = VB_PKEY_DEFAULT;
+	headers.dest_qpn = flow;
+	headers.psn = number & VB_PSN_MASK;
+	headers.holder = number & ~(uint64_t)VB_PSN_MASK;
+	return headers;
+}
+
+uint64_t tcp_said(const struct vb_packet *headers)
+{
+	return headers->holder | headers->psn;
+}
+
+/* Blocks by their distance, each in a word; there are words in the record of this answer. */
+static struct vb_packet ack_headers(uint32_t flow, const struct tcp_ack *ack)
+{
+	struct vb_packet headers = { .opcode = ack->block_count ? VB_ATOMIC_ACKNOWLEDGE : VB_ACKNOWLEDGE,
+		.becn = ack->is_echo };
+	uint64_t words[TCP_BLOCKS] = { 0 };
+	for (uint8_t i = 0; i < ack->block_count; i++)
+		words[i] = (ack->blocks[i].first - ack->there) << 32 | (ack->blocks[i].end - ack->blocks[i].first);
+	headers.atomic_result = words[0];
+	headers.swap_add = words[1];
+	headers.compare = words[2];
+	return say(headers, flow, ack->there);
+}
+
+struct tcp_ack tcp_ack_said(const struct vb_packet *headers)
+{
+	struct tcp_ack ack = { .there = tcp_said(headers), .is_echo = headers->becn };
+	const uint64_t words[TCP_BLOCKS] = { headers->atomic_result, headers->swap_add, headers->compare };
+	for (uint8_t i = 0; headers->opcode == VB_ATOMIC_ACKNOWLEDGE && i < TCP_BLOCKS && words[i]; i++) {
+		const uint64_t first = ack.there + (words[i] >> 32);
+		ack.blocks[ack.block_count++] = (struct tcp_block){ first, first + (uint32_t)words[i] };
+	}
+	return ack;
+}
+
+bool tcp_is_segment(const struct vb_packet *headers)
+{
+	return headers->opcode == VB_WRITE_MIDDLE;
+}
+
+uint32_t tcp_ack_packet(struct part *part, uint32_t number, uint32_t flow, const struct tcp_ack *ack)
+{
+	const struct fabric *fabric = part->fabric;
+	const uint32_t bytes = fabric->tcp->ack_overhead + (ack->block_count ? FABRIC_TCP_SACK(ack->block_count) : 0);
+	const struct vb_packet headers = ack_headers(flow, ack);
+	return endpoint_make_packet(part, &headers,
+		(struct packet){ .src = number,
+			.dst = fabric->flows[flow].src,
+			.flow = endpoint_entropy(flow),
+			.wire_bytes = (uint16_t)bytes });
+}
+
+uint32_t tcp_segment_packet(struct part *part, uint32_t flow, uint64_t segment)
+{
+	const struct fabric *fabric = part->fabric;
+	const struct tcp *tcp = fabric->tcp;
+	const struct flow *its = &fabric->config->flows->flows[flow];
+	const uint64_t mss = fabric->config->mtu;
+	const uint32_t bytes = (uint32_t)(segment + 1 < tcp->senders[flow].count ? mss : its->bytes - segment * mss);
+	const struct vb_packet headers =
+		say((struct vb_packet){ .opcode = VB_WRITE_MIDDLE, .payload_length = bytes }, flow, segment);
+	return endpoint_make_packet(part, &headers,
+		(struct packet){ .src = its->src,
+			.dst = its->dst,
+			.flow = endpoint_entropy(flow),
+			.traffic_class = its->traffic_class & (FABRIC_CLASSES - 1),
+			.takes_marks = tcp->control->takes_marks,
+			.wire_bytes = (uint16_t)(bytes + tcp->data_overhead) });
+}
