@@ -28,7 +28,7 @@ struct vb_cc_signal {
 	uint32_t flight;    /* bytes under way before that, as windows count them */
 	vb_time rtt;	    /* ACKED: of a packet that was sent once */
 	uint64_t telemetry; /* ACKED: the holder's own word (struct vb_packet): of the newest packet that is acknowledged, as its
-			       ack brings it back, or of the response */
+			       ack brings it back, or of the response; telemetry.h where VB_CC_BY_TELEMETRY */
 	vb_time now;
 };
 
@@ -104,6 +104,8 @@ static inline uint64_t vb_cc_parameter(const struct vb_cc *cc, unsigned index)
 
 /* Slow start from the first to the largest window, halved on loss and on CNP, then grown by additive increase. */
 extern const struct vb_cc_algorithm vb_cc_window;
+/* By what the switches on the way tell of their ports: telemetry.h. */
+extern const struct vb_cc_algorithm vb_cc_hpcc;
 /* Nothing: whoever bounds what is under way, it is not congestion control. */
 extern const struct vb_cc_algorithm vb_cc_none;
 

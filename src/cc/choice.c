@@ -7,7 +7,7 @@
 #include <string.h>
 #include "base/words.h"
 
-const struct vb_cc_algorithm *const vb_cc_algorithms[] = { &vb_cc_none, &vb_cc_window, NULL };
+const struct vb_cc_algorithm *const vb_cc_algorithms[] = { &vb_cc_none, &vb_cc_window, &vb_cc_hpcc, NULL };
 
 enum { WORD = 64 };
 
@@ -156,6 +156,22 @@ int vb_cc_choose(const char *text, struct vb_cc_choice *choice, char *why, unsig
 		int error = set_parameter(&made, item, why, why_size);
 		if (error)
 			return error;
+	}
+	*choice = made;
+	return 0;
+}
+
+int vb_cc_choose_live(const char *text, struct vb_cc_choice *choice, char *why, unsigned why_size)
+{
+	struct vb_cc_choice made;
+	int error = vb_cc_choose(text, &made, why, why_size);
+
+	if (error)
+		return error;
+	if (made.algorithm->goes_by == VB_CC_BY_TELEMETRY) {
+		snprintf(why, why_size, "%s goes by what switches tell of their queues in each packet, and no network does that here; "
+			"it is for simulations", made.algorithm->name);
+		return -EINVAL;
 	}
 	*choice = made;
 	return 0;

@@ -14,5 +14,7 @@ struct vb_cc_choice {
 
 /* 0, or -EINVAL and why. */
 int vb_cc_choose(const char *text, struct vb_cc_choice *choice, char *why, unsigned why_size);
+/* The same for a network whose switches tell nothing: what needs telemetry is refused. */
+int vb_cc_choose_live(const char *text, struct vb_cc_choice *choice, char *why, unsigned why_size);
 
 #endif

@@ -53,6 +53,18 @@ static void choice__says_no_more_than_there_is_room_for(void **state)
 	}
 }
 
+static void choice__that_needs_telemetry_is_refused_where_there_is_none(void **state)
+{
+	struct vb_cc_choice choice = { 0 };
+	char why[400];
+	assert_int_equal(vb_cc_choose_live("hpcc, eta=90%", &choice, why, sizeof(why)), -EINVAL);
+	assert_non_null(strstr(why, "hpcc goes by what switches tell of their queues"));
+	assert_null(choice.algorithm);
+	assert_int_equal(vb_cc_choose_live("nobody", &choice, why, sizeof(why)), -EINVAL);
+	assert_int_equal(vb_cc_choose_live("window", &choice, why, sizeof(why)), 0);
+	assert_ptr_equal(choice.algorithm, &vb_cc_window);
+}
+
 static void parameters__are_within_their_own_bounds_and_explained(void **state)
 {
 	for (unsigned i = 0; vb_cc_algorithms[i]; i++) {
@@ -73,6 +85,7 @@ int main(void)
 		cmocka_unit_test(choice__of_a_name_has_the_defaults),
 		cmocka_unit_test(choice__that_is_none_says_which_there_are),
 		cmocka_unit_test(choice__says_no_more_than_there_is_room_for),
+		cmocka_unit_test(choice__that_needs_telemetry_is_refused_where_there_is_none),
 		cmocka_unit_test(parameters__are_within_their_own_bounds_and_explained),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -181,7 +181,7 @@ static void scenario__what_is_wrong_has_a_place_and_a_cure(void **state)
 		{ "transport: {mtu: 16}\n", 1, 18, "write one from 64 B to 4.096 kB" },
 		{ "network: {switch: {cut-through: maybe}}\n", 1, 33, "write yes or no" },
 		{ "transport: {mtu: }\n", 1, 18, "a value is missing" },
-		{ "transport: {cc: windows}\n", 1, 17, "no congestion control \"windows\"; there are none, window; did you mean" },
+		{ "transport: {cc: windows}\n", 1, 17, "no congestion control \"windows\"; there are none, window" },
 		{ "transport: {cc: \"window, size=3\"}\n", 1, 17, "window has no parameter \"size\"" },
 		{ "network: {faults: {loss: 200%}}\n", 1, 26, "from 0% to 100%" },
 		{ "network: {faults: {bit-error-rate: nan}}\n", 1, 36, "write a number" },
