@@ -80,6 +80,7 @@ struct network {
 	uint32_t endpoint_count, switch_count, link_count, fault_count, profile_count, nic_count;
 	uint32_t endpoint_room, switch_room, link_room, fault_room, profile_room, nic_room;
 	bool is_split;      /* not all need reach all: rails without a spine */
+	bool is_whole_ns;   /* transmission times are cut off to whole nanoseconds, to be held against simulators that do so */
 	bool has_no_memory; /* something was not added: network_finish says so */
 };
 

@@ -19,6 +19,7 @@ static bool is_needed(const struct switch_profile *from, const struct switch_pro
 	if (to && to->flow_control != FLOW_DROPS)
 		return true;
 	return from && (from->flow_control != FLOW_DROPS || from->class_count > 1 || from->classes[0].limit_bytes ||
+			       (from->classes[0].mark_max && from->marks == MARKS_LEAVING) ||
 			       (from->buffer_bytes && !from->port_bytes));
 }
 
@@ -115,9 +116,20 @@ static bool is_marked(struct part *part, uint32_t number, uint8_t class)
 		return false;
 	if (queue->bytes > queue->mark_max)
 		return true;
-	uint64_t drawn = fabric_chance(part->fabric->config->seed ^ 0xECE, number, port->ever_queued);
+	uint64_t count = port->profile->marks == MARKS_LEAVING ? part->fabric->links[number].packets : port->ever_queued;
+	uint64_t drawn = fabric_chance(part->fabric->config->seed ^ 0xECE, number, count);
 	return (uint64_t)((uint32_t)drawn % 1000000) * (queue->mark_max - queue->mark_min) <
 		(uint64_t)(queue->bytes - queue->mark_min) * port->profile->classes[class].mark_ppm;
+}
+
+static void mark(struct part *part, uint32_t number, struct packet *packet, uint8_t class, enum marking when)
+{
+	const struct port *port = part->fabric->ports[number];
+	if (port->profile->marks != when || !port->queues[class].mark_max || !packet->takes_marks ||
+		!is_marked(part, number, class))
+		return;
+	packet->is_marked = true;
+	part->fabric->counts[number].marks++;
 }
 
 void port_queue(struct part *part, uint32_t number, uint32_t index)
@@ -155,10 +167,7 @@ void port_receive(struct part *part, uint32_t number, uint32_t index)
 	packet->at = 0; /* when its end is there */
 	if (from->is_cut_through && packet->wire_bytes > LINK_HEADER_BYTES)
 		packet->at = part->now + link_time(fabric, from, packet->wire_bytes - LINK_HEADER_BYTES);
-	if (port->queues[class].mark_max && packet->takes_marks && is_marked(part, number, class)) {
-		packet->is_marked = true;
-		fabric->counts[number].marks++;
-	}
+	mark(part, number, packet, class, MARKS_COMING);
 	pfc_on_admitted(part, in_link, class);
 	port_queue(part, number, index);
 	if (fabric->config->tells_pauses)
@@ -252,6 +261,7 @@ static void send_packet(struct part *part, uint32_t number, uint8_t class)
 		vb_time last = packet->at - link_time(fabric, link, packet->wire_bytes);
 		if (last > at) /* its end must not be late for the wire */
 			at = last;
+		mark(part, number, packet, class, MARKS_LEAVING);
 		buffer_release(part, packet, class); /* which may send a frame: then packets lie elsewhere */
 	}
 	link_send(part, number, index, at);

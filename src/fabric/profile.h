@@ -20,6 +20,11 @@ enum routing {
 	ROUTING_ADAPTIVE, /* the shortest queue of the shortest paths */
 };
 
+enum marking {
+	MARKS_COMING,  /* by the queue that a packet comes to */
+	MARKS_LEAVING, /* by the one that it leaves behind: who sends is told earlier by what it waited */
+};
+
 struct class_profile {
 	bool is_lossless;	 /* with FLOW_PFC */
 	bool is_strict;		 /* before all classes that are not, and before strict ones of a lower number */
@@ -38,6 +43,7 @@ struct switch_profile {
 	vb_time latency; /* from a packet's being there (its header, if cut-through) until it is queued */
 	enum flow_control flow_control;
 	enum routing routing;
+	enum marking marks;
 	uint32_t class_count; /* that are used: 1 .. FABRIC_CLASSES */
 	struct class_profile classes[FABRIC_CLASSES];
 	/* PFC */

@@ -23,6 +23,7 @@ static const struct {
 		  .reserved_bytes = 4 * KIB,
 		  .resume_offset = 3 * KIB,
 		  .alpha_bits_per_second = 100000000000u,
+		  .marks = MARKS_LEAVING,
 		  CLASSES({ .is_lossless = true,
 			  .alpha = 0.125,
 			  .mark_min = 400 * KB,
@@ -36,6 +37,7 @@ static const struct {
 		"pauses, all classes of data alike: published (the same)\n"
 		"headroom_bytes of each link's own: published (the same) as thrice rate x delay; assumed: what the link needs\n"
 		"marks from 400 kB, all from 1600 kB at 100 Gb/s, 20% between: published (the same, as it was run)\n"
+		"marks as packets leave, by what is left: published (the same, switch-node.cc)\n"
 		"latency 0, store and forward: published (the same)\n" },
 	{ { .name = "ideal", .class_count = 1 },
 		"Nothing is ever dropped, paused or marked.\n"

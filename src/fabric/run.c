@@ -110,6 +110,7 @@ static void open_link(struct fabric *fabric, uint32_t number)
 		.is_faulty = fault,
 		.is_unordered = fault && (fault->jitter || (fault->late_ppm && fault->late_by)),
 		.is_cut_through = to && to->is_cut_through,
+		.is_whole_ns = network->is_whole_ns,
 		.to_part = to ? fabric->switches[network_index(given->to)].part
 			      : fabric->endpoints[network_index(given->to)].part };
 }

@@ -75,6 +75,7 @@ struct link {
 	bool leads_to_switch : 1, is_faulty : 1, is_captured : 1;
 	bool is_unordered : 1;	/* packets may overtake each other: each is in the calendar */
 	bool is_cut_through : 1; /* the other end does not wait for a packet's end */
+	bool is_whole_ns : 1;	 /* struct network */
 	/* The receiver's again. */
 	uint32_t passed; /* is_unordered: nothing that is sent from now on comes before this packet; or NO_PACKET */
 };
@@ -211,10 +212,13 @@ static inline uint64_t fabric_chance(uint64_t seed, uint64_t who, uint64_t count
 /* At most 2^40 bytes, which at the slowest rate take less than a time can hold. */
 static inline vb_time link_time(const struct fabric *fabric, const struct link *link, uint64_t bytes)
 {
+	vb_time time;
 	if (link->ps_per_byte)
-		return (vb_time)(link->ps_per_byte * bytes);
-	return (vb_time)((unsigned __int128)bytes * 8000000000000u /
-		network_rate(fabric->network, (uint32_t)(link - fabric->links)));
+		time = (vb_time)(link->ps_per_byte * bytes);
+	else
+		time = (vb_time)((unsigned __int128)bytes * 8000000000000u /
+			network_rate(fabric->network, (uint32_t)(link - fabric->links)));
+	return link->is_whole_ns ? time - time % VB_NS : time;
 }
 
 /* What tells flows apart where paths are chosen: of addresses and ports. */

@@ -39,7 +39,8 @@ static bool find_way(const struct network *network, const struct routes *routes,
 
 static vb_time bytes_time(const struct network *network, const struct network_link *link, uint64_t bytes)
 {
-	return (vb_time)((unsigned __int128)bytes * 8 * (uint64_t)VB_S / network_rate(network, (uint32_t)(link - network->links)));
+	vb_time time = (vb_time)((unsigned __int128)bytes * 8 * (uint64_t)VB_S / network_rate(network, (uint32_t)(link - network->links)));
+	return network->is_whole_ns ? time - time % VB_NS : time;
 }
 
 static const struct switch_profile *behind(const struct network *network, const struct network_link *link)

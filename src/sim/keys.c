@@ -119,6 +119,8 @@ const struct scenario_key scenario_keys[] = {
 	{ "network.nics-a-machine", VALUE_COUNT, FIELD(topology.nics_a_machine), BOUNDS(0, 64), .preset = "0",
 	  .help = "rail: NICs of a machine, each on a rail of its own" },
 	{ "network.dimensions", VALUE_TEXT, .set = set_dimensions, .help = "torus: one to three sizes, as [4, 4, 4]" },
+	{ "network.whole-ns", VALUE_FLAG, FIELD(is_whole_ns), .preset = "no",
+	  .help = "a packet takes whole nanoseconds on a link, what is beyond is cut off: as in ns-3, to be held against it" },
 
 	{ "network.switch.profile", VALUE_TEXT, .set = set_switch_profile, .is_first = true, .preset = "hpcc",
 	  .help = "what switches are like; each key below changes one thing of it" },
@@ -130,6 +132,8 @@ const struct scenario_key scenario_keys[] = {
 	  .help = "a packet leaves while it still comes in" },
 	{ "network.switch.latency", VALUE_TIME, FIELD(topology.profile.latency), ANY_TIME,
 	  .help = "from a packet's being there until it is queued" },
+	{ "network.switch.marks", VALUE_WORD, FIELD(topology.profile.marks), .words = "coming|leaving",
+	  .help = "ECN: by the queue that a packet comes to, or the one that it leaves behind" },
 	{ "network.switch.flow-control", VALUE_WORD, FIELD(topology.profile.flow_control), .words = "drops|pfc|credits",
 	  .help = "what has no room is dropped, is paused, or is not sent" },
 	{ "network.switch.routing", VALUE_WORD, FIELD(topology.profile.routing), .words = "ecmp|spray|adaptive",

@@ -33,6 +33,7 @@ struct scenario {
 	/* network */
 	char topology_file[PATH_MAX]; /* instead of the topology's kind */
 	struct topology topology;
+	bool is_whole_ns; /* struct network */
 	struct scenario_fault faults[SCENARIO_FAULTS];
 	uint32_t fault_count;
 	/* transport */

@@ -32,6 +32,7 @@ static int build_network(struct simulation *simulation, char *why, size_t size)
 	int rc = *file ? topology_read(file, &scenario->topology, &simulation->network, why, (unsigned)size)
 		       : topology_build(&scenario->topology, &simulation->network, why, (unsigned)size);
 
+	simulation->network.is_whole_ns = scenario->is_whole_ns;
 	return rc == -EINVAL ? prefix(why, size, "network%s", *file ? ".file" : "") : rc;
 }
 

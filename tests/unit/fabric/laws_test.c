@@ -45,6 +45,16 @@ static void uncontended__transfer_takes_what_arithmetic_says(void **state)
 	assert_int_equal(result.packet_hops, 2000 * 6 * 2);
 }
 
+/* As ns-3 has it, which counts whole nanoseconds: HPCC's authors' simulator gives 178,175. */
+static void uncontended__transfer_in_whole_ns_takes_what_ns3_says(void **state)
+{
+	make_tree_320(&network, &ideal);
+	network.is_whole_ns = true;
+	add_flow(&flows, 0, 319, 2000000, 0);
+	run_hpcc();
+	assert_int_equal(result.flows[0].fct, 178175 * VB_NS);
+}
+
 /* A port that never rests: the last flow ends when all bytes have passed, and one round trip. */
 static void incast__keeps_the_last_port_busy(void **state)
 {
@@ -345,6 +355,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_teardown(uncontended__transfer_takes_what_arithmetic_says, teardown),
+		cmocka_unit_test_teardown(uncontended__transfer_in_whole_ns_takes_what_ns3_says, teardown),
 		cmocka_unit_test_teardown(incast__keeps_the_last_port_busy, teardown),
 		cmocka_unit_test_teardown(switch__adds_a_packets_time_or_a_headers, teardown),
 		cmocka_unit_test_teardown(cut_through__never_runs_dry, teardown),

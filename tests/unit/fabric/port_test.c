@@ -72,6 +72,44 @@ static void marks__begin_by_the_ports_rate(void **state)
 	}
 }
 
+struct first_marked {
+	uint32_t packets, at;
+};
+
+static void note_mark(void *user, const struct fabric_capture *capture)
+{
+	struct first_marked *first = user;
+	if ((capture->path.traffic_class & 3) == 3 && first->at == 0)
+		first->at = first->packets;
+	first->packets++;
+}
+
+/* Forty packets each of two who send at once. Twenty wait when forty have come and twenty have left: so who then comes leaves
+ * as the forty-first, who then leaves as the twenty-first. */
+static void marks__are_of_those_that_come_or_of_those_that_leave(void **state)
+{
+	const uint32_t link = 5;
+	for (unsigned is_leaving = 0; is_leaving < 2; is_leaving++)
+		for (uint32_t class_count = 1; class_count <= 2; class_count++) {
+			struct switch_profile profile = { .name = "marks", .class_count = class_count,
+				.marks = is_leaving ? MARKS_LEAVING : MARKS_COMING,
+				.classes = { { .mark_min = 20 * 1048, .mark_max = 20 * 1048, .mark_ppm = 1000000 } } };
+			struct first_marked first = { 0 };
+			make_star(&network, 3, 100 * GBPS, VB_US, &profile);
+			add_flow(&flows, 0, 2, 40000, 0);
+			add_flow(&flows, 1, 2, 40000, 0);
+			struct fabric_config config = config_hpcc(&network, &flows);
+			config.captured_links = &link;
+			config.captured_count = 1;
+			config.on_packet = note_mark;
+			config.user = &first;
+			run(&config, &result);
+			assert_int_equal(first.packets, 80);
+			assert_in_range(first.at, is_leaving ? 19 : 39, is_leaving ? 23 : 43);
+			teardown(NULL);
+		}
+}
+
 /* Who has alpha times what is free of the buffer gets no more: of n such, each has a share of 1 in 1 / alpha + n. */
 static void threshold__is_alpha_times_what_is_free(void **state)
 {
@@ -174,6 +212,7 @@ int main(void)
 		cmocka_unit_test_teardown(weights__share_a_port, teardown),
 		cmocka_unit_test_teardown(strict_class__goes_first, teardown),
 		cmocka_unit_test_teardown(marks__begin_by_the_ports_rate, teardown),
+		cmocka_unit_test_teardown(marks__are_of_those_that_come_or_of_those_that_leave, teardown),
 		cmocka_unit_test_teardown(threshold__is_alpha_times_what_is_free, teardown),
 		cmocka_unit_test_teardown(limit__bounds_a_queue, teardown),
 		cmocka_unit_test_teardown(cut_through__waits_for_a_header, teardown),
