@@ -60,6 +60,7 @@ struct fabric_tcp {
 };
 
 #define FABRIC_TCP_OVERHEAD 90u /* preamble 8, Ethernet 14, IPv4 20, TCP 20 and time stamps 12, FCS 4, gap 12 */
+#define FABRIC_TCP_MAX_MTU  9000u
 #define FABRIC_TCP_BLOCKS   3u
 #define FABRIC_TCP_SACK(blocks) (4u + 8u * (blocks)) /* more, of an ack that has some */
 

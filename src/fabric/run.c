@@ -61,8 +61,9 @@ static int check_connections(const struct fabric_config *config, char *why, unsi
 static int check(const struct fabric_config *config, char *why, unsigned why_size)
 {
 	const struct network *network = config->network;
-	if (config->mtu < 1 || config->mtu > VB_MAX_MTU)
-		return why_not(why, why_size, "the MTU is %u, and must be 1 to %u bytes", config->mtu, VB_MAX_MTU);
+	const uint32_t largest = config->endpoint == FABRIC_TCP ? FABRIC_TCP_MAX_MTU : VB_MAX_MTU;
+	if (config->mtu < 1 || config->mtu > largest)
+		return why_not(why, why_size, "the MTU is %u, and must be 1 to %u bytes", config->mtu, largest);
 	if (network->endpoint_count > 0xFFFFFE)
 		return why_not(why, why_size, "more than 16,777,214 endpoints");
 	for (uint32_t i = 0; i < network->link_count; i++) {

@@ -210,7 +210,8 @@ const struct scenario_key scenario_keys[] = {
 	  .help = "under way at first; 0: as the algorithm has it, of tcp 10 packets" },
 	{ "transport.largest-window", VALUE_BYTES, FIELD(largest_window), BOUNDS(0, 1u << 30), .preset = "0",
 	  .help = "under way at most; 0: no bound but the algorithm's" },
-	{ "transport.mtu", VALUE_BYTES, FIELD(mtu), BOUNDS(64, 4096), .preset = "4096", .help = "payload of a packet" },
+	{ "transport.mtu", VALUE_BYTES, FIELD(mtu), BOUNDS(64, FABRIC_TCP_MAX_MTU), .preset = "4096",
+	  .help = "payload of a packet; more than 4096 only of tcp" },
 	{ "transport.data-overhead", VALUE_BYTES, FIELD(data_overhead), BOUNDS(0, 4096), .preset = "0",
 	  .help = "of a packet beside its payload; 0: what RoCEv2, or TCP with time stamps, has over Ethernet" },
 	{ "transport.ack-overhead", VALUE_BYTES, FIELD(ack_overhead), BOUNDS(0, 4096), .preset = "0",
@@ -266,7 +267,7 @@ const struct scenario_key scenario_keys[] = {
 	{ "run.threads", VALUE_COUNT, FIELD(threads), BOUNDS(1, 256), .preset = "1", .help = "the result is the same with any number" },
 	{ "run.limit", VALUE_TIME, FIELD(limit), BOUNDS(0, 4e18), .preset = "0", .help = "of virtual time; 0: none" },
 	{ "run.stall", VALUE_TIME, FIELD(stall), BOUNDS(0, 4e18), .preset = "0",
-	  .help = "nothing arrived for so long though flows are open: the run ends; 0: 1 s" },
+	  .help = "nothing arrived for so long though flows are open: the run ends; 0: 1 s, of tcp 240 s" },
 
 	{ "capture.links", VALUE_TEXT, FIELD(captured),
 	  .help = "what --pcap records: [\"endpoint 3 up\", \"endpoint 3 down\", \"switch 2 port 5\"]" },

@@ -73,6 +73,20 @@ static void cubic__follows_its_curve(void **state)
 	}
 }
 
+/* It is where the curve will be in a round trip; and by half as much again at most, however long nothing was heard. */
+static void cubic__looks_a_round_trip_ahead(void **state)
+{
+	tcp_control_init(&control, 1000 * TCP_ONE, TCP_MOST_WINDOW);
+	cubic->on_loss(&control, 1000);
+	acknowledge(cubic, 1, 0);
+	const struct tcp_acked late = { .segments = 700, .may_grow = true, .now = VB_S, .rtt = VB_S };
+	cubic->on_ack(&control, &late);
+	near(window(), 0.4 * pow(2 - cbrt(750), 3) + 1000, 0.002);
+	const double before = window();
+	acknowledge(cubic, 1000, 100 * VB_S);
+	near(window(), before * 1.5, 0.001);
+}
+
 /* Where that has more: 3 (1 - 0.7) / (1 + 0.7) a round until what was before the cut is there again, then 1. */
 static void cubic__has_no_less_than_reno(void **state)
 {
@@ -151,6 +165,7 @@ int main(void)
 		cmocka_unit_test(newreno__doubles_then_adds_one_a_round),
 		cmocka_unit_test(windows__have_bounds),
 		cmocka_unit_test(cubic__follows_its_curve),
+		cmocka_unit_test(cubic__looks_a_round_trip_ahead),
 		cmocka_unit_test(cubic__has_no_less_than_reno),
 		cmocka_unit_test(cubic__converges_fast),
 		cmocka_unit_test(dctcp__cuts_by_half_the_share_that_is_marked),

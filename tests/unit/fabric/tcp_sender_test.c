@@ -186,6 +186,16 @@ static void round_trips__are_measured_of_what_was_sent_once(void **state)
 	assert_int_equal(sender.srtt, 150);
 }
 
+/* Nor of what was, because it was sacked around. */
+static void recovery__is_not_measured(void **state)
+{
+	sends_new(0, 10, 0);
+	hears(0, 1, 10, RTT);
+	sends(0, true, RTT);
+	hears(10, 0, 0, 50 * RTT);
+	assert_int_equal(sender.srtt, RTT);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -197,6 +207,7 @@ int main(void)
 		cmocka_unit_test_setup_teardown(timer__backs_off_and_gives_up, setup, teardown),
 		cmocka_unit_test_setup_teardown(after_a_timeout__all_that_is_not_sacked_goes_again, setup, teardown),
 		cmocka_unit_test_setup_teardown(round_trips__are_measured_of_what_was_sent_once, setup, teardown),
+		cmocka_unit_test_setup_teardown(recovery__is_not_measured, setup, teardown),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

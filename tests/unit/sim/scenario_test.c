@@ -178,7 +178,7 @@ static void scenario__what_is_wrong_has_a_place_and_a_cure(void **state)
 		{ "network: {host-delay: fast}\n", 1, 23, "write a time" },
 		{ "network: {endpoints: -1}\n", 1, 22, "write a whole number" },
 		{ "network: {endpoints: 2000000}\n", 1, 22, "from 0 to 1000000" },
-		{ "transport: {mtu: 16}\n", 1, 18, "write one from 64 B to 4.096 kB" },
+		{ "transport: {mtu: 16}\n", 1, 18, "write one from 64 B to 9 kB" },
 		{ "network: {switch: {cut-through: maybe}}\n", 1, 33, "write yes or no" },
 		{ "transport: {mtu: }\n", 1, 18, "a value is missing" },
 		{ "transport: {cc: windows}\n", 1, 17, "no congestion control \"windows\"; there are none, window" },
