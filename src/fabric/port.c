@@ -23,9 +23,10 @@ static bool is_needed(const struct switch_profile *from, const struct switch_pro
 			       (from->buffer_bytes && !from->port_bytes));
 }
 
-uint32_t port_mark_bytes(uint64_t bits_per_second, uint32_t bytes_at_100g)
+uint32_t port_mark_bytes(const struct switch_profile *profile, uint64_t bits_per_second, uint32_t given)
 {
-	uint64_t bytes = (uint64_t)bytes_at_100g * (bits_per_second / 1000000) / 100000;
+	const uint64_t rate = profile->mark_bits_per_second ? profile->mark_bits_per_second : 100000000000;
+	uint64_t bytes = (uint64_t)given * (bits_per_second / 1000000) / (rate / 1000000);
 	return bytes < UINT32_MAX ? (uint32_t)bytes : UINT32_MAX;
 }
 
@@ -43,8 +44,8 @@ static int open_port(struct fabric *fabric, uint32_t number)
 		const struct class_profile *class = &profile->classes[i];
 		struct port_queue *queue = &port->queues[i];
 		queue->quantum = class->is_strict ? 0 : fabric->largest_packet * (class->weight ? class->weight : 1);
-		queue->mark_min = port_mark_bytes(given->bits_per_second, class->mark_min);
-		queue->mark_max = port_mark_bytes(given->bits_per_second, class->mark_max);
+		queue->mark_min = port_mark_bytes(profile, given->bits_per_second, class->mark_min);
+		queue->mark_max = port_mark_bytes(profile, given->bits_per_second, class->mark_max);
 		queue->alpha = buffer_alpha(fabric->network, number, profile, i);
 	}
 	fabric->ports[number] = port;

@@ -54,8 +54,8 @@ static inline uint8_t port_class(const struct port *port, const struct packet *p
 	return port_class_of(port, packet->traffic_class);
 }
 
-/* Of a queue before a link of this rate, where the threshold is given for each 100 Gb/s. */
-uint32_t port_mark_bytes(uint64_t bits_per_second, uint32_t bytes_at_100g);
+/* A threshold of marks of the queue before a link of this rate. */
+uint32_t port_mark_bytes(const struct switch_profile *profile, uint64_t bits_per_second, uint32_t given);
 int ports_open(struct fabric *fabric); /* where links need them, with the buffers behind; -ENOMEM */
 void ports_close(struct fabric *fabric);
 void port_say(struct fabric *fabric, uint32_t link, vb_time now); /* to the link's counts */

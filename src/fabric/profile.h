@@ -29,7 +29,7 @@ struct class_profile {
 	bool is_lossless;	 /* with FLOW_PFC */
 	bool is_strict;		 /* before all classes that are not, and before strict ones of a lower number */
 	uint8_t weight;		 /* of the others; 0: 1 */
-	uint32_t mark_min, mark_max; /* RED/ECN: bytes of the queue for each 100 Gb/s of the port; mark_max 0: no marks */
+	uint32_t mark_min, mark_max; /* RED/ECN: bytes of the queue, see mark_bits_per_second; mark_max 0: no marks */
 	uint32_t mark_ppm;	 /* chance at mark_max; all beyond it are marked */
 	double alpha;		 /* dynamic threshold: so many times what is free of the shared buffer; 0: no bound but the buffer's */
 	uint64_t limit_bytes;	 /* of one queue, or, lossless, of what came by one port, whatever is free; 0: none */
@@ -44,6 +44,7 @@ struct switch_profile {
 	enum flow_control flow_control;
 	enum routing routing;
 	enum marking marks;
+	uint64_t mark_bits_per_second; /* the rate of a port that mark_min and mark_max are for, of others in proportion; 0: 100 Gb/s */
 	uint32_t class_count; /* that are used: 1 .. FABRIC_CLASSES */
 	struct class_profile classes[FABRIC_CLASSES];
 	/* PFC */

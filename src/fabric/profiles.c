@@ -61,7 +61,7 @@ static const struct {
 		"latency 500 ns: published (blog.ipspace.net 2015/12, Broadcom Tomahawk 101)\n"
 		"cut-through, pauses, headroom_bytes of what each link needs: assumed\n"
 		"alpha, reserved_bytes, resume_offset: assumed, those of hpcc\n"
-		"marks from 150 kB, all from 1500 kB, 1% between: assumed\n" },
+		"marks from 150 kB, all from 1500 kB at 100 Gb/s, 1% between: assumed\n" },
 	{ { .name = "spectrum",
 		  .buffer_bytes = 42 * MIB,
 		  .latency = 300 * VB_NS,
@@ -81,7 +81,7 @@ static const struct {
 		"cut-through: published (the same)\n"
 		"pauses, headroom_bytes of what each link needs: assumed\n"
 		"alpha, reserved_bytes, resume_offset: assumed, those of hpcc\n"
-		"marks from 150 kB, all from 1500 kB, 1% between: assumed\n" },
+		"marks from 150 kB, all from 1500 kB at 100 Gb/s, 1% between: assumed\n" },
 	{ { .name = "quantum",
 		  .latency = 150 * VB_NS,
 		  .is_cut_through = true,

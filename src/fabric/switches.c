@@ -82,15 +82,19 @@ static uint32_t choose(struct part *part, uint32_t at_switch, const struct packe
 /* ---- A plain port ------------------------------------------------------------------------------------------------ */
 
 /* RED: none below mark_min, all beyond mark_max, between them by chance. */
-static bool is_marked(struct part *part, uint32_t number, const struct class_profile *profile, vb_time queued)
+static bool is_marked(struct part *part, uint32_t number, const struct switch_profile *profile, vb_time queued)
 {
-	const vb_time min = (vb_time)profile->mark_min * 80, max = (vb_time)profile->mark_max * 80; /* ps at 100 Gb/s */
+	const struct fabric *fabric = part->fabric;
+	const struct class_profile *class = &profile->classes[0];
+	const uint64_t rate = fabric->network->links[number].bits_per_second;
+	const vb_time min = link_time(fabric, &fabric->links[number], port_mark_bytes(profile, rate, class->mark_min));
+	const vb_time max = link_time(fabric, &fabric->links[number], port_mark_bytes(profile, rate, class->mark_max));
 	if (queued <= min)
 		return false;
 	if (queued > max)
 		return true;
 	uint64_t drawn = fabric_chance(part->fabric->config->seed ^ 0xECE, number, part->fabric->links[number].packets);
-	return (double)(uint32_t)drawn * (double)(max - min) < (double)(queued - min) * profile->mark_ppm * 4294.967296;
+	return (double)(uint32_t)drawn * (double)(max - min) < (double)(queued - min) * class->mark_ppm * 4294.967296;
 }
 
 static void send_plain(struct part *part, uint32_t at_switch, uint32_t number, uint32_t index)
@@ -110,7 +114,7 @@ static void send_plain(struct part *part, uint32_t at_switch, uint32_t number, u
 	}
 	if (queued > (vb_time)link->most_queued * 1024)
 		link->most_queued = (uint32_t)(queued / 1024);
-	if (profile->mark_max && packet->takes_marks && is_marked(part, number, profile, queued)) {
+	if (profile->mark_max && packet->takes_marks && is_marked(part, number, whole, queued)) {
 		packet->is_marked = true;
 		fabric->counts[number].marks++;
 	}

@@ -17,14 +17,19 @@ static const struct switch_profile *profile_of(const struct network *network, ui
 	return network_profile(network, network->links[link].from);
 }
 
+static uint64_t mark_bytes(const struct network *network, uint32_t link, uint32_t given)
+{
+	return port_mark_bytes(profile_of(network, link), network->links[link].bits_per_second, given);
+}
+
 uint64_t threshold_mark_min(const struct network *network, uint32_t link, uint32_t class)
 {
-	return port_mark_bytes(network->links[link].bits_per_second, profile_of(network, link)->classes[class].mark_min);
+	return mark_bytes(network, link, profile_of(network, link)->classes[class].mark_min);
 }
 
 uint64_t threshold_mark_max(const struct network *network, uint32_t link, uint32_t class)
 {
-	return port_mark_bytes(network->links[link].bits_per_second, profile_of(network, link)->classes[class].mark_max);
+	return mark_bytes(network, link, profile_of(network, link)->classes[class].mark_max);
 }
 
 uint64_t threshold_headroom(const struct fabric_config *config, uint32_t link)

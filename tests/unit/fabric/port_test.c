@@ -56,12 +56,14 @@ static void strict_class__goes_first(void **state)
 	assert_int_equal(result.flows[0].fct, 6000 * packet + alone);
 }
 
-/* Thresholds are for 100 Gb/s: a port of 400 has four times as much. */
+/* Of thresholds for 100 Gb/s a port of 400 has four times as much, of those for 50 eight times. */
 static void marks__begin_by_the_ports_rate(void **state)
 {
-	for (uint32_t threshold = 10000; threshold <= 14000; threshold += 4000) {
-		struct switch_profile profile = { .name = "marks", .class_count = 2,
-			.classes = { { .mark_min = threshold, .mark_max = threshold, .mark_ppm = 1000000 } } };
+	for (uint32_t i = 0; i < 8; i++) {
+		const uint32_t threshold = i & 1 ? 14000 : 10000, class_count = i & 2 ? 2 : 1, slower = i & 4 ? 2 : 1;
+		struct switch_profile profile = { .name = "marks", .class_count = class_count,
+			.mark_bits_per_second = 100 * GBPS / slower,
+			.classes = { { .mark_min = threshold / slower, .mark_max = threshold / slower, .mark_ppm = 1000000 } } };
 		make_star(&network, 3, 400 * GBPS, VB_US, &profile);
 		add_flow(&flows, 0, 2, 50000, 0);
 		add_flow(&flows, 1, 2, 50000, 0);

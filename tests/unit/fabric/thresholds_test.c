@@ -37,9 +37,14 @@ static void run_incast(uint32_t senders, uint64_t bytes)
 
 static void marks__are_for_the_rate_of_the_port(void **state)
 {
-	make_star(&network, 3, 400 * GBPS, VB_US, &lossless);
-	assert_int_equal(threshold_mark_min(&network, down(0), 0), 400000);
-	assert_int_equal(threshold_mark_max(&network, down(0), 0), 1200000);
+	struct switch_profile profile = lossless;
+	for (uint64_t rate = 0; rate <= 200 * GBPS; rate += 100 * GBPS) {
+		profile.mark_bits_per_second = rate;
+		make_star(&network, 3, 400 * GBPS, VB_US, &profile);
+		assert_int_equal(threshold_mark_min(&network, down(0), 0), 100000 * 400 * GBPS / (rate ? rate : 100 * GBPS));
+		assert_int_equal(threshold_mark_max(&network, down(0), 0), 300000 * 400 * GBPS / (rate ? rate : 100 * GBPS));
+		teardown(NULL);
+	}
 }
 
 /* Two make the queue grow, each as fast as it empties: then it holds as much as each has sent. */
