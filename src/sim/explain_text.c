@@ -71,7 +71,6 @@ static void put_queues(FILE *out, const struct simulation *simulation, const str
 /* Did marks come before pauses there, and did anybody listen? */
 static void put_marks(FILE *out, const struct simulation *simulation, uint32_t link, uint32_t class)
 {
-	const struct vb_cc_algorithm *cc = simulation->config.cc.algorithm;
 	const struct switch_profile *profile = network_profile(&simulation->network, simulation->network.links[link].from);
 	uint64_t pause = threshold_pause(&simulation->config, link, class, false);
 	uint64_t min = threshold_mark_min(&simulation->network, link, class);
@@ -84,9 +83,8 @@ static void put_marks(FILE *out, const struct simulation *simulation, uint32_t l
 	fprintf(out, "marks begin there at %s, ", bytes(min, marks));
 	if (pause != UINT64_MAX)
 		fprintf(out, "pauses at %s when nothing else is queued, ", bytes(pause, paused));
-	fprintf(out, "and %" PRIu64 " packets were marked%s%s%s\n", simulation->result.links[link].marks,
-		cc->goes_by & VB_CC_BY_MARKS ? "" : ", but cc ", cc->goes_by & VB_CC_BY_MARKS ? "" : cc->name,
-		cc->goes_by & VB_CC_BY_MARKS ? "" : " does not listen");
+	fprintf(out, "and %" PRIu64 " packets were marked%s\n", simulation->result.links[link].marks,
+		simulation_heeds_marks(simulation) ? "" : ", but nobody listens to marks");
 }
 
 static void put_root(FILE *out, const struct simulation *simulation, const struct explained *explained)
@@ -158,7 +156,7 @@ static void put_why_not(FILE *out, const struct explanation *explanation, const 
 		bytes(result->links[explanation->longest_queue].most_queued, queued),
 		link_text(&simulation->network, explanation->longest_queue, name, sizeof(name)));
 	put_marks(out, simulation, explanation->longest_queue, told->of_class);
-	if (result->marked_packets && simulation->config.cc.algorithm->goes_by & VB_CC_BY_MARKS)
+	if (result->marked_packets && simulation_heeds_marks(simulation))
 		fprintf(out, "that is: marks slowed senders down before anybody had to be paused\n");
 	else
 		fprintf(out, "that is: the buffer is large enough for what was sent\n");

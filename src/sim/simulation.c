@@ -123,6 +123,19 @@ const char *simulation_control(const struct simulation *simulation)
 							 : simulation->scenario->cc_text;
 }
 
+bool simulation_heeds_marks(const struct simulation *simulation)
+{
+	switch (simulation->config.endpoint) {
+	case FABRIC_ENGINE:
+		return simulation->config.cc.algorithm->goes_by & VB_CC_BY_MARKS;
+	case FABRIC_TCP:
+		return tcp_controls[simulation->config.tcp.control].takes_marks;
+	case FABRIC_IDEAL:
+		break;
+	}
+	return false;
+}
+
 static void label(struct simulation *simulation, const char *text)
 {
 	simulation->labels[simulation->label_count++] = text;

@@ -31,7 +31,8 @@ struct simulation {
 int simulation_prepare(struct simulation *simulation, const struct scenario *scenario, const char *flow_file, char *why,
 	size_t size);
 int simulation_run(struct simulation *simulation, char *why, size_t size);
-const char *simulation_control(const struct simulation *simulation); /* its congestion control's name */
+const char *simulation_control(const struct simulation *simulation);
+bool simulation_heeds_marks(const struct simulation *simulation); /* its congestion control's name */
 void simulation_free(struct simulation *simulation);
 
 #endif

@@ -194,12 +194,14 @@ static void look_at_transport(struct looking *looking)
 	const struct vb_cc_algorithm *cc = looking->config->cc.algorithm;
 	bool are_made = marks_are_made(looking);
 
-	if (scenario->endpoint != FABRIC_ENGINE)
-		return;
-	if (are_made && !(cc->goes_by & VB_CC_BY_MARKS) && scenario_is_given(scenario, "network.switch.classes.*.mark-max"))
-		warn(looking, "packets are marked, and transport.cc %s does not listen: marks will change nothing. Choose another, or "
-			"mark-max 0", cc->name);
-	if (!are_made && cc->goes_by == VB_CC_BY_MARKS)
+	if (are_made && !simulation_heeds_marks(looking->simulation) &&
+		scenario_is_given(scenario, "network.switch.classes.*.mark-max"))
+		warn(looking, "packets are marked, and nobody listens (%s): marks will change nothing. Choose another congestion control, "
+			"or mark-max 0", simulation_control(looking->simulation));
+	if (!are_made && scenario->endpoint == FABRIC_TCP && simulation_heeds_marks(looking->simulation))
+		warn(looking, "transport.tcp %s goes by marks, and no switch makes any (mark-max): it slows down for losses alone, as "
+			"NewReno does", simulation_control(looking->simulation));
+	if (!are_made && scenario->endpoint == FABRIC_ENGINE && cc->goes_by == VB_CC_BY_MARKS)
 		warn(looking, "transport.cc %s slows down when packets were marked, and no switch marks any (mark-max): everybody sends as "
 			"fast as can be, until pauses or drops", cc->name);
 	if (scenario->first_window && scenario->largest_window && scenario->first_window > scenario->largest_window)
@@ -222,7 +224,7 @@ static void look_at_classes(struct looking *looking)
 /* Somebody listens to marks, or has said something of them. */
 static bool marks_matter(const struct simulation *simulation)
 {
-	return simulation->config.cc.algorithm->goes_by & VB_CC_BY_MARKS ||
+	return simulation_heeds_marks(simulation) ||
 	       scenario_is_given(simulation->scenario, "network.switch.classes.*.mark-min") ||
 	       scenario_is_given(simulation->scenario, "network.switch.classes.*.mark-max");
 }

@@ -60,7 +60,9 @@ static void warnings__say_what_comes_of_it(void **state)
 		{ "headroom: 20kB", "", "headroom is 20 kB, and endpoint 0 up needs 27.18 kB" },
 		{ "headroom: 20kB", "", "lossless classes will lose what comes after a pause was due" },
 		{ "flow-control: drops, classes: {0: {lossless: yes}}", "", "classes.0 is lossless, and flow-control is drops: nobody is paused" },
-		{ "classes: {0: {mark-min: 10kB, mark-max: 20kB}}", "cc: none", "transport.cc none does not listen: marks will change nothing" },
+		{ "classes: {0: {mark-min: 10kB, mark-max: 20kB}}", "cc: none", "and nobody listens (none): marks will change nothing" },
+		{ "classes: {all: {mark-max: 0}}", "endpoint: tcp, tcp: dctcp", "transport.tcp dctcp goes by marks, and no switch makes any" },
+		{ "classes: {0: {mark-min: 10kB, mark-max: 20kB}}", "endpoint: tcp, tcp: newreno", "and nobody listens (newreno): marks" },
 		{ "", "first-window: 2MB, largest-window: 1MB", "first-window is above largest-window: flows begin with the largest" },
 	};
 	for (size_t i = 0; i < COUNT_OF(wrong); i++) {
@@ -80,6 +82,7 @@ static void warnings__are_not_of_what_holds(void **state)
 		{ "classes: {0: {mark-max: 0}}", "cc: none" },
 		{ "classes: {0: {limit: 40kB}}", "cc: none" }, /* a profile's marks, to which nobody listens */
 		{ "classes: {all: {mark-min: 20kB, mark-max: 200kB}, 3: {mark-min: 5MB, mark-max: 8MB}}", "cc: window" }, /* nobody sends in it */
+		{ "classes: {0: {mark-min: 10kB, mark-max: 20kB}}", "endpoint: tcp, tcp: dctcp" },
 		{ "", "first-window: 1MB, largest-window: 2MB" },
 	};
 	for (size_t i = 0; i < COUNT_OF(right); i++) {
