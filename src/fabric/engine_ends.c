@@ -4,6 +4,7 @@
 #include <errno.h>
 #include "engine/counters.h"
 #include "fabric/endpoint.h"
+#include "fabric/telemetry.h"
 
 #define REGION_BASE  (1ull << 20)
 #define REGION_BYTES (1ull << 40)
@@ -178,6 +179,11 @@ static void hold(const struct fabric *fabric, struct endpoint *endpoint, uint8_t
 	vb_lane_hold(endpoint->engine.lane, classes, replies);
 }
 
+static uint32_t flow_of(const struct part *part, const struct vb_qp *qp)
+{
+	return (uint32_t)((const struct flow_state *)vb_qp_user(qp) - part->fabric->flows);
+}
+
 static uint32_t pull(struct part *part, struct endpoint *endpoint, uint32_t number)
 {
 	if (vb_lane_transmit(endpoint->engine.lane, part->batch, 1, part->now) == 0)
@@ -186,6 +192,8 @@ static uint32_t pull(struct part *part, struct endpoint *endpoint, uint32_t numb
 	uint32_t index = endpoint_make_packet(part, &out->packet,
 		(struct packet){ .src = number, .dst = endpoint_of(&out->av->dgid), .flow = out->flow,
 			.traffic_class = out->av->traffic_class >> DSCP_SHIFT, .takes_marks = true });
+	if (part->told && index != NO_PACKET)
+		telemetry_begin(part, index, flow_of(part, out->qp));
 	vb_lane_transmit_done(endpoint->engine.lane, part->batch->receipts, 1, part->now);
 	return index;
 }
@@ -235,6 +243,8 @@ static void receive(struct part *part, struct endpoint *endpoint, uint32_t numbe
 		.hop_limit = 64, .traffic_class = packet->is_marked ? CE : ECT };
 	struct vb_packet headers = packet_headers(part, index);
 	part->responses += vb_packet_row(&headers)->is_response;
+	if (part->told)
+		headers.holder = telemetry_arrive(part, index);
 	packet_put(part, index);
 	vb_lane_receive(endpoint->engine.lane, &path, &headers, 1, part->now);
 	take_completions(part, endpoint);

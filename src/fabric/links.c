@@ -8,6 +8,7 @@
 #include "fabric/grow.h"
 #include "fabric/port.h"
 #include "fabric/taps.h"
+#include "fabric/telemetry.h"
 
 /* ---- Delays ---------------------------------------------------------------------------------------------------- */
 
@@ -100,10 +101,13 @@ static uint32_t take_from_link(struct part *part, uint32_t number)
 static void post(struct part *part, uint32_t number, uint32_t index, vb_time at)
 {
 	struct letter_box *box = &part->out[part->fabric->links[number].to_part];
-	if (!grow_by_one(&box->letters, &box->room, box->count, sizeof(*box->letters))) {
+	if (!grow_by_one(&box->letters, &box->room, box->count, sizeof(*box->letters)) ||
+		(part->records && !grow_by_one(&box->records, &box->record_room, box->count, sizeof(*box->records)))) {
 		part->is_out_of_memory = true;
 		return;
 	}
+	if (part->records)
+		box->records[box->count] = part->records[index];
 	box->letters[box->count++] =
 		(struct letter){ at, number, part->packets[index], packet_headers(part, index) };
 	packet_put(part, index);
@@ -140,6 +144,15 @@ static void set_out_faulty(struct part *part, uint32_t number, uint32_t index, v
 		set_out(part, number, copy, there, drawn.later[1]);
 }
 
+static void show(struct part *part, uint32_t number, uint32_t index, vb_time at)
+{
+	const struct link *link = &part->fabric->links[number];
+	if (link->is_captured)
+		taps_see(part, number, index, at);
+	if (link->is_telling)
+		telemetry_note(part, number, index, at);
+}
+
 void link_send(struct part *part, uint32_t number, uint32_t index, vb_time at)
 {
 	struct fabric *fabric = part->fabric;
@@ -150,8 +163,8 @@ void link_send(struct part *part, uint32_t number, uint32_t index, vb_time at)
 	link->free_at = at + link_time(fabric, link, bytes);
 	link->packets++;
 	link->bytes += bytes;
-	if (link->is_captured)
-		taps_see(part, number, index, at);
+	if (link->is_captured | link->is_telling)
+		show(part, number, index, at);
 	vb_time there = link->free_at + link->delay;
 	if (link->is_cut_through && bytes > LINK_HEADER_BYTES)
 		there = at + link_time(fabric, link, LINK_HEADER_BYTES) + link->delay;
@@ -173,6 +186,8 @@ void link_take_letters(struct part *part)
 			const struct letter *letter = &box->letters[i];
 			if (!packet_fill(part, index, &letter->packet, &letter->headers))
 				return;
+			if (part->records)
+				part->records[index] = box->records[i];
 			put_on_link(part, letter->link, index, letter->at, 0);
 		}
 		box->count = 0;

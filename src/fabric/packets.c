@@ -1,7 +1,16 @@
-/* Packets of one part: two arrays, with one index, and a third for those of which the second has no room for all headers. */
+/* Packets of one part: two arrays, with one index, or three where ports tell (telemetry.h), and one for those of which the
+ * second has no room for all headers. */
 #include <stdlib.h>
 #include "fabric/grow.h"
-#include "fabric/state.h"
+#include "fabric/telemetry.h"
+
+static bool grow_records(struct part *part, uint32_t room)
+{
+	struct record *records = realloc(part->records, room * sizeof(*records));
+	if (records)
+		part->records = records;
+	return records;
+}
 
 static bool grow(struct part *part)
 {
@@ -12,9 +21,10 @@ static bool grow(struct part *part)
 	struct short_headers *headers = realloc(part->headers, room * sizeof(*headers));
 	if (headers)
 		part->headers = headers;
-	if (packets && headers)
-		part->packet_room = room;
-	return packets && headers;
+	if (!packets || !headers || (part->told && !grow_records(part, room)))
+		return false;
+	part->packet_room = room;
+	return true;
 }
 
 uint32_t packet_get(struct part *part)
@@ -61,6 +71,8 @@ uint32_t packet_copy(struct part *part, uint32_t packet)
 	const struct vb_packet headers = packet_headers(part, packet);
 	if (copy == NO_PACKET || !packet_fill(part, copy, &part->packets[packet], &headers))
 		return NO_PACKET;
+	if (part->records)
+		part->records[copy] = part->records[packet];
 	return copy;
 }
 

@@ -7,6 +7,7 @@
 #include "fabric/pfc.h"
 #include "fabric/port.h"
 #include "fabric/stories.h"
+#include "fabric/telemetry.h"
 
 #define NO_CLASS 0xFF
 
@@ -54,15 +55,19 @@ static int open_port(struct fabric *fabric, uint32_t number)
 	return 0;
 }
 
-static bool is_needed_at(const struct network *network, uint32_t link)
+/* A port that tells of itself must know what is behind a packet when that leaves. */
+static bool is_needed_at(const struct fabric *fabric, uint32_t link)
 {
-	return is_needed(network_profile(network, network->links[link].from), network_profile(network, network->links[link].to));
+	const struct network *network = fabric->network;
+	const struct switch_profile *from = network_profile(network, network->links[link].from);
+	return is_needed(from, network_profile(network, network->links[link].to)) ||
+		(from && telemetry_is_wanted(fabric->config));
 }
 
-static bool are_needed(const struct network *network)
+static bool are_needed(const struct fabric *fabric)
 {
-	for (uint32_t i = 0; i < network->link_count; i++)
-		if (is_needed_at(network, i))
+	for (uint32_t i = 0; i < fabric->network->link_count; i++)
+		if (is_needed_at(fabric, i))
 			return true;
 	return false;
 }
@@ -70,7 +75,7 @@ static bool are_needed(const struct network *network)
 int ports_open(struct fabric *fabric)
 {
 	const struct network *network = fabric->network;
-	if (!are_needed(network))
+	if (!are_needed(fabric))
 		return 0;
 	fabric->ports = calloc(network->link_count, sizeof(*fabric->ports));
 	fabric->ingresses = calloc(network->link_count, sizeof(*fabric->ingresses));
@@ -78,7 +83,7 @@ int ports_open(struct fabric *fabric)
 	if (!fabric->ports || !fabric->ingresses || !fabric->buffers || buffers_open(fabric))
 		return -ENOMEM;
 	for (uint32_t i = 0; i < network->link_count; i++)
-		if (is_needed_at(network, i) && open_port(fabric, i))
+		if (is_needed_at(fabric, i) && open_port(fabric, i))
 			return -ENOMEM;
 	return 0;
 }

@@ -9,6 +9,7 @@
 #include "fabric/port.h"
 #include "fabric/stories.h"
 #include "fabric/taps.h"
+#include "fabric/telemetry.h"
 #include "fabric/why.h"
 #include "fabric/windows.h"
 
@@ -197,6 +198,8 @@ static int open_all(struct fabric *fabric)
 	if (rc == 0)
 		rc = taps_open(fabric);
 	if (rc == 0)
+		rc = telemetry_open(fabric);
+	if (rc == 0)
 		rc = endpoints_open(fabric);
 	return rc ? rc : queue_flows(fabric);
 }
@@ -205,11 +208,14 @@ void fabric_end(struct fabric *fabric)
 {
 	windows_close(fabric);
 	taps_close(fabric);
+	telemetry_close(fabric);
 	endpoints_close(fabric);
 	for (uint32_t i = 0; fabric->parts && i < fabric->part_count; i++) {
 		struct part *part = &fabric->parts[i];
-		for (uint32_t k = 0; part->out && k < fabric->part_count; k++)
+		for (uint32_t k = 0; part->out && k < fabric->part_count; k++) {
 			free(part->out[k].letters);
+			free(part->out[k].records);
+		}
 		free(part->out);
 		free(part->dead_ends);
 		free(part->batch);

@@ -76,10 +76,13 @@ struct link {
 	bool is_unordered : 1;	/* packets may overtake each other: each is in the calendar */
 	bool is_cut_through : 1; /* the other end does not wait for a packet's end */
 	bool is_whole_ns : 1;	 /* struct network */
+	bool is_telling : 1;	 /* telemetry.h */
 	/* The receiver's again. */
 	uint32_t passed; /* is_unordered: nothing that is sent from now on comes before this packet; or NO_PACKET */
 };
 _Static_assert(sizeof(struct link) == 64, "a cache line");
+
+struct record;
 
 struct letter {
 	vb_time at;
@@ -90,7 +93,8 @@ struct letter {
 
 struct letter_box {
 	struct letter *letters;
-	uint32_t count, room;
+	struct record *records; /* of each, where packets have some */
+	uint32_t count, room, record_room;
 };
 
 struct flow_state {
@@ -126,6 +130,7 @@ struct tcp_end;
 
 struct endpoint {
 	vb_time armed_for; /* the timer's event that counts */
+	vb_time spare_at;  /* another of it, later than that; 0: none that is known of */
 	vb_time flow_at;     /* the flows' event that counts */
 	uint32_t link;	   /* outgoing */
 	uint32_t first_flow; /* that has not begun, by start */
@@ -154,6 +159,8 @@ struct part {
 	struct packet *packets;
 	struct short_headers *headers;	/* of each */
 	struct vb_packet *long_headers; /* of some */
+	struct record *records;		/* of each, where `told`: telemetry.h */
+	struct vb_cc_telemetry *told;	/* of the packet that came last */
 	uint32_t free_packet, packet_count, packet_room;
 	uint32_t free_long, long_count, long_room;
 	struct letter_box *out; /* one for each part */
@@ -196,6 +203,7 @@ struct fabric {
 	uint32_t data_overhead, ack_overhead, largest_packet; /* bytes on the wire */
 	struct windows *windows; /* NULL: one part */
 	struct taps *taps;	 /* NULL: nothing is captured */
+	struct record *heard;	 /* by flow; NULL: ports tell nothing */
 	struct held *held;	 /* NULL: the endpoints are the run's own */
 	uint64_t critical_ns;
 };

@@ -1,0 +1,84 @@
+/* See telemetry.h. */
+#include "fabric/telemetry.h"
+#include <errno.h>
+#include <stdlib.h>
+#include "fabric/port.h"
+
+bool telemetry_is_wanted(const struct fabric_config *config)
+{
+	return config->endpoint == FABRIC_ENGINE && config->cc.algorithm && config->cc.algorithm->goes_by & VB_CC_BY_TELEMETRY;
+}
+
+int telemetry_open(struct fabric *fabric)
+{
+	if (!telemetry_is_wanted(fabric->config))
+		return 0;
+	fabric->heard = calloc(fabric->config->flows->count + 1, sizeof(*fabric->heard));
+	if (!fabric->heard)
+		return -ENOMEM;
+	for (uint32_t i = 0; i < fabric->part_count; i++) {
+		fabric->parts[i].told = calloc(1, sizeof(*fabric->parts[i].told));
+		if (!fabric->parts[i].told)
+			return -ENOMEM;
+	}
+	for (uint32_t i = 0; i < fabric->network->link_count; i++)
+		fabric->links[i].is_telling = network_is_switch(fabric->network->links[i].from);
+	return 0;
+}
+
+void telemetry_close(struct fabric *fabric)
+{
+	free(fabric->heard);
+	for (uint32_t i = 0; fabric->parts && i < fabric->part_count; i++) {
+		free(fabric->parts[i].told);
+		free(fabric->parts[i].records);
+	}
+}
+
+/* Each flow is heard of at its destination alone, so of one part. */
+void telemetry_begin(struct part *part, uint32_t packet, uint32_t flow)
+{
+	struct record *record = &part->records[packet];
+	if (vb_opcodes[part->headers[packet].opcode].is_response) {
+		*record = part->fabric->heard[flow];
+		record->is_answer = true;
+	} else {
+		record->flow = flow;
+		record->hop_count = 0;
+		record->is_answer = false;
+	}
+}
+
+void telemetry_note(struct part *part, uint32_t number, uint32_t packet, vb_time at)
+{
+	const struct link *link = &part->fabric->links[number];
+	struct record *record = &part->records[packet];
+	if (part->packets[packet].is_frame || record->is_answer || record->hop_count == VB_CC_HOPS)
+		return;
+	record->hops[record->hop_count++] = (struct record_hop){ .at = at,
+		.tx_bytes = link->bytes - part->packets[packet].wire_bytes,
+		.queue_bytes = (uint32_t)part->fabric->ports[number]->bytes,
+		.link = number };
+}
+
+static uint64_t tell(struct part *part, const struct record *record)
+{
+	part->told->count = record->hop_count;
+	for (uint32_t i = 0; i < record->hop_count; i++) {
+		const struct record_hop *hop = &record->hops[i];
+		part->told->hops[i] = (struct vb_cc_hop){ .at = hop->at, .tx_bytes = hop->tx_bytes,
+			.rate = network_rate(part->fabric->network, hop->link) / 8, .queue_bytes = hop->queue_bytes,
+			.port = hop->link };
+	}
+	return vb_cc_telemetry_word(part->told);
+}
+
+uint64_t telemetry_arrive(struct part *part, uint32_t packet)
+{
+	const struct record *record = &part->records[packet];
+	if (record->is_answer)
+		return tell(part, record);
+	if (part->headers[packet].ackreq)
+		part->fabric->heard[record->flow] = *record;
+	return 0;
+}
