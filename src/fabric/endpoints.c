@@ -128,6 +128,8 @@ static void send_next(struct part *part, struct endpoint *endpoint, uint32_t num
 		await_wire(part, endpoint, number);
 }
 
+/* A paced one asks for a time soon, then for its timeout again, and so on: the event for that is there still. It may be early
+ * by now. */
 static void set_timer(struct part *part, struct endpoint *endpoint, uint32_t number)
 {
 	struct vb_deadline deadline = part->fabric->kind->deadline(part, endpoint);
@@ -139,9 +141,16 @@ static void set_timer(struct part *part, struct endpoint *endpoint, uint32_t num
 		at = link->free_at;
 	if (endpoint->is_armed && endpoint->armed_for <= at)
 		return;
+	if (endpoint->is_armed && (!endpoint->spare_at || endpoint->armed_for < endpoint->spare_at))
+		endpoint->spare_at = endpoint->armed_for;
+	if (endpoint->spare_at && endpoint->spare_at <= at) {
+		at = endpoint->spare_at;
+		endpoint->spare_at = 0;
+	} else {
+		events_add(&part->events, at, event_key(EVENT_TIMER, 0, number));
+	}
 	endpoint->is_armed = true;
 	endpoint->armed_for = at;
-	events_add(&part->events, at, event_key(EVENT_TIMER, 0, number));
 }
 
 static void go_on(struct part *part, struct endpoint *endpoint, uint32_t number)
@@ -240,6 +249,8 @@ void endpoint_on_wire(struct part *part, uint32_t number)
 void endpoint_on_timer(struct part *part, uint32_t number)
 {
 	struct endpoint *endpoint = &part->fabric->endpoints[number];
+	if (endpoint->spare_at == part->now)
+		endpoint->spare_at = 0;
 	if (!endpoint->is_armed || endpoint->armed_for != part->now)
 		return; /* an earlier one has done it */
 	endpoint->is_armed = false;

@@ -25,6 +25,13 @@ static void make_pair(const struct switch_profile *profile, const struct nic_pro
 	network.endpoints[1].nic = network_add_nic(&network, second);
 }
 
+/* A packet at a time, though its rate would be two a round trip. */
+static void pace(struct vb_cc *cc, vb_time now)
+{
+	cc->window_bytes = cc->min_window;
+	cc->rate = 4 * GBPS / 8;
+}
+
 static void run_with(enum fabric_endpoint endpoint)
 {
 	struct fabric_config config = config_hpcc(&network, &flows);
@@ -102,6 +109,22 @@ static void host__delays_each_flow(void **state)
 	}
 }
 
+/* It waits until it may send, then, for the window is full, for the timeout, then until it may send again: the event for the
+ * timeout is there already. */
+static void timer__is_not_in_the_calendar_once_a_packet(void **state)
+{
+	static const struct vb_cc_algorithm slow = { .name = "slow", .init = pace };
+	make_star(&network, 2, 100 * GBPS, VB_US, &ideal);
+	add_flow(&flows, 0, 1, 1000000, 0);
+	add_flow(&flows, 0, 1, 1000, 200 * VB_MS); /* timeouts of the first have come up by then */
+	struct fabric_config config = config_hpcc(&network, &flows);
+	config.cc.algorithm = &slow;
+	run(&config, &result);
+	assert_int_equal(result.end, FABRIC_DONE);
+	assert_in_range(result.flows[0].fct, 4 * VB_MS, 5 * VB_MS);
+	assert_in_range(result.events, 5 * 1001, 5 * 1001 + 20); /* two arrivals, the ack's two, and one to send the next */
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -110,6 +133,7 @@ int main(void)
 		cmocka_unit_test_teardown(pcie__faster_than_the_link_is_no_bound, teardown),
 		cmocka_unit_test_teardown(nic__delays_each_packet, teardown),
 		cmocka_unit_test_teardown(host__delays_each_flow, teardown),
+		cmocka_unit_test_teardown(timer__is_not_in_the_calendar_once_a_packet, teardown),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }
