@@ -80,7 +80,8 @@ struct fabric_config {
 	struct vb_cnp_policy cnps;
 	vb_time ack_timeout;   /* 0: 67 ms */
 	uint8_t retry_count;   /* 0: 7 */
-	vb_time probe_after;   /* silence until the last packet is sent again; 0: never before the timeout */
+	vb_time probe_after;   /* silence until the last packet is sent again, of TCP two round trips at least; 0: never before the
+				  timeout */
 	uint8_t ack_class;     /* traffic class of acknowledgements; that of data is the flow's */
 	/* The end. */
 	vb_time limit;	       /* of virtual time; 0: none */

@@ -76,10 +76,9 @@ static int check(const struct fabric_config *config, char *why, unsigned why_siz
 			to->flow_control == FLOW_CREDITS)
 			return why_not(why, why_size, "link %u: doubles packets, of which only one has credits", i);
 	}
-	if (config->endpoint == FABRIC_TCP &&
-		(config->cc.algorithm != &vb_cc_none || config->probe_after || config->captured_count))
-		return why_not(why, why_size, "TCP endpoints have a congestion control of their own (transport.tcp), no probes, and no "
-			"packets of RoCE to be captured");
+	if (config->endpoint == FABRIC_TCP && (config->cc.algorithm != &vb_cc_none || config->captured_count))
+		return why_not(why, why_size, "TCP endpoints have a congestion control of their own (transport.tcp), and no packets of "
+			"RoCE to be captured");
 	if (config->endpoint == FABRIC_IDEAL &&
 		(config->cc.algorithm != &vb_cc_none || config->probe_after || config->captured_count))
 		return why_not(why, why_size, "ideal endpoints have no congestion control, no probes, and no packets of RoCE to "

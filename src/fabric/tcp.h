@@ -5,8 +5,9 @@
  *   RFC 6675  recovery by selective acks (RFC 2018), limited      RFC 6928  the first window
  *             transmit among it                                   RFC 9438  CUBIC        RFC 8257  DCTCP
  *
- * Left out: handshakes, for connections are there as QPs are; reneging; tail loss probes and RACK (RFC 8985), so that a
- * retransmission that is lost waits for the timer; HyStart, F-RTO, pacing; a window of the receiver's. */
+ * and of RFC 8985 tail loss probes, and that a retransmission is lost where what left after it arrived: by the order of
+ * transmissions, not by time. Left out: handshakes, for connections are there as QPs are; reneging; HyStart, F-RTO,
+ * pacing; a window of the receiver's. */
 #ifndef FABRIC_TCP_H
 #define FABRIC_TCP_H
 
@@ -74,39 +75,58 @@ enum tcp_state {
 	TCP_LOSS,     /* after a timeout, as long */
 };
 
+struct tcp_times {
+	vb_time rtt; /* as a handshake would have measured it */
+	vb_time rto_min;
+	vb_time probe;     /* a tail loss probe leaves after so long, or two round trips; 0: there are none */
+	vb_time ack_delay; /* and so much later, where one segment alone is under way */
+};
+
 struct tcp_sender {
 	struct tcp_control control;
 	uint64_t count;     /* segments; 0: not open */
 	uint64_t una, next; /* as in tcp_acked */
 	uint64_t recover;
 	uint64_t limited_end; /* before it, what could be sent was bounded by the window */
-	/* What lies between una and next: a ring of marks. */
-	uint8_t *marks;
+	/* What lies between una and next: a ring of marks, each with the number of its last transmission. */
+	uint64_t *marks;
 	uint32_t room;
 	uint64_t sacked_end;           /* behind the last that has been sacked */
 	uint64_t lost_end;             /* all before it that are not sacked count as lost */
 	uint64_t resend_at;            /* none before it is to be sent again */
 	uint64_t sacked, lost, resent; /* resent: of the lost */
+	uint64_t transmissions;
+	uint64_t newest; /* of those that arrived */
+	uint64_t oldest; /* of the resent; may be older */
 	/* RFC 6298; one segment at a time is timed, and none that was sent twice. */
 	uint64_t timed;
-	vb_time timed_at, srtt, rttvar, rto_min;
+	vb_time timed_at, srtt, rttvar;
+	struct tcp_times times;
 	struct vb_deadline timer;
 	uint32_t next_turn, next_open; /* flows of the same endpoint */
 	bool has_turn, is_timed, must_resend;
+	/* RFC 8985, 7: the timer is for a probe, one is to leave, one is under way. */
+	bool is_probe_timer, must_probe, has_probed;
+	uint64_t probe;   /* that segment */
 	uint8_t state;    /* enum tcp_state */
 	uint8_t timeouts; /* in a row */
 };
 
-/* rtt: as a handshake would have measured it. */
-void tcp_sender_open(struct tcp_sender *sender, uint64_t count, vb_time rtt, vb_time rto_min);
+void tcp_sender_open(struct tcp_sender *sender, uint64_t count, struct tcp_times times);
 void tcp_sender_close(struct tcp_sender *sender);
 bool tcp_sender_may_send(const struct tcp_sender *sender);
 /* Of one that may: the segment that leaves now. -ENOMEM. */
 int tcp_sender_send(struct tcp_sender *sender, vb_time now, uint64_t *segment, bool *is_resent);
 void tcp_sender_take_ack(
 	struct tcp_sender *sender, const struct tcp_control_kind *kind, const struct tcp_ack *ack, vb_time now);
-/* The timer has come up; false: too often in a row. */
-bool tcp_sender_time_out(struct tcp_sender *sender, const struct tcp_control_kind *kind, vb_time now);
+enum tcp_time_out {
+	TCP_PROBES,
+	TCP_TIMED_OUT,
+	TCP_GAVE_UP, /* it was too often in a row */
+};
+
+/* The timer has come up. */
+enum tcp_time_out tcp_sender_time_out(struct tcp_sender *sender, const struct tcp_control_kind *kind, vb_time now);
 static inline bool tcp_sender_is_done(const struct tcp_sender *sender)
 {
 	return sender->una == sender->count;

@@ -314,7 +314,11 @@ static void post(struct part *part, uint32_t flow)
 	struct tcp_sender *sender = &tcp->senders[flow];
 	const vb_time rtt = way_time(fabric, src, dst, config->mtu + tcp->data_overhead) +
 			    way_time(fabric, dst, src, tcp->ack_overhead);
-	tcp_sender_open(sender, segments_of(fabric, flow), rtt, config->tcp.rto_min ? config->tcp.rto_min : RTO_MIN);
+	tcp_sender_open(sender, segments_of(fabric, flow),
+		(struct tcp_times){ .rtt = rtt,
+			.rto_min = config->tcp.rto_min ? config->tcp.rto_min : RTO_MIN,
+			.probe = config->probe_after,
+			.ack_delay = tcp->ack_delay });
 	tcp_control_init(&sender->control, window_of(fabric, config->cc.first_window, FIRST_WINDOW),
 		window_of(fabric, config->cc.max_window, TCP_MOST_WINDOW / TCP_ONE));
 	sender->next_open = end->first_open;
@@ -439,8 +443,9 @@ static void time_out(struct part *part, struct tcp_end *end, uint32_t flow)
 {
 	const struct tcp *tcp = part->fabric->tcp;
 	struct flow_result *result = &part->fabric->flows[flow].result;
-	if (tcp_sender_time_out(&tcp->senders[flow], tcp->control, part->now)) {
-		part->timeouts++;
+	const enum tcp_time_out is = tcp_sender_time_out(&tcp->senders[flow], tcp->control, part->now);
+	if (is != TCP_GAVE_UP) {
+		part->timeouts += is == TCP_TIMED_OUT;
 		give_turn(tcp, end, flow);
 		return;
 	}

@@ -1,17 +1,37 @@
 /* What is sent, and sent again. A segment that three later ones were sacked before is lost; so is the first that is
- * missing when a recovery has repaired what was before it (RFC 6582), and all that are after a timeout. Holds: what is
- * under way, as far as is known, is next - una - sacked - lost + resent. */
+ * missing when a recovery has repaired what was before it (RFC 6582), what is before a probe that is there, and all
+ * after a timeout.
+ *
+ * Holds: what is under way, as far as is known, is next - una - sacked - lost + resent. */
 #include <errno.h>
 #include <stdlib.h>
 #include "fabric/tcp.h"
 
-enum { SACKED = 1, LOST = 2, RESENT = 4 };
+enum { SACKED = 1, LOST = 2, RESENT = 4, FLAGS = 7, ORDER_SHIFT = 3 };
 enum { DUPLICATES = 3, MOST_TIMEOUTS = 15, FIRST_ROOM = 16 };
 #define RTO_MOST (120 * VB_S) /* Linux's; RFC 6298, 2.5: 60 s at least */
 
-static uint8_t *mark_of(const struct tcp_sender *sender, uint64_t segment)
+static uint64_t *mark_of(const struct tcp_sender *sender, uint64_t segment)
 {
 	return &sender->marks[segment & (sender->room - 1)];
+}
+
+static void set_flags(uint64_t *mark, uint64_t flags)
+{
+	*mark = (*mark & ~(uint64_t)FLAGS) | flags;
+}
+
+static void transmit(struct tcp_sender *sender, uint64_t segment, uint64_t flags)
+{
+	*mark_of(sender, segment) = sender->transmissions++ << ORDER_SHIFT | flags;
+}
+
+static void arrive(struct tcp_sender *sender, uint64_t mark)
+{
+	sender->lost -= mark & LOST ? 1 : 0;
+	sender->resent -= mark & RESENT ? 1 : 0;
+	if (sender->newest < mark >> ORDER_SHIFT)
+		sender->newest = mark >> ORDER_SHIFT;
 }
 
 static uint64_t under_way(const struct tcp_sender *sender)
@@ -31,8 +51,8 @@ static uint64_t flight_of(const struct tcp_sender *sender)
 static vb_time rto_of(const struct tcp_sender *sender)
 {
 	vb_time rto = sender->srtt + 4 * sender->rttvar;
-	if (rto < sender->rto_min)
-		rto = sender->rto_min;
+	if (rto < sender->times.rto_min)
+		rto = sender->times.rto_min;
 	for (uint8_t i = 0; i < sender->timeouts && rto < RTO_MOST; i++)
 		rto *= 2;
 	return rto < RTO_MOST ? rto : RTO_MOST;
@@ -45,17 +65,34 @@ static void take_rtt(struct tcp_sender *sender, vb_time rtt)
 	sender->srtt += (rtt - sender->srtt) / 8;
 }
 
-static void set_timer(struct tcp_sender *sender, vb_time now)
+/* As long as nothing tells that something is missing, a probe goes before a timeout: once. */
+static bool may_probe(const struct tcp_sender *sender)
 {
-	sender->timer = (struct vb_deadline){ now + rto_of(sender), sender->una < sender->next };
+	return sender->times.probe && sender->state == TCP_OPEN && sender->sacked == 0 && sender->timeouts == 0 &&
+	       !sender->has_probed;
 }
 
-void tcp_sender_open(struct tcp_sender *sender, uint64_t count, vb_time rtt, vb_time rto_min)
+static vb_time probe_time_of(const struct tcp_sender *sender)
+{
+	const vb_time time = 2 * sender->srtt > sender->times.probe ? 2 * sender->srtt : sender->times.probe;
+	return time + (sender->next - sender->una == 1 ? sender->times.ack_delay : 0);
+}
+
+static void set_timer(struct tcp_sender *sender, vb_time now)
+{
+	vb_time after = rto_of(sender);
+	sender->is_probe_timer = may_probe(sender);
+	if (sender->is_probe_timer && probe_time_of(sender) < after)
+		after = probe_time_of(sender);
+	sender->timer = (struct vb_deadline){ now + after, sender->una < sender->next };
+}
+
+void tcp_sender_open(struct tcp_sender *sender, uint64_t count, struct tcp_times times)
 {
 	sender->count = count;
-	sender->rto_min = rto_min;
-	sender->srtt = rtt; /* RFC 6298, 2.2 */
-	sender->rttvar = rtt / 2;
+	sender->times = times;
+	sender->srtt = times.rtt; /* RFC 6298, 2.2 */
+	sender->rttvar = times.rtt / 2;
 }
 
 void tcp_sender_close(struct tcp_sender *sender)
@@ -73,7 +110,7 @@ bool tcp_sender_may_send(const struct tcp_sender *sender)
 	if (sender->count == 0)
 		return false;
 	const bool has_lost = sender->lost > sender->resent;
-	if (has_lost && sender->must_resend)
+	if ((has_lost && sender->must_resend) || sender->must_probe)
 		return true;
 	return (has_lost || sender->next < sender->count) && under_way(sender) < sender->control.window >> TCP_POINT;
 }
@@ -83,7 +120,7 @@ static int make_room(struct tcp_sender *sender)
 	if (sender->next - sender->una < sender->room)
 		return 0;
 	const uint32_t room = sender->room ? 2 * sender->room : FIRST_ROOM;
-	uint8_t *marks = calloc(room, 1);
+	uint64_t *marks = calloc(room, sizeof(*marks));
 	if (!marks)
 		return -ENOMEM;
 	for (uint64_t segment = sender->una; segment < sender->next; segment++)
@@ -98,33 +135,47 @@ static uint64_t resend_one(struct tcp_sender *sender)
 {
 	if (sender->resend_at < sender->una)
 		sender->resend_at = sender->una;
-	while (*mark_of(sender, sender->resend_at) != LOST)
+	while ((*mark_of(sender, sender->resend_at) & FLAGS) != LOST)
 		sender->resend_at++;
 	const uint64_t segment = sender->resend_at++;
-	*mark_of(sender, segment) |= RESENT;
-	sender->resent++;
-	sender->must_resend = sender->is_timed = false;
+	if (sender->resent++ == 0)
+		sender->oldest = sender->transmissions;
+	transmit(sender, segment, LOST | RESENT);
+	sender->must_resend = false;
 	return segment;
+}
+
+static int send_new(struct tcp_sender *sender, vb_time now)
+{
+	int rc = make_room(sender);
+	if (rc)
+		return rc;
+	const uint64_t segment = sender->next++;
+	transmit(sender, segment, 0);
+	if (!sender->is_timed) {
+		sender->is_timed = true;
+		sender->timed = segment;
+		sender->timed_at = now;
+	}
+	return 0;
 }
 
 int tcp_sender_send(struct tcp_sender *sender, vb_time now, uint64_t *segment, bool *is_resent)
 {
-	*is_resent = sender->lost > sender->resent;
-	if (*is_resent) {
-		*segment = resend_one(sender);
-	} else {
-		int rc = make_room(sender);
-		if (rc)
-			return rc;
-		*segment = sender->next++;
-		*mark_of(sender, *segment) = 0;
-		if (!sender->is_timed) {
-			sender->is_timed = true;
-			sender->timed = *segment;
-			sender->timed_at = now;
-		}
-	}
-	if (!sender->timer.is_set)
+	const bool is_lost = sender->lost > sender->resent, is_probe = sender->must_probe && !is_lost;
+	const bool is_last_again = is_probe && sender->next == sender->count;
+	*is_resent = is_lost || is_last_again;
+	*segment = is_lost ? resend_one(sender) : is_last_again ? sender->next - 1 : sender->next;
+	if (*is_resent)
+		sender->is_timed = false;
+	else if (send_new(sender, now))
+		return -ENOMEM;
+	if (is_last_again)
+		transmit(sender, *segment, *mark_of(sender, *segment) & FLAGS);
+	if (is_probe)
+		sender->probe = *segment;
+	sender->must_probe = false;
+	if (!sender->timer.is_set || sender->is_probe_timer)
 		set_timer(sender, now);
 	if (under_way(sender) >= sender->control.window >> TCP_POINT)
 		sender->limited_end = sender->next;
@@ -139,13 +190,12 @@ static void take_blocks(struct tcp_sender *sender, const struct tcp_ack *ack)
 		const struct tcp_block *block = &ack->blocks[i];
 		const uint64_t first = block->first > sender->una ? block->first : sender->una;
 		for (uint64_t segment = first; segment < block->end; segment++) {
-			uint8_t *mark = mark_of(sender, segment);
+			uint64_t *mark = mark_of(sender, segment);
 			if (*mark & SACKED)
 				continue;
-			sender->lost -= *mark & LOST ? 1 : 0;
-			sender->resent -= *mark & RESENT ? 1 : 0;
+			arrive(sender, *mark);
 			sender->sacked++;
-			*mark = SACKED;
+			set_flags(mark, SACKED);
 		}
 		if (sender->sacked_end < block->end)
 			sender->sacked_end = block->end;
@@ -156,10 +206,9 @@ static void take_blocks(struct tcp_sender *sender, const struct tcp_ack *ack)
 static void acknowledge(struct tcp_sender *sender, uint64_t there)
 {
 	for (; sender->una < there; sender->una++) {
-		const uint8_t mark = *mark_of(sender, sender->una);
+		const uint64_t mark = *mark_of(sender, sender->una);
+		arrive(sender, mark);
 		sender->sacked -= mark & SACKED ? 1 : 0;
-		sender->lost -= mark & LOST ? 1 : 0;
-		sender->resent -= mark & RESENT ? 1 : 0;
 	}
 }
 
@@ -168,10 +217,10 @@ static void lose_before(struct tcp_sender *sender, uint64_t end)
 {
 	uint64_t segment = sender->lost_end > sender->una ? sender->lost_end : sender->una;
 	for (; segment < end; segment++) {
-		uint8_t *mark = mark_of(sender, segment);
+		uint64_t *mark = mark_of(sender, segment);
 		if (*mark & SACKED)
 			continue;
-		*mark = LOST;
+		set_flags(mark, LOST);
 		sender->lost++;
 	}
 	if (sender->lost_end < end)
@@ -191,12 +240,44 @@ static void find_losses(struct tcp_sender *sender)
 		lose_before(sender, segment);
 }
 
+/* What was sent again goes once more where three that left after it arrived. */
+static void find_lost_again(struct tcp_sender *sender)
+{
+	if (sender->resent == 0 || sender->newest < sender->oldest + DUPLICATES)
+		return;
+	sender->oldest = UINT64_MAX - DUPLICATES;
+	for (uint64_t segment = sender->una; segment < sender->lost_end; segment++) {
+		uint64_t *mark = mark_of(sender, segment), order = *mark >> ORDER_SHIFT;
+		if (!(*mark & RESENT))
+			continue;
+		if (sender->newest < order + DUPLICATES) {
+			sender->oldest = order < sender->oldest ? order : sender->oldest;
+			continue;
+		}
+		set_flags(mark, LOST);
+		sender->resent--;
+		if (segment < sender->resend_at)
+			sender->resend_at = segment;
+	}
+}
+
+/* What was sent before a probe that is there was sent two round trips before. */
+static void heed_probe(struct tcp_sender *sender)
+{
+	if (!sender->has_probed || (sender->una <= sender->probe && sender->sacked_end <= sender->probe))
+		return;
+	sender->has_probed = false;
+	if (sender->una <= sender->probe)
+		lose_before(sender, sender->probe);
+}
+
 static void begin_recovery(struct tcp_sender *sender, const struct tcp_control_kind *kind)
 {
 	kind->on_loss(&sender->control, flight_of(sender));
 	sender->state = TCP_RECOVERY;
 	sender->recover = sender->next;
 	sender->must_resend = true;
+	sender->must_probe = sender->has_probed = false;
 }
 
 static void go_on(struct tcp_sender *sender, uint64_t there, vb_time now)
@@ -227,6 +308,8 @@ void tcp_sender_take_ack(
 		go_on(sender, ack->there, now);
 	take_blocks(sender, ack);
 	find_losses(sender);
+	find_lost_again(sender);
+	heed_probe(sender);
 	acked.una = sender->una;
 	acked.next = sender->next;
 	acked.now = now;
@@ -235,26 +318,34 @@ void tcp_sender_take_ack(
 	kind->on_ack(&sender->control, &acked);
 	if (sender->state == TCP_OPEN && sender->lost > 0)
 		begin_recovery(sender, kind);
+	if (sender->timer.is_set && sender->is_probe_timer && !may_probe(sender))
+		set_timer(sender, now);
 }
 
 /* ---- Time ---------------------------------------------------------------------------------------------------- */
 
-bool tcp_sender_time_out(struct tcp_sender *sender, const struct tcp_control_kind *kind, vb_time now)
+enum tcp_time_out tcp_sender_time_out(struct tcp_sender *sender, const struct tcp_control_kind *kind, vb_time now)
 {
+	if (sender->is_probe_timer) {
+		sender->must_probe = sender->has_probed = true;
+		sender->probe = UINT64_MAX; /* when it leaves, it is known */
+		set_timer(sender, now);
+		return TCP_PROBES;
+	}
 	if (sender->timeouts == MOST_TIMEOUTS)
-		return false;
+		return TCP_GAVE_UP;
 	if (sender->timeouts++ == 0)
 		kind->on_timeout(&sender->control, flight_of(sender));
 	sender->control.window = TCP_ONE;
 	for (uint64_t segment = sender->una; segment < sender->next; segment++)
 		if (*mark_of(sender, segment) & RESENT)
-			*mark_of(sender, segment) = LOST;
+			set_flags(mark_of(sender, segment), LOST);
 	sender->resent = 0;
 	lose_before(sender, sender->next);
 	sender->resend_at = sender->una;
 	sender->recover = sender->next;
 	sender->state = TCP_LOSS;
-	sender->is_timed = false;
+	sender->is_timed = sender->must_probe = sender->has_probed = false;
 	set_timer(sender, now);
-	return true;
+	return TCP_TIMED_OUT;
 }

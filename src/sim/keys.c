@@ -224,7 +224,7 @@ const struct scenario_key scenario_keys[] = {
 	  .help = "without an acknowledgement for so long, packets are sent again" },
 	{ "transport.retries", VALUE_COUNT, FIELD(retries), BOUNDS(1, 7), .preset = "7", .help = "until a flow fails" },
 	{ "transport.probe", VALUE_TIME, FIELD(probe), ANY_TIME, .preset = "0",
-	  .help = "silence until the last packet is sent again; 0: never before the timeout" },
+	  .help = "silence until the last packet is sent again, of tcp two round trips at least; 0: never before the timeout" },
 	{ "transport.ack-class", VALUE_COUNT, FIELD(ack_class), BOUNDS(0, FABRIC_CLASSES - 1), .preset = "0",
 	  .help = "traffic class of acknowledgements" },
 

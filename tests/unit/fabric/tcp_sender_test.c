@@ -10,7 +10,7 @@ enum { RTT = 100, RTO_MIN = 1000 };
 static int setup(void **state)
 {
 	sender = (struct tcp_sender){ 0 };
-	tcp_sender_open(&sender, 1000, RTT, RTO_MIN);
+	tcp_sender_open(&sender, 1000, (struct tcp_times){ .rtt = RTT, .rto_min = RTO_MIN });
 	tcp_control_init(&sender.control, 10 * TCP_ONE, TCP_MOST_WINDOW);
 	return 0;
 }
@@ -141,13 +141,13 @@ static void timer__backs_off_and_gives_up(void **state)
 	for (unsigned i = 0; i < 15; i++) {
 		assert_int_equal(sender.timer.at - now, (vb_time)RTO_MIN << i);
 		now = sender.timer.at;
-		assert_true(tcp_sender_time_out(&sender, newreno, now));
+		assert_int_equal(tcp_sender_time_out(&sender, newreno, now), TCP_TIMED_OUT);
 		assert_int_equal(sender.control.window, TCP_ONE);
 		assert_int_equal(sender.control.threshold, 5 * TCP_ONE);
 		sends(0, true, now);
 		assert_false(tcp_sender_may_send(&sender));
 	}
-	assert_false(tcp_sender_time_out(&sender, newreno, sender.timer.at));
+	assert_int_equal(tcp_sender_time_out(&sender, newreno, sender.timer.at), TCP_GAVE_UP);
 }
 
 static void after_a_timeout__all_that_is_not_sacked_goes_again(void **state)
@@ -155,7 +155,7 @@ static void after_a_timeout__all_that_is_not_sacked_goes_again(void **state)
 	sends_new(0, 10, 0);
 	hears(0, 5, 6, RTT);
 	sends_new(10, 11, RTT);
-	assert_true(tcp_sender_time_out(&sender, newreno, RTO_MIN));
+	assert_int_equal(tcp_sender_time_out(&sender, newreno, RTO_MIN), TCP_TIMED_OUT);
 	sends(0, true, RTO_MIN);
 	hears(1, 5, 6, RTO_MIN + RTT);
 	assert_int_equal(sender.timer.at, RTO_MIN + RTT + RTO_MIN); /* it does not back off any more */
@@ -173,14 +173,14 @@ static void after_a_timeout__all_that_is_not_sacked_goes_again(void **state)
 
 static void round_trips__are_measured_of_what_was_sent_once(void **state)
 {
-	sender.rto_min = 0;
+	sender.times.rto_min = 0;
 	sends_new(0, 10, 0);
 	hears(1, 0, 0, 500);
 	assert_int_equal(sender.srtt, 100 + 400 / 8);
 	assert_int_equal(sender.rttvar, 50 + (400 - 50) / 4);
 	assert_int_equal(sender.timer.at, 500 + sender.srtt + 4 * sender.rttvar);
 	sends_new(10, 12, 500);
-	assert_true(tcp_sender_time_out(&sender, newreno, 5000));
+	assert_int_equal(tcp_sender_time_out(&sender, newreno, 5000), TCP_TIMED_OUT);
 	sends(1, true, 5000);
 	hears(12, 0, 0, 5010);
 	assert_int_equal(sender.srtt, 150);
@@ -196,6 +196,64 @@ static void recovery__is_not_measured(void **state)
 	assert_int_equal(sender.srtt, RTT);
 }
 
+/* Three that left after it are there: the timer is not waited for. */
+static void retransmission_that_is_lost__goes_once_more(void **state)
+{
+	sends_new(0, 10, 0);
+	hears(0, 1, 9, RTT);
+	sends(0, true, RTT);
+	sends_new(10, 13, RTT);
+	hears(0, 1, 10, RTT);
+	hears(0, 1, 12, 2 * RTT);
+	assert_int_equal(sender.resent, 1);
+	while (tcp_sender_may_send(&sender))
+		sends(sender.next, false, 2 * RTT);
+	hears(0, 1, 13, 2 * RTT);
+	assert_int_equal(sender.resent, 0);
+	sends(0, true, 2 * RTT);
+	assert_int_equal(sender.control.window, 5 * TCP_ONE); /* it is one recovery */
+}
+
+/* Two round trips of silence: what is new, though the window is full, or the last again. Where that is sacked, what is
+ * before it is lost. */
+static void tail_loss__is_found_by_a_probe(void **state)
+{
+	sender.times.probe = 10;
+	sender.count = 12;
+	sends_new(0, 10, 0);
+	assert_int_equal(sender.timer.at, 2 * RTT);
+	assert_int_equal(tcp_sender_time_out(&sender, newreno, 2 * RTT), TCP_PROBES);
+	sends(10, false, 2 * RTT);
+	assert_false(tcp_sender_may_send(&sender));
+	assert_int_equal(sender.timer.at, 2 * RTT + RTO_MIN);
+	hears(8, 0, 0, 2 * RTT + 1);            /* of those before; 8 and 9 are lost */
+	assert_true(sender.timer.at > RTO_MIN); /* there is one probe at a time */
+	sends_new(11, 12, 3 * RTT);
+	hears(8, 10, 11, 4 * RTT);
+	assert_int_equal(sender.state, TCP_RECOVERY);
+	sends(8, true, 4 * RTT);
+	hears(9, 10, 11, 5 * RTT);
+	sends(9, true, 5 * RTT);
+	hears(11, 0, 0, 5 * RTT);
+	sends(11, true, 5 * RTT);
+	hears(12, 0, 0, 6 * RTT);
+	assert_true(tcp_sender_is_done(&sender));
+}
+
+static void probe__sends_the_last_again_once(void **state)
+{
+	sender.times.probe = 300;
+	sender.times.ack_delay = 50;
+	sender.count = 1;
+	sends_new(0, 1, 0);
+	assert_int_equal(sender.timer.at, 350);
+	assert_int_equal(tcp_sender_time_out(&sender, newreno, 350), TCP_PROBES);
+	sends(0, true, 350);
+	assert_false(tcp_sender_may_send(&sender));
+	assert_int_equal(sender.control.window, 10 * TCP_ONE);
+	assert_int_equal(tcp_sender_time_out(&sender, newreno, sender.timer.at), TCP_TIMED_OUT);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -207,6 +265,9 @@ int main(void)
 		cmocka_unit_test_setup_teardown(timer__backs_off_and_gives_up, setup, teardown),
 		cmocka_unit_test_setup_teardown(after_a_timeout__all_that_is_not_sacked_goes_again, setup, teardown),
 		cmocka_unit_test_setup_teardown(round_trips__are_measured_of_what_was_sent_once, setup, teardown),
+		cmocka_unit_test_setup_teardown(retransmission_that_is_lost__goes_once_more, setup, teardown),
+		cmocka_unit_test_setup_teardown(tail_loss__is_found_by_a_probe, setup, teardown),
+		cmocka_unit_test_setup_teardown(probe__sends_the_last_again_once, setup, teardown),
 		cmocka_unit_test_setup_teardown(recovery__is_not_measured, setup, teardown),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
