@@ -13,6 +13,7 @@ struct paced {
 
 struct paced_state {
 	uint64_t sent, acked, packets, ticks, cnps, losses, marked, telemetry;
+	uint32_t flight; /* of the newest */
 	vb_time rtt;
 };
 
@@ -39,6 +40,7 @@ static inline void paced_on_signal(struct vb_cc *cc, const struct vb_cc_signal *
 	state->losses += signal->event == VB_CC_LOST;
 	state->marked += signal->is_marked;
 	state->telemetry += signal->telemetry;
+	state->flight = signal->flight;
 	if (signal->rtt)
 		state->rtt = signal->rtt;
 	if (paced->is_moody && signal->event != VB_CC_ACKED && cc->rate > paced->rate / 8)

@@ -106,6 +106,12 @@ static inline uint64_t vb_cc_parameter(const struct vb_cc *cc, unsigned index)
 extern const struct vb_cc_algorithm vb_cc_window;
 /* By what the switches on the way tell of their ports: telemetry.h. */
 extern const struct vb_cc_algorithm vb_cc_hpcc;
+/* By the share of packets that are marked. */
+extern const struct vb_cc_algorithm vb_cc_dctcp;
+/* By how the round-trip time changes. */
+extern const struct vb_cc_algorithm vb_cc_timely;
+/* By a target for it. */
+extern const struct vb_cc_algorithm vb_cc_swift;
 /* Nothing: whoever bounds what is under way, it is not congestion control. */
 extern const struct vb_cc_algorithm vb_cc_none;
 

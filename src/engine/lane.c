@@ -215,7 +215,8 @@ static void receive_connected(struct vb_qp *qp, bool is_its_path, const struct v
 	note_congestion(qp, row);
 	if (row->message == VB_MESSAGE_CNP) {
 		vb_count(qp->lane, VB_CNP_RECEIVED, 1);
-		vb_congestion_tell(qp, &(struct vb_cc_signal){ .event = VB_CC_CNP, .now = now });
+		vb_congestion_tell(qp, &(struct vb_cc_signal){
+			.event = VB_CC_CNP, .flight = qp->flight.out + qp->flight.in, .now = now });
 	} else if (qp->type != VB_QP_RC) {
 		receive_by_half(qp, packet, now);
 	} else if (row->is_response) {

@@ -174,6 +174,8 @@ static void algorithm__is_told_what_happened(void **state)
 	path.traffic_class = 0;
 	vb_lane_receive(rig->lane, &path, &packet, 1, rig->now);
 	assert_int_equal(told->cnps, 1);
+	assert_int_equal(told->flight, qp->flight.out);
+	assert_int_not_equal(told->flight, 0);
 	assert_int_equal(told->losses, 0);
 	rig_receive(rig, qp, (struct vb_packet){ .opcode = VB_ACKNOWLEDGE, .psn = RIG_SQ_PSN + 1, .syndrome = VB_NAK_PSN_SEQUENCE });
 	assert_int_equal(told->losses, 1);

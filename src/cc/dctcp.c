@@ -1,0 +1,176 @@
+/* DCTCP (Alizadeh et al., SIGCOMM 2010; RFC 8257), as it is used for RDMA. What is kept of marks is their share of the bytes of
+ * each round trip, averaged: alpha. Who hears of one cuts its window by alpha / 2, once a round trip, and in those without
+ * grows by a step. A round trip is over when something is acknowledged that was sent after the last one was. Windows are kept as
+ * what they are in a second, W / T. Where the link's rate is known the first window is what that sends in T, also the largest,
+ * and packets leave at W / T; else it begins as TCP does, with slow start, and is not paced.
+ *
+ * Marks that acknowledgements bring are those of what they acknowledge, of several packets of all of them. A CNP says that some
+ * were marked and not how many: then all of that round trip's count as marked, and where CNPs are all there is, the window is
+ * nearly halved each time, as with ECN before DCTCP.
+ * Holds: a packet in T <= window / T <= most. */
+#include "base/invariant.h"
+#include "cc/cc.h"
+
+enum { G, STEP, RTT, MIN_RATE };
+
+#define ALPHA_ONE (1u << 31)
+
+struct state {
+	uint64_t speed;	  /* the window, in bytes a second */
+	uint32_t alpha;	  /* parts of ALPHA_ONE */
+	uint32_t until;	  /* bytes still to be acknowledged before the round trip is over */
+	uint32_t cut_until; /* and before another mark is heeded */
+	uint32_t acked, marked; /* bytes, of this round trip */
+	bool has_begun : 1, is_slow_start : 1, is_cut : 1, has_cnp : 1;
+};
+
+_Static_assert(sizeof(struct state) <= sizeof(((struct vb_cc *)0)->state), "of each QP");
+
+static uint64_t round_trip(const struct vb_cc *cc)
+{
+	return vb_cc_parameter(cc, RTT);
+}
+
+static uint64_t speed_of(const struct vb_cc *cc, uint64_t window)
+{
+	return (uint64_t)((unsigned __int128)window * VB_S / round_trip(cc));
+}
+
+static uint64_t most(const struct vb_cc *cc)
+{
+	return cc->line_rate ? cc->line_rate : speed_of(cc, cc->max_window);
+}
+
+/* A packet may leave while less than the window is under way. */
+static void set_speed(struct vb_cc *cc, struct state *state, uint64_t speed)
+{
+	uint64_t least = speed_of(cc, cc->min_window), asked = vb_cc_parameter(cc, MIN_RATE) / 8;
+	if (speed < asked)
+		speed = asked;
+	if (speed < least)
+		speed = least;
+	if (speed > most(cc))
+		speed = most(cc);
+	uint64_t window = (uint64_t)((unsigned __int128)speed * round_trip(cc) / VB_S) + cc->min_window - 1;
+	if (window > cc->max_window)
+		window = cc->max_window;
+	if (window < cc->min_window)
+		window = cc->min_window;
+	state->speed = speed;
+	cc->window_bytes = (uint32_t)window;
+	cc->rate = cc->line_rate ? speed : 0;
+}
+
+static void init(struct vb_cc *cc, vb_time now)
+{
+	struct state *state = vb_cc_state(cc);
+	state->alpha = ALPHA_ONE;
+	state->is_slow_start = cc->line_rate == 0;
+	set_speed(cc, state, cc->line_rate ? cc->line_rate : speed_of(cc, cc->window_bytes));
+}
+
+/* alpha = (1 - g) * alpha + g * the share that was marked. */
+static void average(const struct vb_cc *cc, struct state *state)
+{
+	uint64_t g = vb_cc_parameter(cc, G), marked = state->has_cnp ? state->acked : state->marked;
+	uint64_t gain = marked * g / state->acked * (ALPHA_ONE >> 16) / (VB_GAIN_ONE >> 16);
+	state->alpha = (uint32_t)(state->alpha - (state->alpha * g >> 32) + gain);
+	if (state->alpha > ALPHA_ONE)
+		state->alpha = ALPHA_ONE;
+}
+
+/* Counts what was acknowledged; true: with it the round trip is over. The first acknowledgement of all begins the first. */
+static bool is_round_over(const struct vb_cc *cc, struct state *state, const struct vb_cc_signal *signal)
+{
+	state->acked += signal->acked;
+	state->marked += signal->is_marked ? signal->acked : 0;
+	if (signal->acked <= state->until) {
+		state->until -= signal->acked;
+		return false;
+	}
+	state->until = signal->flight > signal->acked ? signal->flight - signal->acked : 0;
+	if (state->has_begun)
+		average(cc, state);
+	state->has_begun = true;
+	state->acked = state->marked = 0;
+	state->has_cnp = false;
+	return true;
+}
+
+static void cut(struct vb_cc *cc, struct state *state, uint32_t alpha, uint32_t under_way)
+{
+	if (state->is_cut)
+		return;
+	state->is_cut = true;
+	state->is_slow_start = false;
+	state->cut_until = under_way;
+	set_speed(cc, state, state->speed - (uint64_t)((unsigned __int128)state->speed * alpha / ALPHA_ONE / 2));
+}
+
+/* A window that is not used says nothing about what the network would carry. */
+static void grow(struct vb_cc *cc, struct state *state, const struct vb_cc_signal *signal, bool is_over)
+{
+	uint64_t step = vb_cc_parameter(cc, STEP) / 8;
+	if (signal->flight < cc->window_bytes / 2)
+		return;
+	if (state->is_slow_start)
+		set_speed(cc, state, state->speed + speed_of(cc, signal->acked));
+	else if (is_over)
+		set_speed(cc, state, state->speed + (step ? step : speed_of(cc, cc->min_window)));
+}
+
+static void take_ack(struct vb_cc *cc, struct state *state, const struct vb_cc_signal *signal)
+{
+	bool is_over = is_round_over(cc, state, signal);
+	if (signal->acked > state->cut_until)
+		state->is_cut = false;
+	state->cut_until -= signal->acked < state->cut_until ? signal->acked : state->cut_until;
+	if (signal->is_marked)
+		cut(cc, state, state->alpha, signal->flight > signal->acked ? signal->flight - signal->acked : 0);
+	if (!state->is_cut)
+		grow(cc, state, signal, is_over);
+}
+
+static void on_signal(struct vb_cc *cc, const struct vb_cc_signal *signal)
+{
+	struct state *state = vb_cc_state(cc);
+	switch (signal->event) {
+	case VB_CC_ACKED:
+		if (signal->acked)
+			take_ack(cc, state, signal);
+		break;
+	case VB_CC_CNP:
+		state->has_cnp = true;
+		cut(cc, state, state->alpha, signal->flight);
+		break;
+	case VB_CC_LOST:
+		cut(cc, state, ALPHA_ONE, signal->flight);
+		break;
+	}
+	assert(state->alpha <= ALPHA_ONE);
+}
+
+/* clang-format off */
+static const struct vb_cc_parameter parameters[] = {
+	[G] = { "g", VB_QUANTITY_GAIN, VB_GAIN_ONE / 16, 1, VB_GAIN_ONE,
+		"what a round trip weighs in the average of marks; 1/16: RFC 8257, 4.2" },
+	[STEP] = { "ai", VB_QUANTITY_RATE, 0, 0, 1000000000000,
+		"what is added to the window in a round trip without marks, as a rate; 0: a packet, RFC 8257. HPCC's authors have "
+		"615 Mb/s in their simulations" },
+	[RTT] = { "rtt", VB_QUANTITY_TIME, 13 * VB_US, 100 * VB_NS, VB_MS,
+		"T, the round trip of the longest way when nobody waits; 13us: Li et al., SIGCOMM 2019, 5.1, for their network" },
+	[MIN_RATE] = { "min-rate", VB_QUANTITY_RATE, 0, 0, 1000000000000,
+		"below which nobody is slowed down; 0: a packet in T" },
+};
+/* clang-format on */
+
+const struct vb_cc_algorithm vb_cc_dctcp = {
+	.name = "dctcp",
+	.help = "a window by the share of packets that are marked (RFC 8257); of who sends CNPs alone that share is not known",
+	.goes_by = VB_CC_BY_LOSSES | VB_CC_BY_MARKS,
+	.state_bytes = sizeof(struct state),
+	.init = init,
+	.on_signal = on_signal,
+	.parameters = parameters,
+	.parameter_count = sizeof(parameters) / sizeof(parameters[0]),
+};
