@@ -188,6 +188,19 @@ static bool marks_are_made(const struct looking *looking)
 	return false;
 }
 
+/* Of two that hang on each other nobody tells anything. */
+static void look_for_switches(struct looking *looking)
+{
+	for (uint32_t i = 0; i < looking->simulation->flows.count; i++) {
+		const struct flow *flow = &looking->simulation->flows.flows[i];
+		if (network_is_switch(looking->network->links[looking->network->endpoints[flow->src].link].to))
+			continue;
+		warn(looking, "transport.cc %s goes by what switches tell, and between endpoint %u and %u there is none: what they send stays "
+			"as it begins", looking->config->cc.algorithm->name, flow->src, flow->dst);
+		return;
+	}
+}
+
 static void look_at_transport(struct looking *looking)
 {
 	const struct scenario *scenario = looking->simulation->scenario;
@@ -204,6 +217,11 @@ static void look_at_transport(struct looking *looking)
 	if (!are_made && scenario->endpoint == FABRIC_ENGINE && cc->goes_by == VB_CC_BY_MARKS)
 		warn(looking, "transport.cc %s slows down when packets were marked, and no switch marks any (mark-max): everybody sends as "
 			"fast as can be, until pauses or drops", cc->name);
+	if (scenario->endpoint == FABRIC_TCP && cc != &vb_cc_none)
+		warn(looking, "transport.cc %s is of engines, and endpoints have TCP: transport.tcp says which congestion control that has",
+			cc->name);
+	if (scenario->endpoint == FABRIC_ENGINE && cc->goes_by == VB_CC_BY_TELEMETRY)
+		look_for_switches(looking);
 	if (scenario->first_window && scenario->largest_window && scenario->first_window > scenario->largest_window)
 		warn(looking, "transport.first-window is above largest-window: flows begin with the largest");
 }

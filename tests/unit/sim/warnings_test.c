@@ -63,6 +63,7 @@ static void warnings__say_what_comes_of_it(void **state)
 		{ "classes: {0: {mark-min: 10kB, mark-max: 20kB}}", "cc: none", "and nobody listens (none): marks will change nothing" },
 		{ "classes: {all: {mark-max: 0}}", "endpoint: tcp, tcp: dctcp", "transport.tcp dctcp goes by marks, and no switch makes any" },
 		{ "classes: {0: {mark-min: 10kB, mark-max: 20kB}}", "endpoint: tcp, tcp: newreno", "and nobody listens (newreno): marks" },
+		{ "", "endpoint: tcp, cc: window", "transport.cc window is of engines, and endpoints have TCP" },
 		{ "", "first-window: 2MB, largest-window: 1MB", "first-window is above largest-window: flows begin with the largest" },
 	};
 	for (size_t i = 0; i < COUNT_OF(wrong); i++) {
@@ -70,6 +71,24 @@ static void warnings__say_what_comes_of_it(void **state)
 		if (warnings->count != 1 || !strstr(warnings->texts[0], wrong[i].says))
 			fail_msg("%zu: %u warnings: %s", i, warnings->count, warnings->count ? warnings->texts[0] : "");
 	}
+}
+
+static void telemetry__is_not_there_without_switches(void **state)
+{
+	const struct nic_profile nic = { .name = "ideal" };
+	char why[200];
+	assert_int_equal(warnings_of("", "cc: hpcc")->count, 0);
+	network_free(&simulation->network);
+	network_add_nic(&simulation->network, &nic);
+	for (uint32_t i = 0; i < 2; i++)
+		network_add_endpoint(&simulation->network, i, 0);
+	network_connect(&simulation->network, 0, 1, 100000000000, VB_US);
+	assert_int_equal(network_finish(&simulation->network, why, sizeof(why)), 0);
+	simulation->flows.count = 1;
+	simulation->flows.flows[0] = (struct flow){ .src = 0, .dst = 1, .bytes = 1, .after = FLOW_NONE };
+	warnings_find(simulation);
+	assert_int_equal(simulation->warnings.count, 1);
+	assert_non_null(strstr(simulation->warnings.texts[0], "hpcc goes by what switches tell, and between endpoint 0 and 1 there is none"));
 }
 
 static void warnings__are_not_of_what_holds(void **state)
@@ -97,6 +116,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(warnings__say_what_comes_of_it),
 		cmocka_unit_test(warnings__are_not_of_what_holds),
+		cmocka_unit_test(telemetry__is_not_there_without_switches),
 	};
 	return cmocka_run_group_tests(tests, set_up, tear_down);
 }
