@@ -127,6 +127,7 @@ enum tcp_time_out {
 
 /* The timer has come up. */
 enum tcp_time_out tcp_sender_time_out(struct tcp_sender *sender, const struct tcp_control_kind *kind, vb_time now);
+bool tcp_sender_check(const struct tcp_sender *sender); /* what its file says that holds; for tests */
 static inline bool tcp_sender_is_done(const struct tcp_sender *sender)
 {
 	return sender->una == sender->count;

@@ -46,6 +46,20 @@ static uint64_t flight_of(const struct tcp_sender *sender)
 	return sent < window ? sent : window;
 }
 
+bool tcp_sender_check(const struct tcp_sender *sender)
+{
+	uint64_t sacked = 0, lost = 0, resent = 0;
+	for (uint64_t segment = sender->una; segment < sender->next; segment++) {
+		const uint64_t flags = *mark_of(sender, segment) & FLAGS;
+		sacked += flags == SACKED;
+		lost += flags == LOST || flags == (LOST | RESENT);
+		resent += flags == (LOST | RESENT);
+		if ((segment < sender->lost_end && flags == 0) || (flags == LOST && segment < sender->resend_at))
+			return false;
+	}
+	return sacked == sender->sacked && lost == sender->lost && resent == sender->resent;
+}
+
 /* ---- Round trips --------------------------------------------------------------------------------------------- */
 
 static vb_time rto_of(const struct tcp_sender *sender)

@@ -202,6 +202,7 @@ static void heavy_loss__is_repaired(void **state)
 			.ack_delay = 50 * VB_US,
 			.cpu_packet = control * 100 * VB_NS,
 			.cpu_batch = 4 };
+		config.probe_after = control * 50 * VB_US;
 		uint64_t one = hash_with(config, 1);
 		assert_int_equal(result.payload_bytes, bytes);
 		assert_true(result.drops > 0 && result.lost > 0 && result.timeouts > 0);

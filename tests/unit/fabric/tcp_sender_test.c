@@ -1,4 +1,7 @@
 /* What leaves, what is sent again, and when the timer comes up. */
+#include <stdlib.h>
+#include <string.h>
+#include "base/random.h"
 #include "fabric/tcp.h"
 #include "../unit.h"
 
@@ -240,6 +243,27 @@ static void tail_loss__is_found_by_a_probe(void **state)
 	assert_true(tcp_sender_is_done(&sender));
 }
 
+/* Of what is sent and what is heard, and only where nothing is known to be missing. */
+static void probe__waits_for_silence(void **state)
+{
+	sender.times.probe = 10;
+	sends(0, false, 0);
+	for (uint64_t i = 1; i < 10; i++)
+		sends(i, false, 50);
+	assert_int_equal(sender.timer.at, 50 + 2 * RTT);
+	hears(0, 2, 3, RTT);
+	assert_int_equal(sender.timer.at, RTT + RTO_MIN);
+	hears(5, 0, 0, RTT + 50);
+	assert_true(sender.is_probe_timer);
+	assert_int_equal(tcp_sender_time_out(&sender, newreno, sender.timer.at), TCP_PROBES);
+	hears(5, 6, 9, 500); /* before it has left: there is no need of it */
+	assert_int_equal(sender.state, TCP_RECOVERY);
+	sends(5, true, 500);
+	hears(10, 0, 0, 600); /* and it may be waited for again */
+	sends(10, false, 600);
+	assert_true(sender.is_probe_timer);
+}
+
 static void probe__sends_the_last_again_once(void **state)
 {
 	sender.times.probe = 300;
@@ -252,6 +276,78 @@ static void probe__sends_the_last_again_once(void **state)
 	assert_false(tcp_sender_may_send(&sender));
 	assert_int_equal(sender.control.window, 10 * TCP_ONE);
 	assert_int_equal(tcp_sender_time_out(&sender, newreno, sender.timer.at), TCP_TIMED_OUT);
+}
+
+/* A sender and a receiver, and what lies between them: some is lost, doubled, or passes what is before it. */
+struct pipe {
+	struct {
+		uint64_t segment;
+		struct tcp_ack ack;
+	} under_way[256];
+	unsigned count;
+};
+
+static void put(struct pipe *pipe, uint64_t segment, struct tcp_ack ack, struct vb_random *random)
+{
+	const unsigned copies = vb_random_below(random, 5) ? 1 : (unsigned)vb_random_below(random, 3);
+	for (unsigned i = 0; i < copies && pipe->count < 256; i++) {
+		pipe->under_way[pipe->count].segment = segment;
+		pipe->under_way[pipe->count++].ack = ack;
+	}
+}
+
+static unsigned take(const struct pipe *pipe, struct vb_random *random)
+{
+	return pipe->count > 3 && vb_random_below(random, 10) == 0 ? (unsigned)vb_random_below(random, 4) : 0;
+}
+
+static void drop(struct pipe *pipe, unsigned i)
+{
+	pipe->count--;
+	memmove(&pipe->under_way[i], &pipe->under_way[i + 1], (pipe->count - i) * sizeof(pipe->under_way[0]));
+}
+
+static void all_arrives__whatever_is_between(void **state)
+{
+	static struct pipe there, back;
+	for (unsigned seed = 0; seed < 200; seed++) {
+		struct tcp_receiver receiver = { .count = 500 };
+		struct vb_random random;
+		vb_time now = 0;
+		vb_random_seed(&random, seed);
+		sender = (struct tcp_sender){ 0 };
+		tcp_sender_open(
+			&sender, 500, (struct tcp_times){ .rtt = RTT, .rto_min = RTO_MIN, .probe = seed % 2 * RTT });
+		tcp_control_init(&sender.control, 10 * TCP_ONE, 200 * TCP_ONE);
+		there.count = back.count = 0;
+		for (unsigned steps = 0; !tcp_sender_is_done(&sender); steps++, now++) {
+			uint64_t segment;
+			bool is_resent;
+			assert_true(steps < 100000);
+			if (tcp_sender_may_send(&sender) && vb_random_below(&random, 2)) {
+				tcp_sender_send(&sender, now, &segment, &is_resent);
+				put(&there, segment, (struct tcp_ack){ 0 }, &random);
+			} else if (there.count && vb_random_below(&random, 2)) {
+				unsigned i = take(&there, &random);
+				struct tcp_taken taken =
+					tcp_receiver_take(&receiver, there.under_way[i].segment, false, 2, false);
+				drop(&there, i);
+				for (unsigned k = 0; k < taken.ack_count; k++)
+					put(&back, 0, taken.acks[k], &random);
+			} else if (back.count) {
+				unsigned i = take(&back, &random);
+				tcp_sender_take_ack(&sender, &tcp_controls[seed % 3], &back.under_way[i].ack, now);
+				drop(&back, i);
+			} else if (there.count == 0 && !tcp_sender_may_send(&sender)) {
+				now = sender.timer.at;
+				tcp_sender_time_out(&sender, &tcp_controls[seed % 3], now);
+			}
+			assert_true(tcp_sender_check(&sender));
+		}
+		assert_int_equal(receiver.there, 500);
+		free(receiver.seen);
+		tcp_sender_close(&sender);
+	}
 }
 
 int main(void)
@@ -268,6 +364,8 @@ int main(void)
 		cmocka_unit_test_setup_teardown(retransmission_that_is_lost__goes_once_more, setup, teardown),
 		cmocka_unit_test_setup_teardown(tail_loss__is_found_by_a_probe, setup, teardown),
 		cmocka_unit_test_setup_teardown(probe__sends_the_last_again_once, setup, teardown),
+		cmocka_unit_test_setup_teardown(probe__waits_for_silence, setup, teardown),
+		cmocka_unit_test(all_arrives__whatever_is_between),
 		cmocka_unit_test_setup_teardown(recovery__is_not_measured, setup, teardown),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
