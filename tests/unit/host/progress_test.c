@@ -1,0 +1,155 @@
+/* The progress thread among neighbours: when it sleeps. What it drives is played by the test, and so is the clock, which goes
+ * on by a microsecond each time it is read: nothing here depends on how fast anything runs. */
+#include "../unit.h"
+#include <sched.h>
+#include <sys/eventfd.h>
+#include <unistd.h>
+#include "host/driver.h"
+#include "host/neighbours.h"
+
+enum { TALKS = 4000 }; /* looks, and so microseconds at least: for many times what is spent in company at once */
+
+static struct vb_driver driver;
+static vb_time clock_now, yield_takes;
+static int bell;
+static unsigned looks, turns, looks_before_sleep;
+
+/* ---- What is driven --------------------------------------------------------------------------------------------- */
+
+vb_time vb_host_now(void)
+{
+	clock_now = vb_time_add(clock_now, VB_US);
+	return clock_now;
+}
+
+void vb_host_set_timer(int fd, struct vb_deadline deadline)
+{
+}
+
+int sched_yield(void)
+{
+	clock_now = vb_time_add(clock_now, yield_takes);
+	return 0;
+}
+
+int vb_driver_lock(struct vb_driver *d)
+{
+	return 0;
+}
+
+void vb_driver_unlock(struct vb_driver *d)
+{
+}
+
+bool vb_driver_turn(struct vb_driver *d, unsigned what)
+{
+	turns++;
+	return false;
+}
+
+unsigned vb_driver_looks_next(const struct vb_driver *d, bool sleeps)
+{
+	return 0;
+}
+
+void vb_driver_settle(struct vb_driver *d)
+{
+}
+
+/* Something at every other look, as long as they talk. */
+bool vb_driver_turn_to_neighbours(struct vb_driver *d)
+{
+	looks++;
+	return looks < TALKS && looks % 2 == 0;
+}
+
+bool vb_neighbours_are_awake(const struct vb_driver *d)
+{
+	return true;
+}
+
+/* It is asked for before the thread goes to sleep, and then the test is over. */
+bool vb_neighbours_doze(struct vb_driver *d, vb_time now)
+{
+	looks_before_sleep = looks;
+	eventfd_write(d->stop_fd, 1);
+	return true;
+}
+
+int vb_neighbours_fd(const struct vb_driver *d)
+{
+	return bell;
+}
+
+void vb_neighbours_hear(struct vb_driver *d)
+{
+}
+
+void vb_neighbours_rouse(struct vb_driver *d)
+{
+}
+
+void vb_neighbours_settle(struct vb_driver *d, vb_time now)
+{
+}
+
+struct vb_deadline vb_neighbours_next_deadline(const struct vb_driver *d)
+{
+	return (struct vb_deadline){ 0 };
+}
+
+struct vb_deadline vb_lane_next_deadline(const struct vb_lane *lane)
+{
+	return (struct vb_deadline){ 0 };
+}
+
+static unsigned no_fds(const struct vb_port *port, int fds[VB_PORT_FDS])
+{
+	return 0;
+}
+
+static const struct vb_port_ops no_port = { .fds = no_fds };
+
+/* ---- Company ---------------------------------------------------------------------------------------------------- */
+
+/* It has slept, a neighbour has rung for it soon after, and it drives until it is about to sleep again. */
+static void drive_after_a_bell(void)
+{
+	static struct vb_port port = { .ops = &no_port };
+
+	looks = turns = looks_before_sleep = 0;
+	bell = eventfd(1, EFD_CLOEXEC);
+	driver = (struct vb_driver){ .port = &port, .neighbours = (struct vb_neighbours *)&bell };
+	assert_int_equal(vb_progress_open(&driver), 0);
+	assert_int_equal(vb_progress_start(&driver, true), 0);
+	pthread_join(driver.thread, NULL);
+	vb_progress_close(&driver);
+	close(bell);
+}
+
+/* However long they talk; and other things are looked at meanwhile. */
+static void company__is_not_slept_on_before_it_has_left(void **state)
+{
+	yield_takes = 0;
+	drive_after_a_bell();
+	assert_in_range(looks_before_sleep, TALKS, TALKS + 100);
+	assert_in_range(turns, 4, TALKS / 100);
+}
+
+static void company__is_left_when_somebody_wants_the_core(void **state)
+{
+	yield_takes = 100 * VB_US;
+	drive_after_a_bell();
+	assert_in_range(looks_before_sleep, 0, 100);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(company__is_not_slept_on_before_it_has_left),
+		cmocka_unit_test(company__is_left_when_somebody_wants_the_core),
+	};
+
+	alarm(60);
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
