@@ -75,8 +75,9 @@ static void lose(struct vb_broker *broker)
 	const struct vb_broker_notice gone = { .kind = VB_BROKER_GONE };
 
 	pthread_mutex_lock(&broker->mutex);
-	close(broker->fd);
-	broker->fd = -1;
+	int fd = broker->fd;
+	broker->fd = -1; /* before the number may be somebody else's, for a child closes what it finds here */
+	close(fd);
 	vb_broker_forgot(broker);
 	pthread_mutex_unlock(&broker->mutex);
 	hear(broker, &gone);

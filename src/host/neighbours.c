@@ -159,14 +159,17 @@ static void unwatch_fd(struct vb_neighbours *all, int fd)
 		epoll_ctl(all->epoll_fd, EPOLL_CTL_DEL, fd, NULL);
 }
 
+/* A child of that moment closes what it finds here: numbers are forgotten before they may be somebody else's. */
 static void unwatch(struct vb_link *link)
 {
-	unwatch_fd(link->all, link->bell);
-	unwatch_fd(link->all, link->pidfd);
-	if (link->bell >= 0)
-		vb_greeting_end(link->bell, link->is_our_users);
-	close_fd(link->pidfd);
+	int bell = link->bell, pidfd = link->pidfd;
+
 	link->bell = link->pidfd = -1;
+	unwatch_fd(link->all, bell);
+	unwatch_fd(link->all, pidfd);
+	if (bell >= 0)
+		vb_greeting_end(bell, link->is_our_users);
+	close_fd(pidfd);
 }
 
 static struct vb_link *make_link(struct vb_neighbours *all, struct vb_acquaintance *who, int memory, unsigned side)
@@ -184,6 +187,7 @@ static struct vb_link *make_link(struct vb_neighbours *all, struct vb_acquaintan
 	link->is_dozing = true; /* nothing is to be looked for yet */
 	who->pull_reason = VB_LOCAL_NO_ANSWER;
 	vb_neighbour_init(&link->engine, all->driver->lane, who->slot, 0);
+	atomic_signal_fence(memory_order_release); /* whoever finds it finds no descriptor that is none */
 	who->link = link;
 	who->reason = VB_LOCAL_NO_ANSWER;
 	vb_list_add_tail(&all->links, &link->link);
@@ -506,18 +510,21 @@ void vb_neighbours_close(struct vb_driver *d)
 	d->neighbours = NULL;
 }
 
+/* The mutex may have had a holder who stayed in the parent, in the middle of a change of the list. The table is whole at any
+ * time: what is in it was complete before, and is taken out before it ends. */
 void vb_neighbours_forked(struct vb_driver *d)
 {
 	struct vb_neighbours *all = d->neighbours;
 
-	if (!all)
-		return;
-	vb_list_for_each(node, &all->links) {
-		const struct vb_link *link = vb_container_of(node, struct vb_link, link);
+	for (unsigned slot = 0; all && slot < VB_NEIGHBOUR_SLOTS; slot++) {
+		const struct vb_link *link = all->by_slot[slot] ? all->by_slot[slot]->link : NULL;
+		if (!link)
+			continue;
 		close_fd(link->bell);
 		close_fd(link->pidfd);
 	}
-	close(all->epoll_fd);
+	if (all)
+		close(all->epoll_fd);
 }
 
 int vb_neighbours_fd(const struct vb_driver *d)

@@ -7,6 +7,7 @@
 #include <linux/sock_diag.h>
 #include <linux/udp.h>
 #include <net/if.h>
+#include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
@@ -249,8 +250,10 @@ struct tx_socket *vb_udp_tx_socket(struct sender *sender, uint8_t slot, bool is_
 		uint16_t udp_port = 0;
 		int fd = open_send_socket(is_ipv4, flow, &udp_port);
 		if (fd >= 0) {
-			socket = &sender->sockets[sender->socket_count++];
+			socket = &sender->sockets[sender->socket_count];
 			*socket = (struct tx_socket){ .fd = fd, .port = udp_port };
+			atomic_signal_fence(memory_order_release); /* a child of that moment closes those that are counted */
+			sender->socket_count++;
 		}
 	}
 	if (!socket) { /* as many as there may be, or no descriptor left */

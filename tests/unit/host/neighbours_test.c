@@ -86,6 +86,19 @@ static int close_device(void **state)
 	return 0;
 }
 
+/* What is ours of a link when its bell is shut down, right before it is closed. */
+static const struct vb_link *told_of_shutdown;
+static unsigned shutdowns, bells_known_at_shutdown;
+
+int shutdown(int fd, int how)
+{
+	if (told_of_shutdown) {
+		shutdowns++;
+		bells_known_at_shutdown += told_of_shutdown->bell >= 0 || told_of_shutdown->pidfd >= 0;
+	}
+	return (int)syscall(SYS_shutdown, fd, how);
+}
+
 #define NEEDS_NAMESPACE                                                                                                \
 	if (!is_able)                                                                                                  \
 	skip()
@@ -782,6 +795,43 @@ static void fork__takes_nothing_away_from_the_parent(void **state)
 	part(&who);
 }
 
+/* Somebody has the mutex, and is in the middle of a change. */
+static void fork__goes_by_no_list_that_may_be_half_changed(void **state)
+{
+	struct acquaintance who;
+	int status;
+
+	NEEDS_NAMESPACE;
+	meet(device, &who, SLOT);
+	assert_int_equal(vb_driver_lock(driver), 0);
+	struct vb_list *links = &driver->neighbours->links, *first = links->next;
+	links->next = NULL;
+	pid_t child = fork();
+	if (child == 0)
+		_exit(0);
+	links->next = first;
+	vb_driver_unlock(driver);
+	assert_int_equal(waitpid(child, &status, 0), child);
+	assert_int_equal(status, 0);
+	part(&who);
+}
+
+/* As above: then its number is soon another descriptor's, which a child of that moment would close. */
+static void end__forgets_a_bell_before_it_is_closed(void **state)
+{
+	struct acquaintance who;
+
+	NEEDS_NAMESPACE;
+	meet(device, &who, SLOT);
+	told_of_shutdown = driver->neighbours->by_slot[SLOT]->link;
+	bells_known_at_shutdown = shutdowns = 0;
+	part(&who);
+	drive();
+	assert_int_equal(shutdowns, 1);
+	assert_int_equal(bells_known_at_shutdown, 0);
+	told_of_shutdown = NULL;
+}
+
 static void meet__again_and_again_leaves_nothing_behind(void **state)
 {
 	struct acquaintance who;
@@ -834,6 +884,8 @@ int main(int argc, char **argv)
 		TEST(end__of_ours_says_what_was_executed),
 		TEST(end__of_ours_is_seen_though_a_child_has_the_socket),
 		TEST(fork__takes_nothing_away_from_the_parent),
+		TEST(fork__goes_by_no_list_that_may_be_half_changed),
+		TEST(end__forgets_a_bell_before_it_is_closed),
 		TEST(meet__again_and_again_leaves_nothing_behind),
 	};
 
