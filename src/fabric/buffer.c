@@ -49,8 +49,13 @@ static uint64_t kept_aside(const struct fabric_config *config, uint32_t at_switc
 	for (uint32_t i = 0; i < its->port_count; i++) {
 		uint32_t in_link = network->links[network->ports[its->first_port + i]].reverse;
 		const uint64_t headroom = buffer_headroom(config, in_link) + buffer_largest_packet(config);
+		uint32_t lossless = 0;
 		for (uint32_t class = 0; class < profile->class_count; class++)
-			kept += profile->reserved_bytes + (pfc_is_lossless(profile, class) ? headroom : 0);
+			lossless += pfc_is_lossless(profile, class);
+		if (profile->keeps == KEEPS_PORTS)
+			kept += profile->reserved_bytes + (lossless ? headroom : 0);
+		else
+			kept += profile->reserved_bytes * profile->class_count + headroom * lossless;
 	}
 	return kept;
 }

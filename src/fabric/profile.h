@@ -25,6 +25,12 @@ enum marking {
 	MARKS_LEAVING, /* by the one that it leaves behind: who sends is told earlier by what it waited */
 };
 
+/* What a switch keeps of its buffer for itself, of each port: reserve and headroom... */
+enum keeping {
+	KEEPS_CLASSES, /* of each class, so that all may need theirs at once */
+	KEEPS_PORTS,   /* once, though each class may use that much: they are trusted not to */
+};
+
 struct class_profile {
 	bool is_lossless;	 /* with FLOW_PFC */
 	bool is_strict;		 /* before all classes that are not, and before strict ones of a lower number */
@@ -48,6 +54,7 @@ struct switch_profile {
 	uint32_t class_count; /* that are used: 1 .. FABRIC_CLASSES */
 	struct class_profile classes[FABRIC_CLASSES];
 	/* PFC */
+	enum keeping keeps;
 	uint64_t reserved_bytes; /* of each ingress port and class, beside the shared part */
 	uint64_t alpha_bits_per_second; /* the rate of a port that alpha is for, of others in proportion; 0: all alike */
 	uint64_t headroom_bytes; /* of each ingress port and lossless class; 0: what its link needs, computed */

@@ -20,6 +20,7 @@ static const struct {
 	{ { .name = "hpcc",
 		  .buffer_bytes = 32 * MIB,
 		  .flow_control = FLOW_PFC,
+		  .keeps = KEEPS_PORTS,
 		  .reserved_bytes = 4 * KIB,
 		  .resume_offset = 3 * KIB,
 		  .alpha_bits_per_second = 100000000000u,
@@ -32,6 +33,7 @@ static const struct {
 		"A generic switch, as the HPCC paper's simulations have it.\n"
 		"buffer_bytes 32 MiB, shared: published (alibaba-edu/High-Precision-Congestion-Control, as it was "
 		"run)\n"
+		"what is kept of each port once: published (the same, switch-mmu.cc, ConfigNPort)\n"
 		"reserved_bytes 4 KiB, resume_offset 3 KiB: published (the same, switch-mmu.cc)\n"
 		"alpha 1/8 at hosts' rate: published (the same, third.cc, which doubles it with the rate)\n"
 		"pauses, all classes of data alike: published (the same)\n"

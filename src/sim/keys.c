@@ -156,6 +156,8 @@ const struct scenario_key scenario_keys[] = {
 	  .help = "the rate of a port that mark-min and mark-max are for, of others in proportion" },
 	{ "network.switch.alpha-rate", VALUE_RATE, FIELD(topology.profile.alpha_bits_per_second), BOUNDS(0, 1e14),
 	  .help = "the rate of a port that alpha is for, of others in proportion; 0: all alike" },
+	{ "network.switch.keeps", VALUE_WORD, FIELD(topology.profile.keeps), .words = "classes|ports",
+	  .help = "pfc: of the buffer, reserve and headroom for each class of a port, or once for each port" },
 	{ "network.switch.reserved", VALUE_BYTES, FIELD(topology.profile.reserved_bytes), ANY_BYTES,
 	  .help = "pfc: of each port and class, beside the shared buffer" },
 	{ "network.switch.headroom", VALUE_BYTES, FIELD(topology.profile.headroom_bytes), ANY_BYTES,

@@ -176,9 +176,10 @@ class Sim(unittest.TestCase):
         """Of 16: the receiver's link carries 8,000 packets without a gap, and the last is acknowledged."""
         flows = self.place / "incast.csv"
         flows.write_text("src,dst,bytes,start_ns\n" + "".join(f"{source},319,500000,0\n" for source in range(16)))
-        for rate, is_paused in (("100G", False), ("0", True)): # without the rate uplinks have too little, and it costs nothing
+        # Without the rate uplinks have too little of what seven classes leave, and it costs nothing.
+        for rate, keeps, is_paused in (("100G", "ports", False), ("0", "classes", True)):
             result = self.json(self.root / "examples/hpcc-fattree320.yaml", "--flows", flows, "--cc", "none", "--set",
-                               f"network.switch.alpha-rate={rate}")
+                               f"network.switch.alpha-rate={rate}", "--set", f"network.switch.keeps={keeps}")
             self.assertEqual((result["jct_ps"], result["drops"], result["pauses"] > 0), (682902080, 0, is_paused))
 
     def test_golden__hpcc_as_its_authors_simulator_has_it(self):

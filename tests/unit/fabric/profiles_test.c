@@ -157,6 +157,7 @@ static void hpcc__is_as_the_reference_runs_have_it(void **state)
 	assert_int_equal(profile->flow_control, FLOW_PFC);
 	assert_false(profile->is_cut_through);
 	assert_int_equal(profile->marks, MARKS_LEAVING);
+	assert_int_equal(profile->keeps, KEEPS_PORTS);
 	for (int class = 0; class < 7; class ++) {
 		assert_true(profile->classes[class].is_lossless);
 		assert_true(profile->classes[class].alpha == 0.125);

@@ -1,4 +1,5 @@
 /* What is said of thresholds before a run is what a run then does. */
+#include "fabric/buffer.h"
 #include "fabric/thresholds.h"
 #include "nets.h"
 
@@ -45,6 +46,21 @@ static void marks__are_for_the_rate_of_the_port(void **state)
 		assert_int_equal(threshold_mark_max(&network, down(0), 0), 300000 * 400 * GBPS / (rate ? rate : 100 * GBPS));
 		teardown(NULL);
 	}
+}
+
+/* Of 1 MiB four ports keep 4 KiB and their headroom, and room for a packet that is too late: of two classes each, or once. */
+static void kept__is_of_each_class_or_once_a_port(void **state)
+{
+	struct switch_profile profile = lossless;
+	profile.buffer_bytes = 1 << 20;
+	profile.headroom_bytes = 50000;
+	profile.class_count = 3;
+	profile.classes[1] = profile.classes[0]; /* the third is not lossless */
+	make_star(&network, 4, 100 * GBPS, VB_US, &profile);
+	struct fabric_config config = config_hpcc(&network, &flows);
+	assert_int_equal(buffer_shared(&config, 0), (1 << 20) - 4 * (3 * 4096 + 2 * (50000 + 1048)));
+	network.profiles[0].keeps = KEEPS_PORTS;
+	assert_int_equal(buffer_shared(&config, 0), (1 << 20) - 4 * (4096 + 50000 + 1048));
 }
 
 /* Two make the queue grow, each as fast as it empties: then it holds as much as each has sent. */
@@ -119,6 +135,7 @@ static void headroom__is_what_a_link_needs(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
+		cmocka_unit_test_teardown(kept__is_of_each_class_or_once_a_port, teardown),
 		cmocka_unit_test_teardown(marks__are_for_the_rate_of_the_port, teardown),
 		cmocka_unit_test_teardown(pause__begins_when_it_is_said_to, teardown),
 		cmocka_unit_test_teardown(queue__holds_no_more_than_is_said, teardown),

@@ -54,7 +54,7 @@ static void warnings__say_what_comes_of_it(void **state)
 		{ "classes: {0: {mark-min: 5MB, mark-max: 8MB}}", "cc: window", "nothing will be marked there" },
 		{ "classes: {0: {limit: 20kB, mark-min: 100kB, mark-max: 200kB}}", "cc: window", "is paused when 48.19 kB wait in it: pauses will "
 			"come before marks. Lower mark-min" },
-		{ "classes: {0: {alpha: 0.125, mark-min: 50kB, mark-max: 60kB}}", "cc: window", "when all ports of its switch are busy, "
+		{ "keeps: classes, classes: {0: {alpha: 0.125, mark-min: 50kB, mark-max: 60kB}}", "cc: window", "when all ports of its switch are busy, "
 			"who sends to that queue is paused when" },
 		{ "classes: {0: {mark-min: 30kB, mark-max: 20kB}}", "cc: window", "above mark-max, 20 kB: from mark-min on all packets are" },
 		{ "headroom: 20kB", "", "headroom is 20 kB, and endpoint 0 up needs 27.18 kB" },
