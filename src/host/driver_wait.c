@@ -34,7 +34,8 @@ static bool is_there(const struct wanted *wanted)
 }
 
 /* Drives until nothing happens any more or what is wanted is there by what happened, which it returns. attends: it is this
- * one that nobody needs to wake, and has slept, and so knows where there is something to look at. */
+ * one that nobody needs to wake, and has slept, and so knows where there is something to look at. Where the port's
+ * descriptors have become others meanwhile, another waiter may have taken over, who is to be woken. */
 static bool drive_until_there(struct vb_driver *d, const struct wanted *wanted, bool attends, unsigned looks)
 {
 	bool is_busy = true;
@@ -42,7 +43,7 @@ static bool drive_until_there(struct vb_driver *d, const struct wanted *wanted, 
 	for (unsigned turns = 0; is_busy; turns++) {
 		bool is_first = attends && turns == 0;
 		vb_driver_lock(d);
-		d->is_awake |= attends;
+		d->is_awake |= attends && d->waiter == wanted;
 		is_busy = vb_driver_turn(d, is_first ? looks : vb_driver_looks_next(d, turns < TURNS_IN_A_ROW));
 		if (d->attendance == VB_ATTENDED_BY_RETURNER)
 			vb_progress_polled(d);

@@ -1,0 +1,162 @@
+/* Who waits for descriptors, two of them, and which of the two is to be woken. What they drive is played by the test: turns
+ * find what it says, and the port's descriptors become others when it likes. */
+#include "../unit.h"
+#include <pthread.h>
+#include <semaphore.h>
+#include <sys/eventfd.h>
+#include <unistd.h>
+#include "host/process.h"
+
+static struct vb_process process;
+static struct vb_driver driver = { .process = &process, .has_thread = true };
+static struct vb_device device = { .process = &process, .driver = &driver };
+static int bell, first_fd, second_fd;
+static pthread_t first, second;
+static sem_t second_is_there;
+static unsigned turns; /* of the first */
+static bool is_second_there, was_awake;
+
+/* ---- What is driven --------------------------------------------------------------------------------------------- */
+
+static void *wait_as_second(void *unused)
+{
+	return (void *)(uintptr_t)vb_device_wait(&device, second_fd, NULL);
+}
+
+int vb_driver_lock(struct vb_driver *d)
+{
+	return -pthread_mutex_lock(&d->mutex);
+}
+
+/* As vb_progress_watch_port; then another waiter comes, and takes over. */
+static void let_the_second_take_over(struct vb_driver *d)
+{
+	d->attendance = VB_ATTENDED_BY_THREAD;
+	d->is_awake = false;
+	pthread_mutex_unlock(&d->mutex);
+	assert_int_equal(pthread_create(&second, NULL, wait_as_second, NULL), 0);
+	while (sem_wait(&second_is_there) < 0)
+		;
+	pthread_mutex_lock(&d->mutex);
+}
+
+void vb_driver_unlock(struct vb_driver *d)
+{
+	if (pthread_equal(pthread_self(), first) && turns == 2 && !is_second_there)
+		let_the_second_take_over(d);
+	pthread_mutex_unlock(&d->mutex);
+}
+
+/* The first one's second turn is the one after he was woken. */
+bool vb_driver_turn(struct vb_driver *d, unsigned looks)
+{
+	eventfd_t rings;
+
+	if (!pthread_equal(pthread_self(), first))
+		return false;
+	turns++;
+	if (turns == 2)
+		eventfd_read(bell, &rings);
+	if (turns == 3) {
+		was_awake = d->is_awake;
+		eventfd_write(first_fd, 1);
+	}
+	return turns > 1;
+}
+
+unsigned vb_driver_looks_next(const struct vb_driver *d, bool sleeps)
+{
+	return 0;
+}
+
+void vb_driver_settle(struct vb_driver *d)
+{
+}
+
+void vb_progress_attend(struct vb_driver *d, enum vb_attendance attendance)
+{
+	d->attendance = attendance;
+}
+
+void vb_progress_polled(struct vb_driver *d)
+{
+}
+
+void vb_progress_timer_is_up(struct vb_driver *d)
+{
+}
+
+/* Asked for by whoever is about to sleep as the one who attends. */
+bool vb_neighbours_doze(struct vb_driver *d, vb_time now)
+{
+	if (pthread_equal(pthread_self(), first))
+		return true;
+	is_second_there = true;
+	sem_post(&second_is_there); /* the mutex is still his */
+	return true;
+}
+
+void vb_neighbours_part(struct vb_driver *d, vb_time now)
+{
+}
+
+int vb_neighbours_fd(const struct vb_driver *d)
+{
+	return bell;
+}
+
+int vb_frames_fd(const struct vb_driver *d)
+{
+	return -1;
+}
+
+vb_time vb_host_now(void)
+{
+	return 0;
+}
+
+uint32_t vb_lane_mark(struct vb_lane *lane)
+{
+	return 0;
+}
+
+bool vb_lane_is_back(const struct vb_lane *lane, uint32_t mark)
+{
+	return true;
+}
+
+/* ---- Two waiters ------------------------------------------------------------------------------------------------ */
+
+/* Or bells would not be rung, and timers not be set, for one who sleeps. */
+static void waiter__who_was_relieved_is_not_taken_for_who_attends(void **state)
+{
+	void *is_readable;
+
+	pthread_mutex_init(&driver.mutex, NULL);
+	assert_int_equal(sem_init(&second_is_there, 0, 0), 0);
+	bell = eventfd(1, EFD_CLOEXEC);
+	first_fd = eventfd(0, EFD_CLOEXEC);
+	second_fd = eventfd(0, EFD_CLOEXEC);
+	first = pthread_self();
+	assert_true(vb_device_wait(&device, first_fd, NULL));
+	assert_int_equal(turns, 3);
+	assert_false(was_awake);
+	vb_driver_lock(&driver);
+	assert_int_equal(driver.attendance, VB_ATTENDED_BY_WAITER);
+	assert_false(driver.is_awake);
+	vb_driver_unlock(&driver);
+	eventfd_write(second_fd, 1);
+	pthread_join(second, &is_readable);
+	assert_non_null(is_readable);
+	close(bell);
+	close(first_fd);
+	close(second_fd);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = { cmocka_unit_test(waiter__who_was_relieved_is_not_taken_for_who_attends) };
+
+	alarm(60);
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
