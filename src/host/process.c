@@ -185,19 +185,27 @@ static int make_faults(struct vb_driver *d, const char *text)
 	return *text ? vb_faults_parse(text, &d->faults, why, sizeof(why)) : 0;
 }
 
+/* Not by default: the wire stays what it is where nothing is set. */
+static bool takes_marks(const struct vb_cc_choice *cc)
+{
+	return cc->algorithm != &vb_cc_window && cc->algorithm->goes_by & VB_CC_BY_MARKS;
+}
+
 static int open_port(struct vb_driver *d, const struct vb_settings *settings)
 {
 	struct vb_udp_config config = { .receive_fd = d->slot.fd, .is_carried = d->slot.is_carried, .slot = d->slot.number,
-		.pcap = d->process->pcap, .faults = d->faults, .single_datagrams = settings->trains_off };
+		.pcap = d->process->pcap, .faults = d->faults, .single_datagrams = settings->trains_off,
+		.takes_marks = takes_marks(&settings->cc) };
 
 	return vb_udp_open(&config, &d->port);
 }
 
-static int create_lane(struct vb_driver *d, bool meets_neighbours)
+static int create_lane(struct vb_driver *d, const struct vb_settings *settings, bool meets_neighbours)
 {
 	struct vb_lane_config config = { .seed = vb_host_random_seed(), .slot = d->slot.number,
 		.receive_buffer = d->slot.receive_buffer, .patience = PATIENCE, .ack_delay = ACK_DELAY,
-		.turn_bytes = d->port->largest_segment, .meets_neighbours = meets_neighbours };
+		.turn_bytes = d->port->largest_segment, .meets_neighbours = meets_neighbours,
+		.cc = { .algorithm = settings->cc.algorithm, .parameters = settings->cc.values } };
 	int rc = vb_lane_create(&config, &d->lane);
 
 	if (rc < 0 || !meets_neighbours)
@@ -217,7 +225,7 @@ static int fill_driver(struct vb_driver *d, const struct vb_settings *settings)
 	if (rc == 0)
 		rc = open_port(d, settings);
 	if (rc == 0)
-		rc = create_lane(d, vb_local_refusal(settings) == VB_LOCAL_IS_USED);
+		rc = create_lane(d, settings, vb_local_refusal(settings) == VB_LOCAL_IS_USED);
 	if (rc == 0)
 		rc = vb_progress_start(d, !settings->progress_off);
 	return rc;

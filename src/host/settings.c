@@ -94,6 +94,11 @@ static bool parse_file(const char *text)
 	return *text != '\0';
 }
 
+static bool parse_cc(const char *text, struct vb_cc_choice *choice, char *why, size_t why_size)
+{
+	return vb_cc_choose_live(text, choice, why, (unsigned)why_size) == 0;
+}
+
 static bool parse_faults(const char *text, char *why, size_t why_size)
 {
 	struct vb_faults *faults = NULL;
@@ -118,6 +123,8 @@ static bool parse_value(struct vb_settings *settings, enum vb_setting which, con
 		return parse_choice(text, "off", "registered", &settings->map_registered);
 	case VB_SETTING_PCAP:
 		return parse_file(text);
+	case VB_SETTING_CC:
+		return parse_cc(text, &settings->cc, why, why_size);
 	case VB_SETTING_FAULTS:
 		return parse_faults(text, why, why_size);
 	case VB_SETTING_STATS:
@@ -184,7 +191,7 @@ static int refuse_value(enum vb_setting which, const char *text, const char *det
 static int parse_entry(struct vb_settings *settings, const char *entry, char *why, size_t why_size)
 {
 	const char *name = entry + strlen(PREFIX), *equals = strchr(name, '=');
-	char detail[256] = "";
+	char detail[400] = "";
 
 	if (!equals)
 		return 0; /* not a variable */

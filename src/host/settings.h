@@ -7,6 +7,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include "cc/choice.h"
 
 /* X(NAME, "allowed values", "default", "what it does") */
 #define VB_SETTINGS(X)                                                                                                 \
@@ -14,7 +15,9 @@
 	X(LOCAL, "auto|off", "auto", "off forces the wire path between processes of one host")                         \
 	X(MAP, "off|registered", "off", "registered lets neighbours map large registered memory, at some risk")           \
 	X(PCAP, "file name; %p becomes the process id", "", "writes what the process sends and receives as a capture") \
-	X(FAULTS, "drop=P,dup=P,reorder=P,corrupt=P,delay=TIME,seed=N", "", "injects faults into received packets")    \
+	X(CC, "NAME, or NAME,PARAMETER=VALUE,...", "window", "congestion control of what goes over the wire")           \
+	X(FAULTS, "drop=P,dup=P,reorder=P,corrupt=P,delay=TIME,seed=N,rate=RATE,queue=BYTES,kmin=BYTES,kmax=BYTES,pmax=P", "", \
+		"injects faults into received packets, or puts them through a bottleneck")                              \
 	X(STATS, "0|1", "0", "prints a summary of paths and counters on stderr at exit")                               \
 	X(TRAINS, "auto|off", "auto", "off sends single datagrams only, never GSO trains")                             \
 	X(RCVBUF, "bytes, 65536 .. 1073741824", "4194304", "receive buffer asked for each slot's socket")              \
@@ -40,6 +43,7 @@ struct vb_settings {
 	bool local_off, map_registered, stats, trains_off, broker_any, dmabuf_on, progress_off;
 	uint32_t receive_buffer, part_id;
 	enum vb_log_level log;
+	struct vb_cc_choice cc;
 };
 
 struct vb_setting_row {

@@ -9,14 +9,19 @@
 #include <string.h>
 #include "base/random.h"
 #include "base/invariant.h"
+#include "base/quantity.h"
 #include "port/faults.h"
 #include "port/port.h"
+
+#define RATE_MIN 10000 /* bits a second */
+#define RATE_MAX 1000000000000
 
 struct vb_faults {
 	uint32_t drop_ppm, duplicate_ppm, reorder_ppm, corrupt_ppm;
 	vb_time delay;
 	uint64_t seed;
 	struct vb_random random;
+	struct vb_bottleneck neck;
 	uint64_t count;
 	unsigned held_count;
 	struct vb_list delayed;   /* vb_held, earliest first: all are delayed alike */
@@ -29,7 +34,8 @@ struct vb_faults {
 
 static const char allowed[] =
 	"drop=P,dup=P,reorder=P,corrupt=P,delay=TIME,seed=N with P from 0% to 100% (as 1% or 0.01%), "
-	"TIME up to 10s (as 100us, 2ms or 1s) and N a whole number";
+	"TIME up to 10s (as 100us, 2ms or 1s) and N a whole number; and of a bottleneck "
+	"rate=RATE,queue=BYTES,kmin=BYTES,kmax=BYTES,pmax=P (as rate=1Gb/s,queue=500kB)";
 
 /* A piece of the text. */
 struct span {
@@ -42,59 +48,36 @@ static bool span_is(struct span span, const char *word)
 	return span.length == strlen(word) && memcmp(span.at, word, span.length) == 0;
 }
 
-/* Digits with at most six behind a point, as millionths; takes them off span. False when there is no such number. */
-static bool take_millionths(struct span *span, uint64_t *millionths)
+/* A quantity with its unit, which ends so. */
+static bool parse_quantity(enum vb_quantity kind, struct span text, char last, uint64_t most, uint64_t *value)
 {
-	uint64_t value = 0;
-	int digits = 0, behind = -1; /* digits behind the point; -1: no point yet */
-	for (; span->length; span->at++, span->length--) {
-		char c = *span->at;
-		if (c == '.' && behind < 0) {
-			behind = 0;
-			continue;
-		}
-		if (c < '0' || c > '9')
-			break;
-		if (++digits > 12 || (behind >= 0 && ++behind > 6))
-			return false;
-		value = value * 10 + (uint64_t)(c - '0');
-	}
-	for (int i = behind < 0 ? 0 : behind; i < 6; i++)
-		value *= 10;
-	*millionths = value;
-	return digits > 0 && behind != 0;
+	char whole[64];
+
+	if (text.length == 0 || text.length >= sizeof(whole) || (last && text.at[text.length - 1] != last))
+		return false;
+	memcpy(whole, text.at, text.length);
+	whole[text.length] = 0;
+	return vb_quantity_read(kind, whole, value) && *value <= most;
 }
 
-/* Per cent; finer than a millionth is refused rather than rounded away. */
 static bool parse_chance(struct span text, uint32_t *ppm)
 {
-	uint64_t millionths;
-	if (!take_millionths(&text, &millionths) || !span_is(text, "%"))
+	uint64_t value;
+
+	if (!parse_quantity(VB_QUANTITY_SHARE, text, '%', 1000000, &value))
 		return false;
-	if (millionths > 100 * 1000000u || millionths % 100 != 0)
-		return false;
-	*ppm = (uint32_t)(millionths / 100);
+	*ppm = (uint32_t)value;
 	return true;
 }
 
 static bool parse_time(struct span text, vb_time *time)
 {
-	static const struct {
-		const char *name;
-		vb_time of_a_millionth;
-	} units[] = { { "us", VB_US / 1000000 }, { "ms", VB_MS / 1000000 }, { "s", VB_S / 1000000 } };
-	uint64_t millionths;
-	if (!take_millionths(&text, &millionths))
+	uint64_t value;
+
+	if (!parse_quantity(VB_QUANTITY_TIME, text, 's', VB_FAULTS_DELAY_MAX, &value))
 		return false;
-	for (size_t i = 0; i < sizeof(units) / sizeof(units[0]); i++) {
-		if (!span_is(text, units[i].name))
-			continue;
-		if (millionths > (uint64_t)(VB_FAULTS_DELAY_MAX / units[i].of_a_millionth))
-			return false;
-		*time = (vb_time)millionths * units[i].of_a_millionth;
-		return true;
-	}
-	return false;
+	*time = (vb_time)value;
+	return true;
 }
 
 static bool parse_seed(struct span text, uint64_t *seed)
@@ -120,13 +103,28 @@ static const char *parse_item(struct vb_faults *faults, struct span name, struct
 		const char *name;
 		uint32_t *ppm;
 	} chances[] = { { "drop", &faults->drop_ppm }, { "dup", &faults->duplicate_ppm },
-		{ "reorder", &faults->reorder_ppm }, { "corrupt", &faults->corrupt_ppm } };
+		{ "reorder", &faults->reorder_ppm }, { "corrupt", &faults->corrupt_ppm },
+		{ "pmax", &faults->neck.pmax_ppm } };
+	const struct {
+		const char *name;
+		uint64_t *bytes;
+	} sizes[] = { { "queue", &faults->neck.queue }, { "kmin", &faults->neck.kmin }, { "kmax", &faults->neck.kmax } };
 	for (size_t i = 0; i < sizeof(chances) / sizeof(chances[0]); i++) {
 		if (span_is(name, chances[i].name))
 			return parse_chance(value, chances[i].ppm)
 				       ? NULL
 				       : "needs a chance from 0% to 100%, no finer than 0.0001%";
 	}
+	for (size_t i = 0; i < sizeof(sizes) / sizeof(sizes[0]); i++) {
+		if (span_is(name, sizes[i].name))
+			return parse_quantity(VB_QUANTITY_BYTES, value, 0, VB_BOTTLENECK_QUEUE_MAX, sizes[i].bytes)
+				       ? NULL
+				       : "needs bytes up to 32MiB, as 500kB";
+	}
+	if (span_is(name, "rate"))
+		return parse_quantity(VB_QUANTITY_RATE, value, 0, RATE_MAX, &faults->neck.rate) && faults->neck.rate >= RATE_MIN
+			       ? NULL
+			       : "needs a rate from 10kb/s to 1Tb/s, as 1Gb/s";
 	if (span_is(name, "delay"))
 		return parse_time(value, &faults->delay) ? NULL : "needs a time up to 10s with us, ms or s behind it";
 	if (span_is(name, "seed"))
@@ -168,6 +166,33 @@ static int parse_items(struct vb_faults *faults, const char *text, char *why, un
 	return 0;
 }
 
+static const char *complain_of_bottleneck(const struct vb_bottleneck *neck)
+{
+	if (!neck->rate)
+		return neck->queue || neck->kmin || neck->kmax || neck->pmax_ppm ? "queue, kmin, kmax and pmax need a rate" : NULL;
+	if ((neck->kmin || neck->pmax_ppm) && !neck->kmax)
+		return "kmin and pmax need a kmax";
+	if (neck->kmin > neck->kmax)
+		return "kmin is above kmax";
+	if (neck->kmax > neck->queue)
+		return "kmax is above queue: nothing would be marked before it is dropped";
+	return NULL;
+}
+
+/* What was not given, and whether it fits together. */
+static int complete_bottleneck(struct vb_bottleneck *neck, char *why, unsigned why_size)
+{
+	if (neck->rate && !neck->queue)
+		neck->queue = VB_BOTTLENECK_QUEUE;
+	if (neck->kmax && !neck->pmax_ppm)
+		neck->pmax_ppm = 1000000;
+	const char *complaint = complain_of_bottleneck(neck);
+	if (!complaint)
+		return 0;
+	snprintf(why, why_size, "%s; allowed: %s", complaint, allowed);
+	return -EINVAL;
+}
+
 int vb_faults_parse(const char *text, struct vb_faults **faults, char *why, unsigned why_size)
 {
 	struct vb_faults *made = calloc(1, sizeof(*made));
@@ -177,6 +202,8 @@ int vb_faults_parse(const char *text, struct vb_faults **faults, char *why, unsi
 	}
 	made->seed = 1;
 	int error = parse_items(made, text, why, why_size);
+	if (!error)
+		error = complete_bottleneck(&made->neck, why, why_size);
 	if (error) {
 		free(made);
 		return error;
@@ -251,10 +278,34 @@ static struct vb_held *hold(
 	return held;
 }
 
-static void hold_delayed(struct vb_faults *faults, const struct vb_path *path, const uint8_t *bytes, size_t length,
+static uint32_t ip_length(const struct vb_path *path, size_t length)
+{
+	enum { IPV4 = 20, IPV6 = 40, UDP = 8 };
+	return (uint32_t)length + UDP + (vb_gid_is_ipv4(&path->dst) ? IPV4 : IPV6);
+}
+
+/* False: the bottleneck has no room. Else *leaves_at, and the path may say that it was marked. */
+static bool go_through_bottleneck(struct vb_faults *faults, struct vb_path *path, size_t length, vb_time now, vb_time *leaves_at)
+{
+	enum { ECN = 3 };
+	*leaves_at = now;
+	if (!faults->neck.rate)
+		return true;
+	enum vb_bottleneck_fate fate = vb_bottleneck_admit(&faults->neck, ip_length(path, length),
+		path->traffic_class & ECN, &faults->random, now, leaves_at);
+	if (fate == VB_BOTTLENECK_MARKS)
+		path->traffic_class |= ECN;
+	return fate != VB_BOTTLENECK_DROPS;
+}
+
+static void hold_delayed(struct vb_faults *faults, const struct vb_path *from, const uint8_t *bytes, size_t length,
 	vb_time now, const struct verdict *verdict)
 {
-	struct vb_held *held = hold(faults, path, bytes, length, vb_time_add(now, faults->delay));
+	struct vb_path path = *from;
+	vb_time leaves_at;
+	if (!go_through_bottleneck(faults, &path, length, now, &leaves_at))
+		return;
+	struct vb_held *held = hold(faults, &path, bytes, length, vb_time_add(leaves_at, faults->delay));
 	if (!held)
 		return;
 	held->is_reordered = verdict->reorders;
@@ -298,8 +349,8 @@ unsigned vb_faults_admit(
 	if (length > VB_MAX_PACKET_BYTES)
 		return 1;
 	struct verdict verdict = decide(faults, length);
-	bool is_delayed = faults->delay != 0;
-	if (verdict.drops || verdict.duplicates || verdict.reorders || verdict.corrupts || is_delayed)
+	bool is_delayed = faults->delay != 0 || faults->neck.rate != 0;
+	if (verdict.drops || verdict.duplicates || verdict.reorders || verdict.corrupts || faults->delay)
 		faults->count++;
 	if (verdict.drops)
 		return 0;
@@ -323,10 +374,16 @@ unsigned vb_faults_admit(
 	return copies;
 }
 
+const struct vb_bottleneck *vb_faults_bottleneck(const struct vb_faults *faults)
+{
+	return &faults->neck;
+}
+
 void vb_faults_drop_corrupt(struct vb_faults *faults)
 {
 	faults->drop_ppm += faults->corrupt_ppm;
 	faults->corrupt_ppm = 0;
+	faults->neck.rate = 0;
 }
 
 static struct vb_held *give(struct vb_faults *faults, struct vb_held *held)

@@ -16,11 +16,12 @@
 #include "base/list.h"
 #include "base/time.h"
 #include "engine/nic.h"
+#include "port/bottleneck.h"
 #include "wire/packet.h"
 
 struct vb_faults;
 
-#define VB_FAULTS_HELD_MAX     4096        /* packets held back at once; beyond it a packet to be held is dropped */
+#define VB_FAULTS_HELD_MAX     16384       /* packets held back at once; beyond it a packet to be held is dropped */
 #define VB_FAULTS_PASSED_MAX   8           /* a reordered packet lets 1 .. this many others past */
 #define VB_FAULTS_REORDER_WAIT (1 * VB_MS) /* and goes on after this long though nobody passed */
 #define VB_FAULTS_DELAY_MAX    (10 * VB_S)
@@ -41,8 +42,10 @@ struct vb_held {
 unsigned vb_faults_admit(
 	struct vb_faults *faults, const struct vb_path *path, uint8_t *bytes, size_t length, vb_time now);
 
-/* From now on what would be corrupted is dropped: for who receives what has passed the ICRC. */
+/* For who receives messages that have come by themselves and passed the ICRC: what would be corrupted is dropped, and there is
+ * no bottleneck. */
 void vb_faults_drop_corrupt(struct vb_faults *faults);
+const struct vb_bottleneck *vb_faults_bottleneck(const struct vb_faults *faults);
 
 /* The next packet whose turn has come, or NULL. It stays valid until vb_faults_recycle. */
 struct vb_held *vb_faults_release(struct vb_faults *faults, vb_time now);

@@ -35,7 +35,11 @@ struct vb_faults;
 	X(TX_DATAGRAMS, "port_tx_datagrams", "datagrams or trains sent")                                               \
 	X(TX_SEGMENTS, "port_tx_segments", "packets sent")                                                             \
 	X(TX_ERRORS, "port_tx_errors", "packets whose sending failed")                                                 \
-	X(FAULTS, "port_faults", "packets that fault injection dropped, doubled, delayed, reordered or corrupted")
+	X(FAULTS, "port_faults", "packets that fault injection dropped, doubled, delayed, reordered or corrupted")      \
+	X(NECK_DROPS, "port_bottleneck_drops", "packets that the bottleneck of fault injection had no room for")       \
+	X(NECK_MARKS, "port_bottleneck_marks", "packets that it marked")                                               \
+	X(NECK_MEAN, "port_bottleneck_mean_bytes", "its queue, from the first packet to the last, on average")         \
+	X(NECK_MOST, "port_bottleneck_most_bytes", "its longest queue")
 
 enum vb_port_counter {
 #define X(name, text, meaning) VB_PORT_##name,

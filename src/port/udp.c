@@ -88,6 +88,17 @@ static struct vb_deadline next_deadline(const struct vb_port *port)
 	return faults ? vb_faults_deadline(faults) : (struct vb_deadline){ 0 };
 }
 
+static void count_faults(const struct vb_faults *faults, uint64_t values[VB_PORT_COUNTER_COUNT])
+{
+	const struct vb_bottleneck *neck = vb_faults_bottleneck(faults);
+
+	values[VB_PORT_FAULTS] = vb_faults_count(faults);
+	values[VB_PORT_NECK_DROPS] = neck->drops;
+	values[VB_PORT_NECK_MARKS] = neck->marks;
+	values[VB_PORT_NECK_MEAN] = vb_bottleneck_mean(neck);
+	values[VB_PORT_NECK_MOST] = neck->most;
+}
+
 static void get_counters(const struct vb_port *port, uint64_t values[VB_PORT_COUNTER_COUNT])
 {
 	const struct vb_udp *udp = vb_udp_of_const(port);
@@ -98,7 +109,7 @@ static void get_counters(const struct vb_port *port, uint64_t values[VB_PORT_COU
 	if (!udp->config.is_carried && kernel_drops(udp->config.receive_fd, &drops))
 		values[VB_PORT_RX_OVERFLOW] += drops - udp->receiver.overflow_seen;
 	if (udp->config.faults)
-		values[VB_PORT_FAULTS] = vb_faults_count(udp->config.faults);
+		count_faults(udp->config.faults, values);
 }
 
 static const struct vb_port_ops operations = {

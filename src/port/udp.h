@@ -12,6 +12,7 @@ struct vb_udp_config {
 	struct vb_pcap *pcap;	  /* or NULL */
 	struct vb_faults *faults; /* or NULL */
 	bool single_datagrams;	  /* never send GSO trains, even to peers that take them */
+	bool takes_marks; /* what is sent may be marked on its way: ECT(0), where its address vector says nothing of it */
 };
 
 int vb_udp_open(const struct vb_udp_config *config, struct vb_port **port);

@@ -118,10 +118,16 @@ static void put_ipv6_address(struct vb_udp *udp, struct msghdr *message, struct 
 	put_cmsg(message, IPPROTO_IPV6, IPV6_PKTINFO, &source, sizeof(source));
 }
 
-/* Type of service and hop limit, where they differ from the socket's. */
-static void put_ip_fields(struct msghdr *message, const struct vb_av *av, bool is_ipv4)
+static uint8_t traffic_class_of(const struct vb_udp *udp, const struct vb_av *av)
 {
-	int traffic_class = av->traffic_class, limit = hops(av);
+	enum { ECN = 3, ECT_0 = 2 }; /* RFC 3168, 5 */
+	return udp->config.takes_marks && !(av->traffic_class & ECN) ? av->traffic_class | ECT_0 : av->traffic_class;
+}
+
+/* Type of service and hop limit, where they differ from the socket's. */
+static void put_ip_fields(const struct vb_udp *udp, struct msghdr *message, const struct vb_av *av, bool is_ipv4)
+{
+	int traffic_class = traffic_class_of(udp, av), limit = hops(av);
 
 	if (traffic_class)
 		put_cmsg(message, is_ipv4 ? IPPROTO_IP : IPPROTO_IPV6, is_ipv4 ? IP_TOS : IPV6_TCLASS, &traffic_class,
@@ -233,7 +239,7 @@ static void capture(struct vb_udp *udp, const struct vb_batch *batch, const stru
 				offset = 0;
 			}
 		}
-		vb_pcap_write(udp->config.pcap, &out->av->sgid, m->socket->port, &out->av->dgid, out->av->traffic_class,
+		vb_pcap_write(udp->config.pcap, &out->av->sgid, m->socket->port, &out->av->dgid, traffic_class_of(udp, out->av),
 			hops(out->av), (uint16_t)i, whole, length);
 	}
 }
@@ -289,7 +295,7 @@ static void add_message(struct vb_udp *udp, struct vb_batch *batch, unsigned fir
 		put_ipv4_address(message, &sender->names[index].ipv4, av);
 	else
 		put_ipv6_address(udp, message, &sender->names[index].ipv6, av);
-	put_ip_fields(message, av, is_ipv4);
+	put_ip_fields(udp, message, av, is_ipv4);
 	if (count > 1) {
 		uint16_t segment = (uint16_t)vb_packet_wire_length(&head->packet);
 		put_cmsg(message, IPPROTO_UDP, UDP_SEGMENT, &segment, sizeof(segment));

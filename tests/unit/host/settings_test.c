@@ -25,6 +25,7 @@ static void parse__nothing_gives_the_defaults(void **state)
 	assert_string_equal(settings.text[VB_SETTING_DEVICES], "all");
 	assert_string_equal(settings.text[VB_SETTING_PCAP], "");
 	assert_false(settings.is_given[VB_SETTING_DEVICES]);
+	assert_ptr_equal(settings.cc.algorithm, &vb_cc_window);
 }
 
 static void parse__good_values_are_taken(void **state)
@@ -33,7 +34,7 @@ static void parse__good_values_are_taken(void **state)
 		(char *)"VERBENA_BROKER=any", (char *)"VERBENA_PROGRESS=off", (char *)"VERBENA_RCVBUF=65536",
 		(char *)"VERBENA_PART_ID=4294967295", (char *)"VERBENA_LOG=debug", (char *)"VERBENA_PCAP=/tmp/a.%p.pcap",
 		(char *)"VERBENA_DEVICES=lo,vb_eth0", (char *)"VERBENA_LIBEXEC=/usr/lib",
-		(char *)"VERBENA_FAULTS=drop=1%,seed=7", (char *)"VERBENA_STATS=0", NULL };
+		(char *)"VERBENA_FAULTS=drop=1%,seed=7", (char *)"VERBENA_STATS=0", (char *)"VERBENA_CC=none", NULL };
 
 	assert_int_equal(vb_settings_parse(&settings, environment, why, sizeof(why)), 0);
 	assert_true(settings.stats && settings.local_off && settings.trains_off && settings.broker_any &&
@@ -43,6 +44,7 @@ static void parse__good_values_are_taken(void **state)
 	assert_int_equal(settings.log, VB_LOG_DEBUG);
 	assert_string_equal(settings.text[VB_SETTING_DEVICES], "lo,vb_eth0");
 	assert_true(settings.is_given[VB_SETTING_FAULTS]);
+	assert_ptr_equal(settings.cc.algorithm, &vb_cc_none);
 }
 
 static void parse__empty_is_as_if_unset(void **state)
@@ -72,6 +74,9 @@ static void parse__bad_values_say_what_is_allowed(void **state)
 		{ "VERBENA_LIBEXEC=lib", "directory" },
 		{ "VERBENA_FAULTS=drop=200%", "drop=P" },
 		{ "VERBENA_PROGRESS=on", "thread|off" },
+		{ "VERBENA_CC=bbr", "there is no congestion control \"bbr\"; there are none, window" },
+		{ "VERBENA_CC=window,size=3", "window has no parameter \"size\"" },
+		{ "VERBENA_CC=hpcc", "it is for simulations" },
 	};
 
 	for (size_t i = 0; i < COUNT_OF(bad); i++) {

@@ -20,7 +20,8 @@ static void faults__good_texts_are_taken(void **state)
 {
 	static const char *const good[] = { "drop=1%", "drop=0%", "drop=100%", "dup=0.1%", "corrupt=0.0001%",
 		"reorder=12.5%", "delay=2ms", "delay=100us", "delay=1.5ms", "delay=10s", "delay=0us", "seed=0",
-		"seed=18446744073709551615", "drop=1%,dup=0.1%,reorder=1%,corrupt=0.01%,delay=2ms,seed=7" };
+		"seed=18446744073709551615", "rate=1Gb/s",
+		"rate=10G,queue=500kB,kmin=5kB,kmax=200kB,pmax=1%,delay=10us", "rate=1G,queue=64KiB,kmax=64KiB", "drop=1%,dup=0.1%,reorder=1%,corrupt=0.01%,delay=2ms,seed=7" };
 	for (size_t i = 0; i < COUNT_OF(good); i++)
 		vb_faults_free(parse(good[i]));
 }
@@ -61,6 +62,15 @@ static void faults__bad_texts_are_refused_with_what_is_allowed(void **state)
 		{ "seed=x", "needs a whole number" },
 		{ "seed=1.5", "needs a whole number" },
 		{ "seed=18446744073709551616", "needs a whole number" },
+		{ "rate=1", "needs a rate" },
+		{ "rate=1k", "needs a rate" },
+		{ "rate=2Tb/s", "needs a rate" },
+		{ "queue=500kB", "need a rate" },
+		{ "kmin=1,rate=1G", "need a kmax" },
+		{ "rate=1G,pmax=1%", "need a kmax" },
+		{ "rate=1G,kmin=2kB,kmax=1kB", "kmin is above kmax" },
+		{ "rate=1G,queue=1kB,kmax=2kB", "kmax is above queue" },
+		{ "rate=1G,queue=1GB", "needs bytes up to 32MiB" },
 	};
 	for (size_t i = 0; i < COUNT_OF(bad); i++) {
 		struct vb_faults *faults = NULL;
@@ -269,6 +279,33 @@ static void faults__delay_holds_every_packet_as_long_and_in_order(void **state)
 	vb_faults_free(faults);
 }
 
+/* A packet of 1,222 bytes over UDP and IPv4 takes 10 us at 1 Gb/s. */
+static void faults__bottleneck_lets_one_go_after_the_other_and_marks(void **state)
+{
+	struct vb_faults *faults = parse("rate=1Gb/s,queue=5kB,kmin=2kB,kmax=2kB,delay=1ms");
+	struct vb_path from = path;
+	uint8_t bytes[1222] = { 0 };
+	from.dst = vb_gid_from_ipv4(10, 0, 0, 1);
+	from.traffic_class = 2;
+	for (unsigned i = 0; i < 6; i++) { /* four find room */
+		bytes[0] = (uint8_t)i;
+		assert_int_equal(vb_faults_admit(faults, &from, bytes, sizeof(bytes), VB_S), 0);
+	}
+	for (unsigned i = 0; i < 4; i++) {
+		struct vb_deadline next = vb_faults_deadline(faults);
+		assert_true(next.is_set && next.at == VB_S + VB_MS + (i + 1) * 10 * VB_US);
+		struct vb_held *held = vb_faults_release(faults, next.at);
+		assert_int_equal(held->bytes[0], i);
+		assert_int_equal(held->path.traffic_class, i < 2 ? 2 : 3);
+	}
+	assert_false(vb_faults_deadline(faults).is_set);
+	assert_int_equal(vb_faults_bottleneck(faults)->drops, 2);
+	assert_int_equal(vb_faults_bottleneck(faults)->marks, 2);
+	vb_faults_drop_corrupt(faults);
+	assert_int_equal(vb_faults_bottleneck(faults)->rate, 0); /* of MADs */
+	vb_faults_free(faults);
+}
+
 static void faults__all_at_once_lose_only_what_is_dropped(void **state)
 {
 	struct vb_faults *faults = parse("drop=5%,dup=5%,reorder=5%,delay=200us,seed=9");
@@ -352,6 +389,7 @@ int main(void)
 		cmocka_unit_test(faults__dup_doubles_its_share),
 		cmocka_unit_test(faults__corrupt_flips_one_bit_of_its_share),
 		cmocka_unit_test(faults__corrupt_is_loss_for_who_has_no_icrc_to_find_it),
+		cmocka_unit_test(faults__bottleneck_lets_one_go_after_the_other_and_marks),
 		cmocka_unit_test(faults__reorder_lets_a_few_past_and_loses_none),
 		cmocka_unit_test(faults__reordered_packet_goes_on_though_nobody_passes),
 		cmocka_unit_test(faults__delay_holds_every_packet_as_long_and_in_order),

@@ -194,6 +194,28 @@ static void receive__path_says_where_from(void **state)
 	end_close(&b);
 }
 
+/* What an address vector says of ECN counts. */
+static void send__takes_marks_where_it_is_asked_to(void **state)
+{
+	static const uint8_t said[] = { 0, 0x68, 1, 0x6b }, seen[] = { 2, 0x6a, 1, 0x6b };
+	struct end a, b;
+
+	pair_open(&a, &b);
+	vb_port_close(a.port);
+	struct vb_udp_config config = { .receive_fd = a.fd, .slot = SLOT_A, .takes_marks = true };
+	assert_int_equal(vb_udp_open(&config, &a.port), 0);
+	for (unsigned i = 0; i < sizeof(said); i++) {
+		av.traffic_class = said[i];
+		batch_clear();
+		put(VB_SEND_ONLY, qpn_of(SLOT_B), i, 8);
+		vb_port_send(a.port, &batch, 0);
+		assert_true(next_train(&b));
+		assert_int_equal(train.path.traffic_class, seen[i]);
+	}
+	end_close(&a);
+	end_close(&b);
+}
+
 static void send__ipv6_arrives_in_trains(void **state)
 {
 	struct end a;
@@ -430,6 +452,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(send__single_arrives_whole),
 		cmocka_unit_test(receive__path_says_where_from),
+		cmocka_unit_test(send__takes_marks_where_it_is_asked_to),
 		cmocka_unit_test(send__ipv6_arrives_in_trains),
 		cmocka_unit_test(send__write_message_is_single_and_train),
 		cmocka_unit_test(send__trains_end_where_they_must),
