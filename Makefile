@@ -12,7 +12,7 @@ RUNNER := python3 tests/conformance/run.py --build $(BUILD)
 
 .DEFAULT_GOAL := all
 .PHONY: all demo check conformance conformance-full conformance-wheels soak chaos fuzz bench bench-programs bench-fabric
-.PHONY: interop sanitize install deb portability format clean help
+.PHONY: validate-fabric interop sanitize install deb portability format clean help
 
 all: ## build everything, optimised, into build/
 	$(DEPS) build
@@ -71,6 +71,11 @@ bench-fabric: ## measure the simulator: packet-hops a CPU-second, memory (ARGS="
 	$(DEPS) build
 	@scripts/build $(BUILD)
 	@python3 bench/fabric.py --build $(BUILD) $(ARGS)
+
+validate-fabric: ## hold the simulator against published runs and laws, minutes (ARGS="--list", "--only 'dcqcn/*'", "--seeds 5")
+	$(DEPS) build
+	@scripts/build $(BUILD)
+	@python3 tests/validation/golden.py --build $(BUILD) $(ARGS)
 
 interop: ## run against a Linux kernel's rxe in a virtual machine (RXE_PEER names its script; docs/interop.md)
 	$(DEPS) build check interop

@@ -23,7 +23,7 @@ enum vb_cc_event {
 /* What happened. What is not known is 0. */
 struct vb_cc_signal {
 	enum vb_cc_event event;
-	bool is_marked;	    /* ACKED: what acknowledged it carried Congestion Experienced, or says so of what it acknowledges */
+	bool is_marked;	    /* ACKED: what acknowledged it says that something of that carried Congestion Experienced */
 	uint32_t acked;	    /* ACKED: bytes of messages, newly */
 	uint32_t flight;    /* bytes under way before that, as windows count them */
 	vb_time rtt;	    /* ACKED: of a packet that was sent once */
@@ -58,7 +58,7 @@ struct vb_cc_algorithm {
 	void (*init)(struct vb_cc *cc, vb_time now); /* window_bytes is the first window already, not paced, no timer */
 	/* NULL: does not want to know. */
 	void (*on_signal)(struct vb_cc *cc, const struct vb_cc_signal *signal);
-	void (*on_send)(struct vb_cc *cc, uint32_t bytes, vb_time now); /* of a packet, BTH to ICRC; again too */
+	void (*on_send)(struct vb_cc *cc, uint32_t bytes, vb_time now); /* of a packet, as rates count it; again too */
 	void (*on_timer)(struct vb_cc *cc, vb_time now);		/* leaves the timer unset, or later than now */
 	const struct vb_cc_parameter *parameters;
 	unsigned parameter_count;
@@ -74,7 +74,7 @@ struct vb_cc_config {
 
 struct vb_cc {
 	/* The algorithm's answer, of which each packet asks the first two. */
-	uint64_t rate;		/* bytes of packets a second; 0 = not paced */
+	uint64_t rate;		/* bytes a second, as the holder counts those of packets; 0 = not paced */
 	uint32_t window_bytes;	/* outstanding bytes allowed */
 	uint32_t min_window, max_window; /* set by the holder */
 	const struct vb_cc_algorithm *algorithm; /* NULL: none is running */
@@ -114,5 +114,7 @@ extern const struct vb_cc_algorithm vb_cc_timely;
 extern const struct vb_cc_algorithm vb_cc_swift;
 /* Nothing: whoever bounds what is under way, it is not congestion control. */
 extern const struct vb_cc_algorithm vb_cc_none;
+/* A rate, cut when marks are told of. */
+extern const struct vb_cc_algorithm vb_cc_dcqcn;
 
 #endif

@@ -78,7 +78,7 @@ static struct vb_cc_signal signal_of(const struct vb_qp *qp, const struct vb_pac
 {
 	return (struct vb_cc_signal){
 		.event = VB_CC_ACKED,
-		.is_marked = qp->lane->is_marked || packet->becn,
+		.is_marked = packet->becn,
 		.flight = qp->flight.out + qp->flight.in,
 		.telemetry = packet->holder,
 		.now = now,

@@ -112,16 +112,21 @@ void vb_congestion_tell(struct vb_qp *qp, const struct vb_cc_signal *signal)
 	heed_timer(qp);
 }
 
-static void pace(struct vb_congestion *c, uint32_t bytes, vb_time now)
+static void pace(struct vb_congestion *c, const struct vb_lane_config *config, uint32_t bytes, vb_time now)
 {
-	vb_time latest = c->is_behind ? vb_time_add(now, -ARREARS_MAX) : now;
+	vb_time latest = c->is_behind && !config->rate_is_strict ? vb_time_add(now, -ARREARS_MAX) : now;
 	if (vb_time_is_due(c->next_send_at, latest)) {
 		c->next_send_at = latest;
 		c->rest = 0;
 	}
 	uint64_t span = bytes * (uint64_t)VB_S + c->rest;
-	c->next_send_at = vb_time_add(c->next_send_at, (vb_time)(span / c->cc.rate));
+	vb_time wait = (vb_time)(span / c->cc.rate);
 	c->rest = span % c->cc.rate;
+	if (config->rate_in_whole_ns) {
+		wait -= wait % VB_NS;
+		c->rest = 0;
+	}
+	c->next_send_at = vb_time_add(c->next_send_at, wait);
 	c->is_behind = true;
 }
 
@@ -135,7 +140,7 @@ void vb_congestion_count_packet(struct vb_qp *qp, uint32_t bytes, vb_time now)
 		heed_timer(qp);
 	}
 	if (c->cc.rate)
-		pace(c, bytes, now);
+		pace(c, &qp->lane->config, bytes, now);
 }
 
 void vb_congestion_wait(struct vb_qp *qp)

@@ -3,7 +3,7 @@
  *
  * Where it sets a rate, packets of data (requests and responses) keep it: after each the QP waits until next_send_at,
  * outside of the scheduler's lists. Acks, NAKs and CNPs do not wait. A QP that always has something to send keeps its rate
- * though its holder comes late; one that had nothing to send has saved nothing up. */
+ * though its holder comes late (where its lane has it so); one that had nothing to send has saved nothing up. */
 #ifndef VB_ENGINE_CONGESTION_H
 #define VB_ENGINE_CONGESTION_H
 
@@ -44,7 +44,7 @@ void vb_congestion_stop(struct vb_qp *qp); /* nothing is to be sent for now */
 void vb_congestion_end(struct vb_qp *qp);
 /* Nothing where none runs. */
 void vb_congestion_tell(struct vb_qp *qp, const struct vb_cc_signal *signal);
-/* A packet of data has left: bytes of it, BTH to ICRC. */
+/* A packet of data has left: bytes of it, as rates count them. */
 void vb_congestion_count_packet(struct vb_qp *qp, uint32_t bytes, vb_time now);
 void vb_congestion_wait(struct vb_qp *qp); /* the QP is scheduled when it may send again */
 /* What is due: who waited is scheduled, and who has a timer is asked. */

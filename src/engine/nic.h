@@ -506,6 +506,9 @@ struct vb_lane_config {
 	bool replies_first; /* acks, NAKs and CNPs leave before any QP's data; else an urgent one in its QP's turn */
 	struct vb_cnp_policy cnps;
 	uint32_t packet_overhead; /* bytes that a packet costs a window beside its payload; 0 = 256, VB_NONE, up to 65535 */
+	uint32_t rate_overhead;	  /* bytes that a rate counts of a packet beside its payload; 0 = as from BTH to ICRC */
+	bool rate_is_strict;	  /* what left late is not made up for; else up to 1 ms of it is, for who comes late himself */
+	bool rate_in_whole_ns;	  /* so long a packet waits for the one before it; what is beyond is cut off */
 	vb_time ack_timeout;	  /* of QPs that have one; 0 = what their code says, 4.096 us * 2^code */
 	vb_time probe_after;	  /* the least silence before a tail probe, and so of all that is probed for; 0 = 1 ms */
 	bool never_probes;	  /* the ack timeout alone finds lost tails */

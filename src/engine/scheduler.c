@@ -221,6 +221,13 @@ static uint32_t emit_run(struct vb_qp *qp, struct vb_batch *batch, unsigned budg
 	return bytes + each * vb_requester_emit_middles(qp, batch, most, now);
 }
 
+/* What a rate counts of a packet. */
+static uint32_t bytes_of_rate(const struct vb_qp *qp, const struct vb_packet *packet)
+{
+	uint32_t overhead = qp->lane->config.rate_overhead;
+	return overhead ? packet->payload_length + overhead : vb_packet_wire_length(packet);
+}
+
 /* Up to a train of data. True when there may be more to send now. */
 static bool emit_data(struct vb_qp *qp, struct vb_batch *batch, unsigned budget, vb_time now)
 {
@@ -243,7 +250,7 @@ static bool emit_data(struct vb_qp *qp, struct vb_batch *batch, unsigned budget,
 		}
 		if ((packet->opcode & VB_OPERATION_MASK) == VB_ACKNOWLEDGE)
 			continue;
-		vb_congestion_count_packet(qp, vb_packet_wire_length(packet), now);
+		vb_congestion_count_packet(qp, bytes_of_rate(qp, packet), now);
 		if (!vb_congestion_is_due(&qp->congestion, now))
 			return wait_for_time(qp);
 	}

@@ -8,6 +8,9 @@
 
 #define REGION_BASE  (1ull << 20)
 #define REGION_BYTES (1ull << 40)
+/* Of a packet amid a message, on the wire beside its payload: what goes before and after a frame, Ethernet's header and FCS,
+ * IPv4, UDP, BTH, ICRC. */
+#define ETHERNET_OVERHEAD (8 + 12 + 14 + 4 + 20 + 8 + 12 + 4)
 #define PART_BYTES   (1u << 30) /* of a flow, by one work request */
 
 static uint32_t endpoint_of(const struct vb_gid *gid)
@@ -25,11 +28,15 @@ static int open_end(struct fabric *fabric, uint32_t number)
 	struct vb_nic_config nic = { .seed = fabric_chance(config->seed, number, 1), .seed_high = number, .mtu = config->mtu };
 	struct vb_lane_config lane = { .seed = fabric_chance(config->seed, number, 2), .slot = 1,
 		.stranger_allowance = VB_UNLIMITED, .cc = config->cc, .cnps = config->cnps,
+		.rate_overhead = config->data_overhead ? config->data_overhead : ETHERNET_OVERHEAD,
+		.rate_is_strict = true, .rate_in_whole_ns = fabric->network->is_whole_ns,
 		.acks = { .every_bytes = VB_UNLIMITED, .every_packets = config->ack_every ? config->ack_every : 1,
-			.by_count_alone = true },
+			.by_count_alone = true, .tells_marks = config->acks_tell_marks },
 		.replies_first = true,
 		.packet_overhead = VB_NONE, .ack_timeout = config->ack_timeout, .probe_after = config->probe_after,
 		.never_probes = config->probe_after == 0, .turn_bytes = 1 };
+	if (config->acks_tell_marks)
+		lane.cnps.scope = VB_CNP_NEVER;
 	lane.cc.line_rate = network_rate(fabric->network, endpoint->link) / 8;
 	struct vb_cq_config cq = { .capacity = 1, .ignore_overrun = false }; /* it grows with what is open */
 	struct vb_mr_config mr = { .iova = REGION_BASE, .length = REGION_BYTES, .kind = &vb_memory_phantom,

@@ -78,6 +78,7 @@ struct fabric_config {
 						 over Ethernet has: headers, ICRC, FCS, preamble, gap */
 	uint32_t ack_every;    /* packets, of a message: each of those asks, and its last; 0: 1, of TCP 2 */
 	struct vb_cnp_policy cnps;
+	bool acks_tell_marks; /* by BECN, and no CNPs are sent */
 	vb_time ack_timeout;   /* 0: 67 ms */
 	uint8_t retry_count;   /* 0: 7 */
 	vb_time probe_after;   /* silence until the last packet is sent again, of TCP two round trips at least; 0: never before the

@@ -59,8 +59,10 @@ uint64_t pfc_headroom(const struct fabric_config *config, uint32_t number)
 	const uint64_t heard = cuts_through(network, back->to) ? LINK_HEADER_BYTES : FRAME_BYTES;
 	vb_time time = link_delay(network, number) + link_delay(network, link->reverse) +
 		longest_wait(network, number, largest) + time_of(heard, network_rate(network, link->reverse));
-	if (8000000000000u % rate) /* each packet takes up to a picosecond less than its bytes would */
-		time += (vb_time)(bytes_in(time, rate) / SMALLEST_PACKET) + 1;
+	if (network->is_whole_ns || 8000000000000u % rate) { /* each packet takes up to so much less than its bytes would */
+		const vb_time less = network->is_whole_ns ? VB_NS : VB_PS;
+		time += (vb_time)(bytes_in(time, rate) / SMALLEST_PACKET + 1) * less;
+	}
 	return bytes_in(time, rate) + largest;
 }
 

@@ -44,6 +44,9 @@ struct scenario {
 	uint32_t first_window, largest_window;
 	uint32_t mtu, data_overhead, ack_overhead, ack_every;
 	uint8_t retries, ack_class;
+	enum vb_cnp_scope cnp_scope;
+	vb_time cnp_interval;
+	enum { MARKS_BY_CNPS, MARKS_BY_ACKS } marks;
 	vb_time timeout, probe;
 	/* workload */
 	struct scenario_workload workloads[SCENARIO_WORKLOADS];

@@ -194,6 +194,8 @@ static void configure(struct simulation *simulation)
 		.retry_count = scenario->retries,
 		.probe_after = scenario->probe,
 		.ack_class = scenario->ack_class,
+		.cnps = { .scope = scenario->cnp_scope, .interval = scenario->cnp_interval },
+		.acks_tell_marks = scenario->marks == MARKS_BY_ACKS,
 		.limit = scenario->limit,
 		.stall = scenario->stall,
 		.captured_links = simulation->captured,

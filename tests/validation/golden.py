@@ -1,0 +1,251 @@
+#!/usr/bin/env python3
+"""golden: `verbena sim` beside figures that others have published, or got from their simulators. Each row is run, and printed
+with what is published, what came, how far they are apart, what is allowed (a share, and what chance makes of it) and the verdict;
+docs/fabric-validation.md says what the misses mean. The exit status is 1 when a row that is not known to miss does.
+
+    make validate-fabric                                  # all of it, several minutes
+    make validate-fabric ARGS="--list"
+    make validate-fabric ARGS="--only 'dcqcn/*' --not-above 5"        # what takes seconds
+
+The runs of HPCC's authors' simulator (ns-3) are read from --data: a folder with flows/ and fct/. Without it, from
+shared/reference/fabric-data/hpcc-ns3 above this checkout, and where there is none, what lies beside this file."""
+
+import argparse
+import collections
+import csv
+import fnmatch
+import json
+import pathlib
+import statistics
+import subprocess
+import sys
+
+ROOT = pathlib.Path(__file__).resolve().parent.parent.parent
+HERE = pathlib.Path(__file__).resolve().parent
+PATIENCE = 3600
+
+# What a row compares. tolerance: a share of the published figure, or None: it is told, and not judged. spread: what chance makes
+# of our own, from and to; a published figure between these is one of the draws.
+Figure = collections.namedtuple("Figure", "what published ours tolerance unit spread", defaults=("", None))
+# seconds: about what it takes. known: why it misses, as the document has it; it then fails when it holds no more.
+Row = collections.namedtuple("Row", "name seconds measure known", defaults=(None,))
+
+
+class Failure(Exception):
+    pass
+
+
+class Absent(Exception):
+    pass
+
+
+class Place:
+    """Where things are, and how often what goes by chance is run."""
+
+    def __init__(self, build, data, seeds):
+        self.verbena = build / "src/cli/verbena"
+        self.data, self.seeds = data, seeds
+
+    def simulate(self, scenario, *settings, flows=None, cc=None, seed=1):
+        command = [self.verbena, "sim", scenario, "--json", "--no-progress"]
+        command += ["--flows", flows] if flows else []
+        command += ["--cc", cc] if cc else []
+        command += [word for setting in (f"run.seed={seed}", *settings) for word in ("--set", setting)]
+        done = subprocess.run(list(map(str, command)), text=True, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+                              timeout=PATIENCE)
+        if done.returncode not in (0, 3) or not done.stdout:
+            raise Failure(f"{' '.join(map(str, command))}: status {done.returncode}\n{done.stderr}")
+        result = json.loads(done.stdout)
+        if result["end"] != "done" or result["flows_failed"]:
+            raise Failure(f"it ended with {result['end']}, {result['flows_failed']} flows failed")
+        return result
+
+
+# ---- HPCC's authors' simulator ----------------------------------------------------------------------------------------
+
+def golden_flows(place, name):
+    """Of each flow of a published run: (src, dst, bytes, start) -> (fct, ideal), in ns; starts there are cut off."""
+    path = place.data / "fct" / f"{name}.csv"
+    if not path.exists():
+        raise Absent(f"{path} is not there")
+    with open(path) as file:
+        return [{key: int(value) for key, value in row.items()} for row in csv.DictReader(file)]
+
+
+def our_flows(place, flows, cc, *settings, seed=1):
+    """cc: one of the example's variants."""
+    result = place.simulate(ROOT / "examples/hpcc-fattree320.yaml", *settings, flows=place.data / "flows" / f"{flows}.csv", cc=cc,
+                            seed=seed)
+    for flow in result["flows"]:
+        flow["fct_ns"] = flow["fct_ps"] / 1000
+        flow["start_ns"] = flow["start_ps"] / 1000
+    return result
+
+
+def last(flows):
+    return max(flow["start_ns"] + flow["fct_ns"] for flow in flows)
+
+
+def percentile(values, share):
+    values = sorted(values)
+    return values[min(len(values) - 1, int(share * len(values)))]
+
+
+def jain(values):
+    return sum(values) ** 2 / (len(values) * sum(value * value for value in values))
+
+
+def spread_of(values):
+    """Two standard deviations about the mean."""
+    mean, deviation = statistics.mean(values), statistics.pstdev(values)
+    return (mean - 2 * deviation, mean + 2 * deviation) if deviation else None
+
+
+def completions(flows, cc, *settings, pauses=None, tolerance=0.01, by_chance=False):
+    """The last completion; for the eye the first, the median and how fair it was. by_chance: marks and paths are drawn, and the
+    published run is one draw; ours is the median of several."""
+    def measure(place):
+        golden = golden_flows(place, f"{flows}_{cc}")
+        runs = [our_flows(place, flows, cc, *settings, seed=seed + 1) for seed in range(place.seeds if by_chance else 1)]
+        lasts = [last(run["flows"]) / 1000 for run in runs]
+        yield Figure("last completion", last(golden) / 1000, statistics.median(lasts), tolerance, "us", spread_of(lasts))
+        if len(golden) > 1:
+            theirs = [flow["fct_ns"] / 1000 for flow in golden]
+            for what, of, unit in (("first", min, "us"), ("median", statistics.median, "us"),
+                                   ("Jain of 1/FCT", lambda fcts: jain([1 / fct for fct in fcts]), "")):
+                ours = [of([flow["fct_ns"] / 1000 for flow in run["flows"]]) for run in runs]
+                yield Figure(what, of(theirs), statistics.median(ours), None, unit, spread_of(ours))
+        ours = [run["pauses"] for run in runs]
+        yield Figure("PAUSE frames", pauses or 0, statistics.median(ours), None if pauses else 0, "", spread_of(ours))
+    return measure
+
+
+def slowdowns(golden, ours):
+    """Of both, by the published ideal."""
+    ideal = {}
+    for flow in golden:
+        ideal.setdefault((flow["src"], flow["dst"], flow["bytes"]), flow["ideal_ns"])
+    of = lambda flows: [max(1.0, flow["fct_ns"] / ideal[flow["src"], flow["dst"], flow["bytes"]]) for flow in flows]
+    return of(golden), of(ours)
+
+
+SHARES = ((0.5, "p50", 0.03), (0.95, "p95", 0.15), (0.99, "p99", 0.25))
+SIZES = ((0, 1000, "up to 1 kB"), (1000, 10000, "1-10 kB"), (10000, 100000, "10-100 kB"), (100000, 1000000, "100 kB-1 MB"))
+
+
+def distribution(flows, cc, *settings, golden=None, by_size=False):
+    """Slowdowns, as paths are hashed otherwise. golden: the name of the published run, if it is not flows_cc."""
+    def measure(place):
+        theirs, mine = golden_flows(place, golden or f"{flows}_{cc}"), our_flows(place, flows, cc, *settings)
+        published, ours = slowdowns(theirs, mine["flows"])
+        for share, name, tolerance in SHARES:
+            yield Figure(f"slowdown {name}", percentile(published, share), percentile(ours, share), tolerance)
+        for least, most, label in SIZES if by_size else ():
+            pick = lambda flows, values: [value for flow, value in zip(flows, values) if least < flow["bytes"] <= most]
+            old, new = pick(theirs, published), pick(mine["flows"], ours)
+            for share, name, _ in SHARES:
+                yield Figure(f"{label}, {name}", percentile(old, share), percentile(new, share), None)
+        yield Figure("PAUSE frames", 0, mine["pauses"], None)
+    return measure
+
+
+def hpcc_rows(cc, names):
+    rows = {
+        "single": (0.1, completions("single", cc)),
+        "two1": (3, completions("two1", cc, by_chance=True)),
+        "incast16": (3, completions("incast16", cc, by_chance=True)),
+        "incast127": (40, completions("incast127", cc, pauses=2203 if cc == "dcqcn" else None, by_chance=True)),
+        "perm320": (10, distribution("perm320", cc)),
+        "perm320_4k": (5, distribution("perm320", cc, "transport.mtu=4096", golden=f"perm320_{cc}_4k")),
+        "FbHdp30": (20, distribution("FbHdp30", cc, by_size=True)),
+        "WebSearch30": (20, distribution("WebSearch30", cc)),
+    }
+    return [Row(f"{cc}/{name}", *rows[name]) for name in names]
+
+
+ROWS = (
+    hpcc_rows("dcqcn", ("single", "two1", "incast16", "incast127", "perm320", "perm320_4k", "FbHdp30", "WebSearch30"))
+    + hpcc_rows("dcqcn_paper", ("single", "two1", "incast16"))
+    + hpcc_rows("dcqcn_vwin", ("single", "two1", "incast16", "FbHdp30"))
+)
+
+
+# ---- The table ----------------------------------------------------------------------------------------------------------
+
+def off_by(figure):
+    if figure.published == 0:
+        return 0.0 if figure.ours == 0 else float("inf")
+    return figure.ours / figure.published - 1
+
+
+def verdict(figure):
+    if figure.tolerance is None:
+        return ""
+    if abs(off_by(figure)) <= figure.tolerance + 1e-12:
+        return "ok"
+    return "by chance" if figure.spread and figure.spread[0] <= figure.published <= figure.spread[1] else "MISS"
+
+
+def number(value):
+    return f"{value:.4g}" if value < 1 else f"{value:.3f}" if value < 1000 else f"{value:,.1f}"
+
+
+def show(row, figures):
+    for figure in figures:
+        off = off_by(figure)
+        allowed = [f"{figure.tolerance:.0%}"] if figure.tolerance is not None else []
+        allowed += [f"{number(figure.spread[0])} to {number(figure.spread[1])}"] if figure.spread else []
+        print(f"| {row.name} | {figure.what} | {number(figure.published)} {figure.unit} | {number(figure.ours)} {figure.unit} | "
+              f"{off:+.2%} | {', '.join(allowed)} | {verdict(figure)} |", flush=True)
+
+
+def find_data(given):
+    if given:
+        return pathlib.Path(given)
+    for above in ROOT.parents:
+        data = above / "shared/reference/fabric-data/hpcc-ns3"
+        if data.is_dir():
+            return data
+    return HERE / "hpcc-ns3"
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
+    parser.add_argument("--build", type=pathlib.Path, default=ROOT / "build")
+    parser.add_argument("--data", help="flows/ and fct/ of the published runs")
+    parser.add_argument("--only", action="append", metavar="ROW", help="names, or patterns as dcqcn/*")
+    parser.add_argument("--not-above", type=float, metavar="SECONDS", help="leave out what takes longer")
+    parser.add_argument("--seeds", type=int, default=20, help="runs of what goes by chance")
+    parser.add_argument("--list", action="store_true")
+    options = parser.parse_args()
+    rows = [row for row in ROWS if (not options.only or any(fnmatch.fnmatch(row.name, only) for only in options.only)) and
+            (options.not_above is None or row.seconds <= options.not_above)]
+    if options.list:
+        for row in rows:
+            print(f"{row.name:24} about {row.seconds} s{f'  known: {row.known}' if row.known else ''}")
+        return 0
+    place = Place(options.build.resolve(), find_data(options.data), options.seeds)
+    missed, left_out = [], 0
+    print("| run | figure | published | ours | deviation | allowed | verdict |\n|---|---|---|---|---|---|---|")
+    for row in rows:
+        try:
+            figures = list(row.measure(place))
+        except Absent as absent:
+            print(f"| {row.name} | {absent} | | | | | |")
+            left_out += 1
+            continue
+        except (Failure, OSError, subprocess.TimeoutExpired) as failure:
+            print(f"| {row.name} | {failure} | | | | | MISS |")
+            missed.append(row.name)
+            continue
+        show(row, figures)
+        misses = any(verdict(figure) == "MISS" for figure in figures)
+        if misses != bool(row.known):
+            missed.append(row.name + (" (was known to miss)" if row.known else ""))
+    print(f"{len(rows) - len(missed) - left_out} as expected, {left_out} left out, {len(missed)} not"
+          + (": " + ", ".join(missed) if missed else ""))
+    return 1 if missed or not rows else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
