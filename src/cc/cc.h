@@ -48,6 +48,7 @@ enum {
 	VB_CC_BY_MARKS = 2, /* and CNPs */
 	VB_CC_BY_DELAY = 4,
 	VB_CC_BY_TELEMETRY = 8,
+	VB_CC_BY_SHARES = 16, /* how many were marked, which acknowledgements can say and CNPs cannot */
 };
 
 struct vb_cc_algorithm {

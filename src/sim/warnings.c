@@ -222,6 +222,9 @@ static void look_at_transport(struct looking *looking)
 			cc->name);
 	if (scenario->endpoint == FABRIC_ENGINE && cc->goes_by == VB_CC_BY_TELEMETRY)
 		look_for_switches(looking);
+	if (are_made && scenario->endpoint == FABRIC_ENGINE && cc->goes_by & VB_CC_BY_SHARES && !looking->config->acks_tell_marks)
+		warn(looking, "transport.cc %s goes by how many packets were marked, and CNPs do not say that: it cuts as if all were. Set "
+			"transport.marks to acks", cc->name);
 	if (scenario->first_window && scenario->largest_window && scenario->first_window > scenario->largest_window)
 		warn(looking, "transport.first-window is above largest-window: flows begin with the largest");
 }

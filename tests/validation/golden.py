@@ -19,6 +19,7 @@ import pathlib
 import statistics
 import subprocess
 import sys
+import tempfile
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent.parent
 HERE = pathlib.Path(__file__).resolve().parent
@@ -120,6 +121,25 @@ def completions(flows, cc, *settings, pauses=None, tolerance=0.01, by_chance=Fal
     return measure
 
 
+def by_phase(flows, cc, later):
+    """Of flows that begin at one moment, whose packets come at one moment again and again: which goes first decides more than it
+    should. Ours with the last of the list later by so many ns each: the median of these."""
+    def measure(place):
+        golden = golden_flows(place, f"{flows}_{cc}")
+        fcts = []
+        for nanoseconds in later:
+            with tempfile.NamedTemporaryFile("w", suffix=".csv") as file:
+                lines = (place.data / "flows" / f"{flows}.csv").read_text().split()
+                file.write("\n".join(lines[:-1] + [lines[-1].rsplit(",", 1)[0] + f",{nanoseconds}"]) + "\n")
+                file.flush()
+                ours = place.simulate(ROOT / "examples/hpcc-fattree320.yaml", flows=file.name, cc=cc)["flows"]
+            fcts.append([flow["fct_ps"] / 1000000 for flow in ours])
+        for what, of, tolerance in (("last completion", max, 0.01), ("first", min, None)):
+            each = [of(run) for run in fcts]
+            yield Figure(what, of(flow["fct_ns"] for flow in golden) / 1000, statistics.median(each), tolerance, "us", spread_of(each))
+    return measure
+
+
 def slowdowns(golden, ours):
     """Of both, by the published ideal."""
     ideal = {}
@@ -167,6 +187,9 @@ ROWS = (
     hpcc_rows("dcqcn", ("single", "two1", "incast16", "incast127", "perm320", "perm320_4k", "FbHdp30", "WebSearch30"))
     + hpcc_rows("dcqcn_paper", ("single", "two1", "incast16"))
     + hpcc_rows("dcqcn_vwin", ("single", "two1", "incast16", "FbHdp30"))
+    + [Row(f"{cc}/{flows}", seconds, completions(flows, cc, by_chance=flows == "incast16")) for cc in ("dctcp", "timely")
+       for flows, seconds in (("single", 0.1), ("two1", 0.2), ("incast16", 2))]
+    + [Row("timely/two1, a little apart", 1, by_phase("two1", "timely", (1, 5, 10, 42, 85, 200, 500)))]
 )
 
 

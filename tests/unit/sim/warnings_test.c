@@ -64,6 +64,7 @@ static void warnings__say_what_comes_of_it(void **state)
 		{ "classes: {all: {mark-max: 0}}", "endpoint: tcp, tcp: dctcp", "transport.tcp dctcp goes by marks, and no switch makes any" },
 		{ "classes: {0: {mark-min: 10kB, mark-max: 20kB}}", "endpoint: tcp, tcp: newreno", "and nobody listens (newreno): marks" },
 		{ "", "endpoint: tcp, cc: window", "transport.cc window is of engines, and endpoints have TCP" },
+		{ "classes: {0: {mark-min: 20kB, mark-max: 20kB}}", "cc: dctcp", "goes by how many packets were marked, and CNPs do not say that" },
 		{ "", "first-window: 2MB, largest-window: 1MB", "first-window is above largest-window: flows begin with the largest" },
 	};
 	for (size_t i = 0; i < COUNT_OF(wrong); i++) {
@@ -102,6 +103,7 @@ static void warnings__are_not_of_what_holds(void **state)
 		{ "classes: {0: {limit: 40kB}}", "cc: none" }, /* a profile's marks, to which nobody listens */
 		{ "classes: {all: {mark-min: 20kB, mark-max: 200kB}, 3: {mark-min: 5MB, mark-max: 8MB}}", "cc: window" }, /* nobody sends in it */
 		{ "classes: {0: {mark-min: 10kB, mark-max: 20kB}}", "endpoint: tcp, tcp: dctcp" },
+		{ "classes: {0: {mark-min: 20kB, mark-max: 20kB}}", "cc: dctcp, marks: acks" },
 		{ "", "first-window: 1MB, largest-window: 2MB" },
 	};
 	for (size_t i = 0; i < COUNT_OF(right); i++) {
