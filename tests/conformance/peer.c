@@ -2,7 +2,8 @@
  * in one process, sleep while others write into it. Only the public verbs ABI; one thread; a TCP connection a client.
  *
  *   peer server [-c CLIENTS] [-z]             serve CLIENTS connections, verify, end; -z: asleep in pause() until USR1
- *   peer client HOST -o OP [-s] [-n] [-q]     OP is write, read, send, atomic or idle; -t: for so many seconds, not -n
+ *   peer client HOST -o OP [-s] [-n] [-q]     OP is write, read, send, atomic or idle; -t: for so many seconds, not -n;
+ *                                             -e: asleep until completions come
  *   both: -d DEVICE -g GID-INDEX -p PORT
  *
  * Holds: message i of a QP has a content that follows from (seed, i); it lies in slot i % DEPTH of the QP's part of the
@@ -30,7 +31,7 @@ static const char *const op_name[] = { "write", "read", "send", "atomic", "idle"
 struct options {
 	const char *device, *host, *port;
 	int gid_index, clients;
-	bool is_server, sleeps;
+	bool is_server, sleeps, waits;
 	uint32_t op, size, count, qps, timeout;
 	double seconds;
 };
@@ -346,19 +347,43 @@ static void check_completion(const struct ibv_wc *wc)
 		die("completion with error: %s, vendor_err %u", ibv_wc_status_str(wc->status), wc->vendor_err);
 }
 
-/* Keeps DEPTH messages of every QP under way until count of each, or the time, is up; returns the longest wait for a
- * completion in seconds. */
-static double pump(struct link *link, const struct nic *nic, double seconds)
+struct pumped {
+	double longest; /* wait for a completion, in seconds */
+	uint64_t later; /* completions in the second half of the time */
+};
+
+static int poll_or_wait(const struct nic *nic, struct ibv_wc *wc, int count, bool waits)
+{
+	struct ibv_cq *cq;
+	void *context;
+	int n = ibv_poll_cq(nic->cq, count, wc);
+
+	if (n || !waits)
+		return n;
+	if (ibv_req_notify_cq(nic->cq, 0))
+		die("ibv_req_notify_cq");
+	n = ibv_poll_cq(nic->cq, count, wc);
+	if (n)
+		return n;
+	if (ibv_get_cq_event(nic->channel, &cq, &context))
+		die("ibv_get_cq_event");
+	ibv_ack_cq_events(cq, 1);
+	return 0;
+}
+
+/* Keeps DEPTH messages of every QP under way until count of each, or the time, is up. */
+static struct pumped pump(struct link *link, const struct nic *nic, const struct options *options)
 {
 	uint64_t in_flight = 0;
-	double last = now(), end = last + seconds, longest = 0;
+	double last = now(), end = last + options->seconds, half = last + options->seconds / 2;
+	struct pumped pumped = { 0, 0 };
 	struct ibv_wc wc[32];
 
 	for (uint32_t i = 0; i < link->plan.qps; i++)
 		for (; link->posted[i] < DEPTH && link->posted[i] < link->plan.count; in_flight++)
 			post(link, i, link->posted[i]++);
 	while (in_flight) {
-		int n = ibv_poll_cq(nic->cq, 32, wc);
+		int n = poll_or_wait(nic, wc, 32, options->waits);
 
 		if (n < 0)
 			die("ibv_poll_cq");
@@ -377,11 +402,12 @@ static double pump(struct link *link, const struct nic *nic, double seconds)
 		if (n) {
 			double at = now();
 
-			longest = at - last > longest ? at - last : longest;
+			pumped.longest = at - last > pumped.longest ? at - last : pumped.longest;
+			pumped.later += at >= half && at < end ? (uint64_t)n : 0;
 			last = at;
 		}
 	}
-	return longest;
+	return pumped;
 }
 
 static void run_client(const struct options *options)
@@ -403,9 +429,11 @@ static void run_client(const struct options *options)
 	fflush(stdout);
 	if (options->op == IDLE)
 		pause();
-	double began = now(), longest = pump(&link, &nic, options->seconds), seconds = now() - began;
-	printf("done %s size=%u count=%u qps=%u seconds=%.6f longest_ms=%.3f\n", op_name[options->op], link.plan.size,
-		link.posted[0], link.plan.qps, seconds, longest * 1e3);
+	double began = now();
+	struct pumped pumped = pump(&link, &nic, options);
+	double seconds = now() - began;
+	printf("done %s size=%u count=%u qps=%u seconds=%.6f longest_ms=%.3f later=%llu\n", op_name[options->op], link.plan.size,
+		link.posted[0], link.plan.qps, seconds, pumped.longest * 1e3, (unsigned long long)pumped.later);
 	fflush(stdout);
 	put(link.fd, link.posted, link.plan.qps * sizeof(*link.posted));
 	get(link.fd, &verdict, 1);
@@ -561,7 +589,7 @@ int main(int count, char **arguments)
 		.seconds = 1e9 };
 	int option;
 
-	while ((option = getopt(count, arguments, "d:g:p:c:zo:s:n:q:u:t:")) != -1)
+	while ((option = getopt(count, arguments, "d:g:p:c:zo:s:n:q:u:t:e")) != -1)
 		switch (option) {
 		case 'd': options.device = optarg; break;
 		case 'g': options.gid_index = atoi(optarg); break;
@@ -574,6 +602,7 @@ int main(int count, char **arguments)
 		case 'q': options.qps = (uint32_t)atoi(optarg); break;
 		case 't': options.seconds = atof(optarg), options.count = UINT32_MAX; break;
 		case 'u': options.timeout = (uint32_t)atoi(optarg); break;
+		case 'e': options.waits = true; break;
 		default: return 2;
 		}
 	if (options.op == ATOMIC)
@@ -586,7 +615,7 @@ int main(int count, char **arguments)
 		run_client(&options);
 	} else {
 		fprintf(stderr, "usage: peer [-d DEVICE] [-g GID] [-p PORT] [-c CLIENTS] [-z] server\n"
-				"       peer [-d DEVICE] [-g GID] [-p PORT] [-o OP] [-s SIZE] [-n COUNT] [-q QPS] [-t SECONDS] [-u TIMEOUT] client HOST\n");
+				"       peer [-d DEVICE] [-g GID] [-p PORT] [-o OP] [-s SIZE] [-n COUNT] [-q QPS] [-t SECONDS] [-u TIMEOUT] [-e] client HOST\n");
 		return 2;
 	}
 	return 0;

@@ -1,0 +1,49 @@
+"""Live tests: congestion control of real QPs at a bottleneck that all of them share (VERBENA_FAULTS of the receiver)."""
+
+import contextlib
+import re
+
+import peers
+import programs
+from live import live_test
+from process import Failure, finish
+
+SECONDS = 6  # a run; its second half counts
+SIZE = 16384
+RATE = 200_000_000
+QUEUE, KMIN, KMAX = 1_000_000, 50_000, 400_000
+BOTTLENECK = f"rate=200Mb/s,queue={QUEUE},kmin={KMIN},kmax={KMAX},pmax=10%"
+DCQCN = "dcqcn,line-rate=200Mb/s,rai=1Mb/s,min-rate=1Mb/s,increase-time=2ms,alpha-time=2ms,decrease-time=2ms,g=0.0625"
+
+
+def share(context, flows, algorithm):
+    """(Jain's index, share of the rate) of flows to one process in their second half, and what its bottleneck counted."""
+    path = context.world.open("veth1500")
+    port = programs.next_port()
+    with contextlib.ExitStack() as stack:
+        server = stack.enter_context(peers.start_server(context, path.server, port, "-c", flows,
+                                                        settings={"VERBENA_FAULTS": BOTTLENECK}))
+        clients = [stack.enter_context(peers.start_client(context, path, port, "write", "-s", SIZE, "-t", SECONDS, "-e",
+                                                          settings={"VERBENA_CC": algorithm})) for _ in range(flows)]
+        finish([server] + clients, SECONDS + 30)
+    moved = [int(re.search(r"later=(\d+)", client.stdout)[1]) for client in clients]
+    jain = sum(moved) ** 2 / (len(moved) * sum(each * each for each in moved))
+    return jain, sum(moved) * SIZE * 8 / (SECONDS / 2) / RATE, server.stats()
+
+
+def judge(context, flows, algorithm):
+    """What is said of such a run, and whether it shared fairly, used the rate, and kept the queue near its thresholds. Who begins
+    at the line's rate may overflow it once, before the first CNP: that is some hundredths of a long run."""
+    jain, used, counted = share(context, flows, algorithm)
+    mean, drops = counted.get("port_bottleneck_mean_bytes", 0), counted.get("port_bottleneck_drops", 0)
+    lost = drops / counted["port_rx_segments"]
+    said = f"{flows} flows, {algorithm}: Jain {jain:.3f}, {used:.0%} of the rate, queue {mean} on average, {lost:.1%} dropped"
+    return said, jain > 0.95 and used > 0.6 and KMIN / 4 < mean < KMAX and lost < 0.05
+
+
+@live_test("two, then eight flows share a bottleneck by DCQCN: fair, its queue near the thresholds; without any they do not")
+def bottleneck(context):
+    for flows, algorithm, is_well in ((2, DCQCN, True), (8, DCQCN, True), (8, "none", False)):
+        said, seems_well = judge(context, flows, algorithm)
+        if seems_well != is_well:
+            raise Failure(said)
