@@ -571,9 +571,6 @@ struct vb_batch {
  * QP they may change before, for an answer to an earlier copy makes them the program's again, and so may those of a QP
  * that was reset, has failed or is gone. [lane] */
 unsigned vb_lane_transmit(struct vb_lane *lane, struct vb_batch *batch, unsigned budget, vb_time now);
-/* The same of acks, NAKs and CNPs alone, for a holder who queues them apart: asked after each packet that came, each that
- * asks for an ack gets one. Where replies_first. [lane] */
-unsigned vb_lane_transmit_replies(struct vb_lane *lane, struct vb_batch *batch, unsigned budget, vb_time now);
 /* From now on QPs whose address has one of these traffic classes (bit c: class selector c, the top bits of a DSCP) send
  * no requests and responses, and if `replies`, none of acks, NAKs and CNPs leaves, whosever they are: a wire on which
  * classes are paused each for itself (IEEE 802.1Qbb). Who was held goes on where he was when he no longer is. O(1) in QPs.

@@ -330,22 +330,6 @@ static void flush_first(struct vb_lane *lane, struct vb_batch *batch, unsigned b
 	}
 }
 
-static unsigned begin_batch(struct vb_lane *lane, struct vb_batch *batch, unsigned budget, vb_time now)
-{
-	batch->count = batch->iov_count = 0;
-	lane->now = now;
-	return budget < VB_BATCH_PACKETS ? budget : VB_BATCH_PACKETS;
-}
-
-unsigned vb_lane_transmit_replies(struct vb_lane *lane, struct vb_batch *batch, unsigned budget, vb_time now)
-{
-	budget = begin_batch(lane, batch, budget, now);
-	flush_first(lane, batch, budget, now);
-	vb_handed_out_add(lane, batch);
-	vb_lane_reap(lane);
-	return batch->count;
-}
-
 /* ---- Held ------------------------------------------------------------------------------------------------------ */
 
 static bool hold(struct vb_lane *lane, struct vb_qp *qp)
@@ -369,7 +353,10 @@ void vb_lane_hold(struct vb_lane *lane, uint8_t classes, bool replies)
 
 unsigned vb_lane_transmit(struct vb_lane *lane, struct vb_batch *batch, unsigned budget, vb_time now)
 {
-	budget = begin_batch(lane, batch, budget, now);
+	if (budget > VB_BATCH_PACKETS)
+		budget = VB_BATCH_PACKETS;
+	batch->count = batch->iov_count = 0;
+	lane->now = now;
 	vb_lane_answer_doorbells(lane);
 	if (lane->congestion_timers.count > 0)
 		vb_congestion_advance(lane, now);
