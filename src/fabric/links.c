@@ -98,7 +98,7 @@ static uint32_t take_from_link(struct part *part, uint32_t number)
 	return index;
 }
 
-static void post(struct part *part, uint32_t number, uint32_t index, vb_time at)
+static void post(struct part *part, uint32_t number, uint32_t index, vb_time at, vb_time soonest)
 {
 	struct letter_box *box = &part->out[part->fabric->links[number].to_part];
 	if (!grow_by_one(&box->letters, &box->room, box->count, sizeof(*box->letters)) ||
@@ -109,14 +109,14 @@ static void post(struct part *part, uint32_t number, uint32_t index, vb_time at)
 	if (part->records)
 		box->records[box->count] = part->records[index];
 	box->letters[box->count++] =
-		(struct letter){ at, number, part->packets[index], packet_headers(part, index) };
+		(struct letter){ at, soonest, number, part->packets[index], packet_headers(part, index) };
 	packet_put(part, index);
 }
 
 static void set_out(struct part *part, uint32_t number, uint32_t index, vb_time there, vb_time later)
 {
 	if (part->fabric->links[number].to_part != part->index)
-		post(part, number, index, there + later);
+		post(part, number, index, there + later, there);
 	else
 		put_on_link(part, number, index, there + later, there);
 }
@@ -188,7 +188,7 @@ void link_take_letters(struct part *part)
 				return;
 			if (part->records)
 				part->records[index] = box->records[i];
-			put_on_link(part, letter->link, index, letter->at, 0);
+			put_on_link(part, letter->link, index, letter->at, letter->soonest);
 		}
 		box->count = 0;
 	}

@@ -85,7 +85,7 @@ _Static_assert(sizeof(struct link) == 64, "a cache line");
 struct record;
 
 struct letter {
-	vb_time at;
+	vb_time at, soonest; /* no later one of its link is there before `soonest` */
 	uint32_t link;
 	struct packet packet;
 	struct vb_packet headers;

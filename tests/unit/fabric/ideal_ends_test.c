@@ -148,6 +148,49 @@ static void ideal__sends_again_after_the_timeout(void **state)
 	assert_int_not_equal(hash_with(config, 2), one);
 }
 
+/* Some 48,000 packets under way from one part to the other, of which each is passed by a few. A walk along all of them for
+ * each would take a hundred times as long. */
+static void packets__overtake_a_few_of_many_between_parts(void **state)
+{
+	const double one_s = 0.05; /* what is small is measured badly */
+	char why[100];
+	network = (struct network){ 0 };
+	network_add_profile(&network, &ideal);
+	network_add_nic(&network, &(struct nic_profile){ .name = "ideal" });
+	for (uint32_t i = 0; i < 2; i++) {
+		network_add_endpoint(&network, i, 0);
+		network_add_switch(&network, 0, 0, NETWORK_NONE);
+	}
+	for (uint32_t i = 0; i < 2; i++)
+		network_connect(&network, i, network_switch_node(i), 400 * GBPS, 100 * VB_US);
+	network_connect(&network, network_switch_node(0), network_switch_node(1), 400 * GBPS, VB_MS);
+	assert_int_equal(network_finish(&network, why, sizeof(why)), 0);
+	network_set_fault(&network, 4, &(struct network_fault){ .jitter = 200 * VB_NS });
+	add_flow(&flows, 0, 1, 60000000, 0);
+	struct fabric_config config = config_ideal();
+	config.ack_timeout = 100 * VB_MS;
+	uint64_t one = hash_with(config, 1);
+	const double least = result.cpu_s > one_s ? result.cpu_s : one_s;
+	assert_int_equal(hash_with(config, 2), one);
+	assert_true(result.cpu_s < least * 8);
+}
+
+/* Far beyond a window, on all links between switches. */
+static void threads__change_nothing_where_delays_are_long(void **state)
+{
+	make_tree_320(&network, &ideal);
+	for (uint32_t link = 640; link < 960; link++)
+		network_set_fault(&network, link, &(struct network_fault){ .jitter = 20 * VB_US, .late_ppm = 1000,
+			.late_by = 200 * VB_US, .duplicate_ppm = 1000 });
+	for (uint32_t i = 0; i < 320; i++)
+		add_flow(&flows, i, (i + 160) % 320, 40000 + i, 0);
+	struct fabric_config config = config_ideal();
+	config.ack_timeout = VB_MS;
+	uint64_t one = hash_with(config, 1);
+	assert_int_equal(hash_with(config, 2), one);
+	assert_int_equal(hash_with(config, 4), one);
+}
+
 static void ideal__gives_up_when_nothing_is_heard(void **state)
 {
 	make_star(&network, 2, 100 * GBPS, VB_US, &ideal);
@@ -201,6 +244,8 @@ int main(void)
 		cmocka_unit_test_teardown(ideal__gives_its_flows_turns, teardown),
 		cmocka_unit_test_teardown(ideal__ignores_order, teardown),
 		cmocka_unit_test_teardown(ideal__sends_again_after_the_timeout, teardown),
+		cmocka_unit_test_teardown(packets__overtake_a_few_of_many_between_parts, teardown),
+		cmocka_unit_test_teardown(threads__change_nothing_where_delays_are_long, teardown),
 		cmocka_unit_test_teardown(ideal__gives_up_when_nothing_is_heard, teardown),
 		cmocka_unit_test_teardown(what_it_has_not__is_refused, teardown),
 	};
