@@ -15,6 +15,7 @@
 
 #define RATE_MIN 10000 /* bits a second */
 #define RATE_MAX 1000000000000
+#define NOT_GIVEN UINT32_MAX /* pmax: 0% is a chance, too */
 
 struct vb_faults {
 	uint32_t drop_ppm, duplicate_ppm, reorder_ppm, corrupt_ppm;
@@ -169,8 +170,10 @@ static int parse_items(struct vb_faults *faults, const char *text, char *why, un
 static const char *complain_of_bottleneck(const struct vb_bottleneck *neck)
 {
 	if (!neck->rate)
-		return neck->queue || neck->kmin || neck->kmax || neck->pmax_ppm ? "queue, kmin, kmax and pmax need a rate" : NULL;
-	if ((neck->kmin || neck->pmax_ppm) && !neck->kmax)
+		return neck->queue || neck->kmin || neck->kmax || neck->pmax_ppm != NOT_GIVEN
+			       ? "queue, kmin, kmax and pmax need a rate"
+			       : NULL;
+	if ((neck->kmin || neck->pmax_ppm != NOT_GIVEN) && !neck->kmax)
 		return "kmin and pmax need a kmax";
 	if (neck->kmin > neck->kmax)
 		return "kmin is above kmax";
@@ -184,9 +187,9 @@ static int complete_bottleneck(struct vb_bottleneck *neck, char *why, unsigned w
 {
 	if (neck->rate && !neck->queue)
 		neck->queue = VB_BOTTLENECK_QUEUE;
-	if (neck->kmax && !neck->pmax_ppm)
-		neck->pmax_ppm = 1000000;
 	const char *complaint = complain_of_bottleneck(neck);
+	if (neck->pmax_ppm == NOT_GIVEN)
+		neck->pmax_ppm = 1000000;
 	if (!complaint)
 		return 0;
 	snprintf(why, why_size, "%s; allowed: %s", complaint, allowed);
@@ -201,6 +204,7 @@ int vb_faults_parse(const char *text, struct vb_faults **faults, char *why, unsi
 		return -ENOMEM;
 	}
 	made->seed = 1;
+	made->neck.pmax_ppm = NOT_GIVEN;
 	int error = parse_items(made, text, why, why_size);
 	if (!error)
 		error = complete_bottleneck(&made->neck, why, why_size);

@@ -68,6 +68,7 @@ static void faults__bad_texts_are_refused_with_what_is_allowed(void **state)
 		{ "queue=500kB", "need a rate" },
 		{ "kmin=1,rate=1G", "need a kmax" },
 		{ "rate=1G,pmax=1%", "need a kmax" },
+		{ "rate=1G,pmax=0%", "need a kmax" },
 		{ "rate=1G,kmin=2kB,kmax=1kB", "kmin is above kmax" },
 		{ "rate=1G,queue=1kB,kmax=2kB", "kmax is above queue" },
 		{ "rate=1G,queue=1GB", "needs bytes up to 32MiB" },
@@ -279,6 +280,19 @@ static void faults__delay_holds_every_packet_as_long_and_in_order(void **state)
 	vb_faults_free(faults);
 }
 
+static void faults__bottleneck_marks_by_no_chance_where_that_is_0(void **state)
+{
+	static const struct {
+		const char *text;
+		uint32_t ppm;
+	} cases[] = { { "rate=1G,kmax=5kB,pmax=0%", 0 }, { "rate=1G,kmax=5kB,pmax=1%", 10000 }, { "rate=1G,kmax=5kB", 1000000 } };
+	for (size_t i = 0; i < COUNT_OF(cases); i++) {
+		struct vb_faults *faults = parse(cases[i].text);
+		assert_int_equal(vb_faults_bottleneck(faults)->pmax_ppm, cases[i].ppm);
+		vb_faults_free(faults);
+	}
+}
+
 /* A packet of 1,222 bytes over UDP and IPv4 takes 10 us at 1 Gb/s. */
 static void faults__bottleneck_lets_one_go_after_the_other_and_marks(void **state)
 {
@@ -389,6 +403,7 @@ int main(void)
 		cmocka_unit_test(faults__dup_doubles_its_share),
 		cmocka_unit_test(faults__corrupt_flips_one_bit_of_its_share),
 		cmocka_unit_test(faults__corrupt_is_loss_for_who_has_no_icrc_to_find_it),
+		cmocka_unit_test(faults__bottleneck_marks_by_no_chance_where_that_is_0),
 		cmocka_unit_test(faults__bottleneck_lets_one_go_after_the_other_and_marks),
 		cmocka_unit_test(faults__reorder_lets_a_few_past_and_loses_none),
 		cmocka_unit_test(faults__reordered_packet_goes_on_though_nobody_passes),
