@@ -21,6 +21,8 @@ import subprocess
 import sys
 import tempfile
 
+import fixed_point as fixed_point_law
+
 ROOT = pathlib.Path(__file__).resolve().parent.parent.parent
 HERE = pathlib.Path(__file__).resolve().parent
 PATIENCE = 3600
@@ -194,6 +196,20 @@ def short_flows(*order):
 HPCC_BUFFER = "network.switch.buffer=34814kB"
 
 
+def fixed_point(flows):
+    """Once all has settled: what a run has beyond one that is half as long. Flows that are equal end together."""
+    def measure(place):
+        def run(total):
+            return place.simulate(HERE / "dcqcn_star.yaml", f"workload.0.senders={flows}",
+                                  f"workload.0.bytes={total // flows // 1000 * 1000}")
+        half, whole = run(400_000_000), run(800_000_000)
+        marked = (whole["marked_packets"] - half["marked_packets"]) / (whole["data_packets"] - half["data_packets"])
+        yield Figure("marked, of the protocol", fixed_point_law.of_protocol(flows), marked, 0.2)
+        yield Figure("marked, of the fluid model", fixed_point_law.FLUID[flows], marked, None)
+        yield Figure("Jain of 1/FCT", 1, jain([1 / flow["fct_ps"] for flow in whole["flows"]]), 0.01)
+    return measure
+
+
 def hpcc_rows(cc, names):
     rows = {
         "single": (0.1, completions("single", cc)),
@@ -217,6 +233,7 @@ ROWS = (
        for flows, seconds in (("single", 0.1), ("two1", 0.2), ("incast16", 2))]
     + [Row("timely/two1, a little apart", 1, by_phase("two1", "timely", (1, 5, 10, 42, 85, 200, 500)))]
     + hpcc_rows("hpcc", ("single", "two1", "incast16", "incast127", "perm320", "FbHdp30", "WebSearch30"))
+    + [Row(f"dcqcn/fixed point of {flows}", 10, fixed_point(flows)) for flows in fixed_point_law.FLUID]
     + [Row("hpcc/short-flows", 30, short_flows("hpcc", "dcqcn_vwin", "dcqcn"))]
 )
 
@@ -238,7 +255,7 @@ def verdict(figure):
 
 
 def number(value):
-    return f"{value:.4g}" if value < 1 else f"{value:.3f}" if value < 1000 else f"{value:,.1f}"
+    return f"{value:.3e}" if 0 < value < 0.1 else f"{value:.4g}" if value < 1 else f"{value:.3f}" if value < 1000 else f"{value:,.1f}"
 
 
 def show(row, figures):
