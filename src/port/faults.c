@@ -16,6 +16,7 @@
 #define RATE_MIN 10000 /* bits a second */
 #define RATE_MAX 1000000000000
 #define NOT_GIVEN UINT32_MAX /* pmax: 0% is a chance, too */
+#define SIZE_NOT_GIVEN UINT64_MAX
 
 struct vb_faults {
 	uint32_t drop_ppm, duplicate_ppm, reorder_ppm, corrupt_ppm;
@@ -170,11 +171,13 @@ static int parse_items(struct vb_faults *faults, const char *text, char *why, un
 static const char *complain_of_bottleneck(const struct vb_bottleneck *neck)
 {
 	if (!neck->rate)
-		return neck->queue || neck->kmin || neck->kmax || neck->pmax_ppm != NOT_GIVEN
+		return neck->queue != SIZE_NOT_GIVEN || neck->kmin || neck->kmax || neck->pmax_ppm != NOT_GIVEN
 			       ? "queue, kmin, kmax and pmax need a rate"
 			       : NULL;
 	if ((neck->kmin || neck->pmax_ppm != NOT_GIVEN) && !neck->kmax)
 		return "kmin and pmax need a kmax";
+	if (neck->queue == 0)
+		return "a queue of nothing lets nothing through";
 	if (neck->kmin > neck->kmax)
 		return "kmin is above kmax";
 	if (neck->kmax > neck->queue)
@@ -185,7 +188,7 @@ static const char *complain_of_bottleneck(const struct vb_bottleneck *neck)
 /* What was not given, and whether it fits together. */
 static int complete_bottleneck(struct vb_bottleneck *neck, char *why, unsigned why_size)
 {
-	if (neck->rate && !neck->queue)
+	if (neck->rate && neck->queue == SIZE_NOT_GIVEN)
 		neck->queue = VB_BOTTLENECK_QUEUE;
 	const char *complaint = complain_of_bottleneck(neck);
 	if (neck->pmax_ppm == NOT_GIVEN)
@@ -205,6 +208,7 @@ int vb_faults_parse(const char *text, struct vb_faults **faults, char *why, unsi
 	}
 	made->seed = 1;
 	made->neck.pmax_ppm = NOT_GIVEN;
+	made->neck.queue = SIZE_NOT_GIVEN;
 	int error = parse_items(made, text, why, why_size);
 	if (!error)
 		error = complete_bottleneck(&made->neck, why, why_size);

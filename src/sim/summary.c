@@ -35,7 +35,8 @@ double link_load(const struct simulation *simulation, uint32_t link)
 	const struct fabric_result *result = &simulation->result;
 	vb_time until = result->end == FABRIC_DONE ? result->last_flow : result->ended_at;
 	double could = (double)network_rate(&simulation->network, link) * (double)until / (double)VB_S;
-	return could > 0 ? (double)result->links[link].bytes * 8 / could : 0;
+	double load = could > 0 ? (double)result->links[link].bytes * 8 / could : 0;
+	return load < 1 ? load : 1; /* a packet is counted as it begins to leave, and a run may be cut short */
 }
 
 static int by_number(const void *a, const void *b)

@@ -198,6 +198,11 @@ class Sim(unittest.TestCase):
         self.assertIn("did you mean workload.*.bytes?", self.sim(scenario, "--set", "workload.byts=1", status=2).stderr)
         self.assertIn("KEY=VALUE", self.sim(scenario, "--set", "nothing", status=2).stderr)
 
+    def test_load__of_a_run_that_is_cut_short_is_no_more_than_all(self):
+        result = self.json(self.root / "examples/incast.yaml", "--set", "run.limit=1us", status=4)
+        loads = [link["load"] for link in result["busiest_links"]]
+        self.assertTrue(0.9 < max(loads) <= 1, loads)
+
     def test_cc__that_is_not_there_says_which_are(self):
         said = self.sim(self.scenario(), "--cc", "bbr", status=2).stderr
         self.assertIn('no congestion control "bbr"; there are none, window', said)

@@ -71,6 +71,7 @@ static void faults__bad_texts_are_refused_with_what_is_allowed(void **state)
 		{ "rate=1G,pmax=0%", "need a kmax" },
 		{ "rate=1G,kmin=2kB,kmax=1kB", "kmin is above kmax" },
 		{ "rate=1G,queue=1kB,kmax=2kB", "kmax is above queue" },
+		{ "rate=1G,queue=0", "lets nothing through" },
 		{ "rate=1G,queue=1GB", "needs bytes up to 32MiB" },
 	};
 	for (size_t i = 0; i < COUNT_OF(bad); i++) {
