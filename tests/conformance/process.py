@@ -152,7 +152,7 @@ class Process:
         found = {}
         for line in self.stderr.splitlines():
             if "verbena" in line or found:
-                for name, value in re.findall(r"\b([a-z]+_[a-z_]+)[ =:]+(\d+)\b", line):
+                for name, value in re.findall(r"\b([a-z_]+)=(\d+)\b", line):
                     found[name] = found.get(name, 0) + int(value)
         return found
 

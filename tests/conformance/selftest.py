@@ -80,9 +80,9 @@ class Processes(unittest.TestCase):
                 process.wait_success(10)
 
     def test_stats_are_summed(self):
-        with self.shell("echo 'verbena: stats tx_bytes=7 rx_bytes 8' >&2") as process:
+        with self.shell("echo 'verbena: engine: tx_bytes=7 timeouts=8' >&2") as process:
             process.wait_success(10)
-        self.assertEqual(process.stats(), {"tx_bytes": 7, "rx_bytes": 8})
+        self.assertEqual(process.stats(), {"tx_bytes": 7, "timeouts": 8})
 
     def test_listening_is_seen(self):
         code = "import socket,time;s=socket.create_server(('127.0.0.1',39999));time.sleep(20)"
