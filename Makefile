@@ -12,7 +12,7 @@ RUNNER := python3 tests/conformance/run.py --build $(BUILD)
 
 .DEFAULT_GOAL := all
 .PHONY: all demo check conformance conformance-full conformance-wheels soak chaos fuzz bench bench-programs bench-fabric
-.PHONY: validate-fabric interop sanitize install deb portability format clean help
+.PHONY: validate-fabric validate-live interop sanitize install deb portability format clean help
 
 all: ## build everything, optimised, into build/
 	$(DEPS) build
@@ -76,6 +76,11 @@ validate-fabric: ## hold the simulator against published runs and laws, minutes 
 	$(DEPS) build
 	@scripts/build $(BUILD)
 	@python3 tests/validation/golden.py --build $(BUILD) $(ARGS)
+
+validate-live: ## hold simulations against the same engine live, between network namespaces, ten minutes (ARGS="--list", "--only 'marks*'")
+	$(DEPS) build check
+	@scripts/build $(BUILD)
+	@python3 tests/validation/live_against_sim.py --build $(BUILD) $(ARGS)
 
 interop: ## run against a Linux kernel's rxe in a virtual machine (RXE_PEER names its script; docs/interop.md)
 	$(DEPS) build check interop

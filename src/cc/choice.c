@@ -177,3 +177,8 @@ int vb_cc_choose_live(const char *text, struct vb_cc_choice *choice, char *why, 
 	*choice = made;
 	return 0;
 }
+
+bool vb_cc_takes_marks_live(const struct vb_cc_algorithm *algorithm)
+{
+	return algorithm != &vb_cc_window && algorithm->goes_by & VB_CC_BY_MARKS;
+}

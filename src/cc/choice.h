@@ -16,5 +16,8 @@ struct vb_cc_choice {
 int vb_cc_choose(const char *text, struct vb_cc_choice *choice, char *why, unsigned why_size);
 /* The same for a network whose switches tell nothing: what needs telemetry is refused. */
 int vb_cc_choose_live(const char *text, struct vb_cc_choice *choice, char *why, unsigned why_size);
+/* Do packets that go by it in a live process say that they may be marked? Not by default: the wire stays what it is where
+ * nothing is set. */
+bool vb_cc_takes_marks_live(const struct vb_cc_algorithm *algorithm);
 
 #endif

@@ -36,6 +36,16 @@ static struct vb_lane_config filled_in(struct vb_lane_config config)
 	return config;
 }
 
+struct vb_lane_config vb_lane_behind_sockets(uint32_t receive_buffer)
+{
+	return (struct vb_lane_config){
+		.receive_buffer = receive_buffer,
+		.patience = 32 * VB_MS,	  /* a peer's process may wait as long for its core, where there are many */
+		.turn_bytes = VB_TRAIN_BYTES,
+		.ack_delay = 20 * VB_US, /* so that a program's answer leaves together with the ack of what it answers */
+	};
+}
+
 int vb_lane_create(const struct vb_lane_config *config, struct vb_lane **created)
 {
 	struct vb_lane *lane = aligned_alloc(64, sizeof(*lane));

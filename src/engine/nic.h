@@ -514,6 +514,11 @@ struct vb_lane_config {
 	bool never_probes;	  /* the ack timeout alone finds lost tails */
 };
 
+/* A lane behind sockets that hold so many bytes, as live processes have it. Who makes it adds a seed, a slot, and what else is
+ * his own. */
+#define VB_TRAIN_BYTES 65507 /* the most an IPv4 datagram carries, segmented later or not */
+struct vb_lane_config vb_lane_behind_sockets(uint32_t receive_buffer);
+
 /* Where a received train came from. */
 struct vb_path {
 	struct vb_gid src, dst;

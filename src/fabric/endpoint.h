@@ -14,7 +14,8 @@ struct endpoint_kind {
 	int (*open_flow)(struct fabric *fabric, uint32_t flow);
 	void (*close)(struct fabric *fabric); /* and flows; of what was opened in part too */
 	void (*post)(struct part *part, uint32_t flow);
-	/* What leaves next, NO_PACKET: nothing, or there is no memory. */
+	/* What leaves next, NO_PACKET: nothing, or there is no memory. While part->at_hand says so there is more that has been
+	 * decided on, and is taken at once. */
 	uint32_t (*pull)(struct part *part, struct endpoint *endpoint, uint32_t number);
 	/* Of these classes nothing leaves until told otherwise, and no reply. */
 	void (*hold)(const struct fabric *fabric, struct endpoint *endpoint, uint8_t classes, bool replies);

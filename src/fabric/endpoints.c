@@ -1,6 +1,7 @@
 /* Endpoints: a wire that asks for the next packet when the last has left, so that what leaves next is decided at the last
  * moment; a timer; flows that begin. What decides is an engine, or what stands for one (endpoint.h).
  * Holds: an endpoint that has something to send, or to do at a time, is in the calendar. */
+#include "fabric/chance.h"
 #include "fabric/endpoint.h"
 #include "fabric/port.h"
 
@@ -8,6 +9,11 @@ struct vb_gid fabric_gid(uint32_t endpoint)
 {
 	uint32_t n = endpoint + 1;
 	return vb_gid_from_ipv4(10, (uint8_t)(n >> 16), (uint8_t)(n >> 8), (uint8_t)n);
+}
+
+static const struct nic_profile *nic_of(const struct fabric *fabric, uint32_t endpoint)
+{
+	return &fabric->network->nics[fabric->network->endpoints[endpoint].nic];
 }
 
 /* ---- Opening ----------------------------------------------------------------------------------------------------- */
@@ -19,6 +25,8 @@ int endpoints_open(struct fabric *fabric)
 	for (uint32_t i = 0; i < fabric->network->endpoint_count; i++) {
 		fabric->endpoints[i].link = fabric->network->endpoints[i].link;
 		fabric->endpoints[i].first_flow = FLOW_NONE;
+		fabric->endpoints[i].sleeps = nic_of(fabric, i)->wake_latency > 0;
+		fabric->endpoints[i].first_waiting = NO_PACKET;
 	}
 	if (fabric->held)
 		return 0;
@@ -101,10 +109,12 @@ static void send_next_by_class(struct part *part, struct endpoint *endpoint, uin
 		if (port_send_next(part, endpoint->link))
 			continue;
 		hold_classes(part->fabric, endpoint);
-		uint32_t index = part->fabric->kind->pull(part, endpoint, number);
-		if (index == NO_PACKET)
-			return;
-		port_queue(part, endpoint->link, index);
+		do {
+			uint32_t index = part->fabric->kind->pull(part, endpoint, number);
+			if (index == NO_PACKET)
+				return;
+			port_queue(part, endpoint->link, index);
+		} while (part->at_hand);
 	}
 	hold_classes(part->fabric, endpoint);
 	if (part->fabric->ports[endpoint->link]->occupied || part->fabric->kind->wants(part, endpoint))
@@ -118,11 +128,11 @@ static void send_next(struct part *part, struct endpoint *endpoint, uint32_t num
 		send_next_by_class(part, endpoint, number);
 		return;
 	}
-	while (link->free_at <= part->now) {
+	while (part->at_hand || link->free_at <= part->now) {
 		uint32_t index = part->fabric->kind->pull(part, endpoint, number);
 		if (index == NO_PACKET)
 			return;
-		link_send(part, endpoint->link, index, part->now);
+		link_send(part, endpoint->link, index, link->free_at > part->now ? link->free_at : part->now);
 	}
 	if (part->fabric->kind->wants(part, endpoint))
 		await_wire(part, endpoint, number);
@@ -163,7 +173,7 @@ static void go_on(struct part *part, struct endpoint *endpoint, uint32_t number)
 
 static vb_time host_latency(const struct fabric *fabric, uint32_t endpoint)
 {
-	return fabric->network->nics[fabric->network->endpoints[endpoint].nic].host_latency;
+	return nic_of(fabric, endpoint)->host_latency;
 }
 
 /* Into the queue of its source, by start, then number. */
@@ -227,9 +237,49 @@ void endpoint_expect(const struct part *part, uint32_t number, uint32_t index)
 	__builtin_prefetch(endpoint);
 }
 
+/* Something has come, or is due. */
+static void rouse(struct part *part, struct endpoint *endpoint, uint32_t number)
+{
+	if (endpoint->is_waking)
+		return;
+	endpoint->is_waking = true;
+	const uint64_t half = (uint64_t)nic_of(part->fabric, number)->wake_latency / 2;
+	const uint64_t drawn = chance_exponential(fabric_chance(part->fabric->config->seed ^ 0x3A4E, number, endpoint->wakes++));
+	const vb_time later = (vb_time)(half + (uint64_t)((unsigned __int128)half * drawn >> 32));
+	events_add(&part->events, part->now + later, event_key(EVENT_WAKE, 0, number));
+}
+
+static void put_aside(struct part *part, struct endpoint *endpoint, uint32_t number, uint32_t index)
+{
+	part->packets[index].next = NO_PACKET;
+	if (endpoint->first_waiting == NO_PACKET)
+		endpoint->first_waiting = index;
+	else
+		part->packets[endpoint->last_waiting].next = index;
+	endpoint->last_waiting = index;
+	rouse(part, endpoint, number);
+}
+
+void endpoint_on_wake(struct part *part, uint32_t number)
+{
+	struct endpoint *endpoint = &part->fabric->endpoints[number];
+	endpoint->is_waking = false;
+	while (endpoint->first_waiting != NO_PACKET) {
+		const uint32_t index = endpoint->first_waiting;
+		endpoint->first_waiting = part->packets[index].next;
+		part->fabric->kind->receive(part, endpoint, number, index);
+	}
+	part->fabric->kind->advance(part, endpoint, number);
+	go_on(part, endpoint, number);
+}
+
 void endpoint_receive(struct part *part, uint32_t number, uint32_t index)
 {
 	struct endpoint *endpoint = &part->fabric->endpoints[number];
+	if (endpoint->sleeps) {
+		put_aside(part, endpoint, number, index);
+		return;
+	}
 	part->fabric->kind->receive(part, endpoint, number, index);
 	go_on(part, endpoint, number);
 }
@@ -254,6 +304,10 @@ void endpoint_on_timer(struct part *part, uint32_t number)
 	if (!endpoint->is_armed || endpoint->armed_for != part->now)
 		return; /* an earlier one has done it */
 	endpoint->is_armed = false;
+	if (endpoint->sleeps) {
+		rouse(part, endpoint, number);
+		return;
+	}
 	part->fabric->kind->advance(part, endpoint, number);
 	go_on(part, endpoint, number);
 }

@@ -2,6 +2,7 @@
  * a flow. */
 #include <assert.h>
 #include <errno.h>
+#include "cc/choice.h"
 #include "engine/counters.h"
 #include "fabric/endpoint.h"
 #include "fabric/telemetry.h"
@@ -20,24 +21,49 @@ static uint32_t endpoint_of(const struct vb_gid *gid)
 
 /* ---- Opening ----------------------------------------------------------------------------------------------------- */
 
+static bool is_behind_sockets(const struct fabric *fabric)
+{
+	return fabric->config->receive_buffer != 0;
+}
+
+static struct vb_lane_config lane_in_nic(const struct fabric *fabric, const struct endpoint *endpoint)
+{
+	const struct fabric_config *config = fabric->config;
+	struct vb_lane_config lane = { .stranger_allowance = VB_UNLIMITED, .cc = config->cc,
+		.rate_overhead = config->data_overhead ? config->data_overhead : ETHERNET_OVERHEAD,
+		.rate_is_strict = true, .rate_in_whole_ns = fabric->network->is_whole_ns,
+		.acks = { .every_bytes = VB_UNLIMITED, .every_packets = config->ack_every ? config->ack_every : 1,
+			.by_count_alone = true },
+		.replies_first = true,
+		.packet_overhead = VB_NONE, .never_probes = config->probe_after == 0, .turn_bytes = 1 };
+	lane.cc.line_rate = network_rate(fabric->network, endpoint->link) / 8;
+	return lane;
+}
+
+/* Whose line's rate is not known there. */
+static struct vb_lane_config lane_behind_sockets(const struct fabric_config *config)
+{
+	struct vb_lane_config lane = vb_lane_behind_sockets(config->receive_buffer);
+	lane.acks.every_packets = config->ack_every;
+	lane.cc = config->cc;
+	return lane;
+}
+
 static int open_end(struct fabric *fabric, uint32_t number)
 {
 	const struct fabric_config *config = fabric->config;
 	struct endpoint *endpoint = &fabric->endpoints[number];
 	struct vb_gid gid = fabric_gid(number);
 	struct vb_nic_config nic = { .seed = fabric_chance(config->seed, number, 1), .seed_high = number, .mtu = config->mtu };
-	struct vb_lane_config lane = { .seed = fabric_chance(config->seed, number, 2), .slot = 1,
-		.stranger_allowance = VB_UNLIMITED, .cc = config->cc, .cnps = config->cnps,
-		.rate_overhead = config->data_overhead ? config->data_overhead : ETHERNET_OVERHEAD,
-		.rate_is_strict = true, .rate_in_whole_ns = fabric->network->is_whole_ns,
-		.acks = { .every_bytes = VB_UNLIMITED, .every_packets = config->ack_every ? config->ack_every : 1,
-			.by_count_alone = true, .tells_marks = config->acks_tell_marks },
-		.replies_first = true,
-		.packet_overhead = VB_NONE, .ack_timeout = config->ack_timeout, .probe_after = config->probe_after,
-		.never_probes = config->probe_after == 0, .turn_bytes = 1 };
+	struct vb_lane_config lane = is_behind_sockets(fabric) ? lane_behind_sockets(config) : lane_in_nic(fabric, endpoint);
+	lane.seed = fabric_chance(config->seed, number, 2);
+	lane.slot = 1;
+	lane.cnps = config->cnps;
+	lane.acks.tells_marks = config->acks_tell_marks;
+	lane.ack_timeout = config->ack_timeout;
+	lane.probe_after = config->probe_after;
 	if (config->acks_tell_marks)
 		lane.cnps.scope = VB_CNP_NEVER;
-	lane.cc.line_rate = network_rate(fabric->network, endpoint->link) / 8;
 	struct vb_cq_config cq = { .capacity = 1, .ignore_overrun = false }; /* it grows with what is open */
 	struct vb_mr_config mr = { .iova = REGION_BASE, .length = REGION_BYTES, .kind = &vb_memory_phantom,
 		.access = VB_ACCESS_LOCAL_WRITE | VB_ACCESS_REMOTE_WRITE | VB_ACCESS_REMOTE_READ };
@@ -83,10 +109,11 @@ static int connect_qp(const struct fabric *fabric, uint32_t own, uint32_t peer, 
 	uint32_t dest_qpn)
 {
 	const struct fabric_config *config = fabric->config;
+	const bool takes_marks = !is_behind_sockets(fabric) || vb_cc_takes_marks_live(config->cc.algorithm);
 	struct vb_qp_attr attr = { .path_mtu = config->mtu, .dest_qpn = dest_qpn, .access = VB_ACCESS_REMOTE_WRITE,
 		.port = 1, .max_rd_atomic = 1, .max_dest_rd_atomic = 1, .min_rnr_timer = 12,
 		.timeout = 14, .retry_cnt = config->retry_count ? config->retry_count : 7, .rnr_retry = 7, .av = { .sgid = fabric_gid(own), .dgid = fabric_gid(peer),
-			.traffic_class = (uint8_t)(traffic_class << DSCP_SHIFT | ECT) } };
+			.traffic_class = (uint8_t)(traffic_class << DSCP_SHIFT | (takes_marks ? ECT : 0)) } };
 	attr.state = VB_QPS_INIT;
 	int rc = vb_qp_modify(qp, &attr, VB_QP_STATE | VB_QP_PKEY_INDEX | VB_QP_PORT | VB_QP_ACCESS_FLAGS, 0);
 	attr.state = VB_QPS_RTR;
@@ -108,6 +135,15 @@ static int create_qp(struct fabric *fabric, uint32_t endpoint, struct flow_state
 	return vb_qp_create(its->engine.lane, &config, qp);
 }
 
+/* As processes learn it from each other's brokers. */
+static void introduce(const struct fabric *fabric, uint32_t endpoint, uint32_t peer)
+{
+	const struct vb_peer_facts facts = { .is_verbena = true, .receive_buffer = fabric->config->receive_buffer };
+	const struct vb_gid gid = fabric_gid(peer);
+	if (is_behind_sockets(fabric))
+		vb_lane_set_peer(fabric->endpoints[endpoint].engine.lane, &gid, &facts);
+}
+
 static int open_flow(struct fabric *fabric, uint32_t number)
 {
 	const struct flow *flow = &fabric->config->flows->flows[number];
@@ -116,6 +152,8 @@ static int open_flow(struct fabric *fabric, uint32_t number)
 	if (parts > VB_MAX_QP_WR)
 		return -EINVAL;
 	state->parts_left = (uint32_t)parts;
+	introduce(fabric, flow->src, flow->dst);
+	introduce(fabric, flow->dst, flow->src);
 	int rc = create_qp(fabric, flow->src, state, (uint32_t)parts, &state->requester);
 	if (rc == 0)
 		rc = create_qp(fabric, flow->dst, state, 1, &state->responder);
@@ -191,17 +229,29 @@ static uint32_t flow_of(const struct part *part, const struct vb_qp *qp)
 	return (uint32_t)((const struct flow_state *)vb_qp_user(qp) - part->fabric->flows);
 }
 
+/* A NIC decides on each packet when the wire is free; a process hands over what it has. */
+static bool fill_batch(struct part *part, struct endpoint *endpoint)
+{
+	const unsigned budget = is_behind_sockets(part->fabric) ? VB_BATCH_PACKETS : 1;
+	if (part->at_hand == 0)
+		part->at_hand = vb_lane_transmit(endpoint->engine.lane, part->batch, budget, part->now);
+	return part->at_hand > 0;
+}
+
 static uint32_t pull(struct part *part, struct endpoint *endpoint, uint32_t number)
 {
-	if (vb_lane_transmit(endpoint->engine.lane, part->batch, 1, part->now) == 0)
+	if (!fill_batch(part, endpoint))
 		return NO_PACKET;
-	const struct vb_outgoing *out = &part->batch->out[0];
+	const unsigned count = part->batch->count;
+	const struct vb_outgoing *out = &part->batch->out[count - part->at_hand--];
 	uint32_t index = endpoint_make_packet(part, &out->packet,
 		(struct packet){ .src = number, .dst = endpoint_of(&out->av->dgid), .flow = out->flow,
-			.traffic_class = out->av->traffic_class >> DSCP_SHIFT, .takes_marks = true });
+			.traffic_class = out->av->traffic_class >> DSCP_SHIFT,
+			.takes_marks = (out->av->traffic_class & CE) != 0 });
 	if (part->told && index != NO_PACKET)
 		telemetry_begin(part, index, flow_of(part, out->qp));
-	vb_lane_transmit_done(endpoint->engine.lane, part->batch->receipts, 1, part->now);
+	if (part->at_hand == 0)
+		vb_lane_transmit_done(endpoint->engine.lane, part->batch->receipts, count, part->now);
 	return index;
 }
 

@@ -25,6 +25,7 @@ enum event_kind {
 	EVENT_RENEWAL, /* pauses are said again: of a switch's incoming link */
 	EVENT_WATCH,   /* the watchdog looks after a port */
 	EVENT_CALL,    /* the endpoints' holder asked for it */
+	EVENT_WAKE,    /* an endpoint's process runs */
 };
 
 /* Among those of one kind at one moment `turn` decides, a hash that is another each time, so that of two who tie for ever

@@ -84,9 +84,14 @@ struct fabric_config {
 	vb_time probe_after;   /* silence until the last packet is sent again, of TCP two round trips at least; 0: never before the
 				  timeout */
 	uint8_t ack_class;     /* traffic class of acknowledgements; that of data is the flow's */
+	/* Engines as live processes have them, behind sockets that hold so many bytes, and know so of each other: then acks are
+	 * asked for, lost tails sought and rates kept as they do (vb_lane_behind_sockets); of 0 by ack_every and probe_after
+	 * theirs holds. 0: as in NICs. */
+	uint32_t receive_buffer;
 	/* The end. */
 	vb_time limit;	       /* of virtual time; 0: none */
 	vb_time stall;	       /* nothing arrived for so long, though a flow that has begun is open: livelock; 0: 1 s */
+	bool tells_queues; /* how long they were on average: fabric_link_counts.queued_area */
 	bool tells_pauses; /* where pauses came from: fabric_result.pauses_told. Costs a walk through a switch's queues each */
 	/* Told about every second of real time; false: end the run. NULL: nobody is. */
 	bool (*on_progress)(void *user, const struct fabric_progress *progress);
@@ -117,6 +122,7 @@ struct fabric_link_counts {
 	uint64_t pauses, resumes; /* frames that left on it */
 	vb_time paused;		 /* that it stood still for, of all classes together */
 	uint64_t most_queued;	 /* bytes before it */
+	double queued_area;	 /* bytes before it, and of what leaves what has not yet left, times picoseconds; if asked for */
 	uint32_t watchdog_fired;
 };
 

@@ -144,9 +144,20 @@ static void set_out_faulty(struct part *part, uint32_t number, uint32_t index, v
 		set_out(part, number, copy, there, drawn.later[1]);
 }
 
+/* Of a packet that has come now and leaves from `at` on. Where it has waited in a port, that is in the port's area. */
+static void measure(struct part *part, uint32_t number, uint32_t index, vb_time at)
+{
+	const struct link *link = &part->fabric->links[number];
+	const uint32_t bytes = part->packets[index].wire_bytes;
+	part->fabric->counts[number].queued_area +=
+		(double)bytes * ((double)(at - part->now) + (double)link_time(part->fabric, link, bytes) / 2);
+}
+
 static void show(struct part *part, uint32_t number, uint32_t index, vb_time at)
 {
 	const struct link *link = &part->fabric->links[number];
+	if (link->is_measured)
+		measure(part, number, index, at);
 	if (link->is_captured)
 		taps_see(part, number, index, at);
 	if (link->is_telling)
@@ -163,7 +174,7 @@ void link_send(struct part *part, uint32_t number, uint32_t index, vb_time at)
 	link->free_at = at + link_time(fabric, link, bytes);
 	link->packets++;
 	link->bytes += bytes;
-	if (link->is_captured | link->is_telling)
+	if (link->is_captured | link->is_telling | link->is_measured)
 		show(part, number, index, at);
 	vb_time there = link->free_at + link->delay;
 	if (link->is_cut_through && bytes > LINK_HEADER_BYTES)

@@ -138,6 +138,15 @@ static void mark(struct part *part, uint32_t number, struct packet *packet, uint
 	part->fabric->counts[number].marks++;
 }
 
+/* Before what is in it changes. */
+static void see(const struct part *part, struct port *port)
+{
+	if (!part->fabric->config->tells_queues)
+		return;
+	port->area += (double)port->bytes * (double)(part->now - port->seen_at);
+	port->seen_at = part->now;
+}
+
 void port_queue(struct part *part, uint32_t number, uint32_t index)
 {
 	struct port *port = part->fabric->ports[number];
@@ -150,6 +159,7 @@ void port_queue(struct part *part, uint32_t number, uint32_t index)
 	else
 		queue->head = index;
 	queue->tail = index;
+	see(part, port);
 	queue->bytes += packet->wire_bytes;
 	port->occupied |= (uint8_t)(1u << class);
 	port->ever_queued++;
@@ -234,6 +244,7 @@ static uint32_t take(struct part *part, struct port *port, uint8_t class)
 	uint32_t index = queue->head;
 	const struct packet *packet = &part->packets[index];
 	queue->head = packet->next;
+	see(part, port);
 	queue->bytes -= packet->wire_bytes;
 	port->bytes -= packet->wire_bytes;
 	if (queue->head == NO_PACKET)
@@ -368,6 +379,7 @@ void port_say(struct fabric *fabric, uint32_t number, vb_time now)
 	const struct port *port = fabric->ports[number];
 	struct fabric_link_counts *counts = &fabric->counts[number];
 	counts->most_queued = port->most_bytes;
+	counts->queued_area += port->area;
 	for (uint8_t class = 0; port->paused >> class; class++)
 		if (port->paused & 1u << class)
 			counts->paused += now - port->queues[class].paused_at;

@@ -34,6 +34,8 @@ struct port {
 	const struct switch_profile *profile; /* its switch's; an endpoint's: of that at the other end */
 	uint64_t ever_queued;		      /* packets */
 	uint64_t bytes, most_bytes;
+	double area;	  /* bytes times picoseconds, until `seen_at`; if asked for */
+	vb_time seen_at;
 	/* Masks of classes. */
 	uint8_t occupied;
 	uint8_t paused;	 /* by who receives */

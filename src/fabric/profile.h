@@ -74,6 +74,9 @@ struct nic_profile {
 	 * waits in the switch, as if it paused that at once. 0: no bound. */
 	uint64_t pcie_bits_per_second;
 	vb_time host_latency; /* from a program's decision until its NIC hears of it, and back */
+	vb_time wake_latency; /* of a process that takes what its NIC has received: it sleeps until something comes or is due, runs so
+				 much later on average, half of it always and the rest by chance (exponential), and takes all
+				 that has come by then */
 };
 
 /* By name; NULL: there is none. The list ends with NULL. */

@@ -83,6 +83,8 @@ static int check(const struct fabric_config *config, char *why, unsigned why_siz
 		(config->cc.algorithm != &vb_cc_none || config->probe_after || config->captured_count))
 		return why_not(why, why_size, "ideal endpoints have no congestion control, no probes, and no packets of RoCE to "
 			"be captured");
+	if (config->endpoint != FABRIC_ENGINE && config->receive_buffer)
+		return why_not(why, why_size, "only engines can be as they are behind sockets (transport.behind)");
 	int rc = buffer_check(config, why, why_size);
 	if (rc == 0)
 		rc = check_flows(config, why, why_size);
@@ -112,6 +114,7 @@ static void open_link(struct fabric *fabric, uint32_t number)
 		.is_unordered = fault && (fault->jitter || (fault->late_ppm && fault->late_by)),
 		.is_cut_through = to && to->is_cut_through,
 		.is_whole_ns = network->is_whole_ns,
+		.is_measured = fabric->config->tells_queues,
 		.to_part = to ? fabric->switches[network_index(given->to)].part
 			      : fabric->endpoints[network_index(given->to)].part };
 }

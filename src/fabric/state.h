@@ -77,6 +77,7 @@ struct link {
 	bool is_cut_through : 1; /* the other end does not wait for a packet's end */
 	bool is_whole_ns : 1;	 /* struct network */
 	bool is_telling : 1;	 /* telemetry.h */
+	bool is_measured : 1;	 /* its queue is */
 	/* The receiver's again. */
 	uint32_t passed; /* is_unordered: nothing that is sent from now on comes before this packet; or NO_PACKET */
 };
@@ -137,6 +138,8 @@ struct endpoint {
 	uint16_t part;
 	bool is_wire_awaited, is_armed, is_flow_awaited;
 	uint8_t stopped; /* the port's classes for which is not asked */
+	bool sleeps, is_waking; /* sleeps: until its process wakes up what has come waits, from first_waiting on, by `next` */
+	uint32_t first_waiting, last_waiting, wakes; /* first_waiting: or NO_PACKET */
 	union {
 		struct engine_end engine;
 		struct ideal_end ideal;
@@ -167,6 +170,7 @@ struct part {
 	uint64_t *dead_ends;	/* by switch: the newest look for a way that found none from there */
 	uint64_t looks;
 	struct vb_batch *batch;
+	uint32_t at_hand; /* packets of it that an endpoint has handed out, and that are not taken yet */
 	bool is_out_of_memory;
 	uint64_t event_count, packet_hops, data_packets, acks, responses, drops, lossless_drops, lost, payload_bytes;
 	uint64_t arrived, resent, timeouts; /* of endpoints without engines; packets that arrived once each */
@@ -279,6 +283,7 @@ void endpoint_wake(struct part *part, uint32_t endpoint); /* something may leave
 void endpoint_on_wire(struct part *part, uint32_t endpoint);
 void endpoint_on_timer(struct part *part, uint32_t endpoint);
 void endpoint_on_flow(struct part *part, uint32_t endpoint);
+void endpoint_on_wake(struct part *part, uint32_t endpoint);
 /* Requests that were executed: what goes on though nothing gets on does not raise it. */
 uint64_t endpoints_executed(const struct fabric *fabric);
 void endpoints_say(const struct fabric *fabric, struct fabric_result *result);

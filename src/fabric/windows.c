@@ -59,6 +59,9 @@ static void happen(struct part *part, const struct event *event)
 	case EVENT_CALL:
 		cargo_call(part, number);
 		break;
+	case EVENT_WAKE:
+		endpoint_on_wake(part, number);
+		break;
 	}
 }
 

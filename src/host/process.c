@@ -15,9 +15,6 @@
 #include "host/interfaces.h"
 #include "port/udp.h"
 
-#define ACK_DELAY (20 * VB_US) /* so that a program's answer leaves together with the ack of what it answers */
-#define PATIENCE  (32 * VB_MS) /* a peer's process may wait as long for its core, where there are many */
-
 #define LEAVE_PATIENCE_NS   50000000L /* for the mutex, at exit */
 #define SUMMARY_PATIENCE_NS 1000000000L
 
@@ -185,27 +182,23 @@ static int make_faults(struct vb_driver *d, const char *text)
 	return *text ? vb_faults_parse(text, &d->faults, why, sizeof(why)) : 0;
 }
 
-/* Not by default: the wire stays what it is where nothing is set. */
-static bool takes_marks(const struct vb_cc_choice *cc)
-{
-	return cc->algorithm != &vb_cc_window && cc->algorithm->goes_by & VB_CC_BY_MARKS;
-}
-
 static int open_port(struct vb_driver *d, const struct vb_settings *settings)
 {
 	struct vb_udp_config config = { .receive_fd = d->slot.fd, .is_carried = d->slot.is_carried, .slot = d->slot.number,
 		.pcap = d->process->pcap, .faults = d->faults, .single_datagrams = settings->trains_off,
-		.takes_marks = takes_marks(&settings->cc) };
+		.takes_marks = vb_cc_takes_marks_live(settings->cc.algorithm) };
 
 	return vb_udp_open(&config, &d->port);
 }
 
 static int create_lane(struct vb_driver *d, const struct vb_settings *settings, bool meets_neighbours)
 {
-	struct vb_lane_config config = { .seed = vb_host_random_seed(), .slot = d->slot.number,
-		.receive_buffer = d->slot.receive_buffer, .patience = PATIENCE, .ack_delay = ACK_DELAY,
-		.turn_bytes = d->port->largest_segment, .meets_neighbours = meets_neighbours,
-		.cc = { .algorithm = settings->cc.algorithm, .parameters = settings->cc.values } };
+	struct vb_lane_config config = vb_lane_behind_sockets(d->slot.receive_buffer);
+
+	config.seed = vb_host_random_seed();
+	config.slot = d->slot.number;
+	config.meets_neighbours = meets_neighbours;
+	config.cc = (struct vb_cc_config){ .algorithm = settings->cc.algorithm, .parameters = settings->cc.values };
 	int rc = vb_lane_create(&config, &d->lane);
 
 	if (rc < 0 || !meets_neighbours)

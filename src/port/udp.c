@@ -157,7 +157,7 @@ int vb_udp_open(const struct vb_udp_config *config, struct vb_port **port)
 		return rc;
 	}
 	udp->port = (struct vb_port){ .ops = &operations, .room = VB_BATCH_PACKETS,
-		.largest_segment = config->single_datagrams ? 0 : TRAIN_BYTES };
+		.largest_segment = config->single_datagrams ? 0 : VB_TRAIN_BYTES };
 	udp->config = *config;
 	vb_udp_receiver_init(&udp->receiver);
 	if (!config->is_carried) /* else the socket is its courier's to prepare */

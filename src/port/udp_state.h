@@ -21,7 +21,6 @@
 
 #define TX_SOCKETS	   32	 /* at once; beyond it the longest unused one changes its slot */
 #define TRAIN_SEGMENTS	   64	 /* UDP_MAX_SEGMENTS of older kernels */
-#define TRAIN_BYTES	   65507 /* the most an IPv4 datagram carries, segmented later or not */
 #define MESSAGE_IOV	   1024	 /* UIO_MAXIOV */
 /* Payloads up to this are copied beside their headers: one piece for the kernel, and no race of the ICRC with a program
  * that writes to memory being sent. */

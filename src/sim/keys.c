@@ -181,6 +181,8 @@ const struct scenario_key scenario_keys[] = {
 	  .help = "what NIC and link carry at most, each way, of all that is on the wire; 0: no bound" },
 	{ "network.nic.host-latency", VALUE_TIME, FIELD(topology.nic.host_latency), ANY_TIME,
 	  .help = "from a program's decision until its NIC hears of it, and back when a flow has ended" },
+	{ "network.nic.wake-latency", VALUE_TIME, FIELD(topology.nic.wake_latency), ANY_TIME,
+	  .help = "of a process that sleeps until something comes or is due: it runs so much later on average, half of it always, the rest exponentially, and takes all that has come by then. No ideal has it" },
 
 	{ "network.faults.*.link", VALUE_TEXT, FAULT(link),
 	  .help = "which, both ways: \"endpoint 3\", \"switch 2 port 5\", \"link 17\"" },
@@ -236,6 +238,11 @@ const struct scenario_key scenario_keys[] = {
 	{ "transport.cnp-scope", VALUE_WORD, FIELD(cnp_scope), .words = "qp|destination|port", .preset = "qp",
 	  .help = "which is a QP, all those of an address, or all" },
 
+	{ "transport.behind", VALUE_WORD, FIELD(behind), .words = "nic|sockets", .preset = "nic",
+	  .help = "engines as in a NIC, or as in a process behind sockets: packets leave in trains, one counts 256 bytes more in a window, silence is probed, late ones are made up for; where they say 0 here, probe, ack-every and largest-window are a process's" },
+	{ "transport.receive-buffer", VALUE_BYTES, FIELD(receive_buffer), BOUNDS(65536, 1u << 31), .preset = "8MiB",
+	  .help = "of those sockets, as kernels count it, of which all QPs of a peer together use half (8MiB: what VERBENA_RCVBUF gives by default)" },
+
 	{ "transport.tcp", VALUE_WORD, FIELD(tcp.control), .words = "newreno|cubic|dctcp", .preset = "cubic",
 	  .help = "of tcp: its congestion control" },
 	{ "transport.rto-min", VALUE_TIME, FIELD(tcp.rto_min), BOUNDS(1e6, 8e13), .preset = "200ms",
@@ -278,6 +285,9 @@ const struct scenario_key scenario_keys[] = {
 	{ "run.limit", VALUE_TIME, FIELD(limit), BOUNDS(0, 4e18), .preset = "0", .help = "of virtual time; 0: none" },
 	{ "run.stall", VALUE_TIME, FIELD(stall), BOUNDS(0, 4e18), .preset = "0",
 	  .help = "nothing arrived for so long though flows are open: the run ends; 0: 1 s, of tcp 240 s" },
+
+	{ "run.mean-queues", VALUE_FLAG, FIELD(tells_queues), .preset = "no",
+	  .help = "tell of the busiest links also how much waited before them on average, what is still to leave of a packet included" },
 
 	{ "capture.links", VALUE_TEXT, FIELD(captured),
 	  .help = "what --pcap records: [\"endpoint 3 up\", \"endpoint 3 down\", \"switch 2 port 5\"]" },

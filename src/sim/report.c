@@ -101,16 +101,20 @@ static void put_table(FILE *out, const struct summary *summary)
 
 static void put_links(FILE *out, const struct simulation *simulation, const struct summary *summary)
 {
-	char name[64], bytes[32], queued[32];
+	char name[64], bytes[32], queued[32], mean[32];
 
 	fprintf(out, "\nbusiest links\n");
 	for (uint32_t i = 0; i < summary->link_count; i++) {
 		uint32_t link = summary->links[i];
 		const struct fabric_link_counts *counts = &simulation->result.links[link];
-		fprintf(out, "  %-22s %5.1f%%  %10s, at most %s queued\n",
+		fprintf(out, "  %-22s %5.1f%%  %10s, at most %s queued",
 			link_text(&simulation->network, link, name, sizeof(name)), 100 * link_load(simulation, link),
 			value_bytes_text(counts->bytes, bytes, sizeof(bytes)),
 			value_bytes_text(counts->most_queued, queued, sizeof(queued)));
+		if (simulation->config.tells_queues)
+			fprintf(out, ", %s on average",
+				value_bytes_text((uint64_t)link_mean_queue(simulation, link), mean, sizeof(mean)));
+		fputc('\n', out);
 	}
 }
 

@@ -71,9 +71,12 @@ static void put_links(struct object *object, const char *name, const struct simu
 		vb_json_string(object->out, link_text(&simulation->network, links[i], text, sizeof(text)));
 		fprintf(object->out,
 			", \"load\": %.4f, \"bytes\": %" PRIu64 ", \"most_queued_bytes\": %" PRIu64 ", \"drops\": %" PRIu64
-			", \"pauses\": %" PRIu64 ", \"paused_ps\": %" PRId64 "}",
+			", \"pauses\": %" PRIu64 ", \"paused_ps\": %" PRId64,
 			link_load(simulation, links[i]), counts->bytes, counts->most_queued, counts->drops, counts->pauses,
 			counts->paused);
+		if (simulation->config.tells_queues)
+			fprintf(object->out, ", \"mean_queued_bytes\": %.6g", link_mean_queue(simulation, links[i]));
+		fputc('}', object->out);
 	}
 	fputc(']', object->out);
 }

@@ -47,6 +47,8 @@ struct scenario {
 	enum vb_cnp_scope cnp_scope;
 	vb_time cnp_interval;
 	enum { MARKS_BY_CNPS, MARKS_BY_ACKS } marks;
+	enum { BEHIND_NIC, BEHIND_SOCKETS } behind;
+	uint32_t receive_buffer;
 	vb_time timeout, probe;
 	/* workload */
 	struct scenario_workload workloads[SCENARIO_WORKLOADS];
@@ -55,6 +57,7 @@ struct scenario {
 	uint64_t seed;
 	uint32_t threads;
 	vb_time limit, stall;
+	bool tells_queues;
 	/* capture */
 	char captured[2000]; /* links, parted by commas */
 	uint64_t given[SCENARIO_KEYS / 64]; /* a bit for each of scenario_keys that the file or the command line has */

@@ -127,7 +127,8 @@ bool simulation_heeds_marks(const struct simulation *simulation)
 {
 	switch (simulation->config.endpoint) {
 	case FABRIC_ENGINE:
-		return simulation->config.cc.algorithm->goes_by & VB_CC_BY_MARKS;
+		return simulation->config.receive_buffer ? vb_cc_takes_marks_live(simulation->config.cc.algorithm)
+							 : simulation->config.cc.algorithm->goes_by & VB_CC_BY_MARKS;
 	case FABRIC_TCP:
 		return tcp_controls[simulation->config.tcp.control].takes_marks;
 	case FABRIC_IDEAL:
@@ -159,6 +160,8 @@ static void add_labels(struct simulation *simulation)
 		label(simulation, endpoints[config->endpoint].is);
 	if (config->endpoint == FABRIC_TCP && !config->tcp.cpu_packet && !config->tcp.cpu_byte)
 		label(simulation, "TCP's hosts take no CPU time (transport.cpu-packet, cpu-byte)");
+	if (config->receive_buffer)
+		label(simulation, "engines as in processes behind sockets");
 	if (routing == ROUTING_SPRAY)
 		label(simulation, endpoints[config->endpoint].sprayed);
 	if (routing == ROUTING_ADAPTIVE)
@@ -169,14 +172,14 @@ static void configure(struct simulation *simulation)
 {
 	const struct scenario *scenario = simulation->scenario;
 	uint32_t largest = scenario->largest_window;
-	bool is_tcp = scenario->endpoint == FABRIC_TCP;
-	uint32_t overhead = is_tcp ? FABRIC_TCP_OVERHEAD : 0;
+	bool is_tcp = scenario->endpoint == FABRIC_TCP, is_process = scenario->behind == BEHIND_SOCKETS;
+	uint32_t overhead = is_tcp ? FABRIC_TCP_OVERHEAD : 0, every = is_tcp ? 2 : is_process ? 0 : 1;
 
 	simulation->cc = (struct vb_cc_config){
 		.algorithm = scenario->cc.algorithm,
 		.parameters = scenario->cc.values,
 		.first_window = scenario->first_window,
-		.max_window = largest ? largest : VB_CC_UNLIMITED,
+		.max_window = largest || is_process ? largest : VB_CC_UNLIMITED,
 	};
 	simulation->config = (struct fabric_config){
 		.network = &simulation->network,
@@ -189,13 +192,15 @@ static void configure(struct simulation *simulation)
 		.mtu = scenario->mtu,
 		.data_overhead = scenario->data_overhead ? scenario->data_overhead : overhead,
 		.ack_overhead = scenario->ack_overhead ? scenario->ack_overhead : overhead,
-		.ack_every = scenario->ack_every ? scenario->ack_every : is_tcp ? 2 : 1,
+		.ack_every = scenario->ack_every ? scenario->ack_every : every,
 		.ack_timeout = scenario->timeout,
 		.retry_count = scenario->retries,
 		.probe_after = scenario->probe,
 		.ack_class = scenario->ack_class,
 		.cnps = { .scope = scenario->cnp_scope, .interval = scenario->cnp_interval },
 		.acks_tell_marks = scenario->marks == MARKS_BY_ACKS,
+		.receive_buffer = is_process ? scenario->receive_buffer : 0,
+		.tells_queues = scenario->tells_queues,
 		.limit = scenario->limit,
 		.stall = scenario->stall,
 		.captured_links = simulation->captured,

@@ -30,11 +30,21 @@ double flow_slowdown(const struct simulation *simulation, uint32_t flow)
 	return ideal > 0 && fct > ideal ? (double)fct / (double)ideal : 1;
 }
 
+static double lasted(const struct fabric_result *result)
+{
+	return (double)(result->end == FABRIC_DONE ? result->last_flow : result->ended_at);
+}
+
+double link_mean_queue(const struct simulation *simulation, uint32_t link)
+{
+	const struct fabric_result *result = &simulation->result;
+	return lasted(result) > 0 ? result->links[link].queued_area / lasted(result) : 0;
+}
+
 double link_load(const struct simulation *simulation, uint32_t link)
 {
 	const struct fabric_result *result = &simulation->result;
-	vb_time until = result->end == FABRIC_DONE ? result->last_flow : result->ended_at;
-	double could = (double)network_rate(&simulation->network, link) * (double)until / (double)VB_S;
+	double could = (double)network_rate(&simulation->network, link) * lasted(result) / (double)VB_S;
 	double load = could > 0 ? (double)result->links[link].bytes * 8 / could : 0;
 	return load < 1 ? load : 1; /* a packet is counted as it begins to leave, and a run may be cut short */
 }

@@ -25,5 +25,7 @@ double flow_slowdown(const struct simulation *simulation, uint32_t flow);
 bool flow_is_done(const struct simulation *simulation, uint32_t flow);
 /* The share of the time that a link was sending: until the last flow ended, or the run. */
 double link_load(const struct simulation *simulation, uint32_t link);
+/* Bytes before it on average over the same time, with what was still to leave of a packet; of a run that tells of queues. */
+double link_mean_queue(const struct simulation *simulation, uint32_t link);
 
 #endif

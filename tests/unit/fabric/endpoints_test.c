@@ -1,4 +1,5 @@
 /* What an endpoint's NIC and host add, to the picosecond. */
+#include <errno.h>
 #include "nets.h"
 
 static struct network network;
@@ -125,6 +126,115 @@ static void timer__is_not_in_the_calendar_once_a_packet(void **state)
 	assert_in_range(result.events, 5 * 1001, 5 * 1001 + 20); /* two arrivals, the ack's two, and one to send the next */
 }
 
+/* 52 packets are a first window of 64 KiB, where each counts 256 bytes more, and leave as one train, whose last asks. The 53rd
+ * waits for its ack, and its own is held back for a while. */
+static void sockets__send_trains_and_are_asked_for_acks_seldom(void **state)
+{
+	const vb_time a_train = 53 * PACKET + 2 * ACK + ROUND, another = 2 * PACKET + 20 * VB_US + 2 * ACK + ROUND;
+	make_star(&network, 2, 100 * GBPS, VB_US, &ideal);
+	for (unsigned packets = 52; packets <= 53; packets++) {
+		add_flow(&flows, 0, 1, packets * 1000, 0);
+		struct fabric_config config = config_hpcc(&network, &flows);
+		config.receive_buffer = 1 << 23;
+		config.cc.algorithm = &vb_cc_window;
+		fabric_result_free(&result);
+		run(&config, &result);
+		assert_int_equal(result.flows[0].fct, packets == 52 ? a_train : a_train + another);
+		assert_int_equal(result.acks, packets - 51);
+		flow_list_free(&flows);
+	}
+}
+
+/* All flows to an address together use half of its buffer: here ten packets, and so a round trip for each ten. */
+static void sockets__bound_what_is_under_way_by_the_receive_buffer(void **state)
+{
+	make_star(&network, 2, 100 * GBPS, VB_US, &ideal);
+	for (unsigned i = 0; i < 4; i++)
+		add_flow(&flows, 0, 1, 40000, 0);
+	struct fabric_config config = config_hpcc(&network, &flows);
+	config.cc.algorithm = &vb_cc_window;
+	config.receive_buffer = 1 << 20;
+	run(&config, &result);
+	assert_in_range(result.last_flow, 160 * PACKET, 160 * PACKET + 10 * ROUND);
+	fabric_result_free(&result);
+	config.receive_buffer = 2 * 10 * 1256;
+	run(&config, &result);
+	assert_in_range(result.last_flow, 160 * PACKET + 15 * ROUND, 160 * PACKET + 25 * ROUND);
+}
+
+/* As live: only a congestion control that is chosen makes packets that may be marked. */
+static void sockets__take_marks_where_they_are_listened_to(void **state)
+{
+	const struct vb_cc_algorithm *const algorithms[] = { &vb_cc_window, &vb_cc_dcqcn };
+	make_star(&network, 3, 100 * GBPS, VB_US, &(struct switch_profile){ .name = "marks", .class_count = 1,
+		.classes = { { .mark_min = 1000, .mark_max = 2000, .mark_ppm = 1000000 } } });
+	add_flow(&flows, 0, 2, 100000, 0);
+	add_flow(&flows, 1, 2, 100000, 0);
+	for (unsigned i = 0; i < 2; i++) {
+		struct fabric_config config = config_hpcc(&network, &flows);
+		config.cc.algorithm = algorithms[i];
+		config.receive_buffer = 1 << 23;
+		fabric_result_free(&result);
+		run(&config, &result);
+		assert_int_equal(result.marked_packets > 0, i);
+	}
+}
+
+static void sockets__are_of_engines_alone(void **state)
+{
+	char why[200] = "";
+	make_star(&network, 2, 100 * GBPS, VB_US, &ideal);
+	add_flow(&flows, 0, 1, 1000, 0);
+	struct fabric_config config = config_hpcc(&network, &flows);
+	config.receive_buffer = 1 << 23;
+	config.endpoint = FABRIC_IDEAL;
+	assert_int_equal(fabric_run(&config, &result, why, sizeof(why)), -EINVAL);
+	assert_non_null(strstr(why, "sockets"));
+}
+
+/* Each end wakes up once, 10 us after what wakes it on average and never before half of that, and takes what has come: ten
+ * packets get one ack, though each asks. */
+static void process__sleeps_until_something_comes(void **state)
+{
+	const struct nic_profile nic = { .wake_latency = 10 * VB_US };
+	const vb_time awake = 11 * PACKET + 2 * ACK + ROUND;
+	vb_time least = INT64_MAX, sum = 0;
+	enum { RUNS = 400 };
+	make_pair(&ideal, &nic, &nic);
+	add_flow(&flows, 0, 1, 10000, 0);
+	for (unsigned seed = 0; seed < RUNS; seed++) {
+		struct fabric_config config = config_hpcc(&network, &flows);
+		config.seed = seed;
+		fabric_result_free(&result);
+		run(&config, &result);
+		assert_int_equal(result.acks, 1);
+		const vb_time slept = result.flows[0].fct - awake;
+		least = slept < least ? slept : least;
+		sum += slept;
+	}
+	assert_in_range(least, 9 * VB_US, 13 * VB_US); /* the first packet, not the last, wakes the receiver */
+	assert_in_range(sum / RUNS, 17 * VB_US, 21 * VB_US);
+}
+
+/* Two come each time that one leaves: the k-th pair finds k packets, and one more each other. Behind a port of classes, too. */
+static void queue__is_told_on_average(void **state)
+{
+	struct switch_profile profile = ideal;
+	for (profile.class_count = 1; profile.class_count <= 2; profile.class_count++) {
+		make_star(&network, 3, 100 * GBPS, VB_US, &profile);
+		add_flow(&flows, 0, 2, 10000, 0);
+		add_flow(&flows, 1, 2, 10000, 0);
+		struct fabric_config config = config_hpcc(&network, &flows);
+		run(&config, &result);
+		assert_true(result.links[5].queued_area == 0);
+		fabric_result_free(&result);
+		config.tells_queues = true;
+		run(&config, &result);
+		assert_true(result.links[5].queued_area == (100 + 10) * 1048.0 * PACKET);
+		teardown(NULL);
+	}
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -133,6 +243,12 @@ int main(void)
 		cmocka_unit_test_teardown(pcie__faster_than_the_link_is_no_bound, teardown),
 		cmocka_unit_test_teardown(nic__delays_each_packet, teardown),
 		cmocka_unit_test_teardown(host__delays_each_flow, teardown),
+		cmocka_unit_test_teardown(sockets__send_trains_and_are_asked_for_acks_seldom, teardown),
+		cmocka_unit_test_teardown(sockets__bound_what_is_under_way_by_the_receive_buffer, teardown),
+		cmocka_unit_test_teardown(sockets__take_marks_where_they_are_listened_to, teardown),
+		cmocka_unit_test_teardown(sockets__are_of_engines_alone, teardown),
+		cmocka_unit_test_teardown(process__sleeps_until_something_comes, teardown),
+		cmocka_unit_test_teardown(queue__is_told_on_average, teardown),
 		cmocka_unit_test_teardown(timer__is_not_in_the_calendar_once_a_packet, teardown),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
