@@ -22,14 +22,13 @@ import sys
 import tempfile
 
 import fixed_point as fixed_point_law
+import testbed
+from figure import Figure, jain, spread_of
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent.parent
 HERE = pathlib.Path(__file__).resolve().parent
 PATIENCE = 3600
 
-# What a row compares. tolerance: a share of the published figure, or None: it is told, and not judged. spread: what chance makes
-# of our own, from and to; a published figure between these is one of the draws.
-Figure = collections.namedtuple("Figure", "what published ours tolerance unit spread", defaults=("", None))
 # seconds: about what it takes. known: why it misses, as the document has it; it then fails when it holds no more.
 Row = collections.namedtuple("Row", "name seconds measure known", defaults=(None,))
 
@@ -99,16 +98,6 @@ def last(flows):
 def percentile(values, share):
     values = sorted(values)
     return values[min(len(values) - 1, int(share * len(values)))]
-
-
-def jain(values):
-    return sum(values) ** 2 / (len(values) * sum(value * value for value in values))
-
-
-def spread_of(values):
-    """Two standard deviations about the mean."""
-    mean, deviation = statistics.mean(values), statistics.pstdev(values)
-    return (mean - 2 * deviation, mean + 2 * deviation) if deviation else None
 
 
 def completions(flows, cc, *settings, pauses=None, tolerance=0.01, by_chance=False):
@@ -235,6 +224,14 @@ ROWS = (
     + hpcc_rows("hpcc", ("single", "two1", "incast16", "incast127", "perm320", "FbHdp30", "WebSearch30"))
     + [Row(f"dcqcn/fixed point of {flows}", 10, fixed_point(flows)) for flows in fixed_point_law.FLUID]
     + [Row("hpcc/short-flows", 30, short_flows("hpcc", "dcqcn_vwin", "dcqcn"))]
+    + [Row("testbed/parking lot of pfc", 3, testbed.parking_lot_of_pfc),
+       Row("testbed/parking lot of dcqcn", 6, testbed.parking_lot_of_dcqcn),
+       Row("testbed/victim of pfc, 0 below T3", 15, testbed.victim_of_pfc(4, 10)),
+       Row("testbed/victim of pfc, 1 below T3", 15, testbed.victim_of_pfc(5, None)),
+       Row("testbed/victim of pfc, 2 below T3", 15, testbed.victim_of_pfc(6, 4.5), "the paper's switches hash otherwise"),
+       Row("testbed/victim of pfc, their case", 1, testbed.victim_in_the_case_of_the_paper),
+       Row("testbed/victim of dcqcn", 40, testbed.victim_of_dcqcn),
+       Row("chain/half for who goes by three links", 15, testbed.chain)]
 )
 
 

@@ -123,6 +123,14 @@ class Sim(unittest.TestCase):
         self.assertLess(tcp["dctcp"]["jct_ps"], tcp["cubic"]["jct_ps"])
         patient = of("tcp", "transport.rto-min=200ms", "transport.probe=0")
         self.assertGreater(patient["jct_ps"], 10 * tcp["cubic"]["jct_ps"])
+        shares = {variant: [flow["fct_ps"] for flow in of("parking-lot", f"variant={variant}")["flows"]] for variant in ("pfc", "dcqcn")}
+        self.assertLess(shares["pfc"][3], 1.01 * min(shares["pfc"]))
+        self.assertLess(shares["pfc"][3], 0.8 * max(shares["pfc"]))
+        self.assertLess(max(shares["dcqcn"]), 1.1 * min(shares["dcqcn"]))
+        victim = {(variant, senders): of("victim-flow", f"variant={variant}", f"workload.0.senders={senders}")["flows"][-1]["fct_ps"]
+                  for variant in ("pfc", "dcqcn") for senders in (4, 6)}
+        self.assertGreater(victim["pfc", 6], 1.5 * victim["pfc", 4])
+        self.assertGreater(victim["pfc", 4], 1.5 * max(victim["dcqcn", 4], victim["dcqcn", 6]))
         flapping, steady = of("flapping-link"), of("flapping-link", "network.faults.0.down=0", "network.faults.0.up=0")
         self.assertGreater(flapping["lost"], steady["lost"])
 
