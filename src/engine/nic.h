@@ -512,6 +512,9 @@ struct vb_lane_config {
 	vb_time ack_timeout;	  /* of QPs that have one; 0 = what their code says, 4.096 us * 2^code */
 	vb_time probe_after;	  /* the least silence before a tail probe, and so of all that is probed for; 0 = 1 ms */
 	bool never_probes;	  /* the ack timeout alone finds lost tails */
+	/* Go-back-0, as NICs had it once: a message of which a packet is missing begins again, at both ends. To be held against
+	 * go-back-N: there is no live adapter that does so. */
+	bool restarts_messages;
 };
 
 /* A lane behind sockets that hold so many bytes, as live processes have it. Who makes it adds a seed, a slot, and what else is

@@ -1,9 +1,9 @@
-/* Recovery of the requester: what to send again, and when. Go-back-N as specified (IBA vol. 1, 9.7.5 to 9.7.7), and
- * before the specified timer a tail probe, unless the lane has none: after max(4 srtt, 1 ms or what the lane says) of
- * silence the newest packet goes again with AckReq, then the oldest unacknowledged, which always gets an answer; then the
- * oldest at doubling intervals. Probes are duplicates, hence legal, and do not count as retries. A peer that has lost
- * nothing is given more time than 1 ms: what is silent there is a process that waits for its core, and a probe is one more
- * thing that it has to do.
+/* Recovery of the requester: what to send again, and when. Go-back-N as specified (IBA vol. 1, 9.7.5 to 9.7.7), for
+ * comparison go-back-0, and before the specified timer a tail probe, unless the lane has none: after max(4 srtt, 1 ms or
+ * what the lane says) of silence the newest packet goes again with AckReq, then the oldest unacknowledged, which always
+ * gets an answer; then the oldest at doubling intervals. Probes are duplicates, hence legal, and do not count as retries.
+ * A peer that has lost nothing is given more time than 1 ms: what is silent there is a process that waits for its core,
+ * and a probe is one more thing that it has to do.
  * Holds: una_psn <= next_psn <= max_psn; whatever lies in between is accounted in flight. */
 #include "base/invariant.h"
 #include "engine/congestion.h"
@@ -129,10 +129,20 @@ void vb_recovery_on_sent(struct vb_qp *qp, uint32_t psn, bool is_new, vb_time no
 	} /* else it comes up early and is put back */
 }
 
+/* Go-back-0: what was acknowledged of the oldest message counts no more. */
+static void forget_progress(struct vb_qp *qp)
+{
+	const struct vb_send_wqe *oldest = head_wqe(qp);
+	if (vb_requester_is_busy(qp) && oldest->psn_count)
+		qp->requester.una_psn = oldest->first_psn;
+}
+
 void vb_recovery_go_back(struct vb_qp *qp)
 {
 	struct vb_requester *rq = &qp->requester;
 	vb_flight_clear(qp);
+	if (qp->lane->config.restarts_messages)
+		forget_progress(qp);
 	rq->next_psn = rq->una_psn;
 	rq->cursor = atomic_load_explicit(&qp->sq.head, memory_order_relaxed);
 	rq->rd_atomic_out = 0;

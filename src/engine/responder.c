@@ -1,5 +1,5 @@
 /* Responder: judges RC and XRC request packets and says what the sender is to hear of them.
- * Holds: packets execute in PSN order, each once.
+ * Holds: packets execute in PSN order, each once, unless messages are to begin again when a packet is lost.
  * Not here: what a request does (execute.c), what is sent back and when (responses.c), UC (uc.c). IBA vol. 1, 9.7.4 and
  * 9.7.5. */
 #include <stdlib.h>
@@ -127,6 +127,16 @@ static void receive_expected(struct vb_qp *qp, const struct vb_packet *packet, v
 		conclude(qp, packet, verdict, before, now);
 }
 
+/* Go-back-0: what has come of the message in progress is forgotten, it comes again from its first packet on. */
+static void forget_message(struct vb_qp *qp)
+{
+	struct vb_responder *rs = &qp->responder;
+	if (qp->target.open == VB_NO_MESSAGE)
+		return;
+	rs->expected_psn = (rs->expected_psn - qp->target.received / qp->mtu) & VB_PSN_MASK;
+	qp->target.open = VB_NO_MESSAGE;
+}
+
 static void receive_ahead(struct vb_qp *qp, vb_time now)
 {
 	struct vb_responder *rs = &qp->responder;
@@ -138,6 +148,8 @@ static void receive_ahead(struct vb_qp *qp, vb_time now)
 	rs->nak_sent = true;
 	vb_count(qp->lane, VB_NAK_SENT, 1);
 	vb_responder_ack(qp, VB_NAK_PSN_SEQUENCE, rs->expected_psn, true, now);
+	if (qp->lane->config.restarts_messages)
+		forget_message(qp);
 }
 
 /* What the refusal says, it says of every request up to it, unless that one waits for a response of its own: of such, a

@@ -79,6 +79,7 @@ struct fabric_config {
 	uint32_t ack_every;    /* packets, of a message: each of those asks, and its last; 0: 1, of TCP 2 */
 	struct vb_cnp_policy cnps;
 	bool acks_tell_marks; /* by BECN, and no CNPs are sent */
+	bool restarts_messages; /* go-back-0: a message of which a packet is lost begins again. Of engines alone */
 	vb_time ack_timeout;   /* 0: 67 ms */
 	uint8_t retry_count;   /* 0: 7 */
 	vb_time probe_after;   /* silence until the last packet is sent again, of TCP two round trips at least; 0: never before the

@@ -85,6 +85,8 @@ static int check(const struct fabric_config *config, char *why, unsigned why_siz
 			"be captured");
 	if (config->endpoint != FABRIC_ENGINE && config->receive_buffer)
 		return why_not(why, why_size, "only engines can be as they are behind sockets (transport.behind)");
+	if (config->restarts_messages && config->endpoint != FABRIC_ENGINE)
+		return why_not(why, why_size, "go-back-0 (transport.recovery) is for engines alone");
 	int rc = buffer_check(config, why, why_size);
 	if (rc == 0)
 		rc = check_flows(config, why, why_size);

@@ -231,6 +231,8 @@ const struct scenario_key scenario_keys[] = {
 	  .help = "silence until the last packet is sent again, of tcp two round trips at least; 0: never before the timeout" },
 	{ "transport.ack-class", VALUE_COUNT, FIELD(ack_class), BOUNDS(0, FABRIC_CLASSES - 1), .preset = "0",
 	  .help = "traffic class of acknowledgements and CNPs" },
+	{ "transport.recovery", VALUE_WORD, FIELD(recovery), .words = "go-back-n|go-back-0", .preset = "go-back-n",
+	  .help = "what is sent again: from the packet on that is missing, or, as NICs did once, the whole message" },
 	{ "transport.marks", VALUE_WORD, FIELD(marks), .words = "cnps|acks", .preset = "cnps",
 	  .help = "who is told that packets were marked: by packets of their own, or by the acknowledgement of what was marked" },
 	{ "transport.cnp-interval", VALUE_TIME, FIELD(cnp_interval), BOUNDS(1, 8e13), .preset = "50us",

@@ -162,6 +162,8 @@ static void add_labels(struct simulation *simulation)
 		label(simulation, "TCP's hosts take no CPU time (transport.cpu-packet, cpu-byte)");
 	if (config->receive_buffer)
 		label(simulation, "engines as in processes behind sockets");
+	if (config->restarts_messages)
+		label(simulation, "go-back-0: messages begin again when a packet is lost, as with no adapter today");
 	if (routing == ROUTING_SPRAY)
 		label(simulation, endpoints[config->endpoint].sprayed);
 	if (routing == ROUTING_ADAPTIVE)
@@ -201,6 +203,7 @@ static void configure(struct simulation *simulation)
 		.acks_tell_marks = scenario->marks == MARKS_BY_ACKS,
 		.receive_buffer = is_process ? scenario->receive_buffer : 0,
 		.tells_queues = scenario->tells_queues,
+		.restarts_messages = scenario->recovery == GO_BACK_0,
 		.limit = scenario->limit,
 		.stall = scenario->stall,
 		.captured_links = simulation->captured,

@@ -36,7 +36,8 @@ SMALLER = {
 }
 
 # The status of an example that shows what goes wrong: drops in a lossless class, or an end before all flows'.
-STATUS = {"ring": 3, "ring network.switch.watchdog=0": 4, "incast network.switch.headroom=1kB": 3}
+STATUS = {"ring": 3, "ring network.switch.watchdog=0": 4, "incast network.switch.headroom=1kB": 3,
+          "livelock transport.recovery=go-back-0": 4}
 
 
 class Sim(unittest.TestCase):
@@ -131,6 +132,8 @@ class Sim(unittest.TestCase):
                   for variant in ("pfc", "dcqcn") for senders in (4, 6)}
         self.assertGreater(victim["pfc", 6], 1.5 * victim["pfc", 4])
         self.assertGreater(victim["pfc", 4], 1.5 * max(victim["dcqcn", 4], victim["dcqcn", 6]))
+        livelock = self.json(self.root / "examples/livelock.yaml", "--set", "transport.recovery=go-back-0", status=4)
+        self.assertEqual((livelock["flows_done"], len(livelock["labels"]), of("livelock")["labels"]), (0, 1, []))
         flapping, steady = of("flapping-link"), of("flapping-link", "network.faults.0.down=0", "network.faults.0.up=0")
         self.assertGreater(flapping["lost"], steady["lost"])
 
