@@ -226,7 +226,7 @@ ROWS = (
     + [Row(f"dcqcn/fixed point of {flows}", 10, fixed_point(flows)) for flows in fixed_point_law.FLUID]
     + [Row("hpcc/short-flows", 30, short_flows("hpcc", "dcqcn_vwin", "dcqcn"))]
     + [Row("testbed/parking lot of pfc", 5, testbed.parking_lot_of_pfc),
-       Row("testbed/parking lot of dcqcn", 6, testbed.parking_lot_of_dcqcn),
+       Row("testbed/parking lot of dcqcn", 20, testbed.parking_lot_of_dcqcn),
        Row("testbed/victim of pfc, 0 below T3", 15, testbed.victim_of_pfc(4, 10)),
        Row("testbed/victim of pfc, 1 below T3", 15, testbed.victim_of_pfc(5, None)),
        Row("testbed/victim of pfc, 2 below T3", 15, testbed.victim_of_pfc(6, 4.5), "the paper's switches hash otherwise"),
