@@ -229,10 +229,40 @@ static void lose(struct vb_link *link, vb_time now)
 	free_link(link);
 }
 
+static bool has_refused(const struct vb_acquaintance *who)
+{
+	return who->reason == VB_LOCAL_IS_OFF || who->reason == VB_LOCAL_CAPTURES || who->reason == VB_LOCAL_IS_FAULTY;
+}
+
+static void ask_for(struct vb_neighbours *all, struct vb_acquaintance *who)
+{
+	struct vb_driver *d = all->driver;
+
+	who->is_asked = true;
+	vb_broker_meet(d->process->broker, d->slot.number, &who->gids[who->gid_count - 1], who->slot);
+}
+
+/* The broker may have died between telling us and telling him: the introduction was void. If they did meet, or he is no more,
+ * the next answer is that we are alone. */
+static void give_up_greeting(struct vb_link *link, vb_time now)
+{
+	struct vb_acquaintance *who = link->who;
+	struct vb_neighbours *all = link->all;
+
+	if (!who->is_awaited || has_refused(who)) {
+		lose(link, now);
+		return;
+	}
+	vb_local_lost(&link->engine, now);
+	free_link(link);
+	who->reason = VB_LOCAL_UNABLE;
+	ask_for(all, who);
+}
+
 void vb_link_end(struct vb_link *link, vb_time now)
 {
 	if (!link->is_greeted) {
-		lose(link, now);
+		give_up_greeting(link, now);
 		return;
 	}
 	hear_the_last(link, now);
@@ -289,11 +319,6 @@ static struct vb_link *link_to_ourselves(struct vb_neighbours *all, struct vb_ac
 
 /* ---- Wishes ----------------------------------------------------------------------------------------------------- */
 
-static bool has_refused(const struct vb_acquaintance *who)
-{
-	return who->reason == VB_LOCAL_IS_OFF || who->reason == VB_LOCAL_CAPTURES || who->reason == VB_LOCAL_IS_FAULTY;
-}
-
 static void answer_wish(struct vb_neighbours *all, const struct vb_gid *gid, uint8_t slot, vb_time now)
 {
 	struct vb_driver *d = all->driver;
@@ -312,10 +337,8 @@ static void answer_wish(struct vb_neighbours *all, const struct vb_gid *gid, uin
 		return;
 	}
 	await(all, who, now);
-	if (who->is_asked || who->link)
-		return;
-	who->is_asked = true;
-	vb_broker_meet(d->process->broker, d->slot.number, gid, slot);
+	if (!who->is_asked && !who->link)
+		ask_for(all, who);
 }
 
 void vb_neighbours_take_wishes(struct vb_driver *d)

@@ -340,6 +340,31 @@ static void meeting__of_who_leaves_without_a_word_says_so(void **state)
 	assert_int_equal(reason_of(), VB_LOCAL_UNABLE);
 }
 
+/* A broker that dies between telling us and telling him leaves us with a socket at whose other end nobody is. */
+static void meeting__that_is_void_is_asked_for_again(void **state)
+{
+	struct acquaintance who;
+
+	NEEDS_NAMESPACE;
+	introduce(device, &who, SLOT, geteuid(), -1);
+	connect_qps(1);
+	post_write(0);
+	const struct vb_acquaintance *known = driver->neighbours->by_slot[SLOT];
+	assert_int_equal(vb_driver_lock(driver), 0);
+	assert_true(known->is_awaited);
+	assert_false(known->is_asked); /* he was introduced */
+	part(&who);
+	vb_neighbours_hear(driver);
+	assert_null(known->link);
+	assert_true(known->is_awaited && known->is_asked);
+	vb_driver_unlock(driver);
+	for (int ms = 0; ms < PATIENCE_MS && known->is_awaited; ms++) {
+		drive(); /* the broker knows of nobody there */
+		sleep_ms(1);
+	}
+	assert_false(known->is_awaited || known->is_asked);
+}
+
 /* He does not wait for what we say, which then is unread at his end: the kernel tells of that first. */
 static void meeting__of_who_refuses_and_leaves_says_why(void **state)
 {
@@ -868,6 +893,7 @@ int main(int argc, char **argv)
 		TEST(meeting__pulls_from_nobody_but_who_was_introduced),
 		TEST(meeting__of_who_refuses_leaves_the_wire),
 		TEST(meeting__of_who_refuses_and_leaves_says_why),
+		TEST(meeting__that_is_void_is_asked_for_again),
 		TEST(meeting__waits_for_a_greeting_as_long_as_he_lives),
 		TEST(meeting__of_who_leaves_without_a_word_says_so),
 		TEST(meeting__twice_keeps_the_first),
