@@ -229,7 +229,7 @@ ROWS = (
        Row("testbed/parking lot of dcqcn", 20, testbed.parking_lot_of_dcqcn),
        Row("testbed/victim of pfc, 0 below T3", 15, testbed.victim_of_pfc(4, 10)),
        Row("testbed/victim of pfc, 1 below T3", 15, testbed.victim_of_pfc(5, None)),
-       Row("testbed/victim of pfc, 2 below T3", 15, testbed.victim_of_pfc(6, 4.5), "the paper's switches hash otherwise"),
+       Row("testbed/victim of pfc, 2 below T3", 15, testbed.victim_of_pfc(6, 4.5), "a median over paths: hashes of the paper's switches are not known"),
        Row("testbed/victim of pfc, their case", 1, testbed.victim_in_the_case_of_the_paper),
        Row("testbed/victim of dcqcn", 40, testbed.victim_of_dcqcn),
        Row("chain/half for who goes by three links", 15, testbed.chain),
