@@ -339,6 +339,7 @@ static uint64_t executed(const struct fabric *fabric)
 static void say(const struct fabric *fabric, struct fabric_result *result)
 {
 	result->resent_packets = lane_counter(fabric, VB_RETRANSMITTED);
+	result->probes = lane_counter(fabric, VB_PROBES);
 	result->timeouts = lane_counter(fabric, VB_TIMEOUTS);
 	result->naks = lane_counter(fabric, VB_NAK_SENT);
 	result->cnps = lane_counter(fabric, VB_CNP_SENT);

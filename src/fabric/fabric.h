@@ -184,7 +184,7 @@ struct fabric_result {
 	uint32_t flows_done, flows_failed;
 	uint64_t packet_hops, data_packets, acks, events;
 	uint64_t payload_bytes; /* delivered, once */
-	uint64_t resent_packets, timeouts, naks, cnps, marked_packets;
+	uint64_t resent_packets, probes, timeouts, naks, cnps, marked_packets; /* probes: of engines */
 	uint64_t drops, lossless_drops, lost, pauses;
 	uint64_t hash; /* of flows and links: equal for every thread count */
 	uint32_t endpoints, threads;

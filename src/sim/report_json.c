@@ -173,6 +173,7 @@ static void put_counts(struct object *object, const struct fabric_result *result
 	integer(object, "data_packets", result->data_packets);
 	integer(object, "acks", result->acks);
 	integer(object, "resent_packets", result->resent_packets);
+	integer(object, "probes", result->probes);
 	integer(object, "timeouts", result->timeouts);
 	integer(object, "naks", result->naks);
 	integer(object, "cnps", result->cnps);
