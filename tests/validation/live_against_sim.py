@@ -49,7 +49,7 @@ def row(name, messages, cc="window", loss=0, queue=1_000_000, marks=None, flows=
 
 
 ROWS = [
-    row("no loss", 80),
+    row("no loss", 160, queue=500_000),
     row("no loss, a short queue", 120, queue=200_000),
     row("0.1% lost, two flows", 60, loss=0.1, flows=2, queue=150_000),
     row("0.1% lost, four flows", 40, loss=0.1, flows=4, queue=150_000, known="goodput"),
