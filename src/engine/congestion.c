@@ -65,6 +65,7 @@ int vb_congestion_start(struct vb_qp *qp, vb_time now)
 	c->wants_packets = config.algorithm->on_send != NULL;
 	c->next_send_at = now;
 	c->rest = 0;
+	c->tally = (struct vb_tally){ 0 };
 	vb_congestion_stop(qp);
 	return 0;
 }
@@ -75,8 +76,20 @@ void vb_congestion_stop(struct vb_qp *qp)
 	arm(qp);
 }
 
+static void note_end(struct vb_qp *qp)
+{
+	struct vb_congestion *c = &qp->congestion;
+	if (!c->cc.algorithm)
+		return;
+	c->tally.algorithm = c->cc.algorithm;
+	c->tally.rate = c->cc.rate;
+	c->tally.window_bytes = c->cc.window_bytes;
+	c->tally.is_local = qp->local.to != NULL;
+}
+
 void vb_congestion_end(struct vb_qp *qp)
 {
+	note_end(qp);
 	vb_cc_stop(&qp->congestion.cc);
 	qp->congestion.wants_packets = false;
 	vb_congestion_stop(qp);
@@ -110,6 +123,31 @@ void vb_congestion_tell(struct vb_qp *qp, const struct vb_cc_signal *signal)
 	cc->algorithm->on_signal(cc, signal);
 	heed_rate(qp, before, signal->now);
 	heed_timer(qp);
+}
+
+bool vb_qp_account(struct vb_qp *qp, struct vb_qp_account *account)
+{
+	const struct vb_tally *tally = &qp->congestion.tally;
+	bool has_peer = qp->type != VB_QP_UD && qp->type != VB_QP_RAW;
+	note_end(qp);
+	if (!has_peer || !tally->algorithm)
+		return false;
+	*account = (struct vb_qp_account){
+		.qpn = qp->qpn,
+		.type = qp->type,
+		.peer = qp->attr.av.dgid,
+		.dest_qpn = qp->attr.dest_qpn,
+		.is_local = tally->is_local,
+		.algorithm = tally->algorithm->name,
+		.rate = tally->rate,
+		.window_bytes = qp->is_reliable ? tally->window_bytes : 0,
+		.acked = tally->acked,
+		.acked_in = tally->acked ? vb_time_since(tally->since, tally->acked_at) : 0,
+		.cnps_sent = tally->cnps_sent,
+		.cnps_received = tally->cnps_received,
+		.sent_again = tally->sent_again,
+	};
+	return true;
 }
 
 static void pace(struct vb_congestion *c, const struct vb_lane_config *config, uint32_t bytes, vb_time now)

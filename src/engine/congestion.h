@@ -16,6 +16,18 @@
 struct vb_lane;
 struct vb_qp;
 
+/* What a QP came to since its RTS: vb_qp_account. */
+struct vb_tally {
+	uint64_t acked; /* bytes of messages, in packets */
+	vb_time since, acked_at; /* its first packet, the newest acknowledgement; where something is acknowledged */
+	uint32_t cnps_sent, cnps_received, sent_again;
+	/* Where congestion control has ended: what it was at the end. */
+	const struct vb_cc_algorithm *algorithm;
+	uint64_t rate;
+	uint32_t window_bytes;
+	bool is_local;
+};
+
 struct vb_congestion {
 	bool wants_packets; /* cc is told of each packet */
 	bool is_waiting;    /* for next_send_at */
@@ -25,6 +37,7 @@ struct vb_congestion {
 	vb_time next_send_at; /* of a QP with a rate */
 	uint64_t rest;	      /* of the division that made it: a rate is kept to the picosecond */
 	struct vb_timer timer; /* next_send_at while it waits for that, and cc's */
+	struct vb_tally tally;
 };
 
 /* May the next packet of data leave? */

@@ -98,6 +98,16 @@ void vb_lane_counters(const struct vb_lane *lane, uint64_t *values)
 	memcpy(values, lane->counters, sizeof(lane->counters));
 }
 
+struct vb_qp *vb_lane_next_qp(const struct vb_lane *lane, uint32_t *place)
+{
+	while (*place <= lane->qp_mask) {
+		struct vb_qp *qp = lane->qps[(*place)++];
+		if (qp)
+			return qp;
+	}
+	return NULL;
+}
+
 struct vb_qp *vb_lane_find_qp(const struct vb_lane *lane, uint32_t qpn)
 {
 	struct vb_qp *qp = lane->qps[qpn & lane->qp_mask];
@@ -225,6 +235,7 @@ static void receive_connected(struct vb_qp *qp, bool is_its_path, const struct v
 	note_congestion(qp, row);
 	if (row->message == VB_MESSAGE_CNP) {
 		vb_count(qp->lane, VB_CNP_RECEIVED, 1);
+		qp->congestion.tally.cnps_received++;
 		vb_congestion_tell(qp, &(struct vb_cc_signal){
 			.event = VB_CC_CNP, .flight = qp->flight.out + qp->flight.in, .now = now });
 	} else if (qp->type != VB_QP_RC) {

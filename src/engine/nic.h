@@ -692,4 +692,23 @@ void vb_qp_cause(const struct vb_qp *qp, struct vb_cause *cause); /* [lane] */
 /* A snapshot of the lane's counters, engine/counters.h: values[VB_COUNTER_COUNT]. [lane] */
 void vb_lane_counters(const struct vb_lane *lane, uint64_t *values);
 
+/* What a QP is held to, and what it has come to since its RTS. */
+struct vb_qp_account {
+	uint32_t qpn, dest_qpn;
+	enum vb_qp_type type;
+	struct vb_gid peer;
+	bool is_local;	       /* its requests go by memory, and nothing holds them back */
+	const char *algorithm; /* of congestion control */
+	uint64_t rate;	       /* bytes a second, as rates count them; 0: not paced */
+	uint32_t window_bytes; /* 0: nobody acknowledges */
+	uint64_t acked;	       /* bytes of messages, in packets */
+	vb_time acked_in;      /* from its first packet to the newest acknowledgement */
+	uint32_t cnps_sent, cnps_received, sent_again; /* packets */
+};
+
+/* Now, or as it was when it failed. False: it has no peer, or was in RTS never. [lane] */
+bool vb_qp_account(struct vb_qp *qp, struct vb_qp_account *account);
+/* All of the lane's, one a call, while none comes or goes; place is 0 at first. NULL: no more. [lane] */
+struct vb_qp *vb_lane_next_qp(const struct vb_lane *lane, uint32_t *place);
+
 #endif

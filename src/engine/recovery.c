@@ -116,8 +116,10 @@ void vb_recovery_on_sent(struct vb_qp *qp, uint32_t psn, bool is_new, vb_time no
 {
 	struct vb_requester *rq = &qp->requester;
 	rq->quiet_since = now;
-	if (!is_new)
+	if (!is_new) {
 		vb_count(qp->lane, VB_RETRANSMITTED, 1);
+		qp->congestion.tally.sent_again++;
+	}
 	if (is_new && !rq->is_timing) {
 		rq->is_timing = true;
 		rq->rtt_psn = psn;
@@ -215,11 +217,21 @@ static void note_probe_answered(struct vb_qp *qp, vb_time now)
 		note_probe_in_vain(qp, before);
 }
 
+/* The first packet was timed. */
+static void note_acked(struct vb_tally *tally, uint32_t bytes, const struct vb_requester *rq, vb_time now)
+{
+	if (tally->acked == 0)
+		tally->since = rq->rtt_sent_at;
+	tally->acked += bytes;
+	tally->acked_at = now;
+}
+
 void vb_recovery_on_progress(
 	struct vb_qp *qp, uint32_t psn, struct vb_cc_signal *acked, bool may_answer_probe, vb_time now)
 {
 	struct vb_requester *rq = &qp->requester;
 
+	note_acked(&qp->congestion.tally, acked->acked, rq, now);
 	measure_rtt(rq, psn, now, &acked->rtt);
 	vb_congestion_tell(qp, acked);
 	/* The oldest was asked for by itself and just that was answered: what was sent after it has been lost. */

@@ -140,6 +140,7 @@ bool vb_responder_emit_cnp(struct vb_qp *qp, struct vb_batch *batch, vb_time now
 	struct vb_outgoing *out = vb_batch_add(batch, qp, VB_CNP, &qp->attr.av);
 	out->packet.becn = true;
 	vb_count(qp->lane, VB_CNP_SENT, 1);
+	qp->congestion.tally.cnps_sent++;
 	return true;
 }
 

@@ -493,6 +493,7 @@ void vb_driver_destroy(struct vb_driver *d)
 	vb_list_remove(&d->link);
 	vb_later_say(d->unsaid);
 	free(d->paths);
+	vb_accounts_destroy(d->accounts);
 	free(d->batch);
 	free(d->train);
 	pthread_mutex_destroy(&d->mutex);

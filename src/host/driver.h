@@ -18,6 +18,7 @@
 struct vb_process;
 struct vb_neighbours;
 struct vb_paths;
+struct vb_accounts;
 struct vb_frames;
 
 /* Who looks at the port's descriptors. Written under the driver's mutex. */
@@ -56,7 +57,8 @@ struct vb_driver {
 	struct vb_slot slot;
 	struct vb_faults *faults; /* of what the port receives; or NULL */
 	struct vb_neighbours *neighbours; /* of this host; or NULL: it has none, by its settings */
-	struct vb_paths *paths; /* with VERBENA_STATS=1 */
+	struct vb_paths *paths; /* with VERBENA_STATS=1, */
+	struct vb_accounts *accounts; /* as is this */
 	struct vb_frames *frames; /* once a raw packet QP was made */
 	struct vb_quota deaths;	 /* of QPs, that are explained */
 	struct vb_later *unsaid; /* lines for when the mutex has been given away; or NULL */
@@ -167,6 +169,19 @@ void vb_paths_sent(struct vb_paths *paths, const struct vb_batch *batch);
 void vb_paths_received(struct vb_paths *paths, const struct vb_train *train);
 /* Prints which path every byte took, and the counters that are not 0. */
 void vb_paths_print(const struct vb_driver *driver);
+
+/* accounts.c */
+/* What is said of QPs one by one. */
+#define VB_ACCOUNTS_SAID 16
+struct vb_accounts *vb_accounts_create(void);
+void vb_accounts_destroy(struct vb_accounts *accounts); /* may be NULL */
+/* False, and it is counted alone: too many, or no memory. */
+bool vb_accounts_add(struct vb_accounts *accounts, const struct vb_qp_account *account);
+/* A line for each that carried most, and one for all the others, by say. */
+typedef void vb_accounts_say(void *user, const char *line);
+void vb_accounts_tell(struct vb_accounts *accounts, vb_accounts_say *say, void *user);
+/* Prints them of all QPs that the driver has or had. */
+void vb_accounts_print(const struct vb_driver *driver);
 
 /* explain.c */
 /* One line for stderr, kept in driver->unsaid: who, where, why, for how long, what to check. With the mutex held. */

@@ -2,7 +2,6 @@
 #include "host/explain.h"
 
 #include <errno.h>
-#include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
 #include "host/host.h"
@@ -15,23 +14,6 @@
 #define SUSPECT_BYTES     1000
 #define OVERFLOWS_TO_TELL 16
 
-struct line {
-	char *text;
-	size_t size, at;
-};
-
-__attribute__((format(printf, 2, 3))) static void add(struct line *line, const char *format, ...)
-{
-	va_list arguments;
-
-	if (line->at >= line->size)
-		return;
-	va_start(arguments, format);
-	int length = vsnprintf(line->text + line->at, line->size - line->at, format, arguments);
-	va_end(arguments);
-	line->at += length > 0 ? (size_t)length : 0;
-}
-
 static bool is_stuck_by_size(const struct vb_cause *cause)
 {
 	return cause->was_heard && cause->largest_acked && cause->stuck_wire_bytes > cause->largest_acked &&
@@ -39,26 +21,26 @@ static bool is_stuck_by_size(const struct vb_cause *cause)
 }
 
 /* Why a peer that should answer does not. */
-static void add_silence(struct line *line, const struct vb_death *death)
+static void add_silence(struct vb_line *line, const struct vb_death *death)
 {
 	const struct vb_cause *cause = &death->cause;
 	char span[32];
 
 	if (!cause->was_heard) {
-		add(line, ", never heard from it; is it running, is UDP 4791 open?");
+		vb_line_add(line, ", never heard from it; is it running, is UDP 4791 open?");
 	} else if (is_stuck_by_size(cause)) {
-		add(line, "; packets of %u bytes vanish while %u bytes get through: does every hop carry this MTU?",
+		vb_line_add(line, "; packets of %u bytes vanish while %u bytes get through: does every hop carry this MTU?",
 			cause->stuck_wire_bytes, cause->largest_acked);
 	} else {
-		add(line, ", last heard from it %s ago; has it ended or been cut off?",
+		vb_line_add(line, ", last heard from it %s ago; has it ended or been cut off?",
 			vb_text_span(cause->silent_for, span, sizeof(span)));
 	}
 }
 
-static void add_overflow(struct line *line, const struct vb_death *death)
+static void add_overflow(struct vb_line *line, const struct vb_death *death)
 {
 	if (death->overflows)
-		add(line, "; our own receive buffer (%u bytes) overflowed %llu times: raise sysctl net.core.rmem_max",
+		vb_line_add(line, "; our own receive buffer (%u bytes) overflowed %llu times: raise sysctl net.core.rmem_max",
 			death->receive_buffer, (unsigned long long)death->overflows);
 }
 
@@ -68,12 +50,12 @@ static bool is_flush_of_ucx(const struct vb_cause *cause)
 	return strcmp(cause->access.what, "READ") == 0 && cause->access.addr == 0 && cause->access.rkey == 0xff;
 }
 
-static void add_access(struct line *line, const struct vb_cause *cause)
+static void add_access(struct vb_line *line, const struct vb_cause *cause)
 {
-	add(line, "; it was a %s of %u bytes at 0x%llx with rkey 0x%x", cause->access.what, cause->access.length,
+	vb_line_add(line, "; it was a %s of %u bytes at 0x%llx with rkey 0x%x", cause->access.what, cause->access.length,
 		(unsigned long long)cause->access.addr, cause->access.rkey);
 	if (is_flush_of_ucx(cause))
-		add(line, ", as UCX sends to flush its WRITEs; set UCX_FENCE_MODE=weak at both ends");
+		vb_line_add(line, ", as UCX sends to flush its WRITEs; set UCX_FENCE_MODE=weak at both ends");
 }
 
 static bool has_tries(enum vb_cause_kind kind)
@@ -83,15 +65,15 @@ static bool has_tries(enum vb_cause_kind kind)
 
 void vb_explain(const struct vb_death *death, char *text, size_t size)
 {
-	struct line line = { text, size, 0 };
+	struct vb_line line = { text, size, 0 };
 	const struct vb_cause *cause = &death->cause;
 	char span[32], peer[VB_TEXT_GID];
 
-	add(&line, "%s qpn 0x%x: %s", death->device, death->qpn, vb_cause_text(cause->kind));
+	vb_line_add(&line, "%s qpn 0x%x: %s", death->device, death->qpn, vb_cause_text(cause->kind));
 	if (has_tries(cause->kind))
-		add(&line, ": %u tries in %s", cause->tries, vb_text_span(cause->stuck_for, span, sizeof(span)));
+		vb_line_add(&line, ": %u tries in %s", cause->tries, vb_text_span(cause->stuck_for, span, sizeof(span)));
 	if (death->type != VB_QP_UD && death->type != VB_QP_RAW)
-		add(&line, "%s %s qpn 0x%x", has_tries(cause->kind) ? " to" : "; peer", vb_text_gid(&death->peer, peer),
+		vb_line_add(&line, "%s %s qpn 0x%x", has_tries(cause->kind) ? " to" : "; peer", vb_text_gid(&death->peer, peer),
 			death->dest_qpn);
 	if (cause->kind == VB_CAUSE_RETRY_EXCEEDED) {
 		add_silence(&line, death);
@@ -103,16 +85,16 @@ void vb_explain(const struct vb_death *death, char *text, size_t size)
 
 bool vb_explain_process(const struct vb_discovery *answer, const struct vb_gid *peer, char *text, size_t size)
 {
-	struct line line = { text, size, 0 };
+	struct vb_line line = { text, size, 0 };
 	char gid[VB_TEXT_GID];
 
-	add(&line, "%s qpn 0x%x: ", vb_text_gid(peer, gid), answer->qpn);
+	vb_line_add(&line, "%s qpn 0x%x: ", vb_text_gid(peer, gid), answer->qpn);
 	switch (answer->process) {
 	case VB_PROCESS_STOPPED:
-		add(&line, "its process is stopped there, by a signal or a debugger, and answers nothing until it goes on");
+		vb_line_add(&line, "its process is stopped there, by a signal or a debugger, and answers nothing until it goes on");
 		return true;
 	case VB_PROCESS_GONE:
-		add(&line, "its process has ended");
+		vb_line_add(&line, "its process has ended");
 		return true;
 	default:
 		return false;
@@ -121,51 +103,52 @@ bool vb_explain_process(const struct vb_discovery *answer, const struct vb_gid *
 
 void vb_explain_unreachable(const struct vb_cm_event *event, const struct vb_gid *peer, char *text, size_t size)
 {
-	struct line line = { text, size, 0 };
+	struct vb_line line = { text, size, 0 };
 	char gid[VB_TEXT_GID];
 
 	unsigned port = (unsigned)event->service_id & 0xFFFF;
 	vb_text_gid(peer, gid);
 	if (event->error == -ENOBUFS) {
-		add(&line, "connection from %s to our port %u: given up, for too many wait to be confirmed; a flood?", gid, port);
+		vb_line_add(&line, "connection from %s to our port %u: given up, for too many wait to be confirmed; a flood?", gid,
+			port);
 		return;
 	}
 	if (event->is_of_reply) {
-		add(&line,
+		vb_line_add(&line,
 			"connection from %s to our port %u: accepted %u times, never confirmed; has it ended or been "
 			"cut off?",
 			gid, port, event->tries);
 		return;
 	}
-	add(&line, "connection to %s port %u: ", gid, port);
+	vb_line_add(&line, "connection to %s port %u: ", gid, port);
 	if (event->error == -ECONNREFUSED)
-		add(&line, "nobody has UDP 4791 open there; is its program running, and on Verbena or rxe?");
+		vb_line_add(&line, "nobody has UDP 4791 open there; is its program running, and on Verbena or rxe?");
 	else if (event->error)
-		add(&line,
+		vb_line_add(&line,
 			"no such host is reached (%s); is the address right, is the host up, does a firewall refuse "
 			"UDP "
 			"4791?",
 			strerror(-event->error));
 	else
-		add(&line, "asked %u times, never answered; is it running, is UDP 4791 open both ways?", event->tries);
+		vb_line_add(&line, "asked %u times, never answered; is it running, is UDP 4791 open both ways?", event->tries);
 }
 
 void vb_explain_mtu(const struct vb_mtu_refusal *refusal, char *text, size_t size)
 {
-	struct line line = { text, size, 0 };
+	struct vb_line line = { text, size, 0 };
 	char local[VB_TEXT_GID], remote[VB_TEXT_GID];
 
 	vb_text_gid(&refusal->local, local);
 	vb_text_gid(&refusal->remote, remote);
 	if (refusal->is_ours) {
-		add(&line, "connection from %s to our port %u: refused, it wants path MTU %u and our %s carries %u", remote,
+		vb_line_add(&line, "connection from %s to our port %u: refused, it wants path MTU %u and our %s carries %u", remote,
 			refusal->port, refusal->wanted, local, refusal->carried);
 	} else {
-		add(&line, "connection to %s port %u: refused, our %s has a larger path MTU", remote, refusal->port, local);
+		vb_line_add(&line, "connection to %s port %u: refused, our %s has a larger path MTU", remote, refusal->port, local);
 		if (refusal->carried)
-			add(&line, " than the %u it carries", refusal->carried);
+			vb_line_add(&line, " than the %u it carries", refusal->carried);
 	}
-	add(&line, "; make the interfaces' MTU equal");
+	vb_line_add(&line, "; make the interfaces' MTU equal");
 }
 
 /* ---- The live side ---------------------------------------------------------------------------------------------- */

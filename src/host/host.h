@@ -91,6 +91,9 @@ int vb_driver_lock_quiet(struct vb_driver *driver);
  * whoever drives sleeps. */
 void vb_driver_settle(struct vb_driver *driver);
 
+/* The QP, which is the driver's, is about to be destroyed: with VERBENA_STATS=1 what it came to is kept. With the mutex held. */
+void vb_driver_note_end(struct vb_driver *driver, struct vb_qp *qp);
+
 /* Ends posting to the QP, as vb_sq_end: drives the lane if it is free, else its holder sees the doorbell. Never waits.
  */
 void vb_driver_end_post(struct vb_driver *driver, struct vb_qp *qp);

@@ -110,6 +110,7 @@ void vb_paths_print(const struct vb_driver *d)
 		print_path(d, &d->paths->others, "others");
 	if (d->slot.is_carried)
 		vb_log(VB_LOG_ERROR, "wire: received by a courier of the broker, which is another user's");
+	vb_accounts_print(d);
 	vb_lane_counters(d->lane, values);
 	put_counters(line, sizeof(line), vb_counter_name, values, VB_COUNTER_COUNT);
 	vb_log(VB_LOG_ERROR, "lane:%s", line);

@@ -210,7 +210,8 @@ static int create_lane(struct vb_driver *d, const struct vb_settings *settings, 
 static int fill_driver(struct vb_driver *d, const struct vb_settings *settings)
 {
 	d->paths = settings->stats ? vb_paths_create() : NULL;
-	if (settings->stats && !d->paths)
+	d->accounts = settings->stats ? vb_accounts_create() : NULL;
+	if (settings->stats && (!d->paths || !d->accounts))
 		return -ENOMEM;
 	int rc = make_faults(d, settings->text[VB_SETTING_FAULTS]);
 	if (rc == 0)

@@ -2,6 +2,7 @@
 #include "host/text.h"
 
 #include <arpa/inet.h>
+#include <stdarg.h>
 #include <stdio.h>
 
 const char *vb_text_gid(const struct vb_gid *gid, char text[VB_TEXT_GID])
@@ -31,9 +32,28 @@ const char *vb_text_bytes(uint64_t bytes, char *text, size_t size)
 	return scaled((double)bytes, 1000, units, 5, text, size);
 }
 
+const char *vb_text_rate(double bits, char *text, size_t size)
+{
+	static const char *const units[] = { "b/s", "kb/s", "Mb/s", "Gb/s" };
+
+	return scaled(bits, 1000, units, 4, text, size);
+}
+
 const char *vb_text_span(vb_time span, char *text, size_t size)
 {
 	static const char *const units[] = { "ns", "us", "ms", "s" };
 
 	return scaled(span > 0 ? (double)span / VB_NS : 0, 1000, units, 4, text, size);
+}
+
+void vb_line_add(struct vb_line *line, const char *format, ...)
+{
+	va_list arguments;
+
+	if (line->at >= line->size)
+		return;
+	va_start(arguments, format);
+	int length = vsnprintf(line->text + line->at, line->size - line->at, format, arguments);
+	va_end(arguments);
+	line->at += length > 0 ? (size_t)length : 0;
 }

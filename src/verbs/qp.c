@@ -237,8 +237,10 @@ VB_EXPORT int ibv_destroy_qp(struct ibv_qp *ibv)
 	struct qp_object *owner;
 	vb_driver_settle(qp->driver);
 	bool is_last = vb_qp_disown(qp, &owner);
-	if (is_last)
+	if (is_last) {
+		vb_driver_note_end(qp->driver, qp->qp);
 		vb_qp_destroy(qp->qp);
+	}
 	vb_object_remove(ibv->context, &qp->link);
 	vb_driver_unlock(qp->driver);
 	vb_qp_events_finish(qp);

@@ -16,6 +16,25 @@ BOTTLENECK = f"rate=200Mb/s,queue={QUEUE},kmin={KMIN},kmax={KMAX},pmax=10%"
 DCQCN = "dcqcn,line-rate=200Mb/s,rai=1Mb/s,min-rate=1Mb/s,increase-time=2ms,alpha-time=2ms,decrease-time=2ms,g=0.0625"
 
 
+UNITS = {"b/s": 1, "kb/s": 1e3, "Mb/s": 1e6, "Gb/s": 1e9}
+
+
+def rates(client):
+    """(What its QP was paced at in the end, its mean) in bits a second, by the summary."""
+    found = re.search(r"verbena: qp 0x[0-9a-f]+: RC, peer \S+ qpn 0x[0-9a-f]+, dcqcn, paced at (\S+ \w+/s), .* acknowledged "
+                      r"at (\S+ \w+/s) on average, CNPs [1-9]", client.stderr)
+    if not found:
+        raise Failure(f"no rate of its QP\n{client.evidence()}")
+    return [float(number) * UNITS[unit] for number, unit in map(str.split, found.groups())]
+
+
+def check_rates(clients, flows):
+    """What is said of each QP is about its fair share: a mean in all of a run, a rate that goes up and down about it."""
+    for paced, mean in map(rates, clients):
+        if not RATE / flows / 3 < mean < RATE / flows * 2 or not RATE / flows / 10 < paced <= RATE:
+            raise Failure(f"{flows} flows: {mean / 1e6:.1f} Mb/s on average, paced at {paced / 1e6:.1f} Mb/s")
+
+
 def share(context, flows, algorithm):
     """(Jain's index, share of the rate) of flows to one process in their second half, and what its bottleneck counted."""
     path = context.world.open("veth1500")
@@ -26,6 +45,8 @@ def share(context, flows, algorithm):
         clients = [stack.enter_context(peers.start_client(context, path, port, "write", "-s", SIZE, "-t", SECONDS, "-e",
                                                           settings={"VERBENA_CC": algorithm})) for _ in range(flows)]
         finish([server] + clients, SECONDS + 30)
+    if algorithm == DCQCN:
+        check_rates(clients, flows)
     moved = [int(re.search(r"later=(\d+)", client.stdout)[1]) for client in clients]
     jain = sum(moved) ** 2 / (len(moved) * sum(each * each for each in moved))
     return jain, sum(moved) * SIZE * 8 / (SECONDS / 2) / RATE, server.stats()

@@ -503,6 +503,80 @@ static void qp__that_goes_away_waits_no_longer(void **state)
 	}
 }
 
+/* ---- What it came to -------------------------------------------------------------------------------------------------- */
+
+static void account__is_of_what_a_qp_is_held_to_and_came_to(void **state)
+{
+	struct rig *rig = open_with(&slow_cc);
+	struct vb_qp *qp = rig_qp(rig, NULL);
+	struct vb_qp_account account;
+	assert_false(vb_qp_account(qp, &account)); /* it has no peer yet */
+	rig_connect(rig, qp);
+	rig->now = 5 * VB_S; /* connected long before there is something to do */
+	post_send(rig, qp, 1);
+	assert_int_equal(rig_transmit(rig), 1);
+	rig_receive(rig, qp, (struct vb_packet){ .opcode = VB_CNP, .becn = true });
+	rig->now += 2 * VB_MS;
+	ack(rig, qp, RIG_SQ_PSN);
+	assert_true(vb_qp_account(qp, &account));
+	assert_int_equal(account.qpn, vb_qp_number(qp));
+	assert_int_equal(account.dest_qpn, 0x020002);
+	assert_true(vb_gid_equal(&account.peer, &qp->attr.av.dgid));
+	assert_string_equal(account.algorithm, paced_algorithm.name);
+	assert_int_equal(account.rate, slow.rate);
+	assert_int_equal(account.window_bytes, VB_CC_UNLIMITED);
+	assert_int_equal(account.acked, RIG_MTU);
+	assert_int_equal(account.acked_in, 2 * VB_MS);
+	assert_int_equal(account.cnps_received, 1);
+	assert_int_equal(account.sent_again, 0);
+	assert_false(account.is_local);
+	assert_int_equal(vb_qp_destroy(qp), 0);
+	rig_close(rig);
+}
+
+/* A peer that has gone is no reason to forget how fast it went: most connections end so. */
+static void account__stays_when_a_qp_fails(void **state)
+{
+	struct rig *rig = open_with(&slow_cc);
+	struct vb_qp *qp = rig_connected(rig, NULL);
+	struct vb_qp_account account;
+	post_send(rig, qp, 1);
+	assert_int_equal(rig_transmit(rig), 1);
+	rig_receive(rig, qp, (struct vb_packet){ .opcode = VB_ACKNOWLEDGE, .psn = RIG_SQ_PSN,
+		.syndrome = VB_NAK_PSN_SEQUENCE });
+	rig->now += VB_MS;
+	assert_int_equal(rig_transmit(rig), 1);
+	rig_modify(rig, qp, VB_QPS_ERR, 0);
+	assert_true(vb_qp_account(qp, &account));
+	assert_int_equal(account.rate, slow.rate);
+	assert_int_equal(account.sent_again, 1);
+	assert_int_equal(account.acked_in, 0);
+	rig_modify(rig, qp, VB_QPS_RESET, 0);
+	rig_connect(rig, qp);
+	assert_true(vb_qp_account(qp, &account));
+	assert_int_equal(account.sent_again, 0); /* it begins anew */
+	assert_int_equal(vb_qp_destroy(qp), 0);
+	rig_close(rig);
+}
+
+static void lane__shows_each_of_its_qps_once(void **state)
+{
+	struct rig *rig = open_with(&slow_cc);
+	struct vb_qp *qps[7];
+	unsigned seen = 0, count = 0;
+	uint32_t place = 0;
+	for (unsigned i = 0; i < COUNT_OF(qps); i++)
+		qps[i] = rig_qp(rig, NULL);
+	for (struct vb_qp *qp; (qp = vb_lane_next_qp(rig->lane, &place)); count++)
+		for (unsigned i = 0; i < COUNT_OF(qps); i++)
+			seen |= (qps[i] == qp) << i;
+	assert_int_equal(count, COUNT_OF(qps));
+	assert_int_equal(seen, (1 << COUNT_OF(qps)) - 1);
+	for (unsigned i = 0; i < COUNT_OF(qps); i++)
+		assert_int_equal(vb_qp_destroy(qps[i]), 0);
+	rig_close(rig);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -527,6 +601,9 @@ int main(void)
 		cmocka_unit_test(rate__that_comes_after_months_lets_nobody_wait),
 		cmocka_unit_test(packet__after_which_there_is_no_room_for_anybodys_asks_for_an_ack),
 		cmocka_unit_test(qp__that_goes_away_waits_no_longer),
+		cmocka_unit_test(account__is_of_what_a_qp_is_held_to_and_came_to),
+		cmocka_unit_test(account__stays_when_a_qp_fails),
+		cmocka_unit_test(lane__shows_each_of_its_qps_once),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -384,6 +384,10 @@ bool vb_device_wait(struct vb_device *device, int fd, const atomic_uint *count)
 	return false;
 }
 
+void vb_driver_note_end(struct vb_driver *driver, struct vb_qp *qp)
+{
+}
+
 void vb_driver_settle(struct vb_driver *driver)
 {
 	vb_lane_flush_acks(driver->device->lane);

@@ -1,0 +1,124 @@
+/* What is said of QPs one by one: accounts.c. */
+#include <string.h>
+#include "host/driver.h"
+#include "../unit.h"
+
+struct said {
+	unsigned count;
+	char lines[VB_ACCOUNTS_SAID + 2][400];
+};
+
+static void hear(void *user, const char *line)
+{
+	struct said *said = user;
+	assert_true(said->count < VB_ACCOUNTS_SAID + 2);
+	strncpy(said->lines[said->count++], line, 399);
+}
+
+static struct said told(const struct vb_qp_account *accounts, unsigned count)
+{
+	struct vb_accounts *all = vb_accounts_create();
+	struct said said = { 0 };
+	for (unsigned i = 0; i < count; i++)
+		assert_true(vb_accounts_add(all, &accounts[i]));
+	vb_accounts_tell(all, hear, &said);
+	vb_accounts_destroy(all);
+	return said;
+}
+
+static struct vb_qp_account connected(uint32_t qpn)
+{
+	return (struct vb_qp_account){ .qpn = qpn, .dest_qpn = 0x20002, .type = VB_QP_RC,
+		.peer = vb_gid_from_ipv4(10, 0, 0, 2), .algorithm = "dcqcn", .window_bytes = 65536 };
+}
+
+/* 12.5 MB in a second are 100 Mb/s. */
+static struct vb_qp_account carried(uint32_t qpn, uint64_t tenths)
+{
+	struct vb_qp_account account = connected(qpn);
+	account.acked = tenths * 1250000;
+	account.acked_in = VB_S;
+	return account;
+}
+
+static void qp__that_is_paced_says_its_rate_and_what_it_achieved(void **state)
+{
+	struct vb_qp_account account = carried(0x10002, 10);
+	account.rate = 12000000;
+	account.cnps_received = 3;
+	account.cnps_sent = 1;
+	account.sent_again = 2;
+	struct said said = told(&account, 1);
+	assert_int_equal(said.count, 1);
+	assert_string_equal(said.lines[0],
+		"qp 0x10002: RC, peer 10.0.0.2 qpn 0x20002, dcqcn, paced at 96 Mb/s, window 66 kB, 12 MB acknowledged at 100 Mb/s "
+		"on average, CNPs 3 received, 1 sent, 2 packets sent again");
+}
+
+static void qp__that_has_no_rate_says_none(void **state)
+{
+	struct vb_qp_account account = connected(0x10002);
+	account.type = VB_QP_UC;
+	account.algorithm = "window";
+	account.window_bytes = 0;
+	struct said said = told(&account, 1);
+	assert_string_equal(said.lines[0],
+		"qp 0x10002: UC, peer 10.0.0.2 qpn 0x20002, window, CNPs 0 received, 0 sent, 0 packets sent again");
+}
+
+static void qp__by_memory_says_so_and_nothing_else(void **state)
+{
+	struct vb_qp_account account = connected(0x10002);
+	account.is_local = true;
+	struct said said = told(&account, 1);
+	assert_string_equal(said.lines[0], "qp 0x10002: RC, peer 10.0.0.2 qpn 0x20002, shared memory");
+}
+
+static void nothing__is_said_of_no_qps(void **state)
+{
+	assert_int_equal(told(NULL, 0).count, 0);
+}
+
+/* Those that carried most by themselves, whichever came first, and the others together: here 1, 2, 3 and one that had nothing
+ * to carry. */
+static void qps__that_are_many_are_summed_up(void **state)
+{
+	struct vb_qp_account accounts[VB_ACCOUNTS_SAID + 4];
+	for (unsigned i = 0; i < COUNT_OF(accounts); i++)
+		accounts[i] = carried(0x10000 + i, i);
+	struct said said = told(accounts, COUNT_OF(accounts));
+	assert_int_equal(said.count, VB_ACCOUNTS_SAID + 1);
+	assert_non_null(strstr(said.lines[0], "qp 0x10013: "));
+	assert_non_null(strstr(said.lines[VB_ACCOUNTS_SAID - 1], "qp 0x10004: "));
+	assert_string_equal(said.lines[VB_ACCOUNTS_SAID],
+		"qps: 4 more, 7.5 MB acknowledged, at 10 Mb/s to 30 Mb/s on average, the median 20 Mb/s");
+}
+
+static void qps__beyond_all_bounds_are_counted(void **state)
+{
+	struct vb_accounts *all = vb_accounts_create();
+	struct vb_qp_account account = carried(0x10002, 1);
+	struct said said = { 0 };
+	unsigned kept = 0;
+	while (vb_accounts_add(all, &account))
+		kept++;
+	vb_accounts_tell(all, hear, &said);
+	vb_accounts_destroy(all);
+	char more[32];
+	snprintf(more, sizeof(more), "qps: %u more, ", kept + 1 - VB_ACCOUNTS_SAID);
+	assert_int_equal(kept, 65536);
+	assert_non_null(strstr(said.lines[VB_ACCOUNTS_SAID], more));
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(qp__that_is_paced_says_its_rate_and_what_it_achieved),
+		cmocka_unit_test(qp__that_has_no_rate_says_none),
+		cmocka_unit_test(qp__by_memory_says_so_and_nothing_else),
+		cmocka_unit_test(nothing__is_said_of_no_qps),
+		cmocka_unit_test(qps__that_are_many_are_summed_up),
+		cmocka_unit_test(qps__beyond_all_bounds_are_counted),
+	};
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
