@@ -15,10 +15,13 @@
 #include "engine/ud.h"
 
 #define MAX_PLACES 65536
+#define RESERVED   3 /* indices, at most: vb_lane_add_qp */
 
 /* What is not said is as behind sockets. */
 static struct vb_lane_config filled_in(struct vb_lane_config config)
 {
+	if (!config.index_count)
+		config.index_count = MAX_PLACES;
 	if (!config.turn_bytes)
 		config.turn_bytes = 65536;
 	if (!config.acks.every_bytes)
@@ -57,7 +60,7 @@ int vb_lane_create(const struct vb_lane_config *config, struct vb_lane **created
 	lane->qp_mask = VB_LANE_FEW - 1;
 	lane->config = filled_in(*config);
 	vb_random_seed(&random, config->seed);
-	lane->next_index = vb_random_below(&random, 0x8000);
+	lane->next_index = vb_random_below(&random, lane->config.index_count / 2);
 	vb_allowance_init(&lane->reads, config->receive_buffer ? config->receive_buffer / 2 : UINT64_MAX);
 	vb_timers_init(&lane->timers);
 	vb_timers_init(&lane->congestion_timers);
@@ -137,13 +140,21 @@ static bool has_place(const struct vb_lane *lane)
 	return 2 * (lane->qp_count + 1) <= places || places == MAX_PLACES;
 }
 
+static uint32_t most_qps(const struct vb_lane *lane)
+{
+	uint32_t indices = lane->config.index_count - RESERVED;
+	return indices < VB_MAX_QP ? indices : VB_MAX_QP;
+}
+
 /* Round robin, so that no number returns soon. 0, 1 and 0xFFFFFF are reserved, hence no index 0, 1 or 0xFFFF. */
 int vb_lane_add_qp(struct vb_lane *lane, struct vb_qp *qp)
 {
-	if (lane->qp_count >= VB_MAX_QP || (!has_place(lane) && !double_places(lane)))
+	if (lane->qp_count >= most_qps(lane))
+		return -ENOSPC;
+	if (!has_place(lane) && !double_places(lane))
 		return -ENOMEM;
 	for (;;) {
-		uint32_t index = lane->next_index++ & 0xffff;
+		uint32_t index = lane->config.first_index + lane->next_index++ % lane->config.index_count;
 		if (index < 2 || index == 0xffff || lane->qps[index & lane->qp_mask])
 			continue;
 		lane->qps[index & lane->qp_mask] = qp;

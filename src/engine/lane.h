@@ -75,7 +75,7 @@ static inline void vb_count(struct vb_lane *lane, enum vb_counter counter, uint6
 }
 
 struct vb_qp *vb_lane_find_qp(const struct vb_lane *lane, uint32_t qpn);
-int vb_lane_add_qp(struct vb_lane *lane, struct vb_qp *qp); /* gives it its number; -ENOMEM */
+int vb_lane_add_qp(struct vb_lane *lane, struct vb_qp *qp); /* gives it its number; -ENOMEM, -ENOSPC */
 void vb_lane_remove_qp(struct vb_lane *lane, struct vb_qp *qp);
 
 void vb_lane_execute_condemned(struct vb_lane *lane); /* qp_failure.c */

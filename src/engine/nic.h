@@ -58,7 +58,7 @@ struct vb_qp;
 #define VB_MAX_QP_WR	     32768
 #define VB_MAX_SRQ_WR	     65536
 #define VB_MAX_CQE	     4194304
-#define VB_MAX_QP	     65000 /* per lane: 16 index bits, fewer reserved ones */
+#define VB_MAX_QP	     65000 /* of all lanes that share the 16 bits of an index: fewer than those, and the reserved ones */
 #define VB_MAX_RD_ATOMIC     16  /* as responder, each remembered */
 #define VB_MAX_INIT_RD_ATOMIC 128 /* as requester: costs nothing, and rxe grants as many */
 #define VB_MAX_MESSAGE_BYTES 0x80000000u
@@ -347,7 +347,8 @@ struct vb_qp_config {
 	void *user;
 };
 
-/* A new QP in RESET, its number chosen by the lane. config's capacities are raised to what was given. [lane] */
+/* A new QP in RESET, its number chosen by the lane. config's capacities are raised to what was given. -ENOSPC: the lane has no
+ * number left. [lane] */
 int vb_qp_create(struct vb_lane *lane, struct vb_qp_config *config, struct vb_qp **qp);
 /* The QP leaves the lane. What is at the port stays valid until it has come back. [lane] */
 int vb_qp_destroy(struct vb_qp *qp);
@@ -488,6 +489,9 @@ struct vb_cnp_policy {
 struct vb_lane_config {
 	uint64_t seed;		   /* of QPNs' first index, nothing else */
 	uint8_t slot;		   /* top 8 bits of every QPN of this lane; 1 .. 255 */
+	/* The low 16 bits are of these, which no other lane has that publishes the lives of its QPs at the same place (local.h).
+	 * index_count 0 = all there are. */
+	uint32_t first_index, index_count;
 	uint32_t receive_buffer;   /* bytes that the holder's receive socket holds; bounds outstanding READs; 0 = unlimited */
 	/* Bytes that all QPs together may have under way to one slot of a peer of whom nothing is known; 0 = 65536.
 	 * VB_UNLIMITED: as many as they like, and nothing is kept of such a peer, nor do facts told of it later matter to
@@ -614,6 +618,8 @@ struct vb_peer_facts {
 	bool is_asked;		 /* the answer is on its way: UC and UD, which strangers give no window, wait for it a little */
 };
 void vb_lane_set_peer(struct vb_lane *lane, const struct vb_gid *gid, const struct vb_peer_facts *facts);
+/* Whether it was ever told that, of who is there. */
+bool vb_lane_has_peer(const struct vb_lane *lane, const struct vb_gid *gid);
 
 enum vb_event_kind {
 	VB_EVENT_CQ_ERR = 0, /* up to LAST_WQE_REACHED: ibv_event_type */

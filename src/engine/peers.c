@@ -153,6 +153,11 @@ void vb_lane_set_peer(struct vb_lane *lane, const struct vb_gid *gid, const stru
 	}
 }
 
+bool vb_lane_has_peer(const struct vb_lane *lane, const struct vb_gid *gid)
+{
+	return vb_peer_find(lane, gid, 0);
+}
+
 bool vb_peer_must_answer(struct vb_qp *qp)
 {
 	if (!qp->peer || !qp->peer->facts.is_asked)
