@@ -1,5 +1,5 @@
-/* Two processes of this network namespace are introduced to each other, so that they share memory: each gets an end of
- * a pair of sockets, the same memory, and the other's pidfd. What they make of it is theirs alone.
+/* Two processes of this network namespace, or two slots of one, are introduced to each other, so that they share memory: each
+ * gets an end of a pair of sockets, the same memory, and the other's pidfd. What they make of it is theirs alone.
  *
  * Holds: a pair of slots meets once in the life of both, and every question is answered: by the meeting, by ALONE, or
  * by a refusal when it is to be asked again. Nothing of it waits here. Who does not read is introduced to a few only,
@@ -167,7 +167,7 @@ static int introduce(struct worker *worker, uint8_t asker, uint8_t other)
 static bool may_meet(const struct worker *worker, unsigned client, const struct vb_message *message)
 {
 	int user = user_of(worker, message->meeting.slot);
-	return user_of(worker, message->slot) == (int)client && user >= 0 && user != (int)client &&
+	return user_of(worker, message->slot) == (int)client && user >= 0 && message->meeting.slot != message->slot &&
 	       addresses_interface(&message->gid, worker_now_ms());
 }
 

@@ -157,8 +157,9 @@ static void bind_port(struct worker *worker, unsigned client, const struct vb_me
 /* ---- What they ask for ------------------------------------------------------------------------------------------ */
 
 /* True when its user may have another slot; else it is told who has them. That all are taken, slots.c says. */
-static bool may_have_slot(struct worker *worker, unsigned client, uint32_t request)
+static bool may_have_slot(struct worker *worker, unsigned client, const struct vb_message *message)
 {
+	const uint32_t request = message->request;
 	const uid_t uid = worker->registry->clients[client].uid;
 	struct holders holders = { 0 }, connected;
 	unsigned taken = 0, holds = 0;
@@ -180,6 +181,11 @@ static bool may_have_slot(struct worker *worker, unsigned client, uint32_t reque
 			holds++;
 			holders_add(&holders, uid);
 		}
+	if (message->is_further && 2 * taken >= VB_SLOT_MAX) {
+		worker_refuse(worker, client, request, EUSERS, "half of the %d slots of UDP port 4791 are taken, and the rest is for "
+			"processes that have none", VB_SLOT_MAX);
+		return false;
+	}
 	if (taken < VB_SLOT_MAX && !worker_trusts(worker, client) && !worker_may_connect(worker, uid, &connected)) {
 		holders_name(&connected, names, sizeof(names));
 		worker_refuse(worker, client, request, EUSERS, "no connection to the broker is free for a courier of uid "
@@ -218,7 +224,7 @@ static bool obey(struct worker *worker, unsigned client, const struct vb_message
 		worker_say(worker, client, &welcome, NULL);
 		return true;
 	case VB_MESSAGE_GET_SLOT:
-		if (!may_have_slot(worker, client, message->request))
+		if (!may_have_slot(worker, client, message))
 			return true;
 		state->wants_slot = true;
 		state->request = message->request;

@@ -47,7 +47,7 @@ static void check_slot(struct vb_findings *findings, const struct vb_settings *s
 	struct vb_slot slot;
 	char why[512] = "";
 
-	int error = vb_broker_get_slot(broker, settings->receive_buffer, &slot, why, sizeof(why));
+	int error = vb_broker_get_slot(broker, settings->receive_buffer, false, &slot, why, sizeof(why));
 	if (error) {
 		vb_finding_add(
 			findings, VB_FINDING_STOP, "broker", "gives no slot: %s", why[0] ? why : strerror(-error));

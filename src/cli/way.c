@@ -321,7 +321,7 @@ int vb_way_open(struct vb_way *way, const struct vb_settings *settings, char *wh
 	}
 	int error = vb_broker_connect(&config, &way->broker, why, why_size);
 	if (!error) {
-		error = vb_broker_get_slot(way->broker, settings->receive_buffer, &way->slot, why, why_size);
+		error = vb_broker_get_slot(way->broker, settings->receive_buffer, false, &way->slot, why, why_size);
 		way->receive_buffer = way->slot.receive_buffer;
 		if (error)
 			vb_broker_disconnect(way->broker);

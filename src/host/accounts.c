@@ -160,7 +160,7 @@ static void print(void *user, const char *line)
 }
 
 /* With those that are alive. What was said is not said again: a device may be closed after exit(). */
-void vb_accounts_print(const struct vb_driver *d)
+static void add_living(struct vb_accounts *to, const struct vb_driver *d)
 {
 	struct vb_qp_account account;
 	struct vb_qp *qp;
@@ -168,8 +168,35 @@ void vb_accounts_print(const struct vb_driver *d)
 
 	while ((qp = vb_lane_next_qp(d->lane, &place)))
 		if (vb_qp_account(qp, &account))
-			vb_accounts_add(d->accounts, &account);
-	vb_accounts_tell(d->accounts, print, NULL);
-	d->accounts->count = 0;
-	d->accounts->uncounted = 0;
+			vb_accounts_add(to, &account);
+}
+
+static void move_all(struct vb_accounts *to, struct vb_accounts *from)
+{
+	for (unsigned i = 0; i < from->count; i++)
+		vb_accounts_add(to, &from->all[i]);
+	to->uncounted += from->uncounted;
+	from->count = 0;
+	from->uncounted = 0;
+}
+
+void vb_accounts_print(const struct vb_process *p, unsigned lanes)
+{
+	struct vb_accounts *sum = NULL;
+
+	for (unsigned i = 0; i < vb_process_driver_count(p); i++) {
+		const struct vb_driver *d = p->drivers[i];
+		if (!(lanes >> i & 1))
+			continue;
+		add_living(d->accounts, d);
+		if (sum)
+			move_all(sum, d->accounts);
+		else
+			sum = d->accounts;
+	}
+	if (!sum)
+		return;
+	vb_accounts_tell(sum, print, NULL);
+	sum->count = 0;
+	sum->uncounted = 0;
 }

@@ -85,8 +85,8 @@ static bool move(struct vb_process *p, void *first, size_t length, int file)
 {
 	bool is_able = true;
 
-	vb_list_for_each(node, &p->drivers)
-		is_able &= vb_driver_lock_quiet(vb_container_of(node, struct vb_driver, link)) == 0;
+	for (unsigned i = 0; i < vb_process_driver_count(p); i++)
+		is_able &= vb_driver_lock_quiet(p->drivers[i]) == 0;
 	is_able = is_able && vb_host_move_memory(first, length, file) == 0;
 	vb_process_unlock(p);
 	return is_able;

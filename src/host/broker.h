@@ -69,9 +69,10 @@ struct vb_slot {
 	bool is_carried;	 /* the broker is another user's, and keeps the socket */
 };
 
-/* -EUSERS when all are taken. May wait, as all that have a why. */
-int vb_broker_get_slot(
-	struct vb_broker *broker, uint32_t receive_buffer, struct vb_slot *slot, char *why, size_t why_size);
+/* -EUSERS when all are taken, or is_further, and so many that the rest is for those who have none. May wait, as all that have
+ * a why. */
+int vb_broker_get_slot(struct vb_broker *broker, uint32_t receive_buffer, bool is_further, struct vb_slot *slot, char *why,
+	size_t why_size);
 /* slot->fd, still open, stops being the socket and is to be closed afterwards. */
 void vb_broker_release_slot(struct vb_broker *broker, const struct vb_slot *slot);
 
@@ -82,8 +83,10 @@ int vb_broker_join(struct vb_broker *broker, const struct vb_slot *slot, const s
 /* Asks the broker who is at dgid, seen from sgid; it answers by a notice, from memory or after asking the peer. Whoever
  * has been asked about lately, or is known, is not asked again. True: of dgid nothing has been asked so far. */
 bool vb_broker_discover(struct vb_broker *broker, const struct vb_gid *sgid, const struct vb_gid *dgid);
+/* What the last such notice said of dgid; false: there was none, or it is forgotten. */
+bool vb_broker_knows(struct vb_broker *broker, const struct vb_gid *dgid, bool *is_verbena, uint32_t *receive_buffer);
 
-/* Asks to be introduced to the process that has slot at gid, if that is of this host: it and we hear of a meeting, of
+/* Asks to be introduced to the process that has slot at gid, if that is of this host, which may be this one: it and we hear of a meeting, of
  * own_slot and slot, with a socket to the other and memory that both share. Waits for nothing; remembered until it is
  * answered by a notice, and asked twice meanwhile it is asked once. A pair of slots meets once in the life of both:
  * whoever asks again is alone. Yet a second meeting of the same slots may come, when a broker died: it is to be

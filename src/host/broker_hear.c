@@ -169,6 +169,7 @@ static void take_peer(struct vb_broker *broker, const struct vb_message *message
 			continue;
 		question->is_said = question->is_answered = true;
 		question->is_verbena = message->is_verbena;
+		question->receive_buffer = message->receive_buffer;
 	}
 }
 

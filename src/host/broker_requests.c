@@ -49,12 +49,13 @@ static int ask(struct vb_broker *broker, struct vb_broker_request *request, char
 	return rc;
 }
 
-int vb_broker_get_slot(
-	struct vb_broker *broker, uint32_t receive_buffer, struct vb_slot *slot, char *why, size_t why_size)
+int vb_broker_get_slot(struct vb_broker *broker, uint32_t receive_buffer, bool is_further, struct vb_slot *slot, char *why,
+	size_t why_size)
 {
 	struct vb_held_slot *held = calloc(1, sizeof(*held));
 	struct vb_broker_request request = {
-		.message = { .kind = VB_MESSAGE_GET_SLOT, .receive_buffer = receive_buffer }, .slot = held
+		.message = { .kind = VB_MESSAGE_GET_SLOT, .receive_buffer = receive_buffer, .is_further = is_further },
+		.slot = held
 	};
 
 	if (!held)
@@ -211,6 +212,19 @@ bool vb_broker_discover(struct vb_broker *broker, const struct vb_gid *sgid, con
 	}
 	pthread_mutex_unlock(&broker->mutex);
 	return is_new;
+}
+
+bool vb_broker_knows(struct vb_broker *broker, const struct vb_gid *dgid, bool *is_verbena, uint32_t *receive_buffer)
+{
+	pthread_mutex_lock(&broker->mutex);
+	const struct vb_broker_question *question = find_question(broker, dgid);
+	bool is_known = question && question->is_answered;
+	if (is_known) {
+		*is_verbena = question->is_verbena;
+		*receive_buffer = question->receive_buffer;
+	}
+	pthread_mutex_unlock(&broker->mutex);
+	return is_known;
 }
 
 int vb_broker_send_mad(struct vb_broker *broker, const struct vb_gid *sgid, const struct vb_gid *dgid,

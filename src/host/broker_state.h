@@ -59,6 +59,7 @@ struct vb_broker_question {
 	struct vb_gid sgid, dgid;
 	int64_t again_ms; /* when it may be asked anew */
 	bool is_said, is_answered, is_verbena;
+	uint32_t receive_buffer; /* as answered */
 };
 
 /* Whom we want to meet, and have not been told of. */

@@ -1,6 +1,7 @@
 /* What the broker says, and who hears it: of peers the lane, of MADs the connection manager. */
 #include "host/process.h"
 
+#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 #include "port/udp.h"
@@ -21,22 +22,28 @@ static bool is_ours(const struct vb_process *p, const struct vb_gid *gid)
 	return false;
 }
 
-/* Until the broker has answered: on this machine everybody is one of ours. */
-static void assume(struct vb_driver *d, const struct vb_gid *gid)
+/* What is assumed until the broker has answered: on this machine everybody is one of ours. */
+static struct vb_peer_facts assumption(const struct vb_process *p, const struct vb_gid *gid)
 {
-	struct vb_peer_facts facts = { .is_asked = true };
-
-	if (is_ours(d->process, gid))
-		facts = (struct vb_peer_facts){ .is_verbena = true, .receive_buffer = d->slot.receive_buffer };
-	vb_lane_set_peer(d->lane, gid, &facts);
+	if (is_ours(p, gid))
+		return (struct vb_peer_facts){ .is_verbena = true, .receive_buffer = vb_process_home(p)->slot.receive_buffer };
+	return (struct vb_peer_facts){ .is_asked = true };
 }
 
-void vb_device_discover(struct vb_device *device, const struct vb_av *av)
+/* The answer waits for the mutexes, which we hold. Who has been asked about by another lane may be known already. */
+void vb_device_discover(struct vb_device *device, unsigned lanes, const struct vb_av *av)
 {
+	struct vb_process *p = device->process;
+
 	if (vb_gid_is_multicast(&av->dgid))
 		return;
-	if (vb_broker_discover(device->process->broker, &av->sgid, &av->dgid))
-		assume(device->driver, &av->dgid); /* the answer waits for the mutex, which we hold */
+	bool is_new = vb_broker_discover(p->broker, &av->sgid, &av->dgid);
+	struct vb_peer_facts facts = assumption(p, &av->dgid);
+	bool is_known = vb_broker_knows(p->broker, &av->dgid, &facts.is_verbena, &facts.receive_buffer);
+	facts.is_asked &= !is_known;
+	for (unsigned i = 0; i < vb_process_driver_count(p); i++)
+		if ((lanes >> i & 1) && (is_new || !vb_lane_has_peer(p->drivers[i]->lane, &av->dgid)))
+			vb_lane_set_peer(p->drivers[i]->lane, &av->dgid, &facts);
 }
 
 /* ---- What it says ----------------------------------------------------------------------------------------------- */
@@ -45,11 +52,10 @@ static void learn_peer(struct vb_process *p, const struct vb_broker_notice *noti
 {
 	struct vb_peer_facts facts = { .is_verbena = notice->is_verbena, .receive_buffer = notice->receive_buffer };
 
-	vb_list_for_each(node, &p->drivers) {
-		struct vb_driver *d = vb_container_of(node, struct vb_driver, link);
-		vb_driver_lock(d);
-		vb_lane_set_peer(d->lane, &notice->gid, &facts);
-		vb_driver_unlock(d);
+	for (unsigned i = 0; i < vb_process_driver_count(p); i++) {
+		vb_driver_lock(p->drivers[i]);
+		vb_lane_set_peer(p->drivers[i]->lane, &notice->gid, &facts);
+		vb_driver_unlock(p->drivers[i]);
 	}
 }
 
@@ -68,8 +74,8 @@ static void take_channel(struct vb_driver *d)
 /* Whose it is is not said; of the others nothing has changed, and to look at their ports anew does no harm. */
 static void take_channels(struct vb_process *p)
 {
-	vb_list_for_each(node, &p->drivers)
-		take_channel(vb_container_of(node, struct vb_driver, link));
+	for (unsigned i = 0; i < vb_process_driver_count(p); i++)
+		take_channel(p->drivers[i]);
 }
 
 static void hear(void *process, const struct vb_broker_notice *notice)
@@ -125,10 +131,11 @@ int vb_broker_watch_start(struct vb_process *p, const struct vb_settings *settin
 int vb_broker_watch_get_slot(struct vb_driver *d, const struct vb_settings *settings)
 {
 	char why[512] = "";
-	int rc = vb_broker_get_slot(d->process->broker, settings->receive_buffer, &d->slot, why, sizeof(why));
+	bool is_further = d->index > 0;
+	int rc = vb_broker_get_slot(d->process->broker, settings->receive_buffer, is_further, &d->slot, why, sizeof(why));
 
 	if (rc < 0)
-		vb_log(VB_LOG_ERROR, "%s", why);
+		vb_log(is_further && rc == -EUSERS ? VB_LOG_INFO : VB_LOG_ERROR, "%s", why);
 	else if (d->slot.is_carried)
 		vb_log(VB_LOG_INFO, "UDP port 4791 is another user's: what is received comes by his courier, which "
 				    "costs throughput; verbena broker --trust USER gives a socket instead");
@@ -139,11 +146,9 @@ void vb_broker_watch_stop(struct vb_process *p)
 {
 	if (!p->broker)
 		return;
-	vb_list_for_each(node, &p->drivers) {
-		const struct vb_driver *d = vb_container_of(node, struct vb_driver, link);
-		if (d->slot.fd >= 0)
-			vb_broker_release_slot(p->broker, &d->slot);
-	}
+	for (unsigned i = 0; i < vb_process_driver_count(p); i++)
+		if (p->drivers[i]->slot.fd >= 0)
+			vb_broker_release_slot(p->broker, &p->drivers[i]->slot);
 	vb_broker_disconnect(p->broker);
 	p->broker = NULL;
 }

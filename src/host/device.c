@@ -138,7 +138,6 @@ int vb_device_open(const char *name, const struct vb_device_sink *sink, struct v
 		vb_process_leave();
 		return rc;
 	}
-	d->driver = vb_process_home(d->process);
 	join(d);
 	*device = d;
 	return 0;
@@ -157,11 +156,6 @@ void vb_device_close(struct vb_device *device)
 	}
 	vb_nic_destroy(device->nic);
 	free(device);
-}
-
-struct vb_driver *vb_device_driver(struct vb_device *device)
-{
-	return device->driver;
 }
 
 struct vb_nic *vb_device_nic(struct vb_device *device)
@@ -230,8 +224,8 @@ void vb_process_refresh_devices(struct vb_process *p)
 				now = list[i];
 		update_device(device, &now);
 	}
-	vb_list_for_each(node, &p->drivers)
-		vb_neighbours_address_change(vb_container_of(node, struct vb_driver, link));
+	for (unsigned i = 0; i < vb_process_driver_count(p); i++)
+		vb_neighbours_address_change(p->drivers[i]);
 	vb_process_unlock(p);
 	free(list);
 }

@@ -389,7 +389,7 @@ static void give_way(struct vb_crowding *crowding, vb_time now)
 	vb_crowding_yielded(crowding, now, vb_host_now());
 }
 
-static void rest(bool was_busy, vb_time now)
+void vb_driver_rest(bool was_busy, vb_time now)
 {
 	static const struct timespec a_moment = { .tv_nsec = 1000 }; /* the kernel makes it some 60 us */
 	struct vb_crowding *crowding = vb_crowding_of_caller();
@@ -423,23 +423,17 @@ static void note_poll(struct vb_driver *d)
 		vb_progress_attend(d, VB_ATTENDED_BY_POLLERS);
 }
 
-void vb_driver_drive(struct vb_driver *d)
+bool vb_driver_poll(struct vb_driver *d, vb_time *now)
 {
-	bool is_busy = false;
-	vb_time now;
-
-	if (d->process->is_forked)
-		return;
-	if (atomic_load_explicit(&d->waiting, memory_order_relaxed) == 0 && try_lock(d)) {
-		is_busy = vb_driver_turn(
-			d, vb_progress_is_left_to_pollers(d) ? VB_LOOKS_AT_PORT : VB_LOOKS_AT_ALL);
-		now = d->turned_at;
-		note_poll(d);
-		vb_driver_unlock(d);
-	} else {
-		now = vb_host_now();
+	if (atomic_load_explicit(&d->waiting, memory_order_relaxed) > 0 || !try_lock(d)) {
+		*now = vb_host_now();
+		return false;
 	}
-	rest(is_busy, now);
+	bool is_busy = vb_driver_turn(d, vb_progress_is_left_to_pollers(d) ? VB_LOOKS_AT_PORT : VB_LOOKS_AT_ALL);
+	*now = d->turned_at;
+	note_poll(d);
+	vb_driver_unlock(d);
+	return is_busy;
 }
 
 void vb_driver_keep_time(struct vb_driver *d)
@@ -462,7 +456,6 @@ int vb_driver_create(struct vb_process *process, struct vb_driver **created)
 		return -ENOMEM;
 	d->process = process;
 	d->slot.fd = -1;
-	vb_list_init(&d->link);
 	pthread_mutex_init(&d->mutex, NULL);
 	d->batch = calloc(1, sizeof(*d->batch));
 	d->train = calloc(1, sizeof(*d->train));
@@ -490,7 +483,6 @@ void vb_driver_destroy(struct vb_driver *d)
 	vb_progress_close(d);
 	if (d->faults)
 		vb_faults_free(d->faults);
-	vb_list_remove(&d->link);
 	vb_later_say(d->unsaid);
 	free(d->paths);
 	vb_accounts_destroy(d->accounts);

@@ -1,6 +1,6 @@
 /* The inside of host/, a driver: a lane of the engine with its port, the slot that names it, the mutex around it, the thread
- * that keeps it going, and who attends to its port now. What a process has once is in process.h; a process has one driver
- * today, and nothing there or here relies on it but where it says so.
+ * that keeps it going, and who attends to its port now. What a process has once is in process.h, and which of its drivers is
+ * whose in lanes.h.
  *
  * Locks, in the order in which they are taken: the process's open lock (process.c), the drivers' mutexes in the order of the
  * process's list, and those inside broker.c, which are held for moments. */
@@ -47,7 +47,7 @@ struct vb_chore {
 
 struct vb_driver {
 	struct vb_process *process;
-	struct vb_list link; /* process->drivers */
+	unsigned index; /* in process->drivers */
 	pthread_mutex_t mutex;
 	atomic_uint waiting; /* threads that block for the mutex: pollers let them go first */
 	struct vb_lane *lane;
@@ -102,6 +102,10 @@ struct vb_driver {
 int vb_driver_create(struct vb_process *process, struct vb_driver **driver);
 /* Its thread was stopped, or never started. */
 void vb_driver_destroy(struct vb_driver *driver);
+/* A poller's turn, if the lane is free: what vb_device_drive does of each. True when anything happened; *now: about. */
+bool vb_driver_poll(struct vb_driver *driver, vb_time *now);
+/* The poller's turns are over: it gives its core away, if it polls in vain. */
+void vb_driver_rest(bool was_busy, vb_time now);
 /* What a turn looks at beside memory, each by a system call. Who has slept on all of it knows where there is nothing. */
 enum vb_looks { /* bits */
 	VB_LOOKS_AT_PORT = 1,
@@ -128,7 +132,7 @@ void vb_host_set_timer(int fd, struct vb_deadline deadline);
 int vb_progress_open(struct vb_driver *driver);
 /* From now on the driver is driven; last of all, when lane and port are there. */
 int vb_progress_start(struct vb_driver *driver, bool has_thread);
-void vb_progress_stop(struct vb_driver *driver);
+void vb_progress_stop(struct vb_driver *driver); /* nobody uses it any more but the broker's thread */
 void vb_progress_wake(struct vb_driver *driver);
 bool vb_progress_is_thread(void); /* the caller is a progress thread */
 /* Who attends from now on. With the mutex held. */
@@ -167,8 +171,8 @@ void vb_frames_close(struct vb_driver *driver);	  /* also in a forked child */
 struct vb_paths *vb_paths_create(void);
 void vb_paths_sent(struct vb_paths *paths, const struct vb_batch *batch);
 void vb_paths_received(struct vb_paths *paths, const struct vb_train *train);
-/* Prints which path every byte took, and the counters that are not 0. */
-void vb_paths_print(const struct vb_driver *driver);
+/* Prints which path every byte took, and the counters that are not 0, of lanes together. With their mutexes held. */
+void vb_paths_print(const struct vb_process *process, unsigned lanes);
 
 /* accounts.c */
 /* What is said of QPs one by one. */
@@ -180,8 +184,8 @@ bool vb_accounts_add(struct vb_accounts *accounts, const struct vb_qp_account *a
 /* A line for each that carried most, and one for all the others, by say. */
 typedef void vb_accounts_say(void *user, const char *line);
 void vb_accounts_tell(struct vb_accounts *accounts, vb_accounts_say *say, void *user);
-/* Prints them of all QPs that the driver has or had. */
-void vb_accounts_print(const struct vb_driver *driver);
+/* Prints them of all QPs that lanes have or had. With their mutexes held. */
+void vb_accounts_print(const struct vb_process *process, unsigned lanes);
 
 /* explain.c */
 /* One line for stderr, kept in driver->unsaid: who, where, why, for how long, what to check. With the mutex held. */

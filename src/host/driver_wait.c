@@ -1,4 +1,4 @@
-/* Who waits asleep, and drives the lane meanwhile: for a descriptor to be readable, and for the port to be done with what
+/* Who waits asleep, and drives lanes meanwhile: for a descriptor to be readable, and for the port to be done with what
  * was handed out. */
 #include "host/process.h"
 
@@ -54,18 +54,23 @@ static bool drive_until_there(struct vb_driver *d, const struct wanted *wanted, 
 	return false;
 }
 
-/* What a waiter sleeps on: his own descriptor, and, if he is the one that drives, what the progress thread would. */
-struct sleep {
-	struct pollfd fds[4 + VB_PORT_FDS];
-	unsigned count;
+/* A lane that is waited in: what the progress thread would sleep on, if he who waits is the one that drives it. */
+struct place {
+	struct vb_driver *driver;
+	const struct wanted *wanted;
 	bool is_driving;
 	bool is_short; /* there is something to do already */
-	unsigned first_port, looks; /* place of the port's in fds; what is there to look at */
-	struct vb_driver *worker;
-	const struct wanted *wanted;
+	unsigned first, looks; /* place of its descriptors in fds; what is there to look at */
 };
 
-enum { OWN, FRAMES, TIMER, NEIGHBOURS };
+/* What a waiter sleeps on: his own descriptor, and those of the lanes that he drives. */
+struct sleep {
+	struct pollfd fds[1 + VB_LANES_MAX * (3 + VB_PORT_FDS)];
+	unsigned count, place_count;
+	struct place places[VB_LANES_MAX];
+};
+
+enum { FRAMES, TIMER, NEIGHBOURS, PORT }; /* and the next ones */
 
 static void add(struct sleep *sleep, int fd)
 {
@@ -79,41 +84,36 @@ static void add_port(struct sleep *sleep, const struct vb_driver *d)
 }
 
 /* Takes the port over from the thread or the pollers, unless another waiter has it, or has it still. */
-static struct sleep begin_wait(struct vb_driver *d, const struct wanted *wanted)
+static void begin_wait(struct vb_driver *d, const struct wanted *wanted, struct sleep *sleep)
 {
-	struct sleep sleep = { .count = 0 };
+	struct place *place = &sleep->places[sleep->place_count++];
 
-	add(&sleep, wanted->fd);
+	*place = (struct place){ .driver = d, .wanted = wanted, .first = sleep->count };
 	vb_driver_lock(d);
-	sleep.is_driving = d->attendance != VB_ATTENDED_BY_WAITER || d->waiter == wanted;
-	if (sleep.is_driving) {
+	place->is_driving = d->attendance != VB_ATTENDED_BY_WAITER || d->waiter == wanted;
+	if (place->is_driving) {
 		d->waiter = wanted;
 		vb_progress_attend(d, VB_ATTENDED_BY_WAITER);
-		add(&sleep, vb_frames_fd(d));
-		add(&sleep, d->has_thread ? -1 : d->timer_fd);
-		add(&sleep, vb_neighbours_fd(d));
-		sleep.first_port = sleep.count;
-		add_port(&sleep, d);
+		add(sleep, vb_frames_fd(d));
+		add(sleep, d->has_thread ? -1 : d->timer_fd);
+		add(sleep, vb_neighbours_fd(d));
+		add_port(sleep, d);
 	}
 	vb_driver_settle(d);
-	d->beside += !sleep.is_driving;
-	sleep.worker = d;
-	sleep.wanted = wanted;
-	if (sleep.is_driving) {
-		sleep.is_short = !vb_neighbours_doze(d, vb_host_now());
-		d->is_awake = sleep.is_short;
+	d->beside += !place->is_driving;
+	if (place->is_driving) {
+		place->is_short = !vb_neighbours_doze(d, vb_host_now());
+		d->is_awake = place->is_short;
 	}
 	vb_driver_unlock(d);
-	return sleep;
 }
 
-static void end_wait(void *argument)
+static void end_driving(const struct place *place)
 {
-	const struct sleep *sleep = argument;
-	struct vb_driver *d = sleep->worker;
+	struct vb_driver *d = place->driver;
 
 	vb_driver_lock(d);
-	if (d->waiter == sleep->wanted) {
+	if (d->waiter == place->wanted) {
 		d->waiter = NULL;
 		d->is_awake = false;
 		vb_progress_attend(d, VB_ATTENDED_BY_THREAD);
@@ -123,10 +123,12 @@ static void end_wait(void *argument)
 
 /* With what was waited for: whoever got that polls, posts, and waits again, most likely, and nobody needs to attend meanwhile
  * unless others wait. */
-static void leave(struct vb_driver *d, const struct wanted *wanted)
+static void leave(const struct place *place)
 {
+	struct vb_driver *d = place->driver;
+
 	vb_driver_lock(d);
-	if (d->waiter == wanted) {
+	if (d->waiter == place->wanted) {
 		bool is_alone = d->has_thread && d->beside == 0;
 		d->waiter = NULL;
 		d->is_awake = false;
@@ -137,86 +139,126 @@ static void leave(struct vb_driver *d, const struct wanted *wanted)
 	vb_driver_unlock(d);
 }
 
-static void end_beside(void *worker)
+static void end_beside(struct vb_driver *d)
 {
-	struct vb_driver *d = worker;
-
 	vb_driver_lock(d);
 	d->beside--;
 	vb_driver_unlock(d);
 }
 
-static void note_looks(struct sleep *sleep, int ready)
+static void end_wait(void *argument)
 {
-	if (ready < 0)
-		return;
-	bool has_port = sleep->fds[FRAMES].revents;
-	for (unsigned i = sleep->first_port; i < sleep->count; i++)
-		has_port |= sleep->fds[i].revents != 0;
-	sleep->looks = (has_port ? VB_LOOKS_AT_PORT : VB_PORT_IS_QUIET) |
-		       (sleep->fds[NEIGHBOURS].revents ? VB_LOOKS_AT_BELLS : 0);
+	const struct sleep *sleep = argument;
+
+	for (unsigned i = 0; i < sleep->place_count; i++) {
+		if (sleep->places[i].is_driving)
+			end_driving(&sleep->places[i]);
+		else
+			end_beside(sleep->places[i].driver);
+	}
 }
 
-/* Sleeps as the one that drives, who without a thread looks after the timer too, which whoever posts meanwhile may set.
- * Programs cancel threads that wait for events: then the thread attends again. */
-static int sleep_driving(struct vb_driver *d, struct sleep *sleep)
+/* Whoever drives and has not got what he waits for goes on. */
+static void end_turn(const struct sleep *sleep, bool is_done, int error)
+{
+	for (unsigned i = 0; i < sleep->place_count; i++) {
+		const struct place *place = &sleep->places[i];
+		if (!place->is_driving)
+			end_beside(place->driver);
+		else if (is_done)
+			leave(place);
+		else if (error)
+			end_driving(place);
+	}
+}
+
+/* Without a thread somebody must look whether the one that drives has gone. */
+static int patience_of(const struct sleep *sleep)
+{
+	int patience = -1;
+
+	for (unsigned i = 0; i < sleep->place_count; i++) {
+		if (sleep->places[i].is_short)
+			return 0;
+		if (!sleep->places[i].is_driving && !sleep->places[i].driver->has_thread)
+			patience = WAIT_ALONE_MS;
+	}
+	return patience;
+}
+
+/* Who drives without a thread looks after the timer too, which whoever posts meanwhile may set. Programs cancel threads that
+ * wait for events: then the thread attends again. */
+static int sleep_until_woken(struct sleep *sleep)
 {
 	int ready;
 
 	pthread_cleanup_push(end_wait, sleep);
-	ready = poll(sleep->fds, sleep->count, sleep->is_short ? 0 : -1);
-	pthread_cleanup_pop(0);
-	if (ready > 0 && sleep->fds[TIMER].revents)
-		vb_progress_timer_is_up(d);
-	note_looks(sleep, ready);
-	return ready;
-}
-
-/* Without a thread somebody must look whether the one that drives has gone. */
-static int sleep_beside(struct vb_driver *d, struct sleep *sleep)
-{
-	int ready;
-
-	pthread_cleanup_push(end_beside, d);
-	ready = poll(sleep->fds, sleep->count, d->has_thread ? -1 : WAIT_ALONE_MS);
+	ready = poll(sleep->fds, sleep->count, patience_of(sleep));
 	pthread_cleanup_pop(0);
 	return ready;
 }
 
-/* Whoever drives and has not got what he waits for goes on. */
-static void end_turn(struct vb_driver *d, struct sleep *sleep, bool is_done, int error)
+/* What the sleep was ended by. False: by nothing of this lane. */
+static bool note_looks(const struct sleep *sleep, struct place *place)
 {
-	if (!sleep->is_driving)
-		end_beside(d);
-	else if (is_done)
-		leave(d, sleep->wanted);
-	else if (error)
-		end_wait(sleep);
+	const struct pollfd *fds = &sleep->fds[place->first];
+	unsigned end = sleep->count;
+	bool has_port = fds[FRAMES].revents;
+
+	for (const struct place *other = place + 1; other < sleep->places + sleep->place_count; other++)
+		end = other->first < end ? other->first : end;
+	for (unsigned i = PORT; place->first + i < end; i++)
+		has_port |= fds[i].revents != 0;
+	if (fds[TIMER].revents)
+		vb_progress_timer_is_up(place->driver);
+	place->looks = (has_port ? VB_LOOKS_AT_PORT : VB_PORT_IS_QUIET) | (fds[NEIGHBOURS].revents ? VB_LOOKS_AT_BELLS : 0);
+	return has_port || fds[NEIGHBOURS].revents || fds[TIMER].revents;
 }
 
-bool vb_device_wait(struct vb_device *device, int fd, const atomic_uint *count)
+/* Still ours: what arrived is most likely what is waited for. */
+static bool drive_what_woke(struct sleep *sleep, const struct wanted *wanted, int ready)
 {
-	struct vb_driver *d = device->driver;
+	bool is_done = false;
+
+	for (unsigned i = 0; i < sleep->place_count && !is_done; i++) {
+		struct place *place = &sleep->places[i];
+		bool is_woken = place->is_driving && ready >= 0 && note_looks(sleep, place);
+		if (is_woken || (place->is_driving && place->is_short))
+			is_done = drive_until_there(place->driver, wanted, true, place->looks);
+	}
+	return is_done;
+}
+
+bool vb_device_wait(struct vb_device *device, unsigned lanes, int fd, const atomic_uint *count)
+{
+	const struct vb_process *p = device->process;
 	const struct wanted wanted = { fd, count };
+	const unsigned there = vb_process_driver_count(p);
 	int error = 0;
 
-	if (d->process->is_forked)
+	if (p->is_forked)
 		return false;
-	bool is_done = is_there(&wanted) || drive_until_there(d, &wanted, false, 0);
+	bool is_done = is_there(&wanted);
+	for (unsigned i = 0; i < there && !is_done; i++)
+		is_done = (lanes >> i & 1) && drive_until_there(p->drivers[i], &wanted, false, 0);
 
-	while (!is_done && !error && !d->process->is_forked) {
-		struct sleep sleep = begin_wait(d, &wanted);
+	while (!is_done && !error && !p->is_forked) {
+		struct sleep sleep;
+		sleep.count = sleep.place_count = 0;
+		add(&sleep, fd);
+		for (unsigned i = 0; i < there; i++)
+			if (lanes >> i & 1)
+				begin_wait(p->drivers[i], &wanted, &sleep);
 		int ready = 0;
 		is_done = is_there(&wanted); /* by our own driving, and nobody else may know of it */
 		if (!is_done) {
-			ready = sleep.is_driving ? sleep_driving(d, &sleep) : sleep_beside(d, &sleep);
+			ready = sleep_until_woken(&sleep);
 			error = ready < 0 ? errno : 0;
-			is_done = ready > 0 && sleep.fds[OWN].revents;
+			is_done = ready > 0 && sleep.fds[0].revents;
 		}
-		/* Still ours: what arrived is most likely what is waited for. */
-		if (sleep.is_driving && !is_done && (ready > 0 || sleep.is_short))
-			is_done = drive_until_there(d, &wanted, true, sleep.looks);
-		end_turn(d, &sleep, is_done, error);
+		if (!is_done)
+			is_done = drive_what_woke(&sleep, &wanted, ready);
+		end_turn(&sleep, is_done, error);
 	}
 	errno = error ? error : errno;
 	return is_done;
@@ -230,7 +272,8 @@ static void outwait(struct vb_driver *d)
 	vb_driver_lock(d);
 	uint32_t mark = vb_lane_mark(d->lane);
 	while (!vb_lane_is_back(d->lane, mark)) {
-		struct sleep sleep = { .count = 0 };
+		struct sleep sleep;
+		sleep.count = 0;
 		add_port(&sleep, d);
 		vb_driver_unlock(d);
 		poll(sleep.fds, sleep.count, PORT_PATIENCE_MS);
@@ -244,6 +287,6 @@ void vb_device_grace(struct vb_device *device)
 {
 	if (device->process->is_forked)
 		return;
-	vb_list_for_each(node, &device->process->drivers)
-		outwait(vb_container_of(node, struct vb_driver, link));
+	for (unsigned i = 0; i < vb_process_driver_count(device->process); i++)
+		outwait(device->process->drivers[i]);
 }

@@ -97,8 +97,8 @@ static int open_frames(struct vb_frames **opened)
 
 int vb_device_open_frames(struct vb_device *device)
 {
-	struct vb_driver *d = device->driver;
-	int rc = vb_driver_lock(device->driver);
+	struct vb_driver *d = vb_process_home(device->process);
+	int rc = vb_driver_lock(d);
 
 	if (rc < 0)
 		return rc;
@@ -109,7 +109,7 @@ int vb_device_open_frames(struct vb_device *device)
 	} else if (!vb_host_may_use_frames()) {
 		rc = -EPERM; /* the right may have been given up since */
 	}
-	vb_driver_unlock(device->driver);
+	vb_driver_unlock(d);
 	return rc;
 }
 
@@ -153,7 +153,7 @@ static struct tap *find_tap(struct vb_frames *frames, uint32_t ifindex)
 
 static int open_tap(struct vb_device *device, struct tap **opened)
 {
-	struct vb_frames *frames = device->driver->frames;
+	struct vb_frames *frames = vb_process_home(device->process)->frames;
 	struct tap *tap = calloc(1, sizeof(*tap));
 
 	if (!tap)
@@ -172,7 +172,7 @@ static int open_tap(struct vb_device *device, struct tap **opened)
 		return rc;
 	}
 	vb_ethernet_address(tap->fd, device->info.ifname, tap->mac);
-	vb_steering_init(&tap->steering, device->driver->lane);
+	vb_steering_init(&tap->steering, vb_process_home(device->process)->lane);
 	vb_list_add_tail(&frames->taps, &tap->link);
 	*opened = tap;
 	return 0;
@@ -210,7 +210,7 @@ static struct vb_ethernet_filter filter_of(const struct vb_frame_flow *flow)
 
 static int add_flow(struct vb_device *device, struct vb_device_flow *flow)
 {
-	struct tap *tap = find_tap(device->driver->frames, device->info.ifindex);
+	struct tap *tap = find_tap(vb_process_home(device->process)->frames, device->info.ifindex);
 	int rc = tap ? 0 : open_tap(device, &tap);
 
 	if (rc < 0)
@@ -232,10 +232,10 @@ int vb_device_steer(struct vb_device *device, const struct vb_frame_flow *wanted
 		return -ENOMEM;
 	*flow = (struct vb_device_flow){ .flow = *wanted, .filter = filter_of(wanted) };
 	vb_list_init(&flow->flow.link);
-	int rc = vb_driver_lock(device->driver);
+	int rc = vb_driver_lock(vb_process_home(device->process));
 	if (rc == 0) {
 		rc = add_flow(device, flow);
-		vb_driver_unlock(device->driver);
+		vb_driver_unlock(vb_process_home(device->process));
 	}
 	if (rc < 0) {
 		free(flow);
@@ -247,7 +247,7 @@ int vb_device_steer(struct vb_device *device, const struct vb_frame_flow *wanted
 
 int vb_device_unsteer(struct vb_device *device, struct vb_device_flow *flow)
 {
-	int rc = vb_driver_lock(device->driver);
+	int rc = vb_driver_lock(vb_process_home(device->process));
 
 	if (rc < 0)
 		return rc;
@@ -255,7 +255,7 @@ int vb_device_unsteer(struct vb_device *device, struct vb_device_flow *flow)
 	vb_ethernet_ignore(flow->tap->fd, flow->tap->ifindex, &flow->filter);
 	if (vb_list_empty(&flow->tap->steering.flows))
 		close_tap(flow->tap);
-	vb_driver_unlock(device->driver);
+	vb_driver_unlock(vb_process_home(device->process));
 	free(flow);
 	return 0;
 }

@@ -72,13 +72,34 @@ void vb_device_query(struct vb_device *device, struct vb_device_info *info);
  * lane has had other devices too, and what it counts cannot be told apart. */
 const char *vb_device_counter(const char *name, unsigned n, uint64_t *value);
 
-/* ---- Drivers ------------------------------------------------------------------------------------------------------ */
+/* ---- Lanes: a process has one, and more as its threads need them --------------------------------------------------- */
 
 struct vb_driver;
 
-/* The driver new QPs go to, for life. A process has one today. */
+#define VB_LANES_MAX 8
+#define VB_ALL_LANES ((1u << VB_LANES_MAX) - 1) /* sets of lanes are bits; who is not there is passed over */
+
+/* The first one, which has what only one may have: raw packet QPs, XRC's receiving ones, SRQs with tags. */
 struct vb_driver *vb_device_driver(struct vb_device *device);
+/* Of the next three each is made if it is not there. The one for what the calling thread makes outside of thread domains. */
+struct vb_driver *vb_device_driver_of_caller(struct vb_device *device);
+/* For a new thread domain. */
+struct vb_driver *vb_device_driver_of_domain(struct vb_device *device);
+/* The one beside it, when it has no number left for a QP; after all of them the same again. */
+struct vb_driver *vb_device_driver_after(struct vb_device *device, const struct vb_driver *driver);
+unsigned vb_driver_bit(const struct vb_driver *driver);
 struct vb_lane *vb_driver_lane(struct vb_driver *driver);
+
+/* vb_driver_lock, _lock_quiet, _unlock and _settle, below, of each of lanes; none is made while all are locked. */
+int vb_device_lock(struct vb_device *device, unsigned lanes);
+int vb_device_lock_quiet(struct vb_device *device);
+void vb_device_unlock(struct vb_device *device, unsigned lanes);
+void vb_device_settle(struct vb_device *device, unsigned lanes);
+/* A poller found its CQ empty: receive, advance, transmit once in each of lanes that is free. Yields the core after tens of
+ * microseconds of empty calls by this thread. */
+void vb_device_drive(struct vb_device *device, unsigned lanes);
+
+/* ---- Drivers ------------------------------------------------------------------------------------------------------ */
 
 /* Have the lane to oneself: around every [lane] function of the engine. Unlock delivers events and serves doorbells.
  * A -errno of lock means that the lane is not this process's (a forked child's parent's): use nothing. */
@@ -99,16 +120,13 @@ void vb_driver_note_end(struct vb_driver *driver, struct vb_qp *qp);
 void vb_driver_end_post(struct vb_driver *driver, struct vb_qp *qp);
 /* The same after doorbells rang. */
 void vb_driver_kick(struct vb_driver *driver);
-/* A poller found its CQ empty: receive, advance, transmit once if the lane is free. Yields the core after tens of
- * microseconds of empty calls by this thread. */
-void vb_driver_drive(struct vb_driver *driver);
 /* From now on somebody reads when things completed, exactly. Any thread. */
 void vb_driver_keep_time(struct vb_driver *driver);
 /* The calling thread is told that a CQ has something: it waits asleep, and its next poll is no spinning. */
 void vb_driver_notified(void);
-/* Wait until fd is readable, or count is not 0 (true), driving meanwhile. False: interrupted by a signal. What the calling
- * thread's own driving brings may be in the count alone; NULL: there is none. */
-bool vb_device_wait(struct vb_device *device, int fd, const atomic_uint *count);
+/* Wait until fd is readable, or count is not 0 (true), driving lanes meanwhile. False: interrupted by a signal. What the
+ * calling thread's own driving brings may be in the count alone; NULL: there is none. */
+bool vb_device_wait(struct vb_device *device, unsigned lanes, int fd, const atomic_uint *count);
 /* Returns when no memory access that began before is in flight: the grace period of vb_mr_free. */
 void vb_device_grace(struct vb_device *device);
 /* Now, on the clock that completions are stamped with. */
@@ -117,12 +135,12 @@ vb_time vb_host_now(void);
 uint64_t vb_host_monotonic_ns(vb_time at);
 
 /* Ask who is at av->dgid (discovery MAD, once per address) so that windows and trains fit; returns at once. With the
- * driver's mutex held. */
-void vb_device_discover(struct vb_device *device, const struct vb_av *av);
+ * mutexes of lanes held. */
+void vb_device_discover(struct vb_device *device, unsigned lanes, const struct vb_av *av);
 
-/* UD multicast membership of the process's sockets, counted per group. Without any mutex. */
-int vb_device_join(struct vb_device *device, const struct vb_gid *group);
-int vb_device_leave(struct vb_device *device, const struct vb_gid *group);
+/* UD multicast membership of the driver's socket, counted per group. Without any mutex. */
+int vb_device_join(struct vb_device *device, struct vb_driver *driver, const struct vb_gid *group);
+int vb_device_leave(struct vb_device *device, struct vb_driver *driver, const struct vb_gid *group);
 
 /* Frames, for raw packet QPs: through packet sockets, hence with CAP_NET_RAW alone. */
 bool vb_host_may_use_frames(void);

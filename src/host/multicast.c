@@ -1,4 +1,4 @@
-/* Multicast membership of the slot's socket, counted: QPs of several devices and contexts may be attached to one group. */
+/* Multicast membership of slots' sockets, counted: QPs of several devices and contexts may be attached to one group. */
 #include "host/process.h"
 
 #include <errno.h>
@@ -7,6 +7,7 @@
 
 struct membership {
 	struct vb_list link;
+	const struct vb_driver *driver;
 	struct vb_gid group;
 	uint32_t ifindex;
 	unsigned count;
@@ -22,11 +23,11 @@ static int change(const struct vb_driver *d, const struct vb_gid *group, uint32_
 	return vb_change_membership(d->slot.fd, group, ifindex, join);
 }
 
-static struct membership *find(const struct vb_gid *group, uint32_t ifindex)
+static struct membership *find(const struct vb_driver *d, const struct vb_gid *group, uint32_t ifindex)
 {
 	vb_list_for_each(node, &memberships) {
 		struct membership *m = vb_container_of(node, struct membership, link);
-		if (m->ifindex == ifindex && vb_gid_equal(&m->group, group))
+		if (m->driver == d && m->ifindex == ifindex && vb_gid_equal(&m->group, group))
 			return m;
 	}
 	return NULL;
@@ -47,21 +48,21 @@ static int join_first(const struct vb_driver *d, const struct vb_gid *group, uin
 		free(m);
 		return rc;
 	}
-	*m = (struct membership){ .group = *group, .ifindex = ifindex, .count = 1 };
+	*m = (struct membership){ .driver = d, .group = *group, .ifindex = ifindex, .count = 1 };
 	vb_list_add_tail(&memberships, &m->link);
 	return 0;
 }
 
 /* An interface that went and came back has another index. */
-static uint32_t interface_of(struct vb_device *device)
+static uint32_t interface_of(struct vb_device *device, struct vb_driver *d)
 {
-	vb_driver_lock(device->driver);
+	vb_driver_lock(d);
 	uint32_t ifindex = device->info.ifindex;
-	vb_driver_unlock(device->driver);
+	vb_driver_unlock(d);
 	return ifindex;
 }
 
-int vb_device_join(struct vb_device *device, const struct vb_gid *group)
+int vb_device_join(struct vb_device *device, struct vb_driver *d, const struct vb_gid *group)
 {
 	int rc = 0;
 
@@ -69,30 +70,30 @@ int vb_device_join(struct vb_device *device, const struct vb_gid *group)
 		return -ENODEV;
 	if (!vb_gid_is_multicast(group))
 		return -EINVAL;
-	uint32_t ifindex = interface_of(device);
+	uint32_t ifindex = interface_of(device, d);
 	pthread_mutex_lock(&mutex);
-	struct membership *m = find(group, ifindex);
+	struct membership *m = find(d, group, ifindex);
 	if (m)
 		m->count++;
 	else
-		rc = join_first(device->driver, group, ifindex);
+		rc = join_first(d, group, ifindex);
 	pthread_mutex_unlock(&mutex);
 	return rc;
 }
 
-int vb_device_leave(struct vb_device *device, const struct vb_gid *group)
+int vb_device_leave(struct vb_device *device, struct vb_driver *d, const struct vb_gid *group)
 {
 	int rc = -EINVAL;
 
 	if (device->process->is_forked)
 		return -ENODEV;
-	uint32_t ifindex = interface_of(device);
+	uint32_t ifindex = interface_of(device, d);
 	pthread_mutex_lock(&mutex);
-	struct membership *m = find(group, ifindex);
+	struct membership *m = find(d, group, ifindex);
 	if (m) {
 		rc = 0;
 		if (--m->count == 0) {
-			change(device->driver, group, m->ifindex, false);
+			change(d, group, m->ifindex, false);
 			vb_list_remove(&m->link);
 			free(m);
 		}

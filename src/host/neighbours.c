@@ -389,6 +389,15 @@ static bool has_ended(const struct vb_link *link)
 	       syscall(SYS_ppoll, fds, 2, &now, NULL, 0) > 0; /* what he said before may wait in front of the end */
 }
 
+/* Another lane of ours ends with us. */
+static int pidfd_to_watch(const struct vb_process *p, const struct vb_broker_notice *notice)
+{
+	if (!vb_process_has_slot(p, notice->slot))
+		return notice->pidfd;
+	close_fd(notice->pidfd);
+	return -1;
+}
+
 /* True: the descriptors are the link's. */
 static bool introduce(struct vb_neighbours *all, const struct vb_broker_notice *notice)
 {
@@ -410,7 +419,7 @@ static bool introduce(struct vb_neighbours *all, const struct vb_broker_notice *
 	who->pid = 0;
 	link->is_our_users = notice->uid == geteuid();
 	link->bell = notice->socket;
-	link->pidfd = notice->pidfd;
+	link->pidfd = pidfd_to_watch(all->driver->process, notice);
 	watch(all, link->bell, who->slot);
 	watch(all, link->pidfd, who->slot + VB_NEIGHBOUR_SLOTS);
 	vb_greeting_say(link);
@@ -420,8 +429,8 @@ static bool introduce(struct vb_neighbours *all, const struct vb_broker_notice *
 /* The driver that has slot, locked; NULL: none has. One that could not be started has no lane. */
 static struct vb_driver *lock_driver_of(struct vb_process *p, uint8_t slot)
 {
-	vb_list_for_each(node, &p->drivers) {
-		struct vb_driver *d = vb_container_of(node, struct vb_driver, link);
+	for (unsigned i = 0; i < vb_process_driver_count(p); i++) {
+		struct vb_driver *d = p->drivers[i];
 		vb_driver_lock(d);
 		if (d->lane && d->slot.number == slot)
 			return d;

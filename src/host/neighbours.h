@@ -68,9 +68,9 @@ void vb_neighbours_hear(struct vb_driver *driver);
 void vb_neighbours_tell_segments(struct vb_driver *driver); /* there are others now */
 
 /* neighbours_text.c */
-/* One line each for the summary at exit. */
-void vb_neighbours_print(const struct vb_driver *driver);
-bool vb_neighbours_have_talked(const struct vb_driver *driver);
+/* One line each for the summary at exit, of all lanes together. True: something was sent or received. With their mutexes
+ * held. */
+bool vb_neighbours_print(const struct vb_process *process, unsigned lanes);
 
 /* exchange.c */
 bool vb_neighbours_have_news(struct vb_driver *driver); /* of somebody who is awake; there are such */

@@ -33,46 +33,98 @@ static void print_mechanism(const struct vb_acquaintance *who, char *text, size_
 		snprintf(text, size, "all by two copies: %s", vb_local_reason_text(who->pull_reason));
 }
 
-static void print_one(const struct vb_driver *d, const struct vb_acquaintance *who)
-{
-	char sent[32], received[32], mechanism[160];
+/* What was said and heard by memory, with one slot, by any of our lanes. */
+struct talk {
+	uint64_t sent, received;
+	const struct vb_acquaintance *who; /* as one of them knows it; NULL: none talked with it */
+};
 
-	if (who->slot == d->slot.number) {
-		vb_log(VB_LOG_ERROR, "local: %s sent, %s received, to this process itself",
-			vb_text_bytes(who->sent, sent, sizeof(sent)),
-			vb_text_bytes(who->received, received, sizeof(received)));
-	} else if (who->reason == VB_LOCAL_IS_USED || who->reason == VB_LOCAL_ENDED) {
-		print_mechanism(who, mechanism, sizeof(mechanism));
-		vb_log(VB_LOG_ERROR, "local: %s sent, %s received, process %u of this host (slot %u): shared memory, %s",
-			vb_text_bytes(who->sent, sent, sizeof(sent)),
-			vb_text_bytes(who->received, received, sizeof(received)), who->pid, who->slot, mechanism);
-	} else {
-		vb_log(VB_LOG_ERROR, "local: slot %u of this host goes over the wire: %s", who->slot,
+static bool goes_by_memory(const struct vb_acquaintance *who)
+{
+	return who->reason == VB_LOCAL_IS_USED || who->reason == VB_LOCAL_ENDED;
+}
+
+static struct talk talk_with(const struct vb_process *p, unsigned lanes, unsigned slot)
+{
+	struct talk talk = { 0 };
+
+	for (unsigned i = 0; i < vb_process_driver_count(p); i++) {
+		const struct vb_neighbours *all = lanes >> i & 1 ? p->drivers[i]->neighbours : NULL;
+		const struct vb_acquaintance *who = all ? all->by_slot[slot] : NULL;
+		if (!who || !goes_by_memory(who))
+			continue;
+		talk.sent += who->sent;
+		talk.received += who->received;
+		talk.who = who;
+	}
+	return talk;
+}
+
+/* Each reason once, however many lanes have it. */
+static void print_refusals(const struct vb_process *p, unsigned lanes, unsigned slot)
+{
+	unsigned said = 0;
+
+	for (unsigned i = 0; i < vb_process_driver_count(p); i++) {
+		const struct vb_neighbours *all = lanes >> i & 1 ? p->drivers[i]->neighbours : NULL;
+		const struct vb_acquaintance *who = all ? all->by_slot[slot] : NULL;
+		if (!who || goes_by_memory(who) || (said >> who->reason & 1))
+			continue;
+		said |= 1u << who->reason;
+		vb_log(VB_LOG_ERROR, "local: slot %u of this host goes over the wire: %s", slot,
 			vb_local_reason_text(who->reason));
 	}
 }
 
-bool vb_neighbours_have_talked(const struct vb_driver *d)
+static void print_ourselves(const struct talk *talk)
 {
-	for (unsigned slot = 0; d->neighbours && slot < VB_NEIGHBOUR_SLOTS; slot++) {
-		const struct vb_acquaintance *who = d->neighbours->by_slot[slot];
-		if (who && (who->sent || who->received))
-			return true;
-	}
-	return false;
+	char sent[32], received[32];
+
+	if (talk->who)
+		vb_log(VB_LOG_ERROR, "local: %s sent, %s received, to this process itself",
+			vb_text_bytes(talk->sent, sent, sizeof(sent)), vb_text_bytes(talk->received, received, sizeof(received)));
 }
 
-void vb_neighbours_print(const struct vb_driver *d)
+static void print_other(const struct talk *talk)
+{
+	char sent[32], received[32], mechanism[160];
+
+	print_mechanism(talk->who, mechanism, sizeof(mechanism));
+	vb_log(VB_LOG_ERROR, "local: %s sent, %s received, process %u of this host (slot %u): shared memory, %s",
+		vb_text_bytes(talk->sent, sent, sizeof(sent)), vb_text_bytes(talk->received, received, sizeof(received)),
+		talk->who->pid, talk->who->slot, mechanism);
+}
+
+static void print_settings(const struct vb_process *p)
 {
 	enum vb_local_reason refusal = vb_local_refusal(vb_settings_get());
 	char backed[32];
 
-	if (!d->neighbours && refusal != VB_LOCAL_IS_USED)
+	if (refusal != VB_LOCAL_IS_USED)
 		vb_log(VB_LOG_ERROR, "local: none: %s", vb_local_reason_text(refusal));
-	if (d == vb_process_home(d->process) && d->process->backing.bytes)
+	if (p->backing.bytes)
 		vb_log(VB_LOG_ERROR, "local: %s of registered memory became shared (VERBENA_MAP=registered)",
-			vb_text_bytes(d->process->backing.bytes, backed, sizeof(backed)));
-	for (unsigned slot = 0; d->neighbours && slot < VB_NEIGHBOUR_SLOTS; slot++)
-		if (d->neighbours->by_slot[slot])
-			print_one(d, d->neighbours->by_slot[slot]);
+			vb_text_bytes(p->backing.bytes, backed, sizeof(backed)));
+}
+
+bool vb_neighbours_print(const struct vb_process *p, unsigned lanes)
+{
+	struct talk ourselves = { 0 };
+	bool has_talked = false;
+
+	print_settings(p);
+	for (unsigned slot = 0; slot < VB_NEIGHBOUR_SLOTS; slot++) {
+		struct talk talk = talk_with(p, lanes, slot);
+		has_talked |= talk.sent || talk.received;
+		if (vb_process_has_slot(p, slot)) {
+			ourselves.sent += talk.sent;
+			ourselves.received += talk.received;
+			ourselves.who = talk.who ? talk.who : ourselves.who;
+		} else if (talk.who) {
+			print_other(&talk);
+		}
+		print_refusals(p, lanes, slot);
+	}
+	print_ourselves(&ourselves);
+	return has_talked;
 }

@@ -61,10 +61,10 @@ void vb_paths_received(struct vb_paths *paths, const struct vb_train *train)
 		path->received += train->packets[i].payload_length;
 }
 
-static void print_path(const struct vb_driver *d, const struct path *path, const char *who)
+static void print_path(const struct path *path, bool trains_are_refused, const char *who)
 {
 	char sent[32], received[32];
-	bool is_by_trains = path->is_by_trains && !vb_settings_get()->trains_off && !d->port->trains_refused;
+	bool is_by_trains = path->is_by_trains && !vb_settings_get()->trains_off && !trains_are_refused;
 
 	vb_log(VB_LOG_ERROR, "wire: %s sent, %s received, peer %s (%s)", vb_text_bytes(path->sent, sent, sizeof(sent)),
 		vb_text_bytes(path->received, received, sizeof(received)), who,
@@ -96,27 +96,81 @@ static void print_connections(void)
 		vb_log(VB_LOG_ERROR, "connections:%s", line);
 }
 
-void vb_paths_print(const struct vb_driver *d)
+static void add_path(struct path *to, const struct path *path)
 {
-	uint64_t values[VB_COUNTER_COUNT], port_values[VB_PORT_COUNTER_COUNT];
-	char line[900] = "", peer[VB_TEXT_GID];
+	to->sent += path->sent;
+	to->received += path->received;
+	to->is_by_trains |= path->is_by_trains;
+}
 
-	vb_neighbours_print(d);
-	if (!d->paths->count && !vb_neighbours_have_talked(d))
+static void add_paths(struct vb_paths *to, const struct vb_paths *paths)
+{
+	for (unsigned i = 0; i < paths->count; i++)
+		add_path(path_to(to, &paths->paths[i].peer), &paths->paths[i]);
+	add_path(&to->others, &paths->others);
+}
+
+/* What lanes have done together. */
+struct sum {
+	unsigned lanes;
+	struct vb_paths paths;
+	uint64_t counters[VB_COUNTER_COUNT], port_counters[VB_PORT_COUNTER_COUNT];
+	bool trains_are_refused;
+};
+
+static void add_driver(struct sum *sum, const struct vb_driver *d)
+{
+	uint64_t counters[VB_COUNTER_COUNT], port_counters[VB_PORT_COUNTER_COUNT];
+
+	sum->lanes++;
+	add_paths(&sum->paths, d->paths);
+	vb_lane_counters(d->lane, counters);
+	vb_port_counters(d->port, port_counters);
+	for (unsigned i = 0; i < VB_COUNTER_COUNT; i++)
+		sum->counters[i] += counters[i];
+	for (unsigned i = 0; i < VB_PORT_COUNTER_COUNT; i++)
+		sum->port_counters[i] += port_counters[i];
+	sum->trains_are_refused |= d->port->trains_refused;
+}
+
+static void print_wire(const struct sum *sum, bool has_talked_otherwise)
+{
+	char peer[VB_TEXT_GID];
+
+	if (!sum->paths.count && !has_talked_otherwise)
 		vb_log(VB_LOG_ERROR, "wire: nothing was sent or received");
-	for (unsigned i = 0; i < d->paths->count; i++)
-		print_path(d, &d->paths->paths[i], vb_text_gid(&d->paths->paths[i].peer, peer));
-	if (d->paths->others.sent || d->paths->others.received)
-		print_path(d, &d->paths->others, "others");
-	if (d->slot.is_carried)
-		vb_log(VB_LOG_ERROR, "wire: received by a courier of the broker, which is another user's");
-	vb_accounts_print(d);
-	vb_lane_counters(d->lane, values);
-	put_counters(line, sizeof(line), vb_counter_name, values, VB_COUNTER_COUNT);
+	for (unsigned i = 0; i < sum->paths.count; i++)
+		print_path(&sum->paths.paths[i], sum->trains_are_refused, vb_text_gid(&sum->paths.paths[i].peer, peer));
+	if (sum->paths.others.sent || sum->paths.others.received)
+		print_path(&sum->paths.others, sum->trains_are_refused, "others");
+}
+
+static void print_counters(const struct sum *sum)
+{
+	char line[900] = "";
+
+	if (sum->lanes > 1)
+		vb_log(VB_LOG_ERROR, "lanes: %u, each with a slot and a thread; what follows is their sum", sum->lanes);
+	put_counters(line, sizeof(line), vb_counter_name, sum->counters, VB_COUNTER_COUNT);
 	vb_log(VB_LOG_ERROR, "lane:%s", line);
-	vb_port_counters(d->port, port_values);
 	line[0] = '\0';
-	put_counters(line, sizeof(line), vb_port_counter_name, port_values, VB_PORT_COUNTER_COUNT);
+	put_counters(line, sizeof(line), vb_port_counter_name, sum->port_counters, VB_PORT_COUNTER_COUNT);
 	vb_log(VB_LOG_ERROR, "port:%s", line);
+}
+
+/* Once, at the end: on no stack, and no memory needs to be had. */
+void vb_paths_print(const struct vb_process *p, unsigned lanes)
+{
+	static struct sum sum;
+
+	memset(&sum, 0, sizeof(sum));
+	for (unsigned i = 0; i < vb_process_driver_count(p); i++)
+		if (lanes >> i & 1)
+			add_driver(&sum, p->drivers[i]);
+	print_wire(&sum, vb_neighbours_print(p, lanes));
+	if (vb_process_home(p)->slot.is_carried)
+		vb_log(VB_LOG_ERROR, "wire: received by a courier of the broker, which is another user's");
+	vb_accounts_print(p, lanes);
+	print_counters(&sum);
 	print_connections();
 }

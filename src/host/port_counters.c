@@ -48,7 +48,7 @@ const char *vb_process_counter(const struct vb_process *p, unsigned n, uint64_t 
 	if (n >= sizeof(table) / sizeof(table[0]))
 		return NULL;
 	*value = 0;
-	vb_list_for_each(node, &p->drivers)
-		*value += value_of(vb_container_of(node, struct vb_driver, link), &table[n]);
+	for (unsigned i = 0; i < vb_process_driver_count(p); i++)
+		*value += value_of(p->drivers[i], &table[n]);
 	return table[n].name;
 }

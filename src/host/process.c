@@ -44,8 +44,8 @@ static void after_fork_in_child(void)
 		return;
 	p->is_forked = true;
 	vb_connections_forget();
-	vb_list_for_each(node, &p->drivers)
-		vb_driver_forked(vb_container_of(node, struct vb_driver, link));
+	for (unsigned i = 0; i < vb_process_driver_count(p); i++)
+		vb_driver_forked(p->drivers[i]);
 	close_fds(p);
 	vb_pcap_close(p->pcap); /* the parent goes on writing it */
 	p->pcap = NULL;
@@ -72,22 +72,29 @@ static pid_t looked_by, opened_by;
 static bool has_opened;
 
 /* The threads go on until the process is gone; nothing is freed. exit() may have been called from anywhere, a signal
- * handler included, so the mutex may be this very thread's. What the program has taken for received is acknowledged, or the
+ * handler included, so a mutex may be this very thread's. What the program has taken for received is acknowledged, or the
  * peer would take it for lost. */
-static void take_leave(struct vb_driver *d)
+static void take_leave(const struct vb_process *p)
 {
+	const bool tells = vb_process_home(p)->paths;
+	unsigned count = vb_process_driver_count(p), held = 0;
 	struct timespec until;
 
 	clock_gettime(CLOCK_REALTIME, &until);
-	until.tv_nsec += d->paths ? SUMMARY_PATIENCE_NS : LEAVE_PATIENCE_NS;
+	until.tv_nsec += tells ? SUMMARY_PATIENCE_NS : LEAVE_PATIENCE_NS;
 	until.tv_sec += until.tv_nsec / 1000000000;
 	until.tv_nsec %= 1000000000;
-	if (pthread_mutex_timedlock(&d->mutex, &until) != 0)
-		return;
-	vb_driver_settle(d);
-	if (d->paths)
-		vb_paths_print(d);
-	pthread_mutex_unlock(&d->mutex);
+	for (unsigned i = 0; i < count; i++) {
+		if (pthread_mutex_timedlock(&p->drivers[i]->mutex, &until) != 0)
+			continue;
+		held |= 1u << i;
+		vb_driver_settle(p->drivers[i]);
+	}
+	if (tells && held)
+		vb_paths_print(p, held);
+	for (unsigned i = 0; i < count; i++)
+		if (held >> i & 1)
+			pthread_mutex_unlock(&p->drivers[i]->mutex);
 }
 
 /* Once, though a handler of exit() may end in _exit(). Between vfork() and exec a child is in its parent's memory, and
@@ -100,8 +107,7 @@ static void at_exit(void)
 	if ((p ? opened_by : looked_by) != getpid() || atomic_flag_test_and_set(&is_said))
 		return;
 	if (p)
-		vb_list_for_each(node, &p->drivers)
-			take_leave(vb_container_of(node, struct vb_driver, link));
+		take_leave(p);
 	else if (!has_opened)
 		vb_log(VB_LOG_ERROR, "wire: no device was opened; nothing went through Verbena");
 }
@@ -197,6 +203,7 @@ static int create_lane(struct vb_driver *d, const struct vb_settings *settings, 
 
 	config.seed = vb_host_random_seed();
 	config.slot = d->slot.number;
+	vb_lanes_indices(&d->process->lanes, d->index, &config.first_index, &config.index_count);
 	config.meets_neighbours = meets_neighbours;
 	config.cc = (struct vb_cc_config){ .algorithm = settings->cc.algorithm, .parameters = settings->cc.values };
 	int rc = vb_lane_create(&config, &d->lane);
@@ -216,6 +223,8 @@ static int fill_driver(struct vb_driver *d, const struct vb_settings *settings)
 	int rc = make_faults(d, settings->text[VB_SETTING_FAULTS]);
 	if (rc == 0)
 		rc = vb_broker_watch_get_slot(d, settings);
+	if (rc == 0 && d->slot.is_carried)
+		vb_lanes_forbid_others(&d->process->lanes);
 	if (rc == 0)
 		rc = open_port(d, settings);
 	if (rc == 0)
@@ -302,25 +311,58 @@ static int fill(struct vb_process *p, struct vb_driver *d, const struct vb_setti
 	return rc;
 }
 
-static int make_driver(struct vb_process *p, const struct vb_settings *settings)
+static int make_home(struct vb_process *p, const struct vb_settings *settings)
 {
 	struct vb_driver *d;
 	int rc = vb_driver_create(p, &d);
 
 	if (rc < 0)
 		return rc;
-	vb_list_add_tail(&p->drivers, &d->link);
 	pthread_mutex_lock(&d->mutex); /* the broker may have something to say before all is there */
+	p->drivers[0] = d;
+	atomic_store(&p->driver_count, 1);
 	rc = fill(p, d, settings);
 	pthread_mutex_unlock(&d->mutex);
+	return rc;
+}
+
+static void count(struct vb_process *p, struct vb_driver *d)
+{
+	vb_process_lock(p);
+	pthread_mutex_lock(&d->mutex);
+	p->drivers[d->index] = d;
+	atomic_store_explicit(&p->driver_count, d->index + 1, memory_order_release);
+	vb_process_unlock(p);
+}
+
+int vb_process_add_driver(struct vb_process *p)
+{
+	const struct vb_settings *settings = vb_settings_get();
+	struct vb_driver *d;
+	int rc = vb_driver_create(p, &d);
+
+	if (rc == 0) {
+		d->index = vb_process_driver_count(p);
+		rc = fill_driver(d, settings);
+		if (rc == 0) {
+			count(p, d);
+			vb_log(VB_LOG_DEBUG, "lane %u: slot %u of UDP port 4791", d->index, d->slot.number);
+			return 0;
+		}
+		if (d->slot.fd >= 0)
+			vb_broker_release_slot(p->broker, &d->slot);
+		vb_driver_destroy(d);
+	}
+	vb_log(rc == -EUSERS ? VB_LOG_INFO : VB_LOG_WARN, "no further lane can be made (%s): threads share %u", strerror(-rc),
+		vb_process_driver_count(p));
 	return rc;
 }
 
 static void destroy(struct vb_process *p)
 {
 	vb_broker_watch_stop(p); /* if it could not be started; its thread looks at the lanes */
-	vb_list_for_each_safe(node, &p->drivers)
-		vb_driver_destroy(vb_container_of(node, struct vb_driver, link));
+	for (unsigned i = 0; i < vb_process_driver_count(p); i++)
+		vb_driver_destroy(p->drivers[i]);
 	vb_multicast_forget();
 	close_fds(p);
 	if (p->pcap)
@@ -341,11 +383,11 @@ static int start(void)
 		return settings ? -ENOMEM : -EINVAL;
 	pthread_once(&once, register_handlers);
 	pthread_once(&at_exit_once, register_at_exit);
-	vb_list_init(&p->drivers);
+	vb_lanes_init(&p->lanes, settings);
 	vb_list_init(&p->devices);
 	pthread_mutex_init(&p->backing.mutex, NULL);
 	p->link_fd = p->connections_fd = -1;
-	int rc = make_driver(p, settings);
+	int rc = make_home(p, settings);
 	if (rc < 0) {
 		destroy(p);
 		return rc;
@@ -360,13 +402,11 @@ static void stop(void)
 {
 	struct vb_process *p = current;
 
-	vb_broker_watch_stop(p); /* its thread may wake the others */
-	vb_list_for_each(node, &p->drivers) {
-		struct vb_driver *d = vb_container_of(node, struct vb_driver, link);
-		vb_progress_stop(d);
-		if (d->paths)
-			vb_paths_print(d);
-	}
+	for (unsigned i = 0; i < vb_process_driver_count(p); i++)
+		vb_progress_stop(p->drivers[i]); /* which may ask the broker */
+	vb_broker_watch_stop(p);
+	if (vb_process_home(p)->paths)
+		vb_paths_print(p, VB_ALL_LANES);
 	current = NULL;
 	destroy(p);
 }
@@ -406,12 +446,15 @@ void vb_process_release(void)
 
 void vb_process_lock(struct vb_process *p)
 {
-	vb_list_for_each(node, &p->drivers)
-		vb_driver_lock(vb_container_of(node, struct vb_driver, link));
+	for (unsigned i = 0; i < vb_process_driver_count(p); i++)
+		vb_driver_lock(p->drivers[i]);
 }
 
+/* From the first unlock on there may be more. */
 void vb_process_unlock(struct vb_process *p)
 {
-	vb_list_for_each(node, &p->drivers)
-		vb_driver_unlock(vb_container_of(node, struct vb_driver, link));
+	const unsigned count = vb_process_driver_count(p);
+
+	for (unsigned i = 0; i < count; i++)
+		vb_driver_unlock(p->drivers[i]);
 }

@@ -10,11 +10,16 @@
 #include "host/connections.h"
 #include "host/driver.h"
 #include "host/host.h"
+#include "host/lanes.h"
 #include "host/neighbours.h"
 #include "host/settings.h"
 
 struct vb_process {
-	struct vb_list drivers; /* struct vb_driver.link: made before the broker's thread starts, destroyed after it */
+	struct vb_lanes lanes; /* whose they are */
+	/* Complete when they are counted, but for the first one, whose mutex is held until it is; destroyed after the broker's
+	 * thread. */
+	struct vb_driver *drivers[VB_LANES_MAX];
+	atomic_uint driver_count; /* goes up with every driver's mutex held */
 	struct vb_list devices; /* struct vb_device.link: changed with every driver's mutex held, read with any */
 	bool has_had_several;	/* devices of different names, at any time */
 	struct vb_broker *broker;
@@ -31,7 +36,6 @@ struct vb_process {
 struct vb_device {
 	struct vb_list link; /* process->devices */
 	struct vb_process *process;
-	struct vb_driver *driver; /* of its new QPs */
 	struct vb_nic *nic;
 	struct vb_device_sink sink;
 	struct vb_device_info info; /* as process->devices */
@@ -40,7 +44,21 @@ struct vb_device {
 /* The driver whose thread looks after what the process has once, and whose slot names the process to connection managers. */
 static inline struct vb_driver *vb_process_home(const struct vb_process *process)
 {
-	return vb_container_of(process->drivers.next, struct vb_driver, link);
+	return process->drivers[0];
+}
+
+static inline unsigned vb_process_driver_count(const struct vb_process *process)
+{
+	return atomic_load_explicit(&process->driver_count, memory_order_acquire);
+}
+
+/* One of its drivers has it. */
+static inline bool vb_process_has_slot(const struct vb_process *process, unsigned slot)
+{
+	for (unsigned i = 0; i < vb_process_driver_count(process); i++)
+		if (process->drivers[i]->slot.number == slot)
+			return true;
+	return false;
 }
 
 /* process.c */
@@ -50,6 +68,8 @@ void vb_process_leave(void);
 /* Nobody enters or leaves between the two. NULL: there is none, and it is held all the same. */
 struct vb_process *vb_process_hold(void);
 void vb_process_release(void);
+/* One driver more, complete. -errno: the reason has been said. With the process held, and without any mutex. */
+int vb_process_add_driver(struct vb_process *process);
 /* All its drivers' mutexes. */
 void vb_process_lock(struct vb_process *process);
 void vb_process_unlock(struct vb_process *process);
@@ -69,7 +89,7 @@ const char *vb_process_counter(const struct vb_process *process, unsigned n, uin
 /* broker_watch.c */
 /* Connects to the broker; the reason of an error has been said. */
 int vb_broker_watch_start(struct vb_process *process, const struct vb_settings *settings);
-/* Gives the driver a slot, likewise. */
+/* Gives the driver a slot, likewise. -EUSERS of one that is not the first is no error, and said at level info. */
 int vb_broker_watch_get_slot(struct vb_driver *driver, const struct vb_settings *settings);
 /* While drivers, lanes and mutexes are still there. */
 void vb_broker_watch_stop(struct vb_process *process);

@@ -534,5 +534,4 @@ void vb_progress_stop(struct vb_driver *d)
 	eventfd_write(d->stop_fd, 1);
 	if (d->has_thread)
 		pthread_join(d->thread, NULL);
-	d->has_thread = false;
 }

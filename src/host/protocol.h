@@ -16,7 +16,7 @@
 #include <unistd.h>
 #include "base/gid.h"
 
-#define VB_BROKER_PROTOCOL    "6"
+#define VB_BROKER_PROTOCOL    "7"
 #define VB_BROKER_NAME	      "verbena-broker." VB_BROKER_PROTOCOL
 #define VB_BROKER_ANY_VERSION "verbena-broker" /* bound by a broker of any protocol: two never share the port */
 #define VB_BROKER_START_NAME  "verbena-start." VB_BROKER_PROTOCOL /* bound, with the uid, by who is starting one */
@@ -31,7 +31,7 @@
 enum vb_message_kind {
 	/* From a process. */
 	VB_MESSAGE_HELLO = 1,
-	VB_MESSAGE_GET_SLOT,	 /* request, receive_buffer */
+	VB_MESSAGE_GET_SLOT,	 /* request, receive_buffer, is_further */
 	VB_MESSAGE_RELEASE_SLOT, /* slot */
 	VB_MESSAGE_ADOPT,	 /* request, slot, and its socket: a slot from a broker that died */
 	VB_MESSAGE_DISCOVER,	 /* sgid, gid */
@@ -87,6 +87,7 @@ struct vb_message {
 			uint8_t side; /* 0 in the lower slot, 1 in the higher */
 		} meeting;
 		uint8_t is_carried;
+		uint8_t is_further; /* it has a slot, and can do without another */
 	};
 };
 _Static_assert(sizeof(struct vb_message) == 56 + 256, "no padding in a message");

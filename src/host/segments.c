@@ -97,12 +97,11 @@ bool vb_segments_may_be_shared(void)
 
 static void tell_all(struct vb_process *p)
 {
-	vb_list_for_each(node, &p->drivers) {
-		struct vb_driver *d = vb_container_of(node, struct vb_driver, link);
-		if (vb_driver_lock(d) < 0)
+	for (unsigned i = 0; i < vb_process_driver_count(p); i++) {
+		if (vb_driver_lock(p->drivers[i]) < 0)
 			continue;
-		vb_neighbours_tell_segments(d);
-		vb_driver_unlock(d);
+		vb_neighbours_tell_segments(p->drivers[i]);
+		vb_driver_unlock(p->drivers[i]);
 	}
 }
 

@@ -1,6 +1,7 @@
 /* Settings: reads VERBENA_* from an environment and refuses what it does not understand. Parsing is pure; only
  * vb_settings_get looks at the process. The table is in settings.h. */
 #include "host/settings.h"
+#include "host/host.h"
 
 #include <ctype.h>
 #include <errno.h>
@@ -121,6 +122,8 @@ static bool parse_value(struct vb_settings *settings, enum vb_setting which, con
 		return parse_choice(text, "auto", "off", &settings->local_off);
 	case VB_SETTING_MAP:
 		return parse_choice(text, "off", "registered", &settings->map_registered);
+	case VB_SETTING_LANES:
+		return parse_number(text, 1, VB_LANES_MAX, &settings->lanes);
 	case VB_SETTING_PCAP:
 		return parse_file(text);
 	case VB_SETTING_CC:

@@ -14,6 +14,7 @@
 	X(DEVICES, "comma-separated interface or device names", "all", "which devices exist, in this order")           \
 	X(LOCAL, "auto|off", "auto", "off forces the wire path between processes of one host")                         \
 	X(MAP, "off|registered", "off", "registered lets neighbours map large registered memory, at some risk")           \
+	X(LANES, "number, 1 .. 8", "", "lanes of this process; else as its threads need them, up to the cores")           \
 	X(PCAP, "file name; %p becomes the process id", "", "writes what the process sends and receives as a capture") \
 	X(CC, "NAME, or NAME,PARAMETER=VALUE,...", "window", "congestion control of what goes over the wire")           \
 	X(FAULTS, "drop=P,dup=P,reorder=P,corrupt=P,delay=TIME,seed=N,rate=RATE,queue=BYTES,kmin=BYTES,kmax=BYTES,pmax=P", "", \
@@ -42,6 +43,7 @@ struct vb_settings {
 	bool is_given[VB_SETTING_COUNT];
 	bool local_off, map_registered, stats, trains_off, broker_any, dmabuf_on, progress_off;
 	uint32_t receive_buffer, part_id;
+	uint32_t lanes; /* 0: not given */
 	enum vb_log_level log;
 	struct vb_cc_choice cc;
 };

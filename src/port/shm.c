@@ -43,6 +43,7 @@ struct vb_shm {
 	struct side *own, *other;
 	struct side *memory;
 	size_t size;
+	uint64_t file; /* its number */
 	struct outgoing descriptors, answers;
 	uint32_t descriptors_seen, answers_seen; /* and freed */
 	uint32_t done; /* since vb_shm_must_wake: PUBLISHED, FREED */
@@ -50,29 +51,63 @@ struct vb_shm {
 	struct vb_answer answer_scratch[VB_SHM_BATCH];
 };
 
+/* A process that meets itself has the memory twice, and TSan does not know the one place for the other. */
+#if defined(__SANITIZE_THREAD__)
+void __tsan_acquire(void *address);
+void __tsan_release(void *address);
+static char meetings[4096];
+
+static void *meeting_of(const struct vb_shm *shm)
+{
+	return &meetings[shm->file % sizeof(meetings)];
+}
+
+static void said(const struct vb_shm *shm)
+{
+	__tsan_release(meeting_of(shm));
+}
+
+static void heard(const struct vb_shm *shm)
+{
+	__tsan_acquire(meeting_of(shm));
+}
+#else
+static void said(const struct vb_shm *shm)
+{
+}
+
+static void heard(const struct vb_shm *shm)
+{
+}
+#endif
+
 size_t vb_shm_bytes(void)
 {
 	return 2 * sizeof(struct side);
 }
 
-static bool is_as_long(int memory, size_t size)
+/* Its number; 0: it is too short. */
+static uint64_t file_as_long(int memory, size_t size)
 {
 	struct stat file;
 
-	return fstat(memory, &file) == 0 && (size_t)file.st_size >= size;
+	return fstat(memory, &file) == 0 && (size_t)file.st_size >= size ? file.st_ino : 0;
 }
 
 int vb_shm_open(int memory, unsigned side, struct vb_shm **opened)
 {
 	bool is_mirror = memory < 0;
 
-	if (!is_mirror && !is_as_long(memory, vb_shm_bytes()))
+	uint64_t file = is_mirror ? 0 : file_as_long(memory, vb_shm_bytes());
+
+	if (!is_mirror && !file)
 		return -EINVAL; /* what lies behind its end kills who touches it */
 	struct vb_shm *shm = aligned_alloc(LINE, (sizeof(*shm) + LINE - 1) / LINE * LINE);
 
 	if (!shm)
 		return -ENOMEM;
 	memset(shm, 0, sizeof(*shm));
+	shm->file = file;
 	shm->size = is_mirror ? sizeof(struct side) : vb_shm_bytes();
 	shm->memory = mmap(NULL, shm->size, PROT_READ | PROT_WRITE,
 		is_mirror ? MAP_PRIVATE | MAP_ANONYMOUS : MAP_SHARED, memory, 0);
@@ -135,6 +170,7 @@ static bool get_descriptor(const struct vb_shm *shm, uint32_t count, struct vb_d
 {
 	if (!is_there(shm, count))
 		return false;
+	heard(shm);
 	memcpy(descriptor, descriptor_at(shm, count), sizeof(*descriptor));
 	return true;
 }
@@ -145,6 +181,7 @@ static bool get_answer(const struct vb_shm *shm, uint32_t count, struct vb_answe
 
 	if (!is_answered(shm, count, &first))
 		return false;
+	heard(shm);
 	memcpy(answer, &shm->other->answers[count % VB_SHM_RING], sizeof(*answer));
 	memcpy((word *)answer + ANSWER_WORD, &first, sizeof(first));
 	return true;
@@ -188,6 +225,7 @@ void vb_shm_free_descriptors(struct vb_shm *shm, unsigned count)
 {
 	if (count == 0)
 		return;
+	said(shm);
 	shm->descriptors_seen += count;
 	atomic_store_explicit(&shm->own->descriptors_freed, shm->descriptors_seen, memory_order_release);
 	shm->done |= FREED;
@@ -206,6 +244,7 @@ void vb_shm_free_answers(struct vb_shm *shm, unsigned count)
 {
 	if (count == 0)
 		return;
+	said(shm);
 	shm->answers_seen += count;
 	atomic_store_explicit(&shm->own->answers_freed, shm->answers_seen, memory_order_release);
 	shm->done |= FREED;
@@ -281,6 +320,7 @@ static void find_heap(struct outgoing *out, const _Atomic uint32_t *freed, uint8
 
 void vb_shm_room(struct vb_shm *shm, enum vb_shm_use use, struct vb_local_room *room)
 {
+	heard(shm);
 	*room = (struct vb_local_room){ .answers = shm->answer_scratch,
 		.answer_max = places_left(&shm->answers, &shm->other->answers_freed) };
 	if (use == VB_SHM_ASKING) {
@@ -380,6 +420,7 @@ static void end_heap(struct outgoing *out, uint32_t used)
 
 void vb_shm_publish(struct vb_shm *shm, enum vb_shm_use use, const struct vb_local_room *room)
 {
+	said(shm);
 	struct outgoing *out = use == VB_SHM_ASKING ? &shm->descriptors : &shm->answers;
 
 	uint64_t heap_begin = out->heap_end + out->skipped;

@@ -63,13 +63,13 @@ VB_EXPORT struct ibv_ah *ibv_create_ah(struct ibv_pd *pd, struct ibv_ah_attr *at
 	if (!ah)
 		return vb_fail(ENOMEM);
 	struct vb_device *host = vb_host_of(pd->context);
-	err = vb_driver_lock(vb_device_driver(host));
+	err = vb_device_lock(host, VB_ALL_LANES);
 	if (err) {
 		free(ah);
 		return vb_fail(-err);
 	}
-	vb_device_discover(host, &av);
-	vb_driver_unlock(vb_device_driver(host));
+	vb_device_discover(host, VB_ALL_LANES, &av);
+	vb_device_unlock(host, VB_ALL_LANES);
 	ah->av = av;
 	ah->ibv = (struct ibv_ah){ .context = pd->context, .pd = pd, .handle = vb_object_handle() };
 	vb_pd_hold(pd, 1);

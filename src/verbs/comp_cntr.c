@@ -68,6 +68,7 @@ VB_EXPORT int later_qp_attach_comp_cntr(
 	int err = vb_driver_lock(qp->driver);
 	if (err)
 		return -err;
+	atomic_fetch_or(&object_of(counter)->lanes, vb_driver_bit(qp->driver));
 	err = vb_qp_count_work(qp->qp, &object_of(counter)->work, attr->op_mask);
 	for (int kind = 0; !err && kind < VB_COUNTED_KINDS; kind++) {
 		if (attr->op_mask >> kind & 1) {
@@ -115,7 +116,8 @@ static int read_value(struct later_comp_cntr *counter, const _Atomic uint64_t *f
 {
 	if (vb_is_forked(counter->context))
 		return VB_FORKED_ERRNO;
-	vb_driver_drive(vb_driver_of(counter->context));
+	unsigned lanes = atomic_load_explicit(&object_of(counter)->lanes, memory_order_relaxed);
+	vb_device_drive(vb_host_of(counter->context), lanes ? lanes : 1);
 	*value = atomic_load_explicit(from, memory_order_acquire);
 	return 0;
 }

@@ -14,6 +14,22 @@ static void count_channel_use(struct ibv_comp_channel *channel, int change)
 	pthread_mutex_unlock(&channel->context->mutex);
 }
 
+void vb_cq_add_lane(struct cq_object *cq, struct vb_driver *driver)
+{
+	unsigned lane = vb_driver_bit(driver);
+	atomic_fetch_or(&cq->lanes, lane);
+	if (cq->ibv.channel)
+		atomic_fetch_or(&((struct channel_object *)cq->ibv.channel)->lanes, lane);
+	if (cq->keeps_time)
+		vb_driver_keep_time(driver);
+}
+
+static struct vb_driver *driver_for(struct ibv_context *context, const struct ibv_pd *parent_domain)
+{
+	const struct td_object *td = parent_domain ? ((const struct pd_object *)parent_domain)->td : NULL;
+	return td ? td->driver : vb_device_driver_of_caller(vb_host_of(context));
+}
+
 static struct cq_object *cq_create(struct ibv_context *context, const struct vb_cq_config *wanted, void *cq_context,
 	struct ibv_comp_channel *channel, uint32_t comp_vector, uint64_t wc_flags, struct ibv_pd *parent_domain)
 {
@@ -30,7 +46,7 @@ static struct cq_object *cq_create(struct ibv_context *context, const struct vb_
 	cq->parent_domain = parent_domain;
 	struct vb_cq_config config = *wanted;
 	config.user = cq;
-	cq->driver = vb_driver_of(context);
+	cq->driver = driver_for(context, parent_domain);
 	cq->ibv.context = context;
 	cq->ibv.channel = channel;
 	cq->ibv.cq_context = cq_context;
@@ -40,8 +56,7 @@ static struct cq_object *cq_create(struct ibv_context *context, const struct vb_
 	vb_list_init(&cq->waiting);
 	vb_lock_init(&cq->poll_lock);
 	vb_cq_ex_init(cq, wc_flags);
-	if (wc_flags & (IBV_WC_EX_WITH_COMPLETION_TIMESTAMP | IBV_WC_EX_WITH_COMPLETION_TIMESTAMP_WALLCLOCK))
-		vb_driver_keep_time(cq->driver);
+	cq->keeps_time = wc_flags & (IBV_WC_EX_WITH_COMPLETION_TIMESTAMP | IBV_WC_EX_WITH_COMPLETION_TIMESTAMP_WALLCLOCK);
 	int err = vb_cq_create(vb_device_nic(vb_host_of(context)), &config, &cq->cq);
 	if (err) {
 		vb_pd_free(parent_domain, cq, VB_ALLOCATION_CQ, is_programs);
@@ -97,6 +112,12 @@ struct ibv_cq_ex *vb_cq_ops_create_ex(struct ibv_context *context, struct ibv_cq
 	return &cq->ibv;
 }
 
+/* One at least, so that its mutex is always among those taken. */
+static unsigned lanes_of(const struct cq_object *cq)
+{
+	return atomic_load(&cq->lanes) | vb_driver_bit(cq->driver);
+}
+
 VB_EXPORT int ibv_resize_cq(struct ibv_cq *ibv, int cqe)
 {
 	struct cq_object *cq = vb_cq_of(ibv);
@@ -104,25 +125,27 @@ VB_EXPORT int ibv_resize_cq(struct ibv_cq *ibv, int cqe)
 		return VB_FORKED_ERRNO;
 	if (cqe < 1 || cqe > VB_MAX_CQE)
 		return EINVAL;
-	int err = vb_driver_lock(cq->driver);
+	unsigned lanes = lanes_of(cq);
+	int err = vb_device_lock(vb_host_of(ibv->context), lanes);
 	if (err)
 		return -err;
-	vb_driver_settle(cq->driver); /* completions of what was posted are counted before the size is judged */
+	vb_device_settle(vb_host_of(ibv->context), lanes); /* completions of what was posted are counted before the size is judged */
 	err = vb_cq_resize(cq->cq, (uint32_t)cqe);
 	if (!err)
 		ibv->cqe = (int)vb_cq_capacity(cq->cq);
-	vb_driver_unlock(cq->driver);
+	vb_device_unlock(vb_host_of(ibv->context), lanes);
 	return -err;
 }
 
 VB_EXPORT int ibv_destroy_cq(struct ibv_cq *ibv)
 {
 	struct cq_object *cq = vb_cq_of(ibv);
-	int err = vb_driver_lock(cq->driver);
+	unsigned lanes = lanes_of(cq);
+	int err = vb_device_lock(vb_host_of(ibv->context), lanes);
 	if (err)
 		return -err;
 	err = atomic_load(&cq->named_by) ? -EBUSY : vb_cq_destroy(cq->cq);
-	vb_driver_unlock(cq->driver);
+	vb_device_unlock(vb_host_of(ibv->context), lanes);
 	if (err)
 		return -err;
 	vb_object_remove(ibv->context, &cq->link);
@@ -144,9 +167,15 @@ int vb_cq_ops_req_notify(struct ibv_cq *ibv, int solicited_only)
 	return 0;
 }
 
+static void drive(const struct cq_object *cq)
+{
+	unsigned lanes = atomic_load_explicit(&cq->lanes, memory_order_relaxed);
+	vb_device_drive(vb_host_of(cq->ibv.context), lanes ? lanes : vb_driver_bit(cq->driver));
+}
+
 int vb_cq_drive_and_poll(struct cq_object *cq, struct vb_wc *wc, int n)
 {
-	vb_driver_drive(cq->driver);
+	drive(cq);
 	return vb_cq_poll(cq->cq, wc, n);
 }
 
@@ -178,7 +207,7 @@ int vb_cq_ops_poll(struct ibv_cq *ibv, int n, struct ibv_wc *wc)
 		int want = n - total < POLL_CHUNK ? n - total : POLL_CHUNK;
 		int got = vb_cq_take(cq->cq, want, translate, &wc[total]);
 		if (got == 0 && total == 0) {
-			vb_driver_drive(cq->driver);
+			drive(cq);
 			got = vb_cq_take(cq->cq, want, translate, wc);
 		}
 		if (got < 0)

@@ -163,12 +163,12 @@ static int share_bytes(struct dm_object *dm)
 	int file = vb_host_make_memory(dm->rounded);
 	if (file < 0)
 		return file;
-	int err = vb_driver_lock_quiet(vb_driver_of(dm->ibv.context));
+	int err = vb_device_lock_quiet(vb_host_of(dm->ibv.context));
 	if (!err) {
 		vb_lock_take(&dm->lock);
 		err = vb_host_move_memory(dm->bytes, dm->rounded, file);
 		vb_lock_release(&dm->lock);
-		vb_driver_unlock(vb_driver_of(dm->ibv.context));
+		vb_device_unlock(vb_host_of(dm->ibv.context), VB_ALL_LANES);
 	}
 	if (err)
 		close(file);

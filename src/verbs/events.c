@@ -141,7 +141,7 @@ static struct cq_object *wait_and_take(struct channel_object *channel)
 	bool is_over;
 
 	do {
-		is_over = !vb_device_wait(vb_host_of(channel->ibv.context), queue->fd, &queue->count) &&
+		is_over = !vb_device_wait(vb_host_of(channel->ibv.context), atomic_load(&channel->lanes), queue->fd, &queue->count) &&
 			  vb_signal_ends_wait();
 		found = completion_take(queue);
 	} while (!found && !is_over);

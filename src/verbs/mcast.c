@@ -20,7 +20,7 @@ static int attach(struct qp_object *qp, const struct vb_gid *group)
 	if (!groups)
 		return ENOMEM;
 	qp->groups = groups;
-	int err = vb_device_join(qp->host, group);
+	int err = vb_device_join(qp->host, qp->driver, group);
 	if (err)
 		return -err;
 	err = vb_driver_lock(qp->driver);
@@ -29,7 +29,7 @@ static int attach(struct qp_object *qp, const struct vb_gid *group)
 		vb_driver_unlock(qp->driver);
 	}
 	if (err) {
-		vb_device_leave(qp->host, group);
+		vb_device_leave(qp->host, qp->driver, group);
 		return -err;
 	}
 	groups[qp->group_count++] = *group;
@@ -50,7 +50,7 @@ static int detach(struct qp_object *qp, const struct vb_gid *group)
 		return -err;
 	struct vb_gid gone = *group; /* may lie in the table */
 	qp->groups[index] = qp->groups[--qp->group_count];
-	vb_device_leave(qp->host, &gone);
+	vb_device_leave(qp->host, qp->driver, &gone);
 	return 0;
 }
 

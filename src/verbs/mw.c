@@ -31,11 +31,11 @@ struct ibv_mw *vb_mw_ops_alloc(struct ibv_pd *pd, enum ibv_mw_type type)
 int vb_mw_ops_dealloc(struct ibv_mw *ibv)
 {
 	struct mw_object *mw = (struct mw_object *)ibv;
-	int err = -vb_driver_lock(vb_driver_of(ibv->context));
+	int err = -vb_device_lock(vb_host_of(ibv->context), VB_ALL_LANES);
 	if (err)
 		return err;
 	err = vb_mw_destroy(mw->mw);
-	vb_driver_unlock(vb_driver_of(ibv->context));
+	vb_device_unlock(vb_host_of(ibv->context), VB_ALL_LANES);
 	if (err)
 		return -err;
 	vb_object_remove(ibv->context, &mw->link);

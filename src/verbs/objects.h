@@ -109,6 +109,7 @@ static inline struct vb_device *vb_host_of(struct ibv_context *context)
 	return vb_context_of(context)->host;
 }
 
+/* The first lane, which has what only one may have. */
 static inline struct vb_driver *vb_driver_of(struct ibv_context *context)
 {
 	return vb_device_driver(vb_host_of(context));
@@ -139,6 +140,7 @@ static inline void *vb_fail(int error)
 struct td_object {
 	struct ibv_td ibv;
 	struct vb_list link;
+	struct vb_driver *driver; /* of what is made in it */
 	atomic_uint users; /* parent domains */
 };
 
@@ -252,13 +254,16 @@ struct channel_object {
 	struct ibv_comp_channel ibv;
 	struct vb_list link;
 	struct event_queue queue;
+	atomic_uint lanes; /* of its CQs, that are and were */
 };
 
 struct cq_object {
 	struct ibv_cq_ex ibv;
 	struct vb_list link;
 	struct vb_cq *cq;
-	struct vb_driver *driver;
+	struct vb_driver *driver; /* of QPs that are in no thread domain */
+	atomic_uint lanes; /* of those that it has and had: what polling drives */
+	bool keeps_time;
 	atomic_uint named_by; /* QPs that were made with it, whether they complete to it or, with tags, elsewhere */
 
 	/* The completion that the extended poller shows; poll_lock is held from start_poll to end_poll. */
@@ -281,6 +286,8 @@ static inline struct cq_object *vb_cq_of(struct ibv_cq *cq)
 	return (struct cq_object *)cq;
 }
 
+/* A QP of that driver's completes to it, or something else that is driven there. */
+void vb_cq_add_lane(struct cq_object *cq, struct vb_driver *driver);
 int vb_cq_ops_poll(struct ibv_cq *cq, int n, struct ibv_wc *wc);
 int vb_cq_ops_req_notify(struct ibv_cq *cq, int solicited_only);
 struct ibv_cq_ex *vb_cq_ops_create_ex(struct ibv_context *context, struct ibv_cq_init_attr_ex *attr);
@@ -314,6 +321,7 @@ struct srq_object {
 	struct vb_list link;
 	struct vb_srq *srq;
 	struct xrcd_object *xrcd; /* NULL: not XRC */
+	bool has_tags;
 	bool is_programs_memory; /* see vb_pd_alloc */
 	uint32_t async_delivered;
 };
@@ -333,6 +341,7 @@ struct comp_cntr_object {
 	struct vb_list link;
 	struct vb_work_count work;
 	atomic_uint attached; /* kinds of work of QPs */
+	atomic_uint lanes;    /* of these QPs */
 };
 
 /* Room for the operations of newer headers than those of release 44, whose structure ends where they begin. Not a number:

@@ -89,6 +89,45 @@ static int create_in_lane(struct qp_object *qp, const struct ibv_qp_init_attr_ex
 	return err;
 }
 
+/* Raw packet QPs share taps, XRC's receiving ones their domain's SRQs, and tags are matched in order: in one lane, all of them. */
+static bool is_at_home(const struct ibv_qp_init_attr_ex *attr)
+{
+	return attr->qp_type == IBV_QPT_RAW_PACKET || attr->qp_type == IBV_QPT_XRC_RECV ||
+	       (attr->srq && ((struct srq_object *)attr->srq)->has_tags);
+}
+
+static struct vb_driver *driver_for(struct ibv_context *context, const struct ibv_qp_init_attr_ex *attr)
+{
+	const struct td_object *td = attr->pd ? ((struct pd_object *)attr->pd)->td : NULL;
+	if (is_at_home(attr) || (!td && !attr->send_cq))
+		return vb_driver_of(context);
+	return td ? td->driver : vb_cq_of(attr->send_cq)->driver;
+}
+
+static void add_lanes(const struct ibv_qp *ibv, struct vb_driver *driver)
+{
+	if (ibv->send_cq)
+		vb_cq_add_lane(vb_cq_of(ibv->send_cq), driver);
+	if (ibv->recv_cq)
+		vb_cq_add_lane(vb_cq_of(ibv->recv_cq), driver);
+}
+
+/* Where it is to be; or, when there is no number left there, beside. */
+static int create(struct qp_object *qp, const struct ibv_qp_init_attr_ex *attr, struct vb_qp_config *config)
+{
+	struct vb_driver *wanted = qp->driver;
+	int err = create_in_lane(qp, attr, config);
+	while (err == -ENOSPC && !is_at_home(attr)) {
+		qp->driver = vb_device_driver_after(qp->host, qp->driver);
+		if (qp->driver == wanted)
+			break;
+		err = create_in_lane(qp, attr, config);
+	}
+	if (!err)
+		add_lanes(&qp->ibv, qp->driver);
+	return err == -ENOSPC ? -ENOMEM : err;
+}
+
 static void name_cqs(const struct ibv_qp *ibv, int change)
 {
 	if (ibv->send_cq)
@@ -130,7 +169,7 @@ static struct ibv_qp *qp_create(struct ibv_context *context, struct ibv_qp_init_
 	pthread_mutex_init(&ibv->mutex, NULL);
 	pthread_cond_init(&ibv->cond, NULL);
 	qp->host = vb_host_of(context);
-	qp->driver = vb_driver_of(context);
+	qp->driver = driver_for(context, &used);
 	vb_qp_own(qp, attr->qp_type == IBV_QPT_XRC_RECV ? (struct xrcd_object *)attr->xrcd : NULL);
 
 	if (attr->comp_mask & IBV_QP_INIT_ATTR_SEND_OPS_FLAGS) {
@@ -139,7 +178,7 @@ static struct ibv_qp *qp_create(struct ibv_context *context, struct ibv_qp_init_
 			goto out_free;
 	}
 	struct vb_qp_config config;
-	err = -create_in_lane(qp, &used, &config);
+	err = -create(qp, &used, &config);
 	if (err)
 		goto out_free;
 	ibv->qp_num = vb_qp_number(qp->qp);
@@ -231,7 +270,7 @@ VB_EXPORT int ibv_destroy_qp(struct ibv_qp *ibv)
 	struct qp_object *qp = vb_qp_of(ibv);
 	if (qp->group_count || atomic_load(&qp->flows))
 		return EBUSY;
-	int err = -vb_driver_lock(vb_driver_of(ibv->context));
+	int err = -vb_driver_lock(qp->driver);
 	if (err)
 		return err;
 	struct qp_object *owner;

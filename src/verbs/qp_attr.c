@@ -94,7 +94,7 @@ VB_EXPORT int ibv_modify_qp(struct ibv_qp *ibv, struct ibv_qp_attr *attr, int ma
 		vb_driver_settle(qp->driver);
 	err = vb_qp_modify(qp->qp, &wanted, (uint32_t)mask, vb_host_now());
 	if (!err && (mask & IBV_QP_AV))
-		vb_device_discover(qp->host, &wanted.av);
+		vb_device_discover(qp->host, vb_driver_bit(qp->driver), &wanted.av);
 	ibv->state = (enum ibv_qp_state)vb_qp_state(qp->qp);
 	vb_driver_unlock(qp->driver);
 	return -err;

@@ -40,6 +40,9 @@ static struct ibv_srq *srq_create(struct ibv_pd *pd, void *srq_context, struct i
 	attr->max_wr = config.max_wr;
 	attr->max_sge = config.max_sge;
 	srq->xrcd = xrcd;
+	srq->has_tags = max_tags > 0;
+	if (cq)
+		vb_cq_add_lane(cq, vb_driver_of(pd->context));
 	if (xrcd)
 		atomic_fetch_add(&xrcd->users, 1);
 	vb_pd_hold(pd, 1);
@@ -185,11 +188,11 @@ VB_EXPORT int ibv_query_srq(struct ibv_srq *ibv, struct ibv_srq_attr *attr)
 VB_EXPORT int ibv_destroy_srq(struct ibv_srq *ibv)
 {
 	struct srq_object *srq = (struct srq_object *)ibv;
-	int err = -vb_driver_lock(vb_driver_of(ibv->context));
+	int err = -vb_device_lock(vb_host_of(ibv->context), VB_ALL_LANES);
 	if (err)
 		return err;
 	err = vb_srq_destroy(srq->srq);
-	vb_driver_unlock(vb_driver_of(ibv->context));
+	vb_device_unlock(vb_host_of(ibv->context), VB_ALL_LANES);
 	if (err)
 		return -err;
 	vb_object_remove(ibv->context, &srq->link);

@@ -60,7 +60,7 @@ static void take_slot(struct state *state, bool broker_any)
 	if (!state->broker)
 		report->rc = vb_broker_connect(&config, &state->broker, report->why, sizeof(report->why));
 	if (report->rc == 0)
-		report->rc = vb_broker_get_slot(state->broker, 4194304, &state->slot, report->why, sizeof(report->why));
+		report->rc = vb_broker_get_slot(state->broker, 4194304, false, &state->slot, report->why, sizeof(report->why));
 	const int on = 1;
 	if (report->rc == 0 && !state->slot.is_carried)
 		setsockopt(state->slot.fd, IPPROTO_UDP, UDP_GRO, &on, sizeof(on));

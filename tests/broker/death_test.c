@@ -190,7 +190,7 @@ void both__killed_while_a_client_is_stopped_keep_its_slot(void **state)
 		assert_true(client_do(&clients[0], ORDER_COLLECT));
 	while (clients[0].last.recoveries != 1);
 	assert_int_equal(client_connect(&broker, why, sizeof(why)), 0);
-	while (taken < VB_SLOT_MAX && vb_broker_get_slot(broker, 65536, &slots[taken], why, sizeof(why)) == 0)
+	while (taken < VB_SLOT_MAX && vb_broker_get_slot(broker, 65536, false, &slots[taken], why, sizeof(why)) == 0)
 		assert_int_not_equal(slots[taken++].number, clients[1].last.slot);
 	assert_int_equal(taken, VB_SLOT_MAX - 2);
 	kill(clients[1].pid, SIGCONT);

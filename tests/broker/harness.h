@@ -100,6 +100,7 @@ int tear_down(void **state);
 	X(silent__connections_make_room_for_a_newcomer) \
 	X(connections__of_one_user_leave_room_for_others) \
 	X(slots__of_one_user_leave_room_for_others) \
+	X(slots__further_ones_leave_half_to_others) \
 	X(slot__given_back_twice_is_no_breach) \
 	X(couriers__of_one_user_leave_room_for_others) \
 	X(processes__that_cannot_be_told_apart_have_a_courier_each) \
@@ -127,6 +128,7 @@ int tear_down(void **state);
 	X(meeting__lets_two_clients_talk) \
 	X(meeting__of_all_with_all_at_once_comes_once_to_each) \
 	X(meeting__asked_for_again_is_not_repeated) \
+	X(meeting__of_two_slots_of_one_process_tells_it_of_both) \
 	X(meeting__with_nobody_is_answered) \
 	X(meeting__of_a_slot_with_another_process_in_it_is_a_new_one) \
 	X(meeting__of_other_users_is_with_them_and_not_with_couriers) \

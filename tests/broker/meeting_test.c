@@ -316,12 +316,42 @@ static struct vb_message hear_any(int connection)
 	return message;
 }
 
+static uint8_t get_another_slot(int connection, uint32_t request)
+{
+	const struct vb_message get = { .kind = VB_MESSAGE_GET_SLOT, .request = request, .receive_buffer = 65536, .is_further = 1 };
+	assert_int_equal(vb_message_send(connection, &get, NULL), 0);
+	struct vb_message slot = hear_any(connection);
+	assert_int_equal(slot.kind, VB_MESSAGE_SLOT);
+	return slot.slot;
+}
+
 static int say_meet(int connection, uint8_t own, uint8_t slot)
 {
 	const struct vb_message meet = {
 		.kind = VB_MESSAGE_MEET, .request = 77, .slot = own, .gid = loopback(), .meeting.slot = slot
 	};
 	return vb_message_send(connection, &meet, NULL);
+}
+
+/* A process with several lanes is several neighbours to itself. */
+void meeting__of_two_slots_of_one_process_tells_it_of_both(void **state)
+{
+	start_clients(1);
+	int connection = connect_raw(), socket;
+	uint8_t slots[2] = { get_slot(connection, &socket), 0 };
+	close(socket);
+	slots[1] = get_another_slot(connection, 2);
+	assert_int_equal(say_meet(connection, slots[0], slots[1]), 0);
+	for (unsigned i = 0; i < 2; i++) { /* the asker is told last */
+		struct vb_message meeting = hear_any(connection);
+		assert_int_equal(meeting.kind, VB_MESSAGE_MEETING);
+		assert_int_equal(meeting.slot, slots[!i]);
+		assert_int_equal(meeting.meeting.slot, slots[i]);
+		assert_int_equal(meeting.meeting.side, slots[!i] > slots[i]);
+	}
+	assert_int_equal(say_meet(connection, slots[1], slots[0]), 0);
+	assert_int_equal(hear_any(connection).kind, VB_MESSAGE_ALONE); /* they have met */
+	close(connection);
 }
 
 /* The kind of the answer, or what it was refused with. */

@@ -110,8 +110,8 @@ void slots__the_last_one_taken_is_an_error_that_says_so(void **state)
 	struct vb_slot slots[VB_SLOT_MAX + 1];
 	assert_int_equal(client_connect(&broker, why, sizeof(why)), 0);
 	for (unsigned i = 0; i < VB_SLOT_MAX; i++)
-		assert_int_equal(vb_broker_get_slot(broker, 65536, &slots[i], why, sizeof(why)), 0);
-	assert_int_equal(vb_broker_get_slot(broker, 65536, &slots[VB_SLOT_MAX], why, sizeof(why)), -EUSERS);
+		assert_int_equal(vb_broker_get_slot(broker, 65536, false, &slots[i], why, sizeof(why)), 0);
+	assert_int_equal(vb_broker_get_slot(broker, 65536, false, &slots[VB_SLOT_MAX], why, sizeof(why)), -EUSERS);
 	assert_non_null(strstr(why, "254"));
 	for (unsigned i = 0; i < VB_SLOT_MAX; i++) {
 		uint8_t bytes[100];
@@ -121,11 +121,30 @@ void slots__the_last_one_taken_is_an_error_that_says_so(void **state)
 	}
 	vb_broker_release_slot(broker, &slots[100]);
 	close(slots[100].fd);
-	assert_int_equal(vb_broker_get_slot(broker, 65536, &slots[VB_SLOT_MAX], why, sizeof(why)), 0);
+	assert_int_equal(vb_broker_get_slot(broker, 65536, false, &slots[VB_SLOT_MAX], why, sizeof(why)), 0);
 	assert_int_equal(slots[VB_SLOT_MAX].number, slots[100].number);
 	for (unsigned i = 0; i <= VB_SLOT_MAX; i++)
 		if (i != 100)
 			close(slots[i].fd);
+	vb_broker_disconnect(broker);
+}
+
+/* Who has one already can do without another, and a process that comes has none. */
+void slots__further_ones_leave_half_to_others(void **state)
+{
+	char why[256];
+	struct vb_broker *broker;
+	struct vb_slot slots[VB_SLOT_MAX];
+	unsigned count = 0;
+	assert_int_equal(client_connect(&broker, why, sizeof(why)), 0);
+	while (vb_broker_get_slot(broker, 65536, true, &slots[count], why, sizeof(why)) == 0)
+		count++;
+	assert_int_equal(count, VB_SLOT_MAX / 2);
+	assert_non_null(strstr(why, "half of the 254 slots"));
+	while (count < VB_SLOT_MAX)
+		assert_int_equal(vb_broker_get_slot(broker, 65536, false, &slots[count++], why, sizeof(why)), 0);
+	while (count)
+		close(slots[--count].fd);
 	vb_broker_disconnect(broker);
 }
 
@@ -137,7 +156,7 @@ void slots__neighbours_come_and_go_without_counting_as_overflow(void **state)
 	uint32_t before[SK_MEMINFO_VARS], after[SK_MEMINFO_VARS];
 	socklen_t length = sizeof(before);
 	assert_int_equal(client_connect(&broker, why, sizeof(why)), 0);
-	assert_int_equal(vb_broker_get_slot(broker, 65536, &slot, why, sizeof(why)), 0);
+	assert_int_equal(vb_broker_get_slot(broker, 65536, false, &slot, why, sizeof(why)), 0);
 	assert_int_equal(getsockopt(slot.fd, SOL_SOCKET, SO_MEMINFO, before, &length), 0);
 	start_clients_in_order(5);
 	assert_true(client_do(&clients[1], ORDER_RELEASE));

@@ -196,7 +196,7 @@ static void send_until_refused(struct assault *assault)
 				REQUIRE(place[at] != PATTERN);
 		} else if (!is_refused) {
 			is_refused = true;
-			REQUIRE(wc.status == (assault->is_local ? IBV_WC_LOC_PROT_ERR : IBV_WC_REM_ACCESS_ERR));
+			REQUIRE_EQUAL(wc.status, assault->is_local ? IBV_WC_LOC_PROT_ERR : IBV_WC_REM_ACCESS_ERR);
 			assault->refusals++;
 		} else {
 			REQUIRE_EQUAL(wc.status, IBV_WC_WR_FLUSH_ERR);

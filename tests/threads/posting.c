@@ -401,7 +401,7 @@ static void *send_datagrams(void *argument)
 		struct ibv_ah_attr attr = { .is_global = 1, .port_num = 1, .grh = { .dgid = to.gid, .hop_limit = 64 } };
 		struct ibv_ah *ah = ibv_create_ah(d->a.pd, &attr);
 		REQUIRE(ah);
-		struct ibv_sge sge = { (uintptr_t)d->a.buffer.bytes, 100, d->a.buffer.mr->lkey };
+		struct ibv_sge sge = { (uintptr_t)d->a.buffer.bytes + 65536, 100, d->a.buffer.mr->lkey };
 		struct ibv_send_wr wr = { .opcode = IBV_WR_SEND,
 			.send_flags = IBV_SEND_SIGNALED,
 			.sg_list = &sge,
@@ -420,7 +420,7 @@ static void *send_datagrams(void *argument)
 static void threads_send_datagrams_and_destroy_their_handles(void)
 {
 	enum { SENDERS = 3 };
-	struct datagrams d = { .a = make_end(65536, 64), .each = scaled(3000) };
+	struct datagrams d = { .a = make_end(2 * 65536, 64), .each = scaled(3000) };
 	pthread_t senders[SENDERS];
 	struct ibv_cq *cq = ibv_create_cq(d.a.context, 256, NULL, NULL, 0);
 

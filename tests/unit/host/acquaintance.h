@@ -62,7 +62,7 @@ static inline void meet(struct vb_device *device, struct acquaintance *who, uint
 
 	introduce(device, who, slot, geteuid(), (int)syscall(SYS_pidfd_open, getpid(), 0));
 	says(who, &hello, sizeof(hello));
-	vb_driver_drive(vb_device_driver(device));
+	vb_device_drive(device, VB_ALL_LANES);
 }
 
 static inline void part(struct acquaintance *who)

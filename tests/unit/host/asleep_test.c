@@ -28,7 +28,7 @@ static const struct vb_device_sink sink = { on_event, on_port, on_gid_change, NU
 
 static void *wait_for_event(void *unused)
 {
-	return (void *)(uintptr_t)vb_device_wait(device, event_fd, NULL);
+	return (void *)(uintptr_t)vb_device_wait(device, VB_ALL_LANES, event_fd, NULL);
 }
 
 static void sleep_ms(long ms)
@@ -98,8 +98,8 @@ static void join__while_the_device_is_looked_at(void **state)
 	assert_int_equal(vb_device_open("vb_lo", &sink, &device), 0);
 	assert_int_equal(pthread_create(&asker, NULL, query_device, NULL), 0);
 	for (int i = 0; i < 100; i++) {
-		assert_int_equal(vb_device_join(device, &group), 0);
-		assert_int_equal(vb_device_leave(device, &group), 0);
+		assert_int_equal(vb_device_join(device, vb_device_driver(device), &group), 0);
+		assert_int_equal(vb_device_leave(device, vb_device_driver(device), &group), 0);
 	}
 	pthread_join(asker, NULL);
 	vb_device_close(device);
@@ -115,7 +115,7 @@ static long sleeps(void)
 static long sleeps_in_a_poll(void)
 {
 	const long before = sleeps();
-	vb_driver_drive(vb_device_driver(device));
+	vb_device_drive(device, VB_ALL_LANES);
 	return sleeps() - before;
 }
 

@@ -142,7 +142,7 @@ static void *connect_it(void *result)
 
 static void *take_slot(void *slot)
 {
-	assert_int_equal(vb_broker_get_slot(broker, 65536, slot, why, sizeof(why)), 0);
+	assert_int_equal(vb_broker_get_slot(broker, 65536, false, slot, why, sizeof(why)), 0);
 	return NULL;
 }
 

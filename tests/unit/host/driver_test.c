@@ -39,10 +39,10 @@ static void open_driver(struct end *end, struct vb_port *port, uint8_t n, bool h
 	struct vb_lane_config lane = { .seed = n, .slot = n, .turn_bytes = port->largest_segment };
 
 	end->process = (struct vb_process){ .link_fd = -1, .connections_fd = -1 };
-	vb_list_init(&end->process.drivers);
 	vb_list_init(&end->process.devices);
 	assert_int_equal(vb_driver_create(&end->process, &end->driver), 0);
-	vb_list_add_tail(&end->process.drivers, &end->driver->link);
+	end->process.drivers[0] = end->driver;
+	end->process.driver_count = 1;
 	end->driver->port = port;
 	assert_int_equal(vb_lane_create(&lane, &end->driver->lane), 0);
 	assert_int_equal(vb_progress_start(end->driver, has_thread), 0);
@@ -54,7 +54,7 @@ static void open_end(struct end *end, struct vb_port *port, uint8_t n, bool has_
 	end->memory = calloc(1, BYTES);
 	end->notified = eventfd(0, EFD_NONBLOCK);
 	open_driver(end, port, n, has_thread);
-	end->device = (struct vb_device){ .process = &end->process, .driver = end->driver, .sink = { .on_event = on_event },
+	end->device = (struct vb_device){ .process = &end->process, .sink = { .on_event = on_event },
 		.info = { .name = "vb_memory" } };
 	assert_int_equal(vb_nic_create(&(struct vb_nic_config){ .seed = n, .mtu = MTU }, &end->device.nic), 0);
 	assert_int_equal(vb_nic_set_gid(end->device.nic, 0, &end->gid), 0);
@@ -179,7 +179,7 @@ static void write_and_wait(uint64_t wr_id)
 
 	vb_cq_request_notify(ends[0].cq, false);
 	post_write(wr_id, BYTES);
-	assert_true(vb_device_wait(&ends[0].device, ends[0].notified, NULL));
+	assert_true(vb_device_wait(&ends[0].device, VB_ALL_LANES, ends[0].notified, NULL));
 	eventfd_read(ends[0].notified, &ignored);
 	take_one(wr_id);
 }
@@ -210,7 +210,7 @@ static void poller__drives_any_port(void **state)
 	for (unsigned i = 0; i < 200; i++) {
 		post_write(i, BYTES / 4);
 		while (vb_cq_is_empty(ends[0].cq))
-			vb_driver_drive(ends[0].driver);
+			vb_device_drive(&ends[0].device, VB_ALL_LANES);
 		take_one(i);
 	}
 	close_ends();
@@ -249,7 +249,7 @@ static void await_message(struct end *end, bool waits)
 	eventfd_t ignored;
 
 	if (waits)
-		assert_true(vb_device_wait(&end->device, end->notified, NULL));
+		assert_true(vb_device_wait(&end->device, VB_ALL_LANES, end->notified, NULL));
 	assert_true(is_readable(end->notified));
 	eventfd_read(end->notified, &ignored);
 	assert_int_equal(vb_cq_poll(end->cq, &wc, 1), 1);

@@ -9,7 +9,7 @@
 
 static struct vb_process process;
 static struct vb_driver driver = { .process = &process, .has_thread = true };
-static struct vb_device device = { .process = &process, .driver = &driver };
+static struct vb_device device = { .process = &process };
 static int bell, first_fd, second_fd;
 static pthread_t first, second;
 static sem_t second_is_there;
@@ -20,7 +20,7 @@ static bool is_second_there, was_awake;
 
 static void *wait_as_second(void *unused)
 {
-	return (void *)(uintptr_t)vb_device_wait(&device, second_fd, NULL);
+	return (void *)(uintptr_t)vb_device_wait(&device, 1, second_fd, NULL);
 }
 
 int vb_driver_lock(struct vb_driver *d)
@@ -133,12 +133,14 @@ static void waiter__who_was_relieved_is_not_taken_for_who_attends(void **state)
 	void *is_readable;
 
 	pthread_mutex_init(&driver.mutex, NULL);
+	process.drivers[0] = &driver;
+	process.driver_count = 1;
 	assert_int_equal(sem_init(&second_is_there, 0, 0), 0);
 	bell = eventfd(1, EFD_CLOEXEC);
 	first_fd = eventfd(0, EFD_CLOEXEC);
 	second_fd = eventfd(0, EFD_CLOEXEC);
 	first = pthread_self();
-	assert_true(vb_device_wait(&device, first_fd, NULL));
+	assert_true(vb_device_wait(&device, 1, first_fd, NULL));
 	assert_int_equal(turns, 3);
 	assert_false(was_awake);
 	vb_driver_lock(&driver);

@@ -183,7 +183,7 @@ static struct vb_wc poll_one(struct link *link)
 	vb_time until = vb_time_add(vb_host_now(), PATIENCE_MS * VB_MS);
 
 	while (vb_cq_poll(link->cq, &wc, 1) == 0 && vb_time_before(vb_host_now(), until))
-		vb_driver_drive(vb_device_driver(device));
+		vb_device_drive(device, VB_ALL_LANES);
 	return wc;
 }
 
@@ -240,7 +240,7 @@ static void progress__takes_over_from_pollers_that_left(void **state)
 	NEEDS_NAMESPACE;
 	for (int i = 0; i < 20; i++) {
 		for (int polls = 0; polls < 100; polls++)
-			vb_driver_drive(vb_device_driver(device));
+			vb_device_drive(device, VB_ALL_LANES);
 		post_write(&links[0], BYTES, 1);
 		assert_true(completes_by_itself(&links[0]));
 		assert_int_equal(vb_cq_poll(links[0].cq, &wc, 1), 1);
@@ -257,7 +257,7 @@ static void wait__returns_when_the_descriptor_is_readable(void **state)
 	for (int i = 0; i < 50; i++) {
 		vb_cq_request_notify(links[0].cq, false);
 		post_write(&links[0], BYTES, 1);
-		assert_true(vb_device_wait(device, event_fd, NULL));
+		assert_true(vb_device_wait(device, VB_ALL_LANES, event_fd, NULL));
 		assert_int_equal(eventfd_read(event_fd, &count), 0);
 		assert_int_equal(vb_cq_poll(links[0].cq, &wc, 1), 1);
 		assert_int_equal(wc.status, VB_WC_SUCCESS);
@@ -276,7 +276,7 @@ static void wait__is_interrupted_by_a_signal(void **state)
 	NEEDS_NAMESPACE;
 	sigaction(SIGALRM, &action, NULL);
 	setitimer(ITIMER_REAL, &once, NULL);
-	assert_false(vb_device_wait(device, event_fd, NULL));
+	assert_false(vb_device_wait(device, VB_ALL_LANES, event_fd, NULL));
 	assert_int_equal(errno, EINTR);
 	/* The lane is attended again. */
 	struct vb_wc wc;
@@ -287,7 +287,7 @@ static void wait__is_interrupted_by_a_signal(void **state)
 
 static void *wait_in_thread(void *argument)
 {
-	return (void *)(uintptr_t)vb_device_wait(device, *(int *)argument, NULL);
+	return (void *)(uintptr_t)vb_device_wait(device, VB_ALL_LANES, *(int *)argument, NULL);
 }
 
 static void wait__of_several_threads_ends_for_each(void **state)
@@ -353,7 +353,7 @@ static void idle__uses_no_cpu(void **state)
 {
 	NEEDS_NAMESPACE;
 	for (int polls = 0; polls < 100; polls++)
-		vb_driver_drive(vb_device_driver(device));
+		vb_device_drive(device, VB_ALL_LANES);
 	uint64_t used = UINT64_MAX;
 	for (int tries = 0; tries < 10 && used > 1000000; tries++) { /* what was going on comes to its end */
 		sleep_ms(200);
@@ -372,9 +372,9 @@ static void fork__child_is_told_and_parent_goes_on(void **state)
 	pid_t child = fork();
 	if (child == 0) {
 		bool good = vb_device_is_forked(device) && vb_driver_lock(vb_device_driver(device)) < 0;
-		vb_driver_drive(vb_device_driver(device)); /* harmless */
+		vb_device_drive(device, VB_ALL_LANES); /* harmless */
 		vb_driver_kick(vb_device_driver(device));
-		_exit(good && !vb_device_wait(device, event_fd, NULL) ? 0 : 1);
+		_exit(good && !vb_device_wait(device, VB_ALL_LANES, event_fd, NULL) ? 0 : 1);
 	}
 	assert_int_equal(waitpid(child, &status, 0), child);
 	assert_int_equal(status, 0);

@@ -221,7 +221,7 @@ static bool poll_some(struct tally *tally)
 	for (int i = 0; i < n; i++)
 		count(tally, &wc[i]);
 	if (n == 0)
-		vb_driver_drive(driver);
+		vb_device_drive(device, VB_ALL_LANES);
 	return n > 0;
 }
 
@@ -485,7 +485,7 @@ static void kill__at_any_instant_ends_all_that_is_under_way(void **state)
 	assert_true(quickest < TOLD_WITHIN);
 	for (int64_t until = now_ms() + PATIENCE_MS; count_fds() > fds || count_maps("verbena-meeting") > maps;) {
 		assert_true(now_ms() < until);
-		vb_driver_drive(driver);
+		vb_device_drive(device, VB_ALL_LANES);
 	}
 	close_device();
 	assert_int_equal(count_maps("verbena-meeting"), 0);

@@ -116,7 +116,7 @@ static void sleep_ms(int ms)
 static void drive(void)
 {
 	for (int i = 0; i < 10; i++) {
-		vb_driver_drive(driver);
+		vb_device_drive(device, VB_ALL_LANES);
 		usleep(20);
 	}
 }
@@ -154,7 +154,7 @@ static enum vb_wc_status completes(void)
 	struct vb_wc wc;
 
 	for (int ms = 0; ms < PATIENCE_MS; ms++) {
-		vb_driver_drive(driver);
+		vb_device_drive(device, VB_ALL_LANES);
 		if (vb_cq_poll(cq, &wc, 1) == 1)
 			return wc.status;
 		sleep_ms(1);
@@ -547,14 +547,14 @@ static void bell__is_one_for_several_messages_that_are_pulled(void **state)
 		}
 		vb_shm_doze(who.shm, false);
 		int64_t began = now_ns();
-		vb_driver_drive(driver);
+		vb_device_drive(device, VB_ALL_LANES);
 		unsigned done = takes_answers(&who, VB_ANSWER_DONE);
 		int heard = hears(&who, &bell);
 		is_soon = now_ns() - began < SOON_NS;
 		assert_true(done > 0 && done < LENDERS);
 		assert_true(!is_soon || heard == -EAGAIN);
 		for (int i = 0; i < LENDERS && heard < 0; i++) {
-			vb_driver_drive(driver);
+			vb_device_drive(device, VB_ALL_LANES);
 			heard = hears(&who, &bell);
 		}
 		assert_int_equal(heard, 1);
@@ -599,7 +599,7 @@ static void *wait_for_events(void *argument)
 
 	for (;;) {
 		vb_cq_request_notify(cq, false);
-		if (!vb_device_wait(device, event_fd, NULL))
+		if (!vb_device_wait(device, VB_ALL_LANES, event_fd, NULL))
 			return NULL;
 		if (eventfd_read(event_fd, &count) == 0 && count >= 1000)
 			return NULL;
@@ -663,7 +663,7 @@ static void wait_beside(void)
 	pthread_t thread;
 
 	assert_int_equal(pthread_create(&thread, NULL, write_later, &fd), 0);
-	assert_true(vb_device_wait(device, fd, NULL));
+	assert_true(vb_device_wait(device, VB_ALL_LANES, fd, NULL));
 	pthread_join(thread, NULL);
 	close(fd);
 }
@@ -706,7 +706,7 @@ static void answers__that_had_no_room_are_said_when_there_is(void **state)
 	for (unsigned i = 0; i < reads; i++) {
 		struct vb_descriptor read = request(0, VB_READ_REQUEST, i);
 		asks(&who, &read, 1);
-		vb_driver_drive(driver);
+		vb_device_drive(device, VB_ALL_LANES);
 	}
 	drive();
 	for (unsigned i = 1; i < QPS; i++) {
@@ -773,7 +773,7 @@ static void end__of_ours_says_what_was_executed(void **state)
 	post_receive(0);
 	struct vb_descriptor send_only = request(0, VB_SEND_ONLY, 0);
 	asks(&who, &send_only, 1);
-	vb_driver_drive(driver);
+	vb_device_drive(device, VB_ALL_LANES);
 	close_device(state);
 	assert_int_equal(takes_answers(&who, VB_ANSWER_DONE), 1);
 	assert_true(has_been_left(&who));
@@ -807,7 +807,7 @@ static void fork__takes_nothing_away_from_the_parent(void **state)
 	connect_qps(1);
 	pid_t child = fork();
 	if (child == 0) {
-		vb_driver_drive(driver);
+		vb_device_drive(device, VB_ALL_LANES);
 		exit(count_mappings() == 0 ? 0 : 1);
 	}
 	assert_int_equal(waitpid(child, &status, 0), child);

@@ -88,7 +88,7 @@ static void *wait_for_events(void *argument)
 		vb_cq_request_notify(cq, false);
 		while (vb_cq_poll(cq, &wc, 1) > 0)
 			events++;
-		if (events < *count && !vb_device_wait(device, event_fd, NULL))
+		if (events < *count && !vb_device_wait(device, VB_ALL_LANES, event_fd, NULL))
 			break;
 		eventfd_read(event_fd, &value);
 	}

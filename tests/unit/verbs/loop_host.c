@@ -215,24 +215,44 @@ struct vb_driver *vb_device_driver(struct vb_device *device)
 	return &device->driver;
 }
 
+struct vb_driver *vb_device_driver_of_caller(struct vb_device *device)
+{
+	return &device->driver;
+}
+
+struct vb_driver *vb_device_driver_of_domain(struct vb_device *device)
+{
+	return &device->driver;
+}
+
+struct vb_driver *vb_device_driver_after(struct vb_device *device, const struct vb_driver *driver)
+{
+	return &device->driver;
+}
+
+unsigned vb_driver_bit(const struct vb_driver *driver)
+{
+	return 1;
+}
+
 struct vb_lane *vb_driver_lane(struct vb_driver *driver)
 {
 	return driver->device->lane;
 }
 
-int vb_device_join(struct vb_device *device, const struct vb_gid *group)
+int vb_device_join(struct vb_device *device, struct vb_driver *driver, const struct vb_gid *group)
 {
 	groups++;
 	return 0;
 }
 
-int vb_device_leave(struct vb_device *device, const struct vb_gid *group)
+int vb_device_leave(struct vb_device *device, struct vb_driver *driver, const struct vb_gid *group)
 {
 	groups--;
 	return 0;
 }
 
-void vb_device_discover(struct vb_device *device, const struct vb_av *av) {}
+void vb_device_discover(struct vb_device *device, unsigned lanes, const struct vb_av *av) {}
 
 bool vb_device_is_forked(const struct vb_device *device)
 {
@@ -338,6 +358,26 @@ void vb_driver_unlock(struct vb_driver *driver)
 	pthread_mutex_unlock(&driver->device->lock);
 }
 
+int vb_device_lock(struct vb_device *device, unsigned lanes)
+{
+	return vb_driver_lock(&device->driver);
+}
+
+int vb_device_lock_quiet(struct vb_device *device)
+{
+	return vb_driver_lock_quiet(&device->driver);
+}
+
+void vb_device_unlock(struct vb_device *device, unsigned lanes)
+{
+	vb_driver_unlock(&device->driver);
+}
+
+void vb_device_settle(struct vb_device *device, unsigned lanes)
+{
+	vb_driver_settle(&device->driver);
+}
+
 void vb_driver_end_post(struct vb_driver *driver, struct vb_qp *qp)
 {
 	vb_sq_end(qp, true);
@@ -362,9 +402,8 @@ void vb_driver_notified(void)
 	loop_host_notified++;
 }
 
-void vb_driver_drive(struct vb_driver *driver)
+void vb_device_drive(struct vb_device *device, unsigned lanes)
 {
-	struct vb_device *device = driver->device;
 	pthread_mutex_lock(&device->lock);
 	struct vb_deadline next = vb_lane_next_deadline(device->lane);
 	device->now = vb_time_add(device->now, VB_US);
@@ -373,13 +412,13 @@ void vb_driver_drive(struct vb_driver *driver)
 	vb_driver_unlock(&device->driver);
 }
 
-bool vb_device_wait(struct vb_device *device, int fd, const atomic_uint *count)
+bool vb_device_wait(struct vb_device *device, unsigned lanes, int fd, const atomic_uint *count)
 {
 	for (int i = 0; i < WAIT_STEPS; i++) {
 		struct pollfd readable = { .fd = fd, .events = POLLIN };
 		if (atomic_load(count) > 0 || poll(&readable, 1, 0) > 0)
 			return true;
-		vb_driver_drive(&device->driver);
+		vb_device_drive(device, lanes);
 	}
 	return false;
 }

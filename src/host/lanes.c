@@ -1,0 +1,172 @@
+/* See lanes.h; and what is done in several lanes at once. */
+#include "host/process.h"
+
+#include <errno.h>
+#include <sched.h>
+
+#define INDICES 65536u
+
+/* ---- How many --------------------------------------------------------------------------------------------------- */
+
+static unsigned cores(void)
+{
+	cpu_set_t set;
+
+	if (sched_getaffinity(0, sizeof(set), &set) < 0)
+		return VB_LANES_MAX; /* there are more than a set of this size holds */
+	return (unsigned)CPU_COUNT(&set);
+}
+
+static unsigned most(const struct vb_settings *settings)
+{
+	if (settings->progress_off || *settings->text[VB_SETTING_PCAP] || *settings->text[VB_SETTING_FAULTS])
+		return 1;
+	if (settings->lanes)
+		return settings->lanes;
+	return cores() < VB_LANES_MAX ? cores() : VB_LANES_MAX;
+}
+
+void vb_lanes_init(struct vb_lanes *lanes, const struct vb_settings *settings)
+{
+	static _Atomic uint64_t processes;
+
+	atomic_init(&lanes->most, most(settings));
+	lanes->are_in_turn = settings->lanes != 0;
+	lanes->serial = atomic_fetch_add(&processes, 1) + 1;
+}
+
+void vb_lanes_forbid_others(struct vb_lanes *lanes)
+{
+	atomic_store(&lanes->most, 1);
+}
+
+void vb_lanes_indices(const struct vb_lanes *lanes, unsigned index, uint32_t *first, uint32_t *count)
+{
+	*count = INDICES / atomic_load(&lanes->most);
+	*first = index * *count;
+}
+
+/* ---- Whose ------------------------------------------------------------------------------------------------------ */
+
+/* False: there is none, and will be none. */
+static bool make_up_to(struct vb_process *p, unsigned index)
+{
+	int rc = 0;
+
+	vb_process_hold();
+	while (rc == 0 && vb_process_driver_count(p) <= index)
+		rc = vb_process_add_driver(p);
+	if (rc < 0)
+		atomic_store(&p->lanes.most, vb_process_driver_count(p));
+	vb_process_release();
+	return rc == 0;
+}
+
+static struct vb_driver *driver_at(struct vb_process *p, unsigned turn)
+{
+	unsigned index = turn % atomic_load_explicit(&p->lanes.most, memory_order_relaxed);
+
+	if (p->is_forked)
+		return vb_process_home(p);
+	while (index >= vb_process_driver_count(p) && !make_up_to(p, index))
+		index = turn % atomic_load_explicit(&p->lanes.most, memory_order_relaxed);
+	return p->drivers[index];
+}
+
+static unsigned turn_of_caller(struct vb_lanes *lanes)
+{
+	static _Thread_local struct {
+		uint64_t serial;
+		unsigned turn;
+	} mine __attribute__((tls_model("initial-exec")));
+
+	if (mine.serial != lanes->serial) {
+		mine.serial = lanes->serial;
+		mine.turn = atomic_fetch_add(&lanes->threads, 1);
+	}
+	return mine.turn;
+}
+
+struct vb_driver *vb_device_driver_of_caller(struct vb_device *device)
+{
+	struct vb_lanes *lanes = &device->process->lanes;
+
+	return driver_at(device->process, lanes->are_in_turn ? atomic_fetch_add(&lanes->queues, 1) : turn_of_caller(lanes));
+}
+
+struct vb_driver *vb_device_driver_of_domain(struct vb_device *device)
+{
+	return driver_at(device->process, atomic_fetch_add(&device->process->lanes.domains, 1));
+}
+
+struct vb_driver *vb_device_driver_after(struct vb_device *device, const struct vb_driver *d)
+{
+	return driver_at(device->process, d->index + 1);
+}
+
+struct vb_driver *vb_device_driver(struct vb_device *device)
+{
+	return vb_process_home(device->process);
+}
+
+unsigned vb_driver_bit(const struct vb_driver *d)
+{
+	return 1u << d->index;
+}
+
+/* ---- Several at once -------------------------------------------------------------------------------------------- */
+
+/* The next of lanes that is there, taken out of the set; NULL: that were all. */
+static struct vb_driver *next(const struct vb_process *p, unsigned *lanes)
+{
+	unsigned index = *lanes ? (unsigned)__builtin_ctz(*lanes) : VB_LANES_MAX;
+
+	*lanes &= *lanes - 1;
+	return index < vb_process_driver_count(p) ? p->drivers[index] : NULL;
+}
+
+int vb_device_lock(struct vb_device *device, unsigned lanes)
+{
+	if (device->process->is_forked)
+		return -ENODEV;
+	for (struct vb_driver *d; (d = next(device->process, &lanes));)
+		vb_driver_lock(d);
+	return 0;
+}
+
+int vb_device_lock_quiet(struct vb_device *device)
+{
+	unsigned lanes = VB_ALL_LANES;
+
+	if (device->process->is_forked)
+		return -ENODEV;
+	for (struct vb_driver *d; (d = next(device->process, &lanes));)
+		vb_driver_lock_quiet(d);
+	return 0;
+}
+
+/* From the first unlock on there may be more. */
+void vb_device_unlock(struct vb_device *device, unsigned lanes)
+{
+	lanes &= (1u << vb_process_driver_count(device->process)) - 1;
+	for (struct vb_driver *d; (d = next(device->process, &lanes));)
+		vb_driver_unlock(d);
+}
+
+void vb_device_settle(struct vb_device *device, unsigned lanes)
+{
+	for (struct vb_driver *d; (d = next(device->process, &lanes));)
+		vb_driver_settle(d);
+}
+
+void vb_device_drive(struct vb_device *device, unsigned lanes)
+{
+	bool is_busy = false;
+	vb_time now = 0;
+
+	if (device->process->is_forked)
+		return;
+	for (struct vb_driver *d; (d = next(device->process, &lanes));)
+		is_busy |= vb_driver_poll(d, &now);
+	vb_driver_rest(is_busy, now);
+}
