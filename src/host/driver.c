@@ -208,6 +208,11 @@ void vb_driver_settle(struct vb_driver *d)
 	transmit(d, now);
 }
 
+void vb_driver_catch_up(struct vb_driver *d, uint32_t qpn)
+{
+	vb_neighbours_catch_up(d, (uint8_t)(qpn >> 16), vb_host_now());
+}
+
 /* ---- The mutex -------------------------------------------------------------------------------------------------- */
 
 /* Between a store and a load, one side of which is a mutex taken or given away: on x86 that is a locked instruction, and

@@ -212,6 +212,16 @@ bool vb_neighbours_receive(struct vb_driver *d, vb_time now)
 	return is_busy;
 }
 
+/* Bounded by what the rings hold: others go on to speak. */
+void vb_neighbours_catch_up(struct vb_driver *d, uint8_t slot, vb_time now)
+{
+	struct vb_acquaintance *who = d->neighbours ? d->neighbours->by_slot[slot] : NULL;
+	struct vb_link *link = who ? who->link : NULL;
+
+	for (unsigned i = 0; link && link->is_greeted && i < VB_SHM_RING && vb_link_receive(link, now); i++)
+		;
+}
+
 /* ---- Out -------------------------------------------------------------------------------------------------------- */
 
 static bool is_held_back(const struct vb_link *link, vb_time now)

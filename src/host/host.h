@@ -112,6 +112,10 @@ int vb_driver_lock_quiet(struct vb_driver *driver);
  * whoever drives sleeps. */
 void vb_driver_settle(struct vb_driver *driver);
 
+/* Takes all that the process of qpn has said so far by memory, with the mutex held: before a QP may receive from there, which
+ * would take for its own what was said to it in a life before, if its numbers are the same again. */
+void vb_driver_catch_up(struct vb_driver *driver, uint32_t qpn);
+
 /* The QP, which is the driver's, is about to be destroyed: with VERBENA_STATS=1 what it came to is kept. With the mutex held. */
 void vb_driver_note_end(struct vb_driver *driver, struct vb_qp *qp);
 

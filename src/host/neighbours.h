@@ -76,6 +76,8 @@ bool vb_neighbours_print(const struct vb_process *process, unsigned lanes);
 bool vb_neighbours_have_news(struct vb_driver *driver); /* of somebody who is awake; there are such */
 /* True when anything happened. */
 bool vb_neighbours_receive(struct vb_driver *driver, vb_time now);
+/* All that the one in slot has said so far. */
+void vb_neighbours_catch_up(struct vb_driver *driver, uint8_t slot, vb_time now);
 bool vb_neighbours_transmit(struct vb_driver *driver, vb_time now);
 bool vb_neighbours_transmit_to(struct vb_neighbour *neighbour, vb_time now); /* alone */
 bool vb_neighbours_are_awake(const struct vb_driver *driver); /* there are some that each turn looks at */

@@ -92,6 +92,8 @@ VB_EXPORT int ibv_modify_qp(struct ibv_qp *ibv, struct ibv_qp_attr *attr, int ma
 		return -err;
 	if ((mask & IBV_QP_STATE) && wanted.state == VB_QPS_RESET)
 		vb_driver_settle(qp->driver);
+	if ((mask & IBV_QP_STATE) && wanted.state == VB_QPS_RTR && (mask & IBV_QP_DEST_QPN))
+		vb_driver_catch_up(qp->driver, wanted.dest_qpn);
 	err = vb_qp_modify(qp->qp, &wanted, (uint32_t)mask, vb_host_now());
 	if (!err && (mask & IBV_QP_AV))
 		vb_device_discover(qp->host, vb_driver_bit(qp->driver), &wanted.av);
