@@ -24,9 +24,23 @@ static int send_between(
 	return qp1_send(worker->qp1, from, to, scope, mad, length);
 }
 
+static void pass_cm_mad(struct worker *worker, const struct qp1_mad *mad);
+
+/* A listener that others of its family have, too, does not refuse with the one of them that ends. */
+static void pass_requests_on(struct worker *worker, unsigned number)
+{
+	struct orphans_request request;
+	while (orphans_next_request(worker->orphans, number, &request)) {
+		relay_note_request(worker->asked, RELAY_NOBODY, &request.mad.from, request.cm.local_id,
+			request.cm.transaction_id);
+		pass_cm_mad(worker, &request.mad);
+	}
+}
+
 /* Its process is gone: its peers are told, once; who misses it finds out by asking. */
 void worker_bid_farewell(struct worker *worker, unsigned number)
 {
+	pass_requests_on(worker, number);
 	struct vb_gid from, to;
 	uint8_t mad[VB_MAD_LENGTH];
 	while (orphans_next_farewell(worker->orphans, number, &from, &to, mad))
@@ -120,13 +134,22 @@ static bool is_request(const struct vb_cm_message *message)
 	return message->kind == VB_CM_REQ || message->kind == VB_CM_SIDR_REQ;
 }
 
+static bool has_heirs(struct worker *worker, const struct qp1_mad *mad)
+{
+	struct vb_gid address;
+	if (mad->cm->kind != VB_CM_REQ)
+		return false;
+	address = vb_cm_destination(mad->cm, &mad->from, &mad->to);
+	return ports_are_of_a_family(worker->ports, mad->cm->req.service_id, &address);
+}
+
 /* To whom it is for, or the refusal back to where it came from. */
 static void follow(struct worker *worker, const struct qp1_mad *mad, const struct route *route)
 {
 	if (route->verdict == ROUTE_TO_CLIENT) {
 		if (is_request(mad->cm))
 			note_asked(worker, mad, route->client);
-		if (orphans_note_received(worker->orphans, route->client, mad))
+		if (orphans_note_received(worker->orphans, route->client, mad, has_heirs(worker, mad)))
 			sources_prove(worker->sources, &mad->from, worker_now_ms());
 		pass_mad(worker, route->client, mad);
 	} else if (route->verdict != ROUTE_DROPPED) {

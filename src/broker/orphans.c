@@ -3,6 +3,7 @@
 #include "broker/orphans.h"
 
 #include <stdlib.h>
+#include <string.h>
 #include "base/invariant.h"
 #include "base/list.h"
 #include "broker/keyed_hash.h"
@@ -24,6 +25,8 @@ struct end {
 	uint32_t remote_qpn;
 	uint64_t transaction_id; /* of the REQ */
 	bool is_passive;
+	struct orphans_request *request; /* not answered yet, and another may have it; or NULL */
+	struct vb_list by_request; /* in the list of those that have one */
 };
 
 struct orphans {
@@ -33,6 +36,8 @@ struct orphans {
 	} clients[REGISTRY_CLIENTS];
 	struct hash_key key; /* strangers choose the IDs */
 	unsigned beyond;     /* what clients have that is not their own */
+	unsigned kept;	     /* requests, of */
+	struct vb_list with_request;
 	struct vb_list by_local[BUCKETS], by_asker[BUCKETS];
 };
 
@@ -75,6 +80,34 @@ static struct end *find_request(struct orphans *orphans, uint32_t client, const 
 	return end && !end->local_id ? end : NULL;
 }
 
+static void copy_request(struct orphans_request *to, const struct qp1_mad *mad)
+{
+	to->mad = *mad;
+	to->cm = *mad->cm;
+	memcpy(to->bytes, mad->bytes, VB_MAD_LENGTH);
+	to->mad.length = VB_MAD_LENGTH;
+	to->mad.cm = &to->cm;
+	to->mad.bytes = to->bytes;
+}
+
+static void keep(struct orphans *orphans, struct end *end, const struct qp1_mad *mad)
+{
+	end->request = orphans->kept < ORPHANS_KEPT ? malloc(sizeof(*end->request)) : NULL;
+	if (!end->request)
+		return;
+	copy_request(end->request, mad);
+	vb_list_add_tail(&orphans->with_request, &end->by_request);
+	orphans->kept++;
+}
+
+static void let_go(struct orphans *orphans, struct end *end)
+{
+	orphans->kept -= end->request != NULL;
+	vb_list_remove(&end->by_request);
+	free(end->request);
+	end->request = NULL;
+}
+
 static void file_under(struct orphans *orphans, struct end *end, uint32_t local_id)
 {
 	end->local_id = local_id;
@@ -90,6 +123,7 @@ static void drop(struct orphans *orphans, struct end *end)
 		assert(orphans->beyond > 0);
 		orphans->beyond--;
 	}
+	let_go(orphans, end);
 	vb_list_remove(&end->by_client);
 	vb_list_remove(&end->by_local);
 	vb_list_remove(&end->by_asker);
@@ -102,21 +136,23 @@ static bool has_room(const struct orphans *orphans, uint32_t client)
 		(orphans->clients[client].count < OWN || orphans->beyond < OF_ALL);
 }
 
-static void add(struct orphans *orphans, const struct end *like)
+static struct end *add(struct orphans *orphans, const struct end *like)
 {
 	struct end *end = has_room(orphans, like->client) ? malloc(sizeof(*end)) : NULL;
 	if (!end)
-		return;
+		return NULL;
 	orphans->beyond += orphans->clients[like->client].count >= OWN;
 	*end = *like;
 	vb_list_init(&end->by_local);
 	vb_list_init(&end->by_asker);
+	vb_list_init(&end->by_request);
 	vb_list_add_tail(&orphans->clients[end->client].ends, &end->by_client);
 	if (end->is_passive)
 		vb_list_add_head(asker_chain(orphans, end->client, &end->remote, end->remote_id), &end->by_asker);
 	else
 		file_under(orphans, end, end->local_id);
 	orphans->clients[end->client].count++;
+	return end;
 }
 
 /* ---- What passes by --------------------------------------------------------------------------------------------- */
@@ -133,8 +169,10 @@ void orphans_note_sent(struct orphans *orphans, uint32_t client, const struct vb
 		break;
 	case VB_CM_REP:
 		end = find_request(orphans, client, to, message->remote_id);
-		if (end && message->local_id)
+		if (end && message->local_id) {
 			file_under(orphans, end, message->local_id);
+			let_go(orphans, end);
+		}
 		break;
 	case VB_CM_REJ:
 		drop(orphans, find_request(orphans, client, to, message->remote_id));
@@ -155,17 +193,20 @@ static bool is_of(const struct end *end, const struct qp1_mad *mad)
 	return end && end->is_passive && end->remote_id == mad->cm->local_id && vb_gid_equal(&end->remote, &mad->from);
 }
 
-bool orphans_note_received(struct orphans *orphans, uint32_t client, const struct qp1_mad *mad)
+bool orphans_note_received(struct orphans *orphans, uint32_t client, const struct qp1_mad *mad, bool may_another)
 {
 	const struct vb_cm_message *message = mad->cm;
 	struct end *end;
 	switch (message->kind) {
 	case VB_CM_REQ:
 		end = find_asked(orphans, client, &mad->from, message->local_id);
-		if (!end || end->transaction_id != message->transaction_id)
-			add(orphans, &(struct end){ .client = client, .local = mad->to, .remote = mad->from,
+		if (end && end->transaction_id == message->transaction_id)
+			break;
+		end = add(orphans, &(struct end){ .client = client, .local = mad->to, .remote = mad->from,
 				.remote_id = message->local_id, .remote_qpn = message->req.qpn, .is_passive = true,
 				.transaction_id = message->transaction_id });
+		if (end && may_another)
+			keep(orphans, end, mad);
 		break;
 	case VB_CM_REP:
 		end = find_local(orphans, client, message->remote_id);
@@ -210,6 +251,19 @@ static void write_farewell(const struct end *end, uint8_t mad[VB_MAD_LENGTH])
 	vb_cm_encode(&message, mad);
 }
 
+bool orphans_next_request(struct orphans *orphans, uint32_t client, struct orphans_request *request)
+{
+	vb_list_for_each(node, &orphans->with_request) {
+		struct end *end = vb_container_of(node, struct end, by_request);
+		if (end->client != client)
+			continue;
+		copy_request(request, &end->request->mad);
+		drop(orphans, end);
+		return true;
+	}
+	return false;
+}
+
 bool orphans_next_farewell(struct orphans *orphans, uint32_t client, struct vb_gid *from, struct vb_gid *to,
 	uint8_t mad[VB_MAD_LENGTH])
 {
@@ -231,6 +285,7 @@ struct orphans *orphans_create(void)
 	if (!orphans)
 		return NULL;
 	orphans->key = hash_key_new();
+	vb_list_init(&orphans->with_request);
 	for (unsigned i = 0; i < REGISTRY_CLIENTS; i++)
 		vb_list_init(&orphans->clients[i].ends);
 	for (unsigned i = 0; i < BUCKETS; i++) {

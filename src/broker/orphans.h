@@ -7,7 +7,16 @@
 #include <stdint.h>
 #include "broker/qp1.h"
 
+#define ORPHANS_KEPT 1024
+
 struct orphans;
+
+/* As it came; mad points at what is beside it. */
+struct orphans_request {
+	struct qp1_mad mad;
+	struct vb_cm_message cm;
+	uint8_t bytes[VB_MAD_LENGTH];
+};
 
 struct orphans *orphans_create(void);
 void orphans_destroy(struct orphans *orphans);
@@ -15,11 +24,14 @@ void orphans_destroy(struct orphans *orphans);
  * began it, so that he is where he says. */
 void orphans_note_sent(struct orphans *orphans, uint32_t client, const struct vb_gid *from, const struct vb_gid *to,
 	const struct vb_cm_message *message);
-bool orphans_note_received(struct orphans *orphans, uint32_t client, const struct qp1_mad *mad);
+/* May another have a request when client dies, it is kept until it is answered, up to ORPHANS_KEPT of all clients. */
+bool orphans_note_received(struct orphans *orphans, uint32_t client, const struct qp1_mad *mad, bool may_another);
 /* The request in mad, which client was passed before, goes to another now: it is no longer client's to refuse. True: it
  * had not answered it. */
 bool orphans_note_passed_to_another(struct orphans *orphans, uint32_t client, const struct qp1_mad *mad);
-/* The client died: the next farewell of one of its connections, to be sent; false: that was all. */
+/* The client died: the next request that it has not answered and another may have; false: that was all. */
+bool orphans_next_request(struct orphans *orphans, uint32_t client, struct orphans_request *request);
+/* And then: the next farewell of one of its connections, to be sent; false: that was all. */
 bool orphans_next_farewell(struct orphans *orphans, uint32_t client, struct vb_gid *from, struct vb_gid *to,
 	uint8_t mad[VB_MAD_LENGTH]);
 

@@ -249,6 +249,20 @@ static bool hears(const struct port_binding *one, const struct port_binding *to)
 		(vb_gid_equal(&one->address, &to->address) || (is_any(&one->address) && overlaps(one, to)));
 }
 
+bool ports_are_of_a_family(struct ports *ports, uint64_t service_id, const struct vb_gid *address)
+{
+	const struct port_binding to = { .port_space = (uint16_t)(service_id >> 16), .port = (uint16_t)service_id,
+		.address = *address };
+	if (service_id >> 32)
+		return false;
+	vb_list_for_each(node, port_bucket(ports, to.port_space, to.port)) {
+		const struct entry *one = vb_container_of(node, struct entry, by_port);
+		if (one->is.family && hears(&one->is, &to))
+			return true;
+	}
+	return false;
+}
+
 uint32_t ports_find_listener(struct ports *ports, uint64_t service_id, const struct vb_gid *address, uint32_t before)
 {
 	const struct port_binding to = { .port_space = (uint16_t)(service_id >> 16), .port = (uint16_t)service_id,

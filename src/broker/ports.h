@@ -40,4 +40,7 @@ void ports_forget_client(struct ports *ports, uint32_t client);
  * that had the same request before. */
 uint32_t ports_find_listener(struct ports *ports, uint64_t service_id, const struct vb_gid *address, uint32_t before);
 
+/* Those who listen for service_id at address are of a family: when one is gone, another may come. */
+bool ports_are_of_a_family(struct ports *ports, uint64_t service_id, const struct vb_gid *address);
+
 #endif

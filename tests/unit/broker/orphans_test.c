@@ -27,7 +27,7 @@ static void sent(struct orphans *orphans, struct vb_cm_message message)
 static void received(struct orphans *orphans, struct vb_cm_message message)
 {
 	const struct qp1_mad arrived = { .from = theirs(), .to = ours(), .cm = &message };
-	orphans_note_received(orphans, CLIENT, &arrived);
+	orphans_note_received(orphans, CLIENT, &arrived, false);
 }
 
 /* The only farewell. */
@@ -97,7 +97,7 @@ static unsigned ask(struct orphans *orphans, uint32_t client, unsigned count)
 	struct vb_gid from, to;
 	unsigned farewells = 0;
 	for (request.local_id = 1; request.local_id <= count; request.local_id++)
-		orphans_note_received(orphans, client, &arrived);
+		orphans_note_received(orphans, client, &arrived, false);
 	while (client == CLIENT && orphans_next_farewell(orphans, client, &from, &to, mad))
 		farewells++;
 	return farewells;
@@ -201,6 +201,55 @@ static void nonsense__is_not_remembered(void **state)
 	assert_silent(*state);
 }
 
+/* ---- Requests that another may have ----------------------------------------------------------------------------- */
+
+static void received_by_one_of_several(struct orphans *orphans, struct vb_cm_message message)
+{
+	uint8_t bytes[VB_MAD_LENGTH];
+	const struct qp1_mad arrived = { .from = theirs(), .to = ours(), .cm = &message, .bytes = bytes };
+	vb_cm_encode(&message, bytes);
+	orphans_note_received(orphans, CLIENT, &arrived, true);
+	memset(bytes, 0xff, sizeof(bytes)); /* as the next one that comes */
+}
+
+static void request__that_was_not_answered_is_anothers(void **state)
+{
+	struct orphans_request request;
+	struct vb_cm_message message;
+	received_by_one_of_several(*state, req_received);
+	received_by_one_of_several(*state, req_received); /* asked again */
+	assert_false(orphans_next_request(*state, CLIENT + 1, &request));
+	assert_true(orphans_next_request(*state, CLIENT, &request));
+	assert_true(vb_cm_decode(&message, request.mad.bytes));
+	assert_int_equal(message.local_id, req_received.local_id);
+	assert_int_equal(request.mad.cm->req.qpn, req_received.req.qpn);
+	assert_false(orphans_next_request(*state, CLIENT, &request));
+	assert_silent(*state); /* who asked is told by the other */
+}
+
+static void request__that_was_answered_is_nobody_elses(void **state)
+{
+	struct orphans_request request;
+	received_by_one_of_several(*state, req_received);
+	sent(*state, rep_sent);
+	assert_false(orphans_next_request(*state, CLIENT, &request));
+	assert_int_equal(farewell(*state).kind, VB_CM_DREQ);
+}
+
+static void requests__are_kept_up_to_a_bound(void **state)
+{
+	struct orphans_request request;
+	struct vb_cm_message message = req_received;
+	unsigned kept = 0;
+	for (unsigned i = 0; i < ORPHANS_KEPT + 10; i++) {
+		message.local_id = 1000 + i;
+		received_by_one_of_several(*state, message);
+	}
+	while (orphans_next_request(*state, CLIENT, &request))
+		kept++;
+	assert_int_equal(kept, ORPHANS_KEPT);
+}
+
 #define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
 
 int main(void)
@@ -216,6 +265,9 @@ int main(void)
 		TEST(request_given_up__is_forgotten),
 		TEST(request_that_another_got__is_forgotten),
 		TEST(nonsense__is_not_remembered),
+		TEST(request__that_was_not_answered_is_anothers),
+		TEST(request__that_was_answered_is_nobody_elses),
+		TEST(requests__are_kept_up_to_a_bound),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }
