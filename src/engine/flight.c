@@ -148,6 +148,11 @@ bool vb_flight_nears_end(const struct vb_qp *qp, uint32_t out)
 	       (allowance && allowance->used + out > allowance->limit);
 }
 
+bool vb_flight_is_ample(const struct vb_qp *qp, uint32_t bytes)
+{
+	return window_of(qp) >= bytes && (!qp->peer || qp->peer->allowance.limit >= (uint64_t)bytes * qp->peer->users);
+}
+
 static uint64_t fitting(uint64_t limit, uint64_t used, uint32_t out)
 {
 	return used < limit ? (limit - used) / out : 0;

@@ -58,6 +58,8 @@ void vb_flight_stop(struct vb_qp *qp);
 bool vb_flight_allows(struct vb_qp *qp, uint32_t out, uint32_t in);
 /* Would that fill the windows? A hint, to ask for an acknowledgement in time. */
 bool vb_flight_nears_end(const struct vb_qp *qp, uint32_t out);
+/* All windows are at least so large, and of one that is shared this QP's part. */
+bool vb_flight_is_ample(const struct vb_qp *qp, uint32_t bytes);
 /* For who was allowed in this turn: how many packets of so much each may go on. */
 uint64_t vb_flight_room(const struct vb_qp *qp, uint32_t out);
 void vb_flight_add(struct vb_qp *qp, uint32_t out, uint32_t in);

@@ -45,6 +45,7 @@ struct vb_lane_config vb_lane_behind_sockets(uint32_t receive_buffer)
 		.receive_buffer = receive_buffer,
 		.patience = 32 * VB_MS,	  /* a peer's process may wait as long for its core, where there are many */
 		.turn_bytes = VB_TRAIN_BYTES,
+		.acks = { .spared_bytes = 327680 },
 		.ack_delay = 20 * VB_US, /* so that a program's answer leaves together with the ack of what it answers */
 	};
 }

@@ -460,8 +460,8 @@ int vb_rq_post(struct vb_qp *qp, const struct vb_recv_wr *wr);
 #define VB_UNLIMITED UINT32_MAX
 #define VB_NONE	     UINT32_MAX /* where 0 stands for something else */
 
-/* When requests ask to be acknowledged, and what acknowledgements are to data. Whatever is said here, the last packet of a
- * message asks, and READs and atomics are answered by their responses. */
+/* When requests ask to be acknowledged, and what acknowledgements are to data. Whatever is said here, the last packet of the
+ * last message that is queued asks, and READs and atomics are answered by their responses. */
 struct vb_ack_policy {
 	/* Within a message a packet asks after so many bytes, as windows count them, or so many packets, itself included: 1
 	 * is each of them. 0 = 65536 bytes, and any number of packets; VB_UNLIMITED. */
@@ -469,6 +469,9 @@ struct vb_ack_policy {
 	/* Nothing else asks, but what fills a window or allowance of which nothing under way has asked. False: so does the last
 	 * packet of each turn, of which there may be one a transmit, and whatever fills a window. */
 	bool by_count_alone;
+	/* Who goes on sending asks after so many alone, whatever ends meanwhile, a message, a turn or a window: where windows are
+	 * at least four times as large, his part of a shared one included, and no rate holds back what follows. 0: nobody. */
+	uint32_t spared_bytes;
 	/* An ack of packets of which one carried Congestion Experienced says so, by BECN. InfiniBand's annex A10 has it so. */
 	bool tells_marks;
 };

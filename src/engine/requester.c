@@ -192,20 +192,50 @@ static bool build(struct vb_qp *qp, struct vb_batch *batch, struct vb_send_wqe *
 	return vb_batch_add_wqe(batch, out, qp, wqe, vb_offset_of(qp, index), bytes_between(qp, wqe, index, end));
 }
 
+/* It has windows in plenty, and what follows is not held back. */
+static bool is_spared(const struct vb_qp *qp)
+{
+	uint32_t spared = qp->lane->config.acks.spared_bytes;
+	return spared && !vb_congestion_counts_packets(&qp->congestion) && vb_flight_is_ample(qp, 4 * spared);
+}
+
+static uint32_t ask_every(const struct vb_qp *qp)
+{
+	return is_spared(qp) ? qp->lane->config.acks.spared_bytes : qp->ask_every;
+}
+
+bool vb_requester_asks_later(const struct vb_qp *qp)
+{
+	return is_spared(qp) && qp->requester.since_ackreq < qp->lane->config.acks.spared_bytes;
+}
+
 /* A window ends with it, and what is to open that again has not been asked for. */
 static bool ends_a_window(const struct vb_qp *qp)
 {
 	if (!vb_flight_nears_end(qp, qp->mtu + qp->overhead))
 		return false;
-	return !qp->lane->config.acks.by_count_alone || qp->flight.out <= qp->requester.since_ackreq;
+	bool asks_when_full = !qp->lane->config.acks.by_count_alone && !is_spared(qp);
+	return asks_when_full || qp->flight.out <= qp->requester.since_ackreq;
 }
 
-/* A packet asks for an ack when its message ends, every so often within one, and when a window ends with it. */
+/* A message is queued behind it that can leave as soon as windows let it. */
+static bool is_followed(const struct vb_qp *qp)
+{
+	const struct vb_requester *rq = &qp->requester;
+	uint32_t next = rq->cursor + 1;
+	if (next == atomic_load_explicit(&qp->sq.tail, memory_order_acquire) || rq->has_credits)
+		return false;
+	const struct vb_send_wqe *wqe = vb_send_wqe_at(&qp->sq, next);
+	return !is_local(wqe) && !needs_response(wqe) && !(wqe->flags & VB_SEND_FENCE);
+}
+
+/* A packet asks for an ack when its message ends, unless more follows, every so often, and when a window ends with it. */
 static bool wants_ack(struct vb_qp *qp, const struct vb_send_wqe *wqe, uint32_t end, uint32_t bytes)
 {
 	struct vb_requester *rq = &qp->requester;
 	rq->since_ackreq += bytes;
-	if (end < wqe->psn_count && rq->since_ackreq < qp->ask_every && !ends_a_window(qp))
+	bool is_amid = end < wqe->psn_count || (vb_requester_asks_later(qp) && is_followed(qp));
+	if (is_amid && rq->since_ackreq < ask_every(qp) && !ends_a_window(qp))
 		return false;
 	rq->since_ackreq = 0;
 	return true;
@@ -285,7 +315,7 @@ static uint32_t middles_allowed(const struct vb_qp *qp, const struct vb_send_wqe
 	const struct vb_requester *rq = &qp->requester;
 	uint32_t cost = qp->mtu + qp->overhead, left = wqe->psn_count - 1 - psn_index(wqe, rq->next_psn);
 	uint64_t room = vb_flight_room(qp, cost);
-	uint32_t silent = rq->since_ackreq < qp->ask_every ? (qp->ask_every - 1 - rq->since_ackreq) / cost : 0;
+	uint32_t every = ask_every(qp), silent = rq->since_ackreq < every ? (every - 1 - rq->since_ackreq) / cost : 0;
 	if (room <= most)
 		most = room ? (uint32_t)room - 1 : 0;
 	if (silent < most)

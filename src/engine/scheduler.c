@@ -179,12 +179,14 @@ static bool emit_one(struct vb_qp *qp, struct vb_batch *batch, vb_time now)
 
 /* Others may use up a shared allowance before this QP's next turn: what it sent must be acknowledged without it. Who waits
  * for its time comes again by itself, as long as there is room for a packet of anybody's. Where acks are by count, they
- * are asked for as packets are made. */
-static void ask_for_ack(struct vb_qp *qp, struct vb_batch *batch, unsigned first)
+ * are asked for as packets are made. Who has windows to spare and goes on asks later. */
+static void ask_for_ack(struct vb_qp *qp, struct vb_batch *batch, unsigned first, bool goes_on)
 {
 	if (!qp->is_reliable || qp->lane->config.acks.by_count_alone)
 		return;
 	if (qp->congestion.is_waiting && !vb_flight_nears_end(qp, VB_MAX_MTU + qp->overhead))
+		return;
+	if (goes_on && vb_requester_asks_later(qp))
 		return;
 	for (unsigned i = batch->count; i > first; i--) {
 		struct vb_packet *packet = &batch->out[i - 1].packet;
@@ -268,7 +270,7 @@ static bool take_turn(struct vb_qp *qp, struct vb_batch *batch, unsigned budget,
 	vb_flight_end_turn(qp);
 	if (was_cut_short)
 		qp->requests_first = !qp->requests_first;
-	ask_for_ack(qp, batch, first);
+	ask_for_ack(qp, batch, first, was_cut_short);
 	if (qp->requester.echo && qp->requester.echo->is_due) {
 		if (!has_room(batch, budget))
 			return true;

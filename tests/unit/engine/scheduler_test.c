@@ -153,6 +153,51 @@ static void qp_that_goes__is_held_no_longer(void **state)
 	rig_close(rig);
 }
 
+/* ---- Who asks to be acknowledged -------------------------------------------------------------------------------- */
+
+enum { SPARED = 8192, QUEUED = 8 };
+
+/* Which of so many SENDs of a packet, queued at once, ask: bits. */
+static unsigned asked_with(uint32_t window, uint64_t rate, uint32_t turn_bytes)
+{
+	const struct vb_lane_config lane = { .seed = 1, .slot = 1, .stranger_allowance = VB_UNLIMITED, .turn_bytes = turn_bytes,
+		.acks = { .spared_bytes = SPARED } };
+	struct rig *rig = rig_open_lane(16, &lane);
+	struct vb_qp *qp = rig_connected(rig, NULL);
+	unsigned asked = 0, left = 0;
+	qp->congestion.cc.window_bytes = window;
+	qp->congestion.cc.rate = rate;
+	vb_sq_begin(qp);
+	for (unsigned i = 0; i < QUEUED; i++) {
+		struct vb_sge sge = rig_sge(rig, 0, RIG_MTU);
+		assert_int_equal(vb_sq_put(qp, &(struct vb_send_wr){ .opcode = VB_WR_SEND, .sges = &sge, .sge_count = 1 }), 0);
+	}
+	vb_sq_end(qp, true);
+	for (unsigned n; (n = rig_transmit(rig)) > 0; rig->now = vb_time_add(rig->now, VB_MS))
+		for (unsigned i = 0; i < n; i++, left++)
+			asked |= (unsigned)rig->batch.out[i].packet.ackreq << left;
+	assert_int_equal(left, QUEUED);
+	qp->congestion.cc.rate = 0;
+	assert_int_equal(vb_qp_destroy(qp), 0);
+	rig_close(rig);
+	return asked;
+}
+
+/* 1,280 bytes a packet, as windows count it: the seventh is the first with which 8,192 have left. The last one asks for all. */
+static void messages__that_are_followed_ask_now_and_then(void **state)
+{
+	assert_int_equal(asked_with(1 << 20, 0, 0), 1 << 6 | 1 << 7);
+	assert_int_equal(asked_with(1 << 20, 0, 2048), 1 << 6 | 1 << 7); /* nor do turns, which others may follow */
+	assert_int_equal(asked_with(4 * SPARED, 0, 0), 1 << 6 | 1 << 7);
+}
+
+/* The ack would open a window too late; or what follows comes late. */
+static void messages__ask_where_windows_are_small_or_rates_hold_them_back(void **state)
+{
+	assert_int_equal(asked_with(4 * SPARED - 1, 0, 0), 0xff);
+	assert_int_equal(asked_with(1 << 20, 1000000000, 0), 0xff);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -162,6 +207,8 @@ int main(void)
 		cmocka_unit_test(class_that_is_held__leaves_the_others_going),
 		cmocka_unit_test(replies_that_are_held__let_data_pass_and_become_one),
 		cmocka_unit_test(qp_that_goes__is_held_no_longer),
+		cmocka_unit_test(messages__that_are_followed_ask_now_and_then),
+		cmocka_unit_test(messages__ask_where_windows_are_small_or_rates_hold_them_back),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }
