@@ -13,7 +13,7 @@ struct vb_cc_hop {
 	vb_time at;	      /* by the switch's own clock */
 	uint64_t tx_bytes;    /* that left by it before, ever */
 	uint64_t rate;	      /* of its link, bytes a second */
-	uint32_t queue_bytes; /* that stay behind */
+	uint64_t queue_bytes; /* that stay behind */
 	uint32_t port;	      /* a name that no other on the way has */
 };
 

@@ -57,7 +57,7 @@ void telemetry_note(struct part *part, uint32_t number, uint32_t packet, vb_time
 		return;
 	record->hops[record->hop_count++] = (struct record_hop){ .at = at,
 		.tx_bytes = link->bytes - part->packets[packet].wire_bytes,
-		.queue_bytes = (uint32_t)part->fabric->ports[number]->bytes,
+		.queue_bytes = part->fabric->ports[number]->bytes,
 		.link = number };
 }
 

@@ -16,7 +16,7 @@ struct record {
 	struct record_hop {
 		vb_time at;
 		uint64_t tx_bytes;
-		uint32_t queue_bytes;
+		uint64_t queue_bytes;
 		uint32_t link;
 	} hops[VB_CC_HOPS];
 };

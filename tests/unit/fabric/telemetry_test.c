@@ -1,5 +1,7 @@
 /* What ports tell of themselves, and that it comes back with the ack, to who asks for it. */
 #include "cc/telemetry.h"
+#include "fabric/port.h"
+#include "fabric/telemetry.h"
 #include "nets.h"
 
 enum { PACKET = 1048 * 80, ACK = 60 * 80 }; /* at 100 Gb/s */
@@ -85,6 +87,19 @@ static void telemetry__says_what_stays_behind(void **state)
 	static const uint32_t behind[] = { 0, 2, 3, 2, 1, 0 };
 	for (uint32_t i = 0; i < 6; i++)
 		expect_hop(i, 0, VB_US + (i + 1) * PACKET, i * 1048, behind[i] * 1048, network.endpoints[2].link ^ 1);
+}
+
+static void telemetry__says_of_a_queue_how_long_it_is_however_long(void **state)
+{
+	struct port *ports[] = { &(struct port){ .bytes = UINT64_C(5) << 30 } };
+	struct link link = { .bytes = 1000 };
+	struct packet packet = { .wire_bytes = 1000 };
+	struct record record = { 0 };
+	struct fabric fabric = { .links = &link, .ports = ports };
+	struct part part = { .fabric = &fabric, .packets = &packet, .records = &record };
+	telemetry_note(&part, 0, 0, VB_US);
+	assert_int_equal(record.hop_count, 1);
+	assert_true(record.hops[0].queue_bytes == UINT64_C(5) << 30);
 }
 
 static void telemetry__is_that_of_the_newest_packet_acknowledged(void **state)
@@ -188,6 +203,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_teardown(telemetry__of_a_flow_alone_is_its_own_packets, teardown),
 		cmocka_unit_test_teardown(telemetry__says_what_stays_behind, teardown),
+		cmocka_unit_test(telemetry__says_of_a_queue_how_long_it_is_however_long),
 		cmocka_unit_test_teardown(telemetry__is_that_of_the_newest_packet_acknowledged, teardown),
 		cmocka_unit_test_teardown(telemetry__has_the_hops_in_their_order, teardown),
 		cmocka_unit_test_teardown(telemetry__is_none_for_who_does_not_go_by_it, teardown),
