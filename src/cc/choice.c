@@ -5,6 +5,7 @@
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
+#include "base/utf8.h"
 #include "base/words.h"
 
 const struct vb_cc_algorithm *const vb_cc_algorithms[] = { &vb_cc_none, &vb_cc_window, &vb_cc_dcqcn, &vb_cc_hpcc, &vb_cc_dctcp,
@@ -44,7 +45,7 @@ static bool take_item(const char **rest, char item[WORD])
 		length--;
 	bool fits = length < WORD;
 	if (!fits)
-		length = WORD - 1;
+		length = (size_t)vb_utf8_fitting(from, WORD - 1);
 	memcpy(item, from, length);
 	item[length] = 0;
 	return fits;

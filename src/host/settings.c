@@ -10,6 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
+#include "base/utf8.h"
 #include "host/log.h"
 #include "port/port.h"
 
@@ -174,8 +175,8 @@ static int find_setting(const char *name, size_t length)
 
 static int refuse_name(const char *name, size_t length, char *why, size_t why_size)
 {
-	int at = snprintf(why, why_size, "there is no setting " PREFIX "%.*s; there are", (int)(length < 64 ? length : 64),
-		name);
+	int at = snprintf(why, why_size, "there is no setting " PREFIX "%.*s; there are",
+		vb_utf8_fitting(name, length < 64 ? (unsigned)length : 64), name);
 
 	for (int i = 0; i < VB_SETTING_COUNT && at >= 0 && (size_t)at < why_size; i++)
 		at += snprintf(why + at, why_size - (size_t)at, "%s " PREFIX "%s", i ? "," : "", vb_setting_rows[i].name);
@@ -186,7 +187,7 @@ static int refuse_value(enum vb_setting which, const char *text, const char *det
 {
 	const struct vb_setting_row *row = &vb_setting_rows[which];
 
-	snprintf(why, why_size, PREFIX "%s=%.200s is not understood%s%s; allowed: %s", row->name, text,
+	snprintf(why, why_size, PREFIX "%s=%.*s is not understood%s%s; allowed: %s", row->name, vb_utf8_fitting(text, 200), text,
 		*detail ? ": " : "", detail, row->allowed);
 	return -EINVAL;
 }

@@ -4,6 +4,7 @@
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
+#include "base/utf8.h"
 #include "os/json.h"
 #include "sim/report.h"
 #include "sim/session.h"
@@ -93,7 +94,7 @@ static void name_run(const struct comparison *comparison, const char *file, cons
 
 	*name = 0;
 	if (comparison->file_count > 1 || !comparison->axis_count)
-		used = (size_t)snprintf(name, MAX_NAME, "%.60s", last_part(file, '/'));
+		used = (size_t)snprintf(name, MAX_NAME, "%.*s", vb_utf8_fitting(last_part(file, '/'), 60), last_part(file, '/'));
 	for (unsigned i = 0; i < comparison->axis_count && used + 1 < MAX_NAME; i++)
 		used += (size_t)snprintf(name + used, MAX_NAME - used, "%s%s=%s", used ? " " : "", last_part(settings[i].key, '.'),
 			settings[i].value);

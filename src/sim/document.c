@@ -8,6 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <yaml.h>
+#include "base/utf8.h"
 
 enum { MAX_DEPTH = 8, MAX_ENTRIES = 4096, MAX_PATH_BYTES = 160, MAX_VALUE_BYTES = 4000 };
 
@@ -196,7 +197,8 @@ static int read_mapping(struct reader *reader)
 		if (!error)
 			error = scalar_text(reader, &name);
 		if (!error && (!*name || strchr(name, '.')))
-			error = document_refuse(reader->error, here(reader), "'%.40s' is no key: keys are words without dots", name);
+			error = document_refuse(reader->error, here(reader), "'%.*s' is no key: keys are words without dots",
+				vb_utf8_fitting(name, 40), name);
 		if (!error)
 			error = enter(reader, name);
 		reader->key_at = here(reader);

@@ -5,6 +5,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include "base/utf8.h"
 
 /* "WORD NUMBER": what is behind them, or NULL. */
 static const char *read_pair(const char *text, const char *word, uint32_t *number)
@@ -68,8 +69,8 @@ int link_find(const struct network *network, const char *name, uint32_t *link, c
 		*link = number;
 		return number < network->link_count ? 0 : refuse(why, size, "links", network->link_count);
 	}
-	snprintf(why, size, "'%.60s' is no link; write \"endpoint 3 up\", \"endpoint 3 down\", \"switch 2 port 5\" or \"link 17\"",
-		name);
+	snprintf(why, size, "'%.*s' is no link; write \"endpoint 3 up\", \"endpoint 3 down\", \"switch 2 port 5\" or \"link 17\"",
+		vb_utf8_fitting(name, 60), name);
 	return -EINVAL;
 }
 

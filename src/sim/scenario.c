@@ -6,6 +6,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include "base/utf8.h"
 #include "sim/variants.h"
 
 struct filling {
@@ -25,8 +26,8 @@ static int refuse_value(const struct filling *filling, const struct scenario_key
 {
 	const struct document_entry *entry = filling->entry;
 
-	return document_refuse(filling->error, entry ? entry->value_at : (struct document_mark){ 0 }, "%s: '%.60s': %.300s",
-		entry ? entry->path : key->path, text, what);
+	return document_refuse(filling->error, entry ? entry->value_at : (struct document_mark){ 0 }, "%s: '%.*s': %.300s",
+		entry ? entry->path : key->path, vb_utf8_fitting(text, 60), text, what);
 }
 
 static void put_integer(void *field, uint32_t size, uint64_t value)
@@ -193,8 +194,8 @@ static int refuse_unknown(struct filling *filling)
 	const char *nearest = scenario_key_nearest(filling->path);
 
 	if (is_section(filling->path))
-		return document_refuse(filling->error, entry->value_at, "%s: '%.60s': keys belong here (verbena sim --keys)",
-			entry->path, entry->value);
+		return document_refuse(filling->error, entry->value_at, "%s: '%.*s': keys belong here (verbena sim --keys)",
+			entry->path, vb_utf8_fitting(entry->value, 60), entry->value);
 	return document_refuse(filling->error, entry->key_at, "%s: there is no such key; %s%s%s", entry->path,
 		nearest ? "did you mean " : "verbena sim --keys lists all", nearest ? nearest : "", nearest ? "?" : "");
 }
@@ -301,7 +302,8 @@ static int find_variant(const struct document *document, const char **name, stru
 	if (!**name || variant_exists(document, *name))
 		return 0;
 	variants_say(document, *name, there, sizeof(there));
-	return document_refuse(error, entry->value_at, "variant: '%.60s': there is no such variant; %s", *name, there);
+	return document_refuse(error, entry->value_at, "variant: '%.*s': there is no such variant; %s", vb_utf8_fitting(*name, 60),
+		*name, there);
 }
 
 int scenario_fill(struct scenario *scenario, const struct document *document, const char *directory,

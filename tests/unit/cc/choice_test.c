@@ -41,6 +41,20 @@ static void choice__that_is_none_says_which_there_are(void **state)
 	refused(long_name, "is no parameter with a value");
 }
 
+static void choice__cuts_no_character_of_what_it_repeats(void **state)
+{
+	char text[200] = "";
+	for (unsigned i = 0; i < 60; i++) /* one at each place of both bytes */
+		strcat(text, "\u00fc");
+	refused(text, "\u00fc\"; there are");
+	refused(text + 1, "\"; there are");
+	memcpy(text, "dcqcn,a", 7);
+	refused(text, "\u00fc...\" is no parameter");
+	memcpy(text, "dcqcn,", 6);
+	text[6] = 'a', text[7] = 'b';
+	refused(text, "\u00fc...\" is no parameter");
+}
+
 static void choice__says_no_more_than_there_is_room_for(void **state)
 {
 	struct vb_cc_choice choice;
@@ -84,6 +98,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(choice__of_a_name_has_the_defaults),
 		cmocka_unit_test(choice__that_is_none_says_which_there_are),
+		cmocka_unit_test(choice__cuts_no_character_of_what_it_repeats),
 		cmocka_unit_test(choice__says_no_more_than_there_is_room_for),
 		cmocka_unit_test(choice__that_needs_telemetry_is_refused_where_there_is_none),
 		cmocka_unit_test(parameters__are_within_their_own_bounds_and_explained),
