@@ -107,6 +107,12 @@ static int refuse_parameter(const struct vb_cc_algorithm *algorithm, const char 
 	return -EINVAL;
 }
 
+/* Algorithms count in bytes a second, and 0 is something else to them. */
+static bool is_no_rate(const struct vb_cc_parameter *parameter, uint64_t value)
+{
+	return parameter->kind == VB_QUANTITY_RATE && value > 0 && value < 8;
+}
+
 static int set_parameter(struct vb_cc_choice *choice, char *item, char *why, unsigned why_size)
 {
 	const struct vb_cc_algorithm *algorithm = choice->algorithm;
@@ -127,9 +133,10 @@ static int set_parameter(struct vb_cc_choice *choice, char *item, char *why, uns
 				algorithm->name, vb_quantity_form(parameter->kind));
 			return -EINVAL;
 		}
-		if (value < parameter->least || value > parameter->most) {
-			snprintf(why, why_size, "%s=%s is too %s for %s", item, equals + 1,
-				value < parameter->least ? "small" : "large", algorithm->name);
+		bool is_small = value < parameter->least || is_no_rate(parameter, value);
+		if (is_small || value > parameter->most) {
+			snprintf(why, why_size, "%s=%s is too %s for %s", item, equals + 1, is_small ? "small" : "large",
+				algorithm->name);
 			return -EINVAL;
 		}
 		choice->values[i] = value;

@@ -55,6 +55,27 @@ static void choice__cuts_no_character_of_what_it_repeats(void **state)
 	refused(text, "\u00fc...\" is no parameter");
 }
 
+/* Rates become bytes a second, and nothing is not what was written. */
+static void choice__of_less_than_a_byte_a_second_is_refused(void **state)
+{
+	struct vb_cc_choice choice;
+	char why[400];
+	refused("hpcc, min-rate=0.001k", "too small for hpcc");
+	refused("hpcc, wai=0.007k", "too small for hpcc");
+	for (unsigned i = 0; vb_cc_algorithms[i]; i++)
+		for (unsigned j = 0; j < vb_cc_algorithms[i]->parameter_count; j++) {
+			const struct vb_cc_parameter *parameter = &vb_cc_algorithms[i]->parameters[j];
+			char text[100];
+			if (parameter->kind != VB_QUANTITY_RATE)
+				continue;
+			snprintf(text, sizeof(text), "%s, %s=0.007k", vb_cc_algorithms[i]->name, parameter->name);
+			refused(text, "too small");
+			snprintf(text, sizeof(text), "%s, %s=0", vb_cc_algorithms[i]->name, parameter->name);
+			assert_int_equal(vb_cc_choose(text, &choice, why, sizeof(why)), parameter->least ? -EINVAL : 0);
+		}
+	assert_int_equal(vb_cc_choose("hpcc, min-rate=0.008k", &choice, why, sizeof(why)), 0);
+}
+
 static void choice__says_no_more_than_there_is_room_for(void **state)
 {
 	struct vb_cc_choice choice;
@@ -99,6 +120,7 @@ int main(void)
 		cmocka_unit_test(choice__of_a_name_has_the_defaults),
 		cmocka_unit_test(choice__that_is_none_says_which_there_are),
 		cmocka_unit_test(choice__cuts_no_character_of_what_it_repeats),
+		cmocka_unit_test(choice__of_less_than_a_byte_a_second_is_refused),
 		cmocka_unit_test(choice__says_no_more_than_there_is_room_for),
 		cmocka_unit_test(choice__that_needs_telemetry_is_refused_where_there_is_none),
 		cmocka_unit_test(parameters__are_within_their_own_bounds_and_explained),
