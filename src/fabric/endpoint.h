@@ -29,6 +29,8 @@ struct endpoint_kind {
 	uint64_t (*executed)(const struct fabric *fabric);
 	void (*say)(const struct fabric *fabric, struct fabric_result *result);
 	vb_time patience;    /* without a request, or an end, for longer no flow gets on any more */
+	/* But for who needs longer for a packet, by his rate or his timeout. NULL: patience has that in it. */
+	vb_time (*slowest)(const struct fabric *fabric);
 	bool waits_for_wire; /* what is due is something to send */
 };
 

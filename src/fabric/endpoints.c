@@ -336,6 +336,11 @@ uint64_t endpoints_executed(const struct fabric *fabric)
 	return fabric->kind->executed(fabric);
 }
 
+vb_time endpoints_slowest(const struct fabric *fabric)
+{
+	return fabric->kind->slowest ? fabric->kind->slowest(fabric) : 0;
+}
+
 void endpoints_say(const struct fabric *fabric, struct fabric_result *result)
 {
 	fabric->kind->say(fabric, result);

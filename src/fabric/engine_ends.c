@@ -106,6 +106,11 @@ static void close_end(struct endpoint *endpoint)
 		vb_nic_destroy(endpoint->engine.nic);
 }
 
+static uint8_t retries(const struct fabric_config *config)
+{
+	return config->retry_count ? config->retry_count : 7;
+}
+
 static int connect_qp(const struct fabric *fabric, uint32_t own, uint32_t peer, uint8_t traffic_class, struct vb_qp *qp,
 	uint32_t dest_qpn)
 {
@@ -113,7 +118,7 @@ static int connect_qp(const struct fabric *fabric, uint32_t own, uint32_t peer, 
 	const bool takes_marks = !is_behind_sockets(fabric) || vb_cc_takes_marks_live(config->cc.algorithm);
 	struct vb_qp_attr attr = { .path_mtu = config->mtu, .dest_qpn = dest_qpn, .access = VB_ACCESS_REMOTE_WRITE,
 		.port = 1, .max_rd_atomic = 1, .max_dest_rd_atomic = 1, .min_rnr_timer = 12,
-		.timeout = 14, .retry_cnt = config->retry_count ? config->retry_count : 7, .rnr_retry = 7, .av = { .sgid = fabric_gid(own), .dgid = fabric_gid(peer),
+		.timeout = 14, .retry_cnt = retries(config), .rnr_retry = 7, .av = { .sgid = fabric_gid(own), .dgid = fabric_gid(peer),
 			.traffic_class = (uint8_t)(traffic_class << DSCP_SHIFT | (takes_marks ? ECT : 0)) } };
 	attr.state = VB_QPS_INIT;
 	int rc = vb_qp_modify(qp, &attr, VB_QP_STATE | VB_QP_PKEY_INDEX | VB_QP_PORT | VB_QP_ACCESS_FLAGS, 0);
@@ -336,6 +341,23 @@ static uint64_t executed(const struct fabric *fabric)
 		lane_counter(fabric, VB_DROP_OUT_OF_ORDER) - lane_counter(fabric, VB_OUT_OF_ORDER);
 }
 
+/* At its rate, with all its retries: by then a packet has got on or its flow has failed. */
+static vb_time slowest(const struct fabric *fabric)
+{
+	const struct fabric_config *config = fabric->config;
+	const uint64_t bytes = (uint64_t)fabric->largest_packet * (retries(config) + 2u);
+	uint64_t rate = 0;
+	for (uint32_t i = 0; i < config->flows->count; i++) {
+		struct vb_qp_account account;
+		if (fabric->flows[i].parts_left && vb_qp_account(fabric->flows[i].requester, &account) && account.rate &&
+			(rate == 0 || account.rate < rate))
+			rate = account.rate;
+	}
+	const vb_time paced = rate ? (vb_time)(bytes * VB_S / rate) : 0;
+	const vb_time timeout = (is_behind_sockets(fabric) ? 5 : 2) * config->ack_timeout; /* there the first may be four long */
+	return paced > timeout ? paced : timeout;
+}
+
 static void say(const struct fabric *fabric, struct fabric_result *result)
 {
 	result->resent_packets = lane_counter(fabric, VB_RETRANSMITTED);
@@ -359,5 +381,6 @@ const struct endpoint_kind engine_ends = {
 	.executed = executed,
 	.say = say,
 	.patience = VB_S,
+	.slowest = slowest,
 	.waits_for_wire = true,
 };

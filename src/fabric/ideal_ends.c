@@ -343,6 +343,12 @@ static uint64_t executed(const struct fabric *fabric)
 	return arrived;
 }
 
+/* What was lost is sent again after one timeout. */
+static vb_time slowest(const struct fabric *fabric)
+{
+	return 2 * timeout_of(fabric);
+}
+
 static void say_all(const struct fabric *fabric, struct fabric_result *result)
 {
 	for (uint32_t i = 0; i < fabric->part_count; i++) {
@@ -365,5 +371,6 @@ const struct endpoint_kind ideal_ends = {
 	.executed = executed,
 	.say = say_all,
 	.patience = VB_S,
+	.slowest = slowest,
 	.waits_for_wire = true,
 };

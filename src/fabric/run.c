@@ -287,7 +287,7 @@ int fabric_begin(struct fabric *fabric, char *why, unsigned why_size)
 
 struct going {
 	struct fabric *fabric;
-	vb_time asked_at;   /* virtual, when it was looked whether flows get on */
+	vb_time asked_at, got_on_at; /* virtual, when it was looked whether flows get on, and when they did */
 	uint64_t executed;
 	double begun, told; /* real */
 };
@@ -303,6 +303,16 @@ static struct fabric_progress progress_of(const struct fabric *fabric, vb_time n
 		progress.flows_done += part->flows_done;
 	}
 	return progress;
+}
+
+/* Nobody has got on since it was asked last, or for as long as who is slowest may need for his next packet. */
+static bool stands_still(struct going *going, vb_time now, uint64_t executed)
+{
+	if (executed != going->executed)
+		going->got_on_at = now;
+	going->executed = executed;
+	going->asked_at = now;
+	return now > going->got_on_at && now - going->got_on_at >= endpoints_slowest(going->fabric);
 }
 
 /* True: it is over, and why. */
@@ -329,12 +339,9 @@ static bool is_over(struct going *going, vb_time now, enum fabric_end *end)
 		return true;
 	}
 	if (now - going->asked_at >= (config->stall ? config->stall : fabric->kind->patience)) {
-		uint64_t executed = endpoints_executed(fabric) + progress.flows_done;
 		*end = FABRIC_LIVELOCK;
-		if (executed == going->executed)
+		if (stands_still(going, now, endpoints_executed(fabric) + progress.flows_done))
 			return true;
-		going->executed = executed;
-		going->asked_at = now;
 	}
 	double real = windows_wall_s();
 	if (!config->on_progress || real - going->told < PROGRESS_S)

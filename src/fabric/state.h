@@ -286,6 +286,8 @@ void endpoint_on_flow(struct part *part, uint32_t endpoint);
 void endpoint_on_wake(struct part *part, uint32_t endpoint);
 /* Requests that were executed: what goes on though nothing gets on does not raise it. */
 uint64_t endpoints_executed(const struct fabric *fabric);
+/* A flow may need so long for its next packet. */
+vb_time endpoints_slowest(const struct fabric *fabric);
 void endpoints_say(const struct fabric *fabric, struct fabric_result *result);
 
 #endif

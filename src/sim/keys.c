@@ -286,7 +286,7 @@ const struct scenario_key scenario_keys[] = {
 	{ "run.threads", VALUE_COUNT, FIELD(threads), BOUNDS(1, 256), .preset = "1", .help = "the result is the same with any number" },
 	{ "run.limit", VALUE_TIME, FIELD(limit), BOUNDS(0, 4e18), .preset = "0", .help = "of virtual time; 0: none" },
 	{ "run.stall", VALUE_TIME, FIELD(stall), BOUNDS(0, 4e18), .preset = "0",
-	  .help = "nothing arrived for so long though flows are open: the run ends; 0: 1 s, of tcp 240 s" },
+	  .help = "nothing arrived for so long though flows are open, nor for as long as the slowest may need, by its rate or timeout, to send again: the run ends; 0: 1 s, of tcp 240 s" },
 
 	{ "run.mean-queues", VALUE_FLAG, FIELD(tells_queues), .preset = "no",
 	  .help = "tell of the busiest links also how much waited before them on average, what is still to leave of a packet included" },

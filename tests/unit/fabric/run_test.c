@@ -145,6 +145,62 @@ static void stall__is_of_flows_that_have_begun(void **state)
 	assert_in_range(result.ended_at, VB_S + 20 * VB_MS, VB_S + 60 * VB_MS);
 }
 
+static void init_slowly(struct vb_cc *cc, vb_time now)
+{
+	cc->window_bytes = VB_CC_UNLIMITED;
+	cc->rate = 100;
+}
+
+/* Who is slow gets on: a packet takes ten times as long as nobody may stand still. Also where one is lost. */
+static void stall__is_not_of_who_is_slow(void **state)
+{
+	static const struct vb_cc_algorithm slow = { .name = "slow", .init = init_slowly };
+	for (unsigned loses = 0; loses < 2; loses++) {
+		make_star(&network, 2, 100 * GBPS, VB_US, &ideal);
+		network_set_fault(&network, 0, &(struct network_fault){ .loss_every = loses ? 2 : 0 });
+		add_flow(&flows, 0, 1, 4000, 0);
+		struct fabric_config config = config_hpcc(&network, &flows);
+		config.cc.algorithm = &slow;
+		run(&config, &result);
+		assert_int_equal(result.end, FABRIC_DONE);
+		assert_int_equal(result.flows_failed, 0);
+		assert_true(result.flows[0].fct > 30 * VB_S && result.timeouts >= loses);
+		teardown(NULL);
+	}
+}
+
+static void stall__is_not_of_who_waits_for_his_timeout(void **state)
+{
+	for (unsigned i = 0; i < 2; i++) {
+		make_star(&network, 2, 100 * GBPS, VB_US, &ideal);
+		network_set_fault(&network, 0, &(struct network_fault){ .loss_every = 2 });
+		add_flow(&flows, 0, 1, 2000, 0);
+		struct fabric_config config = config_hpcc(&network, &flows);
+		config.endpoint = i ? FABRIC_IDEAL : FABRIC_ENGINE;
+		config.ack_timeout = 3 * VB_S;
+		run(&config, &result);
+		assert_int_equal(result.end, FABRIC_DONE);
+		assert_in_range(result.flows[0].fct, 3 * VB_S, 10 * VB_S);
+		teardown(NULL);
+	}
+}
+
+/* A paced flow that loses all: only its rate is waited for, and not for ever. */
+static void stall__is_of_who_is_paced_in_vain(void **state)
+{
+	static const struct vb_cc_algorithm slow = { .name = "slow", .init = init_slowly };
+	make_star(&network, 3, 100 * GBPS, VB_US, &ideal);
+	network_set_fault(&network, 0, &(struct network_fault){ .down_at = VB_US, .up_at = VB_S * 100000 });
+	add_flow(&flows, 0, 1, 4000, 2 * VB_US);
+	struct fabric_config config = config_hpcc(&network, &flows);
+	config.cc.algorithm = &slow;
+	config.ack_timeout = 1000 * VB_S;
+	config.stall = 1500 * VB_S;
+	run(&config, &result);
+	assert_int_equal(result.end, FABRIC_LIVELOCK);
+	assert_in_range(result.ended_at, 3000 * VB_S, 5000 * VB_S);
+}
+
 static void link__that_flaps_only_delays(void **state)
 {
 	uint64_t lost[2];
@@ -273,6 +329,9 @@ int main(void)
 		cmocka_unit_test_teardown(link__that_is_down_ends_its_flow_with_the_reason, teardown),
 		cmocka_unit_test_teardown(flow__of_many_parts_ends_once_when_it_fails, teardown),
 		cmocka_unit_test_teardown(stall__is_of_flows_that_have_begun, teardown),
+		cmocka_unit_test_teardown(stall__is_not_of_who_is_slow, teardown),
+		cmocka_unit_test_teardown(stall__is_not_of_who_waits_for_his_timeout, teardown),
+		cmocka_unit_test_teardown(stall__is_of_who_is_paced_in_vain, teardown),
 		cmocka_unit_test_teardown(link__that_flaps_only_delays, teardown),
 		cmocka_unit_test_teardown(progress__may_stop_it, teardown),
 		cmocka_unit_test_teardown(nonsense__is_refused_and_named, teardown),
