@@ -81,6 +81,13 @@ static int set_cc(struct scenario *scenario, const char *text, char *why, size_t
 #define FAULT(member)	      EACH(member, faults)
 #define WORKLOAD(member)      EACH(workload.member, workloads)
 #define BOUNDS(low, high)     .least = (low), .largest = (high)
+#define TOPOLOGIES	      "switch|dumbbell|leaf-spine|fat-tree|rail|torus|ring"
+#define WORKLOADS	      "incast|permutation|all-to-all|poisson"
+/* Of which a key is. */
+#define ON(topologies)	      .of = "network.topology=" topologies
+#define BY(flow_controls)     .of = "network.switch.flow-control=" flow_controls
+#define FROM(endpoints)	      .of = "transport.endpoint=" endpoints
+#define IN(kinds)	      .of = "workload.*.kind=" kinds
 #define ANY_BYTES	      BOUNDS(0, 1e15)
 #define ANY_TIME	      BOUNDS(0, 8e16) /* a day */
 #define ENDPOINTS	      BOUNDS(0, 1e6)
@@ -90,41 +97,46 @@ const struct scenario_key scenario_keys[] = {
 	{ "name", VALUE_TEXT, FIELD(name), .help = "what the scenario is called, for reports" },
 	{ "variant", VALUE_TEXT, FIELD(variant), .help = "which of variants is laid over the rest; --cc chooses one by its name" },
 
-	{ "network.topology", VALUE_NAME, FIELD(topology.kind), .words = "switch|dumbbell|leaf-spine|fat-tree|rail|torus|ring",
+	{ "network.topology", VALUE_NAME, FIELD(topology.kind), .words = TOPOLOGIES,
 	  .help = "what the network looks like: this, or file" },
 	{ "network.file", VALUE_TEXT, FIELD(topology_file), .is_path = true,
 	  .help = "its links from a file: HPCC's (CSV or its own text) or htsim's .topo" },
-	{ "network.endpoints", VALUE_COUNT, FIELD(topology.endpoints), ENDPOINTS, .preset = "0",
+	{ "network.endpoints", VALUE_COUNT, FIELD(topology.endpoints), ENDPOINTS, .preset = "0", ON(TOPOLOGIES),
 	  .help = "NICs in all; 0: as many as the other numbers make" },
 	{ "network.host-rate", VALUE_RATE, FIELD(topology.host_bits_per_second), BOUNDS(1e6, 1e14), .preset = "400G",
-	  .help = "of links between NICs and switches" },
+	  ON(TOPOLOGIES), .help = "of links between NICs and switches" },
 	{ "network.fabric-rate", VALUE_RATE, FIELD(topology.fabric_bits_per_second), BOUNDS(0, 1e14), .preset = "0",
-	  .help = "of links between switches; 0: as host-rate" },
-	{ "network.host-delay", VALUE_TIME, FIELD(topology.host_delay), ANY_TIME, .preset = "1us",
+	  ON("dumbbell|leaf-spine|fat-tree|rail|torus|ring"), .help = "of links between switches; 0: as host-rate" },
+	{ "network.host-delay", VALUE_TIME, FIELD(topology.host_delay), ANY_TIME, .preset = "1us", ON(TOPOLOGIES),
 	  .help = "of links between NICs and switches, one way" },
 	{ "network.fabric-delay", VALUE_TIME, FIELD(topology.fabric_delay), ANY_TIME, .preset = "1us",
-	  .help = "of links between switches, one way" },
-	{ "network.radix", VALUE_COUNT, FIELD(topology.radix), BOUNDS(0, 1024), .preset = "0",
+	  ON("dumbbell|leaf-spine|fat-tree|rail|torus|ring"), .help = "of links between switches, one way" },
+	{ "network.radix", VALUE_COUNT, FIELD(topology.radix), BOUNDS(0, 1024), .preset = "0", ON("fat-tree"),
 	  .help = "fat-tree: ports of a switch, k; 0: what the endpoints need" },
-	{ "network.tiers", VALUE_COUNT, FIELD(topology.tiers), BOUNDS(0, 3), .preset = "3", .help = "fat-tree: of switches, 2 or 3" },
+	{ "network.tiers", VALUE_COUNT, FIELD(topology.tiers), BOUNDS(0, 3), .preset = "3", ON("fat-tree"),
+	  .help = "fat-tree: of switches, 2 or 3" },
 	{ "network.leaves", VALUE_COUNT, FIELD(topology.leaves), BOUNDS(0, 65536), .preset = "0",
-	  .help = "leaf-spine, rail (of each rail), ring: switches that have endpoints" },
+	  ON("leaf-spine|rail|ring"), .help = "leaf-spine, rail (of each rail), ring: switches that have endpoints" },
 	{ "network.spines", VALUE_COUNT, FIELD(topology.spines), BOUNDS(0, 65536), .preset = "0",
+	  ON("leaf-spine|rail"),
 	  .help = "leaf-spine, rail: switches that join them; 0: as many as oversubscription says, of rails none" },
 	{ "network.uplinks", VALUE_COUNT, FIELD(topology.uplinks), BOUNDS(0, 1024), .preset = "0",
-	  .help = "links of each leaf to each spine, of a dumbbell's halves; 0: 1" },
+	  ON("leaf-spine|rail|dumbbell"), .help = "links of each leaf to each spine, of a dumbbell's halves; 0: 1" },
 	{ "network.oversubscription", VALUE_REAL, FIELD(topology.oversubscription), BOUNDS(0, 1024), .preset = "0",
+	  ON("fat-tree|leaf-spine"),
 	  .help = "fat-tree, leaf-spine: so many times what goes up comes from below; 0: as the other numbers make it, else 1" },
-	{ "network.machines", VALUE_COUNT, FIELD(topology.machines), ENDPOINTS, .preset = "0", .help = "rail: how many" },
+	{ "network.machines", VALUE_COUNT, FIELD(topology.machines), ENDPOINTS, .preset = "0", ON("rail"),
+	  .help = "rail: how many" },
 	{ "network.nics-a-machine", VALUE_COUNT, FIELD(topology.nics_a_machine), BOUNDS(0, 64), .preset = "0",
-	  .help = "rail: NICs of a machine, each on a rail of its own" },
-	{ "network.dimensions", VALUE_TEXT, .set = set_dimensions, .help = "torus: one to three sizes, as [4, 4, 4]" },
+	  ON("rail"), .help = "rail: NICs of a machine, each on a rail of its own" },
+	{ "network.dimensions", VALUE_TEXT, .set = set_dimensions, ON("torus"),
+	  .help = "torus: one to three sizes, as [4, 4, 4]" },
 	{ "network.whole-ns", VALUE_FLAG, FIELD(is_whole_ns), .preset = "no",
 	  .help = "a packet takes whole nanoseconds on a link, what is beyond is cut off: as in ns-3, to be held against it" },
 
 	{ "network.switch.profile", VALUE_TEXT, .set = set_switch_profile, .is_first = true, .preset = "hpcc",
 	  .help = "what switches are like; each key below changes one thing of it" },
-	{ "network.switch.buffer", VALUE_BYTES, FIELD(topology.profile.buffer_bytes), ANY_BYTES,
+	{ "network.switch.buffer", VALUE_BYTES, FIELD(topology.profile.buffer_bytes), ANY_BYTES, BY("drops|pfc"),
 	  .help = "shared by all ports of a switch; 0: unlimited" },
 	{ "network.switch.port-buffer", VALUE_BYTES, FIELD(topology.profile.port_bytes), ANY_BYTES,
 	  .help = "instead: of each port, drop-tail; 0: the shared buffer" },
@@ -148,7 +160,7 @@ const struct scenario_key scenario_keys[] = {
 	{ "network.switch.classes.*.mark-max", VALUE_BYTES, CLASS(mark_max), BOUNDS(0, 4e9),
 	  .help = "ECN: queue from which all are marked, at a port of mark-rate; 0: none is" },
 	{ "network.switch.classes.*.mark-chance", VALUE_SHARE, CLASS(mark_ppm), BOUNDS(0, 1e6), .help = "ECN: at mark-max" },
-	{ "network.switch.classes.*.alpha", VALUE_REAL, CLASS(alpha), BOUNDS(0, 1024),
+	{ "network.switch.classes.*.alpha", VALUE_REAL, CLASS(alpha), BOUNDS(0, 1024), BY("drops|pfc"),
 	  .help = "a queue may have so many times what is free of the shared buffer; 0: all" },
 	{ "network.switch.classes.*.limit", VALUE_BYTES, CLASS(limit_bytes), ANY_BYTES,
 	  .help = "of one queue, or, lossless, of what came by one port, whatever is free; 0: none" },
@@ -157,18 +169,19 @@ const struct scenario_key scenario_keys[] = {
 	{ "network.switch.alpha-rate", VALUE_RATE, FIELD(topology.profile.alpha_bits_per_second), BOUNDS(0, 1e14),
 	  .help = "the rate of a port that alpha is for, of others in proportion; 0: all alike" },
 	{ "network.switch.keeps", VALUE_WORD, FIELD(topology.profile.keeps), .words = "classes|ports",
+	  BY("drops|pfc"),
 	  .help = "pfc: of the buffer, reserve and headroom for each class of a port, or once for each port" },
-	{ "network.switch.reserved", VALUE_BYTES, FIELD(topology.profile.reserved_bytes), ANY_BYTES,
+	{ "network.switch.reserved", VALUE_BYTES, FIELD(topology.profile.reserved_bytes), ANY_BYTES, BY("drops|pfc"),
 	  .help = "pfc: of each port and class, beside the shared buffer" },
-	{ "network.switch.headroom", VALUE_BYTES, FIELD(topology.profile.headroom_bytes), ANY_BYTES,
+	{ "network.switch.headroom", VALUE_BYTES, FIELD(topology.profile.headroom_bytes), ANY_BYTES, BY("pfc"),
 	  .help = "pfc: of each port and lossless class; 0: what its link needs" },
-	{ "network.switch.resume-offset", VALUE_BYTES, FIELD(topology.profile.resume_offset), ANY_BYTES,
+	{ "network.switch.resume-offset", VALUE_BYTES, FIELD(topology.profile.resume_offset), ANY_BYTES, BY("pfc"),
 	  .help = "pfc: below the threshold by so much, who was paused may go on" },
-	{ "network.switch.pause-time", VALUE_TIME, FIELD(topology.profile.pause_quanta), ANY_TIME,
+	{ "network.switch.pause-time", VALUE_TIME, FIELD(topology.profile.pause_quanta), ANY_TIME, BY("pfc"),
 	  .help = "pfc: how long a pause holds unless renewed; 0: until it is taken back" },
-	{ "network.switch.watchdog", VALUE_TIME, FIELD(topology.profile.watchdog), ANY_TIME,
+	{ "network.switch.watchdog", VALUE_TIME, FIELD(topology.profile.watchdog), ANY_TIME, BY("pfc"),
 	  .help = "pfc: a class paused for so long drops, and is not paused, for as long; 0: never" },
-	{ "network.switch.credits", VALUE_BYTES, FIELD(topology.profile.credit_bytes), ANY_BYTES,
+	{ "network.switch.credits", VALUE_BYTES, FIELD(topology.profile.credit_bytes), ANY_BYTES, BY("credits"),
 	  .help = "credits: room of each port and lane" },
 
 	{ "network.nic.profile", VALUE_TEXT, .set = set_nic_profile, .is_first = true, .preset = "ideal",
@@ -213,9 +226,9 @@ const struct scenario_key scenario_keys[] = {
 	  .help = "ideal: no RoCE, but what sends at once, takes any order, has no congestion control or probe, and begins again after timeout; tcp: what is used otherwise, a connection a flow" },
 	{ "transport.cc", VALUE_TEXT, .set = set_cc, .preset = "none", .help = "congestion control: NAME, or NAME, PARAMETER=VALUE, ...; --keys lists them" },
 	{ "transport.first-window", VALUE_BYTES, FIELD(first_window), BOUNDS(0, 1u << 30), .preset = "0",
-	  .help = "under way at first; 0: as the algorithm has it, of tcp 10 packets" },
+	  FROM("engine|tcp"), .help = "under way at first; 0: as the algorithm has it, of tcp 10 packets" },
 	{ "transport.largest-window", VALUE_BYTES, FIELD(largest_window), BOUNDS(0, 1u << 30), .preset = "0",
-	  .help = "under way at most; 0: no bound but the algorithm's" },
+	  FROM("engine|tcp"), .help = "under way at most; 0: no bound but the algorithm's" },
 	{ "transport.mtu", VALUE_BYTES, FIELD(mtu), BOUNDS(64, FABRIC_TCP_MAX_MTU), .preset = "4096",
 	  .help = "payload of a packet; more than 4096 only of tcp" },
 	{ "transport.data-overhead", VALUE_BYTES, FIELD(data_overhead), BOUNDS(0, 4096), .preset = "0",
@@ -224,63 +237,72 @@ const struct scenario_key scenario_keys[] = {
 	  .help = "of an acknowledgement; 0: what RoCEv2, or TCP with time stamps, has over Ethernet" },
 	{ "transport.ack-every", VALUE_COUNT, FIELD(ack_every), BOUNDS(0, 1e6), .preset = "0",
 	  .help = "packets for each acknowledgement, and one for the last of a flow; 0: 1, of tcp 2" },
-	{ "transport.timeout", VALUE_TIME, FIELD(timeout), BOUNDS(1e6, 8e16), .preset = "67ms",
+	{ "transport.timeout", VALUE_TIME, FIELD(timeout), BOUNDS(1e6, 8e16), .preset = "67ms", FROM("engine|ideal"),
 	  .help = "without an acknowledgement for so long, packets are sent again" },
-	{ "transport.retries", VALUE_COUNT, FIELD(retries), BOUNDS(1, 7), .preset = "7", .help = "until a flow fails" },
+	{ "transport.retries", VALUE_COUNT, FIELD(retries), BOUNDS(1, 7), .preset = "7", FROM("engine|ideal"),
+	  .help = "until a flow fails" },
 	{ "transport.probe", VALUE_TIME, FIELD(probe), ANY_TIME, .preset = "0",
 	  .help = "silence until the last packet is sent again, of tcp two round trips at least; 0: never before the timeout" },
 	{ "transport.ack-class", VALUE_COUNT, FIELD(ack_class), BOUNDS(0, FABRIC_CLASSES - 1), .preset = "0",
 	  .help = "traffic class of acknowledgements and CNPs" },
 	{ "transport.recovery", VALUE_WORD, FIELD(recovery), .words = "go-back-n|go-back-0", .preset = "go-back-n",
 	  .help = "what is sent again: from the packet on that is missing, or, as NICs did once, the whole message" },
-	{ "transport.marks", VALUE_WORD, FIELD(marks), .words = "cnps|acks", .preset = "cnps",
+	{ "transport.marks", VALUE_WORD, FIELD(marks), .words = "cnps|acks", .preset = "cnps", FROM("engine"),
 	  .help = "who is told that packets were marked: by packets of their own, or by the acknowledgement of what was marked" },
 	{ "transport.cnp-interval", VALUE_TIME, FIELD(cnp_interval), BOUNDS(1, 8e13), .preset = "50us",
+	  .of = "transport.marks=cnps",
 	  .help = "between CNPs for the same (DCQCN's paper: 50us; NVIDIA: 4us)" },
 	{ "transport.cnp-scope", VALUE_WORD, FIELD(cnp_scope), .words = "qp|destination|port", .preset = "qp",
+	  .of = "transport.marks=cnps",
 	  .help = "which is a QP, all those of an address, or all" },
 
-	{ "transport.behind", VALUE_WORD, FIELD(behind), .words = "nic|sockets", .preset = "nic",
+	{ "transport.behind", VALUE_WORD, FIELD(behind), .words = "nic|sockets", .preset = "nic", FROM("engine"),
 	  .help = "engines as in a NIC, or as in a process behind sockets: packets leave in trains, one counts 256 bytes more in a window, silence is probed, late ones are made up for; where they say 0 here, probe, ack-every and largest-window are a process's" },
 	{ "transport.receive-buffer", VALUE_BYTES, FIELD(receive_buffer), BOUNDS(65536, 1u << 31), .preset = "8MiB",
+	  .of = "transport.behind=sockets",
 	  .help = "of those sockets, as kernels count it, of which all QPs of a peer together use half (8MiB: what VERBENA_RCVBUF gives by default)" },
 
 	{ "transport.tcp", VALUE_WORD, FIELD(tcp.control), .words = "newreno|cubic|dctcp", .preset = "cubic",
-	  .help = "of tcp: its congestion control" },
-	{ "transport.rto-min", VALUE_TIME, FIELD(tcp.rto_min), BOUNDS(1e6, 8e13), .preset = "200ms",
+	  FROM("tcp"), .help = "of tcp: its congestion control" },
+	{ "transport.rto-min", VALUE_TIME, FIELD(tcp.rto_min), BOUNDS(1e6, 8e13), .preset = "200ms", FROM("tcp"),
 	  .help = "of tcp: the shortest retransmission timeout (200ms: Linux)" },
-	{ "transport.ack-delay", VALUE_TIME, FIELD(tcp.ack_delay), BOUNDS(1e6, 8e13), .preset = "40ms",
+	{ "transport.ack-delay", VALUE_TIME, FIELD(tcp.ack_delay), BOUNDS(1e6, 8e13), .preset = "40ms", FROM("tcp"),
 	  .help = "of tcp: the longest that an acknowledgement is held back (40ms: Linux)" },
-	{ "transport.cpu-packet", VALUE_TIME, FIELD(tcp.cpu_packet), BOUNDS(0, 1e12), .preset = "0",
+	{ "transport.cpu-packet", VALUE_TIME, FIELD(tcp.cpu_packet), BOUNDS(0, 1e12), .preset = "0", FROM("tcp"),
 	  .help = "of tcp: what its host's CPU takes for a packet, of those that leave, and apart from that of those that come" },
-	{ "transport.cpu-byte", VALUE_TIME, FIELD(tcp.cpu_byte), BOUNDS(0, 1e9), .preset = "0",
+	{ "transport.cpu-byte", VALUE_TIME, FIELD(tcp.cpu_byte), BOUNDS(0, 1e9), .preset = "0", FROM("tcp"),
 	  .help = "of tcp: and for each byte of payload" },
-	{ "transport.cpu-batch", VALUE_COUNT, FIELD(tcp.cpu_batch), BOUNDS(1, 1024), .preset = "1",
+	{ "transport.cpu-batch", VALUE_COUNT, FIELD(tcp.cpu_batch), BOUNDS(1, 1024), .preset = "1", FROM("tcp"),
 	  .help = "of tcp: packets of a flow, one behind the other, that take it one packet's time (TSO, GRO)" },
 
-	{ "workload.*.kind", VALUE_NAME, WORKLOAD(kind), .words = "incast|permutation|all-to-all|poisson",
+	{ "workload.*.kind", VALUE_NAME, WORKLOAD(kind), .words = WORKLOADS,
 	  .help = "who sends to whom: this, or file" },
 	{ "workload.*.file", VALUE_TEXT, EACH(file, workloads), .is_path = true,
 	  .help = "a list of flows: HPCC's (CSV or its own text) or htsim's .cm" },
-	{ "workload.*.endpoints", VALUE_COUNT, WORKLOAD(endpoints), ENDPOINTS, .preset = "0",
+	{ "workload.*.endpoints", VALUE_COUNT, WORKLOAD(endpoints), ENDPOINTS, .preset = "0", IN(WORKLOADS),
 	  .help = "the first so many take part; 0: all" },
-	{ "workload.*.bytes", VALUE_BYTES, WORKLOAD(bytes), BOUNDS(1, 1.6e13), .preset = "1MB", .help = "of each flow" },
-	{ "workload.*.start", VALUE_TIME, WORKLOAD(start), ANY_TIME, .preset = "0", .help = "of the first flow" },
+	{ "workload.*.bytes", VALUE_BYTES, WORKLOAD(bytes), BOUNDS(1, 1.6e13), .preset = "1MB", IN(WORKLOADS),
+	  .help = "of each flow" },
+	{ "workload.*.start", VALUE_TIME, WORKLOAD(start), ANY_TIME, .preset = "0", IN(WORKLOADS),
+	  .help = "of the first flow" },
 	{ "workload.*.spread", VALUE_TIME, WORKLOAD(spread), ANY_TIME, .preset = "0",
-	  .help = "flows start by chance within so long after that" },
-	{ "workload.*.senders", VALUE_COUNT, WORKLOAD(senders), ENDPOINTS, .preset = "0",
+	  IN("incast|permutation|all-to-all"), .help = "flows start by chance within so long after that" },
+	{ "workload.*.senders", VALUE_COUNT, WORKLOAD(senders), ENDPOINTS, .preset = "0", IN("incast"),
 	  .help = "incast: how many; 0: all but the target" },
-	{ "workload.*.target", VALUE_COUNT, WORKLOAD(target), ENDPOINTS, .preset = "0", .help = "incast: which endpoint receives" },
-	{ "workload.*.at-once", VALUE_COUNT, WORKLOAD(at_once), ENDPOINTS, .preset = "0",
+	{ "workload.*.target", VALUE_COUNT, WORKLOAD(target), ENDPOINTS, .preset = "0", IN("incast"),
+	  .help = "incast: which endpoint receives" },
+	{ "workload.*.at-once", VALUE_COUNT, WORKLOAD(at_once), ENDPOINTS, .preset = "0", IN("all-to-all"),
 	  .help = "all-to-all: flows of a sender at once; 0: all" },
-	{ "workload.*.load", VALUE_REAL, WORKLOAD(load), BOUNDS(0, 1), .preset = "30%", .help = "poisson: of each endpoint's link" },
-	{ "workload.*.rate", VALUE_RATE, WORKLOAD(bits_per_second), BOUNDS(0, 1e14), .preset = "0",
+	{ "workload.*.load", VALUE_REAL, WORKLOAD(load), BOUNDS(0, 1), .preset = "30%", IN("poisson"),
+	  .help = "poisson: of each endpoint's link" },
+	{ "workload.*.rate", VALUE_RATE, WORKLOAD(bits_per_second), BOUNDS(0, 1e14), .preset = "0", IN("poisson"),
 	  .help = "poisson: of that link; 0: what it has" },
-	{ "workload.*.duration", VALUE_TIME, WORKLOAD(duration), ANY_TIME, .preset = "1ms", .help = "poisson: for how long flows start" },
-	{ "workload.*.sizes", VALUE_TEXT, WORKLOAD(sizes), .is_path = true,
+	{ "workload.*.duration", VALUE_TIME, WORKLOAD(duration), ANY_TIME, .preset = "1ms", IN("poisson"),
+	  .help = "poisson: for how long flows start" },
+	{ "workload.*.sizes", VALUE_TEXT, WORKLOAD(sizes), .is_path = true, IN("poisson"),
 	  .help = "poisson: WebSearch, FB_Hadoop, AliStorage2019, or a CSV file (bytes,percent); else all of bytes" },
 	{ "workload.*.class", VALUE_COUNT, WORKLOAD(traffic_class), BOUNDS(0, FABRIC_CLASSES - 1), .preset = "0",
-	  .help = "traffic class of the data" },
+	  IN(WORKLOADS), .help = "traffic class of the data" },
 
 	{ "run.seed", VALUE_COUNT, FIELD(seed), BOUNDS(0, 9e18), .preset = "1", .help = "decides all that is left to chance" },
 	{ "run.threads", VALUE_COUNT, FIELD(threads), BOUNDS(1, 256), .preset = "1", .help = "the result is the same with any number" },
@@ -333,13 +355,23 @@ const struct scenario_key *scenario_key_find(const char *path, uint32_t *index, 
 	return NULL;
 }
 
-bool scenario_is_given(const struct scenario *scenario, const char *path)
+static bool is_in(const uint64_t *keys, const char *path)
 {
 	size_t number = 0;
 
 	while (scenario_keys[number].path && strcmp(scenario_keys[number].path, path) != 0)
 		number++;
-	return scenario->given[number / 64] >> number % 64 & 1;
+	return keys[number / 64] >> number % 64 & 1;
+}
+
+bool scenario_is_given(const struct scenario *scenario, const char *path)
+{
+	return is_in(scenario->given, path);
+}
+
+bool scenario_is_varied(const struct scenario *scenario, const char *path)
+{
+	return is_in(scenario->varied, path);
 }
 
 static const char *last_part(const char *path)

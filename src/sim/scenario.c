@@ -232,6 +232,8 @@ static int put_entry(struct filling *filling, bool is_first)
 			count ? *count : key->most);
 	if (count && index == *count)
 		++*count;
+	if (strncmp(key->path, "network.switch.classes.", 23) == 0)
+		filling->scenario->classes_given |= (uint8_t)(1u << index);
 	return put_value(filling, key, entry->value, (char *)filling->scenario + key->offset + index * key->stride);
 }
 
@@ -277,6 +279,7 @@ static int check_variants(struct filling *filling)
 	const struct document *document = filling->document;
 	int rc = put_layers(filling, LAYER_FILE, NULL);
 
+	memset(filling->scenario->given, 0, sizeof(filling->scenario->given));
 	for (unsigned i = 0; !rc && i < document->count; i++) {
 		filling->entry = &document->entries[i];
 		filling->path = variant_key(filling->entry->path);
@@ -310,13 +313,16 @@ int scenario_fill(struct scenario *scenario, const struct document *document, co
 	struct document_error *error)
 {
 	struct filling filling = { scenario, document, directory, error, NULL, NULL };
+	uint64_t varied[SCENARIO_KEYS / 64];
 	const char *variant;
 
 	int rc = check_variants(&filling);
+	memcpy(varied, scenario->given, sizeof(varied));
 	if (!rc)
 		rc = find_variant(document, &variant, error);
 	if (!rc)
 		rc = put_layers(&filling, LAYER_COMMAND_LINE, variant);
+	memcpy(scenario->varied, varied, sizeof(varied));
 	if (!rc && !*scenario->topology.kind && !*scenario->topology_file)
 		return document_refuse(error, (struct document_mark){ 0 }, "network.topology or network.file is missing");
 	return rc;

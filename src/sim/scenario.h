@@ -61,7 +61,9 @@ struct scenario {
 	bool tells_queues;
 	/* capture */
 	char captured[2000]; /* links, parted by commas */
+	uint8_t classes_given; /* of network.switch.classes, by their numbers: a mask */
 	uint64_t given[SCENARIO_KEYS / 64]; /* a bit for each of scenario_keys that the file or the command line has */
+	uint64_t varied[SCENARIO_KEYS / 64]; /* and for those that some variant has */
 };
 
 /* One key. A star in its path stands for a number: of a fault, a workload, a traffic class ("all" for all of them). */
@@ -74,6 +76,7 @@ struct scenario_key {
 	const char *words;     /* of VALUE_WORD and VALUE_NAME */
 	const char *preset;    /* as it would be written; NULL: help says it */
 	const char *help;
+	const char *of;	       /* PATH=WORD|...: without one of these it changes nothing; NULL: it always may */
 	/* What is more than a value for a field: -EINVAL and why. */
 	int (*set)(struct scenario *scenario, const char *text, char *why, size_t size);
 	bool is_path, is_first; /* first: it sets what others then change */
@@ -86,6 +89,8 @@ extern const struct scenario_key scenario_keys[];
 const struct scenario_key *scenario_key_find(const char *path, uint32_t *index, bool *is_all);
 /* Does the scenario say it itself? Of one of the table's paths. */
 bool scenario_is_given(const struct scenario *scenario, const char *path);
+/* Does a variant say it, be it chosen or not? */
+bool scenario_is_varied(const struct scenario *scenario, const char *path);
 /* The key that one may have meant; NULL. */
 const char *scenario_key_nearest(const char *path);
 /* For people: every key with its unit, default and meaning. */

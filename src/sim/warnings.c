@@ -4,7 +4,9 @@
 
 #include <stdarg.h>
 #include <stdio.h>
+#include <string.h>
 #include "fabric/thresholds.h"
+#include "sim/idle_keys.h"
 #include "sim/link_name.h"
 #include "sim/simulation.h"
 
@@ -234,12 +236,43 @@ static void look_at_classes(struct looking *looking)
 	const struct scenario *scenario = looking->simulation->scenario;
 	const struct switch_profile *profile = &scenario->topology.profile;
 
+	for (uint32_t class = profile->class_count; class < FABRIC_CLASSES; class++)
+		if (scenario->classes_given >> class & 1)
+			warn(looking, "network.switch.classes.%u: switches have class-count %u, and the first is 0: without any effect", class,
+				profile->class_count);
 	if (profile->flow_control != FLOW_DROPS || !scenario_is_given(scenario, "network.switch.classes.*.lossless"))
 		return;
 	for (uint32_t class = 0; class < profile->class_count; class++)
 		if (is_sent(looking, profile, class) && profile->classes[class].is_lossless)
 			warn(looking, "network.switch.classes.%u is lossless, and flow-control is drops: nobody is paused, and what has no room "
 				"is dropped in this class, too. Set flow-control to pfc", class);
+}
+
+/* Those that lack the same are told of together. */
+static void look_at_idle_keys(struct looking *looking)
+{
+	const struct scenario *scenario = looking->simulation->scenario;
+	const struct scenario_key *key;
+	const char *told[WARNINGS_MOST], *of;
+	unsigned count = 0;
+
+	for (size_t place = 0; count < WARNINGS_MOST && (key = idle_keys_next(scenario, &place, &of));) {
+		char names[240], instead[40];
+		const char *other;
+		unsigned known = 0;
+		while (known < count && strcmp(told[known], of) != 0)
+			known++;
+		if (known < count)
+			continue;
+		told[count++] = of;
+		size_t used = (size_t)snprintf(names, sizeof(names), "%s", key->path);
+		for (size_t next = place; used < sizeof(names) && (key = idle_keys_next(scenario, &next, &other));)
+			if (strcmp(other, of) == 0)
+				used += (size_t)snprintf(names + used, sizeof(names) - used, ", %s", key->path);
+		const int path = (int)strcspn(of, "=");
+		warn(looking, "%s: of %.*s %s alone, and that is %s: without any effect", names, path, of, of + path + 1,
+			idle_keys_instead(scenario, of, instead, sizeof(instead)));
+	}
 }
 
 /* Somebody listens to marks, or has said something of them. */
@@ -259,4 +292,5 @@ void warnings_find(struct simulation *simulation)
 	for (uint32_t i = 0; marks_matter(simulation) && i < simulation->network.switch_count; i++)
 		look_at_switch(&looking, i);
 	look_at_transport(&looking);
+	look_at_idle_keys(&looking);
 }

@@ -66,11 +66,94 @@ static void warnings__say_what_comes_of_it(void **state)
 		{ "", "endpoint: tcp, cc: window", "transport.cc window is of engines, and endpoints have TCP" },
 		{ "classes: {0: {mark-min: 20kB, mark-max: 20kB}}", "cc: dctcp", "goes by how many packets were marked, and CNPs do not say that" },
 		{ "", "first-window: 2MB, largest-window: 1MB", "first-window is above largest-window: flows begin with the largest" },
+		{ "", "endpoint: tcp, timeout: 1ms, retries: 3", "transport.timeout, transport.retries: of transport.endpoint engine|ideal alone, "
+			"and that is tcp: without any effect" },
+		{ "", "rto-min: 5ms, cpu-byte: 1ns, tcp: cubic", "transport.tcp, transport.rto-min, transport.cpu-byte: of transport.endpoint tcp "
+			"alone, and that is engine" },
+		{ "", "endpoint: tcp, marks: acks", "transport.marks: of transport.endpoint engine alone" },
+		{ "", "endpoint: ideal, cnp-interval: 4us", "transport.cnp-interval: of transport.endpoint engine alone, and that is ideal" },
+		{ "", "marks: acks, cnp-scope: port", "transport.cnp-scope: of transport.marks cnps alone, and that is acks" },
+		{ "", "receive-buffer: 1MiB", "transport.receive-buffer: of transport.behind sockets alone, and that is nic" },
+		{ "flow-control: drops, pause-time: 10us", "", "network.switch.pause-time: of network.switch.flow-control pfc alone, and that is drops" },
+		{ "credits: 64KiB", "", "network.switch.credits: of network.switch.flow-control credits alone, and that is pfc" },
+		{ "class-count: 2, classes: {2: {weight: 1}}", "", "classes.2: switches have class-count 2, and the first is 0" },
 	};
 	for (size_t i = 0; i < COUNT_OF(wrong); i++) {
 		const struct warnings *warnings = warnings_of(wrong[i].of_switch, wrong[i].transport);
 		if (warnings->count != 1 || !strstr(warnings->texts[0], wrong[i].says))
 			fail_msg("%zu: %u warnings: %s", i, warnings->count, warnings->count ? warnings->texts[0] : "");
+	}
+}
+
+/* These lines alone, and what is warned of. */
+static void warns(const char *lines, const char *says)
+{
+	struct document document = { 0 };
+	struct document_error error = { 0 };
+	char why[400] = "";
+	int rc = document_read(&document, lines, strlen(lines), &error);
+	if (!rc)
+		rc = scenario_fill(scenario, &document, "", &error);
+	document_free(&document);
+	simulation_free(simulation);
+	if (!rc)
+		rc = simulation_prepare(simulation, scenario, NULL, why, sizeof(why));
+	if (rc)
+		fail_msg("%s%s", error.text, why);
+	const struct warnings *warnings = &simulation->warnings;
+	if (warnings->count != (says != NULL) || (says && strcmp(warnings->texts[0], says) != 0))
+		fail_msg("%u warnings: %s", warnings->count, warnings->count ? warnings->texts[0] : "");
+}
+
+#define STAR "network: {topology: switch, endpoints: 4}\n"
+
+static void keys__of_another_workload_or_topology_change_nothing(void **state)
+{
+	warns(STAR "workload: {kind: incast, load: 10%}",
+		"workload.*.load: of workload.*.kind poisson alone, and that is another: without any effect");
+	warns(STAR "workload: [{kind: incast}, {kind: poisson, load: 10%, duration: 1us}]", NULL);
+	warns("network: {topology: switch, endpoints: 4, radix: 4}\nworkload: {kind: incast}",
+		"network.radix: of network.topology fat-tree alone, and that is switch: without any effect");
+	warns("network: {topology: switch, endpoints: 4, fabric-rate: 1G}\nworkload: {kind: incast}",
+		"network.fabric-rate: of network.topology dumbbell|leaf-spine|fat-tree|rail|torus|ring alone, and that is switch: "
+		"without any effect");
+}
+
+/* A file says once what some of its variants want. */
+static void keys__are_not_warned_of_where_a_variant_wants_them(void **state)
+{
+	static const char lines[] = STAR "workload: {kind: incast}\ntransport: {rto-min: 5ms%s}\n"
+				    "variants: {a: {transport: {%s}}, b: {transport: {mtu: 1000}}}\n";
+	char text[400];
+	snprintf(text, sizeof(text), lines, "", "endpoint: tcp");
+	warns(text, NULL);
+	snprintf(text, sizeof(text), lines, ", endpoint: tcp", "endpoint: engine");
+	warns(text, NULL);
+	warns("network: {topology: switch, endpoints: 4, switch: {pause-time: 10us, flow-control: drops}}\nworkload: {kind: incast}\n"
+		"variants: {a: {network: {switch: {profile: quantum}}}}\n", NULL);
+	snprintf(text, sizeof(text), lines, "", "tcp: cubic");
+	warns(text, "transport.rto-min: of transport.endpoint tcp alone, and that is engine: without any effect");
+}
+
+/* What the table says that a key is of is there. */
+static void keys__are_of_what_there_is(void **state)
+{
+	for (const struct scenario_key *key = scenario_keys; key->path; key++) {
+		char path[80], words[120], *word, *rest = words;
+		uint32_t index;
+		bool is_all;
+		if (!key->of)
+			continue;
+		assert_int_equal(sscanf(key->of, "%79[^=]=%119s", path, words), 2);
+		const struct scenario_key *its = scenario_key_find(strncmp(path, "workload.*.", 11) == 0 ? "workload.0.kind" : path, &index,
+			&is_all);
+		assert_non_null(its);
+		assert_string_equal(its->path, path);
+		assert_true(its->kind == VALUE_NAME || (its->kind == VALUE_WORD && its->size == 4));
+		while ((word = strsep(&rest, "|"))) {
+			uint32_t number;
+			assert_true(value_word(its->words, word, &number));
+		}
 	}
 }
 
@@ -105,6 +188,9 @@ static void warnings__are_not_of_what_holds(void **state)
 		{ "classes: {0: {mark-min: 10kB, mark-max: 20kB}}", "endpoint: tcp, tcp: dctcp" },
 		{ "classes: {0: {mark-min: 20kB, mark-max: 20kB}}", "cc: dctcp, marks: acks" },
 		{ "", "first-window: 1MB, largest-window: 2MB" },
+		{ "", "endpoint: tcp, rto-min: 5ms, ack-delay: 1ms, first-window: 20kB" },
+		{ "flow-control: drops, reserved: 4kB, classes: {0: {alpha: 1}}", "" },
+		{ "class-count: 2, classes: {1: {weight: 1}, all: {alpha: 1}}", "" },
 	};
 	for (size_t i = 0; i < COUNT_OF(right); i++) {
 		const struct warnings *warnings = warnings_of(right[i][0], right[i][1]);
@@ -118,6 +204,9 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(warnings__say_what_comes_of_it),
 		cmocka_unit_test(warnings__are_not_of_what_holds),
+		cmocka_unit_test(keys__of_another_workload_or_topology_change_nothing),
+		cmocka_unit_test(keys__are_not_warned_of_where_a_variant_wants_them),
+		cmocka_unit_test(keys__are_of_what_there_is),
 		cmocka_unit_test(telemetry__is_not_there_without_switches),
 	};
 	return cmocka_run_group_tests(tests, set_up, tear_down);
