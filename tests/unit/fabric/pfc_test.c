@@ -98,6 +98,51 @@ static void headroom__is_what_its_link_needs_to_the_byte(void **state)
 	assert_int_equal(drops_with_headroom(computed - 1, &computed, 1), 0); /* the pause went first */
 }
 
+/* A link on which a packet takes whole nanoseconds carries more in the time that a pause needs: of 83.84 ns each 83, so a packet
+ * more of each hundred. Endpoint 0 sends at its link's rate what waits before a slow port. */
+static uint64_t drops_in_whole_ns(uint64_t headroom, uint64_t *computed, vb_time off)
+{
+	const vb_time packet = 83 * VB_NS, delay = 200 * packet;
+	struct switch_profile profile = lossless;
+	profile.reserved_bytes = 0;
+	profile.headroom_bytes = headroom;
+	profile.classes[0].limit_bytes = 10 * 1048;
+	char why[100];
+	make_star(&network, 1, 100 * GBPS, delay, &profile);
+	network_add_endpoint(&network, 1, 0);
+	network_add_endpoint(&network, 2, 0);
+	network_connect(&network, 1, network_switch_node(0), 1000000, VB_US);
+	network_connect(&network, 2, network_switch_node(0), 100 * GBPS, VB_US);
+	assert_int_equal(network_finish(&network, why, sizeof(why)), 0);
+	network.is_whole_ns = true;
+	add_flow(&flows, 0, 1, 1000000, 0);
+	add_flow(&flows, 2, 0, 50000, delay + 11 * packet - VB_US - packet + off); /* has the wire when the pause is due */
+	struct fabric_config config = config_hpcc(&network, &flows);
+	config.ack_every = 1000;
+	config.limit = 200 * VB_US;
+	run(&config, &result);
+	*computed = pfc_headroom(&config, 0);
+	assert_int_equal(result.pauses, 1);
+	assert_int_equal(result.lossless_drops, result.drops);
+	uint64_t drops = result.drops;
+	network.is_whole_ns = false;
+	*computed -= headroom ? pfc_headroom(&config, 0) : 0;
+	teardown(NULL);
+	return drops;
+}
+
+static void headroom__in_whole_ns_is_for_more_packets(void **state)
+{
+	uint64_t whole, more, drops = 0;
+	for (vb_time off = -100 * VB_NS; off <= 100 * VB_NS; off += VB_NS)
+		assert_int_equal(drops_in_whole_ns(0, &whole, off), 0);
+	drops_in_whole_ns(whole, &more, 0);
+	assert_true(more >= 4 * 1048); /* of 400 packets; it allows for smaller ones */
+	for (vb_time off = -100 * VB_NS; off <= 100 * VB_NS; off += VB_NS)
+		drops += drops_in_whole_ns(whole - more, &(uint64_t){ 0 }, off);
+	assert_true(drops > 0);
+}
+
 /* What is drawn of a link, its delays and its packets. */
 struct drawn {
 	uint64_t fast, slow;
@@ -340,6 +385,7 @@ int main(void)
 		cmocka_unit_test_teardown(incast16__ends_when_all_bytes_have_passed, teardown),
 		cmocka_unit_test_teardown(incast127__pauses_drops_nothing_and_keeps_the_port_busy, teardown),
 		cmocka_unit_test_teardown(headroom__is_what_its_link_needs_to_the_byte, teardown),
+		cmocka_unit_test_teardown(headroom__in_whole_ns_is_for_more_packets, teardown),
 		cmocka_unit_test_teardown(headroom__is_to_the_byte_whatever_is_drawn, teardown),
 		cmocka_unit_test_teardown(nothing_is_lost__whatever_is_drawn, teardown),
 		cmocka_unit_test_teardown(pause__that_holds_for_a_time_is_renewed, teardown),

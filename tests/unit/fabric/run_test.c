@@ -220,6 +220,38 @@ static void link__that_flaps_only_delays(void **state)
 	assert_true(lost[0] > 0 && lost[1] > 3 * lost[0]); /* 4 MB take 336 us, and what is lost besides */
 }
 
+/* Three flows of one endpoint and one of another, of which all but the first packets are marked, for 190 us: CNPs that leave in
+ * this time. */
+static uint64_t cnps_with(struct vb_cnp_policy cnps)
+{
+	struct switch_profile marking = ideal;
+	marking.classes[0] = (struct class_profile){ .mark_min = 2000, .mark_max = 2001, .mark_ppm = 1000000 };
+	make_star(&network, 3, 100 * GBPS, VB_US, &marking);
+	for (uint32_t i = 0; i < 4; i++)
+		add_flow(&flows, i < 3 ? 0 : 1, 2, 10000000, 0);
+	struct fabric_config config = config_hpcc(&network, &flows);
+	config.cnps = cnps;
+	config.limit = 190 * VB_US;
+	run(&config, &result);
+	const uint64_t sent = result.cnps;
+	teardown(NULL);
+	return sent;
+}
+
+static void cnps__are_as_often_and_for_whom_they_are_said_to_be(void **state)
+{
+	static const struct {
+		enum vb_cnp_scope scope;
+		uint64_t clocks;
+	} scopes[] = { { VB_CNP_PER_QP, 4 }, { VB_CNP_PER_DESTINATION, 2 }, { VB_CNP_PER_PORT, 1 }, { VB_CNP_NEVER, 0 } };
+	for (size_t i = 0; i < COUNT_OF(scopes); i++) {
+		assert_int_equal(cnps_with((struct vb_cnp_policy){ .scope = scopes[i].scope }), 4 * scopes[i].clocks); /* 50 us */
+		assert_int_equal(cnps_with((struct vb_cnp_policy){ .scope = scopes[i].scope, .interval = 20 * VB_US }),
+			10 * scopes[i].clocks);
+		assert_int_equal(cnps_with((struct vb_cnp_policy){ .scope = scopes[i].scope, .interval = VB_MS }), scopes[i].clocks);
+	}
+}
+
 static bool stop(void *user, const struct fabric_progress *progress)
 {
 	unsigned *told = user;
@@ -333,6 +365,7 @@ int main(void)
 		cmocka_unit_test_teardown(stall__is_not_of_who_waits_for_his_timeout, teardown),
 		cmocka_unit_test_teardown(stall__is_of_who_is_paced_in_vain, teardown),
 		cmocka_unit_test_teardown(link__that_flaps_only_delays, teardown),
+		cmocka_unit_test_teardown(cnps__are_as_often_and_for_whom_they_are_said_to_be, teardown),
 		cmocka_unit_test_teardown(progress__may_stop_it, teardown),
 		cmocka_unit_test_teardown(nonsense__is_refused_and_named, teardown),
 		cmocka_unit_test_teardown(switches__that_stop_other_classes_than_the_next_has_are_refused, teardown),
