@@ -38,6 +38,7 @@ struct vb_cc_parameter {
 	enum vb_quantity kind;
 	uint64_t preset, least, most;
 	const char *help; /* with its source */
+	uint64_t live;	  /* preset of a live process; 0: the same */
 };
 
 #define VB_CC_PARAMETERS_MAX 24

@@ -145,7 +145,12 @@ static int set_parameter(struct vb_cc_choice *choice, char *item, char *why, uns
 	return refuse_parameter(algorithm, item, why, why_size);
 }
 
-int vb_cc_choose(const char *text, struct vb_cc_choice *choice, char *why, unsigned why_size)
+static uint64_t preset(const struct vb_cc_parameter *parameter, bool is_live)
+{
+	return is_live && parameter->live ? parameter->live : parameter->preset;
+}
+
+static int choose(const char *text, bool is_live, struct vb_cc_choice *choice, char *why, unsigned why_size)
 {
 	struct vb_cc_choice made = { 0 };
 	char item[WORD];
@@ -156,7 +161,7 @@ int vb_cc_choose(const char *text, struct vb_cc_choice *choice, char *why, unsig
 	if (!made.algorithm)
 		return refuse_algorithm(item, why, why_size);
 	for (unsigned i = 0; i < made.algorithm->parameter_count; i++)
-		made.values[i] = made.algorithm->parameters[i].preset;
+		made.values[i] = preset(&made.algorithm->parameters[i], is_live);
 	while (rest) {
 		if (!take_item(&rest, item)) {
 			snprintf(why, why_size, "\"%s...\" is no parameter with a value", item);
@@ -170,10 +175,15 @@ int vb_cc_choose(const char *text, struct vb_cc_choice *choice, char *why, unsig
 	return 0;
 }
 
+int vb_cc_choose(const char *text, struct vb_cc_choice *choice, char *why, unsigned why_size)
+{
+	return choose(text, false, choice, why, why_size);
+}
+
 int vb_cc_choose_live(const char *text, struct vb_cc_choice *choice, char *why, unsigned why_size)
 {
 	struct vb_cc_choice made;
-	int error = vb_cc_choose(text, &made, why, why_size);
+	int error = choose(text, true, &made, why, why_size);
 
 	if (error)
 		return error;

@@ -14,7 +14,8 @@ struct vb_cc_choice {
 
 /* 0, or -EINVAL and why. */
 int vb_cc_choose(const char *text, struct vb_cc_choice *choice, char *why, unsigned why_size);
-/* The same for a network whose switches tell nothing: what needs telemetry is refused. */
+/* The same for a live process, whose round trips are those of software: some defaults are others. Its switches tell nothing: what
+ * needs telemetry is refused. */
 int vb_cc_choose_live(const char *text, struct vb_cc_choice *choice, char *why, unsigned why_size);
 /* Do packets that go by it in a live process say that they may be marked? Not by default: the wire stays what it is where
  * nothing is set. */

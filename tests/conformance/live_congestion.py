@@ -62,6 +62,14 @@ def judge(context, flows, algorithm):
     return said, jain > 0.95 and used > 0.6 and KMIN / 4 < mean < KMAX and lost < 0.05
 
 
+@live_test("a flow by swift, with its defaults, uses a slow bottleneck, and its queue stays short")
+def swift(context):
+    _, used, counted = share(context, 1, "swift")
+    mean = counted.get("port_bottleneck_mean_bytes", 0)
+    if used < 0.6 or mean > 100_000:
+        raise Failure(f"{used:.0%} of the rate, queue {mean} on average")
+
+
 @live_test("two, then eight flows share a bottleneck by DCQCN: fair, its queue near the thresholds; without any they do not")
 def bottleneck(context):
     for flows, algorithm, is_well in ((2, DCQCN, True), (8, DCQCN, True), (8, "none", False)):

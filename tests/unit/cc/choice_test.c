@@ -100,6 +100,26 @@ static void choice__that_needs_telemetry_is_refused_where_there_is_none(void **s
 	assert_ptr_equal(choice.algorithm, &vb_cc_window);
 }
 
+static void choice__of_a_live_process_has_its_own_defaults(void **state)
+{
+	struct vb_cc_choice choice, simulated;
+	char why[400];
+	assert_int_equal(vb_cc_choose("swift", &simulated, why, sizeof(why)), 0);
+	assert_int_equal(vb_cc_choose_live("swift, ai=0.5, above-least=0", &choice, why, sizeof(why)), 0);
+	for (unsigned i = 0; i < vb_cc_swift.parameter_count; i++) {
+		const struct vb_cc_parameter *parameter = &vb_cc_swift.parameters[i];
+		assert_int_equal(simulated.values[i], parameter->preset);
+		if (strcmp(parameter->name, "ai") == 0)
+			assert_int_equal(choice.values[i], VB_GAIN_ONE / 2);
+		else if (strcmp(parameter->name, "above-least") == 0)
+			assert_int_equal(choice.values[i], 0);
+		else if (strcmp(parameter->name, "base-target") == 0)
+			assert_int_equal(choice.values[i], VB_MS);
+		else
+			assert_int_equal(choice.values[i], parameter->live ? parameter->live : parameter->preset);
+	}
+}
+
 static void parameters__are_within_their_own_bounds_and_explained(void **state)
 {
 	for (unsigned i = 0; vb_cc_algorithms[i]; i++) {
@@ -109,6 +129,7 @@ static void parameters__are_within_their_own_bounds_and_explained(void **state)
 		for (unsigned j = 0; j < algorithm->parameter_count; j++) {
 			const struct vb_cc_parameter *parameter = &algorithm->parameters[j];
 			assert_true(parameter->least <= parameter->preset && parameter->preset <= parameter->most);
+			assert_true(!parameter->live || (parameter->least <= parameter->live && parameter->live <= parameter->most));
 			assert_true(strlen(parameter->name) < 32 && strlen(parameter->help) > 10);
 		}
 	}
@@ -123,6 +144,7 @@ int main(void)
 		cmocka_unit_test(choice__of_less_than_a_byte_a_second_is_refused),
 		cmocka_unit_test(choice__says_no_more_than_there_is_room_for),
 		cmocka_unit_test(choice__that_needs_telemetry_is_refused_where_there_is_none),
+		cmocka_unit_test(choice__of_a_live_process_has_its_own_defaults),
 		cmocka_unit_test(parameters__are_within_their_own_bounds_and_explained),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);

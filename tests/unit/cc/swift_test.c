@@ -70,6 +70,27 @@ static void swift__adds_a_packet_a_window_below_the_target(void **state)
 	stop(&flow);
 }
 
+/* Of 8 ms the shortest and a quarter: 10 ms. */
+static void swift__above_the_shortest_round_trip_goes_on_whatever_the_target_is(void **state)
+{
+	struct flow flow;
+	start(&flow, "swift, fs-range=0, above-least=0.25", 10);
+	ack(&flow, 10 * PACKET, 8 * VB_MS);
+	assert_window(&flow, 11);
+	flow.now += 20 * VB_MS;
+	ack(&flow, 11 * PACKET, 99 * VB_MS / 10);
+	assert_window(&flow, 12);
+	flow.now += 20 * VB_MS;
+	ack(&flow, 12 * PACKET, 16 * VB_MS); /* 0.8 * 6 / 16 */
+	assert_window(&flow, 12 * 0.7);
+	ack(&flow, PACKET, 12 * VB_US); /* so the way is short: 25 us */
+	flow.now += 20 * VB_MS;
+	ack(&flow, PACKET, 8 * VB_MS);
+	if (flow.cc.window_bytes > 5 * PACKET)
+		fail_msg("a window of %u bytes", flow.cc.window_bytes);
+	stop(&flow);
+}
+
 static void swift__does_not_grow_while_it_is_not_used(void **state)
 {
 	struct flow flow;
@@ -290,6 +311,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(swift__starts_with_the_holders_window),
 		cmocka_unit_test(swift__adds_a_packet_a_window_below_the_target),
+		cmocka_unit_test(swift__above_the_shortest_round_trip_goes_on_whatever_the_target_is),
 		cmocka_unit_test(swift__does_not_grow_while_it_is_not_used),
 		cmocka_unit_test(swift__cuts_by_how_far_above_the_target),
 		cmocka_unit_test(swift__cuts_no_more_than_max_mdf),
