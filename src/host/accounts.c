@@ -1,17 +1,26 @@
 /* What each QP with a peer was held to by congestion control and came to, which VERBENA_STATS=1 prints: a line for each of those
- * that carried most, and one for all the others. Kept only with that setting. */
+ * that carried most, and one for all the others. Kept only with that setting, and in as much memory however many there were: it
+ * is told at exit, which a handler of signals may have called amid malloc(). */
 #include "host/process.h"
 
-#include <stdio.h>
+#include <math.h>
 #include <stdlib.h>
+#include <string.h>
 #include "host/text.h"
 
-#define ACCOUNTS_MAX 65536
+/* Rates of the others, from 1 b/s on: each doubling in so many steps. */
+#define STEPS	  32u
+#define DOUBLINGS 44u
 
 struct vb_accounts {
-	struct vb_qp_account *all; /* of QPs that are gone; when it is told, of all */
-	unsigned count, room;
-	uint64_t uncounted; /* QPs that are not among them */
+	struct vb_qp_account most[VB_ACCOUNTS_SAID]; /* who carried most first; when it is told, of all that there are */
+	unsigned count;
+	struct others {
+		uint64_t count, acked; /* bytes */
+		uint64_t rated;	       /* had a mean rate */
+		double least, largest; /* bits a second */
+		uint32_t rates[DOUBLINGS * STEPS];
+	} others;
 };
 
 struct vb_accounts *vb_accounts_create(void)
@@ -21,41 +30,99 @@ struct vb_accounts *vb_accounts_create(void)
 
 void vb_accounts_destroy(struct vb_accounts *accounts)
 {
-	if (accounts)
-		free(accounts->all);
 	free(accounts);
 }
-
-static bool make_room(struct vb_accounts *accounts)
-{
-	unsigned room = accounts->room ? 2 * accounts->room : VB_ACCOUNTS_SAID;
-	if (accounts->count < accounts->room)
-		return true;
-	struct vb_qp_account *all = room <= ACCOUNTS_MAX ? realloc(accounts->all, room * sizeof(*all)) : NULL;
-	if (!all)
-		return false;
-	accounts->all = all;
-	accounts->room = room;
-	return true;
-}
-
-bool vb_accounts_add(struct vb_accounts *accounts, const struct vb_qp_account *account)
-{
-	if (!make_room(accounts)) {
-		accounts->uncounted++;
-		return false;
-	}
-	accounts->all[accounts->count++] = *account;
-	return true;
-}
-
-/* ---- Words ------------------------------------------------------------------------------------------------------- */
 
 /* Bits a second. */
 static double mean_rate(const struct vb_qp_account *account)
 {
 	return account->acked_in > 0 ? (double)account->acked * 8 * VB_S / (double)account->acked_in : 0;
 }
+
+/* ---- The others -------------------------------------------------------------------------------------------------- */
+
+static unsigned step_of(double rate)
+{
+	int doubling;
+	const double part = 2 * frexp(rate, &doubling) - 1; /* from 0 to 1, of the doubling before the next */
+
+	if (doubling < 1)
+		return 0;
+	const unsigned step = (unsigned)(doubling - 1) * STEPS + (unsigned)(part * STEPS);
+	return step < DOUBLINGS * STEPS ? step : DOUBLINGS * STEPS - 1;
+}
+
+/* The middle of a step. */
+static double rate_of(unsigned step)
+{
+	return ldexp(1 + (step % STEPS + 0.5) / STEPS, (int)(step / STEPS));
+}
+
+static void add_rate(struct others *others, double rate)
+{
+	others->least = others->rated && others->least < rate ? others->least : rate;
+	others->largest = others->largest > rate ? others->largest : rate;
+	others->rated++;
+	others->rates[step_of(rate)]++;
+}
+
+static double median_rate(const struct others *others)
+{
+	uint64_t below = 0;
+	unsigned step = 0;
+
+	while ((below += others->rates[step]) <= others->rated / 2)
+		step++;
+	const double rate = rate_of(step);
+	return rate < others->least ? others->least : rate > others->largest ? others->largest : rate;
+}
+
+static void add_other(struct others *others, const struct vb_qp_account *account)
+{
+	others->count++;
+	others->acked += account->acked;
+	if (mean_rate(account) > 0)
+		add_rate(others, mean_rate(account));
+}
+
+static void add_others(struct others *to, const struct others *from)
+{
+	to->count += from->count;
+	to->acked += from->acked;
+	if (!from->rated)
+		return;
+	to->least = to->rated && to->least < from->least ? to->least : from->least;
+	to->largest = to->largest > from->largest ? to->largest : from->largest;
+	to->rated += from->rated;
+	for (unsigned i = 0; i < DOUBLINGS * STEPS; i++)
+		to->rates[i] += from->rates[i];
+}
+
+/* ---- All ---------------------------------------------------------------------------------------------------------- */
+
+static bool carried_more(const struct vb_qp_account *a, const struct vb_qp_account *b)
+{
+	return a->acked != b->acked ? a->acked > b->acked : a->qpn < b->qpn;
+}
+
+void vb_accounts_add(struct vb_accounts *accounts, const struct vb_qp_account *account)
+{
+	unsigned place = accounts->count;
+
+	while (place > 0 && carried_more(account, &accounts->most[place - 1]))
+		place--;
+	if (place == VB_ACCOUNTS_SAID) {
+		add_other(&accounts->others, account);
+		return;
+	}
+	if (accounts->count == VB_ACCOUNTS_SAID)
+		add_other(&accounts->others, &accounts->most[--accounts->count]);
+	memmove(&accounts->most[place + 1], &accounts->most[place], (accounts->count - place) * sizeof(*account));
+	accounts->most[place] = *account;
+	accounts->count++;
+}
+
+/* ---- Words ------------------------------------------------------------------------------------------------------- */
 
 static void add_congestion(struct vb_line *line, const struct vb_qp_account *account)
 {
@@ -94,54 +161,27 @@ static void tell_one(const struct vb_qp_account *account, vb_accounts_say *say, 
 	say(user, text);
 }
 
-static int by_mean_rate(const void *a, const void *b)
-{
-	double x = mean_rate(a), y = mean_rate(b);
-
-	return (x > y) - (x < y);
-}
-
-static int most_carried_first(const void *a, const void *b)
-{
-	const struct vb_qp_account *x = a, *y = b;
-
-	return x->acked != y->acked ? (x->acked < y->acked) - (x->acked > y->acked) : (x->qpn > y->qpn) - (x->qpn < y->qpn);
-}
-
-static void tell_rest(struct vb_qp_account *rest, unsigned count, uint64_t uncounted, vb_accounts_say *say, void *user)
+static void tell_others(const struct others *others, vb_accounts_say *say, void *user)
 {
 	char text[400];
 	struct vb_line line = { text, sizeof(text), 0 };
 	char carried[32], least[32], median[32], most[32];
-	uint64_t acked = 0;
-	unsigned rated = 0;
 
-	qsort(rest, count, sizeof(*rest), by_mean_rate);
-	for (unsigned i = 0; i < count; i++) {
-		acked += rest[i].acked;
-		rated += mean_rate(&rest[i]) > 0;
-	}
-	vb_line_add(&line, "qps: %llu more, %s acknowledged", (unsigned long long)(count + uncounted),
-		vb_text_bytes(acked, carried, sizeof(carried)));
-	if (rated) {
-		const struct vb_qp_account *first = rest + (count - rated);
-		vb_line_add(&line, ", at %s to %s on average, the median %s", vb_text_rate(mean_rate(first), least, sizeof(least)),
-			vb_text_rate(mean_rate(&rest[count - 1]), most, sizeof(most)),
-			vb_text_rate(mean_rate(&first[rated / 2]), median, sizeof(median)));
-	}
+	vb_line_add(&line, "qps: %llu more, %s acknowledged", (unsigned long long)others->count,
+		vb_text_bytes(others->acked, carried, sizeof(carried)));
+	if (others->rated)
+		vb_line_add(&line, ", at %s to %s on average, the median about %s", vb_text_rate(others->least, least, sizeof(least)),
+			vb_text_rate(others->largest, most, sizeof(most)),
+			vb_text_rate(median_rate(others), median, sizeof(median)));
 	say(user, text);
 }
 
-void vb_accounts_tell(struct vb_accounts *accounts, vb_accounts_say *say, void *user)
+void vb_accounts_tell(const struct vb_accounts *accounts, vb_accounts_say *say, void *user)
 {
-	unsigned count = accounts->count, said = count < VB_ACCOUNTS_SAID ? count : VB_ACCOUNTS_SAID;
-
-	if (count)
-		qsort(accounts->all, count, sizeof(*accounts->all), most_carried_first);
-	for (unsigned i = 0; i < said; i++)
-		tell_one(&accounts->all[i], say, user);
-	if (count > said || accounts->uncounted)
-		tell_rest(accounts->all + said, count - said, accounts->uncounted, say, user);
+	for (unsigned i = 0; i < accounts->count; i++)
+		tell_one(&accounts->most[i], say, user);
+	if (accounts->others.count)
+		tell_others(&accounts->others, say, user);
 }
 
 /* ---- Live -------------------------------------------------------------------------------------------------------- */
@@ -174,10 +214,9 @@ static void add_living(struct vb_accounts *to, const struct vb_driver *d)
 static void move_all(struct vb_accounts *to, struct vb_accounts *from)
 {
 	for (unsigned i = 0; i < from->count; i++)
-		vb_accounts_add(to, &from->all[i]);
-	to->uncounted += from->uncounted;
-	from->count = 0;
-	from->uncounted = 0;
+		vb_accounts_add(to, &from->most[i]);
+	add_others(&to->others, &from->others);
+	memset(from, 0, sizeof(*from));
 }
 
 void vb_accounts_print(const struct vb_process *p, unsigned lanes)
@@ -197,6 +236,5 @@ void vb_accounts_print(const struct vb_process *p, unsigned lanes)
 	if (!sum)
 		return;
 	vb_accounts_tell(sum, print, NULL);
-	sum->count = 0;
-	sum->uncounted = 0;
+	memset(sum, 0, sizeof(*sum));
 }

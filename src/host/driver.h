@@ -179,11 +179,10 @@ void vb_paths_print(const struct vb_process *process, unsigned lanes);
 #define VB_ACCOUNTS_SAID 16
 struct vb_accounts *vb_accounts_create(void);
 void vb_accounts_destroy(struct vb_accounts *accounts); /* may be NULL */
-/* False, and it is counted alone: too many, or no memory. */
-bool vb_accounts_add(struct vb_accounts *accounts, const struct vb_qp_account *account);
+void vb_accounts_add(struct vb_accounts *accounts, const struct vb_qp_account *account);
 /* A line for each that carried most, and one for all the others, by say. */
 typedef void vb_accounts_say(void *user, const char *line);
-void vb_accounts_tell(struct vb_accounts *accounts, vb_accounts_say *say, void *user);
+void vb_accounts_tell(const struct vb_accounts *accounts, vb_accounts_say *say, void *user);
 /* Prints them of all QPs that lanes have or had. With their mutexes held. */
 void vb_accounts_print(const struct vb_process *process, unsigned lanes);
 
