@@ -19,7 +19,8 @@ struct vb_qp;
 /* What a QP came to since its RTS: vb_qp_account. */
 struct vb_tally {
 	uint64_t acked; /* bytes of messages, in packets */
-	vb_time since, acked_at; /* its first packet, the newest acknowledgement; where something is acknowledged */
+	vb_time since, acked_at; /* its first packet of a message with bytes, the newest acknowledgement of some */
+	bool has_begun;		 /* since is known */
 	uint32_t cnps_sent, cnps_received, sent_again;
 	/* Where congestion control has ended: what it was at the end. */
 	const struct vb_cc_algorithm *algorithm;

@@ -112,6 +112,15 @@ void vb_recovery_reset(struct vb_qp *qp, vb_time now)
 	vb_timer_cancel(&qp->timer);
 }
 
+/* The first packet is timed: also where it is lost, and another is timed when it is acknowledged. */
+static void note_begun(struct vb_tally *tally, vb_time now)
+{
+	if (tally->has_begun)
+		return;
+	tally->has_begun = true;
+	tally->since = now;
+}
+
 void vb_recovery_on_sent(struct vb_qp *qp, uint32_t psn, bool is_new, vb_time now)
 {
 	struct vb_requester *rq = &qp->requester;
@@ -121,6 +130,7 @@ void vb_recovery_on_sent(struct vb_qp *qp, uint32_t psn, bool is_new, vb_time no
 		qp->congestion.tally.sent_again++;
 	}
 	if (is_new && !rq->is_timing) {
+		note_begun(&qp->congestion.tally, now);
 		rq->is_timing = true;
 		rq->rtt_psn = psn;
 		rq->rtt_sent_at = now;
@@ -217,11 +227,10 @@ static void note_probe_answered(struct vb_qp *qp, vb_time now)
 		note_probe_in_vain(qp, before);
 }
 
-/* The first packet was timed. */
-static void note_acked(struct vb_tally *tally, uint32_t bytes, const struct vb_requester *rq, vb_time now)
+static void note_acked(struct vb_tally *tally, uint32_t bytes, vb_time now)
 {
 	if (tally->acked == 0)
-		tally->since = rq->rtt_sent_at;
+		tally->has_begun = bytes > 0; /* what has none may be long before the rest */
 	tally->acked += bytes;
 	tally->acked_at = now;
 }
@@ -231,7 +240,7 @@ void vb_recovery_on_progress(
 {
 	struct vb_requester *rq = &qp->requester;
 
-	note_acked(&qp->congestion.tally, acked->acked, rq, now);
+	note_acked(&qp->congestion.tally, acked->acked, now);
 	measure_rtt(rq, psn, now, &acked->rtt);
 	vb_congestion_tell(qp, acked);
 	/* The oldest was asked for by itself and just that was answered: what was sent after it has been lost. */

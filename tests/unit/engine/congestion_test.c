@@ -559,6 +559,29 @@ static void account__stays_when_a_qp_fails(void **state)
 	rig_close(rig);
 }
 
+/* What it achieved is from its first packet on, though that was lost and it is another that is timed. */
+static void account__begins_with_the_first_packet(void **state)
+{
+	struct rig *rig = open_with(&slow_cc);
+	struct vb_qp *qp = rig_connected(rig, NULL);
+	struct vb_qp_account account;
+	const vb_time begun = rig->now;
+	post_send(rig, qp, 1);
+	assert_int_equal(rig_transmit(rig), 1);
+	post_send(rig, qp, 1);
+	rig_receive(rig, qp, (struct vb_packet){ .opcode = VB_ACKNOWLEDGE, .psn = RIG_SQ_PSN,
+		.syndrome = VB_NAK_PSN_SEQUENCE });
+	for (unsigned sent = 0; sent < 2; sent += rig_transmit(rig))
+		rig->now += VB_MS;
+	ack(rig, qp, RIG_SQ_PSN + 1);
+	assert_true(vb_qp_account(qp, &account));
+	assert_int_equal(account.sent_again, 1);
+	assert_int_equal(account.acked, 2 * RIG_MTU);
+	assert_int_equal(account.acked_in, rig->now - begun);
+	assert_int_equal(vb_qp_destroy(qp), 0);
+	rig_close(rig);
+}
+
 static void lane__shows_each_of_its_qps_once(void **state)
 {
 	struct rig *rig = open_with(&slow_cc);
@@ -603,6 +626,7 @@ int main(void)
 		cmocka_unit_test(qp__that_goes_away_waits_no_longer),
 		cmocka_unit_test(account__is_of_what_a_qp_is_held_to_and_came_to),
 		cmocka_unit_test(account__stays_when_a_qp_fails),
+		cmocka_unit_test(account__begins_with_the_first_packet),
 		cmocka_unit_test(lane__shows_each_of_its_qps_once),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
