@@ -68,8 +68,8 @@ static void after_fork_in_parent(void)
 }
 
 /* A program that looked at the devices and took none goes another way, UCX over TCP, and says nothing of it. */
-static pid_t looked_by, opened_by;
-static bool has_opened;
+static _Atomic pid_t looked_by, opened_by; /* any thread may look */
+static atomic_bool has_opened;
 
 /* The threads go on until the process is gone; nothing is freed. exit() may have been called from anywhere, a signal
  * handler included, so a mutex may be this very thread's. What the program has taken for received is acknowledged, or the
