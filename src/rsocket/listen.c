@@ -12,6 +12,10 @@
 #include "os/thread.h"
 #include "rdmacm/family.h"
 
+/* The program may ask for mappings between listening and accepting, when the peer has been told how many there are: so many lie
+ * in the page that a table takes anyway, and can be told of. */
+enum { EARLY_MAPPINGS = 127 };
+
 /* Within which the answering thread has made a connection of a request. */
 enum { MAKING_US = 1000000 };
 
@@ -198,6 +202,8 @@ static void serve(struct rsocket *listener)
 	while ((request = next_to_make(listener))) {
 		struct vb_rs_options options = listener->options;
 		pthread_mutex_unlock(&listener->lock);
+		if (options.mappings < EARLY_MAPPINGS)
+			options.mappings = EARLY_MAPPINGS;
 		int error = make_connection(request, listener->domain, &options);
 		pthread_mutex_lock(&listener->lock);
 		keep(listener, request, error);

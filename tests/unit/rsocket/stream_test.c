@@ -301,6 +301,27 @@ static void mapping__is_written_at_its_offset(void **state)
 	pair_assert_fails(riounmap(pair_server, memory, sizeof(memory)), EINVAL);
 }
 
+/* As where the connection is made by raccept. */
+static void mapping__may_be_asked_for_until_a_connection_is_accepted(void **state)
+{
+	char memory[64] = "", text[2];
+	int mappings = 1;
+
+	pair_client = rsocket(AF_INET, SOCK_STREAM, 0);
+	assert_int_equal(to_port(PAIR_PORT), 0);
+	assert_int_equal(rsetsockopt(pair_listener, SOL_RDMA, RDMA_IOMAPSIZE, &mappings, sizeof(mappings)), 0);
+	pair_server = raccept(pair_listener, NULL, NULL);
+	assert_true(pair_server >= 0);
+	assert_int_equal(riomap(pair_client, memory, sizeof(memory), PROT_WRITE, 0, 0), 0);
+	assert_int_equal(rsend(pair_client, "go", 2, 0), 2);
+	assert_int_equal(rrecv(pair_server, text, 2, MSG_WAITALL), 2);
+	assert_int_equal(riowrite(pair_server, "there", 5, 10, 0), 5);
+	assert_int_equal(rsend(pair_server, "go", 2, 0), 2);
+	assert_int_equal(rrecv(pair_client, text, 2, MSG_WAITALL), 2);
+	assert_string_equal(memory + 10, "there");
+	assert_int_equal(riounmap(pair_client, memory, sizeof(memory)), 0);
+}
+
 /* Places are given out again. */
 static void mapping__table_has_as_many_places_as_were_asked_for(void **state)
 {
@@ -338,6 +359,8 @@ int main(void)
 		cmocka_unit_test_setup_teardown(
 			listener__that_was_full_goes_on_when_one_is_accepted, pair_setup, pair_teardown),
 		cmocka_unit_test_setup_teardown(mapping__is_written_at_its_offset, setup_mapped, pair_teardown),
+		cmocka_unit_test_setup_teardown(
+			mapping__may_be_asked_for_until_a_connection_is_accepted, pair_setup, pair_teardown),
 		cmocka_unit_test_setup_teardown(
 			mapping__table_has_as_many_places_as_were_asked_for, setup_mapped, pair_teardown),
 	};
