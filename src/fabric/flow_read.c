@@ -1,7 +1,7 @@
 /* Flows from files: which format it is, and HPCC's two.
  *
  * As CSV: src,dst,bytes,start_ns on each line, under a line that says so. The original text: how many there are, then
- * "src dst pg dport bytes start_s" of each; pg is the traffic class. */
+ * "src dst pg dport bytes start_s" of each; pg is the traffic class. Flows need not come in the order of their starts. */
 #include <string.h>
 #include "fabric/flow_text.h"
 #include "fabric/profile.h"
@@ -21,65 +21,104 @@ int flow_list_add_read(struct flow_list *list, const struct text *text, const st
 }
 
 /* The next word as a number of 32 bits. */
-static bool take_u32(struct span *line, char separator, uint32_t max, uint32_t *number)
+static int take_u32(const struct text *text, struct span *line, char separator, uint32_t max, const char *what, uint32_t *number)
 {
-	struct span word;
+	struct span word = { .at = "", .length = 0 };
 	uint64_t wide;
 	if (!span_take(line, separator, &word) || !span_number(word, max, &wide))
-		return false;
+		return text_wrong(text, "'%.*s' is no %s", SPAN(word), what);
 	*number = (uint32_t)wide;
-	return true;
+	return 0;
 }
 
-static bool take_decimal(struct span *line, char separator, uint64_t unit, uint64_t max, uint64_t *count)
+static int take_bytes(const struct text *text, struct span *line, char separator, uint64_t *bytes)
 {
-	struct span word;
-	return span_take(line, separator, &word) && span_decimal(word, unit, max, count);
+	struct span word = { .at = "", .length = 0 };
+	if (!span_take(line, separator, &word) || !span_number(word, FLOW_MOST_BYTES, bytes))
+		return text_wrong(text, "'%.*s' is no number of bytes up to 2^44", SPAN(word));
+	return 0;
+}
+
+/* unit: of what the file counts in, in ps. */
+static int take_start(const struct text *text, struct span *line, char separator, vb_time unit, vb_time *start)
+{
+	struct span word = { .at = "", .length = 0 };
+	uint64_t ps;
+	if (!span_take(line, separator, &word) || !span_decimal(word, (uint64_t)unit, VB_HORIZON, &ps))
+		return text_wrong(text, "'%.*s' is no start in %s, of whole ps up to %d h", SPAN(word),
+			unit == VB_S ? "s" : "ns", (int)(VB_HORIZON / (3600 * VB_S)));
+	*start = (vb_time)ps;
+	return 0;
+}
+
+static int read_csv_flow(const struct text *text, struct span line, struct flow *flow)
+{
+	int error = take_u32(text, &line, ',', UINT32_MAX, "source", &flow->src);
+	if (!error)
+		error = take_u32(text, &line, ',', UINT32_MAX, "destination", &flow->dst);
+	if (!error)
+		error = take_bytes(text, &line, ',', &flow->bytes);
+	if (!error)
+		error = take_start(text, &line, ',', VB_NS, &flow->start);
+	return error || !line.length ? error : text_wrong(text, "expected src,dst,bytes,start in ns, and no more");
 }
 
 static int read_csv(struct flow_list *list, struct text *text, uint32_t endpoints)
 {
 	struct span line;
 	for (bool is_first = true; text_next(text, '#', &line); is_first = false) {
-		if (is_first && memchr("0123456789", *line.at, 10) == NULL)
-			continue; /* what the columns are called */
+		int is_columns = is_first ? text_is_columns(text, line, "src,dst,bytes,start_ns") : 0;
+		if (is_columns > 0)
+			continue;
 		struct flow flow = { .after = FLOW_NONE };
-		uint64_t start;
-		if (!take_u32(&line, ',', UINT32_MAX, &flow.src) || !take_u32(&line, ',', UINT32_MAX, &flow.dst) ||
-			!take_decimal(&line, ',', 1, FLOW_MOST_BYTES, &flow.bytes) ||
-			!take_decimal(&line, ',', VB_NS, VB_HORIZON, &start) || line.length)
-			return text_wrong(text, "expected src,dst,bytes,start in ns");
-		flow.start = (vb_time)start;
-		int error = flow_list_add_read(list, text, &flow, endpoints);
+		int error = is_columns ? is_columns : read_csv_flow(text, line, &flow);
+		if (!error)
+			error = flow_list_add_read(list, text, &flow, endpoints);
 		if (error)
 			return error;
 	}
 	return 0;
 }
 
+static int read_hpcc_flow(const struct text *text, struct span line, struct flow *flow)
+{
+	uint32_t class = 0, port;
+	int error = take_u32(text, &line, 0, UINT32_MAX, "source", &flow->src);
+	if (!error)
+		error = take_u32(text, &line, 0, UINT32_MAX, "destination", &flow->dst);
+	if (!error)
+		error = take_u32(text, &line, 0, FABRIC_CLASSES - 1, "traffic class from 0 to 7", &class);
+	if (!error)
+		error = take_u32(text, &line, 0, UINT16_MAX, "port", &port);
+	if (!error)
+		error = take_bytes(text, &line, 0, &flow->bytes);
+	if (!error)
+		error = take_start(text, &line, 0, VB_S, &flow->start);
+	if (!error)
+		flow->traffic_class = (uint8_t) class;
+	return error || !line.length ? error
+				     : text_wrong(text, "expected \"src dst class port bytes start\", and no more");
+}
+
+/* As many as it says; what is behind them, as its authors' explanation of the format, they do not read either. */
 static int read_hpcc(struct flow_list *list, struct text *text, uint32_t endpoints)
 {
-	struct span line;
-	uint32_t count, seen = 0;
+	struct span line, word;
+	uint64_t count;
 	text_next(text, '#', &line);
-	if (!take_u32(&line, 0, UINT32_MAX, &count) || line.length)
+	if (!span_take(&line, 0, &word) || !span_number(word, UINT32_MAX, &count) || line.length)
 		return text_wrong(text, "expected the number of flows, or \"src,dst,bytes,start\"");
-	for (; text_next(text, '#', &line); seen++) {
+	for (uint64_t seen = 0; seen < count; seen++) {
 		struct flow flow = { .after = FLOW_NONE };
-		uint64_t start;
-		uint32_t class, port;
-		if (!take_u32(&line, 0, UINT32_MAX, &flow.src) || !take_u32(&line, 0, UINT32_MAX, &flow.dst) ||
-			!take_u32(&line, 0, FABRIC_CLASSES - 1, &class) || !take_u32(&line, 0, UINT16_MAX, &port) ||
-			!take_decimal(&line, 0, 1, FLOW_MOST_BYTES, &flow.bytes) ||
-			!take_decimal(&line, 0, VB_S, VB_HORIZON, &start) || line.length)
-			return text_wrong(text, "expected \"src dst class port bytes start\", the start in s");
-		flow.start = (vb_time)start;
-		flow.traffic_class = (uint8_t) class;
-		int error = flow_list_add_read(list, text, &flow, endpoints);
+		if (!text_next(text, '#', &line))
+			return text_wrong(text, "%u flows, yet the first line says %u", (unsigned)seen, (unsigned)count);
+		int error = read_hpcc_flow(text, line, &flow);
+		if (!error)
+			error = flow_list_add_read(list, text, &flow, endpoints);
 		if (error)
 			return error;
 	}
-	return seen == count ? 0 : text_wrong(text, "%u flows, yet the first line says %u", seen, count);
+	return 0;
 }
 
 /* By its first line: one with commas is CSV, one that begins with a number and has no arrow HPCC's. */

@@ -53,8 +53,8 @@ const char *sizes_name(uint32_t index)
 static int read_points(struct text *text, struct sizes *sizes, uint32_t *room)
 {
 	struct span line, bytes, percent;
-	while (text_next(text, '#', &line)) {
-		if (sizes->count == 0 && text->line == 1 && memchr("0123456789", *line.at, 10) == NULL)
+	for (bool is_first = true; text_next(text, '#', &line); is_first = false) {
+		if (is_first && ((*line.at >= 'a' && *line.at <= 'z') || (*line.at >= 'A' && *line.at <= 'Z')))
 			continue; /* what the columns are called */
 		struct size_point point;
 		uint64_t share;

@@ -11,7 +11,8 @@ enum { READ_FIRST = 1 << 16, READ_MOST = 1 << 30 };
 
 struct text text_of(const char *name, const char *bytes, size_t length, char *why, unsigned why_size)
 {
-	return (struct text){ .name = name, .at = bytes, .end = bytes + length, .why = why, .why_size = why_size };
+	size_t mark = length >= 3 && memcmp(bytes, "\xEF\xBB\xBF", 3) == 0 ? 3 : 0;
+	return (struct text){ .name = name, .at = bytes + mark, .end = bytes + length, .why = why, .why_size = why_size };
 }
 
 /* Reads until the file ends; -EFBIG: it does not within what is allowed. */
@@ -66,6 +67,9 @@ int text_wrong(const struct text *text, const char *format, ...)
 	va_start(arguments, format);
 	vsnprintf(what, sizeof(what), format, arguments);
 	va_end(arguments);
+	for (char *c = what; *c; c++) /* it goes to a terminal */
+		if ((unsigned char)*c < ' ' || *c == 0x7F)
+			*c = '?';
 	return why_not(text->why, text->why_size, "%s:%u: %s", text->name, text->line, what);
 }
 
@@ -120,14 +124,30 @@ static char lower(char c)
 	return c >= 'A' && c <= 'Z' ? (char)(c - 'A' + 'a') : c;
 }
 
-bool span_is(struct span span, const char *word)
+static bool span_are(struct span one, struct span other)
 {
-	if (strlen(word) != span.length)
+	if (one.length != other.length)
 		return false;
-	for (size_t i = 0; i < span.length; i++)
-		if (lower(span.at[i]) != lower(word[i]))
+	for (size_t i = 0; i < one.length; i++)
+		if (lower(one.at[i]) != lower(other.at[i]))
 			return false;
 	return true;
+}
+
+bool span_is(struct span span, const char *word)
+{
+	return span_are(span, (struct span){ .at = word, .length = strlen(word) });
+}
+
+int text_is_columns(const struct text *text, struct span line, const char *columns)
+{
+	if (!(*line.at >= 'a' && *line.at <= 'z') && !(*line.at >= 'A' && *line.at <= 'Z'))
+		return 0;
+	struct span expected = { .at = columns, .length = strlen(columns) }, rest = line, one, other;
+	while (span_take(&expected, ',', &one) && span_take(&rest, ',', &other) && span_are(one, other))
+		if (!expected.length && !rest.length)
+			return 1;
+	return text_wrong(text, "the columns are %.*s, expected %s", SPAN(line), columns);
 }
 
 bool span_number(struct span span, uint64_t max, uint64_t *number)
@@ -135,10 +155,40 @@ bool span_number(struct span span, uint64_t max, uint64_t *number)
 	return span_decimal(span, 1, max, number);
 }
 
+/* Takes "e-6" off the end. Beyond so many digits nothing is in bounds but 0, which nobody writes so. */
+static bool take_exponent(struct span *span, int *exponent)
+{
+	enum { MOST = 18 };
+	size_t at = 0;
+	while (at < span->length && lower(span->at[at]) != 'e')
+		at++;
+	*exponent = 0;
+	if (at == span->length)
+		return true;
+	const char *digit = span->at + at + 1, *end = span->at + span->length;
+	bool is_below = digit < end && *digit == '-';
+	digit += is_below || (digit < end && *digit == '+');
+	if (digit == end)
+		return false;
+	for (; digit < end; digit++) {
+		if (*digit < '0' || *digit > '9')
+			return false;
+		*exponent = *exponent * 10 + (*digit - '0');
+		if (*exponent > MOST)
+			return false;
+	}
+	*exponent = is_below ? -*exponent : *exponent;
+	span->length = at;
+	return true;
+}
+
 bool span_decimal(struct span span, uint64_t unit, uint64_t max, uint64_t *count)
 {
 	unsigned __int128 value = 0; /* in units of unit / divisor */
 	uint64_t divisor = 1;
+	int exponent;
+	if (!take_exponent(&span, &exponent))
+		return false;
 	bool has_digit = false, is_behind = false;
 	for (size_t i = 0; i < span.length; i++) {
 		char c = span.at[i];
@@ -159,7 +209,17 @@ bool span_decimal(struct span span, uint64_t unit, uint64_t max, uint64_t *count
 		if (value > UINT64_MAX)
 			return false;
 	}
-	value *= unit;
+	value *= unit; /* both are below 2^64 */
+	for (; exponent > 0; exponent--) {
+		if (value > ~(unsigned __int128)0 / 10)
+			return false;
+		value *= 10;
+	}
+	for (; exponent < 0; exponent++) {
+		if (value % 10)
+			return false;
+		value /= 10;
+	}
 	if (!has_digit || value % divisor || value / divisor > max)
 		return false;
 	*count = (uint64_t)(value / divisor);

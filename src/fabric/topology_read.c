@@ -18,6 +18,7 @@ struct edge {
 	uint64_t bits_per_second;
 	vb_time delay;
 	uint32_t loss_ppm;
+	uint32_t line; /* of the file */
 };
 
 struct graph {
@@ -36,7 +37,10 @@ static int add_edge(struct graph *graph, const struct text *text, const struct e
 		return text_wrong(text, "more than %d links", CLOS_MOST_LINKS);
 	if (!grow_by_one(&graph->edges, &graph->room, graph->count, sizeof(*graph->edges)))
 		return -ENOMEM;
-	graph->edges[graph->count++] = *edge;
+	if (edge->a == edge->b)
+		return text_wrong(text, "a link from node %u to itself", edge->a);
+	graph->edges[graph->count] = *edge;
+	graph->edges[graph->count++].line = text->line;
 	return 0;
 }
 
@@ -95,10 +99,11 @@ static int count_endpoints(const struct text *text, struct graph *graph)
 static int read_csv(struct text *text, struct graph *graph)
 {
 	struct span line;
-	while (text_next(text, '#', &line)) {
-		if (graph->count == 0 && memchr("0123456789", *line.at, 10) == NULL)
-			continue; /* what the columns are called */
-		int error = read_csv_line(text, line, graph);
+	for (bool is_first = true; text_next(text, '#', &line); is_first = false) {
+		int is_columns = is_first ? text_is_columns(text, line, "node_a,node_b,gbps,delay_ns") : 0;
+		if (is_columns > 0)
+			continue;
+		int error = is_columns ? is_columns : read_csv_line(text, line, graph);
 		if (error)
 			return error;
 	}
@@ -117,8 +122,9 @@ static int read_switches(struct text *text, struct graph *graph, uint32_t count)
 		if (!line.length && !text_next(text, '#', &line))
 			error = text_wrong(text, "%u of %u switches are wanting", count - i, count);
 		else if (!take_node(&line, 0, graph->nodes, &node) || node < graph->endpoints)
-			error = text_wrong(text, "switches are %u to %u, behind all endpoints", graph->endpoints,
-				graph->nodes - 1);
+			error = text_wrong(text,
+				"switches have the highest numbers, %u to %u, as endpoints are counted from 0",
+				graph->endpoints, graph->nodes - 1);
 		else if (seen[node])
 			error = text_wrong(text, "switch %u twice", node);
 		else
@@ -151,6 +157,26 @@ static int read_hpcc_link(const struct text *text, struct span line, struct grap
 	return add_edge(graph, text, &edge);
 }
 
+/* That each has one link, which the CSV tells them by. */
+static int check_endpoints(struct text *text, const struct graph *graph)
+{
+	bool *seen = calloc((size_t)graph->endpoints + 1, sizeof(*seen));
+	int error = seen ? 0 : -ENOMEM;
+	for (uint32_t i = 0; i < graph->count && !error; i++) {
+		const uint32_t ends[2] = { graph->edges[i].a, graph->edges[i].b };
+		for (int j = 0; j < 2 && !error; j++) {
+			if (ends[j] >= graph->endpoints)
+				continue;
+			text->line = graph->edges[i].line;
+			if (seen[ends[j]])
+				error = text_wrong(text, "another link of endpoint %u, which may have one", ends[j]);
+			seen[ends[j]] = true;
+		}
+	}
+	free(seen);
+	return error;
+}
+
 static int read_hpcc(struct text *text, struct graph *graph)
 {
 	struct span line, word;
@@ -165,11 +191,11 @@ static int read_hpcc(struct text *text, struct graph *graph)
 	graph->nodes = (uint32_t)counts[0];
 	graph->endpoints = (uint32_t)(counts[0] - counts[1]);
 	int error = read_switches(text, graph, (uint32_t)counts[1]);
-	while (!error && text_next(text, '#', &line))
-		error = read_hpcc_link(text, line, graph);
-	if (!error && graph->count != counts[2])
-		error = text_wrong(text, "%u links, yet the first line says %u", graph->count, (uint32_t)counts[2]);
-	return error;
+	while (!error && graph->count < counts[2]) /* what is behind them its authors do not read either */
+		error = text_next(text, '#', &line)
+				? read_hpcc_link(text, line, graph)
+				: text_wrong(text, "%u links, yet the first line says %u", graph->count, (uint32_t)counts[2]);
+	return error ? error : check_endpoints(text, graph);
 }
 
 /* ---- All -------------------------------------------------------------------------------------------------------- */

@@ -27,6 +27,8 @@ static void lines__are_counted_and_blank_ones_and_comments_left_out(void **state
 	assert_false(text_next(&text, '#', &line));
 	assert_int_equal(text_wrong(&text, "no %d", 7), -EINVAL);
 	assert_string_equal(why, "name:5: no 7");
+	text_wrong(&text, "no %s", "\033[31m\r");
+	assert_string_equal(why, "name:5: no ?[31m?");
 }
 
 static void words__are_apart_by_a_separator(void **state)
@@ -38,6 +40,34 @@ static void words__are_apart_by_a_separator(void **state)
 		assert_true(span_is(word, expected[i]));
 	}
 	assert_false(span_take(&line, ',', &word));
+}
+
+static void text__begins_behind_its_byte_order_mark(void **state)
+{
+	const char *bytes = "\xEF\xBB\xBF" "1\n";
+	struct text text = text_of("name", bytes, strlen(bytes), why, sizeof(why));
+	struct span line;
+	assert_true(text_next(&text, '#', &line));
+	assert_true(span_is(line, "1"));
+}
+
+static int is_columns(const char *line)
+{
+	struct text text = text_of("name", "", 0, why, sizeof(why));
+	return text_is_columns(&text, of(line), "src,dst");
+}
+
+static void columns__are_those_that_are_expected(void **state)
+{
+	assert_int_equal(is_columns("src,dst"), 1);
+	assert_int_equal(is_columns("SRC, dst \r"), 1);
+	const char *none[] = { "1,2", "-1,2", ",", "\"1\",2", "\xFF\xFE" "s" };
+	for (unsigned i = 0; i < COUNT_OF(none); i++)
+		assert_int_equal(is_columns(none[i]), 0);
+	const char *other[] = { "dst,src", "src", "src,dst,bytes", "src;dst", "sr,dst" };
+	for (unsigned i = 0; i < COUNT_OF(other); i++)
+		assert_int_equal(is_columns(other[i]), -EINVAL);
+	assert_string_equal(why, "name:0: the columns are sr,dst, expected src,dst");
 }
 
 static void numbers__are_exact_or_refused(void **state)
@@ -64,6 +94,15 @@ static void decimals__are_exact_or_refused(void **state)
 	assert_false(span_decimal(of("0.0000001"), 1000000, 10, &n));
 	assert_false(span_decimal(of("0.0000000000000000001"), 1000000, 10, &n));
 	assert_false(span_decimal(of("1.1"), 10, 10, &n));
+	assert_true(span_decimal(of("1.5e3"), 1, 2000, &n) && n == 1500);
+	assert_true(span_decimal(of("2E+01"), 1, 20, &n) && n == 20);
+	assert_true(span_decimal(of("2.5e-6"), 1000000000000, UINT64_MAX, &n) && n == 2500000);
+	assert_true(span_decimal(of("0e18"), 1, 0, &n) && n == 0);
+	assert_true(span_decimal(of("18446744073709551615e-0"), 1, UINT64_MAX, &n) && n == UINT64_MAX);
+	const char *wrong[] = { "1e", "e1", "1e-", "1e+-1", "1e1.0", "1e2e1", "1e19", "1e99999999999", "1.5e0", "15e-1", "1e18",
+		"18446744073709551615e18", "1e1 " };
+	for (unsigned i = 0; i < COUNT_OF(wrong); i++)
+		assert_false(span_decimal(of(wrong[i]), 1, 1000000, &n));
 }
 
 static void units__are_known(void **state)
@@ -115,6 +154,8 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(lines__are_counted_and_blank_ones_and_comments_left_out),
 		cmocka_unit_test(words__are_apart_by_a_separator),
+		cmocka_unit_test(text__begins_behind_its_byte_order_mark),
+		cmocka_unit_test(columns__are_those_that_are_expected),
 		cmocka_unit_test(numbers__are_exact_or_refused),
 		cmocka_unit_test(decimals__are_exact_or_refused),
 		cmocka_unit_test(units__are_known),

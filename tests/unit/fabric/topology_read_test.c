@@ -56,11 +56,16 @@ static void hpcc__is_read(void **state)
 	assert_int_equal(network.fault_count, 1);
 	assert_int_equal(network.faults[network.links[15].fault].loss_ppm, 10000);
 	assert_int_equal(network.links[14].fault, network.links[15].fault);
+	teardown(NULL);
+	accepted("3 1 2\r\n2\r\n0 2 1Gbps 1us 0\r\n1 2 1Gbps 1us 0\r\n\r\nFirst line: total node #\r\n");
+	assert_int_equal(network.link_count, 4);
 }
 
 static void csv__that_is_wrong_names_the_line(void **state)
 {
-	refused("a,b\n0,1\n", "f:2: expected node,node,Gb/s,ns with nodes below 1048576");
+	refused("a,b\n0,1\n", "f:1: the columns are a,b, expected node_a,node_b,gbps,delay_ns");
+	refused("-1,0,100,1\n0,1,100,1\n", "f:1: expected node,node,Gb/s,ns with nodes below 1048576");
+	refused("node_a,node_b,gbps,delay_ns\n0,1\n", "f:2: expected node,node,Gb/s,ns with nodes below 1048576");
 	refused("0,2,100,1\n\n1,2,100,1,9\n", "f:3: expected node,node,Gb/s,ns with nodes below 1048576");
 	refused("0,9999999,100,1\n", "f:1: expected node,node,Gb/s,ns with nodes below 1048576");
 	refused("0,1,fast,1\n", "f:1: fast is no rate in Gb/s");
@@ -74,9 +79,10 @@ static void csv__that_is_no_network_is_refused(void **state)
 {
 	refused("0,2,100,1\n1,3,100,1\n2,4,100,1\n", "f: endpoint 1 cannot be reached from endpoint 0");
 	refused("0,1000000,100,1\n", "f: node 1 has no link");
-	refused("0,0,100,1\n", "f: a link from switch 0 to itself");
+	refused("0,0,100,1\n", "f:1: a link from node 0 to itself");
 	refused("0,1,100,1\n0,1,100,1\n", "f: a network without endpoints");
-	refused(",", "f: a network without endpoints");
+	refused("node_a,node_b,gbps,delay_ns\n", "f: a network without endpoints");
+	refused(",", "f:1: expected node,node,Gb/s,ns with nodes below 1048576");
 }
 
 static void hpcc__that_is_wrong_names_the_line(void **state)
@@ -85,7 +91,7 @@ static void hpcc__that_is_wrong_names_the_line(void **state)
 	refused("3 4 1\n", "f:1: expected the numbers of nodes, switches and links");
 	refused("99999999 1 1\n", "f:1: expected the numbers of nodes, switches and links");
 	refused("3 2 1\n2\n", "f:2: 1 of 2 switches are wanting");
-	refused("3 1 2\n0\n0 2 1Gbps 1us 0\n", "f:2: switches are 2 to 2, behind all endpoints");
+	refused("3 1 2\n0\n0 2 1Gbps 1us 0\n", "f:2: switches have the highest numbers, 2 to 2, as endpoints are counted from 0");
 	refused("4 2 2\n2 2\n", "f:2: switch 2 twice");
 	refused("3 1 2\n2 2\n", "f:2: more switches than the 1 of the first line");
 	refused("3 1 2\n2\n0 3 1Gbps 1us 0\n", "f:3: expected \"node node rate delay loss\" with nodes below 3");
@@ -94,7 +100,7 @@ static void hpcc__that_is_wrong_names_the_line(void **state)
 	refused("3 1 2\n2\n0 2 1Gbps 1us 2\n", "f:3: 2 is no share of lost packets from 0 to 1, of whole millionths");
 	refused("3 1 2\n2\n0 2 1Gbps 1us 0\n", "f:3: 1 links, yet the first line says 2");
 	refused("3 1 2\n2\n0 2 0Gbps 1us 0\n", "f:3: a link without a rate");
-	refused("3 1 2\n2\n0 2 1Gbps 1us\n0 2 1Gbps 1us\n", "f: endpoint 0 has more than one link");
+	refused("3 1 2\n2\n0 2 1Gbps 1us\n0 2 1Gbps 1us\n", "f:4: another link of endpoint 0, which may have one");
 }
 
 static void file__that_is_empty_is_refused(void **state)
