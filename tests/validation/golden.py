@@ -22,6 +22,7 @@ import sys
 import tempfile
 
 import fixed_point as fixed_point_law
+import htsim
 import standstill
 import testbed
 from figure import Figure, jain, spread_of
@@ -225,6 +226,10 @@ ROWS = (
     + hpcc_rows("hpcc", ("single", "two1", "incast16", "incast127", "perm320", "FbHdp30", "WebSearch30"))
     + [Row(f"dcqcn/fixed point of {flows}", 10, fixed_point(flows)) for flows in fixed_point_law.FLUID]
     + [Row("hpcc/short-flows", 30, short_flows("hpcc", "dcqcn_vwin", "dcqcn"))]
+    + [Row(f"htsim/{senders} to one", 0.5, htsim.incast(senders)) for senders in (1, 15, 127)]
+    + [Row("htsim/permutation, nobody paused", 40, htsim.permutation(None)),
+       Row("htsim/permutation, pauses", 40, htsim.permutation("pfc")),
+       Row("htsim/permutation, sprayed", 15, htsim.spraying)]
     + [Row("testbed/parking lot of pfc", 5, testbed.parking_lot_of_pfc),
        Row("testbed/parking lot of dcqcn", 20, testbed.parking_lot_of_dcqcn),
        Row("testbed/victim of pfc, 0 below T3", 15, testbed.victim_of_pfc(4, 10)),
