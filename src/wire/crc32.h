@@ -10,4 +10,8 @@ uint32_t vb_crc32(uint32_t crc, const void *bytes, size_t length);
 /* The same anywhere, eight bytes a step. */
 uint32_t vb_crc32_portable(uint32_t crc, const void *bytes, size_t length);
 
+/* For tests: all the ways of doing it that this processor has, whatever vb_crc32 chooses. NULL from some index on. */
+typedef uint32_t vb_crc32_way(uint32_t crc, const void *bytes, size_t length);
+vb_crc32_way *vb_crc32_way_of(unsigned index);
+
 #endif

@@ -1,10 +1,12 @@
 /* vb_crc32 for x86-64: carry-less multiplications fold the bytes, 64 or 256 a step, into 16 that have the same CRC.
- * Folding moves 128 bits past n others: its halves are multiplied by x^(n+32) and x^(n-32), of which the constants are,
- * and one up, for the product of two reflected numbers comes out one bit low. */
+ * Folding moves 128 bits past n others: its halves are multiplied by x^(n+32) and x^(n-32), of which the constants
+ * are, and one up, for the product of two reflected numbers comes out one bit low. */
+#include <stdbool.h>
 #include <immintrin.h>
 #include "wire/crc32.h"
 
 #define PAST_128  0xccaa009e, 0x1751997d0
+#define PAST_256  0x15a546366, 0xf1da05aa
 #define PAST_512  0x1c6e41596, 0x154442bd4
 #define PAST_2048 0x1322d1430, 0x11542778a
 
@@ -12,8 +14,9 @@ enum {
 	NARROW = 16, /* bytes of a register */
 	NARROW_STEP = 4 * NARROW,
 	FEW = 2 * NARROW, /* below, tables are as fast */
+	HALF_WIDE = 32,
 	WIDE = 64,
-	WIDE_STEP = 4 * WIDE,
+	WIDE_STEP = 4 * WIDE, /* of either */
 };
 
 /* ---- 16 bytes a register --------------------------------------------------------------------------------------- */
@@ -29,7 +32,8 @@ static inline __m128i load(const uint8_t *b)
 	return _mm_loadu_si128((const __m128i *)b);
 }
 
-/* What is left of a and the bytes after it, once it stands for all before. */
+/* What is left of a and the bytes after it, once it stands for all before. Reducing it by two more multiplications, one
+ * after the other, takes longer than tables. */
 __attribute__((target("pclmul"))) static uint32_t finish(__m128i a, const uint8_t *b, size_t length)
 {
 	const __m128i past = _mm_set_epi64x(PAST_128);
@@ -47,11 +51,6 @@ static inline __m128i load_first(uint32_t crc, const uint8_t *b)
 	return _mm_xor_si128(load(b), _mm_cvtsi32_si128((int)~crc));
 }
 
-static uint32_t fold_few(uint32_t crc, const uint8_t *b, size_t length)
-{
-	return finish(load_first(crc, b), b + NARROW, length - NARROW);
-}
-
 __attribute__((target("pclmul"))) static uint32_t fold_narrow(uint32_t crc, const uint8_t *b, size_t length)
 {
 	const __m128i past = _mm_set_epi64x(PAST_512), next = _mm_set_epi64x(PAST_128);
@@ -60,6 +59,55 @@ __attribute__((target("pclmul"))) static uint32_t fold_narrow(uint32_t crc, cons
 		for (int i = 0; i < 4; i++)
 			a[i] = fold(a[i], past, load(b + i * NARROW));
 	return finish(fold(fold(fold(a[0], next, a[1]), next, a[2]), next, a[3]), b, length);
+}
+
+static uint32_t narrow(uint32_t crc, const void *bytes, size_t length)
+{
+	const uint8_t *b = bytes;
+	if (length < FEW)
+		return vb_crc32_portable(crc, bytes, length);
+	return length >= NARROW_STEP ? fold_narrow(crc, b, length) : finish(load_first(crc, b), b + NARROW, length - NARROW);
+}
+
+/* ---- 32 bytes a register --------------------------------------------------------------------------------------- */
+
+#define FOR_HALF_WIDE __attribute__((target("avx2,vpclmulqdq,pclmul")))
+
+FOR_HALF_WIDE static inline __m256i fold_2(__m256i a, __m256i past, __m256i into)
+{
+	__m256i early = _mm256_clmulepi64_epi128(a, past, 0x00), late = _mm256_clmulepi64_epi128(a, past, 0x11);
+	return _mm256_xor_si256(_mm256_xor_si256(early, late), into);
+}
+
+FOR_HALF_WIDE static inline __m256i load_2(const uint8_t *b)
+{
+	return _mm256_loadu_si256((const __m256i *)b);
+}
+
+FOR_HALF_WIDE static uint32_t fold_half_wide(uint32_t crc, const uint8_t *b, size_t length)
+{
+	const __m256i past = _mm256_broadcastsi128_si256(_mm_set_epi64x(PAST_2048));
+	const __m256i next = _mm256_broadcastsi128_si256(_mm_set_epi64x(PAST_256));
+	__m256i a[8];
+	for (int i = 0; i < 8; i++)
+		a[i] = load_2(b + i * HALF_WIDE);
+	a[0] = _mm256_xor_si256(a[0], _mm256_zextsi128_si256(_mm_cvtsi32_si128((int)~crc)));
+	for (b += WIDE_STEP, length -= WIDE_STEP; length >= WIDE_STEP; b += WIDE_STEP, length -= WIDE_STEP)
+		for (int i = 0; i < 8; i++)
+			a[i] = fold_2(a[i], past, load_2(b + i * HALF_WIDE));
+	__m256i sum = a[0];
+	for (int i = 1; i < 8; i++)
+		sum = fold_2(sum, next, a[i]);
+	for (; length >= HALF_WIDE; b += HALF_WIDE, length -= HALF_WIDE)
+		sum = fold_2(sum, next, load_2(b));
+	__m128i one = fold(_mm256_castsi256_si128(sum), _mm_set_epi64x(PAST_128), _mm256_extracti128_si256(sum, 1));
+	_mm256_zeroupper(); /* as below */
+	return finish(one, b, length);
+}
+
+static uint32_t half_wide(uint32_t crc, const void *bytes, size_t length)
+{
+	return length >= WIDE_STEP ? fold_half_wide(crc, bytes, length) : narrow(crc, bytes, length);
 }
 
 /* ---- 64 bytes a register --------------------------------------------------------------------------------------- */
@@ -97,11 +145,42 @@ FOR_WIDE static uint32_t fold_wide(uint32_t crc, const uint8_t *b, size_t length
 	return finish(one, b, length);
 }
 
+static uint32_t wide(uint32_t crc, const void *bytes, size_t length)
+{
+	return length >= WIDE_STEP ? fold_wide(crc, bytes, length) : narrow(crc, bytes, length);
+}
+
+/* ---- Which of them ---------------------------------------------------------------------------------------------- */
+
+static bool is_there(vb_crc32_way *way)
+{
+	if (way == vb_crc32_portable)
+		return true;
+	if (!__builtin_cpu_supports("pclmul"))
+		return false;
+	if (way == narrow)
+		return true;
+	return __builtin_cpu_supports("vpclmulqdq") &&
+		(way == wide ? __builtin_cpu_supports("avx512f") : __builtin_cpu_supports("avx2"));
+}
+
+vb_crc32_way *vb_crc32_way_of(unsigned index)
+{
+	static vb_crc32_way *const ways[] = { wide, half_wide, narrow, vb_crc32_portable };
+
+	for (unsigned i = 0; i < sizeof(ways) / sizeof(ways[0]); i++)
+		if (is_there(ways[i]) && index-- == 0)
+			return ways[i];
+	return NULL;
+}
+
 uint32_t vb_crc32(uint32_t crc, const void *bytes, size_t length)
 {
-	if (length >= WIDE_STEP && __builtin_cpu_supports("vpclmulqdq") && __builtin_cpu_supports("avx512f"))
-		return fold_wide(crc, bytes, length);
-	if (length >= FEW && __builtin_cpu_supports("pclmul"))
-		return length >= NARROW_STEP ? fold_narrow(crc, bytes, length) : fold_few(crc, bytes, length);
-	return vb_crc32_portable(crc, bytes, length);
+	if (length >= WIDE_STEP && __builtin_cpu_supports("vpclmulqdq")) {
+		if (__builtin_cpu_supports("avx512f"))
+			return fold_wide(crc, bytes, length);
+		if (__builtin_cpu_supports("avx2"))
+			return fold_half_wide(crc, bytes, length);
+	}
+	return __builtin_cpu_supports("pclmul") ? narrow(crc, bytes, length) : vb_crc32_portable(crc, bytes, length);
 }

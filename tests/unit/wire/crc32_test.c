@@ -38,6 +38,9 @@ static void crc32__is_right_at_every_length_and_alignment(void **state)
 		uint32_t right = bit_by_bit(before, from, length);
 		assert_int_equal(vb_crc32(before, from, length), right);
 		assert_int_equal(vb_crc32_portable(before, from, length), right);
+		vb_crc32_way *way;
+		for (unsigned i = 0; (way = vb_crc32_way_of(i)); i++)
+			assert_int_equal(way(before, from, length), right);
 	}
 }
 
