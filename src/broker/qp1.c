@@ -217,7 +217,7 @@ static bool read_batch(struct qp1 *qp1, int fd, sa_family_t family)
 static const uint8_t *find_mad(const struct vb_flow *flow, const uint8_t *bytes, size_t length, uint32_t *mad_length)
 {
 	struct vb_packet packet;
-	uint16_t id;
+	uint16_t id = 0;
 	if (vb_packet_decode(&packet, bytes, length) != VB_DECODE_OK)
 		return NULL;
 	if (packet.opcode != VB_UD_SEND_ONLY || packet.dest_qpn != VB_QPN_GSI || packet.qkey != VB_QKEY_GSI ||

@@ -229,6 +229,7 @@ static bool open_datagram(struct vb_udp *udp)
 
 	receiver->path = (struct vb_path){ .hop_limit = 0 };
 	receiver->segment = header->msg_len;
+	receiver->next_id = 0; /* what most hosts give who sets DF, and what a train begins with */
 	receiver->is_open = true;
 	if (!message->msg_name || message->msg_namelen == 0 || message->msg_flags & MSG_TRUNC)
 		return false;
@@ -298,7 +299,7 @@ static bool verify(struct receiver *receiver, const struct vb_path *path, const 
 static void take_packet(struct vb_udp *udp, struct vb_train *train, const struct vb_path *path, const uint8_t *bytes,
 	size_t length)
 {
-	uint16_t id = 0;
+	uint16_t id = udp->receiver.next_id;
 
 	if (length < VB_BTH_LENGTH + VB_ICRC_LENGTH) {
 		udp->counters[VB_PORT_RX_DROP_DECODE]++;
@@ -312,6 +313,7 @@ static void take_packet(struct vb_udp *udp, struct vb_train *train, const struct
 		udp->counters[VB_PORT_RX_DROP_ICRC]++;
 		return;
 	}
+	udp->receiver.next_id = id + 1;
 	uint32_t qpn = vb_peek_dest_qpn(bytes);
 	if (qpn >> 16 != udp->config.slot && qpn != VB_QPN_MULTICAST) {
 		udp->counters[VB_PORT_RX_MIS_STEERED]++;

@@ -253,6 +253,20 @@ static void fail(struct vb_udp *udp, struct vb_batch *batch, unsigned first, uns
 	udp->counters[VB_PORT_TX_ERRORS] += count;
 }
 
+/* Of the packet of that number in a train whose packets are segment bytes long, but for its last. */
+static uint32_t image_of(struct sender *sender, uint32_t length, uint32_t segment, unsigned number)
+{
+	if (length != segment)
+		return vb_icrc_id_image(length, (uint16_t)number);
+	if (length != sender->images_length) {
+		sender->images_length = length;
+		sender->images_count = 0;
+	}
+	for (; sender->images_count <= number; sender->images_count++)
+		sender->images[sender->images_count] = vb_icrc_id_image(length, (uint16_t)sender->images_count);
+	return sender->images[number];
+}
+
 static void put_bytes(struct sender *sender, struct msghdr *message, const struct vb_batch *batch,
 	const struct tx_message *m)
 {
@@ -260,7 +274,7 @@ static void put_bytes(struct sender *sender, struct msghdr *message, const struc
 	struct vb_flow flow = { .src = av->sgid, .dst = av->dgid, .src_port = m->socket->port, .dst_port = VB_UDP_PORT };
 	bool is_ipv4 = vb_gid_is_ipv4(&av->dgid);
 	uint8_t *piece = sender->cursor;
-	uint32_t size = 0, crc = 0;
+	uint32_t segment = vb_packet_wire_length(&batch->out[m->first].packet), size = 0, crc = 0;
 
 	for (unsigned i = 0; i < m->count; i++) {
 		const struct vb_outgoing *out = &batch->out[m->first + i];
@@ -269,7 +283,7 @@ static void put_bytes(struct sender *sender, struct msghdr *message, const struc
 			crc = vb_icrc_begin(&flow, size = length, 0);
 		prefetch_payload(batch, m->first + i + 1u);
 		piece = put_packet(sender, message, batch, out, piece, crc,
-			i && is_ipv4 ? vb_icrc_id_image(length, (uint16_t)i) : 0);
+			is_ipv4 ? image_of(sender, length, segment, i) : 0);
 	}
 	push_piece(sender, message, piece);
 }

@@ -60,6 +60,9 @@ struct sender {
 	unsigned socket_count;
 	uint8_t socket_of_key[512]; /* index + 1 */
 	uint64_t sends;
+	/* What the number of a packet in its train changes in its ICRC: of the first images_count, for such a length. */
+	uint32_t images[TRAIN_SEGMENTS];
+	uint32_t images_length, images_count;
 	struct vb_gid refused[REFUSED_MAX]; /* our addresses from which the kernel takes no trains */
 	unsigned refused_count;
 
@@ -99,6 +102,7 @@ struct receiver {
 	struct vb_path path;  /* of datagrams[next], once it is_open */
 	uint32_t segment;     /* bytes of each of its segments */
 	bool is_open;	      /* path and segment are datagrams[next]'s */
+	uint16_t next_id;     /* IPv4 identification that its next segment has if they are numbered in order */
 	uint32_t overflow_seen; /* the kernel's count of drops, which wraps */
 	struct df_peer df_peers[DF_CLEAR_PEERS];
 	unsigned df_peer_next;

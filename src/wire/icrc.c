@@ -105,13 +105,14 @@ uint32_t vb_icrc_id_image(size_t udp_payload_length, uint16_t id)
 	return id == 0 ? 0 : vb_gf32_forward(__builtin_bswap16(id), words_behind_id(udp_payload_length));
 }
 
-/* difference is expected xor received, both as the number that is stored least significant byte first. */
+/* difference is expected xor received, both as the number that is stored least significant byte first. *ipv4_id becomes the
+ * one that was received, from the one that was expected. */
 static bool recover_id(uint32_t difference, size_t udp_payload_length, uint16_t *ipv4_id)
 {
 	uint32_t word = vb_gf32_back(difference, words_behind_id(udp_payload_length));
 	if (word >> 16 != 0)
 		return false;
-	*ipv4_id = __builtin_bswap16((uint16_t)word);
+	*ipv4_id ^= __builtin_bswap16((uint16_t)word);
 	return true;
 }
 
@@ -119,17 +120,15 @@ bool vb_icrc_verify(const struct vb_flow *flow, const uint8_t *bytes, size_t len
 {
 	if (length < VB_BTH_LENGTH + VB_ICRC_LENGTH || length > VB_MAX_PACKET_BYTES || length % 4 != 0)
 		return false;
+	if (!is_ipv4(flow))
+		*ipv4_id = 0;
 	uint8_t head[PSEUDO_MAX + VB_BTH_LENGTH];
-	size_t n = put_pseudo(head, flow, length, 0, df_clear ? 0 : FLAG_DF);
+	size_t n = put_pseudo(head, flow, length, *ipv4_id, df_clear ? 0 : FLAG_DF);
 	memcpy(head + n, bytes, VB_BTH_LENGTH);
 	head[n + BTH_MASKED] = 0xFF;
 	uint32_t crc = vb_crc32(AFTER_ROUTE_HEADER, head, n + VB_BTH_LENGTH);
 	crc = vb_icrc_add(crc, bytes + VB_BTH_LENGTH, length - VB_BTH_LENGTH - VB_ICRC_LENGTH);
 	uint32_t received;
 	memcpy(&received, bytes + length - VB_ICRC_LENGTH, sizeof(received));
-	if (crc == received) {
-		*ipv4_id = 0;
-		return true;
-	}
-	return is_ipv4(flow) && recover_id(crc ^ received, length, ipv4_id);
+	return crc == received || (is_ipv4(flow) && recover_id(crc ^ received, length, ipv4_id));
 }

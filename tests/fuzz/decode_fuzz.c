@@ -55,7 +55,7 @@ static void check_icrc(const uint8_t *bytes, size_t length)
 			VB_UDP_PORT },
 		{ { { 0xFE, 0x80 } }, { { 0xFE, 0x80, [15] = 1 } }, 0xC000, VB_UDP_PORT },
 	};
-	uint16_t id;
+	uint16_t id = 0;
 	for (unsigned i = 0; i < 4; i++)
 		vb_icrc_verify(&flows[i / 2], bytes, length, i % 2, &id);
 }

@@ -107,7 +107,7 @@ static bool survives_corruption(struct frame *frame)
 	for (int i = 0; i < 4; i++)
 		bytes[n++] = (uint8_t)(crc >> 8 * i);
 
-	uint16_t id;
+	uint16_t id = 0;
 	if (!vb_icrc_verify(&flow, bytes, n, false, &id))
 		broken("an intact packet fails its own ICRC: %s", vb_packet_row(&frame->packet)->name);
 	/* Over IPv4 only single errors are sure to be seen, for the identification takes 16 bits of strength. */

@@ -111,7 +111,7 @@ static void pcap__headers_are_rebuilt_as_they_were_sent(void **state)
 	for (size_t i = 0; i < 2 * COUNT_OF(samples); i++) {
 		struct frame frame;
 		struct vb_flow flow = flow_of(i >= COUNT_OF(samples));
-		uint16_t id, number = (uint16_t)(i % COUNT_OF(samples));
+		uint16_t id = 0, number = (uint16_t)(i % COUNT_OF(samples));
 		assert_int_equal(pcap_next_ex(in, &header, &ip), 1);
 		assert_int_equal(header->caplen, header->len);
 		assert_true(header->ts.tv_sec >= before.tv_sec && header->ts.tv_sec <= before.tv_sec + 60);

@@ -56,7 +56,7 @@ static void capture__packets_are_whole_and_their_payload_zeros(void **state)
 	assert_memory_equal(bytes + 14 + 12, "\x0a\0\0\1\x0a\0\0\2\xc1\x23\x12\xb7", 12);
 	struct vb_packet decoded;
 	struct vb_flow flow = { path.src, path.dst, path.src_port, VB_UDP_PORT };
-	uint16_t id;
+	uint16_t id = 0;
 	assert_int_equal(vb_packet_decode(&decoded, bytes + 42, header->len - 42), VB_DECODE_OK);
 	assert_true(vb_icrc_verify(&flow, bytes + 42, header->len - 42, false, &id));
 	assert_int_equal(decoded.psn, 100);
@@ -72,7 +72,7 @@ static void capture__an_acknowledgement_is_whole(void **state)
 	struct network network;
 	struct pcap_pkthdr *header;
 	const u_char *bytes;
-	uint16_t id;
+	uint16_t id = 0;
 	make_two_switches(&network);
 	path.src = ipv4(2);
 	path.dst = ipv4(1);

@@ -84,7 +84,7 @@ static void captures__every_icrc_is_verified_and_its_identification_recovered(vo
 static void check_refused_when_damaged(const struct frame *frame)
 {
 	uint8_t damaged[VB_MAX_PACKET_BYTES];
-	uint16_t id;
+	uint16_t id = 0;
 	for (size_t at = 0; at < frame->length; at += frame->length / 16) {
 		if (at == 4)
 			continue;

@@ -108,7 +108,7 @@ static void packet__is_a_ud_send_to_qp1_with_a_good_icrc(void **state)
 		.src_port = 0xC123, .dst_port = 4791 };
 	uint8_t mad[VB_MAD_LENGTH], bytes[VB_MAD_PACKET_BYTES + 48];
 	struct vb_packet packet;
-	uint16_t id;
+	uint16_t id = 0;
 
 	vb_discovery_encode(&asked, mad);
 	for (uint32_t extra = 0; extra <= 45; extra += 45) {
