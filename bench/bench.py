@@ -7,6 +7,7 @@ import argparse
 import collections
 import dataclasses
 import fnmatch
+import functools
 import json
 import os
 import pathlib
@@ -42,12 +43,20 @@ class Bench:
     build: str
     seconds: int
     cores: tuple
-    same_host: between.Ends
+    world: places.World
     figures: Figures
+
+    @functools.cached_property
+    def same_host(self):
+        return measure.loopback(self.world)
 
     @property
     def wire(self):
         return dataclasses.replace(self.same_host, settings=between.WIRE)
+
+    @functools.cached_property
+    def veth(self):
+        return measure.veth(self.world)
 
 
 def chosen(patterns, with_programs):
@@ -107,7 +116,7 @@ def measure_all(options, rows):
         with tempfile.TemporaryDirectory(prefix="verbena-") as scratch:
             os.chmod(scratch, 0o755)
             world = places.World(places.launcher_for_everyone(options.build, scratch))
-            bench = Bench(options.build, options.seconds, cores, measure.loopback(world), figures)
+            bench = Bench(options.build, options.seconds, cores, world, figures)
             run_rows(bench, rows, options.rounds, failures)
     except (KeyboardInterrupt, SystemExit):
         failures.append("the run was ended before its time")

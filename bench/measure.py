@@ -1,10 +1,11 @@
 """One measurement each: an RDMA program on Verbena, or its TCP counterpart, between two ends (ends.py) on this machine.
 
 Everything runs in a network namespace of its own when that is to be had, else on the machine's loopback; lo is lo.
-Both ends' CPU time counts, set-up included."""
+Both ends' CPU time counts, set-up included, and what the kernel does between them."""
 
 import collections
 import json
+import os
 import pathlib
 import re
 import resource
@@ -26,8 +27,10 @@ PATIENCE = 60  # seconds beyond which a measurement is a hang
 
 
 def _cpu():
+    """Seconds of our processes that have ended, and of the machine's soft interrupts, of which none is told."""
     used = resource.getrusage(resource.RUSAGE_CHILDREN)
-    return used.ru_utime + used.ru_stime
+    fields = pathlib.Path("/proc/stat").read_text().split("\n", 1)[0].split()
+    return used.ru_utime + used.ru_stime + (int(fields[6]) + int(fields[7])) / os.sysconf("SC_CLK_TCK")
 
 
 def _both_stats(server, client):
@@ -38,23 +41,26 @@ def _both_stats(server, client):
     return total
 
 
-def pair(ends, arguments, port, settings=None, through_verbena=True):
-    """Server and client, both ended well; the client's command is the server's and the address behind it."""
-    name = arguments[0]
-    with Process(ends.server, arguments, settings=settings, through_verbena=through_verbena,
-                 name=f"server {name}") as server:
+def pair(ends, words_at, port):
+    """Server and client over Verbena, both ended well. words_at(place): a command; the client has the address behind it."""
+    words, name = words_at(ends.server), words_at(ends.server)[0]
+    with Process(ends.server, words, settings=ends.settings, name=f"server {name}") as server:
         server.wait_listening(port)
-        with Process(ends.client, [*arguments, ends.server.address[4]], settings=settings,
-                     through_verbena=through_verbena, name=f"client {name}") as client:
+        with Process(ends.client, [*words_at(ends.client), ends.server.address[4]], settings=ends.settings,
+                     name=f"client {name}") as client:
             finish([server, client], PATIENCE)
     return server, client
 
 
+def perftest_pair(ends, program, *options):
+    port = programs.next_port()
+    return pair(ends, lambda place: [program, "-d", place.device, "-x", str(place.gid_index(4)), "-p", str(port), "-F",
+                                     *map(str, options)], port)
+
+
 def perftest(ends, program, *options):
     """Run a perftest pair to its end; (client's rows, counters of both ends)."""
-    place, port = ends.server, programs.next_port()
-    arguments = [program, "-d", place.device, "-x", str(place.gid_index(4)), "-p", str(port), "-F", *map(str, options)]
-    server, client = pair(ends, arguments, port, ends.settings)
+    server, client = perftest_pair(ends, program, *options)
     rows = programs.result_rows(client.stdout)
     if not rows:
         raise Failure(f"no row of results\n{client.evidence()}")
@@ -81,10 +87,36 @@ def rdma_rate(ends, size, seconds, *options):
 
 
 def moved_cpu(ends, program, size, count, *options):
-    """CPU seconds of both ends for so many messages."""
+    """(CPU seconds of both ends for so many messages, Gb/s)"""
     before = _cpu()
-    perftest(ends, program, "-s", size, "-n", count, *options)
-    return _cpu() - before
+    rows, _ = perftest(ends, program, "-s", size, "-n", count, "--report_gbits", *options)
+    return _cpu() - before, rows[0][3]
+
+
+def datagrams_of_server(ends, program, size, count):
+    """How many the passive end sends for so many messages."""
+    server, _ = perftest_pair(ends, program, "-s", size, "-n", count)
+    return server.stats()["port_tx_datagrams"]
+
+
+def _raw(ends, build, test, amount):
+    """{name: value} of udp_raw.c between both ends."""
+    path, port = built(build, "bench/udp_raw"), programs.next_port()
+    with Process(ends.server, [path, "serve", port], through_verbena=False, name="udp_raw server") as server:
+        server.wait_output("serving")
+        with Process(ends.client, [path, test, ends.server.address[4], port, amount], through_verbena=False,
+                     name="udp_raw client") as client:
+            finish([server, client], PATIENCE)
+    return {key: float(value) for key, value in re.findall(r"(\w+)=([\d.]+)", client.stdout)}
+
+
+def raw_bandwidth(ends, build, seconds):
+    return _raw(ends, build, "stream", seconds * 1000)["gbps"]
+
+
+def raw_latency(ends, build, rounds):
+    said = _raw(ends, build, "pingpong", rounds)
+    return Latency(said["p50_us"], said["p99_us"], None)
 
 
 def iperf3(ends, size, *options):
@@ -132,9 +164,9 @@ def tcp_latency(ends, seconds):
 
 def pingpong(ends, program, size, rounds):
     """(one-way µs on average, Gb/s of both directions, counters)"""
-    place, port = ends.server, programs.next_port()
-    server, client = pair(ends, [program, "-d", place.device, "-g", str(place.gid_index(4)), "-p", str(port),
-                                 "-s", str(size), "-n", str(rounds)], port, ends.settings)
+    port = programs.next_port()
+    server, client = pair(ends, lambda place: [program, "-d", place.device, "-g", str(place.gid_index(4)), "-p", str(port),
+                                               "-s", str(size), "-n", str(rounds)], port)
     round_trip = float(programs.expect(client, r"= ([\d.]+) usec/iter", "the time of a round trip")[1])
     return round_trip / 2, 2 * size * 8 / (round_trip * 1e3), _both_stats(server, client)
 
@@ -158,3 +190,11 @@ def loopback(world):
     """Both ends in a namespace of their own, over the path that they take by themselves."""
     path = world.open("vb_lo")
     return between.Ends(path.server, path.client, between.SAME_HOST)
+
+
+def veth(world):
+    """Two namespaces, and an MTU that carries packets of 4 KiB."""
+    path = world.open("veth9000")
+    if not path:
+        raise Failure(world.unavailable["veth9000"])
+    return between.Ends(path.server, path.client, between.WIRE)

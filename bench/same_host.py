@@ -16,6 +16,7 @@ RATE_COUNT = 4000000
 TRIES = 3
 ONE_STATE = 1.4  # a bare ping-pong that varies by less has seen one state of the cores
 EVENT_COUNT, EVENT_COUNT_FEW = 8192, 1024  # messages of 1 MiB; the fewer tell what starting and ending costs
+LANE_MS, LANE_TURNS = 200, 5
 MAPPED = {"VERBENA_MAP": "registered"}
 
 
@@ -184,6 +185,15 @@ def beside_tcp(bench):
                           measure.tcp_bandwidth(ends, 64 * KIB, bench.seconds).gbps, "iperf3 TCP", at_least=3)
 
 
+def lanes(bench):
+    """Two threads, each with both ends of a connection: what they get done beside each other."""
+    place = bench.same_host.server
+    said = measure.own_program(place, bench.build, "lane_pairs", place.device, place.gid_index(4), 2, LANE_MS, LANE_TURNS,
+                               settings=bench.same_host.settings)
+    bench.figures.compare("local_lanes", "SEND 8 B within a process, two threads", "M/s", said["all_mps"] / 1e6,
+                          said["one_mps"] / 1e6, "one thread", at_least=1.6)
+
+
 # ------------------------------------------------------------------------------------------------ through programs
 
 def rc_verbs(bench):
@@ -219,7 +229,7 @@ def event_cpu(bench):
     bare = bare_sleepers(bench)["cpu"]
     ends, gb = ends_of(bench), (EVENT_COUNT - EVENT_COUNT_FEW) * MIB / 1e9
     ours, theirs = (run(EVENT_COUNT) - run(EVENT_COUNT_FEW) for run in (
-        lambda count: measure.moved_cpu(ends, "ib_send_bw", MIB, count, "-e"),
+        lambda count: measure.moved_cpu(ends, "ib_send_bw", MIB, count, "-e")[0],
         lambda count: measure.iperf3(ends, MIB, "-n", count * MIB)[1]))
     bench.figures.compare("local_event_cpu", "1 MiB, ib_send_bw -e, CPU of both ends", "s/GB", ours / gb, theirs / gb,
                           "iperf3", at_most=0.17,
@@ -249,5 +259,6 @@ def event_calls(bench):
 
 ROUNDS = {"send-lat": send_lat, "write-lat": write_lat, "write-lat-dm": write_lat_dm,
           "write-lat-mapped": write_lat_mapped, "thread": thread, "send-rate": send_rate, "copied": bandwidth,
-          "dm": bandwidth_dm, "mapped": bandwidth_mapped, "apart": apart, "tcp": beside_tcp, "rc-verbs": rc_verbs,
+          "dm": bandwidth_dm, "mapped": bandwidth_mapped, "apart": apart, "tcp": beside_tcp,
+          "lanes": lanes, "rc-verbs": rc_verbs,
           "fi-pingpong": fi_pingpong, "allreduce": allreduce, "event-cpu": event_cpu, "event-calls": event_calls}
