@@ -67,7 +67,8 @@ class Rows(unittest.TestCase):
         return [f"{row.part}/{row.name}" for row in bench.chosen(patterns, False)]
 
     def test_part__has_all_its_rows(self):
-        self.assertEqual(self.names("wire"), ["wire/bandwidth", "wire/latency", "wire/qps", "wire/engine", "wire/memory"])
+        self.assertEqual(self.names("wire"), ["wire/bandwidth", "wire/bandwidth-veth", "wire/event-cpu", "wire/acks",
+                                              "wire/latency", "wire/qps", "wire/engine", "wire/memory"])
 
     def test_patterns__choose_by_name_and_by_both(self):
         self.assertEqual(self.names("send-*"), ["same-host/send-lat", "same-host/send-rate"])
