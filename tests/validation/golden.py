@@ -23,6 +23,7 @@ import tempfile
 
 import fixed_point as fixed_point_law
 import htsim
+import micro
 import standstill
 import testbed
 from figure import Figure, jain, spread_of
@@ -230,6 +231,10 @@ ROWS = (
     + [Row("htsim/permutation, nobody paused", 40, htsim.permutation(None)),
        Row("htsim/permutation, pauses", 40, htsim.permutation("pfc")),
        Row("htsim/permutation, sprayed", 15, htsim.spraying)]
+    + [Row("micro/a short flow behind a long one", 15, micro.short_behind_long),
+       Row("micro/mice behind elephants", 20, micro.mice_behind_elephants),
+       Row("micro/incast onto a long flow", 20, micro.incast_onto_a_long_flow),
+       Row("micro/four that come and go", 60, micro.four_come_and_go)]
     + [Row("testbed/parking lot of pfc", 5, testbed.parking_lot_of_pfc),
        Row("testbed/parking lot of dcqcn", 20, testbed.parking_lot_of_dcqcn),
        Row("testbed/victim of pfc, 0 below T3", 15, testbed.victim_of_pfc(4, 10)),
