@@ -197,14 +197,15 @@ static bool path_is_the_connections(const struct vb_qp *qp, const struct vb_path
 	return vb_gid_equal(&path->src, &qp->attr.av.dgid) && vb_gid_equal(&path->dst, &qp->attr.av.sgid);
 }
 
-/* Congestion Experienced: the sender's NIC is told. RoCEv2 annex A17.9.3. */
+/* Congestion Experienced: the sender's NIC is told. RoCEv2 annex A17.9.3. But not of a CNP: where all is marked, two QPs that
+ * have nothing to send would answer each other's for good. */
 static void note_congestion(struct vb_qp *qp, const struct vb_opcode *row)
 {
 	if (!qp->lane->is_marked)
 		return;
 	vb_count(qp->lane, VB_CE_RECEIVED, 1);
 	qp->responder.ack.is_marked |= !row->is_response;
-	if (qp->type == VB_QP_UD || qp->lane->config.cnps.scope == VB_CNP_NEVER)
+	if (qp->type == VB_QP_UD || row->message == VB_MESSAGE_CNP || qp->lane->config.cnps.scope == VB_CNP_NEVER)
 		return;
 	qp->responder.cnp_wanted = true;
 	vb_schedule_reply(qp);

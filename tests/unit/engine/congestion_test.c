@@ -427,6 +427,23 @@ static void wait__follows_the_rate(void **state)
 	rig_close(rig);
 }
 
+static void cnp__that_is_marked_is_not_answered_by_another(void **state)
+{
+	struct rig *rig = open_with(&(struct vb_cc_config){ .max_window = 30000 });
+	struct vb_qp *qp = rig_connected(rig, NULL);
+	struct vb_packet packet = { .opcode = VB_CNP, .pkey = VB_PKEY_DEFAULT, .dest_qpn = vb_qp_number(qp), .becn = true };
+	struct vb_path path = { .src = qp->attr.av.dgid, .dst = qp->attr.av.sgid, .traffic_class = 3 };
+	vb_lane_receive(rig->lane, &path, &packet, 1, rig->now);
+	assert_int_equal(rig_transmit(rig), 0);
+	packet = (struct vb_packet){ .opcode = VB_RC | VB_WRITE_ONLY, .pkey = VB_PKEY_DEFAULT, .dest_qpn = vb_qp_number(qp),
+		.psn = RIG_RQ_PSN };
+	vb_lane_receive(rig->lane, &path, &packet, 1, rig->now);
+	assert_int_equal(rig_transmit(rig), 1); /* of what else is marked the sender hears */
+	assert_int_equal(rig->batch.out[0].packet.opcode, VB_CNP);
+	assert_int_equal(vb_qp_destroy(qp), 0);
+	rig_close(rig);
+}
+
 static void unpaced_init(struct vb_cc *cc, vb_time now)
 {
 	cc->window_bytes = VB_CC_UNLIMITED;
@@ -627,6 +644,7 @@ int main(void)
 		cmocka_unit_test(account__is_of_what_a_qp_is_held_to_and_came_to),
 		cmocka_unit_test(account__stays_when_a_qp_fails),
 		cmocka_unit_test(account__begins_with_the_first_packet),
+		cmocka_unit_test(cnp__that_is_marked_is_not_answered_by_another),
 		cmocka_unit_test(lane__shows_each_of_its_qps_once),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
