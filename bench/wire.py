@@ -58,7 +58,7 @@ def event_cpu(bench):
 def acks(bench):
     sent = measure.datagrams_of_server(bench.wire, "ib_write_bw", 64 * KIB, MESSAGES)
     bench.figures.add("wire_acks", sent / MESSAGES, "lo: ib_write_bw 64 KiB, datagrams of its server a message", "", at_most=0.25,
-                      bound="who asks again after 320 KiB is answered once in five messages, and each time its queue ran empty")
+                      bound="who asks again after 384 KiB is answered once in six messages, and each time its queue ran empty")
 
 
 # ---------------------------------------------------------------------------------------------------------- latency

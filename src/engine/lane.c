@@ -45,7 +45,7 @@ struct vb_lane_config vb_lane_behind_sockets(uint32_t receive_buffer)
 		.receive_buffer = receive_buffer,
 		.patience = 32 * VB_MS,	  /* a peer's process may wait as long for its core, where there are many */
 		.turn_bytes = VB_TRAIN_BYTES,
-		.acks = { .spared_bytes = 327680 },
+		.acks = { .spared_bytes = 384 * 1024 },
 		.ack_delay = 20 * VB_US, /* so that a program's answer leaves together with the ack of what it answers */
 	};
 }
