@@ -43,7 +43,8 @@ def _both_stats(server, client):
 
 def pair(ends, words_at, port):
     """Server and client over Verbena, both ended well. words_at(place): a command; the client has the address behind it."""
-    words, name = words_at(ends.server), words_at(ends.server)[0]
+    words = words_at(ends.server)
+    name = words[0]
     with Process(ends.server, words, settings=ends.settings, name=f"server {name}") as server:
         server.wait_listening(port)
         with Process(ends.client, [*words_at(ends.client), ends.server.address[4]], settings=ends.settings,
