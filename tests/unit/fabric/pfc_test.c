@@ -55,11 +55,10 @@ static void incast127__pauses_drops_nothing_and_keeps_the_port_busy(void **state
 	assert_int_equal(result.last_flow / (100 * VB_NS), 213075);
 }
 
-/* Endpoint 0 fills what waits for a port that hardly sends; the pause for it waits for a packet that has just begun to
- * leave towards it, and the delays are such that a packet leaves it at the last moment. */
-static uint32_t drops_with_headroom(uint64_t headroom, uint64_t *computed, vb_time off)
+/* Endpoint 0 fills what waits for a port that hardly sends: the first packet leaves at once, ten fill the share, and the pause
+ * for it is due. It waits for a packet of endpoint 2's that begins to leave towards it off later, or -off earlier. */
+static struct fabric_config run_until_paused(uint64_t headroom, bool is_whole_ns, vb_time packet, vb_time delay, vb_time off)
 {
-	const vb_time packet = 1048 * 80, frame = 84 * 80, delay = (24 * packet - frame + 2) / 2;
 	struct switch_profile profile = lossless;
 	profile.reserved_bytes = 0;
 	profile.headroom_bytes = headroom;
@@ -71,18 +70,25 @@ static uint32_t drops_with_headroom(uint64_t headroom, uint64_t *computed, vb_ti
 	network_connect(&network, 1, network_switch_node(0), 1000000, VB_US);
 	network_connect(&network, 2, network_switch_node(0), 100 * GBPS, VB_US);
 	assert_int_equal(network_finish(&network, why, sizeof(why)), 0);
-	/* The first packet leaves at once, ten fill the share: then the pause is due. */
-	vb_time due = delay + 11 * packet;
-	add_flow(&flows, 0, 1, 100000, 0);
-	add_flow(&flows, 2, 0, 50000, due - VB_US - packet + off);
+	network.is_whole_ns = is_whole_ns;
+	add_flow(&flows, 0, 1, 1000000, 0);
+	add_flow(&flows, 2, 0, 50000, delay + 11 * packet - VB_US - packet + off);
 	struct fabric_config config = config_hpcc(&network, &flows);
 	config.ack_every = 1000;
-	config.limit = 100 * VB_US;
+	config.limit = 200 * VB_US;
 	run(&config, &result);
-	*computed = pfc_headroom(&config, 0);
 	assert_int_equal(result.pauses, 1);
 	assert_int_equal(result.lossless_drops, result.drops);
-	uint32_t drops = (uint32_t)result.drops;
+	return config;
+}
+
+/* The delays are such that a packet leaves at the last moment. */
+static uint64_t drops_with_headroom(uint64_t headroom, uint64_t *computed, vb_time off)
+{
+	const vb_time packet = 1048 * 80, frame = 84 * 80, delay = (24 * packet - frame + 2) / 2;
+	struct fabric_config config = run_until_paused(headroom, false, packet, delay, off);
+	*computed = pfc_headroom(&config, 0);
+	uint64_t drops = result.drops;
 	teardown(NULL);
 	return drops;
 }
@@ -99,31 +105,12 @@ static void headroom__is_what_its_link_needs_to_the_byte(void **state)
 }
 
 /* A link on which a packet takes whole nanoseconds carries more in the time that a pause needs: of 83.84 ns each 83, so a packet
- * more of each hundred. Endpoint 0 sends at its link's rate what waits before a slow port. */
+ * more of each hundred. */
 static uint64_t drops_in_whole_ns(uint64_t headroom, uint64_t *computed, vb_time off)
 {
-	const vb_time packet = 83 * VB_NS, delay = 200 * packet;
-	struct switch_profile profile = lossless;
-	profile.reserved_bytes = 0;
-	profile.headroom_bytes = headroom;
-	profile.classes[0].limit_bytes = 10 * 1048;
-	char why[100];
-	make_star(&network, 1, 100 * GBPS, delay, &profile);
-	network_add_endpoint(&network, 1, 0);
-	network_add_endpoint(&network, 2, 0);
-	network_connect(&network, 1, network_switch_node(0), 1000000, VB_US);
-	network_connect(&network, 2, network_switch_node(0), 100 * GBPS, VB_US);
-	assert_int_equal(network_finish(&network, why, sizeof(why)), 0);
-	network.is_whole_ns = true;
-	add_flow(&flows, 0, 1, 1000000, 0);
-	add_flow(&flows, 2, 0, 50000, delay + 11 * packet - VB_US - packet + off); /* has the wire when the pause is due */
-	struct fabric_config config = config_hpcc(&network, &flows);
-	config.ack_every = 1000;
-	config.limit = 200 * VB_US;
-	run(&config, &result);
+	const vb_time packet = 83 * VB_NS;
+	struct fabric_config config = run_until_paused(headroom, true, packet, 200 * packet, off);
 	*computed = pfc_headroom(&config, 0);
-	assert_int_equal(result.pauses, 1);
-	assert_int_equal(result.lossless_drops, result.drops);
 	uint64_t drops = result.drops;
 	network.is_whole_ns = false;
 	*computed -= headroom ? pfc_headroom(&config, 0) : 0;
