@@ -20,17 +20,13 @@ static int tear_down(void **state)
 	return 0;
 }
 
-/* Sixteen endpoints at 100 Gb/s on a switch of 4 MB, and these settings. */
-static const struct warnings *warnings_of(const char *switch_keys, const char *transport)
+/* Of a file of these lines. */
+static const struct warnings *warnings_of_lines(const char *lines)
 {
-	static const char form[] = "network: {topology: switch, endpoints: 16, host-rate: 100G, switch: {buffer: 4MB%s%s}}\n"
-				   "transport: {mtu: 1000, data-overhead: 48%s%s}\nworkload: {kind: incast, bytes: 10kB}\n";
 	struct document document = { 0 };
 	struct document_error error = { 0 };
-	char text[1000], why[400] = "";
-
-	snprintf(text, sizeof(text), form, *switch_keys ? ", " : "", switch_keys, *transport ? ", " : "", transport);
-	int rc = document_read(&document, text, strlen(text), &error);
+	char why[400] = "";
+	int rc = document_read(&document, lines, strlen(lines), &error);
 	if (!rc)
 		rc = scenario_fill(scenario, &document, "", &error);
 	document_free(&document);
@@ -40,6 +36,16 @@ static const struct warnings *warnings_of(const char *switch_keys, const char *t
 	if (rc)
 		fail_msg("%s%s", error.text, why);
 	return &simulation->warnings;
+}
+
+/* Sixteen endpoints at 100 Gb/s on a switch of 4 MB, and these settings. */
+static const struct warnings *warnings_of(const char *switch_keys, const char *transport)
+{
+	static const char form[] = "network: {topology: switch, endpoints: 16, host-rate: 100G, switch: {buffer: 4MB%s%s}}\n"
+				   "transport: {mtu: 1000, data-overhead: 48%s%s}\nworkload: {kind: incast, bytes: 10kB}\n";
+	char text[1000];
+	snprintf(text, sizeof(text), form, *switch_keys ? ", " : "", switch_keys, *transport ? ", " : "", transport);
+	return warnings_of_lines(text);
 }
 
 static void warnings__say_what_comes_of_it(void **state)
@@ -88,19 +94,7 @@ static void warnings__say_what_comes_of_it(void **state)
 /* These lines alone, and what is warned of. */
 static void warns(const char *lines, const char *says)
 {
-	struct document document = { 0 };
-	struct document_error error = { 0 };
-	char why[400] = "";
-	int rc = document_read(&document, lines, strlen(lines), &error);
-	if (!rc)
-		rc = scenario_fill(scenario, &document, "", &error);
-	document_free(&document);
-	simulation_free(simulation);
-	if (!rc)
-		rc = simulation_prepare(simulation, scenario, NULL, why, sizeof(why));
-	if (rc)
-		fail_msg("%s%s", error.text, why);
-	const struct warnings *warnings = &simulation->warnings;
+	const struct warnings *warnings = warnings_of_lines(lines);
 	if (warnings->count != (says != NULL) || (says && strcmp(warnings->texts[0], says) != 0))
 		fail_msg("%u warnings: %s", warnings->count, warnings->count ? warnings->texts[0] : "");
 }
