@@ -1,6 +1,6 @@
 /* vb_crc32 for x86-64: carry-less multiplications fold the bytes, 64 or 256 a step, into 16 that have the same CRC.
- * Folding moves 128 bits past n others: its halves are multiplied by x^(n+32) and x^(n-32), of which the constants
- * are, and one up, for the product of two reflected numbers comes out one bit low. */
+ * Folding moves 128 bits past n others: its halves are multiplied by x^(n+32) and x^(n-32), of which the constants are,
+ * and one up, for the product of two reflected numbers comes out one bit low. */
 #include <stdbool.h>
 #include <immintrin.h>
 #include "wire/crc32.h"
@@ -152,35 +152,44 @@ static uint32_t wide(uint32_t crc, const void *bytes, size_t length)
 
 /* ---- Which of them ---------------------------------------------------------------------------------------------- */
 
-static bool is_there(vb_crc32_way *way)
+static bool has_narrow(void)
 {
-	if (way == vb_crc32_portable)
-		return true;
-	if (!__builtin_cpu_supports("pclmul"))
-		return false;
-	if (way == narrow)
-		return true;
-	return __builtin_cpu_supports("vpclmulqdq") &&
-		(way == wide ? __builtin_cpu_supports("avx512f") : __builtin_cpu_supports("avx2"));
+	return __builtin_cpu_supports("pclmul");
+}
+
+static bool has_half_wide(void)
+{
+	return __builtin_cpu_supports("vpclmulqdq") && __builtin_cpu_supports("avx2") && has_narrow();
+}
+
+static bool has_wide(void)
+{
+	return __builtin_cpu_supports("vpclmulqdq") && __builtin_cpu_supports("avx512f") && has_narrow();
+}
+
+static bool has_tables(void)
+{
+	return true;
 }
 
 vb_crc32_way *vb_crc32_way_of(unsigned index)
 {
-	static vb_crc32_way *const ways[] = { wide, half_wide, narrow, vb_crc32_portable };
+	static const struct {
+		vb_crc32_way *way;
+		bool (*is_there)(void);
+	} ways[] = { { wide, has_wide }, { half_wide, has_half_wide }, { narrow, has_narrow }, { vb_crc32_portable, has_tables } };
 
 	for (unsigned i = 0; i < sizeof(ways) / sizeof(ways[0]); i++)
-		if (is_there(ways[i]) && index-- == 0)
-			return ways[i];
+		if (ways[i].is_there() && index-- == 0)
+			return ways[i].way;
 	return NULL;
 }
 
 uint32_t vb_crc32(uint32_t crc, const void *bytes, size_t length)
 {
-	if (length >= WIDE_STEP && __builtin_cpu_supports("vpclmulqdq")) {
-		if (__builtin_cpu_supports("avx512f"))
-			return fold_wide(crc, bytes, length);
-		if (__builtin_cpu_supports("avx2"))
-			return fold_half_wide(crc, bytes, length);
-	}
-	return __builtin_cpu_supports("pclmul") ? narrow(crc, bytes, length) : vb_crc32_portable(crc, bytes, length);
+	if (length >= WIDE_STEP && has_wide())
+		return fold_wide(crc, bytes, length);
+	if (length >= WIDE_STEP && has_half_wide())
+		return fold_half_wide(crc, bytes, length);
+	return has_narrow() ? narrow(crc, bytes, length) : vb_crc32_portable(crc, bytes, length);
 }
