@@ -5,6 +5,7 @@
 #include <time.h> /* for the next one */
 #include <linux/errqueue.h>
 #include <linux/filter.h>
+#include <linux/udp.h>
 #include <netinet/in.h>
 #include <stdlib.h>
 #include <string.h>
@@ -14,9 +15,6 @@
 #include "wire/opcode.h"
 #include "wire/packet.h"
 
-#ifndef UDP_GRO
-#define UDP_GRO 104
-#endif
 #define SOURCE_PORTS 0xC000 /* and above, as RoCEv2 wants them */
 
 #define BATCH	     32

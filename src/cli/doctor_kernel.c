@@ -6,20 +6,14 @@
 #include <errno.h>
 #include <linux/filter.h>
 #include <linux/sock_diag.h>
-#include <netinet/udp.h>
+#include <linux/udp.h>
+#include <netinet/in.h>
 #include <string.h>
 #include <sys/socket.h>
 #include <sys/syscall.h>
 #include <sys/un.h>
 #include <sys/utsname.h>
 #include <unistd.h>
-
-#ifndef UDP_SEGMENT
-#define UDP_SEGMENT 103
-#endif
-#ifndef UDP_GRO
-#define UDP_GRO 104
-#endif
 
 enum {
 	/* A full train at path MTU 1024: what fits one 64 KiB GSO send. */
@@ -160,8 +154,8 @@ static void check_trains(struct vb_findings *findings, const struct vb_settings 
 		vb_finding_cure(findings, "bring loopback up (ip link set lo up), or allow UDP sockets in the sandbox");
 		goto out;
 	}
-	bool can_send = setsockopt(sender, SOL_UDP, UDP_SEGMENT, &segment, sizeof(segment)) == 0;
-	bool can_receive = setsockopt(receiver, SOL_UDP, UDP_GRO, &one, sizeof(one)) == 0;
+	bool can_send = setsockopt(sender, IPPROTO_UDP, UDP_SEGMENT, &segment, sizeof(segment)) == 0;
+	bool can_receive = setsockopt(receiver, IPPROTO_UDP, UDP_GRO, &one, sizeof(one)) == 0;
 	if (can_send && can_receive) {
 		vb_finding_add(findings, VB_FINDING_OK, "trains", "UDP segmentation (GSO) and merging (GRO) work");
 	} else {

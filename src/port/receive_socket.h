@@ -3,6 +3,7 @@
 #define VB_PORT_RECEIVE_SOCKET_H
 
 #include <errno.h>
+#include <linux/udp.h>
 #include <netinet/in.h>
 #include <stdbool.h>
 #include <stdint.h>
@@ -10,12 +11,6 @@
 #include <sys/socket.h>
 #include "base/gid.h"
 
-#ifndef UDP_GRO
-#define UDP_GRO 104
-#endif
-#ifndef UDP_NO_CHECK6_RX
-#define UDP_NO_CHECK6_RX 102
-#endif
 #ifndef SO_RXQ_OVFL
 #define SO_RXQ_OVFL 40
 #endif

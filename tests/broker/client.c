@@ -3,6 +3,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <linux/udp.h>
 #include <netinet/in.h>
 #include <poll.h>
 #include <sched.h>
@@ -21,9 +22,6 @@
 
 #ifndef SO_DETACH_REUSEPORT_BPF
 #define SO_DETACH_REUSEPORT_BPF 68
-#endif
-#ifndef UDP_GRO
-#define UDP_GRO 104
 #endif
 
 const char *client_libexec;
