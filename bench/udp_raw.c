@@ -1,11 +1,13 @@
-/* What bare UDP sockets get done, with the options, datagrams and calls of our port and nothing else: no checksum of ours, no
- * queue pair, no window but one that keeps the receive buffer from running over. What the wire is held against.
+/* What bare UDP sockets get done, with the options (port/receive_socket.h), datagrams and calls of our port and nothing else: no
+ * checksum of ours, no queue pair, no window but one that keeps the receive buffer from running over. What the wire is held
+ * against.
  *
  *   udp_raw serve PORT                     says "serving", answers until a client says that it has ended
  *   udp_raw stream ADDRESS PORT MS         gbps=N lost=N: trains of 15 packets of 4 KiB, payloads where they lie in 1 MiB
  *   udp_raw pingpong ADDRESS PORT ROUNDS   p50_us=N p99_us=N, one way: 44 bytes there and back, both ends polling */
 #include <arpa/inet.h>
 #include <errno.h>
+#include <linux/udp.h>
 #include <netinet/in.h>
 #include <stdbool.h>
 #include <stdint.h>
@@ -16,13 +18,7 @@
 #include <sys/uio.h>
 #include <time.h>
 #include <unistd.h>
-
-#ifndef UDP_SEGMENT
-#define UDP_SEGMENT 103
-#endif
-#ifndef UDP_GRO
-#define UDP_GRO 104
-#endif
+#include "port/receive_socket.h"
 
 enum {
 	PAYLOAD = 4096,
@@ -66,25 +62,15 @@ static int64_t now_ns(void)
 	return now.tv_sec * INT64_C(1000000000) + now.tv_nsec;
 }
 
-static void set(int level, int name, int value)
-{
-	setsockopt(fd, level, name, &value, sizeof(value));
-}
-
 static void open_socket(uint16_t port)
 {
 	struct sockaddr_in6 any = { .sin6_family = AF_INET6, .sin6_port = htons(port) };
 
 	check((fd = socket(AF_INET6, SOCK_DGRAM | SOCK_CLOEXEC, 0)) >= 0, "socket");
-	set(IPPROTO_IPV6, IPV6_V6ONLY, 0);
-	set(IPPROTO_IPV6, IPV6_RECVPKTINFO, 1);
-	set(IPPROTO_IPV6, IPV6_RECVTCLASS, 1);
-	set(IPPROTO_IPV6, IPV6_RECVHOPLIMIT, 1);
-	set(IPPROTO_IP, IP_RECVTOS, 1);
-	set(IPPROTO_IP, IP_RECVTTL, 1);
-	set(IPPROTO_UDP, UDP_GRO, 1);
-	set(SOL_SOCKET, SO_RCVBUF, RECEIVE_BUFFER);
-	set(SOL_SOCKET, SO_RCVBUFFORCE, RECEIVE_BUFFER);
+	vb_set_option(fd, IPPROTO_IPV6, IPV6_V6ONLY, 0);
+	vb_prepare_receive_socket(fd);
+	vb_set_option(fd, SOL_SOCKET, SO_RCVBUF, RECEIVE_BUFFER);
+	vb_set_option(fd, SOL_SOCKET, SO_RCVBUFFORCE, RECEIVE_BUFFER);
 	check(bind(fd, (struct sockaddr *)&any, sizeof(any)) == 0, "bind");
 }
 
