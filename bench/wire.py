@@ -67,16 +67,24 @@ OUTSIDE = ("ib_write_lat looks for what is written outside of the library, so ea
            "a core that the program spins on: four threads of two processes here on {} cores")
 
 
+LATENCIES_WANTED = {("ib_write_lat", "sockperf TCP"): 0.6, ("ib_write_lat", "bare UDP"): 1.5}  # at most
+
+
 def latency(bench):
-    """ib_write_lat, and ib_send_lat, whose ends wait within the library."""
-    tcp, bare = measure.tcp_latency(bench.wire, bench.seconds), measure.raw_latency(bench.wire, bench.build, PINGS)
-    for program, tcp_wanted, bare_wanted in (("ib_write_lat", {"at_most": 0.6}, {"at_most": 1.5}), ("ib_send_lat", {}, {})):
-        rdma = measure.rdma_latency(bench.wire, program, 8, PINGS)
-        for name in ("p50", "p99"):
-            for theirs, beside, wanted in ((tcp, "sockperf TCP", tcp_wanted), (bare, "bare UDP", bare_wanted)):
-                bench.figures.compare(f"wire_{program}_{name}_{beside[:4]}", f"lo: {program} 8 B, one way, {name}", "us",
-                                      getattr(rdma, name), getattr(theirs, name), beside,
-                                      bound=OUTSIDE.format(os.cpu_count()), **wanted)
+    """ib_write_lat, and ib_send_lat, whose ends wait within the library, beside both references: each once, then the ratios."""
+    beside = {"sockperf TCP": measure.tcp_latency(bench.wire, bench.seconds),
+              "bare UDP": measure.raw_latency(bench.wire, bench.build, PINGS)}
+    ours = {program: measure.rdma_latency(bench.wire, program, 8, PINGS) for program in ("ib_write_lat", "ib_send_lat")}
+    for name in ("p50", "p99"):
+        for who, measured in (beside | ours).items():
+            bench.figures.add(f"wire_latency_{name}_{who}", getattr(measured, name), f"lo: {who}, one way, {name}", "us")
+        for program, of_program in ours.items():
+            for reference, of_reference in beside.items():
+                bench.figures.add(f"wire_latency_{name}_{program}_{reference}_ratio",
+                                  getattr(of_program, name) / getattr(of_reference, name),
+                                  f"lo: {program} / {reference}, one way, {name}", "",
+                                  at_most=LATENCIES_WANTED.get((program, reference)),
+                                  bound=OUTSIDE.format(os.cpu_count()))
 
 
 # ---------------------------------------------------------------------------------------------------- QPs and lanes

@@ -6,7 +6,9 @@ import contextlib
 import io
 import os
 import sys
+import types
 import unittest
+from unittest import mock
 
 sys.dont_write_bytecode = True
 
@@ -92,6 +94,24 @@ class Rows(unittest.TestCase):
         with contextlib.redirect_stderr(io.StringIO()):
             bench.run_rows(context, rows, 2, failures)
         self.assertEqual((failures, ran), (["part/bad failed: it hung"] * 2, [context] * 2))
+
+
+class Latencies(unittest.TestCase):
+    def test_what_is_measured__stands_in_the_table_once(self):
+        context = types.SimpleNamespace(figures=bench.Figures(), build="", seconds=1, wire=None)
+        p50 = {"tcp": 20.0, "bare": 10.0, "ib_write_lat": 13.0, "ib_send_lat": 12.0}
+
+        def said(name):
+            return bench.measure.Latency(p50[name], 2 * p50[name], None)
+
+        with mock.patch.multiple(bench.measure, tcp_latency=lambda *_: said("tcp"), raw_latency=lambda *_: said("bare"),
+                                 rdma_latency=lambda _, program, *__: said(program)):
+            bench.wire.latency(context)
+        figures = [figure for figure in context.figures.values() if "p50" in figure.text]
+        self.assertEqual([(figure.median, figure.verdict) for figure in figures],
+                         [(20, ""), (10, ""), (13, ""), (12, ""), (0.65, "MISSED"), (1.3, "met"), (0.6, ""), (1.2, "")])
+        texts = [figure.text for figure in context.figures.values()]
+        self.assertEqual((len(texts), len(set(texts))), (16, 16))
 
 
 class Calls(unittest.TestCase):
