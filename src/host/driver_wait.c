@@ -238,6 +238,8 @@ bool vb_device_wait(struct vb_device *device, unsigned lanes, int fd, const atom
 
 	if (p->is_forked)
 		return false;
+	if (lanes == 0) /* whose QPs are made meanwhile: without a thread nobody else would drive them */
+		lanes = vb_driver_bit(vb_process_home(p));
 	bool is_done = is_there(&wanted);
 	for (unsigned i = 0; i < there && !is_done; i++)
 		is_done = (lanes >> i & 1) && drive_until_there(p->drivers[i], &wanted, false, 0);

@@ -128,8 +128,8 @@ void vb_driver_kick(struct vb_driver *driver);
 void vb_driver_keep_time(struct vb_driver *driver);
 /* The calling thread is told that a CQ has something: it waits asleep, and its next poll is no spinning. */
 void vb_driver_notified(void);
-/* Wait until fd is readable, or count is not 0 (true), driving lanes meanwhile. False: interrupted by a signal. What the
- * calling thread's own driving brings may be in the count alone; NULL: there is none. */
+/* Wait until fd is readable, or count is not 0 (true), driving lanes meanwhile, of none the first. False: interrupted by a
+ * signal. What the calling thread's own driving brings may be in the count alone; NULL: there is none. */
 bool vb_device_wait(struct vb_device *device, unsigned lanes, int fd, const atomic_uint *count);
 /* Returns when no memory access that began before is in flight: the grace period of vb_mr_free. */
 void vb_device_grace(struct vb_device *device);

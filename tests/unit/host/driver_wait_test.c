@@ -115,6 +115,11 @@ vb_time vb_host_now(void)
 	return 0;
 }
 
+unsigned vb_driver_bit(const struct vb_driver *d)
+{
+	return 1u << d->index;
+}
+
 uint32_t vb_lane_mark(struct vb_lane *lane)
 {
 	return 0;
@@ -155,9 +160,26 @@ static void waiter__who_was_relieved_is_not_taken_for_who_attends(void **state)
 	close(second_fd);
 }
 
+/* A channel whose CQs have no QPs yet is in no lane. */
+static void waiter__who_waits_in_no_lane_drives_the_first(void **state)
+{
+	driver.has_thread = false;
+	driver.attendance = VB_ATTENDED_BY_THREAD;
+	turns = 0;
+	bell = eventfd(1, EFD_CLOEXEC);
+	first_fd = eventfd(0, EFD_CLOEXEC);
+	assert_true(vb_device_wait(&device, 0, first_fd, NULL));
+	assert_int_equal(turns, 3);
+	close(bell);
+	close(first_fd);
+}
+
 int main(void)
 {
-	const struct CMUnitTest tests[] = { cmocka_unit_test(waiter__who_was_relieved_is_not_taken_for_who_attends) };
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(waiter__who_was_relieved_is_not_taken_for_who_attends),
+		cmocka_unit_test(waiter__who_waits_in_no_lane_drives_the_first),
+	};
 
 	alarm(60);
 	return cmocka_run_group_tests(tests, NULL, NULL);
