@@ -35,9 +35,12 @@ void vb_lanes_init(struct vb_lanes *lanes, const struct vb_settings *settings)
 	lanes->serial = atomic_fetch_add(&processes, 1) + 1;
 }
 
-void vb_lanes_forbid_others(struct vb_lanes *lanes)
+int vb_lanes_carry(struct vb_lanes *lanes, unsigned index)
 {
+	if (index > 0)
+		return -EUSERS;
 	atomic_store(&lanes->most, 1);
+	return 0;
 }
 
 void vb_lanes_indices(const struct vb_lanes *lanes, unsigned index, uint32_t *first, uint32_t *count)

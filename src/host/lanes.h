@@ -24,8 +24,9 @@ struct vb_lanes {
 
 /* Before any driver is made. */
 void vb_lanes_init(struct vb_lanes *lanes, const struct vb_settings *settings);
-/* Its home is all it may have. Before the home is driven. */
-void vb_lanes_forbid_others(struct vb_lanes *lanes);
+/* The slot of the index-th lane is carried, and so its home is all that a process may have. -EUSERS: this one is no home, and the
+ * process does without it: another user's broker has come meanwhile. Before the lane is made. */
+int vb_lanes_carry(struct vb_lanes *lanes, unsigned index);
 /* The part of the indices of QP numbers that the index-th lane has: vb_lane_config. */
 void vb_lanes_indices(const struct vb_lanes *lanes, unsigned index, uint32_t *first, uint32_t *count);
 

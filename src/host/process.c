@@ -224,7 +224,7 @@ static int fill_driver(struct vb_driver *d, const struct vb_settings *settings)
 	if (rc == 0)
 		rc = vb_broker_watch_get_slot(d, settings);
 	if (rc == 0 && d->slot.is_carried)
-		vb_lanes_forbid_others(&d->process->lanes);
+		rc = vb_lanes_carry(&d->process->lanes, d->index);
 	if (rc == 0)
 		rc = open_port(d, settings);
 	if (rc == 0)

@@ -2,6 +2,7 @@
  * may be made. The argument is the directory of verbena-broker. */
 #include "../namespace.h"
 #include "../unit.h"
+#include <errno.h>
 #include <pthread.h>
 #include <sched.h>
 #include <sys/wait.h>
@@ -53,6 +54,17 @@ static void lane__is_one_for_what_goes_through_all_of_a_process(void **state)
 	assert_int_equal(most_with("VERBENA_PCAP=/tmp/none"), 1);
 	assert_int_equal(most_with("VERBENA_FAULTS=drop=1%"), 1);
 	assert_int_equal(most_with("VERBENA_PROGRESS=off"), 1);
+}
+
+/* Its channel is the home's; and the indices of lanes are shared out among as many as there may be when the home is made. */
+static void lane__is_one_where_slots_are_carried(void **state)
+{
+	struct vb_lanes all = { .most = 4 }, begun = { .most = 4 };
+
+	assert_int_equal(vb_lanes_carry(&all, 0), 0);
+	assert_int_equal(all.most, 1);
+	assert_int_equal(vb_lanes_carry(&begun, 1), -EUSERS);
+	assert_int_equal(begun.most, 4);
 }
 
 static void indices__are_each_lanes_own(void **state)
@@ -242,6 +254,7 @@ int main(int argc, char **argv)
 		cmocka_unit_test(lanes__are_as_many_as_is_said),
 		cmocka_unit_test(lanes__are_as_many_as_cores_that_may_be_used),
 		cmocka_unit_test(lane__is_one_for_what_goes_through_all_of_a_process),
+		cmocka_unit_test(lane__is_one_where_slots_are_carried),
 		cmocka_unit_test(indices__are_each_lanes_own),
 		cmocka_unit_test_setup_teardown(threads__have_a_lane_each_and_then_share, open_device, close_device),
 		cmocka_unit_test_setup_teardown(domains__have_lanes_whoever_makes_them, open_device, close_device),
