@@ -11,6 +11,11 @@ def jain(values):
     return sum(values) ** 2 / (len(values) * sum(value * value for value in values))
 
 
+def percentile(values, share):
+    values = sorted(values)
+    return values[min(len(values) - 1, int(share * len(values)))]
+
+
 def spread_of(values):
     """Two standard deviations about the mean."""
     mean, deviation = statistics.mean(values), statistics.pstdev(values)

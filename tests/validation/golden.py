@@ -26,7 +26,7 @@ import htsim
 import micro
 import standstill
 import testbed
-from figure import Figure, jain, spread_of
+from figure import Figure, jain, percentile, spread_of
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent.parent
 HERE = pathlib.Path(__file__).resolve().parent
@@ -96,11 +96,6 @@ def our_flows(place, flows, cc, *settings, seed=1):
 
 def last(flows):
     return max(flow["start_ns"] + flow["fct_ns"] for flow in flows)
-
-
-def percentile(values, share):
-    values = sorted(values)
-    return values[min(len(values) - 1, int(share * len(values)))]
 
 
 def completions(flows, cc, *settings, pauses=None, tolerance=0.01, by_chance=False):

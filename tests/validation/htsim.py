@@ -13,7 +13,7 @@ for each seed: distributions."""
 import pathlib
 import statistics
 
-from figure import Figure, spread_of
+from figure import Figure, percentile, spread_of
 
 SCENARIO = pathlib.Path(__file__).resolve().parent / "htsim.yaml"
 SHARES = ((0.5, "p50", 0.03), (0.95, "p95", 0.15), (0.99, "p99", 0.25), (1, "last", None))
@@ -52,7 +52,7 @@ def permutation(variant):
     def measure(place):
         draws = permutations(place, variant)
         for (share, name, tolerance), published in zip(SHARES, PERMUTATION[variant]):
-            each = [times[min(len(times) - 1, int(share * len(times)))] for times in draws]
+            each = [percentile(times, share) for times in draws]
             yield Figure(f"completion, {name}", published, statistics.median(each), tolerance, "us", spread_of(each))
     return measure
 

@@ -5,7 +5,7 @@ curves and no figures for them, so ours are held against laws, where there is on
 import pathlib
 import tempfile
 
-from figure import Figure
+from figure import Figure, percentile
 
 SCENARIO = pathlib.Path(__file__).resolve().parent.parent.parent / "examples/hpcc-fattree320.yaml"
 OTHERS = ("dcqcn", "dcqcn_vwin", "timely")
@@ -48,8 +48,7 @@ def mice_behind_elephants(place):
 
     def late(cc, *elephants):
         ends, _ = completions(place, cc, [*elephants, *mice])
-        waits = sorted(end - start / 1e3 for end, (_, _, start) in zip(ends[len(elephants):], mice))
-        return waits[int(0.99 * len(waits))]
+        return percentile([end - start / 1e3 for end, (_, _, start) in zip(ends[len(elephants):], mice)], 0.99)
 
     for cc in ("hpcc", *OTHERS):
         alone, beside = late(cc), late(cc, (LONG, 70_000_000, 0), (SHORT, 70_000_000, 0))
