@@ -344,7 +344,7 @@ bool vb_local_tell_pending(struct vb_neighbour *neighbour, struct vb_local_room 
 void vb_local_conclude(struct vb_qp *qp, enum vb_answer_kind kind, uint8_t code, vb_time now);
 void vb_local_check(const struct vb_qp *qp);
 
-/* local_receive.c: messages that are lent. */
+/* local_pull.c: messages that are lent. */
 bool vb_local_pull_message(struct vb_neighbour *neighbour, struct vb_local_pull *pull, vb_time now);
 unsigned vb_local_message_pulled(struct vb_neighbour *neighbour, enum vb_local_outcome outcome, vb_time now);
 bool vb_local_is_lendable_length(uint32_t length);
