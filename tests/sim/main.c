@@ -198,8 +198,8 @@ static void run_seed(uint64_t seed)
 	uint64_t hash = run(seed);
 	printf("  %" PRIu64 " packets, %" PRIu64 " completions, %.1f ms, %" PRIu64 " lost, %" PRIu64 " overflowed, %" PRIu64
 	       " corrupted, %" PRIu64 " timeouts, %" PRIu64 " reconnects, trace %016" PRIx64 "\n",
-		world.packets, world.completions, (double)world.now / (double)VB_MS, world.lost, world.overflowed,
-		world.corrupted, world.timeouts, world.reconnects, hash);
+		world.packets, world.completions, (double)vb_time_since(world.begin, world.now) / (double)VB_MS, world.lost,
+		world.overflowed, world.corrupted, world.timeouts, world.reconnects, hash);
 	if (world.is_local)
 		local_report();
 	if (options.is_twice && run(seed) != hash)
