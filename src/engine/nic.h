@@ -452,6 +452,9 @@ void vb_sq_end(struct vb_qp *qp, bool publish);
 /* As end(true), for a poster who has got the lane: it looks at the queue now, and nobody rings. The neighbour (local.h) for
  * whom that is, and nothing else is to be done; or NULL. [lane] */
 struct vb_neighbour *vb_sq_serve(struct vb_qp *qp, vb_time now);
+/* True when what was posted last may wait for more to leave with: it is small, and others are under way, whose acknowledgement
+ * brings whoever drives the lane. False once all that waits makes a train. [lane] */
+bool vb_sq_may_wait(const struct vb_qp *qp);
 /* -EINVAL: in RESET, with an SRQ or XRC, or too many SGEs; -ENOMEM: full. [any] */
 int vb_rq_post(struct vb_qp *qp, const struct vb_recv_wr *wr);
 

@@ -293,6 +293,18 @@ struct vb_neighbour *vb_sq_serve(struct vb_qp *qp, vb_time now)
 	return vb_lane_is_quiet(qp->lane) ? qp->local.to : NULL;
 }
 
+/* What a packet holds that carries the message, or asks for it, travels with others; a longer one makes its own trains. */
+bool vb_sq_may_wait(const struct vb_qp *qp)
+{
+	const struct vb_send_queue *sq = &qp->sq;
+	if (qp->type != VB_QP_RC || vb_state(qp) != VB_QPS_RTS || qp->local.to || !vb_requester_is_busy(qp))
+		return false;
+	uint32_t tail = atomic_load_explicit(&sq->tail, memory_order_relaxed), unsent = tail - qp->requester.cursor;
+	uint32_t length = vb_send_wqe_at(sq, tail - 1)->length;
+	return length <= qp->mtu && unsent < VB_BATCH_PACKETS &&
+	       unsent * (length + qp->overhead) < qp->lane->config.turn_bytes;
+}
+
 static void answer_flushes(struct vb_lane *lane)
 {
 	struct vb_qp *qp = atomic_exchange(&lane->flushes, NULL);

@@ -67,6 +67,7 @@ static bool transmit(struct vb_driver *d, vb_time now)
 	if (!d->frames && !vb_lane_wants_transmit(d->lane, now))
 		return has_neighbours;
 	now = vb_host_now();
+	vb_riders_leave(&d->riders, !vb_progress_is_thread(), now);
 	for (; rounds < TRANSMIT_ROUNDS; rounds++) {
 		if (!vb_lane_transmit(d->lane, d->batch, d->port->room, now))
 			break;
@@ -362,6 +363,21 @@ static void transmit_posted(struct vb_driver *d, struct vb_neighbour *to, vb_tim
 	d->has_more |= vb_neighbours_have_more(d);
 }
 
+/* It may wait for the next poll: without a thread nobody would drive who does not come. */
+static bool rides(struct vb_driver *d, const struct vb_qp *qp)
+{
+	return d->has_thread && vb_sq_may_wait(qp) && vb_riders_board(&d->riders, vb_host_now());
+}
+
+/* Nothing else was done, and so nothing is left to be done but for who rang meanwhile. */
+static void unlock_behind_rider(struct vb_driver *d)
+{
+	pthread_mutex_unlock(&d->mutex);
+	fence_beside_mutex();
+	if (vb_lane_has_doorbells(d->lane) && try_lock(d))
+		vb_driver_unlock(d);
+}
+
 /* Whoever finds the lane free needs no bell, and the fences that come with it. */
 void vb_driver_end_post(struct vb_driver *d, struct vb_qp *qp)
 {
@@ -372,7 +388,12 @@ void vb_driver_end_post(struct vb_driver *d, struct vb_qp *qp)
 	}
 	note_post(d);
 	vb_time now = about_now(d);
-	transmit_posted(d, vb_sq_serve(qp, now), now);
+	struct vb_neighbour *to = vb_sq_serve(qp, now);
+	if (!to && rides(d, qp)) {
+		unlock_behind_rider(d);
+		return;
+	}
+	transmit_posted(d, to, now);
 	vb_driver_unlock(d);
 }
 

@@ -13,6 +13,7 @@
 #include "host/broker.h"
 #include "host/host.h"
 #include "host/later.h"
+#include "host/riders.h"
 #include "port/port.h"
 
 struct vb_process;
@@ -64,6 +65,7 @@ struct vb_driver {
 	struct vb_later *unsaid; /* lines for when the mutex has been given away; or NULL */
 	vb_time turned_at;	/* when the last turn began, but for those among neighbours: about */
 	vb_time port_seen_at;	/* when the last one did that has looked at the port */
+	struct vb_riders riders; /* what was posted and waits for the next poll */
 	bool has_more;		/* transmit stopped at its bound */
 	bool port_has_more;	/* the last look at it has found something */
 	unsigned port_quiet;	/* looks at the port by pollers that found nothing, in a row: see VB_PORT_QUIET */

@@ -29,7 +29,8 @@
 #include "os/thread.h"
 
 #define LATE_IN_A_CROWD	 (800 * VB_US) /* less than the millisecond after which a peer that hears nothing probes */
-#define LOOK_AT_LEAST	 (3200 * VB_US) /* but LATE_IN_A_CROWD where packets come, and pollers have their cores to themselves */
+#define LOOK_AT_LEAST	 (3200 * VB_US) /* but LATE_IN_A_CROWD where packets come, and pollers have their cores to themselves, and
+					   where posts waited for the next poll (riders.h) */
 #define TURNS_AT_A_TIME	 64 /* between two looks at what else there is to do */
 #define NAME		 "verbena"
 
@@ -122,9 +123,10 @@ static void note_back(struct vb_driver *d)
 static void look_again(struct vb_driver *d, vb_time away)
 {
 	bool is_crowded_or_quiet = d->waits_for_pollers || d->port_quiet >= VB_PORT_QUIET;
-	bool is_sure = d->attendance == VB_ATTENDED_BY_POLLERS && is_crowded_or_quiet;
+	bool is_sure = d->attendance == VB_ATTENDED_BY_POLLERS && is_crowded_or_quiet && !d->riders.were_there;
 	vb_time most = is_sure ? LOOK_AT_LEAST : LATE_IN_A_CROWD;
 
+	d->riders.were_there = false;
 	look_at_pollers_after(d, vb_crowding_looks_after(d->looks_after, away, patience(d), most));
 }
 

@@ -283,6 +283,35 @@ static void send__of_who_has_the_lane_leaves_without_a_bell(void **state)
 	rig_close(rig);
 }
 
+static bool may_wait_after(struct rig *rig, struct vb_qp *qp, uint32_t length)
+{
+	struct vb_sge sge = rig_sge(rig, 0, length);
+	struct vb_send_wr wr = { .opcode = VB_WR_SEND, .sges = &sge, .sge_count = 1 };
+	vb_sq_begin(qp);
+	assert_int_equal(vb_sq_put(qp, &wr), 0);
+	assert_null(vb_sq_serve(qp, rig->now));
+	return vb_sq_may_wait(qp);
+}
+
+static void send__may_wait_for_more_behind_what_is_under_way(void **state)
+{
+	struct rig *rig = rig_open_lane(8, &(struct vb_lane_config){ .seed = 1, .slot = 1, .turn_bytes = 3 * RIG_MTU });
+	struct vb_qp *qp = rig_connected(rig, NULL);
+	assert_false(may_wait_after(rig, qp, 8)); /* no acknowledgement is to come that would bring anybody */
+	assert_int_equal(rig_transmit(rig), 1);
+	assert_true(may_wait_after(rig, qp, RIG_MTU));
+	assert_true(may_wait_after(rig, qp, RIG_MTU));
+	assert_false(may_wait_after(rig, qp, RIG_MTU)); /* makes a train */
+	assert_int_equal(rig_transmit(rig), 3);
+	assert_true(may_wait_after(rig, qp, 0));
+	assert_false(may_wait_after(rig, qp, RIG_MTU + 1));
+	assert_int_equal(rig_transmit(rig), 3);
+	rig_modify(rig, qp, VB_QPS_ERR, 0);
+	assert_false(vb_sq_may_wait(qp));
+	assert_int_equal(vb_qp_destroy(qp), 0);
+	rig_close(rig);
+}
+
 static void send__of_who_has_the_lane_is_flushed_in_error(void **state)
 {
 	struct rig *rig = rig_open(8);
@@ -310,6 +339,7 @@ int main(void)
 		cmocka_unit_test(turns__answer_is_awaited_until_it_comes),
 		cmocka_unit_test(receive__posted_in_error_while_sends_are_put_together_is_flushed),
 		cmocka_unit_test(send__of_who_has_the_lane_leaves_without_a_bell),
+		cmocka_unit_test(send__may_wait_for_more_behind_what_is_under_way),
 		cmocka_unit_test(send__of_who_has_the_lane_is_flushed_in_error),
 		cmocka_unit_test(turns__answer_is_awaited_for_a_moment),
 		cmocka_unit_test(turns__answers_of_many_are_awaited_no_longer),

@@ -314,6 +314,68 @@ static void grace__waits_for_what_is_at_the_port(void **state)
 	close_ends();
 }
 
+/* As verbs/ posts. */
+static void post_small(uint64_t wr_id)
+{
+	struct vb_sge sge = { (uintptr_t)ends[0].memory, 8, vb_mr_key(ends[0].mr) };
+	struct vb_send_wr wr = { .wr_id = wr_id, .opcode = VB_WR_RDMA_WRITE, .flags = VB_SEND_SIGNALED, .sges = &sge,
+		.sge_count = 1, .remote_addr = (uintptr_t)ends[1].memory, .rkey = vb_mr_key(ends[1].mr) };
+
+	vb_sq_begin(ends[0].qp);
+	assert_int_equal(vb_sq_put(ends[0].qp, &wr), 0);
+	vb_driver_end_post(ends[0].driver, ends[0].qp);
+}
+
+/* Without what vb_driver_unlock does beside. */
+static unsigned at_port(struct end *end)
+{
+	pthread_mutex_lock(&end->driver->mutex);
+	unsigned count = vb_lane_handed_out(end->driver->lane);
+	pthread_mutex_unlock(&end->driver->mutex);
+	return count;
+}
+
+/* The port keeps what it has, so nothing is acknowledged meanwhile. */
+static void post__rides_behind_others_until_the_next_poll(void **state)
+{
+	open_ends(VB_QP_RC, true);
+	memory_port_stop(ends[0].driver->port, true);
+	for (unsigned i = 0; i < 4; i++)
+		post_small(i);
+	assert_int_equal(at_port(&ends[0]), 1);
+	vb_device_drive(&ends[0].device, VB_ALL_LANES);
+	assert_int_equal(at_port(&ends[0]), 4);
+	memory_port_stop(ends[0].driver->port, false);
+	for (unsigned i = 0; i < 4; i++) {
+		while (vb_cq_is_empty(ends[0].cq))
+			vb_device_drive(&ends[0].device, VB_ALL_LANES);
+		take_one(i);
+	}
+	close_ends();
+}
+
+/* Whether it polled before, or never did: the thread takes care of what it left. */
+static void post__rides_not_for_good_when_the_program_goes_away(void **state)
+{
+	static const struct timespec a_moment = { .tv_nsec = 1000000 };
+
+	for (unsigned polls = 0; polls <= 400; polls += 400) {
+		open_ends(VB_QP_RC, true);
+		for (unsigned i = 0; i < polls; i++)
+			vb_device_drive(&ends[0].device, VB_ALL_LANES);
+		for (uint64_t round = 0; round < 50; round++) {
+			for (unsigned i = 0; i < 4; i++)
+				post_small(4 * round + i);
+			for (unsigned i = 0; i < 4; i++) {
+				for (unsigned ms = 0; ms < PATIENCE_MS && vb_cq_is_empty(ends[0].cq); ms++)
+					nanosleep(&a_moment, NULL);
+				take_one(4 * round + i);
+			}
+		}
+		close_ends();
+	}
+}
+
 /* A reader of stderr who does not read. */
 static int block_stderr(int *saved)
 {
@@ -388,6 +450,8 @@ int main(void)
 		cmocka_unit_test(thread__goes_on_when_descriptors_change),
 		cmocka_unit_test(port__is_looked_at_when_it_wanted_to_be),
 		cmocka_unit_test(grace__waits_for_what_is_at_the_port),
+		cmocka_unit_test(post__rides_behind_others_until_the_next_poll),
+		cmocka_unit_test(post__rides_not_for_good_when_the_program_goes_away),
 		cmocka_unit_test(death__is_told_when_the_mutex_has_been_given_away),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
