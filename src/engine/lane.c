@@ -293,7 +293,7 @@ static void receive_one(struct vb_lane *lane, struct vb_qp *qp, const struct vb_
 		receive_connected(qp, is_its_path, packet, now);
 }
 
-void vb_lane_receive(
+static void receive_in_order(
 	struct vb_lane *lane, const struct vb_path *path, const struct vb_packet *packets, size_t n, vb_time now)
 {
 	struct vb_qp *qp = NULL;
@@ -317,4 +317,24 @@ void vb_lane_receive(
 		if (is_run && qp->responder.expected_psn != expected)
 			i += vb_responder_receive_middles(qp, packets + i, n - i);
 	}
+}
+
+/* Ours put an ack behind the requests that follow it, so that all are one train: it counts as first, for programs rely on seeing
+ * what they sent complete before they see the answer to it. */
+static bool ends_in_ack(const struct vb_packet *packets, size_t n)
+{
+	if (n < 2 || packets[n - 1].opcode != (VB_RC | VB_ACKNOWLEDGE))
+		return false;
+	for (size_t i = 0; i + 1 < n; i++)
+		if (vb_packet_row(&packets[i])->is_response)
+			return false;
+	return true;
+}
+
+void vb_lane_receive(
+	struct vb_lane *lane, const struct vb_path *path, const struct vb_packet *packets, size_t n, vb_time now)
+{
+	if (ends_in_ack(packets, n))
+		receive_in_order(lane, path, &packets[--n], 1, now);
+	receive_in_order(lane, path, packets, n, now);
 }

@@ -47,30 +47,79 @@ static bool same_destination(const struct vb_outgoing *a, const struct vb_outgoi
 			a->av->traffic_class == b->av->traffic_class && hops(a->av) == hops(b->av));
 }
 
-/* How many packets from first on make one datagram or train. */
-static unsigned cut(const struct vb_udp *udp, const struct vb_batch *batch, unsigned first)
+/* A datagram or train in the making. */
+struct cut {
+	unsigned count, iov;
+	uint32_t size, bytes; /* of all packets but the last; of all together */
+	bool is_ended;	      /* by a shorter one */
+};
+
+static bool joins(const struct vb_udp *udp, struct cut *cut, const struct vb_outgoing *head, const struct vb_outgoing *next)
+{
+	uint32_t size = vb_packet_wire_length(&next->packet);
+
+	if (cut->is_ended || cut->count == TRAIN_SEGMENTS || size > cut->size ||
+		cut->bytes + size > udp->port.largest_segment || cut->iov + next->iov_count + 1u > MESSAGE_IOV ||
+		!next->to_trains || !same_destination(head, next))
+		return false;
+	cut->count++;
+	cut->iov += next->iov_count + 1u;
+	cut->bytes += size;
+	cut->is_ended = size < cut->size;
+	return true;
+}
+
+/* The packets from first on that make one datagram or train. */
+static struct cut cut_from(const struct vb_udp *udp, const struct vb_batch *batch, unsigned first)
 {
 	const struct vb_outgoing *head = &batch->out[first];
-	uint32_t size = vb_packet_wire_length(&head->packet), bytes = size;
-	unsigned count = 1, iov = head->iov_count + 1u;
+	uint32_t size = vb_packet_wire_length(&head->packet);
+	struct cut cut = { .count = 1, .iov = head->iov_count + 1u, .size = size, .bytes = size };
 
-	if (!head->to_trains || !udp->port.largest_segment)
-		return 1;
-	if (udp->sender.refused_count && trains_refused_from(&udp->sender, &head->av->sgid))
-		return 1;
-	while (first + count < batch->count && count < TRAIN_SEGMENTS) {
-		const struct vb_outgoing *next = &batch->out[first + count];
-		uint32_t next_size = vb_packet_wire_length(&next->packet);
-		iov += next->iov_count + 1u;
-		bytes += next_size;
-		if (next_size > size || bytes > udp->port.largest_segment || iov > MESSAGE_IOV || !next->to_trains ||
-			!same_destination(head, next))
-			break;
-		count++;
-		if (next_size < size)
-			break;
+	if (!head->to_trains || !udp->port.largest_segment ||
+		(udp->sender.refused_count && trains_refused_from(&udp->sender, &head->av->sgid))) {
+		cut.is_ended = true;
+		return cut;
 	}
-	return count;
+	while (first + cut.count < batch->count && joins(udp, &cut, head, &batch->out[first + cut.count]))
+		;
+	return cut;
+}
+
+static bool are_requests(const struct vb_batch *batch, unsigned first, unsigned count)
+{
+	for (unsigned i = 0; i < count; i++)
+		if (vb_packet_row(&batch->out[first + i].packet)->is_response)
+			return false;
+	return true;
+}
+
+static void move_behind(struct vb_batch *batch, unsigned first, unsigned count)
+{
+	struct vb_outgoing out = batch->out[first];
+	struct vb_receipt receipt = batch->receipts[first];
+
+	memmove(&batch->out[first], &batch->out[first + 1], count * sizeof(out));
+	memmove(&batch->receipts[first], &batch->receipts[first + 1], count * sizeof(receipt));
+	batch->out[first + count] = out;
+	batch->receipts[first + count] = receipt;
+}
+
+/* How many. An ack is shorter than the requests that leave behind it, and in front of them would travel alone: it is the last
+ * of their train, and the peer, which is one of ours, takes it first (engine/lane.c). */
+static unsigned cut(const struct vb_udp *udp, struct vb_batch *batch, unsigned first)
+{
+	const struct vb_outgoing *ack = &batch->out[first];
+
+	if (ack->packet.opcode == (VB_RC | VB_ACKNOWLEDGE) && first + 1 < batch->count) {
+		struct cut behind = cut_from(udp, batch, first + 1);
+		unsigned count = behind.count;
+		if (are_requests(batch, first + 1, count) && joins(udp, &behind, &batch->out[first + 1], ack)) {
+			move_behind(batch, first, count);
+			return behind.count;
+		}
+	}
+	return cut_from(udp, batch, first).count;
 }
 
 /* ---- One message: address, control, bytes ----------------------------------------------------------------------- */

@@ -79,12 +79,79 @@ static void numbers__are_of_the_lanes_part_until_it_has_none_left(void **state)
 	rig_close(rig);
 }
 
+/* A request of ours is under way; what comes is the peer's, and in front of the ack of ours. */
+static unsigned complete_with_train(struct rig *rig, struct vb_qp *qp, const struct vb_packet *packets, size_t n,
+	struct vb_wc *wc)
+{
+	struct vb_path path = { .src = qp->attr.av.dgid, .dst = qp->attr.av.sgid };
+	struct vb_sge sge = rig_sge(rig, 0, 8);
+	rig_post(qp, &(struct vb_send_wr){ .opcode = VB_WR_SEND, .flags = VB_SEND_SIGNALED, .sges = &sge, .sge_count = 1 });
+	assert_int_equal(rig_transmit(rig), 1);
+	vb_lane_receive(rig->lane, &path, packets, n, rig->now);
+	vb_lane_check(rig->lane);
+	return (unsigned)vb_cq_poll(rig->cq, wc, 4);
+}
+
+static void train__ack_at_its_end_counts_as_first(void **state)
+{
+	static const uint8_t payload[8];
+	struct rig *rig = rig_open(8);
+	struct vb_qp *qp = rig_connected(rig, NULL);
+	struct vb_sge sge = rig_sge(rig, 64, 64);
+	struct vb_wc wc[4];
+	struct vb_packet packets[] = { { .opcode = VB_SEND_ONLY, .psn = RIG_RQ_PSN, .payload = payload, .payload_length = 8 },
+		{ .opcode = VB_SEND_ONLY, .psn = RIG_RQ_PSN + 1, .payload = payload, .payload_length = 8 },
+		{ .opcode = VB_ACKNOWLEDGE, .psn = RIG_SQ_PSN, .syndrome = VB_AETH_ACK | VB_AETH_NO_CREDITS } };
+	for (size_t i = 0; i < COUNT_OF(packets); i++) {
+		packets[i].pkey = VB_PKEY_DEFAULT;
+		packets[i].dest_qpn = vb_qp_number(qp);
+	}
+	for (unsigned i = 0; i < 2; i++)
+		assert_int_equal(vb_rq_post(qp, &(struct vb_recv_wr){ .wr_id = i, .sges = &sge, .sge_count = 1 }), 0);
+	assert_int_equal(complete_with_train(rig, qp, packets, COUNT_OF(packets), wc), 3);
+	assert_int_equal(wc[0].opcode, VB_WC_SEND);
+	for (unsigned i = 0; i < 2; i++) {
+		assert_int_equal(wc[i + 1].opcode, VB_WC_RECV);
+		assert_int_equal(wc[i + 1].wr_id, i);
+	}
+	assert_int_equal(vb_qp_destroy(qp), 0);
+	rig_close(rig);
+}
+
+/* It acknowledges what the response answers, and more: taken first it would say that the response was lost. */
+static void train__ack_behind_a_response_stays_there(void **state)
+{
+	static const uint8_t payload[8] = { 1, 2, 3, 4, 5, 6, 7, 8 };
+	struct rig *rig = rig_open(8);
+	struct vb_qp *qp = rig_connected(rig, NULL);
+	struct vb_sge sge = rig_sge(rig, 512, 8);
+	struct vb_wc wc[4];
+	struct vb_packet packets[] = { { .opcode = VB_READ_RESPONSE_ONLY, .psn = RIG_SQ_PSN,
+		.syndrome = VB_AETH_ACK | VB_AETH_NO_CREDITS, .payload = payload, .payload_length = 8 },
+		{ .opcode = VB_ACKNOWLEDGE, .psn = RIG_SQ_PSN + 1, .syndrome = VB_AETH_ACK | VB_AETH_NO_CREDITS } };
+	for (size_t i = 0; i < COUNT_OF(packets); i++) {
+		packets[i].pkey = VB_PKEY_DEFAULT;
+		packets[i].dest_qpn = vb_qp_number(qp);
+	}
+	rig_post(qp, &(struct vb_send_wr){ .opcode = VB_WR_RDMA_READ, .flags = VB_SEND_SIGNALED, .sges = &sge, .sge_count = 1 });
+	assert_int_equal(rig_transmit(rig), 1);
+	assert_int_equal(complete_with_train(rig, qp, packets, COUNT_OF(packets), wc), 2);
+	assert_int_equal(wc[0].opcode, VB_WC_RDMA_READ);
+	assert_int_equal(wc[1].opcode, VB_WC_SEND);
+	assert_int_equal(rig_counter(rig, VB_IMPLIED_NAK), 0);
+	assert_memory_equal(rig->memory + 512, payload, sizeof(payload));
+	assert_int_equal(vb_qp_destroy(qp), 0);
+	rig_close(rig);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(qps__are_found_however_many_there_are),
 		cmocka_unit_test(numbers__do_not_return_soon),
 		cmocka_unit_test(numbers__are_of_the_lanes_part_until_it_has_none_left),
+		cmocka_unit_test(train__ack_at_its_end_counts_as_first),
+		cmocka_unit_test(train__ack_behind_a_response_stays_there),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -291,6 +291,76 @@ static void send__trains_end_where_they_must(void **state)
 	end_close(&b);
 }
 
+/* The opcodes and numbers of what arrives for a batch. */
+static unsigned exchange(struct end *a, struct end *b, struct vb_packet *packets, unsigned expected)
+{
+	unsigned count = 0;
+
+	vb_port_send(a->port, &batch, 0);
+	while (count < expected && next_train(b))
+		for (unsigned i = 0; i < train.count; i++)
+			packets[count++] = train.packets[i];
+	return count;
+}
+
+static void assert_opcodes(const struct vb_packet *packets, const uint8_t *opcodes, unsigned count)
+{
+	for (unsigned i = 0; i < count; i++)
+		assert_int_equal(packets[i].opcode, opcodes[i]);
+}
+
+/* Each receipt stays that of its packet. */
+static void send__ack_is_the_last_of_the_requests_behind_it(void **state)
+{
+	static const uint8_t expected[] = { VB_SEND_MIDDLE, VB_SEND_MIDDLE, VB_SEND_MIDDLE, VB_ACKNOWLEDGE };
+	struct vb_packet packets[8];
+	struct end a, b;
+
+	pair_open(&a, &b);
+	batch_clear();
+	put(VB_ACKNOWLEDGE, qpn_of(SLOT_B), 9, 0);
+	for (unsigned i = 0; i < 3; i++)
+		put(VB_SEND_MIDDLE, qpn_of(SLOT_B), i, 256);
+	for (unsigned i = 0; i < batch.count; i++)
+		batch.receipts[i].cookie = batch.out[i].packet.psn;
+	assert_int_equal(exchange(&a, &b, packets, 4), 4);
+	assert_int_equal(counter(&a, VB_PORT_TX_DATAGRAMS), 1);
+	assert_opcodes(packets, expected, 4);
+	for (unsigned i = 0; i < 3; i++)
+		assert_payload(&packets[i], i);
+	for (unsigned i = 0; i < batch.count; i++)
+		assert_int_equal(batch.receipts[i].cookie, batch.out[i].packet.psn);
+	assert_int_equal(counter(&b, VB_PORT_RX_DROP_ICRC), 0);
+	end_close(&a);
+	end_close(&b);
+}
+
+/* Longer than the ack, of equal length, and none a response: else it leaves first, as it was told to. */
+static void send__ack_that_has_no_place_behind_leaves_first(void **state)
+{
+	static const struct {
+		uint8_t opcode;
+		uint32_t length, last;
+		unsigned datagrams;
+	} cases[] = { { VB_SEND_ONLY, 0, 0, 2 }, { VB_SEND_ONLY, 256, 100, 2 }, { VB_READ_RESPONSE_MIDDLE, 256, 256, 2 } };
+	struct vb_packet packets[8];
+	struct end a, b;
+
+	pair_open(&a, &b);
+	for (unsigned i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		uint64_t before = counter(&a, VB_PORT_TX_DATAGRAMS);
+		batch_clear();
+		put(VB_ACKNOWLEDGE, qpn_of(SLOT_B), 9, 0);
+		put(cases[i].opcode, qpn_of(SLOT_B), 0, cases[i].length);
+		put(cases[i].opcode, qpn_of(SLOT_B), 1, cases[i].last);
+		assert_int_equal(exchange(&a, &b, packets, 3), 3);
+		assert_int_equal(counter(&a, VB_PORT_TX_DATAGRAMS) - before, cases[i].datagrams);
+		assert_opcodes(packets, (uint8_t[]){ VB_ACKNOWLEDGE, cases[i].opcode, cases[i].opcode }, 3);
+	}
+	end_close(&a);
+	end_close(&b);
+}
+
 static void send__slots_of_a_peer_have_their_own_source_port(void **state)
 {
 	uint16_t ports[40];
@@ -456,6 +526,8 @@ int main(void)
 		cmocka_unit_test(send__ipv6_arrives_in_trains),
 		cmocka_unit_test(send__write_message_is_single_and_train),
 		cmocka_unit_test(send__trains_end_where_they_must),
+		cmocka_unit_test(send__ack_is_the_last_of_the_requests_behind_it),
+		cmocka_unit_test(send__ack_that_has_no_place_behind_leaves_first),
 		cmocka_unit_test(send__slots_of_a_peer_have_their_own_source_port),
 		cmocka_unit_test(send__beyond_the_mtu_is_said_and_trains_stay),
 		cmocka_unit_test(send__scatter_list_is_one_payload),
