@@ -87,6 +87,14 @@ def latency(bench):
                                   bound=OUTSIDE.format(os.cpu_count()))
 
 
+def posts(bench):
+    """What is posted one by one leaves together with others, or as it would from lists."""
+    def rate(*options):
+        return measure.rdma_rate(bench.wire, 64, bench.seconds, *options)
+
+    bench.figures.compare("wire_posts", "lo: ib_send_bw 64 B, posted one by one", "M/s", rate(), rate("-l", 16), "lists of 16")
+
+
 # ---------------------------------------------------------------------------------------------------- QPs and lanes
 
 def many_qps(bench):
@@ -114,6 +122,6 @@ def memory(bench):
     bench.figures.add("bytes_per_qp", said["bytes_per_qp"], "memory of an idle RC QP, connected", "bytes")
 
 
-ROUNDS = {"bandwidth": bandwidth, "bandwidth-veth": bandwidth_veth, "event-cpu": event_cpu, "acks": acks, "latency": latency,
+ROUNDS = {"bandwidth": bandwidth, "bandwidth-veth": bandwidth_veth, "event-cpu": event_cpu, "acks": acks, "latency": latency, "posts": posts,
           "qps": many_qps, "engine": engine}
 ONCE = {"memory": memory}

@@ -70,7 +70,7 @@ class Rows(unittest.TestCase):
 
     def test_part__has_all_its_rows(self):
         self.assertEqual(self.names("wire"), ["wire/bandwidth", "wire/bandwidth-veth", "wire/event-cpu", "wire/acks",
-                                              "wire/latency", "wire/qps", "wire/engine", "wire/memory"])
+                                              "wire/latency", "wire/posts", "wire/qps", "wire/engine", "wire/memory"])
 
     def test_patterns__choose_by_name_and_by_both(self):
         self.assertEqual(self.names("send-*"), ["same-host/send-lat", "same-host/send-rate"])
