@@ -1,7 +1,8 @@
 /* What leaves next: ready QPs take turns of a train each, within a QP its responses and its requests. An ack that was
  * held back leaves with data, before its QP's requests: programs rely on seeing what they sent complete before they see
- * the answer to it. Where a lane lets replies go first, all urgent ones of all QPs leave before any data. A QP with a rate that has sent its packet is in no list here until the next may leave; only its
- * acks, NAKs and CNPs are. The holder pulls; pacing, fairness and batching are decided nowhere else. */
+ * the answer to it. Where a lane lets replies go first, all urgent ones of all QPs leave before any data. A QP with a
+ * rate that has sent its packet is in no list here until the next may leave; only its acks, NAKs and CNPs are. The
+ * holder pulls; pacing, fairness and batching are decided nowhere else. */
 #include "engine/congestion.h"
 #include "engine/echo.h"
 #include "engine/flight.h"

@@ -5,10 +5,12 @@
 #define BAR_LEAST   64
 #define BAR_MOST    65536
 
-/* A program that polls is back after a microsecond, unless another has its core. Whoever leaves in its absence was overtaken by the
- * acknowledgement, which takes that long without a program being slow. */
-#define LATE_BY_PROGRAM (100 * VB_US)
-#define LATE_IN_ABSENCE (20 * VB_US)
+/* So long after the newest came the program must have been doing something else: who posts many has the next one ready,
+ * and who polls is back after a microsecond, unless another has its core. In its absence they leave when the
+ * acknowledgement of what went ahead has come, which may be soon, and with it somebody may wait for a flag that rides
+ * behind its data. */
+#define LATE_BY_PROGRAM (20 * VB_US)
+#define LATE_IN_ABSENCE (5 * VB_US)
 
 bool vb_riders_board(struct vb_riders *riders, vb_time now)
 {
@@ -18,8 +20,8 @@ bool vb_riders_board(struct vb_riders *riders, vb_time now)
 	}
 	if (riders->count >= RIDERS_MOST)
 		return false;
-	if (riders->count++ == 0)
-		riders->since = now;
+	riders->count++;
+	riders->newest_at = now;
 	riders->were_there = true;
 	return true;
 }
@@ -29,7 +31,7 @@ void vb_riders_leave(struct vb_riders *riders, bool by_program, vb_time now)
 	if (riders->count == 0)
 		return;
 	riders->count = 0;
-	if (vb_time_since(riders->since, now) <= (by_program ? LATE_BY_PROGRAM : LATE_IN_ABSENCE)) {
+	if (vb_time_since(riders->newest_at, now) <= (by_program ? LATE_BY_PROGRAM : LATE_IN_ABSENCE)) {
 		riders->bar /= 2;
 		return;
 	}

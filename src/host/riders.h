@@ -1,10 +1,10 @@
-/* Riders: small requests that were posted while others are under way, and wait for the program's next poll to leave together, as
- * one datagram instead of one each. They leave sooner where they are enough for a train, and at the latest when somebody
- * drives the lane for another reason: who waits for the acknowledgement of what is under way, or the progress thread that looks
- * whether the program still polls.
+/* Riders: small requests that were posted while others are under way, and wait for the program's next poll to leave
+ * together, as one datagram instead of one each. They leave sooner where they are enough for a train, and at the latest
+ * when somebody drives the lane for another reason: who waits for the acknowledgement of what is under way, or the
+ * progress thread that looks whether the program still polls.
  *
- * A program that posts and then does something else would have its requests wait for nothing. So it is looked how long they
- * had to: where it was too long, the next ones leave at once, and ever more of them while it goes on like that.
+ * A program that posts and then does something else would have its requests wait for nothing. So it is looked how long the
+ * newest had to: where it was too long, the next ones leave at once, and ever more of them while it goes on like that.
  *
  * Source: J. Nagle, RFC 896, whose rule it is to let the first go and collect the rest. Threads: the driver's mutex. */
 #ifndef VB_HOST_RIDERS_H
@@ -15,7 +15,7 @@
 
 struct vb_riders {
 	unsigned count;	 /* that wait */
-	vb_time since;	 /* the first of them */
+	vb_time newest_at;
 	bool were_there; /* since somebody looked: progress.c */
 	unsigned barred; /* so many more leave at once */
 	unsigned bar;	 /* so many were the last time, less for each since that went well */

@@ -25,7 +25,7 @@ static void riders__are_no_more_than_a_batch(void **state)
 	for (unsigned i = 0; i < 64; i++)
 		assert_true(vb_riders_board(&riders, i));
 	assert_false(vb_riders_board(&riders, 64));
-	assert_int_equal(riders.since, 0);
+	assert_int_equal(riders.newest_at, 63);
 	assert_true(riders.were_there);
 	leave_after(&riders, 64, true);
 	assert_int_equal(count_barred(&riders), 0);
@@ -61,11 +61,22 @@ static void riders__are_judged_by_who_took_them_along(void **state)
 	struct vb_riders riders = { 0 };
 
 	assert_true(vb_riders_board(&riders, 0));
-	leave_after(&riders, 50 * VB_US, true);
+	leave_after(&riders, 10 * VB_US, true);
 	assert_int_equal(count_barred(&riders), 0);
-	leave_after(&riders, 50 * VB_US, false);
+	leave_after(&riders, 10 * VB_US, false);
 	assert_int_equal(count_barred(&riders), 64);
-	leave_after(&riders, 5 * VB_US, false);
+	leave_after(&riders, 2 * VB_US, false);
+	assert_int_equal(count_barred(&riders), 0);
+}
+
+/* Each came just behind the other: the program is at it. */
+static void riders__of_who_goes_on_posting_are_not_late(void **state)
+{
+	struct vb_riders riders = { 0 };
+
+	for (unsigned i = 0; i < 40; i++)
+		assert_true(vb_riders_board(&riders, i * VB_US));
+	leave_after(&riders, 41 * VB_US, false);
 	assert_int_equal(count_barred(&riders), 0);
 }
 
@@ -83,6 +94,7 @@ int main(void)
 		cmocka_unit_test(riders__are_no_more_than_a_batch),
 		cmocka_unit_test(riders__who_waited_too_long_have_fewer_after_them),
 		cmocka_unit_test(riders__are_judged_by_who_took_them_along),
+		cmocka_unit_test(riders__of_who_goes_on_posting_are_not_late),
 		cmocka_unit_test(riders__who_are_none_leave_nothing),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
