@@ -108,8 +108,8 @@ void vb_driver_unlock(struct vb_driver *driver);
 /* Likewise, and nothing is at the port: no memory is lent to anybody. Waits for it with the lane held. */
 int vb_driver_lock_quiet(struct vb_driver *driver);
 
-/* Sends at once what is held back (acks), with the mutex held: before a QP leaves, whose peer still waits for it, or before
- * whoever drives sleeps. */
+/* Sends at once what is held back, acks and posts that wait for the next poll, with the mutex held: before a QP leaves, whose
+ * peer still waits for it, or before whoever drives sleeps. */
 void vb_driver_settle(struct vb_driver *driver);
 
 /* Takes all that the process of qpn has said so far by memory, with the mutex held: before a QP may receive from there, which

@@ -77,6 +77,12 @@ static int translate_attr(struct ibv_context *context, const struct ibv_qp_attr 
 	return 0;
 }
 
+/* What was posted before is to leave before. */
+static bool ends_sending(enum vb_qp_state state)
+{
+	return state == VB_QPS_RESET || state == VB_QPS_SQD || state == VB_QPS_ERR;
+}
+
 VB_EXPORT int ibv_modify_qp(struct ibv_qp *ibv, struct ibv_qp_attr *attr, int mask)
 {
 	struct qp_object *qp = vb_qp_of(ibv);
@@ -90,7 +96,7 @@ VB_EXPORT int ibv_modify_qp(struct ibv_qp *ibv, struct ibv_qp_attr *attr, int ma
 	err = vb_driver_lock(qp->driver);
 	if (err)
 		return -err;
-	if ((mask & IBV_QP_STATE) && wanted.state == VB_QPS_RESET)
+	if ((mask & IBV_QP_STATE) && ends_sending(wanted.state))
 		vb_driver_settle(qp->driver);
 	if ((mask & IBV_QP_STATE) && wanted.state == VB_QPS_RTR && (mask & IBV_QP_DEST_QPN))
 		vb_driver_catch_up(qp->driver, wanted.dest_qpn);
