@@ -820,22 +820,37 @@ static void fork__takes_nothing_away_from_the_parent(void **state)
 	part(&who);
 }
 
-/* Somebody has the mutex, and is in the middle of a change. */
+/* A thread that has the mutex, and is in the middle of a change while another forks. */
+static void *change_links(void *barrier)
+{
+	vb_driver_lock(driver);
+	struct vb_list *links = &driver->neighbours->links, *first = links->next;
+	links->next = NULL;
+	pthread_barrier_wait(barrier);
+	pthread_barrier_wait(barrier);
+	links->next = first;
+	vb_driver_unlock(driver);
+	return NULL;
+}
+
 static void fork__goes_by_no_list_that_may_be_half_changed(void **state)
 {
 	struct acquaintance who;
+	pthread_barrier_t barrier;
+	pthread_t thread;
 	int status;
 
 	NEEDS_NAMESPACE;
 	meet(device, &who, SLOT);
-	assert_int_equal(vb_driver_lock(driver), 0);
-	struct vb_list *links = &driver->neighbours->links, *first = links->next;
-	links->next = NULL;
+	pthread_barrier_init(&barrier, NULL, 2);
+	assert_int_equal(pthread_create(&thread, NULL, change_links, &barrier), 0);
+	pthread_barrier_wait(&barrier);
 	pid_t child = fork();
 	if (child == 0)
 		_exit(0);
-	links->next = first;
-	vb_driver_unlock(driver);
+	pthread_barrier_wait(&barrier);
+	pthread_join(thread, NULL);
+	pthread_barrier_destroy(&barrier);
 	assert_int_equal(waitpid(child, &status, 0), child);
 	assert_int_equal(status, 0);
 	part(&who);
