@@ -6,6 +6,7 @@ static int reject(struct id_object *id, uint16_t reason, const void *data, size_
 	if (!vb_id_lock_cm(id))
 		return -VB_FORKED_ERRNO;
 	int error = id->cm ? vb_cm_reject(id->cm, reason, NULL, 0, data, length, vb_connections_now()) : -EINVAL;
+	id->is_quiet &= error != 0;
 	vb_connections_unlock();
 	return error;
 }
@@ -74,6 +75,7 @@ static int send_reply(struct id_object *id, const struct rdma_conn_param *param)
 	if (!vb_id_lock_cm(id))
 		return -VB_FORKED_ERRNO;
 	error = id->cm ? vb_cm_accept(id->cm, &rep, vb_connections_now()) : -EINVAL;
+	id->is_quiet &= error != 0;
 	vb_connections_unlock();
 	return error;
 }
@@ -113,6 +115,7 @@ static int answer(struct id_object *id, uint8_t status, uint32_t qpn, const void
 	if (!vb_id_lock_cm(id))
 		return -VB_FORKED_ERRNO;
 	error = id->cm ? vb_cm_sidr_reply(id->cm, &rep, vb_connections_now()) : -EINVAL;
+	id->is_quiet &= error != 0;
 	vb_connections_unlock();
 	return error;
 }

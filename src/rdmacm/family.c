@@ -7,6 +7,11 @@ void vb_id_set_family(struct rdma_cm_id *public, uint64_t family)
 	vb_id_of(public)->options.family = family;
 }
 
+void vb_id_hear_lost_requests(struct rdma_cm_id *public)
+{
+	vb_id_of(public)->options.hears_lost_requests = true;
+}
+
 void vb_id_accepting(struct rdma_cm_id *public)
 {
 	const struct id_object *id = vb_id_of(public);

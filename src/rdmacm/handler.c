@@ -54,6 +54,7 @@ static struct id_object *request_create(struct id_object *listener)
 	vb_events_lock();
 	id->options = listener->options;
 	vb_events_unlock();
+	id->is_quiet = !id->options.hears_lost_requests;
 	id->state = ID_REQUESTED;
 	return id;
 }
@@ -246,6 +247,8 @@ void vb_handle_cm_event(void *context, const struct vb_cm_event *event)
 {
 	struct id_object *id = event->id ? vb_cm_id_user(event->id) : NULL;
 
+	if (id && id->is_quiet)
+		return;
 	switch (event->kind) {
 	case VB_CM_EVENT_REQUEST:
 	case VB_CM_EVENT_SIDR_REQUEST:

@@ -133,6 +133,7 @@ struct vb_way {
 struct id_options {
 	uint8_t tos, ack_timeout;
 	bool has_ack_timeout, is_reuse, is_ipv6_only;
+	bool hears_lost_requests; /* family.h */
 	uint64_t family; /* vb_binding's */
 };
 
@@ -164,6 +165,9 @@ struct id_object {
 
 	/* Under the CM's mutex: */
 	struct vb_cm_id *cm;
+	/* An incoming request that the program has not answered. No event of it is reported, because its context is still
+	 * the listener's; if it is lost meanwhile, rdma_accept fails. Linux does the same. */
+	bool is_quiet;
 
 	/* Under the events' lock: */
 	struct vb_list spare; /* an event_object for each event that the CM may have for it: none is ever lost */

@@ -282,6 +282,7 @@ int vb_rs_listen(struct rsocket *rs, int backlog)
 	if (rs->state != VB_RS_BOUND)
 		return -EINVAL;
 	rs->children = vb_rs_children();
+	vb_id_hear_lost_requests(rs->id);
 	if (rdma_listen(rs->id, (int)rs->backlog))
 		return -errno;
 	rs->state = VB_RS_LISTENING;

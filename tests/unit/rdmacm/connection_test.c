@@ -2,6 +2,7 @@
  * real connection manager. */
 #include <pthread.h>
 #include "loop.h"
+#include "rdmacm/family.h"
 
 enum { PORT = 7471 };
 
@@ -419,15 +420,60 @@ static void migrate_listener__takes_its_requests_along(void **state)
 	rdma_destroy_event_channel(other);
 }
 
-/* A request that was given up before anybody fetched it: its event comes after, and finds an id. */
-static void request__given_up_before_it_is_fetched(void **state)
+static void assert_fails(int result, int error)
+{
+	assert_int_equal(result, -1);
+	assert_int_equal(errno, error);
+}
+
+/* The program learns it when it answers, for until then the id has the listener's context. */
+static void expect_lost(struct rdma_cm_id *request)
+{
+	assert_false(loop_is_readable(passive));
+	assert_ptr_equal(request->context, &listener);
+	assert_fails(rdma_accept(request, NULL), EINVAL);
+	assert_fails(rdma_reject(request, NULL, 0), EINVAL);
+	loop_pass(60 * VB_S);
+	assert_false(loop_is_readable(passive));
+	rdma_destroy_id(request);
+}
+
+static void request__given_up_before_it_is_fetched_is_no_event(void **state)
 {
 	connect_with("");
 	rdma_destroy_id(id);
 	id = NULL;
+	expect_lost(loop_expect(passive, RDMA_CM_EVENT_CONNECT_REQUEST, 0));
+}
+
+static void request__given_up_before_it_is_accepted_is_no_event(void **state)
+{
+	connect_with("");
 	struct rdma_cm_id *request = loop_expect(passive, RDMA_CM_EVENT_CONNECT_REQUEST, 0);
-	assert_ptr_equal(loop_expect(passive, RDMA_CM_EVENT_REJECTED, 4), request);
-	assert_int_equal(rdma_accept(request, NULL), -1);
+	rdma_destroy_id(id);
+	id = NULL;
+	expect_lost(request);
+}
+
+static void request__given_up_after_it_is_accepted_is_an_event(void **state)
+{
+	connect_with("");
+	struct rdma_cm_id *request = accept_with("");
+	rdma_destroy_id(id);
+	id = NULL;
+	assert_ptr_equal(loop_expect(passive, RDMA_CM_EVENT_REJECTED, VB_CM_REJ_CONSUMER), request);
+	rdma_destroy_id(request);
+}
+
+/* A listener of rsockets, which drops it. */
+static void request__given_up_is_an_event_where_it_is_wanted(void **state)
+{
+	vb_id_hear_lost_requests(listener);
+	connect_with("");
+	rdma_destroy_id(id);
+	id = NULL;
+	struct rdma_cm_id *request = loop_expect(passive, RDMA_CM_EVENT_CONNECT_REQUEST, 0);
+	assert_ptr_equal(loop_expect(passive, RDMA_CM_EVENT_REJECTED, VB_CM_REJ_TIMEOUT), request);
 	rdma_destroy_id(request);
 }
 
@@ -565,9 +611,10 @@ static void request_at(const char *address, struct vb_cm_req req)
 	loop_expect(active, RDMA_CM_EVENT_ROUTE_RESOLVED, 0);
 }
 
-/* Nobody sends a REJ of it, but who looks at the event's status shall see that something is wrong. */
+/* No REJ is sent of it, but an event's status shall say that something is wrong. */
 static void request__of_who_began_anew_is_rejected_with_a_reason(void **state)
 {
+	vb_id_hear_lost_requests(listener);
 	struct vb_cm_req req = { .path_mtu = IBV_MTU_1024, .remote_timeout = 20 };
 	struct vb_cm_ip_header header = { .src = vb_sockaddr_gid(loop_address("10.0.0.1", 0)), .dst = header.src };
 	vb_cm_ip_header_encode(&header, req.private_data);
@@ -666,7 +713,10 @@ int main(void)
 		TEST(backlog__is_a_bound),
 		TEST(destroy_listener__rejects_what_waits),
 		TEST(migrate_listener__takes_its_requests_along),
-		TEST(request__given_up_before_it_is_fetched),
+		TEST(request__given_up_before_it_is_fetched_is_no_event),
+		TEST(request__given_up_before_it_is_accepted_is_no_event),
+		TEST(request__given_up_after_it_is_accepted_is_an_event),
+		TEST(request__given_up_is_an_event_where_it_is_wanted),
 		TEST(notify__establishes_when_the_confirmation_is_late),
 		TEST(get_request__fetches_a_synchronous_id),
 		TEST(request__of_who_began_anew_is_rejected_with_a_reason),
