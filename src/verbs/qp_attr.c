@@ -1,6 +1,6 @@
 /* Modifying and querying a QP: attributes translated both ways. Which transitions and attributes are legal is the
  * engine's table; here only what the ABI can say and a RoCE port cannot have is refused.
- * Holds: ibv_qp.state is the engine's state after every call. */
+ * Holds: ibv_qp.state is the state that the program last set or asked for, as in rdma-core; the engine's may be another. */
 #include <string.h>
 #include "verbs/objects.h"
 
@@ -103,7 +103,8 @@ VB_EXPORT int ibv_modify_qp(struct ibv_qp *ibv, struct ibv_qp_attr *attr, int ma
 	err = vb_qp_modify(qp->qp, &wanted, (uint32_t)mask, vb_host_now());
 	if (!err && (mask & IBV_QP_AV))
 		vb_device_discover(qp->host, vb_driver_bit(qp->driver), &wanted.av);
-	ibv->state = (enum ibv_qp_state)vb_qp_state(qp->qp);
+	if (!err && (mask & IBV_QP_STATE))
+		ibv->state = (enum ibv_qp_state)wanted.state;
 	vb_driver_unlock(qp->driver);
 	return -err;
 }
@@ -135,7 +136,7 @@ static void fill_attr(const struct vb_qp_attr *from, const struct ibv_qp_cap *ca
 	vb_av_to_ah_attr(&from->av, &to->ah_attr);
 }
 
-/* The mask is a hint of what the caller needs; everything is filled in. */
+/* The mask is a hint of which attributes the caller needs: all are filled in, and only ibv_qp.state depends on it. */
 VB_EXPORT int ibv_query_qp(struct ibv_qp *ibv, struct ibv_qp_attr *attr, int mask, struct ibv_qp_init_attr *init_attr)
 {
 	struct qp_object *qp = vb_qp_of(ibv);
@@ -145,7 +146,8 @@ VB_EXPORT int ibv_query_qp(struct ibv_qp *ibv, struct ibv_qp_attr *attr, int mas
 	if (err)
 		return -err;
 	vb_qp_query(qp->qp, &now, &config);
-	ibv->state = (enum ibv_qp_state)now.state;
+	if (mask & IBV_QP_STATE)
+		ibv->state = (enum ibv_qp_state)now.state;
 	vb_driver_unlock(qp->driver);
 
 	struct ibv_qp_cap cap = {

@@ -109,6 +109,33 @@ static void qp__attributes_come_back_as_they_were_set(void **state)
 	assert_memory_equal(&attr.ah_attr, &ah, sizeof(ah));
 }
 
+/* Programs read there where they moved the QP last, and UCX asserts it when a QP has failed. */
+static void qp__state_changes_only_by_calls_that_name_it(void **state)
+{
+	struct fixture *f = *state;
+	struct ibv_qp_attr attr = { .min_rnr_timer = 2 };
+	struct ibv_qp_init_attr init;
+	struct ibv_sge from = fixture_sge(f, 0, 8);
+	struct ibv_send_wr wr = {
+		.sg_list = &from, .num_sge = 1, .opcode = IBV_WR_RDMA_WRITE, .wr.rdma = { 0, f->mr->rkey + 1 }
+	};
+	assert_int_equal(fixture_post(f->left, wr), 0);
+	assert_int_equal(fixture_complete(f->cq).status, IBV_WC_REM_ACCESS_ERR);
+	assert_int_equal(ibv_query_qp(f->left, &attr, IBV_QP_CAP, &init), 0);
+	assert_int_equal(attr.qp_state, IBV_QPS_ERR);
+	assert_int_equal(f->left->state, IBV_QPS_RTS);
+	assert_int_not_equal(ibv_modify_qp(f->left, &attr, IBV_QP_MIN_RNR_TIMER), 0);
+	assert_int_equal(f->left->state, IBV_QPS_RTS);
+	attr.qp_state = IBV_QPS_RTS;
+	assert_int_not_equal(ibv_modify_qp(f->left, &attr, IBV_QP_STATE), 0);
+	assert_int_equal(f->left->state, IBV_QPS_RTS);
+	assert_int_equal(ibv_query_qp(f->left, &attr, IBV_QP_STATE, &init), 0);
+	assert_int_equal(f->left->state, IBV_QPS_ERR);
+	attr.qp_state = IBV_QPS_RESET;
+	assert_int_equal(ibv_modify_qp(f->left, &attr, IBV_QP_STATE), 0);
+	assert_int_equal(f->left->state, IBV_QPS_RESET);
+}
+
 static void qp__refuses_attributes_that_no_roce_port_has(void **state)
 {
 	struct fixture *f = *state;
@@ -405,6 +432,7 @@ int main(void)
 		WITH_DEVICE(qp__objects_must_be_of_one_context),
 		WITH_DEVICE(qp__creation_writes_back_what_was_granted),
 		WITH_QPS(qp__attributes_come_back_as_they_were_set),
+		WITH_QPS(qp__state_changes_only_by_calls_that_name_it),
 		WITH_DEVICE(qp__refuses_attributes_that_no_roce_port_has),
 		WITH_QPS(post__stops_at_the_first_bad_request),
 		WITH_DEVICE(post__refuses_a_qp_in_reset),
