@@ -3,6 +3,7 @@
 #include <stdlib.h>
 #include <unistd.h>
 #include "host/connections.h"
+#include "host/cpus.h"
 #include "verbs/objects.h"
 
 /* The structure grows at its front; inline code of any release counts from its end. */
@@ -102,7 +103,7 @@ VB_EXPORT struct ibv_context *ibv_open_device(struct ibv_device *device)
 	context->device = device;
 	context->cmd_fd = open("/dev/null", O_RDWR | O_CLOEXEC);
 	context->async_fd = object->async.fd;
-	context->num_comp_vectors = VB_COMP_VECTORS;
+	context->num_comp_vectors = (int)vb_cpus_possible(); /* as rxe and siw; here they all mean the same */
 	pthread_mutex_init(&context->mutex, NULL);
 	pthread_mutex_init(&object->objects_lock, NULL);
 	pthread_mutex_init(&object->rereg_lock, NULL);

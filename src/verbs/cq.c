@@ -35,7 +35,7 @@ static struct cq_object *cq_create(struct ibv_context *context, const struct vb_
 {
 	if (vb_is_forked(context))
 		return vb_fail(VB_FORKED_ERRNO);
-	if (wanted->capacity < 1 || wanted->capacity > VB_MAX_CQE || comp_vector >= VB_COMP_VECTORS ||
+	if (wanted->capacity < 1 || wanted->capacity > VB_MAX_CQE || comp_vector >= (uint32_t)context->num_comp_vectors ||
 		(channel && channel->context != context))
 		return vb_fail(EINVAL);
 	bool is_programs;

@@ -3,6 +3,7 @@
  * are plain memory, as with every device that need not share it with a hypervisor. */
 #include <stdlib.h>
 #include <unistd.h>
+#include "host/cpus.h"
 #include "verbs/later.h"
 #include "verbs/objects.h"
 
@@ -15,7 +16,7 @@ VB_EXPORT struct later_dmah *later_alloc_dmah(struct ibv_context *context, struc
 		return vb_fail(VB_FORKED_ERRNO);
 	uint32_t mask = attr->comp_mask;
 	if ((mask & ~(uint32_t)KNOWN) ||
-		((mask & LATER_DMAH_CPU_ID) && attr->cpu_id >= (uint32_t)sysconf(_SC_NPROCESSORS_CONF)) ||
+		((mask & LATER_DMAH_CPU_ID) && attr->cpu_id >= vb_cpus_possible()) ||
 		((mask & LATER_DMAH_PH) && (attr->ph & ~PH_BITS)) ||
 		((mask & LATER_DMAH_TPH_MEM_TYPE) && attr->tph_mem_type > LATER_TPH_MEM_TYPE_PM))
 		return vb_fail(EINVAL);

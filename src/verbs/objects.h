@@ -26,10 +26,9 @@
 #define VB_EXPORT __attribute__((visibility("default")))
 
 /* What every device of ours reports beside the engine's limits. */
-#define VB_PORT         1         /* the only port */
-#define VB_PKEYS        1
-#define VB_COMP_VECTORS 1
-#define VB_MAX_OBJECTS  1048576 /* CQs, PDs, SRQs, AHs: bounded by memory alone */
+#define VB_PORT        1       /* the only port */
+#define VB_PKEYS       1
+#define VB_MAX_OBJECTS 1048576 /* CQs, PDs, SRQs, AHs: bounded by memory alone */
 /* What verbs answer for objects of a device that the parent of this forked child has opened. */
 #define VB_FORKED_ERRNO EPERM
 

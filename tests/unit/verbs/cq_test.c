@@ -48,6 +48,26 @@ static void cq__creation_is_checked(void **state)
 	assert_int_equal(ibv_destroy_cq(cq), 0);
 }
 
+/* Programs name their CPU, which may be the highest that the machine can have. */
+static void cq__vector_may_be_the_number_of_any_cpu(void **state)
+{
+	struct fixture *f = *state;
+	int vectors = f->context->num_comp_vectors;
+	assert_true(vectors >= sysconf(_SC_NPROCESSORS_CONF));
+	for (int vector = 0; vector < vectors; vector++) {
+		struct ibv_cq *cq = ibv_create_cq(f->context, 4, NULL, f->channel, vector);
+		assert_non_null(cq);
+		assert_int_equal(ibv_destroy_cq(cq), 0);
+	}
+	struct ibv_cq_init_attr_ex attr = { .cqe = 4, .comp_vector = (uint32_t)vectors - 1 };
+	struct ibv_cq_ex *extended = ibv_create_cq_ex(f->context, &attr);
+	assert_non_null(extended);
+	assert_int_equal(ibv_destroy_cq(ibv_cq_ex_to_cq(extended)), 0);
+	attr.comp_vector++;
+	assert_null(ibv_create_cq_ex(f->context, &attr));
+	assert_int_equal(errno, EINVAL);
+}
+
 static void cq__is_busy_while_a_qp_uses_it(void **state)
 {
 	struct fixture *f = *state;
@@ -526,6 +546,7 @@ int main(void)
 #define WITH_QPS(name)    cmocka_unit_test_setup_teardown(name, fixture_connect_rc, fixture_close)
 	const struct CMUnitTest tests[] = {
 		WITH_DEVICE(cq__creation_is_checked),
+		WITH_DEVICE(cq__vector_may_be_the_number_of_any_cpu),
 		WITH_QPS(cq__is_busy_while_a_qp_uses_it),
 		WITH_QPS(cq__polls_what_the_engine_completed),
 		WITH_QPS(channel__is_readable_exactly_while_an_event_waits),
