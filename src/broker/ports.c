@@ -1,5 +1,5 @@
 /* See ports.h. Bindings hang in two hash chains: by port, where conflicts and listeners are looked for, and by their
- * owner's number. Which may stand beside each other is bind(2)'s rule. */
+ * owner's number. Which may stand beside each other is bind(2)'s rule; how a conflict is called is rdma_bind_addr's. */
 #include "broker/ports.h"
 
 #include <errno.h>
@@ -121,7 +121,16 @@ void ports_remember_family(struct ports *ports, const struct port_binding *bindi
 		ports->remembered[ports->next_remembered++ % REMEMBERED] = *binding;
 }
 
-static bool is_taken(struct ports *ports, const struct port_binding *wanted)
+/* As Linux's rdma_cm has it, where a loopback address counts as all addresses. */
+static int conflict_of(const struct port_binding *a, const struct port_binding *b)
+{
+	bool is_of_all = is_any(&a->address) || is_any(&b->address) || vb_gid_is_loopback(&a->address) ||
+			 vb_gid_is_loopback(&b->address);
+	return is_of_all ? -EADDRNOTAVAIL : -EADDRINUSE;
+}
+
+/* 0: the port is free for it. */
+static int find_conflict(struct ports *ports, const struct port_binding *wanted)
 {
 	unsigned count = 0;
 	vb_list_for_each(node, port_bucket(ports, wanted->port_space, wanted->port)) {
@@ -129,13 +138,13 @@ static bool is_taken(struct ports *ports, const struct port_binding *wanted)
 		if (other->port_space != wanted->port_space || other->port != wanted->port)
 			continue;
 		if (++count == SHARE_MAX)
-			return true;
+			return -EADDRINUSE;
 		if (!overlaps(other, wanted) || is_of_family(other, wanted))
 			continue;
 		if (!other->is_shared || !wanted->is_shared || other->is_listening)
-			return true;
+			return conflict_of(other, wanted);
 	}
-	return false;
+	return 0;
 }
 
 /* From where the last search ended, and at first from anywhere: a port that was just given back rests. */
@@ -147,7 +156,7 @@ static bool choose_port(struct ports *ports, struct port_binding *binding)
 	for (uint32_t i = 1; i <= FREE_COUNT && !is_found; i++) {
 		uint32_t offset = (ports->next_free + i) % FREE_COUNT;
 		binding->port = (uint16_t)(FIRST_FREE + offset);
-		is_found = !is_taken(ports, binding);
+		is_found = find_conflict(ports, binding) == 0;
 		if (is_found)
 			ports->next_free = offset;
 	}
@@ -166,8 +175,9 @@ int ports_bind(struct ports *ports, struct port_binding *binding)
 	if (ports->clients[binding->client].count == PORTS_MAX)
 		return -ENOBUFS;
 	binding->is_listening = false;
-	if (binding->port == 0 ? !choose_port(ports, binding) : is_taken(ports, binding))
-		return -EADDRINUSE;
+	int rc = binding->port ? find_conflict(ports, binding) : choose_port(ports, binding) ? 0 : -EADDRINUSE;
+	if (rc < 0)
+		return rc;
 	struct entry *entry = calloc(1, sizeof(*entry));
 	if (!entry)
 		return -ENOMEM;
@@ -189,7 +199,7 @@ int ports_listen(struct ports *ports, uint32_t client, uint32_t number, bool is_
 		if (other != &entry->is && other->is_listening && other->port_space == entry->is.port_space &&
 			other->port == entry->is.port && overlaps(other, &entry->is) &&
 			!is_of_family(other, &entry->is))
-			return -EADDRINUSE;
+			return conflict_of(other, &entry->is);
 	}
 	assert(is_known_space(entry->is.port_space) && entry->is.port != 0);
 	entry->is.is_listening = true;

@@ -24,14 +24,15 @@ struct port_binding {
 
 struct ports *ports_create(void);
 void ports_destroy(struct ports *ports);
-/* Port 0 becomes a free one. -EADDRINUSE; -EPROTONOSUPPORT: no such port space; -EINVAL: the number is in use; -ENOMEM;
+/* Port 0 becomes a free one. -EADDRINUSE: another has the port at this address; -EADDRNOTAVAIL: and one of the two is at
+ * all addresses, as Linux's rdma_cm calls it; -EPROTONOSUPPORT: no such port space; -EINVAL: the number is in use; -ENOMEM;
  * -ENOBUFS: the client holds as many as it may. */
 int ports_bind(struct ports *ports, struct port_binding *binding);
 /* Whether its family has this port at this very address already, or is remembered to have been allowed it. */
 bool ports_has_family(struct ports *ports, const struct port_binding *binding);
 /* Its family may have this again when who bound it is gone; the newest push out the oldest. */
 void ports_remember_family(struct ports *ports, const struct port_binding *binding);
-/* -EINVAL: no such binding; -EADDRINUSE: another listens there. */
+/* -EINVAL: no such binding; -EADDRINUSE, -EADDRNOTAVAIL: another listens there. */
 int ports_listen(struct ports *ports, uint32_t client, uint32_t number, bool is_accepting);
 void ports_unbind(struct ports *ports, uint32_t client, uint32_t number);
 unsigned ports_count(const struct ports *ports, uint32_t client);

@@ -109,6 +109,9 @@ static void answer_binding(struct worker *worker, unsigned client, uint32_t requ
 	if (rc == -EACCES)
 		worker_refuse(worker, client, request, EACCES, "port %u is for root and who has CAP_NET_BIND_SERVICE "
 			"(net.ipv4.ip_unprivileged_port_start)", port);
+	else if (rc == -EADDRNOTAVAIL)
+		worker_refuse(worker, client, request, EADDRNOTAVAIL, "port %u: another has it, and one of the two binds "
+			"all addresses", port);
 	else if (rc)
 		worker_refuse(worker, client, request, -rc, "port %u: %s", port, strerror(-rc));
 	else

@@ -144,7 +144,7 @@ static void take_refused_port(struct vb_broker *broker, struct vb_held_binding *
 		binding->again_ms = vb_broker_now_ms() + (is_first ? BIND_AGAIN_MS : ADOPT_AGAIN_MS);
 		if (binding->refusals == 2)
 			vb_log(VB_LOG_WARN, "the new broker does not give back what this process held: %s", refusal->why);
-	} else if (refusal->error == EADDRINUSE) {
+	} else if (refusal->error == EADDRINUSE || refusal->error == EADDRNOTAVAIL) {
 		vb_log(VB_LOG_ERROR, "port %u, which this process held, is another's since the broker was replaced",
 			binding->is.port);
 	} else if (refusal->error != EINVAL) { /* that is: it has it, as it was told before it said that it is new */

@@ -41,9 +41,10 @@ struct vb_binding {
 	uint32_t number;	/* filled in: the broker's name for it */
 };
 
-/* -EADDRINUSE, -EADDRNOTAVAIL (not ours), -EPIPE (no broker). May wait for the broker. */
+/* -EADDRINUSE; -EADDRNOTAVAIL: the address is not ours, or another has the port and one of the two is at all addresses;
+ * -EPIPE: no broker. May wait for the broker. */
 int vb_connections_bind(struct vb_binding *binding);
-/* From now on requests for it come to this process; -EADDRINUSE: another listens there. */
+/* From now on requests for it come to this process; -EADDRINUSE, -EADDRNOTAVAIL: another listens there. */
 int vb_connections_listen(const struct vb_binding *binding);
 /* Listening already, it is_accepting from now on. Waits for nobody. */
 void vb_connections_accepting(const struct vb_binding *binding);

@@ -1,10 +1,12 @@
 /* A stream's connection: each event of its channel moves it on, whoever fetches it.
  * Holds: an event is acknowledged at once; what it brought is copied. A request whose private data is no rsocket's is
  * rejected and never seen by the program. */
+#include "rsocket/datagram.h"
 #include "rsocket/objects.h"
 
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 enum {
 	RESOLVE_MS = 2000,
@@ -178,6 +180,27 @@ static int check_address(const struct rsocket *rs, const struct sockaddr *addr, 
 	return length < least ? -EINVAL : 0;
 }
 
+static bool is_ours(const struct sockaddr *addr)
+{
+	union vb_rs_address name = { .any.sa_family = AF_UNSPEC };
+
+	memcpy(&name, addr, addr->sa_family == AF_INET ? sizeof(name.ipv4) : sizeof(name.ipv6));
+	name.ipv4.sin_port = 0;
+	int fd = socket(addr->sa_family, SOCK_DGRAM | SOCK_CLOEXEC, 0);
+	bool is = fd >= 0 && bind(fd, &name.any, vb_rs_address_length(&name)) == 0;
+	if (fd >= 0)
+		close(fd);
+	return is;
+}
+
+/* Where another has the port at all addresses librdmacm says EADDRNOTAVAIL, which of a socket is said of foreign
+ * addresses alone. */
+static int bind_error(const struct sockaddr *addr)
+{
+	int error = errno;
+	return error == EADDRNOTAVAIL && is_ours(addr) ? -EADDRINUSE : -error;
+}
+
 int vb_rs_bind_stream(struct rsocket *rs, const struct sockaddr *addr)
 {
 	if (rs->state != VB_RS_IDLE)
@@ -189,7 +212,7 @@ int vb_rs_bind_stream(struct rsocket *rs, const struct sockaddr *addr)
 	if (error)
 		return error;
 	if (rdma_bind_addr(rs->id, (struct sockaddr *)addr))
-		return -errno;
+		return bind_error(addr);
 	rs->state = VB_RS_BOUND;
 	return 0;
 }

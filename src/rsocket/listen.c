@@ -284,7 +284,7 @@ int vb_rs_listen(struct rsocket *rs, int backlog)
 	rs->children = vb_rs_children();
 	vb_id_hear_lost_requests(rs->id);
 	if (rdma_listen(rs->id, (int)rs->backlog))
-		return -errno;
+		return errno == EADDRNOTAVAIL ? -EADDRINUSE : -errno; /* see bind_error */
 	rs->state = VB_RS_LISTENING;
 	answer_in_background(rs);
 	return 0;

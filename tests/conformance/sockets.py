@@ -132,6 +132,11 @@ def refusals():
         check("no peer", fails_with(alone.getpeername, errno.ENOTCONN))
     with listener() as first, socket.socket(FAMILY) as second:
         check("a port has one owner", fails_with(lambda: second.bind(first.getsockname()[:2]), errno.EADDRINUSE))
+    with socket.socket(FAMILY) as first, socket.socket(FAMILY) as second, socket.socket(FAMILY) as third:
+        first.bind(("", 0))
+        port = first.getsockname()[1]
+        check("a port has one owner at all addresses", fails_with(lambda: second.bind(("", port)), errno.EADDRINUSE))
+        check("and at each of them", fails_with(lambda: third.bind((ADDRESS, port)), errno.EADDRINUSE))
 
 
 def without_waiting():

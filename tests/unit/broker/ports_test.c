@@ -75,11 +75,26 @@ static void bind__any_address_covers_its_families(void **state)
 	only_ipv6.is_ipv6_only = true;
 	assert_int_equal(bind(*state, only_ipv6), 0);
 	assert_int_equal(bind(*state, of(2, 1, 1000, any_ipv4)), 0);
-	assert_int_equal(bind(*state, of(2, 2, 1000, ipv6)), -EADDRINUSE);
-	assert_int_equal(bind(*state, of(2, 3, 1000, ipv4(1))), -EADDRINUSE);
+	assert_int_equal(bind(*state, of(2, 2, 1000, ipv6)), -EADDRNOTAVAIL);
+	assert_int_equal(bind(*state, of(2, 3, 1000, ipv4(1))), -EADDRNOTAVAIL);
 	assert_int_equal(bind(*state, of(2, 4, 1001, any)), 0);
-	assert_int_equal(bind(*state, of(2, 5, 1001, ipv4(3))), -EADDRINUSE);
-	assert_int_equal(bind(*state, of(2, 6, 1001, any_ipv4)), -EADDRINUSE);
+	assert_int_equal(bind(*state, of(2, 5, 1001, ipv4(3))), -EADDRNOTAVAIL);
+	assert_int_equal(bind(*state, of(2, 6, 1001, any_ipv4)), -EADDRNOTAVAIL);
+}
+
+/* Of the errnos of Linux's rdma_cm programs know both: UCX and libfabric look for another port at either. */
+static void bind__says_whether_all_addresses_are_taken(void **state)
+{
+	struct vb_gid loopback = vb_gid_from_ipv4(127, 0, 0, 1);
+	assert_int_equal(bind(*state, of(1, 1, 1000, any)), 0);
+	assert_int_equal(bind(*state, of(2, 1, 1000, any)), -EADDRNOTAVAIL);
+	assert_int_equal(bind(*state, of(2, 1, 1001, any_ipv4)), 0);
+	assert_int_equal(bind(*state, of(2, 2, 1001, any_ipv4)), -EADDRNOTAVAIL);
+	assert_int_equal(bind(*state, of(2, 3, 1002, ipv4(1))), 0);
+	assert_int_equal(bind(*state, of(1, 4, 1002, any)), -EADDRNOTAVAIL);
+	assert_int_equal(bind(*state, of(1, 5, 1002, ipv4(1))), -EADDRINUSE);
+	assert_int_equal(bind(*state, of(2, 5, 1003, loopback)), 0);
+	assert_int_equal(bind(*state, of(1, 6, 1003, loopback)), -EADDRNOTAVAIL);
 }
 
 static void bind__shares_among_those_who_say_so_until_one_listens(void **state)
@@ -91,6 +106,13 @@ static void bind__shares_among_those_who_say_so_until_one_listens(void **state)
 	assert_int_equal(ports_listen(*state, 1, 1, false), 0);
 	assert_int_equal(ports_listen(*state, 2, 1, false), -EADDRINUSE);
 	assert_int_equal(bind(*state, c), -EADDRINUSE);
+	a.port = b.port = 2001;
+	a.number = b.number = 2;
+	b.address = any;
+	assert_int_equal(bind(*state, a), 0);
+	assert_int_equal(bind(*state, b), 0);
+	assert_int_equal(ports_listen(*state, 2, 2, false), 0);
+	assert_int_equal(ports_listen(*state, 1, 2, false), -EADDRNOTAVAIL);
 }
 
 static struct port_binding of_family(uint32_t client, uint64_t family)
@@ -244,6 +266,7 @@ int main(void)
 		TEST(bind__refuses_a_port_that_has_too_many_bindings),
 		TEST(bind__keeps_port_spaces_apart),
 		TEST(bind__any_address_covers_its_families),
+		TEST(bind__says_whether_all_addresses_are_taken),
 		TEST(bind__shares_among_those_who_say_so_until_one_listens),
 		TEST(bind__takes_none_of_another_family),
 		TEST(family__outlives_who_was_allowed_to_bind),
