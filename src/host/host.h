@@ -138,6 +138,11 @@ vb_time vb_host_now(void);
 /* The CLOCK_MONOTONIC nanoseconds of a stamp (ibv_query_rt_values, completion timestamps). */
 uint64_t vb_host_monotonic_ns(vb_time at);
 
+/* What the routing table of the network namespace says of packets from our address to another one: 0; -ENETUNREACH: there
+ * is no route; -EHOSTUNREACH: there is one that forbids it. 0 also where it cannot be asked, for groups and for
+ * link-local addresses. A few system calls; without any mutex. */
+int vb_host_check_route(const struct vb_gid *from, const struct vb_gid *to);
+
 /* Ask who is at av->dgid (discovery MAD, once per address) so that windows and trains fit; returns at once. With the
  * mutexes of lanes held. */
 void vb_device_discover(struct vb_device *device, unsigned lanes, const struct vb_av *av);

@@ -1,6 +1,7 @@
 /* Interfaces: asks the kernel for links and addresses over rtnetlink, which needs no privilege and, unlike getifaddrs,
  * says whether an IPv6 address may be used yet. */
 #include "host/interfaces.h"
+#include "host/host.h"
 
 #include <errno.h>
 #include <linux/ethtool.h>
@@ -197,29 +198,61 @@ void vb_interfaces_drain(int fd)
 		errno = 0;
 }
 
-/* ---- The default route, speed ----------------------------------------------------------------------------------- */
+/* ---- Routes, speed ---------------------------------------------------------------------------------------------- */
 
-/* The interface whose address the kernel would send from. Connecting a datagram socket sends nothing. */
-static uint32_t interface_towards(const struct sockaddr *to, socklen_t length)
+union address {
+	struct sockaddr any;
+	struct sockaddr_in ipv4;
+	struct sockaddr_in6 ipv6;
+};
+
+static socklen_t address_of(const struct vb_gid *gid, uint16_t port, union address *address)
 {
-	struct sockaddr_storage name;
-	socklen_t name_length = sizeof(name);
+	memset(address, 0, sizeof(*address));
+	if (vb_gid_is_ipv4(gid)) {
+		address->ipv4 = (struct sockaddr_in){ .sin_family = AF_INET, .sin_port = htons(port) };
+		memcpy(&address->ipv4.sin_addr, gid->raw + 12, 4);
+		return sizeof(address->ipv4);
+	}
+	address->ipv6 = (struct sockaddr_in6){ .sin6_family = AF_INET6, .sin6_port = htons(port) };
+	memcpy(&address->ipv6.sin6_addr, gid->raw, 16);
+	return sizeof(address->ipv6);
+}
+
+/* Connecting a datagram socket sends nothing, but the kernel has then looked up its route. From our address `from`, or,
+ * when that is NULL, from the one that the kernel chooses, which becomes *source. 0 or -errno. */
+static int look_up_route(const struct vb_gid *from, const struct vb_gid *to, union address *source)
+{
+	enum { ANY_PORT = 9 };
+	union address name;
+	socklen_t length = address_of(to, ANY_PORT, &name), source_length = sizeof(*source);
+	int fd = socket(name.any.sa_family, SOCK_DGRAM | SOCK_CLOEXEC, 0);
+
+	if (fd < 0)
+		return -errno;
+	bool is_bound = !from || bind(fd, &source->any, address_of(from, 0, source)) == 0;
+	bool is_routed = is_bound && connect(fd, &name.any, length) == 0 &&
+			 getsockname(fd, &source->any, &source_length) == 0;
+	int error = is_routed ? 0 : -errno;
+	close(fd);
+	return error;
+}
+
+/* The interface whose address the kernel would send from. */
+static uint32_t interface_towards(const struct vb_gid *to)
+{
 	struct vb_gid gid = vb_gid_from_ipv4(0, 0, 0, 0);
+	union address source;
 	struct vb_interface *list;
 	size_t count;
 	uint32_t found = 0;
-	int fd = socket(to->sa_family, SOCK_DGRAM | SOCK_CLOEXEC, 0);
 
-	if (fd < 0)
+	if (look_up_route(NULL, to, &source) < 0 || vb_interfaces_read(&list, &count) < 0)
 		return 0;
-	bool is_routed = connect(fd, to, length) == 0 && getsockname(fd, (struct sockaddr *)&name, &name_length) == 0;
-	close(fd);
-	if (!is_routed || vb_interfaces_read(&list, &count) < 0)
-		return 0;
-	if (name.ss_family == AF_INET)
-		memcpy(gid.raw + 12, &((struct sockaddr_in *)&name)->sin_addr, 4);
+	if (source.any.sa_family == AF_INET)
+		memcpy(gid.raw + 12, &source.ipv4.sin_addr, 4);
 	else
-		memcpy(gid.raw, &((struct sockaddr_in6 *)&name)->sin6_addr, 16);
+		memcpy(gid.raw, &source.ipv6.sin6_addr, 16);
 	for (size_t i = 0; i < count && !found; i++)
 		for (unsigned k = 0; k < list[i].address_count; k++)
 			if (vb_gid_equal(&list[i].addresses[k], &gid))
@@ -231,12 +264,25 @@ static uint32_t interface_towards(const struct sockaddr *to, socklen_t length)
 uint32_t vb_interfaces_default(void)
 {
 	/* Addresses reserved for documentation: only a default route leads to them. */
-	const struct sockaddr_in ipv4 = { .sin_family = AF_INET, .sin_port = htons(9), .sin_addr = { htonl(0xC0000201) } };
-	const struct sockaddr_in6 ipv6 = { .sin6_family = AF_INET6, .sin6_port = htons(9),
-		.sin6_addr = { { { 0x20, 0x01, 0x0d, 0xb8, [15] = 1 } } } };
-	uint32_t index = interface_towards((const struct sockaddr *)&ipv4, sizeof(ipv4));
+	const struct vb_gid ipv4 = vb_gid_from_ipv4(192, 0, 2, 1), ipv6 = { { 0x20, 0x01, 0x0d, 0xb8, [15] = 1 } };
+	uint32_t index = interface_towards(&ipv4);
 
-	return index ? index : interface_towards((const struct sockaddr *)&ipv6, sizeof(ipv6));
+	return index ? index : interface_towards(&ipv6);
+}
+
+static bool is_link_local(const struct vb_gid *gid)
+{
+	return gid->raw[0] == 0xfe && (gid->raw[1] & 0xc0) == 0x80;
+}
+
+int vb_host_check_route(const struct vb_gid *from, const struct vb_gid *to)
+{
+	union address source;
+
+	if (vb_gid_is_multicast(to) || is_link_local(to))
+		return 0;
+	int rc = look_up_route(from, to, &source);
+	return rc == -ENETUNREACH || rc == -EHOSTUNREACH ? rc : 0;
 }
 
 uint64_t vb_interface_speed(const char *name)

@@ -1,6 +1,8 @@
 /* Address handles, and the translation between the ABI's address attributes and the engine's address vectors. */
 #include <stdlib.h>
 #include <string.h>
+#include "host/settings.h"
+#include "host/text.h"
 #include "verbs/objects.h"
 
 struct vb_gid vb_gid_plain(const union ibv_gid *from)
@@ -13,8 +15,36 @@ struct vb_gid vb_gid_plain(const union ibv_gid *from)
 	return gid;
 }
 
+/* The first few times: what is wrong with one address is wrong with thousands. */
+static bool may_say(atomic_uint *said)
+{
+	enum { LINES = 8 };
+	return atomic_load_explicit(said, memory_order_relaxed) < LINES && atomic_fetch_add(said, 1) < LINES;
+}
+
+/* Programs for InfiniBand name peers by LID alone. */
+static void say_not_global(void)
+{
+	static atomic_flag is_said = ATOMIC_FLAG_INIT;
+	if (!atomic_flag_test_and_set(&is_said))
+		vb_log(VB_LOG_WARN, "an address without a GRH was refused: RoCE needs is_global and sgid_index");
+}
+
+static int check_route(const struct vb_av *av)
+{
+	static atomic_uint said;
+	char from[VB_TEXT_GID], to[VB_TEXT_GID];
+	int err = vb_host_check_route(&av->sgid, &av->dgid);
+	if (err && may_say(&said))
+		vb_log(VB_LOG_WARN, "no route from %s to %s: %s", vb_text_gid(&av->sgid, from),
+			vb_text_gid(&av->dgid, to), strerror(-err));
+	return err;
+}
+
 int vb_av_from_ah_attr(struct ibv_context *context, const struct ibv_ah_attr *attr, struct vb_av *av)
 {
+	if (!attr->is_global)
+		say_not_global();
 	if (!attr->is_global || attr->port_num != VB_PORT)
 		return -EINVAL;
 	struct vb_gid sgid;
@@ -35,7 +65,7 @@ int vb_av_from_ah_attr(struct ibv_context *context, const struct ibv_ah_attr *at
 	/* IPv4 and IPv6 do not reach one another; nobody is at the zero address. */
 	if (vb_gid_is_zero(&av->dgid) || vb_gid_is_ipv4(&av->sgid) != vb_gid_is_ipv4(&av->dgid))
 		return -EINVAL;
-	return 0;
+	return check_route(av);
 }
 
 void vb_av_to_ah_attr(const struct vb_av *av, struct ibv_ah_attr *attr)

@@ -242,7 +242,8 @@ struct ah_object {
 
 /* IPv4 multicast may come as ff0e::ffff:a.b.c.d; on the wire it is IPv4 like any mapped address. ah.c */
 struct vb_gid vb_gid_plain(const union ibv_gid *gid);
-/* Address vector of attr; -EINVAL when attr cannot be reached from this device. ah.c */
+/* Address vector of attr; -EINVAL when attr cannot be reached from this device; -ENETUNREACH, -EHOSTUNREACH: the kernel has
+ * no route there. Without any mutex. ah.c */
 int vb_av_from_ah_attr(struct ibv_context *context, const struct ibv_ah_attr *attr, struct vb_av *av);
 void vb_av_to_ah_attr(const struct vb_av *av, struct ibv_ah_attr *attr);
 

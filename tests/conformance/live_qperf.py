@@ -25,7 +25,7 @@ def client(path, test, *more, user="root"):
 
 @contextlib.contextmanager
 def served(context, name, user="root"):
-    """The path, with a server on it."""
+    """The path, and the server on it."""
     if not shutil.which("qperf"):
         raise places.Unavailable("qperf is not installed")
     path = context.world.open(name)
@@ -33,7 +33,7 @@ def served(context, name, user="root"):
         raise places.Unavailable(context.world.unavailable[name])
     with Process(path.server, ["qperf"], user, name="server qperf") as server:
         server.wait_listening(PORT)
-        yield path
+        yield path, server
 
 
 def measure(path, test, *more, user="root"):
@@ -49,7 +49,7 @@ def measure(path, test, *more, user="root"):
 
 @live_test("qperf -cm 1: every RC test, atomics verified")
 def every_test(context):
-    with served(context, "veth1500") as path:
+    with served(context, "veth1500") as (path, _):
         for test in TESTS:
             measure(path, test)
         measure(path, "rc_lat", "-cp", "1")
@@ -57,16 +57,18 @@ def every_test(context):
 
 @live_test("qperf -cm 1 on loopback, as an ordinary user", BOTH)
 def ordinary_user(context):
-    with served(context, "vb_lo", "nobody") as path:
+    with served(context, "vb_lo", "nobody") as (path, _):
         for test in ("rc_bw", "rc_lat"):
             measure(path, test, user="nobody")
 
 
 @live_test("qperf without -cm names peers by LID: it says so at once and does not hang")
 def by_lid(context):
-    with served(context, "veth1500") as path:
+    with served(context, "veth1500") as (path, server):
         for test, said in BY_LID.items():
             with client(path, test) as process:
                 process.wait(SECONDS)
             if process.status == 0 or said not in process.stdout + process.stderr:
                 raise Failure(f"status {process.status}, '{said}' expected\n{process.evidence()}")
+            if "RoCE needs is_global and sgid_index" not in process.stderr + server.stderr:
+                raise Failure(f"no word of what RoCE needs\n{process.evidence()}{server.evidence()}")

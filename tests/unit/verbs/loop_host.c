@@ -2,6 +2,7 @@
 #include <errno.h>
 #include <poll.h>
 #include <pthread.h>
+#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -35,6 +36,8 @@ struct vb_device_flow {
 static bool forked, deaf, may_use_frames = true, makes_dmabufs, backs_registered;
 static int groups, open_devices, deaths, shared;
 static struct vb_device *last_opened;
+static char logged[256];
+static unsigned logged_lines;
 
 void loop_set_makes_dmabufs(bool does)
 {
@@ -116,6 +119,12 @@ int loop_groups(void)
 int loop_open_devices(void)
 {
 	return open_devices;
+}
+
+const char *loop_logged(unsigned *lines)
+{
+	*lines = logged_lines;
+	return logged;
 }
 
 int loop_deaths(void)
@@ -253,6 +262,20 @@ int vb_device_leave(struct vb_device *device, struct vb_driver *driver, const st
 }
 
 void vb_device_discover(struct vb_device *device, unsigned lanes, const struct vb_av *av) {}
+
+int vb_host_check_route(const struct vb_gid *from, const struct vb_gid *to)
+{
+	return vb_gid_equal(to, &LOOP_UNROUTED) ? -ENETUNREACH : 0;
+}
+
+void vb_log(enum vb_log_level level, const char *format, ...)
+{
+	va_list arguments;
+	va_start(arguments, format);
+	vsnprintf(logged, sizeof(logged), format, arguments);
+	va_end(arguments);
+	logged_lines++;
+}
 
 bool vb_device_is_forked(const struct vb_device *device)
 {

@@ -33,6 +33,10 @@ int loop_shared(void); /* pieces of memory that neighbours may map */
 void loop_set_makes_dmabufs(bool does);
 /* QPs whose death was explained. */
 int loop_deaths(void);
+/* No route leads there. */
+#define LOOP_UNROUTED ((struct vb_gid){ { [10] = 0xff, [11] = 0xff, 192, 0, 2, 1 } })
+/* What was logged last, and how many lines were. */
+const char *loop_logged(unsigned *lines);
 
 extern unsigned loop_host_notified; /* so often a thread was told of an event */
 

@@ -158,6 +158,49 @@ static void qp__refuses_attributes_that_no_roce_port_has(void **state)
 /* ---- post_send, post_recv
  * ---------------------------------------------------------------------------------------------- */
 
+/* As the kernel does, and at once, not when the first packet is lost. */
+static void qp__to_an_address_without_a_route_is_unreachable(void **state)
+{
+	struct fixture *f = *state;
+	struct ibv_qp_attr rtr = { .qp_state = IBV_QPS_RTR, .path_mtu = IBV_MTU_1024, .ah_attr = fixture_ah_attr() };
+	const int mask = IBV_QP_STATE | IBV_QP_AV | IBV_QP_PATH_MTU | IBV_QP_DEST_QPN | IBV_QP_RQ_PSN;
+	unsigned before, after;
+	f->left = fixture_create_qp(f, IBV_QPT_UC, NULL);
+	fixture_init_qp(f->left);
+	memcpy(rtr.ah_attr.grh.dgid.raw, LOOP_UNROUTED.raw, 16);
+	loop_logged(&before);
+	assert_int_equal(ibv_modify_qp(f->left, &rtr, mask), ENETUNREACH);
+	assert_non_null(strstr(loop_logged(&after), "no route from 10.0.0.1 to 192.0.2.1"));
+	assert_int_equal(after, before + 1);
+	assert_int_equal(f->left->state, IBV_QPS_INIT);
+	for (int i = 0; i < 100; i++) {
+		errno = 0;
+		assert_null(ibv_create_ah(f->pd, &rtr.ah_attr));
+		assert_int_equal(errno, ENETUNREACH);
+	}
+	loop_logged(&after);
+	assert_in_range(after, before + 2, before + 10);
+	rtr.ah_attr = fixture_ah_attr();
+	assert_int_equal(ibv_modify_qp(f->left, &rtr, mask), 0);
+}
+
+/* Programs for InfiniBand, which name the peer by its LID. */
+static void qp__without_a_grh_is_refused_with_what_it_needs(void **state)
+{
+	struct fixture *f = *state;
+	struct ibv_qp_attr rtr = { .qp_state = IBV_QPS_RTR, .path_mtu = IBV_MTU_1024, .ah_attr = { .dlid = 3, .port_num = 1 } };
+	const int mask = IBV_QP_STATE | IBV_QP_AV | IBV_QP_PATH_MTU | IBV_QP_DEST_QPN | IBV_QP_RQ_PSN;
+	unsigned before, after;
+	f->left = fixture_create_qp(f, IBV_QPT_UC, NULL);
+	fixture_init_qp(f->left);
+	loop_logged(&before);
+	assert_int_equal(ibv_modify_qp(f->left, &rtr, mask), EINVAL);
+	assert_non_null(strstr(loop_logged(&after), "RoCE needs is_global and sgid_index"));
+	assert_int_equal(ibv_modify_qp(f->left, &rtr, mask), EINVAL);
+	loop_logged(&after);
+	assert_int_equal(after, before + 1);
+}
+
 static void post__stops_at_the_first_bad_request(void **state)
 {
 	struct fixture *f = *state;
@@ -434,6 +477,8 @@ int main(void)
 		WITH_QPS(qp__attributes_come_back_as_they_were_set),
 		WITH_QPS(qp__state_changes_only_by_calls_that_name_it),
 		WITH_DEVICE(qp__refuses_attributes_that_no_roce_port_has),
+		WITH_DEVICE(qp__to_an_address_without_a_route_is_unreachable),
+		WITH_DEVICE(qp__without_a_grh_is_refused_with_what_it_needs),
 		WITH_QPS(post__stops_at_the_first_bad_request),
 		WITH_DEVICE(post__refuses_a_qp_in_reset),
 		WITH_QPS(post__rdma_and_atomics_reach_memory),
