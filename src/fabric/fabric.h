@@ -92,7 +92,8 @@ struct fabric_config {
 	/* The end. */
 	vb_time limit;	       /* of virtual time; 0: none */
 	vb_time stall;	       /* nothing arrived for so long, though a flow that has begun is open, nor for as long as the slowest
-				  needs by its rate and timeout: livelock; 0: 1 s */
+				  needs by its rate and timeout: livelock; 0: 1 s, or as long as
+				  all retries take */
 	bool tells_queues; /* how long they were on average: fabric_link_counts.queued_area */
 	bool tells_pauses; /* where pauses came from: fabric_result.pauses_told. Costs a walk through a switch's queues each */
 	/* Told about every second of real time; false: end the run. NULL: nobody is. */

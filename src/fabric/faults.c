@@ -8,6 +8,8 @@ static bool is_down(const struct network_fault *fault, vb_time at)
 {
 	if (fault->down_at == 0 && fault->up_at == 0)
 		return false;
+	if (network_fault_is_for_good(fault))
+		return at >= fault->down_at;
 	if (fault->flap_period && at >= fault->down_at)
 		at = fault->down_at + (at - fault->down_at) % fault->flap_period;
 	return at >= fault->down_at && at < fault->up_at;

@@ -40,13 +40,18 @@ struct network_fault {
 	vb_time late_by;
 	vb_time jitter;	   /* all are late by up to so much */
 	double bit_error_rate;
-	vb_time down_at, up_at; /* the first time it is down, from and until; both 0: never */
+	vb_time down_at, up_at; /* the first time it is down, from and until; up_at 0: for good; both 0: never */
 	vb_time flap_period;    /* and again after so long; 0: once */
 	/* A switch at either end knows so much later that it is down, and that it is up again, and chooses other ways while
 	 * it has any. What is sent on a link that is down, or waits for it already, is lost. */
 	vb_time detection;
 	vb_time convergence; /* and so much later those further away, who then choose no way that ends there */
 };
+
+static inline bool network_fault_is_for_good(const struct network_fault *fault)
+{
+	return fault->down_at > 0 && fault->up_at == 0;
+}
 
 struct network_link {
 	network_node from, to;

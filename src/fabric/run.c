@@ -164,7 +164,8 @@ static int expect_outages(struct fabric *fabric)
 {
 	const struct network *network = fabric->network;
 	for (uint32_t i = 0; i < network->fault_count; i++)
-		fabric->has_outages |= fabric->held || network->faults[i].up_at > network->faults[i].down_at;
+		fabric->has_outages |= fabric->held || network_fault_is_for_good(&network->faults[i]) ||
+			network->faults[i].up_at > network->faults[i].down_at;
 	for (uint32_t i = 0; fabric->has_outages && i < fabric->part_count; i++) {
 		fabric->parts[i].dead_ends = calloc(network->switch_count + 1, sizeof(*fabric->parts[i].dead_ends));
 		if (!fabric->parts[i].dead_ends)
@@ -305,6 +306,17 @@ static struct fabric_progress progress_of(const struct fabric *fabric, vb_time n
 	return progress;
 }
 
+/* By itself long enough for a flow to fail, as one does whose link is down for good: with all its retries, of which behind sockets
+ * the first may be four long. */
+static vb_time patience(const struct fabric *fabric)
+{
+	const struct fabric_config *config = fabric->config;
+	const vb_time retries = (config->retry_count ? config->retry_count : 7) + 5, all = retries * config->ack_timeout;
+	if (config->stall)
+		return config->stall;
+	return all > fabric->kind->patience ? all : fabric->kind->patience;
+}
+
 /* Nobody has got on since it was asked last, or for as long as who is slowest may need for his next packet. */
 static bool stands_still(struct going *going, vb_time now, uint64_t executed)
 {
@@ -338,7 +350,7 @@ static bool is_over(struct going *going, vb_time now, enum fabric_end *end)
 		*end = FABRIC_LIMIT;
 		return true;
 	}
-	if (now - going->asked_at >= (config->stall ? config->stall : fabric->kind->patience)) {
+	if (now - going->asked_at >= patience(fabric)) {
 		*end = FABRIC_LIVELOCK;
 		if (stands_still(going, now, endpoints_executed(fabric) + progress.flows_done))
 			return true;

@@ -118,6 +118,8 @@ static void put_line(const char *name, const struct session *session)
 		value_time_text(all->p99, p99, sizeof(p99)), all->slow50, all->slow99, result->drops, result->pauses,
 		result->marked_packets, value_count_text(report_hops_per_cpu_s(result), rate, sizeof(rate)),
 		result->lossless_drops ? "  LOSSLESS DROPS" : "");
+	if (result->flows_failed)
+		printf("  %" PRIu32 " of %" PRIu32 " flows that ended FAILED\n", result->flows_failed, result->flows_done);
 	for (unsigned i = 0; i < session->simulation.label_count; i++)
 		printf("  NOTE: %s\n", session->simulation.labels[i]);
 	fflush(stdout);

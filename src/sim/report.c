@@ -3,7 +3,10 @@
 
 #include <inttypes.h>
 #include <string.h>
+#include "sim/culprits.h"
 #include "sim/link_name.h"
+
+enum { FAILURES_TOLD = 8 };
 
 const char *report_end_name(enum fabric_end end)
 {
@@ -60,6 +63,24 @@ static void put_cycle(FILE *out, const struct simulation *simulation)
 		fprintf(out, "  the first of these\n");
 }
 
+/* The first few, each with the reason. */
+static void put_failures(FILE *out, const struct simulation *simulation)
+{
+	uint32_t told = 0;
+	char why[200];
+
+	for (uint32_t i = 0; i < simulation->flows.count && told < FAILURES_TOLD; i++) {
+		const struct flow *flow = &simulation->flows.flows[i];
+		if (!simulation->result.flows[i].error)
+			continue;
+		fprintf(out, "  flow %" PRIu32 " from endpoint %" PRIu32 " to endpoint %" PRIu32 ": %s\n", i, flow->src, flow->dst,
+			culprit_text(simulation, i, why, sizeof(why)));
+		told++;
+	}
+	if (simulation->result.flows_failed > told)
+		fprintf(out, "  and %" PRIu32 " more; --csv and --json tell of each\n", simulation->result.flows_failed - told);
+}
+
 static void put_end(FILE *out, const struct simulation *simulation)
 {
 	const struct fabric_result *result = &simulation->result;
@@ -73,8 +94,10 @@ static void put_end(FILE *out, const struct simulation *simulation)
 	put_cycle(out, simulation);
 	if (open)
 		fprintf(out, "%" PRIu32 " flows are open\n", open);
-	if (result->flows_failed)
-		fprintf(out, "%" PRIu32 " flows FAILED\n", result->flows_failed);
+	if (result->flows_failed) {
+		fprintf(out, "%" PRIu32 " of %" PRIu32 " flows that ended FAILED\n", result->flows_failed, result->flows_done);
+		put_failures(out, simulation);
+	}
 }
 
 static void put_row(FILE *out, const struct summary_flows *flows)
@@ -160,6 +183,8 @@ static void put_note(FILE *out, const struct simulation *simulation)
 
 void report_csv(FILE *out, const struct simulation *simulation)
 {
+	char why[200];
+
 	fprintf(out, "src,dst,bytes,start_ps,fct_ps,ideal_ps,slowdown,error,note\n");
 	for (uint32_t i = 0; i < simulation->flows.count; i++) {
 		const struct flow *flow = &simulation->flows.flows[i];
@@ -168,7 +193,8 @@ void report_csv(FILE *out, const struct simulation *simulation)
 			flow->bytes, result->start, result->fct, simulation->ideals[i]);
 		if (flow_is_done(simulation, i))
 			fprintf(out, "%.4f", flow_slowdown(simulation, i));
-		fprintf(out, result->error ? ",\"%s\"," : ",%s,", result->error ? vb_cause_text(result->cause) : "");
+		fprintf(out, result->error ? ",\"%s\"," : ",%s,",
+			result->error ? culprit_text(simulation, i, why, sizeof(why)) : "");
 		put_note(out, simulation);
 	}
 }

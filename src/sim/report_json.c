@@ -2,6 +2,7 @@
 #include <inttypes.h>
 #include <sys/resource.h>
 #include "os/json.h"
+#include "sim/culprits.h"
 #include "sim/link_name.h"
 #include "sim/report.h"
 
@@ -115,6 +116,8 @@ static void put_summary(struct object *object, const struct summary *summary)
 
 static void put_flows(struct object *object, const struct simulation *simulation)
 {
+	char why[200];
+
 	field(object, "flows");
 	fputc('[', object->out);
 	for (uint32_t i = 0; i < simulation->flows.count; i++) {
@@ -127,7 +130,7 @@ static void put_flows(struct object *object, const struct simulation *simulation
 			simulation->ideals[i]);
 		if (result->error) {
 			fputs(", \"error\": ", object->out);
-			vb_json_string(object->out, vb_cause_text(result->cause));
+			vb_json_string(object->out, culprit_text(simulation, i, why, sizeof(why)));
 		}
 		fputc('}', object->out);
 	}

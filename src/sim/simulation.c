@@ -8,6 +8,7 @@
 #include <string.h>
 #include "fabric/route.h"
 #include "fabric/tcp.h"
+#include "sim/culprits.h"
 #include "sim/ideal.h"
 #include "sim/link_name.h"
 
@@ -46,6 +47,11 @@ static int set_faults(struct simulation *simulation, char *why, size_t size)
 		rc = link_find(&simulation->network, scenario->faults[i].link, &link, why, size);
 		if (rc)
 			return prefix(why, size, "network.faults.%u.link", i);
+		const struct network_fault *fault = &scenario->faults[i].fault;
+		if (fault->up_at && fault->up_at <= fault->down_at) {
+			snprintf(why, size, "network.faults.%u.up is not after down: leave it out, and the link stays down", i);
+			return -EINVAL;
+		}
 		rc = network_set_fault(&simulation->network, link, &scenario->faults[i].fault);
 	}
 	return rc;
@@ -233,7 +239,9 @@ int simulation_prepare(struct simulation *simulation, const struct scenario *sce
 int simulation_run(struct simulation *simulation, char *why, size_t size)
 {
 	int rc = fabric_run(&simulation->config, &simulation->result, why, (unsigned)size);
-	return rc ? rc : ideals_find(simulation);
+	if (!rc)
+		rc = ideals_find(simulation);
+	return rc ? rc : culprits_find(simulation);
 }
 
 void simulation_free(struct simulation *simulation)
@@ -243,5 +251,6 @@ void simulation_free(struct simulation *simulation)
 	network_free(&simulation->network);
 	free(simulation->captured);
 	free(simulation->ideals);
+	free(simulation->culprits);
 	*simulation = (struct simulation){ 0 };
 }

@@ -20,6 +20,7 @@ struct simulation {
 	struct fabric_config config; /* points into all of these */
 	struct fabric_result result;
 	vb_time *ideals; /* of each flow, alone on the network (ideal.h) */
+	uint32_t *culprits; /* of each flow the link that it failed at (culprits.h); NULL: none failed */
 	/* What a reader must know before he believes a figure. */
 	const char *labels[SIMULATION_LABELS];
 	unsigned label_count;

@@ -148,6 +148,18 @@ class Sim(unittest.TestCase):
         self.assertGreater(result["max_rss_bytes"], 1 << 20)
         self.assertEqual(result["labels"], [])
 
+    def test_link_that_stays_down__fails_its_flows_by_name(self):
+        scenario = self.scenario(TINY.replace("workload:", "  faults: [{link: endpoint 1, down: 1us}]\nworkload:"))
+        said = self.sim(scenario, "--csv", "f.csv", status=1).stdout
+        self.assertIn("1 of 3 flows that ended FAILED", said)
+        self.assertRegex(said, r"flow \d from endpoint 1 to endpoint 3: retry exceeded; endpoint 1 up is down for good since 1 us")
+        failed = [row["error"] for row in csv.DictReader((self.place / "f.csv").open()) if row["error"]]
+        self.assertEqual(failed, ["retry exceeded; endpoint 1 up is down for good since 1 us"])
+        result = self.json(scenario, status=1)
+        self.assertEqual((result["end"], result["flows_done"], result["flows_failed"]), ("done", 3, 1))
+        self.assertEqual([flow["error"] for flow in result["flows"] if "error" in flow], failed)
+        self.assertIn("1 of 3 flows that ended FAILED", self.sim("--compare", scenario, "run.seed=1,2", status=1).stdout)
+
     def test_result__is_the_same_every_time(self):
         scenario = self.scenario()
         hashes = {self.json(scenario, "--threads", threads)["result_hash"] for threads in (1, 1, 2)}

@@ -88,6 +88,43 @@ static void endpoint_that_is_cut_off__is_not_sought_by_every_way(void **state)
 	assert_true(result.lost > 0);
 }
 
+/* Between leaf 0 and spine 0, or the link of endpoint 0, from 50 us on. There is a second spine. */
+static void run_with_link_down_for_good(enum fabric_endpoint endpoint, bool is_only_way)
+{
+	struct topology topology = { .kind = "leaf-spine", .host_bits_per_second = 100 * GBPS, .endpoints = 8, .leaves = 2, .spines = 2,
+		.profile = ideal };
+	char why[100];
+	teardown(NULL);
+	assert_int_equal(topology_build(&topology, &network, why, sizeof(why)), 0);
+	const uint32_t uplink = network.ports[network.switches[0].first_port + 4];
+	assert_true(network_is_switch(network.links[uplink].to));
+	network_set_fault(&network, is_only_way ? network.endpoints[0].link : uplink, &(struct network_fault){ .down_at = 50 * VB_US });
+	for (uint32_t i = 0; i < 4; i++) {
+		add_flow(&flows, i, 4 + i, 4000000, 0);
+		add_flow(&flows, 4 + i, i, 4000000, 0);
+	}
+	struct fabric_config config = config_hpcc(&network, &flows);
+	config.endpoint = endpoint;
+	config.ack_timeout = VB_S; /* all retries take longer than nobody may stand still by itself */
+	config.tcp.rto_min = VB_MS;
+	run(&config, &result);
+	assert_int_equal(result.end, FABRIC_DONE);
+	assert_int_equal(result.flows_done, 8);
+	assert_true(result.lost > 0);
+}
+
+static void link_that_stays_down__is_gone_round_or_fails_its_flows(void **state)
+{
+	for (unsigned endpoint = FABRIC_ENGINE; endpoint <= FABRIC_TCP; endpoint++) {
+		run_with_link_down_for_good((enum fabric_endpoint)endpoint, false);
+		assert_int_equal(result.flows_failed, 0);
+		run_with_link_down_for_good((enum fabric_endpoint)endpoint, true);
+		assert_int_equal(result.flows_failed, 2);
+		for (unsigned i = 0; i < 2; i++)
+			assert_int_equal(result.flows[i].cause, VB_CAUSE_RETRY_EXCEEDED);
+	}
+}
+
 static void link__loses_each_so_many_th(void **state)
 {
 	struct fabric_config config = begin(&(struct network_fault){ .loss_every = 7 });
@@ -184,6 +221,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_teardown(ways_that_end_at_a_link_that_is_down__are_not_chosen, teardown),
 		cmocka_unit_test_teardown(endpoint_that_is_cut_off__is_not_sought_by_every_way, teardown),
+		cmocka_unit_test_teardown(link_that_stays_down__is_gone_round_or_fails_its_flows, teardown),
 		cmocka_unit_test_teardown(link__loses_each_so_many_th, teardown),
 		cmocka_unit_test_teardown(link__doubles_packets, teardown),
 		cmocka_unit_test_teardown(link_with_credits__doubles_nothing, teardown),
