@@ -7,6 +7,8 @@
  * Marks that acknowledgements bring are those of what they acknowledge, of several packets of all of them. A CNP says that some
  * were marked and not how many: then all of that round trip's count as marked, and where CNPs are all there is, the window is
  * nearly halved each time, as with ECN before DCTCP.
+ * A flow whose round trip is shorter than T is held back by W / T and not by its window: at that pace it has less under way, and
+ * uses all that it may.
  * Holds: a packet in T <= window / T <= most. */
 #include "base/invariant.h"
 #include "cc/cc.h"
@@ -21,7 +23,8 @@ struct state {
 	uint32_t until;	  /* bytes still to be acknowledged before the round trip is over */
 	uint32_t cut_until; /* and before another mark is heeded */
 	uint32_t acked, marked; /* bytes, of this round trip */
-	bool has_begun : 1, is_slow_start : 1, is_cut : 1, has_cnp : 1;
+	uint32_t has_begun : 1, is_slow_start : 1, is_cut : 1, has_cnp : 1;
+	uint32_t rtt_ns : 28; /* the newest that was measured, T at most; 0: none was */
 };
 
 _Static_assert(sizeof(struct state) <= sizeof(((struct vb_cc *)0)->state), "of each QP");
@@ -107,11 +110,18 @@ static void cut(struct vb_cc *cc, struct state *state, uint32_t alpha, uint32_t 
 	set_speed(cc, state, state->speed - (uint64_t)((unsigned __int128)state->speed * alpha / ALPHA_ONE / 2));
 }
 
-/* A window that is not used says nothing about what the network would carry. */
+/* What is under way of a flow that sends all that it may: the window, or what leaves at its rate in its own round trip. */
+static uint64_t allowed(const struct vb_cc *cc, const struct state *state)
+{
+	const uint64_t in_rtt = (uint64_t)((unsigned __int128)cc->rate * (uint64_t)state->rtt_ns * (uint64_t)VB_NS / VB_S);
+	return in_rtt && in_rtt < cc->window_bytes ? in_rtt : cc->window_bytes;
+}
+
+/* A window of which less than half is used says nothing about what the network would carry. */
 static void grow(struct vb_cc *cc, struct state *state, const struct vb_cc_signal *signal, bool is_over)
 {
 	uint64_t step = vb_cc_parameter(cc, STEP) / 8;
-	if (signal->flight < cc->window_bytes / 2)
+	if (signal->flight < allowed(cc, state) / 2)
 		return;
 	if (state->is_slow_start)
 		set_speed(cc, state, state->speed + speed_of(cc, signal->acked));
@@ -119,8 +129,15 @@ static void grow(struct vb_cc *cc, struct state *state, const struct vb_cc_signa
 		set_speed(cc, state, state->speed + (step ? step : speed_of(cc, cc->min_window)));
 }
 
+static void note_round_trip(const struct vb_cc *cc, struct state *state, vb_time rtt)
+{
+	if (rtt > 0)
+		state->rtt_ns = (uint32_t)(((uint64_t)rtt < round_trip(cc) ? (uint64_t)rtt : round_trip(cc)) / VB_NS);
+}
+
 static void take_ack(struct vb_cc *cc, struct state *state, const struct vb_cc_signal *signal)
 {
+	note_round_trip(cc, state, signal->rtt);
 	bool is_over = is_round_over(cc, state, signal);
 	if (signal->acked > state->cut_until)
 		state->is_cut = false;

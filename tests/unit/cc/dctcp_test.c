@@ -151,6 +151,25 @@ static void dctcp__does_not_grow_while_it_is_not_used(void **state)
 	vb_cc_stop(&flow.cc);
 }
 
+/* Its round trip is a quarter of T: at half of the line's rate 18 packets are under way, of a window of 75. */
+static void dctcp__grows_where_its_own_round_trip_is_short(void **state)
+{
+	struct flow flow;
+	start(&flow, "dctcp, rtt=12us, ai=615Mb/s");
+	ack(&flow, LINE_PACKETS / 4, LINE_PACKETS / 4, true);
+	assert_int_equal(flow.cc.rate, LINE / 2);
+	for (uint32_t i = 1; i <= 3; i++) {
+		vb_cc_dctcp.on_signal(&flow.cc, &(struct vb_cc_signal){ .event = VB_CC_ACKED, .acked = PACKET, .flight = 18 * PACKET,
+			.rtt = 3 * VB_US });
+		ack(&flow, 17, 18, false);
+		assert_int_equal(flow.cc.rate, LINE / 2 + i * STEP);
+	}
+	const uint64_t before = flow.cc.rate;
+	ack(&flow, 100, 8, false); /* not even half of that: its program has no more to send */
+	assert_int_equal(flow.cc.rate, before);
+	vb_cc_stop(&flow.cc);
+}
+
 /* One acknowledgement of several: all of their bytes count as it says. */
 static void dctcp__counts_bytes_and_not_acknowledgements(void **state)
 {
@@ -283,6 +302,7 @@ int main(void)
 		cmocka_unit_test(dctcp__adds_a_step_a_round_trip_without_marks),
 		cmocka_unit_test(dctcp__adds_a_packet_if_nothing_else_is_said),
 		cmocka_unit_test(dctcp__does_not_grow_while_it_is_not_used),
+		cmocka_unit_test(dctcp__grows_where_its_own_round_trip_is_short),
 		cmocka_unit_test(dctcp__counts_bytes_and_not_acknowledgements),
 		cmocka_unit_test(dctcp__of_cnps_alone_cuts_as_if_all_were_marked),
 		cmocka_unit_test(dctcp__halves_on_loss_whatever_the_marks_say),
