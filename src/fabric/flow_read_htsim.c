@@ -1,4 +1,4 @@
-/* htsim's .cm: "Nodes", "Connections" and "Triggers" with their numbers, which are not relied upon, then lines as
+/* htsim's .cm: "Nodes", "Connections" and "Triggers" with their numbers, which must be true where they are given, then lines as
  *
  *     src->dst id N start PS size BYTES send_done_trigger T
  *     src->dst id N trigger T size BYTES
@@ -6,7 +6,7 @@
  *
  * A flow that waits for a trigger begins when the flow that fires it ends at its sender. Here a flow waits for one
  * other of the same source, so a trigger that several fire, or one of another source, is refused. "msg" makes a flow a
- * message of the connection that its id names; each is a flow here. */
+ * message of the connection that its id names; each is a flow here. An id is otherwise that of one flow, or of one trigger. */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -17,6 +17,21 @@
 struct end {
 	uint32_t trigger, flow, line;
 };
+
+/* The id of a flow or of a trigger. */
+struct id {
+	uint32_t id, line;
+	uint32_t src, dst; /* of a flow */
+	bool is_message;
+};
+
+struct ids {
+	struct id *ids;
+	uint32_t count, room;
+};
+
+enum count { NODES, CONNECTIONS, TRIGGERS, COUNTS };
+static const char *const count_names[COUNTS] = { [NODES] = "Nodes", [CONNECTIONS] = "Connections", [TRIGGERS] = "Triggers" };
 
 struct ends {
 	struct end *ends;
@@ -29,7 +44,19 @@ struct reading {
 	uint32_t endpoints;
 	uint32_t first; /* of the list's flows that is from this file */
 	struct ends firing, waiting;
+	struct ids flow_ids, trigger_ids;
+	uint64_t counts[COUNTS]; /* as the file has them */
+	uint32_t count_lines[COUNTS]; /* 0: it has none */
+	uint32_t triggers;
 };
+
+static int add_id(struct ids *ids, const struct id *id)
+{
+	if (!grow_by_one(&ids->ids, &ids->room, ids->count, sizeof(*ids->ids)))
+		return -ENOMEM;
+	ids->ids[ids->count++] = *id;
+	return 0;
+}
 
 static int add_end(struct ends *ends, const struct end *end)
 {
@@ -71,15 +98,18 @@ static const struct {
 	[DONE_TRIGGER] = { "send_done_trigger", 1, UINT32_MAX },
 };
 
-static int read_pairs(const struct text *text, struct span *line, uint64_t value[KEYS], bool has[KEYS])
+static int read_pairs(const struct text *text, struct span *line, uint64_t value[KEYS], bool has[KEYS],
+	bool *is_message)
 {
 	struct span name, number;
 	while (span_take(line, 0, &name)) {
 		int key = 0;
 		while (key < KEYS && !span_is(name, keys[key].name))
 			key++;
-		if (key == KEYS && span_is(name, "msg"))
+		if (key == KEYS && span_is(name, "msg")) {
+			*is_message = true;
 			continue;
+		}
 		if (key == KEYS)
 			return text_wrong(text, "%.*s of a flow is not supported", SPAN(name));
 		if (has[key])
@@ -98,10 +128,10 @@ static int read_flow(struct reading *reading, struct span pair, struct span *lin
 	const struct text *text = reading->text;
 	struct flow flow = { .after = FLOW_NONE };
 	uint64_t value[KEYS] = { 0 };
-	bool has[KEYS] = { false };
+	bool has[KEYS] = { false }, is_message = false;
 	if (!read_pair(pair, &flow))
 		return text_wrong(text, "%.*s is no flow: expected src->dst", SPAN(pair));
-	int error = read_pairs(text, line, value, has);
+	int error = read_pairs(text, line, value, has, &is_message);
 	if (error)
 		return error;
 	if (!has[SIZE] || has[START] == has[TRIGGER])
@@ -109,6 +139,9 @@ static int read_flow(struct reading *reading, struct span pair, struct span *lin
 	flow.bytes = value[SIZE];
 	flow.start = (vb_time)value[START];
 	error = flow_list_add_read(reading->list, text, &flow, reading->endpoints);
+	struct id id = { (uint32_t)value[ID], text->line, flow.src, flow.dst, is_message };
+	if (!error && has[ID])
+		error = add_id(&reading->flow_ids, &id);
 	struct end end = { .flow = reading->list->count - 1, .line = text->line };
 	if (!error && has[TRIGGER]) {
 		end.trigger = (uint32_t)value[TRIGGER];
@@ -122,8 +155,9 @@ static int read_flow(struct reading *reading, struct span pair, struct span *lin
 }
 
 /* With one flow that fires it, oneshot, multishot and a barrier of one are the same. */
-static int read_trigger(const struct text *text, struct span *line)
+static int read_trigger(struct reading *reading, struct span *line)
 {
+	const struct text *text = reading->text;
 	struct span word;
 	uint64_t id = 0, count = 1;
 	bool has_kind = false;
@@ -142,6 +176,29 @@ static int read_trigger(const struct text *text, struct span *line)
 		return text_wrong(text, "a trigger needs an id from 1 on, and oneshot, multishot or barrier");
 	if (count > 1)
 		return text_wrong(text, "a barrier of %u: a flow can wait for one other alone", (unsigned)count);
+	struct id its = { .id = (uint32_t)id, .line = text->line };
+	reading->triggers++;
+	return add_id(&reading->trigger_ids, &its);
+}
+
+/* A line that says how many there are of something, if it is one. */
+static int read_count(struct reading *reading, struct span name, struct span *line, bool *is_one)
+{
+	struct span word;
+	int count = 0;
+	while (count < COUNTS && !span_is(name, count_names[count]))
+		count++;
+	*is_one = count < COUNTS;
+	if (!*is_one)
+		return 0;
+	if (!span_take(line, 0, &word) || !span_number(word, UINT32_MAX, &reading->counts[count]) || line->length)
+		return text_wrong(reading->text, "expected a name and a number");
+	if (reading->count_lines[count])
+		return text_wrong(reading->text, "%s twice", count_names[count]);
+	reading->count_lines[count] = reading->text->line;
+	if (count == NODES && reading->counts[NODES] > reading->endpoints)
+		return text_wrong(reading->text, "%u nodes, yet the network has %u endpoints", (unsigned)reading->counts[NODES],
+			reading->endpoints);
 	return 0;
 }
 
@@ -149,19 +206,77 @@ static int read_lines(struct reading *reading)
 {
 	struct span line, word;
 	while (text_next(reading->text, '#', &line)) {
-		int error = 0;
-		uint64_t number;
+		bool is_count;
 		span_take(&line, 0, &word);
-		if (span_is(word, "trigger"))
-			error = read_trigger(reading->text, &line);
-		else if (!span_is(word, "Nodes") && !span_is(word, "Connections") && !span_is(word, "Triggers"))
-			error = read_flow(reading, word, &line);
-		else if (!span_take(&line, 0, &word) || !span_number(word, UINT32_MAX, &number) || line.length)
-			error = text_wrong(reading->text, "expected a name and a number");
+		int error = read_count(reading, word, &line, &is_count);
+		if (!error && !is_count)
+			error = span_is(word, "trigger") ? read_trigger(reading, &line) : read_flow(reading, word, &line);
 		if (error)
 			return error;
 	}
 	return 0;
+}
+
+/* ---- Counts and ids --------------------------------------------------------------------------------------------- */
+
+static int check_count(struct reading *reading, enum count count, uint32_t is)
+{
+	if (!reading->count_lines[count] || reading->counts[count] == is)
+		return 0;
+	reading->text->line = reading->count_lines[count];
+	return text_wrong(reading->text, "%s %u, yet there are %u", count_names[count], (unsigned)reading->counts[count], is);
+}
+
+/* Nodes are numbered from 0 on, and no flow names more than there are. */
+static int check_nodes(struct reading *reading)
+{
+	const struct flow_list *list = reading->list;
+	if (!reading->count_lines[NODES])
+		return 0;
+	for (uint32_t i = reading->first; i < list->count; i++) {
+		uint32_t most = list->flows[i].src > list->flows[i].dst ? list->flows[i].src : list->flows[i].dst;
+		if (most < reading->counts[NODES])
+			continue;
+		reading->text->line = reading->count_lines[NODES];
+		return text_wrong(reading->text, "Nodes %u, yet a flow names node %u, counted from 0", (unsigned)reading->counts[NODES],
+			most);
+	}
+	return 0;
+}
+
+static int compare_ids(const void *a, const void *b)
+{
+	const struct id *x = a, *y = b;
+	return x->id != y->id ? (x->id > y->id) - (x->id < y->id) : (x->line > y->line) - (x->line < y->line);
+}
+
+/* Two flows of one id are messages of one connection, or wrong; two triggers are. */
+static int check_ids(struct reading *reading, struct ids *ids, const char *what)
+{
+	if (ids->count)
+		qsort(ids->ids, ids->count, sizeof(*ids->ids), compare_ids);
+	for (uint32_t i = 1; i < ids->count; i++) {
+		const struct id *one = &ids->ids[i - 1], *next = one + 1;
+		if (one->id != next->id)
+			continue;
+		if (one->is_message && next->is_message && one->src == next->src && one->dst == next->dst)
+			continue;
+		reading->text->line = next->line;
+		return text_wrong(reading->text, "id %u is that of the %s in line %u, too", next->id, what, one->line);
+	}
+	return 0;
+}
+
+static int check_claims(struct reading *reading)
+{
+	int error = check_nodes(reading);
+	if (!error)
+		error = check_count(reading, CONNECTIONS, reading->list->count - reading->first);
+	if (!error)
+		error = check_count(reading, TRIGGERS, reading->triggers);
+	if (!error)
+		error = check_ids(reading, &reading->flow_ids, "flow");
+	return error ? error : check_ids(reading, &reading->trigger_ids, "trigger");
 }
 
 /* ---- Triggers --------------------------------------------------------------------------------------------------- */
@@ -243,10 +358,14 @@ int flow_list_read_htsim(struct flow_list *list, struct text *text, uint32_t end
 	struct reading reading = { .list = list, .text = text, .endpoints = endpoints, .first = list->count };
 	int error = read_lines(&reading);
 	if (!error)
+		error = check_claims(&reading);
+	if (!error)
 		error = join(&reading);
 	if (!error)
 		error = check_beginnings(&reading);
 	free(reading.firing.ends);
 	free(reading.waiting.ends);
+	free(reading.flow_ids.ids);
+	free(reading.trigger_ids.ids);
 	return error;
 }
