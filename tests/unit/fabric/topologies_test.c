@@ -265,6 +265,9 @@ static void rail__with_spines_reaches_all(void **state)
 	topology.spines = 0;
 	teardown(NULL);
 	refused(&topology, "2 leaves a rail need spines");
+	topology.oversubscription = 2;
+	refused(&topology, "oversubscription is not used of rails: leaves, spines and uplinks say what joins them");
+	topology.oversubscription = 0;
 	topology.leaves = 3;
 	refused(&topology, "8 machines with 4 NICs cannot be shared out among 3 leaves a rail");
 }
