@@ -106,11 +106,9 @@ static bool may_pass(const struct network *network, const struct routes *routes,
 	return false;
 }
 
-static bool is_of_class(const struct simulation *simulation, const struct flow *flow, const struct fabric_pauses *told)
+static bool is_of_class(const struct flow *flow, const struct fabric_pauses *told)
 {
-	const struct switch_profile *profile =
-		network_profile(&simulation->network, simulation->network.links[told->link].to);
-	return (flow->traffic_class < profile->class_count ? flow->traffic_class : 0) == told->of_class;
+	return flow->traffic_class == told->of_class;
 }
 
 static void keep_victim(struct explained *explained, uint32_t flow)
@@ -128,7 +126,7 @@ static void find_victims(struct explained *explained, const struct simulation *s
 		const struct flow *flow = &simulation->flows.flows[i];
 		const struct flow_result *its = &simulation->result.flows[i];
 		bool was_then = its->start <= told->until && (its->fct < 0 || its->start + its->fct >= told->first.at);
-		if (explained->are_stopped[flow->src] && was_then && is_of_class(simulation, flow, told) &&
+		if (explained->are_stopped[flow->src] && was_then && is_of_class(flow, told) &&
 			!may_pass(&simulation->network, routes, explained->root, flow->dst))
 			keep_victim(explained, i);
 	}
@@ -188,10 +186,8 @@ static const char *why_off(const struct simulation *simulation)
 		return "flow-control is drops: nobody is paused, and what has no room is dropped";
 	if (profile->flow_control == FLOW_CREDITS)
 		return "flow-control is credits: nothing is sent for which there is no room, and nobody is paused";
-	for (uint32_t i = 0; i < simulation->flows.count; i++) {
-		uint32_t class = simulation->flows.flows[i].traffic_class;
-		is_any |= profile->classes[class < profile->class_count ? class : 0].is_lossless;
-	}
+	for (uint32_t i = 0; i < simulation->flows.count; i++)
+		is_any |= profile->classes[simulation->flows.flows[i].traffic_class].is_lossless;
 	if (!is_any)
 		return "the flows' class is not lossless: what has no room is dropped";
 	for (uint32_t class = 0; class < profile->class_count; class++)

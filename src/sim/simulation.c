@@ -2,6 +2,7 @@
 #include "sim/simulation.h"
 
 #include <errno.h>
+#include <inttypes.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -104,6 +105,39 @@ static int make_flows(struct simulation *simulation, const char *flow_file, char
 		rc = -EINVAL;
 	}
 	return rc;
+}
+
+static int refuse_class(uint32_t class, uint32_t count, char *why, size_t size)
+{
+	snprintf(why, size, "there is no class %" PRIu32 ": network.switch.class-count is %" PRIu32 ", and the first class is 0", class,
+		count);
+	return -EINVAL;
+}
+
+/* Every packet's class is one that all switches have. */
+static int check_classes(const struct simulation *simulation, char *why, size_t size)
+{
+	const struct scenario *scenario = simulation->scenario;
+	uint32_t count = FABRIC_CLASSES;
+
+	for (uint32_t i = 0; i < simulation->network.profile_count; i++)
+		if (simulation->network.profiles[i].class_count < count)
+			count = simulation->network.profiles[i].class_count;
+	if (scenario->ack_class >= count) {
+		refuse_class(scenario->ack_class, count, why, size);
+		return prefix(why, size, "transport.ack-class");
+	}
+	for (uint32_t i = 0; i < scenario->workload_count; i++)
+		if (scenario->workloads[i].workload.traffic_class >= count) {
+			refuse_class(scenario->workloads[i].workload.traffic_class, count, why, size);
+			return prefix(why, size, "workload.%u.class", i);
+		}
+	for (uint32_t i = 0; i < simulation->flows.count; i++)
+		if (simulation->flows.flows[i].traffic_class >= count) {
+			refuse_class(simulation->flows.flows[i].traffic_class, count, why, size);
+			return prefix(why, size, "flow %u of the list", i);
+		}
+	return 0;
 }
 
 static int find_captured(struct simulation *simulation, char *why, size_t size)
@@ -226,6 +260,8 @@ int simulation_prepare(struct simulation *simulation, const struct scenario *sce
 		rc = set_faults(simulation, why, size);
 	if (!rc)
 		rc = make_flows(simulation, flow_file, why, size);
+	if (!rc)
+		rc = check_classes(simulation, why, size);
 	if (!rc)
 		rc = find_captured(simulation, why, size);
 	if (rc)

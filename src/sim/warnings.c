@@ -51,10 +51,9 @@ static uint8_t classes_sent(const struct flow_list *flows)
 	return classes;
 }
 
-/* A class that a switch has not is its class 0. */
-static bool is_sent(const struct looking *looking, const struct switch_profile *profile, uint32_t class)
+static bool is_sent(const struct looking *looking, uint32_t class)
 {
-	return looking->classes >> class & 1 || (class == 0 && looking->classes >> profile->class_count);
+	return looking->classes >> class & 1;
 }
 
 /* ---- A queue's thresholds ---------------------------------------------------------------------------------------- */
@@ -121,7 +120,7 @@ static void look_at_port(struct looking *looking, uint32_t link)
 	const struct switch_profile *profile = network_profile(looking->network, looking->network->links[link].from);
 
 	for (uint32_t class = 0; class < profile->class_count; class++) {
-		if (!is_sent(looking, profile, class) || !profile->classes[class].mark_max)
+		if (!is_sent(looking, class) || !profile->classes[class].mark_max)
 			continue;
 		if (look_at_marks(looking, link, class))
 			look_at_pauses(looking, link, class);
@@ -184,7 +183,7 @@ static bool marks_are_made(const struct looking *looking)
 	for (uint32_t i = 0; i < looking->network->profile_count; i++) {
 		const struct switch_profile *profile = &looking->network->profiles[i];
 		for (uint32_t class = 0; class < profile->class_count; class++)
-			if (is_sent(looking, profile, class) && profile->classes[class].mark_max)
+			if (is_sent(looking, class) && profile->classes[class].mark_max)
 				return true;
 	}
 	return false;
@@ -243,7 +242,7 @@ static void look_at_classes(struct looking *looking)
 	if (profile->flow_control != FLOW_DROPS || !scenario_is_given(scenario, "network.switch.classes.*.lossless"))
 		return;
 	for (uint32_t class = 0; class < profile->class_count; class++)
-		if (is_sent(looking, profile, class) && profile->classes[class].is_lossless)
+		if (is_sent(looking, class) && profile->classes[class].is_lossless)
 			warn(looking, "network.switch.classes.%u is lossless, and flow-control is drops: nobody is paused, and what has no room "
 				"is dropped in this class, too. Set flow-control to pfc", class);
 }

@@ -1,0 +1,75 @@
+/* What is refused when a scenario's parts are put together. */
+#include "../unit.h"
+#include <errno.h>
+#include <unistd.h>
+#include "sim/simulation.h"
+
+static struct scenario *scenario;
+static struct simulation *simulation;
+static char why[400];
+
+static int set_up(void **state)
+{
+	scenario = malloc(sizeof(*scenario));
+	simulation = calloc(1, sizeof(*simulation));
+	return scenario && simulation ? 0 : -1;
+}
+
+static int tear_down(void **state)
+{
+	simulation_free(simulation);
+	free(simulation);
+	free(scenario);
+	return 0;
+}
+
+static int prepare(const char *lines, const char *flow_file)
+{
+	struct document document = { 0 };
+	struct document_error error = { 0 };
+	int rc = document_read(&document, lines, strlen(lines), &error);
+	if (!rc)
+		rc = scenario_fill(scenario, &document, "", &error);
+	document_free(&document);
+	if (rc)
+		fail_msg("%s", error.text);
+	simulation_free(simulation);
+	*why = 0;
+	return simulation_prepare(simulation, scenario, flow_file, why, sizeof(why));
+}
+
+static void refused(const char *lines, const char *flow_file, const char *because)
+{
+	assert_int_equal(prepare(lines, flow_file), -EINVAL);
+	assert_string_equal(why, because);
+}
+
+#define FOUR_CLASSES "network: {topology: switch, endpoints: 4, switch: {class-count: 4}}\n"
+
+static void class__that_no_switch_has_is_refused(void **state)
+{
+	static const char hpcc_flows[] = "1\n0 1 5 100 1000 0\n";
+	assert_int_equal(prepare(FOUR_CLASSES "workload: {kind: incast, class: 3}\ntransport: {ack-class: 3}\n", NULL), 0);
+	refused(FOUR_CLASSES "workload: [{kind: incast}, {kind: incast, class: 4}]\n", NULL,
+		"workload.1.class: there is no class 4: network.switch.class-count is 4, and the first class is 0");
+	refused(FOUR_CLASSES "workload: {kind: incast}\ntransport: {ack-class: 7}\n", NULL,
+		"transport.ack-class: there is no class 7: network.switch.class-count is 4, and the first class is 0");
+
+	char name[] = "/tmp/verbena-flows-XXXXXX";
+	int file = mkstemp(name);
+	assert_true(file >= 0);
+	assert_int_equal(write(file, hpcc_flows, strlen(hpcc_flows)), strlen(hpcc_flows));
+	close(file);
+	int rc = prepare(FOUR_CLASSES, name);
+	unlink(name);
+	assert_int_equal(rc, -EINVAL);
+	assert_string_equal(why, "flow 0 of the list: there is no class 5: network.switch.class-count is 4, and the first class is 0");
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(class__that_no_switch_has_is_refused),
+	};
+	return cmocka_run_group_tests(tests, set_up, tear_down);
+}
