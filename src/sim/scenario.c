@@ -16,7 +16,11 @@ struct filling {
 	struct document_error *error;
 	const struct document_entry *entry; /* NULL: a default */
 	const char *path;		    /* of the entry's key, also where a variant has it */
+	bool is_checking;		    /* variants, of which not all will be laid over the rest */
 };
+
+/* Lists that a file may write as a map, and whose numbers may be left out, where they have one element. */
+static const char *const lists[] = { "workload.", "network.faults." };
 
 /* What is said later holds. */
 enum layer { LAYER_FILE, LAYER_VARIANT, LAYER_COMMAND_LINE };
@@ -208,6 +212,29 @@ static uint32_t *count_of(struct scenario *scenario, const struct scenario_key *
 	return strncmp(key->path, "network.faults.", 15) == 0 ? &scenario->fault_count : NULL;
 }
 
+/* What is behind a list's name in a path, if that is a key and no number; NULL. */
+static const char *behind_list(const char *path, const char *list)
+{
+	const char *behind = path + strlen(list);
+
+	return strncmp(path, list, strlen(list)) == 0 && !(*behind >= '0' && *behind <= '9') ? behind : NULL;
+}
+
+/* Of several elements none is meant by a path without a number. */
+static int refuse_unnumbered(struct filling *filling, uint32_t count)
+{
+	const struct document_entry *entry = filling->entry;
+
+	for (size_t i = 0; i < sizeof(lists) / sizeof(lists[0]); i++) {
+		const char *behind = behind_list(filling->path, lists[i]);
+		if (!behind)
+			continue;
+		return document_refuse(filling->error, entry->key_at, "%s: there are %u of these: write %s0.%s, or the number of another",
+			entry->path, count, lists[i], behind);
+	}
+	return 0;
+}
+
 static int put_entry(struct filling *filling, bool is_first)
 {
 	const struct document_entry *entry = filling->entry;
@@ -225,6 +252,8 @@ static int put_entry(struct filling *filling, bool is_first)
 		return document_refuse(filling->error, entry->value_at, "%s: a value is missing: %s", entry->path, key->help);
 	filling->scenario->given[(key - scenario_keys) / 64] |= (uint64_t)1 << (key - scenario_keys) % 64;
 	uint32_t *count = count_of(filling->scenario, key);
+	if (count && *count > 1 && !is_all && !filling->is_checking && refuse_unnumbered(filling, *count))
+		return -EINVAL;
 	if (is_all && !count)
 		return put_into_all(filling, key, entry->value);
 	if (key->stride && (is_all || index >= key->most || (count && index > *count)))
@@ -280,6 +309,7 @@ static int check_variants(struct filling *filling)
 	int rc = put_layers(filling, LAYER_FILE, NULL);
 
 	memset(filling->scenario->given, 0, sizeof(filling->scenario->given));
+	filling->is_checking = true;
 	for (unsigned i = 0; !rc && i < document->count; i++) {
 		filling->entry = &document->entries[i];
 		filling->path = variant_key(filling->entry->path);
@@ -292,6 +322,7 @@ static int check_variants(struct filling *filling)
 		if (!rc)
 			rc = put_entry(filling, false);
 	}
+	filling->is_checking = false;
 	return rc;
 }
 
@@ -312,7 +343,7 @@ static int find_variant(const struct document *document, const char **name, stru
 int scenario_fill(struct scenario *scenario, const struct document *document, const char *directory,
 	struct document_error *error)
 {
-	struct filling filling = { scenario, document, directory, error, NULL, NULL };
+	struct filling filling = { scenario, document, directory, error, NULL, NULL, false };
 	uint64_t varied[SCENARIO_KEYS / 64];
 	const char *variant;
 
@@ -326,6 +357,34 @@ int scenario_fill(struct scenario *scenario, const struct document *document, co
 	if (!rc && !*scenario->topology.kind && !*scenario->topology_file)
 		return document_refuse(error, (struct document_mark){ 0 }, "network.topology or network.file is missing");
 	return rc;
+}
+
+/* Does the file, or one of its variants, have a second element of the list? */
+static bool has_several(const struct document *document, const char *list)
+{
+	char second[40];
+
+	snprintf(second, sizeof(second), "%s1.", list);
+	for (unsigned i = 0; i < document->count; i++) {
+		const char *path = document->entries[i].path, *key = variant_key(path);
+		if (strncmp(key ? key : path, second, strlen(second)) == 0)
+			return true;
+	}
+	return false;
+}
+
+int scenario_set(struct document *document, const char *path, const char *value)
+{
+	char numbered[200];
+
+	for (size_t i = 0; i < sizeof(lists) / sizeof(lists[0]); i++) {
+		const char *behind = behind_list(path, lists[i]);
+		if (!behind || has_several(document, lists[i]))
+			continue;
+		snprintf(numbered, sizeof(numbered), "%s0.%s", lists[i], behind);
+		return document_set(document, numbered, value);
+	}
+	return document_set(document, path, value);
 }
 
 int scenario_read_file(struct document *document, const char *path, struct document_error *error)

@@ -101,6 +101,10 @@ void scenario_keys_print(FILE *out);
 int scenario_fill(struct scenario *scenario, const struct document *document, const char *directory,
 	struct document_error *error);
 
+/* As document_set, for a key of a command line. "workload.bytes" is "workload.0.bytes" while there is but one workload; of
+ * several, scenario_fill refuses it. */
+int scenario_set(struct document *document, const char *path, const char *value);
+
 /* Of a file, or of bytes. -EINVAL and what is wrong, -errno of the file. */
 int scenario_read_file(struct document *document, const char *path, struct document_error *error);
 

@@ -23,21 +23,6 @@ static int fail(const char *file, int error, const char *why)
 	return error == -EINVAL ? SIM_EXIT_USAGE : SIM_EXIT_BAD_NEWS;
 }
 
-/* "workload.0.bytes" and "workload.bytes" are one key, and so are two ways to write it: the first element's is written with
- * its number. */
-static int set(struct document *document, const struct sim_setting *setting)
-{
-	char path[200];
-	const char *dot = strncmp(setting->key, "workload.", 9) == 0	   ? setting->key + 9
-			  : strncmp(setting->key, "network.faults.", 15) == 0 ? setting->key + 15
-									   : NULL;
-
-	if (!dot || (*dot >= '0' && *dot <= '9'))
-		return document_set(document, setting->key, setting->value);
-	snprintf(path, sizeof(path), "%.*s0.%s", (int)(dot - setting->key), setting->key, dot);
-	return document_set(document, path, setting->value);
-}
-
 /* All but the congestion control, of which the last holds. */
 static int apply(struct document *document, const struct sim_setting *settings, unsigned count, const char **cc)
 {
@@ -47,7 +32,7 @@ static int apply(struct document *document, const struct sim_setting *settings, 
 		if (strcmp(settings[i].key, "transport.cc") == 0)
 			*cc = settings[i].value;
 		else
-			error = set(document, &settings[i]);
+			error = scenario_set(document, settings[i].key, settings[i].value);
 	return error;
 }
 

@@ -12,7 +12,7 @@ static int fill(const char *text, const char *key, const char *value)
 	error = (struct document_error){ 0 };
 	int rc = document_read(&document, text, strlen(text), &error);
 	if (!rc && key)
-		rc = document_set(&document, key, value);
+		rc = scenario_set(&document, key, value);
 	if (!rc)
 		rc = scenario_fill(scenario, &document, "some/where", &error);
 	document_free(&document);
@@ -162,6 +162,24 @@ static void command_line__is_more_than_a_variant(void **state)
 	assert_non_null(strstr(error.text, "of variants there are small, large, fair, same, empty; did you mean small?"));
 }
 
+#define TWO_WORKLOADS "network: {topology: switch}\nworkload: [{kind: incast}, {kind: permutation}]\n"
+
+static void list_of_several__wants_a_number(void **state)
+{
+	static const char one[] = "network: {topology: switch}\nworkload: [{kind: incast, bytes: 1kB}]\n";
+	assert_int_equal(fill(one, "workload.bytes", "5kB"), 0);
+	assert_true(scenario->workloads[0].workload.bytes == 5000);
+	assert_int_equal(fill(TWO_WORKLOADS, "workload.1.bytes", "5kB"), 0);
+	assert_true(scenario->workloads[1].workload.bytes == 5000);
+	assert_int_equal(fill(TWO_WORKLOADS, "workload.bytes", "5kB"), -EINVAL);
+	assert_string_equal(error.text, "workload.bytes: there are 2 of these: write workload.0.bytes, or the number of another");
+	assert_int_equal(fill(TWO_WORKLOADS "variants: {a: {workload: {bytes: 5kB}}, b: {}}\n", "variant", "a"), -EINVAL);
+	assert_string_equal(error.text, "variants.a.workload.bytes: there are 2 of these: write workload.0.bytes, or the number of another");
+	assert_int_equal(fill("network: {topology: switch, faults: [{link: a}, {link: b}]}\n", "network.faults.loss", "1%"), -EINVAL);
+	assert_string_equal(error.text,
+		"network.faults.loss: there are 2 of these: write network.faults.0.loss, or the number of another");
+}
+
 static void scenario__what_is_wrong_has_a_place_and_a_cure(void **state)
 {
 	static const struct {
@@ -234,6 +252,7 @@ int main(void)
 		cmocka_unit_test(scenario__a_command_line_is_checked_as_a_file_is),
 		cmocka_unit_test(variant__is_laid_over_the_rest),
 		cmocka_unit_test(command_line__is_more_than_a_variant),
+		cmocka_unit_test(list_of_several__wants_a_number),
 		cmocka_unit_test(scenario__what_is_wrong_has_a_place_and_a_cure),
 		cmocka_unit_test(keys__fit_their_fields),
 	};
