@@ -190,6 +190,7 @@ struct fabric_result {
 	uint64_t drops, lossless_drops, lost, pauses;
 	uint64_t hash; /* of flows and links: equal for every thread count */
 	uint32_t endpoints, threads;
+	double setup_cpu_s; /* until the first event; the rest is from there on */
 	double cpu_s, critical_cpu_s, wall_s; /* critical: of the busiest thread of each window, summed */
 };
 

@@ -481,6 +481,7 @@ int fabric_run(const struct fabric_config *config, struct fabric_result *result,
 {
 	struct fabric fabric = { .config = config, .day_shift = 8 };
 	*result = (struct fabric_result){ .flows = calloc(config->flows->count + 1, sizeof(*result->flows)) };
+	double set_up = windows_cpu_s();
 	int rc = -ENOMEM;
 	if (result->flows)
 		rc = fabric_begin(&fabric, why, why_size);
@@ -491,6 +492,7 @@ int fabric_run(const struct fabric_config *config, struct fabric_result *result,
 		return rc;
 	}
 	double begun = windows_wall_s(), cpu = windows_cpu_s();
+	result->setup_cpu_s = cpu - set_up;
 	result->end = go(&fabric, &result->ended_at);
 	result->wall_s = windows_wall_s() - begun;
 	result->cpu_s = windows_cpu_s() - cpu;

@@ -160,6 +160,7 @@ static void put_cost(struct object *object, const struct fabric_result *result)
 {
 	integer(object, "packet_hops", result->packet_hops);
 	integer(object, "events", result->events);
+	real(object, "setup_cpu_s", result->setup_cpu_s);
 	real(object, "cpu_s", result->cpu_s);
 	real(object, "critical_cpu_s", result->critical_cpu_s);
 	real(object, "wall_s", result->wall_s);

@@ -9,6 +9,7 @@
 #include <string.h>
 #include "fabric/route.h"
 #include "fabric/tcp.h"
+#include "fabric/windows.h"
 #include "sim/culprits.h"
 #include "sim/ideal.h"
 #include "sim/link_name.h"
@@ -254,6 +255,8 @@ static void configure(struct simulation *simulation)
 int simulation_prepare(struct simulation *simulation, const struct scenario *scenario, const char *flow_file, char *why,
 	size_t size)
 {
+	double begun = windows_cpu_s();
+
 	*simulation = (struct simulation){ .scenario = scenario };
 	int rc = build_network(simulation, why, size);
 	if (!rc)
@@ -269,12 +272,15 @@ int simulation_prepare(struct simulation *simulation, const struct scenario *sce
 	configure(simulation);
 	add_labels(simulation);
 	warnings_find(simulation);
+	simulation->prepare_cpu_s = windows_cpu_s() - begun;
 	return 0;
 }
 
 int simulation_run(struct simulation *simulation, char *why, size_t size)
 {
 	int rc = fabric_run(&simulation->config, &simulation->result, why, (unsigned)size);
+
+	simulation->result.setup_cpu_s += simulation->prepare_cpu_s;
 	if (!rc)
 		rc = ideals_find(simulation);
 	return rc ? rc : culprits_find(simulation);

@@ -25,6 +25,7 @@ struct simulation {
 	const char *labels[SIMULATION_LABELS];
 	unsigned label_count;
 	struct warnings warnings;
+	double prepare_cpu_s; /* that simulation_prepare took: part of result.setup_cpu_s */
 };
 
 /* Network, flows and transport. flow_file: instead of the scenario's workloads, or NULL. -EINVAL and why, -ENOMEM; to be

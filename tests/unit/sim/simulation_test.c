@@ -66,10 +66,23 @@ static void class__that_no_switch_has_is_refused(void **state)
 	assert_string_equal(why, "flow 0 of the list: there is no class 5: network.switch.class-count is 4, and the first class is 0");
 }
 
+/* Before the first event, of which cpu_s tells nothing. */
+static void setup__has_a_cpu_time_of_its_own(void **state)
+{
+	static const char many[] =
+		"network: {topology: switch, endpoints: 300, switch: {profile: ideal}}\nworkload: {kind: all-to-all, bytes: 1B}\nrun: {limit: 1ns}\n";
+	assert_int_equal(prepare(many, NULL), 0);
+	double prepared = simulation->prepare_cpu_s;
+	assert_true(prepared > 0);
+	assert_int_equal(simulation_run(simulation, why, sizeof(why)), 0);
+	assert_true(simulation->result.setup_cpu_s > prepared); /* network, routes and flows are opened, too */
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(class__that_no_switch_has_is_refused),
+		cmocka_unit_test(setup__has_a_cpu_time_of_its_own),
 	};
 	return cmocka_run_group_tests(tests, set_up, tear_down);
 }
