@@ -90,7 +90,10 @@ static void put_end(FILE *out, const struct simulation *simulation)
 	fprintf(out, "\nended: %s", fabric_end_text(result->end));
 	if (result->end != FABRIC_DONE)
 		fprintf(out, ", at %s", value_time_text(result->ended_at, ended, sizeof(ended)));
-	fprintf(out, "; the last flow at %s\n", value_time_text(result->last_flow, last, sizeof(last)));
+	if (result->flows_done)
+		fprintf(out, "; the last flow at %s\n", value_time_text(result->last_flow, last, sizeof(last)));
+	else
+		fprintf(out, "; no flow has ended\n");
 	put_cycle(out, simulation);
 	if (open)
 		fprintf(out, "%" PRIu32 " flows are open\n", open);

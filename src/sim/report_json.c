@@ -211,7 +211,12 @@ void report_json(FILE *out, const struct simulation *simulation, const struct su
 	string(&object, "end", report_end_name(result->end));
 	string(&object, "end_text", fabric_end_text(result->end));
 	integer(&object, "ended_at_ps", (uint64_t)result->ended_at);
-	integer(&object, "jct_ps", (uint64_t)result->last_flow);
+	if (result->flows_done) {
+		integer(&object, "jct_ps", (uint64_t)result->last_flow);
+	} else {
+		field(&object, "jct_ps");
+		fputs("null", out);
+	}
 	put_cost(&object, result);
 	put_counts(&object, result);
 	snprintf(hash, sizeof(hash), "%016" PRIx64, result->hash);

@@ -1,0 +1,82 @@
+/* What is printed of a run. */
+#include "../unit.h"
+#include "sim/report.h"
+
+static struct scenario *scenario;
+static struct simulation *simulation;
+static struct summary summary;
+static char *said;
+
+static int set_up(void **state)
+{
+	scenario = malloc(sizeof(*scenario));
+	simulation = calloc(1, sizeof(*simulation));
+	return scenario && simulation ? 0 : -1;
+}
+
+static int tear_down(void **state)
+{
+	simulation_free(simulation);
+	free(simulation);
+	free(scenario);
+	free(said);
+	return 0;
+}
+
+/* A run of these lines, as text or as JSON. */
+static const char *report_of(const char *lines, bool is_json)
+{
+	struct document document = { 0 };
+	struct document_error error = { 0 };
+	char why[400] = "";
+	size_t length;
+	int rc = document_read(&document, lines, strlen(lines), &error);
+	if (!rc)
+		rc = scenario_fill(scenario, &document, "", &error);
+	document_free(&document);
+	simulation_free(simulation);
+	if (!rc)
+		rc = simulation_prepare(simulation, scenario, NULL, why, sizeof(why));
+	if (!rc)
+		rc = simulation_run(simulation, why, sizeof(why));
+	if (!rc)
+		rc = summary_make(&summary, simulation);
+	if (rc)
+		fail_msg("%s%s", error.text, why);
+	free(said);
+	FILE *out = open_memstream(&said, &length);
+	assert_non_null(out);
+	if (is_json)
+		report_json(out, simulation, &summary, NULL, "", false);
+	else
+		report_text(out, simulation, &summary);
+	fclose(out);
+	return said;
+}
+
+#define INCAST "network: {topology: switch, endpoints: 4}\nworkload: {kind: incast, bytes: 20kB}\n"
+
+static void run_in_which_no_flow_ended__has_no_last_flow(void **state)
+{
+	const char *text = report_of(INCAST "run: {limit: 1us}\n", false);
+	assert_non_null(strstr(text, "ended: the limit of virtual time was reached, at 1 us; no flow has ended\n3 flows are open\n"));
+	assert_null(strstr(text, "the last flow"));
+	assert_non_null(strstr(report_of(INCAST "run: {limit: 1us}\n", true), "\"jct_ps\": null"));
+	assert_non_null(strstr(report_of(INCAST, false), "ended: every flow ended; the last flow at "));
+	assert_null(strstr(report_of(INCAST, true), "\"jct_ps\": null"));
+}
+
+static void cost__has_the_time_of_setting_up_beside_that_of_the_run(void **state)
+{
+	assert_non_null(strstr(report_of(INCAST, false), " s of CPU time, after "));
+	assert_non_null(strstr(report_of(INCAST, true), "\"setup_cpu_s\": "));
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(run_in_which_no_flow_ended__has_no_last_flow),
+		cmocka_unit_test(cost__has_the_time_of_setting_up_beside_that_of_the_run),
+	};
+	return cmocka_run_group_tests(tests, set_up, tear_down);
+}
