@@ -4,6 +4,7 @@
 #include "fabric/chance.h"
 #include "fabric/endpoint.h"
 #include "fabric/port.h"
+#include "fabric/starts.h"
 
 struct vb_gid fabric_gid(uint32_t endpoint)
 {
@@ -176,20 +177,14 @@ static vb_time host_latency(const struct fabric *fabric, uint32_t endpoint)
 	return nic_of(fabric, endpoint)->host_latency;
 }
 
-/* Into the queue of its source, by start, then number. */
 static void queue_flow(struct fabric *fabric, uint32_t number, vb_time at)
 {
-	struct flow_state *flows = fabric->flows;
-	uint32_t *place = &fabric->endpoints[flows[number].src].first_flow;
-	flows[number].result.start = at;
-	while (*place != FLOW_NONE &&
-		(flows[*place].result.start < at || (flows[*place].result.start == at && *place < number)))
-		place = &flows[*place].next;
-	flows[number].next = *place;
-	*place = number;
+	struct endpoint *source = &fabric->endpoints[fabric->flows[number].src];
+	fabric->flows[number].result.start = at;
+	source->first_flow = starts_add(fabric->flows, source->first_flow, number);
 }
 
-/* The first of the queue is in the calendar. */
+/* The next to begin is in the calendar. */
 static void await_flow(struct part *part, struct endpoint *endpoint, uint32_t number)
 {
 	if (endpoint->first_flow == FLOW_NONE)
@@ -213,15 +208,17 @@ void endpoint_end_flow(struct part *part, uint32_t number)
 	part->payload_bytes += state->result.error ? 0 : fabric->config->flows->flows[number].bytes;
 	if (part->last_flow < heard)
 		part->last_flow = heard;
-	for (uint32_t next = state->first_waiting; next != FLOW_NONE; next = fabric->flows[next].next_waiting)
-		queue_flow(fabric, next, heard + fabric->config->flows->flows[next].start);
+	for (uint32_t flow = state->first_waiting, next; flow != FLOW_NONE; flow = next) {
+		next = fabric->flows[flow].next;
+		queue_flow(fabric, flow, heard + fabric->config->flows->flows[flow].start);
+	}
 	await_flow(part, &fabric->endpoints[state->src], state->src);
 }
 
 void endpoint_queue_flows(struct fabric *fabric)
 {
 	const struct flow_list *list = fabric->config->flows;
-	for (uint32_t i = list->count; i-- > 0;) /* most lists are sorted: each becomes the first */
+	for (uint32_t i = list->count; i-- > 0;) /* most lists are sorted: then each becomes the first, which is removed at once */
 		if (list->flows[i].after == FLOW_NONE)
 			queue_flow(fabric, i, list->flows[i].start);
 	for (uint32_t i = 0; i < fabric->network->endpoint_count; i++)
@@ -321,7 +318,7 @@ void endpoint_on_flow(struct part *part, uint32_t number)
 	endpoint->is_flow_awaited = false;
 	const vb_time decided = part->now - host_latency(part->fabric, number);
 	while ((flow = endpoint->first_flow) != FLOW_NONE && part->fabric->flows[flow].result.start <= decided) {
-		endpoint->first_flow = part->fabric->flows[flow].next;
+		endpoint->first_flow = starts_remove(part->fabric->flows, flow);
 		part->flows_begun++;
 		part->fabric->kind->post(part, flow);
 	}

@@ -136,18 +136,17 @@ static int open_parts(struct fabric *fabric)
 	return 0;
 }
 
-/* The flows of each source by when they begin, and those that wait for another's end at that one. */
+/* Flows that begin by themselves at their source, and those that wait for another's end at that one. */
 static int queue_flows(struct fabric *fabric)
 {
 	const struct flow_list *list = fabric->config->flows;
 	for (uint32_t i = 0; i < list->count; i++)
-		fabric->flows[i] = (struct flow_state){ .next = FLOW_NONE, .first_waiting = FLOW_NONE,
-			.next_waiting = FLOW_NONE, .result = { .fct = -1 } };
+		fabric->flows[i] = (struct flow_state){ .first_waiting = FLOW_NONE, .result = { .fct = -1 } };
 	for (uint32_t i = list->count; i-- > 0;) {
 		const struct flow *flow = &list->flows[i];
 		if (flow->after == FLOW_NONE)
 			continue;
-		fabric->flows[i].next_waiting = fabric->flows[flow->after].first_waiting;
+		fabric->flows[i].next = fabric->flows[flow->after].first_waiting;
 		fabric->flows[flow->after].first_waiting = i;
 	}
 	for (uint32_t i = 0; i < list->count; i++) {

@@ -102,8 +102,8 @@ struct flow_state {
 	struct vb_qp *requester, *responder;
 	uint32_t src, dst;
 	uint32_t parts_left; /* work requests of an engine */
-	uint32_t next;	     /* of the same source: the next to begin by itself */
-	uint32_t first_waiting, next_waiting; /* flows that begin when this one ends */
+	uint32_t first_waiting;	    /* flows that begin when this one ends, linked by `next` */
+	uint32_t next, first_child; /* starts.h, once it is known when it begins */
 	struct flow_result result;
 };
 
@@ -134,7 +134,7 @@ struct endpoint {
 	vb_time spare_at;  /* another of it, later than that; 0: none that is known of */
 	vb_time flow_at;     /* the flows' event that counts */
 	uint32_t link;	   /* outgoing */
-	uint32_t first_flow; /* that has not begun, by start */
+	uint32_t first_flow; /* that has not begun: starts.h */
 	uint16_t part;
 	bool is_wire_awaited, is_armed, is_flow_awaited;
 	uint8_t stopped; /* the port's classes for which is not asked */
