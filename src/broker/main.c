@@ -255,8 +255,18 @@ static void raise_limit(int resource)
 	}
 }
 
+/* A set-user-ID program that starts us has the real ids of whoever ran it, who could signal us by them. */
+static void leave_real_ids(void)
+{
+	gid_t group = getegid();
+	uid_t user = geteuid();
+	if (setresgid(group, group, group) || setresuid(user, user, user))
+		_exit(1);
+}
+
 static void set_up_process(void)
 {
+	leave_real_ids();
 	if (chdir("/"))
 		_exit(1);
 	umask(077);
@@ -268,7 +278,7 @@ static void set_up_process(void)
 /* Of a broker that is not root's: whoever starts it says that other users are welcome. */
 static bool is_any_user_welcome(void)
 {
-	const char *setting = getenv("VERBENA_BROKER");
+	const char *setting = secure_getenv("VERBENA_BROKER");
 	return setting && strcmp(setting, "any") == 0;
 }
 

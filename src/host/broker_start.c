@@ -21,6 +21,7 @@
 #include <time.h>
 #include <unistd.h>
 #include "host/protocol.h"
+#include "host/settings.h"
 
 #define PATIENCE_MS	 10000 /* for a broker to say that it listens */
 #define MAX_PATH	 4096
@@ -95,14 +96,15 @@ static int find_program(const char *libexec, char *path, size_t size, char *why,
 
 /* ---- Running it ------------------------------------------------------------------------------------------------ */
 
-/* The environment without the loader's variables: the broker outlives us and needs nobody's preloads. */
+/* The environment without the loader's variables: the broker outlives us and needs nobody's preloads. In secure execution it
+ * is another user's, and the broker gets none of it. */
 static char **clean_environment(void)
 {
 	size_t count = 0, kept = 0;
 	while (environ && environ[count])
 		count++;
 	char **clean = calloc(count + 1, sizeof(*clean));
-	for (size_t i = 0; clean && i < count; i++)
+	for (size_t i = 0; clean && i < count && !vb_settings_are_secure(); i++)
 		if (strncmp(environ[i], "LD_", 3) != 0)
 			clean[kept++] = environ[i];
 	return clean;

@@ -25,6 +25,12 @@ const struct vb_setting_row vb_setting_rows[VB_SETTING_COUNT] = {
 #undef X
 };
 
+/* In secure execution. */
+static const bool counts_when_secure[VB_SETTING_COUNT] = {
+	[VB_SETTING_DEVICES] = true, [VB_SETTING_LOCAL] = true, [VB_SETTING_LANES] = true, [VB_SETTING_STATS] = true,
+	[VB_SETTING_LOG] = true,
+};
+
 static const char *const level_names[] = { "error", "warn", "info", "debug" };
 
 /* ---- Kinds of values: each returns false when text is not one --------------------------------------------------- */
@@ -214,7 +220,26 @@ static int parse_entry(struct vb_settings *settings, const char *entry, char *wh
 	return 0;
 }
 
-int vb_settings_parse(struct vb_settings *settings, char *const *environment, char *why, size_t why_size)
+/* The name of an entry as in "VERBENA_NAME=value", added to the list. One that does not fit whole is left out. */
+static void add_name(char *names, size_t size, const char *entry)
+{
+	size_t length = strcspn(entry, "="), used = strlen(names);
+
+	if (used + strlen(", ") + length < size)
+		snprintf(names + used, size - used, "%s%.*s", used ? ", " : "", (int)length, entry);
+}
+
+static bool counts(const char *entry)
+{
+	const char *name = entry + strlen(PREFIX);
+	int which = find_setting(name, strcspn(name, "="));
+
+	return which >= 0 && counts_when_secure[which];
+}
+
+/* ignored: where to list what does not count in secure execution; or NULL, which is none. */
+static int parse(struct vb_settings *settings, char *const *environment, char *ignored, size_t ignored_size, char *why,
+	size_t why_size)
 {
 	struct vb_settings parsed = { .stats = false };
 
@@ -223,6 +248,10 @@ int vb_settings_parse(struct vb_settings *settings, char *const *environment, ch
 	for (char *const *entry = environment; entry && *entry; entry++) {
 		if (strncmp(*entry, PREFIX, strlen(PREFIX)) != 0)
 			continue;
+		if (ignored && !counts(*entry)) {
+			add_name(ignored, ignored_size, *entry);
+			continue;
+		}
 		int rc = parse_entry(&parsed, *entry, why, why_size);
 		if (rc < 0)
 			return rc;
@@ -231,16 +260,43 @@ int vb_settings_parse(struct vb_settings *settings, char *const *environment, ch
 	return 0;
 }
 
+int vb_settings_parse(struct vb_settings *settings, char *const *environment, char *why, size_t why_size)
+{
+	return parse(settings, environment, NULL, 0, why, why_size);
+}
+
+int vb_settings_parse_secure(struct vb_settings *settings, char *const *environment, char *ignored, size_t ignored_size,
+	char *why, size_t why_size)
+{
+	*ignored = '\0';
+	return parse(settings, environment, ignored, ignored_size, why, why_size);
+}
+
 /* ---- The process's ---------------------------------------------------------------------------------------------- */
 
 static struct vb_settings process_settings;
 static bool process_settings_good;
 
+static void say_ignored(const char *ignored)
+{
+	char names[256] = "";
+
+	for (int i = 0; i < VB_SETTING_COUNT; i++)
+		if (counts_when_secure[i])
+			snprintf(names + strlen(names), sizeof(names) - strlen(names), "%s" PREFIX "%s", *names ? ", " : "",
+				vb_setting_rows[i].name);
+	vb_log(VB_LOG_WARN, "this program runs with another user's rights or with capabilities (secure execution), where only "
+		"%s count; ignored: %s", names, ignored);
+}
+
 static void read_environment(void)
 {
-	char why[1024];
+	char why[1024], ignored[400] = "";
+	int rc = vb_settings_are_secure() ?
+		vb_settings_parse_secure(&process_settings, environ, ignored, sizeof(ignored), why, sizeof(why)) :
+		vb_settings_parse(&process_settings, environ, why, sizeof(why));
 
-	if (vb_settings_parse(&process_settings, environ, why, sizeof(why)) < 0) {
+	if (rc < 0) {
 		vb_log(VB_LOG_ERROR, "%s", why);
 		return;
 	}
@@ -248,6 +304,8 @@ static void read_environment(void)
 		if (process_settings.is_given[i])
 			process_settings.text[i] = strdup(process_settings.text[i]);
 	vb_log_set_level(process_settings.log);
+	if (*ignored)
+		say_ignored(ignored);
 	process_settings_good = true;
 }
 

@@ -1,12 +1,14 @@
 /* Every setting is one environment variable VERBENA_*; this is the one table of them. `verbena doctor` prints it, and
  * docs/settings.md is checked against it. An unknown VERBENA_* name or a malformed value is an error that says what is
- * allowed. */
+ * allowed. In secure execution (AT_SECURE: a set-user-ID program, or one with capabilities) the environment is another
+ * user's: only settings that run no program, name no file and weaken nothing count there. */
 #ifndef VB_HOST_SETTINGS_H
 #define VB_HOST_SETTINGS_H
 
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <sys/auxv.h>
 #include "cc/choice.h"
 
 /* X(NAME, "allowed values", "default", "what it does") */
@@ -55,8 +57,16 @@ extern const struct vb_setting_row vb_setting_rows[VB_SETTING_COUNT];
 
 /* Reads environ-style "NAME=value" strings; -EINVAL with the reason in why. Pure: tests and the fuzzer call it. */
 int vb_settings_parse(struct vb_settings *settings, char *const *environment, char *why, size_t why_size);
+/* The same in secure execution. ignored: the names of what does not count there, separated by ", "; or empty. */
+int vb_settings_parse_secure(struct vb_settings *settings, char *const *environment, char *ignored, size_t ignored_size,
+	char *why, size_t why_size);
 /* The process's settings, read once. NULL when they are malformed (explained on stderr the first time). */
 const struct vb_settings *vb_settings_get(void);
+/* This process is in secure execution. */
+static inline bool vb_settings_are_secure(void)
+{
+	return getauxval(AT_SECURE) != 0;
+}
 
 /* "verbena: ..." on stderr when level is enabled; one write, newline added. */
 __attribute__((format(printf, 2, 3))) void vb_log(enum vb_log_level level, const char *format, ...);

@@ -106,7 +106,7 @@ bool vb_config_wants(int domain, int type, int protocol)
 
 static void set_size(int rsocket, int option, const char *name)
 {
-	const char *text = getenv(name);
+	const char *text = secure_getenv(name);
 	int size = text ? atoi(text) : 0;
 	if (size > 0)
 		rsetsockopt(rsocket, SOL_RDMA, option, &size, sizeof(size));

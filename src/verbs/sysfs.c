@@ -17,7 +17,7 @@ static pthread_once_t sysfs_path_once = PTHREAD_ONCE_INIT;
 
 static void find_sysfs_path(void)
 {
-	const char *given = getuid() == geteuid() ? getenv("SYSFS_PATH") : NULL;
+	const char *given = secure_getenv("SYSFS_PATH");
 	snprintf(sysfs_path, sizeof(sysfs_path), "%s", given ? given : "/sys");
 	for (size_t length = strlen(sysfs_path); length && sysfs_path[length - 1] == '/'; length--)
 		sysfs_path[length - 1] = '\0';

@@ -114,6 +114,56 @@ static void parse__why_is_never_overrun(void **state)
 	assert_int_equal(small[8], 'x');
 }
 
+static char ignored[400];
+
+static int parse_secure(char *const *environment)
+{
+	why[0] = '\0';
+	return vb_settings_parse_secure(&settings, environment, ignored, sizeof(ignored), why, sizeof(why));
+}
+
+static void parse_secure__obeys_five_and_lists_the_others(void **state)
+{
+	char *environment[] = { (char *)"VERBENA_LIBEXEC=/tmp/mine", (char *)"VERBENA_DEVICES=lo", (char *)"VERBENA_LOCAL=off",
+		(char *)"VERBENA_PCAP=/etc/passwd", (char *)"VERBENA_LANES=2", (char *)"VERBENA_STATS=1", (char *)"VERBENA_LOG=info",
+		(char *)"VERBENA_BROKER=any", (char *)"VERBENA_FAULTS=not understood", (char *)"VERBENA_MAP=registered",
+		(char *)"VERBENA_CC=none", (char *)"VERBENA_RCVBUF=65536", (char *)"VERBENA_PROGRESS=off",
+		(char *)"VERBENA_UNKNOWN=1", NULL };
+
+	assert_int_equal(parse_secure(environment), 0);
+	assert_true(settings.local_off && settings.stats);
+	assert_int_equal(settings.lanes, 2);
+	assert_int_equal(settings.log, VB_LOG_INFO);
+	assert_string_equal(settings.text[VB_SETTING_DEVICES], "lo");
+	assert_false(settings.broker_any || settings.map_registered || settings.progress_off);
+	assert_string_equal(settings.text[VB_SETTING_LIBEXEC], "");
+	assert_string_equal(settings.text[VB_SETTING_PCAP], "");
+	assert_string_equal(settings.text[VB_SETTING_FAULTS], "");
+	assert_int_equal(settings.receive_buffer, 4194304);
+	assert_string_equal(ignored, "VERBENA_LIBEXEC, VERBENA_PCAP, VERBENA_BROKER, VERBENA_FAULTS, VERBENA_MAP, VERBENA_CC, "
+		"VERBENA_RCVBUF, VERBENA_PROGRESS, VERBENA_UNKNOWN");
+}
+
+static void parse_secure__still_refuses_what_it_does_not_understand(void **state)
+{
+	char *environment[] = { (char *)"VERBENA_STATS=yes", NULL };
+
+	assert_int_equal(parse_secure(environment), -EINVAL);
+	assert_non_null(strstr(why, "0|1"));
+	assert_string_equal(ignored, "");
+}
+
+/* The names are another user's. */
+static void parse_secure__lists_no_more_than_fits(void **state)
+{
+	static char long_name[8192] = "VERBENA_";
+	char *environment[] = { long_name, (char *)"VERBENA_PCAP=a", NULL };
+
+	memset(long_name + 8, 'X', sizeof(long_name) - 9);
+	assert_int_equal(parse_secure(environment), 0);
+	assert_string_equal(ignored, "VERBENA_PCAP");
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -124,6 +174,9 @@ int main(void)
 		cmocka_unit_test(parse__unknown_names_are_refused),
 		cmocka_unit_test(parse__a_refusal_changes_nothing),
 		cmocka_unit_test(parse__why_is_never_overrun),
+		cmocka_unit_test(parse_secure__obeys_five_and_lists_the_others),
+		cmocka_unit_test(parse_secure__still_refuses_what_it_does_not_understand),
+		cmocka_unit_test(parse_secure__lists_no_more_than_fits),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }
