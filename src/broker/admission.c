@@ -5,29 +5,14 @@
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>
-#include <sys/syscall.h>
 #include <unistd.h>
 #include "broker/privilege.h"
 #include "broker/worker_state.h"
-
-#ifndef SO_PEERPIDFD
-#define SO_PEERPIDFD 77
-#endif
 
 #define SILENT_MS  1000  /* after which a connection that said nothing may be closed when room is needed */
 #define USELESS_MS 30000 /* the same for one that has neither slot nor port */
 #define PARTING_MS 1000
 #define ACCEPTS_A_TURN 32 /* however many come: others are to be heard, too */
-
-/* The process at the other end itself, where the kernel knows to say so: its number may be another's by now. */
-static int open_pidfd(int connection, pid_t pid)
-{
-	int pidfd = -1;
-	socklen_t length = sizeof(pidfd);
-	if (getsockopt(connection, SOL_SOCKET, SO_PEERPIDFD, &pidfd, &length) == 0)
-		return pidfd;
-	return errno == ENOPROTOOPT && pid > 0 ? (int)syscall(SYS_pidfd_open, pid, 0) : -1;
-}
 
 /* ---- Room ------------------------------------------------------------------------------------------------------- */
 
@@ -163,6 +148,21 @@ static void turn_away(struct worker *worker, int connection, const struct vb_mes
 
 /* ---- Newcomers -------------------------------------------------------------------------------------------------- */
 
+/* The process at the other end of the connection, and its user. False: nothing is known of it. */
+static bool identify(const struct worker *worker, struct client *client)
+{
+	const int yes = 1;
+	struct ucred peer;
+	socklen_t length = sizeof(peer);
+	setsockopt(client->connection, SOL_SOCKET, SO_PASSCRED, &yes, sizeof(yes));
+	if (getsockopt(client->connection, SOL_SOCKET, SO_PEERCRED, &peer, &length))
+		return false;
+	client->pid = peer.pid;
+	client->pidfd = vb_peer_pidfd(client->connection, peer.pid);
+	client->uid = vb_user_of(&worker->users, peer.uid, client->pidfd);
+	return true;
+}
+
 /* The place for a process of uid; -1 with the reason in refusal. */
 static int admit(struct worker *worker, uid_t uid, struct vb_message *refusal)
 {
@@ -182,22 +182,19 @@ void worker_accept_clients(struct worker *worker)
 						 worker->registry->listener, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK),
 			.pidfd = -1 };
 		struct vb_message refusal = { .kind = VB_MESSAGE_REFUSED };
-		struct ucred peer = { 0 };
-		socklen_t length = sizeof(peer);
 		if (client.connection < 0)
 			return;
-		if (getsockopt(client.connection, SOL_SOCKET, SO_PEERCRED, &peer, &length)) {
+		if (!identify(worker, &client)) {
 			close(client.connection);
 			continue;
 		}
-		int number = admit(worker, peer.uid, &refusal);
+		int number = admit(worker, client.uid, &refusal);
 		if (number < 0) {
+			if (client.pidfd >= 0)
+				close(client.pidfd);
 			turn_away(worker, client.connection, &refusal);
 			continue;
 		}
-		client.pid = peer.pid;
-		client.uid = peer.uid;
-		client.pidfd = open_pidfd(client.connection, peer.pid);
 		client.may_bind_any = privilege_may_bind_any(&client);
 		if (registry_add_client(worker->registry, worker->link, number, &client)) {
 			close(client.connection); /* it connects again, and another worker hears it */
@@ -208,5 +205,6 @@ void worker_accept_clients(struct worker *worker)
 		}
 		worker_reset_client(&worker->clients[number]);
 		worker->clients[number].since = worker_now_ms();
+		worker->clients[number].speaker = client.uid;
 	}
 }

@@ -10,17 +10,6 @@
 #include "broker/worker_state.h"
 #include "port/receive_socket.h"
 
-bool worker_trusts(const struct worker *worker, unsigned client)
-{
-	uid_t uid = worker->registry->clients[client].uid;
-	if (uid == 0 || uid == geteuid())
-		return true;
-	for (unsigned i = 0; i < worker->trusted->count; i++)
-		if (worker->trusted->uids[i] == uid)
-			return true;
-	return false;
-}
-
 /* ---- Starting and ending ------------------------------------------------------------------------------------------
  */
 
@@ -154,7 +143,7 @@ bool worker_hear_courier(
 	struct worker *worker, unsigned client, const struct vb_message *message, int fd, bool *is_good)
 {
 	struct client_state *state = &worker->clients[client];
-	*is_good = worker->registry->clients[client].uid == geteuid() && message->slot <= VB_SLOT_MAX;
+	*is_good = worker_user_of(worker, client) == geteuid() && message->slot <= VB_SLOT_MAX;
 	if (!*is_good)
 		return false;
 	state->carries = (struct carries){ .is_courier = true,

@@ -13,6 +13,7 @@
 #include <unistd.h>
 #include "broker/child.h"
 #include "host/protocol.h"
+#include "os/user.h"
 #include "port/carried.h"
 #include "port/receive_socket.h"
 
@@ -123,17 +124,16 @@ static void introduce(struct courier *courier)
 /* Who steps in for our broker is its user's, or has no right to our socket. */
 static void connect_to_broker(struct courier *courier)
 {
-	struct ucred owner;
+	const struct vb_users users = vb_users_read();
 	struct sockaddr_un address;
-	socklen_t length = vb_abstract_address(&address, VB_BROKER_NAME), owner_length = sizeof(owner);
+	socklen_t length = vb_abstract_address(&address, VB_BROKER_NAME);
 
 	courier->connect_at_ms = now_ms() + courier->pause_ms;
 	courier->pause_ms = courier->pause_ms < CONNECT_MAX_MS ? courier->pause_ms * 2 : CONNECT_MAX_MS;
 	int fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
 	if (fd < 0)
 		return;
-	if (connect(fd, (struct sockaddr *)&address, length) ||
-		getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &owner, &owner_length) || owner.uid != geteuid()) {
+	if (connect(fd, (struct sockaddr *)&address, length) || vb_user_of_peer(&users, fd, NULL) != geteuid()) {
 		close(fd);
 		return;
 	}

@@ -2,10 +2,11 @@
 #include "broker/limits.h"
 
 #include <stdio.h>
+#include "os/user.h"
 
 bool limits_serves(const struct limits *limits, uid_t uid)
 {
-	return limits->own == 0 || limits->is_shared || uid == limits->own || uid == 0;
+	return limits->own == 0 || limits->is_shared || uid == limits->own || uid == 0; /* none of these is unknown */
 }
 
 bool limits_may_take(const struct limits *limits, uid_t uid, unsigned holds, unsigned taken, unsigned all)
@@ -37,7 +38,11 @@ void holders_name(const struct holders *holders, char *text, size_t size)
 {
 	size_t length = 0;
 	text[0] = 0;
-	for (unsigned i = 0; i < holders->count && length < size; i++)
-		length += (size_t)snprintf(text + length, size - length, "%suid %u: %u", i ? ", " : "",
-			holders->by_size[i].uid, holders->by_size[i].holds);
+	for (unsigned i = 0; i < holders->count && length < size; i++) {
+		const struct holder *one = &holders->by_size[i];
+		const char *comma = i ? ", " : "";
+		length += (size_t)(one->uid == VB_USER_UNKNOWN
+				? snprintf(text + length, size - length, "%susers not mapped here: %u", comma, one->holds)
+				: snprintf(text + length, size - length, "%suid %u: %u", comma, one->uid, one->holds));
+	}
 }

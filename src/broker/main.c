@@ -94,6 +94,7 @@ static _Noreturn void run(struct registry *registry, struct worker_options optio
 			if (end != WORKER_ORPHANED || options.is_managed)
 				_exit(end);
 			worker_pid = 0;
+			listen(registry->listener, BACKLOG); /* anew: clients are shown who did it last, and look whether he lives */
 			set_signals(on_terminate);
 			quick_deaths = 0;
 		} else if (pid > 0) {

@@ -65,6 +65,7 @@ static int user_of(const struct worker *worker, uint8_t slot)
 
 struct meeting {
 	int ends[2], memory;
+	bool is_of_one_user;
 };
 
 static void end_meeting(const struct meeting *meeting)
@@ -137,9 +138,9 @@ static int tell(struct worker *worker, const struct meeting *meeting, uint8_t sl
 	const struct client *who = &worker->registry->clients[worker->registry->slots[other].user];
 	const uint8_t side = slot > other;
 	const int fds[VB_MESSAGE_FDS] = { meeting->ends[side], meeting->memory, who->pidfd };
-	const struct vb_message message = {
-		.kind = VB_MESSAGE_MEETING, .slot = slot, .meeting = { .uid = who->uid, .slot = other, .side = side }
-	};
+	const struct vb_message message = { .kind = VB_MESSAGE_MEETING,
+		.slot = slot,
+		.meeting = { .slot = other, .side = side, .is_same_user = meeting->is_of_one_user } };
 	int rc = vb_send_with_fds(worker->registry->clients[client].connection, &message, sizeof(message), fds,
 		who->pidfd >= 0 ? 3 : 2, MSG_DONTWAIT);
 	if (rc == 0)
@@ -157,6 +158,8 @@ static int introduce(struct worker *worker, uint8_t asker, uint8_t other)
 	int rc = begin_meeting(&meeting);
 	if (rc)
 		return rc == -EAGAIN ? -ENOMEM : rc;
+	meeting.is_of_one_user = worker_are_of_one_user(worker, (unsigned)worker->registry->slots[asker].user,
+		(unsigned)worker->registry->slots[other].user);
 	bool is_told = tell(worker, &meeting, other, asker) == 0 && tell(worker, &meeting, asker, other) == 0;
 	end_meeting(&meeting);
 	if (is_told)

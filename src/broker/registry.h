@@ -16,7 +16,7 @@ struct client {
 	int connection;
 	int pidfd; /* of the process at its other end; -1 where it cannot be had */
 	pid_t pid;
-	uid_t uid;
+	uid_t uid; /* VB_USER_UNKNOWN (os/user.h) of whom the id says nothing */
 	bool may_bind_any; /* port: it had the privilege when it came, and may have given it up since */
 };
 

@@ -4,6 +4,7 @@
 #include <errno.h>
 #include <poll.h>
 #include <signal.h>
+#include <string.h>
 #include <sys/prctl.h>
 #include <sys/socket.h>
 #include <unistd.h>
@@ -15,12 +16,29 @@
 #define UNTAKEN	  32768 /* bytes of the link's queue: when they are full it is stuck */
 #define AT_A_TIME 64
 
-bool undertaker_is_needed(int connection)
+/* There is room to name the sender, and none for a descriptor. */
+int undertaker_look(int connection, bool *has_descriptors, struct ucred *sender)
 {
 	char byte;
+	union {
+		char bytes[CMSG_SPACE(sizeof(struct ucred))];
+		struct cmsghdr align;
+	} control;
 	struct iovec io = { &byte, 1 };
-	struct msghdr header = { .msg_iov = &io, .msg_iovlen = 1 };
-	return recvmsg(connection, &header, MSG_PEEK | MSG_DONTWAIT) >= 0 && header.msg_flags & MSG_CTRUNC;
+	struct msghdr header = { .msg_iov = &io, .msg_iovlen = 1, .msg_control = control.bytes,
+		.msg_controllen = sizeof(control.bytes) };
+	ssize_t n;
+	*sender = (struct ucred){ .uid = (uid_t)-1 };
+	do
+		n = recvmsg(connection, &header, MSG_PEEK | MSG_DONTWAIT);
+	while (n < 0 && errno == EINTR);
+	if (n < 0)
+		return errno == EWOULDBLOCK ? -EAGAIN : -errno;
+	const struct cmsghdr *part = CMSG_FIRSTHDR(&header);
+	if (n > 0 && part && part->cmsg_level == SOL_SOCKET && part->cmsg_type == SCM_CREDENTIALS)
+		memcpy(sender, CMSG_DATA(part), sizeof(*sender));
+	*has_descriptors = header.msg_flags & MSG_CTRUNC;
+	return 0;
 }
 
 static _Noreturn void live(int link)

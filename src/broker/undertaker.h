@@ -6,6 +6,7 @@
 #define VB_BROKER_UNDERTAKER_H
 
 #include <stdbool.h>
+#include <sys/socket.h>
 #include <sys/types.h>
 
 struct undertaker {
@@ -16,7 +17,8 @@ struct undertaker {
 /* Takes over fd, of which the caller's copy is to be the last; never waits. */
 void undertaker_bury(struct undertaker *undertaker, int fd);
 void undertaker_dismiss(struct undertaker *undertaker);
-/* Whether the next message of a connection has descriptors with it, of which none is taken. */
-bool undertaker_is_needed(int connection);
+/* Looks at the next message of a connection, and takes neither it nor a descriptor that it has. *sender: by the kernel's word
+ * (SO_PASSCRED); its uid is -1 where that says nothing, and at the connection's end. 0 or -errno: -EAGAIN nothing there. */
+int undertaker_look(int connection, bool *has_descriptors, struct ucred *sender);
 
 #endif

@@ -276,14 +276,22 @@ static bool obey(struct worker *worker, unsigned client, const struct vb_message
 	}
 }
 
-/* Who is not trusted has no descriptor that we want, and may have some that we had better not touch. */
+/* Whose a message is says the kernel, and decides whether its descriptors are taken: who is not trusted has none that we want,
+ * and may have some that we had better not touch. What the look did not see is not received, for it is not known. */
 static int receive(struct worker *worker, unsigned client, struct vb_message *message, int *fd)
 {
-	int connection = worker->registry->clients[client].connection;
+	const struct client *process = &worker->registry->clients[client];
+	bool has_descriptors;
+	struct ucred sender;
 	*fd = -1;
-	if (!worker_trusts(worker, client) && undertaker_is_needed(connection))
+	int rc = undertaker_look(process->connection, &has_descriptors, &sender);
+	if (rc)
+		return rc;
+	if (sender.uid != VB_USER_UNKNOWN)
+		worker->clients[client].speaker = vb_user_of(&worker->users, sender.uid, process->pidfd);
+	if (has_descriptors && !worker_trusts(worker, client))
 		return -EPROTO;
-	return vb_message_receive(connection, message, fd);
+	return vb_message_receive(process->connection, message, fd);
 }
 
 /* True: there may be more. */
@@ -509,9 +517,12 @@ enum worker_end worker_run(struct registry *registry, int link, const struct wor
 	worker->stays = options->stays;
 	worker->trusted = &options->trusted;
 	worker->limits = (struct limits){ .own = geteuid(), .is_shared = options->is_shared };
+	worker->users = vb_users_read();
+	setsockopt(registry->listener, SOL_SOCKET, SO_PASSCRED, &(int){ 1 }, sizeof(int)); /* accepted sockets inherit it */
 	for (unsigned i = 0; i < REGISTRY_CLIENTS; i++) {
 		backlog_init(&worker->clients[i].backlog);
 		worker->clients[i].channel = -1;
+		worker->clients[i].speaker = registry->clients[i].uid;
 	}
 	if (group_open(&worker->group, why, sizeof(why))) {
 		report(options->report, why);

@@ -3,6 +3,7 @@
  *   worker.c     the poll loop, clients, what they ask for
  *   admission.c  who may be one
  *   slots.c      their shares of UDP 4791
+ *   trust.c      whose they are, and what they may have
  *   carry.c      couriers, for processes that may not have a socket
  *   mads.c       what goes between them and the wire
  *   meetings.c   two of them who are to share memory
@@ -26,6 +27,7 @@
 #include "broker/undertaker.h"
 #include "broker/worker.h"
 #include "host/protocol.h"
+#include "os/user.h"
 
 _Static_assert(DISCOVERY_CLIENTS >= REGISTRY_CLIENTS, "discovery counts clients as the registry does");
 
@@ -47,6 +49,7 @@ struct client_state {
 	uint64_t leaves_at; /* connection is gone; 0: it is not */
 	uint64_t since;     /* when it came */
 	bool has_spoken;
+	uid_t speaker; /* the user who sent its last message; as registry's */
 	bool wants_slot;
 	uint32_t request, receive_buffer;
 	unsigned unheard; /* introductions that it may not have read */
@@ -66,6 +69,7 @@ struct worker {
 	bool stays, is_orphaned;
 	const struct trusted *trusted;
 	struct limits limits;
+	struct vb_users users;
 	unsigned parting_count;
 	struct parting parting[PARTING_MAX];
 	struct undertaker undertaker;
@@ -122,10 +126,17 @@ bool worker_adopt_slot(struct worker *worker, unsigned client, const struct vb_m
 /* Puts the group in order when it is known or its time has come, then serves those who waited for that. */
 void worker_keep_group(struct worker *worker);
 
-/* ---- carry.c ---------------------------------------------------------------------------------------------------- */
+/* ---- trust.c ---------------------------------------------------------------------------------------------------- */
 
+/* The user that client connected as; VB_USER_UNKNOWN when its last message was another user's. */
+uid_t worker_user_of(const struct worker *worker, unsigned client);
 /* May client have a socket of the group? Whoever has one can disturb all others. */
 bool worker_trusts(const struct worker *worker, unsigned client);
+/* Are the processes of both one user's, at this moment? */
+bool worker_are_of_one_user(const struct worker *worker, unsigned one, unsigned other);
+
+/* ---- carry.c ---------------------------------------------------------------------------------------------------- */
+
 /* Starts a courier for client; slot: that it had already, or 0. */
 void worker_send_courier(struct worker *worker, unsigned client, uint8_t slot);
 /* The one that client waits for has ended. */

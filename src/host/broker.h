@@ -40,7 +40,7 @@ struct vb_broker_notice {
 	uint8_t mad[256];
 	uint8_t own_slot, slot;     /* MEETING, ALONE, LATER: ours, and the other's */
 	uint8_t side;               /* MEETING: 0 in the lower slot, 1 in the higher */
-	uint32_t uid;               /* MEETING: whose the other process is */
+	bool is_same_user;          /* MEETING: the broker sees both as one user's */
 	int socket, memory, pidfd;  /* MEETING: the hearer's to close; pidfd is the other process's, or -1 */
 };
 

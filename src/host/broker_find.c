@@ -8,6 +8,7 @@
 #include <unistd.h>
 #include "host/broker_start.h"
 #include "host/protocol.h"
+#include "os/user.h"
 
 #define PATIENCE_MS      10000 /* for a broker to answer */
 #define LOCK_PATIENCE_MS 2000  /* for somebody else who is starting one */
@@ -42,13 +43,16 @@ static int wait_readable(const struct vb_broker_finder *finder, int fd, int64_t 
 /* Who made the socket that we are connected to. */
 static int check_owner(const struct vb_broker_finder *finder, int fd, char *why, size_t why_size)
 {
+	const struct vb_users users = vb_users_read();
 	struct ucred owner;
-	socklen_t length = sizeof(owner);
+	const uid_t user = vb_user_of_peer(&users, fd, &owner);
 
-	if (getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &owner, &length))
-		return vb_broker_fail(errno, why, why_size, "cannot see who runs the broker: %s", strerror(errno));
-	if (owner.uid == 0 || owner.uid == geteuid() || finder->accepts_any)
+	if (user == 0 || user == geteuid() || finder->accepts_any)
 		return 0;
+	if (user == VB_USER_UNKNOWN)
+		return vb_broker_fail(EPERM, why, why_size,
+			"UDP port 4791 is held by the broker of a user whom this user namespace does not map (pid %d). To share it, "
+			"trust that user and set VERBENA_BROKER=any, there and here; or have root run: verbena broker", owner.pid);
 	return vb_broker_fail(EPERM, why, why_size,
 		"UDP port 4791 is held by the broker of another user, uid %u (pid %d). To "
 		"share it, trust that user and set VERBENA_BROKER=any, there and here; or, once it has left, a second "

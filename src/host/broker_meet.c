@@ -101,7 +101,7 @@ bool vb_broker_take_meeting(struct vb_broker *broker, const struct vb_message *m
 	}
 	notice->kind = VB_BROKER_MEETING;
 	notice->side = message->meeting.side;
-	notice->uid = message->meeting.uid;
+	notice->is_same_user = message->meeting.is_same_user;
 	notice->socket = fds[0];
 	notice->memory = fds[1];
 	notice->pidfd = fds[2];

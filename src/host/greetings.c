@@ -1,7 +1,15 @@
 /* What two neighbours say to each other by the socket that the broker gave them: a greeting each, what may be lent, which
  * segments there are, and bells.
  *
- * Holds: nothing goes by memory before a greeting has come; what comes in another shape, or out of turn, ends it. */
+ *   HELLO      we are willing; where a number is to be read, of ours alone, if we are of one user
+ *   PROOF      the number: the kernel lets us read the other's memory
+ *   MEMORY     so this is where ours is
+ *   VERDICT    from how many bytes on what is lent is pulled, or why none is: in place of PROOF, or after MEMORY
+ *   SEGMENT, WITHDRAWN    what may be mapped, as it comes and goes
+ *
+ * Holds: nothing goes by memory before a greeting has come; nobody hears an address of ours, but its riddle's, and has a
+ * file of ours, and is lent anything, who has not said that riddle's number; a number is taken once. What comes in another
+ * shape, or out of turn, ends it. */
 #include "host/calibration.h"
 #include "host/neighbours_state.h"
 
@@ -14,6 +22,7 @@
 #include <sys/socket.h>
 #include <sys/syscall.h>
 #include <unistd.h>
+#include "os/user.h"
 
 #define HEARD_AT_A_TIME 16
 
@@ -21,7 +30,14 @@
 #define SO_PASSRIGHTS 83 /* Linux 6.16 */
 #endif
 
-enum greeting_kind { GREETING_HELLO = 1, GREETING_VERDICT, GREETING_SEGMENT, GREETING_WITHDRAWN };
+enum greeting_kind {
+	GREETING_HELLO = 1,
+	GREETING_VERDICT,
+	GREETING_SEGMENT,
+	GREETING_WITHDRAWN,
+	GREETING_PROOF,
+	GREETING_MEMORY,
+};
 
 struct greeting {
 	uint8_t kind;
@@ -34,8 +50,9 @@ struct greeting {
 	uint32_t lend_from; /* VERDICT: from how many bytes on he pulls; 0: never */
 	uint32_t spare_too;
 	union {
+		uint64_t riddle; /* HELLO: its address; 0: there is none. PROOF: its number */
 		struct {
-			uint64_t nonce, lives; /* HELLO */
+			uint64_t nonce, lives; /* MEMORY */
 		};
 		struct {
 			uint64_t address, length; /* SEGMENT */
@@ -56,18 +73,39 @@ void vb_greeting_refuse(int bell, enum vb_local_reason reason)
 	say(bell, &hello);
 }
 
-void vb_greeting_say(const struct vb_link *link)
+enum vb_local_reason vb_greeting_judge(int pidfd, bool is_same_user)
+{
+	const struct vb_users users = vb_users_read();
+
+	if (!is_same_user)
+		return VB_LOCAL_OTHER_USER;
+	if (vb_pid_of(pidfd) == 0)
+		return VB_LOCAL_UNSEEN;
+	return vb_user_of_process(&users, pidfd) == geteuid() ? VB_LOCAL_IS_USED : VB_LOCAL_OTHER_USER;
+}
+
+void vb_greeting_say(struct vb_link *link)
 {
 	const int yes = 1;
-	const struct vb_lives *lives = link->all->driver->process->lives;
-	const struct greeting hello = { .kind = GREETING_HELLO,
-		.pid = (uint32_t)getpid(),
-		.nonce = lives->nonce,
-		.lives = (uintptr_t)lives };
+	uint64_t *riddle = &link->all->riddles[link->who->slot];
+	struct greeting hello = { .kind = GREETING_HELLO, .pid = (uint32_t)getpid() };
 
-	if (link->is_our_users) /* his segments' files, which the broker has forbidden */
+	link->has_riddle = link->is_our_users;
+	if (link->is_our_users) {
+		*riddle = vb_host_random_seed();
+		hello.riddle = (uintptr_t)riddle;
+		/* its segments' files, which the broker has forbidden */
 		setsockopt(link->bell, SOL_SOCKET, SO_PASSRIGHTS, &yes, sizeof(yes));
+	}
 	say(link->bell, &hello);
+}
+
+static void say_memory(const struct vb_link *link)
+{
+	const struct vb_lives *lives = link->all->driver->process->lives;
+	const struct greeting memory = { .kind = GREETING_MEMORY, .nonce = lives->nonce, .lives = (uintptr_t)lives };
+
+	say(link->bell, &memory);
 }
 
 static void say_verdict(const struct vb_link *link)
@@ -119,7 +157,8 @@ static bool say_withdrawn(const struct vb_link *link, uint32_t id)
 	return say_with_file(link->bell, &greeting, -1);
 }
 
-/* To whom the kernel lets read us, as he says, and as it would. What his socket has no room for he hears with the next. */
+/* To whom the kernel lets read us, as was proved, and as it would any of our user's. What the socket has no room for is said
+ * with the next. */
 void vb_greeting_tell_segments(struct vb_link *link)
 {
 	struct vb_segments *segments = link->all->driver->process->segments;
@@ -150,31 +189,9 @@ void vb_neighbours_tell_segments(struct vb_driver *d)
 
 /* ---- Hearing ---------------------------------------------------------------------------------------------------- */
 
-/* What the process has for a number here to which we were introduced: his word could send us to another's memory, which
- * we may read and he may not. 0: none is known. Not cancelled, as no call here is: the mutex is held. */
-static pid_t pid_of(int pidfd)
+static enum vb_local_reason why_not_read(int error)
 {
-	char path[64], text[512];
-
-	snprintf(path, sizeof(path), "/proc/self/fdinfo/%d", pidfd);
-	int fd = (int)syscall(SYS_openat, AT_FDCWD, path, O_RDONLY | O_CLOEXEC);
-	if (fd < 0)
-		return 0;
-	ssize_t n = syscall(SYS_read, fd, text, sizeof(text) - 1);
-	syscall(SYS_close, fd);
-	text[n > 0 ? n : 0] = '\0';
-	const char *line = strstr(text, "\nPid:");
-	long pid = line ? strtol(line + strlen("\nPid:"), NULL, 10) : 0;
-	return pid > 0 ? (pid_t)pid : 0;
-}
-
-static enum vb_local_reason try_to_pull(struct vb_link *link)
-{
-	if (!link->is_our_users)
-		return VB_LOCAL_OTHER_USER; /* his memory might keep us waiting */
-	if (link->puller.pid != pid_of(link->pidfd))
-		return VB_LOCAL_UNSEEN;
-	switch (vb_puller_try(&link->puller)) {
+	switch (error) {
 	case 0:
 		return VB_LOCAL_IS_USED;
 	case -ESRCH:
@@ -185,12 +202,37 @@ static enum vb_local_reason try_to_pull(struct vb_link *link)
 	}
 }
 
+/* By its word alone we could be sent to another's memory, which we may read and it may not: it is the process to which we were
+ * introduced. Of another user nothing is read: its memory might keep us waiting. */
+static enum vb_local_reason read_riddle(const struct vb_link *link, const struct greeting *hello, uint64_t *number)
+{
+	if (!link->is_our_users)
+		return link->who->pull_reason;
+	if (hello->riddle == 0 || (pid_t)hello->pid != vb_pid_of(link->pidfd))
+		return VB_LOCAL_UNSEEN;
+	return why_not_read(vb_pull_number((pid_t)hello->pid, hello->riddle, number));
+}
+
+static void answer_riddle(struct vb_link *link, const struct greeting *hello)
+{
+	struct greeting proof = { .kind = GREETING_PROOF };
+	enum vb_local_reason reason = read_riddle(link, hello, &proof.riddle);
+
+	link->has_answered = reason == VB_LOCAL_IS_USED;
+	if (link->has_answered) {
+		say(link->bell, &proof);
+	} else {
+		link->who->pull_reason = reason;
+		say_verdict(link);
+	}
+}
+
 static bool is_known_reason(uint8_t reason)
 {
 	return reason < VB_LOCAL_REASONS;
 }
 
-/* False: he is none. */
+/* False: it is no neighbour. */
 static bool take_hello(struct vb_link *link, const struct greeting *hello)
 {
 	struct vb_acquaintance *who = link->who;
@@ -199,23 +241,43 @@ static bool take_hello(struct vb_link *link, const struct greeting *hello)
 		who->reason = hello->reason;
 		return false;
 	}
-	link->puller = (struct vb_puller){ .pid = (pid_t)hello->pid, .nonce = hello->nonce, .lives = hello->lives,
-		.stages = vb_pull_is_slow_near() };
 	who->pid = hello->pid;
-	who->pull_reason = try_to_pull(link);
+	answer_riddle(link, hello);
+	vb_link_greeted(link);
+	return true;
+}
+
+/* False: it guesses. */
+static bool take_proof(struct vb_link *link, const struct greeting *proof)
+{
+	if (!link->has_riddle || proof->riddle != link->all->riddles[link->who->slot])
+		return false;
+	link->has_riddle = false;
+	link->reads_us = true;
+	say_memory(link);
+	vb_greeting_tell_segments(link);
+	return true;
+}
+
+static bool take_memory(struct vb_link *link, const struct greeting *memory)
+{
+	struct vb_acquaintance *who = link->who;
+
+	if (!link->has_answered)
+		return false;
+	link->has_answered = false;
+	link->puller = (struct vb_puller){ .pid = (pid_t)who->pid, .nonce = memory->nonce, .lives = memory->lives,
+		.stages = vb_pull_is_slow_near() };
+	who->pull_reason = why_not_read(vb_puller_try(&link->puller));
 	vb_neighbour_set_pulling(&link->engine, who->pull_reason == VB_LOCAL_IS_USED ? vb_pull_pays_from() : 0);
 	say_verdict(link);
-	vb_link_greeted(link);
 	return true;
 }
 
 static void take_verdict(struct vb_link *link, const struct greeting *verdict)
 {
-	if (!link->is_our_users) /* our addresses are not his business */
-		return;
-	vb_neighbour_set_lending(&link->engine, verdict->lend_from);
-	link->reads_us = verdict->reason == VB_LOCAL_IS_USED;
-	vb_greeting_tell_segments(link);
+	if (link->reads_us) /* else our addresses are not its business */
+		vb_neighbour_set_lending(&link->engine, verdict->lend_from);
 }
 
 /* What cannot be mapped is pulled as all else. */
@@ -239,6 +301,10 @@ static bool take_greeting(struct vb_link *link, const struct greeting *greeting,
 	case GREETING_VERDICT:
 		take_verdict(link, greeting);
 		return true;
+	case GREETING_PROOF:
+		return take_proof(link, greeting);
+	case GREETING_MEMORY:
+		return take_memory(link, greeting);
 	case GREETING_SEGMENT:
 		take_segment(link, greeting, file);
 		return true;

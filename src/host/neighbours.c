@@ -417,9 +417,12 @@ static bool introduce(struct vb_neighbours *all, const struct vb_broker_notice *
 		return false;
 	}
 	who->pid = 0;
-	link->is_our_users = notice->uid == geteuid();
 	link->bell = notice->socket;
 	link->pidfd = pidfd_to_watch(all->driver->process, notice);
+	who->pull_reason = vb_greeting_judge(link->pidfd, notice->is_same_user);
+	link->is_our_users = who->pull_reason == VB_LOCAL_IS_USED;
+	if (link->is_our_users)
+		who->pull_reason = VB_LOCAL_NO_ANSWER;
 	watch(all, link->bell, who->slot);
 	watch(all, link->pidfd, who->slot + VB_NEIGHBOUR_SLOTS);
 	vb_greeting_say(link);
@@ -510,9 +513,11 @@ int vb_neighbours_open(struct vb_driver *d)
 		return -ENOMEM;
 	all->driver = d;
 	vb_list_init(&all->links);
-	all->epoll_fd = epoll_create1(EPOLL_CLOEXEC);
+	all->riddles = vb_riddles_create();
+	all->epoll_fd = all->riddles ? epoll_create1(EPOLL_CLOEXEC) : -1;
 	if (all->epoll_fd < 0) {
 		int error = errno;
+		vb_riddles_destroy(all->riddles);
 		free(all);
 		return -error;
 	}
@@ -537,6 +542,7 @@ void vb_neighbours_close(struct vb_driver *d)
 		free(all->by_slot[slot]);
 	}
 	close(all->epoll_fd);
+	vb_riddles_destroy(all->riddles);
 	vb_here_free(&all->here);
 	free(all);
 	d->neighbours = NULL;

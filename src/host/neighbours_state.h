@@ -5,6 +5,7 @@
 #include "host/here.h"
 #include "host/neighbours.h"
 #include "host/process.h"
+#include "host/riddles.h"
 #include "host/segments.h"
 
 #define VB_NEIGHBOUR_SLOTS 256
@@ -22,10 +23,12 @@ struct vb_link {
 	bool is_ours;	 /* the lane with itself */
 	bool is_greeted; /* else nothing goes there yet */
 	bool is_dozing;	 /* he is to wake us, or it is ours; else each turn looks */
-	bool is_our_users;
+	bool is_our_users; /* by the broker's word and by our own look: pidfd tells the process, which we see */
+	bool has_riddle;   /* it has one to read, and has not said its number */
+	bool has_answered; /* we have said the number that we read of it, and wait to hear where its memory is */
 	bool awaits_room; /* and is to when he frees something, too */
 	bool lacks_room;  /* not all that was to be sent could be */
-	bool reads_us; /* by his word */
+	bool reads_us; /* it has proved that */
 	uint32_t told[VB_SEGMENTS]; /* by place: the segments that he knows of */
 	unsigned quiet;		    /* looks that found nothing, in a row */
 	unsigned untold;	    /* descriptors executed since what was executed has been said */
@@ -63,6 +66,7 @@ struct vb_neighbours {
 	struct vb_deadline in_touch_until; /* the broker has lately said something of meetings */
 	struct vb_acquaintance *by_slot[VB_NEIGHBOUR_SLOTS];
 	struct vb_here here;
+	uint64_t *riddles; /* by slot */
 	struct vb_descriptor descriptors[VB_NEIGHBOUR_BATCH];
 	struct vb_answer answers[VB_NEIGHBOUR_BATCH];
 };
@@ -72,7 +76,10 @@ void vb_link_greeted(struct vb_link *link); /* he is a neighbour from now on */
 void vb_link_end(struct vb_link *link, vb_time now); /* he is gone: what he said before is heard */
 
 /* greetings.c */
-void vb_greeting_say(const struct vb_link *link);
+/* Whether the process is of our user, which the broker sees, and we see as well: it may have become another since it
+ * connected there. IS_USED, or why not. */
+enum vb_local_reason vb_greeting_judge(int pidfd, bool is_same_user);
+void vb_greeting_say(struct vb_link *link);
 void vb_greeting_end(int bell, bool is_our_users); /* closes it */
 void vb_greeting_tell_segments(struct vb_link *link); /* those that he does not know of */
 void vb_greeting_refuse(int bell, enum vb_local_reason reason);

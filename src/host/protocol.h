@@ -16,7 +16,7 @@
 #include <unistd.h>
 #include "base/gid.h"
 
-#define VB_BROKER_PROTOCOL    "7"
+#define VB_BROKER_PROTOCOL    "8"
 #define VB_BROKER_NAME	      "verbena-broker." VB_BROKER_PROTOCOL
 #define VB_BROKER_ANY_VERSION "verbena-broker" /* bound by a broker of any protocol: two never share the port */
 #define VB_BROKER_START_NAME  "verbena-start." VB_BROKER_PROTOCOL /* bound, with the uid, by who is starting one */
@@ -82,9 +82,9 @@ struct vb_message {
 			uint32_t pid, uid, receive_buffer, number; /* the client, as the broker sees it; the courier's */
 		} carry;
 		struct {
-			uint32_t uid; /* of the other, as the broker sees him */
-			uint8_t slot; /* his */
+			uint8_t slot; /* of the other */
 			uint8_t side; /* 0 in the lower slot, 1 in the higher */
+			uint8_t is_same_user; /* both are one user's, as the broker sees them */
 		} meeting;
 		uint8_t is_carried;
 		uint8_t is_further; /* it has a slot, and can do without another */
@@ -104,26 +104,33 @@ static inline socklen_t vb_abstract_address(struct sockaddr_un *address, const c
 	return (socklen_t)(offsetof(struct sockaddr_un, sun_path) + 1 + length);
 }
 
-/* Sends length bytes and the descriptors as one packet; 0 or -errno. */
+static inline void vb_add_control(struct msghdr *header, int type, const void *bytes, size_t length)
+{
+	struct cmsghdr *part = (struct cmsghdr *)((char *)header->msg_control + header->msg_controllen);
+	part->cmsg_level = SOL_SOCKET;
+	part->cmsg_type = type;
+	part->cmsg_len = CMSG_LEN(length);
+	memcpy(CMSG_DATA(part), bytes, length);
+	header->msg_controllen += CMSG_SPACE(length);
+}
+
+/* Sends length bytes and the descriptors as one packet; 0 or -errno. Where the receiver asks who sent it (SO_PASSCRED), the
+ * kernel names the real user. A set-user-ID program acts as its effective user, and says so, which the kernel checks. */
 static inline int vb_send_with_fds(int to, const void *bytes, size_t length, const int *fds, unsigned count, int flags)
 {
 	union {
-		char bytes[CMSG_SPACE(4 * sizeof(int))];
+		char bytes[CMSG_SPACE(4 * sizeof(int)) + CMSG_SPACE(sizeof(struct ucred))];
 		struct cmsghdr align;
-	} control;
+	} control = { 0 };
 	struct iovec io = { (void *)bytes, length };
-	struct msghdr header = { .msg_iov = &io, .msg_iovlen = 1 };
+	struct msghdr header = { .msg_iov = &io, .msg_iovlen = 1, .msg_control = control.bytes };
 	if (count > 4)
 		return -EINVAL;
-	if (count) {
-		memset(&control, 0, sizeof(control));
-		header.msg_control = control.bytes;
-		header.msg_controllen = CMSG_SPACE(count * sizeof(int));
-		struct cmsghdr *rights = CMSG_FIRSTHDR(&header);
-		rights->cmsg_level = SOL_SOCKET;
-		rights->cmsg_type = SCM_RIGHTS;
-		rights->cmsg_len = CMSG_LEN(count * sizeof(int));
-		memcpy(CMSG_DATA(rights), fds, count * sizeof(int));
+	if (count)
+		vb_add_control(&header, SCM_RIGHTS, fds, count * sizeof(int));
+	if (getuid() != geteuid()) {
+		const struct ucred self = { getpid(), geteuid(), getegid() };
+		vb_add_control(&header, SCM_CREDENTIALS, &self, sizeof(self));
 	}
 	ssize_t sent;
 	do
@@ -139,7 +146,7 @@ static inline int vb_receive_with_fds(int from, void *bytes, size_t length, int 
 	int flags)
 {
 	union {
-		char bytes[CMSG_SPACE(4 * sizeof(int))];
+		char bytes[CMSG_SPACE(4 * sizeof(int)) + CMSG_SPACE(sizeof(struct ucred))];
 		struct cmsghdr align;
 	} control;
 	struct iovec io = { bytes, length };

@@ -13,15 +13,23 @@
 #define STAGE  65536u
 #define PROOFS 2
 
+int vb_pull_number(pid_t pid, uint64_t address, uint64_t *number)
+{
+	struct iovec to = { number, sizeof(*number) };
+	struct iovec from = { (void *)(uintptr_t)address, sizeof(*number) };
+	ssize_t n = process_vm_readv(pid, &to, 1, &from, 1, 0);
+
+	if (n < 0)
+		return -errno;
+	return n == sizeof(*number) ? 0 : -EFAULT;
+}
+
 int vb_puller_try(const struct vb_puller *puller)
 {
 	uint64_t nonce = 0;
-	struct iovec to = { &nonce, sizeof(nonce) };
-	struct iovec from = { (void *)(uintptr_t)(puller->lives + offsetof(struct vb_lives, nonce)), sizeof(nonce) };
+	int rc = vb_pull_number(puller->pid, puller->lives + offsetof(struct vb_lives, nonce), &nonce);
 
-	if (process_vm_readv(puller->pid, &to, 1, &from, 1, 0) != sizeof(nonce))
-		return errno ? -errno : -EFAULT;
-	return nonce == puller->nonce ? 0 : -ESRCH;
+	return rc == 0 && nonce != puller->nonce ? -ESRCH : rc;
 }
 
 void vb_puller_close(struct vb_puller *puller)

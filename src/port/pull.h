@@ -8,6 +8,10 @@
 #include "engine/local.h"
 #include "port/mapped.h"
 
+/* Reads a number out of a process's memory: 0, or why not: -EPERM (Yama, a process that forbids it, a sandbox), -ESRCH (it has
+ * ended), -EFAULT (nothing is there). */
+int vb_pull_number(pid_t pid, uint64_t address, uint64_t *number);
+
 /* Where a peer's memory is, by its own word. */
 struct vb_puller {
 	pid_t pid;	    /* as it is called here */
@@ -19,8 +23,7 @@ struct vb_puller {
 	bool has_mapped;	  /* something was pulled from that */
 };
 
-/* Can it be pulled from? 0, or why not: -EPERM (Yama, a process that forbids it, a sandbox), -ESRCH (another pid
- * namespace), ... */
+/* Can it be pulled from? 0, or why not, as above; -ESRCH also where its lives are another process's. */
 int vb_puller_try(const struct vb_puller *puller);
 void vb_puller_close(struct vb_puller *puller);
 enum vb_local_outcome vb_pull(struct vb_puller *puller, const struct vb_local_pull *pull);

@@ -83,7 +83,7 @@ static bool look(uint8_t slot, struct report *report, struct vb_broker_notice *m
 	report->met = (struct acquaintance){ .introductions = one->introductions,
 		.is_there = is_there(one),
 		.side = meeting->side,
-		.uid = meeting->uid,
+		.is_same_user = meeting->is_same_user,
 		.pid = pid_of(one->is_met ? meeting->pidfd : -1) };
 	pthread_mutex_unlock(&mutex);
 	report->rc = report->met.is_there ? 0 : -ENOTCONN;

@@ -16,6 +16,7 @@
 #include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
+#include "../unit/user_namespace.h"
 #include "acquaintances.h"
 #include "host/broker.h"
 #include "port/carried.h"
@@ -172,6 +173,9 @@ static void obey(struct state *state, const struct order *order)
 	case ORDER_HEAR:
 		acquaintances_listen(order->slot, &state->report);
 		break;
+	case ORDER_BECOME:
+		state->report.rc = setresuid(order->uid, order->uid, order->uid) ? -errno : 0;
+		break;
 	}
 }
 
@@ -190,7 +194,7 @@ static _Noreturn void live(int orders)
 	_exit(0);
 }
 
-void client_start(struct client_process *client, uid_t uid)
+static void start(struct client_process *client, uid_t uid, bool has_namespace, uid_t outside)
 {
 	int ends[2];
 	memset(client, 0, sizeof(*client));
@@ -200,12 +204,22 @@ void client_start(struct client_process *client, uid_t uid)
 	if (client->pid == 0) {
 		prctl(PR_SET_PDEATHSIG, SIGKILL);
 		close(ends[0]);
-		if (uid && (setgid(uid) || setuid(uid)))
+		if (has_namespace ? !own_user_namespace(uid, outside) : uid && (setgid(uid) || setuid(uid)))
 			_exit(1);
 		live(ends[1]);
 	}
 	close(ends[1]);
 	client->orders = ends[0];
+}
+
+void client_start(struct client_process *client, uid_t uid)
+{
+	start(client, uid, false, 0);
+}
+
+void client_start_in(struct client_process *client, uid_t inside, uid_t outside)
+{
+	start(client, inside, true, outside);
 }
 
 void client_order(struct client_process *client, const struct order *order)

@@ -23,6 +23,7 @@ enum order_kind {
 	ORDER_MET,    /* look whom it has met in slot */
 	ORDER_TELL,   /* its own number to whom it has met in slot, by socket and memory */
 	ORDER_HEAR,   /* what that one has told */
+	ORDER_BECOME, /* another user */
 };
 
 struct order {
@@ -30,6 +31,7 @@ struct order {
 	bool broker_any;
 	struct vb_gid sgid, gid;
 	uint8_t slot;
+	uid_t uid;
 };
 
 /* Of one slot. */
@@ -37,7 +39,7 @@ struct acquaintance {
 	unsigned introductions; /* heard */
 	bool is_there;		/* its socket has an end */
 	uint8_t side;
-	uid_t uid;
+	bool is_same_user;
 	pid_t pid;  /* by its pidfd; 0: there is none */
 	pid_t told; /* by it */
 };
@@ -67,6 +69,8 @@ int client_connect(struct vb_broker **broker, char *why, size_t why_size);
 
 /* uid 0 leaves the user as it is. */
 void client_start(struct client_process *client, uid_t uid);
+/* In a user namespace that calls the user `outside` `inside`, and maps nobody else. */
+void client_start_in(struct client_process *client, uid_t inside, uid_t outside);
 void client_order(struct client_process *client, const struct order *order);
 /* False: it died or said nothing for ten seconds. */
 bool client_wait(struct client_process *client);

@@ -141,6 +141,13 @@ int tear_down(void **state);
 	X(meeting__flood_that_is_not_read_ends_who_asks) \
 	X(meeting__who_does_not_read_is_introduced_to_a_few) \
 	X(socket__lets_nothing_in_but_its_own) \
+	X(namespace__of_nobody_has_a_broker_that_knows_strangers) \
+	X(namespace__of_nobody_that_is_shared_gives_strangers_no_socket) \
+	X(namespace__of_nobody_outlives_its_brokers) \
+	X(meeting__of_equal_numbers_of_two_namespaces_is_of_two_users) \
+	X(meeting__with_who_has_become_another_user_is_of_two_users) \
+	X(socket__is_not_given_to_who_has_become_another_user) \
+	X(socket__is_given_to_a_program_that_is_its_owners) \
 	X(map__that_one_of_several_users_has_detached_is_put_back) \
 	X(socket__of_the_group_is_not_given_to_another_user)
 

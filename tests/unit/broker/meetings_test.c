@@ -33,6 +33,14 @@ void worker_say(struct worker *it, unsigned client, const struct vb_message *mes
 		backlog_say(&it->clients[client].backlog, it->registry->clients[client].connection, message, fd, 1));
 }
 
+static bool are_of_one_user;
+
+bool worker_are_of_one_user(const struct worker *it, unsigned one, unsigned other)
+{
+	assert_int_equal(one + other, ASKER + OTHER);
+	return are_of_one_user;
+}
+
 void worker_refuse(struct worker *it, unsigned client, uint32_t request, int error, const char *format, ...)
 {
 	const struct vb_message message = { .kind = VB_MESSAGE_REFUSED, .request = request, .error = error };
@@ -142,11 +150,11 @@ static void assert_both_meet(void)
 	assert_int_equal(other.message.kind, VB_MESSAGE_MEETING);
 	assert_int_equal(asker.message.slot, ASKERS_SLOT);
 	assert_int_equal(asker.message.meeting.slot, OTHERS_SLOT);
-	assert_int_equal(asker.message.meeting.uid, 1000 + OTHER);
+	assert_int_equal(asker.message.meeting.is_same_user, are_of_one_user);
 	assert_int_equal(asker.message.meeting.side, 1);
 	assert_int_equal(other.message.slot, OTHERS_SLOT);
 	assert_int_equal(other.message.meeting.slot, ASKERS_SLOT);
-	assert_int_equal(other.message.meeting.uid, 1000 + ASKER);
+	assert_int_equal(other.message.meeting.is_same_user, are_of_one_user);
 	assert_int_equal(other.message.meeting.side, 0);
 	assert_int_equal(send(asker.fds[0], &byte, 1, 0), 1);
 	assert_int_equal(recv(other.fds[0], &byte, 1, 0), 1);

@@ -11,14 +11,18 @@
 #include "../unit.h"
 #include "host/neighbours_state.h"
 
-enum { SAYS_HELLO = 1, SAYS_VERDICT };
+enum { SAYS_HELLO = 1, SAYS_VERDICT, SAYS_SEGMENT, SAYS_WITHDRAWN, SAYS_PROOF, SAYS_MEMORY };
 
 /* As it goes by the socket. */
 struct saying {
 	uint8_t kind, reason;
 	uint16_t spare;
 	uint32_t pid, lend_from, spare_too;
-	uint64_t nonce, lives;
+	union {
+		uint64_t riddle; /* of HELLO its address, of PROOF its number */
+		uint64_t nonce;
+	};
+	uint64_t lives;
 };
 
 struct acquaintance {
@@ -28,7 +32,7 @@ struct acquaintance {
 	int lent_bell; /* the other end, as a child may have it that nobody knows of; -1 */
 };
 
-static inline void introduce(struct vb_device *device, struct acquaintance *who, uint8_t slot, uint32_t uid, int pidfd)
+static inline void introduce(struct vb_device *device, struct acquaintance *who, uint8_t slot, bool is_same_user, int pidfd)
 {
 	int ends[2], memory = memfd_create("acquaintance", MFD_CLOEXEC);
 	uint8_t own = vb_device_driver(device)->slot.number;
@@ -38,31 +42,28 @@ static inline void introduce(struct vb_device *device, struct acquaintance *who,
 	*who = (struct acquaintance){ .slot = slot, .bell = ends[1], .pidfd = pidfd, .lent_bell = -1 };
 	assert_int_equal(vb_shm_open(memory, slot > own, &who->shm), 0);
 	const struct vb_broker_notice notice = { .kind = VB_BROKER_MEETING, .own_slot = own, .slot = slot,
-		.side = own > slot, .uid = uid, .socket = ends[0], .memory = memory, .pidfd = pidfd };
+		.side = own > slot, .is_same_user = is_same_user, .socket = ends[0], .memory = memory, .pidfd = pidfd };
 	vb_neighbours_meet(device->process, &notice);
 }
 
+static const uint64_t acquaintances_riddle = 0x1234567890abcdef;
+
 static inline struct saying hello_of(const struct vb_device *device)
+{
+	return (struct saying){ .kind = SAYS_HELLO, .pid = (uint32_t)getpid(), .riddle = (uintptr_t)&acquaintances_riddle };
+}
+
+/* It has ours for its own. */
+static inline struct saying memory_of(const struct vb_device *device)
 {
 	const struct vb_lives *lives = device->process->lives;
 
-	return (struct saying){ .kind = SAYS_HELLO, .pid = (uint32_t)getpid(), .nonce = lives->nonce,
-		.lives = (uintptr_t)lives };
+	return (struct saying){ .kind = SAYS_MEMORY, .nonce = lives->nonce, .lives = (uintptr_t)lives };
 }
 
 static inline void says(const struct acquaintance *who, const struct saying *saying, size_t length)
 {
 	assert_int_equal(send(who->bell, saying, length, MSG_NOSIGNAL), length);
-}
-
-/* One who is willing, of this user. */
-static inline void meet(struct vb_device *device, struct acquaintance *who, uint8_t slot)
-{
-	const struct saying hello = hello_of(device);
-
-	introduce(device, who, slot, geteuid(), (int)syscall(SYS_pidfd_open, getpid(), 0));
-	says(who, &hello, sizeof(hello));
-	vb_device_drive(device, VB_ALL_LANES);
 }
 
 static inline void part(struct acquaintance *who)
@@ -77,6 +78,22 @@ static inline int hears(const struct acquaintance *who, struct saying *saying)
 	ssize_t n = recv(who->bell, saying, sizeof(*saying), MSG_DONTWAIT);
 
 	return n < 0 ? -errno : (int)n;
+}
+
+/* One who is willing, of this user, from whom may be pulled. */
+static inline void meet(struct vb_device *device, struct acquaintance *who, uint8_t slot)
+{
+	const struct saying hello = hello_of(device), memory = memory_of(device);
+	struct saying said = { 0 };
+
+	introduce(device, who, slot, true, (int)syscall(SYS_pidfd_open, getpid(), 0));
+	says(who, &hello, sizeof(hello));
+	vb_device_drive(device, VB_ALL_LANES);
+	while (said.kind != SAYS_PROOF && hears(who, &said) > 0)
+		;
+	if (said.kind == SAYS_PROOF)
+		says(who, &memory, sizeof(memory));
+	vb_device_drive(device, VB_ALL_LANES);
 }
 
 static inline bool has_been_left(const struct acquaintance *who)

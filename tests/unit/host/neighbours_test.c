@@ -238,31 +238,132 @@ static void meeting__leads_to_requests_by_memory(void **state)
 	part(&who);
 }
 
-static void meeting__greets_and_says_what_it_pulls(void **state)
+static pid_t child_that_stays_as(uid_t uid)
+{
+	int ready[2];
+	char byte = 0;
+
+	assert_int_equal(pipe(ready), 0);
+	pid_t child = fork();
+	if (child == 0 && (uid == geteuid() || setresuid(uid, uid, uid) == 0) && write(ready[1], &byte, 1) == 1)
+		stay();
+	assert_int_equal(read(ready[0], &byte, 1), 1);
+	close(ready[0]);
+	close(ready[1]);
+	return child;
+}
+
+static void hears_a(const struct acquaintance *who, uint8_t kind, struct saying *said)
+{
+	assert_int_equal(hears(who, said), sizeof(*said));
+	assert_int_equal(said->kind, kind);
+}
+
+static void hears_nothing(const struct acquaintance *who)
+{
+	struct saying said;
+
+	assert_int_equal(hears(who, &said), -EAGAIN);
+}
+
+/* Nothing of our memory but a number to be read. */
+static void meeting__greets_with_a_riddle_alone(void **state)
+{
+	struct acquaintance who;
+	struct saying said;
+
+	NEEDS_NAMESPACE;
+	introduce(device, &who, SLOT, true, (int)syscall(SYS_pidfd_open, getpid(), 0));
+	hears_a(&who, SAYS_HELLO, &said);
+	assert_int_equal(said.pid, getpid());
+	assert_int_not_equal(said.riddle, 0);
+	assert_int_not_equal(*(const uint64_t *)(uintptr_t)said.riddle, device->process->lives->nonce);
+	assert_int_equal(said.lives, 0);
+	hears_nothing(&who);
+	part(&who);
+}
+
+static void meeting__reads_the_others_riddle_and_says_what_it_pulls(void **state)
+{
+	struct acquaintance who;
+	struct saying said;
+
+	NEEDS_NAMESPACE;
+	const struct saying hello = hello_of(device), shown = memory_of(device);
+	introduce(device, &who, SLOT, true, (int)syscall(SYS_pidfd_open, getpid(), 0));
+	hears_a(&who, SAYS_HELLO, &said);
+	says(&who, &hello, sizeof(hello));
+	drive();
+	hears_a(&who, SAYS_PROOF, &said);
+	assert_int_equal(said.riddle, acquaintances_riddle);
+	hears_nothing(&who);
+	says(&who, &shown, sizeof(shown));
+	drive();
+	hears_a(&who, SAYS_VERDICT, &said);
+	assert_int_equal(said.reason, VB_LOCAL_IS_USED);
+	assert_in_range(said.lend_from, VB_LOCAL_LEND_MIN, VB_LOCAL_PART + 1);
+	part(&who);
+}
+
+static void meeting__shows_its_memory_to_who_reads_the_riddle(void **state)
 {
 	struct acquaintance who;
 	struct saying said;
 
 	NEEDS_NAMESPACE;
 	const struct saying hello = hello_of(device);
-	introduce(device, &who, SLOT, geteuid(), (int)syscall(SYS_pidfd_open, getpid(), 0));
-	assert_int_equal(hears(&who, &said), sizeof(said));
-	assert_memory_equal(&said, &hello, sizeof(said));
+	introduce(device, &who, SLOT, true, (int)syscall(SYS_pidfd_open, getpid(), 0));
+	hears_a(&who, SAYS_HELLO, &said);
+	const struct saying proof = { .kind = SAYS_PROOF, .riddle = *(const uint64_t *)(uintptr_t)said.riddle };
 	says(&who, &hello, sizeof(hello));
 	drive();
-	assert_int_equal(hears(&who, &said), sizeof(said));
-	assert_int_equal(said.kind, SAYS_VERDICT);
-	assert_int_equal(said.reason, VB_LOCAL_IS_USED);
-	assert_in_range(said.lend_from, VB_LOCAL_LEND_MIN, VB_LOCAL_PART + 1);
+	hears_a(&who, SAYS_PROOF, &said);
+	says(&who, &proof, sizeof(proof));
+	drive();
+	hears_a(&who, SAYS_MEMORY, &said);
+	assert_int_equal(said.lives, (uintptr_t)device->process->lives);
+	assert_int_equal(said.nonce, device->process->lives->nonce);
+	const struct saying verdict = { .kind = SAYS_VERDICT, .reason = VB_LOCAL_IS_USED, .lend_from = 8192 };
+	says(&who, &verdict, sizeof(verdict));
+	drive();
+	assert_int_equal(driver->neighbours->by_slot[SLOT]->link->engine.lend_from, 8192);
+	says(&who, &proof, sizeof(proof)); /* a number is taken once */
+	drive();
+	assert_true(has_been_left(&who));
 	part(&who);
 }
 
-static uint8_t verdict_on(const struct saying *hello, uint32_t uid, int pidfd)
+/* By its word alone nobody gets more of us: no lives, no segment, nothing that is lent. */
+static void meeting__shows_nothing_to_who_says_that_it_reads_us(void **state)
 {
 	struct acquaintance who;
 	struct saying said;
 
-	introduce(device, &who, SLOT, uid, pidfd);
+	NEEDS_NAMESPACE;
+	const struct saying hello = hello_of(device);
+	const struct saying verdict = { .kind = SAYS_VERDICT, .reason = VB_LOCAL_IS_USED, .lend_from = 4096 };
+	introduce(device, &who, SLOT, true, (int)syscall(SYS_pidfd_open, getpid(), 0));
+	hears_a(&who, SAYS_HELLO, &said);
+	says(&who, &hello, sizeof(hello));
+	says(&who, &verdict, sizeof(verdict));
+	drive();
+	hears_a(&who, SAYS_PROOF, &said);
+	hears_nothing(&who);
+	const struct vb_link *link = driver->neighbours->by_slot[SLOT]->link;
+	assert_false(link->reads_us || link->engine.lend_from || link->engine.maps_segments);
+	const struct saying guess = { .kind = SAYS_PROOF, .riddle = device->process->lives->nonce };
+	says(&who, &guess, sizeof(guess));
+	drive();
+	assert_true(has_been_left(&who));
+	part(&who);
+}
+
+static uint8_t verdict_on(const struct saying *hello, bool is_same_user, int pidfd)
+{
+	struct acquaintance who;
+	struct saying said;
+
+	introduce(device, &who, SLOT, is_same_user, pidfd);
 	assert_int_equal(hears(&who, &said), sizeof(said));
 	says(&who, hello, sizeof(*hello));
 	drive();
@@ -274,12 +375,39 @@ static uint8_t verdict_on(const struct saying *hello, uint32_t uid, int pidfd)
 	return said.reason;
 }
 
+static void meeting__with_another_user_names_no_riddle(void **state)
+{
+	struct acquaintance who;
+	struct saying said;
+
+	NEEDS_NAMESPACE;
+	introduce(device, &who, SLOT, false, (int)syscall(SYS_pidfd_open, getpid(), 0));
+	hears_a(&who, SAYS_HELLO, &said);
+	assert_int_equal(said.riddle, 0);
+	assert_int_equal(said.lives, 0);
+	part(&who);
+}
+
 static void meeting__pulls_from_nobody_of_another_user(void **state)
 {
 	NEEDS_NAMESPACE;
 	const struct saying hello = hello_of(device);
 	int pidfd = (int)syscall(SYS_pidfd_open, getpid(), 0);
-	assert_int_equal(verdict_on(&hello, geteuid() + 1, pidfd), VB_LOCAL_OTHER_USER);
+	assert_int_equal(verdict_on(&hello, false, pidfd), VB_LOCAL_OTHER_USER);
+}
+
+/* It was of our user when it connected to the broker. */
+static void meeting__pulls_from_nobody_who_has_become_another_user(void **state)
+{
+	NEEDS_NAMESPACE;
+	if (geteuid() != 0)
+		skip();
+	struct saying hello = hello_of(device);
+	pid_t child = child_that_stays_as(1001);
+	hello.pid = (uint32_t)child;
+	assert_int_equal(verdict_on(&hello, true, (int)syscall(SYS_pidfd_open, child, 0)), VB_LOCAL_OTHER_USER);
+	kill(child, SIGKILL);
+	waitpid(child, NULL, 0);
 }
 
 /* A process that may not look into another's memory could let us do it, and read from ours what we found. */
@@ -289,8 +417,8 @@ static void meeting__pulls_from_nobody_but_who_was_introduced(void **state)
 	const struct saying hello = hello_of(device);
 	pid_t child = child_that_stays();
 	int pidfd = (int)syscall(SYS_pidfd_open, child, 0);
-	assert_int_equal(verdict_on(&hello, geteuid(), pidfd), VB_LOCAL_UNSEEN);
-	assert_int_equal(verdict_on(&hello, geteuid(), -1), VB_LOCAL_UNSEEN);
+	assert_int_equal(verdict_on(&hello, true, pidfd), VB_LOCAL_UNSEEN);
+	assert_int_equal(verdict_on(&hello, true, -1), VB_LOCAL_UNSEEN);
 	kill(child, SIGKILL);
 	waitpid(child, NULL, 0);
 }
@@ -308,7 +436,7 @@ static void meeting__waits_for_a_greeting_as_long_as_he_lives(void **state)
 
 	NEEDS_NAMESPACE;
 	const struct saying hello = hello_of(device);
-	introduce(device, &who, SLOT, geteuid(), (int)syscall(SYS_pidfd_open, getpid(), 0));
+	introduce(device, &who, SLOT, true, (int)syscall(SYS_pidfd_open, getpid(), 0));
 	connect_qps(1);
 	post_write(0);
 	for (int seconds = 11; seconds < 60; seconds += 11) {
@@ -334,7 +462,7 @@ static void meeting__of_who_leaves_without_a_word_says_so(void **state)
 	struct acquaintance who;
 
 	NEEDS_NAMESPACE;
-	introduce(device, &who, SLOT, geteuid(), -1);
+	introduce(device, &who, SLOT, true, -1);
 	part(&who);
 	drive();
 	assert_int_equal(reason_of(), VB_LOCAL_UNABLE);
@@ -346,7 +474,7 @@ static void meeting__that_is_void_is_asked_for_again(void **state)
 	struct acquaintance who;
 
 	NEEDS_NAMESPACE;
-	introduce(device, &who, SLOT, geteuid(), -1);
+	introduce(device, &who, SLOT, true, -1);
 	connect_qps(1);
 	post_write(0);
 	const struct vb_acquaintance *known = driver->neighbours->by_slot[SLOT];
@@ -373,7 +501,7 @@ static void meeting__of_who_refuses_and_leaves_says_why(void **state)
 	NEEDS_NAMESPACE;
 	struct saying hello = hello_of(device);
 	hello.reason = VB_LOCAL_IS_FAULTY;
-	introduce(device, &who, SLOT, geteuid(), -1);
+	introduce(device, &who, SLOT, true, -1);
 	says(&who, &hello, sizeof(hello));
 	part(&who);
 	drive();
@@ -388,7 +516,7 @@ static void meeting__of_who_refuses_leaves_the_wire(void **state)
 	NEEDS_NAMESPACE;
 	struct saying hello = hello_of(device);
 	hello.reason = VB_LOCAL_CAPTURES;
-	introduce(device, &who, SLOT, geteuid(), -1);
+	introduce(device, &who, SLOT, true, -1);
 	says(&who, &hello, sizeof(hello));
 	drive();
 	assert_true(has_been_left(&who));
@@ -408,7 +536,7 @@ static void meeting__twice_keeps_the_first(void **state)
 
 	NEEDS_NAMESPACE;
 	meet(device, &first, SLOT);
-	introduce(device, &second, SLOT, geteuid(), -1);
+	introduce(device, &second, SLOT, true, -1);
 	assert_true(has_been_left(&second));
 	connect_qps(1);
 	post_write(0);
@@ -426,7 +554,7 @@ static void meeting__replaces_a_dead_process(void **state)
 	NEEDS_NAMESPACE;
 	const struct saying hello = hello_of(device);
 	pid_t child = child_that_stays();
-	introduce(device, &first, SLOT, geteuid(), (int)syscall(SYS_pidfd_open, child, 0));
+	introduce(device, &first, SLOT, true, (int)syscall(SYS_pidfd_open, child, 0));
 	says(&first, &hello, sizeof(hello));
 	drive();
 	kill(child, SIGKILL);
@@ -449,7 +577,7 @@ static void is_left_who_says(const struct saying *saying, size_t length, bool is
 	if (is_greeted)
 		meet(device, &who, SLOT);
 	else
-		introduce(device, &who, SLOT, geteuid(), -1);
+		introduce(device, &who, SLOT, true, -1);
 	says(&who, saying, length);
 	drive();
 	assert_true(has_been_left(&who));
@@ -487,7 +615,7 @@ static void hostile__bells_change_nothing(void **state)
 
 	NEEDS_NAMESPACE;
 	const struct saying hello = hello_of(device);
-	introduce(device, &who, SLOT, geteuid(), (int)syscall(SYS_pidfd_open, getpid(), 0));
+	introduce(device, &who, SLOT, true, (int)syscall(SYS_pidfd_open, getpid(), 0));
 	for (int i = 0; i < 100; i++)
 		assert_int_equal(send(who.bell, "!", 1, 0), 1);
 	drive();
@@ -903,8 +1031,13 @@ int main(int argc, char **argv)
 {
 	const struct CMUnitTest tests[] = {
 		TEST(meeting__leads_to_requests_by_memory),
-		TEST(meeting__greets_and_says_what_it_pulls),
+		TEST(meeting__greets_with_a_riddle_alone),
+		TEST(meeting__reads_the_others_riddle_and_says_what_it_pulls),
+		TEST(meeting__shows_its_memory_to_who_reads_the_riddle),
+		TEST(meeting__shows_nothing_to_who_says_that_it_reads_us),
+		TEST(meeting__with_another_user_names_no_riddle),
 		TEST(meeting__pulls_from_nobody_of_another_user),
+		TEST(meeting__pulls_from_nobody_who_has_become_another_user),
 		TEST(meeting__pulls_from_nobody_but_who_was_introduced),
 		TEST(meeting__of_who_refuses_leaves_the_wire),
 		TEST(meeting__of_who_refuses_and_leaves_says_why),
