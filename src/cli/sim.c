@@ -34,7 +34,8 @@ const char vb_sim_help[] =
 	"  --compare         several files, or each combination of the values of some keys,\n"
 	"                    in one table; with --json an array\n"
 	"  --progress, --no-progress\n"
-	"                    how far it is, on standard error; by default on a terminal\n"
+	"                    how far it is, on standard error; each second, or not at all;\n"
+	"                    by default each second on a terminal, each minute elsewhere\n"
 	"\n"
 	"Exit status: 0; 1 when flows failed; 2 for wrong usage or a wrong scenario; 3 when\n"
 	"a lossless class lost packets; 4 when the run did not end by itself (deadlock,\n"
@@ -134,7 +135,7 @@ static int take(const struct vb_command *self, struct parsed *parsed, int option
 		return VB_EXIT_OK;
 	case OPTION_PROGRESS:
 	case OPTION_NO_PROGRESS:
-		options->is_progress_shown = option == OPTION_PROGRESS;
+		options->progress_s = option == OPTION_PROGRESS ? 1 : 0;
 		return VB_EXIT_OK;
 	case OPTION_KEYS:
 		parsed->wants_keys = true;
@@ -150,7 +151,8 @@ static int parse(const struct vb_command *self, struct parsed *parsed, int argc,
 	int option, status = VB_EXIT_OK;
 
 	options->settings = parsed->settings;
-	options->is_terminal = options->is_progress_shown = isatty(STDERR_FILENO);
+	options->is_terminal = isatty(STDERR_FILENO);
+	options->progress_s = options->is_terminal ? 1 : 60;
 	while (!status && (option = getopt_long(argc, argv, "", long_options, NULL)) != -1)
 		status = take(self, parsed, option);
 	if (status || parsed->wants_keys)

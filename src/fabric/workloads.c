@@ -14,6 +14,7 @@ struct work {
 	struct flow_list *list;
 	const struct workload *workload;
 	uint32_t endpoints; /* that take part */
+	uint64_t expected;  /* flows, where that is asked */
 	struct vb_random random;
 	char *why;
 	unsigned why_size;
@@ -163,7 +164,8 @@ static int add_poisson_of(struct work *work, const struct sizes *sizes)
 	return error;
 }
 
-static int add_poisson(struct work *work)
+/* What is done with the sizes of a Poisson workload. */
+static int with_sizes(struct work *work, int (*use)(struct work *work, const struct sizes *sizes))
 {
 	const struct workload *workload = work->workload;
 	const struct size_point all = { .bytes = workload->bytes, .share = SIZES_ALL };
@@ -173,9 +175,43 @@ static int add_poisson(struct work *work)
 		if (error)
 			return error;
 	}
-	int error = add_poisson_of(work, &sizes);
+	int error = use(work, &sizes);
 	sizes_free(&sizes);
 	return error;
+}
+
+static int add_poisson(struct work *work)
+{
+	return with_sizes(work, add_poisson_of);
+}
+
+static int expect_poisson_of(struct work *work, const struct sizes *sizes)
+{
+	uint64_t gap = mean_gap(work->workload, sizes);
+	work->expected = gap ? (uint64_t)work->workload->duration / gap * work->endpoints : 0;
+	return 0;
+}
+
+/* ---- How many flows that are ------------------------------------------------------------------------------------- */
+
+static void expect_incast(struct work *work)
+{
+	work->expected = work->workload->senders ? work->workload->senders : work->endpoints - 1;
+}
+
+static void expect_permutation(struct work *work)
+{
+	work->expected = work->endpoints;
+}
+
+static void expect_all_to_all(struct work *work)
+{
+	work->expected = (uint64_t)work->endpoints * (work->endpoints - 1);
+}
+
+static void expect_poisson(struct work *work)
+{
+	with_sizes(work, expect_poisson_of);
 }
 
 /* ---- All -------------------------------------------------------------------------------------------------------- */
@@ -183,12 +219,21 @@ static int add_poisson(struct work *work)
 static const struct kind {
 	const char *name;
 	int (*add)(struct work *work);
+	void (*expect)(struct work *work);
 } kinds[] = {
-	{ "incast", add_incast },
-	{ "permutation", add_permutation },
-	{ "all-to-all", add_all_to_all },
-	{ "poisson", add_poisson },
+	{ "incast", add_incast, expect_incast },
+	{ "permutation", add_permutation, expect_permutation },
+	{ "all-to-all", add_all_to_all, expect_all_to_all },
+	{ "poisson", add_poisson, expect_poisson },
 };
+
+static const struct kind *find_kind(const char *name)
+{
+	for (unsigned i = 0; i < sizeof(kinds) / sizeof(kinds[0]); i++)
+		if (strncmp(name, kinds[i].name, sizeof(((struct workload *)0)->kind)) == 0)
+			return &kinds[i];
+	return NULL;
+}
 
 static int check(const struct work *work, uint32_t endpoints)
 {
@@ -216,13 +261,25 @@ int workload_add(struct flow_list *list, const struct workload *workload, uint32
 	if (error)
 		return error;
 	vb_random_seed(&work.random, seed);
-	for (unsigned i = 0; i < sizeof(kinds) / sizeof(kinds[0]); i++)
-		if (strncmp(workload->kind, kinds[i].name, sizeof(workload->kind)) == 0) {
-			error = kinds[i].add(&work);
-			if (error)
-				list->count = before;
-			return error;
-		}
-	return why_not(why, why_size, "no workload is called %.*s: incast, permutation, all-to-all or poisson",
-		(int)sizeof(workload->kind), workload->kind);
+	const struct kind *kind = find_kind(workload->kind);
+	if (!kind)
+		return why_not(why, why_size, "no workload is called %.*s: incast, permutation, all-to-all or poisson",
+			(int)sizeof(workload->kind), workload->kind);
+	error = kind->add(&work);
+	if (error)
+		list->count = before;
+	return error;
+}
+
+uint64_t workload_flows(const struct workload *workload, uint32_t endpoints)
+{
+	char why[200];
+	struct work work = { .workload = workload,
+		.why = why,
+		.why_size = sizeof(why),
+		.endpoints = workload->endpoints ? workload->endpoints : endpoints };
+	const struct kind *kind = find_kind(workload->kind);
+	if (kind && !check(&work, endpoints))
+		kind->expect(&work);
+	return work.expected;
 }

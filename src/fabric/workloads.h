@@ -29,6 +29,9 @@ struct workload {
 int workload_add(struct flow_list *list, const struct workload *workload, uint32_t endpoints, uint64_t seed, char *why,
 	unsigned why_size);
 
+/* How many flows that would add, on average where chance decides; 0 where it would refuse. */
+uint64_t workload_flows(const struct workload *workload, uint32_t endpoints);
+
 /* HPCC's flow lists as CSV (src,dst,bytes,start_ns) and as its original text, and htsim's .cm (starts in ps, triggers).
  * Errors name the line. */
 int flow_list_read(struct flow_list *list, const char *path, uint32_t endpoints, char *why, unsigned why_size);

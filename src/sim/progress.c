@@ -6,6 +6,8 @@
 #include <stdio.h>
 #include "sim/value.h"
 
+#define SLACK_S 0.5 /* a run asks about once a second */
+
 static volatile sig_atomic_t is_interrupted;
 
 static void on_interrupt(int number)
@@ -20,6 +22,7 @@ void progress_start(struct progress *progress)
 	if (!is_interrupted)
 		sigaction(SIGINT, &action, NULL);
 	progress->has_line = false;
+	progress->told_s = 0;
 }
 
 bool progress_is_interrupted(void)
@@ -54,8 +57,10 @@ static void show(struct progress *progress, const struct fabric_progress *now)
 
 bool progress_tell(struct progress *progress, const struct fabric_progress *now)
 {
-	if (progress->is_shown)
+	if (progress->every_s && now->wall_s - progress->told_s > progress->every_s - SLACK_S) {
 		show(progress, now);
+		progress->told_s = now->wall_s;
+	}
 	return !is_interrupted;
 }
 

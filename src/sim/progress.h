@@ -1,4 +1,5 @@
-/* How far a run is, on standard error: a line that is written over on a terminal, else one after another. And whether the
+/* How far a run is, on standard error, every so many seconds: a line that is written over on a terminal, else one after
+ * another. And whether the
  * person has seen enough: a first interrupt ends the run, which then says what it has; a second ends the program. */
 #ifndef SIM_PROGRESS_H
 #define SIM_PROGRESS_H
@@ -7,7 +8,9 @@
 #include "fabric/fabric.h"
 
 struct progress {
-	bool is_shown, is_terminal, has_line;
+	unsigned every_s; /* 0: it is not told */
+	double told_s;	  /* when it was told last, since the beginning */
+	bool is_terminal, has_line;
 	vb_time limit;	  /* of virtual time; 0: none */
 	uint64_t packets; /* of data, if none is sent twice */
 };

@@ -169,6 +169,17 @@ static void put_cost(struct object *object, const struct fabric_result *result)
 	integer(object, "max_rss_bytes", peak_memory());
 }
 
+/* What was said of it before it began. */
+static void put_estimate(struct object *object, const struct estimate *estimate)
+{
+	field(object, "estimate");
+	fprintf(object->out,
+		"{\"memory_bytes\": %" PRIu64 ", \"waiting_bytes\": %" PRIu64 ", \"packet_hops\": %.6g, \"payload_bytes\": %.6g, "
+		"\"cpu_s\": %.4g}",
+		estimate->network_bytes + estimate->flow_bytes, estimate->waiting_bytes, estimate->packet_hops,
+		estimate->payload_bytes, estimate->cpu_s);
+}
+
 static void put_counts(struct object *object, const struct fabric_result *result)
 {
 	integer(object, "flows_done", result->flows_done);
@@ -217,6 +228,7 @@ void report_json(FILE *out, const struct simulation *simulation, const struct su
 		field(&object, "jct_ps");
 		fputs("null", out);
 	}
+	put_estimate(&object, &simulation->estimate);
 	put_cost(&object, result);
 	put_counts(&object, result);
 	snprintf(hash, sizeof(hash), "%016" PRIx64, result->hash);

@@ -7,6 +7,8 @@
 #include <string.h>
 #include "sim/variants.h"
 
+#define LONG_S 60.0 /* of a run that takes longer it is said how long */
+
 /* FILE:LINE:COLUMN: what is wrong; what came by the command line has no line. */
 static int refuse(const char *file, const struct document_error *error)
 {
@@ -106,15 +108,17 @@ static uint64_t data_packets(const struct simulation *simulation)
 int session_run(struct session *session, const struct sim_options *options)
 {
 	struct fabric_config *config = &session->simulation.config;
-	char why[400] = "";
+	char why[400] = "", said[300];
 
-	session->progress = (struct progress){ .is_shown = options->is_progress_shown, .is_terminal = options->is_terminal,
+	session->progress = (struct progress){ .every_s = options->progress_s, .is_terminal = options->is_terminal,
 		.limit = session->scenario->limit, .packets = data_packets(&session->simulation) };
 	config->on_progress = on_progress;
 	config->on_packet = session->capture ? on_packet : NULL;
 	config->captured_count = session->capture ? config->captured_count : 0;
 	config->tells_pauses = options->explains_pfc;
 	config->user = session;
+	if (session->simulation.estimate.cpu_s > LONG_S)
+		fprintf(stderr, "verbena sim: %s\n", estimate_text(&session->simulation.estimate, said, sizeof(said)));
 	progress_start(&session->progress);
 	int rc = simulation_run(&session->simulation, why, sizeof(why));
 	progress_end(&session->progress);

@@ -23,7 +23,8 @@ struct sim_options {
 	struct sim_setting *settings; /* in the order given */
 	unsigned setting_count;
 	const char *flows, *csv, *pcap;
-	bool is_json, is_comparison, is_progress_shown, is_terminal, explains_pfc;
+	unsigned progress_s; /* between two lines of how far it is; 0: none */
+	bool is_json, is_comparison, is_terminal, explains_pfc;
 };
 
 /* The exit status. */

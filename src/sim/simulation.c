@@ -13,6 +13,7 @@
 #include "sim/culprits.h"
 #include "sim/ideal.h"
 #include "sim/link_name.h"
+#include "sim/memory_limit.h"
 
 /* Says what a sentence of another room is about. */
 __attribute__((format(printf, 3, 4))) static int prefix(char *why, size_t size, const char *format, ...)
@@ -59,10 +60,10 @@ static int set_faults(struct simulation *simulation, char *why, size_t size)
 	return rc;
 }
 
-/* What a workload leaves to the network. */
-static struct workload on_network(const struct workload *given, const struct network *network)
+struct workload simulation_workload(const struct simulation *simulation, uint32_t number)
 {
-	struct workload workload = *given;
+	const struct network *network = &simulation->network;
+	struct workload workload = simulation->scenario->workloads[number].workload;
 
 	if (!workload.bits_per_second)
 		workload.bits_per_second = network->links[network->endpoints[0].link].bits_per_second;
@@ -79,7 +80,7 @@ static int add_workloads(struct simulation *simulation, char *why, size_t size)
 
 	for (uint32_t i = 0; !rc && i < scenario->workload_count; i++) {
 		const struct scenario_workload *given = &scenario->workloads[i];
-		struct workload workload = on_network(&given->workload, &simulation->network);
+		struct workload workload = simulation_workload(simulation, i);
 		if (*given->file)
 			rc = flow_list_read(&simulation->flows, given->file, endpoints, why, (unsigned)size);
 		else if (*workload.kind)
@@ -94,12 +95,29 @@ static int add_workloads(struct simulation *simulation, char *why, size_t size)
 	return rc;
 }
 
+/* Before they are listed: a list alone may be more than there is memory for. */
+static int check_flow_memory(const struct simulation *simulation, char *why, size_t size)
+{
+	const struct scenario *scenario = simulation->scenario;
+	struct estimate estimate;
+	uint64_t flows = 0;
+
+	for (uint32_t i = 0; i < scenario->workload_count; i++) {
+		struct workload workload = simulation_workload(simulation, i);
+		flows += *scenario->workloads[i].file ? 0 : workload_flows(&workload, simulation->network.endpoint_count);
+	}
+	estimate_memory(simulation, flows, &estimate);
+	return estimate_check(simulation, &estimate, memory_limit(""), why, size);
+}
+
 static int make_flows(struct simulation *simulation, const char *flow_file, char *why, size_t size)
 {
 	uint32_t endpoints = simulation->network.endpoint_count;
-	int rc = flow_file ? flow_list_read(&simulation->flows, flow_file, endpoints, why, (unsigned)size)
-			   : add_workloads(simulation, why, size);
+	int rc = flow_file ? 0 : check_flow_memory(simulation, why, size);
 
+	if (!rc)
+		rc = flow_file ? flow_list_read(&simulation->flows, flow_file, endpoints, why, (unsigned)size)
+			       : add_workloads(simulation, why, size);
 	if (!rc && simulation->flows.count == 0) {
 		snprintf(why, size, "%s%s", flow_file ? flow_file : "",
 			flow_file ? ": nothing is sent" : "nothing is sent: the scenario wants a workload, or --flows");
@@ -270,6 +288,10 @@ int simulation_prepare(struct simulation *simulation, const struct scenario *sce
 	if (rc)
 		return rc;
 	configure(simulation);
+	estimate_run(simulation, &simulation->estimate);
+	rc = estimate_check(simulation, &simulation->estimate, memory_limit(""), why, size);
+	if (rc)
+		return rc;
 	add_labels(simulation);
 	warnings_find(simulation);
 	simulation->prepare_cpu_s = windows_cpu_s() - begun;

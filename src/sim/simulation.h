@@ -5,6 +5,8 @@
 #include <stdbool.h>
 #include <stdint.h>
 #include "fabric/fabric.h"
+#include "fabric/workloads.h"
+#include "sim/estimate.h"
 #include "sim/scenario.h"
 #include "sim/warnings.h"
 
@@ -25,6 +27,7 @@ struct simulation {
 	const char *labels[SIMULATION_LABELS];
 	unsigned label_count;
 	struct warnings warnings;
+	struct estimate estimate;
 	double prepare_cpu_s; /* that simulation_prepare took: part of result.setup_cpu_s */
 };
 
@@ -32,6 +35,8 @@ struct simulation {
  * freed whatever the answer. What is heard of the run (config.on_...) is the caller's to set. */
 int simulation_prepare(struct simulation *simulation, const struct scenario *scenario, const char *flow_file, char *why,
 	size_t size);
+/* The scenario's workload of this number, with what it leaves to the network. */
+struct workload simulation_workload(const struct simulation *simulation, uint32_t number);
 int simulation_run(struct simulation *simulation, char *why, size_t size);
 const char *simulation_control(const struct simulation *simulation);
 bool simulation_heeds_marks(const struct simulation *simulation); /* its congestion control's name */

@@ -111,8 +111,8 @@ const char *value_time_text(vb_time time, char *text, size_t size)
 
 const char *value_bytes_text(uint64_t bytes, char *text, size_t size)
 {
-	static const char *const units[] = { "B", "kB", "MB", "GB", "TB" };
-	return scaled_text((double)bytes, units, 5, text, size);
+	static const char *const units[] = { "B", "kB", "MB", "GB", "TB", "PB", "EB" };
+	return scaled_text((double)bytes, units, 7, text, size);
 }
 
 const char *value_rate_text(uint64_t bits_per_second, char *text, size_t size)

@@ -2,6 +2,7 @@
 """sim_test BUILD ROOT: what `verbena sim` prints and how it ends, and that every example runs. Small networks, few bytes."""
 
 import csv
+import functools
 import json
 import pathlib
 import re
@@ -74,6 +75,36 @@ class Sim(unittest.TestCase):
                 self.assertEqual((result["end"], result["flows_failed"]), ("done", 0))
                 self.assertEqual(result["flows_done"], len(result["flows"]))
                 self.assertTrue(result["name"])
+                self.assert_was_foreseen(result)
+
+    def assert_was_foreseen(self, result):
+        """Within a factor of 2: packet-hops, though not how many packets are sent again, and memory, but for a sanitizer's."""
+        estimate = result["estimate"]
+        self.assertTrue(0.5 < estimate["packet_hops"] / result["packet_hops"] < 2, (estimate, result["packet_hops"]))
+        if not self.is_sanitized():
+            memory = (estimate["memory_bytes"] + estimate["waiting_bytes"]) / result["max_rss_bytes"]
+            self.assertTrue(0.5 < memory < 2, (estimate, result["max_rss_bytes"]))
+
+    @functools.cache
+    def is_sanitized(self):
+        return self.json(self.scenario())["max_rss_bytes"] > 8e6
+
+    def test_estimate__comes_true(self):
+        """Of many flows, of other endpoints, of deep queues; CPU time by a machine that others use, within a factor of 5."""
+        all_to_all = self.root / "examples/all-to-all.yaml"
+        for arguments in ([all_to_all, "--set", "network.endpoints=128", "--set", "workload.bytes=20kB"],
+                          [all_to_all, "--set", "network.endpoints=128", "--set", "workload.bytes=8kB", "--set",
+                           "transport.endpoint=tcp"],
+                          [self.root / "examples/permutation-1024.yaml", "--set", "workload.bytes=200kB"],
+                          [self.root / "examples/permutation-1024.yaml", "--set", "workload.bytes=200kB", "--set",
+                           "network.switch.profile=hpcc", "--set", "transport.ack-every=16"],
+                          [self.root / "examples/permutation-128.yaml", "--set", "transport.endpoint=ideal"]):
+            with self.subTest(arguments):
+                result = self.json(*arguments)
+                self.assert_was_foreseen(result)
+                took = result["cpu_s"] + result["setup_cpu_s"]
+                if not self.is_sanitized():
+                    self.assertTrue(1 / 5 < result["estimate"]["cpu_s"] / took < 5, (result["estimate"], took))
 
     def test_examples__show_commands_that_work(self):
         """What stands in their comments, with the same things made smaller."""
@@ -335,6 +366,7 @@ class Sim(unittest.TestCase):
             started = subprocess.Popen([self.build / "src/cli/verbena", "sim", "--progress", *arguments], text=True, cwd=self.place,
                                        stdout=subprocess.PIPE, stderr=subprocess.PIPE)
             self.addCleanup(started.kill)
+            self.assertRegex(started.stderr.readline(), r"about .* packet-hops for 16 TB of payload: .* of CPU time, .* of memory")
             self.assertRegex(started.stderr.readline(), "0 of 1 flows")    # it runs
             started.send_signal(signal.SIGINT)
             said, _ = started.communicate(timeout=60)

@@ -1,0 +1,282 @@
+/* See estimate.h. */
+#include "sim/estimate.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include "cc/cc.h"
+#include "sim/simulation.h"
+
+/* Measured as max_rss_bytes of runs of one byte a flow, by their differences. Bytes: */
+#define PROCESS_BYTES	 2.8e6
+#define LINK_BYTES	 180.0	/* each direction */
+#define PORT_BYTES	 900.0	/* and where switches have queues by class, of each direction */
+#define ROUTE_BYTES	 3.0	/* of a switch, for each switch that has endpoints */
+#define ENDPOINT_BYTES	 200.0
+#define ENGINE_BYTES	 3600.0 /* and of one that is an engine */
+#define FLOW_BYTES	 210.0	/* listed, with its result and its ideal */
+#define CONNECTION_BYTES 3500.0 /* both ends of an engine's, while it is open */
+#define TELEMETRY_BYTES	 1550.0 /* and where congestion control goes by what switches tell */
+#define TCP_BYTES	 340.0	/* of a flow, both ends */
+#define WAITING_BYTES	 33.0	/* a packet, of all that may wait at once: some never do */
+#define WINDOW_BYTES	 1e6	/* under way, of a flow with congestion control */
+/* Measured as CPU time of the same runs and of examples. Nanoseconds: */
+#define HOP_NS	      160.0
+#define PORT_HOP_NS   240.0  /* where switches have queues by class */
+#define CACHE_BYTES   8e6    /* a run of so much memory; of twice as much a hop takes half as long again */
+#define ROUTE_NS      85.0
+#define CONNECTION_NS 4000.0 /* opened and closed */
+#define FLOW_NS	      300.0
+
+enum { SAMPLED_FLOWS = 32 };
+
+/* ---- Memory ------------------------------------------------------------------------------------------------------ */
+
+static bool has_ports(const struct network *network)
+{
+	for (uint32_t i = 0; i < network->profile_count; i++) {
+		const struct switch_profile *profile = &network->profiles[i];
+		if (profile->flow_control != FLOW_DROPS || profile->class_count > 1)
+			return true;
+	}
+	return false;
+}
+
+/* Switches that endpoints hang on: each switch has a route to each of these. */
+static double route_count(const struct network *network)
+{
+	uint32_t places = 0;
+
+	for (uint32_t i = 0; i < network->switch_count; i++) {
+		const struct network_switch *its = &network->switches[i];
+		bool has_endpoint = false;
+		for (uint32_t port = 0; port < its->port_count && !has_endpoint; port++)
+			has_endpoint = !network_is_switch(network->links[network->ports[its->first_port + port]].to);
+		places += has_endpoint;
+	}
+	return (double)places * network->switch_count;
+}
+
+/* Every flow has its connection from the beginning to the end of a run. */
+static double open_at_once(uint64_t flows)
+{
+	return (double)flows;
+}
+
+void estimate_memory(const struct simulation *simulation, uint64_t flows, struct estimate *estimate)
+{
+	const struct scenario *scenario = simulation->scenario;
+	const struct network *network = &simulation->network;
+	double connection = scenario->endpoint == FABRIC_TCP ? TCP_BYTES : 0, endpoint = ENDPOINT_BYTES;
+
+	if (scenario->endpoint == FABRIC_ENGINE) {
+		connection = CONNECTION_BYTES;
+		endpoint += ENGINE_BYTES;
+		if (scenario->cc.algorithm->goes_by == VB_CC_BY_TELEMETRY)
+			connection += TELEMETRY_BYTES;
+	}
+	*estimate = (struct estimate){ .flows = flows };
+	estimate->network_bytes = (uint64_t)(PROCESS_BYTES + endpoint * network->endpoint_count + ROUTE_BYTES * route_count(network) +
+					     (LINK_BYTES + (has_ports(network) ? PORT_BYTES : 0)) * network->link_count);
+	estimate->flow_bytes = (uint64_t)(FLOW_BYTES * (double)flows + connection * open_at_once(flows));
+}
+
+/* ---- Packets ----------------------------------------------------------------------------------------------------- */
+
+/* What may wait in all switches; infinite where one has no bound. */
+static double buffer_bytes(const struct network *network)
+{
+	double bytes = 0;
+
+	for (uint32_t i = 0; i < network->switch_count; i++) {
+		const struct switch_profile *profile = network_profile(network, network_switch_node(i));
+		uint32_t ports = network->switches[i].port_count;
+		double its = profile->flow_control == FLOW_CREDITS ? (double)profile->credit_bytes * profile->class_count * ports
+			     : profile->port_bytes		    ? (double)profile->port_bytes * ports
+								    : (double)profile->buffer_bytes;
+		if (its <= 0)
+			return INFINITY;
+		bytes += its;
+	}
+	return bytes;
+}
+
+/* Links between two endpoints, one way: breadth first over the switches. */
+static uint32_t links_between(const struct network *network, const struct flow *flow, uint32_t *distance, uint32_t *queue)
+{
+	network_node from = network->links[network->endpoints[flow->src].link].to;
+	network_node to = network->links[network->endpoints[flow->dst].link].to;
+	uint32_t count = 1;
+
+	if (!network_is_switch(from) || !network_is_switch(to))
+		return 1;
+	memset(distance, 0xFF, network->switch_count * sizeof(*distance));
+	distance[network_index(from)] = 0;
+	queue[0] = network_index(from);
+	for (uint32_t next = 0; next < count && distance[network_index(to)] == UINT32_MAX; next++) {
+		const struct network_switch *its = &network->switches[queue[next]];
+		for (uint32_t port = 0; port < its->port_count; port++) {
+			network_node node = network->links[network->ports[its->first_port + port]].to;
+			if (!network_is_switch(node) || distance[network_index(node)] != UINT32_MAX)
+				continue;
+			distance[network_index(node)] = distance[queue[next]] + 1;
+			queue[count++] = network_index(node);
+		}
+	}
+	return distance[network_index(to)] == UINT32_MAX ? 1 : distance[network_index(to)] + 2;
+}
+
+/* On average, of flows here and there in the list. */
+static double mean_links(const struct simulation *simulation)
+{
+	const struct network *network = &simulation->network;
+	const struct flow_list *list = &simulation->flows;
+	uint32_t *distance = calloc(network->switch_count + 1, sizeof(*distance));
+	uint32_t *queue = calloc(network->switch_count + 1, sizeof(*queue));
+	uint32_t samples = list->count < SAMPLED_FLOWS ? list->count : SAMPLED_FLOWS;
+	double sum = 0;
+
+	for (uint32_t i = 0; distance && queue && i < samples; i++)
+		sum += links_between(network, &list->flows[(uint64_t)i * list->count / samples], distance, queue);
+	free(distance);
+	free(queue);
+	return samples && sum > 0 ? sum / samples : 1;
+}
+
+/* Packets that all NICs can send by the limit of virtual time. */
+static double packets_by_limit(const struct simulation *simulation)
+{
+	const struct network *network = &simulation->network;
+	double bits_per_second = 0;
+
+	if (!simulation->scenario->limit)
+		return INFINITY;
+	for (uint32_t i = 0; i < network->endpoint_count; i++)
+		bits_per_second += (double)network->links[network->endpoints[i].link].bits_per_second;
+	return bits_per_second * (double)simulation->scenario->limit / (double)VB_S / 8 / simulation->config.mtu;
+}
+
+static double least(double a, double b)
+{
+	return a < b ? a : b;
+}
+
+/* By how much a hop takes longer where memory is more than caches hold. */
+static double cache_factor(double bytes)
+{
+	double factor = 1;
+
+	for (; bytes > 2 * CACHE_BYTES; bytes /= 2)
+		factor += 0.5;
+	return bytes > CACHE_BYTES ? factor + (bytes / CACHE_BYTES - 1) / 2 : factor;
+}
+
+void estimate_run(const struct simulation *simulation, struct estimate *estimate)
+{
+	const struct fabric_config *config = &simulation->config;
+	const struct flow_list *list = &simulation->flows;
+	const uint32_t every = config->ack_every ? config->ack_every : 16; /* 0: as sockets have it, by bytes */
+	double packets = 0, acks = 0, flows = (double)list->count;
+
+	estimate_memory(simulation, list->count, estimate);
+	for (uint32_t i = 0; i < list->count; i++) {
+		uint64_t its = (list->flows[i].bytes + config->mtu - 1) / config->mtu;
+		estimate->payload_bytes += (double)list->flows[i].bytes;
+		packets += (double)its;
+		acks += (double)((its + every - 1) / every);
+	}
+	double sent = least(packets, packets_by_limit(simulation)), waiting = least(sent, buffer_bytes(&simulation->network) / config->mtu);
+	if (config->endpoint == FABRIC_TCP || (config->endpoint == FABRIC_ENGINE && config->cc.algorithm != &vb_cc_none))
+		waiting = least(waiting, flows * WINDOW_BYTES / config->mtu);
+	estimate->waiting_bytes = (uint64_t)(WAITING_BYTES * waiting);
+	estimate->packet_hops = sent * (1 + acks / (packets > 0 ? packets : 1)) * mean_links(simulation);
+
+	double bytes = (double)(estimate->network_bytes + estimate->flow_bytes + estimate->waiting_bytes);
+	double hop_ns = (has_ports(&simulation->network) ? PORT_HOP_NS : HOP_NS) * cache_factor(bytes);
+	double flow_ns = FLOW_NS + (config->endpoint == FABRIC_ENGINE ? CONNECTION_NS : 0);
+	estimate->cpu_s = 1e-9 * (estimate->packet_hops * hop_ns + flows * flow_ns +
+					 ROUTE_NS * route_count(&simulation->network));
+}
+
+/* ---- What is said ------------------------------------------------------------------------------------------------ */
+
+/* What makes such a network smaller. */
+static const char *network_key(const struct scenario *scenario)
+{
+	static const struct {
+		const char *kind, *key;
+	} keys[] = { { "fat-tree", "network.radix" }, { "torus", "network.dimensions" }, { "rail", "network.machines" } };
+
+	for (size_t i = 0; !*scenario->topology_file && i < sizeof(keys) / sizeof(keys[0]); i++)
+		if (strcmp(scenario->topology.kind, keys[i].kind) == 0)
+			return keys[i].key;
+	return *scenario->topology_file ? "network.file" : "network.endpoints";
+}
+
+/* And what makes the largest of the workloads smaller. */
+static void flows_key(const struct simulation *simulation, char *text, size_t size)
+{
+	static const struct {
+		const char *kind, *key;
+	} keys[] = { { "incast", "senders" }, { "permutation", "endpoints" }, { "all-to-all", "endpoints" }, { "poisson", "duration" } };
+	const struct scenario *scenario = simulation->scenario;
+	uint64_t most = 0;
+
+	snprintf(text, size, "the list of flows");
+	for (uint32_t i = 0; i < scenario->workload_count; i++) {
+		struct workload workload = simulation_workload(simulation, i);
+		uint64_t flows = workload_flows(&workload, simulation->network.endpoint_count);
+		for (size_t k = 0; flows > most && k < sizeof(keys) / sizeof(keys[0]); k++)
+			if (strcmp(workload.kind, keys[k].kind) == 0)
+				snprintf(text, size, "workload.%" PRIu32 ".%s", i, keys[k].key);
+		most = flows > most ? flows : most;
+	}
+}
+
+int estimate_check(const struct simulation *simulation, const struct estimate *estimate, uint64_t limit, char *why, size_t size)
+{
+	uint64_t needed = estimate->network_bytes + estimate->flow_bytes;
+	char needs[32], has[32], flows[32], key[80];
+
+	if (needed <= limit)
+		return 0;
+	if (estimate->flow_bytes > estimate->network_bytes)
+		flows_key(simulation, key, sizeof(key));
+	else
+		snprintf(key, sizeof(key), "%s", network_key(simulation->scenario));
+	snprintf(why, size, "%s flows between %" PRIu32 " endpoints need about %s of memory, and there are %s: lower %s",
+		value_count_text((double)estimate->flows, flows, sizeof(flows)), simulation->network.endpoint_count,
+		value_bytes_text(needed, needs, sizeof(needs)), value_bytes_text(limit, has, sizeof(has)), key);
+	return -EINVAL;
+}
+
+static const char *duration_text(double seconds, char *text, size_t size)
+{
+	static const struct {
+		double seconds;
+		const char *name;
+	} units[] = { { 365.25 * 86400, "years" }, { 86400, "days" }, { 3600, "hours" }, { 60, "minutes" }, { 1, "s" } };
+	size_t unit = 0;
+
+	while (unit < 4 && seconds < 2 * units[unit].seconds)
+		unit++;
+	snprintf(text, size, "%.3g %s", seconds / units[unit].seconds, units[unit].name);
+	return text;
+}
+
+const char *estimate_text(const struct estimate *estimate, char *text, size_t size)
+{
+	char hops[32], payload[32], bytes[32], most[48] = "", duration[32];
+	uint64_t needed = estimate->network_bytes + estimate->flow_bytes;
+
+	if (estimate->waiting_bytes > needed)
+		snprintf(most, sizeof(most), " to %s", value_bytes_text(needed + estimate->waiting_bytes, bytes, sizeof(bytes)));
+	snprintf(text, size, "about %s packet-hops for %s of payload: %s of CPU time, %s%s of memory",
+		value_count_text(estimate->packet_hops, hops, sizeof(hops)),
+		value_bytes_text(estimate->payload_bytes < 1.8e19 ? (uint64_t)estimate->payload_bytes : UINT64_MAX, payload, sizeof(payload)),
+		duration_text(estimate->cpu_s, duration, sizeof(duration)), value_bytes_text(needed, bytes, sizeof(bytes)), most);
+	return text;
+}
