@@ -118,6 +118,11 @@ struct vb_qp *vb_lane_find_qp(const struct vb_lane *lane, uint32_t qpn)
 	return qp && qp->qpn == qpn ? qp : NULL;
 }
 
+bool vb_lane_has_qp(const struct vb_lane *lane, uint32_t number)
+{
+	return vb_lane_find_qp(lane, number) != NULL;
+}
+
 /* Twice the places: whose were different stay so. */
 static bool double_places(struct vb_lane *lane)
 {
@@ -148,21 +153,47 @@ static uint32_t most_qps(const struct vb_lane *lane)
 }
 
 /* Round robin, so that no number returns soon. 0, 1 and 0xFFFFFF are reserved, hence no index 0, 1 or 0xFFFF. */
-int vb_lane_add_qp(struct vb_lane *lane, struct vb_qp *qp)
+uint32_t vb_lane_next_number(struct vb_lane *lane)
+{
+	for (;;) {
+		uint32_t index = lane->config.first_index + lane->next_index++ % lane->config.index_count;
+		if (index >= 2 && index != 0xffff)
+			return (uint32_t)lane->config.slot << 16 | index;
+	}
+}
+
+static bool is_taken(const struct vb_lane *lane, uint32_t number)
+{
+	return lane->qps[number & lane->qp_mask] != NULL;
+}
+
+/* A number that was chosen before may need more places than there are QPs. */
+static int choose_number(struct vb_lane *lane, uint32_t given, uint32_t *number)
+{
+	*number = given ? given : vb_lane_next_number(lane);
+	while (is_taken(lane, *number)) {
+		if (!given)
+			*number = vb_lane_next_number(lane);
+		else if (lane->qp_mask + 1 == MAX_PLACES)
+			return -EADDRINUSE;
+		else if (!double_places(lane))
+			return -ENOMEM;
+	}
+	return 0;
+}
+
+int vb_lane_add_qp(struct vb_lane *lane, struct vb_qp *qp, uint32_t given)
 {
 	if (lane->qp_count >= most_qps(lane))
 		return -ENOSPC;
 	if (!has_place(lane) && !double_places(lane))
 		return -ENOMEM;
-	for (;;) {
-		uint32_t index = lane->config.first_index + lane->next_index++ % lane->config.index_count;
-		if (index < 2 || index == 0xffff || lane->qps[index & lane->qp_mask])
-			continue;
-		lane->qps[index & lane->qp_mask] = qp;
-		qp->qpn = (uint32_t)lane->config.slot << 16 | index;
-		lane->qp_count++;
-		return 0;
-	}
+	int error = choose_number(lane, given, &qp->qpn);
+	if (error)
+		return error;
+	lane->qps[qp->qpn & lane->qp_mask] = qp;
+	lane->qp_count++;
+	return 0;
 }
 
 void vb_lane_remove_qp(struct vb_lane *lane, struct vb_qp *qp)

@@ -75,7 +75,8 @@ static inline void vb_count(struct vb_lane *lane, enum vb_counter counter, uint6
 }
 
 struct vb_qp *vb_lane_find_qp(const struct vb_lane *lane, uint32_t qpn);
-int vb_lane_add_qp(struct vb_lane *lane, struct vb_qp *qp); /* gives it its number; -ENOMEM, -ENOSPC */
+/* Gives it its number, chosen here if `given` is 0; -ENOMEM, -ENOSPC, -EADDRINUSE. */
+int vb_lane_add_qp(struct vb_lane *lane, struct vb_qp *qp, uint32_t given);
 void vb_lane_remove_qp(struct vb_lane *lane, struct vb_qp *qp);
 
 void vb_lane_execute_condemned(struct vb_lane *lane); /* qp_failure.c */

@@ -344,12 +344,16 @@ struct vb_qp_config {
 	struct vb_xrcd *xrcd;		 /* of XRC_RECV */
 	uint32_t max_send_wr, max_recv_wr, max_send_sge, max_recv_sge, max_inline;
 	bool signal_all;
+	uint32_t number; /* that vb_lane_next_number gave; 0: the lane chooses one */
 	void *user;
 };
 
-/* A new QP in RESET, its number chosen by the lane. config's capacities are raised to what was given. -ENOSPC: the lane has no
- * number left. [lane] */
+/* A new QP in RESET. config's capacities are raised to what was given. -ENOSPC: the lane has no number left; -EADDRINUSE:
+ * another QP has that number. [lane] */
 int vb_qp_create(struct vb_lane *lane, struct vb_qp_config *config, struct vb_qp **qp);
+/* The number that the next QP would have: it is for a QP that is made later, and no other will be given it soon. [lane] */
+uint32_t vb_lane_next_number(struct vb_lane *lane);
+bool vb_lane_has_qp(const struct vb_lane *lane, uint32_t number); /* [lane] */
 /* The QP leaves the lane. What is at the port stays valid until it has come back. [lane] */
 int vb_qp_destroy(struct vb_qp *qp);
 /* Checks the transition and its attributes against the specification's table, then applies them. -EINVAL. [lane] */
@@ -358,6 +362,10 @@ void vb_qp_query(struct vb_qp *qp, struct vb_qp_attr *attr, struct vb_qp_config 
 uint32_t vb_qp_number(const struct vb_qp *qp);
 enum vb_qp_state vb_qp_state(const struct vb_qp *qp); /* [any] */
 void *vb_qp_user(const struct vb_qp *qp);
+/* When its lane is to be advanced for a timeout of it; as vb_lane_next_deadline it may be early, or for nothing. [lane] */
+struct vb_deadline vb_qp_next_deadline(const struct vb_qp *qp);
+/* True when transmit would hand out nothing of this QP without anything more happening to it. [lane] */
+bool vb_qp_is_quiet(const struct vb_qp *qp);
 
 /* Another congestion control than the lane's, from RTS on, where it begins afresh. config is borrowed as long as the QP has
  * it; NULL: the lane's. -EINVAL: the QP is in RTS already, or beyond. [lane] */

@@ -215,7 +215,7 @@ int vb_qp_create(struct vb_lane *lane, struct vb_qp_config *config, struct vb_qp
 	if (!error)
 		error = vb_timers_reserve(&lane->congestion_timers, lane->qp_count + 1);
 	if (!error)
-		error = vb_lane_add_qp(lane, qp);
+		error = vb_lane_add_qp(lane, qp, config->number);
 	if (error) {
 		vb_qp_free(qp);
 		return error;
@@ -249,7 +249,8 @@ int vb_qp_destroy(struct vb_qp *qp)
 {
 	struct vb_lane *lane = qp->lane;
 
-	vb_lane_answer_doorbells(lane); /* none of this QP hangs in the stack any more */
+	if (atomic_load(&qp->doorbell_rung) || atomic_load(&qp->flush_rung))
+		vb_lane_answer_doorbells(lane); /* none of this QP hangs in the stack any more */
 	vb_lane_reap(lane);
 	vb_unschedule(qp);
 	leave_peer(qp);

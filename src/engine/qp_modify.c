@@ -147,7 +147,9 @@ static int enter(struct vb_qp *qp, enum vb_qp_state from, enum vb_qp_state to, v
 			break;
 		qp->attr.is_draining = false;
 		vb_local_choose(qp);
-		vb_schedule(qp);
+		/* A new one has nothing to send, but for what tags fetch, and takes no turn before it has. */
+		if (from != VB_QPS_RTR || qp->requester.cursor != atomic_load(&qp->sq.tail))
+			vb_schedule(qp);
 		break;
 	case VB_QPS_SQD:
 		if (from == VB_QPS_RTS)

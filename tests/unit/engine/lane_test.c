@@ -79,6 +79,48 @@ static void numbers__are_of_the_lanes_part_until_it_has_none_left(void **state)
 	rig_close(rig);
 }
 
+static struct vb_qp *create_numbered(struct rig *rig, uint32_t number, int expected)
+{
+	struct vb_qp_config config = { .type = VB_QP_RC, .pd = rig->pd, .send_cq = rig->cq, .recv_cq = rig->cq, .max_send_wr = 1,
+		.max_recv_wr = 1, .max_send_sge = 1, .max_recv_sge = 1, .number = number };
+	struct vb_qp *qp = NULL;
+	assert_int_equal(vb_qp_create(rig->lane, &config, &qp), expected);
+	return qp;
+}
+
+/* In any order, far apart and again when they are gone; others are given none of those that are taken. */
+static void numbers__are_given_before_there_are_qps(void **state)
+{
+	enum { MANY = 9000, STEP = 1024 };
+	static uint32_t numbers[MANY];
+	struct vb_qp *qps[MANY / STEP + 1], *other;
+	struct rig *rig = rig_open(16), *twin = rig_open(16);
+	for (int i = 0; i < MANY; i++)
+		numbers[i] = vb_lane_next_number(rig->lane);
+	struct vb_qp *first = rig_qp(twin, NULL);
+	assert_int_equal(vb_qp_number(first), numbers[0]); /* as the first would have been given */
+	for (int i = MANY / STEP; i >= 0; i--) {
+		assert_false(vb_lane_has_qp(rig->lane, numbers[i * STEP]));
+		qps[i] = create_numbered(rig, numbers[i * STEP], 0);
+		assert_int_equal(vb_qp_number(qps[i]), numbers[i * STEP]);
+		create_numbered(rig, numbers[i * STEP], -EADDRINUSE);
+	}
+	other = rig_qp(rig, NULL);
+	for (int i = 0; i <= MANY / STEP; i++) {
+		assert_true(vb_lane_has_qp(rig->lane, numbers[i * STEP]));
+		assert_int_not_equal(vb_qp_number(other), numbers[i * STEP]);
+		assert_int_equal(vb_qp_destroy(qps[i]), 0);
+		assert_false(vb_lane_has_qp(rig->lane, numbers[i * STEP]));
+	}
+	qps[0] = create_numbered(rig, numbers[0], 0);
+	vb_lane_check(rig->lane);
+	assert_int_equal(vb_qp_destroy(qps[0]), 0);
+	assert_int_equal(vb_qp_destroy(other), 0);
+	assert_int_equal(vb_qp_destroy(first), 0);
+	rig_close(rig);
+	rig_close(twin);
+}
+
 /* A request of ours is under way; what comes is the peer's, and in front of the ack of ours. */
 static unsigned complete_with_train(struct rig *rig, struct vb_qp *qp, const struct vb_packet *packets, size_t n,
 	struct vb_wc *wc)
@@ -150,6 +192,7 @@ int main(void)
 		cmocka_unit_test(qps__are_found_however_many_there_are),
 		cmocka_unit_test(numbers__do_not_return_soon),
 		cmocka_unit_test(numbers__are_of_the_lanes_part_until_it_has_none_left),
+		cmocka_unit_test(numbers__are_given_before_there_are_qps),
 		cmocka_unit_test(train__ack_at_its_end_counts_as_first),
 		cmocka_unit_test(train__ack_behind_a_response_stays_there),
 	};

@@ -198,6 +198,28 @@ static void messages__ask_where_windows_are_small_or_rates_hold_them_back(void *
 	assert_int_equal(asked_with(1 << 20, 1000000000, 0), 0xff);
 }
 
+/* Nor is it in anybody's way: one that was just connected takes no turn. */
+static void qp__is_quiet_while_it_has_nothing_to_say(void **state)
+{
+	struct rig *rig = open_with_replies_first();
+	struct vb_qp *qp = rig_connected(rig, NULL);
+	assert_true(vb_qp_is_quiet(qp));
+	assert_false(vb_lane_wants_transmit(rig->lane, rig->now));
+	receive_write(rig, qp, RIG_RQ_PSN, 0);
+	assert_false(vb_qp_is_quiet(qp));
+	assert_int_equal(transmit_one(rig), 1);
+	assert_true(vb_qp_is_quiet(qp));
+	assert_false(vb_qp_next_deadline(qp).is_set);
+	post(rig, qp);
+	assert_false(vb_qp_is_quiet(qp));
+	assert_int_equal(transmit_one(rig), 1);
+	assert_int_equal(transmit_one(rig), 0);
+	assert_true(vb_qp_is_quiet(qp));
+	assert_true(vb_qp_next_deadline(qp).is_set); /* it waits for an ack */
+	assert_int_equal(vb_qp_destroy(qp), 0);
+	rig_close(rig);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -207,6 +229,7 @@ int main(void)
 		cmocka_unit_test(class_that_is_held__leaves_the_others_going),
 		cmocka_unit_test(replies_that_are_held__let_data_pass_and_become_one),
 		cmocka_unit_test(qp_that_goes__is_held_no_longer),
+		cmocka_unit_test(qp__is_quiet_while_it_has_nothing_to_say),
 		cmocka_unit_test(messages__that_are_followed_ask_now_and_then),
 		cmocka_unit_test(messages__ask_where_windows_are_small_or_rates_hold_them_back),
 	};
