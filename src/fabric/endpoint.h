@@ -13,6 +13,9 @@ struct endpoint_kind {
 	int (*open)(struct fabric *fabric); /* all endpoints; -ENOMEM */
 	int (*open_flow)(struct fabric *fabric, uint32_t flow);
 	void (*close)(struct fabric *fabric); /* and flows; of what was opened in part too */
+	/* Of a flow that has ended, when no packet is under way that left before: nothing more comes for it but answers to
+	 * nobody. False: it has something to say yet. NULL: there is nothing to close. */
+	bool (*close_flow)(struct fabric *fabric, uint32_t flow);
 	void (*post)(struct part *part, uint32_t flow);
 	/* What leaves next, NO_PACKET: nothing, or there is no memory. While part->at_hand says so there is more that has been
 	 * decided on, and is taken at once. */

@@ -2,6 +2,7 @@
  * moment; a timer; flows that begin. What decides is an engine, or what stands for one (endpoint.h).
  * Holds: an endpoint that has something to send, or to do at a time, is in the calendar. */
 #include "fabric/chance.h"
+#include "fabric/closing.h"
 #include "fabric/endpoint.h"
 #include "fabric/port.h"
 #include "fabric/starts.h"
@@ -64,6 +65,7 @@ uint32_t endpoint_make_packet(struct part *part, const struct vb_packet *headers
 	if (index == NO_PACKET)
 		return NO_PACKET;
 	bool is_response = vb_packet_row(headers)->is_response;
+	packet.generation = fabric->generation & 1;
 	if (packet.wire_bytes == 0)
 		packet.wire_bytes = (uint16_t)wire_bytes_of(fabric, headers);
 	if (is_response) {
@@ -213,6 +215,7 @@ void endpoint_end_flow(struct part *part, uint32_t number)
 		queue_flow(fabric, flow, heard + fabric->config->flows->flows[flow].start);
 	}
 	await_flow(part, &fabric->endpoints[state->src], state->src);
+	closing_add(part, number);
 }
 
 void endpoint_queue_flows(struct fabric *fabric)

@@ -2,6 +2,7 @@
  * a flow. */
 #include <assert.h>
 #include <errno.h>
+#include <stdlib.h>
 #include "cc/choice.h"
 #include "engine/counters.h"
 #include "fabric/endpoint.h"
@@ -82,9 +83,30 @@ static int open_end(struct fabric *fabric, uint32_t number)
 	return rc;
 }
 
+/* Room for the flows of each endpoint, one behind the other. */
+static int open_connections(struct fabric *fabric)
+{
+	const struct flow_list *list = fabric->config->flows;
+	uint32_t first = 0;
+	fabric->connections = malloc((2 * (size_t)list->count + 1) * sizeof(*fabric->connections));
+	if (!fabric->connections)
+		return -ENOMEM;
+	for (uint32_t i = 0; i < list->count; i++) {
+		fabric->endpoints[list->flows[i].src].engine.connection_count++;
+		fabric->endpoints[list->flows[i].dst].engine.connection_count++;
+	}
+	for (uint32_t i = 0; i < fabric->network->endpoint_count; i++) {
+		struct engine_end *end = &fabric->endpoints[i].engine;
+		end->first_connection = first;
+		first += end->connection_count;
+		end->connection_count = 0; /* until they are there */
+	}
+	return 0;
+}
+
 static int open_all(struct fabric *fabric)
 {
-	int rc = 0;
+	int rc = open_connections(fabric);
 	for (uint32_t i = 0; rc == 0 && i < fabric->network->endpoint_count; i++)
 		rc = open_end(fabric, i);
 	return rc;
@@ -104,6 +126,13 @@ static void close_end(struct endpoint *endpoint)
 		vb_lane_destroy(endpoint->engine.lane);
 	if (endpoint->engine.nic)
 		vb_nic_destroy(endpoint->engine.nic);
+	free(endpoint->engine.wakes.heap);
+}
+
+/* Every lane has slot 1. */
+static uint32_t number_of(uint16_t index)
+{
+	return 1u << 16 | index;
 }
 
 static uint8_t retries(const struct fabric_config *config)
@@ -133,11 +162,13 @@ static int connect_qp(const struct fabric *fabric, uint32_t own, uint32_t peer, 
 	return rc;
 }
 
-static int create_qp(struct fabric *fabric, uint32_t endpoint, struct flow_state *flow, uint32_t depth, struct vb_qp **qp)
+static int create_qp(const struct fabric *fabric, uint32_t endpoint, uint16_t index, struct flow_state *flow, uint32_t depth,
+	struct vb_qp **qp)
 {
 	struct endpoint *its = &fabric->endpoints[endpoint];
 	struct vb_qp_config config = { .type = VB_QP_RC, .pd = its->engine.pd, .send_cq = its->engine.cq, .recv_cq = its->engine.cq,
-		.max_send_wr = depth, .max_recv_wr = 1, .max_send_sge = 1, .max_recv_sge = 1, .user = flow };
+		.max_send_wr = depth, .max_recv_wr = 1, .max_send_sge = 1, .max_recv_sge = 1, .number = number_of(index),
+		.user = flow };
 	return vb_qp_create(its->engine.lane, &config, qp);
 }
 
@@ -150,6 +181,41 @@ static void introduce(const struct fabric *fabric, uint32_t endpoint, uint32_t p
 		vb_lane_set_peer(fabric->endpoints[endpoint].engine.lane, &gid, &facts);
 }
 
+/* ---- Connections ----------------------------------------------------------------------------------------------------
+ * A flow's QPs have the numbers that they would have if all had been made at the beginning, in the order of flows. Each is
+ * made when it has its first packet to send, or that is there, in the part of its endpoint; behind sockets all are at the
+ * beginning, for there those that are connected to a peer share what it can take. */
+
+/* Of the lane, which gives the numbers one by one. */
+static uint16_t take_index(struct fabric *fabric, uint32_t endpoint, uint32_t flow)
+{
+	struct engine_end *end = &fabric->endpoints[endpoint].engine;
+	fabric->connections[end->first_connection + end->connection_count++] = flow;
+	return (uint16_t)vb_lane_next_number(end->lane);
+}
+
+static int open_requester(const struct fabric *fabric, uint32_t number)
+{
+	const struct flow *flow = &fabric->config->flows->flows[number];
+	struct flow_state *state = &fabric->flows[number];
+	introduce(fabric, flow->src, flow->dst);
+	int rc = create_qp(fabric, flow->src, state->requester_index, state, state->parts_left, &state->requester);
+	return rc ? rc : connect_qp(fabric, flow->src, flow->dst, flow->traffic_class, state->requester,
+		number_of(state->responder_index));
+}
+
+static int open_responder(struct fabric *fabric, uint32_t number)
+{
+	const struct flow *flow = &fabric->config->flows->flows[number];
+	struct flow_state *state = &fabric->flows[number];
+	introduce(fabric, flow->dst, flow->src);
+	int rc = telemetry_open_flow(fabric, state);
+	if (rc == 0)
+		rc = create_qp(fabric, flow->dst, state->responder_index, state, 1, &state->responder);
+	return rc ? rc : connect_qp(fabric, flow->dst, flow->src, flow->traffic_class, state->responder,
+		number_of(state->requester_index));
+}
+
 static int open_flow(struct fabric *fabric, uint32_t number)
 {
 	const struct flow *flow = &fabric->config->flows->flows[number];
@@ -158,34 +224,84 @@ static int open_flow(struct fabric *fabric, uint32_t number)
 	if (parts > VB_MAX_QP_WR)
 		return -EINVAL;
 	state->parts_left = (uint32_t)parts;
-	introduce(fabric, flow->src, flow->dst);
-	introduce(fabric, flow->dst, flow->src);
-	int rc = create_qp(fabric, flow->src, state, (uint32_t)parts, &state->requester);
-	if (rc == 0)
-		rc = create_qp(fabric, flow->dst, state, 1, &state->responder);
-	if (rc == 0)
-		rc = connect_qp(fabric, flow->src, flow->dst, flow->traffic_class, state->requester,
-			vb_qp_number(state->responder));
-	if (rc == 0)
-		rc = connect_qp(fabric, flow->dst, flow->src, flow->traffic_class, state->responder,
-			vb_qp_number(state->requester));
-	return rc;
+	state->requester_index = take_index(fabric, flow->src, number);
+	state->responder_index = take_index(fabric, flow->dst, number);
+	if (!is_behind_sockets(fabric))
+		return 0;
+	int rc = open_requester(fabric, number);
+	return rc ? rc : open_responder(fabric, number);
 }
 
-static void close_flow(const struct flow_state *flow)
+static uint16_t index_at(const struct fabric *fabric, uint32_t endpoint, uint32_t flow)
 {
-	if (flow->requester)
-		vb_qp_destroy(flow->requester);
-	if (flow->responder)
-		vb_qp_destroy(flow->responder);
+	const struct flow_state *state = &fabric->flows[flow];
+	return state->dst == endpoint ? state->responder_index : state->requester_index;
+}
+
+/* The flow to that QP of the endpoint, or FLOW_NONE. Numbers are in a row, but that a few are nobody's. */
+static uint32_t flow_to(const struct fabric *fabric, uint32_t endpoint, uint32_t qpn)
+{
+	const struct engine_end *end = &fabric->endpoints[endpoint].engine;
+	const uint32_t *flows = &fabric->connections[end->first_connection];
+	if (end->connection_count == 0)
+		return FLOW_NONE;
+	const uint16_t first = index_at(fabric, endpoint, flows[0]), wanted = (uint16_t)(qpn - first);
+	uint32_t at = wanted < end->connection_count ? wanted : end->connection_count - 1;
+	while (at > 0 && (uint16_t)(index_at(fabric, endpoint, flows[at]) - first) > wanted)
+		at--;
+	const struct flow_state *found = &fabric->flows[flows[at]];
+	return found->dst == endpoint && found->responder_index == (uint16_t)qpn ? flows[at] : FLOW_NONE;
+}
+
+/* What comes for a QP that there is not: the first packet of a flow that gets through, or an answer to one that is over. */
+static void expect(struct part *part, uint32_t endpoint, uint32_t qpn)
+{
+	const uint32_t flow = flow_to(part->fabric, endpoint, qpn);
+	if (flow != FLOW_NONE && !part->fabric->flows[flow].is_closed)
+		part->is_out_of_memory |= open_responder(part->fabric, flow) != 0;
+}
+
+static void destroy(struct vb_qp **qp)
+{
+	if (*qp)
+		vb_qp_destroy(*qp);
+	*qp = NULL;
+}
+
+/* The requester's timeout is off, but it was to be looked at. */
+static void leave_wake(struct fabric *fabric, const struct flow_state *flow)
+{
+	struct endpoint *source = &fabric->endpoints[flow->src];
+	const struct vb_deadline next = vb_qp_next_deadline(flow->requester);
+	if (next.is_set && !wakes_add(&source->engine.wakes, next.at))
+		fabric->parts[source->part].is_out_of_memory = true;
+}
+
+static bool close_flow(struct fabric *fabric, uint32_t number)
+{
+	struct flow_state *flow = &fabric->flows[number];
+	if (is_behind_sockets(fabric))
+		return true; /* they stay */
+	if (flow->responder && !vb_qp_is_quiet(flow->responder))
+		return false;
+	leave_wake(fabric, flow);
+	destroy(&flow->requester);
+	destroy(&flow->responder);
+	telemetry_close_flow(flow);
+	flow->is_closed = true;
+	return true;
 }
 
 static void close_all(struct fabric *fabric)
 {
-	for (uint32_t i = 0; fabric->flows && i < fabric->config->flows->count; i++)
-		close_flow(&fabric->flows[i]);
+	for (uint32_t i = 0; fabric->flows && i < fabric->config->flows->count; i++) {
+		destroy(&fabric->flows[i].requester);
+		destroy(&fabric->flows[i].responder);
+		telemetry_close_flow(&fabric->flows[i]);
+	}
 	for (uint32_t i = 0; fabric->endpoints && i < fabric->network->endpoint_count; i++)
 		close_end(&fabric->endpoints[i]);
+	free(fabric->connections);
 }
 
 /* ---- Sending and receiving --------------------------------------------------------------------------------------- */
@@ -208,7 +324,8 @@ static void post(struct part *part, uint32_t number)
 	const struct flow *flow = &fabric->config->flows->flows[number];
 	struct flow_state *state = &fabric->flows[number];
 	uint64_t left = flow->bytes;
-	if (!make_room_for_completions(part, &fabric->endpoints[flow->src], state->parts_left))
+	part->is_out_of_memory |= !state->requester && open_requester(fabric, number) != 0;
+	if (part->is_out_of_memory || !make_room_for_completions(part, &fabric->endpoints[flow->src], state->parts_left))
 		return;
 	vb_sq_begin(state->requester);
 	while (left > 0) {
@@ -269,7 +386,7 @@ static bool wants(const struct part *part, const struct endpoint *endpoint)
 static struct vb_deadline deadline(const struct part *part, const struct endpoint *endpoint)
 {
 	(void)part;
-	return vb_lane_next_deadline(endpoint->engine.lane);
+	return vb_deadline_earlier(vb_lane_next_deadline(endpoint->engine.lane), wakes_next(&endpoint->engine.wakes));
 }
 
 static void complete(struct part *part, const struct vb_wc *wc)
@@ -306,6 +423,8 @@ static void receive(struct part *part, struct endpoint *endpoint, uint32_t numbe
 		.hop_limit = 64, .traffic_class = packet->is_marked ? CE : ECT };
 	struct vb_packet headers = packet_headers(part, index);
 	part->responses += vb_packet_row(&headers)->is_response;
+	if (!vb_lane_has_qp(endpoint->engine.lane, headers.dest_qpn))
+		expect(part, number, headers.dest_qpn);
 	if (part->told)
 		headers.holder = telemetry_arrive(part, index);
 	packet_put(part, index);
@@ -316,6 +435,7 @@ static void receive(struct part *part, struct endpoint *endpoint, uint32_t numbe
 static void advance(struct part *part, struct endpoint *endpoint, uint32_t number)
 {
 	(void)number;
+	wakes_drop(&endpoint->engine.wakes, part->now);
 	vb_lane_advance(endpoint->engine.lane, part->now);
 	take_completions(part, endpoint);
 }
@@ -349,7 +469,7 @@ static vb_time slowest(const struct fabric *fabric)
 	uint64_t rate = 0;
 	for (uint32_t i = 0; i < config->flows->count; i++) {
 		struct vb_qp_account account;
-		if (fabric->flows[i].parts_left && vb_qp_account(fabric->flows[i].requester, &account) && account.rate &&
+		if (fabric->flows[i].parts_left && fabric->flows[i].requester && vb_qp_account(fabric->flows[i].requester, &account) && account.rate &&
 			(rate == 0 || account.rate < rate))
 			rate = account.rate;
 	}
@@ -371,6 +491,7 @@ const struct endpoint_kind engine_ends = {
 	.open = open_all,
 	.open_flow = open_flow,
 	.close = close_all,
+	.close_flow = close_flow,
 	.post = post,
 	.pull = pull,
 	.hold = hold,

@@ -49,6 +49,7 @@ static void put(struct part *part, uint32_t packet)
 
 void packet_put(struct part *part, uint32_t packet)
 {
+	part->under_way[part->packets[packet].generation] -= !part->packets[packet].is_frame;
 	if (part->packets[packet].has_cargo) {
 		cargo_lose(part, packet);
 	} else if (part->headers[packet].is_long) {
@@ -109,6 +110,7 @@ bool packet_fill(struct part *part, uint32_t index, const struct packet *its, co
 	struct packet *packet = &part->packets[index];
 	const bool is_long = !is_short(headers);
 	*packet = *its;
+	part->under_way[packet->generation]++;
 	part->headers[index] = (struct short_headers){ .opcode = headers->opcode,
 		.dest_qpn = headers->dest_qpn,
 		.psn = headers->psn,
@@ -127,6 +129,7 @@ bool packet_fill(struct part *part, uint32_t index, const struct packet *its, co
 	if (packet->word != NO_PACKET)
 		return true;
 	part->is_out_of_memory = true;
+	part->under_way[packet->generation]--;
 	put(part, index);
 	return false;
 }

@@ -3,6 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include "fabric/buffer.h"
+#include "fabric/closing.h"
 #include "fabric/deadlock.h"
 #include "fabric/endpoint.h"
 #include "fabric/parts.h"
@@ -128,6 +129,7 @@ static int open_parts(struct fabric *fabric)
 		part->fabric = fabric;
 		part->index = (uint16_t)i;
 		part->free_packet = part->free_long = NO_PACKET;
+		part->first_ended = FLOW_NONE;
 		part->batch = malloc(sizeof(*part->batch));
 		part->out = calloc(fabric->part_count, sizeof(*part->out));
 		if (!part->batch || !part->out || events_init(&part->events, fabric->day_shift))
@@ -184,6 +186,7 @@ static int open_all(struct fabric *fabric)
 	fabric->switches = calloc(network->switch_count + 1, sizeof(*fabric->switches));
 	fabric->flows = calloc(fabric->config->flows->count + 1, sizeof(*fabric->flows));
 	fabric->parts = calloc(fabric->part_count, sizeof(*fabric->parts));
+	fabric->first_closing = FLOW_NONE;
 	if (!fabric->links || !fabric->counts || !fabric->endpoints || !fabric->switches ||
 		!fabric->flows || !fabric->parts)
 		return -ENOMEM;
@@ -396,6 +399,7 @@ static enum fabric_end go(struct fabric *fabric, vb_time *ended_at)
 		if (limit && until > limit)
 			until = limit;
 		windows_advance(fabric, until);
+		closing_advance(fabric);
 		taps_tell(fabric, until);
 		*ended_at = until;
 	}

@@ -11,6 +11,7 @@
 #include "fabric/fabric.h"
 #include "fabric/route.h"
 #include "fabric/turns.h"
+#include "fabric/wakes.h"
 
 #define NO_PACKET UINT32_MAX
 #define NO_LINK	  UINT32_MAX
@@ -36,7 +37,7 @@ struct packet {
 	uint16_t wire_bytes;
 	uint8_t traffic_class : 3, is_marked : 1, takes_marks : 1, is_routed : 1, is_frame : 1, has_cargo : 1; /* is_frame: a
 		pause or credit; has_cargo: that lies where its headers would (holder.c) */
-	uint8_t hops;
+	uint8_t hops : 7, generation : 1; /* generation: closing.h */
 };
 _Static_assert(sizeof(struct packet) == 32, "half a cache line");
 
@@ -99,11 +100,15 @@ struct letter_box {
 };
 
 struct flow_state {
+	/* Of an engine: a QP at either end while it is open, and their numbers always. */
 	struct vb_qp *requester, *responder;
+	struct record *heard; /* the destination's, where ports tell: telemetry.h */
+	uint16_t requester_index, responder_index;
+	bool is_closed;
 	uint32_t src, dst;
 	uint32_t parts_left; /* work requests of an engine */
 	uint32_t first_waiting;	    /* flows that begin when this one ends, linked by `next` */
-	uint32_t next, first_child; /* starts.h, once it is known when it begins */
+	uint32_t next, first_child; /* starts.h, once it is known when it begins; `next` is closing.h's when it has ended */
 	struct flow_result result;
 };
 
@@ -115,6 +120,9 @@ struct engine_end {
 	struct vb_nic *nic;
 	struct vb_pd *pd;
 	uint32_t open_parts; /* work requests of its flows */
+	/* Of engine_ends.c: its flows, either way, in the order of their QPs' numbers. */
+	uint32_t first_connection, connection_count;
+	struct wakes wakes;
 };
 
 /* ... or what has none: lists of flows, FLOW_NONE where they end... */
@@ -175,6 +183,8 @@ struct part {
 	uint64_t event_count, packet_hops, data_packets, acks, responses, drops, lossless_drops, lost, payload_bytes;
 	uint64_t arrived, resent, timeouts; /* of endpoints without engines; packets that arrived once each */
 	uint32_t flows_begun, flows_done, flows_failed;
+	uint32_t under_way[2]; /* packets, but for frames, by generation; of one part alone it may be below 0 */
+	uint32_t first_ended;  /* flows, since it was looked last: closing.h */
 	vb_time last_flow;
 	uint64_t cpu_ns, window_ns;
 	vb_time next_at; /* of its next event, between windows */
@@ -199,6 +209,9 @@ struct fabric {
 	const struct endpoint_kind *kind; /* what is in them; NULL: they are a holder's */
 	struct ideal *ideal;		  /* of these kinds: their own */
 	struct tcp *tcp;
+	uint32_t *connections; /* of engines: flows, by endpoint */
+	uint8_t generation;    /* of packets that leave now: closing.h */
+	uint32_t first_closing;
 	struct switch_state *switches;
 	struct flow_state *flows;
 	struct part *parts;
@@ -207,7 +220,7 @@ struct fabric {
 	uint32_t data_overhead, ack_overhead, largest_packet; /* bytes on the wire */
 	struct windows *windows; /* NULL: one part */
 	struct taps *taps;	 /* NULL: nothing is captured */
-	struct record *heard;	 /* by flow; NULL: ports tell nothing */
+	bool is_telling;	 /* telemetry.h: ports are */
 	struct held *held;	 /* NULL: the endpoints are the run's own */
 	uint64_t critical_ns;
 };

@@ -13,9 +13,7 @@ int telemetry_open(struct fabric *fabric)
 {
 	if (!telemetry_is_wanted(fabric->config))
 		return 0;
-	fabric->heard = calloc(fabric->config->flows->count + 1, sizeof(*fabric->heard));
-	if (!fabric->heard)
-		return -ENOMEM;
+	fabric->is_telling = true;
 	for (uint32_t i = 0; i < fabric->part_count; i++) {
 		fabric->parts[i].told = calloc(1, sizeof(*fabric->parts[i].told));
 		if (!fabric->parts[i].told)
@@ -28,11 +26,23 @@ int telemetry_open(struct fabric *fabric)
 
 void telemetry_close(struct fabric *fabric)
 {
-	free(fabric->heard);
 	for (uint32_t i = 0; fabric->parts && i < fabric->part_count; i++) {
 		free(fabric->parts[i].told);
 		free(fabric->parts[i].records);
 	}
+}
+
+int telemetry_open_flow(struct fabric *fabric, struct flow_state *flow)
+{
+	if (fabric->is_telling)
+		flow->heard = calloc(1, sizeof(*flow->heard));
+	return fabric->is_telling && !flow->heard ? -ENOMEM : 0;
+}
+
+void telemetry_close_flow(struct flow_state *flow)
+{
+	free(flow->heard);
+	flow->heard = NULL;
 }
 
 /* Each flow is heard of at its destination alone, so of one part. */
@@ -40,7 +50,7 @@ void telemetry_begin(struct part *part, uint32_t packet, uint32_t flow)
 {
 	struct record *record = &part->records[packet];
 	if (vb_opcodes[part->headers[packet].opcode].is_response) {
-		*record = part->fabric->heard[flow];
+		*record = *part->fabric->flows[flow].heard;
 		record->is_answer = true;
 	} else {
 		record->flow = flow;
@@ -79,6 +89,6 @@ uint64_t telemetry_arrive(struct part *part, uint32_t packet)
 	if (record->is_answer)
 		return tell(part, record);
 	if (part->headers[packet].ackreq)
-		part->fabric->heard[record->flow] = *record;
+		*part->fabric->flows[record->flow].heard = *record;
 	return 0;
 }

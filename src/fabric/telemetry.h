@@ -24,6 +24,9 @@ struct record {
 bool telemetry_is_wanted(const struct fabric_config *config);
 int telemetry_open(struct fabric *fabric); /* -ENOMEM */
 void telemetry_close(struct fabric *fabric);
+/* At its destination; -ENOMEM. */
+int telemetry_open_flow(struct fabric *fabric, struct flow_state *flow);
+void telemetry_close_flow(struct flow_state *flow);
 
 /* The packet leaves its endpoint. */
 void telemetry_begin(struct part *part, uint32_t packet, uint32_t flow);

@@ -1,5 +1,6 @@
 /* Many flows: what they take grows with how many there are, in whatever order they are listed. */
 #include <stdlib.h>
+#include <sys/resource.h>
 #include <time.h>
 #include "base/random.h"
 #include "nets.h"
@@ -73,9 +74,42 @@ static void many_flows__in_any_order_are_as_many_sorted_ones(void **state)
 	fabric_result_free(&shuffled);
 }
 
+/* A sanitizer's own memory is beside it: shadows, and what was freed and is kept. */
+#ifdef __SANITIZE_ADDRESS__
+enum { MOST_MB = 1000 };
+#else
+enum { MOST_MB = 100 };
+#endif
+
+/* Each ends before the next of its source begins; some packets come twice, or late, when it is over. */
+static void many_flows__take_memory_while_they_are_open(void **state)
+{
+	struct fabric_result result;
+	struct rusage usage;
+	make_star(&network, 8, 100 * GBPS, 100 * VB_NS, &ideal);
+	network_set_fault(&network, 0, &(struct network_fault){ .duplicate_ppm = 10000, .late_ppm = 10000, .late_by = 20 * VB_US });
+	for (uint32_t i = 0; i < FLOWS; i++)
+		add_flow(&flows, i % 8, (i % 8 + 1 + i / 8 % 7) % 8, 2000, i / 8 * (4 * VB_US));
+	struct fabric_config config = config_hpcc(&network, &flows);
+	config.cc.algorithm = &vb_cc_hpcc;
+	run(&config, &result);
+	assert_int_equal(result.end, FABRIC_DONE);
+	assert_int_equal(result.flows_failed, 0);
+	const uint64_t hash = result.hash;
+	fabric_result_free(&result);
+	getrusage(RUSAGE_SELF, &usage);
+	if (usage.ru_maxrss > MOST_MB * 1024L)
+		fail_msg("%d flows, few of them at once, took %ld MB", FLOWS, usage.ru_maxrss / 1024);
+	config.threads = 2;
+	run(&config, &result);
+	assert_int_equal(result.hash, hash);
+	fabric_result_free(&result);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
+		cmocka_unit_test_teardown(many_flows__take_memory_while_they_are_open, teardown), /* first: the most ever counts */
 		cmocka_unit_test_teardown(many_flows__in_any_order_are_as_many_sorted_ones, teardown),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);

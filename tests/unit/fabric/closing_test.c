@@ -1,0 +1,99 @@
+/* When the connection of a flow that has ended is closed. */
+#include "fabric/closing.h"
+#include "fabric/endpoint.h"
+#include "../unit.h"
+
+enum { FLOWS = 4 };
+
+static bool is_closed[FLOWS], has_more_to_say;
+
+static bool close_flow(struct fabric *fabric, uint32_t flow)
+{
+	if (has_more_to_say)
+		return false;
+	assert_false(is_closed[flow]);
+	return is_closed[flow] = true;
+}
+
+static const struct endpoint_kind kind = { .close_flow = close_flow };
+static struct part parts[2];
+static struct flow_state flows[FLOWS];
+static struct fabric fabric;
+
+static int setup(void **state)
+{
+	memset(is_closed, 0, sizeof(is_closed));
+	has_more_to_say = false;
+	fabric = (struct fabric){ .kind = &kind, .parts = parts, .part_count = 2, .flows = flows, .first_closing = FLOW_NONE };
+	for (unsigned i = 0; i < 2; i++)
+		parts[i] = (struct part){ .fabric = &fabric, .first_ended = FLOW_NONE, .free_packet = NO_PACKET,
+			.free_long = NO_PACKET };
+	return 0;
+}
+
+static void send_one(void)
+{
+	parts[0].under_way[fabric.generation]++;
+}
+
+/* In another part: neither count says by itself what is under way. */
+static void take_one(unsigned generation)
+{
+	parts[1].under_way[generation]--;
+}
+
+static void flow__is_closed_when_what_left_before_its_end_is_gone(void **state)
+{
+	const unsigned before = fabric.generation;
+	send_one();
+	closing_add(&parts[0], 2);
+	for (unsigned i = 0; i < 5; i++)
+		closing_advance(&fabric);
+	assert_false(is_closed[2]);
+	assert_int_not_equal(fabric.generation, before);
+	send_one(); /* it is of another flow, and keeps nothing waiting */
+	take_one(before);
+	closing_advance(&fabric);
+	assert_true(is_closed[2]);
+}
+
+static void flow__that_ends_meanwhile_waits_for_the_next_generation(void **state)
+{
+	send_one();
+	closing_add(&parts[0], 0);
+	closing_advance(&fabric);
+	send_one();
+	closing_add(&parts[1], 1);
+	closing_add(&parts[0], 3);
+	take_one(!fabric.generation);
+	closing_advance(&fabric);
+	assert_true(is_closed[0] && !is_closed[1] && !is_closed[3]);
+	closing_advance(&fabric);
+	assert_false(is_closed[1]);
+	take_one(!fabric.generation);
+	closing_advance(&fabric);
+	assert_true(is_closed[1] && is_closed[3]);
+}
+
+static void flow__with_something_to_say_is_asked_again(void **state)
+{
+	has_more_to_say = true;
+	closing_add(&parts[0], 1);
+	for (unsigned i = 0; i < 4; i++)
+		closing_advance(&fabric);
+	assert_false(is_closed[1]);
+	has_more_to_say = false;
+	closing_advance(&fabric);
+	assert_true(is_closed[1]);
+	closing_advance(&fabric);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test_setup(flow__is_closed_when_what_left_before_its_end_is_gone, setup),
+		cmocka_unit_test_setup(flow__that_ends_meanwhile_waits_for_the_next_generation, setup),
+		cmocka_unit_test_setup(flow__with_something_to_say_is_asked_again, setup),
+	};
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
