@@ -23,7 +23,7 @@ class Context:
         self.directory = pathlib.Path(directory)
 
     def program(self, name):
-        """Where our own program of that name lies: peer, dial, or mpi_check, which needs the distribution's MPI."""
+        """Where our own program of that name lies: peer, dial, queues, or mpi_check, which needs the distribution's MPI."""
         return self.directory / name
 
 

@@ -11,7 +11,7 @@ import peers
 import places
 import programs
 from live import BOTH, live_test
-from process import Failure, finish
+from process import Failure, Process, finish
 
 # Above this a wait must have been for the ack timeout (1.07 s): a busy machine of two cores delays, but not so long.
 STALL_MS = 800
@@ -217,3 +217,22 @@ def many_qps(context):
     programs.expect_way((server, client))
     if not re.search(r"^\s*4096\s+\d+\s", client.stdout, re.M):
         raise Failure(f"no row of results\n{client.evidence()}")
+
+
+def open_queues(context, path, count):
+    """(microseconds of CPU time each, waits) of that many completion queues with channels."""
+    with Process(path.client, [context.program("queues"), count], name=f"{count} queues") as process:
+        process.wait_success(30)
+    each, waits = programs.expect(process, r"^each=([\d.]+) waits=(\d+)$", "its figures").groups()
+    return float(each), int(waits)
+
+
+@live_test("500 completion queues with channels take no longer each than 50, and wait for nothing")
+def many_queues(context):
+    path = context.world.own_loopback("queues")
+    rounds = [(open_queues(context, path, 50), open_queues(context, path, 500)) for _ in range(5)]
+    few = min(each for (each, _), _ in rounds)
+    many = min(each for _, (each, _) in rounds)
+    waits = min(waits for _, (_, waits) in rounds)
+    if many > 1.5 * few or waits:
+        raise Failure(f"50 took {few} us each, 500 {many} us each and {waits} waits")
