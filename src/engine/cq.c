@@ -14,13 +14,19 @@ static uint32_t slots_for(uint32_t capacity)
 	return capacity < 2 ? 1 : 1u << (32 - __builtin_clz(capacity - 1));
 }
 
+/* Not zeroed, so that it takes memory as it is used: each completion is written whole before it is read. */
+static struct vb_wc *ring_alloc(uint32_t size)
+{
+	return malloc((size_t)size * sizeof(struct vb_wc));
+}
+
 int vb_cq_create(struct vb_nic *nic, const struct vb_cq_config *config, struct vb_cq **cq)
 {
 	if (config->capacity == 0 || config->capacity > VB_MAX_CQE)
 		return -EINVAL;
 	struct vb_cq *new = calloc(1, sizeof(*new));
 	uint32_t size = slots_for(config->capacity);
-	struct vb_wc *ring = calloc(size, sizeof(*ring));
+	struct vb_wc *ring = ring_alloc(size);
 	if (!new || !ring) {
 		free(ring);
 		free(new);
@@ -56,7 +62,7 @@ int vb_cq_resize(struct vb_cq *cq, uint32_t capacity)
 	if (capacity == 0 || capacity > VB_MAX_CQE)
 		return -EINVAL;
 	uint32_t size = slots_for(capacity);
-	struct vb_wc *spare = calloc(size, sizeof(*spare));
+	struct vb_wc *spare = ring_alloc(size);
 	if (!spare)
 		return -ENOMEM;
 	vb_lock_take(&cq->lock);

@@ -1,5 +1,7 @@
 #include <errno.h>
+#include <malloc.h>
 #include <pthread.h>
+#include <sys/resource.h>
 #include "engine/queues.h"
 #include "../unit.h"
 
@@ -35,6 +37,27 @@ static void cq__refuses_impossible_capacities(void **state)
 	assert_int_equal(vb_cq_create(NULL, &(struct vb_cq_config){ .capacity = 0 }, &cq), -EINVAL);
 	assert_int_equal(vb_cq_create(NULL, &(struct vb_cq_config){ .capacity = VB_MAX_CQE + 1 }, &cq), -EINVAL);
 	assert_null(cq);
+}
+
+static long faults_of_making(struct vb_cq **queues, unsigned count)
+{
+	struct rusage before, after;
+	getrusage(RUSAGE_SELF, &before);
+	for (unsigned i = 0; i < count; i++)
+		queues[i] = created(1024);
+	getrusage(RUSAGE_SELF, &after);
+	return after.ru_minflt - before.ru_minflt;
+}
+
+/* Some programs make thousands, of the size that they happen to ask for. */
+static void cq__takes_no_memory_before_it_is_used(void **state)
+{
+	enum { MANY = 500, PAGES_EACH = 8 }; /* of the 22 that the ring has */
+	static struct vb_cq *queues[MANY];
+	mallopt(M_PERTURB, 0); /* which would use it */
+	assert_in_range(faults_of_making(queues, MANY), 0, MANY * PAGES_EACH);
+	for (int i = 0; i < MANY; i++)
+		assert_int_equal(vb_cq_destroy(queues[i]), 0);
 }
 
 static void cq__keeps_order_over_many_wraps(void **state)
@@ -289,6 +312,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(cq__refuses_impossible_capacities),
+		cmocka_unit_test(cq__takes_no_memory_before_it_is_used),
 		cmocka_unit_test(cq__keeps_order_over_many_wraps),
 		cmocka_unit_test(cq__shows_completions_where_they_lie),
 		cmocka_unit_test(cq__order_survives_the_wrap_of_its_indices),
