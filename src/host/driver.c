@@ -196,6 +196,7 @@ bool vb_driver_turn(struct vb_driver *d, unsigned looks)
 	finish(d, now);
 	vb_lane_advance(d->lane, now);
 	is_busy |= transmit(d, now);
+	vb_progress_timer_served(d, d->turned_at);
 	dispatch(d);
 	return is_busy;
 }

@@ -158,8 +158,14 @@ void vb_progress_arm_timer(struct vb_driver *driver, bool has_work);
 void vb_progress_watch_port(struct vb_driver *driver);
 /* The thread looks after something more, as long as it lives. With the mutex held. */
 void vb_progress_watch(struct vb_driver *driver, struct vb_chore chore);
-/* Its descriptor was readable to a waiter who sleeps on it. Without the mutex. */
+/* Its descriptor was readable to a waiter who sleeps on it, and will drive a turn. Without the mutex. */
 void vb_progress_timer_is_up(struct vb_driver *driver);
+/* A turn that began at now has served what the timer was set to, if that was due. With the mutex held. */
+static inline void vb_progress_timer_served(struct vb_driver *driver, vb_time now)
+{
+	if (vb_deadline_due(driver->timer, now))
+		driver->timer.is_set = false;
+}
 /* Closes the descriptors, also in a forked child. */
 void vb_progress_close(struct vb_driver *driver);
 

@@ -272,6 +272,8 @@ static bool talk_to_ourselves(struct vb_link *link, vb_time now)
 	while (rounds < ROUNDS && (says_something(link, now) | vb_link_receive(link, now)))
 		rounds++;
 	link->all->has_more = rounds == ROUNDS;
+	if (!vb_local_wants_transmit(&link->engine)) /* datagrams were executed, of which nothing is said */
+		link->tell_at.is_set = false;
 	return rounds > 0;
 }
 

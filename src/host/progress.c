@@ -358,20 +358,20 @@ static bool they_still_poll(struct vb_driver *d)
 	return false;
 }
 
-/* The timer has come up, once for whatever it was set: who attends now says what is to be done, and sets it anew. True:
- * that is all. */
+/* The timer has come up, once for whatever it was set: who attends now says what is to be done. True: that is all. What it
+ * was set for counts as set until a turn has served it, so that it is not armed again before. */
 static bool hear_timer(struct vb_driver *d)
 {
 	vb_driver_lock(d);
 	bool was_to_look = d->is_to_look, is_all = false;
-	d->timer.is_set = d->is_to_look = false;
+	d->is_to_look = false;
 	if (vb_progress_is_left_to_pollers(d)) {
 		is_all = they_still_poll(d);
 	} else if (d->attendance == VB_ATTENDED_BY_WAITER && was_to_look) { /* he has come back */
 		note_back(d);
 		is_all = true;
 	}
-	vb_driver_unlock(d); /* which sets it for the lane, if somebody sleeps */
+	vb_driver_unlock(d);
 	return is_all;
 }
 
@@ -428,9 +428,6 @@ static void do_chores(struct vb_driver *d, unsigned chores)
 void vb_progress_timer_is_up(struct vb_driver *d)
 {
 	drain(d->timer_fd);
-	vb_driver_lock(d);
-	d->timer.is_set = d->is_to_look = false;
-	vb_driver_unlock(d);
 }
 
 /* Pollers see what is in memory, but not what comes by sockets. False: they do not attend any more, and who sleeps now may

@@ -364,6 +364,41 @@ static void idle__uses_no_cpu(void **state)
 	assert_in_range(used, 0, 1000000);
 }
 
+/* Of datagrams that we send to ourselves nothing is said: no deadline is left for it. */
+static void idle__after_datagrams_to_ourselves_uses_no_cpu(void **state)
+{
+	NEEDS_NAMESPACE;
+	struct vb_driver *driver = vb_device_driver(device);
+	struct link *link = &links[0];
+	struct vb_qp_config config = { .type = VB_QP_UD, .pd = pd, .send_cq = link->cq, .recv_cq = link->cq,
+		.max_send_wr = 1, .max_recv_wr = 1, .max_send_sge = 1, .max_recv_sge = 1, .signal_all = true };
+	struct vb_qp_attr attr = { .state = VB_QPS_INIT, .port = 1, .qkey = 5 };
+	struct vb_qp *qp;
+	struct vb_wc wc;
+
+	assert_int_equal(vb_driver_lock(driver), 0);
+	assert_int_equal(vb_qp_create(vb_driver_lane(driver), &config, &qp), 0);
+	vb_driver_unlock(driver);
+	modify(qp, &attr, VB_QP_STATE | VB_QP_PKEY_INDEX | VB_QP_PORT | VB_QP_QKEY);
+	attr.state = VB_QPS_RTR;
+	modify(qp, &attr, VB_QP_STATE);
+	attr.state = VB_QPS_RTS;
+	modify(qp, &attr, VB_QP_STATE | VB_QP_SQ_PSN);
+	struct vb_sge sge = { (uintptr_t)link->source, 8, vb_mr_key(link->source_mr) };
+	struct vb_send_wr wr = { .opcode = VB_WR_SEND, .sges = &sge, .sge_count = 1, .av = &av,
+		.remote_qpn = vb_qp_number(qp), .remote_qkey = attr.qkey };
+	vb_sq_begin(qp);
+	assert_int_equal(vb_sq_put(qp, &wr), 0);
+	vb_driver_end_post(driver, qp);
+	while (vb_cq_poll(link->cq, &wc, 1) == 0)
+		vb_device_drive(device, VB_ALL_LANES);
+	assert_int_equal(wc.status, VB_WC_SUCCESS);
+	idle__uses_no_cpu(state);
+	assert_int_equal(vb_driver_lock(driver), 0);
+	assert_int_equal(vb_qp_destroy(qp), 0);
+	vb_driver_unlock(driver);
+}
+
 static void fork__child_is_told_and_parent_goes_on(void **state)
 {
 	int status;
@@ -545,6 +580,7 @@ int main(int argc, char **argv)
 		cmocka_unit_test(wait__of_several_threads_ends_for_each),
 		cmocka_unit_test(post__from_many_threads_loses_no_doorbell),
 		cmocka_unit_test(idle__uses_no_cpu),
+		cmocka_unit_test(idle__after_datagrams_to_ourselves_uses_no_cpu),
 		cmocka_unit_test(frames__are_asked_for_once),
 		cmocka_unit_test(frames__wait_for_a_slow_interface_without_cpu),
 		cmocka_unit_test(fork__child_is_told_and_parent_goes_on),

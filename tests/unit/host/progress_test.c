@@ -1,8 +1,9 @@
-/* The progress thread among neighbours: when it sleeps. What it drives is played by the test, and so is the clock, which goes
- * on by a microsecond each time it is read: nothing here depends on how fast anything runs. */
+/* The progress thread among neighbours: when it sleeps, and when its timer is armed. What it drives is played
+ * by the test, and so is the clock, which goes on by a microsecond each time it is read: nothing here depends on how fast anything runs. */
 #include "../unit.h"
 #include <sched.h>
 #include <sys/eventfd.h>
+#include <sys/timerfd.h>
 #include <unistd.h>
 #include "host/driver.h"
 #include "host/neighbours.h"
@@ -13,6 +14,8 @@ static struct vb_driver driver;
 static vb_time clock_now, yield_takes;
 static int bell;
 static unsigned looks, turns, looks_before_sleep;
+static struct vb_deadline due; /* of the neighbours; a turn serves it */
+static unsigned armed_for_it, turns_that_served;
 
 /* ---- What is driven --------------------------------------------------------------------------------------------- */
 
@@ -22,8 +25,15 @@ vb_time vb_host_now(void)
 	return clock_now;
 }
 
+/* Whatever it is set to comes at once. */
 void vb_host_set_timer(int fd, struct vb_deadline deadline)
 {
+	const struct itimerspec at_once = { .it_value.tv_nsec = 1 };
+
+	if (!deadline.is_set)
+		return;
+	armed_for_it++;
+	timerfd_settime(fd, 0, &at_once, NULL);
 }
 
 int sched_yield(void)
@@ -39,11 +49,17 @@ int vb_driver_lock(struct vb_driver *d)
 
 void vb_driver_unlock(struct vb_driver *d)
 {
+	vb_progress_arm_timer(d, false);
 }
 
 bool vb_driver_turn(struct vb_driver *d, unsigned what)
 {
 	turns++;
+	if (armed_for_it > 0 && due.is_set) {
+		due.is_set = false;
+		turns_that_served++;
+	}
+	vb_progress_timer_served(d, vb_host_now());
 	return false;
 }
 
@@ -68,11 +84,12 @@ bool vb_neighbours_are_awake(const struct vb_driver *d)
 	return true;
 }
 
-/* It is asked for before the thread goes to sleep, and then the test is over. */
+/* It is asked for before the thread goes to sleep, and then the test is over, unless something is due. */
 bool vb_neighbours_doze(struct vb_driver *d, vb_time now)
 {
 	looks_before_sleep = looks;
-	eventfd_write(d->stop_fd, 1);
+	if (!due.is_set)
+		eventfd_write(d->stop_fd, 1);
 	return true;
 }
 
@@ -95,7 +112,7 @@ void vb_neighbours_settle(struct vb_driver *d, vb_time now)
 
 struct vb_deadline vb_neighbours_next_deadline(const struct vb_driver *d)
 {
-	return (struct vb_deadline){ 0 };
+	return due;
 }
 
 struct vb_deadline vb_lane_next_deadline(const struct vb_lane *lane)
@@ -108,7 +125,12 @@ static unsigned no_fds(const struct vb_port *port, int fds[VB_PORT_FDS])
 	return 0;
 }
 
-static const struct vb_port_ops no_port = { .fds = no_fds };
+static struct vb_deadline no_deadline(const struct vb_port *port)
+{
+	return (struct vb_deadline){ 0 };
+}
+
+static const struct vb_port_ops no_port = { .fds = no_fds, .next_deadline = no_deadline };
 
 /* ---- Company ---------------------------------------------------------------------------------------------------- */
 
@@ -117,7 +139,7 @@ static void drive_after_a_bell(void)
 {
 	static struct vb_port port = { .ops = &no_port };
 
-	looks = turns = looks_before_sleep = 0;
+	looks = turns = looks_before_sleep = armed_for_it = turns_that_served = 0;
 	bell = eventfd(1, EFD_CLOEXEC);
 	driver = (struct vb_driver){ .port = &port, .neighbours = (struct vb_neighbours *)&bell };
 	assert_int_equal(vb_progress_open(&driver), 0);
@@ -143,9 +165,21 @@ static void company__is_left_when_somebody_wants_the_core(void **state)
 	assert_in_range(looks_before_sleep, 0, 100);
 }
 
+/* ---- The timer -------------------------------------------------------------------------------------------------- */
+
+static void timer__that_is_due_is_not_armed_again_before_it_was_served(void **state)
+{
+	yield_takes = 0;
+	due = (struct vb_deadline){ vb_host_now(), true };
+	drive_after_a_bell();
+	assert_int_equal(turns_that_served, 1);
+	assert_int_equal(armed_for_it, 1);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(timer__that_is_due_is_not_armed_again_before_it_was_served),
 		cmocka_unit_test(company__is_not_slept_on_before_it_has_left),
 		cmocka_unit_test(company__is_left_when_somebody_wants_the_core),
 	};
