@@ -8,6 +8,7 @@
 #include "engine/echo.h"
 #include "engine/execute.h"
 #include "engine/flight.h"
+#include "engine/kept.h"
 #include "engine/lane.h"
 #include "engine/peers.h"
 #include "engine/qp.h"
@@ -63,6 +64,7 @@ static void check_qp(const struct vb_lane *lane, const struct vb_qp *qp)
 	vb_flight_check(qp);
 	vb_congestion_check(qp);
 	vb_local_check(qp);
+	vb_kept_check(qp);
 	if (state != VB_QPS_RTS && state != VB_QPS_SQD) {
 		assert(qp->flight.out == 0 && qp->flight.in == 0);
 		return;

@@ -76,6 +76,7 @@ int vb_lane_create(const struct vb_lane_config *config, struct vb_lane **created
 	vb_list_init(&lane->leaving);
 	lane->handed_out.wanted = lane->handed_out.generation - 1;
 	vb_list_init(&lane->mcast);
+	vb_list_init(&lane->datagram_qps);
 	vb_list_init(&lane->wishes);
 	vb_list_init(&lane->watched);
 	atomic_init(&lane->doorbells, NULL);

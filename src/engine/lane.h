@@ -59,6 +59,8 @@ struct vb_lane {
 	uint64_t frames;	/* received, ever */
 	struct vb_list notices;
 	struct vb_list mcast; /* of struct vb_mcast_attachment: every attachment of the lane */
+	struct vb_list datagram_qps;
+	atomic_bool sends_datagrams; /* it has QPs of UD, or had */
 	uint32_t mcast_count;
 	struct vb_cnp_clock cnp_clock;
 	struct vb_list leaving; /* QPs that are gone but for their memory */

@@ -49,7 +49,7 @@ static inline bool is_answered_by_nothing(const struct vb_send_wqe *wqe)
 static inline const uint8_t *own_bytes(const struct vb_send_wqe *wqe)
 {
 	if (wqe->flags & VB_SEND_INLINE)
-		return wqe->inline_bytes;
+		return wqe->sge_count ? (const uint8_t *)(uintptr_t)wqe->sges[0].addr : wqe->inline_bytes;
 	return is_atomic_write(wqe) && wqe->sge_count == 0 ? (const uint8_t *)&wqe->atomic.swap : NULL;
 }
 

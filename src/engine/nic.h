@@ -117,6 +117,10 @@ uint32_t vb_mr_key(const struct vb_mr *mr); /* lkey and rkey alike [any] */
  * has then had each lane to itself once, and what that had handed out to its port has come back (vb_lane_mark), none is
  * in flight and _free may be called. _invalidate gives -EBUSY while a window is bound to it. [any] */
 int vb_mr_invalidate(struct vb_mr *mr);
+/* Before that, in each lane that sends datagrams, or did: those that name the key and have not left take their bytes with them,
+ * for a NIC would have sent them. Without memory for it they fail. [lane] */
+void vb_lane_keep_datagrams(struct vb_lane *lane, uint32_t lkey);
+bool vb_lane_sends_datagrams(const struct vb_lane *lane); /* [any] */
 void vb_mr_free(struct vb_mr *mr);
 /* Change what mr describes; call between _invalidate and first use. pd NULL keeps the domain. The key stays. [any] */
 int vb_mr_revalidate(struct vb_mr *mr, struct vb_pd *pd, const struct vb_mr_config *config);

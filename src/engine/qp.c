@@ -8,6 +8,7 @@
 #include "engine/execute.h"
 #include "engine/flight.h"
 #include "engine/handed_out.h"
+#include "engine/kept.h"
 #include "engine/lane.h"
 #include "engine/memory.h"
 #include "engine/qp.h"
@@ -131,6 +132,7 @@ static void init_links(struct vb_qp *qp)
 	vb_flight_init(qp);
 	vb_congestion_init(qp);
 	vb_local_init(qp);
+	vb_kept_init(qp);
 	vb_list_init(&qp->condemned_link);
 	vb_list_init(&qp->leaving_link);
 	vb_list_init(&qp->mcast);
@@ -143,6 +145,7 @@ static void init_links(struct vb_qp *qp)
 
 void vb_qp_free(struct vb_qp *qp)
 {
+	vb_kept_deinit(qp);
 	vb_sq_deinit(&qp->sq);
 	if (!qp->srq)
 		vb_recv_ring_deinit(&qp->rq);
@@ -221,6 +224,7 @@ int vb_qp_create(struct vb_lane *lane, struct vb_qp_config *config, struct vb_qp
 		return error;
 	}
 	vb_handed_out_disown(qp);
+	vb_kept_join(qp);
 	qp->flow = (uint16_t)(0xC000 | ((qp->qpn * 0x61C88647u) >> 18));
 	hold(qp);
 	*created = qp;
@@ -265,6 +269,7 @@ int vb_qp_destroy(struct vb_qp *qp)
 	vb_echo_forget(qp);
 	vb_unschedule(qp);
 	forget_completions(qp);
+	vb_kept_leave(qp);
 	vb_lane_remove_qp(lane, qp);
 	vb_mw_unbind_qp(qp->pd->nic, qp->qpn);
 	let_go(qp);
@@ -279,6 +284,7 @@ void vb_qp_clear(struct vb_qp *qp)
 	vb_timer_cancel(&qp->timer);
 	leave_peer(qp);
 	vb_handed_out_disown(qp);
+	vb_kept_abandon(qp);
 	/* Old completions first, since polling one moves released. */
 	forget_completions(qp);
 	vb_lock_take(&qp->sq.lock);

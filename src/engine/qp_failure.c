@@ -5,6 +5,7 @@
 #include "engine/execute.h"
 #include "engine/flight.h"
 #include "engine/handed_out.h"
+#include "engine/kept.h"
 #include "engine/lane.h"
 #include "engine/qp.h"
 #include "engine/queues.h"
@@ -56,6 +57,7 @@ static void stop_requester(struct vb_qp *qp)
 	rq->is_rnr_waiting = false;
 	rq->probe = VB_PROBE_NONE;
 	vb_handed_out_disown(qp);
+	vb_kept_abandon(qp);
 	if (rq->echo)
 		rq->echo->is_blocked = false;
 	rq->rd_atomic_out = 0;

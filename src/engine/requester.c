@@ -8,6 +8,7 @@
 #include "engine/echo.h"
 #include "engine/flight.h"
 #include "engine/handed_out.h"
+#include "engine/kept.h"
 #include "engine/lane.h"
 #include "engine/memory.h"
 #include "engine/message.h"
@@ -420,6 +421,8 @@ void vb_requester_wqe_left(struct vb_qp *qp, struct vb_send_wqe *wqe, vb_time no
 		vb_sq_retire(qp, VB_WC_SUCCESS);
 		vb_retire_local_operations(qp);
 	}
+	if (vb_kept_any(qp))
+		vb_kept_free_done(qp);
 	vb_requester_proceed(qp, now);
 }
 

@@ -68,8 +68,8 @@ struct vb_send_wqe {
 		} bind;
 	};
 	union {
-		struct vb_sge sges[1];   /* sge_count of them */
-		uint8_t inline_bytes[1]; /* length of them, when flags say INLINE */
+		struct vb_sge sges[1];   /* sge_count of them; INLINE: one, where the engine keeps the bytes (kept.c), or none */
+		uint8_t inline_bytes[1]; /* length of them, when flags say INLINE, and there is no entry */
 	};
 };
 

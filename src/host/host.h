@@ -131,6 +131,8 @@ void vb_driver_notified(void);
 /* Wait until fd is readable, or count is not 0 (true), driving lanes meanwhile, of none the first. False: interrupted by a
  * signal. What the calling thread's own driving brings may be in the count alone; NULL: there is none. */
 bool vb_device_wait(struct vb_device *device, unsigned lanes, int fd, const atomic_uint *count);
+/* vb_lane_keep_datagrams() of all lanes. */
+void vb_device_keep_datagrams(struct vb_device *device, uint32_t lkey);
 /* Returns when no memory access that began before is in flight: the grace period of vb_mr_free. */
 void vb_device_grace(struct vb_device *device);
 /* Now, on the clock that completions are stamped with. */

@@ -156,6 +156,18 @@ void vb_device_unlock(struct vb_device *device, unsigned lanes)
 		vb_driver_unlock(d);
 }
 
+void vb_device_keep_datagrams(struct vb_device *device, uint32_t lkey)
+{
+	unsigned lanes = VB_ALL_LANES;
+
+	for (struct vb_driver *d; (d = next(device->process, &lanes));) {
+		if (!vb_lane_sends_datagrams(d->lane) || vb_driver_lock(d))
+			continue;
+		vb_lane_keep_datagrams(d->lane, lkey);
+		vb_driver_unlock(d);
+	}
+}
+
 void vb_device_settle(struct vb_device *device, unsigned lanes)
 {
 	for (struct vb_driver *d; (d = next(device->process, &lanes));)

@@ -193,6 +193,17 @@ VB_EXPORT struct ibv_mr *ibv_reg_dmabuf_mr(
 
 /* ---- Changing and ending ---- */
 
+/* What was posted before and has no need of it any more goes on. */
+static int close_region(struct ibv_mr *ibv)
+{
+	struct vb_device *host = vb_host_of(ibv->context);
+	vb_device_keep_datagrams(host, ibv->lkey);
+	int err = -vb_mr_invalidate(((struct mr_object *)ibv)->mr);
+	if (!err)
+		vb_device_grace(host);
+	return err;
+}
+
 /* What the region will be, from what it is and what flags change. */
 static int rereg_config(
 	const struct mr_object *mr, int flags, void *addr, size_t length, int access, struct vb_mr_config *config)
@@ -224,12 +235,11 @@ static int rereg_locked(struct ibv_mr *ibv, int flags, struct ibv_pd *pd, void *
 	if (!err)
 		err = rereg_config(mr, flags, addr, length, access, &config);
 	if (!err)
-		err = -vb_mr_invalidate(mr->mr);
+		err = close_region(ibv);
 	if (err) {
 		errno = err;
 		return IBV_REREG_MR_ERR_INPUT;
 	}
-	vb_device_grace(vb_host_of(ibv->context));
 	struct pd_object *domain = flags & IBV_REREG_MR_CHANGE_PD ? (struct pd_object *)pd : NULL;
 	err = -vb_mr_revalidate(mr->mr, domain ? domain->pd : NULL, &config);
 	if (err) {
@@ -268,10 +278,9 @@ VB_EXPORT int ibv_dereg_mr(struct ibv_mr *ibv)
 	struct mr_object *mr = (struct mr_object *)ibv;
 	if (vb_is_forked(ibv->context))
 		return VB_FORKED_ERRNO;
-	int err = vb_mr_invalidate(mr->mr);
+	int err = close_region(ibv);
 	if (err)
-		return -err;
-	vb_device_grace(vb_host_of(ibv->context));
+		return err;
 	vb_mr_free(mr->mr);
 	vb_object_remove(ibv->context, &mr->link);
 	vb_pd_hold(ibv->pd, -1);

@@ -460,6 +460,13 @@ void vb_driver_catch_up(struct vb_driver *driver, uint32_t qpn)
 {
 }
 
+void vb_device_keep_datagrams(struct vb_device *device, uint32_t lkey)
+{
+	pthread_mutex_lock(&device->lock);
+	vb_lane_keep_datagrams(device->lane, lkey);
+	vb_driver_unlock(&device->driver);
+}
+
 void vb_device_grace(struct vb_device *device)
 {
 	pthread_mutex_lock(&device->lock);
