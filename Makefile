@@ -12,7 +12,7 @@ RUNNER := python3 tests/conformance/run.py --build $(BUILD)
 
 .DEFAULT_GOAL := all
 .PHONY: all demo check conformance conformance-full conformance-wheels soak chaos fuzz bench bench-programs bench-fabric
-.PHONY: validate-fabric validate-live interop sanitize install deb portability format clean help
+.PHONY: shown validate-fabric validate-live interop sanitize install deb portability format clean help
 
 all: ## build everything, optimised, into build/
 	$(DEPS) build
@@ -56,6 +56,12 @@ chaos: ## kill, stop, flood and attack programs that are connected, for MINUTES=
 fuzz: ## run the libFuzzer targets, each for a minute (ARGS="600" for ten)
 	$(DEPS) build fuzz
 	@scripts/fuzz $(ARGS)
+
+shown: ## put into README and docs/ what the commands that they show print today (a test compares)
+	$(DEPS) build
+	@scripts/build $(BUILD)
+	@python3 tests/unit/docs/shown_test.py $(BUILD) . --write
+	@python3 tests/unit/docs/keys_doc_test.py $(BUILD)/src/cli/verbena docs/verbena-sim.1 --write
 
 bench: ## measure beside UCX and TCP in the same run, name what misses (ARGS="--list", "--only ROW", "--json FILE")
 	$(DEPS) build bench
