@@ -10,6 +10,7 @@ import shutil
 import signal
 import subprocess
 import tempfile
+import threading
 import time
 
 TAIL_LINES = 40
@@ -172,6 +173,15 @@ class Process:
         fields = pathlib.Path(f"/proc/{self.pid}/stat").read_text().rpartition(")")[2].split()
         return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
 
+    def scheduled_seconds(self):
+        """(That its threads ran for, that they waited for a core), so far; nothing where the kernel does not say, or it has ended."""
+        ran = waited = 0
+        for task in pathlib.Path(f"/proc/{self.pid}/task").glob("*"):
+            fields = "".join(_read_lines(task / "schedstat")).split()
+            if len(fields) == 3:
+                ran, waited = ran + int(fields[0]), waited + int(fields[1])
+        return ran / 1e9, waited / 1e9
+
     def evidence(self, with_stacks=False):
         parts = [f"  $ {self.command_line}"]
         for label, text in (("stdout", self.stdout), ("stderr", self.stderr)):
@@ -182,6 +192,49 @@ class Process:
         if with_stacks and self.status is None:
             parts.append(stacks(self.pid))
         return "\n".join(parts)
+
+
+class Granted:
+    """What a busy machine gives processes of the CPU time that they want: which share of the time that they were ready to run for
+    they ran, of the one that got least, from `after` seconds on until they end. 1 where nothing kept them waiting.
+
+        with Granted(processes, 3) as granted:
+            finish(processes, 60)
+        granted.share()
+    """
+
+    EVERY, LEAST = 0.05, 0.05  # seconds: between two looks; of less than that nothing can be said
+
+    def __init__(self, processes, after=0):
+        self._processes, self._after = list(processes), after
+        self._first, self._last = {}, {}
+        self._is_over = threading.Event()
+        self._thread = threading.Thread(target=self._watch, daemon=True)
+
+    def __enter__(self):
+        self._thread.start()
+        return self
+
+    def __exit__(self, *_):
+        self._is_over.set()
+        self._thread.join()
+
+    def _watch(self):
+        begins = time.monotonic() + self._after
+        while not self._is_over.wait(self.EVERY):
+            for process in self._processes if time.monotonic() >= begins else []:
+                seen = process.scheduled_seconds()
+                if sum(seen) >= sum(self._last.get(process, (0, 0))):  # threads that have ended are seen no more
+                    self._first.setdefault(process, seen)
+                    self._last[process] = seen
+
+    def share(self):
+        shares = [1.0]
+        for process, (ran, waited) in self._last.items():
+            ran, waited = ran - self._first[process][0], waited - self._first[process][1]
+            if ran + waited > self.LEAST:
+                shares.append(max(ran, 0) / (ran + waited))
+        return min(shares)
 
 
 def finish(processes, seconds):

@@ -1,5 +1,6 @@
 """Tests of the runner itself: no Verbena needed, `python3 -m unittest selftest`."""
 
+import os
 import sys
 import time
 import unittest
@@ -10,7 +11,7 @@ import matrix
 import pairwise
 import places
 import programs
-from process import Failure, Process, finish
+from process import Failure, Granted, Process, finish
 
 
 class Pairwise(unittest.TestCase):
@@ -47,6 +48,31 @@ class Reading(unittest.TestCase):
     def test_gids(self):
         text = "\t\t\tGID[  0]:\t\t::ffff:127.0.0.1, RoCE v2\n\t\t\tGID[  1]:\t\t::1, RoCE v2\n"
         self.assertEqual(places.parse_gids(text), [(0, "::ffff:127.0.0.1"), (1, "::1")])
+
+
+class CpuTime(unittest.TestCase):
+    BUSY = "import os, time\nos.sched_setaffinity(0, {min(os.sched_getaffinity(0))})\nend = time.monotonic() + 1.5\n" \
+           "while time.monotonic() < end: pass"
+
+    def start(self, *arguments):
+        place = places.Place([], "here", "no-launcher", "vb_lo", "127.0.0.1", "::1")
+        process = Process(place, arguments, through_verbena=False)
+        self.addCleanup(process.__exit__)
+        return process
+
+    @unittest.skipUnless(os.path.exists("/proc/self/schedstat"), "this kernel does not say who waits for a core")
+    def test_share_is_what_was_had_of_what_was_wanted(self):
+        processes = [self.start("python3", "-c", self.BUSY) for _ in range(3)]    # on one core
+        with Granted(processes, 0.3) as granted:
+            finish(processes, 30)
+        self.assertLess(granted.share(), 0.6)
+        self.assertGreater(granted.share(), 0)
+
+    def test_share_of_one_that_sleeps_is_all(self):
+        process = self.start("sleep", 3)
+        with Granted([process], 1.5) as granted:
+            finish([process], 30)
+        self.assertEqual(granted.share(), 1)
 
 
 class Processes(unittest.TestCase):
