@@ -269,14 +269,15 @@ static const char *duration_text(double seconds, char *text, size_t size)
 
 const char *estimate_text(const struct estimate *estimate, char *text, size_t size)
 {
-	char hops[32], payload[32], bytes[32], most[48] = "", duration[32];
+	char hops[32], payload[32], bytes[32], more[64] = "", duration[32];
 	uint64_t needed = estimate->network_bytes + estimate->flow_bytes;
 
 	if (estimate->waiting_bytes > needed)
-		snprintf(most, sizeof(most), " to %s", value_bytes_text(needed + estimate->waiting_bytes, bytes, sizeof(bytes)));
-	snprintf(text, size, "about %s packet-hops for %s of payload: %s of CPU time, %s%s of memory",
+		snprintf(more, sizeof(more), ", and up to %s for packets that wait",
+			value_bytes_text(estimate->waiting_bytes, bytes, sizeof(bytes)));
+	snprintf(text, size, "about %s packet-hops for %s of payload: %s of CPU time, %s of memory%s",
 		value_count_text(estimate->packet_hops, hops, sizeof(hops)),
 		value_bytes_text(estimate->payload_bytes < 1.8e19 ? (uint64_t)estimate->payload_bytes : UINT64_MAX, payload, sizeof(payload)),
-		duration_text(estimate->cpu_s, duration, sizeof(duration)), value_bytes_text(needed, bytes, sizeof(bytes)), most);
+		duration_text(estimate->cpu_s, duration, sizeof(duration)), value_bytes_text(needed, bytes, sizeof(bytes)), more);
 	return text;
 }
