@@ -39,7 +39,12 @@ struct vb_cc_parameter {
 	uint64_t preset, least, most;
 	const char *help; /* with its source */
 	uint64_t live;	  /* preset of a live process; 0: the same */
+	bool may_be_path; /* may be VB_CC_PATH */
 };
+
+/* Instead of a time: as long as the flow's own way takes there and back when nobody waits. Who knows the way puts the time in its
+ * place before the algorithm starts. */
+#define VB_CC_PATH UINT64_MAX
 
 #define VB_CC_PARAMETERS_MAX 24
 
@@ -64,6 +69,9 @@ struct vb_cc_algorithm {
 	void (*on_timer)(struct vb_cc *cc, vb_time now);		/* leaves the timer unset, or later than now */
 	const struct vb_cc_parameter *parameters;
 	unsigned parameter_count;
+	/* The round trip that these parameters suppose when nobody waits: where it is really longer, the line is never used. 0: none,
+	 * it goes by what it measures. NULL: the same. */
+	uint64_t (*supposes)(const uint64_t *values);
 };
 
 /* Which algorithm, and what it shall do. */

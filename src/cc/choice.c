@@ -128,9 +128,13 @@ static int set_parameter(struct vb_cc_choice *choice, char *item, char *why, uns
 		uint64_t value;
 		if (strcmp(parameter->name, item) != 0)
 			continue;
+		if (parameter->may_be_path && strcmp(equals + 1, "path") == 0) {
+			choice->values[i] = VB_CC_PATH;
+			return 0;
+		}
 		if (!vb_quantity_read(parameter->kind, equals + 1, &value)) {
-			snprintf(why, why_size, "\"%s\" is not what %s of %s needs, which is %s", equals + 1, item,
-				algorithm->name, vb_quantity_form(parameter->kind));
+			snprintf(why, why_size, "\"%s\" is not what %s of %s needs, which is %s%s", equals + 1, item,
+				algorithm->name, vb_quantity_form(parameter->kind), parameter->may_be_path ? ", or path" : "");
 			return -EINVAL;
 		}
 		bool is_small = value < parameter->least || is_no_rate(parameter, value);
@@ -192,6 +196,12 @@ int vb_cc_choose_live(const char *text, struct vb_cc_choice *choice, char *why, 
 			"it is for simulations", made.algorithm->name);
 		return -EINVAL;
 	}
+	for (unsigned i = 0; i < made.algorithm->parameter_count; i++)
+		if (made.algorithm->parameters[i].may_be_path && made.values[i] == VB_CC_PATH) {
+			snprintf(why, why_size, "%s=path is for simulations, which know how long each way is: here name a time",
+				made.algorithm->parameters[i].name);
+			return -EINVAL;
+		}
 	*choice = made;
 	return 0;
 }

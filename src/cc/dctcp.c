@@ -16,6 +16,7 @@
 enum { G, STEP, RTT, MIN_RATE };
 
 #define ALPHA_ONE (1u << 31)
+#define RTT_MOST  (268u * (uint64_t)VB_MS) /* that a state has room for */
 
 struct state {
 	uint64_t speed;	  /* the window, in bytes a second */
@@ -131,8 +132,9 @@ static void grow(struct vb_cc *cc, struct state *state, const struct vb_cc_signa
 
 static void note_round_trip(const struct vb_cc *cc, struct state *state, vb_time rtt)
 {
+	const uint64_t bounded = (uint64_t)rtt < round_trip(cc) ? (uint64_t)rtt : round_trip(cc);
 	if (rtt > 0)
-		state->rtt_ns = (uint32_t)(((uint64_t)rtt < round_trip(cc) ? (uint64_t)rtt : round_trip(cc)) / VB_NS);
+		state->rtt_ns = bounded < RTT_MOST ? (uint32_t)(bounded / VB_NS) : RTT_MOST / VB_NS;
 }
 
 static void take_ack(struct vb_cc *cc, struct state *state, const struct vb_cc_signal *signal)
@@ -175,11 +177,17 @@ static const struct vb_cc_parameter parameters[] = {
 		"what is added to the window in a round trip without marks, as a rate; 0: a packet, RFC 8257. HPCC's authors have "
 		"615 Mb/s in their simulations" },
 	[RTT] = { "rtt", VB_QUANTITY_TIME, 13 * VB_US, 100 * VB_NS, VB_MS,
-		"T, the round trip of the longest way when nobody waits; 13us: Li et al., SIGCOMM 2019, 5.1, for their network" },
+		"T, the round trip of the longest way when nobody waits; path: of each flow's own; 13us: Li et al., SIGCOMM 2019, 5.1, for their network",
+		.may_be_path = true },
 	[MIN_RATE] = { "min-rate", VB_QUANTITY_RATE, 0, 0, 1000000000000,
 		"below which nobody is slowed down; 0: a packet in T" },
 };
 /* clang-format on */
+
+static uint64_t supposes(const uint64_t *values)
+{
+	return values[RTT];
+}
 
 const struct vb_cc_algorithm vb_cc_dctcp = {
 	.name = "dctcp",
@@ -190,4 +198,5 @@ const struct vb_cc_algorithm vb_cc_dctcp = {
 	.on_signal = on_signal,
 	.parameters = parameters,
 	.parameter_count = sizeof(parameters) / sizeof(parameters[0]),
+	.supposes = supposes,
 };

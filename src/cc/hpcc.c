@@ -104,7 +104,7 @@ static void measure(struct state *state, const struct vb_cc_telemetry *told, vb_
 	}
 	if (since > t)
 		since = t;
-	state->u = (uint32_t)((state->u * (t - since) + most * since + t / 2) / t);
+	state->u = (uint32_t)(((unsigned __int128)state->u * (t - since) + (unsigned __int128)most * since + t / 2) / t);
 	assert(state->u <= U_MOST);
 }
 
@@ -186,11 +186,17 @@ static const struct vb_cc_parameter parameters[] = {
 		"what is added to the window each time, as a rate; 0: 1/2500 of the line's, 40 Mb/s of 100 Gb/s, as in the authors' "
 		"simulations" },
 	[RTT] = { "rtt", VB_QUANTITY_TIME, 13 * VB_US, 100 * VB_NS, VB_MS,
-		"T, the round trip of the longest way when nobody waits; 13us: Li et al., 5.1, for their network" },
+		"T, the round trip of the longest way when nobody waits; path: of each flow's own; 13us: Li et al., 5.1, for their network",
+		.may_be_path = true },
 	[MIN_RATE] = { "min-rate", VB_QUANTITY_RATE, 0, 0, 1000000000000,
 		"below which nobody is slowed down; 0: none. The authors' simulations have 1 Gb/s" },
 };
 /* clang-format on */
+
+static uint64_t supposes(const uint64_t *values)
+{
+	return values[RTT];
+}
 
 const struct vb_cc_algorithm vb_cc_hpcc = {
 	.name = "hpcc",
@@ -201,4 +207,5 @@ const struct vb_cc_algorithm vb_cc_hpcc = {
 	.on_signal = on_signal,
 	.parameters = parameters,
 	.parameter_count = sizeof(parameters) / sizeof(parameters[0]),
+	.supposes = supposes,
 };

@@ -122,7 +122,7 @@ static void take_ack(struct vb_cc *cc, struct state *state, const struct vb_cc_s
 		state->least = state->least && state->least < signal->rtt ? state->least : signal->rtt;
 		state->target = target(cc, state);
 	}
-	if (state->delay < state->target) {
+	if (state->delay > 0 && state->delay <= state->target) {
 		grow(cc, state, signal);
 	} else if (signal->rtt > 0) {
 		uint64_t beyond = (uint64_t)(state->delay - state->target);
@@ -153,7 +153,8 @@ static void on_signal(struct vb_cc *cc, const struct vb_cc_signal *signal)
 static const struct vb_cc_parameter parameters[] = {
 	[BASE] = { "base-target", VB_QUANTITY_TIME, 25 * VB_US, VB_NS, VB_S,
 		"the round trip to be held on the shortest way by a large window; 25us: assumed; htsim has 20us. Live 1ms: "
-		"of processes that wake up for what comes, assumed", .live = VB_MS },
+		"of processes that wake up for what comes, assumed. path: what each flow's own way takes when nobody waits", .live = VB_MS,
+		.may_be_path = true },
 	[HOP] = { "per-hop", VB_QUANTITY_TIME, VB_US, 0, VB_MS,
 		"what each switch on the way adds to it; 1us: assumed" },
 	[HOPS] = { "hops", VB_QUANTITY_COUNT, 0, 0, 255,
@@ -180,6 +181,11 @@ static const struct vb_cc_parameter parameters[] = {
 };
 /* clang-format on */
 
+static uint64_t supposes(const uint64_t *values)
+{
+	return values[ABOVE_LEAST] ? 0 : values[BASE] + values[HOP] * values[HOPS];
+}
+
 const struct vb_cc_algorithm vb_cc_swift = {
 	.name = "swift",
 	.help = "a window that holds the round-trip time at a target (Kumar et al., SIGCOMM 2020)",
@@ -189,4 +195,5 @@ const struct vb_cc_algorithm vb_cc_swift = {
 	.on_signal = on_signal,
 	.parameters = parameters,
 	.parameter_count = sizeof(parameters) / sizeof(parameters[0]),
+	.supposes = supposes,
 };

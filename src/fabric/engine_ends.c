@@ -6,6 +6,7 @@
 #include "cc/choice.h"
 #include "engine/counters.h"
 #include "fabric/endpoint.h"
+#include "fabric/round_trips.h"
 #include "fabric/telemetry.h"
 
 #define REGION_BASE  (1ull << 20)
@@ -30,7 +31,7 @@ static bool is_behind_sockets(const struct fabric *fabric)
 static struct vb_lane_config lane_in_nic(const struct fabric *fabric, const struct endpoint *endpoint)
 {
 	const struct fabric_config *config = fabric->config;
-	struct vb_lane_config lane = { .stranger_allowance = VB_UNLIMITED, .cc = config->cc,
+	struct vb_lane_config lane = { .stranger_allowance = VB_UNLIMITED, .cc = round_trips_common(fabric),
 		.rate_overhead = config->data_overhead ? config->data_overhead : ETHERNET_OVERHEAD,
 		.rate_is_strict = true, .rate_in_whole_ns = fabric->network->is_whole_ns,
 		.acks = { .every_bytes = VB_UNLIMITED, .every_packets = config->ack_every ? config->ack_every : 1,
@@ -42,11 +43,12 @@ static struct vb_lane_config lane_in_nic(const struct fabric *fabric, const stru
 }
 
 /* Whose line's rate is not known there. */
-static struct vb_lane_config lane_behind_sockets(const struct fabric_config *config)
+static struct vb_lane_config lane_behind_sockets(const struct fabric *fabric)
 {
+	const struct fabric_config *config = fabric->config;
 	struct vb_lane_config lane = vb_lane_behind_sockets(config->receive_buffer);
 	lane.acks.every_packets = config->ack_every;
-	lane.cc = config->cc;
+	lane.cc = round_trips_common(fabric);
 	return lane;
 }
 
@@ -56,7 +58,7 @@ static int open_end(struct fabric *fabric, uint32_t number)
 	struct endpoint *endpoint = &fabric->endpoints[number];
 	struct vb_gid gid = fabric_gid(number);
 	struct vb_nic_config nic = { .seed = fabric_chance(config->seed, number, 1), .seed_high = number, .mtu = config->mtu };
-	struct vb_lane_config lane = is_behind_sockets(fabric) ? lane_behind_sockets(config) : lane_in_nic(fabric, endpoint);
+	struct vb_lane_config lane = is_behind_sockets(fabric) ? lane_behind_sockets(fabric) : lane_in_nic(fabric, endpoint);
 	lane.seed = fabric_chance(config->seed, number, 2);
 	lane.slot = 1;
 	lane.cnps = config->cnps;
@@ -200,6 +202,8 @@ static int open_requester(const struct fabric *fabric, uint32_t number)
 	struct flow_state *state = &fabric->flows[number];
 	introduce(fabric, flow->src, flow->dst);
 	int rc = create_qp(fabric, flow->src, state->requester_index, state, state->parts_left, &state->requester);
+	if (rc == 0 && fabric->round_trips)
+		rc = vb_qp_set_congestion_control(state->requester, round_trips_config(fabric, flow->src, flow->dst));
 	return rc ? rc : connect_qp(fabric, flow->src, flow->dst, flow->traffic_class, state->requester,
 		number_of(state->responder_index));
 }

@@ -8,6 +8,7 @@
 #include "fabric/endpoint.h"
 #include "fabric/parts.h"
 #include "fabric/port.h"
+#include "fabric/round_trips.h"
 #include "fabric/stories.h"
 #include "fabric/taps.h"
 #include "fabric/telemetry.h"
@@ -207,6 +208,8 @@ static int open_all(struct fabric *fabric)
 	if (rc == 0)
 		rc = telemetry_open(fabric);
 	if (rc == 0)
+		rc = round_trips_open(fabric);
+	if (rc == 0)
 		rc = endpoints_open(fabric);
 	return rc ? rc : queue_flows(fabric);
 }
@@ -217,6 +220,7 @@ void fabric_end(struct fabric *fabric)
 	taps_close(fabric);
 	telemetry_close(fabric);
 	endpoints_close(fabric);
+	round_trips_close(fabric);
 	for (uint32_t i = 0; fabric->parts && i < fabric->part_count; i++) {
 		struct part *part = &fabric->parts[i];
 		for (uint32_t k = 0; part->out && k < fabric->part_count; k++) {

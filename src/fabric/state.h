@@ -221,6 +221,7 @@ struct fabric {
 	struct windows *windows; /* NULL: one part */
 	struct taps *taps;	 /* NULL: nothing is captured */
 	bool is_telling;	 /* telemetry.h: ports are */
+	struct round_trips *round_trips; /* NULL: no flow's own is asked for */
 	struct held *held;	 /* NULL: the endpoints are the run's own */
 	uint64_t critical_ns;
 };

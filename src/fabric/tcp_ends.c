@@ -7,13 +7,14 @@
 #include <errno.h>
 #include <stdlib.h>
 #include "fabric/endpoint.h"
+#include "fabric/round_trips.h"
 #include "fabric/tcp_ends.h"
 
 #define RTO_MIN     (200 * VB_MS)
 #define ACK_DELAY   (40 * VB_MS)
 #define MOST_SILENT (240 * VB_S) /* twice the longest between two timeouts of a flow */
 
-enum { ACK_EVERY = 2, FIRST_WINDOW = 10, MOST_HOPS = 64 };
+enum { ACK_EVERY = 2, FIRST_WINDOW = 10 };
 
 /* ---- Opening ------------------------------------------------------------------------------------------------- */
 
@@ -54,24 +55,6 @@ static uint64_t segments_of(const struct fabric *fabric, uint32_t flow)
 {
 	const uint64_t bytes = fabric->config->flows->flows[flow].bytes, mss = fabric->config->mtu;
 	return bytes / mss + (bytes % mss != 0);
-}
-
-/* From the first bit's leaving to the last one's arrival, on a network where nothing else is. */
-static vb_time way_time(const struct fabric *fabric, uint32_t src, uint32_t dst, uint32_t bytes)
-{
-	uint32_t number = fabric->endpoints[src].link;
-	vb_time time = 0;
-	for (unsigned hop = 0; hop < MOST_HOPS; hop++) {
-		const struct link *link = &fabric->links[number];
-		time += link->delay + link_time(fabric, link, bytes);
-		if (!link->leads_to_switch)
-			break;
-		const struct route_choice choice = routes_towards(fabric->routes, link->to, dst);
-		if (choice.count == 0)
-			break;
-		number = choice.links[0];
-	}
-	return time;
 }
 
 static uint64_t window_of(const struct fabric *fabric, uint64_t bytes, uint64_t segments)
@@ -312,8 +295,8 @@ static void post(struct part *part, uint32_t flow)
 	const uint32_t src = fabric->flows[flow].src, dst = fabric->flows[flow].dst;
 	struct tcp_end *end = fabric->endpoints[src].tcp;
 	struct tcp_sender *sender = &tcp->senders[flow];
-	const vb_time rtt = way_time(fabric, src, dst, config->mtu + tcp->data_overhead) +
-			    way_time(fabric, dst, src, tcp->ack_overhead);
+	const vb_time rtt = way_time(fabric->network, fabric->routes, src, dst, config->mtu + tcp->data_overhead) +
+			    way_time(fabric->network, fabric->routes, dst, src, tcp->ack_overhead);
 	tcp_sender_open(sender, segments_of(fabric, flow),
 		(struct tcp_times){ .rtt = rtt,
 			.rto_min = config->tcp.rto_min ? config->tcp.rto_min : RTO_MIN,

@@ -5,6 +5,7 @@
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
+#include "fabric/round_trips.h"
 #include "fabric/thresholds.h"
 #include "sim/idle_keys.h"
 #include "sim/link_name.h"
@@ -202,6 +203,48 @@ static void look_for_switches(struct looking *looking)
 	}
 }
 
+static const char *path_parameter(const struct vb_cc_algorithm *cc)
+{
+	for (unsigned i = 0; i < cc->parameter_count; i++)
+		if (cc->parameters[i].may_be_path)
+			return cc->parameters[i].name;
+	return "";
+}
+
+/* Of the flow whose way is longest. What acknowledgements take on the wire is left out at times, as HPCC's authors do: a fiftieth
+ * is not worth a word. */
+static void look_at_round_trips(struct looking *looking)
+{
+	const struct fabric_config *config = looking->config;
+	const struct flow_list *flows = &looking->simulation->flows;
+	const struct vb_cc_algorithm *cc = config->cc.algorithm;
+	const uint64_t supposed = cc->supposes ? cc->supposes(config->cc.parameters) : 0;
+	const struct flow *longest = NULL;
+	vb_time most = 0;
+	uint32_t count = 0;
+	char is[32], takes[32];
+
+	if (supposed == 0 || round_trips_are_wanted(config))
+		return;
+	struct routes *routes = routes_make(looking->network);
+	for (uint32_t i = 0; routes && i < flows->count; i++) {
+		const struct flow *flow = &flows->flows[i];
+		const vb_time trip = round_trip_time(config, routes, flow->src, flow->dst);
+		count += supposed < (uint64_t)trip / 50 * 49;
+		if (trip <= most)
+			continue;
+		most = trip;
+		longest = flow;
+	}
+	routes_free(routes);
+	if (count == 0)
+		return;
+	warn(looking, "transport.cc %s supposes a round trip of %s (%s), and from endpoint %u to endpoint %u it takes %s when nobody waits: "
+		"%u of %u flows have ways longer than supposed, and stay below their links' rate. Set %s=path", cc->name,
+		value_time_text((vb_time)supposed, is, sizeof(is)), path_parameter(cc), longest->src, longest->dst,
+		value_time_text(most, takes, sizeof(takes)), count, flows->count, path_parameter(cc));
+}
+
 static void look_at_transport(struct looking *looking)
 {
 	const struct scenario *scenario = looking->simulation->scenario;
@@ -226,6 +269,8 @@ static void look_at_transport(struct looking *looking)
 	if (are_made && scenario->endpoint == FABRIC_ENGINE && cc->goes_by & VB_CC_BY_SHARES && !looking->config->acks_tell_marks)
 		warn(looking, "transport.cc %s goes by how many packets were marked, and CNPs do not say that: it cuts as if all were. Set "
 			"transport.marks to acks", cc->name);
+	if (scenario->endpoint == FABRIC_ENGINE)
+		look_at_round_trips(looking);
 	if (scenario->first_window && scenario->largest_window && scenario->first_window > scenario->largest_window)
 		warn(looking, "transport.first-window is above largest-window: flows begin with the largest");
 }

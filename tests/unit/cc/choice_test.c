@@ -41,6 +41,26 @@ static void choice__that_is_none_says_which_there_are(void **state)
 	refused(long_name, "is no parameter with a value");
 }
 
+/* Where a way's length is known, a time may be that. */
+static void choice__of_the_path_is_for_simulations(void **state)
+{
+	static const char *const texts[] = { "hpcc, rtt=path", "dctcp,rtt=path", "swift, base-target=path" };
+	struct vb_cc_choice choice;
+	char why[400];
+	for (unsigned i = 0; i < 3; i++) {
+		unsigned paths = 0;
+		assert_int_equal(vb_cc_choose(texts[i], &choice, why, sizeof(why)), 0);
+		for (unsigned j = 0; j < choice.algorithm->parameter_count; j++)
+			paths += choice.values[j] == VB_CC_PATH;
+		assert_int_equal(paths, 1);
+		assert_int_equal(vb_cc_choose_live(texts[i], &choice, why, sizeof(why)), -EINVAL);
+	}
+	assert_non_null(strstr(why, "base-target=path is for simulations"));
+	refused("timely, min-rtt=path", "is not what min-rtt of timely needs");
+	refused("swift, per-hop=path", "is not what per-hop of swift needs");
+	refused("hpcc, rtt=pth", ", or path");
+}
+
 static void choice__cuts_no_character_of_what_it_repeats(void **state)
 {
 	char text[200] = "";
@@ -140,6 +160,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(choice__of_a_name_has_the_defaults),
 		cmocka_unit_test(choice__that_is_none_says_which_there_are),
+		cmocka_unit_test(choice__of_the_path_is_for_simulations),
 		cmocka_unit_test(choice__cuts_no_character_of_what_it_repeats),
 		cmocka_unit_test(choice__of_less_than_a_byte_a_second_is_refused),
 		cmocka_unit_test(choice__says_no_more_than_there_is_room_for),

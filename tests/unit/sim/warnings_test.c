@@ -80,6 +80,11 @@ static void warnings__say_what_comes_of_it(void **state)
 		{ "", "endpoint: ideal, cnp-interval: 4us", "transport.cnp-interval: of transport.endpoint engine alone, and that is ideal" },
 		{ "", "marks: acks, cnp-scope: port", "transport.cnp-scope: of transport.marks cnps alone, and that is acks" },
 		{ "", "receive-buffer: 1MiB", "transport.receive-buffer: of transport.behind sockets alone, and that is nic" },
+		{ "", "cc: 'hpcc, rtt=4us'", "transport.cc hpcc supposes a round trip of 4 us (rtt), and from endpoint 1 to endpoint 0 it takes "
+			"4.181 us when nobody waits: 15 of 15 flows have ways longer than supposed, and stay below their links' rate. Set "
+			"rtt=path" },
+		{ "", "cc: 'swift, base-target=3us, hops=1'", "transport.cc swift supposes a round trip of 4 us (base-target)" },
+		{ "classes: {0: {mark-min: 20kB, mark-max: 20kB}}", "marks: acks, cc: 'dctcp, rtt=1us'", "Set rtt=path" },
 		{ "flow-control: drops, pause-time: 10us", "", "network.switch.pause-time: of network.switch.flow-control pfc alone, and that is drops" },
 		{ "credits: 64KiB", "", "network.switch.credits: of network.switch.flow-control credits alone, and that is pfc" },
 		{ "class-count: 2, classes: {2: {weight: 1}}", "", "classes.2: switches have class-count 2, and the first is 0" },
@@ -182,6 +187,11 @@ static void warnings__are_not_of_what_holds(void **state)
 		{ "classes: {0: {mark-min: 10kB, mark-max: 20kB}}", "endpoint: tcp, tcp: dctcp" },
 		{ "classes: {0: {mark-min: 20kB, mark-max: 20kB}}", "cc: dctcp, marks: acks" },
 		{ "", "first-window: 1MB, largest-window: 2MB" },
+		{ "", "cc: 'hpcc, rtt=path'" },
+		{ "", "cc: 'hpcc, rtt=4.15us'" }, /* but for the acknowledgement */
+		{ "", "cc: 'swift, base-target=path'" },
+		{ "", "cc: 'swift, base-target=3us, above-least=1/4'" }, /* it goes by what it measures */
+		{ "", "cc: 'timely, min-rtt=1us'" },
 		{ "", "endpoint: tcp, rto-min: 5ms, ack-delay: 1ms, first-window: 20kB" },
 		{ "flow-control: drops, reserved: 4kB, classes: {0: {alpha: 1}}", "" },
 		{ "class-count: 2, classes: {1: {weight: 1}, all: {alpha: 1}}", "" },

@@ -1,0 +1,199 @@
+/* See round_trips.h. Networks have few different round trips, though many flows: each has one list of values. */
+#include "fabric/round_trips.h"
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include "fabric/grow.h"
+#include "fabric/state.h"
+
+enum { MOST_HOPS = 64 };
+
+/* ---- How long ways take -------------------------------------------------------------------------------------------- */
+
+static vb_time time_on(const struct network *network, uint32_t link, uint64_t bytes)
+{
+	vb_time time = (vb_time)((unsigned __int128)bytes * 8000000000000u / network_rate(network, link));
+	return network->is_whole_ns ? time - time % VB_NS : time;
+}
+
+static bool is_cut_through(const struct network *network, uint32_t link)
+{
+	const struct switch_profile *to = network_profile(network, network->links[link].to);
+	return to && to->is_cut_through;
+}
+
+vb_time way_time(const struct network *network, const struct routes *routes, uint32_t src, uint32_t dst, uint32_t bytes)
+{
+	const uint32_t head = bytes < LINK_HEADER_BYTES ? bytes : LINK_HEADER_BYTES;
+	uint32_t link = network->endpoints[src].link;
+	vb_time delays = 0, may_begin = 0, ends = 0; /* on the link at hand, without what delays each bit alike */
+	for (unsigned hop = 0; hop < MOST_HOPS; hop++) {
+		const vb_time takes = time_on(network, link, bytes);
+		ends = may_begin + takes > ends ? may_begin + takes : ends; /* no bit leaves before it has come */
+		delays += link_delay(network, link);
+		if (!network_is_switch(network->links[link].to))
+			break;
+		may_begin = is_cut_through(network, link) ? ends - takes + time_on(network, link, head) : ends;
+		const struct route_choice choice = routes_towards(routes, network_index(network->links[link].to), dst);
+		if (choice.count == 0)
+			break;
+		link = choice.links[0];
+	}
+	return delays + ends;
+}
+
+/* Of what engines send on Ethernet, but for the RETH of a message's first packet. */
+static uint32_t overhead_of(uint32_t given)
+{
+	enum { PREAMBLE_AND_GAP = 8 + 12, ETHERNET = 14 + 4, IP_UDP = 20 + 8, BTH_ICRC = 12 + 4 };
+	return given ? given : PREAMBLE_AND_GAP + ETHERNET + IP_UDP + BTH_ICRC;
+}
+
+/* Packets that one waits for at most before all are answered together. */
+static uint32_t packets_waited_for(const struct fabric_config *config)
+{
+	uint32_t every = config->ack_every ? config->ack_every : 1;
+	if (config->receive_buffer && !config->ack_every)
+		every = vb_lane_behind_sockets(config->receive_buffer).acks.every_bytes / config->mtu;
+	return every ? every - 1 : 0;
+}
+
+vb_time round_trip_time(const struct fabric_config *config, const struct routes *routes, uint32_t src, uint32_t dst)
+{
+	enum { AETH = 4 };
+	const struct network *network = config->network;
+	const uint32_t ack = overhead_of(config->ack_overhead) + (config->ack_overhead ? 0 : AETH);
+	const uint32_t packet = config->mtu + overhead_of(config->data_overhead);
+	return way_time(network, routes, src, dst, packet) + way_time(network, routes, dst, src, ack) +
+		packets_waited_for(config) * time_on(network, network->endpoints[src].link, packet) +
+		network->nics[network->endpoints[src].nic].wake_latency + network->nics[network->endpoints[dst].nic].wake_latency;
+}
+
+/* ---- Congestion controls that are told -------------------------------------------------------------------------------- */
+
+struct round_trip {
+	vb_time time;
+	struct vb_cc_config config; /* of these values, on a line of its rate */
+	uint64_t values[VB_CC_PARAMETERS_MAX];
+};
+
+struct round_trips {
+	struct round_trip **list; /* by time and the line's rate; each stays where it is, as QPs borrow it */
+	uint32_t count, room;
+	uint64_t common[VB_CC_PARAMETERS_MAX];
+};
+
+static bool is_path(const struct fabric_config *config, unsigned parameter)
+{
+	const struct vb_cc_algorithm *algorithm = config->cc.algorithm;
+	return config->cc.parameters && algorithm->parameters[parameter].may_be_path &&
+		((const uint64_t *)config->cc.parameters)[parameter] == VB_CC_PATH;
+}
+
+bool round_trips_are_wanted(const struct fabric_config *config)
+{
+	const struct vb_cc_algorithm *algorithm = config->cc.algorithm;
+	for (unsigned i = 0; algorithm && config->endpoint == FABRIC_ENGINE && i < algorithm->parameter_count; i++)
+		if (is_path(config, i))
+			return true;
+	return false;
+}
+
+/* What the run says, and in the path's place a time; 0: the parameter's default. */
+static void fill(const struct fabric_config *config, vb_time time, uint64_t *values)
+{
+	const struct vb_cc_algorithm *algorithm = config->cc.algorithm;
+	for (unsigned i = 0; i < algorithm->parameter_count; i++) {
+		const uint64_t instead = time ? (uint64_t)time : algorithm->parameters[i].preset;
+		values[i] = is_path(config, i) ? instead : ((const uint64_t *)config->cc.parameters)[i];
+	}
+}
+
+/* Behind sockets nobody knows the line's rate. */
+static uint64_t line_rate_of(const struct fabric_config *config, uint32_t src)
+{
+	return config->receive_buffer ? 0 : network_rate(config->network, config->network->endpoints[src].link) / 8;
+}
+
+static bool is_before(const struct round_trip *trip, vb_time time, uint64_t line_rate)
+{
+	return trip->time < time || (trip->time == time && trip->config.line_rate < line_rate);
+}
+
+/* Where it is in the list, or would be. */
+static uint32_t place_of(const struct round_trips *trips, vb_time time, uint64_t line_rate)
+{
+	uint32_t low = 0, high = trips->count;
+	while (low < high) {
+		const uint32_t middle = low + (high - low) / 2;
+		if (is_before(trips->list[middle], time, line_rate))
+			low = middle + 1;
+		else
+			high = middle;
+	}
+	return low;
+}
+
+static int add(const struct fabric_config *config, struct round_trips *trips, vb_time time, uint64_t line_rate)
+{
+	const uint32_t place = place_of(trips, time, line_rate);
+	const struct round_trip *there = place < trips->count ? trips->list[place] : NULL;
+	if (there && there->time == time && there->config.line_rate == line_rate)
+		return 0;
+	struct round_trip *added = malloc(sizeof(*added));
+	if (!added || !grow_by_one(&trips->list, &trips->room, trips->count, sizeof(*trips->list))) {
+		free(added);
+		return -ENOMEM;
+	}
+	added->time = time;
+	added->config = config->cc;
+	added->config.line_rate = line_rate;
+	added->config.parameters = added->values;
+	fill(config, time, added->values);
+	memmove(&trips->list[place + 1], &trips->list[place], (trips->count++ - place) * sizeof(*trips->list));
+	trips->list[place] = added;
+	return 0;
+}
+
+int round_trips_open(struct fabric *fabric)
+{
+	const struct fabric_config *config = fabric->config;
+	if (!round_trips_are_wanted(config))
+		return 0;
+	fabric->round_trips = calloc(1, sizeof(*fabric->round_trips));
+	if (!fabric->round_trips)
+		return -ENOMEM;
+	fill(config, 0, fabric->round_trips->common);
+	int rc = 0;
+	for (uint32_t i = 0; rc == 0 && i < config->flows->count; i++) {
+		const struct flow *flow = &config->flows->flows[i];
+		rc = add(config, fabric->round_trips, round_trip_time(config, fabric->routes, flow->src, flow->dst),
+			line_rate_of(config, flow->src));
+	}
+	return rc;
+}
+
+void round_trips_close(struct fabric *fabric)
+{
+	struct round_trips *trips = fabric->round_trips;
+	for (uint32_t i = 0; trips && i < trips->count; i++)
+		free(trips->list[i]);
+	if (trips)
+		free(trips->list);
+	free(trips);
+}
+
+struct vb_cc_config round_trips_common(const struct fabric *fabric)
+{
+	struct vb_cc_config config = fabric->config->cc;
+	if (fabric->round_trips)
+		config.parameters = fabric->round_trips->common;
+	return config;
+}
+
+const struct vb_cc_config *round_trips_config(const struct fabric *fabric, uint32_t src, uint32_t dst)
+{
+	const struct fabric_config *config = fabric->config;
+	const vb_time time = round_trip_time(config, fabric->routes, src, dst);
+	return &fabric->round_trips->list[place_of(fabric->round_trips, time, line_rate_of(config, src))]->config;
+}
