@@ -6,6 +6,7 @@
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
+#include "host/summary.h"
 #include "host/text.h"
 
 /* Rates of the others, from 1 b/s on: each doubling in so many steps. */
@@ -146,7 +147,7 @@ static const char *kind_of(enum vb_qp_type type)
 	return type == VB_QP_RC ? "RC" : type == VB_QP_UC ? "UC" : "XRC";
 }
 
-static void tell_one(const struct vb_qp_account *account, vb_accounts_say *say, void *user)
+static void tell_one(const struct vb_qp_account *account, vb_summary_say *say, void *user)
 {
 	char text[400];
 	struct vb_line line = { text, sizeof(text), 0 };
@@ -161,7 +162,7 @@ static void tell_one(const struct vb_qp_account *account, vb_accounts_say *say, 
 	say(user, text);
 }
 
-static void tell_others(const struct others *others, vb_accounts_say *say, void *user)
+static void tell_others(const struct others *others, vb_summary_say *say, void *user)
 {
 	char text[400];
 	struct vb_line line = { text, sizeof(text), 0 };
@@ -176,7 +177,7 @@ static void tell_others(const struct others *others, vb_accounts_say *say, void 
 	say(user, text);
 }
 
-void vb_accounts_tell(const struct vb_accounts *accounts, vb_accounts_say *say, void *user)
+void vb_accounts_tell(const struct vb_accounts *accounts, vb_summary_say *say, void *user)
 {
 	for (unsigned i = 0; i < accounts->count; i++)
 		tell_one(&accounts->most[i], say, user);
@@ -194,47 +195,29 @@ void vb_driver_note_end(struct vb_driver *d, struct vb_qp *qp)
 		vb_accounts_add(d->accounts, &account);
 }
 
-static void print(void *user, const char *line)
-{
-	vb_log(VB_LOG_ERROR, "%s", line);
-}
-
-/* With those that are alive. What was said is not said again: a device may be closed after exit(). */
-static void add_living(struct vb_accounts *to, const struct vb_driver *d)
+/* Those that have ended, and those that are alive. */
+static void add_all(struct vb_accounts *to, const struct vb_driver *d)
 {
 	struct vb_qp_account account;
 	struct vb_qp *qp;
 	uint32_t place = 0;
 
+	for (unsigned i = 0; i < d->accounts->count; i++)
+		vb_accounts_add(to, &d->accounts->most[i]);
+	add_others(&to->others, &d->accounts->others);
 	while ((qp = vb_lane_next_qp(d->lane, &place)))
 		if (vb_qp_account(qp, &account))
 			vb_accounts_add(to, &account);
 }
 
-static void move_all(struct vb_accounts *to, struct vb_accounts *from)
+void vb_accounts_tell_all(const struct vb_process *p, unsigned lanes, const struct vb_summary *summary)
 {
-	for (unsigned i = 0; i < from->count; i++)
-		vb_accounts_add(to, &from->most[i]);
-	add_others(&to->others, &from->others);
-	memset(from, 0, sizeof(*from));
-}
+	static struct vb_accounts sums[VB_SUMMARY_USES];
+	struct vb_accounts *sum = &sums[summary->use];
 
-void vb_accounts_print(const struct vb_process *p, unsigned lanes)
-{
-	struct vb_accounts *sum = NULL;
-
-	for (unsigned i = 0; i < vb_process_driver_count(p); i++) {
-		const struct vb_driver *d = p->drivers[i];
-		if (!(lanes >> i & 1))
-			continue;
-		add_living(d->accounts, d);
-		if (sum)
-			move_all(sum, d->accounts);
-		else
-			sum = d->accounts;
-	}
-	if (!sum)
-		return;
-	vb_accounts_tell(sum, print, NULL);
 	memset(sum, 0, sizeof(*sum));
+	for (unsigned i = 0; i < vb_process_driver_count(p); i++)
+		if (lanes >> i & 1)
+			add_all(sum, p->drivers[i]);
+	vb_accounts_tell(sum, summary->say, summary->user);
 }

@@ -195,9 +195,11 @@ bool vb_connections_counters(uint64_t values[VB_CM_COUNTER_COUNT])
 	until.tv_sec++;
 	if (pthread_mutex_timedlock(&connections.mutex, &until) != 0)
 		return false;
-	vb_cm_counters(connections.cm, values);
+	const bool are_managed = connections.cm;
+	if (are_managed)
+		vb_cm_counters(connections.cm, values);
 	pthread_mutex_unlock(&connections.mutex);
-	return true;
+	return are_managed;
 }
 
 /* ---- Start and stop --------------------------------------------------------------------------------------------- */

@@ -14,6 +14,7 @@
 #include "host/host.h"
 #include "host/later.h"
 #include "host/riders.h"
+#include "host/summary.h"
 #include "port/port.h"
 
 struct vb_process;
@@ -179,8 +180,8 @@ void vb_frames_close(struct vb_driver *driver);	  /* also in a forked child */
 struct vb_paths *vb_paths_create(void);
 void vb_paths_sent(struct vb_paths *paths, const struct vb_batch *batch);
 void vb_paths_received(struct vb_paths *paths, const struct vb_train *train);
-/* Prints which path every byte took, and the counters that are not 0, of lanes together. With their mutexes held. */
-void vb_paths_print(const struct vb_process *process, unsigned lanes);
+/* Which path every byte took, and the counters that are not 0, of lanes together. With their mutexes held. */
+void vb_paths_tell(const struct vb_process *process, unsigned lanes, const struct vb_summary *summary);
 
 /* accounts.c */
 /* What is said of QPs one by one. */
@@ -189,10 +190,9 @@ struct vb_accounts *vb_accounts_create(void);
 void vb_accounts_destroy(struct vb_accounts *accounts); /* may be NULL */
 void vb_accounts_add(struct vb_accounts *accounts, const struct vb_qp_account *account);
 /* A line for each that carried most, and one for all the others, by say. */
-typedef void vb_accounts_say(void *user, const char *line);
-void vb_accounts_tell(const struct vb_accounts *accounts, vb_accounts_say *say, void *user);
-/* Prints them of all QPs that lanes have or had. With their mutexes held. */
-void vb_accounts_print(const struct vb_process *process, unsigned lanes);
+void vb_accounts_tell(const struct vb_accounts *accounts, vb_summary_say *say, void *user);
+/* The same of all QPs that lanes have or had. With their mutexes held. */
+void vb_accounts_tell_all(const struct vb_process *process, unsigned lanes, const struct vb_summary *summary);
 
 /* explain.c */
 /* One line for stderr, kept in driver->unsaid: who, where, why, for how long, what to check. With the mutex held. */

@@ -20,6 +20,7 @@
 #include "port/pull.h"
 #include "port/shm.h"
 
+struct vb_summary;
 struct vb_driver;
 struct vb_neighbours;
 struct vb_process;
@@ -70,7 +71,7 @@ void vb_neighbours_tell_segments(struct vb_driver *driver); /* there are others 
 /* neighbours_text.c */
 /* One line each for the summary at exit, of all lanes together. True: something was sent or received. With their mutexes
  * held. */
-bool vb_neighbours_print(const struct vb_process *process, unsigned lanes);
+bool vb_neighbours_tell(const struct vb_process *process, unsigned lanes, const struct vb_summary *summary);
 
 /* exchange.c */
 bool vb_neighbours_have_news(struct vb_driver *driver); /* of somebody who is awake; there are such */

@@ -61,7 +61,7 @@ static struct talk talk_with(const struct vb_process *p, unsigned lanes, unsigne
 }
 
 /* Each reason once, however many lanes have it. */
-static void print_refusals(const struct vb_process *p, unsigned lanes, unsigned slot)
+static void tell_refusals(const struct vb_summary *summary, const struct vb_process *p, unsigned lanes, unsigned slot)
 {
 	unsigned said = 0;
 
@@ -71,48 +71,48 @@ static void print_refusals(const struct vb_process *p, unsigned lanes, unsigned 
 		if (!who || goes_by_memory(who) || (said >> who->reason & 1))
 			continue;
 		said |= 1u << who->reason;
-		vb_log(VB_LOG_ERROR, "local: slot %u of this host goes over the wire: %s", slot,
+		vb_summary_add(summary, "local: slot %u of this host goes over the wire: %s", slot,
 			vb_local_reason_text(who->reason));
 	}
 }
 
-static void print_ourselves(const struct talk *talk)
+static void tell_ourselves(const struct vb_summary *summary, const struct talk *talk)
 {
 	char sent[32], received[32];
 
 	if (talk->who)
-		vb_log(VB_LOG_ERROR, "local: %s sent, %s received, to this process itself",
+		vb_summary_add(summary, "local: %s sent, %s received, to this process itself",
 			vb_text_bytes(talk->sent, sent, sizeof(sent)), vb_text_bytes(talk->received, received, sizeof(received)));
 }
 
-static void print_other(const struct talk *talk)
+static void tell_other(const struct vb_summary *summary, const struct talk *talk)
 {
 	char sent[32], received[32], mechanism[160];
 
 	print_mechanism(talk->who, mechanism, sizeof(mechanism));
-	vb_log(VB_LOG_ERROR, "local: %s sent, %s received, process %u of this host (slot %u): shared memory, %s",
+	vb_summary_add(summary, "local: %s sent, %s received, process %u of this host (slot %u): shared memory, %s",
 		vb_text_bytes(talk->sent, sent, sizeof(sent)), vb_text_bytes(talk->received, received, sizeof(received)),
 		talk->who->pid, talk->who->slot, mechanism);
 }
 
-static void print_settings(const struct vb_process *p)
+static void tell_settings(const struct vb_summary *summary, const struct vb_process *p)
 {
 	enum vb_local_reason refusal = vb_local_refusal(vb_settings_get());
 	char backed[32];
 
 	if (refusal != VB_LOCAL_IS_USED)
-		vb_log(VB_LOG_ERROR, "local: none: %s", vb_local_reason_text(refusal));
+		vb_summary_add(summary, "local: none: %s", vb_local_reason_text(refusal));
 	if (p->backing.bytes)
-		vb_log(VB_LOG_ERROR, "local: %s of registered memory became shared (VERBENA_MAP=registered)",
+		vb_summary_add(summary, "local: %s of registered memory became shared (VERBENA_MAP=registered)",
 			vb_text_bytes(p->backing.bytes, backed, sizeof(backed)));
 }
 
-bool vb_neighbours_print(const struct vb_process *p, unsigned lanes)
+bool vb_neighbours_tell(const struct vb_process *p, unsigned lanes, const struct vb_summary *summary)
 {
 	struct talk ourselves = { 0 };
 	bool has_talked = false;
 
-	print_settings(p);
+	tell_settings(summary, p);
 	for (unsigned slot = 0; slot < VB_NEIGHBOUR_SLOTS; slot++) {
 		struct talk talk = talk_with(p, lanes, slot);
 		has_talked |= talk.sent || talk.received;
@@ -121,10 +121,10 @@ bool vb_neighbours_print(const struct vb_process *p, unsigned lanes)
 			ourselves.received += talk.received;
 			ourselves.who = talk.who ? talk.who : ourselves.who;
 		} else if (talk.who) {
-			print_other(&talk);
+			tell_other(summary, &talk);
 		}
-		print_refusals(p, lanes, slot);
+		tell_refusals(summary, p, lanes, slot);
 	}
-	print_ourselves(&ourselves);
+	tell_ourselves(summary, &ourselves);
 	return has_talked;
 }

@@ -1,10 +1,11 @@
-/* Which path every byte took, per peer, and the summary of it that VERBENA_STATS=1 prints. Kept only with that setting. */
+/* Which path every byte took, per peer, and the summary of it that VERBENA_STATS=1 prints (summary.h). Kept only with that setting. */
 #include "host/process.h"
 
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include "engine/counters.h"
+#include "host/summary.h"
 #include "host/text.h"
 
 #define PATHS_MAX 256
@@ -61,12 +62,13 @@ void vb_paths_received(struct vb_paths *paths, const struct vb_train *train)
 		path->received += train->packets[i].payload_length;
 }
 
-static void print_path(const struct path *path, bool trains_are_refused, const char *who)
+static void tell_path(
+	const struct vb_summary *summary, const struct path *path, bool trains_are_refused, const char *who)
 {
 	char sent[32], received[32];
 	bool is_by_trains = path->is_by_trains && !vb_settings_get()->trains_off && !trains_are_refused;
 
-	vb_log(VB_LOG_ERROR, "wire: %s sent, %s received, peer %s (%s)", vb_text_bytes(path->sent, sent, sizeof(sent)),
+	vb_summary_add(summary, "wire: %s sent, %s received, peer %s (%s)", vb_text_bytes(path->sent, sent, sizeof(sent)),
 		vb_text_bytes(path->received, received, sizeof(received)), who,
 		is_by_trains	     ? "Verbena, trains" :
 		path->is_by_trains   ? "Verbena, single datagrams" :
@@ -84,16 +86,16 @@ static size_t put_counters(char *line, size_t size, const char *const *names, co
 	return at;
 }
 
-static void print_connections(void)
+static void tell_connections(const struct vb_summary *summary)
 {
 #define X(name, text, meaning) text,
 	static const char *const names[] = { VB_CM_COUNTERS(X) };
 #undef X
-	uint64_t values[VB_CM_COUNTER_COUNT];
 	char line[300] = "";
 
-	if (vb_connections_counters(values) && put_counters(line, sizeof(line), names, values, VB_CM_COUNTER_COUNT))
-		vb_log(VB_LOG_ERROR, "connections:%s", line);
+	if (summary->has_connections &&
+		put_counters(line, sizeof(line), names, summary->connections, VB_CM_COUNTER_COUNT))
+		vb_summary_add(summary, "connections:%s", line);
 }
 
 static void add_path(struct path *to, const struct path *path)
@@ -133,44 +135,45 @@ static void add_driver(struct sum *sum, const struct vb_driver *d)
 	sum->trains_are_refused |= d->port->trains_refused;
 }
 
-static void print_wire(const struct sum *sum, bool has_talked_otherwise)
+static void tell_wire(const struct vb_summary *summary, const struct sum *sum, bool has_talked_otherwise)
 {
 	char peer[VB_TEXT_GID];
 
 	if (!sum->paths.count && !has_talked_otherwise)
-		vb_log(VB_LOG_ERROR, "wire: nothing was sent or received");
+		vb_summary_add(summary, "wire: nothing was sent or received");
 	for (unsigned i = 0; i < sum->paths.count; i++)
-		print_path(&sum->paths.paths[i], sum->trains_are_refused, vb_text_gid(&sum->paths.paths[i].peer, peer));
+		tell_path(summary, &sum->paths.paths[i], sum->trains_are_refused, vb_text_gid(&sum->paths.paths[i].peer, peer));
 	if (sum->paths.others.sent || sum->paths.others.received)
-		print_path(&sum->paths.others, sum->trains_are_refused, "others");
+		tell_path(summary, &sum->paths.others, sum->trains_are_refused, "others");
 }
 
-static void print_counters(const struct sum *sum)
+static void tell_counters(const struct vb_summary *summary, const struct sum *sum)
 {
 	char line[900] = "";
 
 	if (sum->lanes > 1)
-		vb_log(VB_LOG_ERROR, "lanes: %u, each with a slot and a thread; what follows is their sum", sum->lanes);
+		vb_summary_add(summary, "lanes: %u, each with a slot and a thread; what follows is their sum", sum->lanes);
 	put_counters(line, sizeof(line), vb_counter_name, sum->counters, VB_COUNTER_COUNT);
-	vb_log(VB_LOG_ERROR, "lane:%s", line);
+	vb_summary_add(summary, "lane:%s", line);
 	line[0] = '\0';
 	put_counters(line, sizeof(line), vb_port_counter_name, sum->port_counters, VB_PORT_COUNTER_COUNT);
-	vb_log(VB_LOG_ERROR, "port:%s", line);
+	vb_summary_add(summary, "port:%s", line);
 }
 
-/* Once, at the end: on no stack, and no memory needs to be had. */
-void vb_paths_print(const struct vb_process *p, unsigned lanes)
+/* No memory needs to be had: exit() may have been called amid malloc(). */
+void vb_paths_tell(const struct vb_process *p, unsigned lanes, const struct vb_summary *summary)
 {
-	static struct sum sum;
+	static struct sum sums[VB_SUMMARY_USES];
+	struct sum *sum = &sums[summary->use];
 
-	memset(&sum, 0, sizeof(sum));
+	memset(sum, 0, sizeof(*sum));
 	for (unsigned i = 0; i < vb_process_driver_count(p); i++)
 		if (lanes >> i & 1)
-			add_driver(&sum, p->drivers[i]);
-	print_wire(&sum, vb_neighbours_print(p, lanes));
+			add_driver(sum, p->drivers[i]);
+	tell_wire(summary, sum, vb_neighbours_tell(p, lanes, summary));
 	if (vb_process_home(p)->slot.is_carried)
-		vb_log(VB_LOG_ERROR, "wire: received by a courier of the broker, which is another user's");
-	vb_accounts_print(p, lanes);
-	print_counters(&sum);
-	print_connections();
+		vb_summary_add(summary, "wire: received by a courier of the broker, which is another user's");
+	vb_accounts_tell_all(p, lanes, summary);
+	tell_counters(summary, sum);
+	tell_connections(summary);
 }

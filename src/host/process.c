@@ -13,6 +13,7 @@
 #include <unistd.h>
 #include "host/devices.h"
 #include "host/interfaces.h"
+#include "host/summary.h"
 #include "port/udp.h"
 
 #define LEAVE_PATIENCE_NS   50000000L /* for the mutex, at exit */
@@ -40,6 +41,7 @@ static void after_fork_in_child(void)
 	struct vb_process *p = current;
 
 	pthread_mutex_init(&open_mutex, NULL);
+	vb_summary_forked();
 	if (!p)
 		return;
 	p->is_forked = true;
@@ -74,9 +76,10 @@ static atomic_bool has_opened;
 /* The threads go on until the process is gone; nothing is freed. exit() may have been called from anywhere, a signal
  * handler included, so a mutex may be this very thread's. What the program has taken for received is acknowledged, or the
  * peer would take it for lost. */
-static void take_leave(const struct vb_process *p)
+static void take_leave(struct vb_process *p)
 {
 	const bool tells = vb_process_home(p)->paths;
+	const struct vb_summary summary = tells ? vb_summary_to_print() : (struct vb_summary){ 0 };
 	unsigned count = vb_process_driver_count(p), held = 0;
 	struct timespec until;
 
@@ -90,8 +93,8 @@ static void take_leave(const struct vb_process *p)
 		held |= 1u << i;
 		vb_driver_settle(p->drivers[i]);
 	}
-	if (tells && held)
-		vb_paths_print(p, held);
+	if (tells && held && vb_summary_is_mine_to_say(p))
+		vb_paths_tell(p, held, &summary);
 	for (unsigned i = 0; i < count; i++)
 		if (held >> i & 1)
 			pthread_mutex_unlock(&p->drivers[i]->mutex);
@@ -108,8 +111,8 @@ static void at_exit(void)
 		return;
 	if (p)
 		take_leave(p);
-	else if (!has_opened)
-		vb_log(VB_LOG_ERROR, "wire: no device was opened; nothing went through Verbena");
+	else if (!has_opened && vb_summary_is_mine_to_say(NULL))
+		vb_log(VB_LOG_ERROR, VB_SUMMARY_NONE_OPENED);
 }
 
 /* _exit() runs no handlers; our preload library, where it is loaded, is in front of it (preload/hooks_exit.c). */
@@ -123,7 +126,12 @@ static void register_at_exit(void)
 		before_exit(at_exit);
 }
 
-static pthread_once_t at_exit_once = PTHREAD_ONCE_INIT;
+static pthread_once_t at_exit_once = PTHREAD_ONCE_INIT, handlers_once = PTHREAD_ONCE_INIT;
+
+static void register_handlers(void)
+{
+	pthread_atfork(before_fork, after_fork_in_parent, after_fork_in_child);
+}
 
 void vb_devices_expect_use(void)
 {
@@ -133,11 +141,10 @@ void vb_devices_expect_use(void)
 		return;
 	looked_by = getpid();
 	pthread_once(&at_exit_once, register_at_exit);
-}
-
-static void register_handlers(void)
-{
-	pthread_atfork(before_fork, after_fork_in_parent, after_fork_in_child);
+	pthread_once(&handlers_once, register_handlers);
+	vb_process_hold();
+	vb_summary_begin();
+	vb_process_release();
 }
 
 /* ---- What it has ------------------------------------------------------------------------------------------------ */
@@ -375,13 +382,12 @@ static void destroy(struct vb_process *p)
 
 static int start(void)
 {
-	static pthread_once_t once = PTHREAD_ONCE_INIT;
 	const struct vb_settings *settings = vb_settings_get();
 	struct vb_process *p = settings ? calloc(1, sizeof(*p)) : NULL;
 
 	if (!p)
 		return settings ? -ENOMEM : -EINVAL;
-	pthread_once(&once, register_handlers);
+	pthread_once(&handlers_once, register_handlers);
 	pthread_once(&at_exit_once, register_at_exit);
 	vb_lanes_init(&p->lanes, settings);
 	vb_list_init(&p->devices);
@@ -395,6 +401,10 @@ static int start(void)
 	current = p;
 	opened_by = getpid();
 	has_opened = true;
+	if (settings->stats) {
+		vb_summary_begin();
+		vb_summary_keep(p);
+	}
 	return 0;
 }
 
@@ -405,8 +415,10 @@ static void stop(void)
 	for (unsigned i = 0; i < vb_process_driver_count(p); i++)
 		vb_progress_stop(p->drivers[i]); /* which may ask the broker */
 	vb_broker_watch_stop(p);
-	if (vb_process_home(p)->paths)
-		vb_paths_print(p, VB_ALL_LANES);
+	if (vb_process_home(p)->paths && vb_summary_is_mine_to_say(p)) {
+		const struct vb_summary summary = vb_summary_to_print();
+		vb_paths_tell(p, VB_ALL_LANES, &summary);
+	}
 	current = NULL;
 	destroy(p);
 }

@@ -30,6 +30,7 @@ struct vb_process {
 	int link_fd;	      /* netlink; -1 where it is forbidden */
 	int connections_fd;   /* timerfd of connections.c, which guards it with what follows */
 	struct vb_deadline connections_at;
+	atomic_bool is_said; /* the summary */
 	bool is_forked; /* this process is a child of the one whose this is */
 };
 

@@ -21,7 +21,7 @@
 	X(CC, "NAME, or NAME,PARAMETER=VALUE,...", "window", "congestion control of what goes over the wire")           \
 	X(FAULTS, "drop=P,dup=P,reorder=P,corrupt=P,delay=TIME,seed=N,rate=RATE,queue=BYTES,kmin=BYTES,kmax=BYTES,pmax=P", "", \
 		"injects faults into received packets, or puts them through a bottleneck")                              \
-	X(STATS, "0|1", "0", "prints a summary of paths and counters on stderr at exit")                               \
+	X(STATS, "0|1", "0", "prints a summary of paths and counters on stderr at the end")                               \
 	X(TRAINS, "auto|off", "auto", "off sends single datagrams only, never GSO trains")                             \
 	X(RCVBUF, "bytes, 65536 .. 1073741824", "4194304", "receive buffer asked for each slot's socket")              \
 	X(PART_ID, "number, 0 .. 4294967295", "1", "vendor_part_id that the devices report")                           \

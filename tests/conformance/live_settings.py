@@ -4,8 +4,10 @@ import os
 import pathlib
 import re
 import shutil
+import signal
 import subprocess
 import tempfile
+import time
 
 import peers
 import places
@@ -15,6 +17,8 @@ from process import Failure, Process
 
 FAULTS = ("drop=1%,seed=7", "dup=2%,seed=7", "reorder=2%,seed=7", "corrupt=1%,seed=7", "delay=300us,seed=7",
           "drop=1%,dup=1%,reorder=1%,corrupt=0.5%,delay=100us,seed=11")
+SUMMARY_PATIENCE = 5.0  # seconds
+START_SECONDS = 2.0  # within which perftest has measured the clock and shaken hands
 ERROR = 8388608  # severity of an expert item
 OPERATIONS = (("write", 30000, 200), ("read", 30000, 200), ("send", 9000, 200), ("atomic", 8, 200))
 
@@ -172,6 +176,27 @@ def summary_at_every_end(context):
         said = len(re.findall(r"wire: (?:nothing was sent|no device was opened)", process.stderr))
         if said != expected:
             raise Failure(f"{way}: {said} summaries, not {expected}\n{process.evidence()}")
+
+
+def wait_summary(process):
+    """Of a process that was ended suddenly it comes a moment later."""
+    deadline = time.monotonic() + SUMMARY_PATIENCE
+    while "verbena: port:" not in process.stderr and time.monotonic() < deadline:
+        time.sleep(0.01)
+
+
+@live_test("VERBENA_STATS=1 tells what a perftest server did that ^C, SIGTERM or SIGKILL ends")
+def summary_of_the_killed(context):
+    path = context.world.own_loopback("set")
+    for number in (signal.SIGINT, signal.SIGTERM, signal.SIGKILL):
+        with peers.perftest_pair(path, "ib_write_bw", "-D", "20", "-s", "65536") as (server, client):
+            time.sleep(START_SECONDS)
+            server.signal(number)
+            server.wait(20)
+            wait_summary(server)
+        received = re.findall(r"verbena: local: .* sent, [0-9.]+ [MG]B received, process \d+", server.stderr)
+        if len(received) != 1 or server.stderr.count("verbena: lane:") != 1:
+            raise Failure(f"signal {number}: not one summary of what came\n{server.evidence()}")
 
 
 @live_test("verbena run of a program that does not exist fails with status 127 and says so")

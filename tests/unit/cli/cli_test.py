@@ -76,6 +76,71 @@ def run__death_by_signal_passes_through():
     equal(verbena("run", "--", "sh", "-c", "kill -9 $$").returncode, -9)
 
 
+# Opens the first device, if there is an argument "open"; then ends in the way that the first argument names.
+ENDS = """
+import ctypes, os, signal, sys, time
+verbs = ctypes.CDLL("libibverbs.so.1")
+verbs.ibv_get_device_list.restype = verbs.ibv_open_device.restype = ctypes.c_void_p
+devices = ctypes.cast(verbs.ibv_get_device_list(None), ctypes.POINTER(ctypes.c_void_p))
+if "open" in sys.argv:
+    assert verbs.ibv_open_device(ctypes.c_void_p(devices[0]))
+if sys.argv[1] == "exec":
+    os.execvp("true", ["true"])
+if sys.argv[1] == "_exit":
+    os._exit(0)
+if sys.argv[1] == "close":
+    os.closerange(3, 1000)
+elif sys.argv[1] != "exit":
+    signal.signal(signal.SIGINT, signal.SIG_DFL)
+    os.kill(os.getpid(), getattr(signal, sys.argv[1]))
+"""
+WAYS_TO_END = ("exit", "_exit", "exec", "close", "SIGINT", "SIGTERM", "SIGABRT", "SIGKILL", "SIGSEGV")
+
+
+def run__stats_are_printed_once_however_the_program_ends():
+    for how in WAYS_TO_END:
+        for opens, said in (("open", "wire: nothing was sent or received"), ("", "wire: no device was opened")):
+            # cat ends when all have ended who may write to its pipe, and nothing else holds up the shell.
+            done = in_own_network(f"{{ VERBENA_DEVICES=lo $V run --stats -- python3 -c '{ENDS}' {how} {opens}; }} 2>&1 | cat")
+            if done.stdout.count(said) != 1 or done.stdout.count("wire:") != 1:
+                raise AssertionError(f"{how} {opens}: wanted {said!r} once, saw {done.stdout!r} {done.stderr!r}")
+
+
+def run__stats_change_neither_the_status_nor_the_process_nor_its_children():
+    waits = ENDS + "try: os.wait()\nexcept ChildProcessError: print('childless')"
+    done = in_own_network(f'''export VERBENA_DEVICES=lo
+        $V run --stats -- sh -c 'echo $$; exec python3 -c "$0" SIGKILL open' '{ENDS}' &
+        pid=$!; wait $pid; echo status $? of $pid
+        $V run --stats -- python3 -c "{waits.replace(chr(34), chr(92) + chr(34))}" exit open''')
+    lines = done.stdout.split("\n")
+    equal(lines[1], f"status 137 of {lines[0]}")
+    equal(lines[2], "childless")
+
+
+def run__stats_are_printed_when_a_terminal_ends_the_program():
+    in_terminal = """
+import os, pty, sys, time
+pid, terminal = pty.fork()
+if pid == 0:
+    os.execvp(sys.argv[1], sys.argv[1:])
+said = b""
+try:
+    while True:
+        said += os.read(terminal, 4096)
+        if b"ready" in said:
+            os.write(terminal, b"\\x03")
+            said = said.replace(b"ready", b"")
+except OSError:
+    pass
+print(os.waitpid(pid, 0)[1], said.decode())
+"""
+    waits = ENDS.split("if sys.argv[1]")[0] + "signal.signal(2, signal.SIG_DFL)\nprint('ready', flush=True)\ntime.sleep(20)"
+    waits = waits.replace("'", '"')
+    done = in_own_network(f"VERBENA_DEVICES=lo python3 -c '{in_terminal}' $V run --stats -- python3 -c '{waits}' x open")
+    contains(done.stdout, "2 ")
+    equal(done.stdout.count("wire: nothing was sent or received"), 1)
+
+
 def run__options_after_the_program_are_the_programs():
     equal(verbena("run", "echo", "--stats").stdout, "--stats\n")
 

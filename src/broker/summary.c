@@ -1,0 +1,108 @@
+/* The program verbena-summary: prints what a program that VERBENA_STATS=1 was set for has left to be said, when that program
+ * has ended without saying it. Started by the library (host/summary.c) with the program's process id as its argument, its
+ * stderr, and the page as descriptor 3. It holds nothing else of the program's, and ends with it. */
+#include <errno.h>
+#include <fcntl.h>
+#include <linux/close_range.h>
+#include <poll.h>
+#include <signal.h>
+#include <stdbool.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/prctl.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <time.h>
+#include <unistd.h>
+#include "host/summary_page.h"
+
+#define PAGE_FD		3
+#define READER_PATIENCE 10000 /* ms for who reads stderr to make room */
+#define LOOK_AGAIN	5     /* s between two looks for a program on a kernel that does not give up its mutexes */
+
+/* Whoever ended the program by a signal to all of its group, or of the machine, does not mean this. */
+static void leave_program(void)
+{
+	sigset_t all;
+	sigfillset(&all);
+	sigprocmask(SIG_SETMASK, &all, NULL);
+	setsid();
+	if (chdir("/"))
+		_exit(1);
+	int null = open("/dev/null", O_RDWR);
+	if (null < 0 || dup2(null, STDIN_FILENO) < 0 || dup2(null, STDOUT_FILENO) < 0)
+		_exit(1);
+	syscall(SYS_close_range, PAGE_FD + 1, ~0u, 0);
+	prctl(PR_SET_NAME, VB_SUMMARY_PROGRAM);
+}
+
+static struct vb_summary_page *map_page(void)
+{
+	struct stat status;
+	if (fstat(PAGE_FD, &status) || status.st_size < (off_t)sizeof(struct vb_summary_page))
+		return NULL;
+	void *page = mmap(NULL, sizeof(struct vb_summary_page), PROT_READ | PROT_WRITE, MAP_SHARED, PAGE_FD, 0);
+	close(PAGE_FD);
+	return page == MAP_FAILED ? NULL : page;
+}
+
+/* The kernel gives the mutex up; emulators of one may not. */
+static void await_end(struct vb_summary_page *page, pid_t pid)
+{
+	struct timespec until;
+	do {
+		clock_gettime(CLOCK_REALTIME, &until);
+		until.tv_sec += LOOK_AGAIN;
+	} while (pthread_mutex_timedlock(&page->alive, &until) == ETIMEDOUT && (kill(pid, 0) == 0 || errno != ESRCH));
+}
+
+/* False: nobody reads. */
+static bool write_line(const char *line, size_t length)
+{
+	while (length > 0) {
+		struct pollfd room = { .fd = STDERR_FILENO, .events = POLLOUT };
+		if (poll(&room, 1, READER_PATIENCE) != 1)
+			return false;
+		ssize_t written = write(STDERR_FILENO, line, length);
+		if (written < 0 && errno != EINTR && errno != EAGAIN)
+			return false;
+		line += written > 0 ? written : 0;
+		length -= written > 0 ? (size_t)written : 0;
+	}
+	return true;
+}
+
+/* A line by one write, so that lines of several processes do not mix. */
+static void print(const char *text, size_t length)
+{
+	while (length > 0) {
+		const char *end = memchr(text, '\n', length);
+		size_t line = end ? (size_t)(end - text) + 1 : length;
+		if (!write_line(text, line))
+			return;
+		text += line;
+		length -= line;
+	}
+}
+
+int main(int argc, char **argv)
+{
+	if (argc != 2)
+		return 2;
+	/* The first of us is awaited by the program, and leaves at once. */
+	pid_t pid = fork();
+	if (pid != 0)
+		return pid < 0;
+	leave_program();
+	struct vb_summary_page *page = map_page();
+	if (!page)
+		return 1;
+	await_end(page, (pid_t)atol(argv[1]));
+	uint32_t current = atomic_load(&page->current);
+	if (current > 1)
+		return 0;
+	uint32_t length = page->texts[current].length;
+	print(page->texts[current].bytes, length < VB_SUMMARY_BYTES ? length : VB_SUMMARY_BYTES);
+	return 0;
+}

@@ -1,0 +1,47 @@
+/* The summary that VERBENA_STATS=1 prints: of each period in which devices are open, once, however the program ends. At an
+ * ordinary end the program prints it. What kills it (SIGKILL, ^C, abort) or replaces it (exec) leaves that to
+ * verbena-summary, a small process that begins with the program's first look at devices and ends with the program. It
+ * prints the newest text that a thread of ours has left in shared memory, at most VB_SUMMARY_AGE_MS old. */
+#ifndef VB_HOST_SUMMARY_H
+#define VB_HOST_SUMMARY_H
+
+#include <stdbool.h>
+#include "host/connections.h"
+
+#define VB_SUMMARY_AGE_MS 50
+
+struct vb_process;
+
+/* Takes one line, without its end. */
+typedef void vb_summary_say(void *user, const char *line);
+
+/* Where a summary goes. Two may be made at a time, one for each use: sums are kept in memory of each. */
+enum vb_summary_use { VB_SUMMARY_LAST, VB_SUMMARY_SO_FAR, VB_SUMMARY_USES };
+
+struct vb_summary {
+	enum vb_summary_use use;
+	vb_summary_say *say;
+	void *user;
+	bool has_connections;
+	uint64_t connections[VB_CM_COUNTER_COUNT];
+};
+
+__attribute__((format(printf, 2, 3))) void vb_summary_add(const struct vb_summary *summary, const char *format, ...);
+
+/* To stderr. Before any driver's mutex is taken: it asks the connection manager. */
+struct vb_summary vb_summary_to_print(void);
+
+/* True: the caller prints it, and nobody else does. Any thread, also in exit(); process NULL: no device is open. */
+bool vb_summary_is_mine_to_say(struct vb_process *process);
+
+#define VB_SUMMARY_NONE_OPENED "wire: no device was opened; nothing went through Verbena"
+
+/* With the process held (vb_process_hold). */
+/* With VERBENA_STATS=1: the program has looked at devices, and a sudden end is told from now on. */
+void vb_summary_begin(void);
+/* What is to be said so far is kept for a sudden end. Nothing if none is told. */
+void vb_summary_keep(struct vb_process *process);
+/* In a forked child: all of it is the parent's. */
+void vb_summary_forked(void);
+
+#endif
