@@ -612,7 +612,8 @@ bool vb_lane_next_event(struct vb_lane *lane, struct vb_event *event);
 	X(REMOTE_BAD_SRQ, "the peer named an XRC SRQ that is not in the QP's domain")                                  \
 	X(RECV_TOO_SHORT, "the peer's message is longer than the posted receive")                                      \
 	X(RECV_SGE, "a posted receive has a bad lkey, bounds or permission")                                           \
-	X(CQ_OVERRUN, "its completion queue overran")
+	X(CQ_OVERRUN, "its completion queue overran")                                                                  \
+	X(DESCRIPTORS_LOST, "this program has closed the descriptors of Verbena's sockets")
 
 enum vb_cause_kind {
 #define X(name, text) VB_CAUSE_##name,
@@ -640,6 +641,9 @@ struct vb_cause {
 
 const char *vb_cause_text(enum vb_cause_kind kind);
 void vb_qp_cause(const struct vb_qp *qp, struct vb_cause *cause); /* [lane] */
+
+/* Whoever drives the lane cannot go on: all QPs in RTR and beyond go to ERR, as after QP_FATAL. [lane] */
+void vb_lane_fail_qps(struct vb_lane *lane, enum vb_cause_kind cause, vb_time now);
 
 /* A snapshot of the lane's counters, engine/counters.h: values[VB_COUNTER_COUNT]. [lane] */
 void vb_lane_counters(const struct vb_lane *lane, uint64_t *values);

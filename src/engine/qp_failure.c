@@ -192,6 +192,18 @@ void vb_lane_execute_condemned(struct vb_lane *lane)
 	}
 }
 
+void vb_lane_fail_qps(struct vb_lane *lane, enum vb_cause_kind cause, vb_time now)
+{
+	struct vb_qp *qp;
+	for (uint32_t place = 0; (qp = vb_lane_next_qp(lane, &place));) {
+		enum vb_qp_state state = vb_state(qp);
+		if (state == VB_QPS_RESET || state == VB_QPS_INIT || state == VB_QPS_ERR)
+			continue;
+		vb_raise(lane, &qp->notice, VB_EVENT_QP_FATAL);
+		vb_qp_fail(qp, cause, VB_WC_FATAL_ERR, now);
+	}
+}
+
 void vb_qp_cause(const struct vb_qp *qp, struct vb_cause *cause)
 {
 	*cause = qp->cause;

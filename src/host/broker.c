@@ -7,9 +7,12 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <sys/eventfd.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
 #include <time.h>
 #include "host/broker_start.h"
 #include "host/log.h"
+#include "os/descriptor.h"
 #include "os/thread.h"
 
 #define BACKOFF_FIRST_MS 20 /* between two searches for a new broker */
@@ -136,13 +139,34 @@ static int next_try(const struct vb_broker *broker)
 	return at_ms > now ? (int)(at_ms - now) : 0;
 }
 
+/* Nobody has told us to stop: the program has closed our descriptors, or some of them. None of the numbers is used any more. */
+static void forget_all(struct vb_broker *broker)
+{
+	const struct vb_broker_notice lost = { .kind = VB_BROKER_LOST };
+
+	pthread_mutex_lock(&broker->mutex);
+	broker->fd = broker->wake_fd = broker->stop_fd = broker->finder.stop_fd = broker->stop_writer = -1;
+	broker->is_over = true;
+	snprintf(broker->why, sizeof(broker->why), "this program has closed Verbena's descriptors");
+	pthread_cond_broadcast(&broker->answered);
+	pthread_mutex_unlock(&broker->mutex);
+	hear(broker, &lost);
+}
+
+static bool is_invalid(const struct pollfd *waits, unsigned count)
+{
+	for (unsigned i = 0; i < count; i++)
+		if (waits[i].revents & POLLNVAL)
+			return true;
+	return false;
+}
+
 static void *run(void *argument)
 {
 	struct vb_broker *broker = argument;
 
 	pthread_setname_np(pthread_self(), NAME);
 	while (broker->fd >= 0 || find_next(broker)) {
-		eventfd_t ignored;
 		struct pollfd waits[3] = { { .fd = broker->stop_fd, .events = POLLIN },
 			{ .fd = broker->wake_fd, .events = POLLIN }, { .fd = broker->fd, .events = POLLIN } };
 		pthread_mutex_lock(&broker->mutex);
@@ -155,26 +179,31 @@ static void *run(void *argument)
 		tell_if_back(broker);
 		if (poll(waits, 3, timeout) < 0)
 			continue;
-		if (waits[0].revents)
+		if (waits[0].revents || is_invalid(waits, 3))
 			break;
-		if (waits[1].revents)
-			eventfd_read(broker->wake_fd, &ignored);
+		if (waits[1].revents && !vb_eventfd_take(broker->wake_fd))
+			break;
 		if (waits[2].revents && !listen_to(broker))
 			lose(broker);
 	}
+	if (!atomic_load(&broker->is_stopping))
+		forget_all(broker);
 	return NULL;
 }
 
 /* ---- Connecting ------------------------------------------------------------------------------------------------- */
 
+static void close_fds(const struct vb_broker *broker)
+{
+	vb_descriptor_close(broker->fd, S_IFSOCK);
+	vb_descriptor_close(broker->wake_fd, VB_TYPE_ANONYMOUS);
+	vb_descriptor_close(broker->stop_fd, S_IFIFO);
+	vb_descriptor_close(broker->stop_writer, S_IFIFO);
+}
+
 static void free_broker(struct vb_broker *broker)
 {
-	if (broker->fd >= 0)
-		close(broker->fd);
-	if (broker->wake_fd >= 0)
-		close(broker->wake_fd);
-	if (broker->finder.stop_fd >= 0)
-		close(broker->finder.stop_fd);
+	close_fds(broker);
 	for (struct vb_list *node; (node = vb_list_pop(&broker->slots));)
 		free(vb_container_of(node, struct vb_held_slot, link));
 	for (struct vb_list *node; (node = vb_list_pop(&broker->bindings));)
@@ -189,6 +218,19 @@ static void free_broker(struct vb_broker *broker)
 	free(broker);
 }
 
+static void open_fds(struct vb_broker *broker)
+{
+	int ends[2] = { -1, -1 };
+	struct stat status = { 0 };
+
+	broker->wake_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+	if (pipe2(ends, O_CLOEXEC | O_NONBLOCK) == 0)
+		fstat(ends[1], &status);
+	broker->stop_fd = broker->finder.stop_fd = ends[0];
+	broker->stop_writer = ends[1];
+	broker->stop_inode = status.st_ino;
+}
+
 static struct vb_broker *create(const struct vb_broker_config *config)
 {
 	struct vb_broker *broker = calloc(1, sizeof(*broker));
@@ -200,8 +242,7 @@ static struct vb_broker *create(const struct vb_broker_config *config)
 	broker->is_back = true;
 	broker->hear = config->hear;
 	broker->user = config->user;
-	broker->wake_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
-	broker->stop_fd = broker->finder.stop_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+	open_fds(broker);
 	broker->finder.accepts_any = config->accepts_any;
 	broker->finder.libexec = config->libexec && *config->libexec ? strdup(config->libexec) : NULL;
 	vb_random_seed(&broker->random, (uint64_t)vb_broker_now_ms() ^ (uint64_t)getpid() << 32);
@@ -238,9 +279,26 @@ int vb_broker_connect(const struct vb_broker_config *config, struct vb_broker **
 	return rc;
 }
 
+/* The byte, for a child may have the end too, and then to close it tells nothing. Where it is not ours any more the thread
+ * knows already. */
+void vb_broker_end(struct vb_broker *broker)
+{
+	int writer = broker->stop_writer;
+	struct stat status;
+
+	if (fstat(writer, &status) == 0 && S_ISFIFO(status.st_mode) && status.st_ino == broker->stop_inode)
+		syscall(SYS_write, writer, "", 1);
+}
+
+int vb_broker_alarm_fd(const struct vb_broker *broker)
+{
+	return broker->stop_fd;
+}
+
 void vb_broker_disconnect(struct vb_broker *broker)
 {
-	eventfd_write(broker->stop_fd, 1);
+	atomic_store(&broker->is_stopping, true);
+	vb_broker_end(broker);
 	pthread_join(broker->thread, NULL);
 	vb_broker_say_all(broker); /* that a slot is given back, say; if there is room */
 	free_broker(broker);
@@ -248,8 +306,5 @@ void vb_broker_disconnect(struct vb_broker *broker)
 
 void vb_broker_forked(struct vb_broker *broker)
 {
-	if (broker->fd >= 0)
-		close(broker->fd);
-	close(broker->wake_fd);
-	close(broker->stop_fd);
+	close_fds(broker);
 }

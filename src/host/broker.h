@@ -25,6 +25,7 @@ enum vb_broker_notice_kind {
 	VB_BROKER_CHANNEL, /* a slot's courier has been replaced: another channel is behind the slot's descriptor */
 	VB_BROKER_MEETING, /* another process of this host, who has asked for one of our slots, or whose we have asked for */
 	VB_BROKER_ALONE,   /* answer to vb_broker_meet: there is nobody whom we could meet and have not met */
+	VB_BROKER_LOST,    /* our descriptors are not ours any more: the program closed one. The last notice; waiters are told */
 	VB_BROKER_LATER,   /* not the answer yet: he is there, and one of the two does not read at the moment */
 };
 
@@ -59,6 +60,10 @@ struct vb_broker_config {
 int vb_broker_connect(const struct vb_broker_config *config, struct vb_broker **broker, char *why, size_t why_size);
 /* Gives everything back. hear is not called any more once it returns. */
 void vb_broker_disconnect(struct vb_broker *broker);
+/* Its thread ends, as if it had found its descriptors closed. Waits for nothing. */
+void vb_broker_end(struct vb_broker *broker);
+/* Readable when its thread is to end. A thread that sleeps on it in poll() is woken when the program closes descriptors of ours. */
+int vb_broker_alarm_fd(const struct vb_broker *broker);
 /* In a forked child, whose parent's it is: closes descriptors, touches nothing else. */
 void vb_broker_forked(struct vb_broker *broker);
 

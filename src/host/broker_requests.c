@@ -7,6 +7,7 @@
 #include <sys/eventfd.h>
 #include <time.h>
 #include "host/broker_start.h"
+#include "os/descriptor.h"
 
 #define PATIENCE_MS  10000 /* for the answer to a request */
 #define ASK_AGAIN_MS 1000  /* a peer that did not answer may have been started since */
@@ -19,7 +20,7 @@ static bool wait_for_answer(struct vb_broker *broker, const struct vb_broker_req
 
 	clock_gettime(CLOCK_MONOTONIC, &until);
 	until.tv_sec += PATIENCE_MS / 1000;
-	while (!request->is_answered && rc == 0)
+	while (!request->is_answered && !broker->is_over && rc == 0)
 		rc = pthread_cond_timedwait(&broker->answered, &broker->mutex, &until);
 	return request->is_answered;
 }
@@ -76,8 +77,9 @@ int vb_broker_get_slot(struct vb_broker *broker, uint32_t receive_buffer, bool i
 /* Closes what is behind fd, which becomes one that is never readable. */
 static void silence(int fd)
 {
+	if (!vb_descriptor_is(fd, S_IFSOCK)) /* the program has closed it */
+		return;
 	int quiet = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
-
 	if (quiet >= 0) {
 		dup3(quiet, fd, O_CLOEXEC);
 		close(quiet);

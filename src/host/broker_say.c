@@ -3,9 +3,9 @@
 
 #include <errno.h>
 #include <stdlib.h>
-#include <sys/eventfd.h>
 #include "base/invariant.h"
 #include "host/broker_start.h"
+#include "os/descriptor.h"
 
 #define PASS_AGAIN_MS 100
 
@@ -161,10 +161,16 @@ bool vb_broker_say_all(struct vb_broker *broker)
 	return true;
 }
 
+static void wake(struct vb_broker *broker)
+{
+	if (!vb_eventfd_ring(broker->wake_fd, 1))
+		vb_broker_end(broker);
+}
+
 void vb_broker_hurry(struct vb_broker *broker)
 {
 	if (!vb_broker_say_all(broker))
-		eventfd_write(broker->wake_fd, 1);
+		wake(broker);
 }
 
 void vb_broker_post(struct vb_broker *broker, const struct vb_message *message)
@@ -179,7 +185,7 @@ void vb_broker_post(struct vb_broker *broker, const struct vb_message *message)
 	post->message = *message;
 	vb_list_add_tail(&broker->posts, &post->link);
 	broker->post_count++;
-	eventfd_write(broker->wake_fd, 1);
+	wake(broker);
 }
 
 void vb_worker_forgot(struct vb_broker *broker)

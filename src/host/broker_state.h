@@ -16,6 +16,7 @@
 #define VB_HOST_BROKER_STATE_H
 
 #include <pthread.h>
+#include <stdatomic.h>
 #include "base/list.h"
 #include "base/random.h"
 #include "host/broker.h"
@@ -83,11 +84,17 @@ struct vb_broker {
 	vb_broker_hear *hear;
 	void *user;
 	pthread_t thread;
-	int wake_fd, stop_fd;
+	int wake_fd; /* eventfd */
+	/* A pipe, whose first end is readable when the thread is to stop: something was written to the other, or the program has
+	 * closed that. */
+	int stop_fd, stop_writer;
+	uint64_t stop_inode;
+	atomic_bool is_stopping; /* as it should; else descriptors were lost */
 
 	pthread_mutex_t mutex; /* of all below */
 	pthread_cond_t answered;
 	int fd;       /* -1: there is no broker */
+	bool is_over; /* and there will be none: descriptors were lost */
 	bool has_all; /* the broker that is there knows all slots, bindings and questions */
 	bool is_back; /* that has been told */
 	uint32_t last_request, last_number;

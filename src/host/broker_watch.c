@@ -106,6 +106,9 @@ static void hear(void *process, const struct vb_broker_notice *notice)
 	case VB_BROKER_GONE:
 		vb_log(VB_LOG_INFO, "the broker is gone; connected queue pairs go on");
 		break;
+	case VB_BROKER_LOST:
+		vb_process_forget_descriptors(process);
+		break;
 	case VB_BROKER_BACK:
 		vb_log(VB_LOG_INFO, "connected to a new broker");
 		break;
@@ -125,6 +128,8 @@ int vb_broker_watch_start(struct vb_process *p, const struct vb_settings *settin
 
 	if (rc < 0)
 		vb_log(VB_LOG_ERROR, "%s", why);
+	else
+		p->alarm_fd = vb_broker_alarm_fd(p->broker);
 	return rc;
 }
 
@@ -149,6 +154,7 @@ void vb_broker_watch_stop(struct vb_process *p)
 	for (unsigned i = 0; i < vb_process_driver_count(p); i++)
 		if (p->drivers[i]->slot.fd >= 0)
 			vb_broker_release_slot(p->broker, &p->drivers[i]->slot);
+	p->alarm_fd = -1;
 	vb_broker_disconnect(p->broker);
 	p->broker = NULL;
 }

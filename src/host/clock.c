@@ -33,7 +33,7 @@ uint64_t vb_host_monotonic_ns(vb_time at)
 	return now_ns + (uint64_t)(vb_time_diff(at, now) / VB_NS);
 }
 
-void vb_host_set_timer(int fd, struct vb_deadline deadline)
+bool vb_host_set_timer(int fd, struct vb_deadline deadline)
 {
 	struct itimerspec spec = { .it_interval = { 0 } };
 
@@ -41,5 +41,5 @@ void vb_host_set_timer(int fd, struct vb_deadline deadline)
 		uint64_t ns = vb_host_monotonic_ns(deadline.at) + 1; /* never early, and never 0, which disarms */
 		spec.it_value = (struct timespec){ (time_t)(ns / 1000000000), (long)(ns % 1000000000) };
 	}
-	timerfd_settime(fd, TFD_TIMER_ABSTIME, &spec, NULL);
+	return timerfd_settime(fd, TFD_TIMER_ABSTIME, &spec, NULL) == 0;
 }

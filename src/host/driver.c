@@ -12,6 +12,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 #include "host/crowding.h"
+#include "os/descriptor.h"
 
 #define TRANSMIT_ROUNDS	  4  /* batches of VB_BATCH_PACKETS in one hold of the mutex */
 #define POLLS_TO_DISARM	  8  /* polls in a row after which the progress thread need not be woken for packets */
@@ -282,7 +283,25 @@ static bool is_ready(const struct vb_driver *d)
 static bool is_tidy(const struct vb_driver *d)
 {
 	return atomic_load_explicit(&d->attendance, memory_order_relaxed) == VB_ATTENDED_BY_POLLERS &&
-	       vb_lane_is_quiet(d->lane) && d->port->fds_version == d->watched_version && !d->unsaid;
+	       vb_lane_is_quiet(d->lane) && d->port->fds_version == d->watched_version && !d->unsaid &&
+	       !d->process->has_lost_descriptors;
+}
+
+/* The program closed what the lane lives by: nobody drives it any more, and what is connected later fails as well. */
+static bool give_up(struct vb_driver *d, struct vb_later **said)
+{
+	vb_lane_fail_qps(d->lane, VB_CAUSE_DESCRIPTORS_LOST, vb_host_now());
+	transmit(d, vb_host_now()); /* nothing, but doorbells are answered */
+	dispatch(d);
+	vb_later_take(&d->unsaid, said);
+	return false;
+}
+
+static bool is_lost(struct vb_driver *d)
+{
+	if (d->port->is_lost)
+		vb_process_lose_descriptors(d->process);
+	return d->process->has_lost_descriptors;
 }
 
 /* True: the thread is to be woken. */
@@ -290,6 +309,8 @@ static bool tidy_up(struct vb_driver *d, struct vb_later **said)
 {
 	if (is_tidy(d))
 		return false;
+	if (is_lost(d))
+		return give_up(d, said);
 	vb_neighbours_take_wishes(d);
 	if (vb_lane_has_doorbells(d->lane) || (!d->has_more && is_ready(d)))
 		transmit(d, about_now(d)); /* doorbells, and what a verb has made ready under the mutex */
@@ -497,6 +518,12 @@ int vb_driver_create(struct vb_process *process, struct vb_driver **created)
 	return 0;
 }
 
+/* One that was given back is an eventfd. */
+static void close_slot(struct vb_driver *d)
+{
+	vb_descriptor_close(d->slot.fd, vb_descriptor_is(d->slot.fd, S_IFSOCK) ? S_IFSOCK : VB_TYPE_ANONYMOUS);
+}
+
 void vb_driver_destroy(struct vb_driver *d)
 {
 	vb_neighbours_close(d);
@@ -505,8 +532,7 @@ void vb_driver_destroy(struct vb_driver *d)
 	vb_frames_close(d);
 	if (d->port)
 		vb_port_close(d->port);
-	if (d->slot.fd >= 0)
-		close(d->slot.fd);
+	close_slot(d);
 	vb_progress_close(d);
 	if (d->faults)
 		vb_faults_free(d->faults);
@@ -524,8 +550,7 @@ void vb_driver_forked(struct vb_driver *d)
 	d->has_thread = false;
 	vb_neighbours_forked(d);
 	vb_progress_close(d);
-	vb_port_abandon(d->port);
+	vb_port_abandon(d->port, true);
 	vb_frames_close(d);
-	if (d->slot.fd >= 0)
-		close(d->slot.fd);
+	close_slot(d);
 }

@@ -128,14 +128,17 @@ void vb_driver_forked(struct vb_driver *driver);
 /* driver_wait.c: fd is readable now, or at its end. Not cancelled: only who sleeps is. False of -1. */
 bool vb_driver_is_readable(int fd);
 
-/* clock.c: a timerfd comes up at deadline, or not at all. */
-void vb_host_set_timer(int fd, struct vb_deadline deadline);
+/* clock.c: a timerfd comes up at deadline, or not at all. False: it is none. */
+bool vb_host_set_timer(int fd, struct vb_deadline deadline);
 
 /* progress.c */
 int vb_progress_open(struct vb_driver *driver);
 /* From now on the driver is driven; last of all, when lane and port are there. */
 int vb_progress_start(struct vb_driver *driver, bool has_thread);
 void vb_progress_stop(struct vb_driver *driver); /* nobody uses it any more but the broker's thread */
+/* The descriptors are the program's by now: they are not closed, and not used. With the mutex held. */
+void vb_progress_forget(struct vb_driver *driver);
+void vb_progress_cancel(struct vb_driver *driver); /* ends the thread, which sleeps on what is not there */
 void vb_progress_wake(struct vb_driver *driver);
 bool vb_progress_is_thread(void); /* the caller is a progress thread */
 /* Who attends from now on. With the mutex held. */
@@ -175,6 +178,7 @@ bool vb_frames_receive(struct vb_driver *driver, vb_time now);
 bool vb_frames_transmit(struct vb_driver *driver, vb_time now);
 int vb_frames_fd(const struct vb_driver *driver); /* readable when a frame waits; -1 */
 void vb_frames_close(struct vb_driver *driver);	  /* also in a forked child */
+void vb_frames_forget(struct vb_driver *driver);  /* as vb_progress_forget */
 
 /* paths.c */
 struct vb_paths *vb_paths_create(void);

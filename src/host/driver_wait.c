@@ -65,7 +65,7 @@ struct place {
 
 /* What a waiter sleeps on: his own descriptor, and those of the lanes that he drives. */
 struct sleep {
-	struct pollfd fds[1 + VB_LANES_MAX * (3 + VB_PORT_FDS)];
+	struct pollfd fds[2 + VB_LANES_MAX * (3 + VB_PORT_FDS)];
 	unsigned count, place_count;
 	struct place places[VB_LANES_MAX];
 };
@@ -205,6 +205,8 @@ static bool note_looks(const struct sleep *sleep, struct place *place)
 	unsigned end = sleep->count;
 	bool has_port = fds[FRAMES].revents;
 
+	if ((fds[FRAMES].revents | fds[TIMER].revents | fds[NEIGHBOURS].revents | fds[PORT].revents) & POLLNVAL)
+		vb_process_lose_descriptors(place->driver->process);
 	for (const struct place *other = place + 1; other < sleep->places + sleep->place_count; other++)
 		end = other->first < end ? other->first : end;
 	for (unsigned i = PORT; place->first + i < end; i++)
@@ -229,6 +231,16 @@ static bool drive_what_woke(struct sleep *sleep, const struct wanted *wanted, in
 	return is_done;
 }
 
+/* The program has closed what is slept on. The QPs fail by whoever holds the mutex next, and that is news. */
+static bool is_there_at_last(const struct vb_process *p, const struct wanted *wanted)
+{
+	for (unsigned i = 0; i < vb_process_driver_count(p); i++) {
+		vb_driver_lock(p->drivers[i]);
+		vb_driver_unlock(p->drivers[i]);
+	}
+	return is_there(wanted);
+}
+
 bool vb_device_wait(struct vb_device *device, unsigned lanes, int fd, const atomic_uint *count)
 {
 	const struct vb_process *p = device->process;
@@ -244,10 +256,11 @@ bool vb_device_wait(struct vb_device *device, unsigned lanes, int fd, const atom
 	for (unsigned i = 0; i < there && !is_done; i++)
 		is_done = (lanes >> i & 1) && drive_until_there(p->drivers[i], &wanted, false, 0);
 
-	while (!is_done && !error && !p->is_forked) {
+	while (!is_done && !error && !p->is_forked && !p->has_lost_descriptors) {
 		struct sleep sleep;
 		sleep.count = sleep.place_count = 0;
 		add(&sleep, fd);
+		add(&sleep, p->alarm_fd);
 		for (unsigned i = 0; i < there; i++)
 			if (lanes >> i & 1)
 				begin_wait(p->drivers[i], &wanted, &sleep);
@@ -262,6 +275,8 @@ bool vb_device_wait(struct vb_device *device, unsigned lanes, int fd, const atom
 			is_done = drive_what_woke(&sleep, &wanted, ready);
 		end_turn(&sleep, is_done, error);
 	}
+	if (!is_done && p->has_lost_descriptors)
+		is_done = is_there_at_last(p, &wanted);
 	errno = error ? error : errno;
 	return is_done;
 }

@@ -139,6 +139,15 @@ void vb_frames_close(struct vb_driver *d)
 	d->frames = NULL;
 }
 
+void vb_frames_forget(struct vb_driver *d)
+{
+	if (!d->frames)
+		return;
+	vb_list_for_each(node, &d->frames->taps)
+		vb_container_of(node, struct tap, link)->fd = -1;
+	d->frames->epoll_fd = d->frames->send_fd = -1;
+}
+
 /* ---- Flows ------------------------------------------------------------------------------------------------------ */
 
 static struct tap *find_tap(struct vb_frames *frames, uint32_t ifindex)

@@ -565,6 +565,17 @@ void vb_neighbours_forked(struct vb_driver *d)
 		close(all->epoll_fd);
 }
 
+void vb_neighbours_forget(struct vb_driver *d)
+{
+	if (!d->neighbours)
+		return;
+	vb_list_for_each(node, &d->neighbours->links) {
+		struct vb_link *link = vb_container_of(node, struct vb_link, link);
+		link->bell = link->pidfd = -1;
+	}
+	d->neighbours->epoll_fd = -1;
+}
+
 int vb_neighbours_fd(const struct vb_driver *d)
 {
 	return d->neighbours ? d->neighbours->epoll_fd : -1;

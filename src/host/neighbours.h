@@ -48,6 +48,7 @@ enum vb_local_reason vb_local_refusal(const struct vb_settings *settings); /* of
 /* Of a process that does not refuse. With the lane there, which is to say whom it wishes to know. */
 int vb_neighbours_open(struct vb_driver *driver);
 void vb_neighbours_close(struct vb_driver *driver); /* what is held back is said; all of them are lost */
+void vb_neighbours_forget(struct vb_driver *driver); /* its descriptors are not ours any more: closes none */
 void vb_neighbours_forked(struct vb_driver *driver); /* in a forked child: closes descriptors, touches nothing else */
 
 /* neighbours.c */

@@ -14,6 +14,7 @@
 #include "host/devices.h"
 #include "host/interfaces.h"
 #include "host/summary.h"
+#include "os/descriptor.h"
 #include "port/udp.h"
 
 #define LEAVE_PATIENCE_NS   50000000L /* for the mutex, at exit */
@@ -25,10 +26,8 @@ static unsigned user_count;
 
 static void close_fds(struct vb_process *p)
 {
-	if (p->connections_fd >= 0)
-		close(p->connections_fd);
-	if (p->link_fd >= 0)
-		close(p->link_fd);
+	vb_descriptor_close(p->connections_fd, VB_TYPE_ANONYMOUS);
+	vb_descriptor_close(p->link_fd, S_IFSOCK);
 	p->connections_fd = p->link_fd = -1;
 }
 
@@ -251,11 +250,10 @@ static void on_link(void *process)
 
 static void on_connections(void *process)
 {
-	const struct vb_process *p = process;
-	uint64_t ignored;
-	ssize_t n = read(p->connections_fd, &ignored, sizeof(ignored));
+	struct vb_process *p = process;
 
-	(void)n;
+	if (!vb_eventfd_take(p->connections_fd))
+		vb_process_lose_descriptors(p);
 	vb_connections_on_timer();
 }
 
@@ -263,7 +261,8 @@ void vb_process_arm_connections(struct vb_process *p, struct vb_deadline at)
 {
 	if (at.is_set == p->connections_at.is_set && (!at.is_set || at.at == p->connections_at.at))
 		return;
-	vb_host_set_timer(p->connections_fd, at);
+	if (!vb_host_set_timer(p->connections_fd, at))
+		vb_process_lose_descriptors(p);
 	p->connections_at = at;
 }
 
@@ -392,7 +391,7 @@ static int start(void)
 	vb_lanes_init(&p->lanes, settings);
 	vb_list_init(&p->devices);
 	pthread_mutex_init(&p->backing.mutex, NULL);
-	p->link_fd = p->connections_fd = -1;
+	p->link_fd = p->connections_fd = p->alarm_fd = -1;
 	int rc = make_home(p, settings);
 	if (rc < 0) {
 		destroy(p);

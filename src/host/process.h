@@ -32,6 +32,8 @@ struct vb_process {
 	struct vb_deadline connections_at;
 	atomic_bool is_said; /* the summary */
 	bool is_forked; /* this process is a child of the one whose this is */
+	int alarm_fd; /* the broker client's: readable when they are lost */
+	atomic_bool has_lost_descriptors; /* the program closed them: lost.c */
 };
 
 struct vb_device {
@@ -94,6 +96,13 @@ int vb_broker_watch_start(struct vb_process *process, const struct vb_settings *
 int vb_broker_watch_get_slot(struct vb_driver *driver, const struct vb_settings *settings);
 /* While drivers, lanes and mutexes are still there. */
 void vb_broker_watch_stop(struct vb_process *process);
+
+/* lost.c */
+/* A descriptor of ours was found to be none, or another's. Says so once, and has the broker's thread give up all. Any thread,
+ * with any mutex. */
+void vb_process_lose_descriptors(struct vb_process *process);
+/* No number is used from now on, and nothing is closed; QPs fail. In the broker's thread, when it ends by that. */
+void vb_process_forget_descriptors(struct vb_process *process);
 
 /* connections.c */
 /* A MAD of the connection manager came. Without any mutex. */

@@ -13,7 +13,7 @@
  * it takes the core from a peer amid its sending and answers before the program does, and a message of eight bytes
  * costs five switches. So where pollers come late again and again only because they are kept away, the thread waits for
  * them longer, and when one is back it attends at once. */
-#include "host/driver.h"
+#include "host/process.h"
 
 #include <errno.h>
 #include <sched.h>
@@ -26,6 +26,7 @@
 #include "base/lock.h"
 #include "host/crowding.h"
 #include "host/neighbours.h"
+#include "os/descriptor.h"
 #include "os/thread.h"
 
 #define LATE_IN_A_CROWD	 (800 * VB_US) /* less than the millisecond after which a peer that hears nothing probes */
@@ -33,6 +34,7 @@
 					   where posts waited for the next poll (riders.h) */
 #define TURNS_AT_A_TIME	 64 /* between two looks at what else there is to do */
 #define NAME		 "verbena"
+#define EVENTS		 8
 
 enum source { SOURCE_PORT, SOURCE_NEIGHBOURS, SOURCE_TIMER, SOURCE_WAKE, SOURCE_STOP, SOURCE_CHORE /* and the next ones */ };
 
@@ -53,17 +55,16 @@ static void epoll_set(struct vb_driver *d, int operation, int fd, uint32_t event
 /* Not cancelled: a waiter may be about to sleep, and would leave his place for good. */
 void vb_progress_wake(struct vb_driver *d)
 {
-	const uint64_t one = 1;
-
-	if (d->has_thread)
-		syscall(SYS_write, d->wake_fd, &one, sizeof(one));
+	if (d->has_thread && !vb_eventfd_ring(d->wake_fd, 1))
+		vb_process_lose_descriptors(d->process);
 }
 
 /* ---- The timer: the lane's next deadline, or the takeover ------------------------------------------------------- */
 
 static void set_timer(struct vb_driver *d, struct vb_deadline deadline)
 {
-	vb_host_set_timer(d->timer_fd, deadline);
+	if (!vb_host_set_timer(d->timer_fd, deadline))
+		vb_process_lose_descriptors(d->process);
 	d->timer = deadline;
 	d->is_to_look = false;
 }
@@ -383,28 +384,40 @@ struct woken {
 	unsigned chores; /* bits */
 };
 
-static void drain(int fd)
+static void drain(struct vb_driver *d, int fd)
 {
-	uint64_t ignored;
-	ssize_t n = read(fd, &ignored, sizeof(ignored));
+	if (!vb_eventfd_take(fd))
+		vb_process_lose_descriptors(d->process);
+}
 
-	(void)n;
+/* Only here the thread can be cancelled: it holds nothing. */
+static int await_events(int epoll_fd, struct epoll_event events[EVENTS], int timeout_ms)
+{
+	int state;
+
+	pthread_setcancelstate(PTHREAD_CANCEL_ENABLE, &state);
+	int count = epoll_wait(epoll_fd, events, EVENTS, timeout_ms);
+	pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &state);
+	return count;
 }
 
 static struct woken sleep_until_woken(struct vb_driver *d, int timeout_ms)
 {
-	struct epoll_event events[8];
+	struct epoll_event events[EVENTS];
 	struct woken woken = { false };
-	int count = epoll_wait(d->epoll_fd, events, 8, timeout_ms);
+	int count = await_events(d->epoll_fd, events, timeout_ms);
 	woken.count = count;
+	woken.is_stop = count < 0 && errno != EINTR;
+	if (woken.is_stop)
+		vb_process_lose_descriptors(d->process);
 	bool has_port = count < 0 || d->attendance != VB_ATTENDED_BY_THREAD;
 
 	for (int i = 0; i < count; i++) {
 		unsigned source = events[i].data.u32;
 		if (source == SOURCE_TIMER)
-			drain(d->timer_fd);
+			drain(d, d->timer_fd);
 		if (source == SOURCE_WAKE)
-			drain(d->wake_fd);
+			drain(d, d->wake_fd);
 		woken.is_timer |= source == SOURCE_TIMER;
 		woken.is_neighbours |= source == SOURCE_NEIGHBOURS;
 		woken.is_stop |= source == SOURCE_STOP;
@@ -427,7 +440,7 @@ static void do_chores(struct vb_driver *d, unsigned chores)
 
 void vb_progress_timer_is_up(struct vb_driver *d)
 {
-	drain(d->timer_fd);
+	drain(d, d->timer_fd);
 }
 
 /* Pollers see what is in memory, but not what comes by sockets. False: they do not attend any more, and who sleeps now may
@@ -445,7 +458,9 @@ static void *run(void *argument)
 {
 	struct vb_driver *d = argument;
 	bool is_done = true;
+	int state;
 
+	pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &state);
 	is_progress_thread = true;
 	pthread_setname_np(pthread_self(), NAME);
 	for (;;) {
@@ -488,8 +503,7 @@ void vb_progress_watch(struct vb_driver *d, struct vb_chore chore)
 
 static void close_fd(int *fd)
 {
-	if (*fd >= 0)
-		close(*fd);
+	vb_descriptor_close(*fd, VB_TYPE_ANONYMOUS);
 	*fd = -1;
 }
 
@@ -499,6 +513,12 @@ void vb_progress_close(struct vb_driver *d)
 	close_fd(&d->timer_fd);
 	close_fd(&d->wake_fd);
 	close_fd(&d->stop_fd);
+}
+
+void vb_progress_forget(struct vb_driver *d)
+{
+	d->epoll_fd = d->timer_fd = d->wake_fd = d->stop_fd = -1;
+	d->watched_count = d->chore_count = 0;
 }
 
 int vb_progress_open(struct vb_driver *d)
@@ -528,9 +548,16 @@ int vb_progress_start(struct vb_driver *d, bool has_thread)
 	return rc;
 }
 
+void vb_progress_cancel(struct vb_driver *d)
+{
+	if (d->has_thread)
+		pthread_cancel(d->thread);
+}
+
 void vb_progress_stop(struct vb_driver *d)
 {
-	eventfd_write(d->stop_fd, 1);
+	if (!vb_eventfd_ring(d->stop_fd, 1))
+		vb_progress_cancel(d);
 	if (d->has_thread)
 		pthread_join(d->thread, NULL);
 }

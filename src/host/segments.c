@@ -27,6 +27,14 @@ void vb_segments_forked(struct vb_segments *segments)
 			close(segments->places[i].file);
 }
 
+void vb_segments_forget(struct vb_segments *segments)
+{
+	pthread_mutex_lock(&segments->mutex);
+	for (unsigned i = 0; i < VB_SEGMENTS; i++)
+		segments->places[i].file = -1;
+	pthread_mutex_unlock(&segments->mutex);
+}
+
 void vb_segments_destroy(struct vb_segments *segments)
 {
 	if (!segments)

@@ -18,6 +18,7 @@ struct vb_segments {
 struct vb_segments *vb_segments_create(void); /* NULL: no memory */
 void vb_segments_destroy(struct vb_segments *segments); /* or NULL */
 void vb_segments_forked(struct vb_segments *segments); /* in a forked child: closes descriptors */
+void vb_segments_forget(struct vb_segments *segments); /* the descriptors are not ours any more: closes none */
 /* Its name; 0: there is no room, and it is no segment. Keeps a duplicate of file. */
 uint32_t vb_segments_add(struct vb_segments *segments, const void *memory, size_t length, int file);
 void vb_segments_remove(struct vb_segments *segments, uint32_t id);

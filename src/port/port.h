@@ -69,7 +69,7 @@ struct vb_port_ops {
 	unsigned (*fds)(const struct vb_port *port, int fds[VB_PORT_FDS]);
 	struct vb_deadline (*next_deadline)(const struct vb_port *port);
 	void (*counters)(const struct vb_port *port, uint64_t values[VB_PORT_COUNTER_COUNT]);
-	void (*abandon)(struct vb_port *port);
+	void (*abandon)(struct vb_port *port, bool closes);
 	void (*close)(struct vb_port *port);
 };
 
@@ -80,6 +80,7 @@ struct vb_port {
 	uint32_t largest_segment; /* bytes that travel as one, in as many packets of the path's MTU; 0: packets are single */
 	int trains_refused;	  /* the errno with which trains were last refused, so that they go singly; 0: never */
 	unsigned fds_version;	  /* counts up when the descriptors, or what is behind them, are others */
+	bool is_lost;		  /* a descriptor was found to be no socket: the program closed it. Counted as another */
 };
 
 /* Reads what has arrived, without waiting; returns how many datagrams-or-trains (0: nothing). */
@@ -125,10 +126,11 @@ static inline void vb_port_counters(const struct vb_port *port, uint64_t values[
 	port->ops->counters(port, values);
 }
 
-/* Closes the descriptors that the port made and touches nothing else: for a forked child, whose port is its parent's. */
-static inline void vb_port_abandon(struct vb_port *port)
+/* Forgets the port's descriptors; nothing moves any more. With closes those that it made are closed: for a forked child, whose
+ * port is its parent's. Without, none is: the program has closed them, and may have files of its own under their numbers. */
+static inline void vb_port_abandon(struct vb_port *port, bool closes)
 {
-	port->ops->abandon(port);
+	port->ops->abandon(port, closes);
 }
 
 static inline void vb_port_close(struct vb_port *port)

@@ -46,21 +46,33 @@ static bool kernel_drops(int fd, uint32_t *drops)
 
 /* ---- A port ----------------------------------------------------------------------------------------------------- */
 
-static void abandon(struct vb_port *port)
+static void abandon(struct vb_port *port, bool closes)
 {
-	struct sender *sender = &vb_udp_of(port)->sender;
+	struct vb_udp *udp = vb_udp_of(port);
+	struct sender *sender = &udp->sender;
 
-	for (unsigned i = 0; i < sender->socket_count; i++)
+	for (unsigned i = 0; closes && i < sender->socket_count; i++)
 		close(sender->sockets[i].fd);
 	sender->socket_count = 0;
 	memset(sender->socket_of_key, 0, sizeof(sender->socket_of_key));
+	udp->config.receive_fd = -1;
+	udp->config.pcap = NULL;
+	port->room = 0;
+}
+
+void vb_udp_note_errno(struct vb_udp *udp, int error)
+{
+	if ((error != EBADF && error != ENOTSOCK) || udp->port.is_lost)
+		return;
+	udp->port.is_lost = true;
+	udp->port.fds_version++;
 }
 
 static void close_port(struct vb_port *port)
 {
 	struct vb_udp *udp = vb_udp_of(port);
 
-	abandon(port);
+	abandon(port, true);
 	munmap(udp->receiver.buffers, RX_BUFFERS * RX_BUFFER_BYTES);
 	free(udp->receiver.carried);
 	free(udp);

@@ -142,6 +142,8 @@ unsigned vb_udp_receive(struct vb_port *port, vb_time now)
 		vb_faults_recycle(udp->config.faults);
 	long count = receiver->is_cut ? 0 : read_datagrams(udp);
 	receiver->count = count > 0 ? (unsigned)count : 0; /* errors of a datagram socket pass */
+	if (count < 0)
+		vb_udp_note_errno(udp, errno);
 	if (receiver->carried)
 		unpack_all(udp);
 	adapt(receiver);

@@ -425,6 +425,7 @@ static void send_run(struct vb_udp *udp, struct vb_batch *batch, unsigned first,
 		if (sent == 0) {
 			struct tx_message *m = &sender->messages[first];
 			int error = errno;
+			vb_udp_note_errno(udp, error);
 			fail(udp, batch, m->first, m->count, error);
 			if (refuses_trains(m, error))
 				note_refusal(udp, &batch->out[m->first].av->sgid, error);

@@ -142,6 +142,9 @@ unsigned vb_udp_receive(struct vb_port *port, vb_time now);
 bool vb_udp_next_train(struct vb_port *port, struct vb_train *train);
 void vb_udp_send(struct vb_port *port, struct vb_batch *batch, vb_time now);
 
+/* A socket has failed so: one that the program closed says what no other says. */
+void vb_udp_note_errno(struct vb_udp *udp, int error);
+
 /* The socket for a destination slot, made when there is none; NULL with errno. flow is the port to try first. */
 struct tx_socket *vb_udp_tx_socket(struct sender *sender, uint8_t slot, bool is_ipv4, uint16_t flow);
 /* The interface that has an address, as of a second ago at most; 0 when none has. */

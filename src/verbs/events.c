@@ -11,6 +11,7 @@
 #include <sys/eventfd.h>
 #include <sys/syscall.h>
 #include <unistd.h>
+#include "os/descriptor.h"
 #include "verbs/objects.h"
 #include "verbs/wait.h"
 
@@ -29,17 +30,21 @@ int vb_event_queue_init(struct event_queue *queue)
 
 void vb_event_queue_deinit(struct event_queue *queue)
 {
-	close(queue->fd);
+	vb_descriptor_close(queue->fd, VB_TYPE_ANONYMOUS);
 	pthread_mutex_destroy(&queue->lock);
 }
 
 static _Thread_local struct event_queue *awaited __attribute__((tls_model("initial-exec"))); /* by the calling thread */
 
 /* System calls of their own: the C library's functions are cancellation points, and a thread that is cancelled here
- * would take the queue's lock with it. They fail only if the program closed our descriptor. */
+ * would take the queue's lock with it. They fail only if the program closed our descriptor; one that closes all of them may
+ * have a file of its own there. */
 static void say(struct event_queue *queue, uint64_t count)
 {
-	syscall(SYS_write, queue->fd, &count, sizeof(count));
+	if (vb_host_has_lost_descriptors())
+		vb_eventfd_ring(queue->fd, count);
+	else
+		syscall(SYS_write, queue->fd, &count, sizeof(count));
 }
 
 static void count_up(struct event_queue *queue)
@@ -58,6 +63,8 @@ static void count_down(struct event_queue *queue)
 	atomic_fetch_sub_explicit(&queue->count, 1, memory_order_relaxed);
 	if (queue->unsaid)
 		queue->unsaid--;
+	else if (vb_host_has_lost_descriptors())
+		vb_eventfd_take(queue->fd);
 	else
 		syscall(SYS_read, queue->fd, &one, sizeof(one));
 }
@@ -144,11 +151,11 @@ static struct cq_object *wait_and_take(struct channel_object *channel)
 		is_over = !vb_device_wait(vb_host_of(channel->ibv.context), atomic_load(&channel->lanes), queue->fd, &queue->count) &&
 			  vb_signal_ends_wait();
 		found = completion_take(queue);
-	} while (!found && !is_over);
+	} while (!found && !is_over && !vb_host_has_lost_descriptors());
 	return found;
 }
 
-/* NULL: a signal has ended it. */
+/* NULL: a signal has ended it, or the program has closed our descriptors. */
 static struct cq_object *await_completion(struct channel_object *channel)
 {
 	struct cq_object *found;
@@ -173,7 +180,7 @@ VB_EXPORT int ibv_get_cq_event(struct ibv_comp_channel *ibv, struct ibv_cq **cq,
 		return -1;
 	}
 	if (!found && !(found = await_completion(channel))) {
-		errno = EINTR;
+		errno = vb_host_has_lost_descriptors() ? EBADF : EINTR;
 		return -1;
 	}
 	vb_driver_notified();

@@ -173,9 +173,10 @@ static inline void memory_port_counters(const struct vb_port *port, uint64_t val
 	memcpy(values, memory_port_of(port)->counters, sizeof(memory_port_of(port)->counters));
 }
 
-static inline void memory_port_abandon(struct vb_port *port)
+static inline void memory_port_abandon(struct vb_port *port, bool closes)
 {
-	close(memory_port_of(port)->fd);
+	if (closes)
+		close(memory_port_of(port)->fd);
 }
 
 static inline void memory_port_close(struct vb_port *port)

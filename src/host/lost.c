@@ -1,0 +1,58 @@
+/* The program has closed descriptors of ours: close_range(3, ~0), a loop over all numbers, a close() too many.
+ *
+ * Holds: from then on no number that was ours is used, read, written or closed, for the program may have a file of its own
+ * there; connected QPs fail, with the reason, and so does whatever is connected later; no thread of ours runs.
+ *
+ * Noticed by an errno that our own descriptors never give, or by the broker's thread, which sleeps in poll() on one end of a
+ * pipe: the kernel keeps that end while poll() lasts, and tells when the other is closed. epoll tells nothing of the kind. */
+#include "host/process.h"
+#include "host/segments.h"
+
+static atomic_bool has_lost;
+
+bool vb_host_has_lost_descriptors(void)
+{
+	return atomic_load_explicit(&has_lost, memory_order_relaxed);
+}
+
+void vb_process_lose_descriptors(struct vb_process *p)
+{
+	atomic_store(&has_lost, true);
+	if (atomic_exchange(&p->has_lost_descriptors, true))
+		return;
+	vb_log(VB_LOG_ERROR, "this program has closed descriptors that are Verbena's (by close_range(), or a loop over all numbers?): "
+			     "its queue pairs fail; close only what you have opened, or open devices afterwards");
+	if (p->broker)
+		vb_broker_end(p->broker);
+}
+
+static void forget_driver(struct vb_driver *d)
+{
+	vb_progress_forget(d);
+	vb_port_abandon(d->port, false);
+	vb_neighbours_forget(d);
+	vb_frames_forget(d);
+	d->slot.fd = -1;
+}
+
+/* The mutex's holder fails the QPs before it gives it away: vb_driver_unlock. */
+void vb_process_forget_descriptors(struct vb_process *p)
+{
+	vb_process_lose_descriptors(p);
+	for (unsigned i = 0; i < vb_process_driver_count(p); i++) {
+		struct vb_driver *d = p->drivers[i];
+		pthread_mutex_lock(&d->mutex);
+		if (d->lane) /* else it could not be started */
+			forget_driver(d);
+		if (i == 0)
+			p->pcap = NULL;
+		if (d->lane)
+			vb_driver_unlock(d);
+		else
+			pthread_mutex_unlock(&d->mutex);
+	}
+	p->link_fd = p->connections_fd = p->alarm_fd = -1;
+	vb_segments_forget(p->segments);
+	for (unsigned i = 0; i < vb_process_driver_count(p); i++)
+		vb_progress_cancel(p->drivers[i]);
+}
