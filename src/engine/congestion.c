@@ -146,6 +146,7 @@ bool vb_qp_account(struct vb_qp *qp, struct vb_qp_account *account)
 		.cnps_sent = tally->cnps_sent,
 		.cnps_received = tally->cnps_received,
 		.sent_again = tally->sent_again,
+		.probes = tally->probes,
 	};
 	return true;
 }

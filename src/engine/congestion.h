@@ -21,7 +21,7 @@ struct vb_tally {
 	uint64_t acked; /* bytes of messages, in packets */
 	vb_time since, acked_at; /* its first packet of a message with bytes, the newest acknowledgement of some */
 	bool has_begun;		 /* since is known */
-	uint32_t cnps_sent, cnps_received, sent_again;
+	uint32_t cnps_sent, cnps_received, sent_again, probes;
 	/* Where congestion control has ended: what it was at the end. */
 	const struct vb_cc_algorithm *algorithm;
 	uint64_t rate;

@@ -24,10 +24,10 @@
 	X(TX_PACKETS, "tx_packets", "packets handed out to be sent")                                                   \
 	X(TX_BYTES, "tx_bytes", "payload bytes handed out to be sent")                                                 \
 	X(TX_ERRORS, "tx_errors", "packets whose sending failed")                                                      \
-	X(RETRANSMITTED, "retransmitted", "request packets sent again")                                                \
+	X(RETRANSMITTED, "retransmitted", "request packets sent again, probes excluded")                               \
 	X(DUPLICATES, "duplicates", "duplicate requests received")                                                     \
 	X(OUT_OF_ORDER, "out_of_order", "gaps seen by a responder")                                                    \
-	X(PROBES, "probes", "tail probes sent")                                                                        \
+	X(PROBES, "probes", "packets repeated after silence, to hear what was lost")                                   \
 	X(TIMEOUTS, "timeouts", "local ack timeouts")                                                                  \
 	X(NAK_SENT, "nak_sent", "NAKs sent, RNR excluded")                                                             \
 	X(NAK_RECEIVED, "nak_received", "NAKs received, RNR excluded")                                                 \

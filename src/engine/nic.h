@@ -659,7 +659,8 @@ struct vb_qp_account {
 	uint32_t window_bytes; /* 0: nobody acknowledges */
 	uint64_t acked;	       /* bytes of messages, in packets */
 	vb_time acked_in;      /* from its first packet to the newest acknowledgement */
-	uint32_t cnps_sent, cnps_received, sent_again; /* packets */
+	uint32_t cnps_sent, cnps_received; /* packets, as these: */
+	uint32_t sent_again, probes;	   /* after a loss; after silence, to hear what was lost */
 };
 
 /* Now, or as it was when it failed. False: it has no peer, or was in RTS never. [lane] */

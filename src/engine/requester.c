@@ -460,6 +460,7 @@ static bool emit_probe(struct vb_qp *qp, struct vb_batch *batch, vb_time now)
 	rq->is_timing = false;
 	rq->quiet_since = now;
 	vb_count(qp->lane, VB_PROBES, 1);
+	qp->congestion.tally.probes++;
 	return true;
 }
 

@@ -140,6 +140,8 @@ static void add_congestion(struct vb_line *line, const struct vb_qp_account *acc
 		vb_line_add(line, " at %s on average", vb_text_rate(mean_rate(account), text, sizeof(text)));
 	vb_line_add(line, ", CNPs %u received, %u sent, %u packets sent again", account->cnps_received, account->cnps_sent,
 		account->sent_again);
+	if (account->probes)
+		vb_line_add(line, ", %u as probes", account->probes);
 }
 
 static const char *kind_of(enum vb_qp_type type)

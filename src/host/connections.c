@@ -185,7 +185,7 @@ void vb_connections_on_timer(void)
 	vb_connections_unlock();
 }
 
-bool vb_connections_counters(uint64_t values[VB_CM_COUNTER_COUNT])
+bool vb_connections_counters(struct vb_connections_counts *counts)
 {
 	struct timespec until;
 
@@ -197,7 +197,9 @@ bool vb_connections_counters(uint64_t values[VB_CM_COUNTER_COUNT])
 		return false;
 	const bool are_managed = connections.cm;
 	if (are_managed)
-		vb_cm_counters(connections.cm, values);
+		vb_cm_counters(connections.cm, counts->cm);
+	for (unsigned kind = 0; kind < VB_FAULTS; kind++)
+		counts->faults[kind] = connections.faults ? vb_faults_count(connections.faults, kind) : 0;
 	pthread_mutex_unlock(&connections.mutex);
 	return are_managed;
 }

@@ -91,10 +91,16 @@ static void tell_connections(const struct vb_summary *summary)
 #define X(name, text, meaning) text,
 	static const char *const names[] = { VB_CM_COUNTERS(X) };
 #undef X
-	char line[300] = "";
+	static const char *const fault_names[VB_FAULTS] = { "cm_faults_dropped", "cm_faults_doubled", "cm_faults_delayed",
+		"cm_faults_reordered", "cm_faults_corrupted" };
+	char line[600] = "";
+	size_t at;
 
-	if (summary->has_connections &&
-		put_counters(line, sizeof(line), names, summary->connections, VB_CM_COUNTER_COUNT))
+	if (!summary->has_connections)
+		return;
+	at = put_counters(line, sizeof(line), names, summary->connections.cm, VB_CM_COUNTER_COUNT);
+	at += put_counters(line + at, sizeof(line) - at, fault_names, summary->connections.faults, VB_FAULTS);
+	if (at)
 		vb_summary_add(summary, "connections:%s", line);
 }
 

@@ -109,7 +109,7 @@ void vb_process_forget_descriptors(struct vb_process *process);
 void vb_connections_receive(const struct vb_broker_notice *notice);
 void vb_connections_undelivered(const struct vb_broker_notice *notice);
 /* False: none were managed, or a thread that will not go on is amid them. */
-bool vb_connections_counters(uint64_t values[VB_CM_COUNTER_COUNT]);
+bool vb_connections_counters(struct vb_connections_counts *counts);
 void vb_connections_on_timer(void);
 void vb_connections_forget(void); /* in a forked child */
 

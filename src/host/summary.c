@@ -46,7 +46,7 @@ struct vb_summary vb_summary_to_print(void)
 {
 	struct vb_summary summary = { .use = VB_SUMMARY_LAST, .say = print };
 
-	summary.has_connections = vb_connections_counters(summary.connections);
+	summary.has_connections = vb_connections_counters(&summary.connections);
 	return summary;
 }
 
@@ -69,7 +69,7 @@ static void tell(struct vb_process *p, struct vb_summary_text *text)
 	struct vb_summary summary = { .use = VB_SUMMARY_SO_FAR, .say = append, .user = text };
 
 	text->length = 0;
-	summary.has_connections = vb_connections_counters(summary.connections);
+	summary.has_connections = vb_connections_counters(&summary.connections);
 	vb_process_lock(p);
 	vb_paths_tell(p, VB_ALL_LANES, &summary);
 	vb_process_unlock(p);

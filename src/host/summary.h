@@ -6,7 +6,8 @@
 #define VB_HOST_SUMMARY_H
 
 #include <stdbool.h>
-#include "host/connections.h"
+#include "cm/cm.h"
+#include "port/faults.h"
 
 #define VB_SUMMARY_AGE_MS 50
 
@@ -14,6 +15,11 @@ struct vb_process;
 
 /* Takes one line, without its end. */
 typedef void vb_summary_say(void *user, const char *line);
+
+/* What the connection manager counted; and the faults that were injected into messages that came. */
+struct vb_connections_counts {
+	uint64_t cm[VB_CM_COUNTER_COUNT], faults[VB_FAULTS];
+};
 
 /* Where a summary goes. Two may be made at a time, one for each use: sums are kept in memory of each. */
 enum vb_summary_use { VB_SUMMARY_LAST, VB_SUMMARY_SO_FAR, VB_SUMMARY_USES };
@@ -23,7 +29,7 @@ struct vb_summary {
 	vb_summary_say *say;
 	void *user;
 	bool has_connections;
-	uint64_t connections[VB_CM_COUNTER_COUNT];
+	struct vb_connections_counts connections;
 };
 
 __attribute__((format(printf, 2, 3))) void vb_summary_add(const struct vb_summary *summary, const char *format, ...);

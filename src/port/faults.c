@@ -24,7 +24,7 @@ struct vb_faults {
 	uint64_t seed;
 	struct vb_random random;
 	struct vb_bottleneck neck;
-	uint64_t count;
+	uint64_t counts[VB_FAULTS];
 	unsigned held_count;
 	struct vb_list delayed;   /* vb_held, earliest first: all are delayed alike */
 	struct vb_list reordered; /* vb_held */
@@ -269,12 +269,15 @@ static struct verdict decide(struct vb_faults *faults, size_t length)
 static struct vb_held *hold(
 	struct vb_faults *faults, const struct vb_path *path, const uint8_t *bytes, size_t length, vb_time due)
 {
-	if (faults->held_count >= VB_FAULTS_HELD_MAX)
+	bool has_room = faults->held_count < VB_FAULTS_HELD_MAX;
+	struct vb_list *spare = has_room ? vb_list_pop(&faults->spare) : NULL;
+	struct vb_held *held = spare    ? vb_container_of(spare, struct vb_held, node) :
+			       has_room ? malloc(sizeof(*held)) :
+					  NULL;
+	if (!held) {
+		faults->counts[VB_FAULT_DROPPED]++;
 		return NULL;
-	struct vb_list *spare = vb_list_pop(&faults->spare);
-	struct vb_held *held = spare ? vb_container_of(spare, struct vb_held, node) : malloc(sizeof(*held));
-	if (!held)
-		return NULL;
+	}
 	faults->held_count++;
 	vb_list_init(&held->node);
 	held->path = *path;
@@ -316,6 +319,8 @@ static void hold_delayed(struct vb_faults *faults, const struct vb_path *from, c
 	struct vb_held *held = hold(faults, &path, bytes, length, vb_time_add(leaves_at, faults->delay));
 	if (!held)
 		return;
+	faults->counts[VB_FAULT_DELAYED] += faults->delay != 0;
+	faults->counts[VB_FAULT_REORDERED] += verdict->reorders;
 	held->is_reordered = verdict->reorders;
 	held->to_pass = verdict->to_pass;
 	vb_list_add_tail(&faults->delayed, &held->node);
@@ -334,6 +339,7 @@ static void hold_reordered(struct vb_faults *faults, const struct vb_path *path,
 	struct vb_held *held = hold(faults, path, bytes, length, now);
 	if (!held)
 		return;
+	faults->counts[VB_FAULT_REORDERED]++;
 	held->to_pass = verdict->to_pass;
 	start_reordering(faults, held, now);
 }
@@ -358,10 +364,12 @@ unsigned vb_faults_admit(
 		return 1;
 	struct verdict verdict = decide(faults, length);
 	bool is_delayed = faults->delay != 0 || faults->neck.rate != 0;
-	if (verdict.drops || verdict.duplicates || verdict.reorders || verdict.corrupts || faults->delay)
-		faults->count++;
-	if (verdict.drops)
+	if (verdict.drops) {
+		faults->counts[VB_FAULT_DROPPED]++;
 		return 0;
+	}
+	faults->counts[VB_FAULT_CORRUPTED] += verdict.corrupts;
+	faults->counts[VB_FAULT_DOUBLED] += verdict.duplicates;
 	if (verdict.corrupts)
 		bytes[verdict.corrupt_bit / 8] ^= (uint8_t)(1u << verdict.corrupt_bit % 8);
 	unsigned copies = verdict.duplicates ? 2 : 1;
@@ -475,7 +483,7 @@ void vb_faults_check(const struct vb_faults *faults)
 	assert(count == faults->held_count && count <= VB_FAULTS_HELD_MAX);
 }
 
-uint64_t vb_faults_count(const struct vb_faults *faults)
+uint64_t vb_faults_count(const struct vb_faults *faults, enum vb_fault kind)
 {
-	return faults->count;
+	return faults->counts[kind];
 }

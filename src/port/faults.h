@@ -56,8 +56,17 @@ void vb_faults_recycle(struct vb_faults *faults);
 /* When vb_faults_release will next give something, if nothing arrives before. */
 struct vb_deadline vb_faults_deadline(const struct vb_faults *faults);
 
-/* Packets dropped, doubled, delayed, reordered or corrupted so far; each packet counts once. */
-uint64_t vb_faults_count(const struct vb_faults *faults);
+/* What has been done to packets so far. One that is doubled and delayed, say, counts under both; one that was dropped under
+ * nothing else. */
+enum vb_fault {
+	VB_FAULT_DROPPED, /* by chance, or because too many were held back; the bottleneck counts its own */
+	VB_FAULT_DOUBLED,
+	VB_FAULT_DELAYED, /* by delay, each copy */
+	VB_FAULT_REORDERED,
+	VB_FAULT_CORRUPTED,
+	VB_FAULTS,
+};
+uint64_t vb_faults_count(const struct vb_faults *faults, enum vb_fault kind);
 void vb_faults_check(const struct vb_faults *faults); /* base/invariant.h */
 
 #endif

@@ -35,7 +35,11 @@ struct vb_faults;
 	X(TX_DATAGRAMS, "port_tx_datagrams", "datagrams or trains sent")                                               \
 	X(TX_SEGMENTS, "port_tx_segments", "packets sent")                                                             \
 	X(TX_ERRORS, "port_tx_errors", "packets whose sending failed")                                                 \
-	X(FAULTS, "port_faults", "packets that fault injection dropped, doubled, delayed, reordered or corrupted")      \
+	X(FAULT_DROPPED, "port_faults_dropped", "received packets that fault injection dropped")                        \
+	X(FAULT_DOUBLED, "port_faults_doubled", "and doubled")                                                         \
+	X(FAULT_DELAYED, "port_faults_delayed", "and delayed")                                                         \
+	X(FAULT_REORDERED, "port_faults_reordered", "and let others past")                                             \
+	X(FAULT_CORRUPTED, "port_faults_corrupted", "and changed a bit of")                                            \
 	X(NECK_DROPS, "port_bottleneck_drops", "packets that the bottleneck of fault injection had no room for")       \
 	X(NECK_MARKS, "port_bottleneck_marks", "packets that it marked")                                               \
 	X(NECK_MEAN, "port_bottleneck_mean_bytes", "its queue, from the first packet to the last, on average")         \

@@ -100,11 +100,14 @@ static struct vb_deadline next_deadline(const struct vb_port *port)
 	return faults ? vb_faults_deadline(faults) : (struct vb_deadline){ 0 };
 }
 
+static_assert(VB_PORT_FAULT_CORRUPTED - VB_PORT_FAULT_DROPPED == VB_FAULT_CORRUPTED, "one counter for each kind");
+
 static void count_faults(const struct vb_faults *faults, uint64_t values[VB_PORT_COUNTER_COUNT])
 {
 	const struct vb_bottleneck *neck = vb_faults_bottleneck(faults);
 
-	values[VB_PORT_FAULTS] = vb_faults_count(faults);
+	for (unsigned kind = 0; kind < VB_FAULTS; kind++)
+		values[VB_PORT_FAULT_DROPPED + kind] = vb_faults_count(faults, kind);
 	values[VB_PORT_NECK_DROPS] = neck->drops;
 	values[VB_PORT_NECK_MARKS] = neck->marks;
 	values[VB_PORT_NECK_MEAN] = vb_bottleneck_mean(neck);

@@ -20,6 +20,7 @@ FAULTS = ("drop=1%,seed=7", "dup=2%,seed=7", "reorder=2%,seed=7", "corrupt=1%,se
 SUMMARY_PATIENCE = 5.0  # seconds
 START_SECONDS = 2.0  # within which perftest has measured the clock and shaken hands
 ERROR = 8388608  # severity of an expert item
+FAULT_KINDS = ("dropped", "doubled", "delayed", "reordered", "corrupted")
 OPERATIONS = (("write", 30000, 200), ("read", 30000, 200), ("send", 9000, 200), ("atomic", 8, 200))
 
 
@@ -30,7 +31,7 @@ def faults(context):
         seen = 0
         for op, size, count in OPERATIONS:
             ended = peers.run_verified(context, path, op, "-s", size, "-n", count, settings={"VERBENA_FAULTS": spec})
-            seen += peers.sum_stats(ended, "port_faults")
+            seen += sum(peers.sum_stats(ended, f"port_faults_{kind}") for kind in FAULT_KINDS)
         if not seen:
             raise Failure(f"VERBENA_FAULTS={spec} injected nothing")
 

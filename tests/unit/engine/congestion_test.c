@@ -576,6 +576,25 @@ static void account__stays_when_a_qp_fails(void **state)
 	rig_close(rig);
 }
 
+/* After a silence the newest packet goes once more, to hear whether it was lost: that is no packet sent again. */
+static void account__tells_probes_from_packets_sent_again(void **state)
+{
+	struct rig *rig = open_with(&slow_cc);
+	struct vb_qp *qp = rig_connected(rig, NULL);
+	struct vb_qp_account account;
+	post_send(rig, qp, 1);
+	assert_int_equal(rig_transmit(rig), 1);
+	for (unsigned sent = 0; sent == 0; sent = rig_transmit(rig)) {
+		rig->now += VB_MS;
+		vb_lane_advance(rig->lane, rig->now);
+	}
+	assert_true(vb_qp_account(qp, &account));
+	assert_int_equal(account.probes, 1);
+	assert_int_equal(account.sent_again, 0);
+	assert_int_equal(vb_qp_destroy(qp), 0);
+	rig_close(rig);
+}
+
 /* What it achieved is from its first packet on, though that was lost and it is another that is timed. */
 static void account__begins_with_the_first_packet(void **state)
 {
@@ -643,6 +662,7 @@ int main(void)
 		cmocka_unit_test(qp__that_goes_away_waits_no_longer),
 		cmocka_unit_test(account__is_of_what_a_qp_is_held_to_and_came_to),
 		cmocka_unit_test(account__stays_when_a_qp_fails),
+		cmocka_unit_test(account__tells_probes_from_packets_sent_again),
 		cmocka_unit_test(account__begins_with_the_first_packet),
 		cmocka_unit_test(cnp__that_is_marked_is_not_answered_by_another),
 		cmocka_unit_test(lane__shows_each_of_its_qps_once),

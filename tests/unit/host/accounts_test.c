@@ -48,11 +48,12 @@ static void qp__that_is_paced_says_its_rate_and_what_it_achieved(void **state)
 	account.cnps_received = 3;
 	account.cnps_sent = 1;
 	account.sent_again = 2;
+	account.probes = 26;
 	struct said said = told(&account, 1);
 	assert_int_equal(said.count, 1);
 	assert_string_equal(said.lines[0],
 		"qp 0x10002: RC, peer 10.0.0.2 qpn 0x20002, dcqcn, paced at 96 Mb/s, window 66 kB, 12 MB acknowledged at 100 Mb/s "
-		"on average, CNPs 3 received, 1 sent, 2 packets sent again");
+		"on average, CNPs 3 received, 1 sent, 2 packets sent again, 26 as probes");
 }
 
 static void qp__that_has_no_rate_says_none(void **state)

@@ -170,7 +170,8 @@ static void faults__none_leave_everything_alone(void **state)
 	assert_int_equal(seen.count, 1000);
 	assert_int_equal(seen.damaged, 0);
 	assert_int_equal(count_inversions(&seen), 0);
-	assert_int_equal(vb_faults_count(faults), 0);
+	for (unsigned kind = 0; kind < VB_FAULTS; kind++)
+		assert_int_equal(vb_faults_count(faults, kind), 0);
 	vb_faults_free(faults);
 }
 
@@ -179,7 +180,7 @@ static void faults__drop_loses_its_share(void **state)
 	struct vb_faults *faults = parse("drop=10%,seed=3");
 	run_packets(faults, 10000, &seen);
 	assert_in_range(seen.count, 8800, 9200);
-	assert_int_equal(vb_faults_count(faults), 10000 - seen.count);
+	assert_int_equal(vb_faults_count(faults, VB_FAULT_DROPPED), 10000 - seen.count);
 	vb_faults_free(faults);
 	faults = parse("drop=100%");
 	run_packets(faults, 100, &seen);
@@ -192,7 +193,7 @@ static void faults__dup_doubles_its_share(void **state)
 	struct vb_faults *faults = parse("dup=10%");
 	run_packets(faults, 10000, &seen);
 	assert_in_range(seen.count, 10800, 11200);
-	assert_int_equal(vb_faults_count(faults), seen.count - 10000);
+	assert_int_equal(vb_faults_count(faults, VB_FAULT_DOUBLED), seen.count - 10000);
 	for (unsigned i = 1; i < seen.count; i++)
 		assert_in_range(seen.number[i] - seen.number[i - 1], 0, 1);
 	vb_faults_free(faults);
@@ -212,8 +213,23 @@ static void faults__corrupt_flips_one_bit_of_its_share(void **state)
 	vb_faults_free(faults);
 	faults = parse("corrupt=10%");
 	run_packets(faults, 10000, &seen);
-	assert_in_range(vb_faults_count(faults), 800, 1200);
+	assert_in_range(vb_faults_count(faults, VB_FAULT_CORRUPTED), 800, 1200);
 	assert_int_equal(seen.count, 10000);
+	vb_faults_free(faults);
+}
+
+/* Of what is done to a packet each kind counts; to one that was dropped nothing else is done. */
+static void faults__each_kind_has_a_counter_of_its_own(void **state)
+{
+	struct vb_faults *faults = parse("drop=30%,dup=20%,reorder=20%,corrupt=10%");
+	run_packets(faults, 10000, &seen);
+	uint64_t dropped = vb_faults_count(faults, VB_FAULT_DROPPED), doubled = vb_faults_count(faults, VB_FAULT_DOUBLED);
+	assert_in_range(dropped, 2800, 3200);
+	assert_in_range(doubled, 1300, 1500);
+	assert_in_range(vb_faults_count(faults, VB_FAULT_REORDERED), 1300, 1500);
+	assert_in_range(vb_faults_count(faults, VB_FAULT_CORRUPTED), 650, 750);
+	assert_int_equal(vb_faults_count(faults, VB_FAULT_DELAYED), 0);
+	assert_int_equal(seen.count, 10000 - dropped + doubled);
 	vb_faults_free(faults);
 }
 
@@ -277,7 +293,7 @@ static void faults__delay_holds_every_packet_as_long_and_in_order(void **state)
 		assert_int_equal(held->length, sizeof(bytes));
 	}
 	assert_false(vb_faults_deadline(faults).is_set);
-	assert_int_equal(vb_faults_count(faults), 3);
+	assert_int_equal(vb_faults_count(faults, VB_FAULT_DELAYED), 3);
 	vb_faults_free(faults);
 }
 
@@ -403,6 +419,7 @@ int main(void)
 		cmocka_unit_test(faults__drop_loses_its_share),
 		cmocka_unit_test(faults__dup_doubles_its_share),
 		cmocka_unit_test(faults__corrupt_flips_one_bit_of_its_share),
+		cmocka_unit_test(faults__each_kind_has_a_counter_of_its_own),
 		cmocka_unit_test(faults__corrupt_is_loss_for_who_has_no_icrc_to_find_it),
 		cmocka_unit_test(faults__bottleneck_marks_by_no_chance_where_that_is_0),
 		cmocka_unit_test(faults__bottleneck_lets_one_go_after_the_other_and_marks),

@@ -511,7 +511,10 @@ static void receive__faults_drop_and_double(void **state)
 		now = vb_time_add(now, VB_MS);
 	}
 	assert_in_range(received, 150, 250);
-	assert_true(counter(&b, VB_PORT_FAULTS) > 20);
+	assert_int_equal(received, 200 - counter(&b, VB_PORT_FAULT_DROPPED) + counter(&b, VB_PORT_FAULT_DOUBLED));
+	assert_true(counter(&b, VB_PORT_FAULT_DROPPED) > 20);
+	assert_true(counter(&b, VB_PORT_FAULT_REORDERED) > 20);
+	assert_int_equal(counter(&b, VB_PORT_FAULT_CORRUPTED), 0);
 	end_close(&a);
 	end_close(&b);
 	vb_faults_free(faults);
