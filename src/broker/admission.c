@@ -206,5 +206,6 @@ void worker_accept_clients(struct worker *worker)
 		worker_reset_client(&worker->clients[number]);
 		worker->clients[number].since = worker_now_ms();
 		worker->clients[number].speaker = client.uid;
+		worker_say_client(worker, (unsigned)number, "has come");
 	}
 }

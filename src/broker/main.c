@@ -48,6 +48,18 @@ static void on_terminate(int signal_number)
 	_exit(128 + signal_number);
 }
 
+/* The first process of a container adopts whatever is an orphan there, our own helpers too. The worker is waited for elsewhere. */
+static void on_child(int signal_number)
+{
+	int error = errno;
+	siginfo_t end = { .si_pid = 0 };
+	while (waitid(P_ALL, 0, &end, WEXITED | WNOHANG | WNOWAIT) == 0 && end.si_pid > 0 && end.si_pid != worker_pid) {
+		waitpid(end.si_pid, NULL, WNOHANG);
+		end.si_pid = 0;
+	}
+	errno = error;
+}
+
 static void set_signals(void (*on_end)(int))
 {
 	struct sigaction action = { .sa_handler = on_end };
@@ -60,6 +72,13 @@ static void set_signals(void (*on_end)(int))
 	sigset_t none;
 	sigemptyset(&none);
 	sigprocmask(SIG_SETMASK, &none, NULL);
+}
+
+static void adopt_orphans(void)
+{
+	struct sigaction action = { .sa_handler = on_child, .sa_flags = SA_RESTART | SA_NOCLDSTOP };
+	sigaction(SIGCHLD, &action, NULL);
+	on_child(SIGCHLD); /* those that have ended before */
 }
 
 /* Repeats the worker's changes until it is gone; returns how it ended, as an exit code. */
@@ -79,12 +98,16 @@ static _Noreturn void run(struct registry *registry, struct worker_options optio
 {
 	unsigned quick_deaths = 0;
 	time_t last_death = 0;
+	sigset_t ends;
+	sigemptyset(&ends);
+	sigaddset(&ends, SIGCHLD);
 	for (;;) {
 		int link[2];
 		if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, link)) {
 			sleep_ms(QUICK_DEATH_WAIT_MS);
 			continue;
 		}
+		sigprocmask(SIG_BLOCK, &ends, NULL); /* until it is known which is the worker's */
 		pid_t pid = fork();
 		if (pid == 0) {
 			close(link[0]);
@@ -99,6 +122,9 @@ static _Noreturn void run(struct registry *registry, struct worker_options optio
 			quick_deaths = 0;
 		} else if (pid > 0) {
 			worker_pid = pid;
+			if (getpid() == 1)
+				adopt_orphans();
+			sigprocmask(SIG_UNBLOCK, &ends, NULL);
 			close(link[1]);
 			privilege_drop();
 			if (options.report >= 0)
@@ -283,6 +309,13 @@ static bool is_any_user_welcome(void)
 	return setting && strcmp(setting, "any") == 0;
 }
 
+/* Of a broker in the foreground: others have no stderr. */
+static bool says_clients(void)
+{
+	const char *level = getenv("VERBENA_LOG");
+	return level && (strcmp(level, "info") == 0 || strcmp(level, "debug") == 0);
+}
+
 static _Noreturn void start(bool stays, bool is_shared, bool is_managed, const struct trusted *trusted, int report)
 {
 	char why[VB_BROKER_WHY_SIZE];
@@ -299,7 +332,7 @@ static _Noreturn void start(bool stays, bool is_shared, bool is_managed, const s
 		registry.last_slot = 0;
 	set_signals(on_terminate);
 	run(&registry, (struct worker_options){
-		.trusted = *trusted, .stays = stays, .is_shared = is_shared, .is_managed = is_managed, .is_first = true,
+		.trusted = *trusted, .stays = stays, .says_clients = stays && says_clients(), .is_shared = is_shared, .is_managed = is_managed, .is_first = true,
 		.report = report });
 }
 
@@ -365,9 +398,10 @@ int main(int argc, char **argv)
 			stays = true;
 		else if (strcmp(argv[i], "--share") == 0)
 			is_shared = true;
-		else if (strcmp(argv[i], "--trust") == 0 && i + 1 < argc && add_trusted(&trusted, argv[i + 1]))
-			i++;
-		else if (sscanf(argv[i], "--report-fd=%d", &report) == 1 && report > 2)
+		else if (strcmp(argv[i], "--trust") == 0 && i + 1 < argc) {
+			if (!add_trusted(&trusted, argv[++i]))
+				return 2; /* it has been said why */
+		} else if (sscanf(argv[i], "--report-fd=%d", &report) == 1 && report > 2)
 			; /* how a process that starts us hears of it */
 		else
 			return strcmp(argv[i], "--help") == 0 ? usage(stdout, 0) : usage(stderr, 2);

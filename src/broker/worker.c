@@ -77,8 +77,23 @@ static void free_slots(struct worker *worker, unsigned number)
 	}
 }
 
+void worker_say_client(const struct worker *worker, unsigned number, const char *does)
+{
+	const struct client *client = &worker->registry->clients[number];
+	unsigned count = 0;
+	if (!worker->says_clients)
+		return;
+	for (unsigned i = 0; i < REGISTRY_CLIENTS; i++)
+		count += i != number && worker->registry->clients[i].is_used;
+	struct pollfd room = { .fd = STDERR_FILENO, .events = POLLOUT };
+	if (poll(&room, 1, 0) > 0) /* nobody waits for who reads it */
+		fprintf(stderr, VB_BROKER_PROGRAM ": process %d of uid %u %s; %u others are connected\n", (int)client->pid, client->uid, does,
+		count);
+}
+
 void worker_remove_client(struct worker *worker, unsigned number)
 {
+	worker_say_client(worker, number, "has left");
 	free_slots(worker, number);
 	if (worker->is_orphaned)
 		return;
@@ -515,6 +530,7 @@ enum worker_end worker_run(struct registry *registry, int link, const struct wor
 	if (getrandom(&worker->last_courier, sizeof(worker->last_courier), 0) < 0)
 		worker->last_courier = 0;
 	worker->stays = options->stays;
+	worker->says_clients = options->says_clients;
 	worker->trusted = &options->trusted;
 	worker->limits = (struct limits){ .own = geteuid(), .is_shared = options->is_shared };
 	worker->users = vb_users_read();

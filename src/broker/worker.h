@@ -21,6 +21,7 @@ struct trusted {
 struct worker_options {
 	struct trusted trusted;
 	bool stays;    /* also without clients */
+	bool says_clients; /* on stderr, when they come and go */
 	bool is_shared; /* with every user, also when it is not root's */
 	bool is_managed; /* a service manager has our listening sockets, and starts the next broker */
 	bool is_first;	/* not a replacement */

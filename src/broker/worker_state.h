@@ -67,6 +67,7 @@ struct worker {
 	struct registry *registry;
 	int link;
 	bool stays, is_orphaned;
+	bool says_clients;
 	const struct trusted *trusted;
 	struct limits limits;
 	struct vb_users users;
@@ -101,6 +102,8 @@ struct worker {
 uint64_t worker_now_ms(void);
 void worker_reset_client(struct client_state *state);
 void worker_remove_client(struct worker *worker, unsigned number);
+/* On stderr, of a broker in the foreground with VERBENA_LOG=info. */
+void worker_say_client(const struct worker *worker, unsigned number, const char *does);
 /* Waits in the backlog while the client does not read; one that lets too much pile up is dropped, as if it went away. */
 void worker_say(struct worker *worker, unsigned client, const struct vb_message *message, const int *fd);
 __attribute__((format(printf, 5, 6))) void worker_refuse(

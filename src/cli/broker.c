@@ -1,6 +1,7 @@
 /* verbena broker: the broker in the foreground. Programs start one by themselves; started by root beforehand it serves
  * the programs of all users of the machine. Here only the way to the executable. */
 #include "cli/cli.h"
+#include "host/settings.h"
 
 #include <errno.h>
 #include <string.h>
@@ -19,11 +20,25 @@ const char vb_broker_help[] =
 	"machine run this as root, for example as a service. Processes of other users are\n"
 	"brought what they receive by a courier, so that they cannot disturb each other.\n"
 	"\n"
+	"With VERBENA_LOG=info it says which processes come and go.\n"
+	"\n"
 	"  --share        run by a user who is not root: serve the programs of all users that\n"
 	"                 set VERBENA_BROKER=any, and not of this user and root alone\n"
 	"  --trust USER   a name or number: give the processes of USER sockets of the port,\n"
 	"                 which spares a copy; each of them can then disturb all others\n";
 /* clang-format on */
+
+/* VERBENA_LOG and VERBENA_BROKER are for the broker, too. */
+static bool settings_are_good(void)
+{
+	struct vb_settings settings;
+	char why[512];
+
+	if (vb_settings_parse(&settings, environ, why, sizeof(why)) == 0)
+		return true;
+	fprintf(stderr, "verbena broker: %s\n", why);
+	return false;
+}
 
 int vb_broker_main(const struct vb_command *self, int argc, char **argv)
 {
@@ -37,6 +52,8 @@ int vb_broker_main(const struct vb_command *self, int argc, char **argv)
 	for (int i = 1; i < argc; i++)
 		if (strcmp(argv[i], "--share") != 0 && (strcmp(argv[i], "--trust") != 0 || ++i == argc))
 			return vb_usage_error(self, "takes --share and --trust USER alone");
+	if (!settings_are_good())
+		return VB_EXIT_BAD_NEWS;
 	memcpy(arguments + 2, argv + 1, (size_t)argc * sizeof(*arguments)); /* with the NULL at the end */
 	int error = vb_places_find(&places);
 	if (error) {

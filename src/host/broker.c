@@ -10,6 +10,7 @@
 #include <sys/stat.h>
 #include <sys/syscall.h>
 #include <time.h>
+#include "host/broker_reap.h"
 #include "host/broker_start.h"
 #include "host/log.h"
 #include "os/descriptor.h"
@@ -105,8 +106,10 @@ static bool find_next(struct vb_broker *broker)
 			broker->fd = fd;
 		snprintf(broker->why, sizeof(broker->why), "%s", rc ? why : "");
 		pthread_mutex_unlock(&broker->mutex);
-		if (rc == 0)
+		if (rc == 0) {
+			vb_broker_reap(fd);
 			return true;
+		}
 		vb_log(VB_LOG_INFO, "no new broker yet: %s", why);
 	}
 }
@@ -270,6 +273,8 @@ int vb_broker_connect(const struct vb_broker_config *config, struct vb_broker **
 		rc = vb_broker_fail(EMFILE, why, why_size, "no more descriptors");
 	else
 		rc = vb_broker_find(&broker->finder, &broker->fd, why, why_size);
+	if (rc == 0)
+		vb_broker_reap(broker->fd);
 	if (rc == 0 && vb_thread_start(&broker->thread, run, broker))
 		rc = vb_broker_fail(EAGAIN, why, why_size, "cannot start a thread");
 	if (rc)

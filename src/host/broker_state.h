@@ -6,6 +6,7 @@
  *   broker_requests.c  what other threads ask for
  *   broker_meet.c      whom they ask to meet
  *   broker_find.c      the way to a broker, and broker_start.c to a new one
+ *   broker_reap.c      its end, where nobody else would wait for it
  *
  * Holds, whenever the mutex is free: what is to be said has been said, or the thread waits for room or for a broker;
  * and nothing is said out of turn: slots, bindings, requests, questions, meetings, then MADs.

@@ -382,6 +382,25 @@ def doctor__wrong_usage_is_2():
         equal(verbena("doctor", *arguments).returncode, 2)
 
 
+def broker__an_unknown_user_is_said_in_one_line():
+    done = verbena("broker", "--trust", "nosuchuser")
+    equal(done.returncode, 2)
+    equal(done.stderr, "verbena-broker: --trust nosuchuser: no such user\n")
+
+
+def broker__a_malformed_setting_is_said():
+    done = verbena("broker", VERBENA_LOG="loud")
+    equal(done.returncode, 1)
+    contains(done.stderr, "VERBENA_LOG=loud is not understood")
+
+
+def broker__with_log_info_says_who_comes_and_goes():
+    done = in_own_network("VERBENA_LOG=info $V broker & until grep -q verbena-broker[.] /proc/net/unix; do sleep 0.1; done; "
+                          "$V doctor >/dev/null; sleep 1; kill $!")
+    contains(done.stderr, "has come; 0 others are connected")
+    contains(done.stderr, "has left; 0 others are connected")
+
+
 def broker__a_second_one_says_whose_the_first_is():
     done = in_own_network("$V broker & until grep -q verbena-broker[.] /proc/net/unix; do sleep 0.1; done; "
                           "$V doctor | grep 'held by'; $V broker; echo status $?; kill $!")
