@@ -351,7 +351,11 @@ int group_open(struct group *group, char *why, size_t why_size)
 	group->count = 1;
 	int rc = open_probes(group);
 	if (rc) {
-		snprintf(why, why_size, "cannot open UDP sockets: %s", strerror(-rc));
+		snprintf(why, why_size,
+			rc == -EADDRNOTAVAIL || rc == -ENETDOWN ?
+				"the broker needs the loopback interface, which is down; cure: sudo ip link set lo up" :
+				"cannot open UDP sockets: %s",
+			strerror(-rc));
 		return rc;
 	}
 	group->family = AF_INET6;

@@ -57,7 +57,7 @@ int vb_broker_main(const struct vb_command *self, int argc, char **argv)
 	memcpy(arguments + 2, argv + 1, (size_t)argc * sizeof(*arguments)); /* with the NULL at the end */
 	int error = vb_places_find(&places);
 	if (error) {
-		fprintf(stderr, "verbena broker: cannot find where Verbena lies: %s\n", strerror(-error));
+		fprintf(stderr, "verbena broker: cannot find where Verbena lies: %s\n", vb_places_fault(error));
 		return VB_EXIT_BAD_NEWS;
 	}
 	execv(places.broker, arguments);

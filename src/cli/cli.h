@@ -40,5 +40,7 @@ struct vb_places {
 
 /* -errno when /proc/self/exe cannot be read. Does not check that the files exist. */
 int vb_places_find(struct vb_places *places);
+/* What to say of its -errno. */
+const char *vb_places_fault(int error);
 
 #endif

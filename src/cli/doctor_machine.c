@@ -55,7 +55,7 @@ void vb_check_files(struct vb_findings *findings, const struct vb_settings *sett
 	if (error) {
 		vb_finding_add(
 			findings, VB_FINDING_STOP, "files", "cannot find where Verbena lies: %s", strerror(-error));
-		vb_finding_cure(findings, "mount /proc");
+		vb_finding_cure(findings, "mount -t proc proc /proc");
 		return;
 	}
 	snprintf(library, sizeof(library), "%s/libibverbs.so.1", places.libraries);

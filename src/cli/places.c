@@ -30,6 +30,13 @@ static bool fill(struct vb_places *places, const char *directory, const struct l
 	       join(places->rsockets, directory, layout->rsockets) && join(places->broker, directory, layout->broker);
 }
 
+const char *vb_places_fault(int error)
+{
+	if (access("/proc/self", F_OK) < 0)
+		return "/proc is not mounted; cure: mount -t proc proc /proc";
+	return strerror(-error);
+}
+
 int vb_places_find(struct vb_places *places)
 {
 	char directory[PATH_MAX];

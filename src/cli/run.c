@@ -131,7 +131,7 @@ static bool set_loader_paths(const struct preloads *with)
 
 	int error = vb_places_find(&places);
 	if (error) {
-		say("cannot find where Verbena lies: %s", strerror(-error));
+		say("cannot find where Verbena lies: %s", vb_places_fault(error));
 		return false;
 	}
 	snprintf(library, sizeof(library), "%s/libibverbs.so.1", places.libraries);

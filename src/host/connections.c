@@ -13,6 +13,7 @@
 #include <unistd.h>
 #include "host/settings.h"
 #include "host/text.h"
+#include "host/loopback.h"
 #include "host/process.h"
 #include "port/faults.h"
 
@@ -57,6 +58,14 @@ EXPORT struct vb_cm *vb_connections_lock(void)
 EXPORT void vb_connections_explain_mtu(const struct vb_mtu_refusal *refusal)
 {
 	vb_host_explain_mtu(refusal, &connections.unsaid);
+}
+
+EXPORT void vb_connections_explain_route(const struct vb_gid *remote)
+{
+	const char *fault = vb_loopback_fault(remote);
+
+	if (fault)
+		vb_log(VB_LOG_ERROR, "%s", fault);
 }
 
 static void explain_rejected(const struct vb_cm_event *event)

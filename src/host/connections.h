@@ -66,6 +66,8 @@ struct vb_mtu_refusal {
 };
 /* One line on stderr about it. With the CM's mutex held. */
 void vb_connections_explain_mtu(const struct vb_mtu_refusal *refusal);
+/* There is no route to remote: if loopback is missing, one line on stderr says so, once. Any thread. */
+void vb_connections_explain_route(const struct vb_gid *remote);
 /* Now, on the CM's clock. */
 vb_time vb_connections_now(void);
 

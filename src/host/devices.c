@@ -9,6 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
+#include "host/loopback.h"
 #include "host/settings.h"
 
 /* IP (40 for IPv6), UDP, BTH and the longest usual extension headers, ICRC: what Linux's rxe reserves as well. */
@@ -257,6 +258,15 @@ static int read_devices(const char *wanted, bool says_faults, struct vb_device_i
 	return devices ? 0 : -ENOMEM;
 }
 
+/* Without any device, and no wish of the user's behind it. */
+static void say_none(void)
+{
+	const char *fault = vb_loopback_fault(NULL);
+
+	if (fault)
+		vb_log(VB_LOG_ERROR, "%s", fault);
+}
+
 /* What a program holds open does not vanish under it, when it looks again after another interface came. */
 static atomic_bool is_loopback_held;
 
@@ -272,9 +282,12 @@ int vb_devices_list(struct vb_device_info **list, size_t *count)
 	if (!settings)
 		return -EINVAL;
 	const char *wanted = settings->text[VB_SETTING_DEVICES];
-	if (strcmp(wanted, "all") == 0)
-		return read_devices(is_loopback_held ? NULL : wanted, false, list, count);
-	return read_devices(wanted, true, list, count);
+	if (strcmp(wanted, "all") != 0)
+		return read_devices(wanted, true, list, count);
+	int rc = read_devices(is_loopback_held ? NULL : wanted, false, list, count);
+	if (rc == 0 && *count == 0)
+		say_none();
+	return rc;
 }
 
 int vb_devices_openable(struct vb_device_info **list, size_t *count)

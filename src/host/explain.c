@@ -5,6 +5,7 @@
 #include <stdio.h>
 #include <string.h>
 #include "host/host.h"
+#include "host/loopback.h"
 #include "host/text.h"
 #include "host/process.h"
 
@@ -205,6 +206,15 @@ bool vb_host_explain_process(const struct vb_broker_notice *notice)
 	return true;
 }
 
+/* The peer may be silent for that. */
+static void explain_loopback(const struct vb_gid *peer, struct vb_later **unsaid)
+{
+	const char *fault = vb_loopback_fault(peer);
+
+	if (fault)
+		vb_log_later(unsaid, VB_LOG_ERROR, "%s", fault);
+}
+
 void vb_driver_explain_death(struct vb_driver *d, const struct vb_device_info *device, struct vb_qp *qp)
 {
 	struct vb_qp_attr attr;
@@ -225,6 +235,8 @@ void vb_driver_explain_death(struct vb_driver *d, const struct vb_device_info *d
 	vb_log_later(&d->unsaid, VB_LOG_WARN, "%s", line);
 	if (death.cause.kind == VB_CAUSE_RETRY_EXCEEDED && attr.dest_qpn)
 		ask_process(d, &attr);
+	if (death.cause.kind == VB_CAUSE_RETRY_EXCEEDED)
+		explain_loopback(&attr.av.dgid, &d->unsaid);
 }
 
 static struct vb_quota failures; /* under the CM's mutex */
@@ -237,6 +249,7 @@ void vb_host_explain_unreachable(const struct vb_cm_event *event, struct vb_late
 		return;
 	vb_explain_unreachable(event, &vb_cm_id_path(event->id)->remote, line, sizeof(line));
 	vb_log_later(unsaid, VB_LOG_WARN, "%s", line);
+	explain_loopback(&vb_cm_id_path(event->id)->remote, unsaid);
 }
 
 void vb_host_explain_mtu(const struct vb_mtu_refusal *refusal, struct vb_later **unsaid)

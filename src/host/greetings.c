@@ -209,7 +209,7 @@ static enum vb_local_reason read_riddle(const struct vb_link *link, const struct
 	if (!link->is_our_users)
 		return link->who->pull_reason;
 	if (hello->riddle == 0 || (pid_t)hello->pid != vb_pid_of(link->pidfd))
-		return VB_LOCAL_UNSEEN;
+		return access("/proc/self", F_OK) < 0 ? VB_LOCAL_NO_PROC : VB_LOCAL_UNSEEN;
 	return why_not_read(vb_pull_number((pid_t)hello->pid, hello->riddle, number));
 }
 

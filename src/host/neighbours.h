@@ -40,6 +40,7 @@ enum vb_local_reason {
 	VB_LOCAL_UNSEEN,     /* another pid namespace */
 	VB_LOCAL_NO_DESCRIPTORS,
 	VB_LOCAL_UNABLE, /* he has let go of what was to be shared, and did not say why */
+	VB_LOCAL_NO_PROC, /* and so it cannot be told who he is */
 	VB_LOCAL_REASONS,
 };
 const char *vb_local_reason_text(enum vb_local_reason reason);

@@ -20,6 +20,7 @@ const char *vb_local_reason_text(enum vb_local_reason reason)
 		[VB_LOCAL_UNSEEN] = "in another pid namespace",
 		[VB_LOCAL_NO_DESCRIPTORS] = "no descriptor is left here (ulimit -n)",
 		[VB_LOCAL_UNABLE] = "it took no part: no descriptor (ulimit -n) or no memory is left there, or it has ended",
+		[VB_LOCAL_NO_PROC] = "/proc is not mounted (mount -t proc proc /proc)",
 	};
 	return texts[reason];
 }

@@ -155,7 +155,12 @@ static int find_source(const struct sockaddr *own, const struct sockaddr *peer, 
 		memcpy(source, own, vb_sockaddr_length(own));
 		return 0;
 	}
-	return vb_sockaddr_route(peer, has_own ? own : NULL, source);
+	int error = vb_sockaddr_route(peer, has_own ? own : NULL, source);
+	if (error == -ENETUNREACH) {
+		struct vb_gid remote = vb_sockaddr_gid(peer);
+		vb_connections_explain_route(&remote);
+	}
+	return error;
 }
 
 /* An id bound to a port alone gets its address and device now; the port stays. */

@@ -382,6 +382,17 @@ def doctor__wrong_usage_is_2():
         equal(verbena("doctor", *arguments).returncode, 2)
 
 
+def run__without_proc_says_how_to_get_it():
+    may = subprocess.run(["unshare", "--mount", "true"], stderr=subprocess.DEVNULL)
+    if os.geteuid() or may.returncode:
+        raise Skip("no mount namespace may be made here")
+    for what in ("run -- true", "broker", "doctor"):
+        script = f"while umount -l /proc 2>/dev/null; do :; done; {VERBENA} {what}"
+        done = subprocess.run(["unshare", "--mount", "sh", "-c", script], text=True, timeout=60, stdout=subprocess.PIPE,
+                              stderr=subprocess.PIPE)
+        contains(done.stdout + done.stderr, "mount -t proc proc /proc\n")
+
+
 def broker__an_unknown_user_is_said_in_one_line():
     done = verbena("broker", "--trust", "nosuchuser")
     equal(done.returncode, 2)

@@ -88,6 +88,7 @@ void vb_connections_unbind(const struct vb_binding *binding)
 }
 
 void vb_connections_explain_mtu(const struct vb_mtu_refusal *refusal) {}
+void vb_connections_explain_route(const struct vb_gid *remote) {}
 
 vb_time vb_connections_now(void)
 {
