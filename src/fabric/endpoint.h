@@ -45,9 +45,9 @@ extern const struct endpoint_kind tcp_ends;
  * and the part says so. */
 uint32_t endpoint_make_packet(struct part *part, const struct vb_packet *headers, struct packet packet);
 /* What tells flows between the same two apart, where there is no other. */
-static inline uint16_t endpoint_entropy(uint32_t flow)
+static inline uint16_t endpoint_entropy(const struct fabric *fabric, uint32_t flow)
 {
-	return (uint16_t)(flow ^ flow >> 16);
+	return fabric->source_ports ? fabric->source_ports[flow] : (uint16_t)(flow ^ flow >> 16);
 }
 /* Its result says already whether it failed. */
 void endpoint_end_flow(struct part *part, uint32_t flow);

@@ -372,7 +372,8 @@ static uint32_t pull(struct part *part, struct endpoint *endpoint, uint32_t numb
 	const unsigned count = part->batch->count;
 	const struct vb_outgoing *out = &part->batch->out[count - part->at_hand--];
 	uint32_t index = endpoint_make_packet(part, &out->packet,
-		(struct packet){ .src = number, .dst = endpoint_of(&out->av->dgid), .flow = out->flow,
+		(struct packet){ .src = number, .dst = endpoint_of(&out->av->dgid),
+			.flow = part->fabric->source_ports ? endpoint_entropy(part->fabric, flow_of(part, out->qp)) : out->flow,
 			.traffic_class = out->av->traffic_class >> DSCP_SHIFT,
 			.takes_marks = (out->av->traffic_class & CE) != 0 });
 	if (part->told && index != NO_PACKET)

@@ -173,7 +173,7 @@ static uint32_t pull_answer(struct part *part, struct ideal_end *end, uint32_t n
 	end->first_answer = sink->next_answer;
 	sink->is_answer_due = false;
 	return endpoint_make_packet(part, &headers,
-		(struct packet){ .src = number, .dst = fabric->flows[flow].src, .flow = endpoint_entropy(flow) });
+		(struct packet){ .src = number, .dst = fabric->flows[flow].src, .flow = endpoint_entropy(fabric, flow) });
 }
 
 static uint32_t pull_data(struct part *part, struct ideal_end *end, uint32_t number)
@@ -193,7 +193,7 @@ static uint32_t pull_data(struct part *part, struct ideal_end *end, uint32_t num
 		if (source->next < source->count)
 			give_turn(fabric, end, flow);
 		return endpoint_make_packet(part, &headers,
-			(struct packet){ .src = number, .dst = fabric->flows[flow].dst, .flow = endpoint_entropy(flow),
+			(struct packet){ .src = number, .dst = fabric->flows[flow].dst, .flow = endpoint_entropy(fabric, flow),
 				.traffic_class = class_of(fabric, flow), .takes_marks = true });
 	}
 	return NO_PACKET;

@@ -20,6 +20,18 @@ enum routing {
 	ROUTING_ADAPTIVE, /* the shortest queue of the shortest paths */
 };
 
+/* Of routing by hash. */
+enum hashing {
+	HASH_OWN,
+	HASH_NS3, /* that of HPCC's authors' simulator: ns3.h */
+};
+
+/* Of what ports tell. */
+enum telling {
+	TELLS_EXACTLY,
+	TELLS_AS_NS3, /* in as few bits as in HPCC's authors' simulator */
+};
+
 enum marking {
 	MARKS_COMING,  /* by the queue that a packet comes to */
 	MARKS_LEAVING, /* by the one that it leaves behind: who sends is told earlier by what it waited */
@@ -49,6 +61,8 @@ struct switch_profile {
 	vb_time latency; /* from a packet's being there (its header, if cut-through) until it is queued */
 	enum flow_control flow_control;
 	enum routing routing;
+	enum hashing hash;
+	enum telling telemetry;
 	enum marking marks;
 	uint64_t mark_bits_per_second; /* the rate of a port that mark_min and mark_max are for, of others in proportion; 0: 100 Gb/s */
 	uint32_t class_count; /* that are used: 1 .. FABRIC_CLASSES */

@@ -6,6 +6,7 @@
 #include "fabric/closing.h"
 #include "fabric/deadlock.h"
 #include "fabric/endpoint.h"
+#include "fabric/ns3.h"
 #include "fabric/parts.h"
 #include "fabric/port.h"
 #include "fabric/round_trips.h"
@@ -195,7 +196,9 @@ static int open_all(struct fabric *fabric)
 	int rc = open_parts(fabric);
 	for (uint32_t i = 0; rc == 0 && i < network->switch_count; i++) {
 		fabric->switches[i].seed = fabric_chance(fabric->config->seed, i, 0x5EED);
-		fabric->switches[i].routing = network->profiles[network->switches[i].profile].routing;
+		const struct switch_profile *profile = &network->profiles[network->switches[i].profile];
+		fabric->switches[i].routing = profile->routing;
+		fabric->switches[i].hashes_as_ns3 = profile->routing == ROUTING_ECMP && profile->hash == HASH_NS3 && !fabric->held;
 	}
 	for (uint32_t i = 0; rc == 0 && i < network->link_count; i++)
 		open_link(fabric, i);
@@ -207,6 +210,8 @@ static int open_all(struct fabric *fabric)
 		rc = taps_open(fabric);
 	if (rc == 0)
 		rc = telemetry_open(fabric);
+	if (rc == 0)
+		rc = ns3_open(fabric);
 	if (rc == 0)
 		rc = round_trips_open(fabric);
 	if (rc == 0)
@@ -221,6 +226,7 @@ void fabric_end(struct fabric *fabric)
 	telemetry_close(fabric);
 	endpoints_close(fabric);
 	round_trips_close(fabric);
+	ns3_close(fabric);
 	for (uint32_t i = 0; fabric->parts && i < fabric->part_count; i++) {
 		struct part *part = &fabric->parts[i];
 		for (uint32_t k = 0; part->out && k < fabric->part_count; k++) {

@@ -159,6 +159,7 @@ struct switch_state {
 	uint64_t seed;
 	uint16_t part;
 	uint8_t routing;
+	bool hashes_as_ns3; /* ns3.h */
 };
 
 struct part {
@@ -221,6 +222,7 @@ struct fabric {
 	struct windows *windows; /* NULL: one part */
 	struct taps *taps;	 /* NULL: nothing is captured */
 	bool is_telling;	 /* telemetry.h: ports are */
+	uint16_t *source_ports;	 /* by flow; NULL: no switch asks (ns3.h) */
 	struct round_trips *round_trips; /* NULL: no flow's own is asked for */
 	struct held *held;	 /* NULL: the endpoints are the run's own */
 	uint64_t critical_ns;

@@ -1,6 +1,7 @@
 /* Switches: where a packet goes on, and what a port does that has one queue and is stopped by nobody. There the time at
  * which a packet leaves is known when it comes, so it goes onto the wire at once, and the queue is the time until then. */
 #include "fabric/faults.h"
+#include "fabric/ns3.h"
 #include "fabric/port.h"
 
 /* ---- Which way ------------------------------------------------------------------------------------------------- */
@@ -74,6 +75,8 @@ static uint32_t choose(struct part *part, uint32_t at_switch, const struct packe
 	uint64_t drawn = state->routing == ROUTING_ECMP ? fabric_chance(state->seed, packet_flow_hash(packet), 0)
 							: fabric_chance(state->seed, packet->in_link, (uint64_t)part->now);
 	uint32_t first = (uint32_t)((drawn >> 32) * choice.count >> 32);
+	if (state->hashes_as_ns3)
+		first = ns3_choose(part, at_switch, (uint32_t)(packet - part->packets), choice);
 	part->looks++;
 	return state->routing == ROUTING_ADAPTIVE ? least_busy(part, choice, first, packet->dst)
 						  : first_up(part, choice, first, packet->dst);

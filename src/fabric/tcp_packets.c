@@ -55,7 +55,7 @@ uint32_t tcp_ack_packet(struct part *part, uint32_t number, uint32_t flow, const
 	return endpoint_make_packet(part, &headers,
 		(struct packet){ .src = number,
 			.dst = fabric->flows[flow].src,
-			.flow = endpoint_entropy(flow),
+			.flow = endpoint_entropy(fabric, flow),
 			.wire_bytes = (uint16_t)bytes });
 }
 
@@ -71,7 +71,7 @@ uint32_t tcp_segment_packet(struct part *part, uint32_t flow, uint64_t segment)
 	return endpoint_make_packet(part, &headers,
 		(struct packet){ .src = its->src,
 			.dst = its->dst,
-			.flow = endpoint_entropy(flow),
+			.flow = endpoint_entropy(fabric, flow),
 			.traffic_class = its->traffic_class & (FABRIC_CLASSES - 1),
 			.takes_marks = tcp->control->takes_marks,
 			.wire_bytes = (uint16_t)(bytes + tcp->data_overhead) });

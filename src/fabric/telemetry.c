@@ -2,6 +2,7 @@
 #include "fabric/telemetry.h"
 #include <errno.h>
 #include <stdlib.h>
+#include "fabric/ns3.h"
 #include "fabric/port.h"
 
 bool telemetry_is_wanted(const struct fabric_config *config)
@@ -73,12 +74,14 @@ void telemetry_note(struct part *part, uint32_t number, uint32_t packet, vb_time
 
 static uint64_t tell(struct part *part, const struct record *record)
 {
+	const struct network *network = part->fabric->network;
 	part->told->count = record->hop_count;
 	for (uint32_t i = 0; i < record->hop_count; i++) {
 		const struct record_hop *hop = &record->hops[i];
-		part->told->hops[i] = (struct vb_cc_hop){ .at = hop->at, .tx_bytes = hop->tx_bytes,
-			.rate = network_rate(part->fabric->network, hop->link) / 8, .queue_bytes = hop->queue_bytes,
-			.port = hop->link };
+		const struct vb_cc_hop exact = { .at = hop->at, .tx_bytes = hop->tx_bytes,
+			.rate = network_rate(network, hop->link) / 8, .queue_bytes = hop->queue_bytes, .port = hop->link };
+		const struct switch_profile *its = network_profile(network, network->links[hop->link].from);
+		part->told->hops[i] = its->telemetry == TELLS_AS_NS3 ? ns3_told(exact) : exact;
 	}
 	return vb_cc_telemetry_word(part->told);
 }
