@@ -518,6 +518,58 @@ static void overrun_is_an_event_and_then_an_error(void)
 	free_pair(&pair);
 }
 
+/* As from a NIC, which has sent a datagram before its program gets any further: each has a region of its own, which is closed
+ * right behind the post, and its memory is something else's at once. */
+static void datagrams_leave_though_their_region_is_closed(void)
+{
+	enum { BURST = 64, LENGTH = 1000, GRH = 40, PLACE = 1100 };
+	static uint8_t bytes[LENGTH];
+	struct pair_end end = make_end(BURST * PLACE, 2 * BURST);
+	struct ibv_cq *received = ibv_create_cq(end.context, 2 * BURST, NULL, NULL, 0);
+	struct ibv_qp *from = make_qp(end.pd, (struct qp_size){ .send_cq = end.cq, .type = IBV_QPT_UD });
+	struct ibv_qp *to = make_qp(
+		end.pd, (struct qp_size){ .send_cq = end.cq, .recv_cq = received, .type = IBV_QPT_UD });
+	struct ibv_qp *qps[] = { from, to };
+
+	for (unsigned i = 0; i < 2; i++) {
+		to_init(qps[i]);
+		to_rts(qps[i], NULL);
+	}
+	struct address address = address_of(to);
+	struct ibv_ah_attr path = { .is_global = 1, .port_num = 1, .grh = { .dgid = address.gid, .hop_limit = 64 } };
+	struct ibv_ah *ah = ibv_create_ah(end.pd, &path);
+	REQUIRE(ah);
+	for (unsigned sent = 0; sent < 2000; sent += BURST) {
+		for (unsigned i = 0; i < BURST; i++)
+			REQUIRE_EQUAL(post_receive(to, i, &end.buffer, i * PLACE, PLACE), 0);
+		for (unsigned i = 0; i < BURST; i++) {
+			struct ibv_mr *mr = ibv_reg_mr(end.pd, bytes, LENGTH, 0);
+			REQUIRE(mr);
+			memset(bytes, (int)(i + 1), LENGTH);
+			struct ibv_sge sge = { (uintptr_t)bytes, LENGTH, mr->lkey };
+			struct ibv_send_wr wr = { .wr_id = i, .sg_list = &sge, .num_sge = 1, .opcode = IBV_WR_SEND,
+				.send_flags = IBV_SEND_SIGNALED, .wr.ud = { ah, address.qpn, 0x1234 /* to_init */ } };
+			struct ibv_send_wr *bad;
+			REQUIRE_EQUAL(ibv_post_send(from, &wr, &bad), 0);
+			REQUIRE_EQUAL(ibv_dereg_mr(mr), 0);
+			memset(bytes, PATTERN, LENGTH);
+		}
+		for (unsigned i = 0; i < BURST; i++)
+			wait_success(end.cq, i);
+		for (unsigned i = 0; i < BURST; i++) {
+			struct ibv_wc wc = wait_completion(received);
+			REQUIRE_EQUAL(wc.status, IBV_WC_SUCCESS);
+			for (unsigned n = 0; n < LENGTH; n++)
+				REQUIRE_EQUAL(end.buffer.bytes[wc.wr_id * PLACE + GRH + n], i + 1);
+		}
+	}
+	REQUIRE_EQUAL(ibv_destroy_ah(ah), 0);
+	REQUIRE_EQUAL(ibv_destroy_qp(from), 0);
+	REQUIRE_EQUAL(ibv_destroy_qp(to), 0);
+	REQUIRE_EQUAL(ibv_destroy_cq(received), 0);
+	free_end(&end);
+}
+
 int main(int argc, char **argv)
 {
 	static const struct test_case cases[] = {
@@ -528,6 +580,7 @@ int main(int argc, char **argv)
 		CASE(dereg_ends_all_sending_from_a_region),
 		CASE(dereg_ends_all_answers_into_a_region),
 		CASE(rereg_moves_a_region_under_traffic),
+		CASE(datagrams_leave_though_their_region_is_closed),
 		CASE(close_takes_what_is_left),
 		CASE(a_thousand_qps_leave_nothing_behind),
 		CASE(a_hundred_thousand_regions),
