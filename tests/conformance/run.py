@@ -250,7 +250,8 @@ def main():
         for worker in workers:
             worker.join()
         if tests:
-            for program in ("conformance/peer", "conformance/dial", "conformance/mpi_check", "chaos/crowd", "chaos/hostile"):
+            for program in ("conformance/peer", "conformance/dial", "conformance/queues", "conformance/mpi_check",
+                            "chaos/crowd", "chaos/hostile"):
                 built = pathlib.Path(options.build) / "tests" / program
                 if built.exists():
                     shutil.copy(built, scratch)
