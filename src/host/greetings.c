@@ -80,7 +80,7 @@ enum vb_local_reason vb_greeting_judge(int pidfd, bool is_same_user)
 	if (!is_same_user)
 		return VB_LOCAL_OTHER_USER;
 	if (vb_pid_of(pidfd) == 0)
-		return VB_LOCAL_UNSEEN;
+		return access("/proc/self", F_OK) < 0 ? VB_LOCAL_NO_PROC : VB_LOCAL_UNSEEN;
 	return vb_user_of_process(&users, pidfd) == geteuid() ? VB_LOCAL_IS_USED : VB_LOCAL_OTHER_USER;
 }
 
@@ -209,7 +209,7 @@ static enum vb_local_reason read_riddle(const struct vb_link *link, const struct
 	if (!link->is_our_users)
 		return link->who->pull_reason;
 	if (hello->riddle == 0 || (pid_t)hello->pid != vb_pid_of(link->pidfd))
-		return access("/proc/self", F_OK) < 0 ? VB_LOCAL_NO_PROC : VB_LOCAL_UNSEEN;
+		return VB_LOCAL_UNSEEN;
 	return why_not_read(vb_pull_number((pid_t)hello->pid, hello->riddle, number));
 }
 

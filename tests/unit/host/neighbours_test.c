@@ -9,8 +9,10 @@
 #include <signal.h>
 #include <sys/prctl.h>
 #include <sys/eventfd.h>
+#include <sys/mount.h>
 #include <sys/wait.h>
 #include <time.h>
+#include "host/neighbours_state.h"
 #include "host/process.h"
 #include "wire/opcode.h"
 
@@ -408,6 +410,29 @@ static void meeting__pulls_from_nobody_who_has_become_another_user(void **state)
 	assert_int_equal(verdict_on(&hello, true, (int)syscall(SYS_pidfd_open, child, 0)), VB_LOCAL_OTHER_USER);
 	kill(child, SIGKILL);
 	waitpid(child, NULL, 0);
+}
+
+/* In a chroot of which /proc is no part. */
+static void meeting__without_proc_says_what_is_missing(void **state)
+{
+	int status;
+	if (geteuid() != 0)
+		skip();
+	pid_t pid = fork();
+	if (pid == 0) {
+		int self = (int)syscall(SYS_pidfd_open, getpid(), 0);
+		if (unshare(CLONE_NEWNS) || mount(NULL, "/", NULL, MS_REC | MS_PRIVATE, NULL))
+			_exit(77);
+		while (umount2("/proc", MNT_DETACH) == 0)
+			;
+		_exit(vb_greeting_judge(self, true));
+	}
+	assert_int_equal(waitpid(pid, &status, 0), pid);
+	assert_true(WIFEXITED(status));
+	if (WEXITSTATUS(status) == 77)
+		skip();
+	assert_int_equal(WEXITSTATUS(status), VB_LOCAL_NO_PROC);
+	assert_non_null(strstr(vb_local_reason_text(VB_LOCAL_NO_PROC), "mount -t proc proc /proc"));
 }
 
 /* A process that may not look into another's memory could let us do it, and read from ours what we found. */
@@ -1038,6 +1063,7 @@ int main(int argc, char **argv)
 		TEST(meeting__with_another_user_names_no_riddle),
 		TEST(meeting__pulls_from_nobody_of_another_user),
 		TEST(meeting__pulls_from_nobody_who_has_become_another_user),
+		TEST(meeting__without_proc_says_what_is_missing),
 		TEST(meeting__pulls_from_nobody_but_who_was_introduced),
 		TEST(meeting__of_who_refuses_leaves_the_wire),
 		TEST(meeting__of_who_refuses_and_leaves_says_why),
