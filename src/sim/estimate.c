@@ -18,14 +18,15 @@
 #define ENDPOINT_BYTES	 200.0
 #define ENGINE_BYTES	 3600.0 /* and of one that is an engine */
 #define FLOW_BYTES	 210.0	/* listed, with its result and its ideal */
-#define CONNECTION_BYTES 3500.0 /* both ends of an engine's, while it is open */
+#define CONNECTION_BYTES 3800.0 /* both ends of an engine's, while it is open */
+#define ROUND_TRIP	 (10 * VB_US) /* that a connection is open beyond its packets */
 #define TELEMETRY_BYTES	 1550.0 /* and where congestion control goes by what switches tell */
 #define TCP_BYTES	 340.0	/* of a flow, both ends */
 #define WAITING_BYTES	 33.0	/* a packet, of all that may wait at once: some never do */
 #define WINDOW_BYTES	 1e6	/* under way, of a flow with congestion control */
 /* Measured as CPU time of the same runs and of examples. Nanoseconds: */
-#define HOP_NS	      160.0
-#define PORT_HOP_NS   240.0  /* where switches have queues by class */
+#define HOP_NS	      200.0
+#define PORT_HOP_NS   320.0  /* where switches have queues by class */
 #define CACHE_BYTES   8e6    /* a run of so much memory; of twice as much a hop takes half as long again */
 #define ROUTE_NS      85.0
 #define CONNECTION_NS 4000.0 /* opened and closed */
@@ -60,10 +61,82 @@ static double route_count(const struct network *network)
 	return (double)places * network->switch_count;
 }
 
-/* Every flow has its connection from the beginning to the end of a run. */
-static double open_at_once(uint64_t flows)
+struct beginning {
+	vb_time at;
+	uint32_t flow;
+};
+
+static int by_beginning(const void *a, const void *b)
 {
-	return (double)flows;
+	const struct beginning *x = a, *y = b;
+	return x->at != y->at ? (x->at > y->at) - (x->at < y->at) : (x->flow > y->flow) - (x->flow < y->flow);
+}
+
+static int by_time(const void *a, const void *b)
+{
+	const vb_time *x = a, *y = b;
+	return (*x > *y) - (*x < *y);
+}
+
+/* Of one flow: until when its endpoints' links would be busy with it and all that began before, one behind the other. */
+static vb_time end_of(const struct network *network, const struct flow *flow, vb_time *leaves, vb_time *comes)
+{
+	uint32_t from = network->endpoints[flow->src].link, to = network->endpoints[flow->dst].link;
+	vb_time *out = &leaves[flow->src], *in = &comes[flow->dst];
+	double bits = 8.0 * (double)flow->bytes * (double)VB_S;
+
+	*out = (*out > flow->start ? *out : flow->start) + (vb_time)(bits / (double)network->links[from].bits_per_second);
+	*in = (*in > flow->start ? *in : flow->start) + (vb_time)(bits / (double)network->links[to].bits_per_second);
+	return (*out > *in ? *out : *in) + ROUND_TRIP;
+}
+
+/* The most of these flows that are open at one moment, as ends come behind starts. One that waits for another is open when that no
+ * longer is, so that the two are one that never ends. */
+static uint64_t most_open(const struct simulation *simulation, struct beginning *beginnings, vb_time *ends, vb_time *busy,
+	bool *is_followed)
+{
+	const struct flow_list *list = &simulation->flows;
+	uint64_t count = 0, most = 0;
+
+	for (uint32_t i = 0; i < list->count; i++) {
+		if (list->flows[i].after == FLOW_NONE)
+			beginnings[count++] = (struct beginning){ list->flows[i].start, i };
+		else
+			is_followed[list->flows[i].after] = true;
+	}
+	qsort(beginnings, count, sizeof(*beginnings), by_beginning);
+	for (uint64_t i = 0; i < count; i++) {
+		const uint32_t flow = beginnings[i].flow;
+		vb_time end = end_of(&simulation->network, &list->flows[flow], busy, busy + simulation->network.endpoint_count);
+		ends[i] = is_followed[flow] ? INT64_MAX : end;
+	}
+	qsort(ends, count, sizeof(*ends), by_time);
+	for (uint64_t begun = 0, ended = 0; begun < count; begun++) {
+		while (ends[ended] <= beginnings[begun].at)
+			ended++;
+		most = begun + 1 - ended > most ? begun + 1 - ended : most;
+	}
+	return most;
+}
+
+/* Connections are opened at a flow's first packet, and closed at its end; behind sockets all are open from the beginning. While
+ * flows are not listed yet, nobody knows. */
+static double open_at_once(const struct simulation *simulation, uint64_t flows)
+{
+	const struct flow_list *list = &simulation->flows;
+
+	if (simulation->scenario->endpoint != FABRIC_ENGINE || simulation->scenario->behind == BEHIND_SOCKETS)
+		return (double)flows;
+	struct beginning *beginnings = calloc((size_t)list->count + 1, sizeof(*beginnings));
+	vb_time *ends = calloc((size_t)list->count + 1, sizeof(*ends));
+	vb_time *busy = calloc(2 * (size_t)simulation->network.endpoint_count + 1, sizeof(*busy));
+	bool *is_followed = calloc((size_t)list->count + 1, sizeof(*is_followed));
+	uint64_t most = beginnings && ends && busy && is_followed ? most_open(simulation, beginnings, ends, busy, is_followed) : 0;
+	free(beginnings);
+	free(ends);
+	free(busy);
+	free(is_followed);
+	return (double)most;
 }
 
 void estimate_memory(const struct simulation *simulation, uint64_t flows, struct estimate *estimate)
@@ -81,7 +154,7 @@ void estimate_memory(const struct simulation *simulation, uint64_t flows, struct
 	*estimate = (struct estimate){ .flows = flows };
 	estimate->network_bytes = (uint64_t)(PROCESS_BYTES + endpoint * network->endpoint_count + ROUTE_BYTES * route_count(network) +
 					     (LINK_BYTES + (has_ports(network) ? PORT_BYTES : 0)) * network->link_count);
-	estimate->flow_bytes = (uint64_t)(FLOW_BYTES * (double)flows + connection * open_at_once(flows));
+	estimate->flow_bytes = (uint64_t)(FLOW_BYTES * (double)flows + connection * open_at_once(simulation, flows));
 }
 
 /* ---- Packets ----------------------------------------------------------------------------------------------------- */

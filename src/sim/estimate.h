@@ -17,7 +17,7 @@ struct estimate {
 	double cpu_s; /* setting up included */
 };
 
-/* Network and flows alone, when so many flows are wanted. */
+/* Network and flows alone, when so many flows are wanted: the connections only of those that are listed already. */
 void estimate_memory(const struct simulation *simulation, uint64_t flows, struct estimate *estimate);
 /* All of it, of a simulation whose flows are there. */
 void estimate_run(const struct simulation *simulation, struct estimate *estimate);

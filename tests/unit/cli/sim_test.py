@@ -90,7 +90,7 @@ class Sim(unittest.TestCase):
         return self.json(self.scenario())["max_rss_bytes"] > 8e6
 
     def test_estimate__comes_true(self):
-        """Of many flows, of other endpoints, of deep queues; CPU time by a machine that others use, within a factor of 5."""
+        """Of many flows, of other endpoints, of deep queues; CPU time by a machine that others use, within a factor of 6."""
         all_to_all = self.root / "examples/all-to-all.yaml"
         for arguments in ([all_to_all, "--set", "network.endpoints=128", "--set", "workload.bytes=20kB"],
                           [all_to_all, "--set", "network.endpoints=128", "--set", "workload.bytes=8kB", "--set",
@@ -104,7 +104,7 @@ class Sim(unittest.TestCase):
                 self.assert_was_foreseen(result)
                 took = result["cpu_s"] + result["setup_cpu_s"]
                 if not self.is_sanitized():
-                    self.assertTrue(1 / 5 < result["estimate"]["cpu_s"] / took < 5, (result["estimate"], took))
+                    self.assertTrue(1 / 6 < result["estimate"]["cpu_s"] / took < 6, (result["estimate"], took))
 
     def test_examples__show_commands_that_work(self):
         """What stands in their comments, with the same things made smaller."""

@@ -75,7 +75,7 @@ static void memory__that_is_not_there_is_refused_with_the_key_that_helps(void **
 	struct estimate estimate;
 	assert_int_equal(prepare(STAR "workload: [{kind: incast}, {kind: all-to-all}]\n"), 0);
 	estimate_memory(simulation, 1000000, &estimate);
-	assert_int_equal(estimate_check(simulation, &estimate, (uint64_t)100 << 30, why, sizeof(why)), 0);
+	assert_int_equal(estimate_check(simulation, &estimate, (uint64_t)1 << 30, why, sizeof(why)), 0);
 	assert_int_equal(estimate_check(simulation, &estimate, 100000000, why, sizeof(why)), -EINVAL);
 	assert_non_null(strstr(why, "1 M flows between 4 endpoints need about "));
 	assert_non_null(strstr(why, " of memory, and there are 100 MB: lower workload.1.endpoints"));
@@ -83,6 +83,24 @@ static void memory__that_is_not_there_is_refused_with_the_key_that_helps(void **
 	estimate_memory(simulation, 1, &estimate);
 	assert_int_equal(estimate_check(simulation, &estimate, 1000000, why, sizeof(why)), -EINVAL);
 	assert_non_null(strstr(why, "lower network.dimensions"));
+}
+
+static uint64_t flow_bytes(const char *workload)
+{
+	char text[300];
+	snprintf(text, sizeof(text), "network: {topology: switch, endpoints: 100, host-rate: 100G, switch: {profile: ideal}}\n%s\n", workload);
+	assert_int_equal(prepare(text), 0);
+	return simulation->estimate.flow_bytes / simulation->estimate.flows;
+}
+
+/* 9,900 flows: all at once, one of a sender at a time, and each over long before the next. */
+static void memory__goes_with_the_flows_that_are_open_at_once(void **state)
+{
+	uint64_t all = flow_bytes("workload: {kind: all-to-all, bytes: 10kB}");
+	assert_true(all > 2000);
+	assert_true(flow_bytes("workload: {kind: all-to-all, bytes: 10kB, at-once: 1}") < all / 10);
+	assert_true(flow_bytes("workload: {kind: all-to-all, bytes: 10kB, spread: 10ms}") < all / 10);
+	assert_true(flow_bytes("workload: {kind: all-to-all, bytes: 10kB, at-once: 1}\ntransport: {behind: sockets}") == all);
 }
 
 /* Before they are listed: that alone would take a while, and much of that memory. */
@@ -96,7 +114,7 @@ static void flows__that_are_too_many_are_refused_at_once(void **state)
 	less = was;
 	less.rlim_cur = 1u << 30;
 	assert_int_equal(setrlimit(RLIMIT_AS, &less), 0);
-	int rc = prepare("network: {topology: switch, endpoints: 2000}\nworkload: {kind: all-to-all}\n");
+	int rc = prepare("network: {topology: switch, endpoints: 5000}\nworkload: {kind: all-to-all}\n");
 	setrlimit(RLIMIT_AS, &was);
 	assert_int_equal(rc, -EINVAL);
 	assert_non_null(strstr(why, "lower workload.0.endpoints"));
@@ -111,6 +129,7 @@ int main(void)
 		cmocka_unit_test(limit__bounds_what_will_be_sent),
 		cmocka_unit_test(estimate__is_said_in_units_that_people_know),
 		cmocka_unit_test(memory__that_is_not_there_is_refused_with_the_key_that_helps),
+		cmocka_unit_test(memory__goes_with_the_flows_that_are_open_at_once),
 		cmocka_unit_test(flows__that_are_too_many_are_refused_at_once),
 	};
 	return cmocka_run_group_tests(tests, set_up, tear_down);
