@@ -59,8 +59,6 @@ struct vb_lane {
 	uint64_t frames;	/* received, ever */
 	struct vb_list notices;
 	struct vb_list mcast; /* of struct vb_mcast_attachment: every attachment of the lane */
-	struct vb_list datagram_qps;
-	atomic_bool sends_datagrams; /* it has QPs of UD, or had */
 	uint32_t mcast_count;
 	struct vb_cnp_clock cnp_clock;
 	struct vb_list leaving; /* QPs that are gone but for their memory */
@@ -69,6 +67,8 @@ struct vb_lane {
 	bool has_neighbours;   /* or had */
 	struct vb_list wishes; /* peers that the holder is to look for among its neighbours */
 	uint32_t peer_buckets, peer_count;
+	struct vb_list datagram_qps;
+	atomic_bool sends_datagrams; /* it has QPs of UD, or had */
 };
 
 static inline void vb_count(struct vb_lane *lane, enum vb_counter counter, uint64_t n)

@@ -65,8 +65,6 @@ struct vb_qp {
 	struct vb_cq *recv_cq;
 	struct vb_srq *srq;
 	struct vb_local local;       /* descriptors instead of packets */
-	struct vb_list kept, abandoned; /* UD: bytes of its own of requests whose regions are closed: kept.c */
-	struct vb_list datagram_link;   /* UD: in the lane's datagram_qps */
 	struct vb_list leaving_link; /* in the lane's list: destroyed, and its bytes may be at the port */
 	uint32_t leaving_mark;
 	struct vb_cnp_clock cnp_clock;
@@ -80,6 +78,8 @@ struct vb_qp {
 	atomic_bool flush_rung;
 	struct vb_xrcd *xrcd; /* of XRC_RECV, which has no recv_cq and srq of its own, and in whose pd no key opens anything */
 	struct vb_cause cause;
+	struct vb_list kept, abandoned; /* UD: bytes of its own of requests whose regions are closed: kept.c */
+	struct vb_list datagram_link;   /* UD: in the lane's datagram_qps */
 };
 
 _Static_assert(offsetof(struct vb_qp, sq) == 2 * VB_CACHE_LINE, "two lines");
