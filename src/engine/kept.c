@@ -10,28 +10,32 @@
 #include "engine/local.h"
 #include "engine/message.h"
 
-struct kept {
-	struct vb_list link;
+struct vb_kept {
+	union {
+		struct vb_list link;  /* in its QP's kept */
+		struct vb_kept *next; /* abandoned */
+	};
 	uint32_t index; /* of its work request */
 	uint8_t bytes[];
 };
 
-static struct kept *kept_of(struct vb_list *node)
+static struct vb_kept *kept_of(struct vb_list *node)
 {
-	return vb_container_of(node, struct kept, link);
+	return vb_container_of(node, struct vb_kept, link);
 }
 
-static void free_all(struct vb_list *list)
+static void free_abandoned(struct vb_qp *qp)
 {
-	struct vb_list *node;
-	while ((node = vb_list_pop(list)))
-		free(kept_of(node));
+	while (qp->abandoned) {
+		struct vb_kept *kept = qp->abandoned;
+		qp->abandoned = kept->next;
+		free(kept);
+	}
 }
 
 void vb_kept_init(struct vb_qp *qp)
 {
 	vb_list_init(&qp->kept);
-	vb_list_init(&qp->abandoned);
 	vb_list_init(&qp->datagram_link);
 }
 
@@ -48,12 +52,6 @@ void vb_kept_leave(struct vb_qp *qp)
 	vb_list_remove(&qp->datagram_link);
 }
 
-void vb_kept_deinit(struct vb_qp *qp)
-{
-	free_all(&qp->kept);
-	free_all(&qp->abandoned);
-}
-
 void vb_kept_free_done(struct vb_qp *qp)
 {
 	while (vb_kept_any(qp) && (int32_t)(kept_of(qp->kept.next)->index - head_index(qp)) < 0)
@@ -62,9 +60,19 @@ void vb_kept_free_done(struct vb_qp *qp)
 
 void vb_kept_abandon(struct vb_qp *qp)
 {
-	vb_list_splice_tail(&qp->abandoned, &qp->kept);
+	for (struct vb_list *node; (node = vb_list_pop(&qp->kept));) {
+		struct vb_kept *kept = kept_of(node);
+		kept->next = qp->abandoned;
+		qp->abandoned = kept;
+	}
 	if (vb_lane_handed_out(qp->lane) == 0)
-		free_all(&qp->abandoned);
+		free_abandoned(qp);
+}
+
+void vb_kept_deinit(struct vb_qp *qp)
+{
+	vb_kept_abandon(qp);
+	free_abandoned(qp);
 }
 
 /* ---- Keeping --------------------------------------------------------------------------------------------------- */
@@ -85,7 +93,7 @@ static bool waits(const struct vb_qp *qp, const struct vb_send_wqe *wqe, uint32_
 /* What is too long, or names something else that is not open, fails as it would. */
 static void keep(struct vb_qp *qp, struct vb_send_wqe *wqe, uint32_t index)
 {
-	struct kept *kept = wqe->length <= qp->mtu ? malloc(sizeof(*kept) + wqe->length) : NULL;
+	struct vb_kept *kept = wqe->length <= qp->mtu ? malloc(sizeof(*kept) + wqe->length) : NULL;
 	if (!kept)
 		return;
 	if (vb_local_gather(qp, wqe, 0, wqe->length, kept->bytes) != VB_GATHERED) {
@@ -128,7 +136,7 @@ void vb_kept_check(const struct vb_qp *qp)
 	const uint32_t head = head_index(qp);
 	uint32_t last = head - 1;
 	vb_list_for_each (node, &qp->kept) {
-		const struct kept *kept = kept_of(node);
+		const struct vb_kept *kept = kept_of(node);
 		const struct vb_send_wqe *wqe = vb_send_wqe_at(&qp->sq, kept->index);
 		assert((int32_t)(kept->index - last) > 0);
 		assert((int32_t)(kept->index - atomic_load_explicit(&qp->sq.tail, memory_order_relaxed)) < 0);

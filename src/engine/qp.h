@@ -18,6 +18,7 @@
 
 struct vb_peer;
 struct vb_spread_table;
+struct vb_kept;
 
 #define VB_CACHE_LINE 64
 
@@ -78,7 +79,8 @@ struct vb_qp {
 	atomic_bool flush_rung;
 	struct vb_xrcd *xrcd; /* of XRC_RECV, which has no recv_cq and srq of its own, and in whose pd no key opens anything */
 	struct vb_cause cause;
-	struct vb_list kept, abandoned; /* UD: bytes of its own of requests whose regions are closed: kept.c */
+	struct vb_list kept; /* UD: bytes of requests whose regions are closed: kept.c */
+	struct vb_kept *abandoned; /* and of those that are gone themselves, while packets may be at the port */
 	struct vb_list datagram_link;   /* UD: in the lane's datagram_qps */
 };
 
