@@ -39,8 +39,14 @@ WITH_ENGINES = (
     Row("8192", "permutation-8192", 1.0, 200),
 )
 NO_ENGINES = "-no-engines"
+# What people run: switches that pause and mark, and a control that slows down.
+PAUSING = ("network.switch.profile=hpcc",)
+WITH_CONTROL = (
+    Row("1024-dcqcn", "permutation-1024", None, None, PAUSING + ("transport.cc=dcqcn",)),
+    Row("1024-hpcc", "permutation-1024", None, None, PAUSING + ("transport.cc=hpcc",)),
+)
 # The same without engines is told of beside each; nothing is wanted of it.
-ROWS = tuple(row for engines in WITH_ENGINES for row in (
+ROWS = WITH_CONTROL + tuple(row for engines in WITH_ENGINES for row in (
     engines, Row(engines.name + NO_ENGINES, engines.example, None, None, ("transport.endpoint=ideal",))))
 TWO_THREADS = "1024-two-threads"
 

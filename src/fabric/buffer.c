@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include "fabric/buffer.h"
 #include "fabric/credits.h"
+#include "fabric/grow.h"
 #include "fabric/pfc.h"
 #include "fabric/port.h"
 #include "fabric/stories.h"
@@ -124,7 +125,7 @@ int buffer_check(const struct fabric_config *config, char *why, unsigned why_siz
 
 static int open_ingress(struct fabric *fabric, uint32_t number, const struct switch_profile *profile)
 {
-	struct ingress *ingress = calloc(1, sizeof(*ingress) + profile->class_count * sizeof(ingress->classes[0]));
+	struct ingress *ingress = grow_lines(sizeof(*ingress) + profile->class_count * sizeof(ingress->classes[0]));
 	if (!ingress)
 		return -ENOMEM;
 	ingress->profile = profile;

@@ -15,13 +15,14 @@ struct ingress_class {
 /* The receiving end of a link. */
 struct ingress {
 	const struct switch_profile *profile;
-	uint32_t at_switch;
 	uint64_t headroom_bytes; /* of each lossless class */
-	uint8_t paused;		 /* a mask of classes */
-	bool is_renewing;	 /* an event renews pauses */
 	struct story *stories;	 /* of each class; NULL: nobody has asked for any */
+	uint32_t at_switch;
+	uint8_t paused;	  /* a mask of classes */
+	bool is_renewing; /* an event renews pauses */
 	struct ingress_class classes[];
 };
+_Static_assert(sizeof(struct ingress) + sizeof(struct ingress_class) == 64, "with one class a cache line");
 
 /* Of a switch. */
 struct buffer {

@@ -26,6 +26,9 @@ struct endpoint_kind {
 	bool (*wants)(const struct part *part, const struct endpoint *endpoint);
 	/* When it wants to be told the time; may be early. */
 	struct vb_deadline (*deadline)(const struct part *part, const struct endpoint *endpoint);
+	/* Of a packet that will be received: what the endpoint, then its flow, will look at is fetched. NULL: not worth it. */
+	void (*ask)(const struct endpoint *endpoint);
+	void (*ask_for_flow)(const struct endpoint *endpoint, const struct short_headers *headers);
 	void (*receive)(struct part *part, struct endpoint *endpoint, uint32_t number, uint32_t packet);
 	void (*advance)(struct part *part, struct endpoint *endpoint, uint32_t number);
 	/* Requests of all endpoints: what goes on though nothing gets on does not raise it. */

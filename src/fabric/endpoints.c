@@ -69,6 +69,7 @@ uint32_t endpoint_make_packet(struct part *part, const struct vb_packet *headers
 	if (packet.wire_bytes == 0)
 		packet.wire_bytes = (uint16_t)wire_bytes_of(fabric, headers);
 	if (is_response) {
+		packet.is_answer = true;
 		packet.takes_marks = false;
 		packet.traffic_class = fabric->config->ack_class;
 	}
@@ -235,6 +236,20 @@ void endpoint_expect(const struct part *part, uint32_t number, uint32_t index)
 	const struct endpoint *endpoint = &part->fabric->endpoints[number];
 	__builtin_prefetch(&part->headers[index]);
 	__builtin_prefetch(endpoint);
+}
+
+void endpoint_ask(const struct part *part, uint32_t number)
+{
+	const struct fabric *fabric = part->fabric;
+	if (fabric->kind && fabric->kind->ask)
+		fabric->kind->ask(&fabric->endpoints[number]);
+}
+
+void endpoint_ask_for_flow(const struct part *part, uint32_t number, uint32_t index)
+{
+	const struct fabric *fabric = part->fabric;
+	if (fabric->kind && fabric->kind->ask_for_flow)
+		fabric->kind->ask_for_flow(&fabric->endpoints[number], &part->headers[index]);
 }
 
 /* Something has come, or is due. */

@@ -14,6 +14,7 @@
 /* Of a packet amid a message, on the wire beside its payload: what goes before and after a frame, Ethernet's header and FCS,
  * IPv4, UDP, BTH, ICRC. */
 #define ETHERNET_OVERHEAD (8 + 12 + 14 + 4 + 20 + 8 + 12 + 4)
+#define LANE_LINES   6 /* that each packet looks at: engine/lane.h */
 #define PART_BYTES   (1u << 30) /* of a flow, by one work request */
 
 static uint32_t endpoint_of(const struct vb_gid *gid)
@@ -421,6 +422,19 @@ static void take_completions(struct part *part, const struct endpoint *endpoint)
 		;
 }
 
+static void ask(const struct endpoint *endpoint)
+{
+	for (unsigned line = 0; line < LANE_LINES; line++)
+		__builtin_prefetch((const char *)endpoint->engine.lane + 64 * line, 1);
+	__builtin_prefetch(endpoint->engine.cq);
+}
+
+static void ask_for_flow(const struct endpoint *endpoint, const struct short_headers *headers)
+{
+	if (!headers->is_long)
+		vb_lane_prefetch(endpoint->engine.lane, headers->dest_qpn);
+}
+
 static void receive(struct part *part, struct endpoint *endpoint, uint32_t number, uint32_t index)
 {
 	const struct packet *packet = &part->packets[index];
@@ -502,6 +516,8 @@ const struct endpoint_kind engine_ends = {
 	.hold = hold,
 	.wants = wants,
 	.deadline = deadline,
+	.ask = ask,
+	.ask_for_flow = ask_for_flow,
 	.receive = receive,
 	.advance = advance,
 	.executed = executed,

@@ -14,7 +14,8 @@ static inline bool is_before(const struct event *a, const struct event *b)
 
 int events_init(struct events *events, int day_shift)
 {
-	*events = (struct events){ .day_shift = day_shift, .free_node = (uint32_t)NO_NODE };
+	*events = (struct events){ .day_shift = day_shift, .free_node = (uint32_t)NO_NODE,
+		.ahead = (uint32_t)NO_NODE };
 	events->days = malloc(DAYS * sizeof(*events->days));
 	events->is_used = calloc(DAYS / 64, sizeof(*events->is_used));
 	if (!events->days || !events->is_used) {
@@ -156,6 +157,19 @@ static bool find_day(const struct events *events, uint64_t *found)
 	return false;
 }
 
+static void look_at(struct events *events, uint32_t node)
+{
+	events->ahead = node;
+	if (node != (uint32_t)NO_NODE)
+		__builtin_prefetch(&events->nodes[node], 1);
+}
+
+static void look_ahead(struct events *events)
+{
+	uint64_t day;
+	look_at(events, find_day(events, &day) ? events->days[day % DAYS] : (uint32_t)NO_NODE);
+}
+
 /* The next day that has something begins, and what comes within its year moves into it. */
 static bool begin_day(struct events *events)
 {
@@ -185,6 +199,7 @@ static bool begin_day(struct events *events)
 		events->count--;
 		events_add(events, event.at, event.key);
 	}
+	look_ahead(events);
 	return true;
 }
 
@@ -204,5 +219,7 @@ bool events_next(struct events *events, vb_time until, struct event *event)
 		return false;
 	*event = events->today[--events->today_count];
 	events->count--;
+	if (events->ahead != (uint32_t)NO_NODE)
+		look_at(events, events->nodes[events->ahead].next);
 	return true;
 }

@@ -57,6 +57,7 @@ struct events {
 	uint32_t today_count, today_room;
 	struct event_node *nodes;
 	uint32_t free_node, node_count, node_room;
+	uint32_t ahead; /* of the next day: each event that is taken brings one more of its nodes into the cache */
 	struct event *beyond; /* a heap: later than the year */
 	uint32_t beyond_count, beyond_room;
 	uint32_t count;

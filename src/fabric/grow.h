@@ -9,6 +9,14 @@
 
 enum { GROW_FIRST = 16, GROW_MOST = 1 << 28 };
 
+/* Zeroed, from the beginning of a cache line on; NULL: no memory. */
+static inline void *grow_lines(size_t size)
+{
+	const size_t whole = (size + 63) / 64 * 64;
+	void *lines = aligned_alloc(64, whole);
+	return lines ? memset(lines, 0, whole) : NULL;
+}
+
 /* Room for one more behind count, in the array that *array points at; false: there is none, and nothing changed. */
 static inline bool grow_by_one(void *array, uint32_t *room, uint32_t count, size_t size)
 {

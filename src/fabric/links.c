@@ -62,15 +62,15 @@ static void put_between(struct part *part, struct link *link, uint32_t index, vb
 static void put_on_link(struct part *part, uint32_t number, uint32_t index, vb_time at, vb_time soonest)
 {
 	struct link *link = &part->fabric->links[number];
-	struct packet *packet = &part->packets[index], *last = &part->packets[link->last];
+	struct packet *packet = &part->packets[index], *last;
 	if (link->first == NO_PACKET) {
 		packet->at = link->first_at = at;
 		link->first = link->last = index;
 		await(part, number, at);
 		return;
 	}
-	if (at < last->at) {
-		assert(link->is_unordered);
+	last = &part->packets[link->last]; /* is written alone, for it is in no cache */
+	if (link->is_unordered && at < last->at) {
 		put_between(part, link, index, at, soonest);
 	} else {
 		packet->at = last->at = at;
@@ -223,42 +223,150 @@ void link_on_arrival(struct part *part, uint32_t number)
 		endpoint_receive(part, link->to, index);
 }
 
-/* ---- In time ------------------------------------------------------------------------------------------------------ */
+/* ---- In time ------------------------------------------------------------------------------------------------------
+ * What today's events will look at is asked for before they happen, in steps: each step reads what the one before has asked
+ * for, of all events, and asks for what is behind that. */
 
-/* The link of today's i-th event, if something arrives on it; else NULL. */
-static const struct link *arrival_today(const struct part *part, uint32_t i)
+static void ask_for_lines(const void *first, unsigned count)
 {
-	const struct event *event = &part->events.today[i];
-	return event_kind(event) == EVENT_ARRIVAL ? &part->fabric->links[event_number(event)] : NULL;
+	for (unsigned i = 0; i < count; i++)
+		__builtin_prefetch((const char *)first + 64 * i, 1);
 }
 
-/* Whom the packet will be put behind. */
-static void prefetch_before(const struct part *part, const struct packet *packet)
+static const struct port *port_of(const struct part *part, uint32_t link)
 {
-	if (packet->is_routed)
-		__builtin_prefetch(&part->packets[part->fabric->links[packet->in_link].last], 1);
+	return part->fabric->ports ? part->fabric->ports[link] : NULL;
 }
 
-/* Each load wants what the one before has brought: so all links, then all packets, then what is behind those. */
+static void ask_for_port(const struct part *part, uint32_t link)
+{
+	const struct port *port = port_of(part, link);
+	if (port)
+		ask_for_lines(port, 2); /* of its queues the first; most have no other */
+}
+
+static void ask_for_ingress(const struct part *part, uint32_t in_link)
+{
+	if (part->fabric->ingresses)
+		__builtin_prefetch(part->fabric->ingresses[in_link], 1);
+}
+
+static void ask_for_record(const struct part *part, uint32_t index)
+{
+	if (!part->records || part->packets[index].is_answer)
+		return;
+	const struct record *record = &part->records[index];
+	__builtin_prefetch(record, 1);
+	__builtin_prefetch(&record->hops[part->packets[index].hops % VB_CC_HOPS], 1);
+}
+
+/* The packet that leaves next, if one waits: of the lowest class that has any. */
+static uint32_t first_in(const struct port *port)
+{
+	return port && port->occupied ? port->queues[__builtin_ctz(port->occupied)].head : NO_PACKET;
+}
+
+/* What is put on a link is put behind its last. */
+static void ask_for_last(const struct part *part, uint32_t link)
+{
+	__builtin_prefetch(&part->packets[part->fabric->links[link].last], 1);
+}
+
+static void ask_for_link(const struct part *part, const struct event *event)
+{
+	const enum event_kind kind = event_kind(event);
+	if (kind == EVENT_WIRE)
+		__builtin_prefetch(&part->fabric->endpoints[event_number(event)], 1);
+	if (kind != EVENT_ARRIVAL && kind != EVENT_PORT)
+		return;
+	__builtin_prefetch(&part->fabric->links[event_number(event)], 1);
+	if (kind == EVENT_PORT)
+		ask_for_port(part, event_number(event));
+}
+
+static void ask_for_packet(const struct part *part, const struct event *event)
+{
+	uint32_t index = NO_PACKET;
+	if (event_kind(event) == EVENT_ARRIVAL)
+		index = part->fabric->links[event_number(event)].first;
+	else if (event_kind(event) == EVENT_PORT)
+		index = first_in(part->fabric->ports[event_number(event)]);
+	if (index != NO_PACKET)
+		__builtin_prefetch(&part->packets[index], 1);
+}
+
+static void expect_arrival(struct part *part, const struct link *link)
+{
+	ask_for_record(part, link->first);
+	if (link->leads_to_switch)
+		switch_expect(part, link->to, link->first);
+	else
+		endpoint_expect(part, link->to, link->first);
+}
+
+static void expect_departure(const struct part *part, uint32_t link)
+{
+	const uint32_t index = first_in(part->fabric->ports[link]);
+	if (index == NO_PACKET)
+		return;
+	ask_for_ingress(part, part->packets[index].in_link);
+	ask_for_record(part, index);
+	ask_for_last(part, link);
+}
+
+static void expect(struct part *part, const struct event *event)
+{
+	if (event_kind(event) == EVENT_ARRIVAL)
+		expect_arrival(part, &part->fabric->links[event_number(event)]);
+	else if (event_kind(event) == EVENT_PORT)
+		expect_departure(part, event_number(event));
+	else if (event_kind(event) == EVENT_WIRE)
+		endpoint_ask(part, event_number(event));
+}
+
+/* Where an arrival goes on, if that is known. */
+static void ask_for_way(const struct part *part, const struct event *event)
+{
+	if (event_kind(event) != EVENT_ARRIVAL)
+		return;
+	const struct link *link = &part->fabric->links[event_number(event)];
+	const struct packet *packet = &part->packets[link->first];
+	if (!link->leads_to_switch) {
+		endpoint_ask(part, link->to);
+	} else if (packet->is_routed) {
+		ask_for_port(part, packet->in_link);
+		ask_for_ingress(part, event_number(event));
+		ask_for_last(part, packet->in_link);
+	}
+}
+
+static void ask_for_end(const struct part *part, const struct event *event)
+{
+	if (event_kind(event) != EVENT_ARRIVAL)
+		return;
+	const struct link *link = &part->fabric->links[event_number(event)];
+	const struct packet *packet = &part->packets[link->first];
+	if (!link->leads_to_switch) {
+		endpoint_ask_for_flow(part, link->to, link->first);
+	} else if (packet->is_routed) {
+		const struct port *port = port_of(part, packet->in_link);
+		if (port && port->occupied)
+			__builtin_prefetch(&part->packets[port->queues[__builtin_ctz(port->occupied)].tail], 1);
+	}
+}
+
 void part_prefetch(struct part *part)
 {
+	const struct event *today = part->events.today;
 	const uint32_t count = part->events.today_count;
-	const struct link *link;
 	for (uint32_t i = count; i-- > 0;)
-		if ((link = arrival_today(part, i)))
-			__builtin_prefetch(link);
+		ask_for_link(part, &today[i]);
 	for (uint32_t i = count; i-- > 0;)
-		if ((link = arrival_today(part, i)))
-			__builtin_prefetch(&part->packets[link->first]);
-	for (uint32_t i = count; i-- > 0;) {
-		if (!(link = arrival_today(part, i)))
-			continue;
-		if (link->leads_to_switch)
-			switch_expect(part, link->to, link->first);
-		else
-			endpoint_expect(part, link->to, link->first);
-	}
+		ask_for_packet(part, &today[i]);
 	for (uint32_t i = count; i-- > 0;)
-		if ((link = arrival_today(part, i)))
-			prefetch_before(part, &part->packets[link->first]);
+		expect(part, &today[i]);
+	for (uint32_t i = count; i-- > 0;)
+		ask_for_way(part, &today[i]);
+	for (uint32_t i = count; i-- > 0;)
+		ask_for_end(part, &today[i]);
 }

@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include "fabric/buffer.h"
 #include "fabric/credits.h"
+#include "fabric/grow.h"
 #include "fabric/pfc.h"
 #include "fabric/port.h"
 #include "fabric/stories.h"
@@ -37,14 +38,14 @@ static int open_port(struct fabric *fabric, uint32_t number)
 	const struct switch_profile *profile =
 		network_profile(fabric->network, network_is_switch(given->from) ? given->from : given->to);
 	const uint32_t count = profile->class_count;
-	struct port *port = calloc(1, sizeof(*port) + count * sizeof(port->queues[0]));
+	struct port *port = grow_lines(sizeof(*port) + count * sizeof(port->queues[0]));
 	if (!port)
 		return -ENOMEM;
 	port->profile = profile;
 	for (uint32_t i = 0; i < count; i++) {
 		const struct class_profile *class = &profile->classes[i];
 		struct port_queue *queue = &port->queues[i];
-		queue->quantum = class->is_strict ? 0 : fabric->largest_packet * (class->weight ? class->weight : 1);
+		queue->quantum = class->is_strict || count == 1 ? 0 : fabric->largest_packet * (class->weight ? class->weight : 1);
 		queue->mark_min = port_mark_bytes(profile, given->bits_per_second, class->mark_min);
 		queue->mark_max = port_mark_bytes(profile, given->bits_per_second, class->mark_max);
 		queue->alpha = buffer_alpha(fabric->network, number, profile, i);
@@ -207,22 +208,34 @@ static uint8_t strict_class(const struct port *port, uint8_t ready)
 	return NO_CLASS;
 }
 
+/* The turn goes to the next that is ready, and who had nothing to send on the way there keeps no deficit. Classes that have
+ * none are not looked at: most lines carry one class, and a class is a cache line. */
+static void pass_turn(struct port *port, uint8_t ready)
+{
+	const uint8_t up_to = (uint8_t)((2u << port->turn) - 1), later = ready & (uint8_t)~up_to;
+	const uint8_t next = (uint8_t)__builtin_ctz(later ? later : ready), before = (uint8_t)((1u << next) - 1);
+	const uint8_t own = (uint8_t)(1u << port->turn);
+	const uint8_t passed = (uint8_t)((later ? before & ~up_to : before | ~up_to) | own) & (uint8_t)~ready;
+	for (uint8_t left = passed & port->with_deficit; left; left &= (uint8_t)(left - 1))
+		port->queues[__builtin_ctz(left)].deficit = 0;
+	port->with_deficit &= (uint8_t)~passed;
+	port->turn = next;
+	port->has_begun_turn = false;
+}
+
 /* Deficit round robin: a quantum holds a packet at least, so that one round finds one. */
 static uint8_t weighted_class(const struct part *part, struct port *port, uint8_t ready)
 {
-	for (;;) {
+	for (;; pass_turn(port, ready)) {
 		struct port_queue *queue = &port->queues[port->turn];
-		if (ready & 1u << port->turn) {
-			if (!port->has_begun_turn)
-				queue->deficit += queue->quantum;
-			port->has_begun_turn = true;
-			if (part->packets[queue->head].wire_bytes <= queue->deficit)
-				return port->turn;
-		} else {
-			queue->deficit = 0;
-		}
-		port->turn = (uint8_t)((port->turn + 1) % port->profile->class_count);
-		port->has_begun_turn = false;
+		if (!(ready & 1u << port->turn))
+			continue;
+		if (!port->has_begun_turn)
+			queue->deficit += queue->quantum;
+		port->has_begun_turn = true;
+		port->with_deficit |= (uint8_t)(1u << port->turn);
+		if (part->packets[queue->head].wire_bytes <= queue->deficit)
+			return port->turn;
 	}
 }
 

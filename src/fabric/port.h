@@ -20,9 +20,10 @@ struct frame {
 };
 
 struct port_queue {
+	/* What each packet looks at: half a cache line. */
 	uint32_t head, tail; /* packets, by `next`, where the port's `occupied` says so */
 	uint32_t bytes;
-	uint32_t deficit, quantum; /* what it may still send in its turn, and is given in each; quantum 0: strict */
+	uint32_t deficit, quantum; /* what it may still send in its turn, and is given in each; quantum 0: strict, or alone */
 	uint32_t alpha;		   /* see buffer.c */
 	uint32_t mark_min, mark_max;
 	vb_time paused_at, paused_until; /* until 0: it is taken back */
@@ -42,6 +43,7 @@ struct port {
 	uint8_t dropped; /* the watchdog drops what is in them */
 	uint8_t pauses_due, resumes_due, credits_due; /* frames that are to leave */
 	uint8_t turn;
+	uint8_t with_deficit; /* the others' is 0 */
 	bool has_begun_turn, is_awaited; /* awaited: an event comes when the wire is free */
 	bool has_credits;		 /* it obeys them */
 	struct port_queue queues[];	 /* the profile's class_count */

@@ -37,7 +37,7 @@ struct packet {
 	uint16_t wire_bytes;
 	uint8_t traffic_class : 3, is_marked : 1, takes_marks : 1, is_routed : 1, is_frame : 1, has_cargo : 1; /* is_frame: a
 		pause or credit; has_cargo: that lies where its headers would (holder.c) */
-	uint8_t hops : 7, generation : 1; /* generation: closing.h */
+	uint8_t hops : 6, is_answer : 1, generation : 1; /* generation: closing.h */
 };
 _Static_assert(sizeof(struct packet) == 32, "half a cache line");
 
@@ -294,7 +294,10 @@ int endpoint_open_flow(struct fabric *fabric, uint32_t flow);
 void endpoints_close(struct fabric *fabric); /* and flows */
 void endpoint_queue_flows(struct fabric *fabric); /* those that wait for nobody's end */
 void endpoint_receive(struct part *part, uint32_t endpoint, uint32_t packet);
+/* The packet will be there: what is looked at then is asked for, in three steps, each of which reads what the last has. */
 void endpoint_expect(const struct part *part, uint32_t endpoint, uint32_t packet);
+void endpoint_ask(const struct part *part, uint32_t endpoint);
+void endpoint_ask_for_flow(const struct part *part, uint32_t endpoint, uint32_t packet);
 void endpoint_wake(struct part *part, uint32_t endpoint); /* something may leave that could not */
 void endpoint_on_wire(struct part *part, uint32_t endpoint);
 void endpoint_on_timer(struct part *part, uint32_t endpoint);

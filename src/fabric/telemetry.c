@@ -2,6 +2,7 @@
 #include "fabric/telemetry.h"
 #include <errno.h>
 #include <stdlib.h>
+#include <string.h>
 #include "fabric/ns3.h"
 #include "fabric/port.h"
 
@@ -46,17 +47,20 @@ void telemetry_close_flow(struct flow_state *flow)
 	flow->heard = NULL;
 }
 
+static void copy(struct record *to, const struct record *from)
+{
+	memcpy(to, from, offsetof(struct record, hops) + from->hop_count * sizeof(from->hops[0]));
+}
+
 /* Each flow is heard of at its destination alone, so of one part. */
 void telemetry_begin(struct part *part, uint32_t packet, uint32_t flow)
 {
 	struct record *record = &part->records[packet];
-	if (vb_opcodes[part->headers[packet].opcode].is_response) {
-		*record = *part->fabric->flows[flow].heard;
-		record->is_answer = true;
+	if (part->packets[packet].is_answer) {
+		copy(record, part->fabric->flows[flow].heard);
 	} else {
 		record->flow = flow;
 		record->hop_count = 0;
-		record->is_answer = false;
 	}
 }
 
@@ -64,12 +68,18 @@ void telemetry_note(struct part *part, uint32_t number, uint32_t packet, vb_time
 {
 	const struct link *link = &part->fabric->links[number];
 	struct record *record = &part->records[packet];
-	if (part->packets[packet].is_frame || record->is_answer || record->hop_count == VB_CC_HOPS)
+	if (part->packets[packet].is_frame || part->packets[packet].is_answer || record->hop_count == VB_CC_HOPS)
 		return;
 	record->hops[record->hop_count++] = (struct record_hop){ .at = at,
 		.tx_bytes = link->bytes - part->packets[packet].wire_bytes,
 		.queue_bytes = part->fabric->ports[number]->bytes,
 		.link = number };
+}
+
+static uint64_t bytes_per_s(const struct fabric *fabric, uint32_t number)
+{
+	const uint32_t ps = fabric->links[number].ps_per_byte;
+	return ps ? (uint64_t)VB_S / ps : network_rate(fabric->network, number) / 8;
 }
 
 static uint64_t tell(struct part *part, const struct record *record)
@@ -79,7 +89,7 @@ static uint64_t tell(struct part *part, const struct record *record)
 	for (uint32_t i = 0; i < record->hop_count; i++) {
 		const struct record_hop *hop = &record->hops[i];
 		const struct vb_cc_hop exact = { .at = hop->at, .tx_bytes = hop->tx_bytes,
-			.rate = network_rate(network, hop->link) / 8, .queue_bytes = hop->queue_bytes, .port = hop->link };
+			.rate = bytes_per_s(part->fabric, hop->link), .queue_bytes = hop->queue_bytes, .port = hop->link };
 		const struct switch_profile *its = network_profile(network, network->links[hop->link].from);
 		part->told->hops[i] = its->telemetry == TELLS_AS_NS3 ? ns3_told(exact) : exact;
 	}
@@ -89,9 +99,9 @@ static uint64_t tell(struct part *part, const struct record *record)
 uint64_t telemetry_arrive(struct part *part, uint32_t packet)
 {
 	const struct record *record = &part->records[packet];
-	if (record->is_answer)
+	if (part->packets[packet].is_answer)
 		return tell(part, record);
 	if (part->headers[packet].ackreq)
-		*part->fabric->flows[record->flow].heard = *record;
+		copy(part->fabric->flows[record->flow].heard, record);
 	return 0;
 }

@@ -12,7 +12,6 @@
 struct record {
 	uint32_t flow;
 	uint8_t hop_count;
-	bool is_answer; /* it tells of another packet's way, and ports leave it alone */
 	struct record_hop {
 		vb_time at;
 		uint64_t tx_bytes;

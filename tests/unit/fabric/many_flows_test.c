@@ -68,7 +68,7 @@ static void many_flows__in_any_order_are_as_many_sorted_ones(void **state)
 	shuffle(&flows);
 	const double of_shuffled = run_sorted(&config, &shuffled);
 	assert_memory_equal(sorted.flows, shuffled.flows, FLOWS * sizeof(sorted.flows[0]));
-	if (of_shuffled > 3 * of_sorted)
+	if (of_shuffled > 10 * of_sorted) /* each is in no cache: 2 to 4; a list that is walked took 500 */
 		fail_msg("shuffled they take %.2f s of the CPU, sorted %.2f", of_shuffled, of_sorted);
 	fabric_result_free(&sorted);
 	fabric_result_free(&shuffled);
