@@ -42,6 +42,7 @@ int vb_cm_create(const struct vb_cm_config *config, struct vb_cm **out)
 	cm->secret = (struct vb_secret){ .key = { config->seed, config->seed_high } };
 	cm->hash_seed = vb_secret_next(&cm->secret);
 	cm->slot = config->slot;
+	cm->tells_silence = config->tells_silence;
 	cm->next_number = (uint32_t)vb_secret_next(&cm->secret) & (NUMBERS - 1);
 	if (init_tables(cm, config->max_half_open ? config->max_half_open : MOST_HALF_OPEN) != 0) {
 		vb_cm_destroy(cm);
@@ -495,10 +496,22 @@ void vb_cm_await(struct vb_cm_id *id, uint8_t retries, vb_time now)
 	id->tries = 1;
 	id->error = 0;
 	id->is_early = true;
+	id->is_silence_told = false;
+	id->asked_at = now;
 	id->was_refused = false;
 	id->due = vb_time_add(now, id->period);
 	id->pause = FIRST_PAUSE;
 	pause(id, now);
+}
+
+static void tell_silence(struct vb_cm_id *id, vb_time now)
+{
+	const bool is_asked = id->state == VB_CM_REQ_SENT || id->state == VB_CM_SIDR_REQ_SENT;
+	const vb_time patience = id->cm->tells_silence;
+	if (!is_asked || id->is_silence_told || patience == 0 || vb_time_since(id->asked_at, now) < patience)
+		return;
+	id->is_silence_told = true;
+	vb_cm_tell(id, VB_CM_EVENT_SILENT, NULL);
 }
 
 bool vb_cm_try_again(struct vb_cm_id *id, vb_time now)
@@ -512,6 +525,7 @@ bool vb_cm_try_again(struct vb_cm_id *id, vb_time now)
 	} else {
 		return false;
 	}
+	tell_silence(id, now);
 	id->tries++;
 	send_again(id);
 	return true;

@@ -30,6 +30,8 @@ struct vb_cm_config {
 	/* Requests received that are not yet connections. Of further ones, those of a source that has many are dropped;
 	 * for others the oldest of the source with most makes room. 0: 4096. */
 	uint32_t max_half_open;
+	/* A request that has waited so long for any answer is told of once, as VB_CM_EVENT_SILENT, when it is sent again. 0: never. */
+	vb_time tells_silence;
 };
 
 int vb_cm_create(const struct vb_cm_config *config, struct vb_cm **cm);
@@ -120,6 +122,7 @@ enum vb_cm_event_kind {
 	VB_CM_EVENT_ESTABLISHED,    /* RTU came; message.rtu, or none when data said so */
 	VB_CM_EVENT_REJECTED,	    /* message.rej, or none when the peer vanished or began anew, or it made room */
 	VB_CM_EVENT_DELAYED,	    /* message.mra */
+	VB_CM_EVENT_SILENT,         /* no answer to REQ or SIDR_REQ so far; it goes on */
 	VB_CM_EVENT_UNREACHABLE,    /* no answer to REQ or REP within all retries */
 	VB_CM_EVENT_DISCONNECT,	    /* message.dreq: the peer ends it; answer with vb_cm_disconnect */
 	VB_CM_EVENT_DISCONNECTED,   /* our DREQ was answered (message.drep), crossed with the peer's, or never answered; or
@@ -135,7 +138,7 @@ struct vb_cm_event {
 	struct vb_cm_id *id, *listener;
 	bool has_message;
 	struct vb_cm_message message;
-	/* UNREACHABLE, SIDR_TIMEOUT: how often it was sent, to which service, and what the network said, or 0.
+	/* SILENT, UNREACHABLE, SIDR_TIMEOUT: how often it was sent, to which service, and what the network said, or 0.
 	 * -ENOBUFS, with UNREACHABLE or REJECTED: it made room for other requests. */
 	unsigned tries;
 	int error;

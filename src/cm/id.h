@@ -41,9 +41,11 @@ struct vb_cm_id {
 	uint8_t max_retries, ack_timeout, target_ack_delay;
 	uint8_t reply_timeout; /* of the REQ: for how long its sender may take to answer a REP */
 	bool was_refused; /* the peer's port was closed when it was sent before */
+	bool is_silence_told;
 	bool is_early;	  /* its first period is not over */
 	int error;	  /* why a message that awaits its answer did not get there, for certain; 0 */
 	vb_time period, due; /* until a message is sent again and counted, and when that is: ours, or the peer's REQ or REP */
+	vb_time asked_at; /* when what awaits its answer was sent first */
 	vb_time pause;	     /* until it is sent again before, which costs no retry */
 
 	struct vb_cm_path path; /* a listener's: only local, its address */
@@ -78,6 +80,7 @@ struct vb_cm {
 	uint64_t hash_seed;
 	struct vb_secret secret; /* of IDs: one tells nothing of the next */
 	uint32_t slot, next_number;
+	vb_time tells_silence;
 	uint32_t ghosts, abandoned, id_count, outgoing_count;
 	struct vb_cm_half_open half_open;
 	struct vb_list ids, outgoing, events;

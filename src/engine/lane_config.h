@@ -57,6 +57,7 @@ struct vb_lane_config {
 	vb_time patience;
 	uint32_t turn_bytes;	   /* that a QP may send before the next one: what travels as one; 0 = 65536 */
 	vb_time ack_delay;	   /* how long an ack for a small message waits for data to leave before it */
+	bool tells_silence;	   /* the holder hears of VB_EVENT_QP_SILENT */
 	bool meets_neighbours;	   /* the holder takes and answers vb_lane_next_wish; something is kept of each peer, then */
 
 	/* Where a NIC is not like a process behind sockets. */

@@ -577,6 +577,7 @@ enum vb_event_kind {
 	VB_EVENT_SRQ_LIMIT_REACHED = 15,
 	VB_EVENT_QP_LAST_WQE_REACHED = 16,
 	VB_EVENT_COMPLETION = 32, /* a CQ that had asked to be notified; not an asynchronous event */
+	VB_EVENT_QP_SILENT = 34,  /* for the holder alone, if its lane tells it: the peer answers nothing, and will soon have failed to */
 	VB_EVENT_QP_DIED = 33,	  /* for the holder alone: the QP went to ERR or SQE by itself; see vb_qp_cause */
 };
 

@@ -8,6 +8,7 @@
 #include "base/invariant.h"
 #include "engine/congestion.h"
 #include "engine/echo.h"
+#include "engine/events.h"
 #include "engine/flight.h"
 #include "engine/lane.h"
 #include "engine/message.h"
@@ -176,6 +177,13 @@ static bool use_retry(struct vb_qp *qp, vb_time now)
 	}
 	rq->retries_left--;
 	return true;
+}
+
+/* The holder may find out why, and has until the last retry for that: where there is none, until the first timeout. */
+static void tell_silence(struct vb_qp *qp)
+{
+	if (qp->lane->config.tells_silence)
+		vb_raise(qp->lane, &qp->notice, VB_EVENT_QP_SILENT);
 }
 
 static void tell_loss(struct vb_qp *qp, vb_time now)
@@ -362,8 +370,8 @@ static void send_probe(struct vb_qp *qp)
 		vb_flight_fall_silent(qp);
 	rq->probe = rq->was_probed ? VB_PROBE_OLDEST : VB_PROBE_NEWEST;
 	rq->was_probed = true;
-	if (rq->probe_backoff < PROBE_SHIFT_MAX)
-		rq->probe_backoff++;
+	if (rq->probe_backoff < PROBE_SHIFT_MAX && ++rq->probe_backoff == PROBE_SHIFT_MAX && qp->attr.retry_cnt == 0)
+		tell_silence(qp);
 	vb_schedule(qp);
 }
 
@@ -393,6 +401,8 @@ void vb_recovery_on_timer(struct vb_qp *qp, vb_time now)
 			vb_count(qp->lane, VB_TIMEOUTS, 1);
 			if (!use_retry(qp, now))
 				return;
+			if (rq->tries == 1)
+				tell_silence(qp);
 			rq->progress_at = rq->quiet_since = now;
 			rq->is_recovering = false;
 			rq->was_probed = false;

@@ -85,7 +85,7 @@ static void hear(void *process, const struct vb_broker_notice *notice)
 		learn_peer(process, notice);
 		break;
 	case VB_BROKER_MAD:
-		if (!vb_host_explain_process(notice))
+		if (!vb_host_explain_process(process, notice))
 			vb_connections_receive(notice);
 		break;
 	case VB_BROKER_FAILED:

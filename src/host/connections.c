@@ -17,6 +17,8 @@
 #include "host/process.h"
 #include "port/faults.h"
 
+#define FIRST_WORD (3 * VB_S) /* of a request that nobody answers */
+
 #define EXPORT	       __attribute__((visibility("default")))
 #define SENT_AT_A_TIME 16
 
@@ -87,6 +89,10 @@ static void tell(void)
 	struct vb_cm_event event;
 
 	while (vb_cm_next_event(connections.cm, &event)) {
+		if (event.kind == VB_CM_EVENT_SILENT) { /* for the user of the program, not for the program */
+			vb_host_explain_silence(&event, &connections.unsaid);
+			continue;
+		}
 		if (event.kind == VB_CM_EVENT_UNREACHABLE || event.kind == VB_CM_EVENT_SIDR_TIMEOUT)
 			vb_host_explain_unreachable(&event, &connections.unsaid);
 		if (event.kind == VB_CM_EVENT_REJECTED)
@@ -232,7 +238,8 @@ static int make_faults(void)
 static int create(const struct vb_process *p)
 {
 	struct vb_cm_config config = { .seed = vb_host_random_seed(), .seed_high = vb_host_random_seed(),
-		.slot = vb_process_home(p)->slot.number };
+		.slot = vb_process_home(p)->slot.number,
+		.tells_silence = FIRST_WORD };
 	int rc = vb_cm_create(&config, &connections.cm);
 
 	if (rc < 0)

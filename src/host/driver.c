@@ -95,6 +95,8 @@ static void dispatch(struct vb_driver *d)
 			continue;
 		if (event.kind == VB_EVENT_QP_DIED)
 			vb_driver_explain_death(d, &device->info, event.qp);
+		else if (event.kind == VB_EVENT_QP_SILENT)
+			vb_driver_ask_after(d, event.qp);
 		else
 			device->sink.on_event(&event);
 	}

@@ -16,6 +16,7 @@
 #include "host/riders.h"
 #include "host/summary.h"
 #include "port/port.h"
+#include "wire/mad.h"
 
 struct vb_process;
 struct vb_neighbours;
@@ -44,6 +45,15 @@ struct vb_chore {
 	void *user;
 };
 
+/* How the process of a peer's QP was, as its broker said. */
+struct vb_fate {
+	struct vb_gid peer;
+	uint32_t qpn; /* 0: nothing is known */
+	enum vb_process_state process;
+	vb_time at;
+};
+
+#define VB_FATES      64 /* by QPN: of two that meet the newer is known */
 #define VB_CHORES     4
 #define VB_PORT_QUIET 64 /* from then on nothing is expected of the port */
 
@@ -63,6 +73,8 @@ struct vb_driver {
 	struct vb_accounts *accounts; /* as is this */
 	struct vb_frames *frames; /* once a raw packet QP was made */
 	struct vb_quota deaths;	 /* of QPs, that are explained */
+	struct vb_quota questions; /* after peers that are silent */
+	struct vb_fate fates[VB_FATES];
 	struct vb_later *unsaid; /* lines for when the mutex has been given away; or NULL */
 	vb_time turned_at;	/* when the last turn began, but for those among neighbours: about */
 	vb_time port_seen_at;	/* when the last one did that has looked at the port */
@@ -199,6 +211,8 @@ void vb_accounts_tell(const struct vb_accounts *accounts, vb_summary_say *say, v
 void vb_accounts_tell_all(const struct vb_process *process, unsigned lanes, const struct vb_summary *summary);
 
 /* explain.c */
+/* The peer is silent: its broker is asked how its process is. With the mutex held. */
+void vb_driver_ask_after(struct vb_driver *driver, struct vb_qp *qp);
 /* One line for stderr, kept in driver->unsaid: who, where, why, for how long, what to check. With the mutex held. */
 void vb_driver_explain_death(struct vb_driver *driver, const struct vb_device_info *device, struct vb_qp *qp);
 

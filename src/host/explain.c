@@ -21,6 +21,20 @@ static bool is_stuck_by_size(const struct vb_cause *cause)
 	       cause->stuck_wire_bytes >= SUSPECT_BYTES;
 }
 
+static const char *process_text(enum vb_process_state process)
+{
+	switch (process) {
+	case VB_PROCESS_STOPPED:
+		return "its process is stopped there, by a signal or a debugger";
+	case VB_PROCESS_GONE:
+		return "its process has ended";
+	case VB_PROCESS_RUNS:
+		return "its process runs there, and its broker answers; does it wait for a core, are packets lost?";
+	default:
+		return "has it ended or been cut off?";
+	}
+}
+
 /* Why a peer that should answer does not. */
 static void add_silence(struct vb_line *line, const struct vb_death *death)
 {
@@ -33,9 +47,11 @@ static void add_silence(struct vb_line *line, const struct vb_death *death)
 		vb_line_add(line, "; packets of %u bytes vanish while %u bytes get through: does every hop carry this MTU?",
 			cause->stuck_wire_bytes, cause->largest_acked);
 	} else {
-		vb_line_add(line, ", last heard from it %s ago; has it ended or been cut off?",
-			vb_text_span(cause->silent_for, span, sizeof(span)));
+		vb_line_add(line, ", last heard from it %s ago; %s", vb_text_span(cause->silent_for, span, sizeof(span)),
+			process_text(death->process));
 	}
+	if (death->has_no_carrier)
+		vb_line_add(line, "; %s has no carrier", death->device);
 }
 
 static void add_overflow(struct vb_line *line, const struct vb_death *death)
@@ -102,6 +118,17 @@ bool vb_explain_process(const struct vb_discovery *answer, const struct vb_gid *
 	}
 }
 
+void vb_explain_silence(const struct vb_cm_event *event, const struct vb_gid *peer, char *text, size_t size)
+{
+	struct vb_line line = { text, size, 0 };
+	char gid[VB_TEXT_GID];
+
+	vb_line_add(&line,
+		"connection to %s port %u: asked %u times, no answer yet, and asks on; is the address right, does its program run, is "
+		"UDP 4791 open both ways?",
+		vb_text_gid(peer, gid), (unsigned)event->service_id & 0xFFFF, event->tries);
+}
+
 void vb_explain_unreachable(const struct vb_cm_event *event, const struct vb_gid *peer, char *text, size_t size)
 {
 	struct vb_line line = { text, size, 0 };
@@ -154,13 +181,13 @@ void vb_explain_mtu(const struct vb_mtu_refusal *refusal, char *text, size_t siz
 
 /* ---- The live side ---------------------------------------------------------------------------------------------- */
 
-/* False when enough was said this second; a later line tells how many were not. */
+/* False when enough was said this second; a later line tells how many were not, unless what is NULL. */
 static bool may_speak(struct vb_quota *quota, const char *what, struct vb_later **unsaid)
 {
 	vb_time now = vb_host_now();
 
 	if (vb_time_since(quota->second, now) > VB_S) {
-		if (quota->unsaid)
+		if (quota->unsaid && what)
 			vb_log_later(unsaid, VB_LOG_WARN, "and %u more %s", quota->unsaid, what);
 		quota->second = now;
 		quota->said = quota->unsaid = 0;
@@ -194,14 +221,43 @@ static void ask_process(struct vb_driver *d, const struct vb_qp_attr *attr)
 	vb_broker_post_query(d->process->broker, &attr->av.sgid, &attr->av.dgid, mad);
 }
 
-bool vb_host_explain_process(const struct vb_broker_notice *notice)
+static struct vb_fate *fate_at(struct vb_driver *d, uint32_t qpn)
+{
+	return &d->fates[(qpn ^ qpn >> 16) % VB_FATES];
+}
+
+static void note_fate(struct vb_driver *d, const struct vb_fate *fate)
+{
+	if (vb_driver_lock(d) < 0)
+		return;
+	*fate_at(d, fate->qpn) = *fate;
+	vb_driver_unlock(d);
+}
+
+/* As it was since the peer fell silent. */
+static enum vb_process_state known_fate(struct vb_driver *d, const struct vb_qp_attr *attr, vb_time silent_for)
+{
+	const struct vb_fate *fate = fate_at(d, attr->dest_qpn);
+
+	if (fate->qpn != attr->dest_qpn || !vb_gid_equal(&fate->peer, &attr->av.dgid) ||
+		vb_time_since(fate->at, vb_host_now()) > silent_for)
+		return VB_PROCESS_NOT_TOLD;
+	return fate->process;
+}
+
+bool vb_host_explain_process(struct vb_process *p, const struct vb_broker_notice *notice)
 {
 	struct vb_discovery answer;
 	char line[256];
 
 	if (!vb_discovery_decode(&answer, notice->mad))
 		return false;
-	if (answer.is_response && answer.qpn && vb_explain_process(&answer, &notice->gid, line, sizeof(line)))
+	if (!answer.is_response || !answer.qpn)
+		return true;
+	const struct vb_fate fate = { notice->gid, answer.qpn, answer.process, vb_host_now() };
+	for (unsigned i = 0; i < vb_process_driver_count(p); i++)
+		note_fate(p->drivers[i], &fate);
+	if (vb_explain_process(&answer, &notice->gid, line, sizeof(line)))
 		vb_log(VB_LOG_WARN, "%s", line);
 	return true;
 }
@@ -213,6 +269,18 @@ static void explain_loopback(const struct vb_gid *peer, struct vb_later **unsaid
 
 	if (fault)
 		vb_log_later(unsaid, VB_LOG_ERROR, "%s", fault);
+}
+
+void vb_driver_ask_after(struct vb_driver *d, struct vb_qp *qp)
+{
+	struct vb_qp_attr attr;
+	struct vb_qp_config config;
+
+	if (!may_speak(&d->questions, NULL, &d->unsaid))
+		return;
+	vb_qp_query(qp, &attr, &config);
+	if (attr.dest_qpn)
+		ask_process(d, &attr);
 }
 
 void vb_driver_explain_death(struct vb_driver *d, const struct vb_device_info *device, struct vb_qp *qp)
@@ -231,9 +299,11 @@ void vb_driver_explain_death(struct vb_driver *d, const struct vb_device_info *d
 	death.peer = attr.av.dgid;
 	death.overflows = overflows(d);
 	death.receive_buffer = d->slot.receive_buffer;
+	death.process = known_fate(d, &attr, death.cause.silent_for);
+	death.has_no_carrier = !device->is_up;
 	vb_explain(&death, line, sizeof(line));
 	vb_log_later(&d->unsaid, VB_LOG_WARN, "%s", line);
-	if (death.cause.kind == VB_CAUSE_RETRY_EXCEEDED && attr.dest_qpn)
+	if (death.cause.kind == VB_CAUSE_RETRY_EXCEEDED && attr.dest_qpn && death.process == VB_PROCESS_NOT_TOLD)
 		ask_process(d, &attr);
 	if (death.cause.kind == VB_CAUSE_RETRY_EXCEEDED)
 		explain_loopback(&attr.av.dgid, &d->unsaid);
@@ -250,6 +320,16 @@ void vb_host_explain_unreachable(const struct vb_cm_event *event, struct vb_late
 	vb_explain_unreachable(event, &vb_cm_id_path(event->id)->remote, line, sizeof(line));
 	vb_log_later(unsaid, VB_LOG_WARN, "%s", line);
 	explain_loopback(&vb_cm_id_path(event->id)->remote, unsaid);
+}
+
+void vb_host_explain_silence(const struct vb_cm_event *event, struct vb_later **unsaid)
+{
+	char line[512];
+
+	if (!may_speak(&failures, "connections did not come about", unsaid))
+		return;
+	vb_explain_silence(event, &vb_cm_id_path(event->id)->remote, line, sizeof(line));
+	vb_log_later(unsaid, VB_LOG_WARN, "%s", line);
 }
 
 void vb_host_explain_mtu(const struct vb_mtu_refusal *refusal, struct vb_later **unsaid)

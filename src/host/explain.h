@@ -17,6 +17,8 @@ struct vb_death {
 	struct vb_cause cause;
 	uint64_t overflows;	 /* datagrams that our receive buffer had no room for, while the QP was stuck */
 	uint32_t receive_buffer; /* bytes */
+	enum vb_process_state process; /* the peer's, as its broker has said lately */
+	bool has_no_carrier;	 /* our device's interface */
 };
 
 void vb_explain(const struct vb_death *death, char *line, size_t size);
@@ -24,6 +26,8 @@ void vb_explain(const struct vb_death *death, char *line, size_t size);
 bool vb_explain_process(const struct vb_discovery *answer, const struct vb_gid *peer, char *line, size_t size);
 /* A request wanted a larger path MTU than its recipient has. */
 void vb_explain_mtu(const struct vb_mtu_refusal *refusal, char *line, size_t size);
+/* event: VB_CM_EVENT_SILENT. */
+void vb_explain_silence(const struct vb_cm_event *event, const struct vb_gid *peer, char *line, size_t size);
 /* event: VB_CM_EVENT_UNREACHABLE or _SIDR_TIMEOUT. */
 void vb_explain_unreachable(const struct vb_cm_event *event, const struct vb_gid *peer, char *line, size_t size);
 

@@ -211,6 +211,7 @@ static int create_lane(struct vb_driver *d, const struct vb_settings *settings, 
 	config.slot = d->slot.number;
 	vb_lanes_indices(&d->process->lanes, d->index, &config.first_index, &config.index_count);
 	config.meets_neighbours = meets_neighbours;
+	config.tells_silence = true;
 	config.cc = (struct vb_cc_config){ .algorithm = settings->cc.algorithm, .parameters = settings->cc.values };
 	int rc = vb_lane_create(&config, &d->lane);
 

@@ -116,9 +116,10 @@ void vb_connections_forget(void); /* in a forked child */
 /* explain.c */
 /* One line for stderr, kept in *unsaid. With the CM's mutex held. */
 void vb_host_explain_unreachable(const struct vb_cm_event *event, struct vb_later **unsaid);
+void vb_host_explain_silence(const struct vb_cm_event *event, struct vb_later **unsaid);
 void vb_host_explain_mtu(const struct vb_mtu_refusal *refusal, struct vb_later **unsaid);
-/* A MAD came that answers what was asked of a peer's process. False: it does not. */
-bool vb_host_explain_process(const struct vb_broker_notice *notice);
+/* A MAD came that answers what was asked of a peer's process. False: it does not. Without any mutex. */
+bool vb_host_explain_process(struct vb_process *process, const struct vb_broker_notice *notice);
 
 /* multicast.c */
 void vb_multicast_forget(void); /* the drivers' sockets are gone, and their memberships with them */

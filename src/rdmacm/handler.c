@@ -264,6 +264,8 @@ void vb_handle_cm_event(void *context, const struct vb_cm_event *event)
 	case VB_CM_EVENT_REJECTED:
 		say(id, RDMA_CM_EVENT_REJECTED, reason_of(event), event->message.rej.private_data, VB_CM_REJ_PRIVATE);
 		break;
+	case VB_CM_EVENT_SILENT: /* not for programs */
+		break;
 	case VB_CM_EVENT_UNREACHABLE:
 	case VB_CM_EVENT_SIDR_TIMEOUT:
 		say(id, RDMA_CM_EVENT_UNREACHABLE, event->error ? event->error : -ETIMEDOUT, NULL, 0);

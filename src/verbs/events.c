@@ -352,6 +352,7 @@ void vb_sink_on_event(const struct vb_event *event)
 		async_queue(vb_context_of(srq->ibv.context), out, srq, &srq->async_delivered);
 		break;
 	}
+	case VB_EVENT_QP_SILENT:
 	case VB_EVENT_QP_DIED: /* the host has said why */
 		break;
 	case VB_EVENT_QP_FATAL:

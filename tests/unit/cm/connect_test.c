@@ -57,6 +57,33 @@ static void req__is_sent_again_by_its_own_period_then_given_up(void **state)
 	assert_int_equal(counted(A, VB_CM_RETRIES_COUNT), RETRIES + 5);
 }
 
+/* Whoever waits hears a first word after three seconds, once, long before the request is given up. */
+static void req__unanswered_is_told_of_once_after_three_seconds(void **state)
+{
+	const struct vb_cm_config config = { .seed = 9, .slot = 5, .tells_silence = 3 * VB_S };
+	vb_cm_destroy(cms[A]);
+	assert_int_equal(vb_cm_create(&config, &cms[A]), 0);
+	struct vb_cm_id *a = connect_qp(1);
+	const vb_time begun = now;
+	unsigned told = 0;
+	while (vb_cm_next_deadline(cms[A]).is_set) {
+		struct vb_cm_outgoing out;
+		while (vb_cm_next_outgoing(cms[A], &out))
+			;
+		now = vb_cm_next_deadline(cms[A]).at;
+		vb_cm_advance(cms[A], now);
+		while (vb_cm_next_event(cms[A], &event)) {
+			if (event.kind != VB_CM_EVENT_SILENT)
+				continue;
+			assert_ptr_equal(event.id, a);
+			assert_in_range(vb_time_since(begun, now) / VB_MS, 3000, 5000);
+			told++;
+		}
+	}
+	assert_int_equal(told, 1);
+	assert_true(vb_time_since(begun, now) > 5 * VB_S);
+}
+
 /* Long before its period is over, and without any retries to spend. */
 static void req__lost_costs_a_tenth_of_a_second(void **state)
 {
@@ -857,6 +884,7 @@ int main(void)
 		cmocka_unit_test(id__tells_nothing_of_the_next),
 		TEST(connect__takes_three_messages),
 		TEST(req__is_sent_again_by_its_own_period_then_given_up),
+		TEST(req__unanswered_is_told_of_once_after_three_seconds),
 		TEST(req__lost_costs_a_tenth_of_a_second),
 		TEST(req__that_waits_for_less_is_not_repeated_early),
 		TEST(req__to_a_host_that_is_not_there_is_given_up_at_once),

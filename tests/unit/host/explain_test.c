@@ -39,6 +39,25 @@ static void explain__peer_gone_silent(void **state)
 	assert_null(strstr(line, "MTU"));
 }
 
+/* Its broker was asked when it fell silent, and has answered before the last retry. */
+static void explain__death_says_how_the_peers_process_is(void **state)
+{
+	struct vb_death death = death_of(VB_CAUSE_RETRY_EXCEEDED);
+
+	death.cause.was_heard = true;
+	death.cause.silent_for = 5 * VB_S;
+	death.process = VB_PROCESS_STOPPED;
+	vb_explain(&death, line, sizeof(line));
+	assert_non_null(strstr(line, "last heard from it 5.0 s ago; its process is stopped there, by a signal or a debugger"));
+	death.process = VB_PROCESS_GONE;
+	vb_explain(&death, line, sizeof(line));
+	assert_non_null(strstr(line, "last heard from it 5.0 s ago; its process has ended"));
+	death.process = VB_PROCESS_NOT_TOLD;
+	death.has_no_carrier = true;
+	vb_explain(&death, line, sizeof(line));
+	assert_non_null(strstr(line, "; has it ended or been cut off?; vb_eth0 has no carrier"));
+}
+
 static void explain__process_that_is_stopped(void **state)
 {
 	struct vb_discovery answer = { .is_response = true, .qpn = 0x1a2, .process = VB_PROCESS_STOPPED };
@@ -197,6 +216,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(explain__peer_never_heard),
 		cmocka_unit_test(explain__peer_gone_silent),
+		cmocka_unit_test(explain__death_says_how_the_peers_process_is),
 		cmocka_unit_test(explain__process_that_is_stopped),
 		cmocka_unit_test(explain__only_full_size_packets_vanish),
 		cmocka_unit_test(explain__own_buffer_overflowed),
