@@ -646,6 +646,10 @@ void vb_qp_cause(const struct vb_qp *qp, struct vb_cause *cause); /* [lane] */
 /* Whoever drives the lane cannot go on: all QPs in RTR and beyond go to ERR, as after QP_FATAL. [lane] */
 void vb_lane_fail_qps(struct vb_lane *lane, enum vb_cause_kind cause, vb_time now);
 
+/* For how long a reliable QP has heard nothing of the peer that it waits for: something is to be acknowledged, or a receive is
+ * posted. -1: it does not wait, or has never heard anything. [lane] */
+vb_time vb_qp_silent_for(const struct vb_qp *qp, vb_time now);
+
 /* A snapshot of the lane's counters, engine/counters.h: values[VB_COUNTER_COUNT]. [lane] */
 void vb_lane_counters(const struct vb_lane *lane, uint64_t *values);
 

@@ -7,6 +7,7 @@
 #include "engine/handed_out.h"
 #include "engine/kept.h"
 #include "engine/lane.h"
+#include "engine/message.h"
 #include "engine/qp.h"
 #include "engine/queues.h"
 #include "engine/requester.h"
@@ -202,6 +203,14 @@ void vb_lane_fail_qps(struct vb_lane *lane, enum vb_cause_kind cause, vb_time no
 		vb_raise(lane, &qp->notice, VB_EVENT_QP_FATAL);
 		vb_qp_fail(qp, cause, VB_WC_FATAL_ERR, now);
 	}
+}
+
+vb_time vb_qp_silent_for(const struct vb_qp *qp, vb_time now)
+{
+	const bool is_connected = vb_state(qp) == VB_QPS_RTS && qp->is_reliable && qp->requester.was_heard;
+	if (!is_connected || (sq_is_empty(qp) && !qp->srq && vb_recv_ring_count(&qp->rq) == 0))
+		return -1;
+	return vb_time_since(qp->requester.heard_at, now);
 }
 
 void vb_qp_cause(const struct vb_qp *qp, struct vb_cause *cause)

@@ -213,6 +213,9 @@ void vb_accounts_tell_all(const struct vb_process *process, unsigned lanes, cons
 /* explain.c */
 /* The peer is silent: its broker is asked how its process is. With the mutex held. */
 void vb_driver_ask_after(struct vb_driver *driver, struct vb_qp *qp);
+/* To be called each VB_SILENCE_LOOK: after each that has been silent for 3 s, once. */
+#define VB_SILENCE_LOOK (1 * VB_S)
+void vb_driver_ask_after_silent(struct vb_driver *driver);
 /* One line for stderr, kept in driver->unsaid: who, where, why, for how long, what to check. With the mutex held. */
 void vb_driver_explain_death(struct vb_driver *driver, const struct vb_device_info *device, struct vb_qp *qp);
 

@@ -14,6 +14,7 @@
 /* Below this, a packet that vanishes is not too big for any path. */
 #define SUSPECT_BYTES     1000
 #define OVERFLOWS_TO_TELL 16
+#define SILENT_FOR	  (3 * VB_S)
 
 static bool is_stuck_by_size(const struct vb_cause *cause)
 {
@@ -281,6 +282,19 @@ void vb_driver_ask_after(struct vb_driver *d, struct vb_qp *qp)
 	vb_qp_query(qp, &attr, &config);
 	if (attr.dest_qpn)
 		ask_process(d, &attr);
+}
+
+void vb_driver_ask_after_silent(struct vb_driver *d)
+{
+	const vb_time now = vb_host_now();
+	struct vb_qp *qp;
+	uint32_t place = 0;
+
+	while ((qp = vb_lane_next_qp(d->lane, &place))) {
+		vb_time silent_for = vb_qp_silent_for(qp, now);
+		if (silent_for >= SILENT_FOR && silent_for < SILENT_FOR + VB_SILENCE_LOOK)
+			vb_driver_ask_after(d, qp);
+	}
 }
 
 void vb_driver_explain_death(struct vb_driver *d, const struct vb_device_info *device, struct vb_qp *qp)

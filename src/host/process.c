@@ -28,7 +28,8 @@ static void close_fds(struct vb_process *p)
 {
 	vb_descriptor_close(p->connections_fd, VB_TYPE_ANONYMOUS);
 	vb_descriptor_close(p->link_fd, S_IFSOCK);
-	p->connections_fd = p->link_fd = -1;
+	vb_descriptor_close(p->silence_fd, VB_TYPE_ANONYMOUS);
+	p->connections_fd = p->link_fd = p->silence_fd = -1;
 }
 
 /* ---- fork, exit ------------------------------------------------------------------------------------------------- */
@@ -258,6 +259,34 @@ static void on_connections(void *process)
 	vb_connections_on_timer();
 }
 
+/* Who waits for a peer by memory, or for a message of its, sees no retry. */
+static void on_silence(void *process)
+{
+	struct vb_process *p = process;
+	uint64_t ignored;
+	ssize_t n = read(p->silence_fd, &ignored, sizeof(ignored));
+
+	(void)n;
+	for (unsigned i = 0; i < vb_process_driver_count(p); i++) {
+		if (vb_driver_lock(p->drivers[i]) < 0)
+			continue;
+		vb_driver_ask_after_silent(p->drivers[i]);
+		vb_driver_unlock(p->drivers[i]);
+	}
+}
+
+/* Where it cannot be made, nobody is asked. */
+static void watch_silence(struct vb_process *p, struct vb_driver *home)
+{
+	const struct itimerspec each = { { VB_SILENCE_LOOK / VB_S, 0 }, { VB_SILENCE_LOOK / VB_S, 0 } };
+
+	p->silence_fd = timerfd_create(CLOCK_MONOTONIC, TFD_CLOEXEC | TFD_NONBLOCK);
+	if (p->silence_fd < 0)
+		return;
+	timerfd_settime(p->silence_fd, 0, &each, NULL);
+	vb_progress_watch(home, (struct vb_chore){ p->silence_fd, on_silence, p });
+}
+
 void vb_process_arm_connections(struct vb_process *p, struct vb_deadline at)
 {
 	if (at.is_set == p->connections_at.is_set && (!at.is_set || at.at == p->connections_at.at))
@@ -277,6 +306,7 @@ static int open_fds(struct vb_process *p, struct vb_driver *home)
 	vb_progress_watch(home, (struct vb_chore){ p->connections_fd, on_connections, p });
 	if (p->link_fd >= 0)
 		vb_progress_watch(home, (struct vb_chore){ p->link_fd, on_link, p });
+	watch_silence(p, home);
 	return 0;
 }
 
@@ -392,7 +422,7 @@ static int start(void)
 	vb_lanes_init(&p->lanes, settings);
 	vb_list_init(&p->devices);
 	pthread_mutex_init(&p->backing.mutex, NULL);
-	p->link_fd = p->connections_fd = p->alarm_fd = -1;
+	p->link_fd = p->connections_fd = p->alarm_fd = p->silence_fd = -1;
 	int rc = make_home(p, settings);
 	if (rc < 0) {
 		destroy(p);

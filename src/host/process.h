@@ -28,6 +28,7 @@ struct vb_process {
 	struct vb_segments *segments; /* what they may map */
 	struct vb_backing backing;    /* of registered memory */
 	int link_fd;	      /* netlink; -1 where it is forbidden */
+	int silence_fd;	      /* timerfd: a look for peers that are silent, each second */
 	int connections_fd;   /* timerfd of connections.c, which guards it with what follows */
 	struct vb_deadline connections_at;
 	atomic_bool is_said; /* the summary */
