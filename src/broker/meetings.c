@@ -1,9 +1,11 @@
 /* Two processes of this network namespace, or two slots of one, are introduced to each other, so that they share memory: each
  * gets an end of a pair of sockets, the same memory, and the other's pidfd. What they make of it is theirs alone.
  *
- * Holds: a pair of slots meets once in the life of both, and every question is answered: by the meeting, by ALONE, or
- * by a refusal when it is to be asked again. Nothing of it waits here. Who does not read is introduced to a few only,
- * for descriptors that are under way count against the broker; whoever asks for him is refused.
+ * Holds: they meet who want each other: both have asked, or one has and the other is open to all. Neither is introduced to one
+ * with whom it shares memory, and has not let that go. Every question is answered: by the meeting, by ALONE, by AWAITED
+ * until the other wants it too, or by a refusal when it is to be asked again. Of a question that waits two bits are kept. Who
+ * does not read is introduced to a few only, for descriptors that are under way count against the broker; whoever asks
+ * for him is refused.
  *
  * The asker is told last. So when the worker dies between the two, or cannot send the second, it is the asker that was
  * not told, and he asks again. The other has a socket whose end is reached, for nobody holds its other end, and so he
@@ -34,22 +36,38 @@
 
 /* ---- Who has met whom ----------------------------------------------------------------------------------------- */
 
-static bool have_met(const struct worker *worker, uint8_t a, uint8_t b)
+typedef uint64_t table[REGISTRY_SLOTS][REGISTRY_SLOTS / 64];
+
+static bool has(const table of, uint8_t a, uint8_t b)
 {
-	return worker->have_met[a][b / 64] >> b % 64 & 1;
+	return of[a][b / 64] >> b % 64 & 1;
+}
+
+static void note(table of, uint8_t a, uint8_t b, bool is_so)
+{
+	of[a][b / 64] = (of[a][b / 64] & ~(1ull << b % 64)) | (uint64_t)is_so << b % 64;
+}
+
+static void forget(table of, uint8_t slot)
+{
+	memset(of[slot], 0, sizeof(of[slot]));
+	for (unsigned other = 0; other < REGISTRY_SLOTS; other++)
+		note(of, (uint8_t)other, slot, false);
 }
 
 static void note_meeting(struct worker *worker, uint8_t a, uint8_t b)
 {
-	worker->have_met[a][b / 64] |= 1ull << b % 64;
-	worker->have_met[b][a / 64] |= 1ull << a % 64;
+	note(worker->has_met, a, b, true);
+	note(worker->has_met, b, a, true);
+	note(worker->awaits, a, b, false);
+	note(worker->awaits, b, a, false);
 }
 
 void worker_forget_meetings(struct worker *worker, uint8_t slot)
 {
-	memset(worker->have_met[slot], 0, sizeof(worker->have_met[slot]));
-	for (unsigned other = 0; other < REGISTRY_SLOTS; other++)
-		worker->have_met[other][slot / 64] &= ~(1ull << slot % 64);
+	forget(worker->has_met, slot);
+	forget(worker->awaits, slot);
+	worker->is_open[slot] = false;
 }
 
 /* The process that uses the slot; -1: it has not come, or is leaving. */
@@ -182,21 +200,65 @@ static bool may_still_come(const struct worker *worker, const struct vb_message 
 	       addresses_interface(&message->gid, worker_now_ms());
 }
 
+/* It would take an introduction to slot. */
+static bool wants(const struct worker *worker, uint8_t one, uint8_t slot)
+{
+	return !has(worker->has_met, one, slot) && (worker->is_open[one] || has(worker->awaits, one, slot));
+}
+
+static void answer(struct worker *worker, unsigned client, const struct vb_message *message, uint16_t kind)
+{
+	const struct vb_message said = { .kind = kind,
+		.request = message->request,
+		.slot = message->slot,
+		.gid = message->gid,
+		.meeting.slot = message->meeting.slot };
+	worker_say(worker, client, &said, NULL);
+}
+
 void worker_meet(struct worker *worker, unsigned client, const struct vb_message *message)
 {
 	const uint8_t slot = message->slot, other = message->meeting.slot;
-	const struct vb_message alone = { .kind = VB_MESSAGE_ALONE,
-		.request = message->request,
-		.slot = slot,
-		.gid = message->gid,
-		.meeting.slot = other };
 	int rc = -ENOENT;
-	if (may_meet(worker, client, message))
-		rc = have_met(worker, slot, other) ? -EALREADY : introduce(worker, slot, other);
-	else if (may_still_come(worker, message))
+	if (may_meet(worker, client, message)) {
+		note(worker->awaits, slot, other, !has(worker->has_met, slot, other));
+		rc = !wants(worker, slot, other)  ? -EALREADY
+			: wants(worker, other, slot) ? introduce(worker, slot, other)
+						     : -EINPROGRESS;
+	} else if (may_still_come(worker, message)) {
 		rc = -EAGAIN;
+	}
 	if (rc == -EAGAIN)
 		worker_refuse(worker, client, message->request, -rc, "meeting slot %u: %s", other, strerror(-rc));
 	else if (rc)
-		worker_say(worker, client, &alone, NULL);
+		answer(worker, client, message, rc == -EINPROGRESS ? VB_MESSAGE_AWAITED : VB_MESSAGE_ALONE);
+}
+
+/* It asks again, which is answered as its first question: of many who do so at once some are put off. */
+static void tell_who_awaits(struct worker *worker, uint8_t slot, uint8_t other)
+{
+	const int user = user_of(worker, slot);
+	const struct vb_message wanted = { .kind = VB_MESSAGE_WANTED, .slot = slot, .meeting.slot = other };
+	if (user >= 0 && has(worker->awaits, slot, other) && wants(worker, other, slot))
+		worker_say(worker, (unsigned)user, &wanted, NULL);
+	note(worker->awaits, slot, other, false);
+}
+
+void worker_open(struct worker *worker, unsigned client, const struct vb_message *message)
+{
+	if (user_of(worker, message->slot) != (int)client)
+		return;
+	worker->is_open[message->slot] = message->meeting.is_open;
+	for (unsigned slot = 1; message->meeting.is_open && slot <= VB_SLOT_MAX; slot++)
+		if (has(worker->awaits, (uint8_t)slot, message->slot))
+			tell_who_awaits(worker, (uint8_t)slot, message->slot);
+}
+
+void worker_let_part(struct worker *worker, unsigned client, const struct vb_message *message)
+{
+	if (user_of(worker, message->slot) != (int)client)
+		return;
+	note(worker->has_met, message->slot, message->meeting.slot, false);
+	if (wants(worker, message->slot, message->meeting.slot) && has(worker->awaits, message->meeting.slot, message->slot))
+		tell_who_awaits(worker, message->meeting.slot, message->slot);
 }

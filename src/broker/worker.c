@@ -268,6 +268,12 @@ static bool obey(struct worker *worker, unsigned client, const struct vb_message
 	case VB_MESSAGE_MEET:
 		worker_meet(worker, client, message);
 		return true;
+	case VB_MESSAGE_OPEN:
+		worker_open(worker, client, message);
+		return true;
+	case VB_MESSAGE_PART:
+		worker_let_part(worker, client, message);
+		return true;
 	case VB_MESSAGE_SEND_MAD:
 		worker_send_mad(worker, client, message);
 		return true;

@@ -85,7 +85,9 @@ struct worker {
 	struct sources *sources;
 	struct traffic *traffic;
 	struct early early;
-	uint64_t have_met[REGISTRY_SLOTS][REGISTRY_SLOTS / 64]; /* the slots that each has met: of both, or of none */
+	uint64_t has_met[REGISTRY_SLOTS][REGISTRY_SLOTS / 64]; /* by slot: those that it was introduced to, and has not let go */
+	uint64_t awaits[REGISTRY_SLOTS][REGISTRY_SLOTS / 64];  /* by slot: those that it asked for, and that did not want it yet */
+	bool is_open[REGISTRY_SLOTS];
 	uint64_t knows_ports_at; /* until then a listener may not have told a new worker of itself */
 	struct client_state clients[REGISTRY_CLIENTS];
 	bool is_adopting[REGISTRY_SLOTS]; /* the owner waits to hear that steering is right */
@@ -175,6 +177,8 @@ void worker_bid_farewell(struct worker *worker, unsigned number);
 /* ---- meetings.c ------------------------------------------------------------------------------------------------- */
 
 void worker_meet(struct worker *worker, unsigned client, const struct vb_message *message); /* it is answered */
+void worker_open(struct worker *worker, unsigned client, const struct vb_message *message);
+void worker_let_part(struct worker *worker, unsigned client, const struct vb_message *message);
 /* The slot is freed, or another's: he has met nobody. */
 void worker_forget_meetings(struct worker *worker, uint8_t slot);
 

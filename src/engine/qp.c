@@ -233,6 +233,7 @@ int vb_qp_create(struct vb_lane *lane, struct vb_qp_config *config, struct vb_qp
 
 static void leave_peer(struct vb_qp *qp)
 {
+	qp->lane->datagram_changes += qp->type == VB_QP_UD;
 	vb_flight_stop(qp);
 	vb_congestion_end(qp);
 	vb_local_leave(qp);

@@ -115,6 +115,7 @@ static int enter_rtr(struct vb_qp *qp)
 {
 	if (qp->type == VB_QP_UD || qp->type == VB_QP_RAW) {
 		set_mtu(qp, atomic_load(&qp->pd->nic->mtu));
+		qp->lane->datagram_changes += qp->type == VB_QP_UD;
 		return 0;
 	}
 	int error = find_peer(qp);

@@ -27,6 +27,7 @@ enum vb_broker_notice_kind {
 	VB_BROKER_ALONE,   /* answer to vb_broker_meet: there is nobody whom we could meet and have not met */
 	VB_BROKER_LOST,    /* our descriptors are not ours any more: the program closed one. The last notice; waiters are told */
 	VB_BROKER_LATER,   /* not the answer yet: he is there, and one of the two does not read at the moment */
+	VB_BROKER_AWAITED, /* nor this: he is there, and has not asked for us. We meet when he does */
 };
 
 struct vb_broker_notice {
@@ -39,7 +40,7 @@ struct vb_broker_notice {
 	uint32_t receive_buffer; /* PEER: of its slots */
 	uint32_t length;         /* MAD: as received, padding included */
 	uint8_t mad[256];
-	uint8_t own_slot, slot;     /* MEETING, ALONE, LATER: ours, and the other's */
+	uint8_t own_slot, slot;     /* MEETING, ALONE, LATER, AWAITED: ours, and the other's */
 	uint8_t side;               /* MEETING: 0 in the lower slot, 1 in the higher */
 	bool is_same_user;          /* MEETING: the broker sees both as one user's */
 	int socket, memory, pidfd;  /* MEETING: the hearer's to close; pidfd is the other process's, or -1 */
@@ -92,14 +93,19 @@ bool vb_broker_discover(struct vb_broker *broker, const struct vb_gid *sgid, con
 bool vb_broker_knows(struct vb_broker *broker, const struct vb_gid *dgid, bool *is_verbena, uint32_t *receive_buffer);
 
 /* Asks to be introduced to the process that has slot at gid, if that is of this host, which may be this one: it and we hear of a meeting, of
- * own_slot and slot, with a socket to the other and memory that both share. Waits for nothing; remembered until it is
- * answered by a notice, and asked twice meanwhile it is asked once. A pair of slots meets once in the life of both:
- * whoever asks again is alone. Yet a second meeting of the same slots may come, when a broker died: it is to be
+ * own_slot and slot, with a socket to the other and memory that both share, as soon as the other wants it too: it asks for us,
+ * or is open. Waits for nothing; remembered until it is
+ * answered by a notice other than LATER and AWAITED, and asked twice meanwhile it is asked once. A pair of slots that has met
+ * meets again after both have parted. Yet a second meeting of the same slots may come, when a broker died: it is to be
  * taken if the socket of the first is at its end, and closed otherwise; the other process does the same.
  *
  * The other may be another user's. Before Linux 6.16 he may send descriptors by the socket, and closing such a one may
  * take as long as he likes: who peeks (MSG_PEEK) without room for them sees MSG_CTRUNC, and reads no more of it. */
 void vb_broker_meet(struct vb_broker *broker, uint8_t own_slot, const struct vb_gid *gid, uint8_t slot);
+/* Whoever asks for own_slot may meet it, or from now on those alone for whom it asks. Not open at first. */
+void vb_broker_open(struct vb_broker *broker, uint8_t own_slot, bool is_open);
+/* What own_slot shared with slot is let go, or an introduction was not taken. */
+void vb_broker_part(struct vb_broker *broker, uint8_t own_slot, uint8_t slot);
 
 /* Sends a MAD from QP1 at sgid to QP1 at dgid, padded with zero bytes to length (256 .. 4096); MADs that come from
  * there with its transaction id are notices. -EMSGSIZE: too long for the interface. */

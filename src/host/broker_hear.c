@@ -3,6 +3,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <sys/eventfd.h>
 #include "host/broker_start.h"
 #include "host/log.h"
 
@@ -17,7 +18,7 @@ static void take_slot(struct vb_broker *broker, struct vb_broker_request *reques
 	if (answer->kind != VB_MESSAGE_SLOT || request->fd < 0 || answer->slot == 0 || answer->slot > VB_SLOT_MAX)
 		return;
 	*request->slot = (struct vb_held_slot){
-		.is_said = true, .is_adopted = true, .slot = { answer->slot, request->fd, answer->receive_buffer, answer->is_carried }
+		.is_said = true, .is_adopted = true, .is_open_said = true, .slot = { answer->slot, request->fd, answer->receive_buffer, answer->is_carried }
 	};
 	vb_list_add_tail(&broker->slots, &request->slot->link);
 }
@@ -115,6 +116,11 @@ static bool take_adoption(struct vb_broker *broker, const struct vb_message *mes
 		if (!held->is_said || held->request != message->request)
 			continue;
 		held->is_adopted = message->kind == VB_MESSAGE_ADOPTED;
+		held->is_open_said = !held->is_open; /* as nobody is for a new broker */
+		if (held->is_open) {
+			broker->has_all = false;
+			eventfd_write(broker->wake_fd, 1);
+		}
 		if (!held->is_adopted)
 			try_later(broker, held, message);
 		return true;
@@ -216,6 +222,11 @@ bool vb_broker_take(struct vb_broker *broker, const struct vb_message *message, 
 		return vb_broker_take_meeting(broker, message, fds, notice);
 	case VB_MESSAGE_ALONE:
 		return vb_broker_take_alone(broker, message, notice);
+	case VB_MESSAGE_AWAITED:
+		return vb_broker_take_awaited(broker, message, notice);
+	case VB_MESSAGE_WANTED:
+		vb_broker_take_wanted(broker, message);
+		return false;
 	case VB_MESSAGE_PEER:
 		take_peer(broker, message);
 		notice->kind = VB_BROKER_PEER;

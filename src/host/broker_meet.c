@@ -52,6 +52,28 @@ void vb_broker_meet(struct vb_broker *broker, uint8_t own_slot, const struct vb_
 	pthread_mutex_unlock(&broker->mutex);
 }
 
+void vb_broker_open(struct vb_broker *broker, uint8_t own_slot, bool is_open)
+{
+	pthread_mutex_lock(&broker->mutex);
+	struct vb_held_slot *held = vb_broker_find_slot(broker, own_slot);
+	if (held && held->is_open != is_open) {
+		held->is_open = is_open;
+		held->is_open_said = broker->has_all = false;
+		vb_broker_hurry(broker);
+	}
+	pthread_mutex_unlock(&broker->mutex);
+}
+
+void vb_broker_part(struct vb_broker *broker, uint8_t own_slot, uint8_t slot)
+{
+	const struct vb_message part = { .kind = VB_MESSAGE_PART, .slot = own_slot, .meeting.slot = slot };
+
+	pthread_mutex_lock(&broker->mutex);
+	if (vb_broker_find_slot(broker, own_slot))
+		vb_broker_post(broker, &part);
+	pthread_mutex_unlock(&broker->mutex);
+}
+
 void vb_broker_forget_meetings(struct vb_broker *broker, uint8_t own_slot)
 {
 	vb_list_for_each_safe(node, &broker->meetings) {
@@ -122,6 +144,32 @@ bool vb_broker_take_alone(struct vb_broker *broker, const struct vb_message *mes
 	notice->gid = meeting->gid;
 	drop(broker, meeting);
 	return true;
+}
+
+bool vb_broker_take_awaited(
+	struct vb_broker *broker, const struct vb_message *message, struct vb_broker_notice *notice)
+{
+	const struct vb_broker_meeting *meeting = find(broker, message->request);
+
+	if (!meeting)
+		return false;
+	notice->kind = VB_BROKER_AWAITED;
+	notice->own_slot = meeting->own_slot;
+	notice->slot = meeting->slot;
+	return true;
+}
+
+void vb_broker_take_wanted(struct vb_broker *broker, const struct vb_message *message)
+{
+	vb_list_for_each(node, &broker->meetings) {
+		struct vb_broker_meeting *meeting = vb_container_of(node, struct vb_broker_meeting, link);
+		if (meeting->own_slot != message->slot || meeting->slot != message->meeting.slot)
+			continue;
+		meeting->is_said = broker->has_all = false;
+		meeting->again_ms = 0;
+	}
+	if (!broker->has_all)
+		vb_broker_hurry(broker);
 }
 
 bool vb_broker_put_off_meeting(

@@ -38,6 +38,18 @@ static bool say_slot(struct vb_broker *broker, struct vb_held_slot *held)
 	return held->is_said;
 }
 
+/* Of one that is not adopted yet it would not be heard. Nobody is open at first. */
+static bool say_open(struct vb_broker *broker, struct vb_held_slot *held)
+{
+	const struct vb_message open = {
+		.kind = VB_MESSAGE_OPEN, .slot = held->slot.number, .meeting.is_open = held->is_open
+	};
+
+	if (held->is_adopted && !held->is_open_said)
+		held->is_open_said = say(broker, &open, NULL);
+	return !held->is_adopted || held->is_open_said;
+}
+
 struct vb_message vb_broker_about(uint16_t kind, const struct vb_binding *binding)
 {
 	return (struct vb_message){ .kind = kind,
@@ -81,7 +93,8 @@ static bool say_question(struct vb_broker *broker, struct vb_broker_question *qu
 static bool say_standing(struct vb_broker *broker)
 {
 	vb_list_for_each(node, &broker->slots)
-		if (!say_slot(broker, vb_container_of(node, struct vb_held_slot, link)))
+		if (!say_slot(broker, vb_container_of(node, struct vb_held_slot, link)) ||
+			!say_open(broker, vb_container_of(node, struct vb_held_slot, link)))
 			return false;
 	vb_list_for_each(node, &broker->bindings)
 		if (!say_binding(broker, vb_container_of(node, struct vb_held_binding, link)))
@@ -190,6 +203,10 @@ void vb_broker_post(struct vb_broker *broker, const struct vb_message *message)
 
 void vb_worker_forgot(struct vb_broker *broker)
 {
+	vb_list_for_each(node, &broker->slots) {
+		struct vb_held_slot *held = vb_container_of(node, struct vb_held_slot, link);
+		held->is_open_said = !held->is_open;
+	}
 	vb_list_for_each(node, &broker->bindings) {
 		struct vb_held_binding *binding = vb_container_of(node, struct vb_held_binding, link);
 		binding->is_said = binding->is_listening_said = false;

@@ -33,6 +33,7 @@ struct vb_held_slot {
 	struct vb_slot slot;
 	uint32_t request;
 	bool is_said, is_adopted; /* by the broker that is there now */
+	bool is_open, is_open_said;
 	int64_t again_ms;         /* it was refused: when to try again; 0 */
 };
 
@@ -136,6 +137,11 @@ bool vb_broker_take_meeting(struct vb_broker *broker, const struct vb_message *m
 	struct vb_broker_notice *notice);
 bool vb_broker_take_alone(
 	struct vb_broker *broker, const struct vb_message *message, struct vb_broker_notice *notice);
+/* The same. The question stays. */
+bool vb_broker_take_awaited(
+	struct vb_broker *broker, const struct vb_message *message, struct vb_broker_notice *notice);
+/* It is asked again, if it still stands. */
+void vb_broker_take_wanted(struct vb_broker *broker, const struct vb_message *message);
 /* It was refused: not now. False: it is another request's refusal. */
 bool vb_broker_put_off_meeting(
 	struct vb_broker *broker, const struct vb_message *refusal, struct vb_broker_notice *notice);

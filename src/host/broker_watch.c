@@ -100,6 +100,9 @@ static void hear(void *process, const struct vb_broker_notice *notice)
 	case VB_BROKER_ALONE:
 		vb_neighbours_stay_alone(process, notice);
 		break;
+	case VB_BROKER_AWAITED:
+		vb_neighbours_stay_unwanted(process, notice);
+		break;
 	case VB_BROKER_LATER:
 		vb_neighbours_meet_later(process, notice);
 		break;
@@ -141,7 +144,9 @@ int vb_broker_watch_get_slot(struct vb_driver *d, const struct vb_settings *sett
 
 	if (rc < 0)
 		vb_log(is_further && rc == -EUSERS ? VB_LOG_INFO : VB_LOG_ERROR, "%s", why);
-	else if (d->slot.is_carried)
+	else if (vb_local_refusal(settings) != VB_LOCAL_IS_USED)
+		vb_broker_open(d->process->broker, d->slot.number, true); /* each is told why not */
+	if (rc == 0 && d->slot.is_carried)
 		vb_log(VB_LOG_INFO, "UDP port 4791 is another user's: what is received comes by his courier, which "
 				    "costs throughput; verbena broker --trust USER gives a socket instead");
 	return rc;

@@ -159,6 +159,7 @@ bool vb_link_receive(struct vb_link *link, vb_time now)
 	look.seen = vb_shm_see_descriptors(link->shm, link->all->descriptors, VB_NEIGHBOUR_BATCH);
 	bool is_busy = take_answers(link, now);
 	is_busy |= execute(link, &look, now);
+	link->is_used |= is_busy;
 	if (!vb_local_wants_pull(&link->engine) || !pull(link, &look, now))
 		return is_busy;
 	execute(link, &look, now);
@@ -245,6 +246,7 @@ static bool send_batch(struct vb_link *link, vb_time now, bool *is_busy)
 	link->tell_at.is_set = false;
 	link->lacks_room = vb_local_wants_transmit(&link->engine);
 	*is_busy |= room.descriptor_count + room.answer_count > 0;
+	link->is_used |= *is_busy;
 	return (room.descriptor_count && room.descriptor_count == room.descriptor_max) ||
 	       room.answer_count == VB_SHM_BATCH;
 }

@@ -6,6 +6,7 @@
  *   MEMORY     so this is where ours is
  *   VERDICT    from how many bytes on what is lent is pulled, or why none is: in place of PROOF, or after MEMORY
  *   SEGMENT, WITHDRAWN    what may be mapped, as it comes and goes
+ *   PARTED     whoever says it lets go, and lives
  *
  * Holds: nothing goes by memory before a greeting has come; nobody hears an address of ours, but its riddle's, and has a
  * file of ours, and is lent anything, who has not said that riddle's number; a number is taken once. What comes in another
@@ -37,6 +38,7 @@ enum greeting_kind {
 	GREETING_WITHDRAWN,
 	GREETING_PROOF,
 	GREETING_MEMORY,
+	GREETING_PARTED,
 };
 
 struct greeting {
@@ -98,6 +100,13 @@ void vb_greeting_say(struct vb_link *link)
 		setsockopt(link->bell, SOL_SOCKET, SO_PASSRIGHTS, &yes, sizeof(yes));
 	}
 	say(link->bell, &hello);
+}
+
+void vb_greeting_part(const struct vb_link *link)
+{
+	const struct greeting parted = { .kind = GREETING_PARTED };
+
+	say(link->bell, &parted);
 }
 
 static void say_memory(const struct vb_link *link)
@@ -247,13 +256,15 @@ static bool take_hello(struct vb_link *link, const struct greeting *hello)
 	return true;
 }
 
-/* False: it guesses. */
+/* Who guesses, or has read another process's memory, is shown nothing. */
 static bool take_proof(struct vb_link *link, const struct greeting *proof)
 {
-	if (!link->has_riddle || proof->riddle != link->all->riddles[link->who->slot])
+	if (!link->has_riddle)
 		return false;
 	link->has_riddle = false;
-	link->reads_us = true;
+	link->reads_us = proof->riddle == link->all->riddles[link->who->slot];
+	if (!link->reads_us)
+		return true;
 	say_memory(link);
 	vb_greeting_tell_segments(link);
 	return true;
@@ -301,6 +312,9 @@ static bool take_greeting(struct vb_link *link, const struct greeting *greeting,
 	case GREETING_VERDICT:
 		take_verdict(link, greeting);
 		return true;
+	case GREETING_PARTED:
+		link->is_let_go = true;
+		return false;
 	case GREETING_PROOF:
 		return take_proof(link, greeting);
 	case GREETING_MEMORY:
@@ -317,14 +331,18 @@ static bool take_greeting(struct vb_link *link, const struct greeting *greeting,
 }
 
 /* Has the next message of another user descriptors with it? Whoever reads it without taking them closes them, and to close a
- * socket that lingers takes as long as its sender likes (broker/undertaker.h; before Linux 6.16 nobody can refuse them). */
-static bool has_descriptors(int bell)
+ * socket that lingers takes as long as its sender likes (broker/undertaker.h; before Linux 6.16 nobody can refuse them). False:
+ * there is no message, and one that comes after this look is not known to have none. */
+static bool look(int bell, bool *has_descriptors)
 {
 	char byte;
 	struct iovec io = { &byte, 1 };
 	struct msghdr header = { .msg_iov = &io, .msg_iovlen = 1 };
 
-	return syscall(SYS_recvmsg, bell, &header, MSG_PEEK | MSG_DONTWAIT) >= 0 && header.msg_flags & MSG_CTRUNC;
+	if (syscall(SYS_recvmsg, bell, &header, MSG_PEEK | MSG_DONTWAIT) < 0)
+		return false;
+	*has_descriptors = header.msg_flags & MSG_CTRUNC;
+	return true;
 }
 
 static ssize_t hear(int bell, struct greeting *greeting)
@@ -355,30 +373,37 @@ static ssize_t hear_with_file(int bell, struct greeting *greeting, int *file)
 static bool throw_away_rest(int bell)
 {
 	struct greeting ignored;
+	bool has_descriptors;
 
-	do
-		if (has_descriptors(bell))
+	while (look(bell, &has_descriptors))
+		if (has_descriptors)
 			return false;
-	while (hear(bell, &ignored) > 0);
+		else if (hear(bell, &ignored) <= 0)
+			break;
 	return true;
 }
 
-/* A bell whose messages nobody dares to throw away stays open as long as we live. */
-void vb_greeting_end(int bell, bool is_our_users)
+/* A bell that has messages which nobody dares to throw away is closed by a thread that has nothing else to do. */
+bool vb_greeting_end(int bell, bool is_our_users)
 {
 	shutdown(bell, SHUT_RDWR); /* nothing more comes */
-	if (is_our_users || throw_away_rest(bell))
+	if (is_our_users || throw_away_rest(bell)) {
 		syscall(SYS_close, bell);
-	else
-		vb_log(VB_LOG_WARN, "a neighbour has sent descriptors, which nobody asked for: its socket is not closed");
+		return true;
+	}
+	vb_log(VB_LOG_WARN, "a neighbour has sent descriptors, which nobody asked for");
+	return false;
 }
 
 static ssize_t hear_next(const struct vb_link *link, struct greeting *greeting, int *file)
 {
 	if (link->is_our_users)
 		return hear_with_file(link->bell, greeting, file);
+	bool has_descriptors;
 	*file = -1;
-	return has_descriptors(link->bell) ? 0 : hear(link->bell, greeting);
+	if (!look(link->bell, &has_descriptors))
+		return -1;
+	return has_descriptors ? 0 : hear(link->bell, greeting);
 }
 
 /* False: it is his end. */

@@ -21,6 +21,9 @@
  * and has not greeted is stopped, or does not get a core, and waited for as when it stood still later: by the wire it would
  * end in an error. Datagrams leave without waiting for longer, as they do where a neighbour is deaf. */
 #define PATIENCE (10 * VB_S)
+/* Who is there, and has not asked for us, is about to: his QP comes to RTR a moment later. Else by the wire as much comes of a
+ * request as by memory. */
+#define GRACE (3 * VB_S)
 /* What is under way to a process that has ended does not fail before. Programs leave with messages of their peers on the way,
  * when they have had all that they want (ibv_srq_pingpong), and who is told of that amid what he is still to poll fails. */
 #define MOURNING (500 * VB_MS)
@@ -84,8 +87,9 @@ static bool is_still_to_come(const struct vb_neighbours *all, const struct vb_ac
 
 static void lose_patience(struct vb_neighbours *all, struct vb_acquaintance *who, vb_time now)
 {
-	who->reason = VB_LOCAL_NO_ANSWER;
-	if (!is_still_to_come(all, who, now)) {
+	if (!who->is_unwilling)
+		who->reason = VB_LOCAL_NO_ANSWER;
+	if (who->is_unwilling || !is_still_to_come(all, who, now)) {
 		answer(all, who, NULL);
 		return;
 	}
@@ -101,7 +105,7 @@ static void note_broker(struct vb_neighbours *all, vb_time now)
 
 static vb_time patience_with(const struct vb_acquaintance *who)
 {
-	return vb_time_add(who->awaited_since, PATIENCE);
+	return vb_time_add(who->awaited_since, who->is_unwilling ? GRACE : PATIENCE);
 }
 
 static struct vb_deadline patience_ends(const struct vb_neighbours *all)
@@ -132,6 +136,7 @@ struct vb_deadline vb_neighbours_next_deadline(const struct vb_driver *d)
 	if (!d->neighbours)
 		return (struct vb_deadline){ 0 };
 	struct vb_deadline next = vb_deadline_earlier(patience_ends(d->neighbours), mourning_ends(d->neighbours));
+	next = vb_deadline_earlier(next, d->neighbours->idle_at);
 	return vb_deadline_earlier(next, vb_links_next_deadline(d->neighbours));
 }
 
@@ -167,9 +172,12 @@ static void unwatch(struct vb_link *link)
 	link->bell = link->pidfd = -1;
 	unwatch_fd(link->all, bell);
 	unwatch_fd(link->all, pidfd);
-	if (bell >= 0)
-		vb_greeting_end(bell, link->is_our_users);
+	const bool is_closed = bell < 0 || vb_greeting_end(bell, link->is_our_users);
 	close_fd(pidfd);
+	if (!is_closed)
+		vb_introduction_close_bell(bell);
+	vb_introduction_give_back(link->descriptors - !is_closed);
+	link->descriptors = 0;
 }
 
 static struct vb_link *make_link(struct vb_neighbours *all, struct vb_acquaintance *who, int memory, unsigned side)
@@ -190,6 +198,7 @@ static struct vb_link *make_link(struct vb_neighbours *all, struct vb_acquaintan
 	atomic_signal_fence(memory_order_release); /* whoever finds it finds no descriptor that is none */
 	who->link = link;
 	who->reason = VB_LOCAL_NO_ANSWER;
+	who->is_unwilling = false;
 	vb_list_add_tail(&all->links, &link->link);
 	return link;
 }
@@ -200,9 +209,13 @@ static void free_link(struct vb_link *link)
 		link->all->awake_count--;
 	if (link->ends_at.is_set)
 		link->all->ending_count--;
+	const struct vb_driver *d = link->all->driver;
+
 	vb_list_remove(&link->link);
 	link->who->link = NULL;
 	link->who->is_asked = false;
+	if (!link->is_ours && d->process->broker)
+		vb_broker_part(d->process->broker, d->slot.number, link->who->slot);
 	unwatch(link);
 	vb_shm_close(link->shm);
 	vb_puller_close(&link->puller);
@@ -223,12 +236,13 @@ static void lose(struct vb_link *link, vb_time now)
 	vb_local_lost(&link->engine, now);
 	answer(link->all, who, NULL);
 	if (link->is_greeted)
-		who->reason = VB_LOCAL_ENDED;
+		who->reason = link->is_let_go ? VB_LOCAL_IDLE : VB_LOCAL_ENDED;
 	else if (who->reason == VB_LOCAL_NO_ANSWER)
 		who->reason = VB_LOCAL_UNABLE;
 	free_link(link);
 }
 
+/* For good. */
 static bool has_refused(const struct vb_acquaintance *who)
 {
 	return who->reason == VB_LOCAL_IS_OFF || who->reason == VB_LOCAL_CAPTURES || who->reason == VB_LOCAL_IS_FAULTY;
@@ -249,13 +263,14 @@ static void give_up_greeting(struct vb_link *link, vb_time now)
 	struct vb_acquaintance *who = link->who;
 	struct vb_neighbours *all = link->all;
 
-	if (!who->is_awaited || has_refused(who)) {
+	if (has_refused(who) || who->reason == VB_LOCAL_FULL || !(who->is_awaited || vb_introduction_has_use(all, who))) {
 		lose(link, now);
 		return;
 	}
 	vb_local_lost(&link->engine, now);
 	free_link(link);
-	who->reason = VB_LOCAL_UNABLE;
+	if (who->reason != VB_LOCAL_UNWANTED)
+		who->reason = VB_LOCAL_UNABLE;
 	ask_for(all, who);
 }
 
@@ -265,10 +280,22 @@ void vb_link_end(struct vb_link *link, vb_time now)
 		give_up_greeting(link, now);
 		return;
 	}
+	if (link->is_let_go) {
+		lose(link, now);
+		return;
+	}
 	hear_the_last(link, now);
 	unwatch(link);
 	link->ends_at = (struct vb_deadline){ vb_time_add(now, MOURNING), true };
 	link->all->ending_count++;
+}
+
+void vb_link_let_go(struct vb_link *link, vb_time now)
+{
+	link->is_let_go = true;
+	vb_link_settle(link, now);
+	vb_greeting_part(link);
+	lose(link, now);
 }
 
 static void lose_who_ended(struct vb_neighbours *all, vb_time now)
@@ -286,6 +313,8 @@ void vb_neighbours_be_patient(struct vb_driver *d, vb_time now)
 
 	if (all && all->ending_count)
 		lose_who_ended(all, now);
+	if (all && vb_deadline_due(all->idle_at, now))
+		vb_introductions_let_idle_go(all, now);
 	if (!all || all->awaited_count == 0)
 		return;
 	for (unsigned slot = 0; slot < VB_NEIGHBOUR_SLOTS; slot++) {
@@ -348,6 +377,7 @@ void vb_neighbours_take_wishes(struct vb_driver *d)
 
 	if (!d->neighbours)
 		return;
+	vb_introductions_say_open(d->neighbours);
 	while (vb_lane_next_wish(d->lane, &gid, &slot))
 		answer_wish(d->neighbours, &gid, slot, vb_host_now());
 }
@@ -398,24 +428,46 @@ static int pidfd_to_watch(const struct vb_process *p, const struct vb_broker_not
 	return -1;
 }
 
-/* True: the descriptors are the link's. */
-static bool introduce(struct vb_neighbours *all, const struct vb_broker_notice *notice)
+/* It knows why, and the broker that another introduction may come. */
+static void refuse(struct vb_neighbours *all, const struct vb_broker_notice *notice, enum vb_local_reason reason)
 {
-	struct vb_acquaintance *who = acquaint(all, notice->slot);
-	vb_time now = vb_host_now();
+	struct vb_acquaintance *who = all->by_slot[notice->slot];
 
-	note_broker(all, now);
-	if (!who || notice->slot == all->driver->slot.number)
-		return false;
-	if (who->link && !has_ended(who->link))
-		return false;
-	if (who->link)
-		lose(who->link, now);
-	struct vb_link *link = make_link(all, who, notice->memory, notice->side);
-	if (!link) {
-		answer(all, who, NULL);
-		return false;
+	vb_greeting_refuse(notice->socket, reason);
+	vb_broker_part(all->driver->process->broker, notice->own_slot, notice->slot);
+	if (!who)
+		return;
+	who->is_asked = false;
+	if (reason == VB_LOCAL_FULL)
+		who->reason = reason;
+	answer(all, who, NULL);
+}
+
+static struct vb_link *take(struct vb_neighbours *all, const struct vb_broker_notice *notice)
+{
+	const unsigned count = 1 + (notice->pidfd >= 0 && !vb_process_has_slot(all->driver->process, notice->slot));
+	const enum vb_local_reason reason = vb_introduction_take(all, notice->slot, count);
+
+	if (reason != VB_LOCAL_IS_USED) {
+		refuse(all, notice, reason);
+		return NULL;
 	}
+	struct vb_acquaintance *who = acquaint(all, notice->slot);
+	struct vb_link *link = who ? make_link(all, who, notice->memory, notice->side) : NULL;
+	if (link)
+		link->descriptors = count;
+	else
+		vb_introduction_give_back(count);
+	if (!link && who)
+		answer(all, who, NULL);
+	return link;
+}
+
+static void greet(struct vb_link *link, const struct vb_broker_notice *notice, vb_time now)
+{
+	struct vb_neighbours *all = link->all;
+	struct vb_acquaintance *who = link->who;
+
 	who->pid = 0;
 	link->bell = notice->socket;
 	link->pidfd = pidfd_to_watch(all->driver->process, notice);
@@ -426,7 +478,27 @@ static bool introduce(struct vb_neighbours *all, const struct vb_broker_notice *
 	watch(all, link->bell, who->slot);
 	watch(all, link->pidfd, who->slot + VB_NEIGHBOUR_SLOTS);
 	vb_greeting_say(link);
-	return true;
+	link->is_used = true; /* it has just come */
+	vb_introductions_watch(all, now);
+}
+
+/* True: the descriptors are the link's. */
+static bool introduce(struct vb_neighbours *all, const struct vb_broker_notice *notice)
+{
+	const struct vb_acquaintance *who = all->by_slot[notice->slot];
+	vb_time now = vb_host_now();
+
+	note_broker(all, now);
+	if (notice->slot == all->driver->slot.number)
+		return false;
+	if (who && who->link && !has_ended(who->link))
+		return false;
+	if (who && who->link)
+		lose(who->link, now);
+	struct vb_link *link = take(all, notice);
+	if (link)
+		greet(link, notice, now);
+	return link;
 }
 
 /* The driver that has slot, locked; NULL: none has. One that could not be started has no lane. */
@@ -452,7 +524,7 @@ void vb_neighbours_meet(struct vb_process *p, const struct vb_broker_notice *not
 		if (d->neighbours)
 			is_taken = introduce(d->neighbours, notice);
 		else
-			vb_greeting_refuse(notice->socket, vb_local_refusal(vb_settings_get()));
+			vb_greeting_refuse(notice->socket, vb_local_refusal(vb_settings_get())); /* for good */
 		vb_driver_unlock(d);
 	}
 	close(notice->memory);
@@ -477,6 +549,24 @@ void vb_neighbours_stay_alone(struct vb_process *p, const struct vb_broker_notic
 		if (notice->error)
 			who->reason = VB_LOCAL_NO_DESCRIPTORS;
 		answer(d->neighbours, who, NULL);
+	}
+	vb_driver_unlock(d);
+}
+
+void vb_neighbours_stay_unwanted(struct vb_process *p, const struct vb_broker_notice *notice)
+{
+	struct vb_driver *d = lock_driver_of(p, notice->own_slot);
+
+	if (!d)
+		return;
+	struct vb_acquaintance *who = d->neighbours ? d->neighbours->by_slot[notice->slot] : NULL;
+	if (who && !who->link) {
+		note_broker(d->neighbours, vb_host_now());
+		who->is_unwilling = true;
+		if (who->reason == VB_LOCAL_NO_ANSWER)
+			who->reason = VB_LOCAL_UNWANTED;
+		for (unsigned i = 0; i < who->gid_count; i++)
+			vb_lane_put_off_neighbour(d->lane, &who->gids[i], who->slot);
 	}
 	vb_driver_unlock(d);
 }
@@ -563,6 +653,7 @@ void vb_neighbours_forked(struct vb_driver *d)
 	}
 	if (all)
 		close(all->epoll_fd);
+	vb_introductions_forked();
 }
 
 void vb_neighbours_forget(struct vb_driver *d)

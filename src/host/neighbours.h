@@ -2,6 +2,7 @@
  * own slot is one as well.
  *
  *   neighbours.c       who they are: wished for, introduced by the broker, gone
+ *   introductions.c    which of them are taken, how many, and for how long
  *   greetings.c        what is said by the socket
  *   exchange.c         what goes between, turn by turn, and sleeping
  *   neighbours_text.c  what is said of them
@@ -41,6 +42,9 @@ enum vb_local_reason {
 	VB_LOCAL_NO_DESCRIPTORS,
 	VB_LOCAL_UNABLE, /* he has let go of what was to be shared, and did not say why */
 	VB_LOCAL_NO_PROC, /* and so it cannot be told who he is */
+	VB_LOCAL_UNWANTED, /* no QP of his has one of ours for its peer */
+	VB_LOCAL_FULL,	   /* here or there */
+	VB_LOCAL_IDLE,	   /* nobody used it any more */
 	VB_LOCAL_REASONS,
 };
 const char *vb_local_reason_text(enum vb_local_reason reason);
@@ -58,6 +62,7 @@ void vb_neighbours_take_wishes(struct vb_driver *driver);
 /* The broker introduces somebody. Takes the descriptors. Without any mutex. */
 void vb_neighbours_meet(struct vb_process *process, const struct vb_broker_notice *notice);
 void vb_neighbours_stay_alone(struct vb_process *process, const struct vb_broker_notice *notice);
+void vb_neighbours_stay_unwanted(struct vb_process *process, const struct vb_broker_notice *notice);
 void vb_neighbours_meet_later(struct vb_process *process, const struct vb_broker_notice *notice);
 /* Addresses are others now: of those that are gone, nobody is a neighbour. */
 void vb_neighbours_address_change(struct vb_driver *driver);

@@ -20,7 +20,10 @@ struct vb_link {
 	struct vb_shm *shm;
 	struct vb_puller puller;
 	int bell, pidfd; /* -1: with ourselves; where there is none */
+	unsigned descriptors; /* that it has, of those counted */
 	bool is_ours;	 /* the lane with itself */
+	bool is_used;	 /* since it was last looked whether it is */
+	bool is_let_go;	 /* by one of us, though both live */
 	bool is_greeted; /* else nothing goes there yet */
 	bool is_dozing;	 /* he is to wake us, or it is ours; else each turn looks */
 	bool is_our_users; /* by the broker's word and by our own look: pidfd tells the process, which we see */
@@ -48,6 +51,7 @@ struct vb_acquaintance {
 	bool is_mapped;			  /* something was pulled from mapped memory */
 	bool is_asked;			  /* about, of the broker */
 	bool is_awaited;		  /* by QPs */
+	bool is_unwilling;		  /* it is there, and has not asked for us */
 	vb_time awaited_since;		  /* or since it was seen last that he is there */
 	unsigned gid_count;
 	struct vb_gid *gids; /* by which the lane knows him */
@@ -67,6 +71,8 @@ struct vb_neighbours {
 	struct vb_acquaintance *by_slot[VB_NEIGHBOUR_SLOTS];
 	struct vb_here here;
 	uint64_t *riddles; /* by slot */
+	uint32_t datagram_changes; /* of the lane, when the broker was told whether it takes any */
+	struct vb_deadline idle_at; /* when it is looked who is */
 	struct vb_descriptor descriptors[VB_NEIGHBOUR_BATCH];
 	struct vb_answer answers[VB_NEIGHBOUR_BATCH];
 };
@@ -75,12 +81,29 @@ struct vb_neighbours {
 void vb_link_greeted(struct vb_link *link); /* he is a neighbour from now on */
 void vb_link_end(struct vb_link *link, vb_time now); /* he is gone: what he said before is heard */
 
+/* Though both live: the other is told. */
+void vb_link_let_go(struct vb_link *link, vb_time now);
+
+/* introductions.c */
+/* An introduction by so many descriptors is taken, which are to be given back: IS_USED, or why not. */
+enum vb_local_reason vb_introduction_take(struct vb_neighbours *all, uint8_t slot, unsigned count);
+void vb_introduction_give_back(unsigned count);
+void vb_introduction_close_bell(int bell); /* elsewhere, for it may take as long as its other end likes; gives one back */
+void vb_introductions_forked(void);
+/* A connected QP has it for its peer. who: or NULL. */
+bool vb_introduction_has_use(const struct vb_neighbours *all, const struct vb_acquaintance *who);
+void vb_introductions_say_open(struct vb_neighbours *all); /* to the broker, when that has changed */
+void vb_introductions_watch(struct vb_neighbours *all, vb_time now); /* there are some, who may become idle */
+void vb_introductions_let_idle_go(struct vb_neighbours *all, vb_time now);
+
 /* greetings.c */
 /* Whether the process is of our user, which the broker sees, and we see as well: it may have become another since it
  * connected there. IS_USED, or why not. */
 enum vb_local_reason vb_greeting_judge(int pidfd, bool is_same_user);
 void vb_greeting_say(struct vb_link *link);
-void vb_greeting_end(int bell, bool is_our_users); /* closes it */
+/* Closes it; false: that may take long. */
+bool vb_greeting_end(int bell, bool is_our_users);
+void vb_greeting_part(const struct vb_link *link);
 void vb_greeting_tell_segments(struct vb_link *link); /* those that he does not know of */
 void vb_greeting_refuse(int bell, enum vb_local_reason reason);
 

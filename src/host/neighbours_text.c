@@ -21,6 +21,9 @@ const char *vb_local_reason_text(enum vb_local_reason reason)
 		[VB_LOCAL_NO_DESCRIPTORS] = "no descriptor is left here (ulimit -n)",
 		[VB_LOCAL_UNABLE] = "it took no part: no descriptor (ulimit -n) or no memory is left there, or it has ended",
 		[VB_LOCAL_NO_PROC] = "/proc is not mounted (mount -t proc proc /proc)",
+		[VB_LOCAL_UNWANTED] = "no queue pair there is connected to this process",
+		[VB_LOCAL_FULL] = "here or there neighbours have all descriptors that are for them (64, and a 16th of ulimit -n)",
+		[VB_LOCAL_IDLE] = "it was not used, and was let go",
 	};
 	return texts[reason];
 }
@@ -42,7 +45,7 @@ struct talk {
 
 static bool goes_by_memory(const struct vb_acquaintance *who)
 {
-	return who->reason == VB_LOCAL_IS_USED || who->reason == VB_LOCAL_ENDED;
+	return who->reason == VB_LOCAL_IS_USED || who->reason == VB_LOCAL_ENDED || who->reason == VB_LOCAL_IDLE;
 }
 
 static struct talk talk_with(const struct vb_process *p, unsigned lanes, unsigned slot)

@@ -44,6 +44,8 @@ enum vb_message_kind {
 	VB_MESSAGE_LEAVE,	 /* the same */
 	VB_MESSAGE_CARRY,	 /* request, slot, carry: from a courier, for whom; with its socket from a broker that died */
 	VB_MESSAGE_MEET,	 /* request, slot (its own), gid, meeting.slot: to share memory with that process of this host */
+	VB_MESSAGE_OPEN,	 /* slot, meeting.is_open: whoever asks for it may meet it, or from now on those whom it asks for */
+	VB_MESSAGE_PART,	 /* slot, meeting.slot: what they shared it has let go, or has not taken */
 	/* From the broker. */
 	VB_MESSAGE_WELCOME,
 	VB_MESSAGE_SLOT,      /* request, slot, receive_buffer, and the socket, or a courier's channel: is_carried */
@@ -57,6 +59,8 @@ enum vb_message_kind {
 	VB_MESSAGE_JOINED,    /* request: joined, or left */
 	VB_MESSAGE_MEETING,   /* slot (its own), meeting, and: a socket to the other, the memory, his pidfd if there is one */
 	VB_MESSAGE_ALONE,     /* request, slot, gid, meeting.slot: nobody is there whom it could meet, or it has met him */
+	VB_MESSAGE_AWAITED,   /* the same: that one has not asked for it. They meet when it does */
+	VB_MESSAGE_WANTED,    /* slot, meeting.slot: the awaited one would meet it now; to be asked again */
 	VB_MESSAGE_RESTARTED, /* the broker's worker died and was replaced: ask again what was not answered */
 };
 
@@ -85,6 +89,7 @@ struct vb_message {
 			uint8_t slot; /* of the other */
 			uint8_t side; /* 0 in the lower slot, 1 in the higher */
 			uint8_t is_same_user; /* both are one user's, as the broker sees them */
+			uint8_t is_open;
 		} meeting;
 		uint8_t is_carried;
 		uint8_t is_further; /* it has a slot, and can do without another */

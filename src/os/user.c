@@ -95,10 +95,21 @@ uid_t vb_user_of_peer(const struct vb_users *users, int socket, struct ucred *sh
 	return user;
 }
 
+/* A process may live in another pid namespace than the one that its /proc shows, whose numbers are none of its own. */
+static bool shows_our_pid_namespace(void)
+{
+	char text[32] = "";
+
+	return syscall(SYS_readlinkat, AT_FDCWD, "/proc/self", text, sizeof(text) - 1) > 0 &&
+	       strtol(text, NULL, 10) == getpid();
+}
+
 pid_t vb_pid_of(int pidfd)
 {
 	char path[64], text[512];
 
+	if (!shows_our_pid_namespace())
+		return 0;
 	snprintf(path, sizeof(path), "/proc/self/fdinfo/%d", pidfd);
 	const char *line = read_file(path, text, sizeof(text)) ? strstr(text, "\nPid:") : NULL;
 	long pid = line ? strtol(line + strlen("\nPid:"), NULL, 10) : 0;

@@ -63,6 +63,8 @@ static void take_slot(struct state *state, bool broker_any)
 	const int on = 1;
 	if (report->rc == 0 && !state->slot.is_carried)
 		setsockopt(state->slot.fd, IPPROTO_UDP, UDP_GRO, &on, sizeof(on));
+	if (report->rc == 0)
+		vb_broker_open(state->broker, state->slot.number, true);
 	report->slot = report->rc ? 0 : state->slot.number;
 	report->is_carried = state->slot.is_carried;
 	report->receive_buffer = state->slot.receive_buffer;

@@ -320,6 +320,8 @@ static uint8_t get_another_slot(int connection, uint32_t request)
 	assert_int_equal(vb_message_send(connection, &get, NULL), 0);
 	struct vb_message slot = hear_any(connection);
 	assert_int_equal(slot.kind, VB_MESSAGE_SLOT);
+	const struct vb_message open = { .kind = VB_MESSAGE_OPEN, .slot = slot.slot, .meeting.is_open = true };
+	assert_int_equal(vb_message_send(connection, &open, NULL), 0);
 	return slot.slot;
 }
 

@@ -47,6 +47,12 @@ void worker_refuse(struct worker *it, unsigned client, uint32_t request, int err
 	worker_say(it, client, &message, NULL);
 }
 
+static void open_slots(bool askers, bool others)
+{
+	worker.is_open[ASKERS_SLOT] = askers;
+	worker.is_open[OTHERS_SLOT] = others;
+}
+
 static int set_up(void **state)
 {
 	memset(&worker, 0, sizeof(worker));
@@ -63,6 +69,7 @@ static int set_up(void **state)
 		registry.slots[i == ASKER ? ASKERS_SLOT : OTHERS_SLOT] =
 			(struct client_slot){ .owner = i, .user = i, .fd = -1 };
 	}
+	open_slots(true, true);
 	return 0;
 }
 
@@ -235,6 +242,7 @@ static void meeting__of_who_does_not_read_is_put_off(void **state)
 	assert_int_equal(setrlimit(RLIMIT_NOFILE, &few), 0);
 	for (unsigned i = 0; i < 10; i++) { /* the asker comes by another slot */
 		worker_forget_meetings(&worker, ASKERS_SLOT);
+		open_slots(true, true);
 		meet(ASKER);
 		const struct heard heard = hear(ASKER);
 		met += heard.message.kind == VB_MESSAGE_MEETING;
@@ -284,6 +292,7 @@ static void meeting__of_a_slot_that_was_another_s_is_a_new_one(void **state)
 		meet(ASKER);
 		assert_both_meet();
 		worker_forget_meetings(&worker, i % 2 ? ASKERS_SLOT : OTHERS_SLOT);
+		open_slots(true, true);
 	}
 	worker_forget_meetings(&worker, 200); /* somebody else's */
 	meet(ASKER);
@@ -291,6 +300,87 @@ static void meeting__of_a_slot_that_was_another_s_is_a_new_one(void **state)
 	worker_forget_meetings(&worker, 200);
 	meet(ASKER);
 	assert_hears(ASKER, VB_MESSAGE_ALONE, 0);
+}
+
+/* ---- Who wants whom ------------------------------------------------------------------------------------------- */
+
+static void say(int client, uint16_t kind, bool is_open)
+{
+	const struct vb_message message = { .kind = kind,
+		.slot = client == ASKER ? ASKERS_SLOT : OTHERS_SLOT,
+		.meeting = { .slot = client == ASKER ? OTHERS_SLOT : ASKERS_SLOT, .is_open = is_open } };
+	if (kind == VB_MESSAGE_OPEN)
+		worker_open(&worker, (unsigned)client, &message);
+	else
+		worker_let_part(&worker, (unsigned)client, &message);
+}
+
+static void assert_is_told_to_ask_again(int client)
+{
+	const struct heard heard = hear(client);
+	assert_int_equal(heard.message.kind, VB_MESSAGE_WANTED);
+	assert_int_equal(heard.message.slot, client == ASKER ? ASKERS_SLOT : OTHERS_SLOT);
+	assert_int_equal(heard.message.meeting.slot, client == ASKER ? OTHERS_SLOT : ASKERS_SLOT);
+}
+
+static void meeting__waits_until_the_other_asks_too(void **state)
+{
+	open_slots(true, false); /* that the asker takes anybody is nothing to the other */
+	for (unsigned i = 0; i < 3; i++) {
+		meet(ASKER);
+		assert_hears(ASKER, VB_MESSAGE_AWAITED, 0);
+		assert_hears(OTHER, 0, 0);
+	}
+	open_slots(false, false);
+	meet(OTHER);
+	assert_both_meet();
+}
+
+static void meeting__waits_until_the_other_is_open(void **state)
+{
+	open_slots(false, false);
+	meet(ASKER);
+	assert_hears(ASKER, VB_MESSAGE_AWAITED, 0);
+	say(OTHER, VB_MESSAGE_OPEN, false);
+	assert_hears(ASKER, 0, 0);
+	say(OTHER, VB_MESSAGE_OPEN, true);
+	assert_is_told_to_ask_again(ASKER);
+	say(OTHER, VB_MESSAGE_OPEN, true); /* once */
+	assert_hears(ASKER, 0, 0);
+	assert_hears(OTHER, 0, 0);
+	meet(ASKER);
+	assert_both_meet();
+}
+
+static void meeting__comes_again_when_both_have_parted(void **state)
+{
+	meet(ASKER);
+	assert_both_meet();
+	say(ASKER, VB_MESSAGE_PART, false);
+	meet(ASKER);
+	assert_hears(ASKER, VB_MESSAGE_AWAITED, 0);
+	assert_hears(OTHER, 0, 0);
+	say(OTHER, VB_MESSAGE_PART, false);
+	assert_is_told_to_ask_again(ASKER);
+	meet(ASKER);
+	assert_both_meet();
+}
+
+static void meeting__is_opened_by_a_slots_own_process_alone(void **state)
+{
+	const struct vb_message open = { .kind = VB_MESSAGE_OPEN, .slot = OTHERS_SLOT, .meeting.is_open = true };
+	const struct vb_message part = { .kind = VB_MESSAGE_PART, .slot = OTHERS_SLOT, .meeting.slot = ASKERS_SLOT };
+	open_slots(false, false);
+	worker_open(&worker, ASKER, &open);
+	meet(ASKER);
+	assert_hears(ASKER, VB_MESSAGE_AWAITED, 0);
+	meet(OTHER);
+	assert_both_meet();
+	say(ASKER, VB_MESSAGE_PART, false);
+	worker_let_part(&worker, ASKER, &part);
+	meet(ASKER);
+	assert_hears(ASKER, VB_MESSAGE_AWAITED, 0);
+	assert_hears(OTHER, 0, 0);
 }
 
 #define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
@@ -307,6 +397,10 @@ int main(void)
 		TEST(meeting__that_cannot_be_made_is_none),
 		TEST(meeting__is_with_who_has_come_and_stays),
 		TEST(meeting__of_a_slot_that_was_another_s_is_a_new_one),
+		TEST(meeting__waits_until_the_other_asks_too),
+		TEST(meeting__waits_until_the_other_is_open),
+		TEST(meeting__comes_again_when_both_have_parted),
+		TEST(meeting__is_opened_by_a_slots_own_process_alone),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -11,7 +11,7 @@
 #include "../unit.h"
 #include "host/neighbours_state.h"
 
-enum { SAYS_HELLO = 1, SAYS_VERDICT, SAYS_SEGMENT, SAYS_WITHDRAWN, SAYS_PROOF, SAYS_MEMORY };
+enum { SAYS_HELLO = 1, SAYS_VERDICT, SAYS_SEGMENT, SAYS_WITHDRAWN, SAYS_PROOF, SAYS_MEMORY, SAYS_PARTED };
 
 /* As it goes by the socket. */
 struct saying {

@@ -52,4 +52,22 @@ static inline struct vb_qp *connected_on(
 	return qp;
 }
 
+/* A UD QP that receives: whoever likes may be introduced to its lane. */
+static inline struct vb_qp *receiving_datagrams_on(struct vb_device *device, struct vb_pd *pd, struct vb_cq *cq)
+{
+	struct vb_qp_config config = { .type = VB_QP_UD, .pd = pd, .send_cq = cq, .recv_cq = cq, .max_send_wr = 1,
+		.max_recv_wr = 1, .max_send_sge = 1, .max_recv_sge = 1 };
+	struct vb_qp_attr attr = { .state = VB_QPS_INIT, .port = 1, .qkey = 1 };
+	struct vb_qp *qp;
+
+	assert_int_equal(vb_driver_lock(vb_device_driver(device)), 0);
+	int rc = vb_qp_create(vb_driver_lane(vb_device_driver(device)), &config, &qp);
+	vb_driver_unlock(vb_device_driver(device));
+	assert_int_equal(rc, 0);
+	modify_on(device, qp, &attr, VB_QP_PKEY_INDEX | VB_QP_PORT | VB_QP_QKEY);
+	attr.state = VB_QPS_RTR;
+	modify_on(device, qp, &attr, 0);
+	return qp;
+}
+
 #endif

@@ -409,16 +409,19 @@ static void stop__is_no_error_however_long(void **state)
 	close_device();
 }
 
-/* He was stopped before he could greet, and for longer than a broker's silence is borne. */
+/* His QPs are ready, and he was stopped before he could greet, for longer than a broker's silence is borne. */
 static void stop__before_the_greeting_is_none_either(void **state)
 {
 	struct tally tally = { .done = 0 };
+	char ready;
 
 	NEEDS_NAMESPACE;
 	pid_t child = start_other(answers);
 	open_device();
 	make_qps();
+	tells(&own, sizeof(own));
 	assert_true(hears(&other, sizeof(other)));
+	assert_true(hears(&ready, 1));
 	stop(child);
 	bring_up_qps();
 	send_more(&tally);
@@ -431,8 +434,7 @@ static void stop__before_the_greeting_is_none_either(void **state)
 	assert_int_equal(tally.failed, 0);
 	assert_int_equal(reason_of_other(), VB_LOCAL_NO_ANSWER);
 	kill(child, SIGCONT);
-	tells(&own, sizeof(own));
-	wait_for_other();
+	tells(&ready, 1);
 	assert_true(finish(&tally, 5000));
 	assert_int_equal(tally.failed, 0);
 	assert_int_equal(reason_of_other(), VB_LOCAL_IS_USED);

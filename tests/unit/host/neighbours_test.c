@@ -8,6 +8,7 @@
 #include <pthread.h>
 #include <signal.h>
 #include <sys/prctl.h>
+#include <sys/resource.h>
 #include <sys/eventfd.h>
 #include <sys/mount.h>
 #include <sys/wait.h>
@@ -26,6 +27,7 @@ static struct vb_driver *driver;
 static struct vb_pd *pd;
 static struct vb_cq *cq;
 static struct vb_qp *qps[QPS]; /* the peer of number i is i, of SLOT */
+static struct vb_qp *datagrams; /* for which anybody is met; or NULL */
 static struct vb_mr *mr;
 static uint8_t memory[BYTES];
 static int event_fd;
@@ -55,7 +57,17 @@ static int open_device(void **state)
 	assert_int_equal(vb_pd_create(vb_device_nic(device), &pd), 0);
 	assert_int_equal(vb_mr_register(pd, &config, &mr), 0);
 	assert_int_equal(vb_cq_create(vb_device_nic(device), &cq_config, &cq), 0);
+	datagrams = receiving_datagrams_on(device, pd, cq);
 	return 0;
+}
+
+static void take_no_datagrams(void)
+{
+	assert_int_equal(vb_driver_lock(driver), 0);
+	if (datagrams)
+		assert_int_equal(vb_qp_destroy(datagrams), 0);
+	datagrams = NULL;
+	vb_driver_unlock(driver);
 }
 
 static void connect_qps(unsigned count)
@@ -73,6 +85,7 @@ static int close_device(void **state)
 {
 	if (!is_able)
 		return 0;
+	take_no_datagrams();
 	assert_int_equal(vb_driver_lock(driver), 0);
 	for (unsigned i = 0; i < QPS; i++)
 		if (qps[i])
@@ -355,6 +368,11 @@ static void meeting__shows_nothing_to_who_says_that_it_reads_us(void **state)
 	assert_false(link->reads_us || link->engine.lend_from || link->engine.maps_segments);
 	const struct saying guess = { .kind = SAYS_PROOF, .riddle = device->process->lives->nonce };
 	says(&who, &guess, sizeof(guess));
+	says(&who, &verdict, sizeof(verdict));
+	drive();
+	hears_nothing(&who);
+	assert_false(link->reads_us || link->engine.lend_from || link->engine.maps_segments);
+	says(&who, &guess, sizeof(guess)); /* there is one try */
 	drive();
 	assert_true(has_been_left(&who));
 	part(&who);
@@ -591,6 +609,181 @@ static void meeting__replaces_a_dead_process(void **state)
 	assert_int_equal(vb_shm_see_descriptors(second.shm, &seen, 1), 1);
 	part(&first);
 	part(&second);
+}
+
+/* ---- Who is met --------------------------------------------------------------------------------------------------- */
+
+static enum vb_local_reason answer_to_introduction(struct acquaintance *who, uint8_t slot)
+{
+	struct saying said;
+
+	introduce(device, who, slot, true, (int)syscall(SYS_pidfd_open, getpid(), 0));
+	hears_a(who, SAYS_HELLO, &said);
+	return said.reason;
+}
+
+/* The number of some that are not ours. */
+static uint8_t another_slot(unsigned i)
+{
+	return (uint8_t)((driver->slot.number + i) % 254 + 1);
+}
+
+/* Nobody here has asked for it. */
+static void introduction__that_no_qp_wants_is_not_taken(void **state)
+{
+	struct acquaintance who;
+
+	NEEDS_NAMESPACE;
+	take_no_datagrams();
+	unsigned before = count_entries("/proc/self/fd"), mapped = count_mappings();
+	assert_int_equal(answer_to_introduction(&who, SLOT), VB_LOCAL_UNWANTED);
+	assert_true(has_been_left(&who));
+	part(&who);
+	assert_int_equal(count_entries("/proc/self/fd"), before);
+	assert_int_equal(count_mappings(), mapped);
+	connect_qps(1); /* to that slot */
+	assert_int_equal(answer_to_introduction(&who, SLOT - 1), VB_LOCAL_UNWANTED);
+	part(&who);
+	assert_int_equal(answer_to_introduction(&who, SLOT), VB_LOCAL_IS_USED);
+	assert_false(has_been_left(&who));
+	part(&who);
+}
+
+static void introductions__have_a_share_of_the_descriptors(void **state)
+{
+	enum { FILES = 512, SHARE = FILES / 16, TRIES = 60 };
+	struct acquaintance all[TRIES];
+	struct rlimit before, few;
+	unsigned taken = 0;
+
+	NEEDS_NAMESPACE;
+	assert_int_equal(getrlimit(RLIMIT_NOFILE, &before), 0);
+	for (unsigned round = 0; round < 2; round++) { /* what was used is given back */
+		few = (struct rlimit){ FILES, before.rlim_max };
+		assert_int_equal(setrlimit(RLIMIT_NOFILE, &few), 0);
+		unsigned open = count_entries("/proc/self/fd");
+		taken = 0;
+		for (unsigned i = 0; i < TRIES; i++) {
+			enum vb_local_reason reason = answer_to_introduction(&all[i], another_slot(i));
+			assert_true(reason == VB_LOCAL_IS_USED || reason == VB_LOCAL_FULL);
+			taken += reason == VB_LOCAL_IS_USED;
+		}
+		assert_int_equal(count_entries("/proc/self/fd") - open - TRIES, SHARE); /* our ends are besides */
+		assert_int_equal(setrlimit(RLIMIT_NOFILE, &before), 0);
+		for (unsigned i = 0; i < TRIES; i++)
+			part(&all[i]);
+		drive();
+		assert_int_equal(taken, SHARE / 2);
+	}
+}
+
+/* However many may send datagrams. */
+static void introduction__for_a_connection_finds_room(void **state)
+{
+	enum { MANY = 40 };
+	struct acquaintance all[MANY], who;
+	unsigned taken = 0;
+
+	NEEDS_NAMESPACE;
+	for (unsigned i = 0; i < MANY; i++)
+		taken += answer_to_introduction(&all[i], another_slot(i)) == VB_LOCAL_IS_USED;
+	assert_int_equal(taken, 32);
+	connect_qps(1);
+	assert_int_equal(answer_to_introduction(&who, SLOT), VB_LOCAL_IS_USED);
+	part(&who);
+	for (unsigned i = 0; i < MANY; i++)
+		part(&all[i]);
+}
+
+static void look_after_seconds(int seconds)
+{
+	assert_int_equal(vb_driver_lock(driver), 0);
+	vb_neighbours_be_patient(driver, vb_time_add(vb_host_now(), seconds * VB_S));
+	vb_driver_unlock(driver);
+}
+
+static void introduction__that_nobody_uses_is_let_go(void **state)
+{
+	struct acquaintance who;
+	struct saying said = { 0 };
+
+	NEEDS_NAMESPACE;
+	unsigned before = count_entries("/proc/self/fd");
+	meet(device, &who, SLOT);
+	look_after_seconds(6);
+	look_after_seconds(12);
+	while (said.kind != SAYS_PARTED)
+		assert_int_equal(hears(&who, &said), sizeof(said));
+	assert_true(has_been_left(&who));
+	part(&who);
+	assert_int_equal(count_entries("/proc/self/fd"), before);
+	connect_qps(1); /* and is kept while a QP is connected there */
+	meet(device, &who, SLOT);
+	look_after_seconds(6);
+	look_after_seconds(12);
+	assert_false(has_been_left(&who));
+	part(&who);
+}
+
+/* Who lets go lives: nothing fails for it. */
+static void end__of_who_lets_go_is_no_death(void **state)
+{
+	const struct saying parted = { .kind = SAYS_PARTED };
+	struct acquaintance who;
+	struct vb_wc wc;
+
+	NEEDS_NAMESPACE;
+	meet(device, &who, SLOT);
+	connect_qps(1);
+	says(&who, &parted, sizeof(parted));
+	drive();
+	assert_true(has_been_left(&who));
+	assert_int_equal(reason_of(), VB_LOCAL_IDLE);
+	assert_int_equal(vb_qp_state(qps[0]), VB_QPS_RTS);
+	assert_int_equal(vb_cq_poll(cq, &wc, 1), 0);
+	part(&who);
+}
+
+static void says_with_descriptor(const struct acquaintance *who, const void *bytes, size_t length)
+{
+	union {
+		char bytes[CMSG_SPACE(sizeof(int))];
+		struct cmsghdr align;
+	} control = { 0 };
+	struct iovec io = { (void *)bytes, length };
+	struct msghdr header = { .msg_iov = &io, .msg_iovlen = 1, .msg_control = control.bytes,
+		.msg_controllen = sizeof(control.bytes) };
+	struct cmsghdr *rights = CMSG_FIRSTHDR(&header);
+	int fd = dup(0);
+
+	rights->cmsg_level = SOL_SOCKET;
+	rights->cmsg_type = SCM_RIGHTS;
+	rights->cmsg_len = CMSG_LEN(sizeof(fd));
+	memcpy(CMSG_DATA(rights), &fd, sizeof(fd));
+	assert_int_equal(sendmsg(who->bell, &header, MSG_NOSIGNAL), length);
+	close(fd);
+}
+
+/* As kernels without SO_PASSRIGHTS let them come. */
+static void descriptors__that_nobody_asked_for_are_closed(void **state)
+{
+	struct acquaintance who;
+
+	NEEDS_NAMESPACE;
+	const struct saying hello = hello_of(device);
+	unsigned before = count_entries("/proc/self/fd"), after = 0;
+	for (unsigned i = 0; i < 40; i++) {
+		const bool is_same_user = i % 2;
+		introduce(device, &who, SLOT, is_same_user, (int)syscall(SYS_pidfd_open, getpid(), 0));
+		says_with_descriptor(&who, &hello, i % 4 < 2 ? sizeof(hello) : 1);
+		says_with_descriptor(&who, "!", 1);
+		drive();
+		part(&who);
+		drive();
+	}
+	for (int ms = 0; ms < PATIENCE_MS && (after = count_entries("/proc/self/fd")) != before; ms++)
+		sleep_ms(1);
+	assert_int_equal(after, before);
 }
 
 /* ---- What he may not say ---------------------------------------------------------------------------------------- */
@@ -1072,6 +1265,12 @@ int main(int argc, char **argv)
 		TEST(meeting__of_who_leaves_without_a_word_says_so),
 		TEST(meeting__twice_keeps_the_first),
 		TEST(meeting__replaces_a_dead_process),
+		TEST(introduction__that_no_qp_wants_is_not_taken),
+		TEST(introductions__have_a_share_of_the_descriptors),
+		TEST(introduction__for_a_connection_finds_room),
+		TEST(introduction__that_nobody_uses_is_let_go),
+		TEST(end__of_who_lets_go_is_no_death),
+		TEST(descriptors__that_nobody_asked_for_are_closed),
 		TEST(hostile__greetings_end_it),
 		TEST(bell__is_one_for_several_messages_that_are_pulled),
 		TEST(hostile__bells_change_nothing),

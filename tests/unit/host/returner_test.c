@@ -19,7 +19,7 @@
 static struct vb_device *device;
 static struct vb_pd *pd;
 static struct vb_cq *cq;
-static struct vb_qp *qp;
+static struct vb_qp *qp, *datagrams;
 static struct vb_mr *mr;
 static struct acquaintance who;
 static _Alignas(64) uint8_t memory[BYTES];
@@ -52,6 +52,7 @@ static int open_device(void **state)
 	assert_int_equal(vb_pd_create(vb_device_nic(device), &pd), 0);
 	assert_int_equal(vb_mr_register(pd, &config, &mr), 0);
 	assert_int_equal(vb_cq_create(vb_device_nic(device), &cq_config, &cq), 0);
+	datagrams = receiving_datagrams_on(device, pd, cq);
 	meet(device, &who, SLOT);
 	qp = connected_on(device, pd, cq, attr);
 	return 0;
@@ -64,6 +65,7 @@ static int close_device(void **state)
 	part(&who);
 	assert_int_equal(vb_driver_lock(vb_device_driver(device)), 0);
 	assert_int_equal(vb_qp_destroy(qp), 0);
+	assert_int_equal(vb_qp_destroy(datagrams), 0);
 	vb_driver_unlock(vb_device_driver(device));
 	assert_int_equal(vb_cq_destroy(cq), 0);
 	assert_int_equal(vb_mr_invalidate(mr), 0);
