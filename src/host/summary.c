@@ -128,17 +128,19 @@ static int64_t keep(void)
 	return pause > VB_SUMMARY_AGE_MS ? pause : VB_SUMMARY_AGE_MS;
 }
 
-/* Ends with the program. */
+/* Ends with the program. Where there is no watcher the page goes once that is told. */
 static void *watch(void *file)
 {
 	pthread_mutex_lock(&page->alive);
-	has_watcher = start_watcher(*(int *)file);
+	const bool is_started = start_watcher(*(int *)file);
+	if (!is_started)
+		pthread_mutex_unlock(&page->alive);
+	has_watcher = is_started;
 	sem_post(&is_watched);
-	while (has_watcher) {
+	while (is_started) {
 		const int64_t pause = keep();
 		nanosleep(&(struct timespec){ pause / 1000, pause % 1000 * 1000000 }, NULL);
 	}
-	pthread_mutex_unlock(&page->alive);
 	return NULL;
 }
 

@@ -141,6 +141,14 @@ print(os.waitpid(pid, 0)[1], said.decode())
     equal(done.stdout.count("wire: nothing was sent or received"), 1)
 
 
+def run__stats_of_a_program_are_printed_where_the_watcher_is_missing():
+    with tempfile.TemporaryDirectory() as libexec:
+        done = in_own_network(f"""cp {BUILD}/src/broker/verbena-broker {libexec}
+            for i in $(seq 30); do VERBENA_LIBEXEC={libexec} $V run --stats -- ibv_devices >/dev/null || echo ended by $?; done""")
+    equal(done.stdout, "")
+    equal(done.stderr.count("wire: no device was opened"), 30)
+
+
 def run__options_after_the_program_are_the_programs():
     equal(verbena("run", "echo", "--stats").stdout, "--stats\n")
 
