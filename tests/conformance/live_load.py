@@ -236,3 +236,21 @@ def many_queues(context):
     waits = min(waits for _, (_, waits) in rounds)
     if many > 1.5 * few or waits:
         raise Failure(f"50 took {few} us each, 500 {many} us each and {waits} waits")
+
+
+def connecting_seconds(context, path, count):
+    """CPU time of both processes until so many QPs are connected."""
+    port = programs.next_port()
+    with peers.start_server(context, path.server, port, "-s", 8, "-q", count) as server, \
+            peers.start_client(context, path, port, "idle", "-s", 8, "-q", count) as client:
+        client.wait_output("connected", 60)
+        return sum(process.scheduled_seconds()[0] for process in (server, client))
+
+
+@live_test("1,000 connections more between two processes take no longer than the first 1,000", BOTH)
+def many_connections(context):
+    path = context.world.own_loopback("connections")
+    rounds = [[connecting_seconds(context, path, count) for count in (1, 1001, 2001)] for _ in range(3)]
+    one, first, all_of_them = map(min, zip(*rounds))
+    if all_of_them - first > 1.5 * (first - one):
+        raise Failure(f"the first 1,000 took {(first - one) * 1e3:.1f} ms of CPU time, 1,000 more {(all_of_them - first) * 1e3:.1f}")
