@@ -107,6 +107,7 @@ static void hear(void *process, const struct vb_broker_notice *notice)
 		vb_neighbours_meet_later(process, notice);
 		break;
 	case VB_BROKER_GONE:
+		vb_neighbours_lose_broker(process);
 		vb_log(VB_LOG_INFO, "the broker is gone; connected queue pairs go on");
 		break;
 	case VB_BROKER_LOST:

@@ -561,14 +561,29 @@ void vb_neighbours_stay_unwanted(struct vb_process *p, const struct vb_broker_no
 		return;
 	struct vb_acquaintance *who = d->neighbours ? d->neighbours->by_slot[notice->slot] : NULL;
 	if (who && !who->link) {
-		note_broker(d->neighbours, vb_host_now());
+		const vb_time now = vb_host_now();
+		note_broker(d->neighbours, now);
 		who->is_unwilling = true;
+		who->awaited_since = now; /* a new broker says so anew: the one before may have died with the other's question */
 		if (who->reason == VB_LOCAL_NO_ANSWER)
 			who->reason = VB_LOCAL_UNWANTED;
 		for (unsigned i = 0; i < who->gid_count; i++)
 			vb_lane_put_off_neighbour(d->lane, &who->gids[i], who->slot);
 	}
 	vb_driver_unlock(d);
+}
+
+void vb_neighbours_lose_broker(struct vb_process *p)
+{
+	for (unsigned i = 0; i < vb_process_driver_count(p); i++) {
+		struct vb_driver *d = p->drivers[i];
+		if (vb_driver_lock(d))
+			continue;
+		for (unsigned slot = 0; d->neighbours && slot < VB_NEIGHBOUR_SLOTS; slot++)
+			if (d->neighbours->by_slot[slot])
+				d->neighbours->by_slot[slot]->is_unwilling = false;
+		vb_driver_unlock(d);
+	}
 }
 
 void vb_neighbours_meet_later(struct vb_process *p, const struct vb_broker_notice *notice)

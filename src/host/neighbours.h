@@ -63,6 +63,8 @@ void vb_neighbours_take_wishes(struct vb_driver *driver);
 void vb_neighbours_meet(struct vb_process *process, const struct vb_broker_notice *notice);
 void vb_neighbours_stay_alone(struct vb_process *process, const struct vb_broker_notice *notice);
 void vb_neighbours_stay_unwanted(struct vb_process *process, const struct vb_broker_notice *notice);
+/* The broker is gone, and what it said of who asks for whom counts no more. Without any mutex. */
+void vb_neighbours_lose_broker(struct vb_process *process);
 void vb_neighbours_meet_later(struct vb_process *process, const struct vb_broker_notice *notice);
 /* Addresses are others now: of those that are gone, nobody is a neighbour. */
 void vb_neighbours_address_change(struct vb_driver *driver);

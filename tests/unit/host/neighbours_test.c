@@ -702,6 +702,49 @@ static void look_after_seconds(int seconds)
 	vb_driver_unlock(driver);
 }
 
+/* As if a question were still to be answered, which the broker here has answered already. */
+static struct vb_acquaintance *awaited(void)
+{
+	connect_qps(1);
+	post_write(0);
+	struct vb_acquaintance *who = driver->neighbours->by_slot[SLOT];
+	for (int ms = 0; ms < PATIENCE_MS && who->is_awaited; ms++) {
+		drive();
+		sleep_ms(1);
+	}
+	assert_false(who->is_awaited);
+	who->is_awaited = true;
+	who->awaited_since = vb_host_now();
+	driver->neighbours->awaited_count++;
+	return who;
+}
+
+/* The broker that said so may have died with the other's question: what another says of it counts from then on. */
+static void meeting__that_is_awaited_has_its_time_from_each_broker(void **state)
+{
+	NEEDS_NAMESPACE;
+	const struct vb_broker_notice unwanted = {
+		.kind = VB_BROKER_AWAITED, .own_slot = driver->slot.number, .slot = SLOT
+	};
+	const struct vb_acquaintance *who = awaited();
+	vb_neighbours_stay_unwanted(driver->process, &unwanted);
+	vb_neighbours_lose_broker(driver->process);
+	look_after_seconds(4);
+	const bool outlives_a_broker = who->is_awaited;
+	vb_neighbours_stay_unwanted(driver->process, &unwanted);
+	sleep_ms(100);
+	const vb_time said = vb_host_now();
+	vb_neighbours_stay_unwanted(driver->process, &unwanted);
+	assert_int_equal(vb_driver_lock(driver), 0);
+	vb_neighbours_be_patient(driver, vb_time_add(said, 3 * VB_S - 10 * VB_MS));
+	const bool has_its_time = who->is_awaited;
+	vb_driver_unlock(driver);
+	look_after_seconds(4);
+	assert_true(outlives_a_broker);
+	assert_true(has_its_time);
+	assert_false(who->is_awaited);
+}
+
 static void introduction__that_nobody_uses_is_let_go(void **state)
 {
 	struct acquaintance who;
@@ -1268,6 +1311,7 @@ int main(int argc, char **argv)
 		TEST(introduction__that_no_qp_wants_is_not_taken),
 		TEST(introductions__have_a_share_of_the_descriptors),
 		TEST(introduction__for_a_connection_finds_room),
+		TEST(meeting__that_is_awaited_has_its_time_from_each_broker),
 		TEST(introduction__that_nobody_uses_is_let_go),
 		TEST(end__of_who_lets_go_is_no_death),
 		TEST(descriptors__that_nobody_asked_for_are_closed),
