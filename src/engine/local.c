@@ -195,6 +195,7 @@ static void lose(struct vb_qp *qp, vb_time now)
 		vb_qp_fail(qp, VB_CAUSE_PEER_DIED, VB_WC_RETRY_EXC_ERR, now);
 		return;
 	}
+	qp->requester.heard_at = now; /* its end is the last that is heard of it: see vb_qp_silent_for */
 	if (was_busy)
 		finish_unacknowledged(qp, now);
 	vb_schedule(qp);

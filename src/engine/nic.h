@@ -601,7 +601,7 @@ bool vb_lane_next_event(struct vb_lane *lane, struct vb_event *event);
 	X(NAK_INVALID_REQUEST, "the peer refused the request as invalid")                                              \
 	X(NAK_REMOTE_ACCESS, "the peer refused access to its memory (rkey, bounds or permission)")                     \
 	X(NAK_REMOTE_OPERATION, "the peer could not complete the request")                                             \
-	X(PEER_DIED, "the peer's process, on this host, died")                                                         \
+	X(PEER_DIED, "the peer's process, on this host, has ended")                                                    \
 	X(BAD_RESPONSE, "the peer's response made no sense")                                                           \
 	X(LOCAL_SGE, "a scatter/gather entry of the work request has a bad lkey, bounds or permission")                \
 	X(LOCAL_LENGTH, "message longer than allowed")                                                                 \

@@ -207,7 +207,9 @@ void vb_lane_fail_qps(struct vb_lane *lane, enum vb_cause_kind cause, vb_time no
 
 vb_time vb_qp_silent_for(const struct vb_qp *qp, vb_time now)
 {
-	const bool is_connected = vb_state(qp) == VB_QPS_RTS && qp->is_reliable && qp->requester.was_heard;
+	const enum vb_qp_state state = vb_state(qp); /* a QP that only receives may stay in RTR */
+	const bool is_connected =
+		(state == VB_QPS_RTR || state == VB_QPS_RTS) && qp->is_reliable && qp->requester.was_heard;
 	if (!is_connected || (sq_is_empty(qp) && !qp->srq && vb_recv_ring_count(&qp->rq) == 0))
 		return -1;
 	return vb_time_since(qp->requester.heard_at, now);

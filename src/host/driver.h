@@ -75,6 +75,7 @@ struct vb_driver {
 	struct vb_quota deaths;	 /* of QPs, that are explained */
 	struct vb_quota questions; /* after peers that are silent */
 	struct vb_fate fates[VB_FATES];
+	vb_time silence_seen_at; /* when it was last looked for peers that are silent */
 	struct vb_later *unsaid; /* lines for when the mutex has been given away; or NULL */
 	vb_time turned_at;	/* when the last turn began, but for those among neighbours: about */
 	vb_time port_seen_at;	/* when the last one did that has looked at the port */

@@ -286,13 +286,14 @@ void vb_driver_ask_after(struct vb_driver *d, struct vb_qp *qp)
 
 void vb_driver_ask_after_silent(struct vb_driver *d)
 {
-	const vb_time now = vb_host_now();
+	const vb_time now = vb_host_now(), since = vb_time_since(d->silence_seen_at, now);
 	struct vb_qp *qp;
 	uint32_t place = 0;
 
+	d->silence_seen_at = now;
 	while ((qp = vb_lane_next_qp(d->lane, &place))) {
 		vb_time silent_for = vb_qp_silent_for(qp, now);
-		if (silent_for >= SILENT_FOR && silent_for < SILENT_FOR + VB_SILENCE_LOOK)
+		if (silent_for >= SILENT_FOR && silent_for < SILENT_FOR + since)
 			vb_driver_ask_after(d, qp);
 	}
 }

@@ -48,7 +48,7 @@ def kill_server(context):
         if client.wait(20) == 0:
             raise Failure(f"the client of a killed server reports success\n{client.evidence()}")
         is_local = programs.expected_way((server, client)) == "local"
-        client.wait_output(r"the peer's process, on this host, died; peer .* qpn" if is_local else
+        client.wait_output(r"the peer's process, on this host, has ended; peer .* qpn" if is_local else
                            r"retry exceeded.* to .*qpn", 0)
 
     with_bystander(context, context.world.own_loopback("kill"), strike)
