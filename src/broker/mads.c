@@ -290,7 +290,7 @@ void worker_pass_failures(struct worker *worker)
 {
 	struct qp1_failure failure;
 	for (unsigned i = 0; i < FAILURES_A_TURN && qp1_next_failure(worker->qp1, &failure); i++) {
-		int client = route_failure(worker->registry, &failure);
+		int client = route_failure(worker->registry, worker->asking, &failure);
 		if (client >= 0)
 			pass_failure(worker, (unsigned)client, &failure);
 	}

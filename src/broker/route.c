@@ -97,10 +97,18 @@ bool route_may_send(const struct registry *registry, const struct relay *asked, 
 		(recipient == client || recipient == RELAY_NOBODY);
 }
 
-int route_failure(const struct registry *registry, const struct qp1_failure *failure)
+static int asker_of(const struct relay *asking, const struct qp1_failure *failure)
+{
+	struct vb_mad_header header;
+	vb_mad_header_decode(&header, failure->bytes);
+	const uint32_t client = relay_find(asking, &failure->to, header.transaction_id);
+	return client == RELAY_NOBODY ? -1 : (int)client;
+}
+
+int route_failure(const struct registry *registry, const struct relay *asking, const struct qp1_failure *failure)
 {
 	struct vb_cm_message message;
 	if (!vb_cm_decode(&message, failure->bytes))
-		return -1;
+		return asker_of(asking, failure);
 	return registry->slots[message.local_id >> 24].user;
 }

@@ -31,7 +31,8 @@ struct route route_cm(
  * nobody's, as the answer to a request that came from there for it. */
 bool route_may_send(const struct registry *registry, const struct relay *asked, uint32_t client, const struct vb_gid *to,
 	const struct vb_cm_message *message);
-/* Whose request it is that could not be delivered: the owner of the slot in its communication ID, or -1. */
-int route_failure(const struct registry *registry, const struct qp1_failure *failure);
+/* Whose MAD it is that could not be delivered: of the connection manager's, the owner of the slot in its communication ID; of
+ * others, who asked it. -1: nobody's. */
+int route_failure(const struct registry *registry, const struct relay *asking, const struct qp1_failure *failure);
 
 #endif

@@ -89,7 +89,8 @@ static void hear(void *process, const struct vb_broker_notice *notice)
 			vb_connections_receive(notice);
 		break;
 	case VB_BROKER_FAILED:
-		vb_connections_undelivered(notice);
+		if (!vb_host_explain_unasked(process, notice))
+			vb_connections_undelivered(notice);
 		break;
 	case VB_BROKER_CHANNEL:
 		take_channels(process);

@@ -119,6 +119,18 @@ bool vb_explain_process(const struct vb_discovery *answer, const struct vb_gid *
 	}
 }
 
+void vb_explain_unasked(uint32_t qpn, const struct vb_gid *peer, int error, char *text, size_t size)
+{
+	struct vb_line line = { text, size, 0 };
+	char gid[VB_TEXT_GID];
+
+	vb_line_add(&line, "%s qpn 0x%x: ", vb_text_gid(peer, gid), qpn);
+	if (error == -ECONNREFUSED)
+		vb_line_add(&line, "nobody has UDP 4791 open there any more: its process has ended, unless a firewall refuses");
+	else
+		vb_line_add(&line, "its host is not reached any more (%s)", strerror(-error));
+}
+
 void vb_explain_silence(const struct vb_cm_event *event, const struct vb_gid *peer, char *text, size_t size)
 {
 	struct vb_line line = { text, size, 0 };
@@ -235,6 +247,15 @@ static void note_fate(struct vb_driver *d, const struct vb_fate *fate)
 	vb_driver_unlock(d);
 }
 
+static void note_fate_of(
+	struct vb_process *p, const struct vb_broker_notice *notice, uint32_t qpn, enum vb_process_state process)
+{
+	const struct vb_fate fate = { notice->gid, qpn, process, vb_host_now() };
+
+	for (unsigned i = 0; i < vb_process_driver_count(p); i++)
+		note_fate(p->drivers[i], &fate);
+}
+
 /* As it was since the peer fell silent. */
 static enum vb_process_state known_fate(struct vb_driver *d, const struct vb_qp_attr *attr, vb_time silent_for)
 {
@@ -255,11 +276,24 @@ bool vb_host_explain_process(struct vb_process *p, const struct vb_broker_notice
 		return false;
 	if (!answer.is_response || !answer.qpn)
 		return true;
-	const struct vb_fate fate = { notice->gid, answer.qpn, answer.process, vb_host_now() };
-	for (unsigned i = 0; i < vb_process_driver_count(p); i++)
-		note_fate(p->drivers[i], &fate);
+	note_fate_of(p, notice, answer.qpn, answer.process);
 	if (vb_explain_process(&answer, &notice->gid, line, sizeof(line)))
 		vb_log(VB_LOG_WARN, "%s", line);
+	return true;
+}
+
+bool vb_host_explain_unasked(struct vb_process *p, const struct vb_broker_notice *notice)
+{
+	struct vb_discovery question;
+	char line[256];
+
+	if (!vb_discovery_decode(&question, notice->mad))
+		return false;
+	if (question.is_response || !question.qpn)
+		return true;
+	note_fate_of(p, notice, question.qpn, notice->error == -ECONNREFUSED ? VB_PROCESS_GONE : VB_PROCESS_NOT_TOLD);
+	vb_explain_unasked(question.qpn, &notice->gid, notice->error, line, sizeof(line));
+	vb_log(VB_LOG_WARN, "%s", line);
 	return true;
 }
 

@@ -121,6 +121,8 @@ void vb_host_explain_silence(const struct vb_cm_event *event, struct vb_later **
 void vb_host_explain_mtu(const struct vb_mtu_refusal *refusal, struct vb_later **unsaid);
 /* A MAD came that answers what was asked of a peer's process. False: it does not. Without any mutex. */
 bool vb_host_explain_process(struct vb_process *process, const struct vb_broker_notice *notice);
+/* A MAD that was not delivered asked of a peer's process. False: it did not. Likewise. */
+bool vb_host_explain_unasked(struct vb_process *process, const struct vb_broker_notice *notice);
 
 /* multicast.c */
 void vb_multicast_forget(void); /* the drivers' sockets are gone, and their memberships with them */

@@ -2,6 +2,7 @@
 #include <errno.h>
 #include "../unit.h"
 #include "broker/route.h"
+#include "wire/mad.h"
 
 static struct registry registry;
 static struct relay asked;
@@ -193,13 +194,25 @@ static void failure__is_told_to_who_sent_the_request(void **state)
 {
 	struct vb_cm_message sent = request;
 	const struct qp1_failure failure = { .error = EHOSTUNREACH, .bytes = mad };
+	static struct relay asking;
 	sent.local_id = 0x2B000009;
 	vb_cm_encode(&sent, mad);
-	assert_int_equal(route_failure(&registry, &failure), -1);
+	assert_int_equal(route_failure(&registry, &asking, &failure), -1);
 	registry.slots[0x2B].user = 12;
-	assert_int_equal(route_failure(&registry, &failure), 12);
-	memset(mad, 0, sizeof(mad)); /* of another class */
-	assert_int_equal(route_failure(&registry, &failure), -1);
+	assert_int_equal(route_failure(&registry, &asking, &failure), 12);
+}
+
+static void failure__is_told_to_who_asked(void **state)
+{
+	const struct vb_discovery question = { .version = VB_DISCOVERY_VERSION, .transaction_id = 77, .qpn = 0x1a2 };
+	const struct qp1_failure failure = { .to = vb_gid_from_ipv4(10, 0, 0, 2), .error = ECONNREFUSED, .bytes = mad };
+	static struct relay asking;
+	vb_discovery_encode(&question, mad);
+	relay_init(&asking);
+	relay_note(&asking, 9, &(struct vb_gid){ 0 }, 77); /* of another host */
+	assert_int_equal(route_failure(&registry, &asking, &failure), -1);
+	relay_note(&asking, 9, &failure.to, 77);
+	assert_int_equal(route_failure(&registry, &asking, &failure), 9);
 }
 
 /* ---- Who may send what ------------------------------------------------------------------------------------------- */
@@ -274,6 +287,7 @@ int main(void)
 		TEST(answer__for_a_process_that_is_gone),
 		TEST(request_given_up__goes_to_who_received_it),
 		TEST(failure__is_told_to_who_sent_the_request),
+		TEST(failure__is_told_to_who_asked),
 		TEST(answer__goes_to_the_slot_of_its_communication_id),
 		TEST(message__leaves_only_in_its_senders_name),
 		TEST(answer_without_an_id__needs_its_request),

@@ -73,6 +73,17 @@ static void explain__process_that_is_stopped(void **state)
 	assert_false(vb_explain_process(&answer, &peer, line, sizeof(line)));
 }
 
+static void explain__question_that_did_not_arrive(void **state)
+{
+	struct vb_gid peer = vb_gid_from_ipv4(10, 0, 0, 2);
+
+	vb_explain_unasked(0x1a2, &peer, -ECONNREFUSED, line, sizeof(line));
+	assert_string_equal(line, "10.0.0.2 qpn 0x1a2: nobody has UDP 4791 open there any more: its process has ended, unless a "
+				  "firewall refuses");
+	vb_explain_unasked(0x1a2, &peer, -EHOSTUNREACH, line, sizeof(line));
+	assert_string_equal(line, "10.0.0.2 qpn 0x1a2: its host is not reached any more (No route to host)");
+}
+
 static void explain__only_full_size_packets_vanish(void **state)
 {
 	struct vb_death death = death_of(VB_CAUSE_RETRY_EXCEEDED);
@@ -218,6 +229,7 @@ int main(void)
 		cmocka_unit_test(explain__peer_gone_silent),
 		cmocka_unit_test(explain__death_says_how_the_peers_process_is),
 		cmocka_unit_test(explain__process_that_is_stopped),
+		cmocka_unit_test(explain__question_that_did_not_arrive),
 		cmocka_unit_test(explain__only_full_size_packets_vanish),
 		cmocka_unit_test(explain__own_buffer_overflowed),
 		cmocka_unit_test(explain__refusal_names_the_peer),
