@@ -3,7 +3,7 @@
  *
  * Who drives. A thread that polls an empty CQ drives the lane inline; otherwise the progress thread, asleep in epoll,
  * does. Whoever drives holds the driver's mutex, and before giving it away hands all events to the sinks and looks at the
- * doorbells. An idle process uses no CPU.
+ * doorbells. An idle process wakes once a second, to look for silent peers, and uses no other CPU.
  *
  * Threads: every function may be called by any thread, unless it says otherwise. Errors: 0 or a negative errno. */
 #ifndef VB_HOST_HOST_H

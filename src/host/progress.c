@@ -1,7 +1,7 @@
 /* The progress thread: keeps a driver's lane going while the application's threads do something else.
  *
- * It sleeps in epoll on the port's descriptors, a timer for the lane's next deadline, and those of its chores; an idle
- * process is never woken. For the broker it never waits: that has a thread of its own (broker.c).
+ * It sleeps in epoll on the port's descriptors, a timer for the lane's next deadline, and those of its chores: an idle
+ * process is woken by these alone. For the broker it never waits: that has a thread of its own (broker.c).
  *
  * Threads that poll would be slowed down by a second thread woken for every packet, so after a few polls they take the
  * port out of its epoll set, and only say when they polled last. The thread looks at that by its timer, which it sets
