@@ -23,6 +23,7 @@
 #define PROBE_SHIFT_MAX 3
 #define PATIENCE_MAX    (64 * VB_MS)
 #define RTT_MAX         (1 * VB_S) /* what took longer says that somebody stood still */
+#define WORRY           (300 * VB_MS) /* a broker stays for a second after its last client, and can be asked until then */
 #define LATER           (100 * VB_US)
 #define GHOSTS_HEEDED   64 /* answers to something old that postpone the timers, between two of progress */
 
@@ -184,6 +185,21 @@ static void tell_silence(struct vb_qp *qp)
 {
 	if (qp->lane->config.tells_silence)
 		vb_raise(qp->lane, &qp->notice, VB_EVENT_QP_SILENT);
+}
+
+/* Where the ack timeout is long, the holder hears of it by the first probe after WORRY. */
+static bool was_worried(const struct vb_qp *qp)
+{
+	const struct vb_requester *rq = &qp->requester;
+	return qp->attr.retry_cnt > 0 && vb_time_since(rq->progress_at, rq->quiet_since) >= WORRY;
+}
+
+static void note_quiet(struct vb_qp *qp, vb_time now)
+{
+	const bool was = was_worried(qp);
+	qp->requester.quiet_since = now;
+	if (qp->requester.tries == 0 && !was && was_worried(qp))
+		tell_silence(qp);
 }
 
 static void tell_loss(struct vb_qp *qp, vb_time now)
@@ -401,7 +417,7 @@ void vb_recovery_on_timer(struct vb_qp *qp, vb_time now)
 			vb_count(qp->lane, VB_TIMEOUTS, 1);
 			if (!use_retry(qp, now))
 				return;
-			if (rq->tries == 1)
+			if (rq->tries == 1 && !was_worried(qp))
 				tell_silence(qp);
 			rq->progress_at = rq->quiet_since = now;
 			rq->is_recovering = false;
@@ -409,7 +425,7 @@ void vb_recovery_on_timer(struct vb_qp *qp, vb_time now)
 			tell_loss(qp, now);
 			vb_recovery_go_back(qp);
 		} else if (vb_deadline_due(probe_due(qp), now)) {
-			rq->quiet_since = now;
+			note_quiet(qp, now);
 			send_probe(qp);
 		}
 	}

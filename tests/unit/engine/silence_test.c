@@ -30,10 +30,10 @@ static void pass(struct rig *rig, vb_time span, struct told *told)
 	}
 }
 
-static struct vb_qp *qp_with_retries(struct rig *rig, uint8_t retries)
+static struct vb_qp *qp_with_timeout(struct rig *rig, uint8_t retries, uint8_t timeout)
 {
 	struct vb_qp *qp = rig_qp(rig, NULL);
-	struct vb_qp_attr attr = { .state = VB_QPS_RTS, .sq_psn = RIG_SQ_PSN, .max_rd_atomic = 4, .timeout = 14,
+	struct vb_qp_attr attr = { .state = VB_QPS_RTS, .sq_psn = RIG_SQ_PSN, .max_rd_atomic = 4, .timeout = timeout,
 		.retry_cnt = retries, .rnr_retry = 7 };
 	rig_modify(rig, qp, VB_QPS_INIT, VB_QP_PKEY_INDEX | VB_QP_PORT | VB_QP_ACCESS_FLAGS);
 	rig_modify(rig, qp, VB_QPS_RTR, VB_QP_AV | VB_QP_PATH_MTU | VB_QP_DEST_QPN | VB_QP_RQ_PSN |
@@ -41,6 +41,11 @@ static struct vb_qp *qp_with_retries(struct rig *rig, uint8_t retries)
 	assert_int_equal(vb_qp_modify(qp, &attr, VB_QP_STATE | VB_QP_TIMEOUT | VB_QP_RETRY_CNT | VB_QP_RNR_RETRY |
 		VB_QP_SQ_PSN | VB_QP_MAX_QP_RD_ATOMIC, rig->now), 0);
 	return qp;
+}
+
+static struct vb_qp *qp_with_retries(struct rig *rig, uint8_t retries)
+{
+	return qp_with_timeout(rig, retries, 14);
 }
 
 static struct rig *open_rig(bool tells_silence)
@@ -74,6 +79,24 @@ static void silence__is_told_once_and_at_the_first_timeout(void **state)
 	assert_int_equal(rig_counter(rig, VB_TIMEOUTS), 1);
 	assert_int_equal(told.silences, 1);
 	pass(rig, SECONDS * VB_S, &told);
+	assert_int_equal(told.silences, 1);
+	assert_int_equal(told.deaths, 1);
+	close_rig(rig, qp);
+}
+
+/* Code 18: 1.07 s, when the peer's broker may have left. */
+static void silence__is_told_once_and_within_a_second_of_a_long_timeout(void **state)
+{
+	struct rig *rig = open_rig(true);
+	struct vb_qp *qp = qp_with_timeout(rig, 7, 18);
+	struct told told = { 0 };
+	post_write(rig, qp);
+	pass(rig, VB_S / 4, &told);
+	assert_int_equal(told.silences, 0);
+	pass(rig, VB_S / 2, &told);
+	assert_int_equal(told.silences, 1);
+	assert_int_equal(rig_counter(rig, VB_TIMEOUTS), 0);
+	pass(rig, 4 * SECONDS * VB_S, &told);
 	assert_int_equal(told.silences, 1);
 	assert_int_equal(told.deaths, 1);
 	close_rig(rig, qp);
@@ -168,6 +191,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(silence__is_told_once_and_at_the_first_timeout),
+		cmocka_unit_test(silence__is_told_once_and_within_a_second_of_a_long_timeout),
 		cmocka_unit_test(silence__is_told_before_the_only_timeout),
 		cmocka_unit_test(silence__that_an_answer_ended_is_told_again),
 		cmocka_unit_test(silence__is_not_told_unless_the_lane_is_to),
