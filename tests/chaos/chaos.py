@@ -70,7 +70,7 @@ def parse_arguments():
     parser.add_argument("--round", type=int, help="of the random rounds only that one")
     parser.add_argument("--only", action="append", default=[], metavar="NAME",
                         help="only that scenario (several: each)")
-    parser.add_argument("--processes", type=int, default=200, help="of many-neighbours (%(default)s)")
+    parser.add_argument("--processes", type=int, default=64, help="of many-neighbours (%(default)s)")
     parser.add_argument("--short", action="store_true", help="the short form of `make check`: a minute and a half")
     parser.add_argument("--list", action="store_true", help="print the scenarios and stop")
     parser.add_argument("--json", metavar="FILE", help="also write results and figures to FILE")

@@ -336,7 +336,7 @@ def cmtime(context):
 
 @scenario("many-neighbours", is_short=False, is_long=True)
 def many_neighbours(context):
-    """200 processes of one host (--processes N), each connected to each: every byte is right, and what it takes"""
+    """64 processes of one host (--processes N), each connected to each, 32 of them by memory: every byte is right, and what it takes"""
     with contextlib.closing(places.World(context.launcher)) as world:
         path = world.own_loopback("crowd")
         with Process(path.server, [context.program("crowd"), context.processes], name="crowd") as crowd:
