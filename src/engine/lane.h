@@ -65,7 +65,7 @@ struct vb_lane {
 	struct vb_echo_reply *echo_replies; /* ring of VB_ECHO_REPLIES, made at first use */
 	struct vb_peer **peers;
 	bool has_neighbours;   /* or had */
-	uint32_t datagram_changes; /* UD QPs that came to receive, or went */
+	uint32_t datagram_receivers; /* UD QPs in RTR or above; vb_qp_set_state keeps it */
 	struct vb_list wishes; /* peers that the holder is to look for among its neighbours */
 	uint32_t peer_buckets, peer_count;
 	struct vb_list datagram_qps;

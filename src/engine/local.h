@@ -300,9 +300,8 @@ int vb_lane_set_neighbour(
 bool vb_lane_next_wish(struct vb_lane *lane, struct vb_gid *gid, uint8_t *slot);
 /* A connected QP has that slot of that address for its peer, from RTR on; a UD QP sent there last. */
 bool vb_lane_has_use_for(const struct vb_lane *lane, const struct vb_gid *gid, uint8_t slot);
-/* A UD QP is in RTR or above: whoever likes may send to it. Looks at all QPs; worth asking when the count has changed. */
+/* A UD QP is in RTR or above, and has not failed: whoever likes may send to it. */
 bool vb_lane_takes_datagrams(const struct vb_lane *lane);
-uint32_t vb_lane_datagram_changes(const struct vb_lane *lane);
 /* The answer takes as long as somebody likes who lives: what is connected to him waits for it, datagrams go as packets. */
 void vb_lane_put_off_neighbour(struct vb_lane *lane, const struct vb_gid *gid, uint8_t slot);
 /* Its process died: what is under way to it ends as after the last retry, what waits goes over the wire. It may be freed

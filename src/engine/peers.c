@@ -201,16 +201,7 @@ bool vb_lane_has_use_for(const struct vb_lane *lane, const struct vb_gid *gid, u
 
 bool vb_lane_takes_datagrams(const struct vb_lane *lane)
 {
-	uint32_t place = 0;
-	for (const struct vb_qp *qp; (qp = vb_lane_next_qp(lane, &place));)
-		if (qp->type == VB_QP_UD && vb_state(qp) >= VB_QPS_RTR && vb_state(qp) != VB_QPS_ERR)
-			return true;
-	return false;
-}
-
-uint32_t vb_lane_datagram_changes(const struct vb_lane *lane)
-{
-	return lane->datagram_changes;
+	return lane->datagram_receivers > 0;
 }
 
 bool vb_peer_must_be_met(struct vb_qp *qp)

@@ -231,9 +231,19 @@ int vb_qp_create(struct vb_lane *lane, struct vb_qp_config *config, struct vb_qp
 	return 0;
 }
 
+static bool receives_datagrams(const struct vb_qp *qp, enum vb_qp_state state)
+{
+	return qp->type == VB_QP_UD && state >= VB_QPS_RTR && state != VB_QPS_ERR;
+}
+
+void vb_qp_set_state(struct vb_qp *qp, enum vb_qp_state state)
+{
+	qp->lane->datagram_receivers += (uint32_t)receives_datagrams(qp, state) - receives_datagrams(qp, vb_state(qp));
+	atomic_store(&qp->state, state);
+}
+
 static void leave_peer(struct vb_qp *qp)
 {
-	qp->lane->datagram_changes += qp->type == VB_QP_UD;
 	vb_flight_stop(qp);
 	vb_congestion_end(qp);
 	vb_local_leave(qp);
@@ -271,6 +281,7 @@ int vb_qp_destroy(struct vb_qp *qp)
 	vb_unschedule(qp);
 	forget_completions(qp);
 	vb_kept_leave(qp);
+	lane->datagram_receivers -= receives_datagrams(qp, vb_state(qp));
 	vb_lane_remove_qp(lane, qp);
 	vb_mw_unbind_qp(qp->pd->nic, qp->qpn);
 	let_go(qp);

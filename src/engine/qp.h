@@ -118,6 +118,7 @@ void vb_qp_clear(struct vb_qp *qp);
 void vb_qp_free(struct vb_qp *qp); /* its memory; nothing of it is at the port any more */
 
 /* qp_failure.c */
+void vb_qp_set_state(struct vb_qp *qp, enum vb_qp_state state); /* and counts who receives datagrams */
 void vb_qp_enter_error(struct vb_qp *qp); /* ERR, whoever wants it: nothing goes on, and what waits is flushed */
 /* The QP goes to ERR (RC, XRC, responder side of UC) by itself: cause noted, everything flushed. */
 void vb_qp_fail(struct vb_qp *qp, enum vb_cause_kind cause, enum vb_wc_status status, vb_time now);

@@ -66,7 +66,7 @@ static void stop_requester(struct vb_qp *qp)
 
 void vb_qp_enter_error(struct vb_qp *qp)
 {
-	atomic_store(&qp->state, VB_QPS_ERR);
+	vb_qp_set_state(qp, VB_QPS_ERR);
 	qp->attr.is_draining = false;
 	stop_requester(qp);
 	vb_congestion_end(qp);
@@ -163,14 +163,14 @@ void vb_qp_fail(struct vb_qp *qp, enum vb_cause_kind cause, enum vb_wc_status st
 	vb_count(qp->lane, VB_QP_ERRORS, 1);
 	vb_raise(qp->lane, &qp->notice, VB_EVENT_QP_DIED);
 	if (!qp->is_reliable && is_senders_fault(cause)) { /* 10.3.1.7: only the send queue stops */
-		atomic_store(&qp->state, VB_QPS_SQE);
+		vb_qp_set_state(qp, VB_QPS_SQE);
 		stop_requester(qp);
 		if (has_request)
 			vb_sq_retire(qp, status);
 		vb_qp_flush_sends(qp);
 		return;
 	}
-	atomic_store(&qp->state, VB_QPS_ERR);
+	vb_qp_set_state(qp, VB_QPS_ERR);
 	if (is_requesters(cause) && has_request)
 		vb_sq_retire(qp, status);
 	vb_qp_enter_error(qp);

@@ -115,7 +115,6 @@ static int enter_rtr(struct vb_qp *qp)
 {
 	if (qp->type == VB_QP_UD || qp->type == VB_QP_RAW) {
 		set_mtu(qp, atomic_load(&qp->pd->nic->mtu));
-		qp->lane->datagram_changes += qp->type == VB_QP_UD;
 		return 0;
 	}
 	int error = find_peer(qp);
@@ -132,7 +131,7 @@ static int enter(struct vb_qp *qp, enum vb_qp_state from, enum vb_qp_state to, v
 	int error = 0;
 	switch (to) {
 	case VB_QPS_RESET:
-		atomic_store(&qp->state, VB_QPS_RESET);
+		vb_qp_set_state(qp, VB_QPS_RESET);
 		vb_qp_clear(qp);
 		return 0;
 	case VB_QPS_RTR:
@@ -164,7 +163,7 @@ static int enter(struct vb_qp *qp, enum vb_qp_state from, enum vb_qp_state to, v
 		break;
 	}
 	if (!error)
-		atomic_store(&qp->state, to);
+		vb_qp_set_state(qp, to);
 	return error;
 }
 

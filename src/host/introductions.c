@@ -59,10 +59,10 @@ void vb_introductions_say_open(struct vb_neighbours *all)
 {
 	const struct vb_driver *d = all->driver;
 
-	if (all->datagram_changes == vb_lane_datagram_changes(d->lane))
+	if (all->is_open == vb_lane_takes_datagrams(d->lane))
 		return;
-	all->datagram_changes = vb_lane_datagram_changes(d->lane);
-	vb_broker_open(d->process->broker, d->slot.number, vb_lane_takes_datagrams(d->lane));
+	all->is_open = !all->is_open;
+	vb_broker_open(d->process->broker, d->slot.number, all->is_open);
 }
 
 /* No QP is connected to it, nor waits for it. */

@@ -71,7 +71,7 @@ struct vb_neighbours {
 	struct vb_acquaintance *by_slot[VB_NEIGHBOUR_SLOTS];
 	struct vb_here here;
 	uint64_t *riddles; /* by slot */
-	uint32_t datagram_changes; /* of the lane, when the broker was told whether it takes any */
+	bool is_open; /* the broker was told that the lane takes datagrams */
 	struct vb_deadline idle_at; /* when it is looked who is */
 	struct vb_descriptor descriptors[VB_NEIGHBOUR_BATCH];
 	struct vb_answer answers[VB_NEIGHBOUR_BATCH];

@@ -328,6 +328,44 @@ static void send__of_who_has_the_lane_is_flushed_in_error(void **state)
 	rig_close(rig);
 }
 
+static struct vb_qp *datagram_qp(struct rig *rig)
+{
+	struct vb_qp_config config = { .type = VB_QP_UD, .pd = rig->pd, .send_cq = rig->cq, .recv_cq = rig->cq,
+		.max_send_wr = 1, .max_recv_wr = 1, .max_send_sge = 1, .max_recv_sge = 1 };
+	struct vb_qp *qp;
+	assert_int_equal(vb_qp_create(rig->lane, &config, &qp), 0);
+	rig_modify(rig, qp, VB_QPS_INIT, VB_QP_PKEY_INDEX | VB_QP_PORT | VB_QP_QKEY);
+	return qp;
+}
+
+/* Each way into receiving, and each way out, is counted once. */
+static void datagrams__are_taken_while_a_qp_receives(void **state)
+{
+	struct rig *rig = rig_open(8);
+	struct vb_qp *one = datagram_qp(rig), *other = datagram_qp(rig), *connected = rig_connected(rig, NULL);
+	assert_false(vb_lane_takes_datagrams(rig->lane));
+	rig_modify(rig, one, VB_QPS_RTR, 0);
+	rig_modify(rig, one, VB_QPS_RTS, VB_QP_SQ_PSN);
+	rig_modify(rig, other, VB_QPS_RTR, 0);
+	vb_qp_fail(one, VB_CAUSE_CQ_OVERRUN, VB_WC_FATAL_ERR, rig->now);
+	assert_true(vb_lane_takes_datagrams(rig->lane));
+	rig_modify(rig, other, VB_QPS_ERR, 0);
+	assert_false(vb_lane_takes_datagrams(rig->lane));
+	for (unsigned i = 0; i < 2; i++) {
+		rig_modify(rig, one, VB_QPS_RESET, 0);
+		assert_false(vb_lane_takes_datagrams(rig->lane));
+		rig_modify(rig, one, VB_QPS_INIT, VB_QP_PKEY_INDEX | VB_QP_PORT | VB_QP_QKEY);
+		rig_modify(rig, one, VB_QPS_RTR, 0);
+		assert_true(vb_lane_takes_datagrams(rig->lane));
+	}
+	assert_int_equal(vb_qp_destroy(one), 0);
+	assert_false(vb_lane_takes_datagrams(rig->lane));
+	assert_int_equal(vb_qp_destroy(other), 0);
+	assert_int_equal(vb_qp_destroy(connected), 0);
+	assert_int_equal(rig->lane->datagram_receivers, 0);
+	rig_close(rig);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -344,6 +382,7 @@ int main(void)
 		cmocka_unit_test(turns__answer_is_awaited_for_a_moment),
 		cmocka_unit_test(turns__answers_of_many_are_awaited_no_longer),
 		cmocka_unit_test(turns__nobody_answers_who_was_not_heard),
+		cmocka_unit_test(datagrams__are_taken_while_a_qp_receives),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

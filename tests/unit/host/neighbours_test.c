@@ -649,6 +649,17 @@ static void introduction__that_no_qp_wants_is_not_taken(void **state)
 	part(&who);
 }
 
+/* Else the broker goes on introducing whoever sends it datagrams, and each is refused. */
+static void introduction__is_for_nobody_when_the_last_datagram_qp_has_failed(void **state)
+{
+	NEEDS_NAMESPACE;
+	drive();
+	assert_true(driver->neighbours->is_open);
+	modify_on(device, datagrams, &(struct vb_qp_attr){ .state = VB_QPS_ERR }, 0);
+	drive();
+	assert_false(driver->neighbours->is_open);
+}
+
 static void introductions__have_a_share_of_the_descriptors(void **state)
 {
 	enum { FILES = 512, SHARE = FILES / 16, TRIES = 60 };
@@ -1309,6 +1320,7 @@ int main(int argc, char **argv)
 		TEST(meeting__twice_keeps_the_first),
 		TEST(meeting__replaces_a_dead_process),
 		TEST(introduction__that_no_qp_wants_is_not_taken),
+		TEST(introduction__is_for_nobody_when_the_last_datagram_qp_has_failed),
 		TEST(introductions__have_a_share_of_the_descriptors),
 		TEST(introduction__for_a_connection_finds_room),
 		TEST(meeting__that_is_awaited_has_its_time_from_each_broker),
