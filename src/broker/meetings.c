@@ -63,13 +63,6 @@ static void note_meeting(struct worker *worker, uint8_t a, uint8_t b)
 	note(worker->awaits, b, a, false);
 }
 
-void worker_forget_meetings(struct worker *worker, uint8_t slot)
-{
-	forget(worker->has_met, slot);
-	forget(worker->awaits, slot);
-	worker->is_open[slot] = false;
-}
-
 /* The process that uses the slot; -1: it has not come, or is leaving. */
 static int user_of(const struct worker *worker, uint8_t slot)
 {
@@ -77,6 +70,25 @@ static int user_of(const struct worker *worker, uint8_t slot)
 	if (one->owner < 0 || one->user < 0 || worker->clients[one->user].leaves_at)
 		return -1;
 	return one->user;
+}
+
+/* Its question would find nobody, or somebody else: it asks again, and is answered. */
+static void tell_who_awaited(struct worker *worker, uint8_t slot)
+{
+	for (unsigned other = 1; other <= VB_SLOT_MAX; other++) {
+		const int user = user_of(worker, (uint8_t)other);
+		const struct vb_message wanted = { .kind = VB_MESSAGE_WANTED, .slot = (uint8_t)other, .meeting.slot = slot };
+		if (user >= 0 && has(worker->awaits, (uint8_t)other, slot))
+			worker_say(worker, (unsigned)user, &wanted, NULL);
+	}
+}
+
+void worker_forget_meetings(struct worker *worker, uint8_t slot)
+{
+	tell_who_awaited(worker, slot);
+	forget(worker->has_met, slot);
+	forget(worker->awaits, slot);
+	worker->is_open[slot] = false;
 }
 
 /* ---- What they get -------------------------------------------------------------------------------------------- */

@@ -366,6 +366,22 @@ static void meeting__comes_again_when_both_have_parted(void **state)
 	assert_both_meet();
 }
 
+/* Nobody answers a question to who is gone. */
+static void meeting__with_who_goes_is_asked_for_again(void **state)
+{
+	open_slots(false, false);
+	meet(ASKER);
+	assert_hears(ASKER, VB_MESSAGE_AWAITED, 0);
+	worker_forget_meetings(&worker, OTHERS_SLOT);
+	assert_is_told_to_ask_again(ASKER);
+	worker_forget_meetings(&worker, OTHERS_SLOT); /* once */
+	assert_hears(ASKER, 0, 0);
+	assert_hears(OTHER, 0, 0);
+	registry.slots[OTHERS_SLOT].user = -1;
+	meet(ASKER);
+	assert_hears(ASKER, VB_MESSAGE_ALONE, 0);
+}
+
 static void meeting__is_opened_by_a_slots_own_process_alone(void **state)
 {
 	const struct vb_message open = { .kind = VB_MESSAGE_OPEN, .slot = OTHERS_SLOT, .meeting.is_open = true };
@@ -400,6 +416,7 @@ int main(void)
 		TEST(meeting__waits_until_the_other_asks_too),
 		TEST(meeting__waits_until_the_other_is_open),
 		TEST(meeting__comes_again_when_both_have_parted),
+		TEST(meeting__with_who_goes_is_asked_for_again),
 		TEST(meeting__is_opened_by_a_slots_own_process_alone),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
