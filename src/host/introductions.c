@@ -65,11 +65,11 @@ void vb_introductions_say_open(struct vb_neighbours *all)
 	vb_broker_open(d->process->broker, d->slot.number, all->is_open);
 }
 
-/* No QP is connected to it, nor waits for it. */
+/* No QP is connected to it, nor waits for it. Addresses come and go, and QPs stay connected. */
 static bool is_dispensable(const struct vb_link *link)
 {
 	return !link->is_ours && !link->ends_at.is_set && !link->who->is_awaited &&
-	       !vb_introduction_has_use(link->all, link->who);
+	       vb_list_empty(&link->engine.users) && !vb_introduction_has_use(link->all, link->who);
 }
 
 /* Who has a connection comes before those that may send datagrams. */

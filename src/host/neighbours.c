@@ -228,20 +228,6 @@ static void hear_the_last(struct vb_link *link, vb_time now)
 		;
 }
 
-static void lose(struct vb_link *link, vb_time now)
-{
-	struct vb_acquaintance *who = link->who;
-
-	hear_the_last(link, now);
-	vb_local_lost(&link->engine, now);
-	answer(link->all, who, NULL);
-	if (link->is_greeted)
-		who->reason = link->is_let_go ? VB_LOCAL_IDLE : VB_LOCAL_ENDED;
-	else if (who->reason == VB_LOCAL_NO_ANSWER)
-		who->reason = VB_LOCAL_UNABLE;
-	free_link(link);
-}
-
 /* For good. */
 static bool has_refused(const struct vb_acquaintance *who)
 {
@@ -254,6 +240,25 @@ static void ask_for(struct vb_neighbours *all, struct vb_acquaintance *who)
 
 	who->is_asked = true;
 	vb_broker_meet(d->process->broker, d->slot.number, &who->gids[who->gid_count - 1], who->slot);
+}
+
+/* A neighbour that lets go may be about to connect: its QP asks, and meets our question. */
+static void lose(struct vb_link *link, vb_time now)
+{
+	struct vb_acquaintance *who = link->who;
+	struct vb_neighbours *all = link->all;
+	const bool is_let_go = link->is_let_go;
+
+	hear_the_last(link, now);
+	vb_local_lost(&link->engine, now);
+	answer(all, who, NULL);
+	if (link->is_greeted)
+		who->reason = link->is_let_go ? VB_LOCAL_IDLE : VB_LOCAL_ENDED;
+	else if (who->reason == VB_LOCAL_NO_ANSWER)
+		who->reason = VB_LOCAL_UNABLE;
+	free_link(link);
+	if (is_let_go && vb_introduction_has_use(all, who))
+		ask_for(all, who);
 }
 
 /* The broker may have died between telling us and telling him: the introduction was void. If they did meet, or he is no more,

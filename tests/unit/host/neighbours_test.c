@@ -798,6 +798,45 @@ static void end__of_who_lets_go_is_no_death(void **state)
 	part(&who);
 }
 
+/* An address that goes for a moment takes nobody's connection away. */
+static void introduction__is_kept_for_a_connection_whose_address_went(void **state)
+{
+	struct acquaintance who;
+
+	NEEDS_NAMESPACE;
+	meet(device, &who, SLOT);
+	connect_qps(1);
+	drive();
+	assert_int_equal(vb_driver_lock(driver), 0);
+	driver->neighbours->by_slot[SLOT]->gid_count = 0; /* as vb_neighbours_address_change leaves it */
+	vb_driver_unlock(driver);
+	look_after_seconds(6);
+	look_after_seconds(12);
+	assert_false(has_been_left(&who));
+	part(&who);
+}
+
+/* The other let go before its own QP was there: it finds the question when it asks. */
+static void end__of_who_lets_go_is_asked_about_for_a_connection(void **state)
+{
+	const struct saying parted = { .kind = SAYS_PARTED };
+	struct acquaintance who;
+
+	NEEDS_NAMESPACE;
+	meet(device, &who, SLOT);
+	connect_qps(1);
+	drive();
+	const struct vb_acquaintance *known = driver->neighbours->by_slot[SLOT];
+	says(&who, &parted, sizeof(parted));
+	assert_int_equal(vb_driver_lock(driver), 0);
+	assert_false(known->is_asked);
+	vb_neighbours_hear(driver);
+	assert_null(known->link);
+	assert_true(known->is_asked);
+	vb_driver_unlock(driver);
+	part(&who);
+}
+
 static void says_with_descriptor(const struct acquaintance *who, const void *bytes, size_t length)
 {
 	union {
@@ -1326,6 +1365,8 @@ int main(int argc, char **argv)
 		TEST(meeting__that_is_awaited_has_its_time_from_each_broker),
 		TEST(introduction__that_nobody_uses_is_let_go),
 		TEST(end__of_who_lets_go_is_no_death),
+		TEST(introduction__is_kept_for_a_connection_whose_address_went),
+		TEST(end__of_who_lets_go_is_asked_about_for_a_connection),
 		TEST(descriptors__that_nobody_asked_for_are_closed),
 		TEST(hostile__greetings_end_it),
 		TEST(bell__is_one_for_several_messages_that_are_pulled),
