@@ -72,24 +72,27 @@ static bool is_dispensable(const struct vb_link *link)
 	       vb_list_empty(&link->engine.users) && !vb_introduction_has_use(link->all, link->who);
 }
 
-/* Who has a connection comes before those that may send datagrams. */
-static void make_room(struct vb_neighbours *all, bool for_connection)
+/* As many go as is needed. Who has a connection comes before those that may send datagrams. */
+static bool make_room(struct vb_neighbours *all, bool for_connection, unsigned count)
 {
 	vb_list_for_each_safe(node, &all->links) {
 		struct vb_link *link = vb_container_of(node, struct vb_link, link);
-		if (is_dispensable(link) && (for_connection || !link->is_used))
-			vb_link_let_go(link, vb_host_now());
+		if (!is_dispensable(link) || (!for_connection && link->is_used))
+			continue;
+		vb_link_let_go(link, vb_host_now());
+		if (take_descriptors(count))
+			return true;
 	}
+	return false;
 }
 
 enum vb_local_reason vb_introduction_take(struct vb_neighbours *all, uint8_t slot, unsigned count)
 {
-	if (!vb_introduction_has_use(all, all->by_slot[slot]) && !vb_lane_takes_datagrams(all->driver->lane))
+	const bool for_connection = vb_introduction_has_use(all, all->by_slot[slot]);
+
+	if (!for_connection && !vb_lane_takes_datagrams(all->driver->lane))
 		return VB_LOCAL_UNWANTED;
-	if (take_descriptors(count))
-		return VB_LOCAL_IS_USED;
-	make_room(all, vb_introduction_has_use(all, all->by_slot[slot]));
-	return take_descriptors(count) ? VB_LOCAL_IS_USED : VB_LOCAL_FULL;
+	return take_descriptors(count) || make_room(all, for_connection, count) ? VB_LOCAL_IS_USED : VB_LOCAL_FULL;
 }
 
 /* ---- Whom we want no more --------------------------------------------------------------------------------------- */

@@ -693,7 +693,7 @@ static void introduction__for_a_connection_finds_room(void **state)
 {
 	enum { MANY = 40 };
 	struct acquaintance all[MANY], who;
-	unsigned taken = 0;
+	unsigned taken = 0, left = 0;
 
 	NEEDS_NAMESPACE;
 	for (unsigned i = 0; i < MANY; i++)
@@ -701,6 +701,9 @@ static void introduction__for_a_connection_finds_room(void **state)
 	assert_int_equal(taken, 32);
 	connect_qps(1);
 	assert_int_equal(answer_to_introduction(&who, SLOT), VB_LOCAL_IS_USED);
+	for (unsigned i = 0; i < MANY; i++)
+		left += has_been_left(&all[i]);
+	assert_int_equal(left, MANY - 32 + 1); /* one made room */
 	part(&who);
 	for (unsigned i = 0; i < MANY; i++)
 		part(&all[i]);
