@@ -234,6 +234,12 @@ static bool has_refused(const struct vb_acquaintance *who)
 	return who->reason == VB_LOCAL_IS_OFF || who->reason == VB_LOCAL_CAPTURES || who->reason == VB_LOCAL_IS_FAULTY;
 }
 
+/* It said so: one that says nothing has no reason yet. */
+static bool is_full(const struct vb_acquaintance *who)
+{
+	return who->reason == VB_LOCAL_FULL || who->reason == VB_LOCAL_UNABLE;
+}
+
 static void ask_for(struct vb_neighbours *all, struct vb_acquaintance *who)
 {
 	struct vb_driver *d = all->driver;
@@ -268,7 +274,7 @@ static void give_up_greeting(struct vb_link *link, vb_time now)
 	struct vb_acquaintance *who = link->who;
 	struct vb_neighbours *all = link->all;
 
-	if (has_refused(who) || who->reason == VB_LOCAL_FULL || !(who->is_awaited || vb_introduction_has_use(all, who))) {
+	if (has_refused(who) || is_full(who) || !(who->is_awaited || vb_introduction_has_use(all, who))) {
 		lose(link, now);
 		return;
 	}
@@ -436,14 +442,15 @@ static int pidfd_to_watch(const struct vb_process *p, const struct vb_broker_not
 /* It knows why, and the broker that another introduction may come. */
 static void refuse(struct vb_neighbours *all, const struct vb_broker_notice *notice, enum vb_local_reason reason)
 {
-	struct vb_acquaintance *who = all->by_slot[notice->slot];
+	const bool is_unable = reason == VB_LOCAL_NO_MEMORY;
+	struct vb_acquaintance *who = is_unable ? acquaint(all, notice->slot) : all->by_slot[notice->slot];
 
-	vb_greeting_refuse(notice->socket, reason);
+	vb_greeting_refuse(notice->socket, is_unable ? VB_LOCAL_UNABLE : reason);
 	vb_broker_part(all->driver->process->broker, notice->own_slot, notice->slot);
 	if (!who)
 		return;
 	who->is_asked = false;
-	if (reason == VB_LOCAL_FULL)
+	if (reason != VB_LOCAL_UNWANTED)
 		who->reason = reason;
 	answer(all, who, NULL);
 }
@@ -459,13 +466,13 @@ static struct vb_link *take(struct vb_neighbours *all, const struct vb_broker_no
 	}
 	struct vb_acquaintance *who = acquaint(all, notice->slot);
 	struct vb_link *link = who ? make_link(all, who, notice->memory, notice->side) : NULL;
-	if (link)
+	if (link) {
 		link->descriptors = count;
-	else
-		vb_introduction_give_back(count);
-	if (!link && who)
-		answer(all, who, NULL);
-	return link;
+		return link;
+	}
+	vb_introduction_give_back(count);
+	refuse(all, notice, VB_LOCAL_NO_MEMORY);
+	return NULL;
 }
 
 static void greet(struct vb_link *link, const struct vb_broker_notice *notice, vb_time now)

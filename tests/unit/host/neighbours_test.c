@@ -660,6 +660,53 @@ static void introduction__is_for_nobody_when_the_last_datagram_qp_has_failed(voi
 	assert_false(driver->neighbours->is_open);
 }
 
+static uint8_t answer_to_unusable(int file)
+{
+	struct saying said = { 0 };
+	int ends[2];
+
+	assert_int_equal(socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0, ends), 0);
+	const struct vb_broker_notice notice = { .kind = VB_BROKER_MEETING, .own_slot = driver->slot.number, .slot = SLOT,
+		.side = 0, .is_same_user = true, .socket = ends[0], .memory = file, .pidfd = -1 };
+	vb_neighbours_meet(device->process, &notice);
+	assert_int_equal(recv(ends[1], &said, sizeof(said), MSG_DONTWAIT), sizeof(said));
+	assert_int_equal(said.kind, SAYS_HELLO);
+	assert_int_equal(recv(ends[1], &said, sizeof(said), MSG_DONTWAIT), 0);
+	close(ends[1]);
+	return said.reason;
+}
+
+/* The other is told, and does not wait for a greeting. */
+static void introduction__that_cannot_be_taken_is_refused(void **state)
+{
+	NEEDS_NAMESPACE;
+	unsigned before = count_entries("/proc/self/fd");
+	assert_int_equal(answer_to_unusable(memfd_create("acquaintance", MFD_CLOEXEC)), VB_LOCAL_UNABLE);
+	assert_int_equal(reason_of(), VB_LOCAL_NO_MEMORY);
+	assert_int_equal(count_entries("/proc/self/fd"), before);
+}
+
+/* Not at once, over and over. */
+static void meeting__of_who_is_unable_is_not_asked_for_again(void **state)
+{
+	struct acquaintance who;
+
+	NEEDS_NAMESPACE;
+	struct saying hello = hello_of(device);
+	hello.reason = VB_LOCAL_UNABLE;
+	introduce(device, &who, SLOT, true, -1);
+	connect_qps(1);
+	post_write(0);
+	const struct vb_acquaintance *known = driver->neighbours->by_slot[SLOT];
+	says(&who, &hello, sizeof(hello));
+	assert_int_equal(vb_driver_lock(driver), 0);
+	vb_neighbours_hear(driver);
+	assert_false(known->is_awaited || known->is_asked);
+	assert_int_equal(known->reason, VB_LOCAL_UNABLE);
+	vb_driver_unlock(driver);
+	part(&who);
+}
+
 static void introductions__have_a_share_of_the_descriptors(void **state)
 {
 	enum { FILES = 512, SHARE = FILES / 16, TRIES = 60 };
@@ -1363,6 +1410,8 @@ int main(int argc, char **argv)
 		TEST(meeting__replaces_a_dead_process),
 		TEST(introduction__that_no_qp_wants_is_not_taken),
 		TEST(introduction__is_for_nobody_when_the_last_datagram_qp_has_failed),
+		TEST(introduction__that_cannot_be_taken_is_refused),
+		TEST(meeting__of_who_is_unable_is_not_asked_for_again),
 		TEST(introductions__have_a_share_of_the_descriptors),
 		TEST(introduction__for_a_connection_finds_room),
 		TEST(meeting__that_is_awaited_has_its_time_from_each_broker),
