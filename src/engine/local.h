@@ -304,8 +304,8 @@ bool vb_lane_has_use_for(const struct vb_lane *lane, const struct vb_gid *gid, u
 bool vb_lane_takes_datagrams(const struct vb_lane *lane);
 /* The answer takes as long as somebody likes who lives: what is connected to him waits for it, datagrams go as packets. */
 void vb_lane_put_off_neighbour(struct vb_lane *lane, const struct vb_gid *gid, uint8_t slot);
-/* Its process died: what is under way to it ends as after the last retry, what waits goes over the wire. It may be freed
- * when it has been taken from its addresses too (vb_lane_set_neighbour). */
+/* Its process died, or let go of what was shared: what is under way to it ends as after the last retry, what waits goes
+ * over the wire. It may be freed when it has been taken from its addresses too (vb_lane_set_neighbour). */
 void vb_local_lost(struct vb_neighbour *neighbour, vb_time now);
 
 bool vb_local_wants_transmit(const struct vb_neighbour *neighbour); /* descriptors, or answers */
