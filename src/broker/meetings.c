@@ -32,6 +32,9 @@
 
 #define NAME         "verbena-meeting"
 #define UNHEARD_MOST 64   /* introductions under way to one client; fewer where there are few descriptors */
+#define PAUSE_FIRST_MS     10 /* between two introductions of the same two, and twice that between the next */
+#define PAUSE_MAX_MS       4000
+#define PAUSE_FORGOTTEN_MS 10000
 #define FDS_A_PLACE  4096 /* a fifth of the descriptors is under way at most, 3 an introduction to each of 254 */
 
 /* ---- Who has met whom ----------------------------------------------------------------------------------------- */
@@ -63,6 +66,12 @@ static void note_meeting(struct worker *worker, uint8_t a, uint8_t b)
 	note(worker->awaits, b, a, false);
 }
 
+/* Who parts and meets again at once, be it by ill will, costs the other a greeting each time. */
+static struct meeting_pause *pause_of(struct worker *worker, uint8_t a, uint8_t b)
+{
+	return a < b ? &worker->pauses[a][b] : &worker->pauses[b][a];
+}
+
 /* The process that uses the slot; -1: it has not come, or is leaving. */
 static int user_of(const struct worker *worker, uint8_t slot)
 {
@@ -88,6 +97,8 @@ void worker_forget_meetings(struct worker *worker, uint8_t slot)
 	tell_who_awaited(worker, slot);
 	forget(worker->has_met, slot);
 	forget(worker->awaits, slot);
+	for (unsigned other = 0; other < REGISTRY_SLOTS; other++)
+		*pause_of(worker, slot, (uint8_t)other) = (struct meeting_pause){ 0 };
 	worker->is_open[slot] = false;
 }
 
@@ -178,11 +189,29 @@ static int tell(struct worker *worker, const struct meeting *meeting, uint8_t sl
 	return rc;
 }
 
+static bool is_paused(struct worker *worker, uint8_t a, uint8_t b)
+{
+	const struct meeting_pause *pause = pause_of(worker, a, b);
+	return pause->ms && (uint32_t)worker_now_ms() - pause->since < pause->ms;
+}
+
+static void begin_pause(struct worker *worker, uint8_t a, uint8_t b)
+{
+	struct meeting_pause *pause = pause_of(worker, a, b);
+	const uint32_t now = (uint32_t)worker_now_ms();
+	if (now - pause->since >= PAUSE_FORGOTTEN_MS || pause->ms == 0)
+		pause->ms = PAUSE_FIRST_MS;
+	else
+		pause->ms = pause->ms * 2 < PAUSE_MAX_MS ? pause->ms * 2 : PAUSE_MAX_MS;
+	pause->since = now;
+}
+
 /* 0; -EAGAIN: not now; another -errno: there is nothing to meet by. */
 static int introduce(struct worker *worker, uint8_t asker, uint8_t other)
 {
 	struct meeting meeting;
-	if (!is_listening(worker, (unsigned)worker->registry->slots[asker].user) ||
+	if (is_paused(worker, asker, other) ||
+		!is_listening(worker, (unsigned)worker->registry->slots[asker].user) ||
 		!is_listening(worker, (unsigned)worker->registry->slots[other].user))
 		return -EAGAIN;
 	int rc = begin_meeting(&meeting);
@@ -190,7 +219,11 @@ static int introduce(struct worker *worker, uint8_t asker, uint8_t other)
 		return rc == -EAGAIN ? -ENOMEM : rc;
 	meeting.is_of_one_user = worker_are_of_one_user(worker, (unsigned)worker->registry->slots[asker].user,
 		(unsigned)worker->registry->slots[other].user);
-	bool is_told = tell(worker, &meeting, other, asker) == 0 && tell(worker, &meeting, asker, other) == 0;
+	bool is_told = tell(worker, &meeting, other, asker) == 0;
+	if (is_told) {
+		begin_pause(worker, asker, other); /* though the asker may not hear of it */
+		is_told = tell(worker, &meeting, asker, other) == 0;
+	}
 	end_meeting(&meeting);
 	if (is_told)
 		note_meeting(worker, asker, other);
@@ -240,10 +273,12 @@ void worker_meet(struct worker *worker, unsigned client, const struct vb_message
 	} else if (may_still_come(worker, message)) {
 		rc = -EAGAIN;
 	}
-	if (rc == -EAGAIN)
+	if (rc == -EAGAIN) { /* it asks again by itself, and is not to be told to */
+		note(worker->awaits, slot, other, false);
 		worker_refuse(worker, client, message->request, -rc, "meeting slot %u: %s", other, strerror(-rc));
-	else if (rc)
+	} else if (rc) {
 		answer(worker, client, message, rc == -EINPROGRESS ? VB_MESSAGE_AWAITED : VB_MESSAGE_ALONE);
+	}
 }
 
 /* It asks again, which is answered as its first question: of many who do so at once some are put off. */

@@ -63,6 +63,12 @@ struct parting { /* a connection that was refused */
 	uint64_t until;
 };
 
+/* The same two are introduced again when it is over. */
+struct meeting_pause {
+	uint32_t since; /* the last introduction, on the clock of worker_now_ms */
+	uint32_t ms;	/* 0: there was none */
+};
+
 struct worker {
 	struct registry *registry;
 	int link;
@@ -85,6 +91,7 @@ struct worker {
 	struct sources *sources;
 	struct traffic *traffic;
 	struct early early;
+	struct meeting_pause pauses[REGISTRY_SLOTS][REGISTRY_SLOTS]; /* of who meets again and again: by the lower slot */
 	uint64_t has_met[REGISTRY_SLOTS][REGISTRY_SLOTS / 64]; /* by slot: those that it was introduced to, and has not let go */
 	uint64_t awaits[REGISTRY_SLOTS][REGISTRY_SLOTS / 64];  /* by slot: those that it asked for, and that did not want it yet */
 	bool is_open[REGISTRY_SLOTS];

@@ -17,9 +17,11 @@ static const struct vb_gid here = { .raw = { [10] = 0xFF, [11] = 0xFF, 10, 0, 0,
 
 /* ---- What the worker is besides ------------------------------------------------------------------------------- */
 
+static uint64_t now_ms;
+
 uint64_t worker_now_ms(void)
 {
-	return 1;
+	return now_ms;
 }
 
 uint32_t addresses_interface(const struct vb_gid *gid, uint64_t now)
@@ -56,6 +58,7 @@ static void open_slots(bool askers, bool others)
 static int set_up(void **state)
 {
 	memset(&worker, 0, sizeof(worker));
+	now_ms = 1;
 	registry_init(&registry, -1);
 	worker.registry = &registry;
 	for (int i = 0; i < CLIENTS; i++) {
@@ -204,6 +207,7 @@ static void meeting__that_the_asker_has_not_heard_of_is_void(void **state)
 	assert_true(is_at_its_end(other.fds[0]));
 	forget(&other);
 	read_all(ASKER);
+	now_ms += 10;
 	meet(ASKER);
 	assert_both_meet();
 }
@@ -362,8 +366,33 @@ static void meeting__comes_again_when_both_have_parted(void **state)
 	assert_hears(OTHER, 0, 0);
 	say(OTHER, VB_MESSAGE_PART, false);
 	assert_is_told_to_ask_again(ASKER);
+	now_ms += 10;
 	meet(ASKER);
 	assert_both_meet();
+}
+
+/* Else the other greets without end. */
+static void meeting__of_who_parts_over_and_over_comes_ever_later(void **state)
+{
+	unsigned met = 0;
+	for (; now_ms < 60000; now_ms += 5) {
+		meet(ASKER);
+		const struct heard asker = hear(ASKER), other = hear(OTHER);
+		assert_int_equal(asker.message.error, asker.message.kind == VB_MESSAGE_MEETING ? 0 : EAGAIN);
+		met += asker.message.kind == VB_MESSAGE_MEETING;
+		forget(&asker);
+		forget(&other);
+		say(ASKER, VB_MESSAGE_PART, false);
+		say(OTHER, VB_MESSAGE_PART, false);
+	}
+	assert_in_range(met, 15, 30);
+	now_ms += 10000; /* and is forgotten */
+	for (unsigned i = 0; i < 2; i++, now_ms += 10) {
+		meet(ASKER);
+		assert_both_meet();
+		say(ASKER, VB_MESSAGE_PART, false);
+		say(OTHER, VB_MESSAGE_PART, false);
+	}
 }
 
 /* Nobody answers a question to who is gone. */
@@ -416,6 +445,7 @@ int main(void)
 		TEST(meeting__waits_until_the_other_asks_too),
 		TEST(meeting__waits_until_the_other_is_open),
 		TEST(meeting__comes_again_when_both_have_parted),
+		TEST(meeting__of_who_parts_over_and_over_comes_ever_later),
 		TEST(meeting__with_who_goes_is_asked_for_again),
 		TEST(meeting__is_opened_by_a_slots_own_process_alone),
 	};
