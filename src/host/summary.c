@@ -99,19 +99,37 @@ bool vb_summary_is_mine_to_say(struct vb_process *p)
 
 /* ---- The watch --------------------------------------------------------------------------------------------------- */
 
-static bool start_watcher(int file)
+struct watcher {
+	int file; /* the page's */
+	char path[VB_HELPER_PATH];
+};
+
+static void log_no_watcher(const char *why)
 {
-	char pid[16], path[VB_HELPER_PATH], why[512] = "";
-	char *arguments[] = { VB_SUMMARY_PROGRAM, pid, NULL };
+	vb_log(VB_LOG_INFO, "VERBENA_STATS: the summary is printed at an ordinary end alone: %s", why);
+}
+
+/* In the calling thread: the loader's lock is this thread's if it runs a constructor, and another thread would wait for it. */
+static bool find_watcher(struct watcher *watcher)
+{
 	const char *libexec = vb_settings_get()->text[VB_SETTING_LIBEXEC];
-	int error = -vb_helper_find(VB_SUMMARY_PROGRAM, libexec, path, why, sizeof(why));
+	char why[512] = "";
+	int rc = vb_helper_find(VB_SUMMARY_PROGRAM, libexec, watcher->path, why, sizeof(why));
+
+	if (rc < 0)
+		log_no_watcher(*why ? why : strerror(-rc));
+	return rc == 0;
+}
+
+static bool start_watcher(const struct watcher *watcher)
+{
+	char pid[16];
+	char *arguments[] = { VB_SUMMARY_PROGRAM, pid, NULL };
 
 	snprintf(pid, sizeof(pid), "%d", (int)getpid());
-	if (error == 0)
-		error = vb_helper_run(path, arguments, file);
+	int error = vb_helper_run(watcher->path, arguments, watcher->file);
 	if (error)
-		vb_log(VB_LOG_INFO, "VERBENA_STATS: the summary is printed at an ordinary end alone: %s",
-			*why ? why : strerror(error));
+		log_no_watcher(strerror(error));
 	return error == 0;
 }
 
@@ -129,10 +147,10 @@ static int64_t keep(void)
 }
 
 /* Ends with the program. Where there is no watcher the page goes once that is told. */
-static void *watch(void *file)
+static void *watch(void *watcher)
 {
 	pthread_mutex_lock(&page->alive);
-	const bool is_started = start_watcher(*(int *)file);
+	const bool is_started = start_watcher(watcher);
 	if (!is_started)
 		pthread_mutex_unlock(&page->alive);
 	has_watcher = is_started;
@@ -180,12 +198,12 @@ static bool would_adopt_it(void)
 	return getpid() == 1 || (prctl(PR_GET_CHILD_SUBREAPER, &is_subreaper) == 0 && is_subreaper);
 }
 
-static void await_watcher(int *file)
+static void await_watcher(struct watcher *watcher)
 {
 	pthread_t thread;
 
 	sem_init(&is_watched, 0, 0);
-	if (vb_thread_start(&thread, watch, file) < 0)
+	if (vb_thread_start(&thread, watch, watcher) < 0)
 		return;
 	pthread_detach(thread);
 	while (sem_wait(&is_watched) < 0 && errno == EINTR)
@@ -194,18 +212,18 @@ static void await_watcher(int *file)
 
 void vb_summary_begin(void)
 {
+	struct watcher watcher;
 	int cancelled_before;
 
 	if (page || has_begun || would_adopt_it() || fcntl(STDERR_FILENO, F_GETFD) < 0)
 		return;
 	has_begun = true;
-	int file = make_page();
-	if (file < 0)
+	if (!find_watcher(&watcher) || (watcher.file = make_page()) < 0)
 		return;
 	pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &cancelled_before);
-	await_watcher(&file);
+	await_watcher(&watcher);
 	pthread_setcancelstate(cancelled_before, NULL);
-	close(file);
+	close(watcher.file);
 	if (!has_watcher)
 		drop_page();
 }

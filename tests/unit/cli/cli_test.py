@@ -141,6 +141,21 @@ print(os.waitpid(pid, 0)[1], said.decode())
     equal(done.stdout.count("wire: nothing was sent or received"), 1)
 
 
+def run__stats_let_a_constructor_look_at_devices():
+    if not shutil.which("cc"):
+        raise Skip("no C compiler")
+    with tempfile.TemporaryDirectory() as directory:
+        source = pathlib.Path(directory, "plugin.c")
+        source.write_text("""void *ibv_get_device_list(int *count);
+            __attribute__((constructor)) static void look(void) { ibv_get_device_list(0); }""")
+        subprocess.run(["cc", "-shared", "-fPIC", "-o", f"{directory}/plugin.so", source, f"-L{BUILD}/src/verbs", "-libverbs"],
+                       check=True)
+        loads = f'import ctypes; ctypes.CDLL("{directory}/plugin.so")'
+        done = in_own_network(f"timeout 10 $V run --stats -- python3 -c '{loads}'; echo ended by $?")
+    equal(done.stdout, "ended by 0\n")
+    contains(done.stderr, "wire: no device was opened")
+
+
 def run__stats_of_a_program_are_printed_where_the_watcher_is_missing():
     with tempfile.TemporaryDirectory() as libexec:
         done = in_own_network(f"""cp {BUILD}/src/broker/verbena-broker {libexec}
