@@ -51,7 +51,7 @@ void vb_process_forget_descriptors(struct vb_process *p)
 		else
 			pthread_mutex_unlock(&d->mutex);
 	}
-	p->link_fd = p->connections_fd = p->alarm_fd = -1;
+	p->link_fd = p->connections_fd = p->silence_fd = p->alarm_fd = -1;
 	vb_segments_forget(p->segments);
 	for (unsigned i = 0; i < vb_process_driver_count(p); i++)
 		vb_progress_cancel(p->drivers[i]);

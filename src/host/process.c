@@ -263,10 +263,9 @@ static void on_connections(void *process)
 static void on_silence(void *process)
 {
 	struct vb_process *p = process;
-	uint64_t ignored;
-	ssize_t n = read(p->silence_fd, &ignored, sizeof(ignored));
 
-	(void)n;
+	if (!vb_eventfd_take(p->silence_fd))
+		vb_process_lose_descriptors(p);
 	for (unsigned i = 0; i < vb_process_driver_count(p); i++) {
 		if (vb_driver_lock(p->drivers[i]) < 0)
 			continue;

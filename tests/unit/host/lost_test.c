@@ -129,6 +129,23 @@ static void require_untouched(int fd)
 	REQUIRE(memcmp(words, WORDS, sizeof(WORDS)) == 0);
 }
 
+#define COUNTED 5
+
+static int make_counter(void)
+{
+	int fd = eventfd(COUNTED, EFD_CLOEXEC | EFD_NONBLOCK);
+
+	REQUIRE(fd >= 0);
+	return fd;
+}
+
+static void require_uncounted(int fd)
+{
+	eventfd_t count;
+
+	REQUIRE(eventfd_read(fd, &count) == 0 && count == COUNTED);
+}
+
 /* ---- Cases -------------------------------------------------------------------------------------------------------- */
 
 static int said; /* memory that stderr goes to */
@@ -208,6 +225,26 @@ static void all_closed(void)
 	end(&again);
 	for (unsigned i = 0; i < FILES; i++)
 		require_untouched(files[i]);
+}
+
+/* The program's files are of the kinds that ours are: only the number could tell them apart. */
+static void all_closed_and_counters_made(void)
+{
+	struct program p = begin(18, 7);
+	int counters[FILES];
+	struct vb_wc wc;
+
+	int kept = fcntl(said, F_DUPFD_CLOEXEC, 500);
+	post(&p);
+	close_all_but(kept);
+	said = kept;
+	REQUIRE(await_completion(&p, &wc) && wc.status == VB_WC_WR_FLUSH_ERR);
+	sleep_ms(100);
+	for (unsigned i = 0; i < FILES; i++)
+		counters[i] = make_counter();
+	end(&p);
+	for (unsigned i = 0; i < FILES; i++)
+		require_uncounted(counters[i]);
 }
 
 static void *wait_for_event(void *device)
@@ -342,6 +379,11 @@ static void program__that_closes_all_descriptors_has_its_qps_fail(void **state)
 	run_case(all_closed);
 }
 
+static void program__that_closes_all_descriptors_keeps_its_eventfds(void **state)
+{
+	run_case(all_closed_and_counters_made);
+}
+
 static void waiter__is_woken_when_all_descriptors_are_closed(void **state)
 {
 	run_case(all_closed_under_a_waiter);
@@ -363,6 +405,7 @@ int main(int argc, char **argv)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(program__that_closes_all_descriptors_has_its_qps_fail),
+		cmocka_unit_test(program__that_closes_all_descriptors_keeps_its_eventfds),
 		cmocka_unit_test(waiter__is_woken_when_all_descriptors_are_closed),
 		cmocka_unit_test(program__that_closes_one_descriptor_keeps_its_files),
 	};
