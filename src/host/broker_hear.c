@@ -3,9 +3,9 @@
 
 #include <errno.h>
 #include <fcntl.h>
-#include <sys/eventfd.h>
 #include "host/broker_start.h"
 #include "host/log.h"
+#include "os/descriptor.h"
 
 #define ADOPT_AGAIN_MS	 1000 /* what was refused */
 #define BIND_AGAIN_MS	 100  /* a port, at first */
@@ -119,7 +119,7 @@ static bool take_adoption(struct vb_broker *broker, const struct vb_message *mes
 		held->is_open_said = !held->is_open; /* as nobody is for a new broker */
 		if (held->is_open) {
 			broker->has_all = false;
-			eventfd_write(broker->wake_fd, 1);
+			vb_eventfd_ring(broker->wake_fd, 1);
 		}
 		if (!held->is_adopted)
 			try_later(broker, held, message);

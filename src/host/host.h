@@ -126,8 +126,10 @@ void vb_driver_end_post(struct vb_driver *driver, struct vb_qp *qp);
 void vb_driver_kick(struct vb_driver *driver);
 /* From now on somebody reads when things completed, exactly. Any thread. */
 void vb_driver_keep_time(struct vb_driver *driver);
-/* This program has closed descriptors of ours, at any time: a number may be a file of its own. */
-bool vb_host_has_lost_descriptors(void);
+/* This program has closed descriptors of ours: all that goes by this device fails. */
+bool vb_device_has_lost_descriptors(const struct vb_device *device);
+/* How often it has, of devices or of those before them: a number from before the last time may be a file of its own. */
+unsigned vb_host_losses(void);
 /* The calling thread is told that a CQ has something: it waits asleep, and its next poll is no spinning. */
 void vb_driver_notified(void);
 /* Wait until fd is readable, or count is not 0 (true), driving lanes meanwhile, of none the first. False: interrupted by a

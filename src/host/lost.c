@@ -8,18 +8,23 @@
 #include "host/process.h"
 #include "host/segments.h"
 
-static atomic_bool has_lost;
+static atomic_uint losses;
 
-bool vb_host_has_lost_descriptors(void)
+unsigned vb_host_losses(void)
 {
-	return atomic_load_explicit(&has_lost, memory_order_relaxed);
+	return atomic_load(&losses);
+}
+
+bool vb_device_has_lost_descriptors(const struct vb_device *device)
+{
+	return device->process->has_lost_descriptors;
 }
 
 void vb_process_lose_descriptors(struct vb_process *p)
 {
-	atomic_store(&has_lost, true);
 	if (atomic_exchange(&p->has_lost_descriptors, true))
 		return;
+	atomic_fetch_add(&losses, 1);
 	vb_log(VB_LOG_ERROR, "this program has closed descriptors that are Verbena's (by close_range(), or a loop over all numbers?): "
 			     "its queue pairs fail; close only what you have opened, or open devices afterwards");
 	if (p->broker)

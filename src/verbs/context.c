@@ -207,6 +207,7 @@ static void forgive_events(struct context_object *object)
 VB_EXPORT int ibv_close_device(struct ibv_context *context)
 {
 	struct context_object *object = vb_context_of(context);
+	const unsigned losses = object->async.losses; /* its descriptors are of one age */
 	bool is_forked = vb_is_forked(context);
 	if (!is_forked) {
 		forgive_events(object);
@@ -221,7 +222,7 @@ VB_EXPORT int ibv_close_device(struct ibv_context *context)
 	if (!is_forked)
 		vb_async_events_discard(object);
 	vb_event_queue_deinit(&object->async);
-	close(context->cmd_fd);
+	vb_close_unless_lost(context->cmd_fd, losses);
 	pthread_mutex_destroy(&context->mutex);
 	pthread_mutex_destroy(&object->objects_lock);
 	pthread_mutex_destroy(&object->rereg_lock);

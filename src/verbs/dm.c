@@ -72,6 +72,12 @@ static bool make_bytes(struct dm_object *dm, size_t length, uint32_t log_align)
 }
 
 /* If it cannot be, it is of use all the same. Of the reservation alone, which nobody knows of yet, pages are replaced. */
+static void keep_file(struct dm_object *dm, int file)
+{
+	dm->file = file;
+	dm->losses = vb_host_losses();
+}
+
 static void share(struct dm_object *dm)
 {
 	int file = vb_host_make_memory(dm->rounded);
@@ -81,7 +87,7 @@ static void share(struct dm_object *dm)
 		close(file);
 		return;
 	}
-	dm->file = file;
+	keep_file(dm, file);
 	dm->segment = vb_host_share_memory(vb_driver_of(dm->ibv.context), dm->bytes, dm->rounded, file);
 }
 
@@ -128,8 +134,7 @@ int vb_dm_ops_free(struct ibv_dm *ibv)
 	}
 	atomic_fetch_sub(&vb_context_of(ibv->context)->dm_bytes, dm->length);
 	munmap(dm->mapping, dm->mapping_length);
-	if (dm->file >= 0)
-		close(dm->file);
+	vb_close_unless_lost(dm->file, dm->losses);
 	free(dm);
 	return 0;
 }
@@ -173,7 +178,7 @@ static int share_bytes(struct dm_object *dm)
 	if (err)
 		close(file);
 	else
-		dm->file = file;
+		keep_file(dm, file);
 	return err;
 }
 

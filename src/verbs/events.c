@@ -23,6 +23,7 @@ int vb_event_queue_init(struct event_queue *queue)
 	queue->fd = eventfd(0, EFD_SEMAPHORE | EFD_CLOEXEC);
 	if (queue->fd < 0)
 		return -errno;
+	queue->losses = vb_host_losses();
 	pthread_mutex_init(&queue->lock, NULL);
 	vb_list_init(&queue->waiting);
 	return 0;
@@ -30,7 +31,8 @@ int vb_event_queue_init(struct event_queue *queue)
 
 void vb_event_queue_deinit(struct event_queue *queue)
 {
-	vb_descriptor_close(queue->fd, VB_TYPE_ANONYMOUS);
+	if (queue->losses == vb_host_losses())
+		vb_descriptor_close(queue->fd, VB_TYPE_ANONYMOUS);
 	pthread_mutex_destroy(&queue->lock);
 }
 
@@ -41,7 +43,7 @@ static _Thread_local struct event_queue *awaited __attribute__((tls_model("initi
  * have a file of its own there. */
 static void say(struct event_queue *queue, uint64_t count)
 {
-	if (vb_host_has_lost_descriptors())
+	if (queue->losses != vb_host_losses())
 		vb_eventfd_ring(queue->fd, count);
 	else
 		syscall(SYS_write, queue->fd, &count, sizeof(count));
@@ -63,7 +65,7 @@ static void count_down(struct event_queue *queue)
 	atomic_fetch_sub_explicit(&queue->count, 1, memory_order_relaxed);
 	if (queue->unsaid)
 		queue->unsaid--;
-	else if (vb_host_has_lost_descriptors())
+	else if (queue->losses != vb_host_losses())
 		vb_eventfd_take(queue->fd);
 	else
 		syscall(SYS_read, queue->fd, &one, sizeof(one));
@@ -151,7 +153,7 @@ static struct cq_object *wait_and_take(struct channel_object *channel)
 		is_over = !vb_device_wait(vb_host_of(channel->ibv.context), atomic_load(&channel->lanes), queue->fd, &queue->count) &&
 			  vb_signal_ends_wait();
 		found = completion_take(queue);
-	} while (!found && !is_over && !vb_host_has_lost_descriptors());
+	} while (!found && !is_over && !vb_device_has_lost_descriptors(vb_host_of(channel->ibv.context)));
 	return found;
 }
 
@@ -180,7 +182,7 @@ VB_EXPORT int ibv_get_cq_event(struct ibv_comp_channel *ibv, struct ibv_cq **cq,
 		return -1;
 	}
 	if (!found && !(found = await_completion(channel))) {
-		errno = vb_host_has_lost_descriptors() ? EBADF : EINTR;
+		errno = vb_device_has_lost_descriptors(vb_host_of(ibv->context)) ? EBADF : EINTR;
 		return -1;
 	}
 	vb_driver_notified();

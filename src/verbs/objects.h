@@ -12,6 +12,7 @@
 #include <infiniband/verbs.h>
 #include <pthread.h>
 #include <stdatomic.h>
+#include <unistd.h>
 #include "base/list.h"
 #include "base/lock.h"
 #include "engine/nic.h"
@@ -50,12 +51,20 @@ void vb_device_object_put(struct device_object *device);
 /* ---- Events (events.c) ------------------------------------------------------------------------------------------ */
 
 /* A descriptor that is readable exactly while an event waits. */
+/* Closes a descriptor of ours that was made after so many losses. Since another it may be the program's own: that is left. */
+static inline void vb_close_unless_lost(int fd, unsigned losses)
+{
+	if (fd >= 0 && losses == vb_host_losses())
+		close(fd);
+}
+
 struct event_queue {
 	int fd; /* eventfd, semaphore: one count an event, but for the unsaid ones */
 	pthread_mutex_t lock;
 	struct vb_list waiting;
 	atomic_uint count; /* of events; written under the lock */
 	unsigned unsaid;   /* of these: brought by a reader that is about to take one, and so not counted in fd */
+	unsigned losses;   /* before fd was made: vb_host_losses() */
 };
 
 int vb_event_queue_init(struct event_queue *queue);
@@ -186,6 +195,7 @@ struct dm_object {
 	atomic_uint regions; /* registered on it */
 	struct vb_lock lock; /* held by who writes through the CPU, and while the pages are exchanged */
 	int file;            /* whose pages they are, or -1: large ones', and once exported */
+	unsigned losses;     /* before file was made */
 	uint32_t segment;    /* by which neighbours know it, or 0 */
 };
 

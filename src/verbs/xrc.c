@@ -16,6 +16,7 @@ struct xrc_domain {
 	unsigned handles;
 	struct vb_xrcd *xrcd;
 	int fd; /* keeps the inode, so that its number is no other file's meanwhile; -1: private */
+	unsigned losses; /* before fd was made */
 	dev_t dev;
 	ino_t ino;
 };
@@ -35,6 +36,7 @@ static int domain_create(struct context_object *context, int fd, const struct st
 	struct xrc_domain *domain = calloc(1, sizeof(*domain));
 	if (!domain)
 		return ENOMEM;
+	domain->losses = vb_host_losses();
 	domain->fd = fd < 0 ? -1 : fcntl(fd, F_DUPFD_CLOEXEC, 0);
 	if (fd >= 0 && domain->fd < 0) {
 		int err = errno;
@@ -79,8 +81,7 @@ static int domain_put(struct xrc_domain *domain)
 		if (err)
 			return err;
 		vb_list_remove(&domain->link);
-		if (domain->fd >= 0)
-			close(domain->fd);
+		vb_close_unless_lost(domain->fd, domain->losses);
 		free(domain);
 		return 0;
 	}

@@ -217,9 +217,11 @@ static void all_closed(void)
 	vb_device_drive(p.device, VB_ALL_LANES);
 	REQUIRE(await_completion(&p, &wc) && wc.status == VB_WC_WR_FLUSH_ERR);
 	require_reconnection_fails(&p);
+	REQUIRE(vb_device_has_lost_descriptors(p.device));
 	end(&p);
 
 	again = begin(1, 0);
+	REQUIRE(!vb_device_has_lost_descriptors(again.device));
 	post(&again);
 	REQUIRE(await_completion(&again, &wc) && wc.status == VB_WC_RETRY_EXC_ERR);
 	end(&again);
