@@ -1,7 +1,7 @@
 /* See broker_reap.h.
  *
  * Holds: by its pidfd a broker is waited for and no other process, so that no status is taken that the program waits for,
- * whatever becomes of numbers; and the program's own wait() and SIGCHLD are what they are with any orphan. No parent but the one
+ * whatever becomes of numbers (but once the program has closed that pidfd, by its number, which is a zombie's until then); and the program's own wait() and SIGCHLD are what they are with any orphan. No parent but the one
  * that the kernel chooses would do: exec() gives every child an exit signal back, which a starter would see. */
 #include "host/broker_reap.h"
 
@@ -66,23 +66,42 @@ static int open_pidfd(int connection, pid_t pid)
 
 static _Atomic pid_t awaited; /* by a thread; there is one broker at a time */
 
+static atomic_uint losses;
+
+void vb_broker_reap_lost(void)
+{
+	atomic_fetch_add(&losses, 1);
+}
+
 struct errand {
 	int pidfd;
+	unsigned losses; /* before pidfd was made */
 	pid_t pid;
 };
+
+/* The kernel keeps what poll() sleeps on, but the program may have closed it meanwhile, and have a file of its own there. */
+static void take_status(const struct errand *errand)
+{
+	siginfo_t ignored; /* ECHILD: it was not ours */
+
+	if (errand->losses != atomic_load(&losses)) {
+		waitid(P_PID, (id_t)errand->pid, &ignored, WEXITED | WNOHANG);
+		return;
+	}
+	waitid((idtype_t)P_PIDFD, (id_t)errand->pidfd, &ignored, WEXITED | WNOHANG);
+	close(errand->pidfd);
+}
 
 static void *await_end(void *argument)
 {
 	struct errand errand = *(struct errand *)argument;
 	struct pollfd end = { .fd = errand.pidfd, .events = POLLIN };
-	siginfo_t ignored;
 
 	free(argument);
 	pthread_setname_np(pthread_self(), "verbena-reaper");
 	while (poll(&end, 1, -1) < 0 && errno == EINTR)
 		;
-	waitid((idtype_t)P_PIDFD, (id_t)errand.pidfd, &ignored, WEXITED | WNOHANG); /* ECHILD: it was not ours */
-	close(errand.pidfd);
+	take_status(&errand);
 	atomic_compare_exchange_strong(&awaited, &errand.pid, 0);
 	return NULL;
 }
@@ -94,7 +113,7 @@ static bool start(int pidfd, pid_t pid)
 
 	if (!errand)
 		return false;
-	*errand = (struct errand){ pidfd, pid };
+	*errand = (struct errand){ pidfd, atomic_load(&losses), pid };
 	if (vb_thread_start(&thread, await_end, errand) < 0) {
 		free(errand);
 		return false;

@@ -5,6 +5,7 @@
  *
  * Noticed by an errno that our own descriptors never give, or by the broker's thread, which sleeps in poll() on one end of a
  * pipe: the kernel keeps that end while poll() lasts, and tells when the other is closed. epoll tells nothing of the kind. */
+#include "host/broker_reap.h"
 #include "host/process.h"
 #include "host/segments.h"
 
@@ -25,6 +26,7 @@ void vb_process_lose_descriptors(struct vb_process *p)
 	if (atomic_exchange(&p->has_lost_descriptors, true))
 		return;
 	atomic_fetch_add(&losses, 1);
+	vb_broker_reap_lost();
 	vb_log(VB_LOG_ERROR, "this program has closed descriptors that are Verbena's (by close_range(), or a loop over all numbers?): "
 			     "its queue pairs fail; close only what you have opened, or open devices afterwards");
 	if (p->broker)
