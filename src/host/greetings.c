@@ -369,18 +369,31 @@ static ssize_t hear_with_file(int bell, struct greeting *greeting, int *file)
 	return n;
 }
 
-/* Reads what another user's process has said last. False: descriptors are among it. */
+/* Reads what another user's process has said last. False: descriptors are among it. A message without bytes reads as the end
+ * does, but for its sender, which comes with every message. */
 static bool throw_away_rest(int bell)
 {
+	const int yes = 1;
 	struct greeting ignored;
-	bool has_descriptors;
 
-	while (look(bell, &has_descriptors))
-		if (has_descriptors)
+	setsockopt(bell, SOL_SOCKET, SO_PASSCRED, &yes, sizeof(yes));
+	for (;;) {
+		union {
+			char bytes[CMSG_SPACE(sizeof(struct ucred))]; /* no room for descriptors */
+			struct cmsghdr align;
+		} sender;
+		struct iovec io = { &ignored, sizeof(ignored) };
+		struct msghdr header = { .msg_iov = &io, .msg_iovlen = 1, .msg_control = sender.bytes,
+			.msg_controllen = sizeof(sender.bytes) };
+		const ssize_t n = syscall(SYS_recvmsg, bell, &header, MSG_PEEK | MSG_DONTWAIT);
+		if (n < 0 && errno == ECONNRESET)
+			continue; /* said once, in front of what it said */
+		if (n < 0 || (n == 0 && header.msg_controllen == 0))
+			return true;
+		if (header.msg_flags & MSG_CTRUNC)
 			return false;
-		else if (hear(bell, &ignored) <= 0)
-			break;
-	return true;
+		hear(bell, &ignored);
+	}
 }
 
 /* A bell that has messages which nobody dares to throw away is closed by a thread that has nothing else to do. */

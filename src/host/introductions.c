@@ -134,3 +134,11 @@ void vb_introduction_close_bell(int bell)
 	if (vb_thread_start(&thread, close_bell, (void *)(intptr_t)bell) == 0)
 		pthread_detach(thread);
 }
+
+void vb_introduction_end_untaken(int bell)
+{
+	if (vb_greeting_end(bell, false))
+		return;
+	atomic_fetch_add(&descriptors, 1);
+	vb_introduction_close_bell(bell);
+}

@@ -542,7 +542,7 @@ void vb_neighbours_meet(struct vb_process *p, const struct vb_broker_notice *not
 	close(notice->memory);
 	if (is_taken)
 		return;
-	close(notice->socket);
+	vb_introduction_end_untaken(notice->socket);
 	close_fd(notice->pidfd);
 }
 

@@ -89,6 +89,7 @@ void vb_link_let_go(struct vb_link *link, vb_time now);
 enum vb_local_reason vb_introduction_take(struct vb_neighbours *all, uint8_t slot, unsigned count);
 void vb_introduction_give_back(unsigned count);
 void vb_introduction_close_bell(int bell); /* elsewhere, for it may take as long as its other end likes; gives one back */
+void vb_introduction_end_untaken(int bell); /* which no link has had: here, or elsewhere */
 void vb_introductions_forked(void);
 /* A connected QP has it for its peer. who: or NULL. */
 bool vb_introduction_has_use(const struct vb_neighbours *all, const struct vb_acquaintance *who);
