@@ -364,7 +364,9 @@ static enum vb_process_state on_question_of_process(void *user, uint32_t qpn)
 {
 	const struct worker *worker = user;
 	int client = worker->registry->slots[qpn >> 16 & 0xFF].user;
-	return client < 0 ? VB_PROCESS_GONE : process_state(worker->registry->clients[client].pid);
+	if (client < 0) /* a new broker has not been told of all yet */
+		return worker_now_ms() < worker->knows_ports_at ? VB_PROCESS_NOT_TOLD : VB_PROCESS_GONE;
+	return process_state(worker->registry->clients[client].pid);
 }
 
 /* ---- The loop -------------------------------------------------------------------------------------------------- */
