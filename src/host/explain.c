@@ -371,11 +371,13 @@ void vb_host_explain_unreachable(const struct vb_cm_event *event, struct vb_late
 	explain_loopback(&vb_cm_id_path(event->id)->remote, unsaid);
 }
 
+static struct vb_quota silences; /* likewise; of connections that may still come about */
+
 void vb_host_explain_silence(const struct vb_cm_event *event, struct vb_later **unsaid)
 {
 	char line[512];
 
-	if (!may_speak(&failures, "connections did not come about", unsaid))
+	if (!may_speak(&silences, "connections are not answered yet", unsaid))
 		return;
 	vb_explain_silence(event, &vb_cm_id_path(event->id)->remote, line, sizeof(line));
 	vb_log_later(unsaid, VB_LOG_WARN, "%s", line);
