@@ -649,6 +649,8 @@ void vb_lane_fail_qps(struct vb_lane *lane, enum vb_cause_kind cause, vb_time no
 /* For how long a reliable QP has heard nothing of the peer that it waits for: something is to be acknowledged, or a receive is
  * posted. -1: it does not wait, or has never heard anything. [lane] */
 vb_time vb_qp_silent_for(const struct vb_qp *qp, vb_time now);
+/* The host of the peer is known to run Verbena. [lane] */
+bool vb_qp_peer_is_verbena(const struct vb_qp *qp);
 
 /* A snapshot of the lane's counters, engine/counters.h: values[VB_COUNTER_COUNT]. [lane] */
 void vb_lane_counters(const struct vb_lane *lane, uint64_t *values);

@@ -8,6 +8,7 @@
 #include "engine/kept.h"
 #include "engine/lane.h"
 #include "engine/message.h"
+#include "engine/peers.h"
 #include "engine/qp.h"
 #include "engine/queues.h"
 #include "engine/requester.h"
@@ -203,6 +204,11 @@ void vb_lane_fail_qps(struct vb_lane *lane, enum vb_cause_kind cause, vb_time no
 		vb_raise(lane, &qp->notice, VB_EVENT_QP_FATAL);
 		vb_qp_fail(qp, cause, VB_WC_FATAL_ERR, now);
 	}
+}
+
+bool vb_qp_peer_is_verbena(const struct vb_qp *qp)
+{
+	return qp->peer && qp->peer->facts.is_verbena;
 }
 
 vb_time vb_qp_silent_for(const struct vb_qp *qp, vb_time now)

@@ -212,7 +212,7 @@ void vb_accounts_tell(const struct vb_accounts *accounts, vb_summary_say *say, v
 void vb_accounts_tell_all(const struct vb_process *process, unsigned lanes, const struct vb_summary *summary);
 
 /* explain.c */
-/* The peer is silent: its broker is asked how its process is. With the mutex held. */
+/* The peer is silent: its broker, if its host is known to have one, is asked how its process is. With the mutex held. */
 void vb_driver_ask_after(struct vb_driver *driver, struct vb_qp *qp);
 /* To be called each VB_SILENCE_LOOK: after each that has been silent for 3 s, once. */
 #define VB_SILENCE_LOOK (1 * VB_S)

@@ -311,7 +311,7 @@ void vb_driver_ask_after(struct vb_driver *d, struct vb_qp *qp)
 	struct vb_qp_attr attr;
 	struct vb_qp_config config;
 
-	if (!may_speak(&d->questions, NULL, &d->unsaid))
+	if (!vb_qp_peer_is_verbena(qp) || !may_speak(&d->questions, NULL, &d->unsaid)) /* others do not know the question */
 		return;
 	vb_qp_query(qp, &attr, &config);
 	if (attr.dest_qpn)
