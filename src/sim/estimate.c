@@ -34,6 +34,8 @@
 
 enum { SAMPLED_FLOWS = 32 };
 
+static const vb_time END_OF_TIME = INT64_MAX / 2; /* what ends then or later ends in no run */
+
 /* ---- Memory ------------------------------------------------------------------------------------------------------ */
 
 static bool has_ports(const struct network *network)
@@ -78,15 +80,23 @@ static int by_time(const void *a, const void *b)
 	return (*x > *y) - (*x < *y);
 }
 
+/* From then on, so much at that rate: the sum may be more than a time can hold. */
+static vb_time busy_until(vb_time from, double bits, uint64_t bits_per_second)
+{
+	double takes = bits * (double)VB_S / (double)bits_per_second;
+
+	return from < END_OF_TIME && takes < (double)(END_OF_TIME - from) ? from + (vb_time)takes : END_OF_TIME;
+}
+
 /* Of one flow: until when its endpoints' links would be busy with it and all that began before, one behind the other. */
 static vb_time end_of(const struct network *network, const struct flow *flow, vb_time *leaves, vb_time *comes)
 {
 	uint32_t from = network->endpoints[flow->src].link, to = network->endpoints[flow->dst].link;
 	vb_time *out = &leaves[flow->src], *in = &comes[flow->dst];
-	double bits = 8.0 * (double)flow->bytes * (double)VB_S;
+	double bits = 8.0 * (double)flow->bytes;
 
-	*out = (*out > flow->start ? *out : flow->start) + (vb_time)(bits / (double)network->links[from].bits_per_second);
-	*in = (*in > flow->start ? *in : flow->start) + (vb_time)(bits / (double)network->links[to].bits_per_second);
+	*out = busy_until(*out > flow->start ? *out : flow->start, bits, network->links[from].bits_per_second);
+	*in = busy_until(*in > flow->start ? *in : flow->start, bits, network->links[to].bits_per_second);
 	return (*out > *in ? *out : *in) + ROUND_TRIP;
 }
 
@@ -112,7 +122,7 @@ static uint64_t most_open(const struct simulation *simulation, struct beginning 
 	}
 	qsort(ends, count, sizeof(*ends), by_time);
 	for (uint64_t begun = 0, ended = 0; begun < count; begun++) {
-		while (ends[ended] <= beginnings[begun].at)
+		while (ended < begun && ends[ended] <= beginnings[begun].at)
 			ended++;
 		most = begun + 1 - ended > most ? begun + 1 - ended : most;
 	}

@@ -103,6 +103,15 @@ static void memory__goes_with_the_flows_that_are_open_at_once(void **state)
 	assert_true(flow_bytes("workload: {kind: all-to-all, bytes: 10kB, at-once: 1}\ntransport: {behind: sockets}") == all);
 }
 
+/* Each takes longer than virtual time can tell: 16 TB at 1 Mb/s, and all to one endpoint. */
+static void flows__that_last_longer_than_any_time_are_all_open(void **state)
+{
+	assert_int_equal(prepare("network: {topology: switch, endpoints: 200, host-rate: 1M, switch: {profile: ideal}}\n"
+				 "workload: {kind: incast, senders: 199, bytes: 16TB}\nrun: {limit: 10us}\n"), 0);
+	uint64_t each = simulation->estimate.flow_bytes / simulation->estimate.flows;
+	assert_in_range(each, 2000, 10000);
+}
+
 /* Before they are listed: that alone would take a while, and much of that memory. */
 static void flows__that_are_too_many_are_refused_at_once(void **state)
 {
@@ -130,6 +139,7 @@ int main(void)
 		cmocka_unit_test(estimate__is_said_in_units_that_people_know),
 		cmocka_unit_test(memory__that_is_not_there_is_refused_with_the_key_that_helps),
 		cmocka_unit_test(memory__goes_with_the_flows_that_are_open_at_once),
+		cmocka_unit_test(flows__that_last_longer_than_any_time_are_all_open),
 		cmocka_unit_test(flows__that_are_too_many_are_refused_at_once),
 	};
 	return cmocka_run_group_tests(tests, set_up, tear_down);
