@@ -220,7 +220,7 @@ const struct scenario_key scenario_keys[] = {
 	{ "network.faults.*.down", VALUE_TIME, FAULT(fault.down_at), ANY_TIME, .preset = "0", .help = "when it goes down; 0 without up: never" },
 	{ "network.faults.*.up", VALUE_TIME, FAULT(fault.up_at), ANY_TIME, .preset = "0", .help = "when it is back; left out: never" },
 	{ "network.faults.*.flap", VALUE_TIME, FAULT(fault.flap_period), ANY_TIME, .preset = "0",
-	  .help = "and again after so long; 0: once" },
+	  .help = "and again after so long, which wants up; 0: once" },
 	{ "network.faults.*.detection", VALUE_TIME, FAULT(fault.detection), ANY_TIME, .preset = "0",
 	  .help = "so much later switches at its ends know, and choose other ways while they have any" },
 	{ "network.faults.*.convergence", VALUE_TIME, FAULT(fault.convergence), ANY_TIME, .preset = "0",

@@ -9,6 +9,8 @@
 #include "base/utf8.h"
 #include "sim/variants.h"
 
+_Static_assert(SCENARIO_FAULTS <= 64, "each has a bit of downs_given");
+
 struct filling {
 	struct scenario *scenario;
 	const struct document *document;
@@ -263,6 +265,8 @@ static int put_entry(struct filling *filling, bool is_first)
 		++*count;
 	if (strncmp(key->path, "network.switch.classes.", 23) == 0)
 		filling->scenario->classes_given |= (uint8_t)(1u << index);
+	if (strcmp(key->path, "network.faults.*.down") == 0)
+		filling->scenario->downs_given |= (uint64_t)1 << index;
 	return put_value(filling, key, entry->value, (char *)filling->scenario + key->offset + index * key->stride);
 }
 

@@ -62,6 +62,7 @@ struct scenario {
 	/* capture */
 	char captured[2000]; /* links, parted by commas */
 	uint8_t classes_given; /* of network.switch.classes, by their numbers: a mask */
+	uint64_t downs_given;  /* and of network.faults.*.down */
 	uint64_t given[SCENARIO_KEYS / 64]; /* a bit for each of scenario_keys that the file or the command line has */
 	uint64_t varied[SCENARIO_KEYS / 64]; /* and for those that some variant has */
 };

@@ -55,6 +55,10 @@ static int set_faults(struct simulation *simulation, char *why, size_t size)
 			snprintf(why, size, "network.faults.%u.up is not after down: leave it out, and the link stays down", i);
 			return -EINVAL;
 		}
+		if (fault->flap_period && !fault->up_at) {
+			snprintf(why, size, "network.faults.%u.flap wants up: a link that never is back goes down but once", i);
+			return -EINVAL;
+		}
 		rc = network_set_fault(&simulation->network, link, &scenario->faults[i].fault);
 	}
 	return rc;

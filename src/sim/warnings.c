@@ -292,6 +292,35 @@ static void look_at_classes(struct looking *looking)
 				"is dropped in this class, too. Set flow-control to pfc", class);
 }
 
+static bool goes_down(const struct network_fault *fault)
+{
+	return fault->down_at || fault->up_at;
+}
+
+static bool has_effect(const struct network_fault *fault)
+{
+	return goes_down(fault) || fault->loss_ppm || fault->loss_every || fault->bit_error_rate > 0 || fault->duplicate_ppm ||
+	       fault->mark_ppm || fault->jitter || (fault->late_ppm && fault->late_by);
+}
+
+/* The first such one of all. */
+static void look_at_faults(struct looking *looking)
+{
+	const struct scenario *scenario = looking->simulation->scenario;
+
+	for (uint32_t i = 0; i < scenario->fault_count; i++) {
+		const struct network_fault *fault = &scenario->faults[i].fault;
+		if (scenario->downs_given >> i & 1 && !goes_down(fault))
+			warn(looking, "network.faults.%u.down is 0, and there is no up: that link never goes down. Write 1ps, and it is down "
+				"from the beginning", i);
+		else if (!has_effect(fault))
+			warn(looking, "network.faults.%u has no effect: it loses, doubles, delays, marks and breaks nothing", i);
+		else
+			continue;
+		return;
+	}
+}
+
 /* Those that lack the same are told of together. */
 static void look_at_idle_keys(struct looking *looking)
 {
@@ -336,5 +365,6 @@ void warnings_find(struct simulation *simulation)
 	for (uint32_t i = 0; marks_matter(simulation) && i < simulation->network.switch_count; i++)
 		look_at_switch(&looking, i);
 	look_at_transport(&looking);
+	look_at_faults(&looking);
 	look_at_idle_keys(&looking);
 }

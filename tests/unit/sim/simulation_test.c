@@ -66,6 +66,18 @@ static void class__that_no_switch_has_is_refused(void **state)
 	assert_string_equal(why, "flow 0 of the list: there is no class 5: network.switch.class-count is 4, and the first class is 0");
 }
 
+#define FAULT(keys) "network: {topology: switch, endpoints: 4, faults: [{link: endpoint 0, " keys "}]}\nworkload: {kind: incast}\n"
+
+static void flap__without_an_end_of_being_down_is_refused(void **state)
+{
+	static const char because[] = "network.faults.0.flap wants up: a link that never is back goes down but once";
+	refused(FAULT("flap: 50us"), NULL, because);
+	refused(FAULT("down: 10us, flap: 50us"), NULL, because);
+	refused(FAULT("loss: 1%, flap: 50us"), NULL, because);
+	assert_int_equal(prepare(FAULT("down: 10us, up: 20us, flap: 50us"), NULL), 0);
+	assert_int_equal(prepare(FAULT("up: 20us, flap: 50us"), NULL), 0);
+}
+
 /* Before the first event, of which cpu_s tells nothing. */
 static void setup__has_a_cpu_time_of_its_own(void **state)
 {
@@ -82,6 +94,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(class__that_no_switch_has_is_refused),
+		cmocka_unit_test(flap__without_an_end_of_being_down_is_refused),
 		cmocka_unit_test(setup__has_a_cpu_time_of_its_own),
 	};
 	return cmocka_run_group_tests(tests, set_up, tear_down);

@@ -156,6 +156,34 @@ static void keys__are_of_what_there_is(void **state)
 	}
 }
 
+static void warns_of_fault(const char *keys, const char *says)
+{
+	char text[300];
+	snprintf(text, sizeof(text), "network: {topology: switch, endpoints: 4, faults: [{link: endpoint 0, loss: 1%%}, {link: endpoint 1%s}]}\n"
+		"workload: {kind: incast}\n", keys);
+	warns(text, says);
+}
+
+static void fault__that_changes_nothing_is_warned_of(void **state)
+{
+	static const char none[] = "network.faults.1 has no effect: it loses, doubles, delays, marks and breaks nothing";
+	static const char never[] = "network.faults.1.down is 0, and there is no up: that link never goes down. Write 1ps, and it is down from "
+				    "the beginning";
+	static const char *const some[] = { "loss: 1%", "loss-every: 9", "bit-error-rate: 1e-9", "duplicate: 1%", "jitter: 1us",
+		"late: 1%, late-by: 1us", "mark: 1%", "down: 1us", "up: 1us", "down: 0, up: 1us", "down: 1us, up: 2us, flap: 9us" };
+	char keys[80];
+	warns_of_fault("", none);
+	warns_of_fault(", detection: 1us", none);
+	warns_of_fault(", late: 1%", none);
+	warns_of_fault(", late-by: 1us", none);
+	warns_of_fault(", down: 0", never);
+	warns_of_fault(", down: 0, loss: 1%", never);
+	for (size_t i = 0; i < COUNT_OF(some); i++) {
+		snprintf(keys, sizeof(keys), ", %s", some[i]);
+		warns_of_fault(keys, NULL);
+	}
+}
+
 static void telemetry__is_not_there_without_switches(void **state)
 {
 	const struct nic_profile nic = { .name = "ideal" };
@@ -211,6 +239,7 @@ int main(void)
 		cmocka_unit_test(keys__of_another_workload_or_topology_change_nothing),
 		cmocka_unit_test(keys__are_not_warned_of_where_a_variant_wants_them),
 		cmocka_unit_test(keys__are_of_what_there_is),
+		cmocka_unit_test(fault__that_changes_nothing_is_warned_of),
 		cmocka_unit_test(telemetry__is_not_there_without_switches),
 	};
 	return cmocka_run_group_tests(tests, set_up, tear_down);
