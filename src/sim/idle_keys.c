@@ -37,6 +37,8 @@ static const char *word_of(const struct scenario *scenario, const struct scenari
 	const char *field = (const char *)scenario + key->offset + index * key->stride;
 	uint32_t number;
 
+	if (strcmp(key->path, "transport.cc") == 0)
+		return scenario->cc.algorithm->name;
 	if (key->kind == VALUE_NAME && *(key->stride ? scenario->workloads[index].file : scenario->topology_file))
 		return "";
 	if (key->kind == VALUE_NAME)

@@ -152,7 +152,7 @@ const struct scenario_key scenario_keys[] = {
 	  .help = "of equal paths: by hash of the flow, each packet by chance, or the shortest queue" },
 	{ "network.switch.hash", VALUE_WORD, FIELD(topology.profile.hash), .words = "own|ns3", .of = "network.switch.routing=ecmp",
 	  .help = "of ecmp: ns3 is that of the simulator of HPCC's authors, with its addresses and ports, to be held against it flow by flow" },
-	{ "network.switch.telemetry", VALUE_WORD, FIELD(topology.profile.telemetry), .words = "exact|ns3",
+	{ "network.switch.telemetry", VALUE_WORD, FIELD(topology.profile.telemetry), .words = "exact|ns3", .of = "transport.cc=hpcc",
 	  .help = "of cc hpcc: ns3 is in steps of 128 bytes sent and 80 queued, as in the headers of HPCC's authors' simulator" },
 	{ "network.switch.class-count", VALUE_COUNT, FIELD(topology.profile.class_count), BOUNDS(1, FABRIC_CLASSES),
 	  .help = "traffic classes, or virtual lanes, that are used" },

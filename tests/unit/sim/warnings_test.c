@@ -85,6 +85,7 @@ static void warnings__say_what_comes_of_it(void **state)
 			"rtt=path" },
 		{ "", "cc: 'swift, base-target=3us, hops=1'", "transport.cc swift supposes a round trip of 4 us (base-target)" },
 		{ "classes: {0: {mark-min: 20kB, mark-max: 20kB}}", "marks: acks, cc: 'dctcp, rtt=1us'", "Set rtt=path" },
+		{ "telemetry: ns3", "", "network.switch.telemetry: of transport.cc hpcc alone, and that is none: without any effect" },
 		{ "flow-control: drops, pause-time: 10us", "", "network.switch.pause-time: of network.switch.flow-control pfc alone, and that is drops" },
 		{ "credits: 64KiB", "", "network.switch.credits: of network.switch.flow-control credits alone, and that is pfc" },
 		{ "class-count: 2, classes: {2: {weight: 1}}", "", "classes.2: switches have class-count 2, and the first is 0" },
@@ -130,6 +131,8 @@ static void keys__are_not_warned_of_where_a_variant_wants_them(void **state)
 	warns(text, NULL);
 	warns("network: {topology: switch, endpoints: 4, switch: {pause-time: 10us, flow-control: drops}}\nworkload: {kind: incast}\n"
 		"variants: {a: {network: {switch: {profile: quantum}}}}\n", NULL);
+	warns("network: {topology: switch, endpoints: 4, switch: {telemetry: ns3}}\nworkload: {kind: incast}\n"
+		"variants: {hpcc: {transport: {cc: hpcc}}}\n", NULL);
 	snprintf(text, sizeof(text), lines, "", "tcp: cubic");
 	warns(text, "transport.rto-min: of transport.endpoint tcp alone, and that is engine: without any effect");
 }
@@ -148,6 +151,12 @@ static void keys__are_of_what_there_is(void **state)
 			&is_all);
 		assert_non_null(its);
 		assert_string_equal(its->path, path);
+		if (strcmp(path, "transport.cc") == 0) {
+			for (unsigned i = 0; vb_cc_algorithms[i]; i++)
+				assert_int_equal(strcmp(vb_cc_algorithms[i]->name, words) == 0,
+					vb_cc_algorithms[i]->goes_by == VB_CC_BY_TELEMETRY);
+			continue;
+		}
 		assert_true(its->kind == VALUE_NAME || (its->kind == VALUE_WORD && its->size == 4));
 		while ((word = strsep(&rest, "|"))) {
 			uint32_t number;
@@ -216,6 +225,7 @@ static void warnings__are_not_of_what_holds(void **state)
 		{ "classes: {0: {mark-min: 20kB, mark-max: 20kB}}", "cc: dctcp, marks: acks" },
 		{ "", "first-window: 1MB, largest-window: 2MB" },
 		{ "", "cc: 'hpcc, rtt=path'" },
+		{ "telemetry: ns3", "cc: 'hpcc, rtt=path'" },
 		{ "", "cc: 'hpcc, rtt=4.15us'" }, /* but for the acknowledgement */
 		{ "", "cc: 'swift, base-target=path'" },
 		{ "", "cc: 'swift, base-target=3us, above-least=1/4'" }, /* it goes by what it measures */
