@@ -45,7 +45,7 @@ static int add(struct document *document, const char *path, const char *value, s
 		document->room = room;
 	}
 	struct document_entry *entry = &document->entries[document->count];
-	*entry = (struct document_entry){ strdup(path), strdup(value), key_at, value_at };
+	*entry = (struct document_entry){ strdup(path), strdup(value), key_at, value_at, false };
 	if (!entry->path || !entry->value) {
 		free(entry->path);
 		free(entry->value);

@@ -17,6 +17,7 @@ struct document_mark {
 struct document_entry {
 	char *path, *value;
 	struct document_mark key_at, value_at;
+	bool is_unnumbered; /* scenario_set: the command line left out the number of the list's element */
 };
 
 struct document {

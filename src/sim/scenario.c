@@ -207,19 +207,21 @@ static int refuse_unknown(struct filling *filling)
 }
 
 /* A list that is used so far has so many elements; a command line may add one. */
-static uint32_t *count_of(struct scenario *scenario, const struct scenario_key *key)
+static uint32_t *count_of(struct scenario *scenario, const char *path)
 {
-	if (strncmp(key->path, "workload.", 9) == 0)
+	if (strncmp(path, "workload.", 9) == 0)
 		return &scenario->workload_count;
-	return strncmp(key->path, "network.faults.", 15) == 0 ? &scenario->fault_count : NULL;
+	return strncmp(path, "network.faults.", 15) == 0 ? &scenario->fault_count : NULL;
 }
 
-/* What is behind a list's name in a path, if that is a key and no number; NULL. */
+/* What is behind a list's name in a path, if that is a key, and neither a number nor "all"; NULL. */
 static const char *behind_list(const char *path, const char *list)
 {
 	const char *behind = path + strlen(list);
 
-	return strncmp(path, list, strlen(list)) == 0 && !(*behind >= '0' && *behind <= '9') ? behind : NULL;
+	if (strncmp(path, list, strlen(list)) != 0 || (*behind >= '0' && *behind <= '9') || strncmp(behind, "all.", 4) == 0)
+		return NULL;
+	return behind;
 }
 
 /* Of several elements none is meant by a path without a number. */
@@ -253,7 +255,7 @@ static int put_entry(struct filling *filling, bool is_first)
 	if (!*entry->value)
 		return document_refuse(filling->error, entry->value_at, "%s: a value is missing: %s", entry->path, key->help);
 	filling->scenario->given[(key - scenario_keys) / 64] |= (uint64_t)1 << (key - scenario_keys) % 64;
-	uint32_t *count = count_of(filling->scenario, key);
+	uint32_t *count = count_of(filling->scenario, key->path);
 	if (count && *count > 1 && !is_all && !filling->is_checking && refuse_unnumbered(filling, *count))
 		return -EINVAL;
 	if (is_all && !count)
@@ -304,6 +306,25 @@ static int put_layers(struct filling *filling, enum layer last, const char *vari
 		for (enum layer layer = 0; !rc && layer <= last; layer++)
 			rc = put_layer(filling, layer, variant, is_first);
 	return rc;
+}
+
+/* The command line, too: whether there are several is known only when all of it is there. */
+static int refuse_unnumbered_settings(struct filling *filling)
+{
+	const struct document *document = filling->document;
+	char path[200];
+
+	for (unsigned i = 0; i < document->count; i++) {
+		const char *numbered = document->entries[i].path;
+		uint32_t *count = document->entries[i].is_unnumbered ? count_of(filling->scenario, numbered) : NULL;
+		if (!count || *count <= 1)
+			continue;
+		const char *number = strstr(numbered, ".0.");
+		snprintf(path, sizeof(path), "%.*s%s", (int)(number - numbered), numbered, number + 2);
+		return document_refuse(filling->error, document->entries[i].value_at,
+			"%s: there are %u of these: write %s, or the number of another", path, *count, numbered);
+	}
+	return 0;
 }
 
 /* Each of all variants' entries alone: also of those that are not chosen. */
@@ -357,24 +378,12 @@ int scenario_fill(struct scenario *scenario, const struct document *document, co
 		rc = find_variant(document, &variant, error);
 	if (!rc)
 		rc = put_layers(&filling, LAYER_COMMAND_LINE, variant);
+	if (!rc)
+		rc = refuse_unnumbered_settings(&filling);
 	memcpy(scenario->varied, varied, sizeof(varied));
 	if (!rc && !*scenario->topology.kind && !*scenario->topology_file)
 		return document_refuse(error, (struct document_mark){ 0 }, "network.topology or network.file is missing");
 	return rc;
-}
-
-/* Does the file, or one of its variants, have a second element of the list? */
-static bool has_several(const struct document *document, const char *list)
-{
-	char second[40];
-
-	snprintf(second, sizeof(second), "%s1.", list);
-	for (unsigned i = 0; i < document->count; i++) {
-		const char *path = document->entries[i].path, *key = variant_key(path);
-		if (strncmp(key ? key : path, second, strlen(second)) == 0)
-			return true;
-	}
-	return false;
 }
 
 int scenario_set(struct document *document, const char *path, const char *value)
@@ -383,10 +392,13 @@ int scenario_set(struct document *document, const char *path, const char *value)
 
 	for (size_t i = 0; i < sizeof(lists) / sizeof(lists[0]); i++) {
 		const char *behind = behind_list(path, lists[i]);
-		if (!behind || has_several(document, lists[i]))
+		if (!behind)
 			continue;
 		snprintf(numbered, sizeof(numbered), "%s0.%s", lists[i], behind);
-		return document_set(document, numbered, value);
+		int rc = document_set(document, numbered, value);
+		if (!rc)
+			document->entries[document_find(document, numbered) - document->entries].is_unnumbered = true;
+		return rc;
 	}
 	return document_set(document, path, value);
 }

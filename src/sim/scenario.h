@@ -102,8 +102,8 @@ void scenario_keys_print(FILE *out);
 int scenario_fill(struct scenario *scenario, const struct document *document, const char *directory,
 	struct document_error *error);
 
-/* As document_set, for a key of a command line. "workload.bytes" is "workload.0.bytes" while there is but one workload; of
- * several, scenario_fill refuses it. */
+/* As document_set, for a key of a command line. "workload.bytes" is "workload.0.bytes"; where there are several workloads
+ * in the end, scenario_fill refuses it. */
 int scenario_set(struct document *document, const char *path, const char *value);
 
 /* Of a file, or of bytes. -EINVAL and what is wrong, -errno of the file. */

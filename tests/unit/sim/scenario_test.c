@@ -173,11 +173,35 @@ static void list_of_several__wants_a_number(void **state)
 	assert_true(scenario->workloads[1].workload.bytes == 5000);
 	assert_int_equal(fill(TWO_WORKLOADS, "workload.bytes", "5kB"), -EINVAL);
 	assert_string_equal(error.text, "workload.bytes: there are 2 of these: write workload.0.bytes, or the number of another");
+	assert_int_equal(fill(TWO_WORKLOADS, "workload.kind", "poisson"), -EINVAL);
+	assert_int_equal(error.at.line, 0); /* though the file has workload.0.kind */
 	assert_int_equal(fill(TWO_WORKLOADS "variants: {a: {workload: {bytes: 5kB}}, b: {}}\n", "variant", "a"), -EINVAL);
 	assert_string_equal(error.text, "variants.a.workload.bytes: there are 2 of these: write workload.0.bytes, or the number of another");
 	assert_int_equal(fill("network: {topology: switch, faults: [{link: a}, {link: b}]}\n", "network.faults.loss", "1%"), -EINVAL);
 	assert_string_equal(error.text,
 		"network.faults.loss: there are 2 of these: write network.faults.0.loss, or the number of another");
+}
+
+/* The command line may make several of one, before or after. */
+static void list__that_a_command_line_makes_longer_wants_a_number(void **state)
+{
+	static const char *const files[] = { "workload: {kind: incast, bytes: 1kB}\n", "workload: [{kind: incast}]\n" };
+	static const char *const orders[][2] = { { "workload.1.kind", "workload.bytes" }, { "workload.bytes", "workload.1.kind" } };
+	for (size_t i = 0; i < 4; i++) {
+		struct document document = { 0 };
+		char text[120];
+		snprintf(text, sizeof(text), "network: {topology: switch}\n%s", files[i / 2]);
+		error = (struct document_error){ 0 };
+		assert_int_equal(document_read(&document, text, strlen(text), &error), 0);
+		for (size_t key = 0; key < 2; key++)
+			assert_int_equal(scenario_set(&document, orders[i % 2][key], strchr(orders[i % 2][key], '1') ? "incast" : "5kB"), 0);
+		assert_int_equal(scenario_fill(scenario, &document, "", &error), -EINVAL);
+		assert_string_equal(error.text, "workload.bytes: there are 2 of these: write workload.0.bytes, or the number of another");
+		document_free(&document);
+	}
+	assert_int_equal(fill("network: {topology: switch}\nworkload: {kind: incast}\nvariants: {a: {workload: [{kind: incast}, {kind: incast}]}}\n",
+				 "workload.bytes", "5kB"), 0); /* of a variant that is not chosen */
+	assert_true(scenario->workloads[0].workload.bytes == 5000);
 }
 
 static void scenario__what_is_wrong_has_a_place_and_a_cure(void **state)
@@ -253,6 +277,7 @@ int main(void)
 		cmocka_unit_test(variant__is_laid_over_the_rest),
 		cmocka_unit_test(command_line__is_more_than_a_variant),
 		cmocka_unit_test(list_of_several__wants_a_number),
+		cmocka_unit_test(list__that_a_command_line_makes_longer_wants_a_number),
 		cmocka_unit_test(scenario__what_is_wrong_has_a_place_and_a_cure),
 		cmocka_unit_test(keys__fit_their_fields),
 	};
