@@ -110,7 +110,7 @@ bool packet_fill(struct part *part, uint32_t index, const struct packet *its, co
 	struct packet *packet = &part->packets[index];
 	const bool is_long = !is_short(headers);
 	*packet = *its;
-	part->under_way[packet->generation]++;
+	part->under_way[packet->generation] += !packet->is_frame;
 	part->headers[index] = (struct short_headers){ .opcode = headers->opcode,
 		.dest_qpn = headers->dest_qpn,
 		.psn = headers->psn,
@@ -129,7 +129,7 @@ bool packet_fill(struct part *part, uint32_t index, const struct packet *its, co
 	if (packet->word != NO_PACKET)
 		return true;
 	part->is_out_of_memory = true;
-	part->under_way[packet->generation]--;
+	part->under_way[packet->generation] -= !packet->is_frame;
 	put(part, index);
 	return false;
 }

@@ -106,10 +106,90 @@ static void many_flows__take_memory_while_they_are_open(void **state)
 	fabric_result_free(&result);
 }
 
+/* ---- Where switches pause and mark --------------------------------------------------------------------------------- */
+
+enum { HOSTS = 8, LEAVES = 4, SPINES = 2, BUSY_FLOWS = 15000 };
+
+/* Hosts, two of a leaf, and two more on a leaf of their own. */
+static void make_leaf_spine(const struct switch_profile *profile, vb_time wake_latency)
+{
+	char why[100];
+	network = (struct network){ 0 };
+	network_add_profile(&network, profile);
+	network_add_nic(&network, &(struct nic_profile){ .name = "sleepy", .wake_latency = wake_latency });
+	for (uint32_t i = 0; i < HOSTS + 2; i++)
+		network_add_endpoint(&network, i, 0);
+	for (uint32_t i = 0; i < LEAVES + SPINES + 1; i++)
+		network_add_switch(&network, 0, i < LEAVES || i == LEAVES + SPINES ? 0 : 1, NETWORK_NONE);
+	for (uint32_t i = 0; i < HOSTS + 2; i++)
+		network_connect(&network, i, network_switch_node(i < HOSTS ? i / 2 : LEAVES + SPINES), 10 * GBPS, 500 * VB_NS);
+	for (uint32_t leaf = 0; leaf < LEAVES; leaf++)
+		for (uint32_t spine = 0; spine < SPINES; spine++)
+			network_connect(&network, network_switch_node(leaf), network_switch_node(LEAVES + spine), 10 * GBPS, 500 * VB_NS);
+	network_connect(&network, network_switch_node(LEAVES + SPINES), network_switch_node(LEAVES), 10 * GBPS, 500 * VB_NS);
+	assert_int_equal(network_finish(&network, why, sizeof(why)), 0);
+}
+
+static struct switch_profile small_switch(void)
+{
+	struct switch_profile profile = *switch_profile_find("hpcc");
+	profile.buffer_bytes = 200000;
+	profile.headroom_bytes = 20000;
+	for (uint32_t i = 0; i < profile.class_count; i++) {
+		profile.classes[i].mark_min = 1000;
+		profile.classes[i].mark_max = 3000;
+		profile.classes[i].mark_ppm = 1000000;
+	}
+	return profile;
+}
+
+/* In bursts to one host each, of which two may overlap. */
+static void add_bursts(uint32_t count, uint64_t bytes, vb_time period)
+{
+	for (uint32_t i = 0; i < count; i++) {
+		const uint32_t burst = i / (HOSTS - 1), to = burst * 5 % HOSTS;
+		add_flow(&flows, (to + 1 + i % (HOSTS - 1)) % HOSTS, to, bytes + i % 7 * 100, VB_US + burst * period);
+	}
+}
+
+static void are_the_same_by(const struct vb_cc_algorithm *algorithm)
+{
+	struct fabric_result result;
+	uint64_t hash = 0, events = 0;
+	struct rusage usage;
+	const struct switch_profile profile = small_switch();
+	make_leaf_spine(&profile, 0);
+	add_bursts(BUSY_FLOWS, 4000, 20 * VB_US);
+	struct fabric_config config = config_hpcc(&network, &flows);
+	config.cc.algorithm = algorithm;
+	for (config.threads = 1; config.threads <= 4; config.threads *= 2) {
+		run(&config, &result);
+		assert_int_equal(result.end, FABRIC_DONE);
+		assert_int_not_equal(result.pauses, 0);
+		assert_int_equal(result.hash, config.threads == 1 ? result.hash : hash);
+		assert_int_equal(result.events, config.threads == 1 ? result.events : events);
+		hash = result.hash;
+		events = result.events;
+		fabric_result_free(&result);
+		getrusage(RUSAGE_SELF, &usage);
+		if (usage.ru_maxrss > MOST_MB * 1024L)
+			fail_msg("with %u threads %d flows took %ld MB", config.threads, BUSY_FLOWS, usage.ru_maxrss / 1024);
+	}
+	network_free(&network);
+	flow_list_free(&flows);
+}
+
+static void many_flows__are_the_same_on_all_threads_where_switches_pause(void **state)
+{
+	are_the_same_by(&vb_cc_none);
+	are_the_same_by(&vb_cc_dcqcn);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_teardown(many_flows__take_memory_while_they_are_open, teardown), /* first: the most ever counts */
+		cmocka_unit_test_teardown(many_flows__are_the_same_on_all_threads_where_switches_pause, teardown),
 		cmocka_unit_test_teardown(many_flows__in_any_order_are_as_many_sorted_ones, teardown),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
