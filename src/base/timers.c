@@ -125,6 +125,14 @@ void vb_timer_remove(struct vb_timers *timers, struct vb_timer *timer)
 		take_out(timers, timer);
 }
 
+void vb_timer_replace(struct vb_timers *timers, struct vb_timer *timer, struct vb_timer *heir)
+{
+	*heir = *timer;
+	if (timer->index >= 0)
+		timers->heap[timer->index] = heir;
+	vb_timer_init(timer);
+}
+
 struct vb_timer *vb_timers_expire(struct vb_timers *timers, vb_time now)
 {
 	while (timers->count > 0 && vb_time_is_due(timers->first, now)) {

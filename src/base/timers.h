@@ -27,6 +27,8 @@ void vb_timer_init(struct vb_timer *timer);
 void vb_timer_set(struct vb_timers *timers, struct vb_timer *timer, vb_time at);
 void vb_timer_cancel(struct vb_timer *timer); /* lazily: leaves the heap when it comes up */
 void vb_timer_remove(struct vb_timers *timers, struct vb_timer *timer); /* at once */
+/* heir is what timer was, and is where it was; timer is idle. */
+void vb_timer_replace(struct vb_timers *timers, struct vb_timer *timer, struct vb_timer *heir);
 /* A timer that is due by now, taken out; NULL when none is. */
 struct vb_timer *vb_timers_expire(struct vb_timers *timers, vb_time now);
 /* When to look again; may be early, never late. O(1). */

@@ -35,6 +35,7 @@
 #include <stdint.h>
 #include "base/gid.h"
 #include "base/time.h"
+#include "base/timers.h"
 #include "engine/lane_config.h"
 #include "engine/memory_kind.h"
 #include "wire/packet.h"
@@ -366,9 +367,11 @@ void vb_qp_query(struct vb_qp *qp, struct vb_qp_attr *attr, struct vb_qp_config 
 uint32_t vb_qp_number(const struct vb_qp *qp);
 enum vb_qp_state vb_qp_state(const struct vb_qp *qp); /* [any] */
 void *vb_qp_user(const struct vb_qp *qp);
-/* When its lane is to be advanced for a timeout of it; as vb_lane_next_deadline it may be early, or for nothing. [lane] */
-struct vb_deadline vb_qp_next_deadline(const struct vb_qp *qp);
-/* True when transmit would hand out nothing of this QP without anything more happening to it. [lane] */
+/* Before it is destroyed: heir takes its timer's place, so that its lane advances, and its other QPs' timers expire, when and in
+ * the order that they would if it stayed. heir is the caller's until the lane is destroyed. [lane] */
+void vb_qp_leave_timer(struct vb_qp *qp, struct vb_timer *heir);
+/* True when transmit would hand out nothing of this QP, and its congestion control wants nothing, without anything more
+ * happening to it. [lane] */
 bool vb_qp_is_quiet(const struct vb_qp *qp);
 
 /* Another congestion control than the lane's, from RTS on, where it begins afresh. config is borrowed as long as the QP has

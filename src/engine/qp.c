@@ -214,7 +214,7 @@ int vb_qp_create(struct vb_lane *lane, struct vb_qp_config *config, struct vb_qp
 	init_links(qp);
 	error = make_queues(qp, config);
 	if (!error)
-		error = vb_timers_reserve(&lane->timers, lane->qp_count + 1);
+		error = vb_timers_reserve(&lane->timers, lane->timers.count + lane->qp_count + 1); /* some were left */
 	if (!error)
 		error = vb_timers_reserve(&lane->congestion_timers, lane->qp_count + 1);
 	if (!error)
@@ -287,6 +287,12 @@ int vb_qp_destroy(struct vb_qp *qp)
 	let_go(qp);
 	vb_qp_leave(qp);
 	return 0;
+}
+
+void vb_qp_leave_timer(struct vb_qp *qp, struct vb_timer *heir)
+{
+	vb_timer_cancel(&qp->timer);
+	vb_timer_replace(&qp->lane->timers, &qp->timer, heir);
 }
 
 /* Work requests are forgotten without a completion. */

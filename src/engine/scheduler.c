@@ -398,11 +398,6 @@ struct vb_deadline vb_lane_next_deadline(const struct vb_lane *lane)
 	return deadline;
 }
 
-struct vb_deadline vb_qp_next_deadline(const struct vb_qp *qp)
-{
-	return (struct vb_deadline){ .at = qp->timer.key, .is_set = qp->timer.index >= 0 };
-}
-
 bool vb_lane_wants_transmit(const struct vb_lane *lane, vb_time now)
 {
 	if (!vb_list_empty(&lane->ready) || !vb_list_empty(&lane->raw_ready) || vb_lane_has_doorbells(lane))
@@ -421,7 +416,7 @@ bool vb_lane_wants_transmit(const struct vb_lane *lane, vb_time now)
 
 bool vb_qp_is_quiet(const struct vb_qp *qp)
 {
-	return !vb_list_linked(&qp->ready_link) && !vb_list_linked(&qp->ack_link) && !qp->congestion.is_waiting &&
+	return !vb_list_linked(&qp->ready_link) && !vb_list_linked(&qp->ack_link) && qp->congestion.timer.index < 0 &&
 	       !atomic_load(&qp->doorbell_rung);
 }
 

@@ -3,7 +3,7 @@
  * Packets are of two generations, and only those of the newer leave. When the last of the older has arrived or was lost the
  * next generation begins: then of a flow that had ended before the newer one began nothing is under way, however the network
  * delays, doubles or loses packets. It is looked for that while no part runs, so the time of it is the same for all numbers of
- * threads. */
+ * threads. Answers to these packets may be under way still: close_flow says so, and is asked again at the next generation. */
 #ifndef FABRIC_CLOSING_H
 #define FABRIC_CLOSING_H
 

@@ -15,6 +15,9 @@
  * IPv4, UDP, BTH, ICRC. */
 #define ETHERNET_OVERHEAD (8 + 12 + 14 + 4 + 20 + 8 + 12 + 4)
 #define LANE_LINES   6 /* that each packet looks at: engine/lane.h */
+/* Of generations, until nothing of a flow is under way: its requests have arrived, their acks and CNPs, and the CNPs that acks
+ * with a mark brought. */
+#define QUIET_TURNS  3
 #define PART_BYTES   (1u << 30) /* of a flow, by one work request */
 
 static uint32_t endpoint_of(const struct vb_gid *gid)
@@ -129,7 +132,6 @@ static void close_end(struct endpoint *endpoint)
 		vb_lane_destroy(endpoint->engine.lane);
 	if (endpoint->engine.nic)
 		vb_nic_destroy(endpoint->engine.nic);
-	free(endpoint->engine.wakes.heap);
 }
 
 /* Every lane has slot 1. */
@@ -273,13 +275,9 @@ static void destroy(struct vb_qp **qp)
 	*qp = NULL;
 }
 
-/* The requester's timeout is off, but it was to be looked at. */
-static void leave_wake(struct fabric *fabric, const struct flow_state *flow)
+static bool is_quiet(const struct flow_state *flow)
 {
-	struct endpoint *source = &fabric->endpoints[flow->src];
-	const struct vb_deadline next = vb_qp_next_deadline(flow->requester);
-	if (next.is_set && !wakes_add(&source->engine.wakes, next.at))
-		fabric->parts[source->part].is_out_of_memory = true;
+	return vb_qp_is_quiet(flow->requester) && (!flow->responder || vb_qp_is_quiet(flow->responder));
 }
 
 static bool close_flow(struct fabric *fabric, uint32_t number)
@@ -287,9 +285,10 @@ static bool close_flow(struct fabric *fabric, uint32_t number)
 	struct flow_state *flow = &fabric->flows[number];
 	if (is_behind_sockets(fabric))
 		return true; /* they stay */
-	if (flow->responder && !vb_qp_is_quiet(flow->responder))
+	flow->quiet_turns = is_quiet(flow) ? flow->quiet_turns + 1 : 0;
+	if (flow->quiet_turns < QUIET_TURNS)
 		return false;
-	leave_wake(fabric, flow);
+	vb_qp_leave_timer(flow->requester, &flow->timer);
 	destroy(&flow->requester);
 	destroy(&flow->responder);
 	telemetry_close_flow(flow);
@@ -392,7 +391,7 @@ static bool wants(const struct part *part, const struct endpoint *endpoint)
 static struct vb_deadline deadline(const struct part *part, const struct endpoint *endpoint)
 {
 	(void)part;
-	return vb_deadline_earlier(vb_lane_next_deadline(endpoint->engine.lane), wakes_next(&endpoint->engine.wakes));
+	return vb_lane_next_deadline(endpoint->engine.lane);
 }
 
 static void complete(struct part *part, const struct vb_wc *wc)
@@ -444,6 +443,10 @@ static void receive(struct part *part, struct endpoint *endpoint, uint32_t numbe
 	part->responses += vb_packet_row(&headers)->is_response;
 	if (!vb_lane_has_qp(endpoint->engine.lane, headers.dest_qpn))
 		expect(part, number, headers.dest_qpn);
+	if (part->is_out_of_memory) {
+		packet_put(part, index);
+		return;
+	}
 	if (part->told)
 		headers.holder = telemetry_arrive(part, index);
 	packet_put(part, index);
@@ -454,7 +457,6 @@ static void receive(struct part *part, struct endpoint *endpoint, uint32_t numbe
 static void advance(struct part *part, struct endpoint *endpoint, uint32_t number)
 {
 	(void)number;
-	wakes_drop(&endpoint->engine.wakes, part->now);
 	vb_lane_advance(endpoint->engine.lane, part->now);
 	take_completions(part, endpoint);
 }

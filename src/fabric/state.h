@@ -11,7 +11,6 @@
 #include "fabric/fabric.h"
 #include "fabric/route.h"
 #include "fabric/turns.h"
-#include "fabric/wakes.h"
 
 #define NO_PACKET UINT32_MAX
 #define NO_LINK	  UINT32_MAX
@@ -104,7 +103,9 @@ struct flow_state {
 	struct vb_qp *requester, *responder;
 	struct record *heard; /* the destination's, where ports tell: telemetry.h */
 	uint16_t requester_index, responder_index;
+	struct vb_timer timer; /* its requester's, when that is closed */
 	bool is_closed;
+	uint8_t quiet_turns; /* since it ended: engine_ends.c */
 	uint32_t src, dst;
 	uint32_t parts_left; /* work requests of an engine */
 	uint32_t first_waiting;	    /* flows that begin when this one ends, linked by `next` */
@@ -122,7 +123,6 @@ struct engine_end {
 	uint32_t open_parts; /* work requests of its flows */
 	/* Of engine_ends.c: its flows, either way, in the order of their QPs' numbers. */
 	uint32_t first_connection, connection_count;
-	struct wakes wakes;
 };
 
 /* ... or what has none: lists of flows, FLOW_NONE where they end... */

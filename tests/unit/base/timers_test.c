@@ -213,6 +213,28 @@ static void timers__agree_while_time_wraps(void **state)
 		agree_from(INT64_MAX - 100000, seed);
 }
 
+static void timers__an_heir_is_where_the_timer_was(void **state)
+{
+	struct vb_timers timers;
+	struct vb_timer timer[3], heir;
+	vb_timers_init(&timers);
+	assert_int_equal(vb_timers_reserve(&timers, 3), 0);
+	for (unsigned i = 0; i < 3; i++) {
+		vb_timer_init(&timer[i]);
+		vb_timer_set(&timers, &timer[i], 100 + i);
+	}
+	vb_timer_replace(&timers, &timer[0], &heir);
+	vb_timers_check(&timers);
+	assert_int_equal(timer[0].index, -1);
+	assert_int_equal(vb_timers_next(&timers).at, 100);
+	assert_ptr_equal(vb_timers_expire(&timers, 102), &heir);
+	assert_ptr_equal(vb_timers_expire(&timers, 102), &timer[1]);
+	vb_timer_replace(&timers, &timer[1], &heir); /* it is in no heap */
+	assert_int_equal(heir.index, -1);
+	assert_ptr_equal(vb_timers_expire(&timers, 102), &timer[2]);
+	vb_timers_deinit(&timers);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -222,6 +244,7 @@ int main(void)
 		cmocka_unit_test(timers__setting_one_earlier_is_seen_at_once),
 		cmocka_unit_test(timers__a_cancelled_one_never_comes),
 		cmocka_unit_test(timers__removing_twice_is_harmless),
+		cmocka_unit_test(timers__an_heir_is_where_the_timer_was),
 		cmocka_unit_test(timers__room_grows_and_keeps_what_is_armed),
 		cmocka_unit_test(timers__are_due_after_110_quiet_days),
 		cmocka_unit_test(timers__agree_with_a_naive_reference),

@@ -209,14 +209,29 @@ static void qp__is_quiet_while_it_has_nothing_to_say(void **state)
 	assert_false(vb_qp_is_quiet(qp));
 	assert_int_equal(transmit_one(rig), 1);
 	assert_true(vb_qp_is_quiet(qp));
-	assert_false(vb_qp_next_deadline(qp).is_set);
 	post(rig, qp);
 	assert_false(vb_qp_is_quiet(qp));
 	assert_int_equal(transmit_one(rig), 1);
 	assert_int_equal(transmit_one(rig), 0);
 	assert_true(vb_qp_is_quiet(qp));
-	assert_true(vb_qp_next_deadline(qp).is_set); /* it waits for an ack */
 	assert_int_equal(vb_qp_destroy(qp), 0);
+	rig_close(rig);
+}
+
+static void qp_that_goes__leaves_its_timer(void **state)
+{
+	struct vb_timer heir;
+	struct rig *rig = open_with_replies_first();
+	struct vb_qp *qp = rig_connected(rig, NULL);
+	post(rig, qp);
+	assert_int_equal(transmit_one(rig), 1);
+	const struct vb_deadline before = vb_lane_next_deadline(rig->lane);
+	assert_true(before.is_set); /* it waits for an ack */
+	vb_qp_leave_timer(qp, &heir);
+	assert_int_equal(vb_qp_destroy(qp), 0);
+	assert_int_equal(vb_lane_next_deadline(rig->lane).at, before.at);
+	vb_lane_advance(rig->lane, before.at);
+	assert_false(vb_lane_next_deadline(rig->lane).is_set);
 	rig_close(rig);
 }
 
@@ -230,6 +245,7 @@ int main(void)
 		cmocka_unit_test(replies_that_are_held__let_data_pass_and_become_one),
 		cmocka_unit_test(qp_that_goes__is_held_no_longer),
 		cmocka_unit_test(qp__is_quiet_while_it_has_nothing_to_say),
+		cmocka_unit_test(qp_that_goes__leaves_its_timer),
 		cmocka_unit_test(messages__that_are_followed_ask_now_and_then),
 		cmocka_unit_test(messages__ask_where_windows_are_small_or_rates_hold_them_back),
 	};

@@ -185,11 +185,49 @@ static void many_flows__are_the_same_on_all_threads_where_switches_pause(void **
 	are_the_same_by(&vb_cc_dcqcn);
 }
 
+/* The results of all but the last flow, of which a packet may be late until all others are over: then none is closed. */
+static struct fabric_result run_beside(bool is_one_late, const struct vb_cc_algorithm *algorithm, vb_time wake_latency)
+{
+	struct fabric_result result;
+	const struct switch_profile profile = small_switch();
+	make_leaf_spine(&profile, wake_latency);
+	for (uint32_t i = HOSTS; i < network.link_count; i++)
+		if (network.links[i].from == network_switch_node(LEAVES))
+			network_set_fault(&network, i, &(struct network_fault){ .loss_ppm = 20000, .duplicate_ppm = 20000,
+				.late_ppm = 50000, .late_by = 50 * VB_US });
+	for (uint32_t i = 0; is_one_late && i < network.link_count; i++)
+		if (network.links[i].from == HOSTS)
+			network_set_fault(&network, i, &(struct network_fault){ .late_ppm = 1000000, .late_by = 100 * VB_S });
+	add_bursts(350, 20000, 30 * VB_US);
+	add_flow(&flows, HOSTS, HOSTS + 1, 100, 0);
+	struct fabric_config config = config_hpcc(&network, &flows);
+	config.cc.algorithm = algorithm;
+	config.ack_timeout = 300 * VB_US;
+	run(&config, &result);
+	network_free(&network);
+	flow_list_free(&flows);
+	return result;
+}
+
+static void many_flows__do_not_depend_on_when_they_are_closed(void **state)
+{
+	const struct vb_cc_algorithm *const algorithms[] = { &vb_cc_none, &vb_cc_dcqcn, &vb_cc_hpcc };
+	for (unsigned i = 0; i < 6; i++) {
+		struct fabric_result soon = run_beside(false, algorithms[i / 2], i % 2 * VB_US);
+		struct fabric_result never = run_beside(true, algorithms[i / 2], i % 2 * VB_US);
+		if (memcmp(soon.flows, never.flows, 350 * sizeof(soon.flows[0])) != 0)
+			fail_msg("with %s, hosts that %s", algorithms[i / 2]->name, i % 2 ? "sleep" : "do not sleep");
+		fabric_result_free(&soon);
+		fabric_result_free(&never);
+	}
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_teardown(many_flows__take_memory_while_they_are_open, teardown), /* first: the most ever counts */
 		cmocka_unit_test_teardown(many_flows__are_the_same_on_all_threads_where_switches_pause, teardown),
+		cmocka_unit_test_teardown(many_flows__do_not_depend_on_when_they_are_closed, teardown),
 		cmocka_unit_test_teardown(many_flows__in_any_order_are_as_many_sorted_ones, teardown),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
