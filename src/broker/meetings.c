@@ -81,15 +81,20 @@ static int user_of(const struct worker *worker, uint8_t slot)
 	return one->user;
 }
 
-/* Its question would find nobody, or somebody else: it asks again, and is answered. */
+/* The user of slot has asked for other: it asks again, which is answered as its first question. */
+static void tell_wanted(struct worker *worker, uint8_t slot, uint8_t other)
+{
+	const int user = user_of(worker, slot);
+	const struct vb_message wanted = { .kind = VB_MESSAGE_WANTED, .slot = slot, .meeting.slot = other };
+	if (user >= 0 && has(worker->awaits, slot, other))
+		worker_say(worker, (unsigned)user, &wanted, NULL);
+}
+
+/* Their questions would find nobody, or somebody else. */
 static void tell_who_awaited(struct worker *worker, uint8_t slot)
 {
-	for (unsigned other = 1; other <= VB_SLOT_MAX; other++) {
-		const int user = user_of(worker, (uint8_t)other);
-		const struct vb_message wanted = { .kind = VB_MESSAGE_WANTED, .slot = (uint8_t)other, .meeting.slot = slot };
-		if (user >= 0 && has(worker->awaits, (uint8_t)other, slot))
-			worker_say(worker, (unsigned)user, &wanted, NULL);
-	}
+	for (unsigned other = 1; other <= VB_SLOT_MAX; other++)
+		tell_wanted(worker, (uint8_t)other, slot);
 }
 
 void worker_forget_meetings(struct worker *worker, uint8_t slot)
@@ -281,13 +286,11 @@ void worker_meet(struct worker *worker, unsigned client, const struct vb_message
 	}
 }
 
-/* It asks again, which is answered as its first question: of many who do so at once some are put off. */
+/* Of many who ask again at once some are put off. */
 static void tell_who_awaits(struct worker *worker, uint8_t slot, uint8_t other)
 {
-	const int user = user_of(worker, slot);
-	const struct vb_message wanted = { .kind = VB_MESSAGE_WANTED, .slot = slot, .meeting.slot = other };
-	if (user >= 0 && has(worker->awaits, slot, other) && wants(worker, other, slot))
-		worker_say(worker, (unsigned)user, &wanted, NULL);
+	if (wants(worker, other, slot))
+		tell_wanted(worker, slot, other);
 	note(worker->awaits, slot, other, false);
 }
 
