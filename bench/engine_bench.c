@@ -1,9 +1,9 @@
-/* engine_bench [SECONDS [ROW]]: nanoseconds of engine per packet, without sockets: two lanes back to back, packets handed
- * over by pointer, or descriptors, as on one host; and 1,024 adapters in turn, a packet at a time, as in a fabric, where
- * what each remembers is cold. A packet costs its sender and its receiver, and its share of the acks; all of it is counted,
- * and in the fabric each ack as a packet. What is said is CPU time of the best slice of some milliseconds: what else runs on the machine takes from all the others. Also
- * the memory of an idle connected RC QP. One line for each measurement, or that of one row alone; compare.py runs two
- * builds turn about. */
+/* engine_bench [SECONDS [ROW]]: nanoseconds of engine per packet, without sockets: two lanes back to back, packets
+ * handed over by pointer, or descriptors, as on one host; and 1,024 adapters in turn, a packet at a time, as in a
+ * fabric, where what each remembers is cold. A packet costs its sender and its receiver, and its share of the acks;
+ * all of it is counted, and in the fabric each ack as a packet. What is said is CPU time of the best slice of some
+ * milliseconds: what else runs on the machine takes from all the others. Also the memory of an idle connected RC QP.
+ * One line for each measurement, or that of one row alone; compare.py runs two builds turn about. */
 #include <inttypes.h>
 #include <malloc.h>
 #include <stdio.h>
@@ -13,10 +13,10 @@
 #include "engine/local.h"
 #include "engine/nic.h"
 
-#define DEPTH	 16
+#define DEPTH    16
 #define SLICE_NS 5000000
-#define BUFFER	 (1 << 20)
-#define PAGE	 4096
+#define BUFFER   (1 << 20)
+#define PAGE     4096
 
 struct end {
 	struct vb_nic *nic;
@@ -38,7 +38,8 @@ struct row {
 	uint32_t length;
 	bool is_phantom;
 	bool is_local; /* by descriptors */
-	uint32_t apart; /* bytes between the two buffers' places within a page: what copies is slow where they are few */
+	/* bytes between the two buffers' places within a page: what copies is slow where they are few */
+	uint32_t apart;
 };
 
 static const struct row rows[] = {
@@ -87,7 +88,9 @@ static void open_end(struct end *end, uint8_t n, size_t bytes, bool is_phantom, 
 	must(vb_lane_create(&lane, &end->lane), "lane");
 	must(vb_pd_create(end->nic, &end->pd), "pd");
 	must(vb_cq_create(end->nic, &cq, &end->cq), "cq");
-	struct vb_mr_config mr = { .memory = is_phantom ? NULL : end->memory + offset, .iova = 1 << 20, .length = bytes,
+	struct vb_mr_config mr = { .memory = is_phantom ? NULL : end->memory + offset,
+		.iova = 1 << 20,
+		.length = bytes,
 		.access = VB_ACCESS_LOCAL_WRITE | VB_ACCESS_REMOTE_WRITE | VB_ACCESS_REMOTE_READ,
 		.kind = is_phantom ? &vb_memory_phantom : NULL };
 	must(vb_mr_register(end->pd, &mr, &end->mr), "mr");
@@ -107,8 +110,14 @@ static void close_end(struct end *end)
 
 static struct vb_qp *create_qp(struct end *end, uint32_t depth)
 {
-	struct vb_qp_config config = { .type = VB_QP_RC, .pd = end->pd, .send_cq = end->cq, .recv_cq = end->cq,
-		.max_send_wr = depth, .max_recv_wr = depth, .max_send_sge = 1, .max_recv_sge = 1 };
+	struct vb_qp_config config = { .type = VB_QP_RC,
+		.pd = end->pd,
+		.send_cq = end->cq,
+		.recv_cq = end->cq,
+		.max_send_wr = depth,
+		.max_recv_wr = depth,
+		.max_send_sge = 1,
+		.max_recv_sge = 1 };
 	struct vb_qp *qp;
 	must(vb_qp_create(end->lane, &config, &qp), "qp");
 	return qp;
@@ -116,17 +125,31 @@ static struct vb_qp *create_qp(struct end *end, uint32_t depth)
 
 static void connect_qp(struct end *end, struct vb_qp *qp, const struct vb_gid *peer, uint32_t qpn)
 {
-	struct vb_qp_attr attr = { .path_mtu = 4096, .dest_qpn = qpn, .access = VB_ACCESS_REMOTE_WRITE | VB_ACCESS_REMOTE_READ,
-		.port = 1, .max_rd_atomic = 4, .max_dest_rd_atomic = 4, .min_rnr_timer = 12, .timeout = 14, .retry_cnt = 7,
-		.rnr_retry = 7, .av = { .sgid = end->gid, .dgid = *peer } };
+	struct vb_qp_attr attr = { .path_mtu = 4096,
+		.dest_qpn = qpn,
+		.access = VB_ACCESS_REMOTE_WRITE | VB_ACCESS_REMOTE_READ,
+		.port = 1,
+		.max_rd_atomic = 4,
+		.max_dest_rd_atomic = 4,
+		.min_rnr_timer = 12,
+		.timeout = 14,
+		.retry_cnt = 7,
+		.rnr_retry = 7,
+		.av = { .sgid = end->gid, .dgid = *peer } };
 	attr.state = VB_QPS_INIT;
 	must(vb_qp_modify(qp, &attr, VB_QP_STATE | VB_QP_PKEY_INDEX | VB_QP_PORT | VB_QP_ACCESS_FLAGS, now), "INIT");
 	attr.state = VB_QPS_RTR;
-	must(vb_qp_modify(qp, &attr, VB_QP_STATE | VB_QP_AV | VB_QP_PATH_MTU | VB_QP_DEST_QPN | VB_QP_RQ_PSN |
-			VB_QP_MAX_DEST_RD_ATOMIC | VB_QP_MIN_RNR_TIMER, now), "RTR");
+	must(vb_qp_modify(qp, &attr,
+		     VB_QP_STATE | VB_QP_AV | VB_QP_PATH_MTU | VB_QP_DEST_QPN | VB_QP_RQ_PSN |
+			     VB_QP_MAX_DEST_RD_ATOMIC | VB_QP_MIN_RNR_TIMER,
+		     now),
+		"RTR");
 	attr.state = VB_QPS_RTS;
-	must(vb_qp_modify(qp, &attr, VB_QP_STATE | VB_QP_TIMEOUT | VB_QP_RETRY_CNT | VB_QP_RNR_RETRY | VB_QP_SQ_PSN |
-			VB_QP_MAX_QP_RD_ATOMIC, now), "RTS");
+	must(vb_qp_modify(qp, &attr,
+		     VB_QP_STATE | VB_QP_TIMEOUT | VB_QP_RETRY_CNT | VB_QP_RNR_RETRY | VB_QP_SQ_PSN |
+			     VB_QP_MAX_QP_RD_ATOMIC,
+		     now),
+		"RTS");
 }
 
 /* Everything that from has to send goes to to, by pointer. */
@@ -154,10 +177,15 @@ static bool carry_local(struct end *from, struct end *to)
 	struct vb_answer answers[VB_BATCH_PACKETS], back[VB_BATCH_PACKETS];
 	static uint8_t heap[VB_LOCAL_PART], heap_back[VB_LOCAL_PART];
 	struct vb_local_heap seen = { heap, sizeof(heap) };
-	struct vb_local_room out = { .descriptors = descriptors, .answers = answers, .descriptor_max = VB_BATCH_PACKETS,
-		.answer_max = VB_BATCH_PACKETS, .heap = heap, .heap_bytes = sizeof(heap) };
-	struct vb_local_room in = { .answers = back, .answer_max = VB_BATCH_PACKETS, .heap = heap_back,
-		.heap_bytes = sizeof(heap_back) };
+	struct vb_local_room out = { .descriptors = descriptors,
+		.answers = answers,
+		.descriptor_max = VB_BATCH_PACKETS,
+		.answer_max = VB_BATCH_PACKETS,
+		.heap = heap,
+		.heap_bytes = sizeof(heap) };
+	struct vb_local_room in = {
+		.answers = back, .answer_max = VB_BATCH_PACKETS, .heap = heap_back, .heap_bytes = sizeof(heap_back)
+	};
 	vb_local_transmit(&from->other, &out, now);
 	if (out.answer_count)
 		vb_local_answered(&to->other, answers, out.answer_count, &seen, now);
@@ -195,10 +223,15 @@ static unsigned reap(struct end *end)
 /* As many messages as a slice takes; their best price so far goes to *packet_ns and *message_ns. */
 static void take_slice(struct end *a, struct end *b, const struct row *row, double *packet_ns, double *message_ns)
 {
-	struct vb_sge sge = { 1 << 20, row->length, vb_mr_key(a->mr) }, recv_sge = { 1 << 20, BUFFER, vb_mr_key(b->mr) };
+	struct vb_sge sge = { 1 << 20, row->length, vb_mr_key(a->mr) },
+		      recv_sge = { 1 << 20, BUFFER, vb_mr_key(b->mr) };
 	struct vb_recv_wr recv = { .sges = &recv_sge, .sge_count = 1 };
-	struct vb_send_wr wr = { .opcode = row->op, .flags = VB_SEND_SIGNALED, .sges = &sge, .sge_count = 1,
-		.remote_addr = 1 << 20, .rkey = vb_mr_key(b->mr) };
+	struct vb_send_wr wr = { .opcode = row->op,
+		.flags = VB_SEND_SIGNALED,
+		.sges = &sge,
+		.sge_count = 1,
+		.remote_addr = 1 << 20,
+		.rkey = vb_mr_key(b->mr) };
 	uint64_t messages = 0, begin = clock_ns(), elapsed;
 	packets = 0;
 	do {
@@ -269,12 +302,19 @@ struct endpoint {
 static void open_endpoint(struct endpoint *endpoint, uint32_t n)
 {
 	struct vb_nic_config nic = { .seed = n, .mtu = 4096 };
-	struct vb_lane_config lane = { .seed = n, .slot = 1, .stranger_allowance = VB_UNLIMITED, .cc.algorithm = &vb_cc_none,
-		.acks = { .every_bytes = VB_UNLIMITED, .every_packets = 1, .by_count_alone = true }, .packet_overhead = VB_NONE,
-		.never_probes = true, .turn_bytes = 1, .replies_first = true };
+	struct vb_lane_config lane = { .seed = n,
+		.slot = 1,
+		.stranger_allowance = VB_UNLIMITED,
+		.cc.algorithm = &vb_cc_none,
+		.acks = { .every_bytes = VB_UNLIMITED, .every_packets = 1, .by_count_alone = true },
+		.packet_overhead = VB_NONE,
+		.never_probes = true,
+		.turn_bytes = 1,
+		.replies_first = true };
 	struct vb_cq_config cq = { .capacity = 16 };
-	struct vb_mr_config mr = { .length = FLOW, .kind = &vb_memory_phantom,
-		.access = VB_ACCESS_LOCAL_WRITE | VB_ACCESS_REMOTE_WRITE };
+	struct vb_mr_config mr = {
+		.length = FLOW, .kind = &vb_memory_phantom, .access = VB_ACCESS_LOCAL_WRITE | VB_ACCESS_REMOTE_WRITE
+	};
 	struct end *end = &endpoint->end;
 	end->gid = vb_gid_from_ipv4(10, 0, (uint8_t)(n >> 8), (uint8_t)n);
 	must(vb_nic_create(&nic, &end->nic), "nic");
@@ -312,14 +352,18 @@ static void deliver(struct endpoint *from, struct endpoint *to)
 		return;
 	vb_lane_receive(to->end.lane, &path, &from->packet, 1, now);
 	from->is_on_way = false;
-	if (vb_lane_next_deadline(to->end.lane).is_set && vb_lane_wants_transmit(to->end.lane, now) && !vb_cq_is_empty(to->end.cq))
+	if (vb_lane_next_deadline(to->end.lane).is_set && vb_lane_wants_transmit(to->end.lane, now) &&
+		!vb_cq_is_empty(to->end.cq))
 		reap(&to->end);
 }
 
 static void post_flow(struct endpoint *from, struct endpoint *to)
 {
 	struct vb_sge sge = { 0, FLOW, vb_mr_key(from->end.mr) };
-	struct vb_send_wr wr = { .opcode = VB_WR_RDMA_WRITE, .flags = VB_SEND_SIGNALED, .sges = &sge, .sge_count = 1,
+	struct vb_send_wr wr = { .opcode = VB_WR_RDMA_WRITE,
+		.flags = VB_SEND_SIGNALED,
+		.sges = &sge,
+		.sge_count = 1,
 		.rkey = vb_mr_key(to->end.mr) };
 	reap(&from->end);
 	post(&from->end, &wr, 1);
@@ -329,19 +373,22 @@ static void post_flow(struct endpoint *from, struct endpoint *to)
 static void turn(struct endpoint *endpoints)
 {
 	for (uint32_t i = 0; i < ENDPOINTS; i++) {
-		vb_lane_prefetch(endpoints[(i + AHEAD) % ENDPOINTS].end.lane, vb_qp_number(endpoints[(i + AHEAD) % ENDPOINTS].end.qp));
+		vb_lane_prefetch(endpoints[(i + AHEAD) % ENDPOINTS].end.lane,
+			vb_qp_number(endpoints[(i + AHEAD) % ENDPOINTS].end.qp));
 		pull(&endpoints[i]);
 	}
 	now = vb_time_add(now, 100 * VB_NS);
 	for (uint32_t i = 0; i < ENDPOINTS; i++) {
-		vb_lane_prefetch(peer_of(endpoints, i + AHEAD)->end.lane, endpoints[(i + AHEAD) % ENDPOINTS].packet.dest_qpn);
+		vb_lane_prefetch(
+			peer_of(endpoints, i + AHEAD)->end.lane, endpoints[(i + AHEAD) % ENDPOINTS].packet.dest_qpn);
 		deliver(&endpoints[i], peer_of(endpoints, i));
 	}
 	for (uint32_t i = 0; i < ENDPOINTS; i++)
 		pull(&endpoints[i]);
 	now = vb_time_add(now, 100 * VB_NS);
 	for (uint32_t i = 0; i < ENDPOINTS; i++) {
-		vb_lane_prefetch(endpoints[(i + AHEAD) % ENDPOINTS].end.lane, vb_qp_number(endpoints[(i + AHEAD) % ENDPOINTS].end.qp));
+		vb_lane_prefetch(endpoints[(i + AHEAD) % ENDPOINTS].end.lane,
+			vb_qp_number(endpoints[(i + AHEAD) % ENDPOINTS].end.qp));
 		deliver(peer_of(endpoints, i), &endpoints[i]);
 	}
 }

@@ -1,11 +1,12 @@
-/* What threads of one process get done beside each other. Each makes a CQ and two QPs that are connected to each other, and drives
- * both ends: SENDs of 8 bytes, some under way at any time, polled at both. One thread and all of them take turns, so that the
- * machine's moods meet both. Only the public verbs ABI.
+/* What threads of one process get done beside each other. Each makes a CQ and two QPs that are connected to each
+ * other, and drives both ends: SENDs of 8 bytes, some under way at any time, polled at both. One thread and all of
+ * them take turns, so that the machine's moods meet both. Only the public verbs ABI.
  *
  *   lane_pairs DEVICE GID-INDEX THREADS MS ROUNDS [thread|domain|one]
  *     thread  each makes its own CQ        domain  the first makes all, each pair in a thread domain of its own
  *     one     the first makes all CQs
- *   one_mps=N all_mps=N ratio=N, medians of the rounds: messages a second of one thread, of all, and what the latter is of it */
+ *   one_mps=N all_mps=N ratio=N, medians of the rounds: messages a second of one thread, of all, and what the latter
+ *   is of it */
 #include <errno.h>
 #include <infiniband/verbs.h>
 #include <pthread.h>
@@ -67,28 +68,48 @@ static void open_device(const char *name)
 
 static struct ibv_qp *make_qp(struct worker *w)
 {
-	struct ibv_qp_init_attr attr = { .send_cq = w->cq, .recv_cq = w->cq, .qp_type = IBV_QPT_RC, .sq_sig_all = 0,
-		.cap = { .max_send_wr = 2 * DEPTH, .max_recv_wr = 2 * DEPTH, .max_send_sge = 1, .max_recv_sge = 1,
+	struct ibv_qp_init_attr attr = { .send_cq = w->cq,
+		.recv_cq = w->cq,
+		.qp_type = IBV_QPT_RC,
+		.sq_sig_all = 0,
+		.cap = { .max_send_wr = 2 * DEPTH,
+			.max_recv_wr = 2 * DEPTH,
+			.max_send_sge = 1,
+			.max_recv_sge = 1,
 			.max_inline_data = BYTES } };
 	struct ibv_qp_attr init = { .qp_state = IBV_QPS_INIT, .port_num = 1 };
 	struct ibv_qp *qp = ibv_create_qp(w->domain, &attr);
 
 	check(qp != NULL, "ibv_create_qp");
-	check(!ibv_modify_qp(qp, &init, IBV_QP_STATE | IBV_QP_PKEY_INDEX | IBV_QP_PORT | IBV_QP_ACCESS_FLAGS), "to INIT");
+	check(!ibv_modify_qp(qp, &init, IBV_QP_STATE | IBV_QP_PKEY_INDEX | IBV_QP_PORT | IBV_QP_ACCESS_FLAGS),
+		"to INIT");
 	return qp;
 }
 
 static void connect_to(struct ibv_qp *qp, uint32_t qpn)
 {
-	struct ibv_qp_attr attr = { .qp_state = IBV_QPS_RTR, .path_mtu = IBV_MTU_1024, .dest_qp_num = qpn, .max_dest_rd_atomic = 1,
-		.min_rnr_timer = 1, .timeout = 14, .retry_cnt = 7, .rnr_retry = 7, .max_rd_atomic = 1,
-		.ah_attr = { .is_global = 1, .port_num = 1, .grh = { .dgid = gid, .sgid_index = (uint8_t)gid_index, .hop_limit = 1 } } };
+	struct ibv_qp_attr attr = { .qp_state = IBV_QPS_RTR,
+		.path_mtu = IBV_MTU_1024,
+		.dest_qp_num = qpn,
+		.max_dest_rd_atomic = 1,
+		.min_rnr_timer = 1,
+		.timeout = 14,
+		.retry_cnt = 7,
+		.rnr_retry = 7,
+		.max_rd_atomic = 1,
+		.ah_attr = { .is_global = 1,
+			.port_num = 1,
+			.grh = { .dgid = gid, .sgid_index = (uint8_t)gid_index, .hop_limit = 1 } } };
 
-	check(!ibv_modify_qp(qp, &attr, IBV_QP_STATE | IBV_QP_AV | IBV_QP_PATH_MTU | IBV_QP_DEST_QPN | IBV_QP_RQ_PSN |
-				IBV_QP_MAX_DEST_RD_ATOMIC | IBV_QP_MIN_RNR_TIMER), "to RTR");
+	check(!ibv_modify_qp(qp, &attr,
+		      IBV_QP_STATE | IBV_QP_AV | IBV_QP_PATH_MTU | IBV_QP_DEST_QPN | IBV_QP_RQ_PSN |
+			      IBV_QP_MAX_DEST_RD_ATOMIC | IBV_QP_MIN_RNR_TIMER),
+		"to RTR");
 	attr.qp_state = IBV_QPS_RTS;
-	check(!ibv_modify_qp(qp, &attr, IBV_QP_STATE | IBV_QP_TIMEOUT | IBV_QP_RETRY_CNT | IBV_QP_RNR_RETRY | IBV_QP_SQ_PSN |
-				IBV_QP_MAX_QP_RD_ATOMIC), "to RTS");
+	check(!ibv_modify_qp(qp, &attr,
+		      IBV_QP_STATE | IBV_QP_TIMEOUT | IBV_QP_RETRY_CNT | IBV_QP_RNR_RETRY | IBV_QP_SQ_PSN |
+			      IBV_QP_MAX_QP_RD_ATOMIC),
+		"to RTS");
 }
 
 static void post_receives(const struct worker *w, unsigned count)
@@ -99,7 +120,9 @@ static void post_receives(const struct worker *w, unsigned count)
 	while (count) {
 		unsigned now = count < BATCH ? count : BATCH;
 		for (unsigned i = 0; i < now; i++)
-			wrs[i] = (struct ibv_recv_wr){ .next = i + 1 < now ? &wrs[i + 1] : NULL, .sg_list = &sge, .num_sge = 1 };
+			wrs[i] = (struct ibv_recv_wr){
+				.next = i + 1 < now ? &wrs[i + 1] : NULL, .sg_list = &sge, .num_sge = 1
+			};
 		check(!ibv_post_recv(w->to, wrs, &bad), "ibv_post_recv");
 		count -= now;
 	}
@@ -143,8 +166,11 @@ static void post_sends(const struct worker *w)
 	struct ibv_send_wr wrs[BATCH], *bad;
 
 	for (unsigned i = 0; i < BATCH; i++)
-		wrs[i] = (struct ibv_send_wr){ .next = i + 1 < BATCH ? &wrs[i + 1] : NULL, .sg_list = &sge, .num_sge = 1,
-			.opcode = IBV_WR_SEND, .send_flags = IBV_SEND_INLINE | (i + 1 < BATCH ? 0 : IBV_SEND_SIGNALED) };
+		wrs[i] = (struct ibv_send_wr){ .next = i + 1 < BATCH ? &wrs[i + 1] : NULL,
+			.sg_list = &sge,
+			.num_sge = 1,
+			.opcode = IBV_WR_SEND,
+			.send_flags = IBV_SEND_INLINE | (i + 1 < BATCH ? 0 : IBV_SEND_SIGNALED) };
 	check(!ibv_post_send(w->from, wrs, &bad), "ibv_post_send");
 }
 
@@ -155,7 +181,8 @@ static uint64_t exchange(const struct worker *w)
 	struct ibv_wc wcs[BATCH];
 
 	while (!atomic_load_explicit(&is_over, memory_order_relaxed) || done < sent || received < sent) {
-		if (!atomic_load_explicit(&is_over, memory_order_relaxed) && sent - done < DEPTH && sent - received < DEPTH) {
+		if (!atomic_load_explicit(&is_over, memory_order_relaxed) && sent - done < DEPTH &&
+			sent - received < DEPTH) {
 			post_sends(w);
 			sent += BATCH;
 		}
@@ -264,6 +291,7 @@ int main(int argc, char **argv)
 	pthread_barrier_wait(&at_beginning);
 	for (unsigned i = 0; i < threads; i++)
 		pthread_join(workers[i].thread, NULL);
-	printf("one_mps=%.0f all_mps=%.0f ratio=%.2f\n", median(one, rounds), median(all, rounds), median(ratio, rounds));
+	printf("one_mps=%.0f all_mps=%.0f ratio=%.2f\n", median(one, rounds), median(all, rounds),
+		median(ratio, rounds));
 	return 0;
 }

@@ -1,9 +1,10 @@
-/* What bare UDP sockets get done, with the options (port/receive_socket.h), datagrams and calls of our port and nothing else: no
- * checksum of ours, no queue pair, no window but one that keeps the receive buffer from running over. What the wire is held
- * against.
+/* What bare UDP sockets get done, with the options (port/receive_socket.h), datagrams and calls of our port and
+ * nothing else: no checksum of ours, no queue pair, no window but one that keeps the receive buffer from running over.
+ * What the wire is held against.
  *
  *   udp_raw serve PORT                     says "serving", answers until a client says that it has ended
- *   udp_raw stream ADDRESS PORT MS         gbps=N lost=N: trains of 15 packets of 4 KiB, payloads where they lie in 1 MiB
+ *   udp_raw stream ADDRESS PORT MS         gbps=N lost=N: trains of 15 packets of 4 KiB, payloads where they lie in 1
+ *   MiB
  *   udp_raw pingpong ADDRESS PORT ROUNDS   p50_us=N p99_us=N, one way: 44 bytes there and back, both ends polling */
 #include <arpa/inet.h>
 #include <errno.h>
@@ -87,7 +88,8 @@ static int read_some(unsigned most)
 
 	for (unsigned i = 0; i < most; i++) {
 		iov[i] = (struct iovec){ buffers[i], DATAGRAM };
-		messages[i].msg_hdr = (struct msghdr){ &names[i], sizeof(names[i]), &iov[i], 1, control[i], sizeof(control[i]), 0 };
+		messages[i].msg_hdr =
+			(struct msghdr){ &names[i], sizeof(names[i]), &iov[i], 1, control[i], sizeof(control[i]), 0 };
 	}
 	if (most > 1)
 		return recvmmsg(fd, messages, most, MSG_DONTWAIT, NULL);
@@ -98,7 +100,8 @@ static int read_some(unsigned most)
 
 static void send_to(const struct sockaddr_in6 *to, const void *bytes, size_t length)
 {
-	check(sendto(fd, bytes, length, 0, (const struct sockaddr *)to, sizeof(*to)) >= 0 || errno == ECONNREFUSED, "sendto");
+	check(sendto(fd, bytes, length, 0, (const struct sockaddr *)to, sizeof(*to)) >= 0 || errno == ECONNREFUSED,
+		"sendto");
 }
 
 /* ---- The server -------------------------------------------------------------------------------------------------- */

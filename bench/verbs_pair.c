@@ -8,7 +8,8 @@
  *     lat      8-byte WRITEs back and forth; both poll.                      one way: p50_us=N p99_us=N
  *     write    WRITEs of 64 KiB, many at once; the target sleeps.                     gbps=N
  *     read     the same with READs
- *   heap, dm: what the target lends, in lat both, and what WRITEs are of; APART: how many bytes further in its page is where they go */
+ *   heap, dm: what the target lends, in lat both, and what WRITEs are of; APART: how many bytes further in its page is
+ *   where they go */
 #include <errno.h>
 #include <infiniband/verbs.h>
 #include <sched.h>

@@ -6,7 +6,7 @@
 #include "cc/cc.h"
 
 struct paced {
-	uint64_t rate; /* bytes a second */
+	uint64_t rate;  /* bytes a second */
 	vb_time period; /* 0: no timer */
 	bool is_moody;
 };

@@ -1,6 +1,6 @@
-/* A copy loop of vector registers. C libraries copy some KiB by `rep movsb`, which on some processors (AMD's Zen 3) falls
- * to a twentieth of its speed where the target lies 1 to 63 bytes behind the source within a page. A loop does not: it
- * loads more than that before it stores any of it. */
+/* A copy loop of vector registers. C libraries copy some KiB by `rep movsb`, which on some processors (AMD's Zen 3)
+ * falls to a twentieth of its speed where the target lies 1 to 63 bytes behind the source within a page. A loop does
+ * not: it loads more than that before it stores any of it. */
 #include "base/copy.h"
 
 typedef uint8_t vector __attribute__((vector_size(16), aligned(1), may_alias));

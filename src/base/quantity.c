@@ -13,8 +13,8 @@ struct unit {
 static const struct unit count_units[] = { { "", 1 }, { NULL, 0 } };
 static const struct unit bytes_units[] = { { "", 1 }, { "B", 1 }, { "kB", 1000 }, { "KB", 1000 }, { "MB", 1000 * 1000 },
 	{ "GB", 1000 * 1000 * 1000 }, { "TB", UINT64_C(1000000000000) }, { "KiB", 1 << 10 }, { "MiB", 1 << 20 },
-	{ "GiB", 1 << 30 }, { "TiB", UINT64_C(1) << 40 }, { "K", 1000 }, { "M", 1000 * 1000 }, { "G", 1000 * 1000 * 1000 },
-	{ NULL, 0 } };
+	{ "GiB", 1 << 30 }, { "TiB", UINT64_C(1) << 40 }, { "K", 1000 }, { "M", 1000 * 1000 },
+	{ "G", 1000 * 1000 * 1000 }, { NULL, 0 } };
 static const struct unit time_units[] = { { "ps", VB_PS }, { "ns", VB_NS }, { "us", VB_US }, { "\xc2\xb5s", VB_US },
 	{ "ms", VB_MS }, { "s", VB_S }, { NULL, 0 } };
 static const struct unit rate_units[] = { { "k", 1000 }, { "M", 1000 * 1000 }, { "G", 1000 * 1000 * 1000 },

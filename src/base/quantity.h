@@ -1,5 +1,5 @@
-/* Quantities as people write them: 400G, 1us, 32MB, 64 KiB, 1%. They are read as whole numbers of the unit: what is none is
- * refused, and not rounded. */
+/* Quantities as people write them: 400G, 1us, 32MB, 64 KiB, 1%. They are read as whole numbers of the unit: what is
+ * none is refused, and not rounded. */
 #ifndef VB_BASE_QUANTITY_H
 #define VB_BASE_QUANTITY_H
 

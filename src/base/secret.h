@@ -1,4 +1,5 @@
-/* Numbers that tell nothing of one another, nor of those to come: SipHash of a count, under a key that nobody else has. */
+/* Numbers that tell nothing of one another, nor of those to come: SipHash of a count, under a key that nobody else
+ * has. */
 #ifndef VB_BASE_SECRET_H
 #define VB_BASE_SECRET_H
 

@@ -9,8 +9,8 @@
 
 struct vb_timer {
 	struct vb_deadline deadline; /* when it is really due; not set: idle */
-	vb_time key;		     /* what the heap is sorted by; never later than the deadline while it is set */
-	int32_t index;		     /* in the heap; -1: not in it */
+	vb_time key;                 /* what the heap is sorted by; never later than the deadline while it is set */
+	int32_t index;               /* in the heap; -1: not in it */
 };
 
 struct vb_timers {
@@ -25,7 +25,7 @@ void vb_timers_deinit(struct vb_timers *timers);
 int vb_timers_reserve(struct vb_timers *timers, uint32_t room);
 void vb_timer_init(struct vb_timer *timer);
 void vb_timer_set(struct vb_timers *timers, struct vb_timer *timer, vb_time at);
-void vb_timer_cancel(struct vb_timer *timer); /* lazily: leaves the heap when it comes up */
+void vb_timer_cancel(struct vb_timer *timer);                           /* lazily: leaves the heap when it comes up */
 void vb_timer_remove(struct vb_timers *timers, struct vb_timer *timer); /* at once */
 /* heir is what timer was, and is where it was; timer is idle. */
 void vb_timer_replace(struct vb_timers *timers, struct vb_timer *timer, struct vb_timer *heir);

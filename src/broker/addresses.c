@@ -18,7 +18,7 @@ static struct {
 	struct address {
 		struct vb_gid gid;
 		uint32_t ifindex;
-	} *all;
+	} * all;
 } addresses;
 
 static bool gid_of(const struct sockaddr *address, struct vb_gid *gid)

@@ -9,9 +9,9 @@
 #include "broker/privilege.h"
 #include "broker/worker_state.h"
 
-#define SILENT_MS  1000  /* after which a connection that said nothing may be closed when room is needed */
-#define USELESS_MS 30000 /* the same for one that has neither slot nor port */
-#define PARTING_MS 1000
+#define SILENT_MS      1000  /* after which a connection that said nothing may be closed when room is needed */
+#define USELESS_MS     30000 /* the same for one that has neither slot nor port */
+#define PARTING_MS     1000
 #define ACCEPTS_A_TURN 32 /* however many come: others are to be heard, too */
 
 /* ---- Room ------------------------------------------------------------------------------------------------------- */
@@ -19,7 +19,8 @@
 static bool has_slot(const struct worker *worker, unsigned client)
 {
 	for (unsigned slot = 1; slot < REGISTRY_SLOTS; slot++)
-		if (worker->registry->slots[slot].owner == (int)client || worker->registry->slots[slot].user == (int)client)
+		if (worker->registry->slots[slot].owner == (int)client ||
+			worker->registry->slots[slot].user == (int)client)
 			return true;
 	return worker->clients[client].channel >= 0; /* it is on its way */
 }
@@ -29,7 +30,7 @@ static bool is_useless(const struct worker *worker, unsigned client, uint64_t no
 	const struct client_state *state = &worker->clients[client];
 	uint64_t patience = state->has_spoken ? USELESS_MS : SILENT_MS;
 	return now >= state->since + patience && !state->wants_slot && ports_count(worker->ports, client) == 0 &&
-		!has_slot(worker, client);
+	       !has_slot(worker, client);
 }
 
 /* The oldest connection that serves nothing, of uid's if any_uid is not set; -1: none. */
@@ -108,7 +109,8 @@ static int make_room(struct worker *worker, uid_t uid, struct vb_message *refusa
 			holders_name(&holders, names, sizeof(names));
 			refusal->error = EUSERS;
 			snprintf(refusal->why, sizeof(refusal->why),
-				"no connection to the broker is free for uid %u (%u in all; %s); end some RDMA processes",
+				"no connection to the broker is free for uid %u (%u in all; %s); end some RDMA "
+				"processes",
 				uid, REGISTRY_CLIENTS, names);
 			return -1;
 		}
@@ -170,8 +172,10 @@ static int admit(struct worker *worker, uid_t uid, struct vb_message *refusal)
 		return make_room(worker, uid, refusal);
 	refusal->error = EPERM;
 	snprintf(refusal->why, sizeof(refusal->why),
-		"the broker of uid %u serves that user and root only; have it started with VERBENA_BROKER=any or --share, "
-		"or have root run: verbena broker", worker->limits.own);
+		"the broker of uid %u serves that user and root only; have it started with VERBENA_BROKER=any or "
+		"--share, "
+		"or have root run: verbena broker",
+		worker->limits.own);
 	return -1;
 }
 

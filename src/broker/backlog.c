@@ -53,8 +53,7 @@ static bool keep(struct vb_list *list, const struct vb_message *message, const i
 	return true;
 }
 
-bool backlog_say(
-	struct backlog *backlog, int connection, const struct vb_message *message, const int *fd, uint64_t now)
+bool backlog_say(struct backlog *backlog, int connection, const struct vb_message *message, const int *fd, uint64_t now)
 {
 	if (backlog->said_count == 0) {
 		int rc = vb_message_send(connection, message, fd);

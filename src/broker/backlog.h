@@ -11,7 +11,7 @@
 enum {
 	BACKLOG_SAID_MAX = 1024, /* more than an honest client waits for at any time */
 	BACKLOG_MADS_MAX = 4096,
-	BACKLOG_MADS_OWN = 64, /* that each may keep, whatever others do */
+	BACKLOG_MADS_OWN = 64,       /* that each may keep, whatever others do */
 	BACKLOG_MADS_OF_ALL = 32768, /* of all backlogs together, beyond that */
 	BACKLOG_DEAF_MS = 120000,
 };

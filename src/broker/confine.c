@@ -1,5 +1,5 @@
-/* See confine.h. What is not listed fails as forbidden: there is no exec, ptrace, bpf, mount or new namespace, files are
- * opened for reading, and a process is made by fork, for the next worker or a courier.
+/* See confine.h. What is not listed fails as forbidden: there is no exec, ptrace, bpf, mount or new namespace, files
+ * are opened for reading, and a process is made by fork, for the next worker or a courier.
  *
  * The filter is a search of one comparison a call, in the order of the list: those made most often first. Arguments are
  * 64 bits in two words; what is looked at are flags in the low one. */
@@ -36,37 +36,115 @@
 
 static const uint16_t allowed[] = {
 	/* The loop. */
-	SYS_clock_gettime, SYS_ppoll, SYS_recvmmsg, SYS_recvmsg, SYS_sendmsg, SYS_sendmmsg, SYS_recvfrom, SYS_sendto,
-	SYS_read, SYS_write, SYS_readv, SYS_writev, SYS_close, SYS_fcntl, SYS_accept4,
-	SYS_epoll_create1, SYS_epoll_ctl, SYS_epoll_pwait, SYS_eventfd2,
+	SYS_clock_gettime,
+	SYS_ppoll,
+	SYS_recvmmsg,
+	SYS_recvmsg,
+	SYS_sendmsg,
+	SYS_sendmmsg,
+	SYS_recvfrom,
+	SYS_sendto,
+	SYS_read,
+	SYS_write,
+	SYS_readv,
+	SYS_writev,
+	SYS_close,
+	SYS_fcntl,
+	SYS_accept4,
+	SYS_epoll_create1,
+	SYS_epoll_ctl,
+	SYS_epoll_pwait,
+	SYS_eventfd2,
 	/* Sockets of the group, and of its clients. */
-	SYS_socket, SYS_socketpair, SYS_bind, SYS_connect, SYS_listen, SYS_shutdown, SYS_getsockopt, SYS_setsockopt,
-	SYS_getsockname, SYS_getpeername, SYS_dup, SYS_dup3, SYS_pipe2, SYS_splice, SYS_close_range,
+	SYS_socket,
+	SYS_socketpair,
+	SYS_bind,
+	SYS_connect,
+	SYS_listen,
+	SYS_shutdown,
+	SYS_getsockopt,
+	SYS_setsockopt,
+	SYS_getsockname,
+	SYS_getpeername,
+	SYS_dup,
+	SYS_dup3,
+	SYS_pipe2,
+	SYS_splice,
+	SYS_close_range,
 	/* Memory that two clients share. */
-	SYS_memfd_create, SYS_ftruncate,
+	SYS_memfd_create,
+	SYS_ftruncate,
 	/* Processes: ours, and a look at those of clients. */
-	SYS_pidfd_open, SYS_pidfd_send_signal, SYS_kill, SYS_tgkill, SYS_wait4, SYS_waitid, SYS_exit, SYS_exit_group,
-	SYS_getpid, SYS_gettid, SYS_getppid, SYS_getuid, SYS_geteuid, SYS_getgid, SYS_getegid, SYS_set_robust_list,
-	SYS_set_tid_address, SYS_rt_sigaction, SYS_rt_sigprocmask, SYS_rt_sigreturn, SYS_rt_sigtimedwait,
-	SYS_sigaltstack, SYS_sched_yield, SYS_sched_getaffinity, SYS_getrlimit, SYS_prlimit64, SYS_uname,
-	SYS_lseek, SYS_fstat, SYS_newfstatat, SYS_statx, SYS_readlinkat, SYS_getdents64, SYS_faccessat,
+	SYS_pidfd_open,
+	SYS_pidfd_send_signal,
+	SYS_kill,
+	SYS_tgkill,
+	SYS_wait4,
+	SYS_waitid,
+	SYS_exit,
+	SYS_exit_group,
+	SYS_getpid,
+	SYS_gettid,
+	SYS_getppid,
+	SYS_getuid,
+	SYS_geteuid,
+	SYS_getgid,
+	SYS_getegid,
+	SYS_set_robust_list,
+	SYS_set_tid_address,
+	SYS_rt_sigaction,
+	SYS_rt_sigprocmask,
+	SYS_rt_sigreturn,
+	SYS_rt_sigtimedwait,
+	SYS_sigaltstack,
+	SYS_sched_yield,
+	SYS_sched_getaffinity,
+	SYS_getrlimit,
+	SYS_prlimit64,
+	SYS_uname,
+	SYS_lseek,
+	SYS_fstat,
+	SYS_newfstatat,
+	SYS_statx,
+	SYS_readlinkat,
+	SYS_getdents64,
+	SYS_faccessat,
 	/* Memory and time. */
-	SYS_mmap, SYS_munmap, SYS_mremap, SYS_mprotect, SYS_madvise, SYS_brk, SYS_futex, SYS_getrandom, SYS_nanosleep,
-	SYS_clock_nanosleep, SYS_clock_getres, SYS_gettimeofday, SYS_restart_syscall, SYS_sysinfo,
+	SYS_mmap,
+	SYS_munmap,
+	SYS_mremap,
+	SYS_mprotect,
+	SYS_madvise,
+	SYS_brk,
+	SYS_futex,
+	SYS_getrandom,
+	SYS_nanosleep,
+	SYS_clock_nanosleep,
+	SYS_clock_getres,
+	SYS_gettimeofday,
+	SYS_restart_syscall,
+	SYS_sysinfo,
 #ifdef SYS_poll /* of x86-64 alone */
-	SYS_poll, SYS_epoll_wait, SYS_time, SYS_stat, SYS_lstat, SYS_access, SYS_readlink, SYS_dup2,
+	SYS_poll,
+	SYS_epoll_wait,
+	SYS_time,
+	SYS_stat,
+	SYS_lstat,
+	SYS_access,
+	SYS_readlink,
+	SYS_dup2,
 #endif
 #ifdef SYS_rseq
 	SYS_rseq,
 #endif
 };
 
-#define AT(member)	   offsetof(struct seccomp_data, member)
-#define LOAD(at)	   ((struct sock_filter)BPF_STMT(BPF_LD | BPF_W | BPF_ABS, (at)))
-#define RETURN(what)	   ((struct sock_filter)BPF_STMT(BPF_RET | BPF_K, (what)))
+#define AT(member)         offsetof(struct seccomp_data, member)
+#define LOAD(at)           ((struct sock_filter)BPF_STMT(BPF_LD | BPF_W | BPF_ABS, (at)))
+#define RETURN(what)       ((struct sock_filter)BPF_STMT(BPF_RET | BPF_K, (what)))
 #define UNLESS(value, far) ((struct sock_filter)BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, (value), 0, (far)))
 #define ANY_OF(bits, far)  ((struct sock_filter)BPF_JUMP(BPF_JMP | BPF_JSET | BPF_K, (bits), 0, (far)))
-#define LENGTH(list)	   (sizeof(list) / sizeof((list)[0]))
+#define LENGTH(list)       (sizeof(list) / sizeof((list)[0]))
 
 #define ALLOW  RETURN(SECCOMP_RET_ALLOW)
 #define FORBID RETURN(SECCOMP_RET_ERRNO | EPERM)
@@ -139,8 +217,6 @@ void confine(void)
 
 #else
 
-void confine(void)
-{
-}
+void confine(void) {}
 
 #endif

@@ -21,11 +21,11 @@
 #define DATAGRAMS        16
 #define DATAGRAM_BYTES   65536
 #define CHANNEL_BUFFER   (4 << 20) /* asked for; the kernel gives what wmem_max allows */
-#define CONNECT_AGAIN_MS 20 /* and then twice as long, up to */
-#define CONNECT_MAX_MS	 500
-#define REPLACEMENT_MS	 50 /* whoever cuts off his couriers shall not make a storm of them */
+#define CONNECT_AGAIN_MS 20        /* and then twice as long, up to */
+#define CONNECT_MAX_MS   500
+#define REPLACEMENT_MS   50 /* whoever cuts off his couriers shall not make a storm of them */
 #define REFUSED_AGAIN_MS 1000
-#define GIVE_UP_MS	 100
+#define GIVE_UP_MS       100
 
 struct courier {
 	struct courier_task task;
@@ -143,7 +143,8 @@ static void connect_to_broker(struct courier *courier)
 
 static void lose_broker(struct courier *courier, int64_t wait_ms)
 {
-	if (courier->socket < 0) { /* the broker sees it, and tells whom we are for; not at once, for it may try again */
+	if (courier->socket <
+		0) { /* the broker sees it, and tells whom we are for; not at once, for it may try again */
 		poll(NULL, 0, GIVE_UP_MS);
 		_exit(0);
 	}

@@ -1,10 +1,10 @@
-/* Couriers: each a process of the broker's user, which holds the socket of a slot and passes what arrives on to a process
- * that may not have it. Whoever holds a socket of the group can take all the others' datagrams from them: he may connect
- * it, bind it to a device, or detach the group's program, and nobody sees who did. So only the broker's own user and
- * those it trusts hold one.
+/* Couriers: each a process of the broker's user, which holds the socket of a slot and passes what arrives on to a
+ * process that may not have it. Whoever holds a socket of the group can take all the others' datagrams from them: he
+ * may connect it, bind it to a device, or detach the group's program, and nobody sees who did. So only the broker's
+ * own user and those it trusts hold one.
  *
- * To the broker a courier is a client like any other: it outlives the broker, and hands its socket to the next. It reads
- * nothing from whom it serves, and ends when he does. */
+ * To the broker a courier is a client like any other: it outlives the broker, and hands its socket to the next. It
+ * reads nothing from whom it serves, and ends when he does. */
 #ifndef VB_BROKER_COURIER_H
 #define VB_BROKER_COURIER_H
 

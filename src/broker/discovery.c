@@ -39,7 +39,7 @@ struct discovery {
 	void *user;
 	uint32_t receive_buffer;
 	unsigned next_victim;
-	unsigned asking; /* entries in that state */
+	unsigned asking;                       /* entries in that state */
 	unsigned questions[DISCOVERY_CLIENTS]; /* entries being asked for each */
 	struct hash_key key;
 	struct vb_list chains[ENTRIES];
@@ -73,8 +73,9 @@ static void send_question(struct discovery *discovery, const struct qp1_mad *way
 
 static void send_answer(struct discovery *discovery, const struct qp1_mad *way, const struct vb_discovery *question)
 {
-	struct vb_discovery answer = { .is_response = true, .transaction_id = question->transaction_id,
-		.qpn = question->qpn };
+	struct vb_discovery answer = {
+		.is_response = true, .transaction_id = question->transaction_id, .qpn = question->qpn
+	};
 	if (question->qpn)
 		answer.process = discovery->process(discovery->user, question->qpn);
 	send_facts(discovery, way, &answer);
@@ -89,7 +90,7 @@ static struct vb_list *chain_of(struct discovery *discovery, const struct vb_gid
 
 static struct entry *find_entry(struct discovery *discovery, const struct vb_gid *gid, uint32_t scope)
 {
-	vb_list_for_each(node, chain_of(discovery, gid)) {
+	vb_list_for_each (node, chain_of(discovery, gid)) {
 		struct entry *entry = vb_container_of(node, struct entry, link);
 		if (entry->scope == scope && vb_gid_equal(&entry->gid, gid))
 			return entry;
@@ -220,9 +221,7 @@ int discovery_advance(struct discovery *discovery, uint64_t now_ms)
 
 void discovery_challenge(struct discovery *discovery, const struct qp1_mad *mad, uint64_t number)
 {
-	const struct qp1_mad back = {
-		.from = mad->to, .to = mad->from, .scope = mad->scope, .length = VB_MAD_LENGTH
-	};
+	const struct qp1_mad back = { .from = mad->to, .to = mad->from, .scope = mad->scope, .length = VB_MAD_LENGTH };
 	if (!vb_gid_is_multicast(&mad->to))
 		send_question(discovery, &back, number);
 }
@@ -248,8 +247,7 @@ bool discovery_receive(struct discovery *discovery, uint64_t now_ms, const struc
 	return true;
 }
 
-struct discovery *discovery_create(
-	struct qp1 *qp1, discovery_answer *answer, discovery_process *process, void *user)
+struct discovery *discovery_create(struct qp1 *qp1, discovery_answer *answer, discovery_process *process, void *user)
 {
 	struct discovery *discovery = calloc(1, sizeof(*discovery));
 	if (!discovery)

@@ -21,8 +21,7 @@ typedef void discovery_answer(
 /* How the process of that QPN of ours is, for peers who ask. */
 typedef enum vb_process_state discovery_process(void *user, uint32_t qpn);
 
-struct discovery *discovery_create(
-	struct qp1 *qp1, discovery_answer *answer, discovery_process *process, void *user);
+struct discovery *discovery_create(struct qp1 *qp1, discovery_answer *answer, discovery_process *process, void *user);
 void discovery_destroy(struct discovery *discovery);
 /* The effective receive buffer of one of our slots, which peers are told. */
 void discovery_set_receive_buffer(struct discovery *discovery, uint32_t bytes);

@@ -18,8 +18,8 @@ static bool is_called(int fd, const char *name)
 	int is_listening = 0;
 	socklen_t option_length = sizeof(is_listening);
 	return getsockname(fd, (struct sockaddr *)&address, &length) == 0 && length == wanted_length &&
-		memcmp(&address, &wanted, length) == 0 &&
-		getsockopt(fd, SOL_SOCKET, SO_ACCEPTCONN, &is_listening, &option_length) == 0 && is_listening;
+	       memcmp(&address, &wanted, length) == 0 &&
+	       getsockopt(fd, SOL_SOCKET, SO_ACCEPTCONN, &is_listening, &option_length) == 0 && is_listening;
 }
 
 static long number_of(const char *variable)

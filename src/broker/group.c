@@ -17,8 +17,8 @@
 #define USUAL_BUFFER     4194304
 #define MAX_GROUP        1024 /* where a search for our own socket ends */
 #define FENCE_TIMEOUT_MS 200
-#define MAX_FILLERS	 64
-#define MANY_PROBES	 32 /* in some 50 us, in which even a flood brings fewer */
+#define MAX_FILLERS      64
+#define MANY_PROBES      32 /* in some 50 us, in which even a flood brings fewer */
 
 uint32_t group_receive_buffer(int fd)
 {
@@ -257,8 +257,8 @@ static bool arrives_at_own(struct group *group, uint8_t slot)
 	return wait_for_probes(group) && drops(group->own) != before;
 }
 
-/* What belongs to no slot the map steers to where that broker's own socket was, and to that place ours is brought. It may
- * lie behind the end by now, as places that the broker kept are gone: then sockets before ours fill the group. */
+/* What belongs to no slot the map steers to where that broker's own socket was, and to that place ours is brought. It
+ * may lie behind the end by now, as places that the broker kept are gone: then sockets before ours fill the group. */
 void group_find_survivors(struct group *group, bool survives[STEER_SLOTS])
 {
 	int fillers[MAX_FILLERS];
@@ -352,9 +352,9 @@ int group_open(struct group *group, char *why, size_t why_size)
 	int rc = open_probes(group);
 	if (rc) {
 		snprintf(why, why_size,
-			rc == -EADDRNOTAVAIL || rc == -ENETDOWN ?
-				"the broker needs the loopback interface, which is down; cure: sudo ip link set lo up" :
-				"cannot open UDP sockets: %s",
+			rc == -EADDRNOTAVAIL || rc == -ENETDOWN
+				? "the broker needs the loopback interface, which is down; cure: sudo ip link set lo up"
+				: "cannot open UDP sockets: %s",
 			strerror(-rc));
 		return rc;
 	}

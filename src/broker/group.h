@@ -34,8 +34,8 @@ int group_open(struct group *group, char *why, size_t why_size);
 /* Sockets in the group that are nobody's we know. */
 unsigned group_strangers(const struct group *group);
 
-/* Of the slots that we do not know those to which the program of a broker that died still steers: their owners may come.
- * Before the first change of the map. */
+/* Of the slots that we do not know those to which the program of a broker that died still steers: their owners may
+ * come. Before the first change of the map. */
 void group_find_survivors(struct group *group, bool survives[STEER_SLOTS]);
 
 /* A socket for slot, which has none or is vacant, steered to. It takes the place of group_vacant_place(slot), whose

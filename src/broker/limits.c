@@ -41,8 +41,10 @@ void holders_name(const struct holders *holders, char *text, size_t size)
 	for (unsigned i = 0; i < holders->count && length < size; i++) {
 		const struct holder *one = &holders->by_size[i];
 		const char *comma = i ? ", " : "";
-		length += (size_t)(one->uid == VB_USER_UNKNOWN
-				? snprintf(text + length, size - length, "%susers not mapped here: %u", comma, one->holds)
-				: snprintf(text + length, size - length, "%suid %u: %u", comma, one->uid, one->holds));
+		length +=
+			(size_t)(one->uid == VB_USER_UNKNOWN ? snprintf(text + length, size - length,
+								       "%susers not mapped here: %u", comma, one->holds)
+							     : snprintf(text + length, size - length, "%suid %u: %u",
+								       comma, one->uid, one->holds));
 	}
 }

@@ -7,7 +7,7 @@
 #include <sys/types.h>
 
 struct limits {
-	uid_t own;	/* the broker's */
+	uid_t own;      /* the broker's */
 	bool is_shared; /* with every user, though it is not root's */
 };
 

@@ -1,10 +1,10 @@
 /* Management datagrams between processes and the wire: the connection manager's are routed, answers go to who asked,
- * and the peers of a process that died are told. Which MAD is whose, and who may send it: route.c, relay.c; what is to be
- * said of the dead: orphans.c; requests that came before their listener: early.c; who may ask how much, and what waits:
- * sources.c, traffic.c.
+ * and the peers of a process that died are told. Which MAD is whose, and who may send it: route.c, relay.c; what is to
+ * be said of the dead: orphans.c; requests that came before their listener: early.c; who may ask how much, and what
+ * waits: sources.c, traffic.c.
  *
- * Holds: a MAD of the connection manager is decoded once, here, and leaves a client only in its own name. What belongs to
- * an exchange under way waits for nothing that begins. */
+ * Holds: a MAD of the connection manager is decoded once, here, and leaves a client only in its own name. What belongs
+ * to an exchange under way waits for nothing that begins. */
 #include <errno.h>
 #include <string.h>
 #include "broker/addresses.h"
@@ -31,8 +31,8 @@ static void pass_requests_on(struct worker *worker, unsigned number)
 {
 	struct orphans_request request;
 	while (orphans_next_request(worker->orphans, number, &request)) {
-		relay_note_request(worker->asked, RELAY_NOBODY, &request.mad.from, request.cm.local_id,
-			request.cm.transaction_id);
+		relay_note_request(
+			worker->asked, RELAY_NOBODY, &request.mad.from, request.cm.local_id, request.cm.transaction_id);
 		pass_cm_mad(worker, &request.mad);
 	}
 }
@@ -53,7 +53,8 @@ void worker_send_mad(struct worker *worker, unsigned client, const struct vb_mes
 	struct vb_mad_header header;
 	vb_mad_header_decode(&header, message->mad);
 	if (header.mgmt_class == VB_MAD_CLASS_CM) {
-		worker_refuse(worker, client, message->request, EPERM, "a MAD of the connection manager is to be posted");
+		worker_refuse(
+			worker, client, message->request, EPERM, "a MAD of the connection manager is to be posted");
 		return;
 	}
 	int rc = send_between(worker, &message->sgid, &message->gid, message->mad, message->length);
@@ -212,8 +213,8 @@ static void take_request(struct worker *worker, const struct qp1_mad *mad, uint6
 	if (must_ask)
 		discovery_challenge(worker->discovery, mad, sources_challenge(worker->sources, &mad->from, now));
 	if (verdict == SOURCES_PASS)
-		traffic_put(worker->traffic, sources_is_known(worker->sources, &mad->from, now) ? TRAFFIC_OF_KNOWN
-												 : TRAFFIC_OF_OTHERS, mad);
+		traffic_put(worker->traffic,
+			sources_is_known(worker->sources, &mad->from, now) ? TRAFFIC_OF_KNOWN : TRAFFIC_OF_OTHERS, mad);
 	else if (verdict == SOURCES_WAIT)
 		traffic_hold(worker->traffic, mad, now);
 }
@@ -242,7 +243,7 @@ static void take_discovery(struct worker *worker, const struct qp1_mad *mad, uin
 		if (sources_take_question(worker->sources, &mad->from, now) == SOURCES_PASS)
 			traffic_put(worker->traffic, is_known ? TRAFFIC_OF_KNOWN : TRAFFIC_OF_OTHERS, mad);
 	} else if (sources_is_answer(worker->sources, &mad->from, mad->header.transaction_id, now) ||
-		discovery_receive(worker->discovery, now, mad)) {
+		   discovery_receive(worker->discovery, now, mad)) {
 		prove(worker, &mad->from, now);
 	} else {
 		pass_answer(worker, mad);

@@ -26,10 +26,10 @@
 #include "broker/worker.h"
 #include "host/protocol.h"
 
-#define BACKLOG		 128
-#define NAME_TRIES	 40 /* a broker that is just leaving still has the name for a moment */
-#define NAME_TRY_MS	 5
-#define QUICK_DEATHS	 5 /* workers that died within a second, before the next one has to wait */
+#define BACKLOG             128
+#define NAME_TRIES          40 /* a broker that is just leaving still has the name for a moment */
+#define NAME_TRY_MS         5
+#define QUICK_DEATHS        5 /* workers that died within a second, before the next one has to wait */
 #define QUICK_DEATH_WAIT_MS 100
 
 static volatile sig_atomic_t worker_pid;
@@ -48,7 +48,8 @@ static void on_terminate(int signal_number)
 	_exit(128 + signal_number);
 }
 
-/* The first process of a container adopts whatever is an orphan there, our own helpers too. The worker is waited for elsewhere. */
+/* The first process of a container adopts whatever is an orphan there, our own helpers too. The worker is waited for
+ * elsewhere. */
 static void on_child(int signal_number)
 {
 	int error = errno;
@@ -67,7 +68,8 @@ static void set_signals(void (*on_end)(int))
 	sigaction(SIGINT, &action, NULL);
 	signal(SIGPIPE, SIG_IGN);
 	signal(SIGHUP, SIG_IGN);
-	signal(SIGXFSZ, SIG_IGN); /* the starter's limit holds for memory that clients share: an error of that, no death */
+	signal(SIGXFSZ,
+		SIG_IGN); /* the starter's limit holds for memory that clients share: an error of that, no death */
 	signal(SIGCHLD, SIG_DFL);
 	sigset_t none;
 	sigemptyset(&none);
@@ -117,7 +119,8 @@ static _Noreturn void run(struct registry *registry, struct worker_options optio
 			if (end != WORKER_ORPHANED || options.is_managed)
 				_exit(end);
 			worker_pid = 0;
-			listen(registry->listener, BACKLOG); /* anew: clients are shown who did it last, and look whether he lives */
+			listen(registry->listener,
+				BACKLOG); /* anew: clients are shown who did it last, and look whether he lives */
 			set_signals(on_terminate);
 			quick_deaths = 0;
 		} else if (pid > 0) {
@@ -178,7 +181,7 @@ static bool find_listener(const char *name, struct ucred *who)
 	socklen_t length = vb_abstract_address(&address, name), who_length = sizeof(*who);
 	int fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
 	bool is_there = fd >= 0 && connect(fd, (struct sockaddr *)&address, length) == 0 &&
-		getsockopt(fd, SOL_SOCKET, SO_PEERCRED, who, &who_length) == 0;
+			getsockopt(fd, SOL_SOCKET, SO_PEERCRED, who, &who_length) == 0;
 	if (fd >= 0)
 		close(fd);
 	return is_there;
@@ -196,7 +199,8 @@ static void explain_other(const struct ucred *who, char *why, size_t why_size)
 		snprintf(pid, sizeof(pid), "pid %d of ", who->pid);
 	snprintf(why, why_size,
 		"a broker is running already in this network namespace: %s%s; if a program started it, it leaves one "
-		"second after its last client ends", pid, name);
+		"second after its last client ends",
+		pid, name);
 }
 
 /* Becomes the one broker of this network namespace. -EALREADY: another one is, and listens; why says whose. */
@@ -244,7 +248,8 @@ static void try_oom_score(void)
 	}
 }
 
-/* An MPI rank is bound to one core, and spins there: the broker serves all. The kernel keeps to what the cpuset allows. */
+/* An MPI rank is bound to one core, and spins there: the broker serves all. The kernel keeps to what the cpuset
+ * allows. */
 static void use_all_cores(void)
 {
 	cpu_set_t all;
@@ -252,11 +257,13 @@ static void use_all_cores(void)
 	sched_setaffinity(0, sizeof(all), &all);
 }
 
-/* Out of the way of whoever started us: their session, cores, directory, descriptors. Returns the new place of report. */
+/* Out of the way of whoever started us: their session, cores, directory, descriptors. Returns the new place of
+ * report. */
 static int leave_starter(int report)
 {
 	pid_t pid = fork();
-	if (pid != 0) { /* the one between is gone with us: where orphans are an application's, it would be its zombie */
+	if (pid !=
+		0) { /* the one between is gone with us: where orphans are an application's, it would be its zombie */
 		waitpid(pid, NULL, 0);
 		_exit(0);
 	}
@@ -331,9 +338,13 @@ static _Noreturn void start(bool stays, bool is_shared, bool is_managed, const s
 	if (getrandom(&registry.last_slot, 1, 0) != 1)
 		registry.last_slot = 0;
 	set_signals(on_terminate);
-	run(&registry, (struct worker_options){
-		.trusted = *trusted, .stays = stays, .says_clients = stays && says_clients(), .is_shared = is_shared, .is_managed = is_managed, .is_first = true,
-		.report = report });
+	run(&registry, (struct worker_options){ .trusted = *trusted,
+			       .stays = stays,
+			       .says_clients = stays && says_clients(),
+			       .is_shared = is_shared,
+			       .is_managed = is_managed,
+			       .is_first = true,
+			       .report = report });
 }
 
 /* Waits for what the broker reports, and says it on stderr if it is bad news. */
@@ -364,7 +375,8 @@ static int usage(FILE *out, int code)
 	      "  --trust USER   let programs of USER, a name or a number, have sockets of the port: faster,\n"
 	      "                 but each of them can disturb the others. Others are brought what they\n"
 	      "                 receive by a courier.\n"
-	      "  --help         print this\n", out);
+	      "  --help         print this\n",
+		out);
 	return code;
 }
 
@@ -389,8 +401,9 @@ int main(int argc, char **argv)
 	bool stays = false, is_shared = is_any_user_welcome();
 	int report = -1, given = given_take();
 	if (given < 0) {
-		fputs(VB_BROKER_PROGRAM ": the sockets that the service manager gives are not @" VB_BROKER_NAME " and @"
-			VB_BROKER_ANY_VERSION "\n", stderr);
+		fputs(VB_BROKER_PROGRAM ": the sockets that the service manager gives are not @" VB_BROKER_NAME
+					" and @" VB_BROKER_ANY_VERSION "\n",
+			stderr);
 		return 1;
 	}
 	for (int i = 1; i < argc; i++) {

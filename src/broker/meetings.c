@@ -1,11 +1,12 @@
-/* Two processes of this network namespace, or two slots of one, are introduced to each other, so that they share memory: each
- * gets an end of a pair of sockets, the same memory, and the other's pidfd. What they make of it is theirs alone.
+/* Two processes of this network namespace, or two slots of one, are introduced to each other, so that they share
+ * memory: each gets an end of a pair of sockets, the same memory, and the other's pidfd. What they make of it is
+ * theirs alone.
  *
- * Holds: they meet who want each other: both have asked, or one has and the other is open to all. Neither is introduced to one
- * with whom it shares memory, and has not let that go. Every question is answered: by the meeting, by ALONE, by AWAITED
- * until the other wants it too, or by a refusal when it is to be asked again. Of a question that waits two bits are kept. Who
- * does not read is introduced to a few only, for descriptors that are under way count against the broker; whoever asks
- * for him is refused.
+ * Holds: they meet who want each other: both have asked, or one has and the other is open to all. Neither is
+ * introduced to one with whom it shares memory, and has not let that go. Every question is answered: by the meeting,
+ * by ALONE, by AWAITED until the other wants it too, or by a refusal when it is to be asked again. Of a question that
+ * waits two bits are kept. Who does not read is introduced to a few only, for descriptors that are under way count
+ * against the broker; whoever asks for him is refused.
  *
  * The asker is told last. So when the worker dies between the two, or cannot send the second, it is the asker that was
  * not told, and he asks again. The other has a socket whose end is reached, for nobody holds its other end, and so he
@@ -30,12 +31,12 @@
 #define SO_PASSRIGHTS 83
 #endif
 
-#define NAME         "verbena-meeting"
-#define UNHEARD_MOST 64   /* introductions under way to one client; fewer where there are few descriptors */
+#define NAME               "verbena-meeting"
+#define UNHEARD_MOST       64 /* introductions under way to one client; fewer where there are few descriptors */
 #define PAUSE_FIRST_MS     10 /* between two introductions of the same two, and twice that between the next */
 #define PAUSE_MAX_MS       4000
 #define PAUSE_FORGOTTEN_MS 10000
-#define FDS_A_PLACE  4096 /* a fifth of the descriptors is under way at most, 3 an introduction to each of 254 */
+#define FDS_A_PLACE        4096 /* a fifth of the descriptors is under way at most, 3 an introduction to each of 254 */
 
 /* ---- Who has met whom ----------------------------------------------------------------------------------------- */
 
@@ -138,8 +139,8 @@ static int create_memory(void)
 	return fd;
 }
 
-/* Neither passes the other descriptors, which may be slow to close, before that one allows it; kernels before 6.16 cannot
- * forbid it. */
+/* Neither passes the other descriptors, which may be slow to close, before that one allows it; kernels before 6.16
+ * cannot forbid it. */
 static int begin_meeting(struct meeting *meeting)
 {
 	const int none = 0;
@@ -215,15 +216,14 @@ static void begin_pause(struct worker *worker, uint8_t a, uint8_t b)
 static int introduce(struct worker *worker, uint8_t asker, uint8_t other)
 {
 	struct meeting meeting;
-	if (is_paused(worker, asker, other) ||
-		!is_listening(worker, (unsigned)worker->registry->slots[asker].user) ||
+	if (is_paused(worker, asker, other) || !is_listening(worker, (unsigned)worker->registry->slots[asker].user) ||
 		!is_listening(worker, (unsigned)worker->registry->slots[other].user))
 		return -EAGAIN;
 	int rc = begin_meeting(&meeting);
 	if (rc)
 		return rc == -EAGAIN ? -ENOMEM : rc;
-	meeting.is_of_one_user = worker_are_of_one_user(worker, (unsigned)worker->registry->slots[asker].user,
-		(unsigned)worker->registry->slots[other].user);
+	meeting.is_of_one_user = worker_are_of_one_user(
+		worker, (unsigned)worker->registry->slots[asker].user, (unsigned)worker->registry->slots[other].user);
 	bool is_told = tell(worker, &meeting, other, asker) == 0;
 	if (is_told) {
 		begin_pause(worker, asker, other); /* though the asker may not hear of it */
@@ -273,8 +273,8 @@ void worker_meet(struct worker *worker, unsigned client, const struct vb_message
 	if (may_meet(worker, client, message)) {
 		note(worker->awaits, slot, other, !has(worker->has_met, slot, other));
 		rc = !wants(worker, slot, other)  ? -EALREADY
-			: wants(worker, other, slot) ? introduce(worker, slot, other)
-						     : -EINPROGRESS;
+		     : wants(worker, other, slot) ? introduce(worker, slot, other)
+						  : -EINPROGRESS;
 	} else if (may_still_come(worker, message)) {
 		rc = -EAGAIN;
 	}
@@ -309,6 +309,7 @@ void worker_let_part(struct worker *worker, unsigned client, const struct vb_mes
 	if (user_of(worker, message->slot) != (int)client)
 		return;
 	note(worker->has_met, message->slot, message->meeting.slot, false);
-	if (wants(worker, message->slot, message->meeting.slot) && has(worker->awaits, message->meeting.slot, message->slot))
+	if (wants(worker, message->slot, message->meeting.slot) &&
+		has(worker->awaits, message->meeting.slot, message->slot))
 		tell_who_awaits(worker, message->meeting.slot, message->slot);
 }

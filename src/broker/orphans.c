@@ -10,10 +10,10 @@
 #include "broker/registry.h"
 #include "wire/cm.h"
 
-#define BUCKETS	    16384
-#define OF_A_CLIENT 16384 /* connections; what a process has beyond that ends unannounced */
-#define OWN	    256	  /* of a client, whatever others have */
-#define OF_ALL	    131072 /* of all together, beyond that */
+#define BUCKETS     16384
+#define OF_A_CLIENT 16384  /* connections; what a process has beyond that ends unannounced */
+#define OWN         256    /* of a client, whatever others have */
+#define OF_ALL      131072 /* of all together, beyond that */
 
 struct end {
 	struct vb_list by_client;
@@ -26,7 +26,7 @@ struct end {
 	uint64_t transaction_id; /* of the REQ */
 	bool is_passive;
 	struct orphans_request *request; /* not answered yet, and another may have it; or NULL */
-	struct vb_list by_request; /* in the list of those that have one */
+	struct vb_list by_request;       /* in the list of those that have one */
 };
 
 struct orphans {
@@ -36,7 +36,7 @@ struct orphans {
 	} clients[REGISTRY_CLIENTS];
 	struct hash_key key; /* strangers choose the IDs */
 	unsigned beyond;     /* what clients have that is not their own */
-	unsigned kept;	     /* requests, of */
+	unsigned kept;       /* requests, of */
 	struct vb_list with_request;
 	struct vb_list by_local[BUCKETS], by_asker[BUCKETS];
 };
@@ -54,7 +54,7 @@ static struct vb_list *asker_chain(struct orphans *orphans, uint32_t client, con
 
 static struct end *find_local(struct orphans *orphans, uint32_t client, uint32_t local_id)
 {
-	vb_list_for_each(node, local_chain(orphans, client, local_id)) {
+	vb_list_for_each (node, local_chain(orphans, client, local_id)) {
 		struct end *end = vb_container_of(node, struct end, by_local);
 		if (end->client == client && end->local_id == local_id)
 			return end;
@@ -65,7 +65,7 @@ static struct end *find_local(struct orphans *orphans, uint32_t client, uint32_t
 /* What came of the last request of a peer's communication ID. */
 static struct end *find_asked(struct orphans *orphans, uint32_t client, const struct vb_gid *remote, uint32_t remote_id)
 {
-	vb_list_for_each(node, asker_chain(orphans, client, remote, remote_id)) {
+	vb_list_for_each (node, asker_chain(orphans, client, remote, remote_id)) {
 		struct end *end = vb_container_of(node, struct end, by_asker);
 		if (end->client == client && end->remote_id == remote_id && vb_gid_equal(&end->remote, remote))
 			return end;
@@ -74,7 +74,8 @@ static struct end *find_asked(struct orphans *orphans, uint32_t client, const st
 }
 
 /* It was received and is not answered yet. */
-static struct end *find_request(struct orphans *orphans, uint32_t client, const struct vb_gid *remote, uint32_t remote_id)
+static struct end *find_request(
+	struct orphans *orphans, uint32_t client, const struct vb_gid *remote, uint32_t remote_id)
 {
 	struct end *end = find_asked(orphans, client, remote, remote_id);
 	return end && !end->local_id ? end : NULL;
@@ -133,7 +134,7 @@ static void drop(struct orphans *orphans, struct end *end)
 static bool has_room(const struct orphans *orphans, uint32_t client)
 {
 	return client < REGISTRY_CLIENTS && orphans->clients[client].count < OF_A_CLIENT &&
-		(orphans->clients[client].count < OWN || orphans->beyond < OF_ALL);
+	       (orphans->clients[client].count < OWN || orphans->beyond < OF_ALL);
 }
 
 static struct end *add(struct orphans *orphans, const struct end *like)
@@ -164,8 +165,11 @@ void orphans_note_sent(struct orphans *orphans, uint32_t client, const struct vb
 	switch (message->kind) {
 	case VB_CM_REQ:
 		if (!find_local(orphans, client, message->local_id))
-			add(orphans, &(struct end){ .client = client, .local = *from, .remote = *to,
-				.local_id = message->local_id, .transaction_id = message->transaction_id });
+			add(orphans, &(struct end){ .client = client,
+					     .local = *from,
+					     .remote = *to,
+					     .local_id = message->local_id,
+					     .transaction_id = message->transaction_id });
 		break;
 	case VB_CM_REP:
 		end = find_request(orphans, client, to, message->remote_id);
@@ -202,9 +206,13 @@ bool orphans_note_received(struct orphans *orphans, uint32_t client, const struc
 		end = find_asked(orphans, client, &mad->from, message->local_id);
 		if (end && end->transaction_id == message->transaction_id)
 			break;
-		end = add(orphans, &(struct end){ .client = client, .local = mad->to, .remote = mad->from,
-				.remote_id = message->local_id, .remote_qpn = message->req.qpn, .is_passive = true,
-				.transaction_id = message->transaction_id });
+		end = add(orphans, &(struct end){ .client = client,
+					   .local = mad->to,
+					   .remote = mad->from,
+					   .remote_id = message->local_id,
+					   .remote_qpn = message->req.qpn,
+					   .is_passive = true,
+					   .transaction_id = message->transaction_id });
 		if (end && may_another)
 			keep(orphans, end, mad);
 		break;
@@ -238,8 +246,9 @@ bool orphans_note_passed_to_another(struct orphans *orphans, uint32_t client, co
 
 static void write_farewell(const struct end *end, uint8_t mad[VB_MAD_LENGTH])
 {
-	struct vb_cm_message message = { .local_id = end->local_id, .remote_id = end->remote_id,
-		.transaction_id = end->transaction_id };
+	struct vb_cm_message message = {
+		.local_id = end->local_id, .remote_id = end->remote_id, .transaction_id = end->transaction_id
+	};
 	if (end->local_id && end->remote_id) {
 		message.kind = VB_CM_DREQ;
 		message.dreq.remote_qpn = end->remote_qpn;
@@ -253,7 +262,7 @@ static void write_farewell(const struct end *end, uint8_t mad[VB_MAD_LENGTH])
 
 bool orphans_next_request(struct orphans *orphans, uint32_t client, struct orphans_request *request)
 {
-	vb_list_for_each(node, &orphans->with_request) {
+	vb_list_for_each (node, &orphans->with_request) {
 		struct end *end = vb_container_of(node, struct end, by_request);
 		if (end->client != client)
 			continue;
@@ -264,8 +273,8 @@ bool orphans_next_request(struct orphans *orphans, uint32_t client, struct orpha
 	return false;
 }
 
-bool orphans_next_farewell(struct orphans *orphans, uint32_t client, struct vb_gid *from, struct vb_gid *to,
-	uint8_t mad[VB_MAD_LENGTH])
+bool orphans_next_farewell(
+	struct orphans *orphans, uint32_t client, struct vb_gid *from, struct vb_gid *to, uint8_t mad[VB_MAD_LENGTH])
 {
 	if (client >= REGISTRY_CLIENTS || vb_list_empty(&orphans->clients[client].ends))
 		return false;
@@ -298,7 +307,7 @@ struct orphans *orphans_create(void)
 void orphans_destroy(struct orphans *orphans)
 {
 	for (unsigned i = 0; orphans && i < REGISTRY_CLIENTS; i++)
-		vb_list_for_each_safe(node, &orphans->clients[i].ends)
+		vb_list_for_each_safe (node, &orphans->clients[i].ends)
 			drop(orphans, vb_container_of(node, struct end, by_client));
 	free(orphans);
 }

@@ -1,5 +1,5 @@
-/* The connections of processes, as their MADs pass by: when a process dies, its peers are told in its name, for a kernel
- * that closes a dead process's files would tell them too. What a worker that died knew is lost with it. */
+/* The connections of processes, as their MADs pass by: when a process dies, its peers are told in its name, for a
+ * kernel that closes a dead process's files would tell them too. What a worker that died knew is lost with it. */
 #ifndef VB_BROKER_ORPHANS_H
 #define VB_BROKER_ORPHANS_H
 
@@ -20,8 +20,8 @@ struct orphans_request {
 
 struct orphans *orphans_create(void);
 void orphans_destroy(struct orphans *orphans);
-/* client sends message from `from` to `to`, or receives mad, decoded, there; true when that finishes a handshake with who
- * began it, so that he is where he says. */
+/* client sends message from `from` to `to`, or receives mad, decoded, there; true when that finishes a handshake with
+ * who began it, so that he is where he says. */
 void orphans_note_sent(struct orphans *orphans, uint32_t client, const struct vb_gid *from, const struct vb_gid *to,
 	const struct vb_cm_message *message);
 /* May another have a request when client dies, it is kept until it is answered, up to ORPHANS_KEPT of all clients. */
@@ -32,7 +32,7 @@ bool orphans_note_passed_to_another(struct orphans *orphans, uint32_t client, co
 /* The client died: the next request that it has not answered and another may have; false: that was all. */
 bool orphans_next_request(struct orphans *orphans, uint32_t client, struct orphans_request *request);
 /* And then: the next farewell of one of its connections, to be sent; false: that was all. */
-bool orphans_next_farewell(struct orphans *orphans, uint32_t client, struct vb_gid *from, struct vb_gid *to,
-	uint8_t mad[VB_MAD_LENGTH]);
+bool orphans_next_farewell(
+	struct orphans *orphans, uint32_t client, struct vb_gid *from, struct vb_gid *to, uint8_t mad[VB_MAD_LENGTH]);
 
 #endif

@@ -83,12 +83,18 @@ void port_holder_explain(uint16_t port, char *why, size_t why_size)
 		snprintf(why, why_size, "UDP port %u is held by %.60s of uid %u; stop it to use Verbena here", port,
 			process, uid);
 	else if (uid == geteuid() && uid != 0)
-		snprintf(why, why_size, "UDP port %u is held by a process of this user (uid %u) that we may not look into; "
-			"stop it to use Verbena here", port, uid);
+		snprintf(why, why_size,
+			"UDP port %u is held by a process of this user (uid %u) that we may not look into; "
+			"stop it to use Verbena here",
+			port, uid);
 	else if (uid == 0)
-		snprintf(why, why_size, "UDP port %u is held by uid 0 and no process that we may see: probably the "
-			"kernel's rxe (rdma link show), or a process of root", port);
+		snprintf(why, why_size,
+			"UDP port %u is held by uid 0 and no process that we may see: probably the "
+			"kernel's rxe (rdma link show), or a process of root",
+			port);
 	else
-		snprintf(why, why_size, "UDP port %u is held by a process of uid %u, another user: it can only be "
-			"shared through a broker that root started", port, uid);
+		snprintf(why, why_size,
+			"UDP port %u is held by a process of uid %u, another user: it can only be "
+			"shared through a broker that root started",
+			port, uid);
 }

@@ -10,11 +10,11 @@
 #include "broker/keyed_hash.h"
 #include "broker/registry.h"
 
-#define BUCKETS	    65536
-#define SHARE_MAX   1024 /* bindings of one port: who looks for one looks at all of them */
-#define FIRST_FREE  32768 /* where ports that nobody named are taken from, as Linux does by default */
-#define FREE_COUNT  28232
-#define REMEMBERED  256
+#define BUCKETS    65536
+#define SHARE_MAX  1024  /* bindings of one port: who looks for one looks at all of them */
+#define FIRST_FREE 32768 /* where ports that nobody named are taken from, as Linux does by default */
+#define FREE_COUNT 28232
+#define REMEMBERED 256
 
 struct entry {
 	struct port_binding is;
@@ -30,7 +30,7 @@ struct ports {
 		unsigned count;
 	} clients[REGISTRY_CLIENTS];
 	uint32_t next_free; /* offset at which the last search ended */
-	uint64_t found;	    /* requests that found a listener */
+	uint64_t found;     /* requests that found a listener */
 	struct port_binding remembered[REMEMBERED];
 	unsigned next_remembered;
 };
@@ -50,7 +50,7 @@ static struct vb_list *number_bucket(struct ports *ports, uint32_t client, uint3
 
 static struct entry *find(struct ports *ports, uint32_t client, uint32_t number)
 {
-	vb_list_for_each(node, number_bucket(ports, client, number)) {
+	vb_list_for_each (node, number_bucket(ports, client, number)) {
 		struct entry *entry = vb_container_of(node, struct entry, by_number);
 		if (entry->is.client == client && entry->is.number == number)
 			return entry;
@@ -96,7 +96,7 @@ static bool is_of_family(const struct port_binding *a, const struct port_binding
 static bool is_same_of_family(const struct port_binding *a, const struct port_binding *b)
 {
 	return is_of_family(a, b) && a->port_space == b->port_space && a->port == b->port &&
-		vb_gid_equal(&a->address, &b->address);
+	       vb_gid_equal(&a->address, &b->address);
 }
 
 static bool is_remembered(const struct ports *ports, const struct port_binding *binding)
@@ -109,7 +109,7 @@ static bool is_remembered(const struct ports *ports, const struct port_binding *
 
 bool ports_has_family(struct ports *ports, const struct port_binding *binding)
 {
-	vb_list_for_each(node, port_bucket(ports, binding->port_space, binding->port))
+	vb_list_for_each (node, port_bucket(ports, binding->port_space, binding->port))
 		if (is_same_of_family(&vb_container_of(node, struct entry, by_port)->is, binding))
 			return true;
 	return is_remembered(ports, binding);
@@ -133,7 +133,7 @@ static int conflict_of(const struct port_binding *a, const struct port_binding *
 static int find_conflict(struct ports *ports, const struct port_binding *wanted)
 {
 	unsigned count = 0;
-	vb_list_for_each(node, port_bucket(ports, wanted->port_space, wanted->port)) {
+	vb_list_for_each (node, port_bucket(ports, wanted->port_space, wanted->port)) {
 		const struct port_binding *other = &vb_container_of(node, struct entry, by_port)->is;
 		if (other->port_space != wanted->port_space || other->port != wanted->port)
 			continue;
@@ -194,7 +194,7 @@ int ports_listen(struct ports *ports, uint32_t client, uint32_t number, bool is_
 	struct entry *entry = find(ports, client, number);
 	if (!entry)
 		return -EINVAL;
-	vb_list_for_each(node, port_bucket(ports, entry->is.port_space, entry->is.port)) {
+	vb_list_for_each (node, port_bucket(ports, entry->is.port_space, entry->is.port)) {
 		const struct port_binding *other = &vb_container_of(node, struct entry, by_port)->is;
 		if (other != &entry->is && other->is_listening && other->port_space == entry->is.port_space &&
 			other->port == entry->is.port && overlaps(other, &entry->is) &&
@@ -233,7 +233,7 @@ void ports_forget_client(struct ports *ports, uint32_t client)
 {
 	if (client >= REGISTRY_CLIENTS)
 		return;
-	vb_list_for_each_safe(node, &ports->clients[client].entries)
+	vb_list_for_each_safe (node, &ports->clients[client].entries)
 		drop(ports, vb_container_of(node, struct entry, by_client));
 }
 
@@ -256,16 +256,17 @@ static bool is_better(const struct entry *one, const struct entry *other, uint32
 static bool hears(const struct port_binding *one, const struct port_binding *to)
 {
 	return one->is_listening && one->port_space == to->port_space && one->port == to->port &&
-		(vb_gid_equal(&one->address, &to->address) || (is_any(&one->address) && overlaps(one, to)));
+	       (vb_gid_equal(&one->address, &to->address) || (is_any(&one->address) && overlaps(one, to)));
 }
 
 bool ports_are_of_a_family(struct ports *ports, uint64_t service_id, const struct vb_gid *address)
 {
-	const struct port_binding to = { .port_space = (uint16_t)(service_id >> 16), .port = (uint16_t)service_id,
-		.address = *address };
+	const struct port_binding to = {
+		.port_space = (uint16_t)(service_id >> 16), .port = (uint16_t)service_id, .address = *address
+	};
 	if (service_id >> 32)
 		return false;
-	vb_list_for_each(node, port_bucket(ports, to.port_space, to.port)) {
+	vb_list_for_each (node, port_bucket(ports, to.port_space, to.port)) {
 		const struct entry *one = vb_container_of(node, struct entry, by_port);
 		if (one->is.family && hears(&one->is, &to))
 			return true;
@@ -275,12 +276,13 @@ bool ports_are_of_a_family(struct ports *ports, uint64_t service_id, const struc
 
 uint32_t ports_find_listener(struct ports *ports, uint64_t service_id, const struct vb_gid *address, uint32_t before)
 {
-	const struct port_binding to = { .port_space = (uint16_t)(service_id >> 16), .port = (uint16_t)service_id,
-		.address = *address };
+	const struct port_binding to = {
+		.port_space = (uint16_t)(service_id >> 16), .port = (uint16_t)service_id, .address = *address
+	};
 	struct entry *best = NULL;
 	if (service_id >> 32)
 		return PORTS_NOBODY;
-	vb_list_for_each(node, port_bucket(ports, to.port_space, to.port)) {
+	vb_list_for_each (node, port_bucket(ports, to.port_space, to.port)) {
 		struct entry *one = vb_container_of(node, struct entry, by_port);
 		if (hears(&one->is, &to) && (!best || is_better(one, best, before)))
 			best = one;

@@ -18,15 +18,15 @@ struct port_binding {
 	uint16_t port_space, port;
 	struct vb_gid address; /* zero: any; mapped 0.0.0.0: any of IPv4 */
 	bool is_shared, is_ipv6_only, is_listening;
-	uint64_t family; /* who knows the same secret may bind and listen beside it; 0: nobody */
+	uint64_t family;   /* who knows the same secret may bind and listen beside it; 0: nobody */
 	bool is_accepting; /* its program takes connections: before those of its family that only might */
 };
 
 struct ports *ports_create(void);
 void ports_destroy(struct ports *ports);
-/* Port 0 becomes a free one. -EADDRINUSE: another has the port at this address; -EADDRNOTAVAIL: and one of the two is at
- * all addresses, as Linux's rdma_cm calls it; -EPROTONOSUPPORT: no such port space; -EINVAL: the number is in use; -ENOMEM;
- * -ENOBUFS: the client holds as many as it may. */
+/* Port 0 becomes a free one. -EADDRINUSE: another has the port at this address; -EADDRNOTAVAIL: and one of the two is
+ * at all addresses, as Linux's rdma_cm calls it; -EPROTONOSUPPORT: no such port space; -EINVAL: the number is in use;
+ * -ENOMEM; -ENOBUFS: the client holds as many as it may. */
 int ports_bind(struct ports *ports, struct port_binding *binding);
 /* Whether its family has this port at this very address already, or is remembered to have been allowed it. */
 bool ports_has_family(struct ports *ports, const struct port_binding *binding);

@@ -29,7 +29,7 @@ static bool is_of_our_namespace(pid_t pid)
 	char path[64], ours[1024], its[1024];
 	snprintf(path, sizeof(path), "/proc/%d/uid_map", (int)pid);
 	return proc_file_read("/proc/self/uid_map", ours, sizeof(ours)) && proc_file_read(path, its, sizeof(its)) &&
-		strcmp(ours, its) == 0;
+	       strcmp(ours, its) == 0;
 }
 
 /* As the user who connected: his process may run a program of root's by now, su say, and somebody else hold his
@@ -42,7 +42,7 @@ static bool has_capability(const struct client *client, unsigned capability)
 	bool is_read = proc_file_read(path, text, sizeof(text));
 	const char *uids = is_read ? strstr(text, "\nUid:") : NULL, *set = uids ? strstr(uids, "\nCapEff:") : NULL;
 	return set && sscanf(uids, "\nUid: %*u %u", &effective) == 1 && effective == client->uid &&
-		strtoull(set + strlen("\nCapEff:"), NULL, 16) >> capability & 1;
+	       strtoull(set + strlen("\nCapEff:"), NULL, 16) >> capability & 1;
 }
 
 /* The number that was read of is still its process's, and so was all along. */
@@ -67,7 +67,7 @@ bool privilege_may_bind_any(const struct client *client)
 	if (client->uid == 0)
 		return true;
 	return client->pid > 0 && has_capability(client, CAP_NET_BIND_SERVICE) && is_of_our_namespace(client->pid) &&
-		is_alive(client->pidfd);
+	       is_alive(client->pidfd);
 }
 
 void privilege_drop(void)

@@ -8,7 +8,8 @@
 
 /* Whether the client's process is root's or has CAP_NET_BIND_SERVICE, now. */
 bool privilege_may_bind_any(const struct client *client);
-/* By the host's rule ports below net.ipv4.ip_unprivileged_port_start take that privilege. 0 is no port in particular. */
+/* By the host's rule ports below net.ipv4.ip_unprivileged_port_start take that privilege. 0 is no port in
+ * particular. */
 bool privilege_is_needed(uint16_t port);
 /* Whether the client may bind the port. */
 bool privilege_may_bind(const struct client *client, uint16_t port);

@@ -17,8 +17,8 @@
 
 #define SOURCE_PORTS 0xC000 /* and above, as RoCEv2 wants them */
 
-#define BATCH	     32
-#define LOOPBACK     1 /* interface index of lo in every network namespace */
+#define BATCH    32
+#define LOOPBACK 1 /* interface index of lo in every network namespace */
 
 /* One read: a datagram, or several of one flow and length that the kernel merged. One that is not for us, or whose
  * destination is not known, has length 0. */

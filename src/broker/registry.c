@@ -34,8 +34,8 @@ bool registry_has_clients(const struct registry *registry)
 	return false;
 }
 
-/* Of all that both must know alike: the descriptors have numbers of their own in each, and what a slot's owner asked for
- * last is the worker's. */
+/* Of all that both must know alike: the descriptors have numbers of their own in each, and what a slot's owner asked
+ * for last is the worker's. */
 static uint64_t digest(const struct registry *registry)
 {
 	uint64_t sum = 0;
@@ -47,7 +47,8 @@ static uint64_t digest(const struct registry *registry)
 	for (unsigned i = 0; i < REGISTRY_SLOTS; i++) {
 		const struct client_slot *slot = &registry->slots[i];
 		if (slot->fd >= 0)
-			sum = sum * 0x9E3779B97F4A7C15u + i + ((uint64_t)slot->receive_buffer << 16) + (uint32_t)slot->owner;
+			sum = sum * 0x9E3779B97F4A7C15u + i + ((uint64_t)slot->receive_buffer << 16) +
+			      (uint32_t)slot->owner;
 	}
 	return sum;
 }

@@ -1,6 +1,7 @@
 /* Who is connected and who has which slot. The parent and the worker both hold this, descriptors included, and agree:
  * the worker changes it only through registry_* on its link, which the parent repeats and confirms. So a worker can be
- * replaced from the parent's copy, and a lost parent from the worker's. That they agree is asserted with each change. */
+ * replaced from the parent's copy, and a lost parent from the worker's. That they agree is asserted with each
+ * change. */
 #ifndef VB_BROKER_REGISTRY_H
 #define VB_BROKER_REGISTRY_H
 
@@ -9,21 +10,21 @@
 #include <sys/types.h>
 
 #define REGISTRY_CLIENTS 512
-#define REGISTRY_SLOTS	 256
+#define REGISTRY_SLOTS   256
 
 struct client {
 	bool is_used;
 	int connection;
 	int pidfd; /* of the process at its other end; -1 where it cannot be had */
 	pid_t pid;
-	uid_t uid; /* VB_USER_UNKNOWN (os/user.h) of whom the id says nothing */
+	uid_t uid;         /* VB_USER_UNKNOWN (os/user.h) of whom the id says nothing */
 	bool may_bind_any; /* port: it had the privilege when it came, and may have given it up since */
 };
 
 struct client_slot {
 	int owner; /* who has its socket: index in clients, -1: free */
 	int user;  /* whose it is: the owner, or the process for whom the owner, a courier, carries; -1: has not come */
-	int fd;	   /* of a free one: it keeps a place in the group (group.h), or -1 */
+	int fd;    /* of a free one: it keeps a place in the group (group.h), or -1 */
 	uint32_t request; /* that it answered, so that a repeated request gets the same slot */
 	uint32_t receive_buffer;
 	bool is_carried;

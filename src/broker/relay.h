@@ -1,6 +1,6 @@
-/* Which client an exchange with an address is: who waits for the answer to a MAD of its own, by its transaction, and who
- * was passed a request, by the asker's communication ID, and whether it is answered. Of fixed size; the newest push out
- * the oldest, and whoever is forgotten asks again. */
+/* Which client an exchange with an address is: who waits for the answer to a MAD of its own, by its transaction, and
+ * who was passed a request, by the asker's communication ID, and whether it is answered. Of fixed size; the newest
+ * push out the oldest, and whoever is forgotten asks again. */
 #ifndef VB_BROKER_RELAY_H
 #define VB_BROKER_RELAY_H
 
@@ -9,9 +9,9 @@
 #include "base/gid.h"
 #include "broker/keyed_hash.h"
 
-#define RELAY_SETS   8192
-#define RELAY_WAYS   4
-#define RELAY_NOBODY UINT32_MAX
+#define RELAY_SETS    8192
+#define RELAY_WAYS    4
+#define RELAY_NOBODY  UINT32_MAX
 #define RELAY_REFUSED (UINT32_MAX - 1) /* nobody's: the broker has refused it */
 
 struct relay {
@@ -21,7 +21,7 @@ struct relay {
 		bool is_answered;
 		struct vb_gid peer;
 		uint64_t number;
-		uint64_t transaction; /* of a request: its number may come back */
+		uint64_t transaction;      /* of a request: its number may come back */
 	} entries[RELAY_SETS][RELAY_WAYS]; /* the newest first */
 };
 

@@ -84,17 +84,17 @@ struct route route_cm(
 	return to_client((uint32_t)user);
 }
 
-bool route_may_send(const struct registry *registry, const struct relay *asked, uint32_t client, const struct vb_gid *to,
-	const struct vb_cm_message *message)
+bool route_may_send(const struct registry *registry, const struct relay *asked, uint32_t client,
+	const struct vb_gid *to, const struct vb_cm_message *message)
 {
-	const bool may_answer = message->kind == VB_CM_REP || message->kind == VB_CM_MRA || message->kind == VB_CM_REJ ||
-		message->kind == VB_CM_SIDR_REP;
+	const bool may_answer = message->kind == VB_CM_REP || message->kind == VB_CM_MRA ||
+				message->kind == VB_CM_REJ || message->kind == VB_CM_SIDR_REP;
 	const uint32_t recipient = may_answer ? relay_find(asked, to, message->remote_id) : RELAY_NOBODY;
 	if (message->local_id == 0)
 		return recipient == client && (message->kind == VB_CM_REJ || message->kind == VB_CM_SIDR_REP);
 	/* Nobody answers a request that another was passed; of one that is forgotten it cannot be told. */
 	return registry->slots[message->local_id >> 24].user == (int)client &&
-		(recipient == client || recipient == RELAY_NOBODY);
+	       (recipient == client || recipient == RELAY_NOBODY);
 }
 
 static int asker_of(const struct relay *asking, const struct qp1_failure *failure)

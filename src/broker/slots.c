@@ -53,7 +53,8 @@ static void remove_from_group(struct worker *worker, uint8_t slot)
 {
 	struct group *group = &worker->group;
 	worker->must_repair = !group_remove(group, slot);
-	for (uint8_t last; !worker->must_repair && (last = group_last_is_vacant(group)) && drop_at_parent(worker, last);)
+	for (uint8_t last;
+		!worker->must_repair && (last = group_last_is_vacant(group)) && drop_at_parent(worker, last);)
 		worker->must_repair = !group_remove(group, last);
 	share_vacant(worker);
 }
@@ -154,7 +155,8 @@ static void give_slot(struct worker *worker, unsigned client)
 		worker->must_repair = true;
 		share_vacant(worker);
 		worker_refuse(worker, client, state->request, -rc, "no socket on UDP port 4791: %s%s", strerror(-rc),
-			rc == -EMFILE ? " in the broker, which has the limit (ulimit -n) of the program that started it" : "");
+			rc == -EMFILE ? " in the broker, which has the limit (ulimit -n) of the program that started it"
+				      : "");
 		return;
 	}
 	one.fd = worker->group.fd[slot];
@@ -235,8 +237,10 @@ static void say_meddled(const struct worker *worker)
 	}
 	holders_name(&holders, names, sizeof(names));
 	if (worker->stays)
-		fprintf(stderr, VB_BROKER_PROGRAM ": a process that has a socket of UDP port 4791 has changed who receives "
-			"what; put right. Sockets are held by %s\n", names);
+		fprintf(stderr,
+			VB_BROKER_PROGRAM ": a process that has a socket of UDP port 4791 has changed who receives "
+					  "what; put right. Sockets are held by %s\n",
+			names);
 }
 
 /* While there are unknown sockets in the group, or several users have one. */

@@ -132,12 +132,14 @@ static bool must_prove(struct sources *sources, struct source *source, uint64_t 
 	return true;
 }
 
-enum sources_verdict sources_take_request(struct sources *sources, const struct vb_gid *gid, uint64_t now, bool *must_ask)
+enum sources_verdict sources_take_request(
+	struct sources *sources, const struct vb_gid *gid, uint64_t now, bool *must_ask)
 {
 	struct source *source = find_or_add(sources, gid, false, now);
 	*must_ask = false;
 	if (source && is_known(source, now))
-		return take(&source->requests, SOURCES_KNOWN_BURST, SOURCES_KNOWN_RATE, now) ? SOURCES_PASS : SOURCES_DROP;
+		return take(&source->requests, SOURCES_KNOWN_BURST, SOURCES_KNOWN_RATE, now) ? SOURCES_PASS
+											     : SOURCES_DROP;
 	refill(&sources->others, SOURCES_OTHERS_RATE, now);
 	*must_ask = must_prove(sources, source, now);
 	if (source && !take(&source->requests, SOURCES_OTHER_BURST, SOURCES_OTHER_RATE, now))
@@ -166,7 +168,7 @@ uint64_t sources_challenge(const struct sources *sources, const struct vb_gid *g
 bool sources_is_answer(const struct sources *sources, const struct vb_gid *gid, uint64_t number, uint64_t now)
 {
 	return number == sources_challenge(sources, gid, now) ||
-		(now >= CHALLENGE_MS && number == sources_challenge(sources, gid, now - CHALLENGE_MS));
+	       (now >= CHALLENGE_MS && number == sources_challenge(sources, gid, now - CHALLENGE_MS));
 }
 
 struct sources *sources_create(void)

@@ -42,7 +42,8 @@ void sources_destroy(struct sources *sources);
 void sources_prove(struct sources *sources, const struct vb_gid *gid, uint64_t now);
 bool sources_is_known(struct sources *sources, const struct vb_gid *gid, uint64_t now);
 /* gid sends a request; must_ask: it is to be asked for a proof, with sources_challenge. */
-enum sources_verdict sources_take_request(struct sources *sources, const struct vb_gid *gid, uint64_t now, bool *must_ask);
+enum sources_verdict sources_take_request(
+	struct sources *sources, const struct vb_gid *gid, uint64_t now, bool *must_ask);
 /* gid sends a question of discovery: SOURCES_PASS or SOURCES_DROP. */
 enum sources_verdict sources_take_question(struct sources *sources, const struct vb_gid *gid, uint64_t now);
 /* A number that only who receives at gid can know, good for a minute or two. */

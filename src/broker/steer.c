@@ -8,20 +8,20 @@
 #include "base/invariant.h"
 
 /* An opcode that no transport uses, so that ordinary packets leave both programs after one comparison. */
-#define PROBE_OPCODE	0xFF
-#define PROBE_MAGIC_A	0x56424e41u
-#define PROBE_MAGIC_B	0x9d3c61e5u
-#define PROBE_BY_INDEX	1
-#define LOOPBACK	1 /* interface index of lo in every network namespace: nobody probes from outside */
-#define BTH_LENGTH	12
-#define UDP_HEADER	8
-#define MULTICAST_SLOT	0xFF
+#define PROBE_OPCODE   0xFF
+#define PROBE_MAGIC_A  0x56424e41u
+#define PROBE_MAGIC_B  0x9d3c61e5u
+#define PROBE_BY_INDEX 1
+#define LOOPBACK       1 /* interface index of lo in every network namespace: nobody probes from outside */
+#define BTH_LENGTH     12
+#define UDP_HEADER     8
+#define MULTICAST_SLOT 0xFF
 
 enum { AT_OPCODE = 0, AT_SLOT = 5, AT_MAGIC_A = 8, AT_MAGIC_B = 12, AT_KIND = 16, AT_INDEX = 18, PROBE_MIN = 20 };
 
-#define LOAD_LENGTH()  ((struct sock_filter)BPF_STMT(BPF_LD | BPF_W | BPF_LEN, 0))
-#define LOAD(size, at) ((struct sock_filter)BPF_STMT(BPF_LD | (size) | BPF_ABS, (uint32_t)(at)))
-#define RETURN(value)  ((struct sock_filter)BPF_STMT(BPF_RET | BPF_K, (uint32_t)(value)))
+#define LOAD_LENGTH()             ((struct sock_filter)BPF_STMT(BPF_LD | BPF_W | BPF_LEN, 0))
+#define LOAD(size, at)            ((struct sock_filter)BPF_STMT(BPF_LD | (size) | BPF_ABS, (uint32_t)(at)))
+#define RETURN(value)             ((struct sock_filter)BPF_STMT(BPF_RET | BPF_K, (uint32_t)(value)))
 #define JUMP(how, value, yes, no) ((struct sock_filter)BPF_JUMP(BPF_JMP | (how) | BPF_K, (value), (yes), (no)))
 
 struct entry {
@@ -63,8 +63,8 @@ static void emit_search(struct writer *w, const struct entry *entries, unsigned 
 	emit_search(w, entries + half, count - half);
 }
 
-unsigned steer_build_map(struct sock_filter program[STEER_MAX_PROGRAM], const int index[STEER_SLOTS],
-	unsigned own_index)
+unsigned steer_build_map(
+	struct sock_filter program[STEER_MAX_PROGRAM], const int index[STEER_SLOTS], unsigned own_index)
 {
 	struct writer w = { program, 0, own_index };
 	struct entry entries[STEER_SLOTS];

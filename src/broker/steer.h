@@ -12,15 +12,15 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#define STEER_SLOTS	   256
+#define STEER_SLOTS        256
 #define STEER_MAX_PROGRAM  (24 + 5 * STEER_SLOTS)
 #define STEER_FILTER_SIZE  16
 #define STEER_PROBE_LENGTH 32
 
 /* index[slot] is the index in the group, or -1: such datagrams, and those too short to have a QPN, go to own_index.
  * Returns the number of instructions written to program. */
-unsigned steer_build_map(struct sock_filter program[STEER_MAX_PROGRAM], const int index[STEER_SLOTS],
-	unsigned own_index);
+unsigned steer_build_map(
+	struct sock_filter program[STEER_MAX_PROGRAM], const int index[STEER_SLOTS], unsigned own_index);
 
 void steer_build_filter(struct sock_filter filter[STEER_FILTER_SIZE], uint8_t slot);
 

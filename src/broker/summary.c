@@ -1,6 +1,6 @@
-/* The program verbena-summary: prints what a program that VERBENA_STATS=1 was set for has left to be said, when that program
- * has ended without saying it. Started by the library (host/summary.c) with the program's process id as its argument, its
- * stderr, and the page as descriptor 3. It holds nothing else of the program's, and ends with it. */
+/* The program verbena-summary: prints what a program that VERBENA_STATS=1 was set for has left to be said, when that
+ * program has ended without saying it. Started by the library (host/summary.c) with the program's process id as its
+ * argument, its stderr, and the page as descriptor 3. It holds nothing else of the program's, and ends with it. */
 #include <errno.h>
 #include <fcntl.h>
 #include <linux/close_range.h>
@@ -17,9 +17,9 @@
 #include <unistd.h>
 #include "host/summary_page.h"
 
-#define PAGE_FD		3
+#define PAGE_FD         3
 #define READER_PATIENCE 10000 /* ms for who reads stderr to make room */
-#define LOOK_AGAIN	5     /* s between two looks for a program on a kernel that does not give up its mutexes */
+#define LOOK_AGAIN      5     /* s between two looks for a program on a kernel that does not give up its mutexes */
 
 /* Whoever ended the program by a signal to all of its group, or of the machine, does not mean this. */
 static void leave_program(void)

@@ -1,5 +1,6 @@
-/* MADs that ask for something new and wait to be served: first what known addresses ask for, then the rest. (What belongs
- * to an exchange under way never waits.) And those whose sender is to prove first that he is where he says. All of fixed
+/* MADs that ask for something new and wait to be served: first what known addresses ask for, then the rest. (What
+ * belongs to an exchange under way never waits.) And those whose sender is to prove first that he is where he says.
+ * All of fixed
  * size: what finds no room is lost, and sent again by its sender. */
 #ifndef VB_BROKER_TRAFFIC_H
 #define VB_BROKER_TRAFFIC_H

@@ -1,6 +1,7 @@
-/* Whose a client is, and what it may have for that. The registry has the user that it connected as, by SO_PEERCRED. A process
- * may become another user afterwards, and hand its connection on. So each message brings its sender's user too, by the
- * kernel's word at that moment (SCM_CREDENTIALS); and of two processes that are to meet, the present users are looked at. */
+/* Whose a client is, and what it may have for that. The registry has the user that it connected as, by SO_PEERCRED. A
+ * process may become another user afterwards, and hand its connection on. So each message brings its sender's user
+ * too, by the kernel's word at that moment (SCM_CREDENTIALS); and of two processes that are to meet, the present users
+ * are looked at. */
 #include <unistd.h>
 #include "broker/worker_state.h"
 
@@ -23,7 +24,8 @@ bool worker_trusts(const struct worker *worker, unsigned client)
 	return false;
 }
 
-/* A process of a pid namespace that we do not see into is as it connected, and spoke. Whoever it meets looks for itself. */
+/* A process of a pid namespace that we do not see into is as it connected, and spoke. Whoever it meets looks for
+ * itself. */
 static bool is_of(const struct worker *worker, unsigned client, uid_t uid)
 {
 	const struct client *process = &worker->registry->clients[client];

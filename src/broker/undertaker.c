@@ -11,9 +11,9 @@
 #include "broker/child.h"
 #include "host/protocol.h"
 
-#define NAME	 "verbena-close"
-#define WAIT_MS	  20 /* until the worker, and a child that it has just forked, have closed theirs */
-#define UNTAKEN	  32768 /* bytes of the link's queue: when they are full it is stuck */
+#define NAME      "verbena-close"
+#define WAIT_MS   20    /* until the worker, and a child that it has just forked, have closed theirs */
+#define UNTAKEN   32768 /* bytes of the link's queue: when they are full it is stuck */
 #define AT_A_TIME 64
 
 /* There is room to name the sender, and none for a descriptor. */
@@ -25,8 +25,9 @@ int undertaker_look(int connection, bool *has_descriptors, struct ucred *sender)
 		struct cmsghdr align;
 	} control;
 	struct iovec io = { &byte, 1 };
-	struct msghdr header = { .msg_iov = &io, .msg_iovlen = 1, .msg_control = control.bytes,
-		.msg_controllen = sizeof(control.bytes) };
+	struct msghdr header = {
+		.msg_iov = &io, .msg_iovlen = 1, .msg_control = control.bytes, .msg_controllen = sizeof(control.bytes)
+	};
 	ssize_t n;
 	*sender = (struct ucred){ .uid = (uid_t)-1 };
 	do

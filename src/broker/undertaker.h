@@ -17,8 +17,9 @@ struct undertaker {
 /* Takes over fd, of which the caller's copy is to be the last; never waits. */
 void undertaker_bury(struct undertaker *undertaker, int fd);
 void undertaker_dismiss(struct undertaker *undertaker);
-/* Looks at the next message of a connection, and takes neither it nor a descriptor that it has. *sender: by the kernel's word
- * (SO_PASSCRED); its uid is -1 where that says nothing, and at the connection's end. 0 or -errno: -EAGAIN nothing there. */
+/* Looks at the next message of a connection, and takes neither it nor a descriptor that it has. *sender: by the
+ * kernel's word (SO_PASSCRED); its uid is -1 where that says nothing, and at the connection's end. 0 or -errno:
+ * -EAGAIN nothing there. */
 int undertaker_look(int connection, bool *has_descriptors, struct ucred *sender);
 
 #endif

@@ -16,10 +16,10 @@
 #include "broker/worker_state.h"
 
 #define IDLE_MS         1000
-#define FIRST_IDLE_MS   5000 /* before the first client has come */
-#define SETTLE_MS       150  /* for the owners of surviving sockets to hand them over, before others get slots */
+#define FIRST_IDLE_MS   5000  /* before the first client has come */
+#define SETTLE_MS       150   /* for the owners of surviving sockets to hand them over, before others get slots */
 #define SURVIVORS_MS    60000 /* for an owner that is stopped, say, until others may have its slot */
-#define LINGER_MS       10   /* from the end of a connection until its process has closed its sockets too */
+#define LINGER_MS       10    /* from the end of a connection until its process has closed its sockets too */
 #define MESSAGES_A_TURN 16
 #define RELEARN_MS      2000 /* for the processes of a broker that died to say again where they listen */
 
@@ -61,7 +61,8 @@ void worker_reset_client(struct client_state *state)
 	backlog_init(&state->backlog);
 }
 
-/* Those it owns, and with its couriers those it uses. Of a courier the slot's user gets another, if he is still there. */
+/* Those it owns, and with its couriers those it uses. Of a courier the slot's user gets another, if he is still
+ * there. */
 static void free_slots(struct worker *worker, unsigned number)
 {
 	for (unsigned slot = 1; slot < REGISTRY_SLOTS && !worker->is_orphaned; slot++) {
@@ -87,8 +88,8 @@ void worker_say_client(const struct worker *worker, unsigned number, const char 
 		count += i != number && worker->registry->clients[i].is_used;
 	struct pollfd room = { .fd = STDERR_FILENO, .events = POLLOUT };
 	if (poll(&room, 1, 0) > 0) /* nobody waits for who reads it */
-		fprintf(stderr, VB_BROKER_PROGRAM ": process %d of uid %u %s; %u others are connected\n", (int)client->pid, client->uid, does,
-		count);
+		fprintf(stderr, VB_BROKER_PROGRAM ": process %d of uid %u %s; %u others are connected\n",
+			(int)client->pid, client->uid, does, count);
 }
 
 void worker_remove_client(struct worker *worker, unsigned number)
@@ -122,11 +123,15 @@ static void answer_binding(struct worker *worker, unsigned client, uint32_t requ
 	if (request == 0)
 		return;
 	if (rc == -EACCES)
-		worker_refuse(worker, client, request, EACCES, "port %u is for root and who has CAP_NET_BIND_SERVICE "
-			"(net.ipv4.ip_unprivileged_port_start)", port);
+		worker_refuse(worker, client, request, EACCES,
+			"port %u is for root and who has CAP_NET_BIND_SERVICE "
+			"(net.ipv4.ip_unprivileged_port_start)",
+			port);
 	else if (rc == -EADDRNOTAVAIL)
-		worker_refuse(worker, client, request, EADDRNOTAVAIL, "port %u: another has it, and one of the two binds "
-			"all addresses", port);
+		worker_refuse(worker, client, request, EADDRNOTAVAIL,
+			"port %u: another has it, and one of the two binds "
+			"all addresses",
+			port);
 	else if (rc)
 		worker_refuse(worker, client, request, -rc, "port %u: %s", port, strerror(-rc));
 	else
@@ -200,21 +205,27 @@ static bool may_have_slot(struct worker *worker, unsigned client, const struct v
 			holders_add(&holders, uid);
 		}
 	if (message->is_further && 2 * taken >= VB_SLOT_MAX) {
-		worker_refuse(worker, client, request, EUSERS, "half of the %d slots of UDP port 4791 are taken, and the rest is for "
-			"processes that have none", VB_SLOT_MAX);
+		worker_refuse(worker, client, request, EUSERS,
+			"half of the %d slots of UDP port 4791 are taken, and the rest is for "
+			"processes that have none",
+			VB_SLOT_MAX);
 		return false;
 	}
 	if (taken < VB_SLOT_MAX && !worker_trusts(worker, client) && !worker_may_connect(worker, uid, &connected)) {
 		holders_name(&connected, names, sizeof(names));
-		worker_refuse(worker, client, request, EUSERS, "no connection to the broker is free for a courier of uid "
-			"%u (%u in all; %s); end some RDMA processes", uid, REGISTRY_CLIENTS, names);
+		worker_refuse(worker, client, request, EUSERS,
+			"no connection to the broker is free for a courier of uid "
+			"%u (%u in all; %s); end some RDMA processes",
+			uid, REGISTRY_CLIENTS, names);
 		return false;
 	}
 	if (taken == VB_SLOT_MAX || limits_may_take(&worker->limits, uid, holds, taken, VB_SLOT_MAX))
 		return true;
 	holders_name(&holders, names, sizeof(names));
-	worker_refuse(worker, client, request, EUSERS, "no slot of UDP port 4791 is free for uid %u (%u in all; %s); end "
-		"some RDMA processes", uid, VB_SLOT_MAX, names);
+	worker_refuse(worker, client, request, EUSERS,
+		"no slot of UDP port 4791 is free for uid %u (%u in all; %s); end "
+		"some RDMA processes",
+		uid, VB_SLOT_MAX, names);
 	return false;
 }
 
@@ -297,8 +308,9 @@ static bool obey(struct worker *worker, unsigned client, const struct vb_message
 	}
 }
 
-/* Whose a message is says the kernel, and decides whether its descriptors are taken: who is not trusted has none that we want,
- * and may have some that we had better not touch. What the look did not see is not received, for it is not known. */
+/* Whose a message is says the kernel, and decides whether its descriptors are taken: who is not trusted has none that
+ * we want, and may have some that we had better not touch. What the look did not see is not received, for it is not
+ * known. */
 static int receive(struct worker *worker, unsigned client, struct vb_message *message, int *fd)
 {
 	const struct client *process = &worker->registry->clients[client];
@@ -325,7 +337,7 @@ static bool hear(struct worker *worker, unsigned client)
 		if (rc == -EAGAIN)
 			return false;
 		bool is_good = rc == 0 && !backlog_is_deaf(&worker->clients[client].backlog, worker_now_ms()) &&
-			obey(worker, client, &message, &fd);
+			       obey(worker, client, &message, &fd);
 		if (fd >= 0)
 			close(fd);
 		if (!is_good) {
@@ -337,9 +349,9 @@ static bool hear(struct worker *worker, unsigned client)
 	return !worker->is_orphaned;
 }
 
-/* Its process is dead, whoever else may hold the connection. What it said before it ended is heard: a program that refuses
- * a connection and exits has refused it. What of that is for this host is taken from our socket, which may change when
- * a slot goes. */
+/* Its process is dead, whoever else may hold the connection. What it said before it ended is heard: a program that
+ * refuses a connection and exits has refused it. What of that is for this host is taken from our socket, which may
+ * change when a slot goes. */
 static void outlive(struct worker *worker, unsigned client)
 {
 	while (!worker->clients[client].leaves_at && hear(worker, client))
@@ -542,7 +554,8 @@ enum worker_end worker_run(struct registry *registry, int link, const struct wor
 	worker->trusted = &options->trusted;
 	worker->limits = (struct limits){ .own = geteuid(), .is_shared = options->is_shared };
 	worker->users = vb_users_read();
-	setsockopt(registry->listener, SOL_SOCKET, SO_PASSCRED, &(int){ 1 }, sizeof(int)); /* accepted sockets inherit it */
+	setsockopt(registry->listener, SOL_SOCKET, SO_PASSCRED, &(int){ 1 },
+		sizeof(int)); /* accepted sockets inherit it */
 	for (unsigned i = 0; i < REGISTRY_CLIENTS; i++) {
 		backlog_init(&worker->clients[i].backlog);
 		worker->clients[i].channel = -1;

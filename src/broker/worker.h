@@ -7,9 +7,9 @@
 #include "broker/registry.h"
 
 enum worker_end {
-	WORKER_LEAVES,	 /* nobody needs the broker any more */
+	WORKER_LEAVES,   /* nobody needs the broker any more */
 	WORKER_ORPHANED, /* the parent died: the caller takes its place, with this registry */
-	WORKER_FAILED,	 /* could not start; said why on the report descriptor */
+	WORKER_FAILED,   /* could not start; said why on the report descriptor */
 };
 
 /* Users who may have sockets of the group, beside root and the broker's own. */
@@ -20,12 +20,12 @@ struct trusted {
 
 struct worker_options {
 	struct trusted trusted;
-	bool stays;    /* also without clients */
+	bool stays;        /* also without clients */
 	bool says_clients; /* on stderr, when they come and go */
-	bool is_shared; /* with every user, also when it is not root's */
-	bool is_managed; /* a service manager has our listening sockets, and starts the next broker */
-	bool is_first;	/* not a replacement */
-	int report;    /* descriptor to say VB_BROKER_READY or the reason on, then closed; -1: none */
+	bool is_shared;    /* with every user, also when it is not root's */
+	bool is_managed;   /* a service manager has our listening sockets, and starts the next broker */
+	bool is_first;     /* not a replacement */
+	int report;        /* descriptor to say VB_BROKER_READY or the reason on, then closed; -1: none */
 };
 
 enum worker_end worker_run(struct registry *registry, int link, const struct worker_options *options);

@@ -45,9 +45,9 @@ struct client_state {
 	int channel; /* of one that waits for its courier's slot: its end; or -1 */
 	uint32_t courier_number;
 	uint32_t courier_request; /* and for which request; 0: in the place of one that has died */
-	uint8_t courier_slot;	  /* which it is to have; 0: any */
-	uint64_t leaves_at; /* connection is gone; 0: it is not */
-	uint64_t since;     /* when it came */
+	uint8_t courier_slot;     /* which it is to have; 0: any */
+	uint64_t leaves_at;       /* connection is gone; 0: it is not */
+	uint64_t since;           /* when it came */
 	bool has_spoken;
 	uid_t speaker; /* the user who sent its last message; as registry's */
 	bool wants_slot;
@@ -66,7 +66,7 @@ struct parting { /* a connection that was refused */
 /* The same two are introduced again when it is over. */
 struct meeting_pause {
 	uint32_t since; /* the last introduction, on the clock of worker_now_ms */
-	uint32_t ms;	/* 0: there was none */
+	uint32_t ms;    /* 0: there was none */
 };
 
 struct worker {
@@ -91,16 +91,20 @@ struct worker {
 	struct sources *sources;
 	struct traffic *traffic;
 	struct early early;
-	struct meeting_pause pauses[REGISTRY_SLOTS][REGISTRY_SLOTS]; /* of who meets again and again: by the lower slot */
-	uint64_t has_met[REGISTRY_SLOTS][REGISTRY_SLOTS / 64]; /* by slot: those that it was introduced to, and has not let go */
-	uint64_t awaits[REGISTRY_SLOTS][REGISTRY_SLOTS / 64];  /* by slot: those that it asked for, and that did not want it yet */
+	struct meeting_pause pauses[REGISTRY_SLOTS]
+				   [REGISTRY_SLOTS]; /* of who meets again and again: by the lower slot */
+	uint64_t has_met[REGISTRY_SLOTS]
+			[REGISTRY_SLOTS / 64]; /* by slot: those that it was introduced to, and has not let go */
+	uint64_t awaits[REGISTRY_SLOTS]
+		       [REGISTRY_SLOTS / 64]; /* by slot: those that it asked for, and that did not want it yet */
 	bool is_open[REGISTRY_SLOTS];
 	uint64_t knows_ports_at; /* until then a listener may not have told a new worker of itself */
 	struct client_state clients[REGISTRY_CLIENTS];
 	bool is_adopting[REGISTRY_SLOTS]; /* the owner waits to hear that steering is right */
-	bool survives[REGISTRY_SLOTS];    /* another broker's clients had them, and may come; not given to others meanwhile */
+	bool survives[REGISTRY_SLOTS]; /* another broker's clients had them, and may come; not given to others meanwhile
+					*/
 	uint64_t survivors_until;
-	bool is_settled;                  /* surviving sockets are known, or their time is up */
+	bool is_settled; /* surviving sockets are known, or their time is up */
 	bool must_repair;
 	bool is_mixed; /* processes of several users have sockets of the group */
 	uint64_t settle_at, repair_at, check_at, idle_at;
@@ -113,7 +117,8 @@ void worker_reset_client(struct client_state *state);
 void worker_remove_client(struct worker *worker, unsigned number);
 /* On stderr, of a broker in the foreground with VERBENA_LOG=info. */
 void worker_say_client(const struct worker *worker, unsigned number, const char *does);
-/* Waits in the backlog while the client does not read; one that lets too much pile up is dropped, as if it went away. */
+/* Waits in the backlog while the client does not read; one that lets too much pile up is dropped, as if it went
+ * away. */
 void worker_say(struct worker *worker, unsigned client, const struct vb_message *message, const int *fd);
 __attribute__((format(printf, 5, 6))) void worker_refuse(
 	struct worker *worker, unsigned client, uint32_t request, int error, const char *format, ...);
@@ -128,7 +133,8 @@ void worker_part(struct worker *worker, uint64_t now);
 
 /* ---- slots.c ---------------------------------------------------------------------------------------------------- */
 
-/* Slots have changed: peers are told the smallest receive buffer of one, and more than one user may have sockets now. */
+/* Slots have changed: peers are told the smallest receive buffer of one, and more than one user may have sockets
+ * now. */
 void worker_note_slots(struct worker *worker);
 void worker_free_slot(struct worker *worker, uint8_t slot);
 /* client gives it back. False: it is another's. */

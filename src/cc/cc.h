@@ -12,7 +12,7 @@ struct vb_cc;
 
 #define VB_CC_START_WINDOW 65536
 /* No bound but the sequence numbers': half of them, of packets that each cost a window 256 bytes at least. */
-#define VB_CC_UNLIMITED	   (1u << 30)
+#define VB_CC_UNLIMITED (1u << 30)
 
 enum vb_cc_event {
 	VB_CC_ACKED, /* something was acknowledged */
@@ -23,12 +23,13 @@ enum vb_cc_event {
 /* What happened. What is not known is 0. */
 struct vb_cc_signal {
 	enum vb_cc_event event;
-	bool is_marked;	    /* ACKED: what acknowledged it says that something of that carried Congestion Experienced */
-	uint32_t acked;	    /* ACKED: bytes of messages, newly */
+	bool is_marked;     /* ACKED: what acknowledged it says that something of that carried Congestion Experienced */
+	uint32_t acked;     /* ACKED: bytes of messages, newly */
 	uint32_t flight;    /* bytes under way before that, as windows count them */
-	vb_time rtt;	    /* ACKED: of a packet that was sent once */
-	uint64_t telemetry; /* ACKED: the holder's own word (struct vb_packet): of the newest packet that is acknowledged, as its
-			       ack brings it back, or of the response; telemetry.h where VB_CC_BY_TELEMETRY */
+	vb_time rtt;        /* ACKED: of a packet that was sent once */
+	uint64_t telemetry; /* ACKED: the holder's own word (struct vb_packet): of the newest packet that is
+			       acknowledged, as its ack brings it back, or of the response; telemetry.h where
+			       VB_CC_BY_TELEMETRY */
 	vb_time now;
 };
 
@@ -38,12 +39,12 @@ struct vb_cc_parameter {
 	enum vb_quantity kind;
 	uint64_t preset, least, most;
 	const char *help; /* with its source */
-	uint64_t live;	  /* preset of a live process; 0: the same */
+	uint64_t live;    /* preset of a live process; 0: the same */
 	bool may_be_path; /* may be VB_CC_PATH */
 };
 
-/* Instead of a time: as long as the flow's own way takes there and back when nobody waits. Who knows the way puts the time in its
- * place before the algorithm starts. */
+/* Instead of a time: as long as the flow's own way takes there and back when nobody waits. Who knows the way puts the
+ * time in its place before the algorithm starts. */
 #define VB_CC_PATH UINT64_MAX
 
 #define VB_CC_PARAMETERS_MAX 24
@@ -60,32 +61,32 @@ enum {
 struct vb_cc_algorithm {
 	const char *name;
 	const char *help;
-	uint8_t goes_by; /* a mask of these */
-	uint32_t state_bytes; /* of a QP; made zeroed, see vb_cc_state */
+	uint8_t goes_by;                             /* a mask of these */
+	uint32_t state_bytes;                        /* of a QP; made zeroed, see vb_cc_state */
 	void (*init)(struct vb_cc *cc, vb_time now); /* window_bytes is the first window already, not paced, no timer */
 	/* NULL: does not want to know. */
 	void (*on_signal)(struct vb_cc *cc, const struct vb_cc_signal *signal);
 	void (*on_send)(struct vb_cc *cc, uint32_t bytes, vb_time now); /* of a packet, as rates count it; again too */
-	void (*on_timer)(struct vb_cc *cc, vb_time now);		/* leaves the timer unset, or later than now */
+	void (*on_timer)(struct vb_cc *cc, vb_time now);                /* leaves the timer unset, or later than now */
 	const struct vb_cc_parameter *parameters;
 	unsigned parameter_count;
-	/* The round trip that these parameters suppose when nobody waits: where it is really longer, the line is never used. 0: none,
-	 * it goes by what it measures. NULL: the same. */
+	/* The round trip that these parameters suppose when nobody waits: where it is really longer, the line is never
+	 * used. 0: none, it goes by what it measures. NULL: the same. */
 	uint64_t (*supposes)(const uint64_t *values);
 };
 
 /* Which algorithm, and what it shall do. */
 struct vb_cc_config {
 	const struct vb_cc_algorithm *algorithm; /* NULL: vb_cc_window */
-	const void *parameters;			 /* a uint64_t for each of the algorithm's, borrowed; NULL: its defaults */
-	uint32_t first_window, max_window;	 /* bytes; 0: the defaults. At least a packet, at most VB_CC_UNLIMITED */
-	uint64_t line_rate;			 /* of the link that packets leave on, bytes a second; 0: not known */
+	const void *parameters;            /* a uint64_t for each of the algorithm's, borrowed; NULL: its defaults */
+	uint32_t first_window, max_window; /* bytes; 0: the defaults. At least a packet, at most VB_CC_UNLIMITED */
+	uint64_t line_rate;                /* of the link that packets leave on, bytes a second; 0: not known */
 };
 
 struct vb_cc {
 	/* The algorithm's answer, of which each packet asks the first two. */
-	uint64_t rate;		/* bytes a second, as the holder counts those of packets; 0 = not paced */
-	uint32_t window_bytes;	/* outstanding bytes allowed */
+	uint64_t rate;                   /* bytes a second, as the holder counts those of packets; 0 = not paced */
+	uint32_t window_bytes;           /* outstanding bytes allowed */
 	uint32_t min_window, max_window; /* set by the holder */
 	const struct vb_cc_algorithm *algorithm; /* NULL: none is running */
 	/* The algorithm's own. */

@@ -8,8 +8,8 @@
 #include "base/utf8.h"
 #include "base/words.h"
 
-const struct vb_cc_algorithm *const vb_cc_algorithms[] = { &vb_cc_none, &vb_cc_window, &vb_cc_dcqcn, &vb_cc_hpcc, &vb_cc_dctcp,
-	&vb_cc_timely, &vb_cc_swift, NULL };
+const struct vb_cc_algorithm *const vb_cc_algorithms[] = { &vb_cc_none, &vb_cc_window, &vb_cc_dcqcn, &vb_cc_hpcc,
+	&vb_cc_dctcp, &vb_cc_timely, &vb_cc_swift, NULL };
 
 enum { WORD = 64 };
 
@@ -32,8 +32,8 @@ __attribute__((format(printf, 2, 3))) static void say(struct complaint *complain
 	complaint->left -= used;
 }
 
-/* Takes what lies before the next comma, without the blanks around it; *rest is NULL behind the last. False: it is too long
- * for any word. */
+/* Takes what lies before the next comma, without the blanks around it; *rest is NULL behind the last. False: it is too
+ * long for any word. */
 static bool take_item(const char **rest, char item[WORD])
 {
 	const char *from = *rest;
@@ -134,13 +134,14 @@ static int set_parameter(struct vb_cc_choice *choice, char *item, char *why, uns
 		}
 		if (!vb_quantity_read(parameter->kind, equals + 1, &value)) {
 			snprintf(why, why_size, "\"%s\" is not what %s of %s needs, which is %s%s", equals + 1, item,
-				algorithm->name, vb_quantity_form(parameter->kind), parameter->may_be_path ? ", or path" : "");
+				algorithm->name, vb_quantity_form(parameter->kind),
+				parameter->may_be_path ? ", or path" : "");
 			return -EINVAL;
 		}
 		bool is_small = value < parameter->least || is_no_rate(parameter, value);
 		if (is_small || value > parameter->most) {
-			snprintf(why, why_size, "%s=%s is too %s for %s", item, equals + 1, is_small ? "small" : "large",
-				algorithm->name);
+			snprintf(why, why_size, "%s=%s is too %s for %s", item, equals + 1,
+				is_small ? "small" : "large", algorithm->name);
 			return -EINVAL;
 		}
 		choice->values[i] = value;
@@ -192,13 +193,16 @@ int vb_cc_choose_live(const char *text, struct vb_cc_choice *choice, char *why, 
 	if (error)
 		return error;
 	if (made.algorithm->goes_by == VB_CC_BY_TELEMETRY) {
-		snprintf(why, why_size, "%s goes by what switches tell of their queues in each packet, and no network does that here; "
-			"it is for simulations", made.algorithm->name);
+		snprintf(why, why_size,
+			"%s goes by what switches tell of their queues in each packet, and no network does that here; "
+			"it is for simulations",
+			made.algorithm->name);
 		return -EINVAL;
 	}
 	for (unsigned i = 0; i < made.algorithm->parameter_count; i++)
 		if (made.algorithm->parameters[i].may_be_path && made.values[i] == VB_CC_PATH) {
-			snprintf(why, why_size, "%s=path is for simulations, which know how long each way is: here name a time",
+			snprintf(why, why_size,
+				"%s=path is for simulations, which know how long each way is: here name a time",
 				made.algorithm->parameters[i].name);
 			return -EINVAL;
 		}

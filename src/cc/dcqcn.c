@@ -1,11 +1,13 @@
-/* DCQCN (Zhu et al., SIGCOMM 2015), the part of the one who sends: a rate that is cut when congestion is told of, by half of
- * alpha, which says how much of it there was lately; then comes back to what it was in a few steps, and looks for more.
+/* DCQCN (Zhu et al., SIGCOMM 2015), the part of the one who sends: a rate that is cut when congestion is told of, by
+ * half of alpha, which says how much of it there was lately; then comes back to what it was in a few steps, and looks
+ * for more.
  *
- * The paper cuts on each CNP, and CNPs are apart. NICs look by a clock whether one came since (decrease-time), and their alpha
- * has a clock of its own. A CNP is told of by itself or by an acknowledgement that says so.
+ * The paper cuts on each CNP, and CNPs are apart. NICs look by a clock whether one came since (decrease-time), and
+ * their alpha has a clock of its own. A CNP is told of by itself or by an acknowledgement that says so.
  *
- * Holds: least rate <= rate <= line's, and rate <= target <= line's. No clock needs a timer but that of increases while the
- * rate is below the line's, and that of cuts while one is due: what alpha's did is worked out when alpha is asked for. */
+ * Holds: least rate <= rate <= line's, and rate <= target <= line's. No clock needs a timer but that of increases
+ * while the rate is below the line's, and that of cuts while one is due: what alpha's did is worked out when alpha is
+ * asked for. */
 #include "base/invariant.h"
 #include "cc/cc.h"
 
@@ -29,15 +31,18 @@ enum parameter {
 };
 
 #define RATE_MOST 10000000000000
-#define A_TIME	  VB_NS, 10 * VB_S
+#define A_TIME    VB_NS, 10 * VB_S
 #define LINE_LIVE 10000000000 /* bits a second, where nobody knows */
 
 enum { ROUNDS_MOST = 255 };
 
 static const struct vb_cc_parameter parameters[] = {
-	[ALPHA_TIME] = { "alpha-time", VB_QUANTITY_TIME, 55 * VB_US, A_TIME, "alpha falls after so long without a CNP (paper: 55 us)" },
-	[GAIN] = { "g", VB_QUANTITY_GAIN, VB_GAIN_ONE / 256, 1, VB_GAIN_ONE, "weight of the newest in alpha (paper: 1/256)" },
-	[ALPHA_START] = { "alpha-start", VB_QUANTITY_GAIN, VB_GAIN_ONE, 0, VB_GAIN_ONE, "alpha at the first CNP (paper: 1)" },
+	[ALPHA_TIME] = { "alpha-time", VB_QUANTITY_TIME, 55 * VB_US, A_TIME,
+		"alpha falls after so long without a CNP (paper: 55 us)" },
+	[GAIN] = { "g", VB_QUANTITY_GAIN, VB_GAIN_ONE / 256, 1, VB_GAIN_ONE,
+		"weight of the newest in alpha (paper: 1/256)" },
+	[ALPHA_START] = { "alpha-start", VB_QUANTITY_GAIN, VB_GAIN_ONE, 0, VB_GAIN_ONE,
+		"alpha at the first CNP (paper: 1)" },
 	[DECREASE_TIME] = { "decrease-time", VB_QUANTITY_TIME, 0, 0, 10 * VB_S,
 		"the rate is cut so often at most, by a clock; 0: on each CNP (paper; NVIDIA: 4 us)" },
 	[INCREASE_TIME] = { "increase-time", VB_QUANTITY_TIME, 55 * VB_US, A_TIME,
@@ -49,30 +54,37 @@ static const struct vb_cc_parameter parameters[] = {
 	[INCREASE] = { "rai", VB_QUANTITY_RATE, 0, 0, RATE_MOST,
 		"additive increase of the target; 0: a thousandth of the line's rate (paper: 40 Mb/s, at 40 Gb/s)" },
 	[HYPER_INCREASE] = { "rhai", VB_QUANTITY_RATE, 0, 0, RATE_MOST,
-		"hyper increase, when both timer and bytes have gone on for longer; 0: five of rai (its authors' simulator)" },
-	[HYPER_GROWS] = { "hyper-grows", VB_QUANTITY_COUNT, 1, 0, 1, "1: that times the rounds it has lasted (paper); 0: always alike" },
+		"hyper increase, when both timer and bytes have gone on for longer; 0: five of rai (its authors' "
+		"simulator)" },
+	[HYPER_GROWS] = { "hyper-grows", VB_QUANTITY_COUNT, 1, 0, 1,
+		"1: that times the rounds it has lasted (paper); 0: always alike" },
 	[LEAST_RATE] = { "min-rate", VB_QUANTITY_RATE, 0, 0, RATE_MOST,
 		"the rate does not fall below; 0: a thousandth of the line's (assumed; NVIDIA: 1 Mb/s)" },
 	[LINE_RATE] = { "line-rate", VB_QUANTITY_RATE, 0, 0, RATE_MOST,
 		"the rate at first and at most; 0: the link's, and 10 Gb/s where that is not known" },
 	[CLAMP_TARGET] = { "clamp-target", VB_QUANTITY_COUNT, 1, 0, 1,
-		"1: each cut makes the rate until then the target (paper); 0: only if the timer has come up since the last one (NVIDIA)" },
+		"1: each cut makes the rate until then the target (paper); 0: only if the timer has come up since the "
+		"last one (NVIDIA)" },
 	[VARIABLE_WINDOW] = { "variable-window", VB_QUANTITY_COUNT, 0, 0, 1,
-		"1: the window is the largest one in proportion to the rate, as HPCC's authors have it; 0: always the largest" },
-	[CUT_ON_LOSS] = { "cut-on-loss", VB_QUANTITY_COUNT, 1, 0, 1, "1: a loss counts as a CNP (assumed: the paper's network loses nothing)" },
+		"1: the window is the largest one in proportion to the rate, as HPCC's authors have it; 0: always the "
+		"largest" },
+	[CUT_ON_LOSS] = { "cut-on-loss", VB_QUANTITY_COUNT, 1, 0, 1,
+		"1: a loss counts as a CNP (assumed: the paper's network loses nothing)" },
 };
-_Static_assert(sizeof(parameters) / sizeof(parameters[0]) == PARAMETERS && PARAMETERS <= VB_CC_PARAMETERS_MAX, "a row each");
+_Static_assert(
+	sizeof(parameters) / sizeof(parameters[0]) == PARAMETERS && PARAMETERS <= VB_CC_PARAMETERS_MAX, "a row each");
 
 struct state {
-	uint64_t target : 44; /* bytes a second */
-	uint64_t time_rounds : 8, byte_rounds : 8; /* increases since the last cut; ROUNDS_MOST: or more */
-	uint64_t has_begun : 1;			   /* there was a CNP */
-	uint64_t is_limited : 1;		   /* has not come back to the line's rate */
+	uint64_t target : 44;                       /* bytes a second */
+	uint64_t time_rounds : 8, byte_rounds : 8;  /* increases since the last cut; ROUNDS_MOST: or more */
+	uint64_t has_begun : 1;                     /* there was a CNP */
+	uint64_t is_limited : 1;                    /* has not come back to the line's rate */
 	uint64_t is_alpha_told : 1, is_cut_due : 1; /* of a CNP since the last tick */
-	uint32_t alpha;	  /* of ALPHA_ONE */
-	uint32_t sent;	  /* bytes since the last increase by them */
-	vb_time alpha_at; /* the next tick of alpha's clock */
-	vb_time since;	  /* the last cut, or first CNP: a tick of the clock of cuts, from which increases are timed, too */
+	uint32_t alpha;                             /* of ALPHA_ONE */
+	uint32_t sent;                              /* bytes since the last increase by them */
+	vb_time alpha_at;                           /* the next tick of alpha's clock */
+	vb_time since; /* the last cut, or first CNP: a tick of the clock of cuts, from which increases are timed, too
+			*/
 };
 _Static_assert(sizeof(struct state) <= sizeof((struct vb_cc){ 0 }.state), "it needs no memory of its own");
 
@@ -248,7 +260,8 @@ static uint64_t target_after(const struct vb_cc *cc, const struct state *state)
 		return state->target;
 	if (least <= fast)
 		return state->target + step;
-	return state->target + rate_or(cc, HYPER_INCREASE, 5 * step) * (vb_cc_parameter(cc, HYPER_GROWS) ? least - fast : 1);
+	return state->target +
+	       rate_or(cc, HYPER_INCREASE, 5 * step) * (vb_cc_parameter(cc, HYPER_GROWS) ? least - fast : 1);
 }
 
 static void raise(struct vb_cc *cc, struct state *state)

@@ -1,14 +1,15 @@
-/* DCTCP (Alizadeh et al., SIGCOMM 2010; RFC 8257), as it is used for RDMA. What is kept of marks is their share of the bytes of
- * each round trip, averaged: alpha. Who hears of one cuts its window by alpha / 2, once a round trip, and in those without
- * grows by a step. A round trip is over when something is acknowledged that was sent after the last one was. Windows are kept as
- * what they are in a second, W / T. Where the link's rate is known the first window is what that sends in T, also the largest,
- * and packets leave at W / T; else it begins as TCP does, with slow start, and is not paced.
+/* DCTCP (Alizadeh et al., SIGCOMM 2010; RFC 8257), as it is used for RDMA. What is kept of marks is their share of the
+ * bytes of each round trip, averaged: alpha. Who hears of one cuts its window by alpha / 2, once a round trip, and in
+ * those without grows by a step. A round trip is over when something is acknowledged that was sent after the last one
+ * was. Windows are kept as what they are in a second, W / T. Where the link's rate is known the first window is what
+ * that sends in T, also the largest, and packets leave at W / T; else it begins as TCP does, with slow start, and is
+ * not paced.
  *
- * Marks that acknowledgements bring are those of what they acknowledge, of several packets of all of them. A CNP says that some
- * were marked and not how many: then all of that round trip's count as marked, and where CNPs are all there is, the window is
- * nearly halved each time, as with ECN before DCTCP.
- * A flow whose round trip is shorter than T is held back by W / T and not by its window: at that pace it has less under way, and
- * uses all that it may.
+ * Marks that acknowledgements bring are those of what they acknowledge, of several packets of all of them. A CNP says
+ * that some were marked and not how many: then all of that round trip's count as marked, and where CNPs are all there
+ * is, the window is nearly halved each time, as with ECN before DCTCP.
+ * A flow whose round trip is shorter than T is held back by W / T and not by its window: at that pace it has less
+ * under way, and uses all that it may.
  * Holds: a packet in T <= window / T <= most. */
 #include "base/invariant.h"
 #include "cc/cc.h"
@@ -19,10 +20,10 @@ enum { G, STEP, RTT, MIN_RATE };
 #define RTT_MOST  (268u * (uint64_t)VB_MS) /* that a state has room for */
 
 struct state {
-	uint64_t speed;	  /* the window, in bytes a second */
-	uint32_t alpha;	  /* parts of ALPHA_ONE */
-	uint32_t until;	  /* bytes still to be acknowledged before the round trip is over */
-	uint32_t cut_until; /* and before another mark is heeded */
+	uint64_t speed;         /* the window, in bytes a second */
+	uint32_t alpha;         /* parts of ALPHA_ONE */
+	uint32_t until;         /* bytes still to be acknowledged before the round trip is over */
+	uint32_t cut_until;     /* and before another mark is heeded */
 	uint32_t acked, marked; /* bytes, of this round trip */
 	uint32_t has_begun : 1, is_slow_start : 1, is_cut : 1, has_cnp : 1;
 	uint32_t rtt_ns : 28; /* the newest that was measured, T at most; 0: none was */
@@ -83,7 +84,8 @@ static void average(const struct vb_cc *cc, struct state *state)
 		state->alpha = ALPHA_ONE;
 }
 
-/* Counts what was acknowledged; true: with it the round trip is over. The first acknowledgement of all begins the first. */
+/* Counts what was acknowledged; true: with it the round trip is over. The first acknowledgement of all begins the
+ * first. */
 static bool is_round_over(const struct vb_cc *cc, struct state *state, const struct vb_cc_signal *signal)
 {
 	state->acked += signal->acked;
@@ -111,10 +113,12 @@ static void cut(struct vb_cc *cc, struct state *state, uint32_t alpha, uint32_t 
 	set_speed(cc, state, state->speed - (uint64_t)((unsigned __int128)state->speed * alpha / ALPHA_ONE / 2));
 }
 
-/* What is under way of a flow that sends all that it may: the window, or what leaves at its rate in its own round trip. */
+/* What is under way of a flow that sends all that it may: the window, or what leaves at its rate in its own round
+ * trip. */
 static uint64_t allowed(const struct vb_cc *cc, const struct state *state)
 {
-	const uint64_t in_rtt = (uint64_t)((unsigned __int128)cc->rate * (uint64_t)state->rtt_ns * (uint64_t)VB_NS / VB_S);
+	const uint64_t in_rtt =
+		(uint64_t)((unsigned __int128)cc->rate * (uint64_t)state->rtt_ns * (uint64_t)VB_NS / VB_S);
 	return in_rtt && in_rtt < cc->window_bytes ? in_rtt : cc->window_bytes;
 }
 
@@ -174,10 +178,12 @@ static const struct vb_cc_parameter parameters[] = {
 	[G] = { "g", VB_QUANTITY_GAIN, VB_GAIN_ONE / 16, 1, VB_GAIN_ONE,
 		"what a round trip weighs in the average of marks; 1/16: RFC 8257, 4.2" },
 	[STEP] = { "ai", VB_QUANTITY_RATE, 0, 0, 1000000000000,
-		"what is added to the window in a round trip without marks, as a rate; 0: a packet, RFC 8257. HPCC's authors have "
+		"what is added to the window in a round trip without marks, as a rate; 0: a packet, RFC 8257. HPCC's "
+		"authors have "
 		"615 Mb/s in their simulations" },
 	[RTT] = { "rtt", VB_QUANTITY_TIME, 13 * VB_US, 100 * VB_NS, VB_MS,
-		"T, the round trip of the longest way when nobody waits; path: of each flow's own; 13us: Li et al., SIGCOMM 2019, 5.1, for their network",
+		"T, the round trip of the longest way when nobody waits; path: of each flow's own; 13us: Li et al., "
+		"SIGCOMM 2019, 5.1, for their network",
 		.may_be_path = true },
 	[MIN_RATE] = { "min-rate", VB_QUANTITY_RATE, 0, 0, 1000000000000,
 		"below which nobody is slowed down; 0: a packet in T" },
@@ -191,7 +197,8 @@ static uint64_t supposes(const uint64_t *values)
 
 const struct vb_cc_algorithm vb_cc_dctcp = {
 	.name = "dctcp",
-	.help = "a window by the share of packets that are marked (RFC 8257); of who sends CNPs alone that share is not known",
+	.help = "a window by the share of packets that are marked (RFC 8257); of who sends CNPs alone that share is "
+		"not known",
 	.goes_by = VB_CC_BY_LOSSES | VB_CC_BY_MARKS | VB_CC_BY_SHARES,
 	.state_bytes = sizeof(struct state),
 	.init = init,

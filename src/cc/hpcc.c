@@ -1,9 +1,9 @@
-/* HPCC (Li et al., SIGCOMM 2019). Each acknowledgement tells how much the busiest port of the way has under way, as a share of
- * what it can: what it sends, and what waits before it, over a round trip. The window is set so that this comes to eta, out of
- * a reference that is renewed once a round trip, so that several acknowledgements of the same packets are not heeded twice.
- * Windows are kept as what they are in a second, W / T.
- * Holds: wai <= window / T <= the line's rate, but for a window that min-rate raises. What the switches' clocks say is compared
- * with what the same one has said, and with nothing else. */
+/* HPCC (Li et al., SIGCOMM 2019). Each acknowledgement tells how much the busiest port of the way has under way, as a
+ * share of what it can: what it sends, and what waits before it, over a round trip. The window is set so that this
+ * comes to eta, out of a reference that is renewed once a round trip, so that several acknowledgements of the same
+ * packets are not heeded twice. Windows are kept as what they are in a second, W / T.
+ * Holds: wai <= window / T <= the line's rate, but for a window that min-rate raises. What the switches' clocks say is
+ * compared with what the same one has said, and with nothing else. */
 #include "base/invariant.h"
 #include "cc/cc.h"
 #include "cc/telemetry.h"
@@ -12,14 +12,14 @@ enum { ETA, MAX_STAGE, WAI, RTT, MIN_RATE };
 
 #define U_ONE  (1u << 20) /* a share of 1 */
 #define U_MOST (U_ONE << 11)
-#define SHARES 1000000u	  /* as parameters have them */
+#define SHARES 1000000u /* as parameters have them */
 
 struct state {
-	uint64_t most, step;  /* bytes a second: the first window, which is the largest, and what is added */
-	uint64_t reference;   /* W^c */
-	uint64_t until;	      /* bytes still to be acknowledged before the reference is renewed */
-	uint32_t u;	      /* smoothed over a round trip, parts of U_ONE */
-	uint32_t stage;	      /* renewals in a row that only added */
+	uint64_t most, step; /* bytes a second: the first window, which is the largest, and what is added */
+	uint64_t reference;  /* W^c */
+	uint64_t until;      /* bytes still to be acknowledged before the reference is renewed */
+	uint32_t u;          /* smoothed over a round trip, parts of U_ONE */
+	uint32_t stage;      /* renewals in a row that only added */
 	struct vb_cc_telemetry last;
 };
 
@@ -60,7 +60,8 @@ static void init(struct vb_cc *cc, vb_time now)
 	set_window(cc, state->most);
 }
 
-/* ---- How busy the way is ------------------------------------------------------------------------------------------- */
+/* ---- How busy the way is
+ * ------------------------------------------------------------------------------------------- */
 
 /* As shares: what the port has sent since, and what waited before it both times, of what it sends in a round trip. */
 static uint32_t share_of(const struct vb_cc_hop *hop, const struct vb_cc_hop *last, vb_time rtt)
@@ -68,7 +69,8 @@ static uint32_t share_of(const struct vb_cc_hop *hop, const struct vb_cc_hop *la
 	uint64_t sent = hop->tx_bytes - last->tx_bytes, since = (uint64_t)(hop->at - last->at);
 	uint64_t queue = hop->queue_bytes < last->queue_bytes ? hop->queue_bytes : last->queue_bytes;
 	unsigned __int128 in_flow = (unsigned __int128)sent * VB_S * U_ONE / ((unsigned __int128)since * hop->rate);
-	unsigned __int128 waiting = (unsigned __int128)queue * VB_S * U_ONE / ((unsigned __int128)(uint64_t)rtt * hop->rate);
+	unsigned __int128 waiting =
+		(unsigned __int128)queue * VB_S * U_ONE / ((unsigned __int128)(uint64_t)rtt * hop->rate);
 	return in_flow + waiting < U_MOST ? (uint32_t)(in_flow + waiting) : U_MOST;
 }
 
@@ -104,11 +106,13 @@ static void measure(struct state *state, const struct vb_cc_telemetry *told, vb_
 	}
 	if (since > t)
 		since = t;
-	state->u = (uint32_t)(((unsigned __int128)state->u * (t - since) + (unsigned __int128)most * since + t / 2) / t);
+	state->u =
+		(uint32_t)(((unsigned __int128)state->u * (t - since) + (unsigned __int128)most * since + t / 2) / t);
 	assert(state->u <= U_MOST);
 }
 
-/* ---- What comes of it ---------------------------------------------------------------------------------------------- */
+/* ---- What comes of it
+ * ---------------------------------------------------------------------------------------------- */
 
 static uint64_t bounded(const struct vb_cc *cc, const struct state *state, uint64_t rate)
 {
@@ -127,8 +131,8 @@ static uint64_t next_of(const struct vb_cc *cc, const struct state *state, bool 
 		return bounded(cc, state, state->reference + state->step);
 	if (state->u == 0)
 		return state->most;
-	unsigned __int128 scaled = (unsigned __int128)state->reference * vb_cc_parameter(cc, ETA) * U_ONE /
-		((uint64_t)state->u * SHARES);
+	unsigned __int128 scaled =
+		(unsigned __int128)state->reference * vb_cc_parameter(cc, ETA) * U_ONE / ((uint64_t)state->u * SHARES);
 	return bounded(cc, state, scaled < state->most ? (uint64_t)scaled + state->step : state->most);
 }
 
@@ -180,13 +184,16 @@ static const struct vb_cc_parameter parameters[] = {
 	[ETA] = { "eta", VB_QUANTITY_SHARE, 950000, 100000, 1000000,
 		"how busy the busiest port shall be; 95%: Li et al., SIGCOMM 2019, 5.1" },
 	[MAX_STAGE] = { "max-stage", VB_QUANTITY_COUNT, 0, 0, 1000,
-		"round trips below eta in which the window only grows by wai, before it is set; the authors' simulations have 0, "
+		"round trips below eta in which the window only grows by wai, before it is set; the authors' "
+		"simulations have 0, "
 		"their text 5" },
 	[WAI] = { "wai", VB_QUANTITY_RATE, 0, 0, 1000000000000,
-		"what is added to the window each time, as a rate; 0: 1/2500 of the line's, 40 Mb/s of 100 Gb/s, as in the authors' "
+		"what is added to the window each time, as a rate; 0: 1/2500 of the line's, 40 Mb/s of 100 Gb/s, as "
+		"in the authors' "
 		"simulations" },
 	[RTT] = { "rtt", VB_QUANTITY_TIME, 13 * VB_US, 100 * VB_NS, VB_MS,
-		"T, the round trip of the longest way when nobody waits; path: of each flow's own; 13us: Li et al., 5.1, for their network",
+		"T, the round trip of the longest way when nobody waits; path: of each flow's own; 13us: Li et al., "
+		"5.1, for their network",
 		.may_be_path = true },
 	[MIN_RATE] = { "min-rate", VB_QUANTITY_RATE, 0, 0, 1000000000000,
 		"below which nobody is slowed down; 0: none. The authors' simulations have 1 Gb/s" },
@@ -200,7 +207,8 @@ static uint64_t supposes(const uint64_t *values)
 
 const struct vb_cc_algorithm vb_cc_hpcc = {
 	.name = "hpcc",
-	.help = "a window by what switches tell of their ports (Li et al., SIGCOMM 2019); simulated networks alone have such",
+	.help = "a window by what switches tell of their ports (Li et al., SIGCOMM 2019); simulated networks alone "
+		"have such",
 	.goes_by = VB_CC_BY_TELEMETRY,
 	.state_bytes = sizeof(struct state),
 	.init = init,

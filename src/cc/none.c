@@ -7,4 +7,6 @@ static void init(struct vb_cc *cc, vb_time now)
 	cc->window_bytes = VB_CC_UNLIMITED;
 }
 
-const struct vb_cc_algorithm vb_cc_none = { .name = "none", .help = "nothing: whoever bounds what is under way, it is not congestion control", .init = init };
+const struct vb_cc_algorithm vb_cc_none = {
+	.name = "none", .help = "nothing: whoever bounds what is under way, it is not congestion control", .init = init
+};

@@ -1,9 +1,9 @@
 /* Swift (Kumar et al., SIGCOMM 2020): a window that holds the round-trip time at a target. Below that each window of
- * acknowledgements adds ai packets; above it the window is cut by how far above, once a round trip. The target is longer on
- * longer ways, and for small windows, so that many flows, whose queue varies more, need not share a small one. A window below a
- * packet lets one go each round trip / window.
- * Windows are kept in packets, which are what cc->min_window is. Not here: delays of hosts apart from that of the network, as
- * the paper has them: nobody tells when a peer's NIC took a packet.
+ * acknowledgements adds ai packets; above it the window is cut by how far above, once a round trip. The target is
+ * longer on longer ways, and for small windows, so that many flows, whose queue varies more, need not share a small
+ * one. A window below a packet lets one go each round trip / window.
+ * Windows are kept in packets, which are what cc->min_window is. Not here: delays of hosts apart from that of the
+ * network, as the paper has them: nobody tells when a peer's NIC took a packet.
  * Holds: min-window <= window <= the holder's largest. */
 #include "base/invariant.h"
 #include "cc/cc.h"
@@ -13,13 +13,13 @@ enum { BASE, HOP, HOPS, FS_RANGE, FS_MIN, FS_MAX, AI, BETA, MAX_MDF, MIN_WINDOW,
 #define ONE VB_GAIN_ONE /* packet */
 
 struct state {
-	uint64_t window;   /* parts of ONE */
-	vb_time delay;	   /* the newest; 0: none was measured */
+	uint64_t window; /* parts of ONE */
+	vb_time delay;   /* the newest; 0: none was measured */
 	vb_time target;
-	vb_time least;	   /* that was measured; 0: none was */
+	vb_time least; /* that was measured; 0: none was */
 	vb_time cut_at;
 	bool was_cut;
-	uint32_t losses;   /* in a row, nothing acknowledged between */
+	uint32_t losses;                   /* in a row, nothing acknowledged between */
 	uint32_t inverse_min, inverse_max; /* of the windows that are scaled for, see inverse_root */
 };
 
@@ -33,7 +33,8 @@ static uint32_t inverse_root(uint64_t window)
 	return (uint32_t)root;
 }
 
-/* ---- The target ---------------------------------------------------------------------------------------------------- */
+/* ---- The target
+ * ---------------------------------------------------------------------------------------------------- */
 
 /* fs-range at a window of fs-min and below, nothing at fs-max and above, by 1 / sqrt(window) between. */
 static vb_time scaled_by_flows(const struct vb_cc *cc, const struct state *state)
@@ -45,7 +46,7 @@ static vb_time scaled_by_flows(const struct vb_cc *cc, const struct state *state
 	if (inverse >= state->inverse_min)
 		return range;
 	return (vb_time)((unsigned __int128)(uint64_t)range * (inverse - state->inverse_max) /
-		(state->inverse_min - state->inverse_max));
+			 (state->inverse_min - state->inverse_max));
 }
 
 /* Below what the way takes when nobody waits no window is small enough. */
@@ -57,12 +58,14 @@ static vb_time least_target(const struct vb_cc *cc, const struct state *state)
 
 static vb_time target(const struct vb_cc *cc, const struct state *state)
 {
-	const vb_time base = (vb_time)(vb_cc_parameter(cc, BASE) + vb_cc_parameter(cc, HOP) * vb_cc_parameter(cc, HOPS));
+	const vb_time base =
+		(vb_time)(vb_cc_parameter(cc, BASE) + vb_cc_parameter(cc, HOP) * vb_cc_parameter(cc, HOPS));
 	const vb_time least = least_target(cc, state);
 	return (base > least ? base : least) + scaled_by_flows(cc, state);
 }
 
-/* ---- The window ---------------------------------------------------------------------------------------------------- */
+/* ---- The window
+ * ---------------------------------------------------------------------------------------------------- */
 
 static void set_window(struct vb_cc *cc, struct state *state, uint64_t window)
 {
@@ -89,8 +92,8 @@ static void init(struct vb_cc *cc, vb_time now)
 	set_window(cc, state, cc->window_bytes * ONE / cc->min_window);
 }
 
-/* ai packets a window; below a packet, of what is acknowledged. A window that is not used says nothing about what the network
- * would carry. */
+/* ai packets a window; below a packet, of what is acknowledged. A window that is not used says nothing about what the
+ * network would carry. */
 static void grow(struct vb_cc *cc, struct state *state, const struct vb_cc_signal *signal)
 {
 	if (signal->flight < cc->window_bytes / 2)
@@ -126,7 +129,8 @@ static void take_ack(struct vb_cc *cc, struct state *state, const struct vb_cc_s
 		grow(cc, state, signal);
 	} else if (signal->rtt > 0) {
 		uint64_t beyond = (uint64_t)(state->delay - state->target);
-		cut(cc, state, (uint64_t)((unsigned __int128)beyond * vb_cc_parameter(cc, BETA) / (uint64_t)state->delay),
+		cut(cc, state,
+			(uint64_t)((unsigned __int128)beyond * vb_cc_parameter(cc, BETA) / (uint64_t)state->delay),
 			signal->now);
 	}
 }
@@ -152,15 +156,18 @@ static void on_signal(struct vb_cc *cc, const struct vb_cc_signal *signal)
 /* clang-format off */
 static const struct vb_cc_parameter parameters[] = {
 	[BASE] = { "base-target", VB_QUANTITY_TIME, 25 * VB_US, VB_NS, VB_S,
-		"the round trip to be held on the shortest way by a large window; 25us: assumed; htsim has 20us. Live 1ms: "
-		"of processes that wake up for what comes, assumed. path: what each flow's own way takes when nobody waits", .live = VB_MS,
+		"the round trip to be held on the shortest way by a large window; 25us: assumed; htsim has 20us. "
+		"Live 1ms: "
+		"of processes that wake up for what comes, assumed. path: what each flow's own way takes when nobody "
+		"waits", .live = VB_MS,
 		.may_be_path = true },
 	[HOP] = { "per-hop", VB_QUANTITY_TIME, VB_US, 0, VB_MS,
 		"what each switch on the way adds to it; 1us: assumed" },
 	[HOPS] = { "hops", VB_QUANTITY_COUNT, 0, 0, 255,
 		"switches on the way; 0: base-target has them in it. Three tiers: 5" },
 	[FS_RANGE] = { "fs-range", VB_QUANTITY_TIME, 125 * VB_US, 0, VB_S,
-		"what the smallest windows have in addition; 125us: five base-targets, as htsim has it; 0: none has. Live 5ms", .live = 5 * VB_MS },
+		"what the smallest windows have in addition; 125us: five base-targets, as htsim has it; 0: none has. "
+		"Live 5ms", .live = 5 * VB_MS },
 	[FS_MIN] = { "fs-min", VB_QUANTITY_GAIN, (VB_GAIN_ONE + 5) / 10, VB_GAIN_ONE / 1000, VB_GAIN_ONE,
 		"windows of so many packets, and below, have all of it; 0.1: Kumar et al., 3.5" },
 	[FS_MAX] = { "fs-max", VB_QUANTITY_COUNT, 100, 2, 1000000,
@@ -176,7 +183,8 @@ static const struct vb_cc_parameter parameters[] = {
 	[RETRIES] = { "retries", VB_QUANTITY_COUNT, 5, 1, 1000,
 		"losses without an answer between, after which the window is the smallest; 5: as htsim has it" },
 	[ABOVE_LEAST] = { "above-least", VB_QUANTITY_GAIN, 0, 0, VB_GAIN_ONE,
-		"the target is not below the shortest round trip that was measured and this share of it; 0: it is what the others say, "
+		"the target is not below the shortest round trip that was measured and this share of it; 0: it is "
+		"what the others say, "
 		"as published. Live 1/4, assumed, for nobody knows how long the way is", .live = VB_GAIN_ONE / 4 },
 };
 /* clang-format on */

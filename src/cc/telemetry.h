@@ -1,5 +1,5 @@
-/* What switches tell of the way that a packet took, for algorithms that go by it. A holder that has any fills it in and names
- * it by vb_cc_signal.telemetry; a live one has none. */
+/* What switches tell of the way that a packet took, for algorithms that go by it. A holder that has any fills it in
+ * and names it by vb_cc_signal.telemetry; a live one has none. */
 #ifndef VB_CC_TELEMETRY_H
 #define VB_CC_TELEMETRY_H
 
@@ -10,11 +10,11 @@
 
 /* A port, as the packet leaves it. */
 struct vb_cc_hop {
-	vb_time at;	      /* by the switch's own clock */
+	vb_time at;           /* by the switch's own clock */
 	uint64_t tx_bytes;    /* that left by it before, ever */
-	uint64_t rate;	      /* of its link, bytes a second */
+	uint64_t rate;        /* of its link, bytes a second */
 	uint64_t queue_bytes; /* that stay behind */
-	uint32_t port;	      /* a name that no other on the way has */
+	uint32_t port;        /* a name that no other on the way has */
 };
 
 struct vb_cc_telemetry {

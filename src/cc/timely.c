@@ -1,8 +1,9 @@
-/* TIMELY (Mittal et al., SIGCOMM 2015): a rate by how the round-trip time changes. Below T_low it grows by a step and above
- * T_high it shrinks whatever the change; in between it grows while the time falls, by several steps once it has for long, and
- * shrinks by how fast it rises. One measurement a round trip is heeded, for they come once in a round trip. It has no fixed point:
- * shares that are unequal may stay so. Patched (Zhu et al., CoNEXT 2016) it heeds between the bounds how far the time is from
- * T_low as well, and flows come to equal shares with a queue of q' + N * delta * q' / (beta * C), q' being what C sends in T_low.
+/* TIMELY (Mittal et al., SIGCOMM 2015): a rate by how the round-trip time changes. Below T_low it grows by a step and
+ * above T_high it shrinks whatever the change; in between it grows while the time falls, by several steps once it has
+ * for long, and shrinks by how fast it rises. One measurement a round trip is heeded, for they come once in a round
+ * trip. It has no fixed point: shares that are unequal may stay so. Patched (Zhu et al., CoNEXT 2016) it heeds between
+ * the bounds how far the time is from T_low as well, and flows come to equal shares with a queue of q' + N * delta *
+ * q' / (beta * C), q' being what C sends in T_low.
  * Holds: min-rate <= rate <= the link's, where that is known. */
 #include "base/invariant.h"
 #include "cc/cc.h"
@@ -12,7 +13,7 @@ enum { T_LOW, T_HIGH, ALPHA, BETA, DELTA, HAI, HAI_AFTER, HAI_BELOW, MIN_RTT, MI
 #define FINER 20 /* bits: the average is kept finer than picoseconds, for its sign counts, however small it is */
 
 struct state {
-	vb_time last;	    /* 0: none was measured */
+	vb_time last;       /* 0: none was measured */
 	int64_t difference; /* averaged, of a measurement from the one before */
 	uint32_t growths;   /* in a row */
 };
@@ -43,7 +44,8 @@ static void init(struct vb_cc *cc, vb_time now)
 	cc->window_bytes = cc->max_window;
 }
 
-/* ---- Growing and shrinking ----------------------------------------------------------------------------------------- */
+/* ---- Growing and shrinking
+ * ----------------------------------------------------------------------------------------- */
 
 static void grow(struct vb_cc *cc, struct state *state, bool counts)
 {
@@ -80,19 +82,20 @@ static void follow_gradient(struct vb_cc *cc, struct state *state)
 	set_rate(cc, less(cc->rate, share / vb_cc_parameter(cc, MIN_RTT) >> FINER));
 }
 
-/* Zhu et al., algorithm 2: delta * (1 - w) + rate * (1 - beta * w * error), where w goes from 0 to 1 as the gradient goes from
- * -1/4 to 1/4, and error is (rtt - T_low) / T_low. */
+/* Zhu et al., algorithm 2: delta * (1 - w) + rate * (1 - beta * w * error), where w goes from 0 to 1 as the gradient
+ * goes from -1/4 to 1/4, and error is (rtt - T_low) / T_low. */
 static void follow_both(struct vb_cc *cc, const struct state *state, vb_time rtt)
 {
-	__int128 gradient = (__int128)state->difference * (int64_t)(VB_GAIN_ONE >> FINER) /
-		(int64_t)vb_cc_parameter(cc, MIN_RTT);
+	__int128 gradient =
+		(__int128)state->difference * (int64_t)(VB_GAIN_ONE >> FINER) / (int64_t)vb_cc_parameter(cc, MIN_RTT);
 	__int128 weight = 2 * gradient + (int64_t)(VB_GAIN_ONE / 2);
 	uint64_t low = vb_cc_parameter(cc, T_LOW);
 	if (weight < 0)
 		weight = 0;
 	if (weight > (__int128)VB_GAIN_ONE)
 		weight = VB_GAIN_ONE;
-	unsigned __int128 share = (unsigned __int128)weight * vb_cc_parameter(cc, BETA) / VB_GAIN_ONE * ((uint64_t)rtt - low) / low;
+	unsigned __int128 share =
+		(unsigned __int128)weight * vb_cc_parameter(cc, BETA) / VB_GAIN_ONE * ((uint64_t)rtt - low) / low;
 	uint64_t added = less(vb_cc_parameter(cc, DELTA) / 8, (unsigned __int128)weight);
 	set_rate(cc, less(cc->rate, share) + added);
 }
@@ -139,9 +142,11 @@ static const struct vb_cc_parameter parameters[] = {
 	[T_HIGH] = { "t-high", VB_QUANTITY_TIME, 500 * VB_US, VB_NS, VB_S,
 		"and above which it shrinks; 500us: Mittal et al., 5" },
 	[ALPHA] = { "alpha", VB_QUANTITY_GAIN, VB_GAIN_ONE / 8 * 7, 1, VB_GAIN_ONE,
-		"what the newest change weighs in their average; 0.875: Mittal et al., 5, and HPCC's authors in their simulations" },
+		"what the newest change weighs in their average; 0.875: Mittal et al., 5, and HPCC's authors in "
+		"their simulations" },
 	[BETA] = { "beta", VB_QUANTITY_GAIN, (VB_GAIN_ONE * 8 + 5) / 10, 1, VB_GAIN_ONE,
-		"how much of the gradient, or of what is beyond t-high, is taken off; 0.8: Mittal et al., 5. Patched: 0.008" },
+		"how much of the gradient, or of what is beyond t-high, is taken off; 0.8: Mittal et al., 5. "
+		"Patched: 0.008" },
 	[DELTA] = { "rai", VB_QUANTITY_RATE, 10000000, 8, 1000000000000,
 		"delta, the step that the rate grows by; 10 Mb/s: Mittal et al., 5. HPCC's authors have 100 Mb/s" },
 	[HAI] = { "hai", VB_QUANTITY_COUNT, 5, 1, 1000,
@@ -149,7 +154,8 @@ static const struct vb_cc_parameter parameters[] = {
 	[HAI_AFTER] = { "hai-after", VB_QUANTITY_COUNT, 5, 0, 1000000,
 		"growths in a row after which that is so; 5: Mittal et al., 4.3" },
 	[HAI_BELOW] = { "hai-below", VB_QUANTITY_COUNT, 0, 0, 1,
-		"1: growths below t-low count there, and are several steps too, as in the simulations of HPCC's authors; 0: as published" },
+		"1: growths below t-low count there, and are several steps too, as in the simulations of HPCC's "
+		"authors; 0: as published" },
 	[MIN_RTT] = { "min-rtt", VB_QUANTITY_TIME, 20 * VB_US, VB_NS, VB_S,
 		"what a change is compared with; 20us: Mittal et al., 5, and HPCC's authors in their simulations" },
 	[MIN_RATE] = { "min-rate", VB_QUANTITY_RATE, 10000000, 8, 1000000000000,

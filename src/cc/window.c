@@ -1,7 +1,7 @@
 /* The plain window: slow start from the first window, halved when the network says so, then 4 KiB more a window of
  * acknowledged bytes. Holds: min_window <= window_bytes <= max_window after every call, also when the holder has moved
- * max_window. The window grows only while it is used: a flight below half of it says nothing about what the network would
- * carry. */
+ * max_window. The window grows only while it is used: a flight below half of it says nothing about what the network
+ * would carry. */
 #include "base/invariant.h"
 #include "cc/cc.h"
 
@@ -9,7 +9,7 @@ enum { INCREASE = 4096 };
 
 struct state {
 	uint32_t until_next_cut; /* bytes still to be acknowledged before a CNP counts again: one round */
-	uint64_t grown_by;	 /* bytes acknowledged towards the next increase */
+	uint64_t grown_by;       /* bytes acknowledged towards the next increase */
 	bool is_past_slow_start; /* from the first cut on */
 };
 

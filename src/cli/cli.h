@@ -1,5 +1,6 @@
-/* The command `verbena`: what its subcommands share. main.c holds the table of subcommands; each has a file of its own.
- * Exit status: 0 done, 1 the answer is bad news (doctor), 2 wrong usage; run and sim have their own, see run.c and sim.c. */
+/* The command `verbena`: what its subcommands share. main.c holds the table of subcommands; each has a file of its
+ * own. Exit status: 0 done, 1 the answer is bad news (doctor), 2 wrong usage; run and sim have their own, see run.c
+ * and sim.c. */
 #ifndef VB_CLI_CLI_H
 #define VB_CLI_CLI_H
 

@@ -56,9 +56,10 @@ static void build_connection_request(const struct vb_way *way, uint64_t transact
 
 	memset(mad, 0, VB_MAD_LENGTH);
 	vb_mad_header_encode(&header, mad);
-	vb_store_be32(body, (uint32_t)way->slot.number << 24 | (transaction_id & 0xFFFFFF)); /* local communication id */
-	vb_store_be64(body + 8, 0x1000000000000000 | (transaction_id & 0xFFFFFFFF)); /* service id */
-	vb_store_be64(body + 16, 0x0200000000000001);                                /* local CA GUID */
+	vb_store_be32(
+		body, (uint32_t)way->slot.number << 24 | (transaction_id & 0xFFFFFF)); /* local communication id */
+	vb_store_be64(body + 8, 0x1000000000000000 | (transaction_id & 0xFFFFFFFF));   /* service id */
+	vb_store_be64(body + 16, 0x0200000000000001);                                  /* local CA GUID */
 	vb_store_be32(body + 32, 2u << 8 | 1);  /* local QPN 2, responder resources 1 */
 	vb_store_be32(body + 36, 1);            /* initiator depth 1 */
 	vb_store_be32(body + 40, 20u << 3);     /* remote CM response timeout; transport RC */
@@ -89,8 +90,7 @@ static void take_answer(struct probe_run *run, const struct vb_answer *answer)
 
 /* Sends PROBES probes a gap apart, taking answers meanwhile, then waits for the rest. When not one of the first few was
  * answered after the timeout, the others are not sent. */
-static int run_probes(const struct vb_way *way, build_probe *build, unsigned timeout_ms,
-	struct probe_run *run)
+static int run_probes(const struct vb_way *way, build_probe *build, unsigned timeout_ms, struct probe_run *run)
 {
 	enum { FIRST_FEW = 3 };
 	uint8_t mad[VB_MAD_LENGTH];
@@ -168,8 +168,7 @@ static bool passes(const struct vb_way *way, uint32_t mtu, unsigned timeout_ms)
 	return false;
 }
 
-static void check_mtu(
-	struct vb_findings *findings, const struct vb_way *way, unsigned timeout_ms)
+static void check_mtu(struct vb_findings *findings, const struct vb_way *way, unsigned timeout_ms)
 {
 	if (passes(way, way->mtu, timeout_ms)) {
 		vb_finding_add(
@@ -194,8 +193,8 @@ static void check_mtu(
 
 /* ---- Who is there ------------------------------------------------------------------------------------------------ */
 
-static void report_verbena(struct vb_findings *findings, const struct vb_way *way,
-	const struct probe_run *run, const struct vb_discovery *peer, unsigned timeout_ms)
+static void report_verbena(struct vb_findings *findings, const struct vb_way *way, const struct probe_run *run,
+	const struct vb_discovery *peer, unsigned timeout_ms)
 {
 	vb_finding_add(findings, VB_FINDING_OK, "UDP port 4791", "open both ways");
 	vb_finding_add(findings, VB_FINDING_OK, "who answers",
@@ -286,8 +285,7 @@ static void report_send_error(struct vb_findings *findings, const struct vb_way 
 		vb_finding_cure(findings, "a firewall here forbids it: allow UDP port 4791 out");
 }
 
-static void ask_around(
-	struct vb_findings *findings, const struct vb_way *way, unsigned timeout_ms)
+static void ask_around(struct vb_findings *findings, const struct vb_way *way, unsigned timeout_ms)
 {
 	struct vb_discovery peer;
 	struct vb_knocker knocker;

@@ -100,8 +100,10 @@ static void check_steering(struct vb_findings *findings)
 	} else {
 		vb_finding_add(findings, VB_FINDING_STOP, "port sharing",
 			"a BPF program on a reuseport group is refused: %s", strerror(errno));
-		vb_finding_cure(findings, "%s", vb_loopback_is_down() ? VB_LOOPBACK_CURE :
-			"a sandbox forbids it, or the kernel is older than 4.5; this needs no privilege");
+		vb_finding_cure(findings, "%s",
+			vb_loopback_is_down()
+				? VB_LOOPBACK_CURE
+				: "a sandbox forbids it, or the kernel is older than 4.5; this needs no privilege");
 	}
 	if (fd >= 0)
 		close(fd);
@@ -152,7 +154,8 @@ static void check_trains(struct vb_findings *findings, const struct vb_settings 
 	int receiver = loopback_socket(&address, false), sender = loopback_socket(&sender_address, false);
 	if (receiver < 0 || sender < 0) {
 		vb_finding_add(findings, VB_FINDING_STOP, "UDP", "a UDP socket on loopback: %s", strerror(errno));
-		vb_finding_cure(findings, "%s", vb_loopback_is_down() ? VB_LOOPBACK_CURE : "allow UDP sockets in the sandbox");
+		vb_finding_cure(
+			findings, "%s", vb_loopback_is_down() ? VB_LOOPBACK_CURE : "allow UDP sockets in the sandbox");
 		goto out;
 	}
 	bool can_send = setsockopt(sender, IPPROTO_UDP, UDP_SEGMENT, &segment, sizeof(segment)) == 0;

@@ -1,5 +1,5 @@
-/* verbena doctor: how processes of this host would talk. Whether one may read another's memory is tried for real, between
- * two children: a parent may look into its child where it may not look into a stranger. */
+/* verbena doctor: how processes of this host would talk. Whether one may read another's memory is tried for real,
+ * between two children: a parent may look into its child where it may not look into a stranger. */
 #include "cli/doctor.h"
 
 #include <errno.h>
@@ -78,7 +78,8 @@ static void report_two_copies(struct vb_findings *findings)
 	else if (scope)
 		vb_finding_cure(findings, "sudo sysctl kernel.yama.ptrace_scope=0");
 	else
-		vb_finding_cure(findings, "allow process_vm_readv in its seccomp profile (docker run --cap-add SYS_PTRACE)");
+		vb_finding_cure(
+			findings, "allow process_vm_readv in its seccomp profile (docker run --cap-add SYS_PTRACE)");
 }
 
 static const char *name_of_setting(enum vb_local_reason refusal)

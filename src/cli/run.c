@@ -109,8 +109,8 @@ static bool set_preload(const char *path, const struct vb_places *places)
 	return is_readable(path, places) && is_listable(path, ": ") && put_in_front("LD_PRELOAD", path);
 }
 
-/* LD_LIBRARY_PATH alone does not reach who brings a copy with it under another name, as Python's wheels do, or finds one
- * by DT_RPATH; what is preloaded comes before these. */
+/* LD_LIBRARY_PATH alone does not reach who brings a copy with it under another name, as Python's wheels do, or finds
+ * one by DT_RPATH; what is preloaded comes before these. */
 static bool set_usual_preloads(const struct vb_places *places)
 {
 	static const char *const names[] = { "librdmacm.so.1", "libibverbs.so.1" };

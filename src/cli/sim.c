@@ -51,8 +51,22 @@ struct parsed {
 	bool wants_keys;
 };
 
-enum { OPTION_SET = 256, OPTION_SEED, OPTION_THREADS, OPTION_CC, OPTION_FLOWS, OPTION_CSV, OPTION_PCAP, OPTION_CAPTURE,
-	OPTION_EXPLAIN, OPTION_JSON, OPTION_COMPARE, OPTION_PROGRESS, OPTION_NO_PROGRESS, OPTION_KEYS };
+enum {
+	OPTION_SET = 256,
+	OPTION_SEED,
+	OPTION_THREADS,
+	OPTION_CC,
+	OPTION_FLOWS,
+	OPTION_CSV,
+	OPTION_PCAP,
+	OPTION_CAPTURE,
+	OPTION_EXPLAIN,
+	OPTION_JSON,
+	OPTION_COMPARE,
+	OPTION_PROGRESS,
+	OPTION_NO_PROGRESS,
+	OPTION_KEYS
+};
 
 static const struct option long_options[] = {
 	{ "set", required_argument, NULL, OPTION_SET },
@@ -126,7 +140,8 @@ static int take(const struct vb_command *self, struct parsed *parsed, int option
 		return VB_EXIT_OK;
 	case OPTION_EXPLAIN:
 		options->explains_pfc = true;
-		return strcmp(optarg, "pfc") == 0 ? VB_EXIT_OK : vb_usage_error(self, "--explain explains pfc, not '%s'", optarg);
+		return strcmp(optarg, "pfc") == 0 ? VB_EXIT_OK
+						  : vb_usage_error(self, "--explain explains pfc, not '%s'", optarg);
 	case OPTION_JSON:
 		options->is_json = true;
 		return VB_EXIT_OK;

@@ -313,7 +313,9 @@ static void hear(void *user, const struct vb_broker_notice *notice)
 int vb_way_open(struct vb_way *way, const struct vb_settings *settings, char *why, size_t why_size)
 {
 	const struct vb_broker_config config = { .accepts_any = settings->broker_any,
-		.libexec = settings->text[VB_SETTING_LIBEXEC], .hear = hear, .user = way };
+		.libexec = settings->text[VB_SETTING_LIBEXEC],
+		.hear = hear,
+		.user = way };
 
 	if (pipe2(way->answers, O_CLOEXEC | O_NONBLOCK)) {
 		snprintf(why, why_size, "cannot make a pipe: %s", strerror(errno));

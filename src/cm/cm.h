@@ -25,12 +25,14 @@ struct vb_cm;
 struct vb_cm_id;
 
 struct vb_cm_config {
-	uint64_t seed, seed_high; /* of communication and transaction IDs: nobody else's knowledge, or they can be guessed */
-	uint8_t slot;  /* top 8 bits of every communication ID, by which the broker finds whose an answer is */
+	uint64_t seed,
+		seed_high; /* of communication and transaction IDs: nobody else's knowledge, or they can be guessed */
+	uint8_t slot;      /* top 8 bits of every communication ID, by which the broker finds whose an answer is */
 	/* Requests received that are not yet connections. Of further ones, those of a source that has many are dropped;
 	 * for others the oldest of the source with most makes room. 0: 4096. */
 	uint32_t max_half_open;
-	/* A request that has waited so long for any answer is told of once, as VB_CM_EVENT_SILENT, when it is sent again. 0: never. */
+	/* A request that has waited so long for any answer is told of once, as VB_CM_EVENT_SILENT, when it is sent
+	 * again. 0: never. */
 	vb_time tells_silence;
 };
 
@@ -76,21 +78,24 @@ void vb_cm_id_set_user(struct vb_cm_id *id, void *user);
 enum vb_cm_state vb_cm_id_state(const struct vb_cm_id *id);
 const struct vb_cm_path *vb_cm_id_path(const struct vb_cm_id *id);
 
-/* Requests for service_id at address come to this id; of several, to the closest. Zero: any address; the mapped 0.0.0.0:
- * any of IPv4. -EADDRINUSE: another listener has just that; which processes may, the broker has decided before. */
+/* Requests for service_id at address come to this id; of several, to the closest. Zero: any address; the mapped
+ * 0.0.0.0: any of IPv4. -EADDRINUSE: another listener has just that; which processes may, the broker has decided
+ * before. */
 int vb_cm_listen(struct vb_cm_id *id, uint64_t service_id, const struct vb_gid *address);
-/* Sends a REQ, again and again until it is answered or max_cm_retries are spent: after 100 ms and then ever later, freely,
- * while the time lasts that the peer may take by the REQ's own timeouts; then each time that it is over, a retry. REP, DREQ
- * and SIDR_REQ likewise. The id's fields are filled in here: everything of req but the communication ID is the caller's. */
+/* Sends a REQ, again and again until it is answered or max_cm_retries are spent: after 100 ms and then ever later,
+ * freely, while the time lasts that the peer may take by the REQ's own timeouts; then each time that it is over, a
+ * retry. REP, DREQ and SIDR_REQ likewise. The id's fields are filled in here: everything of req but the communication
+ * ID is the caller's. */
 int vb_cm_connect(struct vb_cm_id *id, const struct vb_cm_path *path, const struct vb_cm_req *req, vb_time now);
-int vb_cm_accept(struct vb_cm_id *id, const struct vb_cm_rep *rep, vb_time now);	  /* REQ_RCVD: REP */
-int vb_cm_confirm(struct vb_cm_id *id, const void *data, size_t length, vb_time now);	  /* REP_RCVD: RTU */
+int vb_cm_accept(struct vb_cm_id *id, const struct vb_cm_rep *rep, vb_time now);      /* REQ_RCVD: REP */
+int vb_cm_confirm(struct vb_cm_id *id, const void *data, size_t length, vb_time now); /* REP_RCVD: RTU */
 int vb_cm_reject(struct vb_cm_id *id, uint16_t reason, const void *ari, size_t ari_length, const void *data,
-	size_t length, vb_time now);							  /* REQ or REP received */
-/* "Wait" (MRA): the peer waits 4.096 us * 2^service_timeout longer. REQ_RCVD, REP_RCVD. Said without the holder, too, when
- * the peer's time for a REQ or REP that he has not answered is over and it comes again. */
+	size_t length, vb_time now); /* REQ or REP received */
+/* "Wait" (MRA): the peer waits 4.096 us * 2^service_timeout longer. REQ_RCVD, REP_RCVD. Said without the holder, too,
+ * when the peer's time for a REQ or REP that he has not answered is over and it comes again. */
 int vb_cm_delay(struct vb_cm_id *id, uint8_t service_timeout, vb_time now);
-int vb_cm_disconnect(struct vb_cm_id *id, const void *data, size_t length, vb_time now); /* ESTABLISHED: DREQ; DREQ_RCVD: DREP */
+int vb_cm_disconnect(
+	struct vb_cm_id *id, const void *data, size_t length, vb_time now); /* ESTABLISHED: DREQ; DREQ_RCVD: DREP */
 /* Data has come before the RTU, which may be lost: REP_SENT becomes ESTABLISHED. */
 int vb_cm_notify_established(struct vb_cm_id *id, vb_time now);
 int vb_cm_sidr_request(struct vb_cm_id *id, const struct vb_cm_path *path, const struct vb_cm_sidr_req *req,
@@ -102,10 +107,11 @@ int vb_cm_sidr_reply(struct vb_cm_id *id, const struct vb_cm_sidr_rep *rep, vb_t
 /* A MAD of class CM arrived. Nonsense is counted and dropped. */
 void vb_cm_receive(struct vb_cm *cm, const struct vb_cm_path *path, const uint8_t mad[VB_MAD_LENGTH], vb_time now);
 /* What the network says of a MAD of ours: it cannot reach remote; error is a negative errno. Who waits for an answer
- * to it gives up: at once, or, when the host is there and only its port closed (-ECONNREFUSED), when that is still so at
- * the first retry, since a program there may just be starting. Of another MAD, or one long answered, nothing becomes. */
-void vb_cm_undelivered(struct vb_cm *cm, const struct vb_gid *remote, const uint8_t mad[VB_MAD_LENGTH], int error,
-	vb_time now);
+ * to it gives up: at once, or, when the host is there and only its port closed (-ECONNREFUSED), when that is still so
+ * at the first retry, since a program there may just be starting. Of another MAD, or one long answered, nothing
+ * becomes. */
+void vb_cm_undelivered(
+	struct vb_cm *cm, const struct vb_gid *remote, const uint8_t mad[VB_MAD_LENGTH], int error, vb_time now);
 void vb_cm_advance(struct vb_cm *cm, vb_time now);
 struct vb_deadline vb_cm_next_deadline(const struct vb_cm *cm); /* may be early, never late */
 
@@ -117,19 +123,19 @@ struct vb_cm_outgoing {
 bool vb_cm_next_outgoing(struct vb_cm *cm, struct vb_cm_outgoing *out);
 
 enum vb_cm_event_kind {
-	VB_CM_EVENT_REQUEST,	    /* message.req; id is new, the holder's to accept, reject or destroy; listener is whose */
-	VB_CM_EVENT_REPLY,	    /* message.rep; confirm or reject */
-	VB_CM_EVENT_ESTABLISHED,    /* RTU came; message.rtu, or none when data said so */
-	VB_CM_EVENT_REJECTED,	    /* message.rej, or none when the peer vanished or began anew, or it made room */
-	VB_CM_EVENT_DELAYED,	    /* message.mra */
-	VB_CM_EVENT_SILENT,         /* no answer to REQ or SIDR_REQ so far; it goes on */
-	VB_CM_EVENT_UNREACHABLE,    /* no answer to REQ or REP within all retries */
-	VB_CM_EVENT_DISCONNECT,	    /* message.dreq: the peer ends it; answer with vb_cm_disconnect */
-	VB_CM_EVENT_DISCONNECTED,   /* our DREQ was answered (message.drep), crossed with the peer's, or never answered; or
-				     * the peer knows no such connection, and there was no DREQ of ours */
+	VB_CM_EVENT_REQUEST, /* message.req; id is new, the holder's to accept, reject or destroy; listener is whose */
+	VB_CM_EVENT_REPLY,   /* message.rep; confirm or reject */
+	VB_CM_EVENT_ESTABLISHED,  /* RTU came; message.rtu, or none when data said so */
+	VB_CM_EVENT_REJECTED,     /* message.rej, or none when the peer vanished or began anew, or it made room */
+	VB_CM_EVENT_DELAYED,      /* message.mra */
+	VB_CM_EVENT_SILENT,       /* no answer to REQ or SIDR_REQ so far; it goes on */
+	VB_CM_EVENT_UNREACHABLE,  /* no answer to REQ or REP within all retries */
+	VB_CM_EVENT_DISCONNECT,   /* message.dreq: the peer ends it; answer with vb_cm_disconnect */
+	VB_CM_EVENT_DISCONNECTED, /* our DREQ was answered (message.drep), crossed with the peer's, or never answered;
+				   * or the peer knows no such connection, and there was no DREQ of ours */
 	VB_CM_EVENT_TIMEWAIT_EXIT,
-	VB_CM_EVENT_SIDR_REQUEST,   /* message.sidr_req; id is new */
-	VB_CM_EVENT_SIDR_REPLY,	    /* message.sidr_rep */
+	VB_CM_EVENT_SIDR_REQUEST, /* message.sidr_req; id is new */
+	VB_CM_EVENT_SIDR_REPLY,   /* message.sidr_rep */
 	VB_CM_EVENT_SIDR_TIMEOUT,
 };
 
@@ -164,7 +170,7 @@ enum vb_cm_counter {
 #define X(name, text, meaning) VB_CM_##name##_COUNT,
 	VB_CM_COUNTERS(X)
 #undef X
-	VB_CM_COUNTER_COUNT,
+		VB_CM_COUNTER_COUNT,
 };
 void vb_cm_counters(const struct vb_cm *cm, uint64_t values[VB_CM_COUNTER_COUNT]);
 

@@ -25,8 +25,8 @@ enum { VB_CM_STATES = VB_CM_SIDR_REQ_RCVD + 1, VB_CM_KINDS = VB_CM_APR + 1 };
 struct vb_cm_id {
 	struct vb_cm *cm;
 	void *user;
-	struct vb_list link;   /* in cm->ids */
-	struct vb_list events; /* its own, not yet taken */
+	struct vb_list link;      /* in cm->ids */
+	struct vb_list events;    /* its own, not yet taken */
 	struct vb_list of_source; /* while it is half open */
 	struct vb_cm_node by_local, by_remote, by_qp, by_service;
 	struct vb_timer timer;
@@ -35,18 +35,19 @@ struct vb_cm_id {
 	bool is_orphan; /* nobody holds it: it has no events and is freed when it would become idle */
 	bool is_ghost;  /* an orphan that only knows what a request was answered */
 	bool is_sidr;
-	bool is_over; /* its user knows: what becomes of our DREQ is no event. Counted in cm->abandoned */
+	bool is_over;    /* its user knows: what becomes of our DREQ is no event. Counted in cm->abandoned */
 	uint8_t retries; /* left */
-	unsigned tries;	 /* of what awaits its answer */
+	unsigned tries;  /* of what awaits its answer */
 	uint8_t max_retries, ack_timeout, target_ack_delay;
 	uint8_t reply_timeout; /* of the REQ: for how long its sender may take to answer a REP */
-	bool was_refused; /* the peer's port was closed when it was sent before */
+	bool was_refused;      /* the peer's port was closed when it was sent before */
 	bool is_silence_told;
-	bool is_early;	  /* its first period is not over */
-	int error;	  /* why a message that awaits its answer did not get there, for certain; 0 */
-	vb_time period, due; /* until a message is sent again and counted, and when that is: ours, or the peer's REQ or REP */
+	bool is_early; /* its first period is not over */
+	int error;     /* why a message that awaits its answer did not get there, for certain; 0 */
+	vb_time period,
+		due; /* until a message is sent again and counted, and when that is: ours, or the peer's REQ or REP */
 	vb_time asked_at; /* when what awaits its answer was sent first */
-	vb_time pause;	     /* until it is sent again before, which costs no retry */
+	vb_time pause;    /* until it is sent again before, which costs no retry */
 
 	struct vb_cm_path path; /* a listener's: only local, its address */
 	uint64_t service_id, remote_guid, local_guid;
@@ -125,7 +126,7 @@ void vb_cm_drop_requests_of(struct vb_cm_id *listener, vb_time now);
 
 void vb_cm_count(struct vb_cm *cm, enum vb_cm_counter counter);
 void vb_cm_send(struct vb_cm_id *id, const struct vb_cm_message *message); /* kept in id->sent */
-void vb_cm_send_kept(struct vb_cm_id *id); /* to a duplicate */
+void vb_cm_send_kept(struct vb_cm_id *id);                                 /* to a duplicate */
 void vb_cm_send_unkept(struct vb_cm *cm, const struct vb_cm_path *path, const struct vb_cm_message *message);
 enum vb_cm_kind vb_cm_kept(const struct vb_cm_id *id);
 

@@ -172,8 +172,8 @@ int vb_cm_delay(struct vb_cm_id *id, uint8_t service_timeout, vb_time now)
 	return 0;
 }
 
-/* As long as the peer repeats it for the network's sake there is nothing to say. Once it counts its retries, it would give
- * up a user who is merely slow; with MRAs he has minutes, as with Linux's CM. */
+/* As long as the peer repeats it for the network's sake there is nothing to say. Once it counts its retries, it would
+ * give up a user who is merely slow; with MRAs he has minutes, as with Linux's CM. */
 void vb_cm_hold_off(struct vb_cm_id *id, vb_time now)
 {
 	vb_cm_count(id->cm, VB_CM_DUPLICATES_COUNT);

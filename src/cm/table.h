@@ -1,5 +1,5 @@
-/* The connection manager's hash table, with intrusive nodes. It never fails to take what it is given: a table that cannot
- * grow gets longer chains. */
+/* The connection manager's hash table, with intrusive nodes. It never fails to take what it is given: a table that
+ * cannot grow gets longer chains. */
 #ifndef VB_CM_TABLE_H
 #define VB_CM_TABLE_H
 

@@ -50,8 +50,7 @@ static void check_drained(struct vb_qp *qp)
 
 /* una_psn moves to psn, which lies within or just after wqe. What that held of the windows goes to *freed; gives the
  * message's bytes. */
-static uint32_t advance_una(
-	struct vb_qp *qp, const struct vb_send_wqe *wqe, uint32_t psn, struct window_cost *freed)
+static uint32_t advance_una(struct vb_qp *qp, const struct vb_send_wqe *wqe, uint32_t psn, struct window_cost *freed)
 {
 	struct vb_requester *rq = &qp->requester;
 	uint32_t from = psn_index(wqe, rq->una_psn), to = psn_index(wqe, psn);
@@ -144,8 +143,8 @@ void vb_requester_proceed(struct vb_qp *qp, vb_time now)
 		vb_schedule(qp);
 }
 
-/* The SSN of the newest message that is acknowledged. The peer's MSN would be the same, had it not answered a probe of a
- * lost READ as a message of its own. */
+/* The SSN of the newest message that is acknowledged. The peer's MSN would be the same, had it not answered a probe of
+ * a lost READ as a message of its own. */
 static uint32_t acknowledged_ssn(const struct vb_qp *qp)
 {
 	if (sq_is_empty(qp) || !head_wqe(qp)->is_started)

@@ -1,7 +1,7 @@
 /* What always holds, of a whole lane: each file's own check, and the sums that no file has alone.
- * Holds: the use of the peers' allowances is what the QPs connected to them have under way, that of the lane's for READs
- * what all but the silent have; acks that wait are in the order of their deadlines; nobody condemned outlives a call; a
- * QP that has something to send and nothing under way is scheduled, or waits where it will be. */
+ * Holds: the use of the peers' allowances is what the QPs connected to them have under way, that of the lane's for
+ * READs what all but the silent have; acks that wait are in the order of their deadlines; nobody condemned outlives a
+ * call; a QP that has something to send and nothing under way is scheduled, or waits where it will be. */
 #include "engine/check.h"
 #include "base/invariant.h"
 #include "engine/congestion.h"
@@ -42,7 +42,8 @@ static bool has_timer(const struct vb_qp *qp)
 /* Nothing that could come back, no timer and no list would ever let it go on. */
 static bool is_forgotten(const struct vb_qp *qp)
 {
-	bool is_scheduled = vb_list_linked(&qp->ready_link) || vb_list_linked(&qp->local.link) || atomic_load(&qp->doorbell_rung);
+	bool is_scheduled =
+		vb_list_linked(&qp->ready_link) || vb_list_linked(&qp->local.link) || atomic_load(&qp->doorbell_rung);
 	bool waits_for_port = !qp->is_reliable && atomic_load(&qp->sq.head) != qp->requester.cursor;
 	bool waits_for_time = qp->congestion.is_waiting || qp->timer.deadline.is_set;
 	bool waits_for_answer = !has_timer(qp) && qp->requester.una_psn != qp->requester.next_psn;

@@ -1,5 +1,6 @@
 /* A QP's congestion control at work: congestion.h.
- * Holds: the timer is set while the QP waits for its time, or its algorithm wants to be asked, and not later than either.
+ * Holds: the timer is set while the QP waits for its time, or its algorithm wants to be asked, and not later than
+ * either.
  * Not here: what the algorithms do (cc/), what is done with their windows (flight.c), which packets are of data
  * (scheduler.c). */
 #include "engine/congestion.h"

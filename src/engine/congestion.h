@@ -1,9 +1,9 @@
-/* A QP's congestion control (cc/): which it has, what that is told, and that its rate and its timer are kept. What it says
- * of the window is flight.h's.
+/* A QP's congestion control (cc/): which it has, what that is told, and that its rate and its timer are kept. What it
+ * says of the window is flight.h's.
  *
  * Where it sets a rate, packets of data (requests and responses) keep it: after each the QP waits until next_send_at,
- * outside of the scheduler's lists. Acks, NAKs and CNPs do not wait. A QP that always has something to send keeps its rate
- * though its holder comes late (where its lane has it so); one that had nothing to send has saved nothing up. */
+ * outside of the scheduler's lists. Acks, NAKs and CNPs do not wait. A QP that always has something to send keeps its
+ * rate though its holder comes late (where its lane has it so); one that had nothing to send has saved nothing up. */
 #ifndef VB_ENGINE_CONGESTION_H
 #define VB_ENGINE_CONGESTION_H
 
@@ -18,9 +18,9 @@ struct vb_qp;
 
 /* What a QP came to since its RTS: vb_qp_account. */
 struct vb_tally {
-	uint64_t acked; /* bytes of messages, in packets */
+	uint64_t acked;          /* bytes of messages, in packets */
 	vb_time since, acked_at; /* its first packet of a message with bytes, the newest acknowledgement of some */
-	bool has_begun;		 /* since is known */
+	bool has_begun;          /* since is known */
 	uint32_t cnps_sent, cnps_received, sent_again, probes;
 	/* Where congestion control has ended: what it was at the end. */
 	const struct vb_cc_algorithm *algorithm;
@@ -32,12 +32,12 @@ struct vb_tally {
 struct vb_congestion {
 	bool wants_packets; /* cc is told of each packet */
 	bool is_waiting;    /* for next_send_at */
-	bool is_behind;	    /* has had something to send ever since its last packet: what is late is made up for */
+	bool is_behind;     /* has had something to send ever since its last packet: what is late is made up for */
 	struct vb_cc cc;
 	const struct vb_cc_config *config; /* the QP's own; NULL: the lane's */
-	vb_time next_send_at; /* of a QP with a rate */
-	uint64_t rest;	      /* of the division that made it: a rate is kept to the picosecond */
-	struct vb_timer timer; /* next_send_at while it waits for that, and cc's */
+	vb_time next_send_at;              /* of a QP with a rate */
+	uint64_t rest;                     /* of the division that made it: a rate is kept to the picosecond */
+	struct vb_timer timer;             /* next_send_at while it waits for that, and cc's */
 	struct vb_tally tally;
 };
 
@@ -54,7 +54,7 @@ static inline bool vb_congestion_counts_packets(const struct vb_congestion *cong
 
 void vb_congestion_init(struct vb_qp *qp);
 int vb_congestion_start(struct vb_qp *qp, vb_time now); /* afresh; -ENOMEM */
-void vb_congestion_stop(struct vb_qp *qp); /* nothing is to be sent for now */
+void vb_congestion_stop(struct vb_qp *qp);              /* nothing is to be sent for now */
 void vb_congestion_end(struct vb_qp *qp);
 /* Nothing where none runs. */
 void vb_congestion_tell(struct vb_qp *qp, const struct vb_cc_signal *signal);

@@ -14,11 +14,11 @@
 	X(DROP_OUT_OF_ORDER, "drop_out_of_order", "request beyond the expected PSN, already answered by a NAK")        \
 	X(DROP_GHOST, "drop_ghost", "acknowledgement of nothing outstanding")                                          \
 	X(DROP_SYNDROME, "drop_syndrome", "acknowledgement or response with a reserved syndrome")                      \
-	X(DROP_NO_RECV, "drop_no_recv", "UC or UD message, or frame, without a posted receive")                         \
+	X(DROP_NO_RECV, "drop_no_recv", "UC or UD message, or frame, without a posted receive")                        \
 	X(DROP_UC_SEQUENCE, "drop_uc_sequence", "UC packet of a message that lost a packet")                           \
 	X(DROP_UC_ACCESS, "drop_uc_access", "UC message refused by key, bounds or permission")                         \
 	X(DROP_LENGTH, "drop_length", "payload length is not what the opcode or path MTU allows")                      \
-	X(DROP_NEIGHBOUR, "drop_neighbour", "datagram for a process of this host that took none for a while, or died")     \
+	X(DROP_NEIGHBOUR, "drop_neighbour", "datagram for a process of this host that took none for a while, or died") \
 	X(RX_PACKETS, "rx_packets", "packets received by the engine")                                                  \
 	X(RX_BYTES, "rx_bytes", "payload bytes received")                                                              \
 	X(TX_PACKETS, "tx_packets", "packets handed out to be sent")                                                   \
@@ -45,7 +45,7 @@ enum vb_counter {
 #define X(name, text, meaning) VB_##name,
 	VB_COUNTERS(X)
 #undef X
-	VB_COUNTER_COUNT,
+		VB_COUNTER_COUNT,
 };
 
 extern const char *const vb_counter_name[VB_COUNTER_COUNT];

@@ -14,8 +14,8 @@
 #include "engine/requester.h"
 #include "engine/scheduler.h"
 
-#define ECHO_EVERY    32768
-#define ECHO_PATIENCE (100 * VB_MS) /* a receiver may have lost its core for a while */
+#define ECHO_EVERY      32768
+#define ECHO_PATIENCE   (100 * VB_MS) /* a receiver may have lost its core for a while */
 #define ANSWER_PATIENCE (150 * VB_MS) /* time for the question to be asked twice */
 
 /* ---- Who sends data -------------------------------------------------------------------------------------------- */

@@ -1,5 +1,5 @@
-/* The loop of an unacknowledged transport towards a Verbena peer: what was sent, what has left the peer's receive buffer,
- * and the replies to its own such questions. */
+/* The loop of an unacknowledged transport towards a Verbena peer: what was sent, what has left the peer's receive
+ * buffer, and the replies to its own such questions. */
 #ifndef VB_ENGINE_ECHO_H
 #define VB_ENGINE_ECHO_H
 

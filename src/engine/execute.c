@@ -15,15 +15,22 @@
 const struct vb_outcome vb_outcomes[] = {
 	/* clang-format off */
 	[VB_EXECUTED] = { .recv_status = VB_WC_SUCCESS, .cause = VB_CAUSE_NONE },
-	[VB_BAD_SEQUENCE] = { VB_NAK_INVALID_REQUEST, VB_WC_REM_INV_REQ_ERR, VB_EVENT_QP_REQ_ERR, VB_CAUSE_REMOTE_BAD_REQUEST },
-	[VB_BAD_LENGTH] = { VB_NAK_INVALID_REQUEST, VB_WC_REM_INV_REQ_ERR, VB_EVENT_QP_REQ_ERR, VB_CAUSE_REMOTE_BAD_REQUEST },
-	[VB_NOT_PERMITTED] = { VB_NAK_INVALID_REQUEST, VB_WC_REM_INV_REQ_ERR, VB_EVENT_QP_REQ_ERR, VB_CAUSE_REMOTE_BAD_REQUEST },
-	[VB_TOO_MANY_READS] = { VB_NAK_INVALID_REQUEST, VB_WC_REM_INV_REQ_ERR, VB_EVENT_QP_REQ_ERR, VB_CAUSE_REMOTE_BAD_REQUEST },
-	[VB_BAD_RKEY] = { VB_NAK_REMOTE_ACCESS, VB_WC_LOC_ACCESS_ERR, VB_EVENT_QP_ACCESS_ERR, VB_CAUSE_REMOTE_BAD_RKEY },
-	[VB_RECV_TOO_SHORT] = { VB_NAK_INVALID_REQUEST, VB_WC_LOC_LEN_ERR, VB_EVENT_QP_REQ_ERR, VB_CAUSE_RECV_TOO_SHORT },
+	[VB_BAD_SEQUENCE] = { VB_NAK_INVALID_REQUEST, VB_WC_REM_INV_REQ_ERR, VB_EVENT_QP_REQ_ERR,
+		VB_CAUSE_REMOTE_BAD_REQUEST },
+	[VB_BAD_LENGTH] = { VB_NAK_INVALID_REQUEST, VB_WC_REM_INV_REQ_ERR, VB_EVENT_QP_REQ_ERR,
+		VB_CAUSE_REMOTE_BAD_REQUEST },
+	[VB_NOT_PERMITTED] = { VB_NAK_INVALID_REQUEST, VB_WC_REM_INV_REQ_ERR, VB_EVENT_QP_REQ_ERR,
+		VB_CAUSE_REMOTE_BAD_REQUEST },
+	[VB_TOO_MANY_READS] = { VB_NAK_INVALID_REQUEST, VB_WC_REM_INV_REQ_ERR, VB_EVENT_QP_REQ_ERR,
+		VB_CAUSE_REMOTE_BAD_REQUEST },
+	[VB_BAD_RKEY] = { VB_NAK_REMOTE_ACCESS, VB_WC_LOC_ACCESS_ERR, VB_EVENT_QP_ACCESS_ERR,
+		VB_CAUSE_REMOTE_BAD_RKEY },
+	[VB_RECV_TOO_SHORT] = { VB_NAK_INVALID_REQUEST, VB_WC_LOC_LEN_ERR, VB_EVENT_QP_REQ_ERR,
+		VB_CAUSE_RECV_TOO_SHORT },
 	[VB_BAD_RECV_SGE] = { VB_NAK_REMOTE_OPERATION, VB_WC_LOC_PROT_ERR, VB_EVENT_QP_REQ_ERR, VB_CAUSE_RECV_SGE },
 	[VB_BAD_SRQ] = { VB_NAK_INVALID_REQUEST, VB_WC_REM_INV_REQ_ERR, VB_EVENT_QP_REQ_ERR, VB_CAUSE_REMOTE_BAD_SRQ },
-	[VB_BAD_INVALIDATE] = { VB_NAK_REMOTE_ACCESS, VB_WC_LOC_ACCESS_ERR, VB_EVENT_QP_ACCESS_ERR, VB_CAUSE_REMOTE_BAD_RKEY },
+	[VB_BAD_INVALIDATE] = { VB_NAK_REMOTE_ACCESS, VB_WC_LOC_ACCESS_ERR, VB_EVENT_QP_ACCESS_ERR,
+		VB_CAUSE_REMOTE_BAD_RKEY },
 	/* clang-format on */
 };
 
@@ -58,14 +65,14 @@ static const uint32_t needed_access[] = {
 	[VB_MESSAGE_READ] = VB_ACCESS_REMOTE_READ,
 	[VB_MESSAGE_ATOMIC] = VB_ACCESS_REMOTE_ATOMIC,
 	[VB_MESSAGE_FLUSH] = VB_ACCESS_FLUSH_GLOBAL,
-	[VB_MESSAGE_READ_RESPONSE ... VB_MESSAGE_ECHO] = UINT32_MAX,
+	[VB_MESSAGE_READ_RESPONSE... VB_MESSAGE_ECHO] = UINT32_MAX,
 };
 
 static bool reach(const struct vb_target *target, const struct vb_packet *request, uint32_t length, uint32_t access,
 	struct vb_reach *reach)
 {
-	return !vb_reach_remote_known(target->pd, &target->qp->known_rkey, target->qp->qpn, request->rkey, request->va, length,
-		access, reach);
+	return !vb_reach_remote_known(target->pd, &target->qp->known_rkey, target->qp->qpn, request->rkey, request->va,
+		length, access, reach);
 }
 
 /* ---- Receives -------------------------------------------------------------------------------------------------- */
@@ -123,8 +130,8 @@ __attribute__((always_inline)) static inline enum vb_verdict append(
 	return VB_EXECUTED;
 }
 
-enum vb_verdict vb_execute_datagram(struct vb_target *target, const uint8_t *head, uint32_t head_length,
-	const uint8_t *payload, uint32_t length)
+enum vb_verdict vb_execute_datagram(
+	struct vb_target *target, const uint8_t *head, uint32_t head_length, const uint8_t *payload, uint32_t length)
 {
 	const struct vb_recv_wqe *recv = vb_recv_take(target);
 	if (!recv)
@@ -186,14 +193,16 @@ static enum vb_verdict execute_tagged_send(struct vb_target *target, const struc
 
 /* ---- WRITE ----------------------------------------------------------------------------------------------------- */
 
-/* The RETH opens the message: its whole range is checked once, and with each packet whether the key is still what it was. */
+/* The RETH opens the message: its whole range is checked once, and with each packet whether the key is still what it
+ * was. */
 static enum vb_verdict open_write(struct vb_target *target, const struct vb_packet *packet, bool is_only)
 {
 	if (packet->dma_length > VB_MAX_MESSAGE_BYTES)
 		return VB_BAD_LENGTH;
 	if (is_only ? packet->dma_length != packet->payload_length : packet->dma_length <= packet->payload_length)
 		return VB_BAD_LENGTH;
-	if (packet->dma_length > 0 && !reach(target, packet, packet->dma_length, VB_ACCESS_REMOTE_WRITE, &target->whole))
+	if (packet->dma_length > 0 &&
+		!reach(target, packet, packet->dma_length, VB_ACCESS_REMOTE_WRITE, &target->whole))
 		return VB_BAD_RKEY;
 	target->va = packet->va;
 	target->rkey = packet->rkey;
@@ -290,8 +299,8 @@ static enum vb_verdict execute_atomic_write(const struct vb_target *target, cons
 	return VB_EXECUTED;
 }
 
-/* Everything before it has been executed, so it lies in memory: that others see it takes a fence. That it survives a loss
- * of power we cannot say of any memory. Annex A19.4.1. */
+/* Everything before it has been executed, so it lies in memory: that others see it takes a fence. That it survives a
+ * loss of power we cannot say of any memory. Annex A19.4.1. */
 static enum vb_verdict execute_flush(const struct vb_target *target, const struct vb_packet *packet)
 {
 	uint32_t type = packet->flush & VB_FETH_TYPE_MASK;
@@ -316,8 +325,7 @@ bool vb_execute_places(const struct vb_target *target, uint32_t length, struct v
 	const struct vb_pd *pd = target->srq ? target->srq->pd : target->pd;
 	struct vb_reach part = { 0 };
 	if (target->open == VB_MESSAGE_SEND)
-		return recv &&
-		       vb_scatter_places(pd, recv->sges, recv->sge_count, target->received, length, iov, count);
+		return recv && vb_scatter_places(pd, recv->sges, recv->sge_count, target->received, length, iov, count);
 	if (!reach_next(target, length, &part) || part.kind)
 		return false;
 	iov[(*count)++] = (struct vb_iov){ part.bytes, length };
@@ -333,7 +341,8 @@ enum vb_verdict vb_execute(struct vb_target *target, const struct vb_packet *req
 		return VB_NOT_PERMITTED;
 	switch ((enum vb_message)row->message) {
 	case VB_MESSAGE_SEND:
-		return target->srq && target->srq->tags ? execute_tagged_send(target, request) : execute_send(target, request);
+		return target->srq && target->srq->tags ? execute_tagged_send(target, request)
+							: execute_send(target, request);
 	case VB_MESSAGE_WRITE:
 		return execute_write(target, request);
 	case VB_MESSAGE_READ:

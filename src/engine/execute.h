@@ -23,8 +23,8 @@ enum vb_verdict {
 	VB_BAD_SRQ,
 };
 
-/* What a refusal means: the NAK, what an open receive completes with, else the event, and the cause. IBA vol. 1, table 59
- * (responder error behaviour). Of EXECUTED: success and no cause. NOT_READY refuses nothing. */
+/* What a refusal means: the NAK, what an open receive completes with, else the event, and the cause. IBA vol. 1, table
+ * 59 (responder error behaviour). Of EXECUTED: success and no cause. NOT_READY refuses nothing. */
 struct vb_outcome {
 	uint8_t nak;
 	enum vb_wc_status recv_status;
@@ -56,7 +56,7 @@ struct vb_target {
 	uint32_t received; /* bytes of the message in progress */
 	uint8_t open;      /* enum vb_message of it; VB_NO_MESSAGE */
 	/* Behind the first line. */
-	struct vb_reach whole;        /* WRITE of several packets in progress: all that it goes to, as its first found it */
+	struct vb_reach whole; /* WRITE of several packets in progress: all that it goes to, as its first found it */
 	struct vb_recv_wqe *srq_copy; /* room for one request taken from an SRQ */
 	struct vb_tagged tagged;
 };
@@ -66,29 +66,30 @@ _Static_assert(offsetof(struct vb_target, whole) == 64, "one line");
 void vb_target_reset(struct vb_target *target); /* no message is in progress */
 void vb_target_check(const struct vb_target *target);
 
-/* A request, parsed: a packet of one, or the whole of one as an Only, of any length. What continues a message fits the one
- * that is open. Of a READ, only whether it is allowed: whoever answers reads. before: what an atomic found. */
+/* A request, parsed: a packet of one, or the whole of one as an Only, of any length. What continues a message fits the
+ * one that is open. Of a READ, only whether it is allowed: whoever answers reads. before: what an atomic found. */
 enum vb_verdict vb_execute(struct vb_target *target, const struct vb_packet *request, uint64_t *before);
 
 /* Is there no message in progress for one that begins one, or the one that it continues? */
 bool vb_target_expects(const struct vb_target *target, const struct vb_opcode *row);
 
-/* Where the next length bytes of the message in progress go, for who puts them there himself: a packet without payload says
- * then that they are there. Adds to iov, of VB_MAX_SGE entries. False: not to ordinary memory, or not allowed. */
+/* Where the next length bytes of the message in progress go, for who puts them there himself: a packet without payload
+ * says then that they are there. Adds to iov, of VB_MAX_SGE entries. False: not to ordinary memory, or not allowed. */
 bool vb_execute_places(const struct vb_target *target, uint32_t length, struct vb_iov *iov, unsigned *count);
 
 /* The next Middle of the WRITE in progress, if all is with it as with those before; else nothing has changed, and
  * vb_execute says what is wrong. */
 bool vb_execute_middle(struct vb_target *target, const struct vb_packet *packet);
 
-/* A message of its own into the next receive: first head, if any, then payload. It lies there, in target.recv, and is not
- * completed. */
-enum vb_verdict vb_execute_datagram(struct vb_target *target, const uint8_t *head, uint32_t head_length,
-	const uint8_t *payload, uint32_t length);
+/* A message of its own into the next receive: first head, if any, then payload. It lies there, in target.recv, and is
+ * not completed. */
+enum vb_verdict vb_execute_datagram(
+	struct vb_target *target, const uint8_t *head, uint32_t head_length, const uint8_t *payload, uint32_t length);
 
-/* What a fatal verdict on a connection's request does here: the receive in hand completes in error, or the program hears
- * of it by an event; the QP is in ERR. */
-void vb_execute_refusal(struct vb_target *target, const struct vb_packet *request, enum vb_verdict verdict, vb_time now);
+/* What a fatal verdict on a connection's request does here: the receive in hand completes in error, or the program
+ * hears of it by an event; the QP is in ERR. */
+void vb_execute_refusal(
+	struct vb_target *target, const struct vb_packet *request, enum vb_verdict verdict, vb_time now);
 
 /* receive_work.c: the next receive request, held in recv; NULL when there is none. */
 const struct vb_recv_wqe *vb_recv_take(struct vb_target *target);

@@ -2,8 +2,8 @@
  * Holds: an allowance's use is the sum of what its QPs have under way, and of READs that of all but the silent; who
  * waits for one is woken: somebody has the turn and is scheduled, or bytes are under way that will come back; nobody
  * waits in two lists, or while it has the turn that the list is for.
- * Not here: who the peers are (peers.c), how congestion control gets at its window (congestion.c), whose turn it is when
- * several may send (scheduler.c). */
+ * Not here: who the peers are (peers.c), how congestion control gets at its window (congestion.c), whose turn it is
+ * when several may send (scheduler.c). */
 #include "engine/flight.h"
 #include "base/invariant.h"
 #include "engine/echo.h"
@@ -231,9 +231,9 @@ void vb_flight_be_heard(struct vb_qp *qp)
 	qp->lane->reads.used += qp->flight.in;
 }
 
-/* Two fit into the windows, so that one is asked for while the other comes; where the peer takes but one READ at a time,
- * one does, for each is a round trip. Large, for each costs a request and breaks a train twice; but when the windows
- * shrink, so do the pieces, for it is by pieces that responses can be held back. */
+/* Two fit into the windows, so that one is asked for while the other comes; where the peer takes but one READ at a
+ * time, one does, for each is a round trip. Large, for each costs a request and breaks a train twice; but when the
+ * windows shrink, so do the pieces, for it is by pieces that responses can be held back. */
 uint32_t vb_flight_read_piece(const struct vb_qp *qp)
 {
 	uint64_t window = window_of(qp), halves = qp->attr.max_rd_atomic > 1 ? 4 : 2;
@@ -253,5 +253,6 @@ void vb_flight_check(const struct vb_qp *qp)
 	assert(!echo || flight->out == echo->sent - echo->drained);
 	assert(!vb_list_linked(&flight->link) || vb_state(qp) == VB_QPS_RTS || vb_state(qp) == VB_QPS_SQD);
 	if (vb_list_linked(&flight->link) && flight->waits_in != &qp->lane->reads.waiting)
-		assert(qp->peer && (flight->waits_in == &qp->peer->allowance.waiting || flight->waits_in == &qp->peer->curious));
+		assert(qp->peer &&
+			(flight->waits_in == &qp->peer->allowance.waiting || flight->waits_in == &qp->peer->curious));
 }

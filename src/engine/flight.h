@@ -25,25 +25,26 @@ struct vb_qp;
 /* What a packet costs beside its bytes, where the lane does not say otherwise: a socket buffer charges for each
  * datagram. */
 #define VB_PACKET_OVERHEAD 256
-/* A READ is asked for in pieces of so many bytes, each a READ request of its own, so that its responses can be held to a
+/* A READ is asked for in pieces of so many bytes, each a READ request of its own, so that its responses can be held to
+ * a
  * window: vb_flight_read_piece. */
 #define VB_READ_PIECE_MIN 65536
 #define VB_READ_PIECE_MAX 1048576
-#define VB_MAX_WINDOW	  (2 * (VB_READ_PIECE_MAX + VB_READ_PIECE_MAX / 4)) /* two pieces, also of an MTU of 1024 */
-#define VB_ECHO_WINDOW	  131072
+#define VB_MAX_WINDOW     (2 * (VB_READ_PIECE_MAX + VB_READ_PIECE_MAX / 4)) /* two pieces, also of an MTU of 1024 */
+#define VB_ECHO_WINDOW    131072
 
 struct vb_allowance {
-	uint64_t limit, used;	/* bytes */
+	uint64_t limit, used;   /* bytes */
 	struct vb_list waiting; /* QPs, by flight.link */
-	struct vb_qp *turn;	/* was woken, is scheduled, and goes first; NULL: nobody */
+	struct vb_qp *turn;     /* was woken, is scheduled, and goes first; NULL: nobody */
 	bool is_turn_used;
 };
 
 /* A QP's part. */
 struct vb_flight {
-	uint32_t out, in; /* bytes under way: of requests; of READ responses asked for */
+	uint32_t out, in;               /* bytes under way: of requests; of READ responses asked for */
 	struct vb_list link, *waits_in; /* the list that link is or was last in */
-	bool is_silent;	  /* nobody answers it: what it asked for may never come, and others need not wait for it */
+	bool is_silent; /* nobody answers it: what it asked for may never come, and others need not wait for it */
 };
 
 void vb_allowance_init(struct vb_allowance *allowance, uint64_t limit);

@@ -1,11 +1,12 @@
-/* What is at the port: packets between transmit and transmit_done. They come back in any order and as late as they like,
- * also when their QP has been reset or is gone.
+/* What is at the port: packets between transmit and transmit_done. They come back in any order and as late as they
+ * like, also when their QP has been reset or is gone.
  *
  * Holds: a receipt's cookie says all that is needed of its packet, so nothing is kept for one. It names its QP by index
  * and life, never by address: what was handed out in a life that is over concerns nobody. The memory of a QP that was
  * destroyed stays until what was out then has come back.
  *
- *   bits  0 generation, 1 of an unreliable message, 2 has a READ response's bytes, 3 has bytes; 8-31 PSN; 32-47 index of the
+ *   bits  0 generation, 1 of an unreliable message, 2 has a READ response's bytes, 3 has bytes; 8-31 PSN; 32-47 index
+ *   of the
  *   QP; 48-63 its life */
 #include <errno.h>
 #include "base/invariant.h"
@@ -55,8 +56,8 @@ void vb_handed_out_add(struct vb_lane *lane, struct vb_batch *batch)
 
 	for (unsigned i = 0; i < batch->count; i++) {
 		const struct vb_packet *packet = &batch->out[i].packet;
-		batch->receipts[i].cookie |= (uint64_t)packet->psn << PSN_SHIFT | generation |
-					     (packet->payload_length ? PAYLOAD : 0);
+		batch->receipts[i].cookie |=
+			(uint64_t)packet->psn << PSN_SHIFT | generation | (packet->payload_length ? PAYLOAD : 0);
 		bytes += packet->payload_length;
 	}
 	vb_count(lane, VB_TX_PACKETS, batch->count);

@@ -1,8 +1,9 @@
-/* A NIC has sent a datagram microseconds after it was posted, and so programs deregister its memory right behind the post.
- * Ours may still wait: for the peer to be met, for its answer, for room, or for whoever holds the lane. So before a region is
- * closed the datagrams that name it take their bytes with them. A queue keeps no more than its own entries, of an MTU each.
- * Holds: a work request that is INLINE and has an entry has its bytes there, in the list of its QP; nothing that may be at the
- * port is freed. */
+/* A NIC has sent a datagram microseconds after it was posted, and so programs deregister its memory right behind the
+ * post. Ours may still wait: for the peer to be met, for its answer, for room, or for whoever holds the lane. So
+ * before a region is closed the datagrams that name it take their bytes with them. A queue keeps no more than its own
+ * entries, of an MTU each.
+ * Holds: a work request that is INLINE and has an entry has its bytes there, in the list of its QP; nothing that may
+ * be at the port is freed. */
 #include "engine/kept.h"
 #include <stdlib.h>
 #include "base/invariant.h"
@@ -101,7 +102,8 @@ static void keep(struct vb_qp *qp, struct vb_send_wqe *wqe, uint32_t index)
 		return;
 	}
 	kept->index = index;
-	struct vb_list *before = qp->kept.prev; /* in the order of their requests: of another region some may be there */
+	struct vb_list *before =
+		qp->kept.prev; /* in the order of their requests: of another region some may be there */
 	while (before != &qp->kept && (int32_t)(kept_of(before)->index - index) > 0)
 		before = before->prev;
 	vb_list_add_head(before, &kept->link);
@@ -140,7 +142,8 @@ void vb_kept_check(const struct vb_qp *qp)
 		const struct vb_send_wqe *wqe = vb_send_wqe_at(&qp->sq, kept->index);
 		assert((int32_t)(kept->index - last) > 0);
 		assert((int32_t)(kept->index - atomic_load_explicit(&qp->sq.tail, memory_order_relaxed)) < 0);
-		assert((wqe->flags & VB_SEND_INLINE) && wqe->sge_count == 1 && wqe->sges[0].addr == (uintptr_t)kept->bytes);
+		assert((wqe->flags & VB_SEND_INLINE) && wqe->sge_count == 1 &&
+			wqe->sges[0].addr == (uintptr_t)kept->bytes);
 		last = kept->index;
 	}
 }

@@ -43,10 +43,11 @@ struct vb_lane_config vb_lane_behind_sockets(uint32_t receive_buffer)
 {
 	return (struct vb_lane_config){
 		.receive_buffer = receive_buffer,
-		.patience = 32 * VB_MS,	  /* a peer's process may wait as long for its core, where there are many */
+		.patience = 32 * VB_MS, /* a peer's process may wait as long for its core, where there are many */
 		.turn_bytes = VB_TRAIN_BYTES,
 		.acks = { .spared_bytes = 384 * 1024 },
-		.ack_delay = 20 * VB_US, /* so that a program's answer leaves together with the ack of what it answers */
+		.ack_delay =
+			20 * VB_US, /* so that a program's answer leaves together with the ack of what it answers */
 	};
 }
 
@@ -203,8 +204,8 @@ void vb_lane_remove_qp(struct vb_lane *lane, struct vb_qp *qp)
 	lane->qp_count--;
 }
 
-/* What a packet of a connection looks at, of either side: each line by itself, for the processor does not guess them. The
- * lane's own first line is read here and now. */
+/* What a packet of a connection looks at, of either side: each line by itself, for the processor does not guess them.
+ * The lane's own first line is read here and now. */
 void vb_lane_prefetch(const struct vb_lane *lane, uint32_t qpn)
 {
 	const struct vb_qp *qp = lane->qps[qpn & lane->qp_mask];
@@ -229,8 +230,8 @@ static bool path_is_the_connections(const struct vb_qp *qp, const struct vb_path
 	return vb_gid_equal(&path->src, &qp->attr.av.dgid) && vb_gid_equal(&path->dst, &qp->attr.av.sgid);
 }
 
-/* Congestion Experienced: the sender's NIC is told. RoCEv2 annex A17.9.3. But not of a CNP: where all is marked, two QPs that
- * have nothing to send would answer each other's for good. */
+/* Congestion Experienced: the sender's NIC is told. RoCEv2 annex A17.9.3. But not of a CNP: where all is marked, two
+ * QPs that have nothing to send would answer each other's for good. */
 static void note_congestion(struct vb_qp *qp, const struct vb_opcode *row)
 {
 	if (!qp->lane->is_marked)
@@ -281,8 +282,9 @@ static void receive_connected(struct vb_qp *qp, bool is_its_path, const struct v
 	if (row->message == VB_MESSAGE_CNP) {
 		vb_count(qp->lane, VB_CNP_RECEIVED, 1);
 		qp->congestion.tally.cnps_received++;
-		vb_congestion_tell(qp, &(struct vb_cc_signal){
-			.event = VB_CC_CNP, .flight = qp->flight.out + qp->flight.in, .now = now });
+		vb_congestion_tell(
+			qp, &(struct vb_cc_signal){
+				    .event = VB_CC_CNP, .flight = qp->flight.out + qp->flight.in, .now = now });
 	} else if (qp->type != VB_QP_RC) {
 		receive_by_half(qp, packet, now);
 	} else if (row->is_response) {
@@ -351,8 +353,8 @@ static void receive_in_order(
 	}
 }
 
-/* Ours put an ack behind the requests that follow it, so that all are one train: it counts as first, for programs rely on seeing
- * what they sent complete before they see the answer to it. */
+/* Ours put an ack behind the requests that follow it, so that all are one train: it counts as first, for programs rely
+ * on seeing what they sent complete before they see the answer to it. */
 static bool ends_in_ack(const struct vb_packet *packets, size_t n)
 {
 	if (n < 2 || packets[n - 1].opcode != (VB_RC | VB_ACKNOWLEDGE))

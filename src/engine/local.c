@@ -1,6 +1,6 @@
 /* Same host: which QPs go by descriptors, and what becomes of what is under way when a QP or a neighbour goes.
- * Holds: a QP's way changes only while nothing of it is under way; what was executed is said to the peer, or the neighbour
- * is lost.
+ * Holds: a QP's way changes only while nothing of it is under way; what was executed is said to the peer, or the
+ * neighbour is lost.
  * Not here: sending (local_send.c), executing (local_receive.c, local_pull.c). */
 #include "engine/local.h"
 #include <stdlib.h>

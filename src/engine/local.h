@@ -25,16 +25,17 @@
  * descriptors and packets whenever nothing is under way, each direction by itself.
  *
  * Payload is in the descriptor itself, in the heap (in parts, the First, Middles and Last of a message), or lent: the
- * request is checked first, and then pulled straight into its place, a piece at a time; it completes with the last. WRITEs
- * behind one that is pulled are pulled with it (local_ahead.c), and READs that were lent together. What
- * is lent may be the program's again before it was pulled, when the QP has failed or was reset: its life is over then, which
- * the holder sees in the lender's struct vb_lives after copying, and says. What a READ asks for is lent likewise, as long as
- * no key like its own is closed, and pulled by who asked (local_read.c). Memory may lie in a segment, which the holder shares
- * and has told the other of by a number that never names anything else: who knows it has no need to ask the kernel.
+ * request is checked first, and then pulled straight into its place, a piece at a time; it completes with the last.
+ * WRITEs behind one that is pulled are pulled with it (local_ahead.c), and READs that were lent together. What is lent
+ * may be the program's again before it was pulled, when the QP has failed or was reset: its life is over then, which
+ * the holder sees in the lender's struct vb_lives after copying, and says. What a READ asks for is lent likewise, as
+ * long as no key like its own is closed, and pulled by who asked (local_read.c). Memory may lie in a segment, which
+ * the holder shares and has told the other of by a number that never names anything else: who knows it has no need to
+ * ask the kernel.
  *
- * The other end may be another user's: descriptors and answers are to be copied out of shared memory before they are given
- * to the engine, which believes nothing that they say. Functions here are all [lane], and allocate nothing but at a QP's
- * first request. */
+ * The other end may be another user's: descriptors and answers are to be copied out of shared memory before they are
+ * given to the engine, which believes nothing that they say. Functions here are all [lane], and allocate nothing but
+ * at a QP's first request. */
 #ifndef VB_ENGINE_LOCAL_H
 #define VB_ENGINE_LOCAL_H
 
@@ -42,17 +43,18 @@
 #include "base/list.h"
 #include "engine/nic.h"
 
-#define VB_LOCAL_INLINE	   24u
-#define VB_LOCAL_PART	   65536u /* bytes of a message in one descriptor, unless they are lent; of a READ in one answer */
-#define VB_LOCAL_LEND_MIN  4097u  /* tags look at messages of one packet as a whole */
-#define VB_LOCAL_PULL_MAX  1048576u
-#define VB_LOCAL_PULL_ITEMS 8u /* messages, or READs, that are pulled at once, */
-#define VB_LOCAL_PULL_MANY 524288u /* if they are no more than this */
-#define VB_LOCAL_NO_BYTES  UINT32_MAX /* in place of an offset: there are none, only their number */
-#define VB_LIVES_KEYS	   4096u      /* power of two */
+#define VB_LOCAL_INLINE 24u
+/* bytes of a message in one descriptor, unless they are lent; of a READ in one answer */
+#define VB_LOCAL_PART       65536u
+#define VB_LOCAL_LEND_MIN   4097u /* tags look at messages of one packet as a whole */
+#define VB_LOCAL_PULL_MAX   1048576u
+#define VB_LOCAL_PULL_ITEMS 8u         /* messages, or READs, that are pulled at once, */
+#define VB_LOCAL_PULL_MANY  524288u    /* if they are no more than this */
+#define VB_LOCAL_NO_BYTES   UINT32_MAX /* in place of an offset: there are none, only their number */
+#define VB_LIVES_KEYS       4096u      /* power of two */
 
-/* What a process tells of itself to those who pull from it, who read it as they read what they pull. All its devices and
- * lanes share one. */
+/* What a process tells of itself to those who pull from it, who read it as they read what they pull. All its devices
+ * and lanes share one. */
 struct vb_lives {
 	uint64_t nonce; /* the holder's */
 	/* By some bits of a key: how often such a one was closed. Goes up before who closed it hears that it is. */
@@ -73,7 +75,8 @@ enum vb_local_flags {
 	VB_LOCAL_ACKED = 2,
 	VB_LOCAL_PULLS = 4, /* of a READ: whoever asks can pull what is lent, and so all of it is asked for at once */
 	VB_LOCAL_AGAIN = 8, /* of a READ: it was lent, and is asked for by the heap; with PULLS: nothing was there */
-	VB_LOCAL_LONG_ADDRESSES = 4, /* of a datagram: IPv6's, source and destination, at heap.at, in front of the payload */
+	VB_LOCAL_LONG_ADDRESSES =
+		4, /* of a datagram: IPv6's, source and destination, at heap.at, in front of the payload */
 };
 
 struct vb_local_nature {
@@ -92,9 +95,10 @@ struct vb_descriptor {
 	uint32_t dest_qpn, src_qpn;
 	uint32_t psn;
 	union {
-		uint32_t acked; /* with ACKED: all of the peer's requests up to this PSN are executed, as by an answer */
-		uint32_t srqn;	/* XRC */
-		uint32_t qkey;	/* UD */
+		/* with ACKED: all of the peer's requests up to this PSN are executed, as by an answer */
+		uint32_t acked;
+		uint32_t srqn; /* XRC */
+		uint32_t qkey; /* UD */
 	};
 	uint32_t length; /* of the payload; of a READ or FLUSH, of the range */
 	union {
@@ -116,13 +120,13 @@ struct vb_descriptor {
 			uint64_t swap_add, compare;
 		} atomic;
 		struct {
-			uint32_t at;	/* in the sender's heap */
+			uint32_t at;    /* in the sender's heap */
 			uint32_t total; /* of the message, in its First */
 		} heap;
 		struct {
 			uint64_t address; /* in the sender */
 			uint32_t segment; /* that it lies in, or 0 */
-			uint16_t life;	  /* of the QP there */
+			uint16_t life;    /* of the QP there */
 		} lent;
 	};
 };
@@ -130,10 +134,10 @@ struct vb_descriptor {
 _Static_assert(sizeof(struct vb_descriptor) == 64, "one cache line");
 
 enum vb_answer_kind {
-	VB_ANSWER_DONE,	      /* all up to psn are executed */
+	VB_ANSWER_DONE,       /* all up to psn are executed */
 	VB_ANSWER_VALUE,      /* and before, and psn is an atomic that found value */
-	VB_ANSWER_READ,	      /* or a READ, whose bytes these are */
-	VB_ANSWER_LENT,	      /* or a READ, whose bytes are to be pulled */
+	VB_ANSWER_READ,       /* or a READ, whose bytes these are */
+	VB_ANSWER_LENT,       /* or a READ, whose bytes are to be pulled */
 	VB_ANSWER_IN_PARTS,   /* or a READ, whose bytes are to be asked for again */
 	VB_ANSWER_NOT_READY,  /* all before psn are, and psn has no receive: code is the timer's */
 	VB_ANSWER_LATER,      /* all before psn are, and psn would overtake something */
@@ -155,7 +159,7 @@ struct vb_answer {
 		uint32_t segment; /* of LENT, or 0: how much it is, who asked knows */
 	};
 	union {
-		uint32_t at;	   /* in the answerer's heap, when length is more than a value's; or NO_BYTES */
+		uint32_t at;       /* in the answerer's heap, when length is more than a value's; or NO_BYTES */
 		uint32_t removals; /* of LENT: of keys like the one that opens it, before that was found open */
 	};
 	union {
@@ -165,15 +169,15 @@ struct vb_answer {
 	};
 };
 
-/* What the holder has room for. Counts and heap_used go up from what they are. Descriptors may lie where the other side looks:
- * they are written once, field by field, and not read again. The heap of vb_local_receive, for answers, and
- * that of vb_local_transmit are two: else both sides' could be full of descriptors' bytes while the descriptors wait for
- * room to be answered. */
+/* What the holder has room for. Counts and heap_used go up from what they are. Descriptors may lie where the other
+ * side looks: they are written once, field by field, and not read again. The heap of vb_local_receive, for answers,
+ * and that of vb_local_transmit are two: else both sides' could be full of descriptors' bytes while the descriptors
+ * wait for room to be answered. */
 struct vb_local_room {
 	struct vb_descriptor *descriptors;
 	uint32_t *heap_ends; /* if not NULL, for each descriptor: heap_used behind its bytes */
 	struct vb_answer *answers;
-	uint8_t *heap;	  /* bytes that the other side sees too: free as soon as what was put beside them is taken */
+	uint8_t *heap;    /* bytes that the other side sees too: free as soon as what was put beside them is taken */
 	uint32_t heap_at; /* what both call the first of them */
 	uint32_t heap_bytes, heap_used; /* as many as a part at times, or parts never leave */
 	unsigned descriptor_max, descriptor_count;
@@ -192,9 +196,9 @@ struct vb_lent {
 	uint32_t segment; /* of the other side's memory, by its word; 0: none */
 };
 
-/* Bytes to be copied out of the other side's memory: all that is lent, in that order, into iov. They were what they should be
- * if afterwards proof_bytes of its struct vb_lives, from proof_at on, are the first ones of proof in memory. Nothing here is
- * valid any more once the lane has been given away, but for a call of vb_local_pull anew. */
+/* Bytes to be copied out of the other side's memory: all that is lent, in that order, into iov. They were what they
+ * should be if afterwards proof_bytes of its struct vb_lives, from proof_at on, are the first ones of proof in memory.
+ * Nothing here is valid any more once the lane has been given away, but for a call of vb_local_pull anew. */
 struct vb_local_pull {
 	unsigned lent_count;
 	struct vb_lent lent[VB_LOCAL_PULL_ITEMS];
@@ -208,8 +212,8 @@ struct vb_local_pull {
 
 enum vb_local_outcome {
 	VB_PULLED,
-	VB_PULL_STALE,	 /* the proof was another afterwards: what was copied may be anything */
-	VB_PULL_FAULT,	 /* nothing is there */
+	VB_PULL_STALE,   /* the proof was another afterwards: what was copied may be anything */
+	VB_PULL_FAULT,   /* nothing is there */
 	VB_PULL_REFUSED, /* we may not */
 };
 
@@ -223,32 +227,32 @@ struct vb_local_ahead {
 /* A lane of another process. The holder's memory; the fields are the engine's. */
 struct vb_neighbour {
 	struct vb_lane *lane; /* ours */
-	uint8_t slot;	      /* its own */
+	uint8_t slot;         /* its own */
 	uint32_t lend_from;   /* bytes from which a message is lent; 0: never, and no READ's bytes either */
 	bool maps_segments;   /* what lies in a segment is lent as soon as anything may be */
 	uint32_t pull_from;   /* bytes from which a READ is pulled; 0: never */
 	bool is_lost;
-	struct vb_list ready; /* QPs with descriptors to send */
-	struct vb_list users; /* QPs whose requests go there */
-	struct vb_list debts; /* QPs whose peers are to hear what was executed */
-	struct vb_list datagrams; /* work requests of UD that wait for room */
+	struct vb_list ready;      /* QPs with descriptors to send */
+	struct vb_list users;      /* QPs whose requests go there */
+	struct vb_list debts;      /* QPs whose peers are to hear what was executed */
+	struct vb_list datagrams;  /* work requests of UD that wait for room */
 	struct vb_list watch_link; /* in the lane's, while some do */
-	vb_time waits_since;	   /* when the first did, or since some left last */
-	bool is_deaf;		   /* they waited too long: those that come do not wait any more, until there is room */
-	struct vb_qp *puller; /* the QP whose message is being pulled; NULL: none is */
+	vb_time waits_since;       /* when the first did, or since some left last */
+	bool is_deaf;              /* they waited too long: those that come do not wait any more, until there is room */
+	struct vb_qp *puller;      /* the QP whose message is being pulled; NULL: none is */
 	struct vb_descriptor pulled;
 	uint32_t pulled_bytes, piece; /* of the message: that are here; that were asked for */
-	bool is_opened;		      /* it is a message in progress; tags look at its header first */
-	uint8_t tail[16];	      /* the message's first bytes, for tags, or its last, which are to land last */
+	bool is_opened;               /* it is a message in progress; tags look at its header first */
+	uint8_t tail[16];             /* the message's first bytes, for tags, or its last, which are to land last */
 	struct vb_local_ahead ahead[VB_LOCAL_PULL_ITEMS - 1]; /* what waits behind it */
-	unsigned ahead_count, pulled_ahead; /* of those: pulled with the message */
-	const uint8_t *here; /* the next message was pulled to there already, and tail is its; or NULL */
-	struct vb_answer pending;     /* not said yet: nothing more is executed before */
+	unsigned ahead_count, pulled_ahead;                   /* of those: pulled with the message */
+	const uint8_t *here;      /* the next message was pulled to there already, and tail is its; or NULL */
+	struct vb_answer pending; /* not said yet: nothing more is executed before */
 	bool has_pending;
-	struct vb_list readers; /* QPs whose oldest READ is to be pulled */
+	struct vb_list readers;          /* QPs whose oldest READ is to be pulled */
 	uint64_t lent_bytes, read_bytes; /* ever, by READs: lent to theirs, pulled by ours */
-	struct vb_qp *reader;	/* what is being pulled now is of its READ; NULL: of the puller's message, or nothing */
-	uint32_t read_piece; /* of it, and in all of several */
+	struct vb_qp *reader; /* what is being pulled now is of its READ; NULL: of the puller's message, or nothing */
+	uint32_t read_piece;  /* of it, and in all of several */
 	unsigned read_count;
 	bool reads_singly; /* several at once could not be had */
 	bool is_readers_turn;
@@ -269,14 +273,15 @@ struct vb_send_wqe;
 
 struct vb_local {
 	struct vb_neighbour *to; /* requests go there; NULL: as packets */
-	struct vb_list link;	 /* in its ready */
+	struct vb_list link;     /* in its ready */
 	struct vb_list user_link;
-	struct vb_debt *debt; /* made at its first request */
+	struct vb_debt *debt;       /* made at its first request */
 	struct vb_neighbour *pulls; /* what it lends this QP; it is the puller there */
-	struct vb_peer *far;	    /* UD: the neighbour's slot that its newest datagram for one went to */
+	struct vb_peer *far;        /* UD: the neighbour's slot that its newest datagram for one went to */
 	bool never_lends, never_pulls;
-	/* READs whose bytes are not all here, though they are answered. The oldest request under way is the oldest of them;
-	 * answers are awaited from heard_psn on, and what the last one asks for besides is done when all READs are. */
+	/* READs whose bytes are not all here, though they are answered. The oldest request under way is the oldest of
+	 * them; answers are awaited from heard_psn on, and what the last one asks for besides is done when all READs
+	 * are. */
 	uint32_t lent_count, oldest_lent, newest_lent; /* indices of work requests */
 	uint32_t heard_psn, heard_index;
 	bool has_kept;
@@ -289,27 +294,28 @@ void vb_neighbour_set_lending(struct vb_neighbour *neighbour, uint32_t lend_from
 /* It has been told of segments. */
 void vb_neighbour_set_mapping(struct vb_neighbour *neighbour, bool maps_segments);
 void vb_neighbour_set_pulling(struct vb_neighbour *neighbour, uint32_t pull_from); /* whenever no pull is in hand */
-/* That slot of that address is the neighbour's, or no longer anybody's (NULL): QPs that are connected to it send to it by
- * descriptors from their RTS on, or once nothing is under way; only its descriptors are for them. -ENOMEM */
-int vb_lane_set_neighbour(
-	struct vb_lane *lane, const struct vb_gid *gid, uint8_t slot, struct vb_neighbour *neighbour);
-/* Whom requests are for, and the lane does not know whether it is a neighbour: asked of a holder that said it would hear
- * (vb_lane_config.meets_neighbours), at each RTR, and by UD once an address and slot. Until the holder has answered
- * each by vb_lane_set_neighbour, with NULL for whoever is of another host, first requests to there wait. They may come of
- * any call; taken before and after each vb_lane_transmit, none waits for nothing. False: none more. */
+/* That slot of that address is the neighbour's, or no longer anybody's (NULL): QPs that are connected to it send to it
+ * by descriptors from their RTS on, or once nothing is under way; only its descriptors are for them. -ENOMEM */
+int vb_lane_set_neighbour(struct vb_lane *lane, const struct vb_gid *gid, uint8_t slot, struct vb_neighbour *neighbour);
+/* Whom requests are for, and the lane does not know whether it is a neighbour: asked of a holder that said it would
+ * hear (vb_lane_config.meets_neighbours), at each RTR, and by UD once an address and slot. Until the holder has
+ * answered each by vb_lane_set_neighbour, with NULL for whoever is of another host, first requests to there wait. They
+ * may come of any call; taken before and after each vb_lane_transmit, none waits for nothing. False: none more. */
 bool vb_lane_next_wish(struct vb_lane *lane, struct vb_gid *gid, uint8_t *slot);
 /* A connected QP has that slot of that address for its peer, from RTR on; a UD QP sent there last. */
 bool vb_lane_has_use_for(const struct vb_lane *lane, const struct vb_gid *gid, uint8_t slot);
 /* A UD QP is in RTR or above, and has not failed: whoever likes may send to it. */
 bool vb_lane_takes_datagrams(const struct vb_lane *lane);
-/* The answer takes as long as somebody likes who lives: what is connected to him waits for it, datagrams go as packets. */
+/* The answer takes as long as somebody likes who lives: what is connected to him waits for it, datagrams go as
+ * packets. */
 void vb_lane_put_off_neighbour(struct vb_lane *lane, const struct vb_gid *gid, uint8_t slot);
 /* Its process died, or let go of what was shared: what is under way to it ends as after the last retry, what waits goes
  * over the wire. It may be freed when it has been taken from its addresses too (vb_lane_set_neighbour). */
 void vb_local_lost(struct vb_neighbour *neighbour, vb_time now);
 
 bool vb_local_wants_transmit(const struct vb_neighbour *neighbour); /* descriptors, or answers */
-bool vb_local_is_urgent(const struct vb_neighbour *neighbour); /* else it may wait a little: what was executed is to be said */
+bool vb_local_is_urgent(
+	const struct vb_neighbour *neighbour); /* else it may wait a little: what was executed is to be said */
 void vb_local_transmit(struct vb_neighbour *neighbour, struct vb_local_room *room, vb_time now);
 /* How many were taken. The rest are given again: when there is room for answers, and nothing to be pulled. */
 unsigned vb_local_receive(struct vb_neighbour *neighbour, const struct vb_descriptor *descriptors, unsigned n,
@@ -381,9 +387,9 @@ void vb_local_answered_again(
 	struct vb_qp *qp, const struct vb_answer *answer, const struct vb_local_heap *heap, vb_time now);
 bool vb_local_pull_read(struct vb_neighbour *neighbour, struct vb_local_pull *pull);
 void vb_local_read_pulled(struct vb_neighbour *neighbour, enum vb_local_outcome outcome, vb_time now);
-/* Programs are not to see the answer to a message before that message's own completion. So what comes for a QP waits for
- * READs that were answered before it came: as long as they are pulled, in its FIFO; while one is asked for again, at its
- * sender's, for what is asked for is behind it in the FIFOs of both. */
+/* Programs are not to see the answer to a message before that message's own completion. So what comes for a QP waits
+ * for READs that were answered before it came: as long as they are pulled, in its FIFO; while one is asked for again,
+ * at its sender's, for what is asked for is behind it in the FIFOs of both. */
 bool vb_local_is_held(struct vb_neighbour *neighbour, const struct vb_descriptor *descriptor);
 bool vb_local_would_overtake(const struct vb_qp *qp, const struct vb_descriptor *descriptor);
 void vb_local_forget_reads(struct vb_qp *qp);
@@ -408,7 +414,8 @@ static inline bool vb_answer_lies_in(const struct vb_answer *answer, const struc
 bool vb_local_route_datagrams(struct vb_qp *qp, uint32_t tail);
 /* It is for a neighbour, to whom packets of this QP are under way. */
 bool vb_local_follows_packets(struct vb_qp *qp, const struct vb_send_wqe *wqe);
-bool vb_local_send_datagrams(struct vb_neighbour *neighbour, struct vb_local_room *room, vb_time now); /* false: no room */
+bool vb_local_send_datagrams(
+	struct vb_neighbour *neighbour, struct vb_local_room *room, vb_time now); /* false: no room */
 void vb_local_receive_datagram(
 	struct vb_neighbour *neighbour, const struct vb_descriptor *request, const struct vb_local_heap *heap);
 void vb_local_drop_datagrams(struct vb_neighbour *neighbour, vb_time now);

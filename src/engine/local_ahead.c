@@ -1,14 +1,16 @@
-/* Same host, the responder: WRITEs that wait behind the one that is being pulled, and are pulled with it. What the kernel does
- * before it copies anything costs as much as some pages' copying.
- * Holds: what is pulled was opened by its request's key just before, and nothing on the way to its execution can close that;
- * each is executed in its turn, and its last bytes land then, so that no later one's may lie on an earlier one's last. */
+/* Same host, the responder: WRITEs that wait behind the one that is being pulled, and are pulled with it. What the
+ * kernel does before it copies anything costs as much as some pages' copying.
+ * Holds: what is pulled was opened by its request's key just before, and nothing on the way to its execution can close
+ * that; each is executed in its turn, and its last bytes land then, so that no later one's may lie on an earlier one's
+ * last. */
 #include "engine/execute.h"
 #include "engine/lane.h"
 #include "engine/local.h"
 #include "engine/memory.h"
 #include "engine/qp.h"
 
-/* One that brings nothing but its bytes: no completion here, and no word of what we have asked, upon which keys may close. */
+/* One that brings nothing but its bytes: no completion here, and no word of what we have asked, upon which keys may
+ * close. */
 static bool is_plain(const struct vb_qp *qp, const struct vb_descriptor *request)
 {
 	return qp->type == VB_QP_RC && request->opcode == (uint8_t)(qp->transport | VB_WRITE_ONLY) &&

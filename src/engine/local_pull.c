@@ -1,5 +1,5 @@
-/* Same host, the responder: a message whose payload is lent. It is opened like any other, pulled a piece at a time straight into
- * its place, and executed by its last bytes, which land by themselves.
+/* Same host, the responder: a message whose payload is lent. It is opened like any other, pulled a piece at a time
+ * straight into its place, and executed by its last bytes, which land by themselves.
  * Holds: of each neighbour one message is pulled at a time, and nothing else of his is executed meanwhile.
  * Not here: what is pulled with it (local_ahead.c), READs, which are lent the other way (local_read.c). */
 #include "engine/execute.h"
@@ -45,8 +45,8 @@ static enum vb_verdict open_lent(struct vb_qp *qp, const struct vb_packet *whole
 		return verdict;
 	if (target->open == VB_NO_MESSAGE || !target->recv)
 		return VB_BAD_SEQUENCE; /* tags took it for a message of its own, which it is too long for */
-	return target->received + (whole->payload_length - length) > target->recv->length ? VB_RECV_TOO_SHORT :
-											    VB_EXECUTED;
+	return target->received + (whole->payload_length - length) > target->recv->length ? VB_RECV_TOO_SHORT
+											  : VB_EXECUTED;
 }
 
 /* As a packet that continues the message, of bytes that are there already. */
@@ -190,8 +190,7 @@ static bool find_places(struct vb_neighbour *neighbour, struct vb_local_pull *pu
 	if (!neighbour->is_opened)
 		tail = neighbour->piece;
 	pull->iov_count = 0;
-	if (neighbour->piece > tail &&
-		!vb_execute_places(target, neighbour->piece - tail, pull->iov, &pull->iov_count))
+	if (neighbour->piece > tail && !vb_execute_places(target, neighbour->piece - tail, pull->iov, &pull->iov_count))
 		return false;
 	if (tail)
 		pull->iov[pull->iov_count++] = (struct vb_iov){ neighbour->tail, tail };

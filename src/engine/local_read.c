@@ -1,12 +1,12 @@
 /* Same host: READs whose bytes the requester pulls out of the peer's memory himself.
- * Holds: work requests complete in order. Behind a READ that is being pulled answers are heard and what they bring is put
- * in its place, but nothing completes; what a refusal or the like asks for is done when no READ is left before it. So their
- * FIFO is always read on, and no answer is kept but the word of the last.
+ * Holds: work requests complete in order. Behind a READ that is being pulled answers are heard and what they bring is
+ * put in its place, but nothing completes; what a refusal or the like asks for is done when no READ is left before it.
+ * So their FIFO is always read on, and no answer is kept but the word of the last.
  *
- * What cannot be pulled is asked for again, in parts, by the heap: when a key like its own was closed meanwhile, or our
- * place or theirs is no ordinary memory, or we may not. These descriptors stand outside of the order of PSNs, since the
- * peer has executed what was behind the READ; they have its own PSN, and so have their answers. The oldest READ alone is
- * asked for again.
+ * What cannot be pulled is asked for again, in parts, by the heap: when a key like its own was closed meanwhile, or
+ * our place or theirs is no ordinary memory, or we may not. These descriptors stand outside of the order of PSNs,
+ * since the peer has executed what was behind the READ; they have its own PSN, and so have their answers. The oldest
+ * READ alone is asked for again.
  * Not here: what the responder says to all this (local_receive.c). */
 #include "base/invariant.h"
 #include "engine/lane.h"
@@ -138,8 +138,7 @@ static void begin_again(struct vb_qp *qp)
 }
 
 /* False: its place is no ordinary memory, or not ours. */
-static bool add_read(
-	const struct vb_qp *qp, const struct vb_send_wqe *wqe, uint32_t length, struct vb_local_pull *pull)
+static bool add_read(const struct vb_qp *qp, const struct vb_send_wqe *wqe, uint32_t length, struct vb_local_pull *pull)
 {
 	unsigned places = pull->iov_count;
 	if (!vb_scatter_places(
@@ -278,8 +277,7 @@ bool vb_local_asks_again(const struct vb_qp *qp, uint32_t psn)
 	return qp->local.lent_count > 0 && oldest(qp)->lent.is_again && oldest(qp)->first_psn == psn;
 }
 
-static void take_part(
-	struct vb_qp *qp, const struct vb_answer *answer, const struct vb_local_heap *heap, vb_time now)
+static void take_part(struct vb_qp *qp, const struct vb_answer *answer, const struct vb_local_heap *heap, vb_time now)
 {
 	struct vb_send_wqe *wqe = oldest(qp);
 	uint32_t here = wqe->lent.here;

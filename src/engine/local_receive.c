@@ -100,8 +100,7 @@ static bool place_is_right(const struct vb_descriptor *request, const struct vb_
 	case VB_LOCAL_INLINED:
 		return request->length <= VB_LOCAL_INLINE;
 	case VB_LOCAL_HEAPED:
-		return request->length <= VB_LOCAL_PART &&
-		       (uint64_t)request->heap.at + request->length <= heap->length;
+		return request->length <= VB_LOCAL_PART && (uint64_t)request->heap.at + request->length <= heap->length;
 	case VB_LOCAL_LENT:
 		return row->place == VB_ONLY && vb_local_is_lendable_length(request->length);
 	}
@@ -188,7 +187,8 @@ static bool put_bytes(struct vb_answer *answer, const struct vb_reach *range, st
 	return true;
 }
 
-/* The key is found open after its removals were read: if they are the same when the bytes have been pulled, it was then. */
+/* The key is found open after its removals were read: if they are the same when the bytes have been pulled, it was
+ * then. */
 static enum vb_verdict read_range(struct vb_neighbour *neighbour, const struct vb_qp *qp, const struct vb_pd *pd,
 	const struct vb_descriptor *request, struct vb_local_room *room, struct vb_answer *answer)
 {
@@ -218,8 +218,8 @@ static enum vb_verdict read_range(struct vb_neighbour *neighbour, const struct v
 static void read_again(struct vb_neighbour *neighbour, struct vb_qp *qp, const struct vb_descriptor *request,
 	struct vb_local_room *room, vb_time now)
 {
-	const struct vb_pd *pd = qp->type == VB_QP_XRC_RECV ? vb_xrc_domain(qp, request->srqn & VB_SRQN_MASK) :
-							      qp->target.pd;
+	const struct vb_pd *pd =
+		qp->type == VB_QP_XRC_RECV ? vb_xrc_domain(qp, request->srqn & VB_SRQN_MASK) : qp->target.pd;
 	struct vb_answer answer;
 	struct vb_packet packet;
 	enum vb_verdict verdict = VB_BAD_LENGTH;
@@ -351,8 +351,8 @@ static enum vb_verdict judge(struct vb_qp *qp, const struct vb_descriptor *reque
 		return VB_BAD_LENGTH;
 	if (vb_is_answered_by_a_response(row) && qp->attr.max_dest_rd_atomic == 0)
 		return VB_TOO_MANY_READS;
-	return request->place == VB_LOCAL_LENT && carries_payload(row) ? VB_EXECUTED :
-									 vb_execute(&qp->target, packet, before);
+	return request->place == VB_LOCAL_LENT && carries_payload(row) ? VB_EXECUTED
+								       : vb_execute(&qp->target, packet, before);
 }
 
 static bool is_again(const struct vb_descriptor *request)
@@ -406,8 +406,8 @@ static void receive_one(struct vb_neighbour *neighbour, const struct vb_descript
 		vb_local_end_request(neighbour, qp, request, &packet, verdict, room, before, now);
 }
 
-void vb_local_take_one(struct vb_neighbour *neighbour, const struct vb_descriptor *request, const struct vb_local_heap *heap,
-	struct vb_local_room *room, vb_time now)
+void vb_local_take_one(struct vb_neighbour *neighbour, const struct vb_descriptor *request,
+	const struct vb_local_heap *heap, struct vb_local_room *room, vb_time now)
 {
 	neighbour->is_held = false;
 	vb_count(neighbour->lane, VB_RX_PACKETS, 1);
@@ -416,7 +416,8 @@ void vb_local_take_one(struct vb_neighbour *neighbour, const struct vb_descripto
 	vb_lane_reap(neighbour->lane);
 }
 
-/* An answer of its own is put away at once, so that there is room for it is known before; who can pull may ask again. */
+/* An answer of its own is put away at once, so that there is room for it is known before; who can pull may ask
+ * again. */
 static bool may_take(
 	struct vb_neighbour *neighbour, const struct vb_local_room *room, const struct vb_descriptor *request)
 {

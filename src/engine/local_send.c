@@ -172,8 +172,8 @@ static uint8_t flags_of(const struct vb_qp *qp, const struct vb_send_wqe *wqe, u
 }
 
 /* The descriptor of part index of the message; part says afterwards what it carries. */
-static enum step build(struct vb_qp *qp, const struct vb_send_wqe *wqe, uint32_t index, struct part *part,
-	struct vb_local_room *room)
+static enum step build(
+	struct vb_qp *qp, const struct vb_send_wqe *wqe, uint32_t index, struct part *part, struct vb_local_room *room)
 {
 	struct vb_descriptor *descriptor = &room->descriptors[room->descriptor_count];
 	uint8_t opcode = (uint8_t)(qp->transport | vb_request_opcode(wqe, index == 0, index + 1 == wqe->psn_count));
@@ -261,7 +261,8 @@ static bool tell_one(struct vb_debt *debt, struct vb_local_room *room)
 		return false;
 	vb_list_remove(&debt->link);
 	room->answers[room->answer_count++] = (struct vb_answer){
-		.dest_qpn = debt->dest_qpn, .src_qpn = debt->src_qpn, .psn = debt->psn, .kind = VB_ANSWER_DONE };
+		.dest_qpn = debt->dest_qpn, .src_qpn = debt->src_qpn, .psn = debt->psn, .kind = VB_ANSWER_DONE
+	};
 	if (debt->is_orphan)
 		free(debt);
 	return true;
@@ -569,7 +570,8 @@ void vb_local_acked(struct vb_qp *qp, uint32_t psn, vb_time now)
 	vb_requester_proceed(qp, now);
 }
 
-/* UC hears only that its descriptors were taken. A message that could not be pulled is lost, and the next is not lent. */
+/* UC hears only that its descriptors were taken. A message that could not be pulled is lost, and the next is not
+ * lent. */
 static enum vb_answer_kind kind_for(struct vb_qp *qp, const struct vb_answer *answer)
 {
 	enum vb_answer_kind kind = (enum vb_answer_kind)answer->kind;

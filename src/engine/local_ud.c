@@ -1,9 +1,9 @@
-/* Same host, UD: datagrams for neighbours, both ways. One QP has many destinations, so its work requests do not wait in
- * its queue: each goes on to the neighbour that it is for, and is handed out there, like a packet that waits at the port.
- * The room there is holds a sender back, as an echo does on the wire. A neighbour that takes none for a while is deaf:
- * what is for it is dropped, at once, until there is room again.
- * Holds: datagrams to one destination leave in order; a neighbour is watched while some wait; none waits for longer than
- * somebody takes others, or a little more than DEAF_AFTER.
+/* Same host, UD: datagrams for neighbours, both ways. One QP has many destinations, so its work requests do not wait
+ * in its queue: each goes on to the neighbour that it is for, and is handed out there, like a packet that waits at the
+ * port. The room there is holds a sender back, as an echo does on the wire. A neighbour that takes none for a while is
+ * deaf: what is for it is dropped, at once, until there is room again.
+ * Holds: datagrams to one destination leave in order; a neighbour is watched while some wait; none waits for longer
+ * than somebody takes others, or a little more than DEAF_AFTER.
  * Not here: what is checked of one that arrives (ud.c). */
 #include "base/copy.h"
 #include "base/invariant.h"
@@ -18,7 +18,7 @@
 
 #define TURN_DATAGRAMS 16
 #define DEAF_AFTER     (100 * VB_MS) /* a receiver may have lost its core for a while: as for an echo */
-#define DEAF_PATIENCE  VB_MS	     /* for the holder to look once more whether there is room */
+#define DEAF_PATIENCE  VB_MS         /* for the holder to look once more whether there is room */
 #define DEFAULT_HOPS   64
 #define LONG_ADDRESSES (2 * sizeof(struct vb_gid))
 
@@ -137,7 +137,8 @@ static bool is_at(const struct vb_peer *peer, const struct vb_send_wqe *wqe)
 	return peer && peer->slot == wqe->ud.qpn >> 16 && vb_gid_equal(&peer->gid, &wqe->ud.av.dgid);
 }
 
-/* NULL: not a neighbour's. His devices are those of his host, so the one that has the destination's address has ours. */
+/* NULL: not a neighbour's. His devices are those of his host, so the one that has the destination's address has
+ * ours. */
 static struct vb_peer *find_far(struct vb_qp *qp, const struct vb_send_wqe *wqe)
 {
 	if (is_at(qp->local.far, wqe))
@@ -236,7 +237,9 @@ static enum built build(struct vb_qp *qp, const struct vb_send_wqe *wqe, struct 
 	put_headers(qp, wqe, descriptor);
 	put_addresses(av, descriptor, is_long ? heap : NULL);
 	descriptor->nature = (struct vb_local_nature){
-		.place = !has_bytes ? VB_LOCAL_NOWHERE : is_inlined ? VB_LOCAL_INLINED : VB_LOCAL_HEAPED,
+		.place = !has_bytes   ? VB_LOCAL_NOWHERE
+			 : is_inlined ? VB_LOCAL_INLINED
+				      : VB_LOCAL_HEAPED,
 		.flags = (wqe->flags & VB_SEND_SOLICITED ? VB_LOCAL_SOLICITED : 0) |
 			 (is_long ? VB_LOCAL_LONG_ADDRESSES : 0),
 	};
@@ -349,10 +352,10 @@ static void read_packet(const struct vb_descriptor *request, const struct vb_loc
 		packet->payload = heap->bytes + request->heap.at + before;
 }
 
-/* By UDP anybody on this host could send from any of its addresses, in the name of any QP. Here it is a QP of his own, and
- * an address of the device where it arrives, or one that the holder knows him by. */
-static bool is_his(const struct vb_neighbour *neighbour, const struct vb_nic *nic, const struct vb_gid *address,
-	uint32_t qpn)
+/* By UDP anybody on this host could send from any of its addresses, in the name of any QP. Here it is a QP of his own,
+ * and an address of the device where it arrives, or one that the holder knows him by. */
+static bool is_his(
+	const struct vb_neighbour *neighbour, const struct vb_nic *nic, const struct vb_gid *address, uint32_t qpn)
 {
 	if (qpn >> 16 != neighbour->slot)
 		return false;

@@ -20,16 +20,16 @@ struct vb_key_table {
 	struct vb_lock lock;
 	struct vb_secret secret;
 	struct vb_key_entry *chunks; /* the newest first; of its entries the first fresh ones were never used */
-	uint32_t fresh, room;	     /* room: entries that there are */
+	uint32_t fresh, room;        /* room: entries that there are */
 	uint32_t freed;
 	struct vb_key_entry *freed_head, *freed_tail; /* a FIFO: the longest free is used again first */
-	struct vb_list bound;			      /* type-2 windows that are bound */
-	struct vb_lives *lives;			      /* where removals are counted; or NULL */
+	struct vb_list bound;                         /* type-2 windows that are bound */
+	struct vb_lives *lives;                       /* where removals are counted; or NULL */
 };
 
 /* XRC SRQs by number: 8 bits that change with every use of an entry, 16 of index. xrc.c */
 #define VB_SRQS_PER_CHUNK 256
-#define VB_SRQ_CHUNKS	  256
+#define VB_SRQ_CHUNKS     256
 
 struct vb_srq_slot {
 	struct vb_srq *_Atomic srq;
@@ -37,7 +37,7 @@ struct vb_srq_slot {
 };
 
 struct vb_srq_table {
-	struct vb_lock lock; /* coming and going; never a lookup */
+	struct vb_lock lock;                         /* coming and going; never a lookup */
 	struct vb_srq_slot *_Atomic *_Atomic chunks; /* VB_SRQ_CHUNKS of them, from the first SRQ on */
 	uint32_t next, used;
 };
@@ -46,9 +46,9 @@ struct vb_nic {
 	struct vb_nic_config config;
 	_Atomic uint32_t mtu;
 	struct vb_key_table keys;
-	struct vb_lock lock; /* gids */
+	struct vb_lock lock;                   /* gids */
 	_Atomic uint64_t gids[VB_MAX_GIDS][2]; /* read without the lock: nic.c */
-	atomic_uint gid_generation;	       /* odd while one changes */
+	atomic_uint gid_generation;            /* odd while one changes */
 	struct vb_srq_table xrc_srqs;
 };
 
@@ -75,8 +75,8 @@ struct vb_reach {
 	uint64_t seen;                     /* of it */
 };
 
-/* What a key was found to open of ordinary memory, remembered by who names the same one again and again, as most programs
- * do; worth as long as the key's stamp stays. Zeroed: nothing is known. */
+/* What a key was found to open of ordinary memory, remembered by who names the same one again and again, as most
+ * programs do; worth as long as the key's stamp stays. Zeroed: nothing is known. */
 struct vb_known_key {
 	const _Atomic uint64_t *stamp;
 	uint64_t seen; /* of it: the key is in there */
@@ -106,12 +106,12 @@ int vb_reach_remote(const struct vb_pd *pd, uint32_t qpn, uint32_t rkey, uint64_
 int vb_reach_remote_known(const struct vb_pd *pd, struct vb_known_key *known, uint32_t qpn, uint32_t rkey, uint64_t va,
 	uint32_t length, uint32_t access, struct vb_reach *reach);
 
-/* The segment that it lies in, or 0; of a key that was closed meanwhile, any: whoever knows that segment finds the range in
- * it or not. */
+/* The segment that it lies in, or 0; of a key that was closed meanwhile, any: whoever knows that segment finds the
+ * range in it or not. */
 uint32_t vb_reach_segment(const struct vb_reach *reach);
 
-/* A part of a range that was reached before, at the price of one look at its key. False: the key, or the memory, is not what
- * it was then, and the part is to be reached by itself. */
+/* A part of a range that was reached before, at the price of one look at its key. False: the key, or the memory, is
+ * not what it was then, and the part is to be reached by itself. */
 static inline bool vb_reach_part(
 	const struct vb_reach *whole, uint32_t offset, uint32_t length, bool for_writing, struct vb_reach *part)
 {
@@ -155,13 +155,13 @@ static inline uint64_t vb_compare_swap(const struct vb_reach *reach, uint64_t co
  * does not allow it. */
 bool vb_scatter(const struct vb_pd *pd, struct vb_known_key *known, const struct vb_sge *sges, uint32_t count,
 	uint32_t offset, const uint8_t *payload, uint32_t length, bool ends_message);
-/* Where they would go, for who puts them there himself: adds to iov, at most an entry for each SGE. False: one of them does
- * not allow it, or is no ordinary memory. */
+/* Where they would go, for who puts them there himself: adds to iov, at most an entry for each SGE. False: one of them
+ * does not allow it, or is no ordinary memory. */
 bool vb_scatter_places(const struct vb_pd *pd, const struct vb_sge *sges, uint32_t count, uint32_t offset,
 	uint32_t length, struct vb_iov *iov, unsigned *iov_count);
 
-/* BIND_MW of a send queue. type-1 windows: only when is_type1_verb allowed by their type; rules in nic.h and IBA vol. 1,
- * 10.6.7. length 0 unbinds (type 1). -EINVAL or -EACCES: refused (MW_BIND_ERR). */
+/* BIND_MW of a send queue. type-1 windows: only when is_type1_verb allowed by their type; rules in nic.h and IBA vol.
+ * 1, 10.6.7. length 0 unbinds (type 1). -EINVAL or -EACCES: refused (MW_BIND_ERR). */
 int vb_mw_bind(struct vb_mw *mw, struct vb_mr *mr, const struct vb_pd *pd, uint32_t qpn, uint64_t addr, uint64_t length,
 	uint32_t access, uint32_t new_key);
 /* LOCAL_INV and SEND with invalidate: only a bound type-2 window of this domain and QP. -EACCES otherwise. */

@@ -1,4 +1,5 @@
-/* Memory that is not there: a simulator's, of which there are only lengths, and the null memory of ibv_alloc_null_mr. */
+/* Memory that is not there: a simulator's, of which there are only lengths, and the null memory of
+ * ibv_alloc_null_mr. */
 #include "engine/memory_kind.h"
 #include "engine/nic.h"
 
@@ -25,9 +26,7 @@ static const void *load_zeros(const void *at, uint32_t length)
 	return zeros;
 }
 
-static void forget(void *at, const uint8_t *from, uint32_t length, bool ends_message)
-{
-}
+static void forget(void *at, const uint8_t *from, uint32_t length, bool ends_message) {}
 
 static uint64_t fetch_add_nothing(void *at, uint64_t add)
 {

@@ -191,7 +191,7 @@ int vb_key_invalidate(const struct vb_pd *pd, uint32_t qpn, uint32_t rkey)
 void vb_mw_unbind_qp(struct vb_nic *nic, uint32_t qpn)
 {
 	vb_lock_take(&nic->keys.lock);
-	vb_list_for_each_safe(node, &nic->keys.bound) {
+	vb_list_for_each_safe (node, &nic->keys.bound) {
 		struct vb_mw *mw = vb_container_of(node, struct vb_mw, link);
 		if (mw->qpn == qpn)
 			unbind_locked(mw);

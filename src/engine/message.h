@@ -1,6 +1,6 @@
 /* A send work request as a message on the wire: which PSNs it has, which bytes they carry, in what pieces a READ is
- * asked for, and what all that costs of the windows. Shared by who sends it (requester.c, scheduler.c, local_send.c) and
- * who learns what became of it (acknowledgement.c). */
+ * asked for, and what all that costs of the windows. Shared by who sends it (requester.c, scheduler.c, local_send.c)
+ * and who learns what became of it (acknowledgement.c). */
 #ifndef VB_ENGINE_MESSAGE_H
 #define VB_ENGINE_MESSAGE_H
 

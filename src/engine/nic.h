@@ -54,32 +54,33 @@ struct vb_qp;
 /* ---- Device ---------------------------------------------------------------------------------------------------- */
 
 /* What a create call may ask for; verbs/ reports exactly these. */
-#define VB_MAX_SGE	     32
-#define VB_MAX_INLINE	     1024
-#define VB_MAX_QP_WR	     32768
-#define VB_MAX_SRQ_WR	     65536
-#define VB_MAX_CQE	     4194304
-#define VB_MAX_QP	     65000 /* of all lanes that share the 16 bits of an index: fewer than those, and the reserved ones */
-#define VB_MAX_RD_ATOMIC     16  /* as responder, each remembered */
-#define VB_MAX_INIT_RD_ATOMIC 128 /* as requester: costs nothing, and rxe grants as many */
-#define VB_MAX_MESSAGE_BYTES 0x80000000u
+#define VB_MAX_SGE    32
+#define VB_MAX_INLINE 1024
+#define VB_MAX_QP_WR  32768
+#define VB_MAX_SRQ_WR 65536
+#define VB_MAX_CQE    4194304
+/* of all lanes that share the 16 bits of an index: fewer than those, and the reserved ones */
+#define VB_MAX_QP              65000
+#define VB_MAX_RD_ATOMIC       16  /* as responder, each remembered */
+#define VB_MAX_INIT_RD_ATOMIC  128 /* as requester: costs nothing, and rxe grants as many */
+#define VB_MAX_MESSAGE_BYTES   0x80000000u
 #define VB_MAX_MESSAGE_PACKETS (1u << 23) /* half of the sequence numbers: a bound where the MTU is below 256 */
-#define VB_MAX_KEYS	     1048576 /* memory regions and windows of a device together: 20 index bits */
-#define VB_MAX_XRC_SRQ	     65535   /* of a device: 16 index bits, without number 0 */
-#define VB_MAX_GIDS	     32
-#define VB_MAX_MCAST_ATTACH  1024 /* attachments of a lane */
+#define VB_MAX_KEYS            1048576    /* memory regions and windows of a device together: 20 index bits */
+#define VB_MAX_XRC_SRQ         65535      /* of a device: 16 index bits, without number 0 */
+#define VB_MAX_GIDS            32
+#define VB_MAX_MCAST_ATTACH    1024 /* attachments of a lane */
 
 struct vb_nic_config {
 	uint64_t seed, seed_high; /* of keys: nobody else's knowledge, or keys can be guessed */
-	uint32_t mtu; /* active path MTU, up to 4096 bytes; a live device's is 256, 512, 1024, 2048 or 4096 */
+	uint32_t mtu;           /* active path MTU, up to 4096 bytes; a live device's is 256, 512, 1024, 2048 or 4096 */
 	bool advertise_credits; /* end-to-end credits in ACKs; off: "no flow control" as rxe does */
 	struct vb_lives *lives; /* the process's, where removals of keys are counted: local.h; NULL: nobody pulls */
 };
 
 int vb_nic_create(const struct vb_nic_config *config, struct vb_nic **nic); /* [setup] */
-void vb_nic_destroy(struct vb_nic *nic);				    /* [setup] all its objects are gone */
-void vb_nic_set_mtu(struct vb_nic *nic, uint32_t mtu);			    /* [any] for QPs made afterwards */
-uint32_t vb_nic_get_mtu(const struct vb_nic *nic);				    /* [any] */
+void vb_nic_destroy(struct vb_nic *nic);                                    /* [setup] all its objects are gone */
+void vb_nic_set_mtu(struct vb_nic *nic, uint32_t mtu);                      /* [any] for QPs made afterwards */
+uint32_t vb_nic_get_mtu(const struct vb_nic *nic);                          /* [any] */
 /* Addresses that packets to this device may carry. gid NULL empties the entry. [any] */
 int vb_nic_set_gid(struct vb_nic *nic, uint32_t index, const struct vb_gid *gid);
 /* -ENODATA when the entry is empty, -EINVAL beyond the table. [any] */
@@ -100,13 +101,13 @@ enum vb_access { /* ibv_access_flags */
 };
 
 int vb_pd_create(struct vb_nic *nic, struct vb_pd **pd); /* [any] */
-int vb_pd_destroy(struct vb_pd *pd);			 /* [any] -EBUSY while MRs, MWs, QPs or SRQs are left */
+int vb_pd_destroy(struct vb_pd *pd);                     /* [any] -EBUSY while MRs, MWs, QPs or SRQs are left */
 
 struct vb_mr_config {
-	void *memory;	 /* where the bytes are, in the kind's terms */
-	uint64_t iova;	 /* what work requests and peers call the first byte */
-	uint64_t length; /* may be 0 */
-	uint32_t access; /* enum vb_access; the caller has masked optional bits out */
+	void *memory;                      /* where the bytes are, in the kind's terms */
+	uint64_t iova;                     /* what work requests and peers call the first byte */
+	uint64_t length;                   /* may be 0 */
+	uint32_t access;                   /* enum vb_access; the caller has masked optional bits out */
 	const struct vb_memory_kind *kind; /* NULL: ordinary memory of this process */
 	uint32_t segment; /* the holder's name of the shared memory that all of it lies in (local.h); 0: of none */
 };
@@ -118,8 +119,8 @@ uint32_t vb_mr_key(const struct vb_mr *mr); /* lkey and rkey alike [any] */
  * has then had each lane to itself once, and what that had handed out to its port has come back (vb_lane_mark), none is
  * in flight and _free may be called. _invalidate gives -EBUSY while a window is bound to it. [any] */
 int vb_mr_invalidate(struct vb_mr *mr);
-/* Before that, in each lane that sends datagrams, or did: those that name the key and have not left take their bytes with them,
- * for a NIC would have sent them. Without memory for it they fail. [lane] */
+/* Before that, in each lane that sends datagrams, or did: those that name the key and have not left take their bytes
+ * with them, for a NIC would have sent them. Without memory for it they fail. [lane] */
 void vb_lane_keep_datagrams(struct vb_lane *lane, uint32_t lkey);
 bool vb_lane_sends_datagrams(const struct vb_lane *lane); /* [any] */
 void vb_mr_free(struct vb_mr *mr);
@@ -131,8 +132,8 @@ int vb_mr_revalidate(struct vb_mr *mr, struct vb_pd *pd, const struct vb_mr_conf
 int vb_mw_create(struct vb_pd *pd, int type, struct vb_mw **mw); /* [any] */
 int vb_mw_destroy(struct vb_mw *mw); /* [setup] invalidates; needs the same grace as an MR; frees */
 uint32_t vb_mw_key(const struct vb_mw *mw);
-/* Announces the key that the next bind of a type-1 window is to have; every call announces another, for several binds may
- * be posted before the first is executed. 0: 255 are, and no more can be told apart. [any] */
+/* Announces the key that the next bind of a type-1 window is to have; every call announces another, for several binds
+ * may be posted before the first is executed. 0: 255 are, and no more can be told apart. [any] */
 uint32_t vb_mw_next_key(struct vb_mw *mw);
 /* The bind with the key announced last was not posted. [any] */
 void vb_mw_forget_key(struct vb_mw *mw, uint32_t key);
@@ -196,8 +197,8 @@ struct vb_wc {
 	uint32_t imm_or_inv; /* immediate in network order, or the invalidated rkey */
 	uint32_t qpn;
 	uint32_t src_qpn;
-	uint32_t flags; /* enum vb_wc_flags */
-	uint8_t sl;	/* UD receive: 0xA for IPv4, 0x9 for IPv6, as ConnectX reports it */
+	uint32_t flags;   /* enum vb_wc_flags */
+	uint8_t sl;       /* UD receive: 0xA for IPv4, 0x9 for IPv6, as ConnectX reports it */
 	uint32_t tm_priv; /* of a message that matched a tag, in network order */
 	uint64_t tm_tag;
 	vb_time timestamp;
@@ -215,7 +216,7 @@ struct vb_cq_config {
 };
 
 int vb_cq_create(struct vb_nic *nic, const struct vb_cq_config *config, struct vb_cq **cq); /* [any] */
-int vb_cq_destroy(struct vb_cq *cq); /* [setup] -EBUSY while QPs use it */
+int vb_cq_destroy(struct vb_cq *cq);                   /* [setup] -EBUSY while QPs use it */
 int vb_cq_resize(struct vb_cq *cq, uint32_t capacity); /* [any] -EINVAL when more completions wait than would fit */
 uint32_t vb_cq_capacity(const struct vb_cq *cq);
 bool vb_cq_is_empty(const struct vb_cq *cq); /* [any] a glance without the lock */
@@ -245,25 +246,26 @@ struct vb_recv_wr {
 struct vb_srq_config {
 	uint32_t max_wr, max_sge, limit;
 	void *user;
-	struct vb_xrcd *xrcd; /* NULL: an ordinary SRQ. Else peers name it by its number: through the QPs of this domain */
+	/* NULL: an ordinary SRQ. Else peers name it by its number: through the QPs of this domain */
+	struct vb_xrcd *xrcd;
 	struct vb_cq *cq;  /* of an XRC SRQ, or one with tags: where its receives complete, whichever QP they come by */
 	uint32_t max_tags; /* not 0: messages begin with a tag header, see tags.h; up to VB_MAX_TAGS */
 };
 
 int vb_srq_create(struct vb_pd *pd, const struct vb_srq_config *config, struct vb_srq **srq); /* [any] */
-/* [setup] -EBUSY while QPs use it. An XRC SRQ: with every lane of the device to oneself; its receives are gone, also the
- * one that a message is arriving into, and peers that name it are refused. */
+/* [setup] -EBUSY while QPs use it. An XRC SRQ: with every lane of the device to oneself; its receives are gone, also
+ * the one that a message is arriving into, and peers that name it are refused. */
 int vb_srq_destroy(struct vb_srq *srq);
-uint32_t vb_srq_number(const struct vb_srq *srq); /* 24 bits; 0: not an XRC SRQ */
-int vb_srq_resize(struct vb_srq *srq, uint32_t max_wr); /* [any] */
-int vb_srq_set_limit(struct vb_srq *srq, uint32_t limit); /* [any] */
+uint32_t vb_srq_number(const struct vb_srq *srq);                    /* 24 bits; 0: not an XRC SRQ */
+int vb_srq_resize(struct vb_srq *srq, uint32_t max_wr);              /* [any] */
+int vb_srq_set_limit(struct vb_srq *srq, uint32_t limit);            /* [any] */
 void vb_srq_query(struct vb_srq *srq, struct vb_srq_config *config); /* [any] limit 0 when disarmed */
-int vb_srq_post(struct vb_srq *srq, const struct vb_recv_wr *wr); /* [any] -ENOMEM full, -EINVAL too many SGEs */
+int vb_srq_post(struct vb_srq *srq, const struct vb_recv_wr *wr);    /* [any] -ENOMEM full, -EINVAL too many SGEs */
 void *vb_srq_user(const struct vb_srq *srq);
 
 /* An XRC domain: its SRQs are open to whoever sends to its QPs. */
 int vb_xrcd_create(struct vb_nic *nic, struct vb_xrcd **xrcd); /* [any] */
-int vb_xrcd_destroy(struct vb_xrcd *xrcd);		       /* [any] -EBUSY while SRQs or QPs are left */
+int vb_xrcd_destroy(struct vb_xrcd *xrcd);                     /* [any] -EBUSY while SRQs or QPs are left */
 
 /* ---- Queue pairs ----------------------------------------------------------------------------------------------- */
 
@@ -271,7 +273,7 @@ enum vb_qp_type { /* ibv_qp_type */
 	VB_QP_RC = 2,
 	VB_QP_UC = 3,
 	VB_QP_UD = 4,
-	VB_QP_RAW = 8, /* Ethernet frames: raw.h */
+	VB_QP_RAW = 8,       /* Ethernet frames: raw.h */
 	VB_QP_XRC_SEND = 9,  /* a requester alone */
 	VB_QP_XRC_RECV = 10, /* a responder alone; receives and memory are those of the SRQ that a request names */
 };
@@ -343,20 +345,21 @@ struct vb_qp_attr {
 
 struct vb_qp_config {
 	enum vb_qp_type type;
-	struct vb_pd *pd;		 /* XRC_RECV has none */
+	struct vb_pd *pd;                /* XRC_RECV has none */
 	struct vb_cq *send_cq, *recv_cq; /* XRC_SEND has no recv_cq, XRC_RECV neither; RAW may lack any */
-	struct vb_srq *srq;		 /* or NULL; XRC has none */
-	struct vb_xrcd *xrcd;		 /* of XRC_RECV */
+	struct vb_srq *srq;              /* or NULL; XRC has none */
+	struct vb_xrcd *xrcd;            /* of XRC_RECV */
 	uint32_t max_send_wr, max_recv_wr, max_send_sge, max_recv_sge, max_inline;
 	bool signal_all;
 	uint32_t number; /* that vb_lane_next_number gave; 0: the lane chooses one */
 	void *user;
 };
 
-/* A new QP in RESET. config's capacities are raised to what was given. -ENOSPC: the lane has no number left; -EADDRINUSE:
- * another QP has that number. [lane] */
+/* A new QP in RESET. config's capacities are raised to what was given. -ENOSPC: the lane has no number left;
+ * -EADDRINUSE: another QP has that number. [lane] */
 int vb_qp_create(struct vb_lane *lane, struct vb_qp_config *config, struct vb_qp **qp);
-/* The number that the next QP would have: it is for a QP that is made later, and no other will be given it soon. [lane] */
+/* The number that the next QP would have: it is for a QP that is made later, and no other will be given it soon.
+ * [lane] */
 uint32_t vb_lane_next_number(struct vb_lane *lane);
 bool vb_lane_has_qp(const struct vb_lane *lane, uint32_t number); /* [lane] */
 /* The QP leaves the lane. What is at the port stays valid until it has come back. [lane] */
@@ -367,15 +370,15 @@ void vb_qp_query(struct vb_qp *qp, struct vb_qp_attr *attr, struct vb_qp_config 
 uint32_t vb_qp_number(const struct vb_qp *qp);
 enum vb_qp_state vb_qp_state(const struct vb_qp *qp); /* [any] */
 void *vb_qp_user(const struct vb_qp *qp);
-/* Before it is destroyed: heir takes its timer's place, so that its lane advances, and its other QPs' timers expire, when and in
- * the order that they would if it stayed. heir is the caller's until the lane is destroyed. [lane] */
+/* Before it is destroyed: heir takes its timer's place, so that its lane advances, and its other QPs' timers expire,
+ * when and in the order that they would if it stayed. heir is the caller's until the lane is destroyed. [lane] */
 void vb_qp_leave_timer(struct vb_qp *qp, struct vb_timer *heir);
 /* True when transmit would hand out nothing of this QP, and its congestion control wants nothing, without anything more
  * happening to it. [lane] */
 bool vb_qp_is_quiet(const struct vb_qp *qp);
 
-/* Another congestion control than the lane's, from RTS on, where it begins afresh. config is borrowed as long as the QP has
- * it; NULL: the lane's. -EINVAL: the QP is in RTS already, or beyond. [lane] */
+/* Another congestion control than the lane's, from RTS on, where it begins afresh. config is borrowed as long as the
+ * QP has it; NULL: the lane's. -EINVAL: the QP is in RTS already, or beyond. [lane] */
 int vb_qp_set_congestion_control(struct vb_qp *qp, const struct vb_cc_config *config);
 
 /* Counts of completed work, which a program may read instead of completions. Any number of QPs may count into one. */
@@ -418,8 +421,8 @@ enum vb_wr_opcode { /* ibv_wr_opcode */
 };
 
 /* What a FLUSH makes sure of, and for what: FETH, annex A19.4.1. */
-enum vb_flush_type { /* ibv_placement_type */
-	VB_FLUSH_GLOBAL = 1,	 /* everybody sees it */
+enum vb_flush_type {             /* ibv_placement_type */
+	VB_FLUSH_GLOBAL = 1,     /* everybody sees it */
 	VB_FLUSH_PERSISTENT = 2, /* it survives a loss of power */
 };
 
@@ -438,7 +441,7 @@ enum vb_send_flags { /* ibv_send_flags */
 struct vb_send_wr {
 	uint64_t wr_id;
 	enum vb_wr_opcode opcode;
-	uint32_t flags; /* enum vb_send_flags */
+	uint32_t flags;            /* enum vb_send_flags */
 	const struct vb_sge *sges; /* borrowed for the call; with INLINE the bytes at addr are copied too */
 	uint32_t sge_count;
 	uint32_t imm_or_inv; /* immediate in network order; or the rkey to invalidate (SEND_WITH_INV, LOCAL_INV) */
@@ -447,10 +450,10 @@ struct vb_send_wr {
 	uint64_t compare_add, swap;
 	const struct vb_av *av; /* UD; copied */
 	uint32_t remote_qpn, remote_qkey;
-	uint32_t remote_srqn; /* XRC */
-	uint32_t flush_length; /* FLUSH: of the range from remote_addr */
+	uint32_t remote_srqn;            /* XRC */
+	uint32_t flush_length;           /* FLUSH: of the range from remote_addr */
 	uint8_t flush_type, flush_level; /* enum vb_flush_type, vb_flush_level; the peer judges them */
-	struct { /* BIND_MW; length 0 unbinds */
+	struct {                         /* BIND_MW; length 0 unbinds */
 		struct vb_mw *mw;
 		struct vb_mr *mr;
 		uint64_t addr, length;
@@ -459,16 +462,17 @@ struct vb_send_wr {
 	} bind;
 };
 
-/* Posting sends: begin takes the send queue's lock, put appends one request, end(true) publishes what was put and rings
- * the doorbell, end(false) forgets it. put: -EINVAL wrong state, opcode, SGE count or inline length; -ENOMEM queue full. [any] */
+/* Posting sends: begin takes the send queue's lock, put appends one request, end(true) publishes what was put and
+ * rings the doorbell, end(false) forgets it. put: -EINVAL wrong state, opcode, SGE count or inline length; -ENOMEM
+ * queue full. [any] */
 void vb_sq_begin(struct vb_qp *qp);
 int vb_sq_put(struct vb_qp *qp, const struct vb_send_wr *wr);
 void vb_sq_end(struct vb_qp *qp, bool publish);
-/* As end(true), for a poster who has got the lane: it looks at the queue now, and nobody rings. The neighbour (local.h) for
- * whom that is, and nothing else is to be done; or NULL. [lane] */
+/* As end(true), for a poster who has got the lane: it looks at the queue now, and nobody rings. The neighbour
+ * (local.h) for whom that is, and nothing else is to be done; or NULL. [lane] */
 struct vb_neighbour *vb_sq_serve(struct vb_qp *qp, vb_time now);
-/* True when what was posted last may wait for more to leave with: it is small, and others are under way, whose acknowledgement
- * brings whoever drives the lane. False once all that waits makes a train. [lane] */
+/* True when what was posted last may wait for more to leave with: it is small, and others are under way, whose
+ * acknowledgement brings whoever drives the lane. False once all that waits makes a train. [lane] */
 bool vb_sq_may_wait(const struct vb_qp *qp);
 /* -EINVAL: in RESET, with an SRQ or XRC, or too many SGEs; -ENOMEM: full. [any] */
 int vb_rq_post(struct vb_qp *qp, const struct vb_recv_wr *wr);
@@ -485,14 +489,14 @@ struct vb_path {
 };
 
 int vb_lane_create(const struct vb_lane_config *config, struct vb_lane **lane); /* [setup] */
-void vb_lane_destroy(struct vb_lane *lane); /* [setup] all its QPs are gone */
+void vb_lane_destroy(struct vb_lane *lane);                                     /* [setup] all its QPs are gone */
 
 /* n packets of one path, ICRC verified, in arrival order. payload == NULL with a length is phantom payload. [lane] */
-void vb_lane_receive(struct vb_lane *lane, const struct vb_path *path, const struct vb_packet *packets, size_t n,
-	vb_time now);
+void vb_lane_receive(
+	struct vb_lane *lane, const struct vb_path *path, const struct vb_packet *packets, size_t n, vb_time now);
 void vb_lane_advance(struct vb_lane *lane, vb_time now); /* [lane] */
-/* A packet of that QP comes, or leaves, soon: what it looks at is fetched meanwhile. A hint, of a QP that may be gone. It
- * reads the lane's first line, for which a holder of many asks before (__builtin_prefetch(lane)). [lane] */
+/* A packet of that QP comes, or leaves, soon: what it looks at is fetched meanwhile. A hint, of a QP that may be gone.
+ * It reads the lane's first line, for which a holder of many asks before (__builtin_prefetch(lane)). [lane] */
 void vb_lane_prefetch(const struct vb_lane *lane, uint32_t qpn);
 
 struct vb_iov { /* laid out as struct iovec */
@@ -501,22 +505,22 @@ struct vb_iov { /* laid out as struct iovec */
 };
 
 struct vb_outgoing {
-	struct vb_packet packet;  /* payload is NULL: the bytes are iov[iov_first .. + iov_count) of the batch */
-	const struct vb_av *av;	  /* where it goes */
+	struct vb_packet packet;       /* payload is NULL: the bytes are iov[iov_first .. + iov_count) of the batch */
+	const struct vb_av *av;        /* where it goes */
 	uint16_t iov_first, iov_count; /* no iov at all for phantom memory */
-	uint16_t flow;		  /* entropy for the UDP source port, constant per QP: 0xC000 .. 0xFFFF */
-	bool to_trains;		  /* the peer is known to take GSO trains */
-	struct vb_qp *qp;	  /* the engine's */
+	uint16_t flow;                 /* entropy for the UDP source port, constant per QP: 0xC000 .. 0xFFFF */
+	bool to_trains;                /* the peer is known to take GSO trains */
+	struct vb_qp *qp;              /* the engine's */
 };
 
 /* Goes back to the engine when the port is done with a packet's bytes. */
 struct vb_receipt {
 	uint64_t cookie; /* the engine's name for the packet */
-	int error;	 /* the holder's: 0, or the positive errno of the send */
+	int error;       /* the holder's: 0, or the positive errno of the send */
 };
 
 #define VB_BATCH_PACKETS 64
-#define VB_BATCH_IOV	 512
+#define VB_BATCH_IOV     512
 
 /* Big (tens of KiB): the holder allocates one a lane. */
 struct vb_batch {
@@ -527,15 +531,15 @@ struct vb_batch {
 };
 
 /* Fills batch with at most budget packets (<= VB_BATCH_PACKETS), consecutive ones of one QP together, and returns how
- * many; 0 when there is nothing to send now. The batch and every av are the holder's until he next calls the lane: a port
- * that sends later has encoded the headers by then. The bytes that iov names are lent until transmit_done; of a reliable
- * QP they may change before, for an answer to an earlier copy makes them the program's again, and so may those of a QP
- * that was reset, has failed or is gone. [lane] */
+ * many; 0 when there is nothing to send now. The batch and every av are the holder's until he next calls the lane: a
+ * port that sends later has encoded the headers by then. The bytes that iov names are lent until transmit_done; of a
+ * reliable QP they may change before, for an answer to an earlier copy makes them the program's again, and so may
+ * those of a QP that was reset, has failed or is gone. [lane] */
 unsigned vb_lane_transmit(struct vb_lane *lane, struct vb_batch *batch, unsigned budget, vb_time now);
-/* From now on QPs whose address has one of these traffic classes (bit c: class selector c, the top bits of a DSCP) send
- * no requests and responses, and if `replies`, none of acks, NAKs and CNPs leaves, whosever they are: a wire on which
- * classes are paused each for itself (IEEE 802.1Qbb). Who was held goes on where he was when he no longer is. O(1) in QPs.
- * Where replies_first, and of QPs that are connected. [lane] */
+/* From now on QPs whose address has one of these traffic classes (bit c: class selector c, the top bits of a DSCP)
+ * send no requests and responses, and if `replies`, none of acks, NAKs and CNPs leaves, whosever they are: a wire on
+ * which classes are paused each for itself (IEEE 802.1Qbb). Who was held goes on where he was when he no longer is.
+ * O(1) in QPs. Where replies_first, and of QPs that are connected. [lane] */
 void vb_lane_hold(struct vb_lane *lane, uint8_t classes, bool replies);
 /* The port is done with these packets: receipts of any batches, in any order, each once. EFAULT fails the work request
  * (LOC_PROT_ERR); any other error counts as a lost packet. [lane] */
@@ -551,20 +555,20 @@ struct vb_deadline vb_lane_next_deadline(const struct vb_lane *lane);
 bool vb_lane_has_doorbells(const struct vb_lane *lane);
 /* True when transmit would hand out packets without anything more happening (posted, received, or ack due). [lane] */
 bool vb_lane_wants_transmit(const struct vb_lane *lane, vb_time now);
-/* True when transmit, the next event and the next wish (local.h) would give nothing, now or later, without anything more
- * happening. Then nothing has to be asked. [lane] */
+/* True when transmit, the next event and the next wish (local.h) would give nothing, now or later, without anything
+ * more happening. Then nothing has to be asked. [lane] */
 bool vb_lane_is_quiet(const struct vb_lane *lane);
-/* True for a moment after the peer has acknowledged an answer of ours, with which it most likely sends its own: a program
- * that polls would leave before it, and look at its memory where nobody receives for it. [lane] */
+/* True for a moment after the peer has acknowledged an answer of ours, with which it most likely sends its own: a
+ * program that polls would leave before it, and look at its memory where nobody receives for it. [lane] */
 bool vb_lane_awaits_answer(const struct vb_lane *lane, vb_time now);
 /* Forget ack delays until the next receive: whoever drives is about to sleep. [lane] */
 void vb_lane_flush_acks(struct vb_lane *lane);
 
 /* What is known of a peer address. [lane] */
 struct vb_peer_facts {
-	bool is_verbena;	 /* takes trains and any IPv4 identification */
+	bool is_verbena;         /* takes trains and any IPv4 identification */
 	uint32_t receive_buffer; /* of one of its slots, bytes; 0 = unknown */
-	bool is_asked;		 /* the answer is on its way: UC and UD, which strangers give no window, wait for it a little */
+	bool is_asked; /* the answer is on its way: UC and UD, which strangers give no window, wait for it a little */
 };
 void vb_lane_set_peer(struct vb_lane *lane, const struct vb_gid *gid, const struct vb_peer_facts *facts);
 /* Whether it was ever told that, of who is there. */
@@ -580,8 +584,9 @@ enum vb_event_kind {
 	VB_EVENT_SRQ_LIMIT_REACHED = 15,
 	VB_EVENT_QP_LAST_WQE_REACHED = 16,
 	VB_EVENT_COMPLETION = 32, /* a CQ that had asked to be notified; not an asynchronous event */
-	VB_EVENT_QP_SILENT = 34,  /* for the holder alone, if its lane tells it: the peer answers nothing, and will soon have failed to */
-	VB_EVENT_QP_DIED = 33,	  /* for the holder alone: the QP went to ERR or SQE by itself; see vb_qp_cause */
+	VB_EVENT_QP_SILENT = 34,  /* for the holder alone, if its lane tells it: the peer answers nothing, and will soon
+				     have failed to */
+	VB_EVENT_QP_DIED = 33,    /* for the holder alone: the QP went to ERR or SQE by itself; see vb_qp_cause */
 };
 
 struct vb_event {
@@ -623,21 +628,21 @@ enum vb_cause_kind {
 #define X(name, text) VB_CAUSE_##name,
 	VB_CAUSES(X)
 #undef X
-	VB_CAUSE_COUNT,
+		VB_CAUSE_COUNT,
 };
 
 struct vb_cause {
 	enum vb_cause_kind kind;
 	enum vb_wc_status status;
-	uint32_t psn;		    /* of the packet concerned */
-	unsigned tries;		    /* timeouts and retries since the last progress */
-	vb_time stuck_for;	    /* since the packet concerned was first sent */
-	bool was_heard;		    /* any packet of the peer ever arrived on this QP */
-	vb_time silent_for;	    /* since the last one */
-	uint32_t largest_acked;	    /* wire bytes of the largest packet that was ever acknowledged */
-	uint32_t stuck_wire_bytes;  /* wire bytes of the packet concerned */
-	struct {		    /* what was asked of whose memory, when access to it was refused */
-		const char *what;   /* "READ"; NULL: not known */
+	uint32_t psn;              /* of the packet concerned */
+	unsigned tries;            /* timeouts and retries since the last progress */
+	vb_time stuck_for;         /* since the packet concerned was first sent */
+	bool was_heard;            /* any packet of the peer ever arrived on this QP */
+	vb_time silent_for;        /* since the last one */
+	uint32_t largest_acked;    /* wire bytes of the largest packet that was ever acknowledged */
+	uint32_t stuck_wire_bytes; /* wire bytes of the packet concerned */
+	struct {                   /* what was asked of whose memory, when access to it was refused */
+		const char *what;  /* "READ"; NULL: not known */
 		uint64_t addr;
 		uint32_t rkey, length;
 	} access;
@@ -649,8 +654,8 @@ void vb_qp_cause(const struct vb_qp *qp, struct vb_cause *cause); /* [lane] */
 /* Whoever drives the lane cannot go on: all QPs in RTR and beyond go to ERR, as after QP_FATAL. [lane] */
 void vb_lane_fail_qps(struct vb_lane *lane, enum vb_cause_kind cause, vb_time now);
 
-/* For how long a reliable QP has heard nothing of the peer that it waits for: something is to be acknowledged, or a receive is
- * posted. -1: it does not wait, or has never heard anything. [lane] */
+/* For how long a reliable QP has heard nothing of the peer that it waits for: something is to be acknowledged, or a
+ * receive is posted. -1: it does not wait, or has never heard anything. [lane] */
 vb_time vb_qp_silent_for(const struct vb_qp *qp, vb_time now);
 /* The host of the peer is known to run Verbena. [lane] */
 bool vb_qp_peer_is_verbena(const struct vb_qp *qp);
@@ -663,14 +668,14 @@ struct vb_qp_account {
 	uint32_t qpn, dest_qpn;
 	enum vb_qp_type type;
 	struct vb_gid peer;
-	bool is_local;	       /* its requests go by memory, and nothing holds them back */
-	const char *algorithm; /* of congestion control */
-	uint64_t rate;	       /* bytes a second, as rates count them; 0: not paced */
-	uint32_t window_bytes; /* 0: nobody acknowledges */
-	uint64_t acked;	       /* bytes of messages, in packets */
-	vb_time acked_in;      /* from its first packet to the newest acknowledgement */
+	bool is_local;                     /* its requests go by memory, and nothing holds them back */
+	const char *algorithm;             /* of congestion control */
+	uint64_t rate;                     /* bytes a second, as rates count them; 0: not paced */
+	uint32_t window_bytes;             /* 0: nobody acknowledges */
+	uint64_t acked;                    /* bytes of messages, in packets */
+	vb_time acked_in;                  /* from its first packet to the newest acknowledgement */
 	uint32_t cnps_sent, cnps_received; /* packets, as these: */
-	uint32_t sent_again, probes;	   /* after a loss; after silence, to hear what was lost */
+	uint32_t sent_again, probes;       /* after a loss; after silence, to hear what was lost */
 };
 
 /* Now, or as it was when it failed. False: it has no peer, or was in RTS never. [lane] */

@@ -1,6 +1,7 @@
 /* The lane's table of peers by address and slot. Plain RoCE knows nothing of a peer's receive buffer and relies on a
  * network that never drops; a socket's buffer does, so each peer has an allowance.
- * Holds: users is the number of QPs that point at a peer; nobody is curious about one that was not asked, or wished for.
+ * Holds: users is the number of QPs that point at a peer; nobody is curious about one that was not asked, or wished
+ * for.
  * Not here: who may use the allowance (flight.c). */
 #include "engine/peers.h"
 #include <errno.h>
@@ -91,7 +92,8 @@ struct vb_peer *vb_peer_know(struct vb_lane *lane, const struct vb_gid *gid, uin
 static bool is_known(const struct vb_lane *lane, const struct vb_gid *gid, uint8_t slot)
 {
 	const struct vb_peer *peer = vb_peer_find(lane, gid, slot);
-	return peer && (peer->facts.is_verbena || peer->facts.is_asked || peer->facts.receive_buffer || peer->neighbour);
+	return peer &&
+	       (peer->facts.is_verbena || peer->facts.is_asked || peer->facts.receive_buffer || peer->neighbour);
 }
 
 static bool matters(const struct vb_lane *lane, const struct vb_gid *gid, uint8_t slot)
@@ -221,8 +223,7 @@ void vb_lane_put_off_neighbour(struct vb_lane *lane, const struct vb_gid *gid, u
 	wake_curious(peer); /* who is connected waits again */
 }
 
-int vb_lane_set_neighbour(
-	struct vb_lane *lane, const struct vb_gid *gid, uint8_t slot, struct vb_neighbour *neighbour)
+int vb_lane_set_neighbour(struct vb_lane *lane, const struct vb_gid *gid, uint8_t slot, struct vb_neighbour *neighbour)
 {
 	struct vb_peer *peer = vb_peer_know(lane, gid, slot);
 	if (!peer)

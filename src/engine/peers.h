@@ -14,19 +14,21 @@ struct vb_peer {
 	struct vb_gid gid;
 	uint8_t slot; /* top 8 bits of its QPNs */
 	struct vb_peer_facts facts;
-	uint32_t users;	  /* connected QPs */
+	uint32_t users;                /* connected QPs */
 	struct vb_cnp_clock cnp_clock; /* of an address */
-	vb_time patience; /* how long a silence is no reason to probe: recovery.c */
+	vb_time patience;              /* how long a silence is no reason to probe: recovery.c */
 	struct vb_allowance allowance;
 	struct vb_neighbour *neighbour; /* whose slot it is, on this host; NULL: packets only. local.h */
-	struct vb_list wish_link;	/* in the lane's, until the holder takes it */
-	bool is_wished;			/* and until it is answered */
-	bool is_put_off;		/* the answer may take long: datagrams do not wait for it */
-	bool was_wished;		/* since it last had a neighbour */
-	struct vb_list curious; /* QPs that wait to hear what the peer is; not empty only while facts.is_asked or is_wished */
+	struct vb_list wish_link;       /* in the lane's, until the holder takes it */
+	bool is_wished;                 /* and until it is answered */
+	bool is_put_off;                /* the answer may take long: datagrams do not wait for it */
+	bool was_wished;                /* since it last had a neighbour */
+	/* QPs that wait to hear what the peer is; not empty only while facts.is_asked or is_wished */
+	struct vb_list curious;
 };
 
-/* -ENOMEM. *peer is NULL where nothing is known of the address, and nobody bounds what may be under way to strangers. */
+/* -ENOMEM. *peer is NULL where nothing is known of the address, and nobody bounds what may be under way to
+ * strangers. */
 int vb_peer_get(struct vb_lane *lane, const struct vb_gid *gid, uint8_t slot, struct vb_peer **peer);
 void vb_peer_put(struct vb_peer *peer);
 struct vb_peer *vb_peer_know(struct vb_lane *lane, const struct vb_gid *gid, uint8_t slot); /* NULL: no memory */

@@ -37,10 +37,10 @@ struct vb_qp {
 	uint8_t transport; /* enum vb_transport */
 
 	bool signal_all;
-	bool is_reliable : 1;	 /* RC and XRC: acknowledged, and sent again */
+	bool is_reliable : 1;    /* RC and XRC: acknowledged, and sent again */
 	bool requests_first : 1; /* in its next turn: responses and requests take turns at being first */
-	uint16_t overhead;	 /* what a packet costs a window beside its payload */
-	uint32_t ask_every;	 /* bytes of a message, as windows count them: then a packet asks for an ack */
+	uint16_t overhead;       /* what a packet costs a window beside its payload */
+	uint32_t ask_every;      /* bytes of a message, as windows count them: then a packet asks for an ack */
 	struct vb_list ack_link;
 	struct vb_list condemned_link; /* in the lane's list: it dies at the end of the turn */
 	struct vb_cq *send_cq;
@@ -77,11 +77,12 @@ struct vb_qp {
 	uint64_t last_frame;            /* of the lane's, that the QP was given */
 	_Atomic(struct vb_qp *) flush_next;
 	atomic_bool flush_rung;
-	struct vb_xrcd *xrcd; /* of XRC_RECV, which has no recv_cq and srq of its own, and in whose pd no key opens anything */
+	/* of XRC_RECV, which has no recv_cq and srq of its own, and in whose pd no key opens anything */
+	struct vb_xrcd *xrcd;
 	struct vb_cause cause;
-	struct vb_list kept; /* UD: bytes of requests whose regions are closed: kept.c */
-	struct vb_kept *abandoned; /* and of those that are gone themselves, while packets may be at the port */
-	struct vb_list datagram_link;   /* UD: in the lane's datagram_qps */
+	struct vb_list kept;          /* UD: bytes of requests whose regions are closed: kept.c */
+	struct vb_kept *abandoned;    /* and of those that are gone themselves, while packets may be at the port */
+	struct vb_list datagram_link; /* UD: in the lane's datagram_qps */
 };
 
 _Static_assert(offsetof(struct vb_qp, sq) == 2 * VB_CACHE_LINE, "two lines");

@@ -147,7 +147,8 @@ static void note_refused_access(struct vb_qp *qp)
 		[VB_WR_FLUSH] = VB_MESSAGE_FLUSH,
 		[VB_WR_ATOMIC_WRITE] = VB_MESSAGE_ATOMIC_WRITE,
 	};
-	const struct vb_send_wqe *wqe = vb_send_wqe_at(&qp->sq, atomic_load_explicit(&qp->sq.head, memory_order_relaxed));
+	const struct vb_send_wqe *wqe =
+		vb_send_wqe_at(&qp->sq, atomic_load_explicit(&qp->sq.head, memory_order_relaxed));
 	vb_qp_note_access(qp, messages[wqe->opcode], wqe->remote_addr, wqe->rkey,
 		wqe->opcode == VB_WR_FLUSH ? wqe->flush.length : wqe->length);
 }
@@ -225,4 +226,3 @@ void vb_qp_cause(const struct vb_qp *qp, struct vb_cause *cause)
 {
 	*cause = qp->cause;
 }
-

@@ -1,5 +1,5 @@
-/* Modify: the attributes of a QP, and what it takes to go from state to state. Which transition needs which attribute is
- * the table in qp_state.c. IBA vol. 1, 10.3. */
+/* Modify: the attributes of a QP, and what it takes to go from state to state. Which transition needs which attribute
+ * is the table in qp_state.c. IBA vol. 1, 10.3. */
 #include <errno.h>
 #include "engine/flight.h"
 #include "engine/lane.h"
@@ -75,7 +75,8 @@ static void set_mtu(struct vb_qp *qp, uint32_t mtu)
 {
 	const struct vb_lane_config *config = &qp->lane->config;
 	uint64_t packets = (uint64_t)config->acks.every_packets * (mtu + config->packet_overhead);
-	uint64_t bytes = config->acks.every_bytes < VB_MAX_MESSAGE_BYTES ? config->acks.every_bytes : VB_MAX_MESSAGE_BYTES;
+	uint64_t bytes =
+		config->acks.every_bytes < VB_MAX_MESSAGE_BYTES ? config->acks.every_bytes : VB_MAX_MESSAGE_BYTES;
 	qp->mtu = mtu;
 	qp->overhead = (uint16_t)config->packet_overhead;
 	qp->ask_every = (uint32_t)(packets < bytes ? packets : bytes);
@@ -205,4 +206,3 @@ int vb_qp_set_congestion_control(struct vb_qp *qp, const struct vb_cc_config *co
 	qp->congestion.config = config;
 	return 0;
 }
-

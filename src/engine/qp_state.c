@@ -1,7 +1,7 @@
 /* The QP state machine: the diagram is the table, and what is not written is illegal.
- * Not here: what a transition does (qp_modify.c). VB_QP_ALT_PATH is in no row: RoCE has no path migration, and Linux refuses
- * it too. Source: IBA vol. 1, 10.3.1, 11.2.5.2 and annex A14: of RC's attributes an XRC QP has those of its half.
- * A raw packet QP has a port, and nothing to drain: its frames leave in the order posted. */
+ * Not here: what a transition does (qp_modify.c). VB_QP_ALT_PATH is in no row: RoCE has no path migration, and Linux
+ * refuses it too. Source: IBA vol. 1, 10.3.1, 11.2.5.2 and annex A14: of RC's attributes an XRC QP has those of its
+ * half. A raw packet QP has a port, and nothing to drain: its frames leave in the order posted. */
 #include <errno.h>
 #include "engine/qp_state.h"
 
@@ -115,7 +115,8 @@ static const struct transition transitions[VB_QPS_COUNT][VB_QPS_COUNT] = {
 	},
 	[VB_QPS_SQE] = {
 		[VB_QPS_RESET] = { ALL_TYPES },
-		[VB_QPS_RTS] = { .uc_legal = true, .ud_legal = true, .raw_legal = true, /* a reliable QP is never in SQE */
+		/* a reliable QP is never in SQE */
+		[VB_QPS_RTS] = { .uc_legal = true, .ud_legal = true, .raw_legal = true,
 			.uc = { .optional = ACCESS },
 			.ud = { .optional = QKEY } },
 		[VB_QPS_ERR] = { ALL_TYPES },

@@ -5,7 +5,8 @@
 
 #include "engine/nic.h"
 
-/* Is from -> to legal for this type with exactly these attributes (VB_QP_STATE and VB_QP_CUR_STATE aside)? 0 or -EINVAL. */
+/* Is from -> to legal for this type with exactly these attributes (VB_QP_STATE and VB_QP_CUR_STATE aside)? 0 or
+ * -EINVAL. */
 int vb_qp_transition_check(enum vb_qp_type type, enum vb_qp_state from, enum vb_qp_state to, uint32_t mask);
 
 #endif

@@ -20,7 +20,7 @@ struct vb_notice {
 struct vb_cq {
 	struct vb_nic *nic;
 	struct vb_lock lock;
-	struct vb_wc *ring;	/* size slots, a power of two */
+	struct vb_wc *ring; /* size slots, a power of two */
 	uint32_t size, capacity;
 	atomic_uint head, tail; /* free running; tail is written under the lock */
 	enum { VB_CQ_QUIET, VB_CQ_NEXT, VB_CQ_SOLICITED } armed;
@@ -32,8 +32,8 @@ struct vb_cq {
 };
 
 enum vb_cq_outcome { VB_CQ_STORED, VB_CQ_NOTIFY, VB_CQ_OVERRUN, VB_CQ_LOST };
-/* Adds a completion. NOTIFY: it was armed for this one and is quiet now; OVERRUN: it was full, the completion is lost, and
- * from now on all others are: told once, afterwards LOST. solicited: ask for solicited-only arming. */
+/* Adds a completion. NOTIFY: it was armed for this one and is quiet now; OVERRUN: it was full, the completion is lost,
+ * and from now on all others are: told once, afterwards LOST. solicited: ask for solicited-only arming. */
 enum vb_cq_outcome vb_cq_push(struct vb_cq *cq, const struct vb_wc *wc, bool solicited);
 /* The same in two steps, for who holds the lock: the place of the next completion, which is written before the lock is
  * released, several under one taking. wakes: it is solicited, or failed. NULL: it is lost. */
@@ -80,7 +80,7 @@ struct vb_srq {
 	struct vb_xrcd *xrcd; /* of an XRC SRQ, as the two below */
 	struct vb_cq *cq;     /* also of one with tags */
 	struct vb_tags *tags; /* or NULL */
-	uint32_t number; /* 0: not an XRC SRQ */
+	uint32_t number;      /* 0: not an XRC SRQ */
 	struct vb_recv_ring ring;
 	uint32_t limit; /* 0: disarmed; under ring.lock */
 	atomic_uint users;

@@ -1,6 +1,7 @@
-/* Raw packet QPs: whole Ethernet frames, past the transport. The engine holds their queues as it does any QP's, and says
- * who receives a frame; frames themselves are moved by the holder. A raw QP may lack halves: a receive work queue of an
- * indirection table is one without a send queue, and a QP that spreads what it receives over such a table has neither.
+/* Raw packet QPs: whole Ethernet frames, past the transport. The engine holds their queues as it does any QP's, and
+ * says who receives a frame; frames themselves are moved by the holder. A raw QP may lack halves: a receive work queue
+ * of an indirection table is one without a send queue, and a QP that spreads what it receives over such a table has
+ * neither.
  *
  * Holds: a frame is what work requests say or the wire brought, byte for byte; nothing is added, nothing checked beyond
  * its length. A frame reaches a QP once at most, and only through a flow.
@@ -44,9 +45,9 @@ enum vb_rx_hash_field { /* ibv_rx_hash_fields */
 	VB_RX_HASH_DST_PORT_UDP = 128,
 };
 
-#define VB_RX_HASH_FIELDS   255
-#define VB_TOEPLITZ_KEY     40
-#define VB_MAX_SPREAD	    4096 /* queues of an indirection table */
+#define VB_RX_HASH_FIELDS 255
+#define VB_TOEPLITZ_KEY   40
+#define VB_MAX_SPREAD     4096 /* queues of an indirection table */
 
 struct vb_spread {
 	uint8_t key[VB_TOEPLITZ_KEY];
@@ -56,7 +57,8 @@ struct vb_spread {
 };
 
 /* Frames for qp go to one of these queues, chosen by the Toeplitz hash of the fields that a frame has; one without any
- * goes to the first. The QP itself is receiving whatever its state is: its queues have states. They outlive it. -EINVAL, -ENOMEM. [lane] */
+ * goes to the first. The QP itself is receiving whatever its state is: its queues have states. They outlive it.
+ * -EINVAL, -ENOMEM. [lane] */
 int vb_qp_spread(struct vb_qp *qp, const struct vb_spread *spread);
 /* The hash that chooses: of source and destination address, then source and destination port. */
 uint32_t vb_toeplitz(const struct vb_spread *spread, const struct vb_frame_headers *headers, uint32_t protocols);
@@ -64,8 +66,8 @@ uint32_t vb_toeplitz(const struct vb_spread *spread, const struct vb_frame_heade
 enum vb_flow_kind { /* ibv_flow_attr_type */
 	VB_FLOW_NORMAL = 0,
 	VB_FLOW_ALL_DEFAULT = 1, /* whatever no normal flow took */
-	VB_FLOW_MC_DEFAULT = 2,	 /* the multicast of it */
-	VB_FLOW_SNIFFER = 3,	 /* a copy of everything */
+	VB_FLOW_MC_DEFAULT = 2,  /* the multicast of it */
+	VB_FLOW_SNIFFER = 3,     /* a copy of everything */
 };
 
 /* What flows took. [lane] */
@@ -81,7 +83,7 @@ struct vb_frame_flow {
 	struct vb_frame_headers value, mask;
 	struct vb_qp *qp;
 	struct vb_flow_tally *tally; /* or NULL */
-	struct vb_list link;	     /* the engine's */
+	struct vb_list link;         /* the engine's */
 };
 
 /* The flows of an interface, in the order in which they are asked. */
@@ -92,11 +94,12 @@ struct vb_steering {
 
 void vb_steering_init(struct vb_steering *steering, struct vb_lane *lane);
 void vb_steering_add(struct vb_steering *steering, struct vb_frame_flow *flow); /* [lane] */
-void vb_steering_remove(struct vb_frame_flow *flow);				  /* [lane] */
-bool vb_frame_flow_matches(const struct vb_frame_flow *flow, const struct vb_frame_headers *headers, uint32_t protocols);
+void vb_steering_remove(struct vb_frame_flow *flow);                            /* [lane] */
+bool vb_frame_flow_matches(
+	const struct vb_frame_flow *flow, const struct vb_frame_headers *headers, uint32_t protocols);
 /* A frame came: every QP that is to have it gets it. One that goes out only: sniffers alone. [lane] */
-void vb_steering_receive(struct vb_steering *steering, const uint8_t *frame, uint32_t length, bool only_sniffers,
-	vb_time now);
+void vb_steering_receive(
+	struct vb_steering *steering, const uint8_t *frame, uint32_t length, bool only_sniffers, vb_time now);
 
 /* The engine's own: a frame for qp came. */
 void vb_raw_receive(struct vb_qp *qp, const uint8_t *frame, uint32_t length);

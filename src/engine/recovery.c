@@ -1,9 +1,9 @@
 /* Recovery of the requester: what to send again, and when. Go-back-N as specified (IBA vol. 1, 9.7.5 to 9.7.7), for
- * comparison go-back-0, and before the specified timer a tail probe, unless the lane has none: after max(4 srtt, 1 ms or
- * what the lane says) of silence the newest packet goes again with AckReq, then the oldest unacknowledged, which always
- * gets an answer; then the oldest at doubling intervals. Probes are duplicates, hence legal, and do not count as retries.
- * A peer that has lost nothing is given more time than 1 ms: what is silent there is a process that waits for its core,
- * and a probe is one more thing that it has to do.
+ * comparison go-back-0, and before the specified timer a tail probe, unless the lane has none: after max(4 srtt, 1 ms
+ * or what the lane says) of silence the newest packet goes again with AckReq, then the oldest unacknowledged, which
+ * always gets an answer; then the oldest at doubling intervals. Probes are duplicates, hence legal, and do not count
+ * as retries. A peer that has lost nothing is given more time than 1 ms: what is silent there is a process that waits
+ * for its core, and a probe is one more thing that it has to do.
  * Holds: una_psn <= next_psn <= max_psn; whatever lies in between is accounted in flight. */
 #include "base/invariant.h"
 #include "engine/congestion.h"
@@ -23,9 +23,10 @@
 #define PROBE_SHIFT_MAX 3
 #define PATIENCE_MAX    (64 * VB_MS)
 #define RTT_MAX         (1 * VB_S) /* what took longer says that somebody stood still */
-#define WORRY           (300 * VB_MS) /* a broker stays for a second after its last client, and can be asked until then */
-#define LATER           (100 * VB_US)
-#define GHOSTS_HEEDED   64 /* answers to something old that postpone the timers, between two of progress */
+/* a broker stays for a second after its last client, and can be asked until then */
+#define WORRY         (300 * VB_MS)
+#define LATER         (100 * VB_US)
+#define GHOSTS_HEEDED 64 /* answers to something old that postpone the timers, between two of progress */
 
 /* Table 45 of IBA vol. 1, 9.7.5.2.8, in units of 10 us. */
 static const uint32_t rnr_timer_10us[32] = { 65536, 1, 2, 3, 4, 6, 8, 12, 16, 24, 32, 48, 64, 96, 128, 192, 256, 384,
@@ -160,7 +161,7 @@ void vb_recovery_go_back(struct vb_qp *qp)
 	rq->next_psn = rq->una_psn;
 	rq->cursor = atomic_load_explicit(&qp->sq.head, memory_order_relaxed);
 	rq->rd_atomic_out = 0;
-	rq->is_timing = false; /* Karn: what is sent twice is not timed */
+	rq->is_timing = false;                  /* Karn: what is sent twice is not timed */
 	rq->probe = rq->probed = VB_PROBE_NONE; /* nor do answers from now on say anything of a probe */
 	rq->is_probe_in_doubt = false;
 	rq->doomed = VB_WC_SUCCESS; /* what is wrong is found again when the cursor gets there */
@@ -204,8 +205,8 @@ static void note_quiet(struct vb_qp *qp, vb_time now)
 
 static void tell_loss(struct vb_qp *qp, vb_time now)
 {
-	vb_congestion_tell(qp, &(struct vb_cc_signal){
-		.event = VB_CC_LOST, .flight = qp->flight.out + qp->flight.in, .now = now });
+	vb_congestion_tell(qp,
+		&(struct vb_cc_signal){ .event = VB_CC_LOST, .flight = qp->flight.out + qp->flight.in, .now = now });
 }
 
 static void measure_rtt(struct vb_requester *rq, uint32_t psn, vb_time now, vb_time *rtt)

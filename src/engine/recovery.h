@@ -8,7 +8,8 @@
 void vb_recovery_check(const struct vb_qp *qp);
 void vb_recovery_reset(struct vb_qp *qp, vb_time now);
 void vb_recovery_on_sent(struct vb_qp *qp, uint32_t psn, bool is_new, vb_time now);
-/* psn and what is before it is acknowledged, which congestion control is told, with the round trip if that was measured.
+/* psn and what is before it is acknowledged, which congestion control is told, with the round trip if that was
+ * measured.
  * may_answer_probe: what said so can be the answer to a probe. */
 void vb_recovery_on_progress(
 	struct vb_qp *qp, uint32_t psn, struct vb_cc_signal *acked, bool may_answer_probe, vb_time now);

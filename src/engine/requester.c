@@ -230,7 +230,8 @@ static bool is_followed(const struct vb_qp *qp)
 	return !is_local(wqe) && !needs_response(wqe) && !(wqe->flags & VB_SEND_FENCE);
 }
 
-/* A packet asks for an ack when its message ends, unless more follows, every so often, and when a window ends with it. */
+/* A packet asks for an ack when its message ends, unless more follows, every so often, and when a window ends with
+ * it. */
 static bool wants_ack(struct vb_qp *qp, const struct vb_send_wqe *wqe, uint32_t end, uint32_t bytes)
 {
 	struct vb_requester *rq = &qp->requester;
@@ -242,8 +243,8 @@ static bool wants_ack(struct vb_qp *qp, const struct vb_send_wqe *wqe, uint32_t 
 	return true;
 }
 
-/* The READ goes on in pieces as large as the windows are now. What was asked for before keeps its ends, for it must be asked
- * for again as it was: responders remember each request. So sizes change one after the other. */
+/* The READ goes on in pieces as large as the windows are now. What was asked for before keeps its ends, for it must be
+ * asked for again as it was: responders remember each request. So sizes change one after the other. */
 static void size_next_piece(struct vb_qp *qp, struct vb_send_wqe *wqe, uint32_t index)
 {
 	uint32_t piece = vb_flight_read_piece(qp);
@@ -302,8 +303,8 @@ static struct vb_send_wqe *wqe_in_progress(const struct vb_qp *qp, const struct 
 	const struct vb_requester *rq = &qp->requester;
 	const struct vb_opcode *row = vb_packet_row(last);
 	if (!qp->is_reliable || rq->probed || rq->doomed || row->is_response ||
-		(row->place != VB_FIRST && row->place != VB_MIDDLE) ||
-		rq->next_psn != rq->max_psn || last->psn != vb_psn_add(rq->next_psn, VB_PSN_MASK))
+		(row->place != VB_FIRST && row->place != VB_MIDDLE) || rq->next_psn != rq->max_psn ||
+		last->psn != vb_psn_add(rq->next_psn, VB_PSN_MASK))
 		return NULL;
 	struct vb_send_wqe *wqe = vb_send_wqe_at(&qp->sq, rq->cursor);
 	bool is_plain = wqe->sge_count == 1 && !(wqe->flags & VB_SEND_INLINE);
@@ -349,7 +350,8 @@ uint32_t vb_requester_emit_middles(struct vb_qp *qp, struct vb_batch *batch, uin
 	return n;
 }
 
-/* UC: the packet is forgotten as it leaves; the message completes once the port is done with all of its packets. 9.8.2. */
+/* UC: the packet is forgotten as it leaves; the message completes once the port is done with all of its packets.
+ * 9.8.2. */
 static bool emit_unacknowledged(struct vb_qp *qp, struct vb_batch *batch, struct vb_send_wqe *wqe, vb_time now)
 {
 	struct vb_requester *rq = &qp->requester;
@@ -372,7 +374,8 @@ static bool emit_unacknowledged(struct vb_qp *qp, struct vb_batch *batch, struct
 	return true;
 }
 
-/* The WQE whose packets include psn; psn lies between una_psn and max_psn. Datagrams may wait at the oldest for long. */
+/* The WQE whose packets include psn; psn lies between una_psn and max_psn. Datagrams may wait at the oldest for
+ * long. */
 static struct vb_send_wqe *wqe_of(const struct vb_qp *qp, uint32_t psn)
 {
 	uint32_t tail = atomic_load_explicit(&qp->sq.tail, memory_order_acquire), first = head_index(qp);
@@ -393,7 +396,8 @@ void vb_requester_fault(struct vb_qp *qp, uint32_t psn, enum vb_cause_kind cause
 	struct vb_requester *rq = &qp->requester;
 	if (vb_state(qp) == VB_QPS_ERR || vb_state(qp) == VB_QPS_SQE || rq->doomed)
 		return;
-	/* Answered all the same, an earlier copy got through; or gone back from, and found again when it is its turn. */
+	/* Answered all the same, an earlier copy got through; or gone back from, and found again when it is its
+	 * turn. */
 	if (qp->is_reliable && (vb_psn_diff(psn, rq->una_psn) < 0 || vb_psn_diff(psn, rq->next_psn) >= 0))
 		return;
 	uint32_t index = head_index(qp);
@@ -473,8 +477,7 @@ static bool may_send(const struct vb_qp *qp)
 bool vb_requester_has_work(const struct vb_qp *qp)
 {
 	const struct vb_requester *rq = &qp->requester;
-	return may_send(qp) &&
-	       (rq->probe || rq->cursor != atomic_load_explicit(&qp->sq.tail, memory_order_acquire));
+	return may_send(qp) && (rq->probe || rq->cursor != atomic_load_explicit(&qp->sq.tail, memory_order_acquire));
 }
 
 bool vb_requester_has_unsent(const struct vb_qp *qp)

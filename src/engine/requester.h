@@ -27,19 +27,19 @@ struct vb_requester {
 	bool is_answer : 1;     /* what is or was under way last follows such a request */
 	bool was_heard : 1;     /* the peer, ever */
 	/* recovery.c, from here on */
-	bool is_recovering : 1;  /* went back from una_psn already: further NAKs for it say nothing new */
+	bool is_recovering : 1; /* went back from una_psn already: further NAKs for it say nothing new */
 	bool is_rnr_waiting : 1;
 	bool is_timing : 1;
-	bool was_probed : 1;     /* since progress: the newest went already, the oldest is next */
-	bool is_probe_in_doubt;  /* it was answered; was that it, or what it repeated? */
-	uint8_t probe;           /* enum vb_probe: to be sent now */
-	uint8_t probed;          /* enum vb_probe: last one sent since progress */
-	uint8_t probe_backoff;   /* doublings of the probe interval: since the last round trip that could be measured */
-	uint8_t ghosts;          /* heeded since progress */
+	bool was_probed : 1;    /* since progress: the newest went already, the oldest is next */
+	bool is_probe_in_doubt; /* it was answered; was that it, or what it repeated? */
+	uint8_t probe;          /* enum vb_probe: to be sent now */
+	uint8_t probed;         /* enum vb_probe: last one sent since progress */
+	uint8_t probe_backoff;  /* doublings of the probe interval: since the last round trip that could be measured */
+	uint8_t ghosts;         /* heeded since progress */
 	uint8_t retries_left, rnr_retries_left;
-	uint16_t largest_acked;  /* wire bytes */
-	uint32_t tries;          /* retries of any kind since progress */
-	struct vb_echo *echo;    /* UC, UD: made when first needed */
+	uint16_t largest_acked; /* wire bytes */
+	uint32_t tries;         /* retries of any kind since progress */
+	struct vb_echo *echo;   /* UC, UD: made when first needed */
 	vb_time heard_at;
 
 	/* Second line: what sending and acknowledgements look at too. */
@@ -58,7 +58,7 @@ _Static_assert(offsetof(struct vb_requester, progress_at) == 64, "the peer's pac
 _Static_assert(sizeof(struct vb_requester) == 128, "sending and acknowledgements look at two");
 
 void vb_requester_check(const struct vb_qp *qp);
-int vb_requester_reset(struct vb_qp *qp, vb_time now); /* -ENOMEM */
+int vb_requester_reset(struct vb_qp *qp, vb_time now);                         /* -ENOMEM */
 bool vb_requester_emit(struct vb_qp *qp, struct vb_batch *batch, vb_time now); /* false: nothing to send now */
 /* At most so many Middles, right behind the First or Middle that was emitted last, which nothing but their place in the
  * message tells from it; gives their number, often 0. */
@@ -70,7 +70,8 @@ uint8_t vb_request_opcode(const struct vb_send_wqe *wqe, bool is_first, bool is_
 /* It goes on sending, most likely: what has left need not be asked about now. */
 bool vb_requester_asks_later(const struct vb_qp *qp);
 bool vb_requester_has_work(const struct vb_qp *qp); /* something is to be sent, if windows and the like allow it */
-bool vb_requester_has_unsent(const struct vb_qp *qp); /* as exactly as can be said: the cursor may stay at what was sent */
+bool vb_requester_has_unsent(
+	const struct vb_qp *qp); /* as exactly as can be said: the cursor may stay at what was sent */
 /* Fails the WQE at the cursor once it is the oldest. */
 void vb_requester_doom(struct vb_qp *qp, enum vb_wc_status status, enum vb_cause_kind cause, vb_time now);
 /* The memory of a request packet turned out not to be there: its work request fails once it is the oldest. */

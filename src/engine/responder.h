@@ -30,7 +30,7 @@ struct vb_ack {
 	uint8_t syndrome;
 	bool is_wanted;
 	bool is_urgent;
-	bool is_marked;	 /* something since the last ack carried Congestion Experienced */
+	bool is_marked;  /* something since the last ack carried Congestion Experienced */
 	uint64_t holder; /* of what it answers */
 };
 
@@ -46,7 +46,7 @@ struct vb_responder {
 	bool uc_discarding; /* UC: the message lost a packet */
 	bool comm_established;
 	bool cnp_wanted;
-	bool is_first; /* in the lane's list of replies */
+	bool is_first;   /* in the lane's list of replies */
 	uint8_t verdict; /* on the request at expected_psn, judged and not refused yet: responder.c; 0: none */
 	uint8_t active_resources, resource_count, resource_next;
 	uint8_t refusal; /* the fatal NAK that was said, and of what; 0: none */
@@ -59,8 +59,8 @@ _Static_assert(sizeof(struct vb_responder) <= 64, "one line");
 
 void vb_responder_reset(struct vb_qp *qp);
 void vb_responder_receive(struct vb_qp *qp, const struct vb_packet *packet, vb_time now);
-/* Of a train whose first packet was just accepted: takes the Middles behind it that want nothing but their place, and gives
- * their number. */
+/* Of a train whose first packet was just accepted: takes the Middles behind it that want nothing but their place, and
+ * gives their number. */
 size_t vb_responder_receive_middles(struct vb_qp *qp, const struct vb_packet *packets, size_t n);
 void vb_responder_establish(struct vb_qp *qp); /* in RTR: the peer's first packet is there */
 /* Payload against the packet's place in its message. */

@@ -102,7 +102,8 @@ bool vb_responder_emit_ack(struct vb_qp *qp, struct vb_batch *batch)
 	if (rs->active_resources) {
 		const struct vb_resource *resource = oldest_active(rs);
 		if (vb_psn_diff(ack->psn, resource->next_psn) >= 0) {
-			ack->is_urgent = true; /* comes after the responses; they schedule the QP until they are through */
+			ack->is_urgent =
+				true; /* comes after the responses; they schedule the QP until they are through */
 			return false;
 		}
 		msn = vb_psn_add(resource->msn, VB_PSN_MASK); /* of what is answered nothing is done yet */

@@ -1,8 +1,8 @@
 /* Payload goes to its place: once, through the scatter list of a receive or READ work request. */
 #include "engine/memory.h"
 
-static inline bool place_in(const struct vb_pd *pd, struct vb_known_key *known, const struct vb_sge *sge, uint32_t offset,
-	const uint8_t *payload, uint32_t length, bool ends_message)
+static inline bool place_in(const struct vb_pd *pd, struct vb_known_key *known, const struct vb_sge *sge,
+	uint32_t offset, const uint8_t *payload, uint32_t length, bool ends_message)
 {
 	struct vb_reach reach;
 	if (vb_reach_local_known(pd, known, sge, offset, length, VB_ACCESS_LOCAL_WRITE, &reach))

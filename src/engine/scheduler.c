@@ -178,9 +178,9 @@ static bool emit_one(struct vb_qp *qp, struct vb_batch *batch, vb_time now)
 	return emit_response(qp, batch, now) || emit_request(qp, batch, now);
 }
 
-/* Others may use up a shared allowance before this QP's next turn: what it sent must be acknowledged without it. Who waits
- * for its time comes again by itself, as long as there is room for a packet of anybody's. Where acks are by count, they
- * are asked for as packets are made. Who has windows to spare and goes on asks later. */
+/* Others may use up a shared allowance before this QP's next turn: what it sent must be acknowledged without it. Who
+ * waits for its time comes again by itself, as long as there is room for a packet of anybody's. Where acks are by
+ * count, they are asked for as packets are made. Who has windows to spare and goes on asks later. */
 static void ask_for_ack(struct vb_qp *qp, struct vb_batch *batch, unsigned first, bool goes_on)
 {
 	if (!qp->is_reliable || qp->lane->config.acks.by_count_alone)
@@ -212,7 +212,8 @@ static bool wait_for_time(struct vb_qp *qp)
 	return false;
 }
 
-/* What is told of each packet to nobody leaves as a run. bytes have been sent in this turn; gives what they are then. */
+/* What is told of each packet to nobody leaves as a run. bytes have been sent in this turn; gives what they are
+ * then. */
 static uint32_t emit_run(struct vb_qp *qp, struct vb_batch *batch, unsigned budget, uint32_t bytes, vb_time now)
 {
 	uint32_t each = qp->mtu + 64, left = qp->lane->config.turn_bytes - bytes;
@@ -246,7 +247,8 @@ static bool emit_data(struct vb_qp *qp, struct vb_batch *batch, unsigned budget,
 		const struct vb_packet *packet = &batch->out[batch->count - 1].packet;
 		bytes += packet->payload_length + 64;
 		if (!is_counted) {
-			bool goes_on = vb_packet_row(packet)->place == VB_FIRST || vb_packet_row(packet)->place == VB_MIDDLE;
+			bool goes_on =
+				vb_packet_row(packet)->place == VB_FIRST || vb_packet_row(packet)->place == VB_MIDDLE;
 			if (goes_on && bytes < qp->lane->config.turn_bytes && has_room(batch, budget))
 				bytes = emit_run(qp, batch, budget, bytes, now);
 			continue;

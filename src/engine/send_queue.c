@@ -248,8 +248,8 @@ int vb_rq_post(struct vb_qp *qp, const struct vb_recv_wr *wr)
 	if (!qp->rq.slots || vb_state(qp) == VB_QPS_RESET)
 		return -EINVAL;
 	int error = vb_recv_ring_post(&qp->rq, wr);
-	/* The state is read again: a QP that went to ERR meanwhile has flushed what it saw, and must flush this too. Who
-	 * flushes takes the ring's lock after he has set the state, so that one of the two sees the other's. */
+	/* The state is read again: a QP that went to ERR meanwhile has flushed what it saw, and must flush this too.
+	 * Who flushes takes the ring's lock after he has set the state, so that one of the two sees the other's. */
 	if (!error && atomic_load(&qp->state) == VB_QPS_ERR)
 		ring_for_flush(qp);
 	return error;
@@ -293,7 +293,8 @@ struct vb_neighbour *vb_sq_serve(struct vb_qp *qp, vb_time now)
 	return vb_lane_is_quiet(qp->lane) ? qp->local.to : NULL;
 }
 
-/* What a packet holds that carries the message, or asks for it, travels with others; a longer one makes its own trains. */
+/* What a packet holds that carries the message, or asks for it, travels with others; a longer one makes its own
+ * trains. */
 bool vb_sq_may_wait(const struct vb_qp *qp)
 {
 	const struct vb_send_queue *sq = &qp->sq;

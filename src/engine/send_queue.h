@@ -36,7 +36,8 @@ struct vb_send_wqe {
 		struct vb_list waits; /* UD: in the neighbour's datagrams, while there is a sender */
 	};
 	union {
-		struct vb_reach whole; /* SEND and WRITE of several packets and one SGE: all of it, when it was last looked up */
+		struct vb_reach whole; /* SEND and WRITE of several packets and one SGE: all of it, when it was last
+					  looked up */
 		struct {
 			uint64_t compare_add, swap;
 		} atomic;
@@ -53,7 +54,7 @@ struct vb_send_wqe {
 			uint64_t address;
 			uint32_t removals, segment;
 			uint32_t here, asked; /* bytes: that were brought; that were, or were asked for again */
-			uint32_t next;	      /* index of the next READ that is lent */
+			uint32_t next;        /* index of the next READ that is lent */
 			bool is_again, is_missing;
 		} lent; /* READ: local_read.c */
 		struct {
@@ -68,7 +69,8 @@ struct vb_send_wqe {
 		} bind;
 	};
 	union {
-		struct vb_sge sges[1];   /* sge_count of them; INLINE: one, where the engine keeps the bytes (kept.c), or none */
+		struct vb_sge sges[1]; /* sge_count of them; INLINE: one, where the engine keeps the bytes (kept.c), or
+					  none */
 		uint8_t inline_bytes[1]; /* length of them, when flags say INLINE, and there is no entry */
 	};
 };
@@ -78,7 +80,7 @@ struct vb_send_queue {
 	uint16_t max_sge, max_inline;
 	uint8_t *slots;
 	uint32_t size, stride, max_wr; /* size: power of two >= max_wr */
-	uint32_t staged; /* tail to be, between vb_sq_begin and vb_sq_end; under lock */
+	uint32_t staged;               /* tail to be, between vb_sq_begin and vb_sq_end; under lock */
 	atomic_uint head, tail;
 	atomic_uint released; /* slots before it may be used again: their completions, or later ones, were polled */
 };

@@ -239,7 +239,9 @@ void vb_tags_complete(struct vb_qp *qp, const struct vb_packet *last)
 		.byte_len = qp->target.received,
 		.src_qpn = qp->attr.dest_qpn,
 		.flags = tagged->wc_flags | (row->has_imm ? VB_WC_WITH_IMM : 0) | (row->has_inv ? VB_WC_WITH_INV : 0),
-		.imm_or_inv = row->has_imm ? last->imm : row->has_inv ? last->inv_rkey : 0,
+		.imm_or_inv = row->has_imm   ? last->imm
+			      : row->has_inv ? last->inv_rkey
+					     : 0,
 		.tm_tag = tagged->tag,
 		.tm_priv = tagged->priv,
 	};

@@ -1,6 +1,6 @@
 /* UC's receiving side: the responder of a connection that acknowledges nothing. A message that lost a packet, or is
- * refused, is dropped and counted up to the next one's first packet; only a receive that does not fit is an error of the
- * QP. What its requests do is execute.c; its sending side is requester.c. IBA vol. 1, 9.8.2. */
+ * refused, is dropped and counted up to the next one's first packet; only a receive that does not fit is an error of
+ * the QP. What its requests do is execute.c; its sending side is requester.c. IBA vol. 1, 9.8.2. */
 #include "engine/execute.h"
 #include "engine/lane.h"
 #include "engine/qp.h"

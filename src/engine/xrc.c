@@ -1,7 +1,7 @@
 /* XRC (extended reliable connected): one connection reaches every SRQ of a domain. A request names the SRQ in its
  * XRCETH, and with it whose memory keys are valid, who provides the receive and where that completes.
- * Holds: the target of an XRC_RECV QP is the SRQ named last, with its domain and CQ; or there is none, and the domain is
- * the QP's own, in which no key opens anything. A number that is gone, or of another domain, is refused.
+ * Holds: the target of an XRC_RECV QP is the SRQ named last, with its domain and CQ; or there is none, and the domain
+ * is the QP's own, in which no key opens anything. A number that is gone, or of another domain, is refused.
  * Not here: what a request does (execute.c), who may have such QPs (verbs/). IBA vol. 1, annex A14. */
 #include <errno.h>
 #include <stdlib.h>

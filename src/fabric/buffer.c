@@ -1,7 +1,7 @@
-/* Shared buffers. A class of an ingress port has a reserve, then shares: as long as its share is below alpha times what is
- * free of the shared part. A lossless class that reaches that is paused, and what still comes goes into its headroom;
- * a lossy one is bounded where it waits, by the same rule. The packet that reaches the threshold is taken: that is why a
- * largest packet of each lossless class is kept aside. */
+/* Shared buffers. A class of an ingress port has a reserve, then shares: as long as its share is below alpha times
+ * what is free of the shared part. A lossless class that reaches that is paused, and what still comes goes into its
+ * headroom; a lossy one is bounded where it waits, by the same rule. The packet that reaches the threshold is taken:
+ * that is why a largest packet of each lossless class is kept aside. */
 #include <errno.h>
 #include <stdlib.h>
 #include "fabric/buffer.h"
@@ -12,9 +12,11 @@
 #include "fabric/stories.h"
 #include "fabric/why.h"
 
-/* ---- Opening ------------------------------------------------------------------------------------------------------- */
+/* ---- Opening
+ * ------------------------------------------------------------------------------------------------------- */
 
-uint32_t buffer_alpha(const struct network *network, uint32_t link, const struct switch_profile *profile, uint32_t class)
+uint32_t buffer_alpha(
+	const struct network *network, uint32_t link, const struct switch_profile *profile, uint32_t class)
 {
 	const double most = 4096;
 	double alpha = profile->classes[class].alpha;
@@ -51,7 +53,7 @@ static uint64_t kept_aside(const struct fabric_config *config, uint32_t at_switc
 		uint32_t in_link = network->links[network->ports[its->first_port + i]].reverse;
 		const uint64_t headroom = buffer_headroom(config, in_link) + buffer_largest_packet(config);
 		uint32_t lossless = 0;
-		for (uint32_t class = 0; class < profile->class_count; class++)
+		for (uint32_t class = 0; class < profile->class_count; class ++)
 			lossless += pfc_is_lossless(profile, class);
 		if (profile->keeps == KEEPS_PORTS)
 			kept += profile->reserved_bytes + (lossless ? headroom : 0);
@@ -90,8 +92,10 @@ static int check_classes(const struct network *network, char *why, unsigned why_
 		const struct switch_profile *from = network_profile(network, network->links[i].from);
 		const struct switch_profile *to = network_profile(network, network->links[i].to);
 		if (from && to && to->flow_control != FLOW_DROPS && from->class_count != to->class_count)
-			return why_not(why, why_size, "link %u joins switches \"%s\" of %u classes and \"%s\" of %u: "
-				"where one stops the other's classes, both must have as many", i, from->name, from->class_count, to->name, to->class_count);
+			return why_not(why, why_size,
+				"link %u joins switches \"%s\" of %u classes and \"%s\" of %u: "
+				"where one stops the other's classes, both must have as many",
+				i, from->name, from->class_count, to->name, to->class_count);
 	}
 	return 0;
 }
@@ -102,22 +106,28 @@ int buffer_check(const struct fabric_config *config, char *why, unsigned why_siz
 	for (uint32_t i = 0; i < network->switch_count; i++) {
 		const struct switch_profile *profile = &network->profiles[network->switches[i].profile];
 		if (profile->class_count < 1 || profile->class_count > FABRIC_CLASSES)
-			return why_not(why, why_size, "switches \"%s\" have %u classes, and must have 1 to %u", profile->name,
-				profile->class_count, FABRIC_CLASSES);
+			return why_not(why, why_size, "switches \"%s\" have %u classes, and must have 1 to %u",
+				profile->name, profile->class_count, FABRIC_CLASSES);
 		if (profile->flow_control == FLOW_CREDITS && profile->credit_bytes < buffer_largest_packet(config) + 63)
-			return why_not(why, why_size, "switches \"%s\" give credits for less than a packet", profile->name);
+			return why_not(
+				why, why_size, "switches \"%s\" give credits for less than a packet", profile->name);
 		if (profile->port_bytes > 1ull << 40)
-			return why_not(why, why_size, "switches \"%s\" have port buffers of more than 1 TiB", profile->name);
+			return why_not(
+				why, why_size, "switches \"%s\" have port buffers of more than 1 TiB", profile->name);
 		if (is_out_of_bounds(profile->pause_quanta) || is_out_of_bounds(profile->watchdog))
-			return why_not(why, why_size, "switches \"%s\" have a pause or watchdog time that is not 0, and not 1 us to "
-				"281 s", profile->name);
+			return why_not(why, why_size,
+				"switches \"%s\" have a pause or watchdog time that is not 0, and not 1 us to "
+				"281 s",
+				profile->name);
 		if (profile->buffer_bytes > 1ull << 40)
-			return why_not(why, why_size, "switches \"%s\" have a buffer of more than 1 TiB", profile->name);
+			return why_not(
+				why, why_size, "switches \"%s\" have a buffer of more than 1 TiB", profile->name);
 		if (!has_buffer(profile) || !profile->buffer_bytes || profile->flow_control == FLOW_CREDITS)
 			continue;
 		uint64_t kept = kept_aside(config, i);
 		if (kept > profile->buffer_bytes)
-			return why_not(why, why_size, "switch %u has a buffer of %llu bytes, and its ports keep %llu aside", i,
+			return why_not(why, why_size,
+				"switch %u has a buffer of %llu bytes, and its ports keep %llu aside", i,
 				(unsigned long long)profile->buffer_bytes, (unsigned long long)kept);
 	}
 	return check_classes(network, why, why_size);
@@ -131,7 +141,7 @@ static int open_ingress(struct fabric *fabric, uint32_t number, const struct swi
 	ingress->profile = profile;
 	ingress->at_switch = network_index(fabric->network->links[number].to);
 	ingress->headroom_bytes = buffer_headroom(fabric->config, number);
-	for (uint32_t class = 0; class < profile->class_count; class++) {
+	for (uint32_t class = 0; class < profile->class_count; class ++) {
 		ingress->classes[class].alpha = buffer_alpha(fabric->network, number, profile, class);
 		ingress->classes[class].blocks_freed = profile->credit_bytes / CREDIT_BLOCK;
 	}
@@ -161,7 +171,8 @@ void buffers_close(struct fabric *fabric)
 	}
 }
 
-/* ---- Thresholds ---------------------------------------------------------------------------------------------------- */
+/* ---- Thresholds
+ * ---------------------------------------------------------------------------------------------------- */
 
 static uint64_t free_of(const struct buffer *buffer)
 {
@@ -193,17 +204,18 @@ uint64_t buffer_threshold(const struct fabric *fabric, const struct ingress *ing
 bool buffer_is_over(const struct fabric *fabric, const struct ingress *ingress, uint8_t class)
 {
 	return ingress->classes[class].headroom > 0 ||
-		share_of(ingress, ingress->classes[class].bytes) >= buffer_threshold(fabric, ingress, class);
+	       share_of(ingress, ingress->classes[class].bytes) >= buffer_threshold(fabric, ingress, class);
 }
 
 bool buffer_is_under(const struct fabric *fabric, const struct ingress *ingress, uint8_t class)
 {
 	uint64_t share = share_of(ingress, ingress->classes[class].bytes);
 	return ingress->classes[class].headroom == 0 &&
-		(share == 0 || share + ingress->profile->resume_offset <= buffer_threshold(fabric, ingress, class));
+	       (share == 0 || share + ingress->profile->resume_offset <= buffer_threshold(fabric, ingress, class));
 }
 
-/* ---- In and out ---------------------------------------------------------------------------------------------------- */
+/* ---- In and out
+ * ---------------------------------------------------------------------------------------------------- */
 
 static void set_bytes(struct fabric *fabric, struct ingress *ingress, uint8_t class, uint64_t bytes)
 {

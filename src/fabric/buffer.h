@@ -6,8 +6,8 @@
 #include "fabric/state.h"
 
 struct ingress_class {
-	uint32_t alpha;	       /* of the dynamic threshold, in 1/1024; 0: no bound but what is free */
-	uint64_t bytes;	       /* reserved and shared */
+	uint32_t alpha;        /* of the dynamic threshold, in 1/1024; 0: no bound but what is free */
+	uint64_t bytes;        /* reserved and shared */
 	uint64_t headroom;     /* that came after a pause */
 	uint64_t blocks_freed; /* credits.c */
 };
@@ -16,9 +16,9 @@ struct ingress_class {
 struct ingress {
 	const struct switch_profile *profile;
 	uint64_t headroom_bytes; /* of each lossless class */
-	struct story *stories;	 /* of each class; NULL: nobody has asked for any */
+	struct story *stories;   /* of each class; NULL: nobody has asked for any */
 	uint32_t at_switch;
-	uint8_t paused;	  /* a mask of classes */
+	uint8_t paused;   /* a mask of classes */
 	bool is_renewing; /* an event renews pauses */
 	struct ingress_class classes[];
 };

@@ -1,5 +1,5 @@
-/* See closing.h. Two lists, linked by the flows' `next`: what ended since the generation began, in each part, and what had ended
- * before. */
+/* See closing.h. Two lists, linked by the flows' `next`: what ended since the generation began, in each part, and what
+ * had ended before. */
 #include "fabric/closing.h"
 #include "fabric/endpoint.h"
 

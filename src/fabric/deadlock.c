@@ -1,7 +1,7 @@
-/* See deadlock.h. A class of a link that is held waits for what it has sent to leave the switch at the other end. It is
- * alive if some of that is in a class that is, or if word for it to go on is due or under way, which the other end knows;
- * what is left when all that are alive are known waits only for its like: who is paused is let go on only when something
- * of his own has left. */
+/* See deadlock.h. A class of a link that is held waits for what it has sent to leave the switch at the other end. It
+ * is alive if some of that is in a class that is, or if word for it to go on is due or under way, which the other end
+ * knows; what is left when all that are alive are known waits only for its like: who is paused is let go on only when
+ * something of his own has left. */
 #include <stdlib.h>
 #include "fabric/buffer.h"
 #include "fabric/credits.h"
@@ -23,10 +23,10 @@ static uint8_t class_of(uint32_t place)
 
 struct search {
 	struct fabric *fabric;
-	uint8_t *dead;	 /* masks of classes, by link: those held that are not known to be alive */
+	uint8_t *dead;   /* masks of classes, by link: those held that are not known to be alive */
 	uint64_t *stuck; /* by place: what of it lies at the other end, in queues that are not known to be alive */
-	uint32_t *next;	 /* by dead place: one that it waits for */
-	uint32_t *news;	 /* places known to be alive, whose queues have not been looked at */
+	uint32_t *next;  /* by dead place: one that it waits for */
+	uint32_t *news;  /* places known to be alive, whose queues have not been looked at */
 	uint32_t news_count;
 };
 
@@ -37,7 +37,8 @@ static const struct part *part_of(const struct fabric *fabric, uint32_t link)
 						      : fabric->endpoints[network_index(from)].part];
 }
 
-/* ---- Who is held --------------------------------------------------------------------------------------------------- */
+/* ---- Who is held
+ * --------------------------------------------------------------------------------------------------- */
 
 static bool has_credit(const struct part *part, uint32_t link, uint8_t class)
 {
@@ -65,7 +66,7 @@ static uint8_t held_classes(const struct fabric *fabric, uint32_t link)
 {
 	const struct port *port = fabric->ports[link];
 	uint8_t held = 0;
-	for (uint8_t class = 0; port && port->occupied >> class; class++)
+	for (uint8_t class = 0; port && port->occupied >> class; class ++)
 		held |= (uint8_t)(is_held(fabric, link, class) << class);
 	return held;
 }
@@ -80,7 +81,8 @@ static bool find_held(struct search *search)
 	return is_any;
 }
 
-/* ---- Who is alive -------------------------------------------------------------------------------------------------- */
+/* ---- Who is alive
+ * -------------------------------------------------------------------------------------------------- */
 
 static bool is_dead(const struct search *search, uint32_t place)
 {
@@ -89,7 +91,7 @@ static bool is_dead(const struct search *search, uint32_t place)
 
 static void say_alive(struct search *search, uint32_t place)
 {
-	search->dead[link_of(place)] &= (uint8_t)~(1u << class_of(place));
+	search->dead[link_of(place)] &= (uint8_t) ~(1u << class_of(place));
 	search->news[search->news_count++] = place;
 }
 
@@ -125,7 +127,7 @@ static void visit_all(struct search *search, visitor *visit)
 {
 	const struct fabric *fabric = search->fabric;
 	for (uint32_t link = 0; link < fabric->network->link_count; link++)
-		for (uint8_t class = 0; fabric->ports[link] && fabric->ports[link]->occupied >> class; class++)
+		for (uint8_t class = 0; fabric->ports[link] && fabric->ports[link]->occupied >> class; class ++)
 			visit_queue(search, place_of(link, class), visit);
 }
 
@@ -160,7 +162,7 @@ static void find_alive(struct search *search)
 {
 	const struct fabric *fabric = search->fabric;
 	for (uint32_t link = 0; link < fabric->network->link_count; link++)
-		for (uint8_t class = 0; fabric->ports[link] && fabric->ports[link]->occupied >> class; class++) {
+		for (uint8_t class = 0; fabric->ports[link] && fabric->ports[link]->occupied >> class; class ++) {
 			uint32_t place = place_of(link, class);
 			if (!is_dead(search, place) || search->stuck[place] == 0 ||
 				(fabric->ports[link]->has_credits && is_under_way(search, place)))
@@ -176,7 +178,8 @@ static void find_dead(struct search *search)
 		visit_queue(search, search->news[--search->news_count], free_sender);
 }
 
-/* ---- Cycles -------------------------------------------------------------------------------------------------------- */
+/* ---- Cycles
+ * -------------------------------------------------------------------------------------------------------- */
 
 static void link_sender(struct search *search, uint32_t queue, uint32_t sender, uint64_t amount)
 {

@@ -1,5 +1,5 @@
-/* Endpoints: a wire that asks for the next packet when the last has left, so that what leaves next is decided at the last
- * moment; a timer; flows that begin. What decides is an engine, or what stands for one (endpoint.h).
+/* Endpoints: a wire that asks for the next packet when the last has left, so that what leaves next is decided at the
+ * last moment; a timer; flows that begin. What decides is an engine, or what stands for one (endpoint.h).
  * Holds: an endpoint that has something to send, or to do at a time, is in the calendar. */
 #include "fabric/chance.h"
 #include "fabric/closing.h"
@@ -22,8 +22,9 @@ static const struct nic_profile *nic_of(const struct fabric *fabric, uint32_t en
 
 int endpoints_open(struct fabric *fabric)
 {
-	static const struct endpoint_kind *const kinds[] = { [FABRIC_ENGINE] = &engine_ends, [FABRIC_IDEAL] = &ideal_ends,
-		[FABRIC_TCP] = &tcp_ends };
+	static const struct endpoint_kind *const kinds[] = {
+		[FABRIC_ENGINE] = &engine_ends, [FABRIC_IDEAL] = &ideal_ends, [FABRIC_TCP] = &tcp_ends
+	};
 	for (uint32_t i = 0; i < fabric->network->endpoint_count; i++) {
 		fabric->endpoints[i].link = fabric->network->endpoints[i].link;
 		fabric->endpoints[i].first_flow = FLOW_NONE;
@@ -100,7 +101,7 @@ static void hold_classes(const struct fabric *fabric, struct endpoint *endpoint)
 	if (stopped == endpoint->stopped)
 		return;
 	endpoint->stopped = stopped;
-	for (uint8_t class = 0; class < FABRIC_CLASSES; class++)
+	for (uint8_t class = 0; class < FABRIC_CLASSES; class ++)
 		held |= (uint8_t)((stopped >> port_class_of(port, class) & 1) << class);
 	const bool replies = stopped >> port_class_of(port, fabric->config->ack_class) & 1;
 	fabric->kind->hold(fabric, endpoint, held, replies);
@@ -142,8 +143,8 @@ static void send_next(struct part *part, struct endpoint *endpoint, uint32_t num
 		await_wire(part, endpoint, number);
 }
 
-/* A paced one asks for a time soon, then for its timeout again, and so on: the event for that is there still. It may be early
- * by now. */
+/* A paced one asks for a time soon, then for its timeout again, and so on: the event for that is there still. It may
+ * be early by now. */
 static void set_timer(struct part *part, struct endpoint *endpoint, uint32_t number)
 {
 	struct vb_deadline deadline = part->fabric->kind->deadline(part, endpoint);
@@ -222,14 +223,16 @@ void endpoint_end_flow(struct part *part, uint32_t number)
 void endpoint_queue_flows(struct fabric *fabric)
 {
 	const struct flow_list *list = fabric->config->flows;
-	for (uint32_t i = list->count; i-- > 0;) /* most lists are sorted: then each becomes the first, which is removed at once */
+	for (uint32_t i = list->count;
+		i-- > 0;) /* most lists are sorted: then each becomes the first, which is removed at once */
 		if (list->flows[i].after == FLOW_NONE)
 			queue_flow(fabric, i, list->flows[i].start);
 	for (uint32_t i = 0; i < fabric->network->endpoint_count; i++)
 		await_flow(&fabric->parts[fabric->endpoints[i].part], &fabric->endpoints[i], i);
 }
 
-/* ---- What happens -------------------------------------------------------------------------------------------------- */
+/* ---- What happens
+ * -------------------------------------------------------------------------------------------------- */
 
 void endpoint_expect(const struct part *part, uint32_t number, uint32_t index)
 {
@@ -259,7 +262,8 @@ static void rouse(struct part *part, struct endpoint *endpoint, uint32_t number)
 		return;
 	endpoint->is_waking = true;
 	const uint64_t half = (uint64_t)nic_of(part->fabric, number)->wake_latency / 2;
-	const uint64_t drawn = chance_exponential(fabric_chance(part->fabric->config->seed ^ 0x3A4E, number, endpoint->wakes++));
+	const uint64_t drawn =
+		chance_exponential(fabric_chance(part->fabric->config->seed ^ 0x3A4E, number, endpoint->wakes++));
 	const vb_time later = (vb_time)(half + (uint64_t)((unsigned __int128)half * drawn >> 32));
 	events_add(&part->events, part->now + later, event_key(EVENT_WAKE, 0, number));
 }
@@ -344,7 +348,8 @@ void endpoint_on_flow(struct part *part, uint32_t number)
 	go_on(part, endpoint, number);
 }
 
-/* ---- What is said -------------------------------------------------------------------------------------------------- */
+/* ---- What is said
+ * -------------------------------------------------------------------------------------------------- */
 
 uint64_t endpoints_executed(const struct fabric *fabric)
 {

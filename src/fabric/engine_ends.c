@@ -1,5 +1,5 @@
-/* Endpoints that are engines: the one that ships, held as a live process holds it, with phantom memory and a QP at each end of
- * a flow. */
+/* Endpoints that are engines: the one that ships, held as a live process holds it, with phantom memory and a QP at
+ * each end of a flow. */
 #include <assert.h>
 #include <errno.h>
 #include <stdlib.h>
@@ -11,14 +11,14 @@
 
 #define REGION_BASE  (1ull << 20)
 #define REGION_BYTES (1ull << 40)
-/* Of a packet amid a message, on the wire beside its payload: what goes before and after a frame, Ethernet's header and FCS,
- * IPv4, UDP, BTH, ICRC. */
+/* Of a packet amid a message, on the wire beside its payload: what goes before and after a frame, Ethernet's header
+ * and FCS, IPv4, UDP, BTH, ICRC. */
 #define ETHERNET_OVERHEAD (8 + 12 + 14 + 4 + 20 + 8 + 12 + 4)
-#define LANE_LINES   6 /* that each packet looks at: engine/lane.h */
-/* Of generations, until nothing of a flow is under way: its requests have arrived, their acks and CNPs, and the CNPs that acks
- * with a mark brought. */
-#define QUIET_TURNS  3
-#define PART_BYTES   (1u << 30) /* of a flow, by one work request */
+#define LANE_LINES        6 /* that each packet looks at: engine/lane.h */
+/* Of generations, until nothing of a flow is under way: its requests have arrived, their acks and CNPs, and the CNPs
+ * that acks with a mark brought. */
+#define QUIET_TURNS 3
+#define PART_BYTES  (1u << 30) /* of a flow, by one work request */
 
 static uint32_t endpoint_of(const struct vb_gid *gid)
 {
@@ -35,13 +35,18 @@ static bool is_behind_sockets(const struct fabric *fabric)
 static struct vb_lane_config lane_in_nic(const struct fabric *fabric, const struct endpoint *endpoint)
 {
 	const struct fabric_config *config = fabric->config;
-	struct vb_lane_config lane = { .stranger_allowance = VB_UNLIMITED, .cc = round_trips_common(fabric),
+	struct vb_lane_config lane = { .stranger_allowance = VB_UNLIMITED,
+		.cc = round_trips_common(fabric),
 		.rate_overhead = config->data_overhead ? config->data_overhead : ETHERNET_OVERHEAD,
-		.rate_is_strict = true, .rate_in_whole_ns = fabric->network->is_whole_ns,
-		.acks = { .every_bytes = VB_UNLIMITED, .every_packets = config->ack_every ? config->ack_every : 1,
+		.rate_is_strict = true,
+		.rate_in_whole_ns = fabric->network->is_whole_ns,
+		.acks = { .every_bytes = VB_UNLIMITED,
+			.every_packets = config->ack_every ? config->ack_every : 1,
 			.by_count_alone = true },
 		.replies_first = true,
-		.packet_overhead = VB_NONE, .never_probes = config->probe_after == 0, .turn_bytes = 1 };
+		.packet_overhead = VB_NONE,
+		.never_probes = config->probe_after == 0,
+		.turn_bytes = 1 };
 	lane.cc.line_rate = network_rate(fabric->network, endpoint->link) / 8;
 	return lane;
 }
@@ -61,8 +66,11 @@ static int open_end(struct fabric *fabric, uint32_t number)
 	const struct fabric_config *config = fabric->config;
 	struct endpoint *endpoint = &fabric->endpoints[number];
 	struct vb_gid gid = fabric_gid(number);
-	struct vb_nic_config nic = { .seed = fabric_chance(config->seed, number, 1), .seed_high = number, .mtu = config->mtu };
-	struct vb_lane_config lane = is_behind_sockets(fabric) ? lane_behind_sockets(fabric) : lane_in_nic(fabric, endpoint);
+	struct vb_nic_config nic = {
+		.seed = fabric_chance(config->seed, number, 1), .seed_high = number, .mtu = config->mtu
+	};
+	struct vb_lane_config lane =
+		is_behind_sockets(fabric) ? lane_behind_sockets(fabric) : lane_in_nic(fabric, endpoint);
 	lane.seed = fabric_chance(config->seed, number, 2);
 	lane.slot = 1;
 	lane.cnps = config->cnps;
@@ -73,7 +81,9 @@ static int open_end(struct fabric *fabric, uint32_t number)
 	if (config->acks_tell_marks)
 		lane.cnps.scope = VB_CNP_NEVER;
 	struct vb_cq_config cq = { .capacity = 1, .ignore_overrun = false }; /* it grows with what is open */
-	struct vb_mr_config mr = { .iova = REGION_BASE, .length = REGION_BYTES, .kind = &vb_memory_phantom,
+	struct vb_mr_config mr = { .iova = REGION_BASE,
+		.length = REGION_BYTES,
+		.kind = &vb_memory_phantom,
 		.access = VB_ACCESS_LOCAL_WRITE | VB_ACCESS_REMOTE_WRITE | VB_ACCESS_REMOTE_READ };
 	int rc = vb_nic_create(&nic, &endpoint->engine.nic);
 	if (rc == 0)
@@ -150,29 +160,49 @@ static int connect_qp(const struct fabric *fabric, uint32_t own, uint32_t peer, 
 {
 	const struct fabric_config *config = fabric->config;
 	const bool takes_marks = !is_behind_sockets(fabric) || vb_cc_takes_marks_live(config->cc.algorithm);
-	struct vb_qp_attr attr = { .path_mtu = config->mtu, .dest_qpn = dest_qpn, .access = VB_ACCESS_REMOTE_WRITE,
-		.port = 1, .max_rd_atomic = 1, .max_dest_rd_atomic = 1, .min_rnr_timer = 12,
-		.timeout = 14, .retry_cnt = retries(config), .rnr_retry = 7, .av = { .sgid = fabric_gid(own), .dgid = fabric_gid(peer),
+	struct vb_qp_attr attr = { .path_mtu = config->mtu,
+		.dest_qpn = dest_qpn,
+		.access = VB_ACCESS_REMOTE_WRITE,
+		.port = 1,
+		.max_rd_atomic = 1,
+		.max_dest_rd_atomic = 1,
+		.min_rnr_timer = 12,
+		.timeout = 14,
+		.retry_cnt = retries(config),
+		.rnr_retry = 7,
+		.av = { .sgid = fabric_gid(own),
+			.dgid = fabric_gid(peer),
 			.traffic_class = (uint8_t)(traffic_class << DSCP_SHIFT | (takes_marks ? ECT : 0)) } };
 	attr.state = VB_QPS_INIT;
 	int rc = vb_qp_modify(qp, &attr, VB_QP_STATE | VB_QP_PKEY_INDEX | VB_QP_PORT | VB_QP_ACCESS_FLAGS, 0);
 	attr.state = VB_QPS_RTR;
 	if (rc == 0)
-		rc = vb_qp_modify(qp, &attr, VB_QP_STATE | VB_QP_AV | VB_QP_PATH_MTU | VB_QP_DEST_QPN | VB_QP_RQ_PSN |
-				VB_QP_MAX_DEST_RD_ATOMIC | VB_QP_MIN_RNR_TIMER, 0);
+		rc = vb_qp_modify(qp, &attr,
+			VB_QP_STATE | VB_QP_AV | VB_QP_PATH_MTU | VB_QP_DEST_QPN | VB_QP_RQ_PSN |
+				VB_QP_MAX_DEST_RD_ATOMIC | VB_QP_MIN_RNR_TIMER,
+			0);
 	attr.state = VB_QPS_RTS;
 	if (rc == 0)
-		rc = vb_qp_modify(qp, &attr, VB_QP_STATE | VB_QP_TIMEOUT | VB_QP_RETRY_CNT | VB_QP_RNR_RETRY |
-				VB_QP_SQ_PSN | VB_QP_MAX_QP_RD_ATOMIC, 0);
+		rc = vb_qp_modify(qp, &attr,
+			VB_QP_STATE | VB_QP_TIMEOUT | VB_QP_RETRY_CNT | VB_QP_RNR_RETRY | VB_QP_SQ_PSN |
+				VB_QP_MAX_QP_RD_ATOMIC,
+			0);
 	return rc;
 }
 
-static int create_qp(const struct fabric *fabric, uint32_t endpoint, uint16_t index, struct flow_state *flow, uint32_t depth,
-	struct vb_qp **qp)
+static int create_qp(const struct fabric *fabric, uint32_t endpoint, uint16_t index, struct flow_state *flow,
+	uint32_t depth, struct vb_qp **qp)
 {
 	struct endpoint *its = &fabric->endpoints[endpoint];
-	struct vb_qp_config config = { .type = VB_QP_RC, .pd = its->engine.pd, .send_cq = its->engine.cq, .recv_cq = its->engine.cq,
-		.max_send_wr = depth, .max_recv_wr = 1, .max_send_sge = 1, .max_recv_sge = 1, .number = number_of(index),
+	struct vb_qp_config config = { .type = VB_QP_RC,
+		.pd = its->engine.pd,
+		.send_cq = its->engine.cq,
+		.recv_cq = its->engine.cq,
+		.max_send_wr = depth,
+		.max_recv_wr = 1,
+		.max_send_sge = 1,
+		.max_recv_sge = 1,
+		.number = number_of(index),
 		.user = flow };
 	return vb_qp_create(its->engine.lane, &config, qp);
 }
@@ -186,9 +216,10 @@ static void introduce(const struct fabric *fabric, uint32_t endpoint, uint32_t p
 		vb_lane_set_peer(fabric->endpoints[endpoint].engine.lane, &gid, &facts);
 }
 
-/* ---- Connections ----------------------------------------------------------------------------------------------------
- * A flow's QPs have the numbers that they would have if all had been made at the beginning, in the order of flows. Each is
- * made when it has its first packet to send, or that is there, in the part of its endpoint; behind sockets all are at the
+/* ---- Connections
+ * ---------------------------------------------------------------------------------------------------- A flow's QPs
+ * have the numbers that they would have if all had been made at the beginning, in the order of flows. Each is made
+ * when it has its first packet to send, or that is there, in the part of its endpoint; behind sockets all are at the
  * beginning, for there those that are connected to a peer share what it can take. */
 
 /* Of the lane, which gives the numbers one by one. */
@@ -207,8 +238,9 @@ static int open_requester(const struct fabric *fabric, uint32_t number)
 	int rc = create_qp(fabric, flow->src, state->requester_index, state, state->parts_left, &state->requester);
 	if (rc == 0 && fabric->round_trips)
 		rc = vb_qp_set_congestion_control(state->requester, round_trips_config(fabric, flow->src, flow->dst));
-	return rc ? rc : connect_qp(fabric, flow->src, flow->dst, flow->traffic_class, state->requester,
-		number_of(state->responder_index));
+	return rc ? rc
+		  : connect_qp(fabric, flow->src, flow->dst, flow->traffic_class, state->requester,
+			    number_of(state->responder_index));
 }
 
 static int open_responder(struct fabric *fabric, uint32_t number)
@@ -219,8 +251,9 @@ static int open_responder(struct fabric *fabric, uint32_t number)
 	int rc = telemetry_open_flow(fabric, state);
 	if (rc == 0)
 		rc = create_qp(fabric, flow->dst, state->responder_index, state, 1, &state->responder);
-	return rc ? rc : connect_qp(fabric, flow->dst, flow->src, flow->traffic_class, state->responder,
-		number_of(state->requester_index));
+	return rc ? rc
+		  : connect_qp(fabric, flow->dst, flow->src, flow->traffic_class, state->responder,
+			    number_of(state->requester_index));
 }
 
 static int open_flow(struct fabric *fabric, uint32_t number)
@@ -260,7 +293,8 @@ static uint32_t flow_to(const struct fabric *fabric, uint32_t endpoint, uint32_t
 	return found->dst == endpoint && found->responder_index == (uint16_t)qpn ? flows[at] : FLOW_NONE;
 }
 
-/* What comes for a QP that there is not: the first packet of a flow that gets through, or an answer to one that is over. */
+/* What comes for a QP that there is not: the first packet of a flow that gets through, or an answer to one that is
+ * over. */
 static void expect(struct part *part, uint32_t endpoint, uint32_t qpn)
 {
 	const uint32_t flow = flow_to(part->fabric, endpoint, qpn);
@@ -329,14 +363,20 @@ static void post(struct part *part, uint32_t number)
 	struct flow_state *state = &fabric->flows[number];
 	uint64_t left = flow->bytes;
 	part->is_out_of_memory |= !state->requester && open_requester(fabric, number) != 0;
-	if (part->is_out_of_memory || !make_room_for_completions(part, &fabric->endpoints[flow->src], state->parts_left))
+	if (part->is_out_of_memory ||
+		!make_room_for_completions(part, &fabric->endpoints[flow->src], state->parts_left))
 		return;
 	vb_sq_begin(state->requester);
 	while (left > 0) {
 		uint32_t bytes = left < PART_BYTES ? (uint32_t)left : PART_BYTES;
 		struct vb_sge sge = { REGION_BASE, bytes, vb_mr_key(fabric->endpoints[flow->src].engine.mr) };
-		struct vb_send_wr wr = { .wr_id = number, .opcode = VB_WR_RDMA_WRITE, .flags = VB_SEND_SIGNALED, .sges = &sge,
-			.sge_count = 1, .remote_addr = REGION_BASE, .rkey = vb_mr_key(fabric->endpoints[flow->dst].engine.mr) };
+		struct vb_send_wr wr = { .wr_id = number,
+			.opcode = VB_WR_RDMA_WRITE,
+			.flags = VB_SEND_SIGNALED,
+			.sges = &sge,
+			.sge_count = 1,
+			.remote_addr = REGION_BASE,
+			.rkey = vb_mr_key(fabric->endpoints[flow->dst].engine.mr) };
 		int rc = vb_sq_put(state->requester, &wr);
 		assert(rc == 0);
 		(void)rc;
@@ -372,8 +412,10 @@ static uint32_t pull(struct part *part, struct endpoint *endpoint, uint32_t numb
 	const unsigned count = part->batch->count;
 	const struct vb_outgoing *out = &part->batch->out[count - part->at_hand--];
 	uint32_t index = endpoint_make_packet(part, &out->packet,
-		(struct packet){ .src = number, .dst = endpoint_of(&out->av->dgid),
-			.flow = part->fabric->source_ports ? endpoint_entropy(part->fabric, flow_of(part, out->qp)) : out->flow,
+		(struct packet){ .src = number,
+			.dst = endpoint_of(&out->av->dgid),
+			.flow = part->fabric->source_ports ? endpoint_entropy(part->fabric, flow_of(part, out->qp))
+							   : out->flow,
 			.traffic_class = out->av->traffic_class >> DSCP_SHIFT,
 			.takes_marks = (out->av->traffic_class & CE) != 0 });
 	if (part->told && index != NO_PACKET)
@@ -437,8 +479,11 @@ static void ask_for_flow(const struct endpoint *endpoint, const struct short_hea
 static void receive(struct part *part, struct endpoint *endpoint, uint32_t number, uint32_t index)
 {
 	const struct packet *packet = &part->packets[index];
-	struct vb_path path = { .src = fabric_gid(packet->src), .dst = fabric_gid(number), .src_port = 0xC000,
-		.hop_limit = 64, .traffic_class = packet->is_marked ? CE : ECT };
+	struct vb_path path = { .src = fabric_gid(packet->src),
+		.dst = fabric_gid(number),
+		.src_port = 0xC000,
+		.hop_limit = 64,
+		.traffic_class = packet->is_marked ? CE : ECT };
 	struct vb_packet headers = packet_headers(part, index);
 	part->responses += vb_packet_row(&headers)->is_response;
 	if (!vb_lane_has_qp(endpoint->engine.lane, headers.dest_qpn))
@@ -461,7 +506,8 @@ static void advance(struct part *part, struct endpoint *endpoint, uint32_t numbe
 	take_completions(part, endpoint);
 }
 
-/* ---- What is said -------------------------------------------------------------------------------------------------- */
+/* ---- What is said
+ * -------------------------------------------------------------------------------------------------- */
 
 static uint64_t lane_counter(const struct fabric *fabric, enum vb_counter counter)
 {
@@ -479,7 +525,7 @@ static uint64_t executed(const struct fabric *fabric)
 	for (uint32_t i = 0; i < fabric->part_count; i++)
 		responses += fabric->parts[i].responses;
 	return lane_counter(fabric, VB_RX_PACKETS) - responses - lane_counter(fabric, VB_DUPLICATES) -
-		lane_counter(fabric, VB_DROP_OUT_OF_ORDER) - lane_counter(fabric, VB_OUT_OF_ORDER);
+	       lane_counter(fabric, VB_DROP_OUT_OF_ORDER) - lane_counter(fabric, VB_OUT_OF_ORDER);
 }
 
 /* At its rate, with all its retries: by then a packet has got on or its flow has failed. */
@@ -490,12 +536,14 @@ static vb_time slowest(const struct fabric *fabric)
 	uint64_t rate = 0;
 	for (uint32_t i = 0; i < config->flows->count; i++) {
 		struct vb_qp_account account;
-		if (fabric->flows[i].parts_left && fabric->flows[i].requester && vb_qp_account(fabric->flows[i].requester, &account) && account.rate &&
+		if (fabric->flows[i].parts_left && fabric->flows[i].requester &&
+			vb_qp_account(fabric->flows[i].requester, &account) && account.rate &&
 			(rate == 0 || account.rate < rate))
 			rate = account.rate;
 	}
 	const vb_time paced = rate ? (vb_time)(bytes * VB_S / rate) : 0;
-	const vb_time timeout = (is_behind_sockets(fabric) ? 5 : 2) * config->ack_timeout; /* there the first may be four long */
+	const vb_time timeout =
+		(is_behind_sockets(fabric) ? 5 : 2) * config->ack_timeout; /* there the first may be four long */
 	return paced > timeout ? paced : timeout;
 }
 

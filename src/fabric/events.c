@@ -14,8 +14,7 @@ static inline bool is_before(const struct event *a, const struct event *b)
 
 int events_init(struct events *events, int day_shift)
 {
-	*events = (struct events){ .day_shift = day_shift, .free_node = (uint32_t)NO_NODE,
-		.ahead = (uint32_t)NO_NODE };
+	*events = (struct events){ .day_shift = day_shift, .free_node = (uint32_t)NO_NODE, .ahead = (uint32_t)NO_NODE };
 	events->days = malloc(DAYS * sizeof(*events->days));
 	events->is_used = calloc(DAYS / 64, sizeof(*events->is_used));
 	if (!events->days || !events->is_used) {

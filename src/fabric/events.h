@@ -28,8 +28,8 @@ enum event_kind {
 	EVENT_WAKE,    /* an endpoint's process runs */
 };
 
-/* Among those of one kind at one moment `turn` decides, a hash that is another each time, so that of two who tie for ever
- * neither always wins; then the number. */
+/* Among those of one kind at one moment `turn` decides, a hash that is another each time, so that of two who tie for
+ * ever neither always wins; then the number. */
 static inline uint64_t event_key(enum event_kind kind, uint32_t turn, uint32_t number)
 {
 	return (uint64_t)kind << 60 | (uint64_t)(turn & 0xFFFFFFF) << 32 | number;
@@ -49,10 +49,10 @@ struct event_node {
 };
 
 struct events {
-	uint32_t *days;	   /* first node of each day that has not begun */
-	uint64_t *is_used; /* a bit a day */
-	uint64_t day;	   /* that has begun, counted from time 0 */
-	int day_shift;	   /* a day is 2^day_shift ps */
+	uint32_t *days;      /* first node of each day that has not begun */
+	uint64_t *is_used;   /* a bit a day */
+	uint64_t day;        /* that has begun, counted from time 0 */
+	int day_shift;       /* a day is 2^day_shift ps */
 	struct event *today; /* sorted, latest first: the next is the last */
 	uint32_t today_count, today_room;
 	struct event_node *nodes;

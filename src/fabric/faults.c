@@ -55,8 +55,10 @@ static vb_time within(const struct fabric *fabric, uint32_t number, uint64_t wha
 struct fault_draw fault_draw(const struct fabric *fabric, uint32_t number, uint32_t bytes, vb_time at)
 {
 	const struct network_fault *fault = fault_of(fabric, number);
-	struct fault_draw drawn = { .is_lost = is_down(fault, at) || is_chosen(fabric, number, TO_LOSE, fault->loss_ppm) ||
-		(fault->loss_every && fabric->links[number].packets % fault->loss_every == 0) };
+	struct fault_draw drawn = {
+		.is_lost = is_down(fault, at) || is_chosen(fabric, number, TO_LOSE, fault->loss_ppm) ||
+			   (fault->loss_every && fabric->links[number].packets % fault->loss_every == 0)
+	};
 	if (!drawn.is_lost && fault->bit_error_rate > 0)
 		drawn.is_lost = is_wrong(draw(fabric, number, TO_LOSE), fault->bit_error_rate, bytes);
 	if (drawn.is_lost)

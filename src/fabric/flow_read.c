@@ -1,7 +1,8 @@
 /* Flows from files: which format it is, and HPCC's two.
  *
  * As CSV: src,dst,bytes,start_ns on each line, under a line that says so. The original text: how many there are, then
- * "src dst pg dport bytes start_s" of each; pg is the traffic class. Flows need not come in the order of their starts. */
+ * "src dst pg dport bytes start_s" of each; pg is the traffic class. Flows need not come in the order of their
+ * starts. */
 #include <string.h>
 #include "fabric/flow_text.h"
 #include "fabric/profile.h"
@@ -21,7 +22,8 @@ int flow_list_add_read(struct flow_list *list, const struct text *text, const st
 }
 
 /* The next word as a number of 32 bits. */
-static int take_u32(const struct text *text, struct span *line, char separator, uint32_t max, const char *what, uint32_t *number)
+static int take_u32(
+	const struct text *text, struct span *line, char separator, uint32_t max, const char *what, uint32_t *number)
 {
 	struct span word = { .at = "", .length = 0 };
 	uint64_t wide;
@@ -111,7 +113,8 @@ static int read_hpcc(struct flow_list *list, struct text *text, uint32_t endpoin
 	for (uint64_t seen = 0; seen < count; seen++) {
 		struct flow flow = { .after = FLOW_NONE };
 		if (!text_next(text, '#', &line))
-			return text_wrong(text, "%u flows, yet the first line says %u", (unsigned)seen, (unsigned)count);
+			return text_wrong(
+				text, "%u flows, yet the first line says %u", (unsigned)seen, (unsigned)count);
 		int error = read_hpcc_flow(text, line, &flow);
 		if (!error)
 			error = flow_list_add_read(list, text, &flow, endpoints);

@@ -1,4 +1,5 @@
-/* htsim's .cm: "Nodes", "Connections" and "Triggers" with their numbers, which must be true where they are given, then lines as
+/* htsim's .cm: "Nodes", "Connections" and "Triggers" with their numbers, which must be true where they are given, then
+ * lines as
  *
  *     src->dst id N start PS size BYTES send_done_trigger T
  *     src->dst id N trigger T size BYTES
@@ -6,7 +7,8 @@
  *
  * A flow that waits for a trigger begins when the flow that fires it ends at its sender. Here a flow waits for one
  * other of the same source, so a trigger that several fire, or one of another source, is refused. "msg" makes a flow a
- * message of the connection that its id names; each is a flow here. An id is otherwise that of one flow, or of one trigger. */
+ * message of the connection that its id names; each is a flow here. An id is otherwise that of one flow, or of one
+ * trigger. */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -31,7 +33,9 @@ struct ids {
 };
 
 enum count { NODES, CONNECTIONS, TRIGGERS, COUNTS };
-static const char *const count_names[COUNTS] = { [NODES] = "Nodes", [CONNECTIONS] = "Connections", [TRIGGERS] = "Triggers" };
+static const char *const count_names[COUNTS] = {
+	[NODES] = "Nodes", [CONNECTIONS] = "Connections", [TRIGGERS] = "Triggers"
+};
 
 struct ends {
 	struct end *ends;
@@ -45,7 +49,7 @@ struct reading {
 	uint32_t first; /* of the list's flows that is from this file */
 	struct ends firing, waiting;
 	struct ids flow_ids, trigger_ids;
-	uint64_t counts[COUNTS]; /* as the file has them */
+	uint64_t counts[COUNTS];      /* as the file has them */
 	uint32_t count_lines[COUNTS]; /* 0: it has none */
 	uint32_t triggers;
 };
@@ -98,8 +102,8 @@ static const struct {
 	[DONE_TRIGGER] = { "send_done_trigger", 1, UINT32_MAX },
 };
 
-static int read_pairs(const struct text *text, struct span *line, uint64_t value[KEYS], bool has[KEYS],
-	bool *is_message)
+static int read_pairs(
+	const struct text *text, struct span *line, uint64_t value[KEYS], bool has[KEYS], bool *is_message)
 {
 	struct span name, number;
 	while (span_take(line, 0, &name)) {
@@ -197,8 +201,8 @@ static int read_count(struct reading *reading, struct span name, struct span *li
 		return text_wrong(reading->text, "%s twice", count_names[count]);
 	reading->count_lines[count] = reading->text->line;
 	if (count == NODES && reading->counts[NODES] > reading->endpoints)
-		return text_wrong(reading->text, "%u nodes, yet the network has %u endpoints", (unsigned)reading->counts[NODES],
-			reading->endpoints);
+		return text_wrong(reading->text, "%u nodes, yet the network has %u endpoints",
+			(unsigned)reading->counts[NODES], reading->endpoints);
 	return 0;
 }
 
@@ -210,7 +214,8 @@ static int read_lines(struct reading *reading)
 		span_take(&line, 0, &word);
 		int error = read_count(reading, word, &line, &is_count);
 		if (!error && !is_count)
-			error = span_is(word, "trigger") ? read_trigger(reading, &line) : read_flow(reading, word, &line);
+			error = span_is(word, "trigger") ? read_trigger(reading, &line)
+							 : read_flow(reading, word, &line);
 		if (error)
 			return error;
 	}
@@ -224,7 +229,8 @@ static int check_count(struct reading *reading, enum count count, uint32_t is)
 	if (!reading->count_lines[count] || reading->counts[count] == is)
 		return 0;
 	reading->text->line = reading->count_lines[count];
-	return text_wrong(reading->text, "%s %u, yet there are %u", count_names[count], (unsigned)reading->counts[count], is);
+	return text_wrong(
+		reading->text, "%s %u, yet there are %u", count_names[count], (unsigned)reading->counts[count], is);
 }
 
 /* Nodes are numbered from 0 on, and no flow names more than there are. */
@@ -238,8 +244,8 @@ static int check_nodes(struct reading *reading)
 		if (most < reading->counts[NODES])
 			continue;
 		reading->text->line = reading->count_lines[NODES];
-		return text_wrong(reading->text, "Nodes %u, yet a flow names node %u, counted from 0", (unsigned)reading->counts[NODES],
-			most);
+		return text_wrong(reading->text, "Nodes %u, yet a flow names node %u, counted from 0",
+			(unsigned)reading->counts[NODES], most);
 	}
 	return 0;
 }

@@ -22,13 +22,14 @@ static bool may_be_held(const struct held *held)
 	return true;
 }
 
-int fabric_open(const struct network *network, uint64_t seed, const struct fabric_holder *holder, struct fabric **fabric,
-	char *why, unsigned why_size)
+int fabric_open(const struct network *network, uint64_t seed, const struct fabric_holder *holder,
+	struct fabric **fabric, char *why, unsigned why_size)
 {
 	struct held *held = calloc(1, sizeof(*held));
 	if (!held)
 		return -ENOMEM;
-	held->config = (struct fabric_config){ .network = network, .flows = &held->no_flows, .seed = seed, .mtu = VB_MAX_MTU };
+	held->config =
+		(struct fabric_config){ .network = network, .flows = &held->no_flows, .seed = seed, .mtu = VB_MAX_MTU };
 	held->holder = holder;
 	held->fabric = (struct fabric){ .config = &held->config, .held = held, .day_shift = holder->day_shift };
 	int rc = fabric_begin(&held->fabric, why, why_size);
@@ -54,7 +55,8 @@ void fabric_close(struct fabric *fabric)
 	free(held);
 }
 
-/* ---- Cargo -------------------------------------------------------------------------------------------------------- */
+/* ---- Cargo
+ * -------------------------------------------------------------------------------------------------------- */
 
 _Static_assert(sizeof(void *) <= sizeof(struct short_headers), "cargo lies where headers would");
 
@@ -109,7 +111,8 @@ void cargo_call(struct part *part, uint32_t number)
 	holder->on_call(holder->user, number);
 }
 
-/* ---- What the holder does ------------------------------------------------------------------------------------------ */
+/* ---- What the holder does
+ * ------------------------------------------------------------------------------------------ */
 
 void fabric_send(struct fabric *fabric, const struct fabric_post *post)
 {
@@ -121,8 +124,12 @@ void fabric_send(struct fabric *fabric, const struct fabric_post *post)
 		return;
 	}
 	put(part, index, post->cargo);
-	part->packets[index] = (struct packet){ .src = post->from, .dst = post->to, .flow = post->flow,
-		.wire_bytes = post->wire_bytes, .takes_marks = post->takes_marks, .has_cargo = true };
+	part->packets[index] = (struct packet){ .src = post->from,
+		.dst = post->to,
+		.flow = post->flow,
+		.wire_bytes = post->wire_bytes,
+		.takes_marks = post->takes_marks,
+		.has_cargo = true };
 	vb_time free_at = fabric->links[link].free_at;
 	link_send(part, link, index, free_at > part->now ? free_at : part->now);
 }

@@ -1,9 +1,9 @@
 /* Endpoints without engines: sources and sinks, which are no RoCE, and cost next to nothing.
  *
- * A source has its flows take turns, packet by packet. A sink takes packets in any order and forgets none; it answers those
- * that ask, as the ack policy has them, and the one that makes a flow complete, by how many from the first on are there
- * without a gap. What has been sent is sent again from that gap on when for the timeout nothing left and nothing was heard.
- * Packets have the sizes that the engine's have. */
+ * A source has its flows take turns, packet by packet. A sink takes packets in any order and forgets none; it answers
+ * those that ask, as the ack policy has them, and the one that makes a flow complete, by how many from the first on
+ * are there without a gap. What has been sent is sent again from that gap on when for the timeout nothing left and
+ * nothing was heard. Packets have the sizes that the engine's have. */
 #include <errno.h>
 #include <stdlib.h>
 #include "fabric/endpoint.h"
@@ -14,9 +14,9 @@
 struct source {
 	uint64_t count; /* packets; 0: the flow is not open */
 	uint64_t next;
-	uint64_t sent;	/* all before it were, once */
-	uint64_t there; /* all before it are, as far as is known */
-	vb_time active_at; /* when one left, or that was heard which was not known */
+	uint64_t sent;                 /* all before it were, once */
+	uint64_t there;                /* all before it are, as far as is known */
+	vb_time active_at;             /* when one left, or that was heard which was not known */
 	uint32_t next_turn, next_open; /* flows of the same endpoint */
 	bool has_turn;
 	uint8_t timeouts; /* in a row */
@@ -25,14 +25,14 @@ struct source {
 struct sink {
 	uint64_t count;
 	uint64_t there;
-	uint64_t *seen;	      /* a bit a packet; NULL: none ever came before its turn */
+	uint64_t *seen;       /* a bit a packet; NULL: none ever came before its turn */
 	uint32_t next_answer; /* flow to the same endpoint */
 	bool is_answer_due;
 };
 
 struct ideal {
 	struct source *sources; /* by flow, each of its source's part */
-	struct sink *sinks;	/* and of its destination's */
+	struct sink *sinks;     /* and of its destination's */
 };
 
 /* ---- Opening ----------------------------------------------------------------------------------------------------- */
@@ -126,8 +126,9 @@ static void post(struct part *part, uint32_t flow)
 	struct ideal_end *end = &fabric->endpoints[fabric->flows[flow].src].ideal;
 	struct source *source = &fabric->ideal->sources[flow];
 	const uint64_t bytes = fabric->config->flows->flows[flow].bytes, mtu = fabric->config->mtu;
-	*source = (struct source){ .count = bytes / mtu + (bytes % mtu != 0), .active_at = part->now,
-		.next_open = end->first_open };
+	*source = (struct source){
+		.count = bytes / mtu + (bytes % mtu != 0), .active_at = part->now, .next_open = end->first_open
+	};
 	end->first_open = flow;
 	if (!end->deadline.is_set)
 		end->deadline = (struct vb_deadline){ part->now + timeout_of(fabric), true };
@@ -150,16 +151,18 @@ static uint64_t said(const struct vb_packet *headers)
 	return headers->holder | headers->psn;
 }
 
-/* Of RoCE's records: what makes a packet as long, whose it is, and the number of a packet, or of packets that are there. */
+/* Of RoCE's records: what makes a packet as long, whose it is, and the number of a packet, or of packets that are
+ * there. */
 static struct vb_packet data_headers(const struct fabric *fabric, uint32_t flow, uint64_t number, uint64_t count)
 {
 	const struct fabric_config *config = fabric->config;
 	const bool is_first = number == 0, is_last = number + 1 == count;
 	const uint32_t every = config->ack_every;
 	const struct vb_packet headers = { .opcode = is_first ? (is_last ? VB_WRITE_ONLY : VB_WRITE_FIRST)
-						      : (is_last ? VB_WRITE_LAST : VB_WRITE_MIDDLE),
+							      : (is_last ? VB_WRITE_LAST : VB_WRITE_MIDDLE),
 		.ackreq = every <= 1 || is_last || (number + 1) % every == 0,
-		.payload_length = is_last ? (uint32_t)(config->flows->flows[flow].bytes - number * config->mtu) : config->mtu,
+		.payload_length =
+			is_last ? (uint32_t)(config->flows->flows[flow].bytes - number * config->mtu) : config->mtu,
 		.dest_qpn = flow };
 	return say(headers, number);
 }
@@ -169,11 +172,13 @@ static uint32_t pull_answer(struct part *part, struct ideal_end *end, uint32_t n
 	const struct fabric *fabric = part->fabric;
 	const uint32_t flow = end->first_answer;
 	struct sink *sink = &fabric->ideal->sinks[flow];
-	const struct vb_packet headers = say((struct vb_packet){ .opcode = VB_ACKNOWLEDGE, .dest_qpn = flow }, sink->there);
+	const struct vb_packet headers =
+		say((struct vb_packet){ .opcode = VB_ACKNOWLEDGE, .dest_qpn = flow }, sink->there);
 	end->first_answer = sink->next_answer;
 	sink->is_answer_due = false;
 	return endpoint_make_packet(part, &headers,
-		(struct packet){ .src = number, .dst = fabric->flows[flow].src, .flow = endpoint_entropy(fabric, flow) });
+		(struct packet){
+			.src = number, .dst = fabric->flows[flow].src, .flow = endpoint_entropy(fabric, flow) });
 }
 
 static uint32_t pull_data(struct part *part, struct ideal_end *end, uint32_t number)
@@ -193,8 +198,11 @@ static uint32_t pull_data(struct part *part, struct ideal_end *end, uint32_t num
 		if (source->next < source->count)
 			give_turn(fabric, end, flow);
 		return endpoint_make_packet(part, &headers,
-			(struct packet){ .src = number, .dst = fabric->flows[flow].dst, .flow = endpoint_entropy(fabric, flow),
-				.traffic_class = class_of(fabric, flow), .takes_marks = true });
+			(struct packet){ .src = number,
+				.dst = fabric->flows[flow].dst,
+				.flow = endpoint_entropy(fabric, flow),
+				.traffic_class = class_of(fabric, flow),
+				.takes_marks = true });
 	}
 	return NO_PACKET;
 }
@@ -333,7 +341,8 @@ static void advance(struct part *part, struct endpoint *endpoint, uint32_t numbe
 	}
 }
 
-/* ---- What is said -------------------------------------------------------------------------------------------------- */
+/* ---- What is said
+ * -------------------------------------------------------------------------------------------------- */
 
 static uint64_t executed(const struct fabric *fabric)
 {

@@ -1,5 +1,5 @@
-/* Links: what is on the wire, and for how long. Only the first packet under way on a link is in the calendar; where packets
- * overtake each other, each is.
+/* Links: what is on the wire, and for how long. Only the first packet under way on a link is in the calendar; where
+ * packets overtake each other, each is.
  * Holds: packets arrive in the order in which they were sent, but for those that a fault delays. */
 #include <assert.h>
 #include <stdlib.h>
@@ -224,8 +224,8 @@ void link_on_arrival(struct part *part, uint32_t number)
 }
 
 /* ---- In time ------------------------------------------------------------------------------------------------------
- * What today's events will look at is asked for before they happen, in steps: each step reads what the one before has asked
- * for, of all events, and asks for what is behind that. */
+ * What today's events will look at is asked for before they happen, in steps: each step reads what the one before has
+ * asked for, of all events, and asks for what is behind that. */
 
 static void ask_for_lines(const void *first, unsigned count)
 {

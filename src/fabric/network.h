@@ -35,15 +35,15 @@ static inline network_node network_switch_node(uint32_t index)
 struct network_fault {
 	uint32_t loss_ppm, duplicate_ppm;
 	uint32_t loss_every; /* each so-many-th is lost; 0: none */
-	uint32_t mark_ppm; /* as a switch does that is congested */
-	uint32_t late_ppm; /* those that are late are so by up to late_by */
+	uint32_t mark_ppm;   /* as a switch does that is congested */
+	uint32_t late_ppm;   /* those that are late are so by up to late_by */
 	vb_time late_by;
-	vb_time jitter;	   /* all are late by up to so much */
+	vb_time jitter; /* all are late by up to so much */
 	double bit_error_rate;
 	vb_time down_at, up_at; /* the first time it is down, from and until; up_at 0: for good; both 0: never */
 	vb_time flap_period;    /* and again after so long; 0: once */
-	/* A switch at either end knows so much later that it is down, and that it is up again, and chooses other ways while
-	 * it has any. What is sent on a link that is down, or waits for it already, is lost. */
+	/* A switch at either end knows so much later that it is down, and that it is up again, and chooses other ways
+	 * while it has any. What is sent on a link that is down, or waits for it already, is lost. */
 	vb_time detection;
 	vb_time convergence; /* and so much later those further away, who then choose no way that ends there */
 };
@@ -84,8 +84,9 @@ struct network {
 	struct nic_profile *nics;
 	uint32_t endpoint_count, switch_count, link_count, fault_count, profile_count, nic_count;
 	uint32_t endpoint_room, switch_room, link_room, fault_room, profile_room, nic_room;
-	bool is_split;      /* not all need reach all: rails without a spine */
-	bool is_whole_ns;   /* transmission times are cut off to whole nanoseconds, to be held against simulators that do so */
+	bool is_split;    /* not all need reach all: rails without a spine */
+	bool is_whole_ns; /* transmission times are cut off to whole nanoseconds, to be held against simulators that do
+			     so */
 	bool has_no_memory; /* something was not added: network_finish says so */
 };
 

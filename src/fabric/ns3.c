@@ -5,7 +5,8 @@
 
 enum { FIRST_PORT = 10000, SERVICE_PORT = 100 };
 
-/* ---- The hash: MurmurHash3 (Appleby), 32 bits ------------------------------------------------------------------------- */
+/* ---- The hash: MurmurHash3 (Appleby), 32 bits
+ * ------------------------------------------------------------------------- */
 
 static uint32_t turned(uint32_t word, unsigned bits)
 {
@@ -25,7 +26,8 @@ uint32_t ns3_hash(uint32_t seed, const uint32_t words[3])
 	return hash ^ hash >> 16;
 }
 
-/* ---- Which way --------------------------------------------------------------------------------------------------------- */
+/* ---- Which way
+ * --------------------------------------------------------------------------------------------------------- */
 
 uint32_t ns3_address(uint32_t endpoint)
 {
@@ -37,7 +39,8 @@ static uint32_t node_number(const struct network *network, network_node node)
 	return network_index(node) + (network_is_switch(node) ? network->endpoint_count : 0);
 }
 
-/* Its tables have next hops in the order in which they lie in memory: large objects, as its switches are, from above. */
+/* Its tables have next hops in the order in which they lie in memory: large objects, as its switches are, from
+ * above. */
 static bool is_before(const struct network *network, uint32_t link, uint32_t other)
 {
 	const uint32_t to = node_number(network, network->links[link].to);
@@ -62,13 +65,15 @@ uint32_t ns3_choose(const struct part *part, uint32_t at_switch, uint32_t packet
 	const struct network *network = part->fabric->network;
 	const struct packet *its = &part->packets[packet];
 	const bool is_response = vb_opcodes[part->headers[packet].opcode].is_response;
-	const uint32_t ports = is_response ? SERVICE_PORT | (uint32_t)its->flow << 16 : its->flow | (uint32_t)SERVICE_PORT << 16;
+	const uint32_t ports =
+		is_response ? SERVICE_PORT | (uint32_t)its->flow << 16 : its->flow | (uint32_t)SERVICE_PORT << 16;
 	const uint32_t words[] = { ns3_address(its->src), ns3_address(its->dst), ports };
 	const uint32_t hash = ns3_hash(node_number(network, network_switch_node(at_switch)), words);
 	return place_of(network, choice, hash % choice.count);
 }
 
-/* ---- Source ports ------------------------------------------------------------------------------------------------------- */
+/* ---- Source ports
+ * ------------------------------------------------------------------------------------------------------- */
 
 struct numbered {
 	uint32_t src, dst, flow;
@@ -123,7 +128,8 @@ void ns3_close(struct fabric *fabric)
 	free(fabric->source_ports);
 }
 
-/* ---- Telemetry ---------------------------------------------------------------------------------------------------------- */
+/* ---- Telemetry
+ * ---------------------------------------------------------------------------------------------------------- */
 
 struct vb_cc_hop ns3_told(struct vb_cc_hop hop)
 {

@@ -1,8 +1,8 @@
-/* Which way a flow goes, and what telemetry says, in the simulator of HPCC's authors (ns-3.17, Li et al., SIGCOMM 2019; commit 9f4be2a
- * of alibaba-edu/High-Precision-Congestion-Control), to be held against it flow by flow.
+/* Which way a flow goes, and what telemetry says, in the simulator of HPCC's authors (ns-3.17, Li et al., SIGCOMM
+ * 2019; commit 9f4be2a of alibaba-edu/High-Precision-Congestion-Control), to be held against it flow by flow.
  *
- * Nodes are numbered as in its files: endpoints from 0, then switches. A flow's source port is 10,000 and one more for each earlier
- * flow between the same two; its destination port is 100 for all. */
+ * Nodes are numbered as in its files: endpoints from 0, then switches. A flow's source port is 10,000 and one more for
+ * each earlier flow between the same two; its destination port is 100 for all. */
 #ifndef FABRIC_NS3_H
 #define FABRIC_NS3_H
 

@@ -1,5 +1,5 @@
-/* Packets of one part: two arrays, with one index, or three where ports tell (telemetry.h), and one for those of which the
- * second has no room for all headers. */
+/* Packets of one part: two arrays, with one index, or three where ports tell (telemetry.h), and one for those of which
+ * the second has no room for all headers. */
 #include <stdlib.h>
 #include "fabric/grow.h"
 #include "fabric/telemetry.h"
@@ -77,7 +77,8 @@ uint32_t packet_copy(struct part *part, uint32_t packet)
 	return copy;
 }
 
-/* ---- Headers ------------------------------------------------------------------------------------------------------- */
+/* ---- Headers
+ * ------------------------------------------------------------------------------------------------------- */
 
 static bool is_aeth_alone(const struct vb_opcode *row)
 {
@@ -87,8 +88,8 @@ static bool is_aeth_alone(const struct vb_opcode *row)
 static bool is_short(const struct vb_packet *headers)
 {
 	const struct vb_opcode *row = vb_packet_row(headers);
-	return (row->headers[0] == VB_END || is_aeth_alone(row)) && headers->holder == 0 && headers->pkey == VB_PKEY_DEFAULT &&
-		headers->dest_qpn <= VB_QPN_MASK && headers->psn <= VB_PSN_MASK;
+	return (row->headers[0] == VB_END || is_aeth_alone(row)) && headers->holder == 0 &&
+	       headers->pkey == VB_PKEY_DEFAULT && headers->dest_qpn <= VB_QPN_MASK && headers->psn <= VB_PSN_MASK;
 }
 
 static uint32_t put_long(struct part *part, const struct vb_packet *headers)
@@ -122,7 +123,7 @@ bool packet_fill(struct part *part, uint32_t index, const struct packet *its, co
 		.is_long = is_long };
 	if (!is_long) {
 		packet->word = is_aeth_alone(vb_packet_row(headers)) ? headers->msn << 8 | headers->syndrome
-								      : headers->payload_length;
+								     : headers->payload_length;
 		return true;
 	}
 	packet->word = put_long(part, headers);

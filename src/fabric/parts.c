@@ -1,4 +1,5 @@
-/* See parts.h. Pods stay together where there are any, else the endpoints of a switch do; what has neither is dealt out. */
+/* See parts.h. Pods stay together where there are any, else the endpoints of a switch do; what has neither is dealt
+ * out. */
 #include "fabric/parts.h"
 
 #define MOST_PARTS 64
@@ -40,7 +41,7 @@ void parts_cut(struct fabric *fabric)
 		const struct network_switch *its = &network->switches[i];
 		uint32_t tier = its->tier & 0xFF;
 		fabric->switches[i].part = its->pod != NETWORK_NONE ? share(its->pod, pods, parts)
-								     : share(tier_seen[tier], tier_count[tier], parts);
+								    : share(tier_seen[tier], tier_count[tier], parts);
 		tier_seen[tier]++;
 	}
 	for (uint32_t i = 0; i < network->endpoint_count; i++) {
@@ -48,7 +49,8 @@ void parts_cut(struct fabric *fabric)
 		fabric->endpoints[i].part = network_is_switch(to) ? fabric->switches[network_index(to)].part : 0;
 	}
 	fabric->window = 0;
-	for (uint32_t i = 0; parts > 1 && i < network->link_count; i++) /* every link, so that it is the same for all cuts */
+	for (uint32_t i = 0; parts > 1 && i < network->link_count;
+		i++) /* every link, so that it is the same for all cuts */
 		if (!fabric->window || network->links[i].delay < fabric->window)
 			fabric->window = network->links[i].delay;
 }

@@ -1,13 +1,14 @@
-/* See pfc.h. The watchdog of a port: a class that was paused for too long is taken for stuck, and for as long again what
- * waits in it, and what comes, is dropped; then the pause, if it was not taken back, holds again. */
+/* See pfc.h. The watchdog of a port: a class that was paused for too long is taken for stuck, and for as long again
+ * what waits in it, and what comes, is dropped; then the pause, if it was not taken back, holds again. */
 #include "fabric/buffer.h"
 #include "fabric/pfc.h"
 #include "fabric/stories.h"
 
-#define FRAME_BYTES	84
+#define FRAME_BYTES     84
 #define SMALLEST_PACKET 16 /* that anybody would describe */
 
-/* ---- Who pauses ---------------------------------------------------------------------------------------------------- */
+/* ---- Who pauses
+ * ---------------------------------------------------------------------------------------------------- */
 
 static vb_time time_of(uint64_t bytes, uint64_t bits_per_second)
 {
@@ -58,8 +59,9 @@ uint64_t pfc_headroom(const struct fabric_config *config, uint32_t number)
 	const uint64_t largest = buffer_largest_packet(config), rate = network_rate(network, number);
 	const uint64_t heard = cuts_through(network, back->to) ? LINK_HEADER_BYTES : FRAME_BYTES;
 	vb_time time = link_delay(network, number) + link_delay(network, link->reverse) +
-		longest_wait(network, number, largest) + time_of(heard, network_rate(network, link->reverse));
-	if (network->is_whole_ns || 8000000000000u % rate) { /* each packet takes up to so much less than its bytes would */
+		       longest_wait(network, number, largest) + time_of(heard, network_rate(network, link->reverse));
+	if (network->is_whole_ns ||
+		8000000000000u % rate) { /* each packet takes up to so much less than its bytes would */
 		const vb_time less = network->is_whole_ns ? VB_NS : VB_PS;
 		time += (vb_time)(bytes_in(time, rate) / SMALLEST_PACKET + 1) * less;
 	}
@@ -118,7 +120,8 @@ void pfc_on_released(struct part *part, uint32_t in_link, uint8_t class)
 	port_run(part, back);
 }
 
-/* ---- Who is paused ------------------------------------------------------------------------------------------------- */
+/* ---- Who is paused
+ * ------------------------------------------------------------------------------------------------- */
 
 static void watch(struct part *part, uint32_t number, struct port_queue *queue)
 {
@@ -161,7 +164,7 @@ static void resume(struct part *part, uint32_t number, uint8_t class)
 void pfc_on_frame(struct part *part, uint32_t number, const struct frame *frame)
 {
 	const struct port *port = part->fabric->ports[number];
-	for (uint8_t class = 0; class < port->profile->class_count; class++) {
+	for (uint8_t class = 0; class < port->profile->class_count; class ++) {
 		if (!(frame->classes & 1u << class))
 			continue;
 		if (frame->kind == FRAME_PAUSE)
@@ -176,7 +179,7 @@ void pfc_on_frame(struct part *part, uint32_t number, const struct frame *frame)
 void pfc_end_pauses(struct part *part, uint32_t number)
 {
 	const struct port *port = part->fabric->ports[number];
-	for (uint8_t class = 0; port->paused >> class; class++)
+	for (uint8_t class = 0; port->paused >> class; class ++)
 		if (port->paused & 1u << class && port->queues[class].paused_until &&
 			port->queues[class].paused_until <= part->now)
 			resume(part, number, class);
@@ -185,7 +188,7 @@ void pfc_end_pauses(struct part *part, uint32_t number)
 void pfc_on_watch(struct part *part, uint32_t number)
 {
 	struct port *port = part->fabric->ports[number];
-	for (uint8_t class = 0; class < port->profile->class_count; class++) {
+	for (uint8_t class = 0; class < port->profile->class_count; class ++) {
 		struct port_queue *queue = &port->queues[class];
 		const uint8_t bit = (uint8_t)(1u << class);
 		if (queue->watch_at != part->now)

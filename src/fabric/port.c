@@ -12,9 +12,13 @@
 
 #define NO_CLASS 0xFF
 
-enum { PAUSE_BYTES = 84, CREDIT_BYTES = 8 }; /* on the wire: a smallest frame with preamble and gap; InfiniBand, 7.9.4 */
+enum {
+	PAUSE_BYTES = 84,
+	CREDIT_BYTES = 8
+}; /* on the wire: a smallest frame with preamble and gap; InfiniBand, 7.9.4 */
 
-/* ---- Opening ------------------------------------------------------------------------------------------------------- */
+/* ---- Opening
+ * ------------------------------------------------------------------------------------------------------- */
 
 static bool is_needed(const struct switch_profile *from, const struct switch_profile *to)
 {
@@ -45,7 +49,9 @@ static int open_port(struct fabric *fabric, uint32_t number)
 	for (uint32_t i = 0; i < count; i++) {
 		const struct class_profile *class = &profile->classes[i];
 		struct port_queue *queue = &port->queues[i];
-		queue->quantum = class->is_strict || count == 1 ? 0 : fabric->largest_packet * (class->weight ? class->weight : 1);
+		queue->quantum = class->is_strict || count == 1
+					 ? 0
+					 : fabric->largest_packet * (class->weight ? class->weight : 1);
 		queue->mark_min = port_mark_bytes(profile, given->bits_per_second, class->mark_min);
 		queue->mark_max = port_mark_bytes(profile, given->bits_per_second, class->mark_max);
 		queue->alpha = buffer_alpha(fabric->network, number, profile, i);
@@ -62,7 +68,7 @@ static bool is_needed_at(const struct fabric *fabric, uint32_t link)
 	const struct network *network = fabric->network;
 	const struct switch_profile *from = network_profile(network, network->links[link].from);
 	return is_needed(from, network_profile(network, network->links[link].to)) ||
-		(from && telemetry_is_wanted(fabric->config));
+	       (from && telemetry_is_wanted(fabric->config));
 }
 
 static bool are_needed(const struct fabric *fabric)
@@ -100,13 +106,14 @@ void ports_close(struct fabric *fabric)
 	free(fabric->buffers);
 }
 
-/* ---- What comes ---------------------------------------------------------------------------------------------------- */
+/* ---- What comes
+ * ---------------------------------------------------------------------------------------------------- */
 
 void port_drop(struct part *part, uint32_t number, uint32_t index)
 {
 	const struct port *port = part->fabric->ports[number];
 	bool is_promised = port->profile->flow_control != FLOW_DROPS &&
-		port->profile->classes[port_class(port, &part->packets[index])].is_lossless;
+			   port->profile->classes[port_class(port, &part->packets[index])].is_lossless;
 	part->fabric->counts[number].drops++;
 	part->fabric->counts[number].lossless_drops += is_promised;
 	part->drops++;
@@ -123,10 +130,11 @@ static bool is_marked(struct part *part, uint32_t number, uint8_t class)
 		return false;
 	if (queue->bytes > queue->mark_max)
 		return true;
-	uint64_t count = port->profile->marks == MARKS_LEAVING ? part->fabric->links[number].packets : port->ever_queued;
+	uint64_t count =
+		port->profile->marks == MARKS_LEAVING ? part->fabric->links[number].packets : port->ever_queued;
 	uint64_t drawn = fabric_chance(part->fabric->config->seed ^ 0xECE, number, count);
 	return (uint64_t)((uint32_t)drawn % 1000000) * (queue->mark_max - queue->mark_min) <
-		(uint64_t)(queue->bytes - queue->mark_min) * port->profile->classes[class].mark_ppm;
+	       (uint64_t)(queue->bytes - queue->mark_min) * port->profile->classes[class].mark_ppm;
 }
 
 static void mark(struct part *part, uint32_t number, struct packet *packet, uint8_t class, enum marking when)
@@ -192,24 +200,25 @@ void port_receive(struct part *part, uint32_t number, uint32_t index)
 	port_run(part, number);
 }
 
-/* ---- What leaves --------------------------------------------------------------------------------------------------- */
+/* ---- What leaves
+ * --------------------------------------------------------------------------------------------------- */
 
 bool port_is_stopped(const struct part *part, const struct port *port, uint8_t class)
 {
-	return port->paused & 1u << class ||
-		(port->has_credits && !credits_are_there(&port->queues[class], &part->packets[port->queues[class].head]));
+	return port->paused & 1u << class || (port->has_credits && !credits_are_there(&port->queues[class],
+									   &part->packets[port->queues[class].head]));
 }
 
 static uint8_t strict_class(const struct port *port, uint8_t ready)
 {
-	for (uint8_t class = (uint8_t)port->profile->class_count; class-- > 0;)
+	for (uint8_t class = (uint8_t)port->profile->class_count; class -- > 0;)
 		if (ready & 1u << class && port->queues[class].quantum == 0)
 			return class;
 	return NO_CLASS;
 }
 
-/* The turn goes to the next that is ready, and who had nothing to send on the way there keeps no deficit. Classes that have
- * none are not looked at: most lines carry one class, and a class is a cache line. */
+/* The turn goes to the next that is ready, and who had nothing to send on the way there keeps no deficit. Classes that
+ * have none are not looked at: most lines carry one class, and a class is a cache line. */
 static void pass_turn(struct port *port, uint8_t ready)
 {
 	const uint8_t up_to = (uint8_t)((2u << port->turn) - 1), later = ready & (uint8_t)~up_to;
@@ -242,7 +251,7 @@ static uint8_t weighted_class(const struct part *part, struct port *port, uint8_
 static uint8_t next_class(const struct part *part, struct port *port)
 {
 	uint8_t ready = 0;
-	for (uint8_t class = 0; port->occupied >> class; class++)
+	for (uint8_t class = 0; port->occupied >> class; class ++)
 		if (port->occupied & 1u << class && !port_is_stopped(part, port, class))
 			ready |= (uint8_t)(1u << class);
 	if (ready == 0)
@@ -261,7 +270,7 @@ static uint32_t take(struct part *part, struct port *port, uint8_t class)
 	queue->bytes -= packet->wire_bytes;
 	port->bytes -= packet->wire_bytes;
 	if (queue->head == NO_PACKET)
-		port->occupied &= (uint8_t)~(1u << class);
+		port->occupied &= (uint8_t) ~(1u << class);
 	return index;
 }
 
@@ -311,7 +320,7 @@ static bool next_frame(struct fabric *fabric, uint32_t number, struct frame *fra
 	} else if (port->credits_due) {
 		uint8_t lane = (uint8_t)__builtin_ctz(port->credits_due);
 		*frame = (struct frame){ FRAME_CREDIT, (uint8_t)(1u << lane), credits_granted(fabric, number, lane) };
-		port->credits_due &= (uint8_t)~(1u << lane);
+		port->credits_due &= (uint8_t) ~(1u << lane);
 	} else {
 		return false;
 	}
@@ -393,7 +402,7 @@ void port_say(struct fabric *fabric, uint32_t number, vb_time now)
 	struct fabric_link_counts *counts = &fabric->counts[number];
 	counts->most_queued = port->most_bytes;
 	counts->queued_area += port->area;
-	for (uint8_t class = 0; port->paused >> class; class++)
+	for (uint8_t class = 0; port->paused >> class; class ++)
 		if (port->paused & 1u << class)
 			counts->paused += now - port->queues[class].paused_at;
 }

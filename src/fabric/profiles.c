@@ -37,7 +37,8 @@ static const struct {
 		"reserved_bytes 4 KiB, resume_offset 3 KiB: published (the same, switch-mmu.cc)\n"
 		"alpha 1/8 at hosts' rate: published (the same, third.cc, which doubles it with the rate)\n"
 		"pauses, all classes of data alike: published (the same)\n"
-		"headroom_bytes of each link's own: published (the same) as thrice rate x delay; assumed: what the link needs\n"
+		"headroom_bytes of each link's own: published (the same) as thrice rate x delay; assumed: what the "
+		"link needs\n"
 		"marks from 400 kB, all from 1600 kB at 100 Gb/s, 20% between: published (the same, as it was run)\n"
 		"marks as packets leave, by what is left: published (the same, switch-node.cc)\n"
 		"latency 0, store and forward: published (the same)\n" },

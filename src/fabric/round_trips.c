@@ -8,7 +8,8 @@
 
 enum { MOST_HOPS = 64 };
 
-/* ---- How long ways take -------------------------------------------------------------------------------------------- */
+/* ---- How long ways take
+ * -------------------------------------------------------------------------------------------- */
 
 static vb_time time_on(const struct network *network, uint32_t link, uint64_t bytes)
 {
@@ -65,11 +66,13 @@ vb_time round_trip_time(const struct fabric_config *config, const struct routes 
 	const uint32_t ack = overhead_of(config->ack_overhead) + (config->ack_overhead ? 0 : AETH);
 	const uint32_t packet = config->mtu + overhead_of(config->data_overhead);
 	return way_time(network, routes, src, dst, packet) + way_time(network, routes, dst, src, ack) +
-		packets_waited_for(config) * time_on(network, network->endpoints[src].link, packet) +
-		network->nics[network->endpoints[src].nic].wake_latency + network->nics[network->endpoints[dst].nic].wake_latency;
+	       packets_waited_for(config) * time_on(network, network->endpoints[src].link, packet) +
+	       network->nics[network->endpoints[src].nic].wake_latency +
+	       network->nics[network->endpoints[dst].nic].wake_latency;
 }
 
-/* ---- Congestion controls that are told -------------------------------------------------------------------------------- */
+/* ---- Congestion controls that are told
+ * -------------------------------------------------------------------------------- */
 
 struct round_trip {
 	vb_time time;
@@ -87,7 +90,7 @@ static bool is_path(const struct fabric_config *config, unsigned parameter)
 {
 	const struct vb_cc_algorithm *algorithm = config->cc.algorithm;
 	return config->cc.parameters && algorithm->parameters[parameter].may_be_path &&
-		((const uint64_t *)config->cc.parameters)[parameter] == VB_CC_PATH;
+	       ((const uint64_t *)config->cc.parameters)[parameter] == VB_CC_PATH;
 }
 
 bool round_trips_are_wanted(const struct fabric_config *config)

@@ -8,9 +8,10 @@
 struct fabric;
 
 /* From the first bit's leaving to the last one's arrival, on one of the shortest paths. */
-vb_time way_time(const struct network *network, const struct routes *routes, uint32_t src, uint32_t dst, uint32_t bytes);
-/* Of a whole packet, and back of its acknowledgement: with the packets that it waits for where several have one together, and how
- * long processes sleep on average. Of engines. */
+vb_time way_time(
+	const struct network *network, const struct routes *routes, uint32_t src, uint32_t dst, uint32_t bytes);
+/* Of a whole packet, and back of its acknowledgement: with the packets that it waits for where several have one
+ * together, and how long processes sleep on average. Of engines. */
 vb_time round_trip_time(const struct fabric_config *config, const struct routes *routes, uint32_t src, uint32_t dst);
 
 /* Is any of the congestion control's parameters VB_CC_PATH? */

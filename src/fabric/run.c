@@ -16,10 +16,11 @@
 #include "fabric/why.h"
 #include "fabric/windows.h"
 
-#define PERIOD	  (10 * VB_US) /* of virtual time, after which it is asked whether to go on */
+#define PERIOD     (10 * VB_US) /* of virtual time, after which it is asked whether to go on */
 #define PROGRESS_S 1.0
 
-/* ---- What it is given ---------------------------------------------------------------------------------------------- */
+/* ---- What it is given
+ * ---------------------------------------------------------------------------------------------- */
 
 static int check_flows(const struct fabric_config *config, char *why, unsigned why_size)
 {
@@ -35,8 +36,8 @@ static int check_flows(const struct fabric_config *config, char *why, unsigned w
 			return why_not(why, why_size, "flow %u: no bytes, or a start before 0", i);
 		if (flow->traffic_class >= FABRIC_CLASSES)
 			return why_not(why, why_size, "flow %u: there is no class %u", i, flow->traffic_class);
-		if (flow->after != FLOW_NONE && (flow->after >= list->count || flow->after == i ||
-							list->flows[flow->after].src != flow->src))
+		if (flow->after != FLOW_NONE &&
+			(flow->after >= list->count || flow->after == i || list->flows[flow->after].src != flow->src))
 			return why_not(why, why_size, "flow %u: begins after a flow of another source, or none", i);
 	}
 	return 0;
@@ -58,8 +59,9 @@ static int check_connections(const struct fabric_config *config, char *why, unsi
 			of = flow->dst;
 	}
 	free(counts);
-	return of == NETWORK_NONE ? 0
-				  : why_not(why, why_size, "endpoint %u has more than %u flows, each a connection", of, VB_MAX_QP);
+	return of == NETWORK_NONE
+		       ? 0
+		       : why_not(why, why_size, "endpoint %u has more than %u flows, each a connection", of, VB_MAX_QP);
 }
 
 static int check(const struct fabric_config *config, char *why, unsigned why_size)
@@ -80,11 +82,13 @@ static int check(const struct fabric_config *config, char *why, unsigned why_siz
 			return why_not(why, why_size, "link %u: doubles packets, of which only one has credits", i);
 	}
 	if (config->endpoint == FABRIC_TCP && (config->cc.algorithm != &vb_cc_none || config->captured_count))
-		return why_not(why, why_size, "TCP endpoints have a congestion control of their own (transport.tcp), and no packets of "
+		return why_not(why, why_size,
+			"TCP endpoints have a congestion control of their own (transport.tcp), and no packets of "
 			"RoCE to be captured");
 	if (config->endpoint == FABRIC_IDEAL &&
 		(config->cc.algorithm != &vb_cc_none || config->probe_after || config->captured_count))
-		return why_not(why, why_size, "ideal endpoints have no congestion control, no probes, and no packets of RoCE to "
+		return why_not(why, why_size,
+			"ideal endpoints have no congestion control, no probes, and no packets of RoCE to "
 			"be captured");
 	if (config->endpoint != FABRIC_ENGINE && config->receive_buffer)
 		return why_not(why, why_size, "only engines can be as they are behind sockets (transport.behind)");
@@ -96,7 +100,8 @@ static int check(const struct fabric_config *config, char *why, unsigned why_siz
 	return rc ? rc : check_connections(config, why, why_size);
 }
 
-/* ---- Opening ------------------------------------------------------------------------------------------------------- */
+/* ---- Opening
+ * ------------------------------------------------------------------------------------------------------- */
 
 static void open_link(struct fabric *fabric, uint32_t number)
 {
@@ -106,22 +111,23 @@ static void open_link(struct fabric *fabric, uint32_t number)
 	const struct switch_profile *to = network_profile(network, given->to);
 	const struct network_fault *fault = given->fault == NETWORK_NONE ? NULL : &network->faults[given->fault];
 	uint64_t rate = network_rate(network, number);
-	fabric->links[number] = (struct link){
-		.ps_per_byte = 8000000000000u % rate == 0 && 8000000000000u / rate <= UINT32_MAX
-			? (uint32_t)(8000000000000u / rate) : 0,
-		.first = NO_PACKET,
-		.passed = NO_PACKET,
-		.delay = link_delay(network, number),
-		.to = network_index(given->to),
-		.kind = from ? LINK_PLAIN : LINK_ENDPOINT,
-		.leads_to_switch = to,
-		.is_faulty = fault,
-		.is_unordered = fault && (fault->jitter || (fault->late_ppm && fault->late_by)),
-		.is_cut_through = to && to->is_cut_through,
-		.is_whole_ns = network->is_whole_ns,
-		.is_measured = fabric->config->tells_queues,
-		.to_part = to ? fabric->switches[network_index(given->to)].part
-			      : fabric->endpoints[network_index(given->to)].part };
+	fabric->links[number] =
+		(struct link){ .ps_per_byte = 8000000000000u % rate == 0 && 8000000000000u / rate <= UINT32_MAX
+						      ? (uint32_t)(8000000000000u / rate)
+						      : 0,
+			.first = NO_PACKET,
+			.passed = NO_PACKET,
+			.delay = link_delay(network, number),
+			.to = network_index(given->to),
+			.kind = from ? LINK_PLAIN : LINK_ENDPOINT,
+			.leads_to_switch = to,
+			.is_faulty = fault,
+			.is_unordered = fault && (fault->jitter || (fault->late_ppm && fault->late_by)),
+			.is_cut_through = to && to->is_cut_through,
+			.is_whole_ns = network->is_whole_ns,
+			.is_measured = fabric->config->tells_queues,
+			.to_part = to ? fabric->switches[network_index(given->to)].part
+				      : fabric->endpoints[network_index(given->to)].part };
 }
 
 static int open_parts(struct fabric *fabric)
@@ -168,7 +174,7 @@ static int expect_outages(struct fabric *fabric)
 	const struct network *network = fabric->network;
 	for (uint32_t i = 0; i < network->fault_count; i++)
 		fabric->has_outages |= fabric->held || network_fault_is_for_good(&network->faults[i]) ||
-			network->faults[i].up_at > network->faults[i].down_at;
+				       network->faults[i].up_at > network->faults[i].down_at;
 	for (uint32_t i = 0; fabric->has_outages && i < fabric->part_count; i++) {
 		fabric->parts[i].dead_ends = calloc(network->switch_count + 1, sizeof(*fabric->parts[i].dead_ends));
 		if (!fabric->parts[i].dead_ends)
@@ -189,8 +195,8 @@ static int open_all(struct fabric *fabric)
 	fabric->flows = calloc(fabric->config->flows->count + 1, sizeof(*fabric->flows));
 	fabric->parts = calloc(fabric->part_count, sizeof(*fabric->parts));
 	fabric->first_closing = FLOW_NONE;
-	if (!fabric->links || !fabric->counts || !fabric->endpoints || !fabric->switches ||
-		!fabric->flows || !fabric->parts)
+	if (!fabric->links || !fabric->counts || !fabric->endpoints || !fabric->switches || !fabric->flows ||
+		!fabric->parts)
 		return -ENOMEM;
 	parts_cut(fabric);
 	int rc = open_parts(fabric);
@@ -198,7 +204,8 @@ static int open_all(struct fabric *fabric)
 		fabric->switches[i].seed = fabric_chance(fabric->config->seed, i, 0x5EED);
 		const struct switch_profile *profile = &network->profiles[network->switches[i].profile];
 		fabric->switches[i].routing = profile->routing;
-		fabric->switches[i].hashes_as_ns3 = profile->routing == ROUTING_ECMP && profile->hash == HASH_NS3 && !fabric->held;
+		fabric->switches[i].hashes_as_ns3 =
+			profile->routing == ROUTING_ECMP && profile->hash == HASH_NS3 && !fabric->held;
 	}
 	for (uint32_t i = 0; rc == 0 && i < network->link_count; i++)
 		open_link(fabric, i);
@@ -266,7 +273,8 @@ static int find_routes(struct fabric *fabric, char *why, unsigned why_size)
 		if (routes_lead(fabric->routes, fabric->network, flow->src, flow->dst))
 			continue;
 		routes_free(fabric->routes);
-		return why_not(why, why_size, "flow %u: no path leads from endpoint %u to endpoint %u", i, flow->src, flow->dst);
+		return why_not(why, why_size, "flow %u: no path leads from endpoint %u to endpoint %u", i, flow->src,
+			flow->dst);
 	}
 	return 0;
 }
@@ -290,13 +298,16 @@ int fabric_begin(struct fabric *fabric, char *why, unsigned why_size)
 		rc = -EAGAIN;
 	if (rc) {
 		fabric_end(fabric);
-		why_not(why, why_size, "%s", rc == -EAGAIN ? "not so many threads can be made" :
-			rc == -EINVAL ? "a flow of more than 32 TiB" : "there is not enough memory");
+		why_not(why, why_size, "%s",
+			rc == -EAGAIN   ? "not so many threads can be made"
+			: rc == -EINVAL ? "a flow of more than 32 TiB"
+					: "there is not enough memory");
 	}
 	return rc;
 }
 
-/* ---- Going on ------------------------------------------------------------------------------------------------------ */
+/* ---- Going on
+ * ------------------------------------------------------------------------------------------------------ */
 
 struct going {
 	struct fabric *fabric;
@@ -318,12 +329,13 @@ static struct fabric_progress progress_of(const struct fabric *fabric, vb_time n
 	return progress;
 }
 
-/* By itself long enough for a flow to fail, as one does whose link is down for good: with all its retries, of which behind sockets
- * the first may be four long. */
+/* By itself long enough for a flow to fail, as one does whose link is down for good: with all its retries, of which
+ * behind sockets the first may be four long. */
 static vb_time patience(const struct fabric *fabric)
 {
 	const struct fabric_config *config = fabric->config;
-	const vb_time retries = (config->retry_count ? config->retry_count : 7) + 5, all = retries * config->ack_timeout;
+	const vb_time retries = (config->retry_count ? config->retry_count : 7) + 5,
+		      all = retries * config->ack_timeout;
 	if (config->stall)
 		return config->stall;
 	return all > fabric->kind->patience ? all : fabric->kind->patience;
@@ -388,7 +400,9 @@ static bool is_any_flow_open(const struct fabric *fabric)
 
 static enum fabric_end go(struct fabric *fabric, vb_time *ended_at)
 {
-	struct going going = { .fabric = fabric, .executed = UINT64_MAX, .begun = windows_wall_s(), .told = windows_wall_s() };
+	struct going going = {
+		.fabric = fabric, .executed = UINT64_MAX, .begun = windows_wall_s(), .told = windows_wall_s()
+	};
 	enum fabric_end end = FABRIC_IDLE;
 	vb_time limit = fabric->config->limit, next;
 	*ended_at = 0;
@@ -417,7 +431,8 @@ static enum fabric_end go(struct fabric *fabric, vb_time *ended_at)
 	return end;
 }
 
-/* ---- What is said -------------------------------------------------------------------------------------------------- */
+/* ---- What is said
+ * -------------------------------------------------------------------------------------------------- */
 
 static uint64_t mix(uint64_t hash, uint64_t value)
 {
@@ -446,7 +461,7 @@ static void say_links(struct fabric *fabric, vb_time now)
 		fabric->counts[i].bytes = link->bytes;
 		if (link->kind == LINK_PLAIN)
 			fabric->counts[i].most_queued = (uint64_t)link->most_queued * 1024 *
-				(network_rate(fabric->network, i) / 1000000) / 8000000;
+							(network_rate(fabric->network, i) / 1000000) / 8000000;
 		else if (fabric->ports && fabric->ports[i])
 			port_say(fabric, i, now);
 	}

@@ -1,9 +1,9 @@
 /* What a run consists of. The room's own.
  *
- * The network is cut into parts, each with its own calendar and packets, and run by one thread. A link's sending half is
- * its first node's part's, the receiving half the other's; what crosses parts goes through a letter box. Nothing else is
- * shared while parts run, and nobody looks into a letter box before all have come to the end of a window that is shorter
- * than the shortest way between two parts. */
+ * The network is cut into parts, each with its own calendar and packets, and run by one thread. A link's sending half
+ * is its first node's part's, the receiving half the other's; what crosses parts goes through a letter box. Nothing
+ * else is shared while parts run, and nobody looks into a letter box before all have come to the end of a window that
+ * is shorter than the shortest way between two parts. */
 #ifndef FABRIC_STATE_H
 #define FABRIC_STATE_H
 
@@ -13,35 +13,37 @@
 #include "fabric/turns.h"
 
 #define NO_PACKET UINT32_MAX
-#define NO_LINK	  UINT32_MAX
+#define NO_LINK   UINT32_MAX
 
 #define LINK_HEADER_BYTES 64u /* that a switch wants to see of a packet before it sends it on */
 
-/* A packet on its way: what each hop looks at. Its headers lie apart, and are looked at by endpoints. As many wait before
- * wires as nobody holds back, so this is what the memory of a run is. */
+/* A packet on its way: what each hop looks at. Its headers lie apart, and are looked at by endpoints. As many wait
+ * before wires as nobody holds back, so this is what the memory of a run is. */
 struct packet {
-	/* Under way: when the next on its link is there, so that it need not be looked at; of the last, when it is there
-	 * itself. In a port: when its end is there. */
+	/* Under way: when the next on its link is there, so that it need not be looked at; of the last, when it is
+	 * there itself. In a port: when its end is there. */
 	vb_time at;
 	union {
 		struct {
 			uint64_t src : 24, dst : 24; /* endpoints */
-			uint64_t flow : 16;	     /* which of those between the two: the source port */
+			uint64_t flow : 16;          /* which of those between the two: the source port */
 		};
 		uint64_t says; /* a frame */
 	};
-	uint32_t next;	  /* on its link, or in the queue of its port */
-	uint32_t in_link; /* the one by which it came to the switch that it is in; is_routed: by which it goes on there */
-	uint32_t word;	  /* packets.c: of its headers */
+	uint32_t next;    /* on its link, or in the queue of its port */
+	uint32_t in_link; /* the one by which it came to the switch that it is in; is_routed: by which it goes on there
+			   */
+	uint32_t word;    /* packets.c: of its headers */
 	uint16_t wire_bytes;
-	uint8_t traffic_class : 3, is_marked : 1, takes_marks : 1, is_routed : 1, is_frame : 1, has_cargo : 1; /* is_frame: a
-		pause or credit; has_cargo: that lies where its headers would (holder.c) */
+	uint8_t traffic_class : 3, is_marked : 1, takes_marks : 1, is_routed : 1, is_frame : 1,
+		has_cargo : 1;                           /* is_frame:
+a pause or credit; has_cargo: that lies where its headers would (holder.c) */
 	uint8_t hops : 6, is_answer : 1, generation : 1; /* generation: closing.h */
 };
 _Static_assert(sizeof(struct packet) == 32, "half a cache line");
 
-/* What most packets say to endpoints, with `word`, which is their AETH or the length of their payload. A packet that has
- * more to say is_long: all of it lies in a third place, of that number. */
+/* What most packets say to endpoints, with `word`, which is their AETH or the length of their payload. A packet that
+ * has more to say is_long: all of it lies in a third place, of that number. */
 struct short_headers {
 	uint64_t opcode : 8, dest_qpn : 24, psn : 24;
 	uint64_t solicited : 1, migreq : 1, ackreq : 1, fecn : 1, becn : 1;
@@ -50,9 +52,10 @@ struct short_headers {
 _Static_assert(sizeof(struct short_headers) == 8, "there are as many as packets");
 
 enum link_kind {
-	LINK_PLAIN,    /* from a switch: one queue, in order, nobody stops it: when a packet leaves is known when it comes */
-	LINK_ENDPOINT, /* from an endpoint: what it sends next is asked when the wire is free */
-	LINK_PORT,     /* from a switch, by classes: port.h */
+	LINK_PLAIN, /* from a switch: one queue, in order, nobody stops it: when a packet leaves is known when it comes
+		     */
+	LINK_ENDPOINT,  /* from an endpoint: what it sends next is asked when the wire is free */
+	LINK_PORT,      /* from a switch, by classes: port.h */
 	LINK_STOPPABLE, /* from an endpoint, and so: what may not leave waits in a port */
 };
 
@@ -60,24 +63,24 @@ enum link_kind {
 struct link {
 	/* The sender's. */
 	vb_time free_at;
-	uint64_t bytes;	  /* that left */
+	uint64_t bytes; /* that left */
 	uint32_t packets;
 	uint32_t most_queued;
 	/* The receiver's: what is under way, in order. */
 	uint32_t first, last; /* packets; first: or NO_PACKET */
 	vb_time first_at;     /* when it is there */
 	/* Nobody's: they stay. */
-	vb_time delay;	      /* and what is spent before, or after, at either end */
+	vb_time delay;        /* and what is spent before, or after, at either end */
 	uint32_t ps_per_byte; /* 0: not a whole number */
-	uint32_t to;	      /* index of the endpoint or switch */
+	uint32_t to;          /* index of the endpoint or switch */
 	uint16_t to_part;
 	uint8_t kind; /* enum link_kind */
 	bool leads_to_switch : 1, is_faulty : 1, is_captured : 1;
-	bool is_unordered : 1;	/* packets may overtake each other: each is in the calendar */
+	bool is_unordered : 1;   /* packets may overtake each other: each is in the calendar */
 	bool is_cut_through : 1; /* the other end does not wait for a packet's end */
-	bool is_whole_ns : 1;	 /* struct network */
-	bool is_telling : 1;	 /* telemetry.h */
-	bool is_measured : 1;	 /* its queue is */
+	bool is_whole_ns : 1;    /* struct network */
+	bool is_telling : 1;     /* telemetry.h */
+	bool is_measured : 1;    /* its queue is */
 	/* The receiver's again. */
 	uint32_t passed; /* is_unordered: nothing that is sent from now on comes before this packet; or NO_PACKET */
 };
@@ -107,9 +110,10 @@ struct flow_state {
 	bool is_closed;
 	uint8_t quiet_turns; /* since it ended: engine_ends.c */
 	uint32_t src, dst;
-	uint32_t parts_left; /* work requests of an engine */
-	uint32_t first_waiting;	    /* flows that begin when this one ends, linked by `next` */
-	uint32_t next, first_child; /* starts.h, once it is known when it begins; `next` is closing.h's when it has ended */
+	uint32_t parts_left;    /* work requests of an engine */
+	uint32_t first_waiting; /* flows that begin when this one ends, linked by `next` */
+	uint32_t next,
+		first_child; /* starts.h, once it is known when it begins; `next` is closing.h's when it has ended */
 	struct flow_result result;
 };
 
@@ -128,7 +132,7 @@ struct engine_end {
 /* ... or what has none: lists of flows, FLOW_NONE where they end... */
 struct ideal_end {
 	struct vb_deadline deadline; /* to look whether flows were heard of */
-	struct turns turns;	     /* with packets to send */
+	struct turns turns;          /* with packets to send */
 	bool replies_held;
 	uint32_t first_answer, last_answer; /* of others, with an answer to send */
 	uint32_t first_open;
@@ -138,15 +142,16 @@ struct ideal_end {
 struct tcp_end;
 
 struct endpoint {
-	vb_time armed_for; /* the timer's event that counts */
-	vb_time spare_at;  /* another of it, later than that; 0: none that is known of */
+	vb_time armed_for;   /* the timer's event that counts */
+	vb_time spare_at;    /* another of it, later than that; 0: none that is known of */
 	vb_time flow_at;     /* the flows' event that counts */
-	uint32_t link;	   /* outgoing */
+	uint32_t link;       /* outgoing */
 	uint32_t first_flow; /* that has not begun: starts.h */
 	uint16_t part;
 	bool is_wire_awaited, is_armed, is_flow_awaited;
-	uint8_t stopped; /* the port's classes for which is not asked */
-	bool sleeps, is_waking; /* sleeps: until its process wakes up what has come waits, from first_waiting on, by `next` */
+	uint8_t stopped;        /* the port's classes for which is not asked */
+	bool sleeps, is_waking; /* sleeps: until its process wakes up what has come waits, from first_waiting on, by
+				   `next` */
 	uint32_t first_waiting, last_waiting, wakes; /* first_waiting: or NO_PACKET */
 	union {
 		struct engine_end engine;
@@ -169,14 +174,14 @@ struct part {
 	struct events events;
 	uint64_t prefetched; /* the day for which that was done */
 	struct packet *packets;
-	struct short_headers *headers;	/* of each */
+	struct short_headers *headers;  /* of each */
 	struct vb_packet *long_headers; /* of some */
-	struct record *records;		/* of each, where `told`: telemetry.h */
-	struct vb_cc_telemetry *told;	/* of the packet that came last */
+	struct record *records;         /* of each, where `told`: telemetry.h */
+	struct vb_cc_telemetry *told;   /* of the packet that came last */
 	uint32_t free_packet, packet_count, packet_room;
 	uint32_t free_long, long_count, long_room;
 	struct letter_box *out; /* one for each part */
-	uint64_t *dead_ends;	/* by switch: the newest look for a way that found none from there */
+	uint64_t *dead_ends;    /* by switch: the newest look for a way that found none from there */
 	uint64_t looks;
 	struct vb_batch *batch;
 	uint32_t at_hand; /* packets of it that an endpoint has handed out, and that are not taken yet */
@@ -197,18 +202,18 @@ struct fabric {
 	struct routes *routes;
 	struct link *links;
 	struct fabric_link_counts *counts; /* what is rare; the sender's part's */
-	struct port **ports;		   /* by link, the sender's part's; NULL: all are plain */
-	struct ingress **ingresses;	   /* by link, the receiver's part's */
-	struct buffer *buffers;		   /* by switch */
-	uint32_t *cycle;		   /* deadlock.c: links, what was seen of them last, and when */
+	struct port **ports;               /* by link, the sender's part's; NULL: all are plain */
+	struct ingress **ingresses;        /* by link, the receiver's part's */
+	struct buffer *buffers;            /* by switch */
+	uint32_t *cycle;                   /* deadlock.c: links, what was seen of them last, and when */
 	uint32_t cycle_count;
 	uint64_t cycle_hash;
 	vb_time cycle_sought_at;
 	bool has_outages; /* a link is down at times */
-	int day_shift;	  /* of its calendars */
+	int day_shift;    /* of its calendars */
 	struct endpoint *endpoints;
 	const struct endpoint_kind *kind; /* what is in them; NULL: they are a holder's */
-	struct ideal *ideal;		  /* of these kinds: their own */
+	struct ideal *ideal;              /* of these kinds: their own */
 	struct tcp *tcp;
 	uint32_t *connections; /* of engines: flows, by endpoint */
 	uint8_t generation;    /* of packets that leave now: closing.h */
@@ -219,12 +224,12 @@ struct fabric {
 	uint32_t part_count;
 	vb_time window; /* the shortest way between two parts; 0: there is one part */
 	uint32_t data_overhead, ack_overhead, largest_packet; /* bytes on the wire */
-	struct windows *windows; /* NULL: one part */
-	struct taps *taps;	 /* NULL: nothing is captured */
-	bool is_telling;	 /* telemetry.h: ports are */
-	uint16_t *source_ports;	 /* by flow; NULL: no switch asks (ns3.h) */
-	struct round_trips *round_trips; /* NULL: no flow's own is asked for */
-	struct held *held;	 /* NULL: the endpoints are the run's own */
+	struct windows *windows;                              /* NULL: one part */
+	struct taps *taps;                                    /* NULL: nothing is captured */
+	bool is_telling;                                      /* telemetry.h: ports are */
+	uint16_t *source_ports;                               /* by flow; NULL: no switch asks (ns3.h) */
+	struct round_trips *round_trips;                      /* NULL: no flow's own is asked for */
+	struct held *held;                                    /* NULL: the endpoints are the run's own */
 	uint64_t critical_ns;
 };
 
@@ -245,7 +250,7 @@ static inline vb_time link_time(const struct fabric *fabric, const struct link *
 		time = (vb_time)(link->ps_per_byte * bytes);
 	else
 		time = (vb_time)((unsigned __int128)bytes * 8000000000000u /
-			network_rate(fabric->network, (uint32_t)(link - fabric->links)));
+				 network_rate(fabric->network, (uint32_t)(link - fabric->links)));
 	return link->is_whole_ns ? time - time % VB_NS : time;
 }
 
@@ -256,7 +261,7 @@ static inline uint32_t packet_flow_hash(const struct packet *packet)
 }
 
 /* packets.c */
-uint32_t packet_get(struct part *part); /* NO_PACKET: no memory, and the part says so */
+uint32_t packet_get(struct part *part);                   /* NO_PACKET: no memory, and the part says so */
 uint32_t packet_copy(struct part *part, uint32_t packet); /* the same */
 void packet_put(struct part *part, uint32_t packet);
 /* Of what packet_get gave; false: no memory, and it is put back. */
@@ -264,7 +269,8 @@ bool packet_fill(struct part *part, uint32_t packet, const struct packet *its, c
 struct vb_packet packet_headers(const struct part *part, uint32_t packet);
 
 /* links.c */
-vb_time link_delay(const struct network *network, uint32_t link); /* and what is spent before, or after, at either end */
+vb_time link_delay(
+	const struct network *network, uint32_t link); /* and what is spent before, or after, at either end */
 /* The packet is on the wire from `at` on, which is not before the link is free. */
 void link_send(struct part *part, uint32_t link, uint32_t packet, vb_time at);
 void link_on_arrival(struct part *part, uint32_t link);
@@ -291,10 +297,11 @@ void fabric_end(struct fabric *fabric);
 /* endpoints.c */
 int endpoints_open(struct fabric *fabric);
 int endpoint_open_flow(struct fabric *fabric, uint32_t flow);
-void endpoints_close(struct fabric *fabric); /* and flows */
+void endpoints_close(struct fabric *fabric);      /* and flows */
 void endpoint_queue_flows(struct fabric *fabric); /* those that wait for nobody's end */
 void endpoint_receive(struct part *part, uint32_t endpoint, uint32_t packet);
-/* The packet will be there: what is looked at then is asked for, in three steps, each of which reads what the last has. */
+/* The packet will be there: what is looked at then is asked for, in three steps, each of which reads what the last
+ * has. */
 void endpoint_expect(const struct part *part, uint32_t endpoint, uint32_t packet);
 void endpoint_ask(const struct part *part, uint32_t endpoint);
 void endpoint_ask_for_flow(const struct part *part, uint32_t endpoint, uint32_t packet);

@@ -32,7 +32,8 @@ static struct fabric_pause_moment moment_of(const struct part *part, const struc
 	return (struct fabric_pause_moment){ .at = part->now,
 		.bytes = ingress->classes[class].bytes + ingress->classes[class].headroom,
 		.threshold = threshold == UINT64_MAX ? UINT64_MAX : threshold + ingress->profile->reserved_bytes,
-		.used = buffer->used, .shared = buffer->shared };
+		.used = buffer->used,
+		.shared = buffer->shared };
 }
 
 static bool is_nearer(const struct fabric_pause_moment *a, const struct fabric_pause_moment *b)
@@ -40,7 +41,8 @@ static bool is_nearer(const struct fabric_pause_moment *a, const struct fabric_p
 	return !b->threshold || (unsigned __int128)a->bytes * b->threshold > (unsigned __int128)b->bytes * a->threshold;
 }
 
-/* ---- What is queued ------------------------------------------------------------------------------------------------ */
+/* ---- What is queued
+ * ------------------------------------------------------------------------------------------------ */
 
 struct tally {
 	struct fabric_pause_flow flows[FLOWS];
@@ -60,7 +62,8 @@ static void tally_packet(struct tally *tally, const struct packet *packet)
 }
 
 /* Of what came by a link, in one queue of the switch. */
-static uint64_t bytes_in(const struct part *part, uint32_t out_link, uint32_t in_link, uint8_t class, struct tally *tally)
+static uint64_t bytes_in(
+	const struct part *part, uint32_t out_link, uint32_t in_link, uint8_t class, struct tally *tally)
 {
 	const struct port *port = part->fabric->ports[out_link];
 	uint64_t bytes = 0;
@@ -150,7 +153,8 @@ static void look_at_queues(struct part *part, struct story *story, const struct 
 		add_cause(part, story, most.link, most.is_stopped);
 }
 
-/* ---- What happens -------------------------------------------------------------------------------------------------- */
+/* ---- What happens
+ * -------------------------------------------------------------------------------------------------- */
 
 static bool is_open(const struct story *story)
 {
@@ -190,7 +194,8 @@ void story_on_resume(struct part *part, struct ingress *ingress, uint8_t class)
 		end(&ingress->stories[class], part->now);
 }
 
-/* ---- What is said -------------------------------------------------------------------------------------------------- */
+/* ---- What is said
+ * -------------------------------------------------------------------------------------------------- */
 
 static bool has_something(const struct ingress *ingress, uint32_t class)
 {
@@ -201,9 +206,9 @@ static uint32_t count_stories(const struct fabric *fabric)
 {
 	uint32_t count = 0;
 	for (uint32_t i = 0; i < fabric->network->link_count; i++)
-		for (uint32_t class = 0; class < FABRIC_CLASSES; class++)
+		for (uint32_t class = 0; class < FABRIC_CLASSES; class ++)
 			count += fabric->ingresses[i] && class < fabric->ingresses[i]->profile->class_count &&
-				has_something(fabric->ingresses[i], class);
+				 has_something(fabric->ingresses[i], class);
 	return count;
 }
 
@@ -216,7 +221,7 @@ int stories_say(struct fabric *fabric, struct fabric_result *result)
 		return -ENOMEM;
 	for (uint32_t i = 0; i < fabric->network->link_count; i++) {
 		struct ingress *ingress = fabric->ingresses[i];
-		for (uint32_t class = 0; ingress && class < ingress->profile->class_count; class++) {
+		for (uint32_t class = 0; ingress && class < ingress->profile->class_count; class ++) {
 			if (!has_something(ingress, class))
 				continue;
 			struct story *story = &ingress->stories[class];

@@ -1,5 +1,5 @@
-/* Where pauses come from, for runs that are to tell (fabric_config.tells_pauses): of each lossless class at the receiving end
- * of a link, how near to its threshold it came, and what was queued when who sends on it was paused. */
+/* Where pauses come from, for runs that are to tell (fabric_config.tells_pauses): of each lossless class at the
+ * receiving end of a link, how near to its threshold it came, and what was queued when who sends on it was paused. */
 #ifndef FABRIC_STORIES_H
 #define FABRIC_STORIES_H
 

@@ -1,5 +1,6 @@
 /* Switches: where a packet goes on, and what a port does that has one queue and is stopped by nobody. There the time at
- * which a packet leaves is known when it comes, so it goes onto the wire at once, and the queue is the time until then. */
+ * which a packet leaves is known when it comes, so it goes onto the wire at once, and the queue is the time until
+ * then. */
 #include "fabric/faults.h"
 #include "fabric/ns3.h"
 #include "fabric/port.h"
@@ -15,8 +16,8 @@ static vb_time busy_until(const struct part *part, uint32_t number)
 	return until;
 }
 
-/* Whether some way by this link is not known to be down. A switch from which there is none is looked at once in a look: ways
- * are many more than switches. */
+/* Whether some way by this link is not known to be down. A switch from which there is none is looked at once in a
+ * look: ways are many more than switches. */
 static bool leads(struct part *part, uint32_t link, uint32_t dst, bool is_far)
 {
 	const struct fabric *fabric = part->fabric;
@@ -72,8 +73,9 @@ static uint32_t choose(struct part *part, uint32_t at_switch, const struct packe
 	if (choice.count == 1)
 		return choice.links[0];
 	/* One packet at a time comes by a link. */
-	uint64_t drawn = state->routing == ROUTING_ECMP ? fabric_chance(state->seed, packet_flow_hash(packet), 0)
-							: fabric_chance(state->seed, packet->in_link, (uint64_t)part->now);
+	uint64_t drawn = state->routing == ROUTING_ECMP
+				 ? fabric_chance(state->seed, packet_flow_hash(packet), 0)
+				 : fabric_chance(state->seed, packet->in_link, (uint64_t)part->now);
 	uint32_t first = (uint32_t)((drawn >> 32) * choice.count >> 32);
 	if (state->hashes_as_ns3)
 		first = ns3_choose(part, at_switch, (uint32_t)(packet - part->packets), choice);

@@ -9,7 +9,7 @@
 enum { DSCP_SHIFT = 5, ECT = 2, CE = 3, FIRST_HOP_LIMIT = 64, FIRST_PORT = 0xC000 };
 
 struct seen {
-	vb_time at;	 /* when its last bit has left */
+	vb_time at;      /* when its last bit has left */
 	uint64_t number; /* of equals the first that was seen */
 	struct packet packet;
 	struct vb_packet headers;
@@ -110,7 +110,9 @@ void taps_tell(struct fabric *fabric, vb_time until)
 
 	while (taps && taps->count && taps->heap[0].at <= until) {
 		take(taps, &first);
-		struct fabric_capture capture = { .link = first.link, .at = first.at, .wire_bytes = first.packet.wire_bytes };
+		struct fabric_capture capture = {
+			.link = first.link, .at = first.at, .wire_bytes = first.packet.wire_bytes
+		};
 		uint8_t classes = (uint8_t)(first.packet.says >> 8);
 		if (!first.packet.is_frame) {
 			capture.path = path_of(&first.packet);

@@ -1,5 +1,6 @@
-/* Captures: what leaves on some links, told in order of time. A packet is put on a wire before its bits leave, on ports that
- * know when that will be; so what is seen waits here until nothing earlier can come. A run with taps has one part. */
+/* Captures: what leaves on some links, told in order of time. A packet is put on a wire before its bits leave, on
+ * ports that know when that will be; so what is seen waits here until nothing earlier can come. A run with taps has
+ * one part. */
 #ifndef FABRIC_TAPS_H
 #define FABRIC_TAPS_H
 

@@ -8,7 +8,8 @@
 
 bool telemetry_is_wanted(const struct fabric_config *config)
 {
-	return config->endpoint == FABRIC_ENGINE && config->cc.algorithm && config->cc.algorithm->goes_by & VB_CC_BY_TELEMETRY;
+	return config->endpoint == FABRIC_ENGINE && config->cc.algorithm &&
+	       config->cc.algorithm->goes_by & VB_CC_BY_TELEMETRY;
 }
 
 int telemetry_open(struct fabric *fabric)
@@ -88,8 +89,11 @@ static uint64_t tell(struct part *part, const struct record *record)
 	part->told->count = record->hop_count;
 	for (uint32_t i = 0; i < record->hop_count; i++) {
 		const struct record_hop *hop = &record->hops[i];
-		const struct vb_cc_hop exact = { .at = hop->at, .tx_bytes = hop->tx_bytes,
-			.rate = bytes_per_s(part->fabric, hop->link), .queue_bytes = hop->queue_bytes, .port = hop->link };
+		const struct vb_cc_hop exact = { .at = hop->at,
+			.tx_bytes = hop->tx_bytes,
+			.rate = bytes_per_s(part->fabric, hop->link),
+			.queue_bytes = hop->queue_bytes,
+			.port = hop->link };
 		const struct switch_profile *its = network_profile(network, network->links[hop->link].from);
 		part->told->hops[i] = its->telemetry == TELLS_AS_NS3 ? ns3_told(exact) : exact;
 	}

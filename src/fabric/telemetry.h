@@ -1,8 +1,10 @@
-/* Telemetry: what the ports on a packet's way were like as it left them, where the run's congestion control goes by that.
+/* Telemetry: what the ports on a packet's way were like as it left them, where the run's congestion control goes by
+ * that.
  *
- * A packet's record lies beside it, in a third array of its part with the same index, and goes with it into other parts: it
- * is there as long as the packet, and nobody else owns it. Of each flow what its newest packet that asked for an ack has
- * brought is kept at its destination, and every ack that leaves takes a copy back. A run that needs none has neither. */
+ * A packet's record lies beside it, in a third array of its part with the same index, and goes with it into other
+ * parts: it is there as long as the packet, and nobody else owns it. Of each flow what its newest packet that asked
+ * for an ack has brought is kept at its destination, and every ack that leaves takes a copy back. A run that needs
+ * none has neither. */
 #ifndef FABRIC_TELEMETRY_H
 #define FABRIC_TELEMETRY_H
 

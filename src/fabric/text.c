@@ -12,7 +12,9 @@ enum { READ_FIRST = 1 << 16, READ_MOST = 1 << 30 };
 struct text text_of(const char *name, const char *bytes, size_t length, char *why, unsigned why_size)
 {
 	size_t mark = length >= 3 && memcmp(bytes, "\xEF\xBB\xBF", 3) == 0 ? 3 : 0;
-	return (struct text){ .name = name, .at = bytes + mark, .end = bytes + length, .why = why, .why_size = why_size };
+	return (struct text){
+		.name = name, .at = bytes + mark, .end = bytes + length, .why = why, .why_size = why_size
+	};
 }
 
 /* Reads until the file ends; -EFBIG: it does not within what is allowed. */

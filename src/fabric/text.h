@@ -21,7 +21,8 @@ struct text {
 	unsigned why_size;
 };
 
-/* Of bytes that are borrowed until it is closed, without the byte order mark that UTF-8 may begin with; text_open reads a
+/* Of bytes that are borrowed until it is closed, without the byte order mark that UTF-8 may begin with; text_open
+ * reads a
  * file: 0, -EINVAL and why, -ENOMEM. */
 struct text text_of(const char *name, const char *bytes, size_t length, char *why, unsigned why_size);
 int text_open(struct text *text, const char *path, char *why, unsigned why_size);

@@ -36,7 +36,7 @@ uint64_t threshold_headroom(const struct fabric_config *config, uint32_t link)
 {
 	const struct switch_profile *profile = network_profile(config->network, config->network->links[link].to);
 	bool is_any = false;
-	for (uint32_t class = 0; profile && class < profile->class_count; class++)
+	for (uint32_t class = 0; profile && class < profile->class_count; class ++)
 		is_any |= pfc_is_lossless(profile, class);
 	return is_any && profile->buffer_bytes ? pfc_headroom(config, link) : 0;
 }
@@ -45,9 +45,9 @@ uint64_t threshold_headroom(const struct fabric_config *config, uint32_t link)
 struct senders {
 	const struct fabric_config *config;
 	const struct switch_profile *profile;
-	uint64_t shared;  /* of the buffer */
-	uint64_t alphas;  /* the sum of theirs */
-	uint64_t most;	  /* what they have beside the shared part */
+	uint64_t shared; /* of the buffer */
+	uint64_t alphas; /* the sum of theirs */
+	uint64_t most;   /* what they have beside the shared part */
 	uint32_t count;
 	bool is_bounded; /* each has an alpha */
 };
@@ -56,7 +56,9 @@ static struct senders senders_of(const struct fabric_config *config, uint32_t li
 {
 	const struct network *network = config->network;
 	const struct network_switch *its = switch_of(network, link);
-	struct senders senders = { .config = config, .profile = profile_of(network, link), .is_bounded = true,
+	struct senders senders = { .config = config,
+		.profile = profile_of(network, link),
+		.is_bounded = true,
 		.shared = buffer_shared(config, network_index(network->links[link].from)) };
 	for (uint32_t i = 0; i < its->port_count; i++) {
 		uint32_t out = network->ports[its->first_port + i];
@@ -66,8 +68,10 @@ static struct senders senders_of(const struct fabric_config *config, uint32_t li
 		senders.count++;
 		senders.alphas += alpha;
 		senders.is_bounded &= alpha != 0;
-		senders.most += senders.profile->reserved_bytes + buffer_largest_packet(config) +
-			(pfc_is_lossless(senders.profile, class) ? buffer_headroom(config, network->links[out].reverse) : 0);
+		senders.most +=
+			senders.profile->reserved_bytes + buffer_largest_packet(config) +
+			(pfc_is_lossless(senders.profile, class) ? buffer_headroom(config, network->links[out].reverse)
+								 : 0);
 	}
 	return senders;
 }
@@ -132,7 +136,8 @@ static uint64_t queue_of(const struct senders *senders, uint32_t in_link, uint32
 	const uint64_t limit = senders->profile->classes[class].limit_bytes;
 	uint64_t share = senders->shared == UINT64_MAX ? UINT64_MAX : 0;
 	if (share == 0 && is_busy)
-		share = senders->is_bounded ? part_of(senders->shared, alpha, senders->alphas) : senders->shared / senders->count;
+		share = senders->is_bounded ? part_of(senders->shared, alpha, senders->alphas)
+					    : senders->shared / senders->count;
 	else if (share == 0)
 		share = alpha ? part_of(senders->shared, alpha, alpha * count) : senders->shared / count;
 	if (limit)

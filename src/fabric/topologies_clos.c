@@ -93,7 +93,8 @@ static int check_rails(const struct topology *topology, uint32_t leaves, char *w
 {
 	uint32_t rails = topology->nics_a_machine, machines = topology->machines;
 	if (topology->oversubscription)
-		return why_not(why, why_size, "oversubscription is not used of rails: leaves, spines and uplinks say what joins them");
+		return why_not(why, why_size,
+			"oversubscription is not used of rails: leaves, spines and uplinks say what joins them");
 	if (rails == 0 || machines == 0 || machines % leaves)
 		return why_not(why, why_size, "%u machines with %u NICs cannot be shared out among %u leaves a rail",
 			machines, rails, leaves);

@@ -192,9 +192,9 @@ static int read_hpcc(struct text *text, struct graph *graph)
 	graph->endpoints = (uint32_t)(counts[0] - counts[1]);
 	int error = read_switches(text, graph, (uint32_t)counts[1]);
 	while (!error && graph->count < counts[2]) /* what is behind them its authors do not read either */
-		error = text_next(text, '#', &line)
-				? read_hpcc_link(text, line, graph)
-				: text_wrong(text, "%u links, yet the first line says %u", graph->count, (uint32_t)counts[2]);
+		error = text_next(text, '#', &line) ? read_hpcc_link(text, line, graph)
+						    : text_wrong(text, "%u links, yet the first line says %u",
+							      graph->count, (uint32_t)counts[2]);
 	return error ? error : check_endpoints(text, graph);
 }
 

@@ -1,5 +1,5 @@
-/* Time goes on: in one part event by event; in several by windows, each as long as the shortest way between two parts, so
- * that nothing sent in a window is there before its end.
+/* Time goes on: in one part event by event; in several by windows, each as long as the shortest way between two parts,
+ * so that nothing sent in a window is there before its end.
  * Holds: what happens, and in which order, is the same for every number of parts. */
 #include <pthread.h>
 #include <stdlib.h>
@@ -143,7 +143,8 @@ static void *follow(void *argument)
 	pthread_mutex_lock(&windows->gate);
 	pthread_mutex_unlock(&windows->gate);
 	if (!windows->is_cut_short)
-		for (pthread_barrier_wait(&windows->barrier); !windows->is_over; pthread_barrier_wait(&windows->barrier))
+		for (pthread_barrier_wait(&windows->barrier); !windows->is_over;
+			pthread_barrier_wait(&windows->barrier))
 			run_windows(windows, part);
 	return NULL;
 }
@@ -159,8 +160,8 @@ int windows_open(struct fabric *fabric)
 	windows->fabric = fabric;
 	pthread_mutex_init(&windows->gate, NULL);
 	pthread_mutex_lock(&windows->gate);
-	while (windows->started < fabric->part_count - 1 &&
-		!pthread_create(&windows->threads[windows->started], NULL, follow, &fabric->parts[windows->started + 1]))
+	while (windows->started < fabric->part_count - 1 && !pthread_create(&windows->threads[windows->started], NULL,
+								    follow, &fabric->parts[windows->started + 1]))
 		windows->started++;
 	windows->is_cut_short = windows->started < fabric->part_count - 1;
 	pthread_barrier_init(&windows->barrier, NULL, fabric->part_count);
@@ -184,7 +185,8 @@ void windows_close(struct fabric *fabric)
 	fabric->windows = NULL;
 }
 
-/* ---- All ----------------------------------------------------------------------------------------------------------- */
+/* ---- All
+ * ----------------------------------------------------------------------------------------------------------- */
 
 bool windows_peek(struct fabric *fabric, vb_time *at)
 {

@@ -1,6 +1,6 @@
-/* What each QP with a peer was held to by congestion control and came to, which VERBENA_STATS=1 prints: a line for each of those
- * that carried most, and one for all the others. Kept only with that setting, and in as much memory however many there were: it
- * is told at exit, which a handler of signals may have called amid malloc(). */
+/* What each QP with a peer was held to by congestion control and came to, which VERBENA_STATS=1 prints: a line for
+ * each of those that carried most, and one for all the others. Kept only with that setting, and in as much memory
+ * however many there were: it is told at exit, which a handler of signals may have called amid malloc(). */
 #include "host/process.h"
 
 #include <math.h>
@@ -10,15 +10,16 @@
 #include "host/text.h"
 
 /* Rates of the others, from 1 b/s on: each doubling in so many steps. */
-#define STEPS	  32u
+#define STEPS     32u
 #define DOUBLINGS 44u
 
 struct vb_accounts {
-	struct vb_qp_account most[VB_ACCOUNTS_SAID]; /* who carried most first; when it is told, of all that there are */
+	/* who carried most first; when it is told, of all that there are */
+	struct vb_qp_account most[VB_ACCOUNTS_SAID];
 	unsigned count;
 	struct others {
 		uint64_t count, acked; /* bytes */
-		uint64_t rated;	       /* had a mean rate */
+		uint64_t rated;        /* had a mean rate */
 		double least, largest; /* bits a second */
 		uint32_t rates[DOUBLINGS * STEPS];
 	} others;
@@ -99,7 +100,8 @@ static void add_others(struct others *to, const struct others *from)
 		to->rates[i] += from->rates[i];
 }
 
-/* ---- All ---------------------------------------------------------------------------------------------------------- */
+/* ---- All
+ * ---------------------------------------------------------------------------------------------------------- */
 
 static bool carried_more(const struct vb_qp_account *a, const struct vb_qp_account *b)
 {
@@ -138,8 +140,8 @@ static void add_congestion(struct vb_line *line, const struct vb_qp_account *acc
 		vb_line_add(line, ", %s acknowledged", vb_text_bytes(account->acked, text, sizeof(text)));
 	if (account->acked_in > 0)
 		vb_line_add(line, " at %s on average", vb_text_rate(mean_rate(account), text, sizeof(text)));
-	vb_line_add(line, ", CNPs %u received, %u sent, %u packets sent again", account->cnps_received, account->cnps_sent,
-		account->sent_again);
+	vb_line_add(line, ", CNPs %u received, %u sent, %u packets sent again", account->cnps_received,
+		account->cnps_sent, account->sent_again);
 	if (account->probes)
 		vb_line_add(line, ", %u as probes", account->probes);
 }
@@ -155,8 +157,8 @@ static void tell_one(const struct vb_qp_account *account, vb_summary_say *say, v
 	struct vb_line line = { text, sizeof(text), 0 };
 	char peer[VB_TEXT_GID];
 
-	vb_line_add(&line, "qp 0x%x: %s, peer %s qpn 0x%x", account->qpn, kind_of(account->type), vb_text_gid(&account->peer, peer),
-		account->dest_qpn);
+	vb_line_add(&line, "qp 0x%x: %s, peer %s qpn 0x%x", account->qpn, kind_of(account->type),
+		vb_text_gid(&account->peer, peer), account->dest_qpn);
 	if (account->is_local)
 		vb_line_add(&line, ", shared memory");
 	else
@@ -173,7 +175,8 @@ static void tell_others(const struct others *others, vb_summary_say *say, void *
 	vb_line_add(&line, "qps: %llu more, %s acknowledged", (unsigned long long)others->count,
 		vb_text_bytes(others->acked, carried, sizeof(carried)));
 	if (others->rated)
-		vb_line_add(&line, ", at %s to %s on average, the median about %s", vb_text_rate(others->least, least, sizeof(least)),
+		vb_line_add(&line, ", at %s to %s on average, the median about %s",
+			vb_text_rate(others->least, least, sizeof(least)),
 			vb_text_rate(others->largest, most, sizeof(most)),
 			vb_text_rate(median_rate(others), median, sizeof(median)));
 	say(user, text);

@@ -1,6 +1,6 @@
 /* See backing.h.
- * Holds: a place is one segment, with as many regions as were registered inside; the last to go withdraws it, and its memory
- * remains a file's. */
+ * Holds: a place is one segment, with as many regions as were registered inside; the last to go withdraws it, and its
+ * memory remains a file's. */
 #include "host/backing.h"
 
 #include <stdio.h>
@@ -39,7 +39,8 @@ static void read_header(const char *line, struct mapping *mapping)
 
 static bool asks_for_more(const char *flags)
 {
-	static const char *const kept[] = { " hg", " ht", " lo", " wf", " dc", " gd", " um", " uw", " mg", " io", " pf" };
+	static const char *const kept[] = { " hg", " ht", " lo", " wf", " dc", " gd", " um", " uw", " mg", " io",
+		" pf" };
 
 	for (unsigned i = 0; i < sizeof(kept) / sizeof(kept[0]); i++)
 		if (strstr(flags, kept[i]))
@@ -143,7 +144,8 @@ uint32_t vb_host_back_registered(struct vb_driver *driver, void *memory, size_t 
 {
 	struct vb_backing *backing = &driver->process->backing;
 	const size_t page = (size_t)sysconf(_SC_PAGESIZE);
-	uintptr_t first = ((uintptr_t)memory + page - 1) & ~(page - 1), end = ((uintptr_t)memory + length) & ~(page - 1);
+	uintptr_t first = ((uintptr_t)memory + page - 1) & ~(page - 1),
+		  end = ((uintptr_t)memory + length) & ~(page - 1);
 
 	if (!vb_settings_get()->map_registered || !driver->neighbours || end < first || end - first < VB_BACKING_MIN)
 		return 0;

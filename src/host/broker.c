@@ -31,7 +31,7 @@ static void hear(const struct vb_broker *broker, const struct vb_broker_notice *
 
 static bool is_all_adopted(const struct vb_broker *broker)
 {
-	vb_list_for_each(node, &broker->slots)
+	vb_list_for_each (node, &broker->slots)
 		if (!vb_container_of(node, struct vb_held_slot, link)->is_adopted)
 			return false;
 	return true;
@@ -125,15 +125,15 @@ static int next_try(const struct vb_broker *broker)
 {
 	int64_t at_ms = 0, now = vb_broker_now_ms();
 
-	vb_list_for_each(node, &broker->slots) {
+	vb_list_for_each (node, &broker->slots) {
 		const struct vb_held_slot *held = vb_container_of(node, struct vb_held_slot, link);
 		at_ms = earlier(at_ms, held->is_said ? 0 : held->again_ms);
 	}
-	vb_list_for_each(node, &broker->bindings) {
+	vb_list_for_each (node, &broker->bindings) {
 		const struct vb_held_binding *held = vb_container_of(node, struct vb_held_binding, link);
 		at_ms = earlier(at_ms, held->is_said ? 0 : held->again_ms);
 	}
-	vb_list_for_each(node, &broker->meetings) {
+	vb_list_for_each (node, &broker->meetings) {
 		const struct vb_broker_meeting *meeting = vb_container_of(node, struct vb_broker_meeting, link);
 		at_ms = earlier(at_ms, meeting->is_said ? 0 : meeting->again_ms);
 	}
@@ -142,7 +142,8 @@ static int next_try(const struct vb_broker *broker)
 	return at_ms > now ? (int)(at_ms - now) : 0;
 }
 
-/* Nobody has told us to stop: the program has closed our descriptors, or some of them. None of the numbers is used any more. */
+/* Nobody has told us to stop: the program has closed our descriptors, or some of them. None of the numbers is used any
+ * more. */
 static void forget_all(struct vb_broker *broker)
 {
 	const struct vb_broker_notice lost = { .kind = VB_BROKER_LOST };
@@ -284,8 +285,8 @@ int vb_broker_connect(const struct vb_broker_config *config, struct vb_broker **
 	return rc;
 }
 
-/* The byte, for a child may have the end too, and then to close it tells nothing. Where it is not ours any more the thread
- * knows already. */
+/* The byte, for a child may have the end too, and then to close it tells nothing. Where it is not ours any more the
+ * thread knows already. */
 void vb_broker_end(struct vb_broker *broker)
 {
 	int writer = broker->stop_writer;

@@ -23,10 +23,12 @@ enum vb_broker_notice_kind {
 	VB_BROKER_GONE,   /* both broker processes died; connected queue pairs go on */
 	VB_BROKER_BACK,   /* after GONE: the next one knows our slots, and steering is right */
 	VB_BROKER_CHANNEL, /* a slot's courier has been replaced: another channel is behind the slot's descriptor */
-	VB_BROKER_MEETING, /* another process of this host, who has asked for one of our slots, or whose we have asked for */
+	VB_BROKER_MEETING, /* another process of this host, who has asked for one of our slots, or whose we have asked
+			      for */
 	VB_BROKER_ALONE,   /* answer to vb_broker_meet: there is nobody whom we could meet and have not met */
-	VB_BROKER_LOST,    /* our descriptors are not ours any more: the program closed one. The last notice; waiters are told */
-	VB_BROKER_LATER,   /* not the answer yet: he is there, and one of the two does not read at the moment */
+	VB_BROKER_LOST,  /* our descriptors are not ours any more: the program closed one. The last notice; waiters are
+			    told */
+	VB_BROKER_LATER, /* not the answer yet: he is there, and one of the two does not read at the moment */
 	VB_BROKER_AWAITED, /* nor this: he is there, and has not asked for us. We meet when he does */
 };
 
@@ -40,10 +42,10 @@ struct vb_broker_notice {
 	uint32_t receive_buffer; /* PEER: of its slots */
 	uint32_t length;         /* MAD: as received, padding included */
 	uint8_t mad[256];
-	uint8_t own_slot, slot;     /* MEETING, ALONE, LATER, AWAITED: ours, and the other's */
-	uint8_t side;               /* MEETING: 0 in the lower slot, 1 in the higher */
-	bool is_same_user;          /* MEETING: the broker sees both as one user's */
-	int socket, memory, pidfd;  /* MEETING: the hearer's to close; pidfd is the other process's, or -1 */
+	uint8_t own_slot, slot;    /* MEETING, ALONE, LATER, AWAITED: ours, and the other's */
+	uint8_t side;              /* MEETING: 0 in the lower slot, 1 in the higher */
+	bool is_same_user;         /* MEETING: the broker sees both as one user's */
+	int socket, memory, pidfd; /* MEETING: the hearer's to close; pidfd is the other process's, or -1 */
 };
 
 /* Called by the broker's thread, with no mutex held; it may call everything here but what waits for an answer. */
@@ -63,28 +65,29 @@ int vb_broker_connect(const struct vb_broker_config *config, struct vb_broker **
 void vb_broker_disconnect(struct vb_broker *broker);
 /* Its thread ends, as if it had found its descriptors closed. Waits for nothing. */
 void vb_broker_end(struct vb_broker *broker);
-/* Readable when its thread is to end. A thread that sleeps on it in poll() is woken when the program closes descriptors of ours. */
+/* Readable when its thread is to end. A thread that sleeps on it in poll() is woken when the program closes
+ * descriptors of ours. */
 int vb_broker_alarm_fd(const struct vb_broker *broker);
 /* In a forked child, whose parent's it is: closes descriptors, touches nothing else. */
 void vb_broker_forked(struct vb_broker *broker);
 
 struct vb_slot {
-	uint8_t number;		 /* 1 .. 254 */
-	int fd;			 /* receive socket, or a courier's channel (port/carried.h); ours to close */
+	uint8_t number;          /* 1 .. 254 */
+	int fd;                  /* receive socket, or a courier's channel (port/carried.h); ours to close */
 	uint32_t receive_buffer; /* effective SO_RCVBUF */
-	bool is_carried;	 /* the broker is another user's, and keeps the socket */
+	bool is_carried;         /* the broker is another user's, and keeps the socket */
 };
 
-/* -EUSERS when all are taken, or is_further, and so many that the rest is for those who have none. May wait, as all that have
- * a why. */
-int vb_broker_get_slot(struct vb_broker *broker, uint32_t receive_buffer, bool is_further, struct vb_slot *slot, char *why,
-	size_t why_size);
+/* -EUSERS when all are taken, or is_further, and so many that the rest is for those who have none. May wait, as all
+ * that have a why. */
+int vb_broker_get_slot(struct vb_broker *broker, uint32_t receive_buffer, bool is_further, struct vb_slot *slot,
+	char *why, size_t why_size);
 /* slot->fd, still open, stops being the socket and is to be closed afterwards. */
 void vb_broker_release_slot(struct vb_broker *broker, const struct vb_slot *slot);
 
 /* A carried slot joins a multicast group on an interface, or leaves it: the socket is not ours to change. */
-int vb_broker_join(struct vb_broker *broker, const struct vb_slot *slot, const struct vb_gid *group, uint32_t ifindex,
-	bool join);
+int vb_broker_join(
+	struct vb_broker *broker, const struct vb_slot *slot, const struct vb_gid *group, uint32_t ifindex, bool join);
 
 /* Asks the broker who is at dgid, seen from sgid; it answers by a notice, from memory or after asking the peer. Whoever
  * has been asked about lately, or is known, is not asked again. True: of dgid nothing has been asked so far. */
@@ -92,12 +95,12 @@ bool vb_broker_discover(struct vb_broker *broker, const struct vb_gid *sgid, con
 /* What the last such notice said of dgid; false: there was none, or it is forgotten. */
 bool vb_broker_knows(struct vb_broker *broker, const struct vb_gid *dgid, bool *is_verbena, uint32_t *receive_buffer);
 
-/* Asks to be introduced to the process that has slot at gid, if that is of this host, which may be this one: it and we hear of a meeting, of
- * own_slot and slot, with a socket to the other and memory that both share, as soon as the other wants it too: it asks for us,
- * or is open. Waits for nothing; remembered until it is
- * answered by a notice other than LATER and AWAITED, and asked twice meanwhile it is asked once. A pair of slots that has met
- * meets again after both have parted. Yet a second meeting of the same slots may come, when a broker died: it is to be
- * taken if the socket of the first is at its end, and closed otherwise; the other process does the same.
+/* Asks to be introduced to the process that has slot at gid, if that is of this host, which may be this one: it and we
+ * hear of a meeting, of own_slot and slot, with a socket to the other and memory that both share, as soon as the other
+ * wants it too: it asks for us, or is open. Waits for nothing; remembered until it is answered by a notice other than
+ * LATER and AWAITED, and asked twice meanwhile it is asked once. A pair of slots that has met meets again after both
+ * have parted. Yet a second meeting of the same slots may come, when a broker died: it is to be taken if the socket of
+ * the first is at its end, and closed otherwise; the other process does the same.
  *
  * The other may be another user's. Before Linux 6.16 he may send descriptors by the socket, and closing such a one may
  * take as long as he likes: who peeks (MSG_PEEK) without room for them sees MSG_CTRUNC, and reads no more of it. */
@@ -116,8 +119,8 @@ void vb_broker_post_mad(
 	struct vb_broker *broker, const struct vb_gid *sgid, const struct vb_gid *dgid, const uint8_t mad[256]);
 
 /* The same with a MAD of another class; what answers its transaction id is a notice. */
-void vb_broker_post_query(struct vb_broker *broker, const struct vb_gid *sgid, const struct vb_gid *dgid,
-	const uint8_t mad[256]);
+void vb_broker_post_query(
+	struct vb_broker *broker, const struct vb_gid *sgid, const struct vb_gid *dgid, const uint8_t mad[256]);
 
 /* A port of RDMA-CM (connections.h); from the answer on the broker knows it until vb_broker_unbind. */
 struct vb_binding;

@@ -51,8 +51,10 @@ static int check_owner(const struct vb_broker_finder *finder, int fd, char *why,
 		return 0;
 	if (user == VB_USER_UNKNOWN)
 		return vb_broker_fail(EPERM, why, why_size,
-			"UDP port 4791 is held by the broker of a user whom this user namespace does not map (pid %d). To share it, "
-			"trust that user and set VERBENA_BROKER=any, there and here; or have root run: verbena broker", owner.pid);
+			"UDP port 4791 is held by the broker of a user whom this user namespace does not map (pid %d). "
+			"To share it, "
+			"trust that user and set VERBENA_BROKER=any, there and here; or have root run: verbena broker",
+			owner.pid);
 	return vb_broker_fail(EPERM, why, why_size,
 		"UDP port 4791 is held by the broker of another user, uid %u (pid %d). To "
 		"share it, trust that user and set VERBENA_BROKER=any, there and here; or, once it has left, a second "

@@ -7,8 +7,8 @@
 #include "host/log.h"
 #include "os/descriptor.h"
 
-#define ADOPT_AGAIN_MS	 1000 /* what was refused */
-#define BIND_AGAIN_MS	 100  /* a port, at first */
+#define ADOPT_AGAIN_MS   1000 /* what was refused */
+#define BIND_AGAIN_MS    100  /* a port, at first */
 #define COURIER_AGAIN_MS 20
 
 static void take_slot(struct vb_broker *broker, struct vb_broker_request *request)
@@ -17,9 +17,10 @@ static void take_slot(struct vb_broker *broker, struct vb_broker_request *reques
 
 	if (answer->kind != VB_MESSAGE_SLOT || request->fd < 0 || answer->slot == 0 || answer->slot > VB_SLOT_MAX)
 		return;
-	*request->slot = (struct vb_held_slot){
-		.is_said = true, .is_adopted = true, .is_open_said = true, .slot = { answer->slot, request->fd, answer->receive_buffer, answer->is_carried }
-	};
+	*request->slot = (struct vb_held_slot){ .is_said = true,
+		.is_adopted = true,
+		.is_open_said = true,
+		.slot = { answer->slot, request->fd, answer->receive_buffer, answer->is_carried } };
 	vb_list_add_tail(&broker->slots, &request->slot->link);
 }
 
@@ -36,7 +37,7 @@ static void take_binding(struct vb_broker *broker, struct vb_broker_request *req
 
 struct vb_held_binding *vb_broker_find_binding(struct vb_broker *broker, uint32_t number)
 {
-	vb_list_for_each(node, &broker->bindings) {
+	vb_list_for_each (node, &broker->bindings) {
 		struct vb_held_binding *binding = vb_container_of(node, struct vb_held_binding, link);
 		if (binding->is.number == number)
 			return binding;
@@ -46,7 +47,7 @@ struct vb_held_binding *vb_broker_find_binding(struct vb_broker *broker, uint32_
 
 struct vb_held_slot *vb_broker_find_slot(struct vb_broker *broker, uint8_t number)
 {
-	vb_list_for_each(node, &broker->slots) {
+	vb_list_for_each (node, &broker->slots) {
 		struct vb_held_slot *held = vb_container_of(node, struct vb_held_slot, link);
 		if (held->slot.number == number)
 			return held;
@@ -84,7 +85,7 @@ static void take_answer_of(struct vb_broker *broker, struct vb_broker_request *r
 /* True: it was somebody's, and fd is his. */
 static bool take_answer(struct vb_broker *broker, const struct vb_message *message, int fd)
 {
-	vb_list_for_each(node, &broker->requests) {
+	vb_list_for_each (node, &broker->requests) {
 		struct vb_broker_request *request = vb_container_of(node, struct vb_broker_request, link);
 		if (request->message.request != message->request)
 			continue;
@@ -111,7 +112,7 @@ static void try_later(struct vb_broker *broker, struct vb_held_slot *held, const
 
 static bool take_adoption(struct vb_broker *broker, const struct vb_message *message)
 {
-	vb_list_for_each(node, &broker->slots) {
+	vb_list_for_each (node, &broker->slots) {
 		struct vb_held_slot *held = vb_container_of(node, struct vb_held_slot, link);
 		if (!held->is_said || held->request != message->request)
 			continue;
@@ -142,14 +143,16 @@ static bool take_late_slot(struct vb_broker *broker, const struct vb_message *me
 
 /* A port that we told a new broker or worker of has been another's meanwhile; or the privilege for it is our parent's,
  * which has not told it yet. */
-static void take_refused_port(struct vb_broker *broker, struct vb_held_binding *binding, const struct vb_message *refusal)
+static void take_refused_port(
+	struct vb_broker *broker, struct vb_held_binding *binding, const struct vb_message *refusal)
 {
 	if (refusal->error == EACCES && binding->is.family) {
 		binding->is_said = binding->is_listening_said = broker->has_all = false;
 		bool is_first = binding->refusals++ == 0;
 		binding->again_ms = vb_broker_now_ms() + (is_first ? BIND_AGAIN_MS : ADOPT_AGAIN_MS);
 		if (binding->refusals == 2)
-			vb_log(VB_LOG_WARN, "the new broker does not give back what this process held: %s", refusal->why);
+			vb_log(VB_LOG_WARN, "the new broker does not give back what this process held: %s",
+				refusal->why);
 	} else if (refusal->error == EADDRINUSE || refusal->error == EADDRNOTAVAIL) {
 		vb_log(VB_LOG_ERROR, "port %u, which this process held, is another's since the broker was replaced",
 			binding->is.port);
@@ -160,7 +163,7 @@ static void take_refused_port(struct vb_broker *broker, struct vb_held_binding *
 
 static void take_lost_port(struct vb_broker *broker, const struct vb_message *message)
 {
-	vb_list_for_each(node, &broker->bindings) {
+	vb_list_for_each (node, &broker->bindings) {
 		struct vb_held_binding *binding = vb_container_of(node, struct vb_held_binding, link);
 		if (binding->request == message->request)
 			take_refused_port(broker, binding, message);
@@ -180,8 +183,7 @@ static void take_peer(struct vb_broker *broker, const struct vb_message *message
 }
 
 /* Of something that nobody waits for in a call. True: it is to be heard of. */
-static bool take_refusal(
-	struct vb_broker *broker, const struct vb_message *refusal, struct vb_broker_notice *notice)
+static bool take_refusal(struct vb_broker *broker, const struct vb_message *refusal, struct vb_broker_notice *notice)
 {
 	if (vb_broker_put_off_meeting(broker, refusal, notice))
 		return true;

@@ -18,7 +18,7 @@ static void drop(struct vb_broker *broker, struct vb_broker_meeting *meeting)
 
 static bool is_asked(const struct vb_broker *broker, uint8_t own_slot, const struct vb_gid *gid, uint8_t slot)
 {
-	vb_list_for_each(node, &broker->meetings) {
+	vb_list_for_each (node, &broker->meetings) {
 		const struct vb_broker_meeting *meeting = vb_container_of(node, struct vb_broker_meeting, link);
 		if (meeting->own_slot == own_slot && meeting->slot == slot && vb_gid_equal(&meeting->gid, gid))
 			return true;
@@ -76,7 +76,7 @@ void vb_broker_part(struct vb_broker *broker, uint8_t own_slot, uint8_t slot)
 
 void vb_broker_forget_meetings(struct vb_broker *broker, uint8_t own_slot)
 {
-	vb_list_for_each_safe(node, &broker->meetings) {
+	vb_list_for_each_safe (node, &broker->meetings) {
 		struct vb_broker_meeting *meeting = vb_container_of(node, struct vb_broker_meeting, link);
 		if (meeting->own_slot == own_slot)
 			drop(broker, meeting);
@@ -87,7 +87,7 @@ void vb_broker_forget_meetings(struct vb_broker *broker, uint8_t own_slot)
 
 static struct vb_broker_meeting *find(struct vb_broker *broker, uint32_t request)
 {
-	vb_list_for_each(node, &broker->meetings) {
+	vb_list_for_each (node, &broker->meetings) {
 		struct vb_broker_meeting *meeting = vb_container_of(node, struct vb_broker_meeting, link);
 		if (meeting->is_said && meeting->request == request)
 			return meeting;
@@ -98,7 +98,7 @@ static struct vb_broker_meeting *find(struct vb_broker *broker, uint32_t request
 /* Asked for at notice->gid, if it was. */
 static void settle(struct vb_broker *broker, struct vb_broker_notice *notice)
 {
-	vb_list_for_each_safe(node, &broker->meetings) {
+	vb_list_for_each_safe (node, &broker->meetings) {
 		struct vb_broker_meeting *meeting = vb_container_of(node, struct vb_broker_meeting, link);
 		meeting->pause_ms = PAUSE_FIRST_MS; /* it goes on */
 		if (meeting->own_slot != notice->own_slot || meeting->slot != notice->slot)
@@ -146,8 +146,7 @@ bool vb_broker_take_alone(struct vb_broker *broker, const struct vb_message *mes
 	return true;
 }
 
-bool vb_broker_take_awaited(
-	struct vb_broker *broker, const struct vb_message *message, struct vb_broker_notice *notice)
+bool vb_broker_take_awaited(struct vb_broker *broker, const struct vb_message *message, struct vb_broker_notice *notice)
 {
 	const struct vb_broker_meeting *meeting = find(broker, message->request);
 
@@ -161,7 +160,7 @@ bool vb_broker_take_awaited(
 
 void vb_broker_take_wanted(struct vb_broker *broker, const struct vb_message *message)
 {
-	vb_list_for_each(node, &broker->meetings) {
+	vb_list_for_each (node, &broker->meetings) {
 		struct vb_broker_meeting *meeting = vb_container_of(node, struct vb_broker_meeting, link);
 		if (meeting->own_slot != message->slot || meeting->slot != message->meeting.slot)
 			continue;

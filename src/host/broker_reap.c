@@ -1,8 +1,9 @@
 /* See broker_reap.h.
  *
- * Holds: by its pidfd a broker is waited for and no other process, so that no status is taken that the program waits for,
- * whatever becomes of numbers (but once the program has closed that pidfd, by its number, which is a zombie's until then); and the program's own wait() and SIGCHLD are what they are with any orphan. No parent but the one
- * that the kernel chooses would do: exec() gives every child an exit signal back, which a starter would see. */
+ * Holds: by its pidfd a broker is waited for and no other process, so that no status is taken that the program waits
+ * for, whatever becomes of numbers (but once the program has closed that pidfd, by its number, which is a zombie's
+ * until then); and the program's own wait() and SIGCHLD are what they are with any orphan. No parent but the one that
+ * the kernel chooses would do: exec() gives every child an exit signal back, which a starter would see. */
 #include "host/broker_reap.h"
 
 #include <errno.h>
@@ -79,7 +80,8 @@ struct errand {
 	pid_t pid;
 };
 
-/* The kernel keeps what poll() sleeps on, but the program may have closed it meanwhile, and have a file of its own there. */
+/* The kernel keeps what poll() sleeps on, but the program may have closed it meanwhile, and have a file of its own
+ * there. */
 static void take_status(const struct errand *errand)
 {
 	siginfo_t ignored; /* ECHILD: it was not ours */

@@ -50,8 +50,8 @@ static int ask(struct vb_broker *broker, struct vb_broker_request *request, char
 	return rc;
 }
 
-int vb_broker_get_slot(struct vb_broker *broker, uint32_t receive_buffer, bool is_further, struct vb_slot *slot, char *why,
-	size_t why_size)
+int vb_broker_get_slot(struct vb_broker *broker, uint32_t receive_buffer, bool is_further, struct vb_slot *slot,
+	char *why, size_t why_size)
 {
 	struct vb_held_slot *held = calloc(1, sizeof(*held));
 	struct vb_broker_request request = {
@@ -103,8 +103,8 @@ void vb_broker_release_slot(struct vb_broker *broker, const struct vb_slot *slot
 	pthread_mutex_unlock(&broker->mutex);
 }
 
-int vb_broker_join(struct vb_broker *broker, const struct vb_slot *slot, const struct vb_gid *group, uint32_t ifindex,
-	bool join)
+int vb_broker_join(
+	struct vb_broker *broker, const struct vb_slot *slot, const struct vb_gid *group, uint32_t ifindex, bool join)
 {
 	struct vb_broker_request request = { .message = { .kind = join ? VB_MESSAGE_JOIN : VB_MESSAGE_LEAVE,
 						     .slot = slot->number,

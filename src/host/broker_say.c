@@ -92,11 +92,11 @@ static bool say_question(struct vb_broker *broker, struct vb_broker_question *qu
 
 static bool say_standing(struct vb_broker *broker)
 {
-	vb_list_for_each(node, &broker->slots)
+	vb_list_for_each (node, &broker->slots)
 		if (!say_slot(broker, vb_container_of(node, struct vb_held_slot, link)) ||
 			!say_open(broker, vb_container_of(node, struct vb_held_slot, link)))
 			return false;
-	vb_list_for_each(node, &broker->bindings)
+	vb_list_for_each (node, &broker->bindings)
 		if (!say_binding(broker, vb_container_of(node, struct vb_held_binding, link)))
 			return false;
 	return true;
@@ -104,7 +104,7 @@ static bool say_standing(struct vb_broker *broker)
 
 static bool say_requests(struct vb_broker *broker)
 {
-	vb_list_for_each(node, &broker->requests) {
+	vb_list_for_each (node, &broker->requests) {
 		struct vb_broker_request *request = vb_container_of(node, struct vb_broker_request, link);
 		if (!request->is_said)
 			request->is_said = say(broker, &request->message, NULL);
@@ -137,7 +137,7 @@ static bool say_meeting(struct vb_broker *broker, struct vb_broker_meeting *meet
 
 static bool say_meetings(struct vb_broker *broker)
 {
-	vb_list_for_each(node, &broker->meetings)
+	vb_list_for_each (node, &broker->meetings)
 		if (!say_meeting(broker, vb_container_of(node, struct vb_broker_meeting, link)))
 			return false;
 	return true;
@@ -203,20 +203,20 @@ void vb_broker_post(struct vb_broker *broker, const struct vb_message *message)
 
 void vb_worker_forgot(struct vb_broker *broker)
 {
-	vb_list_for_each(node, &broker->slots) {
+	vb_list_for_each (node, &broker->slots) {
 		struct vb_held_slot *held = vb_container_of(node, struct vb_held_slot, link);
 		held->is_open_said = !held->is_open;
 	}
-	vb_list_for_each(node, &broker->bindings) {
+	vb_list_for_each (node, &broker->bindings) {
 		struct vb_held_binding *binding = vb_container_of(node, struct vb_held_binding, link);
 		binding->is_said = binding->is_listening_said = false;
 		binding->again_ms = binding->refusals = 0;
 	}
-	vb_list_for_each(node, &broker->requests)
+	vb_list_for_each (node, &broker->requests)
 		vb_container_of(node, struct vb_broker_request, link)->is_said = false;
 	for (unsigned i = 0; i < broker->question_count; i++)
 		broker->questions[i].is_said = broker->questions[i].is_answered;
-	vb_list_for_each(node, &broker->meetings) {
+	vb_list_for_each (node, &broker->meetings) {
 		struct vb_broker_meeting *meeting = vb_container_of(node, struct vb_broker_meeting, link);
 		meeting->is_said = false;
 		meeting->again_ms = 0;
@@ -226,12 +226,12 @@ void vb_worker_forgot(struct vb_broker *broker)
 
 void vb_broker_forgot(struct vb_broker *broker)
 {
-	vb_list_for_each(node, &broker->slots) {
+	vb_list_for_each (node, &broker->slots) {
 		struct vb_held_slot *held = vb_container_of(node, struct vb_held_slot, link);
 		held->is_said = held->is_adopted = false;
 		held->again_ms = 0;
 	}
-	vb_list_for_each_safe(node, &broker->posts) /* of what it gives back the next broker never knew */
+	vb_list_for_each_safe (node, &broker->posts) /* of what it gives back the next broker never knew */
 		if (vb_container_of(node, struct vb_broker_post, link)->message.kind != VB_MESSAGE_POST_MAD)
 			drop_post(broker, vb_container_of(node, struct vb_broker_post, link));
 	vb_worker_forgot(broker);

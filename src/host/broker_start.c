@@ -63,8 +63,10 @@ int vb_broker_start(const char *libexec, char *why, size_t why_size)
 	close(report[1]);
 	if (error) {
 		close(report[0]);
-		return vb_broker_fail(error, why, why_size, "cannot run %s: %s; where programs may not be started, start the "
-			"broker beforehand", path, strerror(error));
+		return vb_broker_fail(error, why, why_size,
+			"cannot run %s: %s; where programs may not be started, start the "
+			"broker beforehand",
+			path, strerror(error));
 	}
 	read_report(report[0], text, sizeof(text));
 	close(report[0]);

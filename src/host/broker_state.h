@@ -26,7 +26,7 @@
 #include "host/protocol.h"
 
 #define VB_BROKER_MOST_QUESTIONS 256
-#define VB_BROKER_MOST_MEETINGS	 1024
+#define VB_BROKER_MOST_MEETINGS  1024
 
 struct vb_held_slot {
 	struct vb_list link;
@@ -34,7 +34,7 @@ struct vb_held_slot {
 	uint32_t request;
 	bool is_said, is_adopted; /* by the broker that is there now */
 	bool is_open, is_open_said;
-	int64_t again_ms;         /* it was refused: when to try again; 0 */
+	int64_t again_ms; /* it was refused: when to try again; 0 */
 };
 
 struct vb_held_binding {
@@ -87,8 +87,8 @@ struct vb_broker {
 	void *user;
 	pthread_t thread;
 	int wake_fd; /* eventfd */
-	/* A pipe, whose first end is readable when the thread is to stop: something was written to the other, or the program has
-	 * closed that. */
+	/* A pipe, whose first end is readable when the thread is to stop: something was written to the other, or the
+	 * program has closed that. */
 	int stop_fd, stop_writer;
 	uint64_t stop_inode;
 	atomic_bool is_stopping; /* as it should; else descriptors were lost */
@@ -124,7 +124,8 @@ void vb_broker_forgot(struct vb_broker *broker);
 
 /* ---- broker_hear.c ----------------------------------------------------------------------------------------------- */
 
-/* Takes a message; of fds, which came with it, those that are used become -1. What the user is to hear; false: nothing. */
+/* Takes a message; of fds, which came with it, those that are used become -1. What the user is to hear; false:
+ * nothing. */
 bool vb_broker_take(struct vb_broker *broker, const struct vb_message *message, int fds[VB_MESSAGE_FDS],
 	struct vb_broker_notice *notice);
 struct vb_held_binding *vb_broker_find_binding(struct vb_broker *broker, uint32_t number);
@@ -135,8 +136,7 @@ struct vb_held_slot *vb_broker_find_slot(struct vb_broker *broker, uint8_t numbe
 /* As vb_broker_take. */
 bool vb_broker_take_meeting(struct vb_broker *broker, const struct vb_message *message, int fds[VB_MESSAGE_FDS],
 	struct vb_broker_notice *notice);
-bool vb_broker_take_alone(
-	struct vb_broker *broker, const struct vb_message *message, struct vb_broker_notice *notice);
+bool vb_broker_take_alone(struct vb_broker *broker, const struct vb_message *message, struct vb_broker_notice *notice);
 /* The same. The question stays. */
 bool vb_broker_take_awaited(
 	struct vb_broker *broker, const struct vb_message *message, struct vb_broker_notice *notice);

@@ -13,7 +13,7 @@ static bool is_ours(const struct vb_process *p, const struct vb_gid *gid)
 {
 	if (vb_gid_is_loopback(gid))
 		return true;
-	vb_list_for_each(node, &p->devices) {
+	vb_list_for_each (node, &p->devices) {
 		const struct vb_device_info *info = &vb_container_of(node, struct vb_device, link)->info;
 		for (unsigned i = 0; i < info->gid_count; i++)
 			if (vb_gid_equal(gid, &info->gids[i].gid))
@@ -26,7 +26,8 @@ static bool is_ours(const struct vb_process *p, const struct vb_gid *gid)
 static struct vb_peer_facts assumption(const struct vb_process *p, const struct vb_gid *gid)
 {
 	if (is_ours(p, gid))
-		return (struct vb_peer_facts){ .is_verbena = true, .receive_buffer = vb_process_home(p)->slot.receive_buffer };
+		return (struct vb_peer_facts){ .is_verbena = true,
+			.receive_buffer = vb_process_home(p)->slot.receive_buffer };
 	return (struct vb_peer_facts){ .is_asked = true };
 }
 
@@ -142,7 +143,8 @@ int vb_broker_watch_get_slot(struct vb_driver *d, const struct vb_settings *sett
 {
 	char why[512] = "";
 	bool is_further = d->index > 0;
-	int rc = vb_broker_get_slot(d->process->broker, settings->receive_buffer, is_further, &d->slot, why, sizeof(why));
+	int rc = vb_broker_get_slot(
+		d->process->broker, settings->receive_buffer, is_further, &d->slot, why, sizeof(why));
 
 	if (rc < 0)
 		vb_log(is_further && rc == -EUSERS ? VB_LOG_INFO : VB_LOG_ERROR, "%s", why);

@@ -1,5 +1,6 @@
-/* See calibration.h. Both ends copy at the same time, each on its core, but what one has written the other fetches from that
- * core's cache, which on some machines is slower than all else: so it is tried with two threads, as it will be used. */
+/* See calibration.h. Both ends copy at the same time, each on its core, but what one has written the other fetches
+ * from that core's cache, which on some machines is slower than all else: so it is tried with two threads, as it will
+ * be used. */
 #include "host/calibration.h"
 
 #include <pthread.h>
@@ -18,7 +19,7 @@
 #define PLACES 4  /* of the heap */
 #define COPIES 16 /* of one try */
 #define TRIES  6
-#define SPINS  20000 /* until the other's core is most likely this one */
+#define SPINS  20000      /* until the other's core is most likely this one */
 #define MOST   100000000u /* ns for all of it: where many more want the cores, two threads meet once in a while */
 
 /* Source, heap, target. */

@@ -19,7 +19,7 @@
 
 #define FIRST_WORD (3 * VB_S) /* of a request that nobody answers */
 
-#define EXPORT	       __attribute__((visibility("default")))
+#define EXPORT         __attribute__((visibility("default")))
 #define SENT_AT_A_TIME 16
 
 static struct {
@@ -109,8 +109,7 @@ static struct vb_deadline next_deadline(void)
 }
 
 /* A capture has what the broker sends and receives for us, as if we did; first, so that no answer stands before it. */
-static void send_all(struct vb_broker *broker, struct vb_pcap *pcap, const struct vb_cm_outgoing *out,
-	unsigned count)
+static void send_all(struct vb_broker *broker, struct vb_pcap *pcap, const struct vb_cm_outgoing *out, unsigned count)
 {
 	for (unsigned i = 0; i < count; i++) {
 		if (pcap)
@@ -145,9 +144,7 @@ static unsigned copies_of(uint8_t mad[VB_MAD_LENGTH], const struct vb_broker_not
 {
 	struct vb_path path = { .src = notice->gid, .dst = notice->to, .ifindex = notice->scope };
 
-	return connections.faults ?
-		vb_faults_admit(connections.faults, &path, mad, VB_MAD_LENGTH, vb_host_now()) :
-		1;
+	return connections.faults ? vb_faults_admit(connections.faults, &path, mad, VB_MAD_LENGTH, vb_host_now()) : 1;
 }
 
 void vb_connections_receive(const struct vb_broker_notice *notice)
@@ -183,7 +180,9 @@ static void receive_held(struct vb_cm *cm)
 
 	vb_faults_recycle(connections.faults);
 	while ((held = vb_faults_release(connections.faults, vb_host_now()))) {
-		struct vb_cm_path path = { .local = held->path.dst, .remote = held->path.src, .scope = held->path.ifindex };
+		struct vb_cm_path path = {
+			.local = held->path.dst, .remote = held->path.src, .scope = held->path.ifindex
+		};
 		vb_cm_receive(cm, &path, held->bytes, vb_host_now());
 	}
 }
@@ -237,7 +236,8 @@ static int make_faults(void)
 
 static int create(const struct vb_process *p)
 {
-	struct vb_cm_config config = { .seed = vb_host_random_seed(), .seed_high = vb_host_random_seed(),
+	struct vb_cm_config config = { .seed = vb_host_random_seed(),
+		.seed_high = vb_host_random_seed(),
 		.slot = vb_process_home(p)->slot.number,
 		.tells_silence = FIRST_WORD };
 	int rc = vb_cm_create(&config, &connections.cm);
@@ -287,8 +287,8 @@ EXPORT void vb_connections_stop(void)
 	pthread_mutex_unlock(&connections.mutex);
 }
 
-/* In a forked child: all of it is the parent's. What it held in memory stays where it is, for another of its threads may
- * have been amid a change. */
+/* In a forked child: all of it is the parent's. What it held in memory stays where it is, for another of its threads
+ * may have been amid a change. */
 void vb_connections_forget(void)
 {
 	pthread_mutex_init(&connections.mutex, NULL);

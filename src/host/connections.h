@@ -32,13 +32,13 @@ void vb_connections_unlock(void);
 
 struct vb_binding {
 	uint16_t port_space;
-	uint16_t port;		/* 0: any free one, which is then filled in */
-	struct vb_gid address;	/* zero: any; the mapped 0.0.0.0: any of IPv4 */
-	bool is_shared;		/* others may bind it too, as long as nobody listens: SO_REUSEADDR's rule */
-	bool is_ipv6_only;	/* any means any of IPv6 */
-	uint64_t family;	/* a secret: processes that have it in common may bind and listen together; 0: alone */
-	bool is_accepting;	/* listening: before those of the family that do not say so */
-	uint32_t number;	/* filled in: the broker's name for it */
+	uint16_t port;         /* 0: any free one, which is then filled in */
+	struct vb_gid address; /* zero: any; the mapped 0.0.0.0: any of IPv4 */
+	bool is_shared;        /* others may bind it too, as long as nobody listens: SO_REUSEADDR's rule */
+	bool is_ipv6_only;     /* any means any of IPv6 */
+	uint64_t family;       /* a secret: processes that have it in common may bind and listen together; 0: alone */
+	bool is_accepting;     /* listening: before those of the family that do not say so */
+	uint32_t number;       /* filled in: the broker's name for it */
 };
 
 /* -EADDRINUSE; -EADDRNOTAVAIL: the address is not ours, or another has the port and one of the two is at all addresses;
@@ -62,7 +62,7 @@ struct vb_mtu_refusal {
 	struct vb_gid local, remote;
 	uint16_t port;
 	uint32_t wanted, carried; /* 0: not known */
-	bool is_ours;		  /* we refuse */
+	bool is_ours;             /* we refuse */
 };
 /* One line on stderr about it. With the CM's mutex held. */
 void vb_connections_explain_mtu(const struct vb_mtu_refusal *refusal);

@@ -4,8 +4,8 @@
 
 #include <sys/resource.h>
 
-#define A_TURN	    (2 * VB_US)	  /* a yield that takes longer has let somebody run */
-#define REMEMBERED  (5 * VB_MS)	  /* those who share a core take turns in less */
+#define A_TURN      (2 * VB_US) /* a yield that takes longer has let somebody run */
+#define REMEMBERED  (5 * VB_MS) /* those who share a core take turns in less */
 #define YIELD_AFTER (50 * VB_US)
 #define SLEEP_AFTER (10 * VB_MS)
 #define SLEEP_EVERY (100 * VB_US) /* so that who works between polls loses less than half of its time */
@@ -54,8 +54,8 @@ static bool shares(struct vb_crowding *crowding, vb_time now)
 /* A program that polls should have its core as long as an answer may come soon, and no longer: its peer, the broker or
  * our own progress thread may need it. Who takes turns with others on a core waits for one of them, so the core is
  * theirs at once; a core that nobody wanted is not offered again at each poll, nor does each poll sleep, for there are
- * programs that poll between all that they do. Where there are more spinners than cores, giving way to whoever is next in
- * the queue is not enough: the broker has been seen to wait for seconds with a connection's messages. */
+ * programs that poll between all that they do. Where there are more spinners than cores, giving way to whoever is next
+ * in the queue is not enough: the broker has been seen to wait for seconds with a connection's messages. */
 enum vb_rest vb_crowding_rest(struct vb_crowding *crowding, vb_time now)
 {
 	if (!crowding->is_idle) {

@@ -19,7 +19,7 @@ struct vb_crowding {
 	struct vb_presence last;
 	unsigned kept_away; /* so many times in a row, when it came late */
 	struct vb_deadline shares_until;
-	bool is_idle;		    /* its polls find nothing */
+	bool is_idle;               /* its polls find nothing */
 	vb_time yield_at, sleep_at; /* while it is idle */
 };
 
@@ -37,8 +37,8 @@ void vb_crowding_slept(struct vb_crowding *crowding, vb_time now);
 /* Its poll has found something, or it waits asleep: it does not spin. */
 void vb_crowding_is_of_use(struct vb_crowding *crowding);
 
-/* It was looked, after so long, whether pollers are still there, and they were, away since their last poll: after how long
- * it is to be looked again. Twice as long each time; but whoever has not polled just now may be about to stop. */
+/* It was looked, after so long, whether pollers are still there, and they were, away since their last poll: after how
+ * long it is to be looked again. Twice as long each time; but whoever has not polled just now may be about to stop. */
 vb_time vb_crowding_looks_after(vb_time last, vb_time away, vb_time least, vb_time most);
 
 /* The calling thread's, and how it is now. */

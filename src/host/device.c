@@ -52,8 +52,11 @@ static void set_gids(struct vb_device *device)
 static int create_device(struct vb_process *p, const struct vb_device_info *info, const struct vb_device_sink *sink,
 	struct vb_device **device)
 {
-	struct vb_nic_config config = { .seed = vb_host_random_seed(), .seed_high = vb_host_random_seed(),
-		.mtu = info->mtu, .advertise_credits = false, .lives = p->lives };
+	struct vb_nic_config config = { .seed = vb_host_random_seed(),
+		.seed_high = vb_host_random_seed(),
+		.mtu = info->mtu,
+		.advertise_credits = false,
+		.lives = p->lives };
 	struct vb_device *d = calloc(1, sizeof(*d));
 
 	if (!d)
@@ -74,7 +77,7 @@ static int create_device(struct vb_process *p, const struct vb_device_info *info
 /* With the mutexes held, before a device of that name joins. */
 static void note_if_another(struct vb_process *p, const char *name)
 {
-	vb_list_for_each(node, &p->devices)
+	vb_list_for_each (node, &p->devices)
 		if (strcmp(vb_container_of(node, struct vb_device, link)->info.name, name) != 0)
 			p->has_had_several = true;
 }
@@ -105,7 +108,7 @@ static void note_loopback(const struct vb_process *p)
 {
 	bool is_held = false;
 
-	vb_list_for_each(node, &p->devices)
+	vb_list_for_each (node, &p->devices)
 		is_held |= vb_container_of(node, struct vb_device, link)->info.is_loopback;
 	vb_devices_hold_loopback(is_held);
 }
@@ -165,7 +168,7 @@ struct vb_nic *vb_device_nic(struct vb_device *device)
 
 struct vb_device *vb_process_device_of(const struct vb_process *p, const struct vb_nic *nic)
 {
-	vb_list_for_each(node, &p->devices) {
+	vb_list_for_each (node, &p->devices) {
 		struct vb_device *device = vb_container_of(node, struct vb_device, link);
 		if (device->nic == nic)
 			return device;
@@ -216,7 +219,7 @@ void vb_process_refresh_devices(struct vb_process *p)
 	if (vb_devices_named(NULL, &list, &count) < 0)
 		return;
 	vb_process_lock(p);
-	vb_list_for_each(node, &p->devices) {
+	vb_list_for_each (node, &p->devices) {
 		struct vb_device *device = vb_container_of(node, struct vb_device, link);
 		struct vb_device_info now = absent(&device->info);
 		for (size_t i = 0; i < count; i++)

@@ -14,7 +14,7 @@
 
 /* IP (40 for IPv6), UDP, BTH and the longest usual extension headers, ICRC: what Linux's rxe reserves as well. */
 #define ENCAPSULATION_BYTES 80
-#define NAME_PREFIX	    "vb_"
+#define NAME_PREFIX         "vb_"
 
 uint32_t vb_device_mtu(uint32_t netdev_mtu)
 {
@@ -119,8 +119,12 @@ static bool make_device(struct vb_device_info *device, const struct vb_interface
 
 	if (fault_of(interface))
 		return false;
-	*device = (struct vb_device_info){ .ifindex = interface->index, .netdev_mtu = interface->mtu, .mtu = mtu,
-		.is_up = interface->is_running, .is_loopback = interface->is_loopback, .node_guid = node_guid(interface) };
+	*device = (struct vb_device_info){ .ifindex = interface->index,
+		.netdev_mtu = interface->mtu,
+		.mtu = mtu,
+		.is_up = interface->is_running,
+		.is_loopback = interface->is_loopback,
+		.node_guid = node_guid(interface) };
 	snprintf(device->name, sizeof(device->name), NAME_PREFIX "%s", interface->name);
 	memcpy(device->ifname, interface->name, sizeof(device->ifname));
 	for (enum gid_kind kind = GID_IPV4; kind <= GID_LINK_LOCAL; kind++)
@@ -136,7 +140,7 @@ static bool is_named(const char *ifname, const char *name, size_t length)
 	if (strlen(ifname) == length && memcmp(ifname, name, length) == 0)
 		return true;
 	return strlen(ifname) + prefix == length && memcmp(name, NAME_PREFIX, prefix) == 0 &&
-		memcmp(ifname, name + prefix, length - prefix) == 0;
+	       memcmp(ifname, name + prefix, length - prefix) == 0;
 }
 
 /* Keeps the devices that wanted names, in its order. */
@@ -159,8 +163,8 @@ static size_t narrow(struct vb_device_info *devices, size_t count, const char *w
 	return kept;
 }
 
-/* Both ends of a network have loopback's addresses: beside another device it misleads programs that choose for themselves.
- * It stands behind the others. */
+/* Both ends of a network have loopback's addresses: beside another device it misleads programs that choose for
+ * themselves. It stands behind the others. */
 static size_t without_loopback(const struct vb_device_info *devices, size_t count)
 {
 	while (count > 1 && devices[count - 1].is_loopback && !devices[0].is_loopback)
@@ -183,7 +187,8 @@ size_t vb_devices_from_interfaces(const struct vb_interface *interfaces, size_t 
 
 	for (int wanted_rank = 0; wanted_rank <= 2; wanted_rank++)
 		for (size_t i = 0; i < count; i++)
-			if (rank(&interfaces[i], default_index) == wanted_rank && make_device(&devices[made], &interfaces[i]))
+			if (rank(&interfaces[i], default_index) == wanted_rank &&
+				make_device(&devices[made], &interfaces[i]))
 				made++;
 	if (!wanted)
 		return made;
@@ -200,8 +205,8 @@ static const char *fault_of_name(const struct vb_interface *interfaces, size_t c
 	return "there is no such interface";
 }
 
-bool vb_devices_next_fault(const struct vb_interface *interfaces, size_t count, const char **wanted,
-	struct vb_name_fault *fault)
+bool vb_devices_next_fault(
+	const struct vb_interface *interfaces, size_t count, const char **wanted, struct vb_name_fault *fault)
 {
 	while (**wanted) {
 		const char *name = *wanted;
@@ -247,7 +252,8 @@ static int read_devices(const char *wanted, bool says_faults, struct vb_device_i
 		return rc;
 	struct vb_device_info *devices = calloc(interface_count + 1, sizeof(*devices));
 	if (devices) {
-		*count = vb_devices_from_interfaces(interfaces, interface_count, vb_interfaces_default(), wanted, devices);
+		*count = vb_devices_from_interfaces(
+			interfaces, interface_count, vb_interfaces_default(), wanted, devices);
 		*list = devices;
 		for (size_t i = 0; i < *count; i++)
 			devices[i].speed_mbps = vb_interface_speed(devices[i].ifname);

@@ -6,7 +6,8 @@
 #include "host/interfaces.h"
 
 /* Fills devices (room for count) from interfaces and returns how many there are. default_index: the interface of the
- * default route. wanted: a comma-separated list as in VERBENA_DEVICES; "all", which leaves loopback's out beside others;
+ * default route. wanted: a comma-separated list as in VERBENA_DEVICES; "all", which leaves loopback's out beside
+ * others;
  * NULL: that one too. Speed is left 0. */
 size_t vb_devices_from_interfaces(const struct vb_interface *interfaces, size_t count, uint32_t default_index,
 	const char *wanted, struct vb_device_info *devices);
@@ -27,7 +28,7 @@ struct vb_name_fault {
 };
 
 /* The next of them in a list of names, not "all"; moves *wanted past it. False: no more. */
-bool vb_devices_next_fault(const struct vb_interface *interfaces, size_t count, const char **wanted,
-	struct vb_name_fault *fault);
+bool vb_devices_next_fault(
+	const struct vb_interface *interfaces, size_t count, const char **wanted, struct vb_name_fault *fault);
 
 #endif

@@ -1,5 +1,5 @@
-/* A driver: its mutex, one turn of driving its lane, and how an application's threads drive it who do not sleep meanwhile
- * (driver_wait.c has those who do).
+/* A driver: its mutex, one turn of driving its lane, and how an application's threads drive it who do not sleep
+ * meanwhile (driver_wait.c has those who do).
  *
  * Always holds: before the mutex is given away all events have been handed to the sinks, and a doorbell that rings
  * while somebody holds it is served by the holder, before or after the unlock: the poster's failed try and the holder's
@@ -14,12 +14,12 @@
 #include "host/crowding.h"
 #include "os/descriptor.h"
 
-#define TRANSMIT_ROUNDS	  4  /* batches of VB_BATCH_PACKETS in one hold of the mutex */
-#define POLLS_TO_DISARM	  8  /* polls in a row after which the progress thread need not be woken for packets */
-#define PACKETS_OF_NOTE	  16 /* so many take long enough to look at the clock again */
-#define PORT_EVERY	  (10 * VB_US) /* by time, for who shares his core has few turns */
-#define PORT_SELDOM	  (100 * VB_US) /* who is about to sleep on it */
-#define CLOCK_RARELY	  4
+#define TRANSMIT_ROUNDS 4             /* batches of VB_BATCH_PACKETS in one hold of the mutex */
+#define POLLS_TO_DISARM 8             /* polls in a row after which the progress thread need not be woken for packets */
+#define PACKETS_OF_NOTE 16            /* so many take long enough to look at the clock again */
+#define PORT_EVERY      (10 * VB_US)  /* by time, for who shares his core has few turns */
+#define PORT_SELDOM     (100 * VB_US) /* who is about to sleep on it */
+#define CLOCK_RARELY    4
 
 /* ---- One turn --------------------------------------------------------------------------------------------------- */
 
@@ -113,8 +113,8 @@ static vb_time await_answer(struct vb_driver *d, vb_time now)
 	return now;
 }
 
-/* Pollers who have neighbours, and to whom nothing has come by the port for a while: a look at it is a system call, which
- * costs more than all that there is between neighbours. */
+/* Pollers who have neighbours, and to whom nothing has come by the port for a while: a look at it is a system call,
+ * which costs more than all that there is between neighbours. */
 static bool is_among_neighbours(struct vb_driver *d)
 {
 	if (!vb_progress_is_left_to_pollers(d) || !vb_neighbours_are_awake(d))
@@ -151,8 +151,8 @@ bool vb_driver_turn_to_neighbours(struct vb_driver *d)
 	return exchange(d, d->turned_at);
 }
 
-/* Nothing that may be in vain, and the clock now and then, unless somebody reads when things completed: to look at it takes
- * as long as to execute a request. */
+/* Nothing that may be in vain, and the clock now and then, unless somebody reads when things completed: to look at it
+ * takes as long as to execute a request. */
 static bool turn_among_neighbours(struct vb_driver *d)
 {
 	if (d->port_quiet % CLOCK_RARELY == 0)
@@ -220,8 +220,8 @@ void vb_driver_catch_up(struct vb_driver *d, uint32_t qpn)
 
 /* ---- The mutex -------------------------------------------------------------------------------------------------- */
 
-/* Between a store and a load, one side of which is a mutex taken or given away: on x86 that is a locked instruction, and
- * as good as the fence. */
+/* Between a store and a load, one side of which is a mutex taken or given away: on x86 that is a locked instruction,
+ * and as good as the fence. */
 static void fence_beside_mutex(void)
 {
 #if defined(__x86_64__)
@@ -259,7 +259,8 @@ static bool doze(struct vb_driver *d)
 	return d->is_awake || vb_neighbours_doze(d, vb_host_now());
 }
 
-/* What this hold leaves undone is somebody's: pollers come again by themselves, and so does the thread while it sends. */
+/* What this hold leaves undone is somebody's: pollers come again by themselves, and so does the thread while it
+ * sends. */
 static bool needs_thread(struct vb_driver *d)
 {
 	if (vb_progress_is_left_to_pollers(d))

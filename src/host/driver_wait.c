@@ -7,8 +7,8 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-#define WAIT_ALONE_MS	 10
-#define TURNS_IN_A_ROW	 4 /* without a look at the clock and the port */
+#define WAIT_ALONE_MS    10
+#define TURNS_IN_A_ROW   4 /* without a look at the clock and the port */
 #define PORT_PATIENCE_MS 1
 
 /* ---- For a descriptor ------------------------------------------------------------------------------------------- */
@@ -29,13 +29,13 @@ struct wanted {
 
 static bool is_there(const struct wanted *wanted)
 {
-	return wanted->count ? atomic_load_explicit(wanted->count, memory_order_relaxed) > 0 :
-			       vb_driver_is_readable(wanted->fd);
+	return wanted->count ? atomic_load_explicit(wanted->count, memory_order_relaxed) > 0
+			     : vb_driver_is_readable(wanted->fd);
 }
 
-/* Drives until nothing happens any more or what is wanted is there by what happened, which it returns. attends: it is this
- * one that nobody needs to wake, and has slept, and so knows where there is something to look at. Where the port's
- * descriptors have become others meanwhile, another waiter may have taken over, who is to be woken. */
+/* Drives until nothing happens any more or what is wanted is there by what happened, which it returns. attends: it is
+ * this one that nobody needs to wake, and has slept, and so knows where there is something to look at. Where the
+ * port's descriptors have become others meanwhile, another waiter may have taken over, who is to be woken. */
 static bool drive_until_there(struct vb_driver *d, const struct wanted *wanted, bool attends, unsigned looks)
 {
 	bool is_busy = true;
@@ -59,7 +59,7 @@ struct place {
 	struct vb_driver *driver;
 	const struct wanted *wanted;
 	bool is_driving;
-	bool is_short; /* there is something to do already */
+	bool is_short;         /* there is something to do already */
 	unsigned first, looks; /* place of its descriptors in fds; what is there to look at */
 };
 
@@ -121,8 +121,8 @@ static void end_driving(const struct place *place)
 	vb_driver_unlock(d);
 }
 
-/* With what was waited for: whoever got that polls, posts, and waits again, most likely, and nobody needs to attend meanwhile
- * unless others wait. */
+/* With what was waited for: whoever got that polls, posts, and waits again, most likely, and nobody needs to attend
+ * meanwhile unless others wait. */
 static void leave(const struct place *place)
 {
 	struct vb_driver *d = place->driver;
@@ -186,8 +186,8 @@ static int patience_of(const struct sleep *sleep)
 	return patience;
 }
 
-/* Who drives without a thread looks after the timer too, which whoever posts meanwhile may set. Programs cancel threads that
- * wait for events: then the thread attends again. */
+/* Who drives without a thread looks after the timer too, which whoever posts meanwhile may set. Programs cancel
+ * threads that wait for events: then the thread attends again. */
 static int sleep_until_woken(struct sleep *sleep)
 {
 	int ready;
@@ -213,7 +213,8 @@ static bool note_looks(const struct sleep *sleep, struct place *place)
 		has_port |= fds[i].revents != 0;
 	if (fds[TIMER].revents)
 		vb_progress_timer_is_up(place->driver);
-	place->looks = (has_port ? VB_LOOKS_AT_PORT : VB_PORT_IS_QUIET) | (fds[NEIGHBOURS].revents ? VB_LOOKS_AT_BELLS : 0);
+	place->looks =
+		(has_port ? VB_LOOKS_AT_PORT : VB_PORT_IS_QUIET) | (fds[NEIGHBOURS].revents ? VB_LOOKS_AT_BELLS : 0);
 	return has_port || fds[NEIGHBOURS].revents || fds[TIMER].revents;
 }
 

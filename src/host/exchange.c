@@ -1,25 +1,25 @@
 /* What goes between a driver's lane and its neighbours.
  *
- * Holds: answers are taken note of before the descriptors that were seen before them are executed; what was executed is said
- * with our next descriptor, after HOLD_BACK at the latest, and before anybody sleeps; when the mutex is given away and
- * nobody is awake to look, every neighbour knows that he is to wake us (vb_driver_unlock). */
+ * Holds: answers are taken note of before the descriptors that were seen before them are executed; what was executed
+ * is said with our next descriptor, after HOLD_BACK at the latest, and before anybody sleeps; when the mutex is given
+ * away and nobody is awake to look, every neighbour knows that he is to wake us (vb_driver_unlock). */
 #include "host/neighbours_state.h"
 
 #include <sys/socket.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
-#define HOLD_BACK     (20 * VB_US) /* so that it leaves with what the program answers */
-#define HOLD_BACK_MAX 8		   /* descriptors */
-#define SENDS_A_TURN  32	   /* of VB_SHM_LIST */
+#define HOLD_BACK     (20 * VB_US)  /* so that it leaves with what the program answers */
+#define HOLD_BACK_MAX 8             /* descriptors */
+#define SENDS_A_TURN  32            /* of VB_SHM_LIST */
 #define RING_BACK     (300 * VB_US) /* for what was executed, at most */
-#define ROUNDS	      8		   /* with ourselves */
-#define QUIET	      1000	   /* looks in vain; from then on one turn of RARELY looks */
-#define RARELY	      16
-#define LOOKS	      8		   /* at neighbours, in one turn that finds nothing */
+#define ROUNDS        8             /* with ourselves */
+#define QUIET         1000          /* looks in vain; from then on one turn of RARELY looks */
+#define RARELY        16
+#define LOOKS         8 /* at neighbours, in one turn that finds nothing */
 
-/* To wake him costs both more than a message's copy: while as much is still to be pulled for him as he would be told of, he
- * does not lack for work, and one bell may say it all. */
+/* To wake him costs both more than a message's copy: while as much is still to be pulled for him as he would be told
+ * of, he does not lack for work, and one bell may say it all. */
 static bool may_wake_later(struct vb_link *link, vb_time now)
 {
 	if (!link->engine.puller || link->must_ring || link->unrung >= link->waiting)
@@ -129,8 +129,8 @@ static bool execute(struct vb_link *link, struct look *look, vb_time now)
 	}
 	take(link, look, taken, now);
 	if (counts(link))
-		link->who->sent += bytes_answered(room.answers, room.answer_count) +
-				   (link->engine.lent_bytes - lent_before);
+		link->who->sent +=
+			bytes_answered(room.answers, room.answer_count) + (link->engine.lent_bytes - lent_before);
 	return taken + room.answer_count > 0;
 }
 
@@ -183,11 +183,11 @@ bool vb_neighbours_have_news(struct vb_driver *d)
 	struct vb_neighbours *all = d->neighbours;
 
 	all->turns++;
-	vb_list_for_each(node, &all->links)
+	vb_list_for_each (node, &all->links)
 		if (has_work(vb_container_of(node, struct vb_link, link)))
 			return true;
 	for (unsigned looks = 0; looks < LOOKS; looks += all->awake_count)
-		vb_list_for_each(node, &all->links) {
+		vb_list_for_each (node, &all->links) {
 			const struct vb_link *link = vb_container_of(node, struct vb_link, link);
 			if (is_looked_at(link) && vb_shm_has_news(link->shm))
 				return true;
@@ -202,7 +202,7 @@ bool vb_neighbours_receive(struct vb_driver *d, vb_time now)
 
 	if (!all || all->awake_count == 0)
 		return false;
-	vb_list_for_each(node, &all->links) {
+	vb_list_for_each (node, &all->links) {
 		struct vb_link *link = vb_container_of(node, struct vb_link, link);
 		if (!is_looked_at(link))
 			continue;
@@ -322,7 +322,7 @@ bool vb_neighbours_transmit(struct vb_driver *d, vb_time now)
 
 	if (!d->neighbours)
 		return false;
-	vb_list_for_each(node, &d->neighbours->links)
+	vb_list_for_each (node, &d->neighbours->links)
 		is_busy |= vb_link_transmit(vb_container_of(node, struct vb_link, link), now);
 	return is_busy;
 }
@@ -336,7 +336,7 @@ bool vb_neighbours_are_urgent(const struct vb_driver *d)
 {
 	if (!d->neighbours)
 		return false;
-	vb_list_for_each(node, &d->neighbours->links)
+	vb_list_for_each (node, &d->neighbours->links)
 		if (vb_local_is_urgent(&vb_container_of(node, struct vb_link, link)->engine))
 			return true;
 	return false;
@@ -351,7 +351,7 @@ void vb_neighbours_settle(struct vb_driver *d, vb_time now)
 {
 	if (!d->neighbours)
 		return;
-	vb_list_for_each(node, &d->neighbours->links)
+	vb_list_for_each (node, &d->neighbours->links)
 		vb_link_settle(vb_container_of(node, struct vb_link, link), now);
 }
 
@@ -359,7 +359,7 @@ void vb_neighbours_part(struct vb_driver *d, vb_time now)
 {
 	if (!d->neighbours)
 		return;
-	vb_list_for_each(node, &d->neighbours->links) {
+	vb_list_for_each (node, &d->neighbours->links) {
 		struct vb_link *link = vb_container_of(node, struct vb_link, link);
 		if (!link->untold || vb_shm_dozes(link->shm))
 			continue;
@@ -372,7 +372,7 @@ struct vb_deadline vb_links_next_deadline(const struct vb_neighbours *all)
 {
 	struct vb_deadline next = { 0 };
 
-	vb_list_for_each(node, &all->links)
+	vb_list_for_each (node, &all->links)
 		next = vb_deadline_earlier(next, vb_container_of(node, struct vb_link, link)->tell_at);
 	return next;
 }
@@ -419,12 +419,12 @@ bool vb_neighbours_doze(struct vb_driver *d, vb_time now)
 
 	if (!vb_neighbours_are_awake(d))
 		return true;
-	vb_list_for_each(node, &d->neighbours->links) {
+	vb_list_for_each (node, &d->neighbours->links) {
 		struct vb_link *link = vb_container_of(node, struct vb_link, link);
 		if (!link->is_dozing)
 			doze(link);
 	}
-	vb_list_for_each(node, &d->neighbours->links) {
+	vb_list_for_each (node, &d->neighbours->links) {
 		struct vb_link *link = vb_container_of(node, struct vb_link, link);
 		if (link->is_greeted && has_something(link, now)) {
 			vb_link_rouse(link);
@@ -438,6 +438,6 @@ void vb_neighbours_rouse(struct vb_driver *d)
 {
 	if (!d->neighbours)
 		return;
-	vb_list_for_each(node, &d->neighbours->links)
+	vb_list_for_each (node, &d->neighbours->links)
 		vb_link_rouse(vb_container_of(node, struct vb_link, link));
 }

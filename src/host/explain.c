@@ -14,7 +14,7 @@
 /* Below this, a packet that vanishes is not too big for any path. */
 #define SUSPECT_BYTES     1000
 #define OVERFLOWS_TO_TELL 16
-#define SILENT_FOR	  (3 * VB_S)
+#define SILENT_FOR        (3 * VB_S)
 
 static bool is_stuck_by_size(const struct vb_cause *cause)
 {
@@ -45,11 +45,12 @@ static void add_silence(struct vb_line *line, const struct vb_death *death)
 	if (!cause->was_heard) {
 		vb_line_add(line, ", never heard from it; is it running, is UDP 4791 open?");
 	} else if (is_stuck_by_size(cause)) {
-		vb_line_add(line, "; packets of %u bytes vanish while %u bytes get through: does every hop carry this MTU?",
+		vb_line_add(line,
+			"; packets of %u bytes vanish while %u bytes get through: does every hop carry this MTU?",
 			cause->stuck_wire_bytes, cause->largest_acked);
 	} else {
-		vb_line_add(line, ", last heard from it %s ago; %s", vb_text_span(cause->silent_for, span, sizeof(span)),
-			process_text(death->process));
+		vb_line_add(line, ", last heard from it %s ago; %s",
+			vb_text_span(cause->silent_for, span, sizeof(span)), process_text(death->process));
 	}
 	if (death->has_no_carrier)
 		vb_line_add(line, "; %s has no carrier", death->device);
@@ -58,7 +59,8 @@ static void add_silence(struct vb_line *line, const struct vb_death *death)
 static void add_overflow(struct vb_line *line, const struct vb_death *death)
 {
 	if (death->overflows)
-		vb_line_add(line, "; our own receive buffer (%u bytes) overflowed %llu times: raise sysctl net.core.rmem_max",
+		vb_line_add(line,
+			"; our own receive buffer (%u bytes) overflowed %llu times: raise sysctl net.core.rmem_max",
 			death->receive_buffer, (unsigned long long)death->overflows);
 }
 
@@ -70,8 +72,8 @@ static bool is_flush_of_ucx(const struct vb_cause *cause)
 
 static void add_access(struct vb_line *line, const struct vb_cause *cause)
 {
-	vb_line_add(line, "; it was a %s of %u bytes at 0x%llx with rkey 0x%x", cause->access.what, cause->access.length,
-		(unsigned long long)cause->access.addr, cause->access.rkey);
+	vb_line_add(line, "; it was a %s of %u bytes at 0x%llx with rkey 0x%x", cause->access.what,
+		cause->access.length, (unsigned long long)cause->access.addr, cause->access.rkey);
 	if (is_flush_of_ucx(cause))
 		vb_line_add(line, ", as UCX sends to flush its WRITEs; set UCX_FENCE_MODE=weak at both ends");
 }
@@ -89,10 +91,11 @@ void vb_explain(const struct vb_death *death, char *text, size_t size)
 
 	vb_line_add(&line, "%s qpn 0x%x: %s", death->device, death->qpn, vb_cause_text(cause->kind));
 	if (has_tries(cause->kind))
-		vb_line_add(&line, ": %u tries in %s", cause->tries, vb_text_span(cause->stuck_for, span, sizeof(span)));
+		vb_line_add(
+			&line, ": %u tries in %s", cause->tries, vb_text_span(cause->stuck_for, span, sizeof(span)));
 	if (death->type != VB_QP_UD && death->type != VB_QP_RAW)
-		vb_line_add(&line, "%s %s qpn 0x%x", has_tries(cause->kind) ? " to" : "; peer", vb_text_gid(&death->peer, peer),
-			death->dest_qpn);
+		vb_line_add(&line, "%s %s qpn 0x%x", has_tries(cause->kind) ? " to" : "; peer",
+			vb_text_gid(&death->peer, peer), death->dest_qpn);
 	if (cause->kind == VB_CAUSE_RETRY_EXCEEDED) {
 		add_silence(&line, death);
 		add_overflow(&line, death);
@@ -109,7 +112,8 @@ bool vb_explain_process(const struct vb_discovery *answer, const struct vb_gid *
 	vb_line_add(&line, "%s qpn 0x%x: ", vb_text_gid(peer, gid), answer->qpn);
 	switch (answer->process) {
 	case VB_PROCESS_STOPPED:
-		vb_line_add(&line, "its process is stopped there, by a signal or a debugger, and answers nothing until it goes on");
+		vb_line_add(&line, "its process is stopped there, by a signal or a debugger, and answers nothing until "
+				   "it goes on");
 		return true;
 	case VB_PROCESS_GONE:
 		vb_line_add(&line, "its process has ended");
@@ -126,7 +130,8 @@ void vb_explain_unasked(uint32_t qpn, const struct vb_gid *peer, int error, char
 
 	vb_line_add(&line, "%s qpn 0x%x: ", vb_text_gid(peer, gid), qpn);
 	if (error == -ECONNREFUSED)
-		vb_line_add(&line, "nobody has UDP 4791 open there any more: its process has ended, unless a firewall refuses");
+		vb_line_add(&line,
+			"nobody has UDP 4791 open there any more: its process has ended, unless a firewall refuses");
 	else
 		vb_line_add(&line, "its host is not reached any more (%s)", strerror(-error));
 }
@@ -137,7 +142,8 @@ void vb_explain_silence(const struct vb_cm_event *event, const struct vb_gid *pe
 	char gid[VB_TEXT_GID];
 
 	vb_line_add(&line,
-		"connection to %s port %u: asked %u times, no answer yet, and asks on; is the address right, does its program run, is "
+		"connection to %s port %u: asked %u times, no answer yet, and asks on; is the address right, does its "
+		"program run, is "
 		"UDP 4791 open both ways?",
 		vb_text_gid(peer, gid), (unsigned)event->service_id & 0xFFFF, event->tries);
 }
@@ -150,7 +156,8 @@ void vb_explain_unreachable(const struct vb_cm_event *event, const struct vb_gid
 	unsigned port = (unsigned)event->service_id & 0xFFFF;
 	vb_text_gid(peer, gid);
 	if (event->error == -ENOBUFS) {
-		vb_line_add(&line, "connection from %s to our port %u: given up, for too many wait to be confirmed; a flood?", gid,
+		vb_line_add(&line,
+			"connection from %s to our port %u: given up, for too many wait to be confirmed; a flood?", gid,
 			port);
 		return;
 	}
@@ -171,7 +178,8 @@ void vb_explain_unreachable(const struct vb_cm_event *event, const struct vb_gid
 			"4791?",
 			strerror(-event->error));
 	else
-		vb_line_add(&line, "asked %u times, never answered; is it running, is UDP 4791 open both ways?", event->tries);
+		vb_line_add(&line, "asked %u times, never answered; is it running, is UDP 4791 open both ways?",
+			event->tries);
 }
 
 void vb_explain_mtu(const struct vb_mtu_refusal *refusal, char *text, size_t size)
@@ -182,10 +190,12 @@ void vb_explain_mtu(const struct vb_mtu_refusal *refusal, char *text, size_t siz
 	vb_text_gid(&refusal->local, local);
 	vb_text_gid(&refusal->remote, remote);
 	if (refusal->is_ours) {
-		vb_line_add(&line, "connection from %s to our port %u: refused, it wants path MTU %u and our %s carries %u", remote,
-			refusal->port, refusal->wanted, local, refusal->carried);
+		vb_line_add(&line,
+			"connection from %s to our port %u: refused, it wants path MTU %u and our %s carries %u",
+			remote, refusal->port, refusal->wanted, local, refusal->carried);
 	} else {
-		vb_line_add(&line, "connection to %s port %u: refused, our %s has a larger path MTU", remote, refusal->port, local);
+		vb_line_add(&line, "connection to %s port %u: refused, our %s has a larger path MTU", remote,
+			refusal->port, local);
 		if (refusal->carried)
 			vb_line_add(&line, " than the %u it carries", refusal->carried);
 	}
@@ -311,7 +321,8 @@ void vb_driver_ask_after(struct vb_driver *d, struct vb_qp *qp)
 	struct vb_qp_attr attr;
 	struct vb_qp_config config;
 
-	if (!vb_qp_peer_is_verbena(qp) || !may_speak(&d->questions, NULL, &d->unsaid)) /* others do not know the question */
+	if (!vb_qp_peer_is_verbena(qp) ||
+		!may_speak(&d->questions, NULL, &d->unsaid)) /* others do not know the question */
 		return;
 	vb_qp_query(qp, &attr, &config);
 	if (attr.dest_qpn)

@@ -15,10 +15,10 @@ struct vb_death {
 	uint32_t qpn, dest_qpn;
 	struct vb_gid peer;
 	struct vb_cause cause;
-	uint64_t overflows;	 /* datagrams that our receive buffer had no room for, while the QP was stuck */
-	uint32_t receive_buffer; /* bytes */
+	uint64_t overflows;            /* datagrams that our receive buffer had no room for, while the QP was stuck */
+	uint32_t receive_buffer;       /* bytes */
 	enum vb_process_state process; /* the peer's, as its broker has said lately */
-	bool has_no_carrier;	 /* our device's interface */
+	bool has_no_carrier;           /* our device's interface */
 };
 
 void vb_explain(const struct vb_death *death, char *line, size_t size);

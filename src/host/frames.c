@@ -1,8 +1,8 @@
 /* Frames of raw packet QPs: one socket to send, one tap an interface that flows look at, and the flows.
  *
- * Holds: a process without raw packet QPs has none of this; a tap lives as long as it has flows. A frame that this machine
- * sends is received by raw packet QPs of the same interface as an adapter's loopback would have it: multicast, and what is
- * for the interface's own address. Over the loopback interface every frame comes back by itself.
+ * Holds: a process without raw packet QPs has none of this; a tap lives as long as it has flows. A frame that this
+ * machine sends is received by raw packet QPs of the same interface as an adapter's loopback would have it: multicast,
+ * and what is for the interface's own address. Over the loopback interface every frame comes back by itself.
  * Not here: which flow takes a frame (engine/steering.c), the system calls (port/ethernet.c). */
 #include "host/process.h"
 
@@ -17,7 +17,7 @@
 #include "port/ethernet.h"
 
 #define FRAMES_AT_A_TIME 64
-#define BUFFER_BYTES	 (VB_FRAME_MAX + 512)
+#define BUFFER_BYTES     (VB_FRAME_MAX + 512)
 
 struct tap {
 	struct vb_list link;
@@ -55,8 +55,8 @@ static unsigned long long capabilities(void)
 	return (unsigned long long)data[1].effective << 32 | data[0].effective;
 }
 
-/* With the same capabilities it stays allowed: the kernel takes milliseconds to close such a socket, and programs ask for
- * each connection. */
+/* With the same capabilities it stays allowed: the kernel takes milliseconds to close such a socket, and programs ask
+ * for each connection. */
 bool vb_host_may_use_frames(void)
 {
 	static atomic_ullong allowed_with;
@@ -143,7 +143,7 @@ void vb_frames_forget(struct vb_driver *d)
 {
 	if (!d->frames)
 		return;
-	vb_list_for_each(node, &d->frames->taps)
+	vb_list_for_each (node, &d->frames->taps)
 		vb_container_of(node, struct tap, link)->fd = -1;
 	d->frames->epoll_fd = d->frames->send_fd = -1;
 }
@@ -317,9 +317,9 @@ bool vb_frames_transmit(struct vb_driver *d, vb_time now)
 
 	for (; count < FRAMES_AT_A_TIME && vb_lane_next_frame(d->lane, &frame, now); count++) {
 		const struct vb_device *device = vb_process_device_of(d->process, vb_qp_nic(frame.qp));
-		int error = device ? vb_ethernet_send(d->frames->send_fd, device->info.ifindex, frame.iov,
-					     frame.iov_count)
-				   : ENODEV;
+		int error =
+			device ? vb_ethernet_send(d->frames->send_fd, device->info.ifindex, frame.iov, frame.iov_count)
+			       : ENODEV;
 		if (error == EAGAIN) {
 			vb_lane_frame_waits(&frame);
 			watch_room(d->frames, true);

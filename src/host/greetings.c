@@ -1,5 +1,5 @@
-/* What two neighbours say to each other by the socket that the broker gave them: a greeting each, what may be lent, which
- * segments there are, and bells.
+/* What two neighbours say to each other by the socket that the broker gave them: a greeting each, what may be lent,
+ * which segments there are, and bells.
  *
  *   HELLO      we are willing; where a number is to be read, of ours alone, if we are of one user
  *   PROOF      the number: the kernel lets us read the other's memory
@@ -8,9 +8,9 @@
  *   SEGMENT, WITHDRAWN    what may be mapped, as it comes and goes
  *   PARTED     whoever says it lets go, and lives
  *
- * Holds: nothing goes by memory before a greeting has come; nobody hears an address of ours, but its riddle's, and has a
- * file of ours, and is lent anything, who has not said that riddle's number; a number is taken once. What comes in another
- * shape, or out of turn, ends it. */
+ * Holds: nothing goes by memory before a greeting has come; nobody hears an address of ours, but its riddle's, and has
+ * a file of ours, and is lent anything, who has not said that riddle's number; a number is taken once. What comes in
+ * another shape, or out of turn, ends it. */
 #include "host/calibration.h"
 #include "host/neighbours_state.h"
 
@@ -46,7 +46,7 @@ struct greeting {
 	uint8_t reason; /* HELLO: why not, or IS_USED; VERDICT: why nothing is pulled */
 	uint16_t spare;
 	union {
-		uint32_t pid;	  /* HELLO: his, where he is */
+		uint32_t pid;     /* HELLO: his, where he is */
 		uint32_t segment; /* SEGMENT, which comes with its file; WITHDRAWN */
 	};
 	uint32_t lend_from; /* VERDICT: from how many bytes on he pulls; 0: never */
@@ -151,10 +151,9 @@ static bool say_with_file(int bell, const struct greeting *greeting, int file)
 
 static bool say_segment(const struct vb_link *link, const struct vb_segment *segment, int file)
 {
-	const struct greeting greeting = { .kind = GREETING_SEGMENT,
-		.segment = segment->id,
-		.address = segment->address,
-		.length = segment->length };
+	const struct greeting greeting = {
+		.kind = GREETING_SEGMENT, .segment = segment->id, .address = segment->address, .length = segment->length
+	};
 
 	return say_with_file(link->bell, &greeting, file);
 }
@@ -166,8 +165,8 @@ static bool say_withdrawn(const struct vb_link *link, uint32_t id)
 	return say_with_file(link->bell, &greeting, -1);
 }
 
-/* To whom the kernel lets read us, as was proved, and as it would any of our user's. What the socket has no room for is said
- * with the next. */
+/* To whom the kernel lets read us, as was proved, and as it would any of our user's. What the socket has no room for
+ * is said with the next. */
 void vb_greeting_tell_segments(struct vb_link *link)
 {
 	struct vb_segments *segments = link->all->driver->process->segments;
@@ -192,7 +191,7 @@ void vb_neighbours_tell_segments(struct vb_driver *d)
 {
 	if (!d->neighbours)
 		return;
-	vb_list_for_each(node, &d->neighbours->links)
+	vb_list_for_each (node, &d->neighbours->links)
 		vb_greeting_tell_segments(vb_container_of(node, struct vb_link, link));
 }
 
@@ -211,8 +210,8 @@ static enum vb_local_reason why_not_read(int error)
 	}
 }
 
-/* By its word alone we could be sent to another's memory, which we may read and it may not: it is the process to which we were
- * introduced. Of another user nothing is read: its memory might keep us waiting. */
+/* By its word alone we could be sent to another's memory, which we may read and it may not: it is the process to which
+ * we were introduced. Of another user nothing is read: its memory might keep us waiting. */
 static enum vb_local_reason read_riddle(const struct vb_link *link, const struct greeting *hello, uint64_t *number)
 {
 	if (!link->is_our_users)
@@ -277,8 +276,9 @@ static bool take_memory(struct vb_link *link, const struct greeting *memory)
 	if (!link->has_answered)
 		return false;
 	link->has_answered = false;
-	link->puller = (struct vb_puller){ .pid = (pid_t)who->pid, .nonce = memory->nonce, .lives = memory->lives,
-		.stages = vb_pull_is_slow_near() };
+	link->puller = (struct vb_puller){
+		.pid = (pid_t)who->pid, .nonce = memory->nonce, .lives = memory->lives, .stages = vb_pull_is_slow_near()
+	};
 	who->pull_reason = why_not_read(vb_puller_try(&link->puller));
 	vb_neighbour_set_pulling(&link->engine, who->pull_reason == VB_LOCAL_IS_USED ? vb_pull_pays_from() : 0);
 	say_verdict(link);
@@ -330,9 +330,9 @@ static bool take_greeting(struct vb_link *link, const struct greeting *greeting,
 	}
 }
 
-/* Has the next message of another user descriptors with it? Whoever reads it without taking them closes them, and to close a
- * socket that lingers takes as long as its sender likes (broker/undertaker.h; before Linux 6.16 nobody can refuse them). False:
- * there is no message, and one that comes after this look is not known to have none. */
+/* Has the next message of another user descriptors with it? Whoever reads it without taking them closes them, and to
+ * close a socket that lingers takes as long as its sender likes (broker/undertaker.h; before Linux 6.16 nobody can
+ * refuse them). False: there is no message, and one that comes after this look is not known to have none. */
 static bool look(int bell, bool *has_descriptors)
 {
 	char byte;
@@ -358,8 +358,9 @@ static ssize_t hear_with_file(int bell, struct greeting *greeting, int *file)
 		struct cmsghdr align;
 	} control;
 	struct iovec io = { greeting, sizeof(*greeting) };
-	struct msghdr header = { .msg_iov = &io, .msg_iovlen = 1, .msg_control = control.bytes,
-		.msg_controllen = CMSG_LEN(sizeof(int)) };
+	struct msghdr header = {
+		.msg_iov = &io, .msg_iovlen = 1, .msg_control = control.bytes, .msg_controllen = CMSG_LEN(sizeof(int))
+	};
 	ssize_t n = syscall(SYS_recvmsg, bell, &header, MSG_DONTWAIT | MSG_TRUNC | MSG_CMSG_CLOEXEC);
 	const struct cmsghdr *rights = n >= 0 ? CMSG_FIRSTHDR(&header) : NULL;
 
@@ -369,8 +370,8 @@ static ssize_t hear_with_file(int bell, struct greeting *greeting, int *file)
 	return n;
 }
 
-/* Reads what another user's process has said last. False: descriptors are among it. A message without bytes reads as the end
- * does, but for its sender, which comes with every message. */
+/* Reads what another user's process has said last. False: descriptors are among it. A message without bytes reads as
+ * the end does, but for its sender, which comes with every message. */
 static bool throw_away_rest(int bell)
 {
 	const int yes = 1;
@@ -383,7 +384,9 @@ static bool throw_away_rest(int bell)
 			struct cmsghdr align;
 		} sender;
 		struct iovec io = { &ignored, sizeof(ignored) };
-		struct msghdr header = { .msg_iov = &io, .msg_iovlen = 1, .msg_control = sender.bytes,
+		struct msghdr header = { .msg_iov = &io,
+			.msg_iovlen = 1,
+			.msg_control = sender.bytes,
 			.msg_controllen = sizeof(sender.bytes) };
 		const ssize_t n = syscall(SYS_recvmsg, bell, &header, MSG_PEEK | MSG_DONTWAIT);
 		if (n < 0 && errno == ECONNRESET)
@@ -462,4 +465,3 @@ void vb_neighbours_hear(struct vb_driver *d)
 			vb_link_end(who->link, vb_host_now());
 	}
 }
-

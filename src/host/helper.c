@@ -22,8 +22,8 @@
 
 extern char **environ;
 
-/* clone() by the name that sanitizers of programs do not take: they would treat their own thread as a forked child. musl
- * has no other than the usual. */
+/* clone() by the name that sanitizers of programs do not take: they would treat their own thread as a forked child.
+ * musl has no other than the usual. */
 #ifdef __GLIBC__
 int __clone(int (*function)(void *), void *stack, int flags, void *argument, ...);
 #else
@@ -58,16 +58,20 @@ int vb_helper_find(const char *name, const char *libexec, char path[VB_HELPER_PA
 		return vb_broker_fail(ENOENT, why, why_size, "no %s in VERBENA_LIBEXEC=%s", name, libexec);
 	}
 	if (!dladdr((void *)(uintptr_t)vb_helper_find, &here) || !here.dli_fname || !realpath(place_of(&here), real))
-		return vb_broker_fail(ENOENT, why, why_size, "cannot tell where the library lies; set VERBENA_LIBEXEC to the "
-			"directory of %s", name);
+		return vb_broker_fail(ENOENT, why, why_size,
+			"cannot tell where the library lies; set VERBENA_LIBEXEC to the "
+			"directory of %s",
+			name);
 	char *slash = strrchr(real, '/');
 	if (slash)
 		*slash = 0;
 	for (unsigned i = 0; i < sizeof(places) / sizeof(places[0]); i++)
 		if (is_program(path, real, places[i], name))
 			return 0;
-	return vb_broker_fail(ENOENT, why, why_size, "%s not found beside the library in %s; reinstall, or set "
-		"VERBENA_LIBEXEC to its directory", name, real);
+	return vb_broker_fail(ENOENT, why, why_size,
+		"%s not found beside the library in %s; reinstall, or set "
+		"VERBENA_LIBEXEC to its directory",
+		name, real);
 }
 
 /* ---- Running it ------------------------------------------------------------------------------------------------ */
@@ -100,15 +104,16 @@ static int run_errand(void *argument)
 {
 	struct errand *errand = argument;
 	pid_t pid;
-	errand->error = posix_spawn(&pid, errand->path, errand->actions, errand->attributes, errand->arguments, errand->environment);
+	errand->error = posix_spawn(
+		&pid, errand->path, errand->actions, errand->attributes, errand->arguments, errand->environment);
 	while (!errand->error && waitpid(pid, NULL, 0) < 0 && errno == EINTR)
 		;
 	return 0;
 }
 
 /* The program must not meet a child that it knows nothing of: not in wait(), and not by a SIGCHLD. So a helper is the
- * child of a go-between, which has no exit signal, for which wait() passes it over. It borrows our memory while we stand
- * still, as vfork's child does; no signal of the program's is handled in it, nor a cancellation of the thread. */
+ * child of a go-between, which has no exit signal, for which wait() passes it over. It borrows our memory while we
+ * stand still, as vfork's child does; no signal of the program's is handled in it, nor a cancellation of the thread. */
 static void run_unseen(struct errand *errand)
 {
 	char *stack = malloc(GO_BETWEEN_STACK);

@@ -1,9 +1,9 @@
-/* A running NIC in a process: devices and their GIDs, drivers, each a lane with its port and the thread that keeps it going,
- * and the broker connection. verbs/ sees only this header and the engine's.
+/* A running NIC in a process: devices and their GIDs, drivers, each a lane with its port and the thread that keeps it
+ * going, and the broker connection. verbs/ sees only this header and the engine's.
  *
  * Who drives. A thread that polls an empty CQ drives the lane inline; otherwise the progress thread, asleep in epoll,
- * does. Whoever drives holds the driver's mutex, and before giving it away hands all events to the sinks and looks at the
- * doorbells. An idle process wakes once a second, to look for silent peers, and uses no other CPU.
+ * does. Whoever drives holds the driver's mutex, and before giving it away hands all events to the sinks and looks at
+ * the doorbells. An idle process wakes once a second, to look for silent peers, and uses no other CPU.
  *
  * Threads: every function may be called by any thread, unless it says otherwise. Errors: 0 or a negative errno. */
 #ifndef VB_HOST_HOST_H
@@ -29,18 +29,19 @@ struct vb_device_info {
 	char ifname[16];
 	uint32_t ifindex;
 	uint32_t netdev_mtu;
-	uint32_t mtu;	   /* active RoCE MTU in bytes */
-	bool is_up;	   /* running */
+	uint32_t mtu; /* active RoCE MTU in bytes */
+	bool is_up;   /* running */
 	bool is_loopback;
-	uint64_t node_guid; /* EUI-64 of the MAC in network byte order as the ABI wants it; never zero; stable */
+	uint64_t node_guid;  /* EUI-64 of the MAC in network byte order as the ABI wants it; never zero; stable */
 	uint64_t speed_mbps; /* of the interface; 0 unknown */
 	unsigned gid_count;
 	struct vb_device_gid gids[VB_MAX_GIDS]; /* IPv4-mapped first, then IPv6 global, then link-local */
 };
 
-/* The devices in order: the default route's interface first, narrowed by VERBENA_DEVICES; loopback's last, and only where
- * it is the only one, is named there, or is open in this process. Does not start anything and needs no broker. *list is malloc'ed, free() it. A malformed setting: -EINVAL, explained on stderr once;
- * so is a name in VERBENA_DEVICES that is no device. */
+/* The devices in order: the default route's interface first, narrowed by VERBENA_DEVICES; loopback's last, and only
+ * where it is the only one, is named there, or is open in this process. Does not start anything and needs no broker.
+ * *list is malloc'ed, free() it. A malformed setting: -EINVAL, explained on stderr once; so is a name in
+ * VERBENA_DEVICES that is no device. */
 int vb_devices_list(struct vb_device_info **list, size_t *count);
 /* The program was shown devices: with VERBENA_STATS=1 it is said at exit if it opened none. */
 void vb_devices_expect_use(void);
@@ -49,11 +50,12 @@ void vb_devices_expect_use(void);
 
 struct vb_device;
 
-/* What the host tells the opener. Called by whoever drives, with the driver's mutex held: be short, call nothing of this
- * header but what says so. */
+/* What the host tells the opener. Called by whoever drives, with the driver's mutex held: be short, call nothing of
+ * this header but what says so. */
 struct vb_device_sink {
-	void (*on_event)(const struct vb_event *event); /* what an object says: it knows whose it is; deaths of QPs are not told */
-	void (*on_port)(void *user, bool is_active);	/* link came or went */
+	void (*on_event)(const struct vb_event
+			*event); /* what an object says: it knows whose it is; deaths of QPs are not told */
+	void (*on_port)(void *user, bool is_active); /* link came or went */
 	void (*on_gid_change)(void *user);
 	void *user; /* of the latter two */
 };
@@ -67,12 +69,13 @@ struct vb_nic *vb_device_nic(struct vb_device *device);
 /* A fresh copy: addresses, MTU and state as they are now. */
 void vb_device_query(struct vb_device *device, struct vb_device_info *info);
 
-/* The n-th counter of a port as kernel drivers name and place them ("counters/port_xmit_packets", "hw_counters/sent_pkts"),
- * with its value: what this process has counted on the device. NULL: no more; or the device is not open here; or the
- * lane has had other devices too, and what it counts cannot be told apart. */
+/* The n-th counter of a port as kernel drivers name and place them ("counters/port_xmit_packets",
+ * "hw_counters/sent_pkts"), with its value: what this process has counted on the device. NULL: no more; or the device
+ * is not open here; or the lane has had other devices too, and what it counts cannot be told apart. */
 const char *vb_device_counter(const char *name, unsigned n, uint64_t *value);
 
-/* ---- Lanes: a process has one, and more as its threads need them --------------------------------------------------- */
+/* ---- Lanes: a process has one, and more as its threads need them
+ * --------------------------------------------------- */
 
 struct vb_driver;
 
@@ -81,7 +84,8 @@ struct vb_driver;
 
 /* The first one, which has what only one may have: raw packet QPs, XRC's receiving ones, SRQs with tags. */
 struct vb_driver *vb_device_driver(struct vb_device *device);
-/* Of the next three each is made if it is not there. The one for what the calling thread makes outside of thread domains. */
+/* Of the next three each is made if it is not there. The one for what the calling thread makes outside of thread
+ * domains. */
 struct vb_driver *vb_device_driver_of_caller(struct vb_device *device);
 /* For a new thread domain. */
 struct vb_driver *vb_device_driver_of_domain(struct vb_device *device);
@@ -95,11 +99,12 @@ int vb_device_lock(struct vb_device *device, unsigned lanes);
 int vb_device_lock_quiet(struct vb_device *device);
 void vb_device_unlock(struct vb_device *device, unsigned lanes);
 void vb_device_settle(struct vb_device *device, unsigned lanes);
-/* A poller found its CQ empty: receive, advance, transmit once in each of lanes that is free. Yields the core after tens of
- * microseconds of empty calls by this thread. */
+/* A poller found its CQ empty: receive, advance, transmit once in each of lanes that is free. Yields the core after
+ * tens of microseconds of empty calls by this thread. */
 void vb_device_drive(struct vb_device *device, unsigned lanes);
 
-/* ---- Drivers ------------------------------------------------------------------------------------------------------ */
+/* ---- Drivers
+ * ------------------------------------------------------------------------------------------------------ */
 
 /* Have the lane to oneself: around every [lane] function of the engine. Unlock delivers events and serves doorbells.
  * A -errno of lock means that the lane is not this process's (a forked child's parent's): use nothing. */
@@ -108,15 +113,16 @@ void vb_driver_unlock(struct vb_driver *driver);
 /* Likewise, and nothing is at the port: no memory is lent to anybody. Waits for it with the lane held. */
 int vb_driver_lock_quiet(struct vb_driver *driver);
 
-/* Sends at once what is held back, acks and posts that wait for the next poll, with the mutex held: before a QP leaves, whose
- * peer still waits for it, or before whoever drives sleeps. */
+/* Sends at once what is held back, acks and posts that wait for the next poll, with the mutex held: before a QP
+ * leaves, whose peer still waits for it, or before whoever drives sleeps. */
 void vb_driver_settle(struct vb_driver *driver);
 
-/* Takes all that the process of qpn has said so far by memory, with the mutex held: before a QP may receive from there, which
- * would take for its own what was said to it in a life before, if its numbers are the same again. */
+/* Takes all that the process of qpn has said so far by memory, with the mutex held: before a QP may receive from
+ * there, which would take for its own what was said to it in a life before, if its numbers are the same again. */
 void vb_driver_catch_up(struct vb_driver *driver, uint32_t qpn);
 
-/* The QP, which is the driver's, is about to be destroyed: with VERBENA_STATS=1 what it came to is kept. With the mutex held. */
+/* The QP, which is the driver's, is about to be destroyed: with VERBENA_STATS=1 what it came to is kept. With the
+ * mutex held. */
 void vb_driver_note_end(struct vb_driver *driver, struct vb_qp *qp);
 
 /* Ends posting to the QP, as vb_sq_end: drives the lane if it is free, else its holder sees the doorbell. Never waits.
@@ -132,8 +138,8 @@ bool vb_device_has_lost_descriptors(const struct vb_device *device);
 unsigned vb_host_losses(void);
 /* The calling thread is told that a CQ has something: it waits asleep, and its next poll is no spinning. */
 void vb_driver_notified(void);
-/* Wait until fd is readable, or count is not 0 (true), driving lanes meanwhile, of none the first. False: interrupted by a
- * signal. What the calling thread's own driving brings may be in the count alone; NULL: there is none. */
+/* Wait until fd is readable, or count is not 0 (true), driving lanes meanwhile, of none the first. False: interrupted
+ * by a signal. What the calling thread's own driving brings may be in the count alone; NULL: there is none. */
 bool vb_device_wait(struct vb_device *device, unsigned lanes, int fd, const atomic_uint *count);
 /* vb_lane_keep_datagrams() of all lanes. */
 void vb_device_keep_datagrams(struct vb_device *device, uint32_t lkey);
@@ -144,8 +150,8 @@ vb_time vb_host_now(void);
 /* The CLOCK_MONOTONIC nanoseconds of a stamp (ibv_query_rt_values, completion timestamps). */
 uint64_t vb_host_monotonic_ns(vb_time at);
 
-/* What the routing table of the network namespace says of packets from our address to another one: 0; -ENETUNREACH: there
- * is no route; -EHOSTUNREACH: there is one that forbids it. 0 also where it cannot be asked, for groups and for
+/* What the routing table of the network namespace says of packets from our address to another one: 0; -ENETUNREACH:
+ * there is no route; -EHOSTUNREACH: there is one that forbids it. 0 also where it cannot be asked, for groups and for
  * link-local addresses. A few system calls; without any mutex. */
 int vb_host_check_route(const struct vb_gid *from, const struct vb_gid *to);
 
@@ -166,7 +172,8 @@ struct vb_device_flow;
 int vb_device_steer(struct vb_device *device, const struct vb_frame_flow *flow, struct vb_device_flow **made);
 int vb_device_unsteer(struct vb_device *device, struct vb_device_flow *flow);
 
-/* True when the device was opened by the process that this one was forked from: verbs of its objects return an errno. */
+/* True when the device was opened by the process that this one was forked from: verbs of its objects return an
+ * errno. */
 bool vb_device_is_forked(const struct vb_device *device);
 
 /* A dma-buf of the first length bytes of a sealed memory file, whole pages: a descriptor, or -errno. -EOPNOTSUPP: this
@@ -177,18 +184,20 @@ int vb_host_make_dmabuf(int file, size_t length);
 /* Memory that can be shared: a file of so many bytes that never shrinks, or -errno. */
 #define VB_MEMORY_NAME "verbena memory"
 int vb_host_make_memory(size_t length);
-/* Its pages take the place of those there, at the same address and with the same bytes. With nobody writing. 0 or -errno. */
+/* Its pages take the place of those there, at the same address and with the same bytes. With nobody writing. 0 or
+ * -errno. */
 int vb_host_move_memory(void *first, size_t length, int file);
-/* Memory of ours where such a file is mapped from its beginning on: neighbours who pull from it need not ask the kernel. Its
- * name, for vb_mr_config.segment; 0: it is not shared, for there are too many. Without any mutex. */
+/* Memory of ours where such a file is mapped from its beginning on: neighbours who pull from it need not ask the
+ * kernel. Its name, for vb_mr_config.segment; 0: it is not shared, for there are too many. Without any mutex. */
 uint32_t vb_host_share_memory(struct vb_driver *driver, const void *memory, size_t length, int file);
 void vb_host_unshare_memory(struct vb_driver *driver, uint32_t segment); /* of no region any more; 0 is none */
-/* Memory that is about to be registered: with VERBENA_MAP=registered, large and private it becomes shared. The segment's name
- * or 0; given back when the region is no more. */
+/* Memory that is about to be registered: with VERBENA_MAP=registered, large and private it becomes shared. The
+ * segment's name or 0; given back when the region is no more. */
 uint32_t vb_host_back_registered(struct vb_driver *driver, void *memory, size_t length);
 void vb_host_leave_registered(struct vb_driver *driver, uint32_t segment);
 
-/* Whether every byte from first to last is mapped and its ends can be read, or written. Asks the kernel; changes nothing. */
+/* Whether every byte from first to last is mapped and its ends can be read, or written. Asks the kernel; changes
+ * nothing. */
 bool vb_host_memory_is_present(const void *memory, uint64_t length, bool for_writing);
 /* Ordinary memory of which any part may be unmapped, and then refuses: asked so before each access. */
 extern const struct vb_memory_kind vb_memory_pageable;

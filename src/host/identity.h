@@ -5,8 +5,8 @@
 #include <stdint.h>
 
 /* A locally administered OUI, so that no vendor's special cases apply. */
-#define VB_VENDOR_ID 0x025642u
-#define VB_FIRMWARE  "verbena"
+#define VB_VENDOR_ID  0x025642u
+#define VB_FIRMWARE   "verbena"
 #define VB_HW_VERSION 1
 
 /* The name of a device's character device: the same in every process of the host, and no kernel device's. */

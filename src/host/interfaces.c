@@ -134,8 +134,9 @@ static int dump(int fd, uint16_t type, take_function take, struct interface_list
 	struct {
 		struct nlmsghdr header;
 		struct rtgenmsg body;
-	} request = { .header = { .nlmsg_len = sizeof(request), .nlmsg_type = type,
-				.nlmsg_flags = NLM_F_REQUEST | NLM_F_DUMP } };
+	} request = { .header = { .nlmsg_len = sizeof(request),
+			      .nlmsg_type = type,
+			      .nlmsg_flags = NLM_F_REQUEST | NLM_F_DUMP } };
 	_Alignas(struct nlmsghdr) char reply[REPLY_BYTES];
 
 	if (send(fd, &request, sizeof(request), 0) < 0)
@@ -231,8 +232,8 @@ static int look_up_route(const struct vb_gid *from, const struct vb_gid *to, uni
 	if (fd < 0)
 		return -errno;
 	bool is_bound = !from || bind(fd, &source->any, address_of(from, 0, source)) == 0;
-	bool is_routed = is_bound && connect(fd, &name.any, length) == 0 &&
-			 getsockname(fd, &source->any, &source_length) == 0;
+	bool is_routed =
+		is_bound && connect(fd, &name.any, length) == 0 && getsockname(fd, &source->any, &source_length) == 0;
 	int error = is_routed ? 0 : -errno;
 	close(fd);
 	return error;

@@ -1,9 +1,9 @@
-/* Which introductions are taken, how many, and for how long. Whoever has a slot of this host can ask for one with us, and each
- * takes descriptors and address space of this process.
+/* Which introductions are taken, how many, and for how long. Whoever has a slot of this host can ask for one with us,
+ * and each takes descriptors and address space of this process.
  *
- * Holds: an introduction is taken for a QP that wants that peer: a connected one whose peer it is, from RTR on, or a UD QP that
- * receives. All together have a share of the process's descriptors, and no more than MOST_DESCRIPTORS. What no connected QP
- * wants, and is not used, is let go. */
+ * Holds: an introduction is taken for a QP that wants that peer: a connected one whose peer it is, from RTR on, or a
+ * UD QP that receives. All together have a share of the process's descriptors, and no more than MOST_DESCRIPTORS. What
+ * no connected QP wants, and is not used, is let go. */
 #include "host/neighbours_state.h"
 
 #include <sys/resource.h>
@@ -12,8 +12,8 @@
 #include "os/thread.h"
 
 #define MOST_DESCRIPTORS 64u
-#define SHARE		 16u /* one of so many that the process may have */
-#define IDLE		 (5 * VB_S)
+#define SHARE            16u /* one of so many that the process may have */
+#define IDLE             (5 * VB_S)
 
 /* Of all lanes, and of bells that are being closed. */
 static atomic_uint descriptors;
@@ -75,7 +75,7 @@ static bool is_dispensable(const struct vb_link *link)
 /* As many go as is needed. Who has a connection comes before those that may send datagrams. */
 static bool make_room(struct vb_neighbours *all, bool for_connection, unsigned count)
 {
-	vb_list_for_each_safe(node, &all->links) {
+	vb_list_for_each_safe (node, &all->links) {
 		struct vb_link *link = vb_container_of(node, struct vb_link, link);
 		if (!is_dispensable(link) || (!for_connection && link->is_used))
 			continue;
@@ -99,7 +99,7 @@ enum vb_local_reason vb_introduction_take(struct vb_neighbours *all, uint8_t slo
 
 void vb_introductions_let_idle_go(struct vb_neighbours *all, vb_time now)
 {
-	vb_list_for_each_safe(node, &all->links) {
+	vb_list_for_each_safe (node, &all->links) {
 		struct vb_link *link = vb_container_of(node, struct vb_link, link);
 		if (!link->is_used && is_dispensable(link))
 			vb_link_let_go(link, now);

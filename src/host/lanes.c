@@ -94,7 +94,8 @@ struct vb_driver *vb_device_driver_of_caller(struct vb_device *device)
 {
 	struct vb_lanes *lanes = &device->process->lanes;
 
-	return driver_at(device->process, lanes->are_in_turn ? atomic_fetch_add(&lanes->queues, 1) : turn_of_caller(lanes));
+	return driver_at(
+		device->process, lanes->are_in_turn ? atomic_fetch_add(&lanes->queues, 1) : turn_of_caller(lanes));
 }
 
 struct vb_driver *vb_device_driver_of_domain(struct vb_device *device)

@@ -1,5 +1,5 @@
-/* See later.h. Whoever has given the lock away writes by himself, so that a program that ends at once has said why; but he
- * may be the only one to drive the lane, and is not held up by a reader who does not read: then a thread is. */
+/* See later.h. Whoever has given the lock away writes by himself, so that a program that ends at once has said why;
+ * but he may be the only one to drive the lane, and is not held up by a reader who does not read: then a thread is. */
 #include "host/later.h"
 
 #include <errno.h>
@@ -13,7 +13,7 @@
 #include <unistd.h>
 #include "os/thread.h"
 
-#define LINES 16
+#define LINES      16
 #define LINE_BYTES 512
 
 struct vb_later {

@@ -1,4 +1,5 @@
-/* Lines for stderr that are made under a lock and written after it: writing may block for as long as whoever reads likes. */
+/* Lines for stderr that are made under a lock and written after it: writing may block for as long as whoever reads
+ * likes. */
 #ifndef VB_HOST_LATER_H
 #define VB_HOST_LATER_H
 

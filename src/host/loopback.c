@@ -29,6 +29,6 @@ const char *vb_loopback_fault(const struct vb_gid *peer)
 
 	if (!vb_loopback_is_down() || (peer && !is_of_this_host(peer)) || atomic_flag_test_and_set(&was_said))
 		return NULL;
-	return peer ? "the loopback interface is down, and what stays on this host needs it; cure: " VB_LOOPBACK_CURE :
-		      "there is no device: no network interface is up and has an address; cure: " VB_LOOPBACK_CURE;
+	return peer ? "the loopback interface is down, and what stays on this host needs it; cure: " VB_LOOPBACK_CURE
+		    : "there is no device: no network interface is up and has an address; cure: " VB_LOOPBACK_CURE;
 }

@@ -4,7 +4,8 @@
 
 #include "base/gid.h"
 
-/* A line for the user, with the cure; NULL: it is up, or that has been said. peer could not be reached; NULL: there is no device. */
+/* A line for the user, with the cure; NULL: it is up, or that has been said. peer could not be reached; NULL: there is
+ * no device. */
 const char *vb_loopback_fault(const struct vb_gid *peer);
 
 #endif

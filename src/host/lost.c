@@ -1,10 +1,12 @@
 /* The program has closed descriptors of ours: close_range(3, ~0), a loop over all numbers, a close() too many.
  *
- * Holds: from then on no number that was ours is used, read, written or closed, for the program may have a file of its own
- * there; connected QPs fail, with the reason, and so does whatever is connected later; no thread of ours runs.
+ * Holds: from then on no number that was ours is used, read, written or closed, for the program may have a file of its
+ * own there; connected QPs fail, with the reason, and so does whatever is connected later; no thread of ours runs.
  *
- * Noticed by an errno that our own descriptors never give, or by the broker's thread, which sleeps in poll() on one end of a
- * pipe: the kernel keeps that end while poll() lasts, and tells when the other is closed. epoll tells nothing of the kind. */
+ * Noticed by an errno that our own descriptors never give, or by the broker's thread, which sleeps in poll() on one
+ * end of a
+ * pipe: the kernel keeps that end while poll() lasts, and tells when the other is closed. epoll tells nothing of the
+ * kind. */
 #include "host/broker_reap.h"
 #include "host/process.h"
 #include "host/segments.h"
@@ -27,7 +29,8 @@ void vb_process_lose_descriptors(struct vb_process *p)
 		return;
 	atomic_fetch_add(&losses, 1);
 	vb_broker_reap_lost();
-	vb_log(VB_LOG_ERROR, "this program has closed descriptors that are Verbena's (by close_range(), or a loop over all numbers?): "
+	vb_log(VB_LOG_ERROR, "this program has closed descriptors that are Verbena's (by close_range(), or a loop over "
+			     "all numbers?): "
 			     "its queue pairs fail; close only what you have opened, or open devices afterwards");
 	if (p->broker)
 		vb_broker_end(p->broker);

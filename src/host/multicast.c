@@ -25,7 +25,7 @@ static int change(const struct vb_driver *d, const struct vb_gid *group, uint32_
 
 static struct membership *find(const struct vb_driver *d, const struct vb_gid *group, uint32_t ifindex)
 {
-	vb_list_for_each(node, &memberships) {
+	vb_list_for_each (node, &memberships) {
 		struct membership *m = vb_container_of(node, struct membership, link);
 		if (m->driver == d && m->ifindex == ifindex && vb_gid_equal(&m->group, group))
 			return m;
@@ -102,7 +102,8 @@ int vb_device_leave(struct vb_device *device, struct vb_driver *d, const struct 
 	return rc;
 }
 
-/* The mutex may have had a holder who stayed in the parent, in the middle of a change of the list: that is left alone. */
+/* The mutex may have had a holder who stayed in the parent, in the middle of a change of the list: that is left
+ * alone. */
 void vb_multicast_forked(void)
 {
 	pthread_mutex_init(&mutex, NULL);

@@ -1,10 +1,11 @@
 /* Who the neighbours are: from a wish to the greeting, and their end.
  *
- * Holds: an acquaintance is awaited only while the broker is to answer, whose silence is borne for PATIENCE at most, or he
- * himself, who lives; a link is in the lane's table of peers only when he has greeted, and its memory outlives that.
+ * Holds: an acquaintance is awaited only while the broker is to answer, whose silence is borne for PATIENCE at most,
+ * or he himself, who lives; a link is in the lane's table of peers only when he has greeted, and its memory outlives
+ * that.
  *
- * Who comes twice is introduced by a broker that has forgotten the first time: if his first link still stands, the second is
- * let go, by both. */
+ * Who comes twice is introduced by a broker that has forgotten the first time: if his first link still stands, the
+ * second is let go, by both. */
 #include "host/calibration.h"
 #include "host/neighbours_state.h"
 
@@ -16,16 +17,18 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-/* A broker answers each question, and who was introduced has heard of it too. They do so when they are let, and where many
- * begin at once that takes seconds. After that long a broker's silence sends first requests over the wire. Who was introduced
- * and has not greeted is stopped, or does not get a core, and waited for as when it stood still later: by the wire it would
- * end in an error. Datagrams leave without waiting for longer, as they do where a neighbour is deaf. */
+/* A broker answers each question, and who was introduced has heard of it too. They do so when they are let, and where
+ * many begin at once that takes seconds. After that long a broker's silence sends first requests over the wire. Who
+ * was introduced and has not greeted is stopped, or does not get a core, and waited for as when it stood still later:
+ * by the wire it would end in an error. Datagrams leave without waiting for longer, as they do where a neighbour is
+ * deaf. */
 #define PATIENCE (10 * VB_S)
-/* Who is there, and has not asked for us, is about to: his QP comes to RTR a moment later. Else by the wire as much comes of a
- * request as by memory. */
+/* Who is there, and has not asked for us, is about to: his QP comes to RTR a moment later. Else by the wire as much
+ * comes of a request as by memory. */
 #define GRACE (3 * VB_S)
-/* What is under way to a process that has ended does not fail before. Programs leave with messages of their peers on the way,
- * when they have had all that they want (ibv_srq_pingpong), and who is told of that amid what he is still to poll fails. */
+/* What is under way to a process that has ended does not fail before. Programs leave with messages of their peers on
+ * the way, when they have had all that they want (ibv_srq_pingpong), and who is told of that amid what he is still to
+ * poll fails. */
 #define MOURNING (500 * VB_MS)
 
 /* ---- Acquaintances ---------------------------------------------------------------------------------------------- */
@@ -126,7 +129,7 @@ static struct vb_deadline mourning_ends(const struct vb_neighbours *all)
 
 	if (all->ending_count == 0)
 		return next;
-	vb_list_for_each(node, &all->links)
+	vb_list_for_each (node, &all->links)
 		next = vb_deadline_earlier(next, vb_container_of(node, struct vb_link, link)->ends_at);
 	return next;
 }
@@ -267,8 +270,8 @@ static void lose(struct vb_link *link, vb_time now)
 		ask_for(all, who);
 }
 
-/* The broker may have died between telling us and telling him: the introduction was void. If they did meet, or he is no more,
- * the next answer is that we are alone. */
+/* The broker may have died between telling us and telling him: the introduction was void. If they did meet, or he is
+ * no more, the next answer is that we are alone. */
 static void give_up_greeting(struct vb_link *link, vb_time now)
 {
 	struct vb_acquaintance *who = link->who;
@@ -311,7 +314,7 @@ void vb_link_let_go(struct vb_link *link, vb_time now)
 
 static void lose_who_ended(struct vb_neighbours *all, vb_time now)
 {
-	vb_list_for_each_safe(node, &all->links) {
+	vb_list_for_each_safe (node, &all->links) {
 		struct vb_link *link = vb_container_of(node, struct vb_link, link);
 		if (vb_deadline_due(link->ends_at, now))
 			lose(link, now);
@@ -576,7 +579,8 @@ void vb_neighbours_stay_unwanted(struct vb_process *p, const struct vb_broker_no
 		const vb_time now = vb_host_now();
 		note_broker(d->neighbours, now);
 		who->is_unwilling = true;
-		who->awaited_since = now; /* a new broker says so anew: the one before may have died with the other's question */
+		who->awaited_since =
+			now; /* a new broker says so anew: the one before may have died with the other's question */
 		if (who->reason == VB_LOCAL_NO_ANSWER)
 			who->reason = VB_LOCAL_UNWANTED;
 		for (unsigned i = 0; i < who->gid_count; i++)
@@ -648,7 +652,7 @@ void vb_neighbours_close(struct vb_driver *d)
 
 	if (!all)
 		return;
-	vb_list_for_each_safe(node, &all->links) {
+	vb_list_for_each_safe (node, &all->links) {
 		struct vb_link *link = vb_container_of(node, struct vb_link, link);
 		vb_link_settle(link, vb_host_now());
 		lose(link, vb_host_now());
@@ -665,7 +669,8 @@ void vb_neighbours_close(struct vb_driver *d)
 	d->neighbours = NULL;
 }
 
-/* The mutex may have had a holder who stayed in the parent, in the middle of a change of the list. The table is whole at any
+/* The mutex may have had a holder who stayed in the parent, in the middle of a change of the list. The table is whole
+ * at any
  * time: what is in it was complete before, and is taken out before it ends. */
 void vb_neighbours_forked(struct vb_driver *d)
 {
@@ -687,7 +692,7 @@ void vb_neighbours_forget(struct vb_driver *d)
 {
 	if (!d->neighbours)
 		return;
-	vb_list_for_each(node, &d->neighbours->links) {
+	vb_list_for_each (node, &d->neighbours->links) {
 		struct vb_link *link = vb_container_of(node, struct vb_link, link);
 		link->bell = link->pidfd = -1;
 	}

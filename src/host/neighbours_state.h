@@ -19,40 +19,41 @@ struct vb_link {
 	struct vb_neighbour engine;
 	struct vb_shm *shm;
 	struct vb_puller puller;
-	int bell, pidfd; /* -1: with ourselves; where there is none */
+	int bell, pidfd;      /* -1: with ourselves; where there is none */
 	unsigned descriptors; /* that it has, of those counted */
-	bool is_ours;	 /* the lane with itself */
-	bool is_used;	 /* since it was last looked whether it is */
-	bool is_let_go;	 /* by one of us, though both live */
-	bool is_greeted; /* else nothing goes there yet */
-	bool is_dozing;	 /* he is to wake us, or it is ours; else each turn looks */
-	bool is_our_users; /* by the broker's word and by our own look: pidfd tells the process, which we see */
-	bool has_riddle;   /* it has one to read, and has not said its number */
-	bool has_answered; /* we have said the number that we read of it, and wait to hear where its memory is */
-	bool awaits_room; /* and is to when he frees something, too */
-	bool lacks_room;  /* not all that was to be sent could be */
-	bool reads_us; /* it has proved that */
+	bool is_ours;         /* the lane with itself */
+	bool is_used;         /* since it was last looked whether it is */
+	bool is_let_go;       /* by one of us, though both live */
+	bool is_greeted;      /* else nothing goes there yet */
+	bool is_dozing;       /* he is to wake us, or it is ours; else each turn looks */
+	bool is_our_users;    /* by the broker's word and by our own look: pidfd tells the process, which we see */
+	bool has_riddle;      /* it has one to read, and has not said its number */
+	bool has_answered;    /* we have said the number that we read of it, and wait to hear where its memory is */
+	bool awaits_room;     /* and is to when he frees something, too */
+	bool lacks_room;      /* not all that was to be sent could be */
+	bool reads_us;        /* it has proved that */
 	uint32_t told[VB_SEGMENTS]; /* by place: the segments that he knows of */
-	unsigned quiet;		    /* looks that found nothing, in a row */
-	unsigned untold;	    /* descriptors executed since what was executed has been said */
-	unsigned unrung, waiting;   /* that has been said since he was rung for; descriptors seen that wait behind a pull */
-	bool must_ring;		    /* for something else than what was executed */
+	unsigned quiet;             /* looks that found nothing, in a row */
+	unsigned untold;            /* descriptors executed since what was executed has been said */
+	unsigned unrung,
+		waiting; /* that has been said since he was rung for; descriptors seen that wait behind a pull */
+	bool must_ring;  /* for something else than what was executed */
 	struct vb_deadline rings_at; /* at the latest */
-	struct vb_deadline tell_at; /* when it is to be said at the latest */
-	struct vb_deadline ends_at; /* he is gone: when what was under way to him fails */
+	struct vb_deadline tell_at;  /* when it is to be said at the latest */
+	struct vb_deadline ends_at;  /* he is gone: when what was under way to him fails */
 };
 
 /* Whom the lane wished to know, or who came. Stays when he is gone, for the summary. */
 struct vb_acquaintance {
 	struct vb_link *link; /* or NULL */
 	uint8_t slot;
-	enum vb_local_reason reason;	  /* why requests go over the wire */
+	enum vb_local_reason reason;      /* why requests go over the wire */
 	enum vb_local_reason pull_reason; /* why we pull nothing */
-	bool is_mapped;			  /* something was pulled from mapped memory */
-	bool is_asked;			  /* about, of the broker */
-	bool is_awaited;		  /* by QPs */
-	bool is_unwilling;		  /* it is there, and has not asked for us */
-	vb_time awaited_since;		  /* or since it was seen last that he is there */
+	bool is_mapped;                   /* something was pulled from mapped memory */
+	bool is_asked;                    /* about, of the broker */
+	bool is_awaited;                  /* by QPs */
+	bool is_unwilling;                /* it is there, and has not asked for us */
+	vb_time awaited_since;            /* or since it was seen last that he is there */
 	unsigned gid_count;
 	struct vb_gid *gids; /* by which the lane knows him */
 	uint32_t pid;
@@ -70,15 +71,15 @@ struct vb_neighbours {
 	struct vb_deadline in_touch_until; /* the broker has lately said something of meetings */
 	struct vb_acquaintance *by_slot[VB_NEIGHBOUR_SLOTS];
 	struct vb_here here;
-	uint64_t *riddles; /* by slot */
-	bool is_open; /* the broker was told that the lane takes datagrams */
+	uint64_t *riddles;          /* by slot */
+	bool is_open;               /* the broker was told that the lane takes datagrams */
 	struct vb_deadline idle_at; /* when it is looked who is */
 	struct vb_descriptor descriptors[VB_NEIGHBOUR_BATCH];
 	struct vb_answer answers[VB_NEIGHBOUR_BATCH];
 };
 
 /* neighbours.c */
-void vb_link_greeted(struct vb_link *link); /* he is a neighbour from now on */
+void vb_link_greeted(struct vb_link *link);          /* he is a neighbour from now on */
 void vb_link_end(struct vb_link *link, vb_time now); /* he is gone: what he said before is heard */
 
 /* Though both live: the other is told. */
@@ -88,12 +89,13 @@ void vb_link_let_go(struct vb_link *link, vb_time now);
 /* An introduction by so many descriptors is taken, which are to be given back: IS_USED, or why not. */
 enum vb_local_reason vb_introduction_take(struct vb_neighbours *all, uint8_t slot, unsigned count);
 void vb_introduction_give_back(unsigned count);
-void vb_introduction_close_bell(int bell); /* elsewhere, for it may take as long as its other end likes; gives one back */
+void vb_introduction_close_bell(
+	int bell); /* elsewhere, for it may take as long as its other end likes; gives one back */
 void vb_introduction_end_untaken(int bell); /* which no link has had: here, or elsewhere */
 void vb_introductions_forked(void);
 /* A connected QP has it for its peer. who: or NULL. */
 bool vb_introduction_has_use(const struct vb_neighbours *all, const struct vb_acquaintance *who);
-void vb_introductions_say_open(struct vb_neighbours *all); /* to the broker, when that has changed */
+void vb_introductions_say_open(struct vb_neighbours *all);           /* to the broker, when that has changed */
 void vb_introductions_watch(struct vb_neighbours *all, vb_time now); /* there are some, who may become idle */
 void vb_introductions_let_idle_go(struct vb_neighbours *all, vb_time now);
 

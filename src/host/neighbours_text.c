@@ -19,10 +19,12 @@ const char *vb_local_reason_text(enum vb_local_reason reason)
 		[VB_LOCAL_FORBIDDEN] = "not permitted to read its memory (Yama, a sandbox, or it is not dumpable)",
 		[VB_LOCAL_UNSEEN] = "in another pid namespace",
 		[VB_LOCAL_NO_DESCRIPTORS] = "no descriptor is left here (ulimit -n)",
-		[VB_LOCAL_UNABLE] = "it took no part: no descriptor (ulimit -n) or no memory is left there, or it has ended",
+		[VB_LOCAL_UNABLE] =
+			"it took no part: no descriptor (ulimit -n) or no memory is left there, or it has ended",
 		[VB_LOCAL_NO_PROC] = "/proc is not mounted (mount -t proc proc /proc)",
 		[VB_LOCAL_UNWANTED] = "no queue pair there is connected to this process",
-		[VB_LOCAL_FULL] = "here or there neighbours have all descriptors that are for them (64, and a 16th of ulimit -n)",
+		[VB_LOCAL_FULL] =
+			"here or there neighbours have all descriptors that are for them (64, and a 16th of ulimit -n)",
 		[VB_LOCAL_IDLE] = "it was not used, and was let go",
 	};
 	return texts[reason];
@@ -86,7 +88,8 @@ static void tell_ourselves(const struct vb_summary *summary, const struct talk *
 
 	if (talk->who)
 		vb_summary_add(summary, "local: %s sent, %s received, to this process itself",
-			vb_text_bytes(talk->sent, sent, sizeof(sent)), vb_text_bytes(talk->received, received, sizeof(received)));
+			vb_text_bytes(talk->sent, sent, sizeof(sent)),
+			vb_text_bytes(talk->received, received, sizeof(received)));
 }
 
 static void tell_other(const struct vb_summary *summary, const struct talk *talk)
@@ -95,8 +98,8 @@ static void tell_other(const struct vb_summary *summary, const struct talk *talk
 
 	print_mechanism(talk->who, mechanism, sizeof(mechanism));
 	vb_summary_add(summary, "local: %s sent, %s received, process %u of this host (slot %u): shared memory, %s",
-		vb_text_bytes(talk->sent, sent, sizeof(sent)), vb_text_bytes(talk->received, received, sizeof(received)),
-		talk->who->pid, talk->who->slot, mechanism);
+		vb_text_bytes(talk->sent, sent, sizeof(sent)),
+		vb_text_bytes(talk->received, received, sizeof(received)), talk->who->pid, talk->who->slot, mechanism);
 }
 
 static void tell_settings(const struct vb_summary *summary, const struct vb_process *p)

@@ -1,5 +1,5 @@
-/* Whether the process's own memory can be touched, asked of the kernel without touching it; and the memory that is asked
- * about so (on-demand paging); and memory that can be shared.
+/* Whether the process's own memory can be touched, asked of the kernel without touching it; and the memory that is
+ * asked about so (on-demand paging); and memory that can be shared.
  * Holds: an answer is about now; a program that unmaps memory while it is in use has only itself to blame. */
 #include <errno.h>
 #include <fcntl.h>

@@ -1,4 +1,5 @@
-/* Which path every byte took, per peer, and the summary of it that VERBENA_STATS=1 prints (summary.h). Kept only with that setting. */
+/* Which path every byte took, per peer, and the summary of it that VERBENA_STATS=1 prints (summary.h). Kept only with
+ * that setting. */
 #include "host/process.h"
 
 #include <stdio.h>
@@ -68,11 +69,12 @@ static void tell_path(
 	char sent[32], received[32];
 	bool is_by_trains = path->is_by_trains && !vb_settings_get()->trains_off && !trains_are_refused;
 
-	vb_summary_add(summary, "wire: %s sent, %s received, peer %s (%s)", vb_text_bytes(path->sent, sent, sizeof(sent)),
+	vb_summary_add(summary, "wire: %s sent, %s received, peer %s (%s)",
+		vb_text_bytes(path->sent, sent, sizeof(sent)),
 		vb_text_bytes(path->received, received, sizeof(received)), who,
-		is_by_trains	     ? "Verbena, trains" :
-		path->is_by_trains   ? "Verbena, single datagrams" :
-				       "single datagrams");
+		is_by_trains         ? "Verbena, trains"
+		: path->is_by_trains ? "Verbena, single datagrams"
+				     : "single datagrams");
 }
 
 /* name=value of every counter that is not 0. */
@@ -82,7 +84,8 @@ static size_t put_counters(char *line, size_t size, const char *const *names, co
 
 	for (unsigned i = 0; i < count && at < size; i++)
 		if (values[i])
-			at += (size_t)snprintf(line + at, size - at, " %s=%llu", names[i], (unsigned long long)values[i]);
+			at += (size_t)snprintf(
+				line + at, size - at, " %s=%llu", names[i], (unsigned long long)values[i]);
 	return at;
 }
 
@@ -91,8 +94,8 @@ static void tell_connections(const struct vb_summary *summary)
 #define X(name, text, meaning) text,
 	static const char *const names[] = { VB_CM_COUNTERS(X) };
 #undef X
-	static const char *const fault_names[VB_FAULTS] = { "cm_faults_dropped", "cm_faults_doubled", "cm_faults_delayed",
-		"cm_faults_reordered", "cm_faults_corrupted" };
+	static const char *const fault_names[VB_FAULTS] = { "cm_faults_dropped", "cm_faults_doubled",
+		"cm_faults_delayed", "cm_faults_reordered", "cm_faults_corrupted" };
 	char line[600] = "";
 	size_t at;
 
@@ -148,7 +151,8 @@ static void tell_wire(const struct vb_summary *summary, const struct sum *sum, b
 	if (!sum->paths.count && !has_talked_otherwise)
 		vb_summary_add(summary, "wire: nothing was sent or received");
 	for (unsigned i = 0; i < sum->paths.count; i++)
-		tell_path(summary, &sum->paths.paths[i], sum->trains_are_refused, vb_text_gid(&sum->paths.paths[i].peer, peer));
+		tell_path(summary, &sum->paths.paths[i], sum->trains_are_refused,
+			vb_text_gid(&sum->paths.paths[i].peer, peer));
 	if (sum->paths.others.sent || sum->paths.others.received)
 		tell_path(summary, &sum->paths.others, sum->trains_are_refused, "others");
 }
@@ -158,7 +162,8 @@ static void tell_counters(const struct vb_summary *summary, const struct sum *su
 	char line[900] = "";
 
 	if (sum->lanes > 1)
-		vb_summary_add(summary, "lanes: %u, each with a slot and a thread; what follows is their sum", sum->lanes);
+		vb_summary_add(
+			summary, "lanes: %u, each with a slot and a thread; what follows is their sum", sum->lanes);
 	put_counters(line, sizeof(line), vb_counter_name, sum->counters, VB_COUNTER_COUNT);
 	vb_summary_add(summary, "lane:%s", line);
 	line[0] = '\0';

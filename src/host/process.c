@@ -1,4 +1,5 @@
-/* The process: started by the first device that is opened, stopped with the last; what becomes of it at fork and at exit. */
+/* The process: started by the first device that is opened, stopped with the last; what becomes of it at fork and at
+ * exit. */
 #include "host/process.h"
 #include "host/segments.h"
 
@@ -74,8 +75,8 @@ static _Atomic pid_t looked_by, opened_by; /* any thread may look */
 static atomic_bool has_opened;
 
 /* The threads go on until the process is gone; nothing is freed. exit() may have been called from anywhere, a signal
- * handler included, so a mutex may be this very thread's. What the program has taken for received is acknowledged, or the
- * peer would take it for lost. */
+ * handler included, so a mutex may be this very thread's. What the program has taken for received is acknowledged, or
+ * the peer would take it for lost. */
 static void take_leave(struct vb_process *p)
 {
 	const bool tells = vb_process_home(p)->paths;
@@ -197,8 +198,12 @@ static int make_faults(struct vb_driver *d, const char *text)
 
 static int open_port(struct vb_driver *d, const struct vb_settings *settings)
 {
-	struct vb_udp_config config = { .receive_fd = d->slot.fd, .is_carried = d->slot.is_carried, .slot = d->slot.number,
-		.pcap = d->process->pcap, .faults = d->faults, .single_datagrams = settings->trains_off,
+	struct vb_udp_config config = { .receive_fd = d->slot.fd,
+		.is_carried = d->slot.is_carried,
+		.slot = d->slot.number,
+		.pcap = d->process->pcap,
+		.faults = d->faults,
+		.single_datagrams = settings->trains_off,
 		.takes_marks = vb_cc_takes_marks_live(settings->cc.algorithm) };
 
 	return vb_udp_open(&config, &d->port);
@@ -389,8 +394,8 @@ int vb_process_add_driver(struct vb_process *p)
 			vb_broker_release_slot(p->broker, &d->slot);
 		vb_driver_destroy(d);
 	}
-	vb_log(rc == -EUSERS ? VB_LOG_INFO : VB_LOG_WARN, "no further lane can be made (%s): threads share %u", strerror(-rc),
-		vb_process_driver_count(p));
+	vb_log(rc == -EUSERS ? VB_LOG_INFO : VB_LOG_WARN, "no further lane can be made (%s): threads share %u",
+		strerror(-rc), vb_process_driver_count(p));
 	return rc;
 }
 

@@ -1,6 +1,6 @@
 /* The inside of host/, a process: what it has once, however many drivers it has (driver.h): its devices, the broker
- * behind it, the connection manager's timer, the watch over links and addresses, its capture. It is there while a device
- * is open. */
+ * behind it, the connection manager's timer, the watch over links and addresses, its capture. It is there while a
+ * device is open. */
 #ifndef VB_HOST_PROCESS_H
 #define VB_HOST_PROCESS_H
 
@@ -16,24 +16,24 @@
 
 struct vb_process {
 	struct vb_lanes lanes; /* whose they are */
-	/* Complete when they are counted, but for the first one, whose mutex is held until it is; destroyed after the broker's
-	 * thread. */
+	/* Complete when they are counted, but for the first one, whose mutex is held until it is; destroyed after the
+	 * broker's thread. */
 	struct vb_driver *drivers[VB_LANES_MAX];
 	atomic_uint driver_count; /* goes up with every driver's mutex held */
-	struct vb_list devices; /* struct vb_device.link: changed with every driver's mutex held, read with any */
-	bool has_had_several;	/* devices of different names, at any time */
+	struct vb_list devices;   /* struct vb_device.link: changed with every driver's mutex held, read with any */
+	bool has_had_several;     /* devices of different names, at any time */
 	struct vb_broker *broker;
-	struct vb_pcap *pcap; /* or NULL */
-	struct vb_lives *lives; /* what neighbours read who pull from us */
+	struct vb_pcap *pcap;         /* or NULL */
+	struct vb_lives *lives;       /* what neighbours read who pull from us */
 	struct vb_segments *segments; /* what they may map */
 	struct vb_backing backing;    /* of registered memory */
-	int link_fd;	      /* netlink; -1 where it is forbidden */
-	int silence_fd;	      /* timerfd: a look for peers that are silent, each second */
-	int connections_fd;   /* timerfd of connections.c, which guards it with what follows */
+	int link_fd;                  /* netlink; -1 where it is forbidden */
+	int silence_fd;               /* timerfd: a look for peers that are silent, each second */
+	int connections_fd;           /* timerfd of connections.c, which guards it with what follows */
 	struct vb_deadline connections_at;
-	atomic_bool is_said; /* the summary */
-	bool is_forked; /* this process is a child of the one whose this is */
-	int alarm_fd; /* the broker client's: readable when they are lost */
+	atomic_bool is_said;              /* the summary */
+	bool is_forked;                   /* this process is a child of the one whose this is */
+	int alarm_fd;                     /* the broker client's: readable when they are lost */
 	atomic_bool has_lost_descriptors; /* the program closed them: lost.c */
 };
 
@@ -45,7 +45,8 @@ struct vb_device {
 	struct vb_device_info info; /* as process->devices */
 };
 
-/* The driver whose thread looks after what the process has once, and whose slot names the process to connection managers. */
+/* The driver whose thread looks after what the process has once, and whose slot names the process to connection
+ * managers. */
 static inline struct vb_driver *vb_process_home(const struct vb_process *process)
 {
 	return process->drivers[0];
@@ -99,8 +100,8 @@ int vb_broker_watch_get_slot(struct vb_driver *driver, const struct vb_settings 
 void vb_broker_watch_stop(struct vb_process *process);
 
 /* lost.c */
-/* A descriptor of ours was found to be none, or another's. Says so once, and has the broker's thread give up all. Any thread,
- * with any mutex. */
+/* A descriptor of ours was found to be none, or another's. Says so once, and has the broker's thread give up all. Any
+ * thread, with any mutex. */
 void vb_process_lose_descriptors(struct vb_process *process);
 /* No number is used from now on, and nothing is closed; QPs fail. In the broker's thread, when it ends by that. */
 void vb_process_forget_descriptors(struct vb_process *process);

@@ -6,7 +6,8 @@
  * Threads that poll would be slowed down by a second thread woken for every packet, so after a few polls they take the
  * port out of its epoll set, and only say when they polled last. The thread looks at that by its timer, which it sets
  * itself: to set one is a system call, and in a virtual machine takes as long as thirty messages. When nobody has
- * polled for a while, it takes the port back. It looks ever more seldom while they go on, for a look may take a poller's
+ * polled for a while, it takes the port back. It looks ever more seldom while they go on, for a look may take a
+ * poller's
  * core: whoever stops is missed after no more time than he had polled, up to LOOK_AT_LEAST.
  *
  * Pollers that share their core come late, and would come later still if the thread ran as well: woken for each packet,
@@ -29,14 +30,22 @@
 #include "os/descriptor.h"
 #include "os/thread.h"
 
-#define LATE_IN_A_CROWD	 (800 * VB_US) /* less than the millisecond after which a peer that hears nothing probes */
-#define LOOK_AT_LEAST	 (3200 * VB_US) /* but LATE_IN_A_CROWD where packets come, and pollers have their cores to themselves, and
-					   where posts waited for the next poll (riders.h) */
-#define TURNS_AT_A_TIME	 64 /* between two looks at what else there is to do */
-#define NAME		 "verbena"
-#define EVENTS		 8
+#define LATE_IN_A_CROWD (800 * VB_US) /* less than the millisecond after which a peer that hears nothing probes */
+#define LOOK_AT_LEAST                                                                                                  \
+	(3200 * VB_US)     /* but LATE_IN_A_CROWD where packets come, and pollers have their cores to themselves, and  \
+			      where posts waited for the next poll (riders.h) */
+#define TURNS_AT_A_TIME 64 /* between two looks at what else there is to do */
+#define NAME            "verbena"
+#define EVENTS          8
 
-enum source { SOURCE_PORT, SOURCE_NEIGHBOURS, SOURCE_TIMER, SOURCE_WAKE, SOURCE_STOP, SOURCE_CHORE /* and the next ones */ };
+enum source {
+	SOURCE_PORT,
+	SOURCE_NEIGHBOURS,
+	SOURCE_TIMER,
+	SOURCE_WAKE,
+	SOURCE_STOP,
+	SOURCE_CHORE /* and the next ones */
+};
 
 static _Thread_local bool is_progress_thread __attribute__((tls_model("initial-exec")));
 
@@ -176,7 +185,8 @@ static bool thread_hears_neighbours(enum vb_attendance attendance)
 	return attendance == VB_ATTENDED_BY_THREAD || attendance == VB_ATTENDED_BY_POLLERS;
 }
 
-/* What the thread sleeps on. From a waiter to a returner and back nothing changes, for they take turns with each event. */
+/* What the thread sleeps on. From a waiter to a returner and back nothing changes, for they take turns with each
+ * event. */
 static void change_watch(struct vb_driver *d, enum vb_attendance from, enum vb_attendance to)
 {
 	if (to == VB_ATTENDED_BY_THREAD)
@@ -216,16 +226,16 @@ void vb_progress_attend(struct vb_driver *d, enum vb_attendance attendance)
 }
 
 /* ---- Lingering ---------------------------------------------------------------------------------------------------
- * To be woken costs the neighbour who does it a system call, and takes long. So who was woken again and again soon after
- * he had gone to sleep stays awake for a moment longer, unless somebody else wants the core. */
+ * To be woken costs the neighbour who does it a system call, and takes long. So who was woken again and again soon
+ * after he had gone to sleep stays awake for a moment longer, unless somebody else wants the core. */
 
 #define LINGER_LEAST (8 * VB_US)
 #define LINGER_MOST  (50 * VB_US)
-#define WAKING	     (40 * VB_US) /* which takes so long in a virtual machine */
-#define WITHOUT_WAY  (10 * VB_US) /* given to others who want the core */
-#define A_TURN	     (3 * VB_US) /* a yield that takes longer has let somebody run */
-#define PAUSES	     4		 /* of a spin, before it is looked again */
-#define COMPANY	     (500 * VB_US) /* at most, before other things are looked at */
+#define WAKING       (40 * VB_US)  /* which takes so long in a virtual machine */
+#define WITHOUT_WAY  (10 * VB_US)  /* given to others who want the core */
+#define A_TURN       (3 * VB_US)   /* a yield that takes longer has let somebody run */
+#define PAUSES       4             /* of a spin, before it is looked again */
+#define COMPANY      (500 * VB_US) /* at most, before other things are looked at */
 
 /* How long it slept until a neighbour had woken it. */
 static void learn_to_linger(struct vb_driver *d, vb_time slept)
@@ -343,7 +353,8 @@ static bool drive(struct vb_driver *d, unsigned looks)
 	return !is_busy;
 }
 
-/* Who was to be looked for has polled just now, and will be looked for again; or else the thread stands in from now on. */
+/* Who was to be looked for has polled just now, and will be looked for again; or else the thread stands in from now
+ * on. */
 static bool they_still_poll(struct vb_driver *d)
 {
 	vb_time away = vb_time_since(d->polled_at, vb_host_now());
@@ -359,8 +370,8 @@ static bool they_still_poll(struct vb_driver *d)
 	return false;
 }
 
-/* The timer has come up, once for whatever it was set: who attends now says what is to be done. True: that is all. What it
- * was set for counts as set until a turn has served it, so that it is not armed again before. */
+/* The timer has come up, once for whatever it was set: who attends now says what is to be done. True: that is all.
+ * What it was set for counts as set until a turn has served it, so that it is not armed again before. */
 static bool hear_timer(struct vb_driver *d)
 {
 	vb_driver_lock(d);
@@ -443,8 +454,8 @@ void vb_progress_timer_is_up(struct vb_driver *d)
 	drain(d, d->timer_fd);
 }
 
-/* Pollers see what is in memory, but not what comes by sockets. False: they do not attend any more, and who sleeps now may
- * have been robbed of his bell. */
+/* Pollers see what is in memory, but not what comes by sockets. False: they do not attend any more, and who sleeps now
+ * may have been robbed of his bell. */
 static bool hear_for_pollers(struct vb_driver *d)
 {
 	vb_driver_lock(d);

@@ -1,6 +1,7 @@
-/* What a process and its broker say to each other, over an abstract SOCK_SEQPACKET socket of the network namespace. One
- * message is one struct vb_message, always whole; descriptors travel with it where the kind says so: a receive socket,
- * or what two processes meet by. Anything else ends the connection. A change of this file changes VB_BROKER_PROTOCOL, and so the socket's name. */
+/* What a process and its broker say to each other, over an abstract SOCK_SEQPACKET socket of the network namespace.
+ * One message is one struct vb_message, always whole; descriptors travel with it where the kind says so: a receive
+ * socket, or what two processes meet by. Anything else ends the connection. A change of this file changes
+ * VB_BROKER_PROTOCOL, and so the socket's name. */
 #ifndef VB_HOST_PROTOCOL_H
 #define VB_HOST_PROTOCOL_H
 
@@ -17,48 +18,51 @@
 #include "base/gid.h"
 
 #define VB_BROKER_PROTOCOL    "8"
-#define VB_BROKER_NAME	      "verbena-broker." VB_BROKER_PROTOCOL
+#define VB_BROKER_NAME        "verbena-broker." VB_BROKER_PROTOCOL
 #define VB_BROKER_ANY_VERSION "verbena-broker" /* bound by a broker of any protocol: two never share the port */
 #define VB_BROKER_START_NAME  "verbena-start." VB_BROKER_PROTOCOL /* bound, with the uid, by who is starting one */
 #define VB_BROKER_PROGRAM     "verbena-broker"
-#define VB_BROKER_READY	      "ready" /* on the report descriptor; anything else there is why it could not start */
+#define VB_BROKER_READY       "ready" /* on the report descriptor; anything else there is why it could not start */
 
-#define VB_SLOT_MAX	   254
+#define VB_SLOT_MAX        254
 #define VB_BROKER_WHY_SIZE 200
-#define VB_MESSAGE_FDS	   3	     /* most descriptors of a message */
+#define VB_MESSAGE_FDS     3         /* most descriptors of a message */
 #define VB_MEETING_BYTES   (8 << 20) /* of the memory that two processes share: sparse, and more than vb_shm_bytes */
 
 enum vb_message_kind {
 	/* From a process. */
 	VB_MESSAGE_HELLO = 1,
-	VB_MESSAGE_GET_SLOT,	 /* request, receive_buffer, is_further */
+	VB_MESSAGE_GET_SLOT,     /* request, receive_buffer, is_further */
 	VB_MESSAGE_RELEASE_SLOT, /* slot */
-	VB_MESSAGE_ADOPT,	 /* request, slot, and its socket: a slot from a broker that died */
-	VB_MESSAGE_DISCOVER,	 /* sgid, gid */
-	VB_MESSAGE_SEND_MAD,	 /* request, sgid, gid, mad, length with padding */
-	VB_MESSAGE_POST_MAD,	 /* the same, not answered: what is lost is sent again */
-	VB_MESSAGE_BIND,	 /* request, gid, binding */
-	VB_MESSAGE_LISTEN,	 /* request, binding.number and .is_accepting; again when that has changed */
-	VB_MESSAGE_UNBIND,	 /* binding.number */
-	VB_MESSAGE_JOIN,	 /* request, slot, gid, scope: a multicast group on an interface, by who has no socket */
-	VB_MESSAGE_LEAVE,	 /* the same */
-	VB_MESSAGE_CARRY,	 /* request, slot, carry: from a courier, for whom; with its socket from a broker that died */
-	VB_MESSAGE_MEET,	 /* request, slot (its own), gid, meeting.slot: to share memory with that process of this host */
-	VB_MESSAGE_OPEN,	 /* slot, meeting.is_open: whoever asks for it may meet it, or from now on those whom it asks for */
-	VB_MESSAGE_PART,	 /* slot, meeting.slot: what they shared it has let go, or has not taken */
+	VB_MESSAGE_ADOPT,        /* request, slot, and its socket: a slot from a broker that died */
+	VB_MESSAGE_DISCOVER,     /* sgid, gid */
+	VB_MESSAGE_SEND_MAD,     /* request, sgid, gid, mad, length with padding */
+	VB_MESSAGE_POST_MAD,     /* the same, not answered: what is lost is sent again */
+	VB_MESSAGE_BIND,         /* request, gid, binding */
+	VB_MESSAGE_LISTEN,       /* request, binding.number and .is_accepting; again when that has changed */
+	VB_MESSAGE_UNBIND,       /* binding.number */
+	VB_MESSAGE_JOIN,  /* request, slot, gid, scope: a multicast group on an interface, by who has no socket */
+	VB_MESSAGE_LEAVE, /* the same */
+	VB_MESSAGE_CARRY, /* request, slot, carry: from a courier, for whom; with its socket from a broker that died */
+	VB_MESSAGE_MEET,  /* request, slot (its own), gid, meeting.slot: to share memory with that process of this host
+			   */
+	VB_MESSAGE_OPEN,  /* slot, meeting.is_open: whoever asks for it may meet it, or from now on those whom it asks
+			     for */
+	VB_MESSAGE_PART,  /* slot, meeting.slot: what they shared it has let go, or has not taken */
 	/* From the broker. */
 	VB_MESSAGE_WELCOME,
-	VB_MESSAGE_SLOT,      /* request, slot, receive_buffer, and the socket, or a courier's channel: is_carried */
-	VB_MESSAGE_ADOPTED,   /* request, slot: steering is right again */
-	VB_MESSAGE_REFUSED,   /* request, error (a positive errno), why */
-	VB_MESSAGE_PEER,      /* gid, is_verbena, receive_buffer */
-	VB_MESSAGE_SENT,      /* request: the MAD has left */
-	VB_MESSAGE_MAD,	      /* gid: from, sgid: to, scope, mad, length */
-	VB_MESSAGE_FAILED,    /* gid: to, error, mad: a posted one that the network did not deliver */
-	VB_MESSAGE_BOUND,     /* request, binding.port: bound, or listening */
-	VB_MESSAGE_JOINED,    /* request: joined, or left */
-	VB_MESSAGE_MEETING,   /* slot (its own), meeting, and: a socket to the other, the memory, his pidfd if there is one */
-	VB_MESSAGE_ALONE,     /* request, slot, gid, meeting.slot: nobody is there whom it could meet, or it has met him */
+	VB_MESSAGE_SLOT,    /* request, slot, receive_buffer, and the socket, or a courier's channel: is_carried */
+	VB_MESSAGE_ADOPTED, /* request, slot: steering is right again */
+	VB_MESSAGE_REFUSED, /* request, error (a positive errno), why */
+	VB_MESSAGE_PEER,    /* gid, is_verbena, receive_buffer */
+	VB_MESSAGE_SENT,    /* request: the MAD has left */
+	VB_MESSAGE_MAD,     /* gid: from, sgid: to, scope, mad, length */
+	VB_MESSAGE_FAILED,  /* gid: to, error, mad: a posted one that the network did not deliver */
+	VB_MESSAGE_BOUND,   /* request, binding.port: bound, or listening */
+	VB_MESSAGE_JOINED,  /* request: joined, or left */
+	VB_MESSAGE_MEETING, /* slot (its own), meeting, and: a socket to the other, the memory, his pidfd if there is
+			       one */
+	VB_MESSAGE_ALONE, /* request, slot, gid, meeting.slot: nobody is there whom it could meet, or it has met him */
 	VB_MESSAGE_AWAITED,   /* the same: that one has not asked for it. They meet when it does */
 	VB_MESSAGE_WANTED,    /* slot, meeting.slot: the awaited one would meet it now; to be asked again */
 	VB_MESSAGE_RESTARTED, /* the broker's worker died and was replaced: ask again what was not answered */
@@ -83,11 +87,12 @@ struct vb_message {
 			uint64_t family; /* a secret of the processes that listen together; 0: of none */
 		} binding;
 		struct {
-			uint32_t pid, uid, receive_buffer, number; /* the client, as the broker sees it; the courier's */
+			uint32_t pid, uid, receive_buffer,
+				number; /* the client, as the broker sees it; the courier's */
 		} carry;
 		struct {
-			uint8_t slot; /* of the other */
-			uint8_t side; /* 0 in the lower slot, 1 in the higher */
+			uint8_t slot;         /* of the other */
+			uint8_t side;         /* 0 in the lower slot, 1 in the higher */
 			uint8_t is_same_user; /* both are one user's, as the broker sees them */
 			uint8_t is_open;
 		} meeting;
@@ -119,8 +124,9 @@ static inline void vb_add_control(struct msghdr *header, int type, const void *b
 	header->msg_controllen += CMSG_SPACE(length);
 }
 
-/* Sends length bytes and the descriptors as one packet; 0 or -errno. Where the receiver asks who sent it (SO_PASSCRED), the
- * kernel names the real user. A set-user-ID program acts as its effective user, and says so, which the kernel checks. */
+/* Sends length bytes and the descriptors as one packet; 0 or -errno. Where the receiver asks who sent it
+ * (SO_PASSCRED), the kernel names the real user. A set-user-ID program acts as its effective user, and says so, which
+ * the kernel checks. */
 static inline int vb_send_with_fds(int to, const void *bytes, size_t length, const int *fds, unsigned count, int flags)
 {
 	union {
@@ -144,19 +150,20 @@ static inline int vb_send_with_fds(int to, const void *bytes, size_t length, con
 	return sent < 0 ? -errno : sent == (ssize_t)length ? 0 : -EMSGSIZE;
 }
 
-/* Receives one packet of exactly length bytes with at most max descriptors (close-on-exec, the caller's). 0, or -errno:
- * -EAGAIN nothing there, -ECONNRESET the other end is gone, -EMFILE all but the descriptors came, of which there were too
- * many for this process, -EPROTO another shape. Of what fails no descriptor is left. */
-static inline int vb_receive_with_fds(int from, void *bytes, size_t length, int *fds, unsigned max, unsigned *count,
-	int flags)
+/* Receives one packet of exactly length bytes with at most max descriptors (close-on-exec, the caller's). 0, or
+ * -errno: -EAGAIN nothing there, -ECONNRESET the other end is gone, -EMFILE all but the descriptors came, of which
+ * there were too many for this process, -EPROTO another shape. Of what fails no descriptor is left. */
+static inline int vb_receive_with_fds(
+	int from, void *bytes, size_t length, int *fds, unsigned max, unsigned *count, int flags)
 {
 	union {
 		char bytes[CMSG_SPACE(4 * sizeof(int)) + CMSG_SPACE(sizeof(struct ucred))];
 		struct cmsghdr align;
 	} control;
 	struct iovec io = { bytes, length };
-	struct msghdr header = { .msg_iov = &io, .msg_iovlen = 1, .msg_control = control.bytes,
-		.msg_controllen = sizeof(control.bytes) };
+	struct msghdr header = {
+		.msg_iov = &io, .msg_iovlen = 1, .msg_control = control.bytes, .msg_controllen = sizeof(control.bytes)
+	};
 	ssize_t got;
 	do
 		got = syscall(SYS_recvmsg, from, &header, flags | MSG_CMSG_CLOEXEC);

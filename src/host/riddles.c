@@ -26,7 +26,8 @@ uint64_t *vb_riddles_create(void)
 	void *memory = MAP_FAILED;
 
 	for (unsigned i = 0; memory == MAP_FAILED && i < TRIES; i++)
-		memory = mmap(choose(i), BYTES, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED_NOREPLACE, -1, 0);
+		memory = mmap(choose(i), BYTES, PROT_READ | PROT_WRITE,
+			MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED_NOREPLACE, -1, 0);
 	if (memory == MAP_FAILED)
 		memory = mmap(NULL, BYTES, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 	return memory == MAP_FAILED ? NULL : memory;

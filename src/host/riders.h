@@ -3,8 +3,9 @@
  * when somebody drives the lane for another reason: who waits for the acknowledgement of what is under way, or the
  * progress thread that looks whether the program still polls.
  *
- * A program that posts and then does something else would have its requests wait for nothing. So it is looked how long the
- * newest had to: where it was too long, the next ones leave at once, and ever more of them while it goes on like that.
+ * A program that posts and then does something else would have its requests wait for nothing. So it is looked how long
+ * the newest had to: where it was too long, the next ones leave at once, and ever more of them while it goes on like
+ * that.
  *
  * Source: J. Nagle, RFC 896, whose rule it is to let the first go and collect the rest. Threads: the driver's mutex. */
 #ifndef VB_HOST_RIDERS_H
@@ -14,11 +15,11 @@
 #include "base/time.h"
 
 struct vb_riders {
-	unsigned count;	 /* that wait */
+	unsigned count; /* that wait */
 	vb_time newest_at;
 	bool were_there; /* since somebody looked: progress.c */
 	unsigned barred; /* so many more leave at once */
-	unsigned bar;	 /* so many were the last time, less for each since that went well */
+	unsigned bar;    /* so many were the last time, less for each since that went well */
 };
 
 /* One more may wait, or is to leave at once, with all who do. */

@@ -65,7 +65,8 @@ uint32_t vb_segments_add(struct vb_segments *segments, const void *memory, size_
 	uint32_t id = next_name(segments);
 	if (id) {
 		segments->places[id % VB_SEGMENTS].file = own;
-		atomic_signal_fence(memory_order_release); /* a child of that moment closes the files that it finds said */
+		atomic_signal_fence(
+			memory_order_release); /* a child of that moment closes the files that it finds said */
 		segments->places[id % VB_SEGMENTS].said = (struct vb_segment){ id, (uintptr_t)memory, length };
 	}
 	pthread_mutex_unlock(&segments->mutex);

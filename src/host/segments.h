@@ -1,5 +1,5 @@
-/* The inside of host/, segments: memory of this process that its neighbours may map. A name is given once, and never again.
- * Neighbours are told by whoever greets them, and of what comes and goes by whoever makes it. */
+/* The inside of host/, segments: memory of this process that its neighbours may map. A name is given once, and never
+ * again. Neighbours are told by whoever greets them, and of what comes and goes by whoever makes it. */
 #ifndef VB_HOST_SEGMENTS_H
 #define VB_HOST_SEGMENTS_H
 
@@ -8,23 +8,23 @@
 
 struct vb_segments {
 	pthread_mutex_t mutex; /* behind any driver's */
-	uint32_t count;	       /* names that were given */
+	uint32_t count;        /* names that were given */
 	struct {
 		struct vb_segment said;
 		int file;
 	} places[VB_SEGMENTS];
 };
 
-struct vb_segments *vb_segments_create(void); /* NULL: no memory */
+struct vb_segments *vb_segments_create(void);           /* NULL: no memory */
 void vb_segments_destroy(struct vb_segments *segments); /* or NULL */
-void vb_segments_forked(struct vb_segments *segments); /* in a forked child: closes descriptors */
-void vb_segments_forget(struct vb_segments *segments); /* the descriptors are not ours any more: closes none */
+void vb_segments_forked(struct vb_segments *segments);  /* in a forked child: closes descriptors */
+void vb_segments_forget(struct vb_segments *segments);  /* the descriptors are not ours any more: closes none */
 /* Its name; 0: there is no room, and it is no segment. Keeps a duplicate of file. */
 uint32_t vb_segments_add(struct vb_segments *segments, const void *memory, size_t length, int file);
 void vb_segments_remove(struct vb_segments *segments, uint32_t id);
 
-/* May whoever has our user's rights read this process's memory anyway? Else nothing is shared: a file would be a right that he
- * did not have. */
+/* May whoever has our user's rights read this process's memory anyway? Else nothing is shared: a file would be a right
+ * that he did not have. */
 bool vb_segments_may_be_shared(void);
 
 #endif

@@ -14,10 +14,10 @@
 #include "host/log.h"
 #include "port/port.h"
 
-#define PREFIX "VERBENA_"
+#define PREFIX             "VERBENA_"
 #define RECEIVE_BUFFER_MIN 65536u
 #define RECEIVE_BUFFER_MAX 1073741824u
-#define DEVICE_TEXT_MAX	   63
+#define DEVICE_TEXT_MAX    63
 
 const struct vb_setting_row vb_setting_rows[VB_SETTING_COUNT] = {
 #define X(name, allowed, fallback, meaning) { #name, allowed, fallback, meaning },
@@ -27,7 +27,10 @@ const struct vb_setting_row vb_setting_rows[VB_SETTING_COUNT] = {
 
 /* In secure execution. */
 static const bool counts_when_secure[VB_SETTING_COUNT] = {
-	[VB_SETTING_DEVICES] = true, [VB_SETTING_LOCAL] = true, [VB_SETTING_LANES] = true, [VB_SETTING_STATS] = true,
+	[VB_SETTING_DEVICES] = true,
+	[VB_SETTING_LOCAL] = true,
+	[VB_SETTING_LANES] = true,
+	[VB_SETTING_STATS] = true,
 	[VB_SETTING_LOG] = true,
 };
 
@@ -119,8 +122,8 @@ static bool parse_faults(const char *text, char *why, size_t why_size)
 
 /* ---- One setting ------------------------------------------------------------------------------------------------ */
 
-static bool parse_value(struct vb_settings *settings, enum vb_setting which, const char *text, char *why,
-	size_t why_size)
+static bool parse_value(
+	struct vb_settings *settings, enum vb_setting which, const char *text, char *why, size_t why_size)
 {
 	switch (which) {
 	case VB_SETTING_DEVICES:
@@ -185,7 +188,8 @@ static int refuse_name(const char *name, size_t length, char *why, size_t why_si
 		vb_utf8_fitting(name, length < 64 ? (unsigned)length : 64), name);
 
 	for (int i = 0; i < VB_SETTING_COUNT && at >= 0 && (size_t)at < why_size; i++)
-		at += snprintf(why + at, why_size - (size_t)at, "%s " PREFIX "%s", i ? "," : "", vb_setting_rows[i].name);
+		at += snprintf(
+			why + at, why_size - (size_t)at, "%s " PREFIX "%s", i ? "," : "", vb_setting_rows[i].name);
 	return -EINVAL;
 }
 
@@ -193,8 +197,8 @@ static int refuse_value(enum vb_setting which, const char *text, const char *det
 {
 	const struct vb_setting_row *row = &vb_setting_rows[which];
 
-	snprintf(why, why_size, PREFIX "%s=%.*s is not understood%s%s; allowed: %s", row->name, vb_utf8_fitting(text, 200), text,
-		*detail ? ": " : "", detail, row->allowed);
+	snprintf(why, why_size, PREFIX "%s=%.*s is not understood%s%s; allowed: %s", row->name,
+		vb_utf8_fitting(text, 200), text, *detail ? ": " : "", detail, row->allowed);
 	return -EINVAL;
 }
 
@@ -283,18 +287,20 @@ static void say_ignored(const char *ignored)
 
 	for (int i = 0; i < VB_SETTING_COUNT; i++)
 		if (counts_when_secure[i])
-			snprintf(names + strlen(names), sizeof(names) - strlen(names), "%s" PREFIX "%s", *names ? ", " : "",
-				vb_setting_rows[i].name);
-	vb_log(VB_LOG_WARN, "this program runs with another user's rights or with capabilities (secure execution), where only "
-		"%s count; ignored: %s", names, ignored);
+			snprintf(names + strlen(names), sizeof(names) - strlen(names), "%s" PREFIX "%s",
+				*names ? ", " : "", vb_setting_rows[i].name);
+	vb_log(VB_LOG_WARN,
+		"this program runs with another user's rights or with capabilities (secure execution), where only "
+		"%s count; ignored: %s",
+		names, ignored);
 }
 
 static void read_environment(void)
 {
 	char why[1024], ignored[400] = "";
-	int rc = vb_settings_are_secure() ?
-		vb_settings_parse_secure(&process_settings, environ, ignored, sizeof(ignored), why, sizeof(why)) :
-		vb_settings_parse(&process_settings, environ, why, sizeof(why));
+	int rc = vb_settings_are_secure() ? vb_settings_parse_secure(&process_settings, environ, ignored,
+						    sizeof(ignored), why, sizeof(why))
+					  : vb_settings_parse(&process_settings, environ, why, sizeof(why));
 
 	if (rc < 0) {
 		vb_log(VB_LOG_ERROR, "%s", why);

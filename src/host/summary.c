@@ -109,7 +109,8 @@ static void log_no_watcher(const char *why)
 	vb_log(VB_LOG_INFO, "VERBENA_STATS: the summary is printed at an ordinary end alone: %s", why);
 }
 
-/* In the calling thread: the loader's lock is this thread's if it runs a constructor, and another thread would wait for it. */
+/* In the calling thread: the loader's lock is this thread's if it runs a constructor, and another thread would wait
+ * for it. */
 static bool find_watcher(struct watcher *watcher)
 {
 	const char *libexec = vb_settings_get()->text[VB_SETTING_LIBEXEC];
@@ -189,8 +190,8 @@ static void drop_page(void)
 	page = NULL;
 }
 
-/* The watcher becomes a child of process 1 or of a subreaper. If that is this very program, wait() would meet it; and with
- * process 1 of a container it would end, too. */
+/* The watcher becomes a child of process 1 or of a subreaper. If that is this very program, wait() would meet it; and
+ * with process 1 of a container it would end, too. */
 static bool would_adopt_it(void)
 {
 	int is_subreaper = 0;

@@ -1,5 +1,5 @@
-/* The summary that VERBENA_STATS=1 prints: of each period in which devices are open, once, however the program ends. At an
- * ordinary end the program prints it. What kills it (SIGKILL, ^C, abort) or replaces it (exec) leaves that to
+/* The summary that VERBENA_STATS=1 prints: of each period in which devices are open, once, however the program ends.
+ * At an ordinary end the program prints it. What kills it (SIGKILL, ^C, abort) or replaces it (exec) leaves that to
  * verbena-summary, a small process that begins with the program's first look at devices and ends with the program. It
  * prints the newest text that a thread of ours has left in shared memory, at most VB_SUMMARY_AGE_MS old. */
 #ifndef VB_HOST_SUMMARY_H

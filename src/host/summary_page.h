@@ -1,6 +1,6 @@
-/* What a program would say at its end, kept where a process that outlives it reads it: the program's last summary so far. The
- * library writes (summary.c), the program verbena-summary reads (broker/summary.c). Memory without a name: it is gone with
- * the two. */
+/* What a program would say at its end, kept where a process that outlives it reads it: the program's last summary so
+ * far. The library writes (summary.c), the program verbena-summary reads (broker/summary.c). Memory without a name: it
+ * is gone with the two. */
 #ifndef VB_HOST_SUMMARY_PAGE_H
 #define VB_HOST_SUMMARY_PAGE_H
 
@@ -19,8 +19,9 @@ struct vb_summary_text {
 #define VB_SUMMARY_NOTHING UINT32_MAX
 
 struct vb_summary_page {
-	/* Robust and shared. A thread of the program holds it as long as the program runs: the kernel gives it up when the thread
-	 * ends, be it by exit, by a signal or by exec. No descriptor that the program might close is needed for that. */
+	/* Robust and shared. A thread of the program holds it as long as the program runs: the kernel gives it up when
+	 * the thread ends, be it by exit, by a signal or by exec. No descriptor that the program might close is needed
+	 * for that. */
 	pthread_mutex_t alive;
 	/* Which of the texts counts; or VB_SUMMARY_NOTHING: there is nothing to say, or the program has said it. */
 	_Atomic uint32_t current;

@@ -10,9 +10,9 @@
 #define VB_TEXT_GID 46
 
 const char *vb_text_gid(const struct vb_gid *gid, char text[VB_TEXT_GID]); /* "10.0.0.2", "fe80::1" */
-const char *vb_text_bytes(uint64_t bytes, char *text, size_t size);	   /* "12.3 GB" */
-const char *vb_text_rate(double bits, char *text, size_t size);		   /* "98 Mb/s", of bits a second */
-const char *vb_text_span(vb_time span, char *text, size_t size);	   /* "4.1 s", "20 us" */
+const char *vb_text_bytes(uint64_t bytes, char *text, size_t size);        /* "12.3 GB" */
+const char *vb_text_rate(double bits, char *text, size_t size);            /* "98 Mb/s", of bits a second */
+const char *vb_text_span(vb_time span, char *text, size_t size);           /* "4.1 s", "20 us" */
 
 /* A line that is put together; what it has no room for is cut off. */
 struct vb_line {

@@ -12,9 +12,9 @@
 /* True while the process never had a second thread. C libraries other than glibc do not tell. */
 extern char vb_libc_single_threaded __asm__("__libc_single_threaded") __attribute__((weak));
 
-/* The kernel's table of descriptors grows as it fills. Once threads share it each growth waits for an RCU grace period, 10 ms
- * and more, in whichever call of the program needs the descriptor. So it grows before there is a thread, while that
- * costs nothing. */
+/* The kernel's table of descriptors grows as it fills. Once threads share it each growth waits for an RCU grace
+ * period, 10 ms and more, in whichever call of the program needs the descriptor. So it grows before there is a thread,
+ * while that costs nothing. */
 static inline void vb_thread_make_room_for_descriptors(void)
 {
 	enum { ENOUGH = 4096 };

@@ -17,7 +17,7 @@
 #endif
 
 #define USUAL_OVERFLOW 65534
-#define ALL_IDS	       UINT32_MAX /* -1 is none */
+#define ALL_IDS        UINT32_MAX /* -1 is none */
 
 static bool read_file(const char *path, char *text, size_t size)
 {
@@ -33,8 +33,8 @@ static bool read_file(const char *path, char *text, size_t size)
 	return length > 0;
 }
 
-/* A map of one line has all ids or lacks some; no sum of several lines has them all, for the kernel takes ranges as they are
- * written, and nobody writes all ids in pieces. */
+/* A map of one line has all ids or lacks some; no sum of several lines has them all, for the kernel takes ranges as
+ * they are written, and nobody writes all ids in pieces. */
 static bool maps_all_ids(void)
 {
 	char text[256];

@@ -33,7 +33,8 @@ static void see(struct vb_bottleneck *neck, vb_time now)
 
 static bool is_chosen(const struct vb_bottleneck *neck, uint64_t queued, struct vb_random *random)
 {
-	uint32_t drawn = vb_random_below(random, 1000000); /* whatever the queue, so that a seed gives the same sequence */
+	uint32_t drawn =
+		vb_random_below(random, 1000000); /* whatever the queue, so that a seed gives the same sequence */
 
 	if (neck->kmax == 0 || queued <= neck->kmin)
 		return false;

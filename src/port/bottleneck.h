@@ -1,7 +1,7 @@
-/* A bottleneck as fault injection has it: one queue before a link of some rate, which all that this process receives goes
- * through. What finds no room is dropped; what finds a long queue is marked by RED's rule (RFC 3168, RFC 7567), as the switches
- * of RoCE networks do: none below kmin, all above kmax, between them by a chance that rises to pmax. What cannot be marked,
- * since its sender did not say that it may be, is dropped instead.
+/* A bottleneck as fault injection has it: one queue before a link of some rate, which all that this process receives
+ * goes through. What finds no room is dropped; what finds a long queue is marked by RED's rule (RFC 3168, RFC 7567),
+ * as the switches of RoCE networks do: none below kmin, all above kmax, between them by a chance that rises to pmax.
+ * What cannot be marked, since its sender did not say that it may be, is dropped instead.
  *
  * Bytes are those of IP packets. Pure: time comes in. */
 #ifndef VB_PORT_BOTTLENECK_H
@@ -13,10 +13,10 @@
 #include "base/time.h"
 
 #define VB_BOTTLENECK_QUEUE_MAX 33554432 /* bytes */
-#define VB_BOTTLENECK_QUEUE	1000000	 /* where none is given */
+#define VB_BOTTLENECK_QUEUE     1000000  /* where none is given */
 
 struct vb_bottleneck {
-	uint64_t rate;		    /* bits a second; 0: there is none */
+	uint64_t rate;              /* bits a second; 0: there is none */
 	uint64_t queue, kmin, kmax; /* bytes; kmax 0: no marks */
 	uint32_t pmax_ppm;
 	/* What became of it. */
@@ -24,7 +24,7 @@ struct vb_bottleneck {
 	vb_time begun_at, seen_at;
 	bool has_begun;
 	uint64_t drops, marks, most; /* most: bytes in the queue */
-	double area;		     /* of the queue, byte-seconds */
+	double area;                 /* of the queue, byte-seconds */
 };
 
 enum vb_bottleneck_fate { VB_BOTTLENECK_DROPS, VB_BOTTLENECK_PASSES, VB_BOTTLENECK_MARKS };

@@ -1,5 +1,5 @@
-/* Packet sockets (packet(7)). Holds: a socket is bound to its interface before it receives anything, so that no frame of
- * another is ever seen. */
+/* Packet sockets (packet(7)). Holds: a socket is bound to its interface before it receives anything, so that no frame
+ * of another is ever seen. */
 #include "port/ethernet.h"
 
 #include <arpa/inet.h>
@@ -30,8 +30,9 @@ int vb_ethernet_open_sender(void)
 
 static int bind_to(int fd, uint32_t ifindex)
 {
-	struct sockaddr_ll address = { .sll_family = AF_PACKET, .sll_protocol = htons(ETH_P_ALL),
-		.sll_ifindex = (int)ifindex };
+	struct sockaddr_ll address = {
+		.sll_family = AF_PACKET, .sll_protocol = htons(ETH_P_ALL), .sll_ifindex = (int)ifindex
+	};
 	int one = 1, bytes = RECEIVE_BUFFER;
 
 	if (setsockopt(fd, SOL_SOCKET, SO_RCVBUFFORCE, &bytes, sizeof(bytes)) < 0)
@@ -54,10 +55,13 @@ int vb_ethernet_open_receiver(uint32_t ifindex)
 
 int vb_ethernet_send(int fd, uint32_t ifindex, const struct vb_iov *iov, unsigned iov_count)
 {
-	struct sockaddr_ll address = { .sll_family = AF_PACKET, .sll_ifindex = (int)ifindex,
-		.sll_halen = VB_MAC_LENGTH };
-	struct msghdr message = { .msg_name = &address, .msg_namelen = sizeof(address),
-		.msg_iov = (struct iovec *)iov, .msg_iovlen = iov_count };
+	struct sockaddr_ll address = {
+		.sll_family = AF_PACKET, .sll_ifindex = (int)ifindex, .sll_halen = VB_MAC_LENGTH
+	};
+	struct msghdr message = { .msg_name = &address,
+		.msg_namelen = sizeof(address),
+		.msg_iov = (struct iovec *)iov,
+		.msg_iovlen = iov_count };
 
 	return syscall(SYS_sendmsg, fd, &message, MSG_DONTWAIT | MSG_NOSIGNAL) < 0 ? errno : 0;
 }
@@ -85,8 +89,12 @@ bool vb_ethernet_receive(int fd, uint8_t *buffer, size_t size, struct vb_etherne
 	struct sockaddr_ll from = { .sll_pkttype = 0 };
 	_Alignas(struct cmsghdr) char control[CMSG_SPACE(sizeof(struct tpacket_auxdata))];
 	struct iovec iov = { buffer + VB_VLAN_LENGTH, size - VB_VLAN_LENGTH };
-	struct msghdr message = { .msg_name = &from, .msg_namelen = sizeof(from), .msg_iov = &iov, .msg_iovlen = 1,
-		.msg_control = control, .msg_controllen = sizeof(control) };
+	struct msghdr message = { .msg_name = &from,
+		.msg_namelen = sizeof(from),
+		.msg_iov = &iov,
+		.msg_iovlen = 1,
+		.msg_control = control,
+		.msg_controllen = sizeof(control) };
 	uint16_t tag[2];
 
 	ssize_t length = syscall(SYS_recvmsg, fd, &message, MSG_DONTWAIT);

@@ -1,5 +1,5 @@
-/* Ethernet frames through packet sockets, for raw packet QPs: sends and receives them whole, decides nothing. Opening one
- * takes CAP_NET_RAW in the network namespace's user namespace. */
+/* Ethernet frames through packet sockets, for raw packet QPs: sends and receives them whole, decides nothing. Opening
+ * one takes CAP_NET_RAW in the network namespace's user namespace. */
 #ifndef VB_PORT_ETHERNET_H
 #define VB_PORT_ETHERNET_H
 
@@ -23,8 +23,8 @@ struct vb_ethernet_frame {
 	bool is_outgoing;
 };
 
-/* The next frame, with the VLAN tag that the kernel keeps beside it put back. False: nothing has come, or it does not fit
- * into size bytes. */
+/* The next frame, with the VLAN tag that the kernel keeps beside it put back. False: nothing has come, or it does not
+ * fit into size bytes. */
 bool vb_ethernet_receive(int fd, uint8_t *buffer, size_t size, struct vb_ethernet_frame *frame);
 
 /* What the interface must let through beside its own address and broadcasts; counted by the kernel. */

@@ -13,9 +13,9 @@
 #include "port/faults.h"
 #include "port/port.h"
 
-#define RATE_MIN 10000 /* bits a second */
-#define RATE_MAX 1000000000000
-#define NOT_GIVEN UINT32_MAX /* pmax: 0% is a chance, too */
+#define RATE_MIN       10000 /* bits a second */
+#define RATE_MAX       1000000000000
+#define NOT_GIVEN      UINT32_MAX /* pmax: 0% is a chance, too */
 #define SIZE_NOT_GIVEN UINT64_MAX
 
 struct vb_faults {
@@ -110,7 +110,8 @@ static const char *parse_item(struct vb_faults *faults, struct span name, struct
 	const struct {
 		const char *name;
 		uint64_t *bytes;
-	} sizes[] = { { "queue", &faults->neck.queue }, { "kmin", &faults->neck.kmin }, { "kmax", &faults->neck.kmax } };
+	} sizes[] = { { "queue", &faults->neck.queue }, { "kmin", &faults->neck.kmin },
+		{ "kmax", &faults->neck.kmax } };
 	for (size_t i = 0; i < sizeof(chances) / sizeof(chances[0]); i++) {
 		if (span_is(name, chances[i].name))
 			return parse_chance(value, chances[i].ppm)
@@ -124,7 +125,8 @@ static const char *parse_item(struct vb_faults *faults, struct span name, struct
 				       : "needs bytes up to 32MiB, as 500kB";
 	}
 	if (span_is(name, "rate"))
-		return parse_quantity(VB_QUANTITY_RATE, value, 0, RATE_MAX, &faults->neck.rate) && faults->neck.rate >= RATE_MIN
+		return parse_quantity(VB_QUANTITY_RATE, value, 0, RATE_MAX, &faults->neck.rate) &&
+				       faults->neck.rate >= RATE_MIN
 			       ? NULL
 			       : "needs a rate from 10kb/s to 1Tb/s, as 1Gb/s";
 	if (span_is(name, "delay"))
@@ -271,9 +273,9 @@ static struct vb_held *hold(
 {
 	bool has_room = faults->held_count < VB_FAULTS_HELD_MAX;
 	struct vb_list *spare = has_room ? vb_list_pop(&faults->spare) : NULL;
-	struct vb_held *held = spare    ? vb_container_of(spare, struct vb_held, node) :
-			       has_room ? malloc(sizeof(*held)) :
-					  NULL;
+	struct vb_held *held = spare      ? vb_container_of(spare, struct vb_held, node)
+			       : has_room ? malloc(sizeof(*held))
+					  : NULL;
 	if (!held) {
 		faults->counts[VB_FAULT_DROPPED]++;
 		return NULL;
@@ -296,14 +298,15 @@ static uint32_t ip_length(const struct vb_path *path, size_t length)
 }
 
 /* False: the bottleneck has no room. Else *leaves_at, and the path may say that it was marked. */
-static bool go_through_bottleneck(struct vb_faults *faults, struct vb_path *path, size_t length, vb_time now, vb_time *leaves_at)
+static bool go_through_bottleneck(
+	struct vb_faults *faults, struct vb_path *path, size_t length, vb_time now, vb_time *leaves_at)
 {
 	enum { ECN = 3 };
 	*leaves_at = now;
 	if (!faults->neck.rate)
 		return true;
-	enum vb_bottleneck_fate fate = vb_bottleneck_admit(&faults->neck, ip_length(path, length),
-		path->traffic_class & ECN, &faults->random, now, leaves_at);
+	enum vb_bottleneck_fate fate = vb_bottleneck_admit(
+		&faults->neck, ip_length(path, length), path->traffic_class & ECN, &faults->random, now, leaves_at);
 	if (fate == VB_BOTTLENECK_MARKS)
 		path->traffic_class |= ECN;
 	return fate != VB_BOTTLENECK_DROPS;
@@ -347,8 +350,7 @@ static void hold_reordered(struct vb_faults *faults, const struct vb_path *path,
 /* A packet has been delivered past all that are being reordered. */
 static void pass(struct vb_faults *faults, vb_time now)
 {
-	vb_list_for_each(node, &faults->reordered)
-	{
+	vb_list_for_each (node, &faults->reordered) {
 		struct vb_held *held = vb_container_of(node, struct vb_held, node);
 		if (held->to_pass == 0)
 			continue;
@@ -411,8 +413,7 @@ static struct vb_held *give(struct vb_faults *faults, struct vb_held *held)
 
 static struct vb_held *release_reordered(struct vb_faults *faults, vb_time now)
 {
-	vb_list_for_each(node, &faults->reordered)
-	{
+	vb_list_for_each (node, &faults->reordered) {
 		struct vb_held *held = vb_container_of(node, struct vb_held, node);
 		if (vb_time_is_due(held->due, now))
 			return give(faults, held);
@@ -453,8 +454,7 @@ void vb_faults_recycle(struct vb_faults *faults)
 struct vb_deadline vb_faults_deadline(const struct vb_faults *faults)
 {
 	struct vb_deadline earliest = { 0 };
-	vb_list_for_each(node, &faults->reordered)
-	{
+	vb_list_for_each (node, &faults->reordered) {
 		struct vb_deadline due = { vb_container_of(node, struct vb_held, node)->due, true };
 		earliest = vb_deadline_earlier(earliest, due);
 	}
@@ -469,16 +469,15 @@ void vb_faults_check(const struct vb_faults *faults)
 {
 	const struct vb_held *before = NULL;
 	unsigned count = 0;
-	vb_list_for_each(node, &faults->delayed)
-	{
+	vb_list_for_each (node, &faults->delayed) {
 		const struct vb_held *held = vb_container_of(node, struct vb_held, node);
 		assert(!before || !vb_time_before(held->due, before->due));
 		before = held;
 		count++;
 	}
-	vb_list_for_each(node, &faults->reordered)
+	vb_list_for_each (node, &faults->reordered)
 		count++;
-	vb_list_for_each(node, &faults->given)
+	vb_list_for_each (node, &faults->given)
 		count++;
 	assert(count == faults->held_count && count <= VB_FAULTS_HELD_MAX);
 }

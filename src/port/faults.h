@@ -1,5 +1,5 @@
-/* Fault injection as the UDP port uses it, and host/ for the MADs that the broker hands it (parsing is in port.h). Faults
- * apply to what is received, packet by packet, trains already taken apart and the ICRC not yet looked at:
+/* Fault injection as the UDP port uses it, and host/ for the MADs that the broker hands it (parsing is in port.h).
+ * Faults apply to what is received, packet by packet, trains already taken apart and the ICRC not yet looked at:
  *
  *   vb_faults_recycle(faults);                                    before any more
  *   copies = vb_faults_admit(faults, &path, bytes, length, now);  each segment: deliver it 0, 1 or 2 times
@@ -42,8 +42,8 @@ struct vb_held {
 unsigned vb_faults_admit(
 	struct vb_faults *faults, const struct vb_path *path, uint8_t *bytes, size_t length, vb_time now);
 
-/* For who receives messages that have come by themselves and passed the ICRC: what would be corrupted is dropped, and there is
- * no bottleneck. */
+/* For who receives messages that have come by themselves and passed the ICRC: what would be corrupted is dropped, and
+ * there is no bottleneck. */
 void vb_faults_drop_corrupt(struct vb_faults *faults);
 const struct vb_bottleneck *vb_faults_bottleneck(const struct vb_faults *faults);
 
@@ -56,8 +56,8 @@ void vb_faults_recycle(struct vb_faults *faults);
 /* When vb_faults_release will next give something, if nothing arrives before. */
 struct vb_deadline vb_faults_deadline(const struct vb_faults *faults);
 
-/* What has been done to packets so far. One that is doubled and delayed, say, counts under both; one that was dropped under
- * nothing else. */
+/* What has been done to packets so far. One that is doubled and delayed, say, counts under both; one that was dropped
+ * under nothing else. */
 enum vb_fault {
 	VB_FAULT_DROPPED, /* by chance, or because too many were held back; the bottleneck counts its own */
 	VB_FAULT_DOUBLED,

@@ -1,7 +1,7 @@
 /* See mapped.h.
  *
- * Holds: a mapping is of memory that cannot shrink, so that whatever the peer does, or its end, kills nobody who reads it; a
- * forked child has none of them; the proof is read after the bytes. */
+ * Holds: a mapping is of memory that cannot shrink, so that whatever the peer does, or its end, kills nobody who reads
+ * it; a forked child has none of them; the proof is read after the bytes. */
 #include "port/mapped.h"
 
 #include <errno.h>

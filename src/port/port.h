@@ -1,6 +1,6 @@
 /* How packets leave and reach a live process. A port moves packets and decides nothing: no retransmission, no window,
- * no pacing. This is what a port is, and what its user, a driver, knows of it; which one it is, only who opens it knows:
- * udp.h has UDP sockets. One thread at a time uses a port: the one that holds the lane.
+ * no pacing. This is what a port is, and what its user, a driver, knows of it; which one it is, only who opens it
+ * knows: udp.h has UDP sockets. One thread at a time uses a port: the one that holds the lane.
  *
  * A driver's turn:
  *
@@ -35,7 +35,7 @@ struct vb_faults;
 	X(TX_DATAGRAMS, "port_tx_datagrams", "datagrams or trains sent")                                               \
 	X(TX_SEGMENTS, "port_tx_segments", "packets sent")                                                             \
 	X(TX_ERRORS, "port_tx_errors", "packets whose sending failed")                                                 \
-	X(FAULT_DROPPED, "port_faults_dropped", "received packets that fault injection dropped")                        \
+	X(FAULT_DROPPED, "port_faults_dropped", "received packets that fault injection dropped")                       \
 	X(FAULT_DOUBLED, "port_faults_doubled", "and doubled")                                                         \
 	X(FAULT_DELAYED, "port_faults_delayed", "and delayed")                                                         \
 	X(FAULT_REORDERED, "port_faults_reordered", "and let others past")                                             \
@@ -49,7 +49,7 @@ enum vb_port_counter {
 #define X(name, text, meaning) VB_PORT_##name,
 	VB_PORT_COUNTERS(X)
 #undef X
-	VB_PORT_COUNTER_COUNT,
+		VB_PORT_COUNTER_COUNT,
 };
 
 extern const char *const vb_port_counter_name[VB_PORT_COUNTER_COUNT];
@@ -80,11 +80,12 @@ struct vb_port_ops {
 /* The head of every port. What is in it changes in receive, send and finished, or when its owner changes the port. */
 struct vb_port {
 	const struct vb_port_ops *ops;
-	unsigned room;		  /* packets that send takes now; at 0 a descriptor becomes readable when there is more */
-	uint32_t largest_segment; /* bytes that travel as one, in as many packets of the path's MTU; 0: packets are single */
-	int trains_refused;	  /* the errno with which trains were last refused, so that they go singly; 0: never */
-	unsigned fds_version;	  /* counts up when the descriptors, or what is behind them, are others */
-	bool is_lost;		  /* a descriptor was found to be no socket: the program closed it. Counted as another */
+	unsigned room; /* packets that send takes now; at 0 a descriptor becomes readable when there is more */
+	uint32_t largest_segment; /* bytes that travel as one, in as many packets of the path's MTU; 0: packets are
+				     single */
+	int trains_refused;       /* the errno with which trains were last refused, so that they go singly; 0: never */
+	unsigned fds_version;     /* counts up when the descriptors, or what is behind them, are others */
+	bool is_lost; /* a descriptor was found to be no socket: the program closed it. Counted as another */
 };
 
 /* Reads what has arrived, without waiting; returns how many datagrams-or-trains (0: nothing). */
@@ -99,8 +100,8 @@ static inline bool vb_port_next_train(struct vb_port *port, struct vb_train *tra
 	return port->ops->next_train(port, train);
 }
 
-/* Takes the batch, which has at most room packets, and keeps nothing of it but its receipts and the bytes that iov names.
- * Never blocks. */
+/* Takes the batch, which has at most room packets, and keeps nothing of it but its receipts and the bytes that iov
+ * names. Never blocks. */
 static inline void vb_port_send(struct vb_port *port, struct vb_batch *batch, vb_time now)
 {
 	port->ops->send(port, batch, now);
@@ -130,8 +131,9 @@ static inline void vb_port_counters(const struct vb_port *port, uint64_t values[
 	port->ops->counters(port, values);
 }
 
-/* Forgets the port's descriptors; nothing moves any more. With closes those that it made are closed: for a forked child, whose
- * port is its parent's. Without, none is: the program has closed them, and may have files of its own under their numbers. */
+/* Forgets the port's descriptors; nothing moves any more. With closes those that it made are closed: for a forked
+ * child, whose port is its parent's. Without, none is: the program has closed them, and may have files of its own
+ * under their numbers. */
 static inline void vb_port_abandon(struct vb_port *port, bool closes)
 {
 	port->ops->abandon(port, closes);
@@ -142,7 +144,8 @@ static inline void vb_port_close(struct vb_port *port)
 	port->ops->close(port);
 }
 
-/* ---- pcap.c: what a process sends and receives, as a capture with rebuilt IP and UDP headers (LINKTYPE_RAW) ------- */
+/* ---- pcap.c: what a process sends and receives, as a capture with rebuilt IP and UDP headers (LINKTYPE_RAW)
+ * ------- */
 /* Truncates. -EBUSY: another process writes its capture there; any other -errno of opening. */
 int vb_pcap_open(const char *file, struct vb_pcap **pcap);
 void vb_pcap_close(struct vb_pcap *pcap);
@@ -151,7 +154,8 @@ void vb_pcap_write(struct vb_pcap *pcap, const struct vb_gid *src, uint16_t src_
 	uint8_t traffic_class, uint8_t hop_limit, uint16_t ipv4_id, const uint8_t *udp_payload, uint32_t length);
 /* A MAD, which the broker sends or receives for the process: its packet is rebuilt, with PSN 0 and source port 49152,
  * since what the broker's had is not known here. */
-void vb_pcap_write_mad(struct vb_pcap *pcap, const struct vb_gid *src, const struct vb_gid *dst, const uint8_t mad[256]);
+void vb_pcap_write_mad(
+	struct vb_pcap *pcap, const struct vb_gid *src, const struct vb_gid *dst, const uint8_t mad[256]);
 
 /* ---- faults.c: VERBENA_FAULTS=drop=1%,dup=0.1%,reorder=1%,corrupt=0.01%,delay=2ms,seed=7 ------------------------- */
 /* Parses text; on error returns -EINVAL and says in why (why_size bytes) what is wrong and what is allowed. */

@@ -1,6 +1,6 @@
-/* See pull.h. The peer may die, be replaced by another program (exec), or take its bytes back while we copy. So what is read
- * last, by the same call, is what proves that it was the same process and that it still lent them: the kernel copies the
- * ranges in the order in which they are given. */
+/* See pull.h. The peer may die, be replaced by another program (exec), or take its bytes back while we copy. So what
+ * is read last, by the same call, is what proves that it was the same process and that it still lent them: the kernel
+ * copies the ranges in the order in which they are given. */
 #include "port/pull.h"
 
 #include <errno.h>
@@ -70,8 +70,8 @@ static enum vb_local_outcome read_proved(const struct vb_puller *puller, const s
 		return VB_PULL_STALE; /* it is gone, which will be noticed */
 	if (n < (ssize_t)length)
 		return VB_PULL_FAULT;
-	bool is_proved = (size_t)n == length + sizeof(proof.nonce) + pull->proof_bytes && proof.nonce == puller->nonce &&
-			 proof.value == pull->proof;
+	bool is_proved = (size_t)n == length + sizeof(proof.nonce) + pull->proof_bytes &&
+			 proof.nonce == puller->nonce && proof.value == pull->proof;
 	return is_proved ? VB_PULLED : VB_PULL_STALE;
 }
 
@@ -84,8 +84,9 @@ static enum vb_local_outcome pull_straight(const struct vb_puller *puller, const
 	return read_proved(puller, pull, to, pull->iov_count, pull->lent, pull->lent_count, pull->length);
 }
 
-/* The kernel copies a page at a time by a string instruction, which some processors do slowly where the places of both ends
- * in their pages are nearly the same (base/copy.h). Then the bytes go to a place of ours first, which is in the cache. */
+/* The kernel copies a page at a time by a string instruction, which some processors do slowly where the places of both
+ * ends in their pages are nearly the same (base/copy.h). Then the bytes go to a place of ours first, which is in the
+ * cache. */
 static bool is_near(const struct vb_local_pull *pull)
 {
 	return pull->length >= VB_COPY_PAGE &&

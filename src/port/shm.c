@@ -1,10 +1,10 @@
 /* See shm.h.
  *
- * Holds: a record is published by its one word that has the ring's lap in it, after all its other bytes; descriptors are put
- * together where they stay, and nothing of them is read here again; a place of the
- * ring and the bytes beside its record are written again when the other end has freed them, in the order of publishing;
- * who publishes, or frees, then looks whether the other end dozes, and who dozes then looks whether something was
- * published, with full fences between, so that one of the two sees it. */
+ * Holds: a record is published by its one word that has the ring's lap in it, after all its other bytes; descriptors
+ * are put together where they stay, and nothing of them is read here again; a place of the ring and the bytes beside
+ * its record are written again when the other end has freed them, in the order of publishing; who publishes, or frees,
+ * then looks whether the other end dozes, and who dozes then looks whether something was published, with full fences
+ * between, so that one of the two sees it. */
 #include "port/shm.h"
 
 #include <errno.h>
@@ -15,8 +15,10 @@
 #include <sys/stat.h>
 #include "base/invariant.h"
 
-#define LINE  64u
-#define AHEAD 2u /* records: who publishes one fetches the place of that behind the next, which takes about as long as they do */
+#define LINE 64u
+#define AHEAD                                                                                                          \
+	2u /* records: who publishes one fetches the place of that behind the next, which takes about as long as they  \
+	      do */
 
 enum { PUBLISHED = 1, FREED = 2 }; /* what a dozing end is to be woken for */
 
@@ -30,10 +32,11 @@ struct side {
 	_Alignas(4096) uint8_t heap[VB_SHM_HEAP], answer_heap[VB_SHM_HEAP];
 };
 
-/* Positions in a heap count up for ever; modulo its size they are offsets. One line stays free, or full would be empty. */
+/* Positions in a heap count up for ever; modulo its size they are offsets. One line stays free, or full would be
+ * empty. */
 struct outgoing {
 	uint32_t published, freed;
-	uint32_t fetched; /* places of the next ones, to write there */
+	uint32_t fetched;                       /* places of the next ones, to write there */
 	uint64_t heap_end, heap_begin, skipped; /* skipped: what a room leaves at the heap's end, as too short */
 	uint64_t last_end;
 	uint64_t ends[VB_SHM_RING]; /* of the bytes beside each record, or before it */
@@ -46,7 +49,7 @@ struct vb_shm {
 	uint64_t file; /* its number */
 	struct outgoing descriptors, answers;
 	uint32_t descriptors_seen, answers_seen; /* and freed */
-	uint32_t done; /* since vb_shm_must_wake: PUBLISHED, FREED */
+	uint32_t done;                           /* since vb_shm_must_wake: PUBLISHED, FREED */
 	uint32_t heap_ends[VB_SHM_BATCH];
 	struct vb_answer answer_scratch[VB_SHM_BATCH];
 };
@@ -72,13 +75,9 @@ static void heard(const struct vb_shm *shm)
 	__tsan_acquire(meeting_of(shm));
 }
 #else
-static void said(const struct vb_shm *shm)
-{
-}
+static void said(const struct vb_shm *shm) {}
 
-static void heard(const struct vb_shm *shm)
-{
-}
+static void heard(const struct vb_shm *shm) {}
 #endif
 
 size_t vb_shm_bytes(void)
@@ -133,7 +132,7 @@ void vb_shm_close(struct vb_shm *shm)
 
 typedef uint64_t __attribute__((may_alias)) word;
 
-#define ANSWER_WORD	(offsetof(struct vb_answer, holder) / sizeof(word))
+#define ANSWER_WORD (offsetof(struct vb_answer, holder) / sizeof(word))
 
 _Static_assert(ANSWER_WORD == 1, "the word that holds the lap");
 _Static_assert((VB_SHM_RING & (VB_SHM_RING - 1)) == 0, "places are counts modulo the ring");
@@ -296,8 +295,9 @@ static uint64_t heap_left(const struct outgoing *out)
 	return VB_SHM_HEAP - LINE - (out->heap_end - out->heap_begin);
 }
 
-/* One piece of the heap: what is left before its end or, where that is too short for a part, what is free at its begin. An
- * empty heap begins anew, in lines that are warm. To ask what is freed costs a line that the other end writes. */
+/* One piece of the heap: what is left before its end or, where that is too short for a part, what is free at its
+ * begin. An empty heap begins anew, in lines that are warm. To ask what is freed costs a line that the other end
+ * writes. */
 static void find_heap(struct outgoing *out, const _Atomic uint32_t *freed, uint8_t *heap, struct vb_local_room *room)
 {
 	if (heap_left(out) < VB_SHM_HEAP / 2)

@@ -1,6 +1,6 @@
-/* Memory that two lanes of one host share: what each asks of the other, and answers it, goes through rings here. A ring of
- * descriptors and one of answers each way, each with a heap for the bytes beside its records, and a word by which a sleeper
- * is told to be woken. It moves records and decides nothing; engine/local.h says what they mean.
+/* Memory that two lanes of one host share: what each asks of the other, and answers it, goes through rings here. A
+ * ring of descriptors and one of answers each way, each with a heap for the bytes beside its records, and a word by
+ * which a sleeper is told to be woken. It moves records and decides nothing; engine/local.h says what they mean.
  *
  * A turn at one end:
  *
@@ -22,16 +22,16 @@
 #include <stddef.h>
 #include "engine/local.h"
 
-#define VB_SHM_RING  256u    /* records of each */
+#define VB_SHM_RING  256u     /* records of each */
 #define VB_SHM_HEAP  1048576u /* of which so much is touched as is under way at once */
-#define VB_SHM_BATCH 32u     /* records that leave at once, */
-#define VB_SHM_LIST  8u	     /* and descriptors: the other end executes them while the next are put together */
+#define VB_SHM_BATCH 32u      /* records that leave at once, */
+#define VB_SHM_LIST  8u       /* and descriptors: the other end executes them while the next are put together */
 
 struct vb_shm;
 
 size_t vb_shm_bytes(void); /* how much memory a pair has */
-/* Maps memory, of at least vb_shm_bytes, which both ends have and nobody can shrink; side is 0 or 1, one for each end. memory
- * -1: for a lane with itself, whose two directions are one. -errno, -EINVAL: it is shorter */
+/* Maps memory, of at least vb_shm_bytes, which both ends have and nobody can shrink; side is 0 or 1, one for each end.
+ * memory -1: for a lane with itself, whose two directions are one. -errno, -EINVAL: it is shorter */
 int vb_shm_open(int memory, unsigned side, struct vb_shm **shm);
 void vb_shm_close(struct vb_shm *shm);
 
@@ -56,8 +56,8 @@ bool vb_shm_has_published(const struct vb_shm *shm); /* since vb_shm_must_wake w
 bool vb_shm_must_wake(struct vb_shm *shm);
 
 bool vb_shm_dozes(const struct vb_shm *shm); /* the other end, now */
-/* From now on the other end is to wake us when it has published something, and with wants_room when it has freed something.
- * Whoever has said so must look once more before he sleeps. */
+/* From now on the other end is to wake us when it has published something, and with wants_room when it has freed
+ * something. Whoever has said so must look once more before he sleeps. */
 void vb_shm_doze(struct vb_shm *shm, bool wants_room);
 void vb_shm_rouse(struct vb_shm *shm);
 

@@ -19,12 +19,12 @@
 #define SO_MEMINFO 55
 #endif
 
-#define TX_PORT_FIRST  0xC000
-#define TX_PORT_COUNT  0x4000
-#define TX_PORT_TRIES  256
-#define TX_BUFFER      (4 << 20) /* asked for; the kernel gives what wmem_max allows */
-#define DEFAULT_HOPS   64
-#define SCOPE_LIFE     (1 * VB_S)
+#define TX_PORT_FIRST 0xC000
+#define TX_PORT_COUNT 0x4000
+#define TX_PORT_TRIES 256
+#define TX_BUFFER     (4 << 20) /* asked for; the kernel gives what wmem_max allows */
+#define DEFAULT_HOPS  64
+#define SCOPE_LIFE    (1 * VB_S)
 
 const char *const vb_port_counter_name[VB_PORT_COUNTER_COUNT] = {
 #define X(name, text, meaning) text,
@@ -142,8 +142,8 @@ static const struct vb_port_ops operations = {
 static int make_buffers(struct receiver *receiver, bool is_carried)
 {
 	/* Pages of buffers that are never filled are never touched. */
-	receiver->buffers = mmap(NULL, RX_BUFFERS * RX_BUFFER_BYTES, PROT_READ | PROT_WRITE,
-		MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	receiver->buffers =
+		mmap(NULL, RX_BUFFERS * RX_BUFFER_BYTES, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 	if (receiver->buffers == MAP_FAILED)
 		return -ENOMEM;
 	receiver->carried = is_carried ? calloc(RX_BUFFERS, sizeof(*receiver->carried)) : NULL;
@@ -171,7 +171,8 @@ int vb_udp_open(const struct vb_udp_config *config, struct vb_port **port)
 		free(udp);
 		return rc;
 	}
-	udp->port = (struct vb_port){ .ops = &operations, .room = VB_BATCH_PACKETS,
+	udp->port = (struct vb_port){ .ops = &operations,
+		.room = VB_BATCH_PACKETS,
 		.largest_segment = config->single_datagrams ? 0 : VB_TRAIN_BYTES };
 	udp->config = *config;
 	vb_udp_receiver_init(&udp->receiver);
@@ -196,8 +197,8 @@ static int bind_to(int fd, bool is_ipv4, uint16_t udp_port)
 	struct sockaddr_in ipv4 = { .sin_family = AF_INET, .sin_port = htons(udp_port) };
 	struct sockaddr_in6 ipv6 = { .sin6_family = AF_INET6, .sin6_port = htons(udp_port) };
 
-	return is_ipv4 ? bind(fd, (struct sockaddr *)&ipv4, sizeof(ipv4)) :
-			 bind(fd, (struct sockaddr *)&ipv6, sizeof(ipv6));
+	return is_ipv4 ? bind(fd, (struct sockaddr *)&ipv4, sizeof(ipv4))
+		       : bind(fd, (struct sockaddr *)&ipv6, sizeof(ipv6));
 }
 
 /* Binds to a free port of the range, from first on by steps of an odd number. Returns it, or 0 with errno. */
@@ -278,7 +279,8 @@ struct tx_socket *vb_udp_tx_socket(struct sender *sender, uint8_t slot, bool is_
 		if (fd >= 0) {
 			socket = &sender->sockets[sender->socket_count];
 			*socket = (struct tx_socket){ .fd = fd, .port = udp_port };
-			atomic_signal_fence(memory_order_release); /* a child of that moment closes those that are counted */
+			atomic_signal_fence(
+				memory_order_release); /* a child of that moment closes those that are counted */
 			sender->socket_count++;
 		}
 	}

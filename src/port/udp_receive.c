@@ -50,8 +50,8 @@ static long read_datagrams(struct vb_udp *udp)
 	struct receiver *receiver = &udp->receiver;
 
 	if (receiver->want > 1)
-		return syscall(SYS_recvmmsg, udp->config.receive_fd, receiver->headers, receiver->want, MSG_DONTWAIT,
-			NULL);
+		return syscall(
+			SYS_recvmmsg, udp->config.receive_fd, receiver->headers, receiver->want, MSG_DONTWAIT, NULL);
 	long length = syscall(SYS_recvmsg, udp->config.receive_fd, &receiver->headers[0].msg_hdr, MSG_DONTWAIT);
 	if (length < 0)
 		return -1;
@@ -80,7 +80,7 @@ static void unpack(struct receiver *receiver, unsigned i)
 	struct mmsghdr *header = &receiver->headers[i];
 	struct vb_carried *carried = &receiver->carried[i];
 	bool is_whole = header->msg_len >= sizeof(*carried) && carried->name_length <= sizeof(carried->name) &&
-		carried->control_length <= sizeof(carried->control);
+			carried->control_length <= sizeof(carried->control);
 
 	header->msg_len = is_whole ? header->msg_len - (unsigned)sizeof(*carried) : 0;
 	header->msg_hdr.msg_name = &carried->name;
@@ -265,8 +265,8 @@ static struct df_peer *df_peer_of(struct receiver *receiver, const struct vb_gid
 
 /* Some peers send IPv4 with DF clear, which the ICRC covers and a socket does not show. Taking both at once would
  * weaken the check, so a peer is believed after several packets in a row, and until it proves otherwise. */
-static bool verify_df_clear(struct receiver *receiver, const struct vb_flow *flow, const uint8_t *bytes, size_t length,
-	uint16_t *id)
+static bool verify_df_clear(
+	struct receiver *receiver, const struct vb_flow *flow, const uint8_t *bytes, size_t length, uint16_t *id)
 {
 	struct df_peer *peer = df_peer_of(receiver, &flow->src);
 
@@ -281,8 +281,8 @@ static bool verify_df_clear(struct receiver *receiver, const struct vb_flow *flo
 	return peer->votes == DF_CLEAR_VOTES;
 }
 
-static bool verify(struct receiver *receiver, const struct vb_path *path, const uint8_t *bytes, size_t length,
-	uint16_t *id)
+static bool verify(
+	struct receiver *receiver, const struct vb_path *path, const uint8_t *bytes, size_t length, uint16_t *id)
 {
 	struct vb_flow flow = { path->src, path->dst, path->src_port, VB_UDP_PORT };
 
@@ -298,8 +298,8 @@ static bool verify(struct receiver *receiver, const struct vb_path *path, const 
 }
 
 /* Adds what bytes hold to the train, if it is a good packet for this slot. */
-static void take_packet(struct vb_udp *udp, struct vb_train *train, const struct vb_path *path, const uint8_t *bytes,
-	size_t length)
+static void take_packet(
+	struct vb_udp *udp, struct vb_train *train, const struct vb_path *path, const uint8_t *bytes, size_t length)
 {
 	uint16_t id = udp->receiver.next_id;
 

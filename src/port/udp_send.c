@@ -43,18 +43,19 @@ static bool same_destination(const struct vb_outgoing *a, const struct vb_outgoi
 	if (destination_slot(a) != destination_slot(b))
 		return false;
 	return a->av == b->av ||
-		(vb_gid_equal(&a->av->dgid, &b->av->dgid) && vb_gid_equal(&a->av->sgid, &b->av->sgid) &&
-			a->av->traffic_class == b->av->traffic_class && hops(a->av) == hops(b->av));
+	       (vb_gid_equal(&a->av->dgid, &b->av->dgid) && vb_gid_equal(&a->av->sgid, &b->av->sgid) &&
+		       a->av->traffic_class == b->av->traffic_class && hops(a->av) == hops(b->av));
 }
 
 /* A datagram or train in the making. */
 struct cut {
 	unsigned count, iov;
 	uint32_t size, bytes; /* of all packets but the last; of all together */
-	bool is_ended;	      /* by a shorter one */
+	bool is_ended;        /* by a shorter one */
 };
 
-static bool joins(const struct vb_udp *udp, struct cut *cut, const struct vb_outgoing *head, const struct vb_outgoing *next)
+static bool joins(
+	const struct vb_udp *udp, struct cut *cut, const struct vb_outgoing *head, const struct vb_outgoing *next)
 {
 	uint32_t size = vb_packet_wire_length(&next->packet);
 
@@ -105,8 +106,8 @@ static void move_behind(struct vb_batch *batch, unsigned first, unsigned count)
 	batch->receipts[first + count] = receipt;
 }
 
-/* How many. An ack is shorter than the requests that leave behind it, and in front of them would travel alone: it is the last
- * of their train, and the peer, which is one of ours, takes it first (engine/lane.c). */
+/* How many. An ack is shorter than the requests that leave behind it, and in front of them would travel alone: it is
+ * the last of their train, and the peer, which is one of ours, takes it first (engine/lane.c). */
 static unsigned cut(const struct vb_udp *udp, struct vb_batch *batch, unsigned first)
 {
 	const struct vb_outgoing *ack = &batch->out[first];
@@ -152,8 +153,8 @@ static bool needs_scope(const struct vb_gid *gid)
 	return gid->raw[0] == 0xff || (gid->raw[0] == 0xfe && (gid->raw[1] & 0xc0) == 0x80);
 }
 
-static void put_ipv6_address(struct vb_udp *udp, struct msghdr *message, struct sockaddr_in6 *name,
-	const struct vb_av *av)
+static void put_ipv6_address(
+	struct vb_udp *udp, struct msghdr *message, struct sockaddr_in6 *name, const struct vb_av *av)
 {
 	struct in6_pktinfo source = { .ipi6_ifindex = 0 };
 
@@ -212,8 +213,8 @@ static uint32_t copy_payload(struct sender *sender, const struct vb_iov *iov, un
 	return vb_icrc_add(crc, start, (size_t)(sender->cursor - start));
 }
 
-static uint32_t refer_payload(struct sender *sender, struct msghdr *message, const struct vb_iov *iov, unsigned count,
-	uint32_t crc)
+static uint32_t refer_payload(
+	struct sender *sender, struct msghdr *message, const struct vb_iov *iov, unsigned count, uint32_t crc)
 {
 	for (unsigned i = 0; i < count; i++) {
 		push_iov(sender, message, iov[i].base, iov[i].length);
@@ -268,8 +269,8 @@ static uint8_t *put_packet(struct sender *sender, struct msghdr *message, const 
 /* ---- The capture ------------------------------------------------------------------------------------------------ */
 
 /* Writes the packets of a message, read back from its scatter list. */
-static void capture(struct vb_udp *udp, const struct vb_batch *batch, const struct tx_message *m,
-	const struct msghdr *message)
+static void capture(
+	struct vb_udp *udp, const struct vb_batch *batch, const struct tx_message *m, const struct msghdr *message)
 {
 	uint8_t *whole = udp->sender.whole;
 	size_t iov = 0, offset = 0;
@@ -288,8 +289,8 @@ static void capture(struct vb_udp *udp, const struct vb_batch *batch, const stru
 				offset = 0;
 			}
 		}
-		vb_pcap_write(udp->config.pcap, &out->av->sgid, m->socket->port, &out->av->dgid, traffic_class_of(udp, out->av),
-			hops(out->av), (uint16_t)i, whole, length);
+		vb_pcap_write(udp->config.pcap, &out->av->sgid, m->socket->port, &out->av->dgid,
+			traffic_class_of(udp, out->av), hops(out->av), (uint16_t)i, whole, length);
 	}
 }
 
@@ -316,11 +317,13 @@ static uint32_t image_of(struct sender *sender, uint32_t length, uint32_t segmen
 	return sender->images[number];
 }
 
-static void put_bytes(struct sender *sender, struct msghdr *message, const struct vb_batch *batch,
-	const struct tx_message *m)
+static void put_bytes(
+	struct sender *sender, struct msghdr *message, const struct vb_batch *batch, const struct tx_message *m)
 {
 	const struct vb_av *av = batch->out[m->first].av;
-	struct vb_flow flow = { .src = av->sgid, .dst = av->dgid, .src_port = m->socket->port, .dst_port = VB_UDP_PORT };
+	struct vb_flow flow = {
+		.src = av->sgid, .dst = av->dgid, .src_port = m->socket->port, .dst_port = VB_UDP_PORT
+	};
 	bool is_ipv4 = vb_gid_is_ipv4(&av->dgid);
 	uint8_t *piece = sender->cursor;
 	uint32_t segment = vb_packet_wire_length(&batch->out[m->first].packet), size = 0, crc = 0;
@@ -331,8 +334,8 @@ static void put_bytes(struct sender *sender, struct msghdr *message, const struc
 		if (length != size)
 			crc = vb_icrc_begin(&flow, size = length, 0);
 		prefetch_payload(batch, m->first + i + 1u);
-		piece = put_packet(sender, message, batch, out, piece, crc,
-			is_ipv4 ? image_of(sender, length, segment, i) : 0);
+		piece = put_packet(
+			sender, message, batch, out, piece, crc, is_ipv4 ? image_of(sender, length, segment, i) : 0);
 	}
 	push_piece(sender, message, piece);
 }

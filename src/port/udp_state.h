@@ -19,16 +19,16 @@
 
 /* ---- Sending ---------------------------------------------------------------------------------------------------- */
 
-#define TX_SOCKETS	   32	 /* at once; beyond it the longest unused one changes its slot */
-#define TRAIN_SEGMENTS	   64	 /* UDP_MAX_SEGMENTS of older kernels */
-#define MESSAGE_IOV	   1024	 /* UIO_MAXIOV */
+#define TX_SOCKETS     32   /* at once; beyond it the longest unused one changes its slot */
+#define TRAIN_SEGMENTS 64   /* UDP_MAX_SEGMENTS of older kernels */
+#define MESSAGE_IOV    1024 /* UIO_MAXIOV */
 /* Payloads up to this are copied beside their headers: one piece for the kernel, and no race of the ICRC with a program
  * that writes to memory being sent. */
-#define COPY_BYTES	   512
+#define COPY_BYTES         512
 #define SCRATCH_PER_PACKET (VB_MAX_HEADER_BYTES + COPY_BYTES + 3 + VB_ICRC_LENGTH)
-#define CONTROL_BYTES	   160
-#define REFUSED_MAX	   8
-#define SCOPES		   4
+#define CONTROL_BYTES      160
+#define REFUSED_MAX        8
+#define SCOPES             4
 
 /* GRO at the receiver merges by addresses and ports, and the steering program there sees the first packet of a merged
  * train only. So a sending socket serves one destination slot: two slots of one peer never share a source port. */
@@ -60,7 +60,8 @@ struct sender {
 	unsigned socket_count;
 	uint8_t socket_of_key[512]; /* index + 1 */
 	uint64_t sends;
-	/* What the number of a packet in its train changes in its ICRC: of the first images_count, for such a length. */
+	/* What the number of a packet in its train changes in its ICRC: of the first images_count, for such a
+	 * length. */
 	uint32_t images[TRAIN_SEGMENTS];
 	uint32_t images_length, images_count;
 	struct vb_gid refused[REFUSED_MAX]; /* our addresses from which the kernel takes no trains */
@@ -82,12 +83,12 @@ struct sender {
 
 /* ---- Receiving -------------------------------------------------------------------------------------------------- */
 
-#define RX_BUFFERS	16
-#define RX_BUFFER_BYTES 65536
-#define RX_HOT_BYTES	131072
+#define RX_BUFFERS       16
+#define RX_BUFFER_BYTES  65536
+#define RX_HOT_BYTES     131072
 #define RX_CONTROL_BYTES 256
-#define DF_CLEAR_PEERS	4
-#define DF_CLEAR_VOTES	3 /* packets in a row that verify only with DF clear, before a peer is believed to send so */
+#define DF_CLEAR_PEERS   4
+#define DF_CLEAR_VOTES   3 /* packets in a row that verify only with DF clear, before a peer is believed to send so */
 
 /* What has been learned of a peer that sends IPv4 with DF clear. */
 struct df_peer {
@@ -96,19 +97,19 @@ struct df_peer {
 };
 
 struct receiver {
-	unsigned count, next; /* datagrams of the last read, and the first not yet looked at */
-	unsigned want;	      /* how many to ask for: grows while reads come back full */
-	uint32_t offset;      /* in datagrams[next]: the first segment not yet looked at */
-	struct vb_path path;  /* of datagrams[next], once it is_open */
-	uint32_t segment;     /* bytes of each of its segments */
-	bool is_open;	      /* path and segment are datagrams[next]'s */
-	uint16_t next_id;     /* IPv4 identification that its next segment has if they are numbered in order */
+	unsigned count, next;   /* datagrams of the last read, and the first not yet looked at */
+	unsigned want;          /* how many to ask for: grows while reads come back full */
+	uint32_t offset;        /* in datagrams[next]: the first segment not yet looked at */
+	struct vb_path path;    /* of datagrams[next], once it is_open */
+	uint32_t segment;       /* bytes of each of its segments */
+	bool is_open;           /* path and segment are datagrams[next]'s */
+	uint16_t next_id;       /* IPv4 identification that its next segment has if they are numbered in order */
 	uint32_t overflow_seen; /* the kernel's count of drops, which wraps */
 	struct df_peer df_peers[DF_CLEAR_PEERS];
 	unsigned df_peer_next;
 	struct vb_carried *carried; /* one a buffer, where a courier brings what is received; else NULL */
-	bool is_cut;		    /* the courier has died */
-	bool knows_overflow;	    /* overflow_seen is this socket's */
+	bool is_cut;                /* the courier has died */
+	bool knows_overflow;        /* overflow_seen is this socket's */
 	struct mmsghdr headers[RX_BUFFERS];
 	struct iovec iov[RX_BUFFERS][2]; /* the courier's header, if any, and the buffer */
 	struct sockaddr_storage names[RX_BUFFERS];

@@ -1,5 +1,5 @@
-/* libverbena-preload.so: libc's functions that list directories. A directory that only the tree has, or to which it adds
- * something, becomes a listing (listing.h); everything else stays libc's. */
+/* libverbena-preload.so: libc's functions that list directories. A directory that only the tree has, or to which it
+ * adds something, becomes a listing (listing.h); everything else stays libc's. */
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
@@ -181,8 +181,8 @@ static bool scan_add(struct scan *scan, const struct dirent *entry)
 	return true;
 }
 
-static int scan_listing(struct vb_listing *listing, struct dirent ***list, filter_function filter,
-	compare_function compare)
+static int scan_listing(
+	struct vb_listing *listing, struct dirent ***list, filter_function filter, compare_function compare)
 {
 	struct scan scan = { .names = malloc(sizeof(struct dirent *)), .capacity = 1 };
 	const struct dirent *entry;
@@ -284,18 +284,18 @@ static bool is_looked_for(const char *pattern)
 }
 
 #define HOOK_GLOB(name, result, read, status_of, link_status_of)                                                       \
-	HOOK int name(const char *pattern, int flags, int (*on_error)(const char *, int), result *matches)               \
+	HOOK int name(const char *pattern, int flags, int (*on_error)(const char *, int), result *matches)             \
 	{                                                                                                              \
 		REAL(int, name, const char *, int, int (*)(const char *, int), result *)                               \
 		if (!(flags & GLOB_ALTDIRFUNC) && pattern && is_looked_for(pattern)) {                                 \
 			flags |= GLOB_ALTDIRFUNC;                                                                      \
-			matches->gl_opendir = glob_opendir;                                                              \
-			matches->gl_readdir = read;                                                                      \
-			matches->gl_closedir = glob_closedir;                                                            \
-			matches->gl_stat = status_of;                                                                    \
-			matches->gl_lstat = link_status_of;                                                              \
+			matches->gl_opendir = glob_opendir;                                                            \
+			matches->gl_readdir = read;                                                                    \
+			matches->gl_closedir = glob_closedir;                                                          \
+			matches->gl_stat = status_of;                                                                  \
+			matches->gl_lstat = link_status_of;                                                            \
 		}                                                                                                      \
-		return real(pattern, flags, on_error, matches);                                                          \
+		return real(pattern, flags, on_error, matches);                                                        \
 	}
 
 HOOK_GLOB(glob, glob_t, glob_readdir, stat, lstat)

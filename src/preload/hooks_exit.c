@@ -1,5 +1,6 @@
-/* libverbena-preload.so: _exit() runs no handlers, and programs whose workers are forked end by it. Here the library says
- * what it has to say first (VERBENA_STATS=1, host/process.c). exit() and quick_exit() end inside libc, not here. */
+/* libverbena-preload.so: _exit() runs no handlers, and programs whose workers are forked end by it. Here the library
+ * says what it has to say first (VERBENA_STATS=1, host/process.c). exit() and quick_exit() end inside libc, not
+ * here. */
 #include <stdlib.h>
 #include <sys/syscall.h>
 #include <unistd.h>

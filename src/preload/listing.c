@@ -1,6 +1,6 @@
-/* Listings: the names of a directory as they were when it was opened, the real ones first, then those that the tree adds.
- * A program holds a listing where it believes to hold libc's DIR, so all that are open are in one list, under a mutex; a
- * program that has none open pays one load for each call. */
+/* Listings: the names of a directory as they were when it was opened, the real ones first, then those that the tree
+ * adds. A program holds a listing where it believes to hold libc's DIR, so all that are open are in one list, under a
+ * mutex; a program that has none open pays one load for each call. */
 #include "preload/listing.h"
 
 #include <errno.h>

@@ -10,8 +10,8 @@ struct vb_listing;
 
 /* Of a shown directory, with a descriptor of it that becomes the listing's. NULL with errno. */
 struct vb_listing *vb_listing_of_shown(const char *path, int fd);
-/* Of a real one, which becomes the listing's, when the tree has something to add to it; else NULL, errno left alone. path:
- * as the program said it, or NULL. */
+/* Of a real one, which becomes the listing's, when the tree has something to add to it; else NULL, errno left alone.
+ * path: as the program said it, or NULL. */
 struct vb_listing *vb_listing_of_real(const char *path, DIR *real);
 
 /* What was opened as a listing; NULL: it is libc's. */

@@ -288,11 +288,11 @@ enum vb_where vb_shown_resolve(int dirfd, const char *path, bool follows_last, s
 
 /* ---- Opening ---------------------------------------------------------------------------------------------------- */
 
-#define SEALS		(F_SEAL_SEAL | F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_WRITE)
+#define SEALS           (F_SEAL_SEAL | F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_WRITE)
 #define DIRECTORY_MAGIC "shown directory "
-#define DIRECTORY_MODE	(S_ISVTX | 0555) /* no other file in memory is likely to have this */
+#define DIRECTORY_MODE  (S_ISVTX | 0555) /* no other file in memory is likely to have this */
 
-#define LIVE_SEALS	(F_SEAL_SEAL | F_SEAL_SHRINK) /* and by these a counter's is known */
+#define LIVE_SEALS (F_SEAL_SEAL | F_SEAL_SHRINK) /* and by these a counter's is known */
 
 static atomic_bool has_live; /* a counter has been opened by this process */
 
@@ -304,7 +304,8 @@ static int memory_file(const char *name, const char *text, mode_t mode, int flag
 
 	if (fd < 0)
 		return -1;
-	if (pwrite(fd, text, length, 0) == (ssize_t)length && fchmod(fd, mode) == 0 && fcntl(fd, F_ADD_SEALS, seals) == 0)
+	if (pwrite(fd, text, length, 0) == (ssize_t)length && fchmod(fd, mode) == 0 &&
+		fcntl(fd, F_ADD_SEALS, seals) == 0)
 		return fd;
 	int error = errno;
 	close(fd);

@@ -119,8 +119,8 @@ static void put_hardware(const struct match *match, char *text)
 
 /* The bus is named for the interface, whose number is unique; NCCL takes what differs in slot and function alone for
  * parts of one adapter. */
-#define BUS_NAME	       "f%03x:%02x"
-#define BUS_OF(device)	       ((device)->ifindex >> 8 & 0xfff), ((device)->ifindex & 0xff)
+#define BUS_NAME       "f%03x:%02x"
+#define BUS_OF(device) ((device)->ifindex >> 8 & 0xfff), ((device)->ifindex & 0xff)
 
 TEXT(put_slot_link, "../../pci-verbena/" BUS_NAME ":00.0", BUS_OF(match->device))
 TEXT(put_bus_link, "../../devices/virtual/pci-verbena/pci_bus/" BUS_NAME, BUS_OF(match->device))
@@ -135,9 +135,9 @@ TEXT(put_link_width, "16\n")
 #define DEVICE "/sys/devices/virtual/infiniband/@device"
 /* Of devices whose interface is on no bus there is a bus of their own, for NCCL climbs from a device to the root of its
  * bus by names, and warns of what it does not find there. */
-#define BUS    "/sys/devices/virtual/pci-verbena"
-#define BARE   BUS "/@slot"
-#define PORT   DEVICE "/ports/1"
+#define BUS  "/sys/devices/virtual/pci-verbena"
+#define BARE BUS "/@slot"
+#define PORT DEVICE "/ports/1"
 
 static const struct row {
 	const char *path;

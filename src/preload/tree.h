@@ -1,5 +1,5 @@
-/* What is shown: the directories, files and links that the devices have in /sys and /dev, as the kernel's own have them.
- * Nothing of it lies anywhere: names and contents are made when they are asked for.
+/* What is shown: the directories, files and links that the devices have in /sys and /dev, as the kernel's own have
+ * them. Nothing of it lies anywhere: names and contents are made when they are asked for.
  *
  * Paths are canonical here: absolute, without "." and "..", no link on the way. */
 #ifndef VB_PRELOAD_TREE_H
@@ -15,7 +15,7 @@ enum vb_kind { VB_ABSENT, VB_DIRECTORY, VB_FILE, VB_LINK, VB_CHARACTER_DEVICE };
 
 struct vb_node {
 	enum vb_kind kind;
-	bool is_live; /* a counter: reading it again may say something else */
+	bool is_live;            /* a counter: reading it again may say something else */
 	char text[VB_NODE_TEXT]; /* a file's content, a link's target */
 };
 

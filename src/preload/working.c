@@ -117,8 +117,8 @@ void vb_working_leave(void)
 	errno = error;
 }
 
-/* The kernel moves to the nearest directory above that it has, whose name real becomes. Calls that are not answered here,
- * as mkdir(), act there: sysfs refuses them, and so does /proc, which therefore stands for /dev. */
+/* The kernel moves to the nearest directory above that it has, whose name real becomes. Calls that are not answered
+ * here, as mkdir(), act there: sysfs refuses them, and so does /proc, which therefore stands for /dev. */
 static int move_kernel(const char *path, char real[PATH_MAX])
 {
 	strcpy(real, strncmp(path, "/dev/", 5) == 0 ? "/proc/-" : path);

@@ -40,8 +40,8 @@ static void set_source(struct id_object *id, const struct sockaddr *addr, uint16
 }
 
 /* Takes the port, in place of the one of a connection that was rejected; device is NULL when the address says none. */
-static int bind_to(struct id_object *id, const struct sockaddr *addr, struct device_entry *device,
-	const struct vb_gid *gid)
+static int bind_to(
+	struct id_object *id, const struct sockaddr *addr, struct device_entry *device, const struct vb_gid *gid)
 {
 	if (id->generation != vb_generation())
 		return -VB_FORKED_ERRNO;
@@ -84,8 +84,8 @@ void vb_id_unbind(struct id_object *id)
 }
 
 /* A loopback address that no device has: as with Linux, the id gets its device when a request arrives or a peer is
- * resolved. libfabric binds to "localhost" and would take a device that it gets then for all there is, and 127.0.0.1 for
- * its address. */
+ * resolved. libfabric binds to "localhost" and would take a device that it gets then for all there is, and 127.0.0.1
+ * for its address. */
 static int bind_loopback(struct id_object *id, const struct sockaddr *addr)
 {
 	struct device_entry *device;

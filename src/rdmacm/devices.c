@@ -1,7 +1,7 @@
 /* Devices: each is opened once in a process, when it is first needed, and stays open, so that the contexts of
  * rdma_get_devices and of ids are the same. The first one starts the process's connection management.
- * Holds: the list only grows, and of an entry only its XRC domain is ever added. Who asks with the CM's mutex held, under
- * which devices_lock must not be taken, has list_lock alone, and asks of a device what takes no lock. */
+ * Holds: the list only grows, and of an entry only its XRC domain is ever added. Who asks with the CM's mutex held,
+ * under which devices_lock must not be taken, has list_lock alone, and asks of a device what takes no lock. */
 #include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>

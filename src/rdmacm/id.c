@@ -204,7 +204,8 @@ static void destroy_requests(struct id_object *listener)
 		vb_id_free(request);
 }
 
-/* What a forked child has of its parent's ids is left as it is: threads that stayed behind may have held their locks. */
+/* What a forked child has of its parent's ids is left as it is: threads that stayed behind may have held their
+ * locks. */
 VB_EXPORT int rdma_destroy_id(struct rdma_cm_id *public)
 {
 	struct id_object *id = vb_id_of(public);

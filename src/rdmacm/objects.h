@@ -134,7 +134,7 @@ struct id_options {
 	uint8_t tos, ack_timeout;
 	bool has_ack_timeout, is_reuse, is_ipv6_only;
 	bool hears_lost_requests; /* family.h */
-	uint64_t family; /* vb_binding's */
+	uint64_t family;          /* vb_binding's */
 };
 
 struct channel_object;
@@ -147,9 +147,9 @@ struct id_object {
 	/* Under calls: */
 	pthread_mutex_t calls;
 	enum id_state state;
-	bool is_sync;         /* public.channel is its own */
-	bool is_disconnected; /* its event was fetched */
-	bool has_cqs[2];      /* send, receive: made by rdma_create_qp */
+	bool is_sync;              /* public.channel is its own */
+	bool is_disconnected;      /* its event was fetched */
+	bool has_cqs[2];           /* send, receive: made by rdma_create_qp */
 	struct id_options options; /* written under the events' lock, too */
 	struct device_entry *device;
 	struct vb_binding binding;
@@ -165,8 +165,8 @@ struct id_object {
 
 	/* Under the CM's mutex: */
 	struct vb_cm_id *cm;
-	/* An incoming request that the program has not answered. No event of it is reported, because its context is still
-	 * the listener's; if it is lost meanwhile, rdma_accept fails. Linux does the same. */
+	/* An incoming request that the program has not answered. No event of it is reported, because its context is
+	 * still the listener's; if it is lost meanwhile, rdma_accept fails. Linux does the same. */
 	bool is_quiet;
 
 	/* Under the events' lock: */

@@ -157,11 +157,12 @@ static int create_qp(struct id_object *id, struct ibv_qp_init_attr_ex *attr)
 	if (error)
 		goto out_qp;
 	if (qp->pd)
-		public->pd = qp->pd;
+	public->pd = qp->pd;
 	return 0;
 
 out_qp:
-	public->qp = NULL;
+	public
+	->qp = NULL;
 	ibv_destroy_qp(qp);
 out_cqs:
 	release_cqs(id);

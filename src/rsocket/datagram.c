@@ -168,8 +168,8 @@ static void drop(struct rs_datagram *dg, struct arrival *arrival)
 	free(arrival);
 }
 
-/* The sender that it names has to be the one whose packet it was: IPv4's header stands at the end of the GRH. A loopback
- * address may be whoever sends from the address that he sends to: this host. */
+/* The sender that it names has to be the one whose packet it was: IPv4's header stands at the end of the GRH. A
+ * loopback address may be whoever sends from the address that he sends to: this host. */
 static bool is_from(const uint8_t *grh, const union vb_rs_address *sender)
 {
 	union ibv_gid gid = vb_rs_address_gid(sender);

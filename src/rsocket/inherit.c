@@ -1,7 +1,7 @@
 /* rsockets across fork. The NIC, its queue pairs and their memory are the parent's, so a child takes over what can be
- * made anew: an rsocket that is not connected gets an id of the child's own NIC, bound and listening beside its parent's
- * as one of a family, and a datagram's shares the kernel's socket with it. A connection cannot be: the child sees it
- * reset.
+ * made anew: an rsocket that is not connected gets an id of the child's own NIC, bound and listening beside its
+ * parent's as one of a family, and a datagram's shares the kernel's socket with it. A connection cannot be: the child
+ * sees it reset.
  * Holds: it happens at the child's first call about the rsocket, so that a child that only closes opens no device. */
 #include <fcntl.h>
 #include <stdio.h>
@@ -26,7 +26,7 @@ int vb_rs_set_family(struct rsocket *rs)
 static struct {
 	atomic_bool has_said_reset;
 	atomic_llong failed_us; /* when that was last said */
-} *shared; /* with all children */
+} * shared;                     /* with all children */
 
 void vb_rs_before_fork(void)
 {

@@ -12,8 +12,8 @@
 #include "os/thread.h"
 #include "rdmacm/family.h"
 
-/* The program may ask for mappings between listening and accepting, when the peer has been told how many there are: so many lie
- * in the page that a table takes anyway, and can be told of. */
+/* The program may ask for mappings between listening and accepting, when the peer has been told how many there are: so
+ * many lie in the page that a table takes anyway, and can be told of. */
 enum { EARLY_MAPPINGS = 127 };
 
 /* Within which the answering thread has made a connection of a request. */
@@ -317,7 +317,8 @@ static bool has_request(const struct rsocket *rs)
 	return !vb_list_empty(&rs->made) || !vb_list_empty(&rs->requests) || rs->state != VB_RS_LISTENING;
 }
 
-/* A place is free, and a request that found none need not wait until the program has accepted all that were before it. */
+/* A place is free, and a request that found none need not wait until the program has accepted all that were before
+ * it. */
 static void take_made(struct rsocket *rs)
 {
 	rs->made_count--;

@@ -91,11 +91,11 @@ struct rsocket {
 	struct rdma_cm_id *id;
 	struct vb_list requests, made; /* of a listener, until accepted: requests, and connections made of them */
 	uint32_t made_count, backlog;
-	bool is_watched;    /* by the thread that answers requests */
-	uint64_t family;    /* of whoever inherits it (rdmacm/family.h) */
-	bool is_accepting;  /* the program has waited for connections, or taken one */
-	uint32_t children;  /* how many the process had forked when it began to listen */
-	int inherit_error;  /* why a child could not take it over */
+	bool is_watched;   /* by the thread that answers requests */
+	uint64_t family;   /* of whoever inherits it (rdmacm/family.h) */
+	bool is_accepting; /* the program has waited for connections, or taken one */
+	uint32_t children; /* how many the process had forked when it began to listen */
+	int inherit_error; /* why a child could not take it over */
 	union vb_rs_address peer;
 
 	/* A stream's, made with its queue pair: */

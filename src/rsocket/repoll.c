@@ -1,7 +1,8 @@
 /* repoll: epoll's calls over rsockets and other descriptors, level-triggered, on top of rpoll.
  * Holds: a wait works on a copy of the list. When the list changes under one, the instance's own descriptor, which
  * every wait polls too, becomes readable, and stays so until all of its waits know the new list. The descriptor tells
- * of changes only: it cannot itself be polled for what its members have. Order of locks: instances_lock, an instance's. */
+ * of changes only: it cannot itself be polled for what its members have. Order of locks: instances_lock, an
+ * instance's. */
 #include "rsocket/objects.h"
 
 #include <stdlib.h>

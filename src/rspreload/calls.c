@@ -175,7 +175,8 @@ VB_HOOK int dup3(int fd, int to, int flags)
 
 VB_HOOK int dup2(int fd, int to)
 {
-	return fd == to || (own_rsocket_of(fd) < 0 && own_rsocket_of(to) < 0) ? vb_real()->dup2(fd, to) : dup3(fd, to, 0);
+	return fd == to || (own_rsocket_of(fd) < 0 && own_rsocket_of(to) < 0) ? vb_real()->dup2(fd, to)
+									      : dup3(fd, to, 0);
 }
 
 static int control(int fd, int command, void *argument)

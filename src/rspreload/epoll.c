@@ -446,13 +446,15 @@ VB_HOOK int epoll_wait(int epfd, struct epoll_event *events, int room, int timeo
 }
 
 /* Milliseconds, rounded up as the kernel does with its ticks: nobody is woken early. */
-VB_HOOK int epoll_pwait2(int epfd, struct epoll_event *events, int room, const struct timespec *timeout, const sigset_t *mask)
+VB_HOOK int epoll_pwait2(
+	int epfd, struct epoll_event *events, int room, const struct timespec *timeout, const sigset_t *mask)
 {
 	if (timeout && (timeout->tv_sec < 0 || timeout->tv_nsec < 0 || timeout->tv_nsec >= 1000000000)) {
 		errno = EINVAL;
 		return -1;
 	}
-	int64_t ms = timeout && timeout->tv_sec < INT_MAX / 1000 ? timeout->tv_sec * 1000 + (timeout->tv_nsec + 999999) / 1000000
-								 : INT_MAX;
+	int64_t ms = timeout && timeout->tv_sec < INT_MAX / 1000
+			     ? timeout->tv_sec * 1000 + (timeout->tv_nsec + 999999) / 1000000
+			     : INT_MAX;
 	return epoll_pwait(epfd, events, room, timeout ? (int)ms : -1, mask);
 }

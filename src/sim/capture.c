@@ -1,5 +1,6 @@
-/* Captures of simulated links. The format: draft-ietf-opsawg-pcapng, blocks in the machine's own byte order. Packets are in
- * Ethernet frames whose addresses say which node they leave and come to, as pause frames (802.1Qbb) have no other. */
+/* Captures of simulated links. The format: draft-ietf-opsawg-pcapng, blocks in the machine's own byte order. Packets
+ * are in Ethernet frames whose addresses say which node they leave and come to, as pause frames (802.1Qbb) have no
+ * other. */
 #include "sim/capture.h"
 
 #include <errno.h>
@@ -159,7 +160,7 @@ static uint16_t ipv4_checksum(const uint8_t *header)
 	for (unsigned i = 0; i < IPV4_LENGTH; i += 2)
 		sum += vb_load_be16(header + i);
 	sum = (sum & 0xFFFF) + (sum >> 16);
-	return (uint16_t)~((sum & 0xFFFF) + (sum >> 16));
+	return (uint16_t) ~((sum & 0xFFFF) + (sum >> 16));
 }
 
 static void put_ipv4(uint8_t *b, const struct vb_path *path, uint32_t udp_length)

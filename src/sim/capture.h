@@ -1,5 +1,5 @@
-/* Captures of simulated links: pcapng, of which Wireshark shows each link as an interface of its own. Time is virtual, from
- * 0, in picoseconds. Payload is zeros, as nobody made any. */
+/* Captures of simulated links: pcapng, of which Wireshark shows each link as an interface of its own. Time is virtual,
+ * from 0, in picoseconds. Payload is zeros, as nobody made any. */
 #ifndef SIM_CAPTURE_H
 #define SIM_CAPTURE_H
 

@@ -88,22 +88,24 @@ static const char *last_part(const char *text, char of)
 }
 
 /* What of it differs: the file's name where there are several, and the values. */
-static void name_run(const struct comparison *comparison, const char *file, const struct sim_setting *settings, char *name)
+static void name_run(
+	const struct comparison *comparison, const char *file, const struct sim_setting *settings, char *name)
 {
 	size_t used = 0;
 
 	*name = 0;
 	if (comparison->file_count > 1 || !comparison->axis_count)
-		used = (size_t)snprintf(name, MAX_NAME, "%.*s", vb_utf8_fitting(last_part(file, '/'), 60), last_part(file, '/'));
+		used = (size_t)snprintf(
+			name, MAX_NAME, "%.*s", vb_utf8_fitting(last_part(file, '/'), 60), last_part(file, '/'));
 	for (unsigned i = 0; i < comparison->axis_count && used + 1 < MAX_NAME; i++)
-		used += (size_t)snprintf(name + used, MAX_NAME - used, "%s%s=%s", used ? " " : "", last_part(settings[i].key, '.'),
-			settings[i].value);
+		used += (size_t)snprintf(name + used, MAX_NAME - used, "%s%s=%s", used ? " " : "",
+			last_part(settings[i].key, '.'), settings[i].value);
 }
 
 static void put_heading(void)
 {
-	printf("%-34s %-9s %10s %10s %10s %10s %7s %7s %8s %8s %8s %8s\n", "", "end", "jct", "fct p50", "p95", "p99", "slow50",
-		"slow99", "drops", "pauses", "marks", "hops/s");
+	printf("%-34s %-9s %10s %10s %10s %10s %7s %7s %8s %8s %8s %8s\n", "", "end", "jct", "fct p50", "p95", "p99",
+		"slow50", "slow99", "drops", "pauses", "marks", "hops/s");
 }
 
 static void put_line(const char *name, const struct session *session)
@@ -113,13 +115,15 @@ static void put_line(const char *name, const struct session *session)
 	char jct[32], p50[32], p95[32], p99[32], rate[32];
 
 	printf("%-34s %-9s %10s %10s %10s %10s %7.2f %7.2f %8" PRIu64 " %8" PRIu64 " %8" PRIu64 " %8s%s\n", name,
-		report_end_name(result->end), result->flows_done ? value_time_text(result->last_flow, jct, sizeof(jct)) : "-",
+		report_end_name(result->end),
+		result->flows_done ? value_time_text(result->last_flow, jct, sizeof(jct)) : "-",
 		value_time_text(all->p50, p50, sizeof(p50)), value_time_text(all->p95, p95, sizeof(p95)),
 		value_time_text(all->p99, p99, sizeof(p99)), all->slow50, all->slow99, result->drops, result->pauses,
 		result->marked_packets, value_count_text(report_hops_per_cpu_s(result), rate, sizeof(rate)),
 		result->lossless_drops ? "  LOSSLESS DROPS" : "");
 	if (result->flows_failed)
-		printf("  %" PRIu32 " of %" PRIu32 " flows that ended FAILED\n", result->flows_failed, result->flows_done);
+		printf("  %" PRIu32 " of %" PRIu32 " flows that ended FAILED\n", result->flows_failed,
+			result->flows_done);
 	for (unsigned i = 0; i < session->simulation.label_count; i++)
 		printf("  NOTE: %s\n", session->simulation.labels[i]);
 	fflush(stdout);

@@ -13,10 +13,10 @@ struct search {
 	const struct routes *routes;
 	uint32_t *reached; /* by switch: the newest search that came there, as ways meet again */
 	uint32_t *stack;   /* switches to go on from */
-	uint32_t *dead;	   /* links that it could not go by */
+	uint32_t *dead;    /* links that it could not go by */
 	uint32_t number, stack_count, dead_count;
-	uint32_t culprit;  /* NETWORK_NONE: no link has lost anything */
-	bool is_cut_off;   /* the culprit is dead, and leads to where no other link does */
+	uint32_t culprit; /* NETWORK_NONE: no link has lost anything */
+	bool is_cut_off;  /* the culprit is dead, and leads to where no other link does */
 };
 
 static const struct network_fault *fault_of(const struct network *network, uint32_t link)

@@ -1,5 +1,5 @@
-/* Where a flow failed: at a link that went down for good and left no way, there or back; else at the link on its ways that lost or
- * dropped the most packets. */
+/* Where a flow failed: at a link that went down for good and left no way, there or back; else at the link on its ways
+ * that lost or dropped the most packets. */
 #ifndef SIM_CULPRITS_H
 #define SIM_CULPRITS_H
 

@@ -117,7 +117,8 @@ static int next(struct reader *reader)
 	struct document_mark at = mark_of(&parser->problem_mark);
 	if (parser->error == YAML_READER_ERROR) /* it has counted bytes, not lines */
 		at = mark_of(&parser->mark);
-	return document_refuse(reader->error, at, "this is no YAML: %s", parser->problem ? parser->problem : "unreadable");
+	return document_refuse(
+		reader->error, at, "this is no YAML: %s", parser->problem ? parser->problem : "unreadable");
 }
 
 /* Aliases let a small file become a large one, and nothing here wants them. */
@@ -152,7 +153,8 @@ static int scalar_text(struct reader *reader, const char **text)
 
 	*text = (const char *)reader->event.data.scalar.value;
 	if (length > MAX_VALUE_BYTES)
-		return document_refuse(reader->error, here(reader), "this is too long: %d bytes at most", MAX_VALUE_BYTES);
+		return document_refuse(
+			reader->error, here(reader), "this is too long: %d bytes at most", MAX_VALUE_BYTES);
 	for (size_t i = 0; i < length; i++)
 		if ((unsigned char)(*text)[i] < ' ')
 			return document_refuse(reader->error, here(reader), "a value is one line of text");
@@ -197,8 +199,8 @@ static int read_mapping(struct reader *reader)
 		if (!error)
 			error = scalar_text(reader, &name);
 		if (!error && (!*name || strchr(name, '.')))
-			error = document_refuse(reader->error, here(reader), "'%.*s' is no key: keys are words without dots",
-				vb_utf8_fitting(name, 40), name);
+			error = document_refuse(reader->error, here(reader),
+				"'%.*s' is no key: keys are words without dots", vb_utf8_fitting(name, 40), name);
 		if (!error)
 			error = enter(reader, name);
 		reader->key_at = here(reader);
@@ -231,7 +233,8 @@ static int read_sequence(struct reader *reader)
 			if (!error && used + strlen(text) + 2 > sizeof(joined))
 				error = document_refuse(reader->error, here(reader), "this list is too long");
 			if (!error)
-				used += (size_t)snprintf(joined + used, sizeof(joined) - used, "%s%s", plain++ ? "," : "", text);
+				used += (size_t)snprintf(
+					joined + used, sizeof(joined) - used, "%s%s", plain++ ? "," : "", text);
 		} else if (!error) {
 			snprintf(number, sizeof(number), "%u", nested++);
 			reader->key_at = here(reader);
@@ -282,7 +285,8 @@ static int read_stream(struct reader *reader)
 	if (!error)
 		error = next(reader);
 	if (!error && reader->event.type != YAML_STREAM_END_EVENT)
-		return document_refuse(reader->error, here(reader), "a file has one scenario: there is another document");
+		return document_refuse(
+			reader->error, here(reader), "a file has one scenario: there is another document");
 	return error;
 }
 
@@ -291,7 +295,8 @@ int document_read(struct document *document, const char *text, size_t length, st
 	struct reader reader = { .document = document, .error = error };
 
 	if (length > DOCUMENT_MAX_BYTES)
-		return document_refuse(error, (struct document_mark){ 1, 1 }, "no scenario has more than %u bytes", DOCUMENT_MAX_BYTES);
+		return document_refuse(error, (struct document_mark){ 1, 1 }, "no scenario has more than %u bytes",
+			DOCUMENT_MAX_BYTES);
 	if (!yaml_parser_initialize(&reader.parser))
 		return -ENOMEM;
 	yaml_parser_set_input_string(&reader.parser, (const unsigned char *)text, length);

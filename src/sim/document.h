@@ -1,6 +1,6 @@
-/* A scenario file as a flat list: "network.switch.buffer" is "32MB", and where that stands. YAML is what it is written in:
- * maps, lists and plain values; a list of plain values is one value, with commas. What is set on a command line stands in
- * the same list, at no line.
+/* A scenario file as a flat list: "network.switch.buffer" is "32MB", and where that stands. YAML is what it is written
+ * in: maps, lists and plain values; a list of plain values is one value, with commas. What is set on a command line
+ * stands in the same list, at no line.
  * Hostile files: bounded in size, depth and number; no anchors, aliases or tags, no key twice. */
 #ifndef SIM_DOCUMENT_H
 #define SIM_DOCUMENT_H
@@ -38,7 +38,7 @@ const struct document_entry *document_find(const struct document *document, cons
 int document_set(struct document *document, const char *path, const char *value);
 void document_free(struct document *document);
 
-__attribute__((format(printf, 3, 4))) int document_refuse(struct document_error *error, struct document_mark at,
-	const char *format, ...);
+__attribute__((format(printf, 3, 4))) int document_refuse(
+	struct document_error *error, struct document_mark at, const char *format, ...);
 
 #endif

@@ -11,26 +11,26 @@
 #include "sim/simulation.h"
 
 /* Measured as max_rss_bytes of runs of one byte a flow, by their differences. Bytes: */
-#define PROCESS_BYTES	 2.8e6
-#define LINK_BYTES	 180.0	/* each direction */
-#define PORT_BYTES	 900.0	/* and where switches have queues by class, of each direction */
-#define ROUTE_BYTES	 3.0	/* of a switch, for each switch that has endpoints */
-#define ENDPOINT_BYTES	 200.0
-#define ENGINE_BYTES	 3600.0 /* and of one that is an engine */
-#define FLOW_BYTES	 210.0	/* listed, with its result and its ideal */
-#define CONNECTION_BYTES 3800.0 /* both ends of an engine's, while it is open */
-#define ROUND_TRIP	 (10 * VB_US) /* that a connection is open beyond its packets */
-#define TELEMETRY_BYTES	 1550.0 /* and where congestion control goes by what switches tell */
-#define TCP_BYTES	 340.0	/* of a flow, both ends */
-#define WAITING_BYTES	 33.0	/* a packet, of all that may wait at once: some never do */
-#define WINDOW_BYTES	 1e6	/* under way, of a flow with congestion control */
+#define PROCESS_BYTES    2.8e6
+#define LINK_BYTES       180.0 /* each direction */
+#define PORT_BYTES       900.0 /* and where switches have queues by class, of each direction */
+#define ROUTE_BYTES      3.0   /* of a switch, for each switch that has endpoints */
+#define ENDPOINT_BYTES   200.0
+#define ENGINE_BYTES     3600.0       /* and of one that is an engine */
+#define FLOW_BYTES       210.0        /* listed, with its result and its ideal */
+#define CONNECTION_BYTES 3800.0       /* both ends of an engine's, while it is open */
+#define ROUND_TRIP       (10 * VB_US) /* that a connection is open beyond its packets */
+#define TELEMETRY_BYTES  1550.0       /* and where congestion control goes by what switches tell */
+#define TCP_BYTES        340.0        /* of a flow, both ends */
+#define WAITING_BYTES    33.0         /* a packet, of all that may wait at once: some never do */
+#define WINDOW_BYTES     1e6          /* under way, of a flow with congestion control */
 /* Measured as CPU time of the same runs and of examples. Nanoseconds: */
-#define HOP_NS	      200.0
-#define PORT_HOP_NS   320.0  /* where switches have queues by class */
-#define CACHE_BYTES   8e6    /* a run of so much memory; of twice as much a hop takes half as long again */
+#define HOP_NS        200.0
+#define PORT_HOP_NS   320.0 /* where switches have queues by class */
+#define CACHE_BYTES   8e6   /* a run of so much memory; of twice as much a hop takes half as long again */
 #define ROUTE_NS      85.0
 #define CONNECTION_NS 4000.0 /* opened and closed */
-#define FLOW_NS	      300.0
+#define FLOW_NS       300.0
 
 enum { SAMPLED_FLOWS = 32 };
 
@@ -88,7 +88,8 @@ static vb_time busy_until(vb_time from, double bits, uint64_t bits_per_second)
 	return from < END_OF_TIME && takes < (double)(END_OF_TIME - from) ? from + (vb_time)takes : END_OF_TIME;
 }
 
-/* Of one flow: until when its endpoints' links would be busy with it and all that began before, one behind the other. */
+/* Of one flow: until when its endpoints' links would be busy with it and all that began before, one behind the
+ * other. */
 static vb_time end_of(const struct network *network, const struct flow *flow, vb_time *leaves, vb_time *comes)
 {
 	uint32_t from = network->endpoints[flow->src].link, to = network->endpoints[flow->dst].link;
@@ -100,10 +101,10 @@ static vb_time end_of(const struct network *network, const struct flow *flow, vb
 	return (*out > *in ? *out : *in) + ROUND_TRIP;
 }
 
-/* The most of these flows that are open at one moment, as ends come behind starts. One that waits for another is open when that no
- * longer is, so that the two are one that never ends. */
-static uint64_t most_open(const struct simulation *simulation, struct beginning *beginnings, vb_time *ends, vb_time *busy,
-	bool *is_followed)
+/* The most of these flows that are open at one moment, as ends come behind starts. One that waits for another is open
+ * when that no longer is, so that the two are one that never ends. */
+static uint64_t most_open(const struct simulation *simulation, struct beginning *beginnings, vb_time *ends,
+	vb_time *busy, bool *is_followed)
 {
 	const struct flow_list *list = &simulation->flows;
 	uint64_t count = 0, most = 0;
@@ -117,7 +118,8 @@ static uint64_t most_open(const struct simulation *simulation, struct beginning 
 	qsort(beginnings, count, sizeof(*beginnings), by_beginning);
 	for (uint64_t i = 0; i < count; i++) {
 		const uint32_t flow = beginnings[i].flow;
-		vb_time end = end_of(&simulation->network, &list->flows[flow], busy, busy + simulation->network.endpoint_count);
+		vb_time end = end_of(
+			&simulation->network, &list->flows[flow], busy, busy + simulation->network.endpoint_count);
 		ends[i] = is_followed[flow] ? INT64_MAX : end;
 	}
 	qsort(ends, count, sizeof(*ends), by_time);
@@ -129,8 +131,8 @@ static uint64_t most_open(const struct simulation *simulation, struct beginning 
 	return most;
 }
 
-/* Connections are opened at a flow's first packet, and closed at its end; behind sockets all are open from the beginning. While
- * flows are not listed yet, nobody knows. */
+/* Connections are opened at a flow's first packet, and closed at its end; behind sockets all are open from the
+ * beginning. While flows are not listed yet, nobody knows. */
 static double open_at_once(const struct simulation *simulation, uint64_t flows)
 {
 	const struct flow_list *list = &simulation->flows;
@@ -141,7 +143,9 @@ static double open_at_once(const struct simulation *simulation, uint64_t flows)
 	vb_time *ends = calloc((size_t)list->count + 1, sizeof(*ends));
 	vb_time *busy = calloc(2 * (size_t)simulation->network.endpoint_count + 1, sizeof(*busy));
 	bool *is_followed = calloc((size_t)list->count + 1, sizeof(*is_followed));
-	uint64_t most = beginnings && ends && busy && is_followed ? most_open(simulation, beginnings, ends, busy, is_followed) : 0;
+	uint64_t most = beginnings && ends && busy && is_followed
+				? most_open(simulation, beginnings, ends, busy, is_followed)
+				: 0;
 	free(beginnings);
 	free(ends);
 	free(busy);
@@ -162,8 +166,9 @@ void estimate_memory(const struct simulation *simulation, uint64_t flows, struct
 			connection += TELEMETRY_BYTES;
 	}
 	*estimate = (struct estimate){ .flows = flows };
-	estimate->network_bytes = (uint64_t)(PROCESS_BYTES + endpoint * network->endpoint_count + ROUTE_BYTES * route_count(network) +
-					     (LINK_BYTES + (has_ports(network) ? PORT_BYTES : 0)) * network->link_count);
+	estimate->network_bytes =
+		(uint64_t)(PROCESS_BYTES + endpoint * network->endpoint_count + ROUTE_BYTES * route_count(network) +
+			   (LINK_BYTES + (has_ports(network) ? PORT_BYTES : 0)) * network->link_count);
 	estimate->flow_bytes = (uint64_t)(FLOW_BYTES * (double)flows + connection * open_at_once(simulation, flows));
 }
 
@@ -177,9 +182,10 @@ static double buffer_bytes(const struct network *network)
 	for (uint32_t i = 0; i < network->switch_count; i++) {
 		const struct switch_profile *profile = network_profile(network, network_switch_node(i));
 		uint32_t ports = network->switches[i].port_count;
-		double its = profile->flow_control == FLOW_CREDITS ? (double)profile->credit_bytes * profile->class_count * ports
-			     : profile->port_bytes		    ? (double)profile->port_bytes * ports
-								    : (double)profile->buffer_bytes;
+		double its = profile->flow_control == FLOW_CREDITS
+				     ? (double)profile->credit_bytes * profile->class_count * ports
+			     : profile->port_bytes ? (double)profile->port_bytes * ports
+						   : (double)profile->buffer_bytes;
 		if (its <= 0)
 			return INFINITY;
 		bytes += its;
@@ -188,7 +194,8 @@ static double buffer_bytes(const struct network *network)
 }
 
 /* Links between two endpoints, one way: breadth first over the switches. */
-static uint32_t links_between(const struct network *network, const struct flow *flow, uint32_t *distance, uint32_t *queue)
+static uint32_t links_between(
+	const struct network *network, const struct flow *flow, uint32_t *distance, uint32_t *queue)
 {
 	network_node from = network->links[network->endpoints[flow->src].link].to;
 	network_node to = network->links[network->endpoints[flow->dst].link].to;
@@ -271,8 +278,10 @@ void estimate_run(const struct simulation *simulation, struct estimate *estimate
 		packets += (double)its;
 		acks += (double)((its + every - 1) / every);
 	}
-	double sent = least(packets, packets_by_limit(simulation)), waiting = least(sent, buffer_bytes(&simulation->network) / config->mtu);
-	if (config->endpoint == FABRIC_TCP || (config->endpoint == FABRIC_ENGINE && config->cc.algorithm != &vb_cc_none))
+	double sent = least(packets, packets_by_limit(simulation)),
+	       waiting = least(sent, buffer_bytes(&simulation->network) / config->mtu);
+	if (config->endpoint == FABRIC_TCP ||
+		(config->endpoint == FABRIC_ENGINE && config->cc.algorithm != &vb_cc_none))
 		waiting = least(waiting, flows * WINDOW_BYTES / config->mtu);
 	estimate->waiting_bytes = (uint64_t)(WAITING_BYTES * waiting);
 	estimate->packet_hops = sent * (1 + acks / (packets > 0 ? packets : 1)) * mean_links(simulation);
@@ -291,7 +300,8 @@ static const char *network_key(const struct scenario *scenario)
 {
 	static const struct {
 		const char *kind, *key;
-	} keys[] = { { "fat-tree", "network.radix" }, { "torus", "network.dimensions" }, { "rail", "network.machines" } };
+	} keys[] = { { "fat-tree", "network.radix" }, { "torus", "network.dimensions" },
+		{ "rail", "network.machines" } };
 
 	for (size_t i = 0; !*scenario->topology_file && i < sizeof(keys) / sizeof(keys[0]); i++)
 		if (strcmp(scenario->topology.kind, keys[i].kind) == 0)
@@ -304,7 +314,8 @@ static void flows_key(const struct simulation *simulation, char *text, size_t si
 {
 	static const struct {
 		const char *kind, *key;
-	} keys[] = { { "incast", "senders" }, { "permutation", "endpoints" }, { "all-to-all", "endpoints" }, { "poisson", "duration" } };
+	} keys[] = { { "incast", "senders" }, { "permutation", "endpoints" }, { "all-to-all", "endpoints" },
+		{ "poisson", "duration" } };
 	const struct scenario *scenario = simulation->scenario;
 	uint64_t most = 0;
 
@@ -319,7 +330,8 @@ static void flows_key(const struct simulation *simulation, char *text, size_t si
 	}
 }
 
-int estimate_check(const struct simulation *simulation, const struct estimate *estimate, uint64_t limit, char *why, size_t size)
+int estimate_check(
+	const struct simulation *simulation, const struct estimate *estimate, uint64_t limit, char *why, size_t size)
 {
 	uint64_t needed = estimate->network_bytes + estimate->flow_bytes;
 	char needs[32], has[32], flows[32], key[80];
@@ -330,7 +342,8 @@ int estimate_check(const struct simulation *simulation, const struct estimate *e
 		flows_key(simulation, key, sizeof(key));
 	else
 		snprintf(key, sizeof(key), "%s", network_key(simulation->scenario));
-	snprintf(why, size, "%s flows between %" PRIu32 " endpoints need about %s of memory, and there are %s: lower %s",
+	snprintf(why, size,
+		"%s flows between %" PRIu32 " endpoints need about %s of memory, and there are %s: lower %s",
 		value_count_text((double)estimate->flows, flows, sizeof(flows)), simulation->network.endpoint_count,
 		value_bytes_text(needed, needs, sizeof(needs)), value_bytes_text(limit, has, sizeof(has)), key);
 	return -EINVAL;
@@ -341,7 +354,8 @@ static const char *duration_text(double seconds, char *text, size_t size)
 	static const struct {
 		double seconds;
 		const char *name;
-	} units[] = { { 365.25 * 86400, "years" }, { 86400, "days" }, { 3600, "hours" }, { 60, "minutes" }, { 1, "s" } };
+	} units[] = { { 365.25 * 86400, "years" }, { 86400, "days" }, { 3600, "hours" }, { 60, "minutes" },
+		{ 1, "s" } };
 	size_t unit = 0;
 
 	while (unit < 4 && seconds < 2 * units[unit].seconds)
@@ -360,7 +374,9 @@ const char *estimate_text(const struct estimate *estimate, char *text, size_t si
 			value_bytes_text(estimate->waiting_bytes, bytes, sizeof(bytes)));
 	snprintf(text, size, "about %s packet-hops for %s of payload: %s of CPU time, %s of memory%s",
 		value_count_text(estimate->packet_hops, hops, sizeof(hops)),
-		value_bytes_text(estimate->payload_bytes < 1.8e19 ? (uint64_t)estimate->payload_bytes : UINT64_MAX, payload, sizeof(payload)),
-		duration_text(estimate->cpu_s, duration, sizeof(duration)), value_bytes_text(needed, bytes, sizeof(bytes)), more);
+		value_bytes_text(estimate->payload_bytes < 1.8e19 ? (uint64_t)estimate->payload_bytes : UINT64_MAX,
+			payload, sizeof(payload)),
+		duration_text(estimate->cpu_s, duration, sizeof(duration)),
+		value_bytes_text(needed, bytes, sizeof(bytes)), more);
 	return text;
 }

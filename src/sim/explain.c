@@ -6,7 +6,8 @@
 #include <string.h>
 #include "fabric/route.h"
 
-/* ---- Whom a pause stops in the end, and where it began ------------------------------------------------------------- */
+/* ---- Whom a pause stops in the end, and where it began
+ * ------------------------------------------------------------- */
 
 static const struct fabric_pauses *find_told(const struct fabric_result *result, uint32_t link, uint8_t class)
 {
@@ -94,7 +95,8 @@ static int find_stopped(struct explained *explained, const struct simulation *si
 	return 0;
 }
 
-/* ---- Flows that were stopped for others ---------------------------------------------------------------------------- */
+/* ---- Flows that were stopped for others
+ * ---------------------------------------------------------------------------- */
 
 static bool may_pass(const struct network *network, const struct routes *routes, uint32_t link, uint32_t dst)
 {
@@ -132,7 +134,8 @@ static void find_victims(struct explained *explained, const struct simulation *s
 	}
 }
 
-/* ---- All together -------------------------------------------------------------------------------------------------- */
+/* ---- All together
+ * -------------------------------------------------------------------------------------------------- */
 
 /* Longest first; of equals the lower link. */
 static void keep_worst(struct explanation *explanation, const struct fabric_pauses *told)
@@ -190,7 +193,7 @@ static const char *why_off(const struct simulation *simulation)
 		is_any |= profile->classes[simulation->flows.flows[i].traffic_class].is_lossless;
 	if (!is_any)
 		return "the flows' class is not lossless: what has no room is dropped";
-	for (uint32_t class = 0; class < profile->class_count; class++)
+	for (uint32_t class = 0; class < profile->class_count; class ++)
 		if (profile->classes[class].limit_bytes)
 			return NULL;
 	return profile->buffer_bytes ? NULL : "the switches' buffer has no bound, and no class a limit";

@@ -10,7 +10,8 @@ enum { EXPLAIN_MOST = 5, EXPLAIN_VICTIMS = 4 };
 /* One of the links that were paused for longest. */
 struct explained {
 	const struct fabric_pauses *told;
-	uint32_t root;	   /* the link before which the queue was that was not stopped itself; NETWORK_NONE: they are a ring */
+	uint32_t root; /* the link before which the queue was that was not stopped itself; NETWORK_NONE: they are a ring
+			*/
 	bool *are_stopped; /* endpoints, in the end */
 	uint32_t stopped_count;
 	/* Flows of these, at that time, of which none goes through that queue; the first so many. */
@@ -25,13 +26,14 @@ struct explanation {
 	struct explained worst[EXPLAIN_MOST];
 	unsigned worst_count;
 	const struct fabric_pauses *nearest; /* to its threshold, of all; NULL: nothing came to a lossless class */
-	uint32_t longest_queue;		     /* the link of a switch before which most was queued */
+	uint32_t longest_queue;              /* the link of a switch before which most was queued */
 };
 
 int explanation_make(struct explanation *explanation, const struct simulation *simulation); /* -ENOMEM */
 void explanation_free(struct explanation *explanation);
 void explanation_print(FILE *out, const struct explanation *explanation, const struct simulation *simulation);
-void explanation_json(FILE *out, const char *indent, const struct explanation *explanation, const struct simulation *simulation);
+void explanation_json(
+	FILE *out, const char *indent, const struct explanation *explanation, const struct simulation *simulation);
 
 /* "0-15, 20". */
 const char *endpoints_text(const bool *are_in, uint32_t count, char *text, size_t size);

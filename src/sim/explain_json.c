@@ -26,8 +26,8 @@ static int64_t bounded(uint64_t bytes)
 static void put_moment(FILE *out, const char *key, const struct fabric_pause_moment *moment)
 {
 	fprintf(out,
-		", \"%s\": {\"at_ps\": %" PRId64 ", \"bytes\": %" PRIu64 ", \"threshold_bytes\": %" PRId64 ", \"buffer_used\": %" PRIu64
-		", \"buffer_shared\": %" PRId64 "}",
+		", \"%s\": {\"at_ps\": %" PRId64 ", \"bytes\": %" PRIu64 ", \"threshold_bytes\": %" PRId64
+		", \"buffer_used\": %" PRIu64 ", \"buffer_shared\": %" PRId64 "}",
 		key, moment->at, moment->bytes, bounded(moment->threshold), moment->used, bounded(moment->shared));
 }
 
@@ -42,8 +42,8 @@ static void put_queued(FILE *out, const struct simulation *simulation, const str
 	}
 	fprintf(out, "], \"flow_count\": %" PRIu32 ", \"flows\": [", told->flow_count);
 	for (uint32_t i = 0; i < told->flow_count && i < FABRIC_PAUSE_MOST; i++)
-		fprintf(out, "%s{\"src\": %" PRIu32 ", \"dst\": %" PRIu32 ", \"bytes\": %" PRIu64 "}", i ? ", " : "", told->flows[i].src,
-			told->flows[i].dst, told->flows[i].bytes);
+		fprintf(out, "%s{\"src\": %" PRIu32 ", \"dst\": %" PRIu32 ", \"bytes\": %" PRIu64 "}", i ? ", " : "",
+			told->flows[i].src, told->flows[i].dst, told->flows[i].bytes);
 	fputc(']', out);
 }
 
@@ -54,8 +54,8 @@ static void put_explained(FILE *out, const struct simulation *simulation, const 
 
 	fputc('{', out);
 	put_link(out, simulation, told->link);
-	fprintf(out, ", \"class\": %u, \"pauses\": %" PRIu32 ", \"paused_ps\": %" PRId64 ", \"longest_ps\": %" PRId64, told->of_class,
-		told->count, told->lasted, told->longest);
+	fprintf(out, ", \"class\": %u, \"pauses\": %" PRIu32 ", \"paused_ps\": %" PRId64 ", \"longest_ps\": %" PRId64,
+		told->of_class, told->count, told->lasted, told->longest);
 	put_moment(out, "first", &told->first);
 	put_queued(out, simulation, told);
 	fprintf(out, ", \"began_before\": ");
@@ -78,10 +78,14 @@ static void put_explained(FILE *out, const struct simulation *simulation, const 
 	fprintf(out, "]}");
 }
 
-void explanation_json(FILE *out, const char *indent, const struct explanation *explanation, const struct simulation *simulation)
+void explanation_json(
+	FILE *out, const char *indent, const struct explanation *explanation, const struct simulation *simulation)
 {
-	fprintf(out, "{\"fired\": %s, \"pauses\": %" PRIu64 ", \"paused_links\": %" PRIu32 ", \"paused_ps\": %" PRId64 ", \"off\": ",
-		explanation->pauses ? "true" : "false", explanation->pauses, explanation->paused_links, explanation->lasted);
+	fprintf(out,
+		"{\"fired\": %s, \"pauses\": %" PRIu64 ", \"paused_links\": %" PRIu32 ", \"paused_ps\": %" PRId64
+		", \"off\": ",
+		explanation->pauses ? "true" : "false", explanation->pauses, explanation->paused_links,
+		explanation->lasted);
 	if (explanation->off)
 		vb_json_string(out, explanation->off);
 	else

@@ -16,7 +16,8 @@ const char *endpoints_text(const bool *are_in, uint32_t count, char *text, size_
 		while (last + 1 < count && are_in[last + 1])
 			last++;
 		int length = first == last ? snprintf(text + used, size - used, "%s%" PRIu32, used ? ", " : "", first)
-					   : snprintf(text + used, size - used, "%s%" PRIu32 "-%" PRIu32, used ? ", " : "", first, last);
+					   : snprintf(text + used, size - used, "%s%" PRIu32 "-%" PRIu32,
+						     used ? ", " : "", first, last);
 		if (used + (size_t)length >= size) { /* the last that has room is whole */
 			snprintf(text + used, size - used, "%s", size - used > 4 ? "..." : "");
 			break;
@@ -43,10 +44,12 @@ static void put_moment(FILE *out, const struct simulation *simulation, const str
 {
 	char at[32], has[32], most[32], used[32], shared[32];
 
-	fprintf(out, "at %s %s that had come by it waited in switch %" PRIu32 ", and %s may", value_time_text(moment->at, at, sizeof(at)),
-		bytes(moment->bytes, has), network_index(simulation->network.links[told->link].to), bytes(moment->threshold, most));
+	fprintf(out, "at %s %s that had come by it waited in switch %" PRIu32 ", and %s may",
+		value_time_text(moment->at, at, sizeof(at)), bytes(moment->bytes, has),
+		network_index(simulation->network.links[told->link].to), bytes(moment->threshold, most));
 	if (moment->shared != UINT64_MAX)
-		fprintf(out, " (%s of the %s that ports share were taken)", bytes(moment->used, used), bytes(moment->shared, shared));
+		fprintf(out, " (%s of the %s that ports share were taken)", bytes(moment->used, used),
+			bytes(moment->shared, shared));
 	fputc('\n', out);
 }
 
@@ -57,12 +60,14 @@ static void put_queues(FILE *out, const struct simulation *simulation, const str
 
 	fprintf(out, "   they waited for");
 	for (uint32_t i = 0; i < told->queue_count; i++)
-		fprintf(out, "%s %s (%u%%%s)", i ? "," : "", link_text(&simulation->network, told->queues[i].link, name, sizeof(name)),
-			percent(told->queues[i].bytes, whole), told->queues[i].is_stopped ? ", which was paused itself" : "");
+		fprintf(out, "%s %s (%u%%%s)", i ? "," : "",
+			link_text(&simulation->network, told->queues[i].link, name, sizeof(name)),
+			percent(told->queues[i].bytes, whole),
+			told->queues[i].is_stopped ? ", which was paused itself" : "");
 	fprintf(out, "\n   traffic of");
 	for (uint32_t i = 0; i < told->flow_count && i < FABRIC_PAUSE_MOST; i++)
-		fprintf(out, "%s %" PRIu32 " -> %" PRIu32 " (%u%%)", i ? "," : "", told->flows[i].src, told->flows[i].dst,
-			percent(told->flows[i].bytes, whole));
+		fprintf(out, "%s %" PRIu32 " -> %" PRIu32 " (%u%%)", i ? "," : "", told->flows[i].src,
+			told->flows[i].dst, percent(told->flows[i].bytes, whole));
 	if (told->flow_count > FABRIC_PAUSE_MOST)
 		fprintf(out, " and %" PRIu32 " more", told->flow_count - FABRIC_PAUSE_MOST);
 	fputc('\n', out);
@@ -71,7 +76,8 @@ static void put_queues(FILE *out, const struct simulation *simulation, const str
 /* Did marks come before pauses there, and did anybody listen? */
 static void put_marks(FILE *out, const struct simulation *simulation, uint32_t link, uint32_t class)
 {
-	const struct switch_profile *profile = network_profile(&simulation->network, simulation->network.links[link].from);
+	const struct switch_profile *profile =
+		network_profile(&simulation->network, simulation->network.links[link].from);
 	uint64_t pause = threshold_pause(&simulation->config, link, class, false);
 	uint64_t min = threshold_mark_min(&simulation->network, link, class);
 	char marks[32], paused[32];
@@ -119,7 +125,8 @@ static void put_stopped(FILE *out, const struct simulation *simulation, const st
 	fputs(explained->victim_count > EXPLAIN_VICTIMS ? ", ...\n" : "\n", out);
 }
 
-static void put_explained(FILE *out, const struct simulation *simulation, const struct explained *explained, unsigned number)
+static void put_explained(
+	FILE *out, const struct simulation *simulation, const struct explained *explained, unsigned number)
 {
 	const struct fabric_pauses *told = explained->told;
 	char name[64], lasted[32], longest[32];
@@ -171,9 +178,12 @@ void explanation_print(FILE *out, const struct explanation *explanation, const s
 		put_why_not(out, explanation, simulation);
 		return;
 	}
-	fprintf(out, "\nwhy PAUSE fired: %" PRIu64 " time%s, for what came by %" PRIu32 " link%s, who then stood still for %s in all\n",
+	fprintf(out,
+		"\nwhy PAUSE fired: %" PRIu64 " time%s, for what came by %" PRIu32
+		" link%s, who then stood still for %s in all\n",
 		explanation->pauses, explanation->pauses == 1 ? "" : "s", explanation->paused_links,
-		explanation->paused_links == 1 ? "" : "s", value_time_text(explanation->lasted, lasted, sizeof(lasted)));
+		explanation->paused_links == 1 ? "" : "s",
+		value_time_text(explanation->lasted, lasted, sizeof(lasted)));
 	for (unsigned i = 0; i < explanation->worst_count; i++)
 		put_explained(out, simulation, &explanation->worst[i], i + 1);
 }

@@ -7,8 +7,8 @@
 
 enum { MAX_LINKS = 64 };
 
-/* What RoCEv2 over Ethernet adds, where a scenario does not say it: preamble 8, Ethernet 14, IPv4 20, UDP 8, BTH 12, ICRC 4,
- * FCS 4, gap 12; in a message's first packet a RETH, in an acknowledgement an AETH. */
+/* What RoCEv2 over Ethernet adds, where a scenario does not say it: preamble 8, Ethernet 14, IPv4 20, UDP 8, BTH 12,
+ * ICRC 4, FCS 4, gap 12; in a message's first packet a RETH, in an acknowledgement an AETH. */
 enum { OVERHEAD = 82, FIRST_MORE = 16, ACK_MORE = 4 };
 
 /* What a switch that cuts through wants to see of a packet before it sends it on. */
@@ -20,7 +20,8 @@ struct way {
 };
 
 /* One of the shortest: all have as many links. */
-static bool find_way(const struct network *network, const struct routes *routes, uint32_t src, uint32_t dst, struct way *way)
+static bool find_way(
+	const struct network *network, const struct routes *routes, uint32_t src, uint32_t dst, struct way *way)
 {
 	uint32_t link = network->endpoints[src].link;
 
@@ -39,7 +40,8 @@ static bool find_way(const struct network *network, const struct routes *routes,
 
 static vb_time bytes_time(const struct network *network, const struct network_link *link, uint64_t bytes)
 {
-	vb_time time = (vb_time)((unsigned __int128)bytes * 8 * (uint64_t)VB_S / network_rate(network, (uint32_t)(link - network->links)));
+	vb_time time = (vb_time)((unsigned __int128)bytes * 8 * (uint64_t)VB_S /
+				 network_rate(network, (uint32_t)(link - network->links)));
 	return network->is_whole_ns ? time - time % VB_NS : time;
 }
 
@@ -60,15 +62,16 @@ static bool is_cut_through(const struct train *train, unsigned before)
 	return behind(train->network, train->way->links[before])->is_cut_through;
 }
 
-/* One packet more. Returns whether from now on each of its size comes out as much later as the one before: links then stand
- * idle as long, or as little, as for the next one. */
+/* One packet more. Returns whether from now on each of its size comes out as much later as the one before: links then
+ * stand idle as long, or as little, as for the next one. */
 static bool send(struct train *train, uint64_t bytes)
 {
 	bool is_steady = true;
 	vb_time slowest = 0;
 
 	for (unsigned i = 0; i < train->way->count; i++) {
-		vb_time takes = bytes_time(train->network, train->way->links[i], bytes), there = 0, was = train->ends[i];
+		vb_time takes = bytes_time(train->network, train->way->links[i], bytes), there = 0,
+			was = train->ends[i];
 		bool is_cut = i && is_cut_through(train, i - 1);
 		if (i)
 			there = is_cut ? train->begins[i - 1] + bytes_time(train->network, train->way->links[i - 1],
@@ -109,8 +112,8 @@ static vb_time delays_of(const struct network *network, const struct way *way)
 }
 
 /* Until the last bit of a message is there. */
-static vb_time message_time(const struct network *network, const struct way *way, const struct fabric_config *config,
-	uint64_t bytes)
+static vb_time message_time(
+	const struct network *network, const struct way *way, const struct fabric_config *config, uint64_t bytes)
 {
 	struct train train = { .network = network, .way = way };
 	uint64_t n = (bytes + config->mtu - 1) / config->mtu, last = bytes - (n - 1) * config->mtu;
@@ -153,7 +156,8 @@ static vb_time ideal_of(const struct simulation *simulation, const struct routes
 	const struct fabric_config *config = &simulation->config;
 	struct way way, back;
 
-	if (!find_way(network, routes, flow->src, flow->dst, &way) || !find_way(network, routes, flow->dst, flow->src, &back))
+	if (!find_way(network, routes, flow->src, flow->dst, &way) ||
+		!find_way(network, routes, flow->dst, flow->src, &back))
 		return 0;
 	return 2 * network->nics[network->endpoints[flow->src].nic].host_latency +
 	       message_time(network, &way, config, flow->bytes) + ack_time(network, &back, config) +

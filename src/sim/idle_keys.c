@@ -64,7 +64,7 @@ static bool is_met(const struct scenario *scenario, const char *of)
 static bool is_varied(const struct scenario *scenario, const char *path)
 {
 	return scenario_is_varied(scenario, path) ||
-		(strncmp(path, "network.switch.", 15) == 0 && scenario_is_varied(scenario, "network.switch.profile"));
+	       (strncmp(path, "network.switch.", 15) == 0 && scenario_is_varied(scenario, "network.switch.profile"));
 }
 
 /* What it lacks, or what that lacks; NULL. */

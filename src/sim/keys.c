@@ -50,7 +50,8 @@ static int set_dimensions(struct scenario *scenario, const char *text, char *why
 		size_t length = strcspn(at, ", x");
 		uint64_t value;
 		snprintf(part, sizeof(part), "%.*s", (int)length, at);
-		if (count == 3 || length >= sizeof(part) || !value_integer(VALUE_COUNT, part, &value) || value < 1 || value > 4096) {
+		if (count == 3 || length >= sizeof(part) || !value_integer(VALUE_COUNT, part, &value) || value < 1 ||
+			value > 4096) {
 			snprintf(why, size, "this is no list of one to three sizes; write [4, 4, 4]");
 			return -EINVAL;
 		}
@@ -74,28 +75,30 @@ static int set_cc(struct scenario *scenario, const char *text, char *why, size_t
 	return vb_cc_choose(text, &scenario->cc, why, (unsigned)size);
 }
 
-#define SIZE_OF(member)	      sizeof(((struct scenario *)0)->member)
-#define FIELD(member)	      .offset = offsetof(struct scenario, member), .size = SIZE_OF(member)
-#define EACH(member, array)   FIELD(array[0].member), .stride = SIZE_OF(array[0]), .most = SIZE_OF(array) / SIZE_OF(array[0])
-#define CLASS(member)	      EACH(member, topology.profile.classes)
-#define FAULT(member)	      EACH(member, faults)
-#define WORKLOAD(member)      EACH(workload.member, workloads)
-#define BOUNDS(low, high)     .least = (low), .largest = (high)
-#define TOPOLOGIES	      "switch|dumbbell|leaf-spine|fat-tree|rail|torus|ring"
-#define WORKLOADS	      "incast|permutation|all-to-all|poisson"
+#define SIZE_OF(member) sizeof(((struct scenario *)0)->member)
+#define FIELD(member)   .offset = offsetof(struct scenario, member), .size = SIZE_OF(member)
+#define EACH(member, array)                                                                                            \
+	FIELD(array[0].member), .stride = SIZE_OF(array[0]), .most = SIZE_OF(array) / SIZE_OF(array[0])
+#define CLASS(member)     EACH(member, topology.profile.classes)
+#define FAULT(member)     EACH(member, faults)
+#define WORKLOAD(member)  EACH(workload.member, workloads)
+#define BOUNDS(low, high) .least = (low), .largest = (high)
+#define TOPOLOGIES        "switch|dumbbell|leaf-spine|fat-tree|rail|torus|ring"
+#define WORKLOADS         "incast|permutation|all-to-all|poisson"
 /* Of which a key is. */
-#define ON(topologies)	      .of = "network.topology=" topologies
-#define BY(flow_controls)     .of = "network.switch.flow-control=" flow_controls
-#define FROM(endpoints)	      .of = "transport.endpoint=" endpoints
-#define IN(kinds)	      .of = "workload.*.kind=" kinds
-#define ANY_BYTES	      BOUNDS(0, 1e15)
-#define ANY_TIME	      BOUNDS(0, 8e16) /* a day */
-#define ENDPOINTS	      BOUNDS(0, 1e6)
+#define ON(topologies)    .of = "network.topology=" topologies
+#define BY(flow_controls) .of = "network.switch.flow-control=" flow_controls
+#define FROM(endpoints)   .of = "transport.endpoint=" endpoints
+#define IN(kinds)         .of = "workload.*.kind=" kinds
+#define ANY_BYTES         BOUNDS(0, 1e15)
+#define ANY_TIME          BOUNDS(0, 8e16) /* a day */
+#define ENDPOINTS         BOUNDS(0, 1e6)
 
 /* clang-format off */
 const struct scenario_key scenario_keys[] = {
 	{ "name", VALUE_TEXT, FIELD(name), .help = "what the scenario is called, for reports" },
-	{ "variant", VALUE_TEXT, FIELD(variant), .help = "which of variants is laid over the rest; --cc chooses one by its name" },
+	{ "variant", VALUE_TEXT, FIELD(variant), .help = "which of variants is laid over the rest; --cc chooses one "
+		"by its name" },
 
 	{ "network.topology", VALUE_NAME, FIELD(topology.kind), .words = TOPOLOGIES,
 	  .help = "what the network looks like: this, or file" },
@@ -124,7 +127,8 @@ const struct scenario_key scenario_keys[] = {
 	  ON("leaf-spine|rail|dumbbell"), .help = "links of each leaf to each spine, of a dumbbell's halves; 0: 1" },
 	{ "network.oversubscription", VALUE_REAL, FIELD(topology.oversubscription), BOUNDS(0, 1024), .preset = "0",
 	  ON("fat-tree|leaf-spine"),
-	  .help = "fat-tree, leaf-spine: so many times what goes up comes from below; 0: as the other numbers make it, else 1" },
+	  .help = "fat-tree, leaf-spine: so many times what goes up comes from below; 0: as the other numbers make "
+	  "it, else 1" },
 	{ "network.machines", VALUE_COUNT, FIELD(topology.machines), ENDPOINTS, .preset = "0", ON("rail"),
 	  .help = "rail: how many" },
 	{ "network.nics-a-machine", VALUE_COUNT, FIELD(topology.nics_a_machine), BOUNDS(0, 64), .preset = "0",
@@ -132,7 +136,8 @@ const struct scenario_key scenario_keys[] = {
 	{ "network.dimensions", VALUE_TEXT, .set = set_dimensions, ON("torus"),
 	  .help = "torus: one to three sizes, as [4, 4, 4]" },
 	{ "network.whole-ns", VALUE_FLAG, FIELD(is_whole_ns), .preset = "no",
-	  .help = "a packet takes whole nanoseconds on a link, what is beyond is cut off: as in ns-3, to be held against it" },
+	  .help = "a packet takes whole nanoseconds on a link, what is beyond is cut off: as in ns-3, to be held "
+	  "against it" },
 
 	{ "network.switch.profile", VALUE_TEXT, .set = set_switch_profile, .is_first = true, .preset = "hpcc",
 	  .help = "what switches are like; each key below changes one thing of it" },
@@ -151,24 +156,30 @@ const struct scenario_key scenario_keys[] = {
 	{ "network.switch.routing", VALUE_WORD, FIELD(topology.profile.routing), .words = "ecmp|spray|adaptive",
 	  .help = "of equal paths: by hash of the flow, each packet by chance, or the shortest queue" },
 	{ "network.switch.hash", VALUE_WORD, FIELD(topology.profile.hash), .words = "own|ns3", .of = "network.switch.routing=ecmp",
-	  .help = "of ecmp: ns3 is that of the simulator of HPCC's authors, with its addresses and ports, to be held against it flow by flow" },
+	  .help = "of ecmp: ns3 is that of the simulator of HPCC's authors, with its addresses and ports, to be held "
+	  "against it flow by flow" },
 	{ "network.switch.telemetry", VALUE_WORD, FIELD(topology.profile.telemetry), .words = "exact|ns3", .of = "transport.cc=hpcc",
-	  .help = "of cc hpcc: ns3 is in steps of 128 bytes sent and 80 queued, as in the headers of HPCC's authors' simulator" },
+	  .help = "of cc hpcc: ns3 is in steps of 128 bytes sent and 80 queued, as in the headers of HPCC's authors' "
+	  "simulator" },
 	{ "network.switch.class-count", VALUE_COUNT, FIELD(topology.profile.class_count), BOUNDS(1, FABRIC_CLASSES),
 	  .help = "traffic classes, or virtual lanes, that are used" },
-	{ "network.switch.classes.*.lossless", VALUE_FLAG, CLASS(is_lossless), .help = "with pfc: paused, never dropped" },
+	{ "network.switch.classes.*.lossless", VALUE_FLAG, CLASS(is_lossless), .help = "with pfc: paused, never "
+		"dropped" },
 	{ "network.switch.classes.*.strict", VALUE_FLAG, CLASS(is_strict), .help = "goes before all that are not" },
-	{ "network.switch.classes.*.weight", VALUE_COUNT, CLASS(weight), BOUNDS(0, 255), .help = "of those that are not strict" },
+	{ "network.switch.classes.*.weight", VALUE_COUNT, CLASS(weight), BOUNDS(0, 255), .help = "of those that are "
+		"not strict" },
 	{ "network.switch.classes.*.mark-min", VALUE_BYTES, CLASS(mark_min), BOUNDS(0, 4e9),
 	  .help = "ECN: queue from which some are marked, at a port of mark-rate" },
 	{ "network.switch.classes.*.mark-max", VALUE_BYTES, CLASS(mark_max), BOUNDS(0, 4e9),
 	  .help = "ECN: queue from which all are marked, at a port of mark-rate; 0: none is" },
-	{ "network.switch.classes.*.mark-chance", VALUE_SHARE, CLASS(mark_ppm), BOUNDS(0, 1e6), .help = "ECN: at mark-max" },
+	{ "network.switch.classes.*.mark-chance", VALUE_SHARE, CLASS(mark_ppm), BOUNDS(0, 1e6), .help = "ECN: at "
+		"mark-max" },
 	{ "network.switch.classes.*.alpha", VALUE_REAL, CLASS(alpha), BOUNDS(0, 1024), BY("drops|pfc"),
 	  .help = "a queue may have so many times what is free of the shared buffer; 0: all" },
 	{ "network.switch.classes.*.limit", VALUE_BYTES, CLASS(limit_bytes), ANY_BYTES,
 	  .help = "of one queue, or, lossless, of what came by one port, whatever is free; 0: none" },
-	{ "network.switch.mark-rate", VALUE_RATE, FIELD(topology.profile.mark_bits_per_second), BOUNDS(1e6, 1e14), .preset = "100G",
+	{ "network.switch.mark-rate", VALUE_RATE, FIELD(topology.profile.mark_bits_per_second), BOUNDS(1e6, 1e14),
+		.preset = "100G",
 	  .help = "the rate of a port that mark-min and mark-max are for, of others in proportion" },
 	{ "network.switch.alpha-rate", VALUE_RATE, FIELD(topology.profile.alpha_bits_per_second), BOUNDS(0, 1e14),
 	  .help = "the rate of a port that alpha is for, of others in proportion; 0: all alike" },
@@ -190,20 +201,24 @@ const struct scenario_key scenario_keys[] = {
 
 	{ "network.nic.profile", VALUE_TEXT, .set = set_nic_profile, .is_first = true, .preset = "ideal",
 	  .help = "what NICs are like; each key below changes one thing of it" },
-	{ "network.nic.send-latency", VALUE_TIME, FIELD(topology.nic.send_latency), ANY_TIME, .help = "the NIC's own, of each packet" },
+	{ "network.nic.send-latency", VALUE_TIME, FIELD(topology.nic.send_latency), ANY_TIME, .help = "the NIC's "
+		"own, of each packet" },
 	{ "network.nic.receive-latency", VALUE_TIME, FIELD(topology.nic.receive_latency), ANY_TIME,
 	  .help = "the NIC's own, of each packet" },
-	{ "network.nic.pcie-latency", VALUE_TIME, FIELD(topology.nic.pcie_latency), ANY_TIME, .help = "between memory and NIC, one way" },
+	{ "network.nic.pcie-latency", VALUE_TIME, FIELD(topology.nic.pcie_latency), ANY_TIME, .help = "between "
+		"memory and NIC, one way" },
 	{ "network.nic.pcie-rate", VALUE_RATE, FIELD(topology.nic.pcie_bits_per_second), BOUNDS(0, 1e14),
 	  .help = "what NIC and link carry at most, each way, of all that is on the wire; 0: no bound" },
 	{ "network.nic.host-latency", VALUE_TIME, FIELD(topology.nic.host_latency), ANY_TIME,
 	  .help = "from a program's decision until its NIC hears of it, and back when a flow has ended" },
 	{ "network.nic.wake-latency", VALUE_TIME, FIELD(topology.nic.wake_latency), ANY_TIME,
-	  .help = "of a process that sleeps until something comes or is due: it runs so much later on average, half of it always, the rest exponentially, and takes all that has come by then. No ideal has it" },
+	  .help = "of a process that sleeps until something comes or is due: it runs so much later on average, half "
+	  "of it always, the rest exponentially, and takes all that has come by then. No ideal has it" },
 
 	{ "network.faults.*.link", VALUE_TEXT, FAULT(link),
 	  .help = "which, both ways: \"endpoint 3\", \"switch 2 port 5\", \"link 17\"" },
-	{ "network.faults.*.loss", VALUE_SHARE, FAULT(fault.loss_ppm), BOUNDS(0, 1e6), .preset = "0", .help = "of packets" },
+	{ "network.faults.*.loss", VALUE_SHARE, FAULT(fault.loss_ppm), BOUNDS(0, 1e6), .preset = "0", .help = "of "
+		"packets" },
 	{ "network.faults.*.loss-every", VALUE_COUNT, FAULT(fault.loss_every), BOUNDS(0, 4e9), .preset = "0",
 	  .help = "each so-many-th packet of each way is lost; 0: none" },
 	{ "network.faults.*.bit-error-rate", VALUE_REAL, FAULT(fault.bit_error_rate), BOUNDS(0, 1), .preset = "0",
@@ -214,11 +229,14 @@ const struct scenario_key scenario_keys[] = {
 	  .help = "each packet is late by up to so much, and may overtake others" },
 	{ "network.faults.*.late", VALUE_SHARE, FAULT(fault.late_ppm), BOUNDS(0, 1e6), .preset = "0",
 	  .help = "of packets: they are late beside" },
-	{ "network.faults.*.late-by", VALUE_TIME, FAULT(fault.late_by), ANY_TIME, .preset = "0", .help = "those: by up to so much" },
+	{ "network.faults.*.late-by", VALUE_TIME, FAULT(fault.late_by), ANY_TIME, .preset = "0", .help = "those: by "
+		"up to so much" },
 	{ "network.faults.*.mark", VALUE_SHARE, FAULT(fault.mark_ppm), BOUNDS(0, 1e6), .preset = "0",
 	  .help = "of packets that take ECN marks: they get one" },
-	{ "network.faults.*.down", VALUE_TIME, FAULT(fault.down_at), ANY_TIME, .preset = "0", .help = "when it goes down; 0 without up: never" },
-	{ "network.faults.*.up", VALUE_TIME, FAULT(fault.up_at), ANY_TIME, .preset = "0", .help = "when it is back; left out: never" },
+	{ "network.faults.*.down", VALUE_TIME, FAULT(fault.down_at), ANY_TIME, .preset = "0", .help = "when it goes "
+		"down; 0 without up: never" },
+	{ "network.faults.*.up", VALUE_TIME, FAULT(fault.up_at), ANY_TIME, .preset = "0", .help = "when it is back; "
+		"left out: never" },
 	{ "network.faults.*.flap", VALUE_TIME, FAULT(fault.flap_period), ANY_TIME, .preset = "0",
 	  .help = "and again after so long, which wants up; 0: once" },
 	{ "network.faults.*.detection", VALUE_TIME, FAULT(fault.detection), ANY_TIME, .preset = "0",
@@ -227,8 +245,10 @@ const struct scenario_key scenario_keys[] = {
 	  .help = "and so much later all others, which then choose no way that ends there" },
 
 	{ "transport.endpoint", VALUE_WORD, FIELD(endpoint), .words = "engine|ideal|tcp", .preset = "engine",
-	  .help = "ideal: no RoCE, but what sends at once, takes any order, has no congestion control or probe, and begins again after timeout; tcp: what is used otherwise, a connection a flow" },
-	{ "transport.cc", VALUE_TEXT, .set = set_cc, .preset = "none", .help = "congestion control: NAME, or NAME, PARAMETER=VALUE, ...; --keys lists them" },
+	  .help = "ideal: no RoCE, but what sends at once, takes any order, has no congestion control or probe, and "
+	  "begins again after timeout; tcp: what is used otherwise, a connection a flow" },
+	{ "transport.cc", VALUE_TEXT, .set = set_cc, .preset = "none", .help = "congestion control: NAME, or NAME, "
+		"PARAMETER=VALUE, ...; --keys lists them" },
 	{ "transport.first-window", VALUE_BYTES, FIELD(first_window), BOUNDS(0, 1u << 30), .preset = "0",
 	  FROM("engine|tcp"), .help = "under way at first; 0: as the algorithm has it, of tcp 10 packets" },
 	{ "transport.largest-window", VALUE_BYTES, FIELD(largest_window), BOUNDS(0, 1u << 30), .preset = "0",
@@ -246,13 +266,15 @@ const struct scenario_key scenario_keys[] = {
 	{ "transport.retries", VALUE_COUNT, FIELD(retries), BOUNDS(1, 7), .preset = "7", FROM("engine|ideal"),
 	  .help = "until a flow fails" },
 	{ "transport.probe", VALUE_TIME, FIELD(probe), ANY_TIME, .preset = "0",
-	  .help = "silence until the last packet is sent again, of tcp two round trips at least; 0: never before the timeout" },
+	  .help = "silence until the last packet is sent again, of tcp two round trips at least; 0: never before the "
+	  "timeout" },
 	{ "transport.ack-class", VALUE_COUNT, FIELD(ack_class), BOUNDS(0, FABRIC_CLASSES - 1), .preset = "0",
 	  .help = "traffic class of acknowledgements and CNPs" },
 	{ "transport.recovery", VALUE_WORD, FIELD(recovery), .words = "go-back-n|go-back-0", .preset = "go-back-n",
 	  .help = "what is sent again: from the packet on that is missing, or, as NICs did once, the whole message" },
 	{ "transport.marks", VALUE_WORD, FIELD(marks), .words = "cnps|acks", .preset = "cnps", FROM("engine"),
-	  .help = "who is told that packets were marked: by packets of their own, or by the acknowledgement of what was marked" },
+	  .help = "who is told that packets were marked: by packets of their own, or by the acknowledgement of what "
+	  "was marked" },
 	{ "transport.cnp-interval", VALUE_TIME, FIELD(cnp_interval), BOUNDS(1, 8e13), .preset = "50us",
 	  .of = "transport.marks=cnps",
 	  .help = "between CNPs for the same (DCQCN's paper: 50us; NVIDIA: 4us)" },
@@ -261,10 +283,13 @@ const struct scenario_key scenario_keys[] = {
 	  .help = "which is a QP, all those of an address, or all" },
 
 	{ "transport.behind", VALUE_WORD, FIELD(behind), .words = "nic|sockets", .preset = "nic", FROM("engine"),
-	  .help = "engines as in a NIC, or as in a process behind sockets: packets leave in trains, one counts 256 bytes more in a window, silence is probed, late ones are made up for; where they say 0 here, probe, ack-every and largest-window are a process's" },
+	  .help = "engines as in a NIC, or as in a process behind sockets: packets leave in trains, one counts 256 "
+	  "bytes more in a window, silence is probed, late ones are made up for; where they say 0 here, probe, "
+	  "ack-every and largest-window are a process's" },
 	{ "transport.receive-buffer", VALUE_BYTES, FIELD(receive_buffer), BOUNDS(65536, 1u << 31), .preset = "8MiB",
 	  .of = "transport.behind=sockets",
-	  .help = "of those sockets, as kernels count it, of which all QPs of a peer together use half (8MiB: what VERBENA_RCVBUF gives by default)" },
+	  .help = "of those sockets, as kernels count it, of which all QPs of a peer together use half (8MiB: what "
+	  "VERBENA_RCVBUF gives by default)" },
 
 	{ "transport.tcp", VALUE_WORD, FIELD(tcp.control), .words = "newreno|cubic|dctcp", .preset = "cubic",
 	  FROM("tcp"), .help = "of tcp: its congestion control" },
@@ -273,7 +298,8 @@ const struct scenario_key scenario_keys[] = {
 	{ "transport.ack-delay", VALUE_TIME, FIELD(tcp.ack_delay), BOUNDS(1e6, 8e13), .preset = "40ms", FROM("tcp"),
 	  .help = "of tcp: the longest that an acknowledgement is held back (40ms: Linux)" },
 	{ "transport.cpu-packet", VALUE_TIME, FIELD(tcp.cpu_packet), BOUNDS(0, 1e12), .preset = "0", FROM("tcp"),
-	  .help = "of tcp: what its host's CPU takes for a packet, of those that leave, and apart from that of those that come" },
+	  .help = "of tcp: what its host's CPU takes for a packet, of those that leave, and apart from that of those "
+	  "that come" },
 	{ "transport.cpu-byte", VALUE_TIME, FIELD(tcp.cpu_byte), BOUNDS(0, 1e9), .preset = "0", FROM("tcp"),
 	  .help = "of tcp: and for each byte of payload" },
 	{ "transport.cpu-batch", VALUE_COUNT, FIELD(tcp.cpu_batch), BOUNDS(1, 1024), .preset = "1", FROM("tcp"),
@@ -308,14 +334,18 @@ const struct scenario_key scenario_keys[] = {
 	{ "workload.*.class", VALUE_COUNT, WORKLOAD(traffic_class), BOUNDS(0, FABRIC_CLASSES - 1), .preset = "0",
 	  IN(WORKLOADS), .help = "traffic class of the data" },
 
-	{ "run.seed", VALUE_COUNT, FIELD(seed), BOUNDS(0, 9e18), .preset = "1", .help = "decides all that is left to chance" },
-	{ "run.threads", VALUE_COUNT, FIELD(threads), BOUNDS(1, 256), .preset = "1", .help = "the result is the same with any number" },
+	{ "run.seed", VALUE_COUNT, FIELD(seed), BOUNDS(0, 9e18), .preset = "1", .help = "decides all that is left to "
+		"chance" },
+	{ "run.threads", VALUE_COUNT, FIELD(threads), BOUNDS(1, 256), .preset = "1", .help = "the result is the same "
+		"with any number" },
 	{ "run.limit", VALUE_TIME, FIELD(limit), BOUNDS(0, 4e18), .preset = "0", .help = "of virtual time; 0: none" },
 	{ "run.stall", VALUE_TIME, FIELD(stall), BOUNDS(0, 4e18), .preset = "0",
-	  .help = "nothing arrived for so long though flows are open, nor for as long as the slowest may need, by its rate or timeout, to send again: the run ends; 0: 1 s, of tcp 240 s, and no less than all retries take" },
+	  .help = "nothing arrived for so long though flows are open, nor for as long as the slowest may need, by "
+	  "its rate or timeout, to send again: the run ends; 0: 1 s, of tcp 240 s, and no less than all retries take" },
 
 	{ "run.mean-queues", VALUE_FLAG, FIELD(tells_queues), .preset = "no",
-	  .help = "tell of the busiest links also how much waited before them on average, what is still to leave of a packet included" },
+	  .help = "tell of the busiest links also how much waited before them on average, what is still to leave of "
+	  "a packet included" },
 
 	{ "capture.links", VALUE_TEXT, FIELD(captured),
 	  .help = "what --pcap records: [\"endpoint 3 up\", \"endpoint 3 down\", \"switch 2 port 5\"]" },
@@ -392,7 +422,8 @@ static void star_numbers(const char *path, char *starred, size_t size)
 	while (*path && used + 1 < size) {
 		size_t length = strcspn(path, ".");
 		bool is_number = length && strspn(path, "0123456789") == length;
-		used += (size_t)snprintf(starred + used, size - used, "%.*s", is_number ? 1 : (int)length, is_number ? "*" : path);
+		used += (size_t)snprintf(
+			starred + used, size - used, "%.*s", is_number ? 1 : (int)length, is_number ? "*" : path);
 		path += length;
 		if (*path && used + 1 < size) {
 			starred[used++] = *path++;
@@ -461,22 +492,25 @@ static void print_controls(FILE *out)
 {
 	char text[64];
 
-	fprintf(out, "\n# Congestion controls, for transport.cc, and the parameters of each: NAME, PARAMETER=VALUE, ...\n");
+	fprintf(out,
+		"\n# Congestion controls, for transport.cc, and the parameters of each: NAME, PARAMETER=VALUE, ...\n");
 	for (unsigned i = 0; vb_cc_algorithms[i]; i++) {
 		const struct vb_cc_algorithm *algorithm = vb_cc_algorithms[i];
 		fprintf(out, "# %s: %s\n", algorithm->name, algorithm->help);
 		for (unsigned j = 0; j < algorithm->parameter_count; j++)
 			fprintf(out, "#     %s [%s]: %s\n", algorithm->parameters[j].name,
-				preset_text(&algorithm->parameters[j], text, sizeof(text)), algorithm->parameters[j].help);
+				preset_text(&algorithm->parameters[j], text, sizeof(text)),
+				algorithm->parameters[j].help);
 	}
 }
 
 void scenario_keys_print(FILE *out)
 {
-	fprintf(out, "# Keys of a scenario: kind, [default] and meaning. A * is the number of a traffic class, or \"all\",\n"
-		     "# and of an element in a list, from 0. Each may stand in variants.NAME, too.\n"
-		     "#   time   800ns 1us 2.5ms      rate   100G 400Gb/s       share  1%% 0.01 50ppm\n"
-		     "#   bytes  4096 500kB 64KiB     number 16 0.3 30%%\n");
+	fprintf(out,
+		"# Keys of a scenario: kind, [default] and meaning. A * is the number of a traffic class, or \"all\",\n"
+		"# and of an element in a list, from 0. Each may stand in variants.NAME, too.\n"
+		"#   time   800ns 1us 2.5ms      rate   100G 400Gb/s       share  1%% 0.01 50ppm\n"
+		"#   bytes  4096 500kB 64KiB     number 16 0.3 30%%\n");
 	for (const struct scenario_key *key = scenario_keys; key->path; key++) {
 		fprintf(out, "%s\n    %s", key->path, kind_name(key));
 		if (key->preset)

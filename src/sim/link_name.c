@@ -30,7 +30,8 @@ static int refuse(char *why, size_t size, const char *what, uint32_t count)
 	return -EINVAL;
 }
 
-static int find_port(const struct network *network, uint32_t at, const char *rest, uint32_t *link, char *why, size_t size)
+static int find_port(
+	const struct network *network, uint32_t at, const char *rest, uint32_t *link, char *why, size_t size)
 {
 	uint32_t port;
 
@@ -69,7 +70,8 @@ int link_find(const struct network *network, const char *name, uint32_t *link, c
 		*link = number;
 		return number < network->link_count ? 0 : refuse(why, size, "links", network->link_count);
 	}
-	snprintf(why, size, "'%.*s' is no link; write \"endpoint 3 up\", \"endpoint 3 down\", \"switch 2 port 5\" or \"link 17\"",
+	snprintf(why, size,
+		"'%.*s' is no link; write \"endpoint 3 up\", \"endpoint 3 down\", \"switch 2 port 5\" or \"link 17\"",
 		vb_utf8_fitting(name, 60), name);
 	return -EINVAL;
 }

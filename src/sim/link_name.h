@@ -1,5 +1,5 @@
-/* Links as people name them: "endpoint 3 up" leaves it, "endpoint 3 down" leads to it; "switch 2 port 5" leaves that switch
- * by its port 5, counted from 0; "link 17" is the network's own number. */
+/* Links as people name them: "endpoint 3 up" leaves it, "endpoint 3 down" leads to it; "switch 2 port 5" leaves that
+ * switch by its port 5, counted from 0; "link 17" is the network's own number. */
 #ifndef SIM_LINK_NAME_H
 #define SIM_LINK_NAME_H
 

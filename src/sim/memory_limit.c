@@ -41,8 +41,8 @@ static uint64_t number_in(const char *path)
 	return number;
 }
 
-/* Of a group and all that it is in. Where the group's path is another namespace's, its files are not there, and the mount's own
- * hold. */
+/* Of a group and all that it is in. Where the group's path is another namespace's, its files are not there, and the
+ * mount's own hold. */
 static uint64_t groups_leave(const char *root, const char *mount, char *group, const char *name)
 {
 	char path[2 * PATH_MAX];
@@ -74,7 +74,8 @@ static uint64_t all_groups_leave(const char *root)
 		if (kinds[1] == 0)
 			least = smaller(least, groups_leave(root, "/sys/fs/cgroup", group, "memory.max"));
 		else if (strcmp(kinds + 1, "memory") == 0)
-			least = smaller(least, groups_leave(root, "/sys/fs/cgroup/memory", group, "memory.limit_in_bytes"));
+			least = smaller(
+				least, groups_leave(root, "/sys/fs/cgroup/memory", group, "memory.limit_in_bytes"));
 	}
 	if (file)
 		fclose(file);

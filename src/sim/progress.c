@@ -47,10 +47,11 @@ static void show(struct progress *progress, const struct fabric_progress *now)
 
 	if (done > 0.01)
 		snprintf(left, sizeof(left), ", about %.0f s left", now->wall_s * (1 - done) / done);
-	fprintf(stderr, "%s%s of virtual time, %" PRIu32 " of %" PRIu32 " flows, %s hops/s%s%s", progress->is_terminal ? "\r" : "",
-		value_time_text(now->now, time, sizeof(time)), now->flows_done, now->flows,
-		value_count_text(now->wall_s > 0 ? (double)now->packet_hops / now->wall_s : 0, rate, sizeof(rate)), left,
-		progress->is_terminal ? "\033[K" : "\n");
+	fprintf(stderr, "%s%s of virtual time, %" PRIu32 " of %" PRIu32 " flows, %s hops/s%s%s",
+		progress->is_terminal ? "\r" : "", value_time_text(now->now, time, sizeof(time)), now->flows_done,
+		now->flows,
+		value_count_text(now->wall_s > 0 ? (double)now->packet_hops / now->wall_s : 0, rate, sizeof(rate)),
+		left, progress->is_terminal ? "\033[K" : "\n");
 	fflush(stderr);
 	progress->has_line = true;
 }

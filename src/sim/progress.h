@@ -9,13 +9,13 @@
 
 struct progress {
 	unsigned every_s; /* 0: it is not told */
-	double told_s;	  /* when it was told last, since the beginning */
+	double told_s;    /* when it was told last, since the beginning */
 	bool is_terminal, has_line;
-	vb_time limit;	  /* of virtual time; 0: none */
+	vb_time limit;    /* of virtual time; 0: none */
 	uint64_t packets; /* of data, if none is sent twice */
 };
 
-void progress_start(struct progress *progress); /* listens to interrupts */
+void progress_start(struct progress *progress);                                   /* listens to interrupts */
 bool progress_tell(struct progress *progress, const struct fabric_progress *now); /* false: it is to end */
 bool progress_is_interrupted(void);
 void progress_end(struct progress *progress); /* clears its line */

@@ -42,13 +42,16 @@ static void put_head(FILE *out, const struct simulation *simulation)
 		payload += simulation->flows.flows[i].bytes;
 	if (*scenario->name)
 		fprintf(out, "%s\n", scenario->name);
-	fprintf(out, "%s of %" PRIu32 " endpoints (%s), %" PRIu32 " switch%s; %" PRIu32 " flow%s, %s; MTU %" PRIu32
+	fprintf(out,
+		"%s of %" PRIu32 " endpoints (%s), %" PRIu32 " switch%s; %" PRIu32 " flow%s, %s; MTU %" PRIu32
 		", cc %s%s%s, seed %" PRIu64 "\n",
 		*scenario->topology_file ? "network" : scenario->topology.kind, simulation->network.endpoint_count,
-		value_rate_text(simulation->network.links[simulation->network.endpoints[0].link].bits_per_second, rate, sizeof(rate)),
-		simulation->network.switch_count, simulation->network.switch_count == 1 ? "" : "es", simulation->flows.count,
-		simulation->flows.count == 1 ? "" : "s", value_bytes_text(payload, bytes, sizeof(bytes)),
-		scenario->mtu, simulation_control(simulation), *scenario->variant ? ", variant " : "", scenario->variant, scenario->seed);
+		value_rate_text(simulation->network.links[simulation->network.endpoints[0].link].bits_per_second, rate,
+			sizeof(rate)),
+		simulation->network.switch_count, simulation->network.switch_count == 1 ? "" : "es",
+		simulation->flows.count, simulation->flows.count == 1 ? "" : "s",
+		value_bytes_text(payload, bytes, sizeof(bytes)), scenario->mtu, simulation_control(simulation),
+		*scenario->variant ? ", variant " : "", scenario->variant, scenario->seed);
 	for (unsigned i = 0; i < simulation->label_count; i++)
 		fprintf(out, "NOTE: %s\n", simulation->labels[i]);
 }
@@ -58,7 +61,8 @@ static void put_cycle(FILE *out, const struct simulation *simulation)
 	char name[64];
 
 	for (uint32_t i = 0; i < simulation->result.cycle_count; i++)
-		fprintf(out, "  %s waits for\n", link_text(&simulation->network, simulation->result.cycle[i], name, sizeof(name)));
+		fprintf(out, "  %s waits for\n",
+			link_text(&simulation->network, simulation->result.cycle[i], name, sizeof(name)));
 	if (simulation->result.cycle_count)
 		fprintf(out, "  the first of these\n");
 }
@@ -73,12 +77,13 @@ static void put_failures(FILE *out, const struct simulation *simulation)
 		const struct flow *flow = &simulation->flows.flows[i];
 		if (!simulation->result.flows[i].error)
 			continue;
-		fprintf(out, "  flow %" PRIu32 " from endpoint %" PRIu32 " to endpoint %" PRIu32 ": %s\n", i, flow->src, flow->dst,
-			culprit_text(simulation, i, why, sizeof(why)));
+		fprintf(out, "  flow %" PRIu32 " from endpoint %" PRIu32 " to endpoint %" PRIu32 ": %s\n", i, flow->src,
+			flow->dst, culprit_text(simulation, i, why, sizeof(why)));
 		told++;
 	}
 	if (simulation->result.flows_failed > told)
-		fprintf(out, "  and %" PRIu32 " more; --csv and --json tell of each\n", simulation->result.flows_failed - told);
+		fprintf(out, "  and %" PRIu32 " more; --csv and --json tell of each\n",
+			simulation->result.flows_failed - told);
 }
 
 static void put_end(FILE *out, const struct simulation *simulation)
@@ -98,7 +103,8 @@ static void put_end(FILE *out, const struct simulation *simulation)
 	if (open)
 		fprintf(out, "%" PRIu32 " flows are open\n", open);
 	if (result->flows_failed) {
-		fprintf(out, "%" PRIu32 " of %" PRIu32 " flows that ended FAILED\n", result->flows_failed, result->flows_done);
+		fprintf(out, "%" PRIu32 " of %" PRIu32 " flows that ended FAILED\n", result->flows_failed,
+			result->flows_done);
 		put_failures(out, simulation);
 	}
 }
@@ -111,8 +117,8 @@ static void put_row(FILE *out, const struct summary_flows *flows)
 		return;
 	fprintf(out, "%-15s %8" PRIu32 " %10s %10s %10s %10s %9.2f %8.2f %8.2f\n", flows->name, flows->count,
 		value_time_text(flows->p50, p50, sizeof(p50)), value_time_text(flows->p95, p95, sizeof(p95)),
-		value_time_text(flows->p99, p99, sizeof(p99)), value_time_text(flows->most, most, sizeof(most)), flows->slow50,
-		flows->slow95, flows->slow99);
+		value_time_text(flows->p99, p99, sizeof(p99)), value_time_text(flows->most, most, sizeof(most)),
+		flows->slow50, flows->slow95, flows->slow99);
 }
 
 static void put_table(FILE *out, const struct summary *summary)
@@ -147,12 +153,14 @@ static void put_links(FILE *out, const struct simulation *simulation, const stru
 static void put_counts(FILE *out, const struct fabric_result *result)
 {
 	fprintf(out,
-		"\ndrops %" PRIu64 ", lost on links %" PRIu64 ", marked %" PRIu64 ", pauses %" PRIu64 "; sent again %" PRIu64
-		", NAKs %" PRIu64 ", timeouts %" PRIu64 ", CNPs %" PRIu64 "\n",
-		result->drops, result->lost, result->marked_packets, result->pauses, result->resent_packets, result->naks,
-		result->timeouts, result->cnps);
+		"\ndrops %" PRIu64 ", lost on links %" PRIu64 ", marked %" PRIu64 ", pauses %" PRIu64
+		"; sent again %" PRIu64 ", NAKs %" PRIu64 ", timeouts %" PRIu64 ", CNPs %" PRIu64 "\n",
+		result->drops, result->lost, result->marked_packets, result->pauses, result->resent_packets,
+		result->naks, result->timeouts, result->cnps);
 	if (result->lossless_drops)
-		fprintf(out, "DROPS IN A LOSSLESS CLASS: %" PRIu64 ". Its headroom is too small for its links, or a watchdog fired.\n",
+		fprintf(out,
+			"DROPS IN A LOSSLESS CLASS: %" PRIu64
+			". Its headroom is too small for its links, or a watchdog fired.\n",
 			result->lossless_drops);
 }
 
@@ -160,10 +168,12 @@ static void put_cost(FILE *out, const struct fabric_result *result)
 {
 	char hops[32], rate[32];
 
-	fprintf(out, "\n%s packet-hops in %.2f s of CPU time, after %.2f s to set up (%.2f s, %" PRIu32 " thread%s): %s/s, %.2f GB of payload/s\n",
+	fprintf(out,
+		"\n%s packet-hops in %.2f s of CPU time, after %.2f s to set up (%.2f s, %" PRIu32
+		" thread%s): %s/s, %.2f GB of payload/s\n",
 		value_count_text((double)result->packet_hops, hops, sizeof(hops)), result->cpu_s, result->setup_cpu_s,
-		result->wall_s, result->threads,
-		result->threads == 1 ? "" : "s", value_count_text(report_hops_per_cpu_s(result), rate, sizeof(rate)),
+		result->wall_s, result->threads, result->threads == 1 ? "" : "s",
+		value_count_text(report_hops_per_cpu_s(result), rate, sizeof(rate)),
 		report_payload_gb_per_cpu_s(result));
 	fprintf(out, "result %016" PRIx64 "\n", result->hash);
 }
@@ -193,8 +203,8 @@ void report_csv(FILE *out, const struct simulation *simulation)
 	for (uint32_t i = 0; i < simulation->flows.count; i++) {
 		const struct flow *flow = &simulation->flows.flows[i];
 		const struct flow_result *result = &simulation->result.flows[i];
-		fprintf(out, "%" PRIu32 ",%" PRIu32 ",%" PRIu64 ",%" PRId64 ",%" PRId64 ",%" PRId64 ",", flow->src, flow->dst,
-			flow->bytes, result->start, result->fct, simulation->ideals[i]);
+		fprintf(out, "%" PRIu32 ",%" PRIu32 ",%" PRIu64 ",%" PRId64 ",%" PRId64 ",%" PRId64 ",", flow->src,
+			flow->dst, flow->bytes, result->start, result->fct, simulation->ideals[i]);
 		if (flow_is_done(simulation, i))
 			fprintf(out, "%.4f", flow_slowdown(simulation, i));
 		fprintf(out, result->error ? ",\"%s\"," : ",%s,",

@@ -1,4 +1,5 @@
-/* What came of a run, as JSON. Times are picoseconds, in integers; a hash is a text, as it has more digits than a double. */
+/* What came of a run, as JSON. Times are picoseconds, in integers; a hash is a text, as it has more digits than a
+ * double. */
 #include <inttypes.h>
 #include <sys/resource.h>
 #include "os/json.h"
@@ -59,8 +60,8 @@ static void put_warnings(struct object *object, const struct warnings *warnings)
 	fputc(']', object->out);
 }
 
-static void put_links(struct object *object, const char *name, const struct simulation *simulation, const uint32_t *links,
-	uint32_t count)
+static void put_links(struct object *object, const char *name, const struct simulation *simulation,
+	const uint32_t *links, uint32_t count)
 {
 	char text[64];
 
@@ -68,13 +69,14 @@ static void put_links(struct object *object, const char *name, const struct simu
 	fputc('[', object->out);
 	for (uint32_t i = 0; i < count; i++) {
 		const struct fabric_link_counts *counts = &simulation->result.links[links[i]];
-		fprintf(object->out, "%s\n%s    {\"link\": %" PRIu32 ", \"name\": ", i ? "," : "", object->indent, links[i]);
+		fprintf(object->out, "%s\n%s    {\"link\": %" PRIu32 ", \"name\": ", i ? "," : "", object->indent,
+			links[i]);
 		vb_json_string(object->out, link_text(&simulation->network, links[i], text, sizeof(text)));
 		fprintf(object->out,
-			", \"load\": %.4f, \"bytes\": %" PRIu64 ", \"most_queued_bytes\": %" PRIu64 ", \"drops\": %" PRIu64
-			", \"pauses\": %" PRIu64 ", \"paused_ps\": %" PRId64,
-			link_load(simulation, links[i]), counts->bytes, counts->most_queued, counts->drops, counts->pauses,
-			counts->paused);
+			", \"load\": %.4f, \"bytes\": %" PRIu64 ", \"most_queued_bytes\": %" PRIu64
+			", \"drops\": %" PRIu64 ", \"pauses\": %" PRIu64 ", \"paused_ps\": %" PRId64,
+			link_load(simulation, links[i]), counts->bytes, counts->most_queued, counts->drops,
+			counts->pauses, counts->paused);
 		if (simulation->config.tells_queues)
 			fprintf(object->out, ", \"mean_queued_bytes\": %.6g", link_mean_queue(simulation, links[i]));
 		fputc('}', object->out);
@@ -87,7 +89,8 @@ static void put_percentiles(FILE *out, const struct summary_flows *flows)
 	fprintf(out, "{\"flows\": %" PRIu32, flows->count);
 	if (flows->count)
 		fprintf(out,
-			", \"fct_ps\": {\"p50\": %" PRId64 ", \"p95\": %" PRId64 ", \"p99\": %" PRId64 ", \"max\": %" PRId64
+			", \"fct_ps\": {\"p50\": %" PRId64 ", \"p95\": %" PRId64 ", \"p99\": %" PRId64
+			", \"max\": %" PRId64
 			"}, \"slowdown\": {\"p50\": %.4f, \"p95\": %.4f, \"p99\": %.4f, \"max\": %.4f}",
 			flows->p50, flows->p95, flows->p99, flows->most, flows->slow50, flows->slow95, flows->slow99,
 			flows->slow_most);
@@ -124,8 +127,8 @@ static void put_flows(struct object *object, const struct simulation *simulation
 		const struct flow *flow = &simulation->flows.flows[i];
 		const struct flow_result *result = &simulation->result.flows[i];
 		fprintf(object->out,
-			"%s\n%s    {\"src\": %" PRIu32 ", \"dst\": %" PRIu32 ", \"bytes\": %" PRIu64 ", \"start_ps\": %" PRId64
-			", \"fct_ps\": %" PRId64 ", \"ideal_ps\": %" PRId64,
+			"%s\n%s    {\"src\": %" PRIu32 ", \"dst\": %" PRIu32 ", \"bytes\": %" PRIu64
+			", \"start_ps\": %" PRId64 ", \"fct_ps\": %" PRId64 ", \"ideal_ps\": %" PRId64,
 			i ? "," : "", object->indent, flow->src, flow->dst, flow->bytes, result->start, result->fct,
 			simulation->ideals[i]);
 		if (result->error) {
@@ -174,7 +177,8 @@ static void put_estimate(struct object *object, const struct estimate *estimate)
 {
 	field(object, "estimate");
 	fprintf(object->out,
-		"{\"memory_bytes\": %" PRIu64 ", \"waiting_bytes\": %" PRIu64 ", \"packet_hops\": %.6g, \"payload_bytes\": %.6g, "
+		"{\"memory_bytes\": %" PRIu64 ", \"waiting_bytes\": %" PRIu64
+		", \"packet_hops\": %.6g, \"payload_bytes\": %.6g, "
 		"\"cpu_s\": %.4g}",
 		estimate->network_bytes + estimate->flow_bytes, estimate->waiting_bytes, estimate->packet_hops,
 		estimate->payload_bytes, estimate->cpu_s);
@@ -202,7 +206,9 @@ static void put_counts(struct object *object, const struct fabric_result *result
 void report_json(FILE *out, const struct simulation *simulation, const struct summary *summary,
 	const struct explanation *explanation, const char *indent, bool with_flows)
 {
-	static const char *const endpoints[] = { [FABRIC_ENGINE] = "engine", [FABRIC_IDEAL] = "ideal", [FABRIC_TCP] = "tcp" };
+	static const char *const endpoints[] = {
+		[FABRIC_ENGINE] = "engine", [FABRIC_IDEAL] = "ideal", [FABRIC_TCP] = "tcp"
+	};
 	const struct fabric_result *result = &simulation->result;
 	struct object object = { .out = out, .indent = indent };
 	char hash[24];

@@ -1,5 +1,5 @@
-/* Entries become a scenario: each value is read as its key's kind, held against the key's bounds and put where the table
- * says. */
+/* Entries become a scenario: each value is read as its key's kind, held against the key's bounds and put where the
+ * table says. */
 #include "sim/scenario.h"
 
 #include <errno.h>
@@ -17,8 +17,8 @@ struct filling {
 	const char *directory;
 	struct document_error *error;
 	const struct document_entry *entry; /* NULL: a default */
-	const char *path;		    /* of the entry's key, also where a variant has it */
-	bool is_checking;		    /* variants, of which not all will be laid over the rest */
+	const char *path;                   /* of the entry's key, also where a variant has it */
+	bool is_checking;                   /* variants, of which not all will be laid over the rest */
 };
 
 /* Lists that a file may write as a map, and whose numbers may be left out, where they have one element. */
@@ -28,12 +28,13 @@ static const char *const lists[] = { "workload.", "network.faults." };
 enum layer { LAYER_FILE, LAYER_VARIANT, LAYER_COMMAND_LINE };
 
 /* Says what is wrong with the value at hand. */
-static int refuse_value(const struct filling *filling, const struct scenario_key *key, const char *text, const char *what)
+static int refuse_value(
+	const struct filling *filling, const struct scenario_key *key, const char *text, const char *what)
 {
 	const struct document_entry *entry = filling->entry;
 
-	return document_refuse(filling->error, entry ? entry->value_at : (struct document_mark){ 0 }, "%s: '%.*s': %.300s",
-		entry ? entry->path : key->path, vb_utf8_fitting(text, 60), text, what);
+	return document_refuse(filling->error, entry ? entry->value_at : (struct document_mark){ 0 },
+		"%s: '%.*s': %.300s", entry ? entry->path : key->path, vb_utf8_fitting(text, 60), text, what);
 }
 
 static void put_integer(void *field, uint32_t size, uint64_t value)
@@ -76,7 +77,8 @@ static int put_number(struct filling *filling, const struct scenario_key *key, c
 	double compared = key->kind == VALUE_REAL ? real : (double)integer;
 	bool is_full = key->kind != VALUE_REAL && key->size < 8 && integer >> (8 * key->size);
 	if (compared < key->least || compared > key->largest || is_full) {
-		snprintf(what, sizeof(what), "write one from %s to %s", bound_text(key, key->least, least, sizeof(least)),
+		snprintf(what, sizeof(what), "write one from %s to %s",
+			bound_text(key, key->least, least, sizeof(least)),
 			bound_text(key, key->largest, largest, sizeof(largest)));
 		return refuse_value(filling, key, text, what);
 	}
@@ -92,8 +94,8 @@ static int put_text(struct filling *filling, const struct scenario_key *key, con
 {
 	const char *directory = "", *slash = "";
 
-	if (key->is_path && *text && *text != '/' && filling->entry && filling->entry->value_at.line && *filling->directory &&
-		strpbrk(text, "./")) {
+	if (key->is_path && *text && *text != '/' && filling->entry && filling->entry->value_at.line &&
+		*filling->directory && strpbrk(text, "./")) {
 		directory = filling->directory;
 		slash = "/";
 	}
@@ -200,8 +202,9 @@ static int refuse_unknown(struct filling *filling)
 	const char *nearest = scenario_key_nearest(filling->path);
 
 	if (is_section(filling->path))
-		return document_refuse(filling->error, entry->value_at, "%s: '%.*s': keys belong here (verbena sim --keys)",
-			entry->path, vb_utf8_fitting(entry->value, 60), entry->value);
+		return document_refuse(filling->error, entry->value_at,
+			"%s: '%.*s': keys belong here (verbena sim --keys)", entry->path,
+			vb_utf8_fitting(entry->value, 60), entry->value);
 	return document_refuse(filling->error, entry->key_at, "%s: there is no such key; %s%s%s", entry->path,
 		nearest ? "did you mean " : "verbena sim --keys lists all", nearest ? nearest : "", nearest ? "?" : "");
 }
@@ -219,7 +222,8 @@ static const char *behind_list(const char *path, const char *list)
 {
 	const char *behind = path + strlen(list);
 
-	if (strncmp(path, list, strlen(list)) != 0 || (*behind >= '0' && *behind <= '9') || strncmp(behind, "all.", 4) == 0)
+	if (strncmp(path, list, strlen(list)) != 0 || (*behind >= '0' && *behind <= '9') ||
+		strncmp(behind, "all.", 4) == 0)
 		return NULL;
 	return behind;
 }
@@ -233,8 +237,9 @@ static int refuse_unnumbered(struct filling *filling, uint32_t count)
 		const char *behind = behind_list(filling->path, lists[i]);
 		if (!behind)
 			continue;
-		return document_refuse(filling->error, entry->key_at, "%s: there are %u of these: write %s0.%s, or the number of another",
-			entry->path, count, lists[i], behind);
+		return document_refuse(filling->error, entry->key_at,
+			"%s: there are %u of these: write %s0.%s, or the number of another", entry->path, count,
+			lists[i], behind);
 	}
 	return 0;
 }
@@ -253,7 +258,8 @@ static int put_entry(struct filling *filling, bool is_first)
 	if (key->is_first != is_first)
 		return 0;
 	if (!*entry->value)
-		return document_refuse(filling->error, entry->value_at, "%s: a value is missing: %s", entry->path, key->help);
+		return document_refuse(
+			filling->error, entry->value_at, "%s: a value is missing: %s", entry->path, key->help);
 	filling->scenario->given[(key - scenario_keys) / 64] |= (uint64_t)1 << (key - scenario_keys) % 64;
 	uint32_t *count = count_of(filling->scenario, key->path);
 	if (count && *count > 1 && !is_all && !filling->is_checking && refuse_unnumbered(filling, *count))
@@ -261,8 +267,8 @@ static int put_entry(struct filling *filling, bool is_first)
 	if (is_all && !count)
 		return put_into_all(filling, key, entry->value);
 	if (key->stride && (is_all || index >= key->most || (count && index > *count)))
-		return document_refuse(filling->error, entry->key_at, "%s: there are only %u, counted from 0", entry->path,
-			count ? *count : key->most);
+		return document_refuse(filling->error, entry->key_at, "%s: there are only %u, counted from 0",
+			entry->path, count ? *count : key->most);
 	if (count && index == *count)
 		++*count;
 	if (strncmp(key->path, "network.switch.classes.", 23) == 0)
@@ -272,7 +278,8 @@ static int put_entry(struct filling *filling, bool is_first)
 	return put_value(filling, key, entry->value, (char *)filling->scenario + key->offset + index * key->stride);
 }
 
-/* The path of an entry's key, if the entry is of that layer; NULL. What the command line has instead of the file's stands in
+/* The path of an entry's key, if the entry is of that layer; NULL. What the command line has instead of the file's
+ * stands in
  * both: elements of a list are counted in the file's order. */
 static const char *path_in(const struct document_entry *entry, enum layer layer, const char *variant)
 {
@@ -361,12 +368,12 @@ static int find_variant(const struct document *document, const char **name, stru
 	if (!**name || variant_exists(document, *name))
 		return 0;
 	variants_say(document, *name, there, sizeof(there));
-	return document_refuse(error, entry->value_at, "variant: '%.*s': there is no such variant; %s", vb_utf8_fitting(*name, 60),
-		*name, there);
+	return document_refuse(error, entry->value_at, "variant: '%.*s': there is no such variant; %s",
+		vb_utf8_fitting(*name, 60), *name, there);
 }
 
-int scenario_fill(struct scenario *scenario, const struct document *document, const char *directory,
-	struct document_error *error)
+int scenario_fill(
+	struct scenario *scenario, const struct document *document, const char *directory, struct document_error *error)
 {
 	struct filling filling = { scenario, document, directory, error, NULL, NULL, false };
 	uint64_t varied[SCENARIO_KEYS / 64];
@@ -382,7 +389,8 @@ int scenario_fill(struct scenario *scenario, const struct document *document, co
 		rc = refuse_unnumbered_settings(&filling);
 	memcpy(scenario->varied, varied, sizeof(varied));
 	if (!rc && !*scenario->topology.kind && !*scenario->topology_file)
-		return document_refuse(error, (struct document_mark){ 0 }, "network.topology or network.file is missing");
+		return document_refuse(
+			error, (struct document_mark){ 0 }, "network.topology or network.file is missing");
 	return rc;
 }
 

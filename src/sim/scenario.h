@@ -1,5 +1,5 @@
-/* What a scenario file says, checked: a network, who sends what over it, and how a run shall be. keys.c has the table of all
- * that may stand in one; each key's presence there is enough to check it, set it and explain it. */
+/* What a scenario file says, checked: a network, who sends what over it, and how a run shall be. keys.c has the table
+ * of all that may stand in one; each key's presence there is enough to check it, set it and explain it. */
 #ifndef SIM_SCENARIO_H
 #define SIM_SCENARIO_H
 
@@ -60,10 +60,10 @@ struct scenario {
 	vb_time limit, stall;
 	bool tells_queues;
 	/* capture */
-	char captured[2000]; /* links, parted by commas */
-	uint8_t classes_given; /* of network.switch.classes, by their numbers: a mask */
-	uint64_t downs_given;  /* and of network.faults.*.down */
-	uint64_t given[SCENARIO_KEYS / 64]; /* a bit for each of scenario_keys that the file or the command line has */
+	char captured[2000];                 /* links, parted by commas */
+	uint8_t classes_given;               /* of network.switch.classes, by their numbers: a mask */
+	uint64_t downs_given;                /* and of network.faults.*.down */
+	uint64_t given[SCENARIO_KEYS / 64];  /* a bit for each of scenario_keys that the file or the command line has */
 	uint64_t varied[SCENARIO_KEYS / 64]; /* and for those that some variant has */
 };
 
@@ -77,7 +77,7 @@ struct scenario_key {
 	const char *words;     /* of VALUE_WORD and VALUE_NAME */
 	const char *preset;    /* as it would be written; NULL: help says it */
 	const char *help;
-	const char *of;	       /* PATH=WORD|...: without one of these it changes nothing; NULL: it always may */
+	const char *of; /* PATH=WORD|...: without one of these it changes nothing; NULL: it always may */
 	/* What is more than a value for a field: -EINVAL and why. */
 	int (*set)(struct scenario *scenario, const char *text, char *why, size_t size);
 	bool is_path, is_first; /* first: it sets what others then change */
@@ -97,13 +97,14 @@ const char *scenario_key_nearest(const char *path);
 /* For people: every key with its unit, default and meaning. */
 void scenario_keys_print(FILE *out);
 
-/* The defaults, then all entries: the file's, those of the variant that is chosen, the command line's. Those of the other
- * variants are checked. Paths in a file are relative to its directory, those of a command line to none. -EINVAL. */
+/* The defaults, then all entries: the file's, those of the variant that is chosen, the command line's. Those of the
+ * other variants are checked. Paths in a file are relative to its directory, those of a command line to none.
+ * -EINVAL. */
 int scenario_fill(struct scenario *scenario, const struct document *document, const char *directory,
 	struct document_error *error);
 
-/* As document_set, for a key of a command line. "workload.bytes" is "workload.0.bytes"; where there are several workloads
- * in the end, scenario_fill refuses it. */
+/* As document_set, for a key of a command line. "workload.bytes" is "workload.0.bytes"; where there are several
+ * workloads in the end, scenario_fill refuses it. */
 int scenario_set(struct document *document, const char *path, const char *value);
 
 /* Of a file, or of bytes. -EINVAL and what is wrong, -errno of the file. */

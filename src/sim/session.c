@@ -110,8 +110,10 @@ int session_run(struct session *session, const struct sim_options *options)
 	struct fabric_config *config = &session->simulation.config;
 	char why[400] = "", said[300];
 
-	session->progress = (struct progress){ .every_s = options->progress_s, .is_terminal = options->is_terminal,
-		.limit = session->scenario->limit, .packets = data_packets(&session->simulation) };
+	session->progress = (struct progress){ .every_s = options->progress_s,
+		.is_terminal = options->is_terminal,
+		.limit = session->scenario->limit,
+		.packets = data_packets(&session->simulation) };
 	config->on_progress = on_progress;
 	config->on_packet = session->capture ? on_packet : NULL;
 	config->captured_count = session->capture ? config->captured_count : 0;

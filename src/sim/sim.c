@@ -34,12 +34,13 @@ static int run_captured(struct session *session, const struct sim_options *optio
 	struct simulation *simulation = &session->simulation;
 
 	if (options->pcap && simulation->captured_count == 0) {
-		fprintf(stderr, "verbena sim: --pcap: of which links? --capture \"endpoint 0 up\", or capture.links in the scenario\n");
+		fprintf(stderr, "verbena sim: --pcap: of which links? --capture \"endpoint 0 up\", or capture.links in "
+				"the scenario\n");
 		return SIM_EXIT_USAGE;
 	}
 	if (options->pcap) {
-		int error = capture_open(options->pcap, &simulation->network, simulation->captured, simulation->captured_count,
-			&session->capture);
+		int error = capture_open(options->pcap, &simulation->network, simulation->captured,
+			simulation->captured_count, &session->capture);
 		if (error)
 			return complain(options->pcap, error);
 	}
@@ -49,8 +50,8 @@ static int run_captured(struct session *session, const struct sim_options *optio
 static int tell(const struct session *session, const struct sim_options *options, FILE *csv)
 {
 	if (options->is_json) {
-		report_json(stdout, &session->simulation, &session->summary, options->explains_pfc ? &session->explanation : NULL, "",
-			true);
+		report_json(stdout, &session->simulation, &session->summary,
+			options->explains_pfc ? &session->explanation : NULL, "", true);
 		fputc('\n', stdout);
 	} else {
 		report_text(stdout, &session->simulation, &session->summary);

@@ -1,5 +1,5 @@
-/* The command's work: scenarios read, run and told of. What the command line says comes in as text, and what a person is
- * told goes to standard output and error. */
+/* The command's work: scenarios read, run and told of. What the command line says comes in as text, and what a person
+ * is told goes to standard output and error. */
 #ifndef SIM_SIM_H
 #define SIM_SIM_H
 
@@ -7,10 +7,10 @@
 
 enum sim_exit {
 	SIM_EXIT_OK,
-	SIM_EXIT_BAD_NEWS,	 /* flows failed, or a file could not be written */
-	SIM_EXIT_USAGE,		 /* of the command, or what a scenario says */
+	SIM_EXIT_BAD_NEWS,       /* flows failed, or a file could not be written */
+	SIM_EXIT_USAGE,          /* of the command, or what a scenario says */
 	SIM_EXIT_LOSSLESS_DROPS, /* in a class that promises none */
-	SIM_EXIT_NO_END,	 /* deadlock, livelock, a limit, an interrupt: flows are open */
+	SIM_EXIT_NO_END,         /* deadlock, livelock, a limit, an interrupt: flows are open */
 };
 
 struct sim_setting {

@@ -52,11 +52,13 @@ static int set_faults(struct simulation *simulation, char *why, size_t size)
 			return prefix(why, size, "network.faults.%u.link", i);
 		const struct network_fault *fault = &scenario->faults[i].fault;
 		if (fault->up_at && fault->up_at <= fault->down_at) {
-			snprintf(why, size, "network.faults.%u.up is not after down: leave it out, and the link stays down", i);
+			snprintf(why, size,
+				"network.faults.%u.up is not after down: leave it out, and the link stays down", i);
 			return -EINVAL;
 		}
 		if (fault->flap_period && !fault->up_at) {
-			snprintf(why, size, "network.faults.%u.flap wants up: a link that never is back goes down but once", i);
+			snprintf(why, size,
+				"network.faults.%u.flap wants up: a link that never is back goes down but once", i);
 			return -EINVAL;
 		}
 		rc = network_set_fault(&simulation->network, link, &scenario->faults[i].fault);
@@ -88,7 +90,8 @@ static int add_workloads(struct simulation *simulation, char *why, size_t size)
 		if (*given->file)
 			rc = flow_list_read(&simulation->flows, given->file, endpoints, why, (unsigned)size);
 		else if (*workload.kind)
-			rc = workload_add(&simulation->flows, &workload, endpoints, scenario->seed + i, why, (unsigned)size);
+			rc = workload_add(
+				&simulation->flows, &workload, endpoints, scenario->seed + i, why, (unsigned)size);
 		else {
 			snprintf(why, size, "it wants a kind or a file");
 			rc = -EINVAL;
@@ -108,7 +111,8 @@ static int check_flow_memory(const struct simulation *simulation, char *why, siz
 
 	for (uint32_t i = 0; i < scenario->workload_count; i++) {
 		struct workload workload = simulation_workload(simulation, i);
-		flows += *scenario->workloads[i].file ? 0 : workload_flows(&workload, simulation->network.endpoint_count);
+		flows += *scenario->workloads[i].file ? 0
+						      : workload_flows(&workload, simulation->network.endpoint_count);
 	}
 	estimate_memory(simulation, flows, &estimate);
 	return estimate_check(simulation, &estimate, memory_limit(""), why, size);
@@ -132,8 +136,9 @@ static int make_flows(struct simulation *simulation, const char *flow_file, char
 
 static int refuse_class(uint32_t class, uint32_t count, char *why, size_t size)
 {
-	snprintf(why, size, "there is no class %" PRIu32 ": network.switch.class-count is %" PRIu32 ", and the first class is 0", class,
-		count);
+	snprintf(why, size,
+		"there is no class %" PRIu32 ": network.switch.class-count is %" PRIu32 ", and the first class is 0",
+		class, count);
 	return -EINVAL;
 }
 
@@ -168,12 +173,14 @@ static int find_captured(struct simulation *simulation, char *why, size_t size)
 	char names[sizeof(simulation->scenario->captured)], *rest = names, *name;
 
 	snprintf(names, sizeof(names), "%s", simulation->scenario->captured);
-	simulation->captured = calloc(strlen(names) + 1, sizeof(*simulation->captured)); /* each name has a letter at least */
+	simulation->captured =
+		calloc(strlen(names) + 1, sizeof(*simulation->captured)); /* each name has a letter at least */
 	if (!simulation->captured)
 		return -ENOMEM;
 	while ((name = strsep(&rest, ","))) {
 		name += strspn(name, " ");
-		if (*name && link_find(&simulation->network, name, &simulation->captured[simulation->captured_count], why, size))
+		if (*name && link_find(&simulation->network, name, &simulation->captured[simulation->captured_count],
+				     why, size))
 			return prefix(why, size, "capture.links");
 		simulation->captured_count += *name != 0;
 	}
@@ -274,8 +281,8 @@ static void configure(struct simulation *simulation)
 	};
 }
 
-int simulation_prepare(struct simulation *simulation, const struct scenario *scenario, const char *flow_file, char *why,
-	size_t size)
+int simulation_prepare(
+	struct simulation *simulation, const struct scenario *scenario, const char *flow_file, char *why, size_t size)
 {
 	double begun = windows_cpu_s();
 

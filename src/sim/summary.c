@@ -69,7 +69,8 @@ static void fill_flows(struct summary_flows *flows, const struct simulation *sim
 		for (uint32_t i = 0; i < simulation->flows.count; i++)
 			if (flow_is_done(simulation, i) &&
 				(bucket < 0 || bucket_of(simulation->flows.flows[i].bytes) == (unsigned)bucket))
-				scratch[count++] = pass ? flow_slowdown(simulation, i) : (double)simulation->result.flows[i].fct;
+				scratch[count++] =
+					pass ? flow_slowdown(simulation, i) : (double)simulation->result.flows[i].fct;
 		qsort(scratch, count, sizeof(*scratch), by_number);
 		flows->count = count;
 		double p50 = percentile(scratch, count, 50), p95 = percentile(scratch, count, 95);

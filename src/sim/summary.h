@@ -7,9 +7,9 @@
 enum { SUMMARY_LINKS = 5, SUMMARY_BUCKETS = 6 };
 
 struct summary_flows {
-	const char *name; /* "up to 1 kB" */
-	uint32_t count;	  /* that ended well */
-	vb_time p50, p95, p99, most;	/* nearest rank */
+	const char *name;                         /* "up to 1 kB" */
+	uint32_t count;                           /* that ended well */
+	vb_time p50, p95, p99, most;              /* nearest rank */
 	double slow50, slow95, slow99, slow_most; /* by the ideal; 1 at least */
 };
 
@@ -25,7 +25,8 @@ double flow_slowdown(const struct simulation *simulation, uint32_t flow);
 bool flow_is_done(const struct simulation *simulation, uint32_t flow);
 /* The share of the time that a link was sending: until the last flow ended, or the run. */
 double link_load(const struct simulation *simulation, uint32_t link);
-/* Bytes before it on average over the same time, with what was still to leave of a packet; of a run that tells of queues. */
+/* Bytes before it on average over the same time, with what was still to leave of a packet; of a run that tells of
+ * queues. */
 double link_mean_queue(const struct simulation *simulation, uint32_t link);
 
 #endif

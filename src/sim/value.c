@@ -98,8 +98,12 @@ static const char *scaled_text(double value, const char *const *units, unsigned 
 		value /= 1000;
 		unit++;
 	}
-	snprintf(text, size, "%.*f%s%s", value == (double)(uint64_t)value ? 0 : value < 10 ? 3 : value < 100 ? 2 : 1, value,
-		*units[unit] ? " " : "", units[unit]);
+	snprintf(text, size, "%.*f%s%s",
+		value == (double)(uint64_t)value ? 0
+		: value < 10                     ? 3
+		: value < 100                    ? 2
+						 : 1,
+		value, *units[unit] ? " " : "", units[unit]);
 	return text;
 }
 

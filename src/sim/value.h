@@ -1,5 +1,5 @@
-/* Values as people write them: 400G, 1us, 32MB, 64 KiB, 1%. Integers are read as integers: what is no whole number of the
- * unit (picoseconds, bytes, bits a second, parts in a million) is refused, and not rounded. */
+/* Values as people write them: 400G, 1us, 32MB, 64 KiB, 1%. Integers are read as integers: what is no whole number of
+ * the unit (picoseconds, bytes, bits a second, parts in a million) is refused, and not rounded. */
 #ifndef SIM_VALUE_H
 #define SIM_VALUE_H
 

@@ -66,7 +66,7 @@ bool variants_say(const struct document *document, const char *name, char *text,
 		}
 	}
 	if (used < size)
-		snprintf(text + used, size - used, "%s%s%s%s", count ? "" : " none", *nearest ? "; did you mean " : "", nearest,
-			*nearest ? "?" : "");
+		snprintf(text + used, size - used, "%s%s%s%s", count ? "" : " none", *nearest ? "; did you mean " : "",
+			nearest, *nearest ? "?" : "");
 	return count > 0;
 }

@@ -1,5 +1,5 @@
-/* What in a scenario contradicts itself. What a built-in profile says is warned of where it will do harm, what the scenario
- * says also where it will do nothing. */
+/* What in a scenario contradicts itself. What a built-in profile says is warned of where it will do harm, what the
+ * scenario says also where it will do nothing. */
 #include "sim/warnings.h"
 
 #include <stdarg.h>
@@ -16,7 +16,7 @@ struct looking {
 	const struct network *network;
 	const struct fabric_config *config;
 	uint8_t classes; /* of data that is sent: a mask */
-	uint64_t kinds;	 /* what was warned of */
+	uint64_t kinds;  /* what was warned of */
 };
 
 enum kind { KIND_MARKS_NEVER, KIND_MARKS_AT_ONCE, KIND_MARKS_NOT_ALL, KIND_PAUSE_ALONE, KIND_PAUSE_BUSY };
@@ -63,8 +63,8 @@ struct amounts {
 	char link[64], has[32], most[32];
 };
 
-static const struct amounts *amounts_of(const struct looking *looking, uint32_t link, uint64_t has, uint64_t most,
-	struct amounts *amounts)
+static const struct amounts *amounts_of(
+	const struct looking *looking, uint32_t link, uint64_t has, uint64_t most, struct amounts *amounts)
 {
 	link_text(looking->network, link, amounts->link, sizeof(amounts->link));
 	value_bytes_text(has, amounts->has, sizeof(amounts->has));
@@ -75,24 +75,33 @@ static const struct amounts *amounts_of(const struct looking *looking, uint32_t 
 /* False: none will ever be made. */
 static bool look_at_marks(struct looking *looking, uint32_t link, uint32_t class)
 {
-	uint64_t min = threshold_mark_min(looking->network, link, class), max = threshold_mark_max(looking->network, link, class);
+	uint64_t min = threshold_mark_min(looking->network, link, class),
+		 max = threshold_mark_max(looking->network, link, class);
 	uint64_t most = threshold_queue_most(looking->config, link, class);
 	struct amounts is;
 
 	if (min > max && is_new(looking, KIND_MARKS_AT_ONCE, class)) {
 		amounts_of(looking, link, min, max, &is);
-		warn(looking, "network.switch.classes.%u.mark-min is %s before %s, above mark-max, %s: from mark-min on all packets are "
-			"marked, and below it none", class, is.has, is.link, is.most);
+		warn(looking,
+			"network.switch.classes.%u.mark-min is %s before %s, above mark-max, %s: from mark-min on all "
+			"packets are "
+			"marked, and below it none",
+			class, is.has, is.link, is.most);
 	}
 	if (min >= most && is_new(looking, KIND_MARKS_NEVER, class)) {
 		amounts_of(looking, link, min, most, &is);
-		warn(looking, "network.switch.classes.%u.mark-min is %s before %s, and that queue never holds more than %s: nothing will be "
-			"marked there. Lower mark-min, or raise buffer or alpha", class, is.has, is.link, is.most);
+		warn(looking,
+			"network.switch.classes.%u.mark-min is %s before %s, and that queue never holds more than %s: "
+			"nothing will be "
+			"marked there. Lower mark-min, or raise buffer or alpha",
+			class, is.has, is.link, is.most);
 	} else if (min < most && max > most && is_new(looking, KIND_MARKS_NOT_ALL, class)) {
 		amounts_of(looking, link, max, most, &is);
-		warn(looking, "network.switch.classes.%u.mark-max is %s before %s, and that queue never holds more than %s: marks never get "
-			"as likely as mark-chance, and never certain. Lower mark-max, or raise buffer or alpha", class, is.has, is.link,
-			is.most);
+		warn(looking,
+			"network.switch.classes.%u.mark-max is %s before %s, and that queue never holds more than %s: "
+			"marks never get "
+			"as likely as mark-chance, and never certain. Lower mark-max, or raise buffer or alpha",
+			class, is.has, is.link, is.most);
 	}
 	return min < most;
 }
@@ -106,13 +115,20 @@ static void look_at_pauses(struct looking *looking, uint32_t link, uint32_t clas
 
 	if (min > alone && is_new(looking, KIND_PAUSE_ALONE, class)) {
 		amounts_of(looking, link, min, alone, &is);
-		warn(looking, "network.switch.classes.%u.mark-min is %s before %s, and who sends to that queue is paused when %s wait in it: "
-			"pauses will come before marks. Lower mark-min, or raise buffer or alpha", class, is.has, is.link, is.most);
+		warn(looking,
+			"network.switch.classes.%u.mark-min is %s before %s, and who sends to that queue is paused "
+			"when %s wait in it: "
+			"pauses will come before marks. Lower mark-min, or raise buffer or alpha",
+			class, is.has, is.link, is.most);
 	} else if (min <= alone && min > busy && is_new(looking, KIND_PAUSE_BUSY, class)) {
 		amounts_of(looking, link, min, busy, &is);
-		warn(looking, "network.switch.classes.%u.mark-min is %s before %s, and when all ports of its switch are busy, who sends to "
-			"that queue is paused when %s wait in it: pauses will come before marks then. Lower mark-min, or raise buffer or "
-			"alpha", class, is.has, is.link, is.most);
+		warn(looking,
+			"network.switch.classes.%u.mark-min is %s before %s, and when all ports of its switch are "
+			"busy, who sends to "
+			"that queue is paused when %s wait in it: pauses will come before marks then. Lower mark-min, "
+			"or raise buffer or "
+			"alpha",
+			class, is.has, is.link, is.most);
 	}
 }
 
@@ -120,7 +136,7 @@ static void look_at_port(struct looking *looking, uint32_t link)
 {
 	const struct switch_profile *profile = network_profile(looking->network, looking->network->links[link].from);
 
-	for (uint32_t class = 0; class < profile->class_count; class++) {
+	for (uint32_t class = 0; class < profile->class_count; class ++) {
 		if (!is_sent(looking, class) || !profile->classes[class].mark_max)
 			continue;
 		if (look_at_marks(looking, link, class))
@@ -135,7 +151,8 @@ static void look_at_switch(struct looking *looking, uint32_t number)
 	const struct network_switch *its = &network->switches[number], *before = number ? its - 1 : NULL;
 	uint64_t rate = 0;
 
-	if (before && before->profile == its->profile && before->port_count == its->port_count && before->tier == its->tier)
+	if (before && before->profile == its->profile && before->port_count == its->port_count &&
+		before->tier == its->tier)
 		return;
 	for (uint32_t i = 0; i < its->port_count; i++) {
 		uint32_t link = network->ports[its->first_port + i];
@@ -168,10 +185,14 @@ static void look_at_headroom(struct looking *looking)
 	}
 	if (worst == NETWORK_NONE)
 		return;
-	warn(looking, "network.switch.headroom is %s, and %s needs %s (twice its delay at its rate, the packet that is leaving at either "
-		"end, and the PAUSE frame): lossless classes will lose what comes after a pause was due. Leave it out, and each link has "
-		"what it needs", value_bytes_text(needs - lacks, has, sizeof(has)),
-		link_text(network, worst, name, sizeof(name)), value_bytes_text(needs, wants, sizeof(wants)));
+	warn(looking,
+		"network.switch.headroom is %s, and %s needs %s (twice its delay at its rate, the packet that is "
+		"leaving at either "
+		"end, and the PAUSE frame): lossless classes will lose what comes after a pause was due. Leave it out, "
+		"and each link has "
+		"what it needs",
+		value_bytes_text(needs - lacks, has, sizeof(has)), link_text(network, worst, name, sizeof(name)),
+		value_bytes_text(needs, wants, sizeof(wants)));
 }
 
 /* ---- The transport ----------------------------------------------------------------------------------------------- */
@@ -183,7 +204,7 @@ static bool marks_are_made(const struct looking *looking)
 			return true;
 	for (uint32_t i = 0; i < looking->network->profile_count; i++) {
 		const struct switch_profile *profile = &looking->network->profiles[i];
-		for (uint32_t class = 0; class < profile->class_count; class++)
+		for (uint32_t class = 0; class < profile->class_count; class ++)
 			if (is_sent(looking, class) && profile->classes[class].mark_max)
 				return true;
 	}
@@ -197,8 +218,11 @@ static void look_for_switches(struct looking *looking)
 		const struct flow *flow = &looking->simulation->flows.flows[i];
 		if (network_is_switch(looking->network->links[looking->network->endpoints[flow->src].link].to))
 			continue;
-		warn(looking, "transport.cc %s goes by what switches tell, and between endpoint %u and %u there is none: what they send stays "
-			"as it begins", looking->config->cc.algorithm->name, flow->src, flow->dst);
+		warn(looking,
+			"transport.cc %s goes by what switches tell, and between endpoint %u and %u there is none: "
+			"what they send stays "
+			"as it begins",
+			looking->config->cc.algorithm->name, flow->src, flow->dst);
 		return;
 	}
 }
@@ -211,8 +235,8 @@ static const char *path_parameter(const struct vb_cc_algorithm *cc)
 	return "";
 }
 
-/* Of the flow whose way is longest. What acknowledgements take on the wire is left out at times, as HPCC's authors do: a fiftieth
- * is not worth a word. */
+/* Of the flow whose way is longest. What acknowledgements take on the wire is left out at times, as HPCC's authors do:
+ * a fiftieth is not worth a word. */
 static void look_at_round_trips(struct looking *looking)
 {
 	const struct fabric_config *config = looking->config;
@@ -239,10 +263,12 @@ static void look_at_round_trips(struct looking *looking)
 	routes_free(routes);
 	if (count == 0)
 		return;
-	warn(looking, "transport.cc %s supposes a round trip of %s (%s), and from endpoint %u to endpoint %u it takes %s when nobody waits: "
-		"%u of %u flows have ways longer than supposed, and stay below their links' rate. Set %s=path", cc->name,
-		value_time_text((vb_time)supposed, is, sizeof(is)), path_parameter(cc), longest->src, longest->dst,
-		value_time_text(most, takes, sizeof(takes)), count, flows->count, path_parameter(cc));
+	warn(looking,
+		"transport.cc %s supposes a round trip of %s (%s), and from endpoint %u to endpoint %u it takes %s "
+		"when nobody waits: "
+		"%u of %u flows have ways longer than supposed, and stay below their links' rate. Set %s=path",
+		cc->name, value_time_text((vb_time)supposed, is, sizeof(is)), path_parameter(cc), longest->src,
+		longest->dst, value_time_text(most, takes, sizeof(takes)), count, flows->count, path_parameter(cc));
 }
 
 static void look_at_transport(struct looking *looking)
@@ -253,22 +279,37 @@ static void look_at_transport(struct looking *looking)
 
 	if (are_made && !simulation_heeds_marks(looking->simulation) &&
 		scenario_is_given(scenario, "network.switch.classes.*.mark-max"))
-		warn(looking, "packets are marked, and nobody listens (%s): marks will change nothing. Choose another congestion control, "
-			"or mark-max 0", simulation_control(looking->simulation));
+		warn(looking,
+			"packets are marked, and nobody listens (%s): marks will change nothing. Choose another "
+			"congestion control, "
+			"or mark-max 0",
+			simulation_control(looking->simulation));
 	if (!are_made && scenario->endpoint == FABRIC_TCP && simulation_heeds_marks(looking->simulation))
-		warn(looking, "transport.tcp %s goes by marks, and no switch makes any (mark-max): it slows down for losses alone, as "
-			"NewReno does", simulation_control(looking->simulation));
+		warn(looking,
+			"transport.tcp %s goes by marks, and no switch makes any (mark-max): it slows down for losses "
+			"alone, as "
+			"NewReno does",
+			simulation_control(looking->simulation));
 	if (!are_made && scenario->endpoint == FABRIC_ENGINE && cc->goes_by == VB_CC_BY_MARKS)
-		warn(looking, "transport.cc %s slows down when packets were marked, and no switch marks any (mark-max): everybody sends as "
-			"fast as can be, until pauses or drops", cc->name);
+		warn(looking,
+			"transport.cc %s slows down when packets were marked, and no switch marks any (mark-max): "
+			"everybody sends as "
+			"fast as can be, until pauses or drops",
+			cc->name);
 	if (scenario->endpoint == FABRIC_TCP && cc != &vb_cc_none)
-		warn(looking, "transport.cc %s is of engines, and endpoints have TCP: transport.tcp says which congestion control that has",
+		warn(looking,
+			"transport.cc %s is of engines, and endpoints have TCP: transport.tcp says which congestion "
+			"control that has",
 			cc->name);
 	if (scenario->endpoint == FABRIC_ENGINE && cc->goes_by == VB_CC_BY_TELEMETRY)
 		look_for_switches(looking);
-	if (are_made && scenario->endpoint == FABRIC_ENGINE && cc->goes_by & VB_CC_BY_SHARES && !looking->config->acks_tell_marks)
-		warn(looking, "transport.cc %s goes by how many packets were marked, and CNPs do not say that: it cuts as if all were. Set "
-			"transport.marks to acks", cc->name);
+	if (are_made && scenario->endpoint == FABRIC_ENGINE && cc->goes_by & VB_CC_BY_SHARES &&
+		!looking->config->acks_tell_marks)
+		warn(looking,
+			"transport.cc %s goes by how many packets were marked, and CNPs do not say that: it cuts as if "
+			"all were. Set "
+			"transport.marks to acks",
+			cc->name);
 	if (scenario->endpoint == FABRIC_ENGINE)
 		look_at_round_trips(looking);
 	if (scenario->first_window && scenario->largest_window && scenario->first_window > scenario->largest_window)
@@ -280,16 +321,21 @@ static void look_at_classes(struct looking *looking)
 	const struct scenario *scenario = looking->simulation->scenario;
 	const struct switch_profile *profile = &scenario->topology.profile;
 
-	for (uint32_t class = profile->class_count; class < FABRIC_CLASSES; class++)
+	for (uint32_t class = profile->class_count; class < FABRIC_CLASSES; class ++)
 		if (scenario->classes_given >> class & 1)
-			warn(looking, "network.switch.classes.%u: switches have class-count %u, and the first is 0: without any effect", class,
-				profile->class_count);
+			warn(looking,
+				"network.switch.classes.%u: switches have class-count %u, and the first is 0: without "
+				"any effect",
+				class, profile->class_count);
 	if (profile->flow_control != FLOW_DROPS || !scenario_is_given(scenario, "network.switch.classes.*.lossless"))
 		return;
-	for (uint32_t class = 0; class < profile->class_count; class++)
+	for (uint32_t class = 0; class < profile->class_count; class ++)
 		if (is_sent(looking, class) && profile->classes[class].is_lossless)
-			warn(looking, "network.switch.classes.%u is lossless, and flow-control is drops: nobody is paused, and what has no room "
-				"is dropped in this class, too. Set flow-control to pfc", class);
+			warn(looking,
+				"network.switch.classes.%u is lossless, and flow-control is drops: nobody is paused, "
+				"and what has no room "
+				"is dropped in this class, too. Set flow-control to pfc",
+				class);
 }
 
 static bool goes_down(const struct network_fault *fault)
@@ -299,8 +345,8 @@ static bool goes_down(const struct network_fault *fault)
 
 static bool has_effect(const struct network_fault *fault)
 {
-	return goes_down(fault) || fault->loss_ppm || fault->loss_every || fault->bit_error_rate > 0 || fault->duplicate_ppm ||
-	       fault->mark_ppm || fault->jitter || (fault->late_ppm && fault->late_by);
+	return goes_down(fault) || fault->loss_ppm || fault->loss_every || fault->bit_error_rate > 0 ||
+	       fault->duplicate_ppm || fault->mark_ppm || fault->jitter || (fault->late_ppm && fault->late_by);
 }
 
 /* The first such one of all. */
@@ -311,10 +357,15 @@ static void look_at_faults(struct looking *looking)
 	for (uint32_t i = 0; i < scenario->fault_count; i++) {
 		const struct network_fault *fault = &scenario->faults[i].fault;
 		if (scenario->downs_given >> i & 1 && !goes_down(fault))
-			warn(looking, "network.faults.%u.down is 0, and there is no up: that link never goes down. Write 1ps, and it is down "
-				"from the beginning", i);
+			warn(looking,
+				"network.faults.%u.down is 0, and there is no up: that link never goes down. Write "
+				"1ps, and it is down "
+				"from the beginning",
+				i);
 		else if (!has_effect(fault))
-			warn(looking, "network.faults.%u has no effect: it loses, doubles, delays, marks and breaks nothing", i);
+			warn(looking,
+				"network.faults.%u has no effect: it loses, doubles, delays, marks and breaks nothing",
+				i);
 		else
 			continue;
 		return;
@@ -343,8 +394,8 @@ static void look_at_idle_keys(struct looking *looking)
 			if (strcmp(other, of) == 0)
 				used += (size_t)snprintf(names + used, sizeof(names) - used, ", %s", key->path);
 		const int path = (int)strcspn(of, "=");
-		warn(looking, "%s: of %.*s %s alone, and that is %s: without any effect", names, path, of, of + path + 1,
-			idle_keys_instead(scenario, of, instead, sizeof(instead)));
+		warn(looking, "%s: of %.*s %s alone, and that is %s: without any effect", names, path, of,
+			of + path + 1, idle_keys_instead(scenario, of, instead, sizeof(instead)));
 	}
 }
 
@@ -358,7 +409,8 @@ static bool marks_matter(const struct simulation *simulation)
 
 void warnings_find(struct simulation *simulation)
 {
-	struct looking looking = { simulation, &simulation->network, &simulation->config, classes_sent(&simulation->flows), 0 };
+	struct looking looking = { simulation, &simulation->network, &simulation->config,
+		classes_sent(&simulation->flows), 0 };
 
 	look_at_classes(&looking);
 	look_at_headroom(&looking);

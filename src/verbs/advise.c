@@ -1,6 +1,6 @@
-/* Advice about regions: pages can be brought in before they are needed. The engine needs no advice, for it touches memory
- * as any thread does; what costs time is the kernel's part. Hardware takes advice about regions on demand alone, for it
- * pins the others; ours are not pinned, so it helps all. */
+/* Advice about regions: pages can be brought in before they are needed. The engine needs no advice, for it touches
+ * memory as any thread does; what costs time is the kernel's part. Hardware takes advice about regions on demand
+ * alone, for it pins the others; ours are not pinned, so it helps all. */
 #include <sys/mman.h>
 #include <unistd.h>
 #include "verbs/objects.h"

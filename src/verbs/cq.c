@@ -35,8 +35,8 @@ static struct cq_object *cq_create(struct ibv_context *context, const struct vb_
 {
 	if (vb_is_forked(context))
 		return vb_fail(VB_FORKED_ERRNO);
-	if (wanted->capacity < 1 || wanted->capacity > VB_MAX_CQE || comp_vector >= (uint32_t)context->num_comp_vectors ||
-		(channel && channel->context != context))
+	if (wanted->capacity < 1 || wanted->capacity > VB_MAX_CQE ||
+		comp_vector >= (uint32_t)context->num_comp_vectors || (channel && channel->context != context))
 		return vb_fail(EINVAL);
 	bool is_programs;
 	struct cq_object *cq = vb_pd_alloc(parent_domain, sizeof(*cq), VB_ALLOCATION_CQ, &is_programs);
@@ -56,7 +56,8 @@ static struct cq_object *cq_create(struct ibv_context *context, const struct vb_
 	vb_list_init(&cq->waiting);
 	vb_lock_init(&cq->poll_lock);
 	vb_cq_ex_init(cq, wc_flags);
-	cq->keeps_time = wc_flags & (IBV_WC_EX_WITH_COMPLETION_TIMESTAMP | IBV_WC_EX_WITH_COMPLETION_TIMESTAMP_WALLCLOCK);
+	cq->keeps_time =
+		wc_flags & (IBV_WC_EX_WITH_COMPLETION_TIMESTAMP | IBV_WC_EX_WITH_COMPLETION_TIMESTAMP_WALLCLOCK);
 	int err = vb_cq_create(vb_device_nic(vb_host_of(context)), &config, &cq->cq);
 	if (err) {
 		vb_pd_free(parent_domain, cq, VB_ALLOCATION_CQ, is_programs);
@@ -129,7 +130,8 @@ VB_EXPORT int ibv_resize_cq(struct ibv_cq *ibv, int cqe)
 	int err = vb_device_lock(vb_host_of(ibv->context), lanes);
 	if (err)
 		return -err;
-	vb_device_settle(vb_host_of(ibv->context), lanes); /* completions of what was posted are counted before the size is judged */
+	vb_device_settle(vb_host_of(ibv->context),
+		lanes); /* completions of what was posted are counted before the size is judged */
 	err = vb_cq_resize(cq->cq, (uint32_t)cqe);
 	if (!err)
 		ibv->cqe = (int)vb_cq_capacity(cq->cq);

@@ -75,10 +75,11 @@ int vb_context_ops_query_device_ex(struct ibv_context *context, const struct ibv
 	/* The process's own rights read and write memory: every page may come and go. */
 	const uint32_t odp_datagram = IBV_ODP_SUPPORT_SEND | IBV_ODP_SUPPORT_RECV | IBV_ODP_SUPPORT_SRQ_RECV;
 	const uint32_t odp_unreliable = odp_datagram | IBV_ODP_SUPPORT_WRITE;
-	const uint32_t odp_reliable = odp_unreliable | IBV_ODP_SUPPORT_READ | IBV_ODP_SUPPORT_ATOMIC |
-				      LATER_ODP_FLUSH | LATER_ODP_ATOMIC_WRITE;
+	const uint32_t odp_reliable = odp_unreliable | IBV_ODP_SUPPORT_READ | IBV_ODP_SUPPORT_ATOMIC | LATER_ODP_FLUSH |
+				      LATER_ODP_ATOMIC_WRITE;
 	struct ibv_device_attr_ex full = {
-		.odp_caps = { IBV_ODP_SUPPORT | IBV_ODP_SUPPORT_IMPLICIT, { odp_reliable, odp_unreliable, odp_datagram } },
+		.odp_caps = { IBV_ODP_SUPPORT | IBV_ODP_SUPPORT_IMPLICIT, { odp_reliable, odp_unreliable,
+			odp_datagram } },
 		.xrc_odp_caps = odp_reliable & ~(uint32_t)IBV_ODP_SUPPORT_RECV, /* which has SRQs alone */
 		.max_dm_size = VB_MAX_DM_BYTES,
 		.tm_caps = {
@@ -104,8 +105,8 @@ int vb_context_ops_query_device_ex(struct ibv_context *context, const struct ibv
 		full.rss_caps = rss_caps;
 		full.max_wq_type_rq = VB_MAX_QP;
 	}
-	full.device_cap_flags_ex = full.orig_attr.device_cap_flags | LATER_DEVICE_ATOMIC_WRITE |
-				   LATER_DEVICE_FLUSH_GLOBAL;
+	full.device_cap_flags_ex =
+		full.orig_attr.device_cap_flags | LATER_DEVICE_ATOMIC_WRITE | LATER_DEVICE_FLUSH_GLOBAL;
 	memset(attr, 0, attr_size);
 	memcpy(attr, &full, attr_size < sizeof(full) ? attr_size : sizeof(full));
 	return 0;

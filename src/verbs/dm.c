@@ -1,8 +1,8 @@
 /* Device memory. A software device's memory is the process's: what programs put there to keep it off the bus is at
- * least as close to the engine as anything else. Holds: a piece outlives the regions registered on it, and has pages of
- * its own. Those of SHARED_MIN bytes and more are a file's from birth, which neighbours map (host/segments.h). In a forked
- * child the parent's small pieces are private copies, the others, and those that were exported, are shared with it, and new
- * ones are the child's own: none needs the device. */
+ * least as close to the engine as anything else. Holds: a piece outlives the regions registered on it, and has pages
+ * of its own. Those of SHARED_MIN bytes and more are a file's from birth, which neighbours map (host/segments.h). In a
+ * forked child the parent's small pieces are private copies, the others, and those that were exported, are shared with
+ * it, and new ones are the child's own: none needs the device. */
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
@@ -11,7 +11,7 @@
 
 #define DM_MAX_ALIGN 21 /* log2 of the largest that may be asked for */
 #define SHARED_MIN   65536
-#define DM_WORD      4  /* copies are of whole words, as with adapters that have such memory */
+#define DM_WORD      4 /* copies are of whole words, as with adapters that have such memory */
 #define ACCESS_KNOWN                                                                                                   \
 	(IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_WRITE | IBV_ACCESS_REMOTE_READ | IBV_ACCESS_REMOTE_ATOMIC |        \
 		IBV_ACCESS_ZERO_BASED)
@@ -71,7 +71,8 @@ static bool make_bytes(struct dm_object *dm, size_t length, uint32_t log_align)
 	return true;
 }
 
-/* If it cannot be, it is of use all the same. Of the reservation alone, which nobody knows of yet, pages are replaced. */
+/* If it cannot be, it is of use all the same. Of the reservation alone, which nobody knows of yet, pages are
+ * replaced. */
 static void keep_file(struct dm_object *dm, int file)
 {
 	dm->file = file;

@@ -39,8 +39,8 @@ void vb_event_queue_deinit(struct event_queue *queue)
 static _Thread_local struct event_queue *awaited __attribute__((tls_model("initial-exec"))); /* by the calling thread */
 
 /* System calls of their own: the C library's functions are cancellation points, and a thread that is cancelled here
- * would take the queue's lock with it. They fail only if the program closed our descriptor; one that closes all of them may
- * have a file of its own there. */
+ * would take the queue's lock with it. They fail only if the program closed our descriptor; one that closes all of
+ * them may have a file of its own there. */
 static void say(struct event_queue *queue, uint64_t count)
 {
 	if (queue->losses != vb_host_losses())
@@ -150,7 +150,8 @@ static struct cq_object *wait_and_take(struct channel_object *channel)
 	bool is_over;
 
 	do {
-		is_over = !vb_device_wait(vb_host_of(channel->ibv.context), atomic_load(&channel->lanes), queue->fd, &queue->count) &&
+		is_over = !vb_device_wait(vb_host_of(channel->ibv.context), atomic_load(&channel->lanes), queue->fd,
+				  &queue->count) &&
 			  vb_signal_ends_wait();
 		found = completion_take(queue);
 	} while (!found && !is_over && !vb_device_has_lost_descriptors(vb_host_of(channel->ibv.context)));

@@ -29,8 +29,8 @@ static void add_ethernet(struct builder *to, const struct ibv_flow_spec_eth *spe
 		to->flow->protocols |= VB_FRAME_VLAN;
 }
 
-static void add_ipv4_addresses(struct builder *to, const struct ibv_flow_ipv4_filter *value,
-	const struct ibv_flow_ipv4_filter *mask)
+static void add_ipv4_addresses(
+	struct builder *to, const struct ibv_flow_ipv4_filter *value, const struct ibv_flow_ipv4_filter *mask)
 {
 	memcpy(to->flow->value.src_ip, &value->src_ip, 4);
 	memcpy(to->flow->mask.src_ip, &mask->src_ip, 4);

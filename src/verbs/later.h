@@ -14,8 +14,8 @@
 #define LATER_EVENT_DEVICE_SPEED_CHANGE 20           /* IBV_EVENT_DEVICE_SPEED_CHANGE */
 #define LATER_WR_FLUSH_OPCODE           14           /* IBV_WR_FLUSH */
 
-#define LATER_ODP_FLUSH                 (1u << 6)    /* IBV_ODP_SUPPORT_FLUSH */
-#define LATER_ODP_ATOMIC_WRITE          (1u << 7)    /* IBV_ODP_SUPPORT_ATOMIC_WRITE */
+#define LATER_ODP_FLUSH        (1u << 6) /* IBV_ODP_SUPPORT_FLUSH */
+#define LATER_ODP_ATOMIC_WRITE (1u << 7) /* IBV_ODP_SUPPORT_ATOMIC_WRITE */
 
 struct ibv_context;
 struct ibv_dm;

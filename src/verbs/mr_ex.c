@@ -15,8 +15,7 @@ VB_EXPORT struct later_dmah *later_alloc_dmah(struct ibv_context *context, struc
 	if (vb_is_forked(context))
 		return vb_fail(VB_FORKED_ERRNO);
 	uint32_t mask = attr->comp_mask;
-	if ((mask & ~(uint32_t)KNOWN) ||
-		((mask & LATER_DMAH_CPU_ID) && attr->cpu_id >= vb_cpus_possible()) ||
+	if ((mask & ~(uint32_t)KNOWN) || ((mask & LATER_DMAH_CPU_ID) && attr->cpu_id >= vb_cpus_possible()) ||
 		((mask & LATER_DMAH_PH) && (attr->ph & ~PH_BITS)) ||
 		((mask & LATER_DMAH_TPH_MEM_TYPE) && attr->tph_mem_type > LATER_TPH_MEM_TYPE_PM))
 		return vb_fail(EINVAL);
@@ -62,8 +61,8 @@ static int check_init_attr(const struct ibv_pd *pd, const struct later_mr_init_a
 		return EOPNOTSUPP;
 	if ((mask & LATER_MR_BUF) && (!attr->buf || !is_of_buffer(pd, attr)))
 		return EINVAL;
-	if ((mask & LATER_MR_DMAH) && (!attr->dmah || attr->dmah->context != pd->context ||
-					      (attr->access & IBV_ACCESS_ON_DEMAND)))
+	if ((mask & LATER_MR_DMAH) &&
+		(!attr->dmah || attr->dmah->context != pd->context || (attr->access & IBV_ACCESS_ON_DEMAND)))
 		return EINVAL;
 	if (mask & LATER_MR_ADDR)
 		return mask & (LATER_MR_FD | LATER_MR_FD_OFFSET) ? EINVAL : 0;

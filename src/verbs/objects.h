@@ -27,7 +27,7 @@
 #define VB_EXPORT __attribute__((visibility("default")))
 
 /* What every device of ours reports beside the engine's limits. */
-#define VB_PORT        1       /* the only port */
+#define VB_PORT        1 /* the only port */
 #define VB_PKEYS       1
 #define VB_MAX_OBJECTS 1048576 /* CQs, PDs, SRQs, AHs: bounded by memory alone */
 /* What verbs answer for objects of a device that the parent of this forked child has opened. */
@@ -51,7 +51,8 @@ void vb_device_object_put(struct device_object *device);
 /* ---- Events (events.c) ------------------------------------------------------------------------------------------ */
 
 /* A descriptor that is readable exactly while an event waits. */
-/* Closes a descriptor of ours that was made after so many losses. Since another it may be the program's own: that is left. */
+/* Closes a descriptor of ours that was made after so many losses. Since another it may be the program's own: that is
+ * left. */
 static inline void vb_close_unless_lost(int fd, unsigned losses)
 {
 	if (fd >= 0 && losses == vb_host_losses())
@@ -103,7 +104,7 @@ struct context_object {
 	/* Taken before the driver's, while a region is closed to be changed, or device memory changes its pages. */
 	pthread_mutex_t rereg_lock;
 	struct vb_list objects[OBJECT_KINDS];
-	struct vb_list domains; /* of struct xrc_domain, under verbs.context.mutex */
+	struct vb_list domains;  /* of struct xrc_domain, under verbs.context.mutex */
 	_Atomic size_t dm_bytes; /* device memory given out */
 };
 
@@ -149,7 +150,7 @@ struct td_object {
 	struct ibv_td ibv;
 	struct vb_list link;
 	struct vb_driver *driver; /* of what is made in it */
-	atomic_uint users; /* parent domains */
+	atomic_uint users;        /* parent domains */
 };
 
 /* A protection domain, or a parent domain: another face of one, with a thread domain and allocators of the program's.
@@ -252,8 +253,8 @@ struct ah_object {
 
 /* IPv4 multicast may come as ff0e::ffff:a.b.c.d; on the wire it is IPv4 like any mapped address. ah.c */
 struct vb_gid vb_gid_plain(const union ibv_gid *gid);
-/* Address vector of attr; -EINVAL when attr cannot be reached from this device; -ENETUNREACH, -EHOSTUNREACH: the kernel has
- * no route there. Without any mutex. ah.c */
+/* Address vector of attr; -EINVAL when attr cannot be reached from this device; -ENETUNREACH, -EHOSTUNREACH: the
+ * kernel has no route there. Without any mutex. ah.c */
 int vb_av_from_ah_attr(struct ibv_context *context, const struct ibv_ah_attr *attr, struct vb_av *av);
 void vb_av_to_ah_attr(const struct vb_av *av, struct ibv_ah_attr *attr);
 
@@ -272,7 +273,7 @@ struct cq_object {
 	struct vb_list link;
 	struct vb_cq *cq;
 	struct vb_driver *driver; /* of QPs that are in no thread domain */
-	atomic_uint lanes; /* of those that it has and had: what polling drives */
+	atomic_uint lanes;        /* of those that it has and had: what polling drives */
 	bool keeps_time;
 	atomic_uint named_by; /* QPs that were made with it, whether they complete to it or, with tags, elsewhere */
 
@@ -354,8 +355,8 @@ struct comp_cntr_object {
 	atomic_uint lanes;    /* of these QPs */
 };
 
-/* Room for the operations of newer headers than those of release 44, whose structure ends where they begin. Not a number:
- * a mutex is within, larger on 64-bit ARM than on x86-64. */
+/* Room for the operations of newer headers than those of release 44, whose structure ends where they begin. Not a
+ * number: a mutex is within, larger on 64-bit ARM than on x86-64. */
 #define VB_QP_EX_BYTES  (offsetof(struct ibv_qp_ex, wr_atomic_write) + sizeof(void (*)(void)))
 #define VB_LATER_QP_OPS 8
 
@@ -375,11 +376,11 @@ struct qp_object {
 	struct wr_builder *builder; /* NULL without send_ops_flags */
 	bool is_programs_memory;    /* see vb_pd_alloc */
 	uint32_t async_delivered;
-	atomic_uint flows;          /* that steer to it */
+	atomic_uint flows;                                   /* that steer to it */
 	struct comp_cntr_object *counters[VB_COUNTED_KINDS]; /* that count its work, or NULL */
 	struct ind_table_object *table; /* of a raw packet QP that spreads what it receives, or NULL */
-	struct wq_object *wq;       /* whose queue this is; NULL: of a QP of the program's */
-	struct vb_gid *groups; /* multicast groups attached, under the context's mutex */
+	struct wq_object *wq;           /* whose queue this is; NULL: of a QP of the program's */
+	struct vb_gid *groups;          /* multicast groups attached, under the context's mutex */
 	unsigned group_count;
 
 	/* A receiving XRC QP may have several handles (ibv_open_qp). Under the driver's mutex: */
@@ -408,7 +409,8 @@ void vb_comp_cntr_detach(struct qp_object *qp);
 /* mcast.c: leaves every group. */
 void vb_qp_leave_groups(struct qp_object *qp);
 
-/* ---- Raw packet QPs: flows (flow.c), receive work queues and the tables that spread over them (raw.c) ----------------- */
+/* ---- Raw packet QPs: flows (flow.c), receive work queues and the tables that spread over them (raw.c)
+ * ----------------- */
 
 #define COUNTERS_POINTS 64
 

@@ -89,7 +89,8 @@ static int create_in_lane(struct qp_object *qp, const struct ibv_qp_init_attr_ex
 	return err;
 }
 
-/* Raw packet QPs share taps, XRC's receiving ones their domain's SRQs, and tags are matched in order: in one lane, all of them. */
+/* Raw packet QPs share taps, XRC's receiving ones their domain's SRQs, and tags are matched in order: in one lane, all
+ * of them. */
 static bool is_at_home(const struct ibv_qp_init_attr_ex *attr)
 {
 	return attr->qp_type == IBV_QPT_RAW_PACKET || attr->qp_type == IBV_QPT_XRC_RECV ||

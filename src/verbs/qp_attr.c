@@ -1,6 +1,7 @@
 /* Modifying and querying a QP: attributes translated both ways. Which transitions and attributes are legal is the
  * engine's table; here only what the ABI can say and a RoCE port cannot have is refused.
- * Holds: ibv_qp.state is the state that the program last set or asked for, as in rdma-core; the engine's may be another. */
+ * Holds: ibv_qp.state is the state that the program last set or asked for, as in rdma-core; the engine's may be
+ * another. */
 #include <string.h>
 #include "verbs/objects.h"
 
@@ -57,9 +58,8 @@ static int translate_attr(struct ibv_context *context, const struct ibv_qp_attr 
 		.rq_psn = from->rq_psn & VB_PSN_MASK,
 		.sq_psn = from->sq_psn & VB_PSN_MASK,
 		.dest_qpn = from->dest_qp_num & VB_QPN_MASK,
-		.access = from->qp_access_flags &
-			  (VB_ACCESS_REMOTE_WRITE | VB_ACCESS_REMOTE_READ | VB_ACCESS_REMOTE_ATOMIC |
-				  VB_ACCESS_FLUSH_GLOBAL),
+		.access = from->qp_access_flags & (VB_ACCESS_REMOTE_WRITE | VB_ACCESS_REMOTE_READ |
+							  VB_ACCESS_REMOTE_ATOMIC | VB_ACCESS_FLUSH_GLOBAL),
 		.pkey_index = from->pkey_index,
 		.port = from->port_num,
 		.notify_drained = from->en_sqd_async_notify != 0,

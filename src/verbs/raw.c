@@ -1,5 +1,5 @@
-/* Raw packet QPs' own parts: what creating one takes, receive work queues, and the tables over which a QP spreads what it
- * receives. Frames are the host's (host/frames.c), flows flow.c.
+/* Raw packet QPs' own parts: what creating one takes, receive work queues, and the tables over which a QP spreads what
+ * it receives. Frames are the host's (host/frames.c), flows flow.c.
  * Holds: a table's queues outlive it, and the table the QPs that use it. */
 #include <stdlib.h>
 #include <string.h>
@@ -220,8 +220,7 @@ static int check_table(const struct ibv_context *context, const struct ibv_rwq_i
 	return 0;
 }
 
-struct ibv_rwq_ind_table *vb_ind_table_ops_create(
-	struct ibv_context *context, struct ibv_rwq_ind_table_init_attr *attr)
+struct ibv_rwq_ind_table *vb_ind_table_ops_create(struct ibv_context *context, struct ibv_rwq_ind_table_init_attr *attr)
 {
 	int err = vb_is_forked(context) ? VB_FORKED_ERRNO : check_table(context, attr);
 	if (err)

@@ -15,7 +15,7 @@ struct xrc_domain {
 	struct vb_list link; /* in the context's domains, under its mutex, as handles */
 	unsigned handles;
 	struct vb_xrcd *xrcd;
-	int fd; /* keeps the inode, so that its number is no other file's meanwhile; -1: private */
+	int fd;          /* keeps the inode, so that its number is no other file's meanwhile; -1: private */
 	unsigned losses; /* before fd was made */
 	dev_t dev;
 	ino_t ino;

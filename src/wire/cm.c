@@ -356,8 +356,7 @@ void vb_cm_ip_header_encode(const struct vb_cm_ip_header *header, uint8_t bytes[
 static bool local_header(struct vb_cm_ip_header *header, const struct vb_cm_message *request, const struct vb_gid *from,
 	const struct vb_gid *to)
 {
-	const uint8_t *bytes =
-		request->kind == VB_CM_REQ ? request->req.private_data : request->sidr_req.private_data;
+	const uint8_t *bytes = request->kind == VB_CM_REQ ? request->req.private_data : request->sidr_req.private_data;
 	return vb_gid_equal(from, to) && vb_cm_ip_header_decode(header, bytes);
 }
 

@@ -72,7 +72,7 @@ enum vb_cm_sidr_status {
 
 enum { VB_CM_APR_INVALID_COMM_ID = 1, VB_CM_APR_UNSUPPORTED = 2 }; /* 12.8.2: why there is no alternate path */
 
-struct vb_cm_way { /* a path as REQ and LAP describe it */
+struct vb_cm_way {                   /* a path as REQ and LAP describe it */
 	struct vb_gid local, remote; /* as the sender of the message sees them */
 	uint16_t local_lid, remote_lid;
 	uint32_t flow_label;
@@ -92,7 +92,7 @@ struct vb_cm_req {
 	uint8_t retry_count, rnr_retry, max_cm_retries;
 	uint8_t path_mtu; /* ibv_mtu */
 	bool has_flow_control, has_srq, rdc_exists;
-	uint32_t vendor_id, ece_options; /* ECE; the options are the MAD's attribute modifier */
+	uint32_t vendor_id, ece_options;     /* ECE; the options are the MAD's attribute modifier */
 	struct vb_cm_way primary, alternate; /* alternate: all zero for none */
 	uint8_t private_data[VB_CM_REQ_PRIVATE];
 };
@@ -200,8 +200,10 @@ bool vb_cm_ip_header_decode(struct vb_cm_ip_header *header, const uint8_t bytes[
 void vb_cm_ip_header_encode(const struct vb_cm_ip_header *header, uint8_t bytes[VB_CM_IP_HEADER_LENGTH]);
 
 /* Which address a REQ or SIDR_REQ is for: the one that it came to. Within one host (from is to) it may name a loopback
- * address in its header, which is then meant: no device need have that one, so any of the host's carries the request. */
-struct vb_gid vb_cm_destination(const struct vb_cm_message *request, const struct vb_gid *from, const struct vb_gid *to);
+ * address in its header, which is then meant: no device need have that one, so any of the host's carries the
+ * request. */
+struct vb_gid vb_cm_destination(
+	const struct vb_cm_message *request, const struct vb_gid *from, const struct vb_gid *to);
 /* The sender's, by the same rule. */
 struct vb_gid vb_cm_origin(const struct vb_cm_message *request, const struct vb_gid *from, const struct vb_gid *to);
 

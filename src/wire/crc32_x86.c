@@ -66,7 +66,8 @@ static uint32_t narrow(uint32_t crc, const void *bytes, size_t length)
 	const uint8_t *b = bytes;
 	if (length < FEW)
 		return vb_crc32_portable(crc, bytes, length);
-	return length >= NARROW_STEP ? fold_narrow(crc, b, length) : finish(load_first(crc, b), b + NARROW, length - NARROW);
+	return length >= NARROW_STEP ? fold_narrow(crc, b, length)
+				     : finish(load_first(crc, b), b + NARROW, length - NARROW);
 }
 
 /* ---- 32 bytes a register --------------------------------------------------------------------------------------- */
@@ -139,8 +140,10 @@ FOR_WIDE static uint32_t fold_wide(uint32_t crc, const uint8_t *b, size_t length
 	for (; length >= WIDE; b += WIDE, length -= WIDE)
 		sum = fold_4(sum, next, load_4(b));
 	__m128i one = fold(_mm512_extracti32x4_epi32(sum, 0), next_of_4, _mm512_extracti32x4_epi32(sum, 1));
-	one = fold(fold(one, next_of_4, _mm512_extracti32x4_epi32(sum, 2)), next_of_4, _mm512_extracti32x4_epi32(sum, 3));
-	/* As long as the upper halves are in use, older instructions wait for them and a switch of threads saves them. */
+	one = fold(
+		fold(one, next_of_4, _mm512_extracti32x4_epi32(sum, 2)), next_of_4, _mm512_extracti32x4_epi32(sum, 3));
+	/* As long as the upper halves are in use, older instructions wait for them and a switch of threads saves
+	 * them. */
 	_mm256_zeroupper();
 	return finish(one, b, length);
 }
@@ -177,7 +180,8 @@ vb_crc32_way *vb_crc32_way_of(unsigned index)
 	static const struct {
 		vb_crc32_way *way;
 		bool (*is_there)(void);
-	} ways[] = { { wide, has_wide }, { half_wide, has_half_wide }, { narrow, has_narrow }, { vb_crc32_portable, has_tables } };
+	} ways[] = { { wide, has_wide }, { half_wide, has_half_wide }, { narrow, has_narrow },
+		{ vb_crc32_portable, has_tables } };
 
 	for (unsigned i = 0; i < sizeof(ways) / sizeof(ways[0]); i++)
 		if (ways[i].is_there() && index-- == 0)

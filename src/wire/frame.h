@@ -1,5 +1,5 @@
-/* Ethernet frames, as far as flow steering and receive hashing look into them: the first VLAN tag, IPv4 or IPv6, and the
- * ports of TCP and UDP. A frame that ends early, or holds something else, simply has fewer headers. */
+/* Ethernet frames, as far as flow steering and receive hashing look into them: the first VLAN tag, IPv4 or IPv6, and
+ * the ports of TCP and UDP. A frame that ends early, or holds something else, simply has fewer headers. */
 #ifndef VB_WIRE_FRAME_H
 #define VB_WIRE_FRAME_H
 

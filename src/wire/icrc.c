@@ -105,8 +105,8 @@ uint32_t vb_icrc_id_image(size_t udp_payload_length, uint16_t id)
 	return id == 0 ? 0 : vb_gf32_forward(__builtin_bswap16(id), words_behind_id(udp_payload_length));
 }
 
-/* difference is expected xor received, both as the number that is stored least significant byte first. *ipv4_id becomes the
- * one that was received, from the one that was expected. */
+/* difference is expected xor received, both as the number that is stored least significant byte first. *ipv4_id
+ * becomes the one that was received, from the one that was expected. */
 static bool recover_id(uint32_t difference, size_t udp_payload_length, uint16_t *ipv4_id)
 {
 	uint32_t word = vb_gf32_back(difference, words_behind_id(udp_payload_length));

@@ -37,7 +37,8 @@ uint32_t vb_icrc_id_image(size_t udp_payload_length, uint16_t id);
 
 /* Verify a received UDP payload (ICRC included). True when it is right for some IPv4 identification, which is then
  * stored in *ipv4_id (0 for IPv6). What *ipv4_id was before is tried first, and then nothing has to be recovered: the
- * packets of a train are numbered in order. df_clear tells a packet sent with DF clear (learned per peer; normally false). */
+ * packets of a train are numbered in order. df_clear tells a packet sent with DF clear (learned per peer; normally
+ * false). */
 bool vb_icrc_verify(const struct vb_flow *flow, const uint8_t *bytes, size_t length, bool df_clear, uint16_t *ipv4_id);
 
 #endif

@@ -43,7 +43,7 @@ struct vb_discovery {
 	uint16_t version;        /* of this exchange; 1 */
 	uint32_t receive_buffer; /* effective SO_RCVBUF of one slot socket, bytes */
 	uint32_t features;       /* VB_FEATURE_* */
-	uint32_t qpn;		 /* how its process is, is asked too; the answer repeats it. 0: it is not */
+	uint32_t qpn;            /* how its process is, is asked too; the answer repeats it. 0: it is not */
 	enum vb_process_state process;
 };
 

@@ -43,8 +43,9 @@ enum {
 	VB_UD_SEND_ONLY_IMM = VB_UD | VB_SEND_ONLY_IMM,
 	VB_CNP = 0x81,
 
-	VB_MANUFACTURER = 0xE0,	 /* 0xC0 to 0xFF belong to manufacturers; ours begin here */
-	VB_ECHO_REQUEST = 0xE0,	 /* "what you had received from me when this arrived, you have taken": see engine/echo.c */
+	VB_MANUFACTURER = 0xE0, /* 0xC0 to 0xFF belong to manufacturers; ours begin here */
+	VB_ECHO_REQUEST =
+		0xE0, /* "what you had received from me when this arrived, you have taken": see engine/echo.c */
 	VB_ECHO_REPLY = 0xE1,
 };
 

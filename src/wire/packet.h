@@ -25,9 +25,9 @@
 /* AETH syndromes, IBA vol. 1, 9.7.5.2. */
 enum {
 	VB_AETH_TYPE_MASK = 0xE0, /* the top bit is reserved: of no type that is known it is set */
-	VB_AETH_ACK = 0x00, /* low five bits: credit code, 31 = no end-to-end flow control */
-	VB_AETH_RNR = 0x20, /* low five bits: timer code */
-	VB_AETH_NAK = 0x60, /* low five bits: reason */
+	VB_AETH_ACK = 0x00,       /* low five bits: credit code, 31 = no end-to-end flow control */
+	VB_AETH_RNR = 0x20,       /* low five bits: timer code */
+	VB_AETH_NAK = 0x60,       /* low five bits: reason */
 	VB_AETH_CODE_MASK = 0x1F,
 	VB_AETH_NO_CREDITS = 0x1F,
 	VB_NAK_PSN_SEQUENCE = 0x60,
@@ -58,9 +58,9 @@ struct vb_packet {
 	uint32_t payload_length;
 	const uint8_t *payload;
 
-	/* The holder's own: what a fabric wants to know of a packet on its way, as timestamps or where they are. The engine
-	 * hands it back in the ack, or NAK, that the packet is answered by; 0 in all else that it hands out. Nothing on the
-	 * wire. */
+	/* The holder's own: what a fabric wants to know of a packet on its way, as timestamps or where they are. The
+	 * engine hands it back in the ack, or NAK, that the packet is answered by; 0 in all else that it hands out.
+	 * Nothing on the wire. */
 	uint64_t holder;
 
 	union {

@@ -23,8 +23,8 @@ static void make_address(struct worker *worker, struct sockaddr_storage *storage
 	static const char *const ipv4[] = { "127.0.0.1", "127.0.0.1", "127.0.0.1", "0.0.0.0", "127.0.0.2", "192.0.2.1",
 		"224.0.0.5", "255.255.255.255" };
 	static const char *const ipv6[] = { "::1", "::", "fe80::1", "2001:db8::1", "ff0e::1", "::ffff:127.0.0.1" };
-	uint16_t port = htons(one_in(worker, 8) ? (uint16_t)boundary(worker)
-						: (uint16_t)(FIRST_PORT + below(worker, PORTS)));
+	uint16_t port =
+		htons(one_in(worker, 8) ? (uint16_t)boundary(worker) : (uint16_t)(FIRST_PORT + below(worker, PORTS)));
 	memset(storage, 0, sizeof(*storage));
 	if (!one_in(worker, 5)) {
 		struct sockaddr_in *in = (struct sockaddr_in *)storage;
@@ -258,8 +258,10 @@ static void reject_id(struct worker *worker)
 		return;
 	uint8_t length = (uint8_t)boundary(worker);
 	const void *data = one_in(worker, 4) ? NULL : private_data;
-	EXPECT_RC(worker, one_in(worker, 4) ? rdma_reject_ece(slot->object, data, length)
-					    : rdma_reject(slot->object, data, length), CM_ERRORS);
+	EXPECT_RC(worker,
+		one_in(worker, 4) ? rdma_reject_ece(slot->object, data, length)
+				  : rdma_reject(slot->object, data, length),
+		CM_ERRORS);
 }
 
 static void end_id(struct worker *worker)

@@ -40,8 +40,8 @@ enum { SLOTS = 16 /* of a kind */, MOST_PARENTS = 5, MOST_HELD = 16, ARENA = 4 <
 struct slot {
 	pthread_rwlock_t lock;
 	enum kind kind;
-	void *object;	  /* NULL: the slot is free */
-	int fd;		  /* an rsocket */
+	void *object; /* NULL: the slot is free */
+	int fd;       /* an rsocket */
 	struct slot *parents[MOST_PARENTS];
 	unsigned parent_count;
 	atomic_uint children;
@@ -105,7 +105,7 @@ void expect_errors(struct worker *, int error, const int *allowed);
 /* Likewise of calls that return -1 and set errno: rc; and of calls that return NULL. Both say whether it succeeded. */
 bool expect_rc(struct worker *, long rc, const int *allowed);
 bool expect_object(struct worker *, const void *object, const int *allowed);
-#define EXPECT_RC(worker, rc, ...)	   expect_rc((worker), (rc), (const int[]){ __VA_ARGS__, 0 })
+#define EXPECT_RC(worker, rc, ...)         expect_rc((worker), (rc), (const int[]){ __VA_ARGS__, 0 })
 #define EXPECT_OBJECT(worker, object, ...) expect_object((worker), (object), (const int[]){ __VA_ARGS__, 0 })
 /* A destruction: refused with EBUSY as long as something lives in it, and done otherwise. */
 void expect_gone(struct worker *, struct slot *, int error);

@@ -109,8 +109,9 @@ static void connect_once(struct rdma_event_channel *active, struct rdma_event_ch
 	struct sockaddr_in to = {
 		.sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK), .sin_port = htons(PORT)
 	};
-	struct rdma_conn_param param = { .responder_resources = 1, .initiator_depth = 1, .retry_count = 7,
-		.rnr_retry_count = 7 };
+	struct rdma_conn_param param = {
+		.responder_resources = 1, .initiator_depth = 1, .retry_count = 7, .rnr_retry_count = 7
+	};
 	struct rdma_cm_id *id, *request;
 	REQUIRE_EQUAL(rdma_create_id(active, &id, NULL, RDMA_PS_TCP), 0);
 	REQUIRE_EQUAL(rdma_resolve_addr(id, NULL, (struct sockaddr *)&to, 2000), 0);

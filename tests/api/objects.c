@@ -5,7 +5,6 @@
 
 #define CREATE_ERRORS EINVAL, ENOMEM, EOPNOTSUPP, ENOSYS, EFAULT, EPERM, EBUSY
 
-
 /* ---- Devices ----------------------------------------------------------------------------------------------------- */
 
 static void open_device(struct worker *worker)
@@ -60,8 +59,10 @@ static void read_gids(struct worker *worker)
 		return;
 	ssize_t got = ibv_query_gid_table(slot->object, entries, below(worker, 9), one_in(worker, 4) ? ~0u : 0);
 	REQUIRE(got <= 8);
-	EXPECT(worker, ibv_query_gid_ex(slot->object, (uint32_t)boundary(worker), (uint32_t)boundary(worker), entries,
-			       one_in(worker, 4) ? ~0u : 0), EINVAL, ENODATA, EOPNOTSUPP);
+	EXPECT(worker,
+		ibv_query_gid_ex(slot->object, (uint32_t)boundary(worker), (uint32_t)boundary(worker), entries,
+			one_in(worker, 4) ? ~0u : 0),
+		EINVAL, ENODATA, EOPNOTSUPP);
 }
 
 /* Texts of numbers that mean nothing. */
@@ -190,8 +191,8 @@ static void alloc_mw(struct worker *worker)
 	struct slot *pd = use(worker, PD), *slot = pd ? vacant(worker, MW) : NULL;
 	if (!slot)
 		return;
-	struct ibv_mw *mw = ibv_alloc_mw(pd->object, (enum ibv_mw_type)(one_in(worker, 6) ? boundary(worker)
-										       : 1 + below(worker, 2)));
+	struct ibv_mw *mw = ibv_alloc_mw(
+		pd->object, (enum ibv_mw_type)(one_in(worker, 6) ? boundary(worker) : 1 + below(worker, 2)));
 	if (EXPECT_OBJECT(worker, mw, CREATE_ERRORS))
 		adopt(worker, slot, mw, &pd, 1);
 }
@@ -235,9 +236,9 @@ static void play_with_parent_domain(struct worker *worker)
 	struct ibv_td *td = ibv_alloc_td(context->object, &td_attr);
 	if (!EXPECT_OBJECT(worker, td, CREATE_ERRORS))
 		return;
-	struct ibv_parent_domain_init_attr attr = { .pd = pd->object,
-		.td = one_in(worker, 4) ? NULL : td,
-		.comp_mask = one_in(worker, 8) ? ~0u : 0 };
+	struct ibv_parent_domain_init_attr attr = {
+		.pd = pd->object, .td = one_in(worker, 4) ? NULL : td, .comp_mask = one_in(worker, 8) ? ~0u : 0
+	};
 	struct ibv_pd *domain = ibv_alloc_parent_domain(context->object, &attr);
 	if (EXPECT_OBJECT(worker, domain, CREATE_ERRORS))
 		EXPECT(worker, ibv_dealloc_pd(domain), 0);
@@ -332,8 +333,7 @@ static void create_srq(struct worker *worker)
 		attr.comp_mask = (uint32_t)boundary(worker) & attr.comp_mask;
 	bool is_basic = one_in(worker, 2);
 	struct ibv_srq_init_attr basic = { .attr = attr.attr };
-	struct ibv_srq *srq = is_basic ? ibv_create_srq(pd->object, &basic)
-				       : ibv_create_srq_ex(context->object, &attr);
+	struct ibv_srq *srq = is_basic ? ibv_create_srq(pd->object, &basic) : ibv_create_srq_ex(context->object, &attr);
 	if (!EXPECT_OBJECT(worker, srq, CREATE_ERRORS))
 		return;
 	bool has_type = !is_basic && attr.comp_mask & IBV_SRQ_INIT_ATTR_TYPE && attr.srq_type != IBV_SRQT_BASIC;
@@ -356,8 +356,7 @@ static void modify_srq(struct worker *worker)
 	struct ibv_srq_attr attr = { (uint32_t)queue_size(worker), (uint32_t)boundary(worker), below(worker, 200) };
 	if (!slot)
 		return;
-	EXPECT(worker, ibv_modify_srq(slot->object, &attr, one_in(worker, 4) ? (int)boundary(worker)
-									     : IBV_SRQ_LIMIT),
+	EXPECT(worker, ibv_modify_srq(slot->object, &attr, one_in(worker, 4) ? (int)boundary(worker) : IBV_SRQ_LIMIT),
 		EINVAL, ENOMEM, EOPNOTSUPP, ENOSYS);
 	EXPECT(worker, ibv_query_srq(slot->object, &attr), 0);
 }
@@ -392,9 +391,9 @@ static void create_qp(struct worker *worker)
 	}
 	if (one_in(worker, 2)) {
 		attr.comp_mask |= IBV_QP_INIT_ATTR_SEND_OPS_FLAGS;
-		attr.send_ops_flags = one_in(worker, 4) ? boundary(worker)
-							: IBV_QP_EX_WITH_RDMA_WRITE | IBV_QP_EX_WITH_SEND |
-								  IBV_QP_EX_WITH_RDMA_READ;
+		attr.send_ops_flags =
+			one_in(worker, 4) ? boundary(worker)
+					  : IBV_QP_EX_WITH_RDMA_WRITE | IBV_QP_EX_WITH_SEND | IBV_QP_EX_WITH_RDMA_READ;
 	}
 	if (one_in(worker, 16))
 		attr.comp_mask &= (uint32_t)boundary(worker);
@@ -476,9 +475,9 @@ static void destroy_ah(struct worker *worker)
 static void open_xrcd(struct worker *worker)
 {
 	struct slot *context = use(worker, CONTEXT), *slot = context ? vacant(worker, XRCD) : NULL;
-	struct ibv_xrcd_init_attr attr = { .comp_mask = IBV_XRCD_INIT_ATTR_FD | IBV_XRCD_INIT_ATTR_OFLAGS,
-		.fd = -1,
-		.oflags = O_CREAT };
+	struct ibv_xrcd_init_attr attr = {
+		.comp_mask = IBV_XRCD_INIT_ATTR_FD | IBV_XRCD_INIT_ATTR_OFLAGS, .fd = -1, .oflags = O_CREAT
+	};
 	if (!slot)
 		return;
 	if (one_in(worker, 6))

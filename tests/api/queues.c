@@ -239,8 +239,8 @@ static void post_recv(struct worker *worker)
 		wrs[i] = (struct ibv_recv_wr){ draw(worker), i + 1 < count ? &wrs[i + 1] : NULL, sges[i],
 			one_in(worker, 40) ? -1 : (int)length };
 	}
-	int error = slot->kind == SRQ ? ibv_post_srq_recv(slot->object, wrs, &bad)
-				      : ibv_post_recv(slot->object, wrs, &bad);
+	int error =
+		slot->kind == SRQ ? ibv_post_srq_recv(slot->object, wrs, &bad) : ibv_post_recv(slot->object, wrs, &bad);
 	EXPECT(worker, error, EINVAL, ENOMEM, EOPNOTSUPP, EFAULT, EPERM);
 	if (error)
 		REQUIRE(bad >= wrs && bad < wrs + count);
@@ -252,7 +252,8 @@ static void post_tag_operation(struct worker *worker)
 	struct ibv_sge sges[MOST_SGES];
 	struct ibv_ops_wr wr = { .wr_id = draw(worker),
 		.opcode = (enum ibv_ops_wr_opcode)below(worker, 4),
-		.flags = (int)below(worker, 4) }, *bad = NULL;
+		.flags = (int)below(worker, 4) },
+			  *bad = NULL;
 	if (!slot)
 		return;
 	unsigned count = sge_count(worker);

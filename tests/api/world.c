@@ -225,6 +225,6 @@ void expect_gone(struct worker *worker, struct slot *slot, int error)
 		return;
 	}
 	list_children(slot);
-	fail(__FILE__, __LINE__, "%s of an object with %u in it returns %d (%s)", atomic_load(&worker->doing)->name, children,
-		error, strerror(error));
+	fail(__FILE__, __LINE__, "%s of an object with %u in it returns %d (%s)", atomic_load(&worker->doing)->name,
+		children, error, strerror(error));
 }

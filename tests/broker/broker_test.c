@@ -100,7 +100,8 @@ static int set_up(bool as_nobody)
 	return 0;
 }
 
-/* In a process of its own, only set up where there is no test. What it exits with, or 128 and the signal that killed it. */
+/* In a process of its own, only set up where there is no test. What it exits with, or 128 and the signal that killed
+ * it. */
 static int run(const struct CMUnitTest *test, bool as_nobody)
 {
 	int status;
@@ -131,7 +132,8 @@ static int run_all(const char *pattern, bool as_nobody)
 			failed += (ends[i] = run(&tests[i], as_nobody)) != 0;
 	for (unsigned i = 0; i < ALL; i++)
 		if (ends[i] > 128)
-			printf("FAILED: %s, by signal %d (%s)\n", tests[i].name, ends[i] - 128, strsignal(ends[i] - 128));
+			printf("FAILED: %s, by signal %d (%s)\n", tests[i].name, ends[i] - 128,
+				strsignal(ends[i] - 128));
 		else if (ends[i])
 			printf("FAILED: %s\n", tests[i].name);
 	return failed ? FAILED : 0;

@@ -53,13 +53,15 @@ int client_connect(struct vb_broker **broker, char *why, size_t why_size)
 static void take_slot(struct state *state, bool broker_any)
 {
 	struct report *report = &state->report;
-	const struct vb_broker_config config = { .accepts_any = broker_any, .libexec = client_libexec, .hear = hear,
-		.user = state };
+	const struct vb_broker_config config = {
+		.accepts_any = broker_any, .libexec = client_libexec, .hear = hear, .user = state
+	};
 	report->rc = 0;
 	if (!state->broker)
 		report->rc = vb_broker_connect(&config, &state->broker, report->why, sizeof(report->why));
 	if (report->rc == 0)
-		report->rc = vb_broker_get_slot(state->broker, 4194304, false, &state->slot, report->why, sizeof(report->why));
+		report->rc = vb_broker_get_slot(
+			state->broker, 4194304, false, &state->slot, report->why, sizeof(report->why));
 	const int on = 1;
 	if (report->rc == 0 && !state->slot.is_carried)
 		setsockopt(state->slot.fd, IPPROTO_UDP, UDP_GRO, &on, sizeof(on));
@@ -110,8 +112,8 @@ static void collect(struct state *state)
 		const size_t length = (size_t)got, segment = segment_of(&header, length);
 		report->strays += length == 0;
 		for (size_t at = 0; at < length; at += segment) {
-			bool is_ours = length - at >= 12 &&
-				(bytes[at + 5] == state->slot.number || bytes[at + 5] == 0xFF);
+			bool is_ours =
+				length - at >= 12 && (bytes[at + 5] == state->slot.number || bytes[at + 5] == 0xFF);
 			report->good += is_ours;
 			report->strays += !is_ours;
 			report->merged += segment < length;
@@ -124,7 +126,8 @@ static void discover(struct state *state, const struct order *order)
 	struct vb_broker_notice answer;
 	struct pollfd wait = { .fd = state->answers[0], .events = POLLIN };
 	vb_broker_discover(state->broker, &order->sgid, &order->gid);
-	bool is_answered = poll(&wait, 1, PATIENCE_S * 1000) > 0 && read(state->answers[0], &answer, sizeof(answer)) == sizeof(answer);
+	bool is_answered = poll(&wait, 1, PATIENCE_S * 1000) > 0 &&
+			   read(state->answers[0], &answer, sizeof(answer)) == sizeof(answer);
 	state->report.rc = is_answered ? 0 : -EIO;
 	state->report.is_verbena = answer.is_verbena;
 	state->report.receive_buffer = answer.receive_buffer;
@@ -160,8 +163,8 @@ static void obey(struct state *state, const struct order *order)
 		discover(state, order);
 		break;
 	case ORDER_DETACH:
-		state->report.rc = setsockopt(state->slot.fd, SOL_SOCKET, SO_DETACH_REUSEPORT_BPF, &on, sizeof(on)) ? -errno
-														     : 0;
+		state->report.rc =
+			setsockopt(state->slot.fd, SOL_SOCKET, SO_DETACH_REUSEPORT_BPF, &on, sizeof(on)) ? -errno : 0;
 		break;
 	case ORDER_MEET:
 		vb_broker_meet(state->broker, state->slot.number, &order->gid, order->slot);
@@ -234,7 +237,7 @@ bool client_wait(struct client_process *client)
 {
 	struct pollfd wait = { .fd = client->orders, .events = POLLIN };
 	return poll(&wait, 1, PATIENCE_S * 1000) > 0 &&
-		recv(client->orders, &client->last, sizeof(client->last), 0) == sizeof(client->last);
+	       recv(client->orders, &client->last, sizeof(client->last), 0) == sizeof(client->last);
 }
 
 bool client_do(struct client_process *client, enum order_kind kind)

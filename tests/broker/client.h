@@ -12,18 +12,18 @@
 #define PATIENCE_S 20 /* for what happens at once, but on a machine with too much to do */
 
 enum order_kind {
-	ORDER_SLOT,	/* connect and take a slot */
-	ORDER_COLLECT,	/* read everything that came: good, strays */
-	ORDER_RELEASE,	/* give the slot back and stay */
-	ORDER_JOIN,	/* multicast group in gid (IPv4) */
+	ORDER_SLOT,      /* connect and take a slot */
+	ORDER_COLLECT,   /* read everything that came: good, strays */
+	ORDER_RELEASE,   /* give the slot back and stay */
+	ORDER_JOIN,      /* multicast group in gid (IPv4) */
 	ORDER_MOVE_AWAY, /* into a network namespace of its own */
-	ORDER_DISCOVER, /* ask for gid, wait for the answer */
-	ORDER_DETACH, /* the steering program from the group, by its socket */
-	ORDER_MEET,   /* ask for the process of slot at gid */
-	ORDER_MET,    /* look whom it has met in slot */
-	ORDER_TELL,   /* its own number to whom it has met in slot, by socket and memory */
-	ORDER_HEAR,   /* what that one has told */
-	ORDER_BECOME, /* another user */
+	ORDER_DISCOVER,  /* ask for gid, wait for the answer */
+	ORDER_DETACH,    /* the steering program from the group, by its socket */
+	ORDER_MEET,      /* ask for the process of slot at gid */
+	ORDER_MET,       /* look whom it has met in slot */
+	ORDER_TELL,      /* its own number to whom it has met in slot, by socket and memory */
+	ORDER_HEAR,      /* what that one has told */
+	ORDER_BECOME,    /* another user */
 };
 
 struct order {
@@ -37,7 +37,7 @@ struct order {
 /* Of one slot. */
 struct acquaintance {
 	unsigned introductions; /* heard */
-	bool is_there;		/* its socket has an end */
+	bool is_there;          /* its socket has an end */
 	uint8_t side;
 	bool is_same_user;
 	pid_t pid;  /* by its pidfd; 0: there is none */

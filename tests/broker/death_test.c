@@ -276,7 +276,8 @@ void broker__leaves_when_nobody_needs_it(void **state)
 	client_kill(&clients[1]);
 	usleep(300000);
 	bool is_there = wait_for_brokers(2, 0.1);
-	assert_true(is_there || seconds() > begin + 0.9); /* it is to stay a second, of which others may have had the most */
+	assert_true(is_there ||
+		    seconds() > begin + 0.9); /* it is to stay a second, of which others may have had the most */
 	assert_true(wait_for_brokers(0, PATIENCE_S));
 	await_sockets(0);
 }

@@ -23,7 +23,9 @@
 static void send_req(int fd, uint16_t source_port, uint16_t port, uint32_t id)
 {
 	const struct vb_flow flow = { .src = loopback(), .dst = loopback(), .src_port = source_port, .dst_port = PORT };
-	const struct vb_cm_message req = { .kind = VB_CM_REQ, .transaction_id = id, .local_id = id,
+	const struct vb_cm_message req = { .kind = VB_CM_REQ,
+		.transaction_id = id,
+		.local_id = id,
 		.req.service_id = vb_cm_service_id(VB_CM_PS_TCP, port) };
 	uint8_t mad[VB_MAD_LENGTH], packet[VB_MAD_PACKET_BYTES];
 	vb_cm_encode(&req, mad);
@@ -33,7 +35,9 @@ static void send_req(int fd, uint16_t source_port, uint16_t port, uint32_t id)
 
 static int open_flood(uint16_t *source_port)
 {
-	struct sockaddr_in to = { .sin_family = AF_INET, .sin_port = htons(PORT), .sin_addr.s_addr = htonl(INADDR_LOOPBACK) };
+	struct sockaddr_in to = {
+		.sin_family = AF_INET, .sin_port = htons(PORT), .sin_addr.s_addr = htonl(INADDR_LOOPBACK)
+	};
 	struct sockaddr_in us;
 	socklen_t length = sizeof(us);
 	int fd = socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0), probe = IP_PMTUDISC_PROBE;
@@ -79,7 +83,8 @@ void flood__leaves_a_listener_that_does_not_read_its_connection(void **state)
 	close(connection);
 }
 
-/* ---- An honest peer in a flood ------------------------------------------------------------------------------------ */
+/* ---- An honest peer in a flood
+ * ------------------------------------------------------------------------------------ */
 
 #define HONEST_TRIES 20
 
@@ -120,8 +125,11 @@ static pid_t start_listener(volatile unsigned *strangers)
 			++*strangers;
 			continue;
 		}
-		post_to(connection, 1, 2, &(struct vb_cm_message){ .kind = VB_CM_REJ, .remote_id = cm.local_id,
-			.transaction_id = cm.transaction_id, .rej.reason = VB_CM_REJ_CONSUMER });
+		post_to(connection, 1, 2,
+			&(struct vb_cm_message){ .kind = VB_CM_REJ,
+				.remote_id = cm.local_id,
+				.transaction_id = cm.transaction_id,
+				.rej.reason = VB_CM_REJ_CONSUMER });
 	}
 }
 
@@ -130,7 +138,9 @@ static double ask_as_honest_peer(int connection, uint32_t id)
 {
 	double begin = seconds();
 	while (seconds() < begin + 10) {
-		struct vb_cm_message cm = { .kind = VB_CM_REQ, .local_id = id, .transaction_id = id,
+		struct vb_cm_message cm = { .kind = VB_CM_REQ,
+			.local_id = id,
+			.transaction_id = id,
 			.req.service_id = vb_cm_service_id(VB_CM_PS_TCP, 7471) };
 		struct pollfd wait = { .fd = connection, .events = POLLIN };
 		struct vb_message message;
@@ -149,7 +159,8 @@ static int compare_times(const void *a, const void *b)
 	return (difference > 0) - (difference < 0);
 }
 
-/* On another host, with a broker of its own: says when it is there, asks when it is told, and tells how long it took. */
+/* On another host, with a broker of its own: says when it is there, asks when it is told, and tells how long it
+ * took. */
 static pid_t start_honest_peer(int link[2])
 {
 	assert_int_equal(socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, link), 0);
@@ -191,8 +202,10 @@ static void check_honest_peer(const char *kind, const char *rate)
 		"set -e; ip link add vbt0 type veth peer name vbt1 netns %d; ip addr add 10.77.0.1/24 dev vbt0; "
 		"ip link set vbt0 up; nsenter -t %d -n sh -ec 'ip link set lo up; ip addr add 10.77.0.2/24 dev vbt1; "
 		"ip link set vbt1 up'; sleep 0.5; "
-		"nsenter -t %d -n '%s/../chaos/flood' --kind %s --rate %s --seconds 6 --spoof-random 10.77.0.1 >/dev/null & "
-		"sleep 1", peer, peer, peer, exe, kind, rate);
+		"nsenter -t %d -n '%s/../chaos/flood' --kind %s --rate %s --seconds 6 --spoof-random 10.77.0.1 "
+		">/dev/null & "
+		"sleep 1",
+		peer, peer, peer, exe, kind, rate);
 	assert_int_equal(system(command), 0);
 	assert_int_equal(write(link[0], "g", 1), 1);
 	assert_int_equal(recv(link[0], times, sizeof(times), MSG_WAITALL), sizeof(times));
@@ -202,11 +215,12 @@ static void check_honest_peer(const char *kind, const char *rate)
 	close(link[0]);
 	close(link[1]);
 	assert_int_equal(system("ip link del vbt0 2>/dev/null || true"), 0);
-	print_message("%s a second of kind %s: answered in %.1f ms (median), %.1f ms at most; %u others heard\n", rate, kind,
-		times[HONEST_TRIES / 2], times[HONEST_TRIES - 1], *strangers);
+	print_message("%s a second of kind %s: answered in %.1f ms (median), %.1f ms at most; %u others heard\n", rate,
+		kind, times[HONEST_TRIES / 2], times[HONEST_TRIES - 1], *strangers);
 	assert_true(times[HONEST_TRIES / 2] < (IS_SANITIZED ? 2500 : 100));
-	assert_true(times[HONEST_TRIES - 1] < (IS_SANITIZED ? 10000 : 2500)); /* one may be lost where the machine is busy */
-	assert_true(*strangers < 12000);	     /* of so many a second */
+	assert_true(times[HONEST_TRIES - 1] <
+		    (IS_SANITIZED ? 10000 : 2500)); /* one may be lost where the machine is busy */
+	assert_true(*strangers < 12000);            /* of so many a second */
 	munmap(strangers, sizeof(*strangers));
 }
 

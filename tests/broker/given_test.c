@@ -63,7 +63,8 @@ void sockets_given__clients_wait_for_the_next_broker(void **state)
 		broker = start_managed(fds);
 		start_clients(1);
 		for (unsigned i = first; i < first + 3; i++)
-			for (double until = seconds() + PATIENCE_S; clients[i].last.recoveries == 0 && seconds() < until;)
+			for (double until = seconds() + PATIENCE_S;
+				clients[i].last.recoveries == 0 && seconds() < until;)
 				assert_true(client_do(&clients[i], ORDER_COLLECT));
 		check_steering();
 		kill(broker, SIGTERM);

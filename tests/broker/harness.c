@@ -126,10 +126,12 @@ void await_descriptors(pid_t pid, unsigned count)
 
 void send_bytes(int family, const char *to4, const uint8_t *bytes, size_t length)
 {
-	struct sockaddr_in four = { .sin_family = AF_INET, .sin_port = htons(PORT),
-		.sin_addr.s_addr = htonl(INADDR_LOOPBACK) };
-	struct sockaddr_in6 six = { .sin6_family = AF_INET6, .sin6_port = htons(PORT),
-		.sin6_addr = IN6ADDR_LOOPBACK_INIT };
+	struct sockaddr_in four = {
+		.sin_family = AF_INET, .sin_port = htons(PORT), .sin_addr.s_addr = htonl(INADDR_LOOPBACK)
+	};
+	struct sockaddr_in6 six = {
+		.sin6_family = AF_INET6, .sin6_port = htons(PORT), .sin6_addr = IN6ADDR_LOOPBACK_INIT
+	};
 	int fd = socket(family, SOCK_DGRAM | SOCK_CLOEXEC, 0);
 	assert_true(fd >= 0);
 	if (to4)
@@ -144,8 +146,9 @@ void send_bytes(int family, const char *to4, const uint8_t *bytes, size_t length
 
 void send_to_qpn(int family, uint32_t qpn)
 {
-	const uint8_t bytes[64] = { [0] = 0x04, [5] = (uint8_t)(qpn >> 16), [6] = (uint8_t)(qpn >> 8),
-		[7] = (uint8_t)qpn };
+	const uint8_t bytes[64] = {
+		[0] = 0x04, [5] = (uint8_t)(qpn >> 16), [6] = (uint8_t)(qpn >> 8), [7] = (uint8_t)qpn
+	};
 	send_bytes(family, NULL, bytes, sizeof(bytes));
 }
 

@@ -19,8 +19,8 @@ static bool is_here(const char *pid)
 {
 	char path[PATH], ours[100] = "", its[100] = "";
 	snprintf(path, sizeof(path), "/proc/%s/ns/net", pid);
-	return readlink("/proc/self/ns/net", ours, sizeof(ours) - 1) > 0 &&
-		readlink(path, its, sizeof(its) - 1) > 0 && strcmp(ours, its) == 0;
+	return readlink("/proc/self/ns/net", ours, sizeof(ours) - 1) > 0 && readlink(path, its, sizeof(its) - 1) > 0 &&
+	       strcmp(ours, its) == 0;
 }
 
 static bool is_called(const char *pid, const char *name)
@@ -41,7 +41,8 @@ static unsigned list_processes(const char *name, pid_t *found, unsigned most)
 	unsigned count = 0;
 	DIR *dir = opendir("/proc");
 	for (struct dirent *entry; dir && (entry = readdir(dir)) && count < most;)
-		if (isdigit((unsigned char)entry->d_name[0]) && is_called(entry->d_name, name) && is_here(entry->d_name))
+		if (isdigit((unsigned char)entry->d_name[0]) && is_called(entry->d_name, name) &&
+			is_here(entry->d_name))
 			found[count++] = atoi(entry->d_name);
 	if (dir)
 		closedir(dir);

@@ -46,7 +46,8 @@ static void await_meeting(unsigned client, uint8_t slot)
 /* One that is told of it by the broker, which has told the other already. */
 static void await_one_introduction(unsigned client, uint8_t slot)
 {
-	for (double until = seconds() + PATIENCE_S; !order_about(client, ORDER_MET, slot)->met.introductions; usleep(2000))
+	for (double until = seconds() + PATIENCE_S; !order_about(client, ORDER_MET, slot)->met.introductions;
+		usleep(2000))
 		assert_true(seconds() < until);
 	assert_int_equal(clients[client].last.met.introductions, 1);
 }
@@ -316,7 +317,9 @@ static struct vb_message hear_any(int connection)
 
 static uint8_t get_another_slot(int connection, uint32_t request)
 {
-	const struct vb_message get = { .kind = VB_MESSAGE_GET_SLOT, .request = request, .receive_buffer = 65536, .is_further = 1 };
+	const struct vb_message get = {
+		.kind = VB_MESSAGE_GET_SLOT, .request = request, .receive_buffer = 65536, .is_further = 1
+	};
 	assert_int_equal(vb_message_send(connection, &get, NULL), 0);
 	struct vb_message slot = hear_any(connection);
 	assert_int_equal(slot.kind, VB_MESSAGE_SLOT);
@@ -427,7 +430,8 @@ void meeting__flood_of_questions_holds_up_nobody(void **state)
 		}
 	}
 	const double took = seconds() - begin;
-	print_message("%d questions: %.2f s, an honest client waited %.0f ms at most\n", QUESTIONS, took, longest * 1e3);
+	print_message(
+		"%d questions: %.2f s, an honest client waited %.0f ms at most\n", QUESTIONS, took, longest * 1e3);
 	assert_int_equal(meetings, 2);
 	assert_true(longest < 0.5 || longest < took / 8);
 	await_descriptors(worker, before);

@@ -92,7 +92,7 @@ bool is_refused(int fd, struct vb_message *refusal)
 	struct pollfd wait = { .fd = fd, .events = POLLIN };
 	int passed;
 	return poll(&wait, 1, PATIENCE_S * 1000) > 0 && vb_message_receive(fd, refusal, &passed) == 0 &&
-		refusal->kind == VB_MESSAGE_REFUSED;
+	       refusal->kind == VB_MESSAGE_REFUSED;
 }
 
 void assert_welcome(int fd)

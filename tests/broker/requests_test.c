@@ -30,8 +30,10 @@ static void end(struct process process)
 
 static void ask(struct process asker, uint64_t transaction_id)
 {
-	post(asker.connection, &(struct vb_cm_message){ .kind = VB_CM_REQ, .local_id = asker.id,
-		.transaction_id = transaction_id, .req.service_id = vb_cm_service_id(VB_CM_PS_TCP, SERVERS_PORT) });
+	post(asker.connection, &(struct vb_cm_message){ .kind = VB_CM_REQ,
+				       .local_id = asker.id,
+				       .transaction_id = transaction_id,
+				       .req.service_id = vb_cm_service_id(VB_CM_PS_TCP, SERVERS_PORT) });
 }
 
 static void expect(struct process who, enum vb_cm_kind kind)
@@ -84,8 +86,9 @@ void request__answered_is_for_who_answered_it_though_another_listens_now(void **
 	stop_listening(server);
 	ask(asker, 1);
 	expect(server, VB_CM_REQ); /* it may still be about to answer */
-	post(server.connection, &(struct vb_cm_message){ .kind = VB_CM_REP, .local_id = server.id,
-		.remote_id = asker.id, .transaction_id = 1 });
+	post(server.connection,
+		&(struct vb_cm_message){
+			.kind = VB_CM_REP, .local_id = server.id, .remote_id = asker.id, .transaction_id = 1 });
 	expect(asker, VB_CM_REP);
 	listen_at(other.connection, SERVERS_PORT);
 	ask(asker, 1);

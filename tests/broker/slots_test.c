@@ -48,7 +48,8 @@ void slots__sixty_four_processes_at_once(void **state)
 }
 
 /* Each that dies has somebody behind it whose place must not change while datagrams keep coming. The first stays: when
- * the kernel takes the oldest socket of the port away, a datagram that it looks a socket up for at that moment is lost. */
+ * the kernel takes the oldest socket of the port away, a datagram that it looks a socket up for at that moment is
+ * lost. */
 void slots__neighbours_that_leave_cost_nobody_a_datagram(void **state)
 {
 	enum { CLIENTS = 16, A_DEATH = 400 };
@@ -60,7 +61,8 @@ void slots__neighbours_that_leave_cost_nobody_a_datagram(void **state)
 		for (unsigned n = 0; n < A_DEATH; n++)
 			send_to_qpn(AF_INET, (uint32_t)last->last.slot << 16 | 5);
 		client_kill(&clients[i]);
-		for (double until = seconds() + PATIENCE_S; good < A_DEATH && seconds() < until; good += last->last.good)
+		for (double until = seconds() + PATIENCE_S; good < A_DEATH && seconds() < until;
+			good += last->last.good)
 			assert_true(client_do(last, ORDER_COLLECT));
 		assert_int_equal(good, A_DEATH);
 	}
@@ -224,7 +226,9 @@ void start__missing_program_is_named(void **state)
 {
 	char why[256];
 	struct vb_broker *broker;
-	assert_int_equal(vb_broker_connect(&(struct vb_broker_config){ .libexec = "/nonexistent" }, &broker, why, sizeof(why)), -ENOENT);
+	assert_int_equal(
+		vb_broker_connect(&(struct vb_broker_config){ .libexec = "/nonexistent" }, &broker, why, sizeof(why)),
+		-ENOENT);
 	assert_non_null(strstr(why, "/nonexistent"));
 }
 

@@ -26,9 +26,11 @@ void mad__of_anothers_connection_is_not_sent(void **state)
 	post(connections[0], &dreq);
 	assert_true(hears_mad(connections[0], &cm));
 	assert_int_equal(cm.kind, VB_CM_DREQ);
-	struct vb_message send = {
-		.kind = VB_MESSAGE_SEND_MAD, .request = 9, .sgid = loopback(), .gid = loopback(), .length = VB_MAD_LENGTH
-	};
+	struct vb_message send = { .kind = VB_MESSAGE_SEND_MAD,
+		.request = 9,
+		.sgid = loopback(),
+		.gid = loopback(),
+		.length = VB_MAD_LENGTH };
 	vb_cm_encode(&dreq, send.mad);
 	assert_int_equal(vb_message_send(connections[0], &send, NULL), 0);
 	assert_int_equal(answer_of(connections[0]), EPERM);
@@ -49,8 +51,10 @@ static void refuse_and_exit(uint16_t port, int ready)
 	if (write(ready, "r", 1) != 1 || !hears_mad(connection, &req))
 		_exit(1);
 	raise(SIGSTOP);
-	post(connection, &(struct vb_cm_message){ .kind = VB_CM_REJ, .transaction_id = req.transaction_id,
-		.remote_id = req.local_id, .rej = { .reason = VB_CM_REJ_CONSUMER, .private_data = "why" } });
+	post(connection, &(struct vb_cm_message){ .kind = VB_CM_REJ,
+				 .transaction_id = req.transaction_id,
+				 .remote_id = req.local_id,
+				 .rej = { .reason = VB_CM_REJ_CONSUMER, .private_data = "why" } });
 	_exit(0);
 }
 
@@ -67,8 +71,10 @@ void mad__posted_before_its_process_died_is_sent(void **state)
 	if (child == 0)
 		refuse_and_exit(7471, ready[1]);
 	assert_int_equal(read(ready[0], &byte, 1), 1);
-	post(connection, &(struct vb_cm_message){ .kind = VB_CM_REQ, .local_id = id, .transaction_id = 5,
-		.req.service_id = vb_cm_service_id(VB_CM_PS_TCP, 7471) });
+	post(connection, &(struct vb_cm_message){ .kind = VB_CM_REQ,
+				 .local_id = id,
+				 .transaction_id = 5,
+				 .req.service_id = vb_cm_service_id(VB_CM_PS_TCP, 7471) });
 	assert_int_equal(waitpid(child, &status, WUNTRACED), child);
 	assert_true(WIFSTOPPED(status));
 	find_both(&parent, &worker);
@@ -98,8 +104,9 @@ void mad__in_anothers_stead_is_not_sent(void **state)
 		ids[i] = (uint32_t)get_slot(connections[i], &sockets[i]) << 24 | 7;
 	}
 	listen_at(connections[0], 7471);
-	post(connections[1], &(struct vb_cm_message){ .kind = VB_CM_REQ, .local_id = ids[1],
-		.req.service_id = vb_cm_service_id(VB_CM_PS_TCP, 7471) });
+	post(connections[1], &(struct vb_cm_message){ .kind = VB_CM_REQ,
+				     .local_id = ids[1],
+				     .req.service_id = vb_cm_service_id(VB_CM_PS_TCP, 7471) });
 	assert_true(hears_mad(connections[0], &cm));
 	assert_int_equal(cm.kind, VB_CM_REQ);
 	const struct vb_cm_message rej = { .kind = VB_CM_REJ, .remote_id = ids[1], .rej.reason = VB_CM_REJ_CONSUMER };

@@ -16,7 +16,7 @@
 #include "raw.h"
 
 #define OVERFLOW NOBODY /* as which a namespace shows whom it does not map */
-#define USER	 1000
+#define USER     1000
 #define STRANGER 1001
 
 static bool is_socket_of_the_port(int fd)

@@ -24,8 +24,9 @@ void discovery__own_host_is_known_and_nobody_is_nobody(void **state)
 {
 	start_clients(2);
 	uint32_t buffer = clients[0].last.receive_buffer;
-	struct order ask = { .kind = ORDER_DISCOVER, .sgid = vb_gid_from_ipv4(127, 0, 0, 1),
-		.gid = vb_gid_from_ipv4(127, 0, 0, 1) };
+	struct order ask = {
+		.kind = ORDER_DISCOVER, .sgid = vb_gid_from_ipv4(127, 0, 0, 1), .gid = vb_gid_from_ipv4(127, 0, 0, 1)
+	};
 	client_order(&clients[0], &ask);
 	assert_true(client_wait(&clients[0]));
 	assert_true(clients[0].last.is_verbena);
@@ -63,8 +64,8 @@ void mad__is_answered_at_its_own_length(void **state)
 	static const uint32_t lengths[] = { 256, 257, 1024, 4096 };
 	assert_int_equal(vb_broker_connect(&config, &broker, why, sizeof(why)), 0);
 	for (unsigned i = 0; i < 4; i++) {
-		struct vb_discovery answer, question = { .transaction_id = 0x123456789abcull + i,
-			.version = VB_DISCOVERY_VERSION };
+		struct vb_discovery answer,
+			question = { .transaction_id = 0x123456789abcull + i, .version = VB_DISCOVERY_VERSION };
 		vb_discovery_encode(&question, mad);
 		assert_int_equal(vb_broker_send_mad(broker, &lo, &lo, mad, lengths[i]), 0);
 		struct pollfd wait = { .fd = ends[0], .events = POLLIN };
@@ -107,8 +108,9 @@ void discovery__finds_verbena_over_the_wire(void **state)
 		assert_int_equal(clients[i].last.rc, 0);
 	}
 	uint32_t buffer = clients[1].last.receive_buffer;
-	struct order ask = { .kind = ORDER_DISCOVER, .sgid = vb_gid_from_ipv4(10, 77, 0, 1),
-		.gid = vb_gid_from_ipv4(10, 77, 0, 2) };
+	struct order ask = {
+		.kind = ORDER_DISCOVER, .sgid = vb_gid_from_ipv4(10, 77, 0, 1), .gid = vb_gid_from_ipv4(10, 77, 0, 2)
+	};
 	for (unsigned i = 0; i < 2; i++) {
 		clients[0].last.is_verbena = false;
 		client_order(&clients[0], &ask);
@@ -128,18 +130,20 @@ void discovery__finds_verbena_over_the_wire(void **state)
 
 /* ---- Merging ---------------------------------------------------------------------------------------------------- */
 
-#define BURSTS	     200
-#define BURST	     16
+#define BURSTS       200
+#define BURST        16
 #define PACKET_BYTES 1056
 
 /* Equal datagrams, turn about to two slots, in bursts that meet in the receiver's NAPI; a slot has a source port of its
  * own, as the port sends. Each burst is sent when it is asked for: the link holds a few and drops the rest. */
 static void send_alternating(int family, const uint8_t slots[2], int link)
 {
-	struct sockaddr_in four = { .sin_family = AF_INET, .sin_port = htons(PORT),
-		.sin_addr.s_addr = htonl(0x0a4d0001) };
-	struct sockaddr_in6 six = { .sin6_family = AF_INET6, .sin6_port = htons(PORT),
-		.sin6_addr.s6_addr = { 0xfd, 0x77, [15] = 1 } };
+	struct sockaddr_in four = {
+		.sin_family = AF_INET, .sin_port = htons(PORT), .sin_addr.s_addr = htonl(0x0a4d0001)
+	};
+	struct sockaddr_in6 six = {
+		.sin6_family = AF_INET6, .sin6_port = htons(PORT), .sin6_addr.s6_addr = { 0xfd, 0x77, [15] = 1 }
+	};
 	static uint8_t bytes[2][PACKET_BYTES];
 	int fds[2];
 	for (unsigned i = 0; i < 2; i++) {
@@ -181,7 +185,7 @@ static void check_merging(unsigned neighbours)
 	char command[1500];
 	int link[2], status = 0;
 	if (geteuid() != 0 || system("ethtool --version >/dev/null 2>&1 && nsenter --version >/dev/null 2>&1 && "
-		"ip link show lo >/dev/null 2>&1")) {
+				     "ip link show lo >/dev/null 2>&1")) {
 		print_message("skipped: needs root, ip, nsenter and ethtool for a link that merges\n");
 		skip();
 	}
@@ -197,7 +201,8 @@ static void check_merging(unsigned neighbours)
 		"unshare -m sh -ec 'mount -t sysfs s /sys; cd /sys/class/net/vbt0; echo 1 >threaded; "
 		"echo 200000 >gro_flush_timeout; echo 10 >napi_defer_hard_irqs'; "
 		"nsenter -t %d -n sh -ec 'ip addr add 10.77.0.2/24 dev vbt1; ip addr add fd77::2/64 dev vbt1 nodad; "
-		"ethtool -K vbt1 tso off gso off; ip link set vbt1 up'; sleep 1.5", sender, sender);
+		"ethtool -K vbt1 tso off gso off; ip link set vbt1 up'; sleep 1.5",
+		sender, sender);
 	assert_int_equal(system(command), 0);
 	assert_int_equal(write(link[0], "g", 1), 1);
 	unsigned merged[2] = { 0 };

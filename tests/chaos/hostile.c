@@ -452,9 +452,10 @@ static const struct attack {
 	const char *name;
 	void (*run)(void);
 } attacks[] = { { "slots", attack_slots }, { "detach", attack_detach }, { "connect", attack_connect },
-	{ "filter", attack_filter }, { "mads", attack_mads }, { "ports", attack_ports }, { "meetings", attack_meetings },
-	{ "adoption", attack_adoption }, { "junk", attack_junk }, { "deafness", attack_deafness },
-	{ "bind-device", attack_bind_device }, { "reuse-off", attack_reuse_off }, { "silence", attack_silence } };
+	{ "filter", attack_filter }, { "mads", attack_mads }, { "ports", attack_ports },
+	{ "meetings", attack_meetings }, { "adoption", attack_adoption }, { "junk", attack_junk },
+	{ "deafness", attack_deafness }, { "bind-device", attack_bind_device }, { "reuse-off", attack_reuse_off },
+	{ "silence", attack_silence } };
 enum { ATTACKS = sizeof(attacks) / sizeof(*attacks) };
 
 static bool is_wanted(const char *name)
@@ -523,7 +524,8 @@ int main(int argc, char **argv)
 	       "filtered=%lu mads=%lu silent=%lu ports=%lu low_ports=%lu adopted=%lu met=%lu junk=%lu dropped=%lu "
 	       "foreign_packets=%lu foreign_bytes=%lu marks=%lu foreign_mads=%lu\n",
 		count.slots, count.slots_refused, count.relayed, count.detached, count.connected, count.reuse_off,
-		count.bound, count.filtered, count.mads, count.silent, count.ports, count.low_ports, count.adopted, count.met,
-		count.junk, count.dropped, count.foreign_packets, count.foreign_bytes, count.marks, count.foreign_mads);
+		count.bound, count.filtered, count.mads, count.silent, count.ports, count.low_ports, count.adopted,
+		count.met, count.junk, count.dropped, count.foreign_packets, count.foreign_bytes, count.marks,
+		count.foreign_mads);
 	return 0;
 }

@@ -7,7 +7,8 @@
  *   both: -d DEVICE -g GID-INDEX -p PORT
  *
  * Holds: message i of a QP has a content that follows from (seed, i); it lies in slot i % DEPTH of the QP's part of the
- * region. The client prints one line "done ..." with its longest wait for a completion; the server prints one "served". */
+ * region. The client prints one line "done ..." with its longest wait for a completion; the server prints one
+ * "served". */
 #include <arpa/inet.h>
 #include <errno.h>
 #include <infiniband/verbs.h>
@@ -64,7 +65,7 @@ struct link {
 	uint8_t *memory;
 	struct ibv_mr *mr;
 	uint32_t *posted, *completed; /* per QP; at the server of SENDs: receives */
-	uint32_t *sent;		      /* per QP, at the server: how many messages the client says there were */
+	uint32_t *sent;               /* per QP, at the server: how many messages the client says there were */
 };
 
 static void die(const char *format, ...) __attribute__((format(printf, 1, 2), noreturn));
@@ -204,7 +205,8 @@ static struct nic open_nic(const struct options *options)
 static void make_qps(struct link *link, const struct nic *nic)
 {
 	size_t bytes = (size_t)link->plan.qps * DEPTH * link->plan.size;
-	int access = IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_WRITE | IBV_ACCESS_REMOTE_READ | IBV_ACCESS_REMOTE_ATOMIC;
+	int access =
+		IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_WRITE | IBV_ACCESS_REMOTE_READ | IBV_ACCESS_REMOTE_ATOMIC;
 
 	link->qp = calloc(link->plan.qps, sizeof(*link->qp));
 	link->remote = calloc(link->plan.qps, sizeof(*link->remote));
@@ -217,8 +219,12 @@ static void make_qps(struct link *link, const struct nic *nic)
 	if (!link->mr)
 		die("ibv_reg_mr");
 	for (uint32_t i = 0; i < link->plan.qps; i++) {
-		struct ibv_qp_init_attr init = { .send_cq = nic->cq, .recv_cq = nic->cq, .qp_type = IBV_QPT_RC, .sq_sig_all = 1,
-			.qp_context = link, .cap = { .max_send_wr = DEPTH, .max_recv_wr = DEPTH, .max_send_sge = 1, .max_recv_sge = 1 } };
+		struct ibv_qp_init_attr init = { .send_cq = nic->cq,
+			.recv_cq = nic->cq,
+			.qp_type = IBV_QPT_RC,
+			.sq_sig_all = 1,
+			.qp_context = link,
+			.cap = { .max_send_wr = DEPTH, .max_recv_wr = DEPTH, .max_send_sge = 1, .max_recv_sge = 1 } };
 
 		link->qp[i] = ibv_create_qp(nic->pd, &init);
 		if (!link->qp[i])
@@ -239,27 +245,43 @@ static void post_receive(struct link *link, uint32_t qp, uint32_t message)
 static void connect_qps(struct link *link, const struct nic *nic, const struct options *options)
 {
 	for (uint32_t i = 0; i < link->plan.qps; i++) {
-		struct ibv_qp_attr init = { .qp_state = IBV_QPS_INIT, .port_num = 1,
-			.qp_access_flags = IBV_ACCESS_REMOTE_WRITE | IBV_ACCESS_REMOTE_READ | IBV_ACCESS_REMOTE_ATOMIC };
-		struct ibv_qp_attr rtr = { .qp_state = IBV_QPS_RTR, .path_mtu = nic->mtu, .dest_qp_num = link->remote[i].qpn,
-			.rq_psn = 77, .max_dest_rd_atomic = 16, .min_rnr_timer = 12,
-			.ah_attr = { .is_global = 1, .port_num = 1,
-				.grh = { .dgid = link->remote[i].gid, .sgid_index = (uint8_t)options->gid_index, .hop_limit = 64 } } };
-		struct ibv_qp_attr rts = { .qp_state = IBV_QPS_RTS, .sq_psn = 77, .timeout = (uint8_t)options->timeout,
-			.retry_cnt = 7, .rnr_retry = 7, .max_rd_atomic = 16 };
+		struct ibv_qp_attr init = { .qp_state = IBV_QPS_INIT,
+			.port_num = 1,
+			.qp_access_flags =
+				IBV_ACCESS_REMOTE_WRITE | IBV_ACCESS_REMOTE_READ | IBV_ACCESS_REMOTE_ATOMIC };
+		struct ibv_qp_attr rtr = { .qp_state = IBV_QPS_RTR,
+			.path_mtu = nic->mtu,
+			.dest_qp_num = link->remote[i].qpn,
+			.rq_psn = 77,
+			.max_dest_rd_atomic = 16,
+			.min_rnr_timer = 12,
+			.ah_attr = { .is_global = 1,
+				.port_num = 1,
+				.grh = { .dgid = link->remote[i].gid,
+					.sgid_index = (uint8_t)options->gid_index,
+					.hop_limit = 64 } } };
+		struct ibv_qp_attr rts = { .qp_state = IBV_QPS_RTS,
+			.sq_psn = 77,
+			.timeout = (uint8_t)options->timeout,
+			.retry_cnt = 7,
+			.rnr_retry = 7,
+			.max_rd_atomic = 16 };
 
-		errno = ibv_modify_qp(link->qp[i], &init, IBV_QP_STATE | IBV_QP_PKEY_INDEX | IBV_QP_PORT | IBV_QP_ACCESS_FLAGS);
+		errno = ibv_modify_qp(
+			link->qp[i], &init, IBV_QP_STATE | IBV_QP_PKEY_INDEX | IBV_QP_PORT | IBV_QP_ACCESS_FLAGS);
 		if (errno)
 			die("ibv_modify_qp to INIT");
 		if (options->is_server && link->plan.op == SEND)
 			for (; link->posted[i] < DEPTH && link->posted[i] < link->plan.count; link->posted[i]++)
 				post_receive(link, i, link->posted[i]);
-		errno = ibv_modify_qp(link->qp[i], &rtr, IBV_QP_STATE | IBV_QP_AV | IBV_QP_PATH_MTU | IBV_QP_DEST_QPN |
-			IBV_QP_RQ_PSN | IBV_QP_MAX_DEST_RD_ATOMIC | IBV_QP_MIN_RNR_TIMER);
+		errno = ibv_modify_qp(link->qp[i], &rtr,
+			IBV_QP_STATE | IBV_QP_AV | IBV_QP_PATH_MTU | IBV_QP_DEST_QPN | IBV_QP_RQ_PSN |
+				IBV_QP_MAX_DEST_RD_ATOMIC | IBV_QP_MIN_RNR_TIMER);
 		if (errno)
 			die("ibv_modify_qp to RTR");
-		errno = ibv_modify_qp(link->qp[i], &rts, IBV_QP_STATE | IBV_QP_TIMEOUT | IBV_QP_RETRY_CNT | IBV_QP_RNR_RETRY |
-			IBV_QP_SQ_PSN | IBV_QP_MAX_QP_RD_ATOMIC);
+		errno = ibv_modify_qp(link->qp[i], &rts,
+			IBV_QP_STATE | IBV_QP_TIMEOUT | IBV_QP_RETRY_CNT | IBV_QP_RNR_RETRY | IBV_QP_SQ_PSN |
+				IBV_QP_MAX_QP_RD_ATOMIC);
 		if (errno)
 			die("ibv_modify_qp to RTS");
 	}
@@ -306,8 +328,11 @@ static void post(struct link *link, uint32_t qp, uint32_t message)
 		IBV_WR_ATOMIC_FETCH_AND_ADD };
 	uint64_t remote = link->remote[qp].addr;
 	struct ibv_sge sge = { (uintptr_t)slot(link, qp, message), link->plan.size, link->mr->lkey };
-	struct ibv_send_wr wr = { .wr_id = (uint64_t)qp << 32 | message, .sg_list = &sge, .num_sge = 1,
-		.opcode = opcode[link->plan.op] }, *bad;
+	struct ibv_send_wr wr = { .wr_id = (uint64_t)qp << 32 | message,
+		.sg_list = &sge,
+		.num_sge = 1,
+		.opcode = opcode[link->plan.op] },
+			   *bad;
 
 	if (link->plan.op == ATOMIC) {
 		wr.wr.atomic.remote_addr = remote;
@@ -330,7 +355,8 @@ static void complete(struct link *link, uint32_t qp, uint32_t message)
 
 	if (link->plan.op == READ) {
 		/* The server's slots hold its messages 0 .. DEPTH-1 and do not change. */
-		verify(slot(link, qp, message), link->plan.size, seed_of(&link->plan, qp, message % DEPTH), qp, message);
+		verify(slot(link, qp, message), link->plan.size, seed_of(&link->plan, qp, message % DEPTH), qp,
+			message);
 		memset(slot(link, qp, message), 0, link->plan.size);
 	} else if (link->plan.op == ATOMIC) {
 		memcpy(&value, slot(link, qp, message), 8);
@@ -392,7 +418,8 @@ static struct pumped pump(struct link *link, const struct nic *nic, const struct
 
 			check_completion(&wc[i]);
 			if ((uint32_t)wc[i].wr_id != link->completed[qp])
-				die("QP %u: completion of %u came instead of %u", qp, (uint32_t)wc[i].wr_id, link->completed[qp]);
+				die("QP %u: completion of %u came instead of %u", qp, (uint32_t)wc[i].wr_id,
+					link->completed[qp]);
 			complete(link, qp, link->completed[qp]++);
 			if (link->posted[qp] < link->plan.count && last < end)
 				post(link, qp, link->posted[qp]++);
@@ -432,8 +459,9 @@ static void run_client(const struct options *options)
 	double began = now();
 	struct pumped pumped = pump(&link, &nic, options);
 	double seconds = now() - began;
-	printf("done %s size=%u count=%u qps=%u seconds=%.6f longest_ms=%.3f later=%llu\n", op_name[options->op], link.plan.size,
-		link.posted[0], link.plan.qps, seconds, pumped.longest * 1e3, (unsigned long long)pumped.later);
+	printf("done %s size=%u count=%u qps=%u seconds=%.6f longest_ms=%.3f later=%llu\n", op_name[options->op],
+		link.plan.size, link.posted[0], link.plan.qps, seconds, pumped.longest * 1e3,
+		(unsigned long long)pumped.later);
 	fflush(stdout);
 	put(link.fd, link.posted, link.plan.qps * sizeof(*link.posted));
 	get(link.fd, &verdict, 1);
@@ -474,9 +502,11 @@ static void receive(const struct nic *nic, struct link *links, int clients)
 			check_completion(&wc[i]);
 			while (link < links + clients && link->qp[qp < link->plan.qps ? qp : 0]->qp_num != wc[i].qp_num)
 				link++;
-			if (link == links + clients || link->completed[qp]++ != message || wc[i].byte_len != link->plan.size)
+			if (link == links + clients || link->completed[qp]++ != message ||
+				wc[i].byte_len != link->plan.size)
 				die("a receive that was not posted so");
-			verify(slot(link, qp, message), link->plan.size, seed_of(&link->plan, qp, message), qp, message);
+			verify(slot(link, qp, message), link->plan.size, seed_of(&link->plan, qp, message), qp,
+				message);
 			if (link->posted[qp] < link->plan.count)
 				post_receive(link, qp, link->posted[qp]++);
 		}
@@ -494,7 +524,8 @@ static void verify_link(const struct link *link)
 
 		if (link->plan.op == WRITE)
 			for (uint32_t message = count > DEPTH ? count - DEPTH : 0; message < count; message++)
-				verify(slot(link, qp, message), link->plan.size, seed_of(&link->plan, qp, message), qp, message);
+				verify(slot(link, qp, message), link->plan.size, seed_of(&link->plan, qp, message), qp,
+					message);
 		memcpy(&value, slot(link, qp, 0), link->plan.size < 8 ? link->plan.size : 8);
 		errno = 0;
 		if (link->plan.op == ATOMIC && value != count)
@@ -585,25 +616,51 @@ static uint32_t op_of(const char *name)
 
 int main(int count, char **arguments)
 {
-	struct options options = { .port = "20000", .clients = 1, .size = 65536, .count = 1000, .qps = 1, .timeout = 14,
-		.seconds = 1e9 };
+	struct options options = {
+		.port = "20000", .clients = 1, .size = 65536, .count = 1000, .qps = 1, .timeout = 14, .seconds = 1e9
+	};
 	int option;
 
 	while ((option = getopt(count, arguments, "d:g:p:c:zo:s:n:q:u:t:e")) != -1)
 		switch (option) {
-		case 'd': options.device = optarg; break;
-		case 'g': options.gid_index = atoi(optarg); break;
-		case 'p': options.port = optarg; break;
-		case 'c': options.clients = atoi(optarg); break;
-		case 'z': options.sleeps = true; break;
-		case 'o': options.op = op_of(optarg); break;
-		case 's': options.size = (uint32_t)atoi(optarg); break;
-		case 'n': options.count = (uint32_t)atoi(optarg); break;
-		case 'q': options.qps = (uint32_t)atoi(optarg); break;
-		case 't': options.seconds = atof(optarg), options.count = UINT32_MAX; break;
-		case 'u': options.timeout = (uint32_t)atoi(optarg); break;
-		case 'e': options.waits = true; break;
-		default: return 2;
+		case 'd':
+			options.device = optarg;
+			break;
+		case 'g':
+			options.gid_index = atoi(optarg);
+			break;
+		case 'p':
+			options.port = optarg;
+			break;
+		case 'c':
+			options.clients = atoi(optarg);
+			break;
+		case 'z':
+			options.sleeps = true;
+			break;
+		case 'o':
+			options.op = op_of(optarg);
+			break;
+		case 's':
+			options.size = (uint32_t)atoi(optarg);
+			break;
+		case 'n':
+			options.count = (uint32_t)atoi(optarg);
+			break;
+		case 'q':
+			options.qps = (uint32_t)atoi(optarg);
+			break;
+		case 't':
+			options.seconds = atof(optarg), options.count = UINT32_MAX;
+			break;
+		case 'u':
+			options.timeout = (uint32_t)atoi(optarg);
+			break;
+		case 'e':
+			options.waits = true;
+			break;
+		default:
+			return 2;
 		}
 	if (options.op == ATOMIC)
 		options.size = 8;
@@ -615,7 +672,8 @@ int main(int count, char **arguments)
 		run_client(&options);
 	} else {
 		fprintf(stderr, "usage: peer [-d DEVICE] [-g GID] [-p PORT] [-c CLIENTS] [-z] server\n"
-				"       peer [-d DEVICE] [-g GID] [-p PORT] [-o OP] [-s SIZE] [-n COUNT] [-q QPS] [-t SECONDS] [-u TIMEOUT] [-e] client HOST\n");
+				"       peer [-d DEVICE] [-g GID] [-p PORT] [-o OP] [-s SIZE] [-n COUNT] [-q QPS] [-t "
+				"SECONDS] [-u TIMEOUT] [-e] client HOST\n");
 		return 2;
 	}
 	return 0;

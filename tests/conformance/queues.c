@@ -1,5 +1,5 @@
-/* Opens COUNT completion queues, each with a channel, as libfabric does, and says what that took: the CPU time of each in
- * microseconds, and how often it had to wait.
+/* Opens COUNT completion queues, each with a channel, as libfabric does, and says what that took: the CPU time of each
+ * in microseconds, and how often it had to wait.
  *
  *   queues COUNT */
 #include <fcntl.h>

@@ -1,6 +1,6 @@
 /* Any bytes as the MADs of several peers, what the network says of ours, and the time that a connection manager gets,
- * beside a user who answers as the bytes say: it has a listener, requests half open and a connection. Nothing may be leaked, no id may come after it was destroyed, the
- * number of half-open requests stays bounded, and time ends it all.
+ * beside a user who answers as the bytes say: it has a listener, requests half open and a connection. Nothing may be
+ * leaked, no id may come after it was destroyed, the number of half-open requests stays bounded, and time ends it all.
  *
  * The input: a byte of what to do, then its bytes. A MAD is its attribute and 232 bytes, of which those that name our
  * communication IDs are filled in, or no forged MAD would ever reach a connection. */

@@ -101,7 +101,8 @@ static bool is_same(const union vb_rs_address *a, const union vb_rs_address *b)
 	return memcmp(first.raw, second.raw, sizeof(first.raw)) == 0 && a->ipv4.sin_port == b->ipv4.sin_port;
 }
 
-/* What is understood comes back when it is written and read again. An IPv4 address in IPv6 form is written in its own. */
+/* What is understood comes back when it is written and read again. An IPv4 address in IPv6 form is written in its
+ * own. */
 static void check_headers(const uint8_t *bytes, size_t length)
 {
 	struct vb_rs_udp_header udp, same;

@@ -1,5 +1,5 @@
-/* Any bytes as a scenario file, and what follows its last zero as a setting of the command line: understood, or refused with
- * a reason; never more. */
+/* Any bytes as a scenario file, and what follows its last zero as a setting of the command line: understood, or
+ * refused with a reason; never more. */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -19,7 +19,8 @@ static int set(struct document *document, const uint8_t *bytes, size_t length)
 	char text[200];
 	int rc = 0;
 
-	snprintf(text, sizeof(text), "%.*s", (int)(length < sizeof(text) ? length : sizeof(text) - 1), (const char *)bytes);
+	snprintf(text, sizeof(text), "%.*s", (int)(length < sizeof(text) ? length : sizeof(text) - 1),
+		(const char *)bytes);
 	char *equals = strchr(text, '=');
 	if (equals) {
 		*equals = 0;

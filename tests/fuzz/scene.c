@@ -16,25 +16,45 @@ uint32_t take(unsigned n)
 	return value;
 }
 
-/* ---- The scene -------------------------------------------------------------------------------------------------------- */
+/* ---- The scene
+ * -------------------------------------------------------------------------------------------------------- */
 
 static void create_qp(unsigned i)
 {
-	static const enum vb_qp_type types[QPS] = { VB_QP_RC, VB_QP_RC, VB_QP_RC, VB_QP_UC, VB_QP_UD, VB_QP_RC,
-		[XRC_SEND] = VB_QP_XRC_SEND, [XRC_RECV] = VB_QP_XRC_RECV };
-	struct vb_qp_config config = { .type = types[i], .pd = i == XRC_RECV ? NULL : scene.pd,
-		.send_cq = i == XRC_RECV ? NULL : scene.cq, .recv_cq = i >= XRC_SEND ? NULL : scene.cq,
-		.srq = i == 2 ? scene.srq : NULL, .xrcd = i == XRC_RECV ? scene.xrcd : NULL, .max_send_wr = 8, .max_recv_wr = 8, .max_send_sge = 3, .max_recv_sge = 3,
-		.max_inline = 64, .signal_all = true };
+	static const enum vb_qp_type types[QPS] = { VB_QP_RC, VB_QP_RC, VB_QP_RC, VB_QP_UC, VB_QP_UD,
+		VB_QP_RC, [XRC_SEND] = VB_QP_XRC_SEND, [XRC_RECV] = VB_QP_XRC_RECV };
+	struct vb_qp_config config = { .type = types[i],
+		.pd = i == XRC_RECV ? NULL : scene.pd,
+		.send_cq = i == XRC_RECV ? NULL : scene.cq,
+		.recv_cq = i >= XRC_SEND ? NULL : scene.cq,
+		.srq = i == 2 ? scene.srq : NULL,
+		.xrcd = i == XRC_RECV ? scene.xrcd : NULL,
+		.max_send_wr = 8,
+		.max_recv_wr = 8,
+		.max_send_sge = 3,
+		.max_recv_sge = 3,
+		.max_inline = 64,
+		.signal_all = true };
 	require(vb_qp_create(scene.lane, &config, &scene.qps[i]) == 0);
 }
 
 static void modify(unsigned i, enum vb_qp_state state)
 {
-	struct vb_qp_attr attr = { .state = state, .path_mtu = 256, .qkey = 5, .rq_psn = 0xFFFFFE, .sq_psn = 0xFFFFFC,
-		.dest_qpn = scene.peer_qpn, .access = VB_ACCESS_REMOTE_WRITE | VB_ACCESS_REMOTE_READ | VB_ACCESS_REMOTE_ATOMIC,
-		.av = { .sgid = scene.local, .dgid = scene.peer }, .port = 1, .max_rd_atomic = 2, .max_dest_rd_atomic = 2,
-		.min_rnr_timer = 1, .timeout = 2, .retry_cnt = 2, .rnr_retry = 2 };
+	struct vb_qp_attr attr = { .state = state,
+		.path_mtu = 256,
+		.qkey = 5,
+		.rq_psn = 0xFFFFFE,
+		.sq_psn = 0xFFFFFC,
+		.dest_qpn = scene.peer_qpn,
+		.access = VB_ACCESS_REMOTE_WRITE | VB_ACCESS_REMOTE_READ | VB_ACCESS_REMOTE_ATOMIC,
+		.av = { .sgid = scene.local, .dgid = scene.peer },
+		.port = 1,
+		.max_rd_atomic = 2,
+		.max_dest_rd_atomic = 2,
+		.min_rnr_timer = 1,
+		.timeout = 2,
+		.retry_cnt = 2,
+		.rnr_retry = 2 };
 	uint32_t mask = VB_QP_STATE;
 	bool is_rc = i < 3 || i == 5, is_ud = i == 4, is_send = i == XRC_SEND, is_recv = i == XRC_RECV;
 	if (state == VB_QPS_INIT)
@@ -55,20 +75,26 @@ static uint8_t guard_byte(size_t i)
 
 static void create_xrc_srq(unsigned i)
 {
-	struct vb_srq_config config = { .max_wr = 8, .max_sge = 3, .cq = scene.cq,
-		.xrcd = i == XRC_SRQS - 1 ? scene.other_xrcd : scene.xrcd };
+	struct vb_srq_config config = {
+		.max_wr = 8, .max_sge = 3, .cq = scene.cq, .xrcd = i == XRC_SRQS - 1 ? scene.other_xrcd : scene.xrcd
+	};
 	require(vb_srq_create(scene.pd, &config, &scene.xrc_srqs[i]) == 0);
 }
 
 void scene_open(uint32_t peer_qpn, uint32_t region, uint32_t longest, struct vb_lives *lives)
 {
 	struct vb_nic_config nic = { .seed = 1, .mtu = 256, .advertise_credits = take(1) & 1, .lives = lives };
-	struct vb_lane_config lane = { .seed = 1, .slot = 1, .receive_buffer = 8192, .ack_delay = (vb_time)take(1) * VB_US / 8,
+	struct vb_lane_config lane = { .seed = 1,
+		.slot = 1,
+		.receive_buffer = 8192,
+		.ack_delay = (vb_time)take(1) * VB_US / 8,
 		.meets_neighbours = lives };
 	uint32_t kind = take(1);
 	struct vb_cq_config cq = { .capacity = kind & 7 ? 512 : 3 };
 	bool has_tags = lives && (kind & 32);
-	struct vb_srq_config srq = { .max_wr = 8, .max_sge = 3, .limit = has_tags ? 0 : 2, .max_tags = has_tags ? 4 : 0 };
+	struct vb_srq_config srq = {
+		.max_wr = 8, .max_sge = 3, .limit = has_tags ? 0 : 2, .max_tags = has_tags ? 4 : 0
+	};
 	static const struct paced paced = { .rate = 100000000, .period = 50 * VB_US, .is_moody = true };
 	if (kind & 16)
 		lane.cc = (struct vb_cc_config){ .algorithm = &paced_algorithm, .parameters = &paced };
@@ -154,7 +180,8 @@ void scene_close(void)
 			scene.memory[GUARD + scene.region + i] == guard_byte(GUARD + scene.region + i));
 }
 
-/* ---- What happens ------------------------------------------------------------------------------------------------------- */
+/* ---- What happens
+ * ------------------------------------------------------------------------------------------------------- */
 
 uint32_t some_key(void)
 {
@@ -219,9 +246,10 @@ static void receive(void)
 	unsigned i = take(1) % QPS;
 	packet.opcode = (uint8_t)take(1);
 	if (!vb_opcode_exists(packet.opcode))
-		packet.opcode = i == 3 ? VB_UC | (packet.opcode % 12) : i == 4 ? VB_UD_SEND_ONLY
-			: i >= XRC_SEND			? VB_XRC | (packet.opcode % 0x18)
-							: packet.opcode % 0x18;
+		packet.opcode = i == 3          ? VB_UC | (packet.opcode % 12)
+				: i == 4        ? VB_UD_SEND_ONLY
+				: i >= XRC_SEND ? VB_XRC | (packet.opcode % 0x18)
+						: packet.opcode % 0x18;
 	if (!vb_opcode_exists(packet.opcode)) /* the codec lets no other through */
 		return;
 	uint8_t flags = (uint8_t)take(1);
@@ -234,8 +262,8 @@ static void receive(void)
 	packet.psn = near(vb_packet_row(&packet)->is_response ? 0xFFFFFC + 16 : 0xFFFFFE + 16);
 	read_headers(&packet);
 	packet.payload_length = vb_packet_row(&packet)->payload == VB_PAYLOAD_NONE ? 0
-		: flags & 8 ? 256
-			    : take(2) % 300;
+				: flags & 8                                        ? 256
+										   : take(2) % 300;
 	if (vb_packet_row(&packet)->payload == VB_PAYLOAD_EIGHT)
 		packet.payload_length = 8;
 	packet.payload = payload;
@@ -255,9 +283,18 @@ static void post_send(void)
 	struct vb_sge sges[4];
 	struct vb_av av = { .sgid = scene.local, .dgid = scene.peer };
 	unsigned i = take(1) % QPS;
-	struct vb_send_wr wr = { .wr_id = scene.next_wr += 2, .opcode = (enum vb_wr_opcode)(take(1) % 10), .sges = sges,
-		.flags = take(1) & 7, .sge_count = make_sges(sges), .remote_addr = 77, .rkey = 88, .compare_add = take(1),
-		.av = &av, .remote_qpn = scene.peer_qpn, .remote_qkey = 5, .remote_srqn = 0x1234567 };
+	struct vb_send_wr wr = { .wr_id = scene.next_wr += 2,
+		.opcode = (enum vb_wr_opcode)(take(1) % 10),
+		.sges = sges,
+		.flags = take(1) & 7,
+		.sge_count = make_sges(sges),
+		.remote_addr = 77,
+		.rkey = 88,
+		.compare_add = take(1),
+		.av = &av,
+		.remote_qpn = scene.peer_qpn,
+		.remote_qkey = 5,
+		.remote_srqn = 0x1234567 };
 	wr.imm_or_inv = some_key();
 	struct vb_mw *window = scene.windows[take(1) % WINDOWS];
 	wr.bind.mw = window;
@@ -301,7 +338,8 @@ static const uint8_t *last_byte(const struct vb_outgoing *out)
 
 void scene_transmit(void)
 {
-	for (unsigned rounds = 0, n; (n = vb_lane_transmit(scene.lane, &batch, 1 + take(1) % 64, scene.now)); rounds++) {
+	for (unsigned rounds = 0, n; (n = vb_lane_transmit(scene.lane, &batch, 1 + take(1) % 64, scene.now));
+		rounds++) {
 		require(n == batch.count && rounds < 1000);
 		for (unsigned i = 0; i < n; i++) {
 			const uint8_t *last = last_byte(&batch.out[i]);

@@ -9,15 +9,15 @@
 #include "engine/check.h"
 #include "engine/nic.h"
 
-#define OWED	512 /* packets that a late port has at once */
-#define QPS	8
-#define XRC_SEND 6
-#define XRC_RECV 7
-#define XRC_SRQS 3 /* the last of another domain */
+#define OWED       512 /* packets that a late port has at once */
+#define QPS        8
+#define XRC_SEND   6
+#define XRC_RECV   7
+#define XRC_SRQS   3 /* the last of another domain */
 #define REGION_MAX 200000
-#define GUARD	1024
-#define IOVA	0x100000
-#define WINDOWS 2
+#define GUARD      1024
+#define IOVA       0x100000
+#define WINDOWS    2
 
 extern struct input {
 	const uint8_t *at, *end;
@@ -44,10 +44,10 @@ extern struct scene {
 	uint64_t next_wr, sends_posted, sends_completed, recvs_posted, recvs_completed;
 	vb_time now;
 	struct vb_gid local, peer;
-	uint32_t peer_qpn; /* to which all are connected */
-	uint32_t longest;  /* entry of a request, nearly */
+	uint32_t peer_qpn;      /* to which all are connected */
+	uint32_t longest;       /* entry of a request, nearly */
 	struct vb_lives *lives; /* NULL: the lane has no neighbours */
-	uint32_t region;	/* bytes of memory that are registered, between two guards */
+	uint32_t region;        /* bytes of memory that are registered, between two guards */
 	_Alignas(64) uint8_t memory[REGION_MAX + 2 * GUARD]; /* atomics want it so */
 } scene;
 
@@ -61,7 +61,7 @@ uint32_t take(unsigned n); /* that many bytes of the input */
 void scene_open(uint32_t peer_qpn, uint32_t region, uint32_t longest, struct vb_lives *lives);
 void scene_close(void);
 void scene_happen(void); /* something */
-void scene_drain(void);	 /* completions and events */
+void scene_drain(void);  /* completions and events */
 void scene_transmit(void);
 uint32_t near(uint32_t psn);
 uint32_t some_key(void);

@@ -1,5 +1,5 @@
-/* The memory of a script's NIC. Each region lies between two guards and has a shadow: what it must hold according to the
- * script. The two are compared after every line, byte for byte. */
+/* The memory of a script's NIC. Each region lies between two guards and has a shadow: what it must hold according to
+ * the script. The two are compared after every line, byte for byte. */
 #include <stdlib.h>
 #include <string.h>
 #include "script.h"

@@ -16,9 +16,10 @@ bool refused(struct line *line, int rc, const char *what)
 	const char *name = line_text(line, "fails");
 	int expected = 0;
 	if (name)
-		expected = !strcmp(name, "EINVAL") ? -EINVAL : !strcmp(name, "ENOMEM") ? -ENOMEM
-			: !strcmp(name, "EBUSY")					 ? -EBUSY
-											 : -EIO;
+		expected = !strcmp(name, "EINVAL")   ? -EINVAL
+			   : !strcmp(name, "ENOMEM") ? -ENOMEM
+			   : !strcmp(name, "EBUSY")  ? -EBUSY
+						     : -EIO;
 	if (rc != expected)
 		fail(line, "%s returned %d, expected %d", what, rc, expected);
 	return name != NULL;
@@ -29,9 +30,10 @@ uint32_t read_access(struct line *line, const char *key, uint32_t fallback)
 	static const struct {
 		const char *name;
 		uint32_t bits;
-	} names[] = { { "lw", VB_ACCESS_LOCAL_WRITE }, { "rw", VB_ACCESS_REMOTE_WRITE }, { "rr", VB_ACCESS_REMOTE_READ },
-		{ "ra", VB_ACCESS_REMOTE_ATOMIC }, { "mw", VB_ACCESS_MW_BIND }, { "zero", VB_ACCESS_ZERO_BASED },
-		{ "flush", VB_ACCESS_FLUSH_GLOBAL }, { "none", 0 }, { "all", VB_ACCESS_REMOTE_WRITE | VB_ACCESS_REMOTE_READ | VB_ACCESS_REMOTE_ATOMIC } };
+	} names[] = { { "lw", VB_ACCESS_LOCAL_WRITE }, { "rw", VB_ACCESS_REMOTE_WRITE },
+		{ "rr", VB_ACCESS_REMOTE_READ }, { "ra", VB_ACCESS_REMOTE_ATOMIC }, { "mw", VB_ACCESS_MW_BIND },
+		{ "zero", VB_ACCESS_ZERO_BASED }, { "flush", VB_ACCESS_FLUSH_GLOBAL }, { "none", 0 },
+		{ "all", VB_ACCESS_REMOTE_WRITE | VB_ACCESS_REMOTE_READ | VB_ACCESS_REMOTE_ATOMIC } };
 	const char *text = line_text(line, key);
 	if (!text)
 		return fallback;

@@ -7,11 +7,17 @@
 static uint32_t wc_opcode_of(enum vb_wr_opcode opcode)
 {
 	static const uint32_t opcodes[] = { [VB_WR_RDMA_WRITE] = VB_WC_RDMA_WRITE,
-		[VB_WR_RDMA_WRITE_WITH_IMM] = VB_WC_RDMA_WRITE, [VB_WR_SEND] = VB_WC_SEND,
-		[VB_WR_SEND_WITH_IMM] = VB_WC_SEND, [VB_WR_RDMA_READ] = VB_WC_RDMA_READ,
-		[VB_WR_ATOMIC_CMP_AND_SWP] = VB_WC_COMP_SWAP, [VB_WR_ATOMIC_FETCH_AND_ADD] = VB_WC_FETCH_ADD,
-		[VB_WR_ATOMIC_WRITE] = VB_WC_ATOMIC_WRITE, [VB_WR_FLUSH] = VB_WC_FLUSH,
-		[VB_WR_LOCAL_INV] = VB_WC_LOCAL_INV, [VB_WR_BIND_MW] = VB_WC_BIND_MW, [VB_WR_SEND_WITH_INV] = VB_WC_SEND };
+		[VB_WR_RDMA_WRITE_WITH_IMM] = VB_WC_RDMA_WRITE,
+		[VB_WR_SEND] = VB_WC_SEND,
+		[VB_WR_SEND_WITH_IMM] = VB_WC_SEND,
+		[VB_WR_RDMA_READ] = VB_WC_RDMA_READ,
+		[VB_WR_ATOMIC_CMP_AND_SWP] = VB_WC_COMP_SWAP,
+		[VB_WR_ATOMIC_FETCH_AND_ADD] = VB_WC_FETCH_ADD,
+		[VB_WR_ATOMIC_WRITE] = VB_WC_ATOMIC_WRITE,
+		[VB_WR_FLUSH] = VB_WC_FLUSH,
+		[VB_WR_LOCAL_INV] = VB_WC_LOCAL_INV,
+		[VB_WR_BIND_MW] = VB_WC_BIND_MW,
+		[VB_WR_SEND_WITH_INV] = VB_WC_SEND };
 	return opcodes[opcode];
 }
 
@@ -45,7 +51,7 @@ static void check_received(struct line *line, struct actor *actor, const struct 
 	if (line_has(line, "len"))
 		expect(line, "byte_len", line_number(line, "len", 0), wc->byte_len);
 	uint32_t flags = (line_has(line, "imm") ? VB_WC_WITH_IMM : 0) | (line_has(line, "inv") ? VB_WC_WITH_INV : 0) |
-		(actor->config.type == VB_QP_UD ? VB_WC_GRH : 0);
+			 (actor->config.type == VB_QP_UD ? VB_WC_GRH : 0);
 	expect(line, "flags", flags, wc->flags);
 	expect(line, "opcode", line_flag(line, "write_imm") ? VB_WC_RECV_RDMA_WITH_IMM : VB_WC_RECV, wc->opcode);
 	if (line_has(line, "imm"))
@@ -207,7 +213,8 @@ void do_deadline(struct line *line)
 	}
 	vb_time at = line_time(line, "at", 0);
 	if (!deadline.is_set || vb_time_diff(deadline.at, stage.now) > at)
-		fail(line, "deadline %s", deadline.is_set ? show_time(vb_time_diff(deadline.at, stage.now)) : "not set");
+		fail(line, "deadline %s",
+			deadline.is_set ? show_time(vb_time_diff(deadline.at, stage.now)) : "not set");
 }
 
 void do_idle(struct line *line)

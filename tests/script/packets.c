@@ -1,6 +1,7 @@
-/* Packets of a script: "<" builds one, says what it does to memory, and hands it to the engine; ">" takes the oldest one
- * that left and compares it with the line and with what was posted. Payloads need not be written down: outgoing ones are
- * compared with the work request's bytes, incoming ones carry a pattern that the shadow memory then expects. */
+/* Packets of a script: "<" builds one, says what it does to memory, and hands it to the engine; ">" takes the oldest
+ * one that left and compares it with the line and with what was posted. Payloads need not be written down: outgoing
+ * ones are compared with the work request's bytes, incoming ones carry a pattern that the shadow memory then
+ * expects. */
 #include <stdlib.h>
 #include <string.h>
 #include "script.h"
@@ -49,7 +50,8 @@ static struct posted *posted_at(struct actor *actor, uint32_t psn, uint32_t *ind
 	return NULL;
 }
 
-/* ---- What an arriving packet does to memory ------------------------------------------------------------------------ */
+/* ---- What an arriving packet does to memory
+ * ------------------------------------------------------------------------ */
 
 static void land_in_receive(struct line *line, struct actor *actor, const struct vb_packet *packet)
 {
@@ -65,7 +67,8 @@ static void land_in_receive(struct line *line, struct actor *actor, const struct
 		actor->message_open = true;
 		actor->open_offset = is_ud ? 40 : 0;
 	}
-	shadow_scatter(actor->open.sges, actor->open.sge_count, actor->open_offset, packet->payload, packet->payload_length);
+	shadow_scatter(
+		actor->open.sges, actor->open.sge_count, actor->open_offset, packet->payload, packet->payload_length);
 	actor->open_offset += packet->payload_length;
 	if (row->place == VB_LAST || row->place == VB_ONLY) {
 		actor->message_open = false;
@@ -146,11 +149,12 @@ static void land_atomic(struct line *line, struct actor *actor, const struct vb_
 		fail(line, "the script's atomic lies outside every region; say 'dropped'");
 	memcpy(&old, at, 8);
 	uint64_t new = (packet->opcode & VB_OPERATION_MASK) == VB_FETCH_ADD ? old + packet->swap_add
-		: old == packet->compare ? packet->swap_add
-					 : old;
+		       : old == packet->compare                             ? packet->swap_add
+									    : old;
 	memcpy(at, &new, 8);
-	actor->remote[actor->remote_count++ % MAX_REMOTE] =
-		(struct remote_op){ .is_atomic = true, .psn = packet->psn, .packets = 1, .va = packet->va, .result = old };
+	actor->remote[actor->remote_count++ % MAX_REMOTE] = (struct remote_op){
+		.is_atomic = true, .psn = packet->psn, .packets = 1, .va = packet->va, .result = old
+	};
 }
 
 static void land_atomic_write(struct line *line, struct actor *actor, const struct vb_packet *packet)
@@ -170,8 +174,9 @@ static void land_flush(struct actor *actor, const struct vb_packet *packet)
 static void land_read(struct line *line, struct actor *actor, const struct vb_packet *packet)
 {
 	uint32_t mtu = actor->attr.path_mtu, packets = (packet->dma_length + mtu - 1) / mtu;
-	actor->remote[actor->remote_count++ % MAX_REMOTE] = (struct remote_op){ .psn = packet->psn,
-		.packets = packets ? packets : 1, .va = packet->va, .length = packet->dma_length };
+	actor->remote[actor->remote_count++ % MAX_REMOTE] = (struct remote_op){
+		.psn = packet->psn, .packets = packets ? packets : 1, .va = packet->va, .length = packet->dma_length
+	};
 }
 
 static void land_response(struct line *line, struct actor *actor, const struct vb_packet *packet)
@@ -222,7 +227,8 @@ static void land(struct line *line, struct actor *actor, const struct vb_path *p
 	}
 }
 
-/* ---- Arriving ------------------------------------------------------------------------------------------------------- */
+/* ---- Arriving
+ * ------------------------------------------------------------------------------------------------------- */
 
 /* Requests of ours that are complete once psn is acknowledged: the peer's MSN. */
 static uint32_t messages_until(struct actor *actor, uint32_t psn)
@@ -307,8 +313,12 @@ void do_arrive(struct line *line)
 	if (stage.arriving_count == 0 || line->latest)
 		stage_input(line);
 	struct actor *actor = stage_actor(line);
-	struct vb_path path = { .src = read_gid(line, "from", stage.peer), .dst = read_gid(line, "to", stage.local),
-		.src_port = 0xC123, .hop_limit = 64, .traffic_class = line_flag(line, "ce") ? 3 : 0, .ifindex = 1 };
+	struct vb_path path = { .src = read_gid(line, "from", stage.peer),
+		.dst = read_gid(line, "to", stage.local),
+		.src_port = 0xC123,
+		.hop_limit = 64,
+		.traffic_class = line_flag(line, "ce") ? 3 : 0,
+		.ifindex = 1 };
 	unsigned n = stage.arriving_count++;
 	struct vb_packet *packet = &stage.arriving[n];
 	*packet = (struct vb_packet){ 0 };
@@ -330,7 +340,8 @@ void do_arrive(struct line *line)
 		land_grh(line, actor, &path, packet); /* again, with the identification that is there now */
 }
 
-/* ---- Leaving -------------------------------------------------------------------------------------------------------- */
+/* ---- Leaving
+ * -------------------------------------------------------------------------------------------------------- */
 
 static void expect(struct line *line, const char *what, uint64_t expected, uint64_t seen)
 {

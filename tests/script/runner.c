@@ -1,4 +1,5 @@
-/* Runs packet scripts. `runner FILE...`: each file in a process of its own, so that one failure does not hide others. */
+/* Runs packet scripts. `runner FILE...`: each file in a process of its own, so that one failure does not hide
+ * others. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>

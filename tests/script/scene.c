@@ -39,10 +39,12 @@ static enum vb_cnp_scope read_scope(struct line *line)
 static void read_habits(struct line *line, struct vb_lane_config *config)
 {
 	config->acks = (struct vb_ack_policy){ .every_packets = (uint32_t)line_number(line, "ack_packets", 0),
-		.every_bytes = (uint32_t)line_number(line, "ack_bytes", 0), .by_count_alone = line_flag(line, "by_count"),
+		.every_bytes = (uint32_t)line_number(line, "ack_bytes", 0),
+		.by_count_alone = line_flag(line, "by_count"),
 		.tells_marks = line_flag(line, "tells_marks") };
 	config->replies_first = line_flag(line, "replies_first");
-	config->cnps = (struct vb_cnp_policy){ .scope = read_scope(line), .interval = line_time(line, "cnp_interval", 0) };
+	config->cnps =
+		(struct vb_cnp_policy){ .scope = read_scope(line), .interval = line_time(line, "cnp_interval", 0) };
 	config->packet_overhead = line_flag(line, "no_overhead") ? VB_NONE : 0;
 	config->ack_timeout = line_time(line, "ack_timeout", 0);
 	config->probe_after = line_time(line, "probe_after", 0);
@@ -68,7 +70,8 @@ void do_peer(struct line *line)
 {
 	stage_open(line);
 	stage_input(line);
-	struct vb_peer_facts facts = { .is_verbena = line_flag(line, "verbena"), .is_asked = line_flag(line, "asked"),
+	struct vb_peer_facts facts = { .is_verbena = line_flag(line, "verbena"),
+		.is_asked = line_flag(line, "asked"),
 		.receive_buffer = (uint32_t)line_number(line, "receive_buffer", 0) };
 	struct vb_gid gid = read_gid(line, "gid", stage.peer);
 	vb_lane_set_peer(stage.lane, &gid, &facts);
@@ -83,7 +86,9 @@ void do_mr(struct line *line)
 	unsigned index = stage.region_count++;
 	struct region *region = &stage.regions[index];
 	region_create(region, line_word(line), line_number(line, "size", 65536), index);
-	region->config = (struct vb_mr_config){ .memory = region->bytes, .iova = region->iova, .length = region->size,
+	region->config = (struct vb_mr_config){ .memory = region->bytes,
+		.iova = region->iova,
+		.length = region->size,
 		.access = read_access(line, "access", VB_ACCESS_LOCAL_WRITE) };
 	struct vb_pd *pd = line_flag(line, "other_pd") ? stage.other_pd : stage.pd;
 	must(line, vb_mr_register(pd, &region->config, &region->mr), "register");
@@ -185,8 +190,9 @@ uint32_t attributes_of(enum vb_qp_type type, enum vb_qp_state to)
 {
 	static const uint32_t rc[] = { [VB_QPS_INIT] = VB_QP_PKEY_INDEX | VB_QP_PORT | VB_QP_ACCESS_FLAGS,
 		[VB_QPS_RTR] = VB_QP_AV | VB_QP_PATH_MTU | VB_QP_DEST_QPN | VB_QP_RQ_PSN | VB_QP_MAX_DEST_RD_ATOMIC |
-			VB_QP_MIN_RNR_TIMER,
-		[VB_QPS_RTS] = VB_QP_TIMEOUT | VB_QP_RETRY_CNT | VB_QP_RNR_RETRY | VB_QP_SQ_PSN | VB_QP_MAX_QP_RD_ATOMIC };
+			       VB_QP_MIN_RNR_TIMER,
+		[VB_QPS_RTS] =
+			VB_QP_TIMEOUT | VB_QP_RETRY_CNT | VB_QP_RNR_RETRY | VB_QP_SQ_PSN | VB_QP_MAX_QP_RD_ATOMIC };
 	static const uint32_t uc[] = { [VB_QPS_INIT] = VB_QP_PKEY_INDEX | VB_QP_PORT | VB_QP_ACCESS_FLAGS,
 		[VB_QPS_RTR] = VB_QP_AV | VB_QP_PATH_MTU | VB_QP_DEST_QPN | VB_QP_RQ_PSN,
 		[VB_QPS_RTS] = VB_QP_SQ_PSN };
@@ -196,13 +202,17 @@ uint32_t attributes_of(enum vb_qp_type type, enum vb_qp_state to)
 	/* Of RC's attributes those of the half. */
 	static const uint32_t xrc_send[] = { [VB_QPS_INIT] = VB_QP_PKEY_INDEX | VB_QP_PORT | VB_QP_ACCESS_FLAGS,
 		[VB_QPS_RTR] = VB_QP_AV | VB_QP_PATH_MTU | VB_QP_DEST_QPN | VB_QP_RQ_PSN,
-		[VB_QPS_RTS] = VB_QP_TIMEOUT | VB_QP_RETRY_CNT | VB_QP_RNR_RETRY | VB_QP_SQ_PSN | VB_QP_MAX_QP_RD_ATOMIC };
+		[VB_QPS_RTS] =
+			VB_QP_TIMEOUT | VB_QP_RETRY_CNT | VB_QP_RNR_RETRY | VB_QP_SQ_PSN | VB_QP_MAX_QP_RD_ATOMIC };
 	static const uint32_t xrc_recv[] = { [VB_QPS_INIT] = VB_QP_PKEY_INDEX | VB_QP_PORT | VB_QP_ACCESS_FLAGS,
 		[VB_QPS_RTR] = VB_QP_AV | VB_QP_PATH_MTU | VB_QP_DEST_QPN | VB_QP_RQ_PSN | VB_QP_MAX_DEST_RD_ATOMIC |
-			VB_QP_MIN_RNR_TIMER,
+			       VB_QP_MIN_RNR_TIMER,
 		[VB_QPS_RTS] = VB_QP_TIMEOUT | VB_QP_SQ_PSN };
-	static const uint32_t *const of_type[] = { [VB_QP_RC] = rc, [VB_QP_UC] = uc, [VB_QP_UD] = ud,
-		[VB_QP_XRC_SEND] = xrc_send, [VB_QP_XRC_RECV] = xrc_recv };
+	static const uint32_t *const of_type[] = { [VB_QP_RC] = rc,
+		[VB_QP_UC] = uc,
+		[VB_QP_UD] = ud,
+		[VB_QP_XRC_SEND] = xrc_send,
+		[VB_QP_XRC_RECV] = xrc_recv };
 	if (to < VB_QPS_INIT || to > VB_QPS_RTS)
 		return VB_QP_STATE;
 	return VB_QP_STATE | of_type[type][to];
@@ -276,9 +286,18 @@ void do_qp(struct line *line)
 		.user = actor,
 	};
 	must(line, vb_qp_create(stage.lane, &actor->config, &actor->qp), "create qp");
-	actor->attr = (struct vb_qp_attr){ .path_mtu = 1024, .sq_psn = 100, .rq_psn = 200, .timeout = 14,
-		.retry_cnt = 7, .rnr_retry = 7, .min_rnr_timer = 12, .max_rd_atomic = 4, .max_dest_rd_atomic = 4,
-		.dest_qpn = 0x222, .qkey = 0x11111111, .port = 1,
+	actor->attr = (struct vb_qp_attr){ .path_mtu = 1024,
+		.sq_psn = 100,
+		.rq_psn = 200,
+		.timeout = 14,
+		.retry_cnt = 7,
+		.rnr_retry = 7,
+		.min_rnr_timer = 12,
+		.max_rd_atomic = 4,
+		.max_dest_rd_atomic = 4,
+		.dest_qpn = 0x222,
+		.qkey = 0x11111111,
+		.port = 1,
 		.access = VB_ACCESS_REMOTE_WRITE | VB_ACCESS_REMOTE_READ | VB_ACCESS_REMOTE_ATOMIC,
 		.av = { .sgid = stage.local, .dgid = stage.peer } };
 	read_attributes(line, &actor->attr);
@@ -287,7 +306,9 @@ void do_qp(struct line *line)
 	enum vb_qp_state last = state ? read_state(line, state) : VB_QPS_RTS;
 	for (int to = VB_QPS_INIT; to <= (int)last; to++) {
 		actor->attr.state = (enum vb_qp_state)to;
-		must(line, vb_qp_modify(actor->qp, &actor->attr, attributes_of(actor->config.type, actor->attr.state),
-				   stage.now), "modify");
+		must(line,
+			vb_qp_modify(actor->qp, &actor->attr, attributes_of(actor->config.type, actor->attr.state),
+				stage.now),
+			"modify");
 	}
 }

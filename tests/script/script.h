@@ -1,5 +1,5 @@
-/* Packet scripts: a text file is the timeline of one NIC with one lane; "<" lines are packets that arrive, ">" lines are
- * packets that must leave, in this order and at this time. The language is in README.md beside this file.
+/* Packet scripts: a text file is the timeline of one NIC with one lane; "<" lines are packets that arrive, ">" lines
+ * are packets that must leave, in this order and at this time. The language is in README.md beside this file.
  *
  *   line.c     one line as words and options        stage.c    the engine under test and its outputs, by time
  *   memory.c   regions, guards, and what they must hold        operands.c what options name
@@ -36,9 +36,9 @@ struct line {
 };
 
 void line_parse(struct line *line, const char *text);
-const char *line_word(struct line *line);			/* the next bare word; NULL when none is left */
-bool line_flag(struct line *line, const char *word);		/* is this bare word there */
-const char *line_text(struct line *line, const char *key);	/* NULL when not there */
+const char *line_word(struct line *line);                  /* the next bare word; NULL when none is left */
+bool line_flag(struct line *line, const char *word);       /* is this bare word there */
+const char *line_text(struct line *line, const char *key); /* NULL when not there */
 bool line_has(const struct line *line, const char *key);
 uint64_t line_number(struct line *line, const char *key, uint64_t fallback);
 vb_time line_time(struct line *line, const char *key, vb_time fallback);
@@ -51,12 +51,12 @@ const char *show_time(vb_time time); /* "12.5us"; a few static buffers in turn *
 /* ---- memory.c ---------------------------------------------------------------------------------------------------- */
 
 #define MAX_REGIONS 8
-#define GUARD	    4096
+#define GUARD       4096
 
 struct region {
 	char name[16];
 	uint64_t iova, size;
-	uint8_t *bytes;	 /* real memory, between two guards */
+	uint8_t *bytes;  /* real memory, between two guards */
 	uint8_t *shadow; /* what bytes must be */
 	struct vb_mr *mr;
 	uint32_t key;
@@ -196,7 +196,7 @@ struct stage {
 	unsigned completed_head, completed_tail;
 	struct happened happened[MAX_OUTPUTS];
 	unsigned happened_head, happened_tail;
-	int send_error; /* errno of the next packet handed out */
+	int send_error;            /* errno of the next packet handed out */
 	unsigned send_error_after; /* so many packets */
 	struct vb_packet arriving[64];
 	uint8_t arriving_payload[64][VB_MAX_MTU + 64];
@@ -221,13 +221,13 @@ const char *event_name(enum vb_event_kind kind);
 
 /* ---- operands.c -------------------------------------------------------------------------------------------------- */
 
-void must(struct line *line, int rc, const char *what); /* fails unless rc is 0 */
+void must(struct line *line, int rc, const char *what);    /* fails unless rc is 0 */
 bool refused(struct line *line, int rc, const char *what); /* rc is what fails= says, or 0; whether it says anything */
 uint32_t read_access(struct line *line, const char *key, uint32_t fallback);
 struct region *region_named(const char *name, size_t length);
-int window_named(const char *name, size_t length); /* an index, or -1 */
+int window_named(const char *name, size_t length);                            /* an index, or -1 */
 uint64_t read_address(struct line *line, const char *key, uint64_t fallback); /* local+0x10, remote, 0x1234 */
-uint32_t read_key(struct line *line, const char *key, uint32_t fallback);     /* a region, a window, w.next, bad, number */
+uint32_t read_key(struct line *line, const char *key, uint32_t fallback); /* a region, a window, w.next, bad, number */
 struct vb_gid read_gid(struct line *line, const char *key, struct vb_gid fallback); /* 10.0.0.7 or v6:7 */
 enum vb_wc_status read_status(struct line *line, const char *word);
 

@@ -1,5 +1,5 @@
-/* The engine under test: one NIC, one lane. Time moves only from deadline to deadline and to the inputs of the script, and
- * whatever comes out is kept with the time at which it came, so that lateness and haste both fail.
+/* The engine under test: one NIC, one lane. Time moves only from deadline to deadline and to the inputs of the script,
+ * and whatever comes out is kept with the time at which it came, so that lateness and haste both fail.
  * Holds: an engine that sends at an input's time though no deadline asked for it was late before, and fails. */
 #include <stdlib.h>
 #include <string.h>
@@ -17,9 +17,8 @@ const char *event_name(enum vb_event_kind kind)
 	} names[] = { { VB_EVENT_CQ_ERR, "cq_err" }, { VB_EVENT_QP_FATAL, "qp_fatal" },
 		{ VB_EVENT_QP_REQ_ERR, "qp_req_err" }, { VB_EVENT_QP_ACCESS_ERR, "qp_access_err" },
 		{ VB_EVENT_COMM_EST, "comm_est" }, { VB_EVENT_SQ_DRAINED, "sq_drained" },
-		{ VB_EVENT_SRQ_LIMIT_REACHED, "srq_limit" },
-		{ VB_EVENT_QP_LAST_WQE_REACHED, "last_wqe" }, { VB_EVENT_COMPLETION, "completion" },
-		{ VB_EVENT_QP_DIED, "died" } };
+		{ VB_EVENT_SRQ_LIMIT_REACHED, "srq_limit" }, { VB_EVENT_QP_LAST_WQE_REACHED, "last_wqe" },
+		{ VB_EVENT_COMPLETION, "completion" }, { VB_EVENT_QP_DIED, "died" } };
 	for (unsigned i = 0; i < sizeof(names) / sizeof(names[0]); i++)
 		if (names[i].kind == kind)
 			return names[i].name;
@@ -30,8 +29,9 @@ static void add_region(struct line *line, const char *name, uint32_t access)
 {
 	struct region *region = &stage.regions[stage.region_count];
 	region_create(region, name, 65536, stage.region_count++);
-	region->config = (struct vb_mr_config){ .memory = region->bytes, .iova = region->iova, .length = region->size,
-		.access = access };
+	region->config = (struct vb_mr_config){
+		.memory = region->bytes, .iova = region->iova, .length = region->size, .access = access
+	};
 	must(line, vb_mr_register(stage.pd, &region->config, &region->mr), "register");
 	region->key = vb_mr_key(region->mr);
 }
@@ -115,7 +115,8 @@ struct actor *stage_actor(struct line *line)
 	fail(line, "there is no such QP");
 }
 
-/* ---- Running ------------------------------------------------------------------------------------------------------ */
+/* ---- Running
+ * ------------------------------------------------------------------------------------------------------ */
 
 static void keep_sent(struct line *line, struct vb_batch *out, unsigned i)
 {
@@ -124,8 +125,7 @@ static void keep_sent(struct line *line, struct vb_batch *out, unsigned i)
 		fail(line, "the NIC sends without end; last: %s psn=%u at %s", vb_packet_row(&from->packet)->name,
 			from->packet.psn, show_time(stage.now));
 	struct sent *to = &stage.sent[stage.sent_tail++];
-	*to = (struct sent){ .packet = from->packet, .av = *from->av, .at = stage.now,
-		.actor = vb_qp_user(from->qp) };
+	*to = (struct sent){ .packet = from->packet, .av = *from->av, .at = stage.now, .actor = vb_qp_user(from->qp) };
 	uint32_t length = 0;
 	for (unsigned k = 0; k < from->iov_count; k++) {
 		const struct vb_iov *iov = &out->iov[from->iov_first + k];

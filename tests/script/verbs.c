@@ -47,9 +47,9 @@ static void number_psns(struct actor *actor, struct posted *posted)
 	uint32_t mtu = actor->attr.path_mtu;
 	bool travels = posted->opcode != VB_WR_LOCAL_INV && posted->opcode != VB_WR_BIND_MW;
 	posted->packets = !travels ? 0
-		: actor->config.type == VB_QP_UD || is_atomic(posted->opcode) || posted->length == 0
-		? 1
-		: (uint32_t)((posted->length + mtu - 1) / mtu);
+			  : actor->config.type == VB_QP_UD || is_atomic(posted->opcode) || posted->length == 0
+				  ? 1
+				  : (uint32_t)((posted->length + mtu - 1) / mtu);
 	posted->psn = actor->next_psn;
 	actor->next_psn = vb_psn_add(actor->next_psn, posted->packets);
 }
@@ -68,17 +68,20 @@ static void read_bind(struct line *line, struct vb_send_wr *wr)
 	wr->bind.length = line_number(line, "len", 0);
 	wr->bind.access = read_access(line, "access", VB_ACCESS_REMOTE_WRITE | VB_ACCESS_REMOTE_READ);
 	uint32_t next = stage.windows[window].type == 1
-		? vb_mw_next_key(wr->bind.mw)
-		: (vb_mw_key(wr->bind.mw) & ~0xFFu) | ((vb_mw_key(wr->bind.mw) + 1) & 0xFF);
+				? vb_mw_next_key(wr->bind.mw)
+				: (vb_mw_key(wr->bind.mw) & ~0xFFu) | ((vb_mw_key(wr->bind.mw) + 1) & 0xFF);
 	wr->bind.rkey = read_key(line, "key", next);
 }
 
-static void read_send(struct line *line, struct actor *actor, struct vb_send_wr *wr, struct vb_sge *sges, struct vb_av *av)
+static void read_send(
+	struct line *line, struct actor *actor, struct vb_send_wr *wr, struct vb_sge *sges, struct vb_av *av)
 {
 	wr->opcode = read_opcode(line);
 	wr->wr_id = line_number(line, "wr", 0);
-	wr->flags = (line_flag(line, "unsignalled") ? 0 : VB_SEND_SIGNALED) | (line_flag(line, "fence") ? VB_SEND_FENCE : 0) |
-		(line_flag(line, "solicited") ? VB_SEND_SOLICITED : 0) | (line_flag(line, "inline") ? VB_SEND_INLINE : 0);
+	wr->flags = (line_flag(line, "unsignalled") ? 0 : VB_SEND_SIGNALED) |
+		    (line_flag(line, "fence") ? VB_SEND_FENCE : 0) |
+		    (line_flag(line, "solicited") ? VB_SEND_SOLICITED : 0) |
+		    (line_flag(line, "inline") ? VB_SEND_INLINE : 0);
 	wr->remote_addr = line_number(line, "va", 0x7000000000);
 	wr->rkey = read_key(line, "rkey", 0x4242);
 	wr->imm_or_inv = line_has(line, "imm") ? __builtin_bswap32((uint32_t)line_number(line, "imm", 0))
@@ -127,9 +130,16 @@ void do_post(struct line *line)
 	read_send(line, actor, &wr, sges, &av);
 	bool is_kept = line_flag(line, "more"); /* published together with the next post */
 	struct posted *posted = &actor->posted[actor->posted_count];
-	*posted = (struct posted){ .wr_id = wr.wr_id, .opcode = wr.opcode, .flags = wr.flags, .sge_count = wr.sge_count,
-		.imm_or_inv = wr.imm_or_inv, .rkey = wr.rkey, .remote_addr = wr.remote_addr,
-		.srqn = wr.remote_srqn, .compare_add = wr.compare_add, .swap = wr.swap };
+	*posted = (struct posted){ .wr_id = wr.wr_id,
+		.opcode = wr.opcode,
+		.flags = wr.flags,
+		.sge_count = wr.sge_count,
+		.imm_or_inv = wr.imm_or_inv,
+		.rkey = wr.rkey,
+		.remote_addr = wr.remote_addr,
+		.srqn = wr.remote_srqn,
+		.compare_add = wr.compare_add,
+		.swap = wr.swap };
 	memcpy(posted->sges, sges, sizeof(sges));
 	for (unsigned i = 0; i < wr.sge_count; i++)
 		posted->length += sges[i].length;
@@ -175,7 +185,9 @@ void do_recv(struct line *line)
 	*recv = (struct recv){ .wr_id = line_number(line, "wr", 0) };
 	recv->sge_count = read_sges(line, "at", 0, recv->sges);
 	struct vb_recv_wr wr = { .wr_id = recv->wr_id, .sges = recv->sges, .sge_count = recv->sge_count };
-	int rc = named ? vb_srq_post(named->srq, &wr) : is_shared ? vb_srq_post(stage.srq, &wr) : vb_rq_post(actor->qp, &wr);
+	int rc = named       ? vb_srq_post(named->srq, &wr)
+		 : is_shared ? vb_srq_post(stage.srq, &wr)
+			     : vb_rq_post(actor->qp, &wr);
 	if (refused(line, rc, "recv"))
 		return;
 	queue->tail++;
@@ -198,8 +210,9 @@ void do_modify(struct line *line)
 	struct actor *actor = stage_actor(line);
 	struct vb_qp_attr attr = actor->attr;
 	enum vb_qp_state to = read_state(line, line_text(line, "state"));
-	uint32_t mask = to == VB_QPS_RTS && vb_qp_state(actor->qp) != VB_QPS_RTR ? VB_QP_STATE
-										  : attributes_of(actor->config.type, to);
+	uint32_t mask = to == VB_QPS_RTS && vb_qp_state(actor->qp) != VB_QPS_RTR
+				? VB_QP_STATE
+				: attributes_of(actor->config.type, to);
 	attr.state = to;
 	if (line_flag(line, "notify")) {
 		attr.notify_drained = true;

@@ -1,15 +1,16 @@
-/* Invariant: the atomics on a cell are one order of events that agrees with time, each executed once. Cells that are added
- * to: every addition is of 1, so all results differ, and one that was posted after another completed sees more. Cells that
- * are swapped: every new value is unique, so a value is taken away at most once. */
+/* Invariant: the atomics on a cell are one order of events that agrees with time, each executed once. Cells that are
+ * added
+ * to: every addition is of 1, so all results differ, and one that was posted after another completed sees more. Cells
+ * that are swapped: every new value is unique, so a value is taken away at most once. */
 #include <stdlib.h>
 #include <string.h>
 #include "sim.h"
 
 static struct cell {
 	uint64_t done, unknown; /* operations; unknown: their connection broke */
-	uint64_t floor;		/* the largest result known so far, plus one */
-	uint64_t last;		/* swapped: the value seen last */
-	uint64_t *seen;		/* results, or values taken away: a set */
+	uint64_t floor;         /* the largest result known so far, plus one */
+	uint64_t last;          /* swapped: the value seen last */
+	uint64_t *seen;         /* results, or values taken away: a set */
 	uint64_t seen_room, seen_count;
 } cells[MAX_HOSTS][CELLS];
 
@@ -82,8 +83,8 @@ void check_atomics(void)
 			uint64_t value;
 			memcpy(&value, world.hosts[h].cells.bytes + c * 8, 8);
 			if (value < cell->done || value > cell->done + cell->unknown)
-				broken("cell %u of host %u holds %llu after %llu additions and %llu of unknown fate", c, h,
-					(unsigned long long)value, (unsigned long long)cell->done,
+				broken("cell %u of host %u holds %llu after %llu additions and %llu of unknown fate", c,
+					h, (unsigned long long)value, (unsigned long long)cell->done,
 					(unsigned long long)cell->unknown);
 		}
 	}

@@ -1,4 +1,5 @@
-/* Invariant: every posted work request completes exactly once, in order, and with a status for which there is a reason. */
+/* Invariant: every posted work request completes exactly once, in order, and with a status for which there is a
+ * reason. */
 #include <string.h>
 #include "engine/qp.h"
 #include "sim.h"
@@ -12,15 +13,15 @@ static bool may_die_of(const struct endpoint *end, enum vb_wc_status status)
 		return true;
 	if (end->qp->local.to) /* which loses nothing, and whose peer may stand still for as long as it likes */
 		return false;
-	/* UC and UD ask nobody before they send: sockets that overflow lose RC's packets too, and its retries may run out. */
+	/* UC and UD ask nobody before they send: sockets that overflow lose RC's packets too, and its retries may run
+	 * out. */
 	bool is_overrun = world.overflowed * 33 > world.packets;
 	/* Where a socket holds any number they are late instead: what waits there for half of the time that all tries
 	 * take is lost on half of them. */
 	vb_time lag = lane_lag(connection->ends[0].lane) + lane_lag(connection->ends[1].lane);
 	bool is_late = lag > (RETRIES + 1) / 2 * connection->ack_timeout;
-	return status == VB_WC_RETRY_EXC_ERR &&
-		(world.network.may_exhaust || is_overrun || is_late ||
-			vb_time_before(world.now, world.network.excused_until));
+	return status == VB_WC_RETRY_EXC_ERR && (world.network.may_exhaust || is_overrun || is_late ||
+							vb_time_before(world.now, world.network.excused_until));
 }
 
 void check_death(struct endpoint *end)
@@ -33,7 +34,8 @@ void check_death(struct endpoint *end)
 		broken("qpn %06x died and is in state %d", end->qpn, vb_qp_state(end->qp));
 	if (!may_die_of(end, cause.status))
 		broken("qpn %06x died for no reason: %s (status %d), psn %u, %u tries, stuck for %lld us", end->qpn,
-			vb_cause_text(cause.kind), cause.status, cause.psn, cause.tries, (long long)(cause.stuck_for / VB_US));
+			vb_cause_text(cause.kind), cause.status, cause.psn, cause.tries,
+			(long long)(cause.stuck_for / VB_US));
 	end->is_dead = true;
 	connection_broke(end->connection);
 }
@@ -92,7 +94,8 @@ static void sent(struct endpoint *end, const struct vb_wc *wc)
 	struct wr *wr;
 	for (;;) {
 		if (end->head == end->tail)
-			broken("qpn %06x: completion of %llu, and nothing is posted", end->qpn, (unsigned long long)wc->wr_id);
+			broken("qpn %06x: completion of %llu, and nothing is posted", end->qpn,
+				(unsigned long long)wc->wr_id);
 		wr = &end->posted[end->head % MAX_QUEUE];
 		if (wr->id == wc->wr_id)
 			break;
@@ -130,7 +133,8 @@ static void received(struct endpoint *end, const struct vb_wc *wc)
 	unsigned id = (unsigned)(wc->wr_id - (is_shared ? 5000 : 1000)), i = is_shared ? id % SHARED_RECVS : id;
 	unsigned index = is_shared ? id / SHARED_RECVS : 0;
 	if (is_shared != end->has_srq || (is_shared ? index >= POOLS : i >= RECVS) || (index > 0) != end->is_target)
-		broken("qpn %06x: a receive completes that is not its own: %llu", end->qpn, (unsigned long long)wc->wr_id);
+		broken("qpn %06x: a receive completes that is not its own: %llu", end->qpn,
+			(unsigned long long)wc->wr_id);
 	if (wc->status == VB_WC_SUCCESS && end->is_target && index != end->inbound[end->inbound_head % MAX_QUEUE].pool)
 		broken("qpn %06x: a message for one SRQ takes a receive of another", end->qpn);
 	struct pool *pool = &host->pools[index];

@@ -1,5 +1,6 @@
-/* Invariant: what arrives is what was sent, byte for byte, once, and in the order of posting: when a receive completes, every
- * WRITE posted before its message can be seen; when a WRITE completes, its bytes lie at the peer and none beside them. */
+/* Invariant: what arrives is what was sent, byte for byte, once, and in the order of posting: when a receive
+ * completes, every WRITE posted before its message can be seen; when a WRITE completes, its bytes lie at the peer and
+ * none beside them. */
 #include <string.h>
 #include "sim.h"
 
@@ -17,7 +18,8 @@ static void check_write(struct endpoint *end, struct wr *wr)
 	if (target->is_revoked)
 		return;
 	if (!pattern_check(bytes, wr->length, wr->content, 0))
-		broken("qpn %06x: WRITE %llu of %u bytes is not at the peer", end->qpn, (unsigned long long)wr->id, wr->length);
+		broken("qpn %06x: WRITE %llu of %u bytes is not at the peer", end->qpn, (unsigned long long)wr->id,
+			wr->length);
 	size_t at = (size_t)(bytes - target->bytes);
 	pattern_fill(target->shadow + at, wr->length, wr->content, 0);
 	size_t first = at < EDGE ? 0 : at - EDGE, last = at + wr->length + EDGE;
@@ -91,7 +93,8 @@ static void check_order(struct endpoint *end, uint64_t id)
 		if (wr->kind != WR_WRITE || wr->is_seen || wr->slot < 0)
 			continue;
 		wr->is_seen = true;
-		if (!end->target.is_revoked && !pattern_check(target_of(peer, wr, wr->slot), wr->length, wr->content, 0))
+		if (!end->target.is_revoked &&
+			!pattern_check(target_of(peer, wr, wr->slot), wr->length, wr->content, 0))
 			broken("qpn %06x: a receive completes before the WRITE %llu that came first", end->qpn,
 				(unsigned long long)wr->id);
 	}
@@ -115,8 +118,8 @@ static void check_connected(struct endpoint *end, const struct vb_wc *wc, const 
 		end->window_state = WINDOW_UNBOUND;
 	}
 	if (!in->is_write && !pattern_check(bytes, in->length, in->content, 0))
-		broken("qpn %06x: message %llu of %u bytes arrived as something else", end->qpn, (unsigned long long)in->id,
-			in->length);
+		broken("qpn %06x: message %llu of %u bytes arrived as something else", end->qpn,
+			(unsigned long long)in->id, in->length);
 	check_order(end, in->id);
 	check_answer(end, in);
 }
@@ -131,7 +134,8 @@ static void check_named(struct endpoint *end, const uint8_t *bytes, uint32_t len
 	memcpy(&content, bytes, 8);
 	memcpy(&said, bytes + 8, 8);
 	if (said != length || !pattern_check(bytes + 16, length - 16, content, 16))
-		broken("qpn %06x: a message of %u bytes (sent as %llu) is not whole", end->qpn, length, (unsigned long long)said);
+		broken("qpn %06x: a message of %u bytes (sent as %llu) is not whole", end->qpn, length,
+			(unsigned long long)said);
 }
 
 static void check_grh(struct endpoint *end, const struct vb_wc *wc, const uint8_t *grh)
@@ -139,9 +143,10 @@ static void check_grh(struct endpoint *end, const struct vb_wc *wc, const uint8_
 	if (wc->flags != (VB_WC_GRH | (wc->flags & VB_WC_WITH_IMM)) || wc->byte_len < 40)
 		broken("qpn %06x: a datagram without GRH", end->qpn);
 	const struct vb_gid *from = &end->peer->host->gid, *to = &end->host->gid;
-	bool is_right = vb_gid_is_ipv4(to)
-		? grh[20] == 0x45 && memcmp(grh + 32, from->raw + 12, 4) == 0 && memcmp(grh + 36, to->raw + 12, 4) == 0
-		: grh[0] >> 4 == 6 && memcmp(grh + 8, from->raw, 16) == 0 && memcmp(grh + 24, to->raw, 16) == 0;
+	bool is_right = vb_gid_is_ipv4(to) ? grh[20] == 0x45 && memcmp(grh + 32, from->raw + 12, 4) == 0 &&
+						     memcmp(grh + 36, to->raw + 12, 4) == 0
+					   : grh[0] >> 4 == 6 && memcmp(grh + 8, from->raw, 16) == 0 &&
+						     memcmp(grh + 24, to->raw, 16) == 0;
 	if (!is_right)
 		broken("qpn %06x: the GRH does not say who sent this", end->qpn);
 }

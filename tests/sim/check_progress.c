@@ -3,7 +3,8 @@
  * hosts that stand still for most of the time, a few packets pass at a time.
  *
  * The bound, in time that the requester's lane runs, for a lane that stands still serves no timer:
- * - Between two acknowledgements there are RETRIES + 1 tries, each of an ack timeout, or of four: with a peer that is merely
+ * - Between two acknowledgements there are RETRIES + 1 tries, each of an ack timeout, or of four: with a peer that is
+ * merely
  *   slow the first, and each that an answer begins again, takes that long.
  * - An answer that tells nothing new begins the timeout again, so many times as the engine heeds it; one that says that
  *   the peer has no receive, always, after it has been waited for.

@@ -4,9 +4,8 @@
 #include <string.h>
 #include "sim.h"
 
-#define REMOTE_ALL                                                                                                     \
-	(VB_ACCESS_REMOTE_WRITE | VB_ACCESS_REMOTE_READ | VB_ACCESS_REMOTE_ATOMIC | VB_ACCESS_FLUSH_GLOBAL)
-#define QKEY	   0x1234
+#define REMOTE_ALL (VB_ACCESS_REMOTE_WRITE | VB_ACCESS_REMOTE_READ | VB_ACCESS_REMOTE_ATOMIC | VB_ACCESS_FLUSH_GLOBAL)
+#define QKEY       0x1234
 
 static void must(int rc, const char *what)
 {
@@ -59,7 +58,8 @@ void connection_open(struct connection *connection, unsigned index, enum vb_qp_t
 		event_add(after((vb_time)below(20000) * VB_NS), EVENT_APP, &connection->ends[i]);
 }
 
-/* ---- Up ----------------------------------------------------------------------------------------------------------- */
+/* ---- Up
+ * ----------------------------------------------------------------------------------------------------------- */
 
 static enum vb_qp_type engine_type(const struct endpoint *end)
 {
@@ -70,11 +70,18 @@ static void create_qp(struct endpoint *end)
 {
 	bool is_xrc = end->connection->is_xrc;
 	struct host *host = end->host;
-	struct vb_qp_config config = { .type = engine_type(end), .pd = end->is_target ? NULL : host->pd,
-		.send_cq = end->is_target ? NULL : host->cq, .recv_cq = is_xrc ? NULL : host->cq,
-		.srq = end->has_srq && !is_xrc ? host->pools[0].srq : NULL, .xrcd = end->is_target ? host->xrcd : NULL,
-		.max_send_wr = 4 + below(44), .max_recv_wr = RECVS, .max_send_sge = 4, .max_recv_sge = 4,
-		.max_inline = 256, .user = end };
+	struct vb_qp_config config = { .type = engine_type(end),
+		.pd = end->is_target ? NULL : host->pd,
+		.send_cq = end->is_target ? NULL : host->cq,
+		.recv_cq = is_xrc ? NULL : host->cq,
+		.srq = end->has_srq && !is_xrc ? host->pools[0].srq : NULL,
+		.xrcd = end->is_target ? host->xrcd : NULL,
+		.max_send_wr = 4 + below(44),
+		.max_recv_wr = RECVS,
+		.max_send_sge = 4,
+		.max_recv_sge = 4,
+		.max_inline = 256,
+		.user = end };
 	must(vb_qp_create(end->lane->lane, &config, &end->qp), "qp_create");
 	end->qpn = vb_qp_number(end->qp);
 	end->depth = config.max_send_wr;
@@ -100,18 +107,18 @@ static void connect_qp(struct endpoint *end, struct vb_qp_attr *attr)
 		[VB_QP_XRC_SEND] = VB_QP_PKEY_INDEX | VB_QP_PORT | VB_QP_ACCESS_FLAGS,
 		[VB_QP_XRC_RECV] = VB_QP_PKEY_INDEX | VB_QP_PORT | VB_QP_ACCESS_FLAGS };
 	static const uint32_t to_rtr[] = { [VB_QP_RC] = VB_QP_AV | VB_QP_PATH_MTU | VB_QP_DEST_QPN | VB_QP_RQ_PSN |
-			VB_QP_MAX_DEST_RD_ATOMIC | VB_QP_MIN_RNR_TIMER,
+							VB_QP_MAX_DEST_RD_ATOMIC | VB_QP_MIN_RNR_TIMER,
 		[VB_QP_UC] = VB_QP_AV | VB_QP_PATH_MTU | VB_QP_DEST_QPN | VB_QP_RQ_PSN,
 		[VB_QP_UD] = 0,
 		[VB_QP_XRC_SEND] = VB_QP_AV | VB_QP_PATH_MTU | VB_QP_DEST_QPN | VB_QP_RQ_PSN,
 		[VB_QP_XRC_RECV] = VB_QP_AV | VB_QP_PATH_MTU | VB_QP_DEST_QPN | VB_QP_RQ_PSN |
-			VB_QP_MAX_DEST_RD_ATOMIC | VB_QP_MIN_RNR_TIMER };
-	static const uint32_t to_rts[] = { [VB_QP_RC] = VB_QP_TIMEOUT | VB_QP_RETRY_CNT | VB_QP_RNR_RETRY | VB_QP_SQ_PSN |
-			VB_QP_MAX_QP_RD_ATOMIC,
+				   VB_QP_MAX_DEST_RD_ATOMIC | VB_QP_MIN_RNR_TIMER };
+	static const uint32_t to_rts[] = { [VB_QP_RC] = VB_QP_TIMEOUT | VB_QP_RETRY_CNT | VB_QP_RNR_RETRY |
+							VB_QP_SQ_PSN | VB_QP_MAX_QP_RD_ATOMIC,
 		[VB_QP_UC] = VB_QP_SQ_PSN,
 		[VB_QP_UD] = VB_QP_SQ_PSN,
-		[VB_QP_XRC_SEND] = VB_QP_TIMEOUT | VB_QP_RETRY_CNT | VB_QP_RNR_RETRY | VB_QP_SQ_PSN |
-			VB_QP_MAX_QP_RD_ATOMIC,
+		[VB_QP_XRC_SEND] =
+			VB_QP_TIMEOUT | VB_QP_RETRY_CNT | VB_QP_RNR_RETRY | VB_QP_SQ_PSN | VB_QP_MAX_QP_RD_ATOMIC,
 		[VB_QP_XRC_RECV] = VB_QP_TIMEOUT | VB_QP_SQ_PSN };
 	enum vb_qp_type type = engine_type(end);
 	attr->state = VB_QPS_INIT;
@@ -148,10 +155,19 @@ void connection_start(struct connection *connection)
 		create_qp(&connection->ends[i]);
 	for (int i = 0; i < 2; i++) {
 		struct endpoint *end = &connection->ends[i], *peer = &connection->ends[1 - i];
-		struct vb_qp_attr attr = { .path_mtu = connection->mtu, .qkey = QKEY, .rq_psn = psn[1 - i], .sq_psn = psn[i],
-			.dest_qpn = peer->qpn, .access = REMOTE_ALL, .port = 1, .max_rd_atomic = depth[i],
-			.max_dest_rd_atomic = depth[1 - i], .min_rnr_timer = (uint8_t)(1 + below(14)), .timeout = timeout,
-			.retry_cnt = RETRIES, .rnr_retry = 7,
+		struct vb_qp_attr attr = { .path_mtu = connection->mtu,
+			.qkey = QKEY,
+			.rq_psn = psn[1 - i],
+			.sq_psn = psn[i],
+			.dest_qpn = peer->qpn,
+			.access = REMOTE_ALL,
+			.port = 1,
+			.max_rd_atomic = depth[i],
+			.max_dest_rd_atomic = depth[1 - i],
+			.min_rnr_timer = (uint8_t)(1 + below(14)),
+			.timeout = timeout,
+			.retry_cnt = RETRIES,
+			.rnr_retry = 7,
 			.av = { .sgid = end->host->gid, .dgid = peer->host->gid, .traffic_class = 2 } };
 		end->attr = attr;
 		end->is_late = world.is_local && i == 1 && chance(200000);
@@ -165,7 +181,8 @@ void connection_start(struct connection *connection)
 	connection->generation++;
 }
 
-/* ---- Down ---------------------------------------------------------------------------------------------------------- */
+/* ---- Down
+ * ---------------------------------------------------------------------------------------------------------- */
 
 /* The earliest of several reasons decides when. */
 static void repair_in(struct connection *connection, vb_time span)
@@ -226,8 +243,9 @@ static void take_stock(struct endpoint *end)
 		memcpy(end->target.shadow, end->target.bytes, end->target.size);
 	for (int i = 0; i < 3; i++) {
 		struct block *block = blocks[i];
-		struct vb_mr_config config = { .memory = block->bytes, .iova = block->iova, .length = block->size,
-			.access = block->access };
+		struct vb_mr_config config = {
+			.memory = block->bytes, .iova = block->iova, .length = block->size, .access = block->access
+		};
 		if (!block->bytes)
 			continue;
 		local_let_go(end->host);
@@ -282,7 +300,8 @@ void connection_close(struct connection *connection)
 	}
 }
 
-/* ---- Disasters ------------------------------------------------------------------------------------------------------ */
+/* ---- Disasters
+ * ------------------------------------------------------------------------------------------------------ */
 
 static void excuse(vb_time span)
 {

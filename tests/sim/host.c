@@ -1,6 +1,6 @@
-/* A simulated host, driven as a live holder drives its lanes: what has arrived, what is due, what may leave, what there is
- * to tell. A lane is called only for a packet, a posted request, its own deadline or room to send: a deadline that the
- * engine forgets shows as a stall. */
+/* A simulated host, driven as a live holder drives its lanes: what has arrived, what is due, what may leave, what
+ * there is to tell. A lane is called only for a packet, a posted request, its own deadline or room to send: a deadline
+ * that the engine forgets shows as a stall. */
 #include <stdlib.h>
 #include <string.h>
 #include "engine/check.h"
@@ -29,7 +29,7 @@ const struct block *block_of_segment(const struct host *host, uint32_t segment)
 {
 	const struct block *block = segments[segment % SEGMENTS].block;
 	return block && block->bytes && block->segment == segment && segments[segment % SEGMENTS].host == host ? block
-														: NULL;
+													       : NULL;
 }
 
 void block_open(struct host *host, struct block *block, uint64_t size, uint32_t access, bool has_shadow)
@@ -49,8 +49,9 @@ void block_open(struct host *host, struct block *block, uint64_t size, uint32_t 
 		memcpy(block->shadow, block->bytes, size);
 	}
 	block->segment = world.is_local && chance(400000) ? segment_open(host, block) : 0;
-	struct vb_mr_config config = { .memory = block->bytes, .iova = block->iova, .length = size, .access = access,
-		.segment = block->segment };
+	struct vb_mr_config config = {
+		.memory = block->bytes, .iova = block->iova, .length = size, .access = access, .segment = block->segment
+	};
 	if (vb_mr_register(host->pd, &config, &block->mr))
 		broken("a region cannot be registered");
 	block->key = vb_mr_key(block->mr);
@@ -70,12 +71,19 @@ void block_close(struct block *block)
 
 static void lane_open(struct lane *lane, struct host *host, uint8_t slot)
 {
-	struct vb_lane_config config = { .seed = vb_random_u64(&world.random), .slot = slot,
-		.receive_buffer = (uint32_t)world.network.receive_buffer, .ack_delay = world.network.ack_delay,
-		.patience = world.network.patience, .cc = world.network.cc,
-		.acks = world.network.acks, .cnps = world.network.cnps, .packet_overhead = world.network.packet_overhead,
-		.never_probes = world.network.never_probes, .replies_first = world.network.replies_first,
-		.stranger_allowance = world.network.stranger_allowance, .meets_neighbours = world.is_local };
+	struct vb_lane_config config = { .seed = vb_random_u64(&world.random),
+		.slot = slot,
+		.receive_buffer = (uint32_t)world.network.receive_buffer,
+		.ack_delay = world.network.ack_delay,
+		.patience = world.network.patience,
+		.cc = world.network.cc,
+		.acks = world.network.acks,
+		.cnps = world.network.cnps,
+		.packet_overhead = world.network.packet_overhead,
+		.never_probes = world.network.never_probes,
+		.replies_first = world.network.replies_first,
+		.stranger_allowance = world.network.stranger_allowance,
+		.meets_neighbours = world.is_local };
 	memset(lane, 0, sizeof(*lane));
 	lane->host = host;
 	lane->slot = slot;
@@ -88,7 +96,9 @@ static void lane_open(struct lane *lane, struct host *host, uint8_t slot)
 
 static void srq_create(struct host *host, unsigned index)
 {
-	struct vb_srq_config config = { .max_wr = SHARED_RECVS * 2, .max_sge = 4, .xrcd = index ? host->xrcd : NULL,
+	struct vb_srq_config config = { .max_wr = SHARED_RECVS * 2,
+		.max_sge = 4,
+		.xrcd = index ? host->xrcd : NULL,
 		.cq = index ? host->cq : NULL };
 	if (vb_srq_create(host->pd, &config, &host->pools[index].srq))
 		broken("an SRQ cannot be made");
@@ -113,7 +123,9 @@ static void pool_open(struct host *host, unsigned index)
 
 void host_open(struct host *host, unsigned index, unsigned lanes)
 {
-	struct vb_nic_config nic = { .seed = vb_random_u64(&world.random), .mtu = 4096, .advertise_credits = chance(300000) };
+	struct vb_nic_config nic = {
+		.seed = vb_random_u64(&world.random), .mtu = 4096, .advertise_credits = chance(300000)
+	};
 	struct vb_cq_config cq = { .capacity = 65536 };
 	memset(host, 0, sizeof(*host));
 	nic.lives = host->lives = world.is_local ? calloc(1, sizeof(*host->lives)) : NULL;
@@ -129,8 +141,8 @@ void host_open(struct host *host, unsigned index, unsigned lanes)
 		lane_open(&host->lanes[i], host, (uint8_t)(1 + i + index * 2));
 	for (unsigned i = 0; i < POOLS; i++)
 		pool_open(host, i);
-	block_open(host, &host->cells, CELLS * 8, VB_ACCESS_LOCAL_WRITE | VB_ACCESS_REMOTE_ATOMIC | VB_ACCESS_REMOTE_READ,
-		false);
+	block_open(host, &host->cells, CELLS * 8,
+		VB_ACCESS_LOCAL_WRITE | VB_ACCESS_REMOTE_ATOMIC | VB_ACCESS_REMOTE_READ, false);
 	memset(host->cells.bytes, 0, CELLS * 8);
 	recv_refill_shared(host, SHARED_RECVS * POOLS);
 }
@@ -178,7 +190,8 @@ void host_meet(struct host *host)
 	}
 }
 
-/* ---- Running a lane --------------------------------------------------------------------------------------------------- */
+/* ---- Running a lane
+ * --------------------------------------------------------------------------------------------------- */
 
 void lane_wake(struct lane *lane, vb_time at)
 {
@@ -217,7 +230,7 @@ vb_time lane_lag(const struct lane *lane)
 static bool is_same_path(const struct frame *a, const struct frame *b)
 {
 	return vb_gid_equal(&a->path.src, &b->path.src) && vb_gid_equal(&a->path.dst, &b->path.dst) &&
-		a->path.src_port == b->path.src_port && a->path.traffic_class == b->path.traffic_class;
+	       a->path.src_port == b->path.src_port && a->path.traffic_class == b->path.traffic_class;
 }
 
 /* The oldest packets of one path; their payloads are overwritten afterwards, for they are only lent. */
@@ -291,7 +304,8 @@ static unsigned transmit(struct lane *lane)
 		if (n == 0)
 			break;
 		if (n > budget || n != lane->batch->count)
-			broken("transmit was allowed %u packets, returned %u and filled %u", budget, n, lane->batch->count);
+			broken("transmit was allowed %u packets, returned %u and filled %u", budget, n,
+				lane->batch->count);
 		for (unsigned i = 0; i < n; i++) {
 			bool is_lost = chance(200);
 			owe(lane, &lane->batch->receipts[i], is_lost ? 105 : 0);
@@ -398,8 +412,8 @@ void lane_run(struct lane *lane)
 	if (lane->idle_runs > 1000) {
 		struct vb_deadline deadline = vb_lane_next_deadline(lane->lane);
 		broken("host %u lane %u wants to be called without end: deadline %d in %lld ps, wants transmit %d",
-			lane->host->index, lane->slot, deadline.is_set,
-			(long long)vb_time_diff(deadline.at, world.now), vb_lane_wants_transmit(lane->lane, world.now));
+			lane->host->index, lane->slot, deadline.is_set, (long long)vb_time_diff(deadline.at, world.now),
+			vb_lane_wants_transmit(lane->lane, world.now));
 	}
 	vb_lane_check(lane->lane);
 	lane->busy_until = after((vb_time)work * world.network.packet_cost);

@@ -1,12 +1,12 @@
-/* Sixteen senders, one receiver whose socket holds an ordinary 212,992 bytes; and the same with the receiver stopped for
- * 100 ms. The loss is made good within 10 ms, and nobody sleeps until the ack timeout. */
+/* Sixteen senders, one receiver whose socket holds an ordinary 212,992 bytes; and the same with the receiver stopped
+ * for 100 ms. The loss is made good within 10 ms, and nobody sleeps until the ack timeout. */
 #include <string.h>
 #include "sim.h"
 
-#define SENDERS	 16
-#define MESSAGE	 65536
+#define SENDERS  16
+#define MESSAGE  65536
 #define MESSAGES 20
-#define STOP	 (100 * VB_MS)
+#define STOP     (100 * VB_MS)
 
 static struct {
 	vb_time posted_at[SENDERS], slowest;
@@ -17,11 +17,20 @@ static struct {
 static void post(struct endpoint *end)
 {
 	struct vb_sge sge = { end->local.iova, MESSAGE, end->local.key };
-	struct vb_send_wr out = { .wr_id = (1ull << 40) + world.next_id++, .opcode = VB_WR_RDMA_WRITE,
-		.flags = VB_SEND_SIGNALED, .sges = &sge, .sge_count = 1, .remote_addr = end->peer->target.iova,
+	struct vb_send_wr out = { .wr_id = (1ull << 40) + world.next_id++,
+		.opcode = VB_WR_RDMA_WRITE,
+		.flags = VB_SEND_SIGNALED,
+		.sges = &sge,
+		.sge_count = 1,
+		.remote_addr = end->peer->target.iova,
 		.rkey = end->peer->target.key };
-	end->posted[end->tail++ % MAX_QUEUE] = (struct wr){ .id = out.wr_id, .kind = WR_SEND, .opcode = VB_WR_RDMA_WRITE,
-		.slot = -1, .from_slot = -1, .is_signalled = true, .length = MESSAGE };
+	end->posted[end->tail++ % MAX_QUEUE] = (struct wr){ .id = out.wr_id,
+		.kind = WR_SEND,
+		.opcode = VB_WR_RDMA_WRITE,
+		.slot = -1,
+		.from_slot = -1,
+		.is_signalled = true,
+		.length = MESSAGE };
 	vb_sq_begin(end->qp);
 	if (vb_sq_put(end->qp, &out))
 		broken("sq_put");
@@ -89,8 +98,13 @@ void incast_run(uint64_t seed, bool has_stop)
 	world_open(seed);
 	world.is_quiet = true;
 	memset(&incast, 0, sizeof(incast));
-	world.network = (struct conditions){ .delay = 10 * VB_US, .jitter = 5 * VB_US, .bytes_per_second = 1250000000,
-		.receive_buffer = 212992, .packet_cost = 800 * VB_NS, .ack_delay = 20 * VB_US, .is_trained = true,
+	world.network = (struct conditions){ .delay = 10 * VB_US,
+		.jitter = 5 * VB_US,
+		.bytes_per_second = 1250000000,
+		.receive_buffer = 212992,
+		.packet_cost = 800 * VB_NS,
+		.ack_delay = 20 * VB_US,
+		.is_trained = true,
 		.excused_until = world.now };
 	world.host_count = SENDERS + 1;
 	network_open();
@@ -124,6 +138,6 @@ void incast_run(uint64_t seed, bool has_stop)
 		broken("%llu ack timeouts in an incast%s", (unsigned long long)world.timeouts,
 			has_stop ? " with a stopped receiver" : "");
 	if (incast.slowest > allowed)
-		broken("the slowest message of an incast took %lld us, %lld were allowed", (long long)(incast.slowest / VB_US),
-			(long long)(allowed / VB_US));
+		broken("the slowest message of an incast took %lld us, %lld were allowed",
+			(long long)(incast.slowest / VB_US), (long long)(allowed / VB_US));
 }

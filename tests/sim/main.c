@@ -28,7 +28,10 @@ void broken(const char *format, ...)
 	vfprintf(stderr, format, arguments);
 	va_end(arguments);
 	fprintf(stderr, "\nreplay with: sim --seed %" PRIu64 " --packets %" PRIu64 " --trace%s\n", world.seed,
-		world.packets_wanted, options.has_incast ? " --incast" : options.is_local ? " --local" : "");
+		world.packets_wanted,
+		options.has_incast ? " --incast"
+		: options.is_local ? " --local"
+				   : "");
 	exit(1);
 }
 
@@ -142,7 +145,8 @@ static void check_at_rest(void)
 		struct connection *connection = &world.connections[i];
 		for (int k = 0; k < 2; k++)
 			if (connection->ends[k].inbound_head != connection->ends[k].inbound_tail)
-				broken("connection %u: a message was acknowledged and never received", connection->index);
+				broken("connection %u: a message was acknowledged and never received",
+					connection->index);
 		check_targets(connection);
 	}
 	check_guards();
@@ -166,7 +170,7 @@ static void build(void)
 		uint32_t kind = below(100);
 		connection_open(&world.connections[i], i,
 			kind < 75 || i == 0 ? VB_QP_RC
-				: kind < 87 ? VB_QP_UC
+			: kind < 87         ? VB_QP_UC
 					    : VB_QP_UD,
 			kind < 20);
 	}
@@ -196,10 +200,11 @@ static void run_seed(uint64_t seed)
 		return;
 	}
 	uint64_t hash = run(seed);
-	printf("  %" PRIu64 " packets, %" PRIu64 " completions, %.1f ms, %" PRIu64 " lost, %" PRIu64 " overflowed, %" PRIu64
-	       " corrupted, %" PRIu64 " timeouts, %" PRIu64 " reconnects, trace %016" PRIx64 "\n",
-		world.packets, world.completions, (double)vb_time_since(world.begin, world.now) / (double)VB_MS, world.lost,
-		world.overflowed, world.corrupted, world.timeouts, world.reconnects, hash);
+	printf("  %" PRIu64 " packets, %" PRIu64 " completions, %.1f ms, %" PRIu64 " lost, %" PRIu64
+	       " overflowed, %" PRIu64 " corrupted, %" PRIu64 " timeouts, %" PRIu64 " reconnects, trace %016" PRIx64
+	       "\n",
+		world.packets, world.completions, (double)vb_time_since(world.begin, world.now) / (double)VB_MS,
+		world.lost, world.overflowed, world.corrupted, world.timeouts, world.reconnects, hash);
 	if (world.is_local)
 		local_report();
 	if (options.is_twice && run(seed) != hash)
@@ -208,7 +213,8 @@ static void run_seed(uint64_t seed)
 
 static void usage(void)
 {
-	fprintf(stderr, "usage: sim [--seed N | --seeds A..B | --soak MINUTES] [--packets N] [--twice] [--trace | --verbose] [--incast | --local]\n");
+	fprintf(stderr, "usage: sim [--seed N | --seeds A..B | --soak MINUTES] [--packets N] [--twice] [--trace | "
+			"--verbose] [--incast | --local]\n");
 	exit(2);
 }
 
@@ -220,7 +226,7 @@ static void read_options(int argc, char **argv)
 			options.last = options.first;
 			i++;
 		} else if (!strcmp(argv[i], "--seeds") &&
-			sscanf(value, "%" SCNu64 "..%" SCNu64, &options.first, &options.last) == 2) {
+			   sscanf(value, "%" SCNu64 "..%" SCNu64, &options.first, &options.last) == 2) {
 			i++;
 		} else if (!strcmp(argv[i], "--soak") && sscanf(value, "%lf", &options.soak_minutes) == 1) {
 			options.first = (uint64_t)time(NULL) * 1000;

@@ -265,11 +265,11 @@ bool local_excuses(const struct endpoint *end)
 
 void local_report(void)
 {
-	printf("  %llu descriptors, %llu answers, %llu pieces pulled (%llu stale, %llu together, %llu mapped), %llu meetings lost, %llu deaths\n",
+	printf("  %llu descriptors, %llu answers, %llu pieces pulled (%llu stale, %llu together, %llu mapped), %llu "
+	       "meetings lost, %llu deaths\n",
 		(unsigned long long)local.descriptors, (unsigned long long)local.answers,
-		(unsigned long long)local.pulls, (unsigned long long)local.stale,
-		(unsigned long long)local.together, (unsigned long long)local.mapped, (unsigned long long)local.losses,
-		(unsigned long long)local.kills);
+		(unsigned long long)local.pulls, (unsigned long long)local.stale, (unsigned long long)local.together,
+		(unsigned long long)local.mapped, (unsigned long long)local.losses, (unsigned long long)local.kills);
 }
 
 void local_close(void)

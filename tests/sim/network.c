@@ -1,6 +1,6 @@
-/* A network that does everything a network may do: the links of lanes to the switch between them lose, double, reorder,
- * delay and mark packets, and a receiver's socket holds only so many bytes. A corrupted packet goes through the real codec:
- * encoded, bits flipped, the ICRC verified, decoded; only if the ICRC should miss it does it arrive. */
+/* A network that does everything a network may do: the links of lanes to the switch between them lose, double,
+ * reorder, delay and mark packets, and a receiver's socket holds only so many bytes. A corrupted packet goes through
+ * the real codec: encoded, bits flipped, the ICRC verified, decoded; only if the ICRC should miss it does it arrive. */
 #include <stdlib.h>
 #include <string.h>
 #include "sim.h"
@@ -15,8 +15,8 @@ static uint32_t one_of(const uint32_t *choices, unsigned n)
 
 #define ONE_OF(...) one_of((const uint32_t[]){ __VA_ARGS__ }, sizeof((uint32_t[]){ __VA_ARGS__ }) / sizeof(uint32_t))
 
-/* Half of the seeds have the plain window, a quarter none, and a quarter a rate that moves. By the seed itself: what else it
- * draws stays what it was. */
+/* Half of the seeds have the plain window, a quarter none, and a quarter a rate that moves. By the seed itself: what
+ * else it draws stays what it was. */
 static void choose_congestion_control(struct conditions *n)
 {
 	uint32_t kind = (uint32_t)((world.seed * 0x9E3779B97F4A7C15u) >> 62);
@@ -68,7 +68,8 @@ void network_choose(void)
 	choose_congestion_control(n);
 	choose_habits(n);
 	trace("network: %s%s", n->cc.algorithm ? n->cc.algorithm->name : "window", n->is_of_nics ? ", of NICs" : "");
-	trace("network: drop %u dup %u reorder %u corrupt %u ppm, delay %lld+%lld us, %llu MB/s, buffer %llu, ack delay %lld us",
+	trace("network: drop %u dup %u reorder %u corrupt %u ppm, delay %lld+%lld us, %llu MB/s, buffer %llu, ack "
+	      "delay %lld us",
 		n->drop_ppm, n->duplicate_ppm, n->reorder_ppm, n->corrupt_ppm, (long long)(n->delay / VB_US),
 		(long long)(n->jitter / VB_US), (unsigned long long)n->bytes_per_second / 1000000,
 		(unsigned long long)n->receive_buffer, (long long)(n->ack_delay / VB_US));
@@ -144,7 +145,8 @@ static void gather(struct frame *frame, const struct vb_outgoing *out, const str
 		length += (uint32_t)iov->length;
 	}
 	if (length != out->packet.payload_length && out->iov_count)
-		broken("%s says %u bytes and brings %u", vb_packet_row(&out->packet)->name, out->packet.payload_length, length);
+		broken("%s says %u bytes and brings %u", vb_packet_row(&out->packet)->name, out->packet.payload_length,
+			length);
 	frame->is_phantom = out->iov_count == 0;
 }
 
@@ -186,12 +188,16 @@ void network_send(struct lane *from, const struct vb_outgoing *out, const struct
 		trace_packet("sends", out->qp ? vb_qp_number(out->qp) : 0, &out->packet);
 	note((uint64_t)out->packet.opcode << 48 | (uint64_t)out->packet.dest_qpn << 24 | out->packet.psn);
 	frame->packet = out->packet;
-	frame->path = (struct vb_path){ .src = from->host->gid, .dst = out->av->dgid, .src_port = out->flow,
-		.hop_limit = 60, .ifindex = 1 };
+	frame->path = (struct vb_path){
+		.src = from->host->gid, .dst = out->av->dgid, .src_port = out->flow, .hop_limit = 60, .ifindex = 1
+	};
 	gather(frame, out, batch);
 	fabric_send(world.fabric, &(struct fabric_post){ .from = number_of(from),
-		.to = number_of(find_lane(find_host(&out->av->dgid), out->packet.dest_qpn)), .flow = out->flow,
-		.wire_bytes = (uint16_t)(vb_packet_wire_length(&out->packet) + 66), .takes_marks = true, .cargo = frame });
+					  .to = number_of(find_lane(find_host(&out->av->dgid), out->packet.dest_qpn)),
+					  .flow = out->flow,
+					  .wire_bytes = (uint16_t)(vb_packet_wire_length(&out->packet) + 66),
+					  .takes_marks = true,
+					  .cargo = frame });
 }
 
 /* Into the lane's socket, if it has room. */
@@ -248,20 +254,28 @@ static void connect(uint32_t lane)
 {
 	const struct conditions *n = &world.network;
 	struct network *topology = &world.topology;
-	struct network_fault fault = { .loss_ppm = n->drop_ppm, .duplicate_ppm = n->duplicate_ppm, .mark_ppm = n->ce_ppm,
-		.late_ppm = n->reorder_ppm, .late_by = n->reorder_delay, .jitter = n->jitter };
+	struct network_fault fault = { .loss_ppm = n->drop_ppm,
+		.duplicate_ppm = n->duplicate_ppm,
+		.mark_ppm = n->ce_ppm,
+		.late_ppm = n->reorder_ppm,
+		.late_by = n->reorder_delay,
+		.jitter = n->jitter };
 	uint32_t link = network_connect(topology, lane, network_switch_node(0), n->bytes_per_second * 8, n->delay);
 	network_set_fault(topology, link, &fault);
-	topology->links[link + 1] = (struct network_link){ .from = network_switch_node(0), .to = lane,
-		.bits_per_second = 8000000000000u, .reverse = link, .fault = NETWORK_NONE };
+	topology->links[link + 1] = (struct network_link){ .from = network_switch_node(0),
+		.to = lane,
+		.bits_per_second = 8000000000000u,
+		.reverse = link,
+		.fault = NETWORK_NONE };
 }
 
 void network_open(void)
 {
 	static const struct switch_profile profile = { .name = "ideal", .class_count = 1 };
 	static const struct nic_profile nic = { .name = "ideal" };
-	static const struct fabric_holder holder = { .on_arrival = on_arrival, .on_loss = on_loss, .on_copy = on_copy,
-		.on_call = on_call, .day_shift = 17 };
+	static const struct fabric_holder holder = {
+		.on_arrival = on_arrival, .on_loss = on_loss, .on_copy = on_copy, .on_call = on_call, .day_shift = 17
+	};
 	char why[100];
 	network_add_profile(&world.topology, &profile);
 	network_add_nic(&world.topology, &nic);

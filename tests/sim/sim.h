@@ -8,7 +8,8 @@
  *   connection.c  QPs made, broken, cleaned up, made again        main.c        seeds and options
  *   local.h       lanes that share memory, besides the network
  *
- * Holds: nothing here reads a clock, an address or any randomness but the seed's, so that a trace replays bit for bit. */
+ * Holds: nothing here reads a clock, an address or any randomness but the seed's, so that a trace replays bit for
+ * bit. */
 #ifndef VB_TESTS_SIM_H
 #define VB_TESTS_SIM_H
 
@@ -24,20 +25,20 @@
 #define MAX_HOSTS      20
 #define MAX_LANES      2
 #define MAX_CONNS      24
-#define SLOTS	       16
+#define SLOTS          16
 #define MAX_QUEUE      64
-#define RECVS	       16
-#define SEND_MAX       16384 /* longest SEND, and the size of a receive */
-#define SLOT_BYTES     16384 /* room for one WRITE or READ */
+#define RECVS          16
+#define SEND_MAX       16384   /* longest SEND, and the size of a receive */
+#define SLOT_BYTES     16384   /* room for one WRITE or READ */
 #define BIG_SLOT_BYTES 1048576 /* of the one connection that moves long messages, which has BIG_SLOTS */
 #define BIG_SLOTS      4
-#define CELLS	       8     /* of atomics, per host: the first half is added to, the second compared and swapped */
-#define GUARD	       256
-#define SECRET	       0x5E /* what lies in memory that is no longer to be read */
+#define CELLS          8 /* of atomics, per host: the first half is added to, the second compared and swapped */
+#define GUARD          256
+#define SECRET         0x5E /* what lies in memory that is no longer to be read */
 #define SHARED_RECVS   32
-#define RETRIES	       7     /* of a connection: the timeout after these is its end */
-#define MAX_OWED       1024  /* packets that a port has at once */
-#define POOLS	       3 /* of shared receives, per host: an ordinary SRQ's, and those of two XRC SRQs */
+#define RETRIES        7    /* of a connection: the timeout after these is its end */
+#define MAX_OWED       1024 /* packets that a port has at once */
+#define POOLS          3    /* of shared receives, per host: an ordinary SRQ's, and those of two XRC SRQs */
 
 /* ---- World ------------------------------------------------------------------------------------------------------- */
 
@@ -71,14 +72,14 @@ struct frame {
 
 /* Bytes between guards, registered. */
 struct block {
-	uint8_t *bytes; /* NULL: none */
+	uint8_t *bytes;  /* NULL: none */
 	uint8_t *shadow; /* what they must be, where that is known all the time; else NULL */
 	uint64_t size, iova;
 	struct vb_mr *mr;
 	uint32_t key;
 	uint32_t access;
 	uint32_t segment; /* that it is, by a name that is never given again; or 0 */
-	bool is_revoked; /* and its bytes are nobody's business */
+	bool is_revoked;  /* and its bytes are nobody's business */
 };
 
 struct side;
@@ -119,7 +120,7 @@ struct host {
 	struct pool pools[POOLS];
 	struct block cells;
 	struct vb_lives *lives; /* NULL: nobody shares memory with it */
-	bool is_dead; /* and soon there is another in its place */
+	bool is_dead;           /* and soon there is another in its place */
 };
 
 enum wr_kind { WR_SEND, WR_WRITE, WR_READ, WR_ATOMIC, WR_BIND, WR_INVALIDATE };
@@ -130,18 +131,18 @@ struct wr {
 	enum vb_wr_opcode opcode;
 	bool is_signalled, takes_recv, is_seen; /* is_seen: verified at the receiver before the sender knew */
 	uint32_t length, imm, inv_key;
-	int slot;	/* of ours, and of the peer's target; -1: none */
-	int from_slot;	/* READ: of the peer's, if it is another one */
+	int slot;         /* of ours, and of the peer's target; -1: none */
+	int from_slot;    /* READ: of the peer's, if it is another one */
 	uint64_t content; /* what the bytes are made from */
-	uint32_t offset; /* within the slot */
+	uint32_t offset;  /* within the slot */
 	struct vb_sge sges[4];
 	unsigned sge_count;
 	unsigned cell;
 	uint64_t compare, swap_add;
 	bool uses_window; /* of the peer */
-	unsigned pool;	  /* XRC: of the peer, whose SRQ the request names */
-	unsigned way;	  /* 0: as packets; else by which meeting of the two lanes */
-	uint64_t heard;	  /* the newest message of the peer that had been received */
+	unsigned pool;    /* XRC: of the peer, whose SRQ the request names */
+	unsigned way;     /* 0: as packets; else by which meeting of the two lanes */
+	uint64_t heard;   /* the newest message of the peer that had been received */
 	vb_time posted_at;
 };
 
@@ -167,14 +168,15 @@ struct endpoint {
 	struct vb_qp_attr attr; /* of the connection */
 	bool has_srq, is_dead;
 	bool is_short; /* the next receive that it posts */
-	bool is_late; /* not connected yet, while the peer is */
+	bool is_late;  /* not connected yet, while the peer is */
 	uint64_t heard_id;
 	bool is_target; /* XRC: posts nothing */
 	struct block local, target, recvs;
 	uint8_t slot_users[SLOTS]; /* requests that use our slot or the peer's of that number */
 	struct wr posted[MAX_QUEUE];
 	unsigned head, tail;
-	unsigned depth; /* of the send queue: its places come back when a completion of theirs or a later one is polled */
+	unsigned depth; /* of the send queue: its places come back when a completion of theirs or a later one is polled
+			 */
 	unsigned unsignalled;
 	bool recv_posted[RECVS];
 	unsigned recv_waiting;
@@ -186,10 +188,10 @@ struct endpoint {
 	uint64_t completed;
 	vb_time app_pause;
 	uint64_t last_sum[CELLS]; /* the last value an addition to the peer's cells returned, plus one */
-	vb_time progress_at; /* of its lane's running time: something was acknowledged, or the queue became busy */
+	vb_time progress_at;      /* of its lane's running time: something was acknowledged, or the queue became busy */
 	vb_time peer_progress_at; /* and of its peer's lane's */
-	uint32_t oldest_psn; /* as it was then */
-	unsigned heard, refused; /* answers since: those that told nothing new, and RNR NAKs */
+	uint32_t oldest_psn;      /* as it was then */
+	unsigned heard, refused;  /* answers since: those that told nothing new, and RNR NAKs */
 };
 
 struct connection {
@@ -203,8 +205,8 @@ struct connection {
 	uint8_t timeout; /* code; 0: by chance */
 	vb_time ack_timeout;
 	enum { UP, BROKEN, FLUSHING } state;
-	bool may_break;	   /* a fault was injected: errors are to be expected until it is repaired */
-	bool is_silenced;  /* one end has vanished: only a timeout tells */
+	bool may_break;   /* a fault was injected: errors are to be expected until it is repaired */
+	bool is_silenced; /* one end has vanished: only a timeout tells */
 	bool is_repair_set;
 	vb_time repair_at;
 	unsigned generation;
@@ -216,9 +218,9 @@ struct conditions {
 	vb_time delay, jitter, reorder_delay;
 	uint64_t bytes_per_second;
 	uint64_t receive_buffer; /* bytes a lane's socket holds; 0: no limit */
-	vb_time packet_cost;	 /* of a lane's processing */
+	vb_time packet_cost;     /* of a lane's processing */
 	vb_time ack_delay, patience;
-	struct vb_cc_config cc;	 /* of every lane */
+	struct vb_cc_config cc; /* of every lane */
 	struct paced paced;
 	uint32_t stranger_allowance;
 	bool is_of_nics; /* and what they do otherwise: */
@@ -226,16 +228,16 @@ struct conditions {
 	struct vb_cnp_policy cnps;
 	uint32_t packet_overhead;
 	bool never_probes, replies_first;
-	uint32_t chaos_ppm;	 /* of disasters, per chaos event */
+	uint32_t chaos_ppm; /* of disasters, per chaos event */
 	bool has_pauses, has_restarts, has_dead_keys, is_ipv6, is_trained;
-	vb_time excused_until;	 /* a lane stood still or all was lost: retries may run out */
-	bool may_exhaust;	 /* so many losses that they may run out at any time */
+	vb_time excused_until; /* a lane stood still or all was lost: retries may run out */
+	bool may_exhaust;      /* so many losses that they may run out at any time */
 };
 
 struct world {
 	uint64_t seed;
 	struct vb_random random;
-	vb_time begin, now; /* the fabric's time is 0 at the beginning */
+	vb_time begin, now;   /* the fabric's time is 0 at the beginning */
 	struct event *events; /* [1 .. event_count] */
 	uint32_t event_count, event_room, free_event;
 	struct conditions network;
@@ -249,9 +251,9 @@ struct world {
 	uint32_t last_segment;
 	uint64_t packets, packets_wanted;
 	uint64_t hash;
-	bool is_stopping; /* nothing new is posted; what is out must finish */
-	bool is_quiet;	  /* incast: no random traffic */
-	bool is_local;	  /* lanes share memory */
+	bool is_stopping;     /* nothing new is posted; what is out must finish */
+	bool is_quiet;        /* incast: no random traffic */
+	bool is_local;        /* lanes share memory */
 	struct frame *frames; /* spare ones */
 	uint64_t lost, overflowed, corrupted, completions, reconnects, timeouts, deaths;
 };
@@ -280,10 +282,10 @@ void event_add(vb_time at, enum event_kind kind, void *object);
 struct event event_take(uint32_t number);
 /* network.c */
 void network_choose(void);
-void network_open(void); /* between the hosts that there will be */
-bool network_step(void); /* what is next happens; false: nothing is left */
+void network_open(void);                          /* between the hosts that there will be */
+bool network_step(void);                          /* what is next happens; false: nothing is left */
 vb_time network_free_at(const struct lane *lane); /* its link */
-void network_black_out(vb_time span); /* everything is lost until then */
+void network_black_out(vb_time span);             /* everything is lost until then */
 void network_send(struct lane *from, const struct vb_outgoing *out, const struct vb_batch *batch);
 void trace_packet(const char *verb, uint32_t qpn, const struct vb_packet *packet);
 void frame_put(struct frame *frame);
@@ -295,8 +297,8 @@ void host_close(struct host *host);
 void host_replace_srq(struct host *host, unsigned index); /* with all its receives */
 void lane_wake(struct lane *lane, vb_time at);
 void lane_run(struct lane *lane);
-void lane_pause(struct lane *lane, vb_time span); /* instead of the pause that it is in */
-vb_time lane_running_time(const struct lane *lane); /* without its pauses */
+void lane_pause(struct lane *lane, vb_time span);                 /* instead of the pause that it is in */
+vb_time lane_running_time(const struct lane *lane);               /* without its pauses */
 void lane_look_around(struct lane *lane, bool takes_completions); /* what there is to tell, and when to be called */
 vb_time lane_lag(const struct lane *lane); /* how long the oldest packet in its socket has been there */
 unsigned host_take_completions(struct host *host);
@@ -354,7 +356,7 @@ void side_run(struct side *side);
 void local_hear_wishes(struct lane *lane);
 void local_answer_wish(struct side *side);
 void local_look(struct lane *lane, const struct side *but); /* it may have something to say to others */
-void local_let_go(struct host *host); /* before its lanes are called for anything else */
+void local_let_go(struct host *host);                       /* before its lanes are called for anything else */
 /* meetings.c */
 void local_open(void);
 void local_close(void);

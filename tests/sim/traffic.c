@@ -5,7 +5,7 @@
 #include "sim.h"
 
 #define MAX_OUTSTANDING (MAX_QUEUE - 16)
-#define HEADER		16 /* of UC and UD messages: who it is, and how long */
+#define HEADER          16 /* of UC and UD messages: who it is, and how long */
 
 static uint64_t word_of(uint64_t content, uint64_t index)
 {
@@ -44,7 +44,8 @@ uint8_t addressed_byte(uint64_t address)
 	return byte ? byte : 1;
 }
 
-/* ---- Receives ---------------------------------------------------------------------------------------------------------- */
+/* ---- Receives
+ * ---------------------------------------------------------------------------------------------------------- */
 
 static unsigned cut(struct vb_sge *sges, const struct block *block, uint32_t offset, uint32_t length)
 {
@@ -94,7 +95,8 @@ void recv_refill_shared(struct host *host, unsigned most)
 	}
 }
 
-/* ---- Making a request ---------------------------------------------------------------------------------------------------- */
+/* ---- Making a request
+ * ---------------------------------------------------------------------------------------------------- */
 
 static uint32_t choose_length(struct endpoint *end, uint32_t most)
 {
@@ -300,8 +302,8 @@ static void choose_key(struct endpoint *end, struct wr *wr, struct vb_send_wr *o
 	if (end->type == VB_QP_UD)
 		return;
 	out->rkey = wr->kind == WR_ATOMIC ? end->peer->host->cells.key : end->peer->target.key;
-	if (end->type == VB_QP_RC && (wr->kind == WR_WRITE || wr->kind == WR_READ) &&
-		wr->opcode != VB_WR_FLUSH && end->peer->window_state == WINDOW_BOUND && chance(500000)) {
+	if (end->type == VB_QP_RC && (wr->kind == WR_WRITE || wr->kind == WR_READ) && wr->opcode != VB_WR_FLUSH &&
+		end->peer->window_state == WINDOW_BOUND && chance(500000)) {
 		out->rkey = end->peer->window_key;
 		wr->uses_window = true;
 		end->peer->window_users++;
@@ -313,10 +315,16 @@ static void expect_at_peer(struct endpoint *end, const struct wr *wr)
 	if (end->type != VB_QP_RC || !wr->takes_recv)
 		return;
 	struct endpoint *peer = end->peer;
-	peer->inbound[peer->inbound_tail++ % MAX_QUEUE] = (struct inbound){ .id = wr->id, .content = wr->content,
-		.length = wr->length, .imm = wr->imm, .inv_key = wr->inv_key,
+	peer->inbound[peer->inbound_tail++ % MAX_QUEUE] = (struct inbound){ .id = wr->id,
+		.content = wr->content,
+		.length = wr->length,
+		.imm = wr->imm,
+		.inv_key = wr->inv_key,
 		.has_imm = wr->opcode == VB_WR_SEND_WITH_IMM || wr->opcode == VB_WR_RDMA_WRITE_WITH_IMM,
-		.has_inv = wr->opcode == VB_WR_SEND_WITH_INV, .is_write = wr->kind == WR_WRITE, .pool = wr->pool, .way = wr->way,
+		.has_inv = wr->opcode == VB_WR_SEND_WITH_INV,
+		.is_write = wr->kind == WR_WRITE,
+		.pool = wr->pool,
+		.way = wr->way,
 		.heard = wr->heard };
 }
 
@@ -363,9 +371,16 @@ static bool post_last(struct endpoint *end)
 	struct wr *wr = &end->posted[end->tail % MAX_QUEUE];
 	struct vb_av av = { .sgid = end->host->gid, .dgid = end->peer->host->gid };
 	struct vb_send_wr out = { .opcode = end->type == VB_QP_UD ? VB_WR_SEND : VB_WR_RDMA_WRITE,
-		.flags = VB_SEND_SIGNALED, .av = &av, .remote_qpn = end->peer->qpn, .remote_qkey = 0x1234 };
-	*wr = (struct wr){ .id = (1ull << 40) + world.next_id++, .kind = WR_WRITE, .opcode = out.opcode, .slot = -1,
-		.from_slot = -1, .is_signalled = true };
+		.flags = VB_SEND_SIGNALED,
+		.av = &av,
+		.remote_qpn = end->peer->qpn,
+		.remote_qkey = 0x1234 };
+	*wr = (struct wr){ .id = (1ull << 40) + world.next_id++,
+		.kind = WR_WRITE,
+		.opcode = out.opcode,
+		.slot = -1,
+		.from_slot = -1,
+		.is_signalled = true };
 	if (end->type == VB_QP_UD) /* empty datagrams have no name: the receiver knows them by that */
 		wr->kind = WR_SEND;
 	out.wr_id = wr->id;
@@ -398,25 +413,28 @@ static bool post_one(struct endpoint *end)
 	wr->imm = (uint32_t)vb_random_u64(&world.random);
 	out.imm_or_inv = wr->imm;
 	make_request(end, wr, &out);
-	wr->is_signalled = chance(700000) || end->unsignalled >= 6 || end->unsignalled + 2 >= end->depth || wr->kind == WR_BIND || wr->kind == WR_INVALIDATE;
+	wr->is_signalled = chance(700000) || end->unsignalled >= 6 || end->unsignalled + 2 >= end->depth ||
+			   wr->kind == WR_BIND || wr->kind == WR_INVALIDATE;
 	choose_key(end, wr, &out);
 	out.remote_srqn = choose_srq(end, wr);
 	memcpy(sges, wr->sges, sizeof(sges));
 	out.wr_id = wr->id;
 	out.flags |= (wr->is_signalled ? VB_SEND_SIGNALED : 0) | (chance(100000) ? VB_SEND_FENCE : 0) |
-		(chance(300000) ? VB_SEND_SOLICITED : 0);
+		     (chance(300000) ? VB_SEND_SOLICITED : 0);
 	out.sges = sges;
 	out.sge_count = wr->sge_count;
 	out.av = &av;
 	out.remote_qpn = end->peer->qpn;
 	out.remote_qkey = 0x1234;
-	if ((wr->kind == WR_SEND || wr->kind == WR_WRITE) && wr->opcode != VB_WR_FLUSH && wr->length <= sizeof(scratch) && chance(300000))
+	if ((wr->kind == WR_SEND || wr->kind == WR_WRITE) && wr->opcode != VB_WR_FLUSH &&
+		wr->length <= sizeof(scratch) && chance(300000))
 		make_inline(end, &out, sges, scratch);
 	int rc = vb_sq_put(end->qp, &out);
 	memset(scratch, 0xEE, sizeof(scratch));
 	if (rc) {
 		if (rc != -ENOMEM)
-			broken("sq_put gives %d for opcode %d, length %u, %u SGEs", rc, out.opcode, wr->length, out.sge_count);
+			broken("sq_put gives %d for opcode %d, length %u, %u SGEs", rc, out.opcode, wr->length,
+				out.sge_count);
 		forget(end, wr);
 		return false;
 	}

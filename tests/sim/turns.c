@@ -220,8 +220,8 @@ static _Atomic uint32_t *proof_of_read(const struct side *side)
 	return (_Atomic uint32_t *)(void *)((uint8_t *)lives + side->copy.pull.proof_at);
 }
 
-/* Something happens to who lends, in the middle. What a READ asks for depends on its key, and as many others as share its
- * count. */
+/* Something happens to who lends, in the middle. What a READ asks for depends on its key, and as many others as share
+ * its count. */
 static void strike(const struct side *side, const struct endpoint *end)
 {
 	uint32_t kind = below(5);

@@ -515,7 +515,8 @@ static void *post_what_kills(void *argument)
 	struct ibv_sge nobodys = { .addr = (uintptr_t)end->buffer.bytes, .length = 8, .lkey = 1 };
 	struct ibv_send_wr wr = { .sg_list = &nobodys, .num_sge = 1, .opcode = IBV_WR_SEND }, *bad;
 
-	REQUIRE_EQUAL(pthread_cancel(pthread_self()), 0); /* pending: the next cancellation point is the last thing done */
+	REQUIRE_EQUAL(
+		pthread_cancel(pthread_self()), 0); /* pending: the next cancellation point is the last thing done */
 	REQUIRE_EQUAL(ibv_post_send(end->qp, &wr, &bad), 0);
 	pthread_testcancel();
 	return NULL;

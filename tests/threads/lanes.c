@@ -1,5 +1,6 @@
-/* Lanes of one process: QPs of different ones connected to each other, and what they share, a CQ, a channel, an SRQ, a region.
- * Each thread that makes CQs has a lane, where there are cores or VERBENA_LANES; otherwise all of this is done in one. */
+/* Lanes of one process: QPs of different ones connected to each other, and what they share, a CQ, a channel, an SRQ, a
+ * region. Each thread that makes CQs has a lane, where there are cores or VERBENA_LANES; otherwise all of this is done
+ * in one. */
 #include <poll.h>
 #include "rig.h"
 
@@ -43,7 +44,9 @@ static void talk(struct side *side)
 	struct ibv_wc wc;
 
 	while (done < side->rounds || received < side->rounds) {
-		struct request send = { .opcode = IBV_WR_SEND, .id = sent, .local = &side->end.buffer, .length = 8 + sent % 2000 };
+		struct request send = {
+			.opcode = IBV_WR_SEND, .id = sent, .local = &side->end.buffer, .length = 8 + sent % 2000
+		};
 		if (sent < side->rounds && sent - done < DEPTH / 2 && sent < received + DEPTH / 2) {
 			REQUIRE_EQUAL(post(side->end.qp, &send), 0);
 			sent++;
@@ -93,7 +96,9 @@ static void talk_across(unsigned pairs, bool sleeps)
 
 	pthread_barrier_init(&barrier, NULL, 2 * pairs);
 	for (unsigned i = 0; i < 2 * pairs; i++) {
-		sides[i] = (struct side){ .other = &sides[i ^ 1], .barrier = &barrier, .rounds = scaled(4000), .sleeps = sleeps };
+		sides[i] = (struct side){
+			.other = &sides[i ^ 1], .barrier = &barrier, .rounds = scaled(4000), .sleeps = sleeps
+		};
 		threads[i] = thread_start(be_a_side, &sides[i]);
 	}
 	for (unsigned i = 0; i < 2 * pairs; i++)
@@ -165,7 +170,8 @@ static struct shared make_shared(void)
 	s.buffer = make_buffer(s.pd, BYTES + RECEIVES * PLACE);
 	for (unsigned i = 0; i < DOMAINS; i++) {
 		s.domains[i] = thread_domain(s.context, s.pd, &s.tds[i]);
-		s.qps[i] = make_qp(s.domains[i], (struct qp_size){ .send_cq = s.cq, .recv_cq = s.cq, .srq = s.srq, .depth = 64 });
+		s.qps[i] = make_qp(
+			s.domains[i], (struct qp_size){ .send_cq = s.cq, .recv_cq = s.cq, .srq = s.srq, .depth = 64 });
 	}
 	for (unsigned i = 0; i < DOMAINS; i += 2)
 		connect_pair(s.qps[i], s.qps[i + 1]);
@@ -231,8 +237,12 @@ static void *write_on(void *argument)
 	struct side *side = argument;
 
 	while (!atomic_load(&is_over)) {
-		struct request write = { .opcode = IBV_WR_RDMA_WRITE, .id = 1, .local = &side->end.buffer, .length = 512,
-			.remote = (uintptr_t)side->other->end.buffer.bytes, .rkey = side->other->end.buffer.mr->rkey };
+		struct request write = { .opcode = IBV_WR_RDMA_WRITE,
+			.id = 1,
+			.local = &side->end.buffer,
+			.length = 512,
+			.remote = (uintptr_t)side->other->end.buffer.bytes,
+			.rkey = side->other->end.buffer.mr->rkey };
 		REQUIRE_EQUAL(post(side->end.qp, &write), 0);
 		wait_success(side->end.cq, 1);
 	}

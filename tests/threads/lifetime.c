@@ -518,8 +518,8 @@ static void overrun_is_an_event_and_then_an_error(void)
 	free_pair(&pair);
 }
 
-/* As from a NIC, which has sent a datagram before its program gets any further: each has a region of its own, which is closed
- * right behind the post, and its memory is something else's at once. */
+/* As from a NIC, which has sent a datagram before its program gets any further: each has a region of its own, which is
+ * closed right behind the post, and its memory is something else's at once. */
 static void datagrams_leave_though_their_region_is_closed(void)
 {
 	enum { BURST = 64, LENGTH = 1000, GRH = 40, PLACE = 1100 };
@@ -527,8 +527,8 @@ static void datagrams_leave_though_their_region_is_closed(void)
 	struct pair_end end = make_end(BURST * PLACE, 2 * BURST);
 	struct ibv_cq *received = ibv_create_cq(end.context, 2 * BURST, NULL, NULL, 0);
 	struct ibv_qp *from = make_qp(end.pd, (struct qp_size){ .send_cq = end.cq, .type = IBV_QPT_UD });
-	struct ibv_qp *to = make_qp(
-		end.pd, (struct qp_size){ .send_cq = end.cq, .recv_cq = received, .type = IBV_QPT_UD });
+	struct ibv_qp *to =
+		make_qp(end.pd, (struct qp_size){ .send_cq = end.cq, .recv_cq = received, .type = IBV_QPT_UD });
 	struct ibv_qp *qps[] = { from, to };
 
 	for (unsigned i = 0; i < 2; i++) {
@@ -547,8 +547,12 @@ static void datagrams_leave_though_their_region_is_closed(void)
 			REQUIRE(mr);
 			memset(bytes, (int)(i + 1), LENGTH);
 			struct ibv_sge sge = { (uintptr_t)bytes, LENGTH, mr->lkey };
-			struct ibv_send_wr wr = { .wr_id = i, .sg_list = &sge, .num_sge = 1, .opcode = IBV_WR_SEND,
-				.send_flags = IBV_SEND_SIGNALED, .wr.ud = { ah, address.qpn, 0x1234 /* to_init */ } };
+			struct ibv_send_wr wr = { .wr_id = i,
+				.sg_list = &sge,
+				.num_sge = 1,
+				.opcode = IBV_WR_SEND,
+				.send_flags = IBV_SEND_SIGNALED,
+				.wr.ud = { ah, address.qpn, 0x1234 /* to_init */ } };
 			struct ibv_send_wr *bad;
 			REQUIRE_EQUAL(ibv_post_send(from, &wr, &bad), 0);
 			REQUIRE_EQUAL(ibv_dereg_mr(mr), 0);

@@ -184,11 +184,11 @@ static void device_memory_is_mapped_by_who_reads_it(void)
 		peer_receive(peer.socket, &rkey, sizeof(rkey));
 		REQUIRE(will_be_mapped(SHARED, is_local));
 		memset(end.buffer.bytes, 0, SHARED);
-		REQUIRE_EQUAL(request_and_wait(&end, (struct request){ .opcode = IBV_WR_RDMA_READ,
-							     .length = SHARED - 11,
-							     .remote = 11,
-							     .rkey = rkey })
-				      .status,
+		REQUIRE_EQUAL(
+			request_and_wait(&end,
+				(struct request){
+					.opcode = IBV_WR_RDMA_READ, .length = SHARED - 11, .remote = 11, .rkey = rkey })
+				.status,
 			IBV_WC_SUCCESS);
 		fill_bytes(expected, i);
 		REQUIRE(memcmp(end.buffer.bytes, expected + 11, SHARED - 11) == 0);
@@ -777,9 +777,11 @@ static void a_neighbour_stopped_at_once_is_no_error(void)
 	struct peer peer = peer_start("forks");
 	struct pair_end end = make_end(4096, 16);
 	struct introduction target = exchange(peer.socket, &end);
-	struct request write = {
-		.opcode = IBV_WR_RDMA_WRITE, .local = &end.buffer, .length = 64, .remote = target.memory, .rkey = target.rkey
-	};
+	struct request write = { .opcode = IBV_WR_RDMA_WRITE,
+		.local = &end.buffer,
+		.length = 64,
+		.remote = target.memory,
+		.rkey = target.rkey };
 	struct ibv_wc wc;
 	pid_t child;
 
@@ -800,8 +802,8 @@ static void a_neighbour_stopped_at_once_is_no_error(void)
 	free_end(&end);
 }
 
-/* What was under way is told to have failed, soon, but not at once: whoever leaves first with all that he wants may not fail
- * a program that has polled less. Nor does a forked child that lives on hide its parent's death. */
+/* What was under way is told to have failed, soon, but not at once: whoever leaves first with all that he wants may
+ * not fail a program that has polled less. Nor does a forked child that lives on hide its parent's death. */
 static void a_neighbours_death_is_told_soon_and_not_at_once(void)
 {
 	if (is_over_the_wire())
@@ -809,7 +811,9 @@ static void a_neighbours_death_is_told_soon_and_not_at_once(void)
 	struct peer peer = peer_start("forks");
 	struct pair_end end = make_end(4096, 16);
 	struct introduction target = exchange(peer.socket, &end);
-	struct request write = { .opcode = IBV_WR_RDMA_WRITE, .length = 64, .remote = target.memory, .rkey = target.rkey };
+	struct request write = {
+		.opcode = IBV_WR_RDMA_WRITE, .length = 64, .remote = target.memory, .rkey = target.rkey
+	};
 	struct ibv_wc wc;
 	pid_t child;
 

@@ -73,8 +73,8 @@ double seconds_now(void);
 void sleep_ms(unsigned ms);
 double cpu_seconds(void); /* of this process so far */
 unsigned count_fds(void);
-size_t heap_bytes(void); /* allocated and not freed */
-bool is_sanitized(void); /* everything takes several times as long */
+size_t heap_bytes(void);     /* allocated and not freed */
+bool is_sanitized(void);     /* everything takes several times as long */
 bool is_over_the_wire(void); /* VERBENA_LOCAL=off */
 pthread_t thread_start(void *(*run)(void *), void *argument);
 void thread_join(pthread_t thread);

@@ -1,6 +1,6 @@
-/* A second port, in memory: two ends, each the other's network. It is all that UDP's is not: it takes a few packets at a
- * time, sends them in a later call than the one that hands them over, reads their bytes only then, and says that it is done
- * with them in another order, later still. Several threads may have an end each. */
+/* A second port, in memory: two ends, each the other's network. It is all that UDP's is not: it takes a few packets at
+ * a time, sends them in a later call than the one that hands them over, reads their bytes only then, and says that it
+ * is done with them in another order, later still. Several threads may have an end each. */
 #ifndef VB_TESTS_MEMORY_PORT_H
 #define VB_TESTS_MEMORY_PORT_H
 
@@ -33,8 +33,9 @@ struct memory_port {
 	unsigned held_count;
 	struct vb_receipt sent[MEMORY_PORT_ROOM], finished[MEMORY_PORT_ROOM];
 	unsigned sent_count, most_held;
-	bool is_stopped; /* nothing leaves; under mutex, as the inbox */
-	vb_time holds_back; /* what has come is given out so much later, of which the descriptor says nothing; 0: at once */
+	bool is_stopped;    /* nothing leaves; under mutex, as the inbox */
+	vb_time holds_back; /* what has come is given out so much later, of which the descriptor says nothing; 0: at
+			       once */
 	struct vb_deadline due;
 	struct memory_letter *inbox; /* ring of MEMORY_PORT_INBOX */
 	unsigned head, next, tail;   /* free running: oldest that is lent, next to give out, next free */
@@ -135,8 +136,9 @@ static inline void memory_port_send(struct vb_port *port, struct vb_batch *batch
 		const struct vb_outgoing *out = &batch->out[i];
 		struct memory_letter *letter = &p->held[p->held_count++];
 		letter->packet = out->packet;
-		letter->path = (struct vb_path){ .src = out->av->sgid, .dst = out->av->dgid, .src_port = out->flow,
-			.hop_limit = 64 };
+		letter->path = (struct vb_path){
+			.src = out->av->sgid, .dst = out->av->dgid, .src_port = out->flow, .hop_limit = 64
+		};
 		letter->receipt = batch->receipts[i];
 		letter->iov_count = out->iov_count;
 		memcpy(letter->iov, &batch->iov[out->iov_first], out->iov_count * sizeof(letter->iov[0]));

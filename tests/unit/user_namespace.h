@@ -19,8 +19,8 @@ static inline bool write_text(const char *path, const char *text, size_t length)
 	return is_written;
 }
 
-/* In the child that is to have it: becomes the user `outside` of the parent's namespace, in a new one that calls it `inside`
- * and maps nobody else. False where that is not allowed. */
+/* In the child that is to have it: becomes the user `outside` of the parent's namespace, in a new one that calls it
+ * `inside` and maps nobody else. False where that is not allowed. */
 static inline bool own_user_namespace(unsigned inside, unsigned outside)
 {
 	char path[64], map[64], byte = 0;

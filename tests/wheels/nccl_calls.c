@@ -1,7 +1,8 @@
-/* nccl_calls server PORT | client HOST PORT: the calls of NCCL's InfiniBand transport, without NCCL, which wants a GPU. It
- * opens libibverbs by its bare name, takes each function by name and version, finds the GID by /sys, and moves data as NCCL
- * does: the receiver writes into the sender's list where it wants the next buffer, the sender writes it there and says so by
- * an immediate. The client sends; the server checks. */
+/* nccl_calls server PORT | client HOST PORT: the calls of NCCL's InfiniBand transport, without NCCL, which wants a
+ * GPU. It opens libibverbs by its bare name, takes each function by name and version, finds the GID by /sys, and moves
+ * data as NCCL
+ * does: the receiver writes into the sender's list where it wants the next buffer, the sender writes it there and says
+ * so by an immediate. The client sends; the server checks. */
 #include <arpa/inet.h>
 #include <dlfcn.h>
 #include <infiniband/verbs.h>
@@ -128,7 +129,8 @@ static int find_gid(const char *device, struct ibv_context *context, int count, 
 	char path[PATH_MAX], text[64];
 
 	for (int i = 0; i < count; i++) {
-		snprintf(path, sizeof(path), "/sys/class/infiniband/%s/ports/%d/gid_attrs/types/%d", device, PORT_NUMBER, i);
+		snprintf(path, sizeof(path), "/sys/class/infiniband/%s/ports/%d/gid_attrs/types/%d", device,
+			PORT_NUMBER, i);
 		if (!read_text(path, text, sizeof(text)) || strncmp(text, "RoCE v2", 7) != 0)
 			continue;
 		need(p_ibv_query_gid(context, PORT_NUMBER, i, gid) == 0, "ibv_query_gid");
@@ -160,7 +162,8 @@ static void open_first_active(struct end *e)
 
 		need(context != NULL, "ibv_open_device");
 		need(p_ibv_query_device(context, &device) == 0, "ibv_query_device");
-		need(p_ibv_query_port(context, PORT_NUMBER, (struct _compat_ibv_port_attr *)&port) == 0, "ibv_query_port");
+		need(p_ibv_query_port(context, PORT_NUMBER, (struct _compat_ibv_port_attr *)&port) == 0,
+			"ibv_query_port");
 		if (port.state != IBV_PORT_ACTIVE || port.link_layer != IBV_LINK_LAYER_ETHERNET) {
 			p_ibv_close_device(context);
 			continue;
@@ -180,7 +183,10 @@ static void make_queue_pair(struct end *e)
 {
 	const int access = IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_WRITE | IBV_ACCESS_REMOTE_READ;
 	struct ibv_qp_init_attr wanted = { .qp_type = IBV_QPT_RC,
-		.cap = { .max_send_wr = 4 * SLOTS, .max_recv_wr = 4 * SLOTS, .max_send_sge = 1, .max_recv_sge = 1,
+		.cap = { .max_send_wr = 4 * SLOTS,
+			.max_recv_wr = 4 * SLOTS,
+			.max_send_sge = 1,
+			.max_recv_sge = 1,
 			.max_inline_data = sizeof(struct slot) } };
 	struct ibv_qp_attr init = { .qp_state = IBV_QPS_INIT, .port_num = PORT_NUMBER, .qp_access_flags = access };
 
@@ -193,30 +199,43 @@ static void make_queue_pair(struct end *e)
 	need(p_ibv_modify_qp(e->qp, &init, IBV_QP_STATE | IBV_QP_PKEY_INDEX | IBV_QP_PORT | IBV_QP_ACCESS_FLAGS) == 0,
 		"ibv_modify_qp to INIT");
 	e->data = aligned_alloc(4096, (size_t)SLOTS * MESSAGE);
-	e->data_mr = p_ibv_reg_mr_iova2(e->pd, e->data, (size_t)SLOTS * MESSAGE, (uintptr_t)e->data,
-		access | IBV_ACCESS_RELAXED_ORDERING);
+	e->data_mr = p_ibv_reg_mr_iova2(
+		e->pd, e->data, (size_t)SLOTS * MESSAGE, (uintptr_t)e->data, access | IBV_ACCESS_RELAXED_ORDERING);
 	e->list_mr = p_ibv_reg_mr_iova2(e->pd, e->list, sizeof(e->list), (uintptr_t)e->list, access);
 	need(e->data_mr && e->list_mr, "ibv_reg_mr_iova2");
-	e->own = (struct side){ .list = (uintptr_t)e->list, .rkey = e->list_mr->rkey, .qpn = e->qp->qp_num, .gid = e->own.gid };
+	e->own = (struct side){
+		.list = (uintptr_t)e->list, .rkey = e->list_mr->rkey, .qpn = e->qp->qp_num, .gid = e->own.gid
+	};
 }
 
 static void connect_queue_pair(struct end *e)
 {
-	struct ibv_qp_attr to = { .qp_state = IBV_QPS_RTR, .path_mtu = e->mtu, .dest_qp_num = e->peer.qpn,
-		.max_dest_rd_atomic = 1, .min_rnr_timer = 12,
-		.ah_attr = { .is_global = 1, .port_num = PORT_NUMBER,
+	struct ibv_qp_attr to = { .qp_state = IBV_QPS_RTR,
+		.path_mtu = e->mtu,
+		.dest_qp_num = e->peer.qpn,
+		.max_dest_rd_atomic = 1,
+		.min_rnr_timer = 12,
+		.ah_attr = { .is_global = 1,
+			.port_num = PORT_NUMBER,
 			.grh = { .dgid = e->peer.gid, .sgid_index = (uint8_t)e->gid_index, .hop_limit = 255 } } };
 
-	need(p_ibv_modify_qp(e->qp, &to, IBV_QP_STATE | IBV_QP_AV | IBV_QP_PATH_MTU | IBV_QP_DEST_QPN | IBV_QP_RQ_PSN |
-			IBV_QP_MAX_DEST_RD_ATOMIC | IBV_QP_MIN_RNR_TIMER) == 0, "ibv_modify_qp to RTR");
-	to = (struct ibv_qp_attr){ .qp_state = IBV_QPS_RTS, .timeout = 20, .retry_cnt = 7, .rnr_retry = 7, .max_rd_atomic = 1 };
-	need(p_ibv_modify_qp(e->qp, &to, IBV_QP_STATE | IBV_QP_TIMEOUT | IBV_QP_RETRY_CNT | IBV_QP_RNR_RETRY | IBV_QP_SQ_PSN |
-			IBV_QP_MAX_QP_RD_ATOMIC) == 0, "ibv_modify_qp to RTS");
+	need(p_ibv_modify_qp(e->qp, &to,
+		     IBV_QP_STATE | IBV_QP_AV | IBV_QP_PATH_MTU | IBV_QP_DEST_QPN | IBV_QP_RQ_PSN |
+			     IBV_QP_MAX_DEST_RD_ATOMIC | IBV_QP_MIN_RNR_TIMER) == 0,
+		"ibv_modify_qp to RTR");
+	to = (struct ibv_qp_attr){
+		.qp_state = IBV_QPS_RTS, .timeout = 20, .retry_cnt = 7, .rnr_retry = 7, .max_rd_atomic = 1
+	};
+	need(p_ibv_modify_qp(e->qp, &to,
+		     IBV_QP_STATE | IBV_QP_TIMEOUT | IBV_QP_RETRY_CNT | IBV_QP_RNR_RETRY | IBV_QP_SQ_PSN |
+			     IBV_QP_MAX_QP_RD_ATOMIC) == 0,
+		"ibv_modify_qp to RTS");
 }
 
 static int meet(const char *host, const char *port)
 {
-	struct addrinfo hints = { .ai_family = AF_INET, .ai_socktype = SOCK_STREAM, .ai_flags = host ? 0 : AI_PASSIVE }, *at;
+	struct addrinfo hints = { .ai_family = AF_INET, .ai_socktype = SOCK_STREAM, .ai_flags = host ? 0 : AI_PASSIVE },
+			*at;
 	int yes = 1;
 
 	if (getaddrinfo(host, port, &hints, &at))
@@ -256,10 +275,15 @@ static struct ibv_wc wait_for(struct end *e, enum ibv_wc_opcode opcode)
 	}
 }
 
-static void post_write(struct end *e, enum ibv_wr_opcode opcode, struct ibv_sge *from, uint64_t addr, uint32_t rkey, unsigned flags)
+static void post_write(
+	struct end *e, enum ibv_wr_opcode opcode, struct ibv_sge *from, uint64_t addr, uint32_t rkey, unsigned flags)
 {
-	struct ibv_send_wr *bad, wr = { .opcode = opcode, .sg_list = from, .num_sge = 1, .send_flags = flags,
-		.imm_data = htonl(from->length), .wr.rdma = { addr, rkey } };
+	struct ibv_send_wr *bad, wr = { .opcode = opcode,
+		.sg_list = from,
+		.num_sge = 1,
+		.send_flags = flags,
+		.imm_data = htonl(from->length),
+		.wr.rdma = { addr, rkey } };
 
 	need(ibv_post_send(e->qp, &wr, &bad) == 0, "ibv_post_send");
 }
@@ -272,7 +296,8 @@ static unsigned char byte_of(unsigned message, size_t i)
 /* Says where the message of that number is wanted. */
 static void want(struct end *e, unsigned message)
 {
-	struct slot slot = { (uintptr_t)e->data + (uint64_t)(message % SLOTS) * MESSAGE, e->data_mr->rkey, message + 1 };
+	struct slot slot = { (uintptr_t)e->data + (uint64_t)(message % SLOTS) * MESSAGE, e->data_mr->rkey,
+		message + 1 };
 	struct ibv_sge from = { (uintptr_t)&slot, sizeof(slot), 0 };
 	struct ibv_recv_wr *bad, wr = { .wr_id = message };
 

@@ -57,7 +57,8 @@ static void check_windows(int count)
 	int *window, *out = ints(count), *back = ints(count);
 	MPI_Win win;
 
-	MPI_Win_allocate((count + 1) * (MPI_Aint)sizeof(int), sizeof(int), MPI_INFO_NULL, MPI_COMM_WORLD, &window, &win);
+	MPI_Win_allocate(
+		(count + 1) * (MPI_Aint)sizeof(int), sizeof(int), MPI_INFO_NULL, MPI_COMM_WORLD, &window, &win);
 	for (int i = 0; i < count; i++)
 		out[i] = rank * 7919 + i;
 	window[count] = 0;

@@ -5,9 +5,9 @@
 #include <stdlib.h>
 #include "fabric/holder.h"
 
-#define WIRE_BYTES 370	       /* a MAD in its UD packet */
-#define RATE	   100000000000u /* so that nothing waits for it */
-#define LATE_BY	   (100 * VB_MS)
+#define WIRE_BYTES 370           /* a MAD in its UD packet */
+#define RATE       100000000000u /* so that nothing waits for it */
+#define LATE_BY    (100 * VB_MS)
 #define DAY_SHIFT  27
 
 static struct {
@@ -62,8 +62,11 @@ static void on_call(void *user, uint32_t number)
 /* All that may happen to a MAD happens on the way to the switch. */
 static void connect(uint32_t host, const struct mail_conditions *conditions)
 {
-	const struct network_fault fault = { .loss_ppm = conditions->drop, .duplicate_ppm = conditions->twice,
-		.late_ppm = conditions->late, .late_by = LATE_BY, .jitter = conditions->delay };
+	const struct network_fault fault = { .loss_ppm = conditions->drop,
+		.duplicate_ppm = conditions->twice,
+		.late_ppm = conditions->late,
+		.late_by = LATE_BY,
+		.jitter = conditions->delay };
 	uint32_t link = network_connect(&mail.topology, host, network_switch_node(0), RATE, conditions->delay);
 	network_set_fault(&mail.topology, link, &fault);
 	mail.topology.links[link + 1].fault = NETWORK_NONE;
@@ -74,8 +77,11 @@ bool mail_open(const struct mail_conditions *conditions, const struct mail_user 
 {
 	static const struct switch_profile profile = { .name = "ideal", .class_count = 1 };
 	static const struct nic_profile nic = { .name = "ideal" };
-	static const struct fabric_holder holder = { .on_arrival = on_arrival, .on_loss = on_loss, .on_copy = on_copy,
-		.on_call = on_call, .day_shift = DAY_SHIFT };
+	static const struct fabric_holder holder = { .on_arrival = on_arrival,
+		.on_loss = on_loss,
+		.on_copy = on_copy,
+		.on_call = on_call,
+		.day_shift = DAY_SHIFT };
 	char why[100] = "no memory";
 	mail.user = *user;
 	network_add_profile(&mail.topology, &profile);

@@ -1,5 +1,5 @@
-/* What carries the MADs of the connection managers to each other, and time: a fabric of one switch whose links lose, double,
- * reorder and delay. */
+/* What carries the MADs of the connection managers to each other, and time: a fabric of one switch whose links lose,
+ * double, reorder and delay. */
 #ifndef VB_TESTS_CM_MAIL_H
 #define VB_TESTS_CM_MAIL_H
 
@@ -11,7 +11,7 @@ struct mail_conditions {
 	uint64_t seed;
 	unsigned hosts;
 	uint32_t drop, twice, late; /* parts in a million */
-	vb_time delay;		    /* to twice of it */
+	vb_time delay;              /* to twice of it */
 };
 
 struct mail_user {
@@ -24,7 +24,7 @@ bool mail_open(const struct mail_conditions *conditions, const struct mail_user 
 void mail_close(void);
 void mail_send(unsigned from, unsigned to, const struct vb_cm_outgoing *mad);
 void mail_call(vb_time at, uint32_t number); /* on_call, then */
-bool mail_step(void); /* one MAD, or one call; false: there is neither */
+bool mail_step(void);                        /* one MAD, or one call; false: there is neither */
 vb_time mail_now(void);
 unsigned mail_under_way(void);
 

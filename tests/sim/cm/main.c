@@ -37,7 +37,7 @@ struct user {
 
 struct attempt {
 	bool is_accepted;
-	bool is_displaced; /* its passive end had to make room, and nobody repeats that to the active one */
+	bool is_displaced;  /* its passive end had to make room, and nobody repeats that to the active one */
 	uint32_t confirmed; /* communication ID of the passive end that the active one has confirmed */
 };
 
@@ -175,9 +175,8 @@ static void flood_again(void)
 static void flood_one(void)
 {
 	uint32_t source = below(world.flood_sources);
-	struct vb_cm_path path = {
-		.local = gid_of(0), .remote = vb_gid_from_ipv4(10, 1, (uint8_t)(source >> 8), (uint8_t)source)
-	};
+	struct vb_cm_path path = { .local = gid_of(0),
+		.remote = vb_gid_from_ipv4(10, 1, (uint8_t)(source >> 8), (uint8_t)source) };
 	struct vb_cm_message message = { .kind = VB_CM_REQ,
 		.transaction_id = vb_random_u64(&world.random),
 		.local_id = 1 + below(UINT32_MAX - 1),

@@ -67,7 +67,8 @@ static void list__walk_visits_all_in_order(void **state)
 		items[i].value = i;
 		vb_list_add_tail(&list, &items[i].node);
 	}
-	vb_list_for_each(node, &list) assert_int_equal(vb_container_of(node, struct item, node)->value, next++);
+	vb_list_for_each (node, &list)
+		assert_int_equal(vb_container_of(node, struct item, node)->value, next++);
 	assert_int_equal(next, 4);
 }
 
@@ -81,8 +82,7 @@ static void list__safe_walk_may_remove(void **state)
 		vb_list_add_tail(&list, &items[i].node);
 	}
 	int seen = 0;
-	vb_list_for_each_safe(node, &list)
-	{
+	vb_list_for_each_safe (node, &list) {
 		seen++;
 		if (vb_container_of(node, struct item, node)->value % 2 == 0)
 			vb_list_remove(node);

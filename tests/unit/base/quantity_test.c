@@ -74,8 +74,8 @@ static void quantity__gains_are_parts_of_two_to_the_32nd(void **state)
 	read(VB_QUANTITY_GAIN, "1", VB_GAIN_ONE);
 	read(VB_QUANTITY_GAIN, "0", 0);
 	read(VB_QUANTITY_GAIN, "0.1", 429496730);
-	static const char *const wrong[] = { "1.1", "2/1", "1/0", "1/0.5", "1/", "/2", "1/2/3", "", "1/256 ", "5%", "-1",
-		"1/99999999999", "0.1234567890123456789012" };
+	static const char *const wrong[] = { "1.1", "2/1", "1/0", "1/0.5", "1/", "/2", "1/2/3", "", "1/256 ", "5%",
+		"-1", "1/99999999999", "0.1234567890123456789012" };
 	for (size_t i = 0; i < COUNT_OF(wrong); i++)
 		refused(VB_QUANTITY_GAIN, wrong[i]);
 }

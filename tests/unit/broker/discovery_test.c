@@ -93,12 +93,14 @@ static void expect_told(unsigned count, bool is_verbena)
 /* From there comes an answer to what was asked last, or something like it. */
 static bool hear(struct vb_gid from, uint64_t transaction_id, uint64_t now)
 {
-	struct vb_discovery facts = { .version = VB_DISCOVERY_VERSION, .is_response = true,
-		.transaction_id = transaction_id, .receive_buffer = THEIR_BUFFER };
+	struct vb_discovery facts = { .version = VB_DISCOVERY_VERSION,
+		.is_response = true,
+		.transaction_id = transaction_id,
+		.receive_buffer = THEIR_BUFFER };
 	uint8_t bytes[VB_MAD_LENGTH];
 	vb_discovery_encode(&facts, bytes);
-	return discovery_receive(discovery, now,
-		&(struct qp1_mad){ .from = from, .to = ours, .bytes = bytes, .length = VB_MAD_LENGTH });
+	return discovery_receive(
+		discovery, now, &(struct qp1_mad){ .from = from, .to = ours, .bytes = bytes, .length = VB_MAD_LENGTH });
 }
 
 static void peer__is_asked_thrice_and_then_nobody_for_a_while(void **state)

@@ -48,10 +48,13 @@ static void assert_silent(struct orphans *orphans)
 	assert_false(orphans_next_farewell(orphans, CLIENT, &from, &to, mad));
 }
 
-static const struct vb_cm_message req_sent = { .kind = VB_CM_REQ, .local_id = 5, .transaction_id = 50, .req.qpn = 0x111 };
+static const struct vb_cm_message req_sent = {
+	.kind = VB_CM_REQ, .local_id = 5, .transaction_id = 50, .req.qpn = 0x111
+};
 static const struct vb_cm_message rep_received = { .kind = VB_CM_REP, .local_id = 6, .remote_id = 5, .rep.qpn = 0x222 };
-static const struct vb_cm_message req_received = { .kind = VB_CM_REQ, .local_id = 8, .transaction_id = 80,
-	.req.qpn = 0x333 };
+static const struct vb_cm_message req_received = {
+	.kind = VB_CM_REQ, .local_id = 8, .transaction_id = 80, .req.qpn = 0x333
+};
 static const struct vb_cm_message rep_sent = { .kind = VB_CM_REP, .local_id = 9, .remote_id = 8, .rep.qpn = 0x444 };
 
 static int setup(void **state)

@@ -14,8 +14,9 @@ static struct vb_gid ipv4(uint8_t last)
 
 static struct port_binding of(uint32_t client, uint32_t number, uint16_t port, struct vb_gid address)
 {
-	return (struct port_binding){ .client = client, .number = number, .port_space = VB_CM_PS_TCP, .port = port,
-		.address = address };
+	return (struct port_binding){
+		.client = client, .number = number, .port_space = VB_CM_PS_TCP, .port = port, .address = address
+	};
 }
 
 static int bind(struct ports *ports, struct port_binding binding)

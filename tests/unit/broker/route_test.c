@@ -10,9 +10,9 @@ static uint8_t mad[VB_MAD_LENGTH];
 
 static struct route route(struct ports *ports, const struct vb_cm_message *message)
 {
-	const struct qp1_mad arrived = { .from = vb_gid_from_ipv4(10, 0, 0, 2),
-		.to = vb_gid_from_ipv4(10, 0, 0, 1),
-		.cm = message };
+	const struct qp1_mad arrived = {
+		.from = vb_gid_from_ipv4(10, 0, 0, 2), .to = vb_gid_from_ipv4(10, 0, 0, 1), .cm = message
+	};
 	return route_cm(ports, &registry, &asked, &arrived);
 }
 
@@ -64,8 +64,9 @@ static void request__names_loopback_within_its_host_alone(void **state)
 {
 	const struct vb_gid loopback = vb_gid_from_ipv4(127, 0, 0, 1), own = vb_gid_from_ipv4(10, 0, 0, 1);
 	const struct vb_gid other = vb_gid_from_ipv4(10, 0, 0, 2);
-	struct port_binding binding = { .client = 3, .number = 1, .port_space = VB_CM_PS_TCP, .port = 7471,
-		.address = loopback };
+	struct port_binding binding = {
+		.client = 3, .number = 1, .port_space = VB_CM_PS_TCP, .port = 7471, .address = loopback
+	};
 	struct vb_cm_message asks = request;
 	struct vb_cm_ip_header header = { .src = loopback, .dst = loopback };
 

@@ -16,7 +16,9 @@ static struct vb_cc started(uint32_t state_bytes, uint32_t first, uint32_t max)
 {
 	static struct vb_cc_algorithm algorithm;
 	algorithm = (struct vb_cc_algorithm){ .state_bytes = state_bytes, .init = look };
-	struct vb_cc_config config = { .algorithm = &algorithm, .parameters = &seen, .first_window = first, .max_window = max };
+	struct vb_cc_config config = {
+		.algorithm = &algorithm, .parameters = &seen, .first_window = first, .max_window = max
+	};
 	struct vb_cc cc;
 	memset(&cc, 0xEE, sizeof(cc));
 	cc.large_state = NULL;
@@ -57,7 +59,8 @@ static void state__that_is_large_is_made_and_freed(void **state)
 static void none__has_no_window_and_wants_to_know_nothing(void **state)
 {
 	struct vb_cc cc = { 0 };
-	assert_int_equal(vb_cc_start(&cc, &(struct vb_cc_config){ .algorithm = &vb_cc_none, .max_window = 65536 }, 4096, 0), 0);
+	assert_int_equal(
+		vb_cc_start(&cc, &(struct vb_cc_config){ .algorithm = &vb_cc_none, .max_window = 65536 }, 4096, 0), 0);
 	assert_int_equal(cc.window_bytes, VB_CC_UNLIMITED);
 	assert_int_equal(cc.rate, 0);
 	assert_false(cc.timer.is_set);

@@ -149,7 +149,8 @@ static void parameters__are_within_their_own_bounds_and_explained(void **state)
 		for (unsigned j = 0; j < algorithm->parameter_count; j++) {
 			const struct vb_cc_parameter *parameter = &algorithm->parameters[j];
 			assert_true(parameter->least <= parameter->preset && parameter->preset <= parameter->most);
-			assert_true(!parameter->live || (parameter->least <= parameter->live && parameter->live <= parameter->most));
+			assert_true(!parameter->live ||
+				    (parameter->least <= parameter->live && parameter->live <= parameter->most));
 			assert_true(strlen(parameter->name) < 32 && strlen(parameter->help) > 10);
 		}
 	}

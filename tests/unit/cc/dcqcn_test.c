@@ -1,4 +1,5 @@
-/* DCQCN by its published equations (Zhu et al., SIGCOMM 2015, algorithm 1 and the text beside it), and what NICs do otherwise. */
+/* DCQCN by its published equations (Zhu et al., SIGCOMM 2015, algorithm 1 and the text beside it), and what NICs do
+ * otherwise. */
 #include "cc/cc.h"
 #include "cc/choice.h"
 #include "../unit.h"
@@ -6,9 +7,9 @@
 #define LINE  5000000000ull /* bytes a second: 40 Gb/s */
 #define PAPER "dcqcn"
 /* Alpha that moves fast, so that its steps are seen. */
-#define HALVES	"dcqcn, g=1/2, alpha-start=1/2"
-#define TIMER	(55 * VB_US)
-#define PACKET	1000
+#define HALVES "dcqcn, g=1/2, alpha-start=1/2"
+#define TIMER  (55 * VB_US)
+#define PACKET 1000
 
 static struct vb_cc cc;
 static struct vb_cc_choice choice;
@@ -19,7 +20,9 @@ static void start_on(const char *text, uint64_t line_rate, uint32_t max_window)
 	char why[200];
 	if (vb_cc_choose(text, &choice, why, sizeof(why)))
 		fail_msg("%s", why);
-	struct vb_cc_config config = { .algorithm = choice.algorithm, .parameters = choice.values, .max_window = max_window,
+	struct vb_cc_config config = { .algorithm = choice.algorithm,
+		.parameters = choice.values,
+		.max_window = max_window,
 		.line_rate = line_rate };
 	now = 7 * VB_S;
 	assert_int_equal(vb_cc_start(&cc, &config, PACKET, now), 0);
@@ -70,7 +73,8 @@ static void expect_rate(double rate)
 		fail_msg("the rate is %.0f, not %.0f", is, rate);
 }
 
-/* ---- The paper's -------------------------------------------------------------------------------------------------- */
+/* ---- The paper's
+ * -------------------------------------------------------------------------------------------------- */
 
 static void flow__starts_at_the_rate_of_its_link_which_paces_it(void **state)
 {
@@ -168,7 +172,8 @@ static void bytes__recover_as_the_timer_does(void **state)
 static void hyper_increase__comes_when_both_have_gone_on(void **state)
 {
 	for (int grows = 0; grows <= 1; grows++) {
-		start(grows ? "dcqcn, fast-rounds=1, rai=8M, rhai=80M" : "dcqcn, fast-rounds=1, rai=8M, rhai=80M, hyper-grows=0");
+		start(grows ? "dcqcn, fast-rounds=1, rai=8M, rhai=80M"
+			    : "dcqcn, fast-rounds=1, rai=8M, rhai=80M, hyper-grows=0");
 		cnp();
 		cnp();
 		double rate = LINE / 4.0, target = LINE / 2.0;
@@ -249,7 +254,8 @@ static void increases__are_of_the_lines_rate_or_as_they_are_said(void **state)
 	expect_rate((LINE / 4.0 + LINE / 2.0 + 1e7) / 2);
 }
 
-/* ---- What tells of congestion --------------------------------------------------------------------------------------- */
+/* ---- What tells of congestion
+ * --------------------------------------------------------------------------------------- */
 
 static void marks__that_acknowledgements_tell_of_count_as_cnps(void **state)
 {
@@ -270,9 +276,12 @@ static void loss__counts_as_a_cnp_where_it_shall(void **state)
 	assert_int_equal(cc.rate, 0);
 }
 
-/* ---- What NICs do --------------------------------------------------------------------------------------------------- */
+/* ---- What NICs do
+ * --------------------------------------------------------------------------------------------------- */
 
-#define NIC "dcqcn, decrease-time=4us, alpha-time=1us, increase-time=300us, increase-bytes=0, fast-rounds=1, hyper-grows=0, rai=8M, rhai=80M"
+#define NIC                                                                                                            \
+	"dcqcn, decrease-time=4us, alpha-time=1us, increase-time=300us, increase-bytes=0, fast-rounds=1, "             \
+	"hyper-grows=0, rai=8M, rhai=80M"
 
 /* As many CNPs as come, one cut, at the next tick of the clock that the first of all has started. */
 static void decrease_clock__cuts_once_a_tick(void **state)
@@ -308,7 +317,7 @@ static void alpha_clock__rises_once_a_tick_and_falls_otherwise(void **state)
 	cnp();
 	cnp();
 	wait(VB_US); /* 1/32 + 1/2 */
-	cnp(); /* 17/64 + 1/2 at the next, then two without: at 8 us 49/256 */
+	cnp();       /* 17/64 + 1/2 at the next, then two without: at 8 us 49/256 */
 	wait(5 * VB_US / 2);
 	expect_rate(rate - rate * 49 / 256 / 2);
 }
@@ -379,7 +388,8 @@ static void window__is_in_proportion_to_the_rate_where_it_shall(void **state)
 	assert_int_equal(cc.window_bytes, 153000);
 }
 
-/* ---- Whoever holds it ------------------------------------------------------------------------------------------------ */
+/* ---- Whoever holds it
+ * ------------------------------------------------------------------------------------------------ */
 
 static void holder__who_comes_late_makes_up_for_nothing(void **state)
 {

@@ -1,5 +1,6 @@
-/* Numbers by hand: a line of 100 Gb/s, which is 12.5 bytes a nanosecond, T 12 us, so a first window of 150,000 bytes; packets of
- * 1,000 bytes, which may leave while less than the window is under way; 615 Mb/s are 76,875,000 bytes a second. */
+/* Numbers by hand: a line of 100 Gb/s, which is 12.5 bytes a nanosecond, T 12 us, so a first window of 150,000 bytes;
+ * packets of 1,000 bytes, which may leave while less than the window is under way; 615 Mb/s are 76,875,000 bytes a
+ * second. */
 #include "cc/cc.h"
 #include "cc/choice.h"
 #include "../unit.h"
@@ -20,9 +21,14 @@ static void start_with(struct flow *flow, const char *text, uint64_t line_rate, 
 	*flow = (struct flow){ 0 };
 	if (vb_cc_choose(text, &flow->choice, why, sizeof(why)))
 		fail_msg("%s", why);
-	assert_int_equal(vb_cc_start(&flow->cc, &(struct vb_cc_config){ .algorithm = flow->choice.algorithm,
-		.parameters = flow->choice.values, .first_window = first_window, .max_window = VB_CC_UNLIMITED,
-		.line_rate = line_rate }, PACKET, 0), 0);
+	assert_int_equal(vb_cc_start(&flow->cc,
+				 &(struct vb_cc_config){ .algorithm = flow->choice.algorithm,
+					 .parameters = flow->choice.values,
+					 .first_window = first_window,
+					 .max_window = VB_CC_UNLIMITED,
+					 .line_rate = line_rate },
+				 PACKET, 0),
+		0);
 }
 
 static void start(struct flow *flow, const char *text)
@@ -39,8 +45,10 @@ static void tell(struct flow *flow, enum vb_cc_event event, uint32_t flight)
 static void ack(struct flow *flow, uint32_t packets, uint32_t under_way, bool is_marked)
 {
 	for (uint32_t i = 0; i < packets; i++)
-		vb_cc_dctcp.on_signal(&flow->cc, &(struct vb_cc_signal){ .event = VB_CC_ACKED, .acked = PACKET,
-			.flight = under_way * PACKET, .is_marked = is_marked });
+		vb_cc_dctcp.on_signal(&flow->cc, &(struct vb_cc_signal){ .event = VB_CC_ACKED,
+							 .acked = PACKET,
+							 .flight = under_way * PACKET,
+							 .is_marked = is_marked });
 }
 
 /* To a part in 100,000. */
@@ -159,8 +167,9 @@ static void dctcp__grows_where_its_own_round_trip_is_short(void **state)
 	ack(&flow, LINE_PACKETS / 4, LINE_PACKETS / 4, true);
 	assert_int_equal(flow.cc.rate, LINE / 2);
 	for (uint32_t i = 1; i <= 3; i++) {
-		vb_cc_dctcp.on_signal(&flow.cc, &(struct vb_cc_signal){ .event = VB_CC_ACKED, .acked = PACKET, .flight = 18 * PACKET,
-			.rtt = 3 * VB_US });
+		vb_cc_dctcp.on_signal(&flow.cc,
+			&(struct vb_cc_signal){
+				.event = VB_CC_ACKED, .acked = PACKET, .flight = 18 * PACKET, .rtt = 3 * VB_US });
 		ack(&flow, 17, 18, false);
 		assert_int_equal(flow.cc.rate, LINE / 2 + i * STEP);
 	}
@@ -176,9 +185,10 @@ static void dctcp__counts_bytes_and_not_acknowledgements(void **state)
 	struct flow flow;
 	start(&flow, "dctcp, rtt=12us, g=0.5");
 	ack(&flow, 1, LINE_PACKETS, false);
-	vb_cc_dctcp.on_signal(&flow.cc, &(struct vb_cc_signal){ .event = VB_CC_ACKED, .acked = 112500, .flight = WINDOW });
-	vb_cc_dctcp.on_signal(&flow.cc, &(struct vb_cc_signal){ .event = VB_CC_ACKED, .acked = 37500, .flight = WINDOW,
-		.is_marked = true });
+	vb_cc_dctcp.on_signal(
+		&flow.cc, &(struct vb_cc_signal){ .event = VB_CC_ACKED, .acked = 112500, .flight = WINDOW });
+	vb_cc_dctcp.on_signal(&flow.cc,
+		&(struct vb_cc_signal){ .event = VB_CC_ACKED, .acked = 37500, .flight = WINDOW, .is_marked = true });
 	assert_rate(&flow, (double)LINE * (1 - 0.625 / 2)); /* a quarter of them: 1/2 + 1/8 */
 	vb_cc_stop(&flow.cc);
 }
@@ -233,7 +243,8 @@ static void dctcp__keeps_a_packet_in_a_round_trip_or_the_least_rate(void **state
 	vb_cc_stop(&flow.cc);
 }
 
-/* As TCP: it doubles a round trip until the first mark, and nothing is paced. One of 20 was marked: alpha is 15/16 + 1/320. */
+/* As TCP: it doubles a round trip until the first mark, and nothing is paced. One of 20 was marked: alpha is 15/16 +
+ * 1/320. */
 static void dctcp__of_a_line_nobody_knows_begins_with_slow_start(void **state)
 {
 	struct flow flow;
@@ -282,9 +293,12 @@ static void dctcp__stands_whatever_it_is_told(void **state)
 	for (int i = 0; i < 100000; i++) {
 		random = random * 6364136223846793005u + 1442695040888963407u;
 		uint32_t flight = (uint32_t)(random >> 34) >> (random & 15);
-		vb_cc_dctcp.on_signal(&flow.cc, &(struct vb_cc_signal){
-			.event = i % 7 == 0 ? VB_CC_CNP : i % 11 == 0 ? VB_CC_LOST : VB_CC_ACKED, .is_marked = random >> 63,
-			.flight = flight, .acked = (uint32_t)(((random >> 32) * flight) >> 32) });
+		vb_cc_dctcp.on_signal(&flow.cc, &(struct vb_cc_signal){ .event = i % 7 == 0    ? VB_CC_CNP
+										 : i % 11 == 0 ? VB_CC_LOST
+											       : VB_CC_ACKED,
+							.is_marked = random >> 63,
+							.flight = flight,
+							.acked = (uint32_t)(((random >> 32) * flight) >> 32) });
 		assert_in_range(flow.cc.rate, 1000000000000 / 13000, LINE);
 		assert_in_range(flow.cc.window_bytes, PACKET, LINE * 13 / 1000000 + PACKET);
 	}

@@ -1,5 +1,5 @@
-/* Numbers by hand: a line of 100 Gb/s, which is 12.5 bytes a nanosecond, T 12 us, so a first window of 150,000 bytes; 40 Mb/s are
- * 60 bytes in T; packets of 1,000 bytes, which may leave while less than the window is under way. */
+/* Numbers by hand: a line of 100 Gb/s, which is 12.5 bytes a nanosecond, T 12 us, so a first window of 150,000 bytes;
+ * 40 Mb/s are 60 bytes in T; packets of 1,000 bytes, which may leave while less than the window is under way. */
 #include "cc/cc.h"
 #include "cc/choice.h"
 #include "cc/telemetry.h"
@@ -21,8 +21,13 @@ static void start(struct flow *flow, const char *text)
 	char why[400];
 	*flow = (struct flow){ 0 };
 	assert_int_equal(vb_cc_choose(text, &flow->choice, why, sizeof(why)), 0);
-	assert_int_equal(vb_cc_start(&flow->cc, &(struct vb_cc_config){ .algorithm = flow->choice.algorithm,
-		.parameters = flow->choice.values, .max_window = VB_CC_UNLIMITED, .line_rate = LINE }, PACKET, 0), 0);
+	assert_int_equal(vb_cc_start(&flow->cc,
+				 &(struct vb_cc_config){ .algorithm = flow->choice.algorithm,
+					 .parameters = flow->choice.values,
+					 .max_window = VB_CC_UNLIMITED,
+					 .line_rate = LINE },
+				 PACKET, 0),
+		0);
 }
 
 static void stop(struct flow *flow)
@@ -33,8 +38,11 @@ static void stop(struct flow *flow)
 /* A packet is acknowledged, of so many under way. */
 static void ack_of(struct flow *flow, uint32_t flight)
 {
-	flow->choice.algorithm->on_signal(&flow->cc, &(struct vb_cc_signal){ .event = VB_CC_ACKED, .acked = PACKET,
-		.flight = flight, .telemetry = flow->told.count ? vb_cc_telemetry_word(&flow->told) : 0 });
+	flow->choice.algorithm->on_signal(
+		&flow->cc, &(struct vb_cc_signal){ .event = VB_CC_ACKED,
+				   .acked = PACKET,
+				   .flight = flight,
+				   .telemetry = flow->told.count ? vb_cc_telemetry_word(&flow->told) : 0 });
 }
 
 static void ack(struct flow *flow)
@@ -96,8 +104,8 @@ static void hpcc__says_nothing_without_telemetry(void **state)
 	stop(&flow);
 }
 
-/* All of T the port has sent as fast as it can, and 15,000 bytes, a tenth of what that is, waited: U = 1.1, and the window
- * becomes 150,000 / (1.1 / 0.95) + 60. */
+/* All of T the port has sent as fast as it can, and 15,000 bytes, a tenth of what that is, waited: U = 1.1, and the
+ * window becomes 150,000 / (1.1 / 0.95) + 60. */
 static void hpcc__sets_the_window_by_what_is_sent_and_what_waits(void **state)
 {
 	struct flow flow;
@@ -138,8 +146,8 @@ static void hpcc__goes_by_the_busiest_port(void **state)
 	flow.told.hops[0] = (struct vb_cc_hop){ .at = VB_US, .rate = 4 * LINE, .port = 1 };
 	flow.told.hops[1] = (struct vb_cc_hop){ .at = 70 * VB_US, .rate = LINE / 2, .port = 2 };
 	ack(&flow);
-	pass(&flow, 0, T, WINDOW, 0);		/* a quarter */
-	pass(&flow, 1, T, WINDOW, 0);		/* twice what it can */
+	pass(&flow, 0, T, WINDOW, 0); /* a quarter */
+	pass(&flow, 1, T, WINDOW, 0); /* twice what it can */
 	ack(&flow);
 	assert_rate(&flow, 0.475 * (double)LINE + 1000000);
 	stop(&flow);
@@ -158,8 +166,8 @@ static void hpcc__is_back_at_the_line_rate_when_nothing_is_busy(void **state)
 	stop(&flow);
 }
 
-/* Of ten packets under way each tells that the port is twice as busy as it can: that is one congestion. The eleventh was sent
- * after it. */
+/* Of ten packets under way each tells that the port is twice as busy as it can: that is one congestion. The eleventh
+ * was sent after it. */
 static void hpcc__heeds_the_packets_of_a_round_trip_once(void **state)
 {
 	struct flow flow;
@@ -249,8 +257,8 @@ static void hpcc__ignores_what_is_not_news(void **state)
 	stop(&flow);
 }
 
-/* Flows alike at one port that sends all that they do: where they stay, W = W * eta / U + W_AI, so U = eta * W / (W - W_AI).
- * Two of them: W = 71,310 bytes, U = 0.9508. 127: W = 1,207, U = 1 would be W_AI = 0.05 W. */
+/* Flows alike at one port that sends all that they do: where they stay, W = W * eta / U + W_AI, so U = eta * W / (W -
+ * W_AI). Two of them: W = 71,310 bytes, U = 0.9508. 127: W = 1,207, U = 1 would be W_AI = 0.05 W. */
 static void fixed_point(uint32_t flows)
 {
 	struct flow flow;
@@ -283,8 +291,10 @@ static void hpcc__stands_whatever_it_is_told(void **state)
 		for (uint32_t hop = 0; hop < flow.told.count; hop++) {
 			random = random * 6364136223846793005u + 1442695040888963407u;
 			flow.told.hops[hop] = (struct vb_cc_hop){ .at = (vb_time)(random >> 2 >> random % 50),
-				.tx_bytes = random << 20 >> random % 60, .rate = 125000 + (random >> random % 64 >> 24),
-				.queue_bytes = (uint32_t)random, .port = hop };
+				.tx_bytes = random << 20 >> random % 60,
+				.rate = 125000 + (random >> random % 64 >> 24),
+				.queue_bytes = (uint32_t)random,
+				.port = hop };
 		}
 		for (int again = 0; again < 2; again++) {
 			flow.told.hops[0].at += again;
@@ -302,8 +312,13 @@ static void hpcc__of_a_line_nobody_knows_begins_with_the_holders_window(void **s
 	char why[400];
 	assert_int_equal(vb_cc_choose("hpcc, rtt=10us", &flow.choice, why, sizeof(why)), 0);
 	flow.cc = (struct vb_cc){ 0 };
-	assert_int_equal(vb_cc_start(&flow.cc, &(struct vb_cc_config){ .algorithm = flow.choice.algorithm,
-		.parameters = flow.choice.values, .first_window = 20000, .max_window = VB_CC_UNLIMITED }, PACKET, 0), 0);
+	assert_int_equal(vb_cc_start(&flow.cc,
+				 &(struct vb_cc_config){ .algorithm = flow.choice.algorithm,
+					 .parameters = flow.choice.values,
+					 .first_window = 20000,
+					 .max_window = VB_CC_UNLIMITED },
+				 PACKET, 0),
+		0);
 	assert_int_equal(flow.cc.rate, 2000000000);
 	assert_int_equal(flow.cc.window_bytes, 20000 + PACKET - 1);
 	stop(&flow);

@@ -17,8 +17,13 @@ static void start(struct flow *flow, const char *text, uint32_t packets)
 	*flow = (struct flow){ 0 };
 	if (vb_cc_choose(text, &flow->choice, why, sizeof(why)))
 		fail_msg("%s", why);
-	assert_int_equal(vb_cc_start(&flow->cc, &(struct vb_cc_config){ .algorithm = flow->choice.algorithm,
-		.parameters = flow->choice.values, .first_window = packets * PACKET, .max_window = 1000 * PACKET }, PACKET, 0), 0);
+	assert_int_equal(vb_cc_start(&flow->cc,
+				 &(struct vb_cc_config){ .algorithm = flow->choice.algorithm,
+					 .parameters = flow->choice.values,
+					 .first_window = packets * PACKET,
+					 .max_window = 1000 * PACKET },
+				 PACKET, 0),
+		0);
 }
 
 static void stop(struct flow *flow)
@@ -28,8 +33,11 @@ static void stop(struct flow *flow)
 
 static void ack(struct flow *flow, uint32_t bytes, vb_time rtt)
 {
-	vb_cc_swift.on_signal(&flow->cc, &(struct vb_cc_signal){ .event = VB_CC_ACKED, .acked = bytes,
-		.flight = flow->cc.window_bytes, .rtt = rtt, .now = flow->now });
+	vb_cc_swift.on_signal(&flow->cc, &(struct vb_cc_signal){ .event = VB_CC_ACKED,
+						 .acked = bytes,
+						 .flight = flow->cc.window_bytes,
+						 .rtt = rtt,
+						 .now = flow->now });
 }
 
 static void lose(struct flow *flow)
@@ -95,8 +103,9 @@ static void swift__does_not_grow_while_it_is_not_used(void **state)
 {
 	struct flow flow;
 	start(&flow, "swift, fs-range=0", 10);
-	vb_cc_swift.on_signal(&flow.cc, &(struct vb_cc_signal){ .event = VB_CC_ACKED, .acked = PACKET, .flight = 4 * PACKET,
-		.rtt = 10 * VB_US });
+	vb_cc_swift.on_signal(
+		&flow.cc, &(struct vb_cc_signal){
+				  .event = VB_CC_ACKED, .acked = PACKET, .flight = 4 * PACKET, .rtt = 10 * VB_US });
 	assert_window(&flow, 10);
 	stop(&flow);
 }
@@ -250,8 +259,8 @@ static void swift__has_the_smallest_window_after_losses_in_a_row(void **state)
 	stop(&flow);
 }
 
-/* At a port that sends 12.5 packets in a microsecond, 10 us away, where others' traffic adds up to 1 us or takes as much, all windows together are what it sends in the target, 30 us,
- * and each an equal share, wherever they began. */
+/* At a port that sends 12.5 packets in a microsecond, 10 us away, where others' traffic adds up to 1 us or takes as
+ * much, all windows together are what it sends in the target, 30 us, and each an equal share, wherever they began. */
 static void swift__of_several_holds_the_target_with_equal_windows(void **state)
 {
 	enum { FLOWS = 10, ROUNDS = 4000 };
@@ -275,7 +284,8 @@ static void swift__of_several_holds_the_target_with_equal_windows(void **state)
 		for (uint32_t i = 0; i < FLOWS; i++) {
 			random = random * 6364136223846793005u + 1442695040888963407u;
 			flows[i].now = now;
-			ack(&flows[i], flows[i].cc.window_bytes, (vb_time)(rtt * VB_US) + (vb_time)(random >> 33) % (2 * VB_US) - VB_US);
+			ack(&flows[i], flows[i].cc.window_bytes,
+				(vb_time)(rtt * VB_US) + (vb_time)(random >> 33) % (2 * VB_US) - VB_US);
 		}
 	}
 	for (uint32_t i = 0; i < FLOWS; i++) {

@@ -18,8 +18,13 @@ static void start_with(struct flow *flow, const char *text, uint64_t line_rate)
 	*flow = (struct flow){ 0 };
 	if (vb_cc_choose(text, &flow->choice, why, sizeof(why)))
 		fail_msg("%s", why);
-	assert_int_equal(vb_cc_start(&flow->cc, &(struct vb_cc_config){ .algorithm = flow->choice.algorithm,
-		.parameters = flow->choice.values, .max_window = 2000000, .line_rate = line_rate }, PACKET, 0), 0);
+	assert_int_equal(vb_cc_start(&flow->cc,
+				 &(struct vb_cc_config){ .algorithm = flow->choice.algorithm,
+					 .parameters = flow->choice.values,
+					 .max_window = 2000000,
+					 .line_rate = line_rate },
+				 PACKET, 0),
+		0);
 }
 
 /* At half of the line's rate. */
@@ -96,8 +101,8 @@ static void timely__shrinks_above_t_high_by_how_far(void **state)
 	assert_rate(&flow, 0.6 * LINE / 2);
 }
 
-/* From 100 to 110 us: 0.875 * 10 = 8.75 us, of 20 us 0.4375; 1 - 0.8 * that is 0.65. Then nothing changes: 0.125 * 8.75 us,
- * 0.0546875, 0.95625. */
+/* From 100 to 110 us: 0.875 * 10 = 8.75 us, of 20 us 0.4375; 1 - 0.8 * that is 0.65. Then nothing changes: 0.125 *
+ * 8.75 us, 0.0546875, 0.95625. */
 static void timely__shrinks_by_how_fast_the_time_rises(void **state)
 {
 	struct flow flow;
@@ -150,7 +155,8 @@ static void timely__below_t_low_is_as_published_or_as_simulated(void **state)
 	assert_int_equal(flow.cc.rate, LINE / 2 + 20 * STEP); /* five, and three times five */
 }
 
-/* ---- Patched ------------------------------------------------------------------------------------------------------- */
+/* ---- Patched
+ * ------------------------------------------------------------------------------------------------------- */
 
 /* No change: w = 1/2; 75 us are half of t-low too long: 1 - 0.008 / 4, and half a step. */
 static void patched__heeds_how_far_from_t_low(void **state)
@@ -180,11 +186,11 @@ static void patched__weighs_that_by_the_gradient(void **state)
 	assert_rate(&flow, (double)LINE / 2 + STEP);
 }
 
-/* Two flows at one port of 10 Gb/s, one with 3/4 of it: what they see after so many measurements, one a hundredth of the least
- * time after the other, which is where the fluid model holds. */
+/* Two flows at one port of 10 Gb/s, one with 3/4 of it: what they see after so many measurements, one a hundredth of
+ * the least time after the other, which is where the fluid model holds. */
 struct share {
 	double first, second; /* of the port */
-	double rtt;	      /* us */
+	double rtt;           /* us */
 };
 
 static struct share shared(const char *text)

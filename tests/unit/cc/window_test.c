@@ -6,7 +6,8 @@ enum { KIB = 1024 };
 static struct vb_cc started(uint32_t min, uint32_t max)
 {
 	struct vb_cc cc = { 0 };
-	assert_int_equal(vb_cc_start(&cc, &(struct vb_cc_config){ .algorithm = &vb_cc_window, .max_window = max }, min, 0), 0);
+	assert_int_equal(
+		vb_cc_start(&cc, &(struct vb_cc_config){ .algorithm = &vb_cc_window, .max_window = max }, min, 0), 0);
 	return cc;
 }
 

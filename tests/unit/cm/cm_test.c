@@ -71,7 +71,8 @@ static void rejection__for_want_of_time_names_the_adapter(void **state)
 {
 	struct vb_cm_id *id = vb_cm_id_create(cms[A], NULL);
 	id->local_guid = 0x0102030405060708;
-	struct vb_cm_message late = vb_cm_rejection(id, VB_CM_REJ_TIMEOUT), other = vb_cm_rejection(id, VB_CM_REJ_CONSUMER);
+	struct vb_cm_message late = vb_cm_rejection(id, VB_CM_REJ_TIMEOUT),
+			     other = vb_cm_rejection(id, VB_CM_REJ_CONSUMER);
 	const uint8_t guid[8] = { 1, 2, 3, 4, 5, 6, 7, 8 };
 	assert_int_equal(late.rej.ari_length, 8);
 	assert_memory_equal(late.rej.ari, guid, 8);

@@ -131,7 +131,8 @@ static void req__to_a_host_that_is_not_there_is_given_up_at_once(void **state)
 	expect_no_deadline(A);
 }
 
-/* The repetitions of the first period prove nothing: a program that starts there needs more than a tenth of a second. */
+/* The repetitions of the first period prove nothing: a program that starts there needs more than a tenth of a
+ * second. */
 static void req__to_a_closed_port_is_sent_for_a_period(void **state)
 {
 	struct vb_cm_id *a = connect_qp(1);
@@ -854,7 +855,8 @@ static void id__tells_nothing_of_the_next(void **state)
 	static uint32_t seen[MANY];
 	struct vb_cm *cm;
 	struct vb_cm_config config = { .seed = 1, .seed_high = 2, .slot = 9 };
-	const struct vb_cm_path path = { .local = vb_gid_from_ipv4(10, 0, 0, 1), .remote = vb_gid_from_ipv4(10, 0, 0, 2) };
+	const struct vb_cm_path path = { .local = vb_gid_from_ipv4(10, 0, 0, 1),
+		.remote = vb_gid_from_ipv4(10, 0, 0, 2) };
 	unsigned same_steps = 0;
 	assert_int_equal(vb_cm_create(&config, &cm), 0);
 	static uint8_t is_used[1 << 24];

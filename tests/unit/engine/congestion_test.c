@@ -9,9 +9,10 @@
 enum { PACKET = 12 + RIG_MTU + 4, PACKET_US = 10 };
 
 static const struct paced slow = { .rate = PACKET * 1000000ull / PACKET_US };
-static const struct vb_cc_config slow_cc = {
-	.algorithm = &paced_algorithm, .parameters = &slow, .first_window = VB_CC_UNLIMITED, .max_window = VB_CC_UNLIMITED
-};
+static const struct vb_cc_config slow_cc = { .algorithm = &paced_algorithm,
+	.parameters = &slow,
+	.first_window = VB_CC_UNLIMITED,
+	.max_window = VB_CC_UNLIMITED };
 
 static struct rig *open_with(const struct vb_cc_config *cc)
 {
@@ -27,7 +28,8 @@ static const struct paced_state *state_of(struct vb_qp *qp)
 static void post_send(struct rig *rig, struct vb_qp *qp, unsigned packets)
 {
 	struct vb_sge sge = rig_sge(rig, 0, packets * RIG_MTU);
-	rig_post(qp, &(struct vb_send_wr){ .opcode = VB_WR_SEND, .flags = VB_SEND_SIGNALED, .sges = &sge, .sge_count = 1 });
+	rig_post(qp,
+		&(struct vb_send_wr){ .opcode = VB_WR_SEND, .flags = VB_SEND_SIGNALED, .sges = &sge, .sge_count = 1 });
 }
 
 /* The lane asks for a call at the very time, and nothing leaves before. */
@@ -45,10 +47,13 @@ static void go_on_at(struct rig *rig, vb_time at)
 
 static void ack(struct rig *rig, struct vb_qp *qp, uint32_t psn)
 {
-	rig_receive(rig, qp, (struct vb_packet){ .opcode = VB_ACKNOWLEDGE, .psn = psn, .syndrome = VB_AETH_ACK | VB_AETH_NO_CREDITS });
+	rig_receive(rig, qp,
+		(struct vb_packet){
+			.opcode = VB_ACKNOWLEDGE, .psn = psn, .syndrome = VB_AETH_ACK | VB_AETH_NO_CREDITS });
 }
 
-/* ---- Which, and how large -------------------------------------------------------------------------------------------- */
+/* ---- Which, and how large
+ * -------------------------------------------------------------------------------------------- */
 
 static void lane__without_configuration_has_the_plain_window(void **state)
 {
@@ -116,7 +121,9 @@ static void qp__has_another_than_its_lane(void **state)
 /* Neither a window nor an allowance, and no object for a peer of whom nothing is known. */
 static void none__sends_all_that_is_posted(void **state)
 {
-	struct vb_lane_config lane = { .seed = 1, .slot = 1, .stranger_allowance = VB_UNLIMITED, .cc.algorithm = &vb_cc_none };
+	struct vb_lane_config lane = {
+		.seed = 1, .slot = 1, .stranger_allowance = VB_UNLIMITED, .cc.algorithm = &vb_cc_none
+	};
 	struct rig *rig = rig_open_lane(64, &lane);
 	struct vb_qp *qp = rig_connected(rig, NULL);
 	assert_null(qp->peer);
@@ -135,7 +142,9 @@ static void none__sends_all_that_is_posted(void **state)
 
 static void peer__that_is_known_bounds_although_strangers_do_not(void **state)
 {
-	struct vb_lane_config lane = { .seed = 1, .slot = 1, .stranger_allowance = VB_UNLIMITED, .cc.algorithm = &vb_cc_none };
+	struct vb_lane_config lane = {
+		.seed = 1, .slot = 1, .stranger_allowance = VB_UNLIMITED, .cc.algorithm = &vb_cc_none
+	};
 	struct rig *rig = rig_open_lane(64, &lane);
 	struct vb_gid gid = vb_gid_from_ipv4(10, 0, 0, 2);
 	vb_lane_set_peer(rig->lane, &gid, &(struct vb_peer_facts){ .is_verbena = true, .receive_buffer = 20480 });
@@ -160,8 +169,12 @@ static void algorithm__is_told_what_happened(void **state)
 	assert_int_equal(told->packets, 2);
 	assert_int_equal(told->sent, 2 * PACKET);
 
-	struct vb_packet packet = { .opcode = VB_RC | VB_ACKNOWLEDGE, .pkey = VB_PKEY_DEFAULT, .dest_qpn = vb_qp_number(qp),
-		.psn = RIG_SQ_PSN, .syndrome = VB_AETH_ACK | VB_AETH_NO_CREDITS, .holder = 42 };
+	struct vb_packet packet = { .opcode = VB_RC | VB_ACKNOWLEDGE,
+		.pkey = VB_PKEY_DEFAULT,
+		.dest_qpn = vb_qp_number(qp),
+		.psn = RIG_SQ_PSN,
+		.syndrome = VB_AETH_ACK | VB_AETH_NO_CREDITS,
+		.holder = 42 };
 	struct vb_path path = { .src = qp->attr.av.dgid, .dst = qp->attr.av.sgid, .traffic_class = 3 };
 	rig->now += 7 * VB_US;
 	vb_lane_receive(rig->lane, &path, &packet, 1, rig->now);
@@ -170,19 +183,26 @@ static void algorithm__is_told_what_happened(void **state)
 	assert_int_equal(told->marked, 0); /* what is marked is the ack, on the other way */
 	assert_int_equal(told->telemetry, 42);
 
-	packet = (struct vb_packet){ .opcode = VB_CNP, .pkey = VB_PKEY_DEFAULT, .dest_qpn = vb_qp_number(qp), .becn = true };
+	packet = (struct vb_packet){
+		.opcode = VB_CNP, .pkey = VB_PKEY_DEFAULT, .dest_qpn = vb_qp_number(qp), .becn = true
+	};
 	path.traffic_class = 0;
 	vb_lane_receive(rig->lane, &path, &packet, 1, rig->now);
 	assert_int_equal(told->cnps, 1);
 	assert_int_equal(told->flight, qp->flight.out);
 	assert_int_not_equal(told->flight, 0);
 	assert_int_equal(told->losses, 0);
-	rig_receive(rig, qp, (struct vb_packet){ .opcode = VB_ACKNOWLEDGE, .psn = RIG_SQ_PSN + 1, .syndrome = VB_NAK_PSN_SEQUENCE });
+	rig_receive(rig, qp,
+		(struct vb_packet){ .opcode = VB_ACKNOWLEDGE, .psn = RIG_SQ_PSN + 1, .syndrome = VB_NAK_PSN_SEQUENCE });
 	assert_int_equal(told->losses, 1);
 	assert_int_equal(told->marked, 0);
 	rig->now += PACKET_US * VB_US;
 	assert_int_equal(rig_transmit(rig), 2); /* and a CNP, of what was marked before */
-	rig_receive(rig, qp, (struct vb_packet){ .opcode = VB_ACKNOWLEDGE, .psn = RIG_SQ_PSN + 1, .syndrome = VB_AETH_ACK | VB_AETH_NO_CREDITS, .becn = true });
+	rig_receive(rig, qp,
+		(struct vb_packet){ .opcode = VB_ACKNOWLEDGE,
+			.psn = RIG_SQ_PSN + 1,
+			.syndrome = VB_AETH_ACK | VB_AETH_NO_CREDITS,
+			.becn = true });
 	assert_int_equal(told->marked, 1);
 	assert_int_equal(vb_qp_destroy(qp), 0);
 	rig_close(rig);
@@ -227,7 +247,8 @@ static void packets__leave_at_the_rate(void **state)
 	rig_transmit(rig);
 	rig->now += VB_S;
 	vb_lane_advance(rig->lane, rig->now);
-	assert_false(vb_lane_next_deadline(rig->lane).is_set); /* nothing waits for a time at which nothing is to be sent */
+	assert_false(
+		vb_lane_next_deadline(rig->lane).is_set); /* nothing waits for a time at which nothing is to be sent */
 	assert_int_equal(vb_qp_destroy(qp), 0);
 	rig_close(rig);
 }
@@ -284,8 +305,12 @@ static void packets__are_made_up_for_when_the_holder_is_late(void **state)
  * nanoseconds. */
 static void rate__is_kept_as_the_lane_has_it(void **state)
 {
-	struct vb_lane_config lane = { .seed = 1, .slot = 1, .stranger_allowance = VB_UNLIMITED, .cc = slow_cc,
-		.rate_overhead = 16 + PACKET / 10, .rate_is_strict = true };
+	struct vb_lane_config lane = { .seed = 1,
+		.slot = 1,
+		.stranger_allowance = VB_UNLIMITED,
+		.cc = slow_cc,
+		.rate_overhead = 16 + PACKET / 10,
+		.rate_is_strict = true };
 	struct rig *rig = rig_open_lane(64, &lane);
 	struct vb_qp *qp = rig_connected(rig, NULL);
 	post_send(rig, qp, 4);
@@ -300,8 +325,14 @@ static void rate__is_kept_as_the_lane_has_it(void **state)
 	rig_close(rig);
 
 	static const struct paced odd = { .rate = 3000000000 };
-	lane = (struct vb_lane_config){ .seed = 1, .slot = 1, .stranger_allowance = VB_UNLIMITED, .rate_in_whole_ns = true,
-		.cc = { .algorithm = &paced_algorithm, .parameters = &odd, .first_window = VB_CC_UNLIMITED, .max_window = VB_CC_UNLIMITED } };
+	lane = (struct vb_lane_config){ .seed = 1,
+		.slot = 1,
+		.stranger_allowance = VB_UNLIMITED,
+		.rate_in_whole_ns = true,
+		.cc = { .algorithm = &paced_algorithm,
+			.parameters = &odd,
+			.first_window = VB_CC_UNLIMITED,
+			.max_window = VB_CC_UNLIMITED } };
 	rig = rig_open_lane(64, &lane);
 	qp = rig_connected(rig, NULL);
 	post_send(rig, qp, 5);
@@ -371,8 +402,12 @@ static void responses__keep_the_rate_too(void **state)
 	static const struct paced fast = { .rate = 1000000000 };
 	struct rig *rig = open_with(&(struct vb_cc_config){ .algorithm = &paced_algorithm, .parameters = &fast });
 	struct vb_qp *qp = rig_connected(rig, NULL);
-	rig_receive(rig, qp, (struct vb_packet){ .opcode = VB_READ_REQUEST, .psn = RIG_RQ_PSN, .va = (uintptr_t)rig->memory,
-		.rkey = vb_mr_key(rig->mr), .dma_length = 3 * RIG_MTU });
+	rig_receive(rig, qp,
+		(struct vb_packet){ .opcode = VB_READ_REQUEST,
+			.psn = RIG_RQ_PSN,
+			.va = (uintptr_t)rig->memory,
+			.rkey = vb_mr_key(rig->mr),
+			.dma_length = 3 * RIG_MTU });
 	assert_int_equal(rig_transmit(rig), 1);
 	go_on_at(rig, (PACKET + 4) * VB_NS); /* the first has an AETH */
 	assert_int_equal(rig_transmit(rig), 1);
@@ -413,7 +448,9 @@ static void wait__follows_the_rate(void **state)
 	post_send(rig, qp, 3);
 	assert_int_equal(rig_transmit(rig), 1);
 	rig->now = 4 * VB_US;
-	struct vb_packet packet = { .opcode = VB_CNP, .pkey = VB_PKEY_DEFAULT, .dest_qpn = vb_qp_number(qp), .becn = true };
+	struct vb_packet packet = {
+		.opcode = VB_CNP, .pkey = VB_PKEY_DEFAULT, .dest_qpn = vb_qp_number(qp), .becn = true
+	};
 	struct vb_path path = { .src = qp->attr.av.dgid, .dst = qp->attr.av.sgid };
 	vb_lane_receive(rig->lane, &path, &packet, 1, rig->now);
 	rig->now = 16 * VB_US - 1;
@@ -431,11 +468,15 @@ static void cnp__that_is_marked_is_not_answered_by_another(void **state)
 {
 	struct rig *rig = open_with(&(struct vb_cc_config){ .max_window = 30000 });
 	struct vb_qp *qp = rig_connected(rig, NULL);
-	struct vb_packet packet = { .opcode = VB_CNP, .pkey = VB_PKEY_DEFAULT, .dest_qpn = vb_qp_number(qp), .becn = true };
+	struct vb_packet packet = {
+		.opcode = VB_CNP, .pkey = VB_PKEY_DEFAULT, .dest_qpn = vb_qp_number(qp), .becn = true
+	};
 	struct vb_path path = { .src = qp->attr.av.dgid, .dst = qp->attr.av.sgid, .traffic_class = 3 };
 	vb_lane_receive(rig->lane, &path, &packet, 1, rig->now);
 	assert_int_equal(rig_transmit(rig), 0);
-	packet = (struct vb_packet){ .opcode = VB_RC | VB_WRITE_ONLY, .pkey = VB_PKEY_DEFAULT, .dest_qpn = vb_qp_number(qp),
+	packet = (struct vb_packet){ .opcode = VB_RC | VB_WRITE_ONLY,
+		.pkey = VB_PKEY_DEFAULT,
+		.dest_qpn = vb_qp_number(qp),
 		.psn = RIG_RQ_PSN };
 	vb_lane_receive(rig->lane, &path, &packet, 1, rig->now);
 	assert_int_equal(rig_transmit(rig), 1); /* of what else is marked the sender hears */
@@ -472,8 +513,8 @@ static void rate__that_comes_after_months_lets_nobody_wait(void **state)
 	rig_close(rig);
 }
 
-/* What is left of the allowance is too little for the other, and enough for this one, which is not asked before its time:
- * its last packet is to be acknowledged, or both would wait for a probe. */
+/* What is left of the allowance is too little for the other, and enough for this one, which is not asked before its
+ * time: its last packet is to be acknowledged, or both would wait for a probe. */
 static void packet__after_which_there_is_no_room_for_anybodys_asks_for_an_ack(void **state)
 {
 	static const uint32_t rooms[] = { 4 * (RIG_MTU + VB_PACKET_OVERHEAD), 64 * (RIG_MTU + VB_PACKET_OVERHEAD) };
@@ -520,7 +561,8 @@ static void qp__that_goes_away_waits_no_longer(void **state)
 	}
 }
 
-/* ---- What it came to -------------------------------------------------------------------------------------------------- */
+/* ---- What it came to
+ * -------------------------------------------------------------------------------------------------- */
 
 static void account__is_of_what_a_qp_is_held_to_and_came_to(void **state)
 {
@@ -559,8 +601,8 @@ static void account__stays_when_a_qp_fails(void **state)
 	struct vb_qp_account account;
 	post_send(rig, qp, 1);
 	assert_int_equal(rig_transmit(rig), 1);
-	rig_receive(rig, qp, (struct vb_packet){ .opcode = VB_ACKNOWLEDGE, .psn = RIG_SQ_PSN,
-		.syndrome = VB_NAK_PSN_SEQUENCE });
+	rig_receive(rig, qp,
+		(struct vb_packet){ .opcode = VB_ACKNOWLEDGE, .psn = RIG_SQ_PSN, .syndrome = VB_NAK_PSN_SEQUENCE });
 	rig->now += VB_MS;
 	assert_int_equal(rig_transmit(rig), 1);
 	rig_modify(rig, qp, VB_QPS_ERR, 0);
@@ -605,8 +647,8 @@ static void account__begins_with_the_first_packet(void **state)
 	post_send(rig, qp, 1);
 	assert_int_equal(rig_transmit(rig), 1);
 	post_send(rig, qp, 1);
-	rig_receive(rig, qp, (struct vb_packet){ .opcode = VB_ACKNOWLEDGE, .psn = RIG_SQ_PSN,
-		.syndrome = VB_NAK_PSN_SEQUENCE });
+	rig_receive(rig, qp,
+		(struct vb_packet){ .opcode = VB_ACKNOWLEDGE, .psn = RIG_SQ_PSN, .syndrome = VB_NAK_PSN_SEQUENCE });
 	for (unsigned sent = 0; sent < 2; sent += rig_transmit(rig))
 		rig->now += VB_MS;
 	ack(rig, qp, RIG_SQ_PSN + 1);

@@ -1,5 +1,5 @@
-/* Requests executed on a target that no packet brought: what they do, what the verdict is, and that the connection's PSNs
- * and acks know nothing of it. What packets do is tests/script/responder, errors and datagram. */
+/* Requests executed on a target that no packet brought: what they do, what the verdict is, and that the connection's
+ * PSNs and acks know nothing of it. What packets do is tests/script/responder, errors and datagram. */
 #include <errno.h>
 #include <string.h>
 #include "rig.h"
@@ -154,13 +154,15 @@ static void atomic__says_what_was_there(void **state)
 {
 	struct scene *s = open_scene();
 	uint64_t word = 40, before = 0;
-	struct vb_mr_config config = { .memory = &word, .iova = 8, .length = 8,
-		.access = VB_ACCESS_LOCAL_WRITE | VB_ACCESS_REMOTE_ATOMIC };
+	struct vb_mr_config config = {
+		.memory = &word, .iova = 8, .length = 8, .access = VB_ACCESS_LOCAL_WRITE | VB_ACCESS_REMOTE_ATOMIC
+	};
 	struct vb_mr *mr;
 	assert_int_equal(vb_mr_register(s->rig->pd, &config, &mr), 0);
 	struct vb_packet add = { .opcode = VB_RC | VB_FETCH_ADD, .va = 8, .rkey = vb_mr_key(mr), .swap_add = 2 };
-	struct vb_packet swap = { .opcode = VB_RC | VB_CMP_SWAP, .va = 8, .rkey = vb_mr_key(mr), .compare = 42,
-		.swap_add = 7 };
+	struct vb_packet swap = {
+		.opcode = VB_RC | VB_CMP_SWAP, .va = 8, .rkey = vb_mr_key(mr), .compare = 42, .swap_add = 7
+	};
 	assert_int_equal(vb_execute(s->target, &add, &before), VB_NOT_PERMITTED);
 	s->qp->attr.access = VB_ACCESS_REMOTE_ATOMIC;
 	assert_int_equal(vb_execute(s->target, &add, &before), VB_EXECUTED);
@@ -177,8 +179,10 @@ static void atomic__says_what_was_there(void **state)
 static void read__is_only_allowed(void **state)
 {
 	struct scene *s = open_scene();
-	struct vb_packet request = { .opcode = VB_RC | VB_READ_REQUEST, .va = (uintptr_t)s->rig->memory,
-		.rkey = vb_mr_key(s->rig->mr), .dma_length = RIG_BYTES };
+	struct vb_packet request = { .opcode = VB_RC | VB_READ_REQUEST,
+		.va = (uintptr_t)s->rig->memory,
+		.rkey = vb_mr_key(s->rig->mr),
+		.dma_length = RIG_BYTES };
 	assert_int_equal(executed(s, &request), VB_EXECUTED);
 	request.dma_length++;
 	assert_int_equal(executed(s, &request), VB_BAD_RKEY);

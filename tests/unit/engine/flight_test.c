@@ -1,6 +1,6 @@
-/* The turns of QPs that share an allowance: in which order, and that a turn which is not used, or whose QP goes away, is
- * handed on. The pieces in which a READ is asked for: how large they are, that they follow the window, and that QPs with
- * large and with small ones share the lane's. What windows do to packets otherwise is tests/script/requester. */
+/* The turns of QPs that share an allowance: in which order, and that a turn which is not used, or whose QP goes away,
+ * is handed on. The pieces in which a READ is asked for: how large they are, that they follow the window, and that QPs
+ * with large and with small ones share the lane's. What windows do to packets otherwise is tests/script/requester. */
 #include "engine/check.h"
 #include "engine/peers.h"
 #include "engine/lane.h"
@@ -12,7 +12,9 @@ enum { MESSAGE = 64 << 20, MTU = 4096, FIRST_PSN = 100 };
 static void piece__is_the_largest_of_which_two_fit_the_windows(void **state)
 {
 	struct vb_lane lane = { .reads.limit = UINT64_MAX };
-	struct vb_qp qp = { .lane = &lane, .is_reliable = true, .overhead = VB_PACKET_OVERHEAD, .attr.max_rd_atomic = 2 };
+	struct vb_qp qp = {
+		.lane = &lane, .is_reliable = true, .overhead = VB_PACKET_OVERHEAD, .attr.max_rd_atomic = 2
+	};
 	for (qp.mtu = 256; qp.mtu <= 4096; qp.mtu *= 2) {
 		for (uint32_t window = VB_CC_START_WINDOW; window <= VB_MAX_WINDOW; window += 4096) {
 			qp.congestion.cc.window_bytes = window;
@@ -30,10 +32,13 @@ static void piece__is_the_largest_of_which_two_fit_the_windows(void **state)
 static void piece__fills_the_window_where_the_peer_takes_one_read(void **state)
 {
 	struct vb_lane lane = { .reads.limit = UINT64_MAX };
-	struct vb_qp qp = { .lane = &lane, .is_reliable = true, .mtu = 4096, .overhead = VB_PACKET_OVERHEAD, .attr.max_rd_atomic = 1 };
+	struct vb_qp qp = {
+		.lane = &lane, .is_reliable = true, .mtu = 4096, .overhead = VB_PACKET_OVERHEAD, .attr.max_rd_atomic = 1
+	};
 	for (uint32_t window = VB_CC_START_WINDOW; window <= VB_MAX_WINDOW; window += 4096) {
 		qp.congestion.cc.window_bytes = window;
-		uint32_t piece = vb_flight_read_piece(&qp), bytes = piece * qp.mtu, cost = piece * (qp.mtu + VB_PACKET_OVERHEAD);
+		uint32_t piece = vb_flight_read_piece(&qp), bytes = piece * qp.mtu,
+			 cost = piece * (qp.mtu + VB_PACKET_OVERHEAD);
 		assert_true(bytes == VB_READ_PIECE_MIN || cost <= window);
 		assert_true(bytes == VB_READ_PIECE_MAX || 2 * cost > window);
 	}
@@ -42,7 +47,10 @@ static void piece__fills_the_window_where_the_peer_takes_one_read(void **state)
 static void piece__is_held_to_the_receive_buffer_too(void **state)
 {
 	struct vb_lane lane = { .reads.limit = 106496 };
-	struct vb_qp qp = { .lane = &lane, .is_reliable = true, .mtu = 4096, .overhead = VB_PACKET_OVERHEAD,
+	struct vb_qp qp = { .lane = &lane,
+		.is_reliable = true,
+		.mtu = 4096,
+		.overhead = VB_PACKET_OVERHEAD,
 		.congestion.cc.window_bytes = VB_MAX_WINDOW };
 	assert_int_equal(vb_flight_read_piece(&qp) * qp.mtu, VB_READ_PIECE_MIN);
 }
@@ -58,23 +66,41 @@ struct scene {
 
 static void connect(struct vb_qp *qp)
 {
-	struct vb_qp_attr attr = { .path_mtu = MTU, .port = 1, .dest_qpn = 0x020001, .sq_psn = FIRST_PSN, .max_rd_atomic = 16,
-		.timeout = 14, .retry_cnt = 7,
+	struct vb_qp_attr attr = { .path_mtu = MTU,
+		.port = 1,
+		.dest_qpn = 0x020001,
+		.sq_psn = FIRST_PSN,
+		.max_rd_atomic = 16,
+		.timeout = 14,
+		.retry_cnt = 7,
 		.av = { .sgid = vb_gid_from_ipv4(10, 0, 0, 1), .dgid = vb_gid_from_ipv4(10, 0, 0, 2) } };
 	attr.state = VB_QPS_INIT;
-	assert_int_equal(vb_qp_modify(qp, &attr, VB_QP_STATE | VB_QP_PKEY_INDEX | VB_QP_PORT | VB_QP_ACCESS_FLAGS, 0), 0);
+	assert_int_equal(
+		vb_qp_modify(qp, &attr, VB_QP_STATE | VB_QP_PKEY_INDEX | VB_QP_PORT | VB_QP_ACCESS_FLAGS, 0), 0);
 	attr.state = VB_QPS_RTR;
-	assert_int_equal(vb_qp_modify(qp, &attr, VB_QP_STATE | VB_QP_AV | VB_QP_PATH_MTU | VB_QP_DEST_QPN | VB_QP_RQ_PSN |
-		VB_QP_MAX_DEST_RD_ATOMIC | VB_QP_MIN_RNR_TIMER, 0), 0);
+	assert_int_equal(vb_qp_modify(qp, &attr,
+				 VB_QP_STATE | VB_QP_AV | VB_QP_PATH_MTU | VB_QP_DEST_QPN | VB_QP_RQ_PSN |
+					 VB_QP_MAX_DEST_RD_ATOMIC | VB_QP_MIN_RNR_TIMER,
+				 0),
+		0);
 	attr.state = VB_QPS_RTS;
-	assert_int_equal(vb_qp_modify(qp, &attr, VB_QP_STATE | VB_QP_TIMEOUT | VB_QP_RETRY_CNT | VB_QP_RNR_RETRY |
-		VB_QP_SQ_PSN | VB_QP_MAX_QP_RD_ATOMIC, 0), 0);
+	assert_int_equal(vb_qp_modify(qp, &attr,
+				 VB_QP_STATE | VB_QP_TIMEOUT | VB_QP_RETRY_CNT | VB_QP_RNR_RETRY | VB_QP_SQ_PSN |
+					 VB_QP_MAX_QP_RD_ATOMIC,
+				 0),
+		0);
 }
 
 static struct vb_qp *connected(struct scene *s)
 {
-	struct vb_qp_config config = { .type = VB_QP_RC, .pd = s->pd, .send_cq = s->cq, .recv_cq = s->cq, .max_send_wr = 4,
-		.max_recv_wr = 1, .max_send_sge = 1, .max_recv_sge = 1 };
+	struct vb_qp_config config = { .type = VB_QP_RC,
+		.pd = s->pd,
+		.send_cq = s->cq,
+		.recv_cq = s->cq,
+		.max_send_wr = 4,
+		.max_recv_wr = 1,
+		.max_send_sge = 1,
+		.max_recv_sge = 1 };
 	struct vb_qp *qp;
 	assert_int_equal(vb_qp_create(s->lane, &config, &qp), 0);
 	connect(qp);
@@ -142,8 +168,11 @@ static void expect_requests(struct scene *s, uint32_t psn, const uint32_t *bytes
 
 static void receive_response_for(struct scene *s, struct vb_qp *qp, uint32_t psn, vb_time now)
 {
-	struct vb_packet packet = { .opcode = VB_RC | VB_READ_RESPONSE_MIDDLE, .pkey = 0xffff,
-		.dest_qpn = vb_qp_number(qp), .psn = psn, .payload_length = MTU };
+	struct vb_packet packet = { .opcode = VB_RC | VB_READ_RESPONSE_MIDDLE,
+		.pkey = 0xffff,
+		.dest_qpn = vb_qp_number(qp),
+		.psn = psn,
+		.payload_length = MTU };
 	struct vb_path path = { .src = qp->attr.av.dgid, .dst = qp->attr.av.sgid };
 	vb_lane_receive(s->lane, &path, &packet, 1, now);
 }
@@ -163,7 +192,8 @@ static void receive_responses(struct scene *s, uint32_t from, uint32_t to, vb_ti
  * responder remembers each request by itself, and rxe forgets where one began once its end was asked for again. */
 static void pieces__shrink_after_a_loss_but_not_those_asked_for(void **state)
 {
-	const uint32_t piece = VB_READ_PIECE_MAX / MTU, first = FIRST_PSN, second = first + piece, third = second + piece;
+	const uint32_t piece = VB_READ_PIECE_MAX / MTU, first = FIRST_PSN, second = first + piece,
+		       third = second + piece;
 	struct scene s;
 	open_scene(&s, 0);
 	s.qp->congestion.cc.window_bytes = VB_MAX_WINDOW;
@@ -271,7 +301,10 @@ static void close_queue(struct scene *s, struct vb_qp **others)
 
 static void receive_ack(struct scene *s, struct vb_qp *qp, uint32_t psn)
 {
-	struct vb_packet packet = { .opcode = VB_RC | VB_ACKNOWLEDGE, .pkey = 0xffff, .dest_qpn = vb_qp_number(qp), .psn = psn,
+	struct vb_packet packet = { .opcode = VB_RC | VB_ACKNOWLEDGE,
+		.pkey = 0xffff,
+		.dest_qpn = vb_qp_number(qp),
+		.psn = psn,
 		.syndrome = VB_AETH_ACK | VB_AETH_NO_CREDITS };
 	struct vb_path path = { .src = qp->attr.av.dgid, .dst = qp->attr.av.sgid };
 	vb_lane_receive(s->lane, &path, &packet, 1, VB_US);
@@ -290,7 +323,7 @@ static void expect_from(struct scene *s, struct vb_qp *const *qps)
 	vb_lane_check(s->lane);
 }
 
-#define QPS(...) ((struct vb_qp *const[]){ __VA_ARGS__, NULL })
+#define QPS(...)     ((struct vb_qp *const[]){ __VA_ARGS__, NULL })
 #define LENGTHS(...) ((const uint32_t[OTHERS]){ __VA_ARGS__ })
 
 static void turns__go_round_in_the_order_of_waiting(void **state)
@@ -353,7 +386,7 @@ static void destroy(struct vb_qp **qp)
 
 static void turn__of_who_goes_away_is_the_next_ones(void **state)
 {
-	static void (*const ways[])(struct vb_qp **qp) = { reset, stop, destroy };
+	static void (*const ways[])(struct vb_qp * *qp) = { reset, stop, destroy };
 	for (size_t i = 0; i < COUNT_OF(ways); i++) {
 		for (int has_turn = 0; has_turn < 2; has_turn++) {
 			struct scene s;
@@ -399,7 +432,7 @@ static void turn__of_who_moves_to_another_peer_is_the_next_ones(void **state)
 /* Whose bytes are under way when it dies gives back what they took. */
 static void allowance__of_who_dies_wakes_the_first(void **state)
 {
-	static void (*const ways[])(struct vb_qp **qp) = { reset, stop };
+	static void (*const ways[])(struct vb_qp * *qp) = { reset, stop };
 	for (size_t i = 0; i < COUNT_OF(ways); i++) {
 		struct scene s;
 		struct vb_qp *others[OTHERS];

@@ -72,9 +72,12 @@ static struct vb_batch batch;
 /* As a fabric has them: no windows, no memory behind the region. */
 static void open_side(struct side *side, uint8_t n)
 {
-	struct vb_lane_config lane = { .seed = n, .slot = n, .stranger_allowance = VB_UNLIMITED, .cc.algorithm = &vb_cc_none };
-	struct vb_mr_config mr = { .length = MESSAGE, .kind = &vb_memory_phantom,
-		.access = VB_ACCESS_LOCAL_WRITE | VB_ACCESS_REMOTE_WRITE };
+	struct vb_lane_config lane = {
+		.seed = n, .slot = n, .stranger_allowance = VB_UNLIMITED, .cc.algorithm = &vb_cc_none
+	};
+	struct vb_mr_config mr = {
+		.length = MESSAGE, .kind = &vb_memory_phantom, .access = VB_ACCESS_LOCAL_WRITE | VB_ACCESS_REMOTE_WRITE
+	};
 	side->gid = vb_gid_from_ipv4(10, 0, 0, n);
 	assert_int_equal(vb_nic_create(&(struct vb_nic_config){ .seed = n, .mtu = RIG_MTU }, &side->nic), 0);
 	assert_int_equal(vb_nic_set_gid(side->nic, 0, &side->gid), 0);
@@ -98,18 +101,32 @@ static void close_side(struct side *side)
 
 static void create_qp(struct side *side, int i)
 {
-	struct vb_qp_config config = { .type = VB_QP_RC, .pd = side->pd, .send_cq = side->cq, .recv_cq = side->cq,
-		.max_send_wr = 2, .max_recv_wr = 1, .max_send_sge = 1, .max_recv_sge = 1 };
+	struct vb_qp_config config = { .type = VB_QP_RC,
+		.pd = side->pd,
+		.send_cq = side->cq,
+		.recv_cq = side->cq,
+		.max_send_wr = 2,
+		.max_recv_wr = 1,
+		.max_send_sge = 1,
+		.max_recv_sge = 1 };
 	assert_int_equal(vb_qp_create(side->lane, &config, &side->qps[i]), 0);
 }
 
 static void connect_qp(struct side *side, const struct side *peer, int i)
 {
-	struct vb_qp_attr attr = { .path_mtu = RIG_MTU, .port = 1, .dest_qpn = vb_qp_number(peer->qps[i]),
-		.max_rd_atomic = 1, .max_dest_rd_atomic = 1, .timeout = 14, .retry_cnt = 7, .rnr_retry = 7,
-		.access = VB_ACCESS_REMOTE_WRITE, .av = { .sgid = side->gid, .dgid = peer->gid } };
+	struct vb_qp_attr attr = { .path_mtu = RIG_MTU,
+		.port = 1,
+		.dest_qpn = vb_qp_number(peer->qps[i]),
+		.max_rd_atomic = 1,
+		.max_dest_rd_atomic = 1,
+		.timeout = 14,
+		.retry_cnt = 7,
+		.rnr_retry = 7,
+		.access = VB_ACCESS_REMOTE_WRITE,
+		.av = { .sgid = side->gid, .dgid = peer->gid } };
 	static const uint32_t masks[] = { VB_QP_PKEY_INDEX | VB_QP_PORT | VB_QP_ACCESS_FLAGS,
-		VB_QP_AV | VB_QP_PATH_MTU | VB_QP_DEST_QPN | VB_QP_RQ_PSN | VB_QP_MAX_DEST_RD_ATOMIC | VB_QP_MIN_RNR_TIMER,
+		VB_QP_AV | VB_QP_PATH_MTU | VB_QP_DEST_QPN | VB_QP_RQ_PSN | VB_QP_MAX_DEST_RD_ATOMIC |
+			VB_QP_MIN_RNR_TIMER,
 		VB_QP_TIMEOUT | VB_QP_RETRY_CNT | VB_QP_RNR_RETRY | VB_QP_SQ_PSN | VB_QP_MAX_QP_RD_ATOMIC };
 	for (int state = VB_QPS_INIT; state <= VB_QPS_RTS; state++) {
 		attr.state = (enum vb_qp_state)state;
@@ -132,8 +149,11 @@ static void exchange(struct side *a, struct side *b, int i)
 {
 	struct vb_sge sge = { 0, MESSAGE, vb_mr_key(a->mr) };
 	struct vb_wc wc;
-	rig_post(a->qps[i], &(struct vb_send_wr){ .opcode = VB_WR_RDMA_WRITE, .flags = VB_SEND_SIGNALED, .sges = &sge,
-		.sge_count = 1, .rkey = vb_mr_key(b->mr) });
+	rig_post(a->qps[i], &(struct vb_send_wr){ .opcode = VB_WR_RDMA_WRITE,
+				    .flags = VB_SEND_SIGNALED,
+				    .sges = &sge,
+				    .sge_count = 1,
+				    .rkey = vb_mr_key(b->mr) });
 	while (carry(a, b) || carry(b, a))
 		;
 	assert_int_equal(vb_cq_poll(a->cq, &wc, 1), 1);
@@ -156,7 +176,8 @@ static void adapters_and_connections__are_small(void **state)
 		exchange(&a, &b, i);
 		assert_in_range((in_use - opened) / (size_t)(i + 1), 1, CONNECTION_BYTES);
 	}
-	print_message("an adapter %zu bytes, a connection %zu\n", (opened - before) / 2, (in_use - opened) / CONNECTIONS);
+	print_message(
+		"an adapter %zu bytes, a connection %zu\n", (opened - before) / 2, (in_use - opened) / CONNECTIONS);
 	close_side(&a);
 	close_side(&b);
 	assert_int_equal(in_use, before); /* and nothing stays */

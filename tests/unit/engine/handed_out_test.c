@@ -1,13 +1,20 @@
-/* A port that is done with packets late and in any order: completions stay in order and come once, and nothing of a QP's
- * earlier life, or of one that is gone, is mistaken for another's. */
+/* A port that is done with packets late and in any order: completions stay in order and come once, and nothing of a
+ * QP's earlier life, or of one that is gone, is mistaken for another's. */
 #include <errno.h>
 #include "engine/echo.h"
 #include "rig.h"
 
 static struct vb_qp *open_qp(struct rig *rig, enum vb_qp_type type)
 {
-	struct vb_qp_config config = { .type = type, .pd = rig->pd, .send_cq = rig->cq, .recv_cq = rig->cq,
-		.max_send_wr = 16, .max_recv_wr = 1, .max_send_sge = 1, .max_recv_sge = 1, .max_inline = 64 };
+	struct vb_qp_config config = { .type = type,
+		.pd = rig->pd,
+		.send_cq = rig->cq,
+		.recv_cq = rig->cq,
+		.max_send_wr = 16,
+		.max_recv_wr = 1,
+		.max_send_sge = 1,
+		.max_recv_sge = 1,
+		.max_inline = 64 };
 	struct vb_qp *qp;
 	assert_int_equal(vb_qp_create(rig->lane, &config, &qp), 0);
 	return qp;
@@ -32,8 +39,13 @@ static void post(struct rig *rig, struct vb_qp *qp, uint64_t wr_id, uint32_t len
 {
 	struct vb_av av = { .sgid = vb_gid_from_ipv4(10, 0, 0, 1), .dgid = vb_gid_from_ipv4(10, 0, 0, 2) };
 	struct vb_sge sge = rig_sge(rig, 0, length);
-	rig_post(qp, &(struct vb_send_wr){ .wr_id = wr_id, .opcode = VB_WR_SEND, .flags = VB_SEND_SIGNALED | flags,
-		.sges = &sge, .sge_count = 1, .av = &av, .remote_qpn = 0x020002 });
+	rig_post(qp, &(struct vb_send_wr){ .wr_id = wr_id,
+			     .opcode = VB_WR_SEND,
+			     .flags = VB_SEND_SIGNALED | flags,
+			     .sges = &sge,
+			     .sge_count = 1,
+			     .av = &av,
+			     .remote_qpn = 0x020002 });
 }
 
 /* How many packets leave; they are the port's from now on, and their receipts ours. */
@@ -100,7 +112,9 @@ static void message__is_not_completed_by_a_packet_that_is_none(void **state)
 	struct rig *rig = rig_open(16);
 	struct vb_qp *qp = connected(rig, VB_QP_UC);
 	struct vb_receipt receipts[VB_BATCH_PACKETS];
-	struct vb_packet packet = { .opcode = VB_UC | VB_SEND_ONLY, .pkey = VB_PKEY_DEFAULT, .dest_qpn = vb_qp_number(qp) };
+	struct vb_packet packet = {
+		.opcode = VB_UC | VB_SEND_ONLY, .pkey = VB_PKEY_DEFAULT, .dest_qpn = vb_qp_number(qp)
+	};
 	struct vb_path path = { .src = qp->attr.av.dgid, .dst = qp->attr.av.sgid, .traffic_class = 3 };
 	qp->requester.una_psn = qp->requester.next_psn = qp->requester.max_psn = 0;
 	vb_lane_receive(rig->lane, &path, &packet, 1, rig->now);
@@ -152,8 +166,11 @@ static void inline_bytes__stay_until_the_port_is_done(void **state)
 		memset(rig->memory, 0xEE, 64);
 		vb_sq_begin(qp); /* as much room as there is is used */
 		struct vb_sge sge = rig_sge(rig, 0, 64);
-		int rc = vb_sq_put(qp, &(struct vb_send_wr){ .opcode = VB_WR_SEND, .flags = VB_SEND_INLINE, .sges = &sge,
-			.sge_count = 1, .av = &(struct vb_av){ .dgid = vb_gid_from_ipv4(10, 0, 0, 2) } });
+		int rc = vb_sq_put(qp, &(struct vb_send_wr){ .opcode = VB_WR_SEND,
+					       .flags = VB_SEND_INLINE,
+					       .sges = &sge,
+					       .sge_count = 1,
+					       .av = &(struct vb_av){ .dgid = vb_gid_from_ipv4(10, 0, 0, 2) } });
 		assert_int_equal(rc, -ENOMEM);
 		vb_sq_end(qp, false);
 	}
@@ -331,8 +348,11 @@ static void echo_replies__need_no_receipt(void **state)
 	struct vb_path path = { .src = qp->attr.av.dgid, .dst = qp->attr.av.sgid };
 	struct vb_receipt receipts[VB_BATCH_PACKETS];
 	for (uint32_t i = 0; i < 3 * VB_ECHO_REPLIES; i++) {
-		struct vb_packet request = { .opcode = VB_ECHO_REQUEST, .pkey = VB_PKEY_DEFAULT, .psn = i,
-			.dest_qpn = vb_qp_number(qp), .src_qpn = 0x020002 };
+		struct vb_packet request = { .opcode = VB_ECHO_REQUEST,
+			.pkey = VB_PKEY_DEFAULT,
+			.psn = i,
+			.dest_qpn = vb_qp_number(qp),
+			.src_qpn = 0x020002 };
 		vb_lane_receive(rig->lane, &path, &request, 1, rig->now);
 		assert_int_equal(hand_out(rig, receipts), 1);
 		assert_int_equal(rig->batch.out[0].packet.opcode, VB_ECHO_REPLY);

@@ -1,4 +1,5 @@
-/* Datagrams whose region is closed while they wait, for room or for their peer's answer: they leave as they were posted. */
+/* Datagrams whose region is closed while they wait, for room or for their peer's answer: they leave as they were
+ * posted. */
 #include "engine/kept.h"
 #include "pair.h"
 
@@ -105,8 +106,13 @@ static void mistake__stays_one(void **state)
 		struct pair *p = open_blocked(is_local);
 		struct vb_sge sges[] = { pair_sge(p, 0, SOURCE, 8), pair_sge(p, 0, SOURCE, 8) };
 		struct vb_av av = pair_av(p, 0);
-		struct vb_send_wr wr = { .opcode = VB_WR_SEND, .flags = VB_SEND_SIGNALED, .sges = sges, .sge_count = 2,
-			.av = &av, .remote_qpn = vb_qp_number(p->side[1].qp), .remote_qkey = PAIR_QKEY };
+		struct vb_send_wr wr = { .opcode = VB_WR_SEND,
+			.flags = VB_SEND_SIGNALED,
+			.sges = sges,
+			.sge_count = 2,
+			.av = &av,
+			.remote_qpn = vb_qp_number(p->side[1].qp),
+			.remote_qkey = PAIR_QKEY };
 		sges[1].lkey ^= 0x100;
 		assert_int_equal(pair_try_post(p, 0, &wr), 0);
 		close_region(p);

@@ -42,7 +42,8 @@ static void keys__are_all_different_and_none_is_special(void **state)
 		assert_int_equal(reach(device.pd, keys[i]), 0);
 	qsort(keys, MANY, sizeof(keys[0]), by_value);
 	for (int i = 1; i < MANY; i++)
-		assert_int_not_equal(keys[i - 1] >> 8, keys[i] >> 8); /* a type-2 window's may be whatever the consumer likes */
+		assert_int_not_equal(
+			keys[i - 1] >> 8, keys[i] >> 8); /* a type-2 window's may be whatever the consumer likes */
 	for (int i = 0; i < MANY; i++)
 		deregister(mrs[i]);
 	close_device(&device);
@@ -120,7 +121,8 @@ static void keys__an_entry_returns_with_another_key(void **state)
 	for (int i = 0; i < 20000; i++) {
 		struct vb_mr *mr = any_region(&device);
 		uint32_t key = vb_mr_key(mr);
-		assert_in_range(device.nic->keys.room, 1, VB_KEYS_PER_CHUNK); /* it does not grow for one region at a time */
+		assert_in_range(
+			device.nic->keys.room, 1, VB_KEYS_PER_CHUNK); /* it does not grow for one region at a time */
 		size_t index = 0;
 		while (last[index].mr && last[index].mr != mr)
 			index++;
@@ -321,7 +323,8 @@ static void grow_under(struct shared *shared)
 		struct vb_mr_config config = nth(shared, 0, 1);
 		struct vb_reach reached;
 		assert_int_equal(vb_mr_register(shared->pd, &config, &others[i]), 0);
-		assert_int_equal(vb_reach_remote(shared->pd, 1, vb_mr_key(mrs[i % SLOTS]), 0, 64, ALL_REMOTE, &reached), 0);
+		assert_int_equal(
+			vb_reach_remote(shared->pd, 1, vb_mr_key(mrs[i % SLOTS]), 0, 64, ALL_REMOTE, &reached), 0);
 		if (i % 256 == 0)
 			sched_yield();
 	}

@@ -51,8 +51,14 @@ static void numbers__do_not_return_soon(void **state)
 
 static struct vb_qp *create_at(struct rig *rig, int expected)
 {
-	struct vb_qp_config config = { .type = VB_QP_RC, .pd = rig->pd, .send_cq = rig->cq, .recv_cq = rig->cq, .max_send_wr = 1,
-		.max_recv_wr = 1, .max_send_sge = 1, .max_recv_sge = 1 };
+	struct vb_qp_config config = { .type = VB_QP_RC,
+		.pd = rig->pd,
+		.send_cq = rig->cq,
+		.recv_cq = rig->cq,
+		.max_send_wr = 1,
+		.max_recv_wr = 1,
+		.max_send_sge = 1,
+		.max_recv_sge = 1 };
 	struct vb_qp *qp = NULL;
 	assert_int_equal(vb_qp_create(rig->lane, &config, &qp), expected);
 	return qp;
@@ -81,8 +87,15 @@ static void numbers__are_of_the_lanes_part_until_it_has_none_left(void **state)
 
 static struct vb_qp *create_numbered(struct rig *rig, uint32_t number, int expected)
 {
-	struct vb_qp_config config = { .type = VB_QP_RC, .pd = rig->pd, .send_cq = rig->cq, .recv_cq = rig->cq, .max_send_wr = 1,
-		.max_recv_wr = 1, .max_send_sge = 1, .max_recv_sge = 1, .number = number };
+	struct vb_qp_config config = { .type = VB_QP_RC,
+		.pd = rig->pd,
+		.send_cq = rig->cq,
+		.recv_cq = rig->cq,
+		.max_send_wr = 1,
+		.max_recv_wr = 1,
+		.max_send_sge = 1,
+		.max_recv_sge = 1,
+		.number = number };
 	struct vb_qp *qp = NULL;
 	assert_int_equal(vb_qp_create(rig->lane, &config, &qp), expected);
 	return qp;
@@ -122,12 +135,13 @@ static void numbers__are_given_before_there_are_qps(void **state)
 }
 
 /* A request of ours is under way; what comes is the peer's, and in front of the ack of ours. */
-static unsigned complete_with_train(struct rig *rig, struct vb_qp *qp, const struct vb_packet *packets, size_t n,
-	struct vb_wc *wc)
+static unsigned complete_with_train(
+	struct rig *rig, struct vb_qp *qp, const struct vb_packet *packets, size_t n, struct vb_wc *wc)
 {
 	struct vb_path path = { .src = qp->attr.av.dgid, .dst = qp->attr.av.sgid };
 	struct vb_sge sge = rig_sge(rig, 0, 8);
-	rig_post(qp, &(struct vb_send_wr){ .opcode = VB_WR_SEND, .flags = VB_SEND_SIGNALED, .sges = &sge, .sge_count = 1 });
+	rig_post(qp,
+		&(struct vb_send_wr){ .opcode = VB_WR_SEND, .flags = VB_SEND_SIGNALED, .sges = &sge, .sge_count = 1 });
 	assert_int_equal(rig_transmit(rig), 1);
 	vb_lane_receive(rig->lane, &path, packets, n, rig->now);
 	vb_lane_check(rig->lane);
@@ -141,9 +155,11 @@ static void train__ack_at_its_end_counts_as_first(void **state)
 	struct vb_qp *qp = rig_connected(rig, NULL);
 	struct vb_sge sge = rig_sge(rig, 64, 64);
 	struct vb_wc wc[4];
-	struct vb_packet packets[] = { { .opcode = VB_SEND_ONLY, .psn = RIG_RQ_PSN, .payload = payload, .payload_length = 8 },
+	struct vb_packet packets[] = {
+		{ .opcode = VB_SEND_ONLY, .psn = RIG_RQ_PSN, .payload = payload, .payload_length = 8 },
 		{ .opcode = VB_SEND_ONLY, .psn = RIG_RQ_PSN + 1, .payload = payload, .payload_length = 8 },
-		{ .opcode = VB_ACKNOWLEDGE, .psn = RIG_SQ_PSN, .syndrome = VB_AETH_ACK | VB_AETH_NO_CREDITS } };
+		{ .opcode = VB_ACKNOWLEDGE, .psn = RIG_SQ_PSN, .syndrome = VB_AETH_ACK | VB_AETH_NO_CREDITS }
+	};
 	for (size_t i = 0; i < COUNT_OF(packets); i++) {
 		packets[i].pkey = VB_PKEY_DEFAULT;
 		packets[i].dest_qpn = vb_qp_number(qp);
@@ -168,14 +184,18 @@ static void train__ack_behind_a_response_stays_there(void **state)
 	struct vb_qp *qp = rig_connected(rig, NULL);
 	struct vb_sge sge = rig_sge(rig, 512, 8);
 	struct vb_wc wc[4];
-	struct vb_packet packets[] = { { .opcode = VB_READ_RESPONSE_ONLY, .psn = RIG_SQ_PSN,
-		.syndrome = VB_AETH_ACK | VB_AETH_NO_CREDITS, .payload = payload, .payload_length = 8 },
+	struct vb_packet packets[] = { { .opcode = VB_READ_RESPONSE_ONLY,
+					       .psn = RIG_SQ_PSN,
+					       .syndrome = VB_AETH_ACK | VB_AETH_NO_CREDITS,
+					       .payload = payload,
+					       .payload_length = 8 },
 		{ .opcode = VB_ACKNOWLEDGE, .psn = RIG_SQ_PSN + 1, .syndrome = VB_AETH_ACK | VB_AETH_NO_CREDITS } };
 	for (size_t i = 0; i < COUNT_OF(packets); i++) {
 		packets[i].pkey = VB_PKEY_DEFAULT;
 		packets[i].dest_qpn = vb_qp_number(qp);
 	}
-	rig_post(qp, &(struct vb_send_wr){ .opcode = VB_WR_RDMA_READ, .flags = VB_SEND_SIGNALED, .sges = &sge, .sge_count = 1 });
+	rig_post(qp, &(struct vb_send_wr){
+			     .opcode = VB_WR_RDMA_READ, .flags = VB_SEND_SIGNALED, .sges = &sge, .sge_count = 1 });
 	assert_int_equal(rig_transmit(rig), 1);
 	assert_int_equal(complete_with_train(rig, qp, packets, COUNT_OF(packets), wc), 2);
 	assert_int_equal(wc[0].opcode, VB_WC_RDMA_READ);

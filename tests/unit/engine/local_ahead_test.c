@@ -149,7 +149,8 @@ static void write__whose_key_is_closed_meanwhile_is_not_pulled(void **state)
 {
 	struct pair *p = open_filled(LENDS);
 	struct vb_local_pull pull;
-	struct vb_mr_config config = { .memory = p->side[1].memory + PLACE, .length = SHORT,
+	struct vb_mr_config config = { .memory = p->side[1].memory + PLACE,
+		.length = SHORT,
 		.access = VB_ACCESS_LOCAL_WRITE | VB_ACCESS_REMOTE_WRITE };
 	struct vb_sge sge = pair_sge(p, 0, SOURCE, SHORT);
 	struct vb_send_wr wr = pair_wr(p, 0, VB_WR_RDMA_WRITE, &sge, 0);

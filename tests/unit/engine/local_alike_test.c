@@ -1,13 +1,21 @@
-/* The same random work requests, run as packets and as descriptors, give the same completions, events and memory. Where the
- * specification leaves it open what is seen (a READ of what a later WRITE changes, how much of a refused message landed) the
- * requests keep out of it. */
+/* The same random work requests, run as packets and as descriptors, give the same completions, events and memory.
+ * Where the specification leaves it open what is seen (a READ of what a later WRITE changes, how much of a refused
+ * message landed) the requests keep out of it. */
 #include <stdio.h>
 #include "base/random.h"
 #include "pair.h"
 
 enum { ROUNDS = 12, BATCH = 6, SEEDS = 60, LOG = 512 };
 /* What is only read, what WRITEs go to, what is written here, words that are counted in, and receives. */
-enum { READ_ONLY = 0, WRITTEN = 200000, BROUGHT = 400000, WORDS = 600000, RECEIVED = 700000, LONGEST = 150000, DATAGRAM = 1024 };
+enum {
+	READ_ONLY = 0,
+	WRITTEN = 200000,
+	BROUGHT = 400000,
+	WORDS = 600000,
+	RECEIVED = 700000,
+	LONGEST = 150000,
+	DATAGRAM = 1024
+};
 
 struct log {
 	unsigned sends, receives, events;
@@ -36,7 +44,8 @@ static uint32_t any_length(struct vb_random *random)
 }
 
 /* Cuts length bytes from offset on into up to three entries. */
-static uint32_t cut(const struct pair *p, struct vb_random *random, int of, uint32_t offset, uint32_t length, struct vb_sge *sges)
+static uint32_t cut(
+	const struct pair *p, struct vb_random *random, int of, uint32_t offset, uint32_t length, struct vb_sge *sges)
 {
 	uint32_t count = 1 + vb_random_below(random, 3);
 	for (uint32_t i = 0; i < count; i++) {
@@ -96,11 +105,17 @@ static void post_one(struct run *run, struct vb_random *random, int of, bool is_
 	}
 	if (takes_eight)
 		there = WORDS + 8 * vb_random_below(random, 8);
-	struct vb_send_wr wr = { .wr_id = vb_random_u64(random) >> 1, .opcode = opcode,
-		.flags = vb_random_below(random, 2) ? VB_SEND_SIGNALED : 0, .sges = sges,
-		.imm_or_inv = vb_random_below(random, 1000), .remote_addr = (1 << 20) + there,
-		.rkey = vb_mr_key(p->side[!of].mr), .compare_add = vb_random_below(random, 4),
-		.swap = vb_random_below(random, 4), .flush_type = VB_FLUSH_GLOBAL, .flush_length = length };
+	struct vb_send_wr wr = { .wr_id = vb_random_u64(random) >> 1,
+		.opcode = opcode,
+		.flags = vb_random_below(random, 2) ? VB_SEND_SIGNALED : 0,
+		.sges = sges,
+		.imm_or_inv = vb_random_below(random, 1000),
+		.remote_addr = (1 << 20) + there,
+		.rkey = vb_mr_key(p->side[!of].mr),
+		.compare_add = vb_random_below(random, 4),
+		.swap = vb_random_below(random, 4),
+		.flush_type = VB_FLUSH_GLOBAL,
+		.flush_length = length };
 	wr.sge_count = cut(p, random, of, here, length, sges);
 	if (vb_random_below(random, 4) == 0)
 		wr.flags |= VB_SEND_FENCE;
@@ -138,9 +153,12 @@ static void post_datagram(struct run *run, struct vb_random *random, int of, boo
 	uint32_t length = vb_random_below(random, vb_random_below(random, 2) ? 40 : DATAGRAM + 1);
 	struct vb_send_wr wr = { .wr_id = vb_random_u64(random) >> 1,
 		.opcode = vb_random_below(random, 2) ? VB_WR_SEND_WITH_IMM : VB_WR_SEND,
-		.flags = vb_random_below(random, 2) ? VB_SEND_SIGNALED : 0, .sges = sges,
-		.imm_or_inv = vb_random_below(random, 1000), .av = &av,
-		.remote_qpn = vb_qp_number(p->side[!of].qp), .remote_qkey = PAIR_QKEY };
+		.flags = vb_random_below(random, 2) ? VB_SEND_SIGNALED : 0,
+		.sges = sges,
+		.imm_or_inv = vb_random_below(random, 1000),
+		.av = &av,
+		.remote_qpn = vb_qp_number(p->side[!of].qp),
+		.remote_qkey = PAIR_QKEY };
 	wr.sge_count = cut(p, random, of, READ_ONLY + vb_random_below(random, 1000), length, sges);
 	if (vb_random_below(random, 4) == 0)
 		wr.flags |= VB_SEND_SOLICITED;

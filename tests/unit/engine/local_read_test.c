@@ -1,4 +1,5 @@
-/* READs that go as descriptors: by the heap, and pulled; what is stale, refused or missed; and that nothing overtakes them. */
+/* READs that go as descriptors: by the heap, and pulled; what is stale, refused or missed; and that nothing overtakes
+ * them. */
 #include "local.h"
 
 static const uint32_t lengths[] = { 0, 1, 8, VB_LOCAL_INLINE, VB_LOCAL_INLINE + 1, 4096, 4097, VB_LOCAL_PART,
@@ -68,8 +69,9 @@ static void read__is_pulled_in_pieces(void **state)
 	struct vb_mr *mr[2];
 	for (int i = 0; i < 2; i++) {
 		big[i] = calloc(1, BYTES);
-		struct vb_mr_config config = { .memory = big[i], .length = BYTES,
-			.access = VB_ACCESS_LOCAL_WRITE | VB_ACCESS_REMOTE_READ };
+		struct vb_mr_config config = {
+			.memory = big[i], .length = BYTES, .access = VB_ACCESS_LOCAL_WRITE | VB_ACCESS_REMOTE_READ
+		};
 		assert_int_equal(vb_mr_register(p->side[i].pd, &config, &mr[i]), 0);
 	}
 	for (uint32_t i = 0; i < BYTES; i++)
@@ -176,7 +178,10 @@ static bool is_there(const void *at, uint64_t length, bool for_writing)
 
 static struct vb_mr *register_kind(struct pair_side *side, const struct vb_memory_kind *kind)
 {
-	struct vb_mr_config config = { .memory = side->memory, .iova = 1 << 20, .length = PAIR_BYTES, .kind = kind,
+	struct vb_mr_config config = { .memory = side->memory,
+		.iova = 1 << 20,
+		.length = PAIR_BYTES,
+		.kind = kind,
 		.access = VB_ACCESS_LOCAL_WRITE | VB_ACCESS_REMOTE_READ };
 	struct vb_mr *mr;
 	assert_int_equal(vb_mr_register(side->pd, &config, &mr), 0);
@@ -186,8 +191,11 @@ static struct vb_mr *register_kind(struct pair_side *side, const struct vb_memor
 /* Either end's memory may be no ordinary one. */
 static void read__of_other_memory_comes_by_the_heap(void **state)
 {
-	static const struct vb_memory_kind kind = { .access = UINT32_MAX, .is_present = is_there,
-		.load = vb_memory_load, .store = vb_memory_store, .fetch_add = vb_memory_fetch_add,
+	static const struct vb_memory_kind kind = { .access = UINT32_MAX,
+		.is_present = is_there,
+		.load = vb_memory_load,
+		.store = vb_memory_store,
+		.fetch_add = vb_memory_fetch_add,
 		.compare_swap = vb_memory_compare_swap };
 	static const uint32_t sizes[] = { LENDS, LONG };
 	for (int i = 0; i < 4; i++) {
@@ -276,7 +284,8 @@ static void read__is_not_overtaken_by_a_refusal(void **state)
 		assert_true(pair_pull(p, 0));
 		assert_read(p, PLACE, LONG, 0);
 		if (i) {
-			assert_int_equal(pair_completion(p, 0).status, i == 1 ? VB_WC_REM_ACCESS_ERR : VB_WC_LOC_PROT_ERR);
+			assert_int_equal(
+				pair_completion(p, 0).status, i == 1 ? VB_WC_REM_ACCESS_ERR : VB_WC_LOC_PROT_ERR);
 		} else {
 			pair_post_receive(p, 1, 5, PLACE, 8);
 			pair_run(p, 2);
@@ -397,8 +406,11 @@ static void read__of_an_xrc_srqs_domain_is_asked_for_again(void **state)
 		assert_int_equal(vb_srq_create(i ? peer->pd : domain, &config, &srqs[i]), 0);
 	}
 	struct vb_qp_config recv = { .type = VB_QP_XRC_RECV, .xrcd = xrcd };
-	struct vb_qp_config send = { .type = VB_QP_XRC_SEND, .pd = p->side[0].pd, .send_cq = p->side[0].cq,
-		.max_send_wr = 4, .max_send_sge = 1 };
+	struct vb_qp_config send = { .type = VB_QP_XRC_SEND,
+		.pd = p->side[0].pd,
+		.send_cq = p->side[0].cq,
+		.max_send_wr = 4,
+		.max_send_sge = 1 };
 	struct vb_mr_config config = { .memory = peer->memory, .length = PAIR_BYTES, .access = VB_ACCESS_LOCAL_WRITE };
 	assert_int_equal(vb_qp_create(p->side[0].lane, &send, &p->side[0].qp), 0);
 	assert_int_equal(vb_qp_create(peer->lane, &recv, &peer->qp), 0);

@@ -6,7 +6,9 @@ enum { SEGMENT = 77, OFFSET = 300000, BYTES = 100000, SHORT = VB_LOCAL_LEND_MIN,
 /* A part of the second side's memory, or of the first's, once more. */
 static struct vb_mr *register_part(struct pair *p, int of, uint32_t segment)
 {
-	struct vb_mr_config config = { .memory = p->side[of].memory + OFFSET, .length = BYTES, .segment = segment,
+	struct vb_mr_config config = { .memory = p->side[of].memory + OFFSET,
+		.length = BYTES,
+		.segment = segment,
 		.access = VB_ACCESS_LOCAL_WRITE | VB_ACCESS_REMOTE_READ | VB_ACCESS_MW_BIND };
 	struct vb_mr *mr;
 	fill(p, of, OFFSET, BYTES);
@@ -76,7 +78,9 @@ static void read__through_a_window_names_its_regions_segment(void **state)
 	struct vb_mw *mw;
 	assert_int_equal(vb_mw_create(p->side[1].pd, 2, &mw), 0);
 	uint32_t key = vb_mw_key(mw) ^ 1;
-	assert_int_equal(vb_mw_bind(mw, mr, p->side[1].pd, vb_qp_number(p->side[1].qp), 0, BYTES, VB_ACCESS_REMOTE_READ, key), 0);
+	assert_int_equal(
+		vb_mw_bind(mw, mr, p->side[1].pd, vb_qp_number(p->side[1].qp), 0, BYTES, VB_ACCESS_REMOTE_READ, key),
+		0);
 	read_from(p, key);
 	assert_int_equal(p->segment, SEGMENT);
 	assert_int_equal(vb_mw_destroy(mw), 0);

@@ -1,5 +1,5 @@
-/* Requests that go as descriptors: what they do, every refusal, waiting, and whatever ends in the middle. That they do what
- * packets do is local_alike_test.c, READs are local_read_test.c's. */
+/* Requests that go as descriptors: what they do, every refusal, waiting, and whatever ends in the middle. That they do
+ * what packets do is local_alike_test.c, READs are local_read_test.c's. */
 #include <errno.h>
 #include "base/random.h"
 #include "local.h"
@@ -105,7 +105,8 @@ static void send__with_invalidate_closes_a_window(void **state)
 	struct pair *p = pair_open(VB_QP_RC, true, 0);
 	struct vb_mw *mw;
 	assert_int_equal(vb_mw_create(p->side[1].pd, 2, &mw), 0);
-	struct vb_send_wr bind = { .opcode = VB_WR_BIND_MW, .flags = VB_SEND_SIGNALED,
+	struct vb_send_wr bind = { .opcode = VB_WR_BIND_MW,
+		.flags = VB_SEND_SIGNALED,
 		.bind = { mw, p->side[1].mr, (1 << 20) + PLACE, 64, VB_ACCESS_REMOTE_WRITE, vb_mw_key(mw) + 1 } };
 	assert_int_equal(pair_try_post(p, 1, &bind), 0);
 	pair_settle(p);
@@ -420,8 +421,11 @@ static void packets__answer_no_descriptor(void **state)
 {
 	struct pair *p = open_filled(0);
 	struct vb_path path = { .src = p->side[1].gid, .dst = p->side[0].gid };
-	struct vb_packet ack = { .opcode = VB_RC | VB_ACKNOWLEDGE, .pkey = VB_PKEY_DEFAULT,
-		.dest_qpn = vb_qp_number(p->side[0].qp), .psn = 0xfffff0, .syndrome = VB_AETH_ACK | VB_AETH_NO_CREDITS };
+	struct vb_packet ack = { .opcode = VB_RC | VB_ACKNOWLEDGE,
+		.pkey = VB_PKEY_DEFAULT,
+		.dest_qpn = vb_qp_number(p->side[0].qp),
+		.psn = 0xfffff0,
+		.syndrome = VB_AETH_ACK | VB_AETH_NO_CREDITS };
 	pair_post(p, 0, VB_WR_RDMA_WRITE, SOURCE, 8, PLACE);
 	pair_send(p, 0);
 	vb_lane_receive(p->side[0].lane, &path, &ack, 1, p->now);
@@ -440,11 +444,16 @@ static void xrc__goes_to_the_srq_that_is_named(void **state)
 	struct vb_xrcd *xrcd;
 	struct vb_srq *srq;
 	assert_int_equal(vb_xrcd_create(p->side[1].nic, &xrcd), 0);
-	assert_int_equal(vb_srq_create(p->side[1].pd, &(struct vb_srq_config){ .max_wr = 4, .max_sge = 1, .xrcd = xrcd,
-		.cq = p->side[1].cq }, &srq), 0);
+	assert_int_equal(
+		vb_srq_create(p->side[1].pd,
+			&(struct vb_srq_config){ .max_wr = 4, .max_sge = 1, .xrcd = xrcd, .cq = p->side[1].cq }, &srq),
+		0);
 	struct vb_qp_config recv = { .type = VB_QP_XRC_RECV, .xrcd = xrcd };
-	struct vb_qp_config send = { .type = VB_QP_XRC_SEND, .pd = p->side[0].pd, .send_cq = p->side[0].cq,
-		.max_send_wr = 4, .max_send_sge = 1 };
+	struct vb_qp_config send = { .type = VB_QP_XRC_SEND,
+		.pd = p->side[0].pd,
+		.send_cq = p->side[0].cq,
+		.max_send_wr = 4,
+		.max_send_sge = 1 };
 	assert_int_equal(vb_qp_create(p->side[0].lane, &send, &p->side[0].qp), 0);
 	assert_int_equal(vb_qp_create(p->side[1].lane, &recv, &p->side[1].qp), 0);
 	pair_connect(p);
@@ -480,10 +489,16 @@ static void tags__find_the_buffer_of_what_is_lent(void **state)
 	for (int i = 0; i < 2; i++) {
 		struct pair *p = pair_open_lanes(true, i ? LENDS : 0);
 		struct vb_srq *srq;
-		struct vb_tag_op add = { .kind = VB_TAG_ADD, .recv_wr_id = 11, .tag = 42, .mask = UINT64_MAX,
+		struct vb_tag_op add = { .kind = VB_TAG_ADD,
+			.recv_wr_id = 11,
+			.tag = 42,
+			.mask = UINT64_MAX,
 			.sge = pair_sge(p, 1, PLACE, LONG) };
-		assert_int_equal(vb_srq_create(p->side[1].pd, &(struct vb_srq_config){ .max_wr = 4, .max_sge = 1,
-			.cq = p->side[1].cq, .max_tags = 4 }, &srq), 0);
+		assert_int_equal(vb_srq_create(p->side[1].pd,
+					 &(struct vb_srq_config){
+						 .max_wr = 4, .max_sge = 1, .cq = p->side[1].cq, .max_tags = 4 },
+					 &srq),
+			0);
 		assert_int_equal(vb_srq_tag_op(p->side[1].lane, srq, &add, p->now), 0);
 		p->side[0].qp = pair_qp(&p->side[0], VB_QP_RC, NULL);
 		p->side[1].qp = pair_qp(&p->side[1], VB_QP_RC, srq);
@@ -496,7 +511,8 @@ static void tags__find_the_buffer_of_what_is_lent(void **state)
 		struct vb_wc wc = pair_completion(p, 1);
 		assert_int_equal(wc.wr_id, 11);
 		assert_int_equal(wc.byte_len, LONG - VB_TAG_HEADER);
-		assert_memory_equal(p->side[1].memory + PLACE, p->side[0].memory + SOURCE + VB_TAG_HEADER, LONG - VB_TAG_HEADER);
+		assert_memory_equal(
+			p->side[1].memory + PLACE, p->side[0].memory + SOURCE + VB_TAG_HEADER, LONG - VB_TAG_HEADER);
 		assert_int_equal(p->pulls, i ? 2 : 0);
 		assert_done(p, VB_WC_SEND);
 		assert_int_equal(vb_qp_destroy(p->side[1].qp), 0);
@@ -559,7 +575,8 @@ static void post_of_each_kind(struct pair *p)
 	pair_post(p, 1, VB_WR_SEND, SOURCE, 1000, 0);
 }
 
-/* Ends one side at instant n, and gives how many of the other's requests completed: all, or the side was not connected. */
+/* Ends one side at instant n, and gives how many of the other's requests completed: all, or the side was not
+ * connected. */
 static void try_end(enum vb_qp_type type, uint32_t lend_from, int of, enum end end, unsigned n)
 {
 	struct pair *p = pair_open(type, true, lend_from);
@@ -602,7 +619,8 @@ static void end__at_any_instant_leaves_nothing_waiting(void **state)
 			for (int of = 0; of < 2; of++)
 				for (int end = 0; end < END_COUNT; end++)
 					for (unsigned n = 0; n < 90; n += 1 + n / 40)
-						try_end(type ? VB_QP_UC : VB_QP_RC, lends ? LENDS : 0, of, (enum end)end, n);
+						try_end(type ? VB_QP_UC : VB_QP_RC, lends ? LENDS : 0, of,
+							(enum end)end, n);
 }
 
 /* Unless something else is to be done as well. */
@@ -758,11 +776,12 @@ static void nonsense__harms_nobody_else(void **state)
 		post_of_each_kind(p);
 		for (unsigned i = 0; i < 60; i++) {
 			struct pair_way *way = &p->side[vb_random_below(&random, 2)].out;
-			uint8_t *bytes = vb_random_below(&random, 2) ?
-				(uint8_t *)&way->descriptors[way->descriptor_head % PAIR_RING] :
-				(uint8_t *)&way->answers[way->answer_head % PAIR_RING];
+			uint8_t *bytes = vb_random_below(&random, 2)
+						 ? (uint8_t *)&way->descriptors[way->descriptor_head % PAIR_RING]
+						 : (uint8_t *)&way->answers[way->answer_head % PAIR_RING];
 			if (vb_random_below(&random, 4) == 0)
-				bytes[vb_random_below(&random, sizeof(struct vb_answer))] = (uint8_t)vb_random_u64(&random);
+				bytes[vb_random_below(&random, sizeof(struct vb_answer))] =
+					(uint8_t)vb_random_u64(&random);
 			step(p, i);
 		}
 		pair_close(p);

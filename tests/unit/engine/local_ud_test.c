@@ -39,8 +39,13 @@ static int post_to(struct pair *p, const struct vb_gid *gid, uint32_t qpn, uint3
 {
 	struct vb_sge sge = pair_sge(p, 0, SOURCE, length);
 	struct vb_av av = { .sgid = p->side[0].gid, .dgid = *gid };
-	struct vb_send_wr wr = { .opcode = VB_WR_SEND, .flags = VB_SEND_SIGNALED, .sges = &sge, .sge_count = 1, .av = &av,
-		.remote_qpn = qpn, .remote_qkey = PAIR_QKEY };
+	struct vb_send_wr wr = { .opcode = VB_WR_SEND,
+		.flags = VB_SEND_SIGNALED,
+		.sges = &sge,
+		.sge_count = 1,
+		.av = &av,
+		.remote_qpn = qpn,
+		.remote_qkey = PAIR_QKEY };
 	return pair_try_post(p, 0, &wr);
 }
 
@@ -112,8 +117,12 @@ static void datagram__with_the_qps_own_key(void **state)
 	struct pair *p = open_ud(true);
 	struct vb_sge sge = pair_sge(p, 0, SOURCE, 8);
 	struct vb_av av = pair_av(p, 0);
-	struct vb_send_wr wr = { .opcode = VB_WR_SEND, .flags = VB_SEND_INLINE, .sge_count = 1, .av = &av,
-		.remote_qpn = vb_qp_number(p->side[1].qp), .remote_qkey = 0x80000000 };
+	struct vb_send_wr wr = { .opcode = VB_WR_SEND,
+		.flags = VB_SEND_INLINE,
+		.sge_count = 1,
+		.av = &av,
+		.remote_qpn = vb_qp_number(p->side[1].qp),
+		.remote_qkey = 0x80000000 };
 	sge.addr = (uintptr_t)p->side[0].memory;
 	wr.sges = &sge;
 	pair_post_receive(p, 1, 5, PLACE, GRH + 8);
@@ -136,8 +145,14 @@ static void mistake__stops_the_send_queue_alone(void **state)
 		pair_post_datagram(p, 0, SOURCE, 8);
 		struct vb_sge sge = pair_sge(p, 0, SOURCE, i ? MTU + 1 : 8);
 		struct vb_av av = pair_av(p, 0);
-		struct vb_send_wr wr = { .wr_id = 9, .opcode = VB_WR_SEND, .flags = VB_SEND_SIGNALED, .sges = &sge,
-			.sge_count = 1, .av = &av, .remote_qpn = vb_qp_number(p->side[1].qp), .remote_qkey = PAIR_QKEY };
+		struct vb_send_wr wr = { .wr_id = 9,
+			.opcode = VB_WR_SEND,
+			.flags = VB_SEND_SIGNALED,
+			.sges = &sge,
+			.sge_count = 1,
+			.av = &av,
+			.remote_qpn = vb_qp_number(p->side[1].qp),
+			.remote_qkey = PAIR_QKEY };
 		if (i == 0)
 			sge.lkey ^= 0x100;
 		assert_int_equal(pair_try_post(p, 0, &wr), 0);
@@ -388,8 +403,12 @@ static void way__to_another_device_is_the_wire(void **state)
 
 static struct vb_descriptor forged(const struct pair *p)
 {
-	struct vb_descriptor d = { .opcode = VB_UD_SEND_ONLY, .place = VB_LOCAL_INLINED,
-		.dest_qpn = vb_qp_number(p->side[1].qp), .src_qpn = 1 << 16 | 77, .qkey = PAIR_QKEY, .length = 8 };
+	struct vb_descriptor d = { .opcode = VB_UD_SEND_ONLY,
+		.place = VB_LOCAL_INLINED,
+		.dest_qpn = vb_qp_number(p->side[1].qp),
+		.src_qpn = 1 << 16 | 77,
+		.qkey = PAIR_QKEY,
+		.length = 8 };
 	memcpy(d.ipv4.source, p->side[0].gid.raw + 12, 4);
 	memcpy(d.ipv4.destination, p->side[1].gid.raw + 12, 4);
 	return d;

@@ -1,4 +1,5 @@
-/* Kinds of memory: what is not there, and a kind of the holder's own, which the engine reaches by its operations alone. */
+/* Kinds of memory: what is not there, and a kind of the holder's own, which the engine reaches by its operations
+ * alone. */
 #include <string.h>
 #include "device.h"
 #include "rig.h"
@@ -126,8 +127,11 @@ struct scene {
 static struct scene open_scene(void)
 {
 	struct scene s = { .rig = rig_open(8) };
-	struct vb_mr_config config = { .memory = (void *)FAR, .iova = FAR, .length = FAR_BYTES,
-		.access = far_memory.access, .kind = &far_memory };
+	struct vb_mr_config config = { .memory = (void *)FAR,
+		.iova = FAR,
+		.length = FAR_BYTES,
+		.access = far_memory.access,
+		.kind = &far_memory };
 	memset(far_bytes, 0xff, sizeof(far_bytes)); /* zeros */
 	is_away = false;
 	s.qp = rig_connected(s.rig, NULL);
@@ -146,8 +150,13 @@ static void own_kind__takes_writes_and_receives(void **state)
 {
 	struct scene s = open_scene();
 	struct vb_sge sge = { FAR + 512, 64, vb_mr_key(s.mr) };
-	struct vb_packet write = { .opcode = VB_WRITE_ONLY, .psn = RIG_RQ_PSN, .va = FAR + 8, .rkey = vb_mr_key(s.mr),
-		.dma_length = 64, .payload = payload, .payload_length = 64 };
+	struct vb_packet write = { .opcode = VB_WRITE_ONLY,
+		.psn = RIG_RQ_PSN,
+		.va = FAR + 8,
+		.rkey = vb_mr_key(s.mr),
+		.dma_length = 64,
+		.payload = payload,
+		.payload_length = 64 };
 	struct vb_packet send = {
 		.opcode = VB_SEND_ONLY, .psn = RIG_RQ_PSN + 1, .payload = payload, .payload_length = 64
 	};
@@ -202,12 +211,14 @@ static void own_kind__that_is_away_or_grants_less_refuses(void **state)
 	struct scene s = open_scene();
 	struct vb_reach reach;
 	struct vb_mr *mr;
-	struct vb_mr_config config = { .memory = (void *)FAR, .iova = FAR, .length = 8, .access = VB_ACCESS_MW_BIND,
-		.kind = &far_memory };
+	struct vb_mr_config config = {
+		.memory = (void *)FAR, .iova = FAR, .length = 8, .access = VB_ACCESS_MW_BIND, .kind = &far_memory
+	};
 	assert_int_equal(vb_mr_register(s.rig->pd, &config, &mr), -EINVAL);
 	assert_int_equal(vb_reach_remote(s.rig->pd, 5, vb_mr_key(s.mr), FAR, 8, VB_ACCESS_REMOTE_READ, &reach), 0);
 	is_away = true;
-	assert_int_equal(vb_reach_remote(s.rig->pd, 5, vb_mr_key(s.mr), FAR, 8, VB_ACCESS_REMOTE_READ, &reach), -EACCES);
+	assert_int_equal(
+		vb_reach_remote(s.rig->pd, 5, vb_mr_key(s.mr), FAR, 8, VB_ACCESS_REMOTE_READ, &reach), -EACCES);
 	assert_int_equal(vb_reach_remote(s.rig->pd, 5, vb_mr_key(s.mr), FAR, 0, VB_ACCESS_REMOTE_READ, &reach), 0);
 	close_scene(&s);
 }

@@ -139,7 +139,9 @@ static void reach__parts_hold_while_the_key_stays_as_it_was(void **state)
 static void reach__known_key_opens_what_it_opens_and_no_longer_than_that(void **state)
 {
 	struct device device = open_device();
-	struct vb_mr_config config = { .memory = memory, .iova = 4096, .length = BYTES, .access = VB_ACCESS_REMOTE_READ };
+	struct vb_mr_config config = {
+		.memory = memory, .iova = 4096, .length = BYTES, .access = VB_ACCESS_REMOTE_READ
+	};
 	struct vb_known_key known = { 0 };
 	struct vb_mr *mr;
 	struct vb_reach reach;
@@ -147,22 +149,27 @@ static void reach__known_key_opens_what_it_opens_and_no_longer_than_that(void **
 	uint32_t key = vb_mr_key(mr);
 	for (int i = 0; i < 4; i++) { /* known from the third time on */
 		assert_int_equal(
-			vb_reach_remote_known(device.pd, &known, 5, key, 4096 + 3, 5, VB_ACCESS_REMOTE_READ, &reach), 0);
+			vb_reach_remote_known(device.pd, &known, 5, key, 4096 + 3, 5, VB_ACCESS_REMOTE_READ, &reach),
+			0);
 		assert_ptr_equal(reach.bytes, memory + 3);
 		assert_int_equal(known.stamp != NULL, i > 0);
-		assert_int_equal(vb_reach_remote_known(device.pd, &known, 5, key, 4096 + BYTES - 4, 5,
-				VB_ACCESS_REMOTE_READ, &reach), -EACCES);
-		assert_int_equal(vb_reach_remote_known(device.pd, &known, 5, key, 4095, 5, VB_ACCESS_REMOTE_READ, &reach),
+		assert_int_equal(vb_reach_remote_known(
+					 device.pd, &known, 5, key, 4096 + BYTES - 4, 5, VB_ACCESS_REMOTE_READ, &reach),
 			-EACCES);
 		assert_int_equal(
-			vb_reach_remote_known(device.pd, &known, 5, key, 4096, 5, VB_ACCESS_REMOTE_WRITE, &reach), -EACCES);
+			vb_reach_remote_known(device.pd, &known, 5, key, 4095, 5, VB_ACCESS_REMOTE_READ, &reach),
+			-EACCES);
+		assert_int_equal(
+			vb_reach_remote_known(device.pd, &known, 5, key, 4096, 5, VB_ACCESS_REMOTE_WRITE, &reach),
+			-EACCES);
 	}
 	struct vb_pd *other;
 	assert_int_equal(vb_pd_create(device.nic, &other), 0);
 	assert_int_equal(vb_reach_remote_known(other, &known, 5, key, 4096, 5, VB_ACCESS_REMOTE_READ, &reach), -EACCES);
 	assert_int_equal(vb_pd_destroy(other), 0);
 	vb_mr_invalidate(mr);
-	assert_int_equal(vb_reach_remote_known(device.pd, &known, 5, key, 4096, 5, VB_ACCESS_REMOTE_READ, &reach), -EACCES);
+	assert_int_equal(
+		vb_reach_remote_known(device.pd, &known, 5, key, 4096, 5, VB_ACCESS_REMOTE_READ, &reach), -EACCES);
 	deregister(mr);
 	close_device(&device);
 }

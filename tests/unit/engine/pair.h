@@ -44,8 +44,8 @@ struct pair {
 	struct vb_random *fate;                /* of some pulls of READs; or NULL */
 	const uint8_t *elsewhere;              /* what is lent, in place of the sides' memory; or NULL */
 	uint32_t elsewhere_bytes;
-	unsigned pulls, descriptors, answers;  /* ever */
-	uint32_t segment;                      /* that the newest pull named */
+	unsigned pulls, descriptors, answers; /* ever */
+	uint32_t segment;                     /* that the newest pull named */
 	vb_time now;
 	struct vb_batch batch;
 	uint8_t wire[VB_BATCH_PACKETS][VB_MAX_MTU];
@@ -58,14 +58,17 @@ static inline void pair_open_side(struct pair_side *side, uint8_t n, uint32_t le
 	side->memory = aligned_alloc(PAIR_PAGES, PAIR_BYTES);
 	memset(side->memory, 0, PAIR_BYTES);
 	side->out.heap = malloc(PAIR_HEAP);
-	assert_int_equal(vb_nic_create(&(struct vb_nic_config){ .seed = n, .mtu = 1024, .lives = &side->lives }, &side->nic), 0);
+	assert_int_equal(
+		vb_nic_create(&(struct vb_nic_config){ .seed = n, .mtu = 1024, .lives = &side->lives }, &side->nic), 0);
 	struct vb_gid others = vb_gid_from_ipv4(10, 0, 0, (uint8_t)(3 - n)); /* of the same device */
 	assert_int_equal(vb_nic_set_gid(side->nic, 0, &side->gid), 0);
 	assert_int_equal(vb_nic_set_gid(side->nic, 1, &others), 0);
 	assert_int_equal(vb_lane_create(&lane, &side->lane), 0);
 	assert_int_equal(vb_pd_create(side->nic, &side->pd), 0);
 	assert_int_equal(vb_cq_create(side->nic, &(struct vb_cq_config){ .capacity = 256 }, &side->cq), 0);
-	struct vb_mr_config mr = { .memory = side->memory, .iova = 1 << 20, .length = PAIR_BYTES,
+	struct vb_mr_config mr = { .memory = side->memory,
+		.iova = 1 << 20,
+		.length = PAIR_BYTES,
 		.access = VB_ACCESS_LOCAL_WRITE | VB_ACCESS_REMOTE_WRITE | VB_ACCESS_REMOTE_READ |
 			  VB_ACCESS_REMOTE_ATOMIC | VB_ACCESS_FLUSH_GLOBAL | VB_ACCESS_MW_BIND };
 	assert_int_equal(vb_mr_register(side->pd, &mr, &side->mr), 0);
@@ -77,9 +80,18 @@ static inline void pair_open_side(struct pair_side *side, uint8_t n, uint32_t le
 static inline void pair_modify(struct pair *p, int of, enum vb_qp_state state, uint32_t mask)
 {
 	struct pair_side *side = &p->side[of], *peer = &p->side[!of];
-	struct vb_qp_attr attr = { .state = state, .path_mtu = 1024, .port = 1, .dest_qpn = vb_qp_number(peer->qp),
-		.sq_psn = 0xfffff0u + (uint32_t)of, .rq_psn = 0xfffff0u + (uint32_t)!of, .max_rd_atomic = 4,
-		.max_dest_rd_atomic = 4, .timeout = 8, .retry_cnt = 3, .rnr_retry = 3, .min_rnr_timer = 1,
+	struct vb_qp_attr attr = { .state = state,
+		.path_mtu = 1024,
+		.port = 1,
+		.dest_qpn = vb_qp_number(peer->qp),
+		.sq_psn = 0xfffff0u + (uint32_t)of,
+		.rq_psn = 0xfffff0u + (uint32_t)!of,
+		.max_rd_atomic = 4,
+		.max_dest_rd_atomic = 4,
+		.timeout = 8,
+		.retry_cnt = 3,
+		.rnr_retry = 3,
+		.min_rnr_timer = 1,
 		.access = VB_ACCESS_REMOTE_WRITE | VB_ACCESS_REMOTE_READ | VB_ACCESS_REMOTE_ATOMIC |
 			  VB_ACCESS_FLUSH_GLOBAL,
 		.av = { .sgid = side->gid, .dgid = peer->gid } };
@@ -91,7 +103,8 @@ static inline void pair_to_rtr(struct pair *p, int of)
 	enum vb_qp_type type = p->side[of].qp->type;
 	bool is_reliable = type == VB_QP_RC || type == VB_QP_XRC_RECV;
 	pair_modify(p, of, VB_QPS_INIT, VB_QP_PKEY_INDEX | VB_QP_PORT | VB_QP_ACCESS_FLAGS);
-	pair_modify(p, of, VB_QPS_RTR, VB_QP_AV | VB_QP_PATH_MTU | VB_QP_DEST_QPN | VB_QP_RQ_PSN |
+	pair_modify(p, of, VB_QPS_RTR,
+		VB_QP_AV | VB_QP_PATH_MTU | VB_QP_DEST_QPN | VB_QP_RQ_PSN |
 			(is_reliable ? VB_QP_MAX_DEST_RD_ATOMIC | VB_QP_MIN_RNR_TIMER : 0));
 }
 
@@ -99,7 +112,8 @@ static inline void pair_to_rts(struct pair *p, int of)
 {
 	enum vb_qp_type type = p->side[of].qp->type;
 	uint32_t of_requester = VB_QP_RETRY_CNT | VB_QP_RNR_RETRY | VB_QP_MAX_QP_RD_ATOMIC;
-	pair_modify(p, of, VB_QPS_RTS, VB_QP_SQ_PSN | (type == VB_QP_UC ? 0 : VB_QP_TIMEOUT) |
+	pair_modify(p, of, VB_QPS_RTS,
+		VB_QP_SQ_PSN | (type == VB_QP_UC ? 0 : VB_QP_TIMEOUT) |
 			(type == VB_QP_RC || type == VB_QP_XRC_SEND ? of_requester : 0));
 }
 
@@ -115,8 +129,16 @@ static inline void pair_ud_to_rts(struct pair *p, int of)
 
 static inline struct vb_qp *pair_qp(struct pair_side *side, enum vb_qp_type type, struct vb_srq *srq)
 {
-	struct vb_qp_config config = { .type = type, .pd = side->pd, .send_cq = side->cq, .recv_cq = side->cq, .srq = srq,
-		.max_send_wr = 16, .max_recv_wr = 16, .max_send_sge = 3, .max_recv_sge = 3, .max_inline = 256 };
+	struct vb_qp_config config = { .type = type,
+		.pd = side->pd,
+		.send_cq = side->cq,
+		.recv_cq = side->cq,
+		.srq = srq,
+		.max_send_wr = 16,
+		.max_recv_wr = 16,
+		.max_send_sge = 3,
+		.max_recv_sge = 3,
+		.max_inline = 256 };
 	struct vb_qp *qp;
 	assert_int_equal(vb_qp_create(side->lane, &config, &qp), 0);
 	return qp;
@@ -126,8 +148,9 @@ static inline struct vb_qp *pair_qp(struct pair_side *side, enum vb_qp_type type
 static inline void pair_be_neighbours(struct pair *p)
 {
 	for (int i = 0; i < 2; i++)
-		assert_int_equal(vb_lane_set_neighbour(p->side[i].lane, &p->side[!i].gid,
-			(uint8_t)(2 - i), &p->side[i].other), 0);
+		assert_int_equal(
+			vb_lane_set_neighbour(p->side[i].lane, &p->side[!i].gid, (uint8_t)(2 - i), &p->side[i].other),
+			0);
 }
 
 static inline struct pair *pair_open_lanes(bool is_local, uint32_t lend_from)
@@ -195,8 +218,8 @@ static inline void pair_close(struct pair *p)
 
 /* ---- Descriptors ----------------------------------------------------------------------------------------------- */
 
-static inline struct vb_local_room pair_room(struct pair *p, struct pair_way *way, struct vb_descriptor *descriptors,
-	struct vb_answer *answers)
+static inline struct vb_local_room pair_room(
+	struct pair *p, struct pair_way *way, struct vb_descriptor *descriptors, struct vb_answer *answers)
 {
 	unsigned free_descriptors = PAIR_RING - (way->descriptor_tail - way->descriptor_head);
 	unsigned free_answers = PAIR_RING - (way->answer_tail - way->answer_head);
@@ -406,11 +429,17 @@ static inline int pair_try_post(struct pair *p, int of, const struct vb_send_wr 
 static inline struct vb_send_wr pair_wr(
 	const struct pair *p, int of, enum vb_wr_opcode opcode, const struct vb_sge *sge, uint64_t remote)
 {
-	return (struct vb_send_wr){ .wr_id = 7, .opcode = opcode, .flags = VB_SEND_SIGNALED, .sges = sge, .sge_count = 1,
-		.remote_addr = (1 << 20) + remote, .rkey = vb_mr_key(p->side[!of].mr) };
+	return (struct vb_send_wr){ .wr_id = 7,
+		.opcode = opcode,
+		.flags = VB_SEND_SIGNALED,
+		.sges = sge,
+		.sge_count = 1,
+		.remote_addr = (1 << 20) + remote,
+		.rkey = vb_mr_key(p->side[!of].mr) };
 }
 
-static inline void pair_post(struct pair *p, int of, enum vb_wr_opcode opcode, uint32_t offset, uint32_t length, uint64_t remote)
+static inline void pair_post(
+	struct pair *p, int of, enum vb_wr_opcode opcode, uint32_t offset, uint32_t length, uint64_t remote)
 {
 	struct vb_sge sge = pair_sge(p, of, offset, length);
 	struct vb_send_wr wr = pair_wr(p, of, opcode, &sge, remote);
@@ -427,15 +456,22 @@ static inline void pair_post_datagram(struct pair *p, int of, uint32_t offset, u
 {
 	struct vb_sge sge = pair_sge(p, of, offset, length);
 	struct vb_av av = pair_av(p, of);
-	struct vb_send_wr wr = { .wr_id = 7, .opcode = VB_WR_SEND, .flags = VB_SEND_SIGNALED, .sges = &sge, .sge_count = 1,
-		.av = &av, .remote_qpn = vb_qp_number(p->side[!of].qp), .remote_qkey = PAIR_QKEY };
+	struct vb_send_wr wr = { .wr_id = 7,
+		.opcode = VB_WR_SEND,
+		.flags = VB_SEND_SIGNALED,
+		.sges = &sge,
+		.sge_count = 1,
+		.av = &av,
+		.remote_qpn = vb_qp_number(p->side[!of].qp),
+		.remote_qkey = PAIR_QKEY };
 	assert_int_equal(pair_try_post(p, of, &wr), 0);
 }
 
 static inline void pair_post_receive(struct pair *p, int of, uint64_t id, uint32_t offset, uint32_t length)
 {
 	struct vb_sge sge = pair_sge(p, of, offset, length);
-	assert_int_equal(vb_rq_post(p->side[of].qp, &(struct vb_recv_wr){ .wr_id = id, .sges = &sge, .sge_count = 1 }), 0);
+	assert_int_equal(
+		vb_rq_post(p->side[of].qp, &(struct vb_recv_wr){ .wr_id = id, .sges = &sge, .sge_count = 1 }), 0);
 }
 
 static inline struct vb_wc pair_completion(struct pair *p, int of)

@@ -1,18 +1,29 @@
-/* How QPs die when a completion queue overruns: at the end of the turn, each in its own lane; and what the clock's wrap may
- * not do to them. What is posted to the dead. The rest of a QP's life is tests/script. */
+/* How QPs die when a completion queue overruns: at the end of the turn, each in its own lane; and what the clock's
+ * wrap may not do to them. What is posted to the dead. The rest of a QP's life is tests/script. */
 #include "rig.h"
 
 static struct vb_send_wr write_of(const struct vb_sge *sge, uint64_t wr_id)
 {
-	return (struct vb_send_wr){ .wr_id = wr_id, .opcode = VB_WR_RDMA_WRITE, .flags = VB_SEND_SIGNALED, .sges = sge,
-		.sge_count = 1, .remote_addr = 77, .rkey = 88 };
+	return (struct vb_send_wr){ .wr_id = wr_id,
+		.opcode = VB_WR_RDMA_WRITE,
+		.flags = VB_SEND_SIGNALED,
+		.sges = sge,
+		.sge_count = 1,
+		.remote_addr = 77,
+		.rkey = 88 };
 }
 
 static void post_bind(struct rig *rig, struct vb_qp *qp, struct vb_mw *mw, uint64_t wr_id)
 {
-	struct vb_send_wr wr = { .wr_id = wr_id, .opcode = VB_WR_BIND_MW, .flags = VB_SEND_SIGNALED,
-		.bind = { .mw = mw, .mr = rig->mr, .addr = (uintptr_t)rig->memory, .length = 64,
-			.access = VB_ACCESS_REMOTE_READ, .rkey = vb_mw_key(mw) ^ 1 } };
+	struct vb_send_wr wr = { .wr_id = wr_id,
+		.opcode = VB_WR_BIND_MW,
+		.flags = VB_SEND_SIGNALED,
+		.bind = { .mw = mw,
+			.mr = rig->mr,
+			.addr = (uintptr_t)rig->memory,
+			.length = 64,
+			.access = VB_ACCESS_REMOTE_READ,
+			.rkey = vb_mw_key(mw) ^ 1 } };
 	rig_post(qp, &wr);
 }
 
@@ -50,7 +61,8 @@ static void overrun__in_the_middle_of_sending_kills_at_the_end(void **state)
 	rig_close(rig);
 }
 
-/* Two lanes share the queue: who completes into it after the other has overrun it dies too, in a turn of its own lane. */
+/* Two lanes share the queue: who completes into it after the other has overrun it dies too, in a turn of its own
+ * lane. */
 static void overrun__reaches_another_lane_at_its_next_completion(void **state)
 {
 	struct rig *rig = rig_open(1), other = *rig;
@@ -58,14 +70,16 @@ static void overrun__reaches_another_lane_at_its_next_completion(void **state)
 	struct vb_qp *qp = rig_connected(rig, NULL), *far = rig_connected(&other, NULL);
 	struct vb_sge sge = rig_sge(rig, 0, 8);
 	struct vb_send_wr first = write_of(&sge, 1), second = write_of(&sge, 2);
-	struct vb_packet ack = { .opcode = VB_ACKNOWLEDGE, .psn = RIG_SQ_PSN,
-		.syndrome = VB_AETH_ACK | VB_AETH_NO_CREDITS };
+	struct vb_packet ack = {
+		.opcode = VB_ACKNOWLEDGE, .psn = RIG_SQ_PSN, .syndrome = VB_AETH_ACK | VB_AETH_NO_CREDITS
+	};
 	rig_post(far, &first);
 	assert_int_equal(rig_transmit(&other), 1);
 	rig_post(qp, &first);
 	rig_post(qp, &second);
 	assert_int_equal(rig_transmit(rig), 2);
-	rig_receive(rig, qp, (struct vb_packet){ .opcode = VB_ACKNOWLEDGE, .psn = RIG_SQ_PSN + 1, .syndrome = ack.syndrome });
+	rig_receive(rig, qp,
+		(struct vb_packet){ .opcode = VB_ACKNOWLEDGE, .psn = RIG_SQ_PSN + 1, .syndrome = ack.syndrome });
 	expect_overrun(rig, qp);
 	assert_int_equal(vb_qp_state(far), VB_QPS_RTS);
 	rig_receive(&other, far, ack);
@@ -129,8 +143,9 @@ static void leap__late_answer_does_not_slow_the_probes_down(void **state)
 	rig_post(qp, &wr);
 	assert_int_equal(rig_transmit(rig), 1);
 	leap(rig);
-	rig_receive(rig, qp, (struct vb_packet){ .opcode = VB_ACKNOWLEDGE, .psn = RIG_SQ_PSN,
-		.syndrome = VB_AETH_ACK | VB_AETH_NO_CREDITS });
+	rig_receive(rig, qp,
+		(struct vb_packet){
+			.opcode = VB_ACKNOWLEDGE, .psn = RIG_SQ_PSN, .syndrome = VB_AETH_ACK | VB_AETH_NO_CREDITS });
 	rig_post(qp, &wr);
 	assert_int_equal(rig_transmit(rig), 1);
 	rig->now = vb_time_add(rig->now, VB_S);
@@ -146,8 +161,15 @@ static void leap__ack_held_back_leaves(void **state)
 	struct vb_qp *qp = rig_connected(rig, NULL);
 	uint8_t payload[8] = { 0 };
 	rig->lane->config.ack_delay = 20 * VB_US;
-	rig_receive(rig, qp, (struct vb_packet){ .opcode = VB_WRITE_ONLY, .psn = RIG_RQ_PSN, .ackreq = true, .payload = payload,
-		.payload_length = 8, .va = (uintptr_t)rig->memory, .rkey = vb_mr_key(rig->mr), .dma_length = 8 });
+	rig_receive(rig, qp,
+		(struct vb_packet){ .opcode = VB_WRITE_ONLY,
+			.psn = RIG_RQ_PSN,
+			.ackreq = true,
+			.payload = payload,
+			.payload_length = 8,
+			.va = (uintptr_t)rig->memory,
+			.rkey = vb_mr_key(rig->mr),
+			.dma_length = 8 });
 	assert_int_equal(rig_transmit(rig), 0);
 	leap(rig);
 	assert_true(vb_lane_wants_transmit(rig->lane, rig->now));
@@ -162,8 +184,15 @@ static void leap__ack_held_back_leaves(void **state)
 static void receive_write(struct rig *rig, struct vb_qp *qp, uint32_t psn)
 {
 	uint8_t payload[8] = { 0 };
-	rig_receive(rig, qp, (struct vb_packet){ .opcode = VB_WRITE_ONLY, .psn = psn, .ackreq = true, .payload = payload,
-		.payload_length = 8, .va = (uintptr_t)rig->memory, .rkey = vb_mr_key(rig->mr), .dma_length = 8 });
+	rig_receive(rig, qp,
+		(struct vb_packet){ .opcode = VB_WRITE_ONLY,
+			.psn = psn,
+			.ackreq = true,
+			.payload = payload,
+			.payload_length = 8,
+			.va = (uintptr_t)rig->memory,
+			.rkey = vb_mr_key(rig->mr),
+			.dma_length = 8 });
 	rig_transmit(rig);
 }
 
@@ -173,8 +202,9 @@ static void send_write(struct rig *rig, struct vb_qp *qp, uint32_t psn)
 	struct vb_send_wr wr = write_of(&sge, 1);
 	rig_post(qp, &wr);
 	assert_int_equal(rig_transmit(rig), 1);
-	rig_receive(rig, qp, (struct vb_packet){ .opcode = VB_ACKNOWLEDGE, .psn = psn,
-		.syndrome = VB_AETH_ACK | VB_AETH_NO_CREDITS });
+	rig_receive(rig, qp,
+		(struct vb_packet){
+			.opcode = VB_ACKNOWLEDGE, .psn = psn, .syndrome = VB_AETH_ACK | VB_AETH_NO_CREDITS });
 }
 
 static void turns__answer_is_awaited_until_it_comes(void **state)
@@ -330,8 +360,14 @@ static void send__of_who_has_the_lane_is_flushed_in_error(void **state)
 
 static struct vb_qp *datagram_qp(struct rig *rig)
 {
-	struct vb_qp_config config = { .type = VB_QP_UD, .pd = rig->pd, .send_cq = rig->cq, .recv_cq = rig->cq,
-		.max_send_wr = 1, .max_recv_wr = 1, .max_send_sge = 1, .max_recv_sge = 1 };
+	struct vb_qp_config config = { .type = VB_QP_UD,
+		.pd = rig->pd,
+		.send_cq = rig->cq,
+		.recv_cq = rig->cq,
+		.max_send_wr = 1,
+		.max_recv_wr = 1,
+		.max_send_sge = 1,
+		.max_recv_sge = 1 };
 	struct vb_qp *qp;
 	assert_int_equal(vb_qp_create(rig->lane, &config, &qp), 0);
 	rig_modify(rig, qp, VB_QPS_INIT, VB_QP_PKEY_INDEX | VB_QP_PORT | VB_QP_QKEY);

@@ -33,15 +33,24 @@ static void start(struct vb_qp *qp)
 static int setup(void **state)
 {
 	struct scene *s = calloc(1, sizeof(*s));
-	struct vb_mr_config region = { .memory = s->memory, .iova = (uintptr_t)s->memory, .length = sizeof(s->memory),
+	struct vb_mr_config region = { .memory = s->memory,
+		.iova = (uintptr_t)s->memory,
+		.length = sizeof(s->memory),
 		.access = VB_ACCESS_LOCAL_WRITE };
 	assert_int_equal(vb_nic_create(&(struct vb_nic_config){ .seed = 1, .mtu = 1024 }, &s->nic), 0);
 	assert_int_equal(vb_lane_create(&(struct vb_lane_config){ .seed = 1, .slot = 1 }, &s->lane), 0);
 	assert_int_equal(vb_pd_create(s->nic, &s->pd), 0);
 	assert_int_equal(vb_cq_create(s->nic, &(struct vb_cq_config){ .capacity = 16 }, &s->cq), 0);
 	assert_int_equal(vb_mr_register(s->pd, &region, &s->mr), 0);
-	struct vb_qp_config config = { .type = VB_QP_RAW, .pd = s->pd, .send_cq = s->cq, .recv_cq = s->cq,
-		.max_send_wr = 4, .max_recv_wr = 4, .max_send_sge = 2, .max_recv_sge = 2, .signal_all = true };
+	struct vb_qp_config config = { .type = VB_QP_RAW,
+		.pd = s->pd,
+		.send_cq = s->cq,
+		.recv_cq = s->cq,
+		.max_send_wr = 4,
+		.max_recv_wr = 4,
+		.max_send_sge = 2,
+		.max_recv_sge = 2,
+		.signal_all = true };
 	assert_int_equal(vb_qp_create(s->lane, &config, &s->qp), 0);
 	*state = s;
 	return 0;
@@ -243,8 +252,9 @@ static void packet__of_any_transport_is_dropped(void **state)
 	for (unsigned opcode = 0; opcode < 256; opcode++) {
 		if (!vb_opcodes[opcode].name)
 			continue;
-		struct vb_packet packet = { .opcode = (uint8_t)opcode, .pkey = VB_PKEY_DEFAULT,
-			.dest_qpn = vb_qp_number(s->qp) };
+		struct vb_packet packet = {
+			.opcode = (uint8_t)opcode, .pkey = VB_PKEY_DEFAULT, .dest_qpn = vb_qp_number(s->qp)
+		};
 		uint64_t before = counter(s, VB_DROP_BAD_QPN);
 		vb_lane_receive(s->lane, &path, &packet, 1, 0);
 		assert_int_equal(counter(s, VB_DROP_BAD_QPN), before + 1);

@@ -10,11 +10,14 @@ static void requester__message_leaves_packet_by_packet(void **state)
 	struct rig *rig = rig_open(16);
 	struct vb_qp *qp = rig_connected(rig, NULL);
 	struct vb_sge sge = rig_sge(rig, 0, LENGTH);
-	rig_post(qp, &(struct vb_send_wr){ .opcode = VB_WR_RDMA_WRITE, .sges = &sge, .sge_count = 1, .remote_addr = 4096 });
+	rig_post(qp,
+		&(struct vb_send_wr){ .opcode = VB_WR_RDMA_WRITE, .sges = &sge, .sge_count = 1, .remote_addr = 4096 });
 	assert_int_equal(rig_transmit(rig), PACKETS);
 	for (uint32_t i = 0; i < PACKETS; i++) {
 		const struct vb_outgoing *out = &rig->batch.out[i];
-		assert_int_equal(out->packet.opcode, i == 0 ? VB_WRITE_FIRST : i + 1 < PACKETS ? VB_WRITE_MIDDLE : VB_WRITE_LAST);
+		assert_int_equal(out->packet.opcode, i == 0            ? VB_WRITE_FIRST
+						     : i + 1 < PACKETS ? VB_WRITE_MIDDLE
+								       : VB_WRITE_LAST);
 		assert_int_equal(out->packet.psn, RIG_SQ_PSN + i);
 		assert_int_equal(out->packet.ackreq, i + 1 == PACKETS);
 		assert_int_equal(out->packet.payload_length, RIG_MTU);

@@ -22,7 +22,9 @@ static struct scene *open_scene(void)
 		s->payload[i] = (uint8_t)(i / RIG_MTU + 1);
 	for (uint32_t i = 0; i < PACKETS; i++) {
 		s->train[i] = (struct vb_packet){
-			.opcode = i == 0 ? VB_WRITE_FIRST : i + 1 < PACKETS ? VB_WRITE_MIDDLE : VB_WRITE_LAST,
+			.opcode = i == 0            ? VB_WRITE_FIRST
+				  : i + 1 < PACKETS ? VB_WRITE_MIDDLE
+						    : VB_WRITE_LAST,
 			.psn = RIG_RQ_PSN + i,
 			.dest_qpn = vb_qp_number(s->qp),
 			.pkey = VB_PKEY_DEFAULT,

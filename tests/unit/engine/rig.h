@@ -1,4 +1,5 @@
-/* One lane with RC QPs that are connected to a peer which the test plays: it hands over packets and looks at what leaves. */
+/* One lane with RC QPs that are connected to a peer which the test plays: it hands over packets and looks at what
+ * leaves. */
 #ifndef VB_TESTS_RIG_H
 #define VB_TESTS_RIG_H
 
@@ -25,7 +26,9 @@ static inline struct rig *rig_open_lane(uint32_t cq_capacity, const struct vb_la
 {
 	struct rig *rig = calloc(1, sizeof(*rig));
 	rig->memory = calloc(1, RIG_BYTES);
-	struct vb_mr_config mr = { .memory = rig->memory, .iova = (uintptr_t)rig->memory, .length = RIG_BYTES,
+	struct vb_mr_config mr = { .memory = rig->memory,
+		.iova = (uintptr_t)rig->memory,
+		.length = RIG_BYTES,
 		.access = VB_ACCESS_LOCAL_WRITE | VB_ACCESS_REMOTE_WRITE | VB_ACCESS_REMOTE_READ | VB_ACCESS_MW_BIND };
 	assert_int_equal(vb_nic_create(&(struct vb_nic_config){ .seed = 1, .mtu = RIG_MTU }, &rig->nic), 0);
 	assert_int_equal(vb_lane_create(lane, &rig->lane), 0);
@@ -58,9 +61,19 @@ static inline void rig_close(struct rig *rig)
 
 static inline void rig_modify(struct rig *rig, struct vb_qp *qp, enum vb_qp_state state, uint32_t mask)
 {
-	struct vb_qp_attr attr = { .state = state, .path_mtu = RIG_MTU, .port = 1, .dest_qpn = 0x020002,
-		.sq_psn = RIG_SQ_PSN, .rq_psn = RIG_RQ_PSN, .max_rd_atomic = 4, .max_dest_rd_atomic = 4, .timeout = 14,
-		.retry_cnt = 7, .rnr_retry = 7, .min_rnr_timer = 12, .access = VB_ACCESS_REMOTE_WRITE | VB_ACCESS_REMOTE_READ,
+	struct vb_qp_attr attr = { .state = state,
+		.path_mtu = RIG_MTU,
+		.port = 1,
+		.dest_qpn = 0x020002,
+		.sq_psn = RIG_SQ_PSN,
+		.rq_psn = RIG_RQ_PSN,
+		.max_rd_atomic = 4,
+		.max_dest_rd_atomic = 4,
+		.timeout = 14,
+		.retry_cnt = 7,
+		.rnr_retry = 7,
+		.min_rnr_timer = 12,
+		.access = VB_ACCESS_REMOTE_WRITE | VB_ACCESS_REMOTE_READ,
 		.av = { .sgid = vb_gid_from_ipv4(10, 0, 0, 1), .dgid = vb_gid_from_ipv4(10, 0, 0, 2) } };
 	assert_int_equal(vb_qp_modify(qp, &attr, VB_QP_STATE | mask, rig->now), 0);
 }
@@ -68,16 +81,24 @@ static inline void rig_modify(struct rig *rig, struct vb_qp *qp, enum vb_qp_stat
 static inline void rig_connect(struct rig *rig, struct vb_qp *qp)
 {
 	rig_modify(rig, qp, VB_QPS_INIT, VB_QP_PKEY_INDEX | VB_QP_PORT | VB_QP_ACCESS_FLAGS);
-	rig_modify(rig, qp, VB_QPS_RTR, VB_QP_AV | VB_QP_PATH_MTU | VB_QP_DEST_QPN | VB_QP_RQ_PSN |
-		VB_QP_MAX_DEST_RD_ATOMIC | VB_QP_MIN_RNR_TIMER);
-	rig_modify(rig, qp, VB_QPS_RTS, VB_QP_TIMEOUT | VB_QP_RETRY_CNT | VB_QP_RNR_RETRY | VB_QP_SQ_PSN |
-		VB_QP_MAX_QP_RD_ATOMIC);
+	rig_modify(rig, qp, VB_QPS_RTR,
+		VB_QP_AV | VB_QP_PATH_MTU | VB_QP_DEST_QPN | VB_QP_RQ_PSN | VB_QP_MAX_DEST_RD_ATOMIC |
+			VB_QP_MIN_RNR_TIMER);
+	rig_modify(rig, qp, VB_QPS_RTS,
+		VB_QP_TIMEOUT | VB_QP_RETRY_CNT | VB_QP_RNR_RETRY | VB_QP_SQ_PSN | VB_QP_MAX_QP_RD_ATOMIC);
 }
 
 static inline struct vb_qp *rig_qp(struct rig *rig, struct vb_srq *srq)
 {
-	struct vb_qp_config config = { .type = VB_QP_RC, .pd = rig->pd, .send_cq = rig->cq, .recv_cq = rig->cq, .srq = srq,
-		.max_send_wr = 8, .max_recv_wr = 8, .max_send_sge = 1, .max_recv_sge = 1 };
+	struct vb_qp_config config = { .type = VB_QP_RC,
+		.pd = rig->pd,
+		.send_cq = rig->cq,
+		.recv_cq = rig->cq,
+		.srq = srq,
+		.max_send_wr = 8,
+		.max_recv_wr = 8,
+		.max_send_sge = 1,
+		.max_recv_sge = 1 };
 	struct vb_qp *qp;
 	assert_int_equal(vb_qp_create(rig->lane, &config, &qp), 0);
 	return qp;

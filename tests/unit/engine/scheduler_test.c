@@ -8,9 +8,16 @@ static struct rig *open_with_replies_first(void)
 
 static void receive_write(struct rig *rig, struct vb_qp *qp, uint32_t psn, uint64_t holder)
 {
-	rig_receive(rig, qp, (struct vb_packet){ .opcode = VB_WRITE_ONLY, .psn = psn, .ackreq = true, .payload_length = 8,
-		.payload = (const uint8_t *)"anything", .va = (uintptr_t)rig->memory, .rkey = vb_mr_key(rig->mr),
-		.dma_length = 8, .holder = holder });
+	rig_receive(rig, qp,
+		(struct vb_packet){ .opcode = VB_WRITE_ONLY,
+			.psn = psn,
+			.ackreq = true,
+			.payload_length = 8,
+			.payload = (const uint8_t *)"anything",
+			.va = (uintptr_t)rig->memory,
+			.rkey = vb_mr_key(rig->mr),
+			.dma_length = 8,
+			.holder = holder });
 }
 
 static unsigned transmit_one(struct rig *rig)
@@ -160,7 +167,10 @@ enum { SPARED = 8192, QUEUED = 8 };
 /* Which of so many SENDs of a packet, queued at once, ask: bits. */
 static unsigned asked_with(uint32_t window, uint64_t rate, uint32_t turn_bytes)
 {
-	const struct vb_lane_config lane = { .seed = 1, .slot = 1, .stranger_allowance = VB_UNLIMITED, .turn_bytes = turn_bytes,
+	const struct vb_lane_config lane = { .seed = 1,
+		.slot = 1,
+		.stranger_allowance = VB_UNLIMITED,
+		.turn_bytes = turn_bytes,
 		.acks = { .spared_bytes = SPARED } };
 	struct rig *rig = rig_open_lane(16, &lane);
 	struct vb_qp *qp = rig_connected(rig, NULL);
@@ -170,7 +180,8 @@ static unsigned asked_with(uint32_t window, uint64_t rate, uint32_t turn_bytes)
 	vb_sq_begin(qp);
 	for (unsigned i = 0; i < QUEUED; i++) {
 		struct vb_sge sge = rig_sge(rig, 0, RIG_MTU);
-		assert_int_equal(vb_sq_put(qp, &(struct vb_send_wr){ .opcode = VB_WR_SEND, .sges = &sge, .sge_count = 1 }), 0);
+		assert_int_equal(
+			vb_sq_put(qp, &(struct vb_send_wr){ .opcode = VB_WR_SEND, .sges = &sge, .sge_count = 1 }), 0);
 	}
 	vb_sq_end(qp, true);
 	for (unsigned n; (n = rig_transmit(rig)) > 0; rig->now = vb_time_add(rig->now, VB_MS))
@@ -183,7 +194,8 @@ static unsigned asked_with(uint32_t window, uint64_t rate, uint32_t turn_bytes)
 	return asked;
 }
 
-/* 1,280 bytes a packet, as windows count it: the seventh is the first with which 8,192 have left. The last one asks for all. */
+/* 1,280 bytes a packet, as windows count it: the seventh is the first with which 8,192 have left. The last one asks
+ * for all. */
 static void messages__that_are_followed_ask_now_and_then(void **state)
 {
 	assert_int_equal(asked_with(1 << 20, 0, 0), 1 << 6 | 1 << 7);

@@ -33,13 +33,21 @@ static void pass(struct rig *rig, vb_time span, struct told *told)
 static struct vb_qp *qp_with_timeout(struct rig *rig, uint8_t retries, uint8_t timeout)
 {
 	struct vb_qp *qp = rig_qp(rig, NULL);
-	struct vb_qp_attr attr = { .state = VB_QPS_RTS, .sq_psn = RIG_SQ_PSN, .max_rd_atomic = 4, .timeout = timeout,
-		.retry_cnt = retries, .rnr_retry = 7 };
+	struct vb_qp_attr attr = { .state = VB_QPS_RTS,
+		.sq_psn = RIG_SQ_PSN,
+		.max_rd_atomic = 4,
+		.timeout = timeout,
+		.retry_cnt = retries,
+		.rnr_retry = 7 };
 	rig_modify(rig, qp, VB_QPS_INIT, VB_QP_PKEY_INDEX | VB_QP_PORT | VB_QP_ACCESS_FLAGS);
-	rig_modify(rig, qp, VB_QPS_RTR, VB_QP_AV | VB_QP_PATH_MTU | VB_QP_DEST_QPN | VB_QP_RQ_PSN |
-		VB_QP_MAX_DEST_RD_ATOMIC | VB_QP_MIN_RNR_TIMER);
-	assert_int_equal(vb_qp_modify(qp, &attr, VB_QP_STATE | VB_QP_TIMEOUT | VB_QP_RETRY_CNT | VB_QP_RNR_RETRY |
-		VB_QP_SQ_PSN | VB_QP_MAX_QP_RD_ATOMIC, rig->now), 0);
+	rig_modify(rig, qp, VB_QPS_RTR,
+		VB_QP_AV | VB_QP_PATH_MTU | VB_QP_DEST_QPN | VB_QP_RQ_PSN | VB_QP_MAX_DEST_RD_ATOMIC |
+			VB_QP_MIN_RNR_TIMER);
+	assert_int_equal(vb_qp_modify(qp, &attr,
+				 VB_QP_STATE | VB_QP_TIMEOUT | VB_QP_RETRY_CNT | VB_QP_RNR_RETRY | VB_QP_SQ_PSN |
+					 VB_QP_MAX_QP_RD_ATOMIC,
+				 rig->now),
+		0);
 	return qp;
 }
 
@@ -56,7 +64,8 @@ static struct rig *open_rig(bool tells_silence)
 static void post_write(struct rig *rig, struct vb_qp *qp)
 {
 	struct vb_sge sge = rig_sge(rig, 0, 8);
-	rig_post(qp, &(struct vb_send_wr){ .opcode = VB_WR_RDMA_WRITE, .sges = &sge, .sge_count = 1, .remote_addr = 4096 });
+	rig_post(qp,
+		&(struct vb_send_wr){ .opcode = VB_WR_RDMA_WRITE, .sges = &sge, .sge_count = 1, .remote_addr = 4096 });
 	assert_int_equal(rig_transmit(rig), 1);
 }
 
@@ -124,7 +133,10 @@ static void silence__that_an_answer_ended_is_told_again(void **state)
 		post_write(rig, qp);
 		pass(rig, VB_S / 2, &told);
 		assert_int_equal(told.silences, i + 1);
-		rig_receive(rig, qp, (struct vb_packet){ .opcode = VB_ACKNOWLEDGE, .psn = RIG_SQ_PSN + i, .syndrome = VB_AETH_ACK | VB_AETH_NO_CREDITS });
+		rig_receive(rig, qp,
+			(struct vb_packet){ .opcode = VB_ACKNOWLEDGE,
+				.psn = RIG_SQ_PSN + i,
+				.syndrome = VB_AETH_ACK | VB_AETH_NO_CREDITS });
 	}
 	assert_int_equal(told.deaths, 0);
 	close_rig(rig, qp);
@@ -142,7 +154,8 @@ static void silence__is_not_told_unless_the_lane_is_to(void **state)
 	close_rig(rig, qp);
 }
 
-/* ---- For how long ------------------------------------------------------------------------------------------------- */
+/* ---- For how long
+ * ------------------------------------------------------------------------------------------------- */
 
 static struct pair *open_with_receiver_in_rtr(void)
 {

@@ -27,23 +27,32 @@ static void close_scene(struct scene *s)
 
 static void add(struct scene *s, uint64_t wr_id, uint32_t length)
 {
-	struct vb_tag_op op = { .kind = VB_TAG_ADD, .recv_wr_id = wr_id, .tag = TAG, .mask = UINT64_MAX,
+	struct vb_tag_op op = { .kind = VB_TAG_ADD,
+		.recv_wr_id = wr_id,
+		.tag = TAG,
+		.mask = UINT64_MAX,
 		.sge = rig_sge(s->rig, 0, length) };
 	assert_int_equal(vb_srq_tag_op(s->rig->lane, s->srq, &op, s->rig->now), 0);
 }
 
 static void receive_read(struct scene *s, uint32_t psn)
 {
-	rig_receive(s->rig, s->qp, (struct vb_packet){ .opcode = VB_READ_REQUEST, .psn = psn, .ackreq = true,
-		.va = (uintptr_t)s->rig->memory, .rkey = vb_mr_key(s->rig->mr), .dma_length = READ_BYTES });
+	rig_receive(s->rig, s->qp,
+		(struct vb_packet){ .opcode = VB_READ_REQUEST,
+			.psn = psn,
+			.ackreq = true,
+			.va = (uintptr_t)s->rig->memory,
+			.rkey = vb_mr_key(s->rig->mr),
+			.dma_length = READ_BYTES });
 }
 
 static void receive_eager_first(struct scene *s, uint32_t psn)
 {
 	static uint8_t payload[RIG_MTU] = { 3 };
 	vb_store_be64(payload + 8, TAG);
-	rig_receive(s->rig, s->qp, (struct vb_packet){ .opcode = VB_SEND_FIRST, .psn = psn, .payload = payload,
-		.payload_length = sizeof(payload) });
+	rig_receive(s->rig, s->qp,
+		(struct vb_packet){
+			.opcode = VB_SEND_FIRST, .psn = psn, .payload = payload, .payload_length = sizeof(payload) });
 }
 
 static unsigned told(struct scene *s, struct vb_wc *wc)
@@ -51,8 +60,8 @@ static unsigned told(struct scene *s, struct vb_wc *wc)
 	return (unsigned)vb_cq_poll(s->rig->cq, wc, 8);
 }
 
-/* The refusal waits until the responses to an earlier READ have left, and the peer asks again: about the same request, which
- * has its entry. */
+/* The refusal waits until the responses to an earlier READ have left, and the peer asks again: about the same request,
+ * which has its entry. */
 static void eager__refused_behind_a_read_takes_one_entry(void **state)
 {
 	const uint32_t psn = RIG_RQ_PSN + READ_BYTES / RIG_MTU;

@@ -24,10 +24,13 @@ static int setup(void **state)
 {
 	memset(is_closed, 0, sizeof(is_closed));
 	has_more_to_say = false;
-	fabric = (struct fabric){ .kind = &kind, .parts = parts, .part_count = 2, .flows = flows, .first_closing = FLOW_NONE };
+	fabric = (struct fabric){
+		.kind = &kind, .parts = parts, .part_count = 2, .flows = flows, .first_closing = FLOW_NONE
+	};
 	for (unsigned i = 0; i < 2; i++)
-		parts[i] = (struct part){ .fabric = &fabric, .first_ended = FLOW_NONE, .free_packet = NO_PACKET,
-			.free_long = NO_PACKET };
+		parts[i] = (struct part){
+			.fabric = &fabric, .first_ended = FLOW_NONE, .free_packet = NO_PACKET, .free_long = NO_PACKET
+		};
 	return 0;
 }
 

@@ -21,7 +21,9 @@ static void throughput__is_a_straight_line_then_a_plateau(void **state)
 {
 	const vb_time packet = 1048 * 80, ack = 60 * 80, round = packet + 8 * 80 + 2 * VB_US;
 	for (uint32_t room = 1; room <= 30; room++) {
-		struct switch_profile profile = { .name = "lanes", .class_count = 1, .flow_control = FLOW_CREDITS,
+		struct switch_profile profile = { .name = "lanes",
+			.class_count = 1,
+			.flow_control = FLOW_CREDITS,
 			.credit_bytes = room * BLOCKS * 64 + (room == 1 ? 63 : 0) };
 		make_star(&network, 2, 100 * GBPS, VB_US, &profile);
 		add_flow(&flows, 0, 1, PACKETS * 1000, 0);
@@ -36,12 +38,13 @@ static void throughput__is_a_straight_line_then_a_plateau(void **state)
 	}
 }
 
-/* Sixteen to one: all wait where there is no room, nothing is dropped, and the last port never rests, but for the credits
- * that it gives back for acks. */
+/* Sixteen to one: all wait where there is no room, nothing is dropped, and the last port never rests, but for the
+ * credits that it gives back for acks. */
 static void incast__drops_nothing(void **state)
 {
-	struct switch_profile profile = { .name = "lanes", .class_count = 1, .flow_control = FLOW_CREDITS,
-		.credit_bytes = 256 << 10 };
+	struct switch_profile profile = {
+		.name = "lanes", .class_count = 1, .flow_control = FLOW_CREDITS, .credit_bytes = 256 << 10
+	};
 	make_tree_320(&network, &profile);
 	for (uint32_t i = 0; i < 16; i++)
 		add_flow(&flows, i, 319, 500000, 0);
@@ -58,17 +61,23 @@ static void incast__drops_nothing(void **state)
 /* Lanes have their own room: one that is full does not hold up another. */
 static void lanes__wait_each_for_themselves(void **state)
 {
-	struct switch_profile profile = { .name = "lanes", .class_count = 2, .flow_control = FLOW_CREDITS,
-		.credit_bytes = 64 << 10 };
+	struct switch_profile profile = {
+		.name = "lanes", .class_count = 2, .flow_control = FLOW_CREDITS, .credit_bytes = 64 << 10
+	};
 	char why[100];
 	make_star(&network, 2, 100 * GBPS, VB_US, &profile);
 	network_add_endpoint(&network, 2, 0);
 	network_connect(&network, 2, network_switch_node(0), 1 * GBPS, VB_US);
 	assert_int_equal(network_finish(&network, why, sizeof(why)), 0);
 	for (unsigned i = 0; i < 2; i++)
-		flow_list_add(&flows, &(struct flow){ .src = 0, .dst = i ? 1 : 2, .bytes = 1000000, .after = FLOW_NONE,
-			.start = i * 50 * VB_US, .traffic_class = (uint8_t)i });
-	flow_list_add(&flows, &(struct flow){ .src = 1, .dst = 0, .bytes = 1000000, .after = FLOW_NONE, .traffic_class = 0 });
+		flow_list_add(&flows, &(struct flow){ .src = 0,
+					      .dst = i ? 1 : 2,
+					      .bytes = 1000000,
+					      .after = FLOW_NONE,
+					      .start = i * 50 * VB_US,
+					      .traffic_class = (uint8_t)i });
+	flow_list_add(
+		&flows, &(struct flow){ .src = 1, .dst = 0, .bytes = 1000000, .after = FLOW_NONE, .traffic_class = 0 });
 	struct fabric_config config = config_hpcc(&network, &flows);
 	config.ack_class = 1;
 	run(&config, &result);
@@ -81,12 +90,19 @@ static void lanes__wait_each_for_themselves(void **state)
 static void nothing__is_ever_dropped(void **state)
 {
 	for (unsigned i = 0; i < 18; i++) {
-		struct switch_profile profile = { .name = "lanes", .class_count = 1 + i % 2, .flow_control = FLOW_CREDITS,
-			.credit_bytes = 1500u << 2 * (i % 3), .routing = (enum routing)(i / 2 % 3), .is_cut_through = i % 2 };
+		struct switch_profile profile = { .name = "lanes",
+			.class_count = 1 + i % 2,
+			.flow_control = FLOW_CREDITS,
+			.credit_bytes = 1500u << 2 * (i % 3),
+			.routing = (enum routing)(i / 2 % 3),
+			.is_cut_through = i % 2 };
 		make_tree_320(&network, &profile);
 		for (uint32_t k = 0; k < 120; k++)
-			flow_list_add(&flows, &(struct flow){ .src = k, .dst = k % 3 ? 319 - k % 2 : 160 + k, .bytes = 10000 + 100 * k,
-				.traffic_class = (uint8_t)(k % profile.class_count), .after = FLOW_NONE });
+			flow_list_add(&flows, &(struct flow){ .src = k,
+						      .dst = k % 3 ? 319 - k % 2 : 160 + k,
+						      .bytes = 10000 + 100 * k,
+						      .traffic_class = (uint8_t)(k % profile.class_count),
+						      .after = FLOW_NONE });
 		struct fabric_config config = config_hpcc(&network, &flows);
 		config.endpoint = (enum fabric_endpoint)(i / 6);
 		config.seed = i + 1;
@@ -102,8 +118,12 @@ static void nothing__is_ever_dropped(void **state)
 
 static void threads__change_nothing(void **state)
 {
-	struct switch_profile profile = { .name = "lanes", .class_count = 2, .flow_control = FLOW_CREDITS,
-		.credit_bytes = 20000, .routing = ROUTING_ADAPTIVE, .is_cut_through = true };
+	struct switch_profile profile = { .name = "lanes",
+		.class_count = 2,
+		.flow_control = FLOW_CREDITS,
+		.credit_bytes = 20000,
+		.routing = ROUTING_ADAPTIVE,
+		.is_cut_through = true };
 	make_tree_320(&network, &profile);
 	network_set_fault(&network, 4, &(struct network_fault){ .loss_ppm = 20000 });
 	for (uint32_t i = 0; i < 160; i++)

@@ -16,15 +16,24 @@ static int teardown(void **state)
 	return 0;
 }
 
-static const struct switch_profile pausing = { .name = "pausing", .buffer_bytes = 4 << 20, .flow_control = FLOW_PFC,
-	.class_count = 1, .classes = { { .is_lossless = true, .limit_bytes = 30000 } } };
-static const struct switch_profile crediting = { .name = "crediting", .flow_control = FLOW_CREDITS, .class_count = 1,
-	.credit_bytes = 30000 };
+static const struct switch_profile pausing = { .name = "pausing",
+	.buffer_bytes = 4 << 20,
+	.flow_control = FLOW_PFC,
+	.class_count = 1,
+	.classes = { { .is_lossless = true, .limit_bytes = 30000 } } };
+static const struct switch_profile crediting = {
+	.name = "crediting", .flow_control = FLOW_CREDITS, .class_count = 1, .credit_bytes = 30000
+};
 
 static void make_ring(const struct switch_profile *profile, vb_time delay)
 {
-	struct topology topology = { .kind = "ring", .leaves = SWITCHES, .endpoints = SWITCHES,
-		.host_bits_per_second = 100 * GBPS, .host_delay = VB_US, .fabric_delay = delay, .profile = *profile };
+	struct topology topology = { .kind = "ring",
+		.leaves = SWITCHES,
+		.endpoints = SWITCHES,
+		.host_bits_per_second = 100 * GBPS,
+		.host_delay = VB_US,
+		.fabric_delay = delay,
+		.profile = *profile };
 	char why[100];
 	assert_int_equal(topology_build(&topology, &network, why, sizeof(why)), 0);
 }
@@ -86,8 +95,12 @@ static void another_class__does_not_hide_it(void **state)
 	for (uint32_t i = 0; i < SWITCHES; i++) {
 		add_flow(&flows, i, (i + 2) % SWITCHES, 1000000, 0);
 		for (uint32_t k = 0; k < 5000; k++) /* a packet of this one every 4 us */
-			flow_list_add(&flows, &(struct flow){ .src = (i + k) % SWITCHES, .dst = (i + k + 1) % SWITCHES,
-				.bytes = 1000, .start = k * 4 * VB_US, .after = FLOW_NONE, .traffic_class = 1 });
+			flow_list_add(&flows, &(struct flow){ .src = (i + k) % SWITCHES,
+						      .dst = (i + k + 1) % SWITCHES,
+						      .bytes = 1000,
+						      .start = k * 4 * VB_US,
+						      .after = FLOW_NONE,
+						      .traffic_class = 1 });
 	}
 	struct fabric_config config = config_hpcc(&network, &flows);
 	config.ack_class = 1;

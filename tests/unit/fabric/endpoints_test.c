@@ -19,7 +19,8 @@ static int teardown(void **state)
 }
 
 /* Two endpoints at 100 Gb/s, each with a NIC of its own. */
-static void make_pair(const struct switch_profile *profile, const struct nic_profile *first, const struct nic_profile *second)
+static void make_pair(
+	const struct switch_profile *profile, const struct nic_profile *first, const struct nic_profile *second)
 {
 	make_star(&network, 2, 100 * GBPS, VB_US, profile);
 	network.endpoints[0].nic = network_add_nic(&network, first);
@@ -58,7 +59,10 @@ static void pcie__bounds_what_is_sent(void **state)
 /* What does not go through in time waits in the switch, which may have to pause the sender. */
 static void pcie__bounds_what_is_received(void **state)
 {
-	struct switch_profile pfc = { .name = "pfc", .class_count = 1, .flow_control = FLOW_PFC, .buffer_bytes = 150000,
+	struct switch_profile pfc = { .name = "pfc",
+		.class_count = 1,
+		.flow_control = FLOW_PFC,
+		.buffer_bytes = 150000,
 		.classes = { { .is_lossless = true } } };
 	for (unsigned is_paused = 0; is_paused < 2; is_paused++) {
 		make_pair(is_paused ? &pfc : &ideal, &(struct nic_profile){ 0 },
@@ -96,7 +100,8 @@ static void nic__delays_each_packet(void **state)
 /* Before the first packet and behind the last answer, and again for the flow that begins then. */
 static void host__delays_each_flow(void **state)
 {
-	make_pair(&ideal, &(struct nic_profile){ .host_latency = 70 * VB_NS }, &(struct nic_profile){ .host_latency = VB_MS });
+	make_pair(&ideal, &(struct nic_profile){ .host_latency = 70 * VB_NS },
+		&(struct nic_profile){ .host_latency = VB_MS });
 	add_flow(&flows, 0, 1, 10000, 3 * VB_US);
 	flow_list_add(&flows, &(struct flow){ .src = 0, .dst = 1, .bytes = 10000, .start = VB_NS, .after = 0 });
 	const vb_time takes = 70 * VB_NS + 11 * PACKET + 2 * ACK + ROUND + 70 * VB_NS;
@@ -110,8 +115,8 @@ static void host__delays_each_flow(void **state)
 	}
 }
 
-/* It waits until it may send, then, for the window is full, for the timeout, then until it may send again: the event for the
- * timeout is there already. */
+/* It waits until it may send, then, for the window is full, for the timeout, then until it may send again: the event
+ * for the timeout is there already. */
 static void timer__is_not_in_the_calendar_once_a_packet(void **state)
 {
 	static const struct vb_cc_algorithm slow = { .name = "slow", .init = pace };
@@ -123,11 +128,12 @@ static void timer__is_not_in_the_calendar_once_a_packet(void **state)
 	run(&config, &result);
 	assert_int_equal(result.end, FABRIC_DONE);
 	assert_in_range(result.flows[0].fct, 4 * VB_MS, 5 * VB_MS);
-	assert_in_range(result.events, 5 * 1001, 5 * 1001 + 20); /* two arrivals, the ack's two, and one to send the next */
+	assert_in_range(
+		result.events, 5 * 1001, 5 * 1001 + 20); /* two arrivals, the ack's two, and one to send the next */
 }
 
-/* 52 packets are a first window of 64 KiB, where each counts 256 bytes more, and leave as one train, whose last asks. The 53rd
- * waits for its ack, and its own is held back for a while. */
+/* 52 packets are a first window of 64 KiB, where each counts 256 bytes more, and leave as one train, whose last asks.
+ * The 53rd waits for its ack, and its own is held back for a while. */
 static void sockets__send_trains_and_are_asked_for_acks_seldom(void **state)
 {
 	const vb_time a_train = 53 * PACKET + 2 * ACK + ROUND, another = 2 * PACKET + 20 * VB_US + 2 * ACK + ROUND;
@@ -166,8 +172,10 @@ static void sockets__bound_what_is_under_way_by_the_receive_buffer(void **state)
 static void sockets__take_marks_where_they_are_listened_to(void **state)
 {
 	const struct vb_cc_algorithm *const algorithms[] = { &vb_cc_window, &vb_cc_dcqcn };
-	make_star(&network, 3, 100 * GBPS, VB_US, &(struct switch_profile){ .name = "marks", .class_count = 1,
-		.classes = { { .mark_min = 1000, .mark_max = 2000, .mark_ppm = 1000000 } } });
+	make_star(&network, 3, 100 * GBPS, VB_US,
+		&(struct switch_profile){ .name = "marks",
+			.class_count = 1,
+			.classes = { { .mark_min = 1000, .mark_max = 2000, .mark_ppm = 1000000 } } });
 	add_flow(&flows, 0, 2, 100000, 0);
 	add_flow(&flows, 1, 2, 100000, 0);
 	for (unsigned i = 0; i < 2; i++) {
@@ -192,8 +200,8 @@ static void sockets__are_of_engines_alone(void **state)
 	assert_non_null(strstr(why, "sockets"));
 }
 
-/* Each end wakes up once, 10 us after what wakes it on average and never before half of that, and takes what has come: ten
- * packets get one ack, though each asks. */
+/* Each end wakes up once, 10 us after what wakes it on average and never before half of that, and takes what has come:
+ * ten packets get one ack, though each asks. */
 static void process__sleeps_until_something_comes(void **state)
 {
 	const struct nic_profile nic = { .wake_latency = 10 * VB_US };
@@ -216,7 +224,8 @@ static void process__sleeps_until_something_comes(void **state)
 	assert_in_range(sum / RUNS, 17 * VB_US, 21 * VB_US);
 }
 
-/* Two come each time that one leaves: the k-th pair finds k packets, and one more each other. Behind a port of classes, too. */
+/* Two come each time that one leaves: the k-th pair finds k packets, and one more each other. Behind a port of
+ * classes, too. */
 static void queue__is_told_on_average(void **state)
 {
 	struct switch_profile profile = ideal;

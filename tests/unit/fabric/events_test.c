@@ -108,7 +108,9 @@ static void many__come_in_order_whenever_they_are_put_in(void **state)
 		while (taken < COUNT) {
 			if (put < COUNT && vb_random_below(&random, 2)) {
 				vb_time span = spans[vb_random_below(&random, 5)];
-				struct event next = { now + vb_random_below(&random, (uint32_t)(span / 1000) + 100) * 1000, put };
+				struct event next = {
+					now + vb_random_below(&random, (uint32_t)(span / 1000) + 100) * 1000, put
+				};
 				events_add(&events, next.at, next.key);
 				all[put++] = next;
 			} else if (events_next(&events, INT64_MAX, &event)) {

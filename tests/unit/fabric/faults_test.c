@@ -1,4 +1,5 @@
-/* Links that double, delay and mark, each on its own; run_test.c has losses and outages, and that threads change nothing. */
+/* Links that double, delay and mark, each on its own; run_test.c has losses and outages, and that threads change
+ * nothing. */
 #include <errno.h>
 #include "fabric/topologies.h"
 #include "nets.h"
@@ -28,8 +29,8 @@ static struct fabric_config begin(const struct network_fault *fault)
 	return config_hpcc(&network, &flows);
 }
 
-/* Between pod 4 and a core switch, from the beginning. Other pods have three more ways to their core switches, and 15 to
- * pod 4. */
+/* Between pod 4 and a core switch, from the beginning. Other pods have three more ways to their core switches, and 15
+ * to pod 4. */
 static void run_with_core_link_down(enum routing routing, vb_time convergence, uint32_t threads)
 {
 	struct switch_profile profile = ideal;
@@ -72,8 +73,11 @@ static void ways_that_end_at_a_link_that_is_down__are_not_chosen(void **state)
 /* Through a torus there are 17 million ways to it, by 300 switches. */
 static void endpoint_that_is_cut_off__is_not_sought_by_every_way(void **state)
 {
-	struct topology topology = { .kind = "torus", .host_bits_per_second = 100 * GBPS, .fabric_bits_per_second = 100 * GBPS,
-		.dimensions = { 12, 12, 12 }, .profile = ideal };
+	struct topology topology = { .kind = "torus",
+		.host_bits_per_second = 100 * GBPS,
+		.fabric_bits_per_second = 100 * GBPS,
+		.dimensions = { 12, 12, 12 },
+		.profile = ideal };
 	const uint32_t target = 6 * (144 + 12 + 1);
 	char why[100];
 	assert_int_equal(topology_build(&topology, &network, why, sizeof(why)), 0);
@@ -91,14 +95,19 @@ static void endpoint_that_is_cut_off__is_not_sought_by_every_way(void **state)
 /* Between leaf 0 and spine 0, or the link of endpoint 0, from 50 us on. There is a second spine. */
 static void run_with_link_down_for_good(enum fabric_endpoint endpoint, bool is_only_way)
 {
-	struct topology topology = { .kind = "leaf-spine", .host_bits_per_second = 100 * GBPS, .endpoints = 8, .leaves = 2, .spines = 2,
+	struct topology topology = { .kind = "leaf-spine",
+		.host_bits_per_second = 100 * GBPS,
+		.endpoints = 8,
+		.leaves = 2,
+		.spines = 2,
 		.profile = ideal };
 	char why[100];
 	teardown(NULL);
 	assert_int_equal(topology_build(&topology, &network, why, sizeof(why)), 0);
 	const uint32_t uplink = network.ports[network.switches[0].first_port + 4];
 	assert_true(network_is_switch(network.links[uplink].to));
-	network_set_fault(&network, is_only_way ? network.endpoints[0].link : uplink, &(struct network_fault){ .down_at = 50 * VB_US });
+	network_set_fault(&network, is_only_way ? network.endpoints[0].link : uplink,
+		&(struct network_fault){ .down_at = 50 * VB_US });
 	for (uint32_t i = 0; i < 4; i++) {
 		add_flow(&flows, i, 4 + i, 4000000, 0);
 		add_flow(&flows, 4 + i, i, 4000000, 0);
@@ -148,8 +157,9 @@ static void link__doubles_packets(void **state)
 
 static void link_with_credits__doubles_nothing(void **state)
 {
-	struct switch_profile credits = { .name = "credits", .class_count = 1, .flow_control = FLOW_CREDITS,
-		.credit_bytes = 64 << 10 };
+	struct switch_profile credits = {
+		.name = "credits", .class_count = 1, .flow_control = FLOW_CREDITS, .credit_bytes = 64 << 10
+	};
 	char why[100];
 	make_star(&network, 2, 100 * GBPS, VB_US, &credits);
 	network_set_fault(&network, 0, &(struct network_fault){ .duplicate_ppm = 1 });

@@ -71,7 +71,8 @@ static void counts__that_are_false_are_refused(void **state)
 {
 	refused("Nodes 16\nConnections 2\n0->13 start 0 size 2\n", "f:2: Connections 2, yet there are 1");
 	refused("Connections 1\n0->13 start 0 size 2\n1->13 start 0 size 2\n", "f:1: Connections 1, yet there are 2");
-	refused("Triggers 2\n0->1 id 1 start 0 size 1 send_done_trigger 1\n0->2 id 2 trigger 1 size 1\ntrigger id 1 oneshot\n",
+	refused("Triggers 2\n0->1 id 1 start 0 size 1 send_done_trigger 1\n0->2 id 2 trigger 1 size 1\ntrigger id 1 "
+		"oneshot\n",
 		"f:1: Triggers 2, yet there are 1");
 	refused("Nodes 17\n0->1 start 0 size 1\n", "f:1: 17 nodes, yet the network has 16 endpoints");
 	refused("Nodes 4\n0->4 start 0 size 1\n", "f:1: Nodes 4, yet a flow names node 4, counted from 0");
@@ -84,10 +85,14 @@ static void ids__of_two_are_refused(void **state)
 {
 	refused("0->1 id 3 start 0 size 1\n0->2 id 4 start 0 size 1\n\n0->3 id 3 start 0 size 1\n",
 		"f:4: id 3 is that of the flow in line 1, too");
-	refused("0->1 id 3 msg start 0 size 1\n0->2 id 3 msg start 0 size 1\n", "f:2: id 3 is that of the flow in line 1, too");
-	refused("0->1 id 3 msg start 0 size 1\n0->1 id 3 start 0 size 1\n", "f:2: id 3 is that of the flow in line 1, too");
-	refused("0->1 id 1 start 0 size 1 send_done_trigger 3\n0->1 id 3 trigger 3 size 1\ntrigger id 3 oneshot\ntrigger id 3 "
-		"oneshot\n", "f:4: id 3 is that of the trigger in line 3, too");
+	refused("0->1 id 3 msg start 0 size 1\n0->2 id 3 msg start 0 size 1\n",
+		"f:2: id 3 is that of the flow in line 1, too");
+	refused("0->1 id 3 msg start 0 size 1\n0->1 id 3 start 0 size 1\n",
+		"f:2: id 3 is that of the flow in line 1, too");
+	refused("0->1 id 1 start 0 size 1 send_done_trigger 3\n0->1 id 3 trigger 3 size 1\ntrigger id 3 "
+		"oneshot\ntrigger id 3 "
+		"oneshot\n",
+		"f:4: id 3 is that of the trigger in line 3, too");
 }
 
 static void triggers__that_a_flow_cannot_wait_for_are_refused(void **state)

@@ -15,7 +15,9 @@ static void csv__is_read(void **state)
 	accepted("# a comment\r\n\r\nsrc, dst, bytes, start_ns\r\n1,2,1e3,9\r\n\t\r\n#\r\n5,6,1000.0,2.5e3\r\n\r\n", 2);
 	is_flow(3, 1, 2, 1000, 9000, FLOW_NONE);
 	is_flow(4, 5, 6, 1000, 2500000, FLOW_NONE);
-	accepted("\xEF\xBB\xBF" "1,2,3,4\n", 1);
+	accepted("\xEF\xBB\xBF"
+		 "1,2,3,4\n",
+		1);
 }
 
 static void hpcc__is_read(void **state)

@@ -44,8 +44,12 @@ static void on_call(void *user, uint32_t number)
 	say("call %u ", number);
 }
 
-static const struct fabric_holder holder = { .user = &seen, .on_arrival = on_arrival, .on_loss = on_loss,
-	.on_copy = on_copy, .on_call = on_call, .day_shift = 20 };
+static const struct fabric_holder holder = { .user = &seen,
+	.on_arrival = on_arrival,
+	.on_loss = on_loss,
+	.on_copy = on_copy,
+	.on_call = on_call,
+	.day_shift = 20 };
 
 static void begin(const struct network_fault *fault)
 {
@@ -71,7 +75,8 @@ static int teardown(void **state)
 
 static void send(uint32_t from, uint32_t to, int *cargo)
 {
-	fabric_send(fabric, &(struct fabric_post){ .from = from, .to = to, .wire_bytes = 1000, .takes_marks = true, .cargo = cargo });
+	fabric_send(fabric, &(struct fabric_post){
+				    .from = from, .to = to, .wire_bytes = 1000, .takes_marks = true, .cargo = cargo });
 }
 
 static void run_out(void)
@@ -135,8 +140,11 @@ static void cargo__that_is_under_way_at_the_end_is_handed_back(void **state)
 /* Its endpoints would have to wait by classes. */
 static void network__that_stops_endpoints_is_refused(void **state)
 {
-	struct switch_profile lossless = { .name = "lossless", .class_count = 1, .buffer_bytes = 32 << 20,
-		.flow_control = FLOW_PFC, .classes = { { .is_lossless = true, .alpha = 0.125 } } };
+	struct switch_profile lossless = { .name = "lossless",
+		.class_count = 1,
+		.buffer_bytes = 32 << 20,
+		.flow_control = FLOW_PFC,
+		.classes = { { .is_lossless = true, .alpha = 0.125 } } };
 	char why[100];
 	make_star(&network, 2, 100 * GBPS, VB_US, &lossless);
 	assert_int_equal(fabric_open(&network, 1, &holder, &fabric, why, sizeof(why)), -EINVAL);

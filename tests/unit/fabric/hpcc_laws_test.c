@@ -1,5 +1,5 @@
-/* What runs under HPCC must come to: figures of its authors' simulator, and where the algorithm stays. Packets are of 1,000 bytes
- * and weigh 90 more with their telemetry, acks 88; T is 12.24 us; 40 Mb/s are added. */
+/* What runs under HPCC must come to: figures of its authors' simulator, and where the algorithm stays. Packets are of
+ * 1,000 bytes and weigh 90 more with their telemetry, acks 88; T is 12.24 us; 40 Mb/s are added. */
 #include "cc/choice.h"
 #include "nets.h"
 
@@ -21,8 +21,9 @@ static struct fabric_config config_of(const char *control)
 	struct fabric_config config = config_hpcc(&network, &flows);
 	char why[400];
 	assert_int_equal(vb_cc_choose(control, &choice, why, sizeof(why)), 0);
-	config.cc = (struct vb_cc_config){ .algorithm = choice.algorithm, .parameters = choice.values,
-		.max_window = VB_CC_UNLIMITED };
+	config.cc = (struct vb_cc_config){
+		.algorithm = choice.algorithm, .parameters = choice.values, .max_window = VB_CC_UNLIMITED
+	};
 	config.data_overhead = 90;
 	config.ack_overhead = 88;
 	return config;
@@ -51,7 +52,7 @@ static void make_tree(void)
 	network.is_whole_ns = true; /* as theirs */
 }
 
-#define assert_within_a_percent(time, ns) assert_in_range(time, (ns) * 990ll, (ns) * 1010ll)
+#define assert_within_a_percent(time, ns) assert_in_range(time, (ns)*990ll, (ns)*1010ll)
 
 /* One flow stays at eta: 2,000 packets of 87 ns / 0.95, and a round trip. */
 static void hpcc__alone_is_as_fast_as_published(void **state)
@@ -97,8 +98,8 @@ static double used_between(const struct fabric_config *config, vb_time from, vb_
 	return (double)bytes * 80 / (double)(to - from);
 }
 
-/* W = W * eta / U + W_AI, so U = eta * W / (W - W_AI), and as U is what all have of the link: U = eta + N * W_AI / T / C. What
- * waits is in U too: of two that is nothing, of many, whose packets meet by chance, up to a packet, or 0.7%. */
+/* W = W * eta / U + W_AI, so U = eta * W / (W - W_AI), and as U is what all have of the link: U = eta + N * W_AI / T /
+ * C. What waits is in U too: of two that is nothing, of many, whose packets meet by chance, up to a packet, or 0.7%. */
 static void fixed_point(uint32_t senders, double waiting)
 {
 	make_star(&network, senders + 1, 100 * GBPS, 3 * VB_US, switch_profile_find("hpcc"));
@@ -119,8 +120,9 @@ static void hpcc__stays_where_what_is_added_is_what_is_taken(void **state)
 	fixed_point(16, 0.007);
 }
 
-/* One joins another for 1 MB, and leaves. They share alike meanwhile, after some turns of too little and too much; the link is
- * used as before within two round trips of the end; and who sends a packet through it meets next to no queue. */
+/* One joins another for 1 MB, and leaves. They share alike meanwhile, after some turns of too little and too much; the
+ * link is used as before within two round trips of the end; and who sends a packet through it meets next to no
+ * queue. */
 static void hpcc__heeds_who_joins_and_who_leaves(void **state)
 {
 	const vb_time joined = 300 * VB_US, probe = 450 * VB_US;
@@ -133,8 +135,10 @@ static void hpcc__heeds_who_joins_and_who_leaves(void **state)
 	assert_in_range(used_between(&config, joined + 20 * VB_US, joined + 170 * VB_US) * 10000, 9000, 9600);
 	bytes_until(&config, VB_MS);
 	const vb_time alone = 4 * 3 * VB_US + 2 * 1090 * 80 + 2 * 88 * 80, left = joined + result.flows[1].fct;
-	assert_in_range(result.flows[2].fct, alone, alone + 8 * 1090 * 80); /* a twentieth of what the link sends in T */
-	assert_in_range(result.flows[1].fct, 186 * VB_US, 206 * VB_US); /* 2,000 packets of 87.2 ns / 0.95, and a round trip: 196 */
+	assert_in_range(
+		result.flows[2].fct, alone, alone + 8 * 1090 * 80); /* a twentieth of what the link sends in T */
+	assert_in_range(result.flows[1].fct, 186 * VB_US,
+		206 * VB_US); /* 2,000 packets of 87.2 ns / 0.95, and a round trip: 196 */
 	assert_in_range(used_between(&config, left + 25 * VB_US, left + 225 * VB_US) * 10000, 9400, 9650);
 }
 

@@ -63,7 +63,10 @@ static void ideal__alone_is_as_fast_as_an_engine(void **state)
 
 static void ideal__fills_the_last_link_of_an_incast(void **state)
 {
-	struct switch_profile pfc = { .name = "pfc", .class_count = 1, .flow_control = FLOW_PFC, .buffer_bytes = 200000,
+	struct switch_profile pfc = { .name = "pfc",
+		.class_count = 1,
+		.flow_control = FLOW_PFC,
+		.buffer_bytes = 200000,
 		.classes = { { .is_lossless = true } } };
 	for (unsigned is_paused = 0; is_paused < 2; is_paused++) {
 		make_star(&network, 5, 100 * GBPS, VB_US, is_paused ? &pfc : &ideal);
@@ -148,8 +151,8 @@ static void ideal__sends_again_after_the_timeout(void **state)
 	assert_int_not_equal(hash_with(config, 2), one);
 }
 
-/* Some 48,000 packets under way from one part to the other, of which each is passed by a few. A walk along all of them for
- * each would take a hundred times as long. */
+/* Some 48,000 packets under way from one part to the other, of which each is passed by a few. A walk along all of them
+ * for each would take a hundred times as long. */
 static void packets__overtake_a_few_of_many_between_parts(void **state)
 {
 	const double one_s = 0.05; /* what is small is measured badly */
@@ -180,8 +183,11 @@ static void threads__change_nothing_where_delays_are_long(void **state)
 {
 	make_tree_320(&network, &ideal);
 	for (uint32_t link = 640; link < 960; link++)
-		network_set_fault(&network, link, &(struct network_fault){ .jitter = 20 * VB_US, .late_ppm = 1000,
-			.late_by = 200 * VB_US, .duplicate_ppm = 1000 });
+		network_set_fault(&network, link,
+			&(struct network_fault){ .jitter = 20 * VB_US,
+				.late_ppm = 1000,
+				.late_by = 200 * VB_US,
+				.duplicate_ppm = 1000 });
 	for (uint32_t i = 0; i < 320; i++)
 		add_flow(&flows, i, (i + 160) % 320, 40000 + i, 0);
 	struct fabric_config config = config_ideal();

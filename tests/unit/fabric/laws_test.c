@@ -80,7 +80,8 @@ static void switch__adds_a_packets_time_or_a_headers(void **state)
 		run_hpcc();
 		vb_time way = 2 * VB_US + 300 * VB_NS;
 		vb_time there = is_cut_through ? time + 64 * 80 : 2 * time;
-		assert_int_equal(result.flows[0].fct, there + 2 * ack + 2 * way); /* an ack is shorter than what is waited for */
+		assert_int_equal(
+			result.flows[0].fct, there + 2 * ack + 2 * way); /* an ack is shorter than what is waited for */
 		teardown(NULL);
 	}
 }
@@ -157,7 +158,8 @@ static void make_leaves(uint32_t leaves)
 	for (uint32_t i = 0; i < 8 * leaves; i++)
 		network_connect(&network, i, network_switch_node(i / 8), 100 * GBPS, VB_US);
 	for (uint32_t i = 0; i < 8 * leaves; i++)
-		network_connect(&network, network_switch_node(i / 8), network_switch_node(leaves + i % 8), 100 * GBPS, VB_US);
+		network_connect(
+			&network, network_switch_node(i / 8), network_switch_node(leaves + i % 8), 100 * GBPS, VB_US);
 	assert_int_equal(network_finish(&network, why, sizeof(why)), 0);
 	for (uint32_t i = 0; i < 8 * leaves; i++)
 		add_flow(&flows, i, (i + 8 + i % 7 * 8) % (8 * leaves), 1000, 0);
@@ -224,7 +226,8 @@ static void poisson__queues_as_m_d_1(void **state)
 	expect_within_1_percent(sum / 10, 0.5, "service times that a packet waits");
 }
 
-/* ---- Max-min fair shares ------------------------------------------------------------------------------------------ */
+/* ---- Max-min fair shares
+ * ------------------------------------------------------------------------------------------ */
 
 enum { SWITCHES = 5, FLOWS = FABRIC_CLASSES };
 
@@ -238,7 +241,8 @@ static bool goes_over(const struct sharing *sharing, uint32_t flow, uint32_t lin
 	return sharing->from[flow] <= link && link < sharing->to[flow];
 }
 
-/* By weight, level by level: what is left of the link that gives least is shared out, and whoever goes over it has his. */
+/* By weight, level by level: what is left of the link that gives least is shared out, and whoever goes over it has
+ * his. */
 static void fill_with_water(const struct sharing *sharing, double shares[FLOWS])
 {
 	double left[SWITCHES];
@@ -270,8 +274,8 @@ static void fill_with_water(const struct sharing *sharing, double shares[FLOWS])
 	}
 }
 
-/* Switches in a row, a flow in each class, from an endpoint of its own to one further on. What goes back, acks, pauses and
- * credits, meets none of them. */
+/* Switches in a row, a flow in each class, from an endpoint of its own to one further on. What goes back, acks, pauses
+ * and credits, meets none of them. */
 static void draw_sharing(struct sharing *sharing, const struct switch_profile *like, uint64_t seed)
 {
 	struct switch_profile profile = *like;
@@ -298,7 +302,8 @@ static void draw_sharing(struct sharing *sharing, const struct switch_profile *l
 	}
 	for (uint32_t i = 0; i + 1 < SWITCHES; i++) {
 		sharing->rates[i] = (20 + vb_random_below(&random, 80)) * GBPS;
-		network_connect(&network, network_switch_node(i), network_switch_node(i + 1), sharing->rates[i], 100 * VB_NS);
+		network_connect(
+			&network, network_switch_node(i), network_switch_node(i + 1), sharing->rates[i], 100 * VB_NS);
 	}
 	assert_int_equal(network_finish(&network, why, sizeof(why)), 0);
 }
@@ -345,11 +350,12 @@ static void turns__are_fair_from_end_to_end(void **state)
 		for (uint32_t i = 0; i < FLOWS; i++) {
 			double has = (double)bytes[i] * 8 / ((double)(until - settled) / VB_S);
 			if (fabs(has / shares[i] - 1) > 0.01)
-				fail_msg("seed %u, flow %u has %.3f Gb/s of %.3f", (unsigned)seed, i, has / 1e9, shares[i] / 1e9);
+				fail_msg("seed %u, flow %u has %.3f Gb/s of %.3f", (unsigned)seed, i, has / 1e9,
+					shares[i] / 1e9);
 		}
 		teardown(NULL);
 	}
-	}
+}
 
 int main(void)
 {

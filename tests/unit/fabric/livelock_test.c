@@ -1,5 +1,5 @@
-/* What a recovery makes of a switch that loses each 256th packet (Guo et al., SIGCOMM 2016, 4.1): messages of 4 MB at 40 Gb/s by
- * SEND, WRITE and READ. Prints what there was of the link for payload, for `make validate-fabric`. */
+/* What a recovery makes of a switch that loses each 256th packet (Guo et al., SIGCOMM 2016, 4.1): messages of 4 MB at
+ * 40 Gb/s by SEND, WRITE and READ. Prints what there was of the link for payload, for `make validate-fabric`. */
 #include <errno.h>
 #include "engine/nic.h"
 #include "fabric/fabric.h"
@@ -38,8 +38,13 @@ static void post(void)
 	const struct end *own = &test.ends[test.requester], *peer = &test.ends[1 - test.requester];
 	struct vb_sge sge = { REGION, MESSAGE, vb_mr_key(own->mr) };
 	vb_sq_begin(own->qp);
-	assert_int_equal(vb_sq_put(own->qp, &(struct vb_send_wr){ .opcode = test.opcode, .flags = VB_SEND_SIGNALED, .sges = &sge,
-		.sge_count = 1, .remote_addr = REGION, .rkey = vb_mr_key(peer->mr) }), 0);
+	assert_int_equal(vb_sq_put(own->qp, &(struct vb_send_wr){ .opcode = test.opcode,
+						    .flags = VB_SEND_SIGNALED,
+						    .sges = &sge,
+						    .sge_count = 1,
+						    .remote_addr = REGION,
+						    .rkey = vb_mr_key(peer->mr) }),
+		0);
 	vb_sq_end(own->qp, true);
 }
 
@@ -76,7 +81,8 @@ static void transmit(uint32_t number)
 		*cargo = test.batch.out[0].packet;
 		const uint16_t bytes = (uint16_t)(cargo->payload_length + OVERHEAD);
 		test.sent += cargo->payload_length ? bytes : 0;
-		fabric_send(test.fabric, &(struct fabric_post){ .from = number, .to = 1 - number, .wire_bytes = bytes, .cargo = cargo });
+		fabric_send(test.fabric,
+			&(struct fabric_post){ .from = number, .to = 1 - number, .wire_bytes = bytes, .cargo = cargo });
 		vb_lane_transmit_done(end->lane, test.batch.receipts, 1, now);
 	}
 	const vb_time free_at = fabric_free_at(test.fabric, number);
@@ -124,11 +130,20 @@ static void on_call(void *user, uint32_t number)
 static void open_end(uint32_t number, bool restarts_messages)
 {
 	struct end *end = &test.ends[number];
-	struct vb_lane_config lane = { .seed = number, .slot = 1, .stranger_allowance = VB_UNLIMITED, .cc = { .algorithm = &vb_cc_none },
-		.acks = { .every_bytes = VB_UNLIMITED, .every_packets = ACK_EVERY, .by_count_alone = true }, .replies_first = true,
-		.packet_overhead = VB_NONE, .ack_timeout = 500 * VB_US, .probe_after = 50 * VB_US, .turn_bytes = 1,
+	struct vb_lane_config lane = { .seed = number,
+		.slot = 1,
+		.stranger_allowance = VB_UNLIMITED,
+		.cc = { .algorithm = &vb_cc_none },
+		.acks = { .every_bytes = VB_UNLIMITED, .every_packets = ACK_EVERY, .by_count_alone = true },
+		.replies_first = true,
+		.packet_overhead = VB_NONE,
+		.ack_timeout = 500 * VB_US,
+		.probe_after = 50 * VB_US,
+		.turn_bytes = 1,
 		.restarts_messages = restarts_messages };
-	struct vb_mr_config mr = { .iova = REGION, .length = MESSAGE, .kind = &vb_memory_phantom,
+	struct vb_mr_config mr = { .iova = REGION,
+		.length = MESSAGE,
+		.kind = &vb_memory_phantom,
 		.access = VB_ACCESS_LOCAL_WRITE | VB_ACCESS_REMOTE_WRITE | VB_ACCESS_REMOTE_READ };
 	end->gid = fabric_gid(number);
 	assert_int_equal(vb_nic_create(&(struct vb_nic_config){ .seed = number + 1, .mtu = MTU }, &end->nic), 0);
@@ -137,8 +152,14 @@ static void open_end(uint32_t number, bool restarts_messages)
 	assert_int_equal(vb_pd_create(end->nic, &end->pd), 0);
 	assert_int_equal(vb_cq_create(end->nic, &(struct vb_cq_config){ .capacity = 16 }, &end->cq), 0);
 	assert_int_equal(vb_mr_register(end->pd, &mr, &end->mr), 0);
-	struct vb_qp_config qp = { .type = VB_QP_RC, .pd = end->pd, .send_cq = end->cq, .recv_cq = end->cq, .max_send_wr = AT_ONCE + 1,
-		.max_recv_wr = AT_ONCE, .max_send_sge = 1, .max_recv_sge = 1 };
+	struct vb_qp_config qp = { .type = VB_QP_RC,
+		.pd = end->pd,
+		.send_cq = end->cq,
+		.recv_cq = end->cq,
+		.max_send_wr = AT_ONCE + 1,
+		.max_recv_wr = AT_ONCE,
+		.max_send_sge = 1,
+		.max_recv_sge = 1 };
 	assert_int_equal(vb_qp_create(end->lane, &qp, &end->qp), 0);
 }
 
@@ -147,11 +168,21 @@ static void connect_end(uint32_t number)
 {
 	const struct end *end = &test.ends[number], *peer = &test.ends[1 - number];
 	static const uint32_t masks[] = { VB_QP_STATE | VB_QP_PKEY_INDEX | VB_QP_PORT | VB_QP_ACCESS_FLAGS,
-		VB_QP_STATE | VB_QP_AV | VB_QP_PATH_MTU | VB_QP_DEST_QPN | VB_QP_RQ_PSN | VB_QP_MAX_DEST_RD_ATOMIC | VB_QP_MIN_RNR_TIMER,
-		VB_QP_STATE | VB_QP_TIMEOUT | VB_QP_RETRY_CNT | VB_QP_RNR_RETRY | VB_QP_SQ_PSN | VB_QP_MAX_QP_RD_ATOMIC };
-	struct vb_qp_attr attr = { .path_mtu = MTU, .dest_qpn = vb_qp_number(peer->qp), .port = 1, .max_rd_atomic = 16,
-		.max_dest_rd_atomic = 16, .access = VB_ACCESS_REMOTE_WRITE | VB_ACCESS_REMOTE_READ, .timeout = 14, .retry_cnt = 7,
-		.rnr_retry = 7, .min_rnr_timer = 12, .av = { .sgid = end->gid, .dgid = peer->gid } };
+		VB_QP_STATE | VB_QP_AV | VB_QP_PATH_MTU | VB_QP_DEST_QPN | VB_QP_RQ_PSN | VB_QP_MAX_DEST_RD_ATOMIC |
+			VB_QP_MIN_RNR_TIMER,
+		VB_QP_STATE | VB_QP_TIMEOUT | VB_QP_RETRY_CNT | VB_QP_RNR_RETRY | VB_QP_SQ_PSN |
+			VB_QP_MAX_QP_RD_ATOMIC };
+	struct vb_qp_attr attr = { .path_mtu = MTU,
+		.dest_qpn = vb_qp_number(peer->qp),
+		.port = 1,
+		.max_rd_atomic = 16,
+		.max_dest_rd_atomic = 16,
+		.access = VB_ACCESS_REMOTE_WRITE | VB_ACCESS_REMOTE_READ,
+		.timeout = 14,
+		.retry_cnt = 7,
+		.rnr_retry = 7,
+		.min_rnr_timer = 12,
+		.av = { .sgid = end->gid, .dgid = peer->gid } };
 	for (int i = 0; i < 3; i++) {
 		attr.state = (enum vb_qp_state)(VB_QPS_INIT + i);
 		assert_int_equal(vb_qp_modify(end->qp, &attr, masks[i], 0), 0);
@@ -176,8 +207,9 @@ static void close_end(struct end *end)
 static double run_messages(enum vb_wr_opcode opcode, bool restarts_messages, double *busy)
 {
 	static const struct switch_profile ideal = { .name = "ideal", .class_count = 1 };
-	static const struct fabric_holder holder = { .on_arrival = on_arrival, .on_loss = on_loss, .on_call = on_call,
-		.day_shift = 20 };
+	static const struct fabric_holder holder = {
+		.on_arrival = on_arrival, .on_loss = on_loss, .on_call = on_call, .day_shift = 20
+	};
 	char why[100];
 	memset(&test, 0, sizeof(test));
 	test.opcode = opcode;
@@ -198,7 +230,8 @@ static double run_messages(enum vb_wr_opcode opcode, bool restarts_messages, dou
 	fabric_call(test.fabric, 0, CLOCK);
 	while (test.done < MESSAGES && fabric_now(test.fabric) < LIMIT)
 		assert_int_equal(fabric_step(test.fabric), 1);
-	const double bytes = (double)fabric_now(test.fabric) / (8000.0 / 40), payload = (double)MESSAGE * (MTU + OVERHEAD) / MTU;
+	const double bytes = (double)fabric_now(test.fabric) / (8000.0 / 40),
+		     payload = (double)MESSAGE * (MTU + OVERHEAD) / MTU;
 	*busy = (double)test.sent / bytes;
 	const double share = test.done * payload / bytes;
 	for (uint32_t i = 0; i < 2; i++)
@@ -223,8 +256,8 @@ static void going_back_to_0__never_ends(void **state)
 	}
 }
 
-/* Of 256 packets one is lost, and as many behind it as leave in a round trip: four links, and a packet each at the switch and at
- * whoever hears of it. */
+/* Of 256 packets one is lost, and as many behind it as leave in a round trip: four links, and a packet each at the
+ * switch and at whoever hears of it. */
 static void going_back_to_n__costs_a_round_trip(void **state)
 {
 	const double packet = (MTU + OVERHEAD) * 8000.0 / 40, round_trip = 4 * (double)DELAY + 3 * packet;

@@ -87,7 +87,8 @@ static void many_flows__take_memory_while_they_are_open(void **state)
 	struct fabric_result result;
 	struct rusage usage;
 	make_star(&network, 8, 100 * GBPS, 100 * VB_NS, &ideal);
-	network_set_fault(&network, 0, &(struct network_fault){ .duplicate_ppm = 10000, .late_ppm = 10000, .late_by = 20 * VB_US });
+	network_set_fault(&network, 0,
+		&(struct network_fault){ .duplicate_ppm = 10000, .late_ppm = 10000, .late_by = 20 * VB_US });
 	for (uint32_t i = 0; i < FLOWS; i++)
 		add_flow(&flows, i % 8, (i % 8 + 1 + i / 8 % 7) % 8, 2000, i / 8 * (4 * VB_US));
 	struct fabric_config config = config_hpcc(&network, &flows);
@@ -106,7 +107,8 @@ static void many_flows__take_memory_while_they_are_open(void **state)
 	fabric_result_free(&result);
 }
 
-/* ---- Where switches pause and mark --------------------------------------------------------------------------------- */
+/* ---- Where switches pause and mark
+ * --------------------------------------------------------------------------------- */
 
 enum { HOSTS = 8, LEAVES = 4, SPINES = 2, BUSY_FLOWS = 15000 };
 
@@ -122,11 +124,14 @@ static void make_leaf_spine(const struct switch_profile *profile, vb_time wake_l
 	for (uint32_t i = 0; i < LEAVES + SPINES + 1; i++)
 		network_add_switch(&network, 0, i < LEAVES || i == LEAVES + SPINES ? 0 : 1, NETWORK_NONE);
 	for (uint32_t i = 0; i < HOSTS + 2; i++)
-		network_connect(&network, i, network_switch_node(i < HOSTS ? i / 2 : LEAVES + SPINES), 10 * GBPS, 500 * VB_NS);
+		network_connect(
+			&network, i, network_switch_node(i < HOSTS ? i / 2 : LEAVES + SPINES), 10 * GBPS, 500 * VB_NS);
 	for (uint32_t leaf = 0; leaf < LEAVES; leaf++)
 		for (uint32_t spine = 0; spine < SPINES; spine++)
-			network_connect(&network, network_switch_node(leaf), network_switch_node(LEAVES + spine), 10 * GBPS, 500 * VB_NS);
-	network_connect(&network, network_switch_node(LEAVES + SPINES), network_switch_node(LEAVES), 10 * GBPS, 500 * VB_NS);
+			network_connect(&network, network_switch_node(leaf), network_switch_node(LEAVES + spine),
+				10 * GBPS, 500 * VB_NS);
+	network_connect(
+		&network, network_switch_node(LEAVES + SPINES), network_switch_node(LEAVES), 10 * GBPS, 500 * VB_NS);
 	assert_int_equal(network_finish(&network, why, sizeof(why)), 0);
 }
 
@@ -173,7 +178,8 @@ static void are_the_same_by(const struct vb_cc_algorithm *algorithm)
 		fabric_result_free(&result);
 		getrusage(RUSAGE_SELF, &usage);
 		if (usage.ru_maxrss > MOST_MB * 1024L)
-			fail_msg("with %u threads %d flows took %ld MB", config.threads, BUSY_FLOWS, usage.ru_maxrss / 1024);
+			fail_msg("with %u threads %d flows took %ld MB", config.threads, BUSY_FLOWS,
+				usage.ru_maxrss / 1024);
 	}
 	network_free(&network);
 	flow_list_free(&flows);
@@ -185,7 +191,8 @@ static void many_flows__are_the_same_on_all_threads_where_switches_pause(void **
 	are_the_same_by(&vb_cc_dcqcn);
 }
 
-/* The results of all but the last flow, of which a packet may be late until all others are over: then none is closed. */
+/* The results of all but the last flow, of which a packet may be late until all others are over: then none is
+ * closed. */
 static struct fabric_result run_beside(bool is_one_late, const struct vb_cc_algorithm *algorithm, vb_time wake_latency)
 {
 	struct fabric_result result;
@@ -193,11 +200,15 @@ static struct fabric_result run_beside(bool is_one_late, const struct vb_cc_algo
 	make_leaf_spine(&profile, wake_latency);
 	for (uint32_t i = HOSTS; i < network.link_count; i++)
 		if (network.links[i].from == network_switch_node(LEAVES))
-			network_set_fault(&network, i, &(struct network_fault){ .loss_ppm = 20000, .duplicate_ppm = 20000,
-				.late_ppm = 50000, .late_by = 50 * VB_US });
+			network_set_fault(&network, i,
+				&(struct network_fault){ .loss_ppm = 20000,
+					.duplicate_ppm = 20000,
+					.late_ppm = 50000,
+					.late_by = 50 * VB_US });
 	for (uint32_t i = 0; is_one_late && i < network.link_count; i++)
 		if (network.links[i].from == HOSTS)
-			network_set_fault(&network, i, &(struct network_fault){ .late_ppm = 1000000, .late_by = 100 * VB_S });
+			network_set_fault(
+				&network, i, &(struct network_fault){ .late_ppm = 1000000, .late_by = 100 * VB_S });
 	add_bursts(350, 20000, 30 * VB_US);
 	add_flow(&flows, HOSTS, HOSTS + 1, 100, 0);
 	struct fabric_config config = config_hpcc(&network, &flows);
@@ -225,7 +236,8 @@ static void many_flows__do_not_depend_on_when_they_are_closed(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test_teardown(many_flows__take_memory_while_they_are_open, teardown), /* first: the most ever counts */
+		cmocka_unit_test_teardown(
+			many_flows__take_memory_while_they_are_open, teardown), /* first: the most ever counts */
 		cmocka_unit_test_teardown(many_flows__are_the_same_on_all_threads_where_switches_pause, teardown),
 		cmocka_unit_test_teardown(many_flows__do_not_depend_on_when_they_are_closed, teardown),
 		cmocka_unit_test_teardown(many_flows__in_any_order_are_as_many_sorted_ones, teardown),

@@ -24,8 +24,8 @@ static inline void make_tree_320(struct network *network, const struct switch_pr
 		network_connect(network, i, network_switch_node(i / 16), 100 * GBPS, VB_US);
 	for (uint32_t tor = 0; tor < 20; tor++)
 		for (uint32_t k = 0; k < 4; k++)
-			network_connect(network, network_switch_node(tor), network_switch_node(20 + tor / 4 * 4 + k), 400 * GBPS,
-				VB_US);
+			network_connect(network, network_switch_node(tor), network_switch_node(20 + tor / 4 * 4 + k),
+				400 * GBPS, VB_US);
 	for (uint32_t aggregation = 0; aggregation < 20; aggregation++)
 		for (uint32_t k = 0; k < 4; k++)
 			network_connect(network, network_switch_node(20 + aggregation),
@@ -34,8 +34,8 @@ static inline void make_tree_320(struct network *network, const struct switch_pr
 }
 
 /* Endpoints on one switch. */
-static inline void make_star(struct network *network, uint32_t endpoints, uint64_t rate, vb_time delay,
-	const struct switch_profile *profile)
+static inline void make_star(
+	struct network *network, uint32_t endpoints, uint64_t rate, vb_time delay, const struct switch_profile *profile)
 {
 	char why[100];
 	*network = (struct network){ 0 };
@@ -51,15 +51,22 @@ static inline void make_star(struct network *network, uint32_t endpoints, uint64
 
 static inline void add_flow(struct flow_list *list, uint32_t src, uint32_t dst, uint64_t bytes, vb_time start)
 {
-	assert_int_equal(flow_list_add(list, &(struct flow){ .src = src, .dst = dst, .bytes = bytes, .start = start,
-		.after = FLOW_NONE }), 0);
+	assert_int_equal(
+		flow_list_add(list,
+			&(struct flow){ .src = src, .dst = dst, .bytes = bytes, .start = start, .after = FLOW_NONE }),
+		0);
 }
 
 /* As the reference runs have it: packets of 1,000 bytes, 1,048 on the wire, acks of 60, each packet acknowledged. */
 static inline struct fabric_config config_hpcc(const struct network *network, const struct flow_list *flows)
 {
-	return (struct fabric_config){ .network = network, .flows = flows, .seed = 1, .mtu = 1000, .data_overhead = 48,
-		.ack_overhead = 60, .cc = { .algorithm = &vb_cc_none } };
+	return (struct fabric_config){ .network = network,
+		.flows = flows,
+		.seed = 1,
+		.mtu = 1000,
+		.data_overhead = 48,
+		.ack_overhead = 60,
+		.cc = { .algorithm = &vb_cc_none } };
 }
 
 static inline void run(const struct fabric_config *config, struct fabric_result *result)

@@ -1,5 +1,5 @@
-/* The hash is MurmurHash3's, as its reference gives it; flows take the ways that follow from it, and telemetry keeps what its few
- * bits hold. That published runs come out so, flow by flow: tests/validation/golden.py. */
+/* The hash is MurmurHash3's, as its reference gives it; flows take the ways that follow from it, and telemetry keeps
+ * what its few bits hold. That published runs come out so, flow by flow: tests/validation/golden.py. */
 #include "fabric/ns3.h"
 #include "nets.h"
 
@@ -20,7 +20,7 @@ static uint32_t hash_of(uint32_t seed, const char *twelve)
 	uint32_t words[3];
 	for (unsigned i = 0; i < 3; i++)
 		words[i] = (uint32_t)(uint8_t)twelve[4 * i] | (uint32_t)(uint8_t)twelve[4 * i + 1] << 8 |
-			(uint32_t)(uint8_t)twelve[4 * i + 2] << 16 | (uint32_t)(uint8_t)twelve[4 * i + 3] << 24;
+			   (uint32_t)(uint8_t)twelve[4 * i + 2] << 16 | (uint32_t)(uint8_t)twelve[4 * i + 3] << 24;
 	return ns3_hash(seed, words);
 }
 
@@ -50,7 +50,8 @@ static uint32_t uplink_of(uint32_t rack)
 	return used;
 }
 
-/* By hand: host 0 is 11.0.0.1, 319 is 11.1.63.1, racks 0 and 19 are nodes 320 and 339; the hash modulo 4, from the last uplink on. */
+/* By hand: host 0 is 11.0.0.1, 319 is 11.1.63.1, racks 0 and 19 are nodes 320 and 339; the hash modulo 4, from the
+ * last uplink on. */
 static void flows__go_by_their_hash_there_and_back(void **state)
 {
 	static const struct switch_profile ns3 = { .name = "ns3", .class_count = 1, .hash = HASH_NS3 };
@@ -69,7 +70,8 @@ static void flows__go_by_their_hash_there_and_back(void **state)
 		}
 }
 
-/* From host 0 the first four flows to 319 go up by 2, 1, 1, 2: the order is that of their starts, whatever that of the list. */
+/* From host 0 the first four flows to 319 go up by 2, 1, 1, 2: the order is that of their starts, whatever that of the
+ * list. */
 static void source_ports__count_flows_between_the_same_two(void **state)
 {
 	static const struct switch_profile ns3 = { .name = "ns3", .class_count = 1, .hash = HASH_NS3 };
@@ -78,7 +80,8 @@ static void source_ports__count_flows_between_the_same_two(void **state)
 	add_flow(&flows, 0, 318, 5000, 0);
 	add_flow(&flows, 0, 319, 1000, 0);
 	add_flow(&flows, 0, 319, 2000, VB_US);
-	struct fabric fabric = { .config = &(struct fabric_config){ .flows = &flows, .network = &network }, .network = &network };
+	struct fabric fabric = { .config = &(struct fabric_config){ .flows = &flows, .network = &network },
+		.network = &network };
 	assert_int_equal(ns3_open(&fabric), 0);
 	static const uint16_t ports[] = { 10002, 10000, 10000, 10001 };
 	assert_memory_equal(fabric.source_ports, ports, sizeof(ports));
@@ -87,7 +90,9 @@ static void source_ports__count_flows_between_the_same_two(void **state)
 
 static void telemetry__keeps_what_its_bits_hold(void **state)
 {
-	const struct vb_cc_hop exact = { .at = 1234567, .tx_bytes = 1000000, .rate = 12500000000, .queue_bytes = 4799, .port = 7 };
+	const struct vb_cc_hop exact = {
+		.at = 1234567, .tx_bytes = 1000000, .rate = 12500000000, .queue_bytes = 4799, .port = 7
+	};
 	const struct vb_cc_hop told = ns3_told(exact);
 	assert_int_equal(told.at, 1234000);
 	assert_int_equal(told.tx_bytes, 7812 * 128);

@@ -22,8 +22,12 @@ static int teardown(void **state)
 static struct vb_packet make(uint8_t opcode)
 {
 	const struct vb_opcode *row = &vb_opcodes[opcode];
-	struct vb_packet headers = { .opcode = opcode, .ackreq = true, .becn = opcode & 1, .pkey = VB_PKEY_DEFAULT,
-		.dest_qpn = 0xABCDEF, .psn = 0xFFFFFF };
+	struct vb_packet headers = { .opcode = opcode,
+		.ackreq = true,
+		.becn = opcode & 1,
+		.pkey = VB_PKEY_DEFAULT,
+		.dest_qpn = 0xABCDEF,
+		.psn = 0xFFFFFF };
 	for (const uint8_t *header = row->headers; *header != VB_END; header++) {
 		if (*header == VB_AETH) {
 			headers.msn = 0x123456;

@@ -7,9 +7,14 @@ static struct flow_list flows;
 static struct fabric_result result;
 
 /* The switches of the reference runs. */
-static const struct switch_profile lossless = { .name = "lossless", .buffer_bytes = 32 << 20, .flow_control = FLOW_PFC,
-	.class_count = 1, .classes = { { .is_lossless = true, .alpha = 0.125 } }, .reserved_bytes = 4096,
-	.alpha_bits_per_second = 100 * GBPS, .resume_offset = 3072 };
+static const struct switch_profile lossless = { .name = "lossless",
+	.buffer_bytes = 32 << 20,
+	.flow_control = FLOW_PFC,
+	.class_count = 1,
+	.classes = { { .is_lossless = true, .alpha = 0.125 } },
+	.reserved_bytes = 4096,
+	.alpha_bits_per_second = 100 * GBPS,
+	.resume_offset = 3072 };
 
 static int teardown(void **state)
 {
@@ -55,9 +60,11 @@ static void incast127__pauses_drops_nothing_and_keeps_the_port_busy(void **state
 	assert_int_equal(result.last_flow / (100 * VB_NS), 213075);
 }
 
-/* Endpoint 0 fills what waits for a port that hardly sends: the first packet leaves at once, ten fill the share, and the pause
- * for it is due. It waits for a packet of endpoint 2's that begins to leave towards it off later, or -off earlier. */
-static struct fabric_config run_until_paused(uint64_t headroom, bool is_whole_ns, vb_time packet, vb_time delay, vb_time off)
+/* Endpoint 0 fills what waits for a port that hardly sends: the first packet leaves at once, ten fill the share, and
+ * the pause for it is due. It waits for a packet of endpoint 2's that begins to leave towards it off later, or -off
+ * earlier. */
+static struct fabric_config run_until_paused(
+	uint64_t headroom, bool is_whole_ns, vb_time packet, vb_time delay, vb_time off)
 {
 	struct switch_profile profile = lossless;
 	profile.reserved_bytes = 0;
@@ -104,8 +111,8 @@ static void headroom__is_what_its_link_needs_to_the_byte(void **state)
 	assert_int_equal(drops_with_headroom(computed - 1, &computed, 1), 0); /* the pause went first */
 }
 
-/* A link on which a packet takes whole nanoseconds carries more in the time that a pause needs: of 83.84 ns each 83, so a packet
- * more of each hundred. */
+/* A link on which a packet takes whole nanoseconds carries more in the time that a pause needs: of 83.84 ns each 83,
+ * so a packet more of each hundred. */
 static uint64_t drops_in_whole_ns(uint64_t headroom, uint64_t *computed, vb_time off)
 {
 	const vb_time packet = 83 * VB_NS;
@@ -147,8 +154,8 @@ static struct fabric_config config_drawn(const struct drawn *drawn)
 	return config;
 }
 
-/* Endpoint 0 is fast, endpoint 1 slow, and what goes to it waits. What comes from it, `before` the pause for endpoint 0 is
- * due, has the wire that the pause needs for as long as can be. */
+/* Endpoint 0 is fast, endpoint 1 slow, and what goes to it waits. What comes from it, `before` the pause for endpoint
+ * 0 is due, has the wire that the pause needs for as long as can be. */
 static uint64_t drops_of(const struct drawn *drawn, vb_time before, uint64_t headroom, uint64_t *computed)
 {
 	enum { SHARE = 3 };
@@ -166,7 +173,8 @@ static uint64_t drops_of(const struct drawn *drawn, vb_time before, uint64_t hea
 	network_connect(&network, 1, network_switch_node(0), drawn->slow, drawn->slow_delay);
 	assert_int_equal(network_finish(&network, why, sizeof(why)), 0);
 	/* The first packet leaves at once, then the share fills, at last by one that is there as soon as it is seen. */
-	vb_time due = begin + drawn->delay + SHARE * packet + (vb_time)(LINK_HEADER_BYTES * 8000000000000ull / drawn->fast);
+	vb_time due =
+		begin + drawn->delay + SHARE * packet + (vb_time)(LINK_HEADER_BYTES * 8000000000000ull / drawn->fast);
 	add_flow(&flows, 0, 1, SHARE * drawn->mtu + LINK_HEADER_BYTES - 48, begin);
 	add_flow(&flows, 0, 1, 100000000, begin + SHARE * packet + 1);
 	add_flow(&flows, 1, 0, 3 * drawn->mtu,
@@ -185,8 +193,10 @@ static uint64_t drops_of(const struct drawn *drawn, vb_time before, uint64_t hea
 /* Delays such that a packet leaves at the last moment, after `round` packets. */
 static void draw(struct drawn *drawn, struct vb_random *random)
 {
-	*drawn = (struct drawn){ .fast = 100 * GBPS << vb_random_below(random, 3), .slow = GBPS / 10 << vb_random_below(random, 2),
-		.packet = 300 + vb_random_below(random, 1700), .slow_delay = (vb_time)vb_random_below(random, 1000000000),
+	*drawn = (struct drawn){ .fast = 100 * GBPS << vb_random_below(random, 3),
+		.slow = GBPS / 10 << vb_random_below(random, 2),
+		.packet = 300 + vb_random_below(random, 1700),
+		.slow_delay = (vb_time)vb_random_below(random, 1000000000),
 		.is_cut_through = vb_random_below(random, 2) == 1 };
 	drawn->mtu = drawn->packet - 48;
 	const vb_time packet = (vb_time)(drawn->packet * 8000000000000ull / drawn->fast);
@@ -232,8 +242,8 @@ static void draw_network(struct vb_random *random)
 		network_connect(&network, i, network_switch_node(i % 2), rates[vb_random_below(random, 6)] * GBPS,
 			vb_random_below(random, 2000000));
 	}
-	network_connect(&network, network_switch_node(0), network_switch_node(1), rates[vb_random_below(random, 6)] * GBPS,
-		vb_random_below(random, 20000000));
+	network_connect(&network, network_switch_node(0), network_switch_node(1),
+		rates[vb_random_below(random, 6)] * GBPS, vb_random_below(random, 20000000));
 	assert_int_equal(network_finish(&network, why, sizeof(why)), 0);
 }
 
@@ -244,8 +254,8 @@ static void nothing_is_lost__whatever_is_drawn(void **state)
 	for (unsigned i = 0; i < 30; i++) {
 		draw_network(&random);
 		for (uint32_t from = 0; from < 8; from++)
-			add_flow(&flows, from, (from + 1 + vb_random_below(&random, 7)) % 8, 1 + vb_random_below(&random, 100000),
-				vb_random_below(&random, 10000000));
+			add_flow(&flows, from, (from + 1 + vb_random_below(&random, 7)) % 8,
+				1 + vb_random_below(&random, 100000), vb_random_below(&random, 10000000));
 		struct fabric_config config = config_hpcc(&network, &flows);
 		config.mtu = 200 + vb_random_below(&random, 3800);
 		run(&config, &result);
@@ -270,8 +280,8 @@ static void pause__that_holds_for_a_time_is_renewed(void **state)
 		assert_int_equal(result.drops, 0);
 		assert_int_equal(result.links[7].lossless_drops, 0);
 		assert_true(result.links[0].paused > 0 && result.links[1].pauses > 0);
-		assert_true((result.pauses > result.links[1].resumes + result.links[3].resumes + result.links[5].resumes) ==
-			is_timed);
+		assert_true((result.pauses > result.links[1].resumes + result.links[3].resumes +
+						     result.links[5].resumes) == is_timed);
 		vb_time alone = 1048 * 80 + 2 * 60 * 80 + 4 * VB_US;
 		assert_int_equal(result.last_flow, 1500 * 1048 * 80 + alone);
 		teardown(NULL);
@@ -313,8 +323,11 @@ static void pause__of_an_endpoint_stops_one_class(void **state)
 		network_add_endpoint(&network, 2, 0);
 		network_connect(&network, 2, network_switch_node(0), 1 * GBPS, VB_US);
 		assert_int_equal(network_finish(&network, why, sizeof(why)), 0);
-		flow_list_add(&flows, &(struct flow){ .src = 0, .dst = 2, .bytes = 1000000, .after = FLOW_NONE,
-			.traffic_class = 3 }); /* 8 ms */
+		flow_list_add(&flows, &(struct flow){ .src = 0,
+					      .dst = 2,
+					      .bytes = 1000000,
+					      .after = FLOW_NONE,
+					      .traffic_class = 3 }); /* 8 ms */
 		add_flow(&flows, 0, 1, 5000000, 0);
 		add_flow(&flows, 1, 0, 5000000, 0); /* its acks come from endpoint 0 too */
 		struct fabric_config config = config_hpcc(&network, &flows);
@@ -337,18 +350,24 @@ static void threads__change_nothing(void **state)
 	struct switch_profile profile = lossless;
 	profile.buffer_bytes = 8 << 20;
 	profile.class_count = 3;
-	profile.classes[0] = (struct class_profile){ .is_lossless = true, .alpha = 0.01, .mark_min = 2000, .mark_max = 40000,
-		.mark_ppm = 200000 };
+	profile.classes[0] = (struct class_profile){
+		.is_lossless = true, .alpha = 0.01, .mark_min = 2000, .mark_max = 40000, .mark_ppm = 200000
+	};
 	profile.classes[1] = (struct class_profile){ .alpha = 0.005, .weight = 2 };
 	profile.classes[2].is_strict = true;
 	profile.pause_quanta = 5 * VB_US;
 	make_tree_320(&network, &profile);
 	network_set_fault(&network, 4, &(struct network_fault){ .loss_ppm = 10000 });
 	network_set_fault(&network, 642,
-		&(struct network_fault){ .down_at = 5 * VB_US, .up_at = 9 * VB_US, .flap_period = 20 * VB_US, .detection = VB_US });
+		&(struct network_fault){
+			.down_at = 5 * VB_US, .up_at = 9 * VB_US, .flap_period = 20 * VB_US, .detection = VB_US });
 	for (uint32_t i = 0; i < 160; i++)
-		flow_list_add(&flows, &(struct flow){ .src = i, .dst = i % 4 ? 319 : 160 + i, .bytes = 30000 + i,
-			.start = i % 3 * 500 * VB_NS, .after = FLOW_NONE, .traffic_class = i % 2 });
+		flow_list_add(&flows, &(struct flow){ .src = i,
+					      .dst = i % 4 ? 319 : 160 + i,
+					      .bytes = 30000 + i,
+					      .start = i % 3 * 500 * VB_NS,
+					      .after = FLOW_NONE,
+					      .traffic_class = i % 2 });
 	struct fabric_config config = config_hpcc(&network, &flows);
 	config.ack_class = 2;
 	config.probe_after = 50 * VB_US;

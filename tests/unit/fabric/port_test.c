@@ -26,13 +26,16 @@ static void run_hpcc(void)
 
 static void add_flow_of_class(uint32_t src, uint32_t dst, uint64_t bytes, uint8_t traffic_class)
 {
-	flow_list_add(&flows, &(struct flow){ .src = src, .dst = dst, .bytes = bytes, .after = FLOW_NONE,
-		.traffic_class = traffic_class });
+	flow_list_add(&flows,
+		&(struct flow){
+			.src = src, .dst = dst, .bytes = bytes, .after = FLOW_NONE, .traffic_class = traffic_class });
 }
 
 static void weights__share_a_port(void **state)
 {
-	struct switch_profile profile = { .name = "weights", .class_count = 2, .classes = { { .weight = 3 }, { .weight = 1 } } };
+	struct switch_profile profile = {
+		.name = "weights", .class_count = 2, .classes = { { .weight = 3 }, { .weight = 1 } }
+	};
 	make_star(&network, 3, 100 * GBPS, VB_US, &profile);
 	add_flow_of_class(0, 2, 3000000, 0);
 	add_flow_of_class(1, 2, 3000000, 1);
@@ -46,7 +49,9 @@ static void weights__share_a_port(void **state)
 /* What is strict waits for the packet on the wire at most. */
 static void strict_class__goes_first(void **state)
 {
-	struct switch_profile profile = { .name = "strict", .class_count = 2, .classes = { { .weight = 1 }, { .is_strict = true } } };
+	struct switch_profile profile = {
+		.name = "strict", .class_count = 2, .classes = { { .weight = 1 }, { .is_strict = true } }
+	};
 	make_star(&network, 3, 100 * GBPS, VB_US, &profile);
 	add_flow_of_class(0, 2, 3000000, 0);
 	add_flow_of_class(1, 2, 3000000, 1);
@@ -61,9 +66,12 @@ static void marks__begin_by_the_ports_rate(void **state)
 {
 	for (uint32_t i = 0; i < 8; i++) {
 		const uint32_t threshold = i & 1 ? 14000 : 10000, class_count = i & 2 ? 2 : 1, slower = i & 4 ? 2 : 1;
-		struct switch_profile profile = { .name = "marks", .class_count = class_count,
+		struct switch_profile profile = { .name = "marks",
+			.class_count = class_count,
 			.mark_bits_per_second = 100 * GBPS / slower,
-			.classes = { { .mark_min = threshold / slower, .mark_max = threshold / slower, .mark_ppm = 1000000 } } };
+			.classes = { { .mark_min = threshold / slower,
+				.mark_max = threshold / slower,
+				.mark_ppm = 1000000 } } };
 		make_star(&network, 3, 400 * GBPS, VB_US, &profile);
 		add_flow(&flows, 0, 2, 50000, 0);
 		add_flow(&flows, 1, 2, 50000, 0);
@@ -86,14 +94,15 @@ static void note_mark(void *user, const struct fabric_capture *capture)
 	first->packets++;
 }
 
-/* Forty packets each of two who send at once. Twenty wait when forty have come and twenty have left: so who then comes leaves
- * as the forty-first, who then leaves as the twenty-first. */
+/* Forty packets each of two who send at once. Twenty wait when forty have come and twenty have left: so who then comes
+ * leaves as the forty-first, who then leaves as the twenty-first. */
 static void marks__are_of_those_that_come_or_of_those_that_leave(void **state)
 {
 	const uint32_t link = 5;
 	for (unsigned is_leaving = 0; is_leaving < 2; is_leaving++)
 		for (uint32_t class_count = 1; class_count <= 2; class_count++) {
-			struct switch_profile profile = { .name = "marks", .class_count = class_count,
+			struct switch_profile profile = { .name = "marks",
+				.class_count = class_count,
 				.marks = is_leaving ? MARKS_LEAVING : MARKS_COMING,
 				.classes = { { .mark_min = 20 * 1048, .mark_max = 20 * 1048, .mark_ppm = 1000000 } } };
 			struct first_marked first = { 0 };
@@ -118,7 +127,9 @@ static void threshold__is_alpha_times_what_is_free(void **state)
 	const uint64_t buffer = 600000;
 	for (uint32_t ports = 1; ports <= 3; ports++)
 		for (uint32_t inverse = 1; inverse <= 2; inverse++) {
-			struct switch_profile profile = { .name = "shared", .class_count = 1, .buffer_bytes = buffer,
+			struct switch_profile profile = { .name = "shared",
+				.class_count = 1,
+				.buffer_bytes = buffer,
 				.classes = { { .alpha = 1.0 / inverse } } };
 			make_star(&network, 12, 100 * GBPS, VB_US, &profile);
 			for (uint32_t i = 0; i < 3 * ports; i++)
@@ -126,8 +137,8 @@ static void threshold__is_alpha_times_what_is_free(void **state)
 			run_hpcc();
 			assert_true(result.drops > 0 && result.lossless_drops == 0);
 			for (uint32_t i = 0; i < ports; i++)
-				assert_in_range(result.links[(9 + i) * 2 + 1].most_queued, buffer / (inverse + ports) - 8 * 1048,
-					buffer / (inverse + 1) + 1048);
+				assert_in_range(result.links[(9 + i) * 2 + 1].most_queued,
+					buffer / (inverse + ports) - 8 * 1048, buffer / (inverse + 1) + 1048);
 			if (ports == 1)
 				assert_in_range(result.links[19].most_queued, buffer / (inverse + 1) - 1048,
 					buffer / (inverse + 1) + 1048);
@@ -191,11 +202,14 @@ static void link__that_is_known_to_be_down_is_not_chosen(void **state)
 {
 	for (uint32_t routing = ROUTING_ECMP; routing <= ROUTING_ADAPTIVE; routing++)
 		for (uint32_t class_count = 1; class_count <= 2; class_count++) {
-			struct switch_profile profile = { .name = "ways", .class_count = class_count, .routing = (enum routing)routing };
+			struct switch_profile profile = {
+				.name = "ways", .class_count = class_count, .routing = (enum routing)routing
+			};
 			make_tree_320(&network, &profile);
 			for (uint32_t k = 0; k < 3; k++) /* of the first switch's ways up */
-				network_set_fault(&network, 640 + 2 * k, &(struct network_fault){ .down_at = 20 * VB_US,
-					.up_at = 60 * VB_US, .detection = 2 * VB_US });
+				network_set_fault(&network, 640 + 2 * k,
+					&(struct network_fault){
+						.down_at = 20 * VB_US, .up_at = 60 * VB_US, .detection = 2 * VB_US });
 			for (uint32_t i = 0; i < 40; i++)
 				add_flow(&flows, i % 16, 100 + 5 * i, 5000, 5 * VB_US + i * 2 * VB_US);
 			run_hpcc();

@@ -7,7 +7,9 @@ static const char *wrong_with_line(const char *line)
 	const char *published = strstr(line, "published");
 	if (!published && !strstr(line, "measured") && !strstr(line, "assumed"))
 		return "does not say where from";
-	return published && !strchr(published, '(') && !strstr(published, "the same") ? "does not say where it is published" : NULL;
+	return published && !strchr(published, '(') && !strstr(published, "the same")
+		       ? "does not say where it is published"
+		       : NULL;
 }
 
 struct number {
@@ -88,8 +90,10 @@ static void profile__without_a_source_is_refused(void **state)
 		{ "A new one.\n", "has no sources" },
 		{ "A new one.\nbuffer_bytes 1 MiB\n", "does not say where from" },
 		{ "A new one.\nbuffer_bytes 1 MiB: published\n", "does not say where it is published" },
-		{ "A new one.\nlatency 0, store and forward, no marks: assumed\n", "does not say where buffer_bytes is from" },
-		{ "A new one.\nbuffer_bytes 1 MiB: published (its data sheet)\nlatency 0, store and forward: measured\n",
+		{ "A new one.\nlatency 0, store and forward, no marks: assumed\n",
+			"does not say where buffer_bytes is from" },
+		{ "A new one.\nbuffer_bytes 1 MiB: published (its data sheet)\nlatency 0, store and forward: "
+		  "measured\n",
 			"does not say where marks is from" },
 	};
 	for (size_t i = 0; i < COUNT_OF(wrong); i++) {
@@ -97,8 +101,10 @@ static void profile__without_a_source_is_refused(void **state)
 		assert_non_null(says);
 		assert_non_null(strstr(says, wrong[i].says));
 	}
-	assert_null(wrong_with_switch(&profile, "A new one.\nbuffer_bytes 1 MiB: published (its data sheet)\n"
-		"latency 0, store and forward, no marks: measured\n", why, sizeof(why)));
+	assert_null(wrong_with_switch(&profile,
+		"A new one.\nbuffer_bytes 1 MiB: published (its data sheet)\n"
+		"latency 0, store and forward, no marks: measured\n",
+		why, sizeof(why)));
 	assert_non_null(wrong_with_nic(&nic, "A new one.\nhost_latency 0: assumed\n", why, sizeof(why)));
 }
 
@@ -125,7 +131,8 @@ static void nics__are_found_by_name_and_say_their_sources(void **state)
 	char why[300];
 	for (const char *name; (name = nic_profile_name(count)); count++) {
 		assert_string_equal(nic_profile_find(name)->name, name);
-		const char *wrong = wrong_with_nic(nic_profile_find(name), nic_profile_sources(count), why, sizeof(why));
+		const char *wrong =
+			wrong_with_nic(nic_profile_find(name), nic_profile_sources(count), why, sizeof(why));
 		if (wrong)
 			fail_msg("%s %s", name, wrong);
 	}

@@ -1,5 +1,5 @@
-/* What a way takes there and back is what a packet takes that meets nobody, to the picosecond; congestion controls that are told so
- * use the line whatever its length. */
+/* What a way takes there and back is what a packet takes that meets nobody, to the picosecond; congestion controls
+ * that are told so use the line whatever its length. */
 #include "cc/choice.h"
 #include "fabric/round_trips.h"
 #include "nets.h"
@@ -101,7 +101,8 @@ static void control_that_knows_its_ways__uses_the_line(void **state)
 /* Its own round trip is 4.3 us. Two others cut it at first; after that the line is its own. */
 static void dctcp__uses_the_line_again_whatever_its_rtt(void **state)
 {
-	static const char *const controls[] = { "dctcp, rtt=5us", "dctcp", "dctcp, rtt=50us", "dctcp, rtt=100us", "dctcp, rtt=path" };
+	static const char *const controls[] = { "dctcp, rtt=5us", "dctcp", "dctcp, rtt=50us", "dctcp, rtt=100us",
+		"dctcp, rtt=path" };
 	struct switch_profile marks = ideal;
 	marks.classes[0] = (struct class_profile){ .mark_min = 100000, .mark_max = 100000, .mark_ppm = 1000000 };
 	for (unsigned i = 0; i < sizeof(controls) / sizeof(controls[0]); i++) {
@@ -117,7 +118,8 @@ static void dctcp__uses_the_line_again_whatever_its_rtt(void **state)
 		assert_true(result.marked_packets > 0);
 		const double due = 50100 * 4048 * 80.0;
 		if ((double)result.flows[0].fct > 1.1 * due)
-			fail_msg("%s: it took %.3f of what the line takes", controls[i], (double)result.flows[0].fct / due);
+			fail_msg("%s: it took %.3f of what the line takes", controls[i],
+				(double)result.flows[0].fct / due);
 		teardown(NULL);
 	}
 }

@@ -40,8 +40,12 @@ static void threads__change_nothing(void **state)
 		network_set_fault(&network, 4, &(struct network_fault){ .loss_ppm = 10000 });
 		network_set_fault(&network, 650, &(struct network_fault){ .bit_error_rate = 1e-7 });
 		for (uint32_t link = 642; link < 960; link += 10) /* between switches of one part, and of two */
-			network_set_fault(&network, link, &(struct network_fault){ .duplicate_ppm = 20000, .mark_ppm = 1000,
-				.jitter = 200 * VB_NS, .late_ppm = 10000, .late_by = 2 * VB_US });
+			network_set_fault(&network, link,
+				&(struct network_fault){ .duplicate_ppm = 20000,
+					.mark_ppm = 1000,
+					.jitter = 200 * VB_NS,
+					.late_ppm = 10000,
+					.late_by = 2 * VB_US });
 		for (uint32_t i = 0; i < 320; i++)
 			add_flow(&flows, i, (i + 160) % 320 / 5 * 5, 40000 + i, i % 3 * 500 * VB_NS);
 		struct fabric_config config = config_hpcc(&network, &flows);
@@ -206,8 +210,9 @@ static void link__that_flaps_only_delays(void **state)
 	uint64_t lost[2];
 	for (unsigned flaps = 0; flaps < 2; flaps++) {
 		make_star(&network, 2, 100 * GBPS, VB_US, &ideal);
-		network_set_fault(&network, 0, &(struct network_fault){ .down_at = 10 * VB_US, .up_at = 20 * VB_US,
-			.flap_period = flaps ? 100 * VB_US : 0 });
+		network_set_fault(&network, 0,
+			&(struct network_fault){
+				.down_at = 10 * VB_US, .up_at = 20 * VB_US, .flap_period = flaps ? 100 * VB_US : 0 });
 		add_flow(&flows, 0, 1, 4000000, 0);
 		struct fabric_config config = config_hpcc(&network, &flows);
 		config.probe_after = 30 * VB_US;
@@ -220,8 +225,8 @@ static void link__that_flaps_only_delays(void **state)
 	assert_true(lost[0] > 0 && lost[1] > 3 * lost[0]); /* 4 MB take 336 us, and what is lost besides */
 }
 
-/* Three flows of one endpoint and one of another, of which all but the first packets are marked, for 190 us: CNPs that leave in
- * this time. */
+/* Three flows of one endpoint and one of another, of which all but the first packets are marked, for 190 us: CNPs that
+ * leave in this time. */
 static uint64_t cnps_with(struct vb_cnp_policy cnps)
 {
 	struct switch_profile marking = ideal;
@@ -243,12 +248,15 @@ static void cnps__are_as_often_and_for_whom_they_are_said_to_be(void **state)
 	static const struct {
 		enum vb_cnp_scope scope;
 		uint64_t clocks;
-	} scopes[] = { { VB_CNP_PER_QP, 4 }, { VB_CNP_PER_DESTINATION, 2 }, { VB_CNP_PER_PORT, 1 }, { VB_CNP_NEVER, 0 } };
+	} scopes[] = { { VB_CNP_PER_QP, 4 }, { VB_CNP_PER_DESTINATION, 2 }, { VB_CNP_PER_PORT, 1 },
+		{ VB_CNP_NEVER, 0 } };
 	for (size_t i = 0; i < COUNT_OF(scopes); i++) {
-		assert_int_equal(cnps_with((struct vb_cnp_policy){ .scope = scopes[i].scope }), 4 * scopes[i].clocks); /* 50 us */
+		assert_int_equal(cnps_with((struct vb_cnp_policy){ .scope = scopes[i].scope }),
+			4 * scopes[i].clocks); /* 50 us */
 		assert_int_equal(cnps_with((struct vb_cnp_policy){ .scope = scopes[i].scope, .interval = 20 * VB_US }),
 			10 * scopes[i].clocks);
-		assert_int_equal(cnps_with((struct vb_cnp_policy){ .scope = scopes[i].scope, .interval = VB_MS }), scopes[i].clocks);
+		assert_int_equal(cnps_with((struct vb_cnp_policy){ .scope = scopes[i].scope, .interval = VB_MS }),
+			scopes[i].clocks);
 	}
 }
 
@@ -313,8 +321,9 @@ static void switches__that_stop_other_classes_than_the_next_has_are_refused(void
 	network_add_nic(&network, &(struct nic_profile){ .name = "ideal" });
 	for (uint32_t i = 0; i < 2; i++) {
 		network_add_switch(&network, network_add_profile(&network, &profile), 0, NETWORK_NONE);
-		profile = (struct switch_profile){ .name = "three", .class_count = 3, .flow_control = FLOW_CREDITS,
-			.credit_bytes = 10000 };
+		profile = (struct switch_profile){
+			.name = "three", .class_count = 3, .flow_control = FLOW_CREDITS, .credit_bytes = 10000
+		};
 		network_add_endpoint(&network, i, 0);
 		network_connect(&network, i, network_switch_node(i), 100 * GBPS, VB_US);
 	}
@@ -326,8 +335,9 @@ static void switches__that_stop_other_classes_than_the_next_has_are_refused(void
 
 static void flow__to_where_no_path_leads_is_refused(void **state)
 {
-	const struct topology rails = { .kind = "rail", .machines = 2, .nics_a_machine = 2, .profile = ideal,
-		.host_bits_per_second = 100 * GBPS };
+	const struct topology rails = {
+		.kind = "rail", .machines = 2, .nics_a_machine = 2, .profile = ideal, .host_bits_per_second = 100 * GBPS
+	};
 	char why[200] = "";
 	assert_int_equal(topology_build(&rails, &network, why, sizeof(why)), 0);
 	add_flow(&flows, 0, 1, 1, 0); /* another rail */

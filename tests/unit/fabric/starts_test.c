@@ -1,4 +1,5 @@
-/* Flows that are to begin: whatever the order they are added in, the earliest is the next, of several the lowest number. */
+/* Flows that are to begin: whatever the order they are added in, the earliest is the next, of several the lowest
+ * number. */
 #include <stdlib.h>
 #include "base/random.h"
 #include "fabric/starts.h"
@@ -42,7 +43,8 @@ static void flows__are_added_while_others_are_removed(void **state)
 	vb_random_seed(&random, 8);
 	vb_time now = 0;
 	for (uint32_t removed = 0; removed < MANY; removed++) {
-		for (uint32_t more = vb_random_below(&random, 4); added < MANY && (more-- > 0 || first == FLOW_NONE); added++) {
+		for (uint32_t more = vb_random_below(&random, 4); added < MANY && (more-- > 0 || first == FLOW_NONE);
+			added++) {
 			flows[added].result.start = now + vb_random_below(&random, 1000);
 			first = starts_add(flows, first, added);
 		}

@@ -5,8 +5,12 @@ static struct network network;
 static struct flow_list flows;
 static struct fabric_result result;
 
-static const struct switch_profile lossless = { .name = "lossless", .buffer_bytes = 4 << 20, .flow_control = FLOW_PFC,
-	.class_count = 1, .classes = { { .is_lossless = true, .limit_bytes = 50000 } }, .reserved_bytes = 4096,
+static const struct switch_profile lossless = { .name = "lossless",
+	.buffer_bytes = 4 << 20,
+	.flow_control = FLOW_PFC,
+	.class_count = 1,
+	.classes = { { .is_lossless = true, .limit_bytes = 50000 } },
+	.reserved_bytes = 4096,
 	.resume_offset = 3072 };
 
 static int teardown(void **state)
@@ -26,7 +30,8 @@ static void make_two(void)
 	for (uint32_t i = 0; i < 2; i++)
 		network_add_switch(&network, 0, 0, NETWORK_NONE);
 	for (uint32_t i = 0; i < 6; i++)
-		network_connect(&network, network_add_endpoint(&network, i, 0), network_switch_node(i / 3), 100 * GBPS, VB_US);
+		network_connect(
+			&network, network_add_endpoint(&network, i, 0), network_switch_node(i / 3), 100 * GBPS, VB_US);
 	network_connect(&network, network_switch_node(0), network_switch_node(1), 100 * GBPS, VB_US);
 	assert_int_equal(network_finish(&network, why, sizeof(why)), 0);
 }
@@ -65,9 +70,11 @@ static void run_victim(uint32_t threads)
 static void story__says_what_was_queued_and_for_what(void **state)
 {
 	run_victim(1);
-	const uint32_t between = network.links[network.endpoints[5].link].reverse + 1; /* the last that was made before */
+	const uint32_t between =
+		network.links[network.endpoints[5].link].reverse + 1; /* the last that was made before */
 	const uint32_t to_5 = network.links[network.endpoints[5].link].reverse;
-	const struct fabric_pauses *of_3 = told_of(network.endpoints[3].link), *of_1 = told_of(network.endpoints[1].link);
+	const struct fabric_pauses *of_3 = told_of(network.endpoints[3].link),
+				   *of_1 = told_of(network.endpoints[1].link);
 	const struct fabric_pauses *of_between = told_of(between);
 	assert_true(of_3->count > 0);
 	assert_in_range(of_3->first.bytes, of_3->first.threshold, of_3->first.threshold + 1048);

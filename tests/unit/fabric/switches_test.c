@@ -16,7 +16,8 @@ static int teardown(void **state)
 	return 0;
 }
 
-/* Two switches, `WAYS` others between them, the last way slower than the rest. Senders on one, receivers on the other. */
+/* Two switches, `WAYS` others between them, the last way slower than the rest. Senders on one, receivers on the
+ * other. */
 static void make_ways(enum routing routing, uint32_t class_count)
 {
 	const struct switch_profile profile = { .name = "ways", .class_count = class_count, .routing = routing };
@@ -97,13 +98,14 @@ static void adaptive__goes_where_the_queue_is_shortest(void **state)
 	}
 }
 
-/* RED: none up to mark_min, then by chance that grows with the queue. Two send to one: the queue grows by a packet for each
- * two that come. */
+/* RED: none up to mark_min, then by chance that grows with the queue. Two send to one: the queue grows by a packet for
+ * each two that come. */
 static void marks__are_as_likely_as_the_queue_is_long(void **state)
 {
 	enum { PACKETS = 4000, SEEDS = 10, MIN = 500 * 1048, MAX = 3000 * 1048 };
 	for (uint32_t class_count = 1; class_count <= 2; class_count++) {
-		const struct switch_profile profile = { .name = "marks", .class_count = class_count,
+		const struct switch_profile profile = { .name = "marks",
+			.class_count = class_count,
 			.classes = { { .mark_min = MIN, .mark_max = MAX, .mark_ppm = 200000 } } };
 		double expected = 0, marked = 0;
 		for (uint32_t i = 0; i < PACKETS; i++)

@@ -18,7 +18,8 @@ static void on_packet(void *user, const struct fabric_capture *seen)
 	struct told *told = user;
 	struct vb_gid sender = fabric_gid(seen->packet->payload_length ? 0 : 1);
 	told->is_ordered = told->is_ordered && seen->at >= told->last;
-	told->is_addressed = told->is_addressed && vb_gid_equal(&seen->path.src, &sender) && seen->path.src_port >= 0xC000;
+	told->is_addressed =
+		told->is_addressed && vb_gid_equal(&seen->path.src, &sender) && seen->path.src_port >= 0xC000;
 	if (told->at == 0)
 		told->at = seen->at;
 	told->last = seen->at;
@@ -39,8 +40,8 @@ static int set_up(void **state)
 	uint32_t profile_index = network_add_profile(&network, &profile), nic_index = network_add_nic(&network, &nic);
 	network_add_switch(&network, profile_index, 0, NETWORK_NONE);
 	for (uint32_t i = 0; i < 2; i++)
-		network_connect(&network, network_add_endpoint(&network, i, nic_index), network_switch_node(0), 100000000000u,
-			VB_US);
+		network_connect(&network, network_add_endpoint(&network, i, nic_index), network_switch_node(0),
+			100000000000u, VB_US);
 	return network_finish(&network, why, sizeof(why)) || flow_list_add(&flows, &flow);
 }
 
@@ -55,9 +56,18 @@ static struct told run(const uint32_t *links, uint32_t count, uint64_t *hash)
 {
 	struct told told = { .is_ordered = true, .is_addressed = true };
 	struct fabric_result result;
-	const struct fabric_config config = { .network = &network, .flows = &flows, .seed = 1, .threads = 2,
-		.cc = { .algorithm = &vb_cc_none, .max_window = VB_CC_UNLIMITED }, .mtu = MTU, .data_overhead = 48,
-		.ack_overhead = 60, .captured_links = links, .captured_count = count, .on_packet = on_packet, .user = &told };
+	const struct fabric_config config = { .network = &network,
+		.flows = &flows,
+		.seed = 1,
+		.threads = 2,
+		.cc = { .algorithm = &vb_cc_none, .max_window = VB_CC_UNLIMITED },
+		.mtu = MTU,
+		.data_overhead = 48,
+		.ack_overhead = 60,
+		.captured_links = links,
+		.captured_count = count,
+		.on_packet = on_packet,
+		.user = &told };
 	char why[200];
 	assert_int_equal(fabric_run(&config, &result, why, sizeof(why)), 0);
 	assert_int_equal(result.end, FABRIC_DONE);

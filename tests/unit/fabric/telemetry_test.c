@@ -30,8 +30,9 @@ static void on_signal(struct vb_cc *cc, const struct vb_cc_signal *signal)
 	told_count++;
 }
 
-static const struct vb_cc_algorithm listener = { .name = "listener", .goes_by = VB_CC_BY_TELEMETRY, .init = init,
-	.on_signal = on_signal };
+static const struct vb_cc_algorithm listener = {
+	.name = "listener", .goes_by = VB_CC_BY_TELEMETRY, .init = init, .on_signal = on_signal
+};
 
 static struct fabric_config config_of(const struct vb_cc_algorithm *algorithm)
 {
@@ -173,7 +174,8 @@ static uint64_t hash_with(struct fabric_config config, uint32_t threads)
 	return result.hash;
 }
 
-/* Of packets that are dropped, lost, late and doubled, and on ways that change: what is told goes with them into other parts. */
+/* Of packets that are dropped, lost, late and doubled, and on ways that change: what is told goes with them into other
+ * parts. */
 static void telemetry__is_the_same_with_any_number_of_threads(void **state)
 {
 	for (unsigned routing = ROUTING_ECMP; routing <= ROUTING_SPRAY; routing++) {
@@ -182,8 +184,11 @@ static void telemetry__is_the_same_with_any_number_of_threads(void **state)
 		profile.routing = (enum routing)routing;
 		make_tree_320(&network, &profile);
 		for (uint32_t link = 642; link < 960; link += 10)
-			network_set_fault(&network, link, &(struct network_fault){ .loss_ppm = 1000, .duplicate_ppm = 20000,
-				.late_ppm = 10000, .late_by = 2 * VB_US });
+			network_set_fault(&network, link,
+				&(struct network_fault){ .loss_ppm = 1000,
+					.duplicate_ppm = 20000,
+					.late_ppm = 10000,
+					.late_by = 2 * VB_US });
 		for (uint32_t i = 0; i < 320; i += 2)
 			add_flow(&flows, i, (i + 160) % 320 / 10 * 10 + 1, 60000 + i, i % 3 * 500 * VB_NS);
 		struct fabric_config config = config_of(&vb_cc_hpcc);

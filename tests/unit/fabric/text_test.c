@@ -44,7 +44,8 @@ static void words__are_apart_by_a_separator(void **state)
 
 static void text__begins_behind_its_byte_order_mark(void **state)
 {
-	const char *bytes = "\xEF\xBB\xBF" "1\n";
+	const char *bytes = "\xEF\xBB\xBF"
+			    "1\n";
 	struct text text = text_of("name", bytes, strlen(bytes), why, sizeof(why));
 	struct span line;
 	assert_true(text_next(&text, '#', &line));
@@ -61,7 +62,9 @@ static void columns__are_those_that_are_expected(void **state)
 {
 	assert_int_equal(is_columns("src,dst"), 1);
 	assert_int_equal(is_columns("SRC, dst \r"), 1);
-	const char *none[] = { "1,2", "-1,2", ",", "\"1\",2", "\xFF\xFE" "s" };
+	const char *none[] = { "1,2", "-1,2", ",", "\"1\",2",
+		"\xFF\xFE"
+		"s" };
 	for (unsigned i = 0; i < COUNT_OF(none); i++)
 		assert_int_equal(is_columns(none[i]), 0);
 	const char *other[] = { "dst,src", "src", "src,dst,bytes", "src;dst", "sr,dst" };
@@ -99,8 +102,8 @@ static void decimals__are_exact_or_refused(void **state)
 	assert_true(span_decimal(of("2.5e-6"), 1000000000000, UINT64_MAX, &n) && n == 2500000);
 	assert_true(span_decimal(of("0e18"), 1, 0, &n) && n == 0);
 	assert_true(span_decimal(of("18446744073709551615e-0"), 1, UINT64_MAX, &n) && n == UINT64_MAX);
-	const char *wrong[] = { "1e", "e1", "1e-", "1e+-1", "1e1.0", "1e2e1", "1e19", "1e99999999999", "1.5e0", "15e-1", "1e18",
-		"18446744073709551615e18", "1e1 " };
+	const char *wrong[] = { "1e", "e1", "1e-", "1e+-1", "1e1.0", "1e2e1", "1e19", "1e99999999999", "1.5e0", "15e-1",
+		"1e18", "18446744073709551615e18", "1e1 " };
 	for (unsigned i = 0; i < COUNT_OF(wrong); i++)
 		assert_false(span_decimal(of(wrong[i]), 1, 1000000, &n));
 }

@@ -7,9 +7,14 @@ static struct network network;
 static struct flow_list flows;
 static struct fabric_result result;
 
-static const struct switch_profile lossless = { .name = "lossless", .buffer_bytes = 4 << 20, .flow_control = FLOW_PFC,
-	.class_count = 1, .classes = { { .is_lossless = true, .alpha = 0.125, .mark_min = 100000, .mark_max = 300000 } },
-	.reserved_bytes = 4096, .alpha_bits_per_second = 100 * GBPS, .resume_offset = 3072 };
+static const struct switch_profile lossless = { .name = "lossless",
+	.buffer_bytes = 4 << 20,
+	.flow_control = FLOW_PFC,
+	.class_count = 1,
+	.classes = { { .is_lossless = true, .alpha = 0.125, .mark_min = 100000, .mark_max = 300000 } },
+	.reserved_bytes = 4096,
+	.alpha_bits_per_second = 100 * GBPS,
+	.resume_offset = 3072 };
 
 static int teardown(void **state)
 {
@@ -42,13 +47,16 @@ static void marks__are_for_the_rate_of_the_port(void **state)
 	for (uint64_t rate = 0; rate <= 200 * GBPS; rate += 100 * GBPS) {
 		profile.mark_bits_per_second = rate;
 		make_star(&network, 3, 400 * GBPS, VB_US, &profile);
-		assert_int_equal(threshold_mark_min(&network, down(0), 0), 100000 * 400 * GBPS / (rate ? rate : 100 * GBPS));
-		assert_int_equal(threshold_mark_max(&network, down(0), 0), 300000 * 400 * GBPS / (rate ? rate : 100 * GBPS));
+		assert_int_equal(
+			threshold_mark_min(&network, down(0), 0), 100000 * 400 * GBPS / (rate ? rate : 100 * GBPS));
+		assert_int_equal(
+			threshold_mark_max(&network, down(0), 0), 300000 * 400 * GBPS / (rate ? rate : 100 * GBPS));
 		teardown(NULL);
 	}
 }
 
-/* Of 1 MiB four ports keep 4 KiB and their headroom, and room for a packet that is too late: of two classes each, or once. */
+/* Of 1 MiB four ports keep 4 KiB and their headroom, and room for a packet that is too late: of two classes each, or
+ * once. */
 static void kept__is_of_each_class_or_once_a_port(void **state)
 {
 	struct switch_profile profile = lossless;
@@ -76,7 +84,8 @@ static void pause__begins_when_it_is_said_to(void **state)
 	run_incast(2, (queue / 1048 + 3) * 1000);
 	assert_true(result.pauses > 0);
 	const uint64_t busy = threshold_pause(&config, down(0), 0, true);
-	assert_in_range(busy, queue * 5 / 8, queue * 2 / 3); /* of eight shares two: 1 + 2/8 by 1 + 8/8, and what is reserved */
+	assert_in_range(
+		busy, queue * 5 / 8, queue * 2 / 3); /* of eight shares two: 1 + 2/8 by 1 + 8/8, and what is reserved */
 }
 
 static void queue__holds_no_more_than_is_said(void **state)

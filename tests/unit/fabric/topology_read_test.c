@@ -91,7 +91,8 @@ static void hpcc__that_is_wrong_names_the_line(void **state)
 	refused("3 4 1\n", "f:1: expected the numbers of nodes, switches and links");
 	refused("99999999 1 1\n", "f:1: expected the numbers of nodes, switches and links");
 	refused("3 2 1\n2\n", "f:2: 1 of 2 switches are wanting");
-	refused("3 1 2\n0\n0 2 1Gbps 1us 0\n", "f:2: switches have the highest numbers, 2 to 2, as endpoints are counted from 0");
+	refused("3 1 2\n0\n0 2 1Gbps 1us 0\n",
+		"f:2: switches have the highest numbers, 2 to 2, as endpoints are counted from 0");
 	refused("4 2 2\n2 2\n", "f:2: switch 2 twice");
 	refused("3 1 2\n2 2\n", "f:2: more switches than the 1 of the first line");
 	refused("3 1 2\n2\n0 3 1Gbps 1us 0\n", "f:3: expected \"node node rate delay loss\" with nodes below 3");

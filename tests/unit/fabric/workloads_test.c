@@ -96,8 +96,8 @@ static void permutation__is_any_derangement_as_likely(void **state)
 
 static bool are_equal(const struct flow *a, const struct flow *b)
 {
-	return a->src == b->src && a->dst == b->dst && a->bytes == b->bytes && a->start == b->start && a->after == b->after &&
-	       a->traffic_class == b->traffic_class;
+	return a->src == b->src && a->dst == b->dst && a->bytes == b->bytes && a->start == b->start &&
+	       a->after == b->after && a->traffic_class == b->traffic_class;
 }
 
 static uint32_t differences(const struct flow *a, const struct flow *b, uint32_t count)

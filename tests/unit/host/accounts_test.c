@@ -28,8 +28,12 @@ static struct said told(const struct vb_qp_account *accounts, unsigned count)
 
 static struct vb_qp_account connected(uint32_t qpn)
 {
-	return (struct vb_qp_account){ .qpn = qpn, .dest_qpn = 0x20002, .type = VB_QP_RC,
-		.peer = vb_gid_from_ipv4(10, 0, 0, 2), .algorithm = "dcqcn", .window_bytes = 65536 };
+	return (struct vb_qp_account){ .qpn = qpn,
+		.dest_qpn = 0x20002,
+		.type = VB_QP_RC,
+		.peer = vb_gid_from_ipv4(10, 0, 0, 2),
+		.algorithm = "dcqcn",
+		.window_bytes = 65536 };
 }
 
 /* 12.5 MB in a second are 100 Mb/s. */
@@ -51,9 +55,9 @@ static void qp__that_is_paced_says_its_rate_and_what_it_achieved(void **state)
 	account.probes = 26;
 	struct said said = told(&account, 1);
 	assert_int_equal(said.count, 1);
-	assert_string_equal(said.lines[0],
-		"qp 0x10002: RC, peer 10.0.0.2 qpn 0x20002, dcqcn, paced at 96 Mb/s, window 66 kB, 12 MB acknowledged at 100 Mb/s "
-		"on average, CNPs 3 received, 1 sent, 2 packets sent again, 26 as probes");
+	assert_string_equal(said.lines[0], "qp 0x10002: RC, peer 10.0.0.2 qpn 0x20002, dcqcn, paced at 96 Mb/s, window "
+					   "66 kB, 12 MB acknowledged at 100 Mb/s "
+					   "on average, CNPs 3 received, 1 sent, 2 packets sent again, 26 as probes");
 }
 
 static void qp__that_has_no_rate_says_none(void **state)
@@ -80,8 +84,8 @@ static void nothing__is_said_of_no_qps(void **state)
 	assert_int_equal(told(NULL, 0).count, 0);
 }
 
-/* Those that carried most by themselves, whichever came first, and the others together: here 1, 2, 3 and one that had nothing
- * to carry. */
+/* Those that carried most by themselves, whichever came first, and the others together: here 1, 2, 3 and one that had
+ * nothing to carry. */
 static void qps__that_are_many_are_summed_up(void **state)
 {
 	struct vb_qp_account accounts[VB_ACCOUNTS_SAID + 4];
@@ -111,7 +115,8 @@ static void qps__however_many_are_all_counted(void **state)
 	assert_int_equal(said.count, VB_ACCOUNTS_SAID + 1);
 	assert_non_null(strstr(said.lines[0], "qp 0x186a0: ")); /* 100,000 */
 	assert_non_null(strstr(said.lines[VB_ACCOUNTS_SAID - 1], "qp 0x18691: "));
-	assert_string_equal(said.lines[VB_ACCOUNTS_SAID], "qps: 99984 more, 5.0 TB acknowledged, at 8.0 kb/s to 800 Mb/s on average, "
+	assert_string_equal(said.lines[VB_ACCOUNTS_SAID],
+		"qps: 99984 more, 5.0 TB acknowledged, at 8.0 kb/s to 800 Mb/s on average, "
 		"the median about 398 Mb/s");
 }
 

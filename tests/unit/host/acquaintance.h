@@ -1,5 +1,5 @@
-/* Somebody who may be a neighbour, played by the test: he is introduced as by the broker, and says and does what the test
- * likes. His memory is this process's. */
+/* Somebody who may be a neighbour, played by the test: he is introduced as by the broker, and says and does what the
+ * test likes. His memory is this process's. */
 #ifndef VB_TEST_HOST_ACQUAINTANCE_H
 #define VB_TEST_HOST_ACQUAINTANCE_H
 
@@ -32,7 +32,8 @@ struct acquaintance {
 	int lent_bell; /* the other end, as a child may have it that nobody knows of; -1 */
 };
 
-static inline void introduce(struct vb_device *device, struct acquaintance *who, uint8_t slot, bool is_same_user, int pidfd)
+static inline void introduce(
+	struct vb_device *device, struct acquaintance *who, uint8_t slot, bool is_same_user, int pidfd)
 {
 	int ends[2], memory = memfd_create("acquaintance", MFD_CLOEXEC);
 	uint8_t own = vb_device_driver(device)->slot.number;
@@ -41,8 +42,14 @@ static inline void introduce(struct vb_device *device, struct acquaintance *who,
 	assert_int_equal(socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0, ends), 0);
 	*who = (struct acquaintance){ .slot = slot, .bell = ends[1], .pidfd = pidfd, .lent_bell = -1 };
 	assert_int_equal(vb_shm_open(memory, slot > own, &who->shm), 0);
-	const struct vb_broker_notice notice = { .kind = VB_BROKER_MEETING, .own_slot = own, .slot = slot,
-		.side = own > slot, .is_same_user = is_same_user, .socket = ends[0], .memory = memory, .pidfd = pidfd };
+	const struct vb_broker_notice notice = { .kind = VB_BROKER_MEETING,
+		.own_slot = own,
+		.slot = slot,
+		.side = own > slot,
+		.is_same_user = is_same_user,
+		.socket = ends[0],
+		.memory = memory,
+		.pidfd = pidfd };
 	vb_neighbours_meet(device->process, &notice);
 }
 
@@ -50,7 +57,9 @@ static const uint64_t acquaintances_riddle = 0x1234567890abcdef;
 
 static inline struct saying hello_of(const struct vb_device *device)
 {
-	return (struct saying){ .kind = SAYS_HELLO, .pid = (uint32_t)getpid(), .riddle = (uintptr_t)&acquaintances_riddle };
+	return (struct saying){
+		.kind = SAYS_HELLO, .pid = (uint32_t)getpid(), .riddle = (uintptr_t)&acquaintances_riddle
+	};
 }
 
 /* It has ours for its own. */
@@ -111,7 +120,8 @@ static inline bool wakes(const struct acquaintance *who)
 {
 	if (!vb_shm_must_wake(who->shm))
 		return false;
-	assert_true(send(who->bell, "!", 1, MSG_DONTWAIT | MSG_NOSIGNAL) == 1 || errno == EAGAIN); /* so many are unheard */
+	assert_true(
+		send(who->bell, "!", 1, MSG_DONTWAIT | MSG_NOSIGNAL) == 1 || errno == EAGAIN); /* so many are unheard */
 	return true;
 }
 

@@ -57,7 +57,8 @@ static void sleeper__wakes_for_what_others_posted(void **state)
 	assert_int_equal(vb_device_open("vb_lo", &sink, &device), 0);
 	assert_int_equal(vb_pd_create(vb_device_nic(device), &pd), 0);
 	assert_int_equal(vb_cq_create(vb_device_nic(device), &(struct vb_cq_config){ .capacity = 4 }, &cq), 0);
-	struct vb_qp *qp = connected_on(device, pd, cq, (struct vb_qp_attr){ .dest_qpn = NOBODYS_QPN, .timeout = 10, .retry_cnt = 1 });
+	struct vb_qp *qp = connected_on(
+		device, pd, cq, (struct vb_qp_attr){ .dest_qpn = NOBODYS_QPN, .timeout = 10, .retry_cnt = 1 });
 	vb_cq_request_notify(cq, false);
 	assert_int_equal(pthread_create(&waiter, NULL, wait_for_event, NULL), 0);
 	sleep_ms(300);
@@ -126,8 +127,8 @@ static void poll_until_it_sleeps(void)
 		assert_true(vb_time_before(vb_host_now(), until));
 }
 
-/* Its polls found nothing for long, so each was followed by a moment of sleep; but now it is told. A poll may stand still
- * for another reason, a lock or a page say, but hardly each of several. */
+/* Its polls found nothing for long, so each was followed by a moment of sleep; but now it is told. A poll may stand
+ * still for another reason, a lock or a page say, but hardly each of several. */
 static void poller__that_is_told_of_an_event_does_not_sleep_at_its_next_poll(void **state)
 {
 	enum { TRIES = 8 };

@@ -431,7 +431,8 @@ static void disconnect__does_not_wait_for_a_broker_that_is_gone(void **state)
 	die();
 }
 
-/* ---- Meeting -------------------------------------------------------------------------------------------------------- */
+/* ---- Meeting
+ * -------------------------------------------------------------------------------------------------------- */
 
 static const struct vb_gid here = { .raw = { [10] = 0xFF, [11] = 0xFF, 10, 0, 0, 1 } };
 
@@ -439,7 +440,9 @@ static const struct vb_gid here = { .raw = { [10] = 0xFF, [11] = 0xFF, 10, 0, 0,
 static int introduce(uint8_t to)
 {
 	int ends[2], pipes[2];
-	const struct vb_message meeting = { .kind = VB_MESSAGE_MEETING, .slot = to, .meeting = { .slot = 9, .side = 1, .is_same_user = 1 } };
+	const struct vb_message meeting = {
+		.kind = VB_MESSAGE_MEETING, .slot = to, .meeting = { .slot = 9, .side = 1, .is_same_user = 1 }
+	};
 	assert_int_equal(socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, ends), 0);
 	assert_int_equal(pipe2(pipes, O_CLOEXEC), 0);
 	assert_int_equal(vb_send_with_fds(client, &meeting, sizeof(meeting), (int[]){ ends[1], pipes[0] }, 2, 0), 0);
@@ -575,7 +578,9 @@ static void meeting__that_a_process_has_no_descriptors_for_is_void(void **state)
 {
 	struct rlimit before, none = { .rlim_max = 0 };
 	int ends[2], next = dup(client);
-	const struct vb_message meeting = { .kind = VB_MESSAGE_MEETING, .slot = 7, .meeting = { .slot = 9, .side = 1, .is_same_user = 1 } };
+	const struct vb_message meeting = {
+		.kind = VB_MESSAGE_MEETING, .slot = 7, .meeting = { .slot = 9, .side = 1, .is_same_user = 1 }
+	};
 	assert_int_equal(socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, ends), 0);
 	vb_broker_meet(broker, 7, &here, 9);
 	hear_one(VB_MESSAGE_MEET);

@@ -1,5 +1,5 @@
-/* That a machine on which nothing can be measured does not hold a process up. Its time is played: a real one is as others
- * leave it to us. */
+/* That a machine on which nothing can be measured does not hold a process up. Its time is played: a real one is as
+ * others leave it to us. */
 #include "../unit.h"
 #include <pthread.h>
 #include <time.h>

@@ -5,13 +5,9 @@
 #include "../unit.h"
 #include "host/host.h"
 
-static void on_port(void *user, bool is_active)
-{
-}
+static void on_port(void *user, bool is_active) {}
 
-static void on_gid_change(void *user)
-{
-}
+static void on_gid_change(void *user) {}
 
 static inline void modify_on(struct vb_device *device, struct vb_qp *qp, const struct vb_qp_attr *attr, uint32_t mask)
 {
@@ -25,8 +21,15 @@ static inline void modify_on(struct vb_device *device, struct vb_qp *qp, const s
 static inline struct vb_qp *connected_on(
 	struct vb_device *device, struct vb_pd *pd, struct vb_cq *cq, struct vb_qp_attr attr)
 {
-	struct vb_qp_config config = { .type = VB_QP_RC, .pd = pd, .send_cq = cq, .recv_cq = cq, .max_send_wr = 1,
-		.max_recv_wr = 1, .max_send_sge = 1, .max_recv_sge = 1, .signal_all = true };
+	struct vb_qp_config config = { .type = VB_QP_RC,
+		.pd = pd,
+		.send_cq = cq,
+		.recv_cq = cq,
+		.max_send_wr = 1,
+		.max_recv_wr = 1,
+		.max_send_sge = 1,
+		.max_recv_sge = 1,
+		.signal_all = true };
 	struct vb_device_info info;
 	struct vb_qp *qp;
 
@@ -44,19 +47,26 @@ static inline struct vb_qp *connected_on(
 	attr.state = VB_QPS_INIT;
 	modify_on(device, qp, &attr, VB_QP_PKEY_INDEX | VB_QP_PORT | VB_QP_ACCESS_FLAGS);
 	attr.state = VB_QPS_RTR;
-	modify_on(device, qp, &attr, VB_QP_AV | VB_QP_PATH_MTU | VB_QP_DEST_QPN | VB_QP_RQ_PSN |
-		VB_QP_MAX_DEST_RD_ATOMIC | VB_QP_MIN_RNR_TIMER);
+	modify_on(device, qp, &attr,
+		VB_QP_AV | VB_QP_PATH_MTU | VB_QP_DEST_QPN | VB_QP_RQ_PSN | VB_QP_MAX_DEST_RD_ATOMIC |
+			VB_QP_MIN_RNR_TIMER);
 	attr.state = VB_QPS_RTS;
-	modify_on(device, qp, &attr, VB_QP_SQ_PSN | VB_QP_TIMEOUT | VB_QP_RETRY_CNT | VB_QP_RNR_RETRY |
-		VB_QP_MAX_QP_RD_ATOMIC);
+	modify_on(device, qp, &attr,
+		VB_QP_SQ_PSN | VB_QP_TIMEOUT | VB_QP_RETRY_CNT | VB_QP_RNR_RETRY | VB_QP_MAX_QP_RD_ATOMIC);
 	return qp;
 }
 
 /* A UD QP that receives: whoever likes may be introduced to its lane. */
 static inline struct vb_qp *receiving_datagrams_on(struct vb_device *device, struct vb_pd *pd, struct vb_cq *cq)
 {
-	struct vb_qp_config config = { .type = VB_QP_UD, .pd = pd, .send_cq = cq, .recv_cq = cq, .max_send_wr = 1,
-		.max_recv_wr = 1, .max_send_sge = 1, .max_recv_sge = 1 };
+	struct vb_qp_config config = { .type = VB_QP_UD,
+		.pd = pd,
+		.send_cq = cq,
+		.recv_cq = cq,
+		.max_send_wr = 1,
+		.max_recv_wr = 1,
+		.max_send_sge = 1,
+		.max_recv_sge = 1 };
 	struct vb_qp_attr attr = { .state = VB_QPS_INIT, .port = 1, .qkey = 1 };
 	struct vb_qp *qp;
 

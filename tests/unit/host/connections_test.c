@@ -17,7 +17,7 @@
 #include "wire/mad.h"
 
 #define PATIENCE_S 20
-#define MANY	   300
+#define MANY       300
 
 static char capture[] = "/tmp/verbena-connections-XXXXXX";
 
@@ -31,17 +31,11 @@ static uint16_t last_reason;
 static struct vb_cm_id *passive[MANY];
 static bool accepts;
 
-static void on_event(const struct vb_event *event)
-{
-}
+static void on_event(const struct vb_event *event) {}
 
-static void on_port(void *user, bool is_active)
-{
-}
+static void on_port(void *user, bool is_active) {}
 
-static void on_gid_change(void *user)
-{
-}
+static void on_gid_change(void *user) {}
 
 static const struct vb_device_sink sink = { on_event, on_port, on_gid_change, NULL };
 
@@ -132,8 +126,13 @@ static struct vb_binding listen_somewhere(struct vb_cm_id **listener)
 static struct vb_cm_id *connect_to(uint16_t port, uint32_t qpn)
 {
 	struct vb_cm_path path = { .local = address, .remote = address };
-	struct vb_cm_req req = { .service_id = vb_cm_service_id(VB_CM_PS_TCP, port), .qpn = qpn, .remote_timeout = 18,
-		.local_timeout = 18, .max_cm_retries = 15, .path_mtu = 5, .ca_guid = 1,
+	struct vb_cm_req req = { .service_id = vb_cm_service_id(VB_CM_PS_TCP, port),
+		.qpn = qpn,
+		.remote_timeout = 18,
+		.local_timeout = 18,
+		.max_cm_retries = 15,
+		.path_mtu = 5,
+		.ca_guid = 1,
 		.primary = { .local = address, .remote = address, .ack_timeout = 14 } };
 	struct vb_cm *cm = vb_connections_lock();
 	struct vb_cm_id *id = vb_cm_id_create(cm, NULL);
@@ -195,7 +194,9 @@ static void bind__is_unique(void **state)
 {
 	struct vb_binding one = { .port_space = VB_CM_PS_TCP, .address = address, .port = 7471 }, two = one;
 	struct vb_binding all = { .port_space = VB_CM_PS_TCP, .port = 7471 };
-	struct vb_binding foreign = { .port_space = VB_CM_PS_TCP, .address = vb_gid_from_ipv4(192, 0, 2, 77), .port = 7471 };
+	struct vb_binding foreign = {
+		.port_space = VB_CM_PS_TCP, .address = vb_gid_from_ipv4(192, 0, 2, 77), .port = 7471
+	};
 	assert_int_equal(vb_connections_bind(&one), 0);
 	assert_int_equal(vb_connections_bind(&two), -EADDRNOTAVAIL); /* loopback counts as all addresses */
 	assert_int_equal(vb_connections_bind(&foreign), -EADDRNOTAVAIL);

@@ -11,9 +11,9 @@
 #include <unistd.h>
 #include "connected.h"
 
-#define ROUNDS	 300
+#define ROUNDS   300
 #define ATTEMPTS 10
-#define WORK	 (300 * VB_US) /* longer than pollers stay away who have a core to themselves */
+#define WORK     (300 * VB_US) /* longer than pollers stay away who have a core to themselves */
 
 static struct vb_device *device;
 static struct vb_cq *cq;
@@ -21,9 +21,7 @@ static int work_fd;
 static atomic_bool is_over, is_working;
 static bool is_able;
 
-static void on_event(const struct vb_event *event)
-{
-}
+static void on_event(const struct vb_event *event) {}
 
 static const struct vb_device_sink sink = { on_event, on_port, on_gid_change, NULL };
 
@@ -121,7 +119,8 @@ static void progress__leaves_packets_to_pollers_that_share_their_core(void **sta
 	assert_int_equal(vb_device_open("vb_lo", &sink, &device), 0);
 	assert_int_equal(vb_pd_create(vb_device_nic(device), &pd), 0);
 	assert_int_equal(vb_cq_create(vb_device_nic(device), &config, &cq), 0);
-	struct vb_qp *qp = connected_on(device, pd, cq, (struct vb_qp_attr){ .timeout = 14, .retry_cnt = 7, .access = VB_ACCESS_REMOTE_WRITE });
+	struct vb_qp *qp = connected_on(
+		device, pd, cq, (struct vb_qp_attr){ .timeout = 14, .retry_cnt = 7, .access = VB_ACCESS_REMOTE_WRITE });
 	work_fd = eventfd(0, EFD_CLOEXEC);
 	assert_int_equal(pthread_create(&worker, NULL, work, NULL), 0);
 	assert_int_equal(sched_getaffinity(0, sizeof(before), &before), 0);

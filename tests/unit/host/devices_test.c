@@ -19,18 +19,21 @@ static void add(struct vb_interface *interface, struct vb_gid gid)
 static int machine(void **state)
 {
 	memset(interfaces, 0, sizeof(interfaces));
-	interfaces[0] = (struct vb_interface){ .index = 1, .name = "lo", .mtu = 65536, .is_up = true, .is_running = true,
-		.is_loopback = true };
+	interfaces[0] = (struct vb_interface){
+		.index = 1, .name = "lo", .mtu = 65536, .is_up = true, .is_running = true, .is_loopback = true
+	};
 	add(&interfaces[0], vb_gid_from_ipv4(127, 0, 0, 1));
 	add(&interfaces[0], ipv6(0, 0, 1));
-	interfaces[1] = (struct vb_interface){ .index = 2, .name = "eth0", .mtu = 1500, .is_up = true,
-		.mac = { 0x02, 0x11, 0x22, 0x33, 0x44, 0x55 } };
+	interfaces[1] = (struct vb_interface){
+		.index = 2, .name = "eth0", .mtu = 1500, .is_up = true, .mac = { 0x02, 0x11, 0x22, 0x33, 0x44, 0x55 }
+	};
 	add(&interfaces[1], ipv6(0xfe, 0x80, 2));
 	add(&interfaces[1], ipv6(0x20, 0x01, 3));
 	add(&interfaces[1], vb_gid_from_ipv4(10, 0, 0, 1));
 	add(&interfaces[1], vb_gid_from_ipv4(10, 0, 0, 2));
-	interfaces[2] = (struct vb_interface){ .index = 3, .name = "eth1", .mtu = 9000, .is_up = true, .is_running = true,
-		.mac = { 0, 1, 2, 3, 4, 5 } };
+	interfaces[2] = (struct vb_interface){
+		.index = 3, .name = "eth1", .mtu = 9000, .is_up = true, .is_running = true, .mac = { 0, 1, 2, 3, 4, 5 }
+	};
 	add(&interfaces[2], vb_gid_from_ipv4(10, 1, 0, 1));
 	interfaces[3] = (struct vb_interface){ .index = 4, .name = "eth2", .mtu = 1500, .is_up = true };
 	return 0;

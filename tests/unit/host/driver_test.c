@@ -1,5 +1,5 @@
-/* Drivers over the port in memory: nothing of a driver is UDP's. Two of them, each of a process of its own as far as they
- * know, without a broker; their progress threads run. */
+/* Drivers over the port in memory: nothing of a driver is UDP's. Two of them, each of a process of its own as far as
+ * they know, without a broker; their progress threads run. */
 #include <errno.h>
 #include <fcntl.h>
 #include <poll.h>
@@ -54,24 +54,35 @@ static void open_end(struct end *end, struct vb_port *port, uint8_t n, bool has_
 	end->memory = calloc(1, BYTES);
 	end->notified = eventfd(0, EFD_NONBLOCK);
 	open_driver(end, port, n, has_thread);
-	end->device = (struct vb_device){ .process = &end->process, .sink = { .on_event = on_event },
-		.info = { .name = "vb_memory" } };
+	end->device = (struct vb_device){
+		.process = &end->process, .sink = { .on_event = on_event }, .info = { .name = "vb_memory" }
+	};
 	assert_int_equal(vb_nic_create(&(struct vb_nic_config){ .seed = n, .mtu = MTU }, &end->device.nic), 0);
 	assert_int_equal(vb_nic_set_gid(end->device.nic, 0, &end->gid), 0);
 	vb_process_lock(&end->process);
 	vb_list_add_tail(&end->process.devices, &end->device.link);
 	vb_process_unlock(&end->process);
-	struct vb_mr_config mr = { .memory = end->memory, .iova = (uintptr_t)end->memory, .length = BYTES,
+	struct vb_mr_config mr = { .memory = end->memory,
+		.iova = (uintptr_t)end->memory,
+		.length = BYTES,
 		.access = VB_ACCESS_LOCAL_WRITE | VB_ACCESS_REMOTE_WRITE };
 	assert_int_equal(vb_pd_create(end->device.nic, &end->pd), 0);
-	assert_int_equal(vb_cq_create(end->device.nic, &(struct vb_cq_config){ .capacity = 64, .user = end }, &end->cq), 0);
+	assert_int_equal(
+		vb_cq_create(end->device.nic, &(struct vb_cq_config){ .capacity = 64, .user = end }, &end->cq), 0);
 	assert_int_equal(vb_mr_register(end->pd, &mr, &end->mr), 0);
 }
 
 static void create_qp(struct end *end, enum vb_qp_type type)
 {
-	struct vb_qp_config config = { .type = type, .pd = end->pd, .send_cq = end->cq, .recv_cq = end->cq,
-		.max_send_wr = DEPTH, .max_recv_wr = 1, .max_send_sge = 1, .max_recv_sge = 1, .max_inline = 64 };
+	struct vb_qp_config config = { .type = type,
+		.pd = end->pd,
+		.send_cq = end->cq,
+		.recv_cq = end->cq,
+		.max_send_wr = DEPTH,
+		.max_recv_wr = 1,
+		.max_send_sge = 1,
+		.max_recv_sge = 1,
+		.max_inline = 64 };
 
 	assert_int_equal(vb_driver_lock(end->driver), 0);
 	assert_int_equal(vb_qp_create(vb_driver_lane(end->driver), &config, &end->qp), 0);
@@ -88,16 +99,26 @@ static void modify(struct end *end, struct vb_qp_attr *attr, enum vb_qp_state st
 
 static void connect(struct end *end, const struct end *peer, enum vb_qp_type type)
 {
-	struct vb_qp_attr attr = { .path_mtu = MTU, .port = 1, .dest_qpn = vb_qp_number(peer->qp), .max_rd_atomic = 1,
-		.max_dest_rd_atomic = 1, .timeout = 14, .retry_cnt = 7, .rnr_retry = 7, .min_rnr_timer = 1,
-		.access = VB_ACCESS_REMOTE_WRITE, .av = { .sgid = end->gid, .dgid = peer->gid } };
+	struct vb_qp_attr attr = { .path_mtu = MTU,
+		.port = 1,
+		.dest_qpn = vb_qp_number(peer->qp),
+		.max_rd_atomic = 1,
+		.max_dest_rd_atomic = 1,
+		.timeout = 14,
+		.retry_cnt = 7,
+		.rnr_retry = 7,
+		.min_rnr_timer = 1,
+		.access = VB_ACCESS_REMOTE_WRITE,
+		.av = { .sgid = end->gid, .dgid = peer->gid } };
 	bool is_rc = type == VB_QP_RC;
 
 	modify(end, &attr, VB_QPS_INIT, VB_QP_PKEY_INDEX | VB_QP_PORT | VB_QP_ACCESS_FLAGS);
-	modify(end, &attr, VB_QPS_RTR, VB_QP_AV | VB_QP_PATH_MTU | VB_QP_DEST_QPN | VB_QP_RQ_PSN |
-		(is_rc ? VB_QP_MAX_DEST_RD_ATOMIC | VB_QP_MIN_RNR_TIMER : 0));
-	modify(end, &attr, VB_QPS_RTS, VB_QP_SQ_PSN | (is_rc ? VB_QP_TIMEOUT | VB_QP_RETRY_CNT | VB_QP_RNR_RETRY |
-		VB_QP_MAX_QP_RD_ATOMIC : 0));
+	modify(end, &attr, VB_QPS_RTR,
+		VB_QP_AV | VB_QP_PATH_MTU | VB_QP_DEST_QPN | VB_QP_RQ_PSN |
+			(is_rc ? VB_QP_MAX_DEST_RD_ATOMIC | VB_QP_MIN_RNR_TIMER : 0));
+	modify(end, &attr, VB_QPS_RTS,
+		VB_QP_SQ_PSN |
+			(is_rc ? VB_QP_TIMEOUT | VB_QP_RETRY_CNT | VB_QP_RNR_RETRY | VB_QP_MAX_QP_RD_ATOMIC : 0));
 }
 
 static void open_ends(enum vb_qp_type type, bool has_thread)
@@ -160,8 +181,12 @@ static void post(struct vb_send_wr wr, uint32_t length)
 
 static void post_write(uint64_t wr_id, uint32_t length)
 {
-	post((struct vb_send_wr){ .wr_id = wr_id, .opcode = VB_WR_RDMA_WRITE, .flags = VB_SEND_SIGNALED,
-		     .remote_addr = (uintptr_t)ends[1].memory, .rkey = vb_mr_key(ends[1].mr) }, length);
+	post((struct vb_send_wr){ .wr_id = wr_id,
+		     .opcode = VB_WR_RDMA_WRITE,
+		     .flags = VB_SEND_SIGNALED,
+		     .remote_addr = (uintptr_t)ends[1].memory,
+		     .rkey = vb_mr_key(ends[1].mr) },
+		length);
 }
 
 static void take_one(uint64_t wr_id)
@@ -318,8 +343,13 @@ static void grace__waits_for_what_is_at_the_port(void **state)
 static void post_small(uint64_t wr_id)
 {
 	struct vb_sge sge = { (uintptr_t)ends[0].memory, 8, vb_mr_key(ends[0].mr) };
-	struct vb_send_wr wr = { .wr_id = wr_id, .opcode = VB_WR_RDMA_WRITE, .flags = VB_SEND_SIGNALED, .sges = &sge,
-		.sge_count = 1, .remote_addr = (uintptr_t)ends[1].memory, .rkey = vb_mr_key(ends[1].mr) };
+	struct vb_send_wr wr = { .wr_id = wr_id,
+		.opcode = VB_WR_RDMA_WRITE,
+		.flags = VB_SEND_SIGNALED,
+		.sges = &sge,
+		.sge_count = 1,
+		.remote_addr = (uintptr_t)ends[1].memory,
+		.rkey = vb_mr_key(ends[1].mr) };
 
 	vb_sq_begin(ends[0].qp);
 	assert_int_equal(vb_sq_put(ends[0].qp, &wr), 0);
@@ -335,8 +365,8 @@ static unsigned at_port(struct end *end)
 	return count;
 }
 
-/* The port keeps what it has, so nothing is acknowledged meanwhile. The thread may just look whether there is something to do, and
- * takes along what has been posted; so it is tried again. */
+/* The port keeps what it has, so nothing is acknowledged meanwhile. The thread may just look whether there is
+ * something to do, and takes along what has been posted; so it is tried again. */
 static void open_with_riders(unsigned posts)
 {
 	for (unsigned tries = 0;; tries++) {

@@ -1,5 +1,5 @@
-/* Who waits for descriptors, two of them, and which of the two is to be woken. What they drive is played by the test: turns
- * find what it says, and the port's descriptors become others when it likes. */
+/* Who waits for descriptors, two of them, and which of the two is to be woken. What they drive is played by the test:
+ * turns find what it says, and the port's descriptors become others when it likes. */
 #include "../unit.h"
 #include <pthread.h>
 #include <semaphore.h>
@@ -69,9 +69,7 @@ unsigned vb_driver_looks_next(const struct vb_driver *d, bool sleeps)
 	return 0;
 }
 
-void vb_driver_settle(struct vb_driver *d)
-{
-}
+void vb_driver_settle(struct vb_driver *d) {}
 
 void vb_process_lose_descriptors(struct vb_process *p)
 {
@@ -83,13 +81,9 @@ void vb_progress_attend(struct vb_driver *d, enum vb_attendance attendance)
 	d->attendance = attendance;
 }
 
-void vb_progress_polled(struct vb_driver *d)
-{
-}
+void vb_progress_polled(struct vb_driver *d) {}
 
-void vb_progress_timer_is_up(struct vb_driver *d)
-{
-}
+void vb_progress_timer_is_up(struct vb_driver *d) {}
 
 /* Asked for by whoever is about to sleep as the one who attends. */
 bool vb_neighbours_doze(struct vb_driver *d, vb_time now)
@@ -101,9 +95,7 @@ bool vb_neighbours_doze(struct vb_driver *d, vb_time now)
 	return true;
 }
 
-void vb_neighbours_part(struct vb_driver *d, vb_time now)
-{
-}
+void vb_neighbours_part(struct vb_driver *d, vb_time now) {}
 
 int vb_neighbours_fd(const struct vb_driver *d)
 {

@@ -48,7 +48,8 @@ static void explain__death_says_how_the_peers_process_is(void **state)
 	death.cause.silent_for = 5 * VB_S;
 	death.process = VB_PROCESS_STOPPED;
 	vb_explain(&death, line, sizeof(line));
-	assert_non_null(strstr(line, "last heard from it 5.0 s ago; its process is stopped there, by a signal or a debugger"));
+	assert_non_null(
+		strstr(line, "last heard from it 5.0 s ago; its process is stopped there, by a signal or a debugger"));
 	death.process = VB_PROCESS_GONE;
 	vb_explain(&death, line, sizeof(line));
 	assert_non_null(strstr(line, "last heard from it 5.0 s ago; its process has ended"));
@@ -78,8 +79,9 @@ static void explain__question_that_did_not_arrive(void **state)
 	struct vb_gid peer = vb_gid_from_ipv4(10, 0, 0, 2);
 
 	vb_explain_unasked(0x1a2, &peer, -ECONNREFUSED, line, sizeof(line));
-	assert_string_equal(line, "10.0.0.2 qpn 0x1a2: nobody has UDP 4791 open there any more: its process has ended, unless a "
-				  "firewall refuses");
+	assert_string_equal(line,
+		"10.0.0.2 qpn 0x1a2: nobody has UDP 4791 open there any more: its process has ended, unless a "
+		"firewall refuses");
 	vb_explain_unasked(0x1a2, &peer, -EHOSTUNREACH, line, sizeof(line));
 	assert_string_equal(line, "10.0.0.2 qpn 0x1a2: its host is not reached any more (No route to host)");
 }
@@ -218,8 +220,9 @@ static void mtu__says_who_carries_what(void **state)
 				  "10.0.0.1 carries 1024; make the interfaces' MTU equal");
 	refusal.is_ours = false;
 	vb_explain_mtu(&refusal, line, sizeof(line));
-	assert_string_equal(line, "connection to 10.0.0.2 port 7471: refused, our 10.0.0.1 has a larger path MTU than the "
-				  "1024 it carries; make the interfaces' MTU equal");
+	assert_string_equal(line,
+		"connection to 10.0.0.2 port 7471: refused, our 10.0.0.1 has a larger path MTU than the "
+		"1024 it carries; make the interfaces' MTU equal");
 }
 
 int main(void)

@@ -1,5 +1,5 @@
-/* Which lane is whose, in a process with its broker and over loopback. In a network namespace of the test's own; skipped where none
- * may be made. The argument is the directory of verbena-broker. */
+/* Which lane is whose, in a process with its broker and over loopback. In a network namespace of the test's own;
+ * skipped where none may be made. The argument is the directory of verbena-broker. */
 #include "../namespace.h"
 #include "../unit.h"
 #include <errno.h>
@@ -56,7 +56,8 @@ static void lane__is_one_for_what_goes_through_all_of_a_process(void **state)
 	assert_int_equal(most_with("VERBENA_PROGRESS=off"), 1);
 }
 
-/* Its channel is the home's; and the indices of lanes are shared out among as many as there may be when the home is made. */
+/* Its channel is the home's; and the indices of lanes are shared out among as many as there may be when the home is
+ * made. */
 static void lane__is_one_where_slots_are_carried(void **state)
 {
 	struct vb_lanes all = { .most = 4 }, begun = { .most = 4 };
@@ -85,17 +86,11 @@ static void indices__are_each_lanes_own(void **state)
 
 /* ---- Whose they are --------------------------------------------------------------------------------------------- */
 
-static void on_event(const struct vb_event *event)
-{
-}
+static void on_event(const struct vb_event *event) {}
 
-static void on_port(void *user, bool is_active)
-{
-}
+static void on_port(void *user, bool is_active) {}
 
-static void on_gid_change(void *user)
-{
-}
+static void on_gid_change(void *user) {}
 
 static int open_device(void **state)
 {
@@ -258,7 +253,8 @@ int main(int argc, char **argv)
 		cmocka_unit_test(indices__are_each_lanes_own),
 		cmocka_unit_test_setup_teardown(threads__have_a_lane_each_and_then_share, open_device, close_device),
 		cmocka_unit_test_setup_teardown(domains__have_lanes_whoever_makes_them, open_device, close_device),
-		cmocka_unit_test_setup_teardown(queues__have_them_in_turn_where_that_is_said, open_device, close_device),
+		cmocka_unit_test_setup_teardown(
+			queues__have_them_in_turn_where_that_is_said, open_device, close_device),
 		cmocka_unit_test_setup_teardown(lane__is_made_while_all_of_them_are_taken, open_device, close_device),
 		cmocka_unit_test_setup_teardown(
 			lanes__do_with_those_there_are_where_no_more_are_to_be_had, open_device, close_device),

@@ -40,7 +40,8 @@ static void lines__beyond_a_few_are_lost(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test_setup_teardown(lines__are_silent_until_they_are_said_and_in_order_then, listen_in, listen_no_more),
+		cmocka_unit_test_setup_teardown(
+			lines__are_silent_until_they_are_said_and_in_order_then, listen_in, listen_no_more),
 		cmocka_unit_test_setup_teardown(lines__beyond_a_few_are_lost, listen_in, listen_no_more),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);

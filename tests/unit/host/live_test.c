@@ -1,5 +1,6 @@
 /* A live lane over loopback with its broker: who drives, what happens while nobody calls, threads, fork, idleness. In a
- * network namespace of the test's own; skipped where none may be made. The argument is the directory of verbena-broker. */
+ * network namespace of the test's own; skipped where none may be made. The argument is the directory of
+ * verbena-broker. */
 #include "../namespace.h"
 #include "../unit.h"
 #include <errno.h>
@@ -17,9 +18,9 @@
 #include <unistd.h>
 #include "host/host.h"
 
-#define LINKS	    4
-#define BYTES	    8192
-#define QUEUE	    64
+#define LINKS       4
+#define BYTES       8192
+#define QUEUE       64
 #define PATIENCE_MS 5000
 
 /* Two QPs of this process that are connected to each other, over the wire. */
@@ -45,19 +46,17 @@ static void on_event(const struct vb_event *event)
 		eventfd_write(event_fd, 1);
 }
 
-static void on_port(void *user, bool is_active)
-{
-}
+static void on_port(void *user, bool is_active) {}
 
-static void on_gid_change(void *user)
-{
-}
+static void on_gid_change(void *user) {}
 
 static const struct vb_device_sink sink = { on_event, on_port, on_gid_change, NULL };
 
 static struct vb_mr *registered(uint8_t *memory)
 {
-	struct vb_mr_config config = { .memory = memory, .iova = (uintptr_t)memory, .length = BYTES,
+	struct vb_mr_config config = { .memory = memory,
+		.iova = (uintptr_t)memory,
+		.length = BYTES,
 		.access = VB_ACCESS_LOCAL_WRITE | VB_ACCESS_REMOTE_WRITE | VB_ACCESS_REMOTE_READ };
 	struct vb_mr *mr;
 
@@ -75,17 +74,28 @@ static void modify(struct vb_qp *qp, const struct vb_qp_attr *attr, uint32_t mas
 
 static void connect_to(struct vb_qp *qp, uint32_t dest_qpn)
 {
-	struct vb_qp_attr attr = { .state = VB_QPS_INIT, .port = 1, .access = VB_ACCESS_REMOTE_WRITE, .av = av,
-		.path_mtu = 4096, .dest_qpn = dest_qpn, .max_dest_rd_atomic = 1, .max_rd_atomic = 1, .min_rnr_timer = 12,
-		.timeout = 14, .retry_cnt = 7, .rnr_retry = 7 };
+	struct vb_qp_attr attr = { .state = VB_QPS_INIT,
+		.port = 1,
+		.access = VB_ACCESS_REMOTE_WRITE,
+		.av = av,
+		.path_mtu = 4096,
+		.dest_qpn = dest_qpn,
+		.max_dest_rd_atomic = 1,
+		.max_rd_atomic = 1,
+		.min_rnr_timer = 12,
+		.timeout = 14,
+		.retry_cnt = 7,
+		.rnr_retry = 7 };
 
 	modify(qp, &attr, VB_QP_STATE | VB_QP_PKEY_INDEX | VB_QP_PORT | VB_QP_ACCESS_FLAGS);
 	attr.state = VB_QPS_RTR;
-	modify(qp, &attr, VB_QP_STATE | VB_QP_AV | VB_QP_PATH_MTU | VB_QP_DEST_QPN | VB_QP_RQ_PSN | VB_QP_MAX_DEST_RD_ATOMIC |
-		VB_QP_MIN_RNR_TIMER);
+	modify(qp, &attr,
+		VB_QP_STATE | VB_QP_AV | VB_QP_PATH_MTU | VB_QP_DEST_QPN | VB_QP_RQ_PSN | VB_QP_MAX_DEST_RD_ATOMIC |
+			VB_QP_MIN_RNR_TIMER);
 	attr.state = VB_QPS_RTS;
-	modify(qp, &attr, VB_QP_STATE | VB_QP_SQ_PSN | VB_QP_TIMEOUT | VB_QP_RETRY_CNT | VB_QP_RNR_RETRY |
-		VB_QP_MAX_QP_RD_ATOMIC);
+	modify(qp, &attr,
+		VB_QP_STATE | VB_QP_SQ_PSN | VB_QP_TIMEOUT | VB_QP_RETRY_CNT | VB_QP_RNR_RETRY |
+			VB_QP_MAX_QP_RD_ATOMIC);
 }
 
 static void link_open(struct link *link)
@@ -96,8 +106,15 @@ static void link_open(struct link *link)
 	link->source_mr = registered(link->source);
 	link->target_mr = registered(link->target);
 	for (int i = 0; i < 2; i++) {
-		struct vb_qp_config config = { .type = VB_QP_RC, .pd = pd, .send_cq = link->cq, .recv_cq = link->cq,
-			.max_send_wr = QUEUE, .max_recv_wr = 1, .max_send_sge = 1, .max_recv_sge = 1, .signal_all = true };
+		struct vb_qp_config config = { .type = VB_QP_RC,
+			.pd = pd,
+			.send_cq = link->cq,
+			.recv_cq = link->cq,
+			.max_send_wr = QUEUE,
+			.max_recv_wr = 1,
+			.max_send_sge = 1,
+			.max_recv_sge = 1,
+			.signal_all = true };
 		assert_int_equal(vb_driver_lock(vb_device_driver(device)), 0);
 		assert_int_equal(vb_qp_create(vb_driver_lane(vb_device_driver(device)), &config, &link->qp[i]), 0);
 		vb_driver_unlock(vb_device_driver(device));
@@ -157,8 +174,12 @@ static int close_all(void **state)
 static void post_write(struct link *link, uint32_t length, uint64_t wr_id)
 {
 	struct vb_sge sge = { (uintptr_t)link->source, length, vb_mr_key(link->source_mr) };
-	struct vb_send_wr wr = { .wr_id = wr_id, .opcode = VB_WR_RDMA_WRITE, .sges = &sge, .sge_count = 1,
-		.remote_addr = (uintptr_t)link->target, .rkey = vb_mr_key(link->target_mr) };
+	struct vb_send_wr wr = { .wr_id = wr_id,
+		.opcode = VB_WR_RDMA_WRITE,
+		.sges = &sge,
+		.sge_count = 1,
+		.remote_addr = (uintptr_t)link->target,
+		.rkey = vb_mr_key(link->target_mr) };
 
 	vb_sq_begin(link->qp[0]);
 	int rc = vb_sq_put(link->qp[0], &wr);
@@ -264,9 +285,7 @@ static void wait__returns_when_the_descriptor_is_readable(void **state)
 	}
 }
 
-static void on_alarm(int signal)
-{
-}
+static void on_alarm(int signal) {}
 
 static void wait__is_interrupted_by_a_signal(void **state)
 {
@@ -370,8 +389,15 @@ static void idle__after_datagrams_to_ourselves_uses_no_cpu(void **state)
 	NEEDS_NAMESPACE;
 	struct vb_driver *driver = vb_device_driver(device);
 	struct link *link = &links[0];
-	struct vb_qp_config config = { .type = VB_QP_UD, .pd = pd, .send_cq = link->cq, .recv_cq = link->cq,
-		.max_send_wr = 1, .max_recv_wr = 1, .max_send_sge = 1, .max_recv_sge = 1, .signal_all = true };
+	struct vb_qp_config config = { .type = VB_QP_UD,
+		.pd = pd,
+		.send_cq = link->cq,
+		.recv_cq = link->cq,
+		.max_send_wr = 1,
+		.max_recv_wr = 1,
+		.max_send_sge = 1,
+		.max_recv_sge = 1,
+		.signal_all = true };
 	struct vb_qp_attr attr = { .state = VB_QPS_INIT, .port = 1, .qkey = 5 };
 	struct vb_qp *qp;
 	struct vb_wc wc;
@@ -385,8 +411,12 @@ static void idle__after_datagrams_to_ourselves_uses_no_cpu(void **state)
 	attr.state = VB_QPS_RTS;
 	modify(qp, &attr, VB_QP_STATE | VB_QP_SQ_PSN);
 	struct vb_sge sge = { (uintptr_t)link->source, 8, vb_mr_key(link->source_mr) };
-	struct vb_send_wr wr = { .opcode = VB_WR_SEND, .sges = &sge, .sge_count = 1, .av = &av,
-		.remote_qpn = vb_qp_number(qp), .remote_qkey = attr.qkey };
+	struct vb_send_wr wr = { .opcode = VB_WR_SEND,
+		.sges = &sge,
+		.sge_count = 1,
+		.av = &av,
+		.remote_qpn = vb_qp_number(qp),
+		.remote_qkey = attr.qkey };
 	vb_sq_begin(qp);
 	assert_int_equal(vb_sq_put(qp, &wr), 0);
 	vb_driver_end_post(driver, qp);
@@ -491,8 +521,15 @@ static void clock__goes_forward_and_back_to_monotonic(void **state)
 
 static struct vb_qp *started_raw_qp(struct vb_cq *cq)
 {
-	struct vb_qp_config config = { .type = VB_QP_RAW, .pd = pd, .send_cq = cq, .recv_cq = cq, .max_send_wr = QUEUE,
-		.max_recv_wr = 1, .max_send_sge = 1, .max_recv_sge = 1, .signal_all = true };
+	struct vb_qp_config config = { .type = VB_QP_RAW,
+		.pd = pd,
+		.send_cq = cq,
+		.recv_cq = cq,
+		.max_send_wr = QUEUE,
+		.max_recv_wr = 1,
+		.max_send_sge = 1,
+		.max_recv_sge = 1,
+		.signal_all = true };
 	struct vb_qp_attr attr = { .state = VB_QPS_INIT, .port = 1 };
 	struct vb_qp *qp;
 

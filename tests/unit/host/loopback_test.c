@@ -1,5 +1,5 @@
-/* Loopback is down, as in a fresh network namespace: what is said of it, once. Skipped where no namespace may be made; the argument
- * is the directory of verbena-broker. */
+/* Loopback is down, as in a fresh network namespace: what is said of it, once. Skipped where no namespace may be made;
+ * the argument is the directory of verbena-broker. */
 #include "../unit.h"
 #include <net/if.h>
 #include <sched.h>
@@ -12,11 +12,12 @@
 #include "host/connections.h"
 #include "host/loopback.h"
 
-#define CURE	    "cure: sudo ip link set lo up\n"
+#define CURE        "cure: sudo ip link set lo up\n"
 #define PATIENCE_MS 5000
 
 static const char *directory;
-static const struct vb_gid here = { { [10] = 0xff, 0xff, 127, 0, 0, 1 } }, elsewhere = { { [10] = 0xff, 0xff, 192, 0, 2, 1 } };
+static const struct vb_gid here = { { [10] = 0xff, 0xff, 127, 0, 0, 1 } },
+			   elsewhere = { { [10] = 0xff, 0xff, 192, 0, 2, 1 } };
 
 static bool own_namespace(void)
 {
@@ -73,9 +74,7 @@ static void look_for_routes(void)
 	vb_connections_explain_route(&here);
 }
 
-static void on_event(const struct vb_event *event)
-{
-}
+static void on_event(const struct vb_event *event) {}
 
 /* It goes down under a QP that wants to reach this host by the wire. */
 static void lose_it(void)
@@ -89,7 +88,8 @@ static void lose_it(void)
 	if (vb_device_open("vb_lo", &sink, &device) < 0 || vb_pd_create(vb_device_nic(device), &pd) < 0 ||
 		vb_cq_create(vb_device_nic(device), &(struct vb_cq_config){ .capacity = 4 }, &cq) < 0)
 		_exit(1);
-	struct vb_qp *qp = connected_on(device, pd, cq, (struct vb_qp_attr){ .dest_qpn = 0xFA0002, .timeout = 10, .retry_cnt = 1 });
+	struct vb_qp *qp = connected_on(
+		device, pd, cq, (struct vb_qp_attr){ .dest_qpn = 0xFA0002, .timeout = 10, .retry_cnt = 1 });
 	set_loopback(false);
 	vb_sq_begin(qp);
 	vb_sq_put(qp, &(struct vb_send_wr){ .opcode = VB_WR_RDMA_WRITE });

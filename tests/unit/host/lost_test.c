@@ -1,6 +1,7 @@
-/* A program that closes descriptors of ours, all of them or one, and has files of its own under their numbers: its QPs fail,
- * no thread spins, its files stay as they are, and devices can be closed, and opened again. Each case has a process of its own,
- * in a network namespace of the test's; skipped where none may be made. The argument is the directory of verbena-broker. */
+/* A program that closes descriptors of ours, all of them or one, and has files of its own under their numbers: its QPs
+ * fail, no thread spins, its files stay as they are, and devices can be closed, and opened again. Each case has a
+ * process of its own, in a network namespace of the test's; skipped where none may be made. The argument is the
+ * directory of verbena-broker. */
 #include "../namespace.h"
 #include "../unit.h"
 #include <errno.h>
@@ -21,22 +22,23 @@
 
 #define NOBODYS_QPN 0xFA0002 /* of a slot that no process has */
 #define PATIENCE_MS 5000
-#define CASE_S	    30
-#define FILES	    24
-#define CPU_MS	    60 /* of a second: a thread that spins takes all of it */
-#define WORDS	    "these words are the program's own"
+#define CASE_S      30
+#define FILES       24
+#define CPU_MS      60 /* of a second: a thread that spins takes all of it */
+#define WORDS       "these words are the program's own"
 
 static bool is_able;
 
 #define REQUIRE(claim)                                                                                                 \
 	do {                                                                                                           \
 		if (!(claim)) {                                                                                        \
-			dprintf(STDERR_FILENO, "line %d: not true: %s\n", __LINE__, #claim);                             \
+			dprintf(STDERR_FILENO, "line %d: not true: %s\n", __LINE__, #claim);                           \
 			_exit(1);                                                                                      \
 		}                                                                                                      \
 	} while (0)
 
-/* ---- A program ---------------------------------------------------------------------------------------------------- */
+/* ---- A program
+ * ---------------------------------------------------------------------------------------------------- */
 
 struct program {
 	struct vb_device *device;
@@ -106,10 +108,12 @@ static long cpu_ms(void)
 	struct rusage usage;
 
 	getrusage(RUSAGE_SELF, &usage);
-	return (usage.ru_utime.tv_sec + usage.ru_stime.tv_sec) * 1000 + (usage.ru_utime.tv_usec + usage.ru_stime.tv_usec) / 1000;
+	return (usage.ru_utime.tv_sec + usage.ru_stime.tv_sec) * 1000 +
+	       (usage.ru_utime.tv_usec + usage.ru_stime.tv_usec) / 1000;
 }
 
-/* ---- Its files ---------------------------------------------------------------------------------------------------- */
+/* ---- Its files
+ * ---------------------------------------------------------------------------------------------------- */
 
 static int make_file(void)
 {
@@ -146,7 +150,8 @@ static void require_uncounted(int fd)
 	REQUIRE(eventfd_read(fd, &count) == 0 && count == COUNTED);
 }
 
-/* ---- Cases -------------------------------------------------------------------------------------------------------- */
+/* ---- Cases
+ * -------------------------------------------------------------------------------------------------------- */
 
 static int said; /* memory that stderr goes to */
 
@@ -184,8 +189,9 @@ static void require_reconnection_fails(const struct program *p)
 	attr.state = VB_QPS_INIT;
 	modify_on(p->device, p->qp, &attr, VB_QP_PKEY_INDEX | VB_QP_PORT | VB_QP_ACCESS_FLAGS);
 	attr.state = VB_QPS_RTR;
-	modify_on(p->device, p->qp, &attr, VB_QP_AV | VB_QP_PATH_MTU | VB_QP_DEST_QPN | VB_QP_RQ_PSN | VB_QP_MAX_DEST_RD_ATOMIC |
-		VB_QP_MIN_RNR_TIMER);
+	modify_on(p->device, p->qp, &attr,
+		VB_QP_AV | VB_QP_PATH_MTU | VB_QP_DEST_QPN | VB_QP_RQ_PSN | VB_QP_MAX_DEST_RD_ATOMIC |
+			VB_QP_MIN_RNR_TIMER);
 	vb_driver_lock(vb_device_driver(p->device));
 	vb_qp_query(p->qp, &attr, &config);
 	vb_driver_unlock(vb_device_driver(p->device));

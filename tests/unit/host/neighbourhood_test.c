@@ -1,7 +1,7 @@
-/* Two processes of one host, connected: what becomes of requests when one of them is stopped, killed at any instant, leaves in
- * order or at once, belongs to another user or pid namespace, or does not want to share memory. In a network namespace of the test's own;
- * skipped where none may be made. The arguments are the directory of verbena-broker and, if it is to be
- * another number, how often to kill. */
+/* Two processes of one host, connected: what becomes of requests when one of them is stopped, killed at any instant,
+ * leaves in order or at once, belongs to another user or pid namespace, or does not want to share memory. In a network
+ * namespace of the test's own; skipped where none may be made. The arguments are the directory of verbena-broker and,
+ * if it is to be another number, how often to kill. */
 #include "../namespace.h"
 #include "connected.h"
 #include <dirent.h>
@@ -16,12 +16,13 @@
 #include <time.h>
 #include "host/neighbours_state.h"
 
-#define QPS	     5 /* one a kind of request */
-#define DEPTH	     8
-#define LONG	     1048576u
-#define NOBODY	     65534
-#define PATIENCE_MS  20000 /* for what happens soon, but on a machine with too much to do */
-#define TOLD_WITHIN  1500 /* ms, once of many times: half a second passes first, in case he has said all that he had to */
+#define QPS         5 /* one a kind of request */
+#define DEPTH       8
+#define LONG        1048576u
+#define NOBODY      65534
+#define PATIENCE_MS 20000 /* for what happens soon, but on a machine with too much to do */
+#define TOLD_WITHIN                                                                                                    \
+	1500 /* ms, once of many times: half a second passes first, in case he has said all that he had to */
 
 enum kind { SENDS, WRITES, READS, ATOMICS, LENDS };
 
@@ -48,9 +49,7 @@ static uint32_t seed = 1;
 
 /* ---- Being one of them ------------------------------------------------------------------------------------------ */
 
-static void on_event(const struct vb_event *event)
-{
-}
+static void on_event(const struct vb_event *event) {}
 
 static const struct vb_device_sink sink = { on_event, on_port, on_gid_change, NULL };
 
@@ -59,8 +58,11 @@ static void open_device(void)
 	struct vb_cq_config cq_config = { .capacity = 1024 };
 
 	memory = mmap(NULL, QPS * LONG, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-	struct vb_mr_config config = { .memory = memory, .iova = (uintptr_t)memory, .length = QPS * LONG,
-		.access = VB_ACCESS_LOCAL_WRITE | VB_ACCESS_REMOTE_WRITE | VB_ACCESS_REMOTE_READ | VB_ACCESS_REMOTE_ATOMIC };
+	struct vb_mr_config config = { .memory = memory,
+		.iova = (uintptr_t)memory,
+		.length = QPS * LONG,
+		.access = VB_ACCESS_LOCAL_WRITE | VB_ACCESS_REMOTE_WRITE | VB_ACCESS_REMOTE_READ |
+			  VB_ACCESS_REMOTE_ATOMIC };
 	assert_int_equal(vb_device_open("vb_lo", &sink, &device), 0);
 	driver = vb_device_driver(device);
 	assert_int_equal(vb_pd_create(vb_device_nic(device), &pd), 0);
@@ -70,8 +72,15 @@ static void open_device(void)
 
 static void make_qps(void)
 {
-	struct vb_qp_config config = { .type = VB_QP_RC, .pd = pd, .send_cq = cq, .recv_cq = cq, .max_send_wr = DEPTH,
-		.max_recv_wr = 64, .max_send_sge = 1, .max_recv_sge = 1, .signal_all = true };
+	struct vb_qp_config config = { .type = VB_QP_RC,
+		.pd = pd,
+		.send_cq = cq,
+		.recv_cq = cq,
+		.max_send_wr = DEPTH,
+		.max_recv_wr = 64,
+		.max_send_sge = 1,
+		.max_recv_sge = 1,
+		.signal_all = true };
 
 	own = (struct card){ .rkey = vb_mr_key(mr), .address = (uintptr_t)memory };
 	for (unsigned i = 0; i < QPS; i++) {
@@ -129,8 +138,14 @@ static void post_receive(unsigned i)
 
 static void bring_up_qps(void)
 {
-	struct vb_qp_attr attr = { .port = 1, .path_mtu = 4096, .min_rnr_timer = 1, .timeout = 14, .retry_cnt = 7,
-		.rnr_retry = 7, .max_dest_rd_atomic = 16, .max_rd_atomic = 16,
+	struct vb_qp_attr attr = { .port = 1,
+		.path_mtu = 4096,
+		.min_rnr_timer = 1,
+		.timeout = 14,
+		.retry_cnt = 7,
+		.rnr_retry = 7,
+		.max_dest_rd_atomic = 16,
+		.max_rd_atomic = 16,
 		.access = VB_ACCESS_REMOTE_WRITE | VB_ACCESS_REMOTE_READ | VB_ACCESS_REMOTE_ATOMIC };
 	struct vb_device_info info;
 
@@ -143,11 +158,12 @@ static void bring_up_qps(void)
 		for (unsigned k = 0; k < 32; k++)
 			post_receive(i);
 		attr.state = VB_QPS_RTR;
-		modify_on(device, qps[i], &attr, VB_QP_AV | VB_QP_PATH_MTU | VB_QP_DEST_QPN | VB_QP_RQ_PSN |
-			VB_QP_MAX_DEST_RD_ATOMIC | VB_QP_MIN_RNR_TIMER);
+		modify_on(device, qps[i], &attr,
+			VB_QP_AV | VB_QP_PATH_MTU | VB_QP_DEST_QPN | VB_QP_RQ_PSN | VB_QP_MAX_DEST_RD_ATOMIC |
+				VB_QP_MIN_RNR_TIMER);
 		attr.state = VB_QPS_RTS;
-		modify_on(device, qps[i], &attr, VB_QP_SQ_PSN | VB_QP_TIMEOUT | VB_QP_RETRY_CNT | VB_QP_RNR_RETRY |
-			VB_QP_MAX_QP_RD_ATOMIC);
+		modify_on(device, qps[i], &attr,
+			VB_QP_SQ_PSN | VB_QP_TIMEOUT | VB_QP_RETRY_CNT | VB_QP_RNR_RETRY | VB_QP_MAX_QP_RD_ATOMIC);
 	}
 }
 
@@ -162,10 +178,18 @@ static void connect_qps(void)
 /* False: the queue is full, or the QP in error. */
 static bool post(enum kind kind)
 {
-	static const enum vb_wr_opcode opcodes[] = { VB_WR_SEND, VB_WR_RDMA_WRITE, VB_WR_RDMA_READ, VB_WR_ATOMIC_FETCH_AND_ADD,
-		VB_WR_RDMA_WRITE };
-	struct vb_sge sge = { (uintptr_t)memory + kind * LONG, kind == LENDS ? LONG : kind == READS ? 20000 : 8, vb_mr_key(mr) };
-	struct vb_send_wr wr = { .wr_id = kind, .opcode = opcodes[kind], .sges = &sge, .sge_count = 1, .rkey = other.rkey,
+	static const enum vb_wr_opcode opcodes[] = { VB_WR_SEND, VB_WR_RDMA_WRITE, VB_WR_RDMA_READ,
+		VB_WR_ATOMIC_FETCH_AND_ADD, VB_WR_RDMA_WRITE };
+	struct vb_sge sge = { (uintptr_t)memory + kind * LONG,
+		kind == LENDS   ? LONG
+		: kind == READS ? 20000
+				: 8,
+		vb_mr_key(mr) };
+	struct vb_send_wr wr = { .wr_id = kind,
+		.opcode = opcodes[kind],
+		.sges = &sge,
+		.sge_count = 1,
+		.rkey = other.rkey,
 		.remote_addr = other.address + kind * LONG };
 
 	vb_sq_begin(qps[kind]);

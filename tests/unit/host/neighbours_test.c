@@ -1,6 +1,6 @@
-/* A neighbour who is played by the test, of a process without a thread of its own: what he may say, what is made of what he
- * asks, and that nobody who sleeps is forgotten. In a network namespace of the test's own; skipped where none may be made.
- * The argument is the directory of verbena-broker. */
+/* A neighbour who is played by the test, of a process without a thread of its own: what he may say, what is made of
+ * what he asks, and that nobody who sleeps is forgotten. In a network namespace of the test's own; skipped where none
+ * may be made. The argument is the directory of verbena-broker. */
 #include "../namespace.h"
 #include "connected.h"
 #include "acquaintance.h"
@@ -17,16 +17,16 @@
 #include "host/process.h"
 #include "wire/opcode.h"
 
-#define SLOT	    255 /* which the broker gives nobody */
-#define QPS	    24
-#define BYTES	    4096
+#define SLOT        255 /* which the broker gives nobody */
+#define QPS         24
+#define BYTES       4096
 #define PATIENCE_MS 2000
 
 static struct vb_device *device;
 static struct vb_driver *driver;
 static struct vb_pd *pd;
 static struct vb_cq *cq;
-static struct vb_qp *qps[QPS]; /* the peer of number i is i, of SLOT */
+static struct vb_qp *qps[QPS];  /* the peer of number i is i, of SLOT */
 static struct vb_qp *datagrams; /* for which anybody is met; or NULL */
 static struct vb_mr *mr;
 static uint8_t memory[BYTES];
@@ -46,7 +46,9 @@ static const struct vb_device_sink sink = { on_event, on_port, on_gid_change, NU
 static int open_device(void **state)
 {
 	struct vb_cq_config cq_config = { .capacity = 512 };
-	struct vb_mr_config config = { .memory = memory, .iova = (uintptr_t)memory, .length = BYTES,
+	struct vb_mr_config config = { .memory = memory,
+		.iova = (uintptr_t)memory,
+		.length = BYTES,
 		.access = VB_ACCESS_LOCAL_WRITE | VB_ACCESS_REMOTE_WRITE | VB_ACCESS_REMOTE_READ };
 
 	if (!is_able)
@@ -72,8 +74,12 @@ static void take_no_datagrams(void)
 
 static void connect_qps(unsigned count)
 {
-	struct vb_qp_attr attr = { .access = VB_ACCESS_REMOTE_WRITE | VB_ACCESS_REMOTE_READ, .max_dest_rd_atomic = 16,
-		.max_rd_atomic = 16, .timeout = 14, .retry_cnt = 7, .rnr_retry = 7 };
+	struct vb_qp_attr attr = { .access = VB_ACCESS_REMOTE_WRITE | VB_ACCESS_REMOTE_READ,
+		.max_dest_rd_atomic = 16,
+		.max_rd_atomic = 16,
+		.timeout = 14,
+		.retry_cnt = 7,
+		.rnr_retry = 7 };
 
 	for (unsigned i = 0; i < count; i++) {
 		attr.dest_qpn = SLOT << 16 | (i + 1);
@@ -138,8 +144,13 @@ static void drive(void)
 
 static struct vb_descriptor request(unsigned qp, uint8_t opcode, uint32_t psn)
 {
-	return (struct vb_descriptor){ .opcode = opcode, .dest_qpn = vb_qp_number(qps[qp]), .src_qpn = SLOT << 16 | (qp + 1),
-		.psn = psn, .length = 8, .va = (uintptr_t)memory, .rkey = vb_mr_key(mr),
+	return (struct vb_descriptor){ .opcode = opcode,
+		.dest_qpn = vb_qp_number(qps[qp]),
+		.src_qpn = SLOT << 16 | (qp + 1),
+		.psn = psn,
+		.length = 8,
+		.va = (uintptr_t)memory,
+		.rkey = vb_mr_key(mr),
 		.place = opcode == VB_READ_REQUEST ? VB_LOCAL_NOWHERE : VB_LOCAL_INLINED };
 }
 
@@ -154,8 +165,9 @@ static void post_receive(unsigned qp)
 static void post_write(unsigned qp)
 {
 	struct vb_sge sge = { (uintptr_t)memory, 8, vb_mr_key(mr) };
-	struct vb_send_wr wr = { .wr_id = qp, .opcode = VB_WR_RDMA_WRITE, .sges = &sge, .sge_count = 1,
-		.remote_addr = 4096, .rkey = 7 };
+	struct vb_send_wr wr = {
+		.wr_id = qp, .opcode = VB_WR_RDMA_WRITE, .sges = &sge, .sge_count = 1, .remote_addr = 4096, .rkey = 7
+	};
 
 	vb_sq_begin(qps[qp]);
 	int rc = vb_sq_put(qps[qp], &wr);
@@ -245,8 +257,9 @@ static void meeting__leads_to_requests_by_memory(void **state)
 	assert_int_equal(seen.dest_qpn, SLOT << 16 | 1);
 	vb_shm_free_descriptors(who.shm, 1);
 	vb_shm_room(who.shm, VB_SHM_ANSWERING, &room);
-	room.answers[room.answer_count++] = (struct vb_answer){ .dest_qpn = seen.src_qpn, .src_qpn = seen.dest_qpn,
-		.psn = seen.psn, .kind = VB_ANSWER_DONE };
+	room.answers[room.answer_count++] = (struct vb_answer){
+		.dest_qpn = seen.src_qpn, .src_qpn = seen.dest_qpn, .psn = seen.psn, .kind = VB_ANSWER_DONE
+	};
 	vb_shm_publish(who.shm, VB_SHM_ANSWERING, &room);
 	assert_true(wakes(&who));
 	assert_int_equal(completes(), VB_WC_SUCCESS);
@@ -611,7 +624,8 @@ static void meeting__replaces_a_dead_process(void **state)
 	part(&second);
 }
 
-/* ---- Who is met --------------------------------------------------------------------------------------------------- */
+/* ---- Who is met
+ * --------------------------------------------------------------------------------------------------- */
 
 static enum vb_local_reason answer_to_introduction(struct acquaintance *who, uint8_t slot)
 {
@@ -666,8 +680,14 @@ static uint8_t answer_to_unusable(int file)
 	int ends[2];
 
 	assert_int_equal(socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0, ends), 0);
-	const struct vb_broker_notice notice = { .kind = VB_BROKER_MEETING, .own_slot = driver->slot.number, .slot = SLOT,
-		.side = 0, .is_same_user = true, .socket = ends[0], .memory = file, .pidfd = -1 };
+	const struct vb_broker_notice notice = { .kind = VB_BROKER_MEETING,
+		.own_slot = driver->slot.number,
+		.slot = SLOT,
+		.side = 0,
+		.is_same_user = true,
+		.socket = ends[0],
+		.memory = file,
+		.pidfd = -1 };
 	vb_neighbours_meet(device->process, &notice);
 	assert_int_equal(recv(ends[1], &said, sizeof(said), MSG_DONTWAIT), sizeof(said));
 	assert_int_equal(said.kind, SAYS_HELLO);
@@ -894,8 +914,9 @@ static void says_with_descriptor(const struct acquaintance *who, const void *byt
 		struct cmsghdr align;
 	} control = { 0 };
 	struct iovec io = { (void *)bytes, length };
-	struct msghdr header = { .msg_iov = &io, .msg_iovlen = 1, .msg_control = control.bytes,
-		.msg_controllen = sizeof(control.bytes) };
+	struct msghdr header = {
+		.msg_iov = &io, .msg_iovlen = 1, .msg_control = control.bytes, .msg_controllen = sizeof(control.bytes)
+	};
 	struct cmsghdr *rights = CMSG_FIRSTHDR(&header);
 	int fd = dup(0);
 
@@ -993,9 +1014,9 @@ static void hostile__bells_change_nothing(void **state)
 	part(&who);
 }
 
-#define LENT	 8192
-#define LENDERS	 8
-#define SOON_NS	 250000 /* what he may be told of later is said by a bell after 300 us */
+#define LENT     8192
+#define LENDERS  8
+#define SOON_NS  250000 /* what he may be told of later is said by a bell after 300 us */
 #define ATTEMPTS 20
 
 static int64_t now_ns(void)
@@ -1010,7 +1031,9 @@ static int64_t now_ns(void)
 static void bell__is_one_for_several_messages_that_are_pulled(void **state)
 {
 	static uint8_t place[LENT], source[LENT];
-	struct vb_mr_config config = { .memory = place, .iova = (uintptr_t)place, .length = LENT,
+	struct vb_mr_config config = { .memory = place,
+		.iova = (uintptr_t)place,
+		.length = LENT,
 		.access = VB_ACCESS_LOCAL_WRITE | VB_ACCESS_REMOTE_WRITE };
 	struct acquaintance who;
 	struct saying bell;

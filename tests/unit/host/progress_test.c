@@ -1,5 +1,6 @@
-/* The progress thread among neighbours: when it sleeps, and when its timer is armed. What it drives is played
- * by the test, and so is the clock, which goes on by a microsecond each time it is read: nothing here depends on how fast anything runs. */
+/* The progress thread among neighbours: when it sleeps, and when its timer is armed. What it drives is played by the
+ * test, and so is the clock, which goes on by a microsecond each time it is read: nothing here depends on how fast
+ * anything runs. */
 #include "../unit.h"
 #include <sched.h>
 #include <sys/eventfd.h>
@@ -73,9 +74,7 @@ unsigned vb_driver_looks_next(const struct vb_driver *d, bool sleeps)
 	return 0;
 }
 
-void vb_driver_settle(struct vb_driver *d)
-{
-}
+void vb_driver_settle(struct vb_driver *d) {}
 
 /* Something at every other look, as long as they talk. */
 bool vb_driver_turn_to_neighbours(struct vb_driver *d)
@@ -103,17 +102,11 @@ int vb_neighbours_fd(const struct vb_driver *d)
 	return bell;
 }
 
-void vb_neighbours_hear(struct vb_driver *d)
-{
-}
+void vb_neighbours_hear(struct vb_driver *d) {}
 
-void vb_neighbours_rouse(struct vb_driver *d)
-{
-}
+void vb_neighbours_rouse(struct vb_driver *d) {}
 
-void vb_neighbours_settle(struct vb_driver *d, vb_time now)
-{
-}
+void vb_neighbours_settle(struct vb_driver *d, vb_time now) {}
 
 struct vb_deadline vb_neighbours_next_deadline(const struct vb_driver *d)
 {

@@ -1,5 +1,6 @@
-/* The first process of a PID namespace, as of a container that has no init, leaves no zombie of its broker, and loses no status
- * of its own children. Skipped where no such namespace may be made. The argument is the directory of verbena-broker. */
+/* The first process of a PID namespace, as of a container that has no init, leaves no zombie of its broker, and loses
+ * no status of its own children. Skipped where no such namespace may be made. The argument is the directory of
+ * verbena-broker. */
 #include "../namespace.h"
 #include "../unit.h"
 #include <errno.h>
@@ -13,7 +14,7 @@
 #include "connected.h"
 
 #define PATIENCE_MS 10000
-#define FILES	    64
+#define FILES       64
 
 enum { GOOD, NO_NAMESPACE = 9, NO_DEVICE, NO_BROKER, OWN_STATUS_LOST, ZOMBIE, FILE_LOST };
 
@@ -84,7 +85,8 @@ static void run_first(int (*be)(void))
 		pid_t pid = unshare(CLONE_NEWPID) == 0 ? fork() : -1;
 		if (pid == 0)
 			_exit(be());
-		_exit(pid > 0 && waitpid(pid, &status, 0) == pid && WIFEXITED(status) ? WEXITSTATUS(status) : NO_NAMESPACE);
+		_exit(pid > 0 && waitpid(pid, &status, 0) == pid && WIFEXITED(status) ? WEXITSTATUS(status)
+										      : NO_NAMESPACE);
 	}
 	assert_int_equal(waitpid(outer, &status, 0), outer);
 	assert_true(WIFEXITED(status));

@@ -1,6 +1,6 @@
 /* A thread that waits for events, gets one, and comes again: nobody else is woken meanwhile. And one that does not come
- * again: the progress thread does the work. Its neighbour is played by the test. In a network namespace of the test's own;
- * skipped where none may be made. The argument is the directory of verbena-broker. */
+ * again: the progress thread does the work. Its neighbour is played by the test. In a network namespace of the test's
+ * own; skipped where none may be made. The argument is the directory of verbena-broker. */
 #include "../namespace.h"
 #include "connected.h"
 #include "acquaintance.h"
@@ -12,8 +12,8 @@
 #include "host/process.h"
 #include "wire/opcode.h"
 
-#define SLOT	 255 /* which the broker gives nobody */
-#define BYTES	 4096
+#define SLOT     255 /* which the broker gives nobody */
+#define BYTES    4096
 #define PATIENCE (5 * VB_S)
 
 static struct vb_device *device;
@@ -38,10 +38,15 @@ static const struct vb_device_sink sink = { on_event, on_port, on_gid_change, NU
 static int open_device(void **state)
 {
 	struct vb_cq_config cq_config = { .capacity = 16 };
-	struct vb_mr_config config = { .memory = memory, .iova = (uintptr_t)memory, .length = BYTES,
+	struct vb_mr_config config = { .memory = memory,
+		.iova = (uintptr_t)memory,
+		.length = BYTES,
 		.access = VB_ACCESS_LOCAL_WRITE | VB_ACCESS_REMOTE_WRITE };
-	struct vb_qp_attr attr = { .access = VB_ACCESS_REMOTE_WRITE, .dest_qpn = SLOT << 16 | 1, .timeout = 14,
-		.retry_cnt = 7, .rnr_retry = 7 };
+	struct vb_qp_attr attr = { .access = VB_ACCESS_REMOTE_WRITE,
+		.dest_qpn = SLOT << 16 | 1,
+		.timeout = 14,
+		.retry_cnt = 7,
+		.rnr_retry = 7 };
 
 	if (!is_able)
 		return 0;
@@ -109,8 +114,14 @@ static bool has_come(unsigned count)
 
 static struct vb_descriptor request(uint8_t opcode, uint32_t psn)
 {
-	return (struct vb_descriptor){ .opcode = opcode, .dest_qpn = vb_qp_number(qp), .src_qpn = SLOT << 16 | 1, .psn = psn,
-		.length = 8, .va = (uintptr_t)memory, .rkey = vb_mr_key(mr), .place = VB_LOCAL_INLINED };
+	return (struct vb_descriptor){ .opcode = opcode,
+		.dest_qpn = vb_qp_number(qp),
+		.src_qpn = SLOT << 16 | 1,
+		.psn = psn,
+		.length = 8,
+		.va = (uintptr_t)memory,
+		.rkey = vb_mr_key(mr),
+		.place = VB_LOCAL_INLINED };
 }
 
 static void send_to_us(uint32_t psn)

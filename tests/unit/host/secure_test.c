@@ -1,6 +1,6 @@
-/* A set-user-ID program with another user's environment: this very program, as a copy of root's that nobody runs. It obeys
- * what is harmless, runs no other broker, writes no file of the environment's choice, and says so. Skipped without root, or
- * where set-user-ID bits are of no use. The argument is the directory of verbena-broker. */
+/* A set-user-ID program with another user's environment: this very program, as a copy of root's that nobody runs. It
+ * obeys what is harmless, runs no other broker, writes no file of the environment's choice, and says so. Skipped
+ * without root, or where set-user-ID bits are of no use. The argument is the directory of verbena-broker. */
 #include "../namespace.h"
 #include "../unit.h"
 #include <errno.h>
@@ -22,7 +22,8 @@ static bool is_able;
 
 static const struct vb_device_sink sink = { NULL, on_port, on_gid_change, NULL };
 
-/* ---- The set-user-ID program -------------------------------------------------------------------------------------- */
+/* ---- The set-user-ID program
+ * -------------------------------------------------------------------------------------- */
 
 enum { PROBE_IS_GOOD = 0, PROBE_IS_NOT_SECURE = 10, PROBE_FAILED = 11 };
 
@@ -38,7 +39,8 @@ static int probe(void)
 	return PROBE_IS_GOOD;
 }
 
-/* ---- Who runs it -------------------------------------------------------------------------------------------------- */
+/* ---- Who runs it
+ * -------------------------------------------------------------------------------------------------- */
 
 static const char *path_of(const char *name)
 {
@@ -84,7 +86,8 @@ static void read_file(const char *path, char *text, size_t size)
 		fclose(file);
 }
 
-/* Root's: the program and the broker beside it, and a file that nobody may write. The user's: a broker that leaves a mark. */
+/* Root's: the program and the broker beside it, and a file that nobody may write. The user's: a broker that leaves a
+ * mark. */
 static void lay_out(void)
 {
 	char script[600];
@@ -103,7 +106,8 @@ static void lay_out(void)
 
 static int clean_up(void **state)
 {
-	static const char *const names[] = { "program", "verbena-broker", "precious", "said", "mine/mark", "mine/verbena-broker" };
+	static const char *const names[] = { "program", "verbena-broker", "precious", "said", "mine/mark",
+		"mine/verbena-broker" };
 
 	for (unsigned i = 0; i < COUNT_OF(names); i++)
 		unlink(path_of(names[i]));
@@ -128,7 +132,8 @@ static _Noreturn void run_as_nobody(void)
 	_exit(PROBE_FAILED);
 }
 
-/* Processes of the copied broker: their number. Each must have left the ids and the environment of who ran the program. */
+/* Processes of the copied broker: their number. Each must have left the ids and the environment of who ran the
+ * program. */
 static unsigned check_brokers(void)
 {
 	unsigned count = 0;

@@ -21,7 +21,7 @@ static void parse__nothing_gives_the_defaults(void **state)
 	assert_int_equal(settings.part_id, 1);
 	assert_int_equal(settings.log, VB_LOG_WARN);
 	assert_false(settings.stats || settings.local_off || settings.trains_off || settings.broker_any ||
-		settings.progress_off);
+		     settings.progress_off);
 	assert_string_equal(settings.text[VB_SETTING_DEVICES], "all");
 	assert_string_equal(settings.text[VB_SETTING_PCAP], "");
 	assert_false(settings.is_given[VB_SETTING_DEVICES]);
@@ -32,13 +32,14 @@ static void parse__good_values_are_taken(void **state)
 {
 	char *environment[] = { (char *)"VERBENA_STATS=1", (char *)"VERBENA_LOCAL=off", (char *)"VERBENA_TRAINS=off",
 		(char *)"VERBENA_BROKER=any", (char *)"VERBENA_PROGRESS=off", (char *)"VERBENA_RCVBUF=65536",
-		(char *)"VERBENA_PART_ID=4294967295", (char *)"VERBENA_LOG=debug", (char *)"VERBENA_PCAP=/tmp/a.%p.pcap",
-		(char *)"VERBENA_DEVICES=lo,vb_eth0", (char *)"VERBENA_LIBEXEC=/usr/lib",
-		(char *)"VERBENA_FAULTS=drop=1%,seed=7", (char *)"VERBENA_STATS=0", (char *)"VERBENA_CC=none", NULL };
+		(char *)"VERBENA_PART_ID=4294967295", (char *)"VERBENA_LOG=debug",
+		(char *)"VERBENA_PCAP=/tmp/a.%p.pcap", (char *)"VERBENA_DEVICES=lo,vb_eth0",
+		(char *)"VERBENA_LIBEXEC=/usr/lib", (char *)"VERBENA_FAULTS=drop=1%,seed=7", (char *)"VERBENA_STATS=0",
+		(char *)"VERBENA_CC=none", NULL };
 
 	assert_int_equal(vb_settings_parse(&settings, environment, why, sizeof(why)), 0);
 	assert_true(settings.stats && settings.local_off && settings.trains_off && settings.broker_any &&
-		settings.progress_off);
+		    settings.progress_off);
 	assert_int_equal(settings.receive_buffer, 65536);
 	assert_int_equal(settings.part_id, 4294967295u);
 	assert_int_equal(settings.log, VB_LOG_DEBUG);
@@ -124,11 +125,11 @@ static int parse_secure(char *const *environment)
 
 static void parse_secure__obeys_five_and_lists_the_others(void **state)
 {
-	char *environment[] = { (char *)"VERBENA_LIBEXEC=/tmp/mine", (char *)"VERBENA_DEVICES=lo", (char *)"VERBENA_LOCAL=off",
-		(char *)"VERBENA_PCAP=/etc/passwd", (char *)"VERBENA_LANES=2", (char *)"VERBENA_STATS=1", (char *)"VERBENA_LOG=info",
-		(char *)"VERBENA_BROKER=any", (char *)"VERBENA_FAULTS=not understood", (char *)"VERBENA_MAP=registered",
-		(char *)"VERBENA_CC=none", (char *)"VERBENA_RCVBUF=65536", (char *)"VERBENA_PROGRESS=off",
-		(char *)"VERBENA_UNKNOWN=1", NULL };
+	char *environment[] = { (char *)"VERBENA_LIBEXEC=/tmp/mine", (char *)"VERBENA_DEVICES=lo",
+		(char *)"VERBENA_LOCAL=off", (char *)"VERBENA_PCAP=/etc/passwd", (char *)"VERBENA_LANES=2",
+		(char *)"VERBENA_STATS=1", (char *)"VERBENA_LOG=info", (char *)"VERBENA_BROKER=any",
+		(char *)"VERBENA_FAULTS=not understood", (char *)"VERBENA_MAP=registered", (char *)"VERBENA_CC=none",
+		(char *)"VERBENA_RCVBUF=65536", (char *)"VERBENA_PROGRESS=off", (char *)"VERBENA_UNKNOWN=1", NULL };
 
 	assert_int_equal(parse_secure(environment), 0);
 	assert_true(settings.local_off && settings.stats);
@@ -140,7 +141,8 @@ static void parse_secure__obeys_five_and_lists_the_others(void **state)
 	assert_string_equal(settings.text[VB_SETTING_PCAP], "");
 	assert_string_equal(settings.text[VB_SETTING_FAULTS], "");
 	assert_int_equal(settings.receive_buffer, 4194304);
-	assert_string_equal(ignored, "VERBENA_LIBEXEC, VERBENA_PCAP, VERBENA_BROKER, VERBENA_FAULTS, VERBENA_MAP, VERBENA_CC, "
+	assert_string_equal(ignored,
+		"VERBENA_LIBEXEC, VERBENA_PCAP, VERBENA_BROKER, VERBENA_FAULTS, VERBENA_MAP, VERBENA_CC, "
 		"VERBENA_RCVBUF, VERBENA_PROGRESS, VERBENA_UNKNOWN");
 }
 

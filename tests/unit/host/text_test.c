@@ -38,8 +38,13 @@ static unsigned rate(uint64_t mbps)
 	uint8_t width, speed;
 	vb_device_rate(mbps, &width, &speed);
 	unsigned lanes = width == 1 ? 1 : width == 2 ? 4 : 8;
-	unsigned each = speed == 1 ? 25 : speed == 2 ? 50 : speed == 4 ? 100 : speed == 16 ? 140 : speed == 32 ? 250 :
-			speed == 64 ? 500 : 1000;
+	unsigned each = speed == 1    ? 25
+			: speed == 2  ? 50
+			: speed == 4  ? 100
+			: speed == 16 ? 140
+			: speed == 32 ? 250
+			: speed == 64 ? 500
+				      : 1000;
 	return lanes * each;
 }
 
@@ -50,7 +55,7 @@ static void rate__of_ethernet_is_said_exactly(void **state)
 		assert_int_equal(rate(gbps[i] * 1000ull), gbps[i] * 10);
 	assert_int_equal(rate(2500), 25);
 	assert_int_equal(rate(1000), 25); /* the least there is */
-	assert_int_equal(rate(0), 100);	  /* an interface that does not say */
+	assert_int_equal(rate(0), 100);   /* an interface that does not say */
 }
 
 static void rate__never_falls_with_speed(void **state)

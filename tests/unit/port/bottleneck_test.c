@@ -9,7 +9,9 @@ static struct vb_random random_numbers;
 static struct vb_bottleneck neck_of(uint64_t queue, uint64_t kmin, uint64_t kmax, uint32_t pmax_ppm)
 {
 	vb_random_seed(&random_numbers, 1);
-	return (struct vb_bottleneck){ .rate = 1000000000, .queue = queue, .kmin = kmin, .kmax = kmax, .pmax_ppm = pmax_ppm };
+	return (struct vb_bottleneck){
+		.rate = 1000000000, .queue = queue, .kmin = kmin, .kmax = kmax, .pmax_ppm = pmax_ppm
+	};
 }
 
 static enum vb_bottleneck_fate admit(struct vb_bottleneck *neck, bool takes_marks, vb_time now, vb_time *leaves_at)

@@ -117,7 +117,8 @@ static void listen__every_interest_can_be_had_and_given_up(void **state)
 	need_namespace();
 	int receiver = vb_ethernet_open_receiver(lo);
 	for (int interest = VB_ETHERNET_OWN; interest <= VB_ETHERNET_EVERYTHING; interest++) {
-		struct vb_ethernet_filter filter = { (enum vb_ethernet_interest)interest, { 0x01, 0x50, 0x56, 1, 2, 3 } };
+		struct vb_ethernet_filter filter = { (enum vb_ethernet_interest)interest,
+			{ 0x01, 0x50, 0x56, 1, 2, 3 } };
 		assert_int_equal(vb_ethernet_listen(receiver, lo, &filter), 0);
 		vb_ethernet_ignore(receiver, lo, &filter);
 	}

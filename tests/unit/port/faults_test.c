@@ -21,7 +21,8 @@ static void faults__good_texts_are_taken(void **state)
 	static const char *const good[] = { "drop=1%", "drop=0%", "drop=100%", "dup=0.1%", "corrupt=0.0001%",
 		"reorder=12.5%", "delay=2ms", "delay=100us", "delay=1.5ms", "delay=10s", "delay=0us", "seed=0",
 		"seed=18446744073709551615", "rate=1Gb/s",
-		"rate=10G,queue=500kB,kmin=5kB,kmax=200kB,pmax=1%,delay=10us", "rate=1G,queue=64KiB,kmax=64KiB", "drop=1%,dup=0.1%,reorder=1%,corrupt=0.01%,delay=2ms,seed=7" };
+		"rate=10G,queue=500kB,kmin=5kB,kmax=200kB,pmax=1%,delay=10us", "rate=1G,queue=64KiB,kmax=64KiB",
+		"drop=1%,dup=0.1%,reorder=1%,corrupt=0.01%,delay=2ms,seed=7" };
 	for (size_t i = 0; i < COUNT_OF(good); i++)
 		vb_faults_free(parse(good[i]));
 }
@@ -223,7 +224,8 @@ static void faults__each_kind_has_a_counter_of_its_own(void **state)
 {
 	struct vb_faults *faults = parse("drop=30%,dup=20%,reorder=20%,corrupt=10%");
 	run_packets(faults, 10000, &seen);
-	uint64_t dropped = vb_faults_count(faults, VB_FAULT_DROPPED), doubled = vb_faults_count(faults, VB_FAULT_DOUBLED);
+	uint64_t dropped = vb_faults_count(faults, VB_FAULT_DROPPED),
+		 doubled = vb_faults_count(faults, VB_FAULT_DOUBLED);
 	assert_in_range(dropped, 2800, 3200);
 	assert_in_range(doubled, 1300, 1500);
 	assert_in_range(vb_faults_count(faults, VB_FAULT_REORDERED), 1300, 1500);
@@ -302,7 +304,8 @@ static void faults__bottleneck_marks_by_no_chance_where_that_is_0(void **state)
 	static const struct {
 		const char *text;
 		uint32_t ppm;
-	} cases[] = { { "rate=1G,kmax=5kB,pmax=0%", 0 }, { "rate=1G,kmax=5kB,pmax=1%", 10000 }, { "rate=1G,kmax=5kB", 1000000 } };
+	} cases[] = { { "rate=1G,kmax=5kB,pmax=0%", 0 }, { "rate=1G,kmax=5kB,pmax=1%", 10000 },
+		{ "rate=1G,kmax=5kB", 1000000 } };
 	for (size_t i = 0; i < COUNT_OF(cases); i++) {
 		struct vb_faults *faults = parse(cases[i].text);
 		assert_int_equal(vb_faults_bottleneck(faults)->pmax_ppm, cases[i].ppm);

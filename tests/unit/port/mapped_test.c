@@ -1,5 +1,5 @@
-/* Segments of a peer's memory that are mapped here. The peer is this process, but the puller believes that it is another, which
- * nobody can read otherwise. */
+/* Segments of a peer's memory that are mapped here. The peer is this process, but the puller believes that it is
+ * another, which nobody can read otherwise. */
 #include "../unit.h"
 #include <errno.h>
 #include <fcntl.h>
@@ -76,9 +76,13 @@ static uint8_t place[BYTES];
 
 static struct vb_local_pull pull_of(uint32_t segment, uint64_t offset, uint32_t length)
 {
-	struct vb_local_pull pull = { .lent_count = 1, .lent = { { AT + offset, length, segment } }, .length = length, .iov_count = 2,
+	struct vb_local_pull pull = { .lent_count = 1,
+		.lent = { { AT + offset, length, segment } },
+		.length = length,
+		.iov_count = 2,
 		.iov = { { place, 1000 }, { place + 1000, length - 1000 } },
-		.proof_at = offsetof(struct vb_lives, removals) + 4 * vb_lives_place(KEY), .proof_bytes = 4 };
+		.proof_at = offsetof(struct vb_lives, removals) + 4 * vb_lives_place(KEY),
+		.proof_bytes = 4 };
 
 	memset(place, 0, sizeof(place));
 	return pull;

@@ -1,5 +1,5 @@
-/* What a port is, whichever it is: two lanes that know nothing but port.h talk over one in memory, which is late with all
- * that it may be late with. */
+/* What a port is, whichever it is: two lanes that know nothing but port.h talk over one in memory, which is late with
+ * all that it may be late with. */
 #include "../memory_port.h"
 #include "../unit.h"
 #include "engine/check.h"
@@ -26,35 +26,64 @@ static void open_end(struct end *end, uint8_t n, enum vb_qp_type type)
 {
 	end->gid = vb_gid_from_ipv4(10, 0, 0, n);
 	end->memory = calloc(1, BYTES);
-	struct vb_mr_config mr = { .memory = end->memory, .iova = (uintptr_t)end->memory, .length = BYTES,
+	struct vb_mr_config mr = { .memory = end->memory,
+		.iova = (uintptr_t)end->memory,
+		.length = BYTES,
 		.access = VB_ACCESS_LOCAL_WRITE | VB_ACCESS_REMOTE_WRITE };
 	assert_int_equal(vb_nic_create(&(struct vb_nic_config){ .seed = n, .mtu = MTU }, &end->nic), 0);
 	assert_int_equal(vb_nic_set_gid(end->nic, 0, &end->gid), 0);
-	assert_int_equal(vb_lane_create(&(struct vb_lane_config){ .seed = n, .slot = n,
-				.turn_bytes = end->port->largest_segment }, &end->lane), 0);
+	assert_int_equal(
+		vb_lane_create(
+			&(struct vb_lane_config){ .seed = n, .slot = n, .turn_bytes = end->port->largest_segment },
+			&end->lane),
+		0);
 	assert_int_equal(vb_pd_create(end->nic, &end->pd), 0);
 	assert_int_equal(vb_cq_create(end->nic, &(struct vb_cq_config){ .capacity = 256 }, &end->cq), 0);
 	assert_int_equal(vb_mr_register(end->pd, &mr, &end->mr), 0);
-	struct vb_qp_config qp = { .type = type, .pd = end->pd, .send_cq = end->cq, .recv_cq = end->cq,
-		.max_send_wr = DEPTH, .max_recv_wr = DEPTH, .max_send_sge = 1, .max_recv_sge = 1, .max_inline = 64 };
+	struct vb_qp_config qp = { .type = type,
+		.pd = end->pd,
+		.send_cq = end->cq,
+		.recv_cq = end->cq,
+		.max_send_wr = DEPTH,
+		.max_recv_wr = DEPTH,
+		.max_send_sge = 1,
+		.max_recv_sge = 1,
+		.max_inline = 64 };
 	assert_int_equal(vb_qp_create(end->lane, &qp, &end->qp), 0);
 }
 
 static void connect(struct end *end, const struct end *peer, enum vb_qp_type type)
 {
-	struct vb_qp_attr attr = { .state = VB_QPS_INIT, .path_mtu = MTU, .port = 1, .dest_qpn = vb_qp_number(peer->qp),
-		.max_rd_atomic = 1, .max_dest_rd_atomic = 1, .timeout = 14, .retry_cnt = 7, .rnr_retry = 7, .min_rnr_timer = 1,
-		.access = VB_ACCESS_REMOTE_WRITE, .av = { .sgid = end->gid, .dgid = peer->gid } };
+	struct vb_qp_attr attr = { .state = VB_QPS_INIT,
+		.path_mtu = MTU,
+		.port = 1,
+		.dest_qpn = vb_qp_number(peer->qp),
+		.max_rd_atomic = 1,
+		.max_dest_rd_atomic = 1,
+		.timeout = 14,
+		.retry_cnt = 7,
+		.rnr_retry = 7,
+		.min_rnr_timer = 1,
+		.access = VB_ACCESS_REMOTE_WRITE,
+		.av = { .sgid = end->gid, .dgid = peer->gid } };
 	bool is_rc = type == VB_QP_RC, is_ud = type == VB_QP_UD;
 	uint32_t init = VB_QP_STATE | VB_QP_PKEY_INDEX | VB_QP_PORT | (is_ud ? VB_QP_QKEY : VB_QP_ACCESS_FLAGS);
 	uint32_t path = VB_QP_AV | VB_QP_PATH_MTU | VB_QP_DEST_QPN | VB_QP_RQ_PSN;
 	assert_int_equal(vb_qp_modify(end->qp, &attr, init, now), 0);
 	attr.state = VB_QPS_RTR;
-	assert_int_equal(vb_qp_modify(end->qp, &attr, VB_QP_STATE | (is_ud ? 0 : path) |
-				(is_rc ? VB_QP_MAX_DEST_RD_ATOMIC | VB_QP_MIN_RNR_TIMER : 0), now), 0);
+	assert_int_equal(
+		vb_qp_modify(end->qp, &attr,
+			VB_QP_STATE | (is_ud ? 0 : path) | (is_rc ? VB_QP_MAX_DEST_RD_ATOMIC | VB_QP_MIN_RNR_TIMER : 0),
+			now),
+		0);
 	attr.state = VB_QPS_RTS;
-	assert_int_equal(vb_qp_modify(end->qp, &attr, VB_QP_STATE | VB_QP_SQ_PSN | (is_rc ? VB_QP_TIMEOUT |
-				VB_QP_RETRY_CNT | VB_QP_RNR_RETRY | VB_QP_MAX_QP_RD_ATOMIC : 0), now), 0);
+	assert_int_equal(
+		vb_qp_modify(end->qp, &attr,
+			VB_QP_STATE | VB_QP_SQ_PSN |
+				(is_rc ? VB_QP_TIMEOUT | VB_QP_RETRY_CNT | VB_QP_RNR_RETRY | VB_QP_MAX_QP_RD_ATOMIC
+				       : 0),
+			now),
+		0);
 }
 
 static void open_ends(enum vb_qp_type type)
@@ -134,7 +163,9 @@ static void post_receives(unsigned n, uint32_t length)
 {
 	for (unsigned i = 0; i < n; i++) {
 		struct vb_sge sge = { (uintptr_t)ends[1].memory + i * length, length, vb_mr_key(ends[1].mr) };
-		assert_int_equal(vb_rq_post(ends[1].qp, &(struct vb_recv_wr){ .wr_id = 100 + i, .sges = &sge, .sge_count = 1 }), 0);
+		assert_int_equal(
+			vb_rq_post(ends[1].qp, &(struct vb_recv_wr){ .wr_id = 100 + i, .sges = &sge, .sge_count = 1 }),
+			0);
 	}
 }
 
@@ -152,11 +183,15 @@ static void writes__arrive_through_any_port(void **state)
 	for (unsigned i = 0; i < BYTES; i++)
 		ends[0].memory[i] = (uint8_t)(i * 31 + i / 251);
 	for (uint64_t i = 0; i < 3; i++)
-		post_send(&(struct vb_send_wr){ .wr_id = i, .opcode = VB_WR_RDMA_WRITE,
-				  .remote_addr = (uintptr_t)ends[1].memory, .rkey = vb_mr_key(ends[1].mr) }, BYTES);
+		post_send(&(struct vb_send_wr){ .wr_id = i,
+				  .opcode = VB_WR_RDMA_WRITE,
+				  .remote_addr = (uintptr_t)ends[1].memory,
+				  .rkey = vb_mr_key(ends[1].mr) },
+			BYTES);
 	expect(&ends[0], 0, 3);
 	assert_memory_equal(ends[0].memory, ends[1].memory, BYTES);
-	assert_int_equal(memory_port_of(ends[0].port)->most_held, MEMORY_PORT_ROOM); /* it was full, and nothing was lost */
+	assert_int_equal(
+		memory_port_of(ends[0].port)->most_held, MEMORY_PORT_ROOM); /* it was full, and nothing was lost */
 	expect_all_left(&ends[0]);
 	expect_all_left(&ends[1]);
 	close_end(&ends[0]);
@@ -174,8 +209,12 @@ static void datagrams__complete_when_their_bytes_are_read(void **state)
 		post_receives(DEPTH, 128);
 		for (unsigned i = 0; i < DEPTH; i++) {
 			memset(ends[0].memory, (int)i + 1, 64);
-			post_send(&(struct vb_send_wr){ .wr_id = i, .opcode = VB_WR_SEND, .av = &av,
-					  .flags = i % 2 ? VB_SEND_INLINE : 0, .remote_qpn = vb_qp_number(ends[1].qp) }, 64);
+			post_send(&(struct vb_send_wr){ .wr_id = i,
+					  .opcode = VB_WR_SEND,
+					  .av = &av,
+					  .flags = i % 2 ? VB_SEND_INLINE : 0,
+					  .remote_qpn = vb_qp_number(ends[1].qp) },
+				64);
 			expect(&ends[0], i, 1);
 		}
 		expect(&ends[1], 100, DEPTH);
@@ -205,8 +244,14 @@ static void destroyed_qp__leaves_what_it_handed_over(void **state)
 	expect(&ends[1], 100, 4);
 	for (unsigned i = 0; i < 4; i++)
 		assert_int_equal(ends[1].memory[i * 128 + 63], i + 1);
-	struct vb_qp_config qp = { .type = VB_QP_UC, .pd = ends[0].pd, .send_cq = ends[0].cq, .recv_cq = ends[0].cq,
-		.max_send_wr = 1, .max_recv_wr = 1, .max_send_sge = 1, .max_recv_sge = 1 };
+	struct vb_qp_config qp = { .type = VB_QP_UC,
+		.pd = ends[0].pd,
+		.send_cq = ends[0].cq,
+		.recv_cq = ends[0].cq,
+		.max_send_wr = 1,
+		.max_recv_wr = 1,
+		.max_send_sge = 1,
+		.max_recv_sge = 1 };
 	assert_int_equal(vb_qp_create(ends[0].lane, &qp, &ends[0].qp), 0); /* for close_end */
 	close_end(&ends[0]);
 	close_end(&ends[1]);

@@ -1,5 +1,5 @@
-/* What is lent by another process: copied by one call, and proved by it. The other one is a child that waits to be killed,
- * with the memory that this one had when it was made. */
+/* What is lent by another process: copied by one call, and proved by it. The other one is a child that waits to be
+ * killed, with the memory that this one had when it was made. */
 #include <errno.h>
 #include <signal.h>
 #include <sys/mman.h>
@@ -10,10 +10,10 @@
 #include "port/pull.h"
 #include "../unit.h"
 
-#define BYTES	 1048576u
-#define QPN	 77u
-#define NOBODY	 65534
-#define NONCE	 0x0123456789abcdefu
+#define BYTES    1048576u
+#define QPN      77u
+#define NOBODY   65534
+#define NONCE    0x0123456789abcdefu
 #define OF_OTHER 0xfedcba9876543210u
 
 static struct vb_lives *lives;
@@ -83,9 +83,14 @@ static void end_child(struct vb_puller *puller)
 
 static struct vb_local_pull pull_of(uint32_t offset, uint32_t length, uint8_t *to)
 {
-	return (struct vb_local_pull){ .lent_count = 1, .lent = { { (uintptr_t)lent + offset, length, 0 } }, .length = length,
-		.proof_at = (uint32_t)offsetof(struct vb_lives, lives[QPN]), .proof_bytes = sizeof(uint16_t), .proof = 5,
-		.iov_count = 1, .iov = { { to, length } } };
+	return (struct vb_local_pull){ .lent_count = 1,
+		.lent = { { (uintptr_t)lent + offset, length, 0 } },
+		.length = length,
+		.proof_at = (uint32_t)offsetof(struct vb_lives, lives[QPN]),
+		.proof_bytes = sizeof(uint16_t),
+		.proof = 5,
+		.iov_count = 1,
+		.iov = { { to, length } } };
 }
 
 static void pulls(struct vb_puller *puller, uint32_t offset, uint32_t length, uint8_t *to)
@@ -324,7 +329,8 @@ static void pull__where_the_kernel_forbids_it_is_refused(void **state)
 {
 	if (geteuid() != 0)
 		skip();
-	struct vb_puller of_root = child_that(NULL), undumpable = child_that(be_private), other = child_that(be_somebody_else);
+	struct vb_puller of_root = child_that(NULL), undumpable = child_that(be_private),
+			 other = child_that(be_somebody_else);
 	assert_int_equal(tries_without_rights(&of_root), 0);
 	assert_int_equal(tries_without_rights(&undumpable), 0);
 	assert_int_equal(vb_puller_try(&other), 0); /* root may */

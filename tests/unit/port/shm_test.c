@@ -679,7 +679,8 @@ int main(void)
 		cmocka_unit_test_setup_teardown(heap__keeps_bytes_until_their_record_is_freed, open_pair, close_pair),
 		cmocka_unit_test_setup_teardown(heap__has_a_part_free_when_nothing_is_under_way, open_pair, close_pair),
 		cmocka_unit_test_setup_teardown(heap__begins_anew_when_it_is_empty, open_pair, close_pair),
-		cmocka_unit_test_setup_teardown(hostile__places_of_what_is_not_published_yet_free_nothing, open_pair, close_pair),
+		cmocka_unit_test_setup_teardown(
+			hostile__places_of_what_is_not_published_yet_free_nothing, open_pair, close_pair),
 		cmocka_unit_test_setup_teardown(descriptor__is_seen_when_it_is_published, open_pair, close_pair),
 		cmocka_unit_test_setup_teardown(heap__goes_with_records_that_have_no_bytes, open_pair, close_pair),
 		cmocka_unit_test_setup_teardown(heap__of_answers_is_another, open_pair, close_pair),

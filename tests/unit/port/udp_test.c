@@ -102,9 +102,15 @@ static struct vb_outgoing *put(uint8_t opcode, uint32_t qpn, uint32_t psn, uint3
 {
 	struct vb_outgoing *out = &batch.out[batch.count++];
 
-	*out = (struct vb_outgoing){
-		.packet = { .opcode = opcode, .pkey = VB_PKEY_DEFAULT, .dest_qpn = qpn, .psn = psn, .payload_length = length },
-		.av = &av, .iov_first = (uint16_t)batch.iov_count, .iov_count = length ? 1 : 0, .flow = 0xC123,
+	*out = (struct vb_outgoing){ .packet = { .opcode = opcode,
+					     .pkey = VB_PKEY_DEFAULT,
+					     .dest_qpn = qpn,
+					     .psn = psn,
+					     .payload_length = length },
+		.av = &av,
+		.iov_first = (uint16_t)batch.iov_count,
+		.iov_count = length ? 1 : 0,
+		.flow = 0xC123,
 		.to_trains = true };
 	if (length)
 		batch.iov[batch.iov_count++] = (struct vb_iov){ memory + psn * 4096u % (sizeof(memory) / 2), length };
@@ -342,7 +348,8 @@ static void send__ack_that_has_no_place_behind_leaves_first(void **state)
 		uint8_t opcode;
 		uint32_t length, last;
 		unsigned datagrams;
-	} cases[] = { { VB_SEND_ONLY, 0, 0, 2 }, { VB_SEND_ONLY, 256, 100, 2 }, { VB_READ_RESPONSE_MIDDLE, 256, 256, 2 } };
+	} cases[] = { { VB_SEND_ONLY, 0, 0, 2 }, { VB_SEND_ONLY, 256, 100, 2 },
+		{ VB_READ_RESPONSE_MIDDLE, 256, 256, 2 } };
 	struct vb_packet packets[8];
 	struct end a, b;
 

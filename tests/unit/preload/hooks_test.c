@@ -546,8 +546,8 @@ static void working_directory__is_childrens_too(void **state)
 
 	assert_int_equal(fchdir(fd), 0);
 	close(fd);
-	expect_output("cat vb_lo/node_type; /bin/pwd; ls -d vb_lo net 2>/dev/null || true",
-		"1: CA\n" CLASS "\nvb_lo\n");
+	expect_output(
+		"cat vb_lo/node_type; /bin/pwd; ls -d vb_lo net 2>/dev/null || true", "1: CA\n" CLASS "\nvb_lo\n");
 	expect_output("cd / && ls -d sys; /bin/pwd", "sys\n/\n");
 	assert_int_equal(chdir("/"), 0);
 	expect_output("cd " CLASS " && cat */ports/1/gid_attrs/types/0 && cd vb_lo && cat node_type && /bin/pwd -P",

@@ -35,8 +35,9 @@ static struct vb_tree tree = { .devices = devices, .count = 2, .counter = no_cou
 static int make_devices(void **state)
 {
 	const uint8_t guid[8] = { 0x02, 0x42, 0xac, 0xff, 0xfe, 0x11, 0x00, 0x02 };
-	devices[0] = (struct vb_device_info){ .name = "vb_eth0", .ifname = "eth0", .ifindex = 7, .is_up = true,
-		.speed_mbps = 25000, .gid_count = 2 };
+	devices[0] = (struct vb_device_info){
+		.name = "vb_eth0", .ifname = "eth0", .ifindex = 7, .is_up = true, .speed_mbps = 25000, .gid_count = 2
+	};
 	memcpy(&devices[0].node_guid, guid, sizeof(guid));
 	devices[0].gids[0].gid = vb_gid_from_ipv4(192, 0, 2, 1);
 	devices[0].gids[1].gid.raw[0] = 0xfe;
@@ -55,9 +56,9 @@ static void expect(const char *path, enum vb_kind kind, const char *text)
 		assert_string_equal(node.text, text);
 }
 
-#define ETH "/sys/devices/virtual/infiniband/vb_eth0"
+#define ETH  "/sys/devices/virtual/infiniband/vb_eth0"
 #define SLOT "/sys/devices/virtual/pci-verbena/f000:01:00.0"
-#define LO  "/sys/devices/virtual/infiniband/vb_lo"
+#define LO   "/sys/devices/virtual/infiniband/vb_lo"
 
 static void tree__shows_each_device_in_its_classes(void **state)
 {

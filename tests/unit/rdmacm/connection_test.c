@@ -692,7 +692,8 @@ int main(void)
 #define TEST(name)     cmocka_unit_test_setup_teardown(name, setup, teardown)
 #define DATAGRAM(name) cmocka_unit_test_setup_teardown(name, setup_datagram, teardown)
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test_setup_teardown(loopback__of_no_device_is_listened_at_and_reached, setup_loopback, teardown),
+		cmocka_unit_test_setup_teardown(
+			loopback__of_no_device_is_listened_at_and_reached, setup_loopback, teardown),
 		cmocka_unit_test_setup_teardown(loopback__serves_datagrams, setup_loopback_datagram, teardown),
 		cmocka_unit_test_setup_teardown(
 			loopback__listener_is_not_at_the_devices_address, setup_listener_at_loopback, teardown),

@@ -73,8 +73,7 @@ static void connections__come_and_go_in_many_threads(void **state)
 		assert_int_equal(pthread_create(&clients[i], NULL, connect_often, NULL), 0);
 	for (int i = 0; i < ROUNDS; i++) { /* what requests inherit may change as they come */
 		uint8_t tos = (uint8_t)i;
-		assert_int_equal(
-			rdma_set_option(listener, RDMA_OPTION_ID, RDMA_OPTION_ID_TOS, &tos, sizeof(tos)), 0);
+		assert_int_equal(rdma_set_option(listener, RDMA_OPTION_ID, RDMA_OPTION_ID_TOS, &tos, sizeof(tos)), 0);
 		usleep(100);
 	}
 	for (int i = 0; i < THREADS; i++)

@@ -41,8 +41,14 @@ static void capture__packets_are_whole_and_their_payload_zeros(void **state)
 	make_two_switches(&network);
 	path.src = ipv4(1);
 	path.dst = ipv4(2);
-	struct vb_packet packet = { .opcode = VB_RC | VB_WRITE_FIRST, .pkey = VB_PKEY_DEFAULT, .dest_qpn = 17, .psn = 100,
-		.payload_length = 4096, .va = 0x1000, .rkey = 5, .dma_length = 8192 };
+	struct vb_packet packet = { .opcode = VB_RC | VB_WRITE_FIRST,
+		.pkey = VB_PKEY_DEFAULT,
+		.dest_qpn = 17,
+		.psn = 100,
+		.payload_length = 4096,
+		.va = 0x1000,
+		.rkey = 5,
+		.dma_length = 8192 };
 	const struct fabric_capture seen = { .link = 6, .at = 3 * VB_S + 123456789, .path = path, .packet = &packet };
 	pcap_t *pcap = capture_of(&seen, 1, &network);
 	assert_int_equal(pcap_datalink(pcap), DLT_EN10MB);
@@ -76,7 +82,9 @@ static void capture__an_acknowledgement_is_whole(void **state)
 	make_two_switches(&network);
 	path.src = ipv4(2);
 	path.dst = ipv4(1);
-	struct vb_packet packet = { .opcode = VB_RC | VB_ACKNOWLEDGE, .pkey = VB_PKEY_DEFAULT, .dest_qpn = 17, .psn = 100, .syndrome = 0x1F };
+	struct vb_packet packet = {
+		.opcode = VB_RC | VB_ACKNOWLEDGE, .pkey = VB_PKEY_DEFAULT, .dest_qpn = 17, .psn = 100, .syndrome = 0x1F
+	};
 	const struct fabric_capture seen = { .link = 0, .at = VB_US, .path = path, .packet = &packet };
 	pcap_t *pcap = capture_of(&seen, 1, &network);
 	assert_int_equal(pcap_next_ex(pcap, &header, &bytes), 1);
@@ -93,7 +101,7 @@ static void capture__pauses_are_pfc_frames(void **state)
 	struct pcap_pkthdr *header;
 	const u_char *bytes;
 	make_two_switches(&network);
-	const struct fabric_capture seen[] = { { .link = 6, .at = 1, .paused_classes = 1 << 3 }, 
+	const struct fabric_capture seen[] = { { .link = 6, .at = 1, .paused_classes = 1 << 3 },
 		{ .link = 6, .at = 2, .resumed_classes = 1 << 3 } };
 	pcap_t *pcap = capture_of(seen, 2, &network);
 	assert_int_equal(pcap_next_ex(pcap, &header, &bytes), 1);

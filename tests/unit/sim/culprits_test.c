@@ -21,12 +21,14 @@ static int tear_down(void **state)
 	return 0;
 }
 
-/* Two leaves of four endpoints, two spines (switches 2 and 3), with these faults; 7 sends to 0. Returns what is said of that. */
+/* Two leaves of four endpoints, two spines (switches 2 and 3), with these faults; 7 sends to 0. Returns what is said
+ * of that. */
 static const char *run_with(const char *faults)
 {
-	static const char form[] = "network: {topology: leaf-spine, endpoints: 8, leaves: 2, spines: 2, host-rate: 100G, faults: [%s]}\n"
-				   "transport: {timeout: 1ms, retries: 2}\n"
-				   "workload: {kind: incast, senders: 1, target: 0, bytes: 4MB}\n";
+	static const char form[] =
+		"network: {topology: leaf-spine, endpoints: 8, leaves: 2, spines: 2, host-rate: 100G, faults: [%s]}\n"
+		"transport: {timeout: 1ms, retries: 2}\n"
+		"workload: {kind: incast, senders: 1, target: 0, bytes: 4MB}\n";
 	static char said[200];
 	char text[1000], why[400] = "";
 	struct document document = { 0 };
@@ -55,7 +57,8 @@ static void flow__that_fails_says_where(void **state)
 {
 	assert_string_equal(run_with("{link: endpoint 0, down: 50us}"),
 		"retry exceeded; endpoint 0 down is down for good since 50 us");
-	assert_string_equal(run_with("{link: endpoint 7, down: 60us}"), "retry exceeded; endpoint 7 up is down for good since 60 us");
+	assert_string_equal(run_with("{link: endpoint 7, down: 60us}"),
+		"retry exceeded; endpoint 7 up is down for good since 60 us");
 	assert_string_equal(run_with("{link: switch 2 port 0, down: 50us}"), "");
 	/* What loses more is not what leaves no way. */
 	assert_string_equal(run_with("{link: switch 2 port 0, down: 50us}, {link: switch 3 port 0, loss: 30%}, "

@@ -75,7 +75,8 @@ static void document__what_is_wrong_has_a_place(void **state)
 		struct document document = { 0 };
 		struct document_error error = { 0 };
 		assert_int_equal(document_read(&document, wrong[i].text, strlen(wrong[i].text), &error), -EINVAL);
-		if (error.at.line != wrong[i].line || error.at.column != wrong[i].column || !strstr(error.text, wrong[i].says))
+		if (error.at.line != wrong[i].line || error.at.column != wrong[i].column ||
+			!strstr(error.text, wrong[i].says))
 			fail_msg("%s: %u:%u %s", wrong[i].text, error.at.line, error.at.column, error.text);
 		document_free(&document);
 	}

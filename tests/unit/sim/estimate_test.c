@@ -1,4 +1,5 @@
-/* What is said of a run before it begins, and which runs are refused. That estimates come true is seen by tests/unit/cli/sim_test.py. */
+/* What is said of a run before it begins, and which runs are refused. That estimates come true is seen by
+ * tests/unit/cli/sim_test.py. */
 #include "../unit.h"
 #include <errno.h>
 #include <sys/resource.h>
@@ -42,20 +43,24 @@ static int prepare(const char *lines)
 
 static void packet_hops__are_those_of_data_and_acks(void **state)
 {
-	assert_int_equal(prepare(STAR "transport: {mtu: 1000}\nworkload: {kind: incast, senders: 3, bytes: 10kB}\n"), 0);
+	assert_int_equal(
+		prepare(STAR "transport: {mtu: 1000}\nworkload: {kind: incast, senders: 3, bytes: 10kB}\n"), 0);
 	assert_true(simulation->estimate.packet_hops == 3 * 10 * 2 * 2);
 	assert_true(simulation->estimate.payload_bytes == 30000);
 	assert_int_equal(prepare("network: {topology: ring, leaves: 8}\ntransport: {mtu: 1000, ack-every: 5}\n"
-				 "workload: {kind: all-to-all, bytes: 10kB}\n"), 0);
+				 "workload: {kind: all-to-all, bytes: 10kB}\n"),
+		0);
 	double mean = 2 + (1 + 2 + 3 + 4 + 3 + 2 + 1) / 7.0;
-	assert_true(simulation->estimate.packet_hops > 0.8 * 56 * 12 * mean && simulation->estimate.packet_hops < 1.2 * 56 * 12 * mean);
+	assert_true(simulation->estimate.packet_hops > 0.8 * 56 * 12 * mean &&
+		    simulation->estimate.packet_hops < 1.2 * 56 * 12 * mean);
 }
 
 /* 100 Gb/s for 1 us: three packets of each, whatever is to be sent. */
 static void limit__bounds_what_will_be_sent(void **state)
 {
 	assert_int_equal(prepare("network: {topology: switch, endpoints: 4, host-rate: 100G}\nrun: {limit: 1us}\n"
-				 "workload: {kind: incast, senders: 3, bytes: 16TB}\n"), 0);
+				 "workload: {kind: incast, senders: 3, bytes: 16TB}\n"),
+		0);
 	assert_true(simulation->estimate.packet_hops < 4 * 4 * 2 * 2);
 	assert_true(simulation->estimate.cpu_s < 1);
 }
@@ -63,7 +68,8 @@ static void limit__bounds_what_will_be_sent(void **state)
 static void estimate__is_said_in_units_that_people_know(void **state)
 {
 	char text[300];
-	assert_int_equal(prepare("network: {topology: switch, endpoints: 128}\nworkload: {kind: all-to-all, bytes: 16TB}\n"), 0);
+	assert_int_equal(
+		prepare("network: {topology: switch, endpoints: 128}\nworkload: {kind: all-to-all, bytes: 16TB}\n"), 0);
 	estimate_text(&simulation->estimate, text, sizeof(text));
 	assert_non_null(strstr(text, "packet-hops for 260.1 PB of payload: "));
 	assert_non_null(strstr(text, " years of CPU time, "));
@@ -79,7 +85,8 @@ static void memory__that_is_not_there_is_refused_with_the_key_that_helps(void **
 	assert_int_equal(estimate_check(simulation, &estimate, 100000000, why, sizeof(why)), -EINVAL);
 	assert_non_null(strstr(why, "1 M flows between 4 endpoints need about "));
 	assert_non_null(strstr(why, " of memory, and there are 100 MB: lower workload.1.endpoints"));
-	assert_int_equal(prepare("network: {topology: torus, dimensions: [8, 8]}\nworkload: {kind: incast, senders: 1}\n"), 0);
+	assert_int_equal(
+		prepare("network: {topology: torus, dimensions: [8, 8]}\nworkload: {kind: incast, senders: 1}\n"), 0);
 	estimate_memory(simulation, 1, &estimate);
 	assert_int_equal(estimate_check(simulation, &estimate, 1000000, why, sizeof(why)), -EINVAL);
 	assert_non_null(strstr(why, "lower network.dimensions"));
@@ -88,7 +95,9 @@ static void memory__that_is_not_there_is_refused_with_the_key_that_helps(void **
 static uint64_t flow_bytes(const char *workload)
 {
 	char text[300];
-	snprintf(text, sizeof(text), "network: {topology: switch, endpoints: 100, host-rate: 100G, switch: {profile: ideal}}\n%s\n", workload);
+	snprintf(text, sizeof(text),
+		"network: {topology: switch, endpoints: 100, host-rate: 100G, switch: {profile: ideal}}\n%s\n",
+		workload);
 	assert_int_equal(prepare(text), 0);
 	return simulation->estimate.flow_bytes / simulation->estimate.flows;
 }
@@ -100,14 +109,17 @@ static void memory__goes_with_the_flows_that_are_open_at_once(void **state)
 	assert_true(all > 2000);
 	assert_true(flow_bytes("workload: {kind: all-to-all, bytes: 10kB, at-once: 1}") < all / 10);
 	assert_true(flow_bytes("workload: {kind: all-to-all, bytes: 10kB, spread: 10ms}") < all / 10);
-	assert_true(flow_bytes("workload: {kind: all-to-all, bytes: 10kB, at-once: 1}\ntransport: {behind: sockets}") == all);
+	assert_true(flow_bytes("workload: {kind: all-to-all, bytes: 10kB, at-once: 1}\ntransport: {behind: sockets}") ==
+		    all);
 }
 
 /* Each takes longer than virtual time can tell: 16 TB at 1 Mb/s, and all to one endpoint. */
 static void flows__that_last_longer_than_any_time_are_all_open(void **state)
 {
-	assert_int_equal(prepare("network: {topology: switch, endpoints: 200, host-rate: 1M, switch: {profile: ideal}}\n"
-				 "workload: {kind: incast, senders: 199, bytes: 16TB}\nrun: {limit: 10us}\n"), 0);
+	assert_int_equal(
+		prepare("network: {topology: switch, endpoints: 200, host-rate: 1M, switch: {profile: ideal}}\n"
+			"workload: {kind: incast, senders: 199, bytes: 16TB}\nrun: {limit: 10us}\n"),
+		0);
 	uint64_t each = simulation->estimate.flow_bytes / simulation->estimate.flows;
 	assert_in_range(each, 2000, 10000);
 }

@@ -16,7 +16,9 @@ static unsigned lines_of(unsigned every_s)
 	dup2(fileno(file), STDERR_FILENO);
 	progress_start(&progress);
 	for (unsigned second = 1; second <= 300; second++) {
-		struct fabric_progress now = { .now = second * VB_US, .data_packets = second, .flows = 3, .wall_s = 1.001 * second };
+		struct fabric_progress now = {
+			.now = second * VB_US, .data_packets = second, .flows = 3, .wall_s = 1.001 * second
+		};
 		progress_tell(&progress, &now);
 	}
 	progress_end(&progress);

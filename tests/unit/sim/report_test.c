@@ -59,7 +59,8 @@ static const char *report_of(const char *lines, bool is_json)
 static void run_in_which_no_flow_ended__has_no_last_flow(void **state)
 {
 	const char *text = report_of(INCAST "run: {limit: 1us}\n", false);
-	assert_non_null(strstr(text, "ended: the limit of virtual time was reached, at 1 us; no flow has ended\n3 flows are open\n"));
+	assert_non_null(strstr(
+		text, "ended: the limit of virtual time was reached, at 1 us; no flow has ended\n3 flows are open\n"));
 	assert_null(strstr(text, "the last flow"));
 	assert_non_null(strstr(report_of(INCAST "run: {limit: 1us}\n", true), "\"jct_ps\": null"));
 	assert_non_null(strstr(report_of(INCAST, false), "ended: every flow ended; the last flow at "));

@@ -53,7 +53,8 @@ static void scenario__values_arrive_where_they_belong(void **state)
 			      "  - {file: flows.csv}\n"
 			      "run: {seed: 7, limit: 2ms}\n"
 			      "capture: {links: [endpoint 3 up, endpoint 3 down]}\n",
-				 NULL, NULL), 0);
+				 NULL, NULL),
+		0);
 	assert_string_equal(scenario->name, "A test");
 	assert_string_equal(scenario->topology.kind, "fat-tree");
 	assert_int_equal(scenario->topology.endpoints, 128);
@@ -83,7 +84,8 @@ static void scenario__values_arrive_where_they_belong(void **state)
 static void scenario__a_profile_is_set_before_what_changes_it(void **state)
 {
 	char text[200];
-	snprintf(text, sizeof(text), "network: {topology: switch, switch: {buffer: 12345, profile: %s}}\n", switch_profile_name(1));
+	snprintf(text, sizeof(text), "network: {topology: switch, switch: {buffer: 12345, profile: %s}}\n",
+		switch_profile_name(1));
 	assert_int_equal(fill(text, NULL, NULL), 0);
 	assert_string_equal(scenario->topology.profile.name, switch_profile_name(1));
 	assert_true(scenario->topology.profile.buffer_bytes == 12345);
@@ -91,8 +93,11 @@ static void scenario__a_profile_is_set_before_what_changes_it(void **state)
 
 static void sections__may_be_empty(void **state)
 {
-	assert_int_equal(fill("network: {topology: switch, switch: {classes: {0: {}, all: }}, faults: []}\nworkload: [{}]\ncapture: {}\n"
-			      "variants: {}\n", NULL, NULL), 0);
+	assert_int_equal(fill("network: {topology: switch, switch: {classes: {0: {}, all: }}, faults: []}\nworkload: "
+			      "[{}]\ncapture: {}\n"
+			      "variants: {}\n",
+				 NULL, NULL),
+		0);
 	assert_int_equal(scenario->workload_count, 0);
 }
 
@@ -109,15 +114,16 @@ static void scenario__a_command_line_is_checked_as_a_file_is(void **state)
 	assert_int_equal(error.at.line, 0);
 }
 
-static const char with_variants[] = "network: {topology: switch, switch: {buffer: 1MB, classes: {all: {weight: 2}, 0: {weight: 3}}}}\n"
-				    "transport: {mtu: 1024, ack-every: 4}\n"
-				    "workload: [{kind: incast}]\n"
-				    "variants:\n"
-				    "  small: {transport: {mtu: 512}, network: {switch: {profile: tomahawk}}}\n"
-				    "  large: {transport: {mtu: 2048}, workload: [{kind: permutation}, {file: more.csv}]}\n"
-				    "  fair: {network: {switch: {classes: {all: {weight: 1}}}}}\n"
-				    "  same:\n"
-				    "  empty: {}\n";
+static const char with_variants[] =
+	"network: {topology: switch, switch: {buffer: 1MB, classes: {all: {weight: 2}, 0: {weight: 3}}}}\n"
+	"transport: {mtu: 1024, ack-every: 4}\n"
+	"workload: [{kind: incast}]\n"
+	"variants:\n"
+	"  small: {transport: {mtu: 512}, network: {switch: {profile: tomahawk}}}\n"
+	"  large: {transport: {mtu: 2048}, workload: [{kind: permutation}, {file: more.csv}]}\n"
+	"  fair: {network: {switch: {classes: {all: {weight: 1}}}}}\n"
+	"  same:\n"
+	"  empty: {}\n";
 
 static void variant__is_laid_over_the_rest(void **state)
 {
@@ -133,7 +139,8 @@ static void variant__is_laid_over_the_rest(void **state)
 	assert_int_equal(scenario->ack_every, 4);
 	assert_string_equal(scenario->variant, "small");
 	assert_string_equal(scenario->topology.profile.name, "tomahawk");
-	assert_true(scenario->topology.profile.buffer_bytes == 1000000); /* a profile is less than what is said of one thing */
+	assert_true(scenario->topology.profile.buffer_bytes ==
+		    1000000); /* a profile is less than what is said of one thing */
 	assert_int_equal(fill(with_variants, "variant", "large"), 0);
 	assert_int_equal(scenario->mtu, 2048);
 	assert_int_equal(scenario->workload_count, 2);
@@ -155,11 +162,13 @@ static void command_line__is_more_than_a_variant(void **state)
 	assert_int_equal(scenario->mtu, 256);
 	assert_int_equal(fill(text, "network.switch.classes.all.weight", "7"), 0);
 	assert_int_equal(scenario->topology.profile.classes[0].weight, 7);
-	assert_int_equal(fill("network: {topology: switch}\nworkload: [{kind: incast}, {kind: incast}]\n", "workload.0.kind",
-				 "permutation"), 0);
+	assert_int_equal(fill("network: {topology: switch}\nworkload: [{kind: incast}, {kind: incast}]\n",
+				 "workload.0.kind", "permutation"),
+		0);
 	assert_int_equal(scenario->workload_count, 2); /* and elements of lists are counted as before */
 	assert_int_equal(fill(text, "transport.cc", "smal"), -EINVAL);
-	assert_non_null(strstr(error.text, "of variants there are small, large, fair, same, empty; did you mean small?"));
+	assert_non_null(
+		strstr(error.text, "of variants there are small, large, fair, same, empty; did you mean small?"));
 }
 
 #define TWO_WORKLOADS "network: {topology: switch}\nworkload: [{kind: incast}, {kind: permutation}]\n"
@@ -172,12 +181,17 @@ static void list_of_several__wants_a_number(void **state)
 	assert_int_equal(fill(TWO_WORKLOADS, "workload.1.bytes", "5kB"), 0);
 	assert_true(scenario->workloads[1].workload.bytes == 5000);
 	assert_int_equal(fill(TWO_WORKLOADS, "workload.bytes", "5kB"), -EINVAL);
-	assert_string_equal(error.text, "workload.bytes: there are 2 of these: write workload.0.bytes, or the number of another");
+	assert_string_equal(
+		error.text, "workload.bytes: there are 2 of these: write workload.0.bytes, or the number of another");
 	assert_int_equal(fill(TWO_WORKLOADS, "workload.kind", "poisson"), -EINVAL);
 	assert_int_equal(error.at.line, 0); /* though the file has workload.0.kind */
-	assert_int_equal(fill(TWO_WORKLOADS "variants: {a: {workload: {bytes: 5kB}}, b: {}}\n", "variant", "a"), -EINVAL);
-	assert_string_equal(error.text, "variants.a.workload.bytes: there are 2 of these: write workload.0.bytes, or the number of another");
-	assert_int_equal(fill("network: {topology: switch, faults: [{link: a}, {link: b}]}\n", "network.faults.loss", "1%"), -EINVAL);
+	assert_int_equal(
+		fill(TWO_WORKLOADS "variants: {a: {workload: {bytes: 5kB}}, b: {}}\n", "variant", "a"), -EINVAL);
+	assert_string_equal(error.text,
+		"variants.a.workload.bytes: there are 2 of these: write workload.0.bytes, or the number of another");
+	assert_int_equal(
+		fill("network: {topology: switch, faults: [{link: a}, {link: b}]}\n", "network.faults.loss", "1%"),
+		-EINVAL);
 	assert_string_equal(error.text,
 		"network.faults.loss: there are 2 of these: write network.faults.0.loss, or the number of another");
 }
@@ -186,7 +200,8 @@ static void list_of_several__wants_a_number(void **state)
 static void list__that_a_command_line_makes_longer_wants_a_number(void **state)
 {
 	static const char *const files[] = { "workload: {kind: incast, bytes: 1kB}\n", "workload: [{kind: incast}]\n" };
-	static const char *const orders[][2] = { { "workload.1.kind", "workload.bytes" }, { "workload.bytes", "workload.1.kind" } };
+	static const char *const orders[][2] = { { "workload.1.kind", "workload.bytes" },
+		{ "workload.bytes", "workload.1.kind" } };
 	for (size_t i = 0; i < 4; i++) {
 		struct document document = { 0 };
 		char text[120];
@@ -194,13 +209,18 @@ static void list__that_a_command_line_makes_longer_wants_a_number(void **state)
 		error = (struct document_error){ 0 };
 		assert_int_equal(document_read(&document, text, strlen(text), &error), 0);
 		for (size_t key = 0; key < 2; key++)
-			assert_int_equal(scenario_set(&document, orders[i % 2][key], strchr(orders[i % 2][key], '1') ? "incast" : "5kB"), 0);
+			assert_int_equal(scenario_set(&document, orders[i % 2][key],
+						 strchr(orders[i % 2][key], '1') ? "incast" : "5kB"),
+				0);
 		assert_int_equal(scenario_fill(scenario, &document, "", &error), -EINVAL);
-		assert_string_equal(error.text, "workload.bytes: there are 2 of these: write workload.0.bytes, or the number of another");
+		assert_string_equal(error.text,
+			"workload.bytes: there are 2 of these: write workload.0.bytes, or the number of another");
 		document_free(&document);
 	}
-	assert_int_equal(fill("network: {topology: switch}\nworkload: {kind: incast}\nvariants: {a: {workload: [{kind: incast}, {kind: incast}]}}\n",
-				 "workload.bytes", "5kB"), 0); /* of a variant that is not chosen */
+	assert_int_equal(fill("network: {topology: switch}\nworkload: {kind: incast}\nvariants: {a: {workload: [{kind: "
+			      "incast}, {kind: incast}]}}\n",
+				 "workload.bytes", "5kB"),
+		0); /* of a variant that is not chosen */
 	assert_true(scenario->workloads[0].workload.bytes == 5000);
 }
 
@@ -211,7 +231,8 @@ static void scenario__what_is_wrong_has_a_place_and_a_cure(void **state)
 		unsigned line, column;
 		const char *says;
 	} wrong[] = {
-		{ "network:\n  topolgy: torus\n", 2, 3, "network.topolgy: there is no such key; did you mean network.topology?" },
+		{ "network:\n  topolgy: torus\n", 2, 3,
+			"network.topolgy: there is no such key; did you mean network.topology?" },
 		{ "network: {topology: switch, mtu: 4096}\n", 1, 29, "did you mean transport.mtu?" },
 		{ "elephants: 3\n", 1, 1, "verbena sim --keys lists all" },
 		{ "network: 3\n", 1, 10, "keys belong here" },
@@ -230,20 +251,24 @@ static void scenario__what_is_wrong_has_a_place_and_a_cure(void **state)
 		{ "network: {switch: {classes: {8: {weight: 1}}}}\n", 1, 34, "there are only 8" },
 		{ "network: {switch: {profile: abacus}}\n", 1, 29, "no such profile of a switch; there are" },
 		{ "network: {dimensions: [4, 0]}\n", 1, 23, "write [4, 4, 4]" },
-		{ "variants: {a: {transport: {mtu: 16}}}\n", 1, 33, "variants.a.transport.mtu: '16': write one from 64 B" },
-		{ "variants: {a: {transport: {mtus: 1}}}\n", 1, 28, "variants.a.transport.mtus: there is no such key; did you mean transport.mtu?" },
+		{ "variants: {a: {transport: {mtu: 16}}}\n", 1, 33,
+			"variants.a.transport.mtu: '16': write one from 64 B" },
+		{ "variants: {a: {transport: {mtus: 1}}}\n", 1, 28,
+			"variants.a.transport.mtus: there is no such key; did you mean transport.mtu?" },
 		{ "variants: {a: {variant: b}}\n", 1, 16, "a variant chooses no other" },
 		{ "variants: {a: {variants: {b: {name: x}}}}\n", 1, 31, "there is no such key" },
 		{ "variants: {a: 3}\n", 1, 15, "keys belong here" },
 		{ "network: {switches: {}}\n", 1, 11, "network.switches: there is no such key" },
 		{ "network: {switch: {classes: {0: 3}}}\n", 1, 33, "network.switch.classes.0: '3': keys belong here" },
 		{ "variants: a\n", 1, 11, "keys belong here" },
-		{ "variant: fist\nvariants: {first: {name: x}}\n", 1, 10, "no such variant; there are first; did you mean first?" },
+		{ "variant: fist\nvariants: {first: {name: x}}\n", 1, 10,
+			"no such variant; there are first; did you mean first?" },
 		{ "run: {seed: 1}\n", 0, 0, "network.topology or network.file is missing" },
 	};
 	for (size_t i = 0; i < COUNT_OF(wrong); i++) {
 		assert_int_equal(fill(wrong[i].text, NULL, NULL), -EINVAL);
-		if (error.at.line != wrong[i].line || error.at.column != wrong[i].column || !strstr(error.text, wrong[i].says))
+		if (error.at.line != wrong[i].line || error.at.column != wrong[i].column ||
+			!strstr(error.text, wrong[i].says))
 			fail_msg("%s: %u:%u %s", wrong[i].text, error.at.line, error.at.column, error.text);
 	}
 }
@@ -253,12 +278,14 @@ static void keys__fit_their_fields(void **state)
 	for (const struct scenario_key *key = scenario_keys; key->path; key++) {
 		uint32_t index;
 		bool is_all;
-		assert_ptr_equal(scenario_key_find(key->path, &index, &is_all) == NULL && !strchr(key->path, '*'), false);
+		assert_ptr_equal(
+			scenario_key_find(key->path, &index, &is_all) == NULL && !strchr(key->path, '*'), false);
 		assert_non_null(key->help);
 		if (key->set)
 			continue;
 		bool is_number = key->kind >= VALUE_COUNT;
-		assert_true(key->offset + key->size + (key->most ? key->most - 1 : 0) * key->stride <= sizeof(struct scenario));
+		assert_true(key->offset + key->size + (key->most ? key->most - 1 : 0) * key->stride <=
+			    sizeof(struct scenario));
 		assert_true(is_number ? key->size == 1 || key->size == 4 || key->size == 8 : key->size > 0);
 		assert_true(!is_number || key->largest > key->least);
 		assert_true((key->kind == VALUE_WORD || key->kind == VALUE_NAME) == (key->words != NULL));

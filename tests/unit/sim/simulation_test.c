@@ -49,7 +49,8 @@ static void refused(const char *lines, const char *flow_file, const char *becaus
 static void class__that_no_switch_has_is_refused(void **state)
 {
 	static const char hpcc_flows[] = "1\n0 1 5 100 1000 0\n";
-	assert_int_equal(prepare(FOUR_CLASSES "workload: {kind: incast, class: 3}\ntransport: {ack-class: 3}\n", NULL), 0);
+	assert_int_equal(
+		prepare(FOUR_CLASSES "workload: {kind: incast, class: 3}\ntransport: {ack-class: 3}\n", NULL), 0);
 	refused(FOUR_CLASSES "workload: [{kind: incast}, {kind: incast, class: 4}]\n", NULL,
 		"workload.1.class: there is no class 4: network.switch.class-count is 4, and the first class is 0");
 	refused(FOUR_CLASSES "workload: {kind: incast}\ntransport: {ack-class: 7}\n", NULL,
@@ -63,10 +64,13 @@ static void class__that_no_switch_has_is_refused(void **state)
 	int rc = prepare(FOUR_CLASSES, name);
 	unlink(name);
 	assert_int_equal(rc, -EINVAL);
-	assert_string_equal(why, "flow 0 of the list: there is no class 5: network.switch.class-count is 4, and the first class is 0");
+	assert_string_equal(why,
+		"flow 0 of the list: there is no class 5: network.switch.class-count is 4, and the first class is 0");
 }
 
-#define FAULT(keys) "network: {topology: switch, endpoints: 4, faults: [{link: endpoint 0, " keys "}]}\nworkload: {kind: incast}\n"
+#define FAULT(keys)                                                                                                    \
+	"network: {topology: switch, endpoints: 4, faults: [{link: endpoint 0, " keys "}]}\nworkload: {kind: "         \
+	"incast}\n"
 
 static void flap__without_an_end_of_being_down_is_refused(void **state)
 {
@@ -81,8 +85,8 @@ static void flap__without_an_end_of_being_down_is_refused(void **state)
 /* Before the first event, of which cpu_s tells nothing. */
 static void setup__has_a_cpu_time_of_its_own(void **state)
 {
-	static const char many[] =
-		"network: {topology: switch, endpoints: 300, switch: {profile: ideal}}\nworkload: {kind: all-to-all, bytes: 1B}\nrun: {limit: 1ns}\n";
+	static const char many[] = "network: {topology: switch, endpoints: 300, switch: {profile: ideal}}\nworkload: "
+				   "{kind: all-to-all, bytes: 1B}\nrun: {limit: 1ns}\n";
 	assert_int_equal(prepare(many, NULL), 0);
 	double prepared = simulation->prepare_cpu_s;
 	assert_true(prepared > 0);

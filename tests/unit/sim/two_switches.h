@@ -16,8 +16,8 @@ static inline void make_two_switches(struct network *network)
 	for (uint32_t i = 0; i < 2; i++)
 		network_add_switch(network, profile_index, 0, NETWORK_NONE);
 	for (uint32_t i = 0; i < 3; i++)
-		network_connect(network, network_add_endpoint(network, i, nic_index), network_switch_node(i / 2), 100000000000u,
-			VB_US);
+		network_connect(network, network_add_endpoint(network, i, nic_index), network_switch_node(i / 2),
+			100000000000u, VB_US);
 	network_connect(network, network_switch_node(0), network_switch_node(1), 400000000000u, VB_US);
 	assert_int_equal(network_finish(network, why, sizeof(why)), 0);
 }

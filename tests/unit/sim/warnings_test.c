@@ -41,8 +41,9 @@ static const struct warnings *warnings_of_lines(const char *lines)
 /* Sixteen endpoints at 100 Gb/s on a switch of 4 MB, and these settings. */
 static const struct warnings *warnings_of(const char *switch_keys, const char *transport)
 {
-	static const char form[] = "network: {topology: switch, endpoints: 16, host-rate: 100G, switch: {buffer: 4MB%s%s}}\n"
-				   "transport: {mtu: 1000, data-overhead: 48%s%s}\nworkload: {kind: incast, bytes: 10kB}\n";
+	static const char form[] =
+		"network: {topology: switch, endpoints: 16, host-rate: 100G, switch: {buffer: 4MB%s%s}}\n"
+		"transport: {mtu: 1000, data-overhead: 48%s%s}\nworkload: {kind: incast, bytes: 10kB}\n";
 	char text[1000];
 	snprintf(text, sizeof(text), form, *switch_keys ? ", " : "", switch_keys, *transport ? ", " : "", transport);
 	return warnings_of_lines(text);
@@ -53,42 +54,67 @@ static void warnings__say_what_comes_of_it(void **state)
 	static const struct {
 		const char *of_switch, *transport, *says;
 	} wrong[] = {
-		{ "classes: {0: {mark-min: 20kB, mark-max: 8MB}}", "cc: window", "mark-max is 8 MB before endpoint 0 down, and that queue never "
+		{ "classes: {0: {mark-min: 20kB, mark-max: 8MB}}", "cc: window",
+			"mark-max is 8 MB before endpoint 0 down, and that queue never "
 			"holds more than " },
-		{ "classes: {0: {mark-min: 5MB, mark-max: 8MB}}", "cc: window", "mark-min is 5 MB before endpoint 0 down, and that queue never "
+		{ "classes: {0: {mark-min: 5MB, mark-max: 8MB}}", "cc: window",
+			"mark-min is 5 MB before endpoint 0 down, and that queue never "
 			"holds more than " },
 		{ "classes: {0: {mark-min: 5MB, mark-max: 8MB}}", "cc: window", "nothing will be marked there" },
-		{ "classes: {0: {limit: 20kB, mark-min: 100kB, mark-max: 200kB}}", "cc: window", "is paused when 48.19 kB wait in it: pauses will "
+		{ "classes: {0: {limit: 20kB, mark-min: 100kB, mark-max: 200kB}}", "cc: window",
+			"is paused when 48.19 kB wait in it: pauses will "
 			"come before marks. Lower mark-min" },
-		{ "keeps: classes, classes: {0: {alpha: 0.125, mark-min: 50kB, mark-max: 60kB}}", "cc: window", "when all ports of its switch are busy, "
+		{ "keeps: classes, classes: {0: {alpha: 0.125, mark-min: 50kB, mark-max: 60kB}}", "cc: window",
+			"when all ports of its switch are busy, "
 			"who sends to that queue is paused when" },
-		{ "classes: {0: {mark-min: 30kB, mark-max: 20kB}}", "cc: window", "above mark-max, 20 kB: from mark-min on all packets are" },
+		{ "classes: {0: {mark-min: 30kB, mark-max: 20kB}}", "cc: window",
+			"above mark-max, 20 kB: from mark-min on all packets are" },
 		{ "headroom: 20kB", "", "headroom is 20 kB, and endpoint 0 up needs 27.18 kB" },
 		{ "headroom: 20kB", "", "lossless classes will lose what comes after a pause was due" },
-		{ "flow-control: drops, classes: {0: {lossless: yes}}", "", "classes.0 is lossless, and flow-control is drops: nobody is paused" },
-		{ "classes: {0: {mark-min: 10kB, mark-max: 20kB}}", "cc: none", "and nobody listens (none): marks will change nothing" },
-		{ "classes: {all: {mark-max: 0}}", "endpoint: tcp, tcp: dctcp", "transport.tcp dctcp goes by marks, and no switch makes any" },
-		{ "classes: {0: {mark-min: 10kB, mark-max: 20kB}}", "endpoint: tcp, tcp: newreno", "and nobody listens (newreno): marks" },
+		{ "flow-control: drops, classes: {0: {lossless: yes}}", "",
+			"classes.0 is lossless, and flow-control is drops: nobody is paused" },
+		{ "classes: {0: {mark-min: 10kB, mark-max: 20kB}}", "cc: none",
+			"and nobody listens (none): marks will change nothing" },
+		{ "classes: {all: {mark-max: 0}}", "endpoint: tcp, tcp: dctcp",
+			"transport.tcp dctcp goes by marks, and no switch makes any" },
+		{ "classes: {0: {mark-min: 10kB, mark-max: 20kB}}", "endpoint: tcp, tcp: newreno",
+			"and nobody listens (newreno): marks" },
 		{ "", "endpoint: tcp, cc: window", "transport.cc window is of engines, and endpoints have TCP" },
-		{ "classes: {0: {mark-min: 20kB, mark-max: 20kB}}", "cc: dctcp", "goes by how many packets were marked, and CNPs do not say that" },
-		{ "", "first-window: 2MB, largest-window: 1MB", "first-window is above largest-window: flows begin with the largest" },
-		{ "", "endpoint: tcp, timeout: 1ms, retries: 3", "transport.timeout, transport.retries: of transport.endpoint engine|ideal alone, "
+		{ "classes: {0: {mark-min: 20kB, mark-max: 20kB}}", "cc: dctcp",
+			"goes by how many packets were marked, and CNPs do not say that" },
+		{ "", "first-window: 2MB, largest-window: 1MB",
+			"first-window is above largest-window: flows begin with the largest" },
+		{ "", "endpoint: tcp, timeout: 1ms, retries: 3",
+			"transport.timeout, transport.retries: of transport.endpoint engine|ideal alone, "
 			"and that is tcp: without any effect" },
-		{ "", "rto-min: 5ms, cpu-byte: 1ns, tcp: cubic", "transport.tcp, transport.rto-min, transport.cpu-byte: of transport.endpoint tcp "
+		{ "", "rto-min: 5ms, cpu-byte: 1ns, tcp: cubic",
+			"transport.tcp, transport.rto-min, transport.cpu-byte: of transport.endpoint tcp "
 			"alone, and that is engine" },
 		{ "", "endpoint: tcp, marks: acks", "transport.marks: of transport.endpoint engine alone" },
-		{ "", "endpoint: ideal, cnp-interval: 4us", "transport.cnp-interval: of transport.endpoint engine alone, and that is ideal" },
-		{ "", "marks: acks, cnp-scope: port", "transport.cnp-scope: of transport.marks cnps alone, and that is acks" },
-		{ "", "receive-buffer: 1MiB", "transport.receive-buffer: of transport.behind sockets alone, and that is nic" },
-		{ "", "cc: 'hpcc, rtt=4us'", "transport.cc hpcc supposes a round trip of 4 us (rtt), and from endpoint 1 to endpoint 0 it takes "
-			"4.181 us when nobody waits: 15 of 15 flows have ways longer than supposed, and stay below their links' rate. Set "
+		{ "", "endpoint: ideal, cnp-interval: 4us",
+			"transport.cnp-interval: of transport.endpoint engine alone, and that is ideal" },
+		{ "", "marks: acks, cnp-scope: port",
+			"transport.cnp-scope: of transport.marks cnps alone, and that is acks" },
+		{ "", "receive-buffer: 1MiB",
+			"transport.receive-buffer: of transport.behind sockets alone, and that is nic" },
+		{ "", "cc: 'hpcc, rtt=4us'",
+			"transport.cc hpcc supposes a round trip of 4 us (rtt), and from endpoint 1 to endpoint 0 it "
+			"takes "
+			"4.181 us when nobody waits: 15 of 15 flows have ways longer than supposed, and stay below "
+			"their links' rate. Set "
 			"rtt=path" },
-		{ "", "cc: 'swift, base-target=3us, hops=1'", "transport.cc swift supposes a round trip of 4 us (base-target)" },
-		{ "classes: {0: {mark-min: 20kB, mark-max: 20kB}}", "marks: acks, cc: 'dctcp, rtt=1us'", "Set rtt=path" },
-		{ "telemetry: ns3", "", "network.switch.telemetry: of transport.cc hpcc alone, and that is none: without any effect" },
-		{ "flow-control: drops, pause-time: 10us", "", "network.switch.pause-time: of network.switch.flow-control pfc alone, and that is drops" },
-		{ "credits: 64KiB", "", "network.switch.credits: of network.switch.flow-control credits alone, and that is pfc" },
-		{ "class-count: 2, classes: {2: {weight: 1}}", "", "classes.2: switches have class-count 2, and the first is 0" },
+		{ "", "cc: 'swift, base-target=3us, hops=1'",
+			"transport.cc swift supposes a round trip of 4 us (base-target)" },
+		{ "classes: {0: {mark-min: 20kB, mark-max: 20kB}}", "marks: acks, cc: 'dctcp, rtt=1us'",
+			"Set rtt=path" },
+		{ "telemetry: ns3", "",
+			"network.switch.telemetry: of transport.cc hpcc alone, and that is none: without any effect" },
+		{ "flow-control: drops, pause-time: 10us", "",
+			"network.switch.pause-time: of network.switch.flow-control pfc alone, and that is drops" },
+		{ "credits: 64KiB", "",
+			"network.switch.credits: of network.switch.flow-control credits alone, and that is pfc" },
+		{ "class-count: 2, classes: {2: {weight: 1}}", "",
+			"classes.2: switches have class-count 2, and the first is 0" },
 	};
 	for (size_t i = 0; i < COUNT_OF(wrong); i++) {
 		const struct warnings *warnings = warnings_of(wrong[i].of_switch, wrong[i].transport);
@@ -115,7 +141,8 @@ static void keys__of_another_workload_or_topology_change_nothing(void **state)
 	warns("network: {topology: switch, endpoints: 4, radix: 4}\nworkload: {kind: incast}",
 		"network.radix: of network.topology fat-tree alone, and that is switch: without any effect");
 	warns("network: {topology: switch, endpoints: 4, fabric-rate: 1G}\nworkload: {kind: incast}",
-		"network.fabric-rate: of network.topology dumbbell|leaf-spine|fat-tree|rail|torus|ring alone, and that is switch: "
+		"network.fabric-rate: of network.topology dumbbell|leaf-spine|fat-tree|rail|torus|ring alone, and that "
+		"is switch: "
 		"without any effect");
 }
 
@@ -123,16 +150,19 @@ static void keys__of_another_workload_or_topology_change_nothing(void **state)
 static void keys__are_not_warned_of_where_a_variant_wants_them(void **state)
 {
 	static const char lines[] = STAR "workload: {kind: incast}\ntransport: {rto-min: 5ms%s}\n"
-				    "variants: {a: {transport: {%s}}, b: {transport: {mtu: 1000}}}\n";
+					 "variants: {a: {transport: {%s}}, b: {transport: {mtu: 1000}}}\n";
 	char text[400];
 	snprintf(text, sizeof(text), lines, "", "endpoint: tcp");
 	warns(text, NULL);
 	snprintf(text, sizeof(text), lines, ", endpoint: tcp", "endpoint: engine");
 	warns(text, NULL);
-	warns("network: {topology: switch, endpoints: 4, switch: {pause-time: 10us, flow-control: drops}}\nworkload: {kind: incast}\n"
-		"variants: {a: {network: {switch: {profile: quantum}}}}\n", NULL);
+	warns("network: {topology: switch, endpoints: 4, switch: {pause-time: 10us, flow-control: drops}}\nworkload: "
+	      "{kind: incast}\n"
+	      "variants: {a: {network: {switch: {profile: quantum}}}}\n",
+		NULL);
 	warns("network: {topology: switch, endpoints: 4, switch: {telemetry: ns3}}\nworkload: {kind: incast}\n"
-		"variants: {hpcc: {transport: {cc: hpcc}}}\n", NULL);
+	      "variants: {hpcc: {transport: {cc: hpcc}}}\n",
+		NULL);
 	snprintf(text, sizeof(text), lines, "", "tcp: cubic");
 	warns(text, "transport.rto-min: of transport.endpoint tcp alone, and that is engine: without any effect");
 }
@@ -147,8 +177,8 @@ static void keys__are_of_what_there_is(void **state)
 		if (!key->of)
 			continue;
 		assert_int_equal(sscanf(key->of, "%79[^=]=%119s", path, words), 2);
-		const struct scenario_key *its = scenario_key_find(strncmp(path, "workload.*.", 11) == 0 ? "workload.0.kind" : path, &index,
-			&is_all);
+		const struct scenario_key *its = scenario_key_find(
+			strncmp(path, "workload.*.", 11) == 0 ? "workload.0.kind" : path, &index, &is_all);
 		assert_non_null(its);
 		assert_string_equal(its->path, path);
 		if (strcmp(path, "transport.cc") == 0) {
@@ -168,18 +198,24 @@ static void keys__are_of_what_there_is(void **state)
 static void warns_of_fault(const char *keys, const char *says)
 {
 	char text[300];
-	snprintf(text, sizeof(text), "network: {topology: switch, endpoints: 4, faults: [{link: endpoint 0, loss: 1%%}, {link: endpoint 1%s}]}\n"
-		"workload: {kind: incast}\n", keys);
+	snprintf(text, sizeof(text),
+		"network: {topology: switch, endpoints: 4, faults: [{link: endpoint 0, loss: 1%%}, {link: endpoint "
+		"1%s}]}\n"
+		"workload: {kind: incast}\n",
+		keys);
 	warns(text, says);
 }
 
 static void fault__that_changes_nothing_is_warned_of(void **state)
 {
-	static const char none[] = "network.faults.1 has no effect: it loses, doubles, delays, marks and breaks nothing";
-	static const char never[] = "network.faults.1.down is 0, and there is no up: that link never goes down. Write 1ps, and it is down from "
+	static const char none[] =
+		"network.faults.1 has no effect: it loses, doubles, delays, marks and breaks nothing";
+	static const char never[] = "network.faults.1.down is 0, and there is no up: that link never goes down. Write "
+				    "1ps, and it is down from "
 				    "the beginning";
-	static const char *const some[] = { "loss: 1%", "loss-every: 9", "bit-error-rate: 1e-9", "duplicate: 1%", "jitter: 1us",
-		"late: 1%, late-by: 1us", "mark: 1%", "down: 1us", "up: 1us", "down: 0, up: 1us", "down: 1us, up: 2us, flap: 9us" };
+	static const char *const some[] = { "loss: 1%", "loss-every: 9", "bit-error-rate: 1e-9", "duplicate: 1%",
+		"jitter: 1us", "late: 1%, late-by: 1us", "mark: 1%", "down: 1us", "up: 1us", "down: 0, up: 1us",
+		"down: 1us, up: 2us, flap: 9us" };
 	char keys[80];
 	warns_of_fault("", none);
 	warns_of_fault(", detection: 1us", none);
@@ -208,7 +244,8 @@ static void telemetry__is_not_there_without_switches(void **state)
 	simulation->flows.flows[0] = (struct flow){ .src = 0, .dst = 1, .bytes = 1, .after = FLOW_NONE };
 	warnings_find(simulation);
 	assert_int_equal(simulation->warnings.count, 1);
-	assert_non_null(strstr(simulation->warnings.texts[0], "hpcc goes by what switches tell, and between endpoint 0 and 1 there is none"));
+	assert_non_null(strstr(simulation->warnings.texts[0],
+		"hpcc goes by what switches tell, and between endpoint 0 and 1 there is none"));
 }
 
 static void warnings__are_not_of_what_holds(void **state)
@@ -220,7 +257,8 @@ static void warnings__are_not_of_what_holds(void **state)
 		{ "flow-control: drops", "" }, /* a profile's lossless classes */
 		{ "classes: {0: {mark-max: 0}}", "cc: none" },
 		{ "classes: {0: {limit: 40kB}}", "cc: none" }, /* a profile's marks, to which nobody listens */
-		{ "classes: {all: {mark-min: 20kB, mark-max: 200kB}, 3: {mark-min: 5MB, mark-max: 8MB}}", "cc: window" }, /* nobody sends in it */
+		{ "classes: {all: {mark-min: 20kB, mark-max: 200kB}, 3: {mark-min: 5MB, mark-max: 8MB}}",
+			"cc: window" }, /* nobody sends in it */
 		{ "classes: {0: {mark-min: 10kB, mark-max: 20kB}}", "endpoint: tcp, tcp: dctcp" },
 		{ "classes: {0: {mark-min: 20kB, mark-max: 20kB}}", "cc: dctcp, marks: acks" },
 		{ "", "first-window: 1MB, largest-window: 2MB" },

@@ -175,7 +175,8 @@ static void counter__outlives_a_shared_queue(void **state)
 	struct ibv_xrcd *xrcd = ibv_open_xrcd(f->context, &domain);
 	assert_non_null(xrcd);
 	struct ibv_qp_init_attr_ex of_qp = {
-		.qp_type = IBV_QPT_XRC_RECV, .comp_mask = IBV_QP_INIT_ATTR_XRCD, .xrcd = xrcd };
+		.qp_type = IBV_QPT_XRC_RECV, .comp_mask = IBV_QP_INIT_ATTR_XRCD, .xrcd = xrcd
+	};
 	struct ibv_qp *made = ibv_create_qp_ex(f->context, &of_qp);
 	assert_non_null(made);
 	struct ibv_qp_open_attr of_handle = { .comp_mask = IBV_QP_OPEN_ATTR_NUM | IBV_QP_OPEN_ATTR_XRCD |

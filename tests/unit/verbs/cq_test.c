@@ -169,8 +169,9 @@ static void channel__tells_others_what_a_waiter_has_brought_and_not_taken(void *
 		.cap = { .max_send_wr = 4, .max_recv_wr = 4, .max_send_sge = 1, .max_recv_sge = 1 } };
 	struct ibv_qp *right = ibv_create_qp(f->pd, &attr), *left = fixture_create_qp(f, IBV_QPT_RC, NULL);
 	struct ibv_sge to = fixture_sge(f, 4096, 64), from = fixture_sge(f, 0, 64);
-	struct ibv_send_wr wr = { .sg_list = &from, .num_sge = 1, .opcode = IBV_WR_SEND,
-		.send_flags = IBV_SEND_SIGNALED };
+	struct ibv_send_wr wr = {
+		.sg_list = &from, .num_sge = 1, .opcode = IBV_WR_SEND, .send_flags = IBV_SEND_SIGNALED
+	};
 	void *context;
 	fixture_connect(left, right->qp_num);
 	fixture_connect(right, left->qp_num);

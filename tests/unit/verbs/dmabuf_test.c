@@ -1,5 +1,5 @@
-/* dma-bufs as regions. The kernel makes them of a memfd (/dev/udmabuf) or of its own pages (/dev/dma_heap); where it has
- * neither, or not for us, those tests are skipped. */
+/* dma-bufs as regions. The kernel makes them of a memfd (/dev/udmabuf) or of its own pages (/dev/dma_heap); where it
+ * has neither, or not for us, those tests are skipped. */
 #include <fcntl.h>
 #include <linux/dma-heap.h>
 #include <linux/udmabuf.h>
@@ -40,7 +40,8 @@ static int fd_of_heap(void)
 	return (int)data.fd;
 }
 
-static enum ibv_wc_status post(struct fixture *f, enum ibv_wr_opcode opcode, struct ibv_sge sge, uint64_t to, uint32_t rkey)
+static enum ibv_wc_status post(
+	struct fixture *f, enum ibv_wr_opcode opcode, struct ibv_sge sge, uint64_t to, uint32_t rkey)
 {
 	struct ibv_send_wr wr = { .opcode = opcode,
 		.sg_list = &sge,
@@ -104,7 +105,8 @@ static void dmabuf__of_less_than_was_said_is_refused(void **state)
 		skip();
 	assert_null(ibv_reg_dmabuf_mr(f->pd, 0, SIZE + 1, 0, fd, 0));
 	assert_int_equal(errno, EINVAL);
-	assert_null(ibv_reg_dmabuf_mr(f->pd, 0, PAGE, 1, fd, 0)); /* offset and address lie differently in their pages */
+	assert_null(
+		ibv_reg_dmabuf_mr(f->pd, 0, PAGE, 1, fd, 0)); /* offset and address lie differently in their pages */
 	assert_int_equal(errno, EINVAL);
 	close(fd);
 }

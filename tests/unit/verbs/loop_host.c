@@ -413,9 +413,7 @@ void vb_driver_kick(struct vb_driver *driver)
 		vb_driver_unlock(driver);
 }
 
-void vb_driver_keep_time(struct vb_driver *driver)
-{
-}
+void vb_driver_keep_time(struct vb_driver *driver) {}
 
 /* Somebody waits: time goes on, to the next deadline when there is one. */
 unsigned loop_host_notified;
@@ -456,9 +454,7 @@ bool vb_device_wait(struct vb_device *device, unsigned lanes, int fd, const atom
 	return false;
 }
 
-void vb_driver_note_end(struct vb_driver *driver, struct vb_qp *qp)
-{
-}
+void vb_driver_note_end(struct vb_driver *driver, struct vb_qp *qp) {}
 
 void vb_driver_settle(struct vb_driver *driver)
 {
@@ -466,9 +462,7 @@ void vb_driver_settle(struct vb_driver *driver)
 	run(driver->device);
 }
 
-void vb_driver_catch_up(struct vb_driver *driver, uint32_t qpn)
-{
-}
+void vb_driver_catch_up(struct vb_driver *driver, uint32_t qpn) {}
 
 void vb_device_keep_datagrams(struct vb_device *device, uint32_t lkey)
 {

@@ -188,7 +188,9 @@ static void qp__to_an_address_without_a_route_is_unreachable(void **state)
 static void qp__without_a_grh_is_refused_with_what_it_needs(void **state)
 {
 	struct fixture *f = *state;
-	struct ibv_qp_attr rtr = { .qp_state = IBV_QPS_RTR, .path_mtu = IBV_MTU_1024, .ah_attr = { .dlid = 3, .port_num = 1 } };
+	struct ibv_qp_attr rtr = {
+		.qp_state = IBV_QPS_RTR, .path_mtu = IBV_MTU_1024, .ah_attr = { .dlid = 3, .port_num = 1 }
+	};
 	const int mask = IBV_QP_STATE | IBV_QP_AV | IBV_QP_PATH_MTU | IBV_QP_DEST_QPN | IBV_QP_RQ_PSN;
 	unsigned before, after;
 	f->left = fixture_create_qp(f, IBV_QPT_UC, NULL);

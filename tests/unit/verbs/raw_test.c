@@ -13,8 +13,9 @@ struct rule {
 };
 
 /* UDP 1234 to 5678 from 1.1.1.1 to 2.2.2.2. */
-static const uint8_t udp_frame[FRAME_BYTES] = { 0x01, 0x50, 0x56, 0x19, 0x20, 0xa7, 0x24, 0x8a, 7, 0xa5, 0x28, 0xc8, 0x08, 0,
-	0x45, 0, 0, 46, 0, 0, 0x40, 0, 64, 17, 0, 0, 1, 1, 1, 1, 2, 2, 2, 2, 0x04, 0xd2, 0x16, 0x2e, 0, 26, 0, 0 };
+static const uint8_t udp_frame[FRAME_BYTES] = { 0x01, 0x50, 0x56, 0x19, 0x20, 0xa7, 0x24, 0x8a, 7, 0xa5, 0x28, 0xc8,
+	0x08, 0, 0x45, 0, 0, 46, 0, 0, 0x40, 0, 64, 17, 0, 0, 1, 1, 1, 1, 2, 2, 2, 2, 0x04, 0xd2, 0x16, 0x2e, 0, 26, 0,
+	0 };
 
 static struct rule whole_rule(void)
 {
@@ -47,8 +48,9 @@ static struct ibv_qp *started(struct fixture *f)
 static void send_frame(struct fixture *f)
 {
 	struct ibv_sge sge = fixture_sge(f, 0, FRAME_BYTES);
-	struct ibv_send_wr wr = { .wr_id = 1, .sg_list = &sge, .num_sge = 1, .opcode = IBV_WR_SEND,
-		.send_flags = IBV_SEND_SIGNALED };
+	struct ibv_send_wr wr = {
+		.wr_id = 1, .sg_list = &sge, .num_sge = 1, .opcode = IBV_WR_SEND, .send_flags = IBV_SEND_SIGNALED
+	};
 	memcpy(f->buffer, udp_frame, FRAME_BYTES);
 	assert_int_equal(fixture_post(f->left, wr), 0);
 	assert_int_equal(fixture_complete(f->cq).opcode, IBV_WC_SEND);
@@ -114,7 +116,8 @@ static void flow__counts_what_it_takes(void **state)
 	assert_int_equal(values[0] + values[1] + values[2], 0);
 
 	counted.rule.attr.num_of_specs = 4;
-	counted.count = (struct ibv_flow_spec_counter_action){ IBV_FLOW_SPEC_ACTION_COUNT, sizeof(counted.count), NULL };
+	counted.count =
+		(struct ibv_flow_spec_counter_action){ IBV_FLOW_SPEC_ACTION_COUNT, sizeof(counted.count), NULL };
 	assert_null(ibv_create_flow(f->right, &counted.rule.attr));
 	assert_int_equal(errno, EINVAL);
 	counted.count.counters = counters;
@@ -224,8 +227,9 @@ static void device__offers_what_the_process_may(void **state)
 	struct fixture *f = *state;
 	struct ibv_device_attr_ex ex;
 	struct ibv_wq_init_attr wq = { .pd = f->pd, .cq = f->cq, .max_wr = 1, .max_sge = 1 };
-	struct ibv_qp_init_attr init = { .send_cq = f->cq, .recv_cq = f->cq, .cap = { 1, 1, 1, 1, 0 },
-		.qp_type = IBV_QPT_RAW_PACKET };
+	struct ibv_qp_init_attr init = {
+		.send_cq = f->cq, .recv_cq = f->cq, .cap = { 1, 1, 1, 1, 0 }, .qp_type = IBV_QPT_RAW_PACKET
+	};
 	for (int may = 0; may < 2; may++) {
 		loop_set_may_use_frames(may);
 		assert_int_equal(ibv_query_device_ex(f->context, NULL, &ex), 0);
@@ -278,7 +282,8 @@ static void wq__goes_through_its_states(void **state)
 	assert_int_equal(move_wq(wq, IBV_WQS_UNKNOWN), EINVAL);
 	assert_int_equal(move_wq(wq, IBV_WQS_RDY), 0);
 	assert_int_equal(wq->state, IBV_WQS_RDY);
-	struct ibv_wq_attr attr = { .attr_mask = IBV_WQ_ATTR_STATE | IBV_WQ_ATTR_CURR_STATE, .wq_state = IBV_WQS_ERR,
+	struct ibv_wq_attr attr = { .attr_mask = IBV_WQ_ATTR_STATE | IBV_WQ_ATTR_CURR_STATE,
+		.wq_state = IBV_WQS_ERR,
 		.curr_wq_state = IBV_WQS_RESET };
 	assert_int_equal(ibv_modify_wq(wq, &attr), EINVAL);
 	assert_int_equal(post_wq(f, wq, 7), 0);
@@ -292,7 +297,8 @@ static void wq__goes_through_its_states(void **state)
 	assert_int_equal(ibv_destroy_wq(wq), 0);
 }
 
-static struct ibv_qp *create_spread(struct fixture *f, struct ibv_rwq_ind_table *table, uint8_t key_length, uint64_t fields)
+static struct ibv_qp *create_spread(
+	struct fixture *f, struct ibv_rwq_ind_table *table, uint8_t key_length, uint64_t fields)
 {
 	static uint8_t key[40] = { 0x6d, 0x5a, 0x56, 0xda };
 	struct ibv_qp_init_attr_ex attr = {

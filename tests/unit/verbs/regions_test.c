@@ -449,8 +449,7 @@ static void thread_domain__is_held_by_parent_domains(void **state)
 	assert_int_equal(errno, EOPNOTSUPP);
 	/* Closing takes what is left. Not volatile, gcc 14 warns that verbs.h looks into a context which is null. */
 	struct ibv_context *volatile other = ibv_open_device(f->context->device);
-	struct ibv_parent_domain_init_attr attr = { .pd = ibv_alloc_pd(other),
-		.td = make_td(other) };
+	struct ibv_parent_domain_init_attr attr = { .pd = ibv_alloc_pd(other), .td = make_td(other) };
 	assert_non_null(ibv_alloc_parent_domain(other, &attr));
 	assert_null(ibv_alloc_parent_domain(f->context, &attr)); /* of another device */
 	assert_int_equal(ibv_close_device(other), 0);

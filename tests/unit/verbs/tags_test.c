@@ -1,19 +1,19 @@
-/* SRQs with tags: what becomes of eager messages, rendezvous requests and whatever else arrives, and what the program says
- * and hears. left sends, right has the SRQ. */
+/* SRQs with tags: what becomes of eager messages, rendezvous requests and whatever else arrives, and what the program
+ * says and hears. left sends, right has the SRQ. */
 #include <infiniband/tm_types.h>
 #include <stdlib.h>
 #include <string.h>
 #include "fixture.h"
 #include "loop_host.h"
 
-#define TAGS	   24
-#define HEADER	   sizeof(struct ibv_tmh)
-#define REQUEST	   (sizeof(struct ibv_tmh) + sizeof(struct ibv_rvh))
-#define ENTRY	   4096 /* where in the buffer entries begin, */
-#define ORDINARY   8192 /* and ordinary receives */
-#define PRIV	   0xC0FFEE
-#define IN_PLACE   (IBV_WC_TM_MATCH | IBV_WC_TM_DATA_VALID)
-#define ALL_BITS   UINT64_MAX
+#define TAGS     24
+#define HEADER   sizeof(struct ibv_tmh)
+#define REQUEST  (sizeof(struct ibv_tmh) + sizeof(struct ibv_rvh))
+#define ENTRY    4096 /* where in the buffer entries begin, */
+#define ORDINARY 8192 /* and ordinary receives */
+#define PRIV     0xC0FFEE
+#define IN_PLACE (IBV_WC_TM_MATCH | IBV_WC_TM_DATA_VALID)
+#define ALL_BITS UINT64_MAX
 
 struct scene {
 	struct fixture *f;
@@ -33,7 +33,8 @@ static struct ibv_srq *create_srq(struct fixture *f, struct ibv_cq *cq, uint32_t
 {
 	struct ibv_srq_init_attr_ex attr = {
 		.attr = { .max_wr = 16, .max_sge = 1 },
-		.comp_mask = IBV_SRQ_INIT_ATTR_TYPE | IBV_SRQ_INIT_ATTR_PD | IBV_SRQ_INIT_ATTR_CQ | IBV_SRQ_INIT_ATTR_TM,
+		.comp_mask =
+			IBV_SRQ_INIT_ATTR_TYPE | IBV_SRQ_INIT_ATTR_PD | IBV_SRQ_INIT_ATTR_CQ | IBV_SRQ_INIT_ATTR_TM,
 		.srq_type = IBV_SRQT_TM,
 		.pd = f->pd,
 		.cq = cq,
@@ -80,8 +81,12 @@ static struct told next(struct scene *s)
 	assert_int_equal(err, 0);
 	struct ibv_wc_tm_info info;
 	ibv_wc_read_tm_info(s->cq, &info);
-	struct told told = { .wr_id = s->cq->wr_id, .tag = info.tag, .priv = info.priv, .status = s->cq->status,
-		.opcode = ibv_wc_read_opcode(s->cq), .flags = ibv_wc_read_wc_flags(s->cq),
+	struct told told = { .wr_id = s->cq->wr_id,
+		.tag = info.tag,
+		.priv = info.priv,
+		.status = s->cq->status,
+		.opcode = ibv_wc_read_opcode(s->cq),
+		.flags = ibv_wc_read_wc_flags(s->cq),
 		.byte_len = ibv_wc_read_byte_len(s->cq) };
 	ibv_end_poll(s->cq);
 	return told;
@@ -116,7 +121,9 @@ static uint32_t add(struct scene *s, uint64_t wr_id, uint64_t tag, uint64_t mask
 /* Its completion. */
 static struct told operate(struct scene *s, enum ibv_ops_wr_opcode opcode, uint32_t handle, int flags, uint32_t known)
 {
-	struct ibv_ops_wr wr = { .wr_id = 77, .opcode = opcode, .flags = flags | IBV_OPS_SIGNALED,
+	struct ibv_ops_wr wr = { .wr_id = 77,
+		.opcode = opcode,
+		.flags = flags | IBV_OPS_SIGNALED,
 		.tm = { .unexpected_cnt = known, .handle = handle } };
 	assert_int_equal(post_op(s, &wr), 0);
 	struct told told = next(s);
@@ -146,8 +153,9 @@ static void assert_told(struct told told, uint64_t wr_id, enum ibv_wc_opcode opc
 static void post_message(struct scene *s, uint32_t length)
 {
 	struct ibv_sge sge = fixture_sge(s->f, 0, length);
-	struct ibv_send_wr wr = { .wr_id = 1, .sg_list = &sge, .num_sge = 1, .opcode = IBV_WR_SEND,
-		.send_flags = IBV_SEND_SIGNALED };
+	struct ibv_send_wr wr = {
+		.wr_id = 1, .sg_list = &sge, .num_sge = 1, .opcode = IBV_WR_SEND, .send_flags = IBV_SEND_SIGNALED
+	};
 	assert_int_equal(fixture_post(s->f->left, wr), 0);
 }
 
@@ -176,8 +184,9 @@ static void send_eager(struct scene *s, uint64_t tag, uint32_t payload)
 /* Of bytes that lie at 1024 in the buffer. */
 static void write_request(struct scene *s, uint64_t tag, uint32_t length, uint32_t rkey)
 {
-	struct ibv_rvh where = { .va = htobe64((uintptr_t)s->f->buffer + 1024), .rkey = htobe32(rkey),
-		.len = htobe32(length) };
+	struct ibv_rvh where = {
+		.va = htobe64((uintptr_t)s->f->buffer + 1024), .rkey = htobe32(rkey), .len = htobe32(length)
+	};
 	write_header(s, IBV_TMH_RNDV, tag);
 	memcpy(s->f->buffer + HEADER, &where, sizeof(where));
 }
@@ -462,8 +471,9 @@ static void cq__of_a_qp_with_tags_is_busy(void **state)
 	struct scene s = scene_of(state);
 	struct fixture *f = s.f;
 	struct ibv_cq *cq = ibv_create_cq(f->context, 4, NULL, NULL, 0);
-	struct ibv_qp_init_attr attr = { .send_cq = cq, .recv_cq = cq, .srq = s.srq, .cap = { 1, 1, 1, 1, 0 },
-		.qp_type = IBV_QPT_RC };
+	struct ibv_qp_init_attr attr = {
+		.send_cq = cq, .recv_cq = cq, .srq = s.srq, .cap = { 1, 1, 1, 1, 0 }, .qp_type = IBV_QPT_RC
+	};
 	struct ibv_qp *qp = ibv_create_qp(f->pd, &attr);
 	assert_non_null(qp);
 	assert_int_equal(ibv_destroy_cq(cq), EBUSY);

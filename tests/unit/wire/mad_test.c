@@ -104,8 +104,10 @@ static void discovery__what_says_it_is_something_else_is_not_one(void **state)
 
 static void packet__is_a_ud_send_to_qp1_with_a_good_icrc(void **state)
 {
-	const struct vb_flow flow = { .src = vb_gid_from_ipv4(10, 0, 0, 1), .dst = vb_gid_from_ipv4(10, 0, 0, 2),
-		.src_port = 0xC123, .dst_port = 4791 };
+	const struct vb_flow flow = { .src = vb_gid_from_ipv4(10, 0, 0, 1),
+		.dst = vb_gid_from_ipv4(10, 0, 0, 2),
+		.src_port = 0xC123,
+		.dst_port = 4791 };
 	uint8_t mad[VB_MAD_LENGTH], bytes[VB_MAD_PACKET_BYTES + 48];
 	struct vb_packet packet;
 	uint16_t id = 0;
