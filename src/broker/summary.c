@@ -1,5 +1,5 @@
 /* The program verbena-summary: prints what a program that VERBENA_STATS=1 was set for has left to be said, when that
- * program has ended without saying it. Started by the library (host/summary.c) with the program's process id as its
+ * program has ended without saying it. Started by the library (host/report/summary.c) with the program's process id as its
  * argument, its stderr, and the page as descriptor 3. It holds nothing else of the program's, and ends with it. */
 #include <errno.h>
 #include <fcntl.h>
@@ -15,7 +15,7 @@
 #include <sys/syscall.h>
 #include <time.h>
 #include <unistd.h>
-#include "host/summary_page.h"
+#include "host/report/summary_page.h"
 
 #define PAGE_FD         3
 #define READER_PATIENCE 10000 /* ms for who reads stderr to make room */

@@ -1,6 +1,6 @@
 /* verbena devices: the devices as programs will see them, without starting anything. */
 #include "cli/cli.h"
-#include "host/devices.h"
+#include "host/devices/devices.h"
 #include "host/settings.h"
 #include "os/json.h"
 

@@ -4,7 +4,7 @@
 #include "base/bytes.h"
 #include "cli/doctor.h"
 #include "cli/way.h"
-#include "host/broker.h"
+#include "host/client/broker.h"
 #include "wire/mad.h"
 #include "wire/packet.h"
 

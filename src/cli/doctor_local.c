@@ -9,8 +9,8 @@
 #include <sys/uio.h>
 #include <sys/wait.h>
 #include <unistd.h>
-#include "host/calibration.h"
-#include "host/neighbours.h"
+#include "host/peers/calibration.h"
+#include "host/peers/neighbours.h"
 
 #define CHECK "same host"
 

@@ -1,6 +1,6 @@
 /* verbena doctor: the interfaces that become devices, and what their MTU carries. */
 #include "cli/doctor.h"
-#include "host/devices.h"
+#include "host/devices/devices.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -1,7 +1,7 @@
 /* verbena doctor: whether a program would get its share of UDP port 4791. It is tried for real: the broker is reached,
  * or started, and asked for a slot, which is given back. Who holds the port when that fails, the broker finds out. */
 #include "cli/doctor.h"
-#include "host/broker.h"
+#include "host/client/broker.h"
 #include "host/protocol.h"
 
 #include <errno.h>

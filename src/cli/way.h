@@ -8,7 +8,7 @@
 #include <stddef.h>
 #include <stdint.h>
 #include "base/gid.h"
-#include "host/broker.h"
+#include "host/client/broker.h"
 #include "host/settings.h"
 
 struct vb_way {

@@ -1,5 +1,5 @@
 /* The clock of a live NIC: CLOCK_MONOTONIC in picoseconds since the library was loaded, so that it starts near zero. */
-#include "host/driver.h"
+#include "host/lanes/driver.h"
 
 #include <sys/timerfd.h>
 #include <time.h>

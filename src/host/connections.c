@@ -12,8 +12,8 @@
 #include <time.h>
 #include <unistd.h>
 #include "host/settings.h"
-#include "host/text.h"
-#include "host/loopback.h"
+#include "host/report/text.h"
+#include "host/devices/loopback.h"
 #include "host/process.h"
 #include "port/faults.h"
 

@@ -7,9 +7,9 @@
  * end of a
  * pipe: the kernel keeps that end while poll() lasts, and tells when the other is closed. epoll tells nothing of the
  * kind. */
-#include "host/broker_reap.h"
+#include "host/client/reap.h"
 #include "host/process.h"
-#include "host/segments.h"
+#include "host/peers/segments.h"
 
 static atomic_uint losses;
 

@@ -1,7 +1,7 @@
 /* The process: started by the first device that is opened, stopped with the last; what becomes of it at fork and at
  * exit. */
 #include "host/process.h"
-#include "host/segments.h"
+#include "host/peers/segments.h"
 
 #include <dlfcn.h>
 #include <errno.h>
@@ -12,9 +12,9 @@
 #include <sys/timerfd.h>
 #include <time.h>
 #include <unistd.h>
-#include "host/devices.h"
-#include "host/interfaces.h"
-#include "host/summary.h"
+#include "host/devices/devices.h"
+#include "host/devices/interfaces.h"
+#include "host/report/summary.h"
 #include "os/descriptor.h"
 #include "port/udp.h"
 

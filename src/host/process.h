@@ -5,13 +5,13 @@
 #define VB_HOST_PROCESS_H
 
 #include "base/list.h"
-#include "host/backing.h"
-#include "host/broker.h"
+#include "host/memory/backing.h"
+#include "host/client/broker.h"
 #include "host/connections.h"
-#include "host/driver.h"
+#include "host/lanes/driver.h"
 #include "host/host.h"
-#include "host/lanes.h"
-#include "host/neighbours.h"
+#include "host/lanes/lanes.h"
+#include "host/peers/neighbours.h"
 #include "host/settings.h"
 
 struct vb_process {
@@ -91,7 +91,7 @@ struct vb_device *vb_process_device_of(const struct vb_process *process, const s
 /* port_counters.c: as vb_device_counter, for a process of one device. With the drivers' mutexes held. */
 const char *vb_process_counter(const struct vb_process *process, unsigned n, uint64_t *value);
 
-/* broker_watch.c */
+/* client/watch.c */
 /* Connects to the broker; the reason of an error has been said. */
 int vb_broker_watch_start(struct vb_process *process, const struct vb_settings *settings);
 /* Gives the driver a slot, likewise. -EUSERS of one that is not the first is no error, and said at level info. */

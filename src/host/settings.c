@@ -11,7 +11,7 @@
 #include <string.h>
 #include <unistd.h>
 #include "base/utf8.h"
-#include "host/log.h"
+#include "host/report/log.h"
 #include "port/port.h"
 
 #define PREFIX             "VERBENA_"

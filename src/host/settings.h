@@ -12,18 +12,17 @@
 #include "cc/choice.h"
 
 /* X(NAME, "allowed values", "default", "what it does") */
+/* clang-format off */
 #define VB_SETTINGS(X)                                                                                                 \
 	X(DEVICES, "comma-separated interface or device names", "all", "which devices exist, in this order")           \
 	X(LOCAL, "auto|off", "auto", "off forces the wire path between processes of one host")                         \
-	X(MAP, "off|registered", "off", "registered lets neighbours map large registered memory, at some risk")        \
-	X(LANES, "number, 1 .. 8", "", "lanes of this process; else as its threads need them, up to the cores")        \
+	X(MAP, "off|registered", "off", "registered lets neighbours map large registered memory, at some risk")           \
+	X(LANES, "number, 1 .. 8", "", "lanes of this process; else as its threads need them, up to the cores")           \
 	X(PCAP, "file name; %p becomes the process id", "", "writes what the process sends and receives as a capture") \
-	X(CC, "NAME, or NAME,PARAMETER=VALUE,...", "window", "congestion control of what goes over the wire")          \
-	X(FAULTS,                                                                                                      \
-		"drop=P,dup=P,reorder=P,corrupt=P,delay=TIME,seed=N,rate=RATE,queue=BYTES,kmin=BYTES,kmax=BYTES,pmax=" \
-		"P",                                                                                                   \
-		"", "injects faults into received packets, or puts them through a bottleneck")                         \
-	X(STATS, "0|1", "0", "prints a summary of paths and counters on stderr at the end")                            \
+	X(CC, "NAME, or NAME,PARAMETER=VALUE,...", "window", "congestion control of what goes over the wire")           \
+	X(FAULTS, "drop=P,dup=P,reorder=P,corrupt=P,delay=TIME,seed=N,rate=RATE,queue=BYTES,kmin=BYTES,kmax=BYTES,pmax=P", "", \
+		"injects faults into received packets, or puts them through a bottleneck")                              \
+	X(STATS, "0|1", "0", "prints a summary of paths and counters on stderr at the end")                               \
 	X(TRAINS, "auto|off", "auto", "off sends single datagrams only, never GSO trains")                             \
 	X(RCVBUF, "bytes, 65536 .. 1073741824", "4194304", "receive buffer asked for each slot's socket")              \
 	X(PART_ID, "number, 0 .. 4294967295", "1", "vendor_part_id that the devices report")                           \
@@ -32,6 +31,7 @@
 	X(DMABUF, "auto|on", "auto", "on tells programs that probe that dma-bufs can be registered")                   \
 	X(LIBEXEC, "directory", "", "where verbena-broker lies, if not beside the library")                            \
 	X(PROGRESS, "thread|off", "thread", "off: nothing proceeds unless the program polls (for tests)")
+/* clang-format on */
 
 enum vb_setting {
 #define X(name, allowed, fallback, meaning) VB_SETTING_##name,

@@ -14,7 +14,7 @@
 #include <sys/syscall.h>
 #include <sys/sysmacros.h>
 #include <unistd.h>
-#include "host/devices.h"
+#include "host/devices/devices.h"
 #include "host/settings.h"
 #include "preload/working.h"
 

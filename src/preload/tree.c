@@ -6,7 +6,7 @@
 #include <stdio.h>
 #include <string.h>
 #include <unistd.h>
-#include "host/identity.h"
+#include "host/devices/identity.h"
 #include "host/settings.h"
 
 #define NAME_SIZE 96

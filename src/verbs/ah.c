@@ -2,7 +2,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include "host/settings.h"
-#include "host/text.h"
+#include "host/report/text.h"
 #include "verbs/objects.h"
 
 struct vb_gid vb_gid_plain(const union ibv_gid *from)

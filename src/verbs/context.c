@@ -3,7 +3,7 @@
 #include <stdlib.h>
 #include <unistd.h>
 #include "host/connections.h"
-#include "host/cpus.h"
+#include "host/lanes/cpus.h"
 #include "verbs/objects.h"
 
 /* The structure grows at its front; inline code of any release counts from its end. */

@@ -4,7 +4,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include "host/identity.h"
+#include "host/devices/identity.h"
 #include "verbs/objects.h"
 
 _Static_assert(sizeof(struct device_object) > 672, "8 bytes behind the public device must be readable");

@@ -3,7 +3,7 @@
 #include <string.h>
 #include <time.h>
 #include "engine/tags.h"
-#include "host/identity.h"
+#include "host/devices/identity.h"
 #include "host/settings.h"
 #include "verbs/later.h"
 #include "verbs/objects.h"

@@ -1,6 +1,6 @@
 /* Enhanced connection establishment: two ends tell each other which options of their maker they have. We have none, and
  * say so in the way of those who take part: a program that exchanges options gets on with us. */
-#include "host/identity.h"
+#include "host/devices/identity.h"
 #include "verbs/objects.h"
 
 VB_EXPORT int ibv_query_ece(struct ibv_qp *qp, struct ibv_ece *ece)

@@ -3,7 +3,7 @@
  * are plain memory, as with every device that need not share it with a hypervisor. */
 #include <stdlib.h>
 #include <unistd.h>
-#include "host/cpus.h"
+#include "host/lanes/cpus.h"
 #include "verbs/later.h"
 #include "verbs/objects.h"
 

@@ -3,7 +3,7 @@
 #define TESTS_BROKER_ACQUAINTANCES_H
 
 #include "client.h"
-#include "host/broker.h"
+#include "host/client/broker.h"
 
 /* Takes a meeting, unless it has a good one with that slot; counts who is alone. */
 void acquaintances_hear(const struct vb_broker_notice *notice);

@@ -18,7 +18,7 @@
 #include <unistd.h>
 #include "../unit/user_namespace.h"
 #include "acquaintances.h"
-#include "host/broker.h"
+#include "host/client/broker.h"
 #include "port/carried.h"
 
 #ifndef SO_DETACH_REUSEPORT_BPF

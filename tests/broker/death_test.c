@@ -12,7 +12,7 @@
 #include <unistd.h>
 #include <cmocka.h>
 #include "harness.h"
-#include "host/broker.h"
+#include "host/client/broker.h"
 #include "host/protocol.h"
 
 void client__its_death_frees_the_slot_and_disturbs_nobody(void **state)

@@ -15,7 +15,7 @@
 #include <unistd.h>
 #include <cmocka.h>
 #include "harness.h"
-#include "host/broker.h"
+#include "host/client/broker.h"
 #include "raw.h"
 
 static void ask(unsigned asker, const struct vb_gid *gid, uint8_t slot)

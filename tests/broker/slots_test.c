@@ -19,7 +19,7 @@
 #include <unistd.h>
 #include <cmocka.h>
 #include "harness.h"
-#include "host/broker.h"
+#include "host/client/broker.h"
 #include "host/protocol.h"
 
 void slots__each_process_gets_its_own_datagrams(void **state)

@@ -17,7 +17,7 @@
 #include <unistd.h>
 #include <cmocka.h>
 #include "harness.h"
-#include "host/broker.h"
+#include "host/client/broker.h"
 #include "wire/mad.h"
 
 void discovery__own_host_is_known_and_nobody_is_nobody(void **state)

@@ -1,6 +1,6 @@
 /* What is said of QPs one by one: accounts.c. */
 #include <string.h>
-#include "host/driver.h"
+#include "host/lanes/driver.h"
 #include "../unit.h"
 
 struct said {

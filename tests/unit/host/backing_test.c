@@ -3,7 +3,7 @@
 #include <sys/mman.h>
 #include <sys/syscall.h>
 #include <unistd.h>
-#include "host/backing.h"
+#include "host/memory/backing.h"
 #include "host/host.h"
 
 enum { BYTES = 1 << 20, PAGE = 4096 };

@@ -11,7 +11,7 @@
 #include <sys/resource.h>
 #include <sys/syscall.h>
 #include <time.h>
-#include "host/broker.h"
+#include "host/client/broker.h"
 #include "host/connections.h"
 #include "host/protocol.h"
 

@@ -4,7 +4,7 @@
 #include <pthread.h>
 #include <time.h>
 #include "engine/local.h"
-#include "host/calibration.h"
+#include "host/peers/calibration.h"
 
 #define STEP 1000000 /* ns, between two looks at the clock */
 #define SOME 100     /* looks of what is not tried again and again */

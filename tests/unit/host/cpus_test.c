@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <sys/wait.h>
 #include <unistd.h>
-#include "host/cpus.h"
+#include "host/lanes/cpus.h"
 
 static unsigned highest_allowed(void)
 {

@@ -1,4 +1,4 @@
-#include "host/crowding.h"
+#include "host/lanes/crowding.h"
 #include "../unit.h"
 #include <time.h>
 

@@ -1,6 +1,6 @@
 /* Devices: from interfaces to names, order, GIDs, MTU and node GUID. */
 #include "../unit.h"
-#include "host/devices.h"
+#include "host/devices/devices.h"
 
 static struct vb_interface interfaces[4];
 static struct vb_device_info devices[4];

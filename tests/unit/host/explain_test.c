@@ -1,8 +1,8 @@
 /* The line that explains a dead queue pair. */
 #include <errno.h>
 #include "../unit.h"
-#include "host/explain.h"
-#include "host/text.h"
+#include "host/report/explain.h"
+#include "host/report/text.h"
 
 static char line[512];
 

@@ -1,7 +1,7 @@
 /* Lines that wait until a lock has been given away. */
 #include <errno.h>
 #include "heard.h"
-#include "host/later.h"
+#include "host/report/later.h"
 
 static void lines__are_silent_until_they_are_said_and_in_order_then(void **state)
 {

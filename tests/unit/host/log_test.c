@@ -2,7 +2,7 @@
 #include <errno.h>
 #include <time.h>
 #include "host/host.h"
-#include "host/log.h"
+#include "host/report/log.h"
 #include "heard.h"
 
 static void log__says_a_line_of_the_level_and_no_finer_one(void **state)

@@ -10,7 +10,7 @@
 #include <unistd.h>
 #include "connected.h"
 #include "host/connections.h"
-#include "host/loopback.h"
+#include "host/devices/loopback.h"
 
 #define CURE        "cure: sudo ip link set lo up\n"
 #define PATIENCE_MS 5000

@@ -14,7 +14,7 @@
 #include <sys/socket.h>
 #include <sys/wait.h>
 #include <time.h>
-#include "host/neighbours_state.h"
+#include "host/peers/neighbours_state.h"
 
 #define QPS         5 /* one a kind of request */
 #define DEPTH       8

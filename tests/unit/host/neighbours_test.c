@@ -13,7 +13,7 @@
 #include <sys/mount.h>
 #include <sys/wait.h>
 #include <time.h>
-#include "host/neighbours_state.h"
+#include "host/peers/neighbours_state.h"
 #include "host/process.h"
 #include "wire/opcode.h"
 

@@ -1,6 +1,6 @@
 /* Who may wait for the next poll, and how long it is looked at that nobody waited for nothing. */
 #include "../unit.h"
-#include "host/riders.h"
+#include "host/lanes/riders.h"
 
 /* So many of the next posts leave at once. */
 static unsigned count_barred(struct vb_riders *riders)

@@ -1,6 +1,6 @@
 /* What people read: text.c, and the rates of rate.c. */
-#include "host/identity.h"
-#include "host/text.h"
+#include "host/devices/identity.h"
+#include "host/report/text.h"
 #include "../unit.h"
 
 static void text__of_sizes_has_two_digits_or_three(void **state)

@@ -34,7 +34,7 @@ def read_arrows(markdown):
         for use in (u.strip() for u in uses.split(",")):
             if use == "nobody":
                 continue
-            single = re.fullmatch(r"(\w+)'s (\w+)", use)    # "host's protocol": that one header
+            single = re.fullmatch(r"(\w+)'s ([\w/]+)", use)  # "host's protocol": that one header
             named.add(f"{single[1]}/{single[2]}.h" if single else use)
         arrows[room] = named | (THROUGH_OTHERS if named else set())
     return arrows

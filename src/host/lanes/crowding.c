@@ -1,0 +1,106 @@
+/* Who was kept away has not slept between two polls and has run for less than half of the time between them. Once may
+ * be an accident. */
+#include "host/lanes/crowding.h"
+
+#include <sys/resource.h>
+
+#define A_TURN      (2 * VB_US) /* a yield that takes longer has let somebody run */
+#define REMEMBERED  (5 * VB_MS) /* those who share a core take turns in less */
+#define YIELD_AFTER (50 * VB_US)
+#define SLEEP_AFTER (10 * VB_MS)
+#define SLEEP_EVERY (100 * VB_US) /* so that who works between polls loses less than half of its time */
+
+void vb_crowding_polled(struct vb_crowding *crowding, const struct vb_presence *presence)
+{
+	vb_time gap = vb_time_since(crowding->last.at, presence->at);
+	vb_time ran = vb_time_since(crowding->last.cpu, presence->cpu);
+	bool has_slept = presence->sleeps != crowding->last.sleeps;
+
+	crowding->last = *presence;
+	if (gap < VB_LATE)
+		return;
+	if (has_slept || ran >= gap / 2)
+		crowding->kept_away = 0;
+	else
+		crowding->kept_away++;
+}
+
+void vb_crowding_yielded(struct vb_crowding *crowding, vb_time since, vb_time now)
+{
+	bool is_taken = vb_time_since(since, now) >= A_TURN;
+
+	crowding->shares_until = (struct vb_deadline){ vb_time_add(now, REMEMBERED), is_taken };
+	crowding->yield_at = vb_time_add(now, YIELD_AFTER);
+}
+
+void vb_crowding_slept(struct vb_crowding *crowding, vb_time now)
+{
+	crowding->sleep_at = vb_time_add(now, SLEEP_EVERY);
+}
+
+bool vb_crowding_is_kept_away(const struct vb_crowding *crowding)
+{
+	return crowding->kept_away > 1;
+}
+
+/* Others take the core when it yields, and give it back. */
+static bool shares(struct vb_crowding *crowding, vb_time now)
+{
+	if (vb_deadline_due(crowding->shares_until, now))
+		crowding->shares_until.is_set = false;
+	return crowding->shares_until.is_set;
+}
+
+/* A program that polls should have its core as long as an answer may come soon, and no longer: its peer, the broker or
+ * our own progress thread may need it. Who takes turns with others on a core waits for one of them, so the core is
+ * theirs at once; a core that nobody wanted is not offered again at each poll, nor does each poll sleep, for there are
+ * programs that poll between all that they do. Where there are more spinners than cores, giving way to whoever is next
+ * in the queue is not enough: the broker has been seen to wait for seconds with a connection's messages. */
+enum vb_rest vb_crowding_rest(struct vb_crowding *crowding, vb_time now)
+{
+	if (!crowding->is_idle) {
+		crowding->is_idle = true;
+		crowding->yield_at = vb_time_add(now, YIELD_AFTER);
+		crowding->sleep_at = vb_time_add(now, SLEEP_AFTER);
+	}
+	if (vb_time_is_due(crowding->sleep_at, now))
+		return VB_REST_SLEEP;
+	if (vb_time_is_due(crowding->yield_at, now) || shares(crowding, now))
+		return VB_REST_YIELD;
+	return VB_REST_NOT;
+}
+
+void vb_crowding_is_of_use(struct vb_crowding *crowding)
+{
+	crowding->is_idle = false;
+}
+
+vb_time vb_crowding_looks_after(vb_time last, vb_time away, vb_time least, vb_time most)
+{
+	if (away > least / 2)
+		return least;
+	return 2 * last < most ? 2 * last : most;
+}
+
+/* ---- The calling thread ----------------------------------------------------------------------------------------- */
+
+struct vb_crowding *vb_crowding_of_caller(void)
+{
+	static _Thread_local struct vb_crowding crowding __attribute__((tls_model("initial-exec")));
+
+	return &crowding;
+}
+
+static vb_time time_of(struct timeval value)
+{
+	return value.tv_sec * VB_S + value.tv_usec * VB_US;
+}
+
+struct vb_presence vb_presence_of_caller(vb_time now)
+{
+	struct rusage used;
+
+	getrusage(RUSAGE_THREAD, &used);
+	/* A yield counts among the involuntary switches. */
+	return (struct vb_presence){ now, vb_time_add(time_of(used.ru_utime), time_of(used.ru_stime)), used.ru_nvcsw };
+}

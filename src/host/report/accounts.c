@@ -1,0 +1,228 @@
+/* What each QP with a peer was held to by congestion control and came to, which VERBENA_STATS=1 prints: a line for
+ * each of those that carried most, and one for all the others. Kept only with that setting, and in as much memory
+ * however many there were: it is told at exit, which a handler of signals may have called amid malloc(). */
+#include "host/process.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+#include "host/report/summary.h"
+#include "host/report/text.h"
+
+/* Rates of the others, from 1 b/s on: each doubling in so many steps. */
+#define STEPS     32u
+#define DOUBLINGS 44u
+
+struct vb_accounts {
+	/* who carried most first; when it is told, of all that there are */
+	struct vb_qp_account most[VB_ACCOUNTS_SAID];
+	unsigned count;
+	struct others {
+		uint64_t count, acked; /* bytes */
+		uint64_t rated;        /* had a mean rate */
+		double least, largest; /* bits a second */
+		uint32_t rates[DOUBLINGS * STEPS];
+	} others;
+};
+
+struct vb_accounts *vb_accounts_create(void)
+{
+	return calloc(1, sizeof(struct vb_accounts));
+}
+
+void vb_accounts_destroy(struct vb_accounts *accounts)
+{
+	free(accounts);
+}
+
+/* Bits a second. */
+static double mean_rate(const struct vb_qp_account *account)
+{
+	return account->acked_in > 0 ? (double)account->acked * 8 * VB_S / (double)account->acked_in : 0;
+}
+
+/* ---- The others -------------------------------------------------------------------------------------------------- */
+
+static unsigned step_of(double rate)
+{
+	int doubling;
+	const double part = 2 * frexp(rate, &doubling) - 1; /* from 0 to 1, of the doubling before the next */
+
+	if (doubling < 1)
+		return 0;
+	const unsigned step = (unsigned)(doubling - 1) * STEPS + (unsigned)(part * STEPS);
+	return step < DOUBLINGS * STEPS ? step : DOUBLINGS * STEPS - 1;
+}
+
+/* The middle of a step. */
+static double rate_of(unsigned step)
+{
+	return ldexp(1 + (step % STEPS + 0.5) / STEPS, (int)(step / STEPS));
+}
+
+static void add_rate(struct others *others, double rate)
+{
+	others->least = others->rated && others->least < rate ? others->least : rate;
+	others->largest = others->largest > rate ? others->largest : rate;
+	others->rated++;
+	others->rates[step_of(rate)]++;
+}
+
+static double median_rate(const struct others *others)
+{
+	uint64_t below = 0;
+	unsigned step = 0;
+
+	while ((below += others->rates[step]) <= others->rated / 2)
+		step++;
+	const double rate = rate_of(step);
+	return rate < others->least ? others->least : rate > others->largest ? others->largest : rate;
+}
+
+static void add_other(struct others *others, const struct vb_qp_account *account)
+{
+	others->count++;
+	others->acked += account->acked;
+	if (mean_rate(account) > 0)
+		add_rate(others, mean_rate(account));
+}
+
+static void add_others(struct others *to, const struct others *from)
+{
+	to->count += from->count;
+	to->acked += from->acked;
+	if (!from->rated)
+		return;
+	to->least = to->rated && to->least < from->least ? to->least : from->least;
+	to->largest = to->largest > from->largest ? to->largest : from->largest;
+	to->rated += from->rated;
+	for (unsigned i = 0; i < DOUBLINGS * STEPS; i++)
+		to->rates[i] += from->rates[i];
+}
+
+/* ---- All
+ * ---------------------------------------------------------------------------------------------------------- */
+
+static bool carried_more(const struct vb_qp_account *a, const struct vb_qp_account *b)
+{
+	return a->acked != b->acked ? a->acked > b->acked : a->qpn < b->qpn;
+}
+
+void vb_accounts_add(struct vb_accounts *accounts, const struct vb_qp_account *account)
+{
+	unsigned place = accounts->count;
+
+	while (place > 0 && carried_more(account, &accounts->most[place - 1]))
+		place--;
+	if (place == VB_ACCOUNTS_SAID) {
+		add_other(&accounts->others, account);
+		return;
+	}
+	if (accounts->count == VB_ACCOUNTS_SAID)
+		add_other(&accounts->others, &accounts->most[--accounts->count]);
+	memmove(&accounts->most[place + 1], &accounts->most[place], (accounts->count - place) * sizeof(*account));
+	accounts->most[place] = *account;
+	accounts->count++;
+}
+
+/* ---- Words ------------------------------------------------------------------------------------------------------- */
+
+static void add_congestion(struct vb_line *line, const struct vb_qp_account *account)
+{
+	char text[32];
+
+	vb_line_add(line, ", %s", account->algorithm);
+	if (account->rate)
+		vb_line_add(line, ", paced at %s", vb_text_rate((double)account->rate * 8, text, sizeof(text)));
+	if (account->window_bytes)
+		vb_line_add(line, ", window %s", vb_text_bytes(account->window_bytes, text, sizeof(text)));
+	if (account->acked)
+		vb_line_add(line, ", %s acknowledged", vb_text_bytes(account->acked, text, sizeof(text)));
+	if (account->acked_in > 0)
+		vb_line_add(line, " at %s on average", vb_text_rate(mean_rate(account), text, sizeof(text)));
+	vb_line_add(line, ", CNPs %u received, %u sent, %u packets sent again", account->cnps_received,
+		account->cnps_sent, account->sent_again);
+	if (account->probes)
+		vb_line_add(line, ", %u as probes", account->probes);
+}
+
+static const char *kind_of(enum vb_qp_type type)
+{
+	return type == VB_QP_RC ? "RC" : type == VB_QP_UC ? "UC" : "XRC";
+}
+
+static void tell_one(const struct vb_qp_account *account, vb_summary_say *say, void *user)
+{
+	char text[400];
+	struct vb_line line = { text, sizeof(text), 0 };
+	char peer[VB_TEXT_GID];
+
+	vb_line_add(&line, "qp 0x%x: %s, peer %s qpn 0x%x", account->qpn, kind_of(account->type),
+		vb_text_gid(&account->peer, peer), account->dest_qpn);
+	if (account->is_local)
+		vb_line_add(&line, ", shared memory");
+	else
+		add_congestion(&line, account);
+	say(user, text);
+}
+
+static void tell_others(const struct others *others, vb_summary_say *say, void *user)
+{
+	char text[400];
+	struct vb_line line = { text, sizeof(text), 0 };
+	char carried[32], least[32], median[32], most[32];
+
+	vb_line_add(&line, "qps: %llu more, %s acknowledged", (unsigned long long)others->count,
+		vb_text_bytes(others->acked, carried, sizeof(carried)));
+	if (others->rated)
+		vb_line_add(&line, ", at %s to %s on average, the median about %s",
+			vb_text_rate(others->least, least, sizeof(least)),
+			vb_text_rate(others->largest, most, sizeof(most)),
+			vb_text_rate(median_rate(others), median, sizeof(median)));
+	say(user, text);
+}
+
+void vb_accounts_tell(const struct vb_accounts *accounts, vb_summary_say *say, void *user)
+{
+	for (unsigned i = 0; i < accounts->count; i++)
+		tell_one(&accounts->most[i], say, user);
+	if (accounts->others.count)
+		tell_others(&accounts->others, say, user);
+}
+
+/* ---- Live -------------------------------------------------------------------------------------------------------- */
+
+void vb_driver_note_end(struct vb_driver *d, struct vb_qp *qp)
+{
+	struct vb_qp_account account;
+
+	if (d->accounts && vb_qp_account(qp, &account))
+		vb_accounts_add(d->accounts, &account);
+}
+
+/* Those that have ended, and those that are alive. */
+static void add_all(struct vb_accounts *to, const struct vb_driver *d)
+{
+	struct vb_qp_account account;
+	struct vb_qp *qp;
+	uint32_t place = 0;
+
+	for (unsigned i = 0; i < d->accounts->count; i++)
+		vb_accounts_add(to, &d->accounts->most[i]);
+	add_others(&to->others, &d->accounts->others);
+	while ((qp = vb_lane_next_qp(d->lane, &place)))
+		if (vb_qp_account(qp, &account))
+			vb_accounts_add(to, &account);
+}
+
+void vb_accounts_tell_all(const struct vb_process *p, unsigned lanes, const struct vb_summary *summary)
+{
+	static struct vb_accounts sums[VB_SUMMARY_USES];
+	struct vb_accounts *sum = &sums[summary->use];
+
+	memset(sum, 0, sizeof(*sum));
+	for (unsigned i = 0; i < vb_process_driver_count(p); i++)
+		if (lanes >> i & 1)
+			add_all(sum, p->drivers[i]);
+	vb_accounts_tell(sum, summary->say, summary->user);
+}

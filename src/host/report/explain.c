@@ -1,0 +1,405 @@
+/* Explains a QP's death, and why a connection did not come about: who, where, why, for how long, what to check. */
+#include "host/report/explain.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+#include "host/host.h"
+#include "host/devices/loopback.h"
+#include "host/report/text.h"
+#include "host/process.h"
+
+/* A burst of deaths (a peer that went away under a thousand QPs) says enough with its first lines. */
+#define LINES_A_SECOND 8
+/* Below this, a packet that vanishes is not too big for any path. */
+#define SUSPECT_BYTES     1000
+#define OVERFLOWS_TO_TELL 16
+#define SILENT_FOR        (3 * VB_S)
+
+static bool is_stuck_by_size(const struct vb_cause *cause)
+{
+	return cause->was_heard && cause->largest_acked && cause->stuck_wire_bytes > cause->largest_acked &&
+	       cause->stuck_wire_bytes >= SUSPECT_BYTES;
+}
+
+static const char *process_text(enum vb_process_state process)
+{
+	switch (process) {
+	case VB_PROCESS_STOPPED:
+		return "its process is stopped there, by a signal or a debugger";
+	case VB_PROCESS_GONE:
+		return "its process has ended";
+	case VB_PROCESS_RUNS:
+		return "its process runs there, and its broker answers; does it wait for a core, are packets lost?";
+	default:
+		return "has it ended or been cut off?";
+	}
+}
+
+/* Why a peer that should answer does not. */
+static void add_silence(struct vb_line *line, const struct vb_death *death)
+{
+	const struct vb_cause *cause = &death->cause;
+	char span[32];
+
+	if (!cause->was_heard) {
+		vb_line_add(line, ", never heard from it; is it running, is UDP 4791 open?");
+	} else if (is_stuck_by_size(cause)) {
+		vb_line_add(line,
+			"; packets of %u bytes vanish while %u bytes get through: does every hop carry this MTU?",
+			cause->stuck_wire_bytes, cause->largest_acked);
+	} else {
+		vb_line_add(line, ", last heard from it %s ago; %s",
+			vb_text_span(cause->silent_for, span, sizeof(span)), process_text(death->process));
+	}
+	if (death->has_no_carrier)
+		vb_line_add(line, "; %s has no carrier", death->device);
+}
+
+static void add_overflow(struct vb_line *line, const struct vb_death *death)
+{
+	if (death->overflows)
+		vb_line_add(line,
+			"; our own receive buffer (%u bytes) overflowed %llu times: raise sysctl net.core.rmem_max",
+			death->receive_buffer, (unsigned long long)death->overflows);
+}
+
+/* UCX from 1.16 on flushes its WRITEs so on every device that is not mlx5's, whose driver gives that key a meaning. */
+static bool is_flush_of_ucx(const struct vb_cause *cause)
+{
+	return strcmp(cause->access.what, "READ") == 0 && cause->access.addr == 0 && cause->access.rkey == 0xff;
+}
+
+static void add_access(struct vb_line *line, const struct vb_cause *cause)
+{
+	vb_line_add(line, "; it was a %s of %u bytes at 0x%llx with rkey 0x%x", cause->access.what,
+		cause->access.length, (unsigned long long)cause->access.addr, cause->access.rkey);
+	if (is_flush_of_ucx(cause))
+		vb_line_add(line, ", as UCX sends to flush its WRITEs; set UCX_FENCE_MODE=weak at both ends");
+}
+
+static bool has_tries(enum vb_cause_kind kind)
+{
+	return kind == VB_CAUSE_RETRY_EXCEEDED || kind == VB_CAUSE_RNR_RETRY_EXCEEDED;
+}
+
+void vb_explain(const struct vb_death *death, char *text, size_t size)
+{
+	struct vb_line line = { text, size, 0 };
+	const struct vb_cause *cause = &death->cause;
+	char span[32], peer[VB_TEXT_GID];
+
+	vb_line_add(&line, "%s qpn 0x%x: %s", death->device, death->qpn, vb_cause_text(cause->kind));
+	if (has_tries(cause->kind))
+		vb_line_add(
+			&line, ": %u tries in %s", cause->tries, vb_text_span(cause->stuck_for, span, sizeof(span)));
+	if (death->type != VB_QP_UD && death->type != VB_QP_RAW)
+		vb_line_add(&line, "%s %s qpn 0x%x", has_tries(cause->kind) ? " to" : "; peer",
+			vb_text_gid(&death->peer, peer), death->dest_qpn);
+	if (cause->kind == VB_CAUSE_RETRY_EXCEEDED) {
+		add_silence(&line, death);
+		add_overflow(&line, death);
+	}
+	if (cause->access.what)
+		add_access(&line, cause);
+}
+
+bool vb_explain_process(const struct vb_discovery *answer, const struct vb_gid *peer, char *text, size_t size)
+{
+	struct vb_line line = { text, size, 0 };
+	char gid[VB_TEXT_GID];
+
+	vb_line_add(&line, "%s qpn 0x%x: ", vb_text_gid(peer, gid), answer->qpn);
+	switch (answer->process) {
+	case VB_PROCESS_STOPPED:
+		vb_line_add(&line, "its process is stopped there, by a signal or a debugger, and answers nothing until "
+				   "it goes on");
+		return true;
+	case VB_PROCESS_GONE:
+		vb_line_add(&line, "its process has ended");
+		return true;
+	default:
+		return false;
+	}
+}
+
+void vb_explain_unasked(uint32_t qpn, const struct vb_gid *peer, int error, char *text, size_t size)
+{
+	struct vb_line line = { text, size, 0 };
+	char gid[VB_TEXT_GID];
+
+	vb_line_add(&line, "%s qpn 0x%x: ", vb_text_gid(peer, gid), qpn);
+	if (error == -ECONNREFUSED)
+		vb_line_add(&line,
+			"nobody has UDP 4791 open there any more: its process has ended, unless a firewall refuses");
+	else
+		vb_line_add(&line, "its host is not reached any more (%s)", strerror(-error));
+}
+
+void vb_explain_silence(const struct vb_cm_event *event, const struct vb_gid *peer, char *text, size_t size)
+{
+	struct vb_line line = { text, size, 0 };
+	char gid[VB_TEXT_GID];
+
+	vb_line_add(&line,
+		"connection to %s port %u: asked %u times, no answer yet, and asks on; is the address right, does its "
+		"program run, is "
+		"UDP 4791 open both ways?",
+		vb_text_gid(peer, gid), (unsigned)event->service_id & 0xFFFF, event->tries);
+}
+
+void vb_explain_unreachable(const struct vb_cm_event *event, const struct vb_gid *peer, char *text, size_t size)
+{
+	struct vb_line line = { text, size, 0 };
+	char gid[VB_TEXT_GID];
+
+	unsigned port = (unsigned)event->service_id & 0xFFFF;
+	vb_text_gid(peer, gid);
+	if (event->error == -ENOBUFS) {
+		vb_line_add(&line,
+			"connection from %s to our port %u: given up, for too many wait to be confirmed; a flood?", gid,
+			port);
+		return;
+	}
+	if (event->is_of_reply) {
+		vb_line_add(&line,
+			"connection from %s to our port %u: accepted %u times, never confirmed; has it ended or been "
+			"cut off?",
+			gid, port, event->tries);
+		return;
+	}
+	vb_line_add(&line, "connection to %s port %u: ", gid, port);
+	if (event->error == -ECONNREFUSED)
+		vb_line_add(&line, "nobody has UDP 4791 open there; is its program running, and on Verbena or rxe?");
+	else if (event->error)
+		vb_line_add(&line,
+			"no such host is reached (%s); is the address right, is the host up, does a firewall refuse "
+			"UDP "
+			"4791?",
+			strerror(-event->error));
+	else
+		vb_line_add(&line, "asked %u times, never answered; is it running, is UDP 4791 open both ways?",
+			event->tries);
+}
+
+void vb_explain_mtu(const struct vb_mtu_refusal *refusal, char *text, size_t size)
+{
+	struct vb_line line = { text, size, 0 };
+	char local[VB_TEXT_GID], remote[VB_TEXT_GID];
+
+	vb_text_gid(&refusal->local, local);
+	vb_text_gid(&refusal->remote, remote);
+	if (refusal->is_ours) {
+		vb_line_add(&line,
+			"connection from %s to our port %u: refused, it wants path MTU %u and our %s carries %u",
+			remote, refusal->port, refusal->wanted, local, refusal->carried);
+	} else {
+		vb_line_add(&line, "connection to %s port %u: refused, our %s has a larger path MTU", remote,
+			refusal->port, local);
+		if (refusal->carried)
+			vb_line_add(&line, " than the %u it carries", refusal->carried);
+	}
+	vb_line_add(&line, "; make the interfaces' MTU equal");
+}
+
+/* ---- The live side ---------------------------------------------------------------------------------------------- */
+
+/* False when enough was said this second; a later line tells how many were not, unless what is NULL. */
+static bool may_speak(struct vb_quota *quota, const char *what, struct vb_later **unsaid)
+{
+	vb_time now = vb_host_now();
+
+	if (vb_time_since(quota->second, now) > VB_S) {
+		if (quota->unsaid && what)
+			vb_log_later(unsaid, VB_LOG_WARN, "and %u more %s", quota->unsaid, what);
+		quota->second = now;
+		quota->said = quota->unsaid = 0;
+	}
+	if (quota->said++ < LINES_A_SECOND)
+		return true;
+	quota->unsaid++;
+	return false;
+}
+
+/* The broker checks its steering with datagrams that the kernel drops and counts, a few at a time. */
+static uint64_t overflows(const struct vb_driver *d)
+{
+	uint64_t values[VB_PORT_COUNTER_COUNT];
+
+	vb_port_counters(d->port, values);
+	return values[VB_PORT_RX_OVERFLOW] >= OVERFLOWS_TO_TELL ? values[VB_PORT_RX_OVERFLOW] : 0;
+}
+
+/* A NIC answers in hardware whatever its program does; one of ours that is stopped does not. Its broker knows. */
+static void ask_process(struct vb_driver *d, const struct vb_qp_attr *attr)
+{
+	const struct vb_discovery question = { .version = VB_DISCOVERY_VERSION,
+		.transaction_id = vb_host_random_seed(),
+		.receive_buffer = d->slot.receive_buffer,
+		.features = VB_FEATURE_TRAINS,
+		.qpn = attr->dest_qpn };
+	uint8_t mad[VB_MAD_LENGTH];
+
+	vb_discovery_encode(&question, mad);
+	vb_broker_post_query(d->process->broker, &attr->av.sgid, &attr->av.dgid, mad);
+}
+
+static struct vb_fate *fate_at(struct vb_driver *d, uint32_t qpn)
+{
+	return &d->fates[(qpn ^ qpn >> 16) % VB_FATES];
+}
+
+static void note_fate(struct vb_driver *d, const struct vb_fate *fate)
+{
+	if (vb_driver_lock(d) < 0)
+		return;
+	*fate_at(d, fate->qpn) = *fate;
+	vb_driver_unlock(d);
+}
+
+static void note_fate_of(
+	struct vb_process *p, const struct vb_broker_notice *notice, uint32_t qpn, enum vb_process_state process)
+{
+	const struct vb_fate fate = { notice->gid, qpn, process, vb_host_now() };
+
+	for (unsigned i = 0; i < vb_process_driver_count(p); i++)
+		note_fate(p->drivers[i], &fate);
+}
+
+/* As it was since the peer fell silent. */
+static enum vb_process_state known_fate(struct vb_driver *d, const struct vb_qp_attr *attr, vb_time silent_for)
+{
+	const struct vb_fate *fate = fate_at(d, attr->dest_qpn);
+
+	if (fate->qpn != attr->dest_qpn || !vb_gid_equal(&fate->peer, &attr->av.dgid) ||
+		vb_time_since(fate->at, vb_host_now()) > silent_for)
+		return VB_PROCESS_NOT_TOLD;
+	return fate->process;
+}
+
+bool vb_host_explain_process(struct vb_process *p, const struct vb_broker_notice *notice)
+{
+	struct vb_discovery answer;
+	char line[256];
+
+	if (!vb_discovery_decode(&answer, notice->mad))
+		return false;
+	if (!answer.is_response || !answer.qpn)
+		return true;
+	note_fate_of(p, notice, answer.qpn, answer.process);
+	if (vb_explain_process(&answer, &notice->gid, line, sizeof(line)))
+		vb_log(VB_LOG_WARN, "%s", line);
+	return true;
+}
+
+bool vb_host_explain_unasked(struct vb_process *p, const struct vb_broker_notice *notice)
+{
+	struct vb_discovery question;
+	char line[256];
+
+	if (!vb_discovery_decode(&question, notice->mad))
+		return false;
+	if (question.is_response || !question.qpn)
+		return true;
+	note_fate_of(p, notice, question.qpn, notice->error == -ECONNREFUSED ? VB_PROCESS_GONE : VB_PROCESS_NOT_TOLD);
+	vb_explain_unasked(question.qpn, &notice->gid, notice->error, line, sizeof(line));
+	vb_log(VB_LOG_WARN, "%s", line);
+	return true;
+}
+
+/* The peer may be silent for that. */
+static void explain_loopback(const struct vb_gid *peer, struct vb_later **unsaid)
+{
+	const char *fault = vb_loopback_fault(peer);
+
+	if (fault)
+		vb_log_later(unsaid, VB_LOG_ERROR, "%s", fault);
+}
+
+void vb_driver_ask_after(struct vb_driver *d, struct vb_qp *qp)
+{
+	struct vb_qp_attr attr;
+	struct vb_qp_config config;
+
+	if (!vb_qp_peer_is_verbena(qp) ||
+		!may_speak(&d->questions, NULL, &d->unsaid)) /* others do not know the question */
+		return;
+	vb_qp_query(qp, &attr, &config);
+	if (attr.dest_qpn)
+		ask_process(d, &attr);
+}
+
+void vb_driver_ask_after_silent(struct vb_driver *d)
+{
+	const vb_time now = vb_host_now(), since = vb_time_since(d->silence_seen_at, now);
+	struct vb_qp *qp;
+	uint32_t place = 0;
+
+	d->silence_seen_at = now;
+	while ((qp = vb_lane_next_qp(d->lane, &place))) {
+		vb_time silent_for = vb_qp_silent_for(qp, now);
+		if (silent_for >= SILENT_FOR && silent_for < SILENT_FOR + since)
+			vb_driver_ask_after(d, qp);
+	}
+}
+
+void vb_driver_explain_death(struct vb_driver *d, const struct vb_device_info *device, struct vb_qp *qp)
+{
+	struct vb_qp_attr attr;
+	struct vb_qp_config config;
+	struct vb_death death = { .device = device->name, .qpn = vb_qp_number(qp) };
+	char line[512];
+
+	if (!may_speak(&d->deaths, "queue pairs died", &d->unsaid))
+		return;
+	vb_qp_query(qp, &attr, &config);
+	vb_qp_cause(qp, &death.cause);
+	death.type = config.type;
+	death.dest_qpn = attr.dest_qpn;
+	death.peer = attr.av.dgid;
+	death.overflows = overflows(d);
+	death.receive_buffer = d->slot.receive_buffer;
+	death.process = known_fate(d, &attr, death.cause.silent_for);
+	death.has_no_carrier = !device->is_up;
+	vb_explain(&death, line, sizeof(line));
+	vb_log_later(&d->unsaid, VB_LOG_WARN, "%s", line);
+	if (death.cause.kind == VB_CAUSE_RETRY_EXCEEDED && attr.dest_qpn && death.process == VB_PROCESS_NOT_TOLD)
+		ask_process(d, &attr);
+	if (death.cause.kind == VB_CAUSE_RETRY_EXCEEDED)
+		explain_loopback(&attr.av.dgid, &d->unsaid);
+}
+
+static struct vb_quota failures; /* under the CM's mutex */
+
+void vb_host_explain_unreachable(const struct vb_cm_event *event, struct vb_later **unsaid)
+{
+	char line[512];
+
+	if (!may_speak(&failures, "connections did not come about", unsaid))
+		return;
+	vb_explain_unreachable(event, &vb_cm_id_path(event->id)->remote, line, sizeof(line));
+	vb_log_later(unsaid, VB_LOG_WARN, "%s", line);
+	explain_loopback(&vb_cm_id_path(event->id)->remote, unsaid);
+}
+
+static struct vb_quota silences; /* likewise; of connections that may still come about */
+
+void vb_host_explain_silence(const struct vb_cm_event *event, struct vb_later **unsaid)
+{
+	char line[512];
+
+	if (!may_speak(&silences, "connections are not answered yet", unsaid))
+		return;
+	vb_explain_silence(event, &vb_cm_id_path(event->id)->remote, line, sizeof(line));
+	vb_log_later(unsaid, VB_LOG_WARN, "%s", line);
+}
+
+void vb_host_explain_mtu(const struct vb_mtu_refusal *refusal, struct vb_later **unsaid)
+{
+	char line[512];
+
+	if (!may_speak(&failures, "connections did not come about", unsaid))
+		return;
+	vb_explain_mtu(refusal, line, sizeof(line));
+	vb_log_later(unsaid, VB_LOG_WARN, "%s", line);
+}

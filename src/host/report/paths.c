@@ -1,0 +1,190 @@
+/* Which path every byte took, per peer, and the summary of it that VERBENA_STATS=1 prints (summary.h). Kept only with
+ * that setting. */
+#include "host/process.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include "engine/counters.h"
+#include "host/report/summary.h"
+#include "host/report/text.h"
+
+#define PATHS_MAX 256
+
+struct path {
+	struct vb_gid peer;
+	uint64_t sent, received; /* payload bytes */
+	bool is_by_trains;
+};
+
+struct vb_paths {
+	unsigned count, last; /* last: the one used just before */
+	struct path paths[PATHS_MAX];
+	struct path others; /* beyond the table's size */
+};
+
+struct vb_paths *vb_paths_create(void)
+{
+	return calloc(1, sizeof(struct vb_paths));
+}
+
+static struct path *path_to(struct vb_paths *paths, const struct vb_gid *peer)
+{
+	if (paths->count && vb_gid_equal(&paths->paths[paths->last].peer, peer))
+		return &paths->paths[paths->last];
+	for (unsigned i = 0; i < paths->count; i++) {
+		if (vb_gid_equal(&paths->paths[i].peer, peer)) {
+			paths->last = i;
+			return &paths->paths[i];
+		}
+	}
+	if (paths->count == PATHS_MAX)
+		return &paths->others;
+	paths->last = paths->count++;
+	paths->paths[paths->last].peer = *peer;
+	return &paths->paths[paths->last];
+}
+
+void vb_paths_sent(struct vb_paths *paths, const struct vb_batch *batch)
+{
+	for (unsigned i = 0; i < batch->count; i++) {
+		const struct vb_outgoing *out = &batch->out[i];
+		struct path *path = path_to(paths, &out->av->dgid);
+		path->sent += out->packet.payload_length;
+		path->is_by_trains |= out->to_trains;
+	}
+}
+
+void vb_paths_received(struct vb_paths *paths, const struct vb_train *train)
+{
+	struct path *path = path_to(paths, &train->path.src);
+
+	for (unsigned i = 0; i < train->count; i++)
+		path->received += train->packets[i].payload_length;
+}
+
+static void tell_path(
+	const struct vb_summary *summary, const struct path *path, bool trains_are_refused, const char *who)
+{
+	char sent[32], received[32];
+	bool is_by_trains = path->is_by_trains && !vb_settings_get()->trains_off && !trains_are_refused;
+
+	vb_summary_add(summary, "wire: %s sent, %s received, peer %s (%s)",
+		vb_text_bytes(path->sent, sent, sizeof(sent)),
+		vb_text_bytes(path->received, received, sizeof(received)), who,
+		is_by_trains         ? "Verbena, trains"
+		: path->is_by_trains ? "Verbena, single datagrams"
+				     : "single datagrams");
+}
+
+/* name=value of every counter that is not 0. */
+static size_t put_counters(char *line, size_t size, const char *const *names, const uint64_t *values, unsigned count)
+{
+	size_t at = 0;
+
+	for (unsigned i = 0; i < count && at < size; i++)
+		if (values[i])
+			at += (size_t)snprintf(
+				line + at, size - at, " %s=%llu", names[i], (unsigned long long)values[i]);
+	return at;
+}
+
+static void tell_connections(const struct vb_summary *summary)
+{
+#define X(name, text, meaning) text,
+	static const char *const names[] = { VB_CM_COUNTERS(X) };
+#undef X
+	static const char *const fault_names[VB_FAULTS] = { "cm_faults_dropped", "cm_faults_doubled",
+		"cm_faults_delayed", "cm_faults_reordered", "cm_faults_corrupted" };
+	char line[600] = "";
+	size_t at;
+
+	if (!summary->has_connections)
+		return;
+	at = put_counters(line, sizeof(line), names, summary->connections.cm, VB_CM_COUNTER_COUNT);
+	at += put_counters(line + at, sizeof(line) - at, fault_names, summary->connections.faults, VB_FAULTS);
+	if (at)
+		vb_summary_add(summary, "connections:%s", line);
+}
+
+static void add_path(struct path *to, const struct path *path)
+{
+	to->sent += path->sent;
+	to->received += path->received;
+	to->is_by_trains |= path->is_by_trains;
+}
+
+static void add_paths(struct vb_paths *to, const struct vb_paths *paths)
+{
+	for (unsigned i = 0; i < paths->count; i++)
+		add_path(path_to(to, &paths->paths[i].peer), &paths->paths[i]);
+	add_path(&to->others, &paths->others);
+}
+
+/* What lanes have done together. */
+struct sum {
+	unsigned lanes;
+	struct vb_paths paths;
+	uint64_t counters[VB_COUNTER_COUNT], port_counters[VB_PORT_COUNTER_COUNT];
+	bool trains_are_refused;
+};
+
+static void add_driver(struct sum *sum, const struct vb_driver *d)
+{
+	uint64_t counters[VB_COUNTER_COUNT], port_counters[VB_PORT_COUNTER_COUNT];
+
+	sum->lanes++;
+	add_paths(&sum->paths, d->paths);
+	vb_lane_counters(d->lane, counters);
+	vb_port_counters(d->port, port_counters);
+	for (unsigned i = 0; i < VB_COUNTER_COUNT; i++)
+		sum->counters[i] += counters[i];
+	for (unsigned i = 0; i < VB_PORT_COUNTER_COUNT; i++)
+		sum->port_counters[i] += port_counters[i];
+	sum->trains_are_refused |= d->port->trains_refused;
+}
+
+static void tell_wire(const struct vb_summary *summary, const struct sum *sum, bool has_talked_otherwise)
+{
+	char peer[VB_TEXT_GID];
+
+	if (!sum->paths.count && !has_talked_otherwise)
+		vb_summary_add(summary, "wire: nothing was sent or received");
+	for (unsigned i = 0; i < sum->paths.count; i++)
+		tell_path(summary, &sum->paths.paths[i], sum->trains_are_refused,
+			vb_text_gid(&sum->paths.paths[i].peer, peer));
+	if (sum->paths.others.sent || sum->paths.others.received)
+		tell_path(summary, &sum->paths.others, sum->trains_are_refused, "others");
+}
+
+static void tell_counters(const struct vb_summary *summary, const struct sum *sum)
+{
+	char line[900] = "";
+
+	if (sum->lanes > 1)
+		vb_summary_add(
+			summary, "lanes: %u, each with a slot and a thread; what follows is their sum", sum->lanes);
+	put_counters(line, sizeof(line), vb_counter_name, sum->counters, VB_COUNTER_COUNT);
+	vb_summary_add(summary, "lane:%s", line);
+	line[0] = '\0';
+	put_counters(line, sizeof(line), vb_port_counter_name, sum->port_counters, VB_PORT_COUNTER_COUNT);
+	vb_summary_add(summary, "port:%s", line);
+}
+
+/* No memory needs to be had: exit() may have been called amid malloc(). */
+void vb_paths_tell(const struct vb_process *p, unsigned lanes, const struct vb_summary *summary)
+{
+	static struct sum sums[VB_SUMMARY_USES];
+	struct sum *sum = &sums[summary->use];
+
+	memset(sum, 0, sizeof(*sum));
+	for (unsigned i = 0; i < vb_process_driver_count(p); i++)
+		if (lanes >> i & 1)
+			add_driver(sum, p->drivers[i]);
+	tell_wire(summary, sum, vb_neighbours_tell(p, lanes, summary));
+	if (vb_process_home(p)->slot.is_carried)
+		vb_summary_add(summary, "wire: received by a courier of the broker, which is another user's");
+	vb_accounts_tell_all(p, lanes, summary);
+	tell_counters(summary, sum);
+	tell_connections(summary);
+}
