@@ -2,7 +2,9 @@
 """shown_test BUILD ROOT [--write]: what the pages show of commands is what these commands say. Of README, docs/*.md and the
 manual pages:
 
-- An indented block of Markdown that begins with "$ COMMAND" goes on with what that prints.
+- An indented block of Markdown that begins with "$ COMMAND" goes on with what that prints. If it runs programs
+  (`verbena run`), lines that begin with "$ " and end with "&" are started first, in a network of their own, and numbers
+  may differ.
 - A table of Markdown below the line "<!-- figures of the commands above -->" has a row for each run of the commands in the
   block before. What its columns are is found by their names in COLUMNS; the first is the page's own.
 - Every simulation that a page names is accepted, every file of this tree that it runs is there, and each `make` is a target.
@@ -11,6 +13,7 @@ manual pages:
 --write (make shown) puts into the pages what the commands say. What a simulation cost, which differs each time, is let pass."""
 
 import difflib
+import functools
 import json
 import pathlib
 import re
@@ -18,6 +21,7 @@ import shlex
 import shutil
 import subprocess
 import sys
+import tempfile
 import unittest
 
 BLOCK = re.compile(r"^    .*\n(?:    .*\n|\n(?=    ))*", re.M)
@@ -25,6 +29,10 @@ MARK = "<!-- figures of the commands above -->\n"
 TABLE = re.compile(r"(?P<commands>(?:^    .*\n)+)\n" + re.escape(MARK) + r"(?P<table>(?:^\|.*\n)+)", re.M)
 # What a run costs; and of a comparison's lines the last column.
 COST = re.compile(r" in \S+ s of CPU time, after .*|(?<=[\d ]) +[\d.]+ [kM]?(?=$|  LOSSLESS DROPS$)", re.M)
+# What differs from run to run of real programs.
+NUMBER = re.compile(r"\b(?:0x[0-9a-f]+|\d[\d.]*)\b")
+APART = ["unshare", "-rn", "sh", "-c", 'ip link set lo up; exec "$@"', "apart"]
+README_LINES = 150
 TREE = ("build/", "bench/", "tests/", "scripts/", "examples/")
 
 
@@ -75,6 +83,12 @@ def commands_of(block):
     return [command for command in (re.sub(r"(^| )#.*", "", line).strip() for line in text.splitlines()) if command]
 
 
+@functools.cache
+def can_be_apart():
+    return bool(shutil.which("unshare") and shutil.which("ip") and shutil.which("ibv_rc_pingpong")) and \
+        subprocess.run(APART + ["true"], stderr=subprocess.DEVNULL).returncode == 0
+
+
 class Pages:
     def __init__(self, build, root):
         self.build, self.root = build, root
@@ -86,10 +100,30 @@ class Pages:
         return subprocess.run(words + ["--no-progress", *more], cwd=self.root, text=True, stdout=subprocess.PIPE,
                               stderr=subprocess.PIPE, timeout=300)
 
+    def programs(self, commands):
+        """What the last command prints, its standard error first, while the others run; without the servers' own."""
+        script = "".join(f"{command[:-1]} >/dev/null 2>&1 & sleep 2\n" if command.endswith("&") else
+                         f"{command} 2>errors >output\nstatus=$?\nkill $! 2>/dev/null\ncat errors output\nexit $status\n"
+                         for command in commands)
+        with tempfile.TemporaryDirectory(prefix="verbena-") as scratch:
+            (pathlib.Path(scratch) / "build").symlink_to(self.build)
+            return subprocess.run(APART + ["timeout", "60", "sh", "-c", script], cwd=scratch, text=True,
+                                  stdout=subprocess.PIPE, stderr=subprocess.PIPE).stdout
+
+    def renewed_programs(self, block):
+        lines = [line[4:].rstrip() for line in block.rstrip("\n").split("\n")]
+        commands = [line[2:] for line in lines if line.startswith("$ ")]
+        shown, said = lines[len(commands):], self.programs(commands).rstrip("\n").split("\n")
+        if [NUMBER.sub("N", line) for line in shown] == [NUMBER.sub("N", line.rstrip()) for line in said]:
+            return block
+        return "".join(f"    {line}".rstrip() + "\n" for line in lines[:len(commands)] + said)
+
     def renewed_block(self, found):
         first, *shown = found[0].split("\n")
         if not first.startswith("    $ "):
             return found[0]
+        if first.startswith("    $ build/verbena run "):
+            return self.renewed_programs(found[0]) if can_be_apart() else found[0]
         said = self.sim(first[6:]).stdout.rstrip("\n").split("\n")
         shown = "\n".join(line[4:].rstrip() for line in shown).rstrip("\n")
         said = "\n".join(line.rstrip() for line in said)
@@ -120,7 +154,8 @@ class Pages:
             spans = re.findall(r"`([^`\n]+)`", BLOCK.sub("", text))
             for block in BLOCK.findall(text):
                 lines = commands_of(block)
-                spans += [lines[0][2:]] if lines and lines[0].startswith("$ ") else lines
+                typed = [line[2:] for line in lines if line.startswith("$ ")]
+                spans += typed or lines
             for span in spans:
                 yield page.name, span
         for page in sorted((self.root / "docs").glob("*.1")):
@@ -164,8 +199,6 @@ class Shown(unittest.TestCase):
 
     def test_programs_that_need_the_library__are_run_with_it(self):
         """And come to an end; in a network of their own, as they talk over UDP port 4791."""
-        apart = ["unshare", "-rn", "sh", "-c", 'ip link set lo up; exec "$@"', "apart"]
-        can_be_apart = shutil.which("unshare") and shutil.which("ip") and subprocess.run(apart + ["true"]).returncode == 0
         count = 0
         for page, command in self.pages.commands():
             for name in re.findall(r"build/(bench/\w+)", command):
@@ -174,13 +207,25 @@ class Shown(unittest.TestCase):
                 count += 1
                 with self.subTest(f"{page}: {command}"):
                     self.assertTrue(command.startswith("build/verbena run "), "it finds no library")
-                    if not can_be_apart:
+                    if not can_be_apart():
                         self.skipTest("no network of its own")
                     words = shlex.split(command.replace("build/verbena", str(self.pages.build / "src/cli/verbena"))
                                         .replace(f"build/{name}", str(self.pages.build / name)))
-                    done = subprocess.run(apart + words, text=True, stdout=subprocess.PIPE, stderr=subprocess.PIPE, timeout=120)
+                    done = subprocess.run(APART + words, text=True, stdout=subprocess.PIPE, stderr=subprocess.PIPE, timeout=120)
                     self.assertEqual(done.returncode, 0, done.stderr)
         self.assertGreater(count, 1)
+
+    def test_readme__is_short_and_shows_the_demo(self):
+        text = (self.pages.root / "README.md").read_text()
+        self.assertLessEqual(text.count("\n"), README_LINES)
+        sys.path.insert(0, str(self.pages.root / "bench"))
+        import demo
+        rows = [(program, what, unit) for program, what, unit in re.findall(
+            r'yield "(\w+)", "([^"]+)", "([^"]+)"', pathlib.Path(demo.__file__).read_text())]
+        rows += [(program, what, "Gb/s") for program, what in demo.BANDWIDTHS]
+        block = next(block for block in BLOCK.findall(text) if demo.line("", "", "", demo.COLUMNS) in block)
+        shown = [line[4:4 + len(demo.line("", "", "", []))].split() for line in block.splitlines()[1:]]
+        self.assertEqual(sorted(shown), sorted(" ".join(row).split() for row in rows))
 
     def test_tables__are_held_against_runs(self):
         """What is checked is no less than was."""
@@ -188,6 +233,7 @@ class Shown(unittest.TestCase):
         self.assertGreaterEqual(len(TABLE.findall(text)), 4)
         self.assertEqual(len(TABLE.findall(text)), text.count(MARK))
         self.assertGreaterEqual(len(re.findall(r"^    \$ build/verbena sim", text, re.M)), 1)
+        self.assertGreaterEqual(len(re.findall(r"^    \$ build/verbena run .*[^&]$", text, re.M)), 2)
 
 
 if __name__ == "__main__":
