@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""bench: what the numbers in the README come from. Ratios are of neighbouring runs in one round; each figure is the
+"""bench: what the numbers in docs/figures.md come from. Ratios are of neighbouring runs in one round; each figure is the
 median of the rounds, with the smallest and largest beside it. What misses what is wanted of it is named at the end,
 with what bounds it, and makes the exit status 1."""
 
