@@ -1,6 +1,5 @@
-/* Included before everything, by meson.build. What is built with a newer C library is to run with glibc 2.34 too, so
- * the functions that read numbers are not to be those of C23, which came in 2.38 and differ in binary literals
- * alone. */
+/* meson.build includes this before everything. A library built with a newer C library must also run with glibc 2.34. So
+ * this keeps out C23's functions that read numbers: they came in 2.38 and differ only in binary literals. */
 #include <features.h>
 
 #undef __GLIBC_USE_C2X_STRTOL /* as glibc 2.38 calls it */

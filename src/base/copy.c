@@ -13,7 +13,7 @@ void vb_copy_by_vectors(uint8_t *to, const uint8_t *from, size_t length)
 		const vector *v = (const vector *)(const void *)(from + done);
 		vector *w = (vector *)(void *)(to + done);
 		vector a = v[0], b = v[1], c = v[2], d = v[3], e = v[4], f = v[5], g = v[6], h = v[7];
-		__asm__ volatile("" ::: "memory"); /* or compilers see that all this is memcpy */
+		__asm__ volatile("" ::: "memory"); /* else compilers turn the loop into memcpy */
 		w[0] = a, w[1] = b, w[2] = c, w[3] = d, w[4] = e, w[5] = f, w[6] = g, w[7] = h;
 	}
 	if (done < length)

@@ -1,4 +1,4 @@
-/* What always holds is checked, in one of two ways.
+/* Invariants are checked in one of two ways.
  *
  * assert(): a comparison or two, where the claim is relied upon. In every build: this header has it whatever NDEBUG
  * says. It stands for what we ourselves would have done wrong, so nothing that the wire or a caller brings may reach

@@ -53,7 +53,7 @@ static inline void vb_list_remove(struct vb_list *node)
 	vb_list_init(node);
 }
 
-/* All of `from`, in their order, to the end of `list`. */
+/* Moves all nodes of `from`, in their order, to the end of `list`. */
 static inline void vb_list_splice_tail(struct vb_list *list, struct vb_list *from)
 {
 	if (vb_list_empty(from))
@@ -65,7 +65,7 @@ static inline void vb_list_splice_tail(struct vb_list *list, struct vb_list *fro
 	vb_list_init(from);
 }
 
-/* The first node, taken out; NULL when the list is empty. */
+/* Takes the first node out and returns it; NULL when the list is empty. */
 static inline struct vb_list *vb_list_pop(struct vb_list *list)
 {
 	if (vb_list_empty(list))

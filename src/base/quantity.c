@@ -64,7 +64,7 @@ static const struct unit *find_unit(enum vb_quantity kind, const char *name)
 	return NULL;
 }
 
-/* Digits, perhaps with a point between: digits / divisor. Returns what is behind them, or NULL. */
+/* Digits, perhaps with a point between: digits / divisor. Returns the text behind them, or NULL. */
 static const char *read_digits(const char *text, unsigned __int128 *digits, unsigned __int128 *divisor)
 {
 	enum { MOST = 25 };
@@ -118,7 +118,7 @@ bool vb_quantity_read(enum vb_quantity kind, const char *text, uint64_t *value)
 	const char *end = read_digits(text, &digits, &divisor);
 	if (!end)
 		return false;
-	bool is_plain_zero = digits == 0 && *end == 0; /* nothing needs no unit */
+	bool is_plain_zero = digits == 0 && *end == 0; /* 0 needs no unit */
 	while (*end == ' ')
 		end++;
 	const struct unit *unit = find_unit(kind, end);
@@ -128,7 +128,7 @@ bool vb_quantity_read(enum vb_quantity kind, const char *text, uint64_t *value)
 	}
 	if (!unit)
 		return false;
-	digits *= unit->times; /* below 10^25 * 2^40: it has room */
+	digits *= unit->times; /* below 10^25 * 2^40, which fits */
 	if (digits % divisor || digits / divisor > INT64_MAX)
 		return false;
 	*value = (uint64_t)(digits / divisor);

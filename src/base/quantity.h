@@ -1,5 +1,5 @@
-/* Quantities as people write them: 400G, 1us, 32MB, 64 KiB, 1%. They are read as whole numbers of the unit: what is
- * none is refused, and not rounded. */
+/* Quantities as people write them: 400G, 1us, 32MB, 64 KiB, 1%. They are read as whole numbers of the unit. Others are
+ * refused, never rounded. */
 #ifndef VB_BASE_QUANTITY_H
 #define VB_BASE_QUANTITY_H
 
@@ -12,14 +12,14 @@ enum vb_quantity {
 	VB_QUANTITY_TIME,  /* picoseconds */
 	VB_QUANTITY_RATE,  /* bits a second */
 	VB_QUANTITY_SHARE, /* parts in a million */
-	VB_QUANTITY_GAIN,  /* parts in 2^32, the one that is rounded: 0.00390625, 1/256 */
+	VB_QUANTITY_GAIN,  /* parts in 2^32, the only kind that is rounded: 0.00390625, 1/256 */
 };
 
 #define VB_GAIN_ONE (UINT64_C(1) << 32)
 
-/* False: it is none, or above INT64_MAX. */
+/* False: text is no such quantity, or above INT64_MAX. */
 bool vb_quantity_read(enum vb_quantity kind, const char *text, uint64_t *value);
-/* How such a one is written, for who wrote it otherwise. */
+/* How such a quantity is written, for error messages. */
 const char *vb_quantity_form(enum vb_quantity kind);
 
 #endif

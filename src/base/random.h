@@ -1,5 +1,5 @@
-/* A small seeded generator (xoshiro256**, public domain algorithm by Blackman and Vigna; seeded by splitmix64).
- * Whoever holds an engine hands it a seed: the engine itself knows no other randomness. Not for secrets. */
+/* A small seeded generator (xoshiro256**, public domain algorithm by Blackman and Vigna; seeded by splitmix64). The
+ * owner of an engine gives it a seed; the engine has no other randomness. Not for secrets. */
 #ifndef VB_BASE_RANDOM_H
 #define VB_BASE_RANDOM_H
 

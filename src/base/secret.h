@@ -1,5 +1,4 @@
-/* Numbers that tell nothing of one another, nor of those to come: SipHash of a count, under a key that nobody else
- * has. */
+/* Numbers that cannot be predicted from one another: SipHash of a count, under a secret key. */
 #ifndef VB_BASE_SECRET_H
 #define VB_BASE_SECRET_H
 

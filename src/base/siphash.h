@@ -1,5 +1,5 @@
 /* SipHash-2-4 (J.-P. Aumasson, D. J. Bernstein: SipHash, 2012; public domain algorithm) of whole 64-bit words, under a
- * key of 128 bits: who does not know the key can neither tell the hash of anything nor find two that meet. */
+ * key of 128 bits. Without the key nobody can predict a hash or find a collision. */
 #ifndef VB_BASE_SIPHASH_H
 #define VB_BASE_SIPHASH_H
 

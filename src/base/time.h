@@ -1,8 +1,7 @@
 /* Time: a 64-bit count of picoseconds. It wraps after 213 days, so two times are only ever compared through the
- * functions below. vb_time_before() looks at the signed difference, which is wrong for times more than 106 days apart:
- * what may have been kept for long is asked by what it is, how long ago something was (vb_time_since) or whether it is
- * time for it (vb_time_is_due). A live holder starts its count near zero when it opens; a simulation counts from
- * zero. */
+ * functions below. vb_time_before() looks at the signed difference, which is wrong for times more than 106 days apart.
+ * Do not compare values that may be old: ask vb_time_since() or vb_time_is_due(). A live process starts its count near
+ * zero when it loads the library; a simulation counts from zero. */
 #ifndef VB_BASE_TIME_H
 #define VB_BASE_TIME_H
 
@@ -22,7 +21,7 @@ static inline vb_time vb_time_add(vb_time at, vb_time span)
 	return (vb_time)((uint64_t)at + (uint64_t)span);
 }
 
-/* How far b lies behind a; right as long as the two are less than 106 days apart. */
+/* a - b; right as long as the two are less than 106 days apart. */
 static inline vb_time vb_time_diff(vb_time a, vb_time b)
 {
 	return (vb_time)((uint64_t)a - (uint64_t)b);
@@ -33,15 +32,15 @@ static inline bool vb_time_before(vb_time a, vb_time b)
 	return vb_time_diff(a, b) < 0;
 }
 
-/* How long ago past was, which does not lie ahead. From 106 days on: as long as can be said. */
+/* How long ago past was; past must not lie ahead. Saturates at 106 days. */
 static inline vb_time vb_time_since(vb_time past, vb_time now)
 {
 	uint64_t span = (uint64_t)now - (uint64_t)past;
 	return span > INT64_MAX ? INT64_MAX : (vb_time)span;
 }
 
-/* Nothing is due later than this from when it is set: the longest timeouts are hours. What seems further ahead lies
- * behind, however long nobody has looked. */
+/* No deadline is set further ahead than this: the longest timeouts are hours. So a deadline that seems further ahead
+ * has passed, however long ago. */
 #define VB_HORIZON (24 * 3600 * VB_S)
 
 static inline bool vb_time_is_due(vb_time at, vb_time now)
@@ -49,7 +48,7 @@ static inline bool vb_time_is_due(vb_time at, vb_time now)
 	return (uint64_t)at - (uint64_t)now - 1 >= (uint64_t)VB_HORIZON;
 }
 
-/* A deadline that may be absent: there is no time value that means "never", since time wraps. */
+/* A deadline that may be absent. Time wraps, so no value of it can mean "never". */
 struct vb_deadline {
 	vb_time at;
 	bool is_set;

@@ -1,8 +1,7 @@
 /* Timers: a 4-ary heap of those that are armed, sorted by key.
- * Holds: a timer's key is never later than its deadline, so the top of the heap may say too early, never too late.
- * A timer that comes up before its deadline goes back down with the deadline as its key; a cancelled one drops out.
- * Times wrap. When nobody has called for months, old keys and new ones may stand in any order, until the old have come
- * up: each as soon as it is at the top. */
+ * Holds: a timer's key is never later than its deadline, so the top of the heap may say too early, never too late. A
+ * timer that comes up before its deadline goes back down with the deadline as its key; a cancelled one drops out. Times
+ * wrap. If there was no call for months, old and new keys may stand in any order until the old ones have come up. */
 #include <errno.h>
 #include <stdlib.h>
 #include "base/invariant.h"

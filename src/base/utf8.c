@@ -15,5 +15,5 @@ int vb_utf8_fitting(const char *text, unsigned most)
 		length++;
 	for (whole = length; whole && length - whole < 3 && goes_on(text[whole]);)
 		whole--;
-	return (int)(goes_on(text[whole]) ? length : whole); /* what is no UTF-8 has no characters */
+	return (int)(goes_on(text[whole]) ? length : whole); /* text that is no UTF-8 has no characters to cut */
 }

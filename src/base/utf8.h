@@ -2,7 +2,7 @@
 #ifndef VB_BASE_UTF8_H
 #define VB_BASE_UTF8_H
 
-/* So many bytes of a text can be shown where there is room for most: none of its characters is cut (RFC 3629, 3). */
+/* How many bytes of text fit into room for `most` without cutting a character (RFC 3629, 3). */
 int vb_utf8_fitting(const char *text, unsigned most);
 
 #endif

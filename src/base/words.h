@@ -4,7 +4,7 @@
 
 #define VB_WORDS_APART 64
 
-/* Letters to put in, take out or change (Levenshtein); VB_WORDS_APART where either is that long or longer. */
+/* Number of letters to insert, delete or change (Levenshtein); VB_WORDS_APART if either word is that long or longer. */
 unsigned vb_word_distance(const char *a, const char *b);
 
 #endif

@@ -1,4 +1,4 @@
-/* Descriptors of ours in a program that may close them, and have files of its own under their numbers. */
+/* The library's descriptors in a program that may close them and then reuse their numbers. */
 #ifndef VB_OS_DESCRIPTOR_H
 #define VB_OS_DESCRIPTOR_H
 
@@ -19,14 +19,15 @@ static inline bool vb_descriptor_is(int fd, mode_t type)
 	return fstat(fd, &status) == 0 && (status.st_mode & S_IFMT) == type;
 }
 
-/* Closes what is ours by its type; any other file is the program's, which has closed ours. Not cancelled. */
+/* Closes fd if it has our type. Another type means that the program closed ours and reused the number. No cancellation
+ * point. */
 static inline void vb_descriptor_close(int fd, mode_t type)
 {
 	if (fd >= 0 && vb_descriptor_is(fd, type))
 		syscall(SYS_close, fd);
 }
 
-/* Counts an eventfd up, unless the number is another file's by now: false. Not cancelled. */
+/* Adds count to an eventfd. False: the number is another file's by now. No cancellation point. */
 static inline bool vb_eventfd_ring(int fd, uint64_t count)
 {
 	if (!vb_descriptor_is(fd, VB_TYPE_ANONYMOUS))
@@ -34,7 +35,7 @@ static inline bool vb_eventfd_ring(int fd, uint64_t count)
 	return syscall(SYS_write, fd, &count, sizeof(count)) == (long)sizeof(count) || errno == EAGAIN;
 }
 
-/* Takes what an eventfd or a timerfd has counted, with the same care. */
+/* Reads the count of an eventfd or timerfd, with the same check. */
 static inline bool vb_eventfd_take(int fd)
 {
 	uint64_t ignored;

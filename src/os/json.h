@@ -5,7 +5,7 @@
 #include <stdbool.h>
 #include <stdio.h>
 
-/* How many bytes at the text's beginning are a character of UTF-8; 0: none. */
+/* Length of the UTF-8 character at c, in bytes; 0: there is none. */
 static inline unsigned vb_json_character(const unsigned char *c)
 {
 	unsigned length = c[0] < 0x80 ? 1 : c[0] < 0xC2 ? 0 : c[0] < 0xE0 ? 2 : c[0] < 0xF0 ? 3 : c[0] < 0xF5 ? 4 : 0;
@@ -17,7 +17,7 @@ static inline unsigned vb_json_character(const unsigned char *c)
 	return is_too_long || is_surrogate || is_too_large ? 0 : length;
 }
 
-/* A string with its quotes. What is no UTF-8, as names of files need not be, becomes U+FFFD. */
+/* Writes a string with its quotes. Bytes that are no UTF-8, which file names may have, become U+FFFD. */
 static inline void vb_json_string(FILE *out, const char *text)
 {
 	fputc('"', out);

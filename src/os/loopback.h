@@ -10,7 +10,7 @@
 
 #define VB_LOOPBACK_CURE "sudo ip link set lo up"
 
-/* False also where it cannot be told. */
+/* False also if that cannot be found out. */
 static inline bool vb_loopback_is_down(void)
 {
 	struct ifreq request = { .ifr_name = "lo" };

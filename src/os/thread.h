@@ -1,4 +1,4 @@
-/* Threads of ours in a program that is not. */
+/* The library's threads in somebody else's program. */
 #ifndef VB_OS_THREAD_H
 #define VB_OS_THREAD_H
 
@@ -9,7 +9,7 @@
 #include <sys/resource.h>
 #include <unistd.h>
 
-/* True while the process never had a second thread. C libraries other than glibc do not tell. */
+/* True while the process never had a second thread. Only glibc has it. */
 extern char vb_libc_single_threaded __asm__("__libc_single_threaded") __attribute__((weak));
 
 /* The kernel's table of descriptors grows as it fills. Once threads share it each growth waits for an RCU grace
@@ -31,7 +31,7 @@ static inline void vb_thread_make_room_for_descriptors(void)
 		close(any);
 }
 
-/* It hears no signals: all are the program's. 0 or -errno. */
+/* Starts a thread that blocks all signals: they are the program's. 0 or -errno. */
 static inline int vb_thread_start(pthread_t *thread, void *(*run)(void *), void *argument)
 {
 	sigset_t all, before;

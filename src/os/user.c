@@ -33,8 +33,8 @@ static bool read_file(const char *path, char *text, size_t size)
 	return length > 0;
 }
 
-/* A map of one line has all ids or lacks some; no sum of several lines has them all, for the kernel takes ranges as
- * they are written, and nobody writes all ids in pieces. */
+/* Only a map of one line is taken to map all ids: the kernel shows ranges as they were written, and all ids are never
+ * written in pieces. */
 static bool maps_all_ids(void)
 {
 	char text[256];
@@ -53,8 +53,8 @@ struct vb_users vb_users_read(void)
 		.overflow = is_read ? (uid_t)strtoul(text, NULL, 10) : USUAL_OVERFLOW };
 }
 
-/* The kernel compares its own ids, present ones, and no numbers of a namespace. A capability to signal others reaches
- * processes of our own user namespace only. */
+/* The kernel compares its own present ids, not a namespace's numbers. A capability to signal others covers only
+ * processes of our own user namespace. */
 static bool may_be_signalled(int pidfd)
 {
 	return pidfd >= 0 && syscall(SYS_pidfd_send_signal, pidfd, 0, NULL, 0) == 0;
@@ -95,7 +95,7 @@ uid_t vb_user_of_peer(const struct vb_users *users, int socket, struct ucred *sh
 	return user;
 }
 
-/* A process may live in another pid namespace than the one that its /proc shows, whose numbers are none of its own. */
+/* The /proc that a process sees may be of another pid namespace, with numbers that mean nothing in its own. */
 static bool shows_our_pid_namespace(void)
 {
 	char text[32] = "";
@@ -134,7 +134,7 @@ uid_t vb_user_of_process(const struct vb_users *users, int pidfd)
 	const char *line = pid && read_file(path, text, sizeof(text)) ? strstr(text, "\nUid:") : NULL;
 	if (!line || sscanf(line, "\nUid: %u %u %u", &real, &effective, &saved) != 3)
 		return VB_USER_UNKNOWN;
-	if (real != effective || real != saved || !is_alive(pidfd)) /* else the number may have been another's */
+	if (real != effective || real != saved || !is_alive(pidfd)) /* else the number may be another process's */
 		return VB_USER_UNKNOWN;
 	return vb_user_of(users, real, pidfd);
 }
