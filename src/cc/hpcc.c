@@ -60,8 +60,7 @@ static void init(struct vb_cc *cc, vb_time now)
 	set_window(cc, state->most);
 }
 
-/* ---- How busy the way is
- * ------------------------------------------------------------------------------------------- */
+/* ---- How busy the way is ----------------------------------------------------------------------------------------- */
 
 /* As shares: what the port has sent since, and what waited before it both times, of what it sends in a round trip. */
 static uint32_t share_of(const struct vb_cc_hop *hop, const struct vb_cc_hop *last, vb_time rtt)
@@ -111,8 +110,7 @@ static void measure(struct state *state, const struct vb_cc_telemetry *told, vb_
 	assert(state->u <= U_MOST);
 }
 
-/* ---- What comes of it
- * ---------------------------------------------------------------------------------------------- */
+/* ---- What comes of it -------------------------------------------------------------------------------------------- */
 
 static uint64_t bounded(const struct vb_cc *cc, const struct state *state, uint64_t rate)
 {

@@ -33,8 +33,7 @@ static uint32_t inverse_root(uint64_t window)
 	return (uint32_t)root;
 }
 
-/* ---- The target
- * ---------------------------------------------------------------------------------------------------- */
+/* ---- The target -------------------------------------------------------------------------------------------------- */
 
 /* fs-range at a window of fs-min and below, nothing at fs-max and above, by 1 / sqrt(window) between. */
 static vb_time scaled_by_flows(const struct vb_cc *cc, const struct state *state)
@@ -64,8 +63,7 @@ static vb_time target(const struct vb_cc *cc, const struct state *state)
 	return (base > least ? base : least) + scaled_by_flows(cc, state);
 }
 
-/* ---- The window
- * ---------------------------------------------------------------------------------------------------- */
+/* ---- The window -------------------------------------------------------------------------------------------------- */
 
 static void set_window(struct vb_cc *cc, struct state *state, uint64_t window)
 {

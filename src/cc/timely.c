@@ -44,8 +44,7 @@ static void init(struct vb_cc *cc, vb_time now)
 	cc->window_bytes = cc->max_window;
 }
 
-/* ---- Growing and shrinking
- * ----------------------------------------------------------------------------------------- */
+/* ---- Growing and shrinking --------------------------------------------------------------------------------------- */
 
 static void grow(struct vb_cc *cc, struct state *state, bool counts)
 {

@@ -12,8 +12,7 @@
 #include "fabric/stories.h"
 #include "fabric/why.h"
 
-/* ---- Opening
- * ------------------------------------------------------------------------------------------------------- */
+/* ---- Opening ----------------------------------------------------------------------------------------------------- */
 
 uint32_t buffer_alpha(
 	const struct network *network, uint32_t link, const struct switch_profile *profile, uint32_t class)
@@ -171,8 +170,7 @@ void buffers_close(struct fabric *fabric)
 	}
 }
 
-/* ---- Thresholds
- * ---------------------------------------------------------------------------------------------------- */
+/* ---- Thresholds -------------------------------------------------------------------------------------------------- */
 
 static uint64_t free_of(const struct buffer *buffer)
 {
@@ -214,8 +212,7 @@ bool buffer_is_under(const struct fabric *fabric, const struct ingress *ingress,
 	       (share == 0 || share + ingress->profile->resume_offset <= buffer_threshold(fabric, ingress, class));
 }
 
-/* ---- In and out
- * ---------------------------------------------------------------------------------------------------- */
+/* ---- In and out -------------------------------------------------------------------------------------------------- */
 
 static void set_bytes(struct fabric *fabric, struct ingress *ingress, uint8_t class, uint64_t bytes)
 {

@@ -37,8 +37,7 @@ static const struct part *part_of(const struct fabric *fabric, uint32_t link)
 						      : fabric->endpoints[network_index(from)].part];
 }
 
-/* ---- Who is held
- * --------------------------------------------------------------------------------------------------- */
+/* ---- Who is held ------------------------------------------------------------------------------------------------- */
 
 static bool has_credit(const struct part *part, uint32_t link, uint8_t class)
 {
@@ -81,8 +80,7 @@ static bool find_held(struct search *search)
 	return is_any;
 }
 
-/* ---- Who is alive
- * -------------------------------------------------------------------------------------------------- */
+/* ---- Who is alive ------------------------------------------------------------------------------------------------ */
 
 static bool is_dead(const struct search *search, uint32_t place)
 {
@@ -178,8 +176,7 @@ static void find_dead(struct search *search)
 		visit_queue(search, search->news[--search->news_count], free_sender);
 }
 
-/* ---- Cycles
- * -------------------------------------------------------------------------------------------------------- */
+/* ---- Cycles ------------------------------------------------------------------------------------------------------ */
 
 static void link_sender(struct search *search, uint32_t queue, uint32_t sender, uint64_t amount)
 {

@@ -231,8 +231,7 @@ void endpoint_queue_flows(struct fabric *fabric)
 		await_flow(&fabric->parts[fabric->endpoints[i].part], &fabric->endpoints[i], i);
 }
 
-/* ---- What happens
- * -------------------------------------------------------------------------------------------------- */
+/* ---- What happens ------------------------------------------------------------------------------------------------ */
 
 void endpoint_expect(const struct part *part, uint32_t number, uint32_t index)
 {
@@ -348,8 +347,7 @@ void endpoint_on_flow(struct part *part, uint32_t number)
 	go_on(part, endpoint, number);
 }
 
-/* ---- What is said
- * -------------------------------------------------------------------------------------------------- */
+/* ---- What is said ------------------------------------------------------------------------------------------------ */
 
 uint64_t endpoints_executed(const struct fabric *fabric)
 {

@@ -506,8 +506,7 @@ static void advance(struct part *part, struct endpoint *endpoint, uint32_t numbe
 	take_completions(part, endpoint);
 }
 
-/* ---- What is said
- * -------------------------------------------------------------------------------------------------- */
+/* ---- What is said ------------------------------------------------------------------------------------------------ */
 
 static uint64_t lane_counter(const struct fabric *fabric, enum vb_counter counter)
 {

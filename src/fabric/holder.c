@@ -55,8 +55,7 @@ void fabric_close(struct fabric *fabric)
 	free(held);
 }
 
-/* ---- Cargo
- * -------------------------------------------------------------------------------------------------------- */
+/* ---- Cargo ------------------------------------------------------------------------------------------------------- */
 
 _Static_assert(sizeof(void *) <= sizeof(struct short_headers), "cargo lies where headers would");
 
@@ -111,8 +110,7 @@ void cargo_call(struct part *part, uint32_t number)
 	holder->on_call(holder->user, number);
 }
 
-/* ---- What the holder does
- * ------------------------------------------------------------------------------------------ */
+/* ---- What the holder does ---------------------------------------------------------------------------------------- */
 
 void fabric_send(struct fabric *fabric, const struct fabric_post *post)
 {

@@ -341,8 +341,7 @@ static void advance(struct part *part, struct endpoint *endpoint, uint32_t numbe
 	}
 }
 
-/* ---- What is said
- * -------------------------------------------------------------------------------------------------- */
+/* ---- What is said ------------------------------------------------------------------------------------------------ */
 
 static uint64_t executed(const struct fabric *fabric)
 {

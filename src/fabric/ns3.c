@@ -5,8 +5,7 @@
 
 enum { FIRST_PORT = 10000, SERVICE_PORT = 100 };
 
-/* ---- The hash: MurmurHash3 (Appleby), 32 bits
- * ------------------------------------------------------------------------- */
+/* ---- The hash: MurmurHash3 (Appleby), 32 bits -------------------------------------------------------------------- */
 
 static uint32_t turned(uint32_t word, unsigned bits)
 {
@@ -26,8 +25,7 @@ uint32_t ns3_hash(uint32_t seed, const uint32_t words[3])
 	return hash ^ hash >> 16;
 }
 
-/* ---- Which way
- * --------------------------------------------------------------------------------------------------------- */
+/* ---- Which way --------------------------------------------------------------------------------------------------- */
 
 uint32_t ns3_address(uint32_t endpoint)
 {
@@ -72,8 +70,7 @@ uint32_t ns3_choose(const struct part *part, uint32_t at_switch, uint32_t packet
 	return place_of(network, choice, hash % choice.count);
 }
 
-/* ---- Source ports
- * ------------------------------------------------------------------------------------------------------- */
+/* ---- Source ports ------------------------------------------------------------------------------------------------ */
 
 struct numbered {
 	uint32_t src, dst, flow;
@@ -128,8 +125,7 @@ void ns3_close(struct fabric *fabric)
 	free(fabric->source_ports);
 }
 
-/* ---- Telemetry
- * ---------------------------------------------------------------------------------------------------------- */
+/* ---- Telemetry --------------------------------------------------------------------------------------------------- */
 
 struct vb_cc_hop ns3_told(struct vb_cc_hop hop)
 {

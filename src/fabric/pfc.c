@@ -7,8 +7,7 @@
 #define FRAME_BYTES     84
 #define SMALLEST_PACKET 16 /* that anybody would describe */
 
-/* ---- Who pauses
- * ---------------------------------------------------------------------------------------------------- */
+/* ---- Who pauses -------------------------------------------------------------------------------------------------- */
 
 static vb_time time_of(uint64_t bytes, uint64_t bits_per_second)
 {
@@ -120,8 +119,7 @@ void pfc_on_released(struct part *part, uint32_t in_link, uint8_t class)
 	port_run(part, back);
 }
 
-/* ---- Who is paused
- * ------------------------------------------------------------------------------------------------- */
+/* ---- Who is paused ----------------------------------------------------------------------------------------------- */
 
 static void watch(struct part *part, uint32_t number, struct port_queue *queue)
 {

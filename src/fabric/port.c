@@ -17,8 +17,7 @@ enum {
 	CREDIT_BYTES = 8
 }; /* on the wire: a smallest frame with preamble and gap; InfiniBand, 7.9.4 */
 
-/* ---- Opening
- * ------------------------------------------------------------------------------------------------------- */
+/* ---- Opening ----------------------------------------------------------------------------------------------------- */
 
 static bool is_needed(const struct switch_profile *from, const struct switch_profile *to)
 {
@@ -106,8 +105,7 @@ void ports_close(struct fabric *fabric)
 	free(fabric->buffers);
 }
 
-/* ---- What comes
- * ---------------------------------------------------------------------------------------------------- */
+/* ---- What comes -------------------------------------------------------------------------------------------------- */
 
 void port_drop(struct part *part, uint32_t number, uint32_t index)
 {
@@ -200,8 +198,7 @@ void port_receive(struct part *part, uint32_t number, uint32_t index)
 	port_run(part, number);
 }
 
-/* ---- What leaves
- * --------------------------------------------------------------------------------------------------- */
+/* ---- What leaves ------------------------------------------------------------------------------------------------- */
 
 bool port_is_stopped(const struct part *part, const struct port *port, uint8_t class)
 {

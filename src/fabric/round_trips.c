@@ -8,8 +8,7 @@
 
 enum { MOST_HOPS = 64 };
 
-/* ---- How long ways take
- * -------------------------------------------------------------------------------------------- */
+/* ---- How long ways take ------------------------------------------------------------------------------------------ */
 
 static vb_time time_on(const struct network *network, uint32_t link, uint64_t bytes)
 {
@@ -71,8 +70,7 @@ vb_time round_trip_time(const struct fabric_config *config, const struct routes 
 	       network->nics[network->endpoints[dst].nic].wake_latency;
 }
 
-/* ---- Congestion controls that are told
- * -------------------------------------------------------------------------------- */
+/* ---- Congestion controls that are told --------------------------------------------------------------------------- */
 
 struct round_trip {
 	vb_time time;

@@ -19,8 +19,7 @@
 #define PERIOD     (10 * VB_US) /* of virtual time, after which it is asked whether to go on */
 #define PROGRESS_S 1.0
 
-/* ---- What it is given
- * ---------------------------------------------------------------------------------------------- */
+/* ---- What it is given -------------------------------------------------------------------------------------------- */
 
 static int check_flows(const struct fabric_config *config, char *why, unsigned why_size)
 {
@@ -100,8 +99,7 @@ static int check(const struct fabric_config *config, char *why, unsigned why_siz
 	return rc ? rc : check_connections(config, why, why_size);
 }
 
-/* ---- Opening
- * ------------------------------------------------------------------------------------------------------- */
+/* ---- Opening ----------------------------------------------------------------------------------------------------- */
 
 static void open_link(struct fabric *fabric, uint32_t number)
 {
@@ -306,8 +304,7 @@ int fabric_begin(struct fabric *fabric, char *why, unsigned why_size)
 	return rc;
 }
 
-/* ---- Going on
- * ------------------------------------------------------------------------------------------------------ */
+/* ---- Going on ---------------------------------------------------------------------------------------------------- */
 
 struct going {
 	struct fabric *fabric;
@@ -431,8 +428,7 @@ static enum fabric_end go(struct fabric *fabric, vb_time *ended_at)
 	return end;
 }
 
-/* ---- What is said
- * -------------------------------------------------------------------------------------------------- */
+/* ---- What is said ------------------------------------------------------------------------------------------------ */
 
 static uint64_t mix(uint64_t hash, uint64_t value)
 {

@@ -41,8 +41,7 @@ static bool is_nearer(const struct fabric_pause_moment *a, const struct fabric_p
 	return !b->threshold || (unsigned __int128)a->bytes * b->threshold > (unsigned __int128)b->bytes * a->threshold;
 }
 
-/* ---- What is queued
- * ------------------------------------------------------------------------------------------------ */
+/* ---- What is queued ---------------------------------------------------------------------------------------------- */
 
 struct tally {
 	struct fabric_pause_flow flows[FLOWS];
@@ -153,8 +152,7 @@ static void look_at_queues(struct part *part, struct story *story, const struct 
 		add_cause(part, story, most.link, most.is_stopped);
 }
 
-/* ---- What happens
- * -------------------------------------------------------------------------------------------------- */
+/* ---- What happens ------------------------------------------------------------------------------------------------ */
 
 static bool is_open(const struct story *story)
 {
@@ -194,8 +192,7 @@ void story_on_resume(struct part *part, struct ingress *ingress, uint8_t class)
 		end(&ingress->stories[class], part->now);
 }
 
-/* ---- What is said
- * -------------------------------------------------------------------------------------------------- */
+/* ---- What is said ------------------------------------------------------------------------------------------------ */
 
 static bool has_something(const struct ingress *ingress, uint32_t class)
 {

@@ -74,8 +74,7 @@ void vb_device_query(struct vb_device *device, struct vb_device_info *info);
  * is not open here; or the lane has had other devices too, and what it counts cannot be told apart. */
 const char *vb_device_counter(const char *name, unsigned n, uint64_t *value);
 
-/* ---- Lanes: a process has one, and more as its threads need them
- * --------------------------------------------------- */
+/* ---- Lanes: a process has one, and more as its threads need them ------------------------------------------------- */
 
 struct vb_driver;
 
@@ -103,8 +102,7 @@ void vb_device_settle(struct vb_device *device, unsigned lanes);
  * tens of microseconds of empty calls by this thread. */
 void vb_device_drive(struct vb_device *device, unsigned lanes);
 
-/* ---- Drivers
- * ------------------------------------------------------------------------------------------------------ */
+/* ---- Drivers ----------------------------------------------------------------------------------------------------- */
 
 /* Have the lane to oneself: around every [lane] function of the engine. Unlock delivers events and serves doorbells.
  * A -errno of lock means that the lane is not this process's (a forked child's parent's): use nothing. */

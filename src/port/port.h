@@ -144,8 +144,7 @@ static inline void vb_port_close(struct vb_port *port)
 	port->ops->close(port);
 }
 
-/* ---- pcap.c: what a process sends and receives, as a capture with rebuilt IP and UDP headers (LINKTYPE_RAW)
- * ------- */
+/* ---- pcap.c: what a process sends and receives, as a capture with rebuilt IP and UDP headers (LINKTYPE_RAW) ------ */
 /* Truncates. -EBUSY: another process writes its capture there; any other -errno of opening. */
 int vb_pcap_open(const char *file, struct vb_pcap **pcap);
 void vb_pcap_close(struct vb_pcap *pcap);

@@ -6,8 +6,7 @@
 #include <string.h>
 #include "fabric/route.h"
 
-/* ---- Whom a pause stops in the end, and where it began
- * ------------------------------------------------------------- */
+/* ---- Whom a pause stops in the end, and where it began ----------------------------------------------------------- */
 
 static const struct fabric_pauses *find_told(const struct fabric_result *result, uint32_t link, uint8_t class)
 {
@@ -95,8 +94,7 @@ static int find_stopped(struct explained *explained, const struct simulation *si
 	return 0;
 }
 
-/* ---- Flows that were stopped for others
- * ---------------------------------------------------------------------------- */
+/* ---- Flows that were stopped for others -------------------------------------------------------------------------- */
 
 static bool may_pass(const struct network *network, const struct routes *routes, uint32_t link, uint32_t dst)
 {
@@ -134,8 +132,7 @@ static void find_victims(struct explained *explained, const struct simulation *s
 	}
 }
 
-/* ---- All together
- * -------------------------------------------------------------------------------------------------- */
+/* ---- All together ------------------------------------------------------------------------------------------------ */
 
 /* Longest first; of equals the lower link. */
 static void keep_worst(struct explanation *explanation, const struct fabric_pauses *told)

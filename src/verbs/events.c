@@ -200,8 +200,7 @@ VB_EXPORT void ibv_ack_cq_events(struct ibv_cq *cq, unsigned int nevents)
 	pthread_mutex_unlock(&cq->mutex);
 }
 
-/* ---- Asynchronous events
- * ---------------------------------------------------------------------------------------------- */
+/* ---- Asynchronous events ----------------------------------------------------------------------------------------- */
 
 struct async_entry {
 	struct vb_list link;
@@ -305,8 +304,7 @@ VB_EXPORT void ibv_ack_async_event(struct ibv_async_event *event)
 	}
 }
 
-/* ---- The sink
- * ------------------------------------------------------------------------------------------------------------ */
+/* ---- The sink ---------------------------------------------------------------------------------------------------- */
 
 static void queue_qp_event(struct qp_object *qp, enum vb_event_kind kind)
 {
@@ -382,8 +380,7 @@ void vb_sink_on_gid_change(void *user)
 	async_queue(user, event, NULL, NULL);
 }
 
-/* ---- The end of an object
- * ---------------------------------------------------------------------------------------------- */
+/* ---- The end of an object ---------------------------------------------------------------------------------------- */
 
 /* Every event of element, or every event at all. */
 static void async_discard(struct context_object *context, const void *element, bool all)

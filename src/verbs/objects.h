@@ -307,8 +307,7 @@ void vb_cq_ex_init(struct cq_object *cq, uint64_t wc_flags);
 /* Receive, advance and transmit for a poller that found nothing; then polls again. 0 or more, or -errno. */
 int vb_cq_drive_and_poll(struct cq_object *cq, struct vb_wc *wc, int n);
 
-/* ---- XRC (xrc.c)
- * -------------------------------------------------------------------------------------------------------- */
+/* ---- XRC (xrc.c) ------------------------------------------------------------------------------------------------- */
 
 struct xrc_domain;
 
@@ -324,8 +323,7 @@ struct xrcd_object {
 struct ibv_xrcd *vb_xrcd_ops_open(struct ibv_context *context, struct ibv_xrcd_init_attr *attr);
 int vb_xrcd_ops_close(struct ibv_xrcd *xrcd);
 
-/* ---- SRQ
- * -------------------------------------------------------------------------------------------------------------- */
+/* ---- SRQ --------------------------------------------------------------------------------------------------------- */
 
 struct srq_object {
 	struct ibv_srq ibv;
@@ -341,8 +339,7 @@ struct ibv_srq *vb_srq_ops_create_ex(struct ibv_context *context, struct ibv_srq
 int vb_srq_ops_get_num(struct ibv_srq *srq, uint32_t *number);
 int vb_srq_ops_post_ops(struct ibv_srq *srq, struct ibv_ops_wr *wr, struct ibv_ops_wr **bad_wr);
 
-/* ---- QP
- * --------------------------------------------------------------------------------------------------------------- */
+/* ---- QP ---------------------------------------------------------------------------------------------------------- */
 
 struct wr_builder; /* of the ibv_wr_* calls, qp_ex.c */
 
@@ -409,8 +406,7 @@ void vb_comp_cntr_detach(struct qp_object *qp);
 /* mcast.c: leaves every group. */
 void vb_qp_leave_groups(struct qp_object *qp);
 
-/* ---- Raw packet QPs: flows (flow.c), receive work queues and the tables that spread over them (raw.c)
- * ----------------- */
+/* ---- Raw packet QPs: flows (flow.c), receive work queues and the tables that spread over them (raw.c) ------------ */
 
 #define COUNTERS_POINTS 64
 
@@ -494,8 +490,7 @@ int vb_context_ops_query_rt_values(struct ibv_context *context, struct ibv_value
 int vb_query_gid_type(struct ibv_context *context, uint8_t port, unsigned int index, int *type);
 const char *vb_wr_opcode_str(enum ibv_wr_opcode opcode);
 
-/* ---- Events again: what needs the objects
- * ------------------------------------------------------------------------------ */
+/* ---- Events again: what needs the objects ------------------------------------------------------------------------ */
 
 /* The sink of every opened device. */
 void vb_sink_on_event(const struct vb_event *event);

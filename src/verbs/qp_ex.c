@@ -174,8 +174,7 @@ static void wr_send_tso(struct ibv_qp_ex *qp, void *hdr, uint16_t hdr_sz, uint16
 	fail(((struct qp_object *)qp)->builder, EOPNOTSUPP);
 }
 
-/* ---- Setters
- * ---------------------------------------------------------------------------------------------------------- */
+/* ---- Setters ----------------------------------------------------------------------------------------------------- */
 
 static void wr_set_ud_addr(struct ibv_qp_ex *ibv, struct ibv_ah *ah, uint32_t remote_qpn, uint32_t remote_qkey)
 {
@@ -244,8 +243,7 @@ static void wr_set_inline_data(struct ibv_qp_ex *qp, void *addr, size_t length)
 	wr_set_inline_data_list(qp, 1, &buf);
 }
 
-/* ---- Creation
- * ----------------------------------------------------------------------------------------------------------- */
+/* ---- Creation ---------------------------------------------------------------------------------------------------- */
 
 static uint64_t offered_operations(enum ibv_qp_type type)
 {

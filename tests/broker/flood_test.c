@@ -83,8 +83,7 @@ void flood__leaves_a_listener_that_does_not_read_its_connection(void **state)
 	close(connection);
 }
 
-/* ---- An honest peer in a flood
- * ------------------------------------------------------------------------------------ */
+/* ---- An honest peer in a flood ----------------------------------------------------------------------------------- */
 
 #define HONEST_TRIES 20
 

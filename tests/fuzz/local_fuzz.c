@@ -256,8 +256,7 @@ static void answer(void)
 		vb_local_answered(local.neighbour, &answer, 1, &heap, scene.now);
 }
 
-/* ---- Whatever happens
- * ------------------------------------------------------------------------------------------------ */
+/* ---- Whatever happens -------------------------------------------------------------------------------------------- */
 
 static void add_tag(void)
 {

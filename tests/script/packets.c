@@ -50,8 +50,7 @@ static struct posted *posted_at(struct actor *actor, uint32_t psn, uint32_t *ind
 	return NULL;
 }
 
-/* ---- What an arriving packet does to memory
- * ------------------------------------------------------------------------ */
+/* ---- What an arriving packet does to memory ---------------------------------------------------------------------- */
 
 static void land_in_receive(struct line *line, struct actor *actor, const struct vb_packet *packet)
 {
@@ -227,8 +226,7 @@ static void land(struct line *line, struct actor *actor, const struct vb_path *p
 	}
 }
 
-/* ---- Arriving
- * ------------------------------------------------------------------------------------------------------- */
+/* ---- Arriving ---------------------------------------------------------------------------------------------------- */
 
 /* Requests of ours that are complete once psn is acknowledged: the peer's MSN. */
 static uint32_t messages_until(struct actor *actor, uint32_t psn)
@@ -340,8 +338,7 @@ void do_arrive(struct line *line)
 		land_grh(line, actor, &path, packet); /* again, with the identification that is there now */
 }
 
-/* ---- Leaving
- * -------------------------------------------------------------------------------------------------------- */
+/* ---- Leaving ----------------------------------------------------------------------------------------------------- */
 
 static void expect(struct line *line, const char *what, uint64_t expected, uint64_t seen)
 {

@@ -115,8 +115,7 @@ struct actor *stage_actor(struct line *line)
 	fail(line, "there is no such QP");
 }
 
-/* ---- Running
- * ------------------------------------------------------------------------------------------------------ */
+/* ---- Running ----------------------------------------------------------------------------------------------------- */
 
 static void keep_sent(struct line *line, struct vb_batch *out, unsigned i)
 {

@@ -58,8 +58,7 @@ void connection_open(struct connection *connection, unsigned index, enum vb_qp_t
 		event_add(after((vb_time)below(20000) * VB_NS), EVENT_APP, &connection->ends[i]);
 }
 
-/* ---- Up
- * ----------------------------------------------------------------------------------------------------------- */
+/* ---- Up ---------------------------------------------------------------------------------------------------------- */
 
 static enum vb_qp_type engine_type(const struct endpoint *end)
 {
@@ -181,8 +180,7 @@ void connection_start(struct connection *connection)
 	connection->generation++;
 }
 
-/* ---- Down
- * ---------------------------------------------------------------------------------------------------------- */
+/* ---- Down -------------------------------------------------------------------------------------------------------- */
 
 /* The earliest of several reasons decides when. */
 static void repair_in(struct connection *connection, vb_time span)
@@ -300,8 +298,7 @@ void connection_close(struct connection *connection)
 	}
 }
 
-/* ---- Disasters
- * ------------------------------------------------------------------------------------------------------ */
+/* ---- Disasters --------------------------------------------------------------------------------------------------- */
 
 static void excuse(vb_time span)
 {

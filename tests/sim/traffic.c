@@ -44,8 +44,7 @@ uint8_t addressed_byte(uint64_t address)
 	return byte ? byte : 1;
 }
 
-/* ---- Receives
- * ---------------------------------------------------------------------------------------------------------- */
+/* ---- Receives ---------------------------------------------------------------------------------------------------- */
 
 static unsigned cut(struct vb_sge *sges, const struct block *block, uint32_t offset, uint32_t length)
 {
@@ -95,8 +94,7 @@ void recv_refill_shared(struct host *host, unsigned most)
 	}
 }
 
-/* ---- Making a request
- * ---------------------------------------------------------------------------------------------------- */
+/* ---- Making a request -------------------------------------------------------------------------------------------- */
 
 static uint32_t choose_length(struct endpoint *end, uint32_t most)
 {

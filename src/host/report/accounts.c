@@ -100,8 +100,7 @@ static void add_others(struct others *to, const struct others *from)
 		to->rates[i] += from->rates[i];
 }
 
-/* ---- All
- * ---------------------------------------------------------------------------------------------------------- */
+/* ---- All --------------------------------------------------------------------------------------------------------- */
 
 static bool carried_more(const struct vb_qp_account *a, const struct vb_qp_account *b)
 {

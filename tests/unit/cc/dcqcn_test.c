@@ -73,8 +73,7 @@ static void expect_rate(double rate)
 		fail_msg("the rate is %.0f, not %.0f", is, rate);
 }
 
-/* ---- The paper's
- * -------------------------------------------------------------------------------------------------- */
+/* ---- The paper's ------------------------------------------------------------------------------------------------- */
 
 static void flow__starts_at_the_rate_of_its_link_which_paces_it(void **state)
 {
@@ -254,8 +253,7 @@ static void increases__are_of_the_lines_rate_or_as_they_are_said(void **state)
 	expect_rate((LINE / 4.0 + LINE / 2.0 + 1e7) / 2);
 }
 
-/* ---- What tells of congestion
- * --------------------------------------------------------------------------------------- */
+/* ---- What tells of congestion ------------------------------------------------------------------------------------ */
 
 static void marks__that_acknowledgements_tell_of_count_as_cnps(void **state)
 {
@@ -276,8 +274,7 @@ static void loss__counts_as_a_cnp_where_it_shall(void **state)
 	assert_int_equal(cc.rate, 0);
 }
 
-/* ---- What NICs do
- * --------------------------------------------------------------------------------------------------- */
+/* ---- What NICs do ------------------------------------------------------------------------------------------------ */
 
 #define NIC                                                                                                            \
 	"dcqcn, decrease-time=4us, alpha-time=1us, increase-time=300us, increase-bytes=0, fast-rounds=1, "             \
@@ -388,8 +385,7 @@ static void window__is_in_proportion_to_the_rate_where_it_shall(void **state)
 	assert_int_equal(cc.window_bytes, 153000);
 }
 
-/* ---- Whoever holds it
- * ------------------------------------------------------------------------------------------------ */
+/* ---- Whoever holds it -------------------------------------------------------------------------------------------- */
 
 static void holder__who_comes_late_makes_up_for_nothing(void **state)
 {

@@ -155,8 +155,7 @@ static void timely__below_t_low_is_as_published_or_as_simulated(void **state)
 	assert_int_equal(flow.cc.rate, LINE / 2 + 20 * STEP); /* five, and three times five */
 }
 
-/* ---- Patched
- * ------------------------------------------------------------------------------------------------------- */
+/* ---- Patched ----------------------------------------------------------------------------------------------------- */
 
 /* No change: w = 1/2; 75 us are half of t-low too long: 1 - 0.008 / 4, and half a step. */
 static void patched__heeds_how_far_from_t_low(void **state)

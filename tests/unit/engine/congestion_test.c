@@ -52,8 +52,7 @@ static void ack(struct rig *rig, struct vb_qp *qp, uint32_t psn)
 			.opcode = VB_ACKNOWLEDGE, .psn = psn, .syndrome = VB_AETH_ACK | VB_AETH_NO_CREDITS });
 }
 
-/* ---- Which, and how large
- * -------------------------------------------------------------------------------------------- */
+/* ---- Which, and how large ---------------------------------------------------------------------------------------- */
 
 static void lane__without_configuration_has_the_plain_window(void **state)
 {
@@ -561,8 +560,7 @@ static void qp__that_goes_away_waits_no_longer(void **state)
 	}
 }
 
-/* ---- What it came to
- * -------------------------------------------------------------------------------------------------- */
+/* ---- What it came to --------------------------------------------------------------------------------------------- */
 
 static void account__is_of_what_a_qp_is_held_to_and_came_to(void **state)
 {

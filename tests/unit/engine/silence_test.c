@@ -154,8 +154,7 @@ static void silence__is_not_told_unless_the_lane_is_to(void **state)
 	close_rig(rig, qp);
 }
 
-/* ---- For how long
- * ------------------------------------------------------------------------------------------------- */
+/* ---- For how long ------------------------------------------------------------------------------------------------ */
 
 static struct pair *open_with_receiver_in_rtr(void)
 {

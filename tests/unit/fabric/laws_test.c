@@ -226,8 +226,7 @@ static void poisson__queues_as_m_d_1(void **state)
 	expect_within_1_percent(sum / 10, 0.5, "service times that a packet waits");
 }
 
-/* ---- Max-min fair shares
- * ------------------------------------------------------------------------------------------ */
+/* ---- Max-min fair shares ----------------------------------------------------------------------------------------- */
 
 enum { SWITCHES = 5, FLOWS = FABRIC_CLASSES };
 

@@ -107,8 +107,7 @@ static void many_flows__take_memory_while_they_are_open(void **state)
 	fabric_result_free(&result);
 }
 
-/* ---- Where switches pause and mark
- * --------------------------------------------------------------------------------- */
+/* ---- Where switches pause and mark ------------------------------------------------------------------------------- */
 
 enum { HOSTS = 8, LEAVES = 4, SPINES = 2, BUSY_FLOWS = 15000 };
 

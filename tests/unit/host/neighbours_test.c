@@ -624,8 +624,7 @@ static void meeting__replaces_a_dead_process(void **state)
 	part(&second);
 }
 
-/* ---- Who is met
- * --------------------------------------------------------------------------------------------------- */
+/* ---- Who is met -------------------------------------------------------------------------------------------------- */
 
 static enum vb_local_reason answer_to_introduction(struct acquaintance *who, uint8_t slot)
 {

@@ -22,8 +22,7 @@ static bool is_able;
 
 static const struct vb_device_sink sink = { NULL, on_port, on_gid_change, NULL };
 
-/* ---- The set-user-ID program
- * -------------------------------------------------------------------------------------- */
+/* ---- The set-user-ID program ------------------------------------------------------------------------------------- */
 
 enum { PROBE_IS_GOOD = 0, PROBE_IS_NOT_SECURE = 10, PROBE_FAILED = 11 };
 
@@ -39,8 +38,7 @@ static int probe(void)
 	return PROBE_IS_GOOD;
 }
 
-/* ---- Who runs it
- * -------------------------------------------------------------------------------------------------- */
+/* ---- Who runs it ------------------------------------------------------------------------------------------------- */
 
 static const char *path_of(const char *name)
 {

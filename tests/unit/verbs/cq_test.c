@@ -374,8 +374,7 @@ static void cq_ex__refuses_what_it_has_not(void **state)
 	assert_int_equal(errno, EINVAL);
 }
 
-/* ---- Asynchronous events
- * ----------------------------------------------------------------------------------------------- */
+/* ---- Asynchronous events ----------------------------------------------------------------------------------------- */
 
 static void async__port_events_need_no_object(void **state)
 {

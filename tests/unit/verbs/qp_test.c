@@ -155,8 +155,7 @@ static void qp__refuses_attributes_that_no_roce_port_has(void **state)
 	assert_int_equal(ibv_modify_qp(f->left, &attr, IBV_QP_STATE), EINVAL);
 }
 
-/* ---- post_send, post_recv
- * ---------------------------------------------------------------------------------------------- */
+/* ---- post_send, post_recv ---------------------------------------------------------------------------------------- */
 
 /* As the kernel does, and at once, not when the first packet is lost. */
 static void qp__to_an_address_without_a_route_is_unreachable(void **state)
@@ -309,8 +308,7 @@ static void post__immediates_and_inline_data_arrive(void **state)
 	assert_int_equal(fixture_post(f->left, wr), EINVAL); /* 64 bytes were granted */
 }
 
-/* ---- Windows
- * --------------------------------------------------------------------------------------------------------------- */
+/* ---- Windows ----------------------------------------------------------------------------------------------------- */
 
 static enum ibv_wc_status write_through(struct fixture *f, uint32_t rkey, unsigned offset)
 {
@@ -372,8 +370,7 @@ static void mw__type_2_is_bound_and_invalidated_by_requests(void **state)
 	assert_int_equal(ibv_dealloc_mw(mw), 0);
 }
 
-/* ---- Datagrams
- * ----------------------------------------------------------------------------------------------------------- */
+/* ---- Datagrams --------------------------------------------------------------------------------------------------- */
 
 static void ud__carries_its_header_and_can_be_answered(void **state)
 {
