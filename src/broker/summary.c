@@ -1,6 +1,6 @@
 /* The program verbena-summary: prints what a program that VERBENA_STATS=1 was set for has left to be said, when that
- * program has ended without saying it. Started by the library (host/report/summary.c) with the program's process id as its
- * argument, its stderr, and the page as descriptor 3. It holds nothing else of the program's, and ends with it. */
+ * program has ended without saying it. Started by the library (host/report/summary.c) with the program's process id as
+ * its argument, its stderr, and the page as descriptor 3. It holds nothing else of the program's, and ends with it. */
 #include <errno.h>
 #include <fcntl.h>
 #include <linux/close_range.h>

@@ -1,4 +1,4 @@
-/* What all algorithms have in common: how they begin and end. */
+/* What all algorithms share: start and stop. */
 #include "cc/cc.h"
 #include <errno.h>
 #include <stdlib.h>

@@ -13,7 +13,7 @@ const struct vb_cc_algorithm *const vb_cc_algorithms[] = { &vb_cc_none, &vb_cc_w
 
 enum { WORD = 64 };
 
-/* What is wrong, piece by piece. */
+/* An error text, written piece by piece. */
 struct complaint {
 	char *at;
 	unsigned left;
@@ -32,7 +32,7 @@ __attribute__((format(printf, 2, 3))) static void say(struct complaint *complain
 	complaint->left -= used;
 }
 
-/* Takes what lies before the next comma, without the blanks around it; *rest is NULL behind the last. False: it is too
+/* Takes the text before the next comma, without blanks around it; *rest becomes NULL behind the last. False: it is too
  * long for any word. */
 static bool take_item(const char **rest, char item[WORD])
 {
@@ -59,7 +59,7 @@ static const struct vb_cc_algorithm *find(const char *name)
 	return NULL;
 }
 
-/* The name nearest to what was written, if it is near. */
+/* Adds the known name that is nearest to the written one, if it is near. */
 static void suggest(struct complaint *complaint, const char *nearest, unsigned apart)
 {
 	if (nearest && apart <= 2)
@@ -107,7 +107,7 @@ static int refuse_parameter(const struct vb_cc_algorithm *algorithm, const char 
 	return -EINVAL;
 }
 
-/* Algorithms count in bytes a second, and 0 is something else to them. */
+/* Algorithms count whole bytes a second, so a rate of a few bits would become 0, which means something else. */
 static bool is_no_rate(const struct vb_cc_parameter *parameter, uint64_t value)
 {
 	return parameter->kind == VB_QUANTITY_RATE && value > 0 && value < 8;

@@ -1,13 +1,12 @@
-/* DCQCN (Zhu et al., SIGCOMM 2015), the part of the one who sends: a rate that is cut when congestion is told of, by
- * half of alpha, which says how much of it there was lately; then comes back to what it was in a few steps, and looks
+/* DCQCN (Zhu et al., SIGCOMM 2015), the sender's part (reaction point). When congestion is reported, the rate is cut by
+ * half of alpha, an average of recent congestion. The rate then returns to its former value in a few steps and probes
  * for more.
  *
- * The paper cuts on each CNP, and CNPs are apart. NICs look by a clock whether one came since (decrease-time), and
- * their alpha has a clock of its own. A CNP is told of by itself or by an acknowledgement that says so.
+ * The paper cuts on each CNP, and CNPs are spaced in time. NICs check by a clock (decrease-time) whether a CNP arrived,
+ * and alpha has a clock of its own. A CNP arrives as a packet or as a flag of an acknowledgement.
  *
- * Holds: least rate <= rate <= line's, and rate <= target <= line's. No clock needs a timer but that of increases
- * while the rate is below the line's, and that of cuts while one is due: what alpha's did is worked out when alpha is
- * asked for. */
+ * Holds: least rate <= rate <= line's, and rate <= target <= line's. Only two clocks need a timer: increases while the
+ * rate is below the line's, and cuts while one is due. Alpha's ticks are computed when alpha is read. */
 #include "base/invariant.h"
 #include "cc/cc.h"
 
@@ -32,7 +31,7 @@ enum parameter {
 
 #define RATE_MOST 10000000000000
 #define A_TIME    VB_NS, 10 * VB_S
-#define LINE_LIVE 10000000000 /* bits a second, where nobody knows */
+#define LINE_LIVE 10000000000 /* bits a second, if the link's rate is not known */
 
 enum { ROUNDS_MOST = 255 };
 
@@ -77,8 +76,8 @@ _Static_assert(
 struct state {
 	uint64_t target : 44;                       /* bytes a second */
 	uint64_t time_rounds : 8, byte_rounds : 8;  /* increases since the last cut; ROUNDS_MOST: or more */
-	uint64_t has_begun : 1;                     /* there was a CNP */
-	uint64_t is_limited : 1;                    /* has not come back to the line's rate */
+	uint64_t has_begun : 1;                     /* a CNP has arrived */
+	uint64_t is_limited : 1;                    /* has not returned to the line's rate */
 	uint64_t is_alpha_told : 1, is_cut_due : 1; /* of a CNP since the last tick */
 	uint32_t alpha;                             /* of ALPHA_ONE */
 	uint32_t sent;                              /* bytes since the last increase by them */
@@ -115,7 +114,7 @@ static uint64_t clamp(uint64_t value, uint64_t least, uint64_t most)
 	return value < least ? least : value > most ? most : value;
 }
 
-/* Nobody need keep a QP back from what its link has. */
+/* Rate 0 means unpaced, so use the line rate. */
 static uint64_t rate_of(const struct vb_cc *cc)
 {
 	return cc->rate ? cc->rate : cc->line_rate;
@@ -128,7 +127,7 @@ static void set_rate(struct vb_cc *cc, struct state *state, uint64_t rate, uint6
 	cc->rate = cc->line_rate && rate >= cc->line_rate ? 0 : rate;
 	state->target = clamp(target, rate, line);
 	uint64_t window = cc->max_window;
-	if (vb_cc_parameter(cc, VARIABLE_WINDOW)) /* of which a packet may leave while less is under way */
+	if (vb_cc_parameter(cc, VARIABLE_WINDOW)) /* a packet may leave while less than the window is in flight */
 		window = (uint64_t)((unsigned __int128)window * rate / line) + cc->min_window - 1;
 	cc->window_bytes = (uint32_t)clamp(window, cc->min_window, cc->max_window);
 }
@@ -152,7 +151,7 @@ static vb_time next_cut(const struct vb_cc *cc, const struct state *state, vb_ti
 	return vb_time_add(state->since, (vb_time_since(state->since, now) / period + 1) * period);
 }
 
-/* cut_at: where one is due. */
+/* cut_at: valid if a cut is due. */
 static void set_timer(struct vb_cc *cc, const struct state *state, vb_time cut_at)
 {
 	cc->timer = (struct vb_deadline){ next_increase(cc, state), state->is_limited };
@@ -170,7 +169,7 @@ static uint64_t power(uint64_t gain, uint64_t times)
 	return made;
 }
 
-/* All of alpha's ticks until now: at the first it rises if a CNP came before, at the others it falls. */
+/* Applies all of alpha's ticks until now. At the first it rises if a CNP came before; at the others it falls. */
 static void advance_alpha(const struct vb_cc *cc, struct state *state, vb_time now)
 {
 	uint64_t gain = vb_cc_parameter(cc, GAIN), period = vb_cc_parameter(cc, ALPHA_TIME);
@@ -208,7 +207,7 @@ static void begin(struct vb_cc *cc, struct state *state, vb_time now)
 	state->since = now;
 }
 
-/* The paper's: each CNP is a cut, and alpha's time begins anew. */
+/* The paper's rule: each CNP is a cut and restarts alpha's clock. */
 static void cut_at_once(struct vb_cc *cc, struct state *state, vb_time now)
 {
 	uint64_t gain = vb_cc_parameter(cc, GAIN);
@@ -218,7 +217,7 @@ static void cut_at_once(struct vb_cc *cc, struct state *state, vb_time now)
 	set_timer(cc, state, 0);
 }
 
-/* The NICs': at the next tick. */
+/* The NICs' rule: the cut comes at the next tick. */
 static void cut_by_clock(struct vb_cc *cc, struct state *state, bool is_first, vb_time now)
 {
 	state->is_alpha_told = !is_first;
@@ -286,7 +285,7 @@ static void on_send(struct vb_cc *cc, uint32_t bytes, vb_time now)
 		state->byte_rounds++;
 }
 
-/* Who comes late makes up for no increases. */
+/* A late timer makes up for no missed increases. */
 static void increase_by_time(struct vb_cc *cc, struct state *state, vb_time now)
 {
 	vb_time period = (vb_time)vb_cc_parameter(cc, INCREASE_TIME);
@@ -299,7 +298,7 @@ static void increase_by_time(struct vb_cc *cc, struct state *state, vb_time now)
 		state->since = vb_time_add(now, -period * state->time_rounds);
 }
 
-/* Has a tick of the clock of cuts passed since the timer was to come up? It was to at the first one, or before. */
+/* True if a tick of the cut clock has passed since the timer was due. The timer is due at the first tick or before. */
 static bool cut_is_due(const struct vb_cc *cc, const struct state *state, vb_time now)
 {
 	vb_time period = (vb_time)vb_cc_parameter(cc, DECREASE_TIME);

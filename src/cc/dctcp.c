@@ -1,15 +1,13 @@
-/* DCTCP (Alizadeh et al., SIGCOMM 2010; RFC 8257), as it is used for RDMA. What is kept of marks is their share of the
- * bytes of each round trip, averaged: alpha. Who hears of one cuts its window by alpha / 2, once a round trip, and in
- * those without grows by a step. A round trip is over when something is acknowledged that was sent after the last one
- * was. Windows are kept as what they are in a second, W / T. Where the link's rate is known the first window is what
- * that sends in T, also the largest, and packets leave at W / T; else it begins as TCP does, with slow start, and is
- * not paced.
+/* DCTCP (Alizadeh et al., SIGCOMM 2010; RFC 8257), as it is used for RDMA. Alpha is the average share of marked bytes
+ * in a round trip. In a round trip with marks the window is cut once by alpha / 2; in others it grows by a step. A
+ * round trip ends when an acknowledgement covers something that was sent after the last one ended. Windows are kept as
+ * rates, W / T. If the link's rate is known, the first and largest window is what the link sends in T, and packets are
+ * paced at W / T. Else the flow begins with slow start, as TCP does, without pacing.
  *
- * Marks that acknowledgements bring are those of what they acknowledge, of several packets of all of them. A CNP says
- * that some were marked and not how many: then all of that round trip's count as marked, and where CNPs are all there
- * is, the window is nearly halved each time, as with ECN before DCTCP.
- * A flow whose round trip is shorter than T is held back by W / T and not by its window: at that pace it has less
- * under way, and uses all that it may.
+ * A mark in an acknowledgement counts for all bytes that it acknowledges. A CNP does not say how many packets were
+ * marked, so all bytes of that round trip count. With CNPs alone the window is nearly halved each time, as with ECN
+ * before DCTCP. A flow whose round trip is shorter than T is limited by the pace W / T and not by its window. It then
+ * has less in flight than its window, and still counts as using all of it.
  * Holds: a packet in T <= window / T <= most. */
 #include "base/invariant.h"
 #include "cc/cc.h"
@@ -17,7 +15,7 @@
 enum { G, STEP, RTT, MIN_RATE };
 
 #define ALPHA_ONE (1u << 31)
-#define RTT_MOST  (268u * (uint64_t)VB_MS) /* that a state has room for */
+#define RTT_MOST  (268u * (uint64_t)VB_MS) /* the most that fits into the state */
 
 struct state {
 	uint64_t speed;         /* the window, in bytes a second */
@@ -26,7 +24,7 @@ struct state {
 	uint32_t cut_until;     /* and before another mark is heeded */
 	uint32_t acked, marked; /* bytes, of this round trip */
 	uint32_t has_begun : 1, is_slow_start : 1, is_cut : 1, has_cnp : 1;
-	uint32_t rtt_ns : 28; /* the newest that was measured, T at most; 0: none was */
+	uint32_t rtt_ns : 28; /* the newest measurement, at most T; 0: none */
 };
 
 _Static_assert(sizeof(struct state) <= sizeof(((struct vb_cc *)0)->state), "of each QP");
@@ -46,7 +44,7 @@ static uint64_t most(const struct vb_cc *cc)
 	return cc->line_rate ? cc->line_rate : speed_of(cc, cc->max_window);
 }
 
-/* A packet may leave while less than the window is under way. */
+/* A packet may leave while less than the window is in flight. */
 static void set_speed(struct vb_cc *cc, struct state *state, uint64_t speed)
 {
 	uint64_t least = speed_of(cc, cc->min_window), asked = vb_cc_parameter(cc, MIN_RATE) / 8;
@@ -84,8 +82,7 @@ static void average(const struct vb_cc *cc, struct state *state)
 		state->alpha = ALPHA_ONE;
 }
 
-/* Counts what was acknowledged; true: with it the round trip is over. The first acknowledgement of all begins the
- * first. */
+/* Counts acknowledged bytes. True: the round trip is over. The very first acknowledgement begins the first one. */
 static bool is_round_over(const struct vb_cc *cc, struct state *state, const struct vb_cc_signal *signal)
 {
 	state->acked += signal->acked;
@@ -113,8 +110,7 @@ static void cut(struct vb_cc *cc, struct state *state, uint32_t alpha, uint32_t 
 	set_speed(cc, state, state->speed - (uint64_t)((unsigned __int128)state->speed * alpha / ALPHA_ONE / 2));
 }
 
-/* What is under way of a flow that sends all that it may: the window, or what leaves at its rate in its own round
- * trip. */
+/* Bytes in flight of a flow that sends all it may: the window, or less if its own round trip at its rate is less. */
 static uint64_t allowed(const struct vb_cc *cc, const struct state *state)
 {
 	const uint64_t in_rtt =
@@ -122,7 +118,7 @@ static uint64_t allowed(const struct vb_cc *cc, const struct state *state)
 	return in_rtt && in_rtt < cc->window_bytes ? in_rtt : cc->window_bytes;
 }
 
-/* A window of which less than half is used says nothing about what the network would carry. */
+/* A window that is less than half used tells nothing about the network's capacity. */
 static void grow(struct vb_cc *cc, struct state *state, const struct vb_cc_signal *signal, bool is_over)
 {
 	uint64_t step = vb_cc_parameter(cc, STEP) / 8;

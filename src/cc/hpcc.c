@@ -1,9 +1,9 @@
-/* HPCC (Li et al., SIGCOMM 2019). Each acknowledgement tells how much the busiest port of the way has under way, as a
- * share of what it can: what it sends, and what waits before it, over a round trip. The window is set so that this
- * comes to eta, out of a reference that is renewed once a round trip, so that several acknowledgements of the same
- * packets are not heeded twice. Windows are kept as what they are in a second, W / T.
- * Holds: wai <= window / T <= the line's rate, but for a window that min-rate raises. What the switches' clocks say is
- * compared with what the same one has said, and with nothing else. */
+/* HPCC (Li et al., SIGCOMM 2019). Each acknowledgement tells the load of the path's busiest port: the bytes it sends
+ * and queues, as a share of its capacity over a round trip. The window is set so that the load becomes eta. It is
+ * computed from a reference that is renewed once a round trip, so acknowledgements of one round trip are not counted
+ * twice. Windows are kept as rates, W / T.
+ * Holds: wai <= window / T <= the line's rate, except where min-rate raises the window. A switch's clock is compared
+ * only with its own earlier values. */
 #include "base/invariant.h"
 #include "cc/cc.h"
 #include "cc/telemetry.h"
@@ -15,11 +15,11 @@ enum { ETA, MAX_STAGE, WAI, RTT, MIN_RATE };
 #define SHARES 1000000u /* as parameters have them */
 
 struct state {
-	uint64_t most, step; /* bytes a second: the first window, which is the largest, and what is added */
+	uint64_t most, step; /* bytes a second: the first and largest window, and the additive step */
 	uint64_t reference;  /* W^c */
 	uint64_t until;      /* bytes still to be acknowledged before the reference is renewed */
 	uint32_t u;          /* smoothed over a round trip, parts of U_ONE */
-	uint32_t stage;      /* renewals in a row that only added */
+	uint32_t stage;      /* additive renewals in a row */
 	struct vb_cc_telemetry last;
 };
 
@@ -33,7 +33,7 @@ static uint64_t in_time(uint64_t rate, vb_time time)
 	return (uint64_t)((unsigned __int128)rate * (uint64_t)time / VB_S);
 }
 
-/* A packet may leave while less than the window is under way. */
+/* A packet may leave while less than the window is in flight. */
 static void set_window(struct vb_cc *cc, uint64_t rate)
 {
 	uint64_t window = in_time(rate, round_trip(cc)) + cc->min_window - 1;
@@ -45,7 +45,7 @@ static void set_window(struct vb_cc *cc, uint64_t rate)
 	cc->rate = rate;
 }
 
-/* Of a link whose rate nobody knows the window is the holder's. */
+/* If the link's rate is not known, the window stays as the holder set it. */
 static void init(struct vb_cc *cc, vb_time now)
 {
 	struct state *state = vb_cc_state(cc);
@@ -62,7 +62,8 @@ static void init(struct vb_cc *cc, vb_time now)
 
 /* ---- How busy the way is ----------------------------------------------------------------------------------------- */
 
-/* As shares: what the port has sent since, and what waited before it both times, of what it sends in a round trip. */
+/* The port's load: the bytes it sent since, and the smaller of both queue lengths, as shares of what it sends in a
+ * round trip. */
 static uint32_t share_of(const struct vb_cc_hop *hop, const struct vb_cc_hop *last, vb_time rtt)
 {
 	uint64_t sent = hop->tx_bytes - last->tx_bytes, since = (uint64_t)(hop->at - last->at);
@@ -83,7 +84,7 @@ static bool is_same_way(const struct vb_cc_telemetry *told, const struct vb_cc_t
 	return true;
 }
 
-/* Nothing is told that was not told before, or what is was overtaken. */
+/* False: this telemetry was seen before, or has been overtaken. */
 static bool is_newer(const struct vb_cc_telemetry *told, const struct vb_cc_telemetry *last)
 {
 	for (uint32_t i = 0; i < told->count; i++)
@@ -92,7 +93,7 @@ static bool is_newer(const struct vb_cc_telemetry *told, const struct vb_cc_tele
 	return true;
 }
 
-/* The busiest port's share, weighed by how long it is since it was last told. */
+/* Averages the busiest port's load, weighed by the time since the last telemetry. */
 static void measure(struct state *state, const struct vb_cc_telemetry *told, vb_time rtt)
 {
 	uint64_t most = 0, since = 0, t = (uint64_t)rtt;
@@ -122,7 +123,7 @@ static uint64_t bounded(const struct vb_cc *cc, const struct state *state, uint6
 	return rate ? rate : 1;
 }
 
-/* Out of the reference: W = W^c / (U / eta) + W_AI, or, for a few round trips below eta, W^c + W_AI. */
+/* From the reference: W = W^c / (U / eta) + W_AI; or, for a few round trips below eta, W^c + W_AI. */
 static uint64_t next_of(const struct vb_cc *cc, const struct state *state, bool adds_only)
 {
 	if (adds_only)
@@ -146,7 +147,7 @@ static void react(struct vb_cc *cc, struct state *state, bool renews)
 	set_window(cc, rate);
 }
 
-/* The reference is renewed by the first acknowledgement of what was sent after it was renewed last. */
+/* The first acknowledgement of something that was sent after the last renewal renews the reference. */
 static bool is_round_over(struct state *state, const struct vb_cc_signal *signal)
 {
 	if (signal->acked <= state->until) {

@@ -1,5 +1,5 @@
-/* No congestion control: as many bytes under way as the sequence numbers allow, for networks that bound their senders
- * themselves, and to see what happens where nobody does. */
+/* No congestion control: as many bytes in flight as the sequence numbers allow. For networks that limit senders
+ * themselves, and to see what happens without limits. */
 #include "cc/cc.h"
 
 static void init(struct vb_cc *cc, vb_time now)

@@ -1,9 +1,8 @@
-/* Swift (Kumar et al., SIGCOMM 2020): a window that holds the round-trip time at a target. Below that each window of
- * acknowledgements adds ai packets; above it the window is cut by how far above, once a round trip. The target is
- * longer on longer ways, and for small windows, so that many flows, whose queue varies more, need not share a small
- * one. A window below a packet lets one go each round trip / window.
- * Windows are kept in packets, which are what cc->min_window is. Not here: delays of hosts apart from that of the
- * network, as the paper has them: nobody tells when a peer's NIC took a packet.
+/* Swift (Kumar et al., SIGCOMM 2020): a window that holds the round-trip time at a target. Below the target each window
+ * of acknowledgements adds ai packets. Above it the window is cut in proportion to the excess, once a round trip. The
+ * target is longer on longer paths, and for small windows, since the queue of many flows varies more. A window below
+ * one packet sends a packet every round trip / window. Windows are kept in packets of cc->min_window bytes. Not here:
+ * the paper's separate host delay, since no peer tells when its NIC took a packet.
  * Holds: min-window <= window <= the holder's largest. */
 #include "base/invariant.h"
 #include "cc/cc.h"
@@ -14,13 +13,13 @@ enum { BASE, HOP, HOPS, FS_RANGE, FS_MIN, FS_MAX, AI, BETA, MAX_MDF, MIN_WINDOW,
 
 struct state {
 	uint64_t window; /* parts of ONE */
-	vb_time delay;   /* the newest; 0: none was measured */
+	vb_time delay;   /* the newest measurement; 0: none */
 	vb_time target;
-	vb_time least; /* that was measured; 0: none was */
+	vb_time least; /* least round trip measured; 0: none */
 	vb_time cut_at;
 	bool was_cut;
 	uint32_t losses;                   /* in a row, nothing acknowledged between */
-	uint32_t inverse_min, inverse_max; /* of the windows that are scaled for, see inverse_root */
+	uint32_t inverse_min, inverse_max; /* of fs-min and fs-max, see inverse_root */
 };
 
 /* 2^16 / sqrt of a window in packets. */
@@ -48,7 +47,7 @@ static vb_time scaled_by_flows(const struct vb_cc *cc, const struct state *state
 			 (state->inverse_min - state->inverse_max));
 }
 
-/* Below what the way takes when nobody waits no window is small enough. */
+/* A target below the path's delay without queues cannot be met by any window. */
 static vb_time least_target(const struct vb_cc *cc, const struct state *state)
 {
 	const uint64_t share = vb_cc_parameter(cc, ABOVE_LEAST);
@@ -90,8 +89,8 @@ static void init(struct vb_cc *cc, vb_time now)
 	set_window(cc, state, cc->window_bytes * ONE / cc->min_window);
 }
 
-/* ai packets a window; below a packet, of what is acknowledged. A window that is not used says nothing about what the
- * network would carry. */
+/* Adds ai packets a window; below one packet, ai of what is acknowledged. An unused window tells nothing about the
+ * network's capacity. */
 static void grow(struct vb_cc *cc, struct state *state, const struct vb_cc_signal *signal)
 {
 	if (signal->flight < cc->window_bytes / 2)

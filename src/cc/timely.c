@@ -1,20 +1,20 @@
-/* TIMELY (Mittal et al., SIGCOMM 2015): a rate by how the round-trip time changes. Below T_low it grows by a step and
- * above T_high it shrinks whatever the change; in between it grows while the time falls, by several steps once it has
- * for long, and shrinks by how fast it rises. One measurement a round trip is heeded, for they come once in a round
- * trip. It has no fixed point: shares that are unequal may stay so. Patched (Zhu et al., CoNEXT 2016) it heeds between
- * the bounds how far the time is from T_low as well, and flows come to equal shares with a queue of q' + N * delta *
- * q' / (beta * C), q' being what C sends in T_low.
- * Holds: min-rate <= rate <= the link's, where that is known. */
+/* TIMELY (Mittal et al., SIGCOMM 2015): a rate that follows the gradient of the round-trip time. Below T_low it grows
+ * by a step, and above T_high it shrinks, whatever the gradient. In between it grows while the round trip falls, by
+ * several steps after some falls in a row, and shrinks in proportion to a rise. One measurement a round trip counts. It
+ * has no fixed point, so unequal shares may persist. The patched variant (Zhu et al., CoNEXT 2016) also uses the
+ * distance from T_low between the bounds. Flows then converge to equal shares with a queue of q' + N * delta * q' /
+ * (beta * C), where q' is what C sends in T_low.
+ * Holds: min-rate <= rate <= the link's, if that is known. */
 #include "base/invariant.h"
 #include "cc/cc.h"
 
 enum { T_LOW, T_HIGH, ALPHA, BETA, DELTA, HAI, HAI_AFTER, HAI_BELOW, MIN_RTT, MIN_RATE, PATCHED };
 
-#define FINER 20 /* bits: the average is kept finer than picoseconds, for its sign counts, however small it is */
+#define FINER 20 /* bits: the average is finer than picoseconds, since its sign counts even if it is small */
 
 struct state {
-	vb_time last;       /* 0: none was measured */
-	int64_t difference; /* averaged, of a measurement from the one before */
+	vb_time last;       /* 0: none */
+	int64_t difference; /* average difference of successive measurements */
 	uint32_t growths;   /* in a row */
 };
 
@@ -36,7 +36,7 @@ static void set_rate(struct vb_cc *cc, uint64_t rate)
 	cc->rate = rate ? rate : 1;
 }
 
-/* Of a link whose rate nobody knows: as a window that is acknowledged in the least time. */
+/* If the link's rate is not known, start as a window that is acknowledged in the least round trip. */
 static void init(struct vb_cc *cc, vb_time now)
 {
 	uint64_t rate = (uint64_t)((unsigned __int128)cc->window_bytes * VB_S / vb_cc_parameter(cc, MIN_RTT));
@@ -63,7 +63,7 @@ static uint64_t less(uint64_t rate, unsigned __int128 share)
 	return (uint64_t)(rate * (VB_GAIN_ONE - share) / VB_GAIN_ONE);
 }
 
-/* 1 - beta * (1 - T_high / rtt) of it. */
+/* Multiplies the rate by 1 - beta * (1 - T_high / rtt). */
 static void shrink_to_bound(struct vb_cc *cc, vb_time rtt)
 {
 	unsigned __int128 beyond = (unsigned __int128)(uint64_t)rtt - vb_cc_parameter(cc, T_HIGH);
@@ -113,7 +113,7 @@ static void react(struct vb_cc *cc, struct state *state, vb_time rtt)
 	}
 }
 
-/* (1 - alpha) * what it was + alpha * the new one. */
+/* average = (1 - alpha) * average + alpha * new. */
 static void average(const struct vb_cc *cc, struct state *state, vb_time rtt)
 {
 	__int128 newest = (__int128)(rtt - state->last) * (1 << FINER);

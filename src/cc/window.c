@@ -1,7 +1,7 @@
-/* The plain window: slow start from the first window, halved when the network says so, then 4 KiB more a window of
- * acknowledged bytes. Holds: min_window <= window_bytes <= max_window after every call, also when the holder has moved
- * max_window. The window grows only while it is used: a flight below half of it says nothing about what the network
- * would carry. */
+/* The plain window: slow start from the first window; halved on loss and CNP; then 4 KiB more for each window of
+ * acknowledged bytes. Holds: min_window <= window_bytes <= max_window after every call, also after the holder changed
+ * max_window. The window grows only while at least half of it is used; else it tells nothing about the network's
+ * capacity. */
 #include "base/invariant.h"
 #include "cc/cc.h"
 
@@ -63,7 +63,7 @@ static void on_signal(struct vb_cc *cc, const struct vb_cc_signal *signal)
 	if (signal->event == VB_CC_ACKED)
 		take_ack(cc, state, signal);
 	else if (signal->event == VB_CC_LOST || state->until_next_cut == 0)
-		halve(cc, state); /* a peer may send a CNP for every few packets; one round's are one congestion */
+		halve(cc, state); /* CNPs of one round trip are one congestion event, though a peer may send many */
 }
 
 const struct vb_cc_algorithm vb_cc_window = {

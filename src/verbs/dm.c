@@ -1,8 +1,8 @@
 /* Device memory. A software device's memory is the process's: what programs put there to keep it off the bus is at
  * least as close to the engine as anything else. Holds: a piece outlives the regions registered on it, and has pages
- * of its own. Those of SHARED_MIN bytes and more are a file's from birth, which neighbours map (host/peers/segments.h). In a
- * forked child the parent's small pieces are private copies, the others, and those that were exported, are shared with
- * it, and new ones are the child's own: none needs the device. */
+ * of its own. Those of SHARED_MIN bytes and more are a file's from birth, which neighbours map (host/peers/segments.h).
+ * In a forked child the parent's small pieces are private copies, the others, and those that were exported, are shared
+ * with it, and new ones are the child's own: none needs the device. */
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
