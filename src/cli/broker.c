@@ -1,5 +1,5 @@
-/* verbena broker: the broker in the foreground. Programs start one by themselves; started by root beforehand it serves
- * the programs of all users of the machine. Here only the way to the executable. */
+/* verbena broker: the broker in the foreground. Programs start a broker by themselves. One that root started beforehand
+ * serves the programs of all users of the machine. This file only finds and executes it. */
 #include "cli/cli.h"
 #include "host/settings.h"
 
@@ -28,7 +28,7 @@ const char vb_broker_help[] =
 	"                 which spares a copy; each of them can then disturb all others\n";
 /* clang-format on */
 
-/* VERBENA_LOG and VERBENA_BROKER are for the broker, too. */
+/* The broker reads VERBENA_LOG and VERBENA_BROKER too. */
 static bool settings_are_good(void)
 {
 	struct vb_settings settings;

@@ -1,6 +1,6 @@
-/* The command `verbena`: what its subcommands share. main.c holds the table of subcommands; each has a file of its
- * own. Exit status: 0 done, 1 the answer is bad news (doctor), 2 wrong usage; run and sim have their own, see run.c
- * and sim.c. */
+/* The command `verbena`: shared by its subcommands. main.c holds the table of subcommands; each has a file of its own.
+ * Exit status: 0 done, 1 the answer is bad news (doctor), 2 wrong usage; run and sim have their own, see run.c and
+ * sim.c. */
 #ifndef VB_CLI_CLI_H
 #define VB_CLI_CLI_H
 
@@ -25,12 +25,12 @@ int vb_sim_main(const struct vb_command *self, int argc, char **argv);
 
 extern const char vb_run_help[], vb_devices_help[], vb_doctor_help[], vb_broker_help[], vb_sim_help[];
 
-/* Says "verbena NAME: MESSAGE" and where the help is, on stderr; returns VB_EXIT_USAGE. */
+/* Prints "verbena NAME: MESSAGE" and how to get help on stderr; returns VB_EXIT_USAGE. */
 __attribute__((format(printf, 2, 3))) int vb_usage_error(const struct vb_command *self, const char *format, ...);
-/* As above, for an option that getopt has refused already in words of its own. */
+/* As above, for an option that getopt has already complained of. */
 int vb_option_error(const struct vb_command *self);
 
-/* Where Verbena's files lie, seen from this executable: the build tree, or an installed prefix. */
+/* Paths of Verbena's files, found from this executable: in the build tree or an installed prefix. */
 struct vb_places {
 	bool is_installed;
 	char libraries[PATH_MAX]; /* directory of libibverbs.so.1 */
@@ -41,7 +41,7 @@ struct vb_places {
 
 /* -errno when /proc/self/exe cannot be read. Does not check that the files exist. */
 int vb_places_find(struct vb_places *places);
-/* What to say of its -errno. */
+/* The text for vb_places_find's -errno. */
 const char *vb_places_fault(int error);
 
 #endif

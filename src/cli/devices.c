@@ -26,7 +26,7 @@ const char vb_devices_help[] =
 	"Exit status: 0, or 1 when there is none.\n";
 /* clang-format on */
 
-/* The devices that programs see, and behind them those that they would if VERBENA_DEVICES named them. */
+/* First the devices that programs see, then those that they would see if VERBENA_DEVICES named them. */
 struct listing {
 	struct vb_device_info *devices;
 	size_t offered, count;
@@ -65,7 +65,7 @@ static void print_gids(const struct vb_device_info *device)
 static const char why_not_offered[] = "every host has its addresses, and programs that choose a device for themselves "
 				      "would reach themselves";
 
-/* The value that offers it beside the others. */
+/* Prints the value of VERBENA_DEVICES that adds this device to the others. */
 static void print_names_with(const struct listing *listing, const struct vb_device_info *device)
 {
 	printf("VERBENA_DEVICES=");
@@ -111,7 +111,7 @@ static void print_text(const struct listing *listing)
 	print_not_offered(listing);
 }
 
-/* What "rdma link" would say, had these devices an entry in the kernel. */
+/* Prints these devices as "rdma link" prints the kernel's. */
 static void print_links(const struct listing *listing)
 {
 	for (size_t i = 0; i < listing->offered; i++) {
@@ -185,7 +185,7 @@ static bool is_offered(const struct vb_device_info *devices, size_t count, const
 	return false;
 }
 
-/* What could be opened has all that is offered. */
+/* Every offered device is also among those that can be opened. */
 static int read_listing(struct listing *listing)
 {
 	struct vb_device_info *offered = NULL, *all = NULL;
@@ -215,14 +215,15 @@ static int show(void (*print)(const struct listing *listing))
 
 	int error = read_listing(&listing);
 	if (error) {
-		/* -EINVAL: the setting at fault has been named already. */
+		/* -EINVAL: the message about the setting is already printed. */
 		if (error != -EINVAL)
 			fprintf(stderr, "verbena devices: %s\n", strerror(-error));
 		return VB_EXIT_BAD_NEWS;
 	}
 	if (listing.offered || print == print_json)
 		print(&listing);
-	else if (strcmp(vb_settings_get()->text[VB_SETTING_DEVICES], "all") == 0) /* else said of each name */
+	else if (strcmp(vb_settings_get()->text[VB_SETTING_DEVICES], "all") ==
+		 0) /* else each name has its own message */
 		fputs("verbena devices: none: no interface is up with an address\n", stderr);
 	free(listing.devices);
 	return listing.offered ? VB_EXIT_OK : VB_EXIT_BAD_NEWS;

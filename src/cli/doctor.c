@@ -1,5 +1,5 @@
-/* verbena doctor: what this machine offers, which settings are in force, what would stop or slow Verbena, and the cure;
- * with a host, the same about the way to it. Changes nothing; a broker that it had to start leaves by itself. */
+/* verbena doctor: reports what this machine offers, the settings in force, what would stop or slow Verbena, and the
+ * cure; with a host, the same about the path to it. Changes nothing: a broker that it had to start ends by itself. */
 #include "cli/doctor.h"
 #include "cli/cli.h"
 #include "os/json.h"
@@ -48,13 +48,13 @@ static void unset_all(void)
 		int length = (int)strcspn(*entry, "=");
 		if (strncmp(*entry, prefix, strlen(prefix)) == 0 &&
 			snprintf(name, sizeof(name), "%.*s", length, *entry) < (int)sizeof(name) && unsetenv(name) == 0)
-			entry = environ; /* which has moved */
+			entry = environ; /* setenv may have moved it */
 		else
 			entry++;
 	}
 }
 
-/* Malformed settings are a finding, and the other checks go on with the defaults. */
+/* Malformed settings are a finding; the other checks then use the defaults. */
 static void read_settings(struct doctor *doctor)
 {
 	char why[512];

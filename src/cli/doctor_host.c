@@ -1,6 +1,6 @@
-/* verbena doctor HOST: UDP port 4791 both ways, who answers, round trip, loss, MTU. Probes are management datagrams
- * from our QP1 to the host's: a discovery, which only Verbena answers, then a connection request for a service that
- * nobody has, which Linux rxe and NICs reject. Nothing is left behind at the host. */
+/* verbena doctor HOST: UDP port 4791 both ways, the answering implementation, round trip, loss, MTU. Probes are
+ * management datagrams from our QP1 to the host's: a discovery, which only Verbena answers, then a connection request
+ * for a service that nobody has, which Linux rxe and NICs reject. Nothing is left behind at the host. */
 #include "base/bytes.h"
 #include "cli/doctor.h"
 #include "cli/way.h"
@@ -17,7 +17,7 @@ enum {
 	PROBES = 20,
 	PROBE_GAP_NS = 10 * 1000 * 1000,
 	MTU_TRIES = 3,
-	/* A port where nobody listens, as traceroute uses: a host that is up says that it is closed. */
+	/* A closed port, as traceroute uses: a host that is up answers that it is closed. */
 	CLOSED_PORT = 33434,
 	CM_REQ = 0x10,
 	CM_REJ = 0x12,
@@ -32,7 +32,7 @@ struct probe_run {
 
 typedef void build_probe(const struct vb_way *way, uint64_t transaction_id, uint8_t mad[VB_MAD_LENGTH]);
 
-/* The peer may remember what we say of ourselves, so it is what a slot of ours really has. */
+/* The peer may remember these facts, so they are those of a real slot of ours. */
 static void build_discovery(const struct vb_way *way, uint64_t transaction_id, uint8_t mad[VB_MAD_LENGTH])
 {
 	vb_discovery_encode(&(struct vb_discovery){ .transaction_id = transaction_id,
@@ -42,8 +42,8 @@ static void build_discovery(const struct vb_way *way, uint64_t transaction_id, u
 		mad);
 }
 
-/* A connection request that is complete but for a listener. The reserved service id range begins with 0x10: locally
- * assigned, IBA vol. 1, A3.2.3.3. */
+/* A complete connection request for a service without a listener. The reserved service id range begins with 0x10:
+ * locally assigned, IBA vol. 1, A3.2.3.3. */
 static void build_connection_request(const struct vb_way *way, uint64_t transaction_id, uint8_t mad[VB_MAD_LENGTH])
 {
 	uint8_t *body = mad + VB_MAD_HEADER_LENGTH;
@@ -81,15 +81,15 @@ static void take_answer(struct probe_run *run, const struct vb_answer *answer)
 	vb_mad_header_decode(&header, answer->mad);
 	uint64_t index = header.transaction_id - run->first_id;
 	if (index >= PROBES || run->sent_ns[index] == 0 || run->round_trip_ns[index] != 0 ||
-		header.attribute_id == CM_REQ) /* our own, come back from ourselves */
+		header.attribute_id == CM_REQ) /* our own request, delivered to ourselves */
 		return;
 	run->round_trip_ns[index] = answer->at_ns - run->sent_ns[index];
 	run->answered++;
 	memcpy(run->answer, answer->mad, sizeof(run->answer));
 }
 
-/* Sends PROBES probes a gap apart, taking answers meanwhile, then waits for the rest. When not one of the first few was
- * answered after the timeout, the others are not sent. */
+/* Sends PROBES probes a gap apart, reads answers meanwhile, then waits for the rest. If none of the first few was
+ * answered within the timeout, the others are not sent. */
 static int run_probes(const struct vb_way *way, build_probe *build, unsigned timeout_ms, struct probe_run *run)
 {
 	enum { FIRST_FEW = 3 };
@@ -149,7 +149,7 @@ static void report_times(struct vb_findings *findings, const struct probe_run *r
 
 /* ---- MTU --------------------------------------------------------------------------------------------------------- */
 
-/* True when a discovery padded to a full-size packet of that RoCE MTU went there and came back. */
+/* True if a discovery padded to a full-size packet of that RoCE MTU went there and came back. */
 static bool passes(const struct vb_way *way, uint32_t mtu, unsigned timeout_ms)
 {
 	uint8_t mad[VB_MAD_LENGTH];
@@ -252,7 +252,7 @@ static void report_silence(struct vb_findings *findings, const struct vb_way *wa
 	}
 }
 
-/* Nobody answered a MAD: what does the network say? */
+/* No MAD was answered: report what the network's errors say. */
 static void report_nobody(
 	struct vb_findings *findings, const struct vb_way *way, struct vb_knocker *knocker, unsigned timeout_ms)
 {

@@ -1,5 +1,5 @@
-/* verbena doctor: what the kernel lets this process do. Everything is tried, on sockets of the check's own; the
- * kernel's version is only reported. */
+/* verbena doctor: what the kernel permits this process. Each check tries it on a socket of its own; the kernel's
+ * version is only reported. */
 #include "cli/doctor.h"
 #include "os/loopback.h"
 
@@ -17,7 +17,7 @@
 #include <unistd.h>
 
 enum {
-	/* A full train at path MTU 1024: what fits one 64 KiB GSO send. */
+	/* A full train at path MTU 1024: as much as fits one 64 KiB GSO send. */
 	TRAIN_SEGMENT = 1056,
 	TRAIN_BYTES = 62 * TRAIN_SEGMENT,
 	TRAINS_COUNTED_MAX = 256,
@@ -52,7 +52,7 @@ static int loopback_socket(struct sockaddr_in *address, bool with_reuseport)
 	return fd;
 }
 
-/* The broker is found at an abstract Unix socket. */
+/* Programs find the broker at an abstract Unix socket. */
 static void check_abstract_socket(struct vb_findings *findings)
 {
 	struct sockaddr_un address = { .sun_family = AF_UNIX };
@@ -71,7 +71,7 @@ static void check_abstract_socket(struct vb_findings *findings)
 		close(fd);
 }
 
-/* The broker watches its clients by process file descriptors. */
+/* The broker watches its clients by pidfds. */
 static void check_pidfd(struct vb_findings *findings)
 {
 	int fd = (int)syscall(SYS_pidfd_open, getpid(), 0);
@@ -109,7 +109,7 @@ static void check_steering(struct vb_findings *findings)
 		close(fd);
 }
 
-/* How many trains a receive buffer holds that nobody reads: sent to ourselves until the kernel drops one. */
+/* How many trains an unread receive buffer holds: sent to ourselves until the kernel drops one. */
 static unsigned count_trains(int receiver, int sender, const struct sockaddr_in *to)
 {
 	static const uint8_t train[TRAIN_BYTES];

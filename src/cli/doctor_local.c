@@ -1,5 +1,5 @@
-/* verbena doctor: how processes of this host would talk. Whether one may read another's memory is tried for real,
- * between two children: a parent may look into its child where it may not look into a stranger. */
+/* verbena doctor: how processes of this host would exchange data. Whether one may read another's memory is tried
+ * between two children, since a parent may read its child where it may not read other processes. */
 #include "cli/doctor.h"
 
 #include <errno.h>
@@ -14,7 +14,7 @@
 
 #define CHECK "same host"
 
-static const char lent[] = "lent"; /* by the children too, at the same address */
+static const char lent[] = "lent"; /* at the same address in the children */
 
 static pid_t start_lender(void)
 {
@@ -27,7 +27,7 @@ static pid_t start_lender(void)
 		pause();
 }
 
-/* 0, or the errno with which a pull from there fails. */
+/* 0, or the errno of a failed read from that process. */
 static int try_in_a_child(pid_t lender)
 {
 	char place[sizeof(lent)];

@@ -1,4 +1,4 @@
-/* verbena doctor: Verbena's own files, the processors, and what the machine shows of RDMA and PCI. */
+/* verbena doctor: Verbena's own files, the processors, and the machine's RDMA and PCI entries in /sys. */
 #include "cli/cli.h"
 #include "cli/doctor.h"
 
@@ -23,7 +23,7 @@ static void check_file(struct vb_findings *findings, const char *path, int mode,
 			       : "build it: make");
 }
 
-/* What a program gets that is started without verbena run. */
+/* The libraries that a program loads without verbena run. */
 static void check_plain_loader(struct vb_findings *findings, const char *ours)
 {
 	struct link_map *map;
@@ -131,7 +131,7 @@ static void check_pci(struct vb_findings *findings)
 			"none; verbena run shows an empty one to programs that insist on it (perftest)");
 }
 
-/* The kernel's own RDMA devices: not in the way, but worth knowing. */
+/* The kernel's own RDMA devices: harmless, but worth knowing. */
 static void check_kernel_rdma(struct vb_findings *findings)
 {
 	char names[256] = "";

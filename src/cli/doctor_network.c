@@ -1,4 +1,4 @@
-/* verbena doctor: the interfaces that become devices, and what their MTU carries. */
+/* verbena doctor: the interfaces that become devices, and the RoCE MTU that each carries. */
 #include "cli/doctor.h"
 #include "host/devices/devices.h"
 
@@ -7,7 +7,7 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-/* Ethernet MTU from which RoCE MTU 4096 fits, with every header there is. */
+/* Least Ethernet MTU for RoCE MTU 4096 with all headers. */
 enum { MTU_FOR_4096 = 4200 };
 
 static void check_device(struct vb_findings *findings, const struct vb_device_info *device)

@@ -1,5 +1,6 @@
-/* verbena doctor: whether a program would get its share of UDP port 4791. It is tried for real: the broker is reached,
- * or started, and asked for a slot, which is given back. Who holds the port when that fails, the broker finds out. */
+/* verbena doctor: whether a program would get its share of UDP port 4791. The check tries it: it connects to the
+ * broker, or starts one, asks for a slot and gives it back. If that fails, the broker finds out which process holds the
+ * port. */
 #include "cli/doctor.h"
 #include "host/client/broker.h"
 #include "host/protocol.h"
@@ -9,7 +10,7 @@
 #include <string.h>
 #include <unistd.h>
 
-/* The process that listens for programs, when a broker runs; its pid, or 0. */
+/* The pid of the running broker, or 0. */
 static pid_t running_broker(uid_t *uid)
 {
 	struct sockaddr_un address;

@@ -1,4 +1,4 @@
-/* What `verbena doctor` found: a list of statements, each fine, slow or a stop, the bad ones with their cure. */
+/* The findings of `verbena doctor`: a list of statements, each ok, slow or stop, the bad ones with their cure. */
 #ifndef VB_CLI_FINDINGS_H
 #define VB_CLI_FINDINGS_H
 
@@ -15,7 +15,7 @@ struct vb_finding {
 	enum vb_finding_state state;
 	const char *check; /* a few words; borrowed for ever */
 	char text[384];
-	char cure[384]; /* empty: none needed, or none known */
+	char cure[384]; /* empty: none is needed or known */
 };
 
 enum { VB_FINDINGS_MAX = 64 };
@@ -25,15 +25,15 @@ struct vb_findings {
 	size_t count;
 };
 
-/* Adds a statement; past the end of the list it is dropped. */
+/* Adds a statement; a full list drops it. */
 __attribute__((format(printf, 4, 5))) void vb_finding_add(
 	struct vb_findings *findings, enum vb_finding_state state, const char *check, const char *format, ...);
-/* The cure of the statement added last. */
+/* Sets the cure of the last statement. */
 __attribute__((format(printf, 2, 3))) void vb_finding_cure(struct vb_findings *findings, const char *format, ...);
 
 size_t vb_findings_count(const struct vb_findings *findings, enum vb_finding_state state);
 void vb_findings_print(const struct vb_findings *findings, FILE *out);
-/* A JSON array. */
+/* Prints a JSON array. */
 void vb_findings_print_json(const struct vb_findings *findings, FILE *out);
 /* "ok", "slow" or "stop": the worst of them. */
 const char *vb_findings_verdict(const struct vb_findings *findings);

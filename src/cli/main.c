@@ -125,7 +125,7 @@ int main(int argc, char **argv)
 	}
 	char full_name[32];
 	snprintf(full_name, sizeof(full_name), "verbena %s", command->name);
-	argv[1] = full_name; /* what getopt begins its messages with */
+	argv[1] = full_name; /* getopt's messages begin with it */
 	int status = command->main(command, argc - 1, argv + 1);
 	if (fflush(stdout) != 0 || ferror(stdout)) {
 		perror("verbena: writing the output");

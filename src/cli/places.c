@@ -1,13 +1,14 @@
-/* Where Verbena's files lie, found from the executable itself, so that a build tree and an installed prefix both work
- * wherever they are moved to. */
+/* Paths of Verbena's files, found from the executable itself, so that a build tree and an installed prefix work after
+ * they are moved. */
 #include "cli/cli.h"
 
 #include <errno.h>
 #include <string.h>
 #include <unistd.h>
 
-/* In the build tree the executable is src/cli/verbena, and src/rdmacm/ has both libraries; installed it is bin/verbena,
- * and VB_LIBDIR and VB_LIBEXECDIR are what the build was configured with. Paths are from there. */
+/* In the build tree the executable is src/cli/verbena, and src/rdmacm/ has both libraries. Installed, it is
+ * bin/verbena, and the build was configured with VB_LIBDIR and VB_LIBEXECDIR. Paths are relative to the executable's
+ * directory. */
 struct layout {
 	const char *libraries, *preload, *rsockets, *broker;
 };
@@ -16,7 +17,7 @@ static const struct layout build_tree = { "../rdmacm", "../preload/libverbena-pr
 static const struct layout installed = { "../" VB_LIBDIR "/verbena", "../" VB_LIBDIR "/verbena/libverbena-preload.so",
 	"../" VB_LIBDIR "/verbena/rsocket/librspreload.so", "../" VB_LIBEXECDIR "/verbena/verbena-broker" };
 
-/* directory/relative with the leading "../" taken off both, so that messages show a plain path. */
+/* Joins directory and relative and resolves leading "../", so that messages show a plain path. */
 static bool join(char out[PATH_MAX], const char *directory, const char *relative)
 {
 	int parent = (int)(strrchr(directory, '/') - directory);

@@ -1,4 +1,4 @@
-/* Looks at an executable file before it is run. Reads no more than its headers. */
+/* Inspects an executable file before it runs. Reads only its headers. */
 #include "cli/program.h"
 
 #include <elf.h>
@@ -37,7 +37,7 @@ static bool is_file(const char *path)
 	return stat(path, &status) == 0 && S_ISREG(status.st_mode);
 }
 
-/* As execvp searches: an executable file wins, else the first that is there at all. */
+/* Searches PATH as execvp does: the first executable file, else the first existing one. */
 static void find_on_path(const char *command, char found[PATH_MAX])
 {
 	const char *search = getenv("PATH");
@@ -99,14 +99,14 @@ static enum vb_program_kind elf_kind(int fd, const elf_header *header)
 
 static enum vb_program_kind file_kind(const char *path, unsigned depth);
 
-/* "#! /usr/bin/env python3": the interpreter decides; what env would start is looked up too. */
+/* "#! /usr/bin/env python3": the interpreter decides; the program that env would start is looked up too. */
 static enum vb_program_kind script_kind(const char *line, unsigned depth)
 {
 	char interpreter[256], argument[256], found[PATH_MAX];
 
 	int fields = sscanf(line + 2, " %255s %255[^\n \t]", interpreter, argument);
 	if (fields < 1 || depth == SCRIPT_DEPTH)
-		return VB_PROGRAM_DYNAMIC; /* the kernel will say what is wrong with it */
+		return VB_PROGRAM_DYNAMIC; /* the kernel will report the error */
 	const char *name = strrchr(interpreter, '/');
 	if (fields == 2 && name && strcmp(name, "/env") == 0 && argument[0] != '-' && !strchr(argument, '=')) {
 		find_on_path(argument, found);

@@ -1,4 +1,4 @@
-/* What kind of program a command is: whether the dynamic loader will load our library into it. */
+/* The kind of program that a command names: whether the dynamic loader will load our library into it. */
 #ifndef VB_CLI_PROGRAM_H
 #define VB_CLI_PROGRAM_H
 
@@ -16,10 +16,10 @@ enum vb_program_kind {
 
 struct vb_program {
 	enum vb_program_kind kind;
-	char path[PATH_MAX]; /* where it was found; empty when missing */
+	char path[PATH_MAX]; /* the file found; empty if missing */
 };
 
-/* Looks where execvp would; a script is judged by its interpreter. */
+/* Searches as execvp does; a script is judged by its interpreter. */
 void vb_program_inspect(const char *command, struct vb_program *program);
 
 #endif

@@ -1,6 +1,6 @@
 /* verbena run: puts Verbena's library in front of the system's and becomes the program. It sets LD_LIBRARY_PATH,
- * LD_PRELOAD and the VERBENA_* variables of its options, checks first what can be checked, and writes nothing anywhere.
- * Exit status is the program's; failures of its own are 125, 126 and 127, as env(1) and nice(1) have them. */
+ * LD_PRELOAD and the VERBENA_* variables of its options, checks first what can be checked, and writes no file. The exit
+ * status is the program's; its own failures are 125, 126 and 127, as with env(1) and nice(1). */
 #include "cli/cli.h"
 #include "cli/program.h"
 #include "host/settings.h"
@@ -65,7 +65,7 @@ static bool set_variable(const char *name, const char *value)
 	return false;
 }
 
-/* NAME=first:what it was. */
+/* Sets NAME=first:OLD VALUE. */
 static bool put_in_front(const char *name, const char *first)
 {
 	const char *before = getenv(name);
@@ -80,7 +80,7 @@ static bool put_in_front(const char *name, const char *first)
 	return is_set;
 }
 
-/* The loader splits its lists at these and knows no escape. */
+/* The loader splits its lists at these characters and has no escape. */
 static bool is_listable(const char *path, const char *separators)
 {
 	if (!path[strcspn(path, separators)])
@@ -99,7 +99,7 @@ static bool is_readable(const char *path, const struct vb_places *places)
 	return false;
 }
 
-/* What the program gets preloaded. */
+/* The libraries to preload into the program. */
 struct preloads {
 	bool usual, rsockets;
 };
@@ -109,8 +109,8 @@ static bool set_preload(const char *path, const struct vb_places *places)
 	return is_readable(path, places) && is_listable(path, ": ") && put_in_front("LD_PRELOAD", path);
 }
 
-/* LD_LIBRARY_PATH alone does not reach who brings a copy with it under another name, as Python's wheels do, or finds
- * one by DT_RPATH; what is preloaded comes before these. */
+/* LD_LIBRARY_PATH does not replace a copy that a program brings under another name, as Python wheels do, or finds by
+ * DT_RPATH. A preloaded library comes before both. */
 static bool set_usual_preloads(const struct vb_places *places)
 {
 	static const char *const names[] = { "librdmacm.so.1", "libibverbs.so.1" };
@@ -142,7 +142,7 @@ static bool set_loader_paths(const struct preloads *with)
 	       (!with->usual || set_usual_preloads(&places));
 }
 
-/* The capture belongs where the user stands, though the program may change its directory. */
+/* The capture file is relative to the user's directory, though the program may change its own. */
 static bool set_capture(const char *file)
 {
 	char directory[PATH_MAX], *path;
@@ -158,7 +158,7 @@ static bool set_capture(const char *file)
 	return is_set;
 }
 
-/* A malformed setting is said once here, and not by every process of the program. */
+/* A malformed setting is reported once here, not by every process of the program. */
 static bool settings_are_good(void)
 {
 	struct vb_settings settings;
@@ -170,7 +170,7 @@ static bool settings_are_good(void)
 	return false;
 }
 
-/* Returns 0 when the program can be run, else the exit status. */
+/* Returns 0 if the program can be run, else the exit status. */
 static int check_program(const char *command)
 {
 	struct vb_program program;
@@ -229,10 +229,10 @@ int vb_run_main(const struct vb_command *self, int argc, char **argv)
 	bool is_set = true;
 	int option, at = 0;
 
-	/* "+": what follows the program's name is the program's. */
+	/* "+": arguments after the program's name are the program's. */
 	while ((option = getopt_long(argc, argv, "+h", options, &at)) != -1) {
 		if (optarg && strcmp(optarg, "--") == 0) {
-			/* The value was forgotten, and getopt took for it what ends the options. */
+			/* The value is missing, and getopt took the "--" that ends the options for it. */
 			vb_usage_error(self, "--%s takes a value, and '--' is none", options[at].name);
 			return EXIT_OURS;
 		}

@@ -1,4 +1,5 @@
-/* verbena sim: scenarios of thousands of adapters on a simulated network. Here the options; the work is src/sim's. */
+/* verbena sim: scenarios of thousands of adapters on a simulated network. This file parses the options; src/sim does
+ * the work. */
 #include "cli/cli.h"
 #include "sim/sim.h"
 

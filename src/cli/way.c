@@ -1,4 +1,4 @@
-/* The way to a host: addresses, routes and datagrams. What the outcome means is doctor_host.c's. */
+/* The path to a host: addresses, routes and datagrams. doctor_host.c interprets the outcome. */
 #include "cli/way.h"
 #include "host/host.h"
 #include "wire/icrc.h"
@@ -53,7 +53,7 @@ static void address_text(const struct sockaddr_storage *address, char text[INET6
 	inet_ntop(address->ss_family, bytes, text, INET6_ADDRSTRLEN);
 }
 
-/* A link-local address is there on every link: without the interface the kernel has no way to it. */
+/* A link-local address exists on every link: without an interface the kernel has no route to it. */
 static bool lacks_interface(const struct sockaddr_storage *address)
 {
 	const struct sockaddr_in6 *ipv6 = (const struct sockaddr_in6 *)address;
@@ -99,7 +99,7 @@ static int resolve(struct vb_way *way, const char *host, int family, char *why, 
 	return -EINVAL;
 }
 
-/* The kernel chooses our address; connecting a datagram socket sends nothing. */
+/* The kernel chooses our source address; connecting a datagram socket sends nothing. */
 static int choose_source(struct vb_way *way, char *why, size_t why_size)
 {
 	struct sockaddr_storage source;
@@ -135,7 +135,7 @@ static void use_device(struct vb_way *way, const struct vb_device_info *device)
 	way->mtu = device->mtu;
 }
 
-/* A loopback address that no device has is reached over the first. */
+/* A loopback address that no device has is reached over the first device. */
 static int find_device(struct vb_way *way, char *why, size_t why_size)
 {
 	struct vb_device_info *devices = NULL;
@@ -166,7 +166,7 @@ int vb_way_find(struct vb_way *way, const char *host, int family, char *why, siz
 
 /* ---- Knocking -------------------------------------------------------------------------------------------------- */
 
-/* A discovery as a whole RoCEv2 packet: to anyone who listens, an ordinary management datagram. */
+/* A discovery as a whole RoCEv2 packet: to any listener, an ordinary management datagram. */
 static size_t build_packet(const struct vb_way *way, uint16_t src_port, uint8_t out[VB_MAD_PACKET_BYTES])
 {
 	struct vb_discovery discovery = { .transaction_id = 1,
@@ -180,7 +180,7 @@ static size_t build_packet(const struct vb_way *way, uint16_t src_port, uint8_t 
 	return vb_mad_packet(&flow, 0, mad, sizeof(mad), out);
 }
 
-/* An unconnected socket at the address that leads there; *port is the one it got. */
+/* Makes an unconnected socket bound to our source address; *port is its port. */
 static int knocking_socket(const struct vb_way *way, uint16_t *port)
 {
 	struct sockaddr_storage source = way->address;
@@ -307,7 +307,7 @@ static void hear(void *user, const struct vb_broker_notice *notice)
 		return;
 	memcpy(answer.mad, notice->mad, sizeof(answer.mad));
 	if (write(way->answers[1], &answer, sizeof(answer)) < 0)
-		return; /* full: as lost on the way */
+		return; /* full: like a lost packet */
 }
 
 int vb_way_open(struct vb_way *way, const struct vb_settings *settings, char *why, size_t why_size)
