@@ -13,19 +13,19 @@ const char vb_broker_help[] =
 	"\n"
 	"Runs the broker of this network namespace in the foreground, until it is\n"
 	"interrupted. The broker holds UDP port 4791 and shares it among processes; it\n"
-	"does not touch their data. A program starts one by itself when there is none,\n"
-	"and that one leaves after its last client.\n"
+	"does not touch their data. A program starts a broker by itself if there is none,\n"
+	"and that broker ends after its last client.\n"
 	"\n"
 	"Programs accept a broker of their own user or of root. For several users on one\n"
-	"machine run this as root, for example as a service. Processes of other users are\n"
-	"brought what they receive by a courier, so that they cannot disturb each other.\n"
+	"machine run this as root, for example as a service. A courier process forwards\n"
+	"each datagram to processes of other users, so that they cannot disturb each other.\n"
 	"\n"
-	"With VERBENA_LOG=info it says which processes come and go.\n"
+	"With VERBENA_LOG=info it reports each process that comes or goes.\n"
 	"\n"
-	"  --share        run by a user who is not root: serve the programs of all users that\n"
-	"                 set VERBENA_BROKER=any, and not of this user and root alone\n"
+	"  --share        for a user who is not root: serve the programs of all users that\n"
+	"                 set VERBENA_BROKER=any, not only those of this user and root\n"
 	"  --trust USER   a name or number: give the processes of USER sockets of the port,\n"
-	"                 which spares a copy; each of them can then disturb all others\n";
+	"                 which saves a copy; each of them can then disturb all others\n";
 /* clang-format on */
 
 /* The broker reads VERBENA_LOG and VERBENA_BROKER too. */

@@ -15,15 +15,15 @@
 const char vb_devices_help[] =
 	"usage: verbena devices [--json | --links]\n"
 	"\n"
-	"Lists the RDMA devices that programs under verbena run see: one a network\n"
+	"Lists the RDMA devices that programs under verbena run see: one for each network\n"
 	"interface that is up and has an address, with its state, MTUs, speed and GIDs.\n"
-	"VERBENA_DEVICES narrows and orders them. vb_lo is one only where there is no\n"
-	"other, or when it is named there.\n"
+	"VERBENA_DEVICES narrows and orders them. The loopback device vb_lo is listed only\n"
+	"if the machine has no other device, or if VERBENA_DEVICES names it.\n"
 	"\n"
-	"  --json   as JSON, with what is not offered and why\n"
-	"  --links  a line each, as iproute2's \"rdma link\" has them for the kernel's\n"
+	"  --json   print JSON, with the devices that are not offered and the reason\n"
+	"  --links  print one line each, as iproute2's \"rdma link\" does for the kernel's\n"
 	"\n"
-	"Exit status: 0, or 1 when there is none.\n";
+	"Exit status: 0, or 1 if there is no device.\n";
 /* clang-format on */
 
 /* First the devices that programs see, then those that they would see if VERBENA_DEVICES named them. */

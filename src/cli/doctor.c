@@ -1,4 +1,4 @@
-/* verbena doctor: reports what this machine offers, the settings in force, what would stop or slow Verbena, and the
+/* verbena doctor: reports what this machine offers, the settings in use, what would stop or slow Verbena, and the
  * cure; with a host, the same about the path to it. Changes nothing: a broker that it had to start ends by itself. */
 #include "cli/doctor.h"
 #include "cli/cli.h"
@@ -16,11 +16,12 @@ const char vb_doctor_help[] =
 	"usage: verbena doctor [--json]\n"
 	"       verbena doctor [--json] [-4|-6] [--timeout SECONDS] HOST\n"
 	"\n"
-	"Without HOST: what this machine offers, what would stop Verbena or slow it and\n"
-	"the cure, and the settings in force.\n"
-	"With HOST: whether UDP port 4791 is open both ways, who answers there (Verbena,\n"
-	"Linux rxe or a NIC, nobody), round trip, loss and MTU. HOST is a name or an\n"
-	"address; a link-local one needs its interface: fe80::1%eth0.\n"
+	"Without HOST it checks this machine: what it offers, what would stop or slow\n"
+	"Verbena, and the cure; and it prints the settings in use.\n"
+	"With HOST it checks the path: whether UDP port 4791 is open both ways, which\n"
+	"implementation answers there (Verbena, Linux rxe or a NIC, or none), round trip,\n"
+	"loss and MTU. HOST is a name or an address; a link-local address needs its\n"
+	"interface: fe80::1%eth0.\n"
 	"\n"
 	"  --json               print JSON\n"
 	"  -4, -6               use HOST's IPv4 or IPv6 address\n"
@@ -74,7 +75,7 @@ static void print_settings(const struct vb_settings *settings)
 	for (int i = 0; i < VB_SETTING_COUNT; i++)
 		if ((int)strlen(settings->text[i]) > width)
 			width = (int)strlen(settings->text[i]);
-	printf("\nSettings in force (* given in the environment):\n");
+	printf("\nSettings in use (* set in the environment):\n");
 	for (int i = 0; i < VB_SETTING_COUNT; i++) {
 		const struct vb_setting_row *row = &vb_setting_rows[i];
 		printf("  %c VERBENA_%-9s %-*s  %s\n", settings->is_given[i] ? '*' : ' ', row->name, width,
