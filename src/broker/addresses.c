@@ -1,4 +1,4 @@
-/* See addresses.h. The kernel is asked at most ten times a second, however often an address is looked for. */
+/* See addresses.h. Asks the kernel at most ten times a second, however often an address is looked up. */
 #include "broker/addresses.h"
 
 #include <ifaddrs.h>
@@ -8,8 +8,8 @@
 #include <stdlib.h>
 #include <sys/socket.h>
 
-#define FRESH_MS 100  /* for what is not there: it may just have come */
-#define GOOD_MS  1000 /* for what is there */
+#define FRESH_MS 100  /* for an absent address, which may appear at any moment */
+#define GOOD_MS  1000 /* for a present one */
 
 static struct {
 	bool is_read;

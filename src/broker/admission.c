@@ -1,5 +1,5 @@
-/* Who comes in: newcomers are accepted, or told why not. Nobody waits in silence: when there is no room, somebody makes
- * room who is connected for nothing, or the newcomer is refused with who holds what.
+/* Admission: new clients are accepted, or refused with the reason. No client waits in silence: if there is no room, a
+ * useless connection is closed, or the new client is told which users hold the places.
  *
  * A refused connection is kept for a moment with the refusal in it, so that its process comes to read it. */
 #include <errno.h>
@@ -9,10 +9,10 @@
 #include "broker/privilege.h"
 #include "broker/worker_state.h"
 
-#define SILENT_MS      1000  /* after which a connection that said nothing may be closed when room is needed */
+#define SILENT_MS      1000  /* after which a connection that sent nothing may be closed to make room */
 #define USELESS_MS     30000 /* the same for one that has neither slot nor port */
 #define PARTING_MS     1000
-#define ACCEPTS_A_TURN 32 /* however many come: others are to be heard, too */
+#define ACCEPTS_A_TURN 32 /* so that a burst of new clients does not keep others waiting */
 
 /* ---- Room ------------------------------------------------------------------------------------------------------- */
 
@@ -22,7 +22,7 @@ static bool has_slot(const struct worker *worker, unsigned client)
 		if (worker->registry->slots[slot].owner == (int)client ||
 			worker->registry->slots[slot].user == (int)client)
 			return true;
-	return worker->clients[client].channel >= 0; /* it is on its way */
+	return worker->clients[client].channel >= 0; /* its slot is on its way */
 }
 
 static bool is_useless(const struct worker *worker, unsigned client, uint64_t now)
@@ -33,7 +33,7 @@ static bool is_useless(const struct worker *worker, unsigned client, uint64_t no
 	       !has_slot(worker, client);
 }
 
-/* The oldest connection that serves nothing, of uid's if any_uid is not set; -1: none. */
+/* The oldest connection without slot or port; only uid's unless any_uid is set; -1: none. */
 static int find_useless(const struct worker *worker, uid_t uid, bool any_uid, uint64_t now)
 {
 	int found = -1;
@@ -53,14 +53,14 @@ static void turn_out(struct worker *worker, unsigned client)
 	worker_remove_client(worker, client);
 }
 
-/* Whether a courier of its own will come, for which others are to leave room. */
+/* True if a courier for this client will connect, for which a place must stay free. */
 static bool awaits_courier(const struct worker *worker, unsigned client)
 {
 	const struct client_state *state = &worker->clients[client];
 	return state->channel >= 0 || (state->wants_slot && !worker_trusts(worker, client));
 }
 
-/* A courier's connection is of the user for whom it carries. */
+/* A courier's connection counts for the user whom it serves. */
 static unsigned count_clients(const struct worker *worker, uid_t uid, unsigned *of_uid, struct holders *holders)
 {
 	const struct registry *registry = worker->registry;
@@ -93,7 +93,7 @@ bool worker_may_connect(const struct worker *worker, uid_t uid, struct holders *
 	return limits_may_take(&worker->limits, uid, of_uid, count, REGISTRY_CLIENTS);
 }
 
-/* A place in the registry, for which others may have to leave; -1 with the reason in refusal. */
+/* A place in the registry; others may be closed for it. -1 with the reason in refusal. */
 static int make_room(struct worker *worker, uid_t uid, struct vb_message *refusal)
 {
 	struct holders holders;
@@ -124,7 +124,7 @@ static int make_room(struct worker *worker, uid_t uid, struct vb_message *refusa
 
 /* ---- Parting ---------------------------------------------------------------------------------------------------- */
 
-/* Until its process has gone, or has had the time to. */
+/* Closes refused connections whose process has ended or whose time is over. */
 void worker_part(struct worker *worker, uint64_t now)
 {
 	for (unsigned i = 0; i < worker->parting_count;) {
@@ -150,7 +150,7 @@ static void turn_away(struct worker *worker, int connection, const struct vb_mes
 
 /* ---- Newcomers -------------------------------------------------------------------------------------------------- */
 
-/* The process at the other end of the connection, and its user. False: nothing is known of it. */
+/* Finds the process at the other end of the connection, and its user. False: neither can be found out. */
 static bool identify(const struct worker *worker, struct client *client)
 {
 	const int yes = 1;
@@ -165,7 +165,7 @@ static bool identify(const struct worker *worker, struct client *client)
 	return true;
 }
 
-/* The place for a process of uid; -1 with the reason in refusal. */
+/* A place for a process of uid; -1 with the reason in refusal. */
 static int admit(struct worker *worker, uid_t uid, struct vb_message *refusal)
 {
 	if (limits_serves(&worker->limits, uid))
@@ -201,7 +201,7 @@ void worker_accept_clients(struct worker *worker)
 		}
 		client.may_bind_any = privilege_may_bind_any(&client);
 		if (registry_add_client(worker->registry, worker->link, number, &client)) {
-			close(client.connection); /* it connects again, and another worker hears it */
+			close(client.connection); /* it connects again, to another worker */
 			if (client.pidfd >= 0)
 				close(client.pidfd);
 			worker->is_orphaned = true;

@@ -1,4 +1,4 @@
-/* See backlog.h. MADs never fill more than a part of the socket, so that there is room for answers. */
+/* See backlog.h. MADs fill only a part of the socket's buffer, so that answers have room. */
 #include "broker/backlog.h"
 
 #include <fcntl.h>
@@ -9,11 +9,11 @@
 
 #define UNREAD_BYTES 131072
 
-static unsigned mads_of_all; /* beyond what each may have */
+static unsigned mads_of_all; /* beyond each client's own share */
 
 struct entry {
 	struct vb_list link;
-	int fd; /* goes along, ours to close; -1: none */
+	int fd; /* sent with the message, ours to close; -1: none */
 	struct vb_message message;
 };
 
@@ -24,7 +24,7 @@ void backlog_init(struct backlog *backlog)
 	vb_list_init(&backlog->mads);
 }
 
-/* What is counted is what waits. */
+/* Holds: the counts are those of the lists. */
 static void check(const struct backlog *backlog)
 {
 	assert((backlog->said_count == 0) == vb_list_empty(&backlog->said));
@@ -99,7 +99,7 @@ static void drop_first(struct vb_list *list)
 	free(entry);
 }
 
-/* False: not now. A connection that is broken takes everything. */
+/* False: the socket is full. A broken connection takes everything. */
 static bool send_first(struct vb_list *list, int connection)
 {
 	const struct entry *entry = vb_container_of(list->next, struct entry, link);

@@ -1,6 +1,6 @@
-/* What is to be said to a client that does not read at the moment. What it asked for and what it must know is kept, and
- * goes first; MADs, which may be lost, follow: a burst of a thousand requests is more than a socket holds, and what is
- * dropped comes again after seconds only. */
+/* Messages for a client that does not read at the moment. Answers and notices are kept and go first. MADs, which may be
+ * lost, follow; they are kept too, because a burst of a thousand requests is more than a socket holds, and dropped ones
+ * come again only after seconds. */
 #ifndef VB_BROKER_BACKLOG_H
 #define VB_BROKER_BACKLOG_H
 
@@ -9,28 +9,28 @@
 #include "host/protocol.h"
 
 enum {
-	BACKLOG_SAID_MAX = 1024, /* more than an honest client waits for at any time */
+	BACKLOG_SAID_MAX = 1024, /* more than an honest client ever waits for */
 	BACKLOG_MADS_MAX = 4096,
-	BACKLOG_MADS_OWN = 64,       /* that each may keep, whatever others do */
-	BACKLOG_MADS_OF_ALL = 32768, /* of all backlogs together, beyond that */
+	BACKLOG_MADS_OWN = 64,       /* reserved for each client */
+	BACKLOG_MADS_OF_ALL = 32768, /* of all clients together, beyond that */
 	BACKLOG_DEAF_MS = 120000,
 };
 
 struct backlog {
 	unsigned said_count, mad_count;
 	struct vb_list said, mads;
-	uint64_t deaf_since; /* when something began to wait, or was last taken; milliseconds */
+	uint64_t deaf_since; /* when a message began to wait, or one was last taken; milliseconds */
 };
 
 void backlog_init(struct backlog *backlog);
-/* Sends the message and a copy of *fd (NULL: none), or keeps both until they can be sent. False: it lets too much pile
- * up, or the connection is broken. */
+/* Sends the message and a copy of *fd (NULL: none), or keeps both until they can be sent. False: too much waits for
+ * this client, or the connection is broken. */
 bool backlog_say(
 	struct backlog *backlog, int connection, const struct vb_message *message, const int *fd, uint64_t now);
-/* Sends a MAD, or keeps it behind those that wait; beyond BACKLOG_MADS_MAX, or when all that do not read have too
- * many, it is dropped. */
+/* Sends a MAD, or keeps it behind those that wait. Beyond BACKLOG_MADS_MAX, or if all backlogs together have too many,
+ * it is dropped. */
 void backlog_pass(struct backlog *backlog, int connection, const struct vb_message *message);
-/* The connection takes more: sends what waits, as far as there is room. */
+/* The connection is writable again: sends waiting messages as far as there is room. */
 void backlog_flush(struct backlog *backlog, int connection, uint64_t now);
 void backlog_discard(struct backlog *backlog);
 
@@ -39,7 +39,7 @@ static inline bool backlog_is_waiting(const struct backlog *backlog)
 	return backlog->said_count + backlog->mad_count > 0;
 }
 
-/* It has taken nothing of what was said to it for so long that whoever still asks cannot mean it. */
+/* True if the client has read nothing for so long that its further requests need no answer. */
 static inline bool backlog_is_deaf(const struct backlog *backlog, uint64_t now)
 {
 	return backlog->said_count > 0 && now >= backlog->deaf_since + BACKLOG_DEAF_MS;

@@ -1,5 +1,5 @@
-/* Processes that may not have a socket of the group, and the couriers that carry for them. A courier is a client that
- * says CARRY; it owns the slot, and the process it carries for uses it. */
+/* Processes that may not have a socket of the group, and the couriers that receive for them. A courier is a client that
+ * sends CARRY. It owns the slot; the process that it serves uses the slot. */
 #include <errno.h>
 #include <signal.h>
 #include <string.h>
@@ -23,7 +23,7 @@ void worker_send_courier(struct worker *worker, unsigned client, uint8_t slot)
 		.uid = process->uid,
 		.number = ++worker->last_courier,
 		.receive_buffer = state->receive_buffer };
-	if (state->channel >= 0) { /* one is on its way */
+	if (state->channel >= 0) { /* one was started and has not connected yet */
 		if (state->courier_request != request)
 			worker_refuse(worker, client, state->request, EBUSY, "one slot at a time");
 		return;
@@ -72,7 +72,7 @@ void worker_reap(void)
 
 /* ---- For whom ---------------------------------------------------------------------------------------------------- */
 
-/* Whom a courier that was started by this worker is for; -1: he waits for it no more. */
+/* The client for which this worker started the courier; -1: that client no longer waits for it. */
 static int find_waiting(const struct worker *worker, uint32_t number)
 {
 	for (unsigned i = 0; i < REGISTRY_CLIENTS; i++)
@@ -82,8 +82,8 @@ static int find_waiting(const struct worker *worker, uint32_t number)
 	return -1;
 }
 
-/* And by one that is gone; -1: he has not come, or cannot be told: processes of a pid namespace that we do not see into
- * have all one number. */
+/* The same if an earlier worker started it. -1: the client has not connected yet, or cannot be recognised, since all
+ * processes of a pid namespace that we do not see into have one number. */
 static int find_client(const struct worker *worker, const struct carries *carries)
 {
 	if (carries->pid <= 0)

@@ -7,7 +7,7 @@
 #include <unistd.h>
 #include "broker/registry.h"
 
-/* The broker's descriptors: no socket may live longer because of us. */
+/* Closes the broker's descriptors, so that this child keeps no socket open. */
 static void close_all_above(int last)
 {
 	enum { MOST = 4 * REGISTRY_CLIENTS };

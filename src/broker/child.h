@@ -1,8 +1,9 @@
-/* The beginning of a process that the worker forks for a task of its own. */
+/* The start of a helper process that the worker forks. */
 #ifndef VB_BROKER_CHILD_H
 #define VB_BROKER_CHILD_H
 
-/* In the child: of the broker nothing is left but its program, its user, and fd, whose new number is returned. */
+/* Call in the child: closes all of the broker's descriptors but fd, whose new number is returned. Program and user
+ * stay. */
 int child_begin(const char *name, int fd);
 
 #endif

@@ -1,8 +1,8 @@
-/* See confine.h. What is not listed fails as forbidden: there is no exec, ptrace, bpf, mount or new namespace, files
- * are opened for reading, and a process is made by fork, for the next worker or a courier.
+/* See confine.h. Calls that are not listed fail with EPERM: there is no exec, ptrace, bpf, mount or new namespace.
+ * Files are opened for reading only. Processes are made by fork only, for the next worker or a courier.
  *
- * The filter is a search of one comparison a call, in the order of the list: those made most often first. Arguments are
- * 64 bits in two words; what is looked at are flags in the low one. */
+ * The filter compares the call with each entry in order, the most frequent first. Arguments are 64 bits in two words;
+ * the flags that it checks are in the low word. */
 #include "broker/confine.h"
 
 #include <errno.h>
@@ -74,7 +74,7 @@ static const uint16_t allowed[] = {
 	/* Memory that two clients share. */
 	SYS_memfd_create,
 	SYS_ftruncate,
-	/* Processes: ours, and a look at those of clients. */
+	/* Our processes, and reading about those of clients. */
 	SYS_pidfd_open,
 	SYS_pidfd_send_signal,
 	SYS_kill,
@@ -153,7 +153,7 @@ static const uint16_t allowed[] = {
 #error "the low word of an argument is taken to come first"
 #endif
 
-/* Whatever writes, or makes. */
+/* Open flags that write or create. */
 #define WRITING (O_WRONLY | O_RDWR | O_CREAT | O_TRUNC | O_APPEND)
 #define NAMESPACES                                                                                                     \
 	(CLONE_NEWUSER | CLONE_NEWNET | CLONE_NEWNS | CLONE_NEWPID | CLONE_NEWIPC | CLONE_NEWUTS | CLONE_NEWCGROUP |   \
@@ -167,14 +167,14 @@ static const struct sock_filter beginning[] = {
 	LOAD(AT(nr)),
 };
 
-/* The call's number is loaded, and none of those above. */
+/* Reached with the call's number loaded, if no entry above matched. */
 static const struct sock_filter end[] = {
 	UNLESS(SYS_openat, 4),
 	LOAD(AT(args[2])),
 	ANY_OF(WRITING, 1),
 	FORBID,
 	ALLOW,
-	UNLESS(SYS_ioctl, 8), /* of sockets alone: a terminal takes words in */
+	UNLESS(SYS_ioctl, 8), /* for sockets only: on a terminal, ioctl can inject input */
 	LOAD(AT(args[1])),
 	UNLESS(SIOCOUTQ, 1),
 	ALLOW,
@@ -188,7 +188,7 @@ static const struct sock_filter end[] = {
 	ANY_OF(NAMESPACES, 1),
 	FORBID,
 	ALLOW,
-	UNLESS(SYS_clone3, 1), /* its flags cannot be looked at: clone is used instead */
+	UNLESS(SYS_clone3, 1), /* its flags are in memory, where a filter cannot read them; glibc then uses clone */
 	RETURN(SECCOMP_RET_ERRNO | ENOSYS),
 	UNLESS(SYS_prctl, 5),
 	LOAD(AT(args[0])),

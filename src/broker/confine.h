@@ -2,8 +2,8 @@
 #ifndef VB_BROKER_CONFINE_H
 #define VB_BROKER_CONFINE_H
 
-/* For this process and its children, for good; takes no_new_privs. Does nothing where the kernel refuses, on a machine
- * that is not listed, and under sanitizers, which make calls of their own. */
+/* Confines this process and its children for good; sets no_new_privs. Does nothing if the kernel refuses, on a machine
+ * type that is not listed, and under sanitizers, which make calls of their own. */
 void confine(void);
 
 #endif

@@ -1,5 +1,5 @@
-/* See courier.h. One thread; its socket's receive buffer is the only queue: while the channel is full nothing is read.
- */
+/* See courier.h. One thread. The socket's receive buffer is the only queue: while the channel is full, nothing is read.
+ * */
 #include "broker/courier.h"
 
 #include <errno.h>
@@ -21,9 +21,9 @@
 #define DATAGRAMS        16
 #define DATAGRAM_BYTES   65536
 #define CHANNEL_BUFFER   (4 << 20) /* asked for; the kernel gives what wmem_max allows */
-#define CONNECT_AGAIN_MS 20        /* and then twice as long, up to */
+#define CONNECT_AGAIN_MS 20        /* doubled each time, up to */
 #define CONNECT_MAX_MS   500
-#define REPLACEMENT_MS   50 /* whoever cuts off his couriers shall not make a storm of them */
+#define REPLACEMENT_MS   50 /* so that a user who kills his couriers cannot cause a storm of new ones */
 #define REFUSED_AGAIN_MS 1000
 #define GIVE_UP_MS       100
 
@@ -33,7 +33,7 @@ struct courier {
 	uint8_t slot;
 	int64_t connect_at_ms, pause_ms;
 	bool is_channel_full;
-	unsigned count, next; /* datagrams read, and the first that has not been passed on */
+	unsigned count, next; /* datagrams read, and the first not yet forwarded */
 	struct mmsghdr messages[DATAGRAMS];
 	struct iovec iov[DATAGRAMS][2];
 	struct vb_carried headers[DATAGRAMS];
@@ -63,7 +63,7 @@ static void read_datagrams(struct courier *courier)
 			.msg_iovlen = 1 };
 	}
 	int count = recvmmsg(courier->socket, courier->messages, DATAGRAMS, MSG_DONTWAIT, NULL);
-	courier->count = count > 0 ? (unsigned)count : 0; /* errors of a datagram socket pass */
+	courier->count = count > 0 ? (unsigned)count : 0; /* a datagram socket's errors are transient */
 	for (unsigned i = 0; i < courier->count; i++) {
 		struct mmsghdr *message = &courier->messages[i];
 		courier->headers[i].name_length = message->msg_hdr.msg_namelen;
@@ -74,7 +74,7 @@ static void read_datagrams(struct courier *courier)
 	}
 }
 
-/* What was read goes on, as far as there is room. A message that the channel does not take at all is lost, as on a
+/* Forwards datagrams as far as the channel has room. A message that the channel cannot take at all is lost, as on a
  * wire. */
 static void pass_on(struct courier *courier)
 {
@@ -105,7 +105,7 @@ static void carry(struct courier *courier)
 
 /* ---- The broker -------------------------------------------------------------------------------------------------- */
 
-/* What it hears of us first, and again when it has forgotten: for whom we carry, and our socket once we have one. */
+/* Tells a new broker which process we serve, and gives it our socket once we have one. */
 static void introduce(struct courier *courier)
 {
 	const struct vb_message hello = { .kind = VB_MESSAGE_HELLO };
@@ -121,7 +121,7 @@ static void introduce(struct courier *courier)
 	vb_message_send(courier->broker, &carry, courier->socket >= 0 ? &courier->socket : NULL);
 }
 
-/* Who steps in for our broker is its user's, or has no right to our socket. */
+/* A broker of another user has no right to our socket. */
 static void connect_to_broker(struct courier *courier)
 {
 	const struct vb_users users = vb_users_read();
@@ -143,8 +143,7 @@ static void connect_to_broker(struct courier *courier)
 
 static void lose_broker(struct courier *courier, int64_t wait_ms)
 {
-	if (courier->socket <
-		0) { /* the broker sees it, and tells whom we are for; not at once, for it may try again */
+	if (courier->socket < 0) { /* the broker sees it and informs our process; delayed, for it may try again */
 		poll(NULL, 0, GIVE_UP_MS);
 		_exit(0);
 	}

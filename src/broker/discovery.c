@@ -26,9 +26,9 @@ struct entry {
 	uint32_t scope; /* interface of a link-local address, else 0 */
 	uint32_t receive_buffer;
 	uint64_t transaction_id;
-	uint64_t due_ms; /* of the next try, or when the answer is too old */
+	uint64_t due_ms; /* time of the next try, or when the answer expires */
 	unsigned tries;
-	unsigned asked_by; /* client whose question it was, or NOBODY any more */
+	unsigned asked_by; /* the client that asked, or NOBODY */
 	uint64_t waiting[DISCOVERY_CLIENTS / 64];
 };
 
@@ -40,7 +40,7 @@ struct discovery {
 	uint32_t receive_buffer;
 	unsigned next_victim;
 	unsigned asking;                       /* entries in that state */
-	unsigned questions[DISCOVERY_CLIENTS]; /* entries being asked for each */
+	unsigned questions[DISCOVERY_CLIENTS]; /* entries being asked for each client */
 	struct hash_key key;
 	struct vb_list chains[ENTRIES];
 	struct entry entries[ENTRIES];
@@ -54,7 +54,7 @@ static uint64_t random_number(void)
 	return number;
 }
 
-/* What is the exchange's own is filled in already. */
+/* The fields of this exchange are already filled in. */
 static void send_facts(struct discovery *discovery, const struct qp1_mad *way, struct vb_discovery *facts)
 {
 	uint8_t mad[VB_MAD_LENGTH];
@@ -98,7 +98,7 @@ static struct entry *find_entry(struct discovery *discovery, const struct vb_gid
 	return NULL;
 }
 
-/* An empty entry; when all are taken the next one that nobody waits for makes room. NULL: all are being asked. */
+/* An empty entry, else the next one without a waiting client is replaced. NULL: all are being asked. */
 static struct entry *new_entry(struct discovery *discovery, const struct vb_gid *gid, uint32_t scope)
 {
 	struct entry *entry = NULL;
@@ -232,7 +232,7 @@ bool discovery_receive(struct discovery *discovery, uint64_t now_ms, const struc
 	if (!vb_discovery_decode(&facts, mad->bytes))
 		return false;
 	if (!facts.is_response) {
-		/* As long as the question, so that whoever asks learns what the way carries in both directions. */
+		/* As long as the question, so that the asker learns the path's MTU in both directions. */
 		const struct qp1_mad back = {
 			.from = mad->to, .to = mad->from, .scope = mad->scope, .length = mad->length
 		};

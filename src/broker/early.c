@@ -22,7 +22,7 @@ const struct qp1_mad *early_look(struct early *early, unsigned i, uint64_t now, 
 	if (i >= early->count)
 		return NULL;
 	*is_due = now >= early->held[i].until;
-	early->held[i].mad.bytes = early->held[i].bytes; /* they move as others leave */
+	early->held[i].mad.bytes = early->held[i].bytes; /* the array is compacted when others leave */
 	early->held[i].mad.cm = &early->held[i].cm;
 	return &early->held[i].mad;
 }

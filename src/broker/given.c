@@ -8,7 +8,7 @@
 #include <unistd.h>
 #include "host/protocol.h"
 
-#define FIRST 3 /* the manager's, and so many */
+#define FIRST 3 /* the manager's descriptors begin here (SD_LISTEN_FDS_START) */
 #define COUNT 2
 
 static bool is_called(int fd, const char *name)
@@ -28,7 +28,7 @@ static long number_of(const char *variable)
 	return text ? strtol(text, NULL, 10) : 0;
 }
 
-/* A worker accepts until there is nobody left. */
+/* A worker accepts until no client is left, so the sockets must not block. */
 static bool move(int from, int to)
 {
 	return dup3(from, to, O_CLOEXEC) == to && fcntl(to, F_SETFL, O_NONBLOCK) == 0 && close(from) == 0;

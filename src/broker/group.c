@@ -15,10 +15,10 @@
 #include "wire/packet.h"
 
 #define USUAL_BUFFER     4194304
-#define MAX_GROUP        1024 /* where a search for our own socket ends */
+#define MAX_GROUP        1024 /* limit of the search for our own socket */
 #define FENCE_TIMEOUT_MS 200
 #define MAX_FILLERS      64
-#define MANY_PROBES      32 /* in some 50 us, in which even a flood brings fewer */
+#define MANY_PROBES      32 /* sent within some 50 us, in which even a flood brings fewer datagrams */
 
 uint32_t group_receive_buffer(int fd)
 {
@@ -28,7 +28,7 @@ uint32_t group_receive_buffer(int fd)
 	return (uint32_t)value;
 }
 
-/* A socket as all of the group are, not bound yet. */
+/* Makes a socket with the group's options, not bound yet. */
 static int make_socket(sa_family_t family, uint8_t slot, uint32_t receive_buffer)
 {
 	int fd = socket(family, SOCK_DGRAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
@@ -36,10 +36,10 @@ static int make_socket(sa_family_t family, uint8_t slot, uint32_t receive_buffer
 		return -errno;
 	vb_set_option(fd, SOL_SOCKET, SO_REUSEPORT, 1);
 	vb_set_option(fd, SOL_SOCKET, SO_RCVBUF, receive_buffer > INT32_MAX ? INT32_MAX : (int)receive_buffer);
-	/* Of a multicast datagram for a single socket the kernel takes the shortcut of its early demultiplexing, which
-	 * ends at the steering program. So the broker's own hears all of them, as the second; its filter drops them. */
+	/* If only one socket receives a multicast datagram, the kernel's early demultiplexing takes a shortcut that
+	 * ends at the steering program. So the broker's own socket receives all of them too; its filter drops them. */
 	vb_set_option(fd, IPPROTO_IP, IP_MULTICAST_ALL, slot == 0);
-	/* The kernel asks any socket of the group whether it may merge datagrams: none must say no. */
+	/* The kernel asks any one socket of the group whether it may merge datagrams, so all must allow it. */
 	vb_set_option(fd, IPPROTO_UDP, UDP_GRO, 1);
 	if (family == AF_INET6) {
 		vb_set_option(fd, IPPROTO_IPV6, IPV6_V6ONLY, 0);
@@ -71,7 +71,7 @@ static int make_own(struct group *group)
 	int fd = make_socket(group->family, 0, USUAL_BUFFER);
 	if (fd < 0)
 		return fd;
-	/* A flood fills it before we look; root may have more than others. */
+	/* A flood fills the buffer before we read; root may have a larger one than others. */
 	vb_set_option(fd, SOL_SOCKET, SO_RCVBUFFORCE, USUAL_BUFFER);
 	if (group->family == AF_INET6)
 		vb_set_option(fd, IPPROTO_IPV6, IPV6_RECVPKTINFO, 1);
@@ -93,7 +93,7 @@ static int attach_map(struct group *group)
 
 /* ---- Probing --------------------------------------------------------------------------------------------------- */
 
-/* A socket of loopback at any port takes *fd's place. */
+/* Replaces *fd by a socket of loopback at any port. */
 static bool open_probe(int *fd)
 {
 	const struct sockaddr_in any = { .sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK) };
@@ -136,7 +136,7 @@ static void probe_index(struct group *group, unsigned index, unsigned times)
 		send_probe(group, probe);
 }
 
-/* Returns when what was sent before has been delivered: loopback keeps the order. False: loopback does not work. */
+/* Returns when earlier probes have been delivered, since loopback keeps the order. False: loopback does not work. */
 static bool wait_for_probes(struct group *group)
 {
 	uint32_t mark = (uint32_t)random(), seen;
@@ -153,7 +153,7 @@ static bool wait_for_probes(struct group *group)
 	}
 }
 
-/* How many datagrams the kernel dropped at this socket: its filter's victims among them. */
+/* How many datagrams the kernel dropped at this socket, including those that its filter dropped. */
 static uint32_t drops(int fd)
 {
 	uint32_t memory[SK_MEMINFO_VARS] = { 0 };
@@ -162,7 +162,7 @@ static uint32_t drops(int fd)
 	return memory[SK_MEMINFO_DROPS];
 }
 
-/* A flood's datagrams are dropped here too, fewer in that moment than many probes are. */
+/* A flood's datagrams are dropped here too, but fewer in that moment than the probes. */
 static bool arrives_at(struct group *group, int fd, unsigned index, unsigned times)
 {
 	uint32_t before = drops(fd);
@@ -173,7 +173,7 @@ static bool arrives_at(struct group *group, int fd, unsigned index, unsigned tim
 	return seen >= times && seen < 2 * times;
 }
 
-/* Our own socket was bound last, so its index tells the size of the group. -1: not found. */
+/* Our own socket was bound last, so its index gives the size of the group. -1: not found. */
 static int find_own(struct group *group)
 {
 	for (unsigned attempt = 0; attempt < 3; attempt++) {
@@ -191,7 +191,7 @@ static int find_own(struct group *group)
 	return -1;
 }
 
-/* One by one; for sockets that overflow meanwhile, so that the count of drops is no clean signal. */
+/* Probes index by index, for a socket that overflows meanwhile, whose drop count is no clean signal. */
 static int find_slowly(struct group *group, uint8_t slot)
 {
 	for (unsigned attempt = 0; attempt < 4; attempt++)
@@ -201,8 +201,8 @@ static int find_slowly(struct group *group, uint8_t slot)
 	return -1;
 }
 
-/* Bit by bit: in each round those indices are probed that have the bit set, then those that have it clear. A socket
- * that saw exactly one of the two has told its bit. */
+/* Bit by bit: each round probes the indices that have the bit set, then those that have it clear. A socket that counted
+ * exactly one of the two has shown its bit. */
 static void find_indices(struct group *group)
 {
 	uint32_t before[STEER_SLOTS];
@@ -257,8 +257,9 @@ static bool arrives_at_own(struct group *group, uint8_t slot)
 	return wait_for_probes(group) && drops(group->own) != before;
 }
 
-/* What belongs to no slot the map steers to where that broker's own socket was, and to that place ours is brought. It
- * may lie behind the end by now, as places that the broker kept are gone: then sockets before ours fill the group. */
+/* The old map steers datagrams without a slot to the index of the dead broker's own socket, so ours is brought to that
+ * index. The index may be past the end now, since sockets that kept places are gone; then filler sockets extend the
+ * group. */
 void group_find_survivors(struct group *group, bool survives[STEER_SLOTS])
 {
 	int fillers[MAX_FILLERS];
@@ -277,15 +278,16 @@ void group_find_survivors(struct group *group, bool survives[STEER_SLOTS])
 	const bool is_told = arrives_at_own(group, 0);
 	for (unsigned slot = 1; slot < STEER_SLOTS - 1; slot++)
 		survives[slot] = is_told && group->fd[slot] < 0 && !arrives_at_own(group, (uint8_t)slot);
+	/* our socket is the last: it moves into each hole, and is the last again at the end */
 	for (unsigned i = 0; i < count; i++)
-		close(fillers[i]); /* ours, the last, moves into each hole, and is the last again in the end */
+		close(fillers[i]);
 }
 
 bool group_verify(struct group *group, uint8_t slot)
 {
-	open_probe(&group->probe); /* without a map the port decides who gets them: not always the same */
+	open_probe(&group->probe); /* without a map the source port decides, so try another one */
 	if (!wait_for_probes(group))
-		return true; /* without loopback nothing can be said */
+		return true; /* without loopback nothing can be probed */
 	for (unsigned times = 1; times <= MANY_PROBES; times *= MANY_PROBES)
 		if (arrives_at(group, group->own, group->count - 1, times) &&
 			(slot == 0 || slot_probe_arrives(group, slot)))
@@ -295,7 +297,7 @@ bool group_verify(struct group *group, uint8_t slot)
 
 /* ---- Sockets come and go --------------------------------------------------------------------------------------- */
 
-/* Makes our own socket the last of the group again. Whoever was last takes its place. */
+/* Makes our own socket the last of the group again. The former last socket takes its place. */
 static int move_own_to_end(struct group *group)
 {
 	int fd = make_own(group);
@@ -315,7 +317,7 @@ int group_repair(struct group *group)
 		return rc;
 	int own = find_own(group);
 	if (own <= 0) {
-		/* Alone, or under a program that knows no probes: attach one that does, then look again. */
+		/* Alone, or under a program without probes: attach one that has them, then look again. */
 		group->count = 1;
 		for (unsigned slot = 0; slot < STEER_SLOTS; slot++)
 			group->index[slot] = -1;
@@ -379,7 +381,7 @@ int group_open(struct group *group, char *why, size_t why_size)
 		group->default_buffer = group_receive_buffer(example);
 		close(example);
 	}
-	/* The program of a broker that died is still in force; it knows probes, as ours does. */
+	/* The program of a broker that died is still attached; it has probes, as ours does. */
 	int own = find_own(group);
 	if (own > 0)
 		group->count = (unsigned)own + 1;
@@ -427,7 +429,7 @@ int group_add(struct group *group, uint8_t slot, uint32_t receive_buffer, uint32
 	int rc = join_port(group->family, fd), index = (int)group->count - 1;
 	uint8_t place = rc ? 0 : group_vacant_place(group, slot);
 	if (place) {
-		close(group->fd[place]); /* the new socket, the last for now, takes its place */
+		close(group->fd[place]); /* the new socket, now the last, takes its place */
 		index = group->index[place];
 		forget(group, place);
 		group->count--;
@@ -436,7 +438,7 @@ int group_add(struct group *group, uint8_t slot, uint32_t receive_buffer, uint32
 	if (rc || own_rc) {
 		close(fd);
 		if (own_rc == 0)
-			attach_map(group); /* alone, our own socket took the program along */
+			attach_map(group); /* as the only socket, ours took the program along */
 		return rc ? rc : own_rc;
 	}
 	group->fd[slot] = fd;
@@ -476,7 +478,7 @@ bool group_remove(struct group *group, uint8_t slot)
 		group->count--;
 	} else {
 		join_port(group->family, keeper);
-		close(leaver); /* the keeper, the last for now, moves into the hole */
+		close(leaver); /* the place's keeper, now the last, moves into the hole */
 		group->fd[slot] = keeper;
 		group->index[slot] = hole;
 		group->is_vacant[slot] = true;
@@ -506,10 +508,10 @@ static bool is_slot_socket(sa_family_t family, uint8_t slot, int fd)
 	length = sizeof(name);
 	if (getsockname(fd, (struct sockaddr *)&name, &length) || name.four.sin_port != htons(VB_UDP_PORT))
 		return false;
-	/* The filter was locked by who made the socket: it proves the slot. */
+	/* The socket's maker locked its filter, which so proves the slot. */
 	struct sock_filter filter[STEER_FILTER_SIZE] = { 0 }, ours[STEER_FILTER_SIZE];
 	steer_build_filter(ours, slot);
-	length = STEER_FILTER_SIZE; /* the kernel counts instructions here */
+	length = STEER_FILTER_SIZE; /* the kernel counts in instructions here */
 	return getsockopt(fd, SOL_SOCKET, SO_GET_FILTER, filter, &length) == 0 && length == STEER_FILTER_SIZE &&
 	       memcmp(filter, ours, sizeof(ours)) == 0;
 }

@@ -1,5 +1,5 @@
-/* SipHash of an address and a number, under a secret key: for tables that strangers fill, who shall not be able to
- * choose where, and for numbers that only who receives what is sent to an address can know. */
+/* SipHash of an address and a number, under a secret key. For tables that are filled from outside, so that nobody can
+ * choose the bucket, and for numbers that only a receiver at an address can know. */
 #ifndef VB_BROKER_KEYED_HASH_H
 #define VB_BROKER_KEYED_HASH_H
 

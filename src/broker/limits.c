@@ -6,7 +6,8 @@
 
 bool limits_serves(const struct limits *limits, uid_t uid)
 {
-	return limits->own == 0 || limits->is_shared || uid == limits->own || uid == 0; /* none of these is unknown */
+	/* None of these users is unknown. */
+	return limits->own == 0 || limits->is_shared || uid == limits->own || uid == 0;
 }
 
 bool limits_may_take(const struct limits *limits, uid_t uid, unsigned holds, unsigned taken, unsigned all)

@@ -1,4 +1,4 @@
-/* Whom a broker serves, and how much of what there is one user may have, so that nobody takes all. Pure. */
+/* The users that a broker serves, and each user's share of its resources. Pure. */
 #ifndef VB_BROKER_LIMITS_H
 #define VB_BROKER_LIMITS_H
 
@@ -8,18 +8,18 @@
 
 struct limits {
 	uid_t own;      /* the broker's */
-	bool is_shared; /* with every user, though it is not root's */
+	bool is_shared; /* serves every user, though it is not root's */
 };
 
 bool limits_serves(const struct limits *limits, uid_t uid);
-/* Whether uid may have one more of a thing of which there are `all`, `taken` of them in use and `holds` by itself. Root
- * and the broker's own user may have the last; others three quarters, and what is left at the end only those who have
- * next to nothing. */
+/* True if uid may have one more of `all` things, of which `taken` are in use, `holds` by uid. Root and the broker's own
+ * user may have the last. Others may have three quarters; at the end, the rest goes only to users who have next to
+ * nothing. */
 bool limits_may_take(const struct limits *limits, uid_t uid, unsigned holds, unsigned taken, unsigned all);
 
 #define LIMITS_HOLDERS 4
 
-/* Who holds how many, the greatest first; more users than there is room for count as the last. */
+/* How many each user holds, the largest first; users beyond the table's size count in its last entry. */
 struct holders {
 	unsigned count;
 	struct holder {
@@ -28,7 +28,7 @@ struct holders {
 	} by_size[LIMITS_HOLDERS];
 };
 
-/* One more of uid's; uids come in any order. */
+/* Counts one more for uid; uids come in any order. */
 void holders_add(struct holders *holders, uid_t uid);
 /* "uid 1000: 300, uid 0: 12" */
 void holders_name(const struct holders *holders, char *text, size_t size);

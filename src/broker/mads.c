@@ -1,17 +1,17 @@
-/* Management datagrams between processes and the wire: the connection manager's are routed, answers go to who asked,
- * and the peers of a process that died are told. Which MAD is whose, and who may send it: route.c, relay.c; what is to
- * be said of the dead: orphans.c; requests that came before their listener: early.c; who may ask how much, and what
- * waits: sources.c, traffic.c.
+/* Management datagrams between processes and the wire: those of the connection manager are routed, answers go to the
+ * client that asked, and the peers of a dead process are told. route.c and relay.c decide where a MAD goes and which
+ * client may send it; orphans.c remembers connections for their farewells; early.c keeps requests that came before
+ * their listener; sources.c and traffic.c limit and queue requests.
  *
- * Holds: a MAD of the connection manager is decoded once, here, and leaves a client only in its own name. What belongs
- * to an exchange under way waits for nothing that begins. */
+ * Holds: a MAD of the connection manager is decoded once, here, and leaves a client only in its own name. A MAD of an
+ * exchange under way never waits for new requests. */
 #include <errno.h>
 #include <string.h>
 #include "broker/addresses.h"
 #include "broker/route.h"
 #include "broker/worker_state.h"
 
-/* Between two looks at what clients say. */
+/* Between two reads of clients' messages. */
 #define READ_A_TURN     1024
 #define KNOWN_A_TURN    256
 #define OTHERS_A_TURN   64
@@ -26,7 +26,7 @@ static int send_between(
 
 static void pass_cm_mad(struct worker *worker, const struct qp1_mad *mad);
 
-/* A listener that others of its family have, too, does not refuse with the one of them that ends. */
+/* If other members of the family listen too, requests of the one that ended go to them. */
 static void pass_requests_on(struct worker *worker, unsigned number)
 {
 	struct orphans_request request;
@@ -37,7 +37,7 @@ static void pass_requests_on(struct worker *worker, unsigned number)
 	}
 }
 
-/* Its process is gone: its peers are told, once; who misses it finds out by asking. */
+/* The client's process is gone: tells its peers, once. A peer that misses it learns it by its next request. */
 void worker_bid_farewell(struct worker *worker, unsigned number)
 {
 	pass_requests_on(worker, number);
@@ -66,13 +66,13 @@ void worker_send_mad(struct worker *worker, unsigned client, const struct vb_mes
 	worker_say(worker, client, &sent, NULL);
 }
 
-/* Waits in the backlog while the process does not read. */
+/* Passes a MAD to a client; it waits in the backlog while the process does not read. */
 static void pass(struct worker *worker, unsigned client, const struct vb_message *message)
 {
 	backlog_pass(&worker->clients[client].backlog, worker->registry->clients[client].connection, message);
 }
 
-/* Told once, as a MAD is: who misses it waits for an answer in vain, and gives up later. */
+/* Sent once, like a MAD. A client that misses it waits for an answer in vain, and gives up later. */
 static void pass_failure(struct worker *worker, unsigned client, const struct qp1_failure *failure)
 {
 	struct vb_message message = { .kind = VB_MESSAGE_FAILED, .gid = failure->to, .error = failure->error };
@@ -83,7 +83,7 @@ static void pass_failure(struct worker *worker, unsigned client, const struct qp
 void worker_post_mad(struct worker *worker, unsigned client, const struct vb_message *message)
 {
 	struct vb_cm_message cm;
-	/* Dropped and no more: the last words of a slot that was just given back come from an honest client. */
+	/* Only dropped, since an honest client may still send for a slot that it has just given back. */
 	if (!vb_cm_decode(&cm, message->mad) ||
 		!route_may_send(worker->registry, worker->asked, client, &message->gid, &cm))
 		return;
@@ -105,7 +105,7 @@ static void pass_mad(struct worker *worker, unsigned client, const struct qp1_ma
 	pass(worker, client, &message);
 }
 
-/* To who had the request until now, as if whoever asks had given it up. */
+/* Tells the client that had the request until now, as if the requester had given it up. */
 static void take_back(struct worker *worker, unsigned client, const struct qp1_mad *request)
 {
 	const struct vb_cm_message given_up = { .kind = VB_CM_REJ,
@@ -121,7 +121,7 @@ static void take_back(struct worker *worker, unsigned client, const struct qp1_m
 	pass_mad(worker, client, &mad);
 }
 
-/* Whose answer counts from now on: of a family another may have had the request before. */
+/* Notes which client's answer counts now: another one of its family may have had the request before. */
 static void note_asked(struct worker *worker, const struct qp1_mad *mad, uint32_t client)
 {
 	uint32_t before = relay_find(worker->asked, &mad->from, mad->cm->local_id);
@@ -144,7 +144,7 @@ static bool has_heirs(struct worker *worker, const struct qp1_mad *mad)
 	return ports_are_of_a_family(worker->ports, mad->cm->req.service_id, &address);
 }
 
-/* To whom it is for, or the refusal back to where it came from. */
+/* Passes the MAD to its client, or sends the refusal back. */
 static void follow(struct worker *worker, const struct qp1_mad *mad, const struct route *route)
 {
 	if (route->verdict == ROUTE_TO_CLIENT) {
@@ -161,11 +161,11 @@ static void follow(struct worker *worker, const struct qp1_mad *mad, const struc
 	}
 }
 
-/* mad is decoded. */
+/* mad must be decoded. */
 static void pass_cm_mad(struct worker *worker, const struct qp1_mad *mad)
 {
 	const uint64_t now = worker_now_ms();
-	/* Strangers leave room there, too. */
+	/* Unknown addresses may fill only a part of it. */
 	const unsigned most = sources_is_known(worker->sources, &mad->from, now) ? EARLY_MAX : EARLY_MAX / 2;
 	struct route route = route_cm(worker->ports, worker->registry, worker->asked, mad);
 	if (route.verdict == ROUTE_TO_NOBODY &&
@@ -181,7 +181,7 @@ static void pass_answer(struct worker *worker, const struct qp1_mad *mad)
 		pass_mad(worker, client, mad);
 }
 
-/* Requests that waited for somebody to listen: now somebody does, or they have waited long enough. */
+/* Serves requests that waited for a listener, if there is one now or they have waited long enough. */
 void worker_serve_early(struct worker *worker, uint64_t now)
 {
 	const struct qp1_mad *mad;
@@ -205,7 +205,7 @@ static void prove(struct worker *worker, const struct vb_gid *gid, uint64_t now)
 	traffic_release(worker->traffic, gid, now);
 }
 
-/* One that asks for something new: only its header has been read. */
+/* Takes a MAD that begins an exchange; only its header has been read. */
 static void take_request(struct worker *worker, const struct qp1_mad *mad, uint64_t now)
 {
 	bool must_ask;
@@ -219,7 +219,8 @@ static void take_request(struct worker *worker, const struct qp1_mad *mad, uint6
 		traffic_hold(worker->traffic, mad, now);
 }
 
-/* One of an exchange under way goes on at once. Of one that is over, whoever asks is told so as if he began anew. */
+/* A MAD of an exchange under way is passed at once. One of an exchange that is over counts as a new request, and its
+ * sender is told. */
 static void take_cm_mad(struct worker *worker, struct qp1_mad *mad, uint64_t now)
 {
 	struct vb_cm_message message;

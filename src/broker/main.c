@@ -1,9 +1,9 @@
 /* verbena-broker: shares UDP port 4791 among the processes of one network namespace (docs/broker.md). Started by the
  * first process that needs it, or by root with --foreground.
  *
- * Two processes: this one, the parent, holds the name, the connections and the sockets in its registry and does nothing
- * but repeat what the worker writes there. When the worker dies, the parent starts another; when the parent dies, the
- * worker takes its place and starts another worker. */
+ * Two processes: this one, the parent, holds the name, the connections and the sockets in its registry, and only
+ * repeats the worker's changes. When the worker dies, the parent starts another; when the parent dies, the worker takes
+ * its place and starts another worker. */
 #include <errno.h>
 #include <fcntl.h>
 #include <linux/close_range.h>
@@ -27,9 +27,9 @@
 #include "host/protocol.h"
 
 #define BACKLOG             128
-#define NAME_TRIES          40 /* a broker that is just leaving still has the name for a moment */
+#define NAME_TRIES          40 /* a broker that is ending still has the name for a moment */
 #define NAME_TRY_MS         5
-#define QUICK_DEATHS        5 /* workers that died within a second, before the next one has to wait */
+#define QUICK_DEATHS        5 /* this many workers died within a second: the next one has to wait */
 #define QUICK_DEATH_WAIT_MS 100
 
 static volatile sig_atomic_t worker_pid;
@@ -40,7 +40,7 @@ static void sleep_ms(long ms)
 	nanosleep(&span, NULL);
 }
 
-/* SIGTERM to the parent ends both. */
+/* SIGTERM to the parent ends both processes. */
 static void on_terminate(int signal_number)
 {
 	if (worker_pid > 0)
@@ -48,7 +48,7 @@ static void on_terminate(int signal_number)
 	_exit(128 + signal_number);
 }
 
-/* The first process of a container adopts whatever is an orphan there, our own helpers too. The worker is waited for
+/* The first process of a container adopts all orphans there, our own helpers too. The worker is waited for
  * elsewhere. */
 static void on_child(int signal_number)
 {
@@ -68,8 +68,8 @@ static void set_signals(void (*on_end)(int))
 	sigaction(SIGINT, &action, NULL);
 	signal(SIGPIPE, SIG_IGN);
 	signal(SIGHUP, SIG_IGN);
-	signal(SIGXFSZ,
-		SIG_IGN); /* the starter's limit holds for memory that clients share: an error of that, no death */
+	/* the starter's file size limit applies to clients' shared memory: it must be an error, not a signal */
+	signal(SIGXFSZ, SIG_IGN);
 	signal(SIGCHLD, SIG_DFL);
 	sigset_t none;
 	sigemptyset(&none);
@@ -80,10 +80,10 @@ static void adopt_orphans(void)
 {
 	struct sigaction action = { .sa_handler = on_child, .sa_flags = SA_RESTART | SA_NOCLDSTOP };
 	sigaction(SIGCHLD, &action, NULL);
-	on_child(SIGCHLD); /* those that have ended before */
+	on_child(SIGCHLD); /* children that ended before */
 }
 
-/* Repeats the worker's changes until it is gone; returns how it ended, as an exit code. */
+/* Repeats the worker's changes until it is gone; returns its exit code. */
 static int attend_worker(struct registry *registry, int link, pid_t pid)
 {
 	int status = 0;
@@ -95,7 +95,7 @@ static int attend_worker(struct registry *registry, int link, pid_t pid)
 	return WIFEXITED(status) ? WEXITSTATUS(status) : WORKER_ORPHANED;
 }
 
-/* Runs workers, one after the other; as a worker itself it comes back here when its parent dies. Never returns. */
+/* Runs workers, one after the other. A worker whose parent died comes back here too. Never returns. */
 static _Noreturn void run(struct registry *registry, struct worker_options options)
 {
 	unsigned quick_deaths = 0;
@@ -109,7 +109,7 @@ static _Noreturn void run(struct registry *registry, struct worker_options optio
 			sleep_ms(QUICK_DEATH_WAIT_MS);
 			continue;
 		}
-		sigprocmask(SIG_BLOCK, &ends, NULL); /* until it is known which is the worker's */
+		sigprocmask(SIG_BLOCK, &ends, NULL); /* until the worker's pid is known */
 		pid_t pid = fork();
 		if (pid == 0) {
 			close(link[0]);
@@ -119,8 +119,8 @@ static _Noreturn void run(struct registry *registry, struct worker_options optio
 			if (end != WORKER_ORPHANED || options.is_managed)
 				_exit(end);
 			worker_pid = 0;
-			listen(registry->listener,
-				BACKLOG); /* anew: clients are shown who did it last, and look whether he lives */
+			/* again: clients see the pid that called listen last, and check that it is alive */
+			listen(registry->listener, BACKLOG);
 			set_signals(on_terminate);
 			quick_deaths = 0;
 		} else if (pid > 0) {
@@ -158,7 +158,7 @@ static void say(int report, const char *text)
 		return;
 }
 
-/* A listening abstract socket; -errno. */
+/* Makes a listening abstract socket; -errno. */
 static int take_name(const char *name)
 {
 	struct sockaddr_un address;
@@ -174,7 +174,7 @@ static int take_name(const char *name)
 	return fd;
 }
 
-/* Whether somebody listens on name, and who. */
+/* True if a process listens on name; who: its credentials. */
 static bool find_listener(const char *name, struct ucred *who)
 {
 	struct sockaddr_un address;
@@ -195,7 +195,7 @@ static void explain_other(const struct ucred *who, char *why, size_t why_size)
 		snprintf(name, sizeof(name), "%s", user->pw_name);
 	else
 		snprintf(name, sizeof(name), "uid %u", who->uid);
-	if (who->pid > 0) /* 0: of a pid namespace that we do not see into */
+	if (who->pid > 0) /* 0: it is in a pid namespace that we cannot see */
 		snprintf(pid, sizeof(pid), "pid %d of ", who->pid);
 	snprintf(why, why_size,
 		"a broker is running already in this network namespace: %s%s; if a program started it, it leaves one "
@@ -203,7 +203,7 @@ static void explain_other(const struct ucred *who, char *why, size_t why_size)
 		pid, name);
 }
 
-/* Becomes the one broker of this network namespace. -EALREADY: another one is, and listens; why says whose. */
+/* Takes the broker's names in this network namespace. -EALREADY: another broker listens; why names its user. */
 static int take_names(int *listener, char *why, size_t why_size)
 {
 	struct ucred who;
@@ -248,8 +248,8 @@ static void try_oom_score(void)
 	}
 }
 
-/* An MPI rank is bound to one core, and spins there: the broker serves all. The kernel keeps to what the cpuset
- * allows. */
+/* An MPI rank is bound to one core and spins there, but the broker serves all. The kernel limits the mask to the
+ * cpuset. */
 static void use_all_cores(void)
 {
 	cpu_set_t all;
@@ -257,13 +257,12 @@ static void use_all_cores(void)
 	sched_setaffinity(0, sizeof(all), &all);
 }
 
-/* Out of the way of whoever started us: their session, cores, directory, descriptors. Returns the new place of
- * report. */
+/* Detaches from the process that started us: session, cores, directory, descriptors. Returns report's new number. */
 static int leave_starter(int report)
 {
 	pid_t pid = fork();
 	if (pid !=
-		0) { /* the one between is gone with us: where orphans are an application's, it would be its zombie */
+		0) { /* wait for the process between: else it would be a zombie of an application that adopts orphans */
 		waitpid(pid, NULL, 0);
 		_exit(0);
 	}
@@ -289,7 +288,7 @@ static void raise_limit(int resource)
 	}
 }
 
-/* A set-user-ID program that starts us has the real ids of whoever ran it, who could signal us by them. */
+/* A set-user-ID program that starts us has its caller's real ids, and that user could signal us by them. */
 static void leave_real_ids(void)
 {
 	gid_t group = getegid();
@@ -309,14 +308,14 @@ static void set_up_process(void)
 	try_oom_score();
 }
 
-/* Of a broker that is not root's: whoever starts it says that other users are welcome. */
+/* For a broker that is not root's: true if its starter admits other users. */
 static bool is_any_user_welcome(void)
 {
 	const char *setting = secure_getenv("VERBENA_BROKER");
 	return setting && strcmp(setting, "any") == 0;
 }
 
-/* Of a broker in the foreground: others have no stderr. */
+/* For a broker in the foreground, since others have no stderr. */
 static bool says_clients(void)
 {
 	const char *level = getenv("VERBENA_LOG");
@@ -347,7 +346,7 @@ static _Noreturn void start(bool stays, bool is_shared, bool is_managed, const s
 			       .report = report });
 }
 
-/* Waits for what the broker reports, and says it on stderr if it is bad news. */
+/* Waits for the broker's report, and prints it on stderr if it is a failure. */
 static int print_report(int report)
 {
 	char text[VB_BROKER_WHY_SIZE + 1];
@@ -413,9 +412,9 @@ int main(int argc, char **argv)
 			is_shared = true;
 		else if (strcmp(argv[i], "--trust") == 0 && i + 1 < argc) {
 			if (!add_trusted(&trusted, argv[++i]))
-				return 2; /* it has been said why */
+				return 2; /* the reason is already printed */
 		} else if (sscanf(argv[i], "--report-fd=%d", &report) == 1 && report > 2)
-			; /* how a process that starts us hears of it */
+			; /* the report goes to the process that started us */
 		else
 			return strcmp(argv[i], "--help") == 0 ? usage(stdout, 0) : usage(stderr, 2);
 	}
@@ -433,7 +432,7 @@ int main(int argc, char **argv)
 		if (stays ? pid == 0 : pid > 0) {
 			close(ends[1]);
 			if (stays && fork() != 0)
-				_exit(0); /* the one that prints is nobody's child to wait for */
+				_exit(0); /* the process that prints the report must not be a child to wait for */
 			return print_report(ends[0]);
 		}
 		close(ends[0]);

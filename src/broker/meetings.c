@@ -1,18 +1,18 @@
 /* Two processes of this network namespace, or two slots of one, are introduced to each other, so that they share
- * memory: each gets an end of a pair of sockets, the same memory, and the other's pidfd. What they make of it is
- * theirs alone.
+ * memory: each gets an end of a socket pair, the same memory, and the other's pidfd. The broker has no part in how they
+ * use them.
  *
- * Holds: they meet who want each other: both have asked, or one has and the other is open to all. Neither is
- * introduced to one with whom it shares memory, and has not let that go. Every question is answered: by the meeting,
- * by ALONE, by AWAITED until the other wants it too, or by a refusal when it is to be asked again. Of a question that
- * waits two bits are kept. Who does not read is introduced to a few only, for descriptors that are under way count
- * against the broker; whoever asks for him is refused.
+ * Holds: two are introduced if both asked, or if one asked and the other is open to all; and not while they share
+ * memory already. Every question is answered: by the introduction, by ALONE, by AWAITED until the other asks too, or by
+ * a refusal that says when to ask again. A waiting question takes two bits. A process that does not read gets few
+ * introductions, because descriptors in flight count against the broker; further questions for it are refused.
  *
- * The asker is told last. So when the worker dies between the two, or cannot send the second, it is the asker that was
- * not told, and he asks again. The other has a socket whose end is reached, for nobody holds its other end, and so he
- * knows the introduction for void. A process takes a second introduction to the same slot when the first is void, and
- * closes it otherwise: each hears both in the same order, so both keep the same one. That happens after a worker's
- * death, too, when one of them asks about another address of the other: the next worker knows of no meetings. */
+ * The asker is told last. So if the worker dies between the two messages, or cannot send the second, the asker was not
+ * told and asks again. The other has a socket at end of file, since its other end is closed, and so it knows that the
+ * introduction is void. A process takes a second introduction to the same slot if the first is void, and closes it
+ * otherwise. Each receives both in the same order, so both keep the same one. This also happens after a worker's death,
+ * when one of them asks about another address of the other, since the next worker does not know earlier
+ * introductions. */
 #include <errno.h>
 #include <fcntl.h>
 #include <linux/sockios.h>
@@ -32,11 +32,12 @@
 #endif
 
 #define NAME               "verbena-meeting"
-#define UNHEARD_MOST       64 /* introductions under way to one client; fewer where there are few descriptors */
-#define PAUSE_FIRST_MS     10 /* between two introductions of the same two, and twice that between the next */
+#define UNHEARD_MOST       64 /* unread introductions of one client; fewer if there are few descriptors */
+#define PAUSE_FIRST_MS     10 /* between two introductions of the same two, doubled each time */
 #define PAUSE_MAX_MS       4000
 #define PAUSE_FORGOTTEN_MS 10000
-#define FDS_A_PLACE        4096 /* a fifth of the descriptors is under way at most, 3 an introduction to each of 254 */
+/* So that at most a fifth of the descriptors is in flight: 3 an introduction, to each of 254. */
+#define FDS_A_PLACE 4096
 
 /* ---- Who has met whom ----------------------------------------------------------------------------------------- */
 
@@ -67,13 +68,14 @@ static void note_meeting(struct worker *worker, uint8_t a, uint8_t b)
 	note(worker->awaits, b, a, false);
 }
 
-/* Who parts and meets again at once, be it by ill will, costs the other a greeting each time. */
+/* A process that leaves and returns at once, perhaps on purpose, costs the other a handshake each time; hence the
+ * pause. */
 static struct meeting_pause *pause_of(struct worker *worker, uint8_t a, uint8_t b)
 {
 	return a < b ? &worker->pauses[a][b] : &worker->pauses[b][a];
 }
 
-/* The process that uses the slot; -1: it has not come, or is leaving. */
+/* The client that uses the slot; -1: it has not connected yet, or is leaving. */
 static int user_of(const struct worker *worker, uint8_t slot)
 {
 	const struct client_slot *one = &worker->registry->slots[slot];
@@ -82,7 +84,7 @@ static int user_of(const struct worker *worker, uint8_t slot)
 	return one->user;
 }
 
-/* The user of slot has asked for other: it asks again, which is answered as its first question. */
+/* The user of slot asked for other before. It is told to ask again, which is answered as its first question was. */
 static void tell_wanted(struct worker *worker, uint8_t slot, uint8_t other)
 {
 	const int user = user_of(worker, slot);
@@ -91,7 +93,7 @@ static void tell_wanted(struct worker *worker, uint8_t slot, uint8_t other)
 		worker_say(worker, (unsigned)user, &wanted, NULL);
 }
 
-/* Their questions would find nobody, or somebody else. */
+/* Answers those who wait for this slot, since it is now free or another process's. */
 static void tell_who_awaited(struct worker *worker, uint8_t slot)
 {
 	for (unsigned other = 1; other <= VB_SLOT_MAX; other++)
@@ -123,7 +125,7 @@ static void end_meeting(const struct meeting *meeting)
 		close(meeting->memory);
 }
 
-/* Of a size that neither of them can change under the other's feet. */
+/* Shared memory of a sealed size, so that neither can shrink it under the other. */
 static int create_memory(void)
 {
 	int fd = memfd_create(NAME, MFD_CLOEXEC | MFD_ALLOW_SEALING | MFD_NOEXEC_SEAL);
@@ -139,7 +141,7 @@ static int create_memory(void)
 	return fd;
 }
 
-/* Neither passes the other descriptors, which may be slow to close, before that one allows it; kernels before 6.16
+/* Neither may pass the other descriptors, which can be slow to close, before the other allows it. Kernels before 6.16
  * cannot forbid it. */
 static int begin_meeting(struct meeting *meeting)
 {
@@ -165,7 +167,7 @@ static unsigned most_unheard(void)
 	return files.rlim_cur / FDS_A_PLACE < UNHEARD_MOST ? (unsigned)(files.rlim_cur / FDS_A_PLACE) : UNHEARD_MOST;
 }
 
-/* It reads what it is sent, and has been told all that it is to know before. */
+/* True if the client reads its messages and none waits for it. */
 static bool is_listening(struct worker *worker, unsigned client)
 {
 	struct client_state *state = &worker->clients[client];
@@ -178,7 +180,7 @@ static bool is_listening(struct worker *worker, unsigned client)
 	return state->unheard == 0 || state->unheard < most_unheard();
 }
 
-/* The user of slot hears of the user of other. */
+/* Introduces the user of `other` to the user of slot. */
 static int tell(struct worker *worker, const struct meeting *meeting, uint8_t slot, uint8_t other)
 {
 	const unsigned client = (unsigned)worker->registry->slots[slot].user;
@@ -212,7 +214,7 @@ static void begin_pause(struct worker *worker, uint8_t a, uint8_t b)
 	pause->since = now;
 }
 
-/* 0; -EAGAIN: not now; another -errno: there is nothing to meet by. */
+/* 0; -EAGAIN: not now; another -errno: sockets or memory could not be made. */
 static int introduce(struct worker *worker, uint8_t asker, uint8_t other)
 {
 	struct meeting meeting;
@@ -226,7 +228,7 @@ static int introduce(struct worker *worker, uint8_t asker, uint8_t other)
 		worker, (unsigned)worker->registry->slots[asker].user, (unsigned)worker->registry->slots[other].user);
 	bool is_told = tell(worker, &meeting, other, asker) == 0;
 	if (is_told) {
-		begin_pause(worker, asker, other); /* though the asker may not hear of it */
+		begin_pause(worker, asker, other); /* even if the asker cannot be told */
 		is_told = tell(worker, &meeting, asker, other) == 0;
 	}
 	end_meeting(&meeting);
@@ -242,7 +244,7 @@ static bool may_meet(const struct worker *worker, unsigned client, const struct 
 	       addresses_interface(&message->gid, worker_now_ms());
 }
 
-/* Those who lived through the last broker's death say one after the other what they hold. */
+/* True while clients that survived the last broker may still announce their slots. */
 static bool may_still_come(const struct worker *worker, const struct vb_message *message)
 {
 	return worker_now_ms() < worker->knows_ports_at &&
@@ -250,7 +252,7 @@ static bool may_still_come(const struct worker *worker, const struct vb_message 
 	       addresses_interface(&message->gid, worker_now_ms());
 }
 
-/* It would take an introduction to slot. */
+/* True if the user of `one` would take an introduction to slot. */
 static bool wants(const struct worker *worker, uint8_t one, uint8_t slot)
 {
 	return !has(worker->has_met, one, slot) && (worker->is_open[one] || has(worker->awaits, one, slot));
@@ -278,7 +280,7 @@ void worker_meet(struct worker *worker, unsigned client, const struct vb_message
 	} else if (may_still_come(worker, message)) {
 		rc = -EAGAIN;
 	}
-	if (rc == -EAGAIN) { /* it asks again by itself, and is not to be told to */
+	if (rc == -EAGAIN) { /* the asker asks again by itself */
 		note(worker->awaits, slot, other, false);
 		worker_refuse(worker, client, message->request, -rc, "meeting slot %u: %s", other, strerror(-rc));
 	} else if (rc) {
@@ -286,7 +288,7 @@ void worker_meet(struct worker *worker, unsigned client, const struct vb_message
 	}
 }
 
-/* Of many who ask again at once some are put off. */
+/* Tells those who wait for slot. Of many that ask again at once, some are put off. */
 static void tell_who_awaits(struct worker *worker, uint8_t slot, uint8_t other)
 {
 	if (wants(worker, other, slot))

@@ -1,5 +1,5 @@
-/* See orphans.h. An end is known by its communication ID once it has one; a passive one by the peer's, and his address,
- * too. */
+/* See orphans.h. An end is found by its communication ID once it has one; a passive end also by the peer's ID and
+ * address. */
 #include "broker/orphans.h"
 
 #include <stdlib.h>
@@ -11,22 +11,22 @@
 #include "wire/cm.h"
 
 #define BUCKETS     16384
-#define OF_A_CLIENT 16384  /* connections; what a process has beyond that ends unannounced */
-#define OWN         256    /* of a client, whatever others have */
+#define OF_A_CLIENT 16384  /* connections of a client; further ones end without a farewell */
+#define OWN         256    /* reserved for each client */
 #define OF_ALL      131072 /* of all together, beyond that */
 
 struct end {
 	struct vb_list by_client;
 	struct vb_list by_local; /* in the chain of local_id, once it is known */
-	struct vb_list by_asker; /* a passive one: in the chain of remote_id */
+	struct vb_list by_asker; /* a passive end: in the chain of remote_id */
 	uint32_t client;
 	struct vb_gid local, remote;
 	uint32_t local_id, remote_id; /* 0: not known yet */
 	uint32_t remote_qpn;
 	uint64_t transaction_id; /* of the REQ */
 	bool is_passive;
-	struct orphans_request *request; /* not answered yet, and another may have it; or NULL */
-	struct vb_list by_request;       /* in the list of those that have one */
+	struct orphans_request *request; /* not answered yet, and another client may take it; or NULL */
+	struct vb_list by_request;       /* in the list of ends with a request */
 };
 
 struct orphans {
@@ -34,9 +34,9 @@ struct orphans {
 		struct vb_list ends;
 		unsigned count;
 	} clients[REGISTRY_CLIENTS];
-	struct hash_key key; /* strangers choose the IDs */
-	unsigned beyond;     /* what clients have that is not their own */
-	unsigned kept;       /* requests, of */
+	struct hash_key key; /* peers choose the IDs */
+	unsigned beyond;     /* ends beyond the clients' own shares */
+	unsigned kept;       /* kept requests, at most ORPHANS_KEPT */
 	struct vb_list with_request;
 	struct vb_list by_local[BUCKETS], by_asker[BUCKETS];
 };
@@ -62,7 +62,7 @@ static struct end *find_local(struct orphans *orphans, uint32_t client, uint32_t
 	return NULL;
 }
 
-/* What came of the last request of a peer's communication ID. */
+/* The end that the last request of a peer's communication ID made. */
 static struct end *find_asked(struct orphans *orphans, uint32_t client, const struct vb_gid *remote, uint32_t remote_id)
 {
 	vb_list_for_each (node, asker_chain(orphans, client, remote, remote_id)) {
@@ -73,7 +73,7 @@ static struct end *find_asked(struct orphans *orphans, uint32_t client, const st
 	return NULL;
 }
 
-/* It was received and is not answered yet. */
+/* The end whose request was received and is not answered yet. */
 static struct end *find_request(
 	struct orphans *orphans, uint32_t client, const struct vb_gid *remote, uint32_t remote_id)
 {
@@ -191,7 +191,7 @@ void orphans_note_sent(struct orphans *orphans, uint32_t client, const struct vb
 	}
 }
 
-/* An RTU names both IDs, of which ours was told to that address alone. */
+/* An RTU names both IDs, and ours was sent to that address only. */
 static bool is_of(const struct end *end, const struct qp1_mad *mad)
 {
 	return end && end->is_passive && end->remote_id == mad->cm->local_id && vb_gid_equal(&end->remote, &mad->from);
@@ -229,7 +229,7 @@ bool orphans_note_received(struct orphans *orphans, uint32_t client, const struc
 		end = message->remote_id ? find_local(orphans, client, message->remote_id) : NULL;
 		drop(orphans, end ? end : find_asked(orphans, client, &mad->from, message->local_id));
 		break;
-	default: /* a DREQ may be lost on its way to the process; its answer will pass by */
+	default: /* a DREQ may be lost on its way to the process; its answer will pass here */
 		break;
 	}
 	return false;

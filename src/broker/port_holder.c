@@ -1,5 +1,5 @@
-/* See port_holder.h: the socket's inode and user are in /proc/net/udp and udp6, the process behind it among the
- * descriptors of those processes that we may look into. A kernel socket (rxe's) has no process. */
+/* See port_holder.h: the socket's inode and user are in /proc/net/udp and udp6. The process is found among the
+ * descriptors of the processes that we may inspect. A kernel socket (rxe's) has no process. */
 #include "broker/port_holder.h"
 
 #include <ctype.h>
@@ -10,7 +10,7 @@
 #include <string.h>
 #include <unistd.h>
 
-/* The first socket on the port; false when there is none. */
+/* Finds the first socket on the port; false: there is none. */
 static bool find_socket(const char *table, uint16_t port, unsigned *uid, unsigned long *inode)
 {
 	char line[512];

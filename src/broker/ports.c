@@ -1,5 +1,5 @@
-/* See ports.h. Bindings hang in two hash chains: by port, where conflicts and listeners are looked for, and by their
- * owner's number. Which may stand beside each other is bind(2)'s rule; how a conflict is called is rdma_bind_addr's. */
+/* See ports.h. Bindings hang in two hash chains: by port, to find conflicts and listeners, and by their owner's number.
+ * Conflicts follow bind(2)'s rules; their errno is rdma_bind_addr's. */
 #include "broker/ports.h"
 
 #include <errno.h>
@@ -11,26 +11,26 @@
 #include "broker/registry.h"
 
 #define BUCKETS    65536
-#define SHARE_MAX  1024  /* bindings of one port: who looks for one looks at all of them */
-#define FIRST_FREE 32768 /* where ports that nobody named are taken from, as Linux does by default */
+#define SHARE_MAX  1024  /* bindings of one port: each search goes through all of them */
+#define FIRST_FREE 32768 /* first port that is given to port 0, as Linux does by default */
 #define FREE_COUNT 28232
 #define REMEMBERED 256
 
 struct entry {
 	struct port_binding is;
 	struct vb_list by_port, by_number, by_client;
-	uint64_t found; /* when a request was last for it, as a count of them */
+	uint64_t found; /* the count of requests when it last got one */
 };
 
 struct ports {
-	struct hash_key key; /* clients choose the numbers */
+	struct hash_key key; /* clients choose the numbers, so the hash is keyed */
 	struct vb_list by_port[BUCKETS], by_number[BUCKETS];
 	struct {
 		struct vb_list entries;
 		unsigned count;
 	} clients[REGISTRY_CLIENTS];
 	uint32_t next_free; /* offset at which the last search ended */
-	uint64_t found;     /* requests that found a listener */
+	uint64_t found;     /* count of requests that found a listener */
 	struct port_binding remembered[REMEMBERED];
 	unsigned next_remembered;
 };
@@ -121,7 +121,7 @@ void ports_remember_family(struct ports *ports, const struct port_binding *bindi
 		ports->remembered[ports->next_remembered++ % REMEMBERED] = *binding;
 }
 
-/* As Linux's rdma_cm has it, where a loopback address counts as all addresses. */
+/* As Linux's rdma_cm does: a loopback address counts as all addresses. */
 static int conflict_of(const struct port_binding *a, const struct port_binding *b)
 {
 	bool is_of_all = is_any(&a->address) || is_any(&b->address) || vb_gid_is_loopback(&a->address) ||
@@ -129,7 +129,7 @@ static int conflict_of(const struct port_binding *a, const struct port_binding *
 	return is_of_all ? -EADDRNOTAVAIL : -EADDRINUSE;
 }
 
-/* 0: the port is free for it. */
+/* 0: the binding may have the port. */
 static int find_conflict(struct ports *ports, const struct port_binding *wanted)
 {
 	unsigned count = 0;
@@ -147,12 +147,12 @@ static int find_conflict(struct ports *ports, const struct port_binding *wanted)
 	return 0;
 }
 
-/* From where the last search ended, and at first from anywhere: a port that was just given back rests. */
+/* Searches from where the last search ended, at first from a random port, so that a port just given back rests. */
 static bool choose_port(struct ports *ports, struct port_binding *binding)
 {
 	bool is_shared = binding->is_shared;
 	bool is_found = false;
-	binding->is_shared = false; /* free means nobody's */
+	binding->is_shared = false; /* a free port has no other binding to share with */
 	for (uint32_t i = 1; i <= FREE_COUNT && !is_found; i++) {
 		uint32_t offset = (ports->next_free + i) % FREE_COUNT;
 		binding->port = (uint16_t)(FIRST_FREE + offset);
@@ -239,7 +239,8 @@ void ports_forget_client(struct ports *ports, uint32_t client)
 
 /* ---- Listeners -------------------------------------------------------------------------------------------------- */
 
-/* Whose request it is rather: who has the address itself, then who accepts, who had it before, who waited longest. */
+/* The better listener: one bound to the address itself, then one that accepts, then the one that had the request
+ * before, then the one that has waited longest. */
 static bool is_better(const struct entry *one, const struct entry *other, uint32_t before)
 {
 	bool is_exact = !is_any(&one->is.address), other_is_exact = !is_any(&other->is.address);

@@ -23,7 +23,7 @@ static unsigned first_unprivileged(void)
 	return (unsigned)strtoul(text, NULL, 10);
 }
 
-/* A capability counts only in our own user namespace: in one of his own every user has all. */
+/* A capability counts only in our own user namespace, since every user has all in a namespace of its own. */
 static bool is_of_our_namespace(pid_t pid)
 {
 	char path[64], ours[1024], its[1024];
@@ -32,8 +32,8 @@ static bool is_of_our_namespace(pid_t pid)
 	       strcmp(ours, its) == 0;
 }
 
-/* As the user who connected: his process may run a program of root's by now, su say, and somebody else hold his
- * connection. */
+/* The user must still be the one that connected: the process may run a set-user-ID program by now, such as su, while
+ * another process holds its connection. */
 static bool has_capability(const struct client *client, unsigned capability)
 {
 	char path[64], text[4096];
@@ -45,7 +45,7 @@ static bool has_capability(const struct client *client, unsigned capability)
 	       strtoull(set + strlen("\nCapEff:"), NULL, 16) >> capability & 1;
 }
 
-/* The number that was read of is still its process's, and so was all along. */
+/* True if the process is alive, so its number meant this process while /proc was read. */
 static bool is_alive(int pidfd)
 {
 	struct pollfd end = { .fd = pidfd, .events = POLLIN };

@@ -5,7 +5,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-/* All of it that fits, and a zero; false: it cannot be read, or is empty. */
+/* Reads as much as fits, and adds a zero; false: it cannot be read, or is empty. */
 bool proc_file_read(const char *path, char *text, size_t size);
 
 #endif

@@ -11,7 +11,7 @@ enum vb_process_state process_state(pid_t pid)
 	snprintf(path, sizeof(path), "/proc/%d/stat", (int)pid);
 	if (pid <= 0 || !proc_file_read(path, text, sizeof(text)))
 		return VB_PROCESS_NOT_TOLD;
-	const char *state = strrchr(text, ')'); /* its name, which may hold anything, ends there */
+	const char *state = strrchr(text, ')'); /* the name before it may contain any character */
 	switch (state && state[1] ? state[2] : 0) {
 	case 'T':
 	case 't':

@@ -20,8 +20,8 @@
 #define BATCH    32
 #define LOOPBACK 1 /* interface index of lo in every network namespace */
 
-/* One read: a datagram, or several of one flow and length that the kernel merged. One that is not for us, or whose
- * destination is not known, has length 0. */
+/* The result of one read: a datagram, or several of one flow and length that the kernel merged. Length 0: it is not for
+ * us, or its destination is not known. */
 struct arrival {
 	struct vb_flow flow;
 	uint32_t scope, ifindex;
@@ -33,7 +33,7 @@ struct qp1 {
 	int send4, send6;
 	uint16_t port4, port6;
 	uint32_t psn;
-	unsigned arrived, next; /* of a batch read; the one that is looked into */
+	unsigned arrived, next; /* arrivals in the batch; the current one */
 	struct arrival arrivals[BATCH];
 	uint8_t failed[VB_MAX_HEADER_BYTES + QP1_MAX_LENGTH + VB_ICRC_LENGTH];
 };
@@ -55,7 +55,8 @@ static int open_sender(sa_family_t family, uint16_t *port)
 		setsockopt(fd, IPPROTO_IP, IP_MTU_DISCOVER, &probe4, sizeof(probe4));
 		setsockopt(fd, IPPROTO_IP, IP_RECVERR, &on, sizeof(on));
 	}
-	/* Nobody reads it: what comes to its port would fill it, and leave no room for the network's errors. */
+	/* This socket is never read: datagrams to its port would fill its buffer and leave no room for the network's
+	 * errors. */
 	struct sock_filter nothing = BPF_STMT(BPF_RET | BPF_K, 0);
 	setsockopt(fd, SOL_SOCKET, SO_ATTACH_FILTER, &(struct sock_fprog){ .len = 1, .filter = &nothing },
 		sizeof(struct sock_fprog));
@@ -73,7 +74,7 @@ static int open_sender(sa_family_t family, uint16_t *port)
 	return -1;
 }
 
-/* An error that the network told of an earlier datagram comes out of the next call, which did nothing then. */
+/* The kernel returns the network error of an earlier datagram from the next call, which then sent nothing. */
 static int send_datagram(int fd, const struct msghdr *header)
 {
 	if (sendmsg(fd, header, MSG_NOSIGNAL) >= 0 || sendmsg(fd, header, MSG_NOSIGNAL) >= 0)
@@ -140,7 +141,7 @@ union sender {
 	struct sockaddr_in6 six;
 };
 
-/* What the kernel tells of a datagram beside its bytes. */
+/* Reads the control messages of a datagram. */
 static void note_datagram(
 	struct arrival *arrival, sa_family_t family, const union sender *from, struct msghdr *header, size_t got)
 {
@@ -179,7 +180,7 @@ static void note_datagram(
 		arrival->length = got;
 }
 
-/* False: nothing there. */
+/* False: nothing to read. */
 static bool read_batch(struct qp1 *qp1, int fd, sa_family_t family)
 {
 	union {
@@ -211,7 +212,7 @@ static bool read_batch(struct qp1 *qp1, int fd, sa_family_t family)
 	return true;
 }
 
-/* The MAD in it, or NULL: not for QP1, damaged, or not a MAD. */
+/* The MAD in a packet, or NULL: not for QP1, damaged, or not a MAD. */
 static const uint8_t *find_mad(const struct vb_flow *flow, const uint8_t *bytes, size_t length, uint32_t *mad_length)
 {
 	struct vb_packet packet;
@@ -227,7 +228,7 @@ static const uint8_t *find_mad(const struct vb_flow *flow, const uint8_t *bytes,
 	return packet.payload;
 }
 
-/* The next MAD of an arrival; false: none any more. */
+/* The next MAD of an arrival; false: none is left. */
 static bool next_mad(struct arrival *arrival, struct qp1_mad *mad)
 {
 	while (arrival->at < arrival->length) {
@@ -286,7 +287,7 @@ static int error_of(struct msghdr *header)
 	return 0;
 }
 
-/* False: nothing more. A failure that says nothing of a MAD has no bytes. */
+/* Reads one error; false: none is left. A failure that names no MAD has no bytes. */
 static bool read_failure(struct qp1 *qp1, sa_family_t family, struct qp1_failure *failure)
 {
 	union {
@@ -319,7 +320,7 @@ static bool read_failure(struct qp1 *qp1, sa_family_t family, struct qp1_failure
 	return true;
 }
 
-/* The kernel may note an error after it was read from the queue; POLLERR would stay. */
+/* The kernel may set the socket's error after its queue was read; clear it, or POLLERR stays. */
 static void forget_error(int fd)
 {
 	int error;

@@ -1,5 +1,5 @@
-/* QP1 on UDP: management datagrams in and out, as UD SENDs with Q_Key and ICRC. What they mean is discovery.c's and
- * relay.c's. */
+/* QP1 on UDP: management datagrams in and out, as UD SENDs with Q_Key and ICRC. Their meaning is for discovery.c and
+ * relay.c. */
 #ifndef VB_BROKER_QP1_H
 #define VB_BROKER_QP1_H
 
@@ -19,9 +19,9 @@ struct qp1_mad {
 	uint32_t scope;       /* interface of link-local addresses, else 0 */
 	const uint8_t *bytes; /* VB_MAD_LENGTH and padding; until the next qp1_receive */
 	uint32_t length;
-	bool is_local; /* over the loopback interface: nobody but this host */
+	bool is_local; /* over the loopback interface: from this host only */
 	struct vb_mad_header header;
-	const struct vb_cm_message *cm; /* the connection manager's, once it is decoded */
+	const struct vb_cm_message *cm; /* a connection manager's message, once it is decoded */
 };
 
 struct qp1 *qp1_create(void);
@@ -29,13 +29,13 @@ void qp1_destroy(struct qp1 *qp1);
 /* Pads the MAD with zero bytes to length. -errno; -EMSGSIZE: the interface does not carry it. */
 int qp1_send(struct qp1 *qp1, const struct vb_gid *from, const struct vb_gid *to, uint32_t scope,
 	const uint8_t mad[VB_MAD_LENGTH], uint32_t length);
-/* The next MAD with a right ICRC at socket, which is in the group and of that family; false: none, for now. */
+/* The next MAD with a right ICRC at socket, which is in the group and of that family; false: none now. */
 bool qp1_receive(struct qp1 *qp1, int socket, sa_family_t family, struct qp1_mad *mad);
 
-/* Some have been read from the socket, and wait to be received. */
+/* True if MADs were read from the socket and wait to be received. */
 bool qp1_has_more(const struct qp1 *qp1);
 
-/* A MAD of ours that did not get there, as the network told: a router, the host, or the kernel that found nobody. */
+/* A MAD of ours that was not delivered, as reported by a router, the host, or the kernel. */
 struct qp1_failure {
 	struct vb_gid to;
 	int error;            /* EHOSTUNREACH, ENETUNREACH, EACCES: the host; ECONNREFUSED: its port */
@@ -44,7 +44,7 @@ struct qp1_failure {
 bool qp1_next_failure(struct qp1 *qp1, struct qp1_failure *failure);
 /* One of those errors, also of qp1_send. */
 bool qp1_is_final(int error);
-/* The descriptors that have an error (POLLERR) when there is a failure; -1: none of that family. */
+/* The descriptors that show POLLERR when there is a failure; -1: none of that family. */
 void qp1_sockets(const struct qp1 *qp1, int fds[2]);
 
 static inline bool qp1_is_link_local(const struct vb_gid *gid)

@@ -13,7 +13,7 @@ struct change {
 	enum change_kind kind;
 	int number;
 	uint8_t last_slot;
-	uint64_t before; /* what the worker's registry says, which the parent's must too */
+	uint64_t before; /* digest of the worker's registry, which the parent's must equal */
 	struct client client;
 	struct client_slot slot;
 };
@@ -34,8 +34,8 @@ bool registry_has_clients(const struct registry *registry)
 	return false;
 }
 
-/* Of all that both must know alike: the descriptors have numbers of their own in each, and what a slot's owner asked
- * for last is the worker's. */
+/* Digest of all that both must agree on. Descriptors have other numbers in each process, and only the worker keeps a
+ * slot owner's last request. */
 static uint64_t digest(const struct registry *registry)
 {
 	uint64_t sum = 0;

@@ -1,7 +1,6 @@
-/* Who is connected and who has which slot. The parent and the worker both hold this, descriptors included, and agree:
- * the worker changes it only through registry_* on its link, which the parent repeats and confirms. So a worker can be
- * replaced from the parent's copy, and a lost parent from the worker's. That they agree is asserted with each
- * change. */
+/* The clients and the owners of slots. Parent and worker each hold a copy, descriptors included. The worker changes it
+ * only through registry_* on its link; the parent repeats and confirms each change. So a dead worker is replaced from
+ * the parent's copy, and a dead parent from the worker's. Each change asserts that both copies agree. */
 #ifndef VB_BROKER_REGISTRY_H
 #define VB_BROKER_REGISTRY_H
 
@@ -15,20 +14,22 @@
 struct client {
 	bool is_used;
 	int connection;
-	int pidfd; /* of the process at its other end; -1 where it cannot be had */
+	int pidfd; /* of the process at the other end; -1: not available */
 	pid_t pid;
-	uid_t uid;         /* VB_USER_UNKNOWN (os/user.h) of whom the id says nothing */
-	bool may_bind_any; /* port: it had the privilege when it came, and may have given it up since */
+	uid_t uid;         /* VB_USER_UNKNOWN (os/user.h) if the id names no user */
+	bool may_bind_any; /* any port: it had the privilege when it connected, even if it dropped it since */
 };
 
 struct client_slot {
-	int owner; /* who has its socket: index in clients, -1: free */
-	int user;  /* whose it is: the owner, or the process for whom the owner, a courier, carries; -1: has not come */
-	int fd;    /* of a free one: it keeps a place in the group (group.h), or -1 */
-	uint32_t request; /* that it answered, so that a repeated request gets the same slot */
+	int owner; /* the client that has its socket: index in clients, -1: free */
+	/* the client that uses it: the owner, or the process that the owner, a courier, serves; -1: not connected yet
+	 */
+	int user;
+	int fd;           /* of a free slot: the socket that keeps its place in the group (group.h), or -1 */
+	uint32_t request; /* the request that it answered, so that a repeated one gets the same slot */
 	uint32_t receive_buffer;
 	bool is_carried;
-	pid_t user_pid; /* is_carried: by which the user is known to another broker */
+	pid_t user_pid; /* is_carried: the user's pid, by which the next broker recognises it */
 	uid_t user_uid;
 };
 
@@ -36,15 +37,15 @@ struct registry {
 	int listener;
 	struct client clients[REGISTRY_CLIENTS];
 	struct client_slot slots[REGISTRY_SLOTS];
-	uint8_t last_slot; /* handed out; the next one is looked for after it */
+	uint8_t last_slot; /* handed out last; the next search begins after it */
 };
 
 void registry_init(struct registry *registry, int listener);
 
 bool registry_has_clients(const struct registry *registry);
 
-/* The worker's changes; link is its end of the socket pair. The descriptors given become the registry's; those dropped
- * are closed here, except a slot's, which is left to the caller. -errno: the parent is gone, nothing changed there. */
+/* The worker's changes; link is its end of the socket pair. Passed descriptors become the registry's. Dropped ones are
+ * closed here, except a slot's, which is left to the caller. -errno: the parent is gone and changed nothing. */
 int registry_add_client(struct registry *registry, int link, int number, const struct client *client);
 int registry_drop_client(struct registry *registry, int link, int number);
 int registry_add_slot(struct registry *registry, int link, uint8_t number, const struct client_slot *slot);

@@ -28,11 +28,11 @@ static const struct relay_entry *find(const struct relay *relay, const struct vb
 	return NULL;
 }
 
-/* The newest of its set from now on. */
+/* Makes entry the newest of its set. */
 static void put(struct relay *relay, const struct relay_entry *entry)
 {
 	struct relay_entry *set = relay->entries[set_of(relay, &entry->peer, entry->number)];
-	unsigned last = 0; /* who makes room: what is known of this exchange, or the oldest */
+	unsigned last = 0; /* the entry to replace: this exchange's own, or the oldest */
 	while (last < RELAY_WAYS - 1 && !is_about(&set[last], &entry->peer, entry->number))
 		last++;
 	memmove(&set[1], &set[0], last * sizeof(set[0]));
@@ -85,7 +85,7 @@ uint32_t relay_find_request(
 	return entry->client - 1;
 }
 
-/* Entries have a client's number and one. */
+/* Entries hold a client's number plus one. */
 static void replace_all(struct relay *relay, uint32_t client, uint32_t by)
 {
 	for (unsigned i = 0; i < RELAY_SETS; i++)

@@ -1,7 +1,7 @@
 /* See route.h. */
 #include "broker/route.h"
 
-/* Nobody listens: "invalid service ID" for a connection, "not supported" for a datagram's resolution. */
+/* No listener: "invalid service ID" for a connection, "not supported" for a service ID resolution. */
 static struct route refuse(const struct vb_cm_message *request, enum route_verdict verdict)
 {
 	struct route route = { .verdict = verdict };
@@ -19,7 +19,7 @@ static struct route refuse(const struct vb_cm_message *request, enum route_verdi
 	return route;
 }
 
-/* Of a process that has ended: who waits for an answer to it shall not wait in vain (IBA vol. 1, 12.9.8.3.1). */
+/* The answer for a process that has ended, so that the peer does not wait in vain (IBA vol. 1, 12.9.8.3.1). */
 static struct route answer_for_the_dead(const struct vb_cm_message *message)
 {
 	struct route route = { .verdict = ROUTE_TO_NOBODY };
@@ -49,9 +49,9 @@ static struct route to_client(uint32_t client)
 	return (struct route){ .verdict = ROUTE_TO_CLIENT, .client = client };
 }
 
-/* A copy of a request, sent while its answer was late, has one fate with it: who was told that nobody listens asks no
- * more, so that a listener who came between the two would accept nobody; and who was accepted by a server that then
- * closed its listener is told yes once more. */
+/* A repeated request gets the same decision as the first. A requester that was refused does not ask again, so a
+ * listener that came between the two would accept a dead request. A requester that was accepted by a server, which then
+ * closed its listener, is accepted again. */
 static struct route to_listener(
 	struct ports *ports, const struct relay *asked, const struct qp1_mad *mad, uint64_t service_id)
 {
@@ -63,7 +63,7 @@ static struct route to_listener(
 		return refuse(cm, ROUTE_REFUSED);
 	uint32_t client = is_answered ? before : ports_find_listener(ports, service_id, &address, before);
 	if (client == PORTS_NOBODY)
-		client = before; /* who has closed its listener since may still answer what it had */
+		client = before; /* a client that closed its listener since may still answer the request */
 	return client == RELAY_NOBODY ? refuse(cm, ROUTE_TO_NOBODY) : to_client(client);
 }
 
@@ -75,7 +75,7 @@ struct route route_cm(
 		return to_listener(ports, asked, mad, message->req.service_id);
 	if (message->kind == VB_CM_SIDR_REQ)
 		return to_listener(ports, asked, mad, message->sidr_req.service_id);
-	/* Who gives up a request before its answer knows no ID of whom he asked. */
+	/* A requester that gives up before the answer does not know the other's ID. */
 	if (message->kind == VB_CM_REJ && message->remote_id == 0)
 		return to_client(relay_find(asked, &mad->from, message->local_id));
 	int user = registry->slots[message->remote_id >> 24].user;
@@ -92,7 +92,7 @@ bool route_may_send(const struct registry *registry, const struct relay *asked, 
 	const uint32_t recipient = may_answer ? relay_find(asked, to, message->remote_id) : RELAY_NOBODY;
 	if (message->local_id == 0)
 		return recipient == client && (message->kind == VB_CM_REJ || message->kind == VB_CM_SIDR_REP);
-	/* Nobody answers a request that another was passed; of one that is forgotten it cannot be told. */
+	/* A client may not answer a request that was passed to another one; forgotten requests cannot be checked. */
 	return registry->slots[message->local_id >> 24].user == (int)client &&
 	       (recipient == client || recipient == RELAY_NOBODY);
 }

@@ -1,12 +1,12 @@
 /* Slots: a process's share of UDP 4791, given, taken back, and adopted by a worker that has replaced another. The group
- * of sockets is kept in order before anybody new gets one. */
+ * of sockets is put in order before a new client gets one. */
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>
 #include <unistd.h>
 #include "broker/worker_state.h"
 
-#define CHECK_MS 1000 /* how often the steering is checked, where that is to be done */
+#define CHECK_MS 1000 /* interval of checks of the steering, if it must be checked */
 
 void worker_note_slots(struct worker *worker)
 {
@@ -25,7 +25,7 @@ void worker_note_slots(struct worker *worker)
 	discovery_set_receive_buffer(worker->discovery, least);
 }
 
-/* The parent closes its copy of slot's socket. False: there is none to tell. */
+/* The parent closes its copy of slot's socket. False: the parent is gone. */
 static bool drop_at_parent(struct worker *worker, uint8_t slot)
 {
 	worker_forget_meetings(worker, slot);
@@ -34,7 +34,7 @@ static bool drop_at_parent(struct worker *worker, uint8_t slot)
 	return !worker->is_orphaned;
 }
 
-/* What keeps a place is held by the parent too: the worker's death shall move nobody. */
+/* The parent also holds the sockets that keep places, so that the worker's death moves no other. */
 static void share_vacant(struct worker *worker)
 {
 	const struct group *group = &worker->group;
@@ -43,7 +43,7 @@ static void share_vacant(struct worker *worker)
 		if (!group->is_vacant[slot] || worker->registry->slots[slot].fd >= 0)
 			continue;
 		if (registry_add_slot(worker->registry, worker->link, (uint8_t)slot, &vacant)) {
-			worker->registry->slots[slot] = vacant; /* the parent we now become knows it */
+			worker->registry->slots[slot] = vacant; /* we become the parent now, and need it */
 			worker->is_orphaned = true;
 		}
 	}
@@ -79,14 +79,15 @@ bool worker_release_slot(struct worker *worker, unsigned client, uint8_t slot)
 	const struct client_slot *one = &worker->registry->slots[slot];
 	struct client_state *state = &worker->clients[client];
 	if (slot && state->channel >= 0 && state->courier_request == 0 && state->courier_slot == slot) {
-		/* Its courier has seen the channel closed before we were told, and is being replaced. */
+		/* Its courier saw the channel closed before we were told, and is being replaced. */
 		close(state->channel);
 		state->channel = -1;
 		return true;
 	}
 	if (slot == 0 || slot > VB_SLOT_MAX || (one->user >= 0 && one->user != (int)client))
 		return false;
-	if (one->user < 0) /* given back already: who was handed it twice, after his courier's death, say */
+	/* Given back already, for example by a process that got it twice after its courier's death. */
+	if (one->user < 0)
 		return true;
 	if (one->is_carried)
 		worker_end_courier(worker, slot);
@@ -106,7 +107,8 @@ static void hand_over(struct worker *worker, unsigned client, uint8_t slot)
 		worker_hand_over_channel(worker, slot);
 }
 
-/* Round robin, so that a packet to a dead owner's QPN meets nobody for long. 0: all are taken. */
+/* Round robin, so that a dead owner's slot stays unused for long and late packets to it meet no new owner. 0: all are
+ * taken. */
 static uint8_t choose_slot(const struct worker *worker, uint8_t wanted)
 {
 	bool keeps_survivors = worker_now_ms() < worker->survivors_until && group_strangers(&worker->group);
@@ -162,7 +164,7 @@ static void give_slot(struct worker *worker, unsigned client)
 	one.fd = worker->group.fd[slot];
 	worker->registry->last_slot = slot;
 	if (registry_add_slot(worker->registry, worker->link, slot, &one)) {
-		close(one.fd); /* the client will be told that we restarted, and ask again */
+		close(one.fd); /* the client will be told of the restart, and ask again */
 		worker->is_orphaned = true;
 		return;
 	}
@@ -225,7 +227,7 @@ static void answer_adopters(struct worker *worker)
 	worker_note_slots(worker);
 }
 
-/* Somebody has meddled with it who has a socket: a broker in the foreground says who may have. */
+/* A process with a socket changed the group. A broker in the foreground names the users that have sockets. */
 static void say_meddled(const struct worker *worker)
 {
 	struct holders holders = { 0 };
@@ -243,7 +245,7 @@ static void say_meddled(const struct worker *worker)
 			names);
 }
 
-/* While there are unknown sockets in the group, or several users have one. */
+/* Checks the group while it has unknown sockets, or while several users have sockets of it. */
 static void check_group(struct worker *worker, uint64_t now)
 {
 	worker->check_at = now + CHECK_MS;
@@ -252,7 +254,8 @@ static void check_group(struct worker *worker, uint64_t now)
 		say_meddled(worker);
 }
 
-/* Puts the group in order when it is known or its time has come, then serves those who waited for that. */
+/* Puts the group in order when all survivors are known or their time is up, then serves the clients that waited for
+ * that. */
 void worker_keep_group(struct worker *worker)
 {
 	uint64_t now = worker_now_ms();

@@ -50,7 +50,7 @@ static bool take(struct bucket *bucket, uint32_t burst, uint32_t rate, uint64_t 
 
 /* ---- The table -------------------------------------------------------------------------------------------------- */
 
-/* Whoever is on this host can speak from any address of 127/8: they are one source. */
+/* Any process of this host can send from any address of 127/8, so these count as one source. */
 static struct vb_gid whose(const struct vb_gid *gid)
 {
 	return vb_gid_is_ipv4(gid) && gid->raw[12] == 127 ? vb_gid_from_ipv4(127, 0, 0, 1) : *gid;
@@ -76,7 +76,7 @@ static bool is_known(const struct source *source, uint64_t now)
 	return source->is_used && source->known_until > now;
 }
 
-/* The one to make room: an empty one, else the one heard of longest ago, the known last. */
+/* The entry to replace: an empty one, else the one heard of longest ago, known ones last. */
 static bool goes_before(const struct source *a, const struct source *b, uint64_t now)
 {
 	if (a->is_used != b->is_used)
@@ -86,7 +86,7 @@ static bool goes_before(const struct source *a, const struct source *b, uint64_t
 	return a->heard_at < b->heard_at;
 }
 
-/* NULL: all in its set are known, and it is not. */
+/* NULL: its set is full of known sources, and it is not known. */
 static struct source *find_or_add(struct sources *sources, const struct vb_gid *gid, bool will_be_known, uint64_t now)
 {
 	struct source *source = find(sources, gid);
@@ -102,7 +102,7 @@ static struct source *find_or_add(struct sources *sources, const struct vb_gid *
 			source = &set[i];
 	if (is_known(source, now) && !will_be_known)
 		return NULL;
-	assert(will_be_known || !is_known(source, now)); /* the known are not pushed out by others */
+	assert(will_be_known || !is_known(source, now)); /* unknown sources do not push out known ones */
 	*source = (struct source){ .is_used = true, .gid = whole, .heard_at = now };
 	return source;
 }
@@ -120,7 +120,8 @@ bool sources_is_known(struct sources *sources, const struct vb_gid *gid, uint64_
 
 /* ---- Judgement -------------------------------------------------------------------------------------------------- */
 
-/* Asked when a quarter of what others may have is spent: who then proves itself is known before the rest is. */
+/* Proofs are asked for once a quarter of the unknown sources' bucket is spent, so that honest ones are known before it
+ * is empty. */
 static bool must_prove(struct sources *sources, struct source *source, uint64_t now)
 {
 	if (sources->others.spent < SOURCES_OTHERS_BURST / 4 * 1000 ||

@@ -12,7 +12,7 @@
 #define PROBE_MAGIC_A  0x56424e41u
 #define PROBE_MAGIC_B  0x9d3c61e5u
 #define PROBE_BY_INDEX 1
-#define LOOPBACK       1 /* interface index of lo in every network namespace: nobody probes from outside */
+#define LOOPBACK       1 /* interface index of lo in every network namespace: probes come from nowhere else */
 #define BTH_LENGTH     12
 #define UDP_HEADER     8
 #define MULTICAST_SLOT 0xFF
@@ -97,9 +97,10 @@ unsigned steer_build_map(
 
 void steer_build_filter(struct sock_filter filter[STEER_FILTER_SIZE], uint8_t slot)
 {
-	/* Accepting returns how many bytes to keep: any number above a datagram's length. */
+	/* A filter accepts by returning how many bytes to keep: any number above a datagram's length. */
 	const struct sock_filter accept = RETURN(0x56420000u), drop = RETURN(0);
-	const struct sock_filter multicast = slot ? accept : drop; /* the broker's own has no use for it: group.c */
+	/* The broker's own socket drops multicast: group.c. */
+	const struct sock_filter multicast = slot ? accept : drop;
 	const struct sock_filter program[STEER_FILTER_SIZE] = {
 		LOAD(BPF_B, UDP_HEADER + AT_OPCODE),
 		JUMP(BPF_JEQ, PROBE_OPCODE, 0, 8),

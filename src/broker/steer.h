@@ -1,10 +1,10 @@
 /* The two classic BPF programs of the broker. Steering: attached to the reuseport group, the map from a datagram's slot
  * (the high byte of its destination QPN) to the index of a socket in the group. Filter: attached to each socket and
- * locked, it lets in what is for the socket's slot, or for a multicast group, and nothing else: whatever becomes of the
- * map, nobody reads another's datagrams. It swallows probes, so that the kernel's drop count shows where they went.
+ * locked, it admits only datagrams for the socket's slot or for a multicast group. So even with a wrong map no process
+ * reads another's datagrams. It drops probes, so that the kernel's drop count shows where they went.
  *
- * A probe is a datagram sent over loopback to find out who gets what: by an index of the group, or by slot as others
- * are steered. Nobody ever receives one. Pure: no system calls. */
+ * A probe is a datagram sent over loopback to find out which socket is where: by an index of the group, or by slot like
+ * ordinary ones. No socket ever receives one. Pure: no system calls. */
 #ifndef VB_BROKER_STEER_H
 #define VB_BROKER_STEER_H
 

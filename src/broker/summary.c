@@ -1,6 +1,6 @@
-/* The program verbena-summary: prints what a program that VERBENA_STATS=1 was set for has left to be said, when that
- * program has ended without saying it. Started by the library (host/report/summary.c) with the program's process id as
- * its argument, its stderr, and the page as descriptor 3. It holds nothing else of the program's, and ends with it. */
+/* The program verbena-summary: prints the summary of a program that ran with VERBENA_STATS=1 and ended without printing
+ * it. Started by the library (host/report/summary.c) with the program's process id as its argument, its stderr, and the
+ * page as descriptor 3. It holds no other descriptor of the program, and ends with it. */
 #include <errno.h>
 #include <fcntl.h>
 #include <linux/close_range.h>
@@ -18,10 +18,10 @@
 #include "host/report/summary_page.h"
 
 #define PAGE_FD         3
-#define READER_PATIENCE 10000 /* ms for who reads stderr to make room */
-#define LOOK_AGAIN      5     /* s between two looks for a program on a kernel that does not give up its mutexes */
+#define READER_PATIENCE 10000 /* ms for the reader of stderr to make room */
+#define LOOK_AGAIN      5     /* s between two checks of the program, for kernels without robust mutexes */
 
-/* Whoever ended the program by a signal to all of its group, or of the machine, does not mean this. */
+/* A signal to the program's process group, or to all processes, is not meant for this process. */
 static void leave_program(void)
 {
 	sigset_t all;
@@ -47,7 +47,7 @@ static struct vb_summary_page *map_page(void)
 	return page == MAP_FAILED ? NULL : page;
 }
 
-/* The kernel gives the mutex up; emulators of one may not. */
+/* The kernel releases a dead owner's robust mutex; emulators of a kernel may not. */
 static void await_end(struct vb_summary_page *page, pid_t pid)
 {
 	struct timespec until;
@@ -57,7 +57,7 @@ static void await_end(struct vb_summary_page *page, pid_t pid)
 	} while (pthread_mutex_timedlock(&page->alive, &until) == ETIMEDOUT && (kill(pid, 0) == 0 || errno != ESRCH));
 }
 
-/* False: nobody reads. */
+/* False: stderr has no reader. */
 static bool write_line(const char *line, size_t length)
 {
 	while (length > 0) {
@@ -90,7 +90,7 @@ int main(int argc, char **argv)
 {
 	if (argc != 2)
 		return 2;
-	/* The first of us is awaited by the program, and leaves at once. */
+	/* The program waits for this first process, which ends at once. */
 	pid_t pid = fork();
 	if (pid != 0)
 		return pid < 0;

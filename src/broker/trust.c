@@ -1,7 +1,6 @@
-/* Whose a client is, and what it may have for that. The registry has the user that it connected as, by SO_PEERCRED. A
- * process may become another user afterwards, and hand its connection on. So each message brings its sender's user
- * too, by the kernel's word at that moment (SCM_CREDENTIALS); and of two processes that are to meet, the present users
- * are looked at. */
+/* The user of a client, and its rights. The registry has the user that connected, by SO_PEERCRED. The process may
+ * change its user afterwards, or hand its connection on. So each message also carries its sender's user, as the kernel
+ * sees it at that moment (SCM_CREDENTIALS). Before two processes are introduced, their present users are read. */
 #include <unistd.h>
 #include "broker/worker_state.h"
 
@@ -24,8 +23,8 @@ bool worker_trusts(const struct worker *worker, unsigned client)
 	return false;
 }
 
-/* A process of a pid namespace that we do not see into is as it connected, and spoke. Whoever it meets looks for
- * itself. */
+/* For a process of a pid namespace that we cannot see, the connection's and the last message's user count. A process
+ * that is introduced to it checks for itself. */
 static bool is_of(const struct worker *worker, unsigned client, uid_t uid)
 {
 	const struct client *process = &worker->registry->clients[client];

@@ -12,11 +12,11 @@
 #include "host/protocol.h"
 
 #define NAME      "verbena-close"
-#define WAIT_MS   20    /* until the worker, and a child that it has just forked, have closed theirs */
-#define UNTAKEN   32768 /* bytes of the link's queue: when they are full it is stuck */
+#define WAIT_MS   20    /* until the worker, and a child just forked, have closed their copies */
+#define UNTAKEN   32768 /* bytes of the link's queue: when it is full, the process is stuck */
 #define AT_A_TIME 64
 
-/* There is room to name the sender, and none for a descriptor. */
+/* The control buffer has room for the sender's credentials and none for a descriptor. */
 int undertaker_look(int connection, bool *has_descriptors, struct ucred *sender)
 {
 	char byte;
@@ -81,7 +81,7 @@ static bool start(struct undertaker *undertaker)
 	return undertaker->link >= 0;
 }
 
-/* What it has, and what is on its way to it, goes with it: who is killed waits for nothing. */
+/* Its descriptors, and those in flight to it, close with it: a killed process waits for nothing. */
 void undertaker_dismiss(struct undertaker *undertaker)
 {
 	if (undertaker->link < 0)

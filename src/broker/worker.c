@@ -1,4 +1,4 @@
-/* See worker.h. One thread, one poll loop; every request is checked against what the registry says of its sender. */
+/* See worker.h. One thread, one poll loop; every request is checked against the registry's entry for its sender. */
 #include "broker/worker.h"
 
 #include <errno.h>
@@ -16,12 +16,12 @@
 #include "broker/worker_state.h"
 
 #define IDLE_MS         1000
-#define FIRST_IDLE_MS   5000  /* before the first client has come */
-#define SETTLE_MS       150   /* for the owners of surviving sockets to hand them over, before others get slots */
-#define SURVIVORS_MS    60000 /* for an owner that is stopped, say, until others may have its slot */
+#define FIRST_IDLE_MS   5000  /* before the first client connects */
+#define SETTLE_MS       150   /* for the owners of surviving sockets to hand them over before new clients get slots */
+#define SURVIVORS_MS    60000 /* for an owner that is stopped, for example, before its slot is given to others */
 #define LINGER_MS       10    /* from the end of a connection until its process has closed its sockets too */
 #define MESSAGES_A_TURN 16
-#define RELEARN_MS      2000 /* for the processes of a broker that died to say again where they listen */
+#define RELEARN_MS      2000 /* for clients of a dead broker to announce their listeners again */
 
 uint64_t worker_now_ms(void)
 {
@@ -61,8 +61,8 @@ void worker_reset_client(struct client_state *state)
 	backlog_init(&state->backlog);
 }
 
-/* Those it owns, and with its couriers those it uses. Of a courier the slot's user gets another, if he is still
- * there. */
+/* Frees the slots that the client owns, and those that it uses through couriers. If it is a courier, the slot's user
+ * gets another one, if it is still there. */
 static void free_slots(struct worker *worker, unsigned number)
 {
 	for (unsigned slot = 1; slot < REGISTRY_SLOTS && !worker->is_orphaned; slot++) {
@@ -87,7 +87,7 @@ void worker_say_client(const struct worker *worker, unsigned number, const char 
 	for (unsigned i = 0; i < REGISTRY_CLIENTS; i++)
 		count += i != number && worker->registry->clients[i].is_used;
 	struct pollfd room = { .fd = STDERR_FILENO, .events = POLLOUT };
-	if (poll(&room, 1, 0) > 0) /* nobody waits for who reads it */
+	if (poll(&room, 1, 0) > 0) /* never wait for its reader */
 		fprintf(stderr, VB_BROKER_PROGRAM ": process %d of uid %u %s; %u others are connected\n",
 			(int)client->pid, client->uid, does, count);
 }
@@ -116,7 +116,7 @@ void worker_remove_client(struct worker *worker, unsigned number)
 
 /* ---- Ports ------------------------------------------------------------------------------------------------------ */
 
-/* Who says again what it holds waits for no answer, and has named no request. */
+/* A client that announces a binding again waits for no answer, and its request is 0. */
 static void answer_binding(struct worker *worker, unsigned client, uint32_t request, int rc, uint16_t port)
 {
 	const struct vb_message message = { .kind = VB_MESSAGE_BOUND, .request = request, .binding.port = port };
@@ -143,12 +143,12 @@ static bool is_of_user(const struct worker *worker, unsigned client, uid_t uid)
 	return worker->registry->clients[client].is_used && worker->registry->clients[client].uid == uid;
 }
 
-/* -errno why it may not hold that one. */
+/* 0, or the -errno with which the binding is refused. */
 static int may_bind(const struct worker *worker, unsigned client, const struct port_binding *binding)
 {
 	const uid_t uid = worker->registry->clients[client].uid;
 	unsigned taken = 0, holds = 0;
-	/* As with the kernel's sockets, a child needs no privilege for what its parent was allowed to bind. */
+	/* As with kernel sockets, a child needs no privilege for a port that its parent was allowed to bind. */
 	if (!privilege_may_bind(&worker->registry->clients[client], binding->port) &&
 		!ports_has_family(worker->ports, binding))
 		return -EACCES;
@@ -179,7 +179,8 @@ static void bind_port(struct worker *worker, unsigned client, const struct vb_me
 
 /* ---- What they ask for ------------------------------------------------------------------------------------------ */
 
-/* True when its user may have another slot; else it is told who has them. That all are taken, slots.c says. */
+/* True if its user may have another slot; else the client is told which users have them. slots.c reports that all are
+ * taken. */
 static bool may_have_slot(struct worker *worker, unsigned client, const struct vb_message *message)
 {
 	const uint32_t request = message->request;
@@ -192,7 +193,7 @@ static bool may_have_slot(struct worker *worker, unsigned client, const struct v
 		if (one->owner < 0)
 			continue;
 		if (one->owner == (int)client && one->request == request)
-			return true; /* asked again: it has it */
+			return true; /* it asked again, and has the slot already */
 		const uid_t holder = one->is_carried ? one->user_uid : worker->registry->clients[one->owner].uid;
 		taken++;
 		holds += holder == uid;
@@ -241,7 +242,7 @@ static void discover(struct worker *worker, unsigned client, const struct vb_mes
 		limits_may_take(&worker->limits, uid, holds, taken, DISCOVERY_QUESTIONS));
 }
 
-/* False: what it said breaks the protocol. */
+/* False: the message breaks the protocol. */
 static bool obey(struct worker *worker, unsigned client, const struct vb_message *message, int *fd)
 {
 	struct client_state *state = &worker->clients[client];
@@ -308,9 +309,8 @@ static bool obey(struct worker *worker, unsigned client, const struct vb_message
 	}
 }
 
-/* Whose a message is says the kernel, and decides whether its descriptors are taken: who is not trusted has none that
- * we want, and may have some that we had better not touch. What the look did not see is not received, for it is not
- * known. */
+/* The kernel names a message's sender, and that decides whether its descriptors are taken. An untrusted sender has none
+ * that we want, and may send some that are dangerous to close. A message that was not peeked at is not received. */
 static int receive(struct worker *worker, unsigned client, struct vb_message *message, int *fd)
 {
 	const struct client *process = &worker->registry->clients[client];
@@ -327,7 +327,7 @@ static int receive(struct worker *worker, unsigned client, struct vb_message *me
 	return vb_message_receive(process->connection, message, fd);
 }
 
-/* True: there may be more. */
+/* Reads one message; true: there may be more. */
 static bool hear(struct worker *worker, unsigned client)
 {
 	for (unsigned i = 0; i < MESSAGES_A_TURN && !worker->is_orphaned; i++) {
@@ -349,9 +349,9 @@ static bool hear(struct worker *worker, unsigned client)
 	return !worker->is_orphaned;
 }
 
-/* Its process is dead, whoever else may hold the connection. What it said before it ended is heard: a program that
- * refuses a connection and exits has refused it. What of that is for this host is taken from our socket, which may
- * change when a slot goes. */
+/* The client's process is dead, even if another process holds the connection. Its last messages are still handled: a
+ * program that refuses a connection and exits has refused it. Its MADs for this host are read from our socket first,
+ * since that may change when a slot is freed. */
 static void outlive(struct worker *worker, unsigned client)
 {
 	while (!worker->clients[client].leaves_at && hear(worker, client))
@@ -376,7 +376,7 @@ static enum vb_process_state on_question_of_process(void *user, uint32_t qpn)
 {
 	const struct worker *worker = user;
 	int client = worker->registry->slots[qpn >> 16 & 0xFF].user;
-	if (client < 0) /* a new broker has not been told of all yet */
+	if (client < 0) /* a new broker does not know all bindings yet */
 		return worker_now_ms() < worker->knows_ports_at ? VB_PROCESS_NOT_TOLD : VB_PROCESS_GONE;
 	return process_state(worker->registry->clients[client].pid);
 }
@@ -422,7 +422,7 @@ static int next_timeout(struct worker *worker, uint64_t now)
 	return timeout;
 }
 
-/* Fills polls; owner[i] is the client of polls[i]. */
+/* Fills polls; owner[i] is the client for polls[i]. */
 static unsigned watch(const struct worker *worker, struct pollfd *polls, uint16_t *owner)
 {
 	unsigned count = FIRST_CLIENT;
@@ -512,7 +512,7 @@ static void report(int fd, const char *text)
 	close(fd);
 }
 
-/* Takes over what the registry says was there before this worker. */
+/* Takes over the clients and slots in the registry, from before this worker. */
 static void resume(struct worker *worker)
 {
 	const struct vb_message restarted = { .kind = VB_MESSAGE_RESTARTED };
@@ -521,7 +521,7 @@ static void resume(struct worker *worker)
 		if (one->owner < 0 && one->fd >= 0)
 			group_adopt_vacant(&worker->group, (uint8_t)slot, one->fd);
 		else if (one->owner >= 0 && group_adopt(&worker->group, (uint8_t)slot, one->fd))
-			worker->group.fd[slot] = one->fd; /* ours: repair will find it or not */
+			worker->group.fd[slot] = one->fd; /* kept: repair finds its index */
 	}
 	for (unsigned i = 0; i < REGISTRY_CLIENTS; i++) {
 		if (!worker->registry->clients[i].is_used)
@@ -565,7 +565,7 @@ enum worker_end worker_run(struct registry *registry, int link, const struct wor
 		report(options->report, why);
 		return WORKER_FAILED;
 	}
-	privilege_drop(); /* who holds the port has been said, which takes a look at others' files */
+	privilege_drop(); /* after the port's holder has been reported, which needs other users' /proc */
 	worker->qp1 = qp1_create();
 	worker->discovery = discovery_create(worker->qp1, on_answer, on_question_of_process, worker);
 	worker->ports = ports_create();

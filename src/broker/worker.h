@@ -1,5 +1,5 @@
-/* The broker's worker: serves processes, keeps the group, runs discovery. It can die at any moment: what must survive
- * is in the registry, of which the parent has a copy, and in the kernel's group. */
+/* The broker's worker: serves processes, keeps the group, runs discovery. It can die at any moment: all that must
+ * survive is in the registry, of which the parent has a copy, and in the kernel's group. */
 #ifndef VB_BROKER_WORKER_H
 #define VB_BROKER_WORKER_H
 
@@ -7,12 +7,12 @@
 #include "broker/registry.h"
 
 enum worker_end {
-	WORKER_LEAVES,   /* nobody needs the broker any more */
+	WORKER_LEAVES,   /* no client needs the broker any more */
 	WORKER_ORPHANED, /* the parent died: the caller takes its place, with this registry */
-	WORKER_FAILED,   /* could not start; said why on the report descriptor */
+	WORKER_FAILED,   /* could not start; the reason is on the report descriptor */
 };
 
-/* Users who may have sockets of the group, beside root and the broker's own. */
+/* Users that may have sockets of the group, beside root and the broker's own. */
 struct trusted {
 	unsigned count;
 	uid_t uids[32];
@@ -20,12 +20,12 @@ struct trusted {
 
 struct worker_options {
 	struct trusted trusted;
-	bool stays;        /* also without clients */
-	bool says_clients; /* on stderr, when they come and go */
-	bool is_shared;    /* with every user, also when it is not root's */
+	bool stays;        /* keeps running without clients */
+	bool says_clients; /* reports on stderr when clients connect and leave */
+	bool is_shared;    /* serves every user, even if it is not root's */
 	bool is_managed;   /* a service manager has our listening sockets, and starts the next broker */
 	bool is_first;     /* not a replacement */
-	int report;        /* descriptor to say VB_BROKER_READY or the reason on, then closed; -1: none */
+	int report;        /* descriptor for VB_BROKER_READY or the reason, then closed; -1: none */
 };
 
 enum worker_end worker_run(struct registry *registry, int link, const struct worker_options *options);

@@ -1,12 +1,12 @@
-/* What the files of the worker share; nobody else looks inside.
+/* The worker's state, shared by its files only.
  *
- *   worker.c     the poll loop, clients, what they ask for
- *   admission.c  who may be one
- *   slots.c      their shares of UDP 4791
- *   trust.c      whose they are, and what they may have
- *   carry.c      couriers, for processes that may not have a socket
- *   mads.c       what goes between them and the wire
- *   meetings.c   two of them who are to share memory
+ *   worker.c the poll loop, clients, what they ask for
+ *   admission.c who may be one
+ *   slots.c their shares of UDP 4791
+ *   trust.c whose they are, and what they may have
+ *   carry.c couriers, for processes that may not have a socket
+ *   mads.c what goes between them and the wire
+ *   meetings.c two of them who are to share memory
  *
  * Holds: a worker that is orphaned changes nothing any more; it leaves its loop. */
 #ifndef VB_BROKER_WORKER_STATE_H
@@ -31,25 +31,25 @@
 
 _Static_assert(DISCOVERY_CLIENTS >= REGISTRY_CLIENTS, "discovery counts clients as the registry does");
 
-/* What a courier has said: for whom it carries. */
+/* A courier's CARRY message: the process that it serves. */
 struct carries {
 	bool is_courier;
-	uint8_t slot; /* that it wants; 0: any */
+	uint8_t slot; /* the slot that it wants; 0: any */
 	pid_t pid;
 	uid_t uid;
-	uint32_t number; /* its own, which the worker gave it */
+	uint32_t number; /* the number that the worker gave it */
 };
 
 struct client_state {
 	struct carries carries;
-	int channel; /* of one that waits for its courier's slot: its end; or -1 */
+	int channel; /* the client's end of the channel, while it waits for its courier's slot; or -1 */
 	uint32_t courier_number;
-	uint32_t courier_request; /* and for which request; 0: in the place of one that has died */
-	uint8_t courier_slot;     /* which it is to have; 0: any */
-	uint64_t leaves_at;       /* connection is gone; 0: it is not */
-	uint64_t since;           /* when it came */
+	uint32_t courier_request; /* the request that it will answer; 0: it replaces a courier that died */
+	uint8_t courier_slot;     /* the slot to ask for; 0: any */
+	uint64_t leaves_at;       /* set when the connection is gone; else 0 */
+	uint64_t since;           /* when it connected */
 	bool has_spoken;
-	uid_t speaker; /* the user who sent its last message; as registry's */
+	uid_t speaker; /* the user that sent its last message; like the registry's uid */
 	bool wants_slot;
 	uint32_t request, receive_buffer;
 	unsigned unheard; /* introductions that it may not have read */
@@ -63,7 +63,7 @@ struct parting { /* a connection that was refused */
 	uint64_t until;
 };
 
-/* The same two are introduced again when it is over. */
+/* The pause before the same two are introduced again. */
 struct meeting_pause {
 	uint32_t since; /* the last introduction, on the clock of worker_now_ms */
 	uint32_t ms;    /* 0: there was none */
@@ -80,31 +80,31 @@ struct worker {
 	unsigned parting_count;
 	struct parting parting[PARTING_MAX];
 	struct undertaker undertaker;
-	uint32_t last_courier; /* number of the one started last */
+	uint32_t last_courier; /* number of the last one started */
 	struct group group;
 	struct qp1 *qp1;
 	struct discovery *discovery;
-	struct relay *asking; /* clients' own MADs, by transaction */
-	struct relay *asked;  /* requests passed to clients, by the asker's communication ID */
+	struct relay *asking; /* clients' own requests, by transaction */
+	struct relay *asked;  /* requests passed to clients, by the requester's communication ID */
 	struct ports *ports;
 	struct orphans *orphans;
 	struct sources *sources;
 	struct traffic *traffic;
 	struct early early;
 	struct meeting_pause pauses[REGISTRY_SLOTS]
-				   [REGISTRY_SLOTS]; /* of who meets again and again: by the lower slot */
+				   [REGISTRY_SLOTS]; /* pauses of pairs that meet again and again: by the lower slot */
 	uint64_t has_met[REGISTRY_SLOTS]
-			[REGISTRY_SLOTS / 64]; /* by slot: those that it was introduced to, and has not let go */
+			[REGISTRY_SLOTS / 64]; /* by slot: the slots that it was introduced to and has not let go */
 	uint64_t awaits[REGISTRY_SLOTS]
-		       [REGISTRY_SLOTS / 64]; /* by slot: those that it asked for, and that did not want it yet */
+		       [REGISTRY_SLOTS / 64]; /* by slot: the slots that it asked for and that have not asked for it */
 	bool is_open[REGISTRY_SLOTS];
-	uint64_t knows_ports_at; /* until then a listener may not have told a new worker of itself */
+	uint64_t knows_ports_at; /* until then, a new worker may not know every listener */
 	struct client_state clients[REGISTRY_CLIENTS];
-	bool is_adopting[REGISTRY_SLOTS]; /* the owner waits to hear that steering is right */
-	bool survives[REGISTRY_SLOTS]; /* another broker's clients had them, and may come; not given to others meanwhile
-					*/
+	bool is_adopting[REGISTRY_SLOTS]; /* the owner waits for the steering to be right */
+	/* a dead broker's clients had these slots and may come back; not given to others meanwhile */
+	bool survives[REGISTRY_SLOTS];
 	uint64_t survivors_until;
-	bool is_settled; /* surviving sockets are known, or their time is up */
+	bool is_settled; /* all surviving sockets are known, or their time is up */
 	bool must_repair;
 	bool is_mixed; /* processes of several users have sockets of the group */
 	uint64_t settle_at, repair_at, check_at, idle_at;
@@ -115,10 +115,10 @@ struct worker {
 uint64_t worker_now_ms(void);
 void worker_reset_client(struct client_state *state);
 void worker_remove_client(struct worker *worker, unsigned number);
-/* On stderr, of a broker in the foreground with VERBENA_LOG=info. */
+/* Reports a client on stderr, in a foreground broker with VERBENA_LOG=info. */
 void worker_say_client(const struct worker *worker, unsigned number, const char *does);
-/* Waits in the backlog while the client does not read; one that lets too much pile up is dropped, as if it went
- * away. */
+/* Sends a message; it waits in the backlog while the client does not read. A client with too many waiting messages is
+ * dropped, as if it had left. */
 void worker_say(struct worker *worker, unsigned client, const struct vb_message *message, const int *fd);
 __attribute__((format(printf, 5, 6))) void worker_refuse(
 	struct worker *worker, unsigned client, uint32_t request, int error, const char *format, ...);
@@ -126,54 +126,55 @@ __attribute__((format(printf, 5, 6))) void worker_refuse(
 /* ---- admission.c ------------------------------------------------------------------------------------------------ */
 
 void worker_accept_clients(struct worker *worker);
-/* Whether uid may have another connection, its couriers' among them; holders: who has them. */
+/* True if uid may have another connection, its couriers' included; holders: the users of the present ones. */
 bool worker_may_connect(const struct worker *worker, uid_t uid, struct holders *holders);
-/* Closes the connections of those who were refused a while ago. */
+/* Closes connections that were refused a while ago. */
 void worker_part(struct worker *worker, uint64_t now);
 
 /* ---- slots.c ---------------------------------------------------------------------------------------------------- */
 
-/* Slots have changed: peers are told the smallest receive buffer of one, and more than one user may have sockets
+/* Call when slots changed: peers are told the smallest receive buffer of a slot, and several users may have sockets
  * now. */
 void worker_note_slots(struct worker *worker);
 void worker_free_slot(struct worker *worker, uint8_t slot);
-/* client gives it back. False: it is another's. */
+/* client gives the slot back. False: it is another client's. */
 bool worker_release_slot(struct worker *worker, unsigned client, uint8_t slot);
-/* True when fd has become the group's. */
+/* True: fd is now the group's. */
 bool worker_adopt_slot(struct worker *worker, unsigned client, const struct vb_message *message, int fd);
-/* Puts the group in order when it is known or its time has come, then serves those who waited for that. */
+/* Puts the group in order when all survivors are known or their time is up, then serves the clients that waited for
+ * that. */
 void worker_keep_group(struct worker *worker);
 
 /* ---- trust.c ---------------------------------------------------------------------------------------------------- */
 
-/* The user that client connected as; VB_USER_UNKNOWN when its last message was another user's. */
+/* The user that connected; VB_USER_UNKNOWN if the last message was another user's. */
 uid_t worker_user_of(const struct worker *worker, unsigned client);
-/* May client have a socket of the group? Whoever has one can disturb all others. */
+/* True if client may have a socket of the group, with which it can disturb all others. */
 bool worker_trusts(const struct worker *worker, unsigned client);
-/* Are the processes of both one user's, at this moment? */
+/* True if both processes are of one user at this moment. */
 bool worker_are_of_one_user(const struct worker *worker, unsigned one, unsigned other);
 
 /* ---- carry.c ---------------------------------------------------------------------------------------------------- */
 
-/* Starts a courier for client; slot: that it had already, or 0. */
+/* Starts a courier for client; slot: the one that client already has, or 0. */
 void worker_send_courier(struct worker *worker, unsigned client, uint8_t slot);
-/* The one that client waits for has ended. */
+/* The courier for which client waits has ended. */
 void worker_miss_courier(struct worker *worker, unsigned client);
-/* CARRY, from a courier. True when fd has become the group's; *is_good false: it breaks the protocol. */
+/* CARRY, from a courier. True: fd is now the group's. *is_good false: it breaks the protocol. */
 bool worker_hear_courier(
 	struct worker *worker, unsigned client, const struct vb_message *message, int fd, bool *is_good);
-/* For whom the courier carries: false when he has gone, which the courier is told. */
+/* Finds the client that the courier serves. False: it has gone, and the courier is told. */
 bool worker_find_user(struct worker *worker, unsigned courier, struct client_slot *slot);
-/* The same where he may not have come yet. */
+/* The same if the client may not have connected yet. */
 void worker_name_user(struct worker *worker, unsigned courier, struct client_slot *slot);
-/* The user gets his end of the channel. */
+/* The slot's user gets its end of the channel. */
 void worker_hand_over_channel(struct worker *worker, uint8_t slot);
-/* A process whose courier lives has come to a new broker. */
+/* A process with a living courier has connected to a new broker. */
 void worker_adopt_carried(struct worker *worker, unsigned client, const struct vb_message *message);
-/* Its courier is not needed any more; returns when it is dead. */
+/* Ends the slot's courier, which is no longer needed; returns when it is dead. */
 void worker_end_courier(struct worker *worker, uint8_t slot);
 void worker_join_group(struct worker *worker, unsigned client, const struct vb_message *message);
-/* Of the clients that have ended: children of ours are taken. */
+/* Reaps couriers that have ended. */
 void worker_reap(void);
 
 /* ---- mads.c ----------------------------------------------------------------------------------------------------- */
@@ -182,9 +183,9 @@ void worker_send_mad(struct worker *worker, unsigned client, const struct vb_mes
 void worker_post_mad(struct worker *worker, unsigned client, const struct vb_message *message);
 void worker_receive_mads(struct worker *worker);
 void worker_pass_failures(struct worker *worker);
-/* Requests that waited for somebody to listen: now somebody does, or they have waited long enough. */
+/* Serves requests that waited for a listener, if there is one now or they have waited long enough. */
 void worker_serve_early(struct worker *worker, uint64_t now);
-/* Its process is gone: its peers are told, once; who misses it finds out by asking. */
+/* The client's process is gone: tells its peers, once. A peer that misses it learns it by its next request. */
 void worker_bid_farewell(struct worker *worker, unsigned number);
 
 /* ---- meetings.c ------------------------------------------------------------------------------------------------- */
@@ -192,7 +193,7 @@ void worker_bid_farewell(struct worker *worker, unsigned number);
 void worker_meet(struct worker *worker, unsigned client, const struct vb_message *message); /* it is answered */
 void worker_open(struct worker *worker, unsigned client, const struct vb_message *message);
 void worker_let_part(struct worker *worker, unsigned client, const struct vb_message *message);
-/* The slot is freed, or another's: he has met nobody. */
+/* The slot was freed or changed its owner: it has met no other. */
 void worker_forget_meetings(struct worker *worker, uint8_t slot);
 
 #endif

@@ -82,8 +82,8 @@ struct state {
 	uint32_t alpha;                             /* of ALPHA_ONE */
 	uint32_t sent;                              /* bytes since the last increase by them */
 	vb_time alpha_at;                           /* the next tick of alpha's clock */
-	vb_time since; /* the last cut, or first CNP: a tick of the clock of cuts, from which increases are timed, too
-			*/
+	/* the last cut, or first CNP: a tick of the clock of cuts, from which increases are timed, too */
+	vb_time since;
 };
 _Static_assert(sizeof(struct state) <= sizeof((struct vb_cc){ 0 }.state), "it needs no memory of its own");
 

@@ -8,8 +8,8 @@ enum vb_program_kind {
 	VB_PROGRAM_DYNAMIC,        /* can be served */
 	VB_PROGRAM_MISSING,        /* no such file, or not on PATH */
 	VB_PROGRAM_NOT_EXECUTABLE, /* there, but may not be executed by this user */
-	VB_PROGRAM_PRIVILEGED, /* setuid, setgid or file capabilities: the loader ignores LD_LIBRARY_PATH and LD_PRELOAD
-				*/
+	/* setuid, setgid or file capabilities: the loader ignores LD_LIBRARY_PATH and LD_PRELOAD */
+	VB_PROGRAM_PRIVILEGED,
 	VB_PROGRAM_STATIC,     /* no dynamic loader */
 	VB_PROGRAM_FOREIGN,    /* of another architecture or word size than our library */
 };
