@@ -12,7 +12,8 @@ static int help_main(const struct vb_command *self, int argc, char **argv);
 static const struct vb_command commands[] = {
 	{ "run", "run a program on Verbena", vb_run_help, vb_run_main },
 	{ "devices", "list the RDMA devices that programs see", vb_devices_help, vb_devices_main },
-	{ "doctor", "find what would stop or slow Verbena here, or on the path to a host", vb_doctor_help, vb_doctor_main },
+	{ "doctor", "find what would stop or slow Verbena here, or on the path to a host", vb_doctor_help,
+		vb_doctor_main },
 	{ "broker", "run the broker in the foreground, for all users of this machine", vb_broker_help, vb_broker_main },
 	{ "sim", "simulate thousands of adapters on a network", vb_sim_help, vb_sim_main },
 	{ "version", "print the version", "usage: verbena version\n", version_main },
@@ -30,8 +31,9 @@ static const struct vb_command *find_command(const char *name)
 
 static void print_overview(FILE *out)
 {
-	fprintf(out, "usage: verbena COMMAND [ARGUMENTS]\n\n"
-		     "RDMA for machines without RDMA hardware: unmodified programs that use libibverbs run over UDP.\n\n");
+	fprintf(out,
+		"usage: verbena COMMAND [ARGUMENTS]\n\n"
+		"RDMA for machines without RDMA hardware: unmodified programs that use libibverbs run over UDP.\n\n");
 	for (size_t i = 0; i < COMMAND_COUNT; i++)
 		fprintf(out, "  %-9s %s\n", commands[i].name, commands[i].summary);
 	fprintf(out, "\n`verbena COMMAND --help` explains a command; `man verbena` has the rest.\n");

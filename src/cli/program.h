@@ -10,8 +10,8 @@ enum vb_program_kind {
 	VB_PROGRAM_NOT_EXECUTABLE, /* there, but may not be executed by this user */
 	/* setuid, setgid or file capabilities: the loader ignores LD_LIBRARY_PATH and LD_PRELOAD */
 	VB_PROGRAM_PRIVILEGED,
-	VB_PROGRAM_STATIC,     /* no dynamic loader */
-	VB_PROGRAM_FOREIGN,    /* of another architecture or word size than our library */
+	VB_PROGRAM_STATIC,  /* no dynamic loader */
+	VB_PROGRAM_FOREIGN, /* of another architecture or word size than our library */
 };
 
 struct vb_program {
