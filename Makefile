@@ -81,6 +81,7 @@ bench-fabric: ## measure the simulator: packet-hops a CPU-second, memory (ARGS="
 validate-fabric: ## hold the simulator against published runs and laws, minutes (ARGS="--list", "--only 'dcqcn/*'", "--seeds 5")
 	$(DEPS) build
 	@scripts/build $(BUILD)
+	@$(if $(ARGS),:,python3 tests/validation/examples.py --build $(BUILD) --all)
 	@python3 tests/validation/golden.py --build $(BUILD) $(ARGS)
 
 validate-live: ## hold simulations against the same engine live, between network namespaces, ten minutes (ARGS="--list", "--only 'marks*'")
