@@ -2,6 +2,7 @@
 # Every target that needs Debian packages asks scripts/install-deps for them first (SKIP_DEPS=1 does not).
 
 BUILD   ?= build
+RELEASE ?= build-release
 PREFIX  ?= /usr/local
 MINUTES ?= 60
 
@@ -11,16 +12,24 @@ DEPS   := $(if $(SKIP_DEPS),@:,@scripts/install-deps)
 RUNNER := python3 tests/conformance/run.py --build $(BUILD)
 
 .DEFAULT_GOAL := all
-.PHONY: all demo check conformance conformance-full conformance-wheels soak chaos fuzz bench bench-programs bench-fabric
+.PHONY: all tests benches demo check conformance conformance-full conformance-wheels soak chaos fuzz bench bench-programs bench-fabric
 .PHONY: shown validate-fabric validate-live interop sanitize install deb portability format clean help
 
-all: ## build everything, optimised, into build/
+all: ## build the product, all that is installed, optimised, into build/
+	$(DEPS) build
+	@scripts/build $(BUILD) product
+
+tests: ## build the tests, and all else
 	$(DEPS) build
 	@scripts/build $(BUILD)
 
+benches: ## build the product and the benchmarks
+	$(DEPS) build
+	@scripts/build $(BUILD) product benches
+
 demo: ## run RDMA programs on one host, over the wire, and TCP beside them, and print one table (about a minute)
 	$(DEPS) build demo
-	@scripts/build $(BUILD)
+	@scripts/build $(BUILD) product
 	@python3 bench/demo.py --build $(BUILD)
 
 check: ## build and run all tests; ends with "N passed, N failed, N skipped"
@@ -30,27 +39,27 @@ check: ## build and run all tests; ends with "N passed, N failed, N skipped"
 
 conformance: ## run the pairwise selection of unmodified programs (ARGS="--list", "--filter TEXT", ...)
 	$(DEPS) build check
-	@scripts/build $(BUILD)
+	@scripts/build $(BUILD) product programs
 	@$(RUNNER) $(ARGS)
 
 conformance-full: ## run the whole product of programs, options, sizes, paths and users (hours; ARGS="--shard 1/4")
 	$(DEPS) build check
-	@scripts/build $(BUILD)
+	@scripts/build $(BUILD) product programs
 	@$(RUNNER) --full $(ARGS)
 
 conformance-wheels: ## install pinned wheels from PyPI and run them (7 GB; ARGS="--list", "--only nixl", "--venv DIRECTORY")
 	$(DEPS) build check
-	@scripts/build $(BUILD)
+	@scripts/build $(BUILD) product programs
 	@python3 tests/wheels/wheels.py --build $(BUILD) $(ARGS)
 
 soak: ## run the deterministic simulation on ever new seeds (MINUTES=60)
 	$(DEPS) build
-	@scripts/build $(BUILD)
+	@scripts/build $(BUILD) tests/sim/sim
 	@$(BUILD)/tests/sim/sim --soak $(MINUTES)
 
 chaos: ## kill, stop, flood and attack programs that are connected, for MINUTES=60 (ARGS="--seed N", "--list", ...)
 	$(DEPS) build check
-	@scripts/build $(BUILD)
+	@scripts/build $(BUILD) product programs
 	@python3 tests/chaos/chaos.py --build $(BUILD) --minutes $(MINUTES) $(ARGS)
 
 fuzz: ## run the libFuzzer targets, each for a minute (ARGS="600" for ten)
@@ -59,50 +68,50 @@ fuzz: ## run the libFuzzer targets, each for a minute (ARGS="600" for ten)
 
 shown: ## put into README and docs/ what the commands that they show print today (a test compares)
 	$(DEPS) build
-	@scripts/build $(BUILD)
+	@scripts/build $(BUILD) product
 	@python3 tests/unit/docs/shown_test.py $(BUILD) . --write
 	@python3 tests/unit/docs/keys_doc_test.py $(BUILD)/src/cli/verbena docs/verbena-sim.1 --write
 
 bench: ## measure beside UCX and TCP in the same run, name what misses (ARGS="--list", "--only ROW", "--json FILE")
 	$(DEPS) build bench
-	@scripts/build $(BUILD)
+	@scripts/build $(BUILD) product benches programs
 	@python3 bench/bench.py --build $(BUILD) $(ARGS)
 
 bench-programs: ## measure UCX, libfabric, Open MPI and connections, each beside TCP (ARGS="--rounds 3")
 	$(DEPS) build bench
-	@scripts/build $(BUILD)
+	@scripts/build $(BUILD) product benches programs
 	@python3 bench/bench.py --build $(BUILD) --programs $(ARGS)
 
 bench-fabric: ## measure the simulator: packet-hops a CPU-second, memory (ARGS="--rounds 5", "--only 1024", "--where 1024", "--htsim COMMAND")
 	$(DEPS) build
-	@scripts/build $(BUILD)
+	@scripts/build $(BUILD) product
 	@python3 bench/fabric.py --build $(BUILD) $(ARGS)
 
 validate-fabric: ## hold the simulator against published runs and laws, minutes (ARGS="--list", "--only 'dcqcn/*'", "--seeds 5")
 	$(DEPS) build
-	@scripts/build $(BUILD)
+	@scripts/build $(BUILD) product tests/unit/fabric/livelock_test
 	@$(if $(ARGS),:,python3 tests/validation/examples.py --build $(BUILD) --all)
 	@python3 tests/validation/golden.py --build $(BUILD) $(ARGS)
 
 validate-live: ## hold simulations against the same engine live, between network namespaces, ten minutes (ARGS="--list", "--only 'marks*'")
 	$(DEPS) build check
-	@scripts/build $(BUILD)
+	@scripts/build $(BUILD) product programs
 	@python3 tests/validation/live_against_sim.py --build $(BUILD) $(ARGS)
 
 interop: ## run against a Linux kernel's rxe in a virtual machine (RXE_PEER names its script; docs/interop.md)
 	$(DEPS) build check interop
-	@scripts/build $(BUILD)
+	@scripts/build $(BUILD) product programs tests/unit/verbs/verbs_dmabuf_test
 	@python3 tests/interop/rxe.py --build $(BUILD) $(ARGS)
 
 sanitize: ## run the tests under ASan and UBSan (build-asan/), those of host/ under TSan too (build-tsan/)
 	$(DEPS) build check
 	@scripts/sanitize
 
-install: ## install into PREFIX (default /usr/local); DESTDIR is honoured
+install: ## install a release build, from build-release/, into PREFIX (default /usr/local); DESTDIR is honoured
 	$(DEPS) build
-	@scripts/build $(BUILD)
-	@$(MESON) configure $(BUILD) -Dprefix=$(PREFIX)
-	@$(MESON) install -C $(BUILD)
+	@scripts/build $(RELEASE) -Dtests=false -Db_ndebug=true -Dprefix=$(PREFIX)
+	@$(MESON) configure $(RELEASE) -Dprefix=$(PREFIX)
+	@$(MESON) install -C $(RELEASE)
 
 deb: ## build Debian packages of this tree into build-deb/
 	$(DEPS) build deb
@@ -117,7 +126,7 @@ format: ## put every C file into the house style
 	@git ls-files '*.c' '*.h' | xargs clang-format -i
 
 clean: ## remove what was built
-	rm -rf $(BUILD) build-asan build-tsan build-fuzz build-deb
+	rm -rf $(BUILD) $(RELEASE) build-asan build-tsan build-fuzz build-deb
 
 help: ## this list
 	@awk -F':.*## ' '/^[a-z-]+:.*## / { printf "  make %-18s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
