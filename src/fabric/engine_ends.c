@@ -1,8 +1,8 @@
 /* Endpoints that are engines: the one that ships, held as a live process holds it, with phantom memory and a QP at
  * each end of a flow. */
-#include <assert.h>
 #include <errno.h>
 #include <stdlib.h>
+#include "base/invariant.h"
 #include "cc/choice.h"
 #include "engine/counters.h"
 #include "fabric/endpoint.h"

@@ -1,8 +1,8 @@
 /* Links: what is on the wire, and for how long. Only the first packet under way on a link is in the calendar; where
  * packets overtake each other, each is.
  * Holds: packets arrive in the order in which they were sent, but for those that a fault delays. */
-#include <assert.h>
 #include <stdlib.h>
+#include "base/invariant.h"
 #include "fabric/credits.h"
 #include "fabric/faults.h"
 #include "fabric/grow.h"

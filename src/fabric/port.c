@@ -1,7 +1,7 @@
 /* See port.h. */
-#include <assert.h>
 #include <errno.h>
 #include <stdlib.h>
+#include "base/invariant.h"
 #include "fabric/buffer.h"
 #include "fabric/credits.h"
 #include "fabric/grow.h"

@@ -23,6 +23,8 @@ PURE_SYSTEM_HEADERS = {
 ALMOST_PURE = {"fabric": {"stdio.h", "stdarg.h", "inttypes.h"}}
 ALONE = {"src/fabric/windows.c": {"pthread.h", "time.h"}, "src/cc/choice.c": {"stdarg.h", "stdio.h"}}
 
+ASSERTS = "src/base/invariant.h"  # alone says what assert() is
+
 INCLUDE = re.compile(r'^[ \t]*#[ \t]*include[ \t]*([<"])([^>"]+)[>"]', re.M)
 
 
@@ -44,6 +46,8 @@ def complaints(room, name, text, arrows):
     """What is wrong with the includes of one file of a room."""
     for kind, included in INCLUDE.findall(text):
         if kind == "<":
+            if included == "assert.h" and name != ASSERTS:
+                yield f"{name} includes <assert.h>: base/invariant.h knows what it is in a release build"
             allowed = PURE_SYSTEM_HEADERS | ALMOST_PURE.get(room, set()) | ALONE.get(name, set())
             if room in PURE | ALMOST_PURE.keys() and included not in allowed:
                 yield f"{name} is pure, yet includes <{included}>"
@@ -101,6 +105,7 @@ class Includes(unittest.TestCase):
         self.assertEqual(len(of("wire", "#include <sys/socket.h>")), 1)
         self.assertEqual(len(of("port", "#include <sys/socket.h>")), 0)
         self.assertEqual(len(of("wire", "#include <stdio.h>")), 1)
+        self.assertEqual(len(of("port", "#include <assert.h>")), 1)
         self.assertEqual(len(of("fabric", "#include <stdio.h>")), 0)
         self.assertEqual(len(of("fabric", "#include <pthread.h>")), 1)
         self.assertEqual(list(complaints("fabric", "src/fabric/windows.c", "#include <pthread.h>", arrows)), [])
