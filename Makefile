@@ -121,9 +121,9 @@ portability: ## from nothing, in clean roots of Debian 12 and 13: everything (ro
 	$(DEPS) portability
 	@python3 tests/portability/run.py $(ARGS)
 
-format: ## put every C file into the house style
+format: ## put every C file into the house style, with clang-format 14
 	$(DEPS) format
-	@git ls-files '*.c' '*.h' | xargs clang-format -i
+	@git ls-files '*.c' '*.h' | xargs clang-format-14 -i
 
 clean: ## remove what was built
 	rm -rf $(BUILD) $(RELEASE) build-asan build-tsan build-fuzz build-deb
