@@ -27,8 +27,9 @@ FABRIC_FORMS = re.compile(r"pthread_\w+|__fread_chk")
 # All that rsockets want of ours beside the calls that librdmacm and libibverbs export to programs.
 RSOCKET_WANTS = {"vb_id_accepting", "vb_id_hear_lost_requests", "vb_id_set_family", "vb_signal_ends_wait"}
 
-# What compilers add: checked string functions, sanitizers, coverage, calls to atomics that are not inline.
-ALLOWED_FORMS = re.compile(r"__(mem|str)\w+_chk|__v?snprintf_chk|__(asan|ubsan|tsan|msan|sanitizer|gcov|llvm)_\w+|__aarch64_\w+")
+# Added by compilers: checked string functions, sanitizers, coverage, atomics that are not inline, division of 128 bits.
+ALLOWED_FORMS = re.compile(r"__(mem|str)\w+_chk|__v?snprintf_chk|__(asan|ubsan|tsan|msan|sanitizer|gcov|llvm)_\w+|__aarch64_\w+|"
+                           r"__u?(div|mod|divmod)ti[34]")
 
 
 def read_symbols(text):
