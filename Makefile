@@ -71,6 +71,7 @@ shown: ## put into README and docs/ what the commands that they show print today
 	@scripts/build $(BUILD) product
 	@python3 tests/unit/docs/shown_test.py $(BUILD) . --write
 	@python3 tests/unit/docs/keys_doc_test.py $(BUILD)/src/cli/verbena docs/verbena-sim.1 --write
+	@scripts/rooms --page >docs/rooms.md
 
 bench: ## measure beside UCX and TCP in the same run, name what misses (ARGS="--list", "--only ROW", "--json FILE")
 	$(DEPS) build bench
