@@ -27,7 +27,7 @@ benches: ## build the product and the benchmarks
 	$(DEPS) build
 	@scripts/build $(BUILD) product benches
 
-demo: ## run RDMA programs on one host, over the wire, and TCP beside them, and print one table (about a minute)
+demo: ## run RDMA programs on one host, over the wire, and TCP beside them, and print one table (a minute and a half with the build)
 	$(DEPS) build demo
 	@scripts/build $(BUILD) product
 	@python3 bench/demo.py --build $(BUILD)

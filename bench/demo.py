@@ -17,7 +17,7 @@ from measure import Failure, places
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 SIZE = 65536
-SECONDS = 3
+SECONDS = 2
 COLUMNS = ("same host", "wire", "TCP")
 BANDWIDTHS = (("ib_write_bw", "WRITE 64 KiB"), ("ib_read_bw", "READ 64 KiB"), ("ib_send_bw", "SEND 64 KiB"))
 
