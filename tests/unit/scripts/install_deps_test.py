@@ -13,7 +13,8 @@ import unittest
 # Where the programs are whose absence skips a test. None: of every Debian, or nothing that a test would miss.
 PACKAGES = {"cmtime": "rdmacm-utils", "mckey": "rdmacm-utils", "qperf": "qperf", "nginx": "nginx", "curl": "curl",
             "memcached": "memcached", "iperf3": "iperf3", "tshark": "tshark", "ip": "iproute2", "rping": "rdmacm-utils",
-            "ibv_devices": "ibverbs-utils", "ibv_devinfo": "ibverbs-utils", "unshare": "util-linux", "redis-server": "redis-server",
+            "ibv_devices": "ibverbs-utils", "ibv_devinfo": "ibverbs-utils", "ibv_rc_pingpong": "ibverbs-utils",
+            "unshare": "util-linux", "redis-server": "redis-server",
             "systemd-analyze": None, "git": None, "gdb": None, "su": None, "cc": "gcc", "mpicc": None, "mpirun": None}
 
 FAKES = {
