@@ -155,22 +155,29 @@ static inline int translate_recv(const struct ibv_recv_wr *from, struct vb_recv_
 	return 0;
 }
 
-int vb_qp_ops_post_recv(struct ibv_qp *ibv, struct ibv_recv_wr *wr, struct ibv_recv_wr **bad_wr)
+/* Posts a list to srq or, where that is NULL, to the QP's own receive queue. err: why nothing may be posted. */
+static inline int post_receives(
+	struct vb_qp *qp, struct vb_srq *srq, struct ibv_recv_wr *wr, struct ibv_recv_wr **bad_wr, int err)
 {
-	struct qp_object *qp = vb_qp_of(ibv);
-	int err = vb_is_forked(ibv->context) ? VB_FORKED_ERRNO : 0;
 	for (; wr; wr = wr->next) {
 		struct vb_recv_wr request;
 		if (!err)
 			err = translate_recv(wr, &request);
 		if (!err)
-			err = -vb_rq_post(qp->qp, &request);
+			err = srq ? -vb_srq_post(srq, &request) : -vb_rq_post(qp, &request);
 		if (err) {
 			*bad_wr = wr;
 			break;
 		}
 	}
-	/* A dead QP flushes what is posted to it, and only its lane can. */
+	return err;
+}
+
+int vb_qp_ops_post_recv(struct ibv_qp *ibv, struct ibv_recv_wr *wr, struct ibv_recv_wr **bad_wr)
+{
+	struct qp_object *qp = vb_qp_of(ibv);
+	int err = post_receives(qp->qp, NULL, wr, bad_wr, vb_is_forked(ibv->context) ? VB_FORKED_ERRNO : 0);
+	/* A QP in the error state flushes what is posted to it, and only its lane can do that. */
 	if (vb_qp_state(qp->qp) == VB_QPS_ERR)
 		vb_driver_kick(qp->driver);
 	return err;
@@ -179,17 +186,5 @@ int vb_qp_ops_post_recv(struct ibv_qp *ibv, struct ibv_recv_wr *wr, struct ibv_r
 int vb_srq_ops_post_recv(struct ibv_srq *ibv, struct ibv_recv_wr *wr, struct ibv_recv_wr **bad_wr)
 {
 	struct srq_object *srq = (struct srq_object *)ibv;
-	int err = vb_is_forked(ibv->context) ? VB_FORKED_ERRNO : 0;
-	for (; wr; wr = wr->next) {
-		struct vb_recv_wr request;
-		if (!err)
-			err = translate_recv(wr, &request);
-		if (!err)
-			err = -vb_srq_post(srq->srq, &request);
-		if (err) {
-			*bad_wr = wr;
-			break;
-		}
-	}
-	return err;
+	return post_receives(NULL, srq->srq, wr, bad_wr, vb_is_forked(ibv->context) ? VB_FORKED_ERRNO : 0);
 }
