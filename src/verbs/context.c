@@ -11,28 +11,6 @@ _Static_assert(offsetof(struct verbs_context, context) - offsetof(struct verbs_c
 		       sizeof(struct verbs_context) >= 648,
 	"where inline code of any release looks");
 
-void vb_object_add(struct ibv_context *context, enum object_kind kind, struct vb_list *link)
-{
-	struct context_object *object = vb_context_of(context);
-	pthread_mutex_lock(&object->objects_lock);
-	vb_list_add_tail(&object->objects[kind], link);
-	pthread_mutex_unlock(&object->objects_lock);
-}
-
-void vb_object_remove(struct ibv_context *context, struct vb_list *link)
-{
-	struct context_object *object = vb_context_of(context);
-	pthread_mutex_lock(&object->objects_lock);
-	vb_list_remove(link);
-	pthread_mutex_unlock(&object->objects_lock);
-}
-
-uint32_t vb_object_handle(void)
-{
-	static atomic_uint next;
-	return atomic_fetch_add_explicit(&next, 1, memory_order_relaxed) + 1;
-}
-
 /* For librdmacm. */
 VB_EXPORT struct vb_device *vb_connections_device(struct ibv_context *context)
 {

@@ -131,6 +131,7 @@ static inline bool vb_is_forked(struct ibv_context *context)
 	return vb_device_is_forked(vb_host_of(context));
 }
 
+/* objects.c */
 void vb_object_add(struct ibv_context *context, enum object_kind kind, struct vb_list *link);
 void vb_object_remove(struct ibv_context *context, struct vb_list *link);
 /* A number for the handle fields: unique in the process, of no other meaning. */
@@ -299,12 +300,13 @@ static inline struct cq_object *vb_cq_of(struct ibv_cq *cq)
 
 /* A QP of that driver's completes to it, or something else that is driven there. */
 void vb_cq_add_lane(struct cq_object *cq, struct vb_driver *driver);
-int vb_cq_ops_poll(struct ibv_cq *cq, int n, struct ibv_wc *wc);
 int vb_cq_ops_req_notify(struct ibv_cq *cq, int solicited_only);
 struct ibv_cq_ex *vb_cq_ops_create_ex(struct ibv_context *context, struct ibv_cq_init_attr_ex *attr);
 /* cq_ex.c: fills in the pollers and readers of a CQ. */
 void vb_cq_ex_init(struct cq_object *cq, uint64_t wc_flags);
-/* Receive, advance and transmit for a poller that found nothing; then polls again. 0 or more, or -errno. */
+/* cq_poll.c */
+int vb_cq_ops_poll(struct ibv_cq *cq, int n, struct ibv_wc *wc);
+/* For a poller that found nothing: receives, advances and transmits, then polls again. 0 or more, or -errno. */
 int vb_cq_drive_and_poll(struct cq_object *cq, struct vb_wc *wc, int n);
 
 /* ---- XRC (xrc.c) ------------------------------------------------------------------------------------------------- */
