@@ -1,7 +1,8 @@
-/* Shutting down and closing.
+/* Shutting down and closing one rsocket, and freeing it with its last reference.
  * Holds: what the program sent has arrived at the peer's NIC before the connection goes, or the program was told, or
- * its SO_LINGER ran out. What has arrived stays readable until the rsocket is closed. */
-#include "rsocket/objects.h"
+ * its SO_LINGER ran out. What has arrived stays readable until the rsocket is closed.
+ * Not here: the calls (socket.c). */
+#include "rsocket/listen.h"
 
 #include <stdlib.h>
 #include <unistd.h>
@@ -9,25 +10,25 @@
 /* A NIC that is there acknowledges within its retries; none waits for the peer's program. */
 enum { LINGER_US = 30 * 1000000 };
 
-static bool has_control_slot(const struct rsocket *rs)
+static bool has_control_slot(const struct vb_rsocket *rs)
 {
 	return rs->control_used < VB_RS_CONTROL_SLOTS || rs->state != VB_RS_CONNECTED;
 }
 
 /* To a peer that has left, nothing can be lost any more. */
-static bool is_all_sent(const struct rsocket *rs)
+static bool is_all_sent(const struct vb_rsocket *rs)
 {
 	return !rs->under_way || rs->has_left;
 }
 
-static int64_t linger_us(const struct rsocket *rs)
+static int64_t linger_us(const struct vb_rsocket *rs)
 {
 	/* 0 would be to wait for ever. */
 	return rs->options.linger_s < 0 ? LINGER_US : (int64_t)rs->options.linger_s * 1000000 + 1;
 }
 
 /* Says it to the peer, after all that was sent. */
-static int say_last(struct rsocket *rs, enum vb_rs_control what)
+static int say_last(struct vb_rsocket *rs, enum vb_rs_control what)
 {
 	int error = vb_rs_wait(rs, has_control_slot, false, linger_us(rs));
 	if (error || rs->state != VB_RS_CONNECTED)
@@ -36,7 +37,7 @@ static int say_last(struct rsocket *rs, enum vb_rs_control what)
 }
 
 /* Both directions, or the one that is left. */
-static int disconnect(struct rsocket *rs)
+static int disconnect(struct vb_rsocket *rs)
 {
 	int error = say_last(rs, VB_RS_DISCONNECT);
 	vb_rs_end(rs, 0);
@@ -45,7 +46,7 @@ static int disconnect(struct rsocket *rs)
 	return error == -EAGAIN ? 0 : error;
 }
 
-static int shut_write(struct rsocket *rs)
+static int shut_write(struct vb_rsocket *rs)
 {
 	if (!rs->can_write)
 		return 0;
@@ -57,7 +58,15 @@ static int shut_write(struct rsocket *rs)
 	return error;
 }
 
-static int shut(struct rsocket *rs, int how)
+/* Refuses all requests, and closes all connections that nobody accepted. */
+static void drop_requests(struct vb_rsocket *rs)
+{
+	vb_rs_refuse_requests(rs);
+	for (struct vb_rsocket *made; (made = vb_rs_pop_made(rs));)
+		vb_rs_abandon(made);
+}
+
+int vb_rs_shut(struct vb_rsocket *rs, int how)
 {
 	if (how != SHUT_RD && how != SHUT_WR && how != SHUT_RDWR)
 		return -EINVAL;
@@ -67,7 +76,7 @@ static int shut(struct rsocket *rs, int how)
 	if (rs->state == VB_RS_LISTENING) {
 		/* As with TCP, whoever waits for a connection is told. */
 		vb_rs_end(rs, 0);
-		vb_rs_drop_requests(rs);
+		drop_requests(rs);
 		return 0;
 	}
 	if (rs->state != VB_RS_CONNECTED)
@@ -82,21 +91,9 @@ static int shut(struct rsocket *rs, int how)
 	return disconnect(rs);
 }
 
-VB_RS_EXPORT int rshutdown(int fd, int how)
-{
-	struct rsocket *rs = vb_rs_get(fd);
-	if (!rs)
-		return -1;
-	pthread_mutex_lock(&rs->lock);
-	int error = shut(rs, how);
-	pthread_mutex_unlock(&rs->lock);
-	vb_rs_put(rs);
-	return vb_rs_result(error);
-}
-
 /* ---- Closing ----------------------------------------------------------------------------------------------------- */
 
-static void close_connection(struct rsocket *rs)
+static void close_connection(struct vb_rsocket *rs)
 {
 	/* The peer may have closed it already. */
 	vb_rs_progress_all(rs);
@@ -106,31 +103,12 @@ static void close_connection(struct rsocket *rs)
 		vb_rs_wait(rs, is_all_sent, false, linger_us(rs));
 }
 
-/* In a child: the parent's NIC goes on; only the descriptors are ours. */
-static int close_inherited(struct rsocket *rs)
-{
-	vb_rs_close_copies(rs);
-	return close(rs->fd) ? -errno : 0;
-}
-
-VB_RS_EXPORT int rclose(int fd)
-{
-	struct rsocket *rs = vb_rs_remove(fd);
-	if (!rs)
-		return vb_repoll_close(fd) ? 0 : vb_rs_result(-EBADF);
-	vb_repoll_forget(fd);
-	if (!vb_rs_is_ours(rs))
-		return vb_rs_result(close_inherited(rs));
-	vb_rs_abandon(rs);
-	return 0;
-}
-
-void vb_rs_abandon(struct rsocket *rs)
+void vb_rs_abandon(struct vb_rsocket *rs)
 {
 	pthread_mutex_lock(&rs->lock);
 	if (rs->type == SOCK_STREAM) {
 		vb_rs_keepalive_stop(rs);
-		vb_rs_listen_stop(rs);
+		vb_rs_listeners_remove(rs);
 		close_connection(rs);
 	}
 	rs->is_closing = true;
@@ -140,10 +118,10 @@ void vb_rs_abandon(struct rsocket *rs)
 }
 
 /* Nobody else knows it any more. */
-void vb_rs_destroy(struct rsocket *rs)
+static void destroy(struct vb_rsocket *rs)
 {
 	vb_rs_keepalive_stop(rs);
-	vb_rs_drop_requests(rs);
+	drop_requests(rs);
 	if (rs->datagram)
 		vb_rs_datagram_close(rs);
 	if (rs->cq && rs->state >= VB_RS_CONNECTED)
@@ -160,4 +138,10 @@ void vb_rs_destroy(struct rsocket *rs)
 	pthread_mutex_destroy(&rs->receiving);
 	pthread_mutex_destroy(&rs->sending);
 	free(rs);
+}
+
+void vb_rs_put(struct vb_rsocket *rs)
+{
+	if (atomic_fetch_sub(&rs->references, 1) == 1)
+		destroy(rs);
 }

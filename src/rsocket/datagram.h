@@ -36,14 +36,6 @@ size_t vb_rs_udp_header_decode(struct vb_rs_udp_header *header, const uint8_t *f
 size_t vb_rs_ud_header_encode(const union vb_rs_address *address, uint8_t to[VB_RS_HEADER_MAX]);
 size_t vb_rs_ud_header_decode(union vb_rs_address *sender, const uint8_t *from, size_t length);
 
-socklen_t vb_rs_address_length(const union vb_rs_address *address); /* 0: not of IP */
-bool vb_rs_address_equal(const union vb_rs_address *a, const union vb_rs_address *b, bool with_port);
-/* The same address as a socket of that family names it: an IPv4 address is a mapped one to AF_INET6. False: it is none
- * of that family. */
-bool vb_rs_address_convert(union vb_rs_address *address, sa_family_t family);
-/* The GID that an IP address is in RoCEv2. */
-union ibv_gid vb_rs_address_gid(const union vb_rs_address *address);
-
 /* ---- Queue pairs (datagram_qp.c): under the rsocket's lock ------------------------------------------------------- */
 
 struct vb_rs_ud {
@@ -63,7 +55,7 @@ struct vb_rs_ud {
 };
 
 /* That of the local address among uds, made when there is none yet. 0 or -errno. */
-int vb_rs_ud_get(struct rsocket *rs, struct vb_list *uds, const union vb_rs_address *local, struct vb_rs_ud **found);
+int vb_rs_ud_get(struct vb_rsocket *rs, struct vb_list *uds, const union vb_rs_address *local, struct vb_rs_ud **found);
 void vb_rs_ud_close(struct vb_rs_ud *ud);
 struct ibv_ah *vb_rs_ud_create_ah(struct vb_rs_ud *ud, const union vb_rs_address *to);
 /* Sends header and data, if there is a place for it (free_count). 0 or -errno. */
@@ -73,9 +65,67 @@ int vb_rs_ud_send(struct vb_rs_ud *ud, struct ibv_ah *ah, uint32_t qpn, const ui
 uint8_t *vb_rs_ud_received(struct vb_rs_ud *ud, uint32_t index); /* GRH first */
 int vb_rs_ud_give_back(struct vb_rs_ud *ud, uint32_t index);
 /* Completions; calls arrive for each datagram, whose length is without the GRH. */
-typedef void vb_rs_ud_arrive(struct rsocket *rs, struct vb_rs_ud *ud, uint32_t index, uint32_t length);
-void vb_rs_ud_poll(struct rsocket *rs, struct vb_rs_ud *ud, vb_rs_ud_arrive *arrive);
+typedef void vb_rs_ud_arrive(struct vb_rsocket *rs, struct vb_rs_ud *ud, uint32_t index, uint32_t length);
+void vb_rs_ud_poll(struct vb_rsocket *rs, struct vb_rs_ud *ud, vb_rs_ud_arrive *arrive);
 bool vb_rs_ud_take_events(struct vb_rs_ud *ud);
 bool vb_rs_ud_arm(struct vb_rs_ud *ud); /* whether it was not armed yet */
+
+/* ---- Peers (datagram_peers.c): under the rsocket's lock ---------------------------------------------------------- */
+
+struct vb_rs_peer {
+	struct vb_list link;
+	union vb_rs_address address;
+	struct vb_rs_ud *ud;
+	struct ibv_ah *ah; /* NULL: its queue pair is not known */
+	uint32_t qpn;
+	int64_t known_us; /* when it last told the number */
+};
+
+/* The peer at that address, made when it is not there yet. 0 or -errno. */
+int vb_rs_get_peer(struct vb_rsocket *rs, const union vb_rs_address *address, struct vb_rs_peer **found);
+void vb_rs_learn_qpn(struct rs_datagram *dg, struct vb_rs_peer *peer, uint32_t qpn);
+/* A program that writes to ever new peers begins anew rather than growing without end. */
+void vb_rs_forget_peers(struct rs_datagram *dg);
+
+/* ---- The rsocket's own (datagram.c): under its lock -------------------------------------------------------------- */
+
+struct vb_rs_arrival {
+	struct vb_list link;
+	union vb_rs_address from;
+	struct vb_rs_ud *ud; /* its buffer holds the data; NULL: the data is behind this structure */
+	uint32_t index;
+	size_t length;
+	const uint8_t *data;
+};
+
+enum { VB_RS_BUCKETS = 64 };
+
+struct rs_datagram {
+	int udp;
+	struct vb_list uds;
+	struct vb_list peers[VB_RS_BUCKETS];
+	uint32_t peer_count, unanswered; /* unanswered: peers that were written to by UDP alone */
+	struct vb_list arrivals;
+	uint32_t arrival_count;
+	bool is_connected;
+};
+
+int vb_rs_datagram_open(struct vb_rsocket *rs);
+int vb_rs_datagram_inherit(struct vb_rsocket *rs, const struct vb_rsocket *from); /* they share the kernel's socket */
+void vb_rs_datagram_leave(const struct vb_rsocket *from); /* closes the child's copy of its parent's descriptors */
+int vb_rs_datagram_bind(struct vb_rsocket *rs, const struct sockaddr *addr, socklen_t length);
+int vb_rs_datagram_connect(struct vb_rsocket *rs, const struct sockaddr *addr, socklen_t length);
+int vb_rs_datagram_name(struct vb_rsocket *rs, struct sockaddr *addr, socklen_t *length);
+int vb_rs_datagram_peer(struct vb_rsocket *rs, struct sockaddr *addr, socklen_t *length);
+/* Takes it out of the queue. */
+void vb_rs_arrival_drop(struct rs_datagram *dg, struct vb_rs_arrival *arrival);
+
+/* ---- Sending and receiving (datagram_io.c) ----------------------------------------------------------------------- */
+
+ssize_t vb_rs_datagram_send(struct vb_rsocket *rs, const struct iovec *iov, size_t count, int flags,
+	const struct sockaddr *to, socklen_t length);
+/* *from_length is room and then the address's length; *message_flags gets MSG_TRUNC. */
+ssize_t vb_rs_datagram_receive(struct vb_rsocket *rs, const struct iovec *iov, size_t count, int flags,
+	struct sockaddr *from, socklen_t *from_length, int *message_flags);
 
 #endif

@@ -156,7 +156,7 @@ static struct vb_rs_ud *find(struct vb_list *uds, const union vb_rs_address *loc
 	return NULL;
 }
 
-int vb_rs_ud_get(struct rsocket *rs, struct vb_list *uds, const union vb_rs_address *local, struct vb_rs_ud **found)
+int vb_rs_ud_get(struct vb_rsocket *rs, struct vb_list *uds, const union vb_rs_address *local, struct vb_rs_ud **found)
 {
 	*found = find(uds, local);
 	if (*found)
@@ -227,7 +227,7 @@ int vb_rs_ud_send(struct vb_rs_ud *ud, struct ibv_ah *ah, uint32_t qpn, const ui
 /* ---- Completions ------------------------------------------------------------------------------------------------- */
 
 /* A datagram may be lost; a queue pair that an error stopped is not used again. */
-static void complete(struct rsocket *rs, struct vb_rs_ud *ud, const struct ibv_wc *wc, vb_rs_ud_arrive *arrive)
+static void complete(struct vb_rsocket *rs, struct vb_rs_ud *ud, const struct ibv_wc *wc, vb_rs_ud_arrive *arrive)
 {
 	bool is_receive = wc->wr_id & IS_RECEIVE;
 
@@ -241,7 +241,7 @@ static void complete(struct rsocket *rs, struct vb_rs_ud *ud, const struct ibv_w
 		vb_rs_ud_give_back(ud, (uint32_t)wc->wr_id);
 }
 
-void vb_rs_ud_poll(struct rsocket *rs, struct vb_rs_ud *ud, vb_rs_ud_arrive *arrive)
+void vb_rs_ud_poll(struct vb_rsocket *rs, struct vb_rs_ud *ud, vb_rs_ud_arrive *arrive)
 {
 	struct ibv_wc wc[POLL_AT_ONCE];
 	int n;

@@ -8,18 +8,8 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
-#include <sys/random.h>
 #include <unistd.h>
-#include "rdmacm/family.h"
-#include "rsocket/objects.h"
-
-int vb_rs_set_family(struct rsocket *rs)
-{
-	if (!rs->family && getrandom(&rs->family, sizeof(rs->family), 0) != sizeof(rs->family))
-		return -errno;
-	vb_id_set_family(rs->id, rs->family);
-	return 0;
-}
+#include "rsocket/datagram.h"
 
 /* ---- What is said: a program may fork a child for every connection ----------------------------------------------- */
 
@@ -28,12 +18,17 @@ static struct {
 	atomic_llong failed_us; /* when that was last said */
 } * shared;                     /* with all children */
 
-void vb_rs_before_fork(void)
+static void before_fork(void)
 {
 	if (shared)
 		return;
 	void *page = mmap(NULL, sizeof(*shared), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
 	shared = page == MAP_FAILED ? NULL : page;
+}
+
+__attribute__((constructor)) static void watch_forks(void)
+{
+	pthread_atfork(before_fork, NULL, NULL);
 }
 
 static void say_reset(void)
@@ -56,7 +51,7 @@ static void say_failed(int error)
 
 /* ---- Taking over ------------------------------------------------------------------------------------------------- */
 
-static void be_reset(struct rsocket *rs, const struct rsocket *from)
+static void be_reset(struct vb_rsocket *rs, const struct vb_rsocket *from)
 {
 	rs->peer = from->peer;
 	rs->state = VB_RS_CLOSED;
@@ -65,7 +60,7 @@ static void be_reset(struct rsocket *rs, const struct rsocket *from)
 		say_reset();
 }
 
-static int inherit_stream(struct rsocket *rs, const struct rsocket *from)
+static int inherit_stream(struct vb_rsocket *rs, const struct vb_rsocket *from)
 {
 	if (from->state > VB_RS_LISTENING) {
 		be_reset(rs, from);
@@ -83,7 +78,7 @@ static int inherit_stream(struct rsocket *rs, const struct rsocket *from)
 }
 
 /* The new descriptor's file gets the old one's number; what the parent's epoll instance has is the parent's. */
-static int take_number(struct rsocket *rs, int fd)
+static int take_number(struct vb_rsocket *rs, int fd)
 {
 	int flags = fcntl(fd, F_GETFD);
 	if (flags < 0 || dup3(rs->fd, fd, flags & FD_CLOEXEC ? O_CLOEXEC : 0) < 0)
@@ -93,7 +88,7 @@ static int take_number(struct rsocket *rs, int fd)
 	return 0;
 }
 
-void vb_rs_close_copies(const struct rsocket *from)
+void vb_rs_close_copies(const struct vb_rsocket *from)
 {
 	if (from->channel)
 		close(from->channel->fd);
@@ -104,7 +99,7 @@ void vb_rs_close_copies(const struct rsocket *from)
 }
 
 /* Its number stays open whatever happens: it is the program's. */
-static void give_up(struct rsocket *rs, struct rsocket *from, int error)
+static void give_up(struct vb_rsocket *rs, struct vb_rsocket *from, int error)
 {
 	if (rs->fd == from->fd)
 		rs->fd = fcntl(rs->fd, F_DUPFD_CLOEXEC, 0);
@@ -114,12 +109,12 @@ static void give_up(struct rsocket *rs, struct rsocket *from, int error)
 	errno = -error;
 }
 
-struct rsocket *vb_rs_inherit(struct rsocket *from)
+struct vb_rsocket *vb_rs_inherit(struct vb_rsocket *from)
 {
 	errno = from->inherit_error;
 	if (from->inherit_error)
 		return NULL;
-	struct rsocket *rs = vb_rs_create(from->domain, from->type, &from->options);
+	struct vb_rsocket *rs = vb_rs_create(from->domain, from->type, &from->options);
 	if (!rs)
 		return NULL;
 	int error = take_number(rs, from->fd);

@@ -2,7 +2,7 @@
  * Holds: bytes are copied outside the lock; one thread sends at a time, one receives. What was copied into the send
  * ring belongs to the NIC until its WRITE is complete; what the ring has no room for waits with the program. Not here:
  * datagrams (datagram.c). */
-#include "rsocket/objects.h"
+#include "rsocket/datagram.h"
 
 #include <string.h>
 #include <sys/uio.h>
@@ -51,33 +51,33 @@ static void copy(struct cursor *cursor, uint8_t *ring, size_t length, bool to_ri
 	}
 }
 
-static bool is_nonblocking(const struct rsocket *rs, int flags)
+static bool is_nonblocking(const struct vb_rsocket *rs, int flags)
 {
 	return rs->options.is_nonblocking || flags & MSG_DONTWAIT;
 }
 
 /* ---- Sending ----------------------------------------------------------------------------------------------------- */
 
-static bool may_send(const struct rsocket *rs)
+static bool may_send(const struct vb_rsocket *rs)
 {
 	return vb_rs_stream_room(rs) || (!rs->can_write && rs->state != VB_RS_CONNECTING);
 }
 
-static bool is_confirmed(const struct rsocket *rs)
+static bool is_confirmed(const struct vb_rsocket *rs)
 {
 	return rs->is_confirmed || rs->state == VB_RS_CLOSED;
 }
 
 /* A server that speaks first is a little ahead of its client's queue pair, and a lost packet costs more than to wait.
  */
-static void let_peer_catch_up(struct rsocket *rs, int flags)
+static void let_peer_catch_up(struct vb_rsocket *rs, int flags)
 {
 	if (rs->state == VB_RS_CONNECTED && !rs->is_confirmed && !is_nonblocking(rs, flags))
 		vb_rs_wait(rs, is_confirmed, false, CATCH_UP_US);
 }
 
 /* Why nothing can be sent. An error is told once, as by a socket. */
-static ssize_t send_refusal(struct rsocket *rs)
+static ssize_t send_refusal(struct vb_rsocket *rs)
 {
 	int error = rs->error;
 	rs->error = 0;
@@ -87,7 +87,7 @@ static ssize_t send_refusal(struct rsocket *rs)
 }
 
 /* The next message: taken from both rings under the lock, filled outside it, posted under it. */
-static int send_message(struct rsocket *rs, struct cursor *cursor, uint32_t length, bool is_last)
+static int send_message(struct vb_rsocket *rs, struct cursor *cursor, uint32_t length, bool is_last)
 {
 	uint8_t small[512], *from = rs->send_ring + rs->sender.put_at;
 	/* A small message that the end of the ring makes goes through the ring, which would else stay at its end. */
@@ -119,7 +119,7 @@ static int send_message(struct rsocket *rs, struct cursor *cursor, uint32_t leng
 }
 
 /* With lock held; how much was sent, or -errno when nothing was. */
-static ssize_t send_locked(struct rsocket *rs, struct cursor *cursor, size_t total, int flags)
+static ssize_t send_locked(struct vb_rsocket *rs, struct cursor *cursor, size_t total, int flags)
 {
 	size_t sent = 0;
 	int error = 0;
@@ -143,7 +143,7 @@ static ssize_t send_locked(struct rsocket *rs, struct cursor *cursor, size_t tot
 	return error && rs->can_write ? error : send_refusal(rs);
 }
 
-static ssize_t send_stream(struct rsocket *rs, const struct iovec *iov, size_t count, int flags)
+static ssize_t send_stream(struct vb_rsocket *rs, const struct iovec *iov, size_t count, int flags)
 {
 	struct cursor cursor = { iov, count, 0 };
 
@@ -159,13 +159,13 @@ static ssize_t send_stream(struct rsocket *rs, const struct iovec *iov, size_t c
 
 /* ---- Receiving --------------------------------------------------------------------------------------------------- */
 
-static bool may_receive(const struct rsocket *rs)
+static bool may_receive(const struct vb_rsocket *rs)
 {
 	return rs->receiver.ready || (!rs->can_read && rs->state != VB_RS_CONNECTING);
 }
 
 /* What there is to say when no byte is left. */
-static ssize_t receive_end(struct rsocket *rs)
+static ssize_t receive_end(struct vb_rsocket *rs)
 {
 	int error = rs->error;
 	rs->error = 0;
@@ -174,7 +174,7 @@ static ssize_t receive_end(struct rsocket *rs)
 	return rs->state < VB_RS_CONNECTED ? -ENOTCONN : 0;
 }
 
-static size_t take_ready(struct rsocket *rs, struct cursor *cursor, size_t room, bool is_peek)
+static size_t take_ready(struct vb_rsocket *rs, struct cursor *cursor, size_t room, bool is_peek)
 {
 	struct vb_rs_receiver peeked = rs->receiver;
 	size_t taken = 0;
@@ -201,7 +201,7 @@ static size_t take_ready(struct rsocket *rs, struct cursor *cursor, size_t room,
 	return taken;
 }
 
-static ssize_t receive_locked(struct rsocket *rs, struct cursor *cursor, size_t total, int flags)
+static ssize_t receive_locked(struct vb_rsocket *rs, struct cursor *cursor, size_t total, int flags)
 {
 	bool is_peek = flags & MSG_PEEK, is_all = flags & MSG_WAITALL && !is_peek;
 	size_t taken = 0;
@@ -220,7 +220,7 @@ static ssize_t receive_locked(struct rsocket *rs, struct cursor *cursor, size_t 
 	return error ? error : receive_end(rs);
 }
 
-static ssize_t receive_stream(struct rsocket *rs, const struct iovec *iov, size_t count, int flags)
+static ssize_t receive_stream(struct vb_rsocket *rs, const struct iovec *iov, size_t count, int flags)
 {
 	struct cursor cursor = { iov, count, 0 };
 
@@ -243,7 +243,7 @@ static ssize_t send_iov(
 		return vb_rs_size(-EMSGSIZE);
 	if (total_of(iov, count) > SSIZE_MAX)
 		return vb_rs_size(-EINVAL);
-	struct rsocket *rs = vb_rs_get(fd);
+	struct vb_rsocket *rs = vb_rs_get(fd);
 	if (!rs)
 		return -1;
 	ssize_t sent = rs->type == SOCK_DGRAM ? vb_rs_datagram_send(rs, iov, count, flags, to, to_length)
@@ -259,7 +259,7 @@ static ssize_t receive_iov(int fd, const struct iovec *iov, size_t count, int fl
 		return vb_rs_size(-EMSGSIZE);
 	if (total_of(iov, count) > SSIZE_MAX)
 		return vb_rs_size(-EINVAL);
-	struct rsocket *rs = vb_rs_get(fd);
+	struct vb_rsocket *rs = vb_rs_get(fd);
 	if (!rs)
 		return -1;
 	ssize_t received = rs->type == SOCK_DGRAM

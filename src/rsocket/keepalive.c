@@ -13,14 +13,27 @@ static pthread_cond_t list_changed;
 static struct vb_list watched = { &watched, &watched };
 static bool is_running;
 
+/* The child has neither this thread nor its parent's connections. */
+static void on_fork_child(void)
+{
+	pthread_mutex_init(&list_lock, NULL);
+	vb_list_init(&watched);
+	is_running = false;
+}
+
+__attribute__((constructor)) static void watch_forks(void)
+{
+	pthread_atfork(NULL, NULL, on_fork_child);
+}
+
 enum { RETRY_US = 100000, LONGEST_US = 60 * 1000000 };
 
-static int64_t idle_us(const struct rsocket *rs)
+static int64_t idle_us(const struct vb_rsocket *rs)
 {
 	return (int64_t)rs->options.keepalive_idle_s * 1000000;
 }
 
-static void ask(struct rsocket *rs)
+static void ask(struct vb_rsocket *rs)
 {
 	struct vb_rs_post post = { .op = VB_RS_WRITE };
 
@@ -39,7 +52,7 @@ static int64_t ask_all(int64_t now_us)
 	int64_t next_us = now_us + LONGEST_US;
 
 	vb_list_for_each_safe (link, &watched) {
-		struct rsocket *rs = vb_container_of(link, struct rsocket, keepalive);
+		struct vb_rsocket *rs = vb_container_of(link, struct vb_rsocket, keepalive);
 		if (rs->keepalive_due_us <= now_us) {
 			rs->keepalive_due_us = now_us + RETRY_US;
 			if (pthread_mutex_trylock(&rs->lock) == 0) {
@@ -83,7 +96,7 @@ static int start_thread(void)
 	return 0;
 }
 
-int vb_rs_keepalive_start(struct rsocket *rs)
+int vb_rs_keepalive_start(struct vb_rsocket *rs)
 {
 	pthread_mutex_lock(&list_lock);
 	int error = is_running ? 0 : start_thread();
@@ -96,14 +109,7 @@ int vb_rs_keepalive_start(struct rsocket *rs)
 	return error;
 }
 
-void vb_rs_forget_keepalives(void)
-{
-	pthread_mutex_init(&list_lock, NULL);
-	vb_list_init(&watched);
-	is_running = false;
-}
-
-void vb_rs_keepalive_stop(struct rsocket *rs)
+void vb_rs_keepalive_stop(struct vb_rsocket *rs)
 {
 	pthread_mutex_lock(&list_lock);
 	vb_list_remove(&rs->keepalive);

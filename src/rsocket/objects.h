@@ -1,13 +1,24 @@
-/* The rsocket and what its files share. rsockets stand on the public functions of librdmacm and libibverbs, and
- * for what a parent's and its children's share on rdmacm/family.h.
+/* The rsocket, and what its files share. rsockets stand on the public functions of librdmacm and libibverbs, and on
+ * rdmacm/family.h for what a parent's ids and its children's share.
  *
  * An rsocket's descriptor is real: an epoll instance over its event channel and its completion channel, which is
  * readable when the rsocket has something to do. So no other file can get its number, and one poll() waits for all
  * that can happen to it.
  *
+ * The files stand in layers, and each calls only those below it:
+ *   the program's calls      socket, connect, accept, io, datagram_io, iomap, options, poll, repoll
+ *   which rsocket it is      table, inherit
+ *   beginning and end        listen, bind, create, close, keepalive
+ *   progress of one rsocket  wait, progress
+ *   what happens to it       events, requests, datagram, datagram_peers
+ *   queue pairs and rings    stream, mapping, datagram_qp
+ *   state, and who hears     state
+ *   the process              pollers, listeners, fork, defaults
+ *   formats, pure            wire, datagram_wire, address
+ *
  * Threads. `sending` and `receiving` are held by the thread that sends or receives bytes, also while it copies and
- * waits; `lock` is held for all else and never while waiting. Order: sending, receiving, lock;
- * of two rsockets a listener's before that of a connection that nobody accepted, else never both.
+ * waits; `lock` is held for all else and never while waiting. Order: sending, receiving, lock. Of two rsockets, a
+ * listener's comes before that of a connection that nobody accepted; otherwise no thread holds both.
  * One thread at a time waits at the descriptor (`is_driven`) and does what is to be done; the others sleep until
  * something `changed`.
  * Holds: a thread inside a call keeps the rsocket (references), also when another closes it. */
@@ -23,6 +34,7 @@
 #include <rdma/rsocket.h>
 #include <stdatomic.h>
 #include <stdbool.h>
+#include <time.h>
 #include "base/list.h"
 #include "rsocket/wire.h"
 
@@ -36,8 +48,10 @@ enum {
 	VB_RS_QUEUE_MIN = 16,
 	VB_RS_QUEUE_MAX = 0xFFF0,
 	VB_RS_INLINE_MIN = VB_RS_MAPPING_LENGTH,
+	VB_RS_INLINE_MAX = 512,
 	VB_RS_BUFFER_MIN = 4096,
 	VB_RS_BUFFER_MAX = 1 << 28, /* half of it is a message's 29 bits */
+	VB_RS_RESOLVE_MS = 2000,
 };
 
 enum vb_rs_state {
@@ -69,7 +83,7 @@ struct vb_rs_options {
 
 struct rs_datagram;
 
-struct rsocket {
+struct vb_rsocket {
 	int fd;
 	int domain, type;
 	uint32_t generation; /* of the process that made it */
@@ -91,11 +105,11 @@ struct rsocket {
 	struct rdma_cm_id *id;
 	struct vb_list requests, made; /* of a listener, until accepted: requests, and connections made of them */
 	uint32_t made_count, backlog;
-	bool is_watched;   /* by the thread that answers requests */
-	uint64_t family;   /* of whoever inherits it (rdmacm/family.h) */
-	bool is_accepting; /* the program has waited for connections, or taken one */
-	uint32_t children; /* how many the process had forked when it began to listen */
-	int inherit_error; /* why a child could not take it over */
+	struct vb_list answered; /* in the list of listeners.c */
+	uint64_t family;         /* of whoever inherits it (rdmacm/family.h) */
+	bool is_accepting;       /* the program has waited for connections, or taken one */
+	uint32_t children;       /* how many the process had forked when it began to listen */
+	int inherit_error;       /* why a child could not take it over */
 	union vb_rs_address peer;
 
 	/* A stream's, made with its queue pair: */
@@ -122,23 +136,14 @@ struct rsocket {
 	struct rs_datagram *datagram; /* datagram.c */
 };
 
-/* ---- Descriptors (table.c) --------------------------------------------------------------------------------------- */
+/* ---- Clock and results ------------------------------------------------------------------------------------------- */
 
-/* The rsocket behind fd, kept; NULL, errno: EBADF, or why it could not be inherited. */
-struct rsocket *vb_rs_get(int fd);
-bool vb_rs_is(int fd); /* an rsocket, also of a parent */
-void vb_rs_put(struct rsocket *rs);
-/* Makes it known under its descriptor; 0 or -errno. The caller's reference goes to the table. */
-int vb_rs_enter(struct rsocket *rs);
-/* Takes it out: the table's reference becomes the caller's. NULL: it is not there (any more). */
-struct rsocket *vb_rs_remove(int fd);
-uint32_t vb_rs_generation(void);
-bool vb_rs_is_ours(const struct rsocket *rs); /* false: our parent's */
-uint32_t vb_rs_children(void);                /* how many the process has forked */
-
-int64_t vb_rs_now_us(void);
-/* wait.c: for how long to sleep at most before one looks again; 0: the deadline is over. */
-int vb_rs_sleep_ms(int64_t deadline_us);
+static inline int64_t vb_rs_now_us(void)
+{
+	struct timespec now;
+	clock_gettime(CLOCK_MONOTONIC, &now);
+	return (int64_t)now.tv_sec * 1000000 + now.tv_nsec / 1000;
+}
 
 static inline int vb_rs_result(int64_t result)
 {
@@ -156,7 +161,19 @@ static inline ssize_t vb_rs_size(ssize_t result)
 	return -1;
 }
 
-/* ---- Defaults (options.c) ---------------------------------------------------------------------------------------- */
+/* ---- Addresses (address.c) --------------------------------------------------------------------------------------- */
+
+socklen_t vb_rs_address_length(const union vb_rs_address *address); /* 0: not of IP */
+bool vb_rs_address_equal(const union vb_rs_address *a, const union vb_rs_address *b, bool with_port);
+/* The same address as a socket of that family names it: an IPv4 address is a mapped one to AF_INET6. False: it is none
+ * of that family. */
+bool vb_rs_address_convert(union vb_rs_address *address, sa_family_t family);
+/* The GID that an IP address is in RoCEv2. */
+union ibv_gid vb_rs_address_gid(const union vb_rs_address *address);
+/* As much as the caller has room for; *length is the room and then the address's length. 0 or -EFAULT. */
+int vb_rs_copy_address(const union vb_rs_address *from, struct sockaddr *addr, socklen_t *length);
+
+/* ---- The process: defaults.c, fork.c, pollers.c ------------------------------------------------------------------ */
 
 struct vb_rs_defaults {
 	struct vb_rs_options options;
@@ -165,132 +182,127 @@ struct vb_rs_defaults {
 };
 
 const struct vb_rs_defaults *vb_rs_defaults(void);
+uint32_t vb_rs_clamp(int64_t value, uint32_t least, uint32_t most);
 
-/* ---- Making and ending (create.c, close.c) ----------------------------------------------------------------------- */
+uint32_t vb_rs_generation(void);
+bool vb_rs_is_ours(const struct vb_rsocket *rs); /* false: our parent's */
+uint32_t vb_rs_children(void);                   /* how many the process has forked */
 
-/* A stream without an id yet, with its channel. NULL: errno. */
-struct rsocket *vb_rs_create(int domain, int type, const struct vb_rs_options *options);
-void vb_rs_destroy(struct rsocket *rs);
-/* Closes one that is in no table, with its last reference. */
-void vb_rs_abandon(struct rsocket *rs);
-int vb_rs_watch(struct rsocket *rs, int fd); /* by the rsocket's descriptor */
+/* ---- State (state.c): under lock --------------------------------------------------------------------------------- */
 
-/* ---- Inheriting (inherit.c) -------------------------------------------------------------------------------------- */
-
-/* The child's own in place of its parent's, with the same descriptor. NULL: errno. */
-struct rsocket *vb_rs_inherit(struct rsocket *from);
-void vb_rs_before_fork(void);
-/* Closes the child's copies of its parent's descriptors, all but the rsocket's own. */
-void vb_rs_close_copies(const struct rsocket *from);
-
-/* ---- Connections (connect.c): under lock ------------------------------------------------------------------------- */
-
-/* Handles what the event channel has; whether that was anything. */
-bool vb_rs_take_events(struct rsocket *rs);
-struct rdma_conn_param vb_rs_conn_param(const uint8_t *hello);
-int vb_rs_bind_stream(struct rsocket *rs, const struct sockaddr *addr);
-int vb_rs_bind_any(struct rsocket *rs);
-/* The id's family is the rsocket's; of one that has none yet, a new one. */
-int vb_rs_set_family(struct rsocket *rs);
+int vb_rs_watch(struct vb_rsocket *rs, int fd); /* makes fd one of those behind the rsocket's descriptor. 0 or -errno */
 /* The connection is over, and error says why (0: in good order). */
-void vb_rs_end(struct rsocket *rs, int error);
+void vb_rs_end(struct vb_rsocket *rs, int error);
+/* Something changed that other threads may wait for. */
+void vb_rs_changed(struct vb_rsocket *rs);
+/* The same, where the descriptor does not show it to the thread that waits there. */
+void vb_rs_kick(struct vb_rsocket *rs);
+/* The descriptor is readable until the thread that waits there says that it is awake. */
+void vb_rs_wake(struct vb_rsocket *rs);
+void vb_rs_is_awake(struct vb_rsocket *rs);
 
-/* What the address's caller has room for; *length is room and then the address's length. */
-int vb_rs_copy_address(const union vb_rs_address *from, struct sockaddr *addr, socklen_t *length);
+/* ---- Streams (stream.c, mapping.c): under lock ------------------------------------------------------------------- */
 
-/* ---- Listeners (listen.c): under lock ---------------------------------------------------------------------------- */
-
-void vb_rs_take_request(struct rsocket *rs, struct rdma_cm_event *event);
-/* An event of a request that is none of the listener's own: whoever asked asks no more. */
-void vb_rs_lose_request(struct rsocket *rs, struct rdma_cm_event *event);
-void vb_rs_drop_requests(struct rsocket *rs);
-int vb_rs_listen(struct rsocket *rs, int backlog);
-/* The program waits for connections: before it looks for some. */
-void vb_rs_note_accepting(struct rsocket *rs);
-void vb_rs_listen_stop(struct rsocket *rs); /* before its descriptor is closed */
-void vb_rs_forget_listeners(void);          /* in a child: the thread is the parent's */
-
-/* ---- Streams (stream.c): under lock ------------------------------------------------------------------------------ */
-
-int vb_rs_stream_open(struct rsocket *rs); /* the id has its device: queue pair and rings */
-void vb_rs_stream_close(struct rsocket *rs);
-void vb_rs_stream_hello(const struct rsocket *rs, struct vb_rs_hello *hello);
-void vb_rs_stream_start(struct rsocket *rs, const struct vb_rs_hello *remote);
-/* Completions; whether there were any. */
-bool vb_rs_stream_poll(struct rsocket *rs);
-/* Posts at the peer's place; value: what its completion gives back. -errno. */
+int vb_rs_stream_open(struct vb_rsocket *rs); /* the id has its device: makes queue pair and rings */
+void vb_rs_stream_close(struct vb_rsocket *rs);
+void vb_rs_stream_hello(const struct vb_rsocket *rs, struct vb_rs_hello *hello);
+void vb_rs_stream_start(struct vb_rsocket *rs, const struct vb_rs_hello *remote);
+/* Takes completions; whether there were any. */
+bool vb_rs_stream_poll(struct vb_rsocket *rs);
+/* Posts a work request for the peer's memory. -errno. */
 struct vb_rs_post {
 	enum vb_rs_op op;
-	uint32_t value, freed; /* freed: bytes of our ring */
+	uint32_t value, freed; /* freed: bytes of our ring that its completion gives back */
 	const void *from;
 	uint32_t length, lkey;
 	uint64_t remote_addr;
 	uint32_t remote_key;
 	bool is_inline;
 };
-int vb_rs_stream_post(struct rsocket *rs, const struct vb_rs_post *post);
-int vb_rs_stream_control(struct rsocket *rs, enum vb_rs_control what);
-/* Grants and credits, if they are due and a message may go. */
-void vb_rs_stream_tell(struct rsocket *rs);
+int vb_rs_stream_post(struct vb_rsocket *rs, const struct vb_rs_post *post);
+int vb_rs_stream_control(struct vb_rsocket *rs, enum vb_rs_control what);
+/* Sends grants and credits, if they are due and a message may go. */
+void vb_rs_stream_tell(struct vb_rsocket *rs);
 /* How many bytes could be sent now. */
-uint32_t vb_rs_stream_room(const struct rsocket *rs);
+uint32_t vb_rs_stream_room(const struct vb_rsocket *rs);
+void vb_rs_mappings_close(struct vb_rsocket *rs);
 
-/* ---- Waiting (wait.c): under lock -------------------------------------------------------------------------------- */
+/* ---- Datagrams (datagram.c, datagram_io.c): under lock ----------------------------------------------------------- */
 
-/* Does what is there to be done without looking at descriptors, or all that there is. */
-void vb_rs_progress(struct rsocket *rs);
-void vb_rs_progress_all(struct rsocket *rs);
-/* Does all that there is, and then the descriptor becomes readable with the next that comes: before every sleep. */
-void vb_rs_arm_and_look(struct rsocket *rs);
-/* Something changed that others may wait for. */
-void vb_rs_changed(struct rsocket *rs);
-/* The same, where the descriptor does not show it to those who wait there. */
-void vb_rs_kick(struct rsocket *rs);
-/* The descriptor is readable until whoever waits there says that he is awake. */
-void vb_rs_wake(struct rsocket *rs);
-void vb_rs_is_awake(struct rsocket *rs);
+void vb_rs_datagram_close(struct vb_rsocket *rs);
+short vb_rs_datagram_ready(const struct vb_rsocket *rs); /* poll's bits */
+/* Takes completions alone, or all that there is; whether something was taken that made the descriptor readable. */
+bool vb_rs_datagram_progress(struct vb_rsocket *rs, bool is_all);
+bool vb_rs_datagram_arm(struct vb_rsocket *rs); /* whether a completion queue was not armed yet */
 
-typedef bool vb_rs_condition(const struct rsocket *rs);
-/* Waits for it. 0; -EAGAIN: not now, or not within timeout_us (0: for ever); -EINTR: a signal whose handler does
- * not restart calls; -EBADF: closed meanwhile. */
-int vb_rs_wait(struct rsocket *rs, vb_rs_condition *is_met, bool is_nonblocking, int64_t timeout_us);
+/* ---- Connection events (requests.c, events.c): under lock -------------------------------------------------------- */
 
-/* ---- Polling (poll.c) -------------------------------------------------------------------------------------------- */
+void vb_rs_take_request(struct vb_rsocket *rs, struct rdma_cm_event *event);
+/* An event of a request, not of the listener's own id: the peer has given up. */
+void vb_rs_lose_request(struct vb_rsocket *rs, struct rdma_cm_event *event);
+/* Handles what the event channel has; whether that was anything. */
+bool vb_rs_take_events(struct vb_rsocket *rs);
+struct rdma_conn_param vb_rs_conn_param(const uint8_t *hello);
 
-void vb_rs_wake_pollers(void);
-void vb_rs_forget_pollers(void); /* in a child: they are the parent's threads */
-/* repoll.c: closes fd if it is an instance's. */
-bool vb_repoll_close(int fd);
-void vb_repoll_forget(int fd); /* an rsocket is closed: it leaves every list */
+/* ---- Progress and waiting (progress.c, wait.c): under lock ------------------------------------------------------- */
+
+/* Handles what is there without looking at descriptors, or all that there is. */
+void vb_rs_progress(struct vb_rsocket *rs);
+void vb_rs_progress_all(struct vb_rsocket *rs);
+/* Handles all that there is, and has the descriptor become readable with the next that comes: before every sleep. */
+void vb_rs_arm_and_look(struct vb_rsocket *rs);
+
+typedef bool vb_rs_condition(const struct vb_rsocket *rs);
+/* Waits until the condition holds. 0; -EAGAIN: not now, or not within timeout_us (0: without end); -EINTR: a signal
+ * whose handler does not restart calls; -EBADF: closed meanwhile. */
+int vb_rs_wait(struct vb_rsocket *rs, vb_rs_condition *is_met, bool is_nonblocking, int64_t timeout_us);
+/* The longest sleep before looking again; 0: the deadline is over. */
+int vb_rs_sleep_ms(int64_t deadline_us);
 
 /* ---- Keepalive (keepalive.c): under lock ------------------------------------------------------------------------- */
 
-int vb_rs_keepalive_start(struct rsocket *rs);
-void vb_rs_keepalive_stop(struct rsocket *rs);
-void vb_rs_forget_keepalives(void); /* in a child: so is this thread */
+int vb_rs_keepalive_start(struct vb_rsocket *rs);
+void vb_rs_keepalive_stop(struct vb_rsocket *rs);
 
-/* ---- Mappings (mapping.c) ---------------------------------------------------------------------------------------- */
+/* ---- Ending (close.c) -------------------------------------------------------------------------------------------- */
 
-void vb_rs_mappings_close(struct rsocket *rs);
+int vb_rs_shut(struct vb_rsocket *rs, int how); /* with lock held. 0 or -errno */
+/* Closes one that is in no table, with its last reference. */
+void vb_rs_abandon(struct vb_rsocket *rs);
+void vb_rs_put(struct vb_rsocket *rs);
 
-/* ---- Datagrams (datagram.c) -------------------------------------------------------------------------------------- */
+/* ---- Making, binding, listening (create.c, bind.c, listen.c): the last two under lock ---------------------------- */
 
-int vb_rs_datagram_open(struct rsocket *rs);
-int vb_rs_datagram_inherit(struct rsocket *rs, const struct rsocket *from); /* the kernel's socket is both's */
-void vb_rs_datagram_leave(const struct rsocket *from); /* closes the child's copy of what is its parent's */
-void vb_rs_datagram_close(struct rsocket *rs);
-int vb_rs_datagram_bind(struct rsocket *rs, const struct sockaddr *addr, socklen_t length);
-int vb_rs_datagram_connect(struct rsocket *rs, const struct sockaddr *addr, socklen_t length);
-ssize_t vb_rs_datagram_send(struct rsocket *rs, const struct iovec *iov, size_t count, int flags,
-	const struct sockaddr *to, socklen_t length);
-/* *from_length is room and then the address's length; *message_flags gets MSG_TRUNC. */
-ssize_t vb_rs_datagram_receive(struct rsocket *rs, const struct iovec *iov, size_t count, int flags,
-	struct sockaddr *from, socklen_t *from_length, int *message_flags);
-short vb_rs_datagram_ready(const struct rsocket *rs);
-/* Completions alone, or all that there is; whether something was taken that made the descriptor readable. */
-bool vb_rs_datagram_progress(struct rsocket *rs, bool is_all);
-bool vb_rs_datagram_arm(struct rsocket *rs); /* whether one was not armed yet */
-int vb_rs_datagram_name(struct rsocket *rs, struct sockaddr *addr, socklen_t *length);
-int vb_rs_datagram_peer(struct rsocket *rs, struct sockaddr *addr, socklen_t *length);
+/* One with its descriptor, a stream with its channel; neither has an id yet. NULL: errno. */
+struct vb_rsocket *vb_rs_create(int domain, int type, const struct vb_rs_options *options);
+/* Gives the id the options that it has to know before it is bound. */
+int vb_rs_set_id_options(struct vb_rsocket *rs);
+int vb_rs_bind_stream(struct vb_rsocket *rs, const struct sockaddr *addr);
+int vb_rs_bind_any(struct vb_rsocket *rs);
+int vb_rs_listen(struct vb_rsocket *rs, int backlog);
+/* The program waits for connections: called before it looks for some. */
+void vb_rs_note_accepting(struct vb_rsocket *rs);
+
+/* ---- Inheriting (inherit.c) -------------------------------------------------------------------------------------- */
+
+/* The child's own in place of its parent's, with the same descriptor. NULL: errno. */
+struct vb_rsocket *vb_rs_inherit(struct vb_rsocket *from);
+/* Closes the child's copies of its parent's descriptors, all but the rsocket's own. */
+void vb_rs_close_copies(const struct vb_rsocket *from);
+
+/* ---- Descriptors (table.c) --------------------------------------------------------------------------------------- */
+
+/* The rsocket behind fd, kept; NULL, errno: EBADF, or why it could not be inherited. */
+struct vb_rsocket *vb_rs_get(int fd);
+bool vb_rs_is(int fd); /* an rsocket, also of a parent */
+/* Makes it known under its descriptor; 0 or -errno. The caller's reference goes to the table. */
+int vb_rs_enter(struct vb_rsocket *rs);
+/* Takes it out: the table's reference becomes the caller's. NULL: it is not there (any more). */
+struct vb_rsocket *vb_rs_remove(int fd);
+
+/* ---- Instances of repoll (repoll.c) ------------------------------------------------------------------------------ */
+
+bool vb_repoll_close(int fd);  /* closes fd if it is an instance's */
+void vb_repoll_forget(int fd); /* an rsocket is closed: it leaves every list */
 
 #endif

@@ -1,100 +1,30 @@
-/* Options of rsockets, and the defaults that an administrator may write into files of /etc/rdma/rsocket.
- * Not here: what an option does, which is where it is read. */
+/* The calls that set and get an rsocket's options, and rfcntl.
+ * Not here: what an option does, which is where it is read; the defaults (defaults.c). */
 #include "rsocket/datagram.h"
 
 #include <fcntl.h>
 #include <netinet/tcp.h>
 #include <stdarg.h>
-#include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 #include <sys/time.h>
 
-#define DIRECTORY "/etc/rdma/rsocket/"
-
-enum {
-	RECEIVE_BYTES = 1 << 18,
-	SEND_BYTES = 1 << 18,
-	QUEUE = 384,
-	INLINE_BYTES = 64,
-	INLINE_MAX = 512,
-	POLLING_TIME_US = 10,
-	WAKE_UP_MS = 5000,
-	KEEPALIVE_IDLE_S = 7200,
-	KEEPALIVE_INTERVAL_S = 75,
-	KEEPALIVE_COUNT = 9,
-	KEEPALIVE_MAX_S = 32767,
-};
-
-/* ---- Defaults ---------------------------------------------------------------------------------------------------- */
-
-static uint32_t clamp(int64_t value, uint32_t least, uint32_t most)
-{
-	if (value < least)
-		return least;
-	return value > most ? most : (uint32_t)value;
-}
-
-/* The number in the file; `otherwise` where there is none. */
-static uint32_t read_number(const char *path, uint32_t otherwise, uint32_t least, uint32_t most)
-{
-	long long value;
-	FILE *file = fopen(path, "re");
-	if (!file)
-		return otherwise;
-	int found = fscanf(file, "%lld", &value);
-	fclose(file);
-	return found == 1 && value >= 0 ? clamp(value, least, most) : otherwise;
-}
-
-static uint32_t even(uint32_t bytes)
-{
-	return bytes & ~1u;
-}
-
-static struct vb_rs_defaults defaults;
-
-static void read_defaults(void)
-{
-	struct vb_rs_options *options = &defaults.options;
-
-	options->receive_bytes =
-		even(read_number(DIRECTORY "mem_default", RECEIVE_BYTES, VB_RS_BUFFER_MIN, VB_RS_BUFFER_MAX));
-	options->send_bytes = read_number(DIRECTORY "wmem_default", SEND_BYTES, VB_RS_BUFFER_MIN, VB_RS_BUFFER_MAX);
-	options->send_queue = read_number(DIRECTORY "sqsize_default", QUEUE, VB_RS_QUEUE_MIN, VB_RS_QUEUE_MAX);
-	options->receive_queue = read_number(DIRECTORY "rqsize_default", QUEUE, VB_RS_QUEUE_MIN, VB_RS_QUEUE_MAX);
-	options->inline_bytes = read_number(DIRECTORY "inline_default", INLINE_BYTES, VB_RS_INLINE_MIN, INLINE_MAX);
-	options->mappings = vb_rs_mappings_round(read_number(DIRECTORY "iomap_size", 0, 0, VB_RS_MAPPINGS_MAX));
-	options->linger_s = -1;
-	options->keepalive_idle_s = KEEPALIVE_IDLE_S;
-	options->keepalive_interval_s = KEEPALIVE_INTERVAL_S;
-	options->keepalive_count = KEEPALIVE_COUNT;
-	defaults.polling_time_us = read_number(DIRECTORY "polling_time", POLLING_TIME_US, 0, 1000000);
-	defaults.wake_up_ms = (int)read_number(DIRECTORY "wake_up_interval", WAKE_UP_MS, 1, INT_MAX);
-}
-
-const struct vb_rs_defaults *vb_rs_defaults(void)
-{
-	static pthread_once_t once = PTHREAD_ONCE_INIT;
-	pthread_once(&once, read_defaults);
-	return &defaults;
-}
+enum { KEEPALIVE_MAX_S = 32767 };
 
 /* ---- Setting ----------------------------------------------------------------------------------------------------- */
 
 /* Sizes are the queue pair's, which is there from the moment the connection has its device. */
-static bool is_fixed(const struct rsocket *rs)
+static bool is_fixed(const struct vb_rsocket *rs)
 {
 	return rs->cq || rs->state >= VB_RS_CONNECTING;
 }
 
-static int set_size(struct rsocket *rs, uint32_t *size, int64_t value, uint32_t least, uint32_t most)
+static int set_size(struct vb_rsocket *rs, uint32_t *size, int64_t value, uint32_t least, uint32_t most)
 {
 	if (value < 0)
 		return -EINVAL;
 	/* As with TCP, a buffer that exists is not made anew, and that is no error. */
 	if (!is_fixed(rs))
-		*size = clamp(value, least, most);
+		*size = vb_rs_clamp(value, least, most);
 	return 0;
 }
 
@@ -113,7 +43,7 @@ static int set_timeout(int64_t *timeout_us, const void *value, socklen_t length)
 	return 0;
 }
 
-static int set_linger(struct rsocket *rs, const void *value, socklen_t length)
+static int set_linger(struct vb_rsocket *rs, const void *value, socklen_t length)
 {
 	struct linger linger;
 
@@ -126,14 +56,14 @@ static int set_linger(struct rsocket *rs, const void *value, socklen_t length)
 	return 0;
 }
 
-static int set_keepalive(struct rsocket *rs, bool is_on)
+static int set_keepalive(struct vb_rsocket *rs, bool is_on)
 {
 	rs->options.is_keepalive = is_on;
 	vb_rs_keepalive_stop(rs);
 	return is_on && rs->state == VB_RS_CONNECTED ? vb_rs_keepalive_start(rs) : 0;
 }
 
-static int set_socket(struct rsocket *rs, int name, int value)
+static int set_socket(struct vb_rsocket *rs, int name, int value)
 {
 	struct vb_rs_options *options = &rs->options;
 
@@ -158,7 +88,7 @@ static int set_socket(struct rsocket *rs, int name, int value)
 	}
 }
 
-static int set_tcp(struct rsocket *rs, int name, int value)
+static int set_tcp(struct vb_rsocket *rs, int name, int value)
 {
 	struct vb_rs_options *options = &rs->options;
 	int *seconds = name == TCP_KEEPIDLE    ? &options->keepalive_idle_s
@@ -183,7 +113,7 @@ static int set_tcp(struct rsocket *rs, int name, int value)
 	}
 }
 
-static int set_ipv6(struct rsocket *rs, int name, int value)
+static int set_ipv6(struct vb_rsocket *rs, int name, int value)
 {
 	if (name != IPV6_V6ONLY)
 		return -ENOPROTOOPT;
@@ -195,7 +125,7 @@ static int set_ipv6(struct rsocket *rs, int name, int value)
 	return 0;
 }
 
-static int set_rdma(struct rsocket *rs, int name, int value)
+static int set_rdma(struct vb_rsocket *rs, int name, int value)
 {
 	struct vb_rs_options *options = &rs->options;
 
@@ -207,7 +137,7 @@ static int set_rdma(struct rsocket *rs, int name, int value)
 	case RDMA_RQSIZE:
 		return set_size(rs, &options->receive_queue, value, VB_RS_QUEUE_MIN, VB_RS_QUEUE_MAX);
 	case RDMA_INLINE:
-		return set_size(rs, &options->inline_bytes, value, VB_RS_INLINE_MIN, INLINE_MAX);
+		return set_size(rs, &options->inline_bytes, value, VB_RS_INLINE_MIN, VB_RS_INLINE_MAX);
 	case RDMA_IOMAPSIZE:
 		if (value < 0 || value > VB_RS_MAPPINGS_MAX)
 			return -EINVAL;
@@ -218,7 +148,7 @@ static int set_rdma(struct rsocket *rs, int name, int value)
 	}
 }
 
-static int set_option(struct rsocket *rs, int level, int name, const void *value, socklen_t length)
+static int set_option(struct vb_rsocket *rs, int level, int name, const void *value, socklen_t length)
 {
 	int number;
 
@@ -248,7 +178,7 @@ static int set_option(struct rsocket *rs, int level, int name, const void *value
 
 VB_RS_EXPORT int rsetsockopt(int fd, int level, int name, const void *value, socklen_t length)
 {
-	struct rsocket *rs = vb_rs_get(fd);
+	struct vb_rsocket *rs = vb_rs_get(fd);
 	if (!rs)
 		return -1;
 	pthread_mutex_lock(&rs->lock);
@@ -260,7 +190,7 @@ VB_RS_EXPORT int rsetsockopt(int fd, int level, int name, const void *value, soc
 
 /* ---- Getting ----------------------------------------------------------------------------------------------------- */
 
-static int take_error(struct rsocket *rs)
+static int take_error(struct vb_rsocket *rs)
 {
 	vb_rs_progress_all(rs);
 	int error = rs->error;
@@ -269,7 +199,7 @@ static int take_error(struct rsocket *rs)
 }
 
 /* The value of a number, or -errno; all that there are are zero or positive. */
-static int64_t get_socket(struct rsocket *rs, int name)
+static int64_t get_socket(struct vb_rsocket *rs, int name)
 {
 	const struct vb_rs_options *options = &rs->options;
 
@@ -301,7 +231,7 @@ static int64_t get_socket(struct rsocket *rs, int name)
 }
 
 /* What goes to the peer in one packet, of a datagram rsocket too: programs as iperf3 make their datagrams so large. */
-static int64_t max_segment(const struct rsocket *rs)
+static int64_t max_segment(const struct vb_rsocket *rs)
 {
 	uint32_t most = VB_RS_DATAGRAM_MAX;
 	struct ibv_port_attr port;
@@ -312,7 +242,7 @@ static int64_t max_segment(const struct rsocket *rs)
 	return most - VB_RS_UD_HEADER_IPV6;
 }
 
-static int64_t get_tcp(const struct rsocket *rs, int name)
+static int64_t get_tcp(const struct vb_rsocket *rs, int name)
 {
 	const struct vb_rs_options *options = &rs->options;
 
@@ -332,7 +262,7 @@ static int64_t get_tcp(const struct rsocket *rs, int name)
 	}
 }
 
-static int64_t get_rdma(const struct rsocket *rs, int name)
+static int64_t get_rdma(const struct vb_rsocket *rs, int name)
 {
 	switch (name) {
 	case RDMA_SQSIZE:
@@ -348,7 +278,7 @@ static int64_t get_rdma(const struct rsocket *rs, int name)
 	}
 }
 
-static int64_t get_number(struct rsocket *rs, int level, int name)
+static int64_t get_number(struct vb_rsocket *rs, int level, int name)
 {
 	switch (level) {
 	case SOL_SOCKET:
@@ -371,7 +301,7 @@ static int copy_out(const void *from, socklen_t size, void *value, socklen_t *le
 	return 0;
 }
 
-static int get_option(struct rsocket *rs, int level, int name, void *value, socklen_t *length)
+static int get_option(struct vb_rsocket *rs, int level, int name, void *value, socklen_t *length)
 {
 	if (!value || !length)
 		return -EFAULT;
@@ -399,7 +329,7 @@ static int get_option(struct rsocket *rs, int level, int name, void *value, sock
 
 VB_RS_EXPORT int rgetsockopt(int fd, int level, int name, void *value, socklen_t *length)
 {
-	struct rsocket *rs = vb_rs_get(fd);
+	struct vb_rsocket *rs = vb_rs_get(fd);
 	if (!rs)
 		return -1;
 	pthread_mutex_lock(&rs->lock);
@@ -411,7 +341,7 @@ VB_RS_EXPORT int rgetsockopt(int fd, int level, int name, void *value, socklen_t
 
 /* ---- fcntl ------------------------------------------------------------------------------------------------------- */
 
-static int control(struct rsocket *rs, int command, long argument)
+static int control(struct vb_rsocket *rs, int command, long argument)
 {
 	switch (command) {
 	case F_GETFL:
@@ -436,7 +366,7 @@ VB_RS_EXPORT int rfcntl(int fd, int command, ...)
 	va_start(arguments, command);
 	long argument = command == F_SETFL || command == F_SETFD ? va_arg(arguments, int) : 0;
 	va_end(arguments);
-	struct rsocket *rs = vb_rs_get(fd);
+	struct vb_rsocket *rs = vb_rs_get(fd);
 	if (!rs)
 		return -1;
 	pthread_mutex_lock(&rs->lock);

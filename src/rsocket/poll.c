@@ -1,17 +1,16 @@
 /* Waiting for many rsockets and other descriptors at once.
- * Holds: an rpoll call counts itself in each of its rsockets (pollers) before it looks at them, and has a descriptor of
- * its own that wakes it when another thread takes away what made an rsocket's descriptor readable.
- * Not here: waiting for one (wait.c). */
-#include "rsocket/objects.h"
+ * Holds: an rpoll call counts itself in each of its rsockets (pollers) before it looks at them. A thread that takes
+ * away what made an rsocket's descriptor readable then wakes the call (pollers.c). Not here: waiting for one (wait.c).
+ */
+#include "rsocket/pollers.h"
 
 #include <stdlib.h>
 #include <string.h>
-#include <sys/eventfd.h>
 #include <unistd.h>
 
 /* ---- What is ready ----------------------------------------------------------------------------------------------- */
 
-static short connected_ready(const struct rsocket *rs)
+static short connected_ready(const struct vb_rsocket *rs)
 {
 	short ready = 0;
 	if (rs->receiver.ready || !rs->can_read)
@@ -23,7 +22,7 @@ static short connected_ready(const struct rsocket *rs)
 	return ready;
 }
 
-static short ready_for(const struct rsocket *rs, short events)
+static short ready_for(const struct vb_rsocket *rs, short events)
 {
 	short ready = 0;
 
@@ -54,104 +53,15 @@ static short ready_for(const struct rsocket *rs, short events)
 	return ready & (events | POLLERR | POLLHUP);
 }
 
-/* ---- Who polls --------------------------------------------------------------------------------------------------- */
-
-struct poller {
-	struct vb_list link;
-	int wake_fd;
-};
-
-static pthread_mutex_t pollers_lock = PTHREAD_MUTEX_INITIALIZER;
-static struct vb_list pollers = { &pollers, &pollers };
-
-void vb_rs_wake_pollers(void)
-{
-	uint64_t one = 1;
-
-	pthread_mutex_lock(&pollers_lock);
-	vb_list_for_each (link, &pollers) {
-		struct poller *poller = vb_container_of(link, struct poller, link);
-		/* It fails only when the count is full, and then the poller is awake. */
-		if (write(poller->wake_fd, &one, sizeof(one)) < 0)
-			continue;
-	}
-	pthread_mutex_unlock(&pollers_lock);
-}
-
-/* Each thread keeps one, with its descriptor, as long as it lives. */
-static pthread_key_t poller_key;
-static pthread_once_t poller_once = PTHREAD_ONCE_INIT;
-static bool has_poller_key;
-
-static void free_poller(void *pointer)
-{
-	struct poller *poller = pointer;
-	close(poller->wake_fd);
-	free(poller);
-}
-
-static void make_poller_key(void)
-{
-	has_poller_key = pthread_key_create(&poller_key, free_poller) == 0;
-}
-
-static struct poller *own_poller(void)
-{
-	pthread_once(&poller_once, make_poller_key);
-	struct poller *poller = pthread_getspecific(poller_key);
-	if (poller)
-		return poller;
-	poller = malloc(sizeof(*poller));
-	if (!poller)
-		return NULL;
-	poller->wake_fd = eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC);
-	if (poller->wake_fd < 0 || pthread_setspecific(poller_key, poller)) {
-		if (poller->wake_fd >= 0)
-			close(poller->wake_fd);
-		free(poller);
-		return NULL;
-	}
-	vb_list_init(&poller->link);
-	return poller;
-}
-
-/* What stays of them is lost, the descriptors too: this thread's is the parent's as well. */
-void vb_rs_forget_pollers(void)
-{
-	pthread_mutex_init(&pollers_lock, NULL);
-	vb_list_init(&pollers);
-	if (has_poller_key)
-		pthread_setspecific(poller_key, NULL);
-}
-
-static void enter(struct poller *poller)
-{
-	pthread_mutex_lock(&pollers_lock);
-	vb_list_add_tail(&pollers, &poller->link);
-	pthread_mutex_unlock(&pollers_lock);
-}
-
-static void leave(struct poller *poller)
-{
-	uint64_t count;
-
-	pthread_mutex_lock(&pollers_lock);
-	vb_list_remove(&poller->link);
-	pthread_mutex_unlock(&pollers_lock);
-	/* Nothing to read is as good. */
-	if (read(poller->wake_fd, &count, sizeof(count)) < 0)
-		return;
-}
-
 /* ---- Polling ----------------------------------------------------------------------------------------------------- */
 
 /* A call's rsockets, kept, by their place in fds (NULL: another descriptor); and what the kernel is asked. */
 struct call {
 	struct pollfd *fds;
 	nfds_t count;
-	struct rsocket **rsockets;
+	struct vb_rsocket **rsockets;
 	struct pollfd *kernel; /* count of them, and the poller's */
-	struct poller *poller;
+	struct vb_rs_poller *poller;
 };
 
 static void close_call(struct call *call)
@@ -163,7 +73,7 @@ static void close_call(struct call *call)
 		vb_rs_put(call->rsockets[i]);
 	}
 	if (call->poller)
-		leave(call->poller);
+		vb_rs_poller_leave(call->poller);
 	free(call->rsockets);
 	free(call->kernel);
 }
@@ -173,9 +83,9 @@ static int open_call(struct call *call, struct pollfd *fds, nfds_t count)
 	*call = (struct call){ .fds = fds, .count = count };
 	call->rsockets = calloc(count + 1, sizeof(*call->rsockets));
 	call->kernel = calloc(count + 1, sizeof(*call->kernel));
-	call->poller = own_poller();
+	call->poller = vb_rs_own_poller();
 	if (call->poller)
-		enter(call->poller);
+		vb_rs_poller_enter(call->poller);
 	if (!call->rsockets || !call->kernel || !call->poller)
 		return -ENOMEM;
 	for (nfds_t i = 0; i < count; i++) {
@@ -207,7 +117,7 @@ static int look_at_rsockets(struct call *call, enum look how)
 	int ready = 0;
 
 	for (nfds_t i = 0; i < call->count; i++) {
-		struct rsocket *rs = call->rsockets[i];
+		struct vb_rsocket *rs = call->rsockets[i];
 		if (!rs)
 			continue;
 		pthread_mutex_lock(&rs->lock);

@@ -30,7 +30,7 @@ static uint8_t *map_pages(size_t bytes, size_t *room)
 	return pages == MAP_FAILED ? NULL : pages;
 }
 
-static struct ibv_mr *map_region(struct rsocket *rs, uint8_t **pages, size_t bytes, size_t *room, int access)
+static struct ibv_mr *map_region(struct vb_rsocket *rs, uint8_t **pages, size_t bytes, size_t *room, int access)
 {
 	*pages = map_pages(bytes, room);
 	return *pages ? ibv_reg_mr(rs->id->pd, *pages, *room, access) : NULL;
@@ -46,7 +46,7 @@ static void unmap_region(struct ibv_mr **mr, uint8_t **pages, size_t room)
 	*pages = NULL;
 }
 
-static int open_rings(struct rsocket *rs)
+static int open_rings(struct vb_rsocket *rs)
 {
 	const struct vb_rs_options *options = &rs->options;
 	size_t table = VB_RS_TARGETS * VB_RS_REGION_LENGTH + (size_t)options->mappings * VB_RS_MAPPING_LENGTH;
@@ -61,7 +61,7 @@ static int open_rings(struct rsocket *rs)
 
 /* ---- The queue pair ---------------------------------------------------------------------------------------------- */
 
-static int open_completions(struct rsocket *rs)
+static int open_completions(struct vb_rsocket *rs)
 {
 	rs->completions = ibv_create_comp_channel(rs->id->verbs);
 	if (!rs->completions)
@@ -78,7 +78,7 @@ static int open_completions(struct rsocket *rs)
 }
 
 /* What the device cannot give, a program that did not ask for it does not need. */
-static int fit_queues(struct rsocket *rs)
+static int fit_queues(struct vb_rsocket *rs)
 {
 	struct ibv_device_attr device;
 	struct vb_rs_options *options = &rs->options;
@@ -95,7 +95,7 @@ static int fit_queues(struct rsocket *rs)
 	return 0;
 }
 
-static int open_qp(struct rsocket *rs)
+static int open_qp(struct vb_rsocket *rs)
 {
 	struct ibv_qp_init_attr attr = {
 		.qp_context = rs,
@@ -118,7 +118,7 @@ static int open_qp(struct rsocket *rs)
 }
 
 /* They have no buffers: data comes by WRITE, and a message is its immediate. */
-static int post_receives(struct rsocket *rs, uint32_t count)
+static int post_receives(struct vb_rsocket *rs, uint32_t count)
 {
 	struct ibv_recv_wr wr[RECEIVES_AT_ONCE], *bad;
 
@@ -134,7 +134,7 @@ static int post_receives(struct rsocket *rs, uint32_t count)
 	return 0;
 }
 
-int vb_rs_stream_open(struct rsocket *rs)
+int vb_rs_stream_open(struct vb_rsocket *rs)
 {
 	int error = fit_queues(rs);
 	if (!error)
@@ -148,7 +148,7 @@ int vb_rs_stream_open(struct rsocket *rs)
 	return error;
 }
 
-void vb_rs_stream_close(struct rsocket *rs)
+void vb_rs_stream_close(struct vb_rsocket *rs)
 {
 	if (rs->id && rs->id->qp)
 		rdma_destroy_qp(rs->id);
@@ -166,7 +166,7 @@ void vb_rs_stream_close(struct rsocket *rs)
 
 /* ---- The beginning ----------------------------------------------------------------------------------------------- */
 
-void vb_rs_stream_hello(const struct rsocket *rs, struct vb_rs_hello *hello)
+void vb_rs_stream_hello(const struct vb_rsocket *rs, struct vb_rs_hello *hello)
 {
 	*hello = (struct vb_rs_hello){
 		.is_big_endian = VB_RS_IS_BIG_ENDIAN,
@@ -178,7 +178,7 @@ void vb_rs_stream_hello(const struct rsocket *rs, struct vb_rs_hello *hello)
 	};
 }
 
-void vb_rs_stream_start(struct rsocket *rs, const struct vb_rs_hello *remote)
+void vb_rs_stream_start(struct vb_rsocket *rs, const struct vb_rs_hello *remote)
 {
 	rs->remote = *remote;
 	rs->slots = rs->options.send_queue;
@@ -193,7 +193,7 @@ void vb_rs_stream_start(struct rsocket *rs, const struct vb_rs_hello *remote)
 
 /* ---- Posting ----------------------------------------------------------------------------------------------------- */
 
-int vb_rs_stream_post(struct rsocket *rs, const struct vb_rs_post *post)
+int vb_rs_stream_post(struct vb_rsocket *rs, const struct vb_rs_post *post)
 {
 	struct ibv_sge sge = { .addr = (uintptr_t)post->from, .length = post->length, .lkey = post->lkey };
 	struct ibv_send_wr *bad, wr = {
@@ -216,7 +216,7 @@ int vb_rs_stream_post(struct rsocket *rs, const struct vb_rs_post *post)
 	return 0;
 }
 
-int vb_rs_stream_control(struct rsocket *rs, enum vb_rs_control what)
+int vb_rs_stream_control(struct vb_rsocket *rs, enum vb_rs_control what)
 {
 	if (rs->control_used >= VB_RS_CONTROL_SLOTS)
 		return -EAGAIN;
@@ -225,13 +225,13 @@ int vb_rs_stream_control(struct rsocket *rs, enum vb_rs_control what)
 	return vb_rs_stream_post(rs, &post);
 }
 
-uint32_t vb_rs_stream_room(const struct rsocket *rs)
+uint32_t vb_rs_stream_room(const struct vb_rsocket *rs)
 {
 	return rs->slots ? vb_rs_sender_room(&rs->sender) : 0;
 }
 
 /* The half that is granted again is written into the peer's table by the message that tells of it. */
-void vb_rs_stream_tell(struct rsocket *rs)
+void vb_rs_stream_tell(struct vb_rsocket *rs)
 {
 	uint8_t entry[VB_RS_REGION_LENGTH];
 	bool has_half;
@@ -260,7 +260,7 @@ void vb_rs_stream_tell(struct rsocket *rs)
 /* ---- Completions ------------------------------------------------------------------------------------------------- */
 
 /* The peer wrote the entry before it sent the message. */
-static bool take_target(struct rsocket *rs)
+static bool take_target(struct vb_rsocket *rs)
 {
 	struct vb_rs_region target;
 
@@ -270,7 +270,7 @@ static bool take_target(struct rsocket *rs)
 }
 _Static_assert(sizeof(struct vb_rs_region) == VB_RS_REGION_LENGTH, "a region is an entry of our table");
 
-static void on_control(struct rsocket *rs, uint32_t what)
+static void on_control(struct vb_rsocket *rs, uint32_t what)
 {
 	if (what == VB_RS_DISCONNECT)
 		rs->has_left = true;
@@ -280,7 +280,7 @@ static void on_control(struct rsocket *rs, uint32_t what)
 		rs->can_read = false;
 }
 
-static bool on_message(struct rsocket *rs, uint32_t message, uint32_t written)
+static bool on_message(struct vb_rsocket *rs, uint32_t message, uint32_t written)
 {
 	uint32_t value = vb_rs_message_value(message);
 
@@ -300,7 +300,7 @@ static bool on_message(struct rsocket *rs, uint32_t message, uint32_t written)
 	}
 }
 
-static void on_receive(struct rsocket *rs, const struct ibv_wc *wc)
+static void on_receive(struct vb_rsocket *rs, const struct ibv_wc *wc)
 {
 	if (wc->status != IBV_WC_SUCCESS)
 		return; /* the send side, or the end of the connection, says why */
@@ -318,7 +318,7 @@ static int error_of(enum ibv_wc_status status)
 	return status == IBV_WC_RETRY_EXC_ERR || status == IBV_WC_RNR_RETRY_EXC_ERR ? ETIMEDOUT : ECONNRESET;
 }
 
-static void on_sent(struct rsocket *rs, const struct ibv_wc *wc)
+static void on_sent(struct vb_rsocket *rs, const struct ibv_wc *wc)
 {
 	uint32_t message = (uint32_t)wc->wr_id;
 	enum vb_rs_op op = vb_rs_message_op(message);
@@ -334,7 +334,7 @@ static void on_sent(struct rsocket *rs, const struct ibv_wc *wc)
 		vb_rs_end(rs, error_of(wc->status));
 }
 
-bool vb_rs_stream_poll(struct rsocket *rs)
+bool vb_rs_stream_poll(struct vb_rsocket *rs)
 {
 	struct ibv_wc wc[POLL_AT_ONCE];
 	uint32_t receives = 0;

@@ -2,119 +2,11 @@
  * Not here: waiting for many (poll.c). */
 #include "rsocket/objects.h"
 
-#include <sys/epoll.h>
-#include <sys/eventfd.h>
 #include <time.h>
 #include "verbs/wait.h"
 
-static bool take_completion_events(struct rsocket *rs)
-{
-	struct ibv_cq *cq;
-	void *context;
-	bool was_any = false;
-
-	while (rs->completions && ibv_get_cq_event(rs->completions, &cq, &context) == 0) {
-		ibv_ack_cq_events(cq, 1);
-		rs->is_armed = false;
-		was_any = true;
-	}
-	return was_any;
-}
-
-void vb_rs_progress(struct rsocket *rs)
-{
-	if (rs->type == SOCK_DGRAM)
-		vb_rs_datagram_progress(rs, false);
-	else if (rs->state < VB_RS_CONNECTED)
-		vb_rs_take_events(rs);
-	else if (rs->cq && vb_rs_stream_poll(rs))
-		vb_rs_changed(rs);
-	else if (!rs->is_confirmed)
-		vb_rs_take_events(rs);
-}
-
-void vb_rs_progress_all(struct rsocket *rs)
-{
-	if (rs->type == SOCK_DGRAM) {
-		if (vb_rs_datagram_progress(rs, true))
-			vb_rs_kick(rs);
-		return;
-	}
-	bool was_any = take_completion_events(rs);
-	/* What came before the end of the connection counts before it. */
-	vb_rs_progress(rs);
-	was_any |= vb_rs_take_events(rs);
-	vb_rs_progress(rs);
-	/* What made the descriptor readable for others too is gone. */
-	if (was_any)
-		vb_rs_kick(rs);
-}
-
-/* Asks that the descriptor becomes readable with the next completion; whether that was not so yet. */
-static bool arm(struct rsocket *rs)
-{
-	if (rs->type == SOCK_DGRAM)
-		return vb_rs_datagram_arm(rs);
-	if (!rs->cq || rs->is_armed || ibv_req_notify_cq(rs->cq, 0))
-		return false;
-	return rs->is_armed = true;
-}
-
-/* A look that takes an event disarms, and what comes then is told to nobody: it is looked at once more. */
-void vb_rs_arm_and_look(struct rsocket *rs)
-{
-	arm(rs);
-	do
-		vb_rs_progress_all(rs);
-	while (arm(rs));
-}
-
-void vb_rs_changed(struct rsocket *rs)
-{
-	pthread_cond_broadcast(&rs->changed);
-}
-
-/* Always readable, for children too: put behind an rsocket's descriptor, it wakes who waits there. */
-static int always_ready_fd = -1;
-
-static void make_always_ready(void)
-{
-	always_ready_fd = eventfd(1, EFD_CLOEXEC | EFD_NONBLOCK);
-}
-
-static int always_ready(void)
-{
-	static pthread_once_t once = PTHREAD_ONCE_INIT;
-	pthread_once(&once, make_always_ready);
-	return always_ready_fd;
-}
-
-void vb_rs_wake(struct rsocket *rs)
-{
-	if (!rs->is_kicked)
-		rs->is_kicked = vb_rs_watch(rs, always_ready()) == 0;
-}
-
-void vb_rs_is_awake(struct rsocket *rs)
-{
-	if (rs->is_kicked)
-		epoll_ctl(rs->fd, EPOLL_CTL_DEL, always_ready(), NULL);
-	rs->is_kicked = false;
-}
-
-void vb_rs_kick(struct rsocket *rs)
-{
-	vb_rs_changed(rs);
-	if (rs->is_driven)
-		vb_rs_wake(rs);
-	if (atomic_load(&rs->pollers))
-		vb_rs_wake_pollers();
-}
-
-/* ---- Waiting ----------------------------------------------------------------------------------------------------- */
-
 /* Lets others have the lock in between. */
-static bool spin(struct rsocket *rs, vb_rs_condition *is_met)
+static bool spin(struct vb_rsocket *rs, vb_rs_condition *is_met)
 {
 	int64_t until = vb_rs_now_us() + vb_rs_defaults()->polling_time_us;
 
@@ -138,7 +30,7 @@ int vb_rs_sleep_ms(int64_t deadline_us)
 }
 
 /* Someone else waits at the descriptor. */
-static void sleep_for_change(struct rsocket *rs, int64_t deadline_us)
+static void sleep_for_change(struct vb_rsocket *rs, int64_t deadline_us)
 {
 	struct timespec until;
 	int ms = vb_rs_sleep_ms(deadline_us);
@@ -160,7 +52,7 @@ static bool is_interrupted(int error, int64_t deadline_us)
 }
 
 /* Waits at the descriptor, for all; 0 or -EINTR. */
-static int drive(struct rsocket *rs, vb_rs_condition *is_met, int64_t deadline_us)
+static int drive(struct vb_rsocket *rs, vb_rs_condition *is_met, int64_t deadline_us)
 {
 	vb_rs_arm_and_look(rs);
 	if (is_met(rs) || rs->is_closing)
@@ -178,7 +70,7 @@ static int drive(struct rsocket *rs, vb_rs_condition *is_met, int64_t deadline_u
 	return is_interrupted(error, deadline_us) ? error : 0;
 }
 
-int vb_rs_wait(struct rsocket *rs, vb_rs_condition *is_met, bool is_nonblocking, int64_t timeout_us)
+int vb_rs_wait(struct vb_rsocket *rs, vb_rs_condition *is_met, bool is_nonblocking, int64_t timeout_us)
 {
 	if (is_met(rs))
 		return 0;

@@ -1,5 +1,5 @@
 /* Waiters and a completion that comes while they look: what they arm, take and poll is the test's. */
-#include "rsocket/objects.h"
+#include "rsocket/pollers.h"
 #include "../unit.h"
 
 #include <sys/eventfd.h>
@@ -50,7 +50,7 @@ int ibv_get_cq_event(struct ibv_comp_channel *channel, struct ibv_cq **found, vo
 void ibv_ack_cq_events(struct ibv_cq *acknowledged, unsigned count) {}
 
 /* What was found empty gets the next entry, of which nobody is told who has not armed. */
-bool vb_rs_stream_poll(struct rsocket *rs)
+bool vb_rs_stream_poll(struct vb_rsocket *rs)
 {
 	if (!queue.entries) {
 		if (queue.taken)
@@ -64,9 +64,9 @@ bool vb_rs_stream_poll(struct rsocket *rs)
 
 /* ---- What the other files of rsockets promise ------------------------------------------------------------------ */
 
-static struct rsocket *only;
+static struct vb_rsocket *only;
 
-bool vb_rs_datagram_progress(struct rsocket *rs, bool is_all)
+bool vb_rs_datagram_progress(struct vb_rsocket *rs, bool is_all)
 {
 	eventfd_t count;
 	bool was_any = is_all && eventfd_read(queue.channel, &count) == 0;
@@ -77,7 +77,7 @@ bool vb_rs_datagram_progress(struct rsocket *rs, bool is_all)
 	return was_any;
 }
 
-bool vb_rs_datagram_arm(struct rsocket *rs)
+bool vb_rs_datagram_arm(struct vb_rsocket *rs)
 {
 	if (rs->is_armed)
 		return false;
@@ -87,7 +87,7 @@ bool vb_rs_datagram_arm(struct rsocket *rs)
 }
 
 /* After we have looked and armed, another thread may take what comes, and wakes us then. */
-short vb_rs_datagram_ready(const struct rsocket *rs)
+short vb_rs_datagram_ready(const struct vb_rsocket *rs)
 {
 	short ready = queue.taken >= 2 ? POLLIN : 0;
 
@@ -98,22 +98,17 @@ short vb_rs_datagram_ready(const struct rsocket *rs)
 	return ready;
 }
 
-uint32_t vb_rs_stream_room(const struct rsocket *rs)
+uint32_t vb_rs_stream_room(const struct vb_rsocket *rs)
 {
 	return 0;
 }
 
-bool vb_rs_take_events(struct rsocket *rs)
+bool vb_rs_take_events(struct vb_rsocket *rs)
 {
 	return false;
 }
 
-int vb_rs_watch(struct rsocket *rs, int fd)
-{
-	return 0;
-}
-
-struct rsocket *vb_rs_get(int fd)
+struct vb_rsocket *vb_rs_get(int fd)
 {
 	return fd == only->fd ? only : NULL;
 }
@@ -123,16 +118,9 @@ bool vb_rs_is(int fd)
 	return fd == only->fd;
 }
 
-void vb_rs_put(struct rsocket *rs) {}
+void vb_rs_put(struct vb_rsocket *rs) {}
 
-void vb_rs_note_accepting(struct rsocket *rs) {}
-
-int64_t vb_rs_now_us(void)
-{
-	struct timespec now;
-	clock_gettime(CLOCK_MONOTONIC, &now);
-	return (int64_t)now.tv_sec * 1000000 + now.tv_nsec / 1000;
-}
+void vb_rs_note_accepting(struct vb_rsocket *rs) {}
 
 const struct vb_rs_defaults *vb_rs_defaults(void)
 {
@@ -142,14 +130,14 @@ const struct vb_rs_defaults *vb_rs_defaults(void)
 
 /* ---- Waiters ----------------------------------------------------------------------------------------------------- */
 
-static bool has_both(const struct rsocket *rs)
+static bool has_both(const struct vb_rsocket *rs)
 {
 	return queue.taken >= 2;
 }
 
-static struct rsocket rsocket_of(int type)
+static struct vb_rsocket rsocket_of(int type)
 {
-	struct rsocket rs = { .type = type,
+	struct vb_rsocket rs = { .type = type,
 		.state = VB_RS_CONNECTED,
 		.can_read = true,
 		.can_write = true,
@@ -169,7 +157,7 @@ static struct rsocket rsocket_of(int type)
 
 static void wait_in_time(int type)
 {
-	struct rsocket rs = rsocket_of(type);
+	struct vb_rsocket rs = rsocket_of(type);
 	int64_t began = vb_rs_now_us();
 
 	pthread_mutex_lock(&rs.lock);
@@ -186,7 +174,7 @@ static void wait__hears_of_a_completion_that_comes_while_it_looks(void **state)
 }
 
 /* One that is never ready is among them, as an epoll instance is. */
-static void poll_in_time(struct rsocket *rs)
+static void poll_in_time(struct vb_rsocket *rs)
 {
 	struct pollfd fds[] = { { .fd = rs->fd, .events = POLLIN },
 		{ .fd = eventfd(0, EFD_CLOEXEC), .events = POLLIN } };
@@ -202,13 +190,13 @@ static void poll_in_time(struct rsocket *rs)
 
 static void poll__hears_of_a_completion_that_comes_while_it_looks(void **state)
 {
-	struct rsocket rs = rsocket_of(SOCK_DGRAM);
+	struct vb_rsocket rs = rsocket_of(SOCK_DGRAM);
 	poll_in_time(&rs);
 }
 
 static void poll__hears_of_what_another_thread_took_since_it_looked(void **state)
 {
-	struct rsocket rs = rsocket_of(SOCK_DGRAM);
+	struct vb_rsocket rs = rsocket_of(SOCK_DGRAM);
 	queue.to_come = 0;
 	queue.has_thief = true;
 	poll_in_time(&rs);
@@ -216,7 +204,7 @@ static void poll__hears_of_what_another_thread_took_since_it_looked(void **state
 
 static void select__hears_of_a_completion_that_comes_while_it_looks(void **state)
 {
-	struct rsocket rs = rsocket_of(SOCK_DGRAM);
+	struct vb_rsocket rs = rsocket_of(SOCK_DGRAM);
 	struct timeval timeout = { .tv_sec = 10 };
 	int other = eventfd(0, EFD_CLOEXEC);
 	int64_t began = vb_rs_now_us();

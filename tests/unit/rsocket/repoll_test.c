@@ -13,13 +13,6 @@ int rpoll(struct pollfd *fds, nfds_t count, int timeout_ms)
 	return poll(fds, count, timeout_ms);
 }
 
-int64_t vb_rs_now_us(void)
-{
-	struct timespec now;
-	clock_gettime(CLOCK_MONOTONIC, &now);
-	return (int64_t)now.tv_sec * 1000000 + now.tv_nsec / 1000;
-}
-
 static int epfd, pipes[2][2];
 
 static int setup(void **state)

@@ -4,28 +4,22 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-static struct rsocket parents = { .fd = 1234 }, childs;
+static struct vb_rsocket parents = { .fd = 1234 }, childs;
 static unsigned inherited;
 static bool is_closed_meanwhile;
 static pthread_t closer;
-
-void vb_rs_destroy(struct rsocket *rs) {}
-void vb_rs_before_fork(void) {}
-void vb_rs_forget_pollers(void) {}
-void vb_rs_forget_listeners(void) {}
-void vb_rs_forget_keepalives(void) {}
 
 static void *close_it(void *unused)
 {
 	return vb_rs_remove(1234);
 }
 
-struct rsocket *vb_rs_inherit(struct rsocket *from)
+struct vb_rsocket *vb_rs_inherit(struct vb_rsocket *from)
 {
 	inherited++;
 	if (is_closed_meanwhile && pthread_create(&closer, NULL, close_it, NULL) == 0)
 		usleep(50000);
-	childs = (struct rsocket){ .fd = from->fd, .generation = vb_rs_generation(), .references = 1 };
+	childs = (struct vb_rsocket){ .fd = from->fd, .generation = vb_rs_generation(), .references = 1 };
 	return from == &parents ? &childs : NULL;
 }
 

@@ -10,38 +10,24 @@
 
 /* ---- What the other files of rsockets promise ------------------------------------------------------------------ */
 
-bool vb_rs_datagram_progress(struct rsocket *rs, bool is_all)
+bool vb_rs_datagram_progress(struct vb_rsocket *rs, bool is_all)
 {
 	return false;
 }
 
-bool vb_rs_datagram_arm(struct rsocket *rs)
+bool vb_rs_datagram_arm(struct vb_rsocket *rs)
 {
 	return false;
 }
 
-bool vb_rs_take_events(struct rsocket *rs)
+bool vb_rs_take_events(struct vb_rsocket *rs)
 {
 	return false;
 }
 
-bool vb_rs_stream_poll(struct rsocket *rs)
+bool vb_rs_stream_poll(struct vb_rsocket *rs)
 {
 	return false;
-}
-
-int vb_rs_watch(struct rsocket *rs, int fd)
-{
-	return 0;
-}
-
-void vb_rs_wake_pollers(void) {}
-
-int64_t vb_rs_now_us(void)
-{
-	struct timespec now;
-	clock_gettime(CLOCK_MONOTONIC, &now);
-	return (int64_t)now.tv_sec * 1000000 + now.tv_nsec / 1000;
 }
 
 const struct vb_rs_defaults *vb_rs_defaults(void)
@@ -59,7 +45,7 @@ static void count_signal(int signal)
 	signals++;
 }
 
-static bool came_twice(const struct rsocket *rs)
+static bool came_twice(const struct vb_rsocket *rs)
 {
 	return signals >= 2;
 }
@@ -68,7 +54,7 @@ static int wait_with(int action_flags, int64_t timeout_us)
 {
 	static const struct itimerval often = { { .tv_usec = 20000 }, { .tv_usec = 20000 } }, never;
 	struct sigaction action = { .sa_handler = count_signal, .sa_flags = action_flags };
-	struct rsocket rs = { .fd = eventfd(0, EFD_CLOEXEC), .type = SOCK_STREAM };
+	struct vb_rsocket rs = { .fd = eventfd(0, EFD_CLOEXEC), .type = SOCK_STREAM };
 
 	pthread_mutex_init(&rs.lock, NULL);
 	pthread_cond_init(&rs.changed, NULL);

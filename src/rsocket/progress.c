@@ -1,0 +1,65 @@
+/* Doing what there is to do for one rsocket: completions, events of its connection, datagrams.
+ * Not here: waiting for more (wait.c). */
+#include "rsocket/objects.h"
+
+static bool take_completion_events(struct vb_rsocket *rs)
+{
+	struct ibv_cq *cq;
+	void *context;
+	bool was_any = false;
+
+	while (rs->completions && ibv_get_cq_event(rs->completions, &cq, &context) == 0) {
+		ibv_ack_cq_events(cq, 1);
+		rs->is_armed = false;
+		was_any = true;
+	}
+	return was_any;
+}
+
+void vb_rs_progress(struct vb_rsocket *rs)
+{
+	if (rs->type == SOCK_DGRAM)
+		vb_rs_datagram_progress(rs, false);
+	else if (rs->state < VB_RS_CONNECTED)
+		vb_rs_take_events(rs);
+	else if (rs->cq && vb_rs_stream_poll(rs))
+		vb_rs_changed(rs);
+	else if (!rs->is_confirmed)
+		vb_rs_take_events(rs);
+}
+
+void vb_rs_progress_all(struct vb_rsocket *rs)
+{
+	if (rs->type == SOCK_DGRAM) {
+		if (vb_rs_datagram_progress(rs, true))
+			vb_rs_kick(rs);
+		return;
+	}
+	bool was_any = take_completion_events(rs);
+	/* What came before the end of the connection counts before it. */
+	vb_rs_progress(rs);
+	was_any |= vb_rs_take_events(rs);
+	vb_rs_progress(rs);
+	/* What made the descriptor readable for others too is gone. */
+	if (was_any)
+		vb_rs_kick(rs);
+}
+
+/* Asks that the descriptor becomes readable with the next completion; whether that was not so yet. */
+static bool arm(struct vb_rsocket *rs)
+{
+	if (rs->type == SOCK_DGRAM)
+		return vb_rs_datagram_arm(rs);
+	if (!rs->cq || rs->is_armed || ibv_req_notify_cq(rs->cq, 0))
+		return false;
+	return rs->is_armed = true;
+}
+
+/* A look that takes an event disarms, and what comes then is told to nobody: it is looked at once more. */
+void vb_rs_arm_and_look(struct vb_rsocket *rs)
+{
+	arm(rs);
+	do
+		vb_rs_progress_all(rs);
+	while (arm(rs));
+}

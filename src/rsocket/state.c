@@ -1,0 +1,67 @@
+/* The state of one rsocket, and who hears when something about it changes: the threads that sleep until it does, the
+ * one that waits at its descriptor, and the rpoll calls. */
+#include "rsocket/pollers.h"
+
+#include <sys/epoll.h>
+#include <sys/eventfd.h>
+
+int vb_rs_watch(struct vb_rsocket *rs, int fd)
+{
+	struct epoll_event event = { .events = EPOLLIN, .data.fd = fd };
+	return epoll_ctl(rs->fd, EPOLL_CTL_ADD, fd, &event) ? -errno : 0;
+}
+
+void vb_rs_end(struct vb_rsocket *rs, int error)
+{
+	if (rs->state == VB_RS_CLOSED)
+		return;
+	rs->state = VB_RS_CLOSED;
+	rs->can_read = rs->can_write = false;
+	if (error)
+		rs->error = error;
+	vb_rs_kick(rs);
+}
+
+/* ---- Telling ----------------------------------------------------------------------------------------------------- */
+
+void vb_rs_changed(struct vb_rsocket *rs)
+{
+	pthread_cond_broadcast(&rs->changed);
+}
+
+/* Always readable, for children too: put behind an rsocket's descriptor, it wakes who waits there. */
+static int always_ready_fd = -1;
+
+static void make_always_ready(void)
+{
+	always_ready_fd = eventfd(1, EFD_CLOEXEC | EFD_NONBLOCK);
+}
+
+static int always_ready(void)
+{
+	static pthread_once_t once = PTHREAD_ONCE_INIT;
+	pthread_once(&once, make_always_ready);
+	return always_ready_fd;
+}
+
+void vb_rs_wake(struct vb_rsocket *rs)
+{
+	if (!rs->is_kicked)
+		rs->is_kicked = vb_rs_watch(rs, always_ready()) == 0;
+}
+
+void vb_rs_is_awake(struct vb_rsocket *rs)
+{
+	if (rs->is_kicked)
+		epoll_ctl(rs->fd, EPOLL_CTL_DEL, always_ready(), NULL);
+	rs->is_kicked = false;
+}
+
+void vb_rs_kick(struct vb_rsocket *rs)
+{
+	vb_rs_changed(rs);
+	if (rs->is_driven)
+		vb_rs_wake(rs);
+	if (atomic_load(&rs->pollers))
+		vb_rs_wake_pollers();
+}
