@@ -59,7 +59,7 @@ int vb_rs_bind_stream(struct vb_rsocket *rs, const struct sockaddr *addr)
 		return error;
 	if (rdma_bind_addr(rs->id, (struct sockaddr *)addr))
 		return bind_error(addr);
-	rs->state = VB_RS_BOUND;
+	vb_rs_set_state(rs, VB_RS_BOUND);
 	return 0;
 }
 

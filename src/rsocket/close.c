@@ -6,19 +6,20 @@
 
 #include <stdlib.h>
 #include <unistd.h>
+#include "base/invariant.h"
 
 /* A NIC that is there acknowledges within its retries; none waits for the peer's program. */
 enum { LINGER_US = 30 * 1000000 };
 
 static bool has_control_slot(const struct vb_rsocket *rs)
 {
-	return rs->control_used < VB_RS_CONTROL_SLOTS || rs->state != VB_RS_CONNECTED;
+	return rs->control_used < VB_RS_CONTROL_SLOTS || !vb_rs_is_connected(rs);
 }
 
 /* To a peer that has left, nothing can be lost any more. */
 static bool is_all_sent(const struct vb_rsocket *rs)
 {
-	return !rs->under_way || rs->has_left;
+	return !rs->under_way || rs->peer_state == VB_RS_PEER_LEFT;
 }
 
 static int64_t linger_us(const struct vb_rsocket *rs)
@@ -31,7 +32,7 @@ static int64_t linger_us(const struct vb_rsocket *rs)
 static int say_last(struct vb_rsocket *rs, enum vb_rs_control what)
 {
 	int error = vb_rs_wait(rs, has_control_slot, false, linger_us(rs));
-	if (error || rs->state != VB_RS_CONNECTED)
+	if (error || !vb_rs_is_connected(rs))
 		return error;
 	return vb_rs_stream_control(rs, what);
 }
@@ -48,11 +49,11 @@ static int disconnect(struct vb_rsocket *rs)
 
 static int shut_write(struct vb_rsocket *rs)
 {
-	if (!rs->can_write)
+	if (!vb_rs_can_write(rs))
 		return 0;
-	if (!rs->can_read)
+	if (!vb_rs_can_read(rs))
 		return disconnect(rs);
-	rs->can_write = false;
+	vb_rs_set_state(rs, VB_RS_RECEIVE_ONLY);
 	int error = say_last(rs, VB_RS_SHUTDOWN);
 	vb_rs_kick(rs);
 	return error;
@@ -79,12 +80,12 @@ int vb_rs_shut(struct vb_rsocket *rs, int how)
 		drop_requests(rs);
 		return 0;
 	}
-	if (rs->state != VB_RS_CONNECTED)
+	if (!vb_rs_is_connected(rs))
 		return -ENOTCONN;
 	if (how == SHUT_WR)
 		return shut_write(rs);
-	if (how == SHUT_RD && rs->can_write) {
-		rs->can_read = false;
+	if (how == SHUT_RD && vb_rs_can_write(rs)) {
+		vb_rs_stop_reading(rs);
 		vb_rs_kick(rs);
 		return 0;
 	}
@@ -97,7 +98,7 @@ static void close_connection(struct vb_rsocket *rs)
 {
 	/* The peer may have closed it already. */
 	vb_rs_progress_all(rs);
-	if (rs->state == VB_RS_CONNECTED)
+	if (vb_rs_is_connected(rs))
 		disconnect(rs);
 	else if (rs->under_way && rs->cq && !rs->error)
 		vb_rs_wait(rs, is_all_sent, false, linger_us(rs));
@@ -120,8 +121,10 @@ void vb_rs_abandon(struct vb_rsocket *rs)
 /* Nobody else knows it any more. */
 static void destroy(struct vb_rsocket *rs)
 {
+	assert(!vb_list_linked(&rs->answered));
 	vb_rs_keepalive_stop(rs);
 	drop_requests(rs);
+	assert(!rs->made_count);
 	if (rs->datagram)
 		vb_rs_datagram_close(rs);
 	if (rs->cq && rs->state >= VB_RS_CONNECTED)

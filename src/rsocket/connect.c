@@ -51,7 +51,7 @@ static void set_peer(struct vb_rsocket *rs, const struct sockaddr *addr)
 
 static int start_connecting(struct vb_rsocket *rs, const struct sockaddr *addr)
 {
-	if (rs->state == VB_RS_CONNECTED)
+	if (vb_rs_is_connected(rs))
 		return -EISCONN;
 	if (rs->state == VB_RS_CONNECTING)
 		return -EALREADY;
@@ -65,7 +65,7 @@ static int start_connecting(struct vb_rsocket *rs, const struct sockaddr *addr)
 	set_peer(rs, addr);
 	if (rdma_resolve_addr(rs->id, NULL, &rs->peer.any, VB_RS_RESOLVE_MS))
 		return errno == ENODEV ? -ENETUNREACH : -errno;
-	rs->state = VB_RS_CONNECTING;
+	vb_rs_set_state(rs, VB_RS_CONNECTING);
 	return 0;
 }
 
@@ -76,8 +76,8 @@ static int finish_connecting(struct vb_rsocket *rs)
 		return -EINPROGRESS;
 	if (error)
 		return error;
-	/* A peer may have accepted and closed by now: reading tells of that. */
-	if (rs->state == VB_RS_CONNECTED || rs->is_confirmed)
+	/* It was connected, and the peer may have closed by now: reading tells of that. */
+	if (rs->receiver.size)
 		return 0;
 	error = rs->error ? -rs->error : -ECONNABORTED;
 	rs->error = 0;
@@ -89,7 +89,7 @@ static int connect_stream(struct vb_rsocket *rs, const struct sockaddr *addr)
 	/* A second call of a program that does not wait asks how it went. */
 	if (rs->state == VB_RS_CONNECTING) {
 		vb_rs_progress_all(rs);
-		if (rs->state == VB_RS_CONNECTED)
+		if (vb_rs_is_connected(rs))
 			return 0;
 		if (rs->state == VB_RS_CLOSED)
 			return finish_connecting(rs);
@@ -130,7 +130,7 @@ VB_RS_EXPORT int rgetpeername(int fd, struct sockaddr *addr, socklen_t *length)
 		error = -EFAULT;
 	else if (rs->type == SOCK_DGRAM)
 		error = vb_rs_datagram_peer(rs, addr, length);
-	else if (rs->state == VB_RS_CONNECTED || (rs->state == VB_RS_CLOSED && rs->cq && !rs->error))
+	else if (vb_rs_is_connected(rs) || (rs->state == VB_RS_CLOSED && rs->cq && !rs->error))
 		error = vb_rs_copy_address(&rs->peer, addr, length);
 	else
 		error = -ENOTCONN;

@@ -7,6 +7,7 @@
 #include <string.h>
 #include <sys/mman.h>
 #include "base/gid.h"
+#include "base/invariant.h"
 
 #define IS_RECEIVE (1ull << 63)
 
@@ -233,6 +234,7 @@ static void complete(struct vb_rsocket *rs, struct vb_rs_ud *ud, const struct ib
 
 	if (wc->status != IBV_WC_SUCCESS)
 		ud->is_broken = true;
+	assert(is_receive || ud->free_count < ud->sends);
 	if (!is_receive)
 		ud->free_sends[ud->free_count++] = (uint32_t)wc->wr_id;
 	else if (wc->status == IBV_WC_SUCCESS && wc->byte_len > VB_RS_GRH)

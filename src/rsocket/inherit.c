@@ -54,9 +54,9 @@ static void say_failed(int error)
 static void be_reset(struct vb_rsocket *rs, const struct vb_rsocket *from)
 {
 	rs->peer = from->peer;
-	rs->state = VB_RS_CLOSED;
+	vb_rs_set_state(rs, VB_RS_CLOSED);
 	rs->error = ECONNRESET;
-	if (from->state == VB_RS_CONNECTED || from->state == VB_RS_CONNECTING)
+	if (vb_rs_is_connected(from) || from->state == VB_RS_CONNECTING)
 		say_reset();
 }
 

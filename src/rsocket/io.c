@@ -60,19 +60,19 @@ static bool is_nonblocking(const struct vb_rsocket *rs, int flags)
 
 static bool may_send(const struct vb_rsocket *rs)
 {
-	return vb_rs_stream_room(rs) || (!rs->can_write && rs->state != VB_RS_CONNECTING);
+	return vb_rs_stream_room(rs) || (!vb_rs_can_write(rs) && rs->state != VB_RS_CONNECTING);
 }
 
 static bool is_confirmed(const struct vb_rsocket *rs)
 {
-	return rs->is_confirmed || rs->state == VB_RS_CLOSED;
+	return rs->peer_state != VB_RS_PEER_UNCONFIRMED || rs->state == VB_RS_CLOSED;
 }
 
 /* A server that speaks first is a little ahead of its client's queue pair, and a lost packet costs more than to wait.
  */
 static void let_peer_catch_up(struct vb_rsocket *rs, int flags)
 {
-	if (rs->state == VB_RS_CONNECTED && !rs->is_confirmed && !is_nonblocking(rs, flags))
+	if (vb_rs_is_connected(rs) && !is_confirmed(rs) && !is_nonblocking(rs, flags))
 		vb_rs_wait(rs, is_confirmed, false, CATCH_UP_US);
 }
 
@@ -99,7 +99,7 @@ static int send_message(struct vb_rsocket *rs, struct cursor *cursor, uint32_t l
 		from = small;
 	copy(cursor, from, length, true);
 	pthread_mutex_lock(&rs->lock);
-	if (!rs->can_write)
+	if (!vb_rs_can_write(rs))
 		return -EPIPE;
 	struct vb_rs_post post = {
 		.op = VB_RS_DATA,
@@ -127,7 +127,7 @@ static ssize_t send_locked(struct vb_rsocket *rs, struct cursor *cursor, size_t 
 	let_peer_catch_up(rs, flags);
 	while (sent < total) {
 		error = vb_rs_wait(rs, may_send, is_nonblocking(rs, flags), rs->options.send_timeout_us);
-		if (error || !rs->can_write)
+		if (error || !vb_rs_can_write(rs))
 			break;
 		size_t left = total - sent;
 		uint32_t room = vb_rs_stream_room(rs);
@@ -140,7 +140,7 @@ static ssize_t send_locked(struct vb_rsocket *rs, struct cursor *cursor, size_t 
 	}
 	if (sent || !total)
 		return (ssize_t)sent;
-	return error && rs->can_write ? error : send_refusal(rs);
+	return error && vb_rs_can_write(rs) ? error : send_refusal(rs);
 }
 
 static ssize_t send_stream(struct vb_rsocket *rs, const struct iovec *iov, size_t count, int flags)
@@ -161,7 +161,7 @@ static ssize_t send_stream(struct vb_rsocket *rs, const struct iovec *iov, size_
 
 static bool may_receive(const struct vb_rsocket *rs)
 {
-	return rs->receiver.ready || (!rs->can_read && rs->state != VB_RS_CONNECTING);
+	return rs->receiver.ready || (!vb_rs_can_read(rs) && rs->state != VB_RS_CONNECTING);
 }
 
 /* What there is to say when no byte is left. */

@@ -11,7 +11,8 @@ enum { PIECE_MAX = 32768 };
 
 static bool may_tell(const struct vb_rsocket *rs)
 {
-	return !rs->can_write || (rs->control_used < VB_RS_CONTROL_SLOTS && rs->sender.sequence != rs->sender.limit);
+	return !vb_rs_can_write(rs) ||
+	       (rs->control_used < VB_RS_CONTROL_SLOTS && rs->sender.sequence != rs->sender.limit);
 }
 
 static int tell_peer(struct vb_rsocket *rs, const struct vb_rs_mapping *mapping, uint64_t offset)
@@ -22,7 +23,7 @@ static int tell_peer(struct vb_rsocket *rs, const struct vb_rs_mapping *mapping,
 	int error = vb_rs_wait(rs, may_tell, false, rs->options.send_timeout_us);
 	if (error)
 		return error;
-	if (!rs->can_write)
+	if (!vb_rs_can_write(rs))
 		return -EPIPE;
 	vb_rs_mapping_encode(offset, &region, rs->remote.is_big_endian, entry);
 	struct vb_rs_post post = {
@@ -44,7 +45,7 @@ static int64_t map(struct vb_rsocket *rs, void *buf, size_t length, int prot, in
 {
 	int access = IBV_ACCESS_LOCAL_WRITE | (prot & PROT_WRITE ? IBV_ACCESS_REMOTE_WRITE : 0);
 
-	if (rs->type != SOCK_STREAM || rs->state != VB_RS_CONNECTED)
+	if (rs->type != SOCK_STREAM || !vb_rs_is_connected(rs))
 		return -ENOTCONN;
 	struct vb_rs_mapping *mapping = calloc(1, sizeof(*mapping));
 	if (!mapping)
@@ -107,7 +108,7 @@ VB_RS_EXPORT int riounmap(int fd, void *buf, size_t length)
 
 static bool may_write(const struct vb_rsocket *rs)
 {
-	return !rs->can_write || (rs->slots && vb_rs_sender_ring_room(&rs->sender));
+	return !vb_rs_can_write(rs) || (rs->slots && vb_rs_sender_ring_room(&rs->sender));
 }
 
 static uint32_t least(size_t a, uint32_t b)
@@ -124,7 +125,7 @@ static ssize_t write_piece(struct vb_rsocket *rs, const uint8_t *from, size_t le
 	int error = vb_rs_wait(rs, may_write, is_nonblocking, rs->options.send_timeout_us);
 	if (error)
 		return error;
-	if (!rs->can_write)
+	if (!vb_rs_can_write(rs))
 		return rs->state < VB_RS_CONNECTED ? -ENOTCONN : -EPIPE;
 	uint32_t length =
 		least(least(left, vb_rs_mapping_find(rs, offset, &place)), vb_rs_sender_ring_room(&rs->sender));

@@ -39,7 +39,7 @@ static void ask(struct vb_rsocket *rs)
 
 	vb_rs_progress_all(rs);
 	/* What is under way already asks. */
-	if (rs->state != VB_RS_CONNECTED || rs->under_way || !rs->slots)
+	if (!vb_rs_is_connected(rs) || rs->under_way || !rs->slots)
 		return;
 	int error = vb_rs_stream_post(rs, &post);
 	if (error)

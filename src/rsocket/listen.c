@@ -181,7 +181,7 @@ int vb_rs_listen(struct vb_rsocket *rs, int backlog)
 	vb_id_hear_lost_requests(rs->id);
 	if (rdma_listen(rs->id, (int)rs->backlog))
 		return errno == EADDRNOTAVAIL ? -EADDRINUSE : -errno; /* see bind_error */
-	rs->state = VB_RS_LISTENING;
+	vb_rs_set_state(rs, VB_RS_LISTENING);
 	answer_in_background(rs);
 	return 0;
 }

@@ -6,6 +6,7 @@
 #include <sys/epoll.h>
 #include <sys/syscall.h>
 #include <unistd.h>
+#include "base/invariant.h"
 
 static pthread_mutex_t list_lock = PTHREAD_MUTEX_INITIALIZER;
 static struct vb_list listeners = { &listeners, &listeners };
@@ -66,6 +67,7 @@ struct vb_rsocket *vb_rs_listeners_wait(void)
 		if (rs->fd == event.data.fd)
 			found = rs;
 	}
+	assert(!found || atomic_load(&found->references));
 	if (found)
 		atomic_fetch_add(&found->references, 1);
 	pthread_mutex_unlock(&list_lock);

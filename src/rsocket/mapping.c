@@ -5,6 +5,7 @@
 
 #include <stdlib.h>
 #include <string.h>
+#include "base/invariant.h"
 
 enum { WORD_BITS = 64 };
 
@@ -29,8 +30,10 @@ int vb_rs_mapping_take_index(struct vb_rsocket *rs, int64_t *index)
 
 static void give_index(struct vb_rsocket *rs, int64_t index)
 {
-	if (index >= 0)
-		rs->mapping_used[index / WORD_BITS] &= ~(1ull << index % WORD_BITS);
+	if (index < 0)
+		return;
+	assert(rs->mapping_used[index / WORD_BITS] & 1ull << index % WORD_BITS);
+	rs->mapping_used[index / WORD_BITS] &= ~(1ull << index % WORD_BITS);
 }
 
 void vb_rs_mapping_free(struct vb_rsocket *rs, struct vb_rs_mapping *mapping)

@@ -54,13 +54,23 @@ enum {
 	VB_RS_RESOLVE_MS = 2000,
 };
 
+/* A datagram rsocket stays idle. state.c has the transitions. */
 enum vb_rs_state {
 	VB_RS_IDLE,
 	VB_RS_BOUND,
 	VB_RS_LISTENING,
 	VB_RS_CONNECTING,
-	VB_RS_CONNECTED,
-	VB_RS_CLOSED, /* was connected, or failed to; what has arrived may still be read */
+	VB_RS_CONNECTED,    /* both may send */
+	VB_RS_SEND_ONLY,    /* connected, but the peer sends no more, or the program reads no more */
+	VB_RS_RECEIVE_ONLY, /* connected, but we send no more */
+	VB_RS_CLOSED,       /* was connected, or failed to; what has arrived may still be read */
+};
+
+/* How far the peer of a stream is. It only moves down this list. */
+enum vb_rs_peer_state {
+	VB_RS_PEER_UNCONFIRMED, /* its queue pair may not receive yet: what comes too early is lost and sent again */
+	VB_RS_PEER_READY,
+	VB_RS_PEER_LEFT, /* it reads nothing more */
 };
 
 union vb_rs_address {
@@ -93,12 +103,12 @@ struct vb_rsocket {
 
 	/* Under lock: */
 	enum vb_rs_state state;
-	bool can_read, can_write;
+	enum vb_rs_peer_state peer_state;
 	bool is_closing;
-	bool is_driven, is_kicked; /* is_kicked: who waits at the descriptor is being woken */
-	bool has_left;             /* the peer: it reads nothing more */
-	int error;                 /* a positive errno that nobody was told yet */
-	atomic_int pollers;        /* rpoll calls that wait for this rsocket among others */
+	bool is_driven;     /* a thread waits at the descriptor */
+	bool is_kicked;     /* that thread is being woken */
+	int error;          /* a positive errno that nobody was told yet */
+	atomic_int pollers; /* rpoll calls that wait for this rsocket among others */
 	struct vb_rs_options options;
 
 	struct rdma_event_channel *channel;
@@ -116,7 +126,6 @@ struct vb_rsocket {
 	struct ibv_comp_channel *completions;
 	struct ibv_cq *cq;
 	bool is_armed;
-	bool is_confirmed; /* the peer's queue pair is ready to receive: what comes before is lost and sent again */
 	struct ibv_mr *send_mr, *receive_mr, *table_mr;
 	uint8_t *send_ring, *receive_ring, *table;
 	size_t send_room, receive_room, table_room;
@@ -135,6 +144,21 @@ struct vb_rsocket {
 	int64_t keepalive_due_us;
 	struct rs_datagram *datagram; /* datagram.c */
 };
+
+static inline bool vb_rs_can_read(const struct vb_rsocket *rs)
+{
+	return rs->state == VB_RS_CONNECTED || rs->state == VB_RS_RECEIVE_ONLY;
+}
+
+static inline bool vb_rs_can_write(const struct vb_rsocket *rs)
+{
+	return rs->state == VB_RS_CONNECTED || rs->state == VB_RS_SEND_ONLY;
+}
+
+static inline bool vb_rs_is_connected(const struct vb_rsocket *rs)
+{
+	return vb_rs_can_read(rs) || vb_rs_can_write(rs);
+}
 
 /* ---- Clock and results ------------------------------------------------------------------------------------------- */
 
@@ -191,6 +215,12 @@ uint32_t vb_rs_children(void);                   /* how many the process has for
 /* ---- State (state.c): under lock --------------------------------------------------------------------------------- */
 
 int vb_rs_watch(struct vb_rsocket *rs, int fd); /* makes fd one of those behind the rsocket's descriptor. 0 or -errno */
+/* The rsocket's state becomes one of those that may follow. */
+void vb_rs_set_state(struct vb_rsocket *rs, enum vb_rs_state to);
+/* The peer is that far, or further. */
+void vb_rs_peer_is(struct vb_rsocket *rs, enum vb_rs_peer_state reached);
+/* No byte is read any more: the peer sends none, or the program wants none. We may still write. */
+void vb_rs_stop_reading(struct vb_rsocket *rs);
 /* The connection is over, and error says why (0: in good order). */
 void vb_rs_end(struct vb_rsocket *rs, int error);
 /* Something changed that other threads may wait for. */

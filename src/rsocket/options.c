@@ -60,7 +60,7 @@ static int set_keepalive(struct vb_rsocket *rs, bool is_on)
 {
 	rs->options.is_keepalive = is_on;
 	vb_rs_keepalive_stop(rs);
-	return is_on && rs->state == VB_RS_CONNECTED ? vb_rs_keepalive_start(rs) : 0;
+	return is_on && vb_rs_is_connected(rs) ? vb_rs_keepalive_start(rs) : 0;
 }
 
 static int set_socket(struct vb_rsocket *rs, int name, int value)
@@ -317,7 +317,7 @@ static int get_option(struct vb_rsocket *rs, int level, int name, void *value, s
 	}
 	if (level == IPPROTO_TCP && name == TCP_INFO && rs->type == SOCK_STREAM) {
 		/* Programs show what they find in it; nothing of it is ours to count but that the connection is. */
-		struct tcp_info info = { .tcpi_state = rs->state == VB_RS_CONNECTED ? TCP_ESTABLISHED : TCP_CLOSE };
+		struct tcp_info info = { .tcpi_state = vb_rs_is_connected(rs) ? TCP_ESTABLISHED : TCP_CLOSE };
 		return copy_out(&info, sizeof(info), value, length);
 	}
 	int64_t number = get_number(rs, level, name);

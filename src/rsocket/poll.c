@@ -13,11 +13,11 @@
 static short connected_ready(const struct vb_rsocket *rs)
 {
 	short ready = 0;
-	if (rs->receiver.ready || !rs->can_read)
+	if (rs->receiver.ready || !vb_rs_can_read(rs))
 		ready |= POLLIN | POLLRDNORM;
-	if (!rs->can_read)
+	if (!vb_rs_can_read(rs))
 		ready |= POLLRDHUP;
-	if (vb_rs_stream_room(rs) || !rs->can_write)
+	if (vb_rs_stream_room(rs) || !vb_rs_can_write(rs))
 		ready |= POLLOUT | POLLWRNORM;
 	return ready;
 }
@@ -39,6 +39,8 @@ static short ready_for(const struct vb_rsocket *rs, short events)
 	case VB_RS_CONNECTING:
 		break;
 	case VB_RS_CONNECTED:
+	case VB_RS_SEND_ONLY:
+	case VB_RS_RECEIVE_ONLY:
 		ready = connected_ready(rs);
 		break;
 	case VB_RS_CLOSED:

@@ -24,7 +24,7 @@ void vb_rs_progress(struct vb_rsocket *rs)
 		vb_rs_take_events(rs);
 	else if (rs->cq && vb_rs_stream_poll(rs))
 		vb_rs_changed(rs);
-	else if (!rs->is_confirmed)
+	else if (rs->peer_state == VB_RS_PEER_UNCONFIRMED)
 		vb_rs_take_events(rs);
 }
 

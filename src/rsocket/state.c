@@ -4,6 +4,7 @@
 
 #include <sys/epoll.h>
 #include <sys/eventfd.h>
+#include "base/invariant.h"
 
 int vb_rs_watch(struct vb_rsocket *rs, int fd)
 {
@@ -11,12 +12,46 @@ int vb_rs_watch(struct vb_rsocket *rs, int fd)
 	return epoll_ctl(rs->fd, EPOLL_CTL_ADD, fd, &event) ? -errno : 0;
 }
 
+/* ---- States ------------------------------------------------------------------------------------------------------ */
+
+#define STATE(name) (1u << VB_RS_##name)
+
+static const unsigned successors[] = {
+	[VB_RS_IDLE] = STATE(BOUND) | STATE(CONNECTING) | STATE(CONNECTED) | STATE(CLOSED), /* CONNECTED: accepted */
+	[VB_RS_BOUND] = STATE(LISTENING) | STATE(CONNECTING) | STATE(CLOSED),
+	[VB_RS_LISTENING] = STATE(CLOSED),
+	[VB_RS_CONNECTING] = STATE(CONNECTED) | STATE(CLOSED),
+	[VB_RS_CONNECTED] = STATE(SEND_ONLY) | STATE(RECEIVE_ONLY) | STATE(CLOSED),
+	[VB_RS_SEND_ONLY] = STATE(CLOSED),
+	[VB_RS_RECEIVE_ONLY] = STATE(CLOSED),
+	[VB_RS_CLOSED] = 0,
+};
+
+void vb_rs_set_state(struct vb_rsocket *rs, enum vb_rs_state to)
+{
+	assert(rs->type == SOCK_STREAM);
+	assert(successors[rs->state] & 1u << to);
+	rs->state = to;
+}
+
+void vb_rs_stop_reading(struct vb_rsocket *rs)
+{
+	assert(vb_rs_can_write(rs));
+	if (rs->state == VB_RS_CONNECTED)
+		vb_rs_set_state(rs, VB_RS_SEND_ONLY);
+}
+
+void vb_rs_peer_is(struct vb_rsocket *rs, enum vb_rs_peer_state reached)
+{
+	if (rs->peer_state < reached)
+		rs->peer_state = reached;
+}
+
 void vb_rs_end(struct vb_rsocket *rs, int error)
 {
 	if (rs->state == VB_RS_CLOSED)
 		return;
-	rs->state = VB_RS_CLOSED;
-	rs->can_read = rs->can_write = false;
+	vb_rs_set_state(rs, VB_RS_CLOSED);
 	if (error)
 		rs->error = error;
 	vb_rs_kick(rs);

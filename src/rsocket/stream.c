@@ -9,6 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include "base/invariant.h"
 
 #define IS_RECEIVE (1ull << 63)
 
@@ -180,6 +181,7 @@ void vb_rs_stream_hello(const struct vb_rsocket *rs, struct vb_rs_hello *hello)
 
 void vb_rs_stream_start(struct vb_rsocket *rs, const struct vb_rs_hello *remote)
 {
+	assert(!rs->under_way);
 	rs->remote = *remote;
 	rs->slots = rs->options.send_queue;
 	/* The first entry of either table stands for what the hello granted. */
@@ -187,8 +189,8 @@ void vb_rs_stream_start(struct vb_rsocket *rs, const struct vb_rs_hello *remote)
 	rs->remote_at = 1 % remote->targets.length;
 	vb_rs_sender_init(&rs->sender, rs->options.send_bytes, remote);
 	vb_rs_receiver_init(&rs->receiver, rs->options.receive_bytes, (uint16_t)rs->options.receive_queue);
-	rs->can_read = rs->can_write = true;
-	rs->state = VB_RS_CONNECTED;
+	vb_rs_set_state(rs, VB_RS_CONNECTED);
+	assert(rs->sender.size && rs->receiver.size); /* from here on, also after the end */
 }
 
 /* ---- Posting ----------------------------------------------------------------------------------------------------- */
@@ -205,11 +207,13 @@ int vb_rs_stream_post(struct vb_rsocket *rs, const struct vb_rs_post *post)
 		.imm_data = htobe32(vb_rs_message(post->op, post->value)),
 		.wr.rdma = { .remote_addr = post->remote_addr, .rkey = post->remote_key },
 	};
+	const bool is_data = post->op == VB_RS_DATA || post->op == VB_RS_WRITE;
+	assert(is_data ? rs->slots > 0 : rs->control_used < VB_RS_CONTROL_SLOTS);
 	int error = ibv_post_send(rs->id->qp, &wr, &bad);
 	if (error)
 		return -error;
 	rs->under_way++;
-	if (post->op == VB_RS_DATA || post->op == VB_RS_WRITE)
+	if (is_data)
 		rs->slots--;
 	else
 		rs->control_used++;
@@ -237,8 +241,8 @@ void vb_rs_stream_tell(struct vb_rsocket *rs)
 	bool has_half;
 	uint32_t at;
 
-	if (rs->state != VB_RS_CONNECTED || !rs->is_confirmed || rs->control_used >= VB_RS_CONTROL_SLOTS ||
-		!vb_rs_receiver_owes(&rs->receiver))
+	if (!vb_rs_is_connected(rs) || rs->peer_state == VB_RS_PEER_UNCONFIRMED ||
+		rs->control_used >= VB_RS_CONTROL_SLOTS || !vb_rs_receiver_owes(&rs->receiver))
 		return;
 	struct vb_rs_post post = { .op = VB_RS_CREDITS, .is_inline = true };
 	post.value = vb_rs_receiver_tell(&rs->receiver, &has_half, &at);
@@ -273,11 +277,11 @@ _Static_assert(sizeof(struct vb_rs_region) == VB_RS_REGION_LENGTH, "a region is 
 static void on_control(struct vb_rsocket *rs, uint32_t what)
 {
 	if (what == VB_RS_DISCONNECT)
-		rs->has_left = true;
-	if (what == VB_RS_DISCONNECT || (what == VB_RS_SHUTDOWN && !rs->can_write))
+		vb_rs_peer_is(rs, VB_RS_PEER_LEFT);
+	if (what == VB_RS_DISCONNECT || (what == VB_RS_SHUTDOWN && !vb_rs_can_write(rs)))
 		vb_rs_end(rs, 0);
 	else if (what == VB_RS_SHUTDOWN)
-		rs->can_read = false;
+		vb_rs_stop_reading(rs);
 }
 
 static bool on_message(struct vb_rsocket *rs, uint32_t message, uint32_t written)
@@ -304,11 +308,12 @@ static void on_receive(struct vb_rsocket *rs, const struct ibv_wc *wc)
 {
 	if (wc->status != IBV_WC_SUCCESS)
 		return; /* the send side, or the end of the connection, says why */
-	if (rs->state != VB_RS_CONNECTED) {
-		rs->has_left |= be32toh(wc->imm_data) == vb_rs_message(VB_RS_CONTROL, VB_RS_DISCONNECT);
+	if (!vb_rs_is_connected(rs)) {
+		if (be32toh(wc->imm_data) == vb_rs_message(VB_RS_CONTROL, VB_RS_DISCONNECT))
+			vb_rs_peer_is(rs, VB_RS_PEER_LEFT);
 		return;
 	}
-	rs->is_confirmed = true;
+	vb_rs_peer_is(rs, VB_RS_PEER_READY);
 	if (wc->opcode != IBV_WC_RECV_RDMA_WITH_IMM || !on_message(rs, be32toh(wc->imm_data), wc->byte_len))
 		vb_rs_end(rs, ECONNRESET);
 }
@@ -323,11 +328,13 @@ static void on_sent(struct vb_rsocket *rs, const struct ibv_wc *wc)
 	uint32_t message = (uint32_t)wc->wr_id;
 	enum vb_rs_op op = vb_rs_message_op(message);
 
+	assert(rs->under_way);
 	rs->under_way--;
 	if (op == VB_RS_DATA || op == VB_RS_WRITE) {
 		rs->slots++;
 		vb_rs_sender_free(&rs->sender, vb_rs_message_value(message));
 	} else {
+		assert(rs->control_used);
 		rs->control_used--;
 	}
 	if (wc->status != IBV_WC_SUCCESS)
@@ -352,7 +359,7 @@ bool vb_rs_stream_poll(struct vb_rsocket *rs)
 		}
 		total += n > 0 ? n : 0;
 	} while (n == POLL_AT_ONCE);
-	if (rs->state != VB_RS_CONNECTED)
+	if (!vb_rs_is_connected(rs))
 		return total > 0;
 	if (receives && post_receives(rs, receives))
 		vb_rs_end(rs, ECONNRESET);

@@ -3,6 +3,7 @@
 #include "rsocket/objects.h"
 
 #include <time.h>
+#include "base/invariant.h"
 #include "verbs/wait.h"
 
 /* Lets others have the lock in between. */
@@ -54,6 +55,7 @@ static bool is_interrupted(int error, int64_t deadline_us)
 /* Waits at the descriptor, for all; 0 or -EINTR. */
 static int drive(struct vb_rsocket *rs, vb_rs_condition *is_met, int64_t deadline_us)
 {
+	assert(!rs->is_driven);
 	vb_rs_arm_and_look(rs);
 	if (is_met(rs) || rs->is_closing)
 		return 0;
@@ -81,7 +83,7 @@ int vb_rs_wait(struct vb_rsocket *rs, vb_rs_condition *is_met, bool is_nonblocki
 		vb_rs_progress_all(rs);
 		return is_met(rs) ? 0 : -EAGAIN;
 	}
-	if ((rs->state == VB_RS_CONNECTED || rs->type == SOCK_DGRAM) && spin(rs, is_met))
+	if ((vb_rs_is_connected(rs) || rs->type == SOCK_DGRAM) && spin(rs, is_met))
 		return 0;
 	int64_t deadline_us = timeout_us ? vb_rs_now_us() + timeout_us : INT64_MAX;
 	for (;;) {

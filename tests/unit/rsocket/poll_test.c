@@ -139,9 +139,8 @@ static struct vb_rsocket rsocket_of(int type)
 {
 	struct vb_rsocket rs = { .type = type,
 		.state = VB_RS_CONNECTED,
-		.can_read = true,
-		.can_write = true,
-		.is_confirmed = true,
+
+		.peer_state = VB_RS_PEER_READY,
 		.cq = &cq,
 		.completions = (struct ibv_comp_channel *)&queue };
 
