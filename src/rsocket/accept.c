@@ -4,7 +4,7 @@
 
 #include <stdlib.h>
 
-/* Within which the answering thread has made a connection of a request. */
+/* The answering thread needs less to make a connection of a request. */
 enum { MAKING_US = 1000000 };
 
 VB_RS_EXPORT int rlisten(int fd, int backlog)
@@ -26,8 +26,7 @@ static bool has_request(const struct vb_rsocket *rs)
 	return !vb_list_empty(&rs->made) || !vb_list_empty(&rs->requests) || rs->state != VB_RS_LISTENING;
 }
 
-/* A place is free, and a request that found none need not wait until the program has accepted all that were before
- * it. */
+/* A place in the backlog is free: wakes the answering thread for a request that found none. */
 static void take_made(struct vb_rsocket *rs)
 {
 	rs->made_count--;
@@ -35,7 +34,7 @@ static void take_made(struct vb_rsocket *rs)
 		vb_rs_wake(rs);
 }
 
-/* The oldest, taken out of the listener. */
+/* Takes the oldest connection out of the listener or, where none is made yet, the oldest request. */
 static int next_request(struct vb_rsocket *rs, struct vb_rs_request **request)
 {
 	if (rs->type != SOCK_STREAM)
@@ -43,7 +42,7 @@ static int next_request(struct vb_rsocket *rs, struct vb_rs_request **request)
 	if (rs->state != VB_RS_LISTENING)
 		return -EINVAL;
 	vb_rs_note_accepting(rs);
-	/* What rpoll saw may just be on its way from a request to a connection. */
+	/* A request that rpoll saw may just be becoming a connection. */
 	bool is_nonblocking = rs->options.is_nonblocking && !(vb_list_empty(&rs->made) && rs->made_count);
 	int64_t timeout_us = rs->options.is_nonblocking ? MAKING_US : rs->options.receive_timeout_us;
 	int error = vb_rs_wait(rs, has_request, is_nonblocking, timeout_us);
@@ -60,7 +59,7 @@ static int next_request(struct vb_rsocket *rs, struct vb_rs_request **request)
 	return 0;
 }
 
-/* The connection's place in the table, and what waited for that. */
+/* Starts what was put off until the program accepts, and enters the connection in the table. */
 static int finish(struct vb_rsocket *rs)
 {
 	pthread_mutex_lock(&rs->lock);

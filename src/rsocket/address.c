@@ -19,7 +19,7 @@ bool vb_rs_address_equal(const union vb_rs_address *a, const union vb_rs_address
 {
 	if (a->any.sa_family != b->any.sa_family)
 		return false;
-	/* The port is at the same place in both families. */
+	/* The port has the same offset in both families. */
 	if (with_port && a->ipv4.sin_port != b->ipv4.sin_port)
 		return false;
 	if (a->any.sa_family == AF_INET)

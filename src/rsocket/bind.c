@@ -39,8 +39,8 @@ static bool is_ours(const struct sockaddr *addr)
 	return is;
 }
 
-/* Where another has the port at all addresses librdmacm says EADDRNOTAVAIL, which of a socket is said of foreign
- * addresses alone. */
+/* librdmacm says EADDRNOTAVAIL, too, when the port is taken at all addresses. A socket says so of addresses of other
+ * hosts alone. */
 static int bind_error(const struct sockaddr *addr)
 {
 	int error = errno;
@@ -63,7 +63,7 @@ int vb_rs_bind_stream(struct vb_rsocket *rs, const struct sockaddr *addr)
 	return 0;
 }
 
-/* As a socket that was never bound, it gets any address and a port. */
+/* Like a socket that was never bound, it gets any address and a free port. */
 int vb_rs_bind_any(struct vb_rsocket *rs)
 {
 	union vb_rs_address any = { .any.sa_family = (sa_family_t)rs->domain };

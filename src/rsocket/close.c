@@ -1,6 +1,6 @@
 /* Shutting down and closing one rsocket, and freeing it with its last reference.
- * Holds: what the program sent has arrived at the peer's NIC before the connection goes, or the program was told, or
- * its SO_LINGER ran out. What has arrived stays readable until the rsocket is closed.
+ * Holds: the bytes that the program sent have arrived at the peer's NIC before the connection goes, unless the program
+ * was told otherwise or its SO_LINGER ran out. Bytes that have arrived stay readable until the rsocket is closed.
  * Not here: the calls (socket.c). */
 #include "rsocket/listen.h"
 
@@ -8,7 +8,7 @@
 #include <unistd.h>
 #include "base/invariant.h"
 
-/* A NIC that is there acknowledges within its retries; none waits for the peer's program. */
+/* Enough for all retries of a NIC. The acknowledgement does not wait for the peer's program. */
 enum { LINGER_US = 30 * 1000000 };
 
 static bool has_control_slot(const struct vb_rsocket *rs)
@@ -16,7 +16,7 @@ static bool has_control_slot(const struct vb_rsocket *rs)
 	return rs->control_used < VB_RS_CONTROL_SLOTS || !vb_rs_is_connected(rs);
 }
 
-/* To a peer that has left, nothing can be lost any more. */
+/* A peer that has left reads nothing, so nothing can be lost. */
 static bool is_all_sent(const struct vb_rsocket *rs)
 {
 	return !rs->under_way || rs->peer_state == VB_RS_PEER_LEFT;
@@ -24,11 +24,11 @@ static bool is_all_sent(const struct vb_rsocket *rs)
 
 static int64_t linger_us(const struct vb_rsocket *rs)
 {
-	/* 0 would be to wait for ever. */
+	/* A timeout of 0 would have no end. */
 	return rs->options.linger_s < 0 ? LINGER_US : (int64_t)rs->options.linger_s * 1000000 + 1;
 }
 
-/* Says it to the peer, after all that was sent. */
+/* Sends the peer a control message, behind all that was sent. */
 static int say_last(struct vb_rsocket *rs, enum vb_rs_control what)
 {
 	int error = vb_rs_wait(rs, has_control_slot, false, linger_us(rs));
@@ -37,7 +37,7 @@ static int say_last(struct vb_rsocket *rs, enum vb_rs_control what)
 	return vb_rs_stream_control(rs, what);
 }
 
-/* Both directions, or the one that is left. */
+/* Ends both directions, or the one that is left. */
 static int disconnect(struct vb_rsocket *rs)
 {
 	int error = say_last(rs, VB_RS_DISCONNECT);
@@ -75,7 +75,7 @@ int vb_rs_shut(struct vb_rsocket *rs, int how)
 		return 0;
 	vb_rs_progress_all(rs);
 	if (rs->state == VB_RS_LISTENING) {
-		/* As with TCP, whoever waits for a connection is told. */
+		/* As with TCP, threads that wait for a connection are told. */
 		vb_rs_end(rs, 0);
 		drop_requests(rs);
 		return 0;
@@ -118,7 +118,7 @@ void vb_rs_abandon(struct vb_rsocket *rs)
 	vb_rs_put(rs);
 }
 
-/* Nobody else knows it any more. */
+/* The last reference is gone. */
 static void destroy(struct vb_rsocket *rs)
 {
 	assert(!vb_list_linked(&rs->answered));

@@ -36,7 +36,7 @@ static bool is_decided(const struct vb_rsocket *rs)
 	return rs->state != VB_RS_CONNECTING;
 }
 
-/* Any address stands for the machine itself, as with TCP. */
+/* As with TCP, the unspecified address stands for this machine. */
 static void set_peer(struct vb_rsocket *rs, const struct sockaddr *addr)
 {
 	size_t length = addr->sa_family == AF_INET ? sizeof(struct sockaddr_in) : sizeof(struct sockaddr_in6);
@@ -86,7 +86,7 @@ static int finish_connecting(struct vb_rsocket *rs)
 
 static int connect_stream(struct vb_rsocket *rs, const struct sockaddr *addr)
 {
-	/* A second call of a program that does not wait asks how it went. */
+	/* A nonblocking program asks with a second call how the first ended. */
 	if (rs->state == VB_RS_CONNECTING) {
 		vb_rs_progress_all(rs);
 		if (vb_rs_is_connected(rs))

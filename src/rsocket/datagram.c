@@ -1,6 +1,6 @@
-/* What arrives for a datagram rsocket, and its making and ending (datagram.h says how it works).
- * Holds: whatever a datagram claims, we only ever send to the address that it came from. A datagram that comes when the
- * queue is full is lost, as with UDP.
+/* Arriving datagrams, and the making and ending of a datagram rsocket (datagram.h says how it works).
+ * Holds: we answer to the address that a datagram came from, whatever it claims. A datagram that comes when the queue
+ * is full is lost, as with UDP.
  * Not here: sending and receiving (datagram_io.c). */
 #include "rsocket/datagram.h"
 
@@ -30,8 +30,8 @@ void vb_rs_arrival_drop(struct rs_datagram *dg, struct vb_rs_arrival *arrival)
 	free(arrival);
 }
 
-/* The sender that it names has to be the one whose packet it was: IPv4's header stands at the end of the GRH. A
- * loopback address may be whoever sends from the address that he sends to: this host. */
+/* The sender named in the datagram must be the source of its packet. An IPv4 header is at the end of the GRH. A
+ * loopback address is right, too, if source and destination are the same address: this host. */
 static bool is_from(const uint8_t *grh, const union vb_rs_address *sender)
 {
 	union ibv_gid gid = vb_rs_address_gid(sender);
@@ -46,7 +46,7 @@ static bool is_from(const uint8_t *grh, const union vb_rs_address *sender)
 	return (is_ipv6 || vb_gid_is_ipv4(&named)) && !memcmp(source, gid.raw + 16 - length, length);
 }
 
-/* Peers of both families write to a socket of IPv6. */
+/* An IPv6 socket has peers of both families. */
 static bool is_wanted(const struct vb_rsocket *rs, union vb_rs_address *from)
 {
 	return vb_rs_address_convert(from, (sa_family_t)rs->domain) &&
@@ -79,7 +79,7 @@ static void answer(struct vb_rsocket *rs, const struct vb_rs_peer *peer)
 	uint8_t bytes[VB_RS_HEADER_MAX];
 	size_t length = vb_rs_udp_header_encode(&header, bytes);
 
-	/* When it is lost the peer's next datagram asks again. */
+	/* If it is lost, the peer's next datagram asks again. */
 	sendto(rs->datagram->udp, bytes, length, MSG_DONTWAIT | MSG_NOSIGNAL, &peer->address.any,
 		vb_rs_address_length(&peer->address));
 }
@@ -165,7 +165,7 @@ bool vb_rs_datagram_arm(struct vb_rsocket *rs)
 
 /* ---- Making and ending ------------------------------------------------------------------------------------------- */
 
-/* Takes the kernel's socket over, also when it fails. */
+/* The kernel's socket is ours from here on; it is closed when this fails. */
 static int open_on(struct vb_rsocket *rs, int udp)
 {
 	struct rs_datagram *dg = calloc(1, sizeof(*dg));

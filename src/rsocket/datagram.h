@@ -1,10 +1,10 @@
-/* A datagram rsocket: a UDP socket, which has its port and its address and finds peers, and an unreliable datagram
- * queue pair for each of our addresses that it sends from, which carries the data once the peer's queue pair is known.
+/* A datagram rsocket has a UDP socket, which holds its address and port and finds peers. For each of our addresses that
+ * it sends from, it has an unreliable datagram queue pair, which carries the data once the peer's queue pair is known.
  *
- * The first datagram to a peer goes through UDP behind a header that tells our queue pair's number; the peer answers
- * with its own, in a header alone. From then on datagrams go from queue pair to queue pair behind a header that tells
- * the sender's address and port. A datagram that does not fit into the path's MTU goes through UDP each time. These
- * formats are those of librdmacm's rsockets. */
+ * The first datagram to a peer goes through UDP, behind a header that tells our queue pair's number. The peer answers
+ * with its own number, in a header alone. From then on datagrams go from queue pair to queue pair, behind a header that
+ * tells the sender's address and port. A datagram that does not fit into the path's MTU always goes through UDP.
+ * These formats are those of librdmacm's rsockets. */
 #ifndef VB_RSOCKET_DATAGRAM_H
 #define VB_RSOCKET_DATAGRAM_H
 
@@ -18,7 +18,7 @@ enum {
 	VB_RS_UD_HEADER_IPV4 = 8,
 	VB_RS_UD_HEADER_IPV6 = 24,
 	VB_RS_GRH = 40,
-	VB_RS_QKEY = 0x01234567, /* of all that librdmacm's UDP port space makes */
+	VB_RS_QKEY = 0x01234567, /* of all queue pairs in librdmacm's UDP port space */
 };
 
 /* ---- Formats (datagram_wire.c): pure ----------------------------------------------------------------------------- */
@@ -26,11 +26,11 @@ enum {
 struct vb_rs_udp_header {
 	bool is_data; /* else the answer */
 	uint32_t qpn;
-	union vb_rs_address target; /* whom the datagram is for; its port is not told */
+	union vb_rs_address target; /* the receiver; its port is not told */
 };
 
-/* Their lengths; 0: not one of these. A header's family is that of the address in it; of a mapped one it is IPv4, which
- * the peer's socket may be. */
+/* These return the header's length; 0: it is none. A header has the family of the address in it. A mapped address is
+ * sent as IPv4, since the peer's socket may be of that family. */
 size_t vb_rs_udp_header_encode(const struct vb_rs_udp_header *header, uint8_t to[VB_RS_HEADER_MAX]);
 size_t vb_rs_udp_header_decode(struct vb_rs_udp_header *header, const uint8_t *from, size_t length);
 size_t vb_rs_ud_header_encode(const union vb_rs_address *address, uint8_t to[VB_RS_HEADER_MAX]);
@@ -47,28 +47,28 @@ struct vb_rs_ud {
 	struct ibv_mr *mr;
 	uint8_t *memory; /* receives, then sends */
 	size_t room;
-	uint32_t receives, sends; /* how many there are */
+	uint32_t receives, sends; /* numbers of buffers */
 	uint32_t *free_sends, free_count;
 	uint32_t mtu;
 	uint8_t gid_index;
 	bool is_armed, is_broken;
 };
 
-/* That of the local address among uds, made when there is none yet. 0 or -errno. */
+/* The queue pair of the local address among uds; it is made if there is none yet. 0 or -errno. */
 int vb_rs_ud_get(struct vb_rsocket *rs, struct vb_list *uds, const union vb_rs_address *local, struct vb_rs_ud **found);
 void vb_rs_ud_close(struct vb_rs_ud *ud);
 struct ibv_ah *vb_rs_ud_create_ah(struct vb_rs_ud *ud, const union vb_rs_address *to);
-/* Sends header and data, if there is a place for it (free_count). 0 or -errno. */
+/* Sends header and data. 0 or -errno; -EAGAIN: no buffer is free (free_count). */
 int vb_rs_ud_send(struct vb_rs_ud *ud, struct ibv_ah *ah, uint32_t qpn, const uint8_t *header, size_t header_length,
 	const struct iovec *iov, size_t count, size_t length);
-/* A received datagram: valid until it is given back. */
+/* A received datagram, valid until its buffer is given back. */
 uint8_t *vb_rs_ud_received(struct vb_rs_ud *ud, uint32_t index); /* GRH first */
 int vb_rs_ud_give_back(struct vb_rs_ud *ud, uint32_t index);
-/* Completions; calls arrive for each datagram, whose length is without the GRH. */
+/* Takes completions, and calls arrive for each datagram, whose length is without the GRH. */
 typedef void vb_rs_ud_arrive(struct vb_rsocket *rs, struct vb_rs_ud *ud, uint32_t index, uint32_t length);
 void vb_rs_ud_poll(struct vb_rsocket *rs, struct vb_rs_ud *ud, vb_rs_ud_arrive *arrive);
 bool vb_rs_ud_take_events(struct vb_rs_ud *ud);
-bool vb_rs_ud_arm(struct vb_rs_ud *ud); /* whether it was not armed yet */
+bool vb_rs_ud_arm(struct vb_rs_ud *ud); /* false: it was armed already */
 
 /* ---- Peers (datagram_peers.c): under the rsocket's lock ---------------------------------------------------------- */
 

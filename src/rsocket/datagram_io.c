@@ -1,11 +1,12 @@
-/* Sending and receiving datagrams. */
+/* Sending and receiving datagrams.
+ * Not here: how they arrive (datagram.c). */
 #include "rsocket/datagram.h"
 
 #include <string.h>
 #include <sys/uio.h>
 #include "base/gid.h"
 
-/* A peer may be another one than it was, behind the same address. */
+/* The rsocket behind an address may have been replaced by another: its number is asked for again. */
 enum { ASK_AGAIN_US = 1000000 };
 
 /* ---- Sending ----------------------------------------------------------------------------------------------------- */
@@ -53,7 +54,7 @@ static int send_to_peer(
 	return vb_rs_ud_send(peer->ud, peer->ah, peer->qpn, header, header_length, iov, count, length);
 }
 
-/* The UDP socket takes its port when it first sends, and our header has to tell it. */
+/* The UDP socket would get its port with its first datagram, whose header already has to tell it. */
 static int take_port(struct vb_rsocket *rs)
 {
 	union vb_rs_address own;
@@ -99,7 +100,7 @@ static int send_locked(struct vb_rsocket *rs, const union vb_rs_address *to, con
 		vb_rs_datagram_progress(rs, true);
 	error = vb_rs_wait(rs, may_send, is_nonblocking, rs->options.send_timeout_us);
 	if (!error)
-		error = vb_rs_get_peer(rs, to, &peer); /* peers may have been forgotten meanwhile */
+		error = vb_rs_get_peer(rs, to, &peer); /* other threads may have made us forget peers meanwhile */
 	return error ? error : send_to_peer(rs, peer, iov, count, length);
 }
 

@@ -1,5 +1,5 @@
-/* The peers of a datagram rsocket: by which of our addresses each is reached, and its queue pair's number once it has
- * told that. */
+/* The peers of a datagram rsocket: the address of ours that reaches each, and its queue pair's number once it has told
+ * that. */
 #include "rsocket/datagram.h"
 
 #include <stdlib.h>
@@ -17,7 +17,7 @@ static struct vb_list *bucket_of(struct rs_datagram *dg, const union vb_rs_addre
 	return &dg->peers[sum % VB_RS_BUCKETS];
 }
 
-/* Which of our addresses reaches it: the kernel's routes say so. */
+/* The address of ours that reaches it, by the kernel's routes. */
 static int source_for(struct vb_rsocket *rs, const union vb_rs_address *to, union vb_rs_address *local)
 {
 	struct rs_datagram *dg = rs->datagram;
@@ -54,7 +54,6 @@ static void forget_peer(struct rs_datagram *dg, struct vb_rs_peer *peer)
 	free(peer);
 }
 
-/* A program that writes to ever new peers begins anew rather than growing for ever. */
 void vb_rs_forget_peers(struct rs_datagram *dg)
 {
 	for (int i = 0; i < VB_RS_BUCKETS; i++) {

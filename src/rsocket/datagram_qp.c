@@ -1,5 +1,5 @@
 /* The queue pairs of a datagram rsocket: one for each of our addresses, with the buffers of its receives and sends.
- * Not here: to whom and when (datagram.c). */
+ * Not here: peers, and when to send (datagram_io.c). */
 #include "rsocket/datagram.h"
 
 #include <fcntl.h>
@@ -75,7 +75,7 @@ static int open_qp(struct vb_rs_ud *ud)
 	return rdma_create_qp(ud->id, NULL, &attr) ? -errno : 0;
 }
 
-/* What of the address the device must have told us. It stands for a loopback address by one of its own. */
+/* Finds the MTU and the index of the address. The device has replaced a loopback address by one of its own. */
 static int find_port(struct vb_rs_ud *ud)
 {
 	struct ibv_port_attr port;
@@ -101,8 +101,8 @@ int vb_rs_ud_give_back(struct vb_rs_ud *ud, uint32_t index)
 }
 _Static_assert(VB_RS_GRH + VB_RS_DATAGRAM_MAX <= SLOT, "a receive fits into its slot");
 
-/* Resolved to itself, for of a loopback address the device is meant, too, which rdma_bind_addr would leave open. The
- * answer is there at once. */
+/* The address is resolved to itself, so that a loopback address gets a device, too: rdma_bind_addr would leave it
+ * without one. The answer is there at once. */
 static int open_id(struct vb_rs_ud *ud)
 {
 	if (rdma_create_id(NULL, &ud->id, ud, RDMA_PS_UDP))
@@ -192,7 +192,7 @@ struct ibv_ah *vb_rs_ud_create_ah(struct vb_rs_ud *ud, const union vb_rs_address
 	struct vb_gid peer;
 
 	memcpy(peer.raw, attr.grh.dgid.raw, sizeof(peer.raw));
-	if (vb_gid_is_loopback(&peer)) /* this host, whose devices need not have that address */
+	if (vb_gid_is_loopback(&peer)) /* this host: its devices need not have that address */
 		attr.grh.dgid = ud->id->route.addr.addr.ibaddr.sgid;
 	return ibv_create_ah(ud->id->pd, &attr);
 }
@@ -227,7 +227,7 @@ int vb_rs_ud_send(struct vb_rs_ud *ud, struct ibv_ah *ah, uint32_t qpn, const ui
 
 /* ---- Completions ------------------------------------------------------------------------------------------------- */
 
-/* A datagram may be lost; a queue pair that an error stopped is not used again. */
+/* An error may lose a datagram; it stops the queue pair, which is not used again. */
 static void complete(struct vb_rsocket *rs, struct vb_rs_ud *ud, const struct ibv_wc *wc, vb_rs_ud_arrive *arrive)
 {
 	bool is_receive = wc->wr_id & IS_RECEIVE;

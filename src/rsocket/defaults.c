@@ -24,7 +24,7 @@ uint32_t vb_rs_clamp(int64_t value, uint32_t least, uint32_t most)
 	return value > most ? most : (uint32_t)value;
 }
 
-/* The number in the file; `otherwise` where there is none. */
+/* The number in the file, or `otherwise`. */
 static uint32_t read_number(const char *path, uint32_t otherwise, uint32_t least, uint32_t most)
 {
 	long long value;

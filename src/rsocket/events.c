@@ -1,10 +1,10 @@
-/* What the connection manager tells about a stream's connection: each event moves it on, whichever thread fetches it.
- * Holds: an event is acknowledged at once; what it brought is copied. */
+/* Events of a stream's connection manager id. Each moves the connection on, in whichever thread fetches it.
+ * Holds: an event is acknowledged at once; its data is copied. */
 #include "rsocket/objects.h"
 
-enum { RETRIES = 7 }; /* as a count of receiver-not-ready retries: without end */
+enum { RETRIES = 7 }; /* as a count of receiver-not-ready retries, 7 means without end */
 
-/* What a rejected program is told. */
+/* Reasons of a rejection. */
 enum { REJECTED_NO_LISTENER = 8, REJECTED_BY_PROGRAM = 28, REJECTED_STALE = 10, REJECTED_MTU = 26 };
 
 struct rdma_conn_param vb_rs_conn_param(const uint8_t *hello)
@@ -34,7 +34,7 @@ static int send_request(struct vb_rsocket *rs)
 	return rdma_connect(rs->id, &param) ? -errno : 0;
 }
 
-/* The active side begins; the passive one did when it accepted. */
+/* Starts the stream of the active side; the passive side started its own when it accepted. */
 static int on_established(struct vb_rsocket *rs, const void *private_data, size_t length)
 {
 	struct vb_rs_hello remote;
@@ -59,14 +59,14 @@ static int rejection(int reason)
 	switch (reason) {
 	case REJECTED_STALE:
 		return -ECONNRESET;
-	case REJECTED_MTU: /* somebody listens, and asking again is of no use */
+	case REJECTED_MTU: /* there is a listener, but asking again is of no use */
 		return -EHOSTUNREACH;
 	default:
 		return -ECONNREFUSED;
 	}
 }
 
-/* Before it is connected; 0 or why it never will be. */
+/* An event on the way to a connection; 0 or why there will be none. */
 static int on_step(struct vb_rsocket *rs, const struct rdma_cm_event *event)
 {
 	switch (event->event) {
@@ -101,7 +101,7 @@ static void on_event(struct vb_rsocket *rs, struct rdma_cm_event *event)
 		error = on_established(rs, event->param.conn.private_data, event->param.conn.private_data_len);
 		break;
 	case RDMA_CM_EVENT_DISCONNECTED:
-		/* In good order only if the peer had said so before. */
+		/* An orderly end is told by a message before this event. */
 		if (rs->cq)
 			vb_rs_stream_poll(rs);
 		vb_rs_peer_is(rs, VB_RS_PEER_LEFT);

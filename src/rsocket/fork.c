@@ -1,6 +1,6 @@
-/* How many forks lie between this process and its rsockets. An rsocket of the parent's is a copy without a NIC in the
- * child (inherit.c).
- * Files with locks or threads of their own make them usable in a child themselves. */
+/* The forks of this process: which rsockets are its own, and which are copies of its parent's and have no NIC
+ * (inherit.c).
+ * Not here: locks and threads, which each file makes usable in a child itself. */
 #include "rsocket/objects.h"
 
 static uint32_t generation; /* counts the forks down to this process */

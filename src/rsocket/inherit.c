@@ -1,8 +1,8 @@
-/* rsockets across fork. The NIC, its queue pairs and their memory are the parent's, so a child takes over what can be
- * made anew: an rsocket that is not connected gets an id of the child's own NIC, bound and listening beside its
- * parent's as one of a family, and a datagram's shares the kernel's socket with it. A connection cannot be: the child
- * sees it reset.
- * Holds: it happens at the child's first call about the rsocket, so that a child that only closes opens no device. */
+/* rsockets across fork. The NIC, its queue pairs and their memory are the parent's, so a child makes its own rsockets
+ * in place of its parent's. One that is not connected gets an id of the child's NIC. It is bound and listens beside the
+ * parent's, both of one family. A datagram rsocket shares the kernel's socket with the parent's. A connection cannot be
+ * made anew: the child sees it reset.
+ * Holds: this happens at the child's first call about the rsocket. A child that only closes it opens no device. */
 #include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -11,11 +11,11 @@
 #include <unistd.h>
 #include "rsocket/datagram.h"
 
-/* ---- What is said: a program may fork a child for every connection ----------------------------------------------- */
+/* ---- Messages: few, since a program may fork a child for every connection ---------------------------------------- */
 
 static struct {
 	atomic_bool has_said_reset;
-	atomic_llong failed_us; /* when that was last said */
+	atomic_llong failed_us; /* when the other message was last printed */
 } * shared;                     /* with all children */
 
 static void before_fork(void)
@@ -77,7 +77,7 @@ static int inherit_stream(struct vb_rsocket *rs, const struct vb_rsocket *from)
 	return error;
 }
 
-/* The new descriptor's file gets the old one's number; what the parent's epoll instance has is the parent's. */
+/* The new epoll instance gets the number of the parent's. */
 static int take_number(struct vb_rsocket *rs, int fd)
 {
 	int flags = fcntl(fd, F_GETFD);
@@ -98,7 +98,7 @@ void vb_rs_close_copies(const struct vb_rsocket *from)
 		vb_rs_datagram_leave(from);
 }
 
-/* Its number stays open whatever happens: it is the program's. */
+/* The descriptor stays open in any case: it is the program's. */
 static void give_up(struct vb_rsocket *rs, struct vb_rsocket *from, int error)
 {
 	if (rs->fd == from->fd)

@@ -1,16 +1,16 @@
 /* Sending and receiving the bytes of a stream, and the calls that carry bytes.
- * Holds: bytes are copied outside the lock; one thread sends at a time, one receives. What was copied into the send
- * ring belongs to the NIC until its WRITE is complete; what the ring has no room for waits with the program. Not here:
- * datagrams (datagram.c). */
+ * Holds: bytes are copied outside the lock; one thread sends at a time, one receives. Bytes in the send ring belong to
+ * the NIC until their WRITE is complete. Bytes that the ring has no room for stay in the program's buffer.
+ * Not here: datagrams (datagram_io.c). */
 #include "rsocket/datagram.h"
 
 #include <string.h>
 #include <sys/uio.h>
 
-/* The receiver copies out of one message while the next is on its way. */
+/* With messages of this size, the receiver copies out of one while the next is on its way. */
 enum { MESSAGE_MAX = 32768, CATCH_UP_US = 20000 };
 
-/* Where in the program's buffers a call is. */
+/* A call's position in the program's buffers. */
 struct cursor {
 	const struct iovec *iov;
 	size_t count, at; /* at: offset in the first */
@@ -33,7 +33,7 @@ static void skip_empty(struct cursor *cursor)
 	}
 }
 
-/* Between the program's buffers and ours, length bytes of which are there on both sides. */
+/* Copies between the program's buffers and our ring; both have at least length bytes. */
 static void copy(struct cursor *cursor, uint8_t *ring, size_t length, bool to_ring)
 {
 	while (length) {
@@ -68,15 +68,14 @@ static bool is_confirmed(const struct vb_rsocket *rs)
 	return rs->peer_state != VB_RS_PEER_UNCONFIRMED || rs->state == VB_RS_CLOSED;
 }
 
-/* A server that speaks first is a little ahead of its client's queue pair, and a lost packet costs more than to wait.
- */
+/* A server that sends first is a little ahead of its client's queue pair. A lost packet would cost more than this. */
 static void let_peer_catch_up(struct vb_rsocket *rs, int flags)
 {
 	if (vb_rs_is_connected(rs) && !is_confirmed(rs) && !is_nonblocking(rs, flags))
 		vb_rs_wait(rs, is_confirmed, false, CATCH_UP_US);
 }
 
-/* Why nothing can be sent. An error is told once, as by a socket. */
+/* The reason why nothing can be sent. As with sockets, an error is told once. */
 static ssize_t send_refusal(struct vb_rsocket *rs)
 {
 	int error = rs->error;
@@ -86,11 +85,11 @@ static ssize_t send_refusal(struct vb_rsocket *rs)
 	return rs->state < VB_RS_CONNECTED ? -ENOTCONN : -EPIPE;
 }
 
-/* The next message: taken from both rings under the lock, filled outside it, posted under it. */
+/* Sends one message: room is taken in both rings under the lock, filled outside it, posted under it. */
 static int send_message(struct vb_rsocket *rs, struct cursor *cursor, uint32_t length, bool is_last)
 {
 	uint8_t small[512], *from = rs->send_ring + rs->sender.put_at;
-	/* A small message that the end of the ring makes goes through the ring, which would else stay at its end. */
+	/* A message that is small because the ring ends there is not sent inline: the ring would stay at its end. */
 	bool is_inline = is_last && length <= rs->inline_bytes && length <= sizeof(small);
 	struct vb_rs_region place = vb_rs_sender_take(&rs->sender, length, is_inline);
 
@@ -118,7 +117,7 @@ static int send_message(struct vb_rsocket *rs, struct cursor *cursor, uint32_t l
 	return error;
 }
 
-/* With lock held; how much was sent, or -errno when nothing was. */
+/* With lock held. The number of bytes sent, or -errno if there are none. */
 static ssize_t send_locked(struct vb_rsocket *rs, struct cursor *cursor, size_t total, int flags)
 {
 	size_t sent = 0;
@@ -164,7 +163,7 @@ static bool may_receive(const struct vb_rsocket *rs)
 	return rs->receiver.ready || (!vb_rs_can_read(rs) && rs->state != VB_RS_CONNECTING);
 }
 
-/* What there is to say when no byte is left. */
+/* The result when no byte is left to read. */
 static ssize_t receive_end(struct vb_rsocket *rs)
 {
 	int error = rs->error;
@@ -180,13 +179,13 @@ static size_t take_ready(struct vb_rsocket *rs, struct cursor *cursor, size_t ro
 	size_t taken = 0;
 
 	while (taken < room) {
-		/* Others add to what is ready; what we have seen of it is ours alone to take. */
+		/* Other threads only add to what is ready, since we hold `receiving`. */
 		struct vb_rs_receiver *receiver = is_peek ? &peeked : &rs->receiver;
 		uint32_t together = vb_rs_receiver_together(receiver);
 		uint32_t length = room - taken < together ? (uint32_t)(room - taken) : together;
 		if (!length)
 			break;
-		/* A large copy gives its bytes back in parts, so that the peer goes on meanwhile. */
+		/* A large copy gives room back in parts, so that the peer goes on sending meanwhile. */
 		if (length > MESSAGE_MAX)
 			length = MESSAGE_MAX;
 		const uint8_t *from = rs->receive_ring + receiver->read_at;
@@ -265,7 +264,7 @@ static ssize_t receive_iov(int fd, const struct iovec *iov, size_t count, int fl
 	ssize_t received = rs->type == SOCK_DGRAM
 				   ? vb_rs_datagram_receive(rs, iov, count, flags, from, from_length, message_flags)
 				   : receive_stream(rs, iov, count, flags);
-	/* A stream's bytes come from the one peer, whom a program asks rgetpeername for. */
+	/* A stream has one peer, whose address rgetpeername tells. */
 	if (rs->type == SOCK_STREAM && from && from_length)
 		*from_length = 0;
 	vb_rs_put(rs);

@@ -1,4 +1,4 @@
-/* Direct placement: riomap registers a buffer and tells the peer where it is, riowrite writes into the peer's.
+/* Direct placement: riomap registers a buffer and tells the peer where it is; riowrite writes into the peer's buffer.
  * Holds: the peer learns of a mapping by a message in the stream, ahead of all data sent after riomap. */
 #include "rsocket/mapping.h"
 

@@ -1,13 +1,13 @@
-/* Keepalive: a connection on which nothing moved for TCP_KEEPIDLE seconds is asked for a sign of life, by a WRITE of no
- * bytes, which the peer's NIC acknowledges without its program. When nothing comes the NIC gives up after its retries,
- * and the connection ends with ETIMEDOUT; so TCP_KEEPINTVL and TCP_KEEPCNT change nothing.
- * Holds: one thread serves all; it starts with the first rsocket that asks for it. */
+/* Keepalive: a connection that was idle for TCP_KEEPIDLE seconds is probed by a WRITE of no bytes, which the peer's NIC
+ * acknowledges without its program. Without an acknowledgement the NIC gives up after its retries, and the connection
+ * ends with ETIMEDOUT. So TCP_KEEPINTVL and TCP_KEEPCNT change nothing.
+ * Holds: one thread serves all rsockets; it starts with the first that asks for it. */
 #include "rsocket/objects.h"
 
 #include <time.h>
 #include "os/thread.h"
 
-/* The order is an rsocket's lock, then this one; the thread, which begins with this one, only tries the other. */
+/* Order: an rsocket's lock, then this one. The thread takes this one first, and so only tries the other. */
 static pthread_mutex_t list_lock = PTHREAD_MUTEX_INITIALIZER;
 static pthread_cond_t list_changed;
 static struct vb_list watched = { &watched, &watched };
@@ -38,7 +38,7 @@ static void ask(struct vb_rsocket *rs)
 	struct vb_rs_post post = { .op = VB_RS_WRITE };
 
 	vb_rs_progress_all(rs);
-	/* What is under way already asks. */
+	/* Messages under way are as good as a probe. */
 	if (!vb_rs_is_connected(rs) || rs->under_way || !rs->slots)
 		return;
 	int error = vb_rs_stream_post(rs, &post);
@@ -46,7 +46,7 @@ static void ask(struct vb_rsocket *rs)
 		vb_rs_end(rs, -error);
 }
 
-/* Asks those that are due; when the next one is. With list_lock held. */
+/* Probes those that are due. With list_lock held. Returns when the next one is due. */
 static int64_t ask_all(int64_t now_us)
 {
 	int64_t next_us = now_us + LONGEST_US;
@@ -78,7 +78,7 @@ static void *serve(void *unused)
 	return NULL;
 }
 
-/* The program's signals are its own threads' business. With list_lock held. */
+/* With list_lock held. */
 static int start_thread(void)
 {
 	pthread_condattr_t attr;

@@ -1,4 +1,4 @@
-/* What rdma-core added to rsocket.h after Debian 12's (44), up to 65, under names of our own: verbs/later.h says
+/* Additions of rdma-core to rsocket.h after Debian 12's (44), up to 65, under names of our own: verbs/later.h says
  * why. */
 #ifndef VB_RSOCKET_LATER_H
 #define VB_RSOCKET_LATER_H

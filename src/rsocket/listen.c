@@ -1,7 +1,7 @@
 /* Listening. As with sockets, a connection is made before the program accepts it: one thread answers the requests of
- * all listeners, as many as a listener's backlog, so that a peer's rconnect does not wait for our program. Holds:
- * connections that nobody accepted are closed with their listener. Not here: the queue of requests (requests.c), the
- * calls (accept.c). */
+ * all listeners, up to each one's backlog, so that a peer's rconnect does not wait for our program.
+ * Holds: connections that nobody accepted are closed with their listener.
+ * Not here: the queue of requests (requests.c), the calls (accept.c). */
 #include "rsocket/listen.h"
 
 #include <stdlib.h>
@@ -9,13 +9,13 @@
 #include "os/thread.h"
 #include "rdmacm/family.h"
 
-/* The program may ask for mappings between listening and accepting, when the peer has been told how many there are: so
- * many lie in the page that a table takes anyway, and can be told of. */
+/* The peer learns how many mappings there are before the program accepts, and the program may ask for mappings until
+ * then. So many fit into the page that the table takes anyway. */
 enum { EARLY_MAPPINGS = 127 };
 
 /* ---- Connections ------------------------------------------------------------------------------------------------- */
 
-/* The request's id becomes rs's. */
+/* Makes the request's id that of rs, and answers. */
 static int adopt(struct vb_rsocket *rs, const struct vb_rs_request *request)
 {
 	struct vb_rs_hello hello;
@@ -32,14 +32,13 @@ static int adopt(struct vb_rsocket *rs, const struct vb_rs_request *request)
 	vb_rs_stream_hello(rs, &hello);
 	vb_rs_hello_encode(&hello, bytes);
 	struct rdma_conn_param param = vb_rs_conn_param(bytes);
-	/* Before the answer is out: the peer's first bytes may be here when this returns. */
+	/* Started before the answer is sent: the peer's first bytes may be here when rdma_accept returns. */
 	vb_rs_stream_start(rs, &request->hello);
 	if (rdma_accept(rs->id, &param) == 0)
 		return 0;
-	return errno == EINVAL ? -ECONNABORTED : -errno; /* whoever asked has given up meanwhile */
+	return errno == EINVAL ? -ECONNABORTED : -errno; /* the peer has given up meanwhile */
 }
 
-/* The request becomes a connection with the listener's options; 0 or -errno, and then its id is gone. */
 int vb_rs_make_connection(struct vb_rs_request *request, int domain, const struct vb_rs_options *options)
 {
 	struct vb_rsocket *rs = vb_rs_create(domain, SOCK_STREAM, options);
@@ -64,7 +63,7 @@ int vb_rs_make_connection(struct vb_rs_request *request, int domain, const struc
 static pthread_once_t once = PTHREAD_ONCE_INIT;
 static bool is_running;
 
-/* The child has not this thread. */
+/* The child does not have this thread. */
 static void on_fork_child(void)
 {
 	static const pthread_once_t never = PTHREAD_ONCE_INIT;
@@ -78,8 +77,8 @@ __attribute__((constructor)) static void watch_forks(void)
 	pthread_atfork(NULL, NULL, on_fork_child);
 }
 
-/* Children have the listener too: a connection made before the program asks for one would be kept from them, while a
- * request that is not answered comes again, and goes to whoever accepts by then. */
+/* Forked children have the listener, too. A connection that is made early could not be passed on to them, while an
+ * unanswered request is repeated and goes to the process that accepts by then. */
 static bool is_left_to_children(const struct vb_rsocket *listener)
 {
 	return !listener->is_accepting && listener->children != vb_rs_children();
@@ -116,7 +115,7 @@ static void serve(struct vb_rsocket *listener)
 	struct vb_rs_request *request;
 
 	pthread_mutex_lock(&listener->lock);
-	if (!listener->is_driven) /* or it may be who waits there that was woken */
+	if (!listener->is_driven) /* else the wake may be for the thread that waits there */
 		vb_rs_is_awake(listener);
 	if (vb_rs_take_events(listener))
 		vb_rs_kick(listener);

@@ -1,4 +1,4 @@
-/* What a listener has: requests, connections that nobody has accepted, and a thread that makes these of those. */
+/* A listener's requests, its connections that nobody has accepted, and the thread that makes these of those. */
 #ifndef VB_RSOCKET_LISTEN_H
 #define VB_RSOCKET_LISTEN_H
 

@@ -12,13 +12,12 @@ static pthread_mutex_t list_lock = PTHREAD_MUTEX_INITIALIZER;
 static struct vb_list listeners = { &listeners, &listeners };
 static int waiting_fd = -1; /* an epoll instance over their descriptors */
 
-/* The child has none of the parent's threads, and may not wait for a lock that one of them held. */
+/* The child has none of the parent's threads, and one of them may have held the lock. */
 static void on_fork_child(void)
 {
 	pthread_mutex_init(&list_lock, NULL);
 	vb_list_init(&listeners);
-	/* The bare call: a function that stands before the C library's may want a lock that a thread of the parent
-	 * held. */
+	/* The bare system call: a preloaded close() may want a lock that a thread of the parent held. */
 	if (waiting_fd >= 0)
 		syscall(SYS_close, waiting_fd);
 	waiting_fd = -1;

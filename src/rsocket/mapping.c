@@ -1,5 +1,5 @@
 /* The mappings of a stream: buffers that riomap registered, and the entries of the peer's table that tell of them.
- * Holds: an entry that the peer wrote into our table is read whole into memory of ours and then checked.
+ * Holds: an entry that the peer wrote into our table is copied whole before it is checked.
  * Not here: the calls (iomap.c). */
 #include "rsocket/mapping.h"
 
@@ -59,7 +59,6 @@ struct entry {
 };
 _Static_assert(sizeof(struct entry) == VB_RS_MAPPING_LENGTH, "an entry of our table, in our byte order");
 
-/* How much can be written from offset on, and where. */
 uint32_t vb_rs_mapping_find(const struct vb_rsocket *rs, uint64_t offset, struct vb_rs_region *place)
 {
 	const uint8_t *entries = rs->table + VB_RS_TARGETS * VB_RS_REGION_LENGTH;

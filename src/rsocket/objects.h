@@ -12,7 +12,7 @@
  *   progress of one rsocket  wait, progress
  *   what happens to it       events, requests, datagram, datagram_peers
  *   queue pairs and rings    stream, mapping, datagram_qp
- *   state, and who hears     state
+ *   state, and its notice    state
  *   the process              pollers, listeners, fork, defaults
  *   formats, pure            wire, datagram_wire, address
  *
@@ -84,7 +84,7 @@ struct vb_rs_options {
 	uint32_t send_bytes, receive_bytes;
 	uint32_t send_queue, receive_queue;
 	uint32_t inline_bytes, mappings;
-	int64_t send_timeout_us, receive_timeout_us; /* 0: for ever */
+	int64_t send_timeout_us, receive_timeout_us; /* 0: no limit */
 	int linger_s;                                /* -1: off */
 	bool is_reuse, is_keepalive, is_ipv6_only, is_nodelay, is_oob_inline;
 	int keepalive_idle_s, keepalive_interval_s, keepalive_count;
@@ -107,18 +107,18 @@ struct vb_rsocket {
 	bool is_closing;
 	bool is_driven;     /* a thread waits at the descriptor */
 	bool is_kicked;     /* that thread is being woken */
-	int error;          /* a positive errno that nobody was told yet */
+	int error;          /* a positive errno that the program was not told yet */
 	atomic_int pollers; /* rpoll calls that wait for this rsocket among others */
 	struct vb_rs_options options;
 
 	struct rdma_event_channel *channel;
 	struct rdma_cm_id *id;
-	struct vb_list requests, made; /* of a listener, until accepted: requests, and connections made of them */
+	struct vb_list requests, made; /* a listener's: requests, and connections made of them, until accepted */
 	uint32_t made_count, backlog;
 	struct vb_list answered; /* in the list of listeners.c */
-	uint64_t family;         /* of whoever inherits it (rdmacm/family.h) */
+	uint64_t family;         /* shared with processes that inherit it (rdmacm/family.h) */
 	bool is_accepting;       /* the program has waited for connections, or taken one */
-	uint32_t children;       /* how many the process had forked when it began to listen */
+	uint32_t children;       /* the number of the process's forks when it began to listen */
 	int inherit_error;       /* why a child could not take it over */
 	union vb_rs_address peer;
 
@@ -132,12 +132,12 @@ struct vb_rsocket {
 	struct vb_rs_sender sender;
 	struct vb_rs_receiver receiver;
 	uint32_t inline_bytes;
-	uint32_t slots;        /* send work requests that data may take now */
-	uint32_t control_used; /* and those that control messages have taken */
-	uint32_t under_way;    /* all that were posted and are not complete */
-	uint32_t table_at;     /* our table's entry that the peer writes next */
+	uint32_t slots;        /* send work requests that are free for data */
+	uint32_t control_used; /* send work requests that control messages have taken */
+	uint32_t under_way;    /* send work requests that are not complete */
+	uint32_t table_at;     /* the entry of our table that the peer writes next */
 	struct vb_rs_hello remote;
-	uint32_t remote_at;       /* the entry of the peer's that we write next */
+	uint32_t remote_at;       /* the entry of the peer's table that we write next */
 	struct vb_list mappings;  /* mapping.c */
 	uint64_t *mapping_used;   /* bits: the peer's entries that we have taken */
 	struct vb_list keepalive; /* in the list of keepalive.c */
@@ -210,7 +210,7 @@ uint32_t vb_rs_clamp(int64_t value, uint32_t least, uint32_t most);
 
 uint32_t vb_rs_generation(void);
 bool vb_rs_is_ours(const struct vb_rsocket *rs); /* false: our parent's */
-uint32_t vb_rs_children(void);                   /* how many the process has forked */
+uint32_t vb_rs_children(void);                   /* how often the process has forked */
 
 /* ---- State (state.c): under lock --------------------------------------------------------------------------------- */
 

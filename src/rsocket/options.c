@@ -1,5 +1,5 @@
 /* The calls that set and get an rsocket's options, and rfcntl.
- * Not here: what an option does, which is where it is read; the defaults (defaults.c). */
+ * Not here: the effect of an option, which is where it is read; the defaults (defaults.c). */
 #include "rsocket/datagram.h"
 
 #include <fcntl.h>
@@ -12,7 +12,7 @@ enum { KEEPALIVE_MAX_S = 32767 };
 
 /* ---- Setting ----------------------------------------------------------------------------------------------------- */
 
-/* Sizes are the queue pair's, which is there from the moment the connection has its device. */
+/* Sizes are fixed once there is a queue pair, that is, once the connection has its device. */
 static bool is_fixed(const struct vb_rsocket *rs)
 {
 	return rs->cq || rs->state >= VB_RS_CONNECTING;
@@ -22,7 +22,7 @@ static int set_size(struct vb_rsocket *rs, uint32_t *size, int64_t value, uint32
 {
 	if (value < 0)
 		return -EINVAL;
-	/* As with TCP, a buffer that exists is not made anew, and that is no error. */
+	/* As with TCP, the size of an existing buffer does not change, and that is no error. */
 	if (!is_fixed(rs))
 		*size = vb_rs_clamp(value, least, most);
 	return 0;
@@ -143,7 +143,7 @@ static int set_rdma(struct vb_rsocket *rs, int name, int value)
 			return -EINVAL;
 		options->mappings = vb_rs_mappings_round((uint32_t)value);
 		return 0;
-	default: /* RDMA_ROUTE: path records are InfiniBand's, and here the kernel's routes are the routes */
+	default: /* RDMA_ROUTE: path records are for InfiniBand; RoCE uses the kernel's routes */
 		return -ENOPROTOOPT;
 	}
 }
@@ -198,7 +198,7 @@ static int take_error(struct vb_rsocket *rs)
 	return error;
 }
 
-/* The value of a number, or -errno; all that there are are zero or positive. */
+/* The value of a number, or -errno. No value is negative. */
 static int64_t get_socket(struct vb_rsocket *rs, int name)
 {
 	const struct vb_rs_options *options = &rs->options;
@@ -230,7 +230,7 @@ static int64_t get_socket(struct vb_rsocket *rs, int name)
 	}
 }
 
-/* What goes to the peer in one packet, of a datagram rsocket too: programs as iperf3 make their datagrams so large. */
+/* The most bytes in one packet. Programs such as iperf3 also ask for it to choose the size of their datagrams. */
 static int64_t max_segment(const struct vb_rsocket *rs)
 {
 	uint32_t most = VB_RS_DATAGRAM_MAX;
@@ -316,7 +316,7 @@ static int get_option(struct vb_rsocket *rs, int level, int name, void *value, s
 		return copy_out(&timeout, sizeof(timeout), value, length);
 	}
 	if (level == IPPROTO_TCP && name == TCP_INFO && rs->type == SOCK_STREAM) {
-		/* Programs show what they find in it; nothing of it is ours to count but that the connection is. */
+		/* Programs print what they find in it. We only know whether there is a connection. */
 		struct tcp_info info = { .tcpi_state = vb_rs_is_connected(rs) ? TCP_ESTABLISHED : TCP_CLOSE };
 		return copy_out(&info, sizeof(info), value, length);
 	}

@@ -1,7 +1,7 @@
 /* Waiting for many rsockets and other descriptors at once.
- * Holds: an rpoll call counts itself in each of its rsockets (pollers) before it looks at them. A thread that takes
- * away what made an rsocket's descriptor readable then wakes the call (pollers.c). Not here: waiting for one (wait.c).
- */
+ * Holds: an rpoll call counts itself in each of its rsockets (pollers) before it looks at them. So a thread that takes
+ * the event that made an rsocket's descriptor readable wakes the call (pollers.c).
+ * Not here: waiting for one (wait.c). */
 #include "rsocket/pollers.h"
 
 #include <stdlib.h>
@@ -45,7 +45,7 @@ static short ready_for(const struct vb_rsocket *rs, short events)
 		break;
 	case VB_RS_CLOSED:
 		ready = POLLIN | POLLRDNORM | POLLOUT | POLLWRNORM | POLLRDHUP;
-		/* Programs take it for the end, and what the peer said before it left comes first. */
+		/* Programs take POLLHUP for the end, and bytes that came before it are read first. */
 		if (!rs->receiver.ready)
 			ready |= POLLHUP;
 		break;
@@ -57,12 +57,12 @@ static short ready_for(const struct vb_rsocket *rs, short events)
 
 /* ---- Polling ----------------------------------------------------------------------------------------------------- */
 
-/* A call's rsockets, kept, by their place in fds (NULL: another descriptor); and what the kernel is asked. */
+/* A call's rsockets, kept, by their place in fds (NULL: another descriptor), and the list for the kernel. */
 struct call {
 	struct pollfd *fds;
 	nfds_t count;
 	struct vb_rsocket **rsockets;
-	struct pollfd *kernel; /* count of them, and the poller's */
+	struct pollfd *kernel; /* count entries, and the poller's */
 	struct vb_rs_poller *poller;
 };
 
@@ -113,7 +113,7 @@ static bool is_any_rsocket(const struct pollfd *fds, nfds_t count)
 
 enum look { LOOK, LOOK_AND_ARM };
 
-/* Sets revents of the rsockets; how many are ready. */
+/* Sets revents of the rsockets. Returns how many are ready. */
 static int look_at_rsockets(struct call *call, enum look how)
 {
 	int ready = 0;
@@ -135,8 +135,9 @@ static int look_at_rsockets(struct call *call, enum look how)
 	return ready;
 }
 
-/* Asks the kernel about all the other descriptors and, when it may sleep, about those of the rsockets and the poller's,
- * after which the rsockets are looked at again; sets revents of the others. How many of them are ready, or -errno. */
+/* Asks the kernel about the other descriptors and, when it may sleep, about those of the rsockets and the poller's,
+ * after which the caller looks at the rsockets again. Sets revents of the others. How many of these are ready, or
+ * -errno. */
 static int ask_kernel(struct call *call, int timeout_ms)
 {
 	int ready = 0;
@@ -173,7 +174,7 @@ static bool has_others(const struct call *call)
 	return false;
 }
 
-/* Both kinds, without waiting. */
+/* Looks at both kinds, without waiting. */
 static int look(struct call *call, enum look how)
 {
 	int ready = look_at_rsockets(call, how);
@@ -256,7 +257,7 @@ static nfds_t sets_to_poll(struct pollfd *fds, int count, const fd_set *in, cons
 	return n;
 }
 
-/* Keeps fd in the set only if it was asked for and one of wanted came. */
+/* Keeps fd in the set only if it is in it and has one of the wanted events. */
 static int keep(const struct pollfd *fd, fd_set *set, short wanted)
 {
 	if (!set || !FD_ISSET(fd->fd, set))

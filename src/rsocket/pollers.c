@@ -1,5 +1,5 @@
-/* The rpoll calls under way, each with a descriptor of its own. It becomes readable when another thread takes away what
- * had made an rsocket's descriptor readable.
+/* The rpoll calls under way, each with a descriptor of its own. It becomes readable when another thread takes the event
+ * that made an rsocket's descriptor readable.
  * Not here: what the calls wait for (poll.c). */
 #include "rsocket/pollers.h"
 
@@ -24,7 +24,7 @@ void vb_rs_wake_pollers(void)
 	pthread_mutex_unlock(&pollers_lock);
 }
 
-/* Each thread keeps one, with its descriptor, as long as it lives. */
+/* One per thread, kept with its descriptor until the thread ends. */
 static pthread_key_t poller_key;
 static pthread_once_t poller_once = PTHREAD_ONCE_INIT;
 static bool has_poller_key;
@@ -61,8 +61,8 @@ struct vb_rs_poller *vb_rs_own_poller(void)
 	return poller;
 }
 
-/* The parent's pollers are its threads'. Their memory is lost, and so are their descriptors: this thread's is shared
- * with the parent. */
+/* The parent's pollers are lost, with their memory and descriptors. This thread's is lost as well: the parent shares
+ * its descriptor. */
 static void on_fork_child(void)
 {
 	pthread_mutex_init(&pollers_lock, NULL);
@@ -90,7 +90,7 @@ void vb_rs_poller_leave(struct vb_rs_poller *poller)
 	pthread_mutex_lock(&pollers_lock);
 	vb_list_remove(&poller->link);
 	pthread_mutex_unlock(&pollers_lock);
-	/* Nothing to read is as good. */
+	/* Nothing to read is no error. */
 	if (read(poller->wake_fd, &count, sizeof(count)) < 0)
 		return;
 }

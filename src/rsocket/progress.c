@@ -1,4 +1,4 @@
-/* Doing what there is to do for one rsocket: completions, events of its connection, datagrams.
+/* Progress of one rsocket: its completions, the events of its connection, its datagrams.
  * Not here: waiting for more (wait.c). */
 #include "rsocket/objects.h"
 
@@ -36,16 +36,16 @@ void vb_rs_progress_all(struct vb_rsocket *rs)
 		return;
 	}
 	bool was_any = take_completion_events(rs);
-	/* What came before the end of the connection counts before it. */
+	/* Completions that came before the end of the connection count before it. */
 	vb_rs_progress(rs);
 	was_any |= vb_rs_take_events(rs);
 	vb_rs_progress(rs);
-	/* What made the descriptor readable for others too is gone. */
+	/* Other threads may have been about to be woken by what we took. */
 	if (was_any)
 		vb_rs_kick(rs);
 }
 
-/* Asks that the descriptor becomes readable with the next completion; whether that was not so yet. */
+/* Has the descriptor become readable with the next completion; false: it was armed already. */
 static bool arm(struct vb_rsocket *rs)
 {
 	if (rs->type == SOCK_DGRAM)
@@ -55,7 +55,7 @@ static bool arm(struct vb_rsocket *rs)
 	return rs->is_armed = true;
 }
 
-/* A look that takes an event disarms, and what comes then is told to nobody: it is looked at once more. */
+/* A look that takes an event disarms the queue, and the next completion would go unnoticed: so look once more. */
 void vb_rs_arm_and_look(struct vb_rsocket *rs)
 {
 	arm(rs);

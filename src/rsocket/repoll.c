@@ -1,8 +1,8 @@
 /* repoll: epoll's calls over rsockets and other descriptors, level-triggered, on top of rpoll.
- * Holds: a wait works on a copy of the list. When the list changes under one, the instance's own descriptor, which
- * every wait polls too, becomes readable, and stays so until all of its waits know the new list. The descriptor tells
- * of changes only: it cannot itself be polled for what its members have. Order of locks: instances_lock, an
- * instance's. */
+ * Holds: a wait works on a copy of the list of members, and polls the instance's own descriptor, too. When the list
+ * changes, that descriptor becomes readable, and stays so until all waits know the new list. It tells of changes only:
+ * a program cannot poll it for events of the members.
+ * Order of locks: instances_lock, an instance's. */
 #include "rsocket/objects.h"
 
 #include <stdlib.h>
@@ -13,7 +13,7 @@
 struct member {
 	int fd;
 	struct epoll_event event;
-	bool is_spent; /* EPOLLONESHOT, and it was told */
+	bool is_spent; /* EPOLLONESHOT, and its event was reported */
 };
 
 struct instance {
@@ -22,7 +22,7 @@ struct instance {
 	unsigned references; /* the table's and each wait's, under instances_lock */
 	pthread_mutex_t lock;
 	uint64_t version;
-	unsigned waits, outdated; /* who do not know this version: while there are any, fd is readable */
+	unsigned waits, outdated; /* outdated: waits with an older version; while there are any, fd is readable */
 	struct member *members;
 	size_t count, room;
 	bool is_closed;
@@ -31,8 +31,7 @@ struct instance {
 static pthread_mutex_t instances_lock = PTHREAD_MUTEX_INITIALIZER;
 static struct vb_list instances = { &instances, &instances };
 
-/* The parent's instances are a copy, their locks may have had holders who stayed behind; their descriptors are shared.
- */
+/* The parent's instances are copies here: threads of the parent may have held their locks. */
 static void on_fork_child(void)
 {
 	pthread_mutex_init(&instances_lock, NULL);
@@ -86,7 +85,7 @@ static void set_readable(struct instance *instance, bool is_readable)
 	uint64_t count = 1;
 	ssize_t done =
 		is_readable ? write(instance->fd, &count, sizeof(count)) : read(instance->fd, &count, sizeof(count));
-	(void)done; /* it fails only where it is so already */
+	(void)done; /* it fails only if the descriptor is in that state already */
 }
 
 static void changed(struct instance *instance)
@@ -97,7 +96,7 @@ static void changed(struct instance *instance)
 		set_readable(instance, true);
 }
 
-/* A wait that knew this version knows the present one, or is over. */
+/* A wait that knew this version now knows the present one, or is over. */
 static void caught_up(struct instance *instance, uint64_t known)
 {
 	if (known != instance->version && --instance->outdated == 0)
@@ -162,7 +161,7 @@ struct wait {
 	nfds_t count;
 };
 
-/* epoll's bits of these are poll's. */
+/* These bits have the same values for epoll and poll. */
 #define EVENTS (EPOLLIN | EPOLLPRI | EPOLLOUT | EPOLLERR | EPOLLHUP | EPOLLRDHUP)
 
 static int copy_list(struct wait *wait)
@@ -185,7 +184,7 @@ static int copy_list(struct wait *wait)
 	return 0;
 }
 
-/* What of it is ready, as far as it is in the list still. */
+/* Reports the members that are ready, if they are still in the list. */
 static int collect(struct wait *wait, struct epoll_event *events, int max_events)
 {
 	int told = 0;
@@ -193,7 +192,7 @@ static int collect(struct wait *wait, struct epoll_event *events, int max_events
 		struct member *member = wait->fds[i].revents ? find_member(wait->instance, wait->fds[i].fd) : NULL;
 		if (!member || member->is_spent)
 			continue;
-		if (wait->fds[i].revents & POLLNVAL) { /* it was closed, and is not another one by now */
+		if (wait->fds[i].revents & POLLNVAL) { /* closed, and the descriptor may be another member's by now */
 			if (wait->known == wait->instance->version)
 				remove_member(wait->instance, member);
 			continue;
@@ -268,7 +267,7 @@ VB_RS_EXPORT int later_repoll_create(int flags)
 	instance->references = 1;
 	pthread_mutex_init(&instance->lock, NULL);
 	pthread_mutex_lock(&instances_lock);
-	struct instance *stale = find(instance->fd); /* whose descriptor was closed behind our back */
+	struct instance *stale = find(instance->fd); /* the program closed its descriptor with close() */
 	if (stale) {
 		vb_list_remove(&stale->link);
 		stale->fd = -1;
@@ -328,7 +327,7 @@ void vb_repoll_forget(int fd)
 	pthread_mutex_unlock(&instances_lock);
 }
 
-/* Waits under way end with EBADF. */
+/* Pending waits end with EBADF. */
 bool vb_repoll_close(int fd)
 {
 	pthread_mutex_lock(&instances_lock);

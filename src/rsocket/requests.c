@@ -50,7 +50,7 @@ static struct vb_rs_request *find_request(const struct vb_rsocket *rs, const str
 	return NULL;
 }
 
-/* One that is just being made a connection is not among them: accepting it will fail. */
+/* A request that just becomes a connection is not in the list: accepting it will fail. */
 void vb_rs_lose_request(struct vb_rsocket *rs, struct rdma_cm_event *event)
 {
 	struct vb_rs_request *request = find_request(rs, event->id);

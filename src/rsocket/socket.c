@@ -58,7 +58,7 @@ VB_RS_EXPORT int rshutdown(int fd, int how)
 	return vb_rs_result(error);
 }
 
-/* In a child: the parent's NIC goes on; only the descriptors are ours. */
+/* In a child, only the descriptors are ours: the parent's NIC goes on. */
 static int close_inherited(struct vb_rsocket *rs)
 {
 	vb_rs_close_copies(rs);

@@ -1,5 +1,5 @@
-/* The state of one rsocket, and who hears when something about it changes: the threads that sleep until it does, the
- * one that waits at its descriptor, and the rpoll calls. */
+/* The state of one rsocket, and the notice of its changes: to threads that sleep until something changes, to the one
+ * that waits at its descriptor, and to rpoll calls. */
 #include "rsocket/pollers.h"
 
 #include <sys/epoll.h>
@@ -64,7 +64,7 @@ void vb_rs_changed(struct vb_rsocket *rs)
 	pthread_cond_broadcast(&rs->changed);
 }
 
-/* Always readable, for children too: put behind an rsocket's descriptor, it wakes who waits there. */
+/* Always readable, for children too: put behind an rsocket's descriptor, it wakes the thread that waits there. */
 static int always_ready_fd = -1;
 
 static void make_always_ready(void)

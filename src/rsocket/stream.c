@@ -1,7 +1,7 @@
 /* A stream's queue pair and rings: posting, completions, credits.
- * Holds: every message that the peer was given credit for has a receive work request; no byte of the receive ring is
- * granted before it was read, none of the send ring used before its WRITE is complete. What the peer says is checked
- * against what it was granted; the places it names are its own memory, which its NIC guards.
+ * Holds: every message that the peer has credit for has a receive work request. No byte of the receive ring is granted
+ * again before it was read, and none of the send ring is used again before its WRITE is complete. The peer's messages
+ * are checked against what it was granted; the addresses in them are of its own memory, which its NIC guards.
  * Not here: the arithmetic (wire.c), the program's calls (io.c). */
 #include "rsocket/objects.h"
 
@@ -15,7 +15,7 @@
 
 enum { POLL_AT_ONCE = 16, RECEIVES_AT_ONCE = 64 };
 
-/* What a send's completion gives back: the operation, and the bytes of the ring. */
+/* The completion of a send tells by this its operation, and how many bytes of the ring are free again. */
 static uint64_t send_wr_id(enum vb_rs_op op, uint32_t freed)
 {
 	return vb_rs_message(op, freed);
@@ -23,7 +23,7 @@ static uint64_t send_wr_id(enum vb_rs_op op, uint32_t freed)
 
 /* ---- Memory ------------------------------------------------------------------------------------------------------ */
 
-/* Whole pages of its own, so that a program's fork never takes a neighbour's data along. */
+/* Whole pages, so that nothing else lies in pages that the NIC writes. */
 static uint8_t *map_pages(size_t bytes, size_t *room)
 {
 	*room = (bytes + 4095) / 4096 * 4096;
@@ -78,7 +78,7 @@ static int open_completions(struct vb_rsocket *rs)
 	return vb_rs_watch(rs, rs->completions->fd);
 }
 
-/* What the device cannot give, a program that did not ask for it does not need. */
+/* The default sizes may be more than the device has: then its limits are enough. */
 static int fit_queues(struct vb_rsocket *rs)
 {
 	struct ibv_device_attr device;
@@ -118,7 +118,7 @@ static int open_qp(struct vb_rsocket *rs)
 	return 0;
 }
 
-/* They have no buffers: data comes by WRITE, and a message is its immediate. */
+/* Receives have no buffers: data comes by WRITE, and the immediate data is the message. */
 static int post_receives(struct vb_rsocket *rs, uint32_t count)
 {
 	struct ibv_recv_wr wr[RECEIVES_AT_ONCE], *bad;
@@ -184,13 +184,13 @@ void vb_rs_stream_start(struct vb_rsocket *rs, const struct vb_rs_hello *remote)
 	assert(!rs->under_way);
 	rs->remote = *remote;
 	rs->slots = rs->options.send_queue;
-	/* The first entry of either table stands for what the hello granted. */
+	/* The first entry of each table stands for the grant in the hello. */
 	rs->table_at = 1 % VB_RS_TARGETS;
 	rs->remote_at = 1 % remote->targets.length;
 	vb_rs_sender_init(&rs->sender, rs->options.send_bytes, remote);
 	vb_rs_receiver_init(&rs->receiver, rs->options.receive_bytes, (uint16_t)rs->options.receive_queue);
 	vb_rs_set_state(rs, VB_RS_CONNECTED);
-	assert(rs->sender.size && rs->receiver.size); /* from here on, also after the end */
+	assert(rs->sender.size && rs->receiver.size); /* which stays so, also after the end */
 }
 
 /* ---- Posting ----------------------------------------------------------------------------------------------------- */
@@ -224,7 +224,6 @@ int vb_rs_stream_control(struct vb_rsocket *rs, enum vb_rs_control what)
 {
 	if (rs->control_used >= VB_RS_CONTROL_SLOTS)
 		return -EAGAIN;
-	/* A sign of life needs no message: that its acknowledgement comes is all we want to know. */
 	struct vb_rs_post post = { .op = VB_RS_CONTROL, .value = what };
 	return vb_rs_stream_post(rs, &post);
 }
@@ -234,7 +233,7 @@ uint32_t vb_rs_stream_room(const struct vb_rsocket *rs)
 	return rs->slots ? vb_rs_sender_room(&rs->sender) : 0;
 }
 
-/* The half that is granted again is written into the peer's table by the message that tells of it. */
+/* The message that tells the peer of a granted half also writes it into the peer's table. */
 void vb_rs_stream_tell(struct vb_rsocket *rs)
 {
 	uint8_t entry[VB_RS_REGION_LENGTH];
@@ -307,7 +306,7 @@ static bool on_message(struct vb_rsocket *rs, uint32_t message, uint32_t written
 static void on_receive(struct vb_rsocket *rs, const struct ibv_wc *wc)
 {
 	if (wc->status != IBV_WC_SUCCESS)
-		return; /* the send side, or the end of the connection, says why */
+		return; /* a send, or the end of the connection, tells the reason */
 	if (!vb_rs_is_connected(rs)) {
 		if (be32toh(wc->imm_data) == vb_rs_message(VB_RS_CONTROL, VB_RS_DISCONNECT))
 			vb_rs_peer_is(rs, VB_RS_PEER_LEFT);

@@ -40,7 +40,7 @@ static struct vb_rsocket *keep(struct vb_rsocket *rs)
 	return rs;
 }
 
-/* What another thread has taken over meanwhile, or the one that we make of it. */
+/* The child's own rsocket: one that another thread has made meanwhile, or a new one. */
 static struct vb_rsocket *inherit(int fd)
 {
 	pthread_mutex_lock(&inherit_lock);
@@ -101,7 +101,7 @@ int vb_rs_enter(struct vb_rsocket *rs)
 	return error;
 }
 
-/* One that is just being taken over is the child's before it goes. */
+/* inherit_lock: one that is just being inherited is the child's before it is removed. */
 struct vb_rsocket *vb_rs_remove(int fd)
 {
 	pthread_mutex_lock(&inherit_lock);

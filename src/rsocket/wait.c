@@ -6,7 +6,7 @@
 #include "base/invariant.h"
 #include "verbs/wait.h"
 
-/* Lets others have the lock in between. */
+/* Polls for a short while. Other threads get the lock in between. */
 static bool spin(struct vb_rsocket *rs, vb_rs_condition *is_met)
 {
 	int64_t until = vb_rs_now_us() + vb_rs_defaults()->polling_time_us;
@@ -30,7 +30,7 @@ int vb_rs_sleep_ms(int64_t deadline_us)
 	return left < longest ? (int)left : longest;
 }
 
-/* Someone else waits at the descriptor. */
+/* Sleeps while another thread waits at the descriptor. */
 static void sleep_for_change(struct vb_rsocket *rs, int64_t deadline_us)
 {
 	struct timespec until;
@@ -46,13 +46,13 @@ static void sleep_for_change(struct vb_rsocket *rs, int64_t deadline_us)
 	pthread_cond_timedwait(&rs->changed, &rs->lock, &until);
 }
 
-/* As of a socket: one that waits for a time is interrupted by every signal. */
+/* As with sockets, every signal interrupts a wait that has a timeout. */
 static bool is_interrupted(int error, int64_t deadline_us)
 {
 	return error == -EINTR && (deadline_us != INT64_MAX || vb_signal_ends_wait());
 }
 
-/* Waits at the descriptor, for all; 0 or -EINTR. */
+/* Waits at the descriptor, on behalf of all waiting threads; 0 or -EINTR. */
 static int drive(struct vb_rsocket *rs, vb_rs_condition *is_met, int64_t deadline_us)
 {
 	assert(!rs->is_driven);
@@ -67,7 +67,7 @@ static int drive(struct vb_rsocket *rs, vb_rs_condition *is_met, int64_t deadlin
 	rs->is_driven = false;
 	vb_rs_is_awake(rs);
 	vb_rs_progress_all(rs);
-	/* Whoever sleeps may be the next to wait there. */
+	/* A sleeping thread may be the next to wait there. */
 	pthread_cond_broadcast(&rs->changed);
 	return is_interrupted(error, deadline_us) ? error : 0;
 }

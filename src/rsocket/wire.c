@@ -1,4 +1,4 @@
-/* What two rsockets say to each other, and the arithmetic of their rings (wire.h). */
+/* The messages between two rsockets, and the arithmetic of their rings (wire.h). */
 #include "rsocket/wire.h"
 
 #include <endian.h>
@@ -80,7 +80,7 @@ int vb_rs_hello_decode(struct vb_rs_hello *hello, const void *bytes, size_t leng
 		.targets = get_region(from + 8),
 		.data = get_region(from + 24),
 	};
-	/* A table of no entries, or of absurdly many, leads nowhere; so does a ring that never takes a byte. */
+	/* A table needs entries, but not absurdly many; a ring without room or credits never takes a byte. */
 	if (!hello->targets.length || hello->targets.length > VB_RS_TARGETS_MAX || !hello->data.length ||
 		!hello->credits)
 		return -EPROTO;
@@ -159,7 +159,7 @@ void vb_rs_sender_free(struct vb_rs_sender *sender, uint32_t length)
 
 bool vb_rs_sender_grant(struct vb_rs_sender *sender, const struct vb_rs_region *target)
 {
-	/* The entry behind the one that is filled, unless that one is used up too. */
+	/* The grant is for the entry in use, if that is used up, or else for the next. */
 	uint32_t index = sender->target_index;
 	if (sender->target[index].length)
 		index = (index + 1) % VB_RS_TARGETS;
@@ -174,7 +174,7 @@ bool vb_rs_sender_grant(struct vb_rs_sender *sender, const struct vb_rs_region *
 void vb_rs_receiver_init(struct vb_rs_receiver *receiver, uint32_t size, uint16_t queue)
 {
 	assert(size && size % 2 == 0 && queue);
-	/* The hello grants both halves, so that a peer need not wait for our program to begin. */
+	/* The hello grants both halves, so that the peer can send before our program reads. */
 	*receiver = (struct vb_rs_receiver){ .size = size, .granted = size, .queue = queue };
 }
 

@@ -1,12 +1,12 @@
-/* What two rsockets say to each other, and the arithmetic of their rings. Pure: no I/O, no locks, host order inside.
+/* The messages between two rsockets, and the arithmetic of their rings. Pure: no I/O, no locks, host order inside.
  *
- * Each side has a receive ring in registered memory, and the peer fills it with RDMA WRITEs whose immediate data tells
- * how many bytes came. A half of it that was read is granted again: its place is written into the peer's table of
- * targets. The same message tells how many messages the peer may send in all, because each immediate takes a receive
- * work request.
+ * Each side has a receive ring in registered memory. The peer fills it with RDMA WRITEs, whose immediate data tells how
+ * many bytes came. A half of the ring that was read is granted again: its address is written into the peer's table of
+ * targets. The same message tells how many messages the peer may send in all, because each takes a receive work
+ * request.
  *
- * The rings, the places of the tables and the first credits are exchanged in the private data of the
- * connection. These formats are those of librdmacm's rsockets, version 1, over devices with immediate data. */
+ * The rings, the addresses of the tables and the first credits are exchanged in the private data of the connection.
+ * These formats are those of librdmacm's rsockets, version 1, over devices with immediate data. */
 #ifndef VB_RSOCKET_WIRE_H
 #define VB_RSOCKET_WIRE_H
 
@@ -21,7 +21,7 @@ enum {
 	VB_RS_TARGETS_MAX = 64, /* of a peer's */
 	VB_RS_REGION_LENGTH = 16,
 	VB_RS_MAPPING_LENGTH = 24,
-	VB_RS_MAPPINGS_MAX = 127 << 8, /* what its 8 bits in the hello can say */
+	VB_RS_MAPPINGS_MAX = 127 << 8, /* by the 8 bits in the hello */
 };
 
 /* ---- Private data ------------------------------------------------------------------------------------------------ */
@@ -34,21 +34,21 @@ struct vb_rs_region {
 
 struct vb_rs_hello {
 	bool is_big_endian; /* the byte order in which its tables are to be written */
-	bool has_mappings;  /* that of iomap lies behind the targets */
+	bool has_mappings;  /* a table of mappings is behind the targets */
 	uint16_t credits;
 	uint32_t mappings;
 	struct vb_rs_region targets; /* length: how many entries */
-	struct vb_rs_region data;    /* what may be filled first */
+	struct vb_rs_region data;    /* the first grant */
 };
 
 void vb_rs_hello_encode(const struct vb_rs_hello *hello, uint8_t to[VB_RS_HELLO_LENGTH]);
-/* 0, or -EPROTO for what is no rsocket's. Bytes behind the hello are ignored. */
+/* 0, or -EPROTO if it is not an rsocket's. Bytes behind the hello are ignored. */
 int vb_rs_hello_decode(struct vb_rs_hello *hello, const void *from, size_t length);
 
-/* The number of mappings that is told for at least `count`. */
+/* The least number that the hello can tell and that is no less than `count`. */
 uint32_t vb_rs_mappings_round(uint32_t count);
 
-/* A table's entry in the peer's byte order. */
+/* An entry of a table, in the peer's byte order. */
 void vb_rs_region_encode(const struct vb_rs_region *region, bool is_big_endian, uint8_t to[VB_RS_REGION_LENGTH]);
 void vb_rs_mapping_encode(
 	uint64_t offset, const struct vb_rs_region *region, bool is_big_endian, uint8_t to[VB_RS_MAPPING_LENGTH]);
@@ -57,10 +57,10 @@ void vb_rs_mapping_encode(
 
 /* The upper three bits. */
 enum vb_rs_op {
-	VB_RS_DATA = 0,    /* so many bytes */
+	VB_RS_DATA = 0,    /* value: number of bytes */
 	VB_RS_WRITE = 2,   /* never sent: names a WRITE without immediate in our work requests */
-	VB_RS_CREDITS = 4, /* how many messages may be sent in all, modulo 2^16; with a target or without */
-	VB_RS_MAPPING = 6, /* that entry of the table of mappings was written */
+	VB_RS_CREDITS = 4, /* value: how many messages may be sent in all, modulo 2^16; with a target or without */
+	VB_RS_MAPPING = 6, /* value: the entry of the table of mappings that was written */
 	VB_RS_CONTROL = 7,
 };
 
@@ -87,26 +87,26 @@ static inline uint32_t vb_rs_message_value(uint32_t message)
 
 /* ---- Sending ----------------------------------------------------------------------------------------------------- */
 
-/* Our ring of bytes to send, from which they go in order, and the targets that the peer granted. */
+/* Our ring of bytes to send, which go in order, and the targets that the peer granted. */
 struct vb_rs_sender {
 	uint32_t size, put_at, free;
-	uint16_t sequence, limit; /* messages sent, and how many may be */
-	uint32_t target_index;    /* the one that is filled */
+	uint16_t sequence, limit; /* messages sent, and how many may be sent in all */
+	uint32_t target_index;    /* the target in use */
 	struct vb_rs_region target[VB_RS_TARGETS];
 };
 
 void vb_rs_sender_init(struct vb_rs_sender *sender, uint32_t size, const struct vb_rs_hello *peer);
-/* How many bytes may go as one message now: no more than lie together in both rings. None while our ring has little
- * room and will have more, or else messages would be cut ever smaller. */
+/* How many bytes may go as one message now: no more than lie together in both rings. 0 while our ring has little room
+ * but will have more, or else messages would be cut ever smaller. */
 uint32_t vb_rs_sender_room(const struct vb_rs_sender *sender);
-/* Takes length <= room; returns where it goes. What goes inline does not take bytes of our ring. */
+/* Takes length <= room, and returns where it goes. An inline message takes no bytes of our ring. */
 struct vb_rs_region vb_rs_sender_take(struct vb_rs_sender *sender, uint32_t length, bool is_inline);
-/* The same of our ring alone, for bytes that go to a place of the program's choice. */
+/* The same of our ring alone, for bytes that go to an address of the program's choice. */
 uint32_t vb_rs_sender_ring_room(const struct vb_rs_sender *sender);
 void vb_rs_sender_ring_take(struct vb_rs_sender *sender, uint32_t length);
-/* That many bytes of the ring were sent. */
+/* So many bytes of the ring were sent. */
 void vb_rs_sender_free(struct vb_rs_sender *sender, uint32_t length);
-/* The peer granted another target; false: it has no right to, for it still owes the one before. */
+/* The peer granted another target; false: that is an error, for both targets are still in use. */
 bool vb_rs_sender_grant(struct vb_rs_sender *sender, const struct vb_rs_region *target);
 
 /* ---- Receiving --------------------------------------------------------------------------------------------------- */
@@ -124,12 +124,12 @@ struct vb_rs_receiver {
 };
 
 void vb_rs_receiver_init(struct vb_rs_receiver *receiver, uint32_t size, uint16_t queue);
-/* A message with that many bytes came; false: more than were granted. */
+/* A message with so many bytes came; false: more than were granted. */
 bool vb_rs_receiver_arrive(struct vb_rs_receiver *receiver, uint32_t length);
 /* How many bytes lie together at read_at. */
 uint32_t vb_rs_receiver_together(const struct vb_rs_receiver *receiver);
 void vb_rs_receiver_consume(struct vb_rs_receiver *receiver, uint32_t length);
-/* Whether the peer is to be told; what it is told, and whether that grants a half, which begins at *at. */
+/* Whether it is time to send credits; how many, and whether the message grants a half, which begins at *at. */
 bool vb_rs_receiver_owes(const struct vb_rs_receiver *receiver);
 uint16_t vb_rs_receiver_tell(struct vb_rs_receiver *receiver, bool *has_half, uint32_t *at);
 
