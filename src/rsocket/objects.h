@@ -106,7 +106,7 @@ struct vb_rsocket {
 	enum vb_rs_peer_state peer_state;
 	bool is_closing;
 	bool is_driven;     /* a thread waits at the descriptor */
-	bool is_kicked;     /* that thread is being woken */
+	bool is_kicked;     /* it is being woken */
 	int error;          /* a positive errno that the program was not told yet */
 	atomic_int pollers; /* rpoll calls that wait for this rsocket among others */
 	struct vb_rs_options options;

@@ -115,7 +115,7 @@ struct vb_rs_receiver {
 	uint32_t size;     /* even */
 	uint32_t read_at;  /* the first byte that is not read */
 	uint32_t ready;    /* bytes to read */
-	uint32_t granted;  /* that the peer may still write */
+	uint32_t granted;  /* bytes that the peer may still write */
 	uint32_t read;     /* and not granted again */
 	uint32_t grant_at; /* the half that is granted next */
 	uint16_t messages; /* received */

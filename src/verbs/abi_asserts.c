@@ -1,5 +1,4 @@
-/* Nothing to run: the engine's enumerations that claim the public ABI's values, held to it at compile time, so that the
- * translations may cast. */
+/* Compile-time checks alone: the engine's enumerations have the values of the public ABI, so translations may cast. */
 #include "engine/tags.h"
 #include "verbs/objects.h"
 
@@ -137,7 +136,7 @@ SAME(VB_EVENT_SQ_DRAINED, IBV_EVENT_SQ_DRAINED);
 SAME(VB_EVENT_SRQ_LIMIT_REACHED, IBV_EVENT_SRQ_LIMIT_REACHED);
 SAME(VB_EVENT_QP_LAST_WQE_REACHED, IBV_EVENT_QP_LAST_WQE_REACHED);
 
-/* Every object begins with what the program sees. */
+/* Every object begins with the structure that the program sees. */
 _Static_assert(offsetof(struct cq_object, ibv) == 0 && offsetof(struct srq_object, ibv) == 0 &&
 		       offsetof(struct qp_object, ibv) == 0 && offsetof(struct mr_object, ibv) == 0 &&
 		       offsetof(struct mw_object, ibv) == 0 && offsetof(struct ah_object, ibv) == 0 &&

@@ -1,6 +1,5 @@
-/* Advice about regions: pages can be brought in before they are needed. The engine needs no advice, for it touches
- * memory as any thread does; what costs time is the kernel's part. Hardware takes advice about regions on demand
- * alone, for it pins the others; ours are not pinned, so it helps all. */
+/* Advice about regions: pages can be brought in before they are needed, which saves the engine the page faults.
+ * Hardware takes advice about on-demand regions alone, since it pins the others. We pin none, so it helps all. */
 #include <sys/mman.h>
 #include <unistd.h>
 #include "verbs/objects.h"
@@ -10,7 +9,7 @@
 #define MADV_POPULATE_WRITE 23
 #endif
 
-/* Whose key it is; EINVAL for a window's. With the context's objects_lock. */
+/* Finds the region of a key; EINVAL if it is a window's. With the context's objects_lock. */
 static int find_region(struct context_object *context, uint32_t lkey, struct mr_object **found)
 {
 	vb_list_for_each (node, &context->objects[OBJECT_MR]) {
@@ -27,7 +26,7 @@ static int find_region(struct context_object *context, uint32_t lkey, struct mr_
 	return EFAULT;
 }
 
-/* The memory of an entry, when advice of that kind may be given about it. */
+/* Finds the memory of an entry, and checks that this advice may be given about it. */
 static int check_entry(struct ibv_pd *pd, const struct ibv_sge *sge, bool for_writing, void **memory)
 {
 	struct context_object *context = vb_context_of(pd->context);
@@ -50,7 +49,7 @@ static int check_entry(struct ibv_pd *pd, const struct ibv_sge *sge, bool for_wr
 	return 0;
 }
 
-/* Older kernels: the page faults are taken one by one. */
+/* For older kernels: takes the page faults one by one. */
 static int populate_slowly(uintptr_t start, uintptr_t end, uintptr_t page, bool for_writing)
 {
 	for (; start < end; start += page) {
@@ -75,8 +74,7 @@ static int populate(void *memory, uint32_t length, bool for_writing)
 	return errno == EAGAIN || errno == EINTR ? 0 : EFAULT; /* the operation is best effort; a hole is not */
 }
 
-/* Whatever is advised has happened on return: flushing adds nothing. All entries are checked before anything is done.
- */
+/* The advice is carried out on return, so the flush flag adds nothing. All entries are checked before any is used. */
 int vb_mr_ops_advise(
 	struct ibv_pd *pd, enum ibv_advise_mr_advice advice, uint32_t flags, struct ibv_sge *sg_list, uint32_t num_sges)
 {
@@ -94,7 +92,7 @@ int vb_mr_ops_advise(
 		if (err)
 			return err;
 	}
-	if (advice == IBV_ADVISE_MR_ADVICE_PREFETCH_NO_FAULT) /* what is present to the CPU is present to us */
+	if (advice == IBV_ADVISE_MR_ADVICE_PREFETCH_NO_FAULT) /* pages that the CPU has, we have */
 		return 0;
 	for (uint32_t i = 0; i < num_sges; i++) {
 		int err = check_entry(pd, &sg_list[i], for_writing, &memory);

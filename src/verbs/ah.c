@@ -15,7 +15,7 @@ struct vb_gid vb_gid_plain(const union ibv_gid *from)
 	return gid;
 }
 
-/* The first few times: what is wrong with one address is wrong with thousands. */
+/* True the first few times: a fault of one address may be one of thousands. */
 static bool may_say(atomic_uint *said)
 {
 	enum { LINES = 8 };
@@ -62,7 +62,7 @@ int vb_av_from_ah_attr(struct ibv_context *context, const struct ibv_ah_attr *at
 		.port = attr->port_num,
 		.static_rate = attr->static_rate,
 	};
-	/* IPv4 and IPv6 do not reach one another; nobody is at the zero address. */
+	/* IPv4 does not reach IPv6, nor the other way round; the zero address is none. */
 	if (vb_gid_is_zero(&av->dgid) || vb_gid_is_ipv4(&av->sgid) != vb_gid_is_ipv4(&av->dgid))
 		return -EINVAL;
 	return check_route(av);

@@ -20,7 +20,7 @@ static bool checksum_is_right(const struct iphdr *header)
 	return sum == 0xFFFF;
 }
 
-/* 4, 6, or 0 for neither. The undefined bytes may look like IPv6: then a right IPv4 checksum decides. */
+/* 4, 6, or 0 for neither. If the undefined bytes look like IPv6, the IPv4 checksum decides. */
 static int ip_version(const struct ibv_grh *grh, const struct iphdr *ipv4)
 {
 	if (be32toh(grh->version_tclass_flow) >> 28 != 6)
@@ -35,7 +35,7 @@ static void map_ipv4(uint32_t address, union ibv_gid *gid)
 	memcpy(gid->raw + 12, &address, sizeof(address));
 }
 
-/* Which of our addresses the datagram came to. -1 when it came to none (a multicast group's). */
+/* The index of our address that the datagram came to; -1: it came to none, but to a multicast group. */
 static int find_gid_index(struct ibv_context *context, const union ibv_gid *gid)
 {
 	struct vb_device_info info;

@@ -1,4 +1,4 @@
-/* Completion channels. What goes through them is in events.c. */
+/* Completion channels. Their events are in events.c. */
 #include <stdlib.h>
 #include "verbs/objects.h"
 

@@ -1,6 +1,6 @@
-/* Completion counters: how much has completed, for programs that want to know no more. The engine counts where it
- * completes (engine/work_count.c); here they are made, attached, set and read.
- * Holds: a counter outlives the QPs that count into it. Reading drives the device as polling does, for a program may
+/* Completion counters: how much work has completed. The engine counts where it completes (engine/work_count.c); here
+ * counters are made, attached, set and read.
+ * Holds: a counter outlives the QPs that count into it. Reading drives the device as polling does, since a program may
  * wait for a value and never look at a completion queue. */
 #include <stdlib.h>
 #include <string.h>
@@ -72,7 +72,7 @@ VB_EXPORT int later_qp_attach_comp_cntr(
 	err = vb_qp_count_work(qp->qp, &object_of(counter)->work, attr->op_mask);
 	for (int kind = 0; !err && kind < VB_COUNTED_KINDS; kind++) {
 		if (attr->op_mask >> kind & 1) {
-			qp->owner->counters[kind] = object_of(counter); /* which stays as long as the QP */
+			qp->owner->counters[kind] = object_of(counter); /* the counter outlives the QP */
 			atomic_fetch_add(&object_of(counter)->attached, 1);
 		}
 	}

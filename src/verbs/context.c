@@ -6,7 +6,7 @@
 #include "host/lanes/cpus.h"
 #include "verbs/objects.h"
 
-/* The structure grows at its front; inline code of any release counts from its end. */
+/* The structure grows at its front, so inline code of every release counts from its end. */
 _Static_assert(offsetof(struct verbs_context, context) - offsetof(struct verbs_context, query_port) == 320 &&
 		       sizeof(struct verbs_context) >= 648,
 	"where inline code of any release looks");
@@ -81,7 +81,7 @@ VB_EXPORT struct ibv_context *ibv_open_device(struct ibv_device *device)
 	context->device = device;
 	context->cmd_fd = open("/dev/null", O_RDWR | O_CLOEXEC);
 	context->async_fd = object->async.fd;
-	context->num_comp_vectors = (int)vb_cpus_possible(); /* as rxe and siw; here they all mean the same */
+	context->num_comp_vectors = (int)vb_cpus_possible(); /* as many as with rxe and siw; all are the same here */
 	pthread_mutex_init(&context->mutex, NULL);
 	pthread_mutex_init(&object->objects_lock, NULL);
 	pthread_mutex_init(&object->rereg_lock, NULL);
@@ -157,7 +157,7 @@ static int destroy_object(int kind, struct vb_list *link)
 	return EINVAL;
 }
 
-/* Nobody is left to acknowledge what was delivered for the objects left behind. */
+/* Counts all delivered events of the objects left behind as acknowledged: the program will not do it. */
 static void forgive_events(struct context_object *object)
 {
 	vb_list_for_each (node, &object->objects[OBJECT_QP]) {
@@ -179,13 +179,13 @@ static void forgive_events(struct context_object *object)
 	}
 }
 
-/* A program may close with objects left; they go first, in an order that no dependency forbids. In a forked child
- * nothing can be destroyed, for the lane is the parent's, and an object's lock may have a holder who stayed behind: the
- * child merely forgets it all. */
+/* Objects that the program has left are destroyed first, each before those that it depends on. In a forked child no
+ * object can be destroyed, since the lane is the parent's and a thread of the parent may have held an object's lock:
+ * the child only closes its copies of the descriptors. */
 VB_EXPORT int ibv_close_device(struct ibv_context *context)
 {
 	struct context_object *object = vb_context_of(context);
-	const unsigned losses = object->async.losses; /* its descriptors are of one age */
+	const unsigned losses = object->async.losses; /* the same for all of its descriptors */
 	bool is_forked = vb_is_forked(context);
 	if (!is_forked) {
 		forgive_events(object);

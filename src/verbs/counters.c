@@ -1,6 +1,6 @@
-/* Counters objects: what flows took, in frames and bytes, read where the program wants each figure to stand. Bound to
- * flows as adapters do it: the program says first what it counts, then names the object among a flow's specifications.
- * Holds: what is counted does not change while a flow counts. Several flows may count into one object. */
+/* Counters objects: the frames and bytes that flows took. The program chooses the place of each figure in the array
+ * that it reads. As with adapters, it first says which figures it wants, then names the object in a flow.
+ * Holds: the figures do not change while a flow counts. Several flows may count into one object. */
 #include <stdlib.h>
 #include <string.h>
 #include "verbs/objects.h"
@@ -34,7 +34,7 @@ int vb_counters_ops_destroy(struct ibv_counters *ibv)
 	return 0;
 }
 
-/* flow: one that exists is not counted afterwards, as by adapters. */
+/* As with adapters, an existing flow cannot be counted afterwards. */
 int vb_counters_ops_attach(struct ibv_counters *ibv, struct ibv_counter_attach_attr *attr, struct ibv_flow *flow)
 {
 	struct counters_object *counters = vb_counters_of(ibv);
@@ -51,7 +51,7 @@ int vb_counters_ops_attach(struct ibv_counters *ibv, struct ibv_counter_attach_a
 	return err;
 }
 
-/* A value that nothing was attached to reads 0. */
+/* Values without an attached counter read 0. */
 int vb_counters_ops_read(struct ibv_counters *ibv, uint64_t *values, uint32_t count, uint32_t flags)
 {
 	struct counters_object *counters = vb_counters_of(ibv);

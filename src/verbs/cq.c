@@ -110,7 +110,7 @@ struct ibv_cq_ex *vb_cq_ops_create_ex(struct ibv_context *context, struct ibv_cq
 	return &cq->ibv;
 }
 
-/* One at least, so that its mutex is always among those taken. */
+/* At least one lane, so that its mutex is always among those taken. */
 static unsigned lanes_of(const struct cq_object *cq)
 {
 	return atomic_load(&cq->lanes) | vb_driver_bit(cq->driver);
@@ -128,7 +128,7 @@ VB_EXPORT int ibv_resize_cq(struct ibv_cq *ibv, int cqe)
 	if (err)
 		return -err;
 	vb_device_settle(vb_host_of(ibv->context),
-		lanes); /* completions of what was posted are counted before the size is judged */
+		lanes); /* so that completions of posted requests are counted before the size is checked */
 	err = vb_cq_resize(cq->cq, (uint32_t)cqe);
 	if (!err)
 		ibv->cqe = (int)vb_cq_capacity(cq->cq);

@@ -1,7 +1,7 @@
-/* The extended poller of a CQ: start_poll, next_poll, end_poll, and a reader a field.
- * Holds: from a successful start_poll to end_poll the thread has the poller to itself (unless the program promised to
- * use one thread only); plain ibv_poll_cq works on every CQ all the same. Completions are taken one at a time, so that
- * what a program does not look at stays in the queue. */
+/* The extended poller of a CQ: start_poll, next_poll, end_poll, and one reader per field.
+ * Holds: from a successful start_poll to end_poll the thread has the poller to itself, unless the program promised to
+ * use one thread only. Plain ibv_poll_cq works on every CQ, too. Completions are taken one at a time, so that those
+ * that a program does not look at stay in the queue. */
 #include <time.h>
 #include "verbs/objects.h"
 
@@ -133,7 +133,7 @@ static uint64_t read_completion_wallclock_ns(struct ibv_cq_ex *cq)
 	return clock_ns(CLOCK_REALTIME) - (clock_ns(CLOCK_MONOTONIC) - read_completion_ts(cq));
 }
 
-/* Readers that the program did not ask for stay NULL, as with hardware, except those that cost nothing. */
+/* As with hardware, readers that the program did not ask for stay NULL, except those that cost nothing. */
 void vb_cq_ex_init(struct cq_object *cq, uint64_t wc_flags)
 {
 	struct ibv_cq_ex *ibv = &cq->ibv;

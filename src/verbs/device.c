@@ -1,6 +1,6 @@
-/* The device list: one object a device, shared by every list that shows it and every context opened from it, so that a
- * program sees the same pointer each time while anybody holds it.
- * Not here: which devices exist (host/), what they can do (device_attr.c). */
+/* The device list: one object per device, shared by all lists that show it and all contexts opened from it. So a
+ * program sees the same pointer each time, as long as there is a reference to it.
+ * Not here: which devices exist (host/), and their attributes (device_attr.c). */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -23,7 +23,7 @@ static void unlock_devices(void)
 	pthread_mutex_unlock(&devices_lock);
 }
 
-/* A thread that forks while another has the lock would leave it locked in the child. */
+/* Without this, a fork while another thread has the lock would leave it locked in the child. */
 static void register_fork_handlers(void)
 {
 	pthread_atfork(lock_devices, unlock_devices, unlock_devices);

@@ -1,4 +1,4 @@
-/* What a device and its port can do: exactly what the engine grants, and what is common knowledge of RoCE.
+/* Attributes of a device and its port: the limits that the engine grants, and facts of RoCE.
  * Holds: no number here promises more than a create call gives. */
 #include <string.h>
 #include <time.h>
@@ -8,7 +8,7 @@
 #include "verbs/later.h"
 #include "verbs/objects.h"
 
-/* What needs packet sockets is offered to those who may open them. */
+/* Raw packet QPs are offered to processes that may open packet sockets. */
 static void fill_raw(struct ibv_device_attr *attr)
 {
 	if (!vb_host_may_use_frames())
@@ -72,7 +72,7 @@ int vb_context_ops_query_device_ex(struct ibv_context *context, const struct ibv
 {
 	if ((input && input->comp_mask) || attr_size < sizeof(attr->orig_attr))
 		return EINVAL;
-	/* The process's own rights read and write memory: every page may come and go. */
+	/* The engine reads and writes memory with the process's own rights, so pages may come and go. */
 	const uint32_t odp_datagram = IBV_ODP_SUPPORT_SEND | IBV_ODP_SUPPORT_RECV | IBV_ODP_SUPPORT_SRQ_RECV;
 	const uint32_t odp_unreliable = odp_datagram | IBV_ODP_SUPPORT_WRITE;
 	const uint32_t odp_reliable = odp_unreliable | IBV_ODP_SUPPORT_READ | IBV_ODP_SUPPORT_ATOMIC | LATER_ODP_FLUSH |
@@ -145,7 +145,7 @@ static int fill_port(struct ibv_context *context, uint8_t port, struct ibv_port_
 	return 0;
 }
 
-/* The caller says how big its structure is: older and newer programs have others. */
+/* The caller tells the size of its structure, which differs between releases. */
 int vb_context_ops_query_port(struct ibv_context *context, uint8_t port, struct ibv_port_attr *attr, size_t attr_size)
 {
 	struct ibv_port_attr of_44;

@@ -1,8 +1,9 @@
-/* Device memory. A software device's memory is the process's: what programs put there to keep it off the bus is at
- * least as close to the engine as anything else. Holds: a piece outlives the regions registered on it, and has pages
- * of its own. Those of SHARED_MIN bytes and more are a file's from birth, which neighbours map (host/peers/segments.h).
- * In a forked child the parent's small pieces are private copies, the others, and those that were exported, are shared
- * with it, and new ones are the child's own: none needs the device. */
+/* Device memory. A software device has none of its own, so it is memory of the process. It is as close to the engine as
+ * any other.
+ * Holds: a piece outlives the regions registered on it, and has pages of its own. Pieces of SHARED_MIN bytes and more
+ * are in a file from the start, which neighbours map (host/peers/segments.h).
+ * Fork: the parent's small pieces are private copies in the child. Large and exported pieces are shared. New pieces are
+ * the child's own. None of this needs the device. */
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
@@ -11,7 +12,7 @@
 
 #define DM_MAX_ALIGN 21 /* log2 of the largest that may be asked for */
 #define SHARED_MIN   65536
-#define DM_WORD      4 /* copies are of whole words, as with adapters that have such memory */
+#define DM_WORD      4 /* as with adapters that have such memory, copies are of whole words */
 #define ACCESS_KNOWN                                                                                                   \
 	(IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_WRITE | IBV_ACCESS_REMOTE_READ | IBV_ACCESS_REMOTE_ATOMIC |        \
 		IBV_ACCESS_ZERO_BASED)
@@ -47,7 +48,7 @@ static int copy_from(void *to, struct ibv_dm *ibv, uint64_t offset, size_t lengt
 	return err;
 }
 
-/* length of the device's memory is this piece's from now on, if there is as much. */
+/* Reserves length bytes of the device's memory, if there are so many. */
 static bool take_share(struct context_object *context, size_t length)
 {
 	size_t used = atomic_load(&context->dm_bytes);
@@ -58,7 +59,7 @@ static bool take_share(struct context_object *context, size_t length)
 	return true;
 }
 
-/* Whole pages, so that they can be given away; as many as make room for the alignment. */
+/* Whole pages, so that they can be exported, and enough of them for the alignment. */
 static bool make_bytes(struct dm_object *dm, size_t length, uint32_t log_align)
 {
 	size_t page = (size_t)sysconf(_SC_PAGESIZE), alignment = (size_t)1 << log_align;
@@ -71,8 +72,8 @@ static bool make_bytes(struct dm_object *dm, size_t length, uint32_t log_align)
 	return true;
 }
 
-/* If it cannot be, it is of use all the same. Of the reservation alone, which nobody knows of yet, pages are
- * replaced. */
+/* Has the pages lie in a file. If that fails, the piece is still usable. No pages but those of the fresh reservation
+ * are replaced. */
 static void keep_file(struct dm_object *dm, int file)
 {
 	dm->file = file;
@@ -116,7 +117,7 @@ struct ibv_dm *vb_dm_ops_alloc(struct ibv_context *context, struct ibv_alloc_dm_
 		.handle = vb_object_handle(),
 	};
 	vb_list_init(&dm->link);
-	if (vb_is_forked(context)) /* the list's lock may have had a holder who stayed in the parent */
+	if (vb_is_forked(context)) /* a thread of the parent may have held the list's lock */
 		return &dm->ibv;
 	if (attr->length >= SHARED_MIN)
 		share(dm);
@@ -159,9 +160,9 @@ struct ibv_mr *vb_dm_ops_reg_mr(
 	return &mr->ibv;
 }
 
-/* ---- Exporting: the piece's pages become those of a file, which the kernel makes a dma-buf of ---- */
+/* ---- Exporting: the piece's pages become those of a file, which the kernel makes a dma-buf of -------------------- */
 
-/* Once, and for good: later exports are of the same file. */
+/* Once and for all: later exports give the same file. */
 static int share_bytes(struct dm_object *dm)
 {
 	if (dm->file >= 0)
@@ -191,7 +192,7 @@ static int export_locked(struct dm_object *dm)
 	return err ? err : vb_host_make_dmabuf(dm->file, dm->rounded);
 }
 
-/* Of whole pages: what lies behind the piece in the last one is zeros, and nobody else's. */
+/* The export has whole pages: the bytes behind the piece, in the last page, are zeros. */
 VB_EXPORT int later_dm_export_dmabuf_fd(struct ibv_dm *ibv)
 {
 	pthread_mutex_t *lock = &vb_context_of(ibv->context)->rereg_lock;

@@ -1,5 +1,5 @@
-/* Enhanced connection establishment: two ends tell each other which options of their maker they have. We have none, and
- * say so in the way of those who take part: a program that exchanges options gets on with us. */
+/* Enhanced connection establishment: both ends tell which vendor options they have. We have none, but take part, so
+ * that programs that exchange options work. */
 #include "host/devices/identity.h"
 #include "verbs/objects.h"
 
@@ -11,7 +11,7 @@ VB_EXPORT int ibv_query_ece(struct ibv_qp *qp, struct ibv_ece *ece)
 	return 0;
 }
 
-/* Options of others are none of ours. What is accepted of what is asked for: nothing. */
+/* Other vendors' options are ignored: none of the requested options is accepted. */
 VB_EXPORT int ibv_set_ece(struct ibv_qp *qp, struct ibv_ece *ece)
 {
 	if (vb_is_forked(qp->context))

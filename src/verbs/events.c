@@ -1,8 +1,8 @@
 /* Completion events and asynchronous events: from the host's sink to the program.
- * Holds: a queue's descriptor is readable exactly while an event waits in it. So both change under the queue's lock:
- * whoever queues an event writes a count, whoever takes one reads it, and a blocked reader sleeps outside the lock. But
- * what a blocked reader brings himself, who drives before he sleeps, is told nobody until he has taken one: most of the
- * time that was all there was, and two system calls less.
+ * Holds: a queue's descriptor is readable exactly while an event waits in it. So both change under the queue's lock: a
+ * thread that queues an event writes a count, and one that takes an event reads it. A blocked reader sleeps outside the
+ * lock. There is one exception: a blocked reader drives the lane before it sleeps, and events that it brings that way
+ * are not counted until it has taken one. Mostly there is just that one, which saves two system calls.
  * Not here: the channel's creation (channel.c). */
 #include <fcntl.h>
 #include <poll.h>
@@ -15,8 +15,7 @@
 #include "verbs/objects.h"
 #include "verbs/wait.h"
 
-/* ---- Queues -------------------------------------------------------------------------------------------------------
- */
+/* ---- Queues ------------------------------------------------------------------------------------------------------ */
 
 int vb_event_queue_init(struct event_queue *queue)
 {
@@ -38,9 +37,9 @@ void vb_event_queue_deinit(struct event_queue *queue)
 
 static _Thread_local struct event_queue *awaited __attribute__((tls_model("initial-exec"))); /* by the calling thread */
 
-/* System calls of their own: the C library's functions are cancellation points, and a thread that is cancelled here
- * would take the queue's lock with it. They fail only if the program closed our descriptor; one that closes all of
- * them may have a file of its own there. */
+/* Bare system calls: the C library's functions are cancellation points, and a thread that is cancelled here would never
+ * release the queue's lock. They fail only if the program closed our descriptor. A program that closes all descriptors
+ * may have a file of its own at that number: vb_host_losses() tells. */
 static void say(struct event_queue *queue, uint64_t count)
 {
 	if (queue->losses != vb_host_losses())
@@ -71,7 +70,7 @@ static void count_down(struct event_queue *queue)
 		syscall(SYS_read, queue->fd, &one, sizeof(one));
 }
 
-/* The calling thread takes nothing any more: others may. */
+/* The calling thread takes no event any more: counts the events that it brought, for other threads. */
 static void stop_awaiting(void *argument)
 {
 	struct event_queue *queue = argument;
@@ -90,15 +89,15 @@ static bool is_nonblocking(const struct event_queue *queue)
 	return flags < 0 || (flags & O_NONBLOCK);
 }
 
-/* Signals that a thread's own instructions raise: whoever handles them, a sleeping thread is not meant. */
+/* Signals that a thread's own instructions raise. None of them is for a sleeping thread. */
 static bool is_fault(int signal)
 {
 	return signal == SIGSEGV || signal == SIGBUS || signal == SIGFPE || signal == SIGILL || signal == SIGTRAP ||
 	       signal == SIGSYS || signal == SIGABRT;
 }
 
-/* Programs expect of a blocked get what they know of read(): a signal whose handler was installed with SA_RESTART does
- * not end it. Which signal it was cannot be known, so one handler without SA_RESTART makes every signal end it. */
+/* As with read(), a signal whose handler was installed with SA_RESTART does not end a blocked call. The signal that
+ * came is unknown, so one handler without SA_RESTART makes every signal end it. */
 VB_EXPORT bool vb_signal_ends_wait(void)
 {
 	for (int signal = 1; signal < NSIG; signal++) {
@@ -111,10 +110,9 @@ VB_EXPORT bool vb_signal_ends_wait(void)
 	return false;
 }
 
-/* ---- Completion events ----------------------------------------------------------------------------------------------
- */
+/* ---- Completion events ------------------------------------------------------------------------------------------- */
 
-/* A CQ may owe several notices (it was armed again before the first was fetched), so it carries a count. */
+/* A CQ that was armed again before its event was fetched has several, so it carries a count. */
 static void completion_notify(struct cq_object *cq)
 {
 	if (!cq->ibv.channel)
@@ -158,7 +156,7 @@ static struct cq_object *wait_and_take(struct channel_object *channel)
 	return found;
 }
 
-/* NULL: a signal has ended it, or the program has closed our descriptors. */
+/* NULL: a signal has ended the wait, or the program has closed our descriptors. */
 static struct cq_object *await_completion(struct channel_object *channel)
 {
 	struct cq_object *found;
@@ -240,7 +238,7 @@ static bool async_take(struct event_queue *queue, struct ibv_async_event *event)
 	return link != NULL;
 }
 
-/* Sleeps in poll, not in the lane: a thread that waits for trouble is no reason to drive. */
+/* Sleeps in poll() and does not drive the lane: asynchronous events are not urgent. */
 VB_EXPORT int ibv_get_async_event(struct ibv_context *ibv, struct ibv_async_event *event)
 {
 	struct event_queue *queue = &vb_context_of(ibv)->async;
@@ -299,7 +297,7 @@ VB_EXPORT void ibv_ack_async_event(struct ibv_async_event *event)
 		acknowledge(&wq->mutex, &wq->cond, &wq->events_completed);
 		break;
 	}
-	default: /* the port's and the device's need none */
+	default: /* events of the port and the device need no acknowledgement */
 		break;
 	}
 }
@@ -312,7 +310,7 @@ static void queue_qp_event(struct qp_object *qp, enum vb_event_kind kind)
 	async_queue(vb_context_of(qp->ibv.context), event, qp, &qp->async_delivered);
 }
 
-/* A work queue has no other event than its end. */
+/* A work queue has one event: its end. */
 static void on_wq_event(struct wq_object *wq, enum vb_event_kind kind)
 {
 	struct ibv_async_event event = { .element.wq = &wq->ibv, .event_type = IBV_EVENT_WQ_FATAL };
@@ -320,7 +318,7 @@ static void on_wq_event(struct wq_object *wq, enum vb_event_kind kind)
 		async_queue(vb_context_of(wq->ibv.context), event, wq, &wq->async_delivered);
 }
 
-/* Every handle of a QP hears of it. */
+/* Every handle of a QP gets the event. */
 static void on_qp_event(struct qp_object *owner, enum vb_event_kind kind)
 {
 	if (owner->wq) {
@@ -382,7 +380,7 @@ void vb_sink_on_gid_change(void *user)
 
 /* ---- The end of an object ---------------------------------------------------------------------------------------- */
 
-/* Every event of element, or every event at all. */
+/* Discards the events of element, or all. */
 static void async_discard(struct context_object *context, const void *element, bool all)
 {
 	struct event_queue *queue = &context->async;

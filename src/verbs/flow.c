@@ -1,12 +1,12 @@
-/* Flows: rules that say which frames a raw packet QP receives, as the program writes them, one specification a header.
- * Holds: each specification has exactly its structure's size, and no byte behind the last is read (the size that attr
- * gives for the whole is not relied upon: programs leave it at attr's own). What cannot be matched is refused, never
- * passed over. Of actions, counting is done (counters.c). */
+/* Flows: rules for the frames that a raw packet QP receives, with one specification per header.
+ * Holds: each specification has exactly its structure's size, and no byte behind the last is read. The total size in
+ * attr is not relied upon, since programs leave it at the size of attr itself. A specification that cannot be matched
+ * is refused, never ignored. The only action is counting (counters.c). */
 #include <stdlib.h>
 #include <string.h>
 #include "verbs/objects.h"
 
-/* A flow in the making, and which layers were named. */
+/* A flow in the making, and the layers that it names so far. */
 struct builder {
 	struct vb_frame_flow *flow;
 	struct ibv_context *context;
@@ -81,7 +81,7 @@ static void add_ports(struct builder *to, const struct ibv_flow_spec_tcp_udp *sp
 	to->flow->protocols |= spec->type == IBV_FLOW_SPEC_TCP ? VB_FRAME_TCP : VB_FRAME_UDP;
 }
 
-/* 0: what cannot be matched or done: tunnels, inner headers, most actions. */
+/* 0: it cannot be matched or done: tunnels, inner headers, most actions. */
 static size_t size_of(enum ibv_flow_spec_type type)
 {
 	switch (type) {
@@ -176,7 +176,7 @@ static int translate(struct builder *to, const struct ibv_flow_attr *attr)
 		.priority = attr->priority,
 		.is_transparent = attr->flags & IBV_FLOW_ATTR_FLAGS_DONT_TRAP,
 	};
-	if (attr->type != IBV_FLOW_ATTR_NORMAL) /* these say all by their type */
+	if (attr->type != IBV_FLOW_ATTR_NORMAL) /* the type alone is the rule */
 		return attr->num_of_specs ? EINVAL : 0;
 	return add_specs(to, attr);
 }

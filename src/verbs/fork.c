@@ -1,6 +1,6 @@
-/* Fork. No page is pinned and no device writes behind the process's back: registered memory survives a fork like any
- * other, and there is nothing to prepare. What the parent opened is refused by
- * each verb in the child (vb_is_forked); devices that the child opens are its own. */
+/* Fork. No page is pinned, and no hardware writes memory: registered memory survives a fork like any other, and there
+ * is nothing to prepare. In the child, each verb refuses objects of devices that the parent opened (vb_is_forked).
+ * Devices that the child opens are its own. */
 #include "verbs/objects.h"
 
 int ibv_dontfork_range(void *base, size_t size);

@@ -2,7 +2,7 @@
 #include <string.h>
 #include "verbs/objects.h"
 
-/* The private query numbers types otherwise than struct ibv_gid_entry does. */
+/* The private query numbers types differently from struct ibv_gid_entry. */
 enum { PRIVATE_GID_TYPE_ROCE_V1 = 0, PRIVATE_GID_TYPE_ROCE_V2 = 1 };
 enum { ENTRY_GID_TYPE_ROCE_V2 = 2 };
 

@@ -1,6 +1,6 @@
-/* What rdma-core added to its headers after those of Debian 12 (44), up to 65: its public interface, under names of our
- * own, so that the tree builds with the headers of any release. Structures have their names there with later_ for ibv_,
- * functions too: LATER gives them the symbol that programs ask for. tests/unit/verbs/layout.tsv holds the offsets. */
+/* Additions of rdma-core to its public headers after those of Debian 12 (44), up to 65, under names of our own: so the
+ * tree builds with the headers of any release. A structure or function has its name there, with later_ for ibv_. LATER
+ * gives functions the symbol that programs ask for. tests/unit/verbs/layout.tsv has the offsets. */
 #ifndef VB_VERBS_LATER_H
 #define VB_VERBS_LATER_H
 
@@ -26,21 +26,21 @@ struct ibv_qp_ex;
 
 #define LATER(type, name, ...) type later_##name(__VA_ARGS__) __asm__("ibv_" #name)
 
-/* ---- Operations of extended QPs ---- */
+/* ---- Operations of extended QPs ---------------------------------------------------------------------------------- */
 
 /* The first operation behind those of ibv_qp_ex: ibv_wr_flush. */
 typedef void (*later_wr_flush)(
 	struct ibv_qp_ex *qp, uint32_t rkey, uint64_t remote_addr, size_t length, uint8_t type, uint8_t level);
 #define LATER_WR_FLUSH 0 /* in qp_object.later_ops */
 
-/* ---- Ports ---- */
+/* ---- Ports ------------------------------------------------------------------------------------------------------- */
 
 #define LATER_PORT_ATTR_SPEED_EX 52 /* offset of active_speed_ex, which is behind the structure of release 44 */
 #define LATER_PORT_ATTR_BYTES    56
 
 LATER(int, query_port_speed, struct ibv_context *context, uint32_t port, uint64_t *speed); /* in 100 Mbit/s */
 
-/* ---- Memory ---- */
+/* ---- Memory ------------------------------------------------------------------------------------------------------ */
 
 struct later_dmah {
 	struct ibv_context *context;
@@ -71,7 +71,7 @@ enum { /* ibv_mr_init_attr_mask */
 	LATER_MR_BUF = 1 << 5,
 };
 
-/* Of release 59; buf came with 64, so it is read only where the mask names it. */
+/* Of release 59. buf came with 64, so it is read only if the mask names it. */
 struct later_mr_init_attr {
 	size_t length;
 	int access;
@@ -96,7 +96,7 @@ LATER(void, free_buf, struct later_buf *buf);
 LATER(struct ibv_mr *, reg_buf_mr, struct ibv_pd *pd, struct later_buf *buf, void *addr, size_t length, int access);
 LATER(int, export_buf_dmabuf_fd, struct later_buf *buf);
 
-/* ---- Completion counters ---- */
+/* ---- Completion counters ----------------------------------------------------------------------------------------- */
 
 struct later_comp_cntr_caps {
 	uint64_t max_value;

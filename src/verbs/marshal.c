@@ -1,5 +1,4 @@
-/* Between the kernel's structures and the library's: what the distribution's librdmacm calls to translate what the
- * kernel told it. Field by field; nothing is interpreted. */
+/* Translation from the kernel's structures to the library's, field by field, for the distribution's librdmacm. */
 #include <infiniband/sa.h>
 #include <rdma/ib_user_sa.h>
 #include <rdma/ib_user_verbs.h>

@@ -1,5 +1,5 @@
-/* Multicast: a UD QP joins a group in two places, the process's sockets (host/) and the lane's table (engine/). Which
- * groups a QP is in is kept here, so that attaching twice is harmless and closing leaves nothing behind. */
+/* Multicast: a UD QP joins a group in two places, the process's sockets (host/) and the lane's table (engine/). A QP's
+ * list of groups is kept here, so that attaching twice is harmless and closing leaves every group. */
 #include <stdlib.h>
 #include "verbs/objects.h"
 

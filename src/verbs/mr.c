@@ -1,6 +1,6 @@
-/* Memory regions. Memory is not pinned: the engine copies with the process's own rights. So registering asks the kernel
- * only whether the range is mapped and its ends may be touched as the access says. A region on demand may be mapped
- * later, or anywhere: it is asked about at each access.
+/* Memory regions. Memory is not pinned: the engine copies with the process's own rights. So registering only asks the
+ * kernel whether the range is mapped and its ends allow the access. An on-demand region may be mapped later, or
+ * anywhere: the kernel is asked at each access.
  * Holds: when dereg or rereg returns, no access under the old terms is in flight.
  * Not here: device memory (dm.c), advice (advise.c). */
 #include <linux/magic.h>
@@ -32,7 +32,7 @@ int vb_mr_access(unsigned int access, unsigned int known, uint32_t *engine_acces
 	return 0;
 }
 
-/* The whole address space, whatever is mapped there when it is used. */
+/* The whole address space, with the mappings at the time of each access. */
 static bool is_implicit(const void *addr, size_t length)
 {
 	return !addr && length == SIZE_MAX;
@@ -124,7 +124,7 @@ VB_EXPORT struct ibv_mr *ibv_reg_mr_iova2(
 	return mr_register(pd, addr, length, iova, access);
 }
 
-/* Writes vanish, reads are zeros; of all addresses. The key is for work requests alone. */
+/* At all addresses, writes are dropped and reads give zeros. The key is for work requests alone. */
 struct ibv_mr *vb_mr_ops_alloc_null(struct ibv_pd *pd)
 {
 	struct vb_mr_config config = { .length = UINT64_MAX, .access = VB_ACCESS_LOCAL_WRITE, .kind = &vb_memory_null };
@@ -136,14 +136,16 @@ struct ibv_mr *vb_mr_ops_alloc_null(struct ibv_pd *pd)
 	return &mr->ibv;
 }
 
-/* ---- dma-bufs: what can be mapped is memory like any other; what cannot (most of what lies on other devices) is none
- * of ours. The kernel's exporters of host memory need no synchronisation between processors. ---- */
+/* ---- dma-bufs ---------------------------------------------------------------------------------------------------- */
+
+/* A dma-buf that can be mapped is memory like any other. Most of those on other devices cannot, and are refused. The
+ * kernel's exporters of host memory need no synchronisation between processors. */
 
 static int check_dmabuf(int fd, uint64_t offset, size_t length, uint64_t iova)
 {
 	const uint64_t page = (uint64_t)sysconf(_SC_PAGESIZE);
 	struct statfs about;
-	if (fd == -1) /* programs probe so, and take any other errno as "supported" */
+	if (fd == -1) /* programs use this as a probe: any other errno means "supported" */
 		return vb_settings_get()->dmabuf_on ? EBADF : EOPNOTSUPP;
 	if (fstatfs(fd, &about))
 		return errno;
@@ -191,9 +193,9 @@ VB_EXPORT struct ibv_mr *ibv_reg_dmabuf_mr(
 	return &mr->ibv;
 }
 
-/* ---- Changing and ending ---- */
+/* ---- Changing and ending ----------------------------------------------------------------------------------------- */
 
-/* What was posted before and has no need of it any more goes on. */
+/* Requests posted before that do not need the region any more go on. */
 static int close_region(struct ibv_mr *ibv)
 {
 	struct vb_device *host = vb_host_of(ibv->context);
@@ -204,7 +206,7 @@ static int close_region(struct ibv_mr *ibv)
 	return err;
 }
 
-/* What the region will be, from what it is and what flags change. */
+/* The new configuration: the present one with the changes of flags. */
 static int rereg_config(
 	const struct mr_object *mr, int flags, void *addr, size_t length, int access, struct vb_mr_config *config)
 {
@@ -221,7 +223,7 @@ static int rereg_config(
 	return err;
 }
 
-/* By one thread at a time: between the old terms and the new ones the region is closed. */
+/* By one thread at a time. The region is closed between the old configuration and the new one. */
 static int rereg_locked(struct ibv_mr *ibv, int flags, struct ibv_pd *pd, void *addr, size_t length, int access)
 {
 	struct mr_object *mr = (struct mr_object *)ibv;

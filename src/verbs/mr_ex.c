@@ -1,13 +1,13 @@
 /* Regions as later releases register them: one call for every kind of memory, DMA handles, and buffers that the library
- * allocates. A handle holds hints for a bus that has no part here: it is kept, counted, and changes nothing. Buffers
- * are plain memory, as with every device that need not share it with a hypervisor. */
+ * allocates. A DMA handle holds hints for a bus, which is not used here: it is counted and has no effect. Buffers are
+ * plain memory, as with every device that need not share them with a hypervisor. */
 #include <stdlib.h>
 #include <unistd.h>
 #include "host/lanes/cpus.h"
 #include "verbs/later.h"
 #include "verbs/objects.h"
 
-/* ---- DMA handles ---- */
+/* ---- DMA handles ------------------------------------------------------------------------------------------------- */
 
 VB_EXPORT struct later_dmah *later_alloc_dmah(struct ibv_context *context, struct later_dmah_init_attr *attr)
 {
@@ -39,9 +39,9 @@ VB_EXPORT int later_dealloc_dmah(struct later_dmah *ibv)
 	return 0;
 }
 
-/* ---- Registering ---- */
+/* ---- Registering ------------------------------------------------------------------------------------------------- */
 
-/* attr speaks of part of a buffer that was allocated in pd. */
+/* True if attr is part of a buffer that was allocated in pd. */
 static bool is_of_buffer(const struct ibv_pd *pd, const struct later_mr_init_attr *attr)
 {
 	const struct later_buf *buf = attr->buf;
@@ -89,7 +89,7 @@ VB_EXPORT struct ibv_mr *later_reg_mr_ex(struct ibv_pd *pd, struct later_mr_init
 	return mr;
 }
 
-/* ---- Buffers ---- */
+/* ---- Buffers ----------------------------------------------------------------------------------------------------- */
 
 VB_EXPORT void *later_alloc_buf(struct ibv_pd *pd, size_t size, struct later_buf **result)
 {
@@ -132,7 +132,7 @@ VB_EXPORT struct ibv_mr *later_reg_buf_mr(
 	return later_reg_mr_ex(pd, &attr);
 }
 
-/* Plain memory has none. */
+/* Plain memory has no dma-buf. */
 VB_EXPORT int later_export_buf_dmabuf_fd(struct later_buf *buf)
 {
 	errno = ENODATA;

@@ -1,5 +1,5 @@
 /* The lists of a context's objects, by kind, so that ibv_close_device finds the objects that a program left behind.
- * Below every file that makes an object; context.c, which destroys what is left, is above them. */
+ * This is below all files that make objects; context.c, which destroys the objects that are left, is above them. */
 #include "verbs/objects.h"
 
 void vb_object_add(struct ibv_context *context, enum object_kind kind, struct vb_list *link)

@@ -1,8 +1,12 @@
-/* The objects behind the public verbs structures: each begins with the structure that programs see, followed by what is
- * ours. A program's pointer and ours are the same address.
+/* The objects behind the public verbs structures. Each begins with the structure that programs see, followed by our own
+ * fields: a program's pointer and ours are the same address.
+ *
+ * The files stand in two layers, and each calls only those below it: context.c, with ibv_open_device and
+ * ibv_close_device, is above all; objects.c, with the lists of a context's objects, is below all; one file per kind of
+ * object is between them.
  *
  * Holds: the engine's "user" of a CQ, SRQ or QP is its object here, and an object's context never changes. Objects are
- * linked into their context, so that ibv_close_device finds what a program left behind.
+ * linked into their context, so that ibv_close_device finds those that a program left behind.
  * Locks, in the order in which they may be taken: the driver's mutex (host), an event queue's, an object's own.
  * Not here: protocol of any kind (engine/), threads and sockets (host/). */
 #ifndef VB_VERBS_OBJECTS_H
@@ -26,14 +30,14 @@
 
 #define VB_EXPORT __attribute__((visibility("default")))
 
-/* What every device of ours reports beside the engine's limits. */
+/* Figures that every device of ours reports beside the engine's limits. */
 #define VB_PORT        1 /* the only port */
 #define VB_PKEYS       1
 #define VB_MAX_OBJECTS 1048576 /* CQs, PDs, SRQs, AHs: bounded by memory alone */
-/* What verbs answer for objects of a device that the parent of this forked child has opened. */
+/* The errno of verbs in a forked child, for objects of a device that its parent has opened. */
 #define VB_FORKED_ERRNO EPERM
 
-/* ---- Devices (device.c) --------------------------------------------------------------------------------------- */
+/* ---- Devices (device.c) ------------------------------------------------------------------------------------------ */
 
 struct device_object {
 	struct ibv_device ibv;
@@ -44,36 +48,36 @@ struct device_object {
 	uint64_t node_guid;
 };
 
-/* Another holder of device; vb_device_object_put gives it up. */
+/* One more reference to device; vb_device_object_put gives it up. */
 void vb_device_object_get(struct device_object *device);
 void vb_device_object_put(struct device_object *device);
 
-/* ---- Events (events.c) ------------------------------------------------------------------------------------------ */
+/* ---- Events (events.c) ------------------------------------------------------------------------------------------- */
 
-/* A descriptor that is readable exactly while an event waits. */
-/* Closes a descriptor of ours that was made after so many losses. Since another it may be the program's own: that is
- * left. */
+/* Closes a descriptor of ours that was made after so many losses. After another loss the number may belong to a
+ * descriptor of the program, which is left alone. */
 static inline void vb_close_unless_lost(int fd, unsigned losses)
 {
 	if (fd >= 0 && losses == vb_host_losses())
 		close(fd);
 }
 
+/* Its descriptor is readable exactly while an event waits. */
 struct event_queue {
-	int fd; /* eventfd, semaphore: one count an event, but for the unsaid ones */
+	int fd; /* eventfd, semaphore: one count per event, except for the uncounted ones */
 	pthread_mutex_t lock;
 	struct vb_list waiting;
 	atomic_uint count; /* of events; written under the lock */
-	unsigned unsaid;   /* of these: brought by a reader that is about to take one, and so not counted in fd */
-	unsigned losses;   /* before fd was made: vb_host_losses() */
+	unsigned unsaid;   /* events that are not counted in fd: their reader brought them and is about to take one */
+	unsigned losses;   /* vb_host_losses() before fd was made */
 };
 
 int vb_event_queue_init(struct event_queue *queue);
 void vb_event_queue_deinit(struct event_queue *queue);
 
-/* ---- Context (context.c) ---------------------------------------------------------------------------------------- */
+/* ---- Context (context.c) ----------------------------------------------------------------------------------------- */
 
-enum object_kind { /* in the order in which close destroys what is left */
+enum object_kind { /* in the order in which ibv_close_device destroys the objects that are left */
 	OBJECT_FLOW,
 	OBJECT_COUNTERS,
 	OBJECT_QP,
@@ -101,11 +105,11 @@ struct context_object {
 	struct device_object *device;
 	struct event_queue async;
 	pthread_mutex_t objects_lock;
-	/* Taken before the driver's, while a region is closed to be changed, or device memory changes its pages. */
+	/* Held while a region is closed for a change, or device memory changes its pages. Before the driver's mutex. */
 	pthread_mutex_t rereg_lock;
 	struct vb_list objects[OBJECT_KINDS];
 	struct vb_list domains;  /* of struct xrc_domain, under verbs.context.mutex */
-	_Atomic size_t dm_bytes; /* device memory given out */
+	_Atomic size_t dm_bytes; /* device memory allocated */
 };
 
 static inline struct context_object *vb_context_of(struct ibv_context *context)
@@ -118,14 +122,13 @@ static inline struct vb_device *vb_host_of(struct ibv_context *context)
 	return vb_context_of(context)->host;
 }
 
-/* The first lane, which has what only one may have. */
+/* The first lane, which has the objects that only one lane may have. */
 static inline struct vb_driver *vb_driver_of(struct ibv_context *context)
 {
 	return vb_device_driver(vb_host_of(context));
 }
 
-/* The device is the parent's of this process, which was forked from it: nothing of it may be used, nor its locks waited
- * for. */
+/* True in a forked child, if its parent opened the device. Nothing of it may be used then, and no lock waited for. */
 static inline bool vb_is_forked(struct ibv_context *context)
 {
 	return vb_device_is_forked(vb_host_of(context));
@@ -134,57 +137,55 @@ static inline bool vb_is_forked(struct ibv_context *context)
 /* objects.c */
 void vb_object_add(struct ibv_context *context, enum object_kind kind, struct vb_list *link);
 void vb_object_remove(struct ibv_context *context, struct vb_list *link);
-/* A number for the handle fields: unique in the process, of no other meaning. */
+/* A number for the handle fields. It is unique in the process and has no other meaning. */
 uint32_t vb_object_handle(void);
-/* errno is set, to error as verbs return it, and the NULL of a failed create returned. */
+/* Sets errno to error, a positive one, and returns the NULL of a failed create. */
 static inline void *vb_fail(int error)
 {
 	errno = error;
 	return NULL;
 }
 
-/* ---- PD, MR, MW, AH -----------------------------------------------------------------------------------------------
- */
+/* ---- PD, MR, MW, AH ---------------------------------------------------------------------------------------------- */
 
-/* A thread domain: what is made in it may go without locks of its own. */
+/* A thread domain: objects made in it may do without locks of their own. */
 struct td_object {
 	struct ibv_td ibv;
 	struct vb_list link;
-	struct vb_driver *driver; /* of what is made in it */
+	struct vb_driver *driver; /* of objects made in it */
 	atomic_uint users;        /* parent domains */
 };
 
-/* A protection domain, or a parent domain: another face of one, with a thread domain and allocators of the program's.
- */
+/* A protection domain, or a parent domain: another name of one, with a thread domain and the program's allocators. */
 struct pd_object {
 	struct ibv_pd ibv;
 	struct vb_list link;
 	struct vb_pd *pd;
-	atomic_uint users;      /* what was made in it: the engine knows no address handles and parent domains */
-	struct pd_object *base; /* of a parent domain, which holds it; NULL otherwise */
+	atomic_uint users;      /* objects made in it, also address handles and parent domains, unknown to the engine */
+	struct pd_object *base; /* the domain that a parent domain holds; NULL: this is none */
 	struct td_object *td;   /* or NULL */
 	struct ibv_parent_domain_init_attr allocators; /* alloc and free NULL unless given */
 };
 
-/* pd has one user more or less; NULL has none. */
+/* Adds change to the users of pd, which may be NULL. */
 static inline void vb_pd_hold(struct ibv_pd *pd, int change)
 {
 	if (pd)
 		atomic_fetch_add(&((struct pd_object *)pd)->users, (unsigned)change);
 }
 
-/* What the program's allocator is told that memory is for. */
+/* The purpose of memory, for the program's allocator. */
 enum vb_allocation { VB_ALLOCATION_QP = 1, VB_ALLOCATION_SRQ, VB_ALLOCATION_CQ };
 
-/* Zeroed memory for an object: from the program's allocator where pd is a parent domain with one. pd may be NULL.
- * *is_programs says which, for vb_pd_free. NULL: none to be had. pd.c */
+/* pd.c: zeroed memory for an object, from the program's allocator if pd is a parent domain that has one. pd may be
+ * NULL. *is_programs says which, for vb_pd_free. NULL: out of memory. */
 void *vb_pd_alloc(struct ibv_pd *pd, size_t size, enum vb_allocation kind, bool *is_programs);
 void vb_pd_free(struct ibv_pd *pd, void *memory, enum vb_allocation kind, bool is_programs);
 struct ibv_pd *vb_pd_ops_alloc_parent(struct ibv_context *context, struct ibv_parent_domain_init_attr *attr);
 struct ibv_td *vb_td_ops_alloc(struct ibv_context *context, struct ibv_td_init_attr *attr);
 int vb_td_ops_dealloc(struct ibv_td *td);
 
-/* Device memory: the device has none of its own, so it is the process's. */
+/* Device memory. The device has none of its own, so it is memory of the process. */
 #define VB_MAX_DM_BYTES (16u << 20)
 
 struct dm_object {
@@ -192,13 +193,13 @@ struct dm_object {
 	struct vb_list link;
 	uint8_t *bytes;
 	size_t length, rounded; /* to whole pages */
-	void *mapping;          /* bytes and what their alignment took */
+	void *mapping;          /* with the room for their alignment */
 	size_t mapping_length;
 	atomic_uint regions; /* registered on it */
-	struct vb_lock lock; /* held by who writes through the CPU, and while the pages are exchanged */
-	int file;            /* whose pages they are, or -1: large ones', and once exported */
-	unsigned losses;     /* before file was made */
-	uint32_t segment;    /* by which neighbours know it, or 0 */
+	struct vb_lock lock; /* held while the CPU writes, and while the pages are exchanged */
+	int file;            /* of large pieces, and of exported ones: has their pages; else -1 */
+	unsigned losses;     /* vb_host_losses() before file was made */
+	uint32_t segment;    /* the number by which neighbours know it, or 0 */
 };
 
 struct ibv_dm *vb_dm_ops_alloc(struct ibv_context *context, struct ibv_alloc_dm_attr *attr);
@@ -214,7 +215,7 @@ struct dmah_object {
 };
 
 struct later_buf {
-	struct ibv_pd *pd; /* which it holds */
+	struct ibv_pd *pd; /* held */
 	void *addr;
 	size_t size;
 };
@@ -225,15 +226,15 @@ struct mr_object {
 	struct vb_mr *mr;
 	struct vb_mr_config config; /* as registered last */
 	bool is_fixed;              /* it cannot be registered anew: null, of device memory, of a dma-buf */
-	struct dm_object *dm;       /* or NULL; the region holds it */
-	struct dmah_object *dmah;   /* or NULL; likewise */
+	struct dm_object *dm;       /* held, or NULL */
+	struct dmah_object *dmah;   /* held, or NULL */
 	void *mapping;              /* of a dma-buf, or NULL */
 	size_t mapping_length;
 };
 
-/* mr.c: access with bits of known alone, without what is optional, as the engine wants it. 0 or EINVAL. */
+/* mr.c: access for the engine, without optional bits. 0, or EINVAL: it has bits that are not in known. */
 int vb_mr_access(unsigned int access, unsigned int known, uint32_t *engine_access);
-/* A region entered among the objects of its context, addr as the program sees it. NULL with errno. */
+/* Makes a region and links it into its context; addr is the address that the program sees. NULL with errno. */
 struct mr_object *vb_mr_object_create(struct ibv_pd *pd, const struct vb_mr_config *config, void *addr);
 struct ibv_mr *vb_mr_ops_alloc_null(struct ibv_pd *pd);
 /* advise.c */
@@ -252,31 +253,30 @@ struct ah_object {
 	struct vb_av av;
 };
 
-/* IPv4 multicast may come as ff0e::ffff:a.b.c.d; on the wire it is IPv4 like any mapped address. ah.c */
+/* ah.c: programs may write IPv4 multicast as ff0e::ffff:a.b.c.d; this gives the mapped address. */
 struct vb_gid vb_gid_plain(const union ibv_gid *gid);
-/* Address vector of attr; -EINVAL when attr cannot be reached from this device; -ENETUNREACH, -EHOSTUNREACH: the
- * kernel has no route there. Without any mutex. ah.c */
+/* ah.c: the address vector of attr. -EINVAL: it cannot be reached from this device; -ENETUNREACH, -EHOSTUNREACH: the
+ * kernel has no route there. Called without any mutex. */
 int vb_av_from_ah_attr(struct ibv_context *context, const struct ibv_ah_attr *attr, struct vb_av *av);
 void vb_av_to_ah_attr(const struct vb_av *av, struct ibv_ah_attr *attr);
 
-/* ---- CQ, completion channel -----------------------------------------------------------------------------------------
- */
+/* ---- CQ, completion channel -------------------------------------------------------------------------------------- */
 
 struct channel_object {
 	struct ibv_comp_channel ibv;
 	struct vb_list link;
 	struct event_queue queue;
-	atomic_uint lanes; /* of its CQs, that are and were */
+	atomic_uint lanes; /* of the CQs that it has and had */
 };
 
 struct cq_object {
 	struct ibv_cq_ex ibv;
 	struct vb_list link;
 	struct vb_cq *cq;
-	struct vb_driver *driver; /* of QPs that are in no thread domain */
-	atomic_uint lanes;        /* of those that it has and had: what polling drives */
+	struct vb_driver *driver; /* of its QPs that are in no thread domain */
+	atomic_uint lanes;        /* of the QPs that it has and had: polling drives these */
 	bool keeps_time;
-	atomic_uint named_by; /* QPs that were made with it, whether they complete to it or, with tags, elsewhere */
+	atomic_uint named_by; /* QPs that were made with it; with tags, they complete elsewhere */
 
 	/* The completion that the extended poller shows; poll_lock is held from start_poll to end_poll. */
 	struct vb_wc current;
@@ -298,7 +298,7 @@ static inline struct cq_object *vb_cq_of(struct ibv_cq *cq)
 	return (struct cq_object *)cq;
 }
 
-/* A QP of that driver's completes to it, or something else that is driven there. */
+/* From now on, polling cq drives that lane, too. */
 void vb_cq_add_lane(struct cq_object *cq, struct vb_driver *driver);
 int vb_cq_ops_req_notify(struct ibv_cq *cq, int solicited_only);
 struct ibv_cq_ex *vb_cq_ops_create_ex(struct ibv_context *context, struct ibv_cq_init_attr_ex *attr);
@@ -313,7 +313,7 @@ int vb_cq_drive_and_poll(struct cq_object *cq, struct vb_wc *wc, int n);
 
 struct xrc_domain;
 
-/* One of the handles of a domain. */
+/* A handle of a domain. */
 struct xrcd_object {
 	struct ibv_xrcd ibv;
 	struct vb_list link;
@@ -354,8 +354,8 @@ struct comp_cntr_object {
 	atomic_uint lanes;    /* of these QPs */
 };
 
-/* Room for the operations of newer headers than those of release 44, whose structure ends where they begin. Not a
- * number: a mutex is within, larger on 64-bit ARM than on x86-64. */
+/* The length of ibv_qp_ex in release 44. Operations of newer headers follow it. It is computed because it contains a
+ * mutex, which is larger on 64-bit ARM than on x86-64. */
 #define VB_QP_EX_BYTES  (offsetof(struct ibv_qp_ex, wr_atomic_write) + sizeof(void (*)(void)))
 #define VB_LATER_QP_OPS 8
 
@@ -375,15 +375,15 @@ struct qp_object {
 	struct wr_builder *builder; /* NULL without send_ops_flags */
 	bool is_programs_memory;    /* see vb_pd_alloc */
 	uint32_t async_delivered;
-	atomic_uint flows;                                   /* that steer to it */
-	struct comp_cntr_object *counters[VB_COUNTED_KINDS]; /* that count its work, or NULL */
-	struct ind_table_object *table; /* of a raw packet QP that spreads what it receives, or NULL */
-	struct wq_object *wq;           /* whose queue this is; NULL: of a QP of the program's */
+	atomic_uint flows;                                   /* steer to it */
+	struct comp_cntr_object *counters[VB_COUNTED_KINDS]; /* count its work; each may be NULL */
+	struct ind_table_object *table; /* over which a raw packet QP spreads the frames that it receives, or NULL */
+	struct wq_object *wq;           /* this is the queue of a WQ; NULL: it is a QP of the program */
 	struct vb_gid *groups;          /* multicast groups attached, under the context's mutex */
 	unsigned group_count;
 
 	/* A receiving XRC QP may have several handles (ibv_open_qp). Under the driver's mutex: */
-	struct qp_object *owner;    /* who made the engine's QP; of all others qp itself */
+	struct qp_object *owner;    /* the handle that made the engine's QP; most QPs are their own */
 	struct vb_list opened;      /* owner: the other handles */
 	struct vb_list opened_link; /* in the owner's list */
 	struct xrcd_object *xrcd;
@@ -397,13 +397,13 @@ static inline struct qp_object *vb_qp_of(struct ibv_qp *qp)
 
 struct ibv_qp *vb_qp_ops_create_ex(struct ibv_context *context, struct ibv_qp_init_attr_ex *attr);
 struct ibv_qp *vb_qp_ops_open(struct ibv_context *context, struct ibv_qp_open_attr *attr);
-/* xrc.c: a new object is its own owner; xrcd NULL where it is in no domain. */
+/* xrc.c: a new object becomes its own owner. xrcd is NULL if it is in no domain. */
 void vb_qp_own(struct qp_object *qp, struct xrcd_object *xrcd);
-/* qp is being destroyed; true: it was the last handle, and the engine's QP goes. With the driver's mutex held. */
+/* qp is being destroyed. True: it was the last handle, so the engine's QP goes. With the driver's mutex held. */
 bool vb_qp_disown(struct qp_object *qp, struct qp_object **owner);
 /* qp_ex.c: the ibv_wr_* operations. 0 or errno. */
 int vb_qp_ex_init(struct qp_object *qp, uint64_t send_ops_flags);
-/* comp_cntr.c: qp is gone, and counts no more. */
+/* comp_cntr.c: qp is gone and counts no more. */
 void vb_comp_cntr_detach(struct qp_object *qp);
 /* mcast.c: leaves every group. */
 void vb_qp_leave_groups(struct qp_object *qp);
@@ -419,7 +419,7 @@ struct counters_object {
 	struct vb_driver *driver;
 	struct vb_flow_tally tally; /* under the driver's mutex */
 	pthread_mutex_t mutex;
-	unsigned flows; /* that count into it */
+	unsigned flows; /* count into it */
 	unsigned point_count;
 	struct ibv_counter_attach_attr points[COUNTERS_POINTS];
 };
@@ -437,7 +437,7 @@ struct wq_object {
 	struct ibv_wq ibv;
 	struct vb_list link;
 	struct qp_object queue;
-	atomic_uint tables; /* that name it */
+	atomic_uint tables; /* contain it */
 	uint32_t async_delivered;
 };
 
@@ -459,7 +459,7 @@ struct ibv_counters *vb_counters_ops_create(struct ibv_context *context, struct 
 int vb_counters_ops_destroy(struct ibv_counters *counters);
 int vb_counters_ops_attach(struct ibv_counters *counters, struct ibv_counter_attach_attr *attr, struct ibv_flow *flow);
 int vb_counters_ops_read(struct ibv_counters *counters, uint64_t *values, uint32_t count, uint32_t flags);
-/* change more flows count into it; NULL is none. */
+/* Adds change to the flows that count into it; NULL is allowed. */
 void vb_counters_hold(struct counters_object *counters, int change);
 struct ibv_wq *vb_wq_ops_create(struct ibv_context *context, struct ibv_wq_init_attr *attr);
 int vb_wq_ops_modify(struct ibv_wq *wq, struct ibv_wq_attr *attr);
@@ -467,13 +467,13 @@ int vb_wq_ops_destroy(struct ibv_wq *wq);
 struct ibv_rwq_ind_table *vb_ind_table_ops_create(
 	struct ibv_context *context, struct ibv_rwq_ind_table_init_attr *attr);
 int vb_ind_table_ops_destroy(struct ibv_rwq_ind_table *table);
-/* What attr asks of a raw packet QP can be had: 0 or errno. */
+/* Checks attr of a raw packet QP: 0 or errno. */
 int vb_raw_check(struct ibv_context *context, const struct ibv_qp_init_attr_ex *attr);
-/* qp, just made, spreads as attr asks, if it does. With the driver's mutex held; 0 or -errno. */
+/* Has qp, which was just made, spread its frames as attr asks. With the driver's mutex held; 0 or -errno. */
 int vb_raw_spread(struct qp_object *qp, const struct ibv_qp_init_attr_ex *attr);
 
 /* post.c */
-/* The part of to that binds mw; 0 or EINVAL. */
+/* Fills in the fields of to that bind mw; 0 or EINVAL. */
 int vb_bind_translate(const struct ibv_mw_bind_info *info, struct ibv_mw *mw, uint32_t rkey, struct vb_send_wr *to);
 int vb_qp_ops_post_send(struct ibv_qp *qp, struct ibv_send_wr *wr, struct ibv_send_wr **bad_wr);
 int vb_qp_ops_post_recv(struct ibv_qp *qp, struct ibv_recv_wr *wr, struct ibv_recv_wr **bad_wr);
@@ -488,7 +488,7 @@ int vb_context_ops_query_device_ex(struct ibv_context *context, const struct ibv
 int vb_context_ops_query_port(struct ibv_context *context, uint8_t port, struct ibv_port_attr *attr, size_t attr_size);
 int vb_context_ops_query_rt_values(struct ibv_context *context, struct ibv_values_ex *values);
 
-/* What the private nodes export (private.c): gid.c, text.c. */
+/* For the private nodes (private.c): gid.c, text.c. */
 int vb_query_gid_type(struct ibv_context *context, uint8_t port, unsigned int index, int *type);
 const char *vb_wr_opcode_str(enum ibv_wr_opcode opcode);
 
@@ -499,8 +499,8 @@ void vb_sink_on_event(const struct vb_event *event);
 void vb_sink_on_port(void *user, bool is_active);
 void vb_sink_on_gid_change(void *user);
 
-/* Forget what waits for an object, then wait until all that was delivered is acknowledged. The engine's object is gone,
- * so nothing new comes. */
+/* Discard the events of an object that wait, then wait until all delivered ones are acknowledged. The engine's object
+ * is gone, so no new event comes. */
 void vb_cq_events_finish(struct cq_object *cq);
 void vb_qp_events_finish(struct qp_object *qp);
 void vb_srq_events_finish(struct srq_object *srq);

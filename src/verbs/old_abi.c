@@ -1,5 +1,5 @@
-/* The variants of node IBVERBS_1.0, of 2006: other structure layouts than today's. They exist so that a binary of that
- * time loads, and they fail; nothing newer asks for them. ibv_register_driver of node 1.1 is of the same age. */
+/* The variants of node IBVERBS_1.0, of 2006, with other structure layouts than today's. They exist so that a binary of
+ * that time loads, and they fail; no newer binary asks for them. ibv_register_driver of node 1.1 is of the same age. */
 #include "verbs/objects.h"
 
 #define OLD(type, name, node, body)                                                                                    \

@@ -1,6 +1,6 @@
 /* Protection domains, parent domains and thread domains.
- * Holds: a parent domain is its protection domain under another name: both stand for the same domain of the engine, and
- * the protection domain outlives it. Objects of a parent domain that has allocators lie in the program's memory. */
+ * Holds: a parent domain stands for the same domain of the engine as its protection domain, which outlives it. Objects
+ * of a parent domain that has allocators lie in the program's memory. */
 #include <stdlib.h>
 #include <string.h>
 #include "verbs/objects.h"
@@ -44,12 +44,12 @@ VB_EXPORT int ibv_dealloc_pd(struct ibv_pd *ibv)
 	return 0;
 }
 
-/* ---- Parent domains ---- */
+/* ---- Parent domains ---------------------------------------------------------------------------------------------- */
 
 static int check_parent(struct ibv_context *context, const struct ibv_parent_domain_init_attr *attr)
 {
 	const uint32_t known = IBV_PARENT_DOMAIN_INIT_ATTR_ALLOCATORS | IBV_PARENT_DOMAIN_INIT_ATTR_PD_CONTEXT |
-			       LATER_PARENT_DOMAIN_ALLOW_CC_UNPROTECTED; /* plain memory is what it allows */
+			       LATER_PARENT_DOMAIN_ALLOW_CC_UNPROTECTED; /* it allows plain memory, which ours is */
 	if (!attr->pd || attr->pd->context != context || (attr->td && attr->td->context != context))
 		return EINVAL;
 	if (attr->comp_mask & ~known)
@@ -107,7 +107,7 @@ void vb_pd_free(struct ibv_pd *ibv, void *memory, enum vb_allocation kind, bool 
 	by->free(ibv, by->pd_context, memory, kind);
 }
 
-/* ---- Thread domains ---- */
+/* ---- Thread domains ---------------------------------------------------------------------------------------------- */
 
 struct ibv_td *vb_td_ops_alloc(struct ibv_context *context, struct ibv_td_init_attr *attr)
 {

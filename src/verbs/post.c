@@ -1,5 +1,5 @@
-/* Posting work requests: the ABI's lists, entry by entry, into the engine's queues. The hot path: no allocation and no
- * system call here; lists of scatter/gather entries are passed through as they are.
+/* Posting work requests: the ABI's lists go into the engine's queues, entry by entry. This is the hot path: there is no
+ * allocation and no system call. Scatter/gather lists are passed through.
  * Holds: on an error *bad_wr is the first request not posted, and those before it are posted. */
 #include "verbs/objects.h"
 
@@ -21,13 +21,13 @@ static inline struct vb_mw *mw_of(struct ibv_mw *mw)
 	return ((struct mw_object *)mw)->mw;
 }
 
-/* A parent domain is its domain under another name. */
+/* The engine's domain, also of a parent domain. */
 static inline struct vb_pd *domain_of(struct ibv_pd *pd)
 {
 	return ((struct pd_object *)pd)->pd;
 }
 
-/* A window opens its memory to peers alone: local and optional bits mean nothing to it. */
+/* A window opens its memory to peers alone, so local and optional bits are ignored. */
 int vb_bind_translate(const struct ibv_mw_bind_info *info, struct ibv_mw *mw, uint32_t rkey, struct vb_send_wr *to)
 {
 	if (!mw || (!info->mr && info->length) || (info->mr && domain_of(info->mr->pd) != domain_of(mw->pd)))
@@ -41,7 +41,7 @@ int vb_bind_translate(const struct ibv_mw_bind_info *info, struct ibv_mw *mw, ui
 	return 0;
 }
 
-/* Only what the opcode uses is set. */
+/* Sets only the fields that the opcode uses. */
 static inline int translate_send(const struct ibv_qp *qp, const struct ibv_send_wr *from, struct vb_send_wr *to)
 {
 	if (from->num_sge < 0)
@@ -92,7 +92,7 @@ static inline int translate_send(const struct ibv_qp *qp, const struct ibv_send_
 		if (!from->bind_mw.mw || from->bind_mw.mw->type != IBV_MW_TYPE_2)
 			return EINVAL;
 		return vb_bind_translate(&from->bind_mw.bind_info, from->bind_mw.mw, from->bind_mw.rkey, to);
-	default: /* TSO, drivers' own */
+	default: /* TSO, and opcodes of hardware drivers */
 		return EINVAL;
 	}
 }
@@ -120,7 +120,7 @@ int vb_qp_ops_post_send(struct ibv_qp *ibv, struct ibv_send_wr *wr, struct ibv_s
 	return err;
 }
 
-/* A type-1 window: an ordinary request whose new key is known as soon as it is posted. */
+/* Binds a type-1 window, by a request whose new key is known as soon as it is posted. */
 int vb_qp_ops_bind_mw(struct ibv_qp *ibv, struct ibv_mw *mw, struct ibv_mw_bind *bind)
 {
 	struct qp_object *qp = vb_qp_of(ibv);
@@ -155,7 +155,7 @@ static inline int translate_recv(const struct ibv_recv_wr *from, struct vb_recv_
 	return 0;
 }
 
-/* Posts a list to srq or, where that is NULL, to the QP's own receive queue. err: why nothing may be posted. */
+/* Posts a list to srq or, if that is NULL, to the QP's own receive queue. err: the reason to post none, or 0. */
 static inline int post_receives(
 	struct vb_qp *qp, struct vb_srq *srq, struct ibv_recv_wr *wr, struct ibv_recv_wr **bad_wr, int err)
 {

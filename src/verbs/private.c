@@ -1,17 +1,18 @@
-/* The private nodes: what hardware drivers import from the library. They must load, for perftest, UCX and libfabric
- * link them, but no device of ours is theirs: registering does nothing, and what works on a driver's own objects fails.
- * Two symbols are called by programs and do what they say: ibv_query_gid_type (gid.c), ibv_wr_opcode_str (text.c).
+/* The private nodes: symbols that hardware drivers import from the library. The drivers must load, since perftest, UCX
+ * and libfabric link them, but they drive no device of ours. So registering does nothing, and calls for a driver's own
+ * objects fail. Programs call two of the symbols, which do work: ibv_query_gid_type (gid.c), ibv_wr_opcode_str
+ * (text.c).
  *
- * A driver asks for the node of the release that it was built with, and no other will do. So all nodes stand side by
- * side: many names, few answers. Signatures are the drivers' business; their arguments are never looked at.
+ * A driver asks for the node of the release that it was built with, and accepts no other. So all nodes stand side by
+ * side, with many names and few answers. The drivers' arguments are never looked at.
  * To add a node: a row in the macros of nodes below, in libibverbs.map, and its driver's name at the end. */
 #include "verbs/objects.h"
 
-/* An answer is exported under name in a node of its own; the newest is what dlsym finds. */
+/* Exports an answer under name in a node of its own. dlsym finds the newest. */
 #define IN(node, name, answer) __asm__(".symver " #answer "," #name "@IBVERBS_PRIVATE_" #node);
 #define NEWEST(name, answer)   __asm__(".symver " #answer "," #name "@@IBVERBS_PRIVATE_65");
 
-/* Names as they came, and stayed. The number is the first node that has them, not the first release. */
+/* Names in the order of their first node, whose number it is. That is not the release number. */
 #define SINCE_65(name, answer) NEWEST(name, answer)
 #define SINCE_64(name, answer) IN(64, name, answer) SINCE_65(name, answer)
 #define SINCE_59(name, answer) IN(59, name, answer) SINCE_64(name, answer)
@@ -20,7 +21,7 @@
 #define SINCE_33(name, answer) IN(33, name, answer) SINCE_34(name, answer)
 #define SINCE_25(name, answer) IN(25, name, answer) SINCE_33(name, answer)
 
-/* ---- The answers ---- */
+/* ---- The answers ------------------------------------------------------------------------------------------------- */
 
 /* A command to a kernel device that does not exist. */
 int vb_private_refused(void);
@@ -63,11 +64,11 @@ VB_EXPORT const char *vb_private_wr_opcode_str(enum ibv_wr_opcode opcode)
 	return vb_wr_opcode_str(opcode);
 }
 
-/* Whether destroying may go on after the device has gone; drivers read it. */
+/* Drivers read it: destroying may go on after the device has gone. */
 extern bool vb_private_allow_disassociate;
 VB_EXPORT bool vb_private_allow_disassociate;
 
-/* ---- The names ---- */
+/* ---- The names --------------------------------------------------------------------------------------------------- */
 
 SINCE_25(ibv_query_gid_type, vb_private_query_gid_type)
 SINCE_34(ibv_wr_opcode_str, vb_private_wr_opcode_str)

@@ -1,5 +1,6 @@
-/* Queue pairs: creation and destruction. Attributes and states are qp_attr.c, posting post.c and qp_ex.c, QPs with
- * several handles xrc.c, raw packet QPs' own parts raw.c and flow.c. */
+/* Queue pairs: creation and destruction.
+ * Not here: attributes and states (qp_attr.c), posting (post.c, qp_ex.c), QPs with several handles (xrc.c), and the
+ * special parts of raw packet QPs (raw.c, flow.c). */
 #include <stdlib.h>
 #include "verbs/objects.h"
 
@@ -18,7 +19,7 @@ static int check_type(enum ibv_qp_type type)
 	}
 }
 
-/* XRC QPs are one half of a QP: nothing is asked of the other, as the kernel has it. */
+/* An XRC QP is one half of a QP. As in the kernel, attributes of the other half are ignored. */
 static void drop_other_half(struct ibv_qp_init_attr_ex *attr)
 {
 	if (attr->qp_type == IBV_QPT_XRC_RECV) {
@@ -31,7 +32,7 @@ static void drop_other_half(struct ibv_qp_init_attr_ex *attr)
 	attr->cap.max_recv_wr = attr->cap.max_recv_sge = 0;
 }
 
-/* What spreads its frames over work queues sends nothing and receives nothing itself. */
+/* A QP that spreads its frames over work queues has no queues of its own. */
 static void drop_queues(struct ibv_qp_init_attr_ex *attr)
 {
 	attr->send_cq = attr->recv_cq = NULL;
@@ -89,8 +90,8 @@ static int create_in_lane(struct qp_object *qp, const struct ibv_qp_init_attr_ex
 	return err;
 }
 
-/* Raw packet QPs share taps, XRC's receiving ones their domain's SRQs, and tags are matched in order: in one lane, all
- * of them. */
+/* These QPs must all be in one lane: raw packet QPs share taps, receiving XRC QPs share their domain's SRQs, and tags
+ * are matched in order. */
 static bool is_at_home(const struct ibv_qp_init_attr_ex *attr)
 {
 	return attr->qp_type == IBV_QPT_RAW_PACKET || attr->qp_type == IBV_QPT_XRC_RECV ||
@@ -113,7 +114,7 @@ static void add_lanes(const struct ibv_qp *ibv, struct vb_driver *driver)
 		vb_cq_add_lane(vb_cq_of(ibv->recv_cq), driver);
 }
 
-/* Where it is to be; or, when there is no number left there, beside. */
+/* Makes the QP in its lane or, if that has no number left, in another. */
 static int create(struct qp_object *qp, const struct ibv_qp_init_attr_ex *attr, struct vb_qp_config *config)
 {
 	struct vb_driver *wanted = qp->driver;
@@ -137,7 +138,7 @@ static void name_cqs(const struct ibv_qp *ibv, int change)
 		atomic_fetch_add(&vb_cq_of(ibv->recv_cq)->named_by, (unsigned)change);
 }
 
-/* attr with only what its comp_mask names; the capacities granted are written back on success. */
+/* attr has only what its comp_mask names. The capacities granted are written back on success. */
 static struct ibv_qp *qp_create(struct ibv_context *context, struct ibv_qp_init_attr_ex *attr)
 {
 	bool is_xrc = attr->qp_type == IBV_QPT_XRC_SEND || attr->qp_type == IBV_QPT_XRC_RECV;

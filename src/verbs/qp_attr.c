@@ -1,7 +1,6 @@
-/* Modifying and querying a QP: attributes translated both ways. Which transitions and attributes are legal is the
- * engine's table; here only what the ABI can say and a RoCE port cannot have is refused.
- * Holds: ibv_qp.state is the state that the program last set or asked for, as in rdma-core; the engine's may be
- * another. */
+/* Modifying and querying a QP: attributes are translated both ways. The engine's table decides which transitions and
+ * attributes are legal; here only attributes that a RoCE port cannot have are refused.
+ * Holds: as in rdma-core, ibv_qp.state is the state that the program last set or asked for. The engine's may differ. */
 #include <string.h>
 #include "verbs/objects.h"
 
@@ -22,7 +21,7 @@ static enum ibv_mtu mtu_to_enum(uint32_t bytes)
 	return 0;
 }
 
-/* No path migration, no resizing, no pacing by the program: a mask that asks for them is refused whole. */
+/* Path migration, resizing and pacing by the program do not exist: a mask that asks for them is refused. */
 static int check_attr(const struct ibv_qp_attr *attr, int mask)
 {
 	if (mask & (IBV_QP_ALT_PATH | IBV_QP_RATE_LIMIT))
@@ -35,8 +34,7 @@ static int check_attr(const struct ibv_qp_attr *attr, int mask)
 	return 0;
 }
 
-/* Programs that treat an XRC QP as RC name attributes of the half that it has not: they are ignored, as the kernel
- * does. */
+/* As in the kernel, attributes of the half that an XRC QP lacks are ignored: some programs treat it like an RC QP. */
 static int own_half(enum ibv_qp_type type, int mask)
 {
 	switch (type) {
@@ -77,7 +75,7 @@ static int translate_attr(struct ibv_context *context, const struct ibv_qp_attr 
 	return 0;
 }
 
-/* What was posted before is to leave before. */
+/* Requests that were posted before the change leave before it. */
 static bool ends_sending(enum vb_qp_state state)
 {
 	return state == VB_QPS_RESET || state == VB_QPS_SQD || state == VB_QPS_ERR;
@@ -136,7 +134,7 @@ static void fill_attr(const struct vb_qp_attr *from, const struct ibv_qp_cap *ca
 	vb_av_to_ah_attr(&from->av, &to->ah_attr);
 }
 
-/* The mask is a hint of which attributes the caller needs: all are filled in, and only ibv_qp.state depends on it. */
+/* The mask is only a hint: all attributes are filled in. Only ibv_qp.state depends on it. */
 VB_EXPORT int ibv_query_qp(struct ibv_qp *ibv, struct ibv_qp_attr *attr, int mask, struct ibv_qp_init_attr *init_attr)
 {
 	struct qp_object *qp = vb_qp_of(ibv);
@@ -170,7 +168,7 @@ VB_EXPORT int ibv_query_qp(struct ibv_qp *ibv, struct ibv_qp_attr *attr, int mas
 	return 0;
 }
 
-/* Packets may be lost and come again, so a buffer's bytes may be written out of order. */
+/* Lost packets come again, so a buffer's bytes may be written out of order. */
 VB_EXPORT int ibv_query_qp_data_in_order(struct ibv_qp *qp, enum ibv_wr_opcode op, uint32_t flags)
 {
 	return 0;

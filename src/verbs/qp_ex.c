@@ -1,7 +1,7 @@
-/* The ibv_wr_* way of posting: start, then an opcode and its setters a request, then complete or abort.
- * A request is gathered in the QP's builder, since its setters come in any order, and put into the queue when the next
- * begins or the batch completes. The send queue's lock is held from start to complete.
- * Holds: after the first error nothing more is put, and complete answers it and forgets the whole batch. */
+/* The ibv_wr_* way of posting: start, then an opcode and its setters for each request, then complete or abort.
+ * A request is gathered in the QP's builder, since its setters come in any order. It is put into the queue when the
+ * next one begins or the batch completes. The send queue's lock is held from start to complete.
+ * Holds: after the first error no request is put. Then complete returns that error and drops the whole batch. */
 #include <stdlib.h>
 #include <string.h>
 #include "verbs/later.h"
@@ -12,7 +12,7 @@ struct wr_builder {
 	bool has_wr;
 	int error; /* errno of the first request that failed */
 	struct vb_sge sges[VB_MAX_SGE];
-	uint8_t inline_data[VB_MAX_INLINE]; /* a setter's buffer is the program's again when it returns */
+	uint8_t inline_data[VB_MAX_INLINE]; /* a copy: the program may reuse its buffer when the setter returns */
 };
 
 static void fail(struct wr_builder *builder, int error)
@@ -35,7 +35,7 @@ static void flush(struct qp_object *qp)
 static void wr_start(struct ibv_qp_ex *ibv)
 {
 	struct qp_object *qp = (struct qp_object *)ibv;
-	bool is_forked = vb_is_forked(qp->ibv.context); /* then the lock may be held for ever */
+	bool is_forked = vb_is_forked(qp->ibv.context); /* then a thread of the parent may hold the lock */
 	if (!is_forked)
 		vb_sq_begin(qp->qp);
 	qp->builder->has_wr = false;
@@ -64,8 +64,7 @@ static void wr_abort(struct ibv_qp_ex *ibv)
 		vb_sq_end(qp->qp, false);
 }
 
-/* ---- Opcodes ------------------------------------------------------------------------------------------------------
- */
+/* ---- Opcodes ----------------------------------------------------------------------------------------------------- */
 
 static struct vb_send_wr *begin(struct ibv_qp_ex *ibv, enum vb_wr_opcode opcode)
 {
@@ -121,7 +120,7 @@ static void wr_atomic_fetch_add(struct ibv_qp_ex *qp, uint32_t rkey, uint64_t re
 	begin_rdma(qp, VB_WR_ATOMIC_FETCH_AND_ADD, rkey, remote_addr)->compare_add = add;
 }
 
-/* The eight bytes travel as they lie. */
+/* The eight bytes are sent in the order in which they lie. */
 static void wr_atomic_write(struct ibv_qp_ex *qp, uint32_t rkey, uint64_t remote_addr, const void *atomic_wr)
 {
 	struct vb_send_wr *wr = begin_rdma(qp, VB_WR_ATOMIC_WRITE, rkey, remote_addr);
@@ -168,7 +167,7 @@ static void wr_bind_mw(struct ibv_qp_ex *ibv, struct ibv_mw *mw, uint32_t rkey, 
 		fail(qp->builder, error);
 }
 
-/* Opcodes that no QP of ours is created for. */
+/* No QP of ours is created for this opcode. */
 static void wr_send_tso(struct ibv_qp_ex *qp, void *hdr, uint16_t hdr_sz, uint16_t mss)
 {
 	fail(((struct qp_object *)qp)->builder, EOPNOTSUPP);

@@ -1,6 +1,7 @@
-/* Raw packet QPs' own parts: what creating one takes, receive work queues, and the tables over which a QP spreads what
- * it receives. Frames are the host's (host/frames.c), flows flow.c.
- * Holds: a table's queues outlive it, and the table the QPs that use it. */
+/* Parts that only raw packet QPs have: checks of their attributes, receive work queues, and the indirection tables by
+ * which a QP spreads frames over work queues.
+ * Holds: a table's queues outlive it, and the table outlives the QPs that use it.
+ * Not here: frames (host/frames.c), flows (flow.c). */
 #include <stdlib.h>
 #include <string.h>
 #include "verbs/objects.h"
@@ -9,7 +10,7 @@
 
 _Static_assert(1 << MAX_LOG_TABLE == VB_MAX_SPREAD, "what query_device_ex promises");
 
-/* ---- QPs -------------------------------------------------------------------------------------------------------- */
+/* ---- QPs --------------------------------------------------------------------------------------------------------- */
 
 static int check_hash(const struct ibv_rx_hash_conf *conf)
 {
@@ -19,7 +20,7 @@ static int check_hash(const struct ibv_rx_hash_conf *conf)
 	return conf->rx_hash_key_len == VB_TOEPLITZ_KEY && conf->rx_hash_key ? 0 : EINVAL;
 }
 
-/* Who may not open packet sockets gets EPERM, as from the kernel. */
+/* As in the kernel, a process that may not open packet sockets gets EPERM. */
 int vb_raw_check(struct ibv_context *context, const struct ibv_qp_init_attr_ex *attr)
 {
 	if (attr->rwq_ind_tbl) {
@@ -53,7 +54,7 @@ int vb_raw_spread(struct qp_object *qp, const struct ibv_qp_init_attr_ex *attr)
 	return err;
 }
 
-/* ---- Work queues ------------------------------------------------------------------------------------------------ */
+/* ---- Work queues ------------------------------------------------------------------------------------------------- */
 
 static int wq_post_recv(struct ibv_wq *ibv, struct ibv_recv_wr *wr, struct ibv_recv_wr **bad_wr)
 {
@@ -147,7 +148,7 @@ static int move_queue(struct vb_qp *queue, enum vb_qp_state state, uint32_t mask
 	return vb_qp_modify(queue, &attr, VB_QP_STATE | mask, vb_host_now());
 }
 
-/* RESET to RDY to ERR to RESET; every state also to RESET, to ERR but from RESET, and to itself. */
+/* Legal: to RESET from all; to RDY from RESET and RDY; to ERR from RDY and ERR. */
 static int move_wq(struct wq_object *wq, enum ibv_wq_state to)
 {
 	struct vb_qp *queue = wq->queue.qp;
@@ -208,7 +209,7 @@ int vb_wq_ops_destroy(struct ibv_wq *ibv)
 	return 0;
 }
 
-/* ---- Indirection tables ----------------------------------------------------------------------------------------- */
+/* ---- Indirection tables ------------------------------------------------------------------------------------------ */
 
 static int check_table(const struct ibv_context *context, const struct ibv_rwq_ind_table_init_attr *attr)
 {

@@ -1,9 +1,10 @@
-/* Shared receive queues: basic, XRC, and with tags. Posting receives is in post.c, the limit event in events.c. */
+/* Shared receive queues: basic, XRC, and with tags.
+ * Not here: posting receives (post.c), the limit event (events.c). */
 #include "engine/tags.h"
 #include "verbs/objects.h"
 
-/* xrcd and cq: of an XRC SRQ; cq and max_tags: of one with tags; else NULL and 0. The capacities granted are written
- * back on success. */
+/* An XRC SRQ has xrcd and cq, one with tags has cq and max_tags; the others are NULL and 0. The capacities granted are
+ * written back on success. */
 static struct ibv_srq *srq_create(struct ibv_pd *pd, void *srq_context, struct ibv_srq_attr *attr,
 	struct xrcd_object *xrcd, struct cq_object *cq, uint32_t max_tags)
 {
@@ -16,7 +17,7 @@ static struct ibv_srq *srq_create(struct ibv_pd *pd, void *srq_context, struct i
 	if (!srq)
 		return vb_fail(ENOMEM);
 	srq->is_programs_memory = is_programs;
-	/* A limit is armed by ibv_modify_srq alone. */
+	/* Only ibv_modify_srq arms a limit. */
 	struct vb_srq_config config = {
 		.max_wr = attr->max_wr,
 		.max_sge = attr->max_sge,
@@ -96,7 +97,7 @@ int vb_srq_ops_get_num(struct ibv_srq *ibv, uint32_t *number)
 	return 0;
 }
 
-/* ---- Tags ---- */
+/* ---- Tags -------------------------------------------------------------------------------------------------------- */
 
 static int translate_op(const struct ibv_ops_wr *from, struct vb_tag_op *to)
 {
@@ -170,7 +171,7 @@ VB_EXPORT int ibv_modify_srq(struct ibv_srq *ibv, struct ibv_srq_attr *attr, int
 	int err = mask & IBV_SRQ_MAX_WR ? vb_srq_resize(srq->srq, max_wr) : 0;
 	if (!err && (mask & IBV_SRQ_LIMIT))
 		err = vb_srq_set_limit(srq->srq, attr->srq_limit);
-	/* The limit may already be undercut: let the lane say so. */
+	/* There may already be fewer receives than the limit: the lane raises the event. */
 	vb_driver_kick(vb_driver_of(ibv->context));
 	return -err;
 }

@@ -1,4 +1,4 @@
-/* Reading sysfs on behalf of programs. Our devices have no entries there unless something shows them. */
+/* Reading sysfs for programs. Our devices have no entries there unless the preload library shows them. */
 #include <fcntl.h>
 #include <limits.h>
 #include <stdio.h>
@@ -52,7 +52,7 @@ VB_EXPORT int ibv_read_sysfs_file(const char *dir, const char *file, char *buf, 
 	return (int)length;
 }
 
-/* For our own preload library, which shows the counters of this process (src/preload/shown.c). */
+/* For our preload library, which shows the counters of this process (src/preload/shown.c). */
 VB_EXPORT const char *verbena_port_counter(const char *device, unsigned n, uint64_t *value)
 {
 	return vb_device_counter(device, n, value);

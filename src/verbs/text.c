@@ -1,4 +1,4 @@
-/* What enumerations are called. Programs print these and people search for them, so the words are rdma-core's. */
+/* Names of enumerations. Programs print these and people search for them, so the words are those of rdma-core. */
 #include "verbs/later.h"
 #include "verbs/objects.h"
 

@@ -1,22 +1,23 @@
-/* XRC domains, and the sharing of receiving QPs by their number. SRQs of a domain are srq.c's, its QPs qp.c's.
- * A domain belongs to an opened device. Opened with a descriptor it is the inode's: every open of the same inode is
- * another handle of the one domain. It is not shared with other processes, whose devices are their own.
- * Holds: a domain lives as long as a handle is open, a handle cannot close while SRQs or QPs were made with it. A
- * receiving QP lives until all its handles are destroyed; it is the engine's under the handle that made it. */
+/* XRC domains, and receiving QPs that are shared by their number.
+ * A domain belongs to an opened device. If it is opened with a descriptor, every open of the same inode is another
+ * handle of the one domain. It is not shared with other processes, whose devices are their own.
+ * Holds: a domain lives as long as a handle is open. A handle cannot close while there are SRQs or QPs made with it. A
+ * receiving QP lives until all its handles are destroyed; the engine knows it by the handle that made it.
+ * Not here: SRQs of a domain (srq.c), other QPs (qp.c). */
 #include <fcntl.h>
 #include <stdlib.h>
 #include <sys/stat.h>
 #include <unistd.h>
 #include "verbs/objects.h"
 
-/* ---- Domains ----------------------------------------------------------------------------------------------- */
+/* ---- Domains ----------------------------------------------------------------------------------------------------- */
 
 struct xrc_domain {
-	struct vb_list link; /* in the context's domains, under its mutex, as handles */
+	struct vb_list link; /* in the context's domains; under its mutex, like handles */
 	unsigned handles;
 	struct vb_xrcd *xrcd;
-	int fd;          /* keeps the inode, so that its number is no other file's meanwhile; -1: private */
-	unsigned losses; /* before fd was made */
+	int fd;          /* keeps the inode, so that no other file gets its number; -1: private */
+	unsigned losses; /* vb_host_losses() before fd was made */
 	dev_t dev;
 	ino_t ino;
 };
@@ -57,7 +58,7 @@ static int domain_create(struct context_object *context, int fd, const struct st
 	return 0;
 }
 
-/* As the kernel has it: EAGAIN where there is none and none is to be made, EINVAL where there must be none and is. */
+/* As in the kernel, EAGAIN: there is no domain, and none is to be made; EINVAL: there is one, but must not be. */
 static int domain_get(struct context_object *context, const struct ibv_xrcd_init_attr *attr, struct xrc_domain **domain)
 {
 	struct stat inode = { 0 };
@@ -132,9 +133,9 @@ int vb_xrcd_ops_close(struct ibv_xrcd *ibv)
 	return 0;
 }
 
-/* ---- Receiving QPs ----------------------------------------------------------------------------------------- */
+/* ---- Receiving QPs ----------------------------------------------------------------------------------------------- */
 
-/* Any handle of the QP leads to the one that made it. With the driver's mutex held: no handle goes meanwhile. */
+/* The handle that made the QP, found by any of its handles. With the driver's mutex held: no handle goes meanwhile. */
 static struct qp_object *find_qp(struct context_object *context, const struct ibv_qp_open_attr *attr)
 {
 	const struct xrc_domain *domain = ((struct xrcd_object *)attr->xrcd)->domain;
@@ -201,7 +202,7 @@ void vb_qp_own(struct qp_object *qp, struct xrcd_object *xrcd)
 		atomic_fetch_add(&xrcd->users, 1);
 }
 
-/* The handle is the program's no longer. What it made stays while others have it open. */
+/* The program gives the handle up. The engine's QP stays while others have it open. */
 bool vb_qp_disown(struct qp_object *qp, struct qp_object **owner)
 {
 	vb_list_remove(&qp->opened_link);
