@@ -73,7 +73,7 @@ VB_EXPORT int later_qp_attach_comp_cntr(
 	for (int kind = 0; !err && kind < VB_COUNTED_KINDS; kind++) {
 		if (attr->op_mask >> kind & 1) {
 			qp->owner->counters[kind] = object_of(counter); /* the counter outlives the QP */
-			atomic_fetch_add(&object_of(counter)->attached, 1);
+			vb_users_add(&object_of(counter)->attached, 1);
 		}
 	}
 	vb_driver_unlock(qp->driver);
@@ -84,7 +84,7 @@ void vb_comp_cntr_detach(struct qp_object *qp)
 {
 	for (int kind = 0; kind < VB_COUNTED_KINDS; kind++) {
 		if (qp->counters[kind])
-			atomic_fetch_sub(&qp->counters[kind]->attached, 1);
+			vb_users_add(&qp->counters[kind]->attached, -1);
 	}
 }
 

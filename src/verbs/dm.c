@@ -156,7 +156,7 @@ struct ibv_mr *vb_dm_ops_reg_mr(
 		return NULL;
 	mr->is_fixed = true;
 	mr->dm = dm;
-	atomic_fetch_add(&dm->regions, 1);
+	vb_users_add(&dm->regions, 1);
 	return &mr->ibv;
 }
 

@@ -40,7 +40,7 @@ static _Thread_local struct event_queue *awaited __attribute__((tls_model("initi
 /* Bare system calls: the C library's functions are cancellation points, and a thread that is cancelled here would never
  * release the queue's lock. They fail only if the program closed our descriptor. A program that closes all descriptors
  * may have a file of its own at that number: vb_host_losses() tells. */
-static void say(struct event_queue *queue, uint64_t count)
+static void write_count(struct event_queue *queue, uint64_t count)
 {
 	if (queue->losses != vb_host_losses())
 		vb_eventfd_ring(queue->fd, count);
@@ -52,18 +52,19 @@ static void count_up(struct event_queue *queue)
 {
 	atomic_fetch_add_explicit(&queue->count, 1, memory_order_relaxed);
 	if (awaited == queue)
-		queue->unsaid++;
+		queue->uncounted++;
 	else
-		say(queue, 1);
+		write_count(queue, 1);
 }
 
 static void count_down(struct event_queue *queue)
 {
 	uint64_t one;
 
+	assert(atomic_load_explicit(&queue->count, memory_order_relaxed));
 	atomic_fetch_sub_explicit(&queue->count, 1, memory_order_relaxed);
-	if (queue->unsaid)
-		queue->unsaid--;
+	if (queue->uncounted)
+		queue->uncounted--;
 	else if (queue->losses != vb_host_losses())
 		vb_eventfd_take(queue->fd);
 	else
@@ -77,9 +78,9 @@ static void stop_awaiting(void *argument)
 
 	awaited = NULL;
 	pthread_mutex_lock(&queue->lock);
-	if (queue->unsaid)
-		say(queue, queue->unsaid);
-	queue->unsaid = 0;
+	if (queue->uncounted)
+		write_count(queue, queue->uncounted);
+	queue->uncounted = 0;
 	pthread_mutex_unlock(&queue->lock);
 }
 

@@ -212,7 +212,7 @@ struct ibv_flow *vb_flow_ops_create(struct ibv_qp *ibv, struct ibv_flow_attr *at
 	flow->qp = qp;
 	flow->counters = builder.counters;
 	vb_counters_hold(flow->counters, 1);
-	atomic_fetch_add(&qp->flows, 1);
+	vb_users_add(&qp->flows, 1);
 	vb_object_add(ibv->context, OBJECT_FLOW, &flow->link);
 	return &flow->ibv;
 }
@@ -226,7 +226,7 @@ int vb_flow_ops_destroy(struct ibv_flow *ibv)
 	if (err)
 		return -err;
 	vb_object_remove(ibv->context, &flow->link);
-	atomic_fetch_sub(&flow->qp->flows, 1);
+	vb_users_add(&flow->qp->flows, -1);
 	vb_counters_hold(flow->counters, -1);
 	free(flow);
 	return 0;

@@ -287,11 +287,11 @@ VB_EXPORT int ibv_dereg_mr(struct ibv_mr *ibv)
 	vb_object_remove(ibv->context, &mr->link);
 	vb_pd_hold(ibv->pd, -1);
 	if (mr->dm)
-		atomic_fetch_sub(&mr->dm->regions, 1);
+		vb_users_add(&mr->dm->regions, -1);
 	else
 		vb_host_leave_registered(vb_driver_of(ibv->context), mr->config.segment);
 	if (mr->dmah)
-		atomic_fetch_sub(&mr->dmah->regions, 1);
+		vb_users_add(&mr->dmah->regions, -1);
 	if (mr->mapping)
 		munmap(mr->mapping, mr->mapping_length);
 	free(mr);

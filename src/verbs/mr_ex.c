@@ -84,7 +84,7 @@ VB_EXPORT struct ibv_mr *later_reg_mr_ex(struct ibv_pd *pd, struct later_mr_init
 	if (mr && (attr->comp_mask & LATER_MR_DMAH)) {
 		struct dmah_object *dmah = vb_container_of(attr->dmah, struct dmah_object, ibv);
 		((struct mr_object *)mr)->dmah = dmah;
-		atomic_fetch_add(&dmah->regions, 1);
+		vb_users_add(&dmah->regions, 1);
 	}
 	return mr;
 }

@@ -17,6 +17,7 @@
 #include <pthread.h>
 #include <stdatomic.h>
 #include <unistd.h>
+#include "base/invariant.h"
 #include "base/list.h"
 #include "base/lock.h"
 #include "engine/nic.h"
@@ -67,9 +68,9 @@ struct event_queue {
 	int fd; /* eventfd, semaphore: one count per event, except for the uncounted ones */
 	pthread_mutex_t lock;
 	struct vb_list waiting;
-	atomic_uint count; /* of events; written under the lock */
-	unsigned unsaid;   /* events that are not counted in fd: their reader brought them and is about to take one */
-	unsigned losses;   /* vb_host_losses() before fd was made */
+	atomic_uint count;  /* of events; written under the lock */
+	unsigned uncounted; /* events that are not counted in fd: their reader brought them and is about to take one */
+	unsigned losses;    /* vb_host_losses() before fd was made */
 };
 
 int vb_event_queue_init(struct event_queue *queue);
@@ -146,6 +147,14 @@ static inline void *vb_fail(int error)
 	return NULL;
 }
 
+/* Counts the objects that depend on another, which is not destroyed while there are any. change: 1 or -1. */
+static inline void vb_users_add(atomic_uint *users, int change)
+{
+	unsigned before = atomic_fetch_add(users, (unsigned)change);
+	assert(change > 0 || before > 0);
+	(void)before;
+}
+
 /* ---- PD, MR, MW, AH ---------------------------------------------------------------------------------------------- */
 
 /* A thread domain: objects made in it may do without locks of their own. */
@@ -171,7 +180,7 @@ struct pd_object {
 static inline void vb_pd_hold(struct ibv_pd *pd, int change)
 {
 	if (pd)
-		atomic_fetch_add(&((struct pd_object *)pd)->users, (unsigned)change);
+		vb_users_add(&((struct pd_object *)pd)->users, change);
 }
 
 /* The purpose of memory, for the program's allocator. */

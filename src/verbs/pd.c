@@ -38,7 +38,7 @@ VB_EXPORT int ibv_dealloc_pd(struct ibv_pd *ibv)
 	if (pd->base)
 		vb_pd_hold(&pd->base->ibv, -1);
 	if (pd->td)
-		atomic_fetch_sub(&pd->td->users, 1);
+		vb_users_add(&pd->td->users, -1);
 	vb_object_remove(ibv->context, &pd->link);
 	free(pd);
 	return 0;
@@ -80,7 +80,7 @@ struct ibv_pd *vb_pd_ops_alloc_parent(struct ibv_context *context, struct ibv_pa
 	pd->ibv.handle = given->ibv.handle;
 	vb_pd_hold(attr->pd, 1);
 	if (pd->td)
-		atomic_fetch_add(&pd->td->users, 1);
+		vb_users_add(&pd->td->users, 1);
 	vb_object_add(context, OBJECT_PARENT_DOMAIN, &pd->link);
 	return &pd->ibv;
 }

@@ -133,9 +133,9 @@ static int create(struct qp_object *qp, const struct ibv_qp_init_attr_ex *attr, 
 static void name_cqs(const struct ibv_qp *ibv, int change)
 {
 	if (ibv->send_cq)
-		atomic_fetch_add(&vb_cq_of(ibv->send_cq)->named_by, (unsigned)change);
+		vb_users_add(&vb_cq_of(ibv->send_cq)->named_by, change);
 	if (ibv->recv_cq)
-		atomic_fetch_add(&vb_cq_of(ibv->recv_cq)->named_by, (unsigned)change);
+		vb_users_add(&vb_cq_of(ibv->recv_cq)->named_by, change);
 }
 
 /* attr has only what its comp_mask names. The capacities granted are written back on success. */
@@ -197,7 +197,7 @@ static struct ibv_qp *qp_create(struct ibv_context *context, struct ibv_qp_init_
 
 out_free:
 	if (qp->xrcd)
-		atomic_fetch_sub(&qp->xrcd->users, 1);
+		vb_users_add(&qp->xrcd->users, -1);
 	free(qp->builder);
 	vb_pd_free(used.pd, qp, VB_ALLOCATION_QP, is_programs);
 	return vb_fail(err);
@@ -256,7 +256,7 @@ static void free_object(struct qp_object *qp)
 	pthread_mutex_destroy(&qp->ibv.mutex);
 	pthread_cond_destroy(&qp->ibv.cond);
 	if (qp->table)
-		atomic_fetch_sub(&qp->table->users, 1);
+		vb_users_add(&qp->table->users, -1);
 	vb_comp_cntr_detach(qp);
 	free(qp->groups);
 	free(qp->builder);

@@ -48,7 +48,7 @@ int vb_raw_spread(struct qp_object *qp, const struct ibv_qp_init_attr_ex *attr)
 	int err = vb_qp_spread(qp->qp, &spread);
 	free(queues);
 	if (!err) {
-		atomic_fetch_add(&table->users, 1);
+		vb_users_add(&table->users, 1);
 		qp->table = table;
 	}
 	return err;
@@ -233,7 +233,7 @@ struct ibv_rwq_ind_table *vb_ind_table_ops_create(struct ibv_context *context, s
 	table->count = count;
 	for (uint32_t i = 0; i < count; i++) {
 		table->queues[i] = (struct wq_object *)attr->ind_tbl[i];
-		atomic_fetch_add(&table->queues[i]->tables, 1);
+		vb_users_add(&table->queues[i]->tables, 1);
 	}
 	table->ibv.context = context;
 	table->ibv.ind_tbl_handle = (int)vb_object_handle();
@@ -250,7 +250,7 @@ int vb_ind_table_ops_destroy(struct ibv_rwq_ind_table *ibv)
 	if (atomic_load(&table->users))
 		return EBUSY;
 	for (uint32_t i = 0; i < table->count; i++)
-		atomic_fetch_sub(&table->queues[i]->tables, 1);
+		vb_users_add(&table->queues[i]->tables, -1);
 	vb_object_remove(ibv->context, &table->link);
 	free(table);
 	return 0;

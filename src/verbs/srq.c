@@ -45,7 +45,7 @@ static struct ibv_srq *srq_create(struct ibv_pd *pd, void *srq_context, struct i
 	if (cq)
 		vb_cq_add_lane(cq, vb_driver_of(pd->context));
 	if (xrcd)
-		atomic_fetch_add(&xrcd->users, 1);
+		vb_users_add(&xrcd->users, 1);
 	vb_pd_hold(pd, 1);
 	vb_object_add(pd->context, OBJECT_SRQ, &srq->link);
 	return &srq->ibv;
@@ -198,7 +198,7 @@ VB_EXPORT int ibv_destroy_srq(struct ibv_srq *ibv)
 		return -err;
 	vb_object_remove(ibv->context, &srq->link);
 	if (srq->xrcd)
-		atomic_fetch_sub(&srq->xrcd->users, 1);
+		vb_users_add(&srq->xrcd->users, -1);
 	vb_srq_events_finish(srq);
 	pthread_mutex_destroy(&ibv->mutex);
 	pthread_cond_destroy(&ibv->cond);

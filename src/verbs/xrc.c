@@ -199,7 +199,7 @@ void vb_qp_own(struct qp_object *qp, struct xrcd_object *xrcd)
 	vb_list_init(&qp->opened_link);
 	qp->xrcd = xrcd;
 	if (xrcd)
-		atomic_fetch_add(&xrcd->users, 1);
+		vb_users_add(&xrcd->users, 1);
 }
 
 /* The program gives the handle up. The engine's QP stays while others have it open. */
@@ -209,6 +209,6 @@ bool vb_qp_disown(struct qp_object *qp, struct qp_object **owner)
 	qp->is_closed = true;
 	*owner = qp->owner;
 	if (qp->xrcd)
-		atomic_fetch_sub(&qp->xrcd->users, 1);
+		vb_users_add(&qp->xrcd->users, -1);
 	return qp->owner->is_closed && vb_list_empty(&qp->owner->opened);
 }
