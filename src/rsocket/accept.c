@@ -68,7 +68,7 @@ static int finish(struct vb_rsocket *rs)
 	if (!error)
 		error = vb_rs_enter(rs);
 	if (error)
-		vb_rs_abandon(rs);
+		vb_rs_close(rs);
 	return error ? error : rs->fd;
 }
 

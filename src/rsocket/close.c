@@ -64,7 +64,7 @@ static void drop_requests(struct vb_rsocket *rs)
 {
 	vb_rs_refuse_requests(rs);
 	for (struct vb_rsocket *made; (made = vb_rs_pop_made(rs));)
-		vb_rs_abandon(made);
+		vb_rs_close(made);
 }
 
 int vb_rs_shut(struct vb_rsocket *rs, int how)
@@ -104,7 +104,7 @@ static void close_connection(struct vb_rsocket *rs)
 		vb_rs_wait(rs, is_all_sent, false, linger_us(rs));
 }
 
-void vb_rs_abandon(struct vb_rsocket *rs)
+void vb_rs_close(struct vb_rsocket *rs)
 {
 	pthread_mutex_lock(&rs->lock);
 	if (rs->type == SOCK_STREAM) {

@@ -148,11 +148,9 @@ static ssize_t send_stream(struct vb_rsocket *rs, const struct iovec *iov, size_
 
 	if (flags & ~(MSG_DONTWAIT | MSG_NOSIGNAL | MSG_MORE | MSG_EOR | MSG_CONFIRM | MSG_WAITALL))
 		return -EOPNOTSUPP;
-	pthread_mutex_lock(&rs->sending);
-	pthread_mutex_lock(&rs->lock);
+	vb_rs_lock_side(rs, &rs->sending);
 	ssize_t sent = send_locked(rs, &cursor, total_of(iov, count), flags);
-	pthread_mutex_unlock(&rs->lock);
-	pthread_mutex_unlock(&rs->sending);
+	vb_rs_unlock_side(rs, &rs->sending);
 	return sent;
 }
 
@@ -195,7 +193,7 @@ static size_t take_ready(struct vb_rsocket *rs, struct cursor *cursor, size_t ro
 		vb_rs_receiver_consume(receiver, length);
 		taken += length;
 		if (!is_peek)
-			vb_rs_stream_tell(rs);
+			vb_rs_stream_send_credits(rs);
 	}
 	return taken;
 }
@@ -225,24 +223,28 @@ static ssize_t receive_stream(struct vb_rsocket *rs, const struct iovec *iov, si
 
 	if (flags & ~(MSG_DONTWAIT | MSG_PEEK | MSG_WAITALL | MSG_NOSIGNAL | MSG_CMSG_CLOEXEC))
 		return -EOPNOTSUPP;
-	pthread_mutex_lock(&rs->receiving);
-	pthread_mutex_lock(&rs->lock);
+	vb_rs_lock_side(rs, &rs->receiving);
 	ssize_t received = receive_locked(rs, &cursor, total_of(iov, count), flags);
-	pthread_mutex_unlock(&rs->lock);
-	pthread_mutex_unlock(&rs->receiving);
+	vb_rs_unlock_side(rs, &rs->receiving);
 	return received;
 }
 
 /* ---- The calls --------------------------------------------------------------------------------------------------- */
 
+/* The rsocket behind fd, kept, if a call may carry so many bytes. NULL: errno. */
+static struct vb_rsocket *get_for(int fd, const struct iovec *iov, size_t count)
+{
+	int error = count > IOV_MAX ? -EMSGSIZE : total_of(iov, count) > SSIZE_MAX ? -EINVAL : 0;
+	if (!error)
+		return vb_rs_get(fd);
+	vb_rs_result(error);
+	return NULL;
+}
+
 static ssize_t send_iov(
 	int fd, const struct iovec *iov, size_t count, int flags, const struct sockaddr *to, socklen_t to_length)
 {
-	if (count > IOV_MAX)
-		return vb_rs_size(-EMSGSIZE);
-	if (total_of(iov, count) > SSIZE_MAX)
-		return vb_rs_size(-EINVAL);
-	struct vb_rsocket *rs = vb_rs_get(fd);
+	struct vb_rsocket *rs = get_for(fd, iov, count);
 	if (!rs)
 		return -1;
 	ssize_t sent = rs->type == SOCK_DGRAM ? vb_rs_datagram_send(rs, iov, count, flags, to, to_length)
@@ -254,11 +256,7 @@ static ssize_t send_iov(
 static ssize_t receive_iov(int fd, const struct iovec *iov, size_t count, int flags, struct sockaddr *from,
 	socklen_t *from_length, int *message_flags)
 {
-	if (count > IOV_MAX)
-		return vb_rs_size(-EMSGSIZE);
-	if (total_of(iov, count) > SSIZE_MAX)
-		return vb_rs_size(-EINVAL);
-	struct vb_rsocket *rs = vb_rs_get(fd);
+	struct vb_rsocket *rs = get_for(fd, iov, count);
 	if (!rs)
 		return -1;
 	ssize_t received = rs->type == SOCK_DGRAM

@@ -75,11 +75,9 @@ VB_RS_EXPORT off_t riomap(int fd, void *buf, size_t length, int prot, int flags,
 	struct vb_rsocket *rs = vb_rs_get(fd);
 	if (!rs)
 		return -1;
-	pthread_mutex_lock(&rs->sending);
-	pthread_mutex_lock(&rs->lock);
+	vb_rs_lock_side(rs, &rs->sending);
 	int64_t result = map(rs, buf, length, prot, offset);
-	pthread_mutex_unlock(&rs->lock);
-	pthread_mutex_unlock(&rs->sending);
+	vb_rs_unlock_side(rs, &rs->sending);
 	vb_rs_put(rs);
 	return vb_rs_size(result);
 }
@@ -155,16 +153,14 @@ VB_RS_EXPORT size_t riowrite(int fd, const void *buf, size_t count, off_t offset
 		return (size_t)-1;
 	size_t written = 0;
 	ssize_t piece = rs->type != SOCK_STREAM ? -EOPNOTSUPP : offset < 0 ? -EINVAL : 0;
-	pthread_mutex_lock(&rs->sending);
-	pthread_mutex_lock(&rs->lock);
+	vb_rs_lock_side(rs, &rs->sending);
 	while (piece >= 0 && written < count) {
 		piece = write_piece(
 			rs, (const uint8_t *)buf + written, count - written, (uint64_t)offset + written, flags);
 		if (piece > 0)
 			written += (size_t)piece;
 	}
-	pthread_mutex_unlock(&rs->lock);
-	pthread_mutex_unlock(&rs->sending);
+	vb_rs_unlock_side(rs, &rs->sending);
 	vb_rs_put(rs);
 	return written ? written : (size_t)vb_rs_size(piece);
 }

@@ -101,7 +101,7 @@ static void keep(struct vb_rsocket *listener, struct vb_rs_request *request, int
 	if (error || listener->is_closing || listener->state != VB_RS_LISTENING) {
 		listener->made_count--;
 		if (!error)
-			vb_rs_abandon(request->rs);
+			vb_rs_close(request->rs);
 		free(request);
 		return;
 	}

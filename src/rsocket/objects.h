@@ -160,13 +160,26 @@ static inline bool vb_rs_is_connected(const struct vb_rsocket *rs)
 	return vb_rs_can_read(rs) || vb_rs_can_write(rs);
 }
 
-/* ---- Clock and results ------------------------------------------------------------------------------------------- */
+/* ---- Clock, locks, results --------------------------------------------------------------------------------------- */
 
 static inline int64_t vb_rs_now_us(void)
 {
 	struct timespec now;
 	clock_gettime(CLOCK_MONOTONIC, &now);
 	return (int64_t)now.tv_sec * 1000000 + now.tv_nsec / 1000;
+}
+
+/* For a thread that sends bytes, or receives some: side is that lock. */
+static inline void vb_rs_lock_side(struct vb_rsocket *rs, pthread_mutex_t *side)
+{
+	pthread_mutex_lock(side);
+	pthread_mutex_lock(&rs->lock);
+}
+
+static inline void vb_rs_unlock_side(struct vb_rsocket *rs, pthread_mutex_t *side)
+{
+	pthread_mutex_unlock(&rs->lock);
+	pthread_mutex_unlock(side);
 }
 
 static inline int vb_rs_result(int64_t result)
@@ -252,7 +265,7 @@ struct vb_rs_post {
 int vb_rs_stream_post(struct vb_rsocket *rs, const struct vb_rs_post *post);
 int vb_rs_stream_control(struct vb_rsocket *rs, enum vb_rs_control what);
 /* Sends grants and credits, if they are due and a message may go. */
-void vb_rs_stream_tell(struct vb_rsocket *rs);
+void vb_rs_stream_send_credits(struct vb_rsocket *rs);
 /* How many bytes could be sent now. */
 uint32_t vb_rs_stream_room(const struct vb_rsocket *rs);
 void vb_rs_mappings_close(struct vb_rsocket *rs);
@@ -298,7 +311,7 @@ void vb_rs_keepalive_stop(struct vb_rsocket *rs);
 
 int vb_rs_shut(struct vb_rsocket *rs, int how); /* with lock held. 0 or -errno */
 /* Closes one that is in no table, with its last reference. */
-void vb_rs_abandon(struct vb_rsocket *rs);
+void vb_rs_close(struct vb_rsocket *rs);
 void vb_rs_put(struct vb_rsocket *rs);
 
 /* ---- Making, binding, listening (create.c, bind.c, listen.c): the last two under lock ---------------------------- */

@@ -187,8 +187,8 @@ static int copy_list(struct wait *wait)
 /* Reports the members that are ready, if they are still in the list. */
 static int collect(struct wait *wait, struct epoll_event *events, int max_events)
 {
-	int told = 0;
-	for (nfds_t i = 1; i < wait->count && told < max_events; i++) {
+	int reported = 0;
+	for (nfds_t i = 1; i < wait->count && reported < max_events; i++) {
 		struct member *member = wait->fds[i].revents ? find_member(wait->instance, wait->fds[i].fd) : NULL;
 		if (!member || member->is_spent)
 			continue;
@@ -199,9 +199,9 @@ static int collect(struct wait *wait, struct epoll_event *events, int max_events
 		}
 		member->is_spent = member->event.events & EPOLLONESHOT;
 		uint32_t ready = (uint32_t)(unsigned short)wait->fds[i].revents & EVENTS;
-		events[told++] = (struct epoll_event){ .events = ready, .data = member->event.data };
+		events[reported++] = (struct epoll_event){ .events = ready, .data = member->event.data };
 	}
-	return told;
+	return reported;
 }
 
 static int left_ms(int timeout_ms, int64_t deadline_us)
@@ -227,10 +227,11 @@ static int wait_for_events(struct wait *wait, struct epoll_event *events, int ma
 		if (ready < 0)
 			return -errno;
 		pthread_mutex_lock(&instance->lock);
-		int told = ready ? collect(wait, events, max_events) : 0;
+		int reported = ready ? collect(wait, events, max_events) : 0;
 		pthread_mutex_unlock(&instance->lock);
-		if (told || (!ready && ms == 0) || (ready == 0 && timeout_ms >= 0 && !left_ms(timeout_ms, deadline_us)))
-			return told;
+		if (reported || (!ready && ms == 0) ||
+			(ready == 0 && timeout_ms >= 0 && !left_ms(timeout_ms, deadline_us)))
+			return reported;
 	}
 }
 

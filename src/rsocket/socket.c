@@ -73,6 +73,6 @@ VB_RS_EXPORT int rclose(int fd)
 	vb_repoll_forget(fd);
 	if (!vb_rs_is_ours(rs))
 		return vb_rs_result(close_inherited(rs));
-	vb_rs_abandon(rs);
+	vb_rs_close(rs);
 	return 0;
 }

@@ -234,17 +234,17 @@ uint32_t vb_rs_stream_room(const struct vb_rsocket *rs)
 }
 
 /* The message that tells the peer of a granted half also writes it into the peer's table. */
-void vb_rs_stream_tell(struct vb_rsocket *rs)
+void vb_rs_stream_send_credits(struct vb_rsocket *rs)
 {
 	uint8_t entry[VB_RS_REGION_LENGTH];
 	bool has_half;
 	uint32_t at;
 
 	if (!vb_rs_is_connected(rs) || rs->peer_state == VB_RS_PEER_UNCONFIRMED ||
-		rs->control_used >= VB_RS_CONTROL_SLOTS || !vb_rs_receiver_owes(&rs->receiver))
+		rs->control_used >= VB_RS_CONTROL_SLOTS || !vb_rs_receiver_credits_due(&rs->receiver))
 		return;
 	struct vb_rs_post post = { .op = VB_RS_CREDITS, .is_inline = true };
-	post.value = vb_rs_receiver_tell(&rs->receiver, &has_half, &at);
+	post.value = vb_rs_receiver_take_credits(&rs->receiver, &has_half, &at);
 	if (has_half) {
 		struct vb_rs_region half = { (uintptr_t)rs->receive_ring + at, rs->receive_mr->rkey,
 			rs->receiver.size / 2 };
@@ -362,6 +362,6 @@ bool vb_rs_stream_poll(struct vb_rsocket *rs)
 		return total > 0;
 	if (receives && post_receives(rs, receives))
 		vb_rs_end(rs, ECONNRESET);
-	vb_rs_stream_tell(rs);
+	vb_rs_stream_send_credits(rs);
 	return total > 0;
 }

@@ -206,13 +206,13 @@ static bool has_half(const struct vb_rs_receiver *receiver)
 	return receiver->read >= receiver->size / 2;
 }
 
-bool vb_rs_receiver_owes(const struct vb_rs_receiver *receiver)
+bool vb_rs_receiver_credits_due(const struct vb_rs_receiver *receiver)
 {
-	uint16_t untold = (uint16_t)(receiver->messages - receiver->told);
-	return has_half(receiver) || untold >= (receiver->queue + 1) / 2;
+	uint16_t taken = (uint16_t)(receiver->messages - receiver->told);
+	return has_half(receiver) || taken >= (receiver->queue + 1) / 2;
 }
 
-uint16_t vb_rs_receiver_tell(struct vb_rs_receiver *receiver, bool *is_half, uint32_t *at)
+uint16_t vb_rs_receiver_take_credits(struct vb_rs_receiver *receiver, bool *is_half, uint32_t *at)
 {
 	*is_half = has_half(receiver);
 	*at = receiver->grant_at;

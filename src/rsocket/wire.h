@@ -119,7 +119,7 @@ struct vb_rs_receiver {
 	uint32_t read;     /* and not granted again */
 	uint32_t grant_at; /* the half that is granted next */
 	uint16_t messages; /* received */
-	uint16_t told;     /* when the peer was last told its limit */
+	uint16_t told;     /* received when the peer was last sent credits */
 	uint16_t queue;    /* receive work requests */
 };
 
@@ -130,7 +130,7 @@ bool vb_rs_receiver_arrive(struct vb_rs_receiver *receiver, uint32_t length);
 uint32_t vb_rs_receiver_together(const struct vb_rs_receiver *receiver);
 void vb_rs_receiver_consume(struct vb_rs_receiver *receiver, uint32_t length);
 /* Whether it is time to send credits; how many, and whether the message grants a half, which begins at *at. */
-bool vb_rs_receiver_owes(const struct vb_rs_receiver *receiver);
-uint16_t vb_rs_receiver_tell(struct vb_rs_receiver *receiver, bool *has_half, uint32_t *at);
+bool vb_rs_receiver_credits_due(const struct vb_rs_receiver *receiver);
+uint16_t vb_rs_receiver_take_credits(struct vb_rs_receiver *receiver, bool *has_half, uint32_t *at);
 
 #endif

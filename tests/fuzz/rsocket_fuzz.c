@@ -57,7 +57,7 @@ static void tell(struct both *both)
 {
 	bool has_half;
 	uint32_t at;
-	vb_rs_receiver_tell(&both->receiver, &has_half, &at);
+	vb_rs_receiver_take_credits(&both->receiver, &has_half, &at);
 	require(at == 0 || at == RING / 2);
 	require(!has_half || !both->receiver.ready || both->receiver.granted + both->receiver.ready <= RING);
 }
@@ -88,7 +88,7 @@ static void step(struct both *both, uint8_t what, uint32_t value)
 		break;
 	case 6:
 		read_some(both, value);
-		if (vb_rs_receiver_owes(&both->receiver))
+		if (vb_rs_receiver_credits_due(&both->receiver))
 			tell(both);
 		break;
 	}

@@ -198,10 +198,10 @@ static void receiver__grants_a_half_only_when_it_was_read(void **state)
 	assert_true(vb_rs_receiver_arrive(&receiver, 100));
 	assert_true(vb_rs_receiver_arrive(&receiver, 100));
 	vb_rs_receiver_consume(&receiver, 99);
-	assert_false(vb_rs_receiver_owes(&receiver));
+	assert_false(vb_rs_receiver_credits_due(&receiver));
 	vb_rs_receiver_consume(&receiver, 1);
-	assert_true(vb_rs_receiver_owes(&receiver));
-	assert_int_equal(vb_rs_receiver_tell(&receiver, &has_half, &at), 18);
+	assert_true(vb_rs_receiver_credits_due(&receiver));
+	assert_int_equal(vb_rs_receiver_take_credits(&receiver, &has_half, &at), 18);
 	assert_true(has_half && at == 0);
 	assert_int_equal(vb_rs_receiver_together(&receiver), 100);
 }
@@ -215,11 +215,11 @@ static void receiver__gives_credits_back_when_half_of_them_are_used(void **state
 	vb_rs_receiver_init(&receiver, 2000, 16);
 	for (int i = 0; i < 7; i++) {
 		assert_true(vb_rs_receiver_arrive(&receiver, 1));
-		assert_false(vb_rs_receiver_owes(&receiver));
+		assert_false(vb_rs_receiver_credits_due(&receiver));
 	}
 	assert_true(vb_rs_receiver_arrive(&receiver, 1));
-	assert_true(vb_rs_receiver_owes(&receiver));
-	assert_int_equal(vb_rs_receiver_tell(&receiver, &has_half, &at), 8 + 16);
+	assert_true(vb_rs_receiver_credits_due(&receiver));
+	assert_int_equal(vb_rs_receiver_take_credits(&receiver, &has_half, &at), 8 + 16);
 	assert_false(has_half);
 }
 
@@ -240,9 +240,9 @@ static void tell(struct wire *wire)
 {
 	bool has_half;
 	uint32_t at;
-	if (!vb_rs_receiver_owes(&wire->receiver))
+	if (!vb_rs_receiver_credits_due(&wire->receiver))
 		return;
-	wire->sender.limit = vb_rs_receiver_tell(&wire->receiver, &has_half, &at);
+	wire->sender.limit = vb_rs_receiver_take_credits(&wire->receiver, &has_half, &at);
 	struct vb_rs_region half = { at, 1, wire->receiver.size / 2 };
 	if (has_half)
 		assert_true(vb_rs_sender_grant(&wire->sender, &half));
