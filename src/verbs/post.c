@@ -155,16 +155,16 @@ static inline int translate_recv(const struct ibv_recv_wr *from, struct vb_recv_
 	return 0;
 }
 
-/* Posts a list to srq or, if that is NULL, to the QP's own receive queue. err: the reason to post none, or 0. */
+/* Posts a list to queue: the engine's SRQ or, unless is_shared, the engine's QP. err: the reason to post none, or 0. */
 static inline int post_receives(
-	struct vb_qp *qp, struct vb_srq *srq, struct ibv_recv_wr *wr, struct ibv_recv_wr **bad_wr, int err)
+	void *queue, bool is_shared, struct ibv_recv_wr *wr, struct ibv_recv_wr **bad_wr, int err)
 {
 	for (; wr; wr = wr->next) {
 		struct vb_recv_wr request;
 		if (!err)
 			err = translate_recv(wr, &request);
 		if (!err)
-			err = srq ? -vb_srq_post(srq, &request) : -vb_rq_post(qp, &request);
+			err = is_shared ? -vb_srq_post(queue, &request) : -vb_rq_post(queue, &request);
 		if (err) {
 			*bad_wr = wr;
 			break;
@@ -176,7 +176,7 @@ static inline int post_receives(
 int vb_qp_ops_post_recv(struct ibv_qp *ibv, struct ibv_recv_wr *wr, struct ibv_recv_wr **bad_wr)
 {
 	struct qp_object *qp = vb_qp_of(ibv);
-	int err = post_receives(qp->qp, NULL, wr, bad_wr, vb_is_forked(ibv->context) ? VB_FORKED_ERRNO : 0);
+	int err = post_receives(qp->qp, false, wr, bad_wr, vb_is_forked(ibv->context) ? VB_FORKED_ERRNO : 0);
 	/* A QP in the error state flushes what is posted to it, and only its lane can do that. */
 	if (vb_qp_state(qp->qp) == VB_QPS_ERR)
 		vb_driver_kick(qp->driver);
@@ -186,5 +186,5 @@ int vb_qp_ops_post_recv(struct ibv_qp *ibv, struct ibv_recv_wr *wr, struct ibv_r
 int vb_srq_ops_post_recv(struct ibv_srq *ibv, struct ibv_recv_wr *wr, struct ibv_recv_wr **bad_wr)
 {
 	struct srq_object *srq = (struct srq_object *)ibv;
-	return post_receives(NULL, srq->srq, wr, bad_wr, vb_is_forked(ibv->context) ? VB_FORKED_ERRNO : 0);
+	return post_receives(srq->srq, true, wr, bad_wr, vb_is_forked(ibv->context) ? VB_FORKED_ERRNO : 0);
 }
