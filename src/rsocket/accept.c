@@ -30,7 +30,7 @@ static bool has_request(const struct vb_rsocket *rs)
 static void take_made(struct vb_rsocket *rs)
 {
 	rs->made_count--;
-	if (vb_list_linked(&rs->answered) && !vb_list_empty(&rs->requests))
+	if (!vb_list_empty(&rs->requests) && vb_rs_listeners_has(rs))
 		vb_rs_wake(rs);
 }
 

@@ -26,6 +26,7 @@ int vb_rs_listeners_open(void); /* once a process. 0 or -errno */
 /* With its lock held. It is in the list afterwards, or the thread will not serve it. */
 void vb_rs_listeners_add(struct vb_rsocket *rs);
 void vb_rs_listeners_remove(struct vb_rsocket *rs);
+bool vb_rs_listeners_has(const struct vb_rsocket *rs);
 /* Sleeps until one has something to do, and keeps that; NULL: it is just being closed. */
 struct vb_rsocket *vb_rs_listeners_wait(void);
 

@@ -53,6 +53,14 @@ void vb_rs_listeners_remove(struct vb_rsocket *rs)
 	pthread_mutex_unlock(&list_lock);
 }
 
+bool vb_rs_listeners_has(const struct vb_rsocket *rs)
+{
+	pthread_mutex_lock(&list_lock);
+	bool has = vb_list_linked(&rs->answered);
+	pthread_mutex_unlock(&list_lock);
+	return has;
+}
+
 struct vb_rsocket *vb_rs_listeners_wait(void)
 {
 	struct epoll_event event;
