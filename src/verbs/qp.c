@@ -138,69 +138,85 @@ static void name_cqs(const struct ibv_qp *ibv, int change)
 		vb_users_add(&vb_cq_of(ibv->recv_cq)->named_by, change);
 }
 
-/* attr has only what its comp_mask names. The capacities granted are written back on success. */
-static struct ibv_qp *qp_create(struct ibv_context *context, struct ibv_qp_init_attr_ex *attr)
+static int check(struct ibv_context *context, const struct ibv_qp_init_attr_ex *attr)
 {
-	bool is_xrc = attr->qp_type == IBV_QPT_XRC_SEND || attr->qp_type == IBV_QPT_XRC_RECV;
 	int err = check_type(attr->qp_type);
 	if (!err)
 		err = check_init_attr(context, attr);
 	if (!err && attr->qp_type == IBV_QPT_RAW_PACKET)
 		err = vb_raw_check(context, attr);
-	if (err)
-		return vb_fail(err);
-	struct ibv_qp_init_attr_ex used = *attr;
-	if (is_xrc)
-		drop_other_half(&used);
-	if (used.rwq_ind_tbl)
-		drop_queues(&used);
+	return err;
+}
+
+/* The object alone: the engine has no QP for it yet. NULL: out of memory. */
+static struct qp_object *make_object(struct ibv_context *context, const struct ibv_qp_init_attr_ex *attr)
+{
 	bool is_programs;
-	struct qp_object *qp = vb_pd_alloc(used.pd, sizeof(*qp), VB_ALLOCATION_QP, &is_programs);
+	struct qp_object *qp = vb_pd_alloc(attr->pd, sizeof(*qp), VB_ALLOCATION_QP, &is_programs);
 	if (!qp)
-		return vb_fail(ENOMEM);
-	qp->is_programs_memory = is_programs;
+		return NULL;
 	struct ibv_qp *ibv = &qp->ibv;
 	ibv->context = context;
 	ibv->qp_context = attr->qp_context;
-	ibv->pd = used.pd;
-	ibv->send_cq = used.send_cq;
-	ibv->recv_cq = used.recv_cq;
-	ibv->srq = used.srq;
+	ibv->pd = attr->pd;
+	ibv->send_cq = attr->send_cq;
+	ibv->recv_cq = attr->recv_cq;
+	ibv->srq = attr->srq;
 	ibv->state = IBV_QPS_RESET;
 	ibv->qp_type = attr->qp_type;
 	pthread_mutex_init(&ibv->mutex, NULL);
 	pthread_cond_init(&ibv->cond, NULL);
+	qp->is_programs_memory = is_programs;
 	qp->host = vb_host_of(context);
-	qp->driver = driver_for(context, &used);
+	qp->driver = driver_for(context, attr);
 	vb_qp_own(qp, attr->qp_type == IBV_QPT_XRC_RECV ? (struct xrcd_object *)attr->xrcd : NULL);
+	return qp;
+}
 
-	if (attr->comp_mask & IBV_QP_INIT_ATTR_SEND_OPS_FLAGS) {
-		err = vb_qp_ex_init(qp, attr->send_ops_flags);
-		if (err)
-			goto out_free;
-	}
-	struct vb_qp_config config;
-	err = -create(qp, &used, &config);
-	if (err)
-		goto out_free;
-	ibv->qp_num = vb_qp_number(qp->qp);
-	ibv->handle = ibv->qp_num;
-	attr->cap.max_send_wr = config.max_send_wr;
-	attr->cap.max_send_sge = config.max_send_sge;
-	attr->cap.max_inline_data = config.max_inline;
-	attr->cap.max_recv_wr = config.max_recv_wr;
-	attr->cap.max_recv_sge = config.max_recv_sge;
-	vb_pd_hold(used.pd, 1);
-	name_cqs(ibv, 1);
-	vb_object_add(context, OBJECT_QP, &qp->link);
-	return ibv;
-
-out_free:
+static void free_unmade(struct qp_object *qp)
+{
 	if (qp->xrcd)
 		vb_users_add(&qp->xrcd->users, -1);
 	free(qp->builder);
-	vb_pd_free(used.pd, qp, VB_ALLOCATION_QP, is_programs);
-	return vb_fail(err);
+	vb_pd_free(qp->ibv.pd, qp, VB_ALLOCATION_QP, qp->is_programs_memory);
+}
+
+/* attr has only what its comp_mask names. The capacities granted are written back on success. */
+static struct ibv_qp *qp_create(struct ibv_context *context, struct ibv_qp_init_attr_ex *attr)
+{
+	int err = check(context, attr);
+	if (err)
+		return vb_fail(err);
+	struct ibv_qp_init_attr_ex used = *attr;
+	if (attr->qp_type == IBV_QPT_XRC_SEND || attr->qp_type == IBV_QPT_XRC_RECV)
+		drop_other_half(&used);
+	if (used.rwq_ind_tbl)
+		drop_queues(&used);
+	struct qp_object *qp = make_object(context, &used);
+	if (!qp)
+		return vb_fail(ENOMEM);
+	struct vb_qp_config config;
+	if (attr->comp_mask & IBV_QP_INIT_ATTR_SEND_OPS_FLAGS)
+		err = vb_qp_ex_init(qp, attr->send_ops_flags);
+	if (!err)
+		err = -create(qp, &used, &config);
+	if (err) {
+		free_unmade(qp);
+		return vb_fail(err);
+	}
+	qp->ibv.qp_num = vb_qp_number(qp->qp);
+	qp->ibv.handle = qp->ibv.qp_num;
+	attr->cap = (struct ibv_qp_cap){
+		.max_send_wr = config.max_send_wr,
+		.max_recv_wr = config.max_recv_wr,
+		.max_send_sge = config.max_send_sge,
+		.max_recv_sge = config.max_recv_sge,
+		.max_inline_data = config.max_inline,
+	};
+	vb_pd_hold(used.pd, 1);
+	name_cqs(&qp->ibv, 1);
+	vb_object_add(context, OBJECT_QP, &qp->link);
+	return &qp->ibv;
 }
 
 VB_EXPORT struct ibv_qp *ibv_create_qp(struct ibv_pd *pd, struct ibv_qp_init_attr *attr)
