@@ -40,7 +40,7 @@ static int on_established(struct vb_rsocket *rs, const void *private_data, size_
 	struct vb_rs_hello remote;
 
 	if (rs->state != VB_RS_CONNECTING) {
-		vb_rs_peer_is(rs, VB_RS_PEER_READY);
+		vb_rs_note_peer(rs, VB_RS_PEER_READY);
 		return 0;
 	}
 	int error = vb_rs_hello_decode(&remote, private_data, length);
@@ -49,7 +49,7 @@ static int on_established(struct vb_rsocket *rs, const void *private_data, size_
 		return -ECONNREFUSED;
 	}
 	vb_rs_stream_start(rs, &remote);
-	vb_rs_peer_is(rs, VB_RS_PEER_READY);
+	vb_rs_note_peer(rs, VB_RS_PEER_READY);
 	vb_rs_changed(rs);
 	return 0;
 }
@@ -104,7 +104,7 @@ static void on_event(struct vb_rsocket *rs, struct rdma_cm_event *event)
 		/* An orderly end is told by a message before this event. */
 		if (rs->cq)
 			vb_rs_stream_poll(rs);
-		vb_rs_peer_is(rs, VB_RS_PEER_LEFT);
+		vb_rs_note_peer(rs, VB_RS_PEER_LEFT);
 		error = -ECONNRESET;
 		break;
 	case RDMA_CM_EVENT_DEVICE_REMOVAL:

@@ -116,7 +116,7 @@ static void serve(struct vb_rsocket *listener)
 
 	pthread_mutex_lock(&listener->lock);
 	if (!listener->is_driven) /* else the wake may be for the thread that waits there */
-		vb_rs_is_awake(listener);
+		vb_rs_note_awake(listener);
 	if (vb_rs_take_events(listener))
 		vb_rs_kick(listener);
 	while ((request = next_to_make(listener))) {

@@ -231,7 +231,7 @@ int vb_rs_watch(struct vb_rsocket *rs, int fd); /* makes fd one of those behind 
 /* The rsocket's state becomes one of those that may follow. */
 void vb_rs_set_state(struct vb_rsocket *rs, enum vb_rs_state to);
 /* The peer is that far, or further. */
-void vb_rs_peer_is(struct vb_rsocket *rs, enum vb_rs_peer_state reached);
+void vb_rs_note_peer(struct vb_rsocket *rs, enum vb_rs_peer_state reached);
 /* No byte is read any more: the peer sends none, or the program wants none. We may still write. */
 void vb_rs_stop_reading(struct vb_rsocket *rs);
 /* The connection is over, and error says why (0: in good order). */
@@ -242,7 +242,7 @@ void vb_rs_changed(struct vb_rsocket *rs);
 void vb_rs_kick(struct vb_rsocket *rs);
 /* The descriptor is readable until the thread that waits there says that it is awake. */
 void vb_rs_wake(struct vb_rsocket *rs);
-void vb_rs_is_awake(struct vb_rsocket *rs);
+void vb_rs_note_awake(struct vb_rsocket *rs);
 
 /* ---- Streams (stream.c, mapping.c): under lock ------------------------------------------------------------------- */
 
@@ -337,7 +337,7 @@ void vb_rs_close_copies(const struct vb_rsocket *from);
 
 /* The rsocket behind fd, kept; NULL, errno: EBADF, or why it could not be inherited. */
 struct vb_rsocket *vb_rs_get(int fd);
-bool vb_rs_is(int fd); /* an rsocket, also of a parent */
+bool vb_rs_exists(int fd); /* an rsocket, also of a parent */
 /* Makes it known under its descriptor; 0 or -errno. The caller's reference goes to the table. */
 int vb_rs_enter(struct vb_rsocket *rs);
 /* Takes it out: the table's reference becomes the caller's. NULL: it is not there (any more). */

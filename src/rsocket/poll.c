@@ -91,7 +91,7 @@ static int open_call(struct call *call, struct pollfd *fds, nfds_t count)
 	if (!call->rsockets || !call->kernel || !call->poller)
 		return -ENOMEM;
 	for (nfds_t i = 0; i < count; i++) {
-		if (fds[i].fd < 0 || !vb_rs_is(fds[i].fd))
+		if (fds[i].fd < 0 || !vb_rs_exists(fds[i].fd))
 			continue;
 		call->rsockets[i] = vb_rs_get(fds[i].fd);
 		if (call->rsockets[i])
@@ -105,7 +105,7 @@ static int open_call(struct call *call, struct pollfd *fds, nfds_t count)
 static bool is_any_rsocket(const struct pollfd *fds, nfds_t count)
 {
 	for (nfds_t i = 0; i < count; i++) {
-		if (fds[i].fd >= 0 && vb_rs_is(fds[i].fd))
+		if (fds[i].fd >= 0 && vb_rs_exists(fds[i].fd))
 			return true;
 	}
 	return false;

@@ -41,7 +41,7 @@ void vb_rs_stop_reading(struct vb_rsocket *rs)
 		vb_rs_set_state(rs, VB_RS_SEND_ONLY);
 }
 
-void vb_rs_peer_is(struct vb_rsocket *rs, enum vb_rs_peer_state reached)
+void vb_rs_note_peer(struct vb_rsocket *rs, enum vb_rs_peer_state reached)
 {
 	if (rs->peer_state < reached)
 		rs->peer_state = reached;
@@ -85,7 +85,7 @@ void vb_rs_wake(struct vb_rsocket *rs)
 		rs->is_kicked = vb_rs_watch(rs, always_ready()) == 0;
 }
 
-void vb_rs_is_awake(struct vb_rsocket *rs)
+void vb_rs_note_awake(struct vb_rsocket *rs)
 {
 	if (rs->is_kicked)
 		epoll_ctl(rs->fd, EPOLL_CTL_DEL, always_ready(), NULL);

@@ -276,7 +276,7 @@ _Static_assert(sizeof(struct vb_rs_region) == VB_RS_REGION_LENGTH, "a region is 
 static void on_control(struct vb_rsocket *rs, uint32_t what)
 {
 	if (what == VB_RS_DISCONNECT)
-		vb_rs_peer_is(rs, VB_RS_PEER_LEFT);
+		vb_rs_note_peer(rs, VB_RS_PEER_LEFT);
 	if (what == VB_RS_DISCONNECT || (what == VB_RS_SHUTDOWN && !vb_rs_can_write(rs)))
 		vb_rs_end(rs, 0);
 	else if (what == VB_RS_SHUTDOWN)
@@ -309,10 +309,10 @@ static void on_receive(struct vb_rsocket *rs, const struct ibv_wc *wc)
 		return; /* a send, or the end of the connection, tells the reason */
 	if (!vb_rs_is_connected(rs)) {
 		if (be32toh(wc->imm_data) == vb_rs_message(VB_RS_CONTROL, VB_RS_DISCONNECT))
-			vb_rs_peer_is(rs, VB_RS_PEER_LEFT);
+			vb_rs_note_peer(rs, VB_RS_PEER_LEFT);
 		return;
 	}
-	vb_rs_peer_is(rs, VB_RS_PEER_READY);
+	vb_rs_note_peer(rs, VB_RS_PEER_READY);
 	if (wc->opcode != IBV_WC_RECV_RDMA_WITH_IMM || !on_message(rs, be32toh(wc->imm_data), wc->byte_len))
 		vb_rs_end(rs, ECONNRESET);
 }

@@ -77,7 +77,7 @@ struct vb_rsocket *vb_rs_get(int fd)
 	return rs;
 }
 
-bool vb_rs_is(int fd)
+bool vb_rs_exists(int fd)
 {
 	pthread_mutex_lock(&table_lock);
 	struct vb_rsocket **place = place_of(fd);

@@ -65,7 +65,7 @@ static int drive(struct vb_rsocket *rs, vb_rs_condition *is_met, int64_t deadlin
 	int error = poll(&wait, 1, vb_rs_sleep_ms(deadline_us)) < 0 ? -errno : 0;
 	pthread_mutex_lock(&rs->lock);
 	rs->is_driven = false;
-	vb_rs_is_awake(rs);
+	vb_rs_note_awake(rs);
 	vb_rs_progress_all(rs);
 	/* A sleeping thread may be the next to wait there. */
 	pthread_cond_broadcast(&rs->changed);

@@ -113,7 +113,7 @@ struct vb_rsocket *vb_rs_get(int fd)
 	return fd == only->fd ? only : NULL;
 }
 
-bool vb_rs_is(int fd)
+bool vb_rs_exists(int fd)
 {
 	return fd == only->fd;
 }

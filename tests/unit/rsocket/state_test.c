@@ -34,6 +34,9 @@ static bool is_refused(enum vb_rs_state from, enum vb_rs_state to)
 
 static void state__never_comes_back(void **state)
 {
+#ifdef NDEBUG
+	skip(); /* changes are not checked */
+#endif
 	assert_false(is_refused(VB_RS_BOUND, VB_RS_LISTENING));
 	assert_true(is_refused(VB_RS_CLOSED, VB_RS_CONNECTED));
 	assert_true(is_refused(VB_RS_SEND_ONLY, VB_RS_CONNECTED));
@@ -66,10 +69,10 @@ static void peer__that_left_does_not_become_ready(void **state)
 {
 	struct vb_rsocket rs = stream_in(VB_RS_CONNECTED);
 
-	vb_rs_peer_is(&rs, VB_RS_PEER_READY);
+	vb_rs_note_peer(&rs, VB_RS_PEER_READY);
 	assert_int_equal(rs.peer_state, VB_RS_PEER_READY);
-	vb_rs_peer_is(&rs, VB_RS_PEER_LEFT);
-	vb_rs_peer_is(&rs, VB_RS_PEER_READY);
+	vb_rs_note_peer(&rs, VB_RS_PEER_LEFT);
+	vb_rs_note_peer(&rs, VB_RS_PEER_READY);
 	assert_int_equal(rs.peer_state, VB_RS_PEER_LEFT);
 }
 

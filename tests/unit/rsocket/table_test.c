@@ -31,7 +31,7 @@ static void child__takes_an_rsocket_over_with_its_first_call(void **state)
 	assert_int_equal(vb_rs_enter(&parents), 0);
 	pid_t child = fork();
 	if (!child) {
-		bool is_taken = vb_rs_is(1234) && !inherited && vb_rs_get(1234) == &childs && inherited == 1;
+		bool is_taken = vb_rs_exists(1234) && !inherited && vb_rs_get(1234) == &childs && inherited == 1;
 		bool is_kept = vb_rs_get(1234) == &childs && inherited == 1 && childs.references == 3;
 		_exit(is_taken && is_kept && vb_rs_remove(1234) == &childs && !vb_rs_get(1234) ? 0 : 1);
 	}
@@ -66,7 +66,7 @@ static void child__closes_its_own_when_another_thread_takes_it_over(void **state
 		void *closed = NULL;
 		is_closed_meanwhile = true;
 		bool is_taken = vb_rs_get(1234) == &childs && !pthread_join(closer, &closed);
-		_exit(is_taken && closed == &childs && !vb_rs_is(1234) ? 0 : 1);
+		_exit(is_taken && closed == &childs && !vb_rs_exists(1234) ? 0 : 1);
 	}
 	assert_int_equal(waitpid(child, &status, 0), child);
 	assert_int_equal(status, 0);
