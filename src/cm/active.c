@@ -1,14 +1,14 @@
-/* Who asks for a connection: REQ_SENT -> [MRA_REQ_RCVD] -> REP_RCVD -> [MRA_REP_SENT] -> ESTABLISHED. IBA vol.
- * 1, 12.9.5 and 12.9.7.1. */
+/* The active side, which asks for a connection: REQ_SENT -> [MRA_REQ_RCVD] -> REP_RCVD -> [MRA_REP_SENT] ->
+ * ESTABLISHED. IBA vol. 1, 12.9.5 and 12.9.7.1. */
 #include <errno.h>
 #include <string.h>
 #include "cm/id.h"
 
-enum { BITS_24 = 0xFFFFFF, BITS_5 = 31, BITS_4 = 15, BITS_3 = 7 };
+enum { BITS_5 = 31, BITS_4 = 15, BITS_3 = 7 };
 
 static bool is_sendable(const struct vb_cm_path *path, const struct vb_cm_req *req)
 {
-	return !vb_gid_is_zero(&path->remote) && req->qpn <= BITS_24 && req->psn <= BITS_24 &&
+	return !vb_gid_is_zero(&path->remote) && req->qpn <= VB_CM_BITS_24 && req->psn <= VB_CM_BITS_24 &&
 	       req->remote_timeout <= BITS_5 && req->local_timeout <= BITS_5 && req->primary.ack_timeout <= BITS_5 &&
 	       req->transport <= VB_CM_TRANSPORT_EXTENDED && req->max_cm_retries <= BITS_4 &&
 	       req->retry_count <= BITS_3 && req->rnr_retry <= BITS_3;
@@ -18,9 +18,8 @@ int vb_cm_connect(struct vb_cm_id *id, const struct vb_cm_path *path, const stru
 {
 	if (id->state != VB_CM_IDLE || !is_sendable(path, req))
 		return -EINVAL;
-	id->path = *path;
-	id->is_sidr = false;
-	id->service_id = req->service_id;
+	struct vb_cm_message message = vb_cm_id_begin(id, VB_CM_REQ, path, req->service_id);
+	message.req = *req;
 	id->local_guid = req->ca_guid;
 	id->local_qpn = req->qpn;
 	id->ack_timeout = req->primary.ack_timeout;
@@ -28,14 +27,7 @@ int vb_cm_connect(struct vb_cm_id *id, const struct vb_cm_path *path, const stru
 	id->reply_timeout = req->local_timeout;
 	id->max_retries = req->max_cm_retries;
 	id->period = vb_cm_period(req->primary.ack_timeout, req->remote_timeout);
-	vb_cm_id_number(id);
-	id->transaction_id = vb_cm_new_transaction(id);
-
-	struct vb_cm_message message = vb_cm_message_of(id, VB_CM_REQ);
-	message.req = *req;
-	vb_cm_send(id, &message);
-	vb_cm_id_enter(id, VB_CM_REQ_SENT);
-	vb_cm_await(id, id->max_retries, now);
+	vb_cm_ask(id, &message, VB_CM_REQ_SENT, id->max_retries, now);
 	return 0;
 }
 
@@ -45,35 +37,11 @@ void vb_cm_req_unanswered(struct vb_cm_id *id, vb_time now)
 		return;
 	struct vb_cm_message rejection = vb_cm_rejection(id, VB_CM_REJ_TIMEOUT);
 	vb_cm_send_unkept(id->cm, &id->path, &rejection);
-	vb_cm_tell(id, VB_CM_EVENT_UNREACHABLE, NULL);
+	vb_cm_post(id, VB_CM_EVENT_UNREACHABLE, NULL);
 	vb_cm_id_enter(id, VB_CM_IDLE);
 }
 
-static void wait_longer(struct vb_cm_id *id, const struct vb_cm_message *message, vb_time now)
-{
-	vb_cm_wait(id, vb_cm_span(id->ack_timeout) + vb_cm_span(message->mra.service_timeout), now);
-}
-
-void vb_cm_take_mra_of_req(struct vb_cm_id *id, const struct vb_cm_message *message, vb_time now)
-{
-	if (message->mra.answers != VB_CM_ANSWERS_REQ) {
-		vb_cm_count(id->cm, VB_CM_DROPPED_COUNT);
-		return;
-	}
-	id->remote_id = message->local_id;
-	vb_cm_id_enter(id, VB_CM_MRA_REQ_RCVD);
-	wait_longer(id, message, now);
-	vb_cm_tell(id, VB_CM_EVENT_DELAYED, message);
-}
-
-/* Of either side: the peer needs even longer. The user knows already. */
-void vb_cm_take_mra_again(struct vb_cm_id *id, const struct vb_cm_message *message, vb_time now)
-{
-	vb_cm_count(id->cm, VB_CM_DUPLICATES_COUNT);
-	wait_longer(id, message, now);
-}
-
-/* 12.9.8.3.2: the QP that answers belongs, as far as we knew, to another connection. */
+/* 12.9.8.3.2: as far as we knew, the QP that answers belongs to another connection. */
 static void refuse_stale_rep(
 	struct vb_cm_id *id, struct vb_cm_id *old, const struct vb_cm_message *message, vb_time now)
 {
@@ -81,7 +49,7 @@ static void refuse_stale_rep(
 	vb_cm_count(id->cm, VB_CM_STALE_COUNT);
 	vb_cm_send_unkept(id->cm, &id->path, &rejection);
 	vb_cm_end_stale(old, now);
-	vb_cm_tell(id, VB_CM_EVENT_REJECTED, &rejection);
+	vb_cm_post(id, VB_CM_EVENT_REJECTED, &rejection);
 	vb_cm_id_enter(id, VB_CM_IDLE);
 }
 
@@ -104,7 +72,7 @@ void vb_cm_take_rep(struct vb_cm_id *id, const struct vb_cm_message *message, vb
 	vb_cm_id_link_qp(id);
 	vb_cm_id_enter(id, VB_CM_REP_RCVD);
 	id->due = vb_time_add(now, vb_cm_period(id->ack_timeout, id->reply_timeout));
-	vb_cm_tell(id, VB_CM_EVENT_REPLY, message);
+	vb_cm_post(id, VB_CM_EVENT_REPLY, message);
 }
 
 void vb_cm_take_rep_unread(struct vb_cm_id *id, const struct vb_cm_message *message, vb_time now)
@@ -112,8 +80,8 @@ void vb_cm_take_rep_unread(struct vb_cm_id *id, const struct vb_cm_message *mess
 	vb_cm_hold_off(id, now);
 }
 
-/* The peer has not heard what we said to its REP: the RTU, or that it has to wait. A connection that was established
- * from the other side has nothing of the kind to say. */
+/* The peer has not received our answer to its REP: the RTU, or an MRA. A connection that was established from the other
+ * side has sent neither. */
 void vb_cm_take_rep_again(struct vb_cm_id *id, const struct vb_cm_message *message, vb_time now)
 {
 	if (vb_cm_kept(id) == VB_CM_RTU || vb_cm_kept(id) == VB_CM_MRA)
@@ -124,7 +92,7 @@ void vb_cm_take_rep_again(struct vb_cm_id *id, const struct vb_cm_message *messa
 
 int vb_cm_confirm(struct vb_cm_id *id, const void *data, size_t length, vb_time now)
 {
-	if ((id->state != VB_CM_REP_RCVD && id->state != VB_CM_MRA_REP_SENT) || length > VB_CM_RTU_PRIVATE)
+	if (!vb_cm_owes_confirmation(id->state) || length > VB_CM_RTU_PRIVATE)
 		return -EINVAL;
 	struct vb_cm_message message = vb_cm_message_of(id, VB_CM_RTU);
 	if (length)

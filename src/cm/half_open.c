@@ -1,8 +1,8 @@
-/* Requests that are not connections yet, by whence they come. When there are as many as may be, a newcomer takes the
- * place of the oldest of a source that has more than its own: a flood from a few addresses displaces only itself, and
- * one from ever new addresses displaces what has waited longest, which an honest handshake seldom has.
- * Holds: a source has requests, and stands in the row of their number; each half-open id is in its source's list, the
- * oldest first, or, for want of memory, in none. */
+/* Requests that are not connections yet, by source address. At the limit, a new request takes the place of the oldest
+ * one from a source that has more requests than its own. So a flood from a few addresses displaces only itself; a flood
+ * from ever new addresses displaces the requests that have waited longest, and an honest one seldom waits long.
+ * Holds: a source has at least one request, and is in the row for their number; each half-open id is in the list of its
+ * source, the oldest first, or in none if memory was short. */
 #include <stdlib.h>
 #include "base/invariant.h"
 #include "cm/id.h"
@@ -89,7 +89,8 @@ void vb_cm_half_open_remove(struct vb_cm_id *id)
 	free(source);
 }
 
-/* Of a source in a higher row than the newcomer's, so that those of about as many do not displace each other. */
+/* The victim's source is in a higher row than the newcomer's, so that sources with about as many requests do not
+ * displace each other. */
 struct vb_cm_id *vb_cm_half_open_victim(struct vb_cm *cm, const struct vb_gid *newcomer)
 {
 	const struct vb_cm_source *own = find(cm, newcomer);

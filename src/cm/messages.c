@@ -8,14 +8,14 @@ enum {
 	GUID_LENGTH = 8,
 };
 
-#define SHORTEST_PERIOD (5 * VB_MS) /* so that nobody makes us send a burst of repetitions */
+#define SHORTEST_PERIOD (5 * VB_MS) /* so that no peer makes us send a burst of repetitions */
 
 vb_time vb_cm_span(uint8_t code)
 {
 	return (vb_time)4096 * VB_NS << (code < LONGEST_SPAN ? code : LONGEST_SPAN);
 }
 
-/* There and back, which the path's ack timeout stands for, and what the other CM takes to answer. */
+/* The path's ACK timeout, which stands for the round trip, and the time that the other CM takes to answer. */
 vb_time vb_cm_period(uint8_t ack_timeout, uint8_t response_timeout)
 {
 	vb_time period = vb_cm_span(ack_timeout) + vb_cm_span(response_timeout);
@@ -48,7 +48,7 @@ static enum vb_cm_answered answered_in(enum vb_cm_state state)
 	}
 }
 
-/* Who gives up in silence says which CA he is, for the peer may know him by nothing else (12.6.7.2, reason 4). */
+/* A REJ for a timeout names our CA: the peer may know no other identification of us (12.6.7.2, reason 4). */
 struct vb_cm_message vb_cm_rejection(const struct vb_cm_id *id, uint16_t reason)
 {
 	struct vb_cm_message message = vb_cm_message_of(id, VB_CM_REJ);

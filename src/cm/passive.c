@@ -1,13 +1,22 @@
-/* Who is asked for a connection: REQ_RCVD -> [MRA_REQ_SENT] -> REP_SENT -> [MRA_REP_RCVD] -> ESTABLISHED. IBA vol. 1,
- * 12.9.7.2; what a REQ may collide with: 12.9.8.3. */
+/* The passive side, which is asked for a connection: LISTEN; REQ_RCVD -> [MRA_REQ_SENT] -> REP_SENT -> [MRA_REP_RCVD]
+ * -> ESTABLISHED. IBA vol. 1, 12.9.7.2; a REQ that collides with an existing connection: 12.9.8.3. */
 #include <errno.h>
 #include <string.h>
 #include "cm/id.h"
 
-enum {
-	BITS_24 = 0xFFFFFF,
-	USER_SPAN = 22, /* 17 s: a host that dies meanwhile is missed soon enough */
-};
+int vb_cm_listen(struct vb_cm_id *id, uint64_t service_id, const struct vb_gid *address)
+{
+	if (id->state != VB_CM_IDLE)
+		return -EINVAL;
+	struct vb_cm_id *other = vb_cm_find_listener(id->cm, service_id, address);
+	if (other && vb_gid_equal(&other->path.local, address))
+		return -EADDRINUSE;
+	id->path = (struct vb_cm_path){ .local = *address };
+	id->service_id = service_id;
+	vb_cm_id_enter(id, VB_CM_LISTEN);
+	vb_cm_id_link_service(id);
+	return 0;
+}
 
 static void refuse(struct vb_cm *cm, const struct vb_cm_path *path, const struct vb_cm_message *req, uint16_t reason)
 {
@@ -16,14 +25,14 @@ static void refuse(struct vb_cm *cm, const struct vb_cm_path *path, const struct
 	vb_cm_count(cm, reason == VB_CM_REJ_STALE_CONNECTION ? VB_CM_STALE_COUNT : VB_CM_REJECTED_COUNT);
 }
 
-/* For how long a REJ is remembered, which is until the REQ has come twice again. */
+/* How long a REJ is recorded: until the REQ has come twice again. */
 static vb_time memory_of(const struct vb_cm_req *req)
 {
 	return 2 * vb_cm_period(req->primary.ack_timeout, req->remote_timeout);
 }
 
-/* For a reason that may be gone when the REQ comes again: its sender believes the first answer, and is not to be told
- * another. */
+/* For a reason that may be gone when the REQ comes again: its sender acts on the first answer, and must not get a
+ * different second one. */
 static void refuse_for_good(
 	struct vb_cm *cm, const struct vb_cm_path *path, const struct vb_cm_message *req, uint16_t reason, vb_time now)
 {
@@ -31,7 +40,7 @@ static void refuse_for_good(
 	uint8_t mad[VB_MAD_LENGTH];
 	refuse(cm, path, req, reason);
 	vb_cm_encode(&rejection, mad);
-	vb_cm_create_ghost(cm, path, req, false, mad, memory_of(&req->req), now);
+	vb_cm_record_create(cm, path, req, false, mad, memory_of(&req->req), now);
 }
 
 /* ---- The same communication ID as before ------------------------------------------------------------------------ */
@@ -44,7 +53,7 @@ static bool has_answer(const struct vb_cm_id *id)
 		return true;
 	case VB_CM_TIMEWAIT:
 		return vb_cm_kept(id) == VB_CM_REJ;
-	default: /* the request is an old one, for its sender has our REP */
+	default: /* the request is an old one: its sender has our REP */
 		return false;
 	}
 }
@@ -60,11 +69,12 @@ static void answer_again(struct vb_cm_id *id, vb_time now)
 		return;
 	}
 	vb_cm_send_kept(id);
-	if (id->is_ghost)
+	if (id->is_record)
 		vb_cm_arm(id, id->period, now);
 }
 
-/* True when the request has met its own kind, and all is done. What is over makes room for a new request of the ID. */
+/* True: the request is a duplicate, or uses an ID that is taken, and is dealt with. An id that has ended makes room for
+ * a new request with the same ID. */
 static bool is_known(struct vb_cm *cm, const struct vb_cm_path *path, const struct vb_cm_message *message, vb_time now)
 {
 	struct vb_cm_id *id = vb_cm_find_remote(cm, &path->remote, message->local_id, false);
@@ -133,7 +143,7 @@ void vb_cm_take_req(struct vb_cm *cm, const struct vb_cm_path *path, const struc
 		return;
 	struct vb_cm_id *id = create_for(cm, path, message, now);
 	if (id)
-		vb_cm_tell_listener(listener, id, VB_CM_EVENT_REQUEST, message);
+		vb_cm_post_request(listener, id, VB_CM_EVENT_REQUEST, message);
 	else
 		vb_cm_count(cm, VB_CM_DROPPED_COUNT);
 }
@@ -142,88 +152,48 @@ void vb_cm_take_req(struct vb_cm *cm, const struct vb_cm_path *path, const struc
 
 int vb_cm_accept(struct vb_cm_id *id, const struct vb_cm_rep *rep, vb_time now)
 {
-	if (id->state != VB_CM_REQ_RCVD && id->state != VB_CM_MRA_REQ_SENT)
-		return -EINVAL;
-	if (rep->qpn > BITS_24 || rep->psn > BITS_24)
+	if (!vb_cm_owes_reply(id->state) || rep->qpn > VB_CM_BITS_24 || rep->psn > VB_CM_BITS_24)
 		return -EINVAL;
 	id->local_qpn = rep->qpn;
 	id->local_guid = rep->ca_guid;
 	id->period = vb_cm_period(id->ack_timeout, id->reply_timeout);
 	struct vb_cm_message message = vb_cm_message_of(id, VB_CM_REP);
 	message.rep = *rep;
-	vb_cm_send(id, &message);
-	vb_cm_id_enter(id, VB_CM_REP_SENT);
-	vb_cm_await(id, id->max_retries, now);
+	vb_cm_ask(id, &message, VB_CM_REP_SENT, id->max_retries, now);
 	return 0;
 }
 
-/* Of either side: REQ or REP is received and wants its time. */
-int vb_cm_delay(struct vb_cm_id *id, uint8_t service_timeout, vb_time now)
-{
-	bool is_req = id->state == VB_CM_REQ_RCVD || id->state == VB_CM_MRA_REQ_SENT;
-	bool is_rep = id->state == VB_CM_REP_RCVD || id->state == VB_CM_MRA_REP_SENT;
-	if ((!is_req && !is_rep) || service_timeout > 31)
-		return -EINVAL;
-	struct vb_cm_message message = vb_cm_message_of(id, VB_CM_MRA);
-	message.mra.answers = is_req ? VB_CM_ANSWERS_REQ : VB_CM_ANSWERS_REP;
-	message.mra.service_timeout = service_timeout;
-	vb_cm_send(id, &message);
-	vb_cm_id_enter(id, is_req ? VB_CM_MRA_REQ_SENT : VB_CM_MRA_REP_SENT);
-	return 0;
-}
-
-/* As long as the peer repeats it for the network's sake there is nothing to say. Once it counts its retries, it would
- * give up a user who is merely slow; with MRAs he has minutes, as with Linux's CM. */
-void vb_cm_hold_off(struct vb_cm_id *id, vb_time now)
-{
-	vb_cm_count(id->cm, VB_CM_DUPLICATES_COUNT);
-	if (vb_time_is_due(id->due, now))
-		vb_cm_delay(id, USER_SPAN, now);
-}
-
-/* Who has said "wait" may confirm at any time: it is not just told once. */
+/* A peer that has sent an MRA may confirm at any time: a single REJ could be lost, so a DREQ is repeated. */
 void vb_cm_rep_unanswered(struct vb_cm_id *id, vb_time now)
 {
 	if (vb_cm_try_again(id, now))
 		return;
+	vb_cm_post(id, VB_CM_EVENT_UNREACHABLE, NULL);
 	if (id->state == VB_CM_MRA_REP_RCVD) {
-		vb_cm_tell(id, VB_CM_EVENT_UNREACHABLE, NULL);
 		vb_cm_abandon_reply(id, VB_CM_REJ_TIMEOUT, now);
 		return;
 	}
 	struct vb_cm_message rejection = vb_cm_rejection(id, VB_CM_REJ_TIMEOUT);
 	vb_cm_send(id, &rejection);
-	vb_cm_tell(id, VB_CM_EVENT_UNREACHABLE, NULL);
 	vb_cm_enter_timewait(id, now);
-}
-
-void vb_cm_take_mra_of_rep(struct vb_cm_id *id, const struct vb_cm_message *message, vb_time now)
-{
-	if (message->mra.answers != VB_CM_ANSWERS_REP) {
-		vb_cm_count(id->cm, VB_CM_DROPPED_COUNT);
-		return;
-	}
-	vb_cm_id_enter(id, VB_CM_MRA_REP_RCVD);
-	vb_cm_wait(id, vb_cm_span(id->ack_timeout) + vb_cm_span(message->mra.service_timeout), now);
-	vb_cm_tell(id, VB_CM_EVENT_DELAYED, message);
 }
 
 void vb_cm_take_rtu(struct vb_cm_id *id, const struct vb_cm_message *message, vb_time now)
 {
 	vb_cm_id_enter(id, VB_CM_ESTABLISHED);
-	vb_cm_tell(id, VB_CM_EVENT_ESTABLISHED, message);
+	vb_cm_post(id, VB_CM_EVENT_ESTABLISHED, message);
 }
 
-/* The RTU may have been here first. */
+/* The RTU may have come first. */
 int vb_cm_notify_established(struct vb_cm_id *id, vb_time now)
 {
 	if (id->state == VB_CM_ESTABLISHED)
 		return 0;
-	if (id->state != VB_CM_REP_SENT && id->state != VB_CM_MRA_REP_RCVD)
+	if (!vb_cm_awaits_confirmation(id->state))
 		return -EINVAL;
 	if (!vb_cm_reserve_events(id->cm))
 		return -ENOMEM;
 	vb_cm_id_enter(id, VB_CM_ESTABLISHED);
-	vb_cm_tell(id, VB_CM_EVENT_ESTABLISHED, NULL);
+	vb_cm_post(id, VB_CM_EVENT_ESTABLISHED, NULL);
 	return 0;
 }

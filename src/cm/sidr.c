@@ -1,10 +1,10 @@
-/* Service ID resolution, by which datagram QPs find each other: a question and an answer. IBA vol. 1, 12.11. */
+/* Service ID resolution (SIDR), by which datagram QPs find each other: a request and its reply. IBA vol. 1, 12.11. */
 #include <errno.h>
 #include "cm/id.h"
 
-#define REMEMBERED (10 * VB_S) /* an answer: more than two of the periods in which Linux asks again */
+#define REMEMBERED (10 * VB_S) /* a reply: more than two of the periods in which Linux asks again */
 
-enum { MOST_RETRIES = 255, BITS_24 = 0xFFFFFF };
+enum { MOST_RETRIES = 255 };
 
 /* ---- Asking ----------------------------------------------------------------------------------------------------- */
 
@@ -13,17 +13,10 @@ int vb_cm_sidr_request(struct vb_cm_id *id, const struct vb_cm_path *path, const
 {
 	if (id->state != VB_CM_IDLE || vb_gid_is_zero(&path->remote) || timeout <= 0 || retries > MOST_RETRIES)
 		return -EINVAL;
-	id->path = *path;
-	id->is_sidr = true;
-	id->service_id = req->service_id;
-	id->period = timeout;
-	vb_cm_id_number(id);
-	id->transaction_id = vb_cm_new_transaction(id);
-	struct vb_cm_message message = vb_cm_message_of(id, VB_CM_SIDR_REQ);
+	struct vb_cm_message message = vb_cm_id_begin(id, VB_CM_SIDR_REQ, path, req->service_id);
 	message.sidr_req = *req;
-	vb_cm_send(id, &message);
-	vb_cm_id_enter(id, VB_CM_SIDR_REQ_SENT);
-	vb_cm_await(id, (uint8_t)retries, now);
+	id->period = timeout;
+	vb_cm_ask(id, &message, VB_CM_SIDR_REQ_SENT, (uint8_t)retries, now);
 	return 0;
 }
 
@@ -31,19 +24,19 @@ void vb_cm_sidr_unanswered(struct vb_cm_id *id, vb_time now)
 {
 	if (vb_cm_try_again(id, now))
 		return;
-	vb_cm_tell(id, VB_CM_EVENT_SIDR_TIMEOUT, NULL);
+	vb_cm_post(id, VB_CM_EVENT_SIDR_TIMEOUT, NULL);
 	vb_cm_id_enter(id, VB_CM_IDLE);
 }
 
 void vb_cm_take_sidr_rep(struct vb_cm_id *id, const struct vb_cm_message *message, vb_time now)
 {
-	vb_cm_tell(id, VB_CM_EVENT_SIDR_REPLY, message);
+	vb_cm_post(id, VB_CM_EVENT_SIDR_REPLY, message);
 	vb_cm_id_enter(id, VB_CM_IDLE);
 }
 
 /* ---- Being asked ------------------------------------------------------------------------------------------------ */
 
-/* The question's number is in the message's remote_id; the answer has no number of its own. */
+/* The message's remote_id is the request's ID; the reply has no ID of its own. */
 static struct vb_cm_message make_reply(uint64_t transaction_id, uint32_t request_id, const struct vb_cm_sidr_rep *rep)
 {
 	return (struct vb_cm_message){
@@ -68,7 +61,7 @@ static bool is_known(struct vb_cm *cm, const struct vb_cm_path *path, const stru
 		vb_cm_table_remove(&cm->by_remote, &id->by_remote);
 		return false;
 	}
-	if (id->is_ghost) {
+	if (id->is_record) {
 		vb_cm_send_kept(id);
 		vb_cm_arm(id, id->period, now);
 	} else {
@@ -97,16 +90,16 @@ void vb_cm_take_sidr_req(
 	}
 	id->service_id = message->sidr_req.service_id;
 	vb_cm_id_enter(id, VB_CM_SIDR_REQ_RCVD);
-	vb_cm_tell_listener(listener, id, VB_CM_EVENT_SIDR_REQUEST, message);
+	vb_cm_post_request(listener, id, VB_CM_EVENT_SIDR_REQUEST, message);
 }
 
 int vb_cm_sidr_reply(struct vb_cm_id *id, const struct vb_cm_sidr_rep *rep, vb_time now)
 {
-	if (id->state != VB_CM_SIDR_REQ_RCVD || rep->qpn > BITS_24 || rep->info_length > VB_CM_ARI_LENGTH)
+	if (id->state != VB_CM_SIDR_REQ_RCVD || rep->qpn > VB_CM_BITS_24 || rep->info_length > VB_CM_ARI_LENGTH)
 		return -EINVAL;
 	struct vb_cm_message message = make_reply(id->transaction_id, id->remote_id, rep);
 	vb_cm_send(id, &message);
-	vb_cm_leave_ghost(id, REMEMBERED, now);
+	vb_cm_record_answer(id, REMEMBERED, now);
 	vb_cm_id_enter(id, VB_CM_IDLE);
 	return 0;
 }

@@ -1,18 +1,19 @@
-/* The state machine as tables: which message is taken in which state, and by whom; whose timer runs, and what its end
- * means. What is not written is dropped and counted. To be read beside IBA vol. 1, 12.9.7 (figures 133 and 134). */
+/* The state machine as tables: the function that handles each message in each state, and the one that handles a
+ * timeout. A message without an entry is dropped and counted. Read it beside IBA vol. 1, 12.9.7 (figures 133 and 134).
+ */
 #include <errno.h>
 #include <string.h>
 #include "base/invariant.h"
 #include "cm/id.h"
 
-/* Heard before, and nothing is to be said to it. */
+/* A duplicate that needs no answer. */
 static void take_again(struct vb_cm_id *id, const struct vb_cm_message *message, vb_time now)
 {
 	vb_cm_count(id->cm, VB_CM_DUPLICATES_COUNT);
 }
 
-/* A message's place is its kind's row and its recipient's state. REQ and SIDR_REQ have no recipient yet, LAP is refused
- * by whoever gets it. */
+/* A message's place is the row of its kind and the state of its recipient. REQ and SIDR_REQ have no recipient yet; LAP
+ * is always refused. */
 static vb_cm_taker *const takers[VB_CM_KINDS][VB_CM_STATES] = {
 	[VB_CM_MRA] = {
 		[VB_CM_REQ_SENT] = vb_cm_take_mra_of_req,
@@ -81,12 +82,12 @@ static vb_cm_timeout *const timeouts[VB_CM_STATES] = {
 
 /* ---- Messages --------------------------------------------------------------------------------------------------- */
 
-/* From the address, and of the communication ID, that we know as the peer's. Before a REP or MRA we know of no ID. */
+/* The address is the peer's, and so is the communication ID, which is unknown before a REP or MRA. */
 static bool is_from_peer(const struct vb_cm_id *id, const struct vb_cm_path *path, const struct vb_cm_message *message)
 {
 	bool is_known =
 		id->state != VB_CM_REQ_SENT && id->state != VB_CM_SIDR_REQ_SENT && id->state != VB_CM_MRA_REQ_RCVD;
-	/* A REJ of a REQ comes from somebody without an ID, though an MRA may have come from one. */
+	/* The sender of a REJ of a REQ has no ID, though it may have sent an MRA with one. */
 	bool may_lack_id = id->state == VB_CM_MRA_REQ_RCVD && message->kind == VB_CM_REJ && message->local_id == 0;
 	if (!vb_gid_equal(&id->path.remote, &path->remote))
 		return false;
@@ -99,17 +100,17 @@ static struct vb_cm_id *find_recipient(
 	struct vb_cm *cm, const struct vb_cm_path *path, const struct vb_cm_message *message)
 {
 	struct vb_cm_id *id;
-	if (message->kind == VB_CM_REJ &&
-		message->remote_id == 0) /* who sent it gives up a REQ, and never knew our ID */
+	bool gives_up_req = message->kind == VB_CM_REJ && message->remote_id == 0; /* its sender never knew our ID */
+	if (gives_up_req)
 		id = vb_cm_find_remote(cm, &path->remote, message->local_id, false);
 	else
 		id = vb_cm_find_local(cm, message->remote_id);
 	return id && is_from_peer(id, path, message) ? id : NULL;
 }
 
-/* Who waits for an answer from a connection that we do not have, or no longer, shall not wait in vain; and who believes
- * that it has just made one shall learn that it has not. */
-static void take_stranger(struct vb_cm *cm, const struct vb_cm_path *path, const struct vb_cm_message *message)
+/* A peer that waits for an answer from a connection that we do not have gets one; a peer that has just completed a
+ * connection learns that we do not have it. */
+static void answer_unknown_peer(struct vb_cm *cm, const struct vb_cm_path *path, const struct vb_cm_message *message)
 {
 	struct vb_cm_message answer;
 	vb_cm_count(cm, VB_CM_DROPPED_COUNT);
@@ -129,7 +130,7 @@ static void take_stranger(struct vb_cm *cm, const struct vb_cm_path *path, const
 	vb_cm_send_unkept(cm, path, &answer);
 }
 
-/* Alternate paths are not for us: their port is the network's to choose. */
+/* Alternate paths are not supported: the network chooses the port that a packet leaves by. */
 static void refuse_lap(struct vb_cm *cm, const struct vb_cm_path *path, const struct vb_cm_message *message)
 {
 	struct vb_cm_message answer = vb_cm_answer_to(message, VB_CM_APR);
@@ -161,14 +162,14 @@ void vb_cm_receive(struct vb_cm *cm, const struct vb_cm_path *path, const uint8_
 	}
 	id = find_recipient(cm, path, &message);
 	if (!id)
-		take_stranger(cm, path, &message);
+		answer_unknown_peer(cm, path, &message);
 	else if (takers[message.kind][id->state])
 		takers[message.kind][id->state](id, &message, now);
 	else
 		vb_cm_count(cm, VB_CM_DROPPED_COUNT);
 }
 
-/* It is what the id sent last, and nothing has come of it yet. */
+/* The MAD is the last one that the id sent, and it is unanswered. */
 static bool awaits_answer_to(const struct vb_cm_id *id, const struct vb_gid *remote, const uint8_t mad[VB_MAD_LENGTH])
 {
 	switch (id->state) {

@@ -1,4 +1,4 @@
-/* See table.h. It doubles when it holds as many nodes as buckets, so that chains stay about one long. */
+/* See table.h. A table doubles when it holds as many nodes as buckets, so that chains stay about one long. */
 #include <errno.h>
 #include <stddef.h>
 #include <stdlib.h>

@@ -1,5 +1,5 @@
-/* The connection manager's hash table, with intrusive nodes. It never fails to take what it is given: a table that
- * cannot grow gets longer chains. */
+/* The connection manager's hash table, with intrusive nodes. Adding a node never fails: a table that cannot grow gets
+ * longer chains. */
 #ifndef VB_CM_TABLE_H
 #define VB_CM_TABLE_H
 
@@ -22,7 +22,7 @@ void vb_cm_table_deinit(struct vb_cm_table *table);
 void vb_cm_table_add(struct vb_cm_table *table, struct vb_cm_node *node, uint64_t hash);
 /* Harmless when the node is not in it. */
 void vb_cm_table_remove(struct vb_cm_table *table, struct vb_cm_node *node);
-/* The first node of this hash, and the next one after a node; whether it is the one, the caller compares. */
+/* The first node with this hash, and the next one after a node; the caller compares the keys. */
 struct vb_cm_node *vb_cm_table_find(const struct vb_cm_table *table, uint64_t hash);
 struct vb_cm_node *vb_cm_table_next(const struct vb_cm_node *node);
 

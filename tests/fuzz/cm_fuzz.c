@@ -157,7 +157,7 @@ static void drain(void)
 		else
 			require(place && *place == event.id);
 	}
-	require(cm->half_open.count <= MOST_HALF_OPEN && cm->ghosts <= MOST_HALF_OPEN);
+	require(cm->half_open.count <= MOST_HALF_OPEN && cm->records <= MOST_HALF_OPEN);
 }
 
 static void end_all(void)

@@ -46,16 +46,16 @@ static const char *check_timer(struct vb_cm_id *id)
 
 static const char *check_owner(struct vb_cm_id *id)
 {
-	if (id->is_ghost && (!id->is_orphan || id->state != VB_CM_TIMEWAIT))
-		return "a ghost lives";
-	if (id->is_orphan && (!vb_list_empty(&id->events) || id->state == VB_CM_IDLE))
-		return "an orphan has events, or nothing to do";
+	if (id->is_record && (!id->is_released || id->state != VB_CM_TIMEWAIT))
+		return "a record is held, or not in TIMEWAIT";
+	if (id->is_released && (!vb_list_empty(&id->events) || id->state == VB_CM_IDLE))
+		return "a released id has events, or nothing to do";
 	return NULL;
 }
 
 static const char *check_ids(struct vb_cm *cm)
 {
-	uint32_t ids = 0, ghosts = 0, half_open = 0, armed = 0, numbers = 0, remotes = 0, qps = 0, services = 0;
+	uint32_t ids = 0, records = 0, half_open = 0, armed = 0, numbers = 0, remotes = 0, qps = 0, services = 0;
 	uint32_t abandoned = 0;
 	vb_list_for_each (node, &cm->ids) {
 		struct vb_cm_id *id = vb_container_of(node, struct vb_cm_id, link);
@@ -68,9 +68,9 @@ static const char *check_ids(struct vb_cm *cm)
 		if (vb_list_linked(&id->of_source) != is_half_open(id->state))
 			return "a half-open id is of no source, or another is";
 		ids++;
-		ghosts += id->is_ghost;
+		records += id->is_record;
 		half_open += is_half_open(id->state);
-		abandoned += id->is_over;
+		abandoned += id->is_abandoned;
 		armed += id->timer.index >= 0;
 		numbers += id->by_local.is_linked;
 		remotes += id->by_remote.is_linked;
@@ -80,10 +80,10 @@ static const char *check_ids(struct vb_cm *cm)
 	vb_timers_check(&cm->timers);
 	if (ids != cm->id_count || ids > cm->timers.room || armed != cm->timers.count)
 		return "ids and timers are miscounted";
-	if (ghosts != cm->ghosts || half_open != cm->half_open.count || abandoned != cm->abandoned)
-		return "ghosts, half-open or abandoned ids are miscounted";
-	if (ghosts > cm->half_open.limit || half_open > cm->half_open.limit || abandoned > cm->half_open.limit)
-		return "there are more ghosts, half-open or abandoned ids than may be";
+	if (records != cm->records || half_open != cm->half_open.count || abandoned != cm->abandoned)
+		return "records, half-open or abandoned ids are miscounted";
+	if (records > cm->half_open.limit || half_open > cm->half_open.limit || abandoned > cm->half_open.limit)
+		return "there are more records, half-open or abandoned ids than may be";
 	if (numbers != cm->by_local.count || remotes != cm->by_remote.count || qps != cm->by_qp.count ||
 		services != cm->by_service.count)
 		return "a table holds what is no id's";

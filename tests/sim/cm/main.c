@@ -682,10 +682,10 @@ static void check_empty(void)
 {
 	for (unsigned host = 0; host < HOSTS; host++) {
 		struct vb_cm *cm = world.cms[host];
-		if (cm->id_count || cm->half_open.count || cm->ghosts || cm->timers.count || cm->by_local.count ||
+		if (cm->id_count || cm->half_open.count || cm->records || cm->timers.count || cm->by_local.count ||
 			cm->by_remote.count || cm->by_qp.count || cm->by_service.count)
-			broken("host %u keeps %u ids, %u half open, %u ghosts", host, cm->id_count, cm->half_open.count,
-				cm->ghosts);
+			broken("host %u keeps %u ids, %u half open, %u records", host, cm->id_count,
+				cm->half_open.count, cm->records);
 		vb_cm_destroy(cm);
 	}
 }
