@@ -2,6 +2,7 @@
  * ESTABLISHED. IBA vol. 1, 12.9.5 and 12.9.7.1. */
 #include <errno.h>
 #include <string.h>
+#include "base/invariant.h"
 #include "cm/id.h"
 
 enum { BITS_5 = 31, BITS_4 = 15, BITS_3 = 7 };
@@ -33,6 +34,7 @@ int vb_cm_connect(struct vb_cm_id *id, const struct vb_cm_path *path, const stru
 
 void vb_cm_req_unanswered(struct vb_cm_id *id, vb_time now)
 {
+	assert(vb_cm_awaits_reply(id->state));
 	if (vb_cm_try_again(id, now))
 		return;
 	struct vb_cm_message rejection = vb_cm_rejection(id, VB_CM_REJ_TIMEOUT);
@@ -46,6 +48,7 @@ static void refuse_stale_rep(
 	struct vb_cm_id *id, struct vb_cm_id *old, const struct vb_cm_message *message, vb_time now)
 {
 	struct vb_cm_message rejection = vb_cm_rejection_of(message, VB_CM_REJ_STALE_CONNECTION);
+	assert(old != id);
 	vb_cm_count(id->cm, VB_CM_STALE_COUNT);
 	vb_cm_send_unkept(id->cm, &id->path, &rejection);
 	vb_cm_end_stale(old, now);
@@ -56,6 +59,7 @@ static void refuse_stale_rep(
 void vb_cm_take_rep(struct vb_cm_id *id, const struct vb_cm_message *message, vb_time now)
 {
 	const struct vb_cm_rep *rep = &message->rep;
+	assert(vb_cm_awaits_reply(id->state));
 	if (message->local_id == 0) {
 		vb_cm_count(id->cm, VB_CM_DROPPED_COUNT);
 		return;
@@ -84,6 +88,7 @@ void vb_cm_take_rep_unread(struct vb_cm_id *id, const struct vb_cm_message *mess
  * side has sent neither. */
 void vb_cm_take_rep_again(struct vb_cm_id *id, const struct vb_cm_message *message, vb_time now)
 {
+	assert(id->state == VB_CM_MRA_REP_SENT || id->state == VB_CM_ESTABLISHED);
 	if (vb_cm_kept(id) == VB_CM_RTU || vb_cm_kept(id) == VB_CM_MRA)
 		vb_cm_send_kept(id);
 	else
@@ -94,6 +99,7 @@ int vb_cm_confirm(struct vb_cm_id *id, const void *data, size_t length, vb_time 
 {
 	if (!vb_cm_owes_confirmation(id->state) || length > VB_CM_RTU_PRIVATE)
 		return -EINVAL;
+	assert(id->remote_id != 0);
 	struct vb_cm_message message = vb_cm_message_of(id, VB_CM_RTU);
 	if (length)
 		memcpy(message.rtu.private_data, data, length);

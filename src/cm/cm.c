@@ -5,6 +5,7 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
+#include "base/invariant.h"
 #include "cm/id.h"
 
 enum { MOST_HALF_OPEN = 4096 };
@@ -48,6 +49,8 @@ void vb_cm_destroy(struct vb_cm *cm)
 	struct vb_cm_outgoing unsent;
 	while (!vb_list_empty(&cm->ids))
 		vb_cm_id_free(vb_container_of(cm->ids.next, struct vb_cm_id, link));
+	assert(cm->id_count == 0);
+	assert(vb_list_empty(&cm->events)); /* they went with their ids */
 	while (vb_cm_next_outgoing(cm, &unsent))
 		;
 	while ((node = vb_list_pop(&cm->spares)))
@@ -103,6 +106,8 @@ struct vb_cm_id *vb_cm_id_create_for(
 struct vb_cm_message vb_cm_id_begin(
 	struct vb_cm_id *id, enum vb_cm_kind kind, const struct vb_cm_path *path, uint64_t service_id)
 {
+	assert(kind == VB_CM_REQ || kind == VB_CM_SIDR_REQ);
+	assert(id->remote_id == 0); /* an IDLE id has no peer */
 	id->path = *path;
 	id->is_sidr = kind == VB_CM_SIDR_REQ;
 	id->service_id = service_id;
@@ -133,6 +138,31 @@ const struct vb_cm_path *vb_cm_id_path(const struct vb_cm_id *id)
 
 /* ---- States ----------------------------------------------------------------------------------------------------- */
 
+/* The states that may follow each one: the figure at the top of cm.h, with its shortcuts. An id is given up to IDLE
+ * only where its peer has no connection of ours to lose. */
+#define BIT(state) (1u << VB_CM_##state)
+static const uint32_t successors[VB_CM_STATES] = {
+	[VB_CM_IDLE] = BIT(IDLE) | BIT(LISTEN) | BIT(REQ_SENT) | BIT(REQ_RCVD) | BIT(SIDR_REQ_SENT) |
+		       BIT(SIDR_REQ_RCVD) | BIT(TIMEWAIT) /* a record of an answer */,
+	[VB_CM_LISTEN] = BIT(IDLE),
+	[VB_CM_REQ_SENT] = BIT(MRA_REQ_RCVD) | BIT(REP_RCVD) | BIT(IDLE),
+	[VB_CM_MRA_REQ_RCVD] = BIT(REP_RCVD) | BIT(IDLE),
+	[VB_CM_REQ_RCVD] = BIT(MRA_REQ_SENT) | BIT(REP_SENT) | BIT(IDLE),
+	[VB_CM_MRA_REQ_SENT] = BIT(MRA_REQ_SENT) | BIT(REP_SENT) | BIT(IDLE),
+	[VB_CM_REP_SENT] =
+		BIT(MRA_REP_RCVD) | BIT(ESTABLISHED) | BIT(DREQ_RCVD) | BIT(DREQ_SENT) | BIT(TIMEWAIT) | BIT(IDLE),
+	[VB_CM_MRA_REP_RCVD] = BIT(ESTABLISHED) | BIT(DREQ_RCVD) | BIT(DREQ_SENT) | BIT(TIMEWAIT) | BIT(IDLE),
+	[VB_CM_REP_RCVD] = BIT(MRA_REP_SENT) | BIT(ESTABLISHED) | BIT(TIMEWAIT),
+	[VB_CM_MRA_REP_SENT] = BIT(MRA_REP_SENT) | BIT(ESTABLISHED) | BIT(TIMEWAIT),
+	[VB_CM_ESTABLISHED] = BIT(DREQ_SENT) | BIT(DREQ_RCVD) | BIT(TIMEWAIT),
+	[VB_CM_DREQ_SENT] = BIT(TIMEWAIT),
+	[VB_CM_DREQ_RCVD] = BIT(TIMEWAIT),
+	[VB_CM_TIMEWAIT] = BIT(IDLE),
+	[VB_CM_SIDR_REQ_SENT] = BIT(IDLE),
+	[VB_CM_SIDR_REQ_RCVD] = BIT(IDLE),
+};
+#undef BIT
+
 /* A single message, which anybody can send, is the only sign of the peer. An MRA would show that it has read our
  * REP. */
 static bool is_half_open(enum vb_cm_state state)
@@ -161,6 +191,8 @@ static void set_state(struct vb_cm_id *id, enum vb_cm_state state)
 void vb_cm_id_free(struct vb_cm_id *id)
 {
 	struct vb_cm *cm = id->cm;
+	assert(cm->id_count > 0);
+	assert(cm->records >= id->is_record);
 	vb_timer_remove(&cm->timers, &id->timer);
 	set_state(id, VB_CM_IDLE);
 	vb_cm_id_unlink(id);
@@ -173,6 +205,7 @@ void vb_cm_id_free(struct vb_cm_id *id)
 
 static void become_idle(struct vb_cm_id *id)
 {
+	assert(id->cm->abandoned >= id->is_abandoned);
 	vb_cm_id_unlink(id);
 	id->local_id = id->remote_id = id->remote_qpn = 0;
 	id->cm->abandoned -= id->is_abandoned;
@@ -183,6 +216,8 @@ static void become_idle(struct vb_cm_id *id)
 
 void vb_cm_id_enter(struct vb_cm_id *id, enum vb_cm_state state)
 {
+	assert(successors[id->state] & 1u << state);
+	assert(id->by_local.is_linked || state == VB_CM_IDLE || state == VB_CM_LISTEN);
 	vb_timer_remove(&id->cm->timers, &id->timer);
 	set_state(id, state);
 	if (state == VB_CM_TIMEWAIT)

@@ -1,5 +1,6 @@
 /* The end of an id whose holder lets go: in every state the peer is told what the specification asks for, and the id
  * lives on without its holder until that is done. */
+#include "base/invariant.h"
 #include "cm/id.h"
 
 /* Destroys the ids of requests whose event the holder has not taken. */
@@ -32,6 +33,7 @@ static void refuse_sidr(struct vb_cm_id *id, vb_time now)
 
 void vb_cm_id_destroy(struct vb_cm_id *id, vb_time now)
 {
+	assert(!id->is_released);
 	if (id->state == VB_CM_LISTEN)
 		drop_requests_of(id, now);
 	vb_cm_drop_events(id);

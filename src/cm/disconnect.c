@@ -2,12 +2,14 @@
  * 12.9.7.3 and 12.9.8.3. */
 #include <errno.h>
 #include <string.h>
+#include "base/invariant.h"
 #include "cm/id.h"
 
 /* ---- DREQ and DREP ---------------------------------------------------------------------------------------------- */
 
 struct vb_cm_message vb_cm_make_dreq(struct vb_cm_id *id)
 {
+	assert(id->remote_id != 0);
 	id->disconnect_transaction_id = vb_cm_new_transaction(id);
 	struct vb_cm_message message = vb_cm_message_of(id, VB_CM_DREQ);
 	message.transaction_id = id->disconnect_transaction_id;
@@ -60,12 +62,14 @@ static void disconnected(struct vb_cm_id *id, const struct vb_cm_message *drep, 
 
 void vb_cm_dreq_unanswered(struct vb_cm_id *id, vb_time now)
 {
+	assert(id->state == VB_CM_DREQ_SENT);
 	if (!vb_cm_try_again(id, now))
 		disconnected(id, NULL, now);
 }
 
 void vb_cm_take_drep(struct vb_cm_id *id, const struct vb_cm_message *message, vb_time now)
 {
+	assert(id->state == VB_CM_DREQ_SENT);
 	disconnected(id, message, now);
 }
 
@@ -89,6 +93,7 @@ void vb_cm_take_dreq(struct vb_cm_id *id, const struct vb_cm_message *message, v
 /* The peer ends a connection that it must have had: the RTU was lost. */
 void vb_cm_take_dreq_as_established(struct vb_cm_id *id, const struct vb_cm_message *message, vb_time now)
 {
+	assert(vb_cm_awaits_confirmation(id->state));
 	if (!names_our_qp(id, message))
 		return;
 	vb_cm_post(id, VB_CM_EVENT_ESTABLISHED, NULL);
@@ -98,6 +103,7 @@ void vb_cm_take_dreq_as_established(struct vb_cm_id *id, const struct vb_cm_mess
 /* Both sides end it: neither user has anything left to answer. */
 void vb_cm_take_dreq_crossing(struct vb_cm_id *id, const struct vb_cm_message *message, vb_time now)
 {
+	assert(id->state == VB_CM_DREQ_SENT);
 	if (!names_our_qp(id, message))
 		return;
 	id->disconnect_transaction_id = message->transaction_id;
@@ -109,6 +115,7 @@ void vb_cm_take_dreq_crossing(struct vb_cm_id *id, const struct vb_cm_message *m
 void vb_cm_take_dreq_as_rejection(struct vb_cm_id *id, const struct vb_cm_message *message, vb_time now)
 {
 	struct vb_cm_message drep = vb_cm_answer_to(message, VB_CM_DREP);
+	assert(vb_cm_awaits_reply(id->state) || vb_cm_owes_confirmation(id->state));
 	if (!names_our_qp(id, message))
 		return;
 	vb_cm_send_unkept(id->cm, &id->path, &drep);
@@ -124,12 +131,14 @@ void vb_cm_take_dreq_as_rejection(struct vb_cm_id *id, const struct vb_cm_messag
 /* The answer to our REQ; or the sender of a REQ has given up. Neither side has moved its QP. */
 void vb_cm_take_rej(struct vb_cm_id *id, const struct vb_cm_message *message, vb_time now)
 {
+	assert(vb_cm_awaits_reply(id->state) || vb_cm_owes_reply(id->state));
 	vb_cm_post(id, VB_CM_EVENT_REJECTED, message);
 	vb_cm_id_enter(id, VB_CM_IDLE);
 }
 
 void vb_cm_take_rej_and_wait(struct vb_cm_id *id, const struct vb_cm_message *message, vb_time now)
 {
+	assert(vb_cm_awaits_confirmation(id->state) || vb_cm_owes_confirmation(id->state));
 	vb_cm_post(id, VB_CM_EVENT_REJECTED, message);
 	vb_cm_enter_timewait(id, now);
 }
@@ -137,6 +146,7 @@ void vb_cm_take_rej_and_wait(struct vb_cm_id *id, const struct vb_cm_message *me
 /* Our RTU was lost, and the peer has given up; or the peer does not know the connection. */
 void vb_cm_take_rej_as_end(struct vb_cm_id *id, const struct vb_cm_message *message, vb_time now)
 {
+	assert(id->state == VB_CM_ESTABLISHED || id->state == VB_CM_DREQ_SENT);
 	disconnected(id, NULL, now);
 }
 
@@ -177,6 +187,8 @@ int vb_cm_reject(struct vb_cm_id *id, uint16_t reason, const void *ari, size_t a
 void vb_cm_abandon_reply(struct vb_cm_id *id, uint16_t reason, vb_time now)
 {
 	struct vb_cm_message rejection = vb_cm_rejection(id, reason), dreq = vb_cm_make_dreq(id);
+	assert(vb_cm_awaits_confirmation(id->state));
+	assert(!id->is_abandoned);
 	vb_cm_send_unkept(id->cm, &id->path, &rejection);
 	if (id->cm->abandoned >= id->cm->half_open.limit) {
 		vb_cm_id_enter(id, VB_CM_IDLE);
@@ -192,6 +204,7 @@ void vb_cm_abandon_reply(struct vb_cm_id *id, uint16_t reason, vb_time now)
 void vb_cm_end_stale(struct vb_cm_id *id, vb_time now)
 {
 	struct vb_cm_message rejection = vb_cm_rejection(id, VB_CM_REJ_STALE_CONNECTION);
+	assert(id->by_qp.is_linked); /* it was found by the peer's QP */
 	switch (id->state) {
 	case VB_CM_REQ_RCVD:
 	case VB_CM_MRA_REQ_SENT:

@@ -34,6 +34,7 @@ static uint32_t scramble(const struct vb_cm *cm, uint32_t number)
 void vb_cm_id_number(struct vb_cm_id *id)
 {
 	struct vb_cm *cm = id->cm;
+	assert(id->state == VB_CM_IDLE);
 	assert(cm->by_local.count < VB_CM_NUMBERS - 1);
 	do {
 		cm->next_number = (cm->next_number + 1) & (VB_CM_NUMBERS - 1);
@@ -45,17 +46,20 @@ void vb_cm_id_number(struct vb_cm_id *id)
 void vb_cm_id_link_remote(struct vb_cm_id *id)
 {
 	struct vb_cm *cm = id->cm;
+	assert(id->by_local.is_linked);
 	vb_cm_table_add(&cm->by_remote, &id->by_remote, vb_cm_hash(cm, id->remote_id, id->is_sidr, &id->path.remote));
 }
 
 void vb_cm_id_link_qp(struct vb_cm_id *id)
 {
 	struct vb_cm *cm = id->cm;
+	assert(id->state != VB_CM_TIMEWAIT); /* which forgets the peer's QP */
 	vb_cm_table_add(&cm->by_qp, &id->by_qp, vb_cm_hash(cm, id->remote_qpn, id->remote_guid, &id->path.remote));
 }
 
 void vb_cm_id_link_service(struct vb_cm_id *id)
 {
+	assert(id->state == VB_CM_LISTEN);
 	vb_cm_table_add(&id->cm->by_service, &id->by_service, vb_cm_hash(id->cm, id->service_id, 0, NULL));
 }
 
@@ -124,5 +128,6 @@ struct vb_cm_id *vb_cm_find_listener(struct vb_cm *cm, uint64_t service_id, cons
 		if (fits > (best ? fitness(&best->path.local, address) : 0))
 			best = id;
 	}
+	assert(!best || best->state == VB_CM_LISTEN);
 	return best;
 }

@@ -57,11 +57,13 @@ static void set_count(struct vb_cm *cm, struct vb_cm_source *source, uint32_t co
 		vb_list_add_tail(&cm->half_open.rows[row], &source->row);
 	}
 	source->count = count;
+	assert(vb_list_linked(&source->row));
 }
 
 void vb_cm_half_open_add(struct vb_cm_id *id)
 {
 	struct vb_cm_source *source = find(id->cm, &id->path.remote);
+	assert(!vb_list_linked(&id->of_source));
 	id->cm->half_open.count++;
 	if (!source)
 		source = create(id->cm, &id->path.remote);
@@ -84,6 +86,7 @@ void vb_cm_half_open_remove(struct vb_cm_id *id)
 		set_count(id->cm, source, source->count - 1);
 		return;
 	}
+	assert(vb_list_empty(&source->ids));
 	vb_list_remove(&source->row);
 	vb_cm_table_remove(&id->cm->half_open.by_source, &source->by_gid);
 	free(source);
@@ -99,6 +102,7 @@ struct vb_cm_id *vb_cm_half_open_victim(struct vb_cm *cm, const struct vb_gid *n
 		if (vb_list_empty(&cm->half_open.rows[row]))
 			continue;
 		struct vb_cm_source *source = vb_container_of(cm->half_open.rows[row].next, struct vb_cm_source, row);
+		assert(!vb_list_empty(&source->ids));
 		return vb_container_of(source->ids.next, struct vb_cm_id, of_source);
 	}
 	return NULL;

@@ -1,6 +1,7 @@
 /* Building messages, and the times that messages carry. IBA vol. 1, 12.6 and 12.7. */
 #include <string.h>
 #include "base/bytes.h"
+#include "base/invariant.h"
 #include "cm/id.h"
 
 enum {
@@ -24,6 +25,7 @@ vb_time vb_cm_period(uint8_t ack_timeout, uint8_t response_timeout)
 
 uint64_t vb_cm_new_transaction(struct vb_cm_id *id)
 {
+	assert(id->local_id != 0); /* it has its number */
 	return vb_secret_next(&id->cm->secret) << 32 | id->local_id;
 }
 

@@ -1,6 +1,7 @@
 /* MRA, "message receipt acknowledged": the receiver of a REQ or REP asks for more time to answer. Both sides send and
  * receive it. IBA vol. 1, 12.6.6. */
 #include <errno.h>
+#include "base/invariant.h"
 #include "cm/id.h"
 
 enum {
@@ -27,6 +28,7 @@ int vb_cm_delay(struct vb_cm_id *id, uint8_t service_timeout, vb_time now)
  * would give up on a user that is merely slow; an MRA gives the user minutes, as in Linux's CM. */
 void vb_cm_hold_off(struct vb_cm_id *id, vb_time now)
 {
+	assert(vb_cm_owes_reply(id->state) || vb_cm_owes_confirmation(id->state));
 	vb_cm_count(id->cm, VB_CM_DUPLICATES_COUNT);
 	if (vb_time_is_due(id->due, now))
 		vb_cm_delay(id, USER_SPAN, now);
@@ -48,6 +50,7 @@ static void take_mra(struct vb_cm_id *id, enum vb_cm_state state, const struct v
 
 void vb_cm_take_mra_of_req(struct vb_cm_id *id, const struct vb_cm_message *message, vb_time now)
 {
+	assert(id->state == VB_CM_REQ_SENT);
 	if (message->mra.answers != VB_CM_ANSWERS_REQ) {
 		vb_cm_count(id->cm, VB_CM_DROPPED_COUNT);
 		return;
@@ -58,6 +61,7 @@ void vb_cm_take_mra_of_req(struct vb_cm_id *id, const struct vb_cm_message *mess
 
 void vb_cm_take_mra_of_rep(struct vb_cm_id *id, const struct vb_cm_message *message, vb_time now)
 {
+	assert(id->state == VB_CM_REP_SENT);
 	if (message->mra.answers != VB_CM_ANSWERS_REP) {
 		vb_cm_count(id->cm, VB_CM_DROPPED_COUNT);
 		return;
@@ -68,6 +72,7 @@ void vb_cm_take_mra_of_rep(struct vb_cm_id *id, const struct vb_cm_message *mess
 /* The peer needs even longer. The user was told the first time. */
 void vb_cm_take_mra_again(struct vb_cm_id *id, const struct vb_cm_message *message, vb_time now)
 {
+	assert(id->state == VB_CM_MRA_REQ_RCVD || id->state == VB_CM_MRA_REP_RCVD);
 	vb_cm_count(id->cm, VB_CM_DUPLICATES_COUNT);
 	wait_longer(id, message, now);
 }

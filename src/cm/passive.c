@@ -2,6 +2,7 @@
  * -> ESTABLISHED. IBA vol. 1, 12.9.7.2; a REQ that collides with an existing connection: 12.9.8.3. */
 #include <errno.h>
 #include <string.h>
+#include "base/invariant.h"
 #include "cm/id.h"
 
 int vb_cm_listen(struct vb_cm_id *id, uint64_t service_id, const struct vb_gid *address)
@@ -154,6 +155,7 @@ int vb_cm_accept(struct vb_cm_id *id, const struct vb_cm_rep *rep, vb_time now)
 {
 	if (!vb_cm_owes_reply(id->state) || rep->qpn > VB_CM_BITS_24 || rep->psn > VB_CM_BITS_24)
 		return -EINVAL;
+	assert(id->by_remote.is_linked); /* so that a duplicate of the REQ finds it */
 	id->local_qpn = rep->qpn;
 	id->local_guid = rep->ca_guid;
 	id->period = vb_cm_period(id->ack_timeout, id->reply_timeout);
@@ -166,6 +168,7 @@ int vb_cm_accept(struct vb_cm_id *id, const struct vb_cm_rep *rep, vb_time now)
 /* A peer that has sent an MRA may confirm at any time: a single REJ could be lost, so a DREQ is repeated. */
 void vb_cm_rep_unanswered(struct vb_cm_id *id, vb_time now)
 {
+	assert(vb_cm_awaits_confirmation(id->state));
 	if (vb_cm_try_again(id, now))
 		return;
 	vb_cm_post(id, VB_CM_EVENT_UNREACHABLE, NULL);
@@ -180,6 +183,7 @@ void vb_cm_rep_unanswered(struct vb_cm_id *id, vb_time now)
 
 void vb_cm_take_rtu(struct vb_cm_id *id, const struct vb_cm_message *message, vb_time now)
 {
+	assert(vb_cm_awaits_confirmation(id->state));
 	vb_cm_id_enter(id, VB_CM_ESTABLISHED);
 	vb_cm_post(id, VB_CM_EVENT_ESTABLISHED, message);
 }

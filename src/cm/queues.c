@@ -52,6 +52,7 @@ void vb_cm_post_request(
 
 void vb_cm_post(struct vb_cm_id *id, enum vb_cm_event_kind kind, const struct vb_cm_message *message)
 {
+	assert(kind != VB_CM_EVENT_REQUEST && kind != VB_CM_EVENT_SIDR_REQUEST);
 	vb_cm_post_request(NULL, id, kind, message);
 }
 
@@ -59,6 +60,7 @@ void vb_cm_drop_events(struct vb_cm_id *id)
 {
 	for (struct vb_list *node; (node = vb_list_pop(&id->events));) {
 		struct vb_cm_pending *pending = vb_container_of(node, struct vb_cm_pending, of_id);
+		assert(pending->event.id == id);
 		vb_list_remove(&pending->link);
 		free(pending);
 	}
@@ -70,6 +72,7 @@ bool vb_cm_next_event(struct vb_cm *cm, struct vb_cm_event *event)
 	if (!node)
 		return false;
 	struct vb_cm_pending *pending = vb_container_of(node, struct vb_cm_pending, link);
+	assert(!pending->event.id->is_released);
 	vb_list_remove(&pending->of_id);
 	*event = pending->event;
 	free(pending);
@@ -98,12 +101,14 @@ void vb_cm_send(struct vb_cm_id *id, const struct vb_cm_message *message)
 
 void vb_cm_send_again(struct vb_cm_id *id)
 {
+	assert(vb_cm_is_waiting(id->state));
 	vb_cm_count(id->cm, VB_CM_RETRIES_COUNT);
 	queue(id->cm, &id->path, id->sent);
 }
 
 void vb_cm_send_kept(struct vb_cm_id *id)
 {
+	assert(vb_cm_kept(id) != 0); /* something was sent */
 	vb_cm_count(id->cm, VB_CM_DUPLICATES_COUNT);
 	queue(id->cm, &id->path, id->sent);
 }
@@ -126,6 +131,7 @@ bool vb_cm_next_outgoing(struct vb_cm *cm, struct vb_cm_outgoing *out)
 {
 	struct vb_list *node = vb_list_pop(&cm->outgoing);
 	if (!node) {
+		assert(cm->outgoing_count == 0);
 		return false;
 	}
 	struct queued *queued = vb_container_of(node, struct queued, link);

@@ -1,5 +1,6 @@
 /* The timer of an id: a message is sent again until its answer comes or all retries are spent.
  * Holds: an armed timer belongs to a state that waits (vb_cm_is_waiting). */
+#include "base/invariant.h"
 #include "cm/id.h"
 
 /* The first pause between two attempts within a period: a lost MAD costs this, not the seconds that a period may
@@ -8,6 +9,8 @@
 
 void vb_cm_arm(struct vb_cm_id *id, vb_time span, vb_time now)
 {
+	assert(vb_cm_is_waiting(id->state));
+	assert(span >= 0);
 	vb_timer_set(&id->cm->timers, &id->timer, vb_time_add(now, span));
 }
 
@@ -27,6 +30,7 @@ static void pause(struct vb_cm_id *id, vb_time now)
 
 void vb_cm_await(struct vb_cm_id *id, uint8_t retries, vb_time now)
 {
+	assert(id->period > 0);
 	id->retries = retries;
 	id->tries = 1;
 	id->error = 0;
@@ -59,6 +63,7 @@ static void tell_silence(struct vb_cm_id *id, vb_time now)
 
 bool vb_cm_try_again(struct vb_cm_id *id, vb_time now)
 {
+	assert(id->tries > 0);
 	if (!vb_time_is_due(id->due, now)) {
 		pause(id, now);
 	} else if (id->retries > 0) {

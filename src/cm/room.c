@@ -1,9 +1,11 @@
 /* Half-open requests that are given up, so that the others keep within the limit. */
 #include <errno.h>
+#include "base/invariant.h"
 #include "cm/id.h"
 
 void vb_cm_id_forget(struct vb_cm_id *id)
 {
+	assert(!id->is_released);
 	vb_cm_drop_events(id);
 	id->is_released = true;
 	vb_cm_id_enter(id, VB_CM_IDLE);
@@ -44,6 +46,7 @@ static void displace(struct vb_cm_id *id)
 		vb_cm_post(id, VB_CM_EVENT_UNREACHABLE, NULL);
 		break;
 	default: /* its user finds out when it answers */
+		assert(id->state == VB_CM_SIDR_REQ_RCVD);
 		break;
 	}
 	vb_cm_id_enter(id, VB_CM_IDLE);
@@ -58,5 +61,6 @@ bool vb_cm_make_room(struct vb_cm *cm, const struct vb_gid *source, vb_time now)
 	if (!victim)
 		return false;
 	displace(victim);
+	assert(cm->half_open.count < cm->half_open.limit);
 	return true;
 }

@@ -1,5 +1,6 @@
 /* Service ID resolution (SIDR), by which datagram QPs find each other: a request and its reply. IBA vol. 1, 12.11. */
 #include <errno.h>
+#include "base/invariant.h"
 #include "cm/id.h"
 
 #define REMEMBERED (10 * VB_S) /* a reply: more than two of the periods in which Linux asks again */
@@ -22,6 +23,7 @@ int vb_cm_sidr_request(struct vb_cm_id *id, const struct vb_cm_path *path, const
 
 void vb_cm_sidr_unanswered(struct vb_cm_id *id, vb_time now)
 {
+	assert(id->state == VB_CM_SIDR_REQ_SENT);
 	if (vb_cm_try_again(id, now))
 		return;
 	vb_cm_post(id, VB_CM_EVENT_SIDR_TIMEOUT, NULL);
@@ -30,6 +32,7 @@ void vb_cm_sidr_unanswered(struct vb_cm_id *id, vb_time now)
 
 void vb_cm_take_sidr_rep(struct vb_cm_id *id, const struct vb_cm_message *message, vb_time now)
 {
+	assert(id->state == VB_CM_SIDR_REQ_SENT);
 	vb_cm_post(id, VB_CM_EVENT_SIDR_REPLY, message);
 	vb_cm_id_enter(id, VB_CM_IDLE);
 }
@@ -61,6 +64,7 @@ static bool is_known(struct vb_cm *cm, const struct vb_cm_path *path, const stru
 		vb_cm_table_remove(&cm->by_remote, &id->by_remote);
 		return false;
 	}
+	assert(id->is_record || id->state == VB_CM_SIDR_REQ_RCVD);
 	if (id->is_record) {
 		vb_cm_send_kept(id);
 		vb_cm_arm(id, id->period, now);

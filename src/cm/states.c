@@ -197,6 +197,7 @@ void vb_cm_undelivered(
 	if (!is_certain)
 		return;
 	vb_cm_give_up(id, error, now);
+	assert(timeouts[id->state]); /* a state that awaits an answer has one */
 	timeouts[id->state](id, now);
 }
 
@@ -208,6 +209,7 @@ void vb_cm_advance(struct vb_cm *cm, vb_time now)
 	while ((timer = vb_timers_expire(&cm->timers, now))) {
 		struct vb_cm_id *id = vb_container_of(timer, struct vb_cm_id, timer);
 		assert(timeouts[id->state]);
+		assert(vb_cm_is_waiting(id->state));
 		if (vb_cm_reserve_events(cm))
 			timeouts[id->state](id, now);
 		else

@@ -64,6 +64,7 @@ void vb_cm_table_remove(struct vb_cm_table *table, struct vb_cm_node *node)
 {
 	if (!node->is_linked)
 		return;
+	assert(table->count > 0);
 	struct vb_cm_node **at = bucket_of(table, node->hash);
 	while (*at != node)
 		at = &(*at)->next;
