@@ -11,34 +11,9 @@ static int reject(struct id_object *id, uint16_t reason, const void *data, size_
 	return error;
 }
 
-/* ---- A request arrives ----------------------------------------------------------------------------------------- */
-
-/* What we shall answer unless the program says otherwise: who moves its QP itself asks for attributes before it
- * accepts. */
-static void propose(struct id_object *id)
-{
-	id->local.psn = vb_random_psn();
-	id->local.responder_resources = vb_at_most(id->remote.initiator_depth, id->device->max_responder_resources);
-	id->local.initiator_depth = vb_at_most(id->remote.responder_resources, id->device->max_initiator_depth);
-}
-
-int vb_request_arrive(struct id_object *id)
-{
-	struct device_entry *device;
-
-	pthread_mutex_lock(&id->calls);
-	int error = vb_device_of_gid(&id->way.local, &device, &id->way.gid_index);
-	if (!error) {
-		vb_id_set_device(id, device, &id->way.local);
-		propose(id);
-	}
-	pthread_mutex_unlock(&id->calls);
-	return error;
-}
-
 /* ---- Connections ----------------------------------------------------------------------------------------------- */
 
-/* "As much as possible" is what was proposed. */
+/* "As much as possible" means the values that were proposed when the request came (events.c). */
 static void fill_local(struct id_object *id, const struct rdma_conn_param *param)
 {
 	struct vb_side *local = &id->local;
@@ -147,7 +122,7 @@ VB_EXPORT int rdma_accept(struct rdma_cm_id *public, struct rdma_conn_param *par
 			id->state = ID_ACCEPTED;
 	}
 	pthread_mutex_unlock(&id->calls);
-	/* Of a datagram service no event follows. */
+	/* A datagram service causes no event. */
 	return is_datagram ? vb_result(error) : vb_id_complete(id, error);
 }
 

@@ -1,11 +1,11 @@
-/* Binding and resolving addresses. A RoCEv2 GID is an IP address, so resolving one asks the kernel's routing table
- * which of ours leads there, and finds the device that has it; nothing is sent.
+/* Binding and resolving addresses. A RoCEv2 GID is an IP address: resolving one asks the kernel's routing table for the
+ * local address to send from, and finds the device that has it. Nothing is sent.
  * Holds: a port is taken from the broker when an id is bound or resolved, and given back with the id. */
 #include <string.h>
 #include "rdmacm/objects.h"
 
-/* A device must have the address: of the host's others it is ENODEV, of foreign ones EADDRNOTAVAIL. A loopback address
- * names this host and is some device's always. */
+/* A device must have the address. Another address of this host is ENODEV, a foreign one EADDRNOTAVAIL. A loopback
+ * address names this host, and always belongs to some device. */
 static int find_device(const struct sockaddr *addr, struct device_entry **device, struct vb_gid *gid)
 {
 	struct sockaddr_storage unused;
@@ -39,7 +39,8 @@ static void set_source(struct id_object *id, const struct sockaddr *addr, uint16
 	vb_sockaddr_set_port(&id->public.route.addr.src_addr, port);
 }
 
-/* Takes the port, in place of the one of a connection that was rejected; device is NULL when the address says none. */
+/* Takes the port, in place of the one of a connection that was rejected. device is NULL if the address does not
+ * determine it. */
 static int bind_to(
 	struct id_object *id, const struct sockaddr *addr, struct device_entry *device, const struct vb_gid *gid)
 {
@@ -76,16 +77,9 @@ int vb_id_bind(struct id_object *id, const struct sockaddr *addr)
 	return error ? error : bind_to(id, addr, device, &gid);
 }
 
-void vb_id_unbind(struct id_object *id)
-{
-	if (id->is_bound)
-		vb_connections_unbind(&id->binding);
-	id->is_bound = false;
-}
-
 /* A loopback address that no device has: as with Linux, the id gets its device when a request arrives or a peer is
- * resolved. libfabric binds to "localhost" and would take a device that it gets then for all there is, and 127.0.0.1
- * for its address. */
+ * resolved. libfabric binds to "localhost"; if the id had a device then, libfabric would take it for the only one, and
+ * 127.0.0.1 for its address. */
 static int bind_loopback(struct id_object *id, const struct sockaddr *addr)
 {
 	struct device_entry *device;
@@ -147,7 +141,7 @@ static int check_peer(const struct id_object *id, const struct sockaddr *src, co
 	return id->state == ID_IDLE || id->state == ID_BOUND ? 0 : -EINVAL;
 }
 
-/* Where the id sends from: its own address when it has one. A group needs no route when we know from where. */
+/* The address that the id sends from: its own if it has one. A group needs no route if that is known. */
 static int find_source(const struct sockaddr *own, const struct sockaddr *peer, struct sockaddr_storage *source)
 {
 	bool has_own = own && !vb_sockaddr_is_any(own);
@@ -163,7 +157,7 @@ static int find_source(const struct sockaddr *own, const struct sockaddr *peer, 
 	return error;
 }
 
-/* An id bound to a port alone gets its address and device now; the port stays. */
+/* An id that is bound to a port alone gets its address and device now; the port stays. */
 static int settle_source(struct id_object *id, const struct sockaddr *source)
 {
 	struct device_entry *device;
@@ -176,7 +170,7 @@ static int settle_source(struct id_object *id, const struct sockaddr *source)
 	return 0;
 }
 
-/* This host is reached at the very address that packets leave from. */
+/* A peer on this host is reached at the address that packets leave from. */
 static void set_peer(struct id_object *id, const struct sockaddr_storage *peer)
 {
 	struct vb_gid gid = vb_sockaddr_gid((const struct sockaddr *)peer);
@@ -186,7 +180,7 @@ static void set_peer(struct id_object *id, const struct sockaddr_storage *peer)
 	memcpy(id->public.route.addr.addr.ibaddr.dgid.raw, id->way.remote.raw, sizeof(id->way.remote.raw));
 }
 
-/* What the event will say is `status`; what the call itself says is returned. */
+/* status is for the event, the return value for the call. */
 static int resolve(struct id_object *id, const struct sockaddr *src, const struct sockaddr *dst, int *status)
 {
 	struct sockaddr_storage peer, source;
@@ -219,7 +213,7 @@ static int resolve(struct id_object *id, const struct sockaddr *src, const struc
 	return 0;
 }
 
-/* The routing table answers at once, so the event is there when the call returns and no timeout runs. */
+/* The routing table answers at once, so the event exists when the call returns, and no timeout runs. */
 VB_EXPORT int rdma_resolve_addr(struct rdma_cm_id *public, struct sockaddr *src, struct sockaddr *dst, int timeout_ms)
 {
 	struct id_object *id = vb_id_of(public);

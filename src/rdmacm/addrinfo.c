@@ -1,5 +1,5 @@
-/* rdma_getaddrinfo: getaddrinfo's answers with the kind of QP and port space that go with them, and the source address
- * that the kernel would take. Routes are left to rdma_resolve_route: on Ethernet nobody need be asked for them. */
+/* rdma_getaddrinfo: the answers of getaddrinfo, with the kind of QP and the port space that belong to them, and the
+ * source address that the kernel would take. Routes are left to rdma_resolve_route: on Ethernet they need no query. */
 #include <netdb.h>
 #include <stdlib.h>
 #include <string.h>
@@ -8,7 +8,7 @@
 
 enum { KNOWN_FLAGS = RAI_PASSIVE | RAI_NUMERICHOST | RAI_NOROUTE | RAI_FAMILY | LATER_RAI_DNS };
 
-/* Which QPs a port space has; 0 in hints means "the other decides". */
+/* The kinds of QPs of a port space; 0 in hints leaves the decision to the other value. */
 static int settle_type(int *qp_type, int *port_space)
 {
 	if (!*port_space)
@@ -47,7 +47,7 @@ static int copy_name(const char *from, char **to)
 	return *to ? 0 : EAI_MEMORY;
 }
 
-/* No route, no source: the caller may know better than we. */
+/* Without a route there is no source: the caller may know a better one. */
 static int find_source(struct rdma_addrinfo *info)
 {
 	struct sockaddr_storage source;
@@ -59,7 +59,7 @@ static int find_source(struct rdma_addrinfo *info)
 		&info->ai_src_addr, &info->ai_src_len);
 }
 
-/* What hints say of the ends that the name did not. */
+/* Takes the ends that the name did not give from hints. */
 static int add_hints(struct rdma_addrinfo *info, const struct rdma_addrinfo *hints)
 {
 	int error = 0;
@@ -127,7 +127,7 @@ static int from_names(
 	return error;
 }
 
-/* errno says more where there is one. */
+/* Sets errno where it gives more detail. */
 static int failure(int error)
 {
 	if (error == EAI_MEMORY)

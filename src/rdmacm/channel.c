@@ -1,7 +1,8 @@
-/* Event channels: the queue of what waits to be fetched, and what was fetched and not yet acknowledged.
+/* Event channels: the queue of events that wait to be fetched, and the counts of those fetched and not yet
+ * acknowledged.
  * Holds: a channel's descriptor is readable exactly while an event waits in it. So both change under the events' lock:
- * whoever queues an event writes a count, whoever takes one reads it, and a blocked reader sleeps outside the lock.
- * Not here: what an event means (handler.c makes it, events.c hands it out). */
+ * queueing an event writes a count, taking one reads it, and a blocked reader sleeps outside the lock.
+ * Not here: the meaning of events (handler.c makes them, events.c hands them out). */
 #include <fcntl.h>
 #include <poll.h>
 #include <stdlib.h>
@@ -14,12 +15,12 @@
 
 struct channel_object {
 	struct rdma_event_channel public;
-	uint32_t generation; /* of the process that made it: a child's copy has the same count behind its descriptor */
+	uint32_t generation; /* of the process that made it: a child's copy shares the count behind the descriptor */
 	struct vb_list waiting;
 };
 
 static pthread_mutex_t events_lock = PTHREAD_MUTEX_INITIALIZER;
-static pthread_cond_t acknowledged = PTHREAD_COND_INITIALIZER; /* something was */
+static pthread_cond_t acknowledged = PTHREAD_COND_INITIALIZER; /* signalled at every acknowledgement */
 
 void vb_events_lock(void)
 {
@@ -31,10 +32,16 @@ void vb_events_unlock(void)
 	pthread_mutex_unlock(&events_lock);
 }
 
-void vb_events_forget(void)
+/* The parent's lock may be held by a thread that this process does not have. */
+static void on_fork_child(void)
 {
 	pthread_mutex_init(&events_lock, NULL);
 	pthread_cond_init(&acknowledged, NULL);
+}
+
+__attribute__((constructor)) static void watch_forks(void)
+{
+	pthread_atfork(NULL, NULL, on_fork_child);
 }
 
 static struct channel_object *channel_of(struct rdma_event_channel *channel)
@@ -73,8 +80,8 @@ bool vb_channel_is_ours(struct rdma_event_channel *channel)
 
 /* ---- Counts ---------------------------------------------------------------------------------------------------- */
 
-/* System calls of their own: the C library's functions are cancellation points, and a thread that is cancelled here
- * would take the lock with it. They fail only if the program closed our descriptor. */
+/* Direct system calls, because the C library's functions are cancellation points: a thread cancelled here would keep
+ * the lock. They fail only if the program closed our descriptor. */
 static void count_up(const struct channel_object *channel)
 {
 	uint64_t one = 1;
@@ -129,7 +136,7 @@ struct event_object *vb_event_take_spare(struct id_object *id, enum rdma_cm_even
 void vb_event_set_data(struct event_object *event, const uint8_t *data, uint8_t length)
 {
 	memcpy(event->private_data, data, length);
-	/* Both kinds of parameters begin alike. */
+	/* Both kinds of parameters begin with the same fields. */
 	event->public.param.conn.private_data = event->private_data;
 	event->public.param.conn.private_data_len = length;
 }
@@ -278,7 +285,7 @@ void vb_events_forget_group(struct id_object *id, const struct group *group)
 	vb_events_unlock();
 }
 
-/* An event of id, or of a request that id has and nobody fetched. */
+/* An event of id, or of one of its requests that was not fetched. */
 static bool is_of(const struct event_object *event, const struct id_object *id)
 {
 	return event->public.id == &id->public || vb_id_of(event->public.id)->listener == id;

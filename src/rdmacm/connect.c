@@ -1,54 +1,16 @@
-/* The active side of a connection: request, reply, confirmation; and for datagrams the question for a service. The end
- * of a connection, which either side may want, is here too. */
+/* The active side of a connection: the request, or for datagrams the question for a service. And calls about a
+ * connection for either side: its end, data before its confirmation, ECE. Not here: the reply (reply.c). */
 #include <string.h>
-#include <sys/random.h>
 #include "rdmacm/objects.h"
 
 enum {
-	CM_RESPONSE_TIMEOUT = 20, /* 4.096 us * 2^20 = 4.3 s, as Linux has it */
+	CM_RESPONSE_TIMEOUT = 20, /* 4.096 us * 2^20 = 4.3 s, as in Linux */
 	CM_RETRIES = 15,
-	LID_PERMISSIVE = 0xFFFF, /* there are none: the way leads through routers, for all we know */
+	LID_PERMISSIVE = 0xFFFF, /* RoCE has no LIDs: the path may lead through routers */
 };
 
-/* ---- Parameters ------------------------------------------------------------------------------------------------ */
-
-int vb_check_resources(const struct id_object *id, const struct rdma_conn_param *param)
-{
-	if (param->responder_resources != RDMA_MAX_RESP_RES &&
-		param->responder_resources > id->device->max_responder_resources)
-		return -EINVAL;
-	if (param->initiator_depth != RDMA_MAX_INIT_DEPTH && param->initiator_depth > id->device->max_initiator_depth)
-		return -EINVAL;
-	return param->private_data_len && !param->private_data ? -EINVAL : 0;
-}
-
-int vb_put_private_data(const struct id_object *id, const void *data, size_t length, uint8_t *to, size_t room)
-{
-	if (id->connect_length + length > room)
-		return -EINVAL;
-	if (id->connect_length)
-		memcpy(to, id->connect_data, id->connect_length);
-	if (length)
-		memcpy(to + id->connect_length, data, length);
-	return 0;
-}
-
-uint32_t vb_random_psn(void)
-{
-	uint32_t psn = 0;
-	/* A guessable number is no danger that a connection does not have anyway. */
-	if (getrandom(&psn, sizeof(psn), GRND_NONBLOCK) != sizeof(psn))
-		psn = (uint32_t)vb_connections_now();
-	return psn & (VB_QPN_LIMIT - 1);
-}
-
-uint64_t vb_id_service(const struct id_object *id, uint16_t port)
-{
-	return vb_cm_service_id((uint16_t)id->public.ps, port);
-}
-
-/* The IP addresses and the port, which the peer's librdmacm shows its program: within a host they may be loopback's,
- * which are not those of the way. */
+/* The IP addresses and the port, which the peer's librdmacm shows to its program. Within a host they may be loopback
+ * addresses, and differ from those of the path. */
 static void put_ip_header(const struct id_object *id, uint8_t *to)
 {
 	const struct rdma_addr *addr = &id->public.route.addr;
@@ -207,8 +169,7 @@ static int connect_locked(struct id_object *id, const struct rdma_conn_param *pa
 	if (!error)
 		id->state = ID_CONNECTING;
 	else if (id->cm && vb_id_lock_cm(id)) {
-		vb_cm_id_destroy(id->cm, vb_connections_now());
-		id->cm = NULL;
+		vb_id_destroy_cm(id);
 		vb_connections_unlock();
 	}
 	return error;
@@ -223,71 +184,10 @@ VB_EXPORT int rdma_connect(struct rdma_cm_id *public, struct rdma_conn_param *pa
 	return vb_id_complete(id, error);
 }
 
-/* ---- The reply ------------------------------------------------------------------------------------------------- */
-
-static int confirm(struct id_object *id)
-{
-	if (!vb_id_lock_cm(id))
-		return -VB_FORKED_ERRNO;
-	int error = id->cm ? vb_cm_confirm(id->cm, NULL, 0, vb_connections_now()) : -EINVAL;
-	vb_connections_unlock();
-	return error;
-}
-
-static void refuse(struct id_object *id)
-{
-	if (!vb_id_lock_cm(id))
-		return;
-	if (id->cm)
-		vb_cm_reject(id->cm, VB_CM_REJ_CONSUMER, NULL, 0, NULL, 0, vb_connections_now());
-	vb_connections_unlock();
-}
-
-/* What the peer grants is what it accepts of us, and the other way round. */
-static void take_grants(struct id_object *id, const struct vb_side *remote)
-{
-	uint8_t retry_count = id->local.retry_count;
-	id->remote = *remote;
-	id->remote.retry_count = retry_count;
-	id->local.responder_resources = vb_at_most(remote->initiator_depth, id->local.responder_resources);
-	id->local.initiator_depth = vb_at_most(remote->responder_resources, id->local.initiator_depth);
-}
-
-void vb_reply_arrive(struct id_object *id, struct event_object *event)
-{
-	take_grants(id, &event->remote);
-	id->state = ID_RESPONDED;
-	if (!id->public.qp)
-		return;
-	int error = vb_id_connect_qp(id);
-	if (!error)
-		error = confirm(id);
-	if (!error) {
-		event->public.event = RDMA_CM_EVENT_ESTABLISHED;
-		id->state = ID_CONNECTING;
-		return;
-	}
-	refuse(id);
-	vb_id_fail_qp(id);
-	event->public.event = RDMA_CM_EVENT_CONNECT_ERROR;
-	event->public.status = error;
-}
-
-VB_EXPORT int rdma_establish(struct rdma_cm_id *public)
-{
-	struct id_object *id = vb_id_of(public);
-	pthread_mutex_lock(&id->calls);
-	int error = id->public.qp || id->state != ID_RESPONDED ? -EINVAL : confirm(id);
-	if (!error)
-		id->state = ID_CONNECTING;
-	pthread_mutex_unlock(&id->calls);
-	return vb_result(error);
-}
-
 /* ---- The end --------------------------------------------------------------------------------------------------- */
 
-/* The connection may have ended already, or never begun: that is no error of the caller. will_tell: DISCONNECTED
- * follows, if it is not there yet. */
+/* A connection that has ended, or never begun, is not the caller's error. will_tell: DISCONNECTED follows, or is queued
+ * already. */
 static int disconnect(struct id_object *id, bool *will_tell)
 {
 	if (!vb_id_lock_cm(id))
@@ -317,7 +217,7 @@ VB_EXPORT int rdma_disconnect(struct rdma_cm_id *public)
 	return will_tell ? vb_id_complete(id, error) : vb_result(error);
 }
 
-/* The program saw data come in before the connection was confirmed. */
+/* The program received data before the connection was confirmed. */
 VB_EXPORT int rdma_notify(struct rdma_cm_id *public, enum ibv_event_type event)
 {
 	struct id_object *id = vb_id_of(public);

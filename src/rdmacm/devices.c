@@ -1,16 +1,12 @@
-/* Devices: each is opened once in a process, when it is first needed, and stays open, so that the contexts of
- * rdma_get_devices and of ids are the same. The first one starts the process's connection management.
- * Holds: the list only grows, and of an entry only its XRC domain is ever added. Who asks with the CM's mutex held,
- * under which devices_lock must not be taken, has list_lock alone, and asks of a device what takes no lock. */
+/* Opening devices: each is opened once in a process, when it is first needed, and stays open, so that rdma_get_devices
+ * and ids have the same contexts. The first one starts the process's connection management. Not here: the devices that
+ * are open (device_list.c). */
 #include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
 #include "rdmacm/objects.h"
 
 static pthread_mutex_t devices_lock = PTHREAD_MUTEX_INITIALIZER;
-static pthread_mutex_t list_lock = PTHREAD_MUTEX_INITIALIZER; /* the links: to change them, or without devices_lock */
-static struct vb_list devices = { &devices, &devices };
-static unsigned device_count;
 
 static int describe(struct device_entry *entry)
 {
@@ -34,12 +30,12 @@ static int open_one(struct ibv_device *device)
 		return -ENOMEM;
 	entry->verbs = ibv_open_device(device);
 	int error = entry->verbs ? describe(entry) : -errno;
-	if (!error && device_count == 0)
+	if (!error && vb_device_list_count() == 0)
 		error = vb_connections_start(vb_connections_device(entry->verbs), vb_handle_cm_event, NULL);
 	if (!error) {
 		entry->pd = ibv_alloc_pd(entry->verbs);
 		error = entry->pd ? 0 : -errno;
-		if (error && device_count == 0)
+		if (error && vb_device_list_count() == 0)
 			vb_connections_stop();
 	}
 	if (error) {
@@ -48,23 +44,11 @@ static int open_one(struct ibv_device *device)
 		free(entry);
 		return error;
 	}
-	pthread_mutex_lock(&list_lock);
-	vb_list_add_tail(&devices, &entry->link);
-	pthread_mutex_unlock(&list_lock);
-	device_count++;
+	vb_device_list_add(entry);
 	return 0;
 }
 
-static bool is_open(const struct ibv_device *device)
-{
-	vb_list_for_each (link, &devices) {
-		if (vb_container_of(link, struct device_entry, link)->verbs->device == device)
-			return true;
-	}
-	return false;
-}
-
-/* Opens what is not yet open: interfaces come while a process runs. With devices_lock held. */
+/* Opens the devices that are not open yet: interfaces may appear while a process runs. With devices_lock held. */
 static int open_new(void)
 {
 	struct ibv_device **list = ibv_get_device_list(NULL);
@@ -72,11 +56,11 @@ static int open_new(void)
 		return -errno;
 	int error = 0;
 	for (struct ibv_device **device = list; *device && !error; device++) {
-		if (!is_open(*device))
+		if (!vb_device_list_has(*device))
 			error = open_one(*device);
 	}
 	ibv_free_device_list(list);
-	if (device_count)
+	if (vb_device_list_count())
 		return 0;
 	return error ? error : -ENODEV;
 }
@@ -89,119 +73,53 @@ int vb_devices_open(void)
 	return error;
 }
 
-/* What the entries hold stays where it is, as another thread may have been amid a change. */
-void vb_devices_forget(void)
+/* A forked child's copies of the entries are left alone: another thread may have been changing them. */
+static void on_fork_child(void)
 {
 	pthread_mutex_init(&devices_lock, NULL);
-	pthread_mutex_init(&list_lock, NULL);
-	vb_list_init(&devices);
-	device_count = 0;
+	vb_device_list_forget();
 }
 
-#define GIDS_MAX 256
-
-/* Index of gid in the device's table, or -1. */
-static int gid_index_of(const struct device_entry *device, const struct vb_gid *gid)
+__attribute__((constructor)) static void watch_forks(void)
 {
-	struct ibv_gid_entry entries[GIDS_MAX];
-	ssize_t count = ibv_query_gid_table(device->verbs, entries, GIDS_MAX, 0);
-	for (ssize_t i = 0; i < count; i++) {
-		if (memcmp(entries[i].gid.raw, gid->raw, sizeof(gid->raw)) == 0)
-			return (int)entries[i].gid_index;
-	}
-	return -1;
+	pthread_atfork(NULL, NULL, on_fork_child);
 }
 
-static struct device_entry *find(const struct vb_gid *gid, uint8_t *gid_index)
+/* The device that has the address; a loopback address that no device has stands for the first device. */
+static struct device_entry *look(struct vb_gid *gid, bool is_loopback, uint8_t *gid_index)
 {
-	vb_list_for_each (link, &devices) {
-		struct device_entry *device = vb_container_of(link, struct device_entry, link);
-		int index = gid_index_of(device, gid);
-		if (index < 0)
-			continue;
-		*gid_index = (uint8_t)index;
-		return device;
+	struct device_entry *device = vb_device_list_find(gid, gid_index);
+	return device || !is_loopback ? device : vb_device_list_first(gid);
+}
+
+/* Looks among the open devices first, then among all. */
+static int find(struct vb_gid *gid, bool is_loopback, struct device_entry **device, uint8_t *gid_index)
+{
+	int error = 0;
+
+	pthread_mutex_lock(&devices_lock);
+	*device = look(gid, is_loopback, gid_index);
+	if (!*device) {
+		error = open_new();
+		if (!error)
+			*device = look(gid, is_loopback, gid_index);
+		if (!error && !*device)
+			error = -ENODEV;
 	}
-	return NULL;
+	pthread_mutex_unlock(&devices_lock);
+	return error;
 }
 
 int vb_device_of_gid(const struct vb_gid *gid, struct device_entry **device, uint8_t *gid_index)
 {
-	int error = 0;
-
-	pthread_mutex_lock(&devices_lock);
-	*device = find(gid, gid_index);
-	if (!*device) {
-		error = open_new();
-		if (!error)
-			*device = find(gid, gid_index);
-		if (!error && !*device)
-			error = -ENODEV;
-	}
-	pthread_mutex_unlock(&devices_lock);
-	return error;
-}
-
-/* The device's first address; false: none. */
-static bool first_gid(const struct device_entry *device, struct vb_gid *gid)
-{
-	struct ibv_gid_entry entries[GIDS_MAX];
-
-	if (ibv_query_gid_table(device->verbs, entries, GIDS_MAX, 0) < 1)
-		return false;
-	memcpy(gid->raw, entries[0].gid.raw, sizeof(gid->raw));
-	return true;
-}
-
-static bool is_active(const struct device_entry *device)
-{
-	struct ibv_port_attr attr;
-	return !ibv_query_port(device->verbs, VB_PORT, &attr) && attr.state == IBV_PORT_ACTIVE;
-}
-
-/* The first that has an address, and before all others one whose link is up. */
-static struct device_entry *find_first(struct vb_gid *gid)
-{
-	struct device_entry *first = NULL;
-	struct vb_gid own;
-
-	vb_list_for_each (link, &devices) {
-		struct device_entry *device = vb_container_of(link, struct device_entry, link);
-		bool is_better = !first || is_active(device);
-		if (!is_better || !first_gid(device, &own))
-			continue;
-		first = device;
-		*gid = own;
-		if (is_active(device))
-			break;
-	}
-	return first;
-}
-
-/* Under the devices' lock. */
-static struct device_entry *find_loopback(struct vb_gid *gid)
-{
-	uint8_t unused;
-	struct device_entry *device = find(gid, &unused);
-
-	return device ? device : find_first(gid);
+	struct vb_gid exact = *gid;
+	return find(&exact, false, device, gid_index);
 }
 
 int vb_device_of_loopback(struct vb_gid *gid, struct device_entry **device)
 {
-	int error = 0;
-
-	pthread_mutex_lock(&devices_lock);
-	*device = find_loopback(gid);
-	if (!*device) {
-		error = open_new();
-		if (!error)
-			*device = find_loopback(gid);
-		if (!error && !*device)
-			error = -ENODEV;
-	}
-	pthread_mutex_unlock(&devices_lock);
-	return error;
+	uint8_t unused;
+	return find(gid, true, device, &unused);
 }
 
 int vb_device_xrcd(struct device_entry *device, struct ibv_xrcd **xrcd)
@@ -223,48 +141,15 @@ int vb_device_xrcd(struct device_entry *device, struct ibv_xrcd **xrcd)
 	return error;
 }
 
-enum ibv_mtu vb_device_mtu(const struct device_entry *device)
-{
-	struct ibv_port_attr attr;
-	return ibv_query_port(device->verbs, VB_PORT, &attr) ? IBV_MTU_256 : attr.active_mtu;
-}
-
-/* In bytes; of one that is not open yet too, for interfaces come while a process listens. */
-static uint32_t mtu_of(const struct vb_gid *gid)
-{
-	uint32_t mtu = 0;
-
-	pthread_mutex_lock(&list_lock);
-	vb_list_for_each (link, &devices) {
-		const struct device_entry *device = vb_container_of(link, struct device_entry, link);
-		if (!mtu)
-			mtu = vb_connections_device_mtu(vb_connections_device(device->verbs), gid);
-	}
-	pthread_mutex_unlock(&list_lock);
-	return mtu ? mtu : vb_connections_find_mtu(gid);
-}
-
-uint8_t vb_gid_mtu(const struct vb_gid *gid)
-{
-	uint32_t bytes = mtu_of(gid);
-	uint8_t mtu = 0;
-
-	while (mtu < IBV_MTU_4096 && 128u << (mtu + 1) <= bytes)
-		mtu++;
-	return mtu;
-}
-
 VB_EXPORT struct ibv_context **rdma_get_devices(int *num_devices)
 {
 	if (num_devices)
 		*num_devices = 0;
 	pthread_mutex_lock(&devices_lock);
 	int error = open_new();
-	struct ibv_context **list = error ? NULL : calloc(device_count + 1, sizeof(struct ibv_context *));
+	struct ibv_context **list = error ? NULL : calloc(vb_device_list_count() + 1, sizeof(struct ibv_context *));
 	if (list) {
-		unsigned n = 0;
-		vb_list_for_each (link, &devices)
-			list[n++] = vb_container_of(link, struct device_entry, link)->verbs;
+		unsigned n = vb_device_list_copy(list);
 		if (num_devices)
 			*num_devices = (int)n;
 	} else if (!error) {

@@ -1,12 +1,12 @@
-/* Endpoints: an id made ready in one call from what rdma_getaddrinfo found, and requests fetched in one call from a
- * listener. Both are synchronous ids. */
+/* Endpoints: one call makes an id ready with an answer of rdma_getaddrinfo, and one call fetches a request from a
+ * listener. Both ids are synchronous. */
 #include <stdlib.h>
 #include <string.h>
 #include "rdmacm/objects.h"
 
 enum { RESOLVE_TIMEOUT_MS = 2000 };
 
-/* The requests of a listener get QPs like this one. */
+/* The requests of a listener get QPs with these attributes. */
 static int keep_template(struct id_object *id, struct ibv_pd *pd, const struct ibv_qp_init_attr *attr)
 {
 	id->template_pd = pd;
@@ -92,7 +92,7 @@ VB_EXPORT void rdma_destroy_ep(struct rdma_cm_id *public)
 
 /* ---- Requests -------------------------------------------------------------------------------------------------- */
 
-/* The new id becomes synchronous too, and gets a QP if its listener was told which. */
+/* The new id becomes synchronous too, and gets a QP if its listener has a template. */
 static int prepare(struct id_object *listener, struct id_object *id)
 {
 	int error = vb_id_migrate(id, NULL);

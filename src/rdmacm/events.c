@@ -1,13 +1,36 @@
-/* Fetching events. What an event means for its id is done here, by the thread that fetches it: a request gets its
- * device, a reply moves the QP, a group takes it in.
- * Not here: the queue (channel.c), where events come from (handler.c and the calls). */
+/* Fetching events. The thread that fetches an event also does what the event means for its id: a request gets its
+ * device, a reply moves the QP (reply.c), a group is attached (groups.c). Not here: the queue (channel.c), the sources
+ * of events (handler.c and the calls). */
 #include "rdmacm/objects.h"
 
-/* The device of a request; one whose address has gone since it was queued is rejected. */
+/* Chooses the values to be answered unless the program gives others: a program that moves its QP itself asks for
+ * attributes before it accepts. */
+static void propose(struct id_object *id)
+{
+	id->local.psn = vb_random_psn();
+	id->local.responder_resources = vb_at_most(id->remote.initiator_depth, id->device->max_responder_resources);
+	id->local.initiator_depth = vb_at_most(id->remote.responder_resources, id->device->max_initiator_depth);
+}
+
+static int request_arrive(struct id_object *id)
+{
+	struct device_entry *device;
+
+	pthread_mutex_lock(&id->calls);
+	int error = vb_device_of_gid(&id->way.local, &device, &id->way.gid_index);
+	if (!error) {
+		vb_id_set_device(id, device, &id->way.local);
+		propose(id);
+	}
+	pthread_mutex_unlock(&id->calls);
+	return error;
+}
+
+/* A request whose address has gone since it was queued is rejected, and the program never sees it. */
 static bool request_is_good(struct event_object *event)
 {
 	struct id_object *id = vb_id_of(event->public.id);
-	int error = vb_request_arrive(id);
+	int error = request_arrive(id);
 	if (!error)
 		return true;
 	rdma_ack_cm_event(&event->public);

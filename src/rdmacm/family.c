@@ -1,4 +1,4 @@
-/* Ids of a family: what a family is, the broker knows (host/connections.h). */
+/* Ids of a family. The broker gives families their meaning (host/connections.h). */
 #include "rdmacm/family.h"
 #include "rdmacm/objects.h"
 

@@ -1,5 +1,6 @@
-/* Fork. What its parent made is the parent's alone, of which a child has a copy that it leaves as it is: calls about
- * such an id are refused. What the child makes itself is its own, on devices that it opens itself. */
+/* Forks. The ids that a parent made belong to the parent alone: its child has a copy, leaves it unchanged, and refuses
+ * calls about it. The child makes ids of its own, on devices that it opens itself.
+ * Not here: locks, which the files that have them make anew in a child (channel.c, devices.c). */
 #include "rdmacm/objects.h"
 
 static uint32_t generation; /* counts the forks between the first process and this one */
@@ -7,8 +8,6 @@ static uint32_t generation; /* counts the forks between the first process and th
 static void on_fork_child(void)
 {
 	generation++;
-	vb_events_forget();
-	vb_devices_forget();
 }
 
 __attribute__((constructor)) static void watch_forks(void)

@@ -1,8 +1,8 @@
-/* The connection manager's events become the program's. Runs with the CM's mutex held, for whoever drives it: it copies
- * what the message says into an event, puts that into the id's channel, and touches no QP.
- * Holds: an id has a spare event for everything that the CM may say of it, made where a lack of memory could still be
- * told; a request for which there is no memory is rejected, and one for which the backlog has no room is forgotten: its
- * sender asks again, as of a socket's full backlog. */
+/* Turns the connection manager's events into the program's. It runs with the CM's mutex held, in any thread that drives
+ * the CM: it copies the content of the message into an event, puts that into the id's channel, and touches no QP.
+ * Holds: an id has a spare event for each event that the CM may have for it, made where a lack of memory can still be
+ * reported. A request for which there is no memory is rejected. A request that the backlog has no room for is dropped:
+ * its sender repeats it, as with a full backlog of a socket. */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -10,9 +10,9 @@
 
 /* ---- Requests -------------------------------------------------------------------------------------------------- */
 
-/* Whose a request is: between the addresses that it came by, for these are answered and connected to; what it says of
- * itself may be another's, unless it is this host's. Only the peer's port is nowhere else. Ours and the port space are
- * the listener's. */
+/* The ends of a request are the addresses that it came by, because these are answered and connected to; the addresses
+ * in its content may be foreign, unless they are this host's. Only the content has the peer's port. Our port and the
+ * port space are the listener's. */
 static bool fill_addresses(struct id_object *id, const struct id_object *listener, const struct vb_cm_path *path,
 	const struct vb_cm_message *message)
 {
@@ -38,7 +38,7 @@ static bool fill_addresses(struct id_object *id, const struct id_object *listene
 	return true;
 }
 
-/* The id of a request; NULL: no memory. Options and context are its listener's. */
+/* The id of a request, with the options and context of its listener; NULL: no memory. */
 static struct id_object *request_create(struct id_object *listener)
 {
 	struct id_object *id = calloc(1, sizeof(*id));
@@ -80,7 +80,7 @@ static void fill_request(struct id_object *id, const struct vb_cm_req *req)
 	id->way.ack_timeout = req->primary.ack_timeout;
 }
 
-/* Its own depth is the peer's resources, and the other way round. */
+/* The peer's resources bound our depth, and the other way round. */
 static void fill_parameters(struct event_object *event, const struct vb_side *remote)
 {
 	struct rdma_conn_param *param = &event->public.param.conn;
@@ -112,7 +112,7 @@ static struct event_object *request_event(
 	return event;
 }
 
-/* In the listener's channel, if its backlog has room. */
+/* Queues the event in the listener's channel, if the backlog has room. */
 static bool queue_request(struct id_object *listener, struct id_object *id, struct event_object *event)
 {
 	vb_events_lock();
@@ -127,8 +127,8 @@ static bool queue_request(struct id_object *listener, struct id_object *id, stru
 	return has_room;
 }
 
-/* Whether it can be served, which is asked before the channel becomes readable: whoever polls it shall find an event.
- * Both sides cut messages into packets of one size, so a larger one than ours cannot be had. */
+/* Refuses a request that cannot be served before the channel becomes readable, so that a program that polls it finds an
+ * event. Both sides cut messages into packets of one size, so an MTU above ours is impossible. */
 static bool is_servable(const struct vb_cm_event *from)
 {
 	const struct vb_cm_path *path = vb_cm_id_path(from->id);
@@ -147,7 +147,7 @@ static bool is_servable(const struct vb_cm_event *from)
 	return false;
 }
 
-/* False: it is to be rejected. */
+/* False: the request must be rejected. */
 static bool admit(struct id_object *listener, const struct vb_cm_event *from)
 {
 	bool is_req = from->kind == VB_CM_EVENT_REQUEST, is_settled = false;
@@ -176,9 +176,9 @@ out_free:
 	return is_settled;
 }
 
-/* ---- What is said of an id that exists ------------------------------------------------------------------------- */
+/* ---- Events of an existing id ---------------------------------------------------------------------------------- */
 
-/* An event of id with private data, if it has any. */
+/* An event of id, with private data if there is any. */
 static struct event_object *prepare(
 	struct id_object *id, enum rdma_cm_event_type type, int status, const uint8_t *data, uint8_t length)
 {
@@ -235,7 +235,8 @@ static void say_service(struct id_object *id, const struct vb_cm_sidr_rep *rep)
 	vb_event_queue(event);
 }
 
-/* Programs take 0 for success, so what no REJ says has a reason too: who vanished, or began anew, left a stale one. */
+/* Programs take 0 for success, so an end without a REJ has a reason, too: a peer that vanished or restarted has left a
+ * stale connection. */
 static int reason_of(const struct vb_cm_event *event)
 {
 	if (event->has_message)
@@ -264,7 +265,7 @@ void vb_handle_cm_event(void *context, const struct vb_cm_event *event)
 	case VB_CM_EVENT_REJECTED:
 		say(id, RDMA_CM_EVENT_REJECTED, reason_of(event), event->message.rej.private_data, VB_CM_REJ_PRIVATE);
 		break;
-	case VB_CM_EVENT_SILENT: /* not for programs */
+	case VB_CM_EVENT_SILENT: /* programs do not see it */
 		break;
 	case VB_CM_EVENT_UNREACHABLE:
 	case VB_CM_EVENT_SIDR_TIMEOUT:

@@ -1,6 +1,5 @@
-/* Identifiers: creation, destruction, and between which channels they move.
- * Holds: when rdma_destroy_id returns, nothing names the id any more: the CM's id went first, so no event of it
- * follows; then its requests, what waits in the channel, and last what was fetched, which its destruction waits for. */
+/* Ids: their memory, what they reserve, and the device and the CM's id that they have.
+ * Not here: rdma_destroy_id (destroy.c), waiting in synchronous calls (sync.c). */
 #include <stdlib.h>
 #include <string.h>
 #include "rdmacm/objects.h"
@@ -59,6 +58,13 @@ struct id_object *vb_id_create(
 	return id;
 }
 
+void vb_id_unbind(struct id_object *id)
+{
+	if (id->is_bound)
+		vb_connections_unbind(&id->binding);
+	id->is_bound = false;
+}
+
 void vb_id_free(struct id_object *id)
 {
 	vb_id_unbind(id);
@@ -109,7 +115,7 @@ void vb_id_set_device(struct id_object *id, struct device_entry *device, const s
 	addr->pkey = htobe16(VB_PKEY);
 }
 
-/* An id that rejected somebody may begin anew, while what it had is in TIMEWAIT. */
+/* An id that has rejected a reply may begin again while the former CM's id is in TIMEWAIT. */
 int vb_id_make_cm(struct id_object *id, struct vb_cm *cm)
 {
 	if (id->cm)
@@ -118,115 +124,17 @@ int vb_id_make_cm(struct id_object *id, struct vb_cm *cm)
 	return id->cm ? 0 : -ENOMEM;
 }
 
-/* ---- Synchronous ids ------------------------------------------------------------------------------------------- */
-
-static void drop_shown_event(struct id_object *id)
-{
-	if (id->is_sync && id->public.event) {
-		rdma_ack_cm_event(id->public.event);
-		id->public.event = NULL;
-	}
-}
-
-/* How a synchronous call ends whose event this is. The reason of a REJ is the peer's to choose, 0 too. */
-static int outcome(const struct rdma_cm_event *event)
-{
-	if (event->event == RDMA_CM_EVENT_REJECTED)
-		return -ECONNREFUSED;
-	return event->status < 0 ? event->status : -event->status;
-}
-
-int vb_id_complete(struct id_object *id, int error)
-{
-	if (error || !id->is_sync)
-		return vb_result(error);
-	drop_shown_event(id);
-	if (rdma_get_cm_event(id->public.channel, &id->public.event)) {
-		id->public.event = NULL;
-		return -1;
-	}
-	return vb_result(outcome(id->public.event));
-}
-
-int vb_id_migrate(struct id_object *id, struct rdma_event_channel *channel)
-{
-	bool to_sync = channel == NULL;
-	if (id->generation != vb_generation() || (channel && !vb_channel_is_ours(channel)))
-		return -VB_FORKED_ERRNO;
-	if (to_sync && id->is_sync)
-		return 0;
-	if (to_sync)
-		channel = rdma_create_event_channel();
-	if (!channel)
-		return -errno;
-	drop_shown_event(id);
-	struct rdma_event_channel *own = id->is_sync ? id->public.channel : NULL;
-	vb_events_move(id, channel);
-	if (own)
-		rdma_destroy_event_channel(own);
-	id->is_sync = to_sync;
-	return 0;
-}
-
-VB_EXPORT int rdma_migrate_id(struct rdma_cm_id *public, struct rdma_event_channel *channel)
-{
-	return vb_result(vb_id_migrate(vb_id_of(public), channel));
-}
-
-/* ---- Destruction ----------------------------------------------------------------------------------------------- */
-
-/* With the CM's mutex held. */
-static void destroy_cm_id(struct id_object *id)
+void vb_id_destroy_cm(struct id_object *id)
 {
 	if (id->cm)
 		vb_cm_id_destroy(id->cm, vb_connections_now());
 	id->cm = NULL;
 }
 
-/* A request that nobody fetched, without its CM's id; or NULL. It belongs to who takes it out of the channel: to us, or
- * to a thread that fetches it meanwhile. */
-static struct id_object *take_request(struct id_object *listener)
+void vb_id_drop_shown_event(struct id_object *id)
 {
-	bool is_ours = vb_id_lock_cm(listener) != NULL;
-	struct id_object *request = vb_events_take_request(listener);
-	if (!is_ours)
-		return request;
-	if (request)
-		destroy_cm_id(request);
-	vb_connections_unlock();
-	return request;
-}
-
-/* The requests that nobody fetched are rejected. Their listener is deaf already, so that no more come. */
-static void destroy_requests(struct id_object *listener)
-{
-	for (struct id_object *request; (request = take_request(listener));)
-		vb_id_free(request);
-}
-
-/* What a forked child has of its parent's ids is left as it is: threads that stayed behind may have held their
- * locks. */
-VB_EXPORT int rdma_destroy_id(struct rdma_cm_id *public)
-{
-	struct id_object *id = vb_id_of(public);
-
-	if (id->generation != vb_generation())
-		return 0;
-	pthread_mutex_lock(&id->calls);
-	vb_id_leave_groups(id);
-	if (id->device || id->cm) {
-		if (vb_id_lock_cm(id)) {
-			destroy_cm_id(id);
-			vb_connections_unlock();
-		}
+	if (id->is_sync && id->public.event) {
+		rdma_ack_cm_event(id->public.event);
+		id->public.event = NULL;
 	}
-	bool is_listening = id->state == ID_LISTENING; /* another thread may be applying an event */
-	pthread_mutex_unlock(&id->calls);
-	if (is_listening)
-		destroy_requests(id);
-	vb_id_end_resolution(id);
-	drop_shown_event(id);
-	vb_events_finish(id);
-	vb_id_free(id);
-	return 0;
 }

@@ -1,10 +1,10 @@
-/* What the kernel's routing table says: from which of our addresses something would go to another. */
+/* The kernel's routing table: the local address from which a packet would go to another address. */
 #include <string.h>
 #include <sys/socket.h>
 #include <unistd.h>
 #include "rdmacm/objects.h"
 
-/* A connected UDP socket sends nothing, but the kernel has then chosen where it would. */
+/* Connecting a UDP socket sends nothing, but makes the kernel choose the source. */
 int vb_sockaddr_route(const struct sockaddr *remote, const struct sockaddr *local, struct sockaddr_storage *source)
 {
 	struct sockaddr_storage target, from;
@@ -13,7 +13,7 @@ int vb_sockaddr_route(const struct sockaddr *remote, const struct sockaddr *loca
 
 	memcpy(&target, remote, vb_sockaddr_length(remote));
 	if (vb_sockaddr_port(remote) == 0)
-		vb_sockaddr_set_port((struct sockaddr *)&target, 1); /* connect() wants one */
+		vb_sockaddr_set_port((struct sockaddr *)&target, 1); /* connect() requires one */
 	int fd = socket(remote->sa_family, SOCK_DGRAM | SOCK_CLOEXEC, 0);
 	if (fd < 0)
 		return -errno;

@@ -1,5 +1,5 @@
-/* What rdma-core added to librdmacm's headers after those of Debian 12 (44), up to 65, under names of our own:
- * verbs/later.h says why. */
+/* Additions of rdma-core to librdmacm's headers after Debian 12 (44), up to 65, under names of our own: verbs/later.h
+ * says why. */
 #ifndef VB_RDMACM_LATER_H
 #define VB_RDMACM_LATER_H
 

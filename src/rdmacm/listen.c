@@ -1,10 +1,10 @@
-/* Listening: for requests to a port, at one address or at all of them.
- * Not here: what comes of a request (accept.c), how it gets into the channel (handler.c). */
+/* Listening for requests to a port, at one address or at all of them.
+ * Not here: queueing a request (handler.c), answering it (accept.c). */
 #include "rdmacm/objects.h"
 
 enum { BACKLOG_MAX = 1024 };
 
-/* An id that was bound to nothing listens at a free port of IPv4, as with sockets. */
+/* An id that is not bound listens at a free port of IPv4, as a socket does. */
 static int bind_anywhere(struct id_object *id)
 {
 	struct sockaddr_in any = { .sin_family = AF_INET };
@@ -27,13 +27,11 @@ static void unmake_listener(struct id_object *id)
 {
 	if (!vb_id_lock_cm(id))
 		return;
-	if (id->cm)
-		vb_cm_id_destroy(id->cm, vb_connections_now());
-	id->cm = NULL;
+	vb_id_destroy_cm(id);
 	vb_connections_unlock();
 }
 
-/* The CM listens before the broker knows, for requests come as soon as it does. */
+/* The CM listens before the broker knows: requests come as soon as the broker does. */
 static int listen_locked(struct id_object *id, int backlog)
 {
 	if (id->state == ID_IDLE) {

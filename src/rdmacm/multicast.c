@@ -1,66 +1,12 @@
-/* Multicast: an id joins a group, an IP multicast address. The event says how to send to it; the id's QP, attached when
- * the event is fetched, receives from it (ibv_attach_mcast makes the host join, so that switches know).
- * Holds: an id is in a group once; leaving takes back an event that was not fetched. */
+/* Multicast: an id joins a group, an IP multicast address, and leaves it. The event says how to send to the group.
+ * Not here: the list of groups and the attached QP (groups.c). */
 #include <stdlib.h>
 #include <string.h>
 #include "rdmacm/objects.h"
 
 enum { GROUP_HOP_LIMIT = 64 };
 
-struct group {
-	struct vb_list link; /* in its id's */
-	struct vb_gid gid;
-	void *context;
-	bool is_send_only;
-	bool is_attached; /* the QP */
-};
-
-static struct group *find(struct id_object *id, const struct vb_gid *gid)
-{
-	vb_list_for_each (link, &id->groups) {
-		struct group *group = vb_container_of(link, struct group, link);
-		if (vb_gid_equal(&group->gid, gid))
-			return group;
-	}
-	return NULL;
-}
-
-static union ibv_gid to_ibv(const struct vb_gid *gid)
-{
-	union ibv_gid to;
-	memcpy(to.raw, gid->raw, sizeof(to.raw));
-	return to;
-}
-
-static void detach(struct id_object *id, struct group *group)
-{
-	union ibv_gid gid = to_ibv(&group->gid);
-	if (group->is_attached && id->public.qp)
-		ibv_detach_mcast(id->public.qp, &gid, 0);
-	group->is_attached = false;
-}
-
-static void leave(struct id_object *id, struct group *group)
-{
-	detach(id, group);
-	vb_events_forget_group(id, group);
-	vb_list_remove(&group->link);
-	free(group);
-}
-
-void vb_id_detach_groups(struct id_object *id)
-{
-	vb_list_for_each (link, &id->groups)
-		detach(id, vb_container_of(link, struct group, link));
-}
-
-void vb_id_leave_groups(struct id_object *id)
-{
-	while (!vb_list_empty(&id->groups))
-		leave(id, vb_container_of(id->groups.next, struct group, link));
-}
-
-/* How to send to a group. */
+/* Fills in how to send to a group. */
 static int fill_event(struct id_object *id, const struct group *group, struct event_object *event)
 {
 	struct rdma_ud_param *param = &event->public.param.ud;
@@ -81,26 +27,6 @@ static int fill_event(struct id_object *id, const struct group *group, struct ev
 	return 0;
 }
 
-/* The caller of a multicast event fetched by another thread may have left the group since. */
-void vb_group_arrive(struct id_object *id, struct event_object *event)
-{
-	vb_list_for_each (link, &id->groups) {
-		struct group *group = vb_container_of(link, struct group, link);
-		if (group != event->group)
-			continue;
-		union ibv_gid gid = to_ibv(&group->gid);
-		if (!id->public.qp || group->is_send_only || group->is_attached)
-			return;
-		int error = ibv_attach_mcast(id->public.qp, &gid, 0);
-		group->is_attached = !error;
-		if (error) {
-			event->public.event = RDMA_CM_EVENT_MULTICAST_ERROR;
-			event->public.status = -error;
-		}
-		return;
-	}
-}
-
 static int join(struct id_object *id, const struct sockaddr *addr, bool is_send_only, void *context)
 {
 	if (!addr || !vb_sockaddr_length(addr) || !vb_sockaddr_is_multicast(addr))
@@ -108,7 +34,7 @@ static int join(struct id_object *id, const struct sockaddr *addr, bool is_send_
 	if (!id->device || !vb_id_is_datagram(id) || addr->sa_family != id->public.route.addr.src_addr.sa_family)
 		return -EINVAL;
 	struct vb_gid gid = vb_sockaddr_gid(addr);
-	if (find(id, &gid))
+	if (vb_group_find(id, &gid))
 		return -EADDRINUSE;
 	struct group *group = calloc(1, sizeof(*group));
 	struct event_object *event = vb_event_create(id, RDMA_CM_EVENT_MULTICAST_JOIN, 0);
@@ -162,9 +88,9 @@ VB_EXPORT int rdma_leave_multicast(struct rdma_cm_id *public, struct sockaddr *a
 		return vb_result(-EINVAL);
 	struct vb_gid gid = vb_sockaddr_gid(addr);
 	pthread_mutex_lock(&id->calls);
-	struct group *group = find(id, &gid);
+	struct group *group = vb_group_find(id, &gid);
 	if (group)
-		leave(id, group);
+		vb_group_leave(id, group);
 	pthread_mutex_unlock(&id->calls);
 	return vb_result(group ? 0 : -EADDRNOTAVAIL);
 }

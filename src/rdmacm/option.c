@@ -1,4 +1,4 @@
-/* Options of an id, and what each may be. */
+/* Options of an id, and their ranges. */
 #include <string.h>
 #include <infiniband/sa.h>
 #include "rdmacm/objects.h"
@@ -23,7 +23,7 @@ static bool read_flag(const void *value, size_t length, bool *to)
 	return true;
 }
 
-/* Binding asks for it: afterwards it is too late. */
+/* Read when the id is bound: afterwards it has no effect. */
 static int set_binding_flag(struct id_object *id, const void *value, size_t length, bool *to)
 {
 	if (id->state != ID_IDLE)
@@ -57,7 +57,7 @@ static int set_id_option(struct id_object *id, int name, const void *value, size
 	}
 }
 
-/* A record that leads from our address to the peer's, for there is no other way; the rest of it is ours to know. */
+/* The record must lead from our address to the peer's, which is the only path; its other fields are ignored. */
 static int set_path(struct id_object *id, const void *value, size_t length)
 {
 	const uint32_t primary = IBV_PATH_FLAG_GMP | IBV_PATH_FLAG_PRIMARY | IBV_PATH_FLAG_BIDIRECTIONAL;
@@ -91,7 +91,7 @@ VB_EXPORT int rdma_set_option(struct rdma_cm_id *public, int level, int name, vo
 		return vb_result(-EINVAL);
 	pthread_mutex_lock(&id->calls);
 	if (level == RDMA_OPTION_ID) {
-		vb_events_lock(); /* requests of a listener copy them as they come */
+		vb_events_lock(); /* handler.c copies the options of a listener when a request comes */
 		error = set_id_option(id, name, value, length);
 		vb_events_unlock();
 	} else if (level == RDMA_OPTION_IB && name == RDMA_OPTION_IB_PATH) {

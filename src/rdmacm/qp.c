@@ -1,5 +1,5 @@
-/* QPs and SRQs that belong to an id, and the completion queues that are made for them.
- * Holds: a QP is in INIT from its creation, so that receives can be posted; a datagram's is ready to send at once. */
+/* QPs and SRQs that belong to an id, and the completion queues made for them.
+ * Holds: a QP is in INIT from its creation, so that receives can be posted; a datagram QP can send at once. */
 #include <string.h>
 #include "rdmacm/objects.h"
 
@@ -17,7 +17,7 @@ static void destroy_cq(struct ibv_cq **cq, struct ibv_comp_channel **channel)
 	*channel = NULL;
 }
 
-/* Programs find the id by the context: rdma_get_send_comp asserts it. */
+/* Programs find the id by the CQ's context: rdma_get_send_comp asserts it. */
 static int create_cq(struct rdma_cm_id *id, uint32_t size, struct ibv_cq **cq, struct ibv_comp_channel **channel)
 {
 	*channel = ibv_create_comp_channel(id->verbs);
@@ -31,7 +31,7 @@ static int create_cq(struct rdma_cm_id *id, uint32_t size, struct ibv_cq **cq, s
 	return error;
 }
 
-/* Once neither QP nor SRQ of the id uses them. */
+/* Has an effect once neither QP nor SRQ of the id uses them. */
 static void release_cqs(struct id_object *id)
 {
 	struct rdma_cm_id *public = &id->public;
@@ -44,7 +44,7 @@ static void release_cqs(struct id_object *id)
 	id->has_cqs[SEND] = id->has_cqs[RECEIVE] = false;
 }
 
-/* attr's, else the id's, else a new one. */
+/* The CQ is attr's, else the id's, else a new one. */
 static int settle_cq(struct id_object *id, int which, uint32_t size, struct ibv_cq **wanted)
 {
 	struct rdma_cm_id *public = &id->public;
@@ -63,7 +63,7 @@ static int settle_cq(struct id_object *id, int which, uint32_t size, struct ibv_
 	return 0;
 }
 
-/* An XRC QP is one half: what it does not have completes nowhere. */
+/* An XRC QP is one half of a connection, and needs only the CQs of that half. */
 static int create_cqs(struct id_object *id, struct ibv_qp_init_attr_ex *attr)
 {
 	int error = 0;
@@ -117,7 +117,7 @@ bool vb_id_has_srq(const struct id_object *id, bool otherwise)
 	return id->public.qp ? id->public.qp->srq != NULL : otherwise || id->public.srq != NULL;
 }
 
-/* The device's XRC domain, for a QP of that kind that was given none. */
+/* A QP of that kind that was given no domain gets the device's. */
 static int settle_xrcd(struct id_object *id, struct ibv_qp_init_attr_ex *attr)
 {
 	bool has_one = (attr->comp_mask & IBV_QP_INIT_ATTR_XRCD) && attr->xrcd;
@@ -157,12 +157,11 @@ static int create_qp(struct id_object *id, struct ibv_qp_init_attr_ex *attr)
 	if (error)
 		goto out_qp;
 	if (qp->pd)
-	public->pd = qp->pd;
+		id->public.pd = qp->pd;
 	return 0;
 
 out_qp:
-	public
-	->qp = NULL;
+	id->public.qp = NULL;
 	ibv_destroy_qp(qp);
 out_cqs:
 	release_cqs(id);
@@ -226,7 +225,7 @@ VB_EXPORT void rdma_destroy_qp(struct rdma_cm_id *public)
 
 /* ---- SRQs ------------------------------------------------------------------------------------------------------ */
 
-/* An XRC SRQ has a domain, and a queue of its own; others complete on their QPs'. */
+/* An XRC SRQ has a domain and a CQ of its own; others complete on the CQs of their QPs. */
 static int settle_xrc(struct id_object *id, struct ibv_srq_init_attr_ex *attr)
 {
 	if (!(attr->comp_mask & IBV_SRQ_INIT_ATTR_TYPE) || attr->srq_type != IBV_SRQT_XRC)

@@ -1,5 +1,6 @@
-/* QP attributes: what the states of a QP need that the connection manager knows. rdma_create_qp's QPs are moved by them
- * here; programs that make their own ask for them with rdma_init_qp_attr. */
+/* QP attributes for each state, from what the connection manager knows. rdma_create_qp's QPs are moved with them;
+ * programs that make their own QPs ask for them by rdma_init_qp_attr. */
+#include <string.h>
 #include "rdmacm/objects.h"
 
 enum { REMOTE_ACCESS = IBV_ACCESS_REMOTE_WRITE | IBV_ACCESS_REMOTE_READ | IBV_ACCESS_REMOTE_ATOMIC };
@@ -19,7 +20,21 @@ static int init_attr(const struct id_object *id, struct ibv_qp_attr *attr, int *
 	return id->device ? 0 : -EINVAL;
 }
 
-/* Answers READs and atomics; waits for answers. Of RC's QPs each does both, of XRC's one (IBA vol. 1, annex A14). */
+void vb_way_ah_attr(const struct vb_way *way, struct ibv_ah_attr *attr)
+{
+	*attr = (struct ibv_ah_attr){
+		.grh = { .flow_label = way->flow_label,
+			.sgid_index = way->gid_index,
+			.hop_limit = way->hop_limit,
+			.traffic_class = way->traffic_class },
+		.is_global = 1,
+		.port_num = VB_PORT,
+	};
+	memcpy(attr->grh.dgid.raw, way->remote.raw, sizeof(attr->grh.dgid.raw));
+}
+
+/* A responder answers READs and atomics, a requester waits for answers. An RC QP does both, an XRC QP one of them (IBA
+ * vol. 1, annex A14). */
 static bool is_responder(const struct id_object *id)
 {
 	return id->public.qp_type == IBV_QPT_RC || id->public.qp_type == IBV_QPT_XRC_RECV;
@@ -30,7 +45,7 @@ static bool is_requester(const struct id_object *id)
 	return id->public.qp_type == IBV_QPT_RC || id->public.qp_type == IBV_QPT_XRC_SEND;
 }
 
-/* Once the peer's side is known: from a request, or a reply. */
+/* The peer's parameters are known, from a request or a reply. */
 static bool knows_peer(const struct id_object *id)
 {
 	return id->state == ID_REQUESTED || id->state == ID_ACCEPTED || id->state == ID_RESPONDED ||

@@ -1,5 +1,5 @@
-/* Routes: on Ethernet no subnet administrator is asked. The path record is made of what the two addresses, the device
- * and the id's options say. */
+/* Routes: on Ethernet no subnet administrator is asked. The path record follows from the two addresses, the device and
+ * the id's options. */
 #include <stdlib.h>
 #include <string.h>
 #include <infiniband/sa.h>
@@ -7,13 +7,13 @@
 
 enum {
 	HOP_LIMIT = 64,
-	PACKET_LIFETIME = 16, /* 4.096 us * 2^16: what Linux assumes of a RoCE network */
+	PACKET_LIFETIME = 16, /* 4.096 us * 2^16, which Linux assumes of a RoCE network */
 	ACK_TIMEOUT_MAX = 31,
 	SELECT_EXACTLY = 2,
 	RATE_10_GBPS = IBV_RATE_10_GBPS,
 };
 
-/* The local ACK timeout: twice the packet's life and the peer's delay, in powers of two (IBA vol. 1, 12.7.34). */
+/* The local ACK timeout: twice the packet lifetime plus the peer's delay, in powers of two (IBA vol. 1, 12.7.34). */
 static uint8_t ack_timeout(uint8_t delay, uint8_t lifetime)
 {
 	unsigned timeout = lifetime + 1u;
@@ -24,7 +24,7 @@ static uint8_t ack_timeout(uint8_t delay, uint8_t lifetime)
 	return timeout < ACK_TIMEOUT_MAX ? (uint8_t)timeout : ACK_TIMEOUT_MAX;
 }
 
-/* By which routers spread flows, and the UDP source port. */
+/* Routers spread flows by it, and the UDP source port is derived from it. */
 static uint32_t flow_label(const struct id_object *id)
 {
 	uint32_t src = vb_sockaddr_port(&id->public.route.addr.src_addr);
@@ -105,17 +105,4 @@ VB_EXPORT int rdma_resolve_route(struct rdma_cm_id *public, int timeout_ms)
 	}
 	pthread_mutex_unlock(&id->calls);
 	return vb_id_complete(id, error);
-}
-
-void vb_way_ah_attr(const struct vb_way *way, struct ibv_ah_attr *attr)
-{
-	*attr = (struct ibv_ah_attr){
-		.grh = { .flow_label = way->flow_label,
-			.sgid_index = way->gid_index,
-			.hop_limit = way->hop_limit,
-			.traffic_class = way->traffic_class },
-		.is_global = 1,
-		.port_num = VB_PORT,
-	};
-	memcpy(attr->grh.dgid.raw, way->remote.raw, sizeof(attr->grh.dgid.raw));
 }

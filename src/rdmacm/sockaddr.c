@@ -1,5 +1,5 @@
-/* Socket addresses and GIDs, which in RoCEv2 are the same thing.
- * Holds: only IPv4 and IPv6 addresses come here; callers have asked vb_sockaddr_length. */
+/* Socket addresses and GIDs, which carry the same content in RoCEv2.
+ * Holds: callers have asked vb_sockaddr_length, so every address is IPv4 or IPv6. */
 #include <arpa/inet.h>
 #include <string.h>
 #include <sys/socket.h>

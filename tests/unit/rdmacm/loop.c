@@ -80,8 +80,6 @@ int vb_connections_listen(const struct vb_binding *binding)
 
 void vb_connections_accepting(const struct vb_binding *binding) {}
 
-void vb_devices_forget(void) {}
-
 void vb_connections_unbind(const struct vb_binding *binding)
 {
 	atomic_fetch_sub(&bound, 1);
