@@ -1,4 +1,5 @@
 /* The passive side: a request that was fetched is accepted or rejected. */
+#include "base/invariant.h"
 #include "rdmacm/objects.h"
 
 static int reject(struct id_object *id, uint16_t reason, const void *data, size_t length)
@@ -62,6 +63,7 @@ static int accept_stream(struct id_object *id, const struct rdma_conn_param *par
 		return error;
 	if (param->private_data_len + id->connect_length > VB_CM_REP_PRIVATE)
 		return -EINVAL;
+	assert(id->state == ID_REQUESTED);
 	fill_local(id, param);
 	if (id->public.qp)
 		error = vb_id_connect_qp(id);

@@ -2,6 +2,7 @@
  * local address to send from, and finds the device that has it. Nothing is sent.
  * Holds: a port is taken from the broker when an id is bound or resolved, and given back with the id. */
 #include <string.h>
+#include "base/invariant.h"
 #include "rdmacm/objects.h"
 
 /* A device must have the address. Another address of this host is ENODEV, a foreign one EADDRNOTAVAIL. A loopback
@@ -58,6 +59,7 @@ static int bind_to(
 	int error = vb_connections_bind(&id->binding);
 	if (error)
 		return error;
+	assert(id->binding.port != 0); /* the broker has chosen one */
 	id->is_bound = true;
 	if (device)
 		vb_id_set_device(id, device, gid);
@@ -165,6 +167,7 @@ static int settle_source(struct id_object *id, const struct sockaddr *source)
 	int error = find_device(source, &device, &gid);
 	if (error)
 		return error;
+	assert(id->state == ID_BOUND);
 	vb_id_set_device(id, device, &gid);
 	set_source(id, source, id->binding.port);
 	return 0;
@@ -175,6 +178,7 @@ static void set_peer(struct id_object *id, const struct sockaddr_storage *peer)
 {
 	struct vb_gid gid = vb_sockaddr_gid((const struct sockaddr *)peer);
 
+	assert(id->device);
 	memcpy(&id->public.route.addr.dst_storage, peer, sizeof(*peer));
 	id->way.remote = vb_gid_is_loopback(&gid) ? id->way.local : gid;
 	memcpy(id->public.route.addr.addr.ibaddr.dgid.raw, id->way.remote.raw, sizeof(id->way.remote.raw));

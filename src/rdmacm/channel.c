@@ -10,6 +10,7 @@
 #include <sys/eventfd.h>
 #include <sys/syscall.h>
 #include <unistd.h>
+#include "base/invariant.h"
 #include "rdmacm/objects.h"
 #include "verbs/wait.h"
 
@@ -96,12 +97,14 @@ static void count_down(const struct channel_object *channel)
 
 static void append(struct channel_object *channel, struct event_object *event)
 {
+	assert(!vb_list_linked(&event->link));
 	vb_list_add_tail(&channel->waiting, &event->link);
 	count_up(channel);
 }
 
 static void withdraw(struct channel_object *channel, struct event_object *event)
 {
+	assert(vb_list_linked(&event->link)); /* so that the descriptor's count is not 0 */
 	vb_list_remove(&event->link);
 	count_down(channel);
 }
@@ -175,6 +178,7 @@ static void on_taken(struct channel_object *channel, struct event_object *event)
 	struct id_object *id = vb_id_of(event->public.id);
 	event->owner->fetched++;
 	if (id->listener) {
+		assert(event->owner == id->listener);
 		id->listener->backlog++;
 		id->listener = NULL;
 		id->public.channel = &channel->public;
@@ -265,8 +269,10 @@ struct id_object *vb_events_take_request(struct id_object *listener)
 		withdraw(channel, event);
 		free(event);
 	}
-	if (request)
+	if (request) {
+		assert(request->state == ID_REQUESTED);
 		request->listener = NULL;
+	}
 	vb_events_unlock();
 	return request;
 }

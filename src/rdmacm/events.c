@@ -1,6 +1,7 @@
 /* Fetching events. The thread that fetches an event also does what the event means for its id: a request gets its
  * device, a reply moves the QP (reply.c), a group is attached (groups.c). Not here: the queue (channel.c), the sources
  * of events (handler.c and the calls). */
+#include "base/invariant.h"
 #include "rdmacm/objects.h"
 
 /* Chooses the values to be answered unless the program gives others: a program that moves its QP itself asks for
@@ -17,6 +18,7 @@ static int request_arrive(struct id_object *id)
 	struct device_entry *device;
 
 	pthread_mutex_lock(&id->calls);
+	assert(id->state == ID_REQUESTED);
 	int error = vb_device_of_gid(&id->way.local, &device, &id->way.gid_index);
 	if (!error) {
 		vb_id_set_device(id, device, &id->way.local);
@@ -46,6 +48,7 @@ static void apply(struct event_object *event)
 	pthread_mutex_lock(&id->calls);
 	switch (event->public.event) {
 	case RDMA_CM_EVENT_CONNECT_RESPONSE:
+		assert(event->is_reply);
 		vb_reply_arrive(id, event);
 		break;
 	case RDMA_CM_EVENT_ESTABLISHED:
@@ -61,6 +64,7 @@ static void apply(struct event_object *event)
 		id->is_disconnected = true;
 		break;
 	case RDMA_CM_EVENT_MULTICAST_JOIN:
+		assert(event->group);
 		vb_group_arrive(id, event);
 		break;
 	default:

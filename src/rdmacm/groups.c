@@ -4,6 +4,7 @@
  * Not here: the calls (multicast.c). */
 #include <stdlib.h>
 #include <string.h>
+#include "base/invariant.h"
 #include "rdmacm/objects.h"
 
 struct group *vb_group_find(struct id_object *id, const struct vb_gid *gid)
@@ -33,6 +34,7 @@ static void detach(struct id_object *id, struct group *group)
 
 void vb_group_leave(struct id_object *id, struct group *group)
 {
+	assert(vb_list_linked(&group->link));
 	detach(id, group);
 	vb_events_forget_group(id, group);
 	vb_list_remove(&group->link);

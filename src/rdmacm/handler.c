@@ -6,6 +6,7 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
+#include "base/invariant.h"
 #include "rdmacm/objects.h"
 
 /* ---- Requests -------------------------------------------------------------------------------------------------- */
@@ -118,6 +119,7 @@ static bool queue_request(struct id_object *listener, struct id_object *id, stru
 	vb_events_lock();
 	bool has_room = listener->backlog > 0;
 	if (has_room) {
+		assert(!id->listener);
 		listener->backlog--;
 		id->listener = listener;
 		id->public.channel = listener->public.channel;
@@ -164,6 +166,7 @@ static bool admit(struct id_object *listener, const struct vb_cm_event *from)
 	event = request_event(listener, id, &from->message);
 	if (!event)
 		goto out_free;
+	assert(!vb_cm_id_user(from->id)); /* a new id of the CM */
 	id->cm = from->id;
 	vb_cm_id_set_user(from->id, id);
 	if (queue_request(listener, id, event))

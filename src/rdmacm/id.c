@@ -2,6 +2,7 @@
  * Not here: rdma_destroy_id (destroy.c), waiting in synchronous calls (sync.c). */
 #include <stdlib.h>
 #include <string.h>
+#include "base/invariant.h"
 #include "rdmacm/objects.h"
 
 /* A reply (or establishment, or refusal), a disconnection, the end of timewait. */
@@ -60,6 +61,7 @@ struct id_object *vb_id_create(
 
 void vb_id_unbind(struct id_object *id)
 {
+	assert(!id->is_bound || id->binding.port != 0);
 	if (id->is_bound)
 		vb_connections_unbind(&id->binding);
 	id->is_bound = false;
@@ -67,6 +69,9 @@ void vb_id_unbind(struct id_object *id)
 
 void vb_id_free(struct id_object *id)
 {
+	assert(vb_list_empty(&id->groups));
+	assert(!id->resolution);
+	assert(id->fetched == id->acknowledged);
 	vb_id_unbind(id);
 	free_spare(id);
 	if (id->is_sync)

@@ -2,6 +2,7 @@
  * Not here: the list of groups and the attached QP (groups.c). */
 #include <stdlib.h>
 #include <string.h>
+#include "base/invariant.h"
 #include "rdmacm/objects.h"
 
 enum { GROUP_HOP_LIMIT = 64 };
@@ -51,6 +52,7 @@ static int join(struct id_object *id, const struct sockaddr *addr, bool is_send_
 		free(event);
 		return error;
 	}
+	assert(event->owner == id);
 	vb_list_add_tail(&id->groups, &group->link);
 	vb_event_queue(event);
 	return 0;

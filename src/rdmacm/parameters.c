@@ -1,10 +1,12 @@
 /* Parameters that both sides of a connection put into their messages: resources, private data, packet numbers. */
 #include <string.h>
 #include <sys/random.h>
+#include "base/invariant.h"
 #include "rdmacm/objects.h"
 
 int vb_check_resources(const struct id_object *id, const struct rdma_conn_param *param)
 {
+	assert(id->device);
 	if (param->responder_resources != RDMA_MAX_RESP_RES &&
 		param->responder_resources > id->device->max_responder_resources)
 		return -EINVAL;

@@ -1,5 +1,6 @@
 /* The reply to our request: it moves the QP, and is confirmed. Programs that move their QPs themselves confirm it by
  * rdma_establish. */
+#include "base/invariant.h"
 #include "rdmacm/objects.h"
 
 static int confirm(struct id_object *id)
@@ -32,6 +33,7 @@ static void take_grants(struct id_object *id, const struct vb_side *remote)
 
 void vb_reply_arrive(struct id_object *id, struct event_object *event)
 {
+	assert(id->state == ID_CONNECTING);
 	take_grants(id, &event->remote);
 	id->state = ID_RESPONDED;
 	if (!id->public.qp)

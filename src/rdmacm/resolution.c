@@ -5,6 +5,7 @@
 #include <netdb.h>
 #include <stdlib.h>
 #include <string.h>
+#include "base/invariant.h"
 #include "os/thread.h"
 #include "rdmacm/later.h"
 #include "rdmacm/objects.h"
@@ -64,6 +65,7 @@ static void *resolve(void *pointer)
 		event->public.status = -errno_of(error);
 	}
 	vb_events_lock();
+	assert(!resolution->is_over);
 	resolution->event = NULL;
 	resolution->answer = answer;
 	resolution->is_failed = error != 0;
@@ -130,8 +132,10 @@ void vb_id_end_resolution(struct id_object *id)
 	struct resolution *resolution = id->resolution;
 	if (!resolution)
 		return;
+	assert(resolution->id == id);
 	id->resolution = NULL;
 	pthread_join(resolution->thread, NULL);
+	assert(resolution->is_over);
 	resolution_free(resolution);
 }
 

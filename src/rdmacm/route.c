@@ -3,6 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <infiniband/sa.h>
+#include "base/invariant.h"
 #include "rdmacm/objects.h"
 
 enum {
@@ -41,6 +42,7 @@ static int fill_way(struct id_object *id)
 	int error = vb_device_of_gid(&way->local, &device, &way->gid_index);
 	if (error)
 		return error;
+	assert(id->device); /* the address is resolved */
 	if (device != id->device)
 		return -ENODEV;
 	way->scope = vb_sockaddr_scope(&addr->dst_addr);

@@ -1,5 +1,6 @@
 /* Synchronous ids, whose calls wait for their events; and moving an id from one event channel to another, or between
  * both kinds. */
+#include "base/invariant.h"
 #include "rdmacm/objects.h"
 
 /* The result of a synchronous call that got this event. The peer chooses the reason of a REJ, which may be 0. */
@@ -12,6 +13,7 @@ static int outcome(const struct rdma_cm_event *event)
 
 int vb_id_complete(struct id_object *id, int error)
 {
+	assert(error <= 0);
 	if (error || !id->is_sync)
 		return vb_result(error);
 	vb_id_drop_shown_event(id);
@@ -38,6 +40,7 @@ int vb_id_migrate(struct id_object *id, struct rdma_event_channel *channel)
 	vb_events_move(id, channel);
 	if (own)
 		rdma_destroy_event_channel(own);
+	assert(id->public.channel == channel);
 	id->is_sync = to_sync;
 	return 0;
 }
