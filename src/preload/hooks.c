@@ -1,7 +1,7 @@
-/* libverbena-preload.so: libc's functions that take a path, in front of libc's own. Each first does what it was asked;
- * only when the path does not exist and is shown (shown.h) is it answered otherwise. So a machine that has the real
- * thing behaves as if this library were not there, and other paths cost a comparison. Not here: directories
- * (hooks_dir.c). */
+/* libverbena-preload.so: libc's functions that take a path, in front of libc's own. Each first calls libc's; only if
+ * the path does not exist and is shown (shown.h), it answers differently. So a machine that has the real files behaves
+ * as without this library, and other paths cost a comparison.
+ * Not here: directories (hooks_dir.c). */
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
@@ -37,17 +37,17 @@ static mode_t mode_of(int flags, va_list rest)
 	}
 
 #define HOOK_OPENAT(name)                                                                                              \
-	HOOK int name(int dirfd, const char *path, int flags, ...)                                                     \
+	HOOK int name(int base_fd, const char *path, int flags, ...)                                                   \
 	{                                                                                                              \
 		va_list rest;                                                                                          \
 		va_start(rest, flags);                                                                                 \
 		mode_t mode = mode_of(flags, rest);                                                                    \
 		va_end(rest);                                                                                          \
 		REAL(int, name, int, const char *, int, ...)                                                           \
-		ASK(int, -1, dirfd, path, real(dirfd, path, flags, mode), vb_shown_open(dirfd, path, flags));          \
+		ASK(int, -1, base_fd, path, real(base_fd, path, flags, mode), vb_shown_open(base_fd, path, flags));    \
 	}
 
-/* What fortified programs call when they pass no mode. */
+/* Fortified programs call these when they pass no mode. */
 #define HOOK_OPEN_2(name)                                                                                              \
 	int name(const char *path, int flags);                                                                         \
 	HOOK int name(const char *path, int flags)                                                                     \
@@ -57,11 +57,11 @@ static mode_t mode_of(int flags, va_list rest)
 	}
 
 #define HOOK_OPENAT_2(name)                                                                                            \
-	int name(int dirfd, const char *path, int flags);                                                              \
-	HOOK int name(int dirfd, const char *path, int flags)                                                          \
+	int name(int base_fd, const char *path, int flags);                                                            \
+	HOOK int name(int base_fd, const char *path, int flags)                                                        \
 	{                                                                                                              \
 		REAL(int, name, int, const char *, int)                                                                \
-		ASK(int, -1, dirfd, path, real(dirfd, path, flags), vb_shown_open(dirfd, path, flags));                \
+		ASK(int, -1, base_fd, path, real(base_fd, path, flags), vb_shown_open(base_fd, path, flags));          \
 	}
 
 HOOK_OPEN(open)
@@ -95,8 +95,8 @@ static FILE *shown_stream(const char *path, const char *mode)
 HOOK_FOPEN(fopen)
 HOOK_FOPEN(fopen64)
 
-/* Counters are opened once and read again and again from the beginning, as sysfs allows: their files follow. Streams
- * (fopen) read through libc's inside and are opened again instead. */
+/* Programs open a counter once and read it repeatedly from the beginning, as sysfs allows: its file follows. Streams
+ * (fopen) read through libc's internal functions, and are opened again instead. */
 HOOK ssize_t read(int fd, void *buffer, size_t size)
 {
 	REAL(ssize_t, read, int, void *, size_t)
@@ -126,7 +126,7 @@ HOOK ssize_t __read_chk(int fd, void *buffer, size_t size, size_t room)
 HOOK_PREAD(pread, off_t)
 HOOK_PREAD(pread64, off64_t)
 
-/* Signal handlers read, and looking a function up is not for them: it is done before any can run. */
+/* Signal handlers may read, but must not look a function up: that is done before any handler can run. */
 __attribute__((constructor)) static void look_up_read(void)
 {
 	int error = errno;
@@ -149,7 +149,7 @@ HOOK_STAT(stat64, stat64, 0)
 HOOK_STAT(lstat, stat, AT_SYMLINK_NOFOLLOW)
 HOOK_STAT(lstat64, stat64, AT_SYMLINK_NOFOLLOW)
 
-/* Of a descriptor: a shown directory's is a file in memory. */
+/* By descriptor: a shown directory's is a file in memory. */
 #define HOOK_FSTAT(name, buffer)                                                                                       \
 	HOOK int name(int fd, struct buffer *status)                                                                   \
 	{                                                                                                              \
@@ -169,17 +169,17 @@ static bool is_of_descriptor(const char *path, int flags)
 }
 
 #define HOOK_FSTATAT(name, buffer)                                                                                     \
-	HOOK int name(int dirfd, const char *path, struct buffer *status, int flags)                                   \
+	HOOK int name(int base_fd, const char *path, struct buffer *status, int flags)                                 \
 	{                                                                                                              \
 		REAL(int, name, int, const char *, struct buffer *, int)                                               \
 		if (is_of_descriptor(path, flags)) {                                                                   \
-			int result = real(dirfd, path, status, flags);                                                 \
+			int result = real(base_fd, path, status, flags);                                               \
 			if (result == 0)                                                                               \
-				vb_shown_fstat(dirfd, (struct stat *)status);                                          \
+				vb_shown_fstat(base_fd, (struct stat *)status);                                        \
 			return result;                                                                                 \
 		}                                                                                                      \
-		ASK(int, -1, dirfd, path, real(dirfd, path, status, flags),                                            \
-			vb_shown_stat(dirfd, path, (struct stat *)status, flags));                                     \
+		ASK(int, -1, base_fd, path, real(base_fd, path, status, flags),                                        \
+			vb_shown_stat(base_fd, path, (struct stat *)status, flags));                                   \
 	}
 
 HOOK_FSTATAT(fstatat, stat)
@@ -207,12 +207,12 @@ HOOK_FSTATAT(fstatat64, stat64)
 	}
 
 #define HOOK_FXSTATAT(name, buffer)                                                                                    \
-	int name(int version, int dirfd, const char *path, struct buffer *status, int flags);                          \
-	HOOK int name(int version, int dirfd, const char *path, struct buffer *status, int flags)                      \
+	int name(int version, int base_fd, const char *path, struct buffer *status, int flags);                        \
+	HOOK int name(int version, int base_fd, const char *path, struct buffer *status, int flags)                    \
 	{                                                                                                              \
 		REAL(int, name, int, int, const char *, struct buffer *, int)                                          \
-		ASK(int, -1, dirfd, path, real(version, dirfd, path, status, flags),                                   \
-			vb_shown_stat(dirfd, path, (struct stat *)status, flags));                                     \
+		ASK(int, -1, base_fd, path, real(version, base_fd, path, status, flags),                               \
+			vb_shown_stat(base_fd, path, (struct stat *)status, flags));                                   \
 	}
 
 HOOK_XSTAT(__xstat, stat, 0)
@@ -224,17 +224,17 @@ HOOK_FXSTAT(__fxstat64, stat64)
 HOOK_FXSTATAT(__fxstatat, stat)
 HOOK_FXSTATAT(__fxstatat64, stat64)
 
-HOOK int statx(int dirfd, const char *path, int flags, unsigned int mask, struct statx *status)
+HOOK int statx(int base_fd, const char *path, int flags, unsigned int mask, struct statx *status)
 {
 	REAL(int, statx, int, const char *, int, unsigned int, struct statx *)
 	if (is_of_descriptor(path, flags)) {
-		int result = real(dirfd, path, flags, mask, status);
+		int result = real(base_fd, path, flags, mask, status);
 		if (result == 0)
-			vb_shown_fstatx(dirfd, status);
+			vb_shown_fstatx(base_fd, status);
 		return result;
 	}
-	ASK(int, -1, dirfd, path, real(dirfd, path, flags, mask, status),
-		vb_shown_statx(dirfd, path, flags, mask, status));
+	ASK(int, -1, base_fd, path, real(base_fd, path, flags, mask, status),
+		vb_shown_statx(base_fd, path, flags, mask, status));
 }
 
 /* ---- access, links ---------------------------------------------------------------------------------------------- */
@@ -250,10 +250,10 @@ HOOK_ACCESS(access)
 HOOK_ACCESS(eaccess)
 HOOK_ACCESS(euidaccess)
 
-HOOK int faccessat(int dirfd, const char *path, int mode, int flags)
+HOOK int faccessat(int base_fd, const char *path, int mode, int flags)
 {
 	REAL(int, faccessat, int, const char *, int, int)
-	ASK(int, -1, dirfd, path, real(dirfd, path, mode, flags), vb_shown_access(dirfd, path, mode, flags));
+	ASK(int, -1, base_fd, path, real(base_fd, path, mode, flags), vb_shown_access(base_fd, path, mode, flags));
 }
 
 HOOK ssize_t readlink(const char *path, char *buffer, size_t size)
@@ -262,10 +262,11 @@ HOOK ssize_t readlink(const char *path, char *buffer, size_t size)
 	ASK(ssize_t, -1, AT_FDCWD, path, real(path, buffer, size), vb_shown_readlink(AT_FDCWD, path, buffer, size));
 }
 
-HOOK ssize_t readlinkat(int dirfd, const char *path, char *buffer, size_t size)
+HOOK ssize_t readlinkat(int base_fd, const char *path, char *buffer, size_t size)
 {
 	REAL(ssize_t, readlinkat, int, const char *, char *, size_t)
-	ASK(ssize_t, -1, dirfd, path, real(dirfd, path, buffer, size), vb_shown_readlink(dirfd, path, buffer, size));
+	ASK(ssize_t, -1, base_fd, path, real(base_fd, path, buffer, size),
+		vb_shown_readlink(base_fd, path, buffer, size));
 }
 
 ssize_t __readlink_chk(const char *path, char *buffer, size_t size, size_t room);
@@ -276,15 +277,15 @@ HOOK ssize_t __readlink_chk(const char *path, char *buffer, size_t size, size_t 
 		vb_shown_readlink(AT_FDCWD, path, buffer, size));
 }
 
-ssize_t __readlinkat_chk(int dirfd, const char *path, char *buffer, size_t size, size_t room);
-HOOK ssize_t __readlinkat_chk(int dirfd, const char *path, char *buffer, size_t size, size_t room)
+ssize_t __readlinkat_chk(int base_fd, const char *path, char *buffer, size_t size, size_t room);
+HOOK ssize_t __readlinkat_chk(int base_fd, const char *path, char *buffer, size_t size, size_t room)
 {
 	REAL(ssize_t, __readlinkat_chk, int, const char *, char *, size_t, size_t)
-	ASK(ssize_t, -1, dirfd, path, real(dirfd, path, buffer, size, room),
-		vb_shown_readlink(dirfd, path, buffer, size));
+	ASK(ssize_t, -1, base_fd, path, real(base_fd, path, buffer, size, room),
+		vb_shown_readlink(base_fd, path, buffer, size));
 }
 
-/* resolved, where there is one, has room for PATH_MAX. */
+/* resolved has room for PATH_MAX, unless it is NULL. */
 static char *shown_realpath(const char *path, char *resolved)
 {
 	struct vb_found place;

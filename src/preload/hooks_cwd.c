@@ -9,7 +9,7 @@
 #include "preload/shown.h"
 #include "preload/working.h"
 
-/* The kernel's own answer: libc's chdir is ours, and would ask here again. */
+/* Calls the kernel: libc's chdir is ours, and would come back here. */
 static int enter_real(const char *path)
 {
 	if (syscall(SYS_chdir, path))
@@ -18,7 +18,7 @@ static int enter_real(const char *path)
 	return 0;
 }
 
-/* Into a shown directory, or through the tree into a real one. errno is what libc said. */
+/* Enters a shown directory, or through the tree a real one. errno is libc's. */
 static int enter(const char *path)
 {
 	struct vb_found place;
@@ -69,7 +69,7 @@ HOOK int fchdir(int fd)
 	return result;
 }
 
-/* As libc: without a buffer one is made, of that size or as large as it must be. */
+/* As in libc, a missing buffer is allocated: of the given size, or as large as needed. */
 static char *put(const char *path, char *buffer, size_t size)
 {
 	size_t needed = strlen(path) + 1;

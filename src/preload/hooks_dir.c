@@ -1,5 +1,5 @@
-/* libverbena-preload.so: libc's functions that list directories. A directory that only the tree has, or to which it
- * adds something, becomes a listing (listing.h); everything else stays libc's. */
+/* libverbena-preload.so: libc's functions that list directories. A directory that only the tree has, or to which the
+ * tree adds something, becomes a listing (listing.h); every other one stays libc's. */
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
@@ -15,16 +15,16 @@
 
 /* ---- Opening and closing ---------------------------------------------------------------------------------------- */
 
-/* fd becomes the directory's, if it is one that is shown. */
+/* The listing takes fd, if the directory is shown. */
 static DIR *list_shown(int fd, const char *path)
 {
 	return (DIR *)vb_listing_of_shown(path, fd);
 }
 
-static DIR *open_shown(int dirfd, const char *path)
+static DIR *open_shown(int base_fd, const char *path)
 {
 	char canonical[PATH_MAX];
-	int fd = vb_shown_open(dirfd, path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	int fd = vb_shown_open(base_fd, path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 
 	if (fd < 0)
 		return NULL;
@@ -36,7 +36,7 @@ static DIR *open_shown(int dirfd, const char *path)
 
 static DIR *with_additions(const char *path, DIR *real)
 {
-	DIR *listing = (DIR *)vb_listing_of_real(path, real);
+	DIR *listing = (DIR *)vb_listing_of_real(path, real, dirfd(real));
 	return listing ? listing : real;
 }
 
@@ -100,7 +100,7 @@ HOOK int dirfd(DIR *directory)
 		return listing ? (struct entry *)vb_listing_read(listing) : real(directory);                           \
 	}
 
-/* libc marks these as outdated, and programs still call them. */
+/* libc marks these as obsolete, but programs still call them. */
 #define HOOK_READDIR_R(name, entry)                                                                                    \
 	int name(DIR *directory, struct entry *buffer, struct entry **result);                                         \
 	HOOK int name(DIR *directory, struct entry *buffer, struct entry **result)                                     \
@@ -203,14 +203,14 @@ static int scan_listing(
 	return (int)scan.count;
 }
 
-/* True when it was a listing, so that libc must not be asked. */
-static bool scan_ours(int dirfd, const char *path, struct dirent ***list, filter_function filter,
+/* True: it was a listing, so libc must not be asked. */
+static bool scan_ours(int base_fd, const char *path, struct dirent ***list, filter_function filter,
 	compare_function compare, int *result)
 {
 	int error = errno;
 	if (path && path[0] == '/' && !vb_names_ours(path))
 		return false;
-	int fd = openat(dirfd, path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	int fd = openat(base_fd, path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 	DIR *directory = fd < 0 ? NULL : fdopendir(fd);
 	if (fd >= 0 && !directory)
 		close(fd);
@@ -240,16 +240,16 @@ static bool scan_ours(int dirfd, const char *path, struct dirent ***list, filter
 	}
 
 #define HOOK_SCANDIRAT(name, entry)                                                                                    \
-	HOOK int name(int dirfd, const char *path, struct entry ***list, int (*filter)(const struct entry *),          \
+	HOOK int name(int base_fd, const char *path, struct entry ***list, int (*filter)(const struct entry *),        \
 		int (*compare)(const struct entry **, const struct entry **))                                          \
 	{                                                                                                              \
 		REAL(int, name, int, const char *, struct entry ***, int (*)(const struct entry *),                    \
 			int (*)(const struct entry **, const struct entry **))                                         \
 		int result;                                                                                            \
-		if (scan_ours(dirfd, path, (struct dirent ***)list, (filter_function)filter,                           \
+		if (scan_ours(base_fd, path, (struct dirent ***)list, (filter_function)filter,                         \
 			    (compare_function)compare, &result))                                                       \
 			return result;                                                                                 \
-		return real(dirfd, path, list, filter, compare);                                                       \
+		return real(base_fd, path, list, filter, compare);                                                     \
 	}
 
 HOOK_SCANDIR(scandir, dirent)
@@ -257,7 +257,7 @@ HOOK_SCANDIR(scandir64, dirent64)
 HOOK_SCANDIRAT(scandirat, dirent)
 HOOK_SCANDIRAT(scandirat64, dirent64)
 
-/* libc's glob takes other functions to look with, on request: these. */
+/* On request, libc's glob looks with functions that the caller gives: these. */
 static void *glob_opendir(const char *path)
 {
 	return opendir(path);

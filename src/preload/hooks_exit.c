@@ -1,6 +1,6 @@
-/* libverbena-preload.so: _exit() runs no handlers, and programs whose workers are forked end by it. Here the library
- * says what it has to say first (VERBENA_STATS=1, host/process.c). exit() and quick_exit() end inside libc, not
- * here. */
+/* libverbena-preload.so: _exit() runs no exit handlers, and programs with forked workers end by it. So the library
+ * prints its summary here first (VERBENA_STATS=1, host/process.c). exit() and quick_exit() end inside libc, and do not
+ * come here. */
 #include <stdlib.h>
 #include <sys/syscall.h>
 #include <unistd.h>
@@ -15,7 +15,7 @@ HOOK void verbena_before_exit(void (*call)(void))
 	__atomic_store_n(&before, call, __ATOMIC_RELEASE);
 }
 
-/* No look into the loader from here: in the child of a fork its lock may be nobody's. */
+/* Does not use the loader: in a forked child its lock may be held by a thread that does not exist. */
 static _Noreturn void end(int status)
 {
 	void (*call)(void) = __atomic_load_n(&before, __ATOMIC_ACQUIRE);

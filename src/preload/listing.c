@@ -1,6 +1,6 @@
-/* Listings: the names of a directory as they were when it was opened, the real ones first, then those that the tree
- * adds. A program holds a listing where it believes to hold libc's DIR, so all that are open are in one list, under a
- * mutex; a program that has none open pays one load for each call. */
+/* Listings: the names of a directory as of its opening, first the real ones, then those that the tree adds. A program
+ * holds a listing in place of libc's DIR, so all open ones are in one list, under a mutex; a program that has none open
+ * pays one load for each call. */
 #include "preload/listing.h"
 
 #include <errno.h>
@@ -10,9 +10,9 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/syscall.h>
 #include <unistd.h>
 #include "preload/hook.h"
+#include "preload/kernel.h"
 #include "preload/shown.h"
 
 _Static_assert(sizeof(struct dirent) == sizeof(struct dirent64), "one answer for both");
@@ -76,7 +76,7 @@ static unsigned char type_of(enum vb_kind kind)
 	}
 }
 
-/* The real one of a name is the one that programs get. */
+/* A real name hides a shown one. */
 static void add_shown(void *user, const char *name, enum vb_kind kind)
 {
 	struct vb_listing *listing = user;
@@ -144,27 +144,16 @@ static void count_one(void *user, const char *name, enum vb_kind kind)
 	++*(size_t *)user;
 }
 
-/* The canonical path of a real directory. */
-static bool path_of(int fd, char path[PATH_MAX])
-{
-	char link[32];
-
-	snprintf(link, sizeof(link), "/proc/self/fd/%d", fd);
-	ssize_t length = syscall(SYS_readlinkat, AT_FDCWD, link, path, PATH_MAX - 1);
-	path[length > 0 ? length : 0] = '\0';
-	return length > 0;
-}
-
-struct vb_listing *vb_listing_of_real(const char *path, DIR *real)
+struct vb_listing *vb_listing_of_real(const char *path, DIR *real, int fd)
 {
 	char canonical[PATH_MAX];
 	size_t shown = 0;
-	int error = errno, fd = dirfd(real);
+	int error = errno;
 	struct vb_listing *listing = NULL;
 
 	if (path && path[0] == '/' && !vb_names_ours(path))
 		return NULL;
-	if (path_of(fd, canonical) && vb_names_ours(canonical))
+	if (kernel_path_of(fd, canonical, sizeof(canonical)) && vb_names_ours(canonical))
 		vb_shown_list(canonical, count_one, &shown);
 	if (shown)
 		listing = make(canonical, fd, real);

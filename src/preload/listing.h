@@ -1,4 +1,4 @@
-/* Open directories of which the tree shows all or a part: what a DIR is for hooks_dir.c. */
+/* Open directories that the tree shows in whole or in part: a DIR of hooks_dir.c. */
 #ifndef VB_PRELOAD_LISTING_H
 #define VB_PRELOAD_LISTING_H
 
@@ -8,13 +8,13 @@
 
 struct vb_listing;
 
-/* Of a shown directory, with a descriptor of it that becomes the listing's. NULL with errno. */
+/* For a shown directory; the listing takes fd, a descriptor of it. NULL with errno. */
 struct vb_listing *vb_listing_of_shown(const char *path, int fd);
-/* Of a real one, which becomes the listing's, when the tree has something to add to it; else NULL, errno left alone.
- * path: as the program said it, or NULL. */
-struct vb_listing *vb_listing_of_real(const char *path, DIR *real);
+/* For a real directory with descriptor fd; the listing takes it if the tree has something to add. Else NULL, with errno
+ * unchanged. path: as the program gave it, or NULL. */
+struct vb_listing *vb_listing_of_real(const char *path, DIR *real, int fd);
 
-/* What was opened as a listing; NULL: it is libc's. */
+/* The listing behind a DIR; NULL: the DIR is libc's. */
 struct vb_listing *vb_listing_find(DIR *directory);
 
 struct dirent *vb_listing_read(struct vb_listing *listing); /* NULL at the end */

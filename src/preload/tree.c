@@ -1,6 +1,6 @@
-/* The table of what is shown. A row's path has names and wildcards ("@device"); a wildcard stands for as many names as
- * there are devices, GIDs and so on, and what it stood for says what the row's text is about.
- * Not here: where the devices come from (shown.c), what programs asked (hooks.c). */
+/* The table of all paths shown. A row's path has names and wildcards ("@device"); a wildcard stands for each device,
+ * GID and so on, and its values determine the row's text.
+ * Not here: finding the devices (resolve.c), answering programs (shown.c). */
 #include "preload/tree.h"
 
 #include <stdio.h>
@@ -11,7 +11,7 @@
 
 #define NAME_SIZE 96
 
-/* What the wildcards of a path stood for. */
+/* The values of a path's wildcards. */
 struct match {
 	const struct vb_tree *tree;
 	const struct vb_device_info *device;
@@ -72,7 +72,7 @@ static void put_rate(const struct match *match, char *text)
 {
 	static const struct {
 		uint8_t speed;
-		unsigned tenths; /* of a Gb/s, of one lane */
+		unsigned tenths; /* 0.1 Gb/s, of one lane */
 		const char *name;
 	} speeds[] = { { 1, 25, "SDR" }, { 2, 50, "DDR" }, { 4, 100, "QDR" }, { 16, 140, "FDR" }, { 32, 250, "EDR" },
 		{ 64, 500, "HDR" }, { 128, 1000, "NDR" } };
@@ -93,7 +93,7 @@ static void put_part(const struct match *match, char *text)
 	SAY("0x%04x\n", settings ? settings->part_id : 1);
 }
 
-/* Every CPU is as near as any other: a mask in groups of 32, as the kernel writes them. */
+/* Every CPU is equally near: a mask in groups of 32, as the kernel writes it. */
 static void put_cpus(const struct match *match, char *text)
 {
 	long cpus = sysconf(_SC_NPROCESSORS_CONF);
@@ -117,8 +117,8 @@ static void put_hardware(const struct match *match, char *text)
 	match->tree->hardware(match->device, text, VB_NODE_TEXT);
 }
 
-/* The bus is named for the interface, whose number is unique; NCCL takes what differs in slot and function alone for
- * parts of one adapter. */
+/* The bus is named after the interface, whose number is unique; NCCL takes addresses that differ only in slot and
+ * function for parts of one adapter. */
 #define BUS_NAME       "f%03x:%02x"
 #define BUS_OF(device) ((device)->ifindex >> 8 & 0xfff), ((device)->ifindex & 0xff)
 
@@ -133,8 +133,8 @@ TEXT(put_link_width, "16\n")
 #define CLASS  "/sys/class/infiniband"
 #define VERBS  "/sys/class/infiniband_verbs"
 #define DEVICE "/sys/devices/virtual/infiniband/@device"
-/* Of devices whose interface is on no bus there is a bus of their own, for NCCL climbs from a device to the root of its
- * bus by names, and warns of what it does not find there. */
+/* Devices whose interface is on no bus get a bus of their own: NCCL climbs from a device to the root of its bus by
+ * names, and warns of missing files. */
 #define BUS  "/sys/devices/virtual/pci-verbena"
 #define BARE BUS "/@slot"
 #define PORT DEVICE "/ports/1"
@@ -144,16 +144,16 @@ static const struct row {
 	enum vb_kind kind;
 	void (*put)(const struct match *match, char *text);
 } table[] = {
-	/* Where there is no sysfs at all the way to it is shown too. */
+	/* Without any sysfs, the directories on the way to it are shown, too. */
 	{ "/sys", VB_DIRECTORY, NULL },
 	{ "/sys/class", VB_DIRECTORY, NULL },
 	{ "/sys/devices", VB_DIRECTORY, NULL },
 	{ "/sys/devices/virtual", VB_DIRECTORY, NULL },
-	/* perftest's libpci ends the program when there is no PCI tree; an empty one is fine. */
+	/* perftest's libpci ends the program if there is no PCI tree; an empty one is enough. */
 	{ "/sys/bus", VB_DIRECTORY, NULL },
 	{ "/sys/bus/pci", VB_DIRECTORY, NULL },
 	{ "/sys/bus/pci/devices", VB_DIRECTORY, NULL },
-	/* UCX leaves out a device without its character device. */
+	/* UCX ignores a device without its character device. */
 	{ "/dev/infiniband", VB_DIRECTORY, NULL },
 	{ "/dev/infiniband/@uverbs", VB_CHARACTER_DEVICE, NULL },
 	{ VERBS, VB_DIRECTORY, NULL },
@@ -199,7 +199,7 @@ static const struct row {
 	{ PORT "/counters/@counter", VB_FILE, put_counter },
 	{ PORT "/hw_counters", VB_DIRECTORY, NULL },
 	{ PORT "/hw_counters/@hw_counter", VB_FILE, put_counter },
-	/* An interface on a bus shares its device, as on an adapter; another's is made up of what is true of it. */
+	/* An interface on a bus shares its device, as on an adapter; any other one gets a device with true values. */
 	{ "/sys/devices/virtual/infiniband/@onbus/device", VB_LINK, put_hardware },
 	{ "/sys/devices/virtual/infiniband/@bare/device", VB_LINK, put_slot_link },
 	{ "/sys/class/pci_bus", VB_DIRECTORY, NULL },
@@ -229,8 +229,8 @@ static const struct row {
 
 /* ---- Wildcards -------------------------------------------------------------------------------------------------- */
 
-/* The n-th name that a wildcard stands for, with what came before it in the path known. 0: there is none, 1: found,
- * -1: not this one, but there may be more. */
+/* The n-th name that a wildcard stands for; the values of those before it in the path are known. 0: there is none, 1:
+ * found, -1: not this one, but there may be more. */
 typedef int (*nth_function)(struct match *match, unsigned n, char name[NAME_SIZE]);
 
 static int nth_device(struct match *match, unsigned n, char name[NAME_SIZE])
@@ -361,7 +361,7 @@ static bool matches_wildcard(struct match *match, nth_function nth, const char *
 	return false;
 }
 
-/* Follows pattern along path. Returns what is left of the pattern when all of the path fits, or NULL. */
+/* Follows pattern along path. Returns the rest of the pattern if all of the path fits, or NULL. */
 static const char *follow(struct match *match, const char *pattern, const char *path)
 {
 	while (*path) {

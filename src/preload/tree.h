@@ -1,7 +1,6 @@
-/* What is shown: the directories, files and links that the devices have in /sys and /dev, as the kernel's own have
- * them. Nothing of it lies anywhere: names and contents are made when they are asked for.
- *
- * Paths are canonical here: absolute, without "." and "..", no link on the way. */
+/* The directories, files and links that are shown for the devices in /sys and /dev, in the kernel's layout. They are
+ * stored nowhere: names and contents are made for each question. All paths here are canonical: absolute, without "."
+ * and "..", and without links. */
 #ifndef VB_PRELOAD_TREE_H
 #define VB_PRELOAD_TREE_H
 
@@ -15,20 +14,20 @@ enum vb_kind { VB_ABSENT, VB_DIRECTORY, VB_FILE, VB_LINK, VB_CHARACTER_DEVICE };
 
 struct vb_node {
 	enum vb_kind kind;
-	bool is_live;            /* a counter: reading it again may say something else */
-	char text[VB_NODE_TEXT]; /* a file's content, a link's target */
+	bool is_live;            /* a counter, whose value may change */
+	char text[VB_NODE_TEXT]; /* the content of a file, the target of a link */
 };
 
 struct vb_tree {
 	struct vb_device_info *devices;
 	size_t count;
-	/* The n-th live counter of an open device, as "hw_counters/sent_pkts"; NULL: no more, or none is known. */
+	/* The n-th live counter of an open device, as "hw_counters/sent_pkts"; NULL: there is none. */
 	const char *(*counter)(const char *device, unsigned n, uint64_t *value);
-	/* Where a device's interface lies on a bus, into text: false when it does not (loopback, veth). */
+	/* Writes the place of a device's interface on a bus; false: it is on none (loopback, veth). */
 	bool (*hardware)(const struct vb_device_info *device, char *text, size_t size);
 };
 
-/* node->kind is VB_ABSENT when there is no such path. */
+/* node->kind is VB_ABSENT if there is no such path. */
 void vb_tree_find(const struct vb_tree *tree, const char *path, struct vb_node *node);
 
 /* Calls each for every name in the directory. */

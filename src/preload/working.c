@@ -10,15 +10,16 @@
 #include <sys/mman.h>
 #include <sys/syscall.h>
 #include <unistd.h>
+#include "preload/kernel.h"
 
 #define SEALS (F_SEAL_SEAL | F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_WRITE)
 #define MAGIC "shown working directory "
 
-/* Where a program that was executed looks: shells use lower and higher ones for themselves. */
+/* An executed program looks for the descriptor in this range: shells use lower and higher ones for themselves. */
 enum { FIRST_FD = 100, LAST_FD = 107, NONE = -1, UNKNOWN = -2 };
 
 static atomic_int working_fd = UNKNOWN;
-static pid_t owner; /* whose memory this is */
+static pid_t owner; /* of this memory */
 
 static void be_owner(void)
 {
@@ -37,7 +38,7 @@ static bool is_borrower(void)
 	return owner && getpid() != owner;
 }
 
-/* The file says "MAGIC real\nshown". */
+/* The content of the file: "MAGIC real\nshown". */
 static bool read_file(int fd, char real[PATH_MAX], char shown[PATH_MAX])
 {
 	const size_t magic = strlen(MAGIC);
@@ -45,8 +46,7 @@ static bool read_file(int fd, char real[PATH_MAX], char shown[PATH_MAX])
 
 	if (fcntl(fd, F_GET_SEALS) != SEALS)
 		return false;
-	ssize_t length = pread(fd, text, sizeof(text) - 1, 0);
-	text[length > 0 ? length : 0] = '\0';
+	kernel_read_text(fd, text, sizeof(text));
 	char *end = strchr(text, '\n');
 	if (strncmp(text, MAGIC "/", magic + 1) != 0 || !end || end[1] != '/' || strlen(end + 1) >= PATH_MAX ||
 		(size_t)(end - text) - magic >= PATH_MAX)
@@ -88,7 +88,7 @@ bool vb_working_get(char path[PATH_MAX])
 	return is_shown;
 }
 
-/* A bad pointer is the kernel's to find. */
+/* The kernel decides whether a pointer is invalid. */
 static bool is_text(const char *path)
 {
 	int error = errno;
@@ -98,11 +98,11 @@ static bool is_text(const char *path)
 	return is_good;
 }
 
-bool vb_working_has(int dirfd, const char *path)
+bool vb_working_has(int base_fd, const char *path)
 {
 	char unused[PATH_MAX];
 
-	return dirfd == AT_FDCWD && path && vb_working_get(unused) && is_text(path) && path[0] && path[0] != '/';
+	return base_fd == AT_FDCWD && path && vb_working_get(unused) && is_text(path) && path[0] && path[0] != '/';
 }
 
 void vb_working_leave(void)
@@ -117,8 +117,8 @@ void vb_working_leave(void)
 	errno = error;
 }
 
-/* The kernel moves to the nearest directory above that it has, whose name real becomes. Calls that are not answered
- * here, as mkdir(), act there: sysfs refuses them, and so does /proc, which therefore stands for /dev. */
+/* Moves the kernel to the nearest existing directory above, whose name goes to real. Calls without a hook, such as
+ * mkdir(), act there: sysfs refuses them, and so does /proc, which therefore stands for /dev. */
 static int move_kernel(const char *path, char real[PATH_MAX])
 {
 	strcpy(real, strncmp(path, "/dev/", 5) == 0 ? "/proc/-" : path);
@@ -130,14 +130,14 @@ static int move_kernel(const char *path, char real[PATH_MAX])
 	return -1;
 }
 
-/* Where a program that is executed finds it: without CLOEXEC. */
+/* A descriptor that an executed program finds: without CLOEXEC. */
 static int make_file(void)
 {
 	int fd = memfd_create("verbena-cwd", MFD_ALLOW_SEALING | MFD_CLOEXEC);
 	if (fd < 0)
 		return -1;
 	int kept = fcntl(fd, F_DUPFD, FIRST_FD);
-	int error = kept < 0 && errno == EINVAL ? EMFILE : errno; /* the former: the limit is below FIRST_FD */
+	int error = kept < 0 && errno == EINVAL ? EMFILE : errno; /* EINVAL: the limit is below FIRST_FD */
 	close(fd);
 	errno = error;
 	return kept;
