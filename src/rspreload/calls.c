@@ -11,7 +11,7 @@
 #include <sys/sendfile.h>
 #include <unistd.h>
 
-/* ---- What an edge-triggered waiter is to hear anew --------------------------------------------------------------- */
+/* ---- Edge-triggered waiters -------------------------------------------------------------------------------------- */
 
 static void expect(int rs, short events)
 {
@@ -20,14 +20,14 @@ static void expect(int rs, short events)
 	errno = error;
 }
 
-/* A call that makes another thing of the rsocket. */
+/* After a call that changes the rsocket as a whole. */
 static int turned(int rs, int result)
 {
 	expect(rs, POLLIN | POLLOUT | POLLRDHUP | POLLHUP | POLLERR);
 	return result;
 }
 
-/* The end that a read found is still there. */
+/* After a read, which leaves the end in place if it found that. */
 static ssize_t taken(int rs, ssize_t received)
 {
 	if (received)
@@ -35,7 +35,7 @@ static ssize_t taken(int rs, ssize_t received)
 	return received;
 }
 
-/* There is room again only when a send found none. */
+/* After a send, which is a reason to expect room only if it found none. */
 static ssize_t given(int rs, ssize_t sent, size_t wanted)
 {
 	if (sent < 0 || (size_t)sent < wanted)
@@ -45,7 +45,7 @@ static ssize_t given(int rs, ssize_t sent, size_t wanted)
 
 /* ---- Making ------------------------------------------------------------------------------------------------------ */
 
-/* The NIC of the process, in threads of its own too, wants what it asks for. */
+/* The NIC of the process calls libc's functions, in threads of its own, too. */
 static bool is_nic(void *caller)
 {
 	Dl_info info;
@@ -131,7 +131,8 @@ static int own_rsocket_of(int fd)
 	return rs >= 0 && vb_is_borrower() ? -1 : rs;
 }
 
-/* The rsocket's own descriptor stays until the last duplicate goes: its number is the rsocket's name. */
+/* The rsocket's own descriptor stays open until its last duplicate is closed, because its number is the rsocket's name.
+ */
 VB_HOOK int close(int fd)
 {
 	int rs = own_rsocket_of(fd);
@@ -166,7 +167,7 @@ VB_HOOK int dup3(int fd, int to, int flags)
 		return vb_real()->dup3(fd, to, flags);
 	if (own_rsocket_of(to) >= 0)
 		close(to);
-	/* A rsocket's own number is not free as long as a duplicate is open. */
+	/* An rsocket's own number is in use as long as a duplicate is open. */
 	if (rs >= 0 && to == rs)
 		return duplicated(to, rs);
 	int copy = vb_real()->dup3(rs < 0 ? fd : rs, to, flags);
@@ -317,7 +318,7 @@ VB_HOOK ssize_t readv(int fd, const struct iovec *iov, int count)
 	return rs < 0 ? vb_real()->readv(fd, iov, count) : taken(rs, VB_INSIDE(rreadv(rs, iov, count)));
 }
 
-/* What programs built with _FORTIFY_SOURCE call. */
+/* Programs built with _FORTIFY_SOURCE call these. */
 VB_HOOK ssize_t __read_chk(int fd, void *buf, size_t size, size_t room);
 VB_HOOK ssize_t __read_chk(int fd, void *buf, size_t size, size_t room)
 {
@@ -344,9 +345,7 @@ VB_HOOK ssize_t __recvfrom_chk(
 	return recvfrom(fd, buf, size, flags, from, length);
 }
 
-/* ---- Sending
- * --------------------------------------------------------------------------------------------------------------------
- */
+/* ---- Sending ---------------------------------------------------------------------------------------------------- */
 
 VB_HOOK ssize_t sendto(int fd, const void *buf, size_t size, int flags, const struct sockaddr *to, socklen_t length)
 {
@@ -379,7 +378,8 @@ VB_HOOK ssize_t writev(int fd, const struct iovec *iov, int count)
 	return rs < 0 ? vb_real()->writev(fd, iov, count) : given(rs, VB_INSIDE(rwritev(rs, iov, count)), SIZE_MAX);
 }
 
-/* From a file, by way of a buffer. What was read and could not be sent is read again: the file's place says so. */
+/* Copies from a file through a buffer. The file's position shows how much was sent, so bytes read but not sent are read
+ * again. */
 static ssize_t send_file(int rs, int from, off_t *offset, size_t count)
 {
 	enum { PIECE = 65536 };

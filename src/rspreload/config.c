@@ -1,7 +1,7 @@
-/* Which programs get rsockets, of what size, and the summary that says how many they got.
+/* The programs that get rsockets, the sizes of these, and the summary that counts them.
  *
  * /etc/rdma/rsocket/preload_config has lines of a program's name, a domain (INET, INET6), a type (STREAM, DGRAM) and a
- * protocol (TCP, UDP); * stands for any, # begins a comment. Without the file every program gets them. */
+ * protocol (TCP, UDP); * matches any, # begins a comment. Without the file every program gets them. */
 #include "rspreload/rspreload.h"
 
 #include <errno.h>
@@ -132,7 +132,7 @@ void vb_count_rsocket(void)
 	rsockets++;
 }
 
-/* A program may ask for one that it cannot have again and again. */
+/* A program may ask again and again for a socket that cannot be an rsocket. */
 static bool was_just_said(void)
 {
 	static atomic_llong said_ms;

@@ -1,9 +1,9 @@
 /* epoll over rsockets: the kernel keeps the other descriptors, a list for each epoll instance keeps the rsockets.
  * Holds: a wait polls the rsockets of its list and, among them, the instance's own descriptor, which is readable when
- * the kernel has something. Every wait is in the list of waiters; when an instance's list changes under one, a
- * descriptor that the kernel's instance has beside the program's becomes readable, and stays so until all of its waits
- * know the new list. Edge-triggered waiters hear of room to send when there was none before, of the end once, and of
- * data as long as there is some. */
+ * the kernel has an event. Every wait is in the list of waiters. When the list of an instance changes during a wait, a
+ * descriptor of ours in the kernel's instance becomes readable, and stays so until all waits of the instance know the
+ * new list. Edge-triggered waiters get an event when there is room to send after there was none, once for the end, and
+ * for data as long as there is some. */
 #include "rspreload/rspreload.h"
 
 #include <errno.h>
@@ -21,13 +21,13 @@
 struct member {
 	int fd, rsocket;
 	struct epoll_event event;
-	bool is_spent; /* EPOLLONESHOT, and it was told */
-	short told;    /* EPOLLET: since the last call that could have changed it */
+	bool is_spent; /* EPOLLONESHOT, and its event was reported */
+	short told;    /* EPOLLET: events reported since the last call that may have changed them */
 };
 
 struct instance {
-	int fd, changed; /* changed: readable while a wait does not know the list as it is */
-	bool is_changed; /* it is readable */
+	int fd, changed; /* changed: readable while a wait does not know the present list */
+	bool is_changed; /* changed is readable */
 	uint64_t version;
 	struct member *members;
 	size_t count, room;
@@ -47,7 +47,7 @@ static atomic_uint instance_count;
 static struct waiter *waiters;
 static _Thread_local struct waiter own_waiter;
 
-/* What the kernel tells of `changed`: an address that no program has. */
+/* The data of the kernel's event for `changed`: an address that programs do not have. */
 #define OUR_EVENT ((void *)&instances)
 
 /* The child has none of its parent's other threads, one of which may have held the lock. */
@@ -56,7 +56,7 @@ static void on_fork_child(void)
 	pthread_mutex_init(&lock, NULL);
 	waiters = NULL;
 	for (struct instance *instance = instances; instance; instance = instance->next)
-		instance->is_changed = false; /* or it is the parent's to say */
+		instance->is_changed = false; /* a set one belongs to the parent */
 }
 
 __attribute__((constructor)) static void watch_forks(void)
@@ -158,7 +158,7 @@ static bool has_outdated(const struct instance *instance)
 	return false;
 }
 
-/* The bare calls: those of the C library may end a thread, which would take the lock along. */
+/* Direct system calls: those of the C library may end a thread, which would keep the lock. */
 static void wake(struct instance *instance)
 {
 	static const uint64_t one = 1;
@@ -179,7 +179,7 @@ VB_HOOK int epoll_ctl(int epfd, int operation, int fd, struct epoll_event *event
 	int rsocket = vb_rsocket_of(fd);
 	if (rsocket < 0)
 		return vb_real()->epoll_ctl(epfd, operation, fd, event);
-	/* One that its parent's child cannot have would never be ready, and the program wait for ever. */
+	/* A forked child's copy of a parent's rsocket would never be ready, and the program would wait for ever. */
 	if (operation == EPOLL_CTL_ADD && VB_INSIDE(rfcntl(rsocket, F_GETFL)) < 0)
 		return -1;
 	pthread_mutex_lock(&lock);
@@ -193,7 +193,7 @@ VB_HOOK int epoll_ctl(int epfd, int operation, int fd, struct epoll_event *event
 	return -1;
 }
 
-/* A closed descriptor leaves every list, as it would the kernel's. */
+/* A closed descriptor leaves every list, as it leaves the kernel's. */
 void vb_epoll_forget(int fd)
 {
 	if (!instance_count)
@@ -228,17 +228,17 @@ void vb_epoll_close(int epfd)
 
 /* ---- Waiting ----------------------------------------------------------------------------------------------------- */
 
-/* What has come to stay, until a call changes it. */
+/* The events that stay until a call changes them. */
 enum { INPUT = POLLIN | POLLRDNORM, OUTPUT = POLLOUT | POLLWRNORM, LASTING = OUTPUT | POLLRDHUP | POLLHUP | POLLERR };
 
-/* The bits of poll and epoll are the same numbers. */
+/* poll and epoll use the same bits. */
 static short asked_of(const struct member *member)
 {
 	return (short)(member->event.events & (INPUT | OUTPUT | POLLPRI | POLLRDHUP));
 }
 
-/* The end of the input is asked for in any case: only it tells that no more data comes, of which one would have to
- * hear. poll tells of an end altogether without being asked, and so is not asked again. */
+/* The end of the input is always asked for: it alone says that no more data comes, so it must be noticed. poll reports
+ * a full end unasked, so that is not asked for again. */
 static struct pollfd poll_for(const struct member *member)
 {
 	struct pollfd fd = { .fd = member->is_spent ? -1 : member->fd, .events = asked_of(member) };
@@ -255,7 +255,7 @@ static struct pollfd poll_for(const struct member *member)
 	return fd;
 }
 
-/* What the program is told of what poll found. */
+/* The events to report to the program, of those that poll found. */
 static uint32_t tell(struct member *member, short found)
 {
 	short asked = asked_of(member) | POLLERR | POLLHUP;
@@ -265,7 +265,7 @@ static uint32_t tell(struct member *member, short found)
 	member->told |= found;
 	vb_told(member->rsocket, found & LASTING);
 	short news = found & asked;
-	/* As the kernel has it, news come with what is still so. */
+	/* As with the kernel, a new event comes together with those that still hold. */
 	if (news && member->told & POLLRDHUP)
 		news |= asked & (INPUT | POLLRDHUP);
 	return (uint32_t)news;
@@ -303,7 +303,7 @@ static void remove_waiter(const struct waiter *waiter)
 static void enter(struct waiter *waiter, int epfd)
 {
 	pthread_mutex_lock(&lock);
-	remove_waiter(waiter); /* a signal's handler may have jumped out of its last wait */
+	remove_waiter(waiter); /* a signal handler may have jumped out of the thread's last wait */
 	*waiter = (struct waiter){ .epfd = epfd, .next = waiters };
 	waiters = waiter;
 	pthread_mutex_unlock(&lock);
@@ -318,8 +318,8 @@ static void leave(void *ended)
 	pthread_mutex_unlock(&lock);
 }
 
-/* The instance's own descriptor and its rsockets; how many, -1: it has no rsocket, or there is no memory for a copy of
- * its list. */
+/* Lists the instance's own descriptor and its rsockets. Returns how many; -1: there is no rsocket, or no memory for a
+ * copy of the list. */
 static ssize_t snapshot(struct waiter *waiter, struct pollfd **fds)
 {
 	pthread_mutex_lock(&lock);
@@ -340,7 +340,7 @@ static ssize_t snapshot(struct waiter *waiter, struct pollfd **fds)
 	return count;
 }
 
-/* What is ready of those that are still in the list. */
+/* Reports the events of rsockets that are still in the list. */
 static int report(int epfd, const struct pollfd *fds, ssize_t count, struct epoll_event *events, int room)
 {
 	int told = 0;
@@ -375,11 +375,12 @@ static int left_ms(int timeout_ms, int64_t deadline_ms)
 	return left > 0 ? (int)left : 0;
 }
 
-/* What the kernel has, without our own descriptor. 0: nothing, for now. */
+/* Reports the kernel's events, without our own descriptor's. 0: none for now. */
 static int ask_kernel(int epfd, struct epoll_event *events, int room, int timeout_ms, const sigset_t *mask)
 {
 	int count = vb_real()->epoll_pwait(epfd, events, room, timeout_ms, mask);
-	/* Ours may stand in another's place. The kernel then puts it behind that one, unless a thread comes between. */
+	/* Our event may take the place of another one. The kernel then puts it behind that one, unless another thread
+	 * comes between. */
 	for (int tries = 0; tries < 4 && count == 1 && room == 1 && events[0].data.ptr == OUR_EVENT; tries++)
 		count = vb_real()->epoll_wait(epfd, events, room, 0);
 	int kept = 0;
@@ -390,7 +391,7 @@ static int ask_kernel(int epfd, struct epoll_event *events, int room, int timeou
 	return count < 0 ? count : kept;
 }
 
-/* One look at everything; 0: nothing to tell yet. */
+/* Looks once at everything; 0: nothing to report yet. */
 static int wait_once(int epfd, struct pollfd *fds, ssize_t count, struct epoll_event *events, int room, int timeout_ms,
 	const sigset_t *mask)
 {
@@ -445,7 +446,7 @@ VB_HOOK int epoll_wait(int epfd, struct epoll_event *events, int room, int timeo
 	return epoll_pwait(epfd, events, room, timeout_ms, NULL);
 }
 
-/* Milliseconds, rounded up as the kernel does with its ticks: nobody is woken early. */
+/* Milliseconds, rounded up as the kernel rounds its ticks, so that no wait ends early. */
 VB_HOOK int epoll_pwait2(
 	int epfd, struct epoll_event *events, int room, const struct timespec *timeout, const sigset_t *mask)
 {

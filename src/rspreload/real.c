@@ -1,4 +1,4 @@
-/* The C library's own functions, found when the first is needed. */
+/* The C library's own functions, looked up at the first use of any. */
 #include "rspreload/rspreload.h"
 
 #include <dlfcn.h>

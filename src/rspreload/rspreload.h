@@ -1,8 +1,9 @@
-/* The preload library that gives a program rsockets where it asks for sockets. It stands on rsocket.h alone.
+/* The preload library that gives a program rsockets where it asks for sockets. It needs only rsocket.h of the other
+ * libraries.
  *
  * A program's descriptor of an rsocket is the rsocket's own, or a duplicate of it, which the kernel knows as well; a
- * table says which rsocket is behind it. All other descriptors go to the C library as they are.
- * Holds: what librdmacm and libibverbs ask of the C library, they get from it. */
+ * table gives the rsocket behind it. All other descriptors go to the C library.
+ * Holds: librdmacm and libibverbs get the C library's functions, not these. */
 #ifndef VB_RSPRELOAD_RSPRELOAD_H
 #define VB_RSPRELOAD_RSPRELOAD_H
 
@@ -69,19 +70,19 @@ const struct vb_real *vb_real(void);
 
 /* ---- Descriptors (table.c) --------------------------------------------------------------------------------------- */
 
-/* The rsocket behind fd; -1: it is another descriptor, or this thread is inside an rsocket's function. */
+/* The rsocket behind fd; -1: fd is another descriptor, or this thread is inside a function of an rsocket. */
 int vb_rsocket_of(int fd);
 void vb_table_add(int fd, int rsocket);
 /* A child between vfork() and exec has its parent's table, and descriptors of its own: what it does to these is the
  * kernel's alone. */
 bool vb_is_borrower(void);
-/* Takes fd out; whether it was the rsocket's last. */
+/* Removes fd; true: it was the last descriptor of its rsocket. */
 bool vb_table_remove(int fd);
-/* Events that some edge-triggered waiter was told, and is not told again; whether one of them was. */
+/* Events that an edge-triggered waiter was told, and shall not be told again; true: one of them was told. */
 void vb_told(int rsocket, short events);
 bool vb_take_told(int rsocket, short events);
 
-/* Around every call of rsocket.h. */
+/* Each call of rsocket.h stands between these. */
 void vb_enter(void);
 void vb_leave(void);
 bool vb_is_inside(void);
@@ -96,7 +97,7 @@ bool vb_is_inside(void);
 
 /* ---- Configuration (config.c) ------------------------------------------------------------------------------------ */
 
-/* Whether the program is to have an rsocket of that kind. */
+/* True: the program shall have an rsocket of that kind. */
 bool vb_config_wants(int domain, int type, int protocol);
 void vb_config_set_sizes(int rsocket); /* RS_SQ_SIZE, RS_RQ_SIZE, RS_INLINE */
 /* For the summary of VERBENA_STATS=1. */
@@ -105,11 +106,11 @@ void vb_count_ordinary(int domain, int type, const char *why);
 
 /* ---- Waiting (wait.c, epoll.c) ----------------------------------------------------------------------------------- */
 
-/* poll with the program's descriptors, rsockets among them. */
+/* poll with the program's descriptors, which may include rsockets. */
 int vb_poll(struct pollfd *fds, nfds_t count, int timeout_ms, const sigset_t *mask);
 void vb_epoll_forget(int fd); /* a closed rsocket's */
-/* A call may have changed that the rsocket has these: edge-triggered waiters hear of them again. */
+/* A call may have changed these states of the rsocket: edge-triggered waiters are told of them again. */
 void vb_epoll_expect(int rsocket, short events);
-void vb_epoll_close(int epfd); /* any other closed descriptor: it may have been an instance */
+void vb_epoll_close(int epfd); /* of any other closed descriptor, which may have been an instance */
 
 #endif

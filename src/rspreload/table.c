@@ -1,4 +1,4 @@
-/* Which of the program's descriptors are rsockets. */
+/* The table of the program's descriptors that are rsockets. */
 #include "rspreload/rspreload.h"
 
 #include <pthread.h>

@@ -1,6 +1,5 @@
-/* poll, select and their kin, over rsockets and other descriptors.
- * Holds: the signals of a mask are let in around the wait as a whole; a wait that no rsocket is in is the C library's.
- */
+/* poll, select and similar calls, over rsockets and other descriptors.
+ * Holds: the signals of a mask are let in around the wait as a whole; a wait without an rsocket is the C library's. */
 #include "rspreload/rspreload.h"
 
 #include <errno.h>
@@ -163,7 +162,7 @@ VB_HOOK int pselect(
 					       : vb_real()->pselect(count, in, out, except, timeout, mask);
 }
 
-/* What is left of the time goes back into timeout, as the kernel has it. */
+/* The rest of the time goes back into timeout, as with the kernel. */
 static void subtract_elapsed(struct timeval *timeout, const struct timespec *began)
 {
 	struct timespec now;
