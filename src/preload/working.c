@@ -3,13 +3,13 @@
 
 #include <errno.h>
 #include <fcntl.h>
-#include <pthread.h>
 #include <stdatomic.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/syscall.h>
 #include <unistd.h>
+#include "os/borrower.h"
 #include "preload/kernel.h"
 
 #define SEALS (F_SEAL_SEAL | F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_WRITE)
@@ -19,25 +19,6 @@
 enum { FIRST_FD = 100, LAST_FD = 107, NONE = -1, UNKNOWN = -2 };
 
 static atomic_int working_fd = UNKNOWN;
-static pid_t owner; /* of this memory */
-
-static void be_owner(void)
-{
-	owner = getpid();
-}
-
-__attribute__((constructor)) static void watch_forks(void)
-{
-	be_owner();
-	pthread_atfork(NULL, NULL, be_owner);
-}
-
-/* Between vfork() and exec a child has its parent's memory, and a directory and descriptors of its own. */
-static bool is_borrower(void)
-{
-	return owner && getpid() != owner;
-}
-
 /* The content of the file: "MAGIC real\nshown". */
 static bool read_file(int fd, char real[PATH_MAX], char shown[PATH_MAX])
 {
@@ -107,7 +88,7 @@ bool vb_working_has(int base_fd, const char *path)
 
 void vb_working_leave(void)
 {
-	int error = errno, fd = is_borrower() ? UNKNOWN : atomic_exchange(&working_fd, NONE);
+	int error = errno, fd = vb_is_borrower() ? UNKNOWN : atomic_exchange(&working_fd, NONE);
 	char real[PATH_MAX], shown[PATH_MAX];
 
 	if (fd == UNKNOWN)
@@ -167,7 +148,7 @@ int vb_working_enter(const char *path)
 		errno = error;
 		return -1;
 	}
-	if (!is_borrower())
+	if (!vb_is_borrower())
 		atomic_store(&working_fd, fd);
 	return 0;
 }

@@ -10,6 +10,7 @@
 #include <sys/ioctl.h>
 #include <sys/sendfile.h>
 #include <unistd.h>
+#include "os/borrower.h"
 
 /* ---- Edge-triggered waiters -------------------------------------------------------------------------------------- */
 

@@ -17,6 +17,7 @@
 #include <sys/syscall.h>
 #include <time.h>
 #include <unistd.h>
+#include "os/borrower.h"
 
 struct member {
 	int fd, rsocket;

@@ -73,9 +73,6 @@ const struct vb_real *vb_real(void);
 /* The rsocket behind fd; -1: fd is another descriptor, or this thread is inside a function of an rsocket. */
 int vb_rsocket_of(int fd);
 void vb_table_add(int fd, int rsocket);
-/* A child between vfork() and exec has its parent's table, and descriptors of its own: what it does to these is the
- * kernel's alone. */
-bool vb_is_borrower(void);
 /* Removes fd; true: it was the last descriptor of its rsocket. */
 bool vb_table_remove(int fd);
 /* Events that an edge-triggered waiter was told, and shall not be told again; true: one of them was told. */

@@ -1,9 +1,7 @@
 /* The table of the program's descriptors that are rsockets. */
 #include "rspreload/rspreload.h"
 
-#include <pthread.h>
 #include <stdatomic.h>
-#include <unistd.h>
 
 enum { FDS = 1 << 20 };
 
@@ -11,24 +9,6 @@ static atomic_int rsocket_behind[FDS]; /* its number + 1 */
 static atomic_int references[FDS];     /* of an rsocket: the program's descriptors */
 static atomic_ushort told[FDS];
 static _Thread_local int depth;
-
-static pid_t owner; /* whose memory this is */
-
-static void be_owner(void)
-{
-	owner = getpid();
-}
-
-__attribute__((constructor)) static void watch_forks(void)
-{
-	be_owner();
-	pthread_atfork(NULL, NULL, be_owner);
-}
-
-bool vb_is_borrower(void)
-{
-	return owner && getpid() != owner;
-}
 
 void vb_enter(void)
 {
