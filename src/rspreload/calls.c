@@ -73,11 +73,11 @@ VB_HOOK int socket(int domain, int type, int protocol)
 	if ((domain != AF_INET && domain != AF_INET6) || vb_is_inside() || is_nic(__builtin_return_address(0)))
 		return vb_real()->socket(domain, type, protocol);
 	if (kind != SOCK_STREAM && kind != SOCK_DGRAM) {
-		vb_count_ordinary(domain, kind, "no rsocket is of that type");
+		vb_count_ordinary(domain, kind, "rsockets have no such type");
 		return vb_real()->socket(domain, type, protocol);
 	}
 	if (!vb_config_wants(domain, kind, protocol)) {
-		vb_count_ordinary(domain, kind, "/etc/rdma/rsocket/preload_config does not name it");
+		vb_count_ordinary(domain, kind, "not listed in /etc/rdma/rsocket/preload_config");
 		return vb_real()->socket(domain, type, protocol);
 	}
 	int fd = make_rsocket(domain, type, protocol);

@@ -121,8 +121,8 @@ def unreachable(context):
     path = context.world.open("veth1500")
     if path is None:
         raise places.Unavailable(context.world.unavailable["veth1500"])
-    for address, why in (("10.79.0.77", "no such host is reached"), ("fd79::77", "no such host is reached"),
-                         ("10.79.0.2", "nobody has UDP 4791 open"), ("fd79::2", "nobody has UDP 4791 open")):
+    for address, why in (("10.79.0.77", "the host cannot be reached"), ("fd79::77", "the host cannot be reached"),
+                         ("10.79.0.2", "UDP 4791 is closed there"), ("fd79::2", "UDP 4791 is closed there")):
         port = programs.next_port()
         with Process(path.server, [context.program("dial"), "client", address, port], name="dial client") as client:
             if client.wait(GIVEN_UP_SECONDS) == 0:

@@ -130,10 +130,9 @@ void vb_explain_unasked(uint32_t qpn, const struct vb_gid *peer, int error, char
 
 	vb_line_add(&line, "%s qpn 0x%x: ", vb_text_gid(peer, gid), qpn);
 	if (error == -ECONNREFUSED)
-		vb_line_add(&line,
-			"nobody has UDP 4791 open there any more: its process has ended, unless a firewall refuses");
+		vb_line_add(&line, "UDP 4791 is closed there now: its process has ended, unless a firewall refuses");
 	else
-		vb_line_add(&line, "its host is not reached any more (%s)", strerror(-error));
+		vb_line_add(&line, "its host cannot be reached any more (%s)", strerror(-error));
 }
 
 void vb_explain_silence(const struct vb_cm_event *event, const struct vb_gid *peer, char *text, size_t size)
@@ -142,9 +141,8 @@ void vb_explain_silence(const struct vb_cm_event *event, const struct vb_gid *pe
 	char gid[VB_TEXT_GID];
 
 	vb_line_add(&line,
-		"connection to %s port %u: asked %u times, no answer yet, and asks on; is the address right, does its "
-		"program run, is "
-		"UDP 4791 open both ways?",
+		"connection to %s port %u: asked %u times, no answer yet, still asking; is the address right, does its "
+		"program run, is UDP 4791 open both ways?",
 		vb_text_gid(peer, gid), (unsigned)event->service_id & 0xFFFF, event->tries);
 }
 
@@ -157,28 +155,28 @@ void vb_explain_unreachable(const struct vb_cm_event *event, const struct vb_gid
 	vb_text_gid(peer, gid);
 	if (event->error == -ENOBUFS) {
 		vb_line_add(&line,
-			"connection from %s to our port %u: given up, for too many wait to be confirmed; a flood?", gid,
-			port);
+			"connection from %s to our port %u: given up because too many wait to be confirmed; is it a "
+			"flood?",
+			gid, port);
 		return;
 	}
 	if (event->is_of_reply) {
 		vb_line_add(&line,
-			"connection from %s to our port %u: accepted %u times, never confirmed; has it ended or been "
-			"cut off?",
+			"connection from %s to our port %u: accepted %u times, never confirmed; has the peer ended or "
+			"been cut off?",
 			gid, port, event->tries);
 		return;
 	}
 	vb_line_add(&line, "connection to %s port %u: ", gid, port);
 	if (event->error == -ECONNREFUSED)
-		vb_line_add(&line, "nobody has UDP 4791 open there; is its program running, and on Verbena or rxe?");
+		vb_line_add(&line, "UDP 4791 is closed there; does its program run, on Verbena or rxe?");
 	else if (event->error)
 		vb_line_add(&line,
-			"no such host is reached (%s); is the address right, is the host up, does a firewall refuse "
-			"UDP "
-			"4791?",
+			"the host cannot be reached (%s); is the address right, is the host up, does a firewall refuse "
+			"UDP 4791?",
 			strerror(-event->error));
 	else
-		vb_line_add(&line, "asked %u times, never answered; is it running, is UDP 4791 open both ways?",
+		vb_line_add(&line, "asked %u times, never answered; does its program run, is UDP 4791 open both ways?",
 			event->tries);
 }
 
@@ -375,7 +373,7 @@ void vb_host_explain_unreachable(const struct vb_cm_event *event, struct vb_late
 {
 	char line[512];
 
-	if (!may_speak(&failures, "connections did not come about", unsaid))
+	if (!may_speak(&failures, "connections failed", unsaid))
 		return;
 	vb_explain_unreachable(event, &vb_cm_id_path(event->id)->remote, line, sizeof(line));
 	vb_log_later(unsaid, VB_LOG_WARN, "%s", line);
@@ -388,7 +386,7 @@ void vb_host_explain_silence(const struct vb_cm_event *event, struct vb_later **
 {
 	char line[512];
 
-	if (!may_speak(&silences, "connections are not answered yet", unsaid))
+	if (!may_speak(&silences, "connections are unanswered", unsaid))
 		return;
 	vb_explain_silence(event, &vb_cm_id_path(event->id)->remote, line, sizeof(line));
 	vb_log_later(unsaid, VB_LOG_WARN, "%s", line);
@@ -398,7 +396,7 @@ void vb_host_explain_mtu(const struct vb_mtu_refusal *refusal, struct vb_later *
 {
 	char line[512];
 
-	if (!may_speak(&failures, "connections did not come about", unsaid))
+	if (!may_speak(&failures, "connections failed", unsaid))
 		return;
 	vb_explain_mtu(refusal, line, sizeof(line));
 	vb_log_later(unsaid, VB_LOG_WARN, "%s", line);

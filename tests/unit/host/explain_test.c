@@ -79,11 +79,10 @@ static void explain__question_that_did_not_arrive(void **state)
 	struct vb_gid peer = vb_gid_from_ipv4(10, 0, 0, 2);
 
 	vb_explain_unasked(0x1a2, &peer, -ECONNREFUSED, line, sizeof(line));
-	assert_string_equal(line,
-		"10.0.0.2 qpn 0x1a2: nobody has UDP 4791 open there any more: its process has ended, unless a "
-		"firewall refuses");
+	assert_string_equal(line, "10.0.0.2 qpn 0x1a2: UDP 4791 is closed there now: its process has ended, unless a "
+				  "firewall refuses");
 	vb_explain_unasked(0x1a2, &peer, -EHOSTUNREACH, line, sizeof(line));
-	assert_string_equal(line, "10.0.0.2 qpn 0x1a2: its host is not reached any more (No route to host)");
+	assert_string_equal(line, "10.0.0.2 qpn 0x1a2: its host cannot be reached any more (No route to host)");
 }
 
 static void explain__only_full_size_packets_vanish(void **state)
@@ -188,22 +187,22 @@ static void unreachable__says_whether_the_host_or_its_port_was_not_there(void **
 
 	vb_explain_unreachable(&event, &peer, line, sizeof(line));
 	assert_string_equal(line,
-		"connection to 10.0.0.9 port 7471: asked 16 times, never answered; is it running, is UDP "
+		"connection to 10.0.0.9 port 7471: asked 16 times, never answered; does its program run, is UDP "
 		"4791 open both ways?");
 	event.error = -EHOSTUNREACH;
 	vb_explain_unreachable(&event, &peer, line, sizeof(line));
 	assert_string_equal(line,
-		"connection to 10.0.0.9 port 7471: no such host is reached (No route to host); is the "
+		"connection to 10.0.0.9 port 7471: the host cannot be reached (No route to host); is the "
 		"address right, is the host up, does a firewall refuse UDP 4791?");
 	event.error = -ECONNREFUSED;
 	vb_explain_unreachable(&event, &peer, line, sizeof(line));
-	assert_non_null(strstr(line, "nobody has UDP 4791 open there"));
+	assert_non_null(strstr(line, "UDP 4791 is closed there"));
 	event.is_of_reply = true;
 	vb_explain_unreachable(&event, &peer, line, sizeof(line));
 	assert_non_null(strstr(line, "connection from 10.0.0.9 to our port 7471: accepted 16 times, never confirmed"));
 	event.error = -ENOBUFS;
 	vb_explain_unreachable(&event, &peer, line, sizeof(line));
-	assert_non_null(strstr(line, "to our port 7471: given up, for too many wait"));
+	assert_non_null(strstr(line, "to our port 7471: given up because too many wait"));
 }
 
 static void mtu__says_who_carries_what(void **state)
