@@ -2,6 +2,7 @@
  * Holds: a QP is in INIT from its creation, so that receives can be posted; a datagram QP can send at once. */
 #include <string.h>
 #include "rdmacm/objects.h"
+#include "verbs/qp_init.h"
 
 enum { SEND, RECEIVE };
 
@@ -185,17 +186,7 @@ VB_EXPORT int rdma_create_qp_ex(struct rdma_cm_id *public, struct ibv_qp_init_at
 
 VB_EXPORT int rdma_create_qp(struct rdma_cm_id *public, struct ibv_pd *pd, struct ibv_qp_init_attr *attr)
 {
-	struct ibv_qp_init_attr_ex full = {
-		.qp_context = attr->qp_context,
-		.send_cq = attr->send_cq,
-		.recv_cq = attr->recv_cq,
-		.srq = attr->srq,
-		.cap = attr->cap,
-		.qp_type = attr->qp_type,
-		.sq_sig_all = attr->sq_sig_all,
-		.comp_mask = IBV_QP_INIT_ATTR_PD,
-		.pd = pd,
-	};
+	struct ibv_qp_init_attr_ex full = vb_qp_init_extended(pd, attr);
 	int result = rdma_create_qp_ex(public, &full);
 	if (result == 0) {
 		attr->send_cq = full.send_cq;

@@ -3,6 +3,7 @@
  * special parts of raw packet QPs (raw.c, flow.c). */
 #include <stdlib.h>
 #include "verbs/objects.h"
+#include "verbs/qp_init.h"
 
 static int check_type(enum ibv_qp_type type)
 {
@@ -223,17 +224,7 @@ VB_EXPORT struct ibv_qp *ibv_create_qp(struct ibv_pd *pd, struct ibv_qp_init_att
 {
 	if (!pd)
 		return vb_fail(EINVAL);
-	struct ibv_qp_init_attr_ex full = {
-		.qp_context = attr->qp_context,
-		.send_cq = attr->send_cq,
-		.recv_cq = attr->recv_cq,
-		.srq = attr->srq,
-		.cap = attr->cap,
-		.qp_type = attr->qp_type,
-		.sq_sig_all = attr->sq_sig_all,
-		.comp_mask = IBV_QP_INIT_ATTR_PD,
-		.pd = pd,
-	};
+	struct ibv_qp_init_attr_ex full = vb_qp_init_extended(pd, attr);
 	struct ibv_qp *qp = qp_create(pd->context, &full);
 	if (qp)
 		attr->cap = full.cap;
