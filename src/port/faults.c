@@ -2,7 +2,7 @@
  * Holds: each packet draws the same random numbers whatever is enabled, so that switching one fault on leaves the
  * others where they were. Delayed packets stay in order; a reordered one lets a few that follow it past.
  * Those that are held are as many as are counted, and delayed ones in the order of their times.
- * Not here: reading VERBENA_FAULTS (host/settings), counting (udp.c asks vb_faults_count). */
+ * Not here: reading VERBENA_FAULTS (host/settings), counting (framing.c asks vb_faults_count). */
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>

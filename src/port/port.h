@@ -1,8 +1,18 @@
-/* How packets leave and reach a live process. A port moves packets and decides nothing: no retransmission, no window,
- * no pacing. This is what a port is, and what its user, a driver, knows of it; which one it is, only who opens it
- * knows: udp.h has UDP sockets. One thread at a time uses a port: the one that holds the lane.
+/* How packets leave and reach a live process, in three layers:
  *
- * A driver's turn:
+ *   a port      moves packets, and decides nothing: no retransmission, no window, no pacing. This header is all that a
+ *               lane's holder knows of it. Only the code that opens a port knows which kind it is.
+ *   framing     is the kind of port that makes datagrams of packets, and packets of datagrams: trains, headers, ICRC.
+ *               Where there are bytes, there are captures (pcap.c) and injected faults (faults.c) too: framing.h.
+ *   a carrier   moves datagrams and trains of them for the framing, and knows nothing of RoCE: UDP sockets, a
+ *               forwarder's channel: carrier.h.
+ *
+ * udp.h opens what a live process uses: framing over one of the two carriers. A test has a port without bytes
+ * (tests/unit/memory_port.h), and a carrier without sockets (tests/unit/port/array_carrier.h).
+ *
+ * Holds: one thread at a time uses a port, the one that holds the lane. No call blocks.
+ *
+ * A turn of the lane's holder:
  *
  *   if (vb_port_receive(port, now))              what has arrived
  *           while (vb_port_next_train(port, train)) ... vb_lane_receive ...
@@ -10,9 +20,7 @@
  *   vb_port_send(port, batch, now);              returns at once, whenever the bytes leave
  *   receipts = vb_port_finished(port, &count);   now or in a later turn: vb_lane_transmit_done
  *
- * and it sleeps on vb_port_fds until vb_port_next_deadline. A port over another port (one that encrypts, say) has these
- * operations too, and calls the other's. Beside it are decorations of ports that handle a packet's bytes: pcap.c taps
- * one, faults.c makes it unreliable on purpose. */
+ * and it sleeps on vb_port_fds until vb_port_next_deadline. */
 #ifndef VB_PORT_PORT_H
 #define VB_PORT_PORT_H
 
@@ -77,7 +85,7 @@ struct vb_port_ops {
 	void (*close)(struct vb_port *port);
 };
 
-/* The head of every port. What is in it changes in receive, send and finished, or when its owner changes the port. */
+/* The head of every port. It changes in receive, send and finished, or when its owner changes the port. */
 struct vb_port {
 	const struct vb_port_ops *ops;
 	unsigned room; /* packets that send takes now; at 0 a descriptor becomes readable when there is more */
@@ -131,9 +139,9 @@ static inline void vb_port_counters(const struct vb_port *port, uint64_t values[
 	port->ops->counters(port, values);
 }
 
-/* Forgets the port's descriptors; nothing moves any more. With closes those that it made are closed: for a forked
- * child, whose port is its parent's. Without, none is: the program has closed them, and may have files of its own
- * under their numbers. */
+/* Forgets the port's descriptors; nothing moves any more. With closes, those that the port made are closed: for a
+ * forked child, whose port is its parent's. Without, none is closed: the program has closed them, and may have files of
+ * its own under their numbers. */
 static inline void vb_port_abandon(struct vb_port *port, bool closes)
 {
 	port->ops->abandon(port, closes);
@@ -144,15 +152,16 @@ static inline void vb_port_close(struct vb_port *port)
 	port->ops->close(port);
 }
 
-/* ---- pcap.c: what a process sends and receives, as a capture with rebuilt IP and UDP headers (LINKTYPE_RAW) ------ */
+/* ---- pcap.c: a capture of the packets that a process sends and receives, with rebuilt IP and UDP headers ----------
+ */
 /* Truncates. -EBUSY: another process writes its capture there; any other -errno of opening. */
 int vb_pcap_open(const char *file, struct vb_pcap **pcap);
 void vb_pcap_close(struct vb_pcap *pcap);
 /* udp_payload: whole, ICRC included. Flushes often enough that a killed process leaves a readable file. */
 void vb_pcap_write(struct vb_pcap *pcap, const struct vb_gid *src, uint16_t src_port, const struct vb_gid *dst,
 	uint8_t traffic_class, uint8_t hop_limit, uint16_t ipv4_id, const uint8_t *udp_payload, uint32_t length);
-/* A MAD, which the broker sends or receives for the process: its packet is rebuilt, with PSN 0 and source port 49152,
- * since what the broker's had is not known here. */
+/* A MAD, which the broker sends or receives for the process. Its packet is rebuilt, with PSN 0 and source port 49152,
+ * since those of the broker's packet are not known here. */
 void vb_pcap_write_mad(
 	struct vb_pcap *pcap, const struct vb_gid *src, const struct vb_gid *dst, const uint8_t mad[256]);
 
