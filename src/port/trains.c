@@ -1,6 +1,6 @@
 /* Framing: which packets of a batch leave as one message.
  * Holds: the packets of a train are of equal wire size, but for the last, which may be shorter; of one source and
- * destination, one slot there, one traffic class and hop limit.
+ * destination, one slot there, one traffic class and hop limit, and of flows that have one source port.
  * Not here: the bytes (frame_send.c). */
 #include "port/framing.h"
 
@@ -27,9 +27,9 @@ void vb_train_note_refusal(struct vb_framing *framing, const struct vb_gid *addr
 	assert(is_refused_from(sender, address));
 }
 
-static bool same_route(const struct vb_outgoing *a, const struct vb_outgoing *b)
+static bool same_route(const struct vb_carrier *carrier, const struct vb_outgoing *a, const struct vb_outgoing *b)
 {
-	if (vb_frame_slot(a) != vb_frame_slot(b))
+	if (vb_frame_slot(a) != vb_frame_slot(b) || ((a->flow ^ b->flow) & carrier->flow_mask))
 		return false;
 	return a->av == b->av ||
 	       (vb_gid_equal(&a->av->dgid, &b->av->dgid) && vb_gid_equal(&a->av->sgid, &b->av->sgid) &&
@@ -50,7 +50,7 @@ static bool joins(const struct vb_framing *framing, struct cut *cut, const struc
 
 	if (cut->is_ended || cut->count == VB_CARRIER_SEGMENTS || size > cut->size ||
 		cut->bytes + size > framing->port.largest_segment || cut->iov + next->iov_count + 1u > VB_CARRIER_IOV ||
-		!next->to_trains || !same_route(head, next))
+		!next->to_trains || !same_route(framing->carrier, head, next))
 		return false;
 	cut->count++;
 	cut->iov += next->iov_count + 1u;

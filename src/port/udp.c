@@ -15,8 +15,8 @@ int vb_udp_open(const struct vb_udp_config *config, struct vb_port **port)
 		.single_datagrams = config->single_datagrams,
 		.takes_marks = config->takes_marks };
 	struct vb_carrier *carrier = NULL;
-	int rc = config->is_carried ? vb_channel_carrier_open(config->receive_fd, 0, &carrier)
-				    : vb_udp_carrier_open(config->receive_fd, 0, &carrier);
+	int rc = config->is_carried ? vb_channel_carrier_open(config->receive_fd, config->flow_mask, &carrier)
+				    : vb_udp_carrier_open(config->receive_fd, config->flow_mask, &carrier);
 
 	if (rc < 0)
 		return rc;

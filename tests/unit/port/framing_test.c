@@ -191,6 +191,29 @@ static void train__is_one_message_of_numbered_packets(void **state)
 	close_all();
 }
 
+static void train__ends_where_the_source_port_changes(void **state)
+{
+	static const struct {
+		uint16_t mask;
+		unsigned messages;
+	} cases[] = { { 0, 1 }, { 1, 4 }, { 3, 4 } };
+
+	for (unsigned k = 0; k < COUNT_OF(cases); k++) {
+		open_plain();
+		array.carrier.flow_mask = cases[k].mask;
+		for (uint32_t i = 0; i < 8; i++) /* of one QP: two, two, two, two */
+			put(VB_WRITE_MIDDLE, SLOT, i, 1024)->flow = (uint16_t)(FLOW + (i / 2 & 1));
+		send_batch();
+		assert_int_equal(array.count, cases[k].messages);
+		for (unsigned i = 0; i < array.count; i++) {
+			assert_numbered(&array.messages[i], 8 / cases[k].messages);
+			assert_int_equal(array.messages[i].path.src_port,
+				array_carrier_port(&array.carrier, SLOT, (uint16_t)(FLOW + (i & 1))));
+		}
+		close_all();
+	}
+}
+
 static void merged_train__that_is_longer_than_a_ports_is_given_in_parts(void **state)
 {
 	uint32_t psns[300];
@@ -431,6 +454,7 @@ int main(void)
 		cmocka_unit_test(batch__takes_one_call_of_each_operation),
 		cmocka_unit_test(packets__come_back_as_they_were),
 		cmocka_unit_test(train__is_one_message_of_numbered_packets),
+		cmocka_unit_test(train__ends_where_the_source_port_changes),
 		cmocka_unit_test(merged_train__that_is_longer_than_a_ports_is_given_in_parts),
 		cmocka_unit_test(receive__refuses_what_is_not_for_us),
 		cmocka_unit_test(refused_train__goes_singly_and_so_do_later_ones),

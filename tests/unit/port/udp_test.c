@@ -393,6 +393,37 @@ static void send__slots_of_a_peer_have_their_own_source_port(void **state)
 	end_close(&b);
 }
 
+/* Two flows of one QP: a train of each, each from a source port of its own. */
+static void send__flows_of_a_qp_have_their_own_source_port(void **state)
+{
+	uint16_t port_of[12];
+	unsigned seen = 0;
+	struct end a, b;
+
+	pair_open(&a, &b);
+	vb_port_close(a.port);
+	struct vb_udp_config config = { .receive_fd = a.fd, .slot = SLOT_A, .flow_mask = 1 };
+	assert_int_equal(vb_udp_open(&config, &a.port), 0);
+	for (unsigned round = 0; round < 2; round++) { /* the second finds the sockets made */
+		batch_clear();
+		for (uint32_t i = 0; i < 6; i++)
+			put(VB_WRITE_MIDDLE, qpn_of(SLOT_B), round * 6 + i, 1024)->flow = i < 3 ? 0xC122 : 0xC123;
+		vb_port_send(a.port, &batch, 0);
+	}
+	while (seen < 12 && next_train(&b))
+		for (unsigned i = 0; i < train.count; i++, seen++) {
+			assert_payload(&train.packets[i], train.packets[i].psn);
+			port_of[train.packets[i].psn] = train.path.src_port;
+		}
+	assert_int_equal(seen, 12);
+	assert_int_equal(counter(&a, VB_PORT_TX_DATAGRAMS), 4);
+	assert_int_equal(counter(&b, VB_PORT_RX_DROP_ICRC), 0);
+	for (unsigned i = 0; i < 12; i++)
+		assert_int_equal(port_of[i], i % 6 < 3 ? 0xC122 : 0xC123);
+	end_close(&a);
+	end_close(&b);
+}
+
 static void send__beyond_the_mtu_is_said_and_trains_stay(void **state)
 {
 	struct end a, b;
@@ -539,6 +570,7 @@ int main(void)
 		cmocka_unit_test(send__ack_is_the_last_of_the_requests_behind_it),
 		cmocka_unit_test(send__ack_that_has_no_place_behind_leaves_first),
 		cmocka_unit_test(send__slots_of_a_peer_have_their_own_source_port),
+		cmocka_unit_test(send__flows_of_a_qp_have_their_own_source_port),
 		cmocka_unit_test(send__beyond_the_mtu_is_said_and_trains_stay),
 		cmocka_unit_test(send__scatter_list_is_one_payload),
 		cmocka_unit_test(receive__bad_packets_are_counted),
