@@ -1,4 +1,5 @@
-/* A bottleneck: bottleneck.h. The queue is known by when it will be empty.
+/* A bottleneck: bottleneck.h. The queue is kept as the time when it will be empty.
+ * Holds: the queue never exceeds its limit; the same packets at the same times with the same seed have the same fates.
  * Not here: holding packets back until they leave (faults.c). */
 #include "port/bottleneck.h"
 #include "base/invariant.h"
@@ -18,7 +19,7 @@ static vb_time backlog(const struct vb_bottleneck *neck, vb_time now)
 	return vb_time_before(now, neck->free_at) ? vb_time_diff(neck->free_at, now) : 0;
 }
 
-/* The queue since it was seen last: it falls at the rate, to nothing. */
+/* Adds the queue since it was seen last to the area: it falls at the rate, to nothing. */
 static void see(struct vb_bottleneck *neck, vb_time now)
 {
 	if (!neck->has_begun) {
@@ -34,7 +35,7 @@ static void see(struct vb_bottleneck *neck, vb_time now)
 static bool is_chosen(const struct vb_bottleneck *neck, uint64_t queued, struct vb_random *random)
 {
 	uint32_t drawn =
-		vb_random_below(random, 1000000); /* whatever the queue, so that a seed gives the same sequence */
+		vb_random_below(random, 1000000); /* drawn for any queue, so that a seed gives the same sequence */
 
 	if (neck->kmax == 0 || queued <= neck->kmin)
 		return false;

@@ -1,5 +1,5 @@
-/* A datagram, or a merged train, as a courier passes it on (src/broker/courier.c): one message of a SOCK_SEQPACKET
- * channel, this header and then the bytes. What the kernel said beside them comes along as it was said. */
+/* A datagram, or a merged train, as a forwarder passes it on (src/broker/courier.c): one message of a SOCK_SEQPACKET
+ * channel, this header and then the bytes. The kernel's control data comes along unchanged. */
 #ifndef VB_PORT_CARRIED_H
 #define VB_PORT_CARRIED_H
 
@@ -13,7 +13,7 @@ struct vb_carried {
 	union {
 		struct sockaddr_in ipv4;
 		struct sockaddr_in6 ipv6;
-	} name; /* from whom */
+	} name; /* the sender's address */
 	_Alignas(8) uint8_t control[VB_CARRIED_CONTROL];
 };
 

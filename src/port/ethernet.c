@@ -1,5 +1,6 @@
-/* Packet sockets (packet(7)). Holds: a socket is bound to its interface before it receives anything, so that no frame
- * of another is ever seen. */
+/* Packet sockets (packet(7)).
+ * Holds: a socket is bound to its interface before it receives anything, so that no frame of another interface is seen.
+ * Not here: which frames a QP wants (host/frames.c, engine/steering.c). */
 #include "port/ethernet.h"
 
 #include <arpa/inet.h>
@@ -15,7 +16,7 @@
 #include <unistd.h>
 
 #define RECEIVE_BUFFER (4 << 20)
-#define MAC_BYTES      (2 * VB_MAC_LENGTH) /* what stands before a VLAN tag */
+#define MAC_BYTES      (2 * VB_MAC_LENGTH) /* the bytes before a VLAN tag */
 
 _Static_assert(sizeof(struct vb_iov) == sizeof(struct iovec) &&
 		       offsetof(struct vb_iov, base) == offsetof(struct iovec, iov_base) &&

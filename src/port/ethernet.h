@@ -1,5 +1,5 @@
-/* Ethernet frames through packet sockets, for raw packet QPs: sends and receives them whole, decides nothing. Opening
- * one takes CAP_NET_RAW in the network namespace's user namespace. */
+/* Ethernet frames through packet sockets, for raw packet QPs: frames are sent and received whole, and nothing is
+ * decided here. To open a socket takes CAP_NET_RAW in the network namespace's user namespace. */
 #ifndef VB_PORT_ETHERNET_H
 #define VB_PORT_ETHERNET_H
 
@@ -9,9 +9,9 @@
 #include "engine/nic.h"
 #include "wire/frame.h"
 
-/* A socket that can send through any interface and receives nothing; or -errno: -EPERM. */
+/* A socket that sends through any interface and receives nothing; or -errno: -EPERM. */
 int vb_ethernet_open_sender(void);
-/* A socket that receives what comes in, and what goes out, through an interface; or -errno. */
+/* A socket that receives all frames that come in and go out through an interface; or -errno. */
 int vb_ethernet_open_receiver(uint32_t ifindex);
 
 /* Never blocks. 0, or a positive errno: EAGAIN when there is no room now. */
@@ -27,7 +27,7 @@ struct vb_ethernet_frame {
  * fit into size bytes. */
 bool vb_ethernet_receive(int fd, uint8_t *buffer, size_t size, struct vb_ethernet_frame *frame);
 
-/* What the interface must let through beside its own address and broadcasts; counted by the kernel. */
+/* Frames that the interface must let through beside its own address and broadcasts. The kernel counts the interests. */
 enum vb_ethernet_interest { VB_ETHERNET_OWN, VB_ETHERNET_ADDRESS, VB_ETHERNET_ALL_MULTICAST, VB_ETHERNET_EVERYTHING };
 
 struct vb_ethernet_filter {

@@ -158,7 +158,7 @@ unsigned vb_faults_admit(
 		bytes[verdict.corrupt_bit / 8] ^= (uint8_t)(1u << verdict.corrupt_bit % 8);
 	unsigned copies = verdict.duplicates ? 2 : 1;
 	if (is_delayed) {
-		/* Of a doubled packet the second copy is not reordered as well. */
+		/* The second copy of a doubled packet is not reordered as well. */
 		struct verdict plain = { 0 };
 		hold_delayed(faults, path, bytes, length, now, &verdict);
 		if (verdict.duplicates)

@@ -1,9 +1,9 @@
-/* Fault injection as the UDP port uses it, and host/ for the MADs that the broker hands it (parsing is in port.h).
+/* Fault injection as the framing uses it, and host/ for the MADs that the broker hands it (parsing is in port.h).
  * Faults apply to what is received, packet by packet, trains already taken apart and the ICRC not yet looked at:
  *
  *   vb_faults_recycle(faults);                                    before any more
  *   copies = vb_faults_admit(faults, &path, bytes, length, now);  each segment: deliver it 0, 1 or 2 times
- *   while ((held = vb_faults_release(faults, now)))               afterwards: what was held back and goes on now
+ *   while ((held = vb_faults_release(faults, now)))               afterwards: packets that were held back and go on now
  *           ... held->path, held->bytes, held->length: deliver once, without another vb_faults_admit ...
  *
  * The same seed and the same packets give the same faults. One vb_faults belongs to one receiver: it is not locked. */
@@ -23,7 +23,7 @@ struct vb_faults;
 
 #define VB_FAULTS_HELD_MAX     16384       /* packets held back at once; beyond it a packet to be held is dropped */
 #define VB_FAULTS_PASSED_MAX   8           /* a reordered packet lets 1 .. this many others past */
-#define VB_FAULTS_REORDER_WAIT (1 * VB_MS) /* and goes on after this long though nobody passed */
+#define VB_FAULTS_REORDER_WAIT (1 * VB_MS) /* and goes on after this long even if none passed */
 #define VB_FAULTS_DELAY_MAX    (10 * VB_S)
 
 /* A packet held back. */
@@ -42,8 +42,8 @@ struct vb_held {
 unsigned vb_faults_admit(
 	struct vb_faults *faults, const struct vb_path *path, uint8_t *bytes, size_t length, vb_time now);
 
-/* For who receives messages that have come by themselves and passed the ICRC: what would be corrupted is dropped, and
- * there is no bottleneck. */
+/* For a receiver of messages that came one by one and have passed the ICRC: a message that would be corrupted is
+ * dropped, and there is no bottleneck. */
 void vb_faults_drop_corrupt(struct vb_faults *faults);
 const struct vb_bottleneck *vb_faults_bottleneck(const struct vb_faults *faults);
 
@@ -56,8 +56,8 @@ void vb_faults_recycle(struct vb_faults *faults);
 /* When vb_faults_release will next give something, if nothing arrives before. */
 struct vb_deadline vb_faults_deadline(const struct vb_faults *faults);
 
-/* What has been done to packets so far. One that is doubled and delayed, say, counts under both; one that was dropped
- * under nothing else. */
+/* Faults that are counted. A packet that is doubled and delayed counts under both; one that was dropped counts under
+ * nothing else. */
 enum vb_fault {
 	VB_FAULT_DROPPED, /* by chance, or because too many were held back; the bottleneck counts its own */
 	VB_FAULT_DOUBLED,

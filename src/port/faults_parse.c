@@ -32,7 +32,7 @@ static bool span_is(struct span span, const char *word)
 	return span.length == strlen(word) && memcmp(span.at, word, span.length) == 0;
 }
 
-/* A quantity with its unit, which ends so. */
+/* A quantity whose unit ends with last; 0: with anything. */
 static bool parse_quantity(enum vb_quantity kind, struct span text, char last, uint64_t most, uint64_t *value)
 {
 	char whole[64];
@@ -80,7 +80,7 @@ static bool parse_seed(struct span text, uint64_t *seed)
 	return true;
 }
 
-/* Why name=value cannot be, in the words for it; NULL when it can and is set. */
+/* Sets name=value and returns NULL; or says in words why it cannot be. */
 static const char *parse_item(struct vb_faults *faults, struct span name, struct span value)
 {
 	const struct {
@@ -118,7 +118,7 @@ static const char *parse_item(struct vb_faults *faults, struct span name, struct
 	return "is not a fault";
 }
 
-/* Takes what lies before the next comma off *rest. */
+/* Takes the item before the next comma off *rest. */
 static struct span take_item(const char **rest)
 {
 	struct span item = { *rest, strcspn(*rest, ",") };
@@ -169,7 +169,7 @@ static const char *complain_of_bottleneck(const struct vb_bottleneck *neck)
 	return NULL;
 }
 
-/* What was not given, and whether it fits together. */
+/* Fills in values that were not given, and checks that all fit together. */
 static int complete_bottleneck(struct vb_bottleneck *neck, char *why, unsigned why_size)
 {
 	if (neck->rate && neck->queue == SIZE_NOT_GIVEN)

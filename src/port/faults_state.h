@@ -1,4 +1,4 @@
-/* What fault injection knows: faults.c decides with it, faults_parse.c sets it up.
+/* The inside of fault injection: faults_parse.c sets it up, faults.c decides with it.
  * Holds: held_count packets are in delayed, reordered and given; delayed ones are in the order of their times. */
 #ifndef VB_PORT_FAULTS_STATE_H
 #define VB_PORT_FAULTS_STATE_H

@@ -1,7 +1,7 @@
-/* See mapped.h.
- *
- * Holds: a mapping is of memory that cannot shrink, so that whatever the peer does, or its end, kills nobody who reads
- * it; a forked child has none of them; the proof is read after the bytes. */
+/* Copies out of mapped segments of a peer: mapped.h.
+ * Holds: a mapping is of memory that cannot shrink, so that neither the peer's doing nor its end kills a reader. A
+ * forked child has no mapping. The proof is read after the bytes. Not here: memory of the peer that is not mapped
+ * (pull.c). */
 #include "port/mapped.h"
 
 #include <errno.h>
@@ -27,7 +27,7 @@ static struct place *place_of(struct vb_mapped *mapped, uint32_t id)
 	return &mapped->places[id % VB_SEGMENTS];
 }
 
-/* Memory of the page cache, whose seals nobody can take back; huge pages may be missing when they are touched. */
+/* Only memory of the page cache, whose seals cannot be taken back: huge pages may be missing when they are touched. */
 static bool is_safe(int file, uint64_t length)
 {
 	struct stat status;
@@ -88,7 +88,7 @@ void vb_mapped_close(struct vb_mapped *mapped)
 
 /* ---- Pulling ----------------------------------------------------------------------------------------------------- */
 
-/* NULL: not all of it lies there. */
+/* NULL: not all bytes lie there. */
 static const uint8_t *find(const struct place *place, uint64_t address, uint64_t length)
 {
 	uint64_t offset = address - place->segment.address;
@@ -119,7 +119,7 @@ static uint64_t proof_of(const struct vb_lives *lives, const struct vb_local_pul
 	return proof;
 }
 
-/* What of it is pulled lies here. NULL: it is in no segment, or in one that we do not know. */
+/* The place where the pulled bytes lie here. NULL: they are in no segment, or in one that we do not know. */
 static const uint8_t *find_lent(const struct vb_mapped *mapped, const struct vb_lent *lent)
 {
 	const struct place *place = &mapped->places[lent->segment % VB_SEGMENTS];

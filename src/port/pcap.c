@@ -1,8 +1,8 @@
-/* Captures: what a process sends and receives, with the IP and UDP headers that a socket does not show rebuilt. Classic
- * pcap with nanosecond stamps and LINKTYPE_RAW (101): packets begin with the IP header.
- * Holds: one append, in one system call, per packet; so lanes may write at once without a lock, and a process that is
- * killed leaves every packet but perhaps the one it was writing (killing, the kernel may cut a write at a page).
- * Written here rather than by libpcap, which every program that loads the library would then load too. */
+/* Captures of the packets that a process sends and receives. IP and UDP headers, which a socket does not show, are
+ * rebuilt. The format is classic pcap with nanosecond stamps and LINKTYPE_RAW (101): packets begin with the IP header.
+ * Holds: each packet is one append in one system call. So lanes may write at once without a lock, and a process that is
+ * killed leaves every packet but perhaps the last, which the kernel may cut at a page.
+ * Not here: libpcap, because every program that loads the library would then load that too. */
 #include <errno.h>
 #include <fcntl.h>
 #include <stdatomic.h>
@@ -26,7 +26,7 @@ enum { MAD_SOURCE_PORT = 0xC000, MAD_HOP_LIMIT = 64 };
 
 struct vb_pcap {
 	int fd;
-	atomic_bool has_failed; /* the disk is full: what follows a cut record could not be read */
+	atomic_bool has_failed; /* the disk is full: records behind a cut one could not be read */
 };
 
 struct file_header {
@@ -40,7 +40,7 @@ struct record_header {
 	uint32_t seconds, nanoseconds, captured, original;
 };
 
-/* Emptied, and locked as long as it is open, so that no two processes write into one capture. */
+/* Opens a file, empties it, and locks it as long as it is open, so that no two processes write into one capture. */
 static int open_alone(const char *file)
 {
 	int fd = open(file, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0666);

@@ -1,6 +1,7 @@
-/* See pull.h. The peer may die, be replaced by another program (exec), or take its bytes back while we copy. So what
- * is read last, by the same call, is what proves that it was the same process and that it still lent them: the kernel
- * copies the ranges in the order in which they are given. */
+/* Copies by the kernel out of a peer's memory: pull.h.
+ * Holds: the peer may die, be replaced by another program (exec), or take its bytes back while we copy. So the last
+ * bytes that the same call reads prove that it was the same process and still lent them: the kernel copies the ranges
+ * in the order in which they are given. Not here: memory of the peer that is mapped (mapped.c). */
 #include "port/pull.h"
 
 #include <errno.h>
@@ -51,7 +52,8 @@ static struct iovec at(uint64_t address, size_t length)
 	return (struct iovec){ (void *)(uintptr_t)address, length };
 }
 
-/* Reads length bytes, as they are lent, into the first count of to, which has room for the proof's behind them. */
+/* Reads length bytes, as they are lent, into the first count pieces of to, which has room for the proof's behind them.
+ */
 static enum vb_local_outcome read_proved(const struct vb_puller *puller, const struct vb_local_pull *pull,
 	struct iovec *to, unsigned count, const struct vb_lent *lent, unsigned lent_count, uint32_t length)
 {
@@ -67,7 +69,7 @@ static enum vb_local_outcome read_proved(const struct vb_puller *puller, const s
 	if (n < 0 && errno == EPERM)
 		return VB_PULL_REFUSED;
 	if (n < 0 && errno != EFAULT)
-		return VB_PULL_STALE; /* it is gone, which will be noticed */
+		return VB_PULL_STALE; /* it has ended, which will be noticed */
 	if (n < (ssize_t)length)
 		return VB_PULL_FAULT;
 	bool is_proved = (size_t)n == length + sizeof(proof.nonce) + pull->proof_bytes &&
@@ -84,8 +86,8 @@ static enum vb_local_outcome pull_straight(const struct vb_puller *puller, const
 	return read_proved(puller, pull, to, pull->iov_count, pull->lent, pull->lent_count, pull->length);
 }
 
-/* The kernel copies a page at a time by a string instruction, which some processors do slowly where the places of both
- * ends in their pages are nearly the same (base/copy.h). Then the bytes go to a place of ours first, which is in the
+/* The kernel copies a page at a time by a string instruction, which is slow on some processors if the places of both
+ * ends in their pages are nearly the same (base/copy.h). Then the bytes go to a stage of ours first, which is in the
  * cache. */
 static bool is_near(const struct vb_local_pull *pull)
 {
@@ -109,7 +111,7 @@ static void scatter(const struct vb_local_pull *pull, uint32_t offset, const uin
 	}
 }
 
-/* What is lent as one; offset: where in all that is pulled it begins. */
+/* Pulls bytes that are lent as one piece; offset: where the piece begins in all that is pulled. */
 static enum vb_local_outcome pull_one_staged(
 	const struct vb_puller *puller, const struct vb_local_pull *pull, const struct vb_lent *lent, uint32_t offset)
 {

@@ -1,4 +1,4 @@
-/* The options and groups of a slot's UDP socket, for whoever has it: a port, a courier, the broker. */
+/* The options and groups of a slot's UDP socket, for any process that has it: a port's, a forwarder, the broker. */
 #ifndef VB_PORT_RECEIVE_SOCKET_H
 #define VB_PORT_RECEIVE_SOCKET_H
 
@@ -23,7 +23,8 @@ static inline void vb_set_option(int fd, int level, int name, int value)
 	setsockopt(fd, level, name, &value, sizeof(value));
 }
 
-/* All of it may have been set before, by the broker or by another port. What an older kernel lacks is done without. */
+/* Options may have been set before, by the broker or by another port. Options that an older kernel lacks are done
+ * without. */
 static inline void vb_prepare_receive_socket(int fd)
 {
 	int family = AF_INET6;

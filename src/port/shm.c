@@ -1,10 +1,10 @@
-/* See shm.h.
- *
- * Holds: a record is published by its one word that has the ring's lap in it, after all its other bytes; descriptors
- * are put together where they stay, and nothing of them is read here again; a place of the ring and the bytes beside
- * its record are written again when the other end has freed them, in the order of publishing; who publishes, or frees,
- * then looks whether the other end dozes, and who dozes then looks whether something was published, with full fences
- * between, so that one of the two sees it. */
+/* Rings of shared memory: shm.h.
+ * Holds: a record is published by its one word that has the ring's lap in it, after all its other bytes. Descriptors
+ * are put together where they stay, and are not read here again. A place of the ring, and the bytes beside its record,
+ * are written again when the other end has freed them, in the order of publishing. An end that publishes or frees looks
+ * then whether the other one dozes, and an end that dozes looks then whether something was published, with full fences
+ * between, so that one of the two sees it.
+ * Not here: what a record means (engine/local.h). */
 #include "port/shm.h"
 
 #include <errno.h>
@@ -16,15 +16,14 @@
 #include "base/invariant.h"
 
 #define LINE 64u
-#define AHEAD                                                                                                          \
-	2u /* records: who publishes one fetches the place of that behind the next, which takes about as long as they  \
-	      do */
+/* Records: the end that publishes one fetches the place of that behind the next, which takes as long as these do. */
+#define AHEAD 2u
 
-enum { PUBLISHED = 1, FREED = 2 }; /* what a dozing end is to be woken for */
+enum { PUBLISHED = 1, FREED = 2 }; /* reasons to wake a dozing end */
 
-/* What one end writes, and the other reads. */
+/* Counters that one end writes and the other reads. */
 struct side {
-	_Alignas(LINE) _Atomic uint32_t descriptors_freed; /* of the other's, counted up */
+	_Alignas(LINE) _Atomic uint32_t descriptors_freed; /* of the other end's; free running */
 	_Atomic uint32_t answers_freed;
 	_Alignas(LINE) _Atomic uint32_t dozes_for; /* the other end takes it back when it wakes this one */
 	_Alignas(4096) struct vb_descriptor descriptors[VB_SHM_RING];
@@ -37,9 +36,9 @@ struct side {
 struct outgoing {
 	uint32_t published, freed;
 	uint32_t fetched;                       /* places of the next ones, to write there */
-	uint64_t heap_end, heap_begin, skipped; /* skipped: what a room leaves at the heap's end, as too short */
+	uint64_t heap_end, heap_begin, skipped; /* skipped: bytes at the heap's end that are too few for a room */
 	uint64_t last_end;
-	uint64_t ends[VB_SHM_RING]; /* of the bytes beside each record, or before it */
+	uint64_t ends[VB_SHM_RING]; /* where the bytes beside each record, or before it, end */
 };
 
 struct vb_shm {
@@ -54,7 +53,7 @@ struct vb_shm {
 	struct vb_answer answer_scratch[VB_SHM_BATCH];
 };
 
-/* A process that meets itself has the memory twice, and TSan does not know the one place for the other. */
+/* A process that shares memory with itself has it mapped twice, and TSan does not see that both are one place. */
 #if defined(__SANITIZE_THREAD__)
 void __tsan_acquire(void *address);
 void __tsan_release(void *address);
@@ -85,7 +84,7 @@ size_t vb_shm_bytes(void)
 	return 2 * sizeof(struct side);
 }
 
-/* Its number; 0: it is too short. */
+/* The file's number; 0: it is too short. */
 static uint64_t file_as_long(int memory, size_t size)
 {
 	struct stat file;
@@ -100,7 +99,7 @@ int vb_shm_open(int memory, unsigned side, struct vb_shm **opened)
 	uint64_t file = is_mirror ? 0 : file_as_long(memory, vb_shm_bytes());
 
 	if (!is_mirror && !file)
-		return -EINVAL; /* what lies behind its end kills who touches it */
+		return -EINVAL; /* to touch memory behind its end would kill this process */
 	struct vb_shm *shm = aligned_alloc(LINE, (sizeof(*shm) + LINE - 1) / LINE * LINE);
 
 	if (!shm)
@@ -115,7 +114,7 @@ int vb_shm_open(int memory, unsigned side, struct vb_shm **opened)
 		free(shm);
 		return -error;
 	}
-	madvise(shm->memory, shm->size, MADV_DONTFORK); /* a child has nothing to say there */
+	madvise(shm->memory, shm->size, MADV_DONTFORK); /* a forked child has no part in it */
 	shm->own = &shm->memory[is_mirror ? 0 : side & 1];
 	shm->other = &shm->memory[is_mirror ? 0 : !(side & 1)];
 	*opened = shm;
@@ -137,7 +136,7 @@ typedef uint64_t __attribute__((may_alias)) word;
 _Static_assert(ANSWER_WORD == 1, "the word that holds the lap");
 _Static_assert((VB_SHM_RING & (VB_SHM_RING - 1)) == 0, "places are counts modulo the ring");
 
-/* Never that of the lap before, nor of memory that was not written yet. */
+/* Differs from the mark of the lap before, and from memory that was not written yet. */
 static uint16_t lap_of(uint32_t count)
 {
 	return (uint16_t)(count / VB_SHM_RING | 0x8000);
@@ -164,7 +163,7 @@ static bool is_answered(const struct vb_shm *shm, uint32_t count, word *first)
 	return (uint16_t)(*first >> 48) == lap_of(count);
 }
 
-/* False: it is not there yet. */
+/* False: the record is not published yet. */
 static bool get_descriptor(const struct vb_shm *shm, uint32_t count, struct vb_descriptor *descriptor)
 {
 	if (!is_there(shm, count))
@@ -268,14 +267,14 @@ struct vb_local_heap vb_shm_heap_of_answers(const struct vb_shm *shm)
 
 /* ---- Out -------------------------------------------------------------------------------------------------------- */
 
-/* What the other end has freed. A count that cannot be is not his to say, and changes nothing. */
+/* Notes what the other end has freed. An impossible count is a peer's error, and changes nothing. */
 static void take_back(struct outgoing *out, uint32_t freed)
 {
 	if (freed - out->freed > out->published - out->freed || freed == out->freed)
 		return;
 	out->freed = freed;
 	uint64_t end = out->ends[(freed - 1) % VB_SHM_RING];
-	if (end > out->heap_begin) /* else nothing was beside them since the heap has begun anew */
+	if (end > out->heap_begin) /* else no bytes lay beside them since the heap began anew */
 		out->heap_begin = end;
 }
 
@@ -295,9 +294,8 @@ static uint64_t heap_left(const struct outgoing *out)
 	return VB_SHM_HEAP - LINE - (out->heap_end - out->heap_begin);
 }
 
-/* One piece of the heap: what is left before its end or, where that is too short for a part, what is free at its
- * begin. An empty heap begins anew, in lines that are warm. To ask what is freed costs a line that the other end
- * writes. */
+/* One piece of the heap: the rest before its end or, if that is too short for a part, the free bytes at its start. An
+ * empty heap begins anew, in lines that are warm. To ask for what is freed costs a line that the other end writes. */
 static void find_heap(struct outgoing *out, const _Atomic uint32_t *freed, uint8_t *heap, struct vb_local_room *room)
 {
 	if (heap_left(out) < VB_SHM_HEAP / 2)
@@ -350,7 +348,7 @@ static void note(struct outgoing *out)
 	out->ends[out->published++ % VB_SHM_RING] = out->last_end;
 }
 
-/* The line is ours by the time it is written: else whoever writes to it and takes a lock waits for it. */
+/* Makes the line ours before it is written: else a thread that writes to it and then takes a lock waits for it. */
 static void fetch_to_write(const void *line)
 {
 #if defined(__x86_64__)
@@ -360,7 +358,7 @@ static void fetch_to_write(const void *line)
 #endif
 }
 
-/* Where many were published, as many places again: the next ones are put together meanwhile. */
+/* Fetches as many places as were published: the next records are put together meanwhile. */
 static void fetch_places(struct vb_shm *shm, unsigned count)
 {
 	struct outgoing *out = &shm->descriptors;
@@ -372,7 +370,7 @@ static void fetch_places(struct vb_shm *shm, unsigned count)
 		fetch_to_write(&shm->own->descriptors[out->fetched++ % VB_SHM_RING]);
 }
 
-/* heap_begin: of what lies beside them. */
+/* heap_begin: where the bytes beside them begin. */
 static void publish_descriptors(struct vb_shm *shm, const struct vb_local_room *room, uint64_t heap_begin)
 {
 	struct outgoing *out = &shm->descriptors;
@@ -387,7 +385,7 @@ static void publish_descriptors(struct vb_shm *shm, const struct vb_local_room *
 	fetch_places(shm, room->descriptor_count);
 }
 
-/* The bytes at that offset were put there lately: where they end. */
+/* The position at which bytes of that offset end, which were put there lately. */
 static uint64_t end_of(const struct outgoing *out, uint32_t at, uint32_t length)
 {
 	uint64_t back = (out->heap_end - at) % VB_SHM_HEAP, lines = (length + LINE - 1) & ~(uint64_t)(LINE - 1);
@@ -411,7 +409,7 @@ static void publish_answer(struct vb_shm *shm, struct vb_answer *answer)
 	__atomic_store_n(&to[ANSWER_WORD], from[ANSWER_WORD], __ATOMIC_RELEASE);
 }
 
-/* Whatever its record says of its place, nothing of this room is in use when the last one is free. */
+/* A record may name any place: nothing of this room is in use once the last record is free. */
 static void end_heap(struct outgoing *out, uint32_t used)
 {
 	if (used && out->published != out->freed)

@@ -1,8 +1,9 @@
-/* The connection manager's messages, one table of fields each, by which they are read and written: where a field lies
- * on the wire and where in struct vb_cm_message. What no table names is reserved: not read, and written as zero.
+/* The connection manager's messages. Each has one table of fields, by which it is read and written: where a field lies
+ * on the wire, and where in struct vb_cm_message. Bits that no table names are reserved: not read, and written as zero.
  *
- * Holds: a field lies within its message, and its member is as wide as it; only the tables say where a field is. IBA
- * vol. 1, 12.6; annex A11 for RDMA-CM's header. Places count from the end of the MAD's header. */
+ * Holds: a field lies within its message, and its member is as wide as it; only the tables say where a field is. Places
+ * count from the end of the MAD's header.
+ * Not here: the MAD's header (mad.c), which message follows which (cm/states.c). IBA vol. 1, 12.6; annex A11. */
 #include <stddef.h>
 #include "base/bytes.h"
 #include "base/invariant.h"
@@ -23,7 +24,7 @@ struct field {
 #define NUMBER(name, byte, length)    { (byte) * 8, (length) * 8, MEMBER(name) }
 #define STRING(name, byte, length)    { (byte) * 8, (length) * 8, MEMBER(name) }
 #define PIECE(name, byte, move)       { (byte) * 8, 8, MEMBER(name), .shift = (move) }
-/* From the named bit of the byte (7 is the highest) downwards. */
+/* Bits from the named one of the byte (7 is the highest) downwards. */
 #define BITS(name, byte, from, width) { (byte) * 8 + 7 - (from), (width), MEMBER(name) }
 #define END                           { .bits = 0 }
 /* clang-format on */
@@ -210,7 +211,7 @@ static uint64_t read_number(const uint8_t *body, const struct field *field)
 	return field->bits < 64 ? value & ((1ull << field->bits) - 1) : value;
 }
 
-/* Into a body that is zero there. */
+/* The body must be zero there. */
 static void write_number(uint8_t *body, const struct field *field, uint64_t value)
 {
 	unsigned first = field->bit / 8, end = (field->bit + field->bits + 7u) / 8;

@@ -1,6 +1,6 @@
 /* The connection manager's messages: attributes of management class 0x07, one MAD each (IBA vol. 1, 12.6; tables 99 to
- * 121), and the header that RDMA-CM puts before the private data of REQ and SIDR_REQ (annex A11). Fields as numbers of
- * this machine, times as the 5-bit codes that the wire has (4.096 us * 2^code). */
+ * 121), and the header that RDMA-CM puts before the private data of REQ and SIDR_REQ (annex A11). Fields are numbers in
+ * host order; times are the 5-bit codes of the wire (4.096 us * 2^code). */
 #ifndef VB_WIRE_CM_H
 #define VB_WIRE_CM_H
 
@@ -23,7 +23,7 @@ enum vb_cm_kind { /* attribute IDs */
 	VB_CM_APR = 0x1A,
 };
 
-/* Bytes of private data each carries. */
+/* Bytes of private data in each message. */
 enum {
 	VB_CM_REQ_PRIVATE = 92,
 	VB_CM_MRA_PRIVATE = 222,
@@ -58,7 +58,7 @@ enum vb_cm_reject_reason { /* 12.6.7.2 */
 	VB_CM_REJ_DUPLICATE_COMM_ID = 30,
 };
 
-/* What a REJ or MRA answers. */
+/* The message that a REJ or MRA answers. */
 enum vb_cm_answered { VB_CM_ANSWERS_REQ = 0, VB_CM_ANSWERS_REP = 1, VB_CM_ANSWERS_OTHER = 2 /* MRA: LAP */ };
 
 enum vb_cm_sidr_status {
@@ -181,13 +181,13 @@ struct vb_cm_message {
 	};
 };
 
-/* False when the MAD is no CM message of a version and attribute we know. Values out of range are kept: their reader
+/* False when the MAD is no CM message of a known version and attribute. Values out of range are kept: their reader
  * checks them. */
 bool vb_cm_decode(struct vb_cm_message *message, const uint8_t mad[VB_MAD_LENGTH]);
 /* Fills all 256 bytes; values wider than their fields are cut. */
 void vb_cm_encode(const struct vb_cm_message *message, uint8_t mad[VB_MAD_LENGTH]);
 
-/* RDMA-CM: what stands before the user's private data in REQ and SIDR_REQ. */
+/* RDMA-CM: the header before the user's private data in REQ and SIDR_REQ. */
 #define VB_CM_IP_HEADER_LENGTH 36
 
 struct vb_cm_ip_header {
@@ -199,12 +199,12 @@ struct vb_cm_ip_header {
 bool vb_cm_ip_header_decode(struct vb_cm_ip_header *header, const uint8_t bytes[VB_CM_IP_HEADER_LENGTH]);
 void vb_cm_ip_header_encode(const struct vb_cm_ip_header *header, uint8_t bytes[VB_CM_IP_HEADER_LENGTH]);
 
-/* Which address a REQ or SIDR_REQ is for: the one that it came to. Within one host (from is to) it may name a loopback
- * address in its header, which is then meant: no device need have that one, so any of the host's carries the
+/* The address that a REQ or SIDR_REQ is for: the one that it came to. Within one host (from equals to) its header may
+ * name a loopback address, which then counts: no device need have that address, so any device of the host carries the
  * request. */
 struct vb_gid vb_cm_destination(
 	const struct vb_cm_message *request, const struct vb_gid *from, const struct vb_gid *to);
-/* The sender's, by the same rule. */
+/* The sender's address, by the same rule. */
 struct vb_gid vb_cm_origin(const struct vb_cm_message *request, const struct vb_gid *from, const struct vb_gid *to);
 
 /* Service IDs of RDMA-CM: port space and port (A11.3). */

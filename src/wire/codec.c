@@ -1,7 +1,7 @@
-/* Bytes to struct vb_packet and back. The opcode's row says which headers there are; here is what the bytes of each
- * mean, reading and writing side by side.
- * Holds: vb_packet_decode knows that all headers lie inside the bytes before it reads the first extension header.
- * Not here: the ICRC (icrc.c), which headers an opcode has (opcode.c), whether the packet makes sense (the engine). */
+/* Bytes to struct vb_packet and back. The opcode's row says which headers there are; here is the meaning of each
+ * header's bytes, reading and writing side by side. Holds: vb_packet_decode knows that all headers lie inside the bytes
+ * before it reads the first extension header. Not here: the ICRC (icrc.c), which headers an opcode has (opcode.c),
+ * whether the packet makes sense (the engine). */
 #include "base/bytes.h"
 #include "base/invariant.h"
 #include "wire/packet.h"
@@ -134,7 +134,7 @@ static inline void write_header(const struct vb_packet *packet, enum vb_header h
 	}
 }
 
-/* The payload is what the headers, the pad and the ICRC leave. */
+/* The payload is the rest between the headers and the pad and ICRC. */
 static enum vb_decode_error take_payload(
 	struct vb_packet *packet, const struct vb_opcode *row, const uint8_t *bytes, size_t length)
 {

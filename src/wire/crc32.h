@@ -5,12 +5,13 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* crc32_x86.c and crc32_arm.c use what the processor has for it. */
+/* By the processor's own instructions, where it has them: crc32_x86.c, crc32_arm.c. */
 uint32_t vb_crc32(uint32_t crc, const void *bytes, size_t length);
-/* The same anywhere, eight bytes a step. */
+/* By tables, eight bytes a step; for any processor. */
 uint32_t vb_crc32_portable(uint32_t crc, const void *bytes, size_t length);
 
-/* For tests: all the ways of doing it that this processor has, whatever vb_crc32 chooses. NULL from some index on. */
+/* For tests: each way of doing it that this processor has, also those that vb_crc32 does not choose. NULL from some
+ * index on. */
 typedef uint32_t vb_crc32_way(uint32_t crc, const void *bytes, size_t length);
 vb_crc32_way *vb_crc32_way_of(unsigned index);
 

@@ -1,4 +1,4 @@
-/* vb_crc32 where no file of its own exists for the processor. */
+/* vb_crc32 for processors that have no file of their own. */
 #include "wire/crc32.h"
 
 uint32_t vb_crc32(uint32_t crc, const void *bytes, size_t length)

@@ -1,4 +1,4 @@
-/* vb_crc32 for 64-bit ARM: the instructions for it, where the processor has them, as all since ARMv8.1 have. */
+/* vb_crc32 for 64-bit ARM, by the CRC instructions where the processor has them, as all since ARMv8.1 do. */
 #include "wire/crc32.h"
 
 #include <stdbool.h>

@@ -32,8 +32,8 @@ static inline __m128i load(const uint8_t *b)
 	return _mm_loadu_si128((const __m128i *)b);
 }
 
-/* What is left of a and the bytes after it, once it stands for all before. Reducing it by two more multiplications, one
- * after the other, takes longer than tables. */
+/* The CRC of a, which stands for all bytes before, and of the bytes after it. To reduce a by two more multiplications,
+ * one after the other, would take longer than tables. */
 __attribute__((target("pclmul"))) static uint32_t finish(__m128i a, const uint8_t *b, size_t length)
 {
 	const __m128i past = _mm_set_epi64x(PAST_128);

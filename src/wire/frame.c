@@ -1,5 +1,6 @@
 /* Reads the headers of an Ethernet frame.
- * Holds: no byte beyond length is read. IEEE 802.3 and 802.1Q, RFC 791, RFC 8200. */
+ * Holds: no byte beyond length is read.
+ * Not here: what a flow wants of them (engine/steering.c). IEEE 802.3 and 802.1Q, RFC 791, RFC 8200. */
 #include "wire/frame.h"
 #include <string.h>
 #include "base/bytes.h"
@@ -24,7 +25,7 @@ static void skip(struct rest *rest, uint32_t length)
 	rest->length -= length;
 }
 
-/* Both begin with the two ports. */
+/* TCP and UDP begin with the two ports. */
 static uint32_t parse_ports(struct vb_frame_headers *headers, struct rest rest)
 {
 	bool is_tcp = headers->ip_protocol == PROTOCOL_TCP;

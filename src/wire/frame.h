@@ -1,5 +1,5 @@
 /* Ethernet frames, as far as flow steering and receive hashing look into them: the first VLAN tag, IPv4 or IPv6, and
- * the ports of TCP and UDP. A frame that ends early, or holds something else, simply has fewer headers. */
+ * the ports of TCP and UDP. A frame that ends early, or holds something else, has fewer headers. */
 #ifndef VB_WIRE_FRAME_H
 #define VB_WIRE_FRAME_H
 
@@ -22,7 +22,7 @@ enum vb_frame_protocol { /* bits */
 /* Fields in network order; zero where the frame has no such header. Without padding: compared as bytes. */
 struct vb_frame_headers {
 	uint8_t dst_mac[VB_MAC_LENGTH], src_mac[VB_MAC_LENGTH];
-	uint16_t ether_type; /* behind the VLAN tag, where there is one */
+	uint16_t ether_type; /* behind the VLAN tag, if there is one */
 	uint16_t vlan_tag;
 	uint8_t src_ip[16], dst_ip[16]; /* IPv4: the first four bytes */
 	uint32_t flow_label;
@@ -33,7 +33,7 @@ struct vb_frame_headers {
 
 _Static_assert(sizeof(struct vb_frame_headers) == 60, "no padding");
 
-/* Protocols found; 0 also where it is not even an Ethernet header (and then *headers is all zero). */
+/* Returns the protocols found; 0 also if there is no Ethernet header, and then *headers is all zero. */
 uint32_t vb_frame_parse(struct vb_frame_headers *headers, const uint8_t *frame, uint32_t length);
 
 #endif

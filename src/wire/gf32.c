@@ -1,4 +1,4 @@
-/* Shifts by whole words, from tables of two digits, and the multiplication that needs nothing of the processor.
+/* Shifts by whole words, from tables of two digits, and the multiplication for any processor.
  * The tables are checked against single steps by tests/unit/wire/gf32_test.c. */
 #include "wire/gf32.h"
 

@@ -8,11 +8,11 @@
 
 #define VB_GF32_POLYNOMIAL 0xEDB88320u
 #define VB_GF32_ONE        0x80000000u
-#define VB_GF32_WORDS_MAX  1087u /* of the two below: 34 * 32 - 1 */
+#define VB_GF32_WORDS_MAX  1087u /* the largest words of the two below: 34 * 32 - 1 */
 
-/* a times b. gf32_x86.c multiplies without carries where the processor can. */
+/* a times b. gf32_x86.c multiplies without carries, if the processor can. */
 uint32_t vb_gf32_multiply(uint32_t a, uint32_t b);
-/* The same anywhere, 32 steps. */
+/* The same in 32 steps, for any processor. */
 uint32_t vb_gf32_multiply_portable(uint32_t a, uint32_t b);
 
 uint32_t vb_gf32_forward(uint32_t a, uint32_t words); /* a x^(32 words) */

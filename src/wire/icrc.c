@@ -3,7 +3,7 @@
  * difference of those four bytes, for the map is a bijection of 32 bits. Beyond the identification it is corruption.
  * Not here: the arithmetic (gf32.c). Source: IBA vol. 1, 7.8.1; annex A17.9.
  *
- * What accepting any identification costs: random corruption passes with 2^-16 instead of 2^-32; every single-bit error
+ * To accept any identification has a cost: random corruption passes with 2^-16 instead of 2^-32. Every single-bit error
  * is still caught, since DF is known. */
 #include "base/bytes.h"
 #include "base/invariant.h"
@@ -95,7 +95,7 @@ uint32_t vb_icrc_add(uint32_t crc, const void *bytes, size_t length)
 /* Words from the end of IPv4 bytes 4 to 7 to the end of the ICRC: 12 bytes of IP, 8 of UDP, then the payload. */
 static uint32_t words_behind_id(size_t udp_payload_length)
 {
-	assert(udp_payload_length % 4 == 0); /* or the map takes no whole number of words */
+	assert(udp_payload_length % 4 == 0); /* else the map takes no whole number of words */
 	return (uint32_t)((IPV4_LENGTH - 8 + UDP_LENGTH + udp_payload_length) / 4);
 }
 
@@ -105,8 +105,8 @@ uint32_t vb_icrc_id_image(size_t udp_payload_length, uint16_t id)
 	return id == 0 ? 0 : vb_gf32_forward(__builtin_bswap16(id), words_behind_id(udp_payload_length));
 }
 
-/* difference is expected xor received, both as the number that is stored least significant byte first. *ipv4_id
- * becomes the one that was received, from the one that was expected. */
+/* difference: expected xor received, both as the number that is stored least significant byte first. *ipv4_id is the
+ * expected identification, and becomes the received one. */
 static bool recover_id(uint32_t difference, size_t udp_payload_length, uint16_t *ipv4_id)
 {
 	uint32_t word = vb_gf32_back(difference, words_behind_id(udp_payload_length));

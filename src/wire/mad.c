@@ -1,8 +1,8 @@
-/* Management datagrams: their packet, the common header, and the discovery MAD that Verbena peers know each other by.
+/* Management datagrams: their packet, the common header, and the discovery MAD by which Verbena peers know each other.
  *
- * Discovery is a vendor MAD of the range that carries an OUI (IBA vol. 1, 16.5), so that anyone else who looks inside
- * sees whose it is and anyone who does not ignores it. The OUI is locally administered (bit 1 of its first byte is set)
- * and so belongs to nobody. Layout, offsets from the start of the MAD:
+ * Discovery is a vendor MAD of the range that carries an OUI (IBA vol. 1, 16.5), so that another implementation sees
+ * that it is foreign, or ignores it. The OUI is locally administered (bit 1 of its first byte is set), and so has no
+ * owner. Layout, offsets from the start of the MAD:
  *
  *    0  common header: base version 1, class 0x35, class version 1, GET or GET_RESPONSE, attribute id 0xFF10
  *   24  RMPP header, all zero: not segmented
@@ -12,8 +12,8 @@
  *   42  reserved, zero (2)
  *   44  receive buffer in bytes (4)
  *   48  features (4)
- *   52  a QPN, whose process is asked for, or 0 (4)
- *   56  how that is, in the answer: enum vb_process_state (1)
+ *   52  the QPN of the process that is asked about, or 0 (4)
+ *   56  in the answer, the state of that process: enum vb_process_state (1)
  *   57  reserved, zero */
 #include "base/bytes.h"
 #include "wire/icrc.h"
@@ -92,7 +92,7 @@ bool vb_discovery_decode(struct vb_discovery *discovery, const uint8_t mad[VB_MA
 		return false;
 	if (header.method != VB_MAD_METHOD_GET && header.method != VB_MAD_METHOD_GET_RESPONSE)
 		return false;
-	/* A stranger who answers a GET that he does not know says so in status. */
+	/* Another implementation that answers an unknown GET says so in status. */
 	if (header.status != 0 || vb_load_be24(mad + OFFSET_OUI) != OUI)
 		return false;
 	if (vb_load_be16(mad + OFFSET_VERSION) != VB_DISCOVERY_VERSION)

@@ -1,6 +1,6 @@
-/* Management datagrams: 256 bytes to QP1 (IBA vol. 1, 13.4). The connection manager's messages come with cm/. Here the
- * packet around them, the common header and Verbena's own discovery, a vendor-class MAD that any other implementation
- * ignores. */
+/* Management datagrams: 256 bytes to QP1 (IBA vol. 1, 13.4). Here are the packet around them, the common header, and
+ * Verbena's own discovery, a vendor-class MAD that any other implementation ignores. The connection manager's messages
+ * are cm.h's. */
 #ifndef VB_WIRE_MAD_H
 #define VB_WIRE_MAD_H
 
@@ -28,39 +28,39 @@ struct vb_mad_header {
 	uint32_t attribute_modifier;
 };
 
-/* Of a QP's process, as its broker sees it. */
+/* The state of a QP's process, as its broker sees it. */
 enum vb_process_state {
-	VB_PROCESS_NOT_TOLD, /* not asked, or by who knows no such question */
-	VB_PROCESS_GONE,     /* nobody has the QPN's slot */
+	VB_PROCESS_NOT_TOLD, /* not asked, or the peer does not know the question */
+	VB_PROCESS_GONE,     /* no process has the QPN's slot */
 	VB_PROCESS_RUNS,
 	VB_PROCESS_STOPPED, /* by a signal or a debugger */
 };
 
-/* "Who are you": asked with GET, answered with GET_RESPONSE; both carry the sender's own facts. */
+/* Discovery: asked with GET, answered with GET_RESPONSE; both carry the sender's own facts. */
 struct vb_discovery {
 	bool is_response;
 	uint64_t transaction_id;
 	uint16_t version;        /* of this exchange; 1 */
 	uint32_t receive_buffer; /* effective SO_RCVBUF of one slot socket, bytes */
 	uint32_t features;       /* VB_FEATURE_* */
-	uint32_t qpn;            /* how its process is, is asked too; the answer repeats it. 0: it is not */
+	uint32_t qpn;            /* the state of its process is asked too; the answer repeats it. 0: not asked */
 	enum vb_process_state process;
 };
 
 #define VB_DISCOVERY_VERSION 1
-#define VB_FEATURE_TRAINS    1u /* takes GSO trains: recovers any IPv4 identification */
+#define VB_FEATURE_TRAINS    1u /* takes trains: recovers any IPv4 identification */
 
 struct vb_flow;
 
-/* The UDP payload that carries a MAD from QP1 to QP1: a UD SEND with its ICRC, of length bytes, at least VB_MAD_LENGTH;
- * those beyond the MAD are zero. Returns its length: VB_MAD_PACKET_BYTES where there are none. */
+/* The UDP payload that carries a MAD from QP1 to QP1: a UD SEND of length bytes with its ICRC. length is at least
+ * VB_MAD_LENGTH; bytes beyond the MAD are zero. Returns the payload's length, VB_MAD_PACKET_BYTES at least. */
 size_t vb_mad_packet(
 	const struct vb_flow *flow, uint32_t psn, const uint8_t mad[VB_MAD_LENGTH], uint32_t length, uint8_t *out);
 
 void vb_mad_header_decode(struct vb_mad_header *header, const uint8_t mad[VB_MAD_LENGTH]);
 void vb_mad_header_encode(const struct vb_mad_header *header, uint8_t mad[VB_MAD_LENGTH]);
 
-/* False when the MAD is not a discovery of a version we know. */
+/* False when the MAD is no discovery of a known version. */
 bool vb_discovery_decode(struct vb_discovery *discovery, const uint8_t mad[VB_MAD_LENGTH]);
 /* Fills all 256 bytes. */
 void vb_discovery_encode(const struct vb_discovery *discovery, uint8_t mad[VB_MAD_LENGTH]);

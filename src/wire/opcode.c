@@ -70,7 +70,7 @@ const uint8_t vb_header_length[VB_HEADER_COUNT] = {
 	[t | VB_SEND_LAST_INV] = { p ".send_last_inv", HEADERS(IETH, END),      KIND(SEND, LAST, LAST), RECV_INV }, \
 	[t | VB_SEND_ONLY_INV] = { p ".send_only_inv", HEADERS(IETH, END),      KIND(SEND, ONLY, ONLY), RECV_INV }
 
-/* XRC's too carry no XRCETH. */
+/* XRC's responses carry no XRCETH either. */
 #define RESPONSES(t, p) \
 	[t | VB_READ_RESPONSE_FIRST]  = { p ".read_response_first",  PLAIN(AETH, END), READ_REPLY(FIRST, FULL) },  \
 	[t | VB_READ_RESPONSE_MIDDLE] = { p ".read_response_middle", PLAIN(END, END),  READ_REPLY(MIDDLE, FULL) }, \
@@ -97,7 +97,7 @@ const struct vb_opcode vb_opcodes[256] = {
 	READS_ATOMICS_AND_INVALIDATES(VB_XRC, "xrc", AFTER_XRCETH),
 	RESPONSES(VB_XRC, "xrc"),
 
-	/* Manufacturer opcodes, said between Verbena peers only. */
+	/* Manufacturer opcodes, sent between Verbena peers only. */
 	[VB_ECHO_REQUEST] = { "vb.echo_request", PLAIN(DETH, END), KIND(ECHO, ONLY, NONE) },
 	[VB_ECHO_REPLY]   = { "vb.echo_reply",   PLAIN(END, END),  KIND(ECHO, ONLY, NONE), .is_response = true },
 };

@@ -1,5 +1,5 @@
-/* The BTH opcodes, and one table that says what each of them is: which headers follow, what kind of message it belongs
- * to, where in the message it stands. Lengths, offsets and the checks of requester and responder follow from the table.
+/* The BTH opcodes, and one table with a row for each: which headers follow, to what kind of message the packet belongs,
+ * and where in the message it stands. Lengths, offsets and the checks of requester and responder follow from the table.
  * Source: IBA vol. 1, 9.2 (opcodes) and annexes A17 (RoCEv2 CNP), A19 (FLUSH, ATOMIC WRITE). */
 #ifndef VB_WIRE_OPCODE_H
 #define VB_WIRE_OPCODE_H
@@ -11,7 +11,7 @@ enum vb_transport { VB_RC = 0x00, VB_UC = 0x20, VB_RD = 0x40, VB_UD = 0x60, VB_C
 
 #define VB_OPERATION_MASK 0x1F
 
-/* Operation: the low five bits; RC's numbering, which UC, UD and XRC share where they have the operation. */
+/* Operation: the low five bits. UC, UD and XRC number the operations that they have as RC does. */
 enum {
 	VB_SEND_FIRST = 0x00,
 	VB_SEND_MIDDLE = 0x01,
@@ -45,7 +45,7 @@ enum {
 
 	VB_MANUFACTURER = 0xE0, /* 0xC0 to 0xFF belong to manufacturers; ours begin here */
 	VB_ECHO_REQUEST =
-		0xE0, /* "what you had received from me when this arrived, you have taken": see engine/echo.c */
+		0xE0, /* asks the peer to say that it has taken all packets that arrived before: engine/echo.c */
 	VB_ECHO_REPLY = 0xE1,
 };
 

@@ -1,5 +1,5 @@
-/* A packet, parsed: what the engine works on. Bytes are the codec's (vb_packet_encode, vb_packet_decode).
- * Numbers are in host order except where said. Source: rocev2 wire format, IBA vol. 1, 9.2 to 9.3. */
+/* A parsed packet, on which the engine works. Bytes are the codec's (vb_packet_encode_headers, vb_packet_decode).
+ * Numbers are in host order, but for imm. Source: RoCEv2 wire format, IBA vol. 1, 9.2 to 9.3. */
 #ifndef VB_WIRE_PACKET_H
 #define VB_WIRE_PACKET_H
 
@@ -24,7 +24,7 @@
 
 /* AETH syndromes, IBA vol. 1, 9.7.5.2. */
 enum {
-	VB_AETH_TYPE_MASK = 0xE0, /* the top bit is reserved: of no type that is known it is set */
+	VB_AETH_TYPE_MASK = 0xE0, /* the top bit is reserved, and no known type has it set */
 	VB_AETH_ACK = 0x00,       /* low five bits: credit code, 31 = no end-to-end flow control */
 	VB_AETH_RNR = 0x20,       /* low five bits: timer code */
 	VB_AETH_NAK = 0x60,       /* low five bits: reason */
@@ -37,15 +37,15 @@ enum {
 	VB_NAK_INVALID_RD = 0x64,
 };
 
-/* The number in a FETH: what a FLUSH is for, and of what. Annex A19.4.1. */
+/* The number in a FETH: type and level of a FLUSH. Annex A19.4.1. */
 enum {
 	VB_FETH_TYPE_MASK = 0xF,
 	VB_FETH_LEVEL_SHIFT = 4,
 	VB_FETH_LEVEL_MASK = 3,
 };
 
-/* One cache line. Extension headers that no opcode has together share their place: only those of the opcode's row mean
- * anything. */
+/* One cache line. Extension headers that no opcode has together share their place: only the fields of the headers in
+ * the opcode's row are valid. */
 struct vb_packet {
 	uint8_t opcode;
 	bool solicited : 1, migreq : 1, ackreq : 1, fecn : 1, becn : 1;
@@ -58,9 +58,8 @@ struct vb_packet {
 	uint32_t payload_length;
 	const uint8_t *payload;
 
-	/* The holder's own: what a fabric wants to know of a packet on its way, as timestamps or where they are. The
-	 * engine hands it back in the ack, or NAK, that the packet is answered by; 0 in all else that it hands out.
-	 * Nothing on the wire. */
+	/* The holder's own: facts that a fabric keeps of a packet on its way, such as timestamps. The engine hands it
+	 * back in the ack or NAK that answers the packet, and 0 in all other packets. Not on the wire. */
 	uint64_t holder;
 
 	union {
@@ -100,7 +99,7 @@ static inline const struct vb_opcode *vb_packet_row(const struct vb_packet *pack
 	return &vb_opcodes[packet->opcode];
 }
 
-/* a - b on the 24-bit circle, as a signed number. IBA vol. 1, 9.7.2. */
+/* a - b modulo 2^24, as a signed number. IBA vol. 1, 9.7.2. */
 static inline int32_t vb_psn_diff(uint32_t a, uint32_t b)
 {
 	return (int32_t)((a - b) << 8) >> 8;
@@ -124,7 +123,7 @@ static inline uint32_t vb_packet_wire_length(const struct vb_packet *packet)
 	       VB_ICRC_LENGTH;
 }
 
-/* Why bytes are not a packet; the ICRC is checked apart. */
+/* Reasons why bytes are no packet; the ICRC is checked apart. */
 enum vb_decode_error {
 	VB_DECODE_OK = 0,
 	VB_DECODE_SHORT,     /* less than BTH and ICRC, or less than the opcode's headers, pad and ICRC */

@@ -1,5 +1,4 @@
-/* Framing over a carrier of the test's own: what packets become, what becomes of a train that is refused, what faults
- * and captures do to the bytes; no socket. */
+/* Framing over a carrier of the test's own, without a socket: packets as bytes, refused trains, faults, captures. */
 #include <errno.h>
 #include <fcntl.h>
 #include <unistd.h>
