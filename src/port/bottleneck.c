@@ -47,6 +47,7 @@ static bool is_chosen(const struct vb_bottleneck *neck, uint64_t queued, struct 
 enum vb_bottleneck_fate vb_bottleneck_admit(struct vb_bottleneck *neck, uint32_t bytes, bool takes_marks,
 	struct vb_random *random, vb_time now, vb_time *leaves_at)
 {
+	assert(neck->rate > 0 && neck->kmin <= neck->kmax);
 	see(neck, now);
 	uint64_t queued = bytes_of(neck, backlog(neck, now));
 	bool is_marked = is_chosen(neck, queued, random);
@@ -59,7 +60,7 @@ enum vb_bottleneck_fate vb_bottleneck_admit(struct vb_bottleneck *neck, uint32_t
 	*leaves_at = neck->free_at;
 	neck->most = queued + bytes > neck->most ? queued + bytes : neck->most;
 	neck->marks += is_marked;
-	assert(neck->most <= neck->queue);
+	assert(neck->most <= neck->queue && !vb_time_before(*leaves_at, now));
 	return is_marked ? VB_BOTTLENECK_MARKS : VB_BOTTLENECK_PASSES;
 }
 

@@ -49,6 +49,7 @@ static void unpack_all(struct vb_sockets *sockets)
 			return;
 		}
 		unpack(receiver, i);
+		assert(receiver->headers[i].msg_len <= VB_RX_BUFFER_BYTES);
 	}
 }
 
@@ -86,6 +87,7 @@ int vb_channel_carrier_open(int channel_fd, uint16_t flow_mask, struct vb_carrie
 
 	if (!sockets)
 		return -ENOMEM;
+	assert(sockets->receiver.carried && !sockets->is_cut);
 	*carrier = &sockets->carrier; /* the socket is its forwarder's to prepare */
 	return 0;
 }

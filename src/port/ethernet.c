@@ -14,6 +14,7 @@
 #include <sys/syscall.h>
 #include <sys/uio.h>
 #include <unistd.h>
+#include "base/invariant.h"
 
 #define RECEIVE_BUFFER (4 << 20)
 #define MAC_BYTES      (2 * VB_MAC_LENGTH) /* the bytes before a VLAN tag */
@@ -98,6 +99,7 @@ bool vb_ethernet_receive(int fd, uint8_t *buffer, size_t size, struct vb_etherne
 		.msg_controllen = sizeof(control) };
 	uint16_t tag[2];
 
+	assert(size > VB_VLAN_LENGTH + VB_ETHERNET_LENGTH);
 	ssize_t length = syscall(SYS_recvmsg, fd, &message, MSG_DONTWAIT);
 	if (length < VB_ETHERNET_LENGTH || (message.msg_flags & MSG_TRUNC))
 		return false;
@@ -109,6 +111,7 @@ bool vb_ethernet_receive(int fd, uint8_t *buffer, size_t size, struct vb_etherne
 		frame->bytes = buffer;
 		frame->length += VB_VLAN_LENGTH;
 	}
+	assert(frame->length <= size);
 	return true;
 }
 

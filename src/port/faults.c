@@ -63,6 +63,7 @@ static struct vb_held *hold(
 		return NULL;
 	}
 	faults->held_count++;
+	assert(faults->held_count <= VB_FAULTS_HELD_MAX);
 	vb_list_init(&held->node);
 	held->path = *path;
 	held->due = due;
@@ -114,6 +115,7 @@ static void hold_delayed(struct vb_faults *faults, const struct vb_path *from, c
 /* From here on others may pass it; at due it goes on in any case. */
 static void start_reordering(struct vb_faults *faults, struct vb_held *held, vb_time now)
 {
+	assert(held->to_pass >= 1 && held->to_pass <= VB_FAULTS_PASSED_MAX);
 	held->due = vb_time_add(now, VB_FAULTS_REORDER_WAIT);
 	vb_list_add_tail(&faults->reordered, &held->node);
 }
@@ -169,6 +171,7 @@ unsigned vb_faults_admit(
 		hold_reordered(faults, path, bytes, length, now, &verdict);
 		copies--;
 	}
+	assert(copies <= 2);
 	for (unsigned i = 0; i < copies; i++)
 		pass(faults, now);
 	return copies;
@@ -188,6 +191,7 @@ void vb_faults_drop_corrupt(struct vb_faults *faults)
 
 static struct vb_held *give(struct vb_faults *faults, struct vb_held *held)
 {
+	assert(faults->held_count > 0);
 	vb_list_remove(&held->node);
 	vb_list_add_tail(&faults->given, &held->node);
 	return held;
@@ -229,8 +233,10 @@ void vb_faults_recycle(struct vb_faults *faults)
 {
 	for (struct vb_list *node = vb_list_pop(&faults->given); node; node = vb_list_pop(&faults->given)) {
 		vb_list_add_head(&faults->spare, node);
+		assert(faults->held_count > 0);
 		faults->held_count--;
 	}
+	assert(vb_list_empty(&faults->given));
 }
 
 struct vb_deadline vb_faults_deadline(const struct vb_faults *faults)

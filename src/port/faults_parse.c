@@ -200,6 +200,8 @@ int vb_faults_parse(const char *text, struct vb_faults **faults, char *why, unsi
 		free(made);
 		return error;
 	}
+	assert(made->delay <= VB_FAULTS_DELAY_MAX && made->neck.pmax_ppm <= 1000000);
+	assert(!made->neck.rate || (made->neck.kmin <= made->neck.kmax && made->neck.kmax <= made->neck.queue));
 	vb_random_seed(&made->random, made->seed);
 	vb_list_init(&made->delayed);
 	vb_list_init(&made->reordered);

@@ -109,6 +109,7 @@ static void take_segment(struct vb_framing *framing, struct vb_train *train, uin
 	framing->counters[VB_PORT_RX_SEGMENTS]++;
 	if (framing->config.faults)
 		copies = vb_faults_admit(framing->config.faults, &train->path, bytes, length, framing->now);
+	assert(copies <= 2);
 	while (copies--)
 		take_packet(framing, train, &train->path, bytes, length);
 }
@@ -161,6 +162,7 @@ bool vb_frame_next_train(struct vb_port *port, struct vb_train *train)
 	struct vb_frame_receiver *receiver = &framing->receiver;
 
 	train->count = 0;
+	assert(receiver->next <= receiver->count);
 	if (receiver->next == receiver->count)
 		return take_held(framing, train);
 	if (receiver->messages[receiver->next].length == 0) {

@@ -23,6 +23,7 @@ static uint8_t traffic_class_of(const struct vb_framing *framing, const struct v
 
 static void push_iov(struct vb_frame_sender *sender, struct vb_tx_message *message, const void *base, size_t length)
 {
+	assert(sender->iov_count < sizeof(sender->iov) / sizeof(sender->iov[0]));
 	sender->iov[sender->iov_count++] = (struct iovec){ (void *)base, length };
 	message->iov_count++;
 }
@@ -102,6 +103,7 @@ static uint8_t *put_packet(struct vb_frame_sender *sender, struct vb_tx_message 
 /* The image for packet number of a train, whose packets are segment bytes long, but for its last. */
 static uint32_t image_of(struct vb_frame_sender *sender, uint32_t length, uint32_t segment, unsigned number)
 {
+	assert(number < VB_CARRIER_SEGMENTS);
 	if (length != segment)
 		return vb_icrc_id_image(length, (uint16_t)number);
 	if (length != sender->images_length) {
@@ -134,6 +136,7 @@ static void put_bytes(struct vb_frame_sender *sender, struct vb_tx_message *mess
 			sender, message, batch, out, piece, crc, is_ipv4 ? image_of(sender, length, segment, i) : 0);
 	}
 	push_piece(sender, message, piece);
+	assert(message->iov_count > 0 && message->iov_count <= VB_CARRIER_IOV);
 	assert(sender->cursor <= sender->scratch + sizeof(sender->scratch));
 }
 
@@ -168,6 +171,7 @@ static void capture(struct vb_framing *framing, const struct vb_batch *batch, co
 
 static void fail(struct vb_framing *framing, struct vb_batch *batch, const struct vb_cut *cut, int error)
 {
+	assert(error > 0 && cut->first + cut->count <= batch->count);
 	for (unsigned i = 0; i < cut->count; i++)
 		batch->receipts[cut->first + i].error = error;
 	framing->counters[VB_PORT_TX_ERRORS] += cut->count;
@@ -206,6 +210,7 @@ static void send_messages(struct vb_framing *framing, struct vb_batch *batch)
 	for (unsigned i = 0; i < sender->count; i++) {
 		if (sender->messages[i].error)
 			continue;
+		assert(sender->messages[i].src_port);
 		put_bytes(sender, &sender->messages[i], batch, &sender->cuts[i]);
 		if (framing->config.pcap)
 			capture(framing, batch, &sender->cuts[i], &sender->messages[i]);
@@ -255,7 +260,7 @@ static void send_refused_singly(struct vb_framing *framing, struct vb_batch *bat
 	for (unsigned i = 0; i < sender->count; i++)
 		if (refuses_trains(&sender->messages[i]))
 			refused[count++] = sender->cuts[i];
-	assert(count > 0);
+	assert(count > 0 && sender->refused_count > refused_before);
 	begin(sender);
 	for (unsigned i = 0; i < count; i++) {
 		framing->counters[VB_PORT_TX_ERRORS] -= refused[i].count;

@@ -43,6 +43,7 @@ static const struct vb_receipt *take_receipts(struct vb_port *port, unsigned *co
 {
 	struct vb_framing *framing = vb_framing_of(port);
 
+	assert(framing->receipt_count <= VB_BATCH_PACKETS);
 	*count = framing->receipt_count;
 	framing->receipt_count = 0;
 	return framing->receipts;
@@ -95,6 +96,7 @@ int vb_framing_open(const struct vb_framing_config *config, struct vb_carrier *c
 {
 	struct vb_framing *framing = calloc(1, sizeof(*framing));
 
+	assert(carrier && carrier->ops);
 	if (!framing)
 		return -ENOMEM;
 	framing->port = (struct vb_port){ .ops = &operations,

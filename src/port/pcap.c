@@ -13,6 +13,7 @@
 #include <time.h>
 #include <unistd.h>
 #include "base/bytes.h"
+#include "base/invariant.h"
 #include "port/port.h"
 #include "wire/icrc.h"
 #include "wire/mad.h"
@@ -80,6 +81,7 @@ int vb_pcap_open(const char *file, struct vb_pcap **pcap)
 		vb_pcap_close(made);
 		return error;
 	}
+	assert(made->fd >= 0 && !made->has_failed);
 	*pcap = made;
 	return 0;
 }
@@ -163,6 +165,7 @@ void vb_pcap_write(struct vb_pcap *pcap, const struct vb_gid *src, uint16_t src_
 	size_t udp_length = UDP_LENGTH + length;
 	size_t n = is_ipv4 ? put_ipv4(ip, &ends, ipv4_id, udp_length) : put_ipv6(ip, &ends, udp_length);
 	uint8_t *udp = ip + n;
+	assert(n + UDP_LENGTH <= sizeof(ip));
 	vb_store_be16(udp, src_port);
 	vb_store_be16(udp + 2, VB_UDP_PORT);
 	vb_store_be16(udp + 4, (uint16_t)udp_length);
@@ -185,6 +188,7 @@ void vb_pcap_write_mad(struct vb_pcap *pcap, const struct vb_gid *src, const str
 	const struct vb_flow flow = { .src = *src, .dst = *dst, .src_port = MAD_SOURCE_PORT, .dst_port = VB_UDP_PORT };
 	uint8_t bytes[VB_MAD_PACKET_BYTES];
 	uint32_t length = (uint32_t)vb_mad_packet(&flow, 0, mad, VB_MAD_LENGTH, bytes);
+	assert(length == VB_MAD_PACKET_BYTES);
 
 	vb_pcap_write(pcap, src, flow.src_port, dst, 0, MAD_HOP_LIMIT, 0, bytes, length);
 }

@@ -51,6 +51,7 @@ void vb_receiver_init(struct vb_receiver *receiver)
 /* How many messages, or -1 with errno. */
 static long ask_kernel(struct vb_receiver *receiver, int fd)
 {
+	assert(receiver->want >= 1);
 	if (receiver->want > 1)
 		return syscall(SYS_recvmmsg, fd, receiver->headers, receiver->want, MSG_DONTWAIT, NULL);
 	long length = syscall(SYS_recvmsg, fd, &receiver->headers[0].msg_hdr, MSG_DONTWAIT);
@@ -81,6 +82,7 @@ static void adapt(struct vb_receiver *receiver)
 	unsigned most = how_many_stay_hot(receiver);
 	unsigned want = receiver->count == receiver->want ? receiver->want * 2 : receiver->count;
 	receiver->want = want < most ? want : most;
+	assert(receiver->want >= 1 && receiver->want <= VB_CARRIER_RX);
 }
 
 void vb_sockets_read(struct vb_sockets *sockets)
@@ -199,10 +201,10 @@ static void describe(struct vb_receiver *receiver, struct mmsghdr *header, struc
 void vb_receiver_describe(struct vb_receiver *receiver, struct vb_rx_message messages[VB_CARRIER_RX])
 {
 	adapt(receiver);
-	assert(receiver->want >= 1 && receiver->want <= VB_CARRIER_RX);
 	for (unsigned i = 0; i < receiver->count; i++) {
 		messages[i].bytes = receiver->iov[i][1].iov_base;
 		describe(receiver, &receiver->headers[i], &messages[i]);
 		assert(messages[i].length <= VB_RX_BUFFER_BYTES);
+		assert(messages[i].segment > 0 || messages[i].length == 0);
 	}
 }

@@ -37,6 +37,7 @@ void vb_sockets_route(struct vb_carrier *carrier, struct vb_tx_message *messages
 		m->error = socket ? 0 : errno;
 		if (!socket)
 			continue;
+		assert(socket->key == key_of(carrier, m, is_ipv4));
 		m->socket = (uint8_t)(socket - pool->sockets);
 		m->src_port = socket->port;
 	}
@@ -139,6 +140,7 @@ static void put_header(struct vb_sender *sender, unsigned index, const struct vb
 	struct msghdr *header = &sender->headers[index].msg_hdr;
 	bool is_ipv4 = vb_gid_is_ipv4(m->dst);
 
+	assert(m->iov_count <= VB_CARRIER_IOV);
 	*header = (struct msghdr){
 		.msg_iov = (struct iovec *)m->iov, .msg_iovlen = m->iov_count, .msg_control = sender->control[index]
 	};
@@ -204,6 +206,7 @@ static unsigned order_by_socket(struct vb_sender *sender, const struct vb_tx_mes
 		sender->order[at] = (uint8_t)i;
 		ordered++;
 	}
+	assert(ordered <= VB_CARRIER_TX);
 	return ordered;
 }
 

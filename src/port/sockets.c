@@ -60,6 +60,7 @@ void vb_sockets_abandon(struct vb_carrier *carrier, bool closes)
 	pool->count = 0;
 	memset(pool->socket_of_key, 0, sizeof(pool->socket_of_key));
 	sockets->receive_fd = -1;
+	assert(pool->count == 0);
 }
 
 void vb_sockets_close(struct vb_carrier *carrier)
@@ -67,7 +68,6 @@ void vb_sockets_close(struct vb_carrier *carrier)
 	struct vb_sockets *sockets = vb_sockets_of(carrier);
 
 	vb_sockets_abandon(carrier, true);
-	assert(sockets->sender.pool.count == 0);
 	munmap(sockets->receiver.buffers, BUFFERS_BYTES);
 	free(sockets->receiver.carried);
 	free(sockets);

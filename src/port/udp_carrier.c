@@ -3,6 +3,7 @@
 #include "port/udp_carrier.h"
 
 #include <linux/sock_diag.h>
+#include "base/invariant.h"
 #include "port/receive_socket.h"
 #include "port/sockets.h"
 
@@ -26,6 +27,7 @@ static unsigned receive(struct vb_carrier *carrier, struct vb_rx_message message
 {
 	struct vb_sockets *sockets = vb_sockets_of(carrier);
 
+	assert(!sockets->is_cut);
 	vb_sockets_read(sockets);
 	vb_receiver_describe(&sockets->receiver, messages);
 	return sockets->receiver.count;
@@ -62,6 +64,7 @@ int vb_udp_carrier_open(int receive_fd, uint16_t flow_mask, struct vb_carrier **
 	vb_prepare_receive_socket(receive_fd);
 	sockets->receiver.knows_overflow = true;
 	kernel_drops(receive_fd, &sockets->receiver.overflow_seen);
+	assert(!sockets->receiver.carried);
 	*carrier = &sockets->carrier;
 	return 0;
 }
