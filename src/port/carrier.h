@@ -8,13 +8,14 @@
  *   ops->send(carrier, messages, count, now);   sets error
  *   count = ops->receive(carrier, messages);    at most VB_CARRIER_RX
  *
- * Holds for each carrier: no call blocks or allocates once it is warm. The datagrams of a message arrive in order or
- * not at all. IPv4 datagrams leave with DF set and the identification i, i being the datagram's number in its train (an
- * ICRC covers both). The carrier is done with a message's bytes when send returns. One thread at a time uses a carrier.
+ * Holds for each carrier: no call blocks. Messages of one source port leave in the order in which they are handed over.
+ * IPv4 datagrams leave with DF set, and with their number in the train as identification, since an ICRC covers both.
+ * The carrier is done with a message's bytes when send returns. One thread at a time uses a carrier.
  *
- * The kinds: udp_carrier.h (the slot's UDP socket), channel_carrier.h (a forwarder's channel). A carrier over another
- * one, which encrypts say, has these operations too and calls the inner one's; one of a device's queues (AF_XDP) writes
- * IP and UDP headers itself. */
+ * The kinds are udp_carrier.h (the slot's UDP socket) and channel_carrier.h (a forwarder's channel). A carrier that
+ * encrypts would have these operations too, and call those of another one below it. A carrier of a device's queues
+ * (AF_XDP) would write IP and UDP headers itself.
+ * Not here: which packets make a train, and the bytes (framing.h). */
 #ifndef VB_PORT_CARRIER_H
 #define VB_PORT_CARRIER_H
 
@@ -43,7 +44,7 @@ struct vb_tx_message {
 	uint8_t hop_limit;
 	uint8_t socket;    /* the carrier's own, from route to send */
 	uint16_t src_port; /* set by route */
-	int error;         /* set by route and by send: 0, or a positive errno. Send leaves out what route failed */
+	int error;         /* set by route and send: 0, or a positive errno. Send leaves out messages without a route */
 };
 
 /* Received. */
@@ -73,9 +74,10 @@ struct vb_carrier_ops {
 /* The head of every carrier. */
 struct vb_carrier {
 	const struct vb_carrier_ops *ops;
-	uint16_t flow_mask;   /* of vb_tx_message.flow: the bits that choose a source port; 0: all flows have one */
-	unsigned fds_version; /* counts up when the descriptors, or what is behind them, are others */
-	bool is_lost;         /* a descriptor was found to be no socket: the program closed it. Counted as another */
+	uint32_t largest_train; /* bytes of a train, at most; 0: it takes none */
+	uint16_t flow_mask;     /* of vb_tx_message.flow: the bits that choose a source port; 0: all flows have one */
+	unsigned fds_version;   /* counts up when the descriptors, or what is behind them, are others */
+	bool is_lost;           /* a descriptor was found to be no socket: the program closed it. Counted as another */
 };
 
 #endif

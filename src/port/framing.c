@@ -101,7 +101,7 @@ int vb_framing_open(const struct vb_framing_config *config, struct vb_carrier *c
 		return -ENOMEM;
 	framing->port = (struct vb_port){ .ops = &operations,
 		.room = VB_BATCH_PACKETS,
-		.largest_segment = config->single_datagrams ? 0 : VB_TRAIN_BYTES };
+		.largest_segment = config->single_datagrams ? 0 : carrier->largest_train };
 	framing->config = *config;
 	framing->carrier = carrier;
 	vb_framing_heed_carrier(framing);

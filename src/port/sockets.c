@@ -38,7 +38,7 @@ struct vb_sockets *vb_sockets_create(
 		free(sockets);
 		return NULL;
 	}
-	sockets->carrier = (struct vb_carrier){ .ops = ops, .flow_mask = flow_mask };
+	sockets->carrier = (struct vb_carrier){ .ops = ops, .largest_train = VB_TRAIN_BYTES, .flow_mask = flow_mask };
 	sockets->receive_fd = receive_fd;
 	vb_receiver_init(&sockets->receiver);
 	return sockets;

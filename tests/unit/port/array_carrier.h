@@ -145,7 +145,8 @@ static inline void array_carrier_clear(struct array_carrier *array)
 
 static inline void array_carrier_init(struct array_carrier *array)
 {
-	*array = (struct array_carrier){ .carrier.ops = &array_carrier_ops, .fails_route_to = -1 };
+	*array = (struct array_carrier){ .carrier = { .ops = &array_carrier_ops, .largest_train = VB_TRAIN_BYTES },
+		.fails_route_to = -1 };
 	array->messages = calloc(ARRAY_CARRIER_MESSAGES, sizeof(*array->messages));
 }
 

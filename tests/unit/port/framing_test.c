@@ -190,6 +190,25 @@ static void train__is_one_message_of_numbered_packets(void **state)
 	close_all();
 }
 
+static void carrier__without_trains_is_given_single_datagrams(void **state)
+{
+	struct vb_port *single = NULL;
+	struct array_carrier other;
+
+	open_plain();
+	array_carrier_init(&other);
+	other.carrier.largest_train = 0;
+	assert_int_equal(vb_framing_open(&(struct vb_framing_config){ .slot = SLOT }, &other.carrier, &single), 0);
+	put_middles(0, 4, 1024);
+	vb_port_send(single, &batch, 0);
+	assert_int_equal(other.sends, 1);
+	assert_int_equal(other.count, 4);
+	assert_numbered(&other.messages[3], 1);
+	vb_port_close(single);
+	array_carrier_deinit(&other);
+	close_all();
+}
+
 static void train__ends_where_the_source_port_changes(void **state)
 {
 	static const struct {
@@ -453,6 +472,7 @@ int main(void)
 		cmocka_unit_test(batch__takes_one_call_of_each_operation),
 		cmocka_unit_test(packets__come_back_as_they_were),
 		cmocka_unit_test(train__is_one_message_of_numbered_packets),
+		cmocka_unit_test(carrier__without_trains_is_given_single_datagrams),
 		cmocka_unit_test(train__ends_where_the_source_port_changes),
 		cmocka_unit_test(merged_train__that_is_longer_than_a_ports_is_given_in_parts),
 		cmocka_unit_test(receive__refuses_what_is_not_for_us),
