@@ -11,7 +11,7 @@
 #include "host/lanes/driver.h"
 #include "host/host.h"
 #include "host/lanes/lanes.h"
-#include "host/peers/neighbours.h"
+#include "host/peers/local_peers.h"
 #include "host/settings.h"
 
 struct vb_process {

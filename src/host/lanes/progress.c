@@ -26,7 +26,7 @@
 #include "base/invariant.h"
 #include "base/lock.h"
 #include "host/lanes/crowding.h"
-#include "host/peers/neighbours.h"
+#include "host/peers/local_peers.h"
 #include "os/descriptor.h"
 #include "os/thread.h"
 

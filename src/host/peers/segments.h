@@ -1,5 +1,6 @@
-/* The inside of host/, segments: memory of this process that its neighbours may map. A name is given once, and never
- * again. Neighbours are told by whoever greets them, and of what comes and goes by whoever makes it. */
+/* The inside of host/, segments: memory of this process that its local peers may map. A name is given once, and never
+ * again. Peers are told of all segments when they have proved themselves, and of each that comes or goes by the
+ * function that adds or removes it. */
 #ifndef VB_HOST_SEGMENTS_H
 #define VB_HOST_SEGMENTS_H
 
@@ -23,8 +24,8 @@ void vb_segments_forget(struct vb_segments *segments);  /* the descriptors are n
 uint32_t vb_segments_add(struct vb_segments *segments, const void *memory, size_t length, int file);
 void vb_segments_remove(struct vb_segments *segments, uint32_t id);
 
-/* May whoever has our user's rights read this process's memory anyway? Else nothing is shared: a file would be a right
- * that he did not have. */
+/* May any process of our user read this process's memory anyway? Else nothing is shared: a file would be a right that
+ * it did not have. */
 bool vb_segments_may_be_shared(void);
 
 #endif

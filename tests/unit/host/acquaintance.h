@@ -9,7 +9,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 #include "../unit.h"
-#include "host/peers/neighbours_state.h"
+#include "host/peers/local_peer.h"
 
 enum { SAYS_HELLO = 1, SAYS_VERDICT, SAYS_SEGMENT, SAYS_WITHDRAWN, SAYS_PROOF, SAYS_MEMORY, SAYS_PARTED };
 

@@ -14,7 +14,7 @@
 #include <sys/socket.h>
 #include <sys/wait.h>
 #include <time.h>
-#include "host/peers/neighbours_state.h"
+#include "host/peers/local_peer.h"
 
 #define QPS         5 /* one a kind of request */
 #define DEPTH       8
@@ -356,7 +356,7 @@ static unsigned count_maps(const char *name)
 	return n;
 }
 
-static struct vb_acquaintance *the_other(void)
+static struct vb_local_peer *the_other(void)
 {
 	return driver->neighbours->by_slot[other.qpns[0] >> 16];
 }
@@ -677,7 +677,7 @@ static void pid_namespaces__copy_through_the_rings(void **state)
 	all_kinds_succeed();
 	assert_int_equal(reason_of_other(), VB_LOCAL_IS_USED);
 	assert_int_equal(the_other()->pull_reason, VB_LOCAL_UNSEEN);
-	assert_int_equal(the_other()->link->engine.lend_from, 0);
+	assert_int_equal(the_other()->engine.lend_from, 0);
 	kill(child, SIGKILL);
 	end_other(child);
 	send_more(&tally);

@@ -13,7 +13,7 @@
 #include <sys/mount.h>
 #include <sys/wait.h>
 #include <time.h>
-#include "host/peers/neighbours_state.h"
+#include "host/peers/local_peer.h"
 #include "host/process.h"
 #include "wire/opcode.h"
 
@@ -107,8 +107,8 @@ static int close_device(void **state)
 	return 0;
 }
 
-/* What is ours of a link when its bell is shut down, right before it is closed. */
-static const struct vb_link *told_of_shutdown;
+/* Our descriptors of a peer when its bell is shut down, right before it is closed. */
+static const struct vb_local_peer *told_of_shutdown;
 static unsigned shutdowns, bells_known_at_shutdown;
 
 int shutdown(int fd, int how)
@@ -354,7 +354,7 @@ static void meeting__shows_its_memory_to_who_reads_the_riddle(void **state)
 	const struct saying verdict = { .kind = SAYS_VERDICT, .reason = VB_LOCAL_IS_USED, .lend_from = 8192 };
 	says(&who, &verdict, sizeof(verdict));
 	drive();
-	assert_int_equal(driver->neighbours->by_slot[SLOT]->link->engine.lend_from, 8192);
+	assert_int_equal(driver->neighbours->by_slot[SLOT]->engine.lend_from, 8192);
 	says(&who, &proof, sizeof(proof)); /* a number is taken once */
 	drive();
 	assert_true(has_been_left(&who));
@@ -377,14 +377,14 @@ static void meeting__shows_nothing_to_who_says_that_it_reads_us(void **state)
 	drive();
 	hears_a(&who, SAYS_PROOF, &said);
 	hears_nothing(&who);
-	const struct vb_link *link = driver->neighbours->by_slot[SLOT]->link;
-	assert_false(link->reads_us || link->engine.lend_from || link->engine.maps_segments);
+	const struct vb_local_peer *peer = driver->neighbours->by_slot[SLOT];
+	assert_false(peer->proof == VB_PROOF_GIVEN || peer->engine.lend_from || peer->engine.maps_segments);
 	const struct saying guess = { .kind = SAYS_PROOF, .riddle = device->process->lives->nonce };
 	says(&who, &guess, sizeof(guess));
 	says(&who, &verdict, sizeof(verdict));
 	drive();
 	hears_nothing(&who);
-	assert_false(link->reads_us || link->engine.lend_from || link->engine.maps_segments);
+	assert_false(peer->proof == VB_PROOF_GIVEN || peer->engine.lend_from || peer->engine.maps_segments);
 	says(&who, &guess, sizeof(guess)); /* there is one try */
 	drive();
 	assert_true(has_been_left(&who));
@@ -456,7 +456,7 @@ static void meeting__without_proc_says_what_is_missing(void **state)
 			_exit(77);
 		while (umount2("/proc", MNT_DETACH) == 0)
 			;
-		_exit(vb_greeting_judge(self, true));
+		_exit(vb_local_peer_judge(self, true));
 	}
 	assert_int_equal(waitpid(pid, &status, 0), pid);
 	assert_true(WIFEXITED(status));
@@ -533,20 +533,21 @@ static void meeting__that_is_void_is_asked_for_again(void **state)
 	introduce(device, &who, SLOT, true, -1);
 	connect_qps(1);
 	post_write(0);
-	const struct vb_acquaintance *known = driver->neighbours->by_slot[SLOT];
+	const struct vb_local_peer *known = driver->neighbours->by_slot[SLOT];
 	assert_int_equal(vb_driver_lock(driver), 0);
 	assert_true(known->is_awaited);
-	assert_false(known->is_asked); /* he was introduced */
+	assert_int_equal(known->state, VB_PEER_INTRODUCED);
 	part(&who);
 	vb_neighbours_hear(driver);
-	assert_null(known->link);
-	assert_true(known->is_awaited && known->is_asked);
+	assert_int_equal(known->state, VB_PEER_ASKED);
+	assert_true(known->is_awaited);
 	vb_driver_unlock(driver);
 	for (int ms = 0; ms < PATIENCE_MS && known->is_awaited; ms++) {
 		drive(); /* the broker knows of nobody there */
 		sleep_ms(1);
 	}
-	assert_false(known->is_awaited || known->is_asked);
+	assert_false(known->is_awaited);
+	assert_int_equal(known->state, VB_PEER_IDLE);
 }
 
 /* He does not wait for what we say, which then is unread at his end: the kernel tells of that first. */
@@ -716,11 +717,12 @@ static void meeting__of_who_is_unable_is_not_asked_for_again(void **state)
 	introduce(device, &who, SLOT, true, -1);
 	connect_qps(1);
 	post_write(0);
-	const struct vb_acquaintance *known = driver->neighbours->by_slot[SLOT];
+	const struct vb_local_peer *known = driver->neighbours->by_slot[SLOT];
 	says(&who, &hello, sizeof(hello));
 	assert_int_equal(vb_driver_lock(driver), 0);
 	vb_neighbours_hear(driver);
-	assert_false(known->is_awaited || known->is_asked);
+	assert_false(known->is_awaited);
+	assert_int_equal(known->state, VB_PEER_IDLE);
 	assert_int_equal(known->reason, VB_LOCAL_UNABLE);
 	vb_driver_unlock(driver);
 	part(&who);
@@ -783,19 +785,20 @@ static void look_after_seconds(int seconds)
 }
 
 /* As if a question were still to be answered, which the broker here has answered already. */
-static struct vb_acquaintance *awaited(void)
+static struct vb_local_peer *awaited(void)
 {
 	connect_qps(1);
 	post_write(0);
-	struct vb_acquaintance *who = driver->neighbours->by_slot[SLOT];
+	struct vb_local_peer *who = driver->neighbours->by_slot[SLOT];
 	for (int ms = 0; ms < PATIENCE_MS && who->is_awaited; ms++) {
 		drive();
 		sleep_ms(1);
 	}
 	assert_false(who->is_awaited);
-	who->is_awaited = true;
-	who->awaited_since = vb_host_now();
-	driver->neighbours->awaited_count++;
+	assert_int_equal(vb_driver_lock(driver), 0);
+	vb_local_peer_become(who, VB_PEER_ASKED);
+	vb_local_peer_await(who, vb_host_now());
+	vb_driver_unlock(driver);
 	return who;
 }
 
@@ -806,7 +809,7 @@ static void meeting__that_is_awaited_has_its_time_from_each_broker(void **state)
 	const struct vb_broker_notice unwanted = {
 		.kind = VB_BROKER_AWAITED, .own_slot = driver->slot.number, .slot = SLOT
 	};
-	const struct vb_acquaintance *who = awaited();
+	const struct vb_local_peer *who = awaited();
 	vb_neighbours_stay_unwanted(driver->process, &unwanted);
 	vb_neighbours_lose_broker(driver->process);
 	look_after_seconds(4);
@@ -895,13 +898,12 @@ static void end__of_who_lets_go_is_asked_about_for_a_connection(void **state)
 	meet(device, &who, SLOT);
 	connect_qps(1);
 	drive();
-	const struct vb_acquaintance *known = driver->neighbours->by_slot[SLOT];
+	const struct vb_local_peer *known = driver->neighbours->by_slot[SLOT];
 	says(&who, &parted, sizeof(parted));
 	assert_int_equal(vb_driver_lock(driver), 0);
-	assert_false(known->is_asked);
+	assert_int_equal(known->state, VB_PEER_READY);
 	vb_neighbours_hear(driver);
-	assert_null(known->link);
-	assert_true(known->is_asked);
+	assert_int_equal(known->state, VB_PEER_ASKED);
 	vb_driver_unlock(driver);
 	part(&who);
 }
@@ -1332,14 +1334,14 @@ static void fork__takes_nothing_away_from_the_parent(void **state)
 }
 
 /* A thread that has the mutex, and is in the middle of a change while another forks. */
-static void *change_links(void *barrier)
+static void *change_list(void *barrier)
 {
 	vb_driver_lock(driver);
-	struct vb_list *links = &driver->neighbours->links, *first = links->next;
-	links->next = NULL;
+	struct vb_list *peers = &driver->neighbours->connected, *first = peers->next;
+	peers->next = NULL;
 	pthread_barrier_wait(barrier);
 	pthread_barrier_wait(barrier);
-	links->next = first;
+	peers->next = first;
 	vb_driver_unlock(driver);
 	return NULL;
 }
@@ -1354,7 +1356,7 @@ static void fork__goes_by_no_list_that_may_be_half_changed(void **state)
 	NEEDS_NAMESPACE;
 	meet(device, &who, SLOT);
 	pthread_barrier_init(&barrier, NULL, 2);
-	assert_int_equal(pthread_create(&thread, NULL, change_links, &barrier), 0);
+	assert_int_equal(pthread_create(&thread, NULL, change_list, &barrier), 0);
 	pthread_barrier_wait(&barrier);
 	pid_t child = fork();
 	if (child == 0)
@@ -1374,7 +1376,7 @@ static void end__forgets_a_bell_before_it_is_closed(void **state)
 
 	NEEDS_NAMESPACE;
 	meet(device, &who, SLOT);
-	told_of_shutdown = driver->neighbours->by_slot[SLOT]->link;
+	told_of_shutdown = driver->neighbours->by_slot[SLOT];
 	bells_known_at_shutdown = shutdowns = 0;
 	part(&who);
 	drive();

@@ -7,7 +7,7 @@
 #include <sys/timerfd.h>
 #include <unistd.h>
 #include "host/process.h"
-#include "host/peers/neighbours.h"
+#include "host/peers/local_peers.h"
 
 enum { TALKS = 4000 }; /* looks, and so microseconds at least: for many times what is spent in company at once */
 

@@ -1,11 +1,11 @@
-/* See riddles.h. Left to itself, the kernel would map the numbers next to libraries. */
-#include "host/peers/riddles.h"
+/* See challenges.h. Left to itself, the kernel would map the numbers next to libraries. */
+#include "host/peers/challenges.h"
 
 #include <stddef.h>
 #include <sys/mman.h>
 #include "host/process.h"
 
-#define BYTES (VB_RIDDLES * sizeof(uint64_t))
+#define BYTES (VB_CHALLENGES * sizeof(uint64_t))
 #define PAGE  65536u /* of any machine, or a multiple */
 #define TRIES 8u
 
@@ -21,7 +21,7 @@ static void *choose(unsigned attempt)
 	return (void *)(uintptr_t)(vb_host_random_seed() % (1ull << bits) / PAGE * PAGE + PAGE);
 }
 
-uint64_t *vb_riddles_create(void)
+uint64_t *vb_challenges_create(void)
 {
 	void *memory = MAP_FAILED;
 
@@ -33,8 +33,8 @@ uint64_t *vb_riddles_create(void)
 	return memory == MAP_FAILED ? NULL : memory;
 }
 
-void vb_riddles_destroy(uint64_t *riddles)
+void vb_challenges_destroy(uint64_t *challenges)
 {
-	if (riddles)
-		munmap(riddles, BYTES);
+	if (challenges)
+		munmap(challenges, BYTES);
 }

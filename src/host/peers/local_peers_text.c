@@ -1,6 +1,6 @@
-/* What is said of neighbours: in the summary at exit, and why requests do not go by memory. */
+/* Local peers in the summary at exit, and why requests do not go by memory. */
 #include "host/peers/calibration.h"
-#include "host/peers/neighbours_state.h"
+#include "host/peers/local_peer.h"
 
 #include <stdio.h>
 #include "host/report/text.h"
@@ -30,24 +30,24 @@ const char *vb_local_reason_text(enum vb_local_reason reason)
 	return texts[reason];
 }
 
-static void print_mechanism(const struct vb_acquaintance *who, char *text, size_t size)
+static void print_mechanism(const struct vb_local_peer *peer, char *text, size_t size)
 {
-	if (who->pull_reason == VB_LOCAL_IS_USED)
+	if (peer->pull_reason == VB_LOCAL_IS_USED)
 		snprintf(text, size, "messages of %u bytes and more by one copy%s", vb_pull_pays_from(),
-			who->is_mapped ? ", and from mapped memory" : "");
+			peer->is_mapped ? ", and from mapped memory" : "");
 	else
-		snprintf(text, size, "all by two copies: %s", vb_local_reason_text(who->pull_reason));
+		snprintf(text, size, "all by two copies: %s", vb_local_reason_text(peer->pull_reason));
 }
 
-/* What was said and heard by memory, with one slot, by any of our lanes. */
+/* What any of our lanes sent to one slot, and received from it, by memory. */
 struct talk {
 	uint64_t sent, received;
-	const struct vb_acquaintance *who; /* as one of them knows it; NULL: none talked with it */
+	const struct vb_local_peer *peer; /* as one of the lanes knows it; NULL: none talked with it */
 };
 
-static bool goes_by_memory(const struct vb_acquaintance *who)
+static bool goes_by_memory(const struct vb_local_peer *peer)
 {
-	return who->reason == VB_LOCAL_IS_USED || who->reason == VB_LOCAL_ENDED || who->reason == VB_LOCAL_IDLE;
+	return peer->reason == VB_LOCAL_IS_USED || peer->reason == VB_LOCAL_ENDED || peer->reason == VB_LOCAL_IDLE;
 }
 
 static struct talk talk_with(const struct vb_process *p, unsigned lanes, unsigned slot)
@@ -56,12 +56,12 @@ static struct talk talk_with(const struct vb_process *p, unsigned lanes, unsigne
 
 	for (unsigned i = 0; i < vb_process_driver_count(p); i++) {
 		const struct vb_neighbours *all = lanes >> i & 1 ? p->drivers[i]->neighbours : NULL;
-		const struct vb_acquaintance *who = all ? all->by_slot[slot] : NULL;
-		if (!who || !goes_by_memory(who))
+		const struct vb_local_peer *peer = all ? all->by_slot[slot] : NULL;
+		if (!peer || !goes_by_memory(peer))
 			continue;
-		talk.sent += who->sent;
-		talk.received += who->received;
-		talk.who = who;
+		talk.sent += peer->sent;
+		talk.received += peer->received;
+		talk.peer = peer;
 	}
 	return talk;
 }
@@ -73,12 +73,12 @@ static void tell_refusals(const struct vb_summary *summary, const struct vb_proc
 
 	for (unsigned i = 0; i < vb_process_driver_count(p); i++) {
 		const struct vb_neighbours *all = lanes >> i & 1 ? p->drivers[i]->neighbours : NULL;
-		const struct vb_acquaintance *who = all ? all->by_slot[slot] : NULL;
-		if (!who || goes_by_memory(who) || (said >> who->reason & 1))
+		const struct vb_local_peer *peer = all ? all->by_slot[slot] : NULL;
+		if (!peer || goes_by_memory(peer) || (said >> peer->reason & 1))
 			continue;
-		said |= 1u << who->reason;
+		said |= 1u << peer->reason;
 		vb_summary_add(summary, "local: slot %u of this host goes over the wire: %s", slot,
-			vb_local_reason_text(who->reason));
+			vb_local_reason_text(peer->reason));
 	}
 }
 
@@ -86,7 +86,7 @@ static void tell_ourselves(const struct vb_summary *summary, const struct talk *
 {
 	char sent[32], received[32];
 
-	if (talk->who)
+	if (talk->peer)
 		vb_summary_add(summary, "local: %s sent, %s received, to this process itself",
 			vb_text_bytes(talk->sent, sent, sizeof(sent)),
 			vb_text_bytes(talk->received, received, sizeof(received)));
@@ -96,10 +96,11 @@ static void tell_other(const struct vb_summary *summary, const struct talk *talk
 {
 	char sent[32], received[32], mechanism[160];
 
-	print_mechanism(talk->who, mechanism, sizeof(mechanism));
+	print_mechanism(talk->peer, mechanism, sizeof(mechanism));
 	vb_summary_add(summary, "local: %s sent, %s received, process %u of this host (slot %u): shared memory, %s",
 		vb_text_bytes(talk->sent, sent, sizeof(sent)),
-		vb_text_bytes(talk->received, received, sizeof(received)), talk->who->pid, talk->who->slot, mechanism);
+		vb_text_bytes(talk->received, received, sizeof(received)), talk->peer->pid, talk->peer->slot,
+		mechanism);
 }
 
 static void tell_settings(const struct vb_summary *summary, const struct vb_process *p)
@@ -120,14 +121,14 @@ bool vb_neighbours_tell(const struct vb_process *p, unsigned lanes, const struct
 	bool has_talked = false;
 
 	tell_settings(summary, p);
-	for (unsigned slot = 0; slot < VB_NEIGHBOUR_SLOTS; slot++) {
+	for (unsigned slot = 0; slot < VB_LOCAL_PEER_SLOTS; slot++) {
 		struct talk talk = talk_with(p, lanes, slot);
 		has_talked |= talk.sent || talk.received;
 		if (vb_process_has_slot(p, slot)) {
 			ourselves.sent += talk.sent;
 			ourselves.received += talk.received;
-			ourselves.who = talk.who ? talk.who : ourselves.who;
-		} else if (talk.who) {
+			ourselves.peer = talk.peer ? talk.peer : ourselves.peer;
+		} else if (talk.peer) {
 			tell_other(summary, &talk);
 		}
 		tell_refusals(summary, p, lanes, slot);
