@@ -1,10 +1,12 @@
 /* See backlog.h. MADs fill only a part of the socket's buffer, so that answers have room. */
 #include "broker/backlog.h"
 
+#include <errno.h>
 #include <fcntl.h>
 #include <linux/sockios.h>
 #include <stdlib.h>
 #include <sys/ioctl.h>
+#include <unistd.h>
 #include "base/invariant.h"
 
 #define UNREAD_BYTES 131072

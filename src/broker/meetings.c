@@ -190,7 +190,7 @@ static int tell(struct worker *worker, const struct meeting *meeting, uint8_t sl
 	const struct vb_message message = { .kind = VB_MESSAGE_MEETING,
 		.slot = slot,
 		.meeting = { .slot = other, .side = side, .is_same_user = meeting->is_of_one_user } };
-	int rc = vb_send_with_fds(worker->registry->clients[client].connection, &message, sizeof(message), fds,
+	int rc = vb_pass_send(worker->registry->clients[client].connection, &message, sizeof(message), fds,
 		who->pidfd >= 0 ? 3 : 2, MSG_DONTWAIT);
 	if (rc == 0)
 		worker->clients[client].unheard++;

@@ -91,7 +91,7 @@ static int tell(struct registry *registry, int link, struct change *change, cons
 	char confirmed;
 	ssize_t got;
 	change->before = digest(registry);
-	int rc = vb_send_with_fds(link, change, sizeof(*change), fds, count, 0);
+	int rc = vb_pass_send(link, change, sizeof(*change), fds, count, 0);
 	if (rc)
 		return rc;
 	do
@@ -139,7 +139,7 @@ bool registry_repeat(struct registry *registry, int link)
 	struct change change;
 	int fds[2];
 	unsigned count;
-	if (vb_receive_with_fds(link, &change, sizeof(change), fds, 2, &count, 0))
+	if (vb_pass_receive(link, &change, sizeof(change), fds, 2, &count, 0))
 		return false;
 	assert(change.before == digest(registry));
 	if (change.kind == ADD_CLIENT) {

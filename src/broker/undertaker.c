@@ -53,7 +53,7 @@ static _Noreturn void live(int link)
 			continue;
 		int rc = 0;
 		while (count < AT_A_TIME &&
-			(rc = vb_receive_with_fds(link, &byte, 1, &fds[count], 1, &got, MSG_DONTWAIT)) == 0)
+			(rc = vb_pass_receive(link, &byte, 1, &fds[count], 1, &got, MSG_DONTWAIT)) == 0)
 			count += got;
 		poll(NULL, 0, WAIT_MS);
 		while (count)
@@ -97,7 +97,7 @@ void undertaker_bury(struct undertaker *undertaker, int fd)
 	const char byte = 0;
 	for (unsigned attempt = 0; attempt < 2; attempt++) {
 		if ((undertaker->link >= 0 || start(undertaker)) &&
-			vb_send_with_fds(undertaker->link, &byte, 1, &fd, 1, MSG_DONTWAIT) == 0)
+			vb_pass_send(undertaker->link, &byte, 1, &fd, 1, MSG_DONTWAIT) == 0)
 			break;
 		undertaker_dismiss(undertaker);
 	}

@@ -9,13 +9,11 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
-#include <stdio.h>
 #include <string.h>
 #include <sys/socket.h>
-#include <sys/syscall.h>
 #include <sys/un.h>
-#include <unistd.h>
 #include "base/gid.h"
+#include "os/passing.h"
 
 #define VB_BROKER_PROTOCOL    "8"
 #define VB_BROKER_NAME        "verbena-broker." VB_BROKER_PROTOCOL
@@ -114,111 +112,32 @@ static inline socklen_t vb_abstract_address(struct sockaddr_un *address, const c
 	return (socklen_t)(offsetof(struct sockaddr_un, sun_path) + 1 + length);
 }
 
-static inline void vb_add_control(struct msghdr *header, int type, const void *bytes, size_t length)
-{
-	struct cmsghdr *part = (struct cmsghdr *)((char *)header->msg_control + header->msg_controllen);
-	part->cmsg_level = SOL_SOCKET;
-	part->cmsg_type = type;
-	part->cmsg_len = CMSG_LEN(length);
-	memcpy(CMSG_DATA(part), bytes, length);
-	header->msg_controllen += CMSG_SPACE(length);
-}
-
-/* Sends length bytes and the descriptors as one packet; 0 or -errno. Where the receiver asks who sent it
- * (SO_PASSCRED), the kernel names the real user. A set-user-ID program acts as its effective user, and says so, which
- * the kernel checks. */
-static inline int vb_send_with_fds(int to, const void *bytes, size_t length, const int *fds, unsigned count, int flags)
-{
-	union {
-		char bytes[CMSG_SPACE(4 * sizeof(int)) + CMSG_SPACE(sizeof(struct ucred))];
-		struct cmsghdr align;
-	} control = { 0 };
-	struct iovec io = { (void *)bytes, length };
-	struct msghdr header = { .msg_iov = &io, .msg_iovlen = 1, .msg_control = control.bytes };
-	if (count > 4)
-		return -EINVAL;
-	if (count)
-		vb_add_control(&header, SCM_RIGHTS, fds, count * sizeof(int));
-	if (getuid() != geteuid()) {
-		const struct ucred self = { getpid(), geteuid(), getegid() };
-		vb_add_control(&header, SCM_CREDENTIALS, &self, sizeof(self));
-	}
-	ssize_t sent;
-	do
-		sent = syscall(SYS_sendmsg, to, &header, flags | MSG_NOSIGNAL);
-	while (sent < 0 && errno == EINTR);
-	return sent < 0 ? -errno : sent == (ssize_t)length ? 0 : -EMSGSIZE;
-}
-
-/* Receives one packet of exactly length bytes with at most max descriptors (close-on-exec, the caller's). 0, or
- * -errno: -EAGAIN nothing there, -ECONNRESET the other end is gone, -EMFILE all but the descriptors came, of which
- * there were too many for this process, -EPROTO another shape. Of what fails no descriptor is left. */
-static inline int vb_receive_with_fds(
-	int from, void *bytes, size_t length, int *fds, unsigned max, unsigned *count, int flags)
-{
-	union {
-		char bytes[CMSG_SPACE(4 * sizeof(int)) + CMSG_SPACE(sizeof(struct ucred))];
-		struct cmsghdr align;
-	} control;
-	struct iovec io = { bytes, length };
-	struct msghdr header = {
-		.msg_iov = &io, .msg_iovlen = 1, .msg_control = control.bytes, .msg_controllen = sizeof(control.bytes)
-	};
-	ssize_t got;
-	do
-		got = syscall(SYS_recvmsg, from, &header, flags | MSG_CMSG_CLOEXEC);
-	while (got < 0 && errno == EINTR);
-	*count = 0;
-	if (got < 0)
-		return errno == EWOULDBLOCK ? -EAGAIN : -errno;
-
-	const bool is_cut = header.msg_flags & MSG_CTRUNC;
-	bool is_whole = got == (ssize_t)length && !(header.msg_flags & MSG_TRUNC);
-	for (struct cmsghdr *c = CMSG_FIRSTHDR(&header); c; c = CMSG_NXTHDR(&header, c)) {
-		if (c->cmsg_level != SOL_SOCKET || c->cmsg_type != SCM_RIGHTS)
-			continue;
-		unsigned n = (unsigned)((c->cmsg_len - CMSG_LEN(0)) / sizeof(int));
-		for (unsigned i = 0; i < n; i++) {
-			int fd;
-			memcpy(&fd, CMSG_DATA(c) + i * sizeof(int), sizeof(int));
-			if (is_whole && *count < max) {
-				fds[(*count)++] = fd;
-			} else {
-				close(fd);
-				is_whole = false;
-			}
-		}
-	}
-	if (is_whole && !is_cut)
-		return 0;
-	while (*count)
-		close(fds[--*count]);
-	return got == 0 ? -ECONNRESET : is_whole ? -EMFILE : -EPROTO;
-}
-
 static inline int vb_message_send(int to, const struct vb_message *message, const int *fd)
 {
-	return vb_send_with_fds(to, message, sizeof(*message), fd, fd ? 1 : 0, MSG_DONTWAIT);
+	return vb_pass_send(to, message, sizeof(*message), fd, fd ? 1 : 0, MSG_DONTWAIT);
 }
 
+/* Of the descriptors those that did not come are -1. */
 static inline int vb_message_take(int from, struct vb_message *message, int *fds, unsigned max)
 {
 	unsigned count;
-	int rc = vb_receive_with_fds(from, message, sizeof(*message), fds, max, &count, MSG_DONTWAIT);
+	const int rc = vb_pass_receive(from, message, sizeof(*message), fds, max, &count, MSG_DONTWAIT);
+
 	for (unsigned i = count; i < max; i++)
 		fds[i] = -1;
-	if (message->kind == VB_MESSAGE_REFUSED)
+	const bool is_there = rc == 0 || rc == -EMFILE; /* without its descriptors */
+	if (is_there && message->kind == VB_MESSAGE_REFUSED)
 		message->why[VB_BROKER_WHY_SIZE - 1] = 0;
 	return rc;
 }
 
-/* *fd is -1 when none came. For who expects no more than one: a message with more is of another shape. */
+/* *fd is -1 when none came. For a process that expects no more than one: a message with more is of another shape. */
 static inline int vb_message_receive(int from, struct vb_message *message, int *fd)
 {
 	return vb_message_take(from, message, fd, 1);
 }
 
-/* For who may be introduced to somebody. Of the descriptors those that did not come are -1. */
+/* For a process that may be introduced to others. */
 static inline int vb_message_receive_all(int from, struct vb_message *message, int fds[VB_MESSAGE_FDS])
 {
 	return vb_message_take(from, message, fds, VB_MESSAGE_FDS);

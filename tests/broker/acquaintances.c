@@ -116,7 +116,7 @@ static bool passes_descriptors(int socket)
 	int own = dup(socket), fds[2] = { own, own };
 	if (setsockopt(own, SOL_SOCKET, SO_PASSRIGHTS, &none, sizeof(none)) && errno == ENOPROTOOPT)
 		return false;
-	bool is_passed = vb_send_with_fds(socket, "f", 1, fds, 2, MSG_DONTWAIT) == 0;
+	bool is_passed = vb_pass_send(socket, "f", 1, fds, 2, MSG_DONTWAIT) == 0;
 	close(own);
 	return is_passed;
 }

@@ -38,12 +38,12 @@ static int connect_from_process(uid_t uid, bool with_namespace, int *link)
 		if (setgid(uid) || setuid(uid) || (with_namespace && unshare(CLONE_NEWUSER)))
 			_exit(1);
 		fd = connect_raw();
-		vb_send_with_fds(ends[1], "", 1, &fd, 1, 0);
+		vb_pass_send(ends[1], "", 1, &fd, 1, 0);
 		_exit(recv(ends[1], &byte, 1, 0) != 0);
 	}
 	close(ends[1]);
 	*link = ends[0];
-	return vb_receive_with_fds(ends[0], &byte, 1, &fd, 1, &count, 0) ? -1 : fd;
+	return vb_pass_receive(ends[0], &byte, 1, &fd, 1, &count, 0) ? -1 : fd;
 }
 
 void ports__below_1024_take_a_privilege(void **state)

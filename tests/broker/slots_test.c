@@ -316,7 +316,7 @@ void bad_client__is_refused_and_leaks_nothing(void **state)
 		assert_int_equal(answer_of(fd), EINVAL);
 	}
 	const int many[4] = { own, own, own, own };
-	assert_int_equal(vb_send_with_fds(fd, &steal, sizeof(steal), many, 4, 0), 0);
+	assert_int_equal(vb_pass_send(fd, &steal, sizeof(steal), many, 4, 0), 0);
 	assert_int_equal(answer_of(fd), -1);
 	close(fd);
 	static const uint8_t others[] = { 0, 255, 0 };

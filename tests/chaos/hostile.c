@@ -17,6 +17,7 @@
 #include <netinet/in.h>
 #include <poll.h>
 #include <signal.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <time.h>
 #include "base/random.h"
@@ -441,7 +442,7 @@ static void attack_junk(void)
 			if (i & 1)
 				bytes[0] = (uint8_t)(bytes[0] % 24), bytes[1] = 0;
 			const size_t length = i % 3 ? sizeof(struct vb_message) : vb_random_below(&dice, sizeof(bytes));
-			vb_send_with_fds(fd, bytes, length, fds, vb_random_below(&dice, 5), MSG_DONTWAIT);
+			vb_pass_send(fd, bytes, length, fds, vb_random_below(&dice, 5), MSG_DONTWAIT);
 			count.junk++;
 		}
 		close(fd);

@@ -4,11 +4,11 @@
 #include "host/peers/local_peer.h"
 
 #include <errno.h>
-#include <string.h>
 #include <sys/epoll.h>
 #include <sys/socket.h>
 #include <sys/syscall.h>
 #include <unistd.h>
+#include "os/passing.h"
 #include "os/user.h"
 
 #define HEARD_AT_A_TIME 16
@@ -161,41 +161,36 @@ static enum heard take_message(struct vb_local_peer *peer, const struct vb_local
 
 /* Has the next message of another user descriptors with it? To read it without taking them closes them, and to close a
  * socket that lingers takes as long as its sender likes (broker/undertaker.h; before Linux 6.16 nobody can refuse
- * them). False: there is no message, and one that comes after this look is not known to have none. */
-static bool look(int bell, bool *has_descriptors)
+ * them). -errno: there is no message, and one that comes after this look is not known to have none. */
+static int look(int bell, bool *has_descriptors)
 {
 	char byte;
 	struct iovec io = { &byte, 1 };
 	struct msghdr header = { .msg_iov = &io, .msg_iovlen = 1 };
 
 	if (syscall(SYS_recvmsg, bell, &header, MSG_PEEK | MSG_DONTWAIT) < 0)
-		return false;
+		return -errno;
 	*has_descriptors = header.msg_flags & MSG_CTRUNC;
-	return true;
+	return 0;
 }
 
+/* A message's length, or -errno. */
 static ssize_t hear(int bell, struct vb_local_peer_message *message)
 {
-	return syscall(SYS_recvfrom, bell, message, sizeof(*message), MSG_DONTWAIT | MSG_TRUNC, NULL, NULL);
+	const ssize_t n = syscall(SYS_recvfrom, bell, message, sizeof(*message), MSG_DONTWAIT | MSG_TRUNC, NULL, NULL);
+
+	return n < 0 ? -errno : n;
 }
 
-/* And one descriptor; -1: none came. */
+/* And one descriptor; -1: none came, or there was no room for it here. */
 static ssize_t hear_with_file(int bell, struct vb_local_peer_message *message, int *file)
 {
-	union {
-		char bytes[CMSG_SPACE(sizeof(int))];
-		struct cmsghdr align;
-	} control;
-	struct iovec io = { message, sizeof(*message) };
-	struct msghdr header = {
-		.msg_iov = &io, .msg_iovlen = 1, .msg_control = control.bytes, .msg_controllen = CMSG_LEN(sizeof(int))
-	};
-	ssize_t n = syscall(SYS_recvmsg, bell, &header, MSG_DONTWAIT | MSG_TRUNC | MSG_CMSG_CLOEXEC);
-	const struct cmsghdr *rights = n >= 0 ? CMSG_FIRSTHDR(&header) : NULL;
+	enum vb_passed passed;
+	unsigned count;
+	const ssize_t n = vb_pass_receive_any(bell, message, sizeof(*message), file, 1, &count, &passed, MSG_DONTWAIT);
 
-	*file = -1;
-	if (rights && rights->cmsg_level == SOL_SOCKET && rights->cmsg_type == SCM_RIGHTS)
-		memcpy(file, CMSG_DATA(rights), sizeof(*file));
+	if (count == 0)
+		*file = -1;
 	return n;
 }
 
@@ -203,10 +198,11 @@ static ssize_t hear_next(const struct vb_local_peer *peer, struct vb_local_peer_
 {
 	if (peer->is_our_users)
 		return hear_with_file(peer->bell, message, file);
-	bool has_descriptors;
+	bool has_descriptors = false;
 	*file = -1;
-	if (!look(peer->bell, &has_descriptors))
-		return -1;
+	const int rc = look(peer->bell, &has_descriptors);
+	if (rc < 0)
+		return rc;
 	return has_descriptors ? 0 : hear(peer->bell, message);
 }
 
@@ -217,10 +213,10 @@ static enum heard hear_socket(struct vb_local_peer *peer)
 
 	for (unsigned i = 0; i < HEARD_AT_A_TIME; i++) {
 		ssize_t n = hear_next(peer, &message, &file);
-		if (n < 0 && errno == ECONNRESET)
+		if (n == -ECONNRESET)
 			continue; /* the peer left what we said unread; what it said comes next */
 		if (n < 0)
-			return heard_if(errno == EAGAIN || errno == EINTR);
+			return heard_if(n == -EAGAIN || n == -EINTR);
 		enum heard heard = n == sizeof(message) ? take_message(peer, &message, file) : HEARD_END;
 		vb_local_peer_descriptor_close(file);
 		if (heard == HEARD)

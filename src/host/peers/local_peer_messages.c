@@ -15,10 +15,10 @@
 #include "host/peers/local_peer.h"
 
 #include <stdlib.h>
-#include <string.h>
 #include <sys/socket.h>
 #include <sys/syscall.h>
 #include <unistd.h>
+#include "os/passing.h"
 #include "os/user.h"
 
 #ifndef SO_PASSRIGHTS
@@ -102,42 +102,21 @@ void vb_local_peer_say_verdict(const struct vb_local_peer *peer)
 
 /* ---- Segments --------------------------------------------------------------------------------------------------- */
 
-/* A message with a descriptor, or none (-1). False: there is no room for it, and the peer is to be told once more. */
-static bool say_with_file(int bell, const struct vb_local_peer_message *message, int file)
-{
-	union {
-		char bytes[CMSG_SPACE(sizeof(int))];
-		struct cmsghdr align;
-	} control = { 0 };
-	struct iovec io = { (void *)message, sizeof(*message) };
-	struct msghdr header = { .msg_iov = &io, .msg_iovlen = 1 };
-
-	if (file >= 0) {
-		header.msg_control = control.bytes;
-		header.msg_controllen = sizeof(control.bytes);
-		struct cmsghdr *rights = CMSG_FIRSTHDR(&header);
-		rights->cmsg_level = SOL_SOCKET;
-		rights->cmsg_type = SCM_RIGHTS;
-		rights->cmsg_len = CMSG_LEN(sizeof(file));
-		memcpy(CMSG_DATA(rights), &file, sizeof(file));
-	}
-	return syscall(SYS_sendmsg, bell, &header, MSG_DONTWAIT | MSG_NOSIGNAL) == sizeof(*message);
-}
-
+/* False: there is no room for it, and the peer is to be told once more. */
 static bool say_segment(const struct vb_local_peer *peer, const struct vb_segment *segment, int file)
 {
 	const struct vb_local_peer_message message = {
 		.kind = VB_PEER_SEGMENT, .segment = segment->id, .address = segment->address, .length = segment->length
 	};
 
-	return say_with_file(peer->bell, &message, file);
+	return vb_pass_send(peer->bell, &message, sizeof(message), &file, file >= 0, MSG_DONTWAIT) == 0;
 }
 
 static bool say_withdrawn(const struct vb_local_peer *peer, uint32_t id)
 {
 	const struct vb_local_peer_message message = { .kind = VB_PEER_WITHDRAWN, .segment = id };
 
-	return say_with_file(peer->bell, &message, -1);
+	return vb_pass_send(peer->bell, &message, sizeof(message), NULL, 0, MSG_DONTWAIT) == 0;
 }
 
 /* Only a peer that the kernel lets read us is told: it has proved so, and the kernel would let any process of our user.

@@ -1,6 +1,7 @@
 /* Messages for a client that does not read. */
 #include <sys/socket.h>
 #include <sys/stat.h>
+#include <unistd.h>
 #include "../unit.h"
 #include "broker/backlog.h"
 

@@ -444,7 +444,7 @@ static int introduce(uint8_t to)
 	};
 	assert_int_equal(socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, ends), 0);
 	assert_int_equal(pipe2(pipes, O_CLOEXEC), 0);
-	assert_int_equal(vb_send_with_fds(client, &meeting, sizeof(meeting), (int[]){ ends[1], pipes[0] }, 2, 0), 0);
+	assert_int_equal(vb_pass_send(client, &meeting, sizeof(meeting), (int[]){ ends[1], pipes[0] }, 2, 0), 0);
 	close(ends[1]);
 	close(pipes[0]);
 	close(pipes[1]);
@@ -588,7 +588,7 @@ static void meeting__that_a_process_has_no_descriptors_for_is_void(void **state)
 	none.rlim_cur = (rlim_t)(next + 1);
 	none.rlim_max = before.rlim_max;
 	assert_int_equal(setrlimit(RLIMIT_NOFILE, &none), 0);
-	assert_int_equal(vb_send_with_fds(client, &meeting, sizeof(meeting), (int[]){ ends[1], ends[1] }, 2, 0), 0);
+	assert_int_equal(vb_pass_send(client, &meeting, sizeof(meeting), (int[]){ ends[1], ends[1] }, 2, 0), 0);
 	close(ends[1]);
 	assert_true(is_at_its_end(ends[0]));
 	assert_int_equal(setrlimit(RLIMIT_NOFILE, &before), 0);
