@@ -1,6 +1,7 @@
 /* The path to a host: addresses, routes and datagrams. doctor_host.c interprets the outcome. */
 #include "cli/way.h"
 #include "host/host.h"
+#include "os/route.h"
 #include "wire/icrc.h"
 #include "wire/mad.h"
 #include "wire/packet.h"
@@ -99,22 +100,16 @@ static int resolve(struct vb_way *way, const char *host, int family, char *why, 
 	return -EINVAL;
 }
 
-/* The kernel chooses our source address; connecting a datagram socket sends nothing. */
+/* The kernel chooses our source address. */
 static int choose_source(struct vb_way *way, char *why, size_t why_size)
 {
 	struct sockaddr_storage source;
-	socklen_t length = sizeof(source);
+	const int rc = vb_route_source((struct sockaddr *)&way->address, NULL, &source);
 
-	int fd = socket(way->address.ss_family, SOCK_DGRAM | SOCK_CLOEXEC, 0);
-	if (fd < 0 || connect(fd, (struct sockaddr *)&way->address, way->address_length) != 0 ||
-		getsockname(fd, (struct sockaddr *)&source, &length) != 0) {
-		int error = errno;
-		snprintf(why, why_size, "no way to %s: %s", way->dst_text, strerror(error));
-		if (fd >= 0)
-			close(fd);
-		return -error;
+	if (rc < 0) {
+		snprintf(why, why_size, "no way to %s: %s", way->dst_text, strerror(-rc));
+		return rc;
 	}
-	close(fd);
 	gid_of(&source, &way->src);
 	address_text(&source, way->src_text);
 	return 0;

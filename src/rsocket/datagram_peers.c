@@ -4,7 +4,7 @@
 
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
+#include "os/route.h"
 
 enum { PEERS_MAX = 65536 };
 
@@ -20,26 +20,16 @@ static struct vb_list *bucket_of(struct rs_datagram *dg, const union vb_rs_addre
 /* The address of ours that reaches it, by the kernel's routes. */
 static int source_for(struct vb_rsocket *rs, const union vb_rs_address *to, union vb_rs_address *local)
 {
-	struct rs_datagram *dg = rs->datagram;
 	union vb_rs_address own;
+	struct sockaddr_storage source;
 	socklen_t length = sizeof(own);
 
 	memset(&own, 0, sizeof(own));
-	if (getsockname(dg->udp, &own.any, &length))
+	if (getsockname(rs->datagram->udp, &own.any, &length))
 		return -errno;
-	own.ipv4.sin_port = 0;
-	int probe = socket(rs->domain, SOCK_DGRAM | SOCK_CLOEXEC, 0);
-	if (probe < 0)
-		return -errno;
-	memset(local, 0, sizeof(*local));
-	length = sizeof(*local);
-	int error = bind(probe, &own.any, vb_rs_address_length(&own)) ||
-				    connect(probe, &to->any, vb_rs_address_length(to)) ||
-				    getsockname(probe, &local->any, &length)
-			    ? -errno
-			    : 0;
-	close(probe);
-	local->ipv4.sin_port = 0;
+	const int error = vb_route_source(&to->any, &own.any, &source);
+	if (!error)
+		memcpy(local, &source, sizeof(*local));
 	return error;
 }
 

@@ -17,6 +17,7 @@
 #include <sys/ioctl.h>
 #include <sys/socket.h>
 #include <unistd.h>
+#include "os/route.h"
 
 #define REPLY_BYTES 32768
 /* A temporary or retiring address would make a GID that goes away; a tentative one cannot send yet. */
@@ -201,59 +202,46 @@ void vb_interfaces_drain(int fd)
 
 /* ---- Routes, speed ---------------------------------------------------------------------------------------------- */
 
-union address {
-	struct sockaddr any;
-	struct sockaddr_in ipv4;
-	struct sockaddr_in6 ipv6;
-};
-
-static socklen_t address_of(const struct vb_gid *gid, uint16_t port, union address *address)
+static struct sockaddr_storage address_of(const struct vb_gid *gid)
 {
-	memset(address, 0, sizeof(*address));
+	struct sockaddr_storage address = { 0 };
+
 	if (vb_gid_is_ipv4(gid)) {
-		address->ipv4 = (struct sockaddr_in){ .sin_family = AF_INET, .sin_port = htons(port) };
-		memcpy(&address->ipv4.sin_addr, gid->raw + 12, 4);
-		return sizeof(address->ipv4);
+		address.ss_family = AF_INET;
+		memcpy(&((struct sockaddr_in *)&address)->sin_addr, gid->raw + 12, 4);
+	} else {
+		address.ss_family = AF_INET6;
+		memcpy(&((struct sockaddr_in6 *)&address)->sin6_addr, gid->raw, 16);
 	}
-	address->ipv6 = (struct sockaddr_in6){ .sin6_family = AF_INET6, .sin6_port = htons(port) };
-	memcpy(&address->ipv6.sin6_addr, gid->raw, 16);
-	return sizeof(address->ipv6);
+	return address;
 }
 
-/* Connecting a datagram socket sends nothing, but the kernel has then looked up its route. From our address `from`, or,
- * when that is NULL, from the one that the kernel chooses, which becomes *source. 0 or -errno. */
-static int look_up_route(const struct vb_gid *from, const struct vb_gid *to, union address *source)
+/* From our address `from`, or, when that is NULL, from the one that the kernel chooses, which becomes *source. 0 or
+ * -errno. */
+static int look_up_route(const struct vb_gid *from, const struct vb_gid *to, struct sockaddr_storage *source)
 {
-	enum { ANY_PORT = 9 };
-	union address name;
-	socklen_t length = address_of(to, ANY_PORT, &name), source_length = sizeof(*source);
-	int fd = socket(name.any.sa_family, SOCK_DGRAM | SOCK_CLOEXEC, 0);
+	const struct sockaddr_storage target = address_of(to), own = from ? address_of(from) : target;
 
-	if (fd < 0)
-		return -errno;
-	bool is_bound = !from || bind(fd, &source->any, address_of(from, 0, source)) == 0;
-	bool is_routed =
-		is_bound && connect(fd, &name.any, length) == 0 && getsockname(fd, &source->any, &source_length) == 0;
-	int error = is_routed ? 0 : -errno;
-	close(fd);
-	return error;
+	if (own.ss_family != target.ss_family)
+		return -EAFNOSUPPORT;
+	return vb_route_source((const struct sockaddr *)&target, from ? (const struct sockaddr *)&own : NULL, source);
 }
 
 /* The interface whose address the kernel would send from. */
 static uint32_t interface_towards(const struct vb_gid *to)
 {
 	struct vb_gid gid = vb_gid_from_ipv4(0, 0, 0, 0);
-	union address source;
+	struct sockaddr_storage source;
 	struct vb_interface *list;
 	size_t count;
 	uint32_t found = 0;
 
 	if (look_up_route(NULL, to, &source) < 0 || vb_interfaces_read(&list, &count) < 0)
 		return 0;
-	if (source.any.sa_family == AF_INET)
-		memcpy(gid.raw + 12, &source.ipv4.sin_addr, 4);
+	if (source.ss_family == AF_INET)
+		memcpy(gid.raw + 12, &((struct sockaddr_in *)&source)->sin_addr, 4);
 	else
-		memcpy(gid.raw, &source.ipv6.sin6_addr, 16);
+		memcpy(gid.raw, &((struct sockaddr_in6 *)&source)->sin6_addr, 16);
 	for (size_t i = 0; i < count && !found; i++)
 		for (unsigned k = 0; k < list[i].address_count; k++)
 			if (vb_gid_equal(&list[i].addresses[k], &gid))
@@ -278,7 +266,7 @@ static bool is_link_local(const struct vb_gid *gid)
 
 int vb_host_check_route(const struct vb_gid *from, const struct vb_gid *to)
 {
-	union address source;
+	struct sockaddr_storage source;
 
 	if (vb_gid_is_multicast(to) || is_link_local(to))
 		return 0;
