@@ -12,6 +12,7 @@
 #include <time.h>
 #include <unistd.h>
 #include "host/settings.h"
+#include "host/random.h"
 #include "host/report/text.h"
 #include "host/devices/loopback.h"
 #include "host/process.h"
@@ -108,6 +109,15 @@ static struct vb_deadline next_deadline(void)
 	return connections.faults ? vb_deadline_earlier(cm, vb_faults_deadline(connections.faults)) : cm;
 }
 
+static void arm_timer(struct vb_process *p, struct vb_deadline at)
+{
+	if (at.is_set == p->connections_at.is_set && (!at.is_set || at.at == p->connections_at.at))
+		return;
+	if (!vb_host_set_timer(p->connections_fd, at))
+		vb_process_lose_descriptors(p);
+	p->connections_at = at;
+}
+
 /* A capture has what the broker sends and receives for us, as if we did; first, so that no answer stands before it. */
 static void send_all(struct vb_broker *broker, struct vb_pcap *pcap, const struct vb_cm_outgoing *out, unsigned count)
 {
@@ -129,7 +139,7 @@ EXPORT void vb_connections_unlock(void)
 		tell();
 		for (count = 0; count < SENT_AT_A_TIME && vb_cm_next_outgoing(connections.cm, &out[count]);)
 			count++;
-		vb_process_arm_connections(connections.process, next_deadline());
+		arm_timer(connections.process, next_deadline());
 		struct vb_later *said = NULL;
 		vb_later_take(&connections.unsaid, &said);
 		pthread_mutex_unlock(&connections.mutex);

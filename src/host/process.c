@@ -1,6 +1,7 @@
 /* The process: started by the first device that is opened, stopped with the last; what becomes of it at fork and at
  * exit. */
 #include "host/process.h"
+#include "host/random.h"
 #include "host/peers/segments.h"
 
 #include <dlfcn.h>
@@ -289,15 +290,6 @@ static void watch_silence(struct vb_process *p, struct vb_driver *home)
 		return;
 	timerfd_settime(p->silence_fd, 0, &each, NULL);
 	vb_progress_watch(home, (struct vb_chore){ p->silence_fd, on_silence, p });
-}
-
-void vb_process_arm_connections(struct vb_process *p, struct vb_deadline at)
-{
-	if (at.is_set == p->connections_at.is_set && (!at.is_set || at.at == p->connections_at.at))
-		return;
-	if (!vb_host_set_timer(p->connections_fd, at))
-		vb_process_lose_descriptors(p);
-	p->connections_at = at;
 }
 
 /* home's thread sleeps on them. */

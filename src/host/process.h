@@ -78,20 +78,17 @@ int vb_process_add_driver(struct vb_process *process);
 /* All its drivers' mutexes. */
 void vb_process_lock(struct vb_process *process);
 void vb_process_unlock(struct vb_process *process);
-/* Sets the CM's timer. With the CM's mutex held. */
-void vb_process_arm_connections(struct vb_process *process, struct vb_deadline at);
 
 /* device.c */
 /* Links or addresses changed: looks at the interfaces again and tells the devices. Without any mutex. */
 void vb_process_refresh_devices(struct vb_process *process);
-uint64_t vb_host_random_seed(void);
 /* With a driver's mutex held. */
 struct vb_device *vb_process_device_of(const struct vb_process *process, const struct vb_nic *nic);
 
 /* port_counters.c: as vb_device_counter, for a process of one device. With the drivers' mutexes held. */
 const char *vb_process_counter(const struct vb_process *process, unsigned n, uint64_t *value);
 
-/* client/watch.c */
+/* watch.c */
 /* Connects to the broker; the reason of an error has been said. */
 int vb_broker_watch_start(struct vb_process *process, const struct vb_settings *settings);
 /* Gives the driver a slot, likewise. -EUSERS of one that is not the first is no error, and said at level info. */

@@ -285,17 +285,6 @@ int vb_broker_connect(const struct vb_broker_config *config, struct vb_broker **
 	return rc;
 }
 
-/* The byte, for a child may have the end too, and then to close it tells nothing. Where it is not ours any more the
- * thread knows already. */
-void vb_broker_end(struct vb_broker *broker)
-{
-	int writer = broker->stop_writer;
-	struct stat status;
-
-	if (fstat(writer, &status) == 0 && S_ISFIFO(status.st_mode) && status.st_ino == broker->stop_inode)
-		syscall(SYS_write, writer, "", 1);
-}
-
 int vb_broker_alarm_fd(const struct vb_broker *broker)
 {
 	return broker->stop_fd;

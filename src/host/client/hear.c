@@ -35,26 +35,6 @@ static void take_binding(struct vb_broker *broker, struct vb_broker_request *req
 	vb_list_add_tail(&broker->bindings, &binding->link);
 }
 
-struct vb_held_binding *vb_broker_find_binding(struct vb_broker *broker, uint32_t number)
-{
-	vb_list_for_each (node, &broker->bindings) {
-		struct vb_held_binding *binding = vb_container_of(node, struct vb_held_binding, link);
-		if (binding->is.number == number)
-			return binding;
-	}
-	return NULL;
-}
-
-struct vb_held_slot *vb_broker_find_slot(struct vb_broker *broker, uint8_t number)
-{
-	vb_list_for_each (node, &broker->slots) {
-		struct vb_held_slot *held = vb_container_of(node, struct vb_held_slot, link);
-		if (held->slot.number == number)
-			return held;
-	}
-	return NULL;
-}
-
 static void take_listening(struct vb_broker *broker, const struct vb_broker_request *request)
 {
 	struct vb_held_binding *binding = vb_broker_find_binding(broker, request->message.binding.number);

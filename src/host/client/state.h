@@ -1,6 +1,7 @@
 /* What the files of the broker's client share; nobody else looks inside.
  *
- *   broker.c           its thread, its beginning and end
+ *   state.c     what it holds, found
+ *   broker.c    its thread, its beginning and end
  *   say.c       what is to be said, once and again
  *   hear.c      what the broker says
  *   requests.c  what other threads ask for
@@ -109,6 +110,12 @@ struct vb_broker {
 
 /* All with the mutex held. */
 
+/* ---- state.c ---------------------------------------------------------------------------------------------- */
+
+/* NULL: there is none. */
+struct vb_held_binding *vb_broker_find_binding(struct vb_broker *broker, uint32_t number);
+struct vb_held_slot *vb_broker_find_slot(struct vb_broker *broker, uint8_t number);
+
 /* ---- say.c ------------------------------------------------------------------------------------------------ */
 
 /* As far as there is room. True: all is said. */
@@ -128,8 +135,6 @@ void vb_broker_forgot(struct vb_broker *broker);
  * nothing. */
 bool vb_broker_take(struct vb_broker *broker, const struct vb_message *message, int fds[VB_MESSAGE_FDS],
 	struct vb_broker_notice *notice);
-struct vb_held_binding *vb_broker_find_binding(struct vb_broker *broker, uint32_t number);
-struct vb_held_slot *vb_broker_find_slot(struct vb_broker *broker, uint8_t number);
 
 /* ---- meet.c ----------------------------------------------------------------------------------------------- */
 

@@ -4,18 +4,9 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/random.h>
 #include <unistd.h>
 #include "host/devices/devices.h"
-
-uint64_t vb_host_random_seed(void)
-{
-	uint64_t seed = 0;
-
-	if (getrandom(&seed, sizeof(seed), 0) != sizeof(seed))
-		seed = (uint64_t)vb_host_now() ^ (uint64_t)getpid() << 32;
-	return seed;
-}
+#include "host/random.h"
 
 bool vb_device_is_forked(const struct vb_device *device)
 {

@@ -3,7 +3,7 @@
 
 #include <stddef.h>
 #include <sys/mman.h>
-#include "host/process.h"
+#include "host/random.h"
 
 #define BYTES (VB_CHALLENGES * sizeof(uint64_t))
 #define PAGE  65536u /* of any machine, or a multiple */

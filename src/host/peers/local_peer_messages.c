@@ -13,6 +13,7 @@
 #include "base/invariant.h"
 #include "host/peers/calibration.h"
 #include "host/peers/local_peer.h"
+#include "host/random.h"
 
 #include <stdlib.h>
 #include <sys/socket.h>

@@ -4,10 +4,11 @@
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>
-#include "host/host.h"
 #include "host/devices/loopback.h"
-#include "host/report/text.h"
+#include "host/host.h"
 #include "host/process.h"
+#include "host/random.h"
+#include "host/report/text.h"
 
 /* A burst of deaths (a peer that went away under a thousand QPs) says enough with its first lines. */
 #define LINES_A_SECOND 8

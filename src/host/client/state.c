@@ -1,0 +1,37 @@
+/* What the client holds, found; and the one way to end its thread. See state.h. */
+#include "host/client/state.h"
+
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+struct vb_held_binding *vb_broker_find_binding(struct vb_broker *broker, uint32_t number)
+{
+	vb_list_for_each (node, &broker->bindings) {
+		struct vb_held_binding *binding = vb_container_of(node, struct vb_held_binding, link);
+		if (binding->is.number == number)
+			return binding;
+	}
+	return NULL;
+}
+
+struct vb_held_slot *vb_broker_find_slot(struct vb_broker *broker, uint8_t number)
+{
+	vb_list_for_each (node, &broker->slots) {
+		struct vb_held_slot *held = vb_container_of(node, struct vb_held_slot, link);
+		if (held->slot.number == number)
+			return held;
+	}
+	return NULL;
+}
+
+/* The byte, for a child may have the end too, and then to close it tells nothing. Where it is not ours any more the
+ * thread knows already. */
+void vb_broker_end(struct vb_broker *broker)
+{
+	int writer = broker->stop_writer;
+	struct stat status;
+
+	if (fstat(writer, &status) == 0 && S_ISFIFO(status.st_mode) && status.st_ino == broker->stop_inode)
+		syscall(SYS_write, writer, "", 1);
+}
