@@ -18,7 +18,7 @@
 #include "host/process.h"
 #include "port/faults.h"
 
-#define FIRST_WORD (3 * VB_S) /* of a request that nobody answers */
+#define FIRST_WORD (3 * VB_S) /* after which a request that is not answered is told of */
 
 #define EXPORT         __attribute__((visibility("default")))
 #define SENT_AT_A_TIME 16
@@ -90,12 +90,9 @@ static void tell(void)
 	struct vb_cm_event event;
 
 	while (vb_cm_next_event(connections.cm, &event)) {
-		if (event.kind == VB_CM_EVENT_SILENT) { /* for the user of the program, not for the program */
-			vb_host_explain_silence(&event, &connections.unsaid);
+		vb_host_explain_connection(&event, &connections.unsaid);
+		if (event.kind == VB_CM_EVENT_SILENT) /* for the user of the program, not for the program */
 			continue;
-		}
-		if (event.kind == VB_CM_EVENT_UNREACHABLE || event.kind == VB_CM_EVENT_SIDR_TIMEOUT)
-			vb_host_explain_unreachable(&event, &connections.unsaid);
 		if (event.kind == VB_CM_EVENT_REJECTED)
 			explain_rejected(&event);
 		connections.handler(connections.context, &event);
@@ -109,6 +106,7 @@ static struct vb_deadline next_deadline(void)
 	return connections.faults ? vb_deadline_earlier(cm, vb_faults_deadline(connections.faults)) : cm;
 }
 
+/* With the CM's mutex held. */
 static void arm_timer(struct vb_process *p, struct vb_deadline at)
 {
 	if (at.is_set == p->connections_at.is_set && (!at.is_set || at.at == p->connections_at.at))
@@ -118,7 +116,8 @@ static void arm_timer(struct vb_process *p, struct vb_deadline at)
 	p->connections_at = at;
 }
 
-/* A capture has what the broker sends and receives for us, as if we did; first, so that no answer stands before it. */
+/* A capture has the MADs that the broker sends and receives for us. It is written first, so that no answer stands
+ * before its question. */
 static void send_all(struct vb_broker *broker, struct vb_pcap *pcap, const struct vb_cm_outgoing *out, unsigned count)
 {
 	for (unsigned i = 0; i < count; i++) {
@@ -183,7 +182,7 @@ void vb_connections_undelivered(const struct vb_broker_notice *notice)
 	vb_connections_unlock();
 }
 
-/* What fault injection held back and goes on now. */
+/* Receives MADs that fault injection has held back until now. */
 static void receive_held(struct vb_cm *cm)
 {
 	struct vb_held *held;
@@ -250,6 +249,7 @@ static int create(const struct vb_process *p)
 		.seed_high = vb_host_random_seed(),
 		.slot = vb_process_home(p)->slot.number,
 		.tells_silence = FIRST_WORD };
+
 	int rc = vb_cm_create(&config, &connections.cm);
 
 	if (rc < 0)
@@ -297,8 +297,8 @@ EXPORT void vb_connections_stop(void)
 	pthread_mutex_unlock(&connections.mutex);
 }
 
-/* In a forked child: all of it is the parent's. What it held in memory stays where it is, for another of its threads
- * may have been amid a change. */
+/* In a forked child: all of it is the parent's. Memory is not freed, for another thread of the parent may have been in
+ * the middle of a change. */
 void vb_connections_forget(void)
 {
 	pthread_mutex_init(&connections.mutex, NULL);
@@ -339,7 +339,7 @@ EXPORT uint32_t vb_connections_find_mtu(const struct vb_gid *gid)
 
 /* ---- Ports ------------------------------------------------------------------------------------------------------ */
 
-/* The kernel says whether an address is this machine's. Of a link-local one it would want the interface. */
+/* The kernel tells whether an address is this machine's. For a link-local one it would want the interface. */
 static int check_address(const struct vb_gid *address)
 {
 	struct sockaddr_in6 name = { .sin6_family = AF_INET6 };

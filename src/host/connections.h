@@ -2,8 +2,8 @@
  * broker, behind one mutex. libibverbs.so.1 exports these functions under its private version node VERBENA_PRIVATE, for
  * the process's one NIC lives there.
  *
- * The broker sends and receives the MADs, and knows who in this network namespace is bound to which port. A MAD that is
- * lost with a broker is sent again by the CM. Threads: any, unless it says otherwise. Errors: 0 or -errno. */
+ * The broker sends and receives the MADs, and knows which process of this network namespace is bound to which port. The
+ * CM sends a MAD again that is lost with a broker. Threads: any, unless it says otherwise. Errors: 0 or -errno. */
 #ifndef VB_HOST_CONNECTIONS_H
 #define VB_HOST_CONNECTIONS_H
 
@@ -14,8 +14,8 @@
 struct ibv_context;
 struct vb_device;
 
-/* Called with the CM's mutex held, by whoever drives it: be short, do not block, call vb_cm_* at most. A new id of
- * VB_CM_EVENT_REQUEST or _SIDR_REQUEST is given its user here, or destroyed. */
+/* Called with the CM's mutex held, by the thread that drives it: be short, do not block, call vb_cm_* at most. It gives
+ * a new id of VB_CM_EVENT_REQUEST or _SIDR_REQUEST its user, or destroys it. */
 typedef void vb_connections_handler(void *context, const struct vb_cm_event *event);
 
 /* Once, when the first device of the process is open; devices stay open until stop. -EPERM in a forked child. */
@@ -23,7 +23,7 @@ int vb_connections_start(struct vb_device *device, vb_connections_handler *handl
 /* All ids are destroyed. */
 void vb_connections_stop(void);
 
-/* Have the CM to oneself, around every call of cm/cm.h. Unlocking sends what waits to be sent, hands all events to the
+/* Have the CM to oneself, around every call of cm/cm.h. Unlocking sends all MADs that wait, hands all events to the
  * handler and arms the clock. NULL in a forked child: use nothing, do not unlock. */
 struct vb_cm *vb_connections_lock(void);
 void vb_connections_unlock(void);
@@ -34,7 +34,7 @@ struct vb_binding {
 	uint16_t port_space;
 	uint16_t port;         /* 0: any free one, which is then filled in */
 	struct vb_gid address; /* zero: any; the mapped 0.0.0.0: any of IPv4 */
-	bool is_shared;        /* others may bind it too, as long as nobody listens: SO_REUSEADDR's rule */
+	bool is_shared;        /* others may bind it too, as long as none listens: SO_REUSEADDR's rule */
 	bool is_ipv6_only;     /* any means any of IPv6 */
 	uint64_t family;       /* a secret: processes that have it in common may bind and listen together; 0: alone */
 	bool is_accepting;     /* listening: before those of the family that do not say so */
@@ -46,14 +46,14 @@ struct vb_binding {
 int vb_connections_bind(struct vb_binding *binding);
 /* From now on requests for it come to this process; -EADDRINUSE, -EADDRNOTAVAIL: another listens there. */
 int vb_connections_listen(const struct vb_binding *binding);
-/* Listening already, it is_accepting from now on. Waits for nobody. */
+/* Listening already, it is_accepting from now on. Waits for nothing. */
 void vb_connections_accepting(const struct vb_binding *binding);
 void vb_connections_unbind(const struct vb_binding *binding);
 
-/* ---- What else librdmacm needs of the NIC ----------------------------------------------------------------------- */
+/* ---- Devices, for librdmacm ------------------------------------------------------------------------------------- */
 
 struct vb_device *vb_connections_device(struct ibv_context *context);
-/* The MTU in bytes of an open device, if gid is its address; 0. Asks nobody and takes no mutex. */
+/* The MTU in bytes of an open device, if gid is its address; else 0. Makes no system call and takes no mutex. */
 uint32_t vb_connections_device_mtu(struct vb_device *device, const struct vb_gid *gid);
 /* The same of all devices that there are, open or not: the kernel is asked. Takes no mutex. */
 uint32_t vb_connections_find_mtu(const struct vb_gid *gid);

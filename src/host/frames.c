@@ -1,8 +1,9 @@
 /* Frames of raw packet QPs: one socket to send, one tap an interface that flows look at, and the flows.
  *
- * Holds: a process without raw packet QPs has none of this; a tap lives as long as it has flows. A frame that this
- * machine sends is received by raw packet QPs of the same interface as an adapter's loopback would have it: multicast,
- * and what is for the interface's own address. Over the loopback interface every frame comes back by itself.
+ * Holds: a process without raw packet QPs has none of this; a tap lives as long as it has flows. Raw packet QPs get the
+ * frames that this machine sends by the same interface as with an adapter's loopback: multicast frames, and those to
+ * the interface's own address. Over the loopback interface every frame comes back by itself.
+ *
  * Not here: which flow takes a frame (engine/steering.c), the system calls (port/ethernet.c). */
 #include "host/process.h"
 
@@ -194,7 +195,7 @@ static bool is_whole_address(const uint8_t mask[VB_MAC_LENGTH])
 	return memcmp(mask, ones, VB_MAC_LENGTH) == 0;
 }
 
-/* What the interface must not filter away. */
+/* The frames that the interface must not filter away. */
 static struct vb_ethernet_filter filter_of(const struct vb_frame_flow *flow)
 {
 	struct vb_ethernet_filter filter = { .interest = VB_ETHERNET_OWN };

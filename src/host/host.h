@@ -1,9 +1,9 @@
 /* A running NIC in a process: devices and their GIDs, drivers, each a lane with its port and the thread that keeps it
  * going, and the broker connection. verbs/ sees only this header and the engine's.
  *
- * Who drives. A thread that polls an empty CQ drives the lane inline; otherwise the progress thread, asleep in epoll,
- * does. Whoever drives holds the driver's mutex, and before giving it away hands all events to the sinks and looks at
- * the doorbells. An idle process wakes once a second, to look for silent peers, and uses no other CPU.
+ * A thread that polls an empty CQ drives the lane inline; otherwise the progress thread, asleep in epoll, does. The
+ * thread that drives holds the driver's mutex, and before it gives that away it hands all events to the sinks and looks
+ * at the doorbells. An idle process wakes once a second, to look for silent peers, and uses no other CPU.
  *
  * Threads: every function may be called by any thread, unless it says otherwise. Errors: 0 or a negative errno. */
 #ifndef VB_HOST_HOST_H
@@ -43,25 +43,25 @@ struct vb_device_info {
  * *list is malloc'ed, free() it. A malformed setting: -EINVAL, explained on stderr once; so is a name in
  * VERBENA_DEVICES that is no device. */
 int vb_devices_list(struct vb_device_info **list, size_t *count);
-/* The program was shown devices: with VERBENA_STATS=1 it is said at exit if it opened none. */
+/* The program was shown devices: with VERBENA_STATS=1 a line at exit says so if it opened none. */
 void vb_devices_expect_use(void);
 
 /* ---- An opened device ----------------------------------------------------------------------------------------- */
 
 struct vb_device;
 
-/* What the host tells the opener. Called by whoever drives, with the driver's mutex held: be short, call nothing of
- * this header but what says so. */
+/* Calls of the host to the opener. They come from the thread that drives, with the driver's mutex held: be short, and
+ * call only those functions of this header that allow it. */
 struct vb_device_sink {
-	void (*on_event)(const struct vb_event
-			*event); /* what an object says: it knows whose it is; deaths of QPs are not told */
+	/* An event of an object, which knows its owner; deaths of QPs are not told. */
+	void (*on_event)(const struct vb_event *event);
 	void (*on_port)(void *user, bool is_active); /* link came or went */
 	void (*on_gid_change)(void *user);
 	void *user; /* of the latter two */
 };
 
-/* Opens the device of that name; starts the process's lane with the first (-errno; the reason in words has then been
- * said on stderr: no broker to be had, port taken by whom, no slots). The same name opened twice gives two devices. */
+/* Opens the device of that name; the first starts the process's lane. -errno: a line on stderr has then said why (there
+ * is no broker, another program has the port, there are no slots). The same name opened twice gives two devices. */
 int vb_device_open(const char *name, const struct vb_device_sink *sink, struct vb_device **device);
 /* All its objects are gone. The last one closed stops the lane and its thread, and leaves the broker. */
 void vb_device_close(struct vb_device *device);
@@ -71,7 +71,7 @@ void vb_device_query(struct vb_device *device, struct vb_device_info *info);
 
 /* The n-th counter of a port as kernel drivers name and place them ("counters/port_xmit_packets",
  * "hw_counters/sent_pkts"), with its value: what this process has counted on the device. NULL: no more; or the device
- * is not open here; or the lane has had other devices too, and what it counts cannot be told apart. */
+ * is not open here; or the lane has had other devices too, and their counts cannot be told apart. */
 const char *vb_device_counter(const char *name, unsigned n, uint64_t *value);
 
 /* ---- Lanes: a process has one, and more as its threads need them ------------------------------------------------- */
@@ -79,16 +79,16 @@ const char *vb_device_counter(const char *name, unsigned n, uint64_t *value);
 struct vb_driver;
 
 #define VB_LANES_MAX 8
-#define VB_ALL_LANES ((1u << VB_LANES_MAX) - 1) /* sets of lanes are bits; who is not there is passed over */
+#define VB_ALL_LANES ((1u << VB_LANES_MAX) - 1) /* sets of lanes are bits; one that is not there is passed over */
 
-/* The first one, which has what only one may have: raw packet QPs, XRC's receiving ones, SRQs with tags. */
+/* The first one. It alone may have raw packet QPs, XRC's receiving QPs and SRQs with tags. */
 struct vb_driver *vb_device_driver(struct vb_device *device);
-/* Of the next three each is made if it is not there. The one for what the calling thread makes outside of thread
- * domains. */
+/* The next three functions make the driver if it is not there. The one for objects that the calling thread makes
+ * outside of thread domains. */
 struct vb_driver *vb_device_driver_of_caller(struct vb_device *device);
 /* For a new thread domain. */
 struct vb_driver *vb_device_driver_of_domain(struct vb_device *device);
-/* The one beside it, when it has no number left for a QP; after all of them the same again. */
+/* The next one, for when driver has no number left for a QP; after all of them the same again. */
 struct vb_driver *vb_device_driver_after(struct vb_device *device, const struct vb_driver *driver);
 unsigned vb_driver_bit(const struct vb_driver *driver);
 struct vb_lane *vb_driver_lane(struct vb_driver *driver);
@@ -108,36 +108,38 @@ void vb_device_drive(struct vb_device *device, unsigned lanes);
  * A -errno of lock means that the lane is not this process's (a forked child's parent's): use nothing. */
 int vb_driver_lock(struct vb_driver *driver);
 void vb_driver_unlock(struct vb_driver *driver);
-/* Likewise, and nothing is at the port: no memory is lent to anybody. Waits for it with the lane held. */
+/* Likewise, and the port holds nothing: no memory is lent to it. Waits for that with the lane held. */
 int vb_driver_lock_quiet(struct vb_driver *driver);
 
-/* Sends at once what is held back, acks and posts that wait for the next poll, with the mutex held: before a QP
- * leaves, whose peer still waits for it, or before whoever drives sleeps. */
+/* Sends at once what is held back: acks, and posts that wait for the next poll. With the mutex held: before a QP
+ * leaves, whose peer still waits for it, or before the thread that drives sleeps. */
 void vb_driver_settle(struct vb_driver *driver);
 
-/* Takes all that the process of qpn has said so far by memory, with the mutex held: before a QP may receive from
- * there, which would take for its own what was said to it in a life before, if its numbers are the same again. */
+/* Takes all that the process of qpn has sent so far by memory, with the mutex held: before a QP may receive from there.
+ * If its numbers are the same as an earlier QP's, it would take for its own what was sent to that one. */
 void vb_driver_catch_up(struct vb_driver *driver, uint32_t qpn);
 
-/* The QP, which is the driver's, is about to be destroyed: with VERBENA_STATS=1 what it came to is kept. With the
- * mutex held. */
+/* The QP, which is the driver's, is about to be destroyed: with VERBENA_STATS=1 its account is kept. With the mutex
+ * held. */
 void vb_driver_note_end(struct vb_driver *driver, struct vb_qp *qp);
 
-/* Ends posting to the QP, as vb_sq_end: drives the lane if it is free, else its holder sees the doorbell. Never waits.
- */
+/* Ends posting to the QP, as vb_sq_end: drives the lane if it is free, else the thread that holds it sees the doorbell.
+ * Never waits. */
 void vb_driver_end_post(struct vb_driver *driver, struct vb_qp *qp);
 /* The same after doorbells rang. */
 void vb_driver_kick(struct vb_driver *driver);
-/* From now on somebody reads when things completed, exactly. Any thread. */
+/* From now on completions carry exact times, for the program reads them. Any thread. */
 void vb_driver_keep_time(struct vb_driver *driver);
-/* This program has closed descriptors of ours: all that goes by this device fails. */
+/* This program has closed descriptors of ours: all requests of this device fail. */
 bool vb_device_has_lost_descriptors(const struct vb_device *device);
-/* How often it has, of devices or of those before them: a number from before the last time may be a file of its own. */
+/* How often it has, in the life of this process: a descriptor from before the last time may be the program's own file.
+ */
 unsigned vb_host_losses(void);
-/* The calling thread is told that a CQ has something: it waits asleep, and its next poll is no spinning. */
+/* The calling thread was told that a CQ has something: it waits asleep, and its next poll is no spinning. */
 void vb_driver_notified(void);
 /* Wait until fd is readable, or count is not 0 (true), driving lanes meanwhile, of none the first. False: interrupted
- * by a signal. What the calling thread's own driving brings may be in the count alone; NULL: there is none. */
+ * by a signal. Completions that the calling thread's own driving brings may be in the count alone; NULL: there is no
+ * count. */
 bool vb_device_wait(struct vb_device *device, unsigned lanes, int fd, const atomic_uint *count);
 /* vb_lane_keep_datagrams() of all lanes. */
 void vb_device_keep_datagrams(struct vb_device *device, uint32_t lkey);
@@ -148,13 +150,13 @@ vb_time vb_host_now(void);
 /* The CLOCK_MONOTONIC nanoseconds of a stamp (ibv_query_rt_values, completion timestamps). */
 uint64_t vb_host_monotonic_ns(vb_time at);
 
-/* What the routing table of the network namespace says of packets from our address to another one: 0; -ENETUNREACH:
- * there is no route; -EHOSTUNREACH: there is one that forbids it. 0 also where it cannot be asked, for groups and for
- * link-local addresses. A few system calls; without any mutex. */
+/* Has the network namespace a route for packets from our address to another one? 0; -ENETUNREACH: there is none;
+ * -EHOSTUNREACH: there is one that forbids it. 0 also where the kernel cannot be asked, for groups and for link-local
+ * addresses. A few system calls; without any mutex. */
 int vb_host_check_route(const struct vb_gid *from, const struct vb_gid *to);
 
-/* Ask who is at av->dgid (discovery MAD, once per address) so that windows and trains fit; returns at once. With the
- * mutexes of lanes held. */
+/* Asks about the host at av->dgid (by a discovery MAD, once per address), so that windows and trains fit; returns at
+ * once. With the mutexes of lanes held. */
 void vb_device_discover(struct vb_device *device, unsigned lanes, const struct vb_av *av);
 
 /* UD multicast membership of the driver's socket, counted per group. Without any mutex. */
@@ -166,7 +168,7 @@ bool vb_host_may_use_frames(void);
 /* Before a raw packet QP is made. -EPERM where it may not be. Without any mutex, as the next two. */
 int vb_device_open_frames(struct vb_device *device);
 struct vb_device_flow;
-/* From now on flow->qp gets what flow matches. -errno of the interface. */
+/* From now on flow->qp gets the frames that flow matches. -errno of the interface. */
 int vb_device_steer(struct vb_device *device, const struct vb_frame_flow *flow, struct vb_device_flow **made);
 int vb_device_unsteer(struct vb_device *device, struct vb_device_flow *flow);
 
@@ -182,13 +184,13 @@ int vb_host_make_dmabuf(int file, size_t length);
 /* Memory that can be shared: a file of so many bytes that never shrinks, or -errno. */
 #define VB_MEMORY_NAME "verbena memory"
 int vb_host_make_memory(size_t length);
-/* Its pages take the place of those there, at the same address and with the same bytes. With nobody writing. 0 or
- * -errno. */
+/* Its pages take the place of those there, at the same address and with the same bytes. No thread may write there
+ * meanwhile. 0 or -errno. */
 int vb_host_move_memory(void *first, size_t length, int file);
-/* Memory of ours where such a file is mapped from its beginning on: neighbours who pull from it need not ask the
+/* Memory of ours where such a file is mapped from its beginning on: local peers that pull from it need not ask the
  * kernel. Its name, for vb_mr_config.segment; 0: it is not shared, for there are too many. Without any mutex. */
 uint32_t vb_host_share_memory(struct vb_driver *driver, const void *memory, size_t length, int file);
-void vb_host_unshare_memory(struct vb_driver *driver, uint32_t segment); /* of no region any more; 0 is none */
+void vb_host_unshare_memory(struct vb_driver *driver, uint32_t segment); /* no region is in it any more; 0: none */
 /* Memory that is about to be registered: with VERBENA_MAP=registered, large and private it becomes shared. The
  * segment's name or 0; given back when the region is no more. */
 uint32_t vb_host_back_registered(struct vb_driver *driver, void *memory, size_t length);
@@ -197,7 +199,7 @@ void vb_host_leave_registered(struct vb_driver *driver, uint32_t segment);
 /* Whether every byte from first to last is mapped and its ends can be read, or written. Asks the kernel; changes
  * nothing. */
 bool vb_host_memory_is_present(const void *memory, uint64_t length, bool for_writing);
-/* Ordinary memory of which any part may be unmapped, and then refuses: asked so before each access. */
+/* Ordinary memory of which any part may be unmapped, and then refuses: the kernel is asked before each access. */
 extern const struct vb_memory_kind vb_memory_pageable;
 
 #endif

@@ -1,12 +1,11 @@
 /* The program has closed descriptors of ours: close_range(3, ~0), a loop over all numbers, a close() too many.
  *
  * Holds: from then on no number that was ours is used, read, written or closed, for the program may have a file of its
- * own there; connected QPs fail, with the reason, and so does whatever is connected later; no thread of ours runs.
+ * own there; connected QPs fail, with the reason, and so do all that are connected later; no thread of ours runs.
  *
- * Noticed by an errno that our own descriptors never give, or by the broker's thread, which sleeps in poll() on one
- * end of a
- * pipe: the kernel keeps that end while poll() lasts, and tells when the other is closed. epoll tells nothing of the
- * kind. */
+ * It is noticed by an errno that our own descriptors never give, or by the broker's thread, which sleeps in poll() on
+ * one end of a pipe: the kernel keeps that end while poll() lasts, and tells when the other end is closed. epoll tells
+ * nothing of the kind. */
 #include "host/client/reap.h"
 #include "host/process.h"
 #include "host/peers/segments.h"
@@ -45,7 +44,7 @@ static void forget_driver(struct vb_driver *d)
 	d->slot.fd = -1;
 }
 
-/* The mutex's holder fails the QPs before it gives it away: vb_driver_unlock. */
+/* The QPs fail before the mutex is given away: vb_driver_unlock. */
 void vb_process_forget_descriptors(struct vb_process *p)
 {
 	vb_process_lose_descriptors(p);

@@ -1,4 +1,4 @@
-/* The process: started by the first device that is opened, stopped with the last; what becomes of it at fork and at
+/* The process: started by the first device that is opened, stopped with the last; what happens to it at fork and at
  * exit. */
 #include "host/process.h"
 #include "host/random.h"
@@ -71,13 +71,13 @@ static void after_fork_in_parent(void)
 	pthread_mutex_unlock(&open_mutex);
 }
 
-/* A program that looked at the devices and took none goes another way, UCX over TCP, and says nothing of it. */
+/* A program that looked at the devices and took none goes another way, such as UCX over TCP, and does not tell. */
 static _Atomic pid_t looked_by, opened_by; /* any thread may look */
 static atomic_bool has_opened;
 
 /* The threads go on until the process is gone; nothing is freed. exit() may have been called from anywhere, a signal
- * handler included, so a mutex may be this very thread's. What the program has taken for received is acknowledged, or
- * the peer would take it for lost. */
+ * handler included, so this very thread may hold a mutex. Messages that the program has received are acknowledged, or
+ * the peer would take them for lost. */
 static void take_leave(struct vb_process *p)
 {
 	const bool tells = vb_process_home(p)->paths;
@@ -149,7 +149,7 @@ void vb_devices_expect_use(void)
 	vb_process_release();
 }
 
-/* ---- What it has ------------------------------------------------------------------------------------------------ */
+/* ---- Its parts -------------------------------------------------------------------------------------------------- */
 
 /* "%p" becomes the process id. */
 static void expand_file_name(const char *pattern, char *name, size_t size)
@@ -265,7 +265,7 @@ static void on_connections(void *process)
 	vb_connections_on_timer();
 }
 
-/* Who waits for a peer by memory, or for a message of its, sees no retry. */
+/* A program that waits for a peer by memory, or for a message of the peer, sees no retry that would tell it. */
 static void on_silence(void *process)
 {
 	struct vb_process *p = process;
@@ -280,7 +280,7 @@ static void on_silence(void *process)
 	}
 }
 
-/* Where it cannot be made, nobody is asked. */
+/* Where the timer cannot be made, silent peers are not asked after. */
 static void watch_silence(struct vb_process *p, struct vb_driver *home)
 {
 	const struct itimerspec each = { { VB_SILENCE_LOOK / VB_S, 0 }, { VB_SILENCE_LOOK / VB_S, 0 } };
@@ -308,7 +308,8 @@ static int open_fds(struct vb_process *p, struct vb_driver *home)
 
 /* ---- Start and stop --------------------------------------------------------------------------------------------- */
 
-/* Mostly never touched. The first segment, if there may be such memory: without it no other is of use to anybody. */
+/* Most pages of it are never touched. It is the first segment, if there may be such memory: without it no other is of
+ * use to a peer. */
 static int make_lives(struct vb_process *p)
 {
 	int file = vb_host_make_memory(sizeof(*p->lives));
@@ -351,7 +352,7 @@ static int make_home(struct vb_process *p, const struct vb_settings *settings)
 
 	if (rc < 0)
 		return rc;
-	pthread_mutex_lock(&d->mutex); /* the broker may have something to say before all is there */
+	pthread_mutex_lock(&d->mutex); /* the broker may send something before all is there */
 	p->drivers[0] = d;
 	atomic_store(&p->driver_count, 1);
 	rc = fill(p, d, settings);
@@ -439,7 +440,7 @@ static void stop(void)
 	struct vb_process *p = current;
 
 	for (unsigned i = 0; i < vb_process_driver_count(p); i++)
-		vb_progress_stop(p->drivers[i]); /* which may ask the broker */
+		vb_progress_stop(p->drivers[i]); /* it may ask the broker */
 	vb_broker_watch_stop(p);
 	if (vb_process_home(p)->paths && vb_summary_is_mine_to_say(p)) {
 		const struct vb_summary summary = vb_summary_to_print();
@@ -488,7 +489,7 @@ void vb_process_lock(struct vb_process *p)
 		vb_driver_lock(p->drivers[i]);
 }
 
-/* From the first unlock on there may be more. */
+/* Once the first is unlocked, there may be more drivers. */
 void vb_process_unlock(struct vb_process *p)
 {
 	const unsigned count = vb_process_driver_count(p);

@@ -1,5 +1,5 @@
-/* The inside of host/, a process: what it has once, however many drivers it has (driver.h): its devices, the broker
- * behind it, the connection manager's timer, the watch over links and addresses, its capture. It is there while a
+/* The inside of host/, a process: the things that it has once, however many drivers it has (driver.h): its devices, the
+ * broker's client, the connection manager's timer, the watch over links and addresses, its capture. It exists while a
  * device is open. */
 #ifndef VB_HOST_PROCESS_H
 #define VB_HOST_PROCESS_H
@@ -15,7 +15,7 @@
 #include "host/settings.h"
 
 struct vb_process {
-	struct vb_lanes lanes; /* whose they are */
+	struct vb_lanes lanes; /* which thread or domain has which */
 	/* Complete when they are counted, but for the first one, whose mutex is held until it is; destroyed after the
 	 * broker's thread. */
 	struct vb_driver *drivers[VB_LANES_MAX];
@@ -24,16 +24,16 @@ struct vb_process {
 	bool has_had_several;     /* devices of different names, at any time */
 	struct vb_broker *broker;
 	struct vb_pcap *pcap;         /* or NULL */
-	struct vb_lives *lives;       /* what neighbours read who pull from us */
-	struct vb_segments *segments; /* what they may map */
+	struct vb_lives *lives;       /* local peers that pull from us read it */
+	struct vb_segments *segments; /* memory that they may map */
 	struct vb_backing backing;    /* of registered memory */
 	int link_fd;                  /* netlink; -1 where it is forbidden */
-	int silence_fd;               /* timerfd: a look for peers that are silent, each second */
-	int connections_fd;           /* timerfd of connections.c, which guards it with what follows */
+	int silence_fd;               /* timerfd: each second, to look for peers that are silent */
+	int connections_fd;           /* timerfd of connections.c, under its mutex, as the next */
 	struct vb_deadline connections_at;
 	atomic_bool is_said;              /* the summary */
-	bool is_forked;                   /* this process is a child of the one whose this is */
-	int alarm_fd;                     /* the broker client's: readable when they are lost */
+	bool is_forked;                   /* it is the parent's of this process */
+	int alarm_fd;                     /* the broker client's: readable when descriptors are lost */
 	atomic_bool has_lost_descriptors; /* the program closed them: lost.c */
 };
 
@@ -45,7 +45,7 @@ struct vb_device {
 	struct vb_device_info info; /* as process->devices */
 };
 
-/* The driver whose thread looks after what the process has once, and whose slot names the process to connection
+/* The driver whose thread looks after the process's descriptors, and whose slot names the process to connection
  * managers. */
 static inline struct vb_driver *vb_process_home(const struct vb_process *process)
 {
@@ -70,7 +70,7 @@ static inline bool vb_process_has_slot(const struct vb_process *process, unsigne
 /* One user more; the first starts all of it, and the last to leave stops it. -errno: the reason has been said. */
 int vb_process_enter(struct vb_process **process);
 void vb_process_leave(void);
-/* Nobody enters or leaves between the two. NULL: there is none, and it is held all the same. */
+/* No thread enters or leaves between the two. NULL: there is no process, and it is held all the same. */
 struct vb_process *vb_process_hold(void);
 void vb_process_release(void);
 /* One driver more, complete. -errno: the reason has been said. With the process held, and without any mutex. */
@@ -97,29 +97,29 @@ int vb_broker_watch_get_slot(struct vb_driver *driver, const struct vb_settings 
 void vb_broker_watch_stop(struct vb_process *process);
 
 /* lost.c */
-/* A descriptor of ours was found to be none, or another's. Says so once, and has the broker's thread give up all. Any
- * thread, with any mutex. */
+/* A descriptor of ours was found closed, or to be another file's. Says so once, and has the broker's thread give up all
+ * of them. Any thread, with any mutex. */
 void vb_process_lose_descriptors(struct vb_process *process);
-/* No number is used from now on, and nothing is closed; QPs fail. In the broker's thread, when it ends by that. */
+/* No descriptor is used from now on, and none is closed; QPs fail. In the broker's thread, which ends by that. */
 void vb_process_forget_descriptors(struct vb_process *process);
 
 /* connections.c */
 /* A MAD of the connection manager came. Without any mutex. */
 void vb_connections_receive(const struct vb_broker_notice *notice);
 void vb_connections_undelivered(const struct vb_broker_notice *notice);
-/* False: none were managed, or a thread that will not go on is amid them. */
+/* False: there is no CM, or a thread that will not go on holds its mutex. */
 bool vb_connections_counters(struct vb_connections_counts *counts);
 void vb_connections_on_timer(void);
 void vb_connections_forget(void); /* in a forked child */
 
 /* explain.c */
 /* One line for stderr, kept in *unsaid. With the CM's mutex held. */
-void vb_host_explain_unreachable(const struct vb_cm_event *event, struct vb_later **unsaid);
-void vb_host_explain_silence(const struct vb_cm_event *event, struct vb_later **unsaid);
+/* Of a connection that is not answered, or did not come about; nothing of other events. */
+void vb_host_explain_connection(const struct vb_cm_event *event, struct vb_later **unsaid);
 void vb_host_explain_mtu(const struct vb_mtu_refusal *refusal, struct vb_later **unsaid);
-/* A MAD came that answers what was asked of a peer's process. False: it does not. Without any mutex. */
+/* A MAD came that may answer a question about a peer's process. False: it does not. Without any mutex. */
 bool vb_host_explain_process(struct vb_process *process, const struct vb_broker_notice *notice);
-/* A MAD that was not delivered asked of a peer's process. False: it did not. Likewise. */
+/* A MAD was not delivered that may have been such a question. False: it was none. Likewise. */
 bool vb_host_explain_unasked(struct vb_process *process, const struct vb_broker_notice *notice);
 
 /* multicast.c */

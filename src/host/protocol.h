@@ -1,6 +1,6 @@
-/* What a process and its broker say to each other, over an abstract SOCK_SEQPACKET socket of the network namespace.
+/* The messages between a process and its broker, over an abstract SOCK_SEQPACKET socket of the network namespace.
  * One message is one struct vb_message, always whole; descriptors travel with it where the kind says so: a receive
- * socket, or what two processes meet by. Anything else ends the connection. A change of this file changes
+ * socket, or the files by which two processes meet. Anything else ends the connection. A change of this file changes
  * VB_BROKER_PROTOCOL, and so the socket's name. */
 #ifndef VB_HOST_PROTOCOL_H
 #define VB_HOST_PROTOCOL_H
@@ -18,9 +18,9 @@
 #define VB_BROKER_PROTOCOL    "8"
 #define VB_BROKER_NAME        "verbena-broker." VB_BROKER_PROTOCOL
 #define VB_BROKER_ANY_VERSION "verbena-broker" /* bound by a broker of any protocol: two never share the port */
-#define VB_BROKER_START_NAME  "verbena-start." VB_BROKER_PROTOCOL /* bound, with the uid, by who is starting one */
+#define VB_BROKER_START_NAME  "verbena-start." VB_BROKER_PROTOCOL /* bound, with the uid, while one is started */
 #define VB_BROKER_PROGRAM     "verbena-broker"
-#define VB_BROKER_READY       "ready" /* on the report descriptor; anything else there is why it could not start */
+#define VB_BROKER_READY       "ready" /* on the report descriptor; any other text there says why it could not start */
 
 #define VB_SLOT_MAX        254
 #define VB_BROKER_WHY_SIZE 200
@@ -35,35 +35,34 @@ enum vb_message_kind {
 	VB_MESSAGE_ADOPT,        /* request, slot, and its socket: a slot from a broker that died */
 	VB_MESSAGE_DISCOVER,     /* sgid, gid */
 	VB_MESSAGE_SEND_MAD,     /* request, sgid, gid, mad, length with padding */
-	VB_MESSAGE_POST_MAD,     /* the same, not answered: what is lost is sent again */
+	VB_MESSAGE_POST_MAD,     /* the same, not answered: a lost one is sent again */
 	VB_MESSAGE_BIND,         /* request, gid, binding */
 	VB_MESSAGE_LISTEN,       /* request, binding.number and .is_accepting; again when that has changed */
 	VB_MESSAGE_UNBIND,       /* binding.number */
-	VB_MESSAGE_JOIN,  /* request, slot, gid, scope: a multicast group on an interface, by who has no socket */
+	VB_MESSAGE_JOIN,  /* request, slot, gid, scope: a multicast group on an interface; the broker has the socket */
 	VB_MESSAGE_LEAVE, /* the same */
-	VB_MESSAGE_CARRY, /* request, slot, carry: from a courier, for whom; with its socket from a broker that died */
+	VB_MESSAGE_CARRY, /* request, slot, carry: from a courier, for that client; with a dead broker's socket */
 	VB_MESSAGE_MEET,  /* request, slot (its own), gid, meeting.slot: to share memory with that process of this host
 			   */
-	VB_MESSAGE_OPEN,  /* slot, meeting.is_open: whoever asks for it may meet it, or from now on those whom it asks
-			     for */
-	VB_MESSAGE_PART,  /* slot, meeting.slot: what they shared it has let go, or has not taken */
+	VB_MESSAGE_OPEN,  /* slot, meeting.is_open: any process may meet it; else those that it asks for */
+	VB_MESSAGE_PART,  /* slot, meeting.slot: it has let go of what they shared, or has not taken it */
 	/* From the broker. */
 	VB_MESSAGE_WELCOME,
-	VB_MESSAGE_SLOT,    /* request, slot, receive_buffer, and the socket, or a courier's channel: is_carried */
-	VB_MESSAGE_ADOPTED, /* request, slot: steering is right again */
-	VB_MESSAGE_REFUSED, /* request, error (a positive errno), why */
-	VB_MESSAGE_PEER,    /* gid, is_verbena, receive_buffer */
-	VB_MESSAGE_SENT,    /* request: the MAD has left */
-	VB_MESSAGE_MAD,     /* gid: from, sgid: to, scope, mad, length */
-	VB_MESSAGE_FAILED,  /* gid: to, error, mad: a posted one that the network did not deliver */
-	VB_MESSAGE_BOUND,   /* request, binding.port: bound, or listening */
-	VB_MESSAGE_JOINED,  /* request: joined, or left */
-	VB_MESSAGE_MEETING, /* slot (its own), meeting, and: a socket to the other, the memory, his pidfd if there is
-			       one */
-	VB_MESSAGE_ALONE, /* request, slot, gid, meeting.slot: nobody is there whom it could meet, or it has met him */
-	VB_MESSAGE_AWAITED,   /* the same: that one has not asked for it. They meet when it does */
+	VB_MESSAGE_SLOT,      /* request, slot, receive_buffer, and the socket, or a courier's channel: is_carried */
+	VB_MESSAGE_ADOPTED,   /* request, slot: steering is right again */
+	VB_MESSAGE_REFUSED,   /* request, error (a positive errno), why */
+	VB_MESSAGE_PEER,      /* gid, is_verbena, receive_buffer */
+	VB_MESSAGE_SENT,      /* request: the MAD has left */
+	VB_MESSAGE_MAD,       /* gid: from, sgid: to, scope, mad, length */
+	VB_MESSAGE_FAILED,    /* gid: to, error, mad: a posted one that the network did not deliver */
+	VB_MESSAGE_BOUND,     /* request, binding.port: bound, or listening */
+	VB_MESSAGE_JOINED,    /* request: joined, or left */
+	VB_MESSAGE_MEETING,   /* slot (its own), meeting, and: a socket to the other, the memory, the other's pidfd or
+				 none */
+	VB_MESSAGE_ALONE,     /* request, slot, gid, meeting.slot: it could meet no process there, or has met it */
+	VB_MESSAGE_AWAITED,   /* the same: the other has not asked for it. They meet when it does */
 	VB_MESSAGE_WANTED,    /* slot, meeting.slot: the awaited one would meet it now; to be asked again */
-	VB_MESSAGE_RESTARTED, /* the broker's worker died and was replaced: ask again what was not answered */
+	VB_MESSAGE_RESTARTED, /* the broker's worker died and was replaced: send unanswered requests again */
 };
 
 struct vb_message {

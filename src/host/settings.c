@@ -214,7 +214,7 @@ static int parse_entry(struct vb_settings *settings, const char *entry, char *wh
 		return refuse_name(name, (size_t)(equals - name), why, why_size);
 	if (settings->is_given[which])
 		return 0; /* as getenv: the first one counts */
-	/* An empty value is what a script says for "as if unset". */
+	/* A script sets an empty value to say "as if unset". */
 	if (equals[1] && !parse_value(settings, (enum vb_setting)which, equals + 1, detail, sizeof(detail)))
 		return refuse_value((enum vb_setting)which, equals + 1, detail, why, why_size);
 	if (equals[1]) {
@@ -241,7 +241,7 @@ static bool counts(const char *entry)
 	return which >= 0 && counts_when_secure[which];
 }
 
-/* ignored: where to list what does not count in secure execution; or NULL, which is none. */
+/* ignored: where to list the names that do not count in secure execution; NULL: it is no secure execution. */
 static int parse(struct vb_settings *settings, char *const *environment, char *ignored, size_t ignored_size, char *why,
 	size_t why_size)
 {

@@ -59,7 +59,7 @@ extern const struct vb_setting_row vb_setting_rows[VB_SETTING_COUNT];
 
 /* Reads environ-style "NAME=value" strings; -EINVAL with the reason in why. Pure: tests and the fuzzer call it. */
 int vb_settings_parse(struct vb_settings *settings, char *const *environment, char *why, size_t why_size);
-/* The same in secure execution. ignored: the names of what does not count there, separated by ", "; or empty. */
+/* The same in secure execution. ignored: the names that do not count there, separated by ", "; or empty. */
 int vb_settings_parse_secure(struct vb_settings *settings, char *const *environment, char *ignored, size_t ignored_size,
 	char *why, size_t why_size);
 /* The process's settings, read once. NULL when they are malformed (explained on stderr the first time). */

@@ -1,4 +1,4 @@
-/* What the broker says, and who hears it: of peers the lane, of MADs the connection manager. */
+/* Hands the broker's notices to lanes, local peers and the connection manager. */
 #include "host/process.h"
 
 #include <errno.h>
@@ -22,7 +22,7 @@ static bool is_ours(const struct vb_process *p, const struct vb_gid *gid)
 	return false;
 }
 
-/* What is assumed until the broker has answered: on this machine everybody is one of ours. */
+/* Assumed until the broker has answered: every process of this machine has Verbena. */
 static struct vb_peer_facts assumption(const struct vb_process *p, const struct vb_gid *gid)
 {
 	if (is_ours(p, gid))
@@ -31,7 +31,7 @@ static struct vb_peer_facts assumption(const struct vb_process *p, const struct 
 	return (struct vb_peer_facts){ .is_asked = true };
 }
 
-/* The answer waits for the mutexes, which we hold. Who has been asked about by another lane may be known already. */
+/* The answer waits for the mutexes, which we hold. A peer that another lane asked about may be known already. */
 void vb_device_discover(struct vb_device *device, unsigned lanes, const struct vb_av *av)
 {
 	struct vb_process *p = device->process;
@@ -47,7 +47,7 @@ void vb_device_discover(struct vb_device *device, unsigned lanes, const struct v
 			vb_lane_set_peer(p->drivers[i]->lane, &av->dgid, &facts);
 }
 
-/* ---- What it says ----------------------------------------------------------------------------------------------- */
+/* ---- Notices ---------------------------------------------------------------------------------------------------- */
 
 static void learn_peer(struct vb_process *p, const struct vb_broker_notice *notice)
 {
@@ -72,7 +72,7 @@ static void take_channel(struct vb_driver *d)
 	vb_driver_unlock(d);
 }
 
-/* Whose it is is not said; of the others nothing has changed, and to look at their ports anew does no harm. */
+/* The notice does not tell which driver's channel is new; to look at the others' ports anew does no harm. */
 static void take_channels(struct vb_process *p)
 {
 	for (unsigned i = 0; i < vb_process_driver_count(p); i++)
@@ -143,13 +143,14 @@ int vb_broker_watch_get_slot(struct vb_driver *d, const struct vb_settings *sett
 {
 	char why[512] = "";
 	bool is_further = d->index > 0;
+
 	int rc = vb_broker_get_slot(
 		d->process->broker, settings->receive_buffer, is_further, &d->slot, why, sizeof(why));
 
 	if (rc < 0)
 		vb_log(is_further && rc == -EUSERS ? VB_LOG_INFO : VB_LOG_ERROR, "%s", why);
 	else if (vb_local_refusal(settings) != VB_LOCAL_IS_USED)
-		vb_broker_open(d->process->broker, d->slot.number, true); /* each is told why not */
+		vb_broker_open(d->process->broker, d->slot.number, true); /* each process that asks is told why not */
 	if (rc == 0 && d->slot.is_carried)
 		vb_log(VB_LOG_INFO, "UDP port 4791 is another user's: what is received comes by his courier, which "
 				    "costs throughput; verbena broker --trust USER gives a socket instead");

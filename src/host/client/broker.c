@@ -50,7 +50,7 @@ static void tell_if_back(struct vb_broker *broker)
 		hear(broker, &back);
 }
 
-/* Reads what is there. False: the broker is gone. */
+/* Reads the messages that are there. False: the broker is gone. */
 static bool listen_to(struct vb_broker *broker)
 {
 	for (unsigned i = 0; i < MESSAGES_A_TURN; i++) {
@@ -58,7 +58,7 @@ static bool listen_to(struct vb_broker *broker)
 		struct vb_message message;
 		int fds[VB_MESSAGE_FDS];
 		int rc = vb_message_receive_all(broker->fd, &message, fds);
-		if (rc && rc != -EMFILE) /* that is this process's own trouble */
+		if (rc && rc != -EMFILE) /* this process lacks descriptors: the broker is there */
 			return rc == -EAGAIN;
 		pthread_mutex_lock(&broker->mutex);
 		bool is_news = vb_broker_take(broker, &message, fds, &notice);
@@ -80,14 +80,14 @@ static void lose(struct vb_broker *broker)
 
 	pthread_mutex_lock(&broker->mutex);
 	int fd = broker->fd;
-	broker->fd = -1; /* before the number may be somebody else's, for a child closes what it finds here */
+	broker->fd = -1; /* before the number may be another file's, for a forked child closes what it finds here */
 	close(fd);
 	vb_broker_forgot(broker);
 	pthread_mutex_unlock(&broker->mutex);
 	hear(broker, &gone);
 }
 
-/* Finds the next broker or starts one. False: the process leaves. */
+/* Finds the next broker or starts one. False: the thread is to stop. */
 static bool find_next(struct vb_broker *broker)
 {
 	char why[VB_BROKER_WHY_SIZE] = "";
@@ -120,7 +120,7 @@ static int64_t earlier(int64_t one_ms, int64_t other_ms)
 	return !one_ms || (other_ms && other_ms < one_ms) ? other_ms : one_ms;
 }
 
-/* Milliseconds until what was refused, a slot, a port or a meeting, is said again; -1: nothing was. */
+/* Milliseconds until a slot, a port or a meeting that was refused is asked for again; -1: none was. */
 static int next_try(const struct vb_broker *broker)
 {
 	int64_t at_ms = 0, now = vb_broker_now_ms();
@@ -142,8 +142,8 @@ static int next_try(const struct vb_broker *broker)
 	return at_ms > now ? (int)(at_ms - now) : 0;
 }
 
-/* Nobody has told us to stop: the program has closed our descriptors, or some of them. None of the numbers is used any
- * more. */
+/* The thread stops though no function of ours told it to: the program has closed our descriptors, or some of them. None
+ * of the numbers is used any more. */
 static void forget_all(struct vb_broker *broker)
 {
 	const struct vb_broker_notice lost = { .kind = VB_BROKER_LOST };
@@ -295,7 +295,7 @@ void vb_broker_disconnect(struct vb_broker *broker)
 	atomic_store(&broker->is_stopping, true);
 	vb_broker_end(broker);
 	pthread_join(broker->thread, NULL);
-	vb_broker_say_all(broker); /* that a slot is given back, say; if there is room */
+	vb_broker_say_all(broker); /* for example that a slot is given back; if there is room */
 	free_broker(broker);
 }
 

@@ -1,9 +1,10 @@
 /* The client's side of the broker: how a process gets its slot of UDP port 4791, its ports, and word of its peers. The
- * broker itself is the program verbena-broker (src/broker/); protocol.h is what the two say to each other.
+ * broker itself is the program verbena-broker (src/broker/); protocol.h has their messages.
  *
- * A thread of its own reads what the broker says, and finds or starts the next broker when both processes of this one
- * are gone. What the broker has to know (slots, bindings, questions, requests not answered yet) is said again to
- * whoever has forgotten it, as fast as it is read. So nobody else ever waits for the broker but who wants an answer.
+ * A thread of its own reads the broker's messages, and finds or starts the next broker when both processes of this one
+ * are gone. It sends again what a broker has forgotten and has to know (slots, bindings, questions, requests not
+ * answered yet), as fast as the broker reads. So a thread of the program waits for the broker only where it wants an
+ * answer.
  *
  * Threads: any, at any time. Errors: 0 or -errno; why, of why_size bytes, then says what is wrong and what to do. */
 #ifndef VB_HOST_BROKER_H
@@ -23,32 +24,30 @@ enum vb_broker_notice_kind {
 	VB_BROKER_GONE,   /* both broker processes died; connected queue pairs go on */
 	VB_BROKER_BACK,   /* after GONE: the next one knows our slots, and steering is right */
 	VB_BROKER_CHANNEL, /* a slot's courier has been replaced: another channel is behind the slot's descriptor */
-	VB_BROKER_MEETING, /* another process of this host, who has asked for one of our slots, or whose we have asked
-			      for */
-	VB_BROKER_ALONE,   /* answer to vb_broker_meet: there is nobody whom we could meet and have not met */
-	VB_BROKER_LOST,  /* our descriptors are not ours any more: the program closed one. The last notice; waiters are
-			    told */
-	VB_BROKER_LATER, /* not the answer yet: he is there, and one of the two does not read at the moment */
-	VB_BROKER_AWAITED, /* nor this: he is there, and has not asked for us. We meet when he does */
+	VB_BROKER_MEETING, /* with another process of this host: it has asked for one of our slots, or we for its */
+	VB_BROKER_ALONE,   /* answer to vb_broker_meet: there is no process that we could meet and have not met */
+	VB_BROKER_LOST,    /* the program closed one of our descriptors, and none is used any more. The last notice */
+	VB_BROKER_LATER, /* not the answer yet: the process is there, and one of the two does not read at the moment */
+	VB_BROKER_AWAITED, /* nor this: the process is there, and has not asked for us. We meet when it does */
 };
 
 struct vb_broker_notice {
 	enum vb_broker_notice_kind kind;
 	struct vb_gid gid;       /* PEER: whose; MAD: from; FAILED: to; ALONE: asked for */
-	int error;               /* FAILED: -errno; ALONE: likewise, or 0: we could not take what was to be shared */
+	int error;               /* FAILED: -errno; ALONE: -errno where we could not take what was to be shared, or 0 */
 	struct vb_gid to;        /* MAD */
 	uint32_t scope;          /* MAD: interface of link-local addresses, else 0 */
-	bool is_verbena;         /* PEER: false: nobody who knows Verbena answered */
+	bool is_verbena;         /* PEER: false: no broker answered */
 	uint32_t receive_buffer; /* PEER: of its slots */
 	uint32_t length;         /* MAD: as received, padding included */
 	uint8_t mad[256];
 	uint8_t own_slot, slot;    /* MEETING, ALONE, LATER, AWAITED: ours, and the other's */
 	uint8_t side;              /* MEETING: 0 in the lower slot, 1 in the higher */
 	bool is_same_user;         /* MEETING: the broker sees both as one user's */
-	int socket, memory, pidfd; /* MEETING: the hearer's to close; pidfd is the other process's, or -1 */
+	int socket, memory, pidfd; /* MEETING: hear() has to close them; pidfd is the other process's, or -1 */
 };
 
-/* Called by the broker's thread, with no mutex held; it may call everything here but what waits for an answer. */
+/* Called by the broker's thread, with no mutex held; it may call all functions here that do not wait for an answer. */
 typedef void vb_broker_hear(void *user, const struct vb_broker_notice *notice);
 
 struct vb_broker_config {
@@ -59,27 +58,28 @@ struct vb_broker_config {
 };
 
 /* Finds this network namespace's broker, or starts one (spawned, not forked), checks its owner, and connects. Errors:
- * port 4791 taken (by whom), another user's broker, exec forbidden, verbena-broker not found, no room. */
+ * port 4791 taken (why says by which program), another user's broker, exec forbidden, verbena-broker not found, no
+ * room. */
 int vb_broker_connect(const struct vb_broker_config *config, struct vb_broker **broker, char *why, size_t why_size);
-/* Gives everything back. hear is not called any more once it returns. */
+/* Gives everything back. hear() is not called any more once it returns. */
 void vb_broker_disconnect(struct vb_broker *broker);
 /* Its thread ends, as if it had found its descriptors closed. Waits for nothing. */
 void vb_broker_end(struct vb_broker *broker);
 /* Readable when its thread is to end. A thread that sleeps on it in poll() is woken when the program closes
  * descriptors of ours. */
 int vb_broker_alarm_fd(const struct vb_broker *broker);
-/* In a forked child, whose parent's it is: closes descriptors, touches nothing else. */
+/* In a forked child, for it is the parent's: closes descriptors, touches nothing else. */
 void vb_broker_forked(struct vb_broker *broker);
 
 struct vb_slot {
 	uint8_t number;          /* 1 .. 254 */
-	int fd;                  /* receive socket, or a courier's channel (port/carried.h); ours to close */
+	int fd;                  /* receive socket, or a courier's channel (port/carried.h); the caller's to close */
 	uint32_t receive_buffer; /* effective SO_RCVBUF */
 	bool is_carried;         /* the broker is another user's, and keeps the socket */
 };
 
-/* -EUSERS when all are taken, or is_further, and so many that the rest is for those who have none. May wait, as all
- * that have a why. */
+/* -EUSERS when all are taken; or, with is_further, when the few that are left are for processes that have none. May
+ * wait, as all functions that have a why. */
 int vb_broker_get_slot(struct vb_broker *broker, uint32_t receive_buffer, bool is_further, struct vb_slot *slot,
 	char *why, size_t why_size);
 /* slot->fd, still open, stops being the socket and is to be closed afterwards. */
@@ -89,25 +89,27 @@ void vb_broker_release_slot(struct vb_broker *broker, const struct vb_slot *slot
 int vb_broker_join(
 	struct vb_broker *broker, const struct vb_slot *slot, const struct vb_gid *group, uint32_t ifindex, bool join);
 
-/* Asks the broker who is at dgid, seen from sgid; it answers by a notice, from memory or after asking the peer. Whoever
- * has been asked about lately, or is known, is not asked again. True: of dgid nothing has been asked so far. */
+/* Asks the broker which host is at dgid, seen from sgid; it answers by a notice, from memory or after asking the peer.
+ * An address that it was asked about lately, or that is known, is not asked about again. True: it is the first
+ * question about dgid. */
 bool vb_broker_discover(struct vb_broker *broker, const struct vb_gid *sgid, const struct vb_gid *dgid);
-/* What the last such notice said of dgid; false: there was none, or it is forgotten. */
+/* The answer of the last such notice about dgid; false: there was none, or it is forgotten. */
 bool vb_broker_knows(struct vb_broker *broker, const struct vb_gid *dgid, bool *is_verbena, uint32_t *receive_buffer);
 
-/* Asks to be introduced to the process that has slot at gid, if that is of this host, which may be this one: it and we
- * hear of a meeting, of own_slot and slot, with a socket to the other and memory that both share, as soon as the other
- * wants it too: it asks for us, or is open. Waits for nothing; remembered until it is answered by a notice other than
- * LATER and AWAITED, and asked twice meanwhile it is asked once. A pair of slots that has met meets again after both
- * have parted. Yet a second meeting of the same slots may come, when a broker died: it is to be taken if the socket of
- * the first is at its end, and closed otherwise; the other process does the same.
+/* Asks to be introduced to the process that has slot at gid, if that is of this host; it may be this process. Both hear
+ * of a MEETING of own_slot and slot, with a socket to the other and memory that both share, as soon as the other wants
+ * it too: it asks for us, or is open. Waits for nothing. The question is remembered until a notice other than LATER and
+ * AWAITED answers it, and counts once if it is asked twice meanwhile. A pair of slots that has met meets again after
+ * both have parted. When a broker dies, the same slots may meet a second time: the second meeting is to be taken if the
+ * socket of the first is at its end, and closed otherwise; the other process does the same.
  *
- * The other may be another user's. Before Linux 6.16 he may send descriptors by the socket, and closing such a one may
- * take as long as he likes: who peeks (MSG_PEEK) without room for them sees MSG_CTRUNC, and reads no more of it. */
+ * The other process may be another user's. Before Linux 6.16 it may send descriptors by the socket, and to close such a
+ * descriptor may take as long as that user likes: MSG_PEEK without room for them tells of them by MSG_CTRUNC, and then
+ * nothing more is to be read. */
 void vb_broker_meet(struct vb_broker *broker, uint8_t own_slot, const struct vb_gid *gid, uint8_t slot);
-/* Whoever asks for own_slot may meet it, or from now on those alone for whom it asks. Not open at first. */
+/* Open: any process that asks for own_slot may meet it; else only those for which it asks. Not open at first. */
 void vb_broker_open(struct vb_broker *broker, uint8_t own_slot, bool is_open);
-/* What own_slot shared with slot is let go, or an introduction was not taken. */
+/* own_slot lets go of what it shared with slot, or has not taken an introduction. */
 void vb_broker_part(struct vb_broker *broker, uint8_t own_slot, uint8_t slot);
 
 /* Sends a MAD from QP1 at sgid to QP1 at dgid, padded with zero bytes to length (256 .. 4096); MADs that come from
@@ -118,7 +120,7 @@ int vb_broker_send_mad(struct vb_broker *broker, const struct vb_gid *sgid, cons
 void vb_broker_post_mad(
 	struct vb_broker *broker, const struct vb_gid *sgid, const struct vb_gid *dgid, const uint8_t mad[256]);
 
-/* The same with a MAD of another class; what answers its transaction id is a notice. */
+/* The same with a MAD of another class; an answer to its transaction id is a notice. */
 void vb_broker_post_query(
 	struct vb_broker *broker, const struct vb_gid *sgid, const struct vb_gid *dgid, const uint8_t mad[256]);
 

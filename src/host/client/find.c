@@ -11,7 +11,7 @@
 #include "os/user.h"
 
 #define PATIENCE_MS      10000 /* for a broker to answer */
-#define LOCK_PATIENCE_MS 2000  /* for somebody else who is starting one */
+#define LOCK_PATIENCE_MS 2000  /* for another process that is starting one */
 #define RETRY_MS         2
 #define RETRY_SPREAD_MS  3 /* a little different for each, so that many do not come at once */
 
@@ -40,7 +40,7 @@ static int wait_readable(const struct vb_broker_finder *finder, int fd, int64_t 
 	}
 }
 
-/* Who made the socket that we are connected to. */
+/* Is the user that made the socket at the other end one whose broker we use? */
 static int check_owner(const struct vb_broker_finder *finder, int fd, char *why, size_t why_size)
 {
 	const struct vb_users users = vb_users_read();
@@ -111,7 +111,7 @@ static int try_connect(const struct vb_broker_finder *finder, int64_t until, int
 	return rc;
 }
 
-/* The name is held as long as the socket; -1: somebody else has it. */
+/* The name is held as long as the socket; -1: another process has it. */
 static int take_start_lock(void)
 {
 	char name[64];
@@ -127,7 +127,7 @@ static int take_start_lock(void)
 	return fd;
 }
 
-/* There is none: starts one, unless somebody else does. -EAGAIN: look again. */
+/* There is none: starts one, unless another process does. -EAGAIN: look again. */
 static int start_one(
 	const struct vb_broker_finder *finder, bool is_impatient, int64_t until, int *fd, char *why, size_t why_size)
 {

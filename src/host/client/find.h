@@ -11,8 +11,8 @@ struct vb_broker_finder {
 	int stop_fd;      /* readable when the search is to end */
 };
 
-/* *fd is a connection, greeted; why the owner was not accepted, nobody answers, or none could be started. -ECANCELED:
- * stop_fd. Waits ten seconds at most. */
+/* *fd is a connection that the broker has welcomed. Else why says that its owner was not accepted, that it does not
+ * answer, or that none could be started. -ECANCELED: stop_fd. Waits ten seconds at most. */
 int vb_broker_find(const struct vb_broker_finder *finder, int *fd, char *why, size_t why_size);
 /* False: stop_fd has become readable meanwhile. */
 bool vb_broker_pause(const struct vb_broker_finder *finder, int ms);

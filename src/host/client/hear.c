@@ -1,4 +1,4 @@
-/* What the broker says: answers, and what nobody has asked for. */
+/* The messages from the broker: answers, and news that no thread has asked for. */
 #include "host/client/state.h"
 
 #include <errno.h>
@@ -7,7 +7,7 @@
 #include "host/report/log.h"
 #include "os/descriptor.h"
 
-#define ADOPT_AGAIN_MS   1000 /* what was refused */
+#define ADOPT_AGAIN_MS   1000 /* a slot that was refused */
 #define BIND_AGAIN_MS    100  /* a port, at first */
 #define COURIER_AGAIN_MS 20
 
@@ -62,7 +62,7 @@ static void take_answer_of(struct vb_broker *broker, struct vb_broker_request *r
 	}
 }
 
-/* True: it was somebody's, and fd is his. */
+/* True: a thread waited for it, and has fd. */
 static bool take_answer(struct vb_broker *broker, const struct vb_message *message, int fd)
 {
 	vb_list_for_each (node, &broker->requests) {
@@ -82,7 +82,7 @@ static bool take_answer(struct vb_broker *broker, const struct vb_message *messa
 
 static void try_later(struct vb_broker *broker, struct vb_held_slot *held, const struct vb_message *refusal)
 {
-	bool is_early = refusal->error == EAGAIN; /* its courier has not come yet */
+	bool is_early = refusal->error == EAGAIN; /* its courier is not there yet */
 
 	if (!is_early)
 		vb_log(VB_LOG_WARN, "the new broker does not take slot %u: %s", held->slot.number, refusal->why);
@@ -97,7 +97,7 @@ static bool take_adoption(struct vb_broker *broker, const struct vb_message *mes
 		if (!held->is_said || held->request != message->request)
 			continue;
 		held->is_adopted = message->kind == VB_MESSAGE_ADOPTED;
-		held->is_open_said = !held->is_open; /* as nobody is for a new broker */
+		held->is_open_said = !held->is_open; /* a new broker takes every slot for closed */
 		if (held->is_open) {
 			broker->has_all = false;
 			vb_eventfd_ring(broker->wake_fd, 1);
@@ -109,7 +109,7 @@ static bool take_adoption(struct vb_broker *broker, const struct vb_message *mes
 	return false;
 }
 
-/* Nobody waits for it: a courier has taken the place of another, which is news, or it came too late, or twice. */
+/* No thread waits for it: a courier has taken the place of another, which is news, or it came too late, or twice. */
 static bool take_late_slot(struct vb_broker *broker, const struct vb_message *message, int fd)
 {
 	const struct vb_message release = { .kind = VB_MESSAGE_RELEASE_SLOT, .slot = message->slot };
@@ -121,8 +121,8 @@ static bool take_late_slot(struct vb_broker *broker, const struct vb_message *me
 	return false;
 }
 
-/* A port that we told a new broker or worker of has been another's meanwhile; or the privilege for it is our parent's,
- * which has not told it yet. */
+/* A port that we told a new broker or worker of has become another process's meanwhile; or the privilege for it is our
+ * parent's, which has not told the broker yet. */
 static void take_refused_port(
 	struct vb_broker *broker, struct vb_held_binding *binding, const struct vb_message *refusal)
 {
@@ -136,7 +136,8 @@ static void take_refused_port(
 	} else if (refusal->error == EADDRINUSE || refusal->error == EADDRNOTAVAIL) {
 		vb_log(VB_LOG_ERROR, "port %u, which this process held, is another's since the broker was replaced",
 			binding->is.port);
-	} else if (refusal->error != EINVAL) { /* that is: it has it, as it was told before it said that it is new */
+	} else if (refusal->error !=
+		   EINVAL) { /* EINVAL: it has the port, which it was told before it said that it is new */
 		vb_log(VB_LOG_ERROR, "the new broker does not give back what this process held: %s", refusal->why);
 	}
 }
@@ -162,7 +163,7 @@ static void take_peer(struct vb_broker *broker, const struct vb_message *message
 	}
 }
 
-/* Of something that nobody waits for in a call. True: it is to be heard of. */
+/* Of something that no thread waits for in a call. True: the user is to hear *notice. */
 static bool take_refusal(struct vb_broker *broker, const struct vb_message *refusal, struct vb_broker_notice *notice)
 {
 	if (vb_broker_put_off_meeting(broker, refusal, notice))
@@ -190,7 +191,7 @@ bool vb_broker_take(struct vb_broker *broker, const struct vb_message *message, 
 	case VB_MESSAGE_BOUND:
 	case VB_MESSAGE_JOINED:
 	case VB_MESSAGE_REFUSED:
-		if (message->request == 0) /* of what we do not wait for */
+		if (message->request == 0) /* we do not wait for it */
 			return false;
 		if (take_answer(broker, message, *fd))
 			*fd = -1;

@@ -39,7 +39,7 @@ static bool is_program(char path[VB_HELPER_PATH], const char *directory, const c
 	return length > 0 && length < VB_HELPER_PATH && stat(path, &status) == 0 && S_ISREG(status.st_mode);
 }
 
-/* Of a program that was found by PATH the loader knows no more than its name. */
+/* The loader knows only the name of a program that was found by PATH. */
 static const char *place_of(const Dl_info *object)
 {
 	return strchr(object->dli_fname, '/') ? object->dli_fname : "/proc/self/exe";
@@ -76,8 +76,8 @@ int vb_helper_find(const char *name, const char *libexec, char path[VB_HELPER_PA
 
 /* ---- Running it ------------------------------------------------------------------------------------------------ */
 
-/* The environment without the loader's variables: a helper may outlive us and needs nobody's preloads. In secure
- * execution it is another user's, and the helper gets none of it. */
+/* The environment without the loader's variables: a helper may outlive us and needs no preloads. In secure execution
+ * the environment is another user's, and the helper gets none of it. */
 static char **clean_environment(void)
 {
 	size_t count = 0, kept = 0;
@@ -96,7 +96,7 @@ struct errand {
 	char **environment;
 	const posix_spawn_file_actions_t *actions;
 	const posix_spawnattr_t *attributes;
-	int error; /* errno's kind of number */
+	int error; /* an errno, or 0 */
 };
 
 /* Runs the program and waits until it has left us, which it does at once. */
@@ -112,8 +112,9 @@ static int run_errand(void *argument)
 }
 
 /* The program must not meet a child that it knows nothing of: not in wait(), and not by a SIGCHLD. So a helper is the
- * child of a go-between, which has no exit signal, for which wait() passes it over. It borrows our memory while we
- * stand still, as vfork's child does; no signal of the program's is handled in it, nor a cancellation of the thread. */
+ * child of a go-between, which has no exit signal, so that wait() passes it over. The go-between borrows our memory
+ * while this thread stands still, as vfork's child does; it handles no signal of the program's, nor a cancellation of
+ * the thread. */
 static void run_unseen(struct errand *errand)
 {
 	char *stack = malloc(GO_BETWEEN_STACK);
@@ -125,7 +126,7 @@ static void run_unseen(struct errand *errand)
 	pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &cancelled_before);
 	pid_t pid = stack ? __clone(run_errand, stack + GO_BETWEEN_STACK, CLONE_VM | CLONE_VFORK, errand) : -1;
 	if (pid < 0)
-		run_errand(errand); /* emulators, for one, know no such clone: rather seen than not started */
+		run_errand(errand); /* emulators know no such clone: better a child that is seen than none */
 	while (pid > 0 && waitpid(pid, NULL, __WCLONE) < 0 && errno == EINTR)
 		;
 	pthread_setcancelstate(cancelled_before, NULL);
@@ -133,7 +134,7 @@ static void run_unseen(struct errand *errand)
 	free(stack);
 }
 
-/* Everything that takes memory is made before the go-between, in which an allocator may be out of its depth. */
+/* All memory is allocated before the go-between runs, in which an allocator may not work. */
 int vb_helper_run(const char *path, char **arguments, int given)
 {
 	posix_spawn_file_actions_t actions;

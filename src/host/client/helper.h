@@ -11,8 +11,7 @@
  * why says where it was sought. */
 int vb_helper_find(const char *name, const char *libexec, char path[VB_HELPER_PATH], char *why, size_t why_size);
 /* Runs it in a session of its own with given as its descriptor 3 and waits until it has left us, which it must do at
- * once.
- * Returns an errno, or 0. */
+ * once. Returns an errno, or 0. */
 int vb_helper_run(const char *path, char **arguments, int given);
 
 #endif

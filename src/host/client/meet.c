@@ -1,5 +1,5 @@
-/* Whom threads of the program ask to meet, of the processes of this host. Each question is remembered until the broker
- * has answered it: by the meeting, which the other process may have asked for, too, or by saying that we are alone. */
+/* The processes of this host that threads of the program ask to meet. Each question is remembered until the broker has
+ * answered it: by the meeting, which the other process may have asked for, too, or by saying that we are alone. */
 #include "host/client/state.h"
 
 #include <errno.h>
@@ -26,7 +26,7 @@ static bool is_asked(const struct vb_broker *broker, uint8_t own_slot, const str
 	return false;
 }
 
-/* Beyond the most there may be the oldest makes room. */
+/* Beyond the most that there may be, the oldest makes room. */
 static void add(struct vb_broker *broker, uint8_t own_slot, const struct vb_gid *gid, uint8_t slot)
 {
 	struct vb_broker_meeting *meeting = malloc(sizeof(*meeting));
@@ -95,12 +95,12 @@ static struct vb_broker_meeting *find(struct vb_broker *broker, uint32_t request
 	return NULL;
 }
 
-/* Asked for at notice->gid, if it was. */
+/* Drops the question that it answers, and tells at which address that was asked. */
 static void settle(struct vb_broker *broker, struct vb_broker_notice *notice)
 {
 	vb_list_for_each_safe (node, &broker->meetings) {
 		struct vb_broker_meeting *meeting = vb_container_of(node, struct vb_broker_meeting, link);
-		meeting->pause_ms = PAUSE_FIRST_MS; /* it goes on */
+		meeting->pause_ms = PAUSE_FIRST_MS; /* the broker goes on */
 		if (meeting->own_slot != notice->own_slot || meeting->slot != notice->slot)
 			continue;
 		notice->gid = meeting->gid;
@@ -116,7 +116,7 @@ bool vb_broker_take_meeting(struct vb_broker *broker, const struct vb_message *m
 	settle(broker, notice);
 	if (!broker->hear || !vb_broker_find_slot(broker, message->slot))
 		return false;
-	if (fds[1] < 0) { /* this process has no descriptor left; who asks later would not hear of that */
+	if (fds[1] < 0) { /* this process has no descriptor left; a thread that asks later would not hear of that */
 		notice->kind = VB_BROKER_ALONE;
 		notice->error = -EMFILE;
 		return true;

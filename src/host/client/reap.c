@@ -1,9 +1,9 @@
 /* See reap.h.
  *
- * Holds: by its pidfd a broker is waited for and no other process, so that no status is taken that the program waits
- * for, whatever becomes of numbers (but once the program has closed that pidfd, by its number, which is a zombie's
- * until then); and the program's own wait() and SIGCHLD are what they are with any orphan. No parent but the one that
- * the kernel chooses would do: exec() gives every child an exit signal back, which a starter would see. */
+ * Holds: a broker is waited for by its pidfd, so that no status is taken that the program waits for, even if the
+ * broker's number has become another process's. Once the program has closed that pidfd, the broker is waited for by its
+ * number, which is a zombie's until then. The program's own wait() and SIGCHLD behave as with any orphan. Only the
+ * parent that the kernel chooses will do: exec() gives every child an exit signal back, which a starter would see. */
 #include "host/client/reap.h"
 
 #include <errno.h>
@@ -47,7 +47,7 @@ static bool is_broker(pid_t pid)
 	return length > 0 && strncmp(name, VB_BROKER_PROGRAM "\n", (size_t)length) == 0;
 }
 
-/* The process that listens there. By its number where the kernel knows no better, which may be another's by now. */
+/* The process that listens there. Older kernels tell its number alone, which may be another process's by now. */
 static int open_pidfd(int connection, pid_t pid)
 {
 	int pidfd = -1;
@@ -65,7 +65,7 @@ static int open_pidfd(int connection, pid_t pid)
 	return pidfd;
 }
 
-static _Atomic pid_t awaited; /* by a thread; there is one broker at a time */
+static _Atomic pid_t awaited; /* a thread waits for it; there is one broker at a time */
 
 static atomic_uint losses;
 

@@ -1,4 +1,4 @@
-/* What threads of the program ask the broker for: slots, ports, peers, MADs. */
+/* The requests of the program's threads to the broker: for slots, ports, peers, MADs. */
 #include "host/client/state.h"
 
 #include <errno.h>
@@ -25,7 +25,7 @@ static bool wait_for_answer(struct vb_broker *broker, const struct vb_broker_req
 	return request->is_answered;
 }
 
-/* A thread that is cancelled here would leave its request behind. */
+/* Not cancelled: the thread would leave its request behind. */
 static int ask(struct vb_broker *broker, struct vb_broker_request *request, char *why, size_t why_size)
 {
 	int cancelled_before, rc = 0;
@@ -36,7 +36,8 @@ static int ask(struct vb_broker *broker, struct vb_broker_request *request, char
 	request->message.request = ++broker->last_request;
 	vb_list_add_tail(&broker->requests, &request->link);
 	vb_broker_hurry(broker);
-	if (!wait_for_answer(broker, request)) {
+	const bool is_answered = wait_for_answer(broker, request);
+	if (!is_answered) {
 		vb_list_remove(&request->link);
 		rc = broker->fd < 0 ? vb_broker_fail(EPIPE, why, why_size,
 					      "the broker is gone, and there is no other: %s", broker->why)
@@ -74,7 +75,7 @@ int vb_broker_get_slot(struct vb_broker *broker, uint32_t receive_buffer, bool i
 	return rc;
 }
 
-/* Closes what is behind fd, which becomes one that is never readable. */
+/* Closes the socket behind fd, which becomes a descriptor that is never readable. */
 static void silence(int fd)
 {
 	if (!vb_descriptor_is(fd, S_IFSOCK)) /* the program has closed it */
@@ -90,7 +91,7 @@ void vb_broker_release_slot(struct vb_broker *broker, const struct vb_slot *slot
 {
 	const struct vb_message release = { .kind = VB_MESSAGE_RELEASE_SLOT, .slot = slot->number };
 
-	silence(slot->fd); /* as long as anybody holds the socket it stays in the group */
+	silence(slot->fd); /* while any process holds the socket it stays in the group */
 	pthread_mutex_lock(&broker->mutex);
 	struct vb_held_slot *held = vb_broker_find_slot(broker, slot->number);
 	if (held) {
@@ -148,7 +149,7 @@ int vb_broker_listen(struct vb_broker *broker, const struct vb_binding *is, char
 	return ask(broker, &request, why, why_size);
 }
 
-/* Not answered: of what is said again nothing can be lost. */
+/* Not answered: it is sent again to each new broker, so it cannot be lost. */
 void vb_broker_accepting(struct vb_broker *broker, const struct vb_binding *is)
 {
 	pthread_mutex_lock(&broker->mutex);

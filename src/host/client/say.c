@@ -1,4 +1,5 @@
-/* What is to be said to the broker: what it has to know, which is said again when it forgets, and what is said once. */
+/* The messages to the broker: those that it has to know, which are sent again when it forgets, and those that are sent
+ * once. */
 #include "host/client/state.h"
 
 #include <errno.h>
@@ -9,7 +10,7 @@
 
 #define PASS_AGAIN_MS 100
 
-/* False: there is no room now, or nobody. */
+/* False: there is no room now, or no broker. */
 static bool say(struct vb_broker *broker, const struct vb_message *message, const int *pass)
 {
 	int rc = broker->fd >= 0 ? vb_message_send(broker->fd, message, pass) : -EPIPE;
@@ -38,7 +39,7 @@ static bool say_slot(struct vb_broker *broker, struct vb_held_slot *held)
 	return held->is_said;
 }
 
-/* Of one that is not adopted yet it would not be heard. Nobody is open at first. */
+/* The broker does not take it for a slot that it has not adopted yet. A slot is not open at first. */
 static bool say_open(struct vb_broker *broker, struct vb_held_slot *held)
 {
 	const struct vb_message open = {
@@ -170,7 +171,6 @@ bool vb_broker_say_all(struct vb_broker *broker)
 	}
 	if (!say_requests(broker) || !say_posts(broker))
 		return false;
-	assert(broker->has_all && broker->post_count == 0 && vb_list_empty(&broker->posts));
 	return true;
 }
 
@@ -231,7 +231,7 @@ void vb_broker_forgot(struct vb_broker *broker)
 		held->is_said = held->is_adopted = false;
 		held->again_ms = 0;
 	}
-	vb_list_for_each_safe (node, &broker->posts) /* of what it gives back the next broker never knew */
+	vb_list_for_each_safe (node, &broker->posts) /* what others take back, the next broker never knew */
 		if (vb_container_of(node, struct vb_broker_post, link)->message.kind != VB_MESSAGE_POST_MAD)
 			drop_post(broker, vb_container_of(node, struct vb_broker_post, link));
 	vb_worker_forgot(broker);

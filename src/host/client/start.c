@@ -1,4 +1,4 @@
-/* Starts a broker (helper.c) and hears whether it listens. broker.c decides who of several starts one. */
+/* Starts a broker (helper.c) and hears whether it listens. find.c decides which of several processes starts one. */
 #include "host/client/start.h"
 
 #include <errno.h>
@@ -31,7 +31,7 @@ int vb_broker_fail(int error, char *why, size_t why_size, const char *format, ..
 	return -error;
 }
 
-/* All that was said on report until its end, or until patience ends. */
+/* Reads report until its end, or until PATIENCE_MS is over. */
 static void read_report(int report, char *text, size_t size)
 {
 	size_t length = 0;

@@ -1,4 +1,4 @@
-/* What the client holds, found; and the one way to end its thread. See state.h. */
+/* Finds what the client holds, and asserts what holds of it; and ends its thread. See state.h. */
 #include "host/client/state.h"
 
 #include <sys/stat.h>
@@ -25,8 +25,8 @@ struct vb_held_slot *vb_broker_find_slot(struct vb_broker *broker, uint8_t numbe
 	return NULL;
 }
 
-/* The byte, for a child may have the end too, and then to close it tells nothing. Where it is not ours any more the
- * thread knows already. */
+/* A byte, for a forked child may have this end too, and then to close it tells nothing. Where the number is not ours
+ * any more, the thread knows already. */
 void vb_broker_end(struct vb_broker *broker)
 {
 	int writer = broker->stop_writer;

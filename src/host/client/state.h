@@ -1,19 +1,19 @@
-/* What the files of the broker's client share; nobody else looks inside.
+/* The state that the files of the broker's client share.
  *
- *   state.c     what it holds, found
+ *   state.c     finds what it holds, and asserts what always holds of that
  *   broker.c    its thread, its beginning and end
- *   say.c       what is to be said, once and again
- *   hear.c      what the broker says
+ *   say.c       the messages to the broker, sent once and again
+ *   hear.c      the messages from the broker
  *   requests.c  what other threads ask for
- *   meet.c      whom they ask to meet
+ *   meet.c      the processes that they ask to meet
  *   find.c      the way to a broker, and start.c to a new one
- *   reap.c      its end, where nobody else would wait for it
+ *   reap.c      the broker's end, which no other process would wait for
  *
- * Holds, whenever the mutex is free: what is to be said has been said, or the thread waits for room or for a broker;
- * and nothing is said out of turn: slots, bindings, requests, questions, meetings, then MADs.
+ * Holds, whenever the mutex is free: all messages that are due have been sent, or the thread waits for room or for a
+ * broker; and they are sent in order: slots, bindings, requests, questions, meetings, then MADs.
  *
- * The mutex is held for no system call that may wait. The connection is the thread's to read and to close; everybody
- * writes. */
+ * No system call that may wait is made with the mutex held. The thread alone reads and closes the connection; any
+ * thread writes. */
 #ifndef VB_HOST_BROKER_STATE_H
 #define VB_HOST_BROKER_STATE_H
 
@@ -48,7 +48,7 @@ struct vb_held_binding {
 	int64_t again_ms;  /* when to try again after them; 0 */
 };
 
-/* On its owner's stack until it is answered. */
+/* On the stack of the thread that asks, until it is answered. */
 struct vb_broker_request {
 	struct vb_list link;
 	struct vb_message message;
@@ -66,7 +66,7 @@ struct vb_broker_question {
 	uint32_t receive_buffer; /* as answered */
 };
 
-/* Whom we want to meet, and have not been told of. */
+/* A process that we want to meet, and the broker has not answered. */
 struct vb_broker_meeting {
 	struct vb_list link;
 	uint8_t own_slot, slot;
@@ -88,7 +88,7 @@ struct vb_broker {
 	void *user;
 	pthread_t thread;
 	int wake_fd; /* eventfd */
-	/* A pipe, whose first end is readable when the thread is to stop: something was written to the other, or the
+	/* A pipe. Its first end is readable when the thread is to stop: a byte was written to the other end, or the
 	 * program has closed that. */
 	int stop_fd, stop_writer;
 	uint64_t stop_inode;
@@ -99,7 +99,7 @@ struct vb_broker {
 	int fd;       /* -1: there is no broker */
 	bool is_over; /* and there will be none: descriptors were lost */
 	bool has_all; /* the broker that is there knows all slots, bindings and questions */
-	bool is_back; /* that has been told */
+	bool is_back; /* and the user has been told of that broker */
 	uint32_t last_request, last_number;
 	struct vb_list slots, bindings, requests, meetings, posts;
 	unsigned post_count, question_count, meeting_count;
@@ -118,21 +118,20 @@ struct vb_held_slot *vb_broker_find_slot(struct vb_broker *broker, uint8_t numbe
 
 /* ---- say.c ------------------------------------------------------------------------------------------------ */
 
-/* As far as there is room. True: all is said. */
+/* Sends what is due, as far as there is room. True: all of it. */
 bool vb_broker_say_all(struct vb_broker *broker);
-/* Something more is to be said; what cannot be said now is the thread's to say. */
+/* Something more is due; the thread sends what cannot be sent now. */
 void vb_broker_hurry(struct vb_broker *broker);
-/* Says what stands by itself, behind what waits already. */
+/* Sends a message that is not repeated, behind those that wait already. */
 void vb_broker_post(struct vb_broker *broker, const struct vb_message *message);
 struct vb_message vb_broker_about(uint16_t kind, const struct vb_binding *binding);
-/* A worker has replaced another: it has the slots, and nothing else. */
+/* A worker of the broker has replaced another: it has the slots, and nothing else. */
 void vb_worker_forgot(struct vb_broker *broker);
 void vb_broker_forgot(struct vb_broker *broker);
 
 /* ---- hear.c ----------------------------------------------------------------------------------------------- */
 
-/* Takes a message; of fds, which came with it, those that are used become -1. What the user is to hear; false:
- * nothing. */
+/* Takes a message; of fds, which came with it, those that are used become -1. True: the user is to hear *notice. */
 bool vb_broker_take(struct vb_broker *broker, const struct vb_message *message, int fds[VB_MESSAGE_FDS],
 	struct vb_broker_notice *notice);
 
@@ -142,15 +141,15 @@ bool vb_broker_take(struct vb_broker *broker, const struct vb_message *message, 
 bool vb_broker_take_meeting(struct vb_broker *broker, const struct vb_message *message, int fds[VB_MESSAGE_FDS],
 	struct vb_broker_notice *notice);
 bool vb_broker_take_alone(struct vb_broker *broker, const struct vb_message *message, struct vb_broker_notice *notice);
-/* The same. The question stays. */
+/* As vb_broker_take. The meeting stays asked for. */
 bool vb_broker_take_awaited(
 	struct vb_broker *broker, const struct vb_message *message, struct vb_broker_notice *notice);
 /* It is asked again, if it still stands. */
 void vb_broker_take_wanted(struct vb_broker *broker, const struct vb_message *message);
-/* It was refused: not now. False: it is another request's refusal. */
+/* It was refused for now. False: the refusal is another request's. */
 bool vb_broker_put_off_meeting(
 	struct vb_broker *broker, const struct vb_message *refusal, struct vb_broker_notice *notice);
-/* The slot is given back: it meets nobody. */
+/* The slot is given back: it meets no process any more. */
 void vb_broker_forget_meetings(struct vb_broker *broker, uint8_t own_slot);
 
 #endif

@@ -61,6 +61,7 @@ static int create_device(struct vb_process *p, const struct vb_device_info *info
 	d->sink = *sink;
 	d->info = *info;
 	set_gids(d);
+	vb_list_init(&d->link);
 	*device = d;
 	return 0;
 }
@@ -233,7 +234,7 @@ void vb_device_query(struct vb_device *device, struct vb_device_info *info)
 		return;
 	}
 	if (!vb_process_home(p)->has_thread || p->link_fd < 0)
-		vb_process_refresh_devices(p); /* nobody watches */
+		vb_process_refresh_devices(p); /* no thread watches */
 	vb_process_lock(p);
 	*info = device->info;
 	vb_process_unlock(p);

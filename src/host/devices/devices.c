@@ -1,5 +1,5 @@
-/* Devices: which there are, in which order, with which GIDs, MTU and node GUID. Knows nothing of what is open
- * (device.c) but what it is told of loopback's, and asks nothing of the broker. */
+/* Devices: which there are, in which order, with which GIDs, MTU and node GUID. Of open devices (device.c) it knows
+ * only whether loopback's is among them, and it asks the broker for nothing. */
 #include "host/devices/devices.h"
 
 #include <errno.h>
@@ -12,7 +12,7 @@
 #include "host/devices/loopback.h"
 #include "host/settings.h"
 
-/* IP (40 for IPv6), UDP, BTH and the longest usual extension headers, ICRC: what Linux's rxe reserves as well. */
+/* IP (40 for IPv6), UDP, BTH and the longest usual extension headers, ICRC: as Linux's rxe reserves. */
 #define ENCAPSULATION_BYTES 80
 #define NAME_PREFIX         "vb_"
 
@@ -64,7 +64,7 @@ static uint64_t mix(uint64_t hash, const void *bytes, size_t length)
 	return hash;
 }
 
-/* What tells this machine from others, for interfaces without a MAC of their own. */
+/* Tells this machine from others, for interfaces without a MAC of their own. */
 static uint64_t machine_hash(void)
 {
 	char id[64] = "";
@@ -220,7 +220,7 @@ bool vb_devices_next_fault(
 	return false;
 }
 
-/* What VERBENA_DEVICES asks for in vain is said once in a process: of each name, or that nothing is left. */
+/* Names in VERBENA_DEVICES that are no devices are told of once in a process: each, or that no device is left. */
 static void say_faults(const struct vb_interface *interfaces, size_t count, const char *wanted, bool is_empty)
 {
 	static atomic_flag was_said = ATOMIC_FLAG_INIT;
@@ -240,7 +240,7 @@ static void say_faults(const struct vb_interface *interfaces, size_t count, cons
 		vb_log(VB_LOG_ERROR, "VERBENA_DEVICES leaves no device: %s", all);
 }
 
-/* ---- What others call -------------------------------------------------------------------------------------------- */
+/* ---- For other files --------------------------------------------------------------------------------------------- */
 
 static int read_devices(const char *wanted, bool says_faults, struct vb_device_info **list, size_t *count)
 {
@@ -264,7 +264,7 @@ static int read_devices(const char *wanted, bool says_faults, struct vb_device_i
 	return devices ? 0 : -ENOMEM;
 }
 
-/* Without any device, and no wish of the user's behind it. */
+/* There is no device, and the user has not asked for that. */
 static void say_none(void)
 {
 	const char *fault = vb_loopback_fault(NULL);
@@ -273,7 +273,7 @@ static void say_none(void)
 		vb_log(VB_LOG_ERROR, "%s", fault);
 }
 
-/* What a program holds open does not vanish under it, when it looks again after another interface came. */
+/* A device that a program has open stays in the list when it looks again after another interface came. */
 static atomic_bool is_loopback_held;
 
 void vb_devices_hold_loopback(bool is_held)

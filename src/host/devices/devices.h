@@ -1,4 +1,4 @@
-/* From interfaces to devices, as a pure function; host.h has what others call. */
+/* From interfaces to devices, as a pure function. The functions for other rooms are in host.h. */
 #ifndef VB_HOST_DEVICES_H
 #define VB_HOST_DEVICES_H
 
@@ -7,8 +7,7 @@
 
 /* Fills devices (room for count) from interfaces and returns how many there are. default_index: the interface of the
  * default route. wanted: a comma-separated list as in VERBENA_DEVICES; "all", which leaves loopback's out beside
- * others;
- * NULL: that one too. Speed is left 0. */
+ * others; NULL: that one too. Speed is left 0. */
 size_t vb_devices_from_interfaces(const struct vb_interface *interfaces, size_t count, uint32_t default_index,
 	const char *wanted, struct vb_device_info *devices);
 /* The largest IB MTU that fits a network MTU, in bytes; 0 when none does. */
@@ -16,9 +15,9 @@ uint32_t vb_device_mtu(uint32_t netdev_mtu);
 /* As vb_devices_list, with wanted for VERBENA_DEVICES, or NULL. Says nothing. */
 int vb_devices_named(const char *wanted, struct vb_device_info **list, size_t *count);
 
-/* Of what a program was shown before: loopback's device too, though another may have come since. */
+/* The devices that a program may have been shown: loopback's too, though another may have come since. */
 int vb_devices_openable(struct vb_device_info **list, size_t *count);
-/* This process has loopback's open, or has it no more. */
+/* This process has loopback's device open, or not any more. */
 void vb_devices_hold_loopback(bool is_held);
 
 /* A name among those wanted that is no device, and why. */

@@ -1,4 +1,4 @@
-/* What a device says it is: the same through the verbs and through sysfs. */
+/* The identity of a device: the same through the verbs and through sysfs. */
 #ifndef VB_HOST_IDENTITY_H
 #define VB_HOST_IDENTITY_H
 
@@ -16,7 +16,7 @@
 #define VB_PORT_CAPABILITIES 0x04010000u /* CM, IP based GIDs */
 
 /* The closest lanes and rate of an Ethernet speed, coded as in PortInfo, as programs multiply them back. An interface
- * that does not know its speed (0: loopback) counts as 10 Gb/s, what Linux's virtual Ethernet says of itself. */
+ * that does not know its speed (0: loopback) counts as 10 Gb/s, as Linux's virtual Ethernet claims to have. */
 void vb_device_rate(uint64_t mbps, uint8_t *width, uint8_t *speed);
 
 #endif

@@ -195,7 +195,7 @@ void vb_interfaces_drain(int fd)
 {
 	char notice[REPLY_BYTES];
 
-	/* An overrun (ENOBUFS) only means that there was more of what is read anew anyway. */
+	/* An overrun (ENOBUFS) means that notices were lost; all interfaces are read anew anyway. */
 	while (recv(fd, notice, sizeof(notice), MSG_DONTWAIT) > 0 || errno == ENOBUFS || errno == EINTR)
 		errno = 0;
 }

@@ -8,7 +8,7 @@
 #include <string.h>
 #include "os/loopback.h"
 
-/* The kernel lets bind() an address of its own alone. Of a link-local one it would want the interface. */
+/* The kernel binds only to its own addresses. For a link-local one it would want the interface. */
 static bool is_of_this_host(const struct vb_gid *gid)
 {
 	struct sockaddr_in6 name = { .sin6_family = AF_INET6 };

@@ -40,7 +40,7 @@ static int join_first(const struct vb_driver *d, const struct vb_gid *group, uin
 	if (!m)
 		return -ENOMEM;
 	int rc = change(d, group, ifindex, true);
-	if (rc == -EADDRINUSE) /* joined already, by whom we do not count */
+	if (rc == -EADDRINUSE) /* joined already, by something that is not counted here */
 		rc = 0;
 	if (rc < 0) {
 		if (rc == -ENOBUFS)
@@ -102,7 +102,7 @@ int vb_device_leave(struct vb_device *device, struct vb_driver *d, const struct 
 	return rc;
 }
 
-/* The mutex may have had a holder who stayed in the parent, in the middle of a change of the list: that is left
+/* A thread that stayed in the parent may have held the mutex, in the middle of a change of the list: the list is left
  * alone. */
 void vb_multicast_forked(void)
 {
@@ -110,7 +110,7 @@ void vb_multicast_forked(void)
 	vb_list_init(&memberships);
 }
 
-/* The broker keeps the socket itself open and drops what is left of its groups. */
+/* The broker keeps the socket itself open, and leaves the groups that are left. */
 void vb_multicast_forget(void)
 {
 	pthread_mutex_lock(&mutex);

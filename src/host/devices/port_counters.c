@@ -1,5 +1,5 @@
-/* What the kernel's drivers count of a port, under their names, from what our lane and port count: Linux's rxe first,
- * then mlx5. A counter of theirs that we do not count in the same sense is left out. */
+/* The counters of a port under the names that the kernel's drivers give them, made of our lane's and port's: Linux's
+ * rxe first, then mlx5. A counter of theirs that we do not count in the same sense is left out. */
 #include "engine/counters.h"
 #include "host/process.h"
 

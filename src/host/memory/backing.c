@@ -1,6 +1,6 @@
 /* See backing.h.
- * Holds: a place is one segment, with as many regions as were registered inside; the last to go withdraws it, and its
- * memory remains a file's. */
+ * Holds: a place is one segment, with as many regions as were registered inside. When the last region goes, the segment
+ * is withdrawn, and its memory remains a file's. */
 #include "host/memory/backing.h"
 
 #include <stdio.h>
@@ -12,7 +12,7 @@
 
 #define SMAPS "/proc/self/smaps"
 
-/* ---- What may be replaced ---------------------------------------------------------------------------------------- */
+/* ---- May it be replaced? ----------------------------------------------------------------------------------------- */
 
 struct mapping {
 	unsigned long first, end;
@@ -81,7 +81,7 @@ bool vb_backing_is_possible(const void *first, size_t length)
 
 /* ---- Replacing it ------------------------------------------------------------------------------------------------ */
 
-/* Nobody of us writes meanwhile. */
+/* No lane writes meanwhile. */
 static bool move(struct vb_process *p, void *first, size_t length, int file)
 {
 	bool is_able = true;
@@ -114,7 +114,7 @@ static bool overlaps(const struct vb_backing *backing, unsigned i, uintptr_t fir
 	       backing->places[i].first < first + length;
 }
 
-/* What lies in a segment in part is pulled as all else. */
+/* Memory of which a part lies in a segment is pulled as all other memory. */
 static uint32_t find_or_make(struct vb_driver *driver, struct vb_backing *backing, uintptr_t first, size_t length)
 {
 	int place = -1;
@@ -163,11 +163,14 @@ void vb_host_leave_registered(struct vb_driver *driver, uint32_t segment)
 	if (segment == 0)
 		return;
 	pthread_mutex_lock(&backing->mutex);
-	for (unsigned i = 0; i < VB_SEGMENTS; i++)
-		if (backing->places[i].segment == segment && --backing->places[i].regions == 0) {
+	for (unsigned i = 0; i < VB_SEGMENTS; i++) {
+		if (backing->places[i].segment != segment)
+			continue;
+		if (--backing->places[i].regions == 0) {
 			backing->places[i].segment = 0;
 			is_last = true;
 		}
+	}
 	if (is_last)
 		vb_host_unshare_memory(driver, segment);
 	pthread_mutex_unlock(&backing->mutex);

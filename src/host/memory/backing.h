@@ -1,7 +1,7 @@
 /* The inside of host/, registered memory as segments (VERBENA_MAP=registered). Ordinary memory becomes a file's, at
- * its place and with its bytes, so that neighbours can map it. Only when asked for: a forked child then shares it,
- * MADV_DONTNEED gives no zeros, what is written while it is being registered may be lost, and whoever has its pages
- * pinned keeps the old ones. */
+ * its place and with its bytes, so that local peers can map it. Only when asked for: a forked child then shares it,
+ * MADV_DONTNEED gives no zeros, bytes that are written while it is being registered may be lost, and a driver that has
+ * its pages pinned keeps the old ones. */
 #ifndef VB_HOST_BACKING_H
 #define VB_HOST_BACKING_H
 

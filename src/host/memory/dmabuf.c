@@ -1,5 +1,5 @@
-/* Making dma-bufs of the process's own memory: by the kernel's udmabuf, whose device not every kernel has nor everybody
- * may open. */
+/* Makes dma-bufs of the process's own memory, by the kernel's udmabuf. Not every kernel has that device, and not every
+ * user may open it. */
 #include <errno.h>
 #include <fcntl.h>
 #include <linux/udmabuf.h>

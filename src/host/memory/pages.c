@@ -1,6 +1,6 @@
-/* Whether the process's own memory can be touched, asked of the kernel without touching it; and the memory that is
- * asked about so (on-demand paging); and memory that can be shared.
- * Holds: an answer is about now; a program that unmaps memory while it is in use has only itself to blame. */
+/* Can the process's own memory be touched? The kernel is asked, without touching it. Also the kind of memory for which
+ * it is asked so (on-demand paging), and memory that can be shared.
+ * Holds: an answer is about this moment; a program must not unmap memory while it is in use. */
 #include <errno.h>
 #include <fcntl.h>
 #include <linux/futex.h>
@@ -13,8 +13,8 @@
 #include <unistd.h>
 #include "host/host.h"
 
-/* The kernel reads the eight bytes around at before it looks at the nonsensical request. A null pointer it takes for
- * none. */
+/* The kernel reads the eight bytes around at before it looks at the request, which is invalid. It takes a null pointer
+ * for no bytes at all. */
 static bool is_readable(uintptr_t at)
 {
 	uintptr_t word = at & ~(uintptr_t)7;
@@ -40,7 +40,7 @@ bool vb_host_memory_is_present(const void *memory, uint64_t length, bool for_wri
 	if (for_writing && (!is_writable(first) || !is_writable(last)))
 		return false;
 	uintptr_t page = (uintptr_t)sysconf(_SC_PAGESIZE), start = first & ~(page - 1);
-	if (last - start < page) /* the ends' page is all there is */
+	if (last - start < page) /* both ends are in one page */
 		return true;
 	/* MS_ASYNC does nothing but find holes in the mapping. */
 	return msync((void *)start, last - start + 1, MS_ASYNC) == 0 || errno != ENOMEM;
@@ -55,7 +55,7 @@ const struct vb_memory_kind vb_memory_pageable = {
 	.compare_swap = vb_memory_compare_swap,
 };
 
-/* A limit to the size of files is one to memory files too, and who goes beyond it gets a signal. */
+/* A limit to the size of files holds for memory files too, and a process that goes beyond it gets a signal. */
 int vb_host_make_memory(size_t length)
 {
 	struct rlimit most;

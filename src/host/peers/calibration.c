@@ -1,5 +1,5 @@
-/* See calibration.h. Both ends copy at the same time, each on its core, but what one has written the other fetches
- * from that core's cache, which on some machines is slower than all else: so it is tried with two threads, as it will
+/* See calibration.h. Both ends copy at the same time, each on its core, but each fetches from the other core's cache
+ * what that has written, which on some machines is slower than all else. So it is measured with two threads, as it will
  * be used. */
 #include "host/peers/calibration.h"
 
@@ -19,7 +19,7 @@
 #define PLACES 4  /* of the heap */
 #define COPIES 16 /* of one try */
 #define TRIES  6
-#define SPINS  20000      /* until the other's core is most likely this one */
+#define SPINS  20000      /* after which the other thread most likely waits for this core */
 #define MOST   100000000u /* ns for all of it: where many more want the cores, two threads meet once in a while */
 
 /* Source, heap, target. */
@@ -115,7 +115,7 @@ static uint64_t time_pulls(const struct trial *trial, unsigned offset)
 	return now_ns() - begin;
 }
 
-/* Where there is no time to find out, it does what saves time: for long messages. */
+/* Where there is no time to find out, a pull is said to pay for the longest messages alone. */
 static bool pays(uint8_t *memory, uint32_t length, uint64_t until)
 {
 	struct trial trial = { .memory = memory, .length = length, .until = until };

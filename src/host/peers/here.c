@@ -7,7 +7,7 @@
 
 #define OLD VB_S
 
-/* Not cancelled: whoever asks holds a mutex. */
+/* Not cancelled: the caller holds a mutex. */
 static int read_interfaces(struct vb_interface **list, size_t *count)
 {
 	int cancel_state;

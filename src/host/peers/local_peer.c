@@ -47,7 +47,7 @@ bool vb_local_peer_may_become(enum vb_local_peer_state from, enum vb_local_peer_
 	return states[from].next >> to & 1;
 }
 
-/* What holds in each state. */
+/* Asserts for each state. */
 static void holds(const struct vb_local_peer *peer)
 {
 	const struct state *state = &states[peer->state];

@@ -1,4 +1,4 @@
-/* What the files of host/peers share of a local peer and of a lane's table of them.
+/* A local peer and a lane's table of them, for the files of host/peers.
  *
  * Holds: a peer is in one of six states, and vb_local_peer_become asserts each change.
  *
@@ -48,7 +48,7 @@ enum vb_local_peer_proof {
 	VB_PROOF_GIVEN,
 };
 
-/* What is under way by memory; local_peer_exchange.c. */
+/* Traffic by memory; local_peer_exchange.c. */
 struct vb_local_peer_exchange {
 	bool is_dozing;              /* the peer is to wake us, or it is ourselves; else each turn looks */
 	bool awaits_room;            /* and is to wake us when it frees something, too */

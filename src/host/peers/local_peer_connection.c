@@ -1,4 +1,4 @@
-/* What this process shares with a local peer, its memory and its socket: from the introduction to the end.
+/* The memory and the socket that this process shares with a local peer: from the introduction to the end.
  *
  * Holds: a peer is in the lane's table of neighbours only when its HELLO has come, and its memory outlives that. */
 #include "base/invariant.h"

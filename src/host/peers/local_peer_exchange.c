@@ -1,4 +1,4 @@
-/* What goes between a driver's lane and its local peers by memory.
+/* Descriptors and answers between a driver's lane and its local peers, by memory.
  *
  * Holds: answers are taken note of before the descriptors that were seen before them are executed; the peer is told
  * what was executed with our next descriptor, after HOLD_BACK at the latest, and before a thread of ours sleeps; when
@@ -35,6 +35,7 @@ static void wake(struct vb_local_peer *peer, vb_time now)
 {
 	if ((peer->exchange.tell_at.is_set && !vb_shm_has_published(peer->shm)) || may_wake_later(peer, now))
 		return;
+	assert(vb_local_peer_is_neighbour(peer));
 	peer->exchange.unrung = 0;
 	peer->exchange.must_ring = peer->exchange.rings_at.is_set = false;
 	if (vb_shm_must_wake(peer->shm) && peer->bell >= 0)
@@ -137,6 +138,7 @@ static bool execute(struct vb_local_peer *peer, struct look *look, vb_time now)
 static bool pull(struct vb_local_peer *peer, struct look *look, vb_time now)
 {
 	struct vb_local_pull pull;
+
 	uint64_t read_before = peer->engine.read_bytes;
 	enum vb_local_outcome outcome = VB_PULL_REFUSED;
 

@@ -13,7 +13,7 @@
 
 #define HEARD_AT_A_TIME 16
 
-/* What a message leads to, or all that there were. */
+/* The outcome of a message, or of all that there were. */
 enum heard {
 	HEARD,
 	HEARD_END, /* it ended, refused, or broke the rules */
@@ -86,6 +86,7 @@ static bool take_proof(struct vb_local_peer *peer, const struct vb_local_peer_me
 	peer->proof = VB_PROOF_NONE;
 	if (proof->challenge != peer->all->challenges[peer->slot])
 		return true;
+	assert(peer->is_our_users);
 	peer->proof = VB_PROOF_GIVEN;
 	vb_local_peer_say_memory(peer);
 	vb_local_peer_say_segments(peer);
@@ -114,7 +115,7 @@ static void take_verdict(struct vb_local_peer *peer, const struct vb_local_peer_
 		vb_neighbour_set_lending(&peer->engine, verdict->lend_from);
 }
 
-/* What cannot be mapped is pulled as all else. */
+/* Memory that cannot be mapped is pulled as all other memory. */
 static void take_segment(struct vb_local_peer *peer, const struct vb_local_peer_message *message, int file)
 {
 	const struct vb_segment segment = { message->segment, message->address, message->length };
@@ -160,8 +161,8 @@ static enum heard take_message(struct vb_local_peer *peer, const struct vb_local
 /* ---- The socket ------------------------------------------------------------------------------------------------- */
 
 /* Has the next message of another user descriptors with it? To read it without taking them closes them, and to close a
- * socket that lingers takes as long as its sender likes (broker/undertaker.h; before Linux 6.16 nobody can refuse
- * them). -errno: there is no message, and one that comes after this look is not known to have none. */
+ * socket that lingers takes as long as its sender likes (broker/undertaker.h; before Linux 6.16 no process can
+ * refuse them). -errno: there is no message, and one that comes after this look is not known to have none. */
 static int look(int bell, bool *has_descriptors)
 {
 	char byte;

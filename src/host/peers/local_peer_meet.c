@@ -1,4 +1,4 @@
-/* What the broker says of local peers: introductions, and why there are none.
+/* The broker's notices about local peers: introductions, and why there are none.
  *
  * A peer that comes twice is introduced by a broker that has forgotten the first time: while the first socket still
  * stands, the second is closed, by both. */
@@ -117,7 +117,7 @@ void vb_neighbours_meet(struct vb_process *p, const struct vb_broker_notice *not
 {
 	bool is_taken = false;
 
-	vb_pull_pays_from(); /* if it is to be measured, then while nobody waits */
+	vb_pull_pays_from(); /* if it is to be measured, then without the mutex */
 	struct vb_driver *d = lock_driver_of(p, notice->own_slot);
 	if (d) {
 		if (d->neighbours)

@@ -39,7 +39,7 @@ static void print_mechanism(const struct vb_local_peer *peer, char *text, size_t
 		snprintf(text, size, "all by two copies: %s", vb_local_reason_text(peer->pull_reason));
 }
 
-/* What any of our lanes sent to one slot, and received from it, by memory. */
+/* Bytes that any of our lanes sent to one slot, and received from it, by memory. */
 struct talk {
 	uint64_t sent, received;
 	const struct vb_local_peer *peer; /* as one of the lanes knows it; NULL: none talked with it */

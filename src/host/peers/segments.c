@@ -44,7 +44,7 @@ void vb_segments_destroy(struct vb_segments *segments)
 	free(segments);
 }
 
-/* The next whose place is free. */
+/* The next name whose place is free; 0: none. */
 static uint32_t next_name(struct vb_segments *segments)
 {
 	for (unsigned i = 0; i < VB_SEGMENTS && segments->count < UINT32_MAX; i++) {
@@ -65,8 +65,8 @@ uint32_t vb_segments_add(struct vb_segments *segments, const void *memory, size_
 	uint32_t id = next_name(segments);
 	if (id) {
 		segments->places[id % VB_SEGMENTS].file = own;
-		atomic_signal_fence(
-			memory_order_release); /* a child of that moment closes the files that it finds said */
+		/* a child that is forked at this moment closes the files of the segments that it finds */
+		atomic_signal_fence(memory_order_release);
 		segments->places[id % VB_SEGMENTS].said = (struct vb_segment){ id, (uintptr_t)memory, length };
 	}
 	pthread_mutex_unlock(&segments->mutex);

@@ -1,6 +1,6 @@
-/* What each QP with a peer was held to by congestion control and came to, which VERBENA_STATS=1 prints: a line for
- * each of those that carried most, and one for all the others. Kept only with that setting, and in as much memory
- * however many there were: it is told at exit, which a handler of signals may have called amid malloc(). */
+/* The congestion control of each QP with a peer, and what the QP carried, which VERBENA_STATS=1 prints: a line for each
+ * QP that carried most, and one for all the others. Kept only with that setting, and in memory that does not grow with
+ * their number: it is printed at exit, which a signal handler may have called in the middle of malloc(). */
 #include "host/process.h"
 
 #include <math.h>
@@ -14,7 +14,7 @@
 #define DOUBLINGS 44u
 
 struct vb_accounts {
-	/* who carried most first; when it is told, of all that there are */
+	/* the one that carried most first; when it is printed, of all that there are */
 	struct vb_qp_account most[VB_ACCOUNTS_SAID];
 	unsigned count;
 	struct others {
@@ -199,7 +199,7 @@ void vb_driver_note_end(struct vb_driver *d, struct vb_qp *qp)
 		vb_accounts_add(d->accounts, &account);
 }
 
-/* Those that have ended, and those that are alive. */
+/* QPs that have ended, and those that are alive. */
 static void add_all(struct vb_accounts *to, const struct vb_driver *d)
 {
 	struct vb_qp_account account;

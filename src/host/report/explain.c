@@ -1,4 +1,4 @@
-/* Explains a QP's death, and why a connection did not come about: who, where, why, for how long, what to check. */
+/* Explains a QP's death, and why a connection did not come about: which peer, why, for how long, and what to check. */
 #include "host/report/explain.h"
 
 #include <errno.h>
@@ -10,9 +10,9 @@
 #include "host/random.h"
 #include "host/report/text.h"
 
-/* A burst of deaths (a peer that went away under a thousand QPs) says enough with its first lines. */
+/* Of a burst of deaths (a peer with a thousand QPs went away) the first lines are enough. */
 #define LINES_A_SECOND 8
-/* Below this, a packet that vanishes is not too big for any path. */
+/* No path is too narrow for a packet below this. */
 #define SUSPECT_BYTES     1000
 #define OVERFLOWS_TO_TELL 16
 #define SILENT_FOR        (3 * VB_S)
@@ -65,7 +65,7 @@ static void add_overflow(struct vb_line *line, const struct vb_death *death)
 			death->receive_buffer, (unsigned long long)death->overflows);
 }
 
-/* UCX from 1.16 on flushes its WRITEs so on every device that is not mlx5's, whose driver gives that key a meaning. */
+/* UCX from 1.16 on flushes its WRITEs so on every device but mlx5's, whose driver gives that key a meaning. */
 static bool is_flush_of_ucx(const struct vb_cause *cause)
 {
 	return strcmp(cause->access.what, "READ") == 0 && cause->access.addr == 0 && cause->access.rkey == 0xff;
@@ -203,7 +203,7 @@ void vb_explain_mtu(const struct vb_mtu_refusal *refusal, char *text, size_t siz
 
 /* ---- The live side ---------------------------------------------------------------------------------------------- */
 
-/* False when enough was said this second; a later line tells how many were not, unless what is NULL. */
+/* False when enough lines were written this second; a later line tells how many were not, unless what is NULL. */
 static bool may_speak(struct vb_quota *quota, const char *what, struct vb_later **unsaid)
 {
 	vb_time now = vb_host_now();
@@ -220,7 +220,7 @@ static bool may_speak(struct vb_quota *quota, const char *what, struct vb_later 
 	return false;
 }
 
-/* The broker checks its steering with datagrams that the kernel drops and counts, a few at a time. */
+/* The broker checks its steering with datagrams, a few at a time, that the kernel drops and counts. */
 static uint64_t overflows(const struct vb_driver *d)
 {
 	uint64_t values[VB_PORT_COUNTER_COUNT];
@@ -229,7 +229,8 @@ static uint64_t overflows(const struct vb_driver *d)
 	return values[VB_PORT_RX_OVERFLOW] >= OVERFLOWS_TO_TELL ? values[VB_PORT_RX_OVERFLOW] : 0;
 }
 
-/* A NIC answers in hardware whatever its program does; one of ours that is stopped does not. Its broker knows. */
+/* A NIC answers in hardware, whatever its program does; a process of Verbena that is stopped does not. Its broker
+ * knows. */
 static void ask_process(struct vb_driver *d, const struct vb_qp_attr *attr)
 {
 	const struct vb_discovery question = { .version = VB_DISCOVERY_VERSION,
@@ -265,7 +266,7 @@ static void note_fate_of(
 		note_fate(p->drivers[i], &fate);
 }
 
-/* As it was since the peer fell silent. */
+/* As a broker has said since the peer fell silent. */
 static enum vb_process_state known_fate(struct vb_driver *d, const struct vb_qp_attr *attr, vb_time silent_for)
 {
 	const struct vb_fate *fate = fate_at(d, attr->dest_qpn);
@@ -306,7 +307,7 @@ bool vb_host_explain_unasked(struct vb_process *p, const struct vb_broker_notice
 	return true;
 }
 
-/* The peer may be silent for that. */
+/* A fault of our loopback may be why the peer is silent. */
 static void explain_loopback(const struct vb_gid *peer, struct vb_later **unsaid)
 {
 	const char *fault = vb_loopback_fault(peer);
@@ -321,7 +322,7 @@ void vb_driver_ask_after(struct vb_driver *d, struct vb_qp *qp)
 	struct vb_qp_config config;
 
 	if (!vb_qp_peer_is_verbena(qp) ||
-		!may_speak(&d->questions, NULL, &d->unsaid)) /* others do not know the question */
+		!may_speak(&d->questions, NULL, &d->unsaid)) /* other peers do not know the question */
 		return;
 	vb_qp_query(qp, &attr, &config);
 	if (attr.dest_qpn)
@@ -368,29 +369,27 @@ void vb_driver_explain_death(struct vb_driver *d, const struct vb_device_info *d
 		explain_loopback(&attr.av.dgid, &d->unsaid);
 }
 
-static struct vb_quota failures; /* under the CM's mutex */
+/* Under the CM's mutex. silences: of connections that may still come about. */
+static struct vb_quota failures, silences;
 
-void vb_host_explain_unreachable(const struct vb_cm_event *event, struct vb_later **unsaid)
+void vb_host_explain_connection(const struct vb_cm_event *event, struct vb_later **unsaid)
 {
+	const bool is_silent = event->kind == VB_CM_EVENT_SILENT;
 	char line[512];
 
-	if (!may_speak(&failures, "connections failed", unsaid))
+	if (!is_silent && event->kind != VB_CM_EVENT_UNREACHABLE && event->kind != VB_CM_EVENT_SIDR_TIMEOUT)
 		return;
-	vb_explain_unreachable(event, &vb_cm_id_path(event->id)->remote, line, sizeof(line));
-	vb_log_later(unsaid, VB_LOG_WARN, "%s", line);
-	explain_loopback(&vb_cm_id_path(event->id)->remote, unsaid);
-}
-
-static struct vb_quota silences; /* likewise; of connections that may still come about */
-
-void vb_host_explain_silence(const struct vb_cm_event *event, struct vb_later **unsaid)
-{
-	char line[512];
-
-	if (!may_speak(&silences, "connections are unanswered", unsaid))
+	const struct vb_gid *peer = &vb_cm_id_path(event->id)->remote;
+	if (!may_speak(is_silent ? &silences : &failures,
+		    is_silent ? "connections are unanswered" : "connections failed", unsaid))
 		return;
-	vb_explain_silence(event, &vb_cm_id_path(event->id)->remote, line, sizeof(line));
+	if (is_silent)
+		vb_explain_silence(event, peer, line, sizeof(line));
+	else
+		vb_explain_unreachable(event, peer, line, sizeof(line));
 	vb_log_later(unsaid, VB_LOG_WARN, "%s", line);
+	if (!is_silent)
+		explain_loopback(peer, unsaid);
 }
 
 void vb_host_explain_mtu(const struct vb_mtu_refusal *refusal, struct vb_later **unsaid)

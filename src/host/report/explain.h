@@ -22,7 +22,7 @@ struct vb_death {
 };
 
 void vb_explain(const struct vb_death *death, char *line, size_t size);
-/* What a peer's broker says of the process of a QP that did not answer. False: nothing that would explain it. */
+/* The answer of a peer's broker about the process of a QP that did not answer. False: it explains nothing. */
 bool vb_explain_process(const struct vb_discovery *answer, const struct vb_gid *peer, char *line, size_t size);
 /* The network could not deliver the question: error is -ECONNREFUSED where the port is closed. */
 void vb_explain_unasked(uint32_t qpn, const struct vb_gid *peer, int error, char *line, size_t size);

@@ -1,5 +1,6 @@
-/* See later.h. Whoever has given the lock away writes by himself, so that a program that ends at once has said why;
- * but he may be the only one to drive the lane, and is not held up by a reader who does not read: then a thread is. */
+/* See later.h. The thread that has given the lock away writes, so that a program that ends at once has said why. But it
+ * may be the only one that drives the lane, and must not wait for a reader that does not read: then a thread of its own
+ * writes. */
 #include "host/report/later.h"
 
 #include <errno.h>

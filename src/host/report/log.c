@@ -1,4 +1,4 @@
-/* What is said on stderr: one line, one write, so that lines of several processes do not mix. */
+/* Lines on stderr: one line, one write, so that lines of several processes do not mix. */
 #include "host/settings.h"
 
 #include <errno.h>

@@ -1,5 +1,5 @@
-/* Which path every byte took, per peer, and the summary of it that VERBENA_STATS=1 prints (summary.h). Kept only with
- * that setting. */
+/* The path that every byte took, per peer, and the summary of it that VERBENA_STATS=1 prints (summary.h). Kept only
+ * with that setting. */
 #include "host/process.h"
 
 #include <stdio.h>
@@ -121,7 +121,7 @@ static void add_paths(struct vb_paths *to, const struct vb_paths *paths)
 	add_path(&to->others, &paths->others);
 }
 
-/* What lanes have done together. */
+/* The sum of several lanes. */
 struct sum {
 	unsigned lanes;
 	struct vb_paths paths;
@@ -171,7 +171,7 @@ static void tell_counters(const struct vb_summary *summary, const struct sum *su
 	vb_summary_add(summary, "port:%s", line);
 }
 
-/* No memory needs to be had: exit() may have been called amid malloc(). */
+/* Allocates no memory: exit() may have been called in the middle of malloc(). */
 void vb_paths_tell(const struct vb_process *p, unsigned lanes, const struct vb_summary *summary)
 {
 	static struct sum sums[VB_SUMMARY_USES];

@@ -52,10 +52,11 @@ struct vb_summary vb_summary_to_print(void)
 
 /* ---- Keeping ----------------------------------------------------------------------------------------------------- */
 
-/* As vb_log writes it; a line that does not fit is left out. */
+/* As vb_log writes a line; one that does not fit is left out. */
 static void append(void *user, const char *line)
 {
 	struct vb_summary_text *text = user;
+
 	const size_t room = sizeof(text->bytes) - text->length;
 	const int length = snprintf(text->bytes + text->length, room, "verbena: %s\n", line);
 
@@ -63,7 +64,7 @@ static void append(void *user, const char *line)
 		text->length += (uint32_t)length;
 }
 
-/* Each driver stands still for as long as it takes. */
+/* The drivers stand still meanwhile. */
 static void tell(struct vb_process *p, struct vb_summary_text *text)
 {
 	struct vb_summary summary = { .use = VB_SUMMARY_SO_FAR, .say = append, .user = text };
@@ -75,7 +76,7 @@ static void tell(struct vb_process *p, struct vb_summary_text *text)
 	vb_process_unlock(p);
 }
 
-/* The program may begin to say it meanwhile, at any point: then this text counts for nothing. */
+/* The program may begin to print its summary meanwhile, at any point: then this text does not count. */
 void vb_summary_keep(struct vb_process *p)
 {
 	if (!page)
@@ -109,8 +110,8 @@ static void log_no_watcher(const char *why)
 	vb_log(VB_LOG_INFO, "VERBENA_STATS: the summary is printed at an ordinary end alone: %s", why);
 }
 
-/* In the calling thread: the loader's lock is this thread's if it runs a constructor, and another thread would wait
- * for it. */
+/* In the calling thread: it holds the loader's lock if it runs a constructor, and another thread would wait for
+ * that. */
 static bool find_watcher(struct watcher *watcher)
 {
 	const char *libexec = vb_settings_get()->text[VB_SETTING_LIBEXEC];
@@ -147,7 +148,7 @@ static int64_t keep(void)
 	return pause > VB_SUMMARY_AGE_MS ? pause : VB_SUMMARY_AGE_MS;
 }
 
-/* Ends with the program. Where there is no watcher the page goes once that is told. */
+/* Ends with the program. Where there is no watcher the page is dropped once that is known. */
 static void *watch(void *watcher)
 {
 	pthread_mutex_lock(&page->alive);
@@ -190,8 +191,8 @@ static void drop_page(void)
 	page = NULL;
 }
 
-/* The watcher becomes a child of process 1 or of a subreaper. If that is this very program, wait() would meet it; and
- * with process 1 of a container it would end, too. */
+/* The watcher becomes a child of process 1 or of a subreaper. If that is this very program, its wait() would meet the
+ * watcher; and with process 1 of a container the watcher would end, too. */
 static bool would_adopt_it(void)
 {
 	int is_subreaper = 0;

@@ -1,6 +1,6 @@
-/* What a program would say at its end, kept where a process that outlives it reads it: the program's last summary so
- * far. The library writes (summary.c), the program verbena-summary reads (broker/summary.c). Memory without a name: it
- * is gone with the two. */
+/* The program's last summary so far, kept where a process that outlives the program reads it. The library writes
+ * (summary.c), the program verbena-summary reads (broker/summary.c). The memory has no name: it is gone with the
+ * two. */
 #ifndef VB_HOST_SUMMARY_PAGE_H
 #define VB_HOST_SUMMARY_PAGE_H
 
@@ -23,7 +23,7 @@ struct vb_summary_page {
 	 * the thread ends, be it by exit, by a signal or by exec. No descriptor that the program might close is needed
 	 * for that. */
 	pthread_mutex_t alive;
-	/* Which of the texts counts; or VB_SUMMARY_NOTHING: there is nothing to say, or the program has said it. */
+	/* Which of the texts counts; or VB_SUMMARY_NOTHING: there is no summary, or the program has printed it. */
 	_Atomic uint32_t current;
 	struct vb_summary_text texts[2];
 };

@@ -14,7 +14,7 @@ const char *vb_text_bytes(uint64_t bytes, char *text, size_t size);        /* "1
 const char *vb_text_rate(double bits, char *text, size_t size);            /* "98 Mb/s", of bits a second */
 const char *vb_text_span(vb_time span, char *text, size_t size);           /* "4.1 s", "20 us" */
 
-/* A line that is put together; what it has no room for is cut off. */
+/* A line that is put together; the part for which it has no room is cut off. */
 struct vb_line {
 	char *text;
 	size_t size, at;
