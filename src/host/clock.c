@@ -1,4 +1,5 @@
 /* The clock of a live NIC: CLOCK_MONOTONIC in picoseconds since the library was loaded, so that it starts near zero. */
+#include "base/invariant.h"
 #include "host/lanes/driver.h"
 
 #include <sys/timerfd.h>

@@ -2,6 +2,7 @@
  *
  * Locks: the CM's mutex alone: while it is held nothing is asked of the broker, and MADs are posted after it has been
  * given away. */
+#include "base/invariant.h"
 #include "host/connections.h"
 
 #include <errno.h>
@@ -89,6 +90,7 @@ static void tell(void)
 {
 	struct vb_cm_event event;
 
+	assert(connections.handler);
 	while (vb_cm_next_event(connections.cm, &event)) {
 		vb_host_explain_connection(&event, &connections.unsaid);
 		if (event.kind == VB_CM_EVENT_SILENT) /* for the user of the program, not for the program */
@@ -135,6 +137,7 @@ EXPORT void vb_connections_unlock(void)
 	unsigned count;
 
 	for (;;) {
+		assert(connections.cm);
 		tell();
 		for (count = 0; count < SENT_AT_A_TIME && vb_cm_next_outgoing(connections.cm, &out[count]);)
 			count++;
@@ -250,6 +253,8 @@ static int create(const struct vb_process *p)
 		.slot = vb_process_home(p)->slot.number,
 		.tells_silence = FIRST_WORD };
 
+	assert(!connections.cm);
+	assert(!connections.faults);
 	int rc = vb_cm_create(&config, &connections.cm);
 
 	if (rc < 0)
@@ -275,6 +280,7 @@ EXPORT int vb_connections_start(struct vb_device *device, vb_connections_handler
 	pthread_mutex_lock(&connections.mutex);
 	int rc = connections.process ? -EBUSY : create(p);
 	if (rc == 0) {
+		assert(connections.cm);
 		connections.handler = handler;
 		connections.context = context;
 		connections.process = p;

@@ -5,6 +5,7 @@
  * the interface's own address. Over the loopback interface every frame comes back by itself.
  *
  * Not here: which flow takes a frame (engine/steering.c), the system calls (port/ethernet.c). */
+#include "base/invariant.h"
 #include "host/process.h"
 
 #include <errno.h>
@@ -92,6 +93,7 @@ static int open_frames(struct vb_frames **opened)
 		return -error;
 	}
 	vb_list_init(&frames->taps);
+	assert(!frames->is_full);
 	*opened = frames;
 	return 0;
 }
@@ -183,6 +185,7 @@ static int open_tap(struct vb_device *device, struct tap **opened)
 	}
 	vb_ethernet_address(tap->fd, device->info.ifname, tap->mac);
 	vb_steering_init(&tap->steering, vb_process_home(device->process)->lane);
+	assert(vb_list_empty(&tap->steering.flows));
 	vb_list_add_tail(&frames->taps, &tap->link);
 	*opened = tap;
 	return 0;
@@ -220,11 +223,13 @@ static struct vb_ethernet_filter filter_of(const struct vb_frame_flow *flow)
 
 static int add_flow(struct vb_device *device, struct vb_device_flow *flow)
 {
+	assert(vb_process_home(device->process)->frames);
 	struct tap *tap = find_tap(vb_process_home(device->process)->frames, device->info.ifindex);
 	int rc = tap ? 0 : open_tap(device, &tap);
 
 	if (rc < 0)
 		return rc;
+	assert(tap->ifindex == device->info.ifindex);
 	flow->tap = tap;
 	rc = vb_ethernet_listen(tap->fd, tap->ifindex, &flow->filter);
 	if (rc == 0)
@@ -261,6 +266,7 @@ int vb_device_unsteer(struct vb_device *device, struct vb_device_flow *flow)
 
 	if (rc < 0)
 		return rc;
+	assert(flow->tap);
 	vb_steering_remove(&flow->flow);
 	vb_ethernet_ignore(flow->tap->fd, flow->tap->ifindex, &flow->filter);
 	if (vb_list_empty(&flow->tap->steering.flows))
@@ -295,6 +301,7 @@ bool vb_frames_receive(struct vb_driver *d, vb_time now)
 {
 	unsigned count = 0;
 
+	assert(d->frames);
 	vb_list_for_each (node, &d->frames->taps)
 		count += receive(vb_container_of(node, struct tap, link), d->frames->buffer, now);
 	return count > 0;
@@ -305,6 +312,7 @@ static void watch_room(struct vb_frames *frames, bool is_full)
 {
 	struct epoll_event event = { .events = EPOLLOUT };
 
+	assert(frames->send_fd >= 0 || frames->epoll_fd < 0);
 	if (frames->is_full == is_full)
 		return;
 	frames->is_full = is_full;

@@ -6,6 +6,7 @@
  * It is noticed by an errno that our own descriptors never give, or by the broker's thread, which sleeps in poll() on
  * one end of a pipe: the kernel keeps that end while poll() lasts, and tells when the other end is closed. epoll tells
  * nothing of the kind. */
+#include "base/invariant.h"
 #include "host/client/reap.h"
 #include "host/process.h"
 #include "host/peers/segments.h"
@@ -37,6 +38,7 @@ void vb_process_lose_descriptors(struct vb_process *p)
 
 static void forget_driver(struct vb_driver *d)
 {
+	assert(d->port);
 	vb_progress_forget(d);
 	vb_port_abandon(d->port, false);
 	vb_neighbours_forget(d);
@@ -62,6 +64,7 @@ void vb_process_forget_descriptors(struct vb_process *p)
 	}
 	p->link_fd = p->connections_fd = p->silence_fd = p->alarm_fd = -1;
 	vb_segments_forget(p->segments);
+	assert(!p->pcap);
 	for (unsigned i = 0; i < vb_process_driver_count(p); i++)
 		vb_progress_cancel(p->drivers[i]);
 }

@@ -1,5 +1,6 @@
 /* The process: started by the first device that is opened, stopped with the last; what happens to it at fork and at
  * exit. */
+#include "base/invariant.h"
 #include "host/process.h"
 #include "host/random.h"
 #include "host/peers/segments.h"
@@ -85,6 +86,7 @@ static void take_leave(struct vb_process *p)
 	unsigned count = vb_process_driver_count(p), held = 0;
 	struct timespec until;
 
+	assert(count > 0);
 	clock_gettime(CLOCK_REALTIME, &until);
 	until.tv_nsec += tells ? SUMMARY_PATIENCE_NS : LEAVE_PATIENCE_NS;
 	until.tv_sec += until.tv_nsec / 1000000000;
@@ -172,6 +174,7 @@ static int open_pcap(struct vb_process *p, const char *pattern)
 {
 	char name[4096];
 
+	assert(!p->pcap);
 	if (!*pattern)
 		return 0;
 	expand_file_name(pattern, name, sizeof(name));
@@ -194,6 +197,7 @@ static int make_faults(struct vb_driver *d, const char *text)
 {
 	char why[128];
 
+	assert(!d->faults);
 	return *text ? vb_faults_parse(text, &d->faults, why, sizeof(why)) : 0;
 }
 
@@ -207,6 +211,8 @@ static int open_port(struct vb_driver *d, const struct vb_settings *settings)
 		.single_datagrams = settings->trains_off,
 		.takes_marks = vb_cc_takes_marks_live(settings->cc.algorithm) };
 
+	assert(d->slot.fd >= 0);
+	assert(!d->port);
 	return vb_udp_open(&config, &d->port);
 }
 
@@ -214,6 +220,8 @@ static int create_lane(struct vb_driver *d, const struct vb_settings *settings, 
 {
 	struct vb_lane_config config = vb_lane_behind_sockets(d->slot.receive_buffer);
 
+	assert(d->port);
+	assert(!d->lane);
 	config.seed = vb_host_random_seed();
 	config.slot = d->slot.number;
 	vb_lanes_indices(&d->process->lanes, d->index, &config.first_index, &config.index_count);
@@ -224,6 +232,7 @@ static int create_lane(struct vb_driver *d, const struct vb_settings *settings, 
 
 	if (rc < 0 || !meets_neighbours)
 		return rc;
+	assert(d->process->lives);
 	vb_lane_publish_lives(d->lane, d->process->lives);
 	return vb_neighbours_open(d);
 }
@@ -295,6 +304,8 @@ static void watch_silence(struct vb_process *p, struct vb_driver *home)
 /* home's thread sleeps on them. */
 static int open_fds(struct vb_process *p, struct vb_driver *home)
 {
+	assert(p->connections_fd < 0);
+	assert(p->link_fd < 0);
 	p->connections_fd = timerfd_create(CLOCK_MONOTONIC, TFD_CLOEXEC | TFD_NONBLOCK);
 	p->link_fd = vb_interfaces_watch(); /* where it is forbidden, changes go unseen */
 	if (p->connections_fd < 0)
@@ -317,6 +328,7 @@ static int make_lives(struct vb_process *p)
 	void *memory = mmap(NULL, sizeof(*p->lives), PROT_READ | PROT_WRITE, flags, file < 0 ? -1 : file, 0);
 	int rc = memory == MAP_FAILED ? -errno : 0;
 
+	assert(!p->lives);
 	if (rc == 0) {
 		p->lives = memory;
 		p->lives->nonce = vb_host_random_seed();
@@ -353,6 +365,7 @@ static int make_home(struct vb_process *p, const struct vb_settings *settings)
 	if (rc < 0)
 		return rc;
 	pthread_mutex_lock(&d->mutex); /* the broker may send something before all is there */
+	assert(vb_process_driver_count(p) == 0);
 	p->drivers[0] = d;
 	atomic_store(&p->driver_count, 1);
 	rc = fill(p, d, settings);
@@ -364,6 +377,9 @@ static void count(struct vb_process *p, struct vb_driver *d)
 {
 	vb_process_lock(p);
 	pthread_mutex_lock(&d->mutex);
+	assert(d->index == vb_process_driver_count(p));
+	assert(d->index < VB_LANES_MAX);
+	assert(d->lane);
 	p->drivers[d->index] = d;
 	atomic_store_explicit(&p->driver_count, d->index + 1, memory_order_release);
 	vb_process_unlock(p);
@@ -395,6 +411,8 @@ int vb_process_add_driver(struct vb_process *p)
 static void destroy(struct vb_process *p)
 {
 	vb_broker_watch_stop(p); /* if it could not be started; its thread looks at the lanes */
+	assert(!p->broker);
+	assert(vb_list_empty(&p->devices));
 	for (unsigned i = 0; i < vb_process_driver_count(p); i++)
 		vb_driver_destroy(p->drivers[i]);
 	vb_multicast_forget();
@@ -412,6 +430,7 @@ static int start(void)
 	const struct vb_settings *settings = vb_settings_get();
 	struct vb_process *p = settings ? calloc(1, sizeof(*p)) : NULL;
 
+	assert(!current);
 	if (!p)
 		return settings ? -ENOMEM : -EINVAL;
 	pthread_once(&handlers_once, register_handlers);
@@ -439,6 +458,7 @@ static void stop(void)
 {
 	struct vb_process *p = current;
 
+	assert(p);
 	for (unsigned i = 0; i < vb_process_driver_count(p); i++)
 		vb_progress_stop(p->drivers[i]); /* it may ask the broker */
 	vb_broker_watch_stop(p);
@@ -457,6 +477,7 @@ int vb_process_enter(struct vb_process **process)
 	pthread_mutex_lock(&open_mutex);
 	int rc = user_count == 0 ? start() : 0;
 	if (rc == 0) {
+		assert(current);
 		user_count++;
 		*process = current;
 	}
@@ -467,6 +488,7 @@ int vb_process_enter(struct vb_process **process)
 void vb_process_leave(void)
 {
 	pthread_mutex_lock(&open_mutex);
+	assert(user_count > 0);
 	if (--user_count == 0)
 		stop();
 	pthread_mutex_unlock(&open_mutex);

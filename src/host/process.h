@@ -4,6 +4,7 @@
 #ifndef VB_HOST_PROCESS_H
 #define VB_HOST_PROCESS_H
 
+#include "base/invariant.h"
 #include "base/list.h"
 #include "host/memory/backing.h"
 #include "host/client/broker.h"
@@ -49,6 +50,7 @@ struct vb_device {
  * managers. */
 static inline struct vb_driver *vb_process_home(const struct vb_process *process)
 {
+	assert(process->drivers[0]);
 	return process->drivers[0];
 }
 

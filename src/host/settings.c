@@ -1,5 +1,6 @@
 /* Settings: reads VERBENA_* from an environment and refuses what it does not understand. Parsing is pure; only
  * vb_settings_get looks at the process. The table is in settings.h. */
+#include "base/invariant.h"
 #include "host/settings.h"
 #include "host/host.h"
 
@@ -170,6 +171,7 @@ static void set_default(struct vb_settings *settings, enum vb_setting which)
 
 	settings->text[which] = vb_setting_rows[which].fallback;
 	settings->is_given[which] = false;
+	assert(settings->text[which]);
 	if (*settings->text[which])
 		parse_value(settings, which, settings->text[which], why, sizeof(why));
 }

@@ -1,4 +1,5 @@
 /* Hands the broker's notices to lanes, local peers and the connection manager. */
+#include "base/invariant.h"
 #include "host/process.h"
 
 #include <errno.h>
@@ -130,6 +131,7 @@ int vb_broker_watch_start(struct vb_process *p, const struct vb_settings *settin
 		.hear = hear,
 		.user = p };
 	char why[512] = "";
+	assert(!p->broker);
 	int rc = vb_broker_connect(&config, &p->broker, why, sizeof(why));
 
 	if (rc < 0)
@@ -144,6 +146,7 @@ int vb_broker_watch_get_slot(struct vb_driver *d, const struct vb_settings *sett
 	char why[512] = "";
 	bool is_further = d->index > 0;
 
+	assert(d->slot.fd < 0);
 	int rc = vb_broker_get_slot(
 		d->process->broker, settings->receive_buffer, is_further, &d->slot, why, sizeof(why));
 
@@ -151,6 +154,7 @@ int vb_broker_watch_get_slot(struct vb_driver *d, const struct vb_settings *sett
 		vb_log(is_further && rc == -EUSERS ? VB_LOG_INFO : VB_LOG_ERROR, "%s", why);
 	else if (vb_local_refusal(settings) != VB_LOCAL_IS_USED)
 		vb_broker_open(d->process->broker, d->slot.number, true); /* each process that asks is told why not */
+	assert((rc == 0) == (d->slot.fd >= 0));
 	if (rc == 0 && d->slot.is_carried)
 		vb_log(VB_LOG_INFO, "UDP port 4791 is another user's: what is received comes by his courier, which "
 				    "costs throughput; verbena broker --trust USER gives a socket instead");

@@ -1,4 +1,5 @@
 /* See broker.h. The thread that talks to the broker, and its beginning and end. */
+#include "base/invariant.h"
 #include "host/client/state.h"
 
 #include <errno.h>
@@ -80,9 +81,11 @@ static void lose(struct vb_broker *broker)
 
 	pthread_mutex_lock(&broker->mutex);
 	int fd = broker->fd;
+	assert(fd >= 0);
 	broker->fd = -1; /* before the number may be another file's, for a forked child closes what it finds here */
 	close(fd);
 	vb_broker_forgot(broker);
+	vb_broker_holds(broker);
 	pthread_mutex_unlock(&broker->mutex);
 	hear(broker, &gone);
 }
@@ -102,6 +105,7 @@ static bool find_next(struct vb_broker *broker)
 		if (rc == -ECANCELED)
 			return false;
 		pthread_mutex_lock(&broker->mutex);
+		assert(broker->fd < 0);
 		if (rc == 0)
 			broker->fd = fd;
 		snprintf(broker->why, sizeof(broker->why), "%s", rc ? why : "");
@@ -152,6 +156,7 @@ static void forget_all(struct vb_broker *broker)
 	broker->fd = broker->wake_fd = broker->stop_fd = broker->finder.stop_fd = broker->stop_writer = -1;
 	broker->is_over = true;
 	snprintf(broker->why, sizeof(broker->why), "this program has closed Verbena's descriptors");
+	vb_broker_holds(broker);
 	pthread_cond_broadcast(&broker->answered);
 	pthread_mutex_unlock(&broker->mutex);
 	hear(broker, &lost);
@@ -178,6 +183,7 @@ static void *run(void *argument)
 			broker->has_all = false;
 		bool is_said = vb_broker_say_all(broker);
 		int timeout = is_said ? next_try(broker) : -1;
+		vb_broker_holds(broker);
 		pthread_mutex_unlock(&broker->mutex);
 		waits[2].events |= is_said ? 0 : POLLOUT;
 		tell_if_back(broker);
@@ -207,6 +213,7 @@ static void close_fds(const struct vb_broker *broker)
 
 static void free_broker(struct vb_broker *broker)
 {
+	assert(vb_list_empty(&broker->requests)); /* they are on stacks of threads that wait */
 	close_fds(broker);
 	for (struct vb_list *node; (node = vb_list_pop(&broker->slots));)
 		free(vb_container_of(node, struct vb_held_slot, link));
@@ -260,6 +267,7 @@ static struct vb_broker *create(const struct vb_broker_config *config)
 	pthread_condattr_setclock(&monotonic, CLOCK_MONOTONIC);
 	pthread_cond_init(&broker->answered, &monotonic);
 	pthread_condattr_destroy(&monotonic);
+	vb_broker_holds(broker);
 	return broker;
 }
 
@@ -274,6 +282,7 @@ int vb_broker_connect(const struct vb_broker_config *config, struct vb_broker **
 		rc = vb_broker_fail(EMFILE, why, why_size, "no more descriptors");
 	else
 		rc = vb_broker_find(&broker->finder, &broker->fd, why, why_size);
+	assert((rc == 0) == (broker->fd >= 0));
 	if (rc == 0)
 		vb_broker_reap(broker->fd);
 	if (rc == 0 && vb_thread_start(&broker->thread, run, broker))

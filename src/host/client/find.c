@@ -1,4 +1,5 @@
 /* See find.h. Of the processes that find no broker one starts it (start.c), the others wait. */
+#include "base/invariant.h"
 #include "host/client/find.h"
 
 #include <errno.h>
@@ -151,6 +152,7 @@ int vb_broker_find(const struct vb_broker_finder *finder, int *fd, char *why, si
 		int rc = try_connect(finder, until, fd, why, why_size);
 		if (rc == -ECONNREFUSED)
 			rc = start_one(finder, vb_broker_now_ms() - begin > LOCK_PATIENCE_MS, until, fd, why, why_size);
+		assert(rc <= 0);
 		if (rc != -EAGAIN)
 			return rc;
 		if (!vb_broker_pause(finder, RETRY_MS + getpid() % RETRY_SPREAD_MS))

@@ -1,4 +1,5 @@
 /* The messages from the broker: answers, and news that no thread has asked for. */
+#include "base/invariant.h"
 #include "host/client/state.h"
 
 #include <errno.h>
@@ -22,12 +23,15 @@ static void take_slot(struct vb_broker *broker, struct vb_broker_request *reques
 		.is_open_said = true,
 		.slot = { answer->slot, request->fd, answer->receive_buffer, answer->is_carried } };
 	vb_list_add_tail(&broker->slots, &request->slot->link);
+	vb_held_slot_holds(request->slot);
 }
 
 static void take_binding(struct vb_broker *broker, struct vb_broker_request *request)
 {
 	struct vb_held_binding *binding = request->binding;
 
+	assert(binding);
+	assert(!binding->is_said);
 	if (request->answer.kind != VB_MESSAGE_BOUND)
 		return;
 	binding->is.port = request->answer.binding.port;
@@ -41,6 +45,7 @@ static void take_listening(struct vb_broker *broker, const struct vb_broker_requ
 
 	if (!binding || request->answer.kind != VB_MESSAGE_BOUND)
 		return;
+	assert(binding->is.number == request->message.binding.number);
 	binding->is_listening = binding->is_listening_said = true;
 	binding->is.is_accepting = request->message.binding.is_accepting;
 }
@@ -69,6 +74,7 @@ static bool take_answer(struct vb_broker *broker, const struct vb_message *messa
 		struct vb_broker_request *request = vb_container_of(node, struct vb_broker_request, link);
 		if (request->message.request != message->request)
 			continue;
+		assert(!request->is_answered);
 		vb_list_remove(&request->link);
 		request->answer = *message;
 		request->fd = fd;
@@ -104,6 +110,7 @@ static bool take_adoption(struct vb_broker *broker, const struct vb_message *mes
 		}
 		if (!held->is_adopted)
 			try_later(broker, held, message);
+		vb_held_slot_holds(held);
 		return true;
 	}
 	return false;

@@ -1,4 +1,5 @@
 /* See helper.h. */
+#include "base/invariant.h"
 #include "host/client/helper.h"
 
 #include <dlfcn.h>
@@ -152,6 +153,7 @@ int vb_helper_run(const char *path, char **arguments, int given)
 	sigfillset(&signals);
 	posix_spawnattr_setsigdefault(&attributes, &signals);
 	run_unseen(&errand);
+	assert(errand.error >= 0);
 	posix_spawnattr_destroy(&attributes);
 	posix_spawn_file_actions_destroy(&actions);
 	free(errand.environment);

@@ -1,5 +1,6 @@
 /* The processes of this host that threads of the program ask to meet. Each question is remembered until the broker has
  * answered it: by the meeting, which the other process may have asked for, too, or by saying that we are alone. */
+#include "base/invariant.h"
 #include "host/client/state.h"
 
 #include <errno.h>
@@ -11,6 +12,7 @@
 
 static void drop(struct vb_broker *broker, struct vb_broker_meeting *meeting)
 {
+	assert(broker->meeting_count > 0);
 	vb_list_remove(&meeting->link);
 	broker->meeting_count--;
 	free(meeting);
@@ -40,6 +42,7 @@ static void add(struct vb_broker *broker, uint8_t own_slot, const struct vb_gid 
 	};
 	vb_list_add_tail(&broker->meetings, &meeting->link);
 	broker->meeting_count++;
+	assert(broker->meeting_count <= VB_BROKER_MOST_MEETINGS);
 	broker->has_all = false;
 	vb_broker_hurry(broker);
 }
@@ -127,6 +130,7 @@ bool vb_broker_take_meeting(struct vb_broker *broker, const struct vb_message *m
 	notice->socket = fds[0];
 	notice->memory = fds[1];
 	notice->pidfd = fds[2];
+	assert(notice->socket >= 0);
 	for (unsigned i = 0; i < VB_MESSAGE_FDS; i++)
 		fds[i] = -1;
 	return true;
@@ -178,6 +182,7 @@ bool vb_broker_put_off_meeting(
 
 	if (!meeting)
 		return false;
+	assert(meeting->pause_ms > 0);
 	meeting->is_said = broker->has_all = false;
 	meeting->again_ms = vb_broker_now_ms() + meeting->pause_ms;
 	meeting->pause_ms = meeting->pause_ms * 2 < PAUSE_MAX_MS ? meeting->pause_ms * 2 : PAUSE_MAX_MS;

@@ -4,6 +4,7 @@
  * broker's number has become another process's. Once the program has closed that pidfd, the broker is waited for by its
  * number, which is a zombie's until then. The program's own wait() and SIGCHLD behave as with any orphan. Only the
  * parent that the kernel chooses will do: exec() gives every child an exit signal back, which a starter would see. */
+#include "base/invariant.h"
 #include "host/client/reap.h"
 
 #include <errno.h>
@@ -99,6 +100,7 @@ static void *await_end(void *argument)
 	struct errand errand = *(struct errand *)argument;
 	struct pollfd end = { .fd = errand.pidfd, .events = POLLIN };
 
+	assert(errand.pid > 1);
 	free(argument);
 	pthread_setname_np(pthread_self(), "verbena-reaper");
 	while (poll(&end, 1, -1) < 0 && errno == EINTR)

@@ -1,4 +1,5 @@
 /* The requests of the program's threads to the broker: for slots, ports, peers, MADs. */
+#include "base/invariant.h"
 #include "host/client/state.h"
 
 #include <errno.h>
@@ -30,6 +31,7 @@ static int ask(struct vb_broker *broker, struct vb_broker_request *request, char
 {
 	int cancelled_before, rc = 0;
 
+	assert(!request->is_answered);
 	request->fd = -1;
 	pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &cancelled_before);
 	pthread_mutex_lock(&broker->mutex);
@@ -37,12 +39,14 @@ static int ask(struct vb_broker *broker, struct vb_broker_request *request, char
 	vb_list_add_tail(&broker->requests, &request->link);
 	vb_broker_hurry(broker);
 	const bool is_answered = wait_for_answer(broker, request);
+	assert(vb_list_linked(&request->link) == !is_answered);
 	if (!is_answered) {
 		vb_list_remove(&request->link);
 		rc = broker->fd < 0 ? vb_broker_fail(EPIPE, why, why_size,
 					      "the broker is gone, and there is no other: %s", broker->why)
 				    : vb_broker_fail(ETIMEDOUT, why, why_size, "the broker does not answer");
 	}
+	vb_broker_holds(broker);
 	pthread_mutex_unlock(&broker->mutex);
 	pthread_setcancelstate(cancelled_before, NULL);
 	if (rc == 0 && request->answer.kind == VB_MESSAGE_REFUSED)
@@ -66,6 +70,7 @@ int vb_broker_get_slot(struct vb_broker *broker, uint32_t receive_buffer, bool i
 	if (rc == 0 && held->slot.number == 0)
 		rc = vb_broker_fail(EPROTO, why, why_size, "the broker gave no socket");
 	if (rc == 0) {
+		assert(held->slot.fd >= 0);
 		*slot = held->slot;
 		return 0;
 	}
@@ -95,6 +100,7 @@ void vb_broker_release_slot(struct vb_broker *broker, const struct vb_slot *slot
 	pthread_mutex_lock(&broker->mutex);
 	struct vb_held_slot *held = vb_broker_find_slot(broker, slot->number);
 	if (held) {
+		vb_held_slot_holds(held);
 		vb_list_remove(&held->link);
 		if (held->is_adopted)
 			vb_broker_post(broker, &release);
@@ -135,6 +141,7 @@ int vb_broker_bind(struct vb_broker *broker, struct vb_binding *is, char *why, s
 		vb_broker_post(broker, &unbind);
 		pthread_mutex_unlock(&broker->mutex);
 	}
+	assert(rc || binding->is_said);
 	if (rc)
 		free(binding);
 	else
@@ -193,6 +200,7 @@ static struct vb_broker_question *new_question(struct vb_broker *broker)
 
 	if (broker->question_count < VB_BROKER_MOST_QUESTIONS)
 		return &broker->questions[broker->question_count++];
+	assert(broker->question_count == VB_BROKER_MOST_QUESTIONS);
 	for (unsigned i = 1; i < VB_BROKER_MOST_QUESTIONS; i++)
 		if (broker->questions[i].again_ms < oldest->again_ms)
 			oldest = &broker->questions[i];

@@ -28,6 +28,7 @@ static bool say_slot(struct vb_broker *broker, struct vb_held_slot *held)
 {
 	struct vb_message adopt = { .kind = VB_MESSAGE_ADOPT, .slot = held->slot.number };
 
+	vb_held_slot_holds(held);
 	if (held->is_said || (held->again_ms && vb_broker_now_ms() < held->again_ms))
 		return true;
 	adopt.request = held->request = ++broker->last_request;
@@ -146,6 +147,7 @@ static bool say_meetings(struct vb_broker *broker)
 
 static void drop_post(struct vb_broker *broker, struct vb_broker_post *post)
 {
+	assert(broker->post_count > 0);
 	vb_list_remove(&post->link);
 	broker->post_count--;
 	free(post);
@@ -171,6 +173,9 @@ bool vb_broker_say_all(struct vb_broker *broker)
 	}
 	if (!say_requests(broker) || !say_posts(broker))
 		return false;
+	assert(broker->has_all);
+	assert(vb_list_empty(&broker->posts));
+	assert(broker->post_count == 0);
 	return true;
 }
 
@@ -236,4 +241,5 @@ void vb_broker_forgot(struct vb_broker *broker)
 			drop_post(broker, vb_container_of(node, struct vb_broker_post, link));
 	vb_worker_forgot(broker);
 	broker->is_back = false;
+	assert(!broker->has_all);
 }

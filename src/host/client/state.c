@@ -1,4 +1,5 @@
 /* Finds what the client holds, and asserts what holds of it; and ends its thread. See state.h. */
+#include "base/invariant.h"
 #include "host/client/state.h"
 
 #include <sys/stat.h>
@@ -23,6 +24,23 @@ struct vb_held_slot *vb_broker_find_slot(struct vb_broker *broker, uint8_t numbe
 			return held;
 	}
 	return NULL;
+}
+
+void vb_held_slot_holds(const struct vb_held_slot *held)
+{
+	assert(held->slot.number > 0);
+	assert(held->slot.number <= VB_SLOT_MAX);
+	assert(held->is_said || !held->is_adopted);
+}
+
+void vb_broker_holds(const struct vb_broker *broker)
+{
+	assert(broker->question_count <= VB_BROKER_MOST_QUESTIONS);
+	assert(broker->meeting_count <= VB_BROKER_MOST_MEETINGS);
+	assert(vb_list_empty(&broker->meetings) == (broker->meeting_count == 0));
+	assert(vb_list_empty(&broker->posts) == (broker->post_count == 0));
+	assert(!broker->is_over || broker->fd < 0);
+	assert(!broker->is_over || broker->wake_fd < 0);
 }
 
 /* A byte, for a forked child may have this end too, and then to close it tells nothing. Where the number is not ours

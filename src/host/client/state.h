@@ -115,6 +115,9 @@ struct vb_broker {
 /* NULL: there is none. */
 struct vb_held_binding *vb_broker_find_binding(struct vb_broker *broker, uint32_t number);
 struct vb_held_slot *vb_broker_find_slot(struct vb_broker *broker, uint8_t number);
+/* Asserts what holds whenever the mutex is free. */
+void vb_broker_holds(const struct vb_broker *broker);
+void vb_held_slot_holds(const struct vb_held_slot *held);
 
 /* ---- say.c ------------------------------------------------------------------------------------------------ */
 

@@ -1,4 +1,5 @@
 /* Opened devices. */
+#include "base/invariant.h"
 #include "host/process.h"
 
 #include <errno.h>
@@ -36,6 +37,7 @@ static bool find_listed(const char *name, struct vb_device_info *info, int *erro
 
 static void set_gids(struct vb_device *device)
 {
+	assert(device->info.gid_count <= VB_MAX_GIDS);
 	for (unsigned i = 0; i < VB_MAX_GIDS; i++)
 		vb_nic_set_gid(device->nic, i, i < device->info.gid_count ? &device->info.gids[i].gid : NULL);
 }
@@ -109,6 +111,7 @@ static void join(struct vb_device *device)
 {
 	struct vb_process *p = device->process;
 
+	assert(!vb_list_linked(&device->link));
 	vb_process_lock(p);
 	note_if_another(p, device->info.name);
 	vb_list_add_tail(&p->devices, &device->link);
@@ -125,6 +128,7 @@ int vb_device_open(const char *name, const struct vb_device_sink *sink, struct v
 
 	if (!find_listed(name, &info, &rc))
 		return rc;
+	assert(rc == 0);
 	rc = vb_process_enter(&p);
 	if (rc < 0)
 		return rc;
@@ -134,6 +138,7 @@ int vb_device_open(const char *name, const struct vb_device_sink *sink, struct v
 		return rc;
 	}
 	join(d);
+	assert(d->process == p);
 	*device = d;
 	return 0;
 }
@@ -142,8 +147,10 @@ void vb_device_close(struct vb_device *device)
 {
 	struct vb_process *p = device->process;
 
+	assert(p);
 	if (!p->is_forked) {
 		vb_process_lock(p);
+		assert(vb_list_linked(&device->link));
 		vb_list_remove(&device->link);
 		note_loopback(p);
 		vb_process_unlock(p);
@@ -180,6 +187,7 @@ static void update_device(struct vb_device *device, const struct vb_device_info 
 {
 	struct vb_device_info before = device->info;
 
+	assert(strcmp(now->name, before.name) == 0);
 	device->info = *now;
 	if (now->mtu != before.mtu)
 		vb_nic_set_mtu(device->nic, now->mtu);

@@ -1,5 +1,6 @@
 /* Devices: which there are, in which order, with which GIDs, MTU and node GUID. Of open devices (device.c) it knows
  * only whether loopback's is among them, and it asks the broker for nothing. */
+#include "base/invariant.h"
 #include "host/devices/devices.h"
 
 #include <errno.h>
@@ -48,6 +49,7 @@ static void add_gids(struct vb_device_info *device, const struct vb_interface *i
 		if (kind_of(&interface->addresses[i]) != kind)
 			continue;
 		struct vb_device_gid *gid = &device->gids[device->gid_count++];
+		assert(vb_gid_is_zero(&gid->gid));
 		gid->gid = interface->addresses[i];
 		memcpy(gid->ifname, interface->name, sizeof(gid->ifname));
 		if (kind == GID_IPV4)
@@ -129,6 +131,8 @@ static bool make_device(struct vb_device_info *device, const struct vb_interface
 	memcpy(device->ifname, interface->name, sizeof(device->ifname));
 	for (enum gid_kind kind = GID_IPV4; kind <= GID_LINK_LOCAL; kind++)
 		add_gids(device, interface, kind);
+	assert(device->mtu > 0);
+	assert(device->gid_count > 0);
 	return true;
 }
 
@@ -160,6 +164,7 @@ static size_t narrow(struct vb_device_info *devices, size_t count, const char *w
 		}
 		wanted += length + (wanted[length] == ',');
 	}
+	assert(kept <= count);
 	return kept;
 }
 
@@ -190,6 +195,7 @@ size_t vb_devices_from_interfaces(const struct vb_interface *interfaces, size_t 
 			if (rank(&interfaces[i], default_index) == wanted_rank &&
 				make_device(&devices[made], &interfaces[i]))
 				made++;
+	assert(made <= count);
 	if (!wanted)
 		return made;
 	return strcmp(wanted, "all") == 0 ? without_loopback(devices, made) : narrow(devices, made, wanted);
@@ -254,6 +260,7 @@ static int read_devices(const char *wanted, bool says_faults, struct vb_device_i
 	if (devices) {
 		*count = vb_devices_from_interfaces(
 			interfaces, interface_count, vb_interfaces_default(), wanted, devices);
+		assert(*count <= interface_count);
 		*list = devices;
 		for (size_t i = 0; i < *count; i++)
 			devices[i].speed_mbps = vb_interface_speed(devices[i].ifname);

@@ -1,5 +1,6 @@
 /* Interfaces: asks the kernel for links and addresses over rtnetlink, which needs no privilege and, unlike getifaddrs,
  * says whether an IPv6 address may be used yet. */
+#include "base/invariant.h"
 #include "host/devices/interfaces.h"
 #include "host/host.h"
 
@@ -38,6 +39,7 @@ static struct vb_interface *add_interface(struct interface_list *list)
 		list->interfaces = grown;
 		list->capacity = capacity;
 	}
+	assert(list->count < list->capacity);
 	struct vb_interface *interface = &list->interfaces[list->count++];
 	memset(interface, 0, sizeof(*interface));
 	return interface;
@@ -72,6 +74,7 @@ static void add_address(struct interface_list *list, uint32_t index, const struc
 {
 	for (size_t i = 0; i < list->count; i++) {
 		struct vb_interface *interface = &list->interfaces[i];
+		assert(interface->address_count <= VB_INTERFACE_ADDRESSES);
 		if (interface->index == index && interface->address_count < VB_INTERFACE_ADDRESSES)
 			interface->addresses[interface->address_count++] = *gid;
 	}
@@ -170,6 +173,7 @@ int vb_interfaces_read(struct vb_interface **interfaces, size_t *count)
 		free(list.interfaces);
 		return rc;
 	}
+	assert(list.count <= list.capacity);
 	*interfaces = list.interfaces;
 	*count = list.count;
 	return 0;

@@ -1,4 +1,5 @@
 /* Multicast membership of slots' sockets, counted: QPs of several devices and contexts may be attached to one group. */
+#include "base/invariant.h"
 #include "host/process.h"
 
 #include <errno.h>
@@ -92,6 +93,7 @@ int vb_device_leave(struct vb_device *device, struct vb_driver *d, const struct 
 	struct membership *m = find(d, group, ifindex);
 	if (m) {
 		rc = 0;
+		assert(m->count > 0);
 		if (--m->count == 0) {
 			change(d, group, m->ifindex, false);
 			vb_list_remove(&m->link);

@@ -1,5 +1,6 @@
 /* The counters of a port under the names that the kernel's drivers give them, made of our lane's and port's: Linux's
  * rxe first, then mlx5. A counter of theirs that we do not count in the same sense is left out. */
+#include "base/invariant.h"
 #include "engine/counters.h"
 #include "host/process.h"
 
@@ -40,6 +41,7 @@ static uint64_t value_of(const struct vb_driver *d, const struct row *row)
 	vb_lane_counters(d->lane, lane);
 	vb_port_counters(d->port, port);
 	const uint64_t *from = row->source == LANE ? lane : port;
+	assert(row->counter < (row->source == LANE ? VB_COUNTER_COUNT : VB_PORT_COUNTER_COUNT));
 	return from[row->counter] + (row->also < 0 ? 0 : from[row->also]);
 }
 

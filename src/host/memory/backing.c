@@ -1,6 +1,7 @@
 /* See backing.h.
  * Holds: a place is one segment, with as many regions as were registered inside. When the last region goes, the segment
  * is withdrawn, and its memory remains a file's. */
+#include "base/invariant.h"
 #include "host/memory/backing.h"
 
 #include <stdio.h>
@@ -100,6 +101,7 @@ static uint32_t make_segment(struct vb_driver *driver, void *first, size_t lengt
 
 	if (file < 0)
 		return 0;
+	assert(length >= VB_BACKING_MIN);
 	if (move(driver->process, first, length, file))
 		id = vb_host_share_memory(driver, first, length, file);
 	close(file);
@@ -121,6 +123,7 @@ static uint32_t find_or_make(struct vb_driver *driver, struct vb_backing *backin
 
 	for (unsigned i = 0; i < VB_SEGMENTS; i++) {
 		if (overlaps(backing, i, first, length)) {
+			assert(backing->places[i].regions > 0);
 			bool is_inside = first >= backing->places[i].first &&
 					 first + length <= backing->places[i].first + backing->places[i].length;
 			backing->places[i].regions += is_inside;
@@ -132,6 +135,7 @@ static uint32_t find_or_make(struct vb_driver *driver, struct vb_backing *backin
 	uint32_t id = place < 0 ? 0 : make_segment(driver, (void *)first, length);
 	if (!id)
 		return 0;
+	assert(!backing->places[place].segment);
 	backing->places[place].segment = id;
 	backing->places[place].regions = 1;
 	backing->places[place].first = first;
@@ -166,6 +170,7 @@ void vb_host_leave_registered(struct vb_driver *driver, uint32_t segment)
 	for (unsigned i = 0; i < VB_SEGMENTS; i++) {
 		if (backing->places[i].segment != segment)
 			continue;
+		assert(backing->places[i].regions > 0);
 		if (--backing->places[i].regions == 0) {
 			backing->places[i].segment = 0;
 			is_last = true;

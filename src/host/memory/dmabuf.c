@@ -5,6 +5,7 @@
 #include <linux/udmabuf.h>
 #include <sys/ioctl.h>
 #include <unistd.h>
+#include "base/invariant.h"
 #include "host/host.h"
 
 #define UDMABUF "/dev/udmabuf"
@@ -28,6 +29,7 @@ int vb_host_can_make_dmabufs(void)
 
 int vb_host_make_dmabuf(int file, size_t length)
 {
+	assert(file >= 0);
 	int device = open_device();
 	if (device < 0)
 		return device;

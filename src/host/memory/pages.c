@@ -11,6 +11,7 @@
 #include <sys/resource.h>
 #include <sys/syscall.h>
 #include <unistd.h>
+#include "base/invariant.h"
 #include "host/host.h"
 
 /* The kernel reads the eight bytes around at before it looks at the request, which is invalid. It takes a null pointer
@@ -73,6 +74,7 @@ int vb_host_make_memory(size_t length)
 
 int vb_host_move_memory(void *first, size_t length, int file)
 {
+	assert((uintptr_t)first % (size_t)sysconf(_SC_PAGESIZE) == 0);
 	void *pages = mmap(NULL, length, PROT_READ | PROT_WRITE, MAP_SHARED, file, 0);
 
 	if (pages == MAP_FAILED)

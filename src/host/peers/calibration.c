@@ -1,6 +1,7 @@
 /* See calibration.h. Both ends copy at the same time, each on its core, but each fetches from the other core's cache
  * what that has written, which on some machines is slower than all else. So it is measured with two threads, as it will
  * be used. */
+#include "base/invariant.h"
 #include "host/peers/calibration.h"
 
 #include <pthread.h>
@@ -121,6 +122,7 @@ static bool pays(uint8_t *memory, uint32_t length, uint64_t until)
 	struct trial trial = { .memory = memory, .length = length, .until = until };
 	uint64_t by_heap = UINT64_MAX, by_pull = UINT64_MAX;
 
+	assert(length <= VB_LOCAL_PART);
 	for (unsigned i = 0; i < TRIES; i++) {
 		if (is_late(&trial))
 			return length == VB_LOCAL_PART;

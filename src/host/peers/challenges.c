@@ -1,4 +1,5 @@
 /* See challenges.h. Left to itself, the kernel would map the numbers next to libraries. */
+#include "base/invariant.h"
 #include "host/peers/challenges.h"
 
 #include <stddef.h>

@@ -1,4 +1,5 @@
 /* See here.h. */
+#include "base/invariant.h"
 #include "host/peers/here.h"
 
 #include <pthread.h>
@@ -33,6 +34,7 @@ static void take(struct vb_here *here, const struct vb_interface *list, size_t c
 	for (size_t i = 0; i < count; i++)
 		for (unsigned k = 0; k < list[i].address_count; k++)
 			addresses[here->count++] = list[i].addresses[k];
+	assert(here->count == total);
 	here->is_read = true;
 }
 

@@ -69,4 +69,5 @@ void vb_local_peers_watch_idle(struct vb_neighbours *all, vb_time now)
 {
 	if (!all->idle_at.is_set)
 		all->idle_at = (struct vb_deadline){ vb_time_add(now, IDLE), true };
+	assert(!vb_list_empty(&all->connected));
 }

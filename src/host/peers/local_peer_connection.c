@@ -120,6 +120,7 @@ static void lose(struct vb_local_peer *peer, enum vb_local_reason why, vb_time n
 	else if (peer->reason == VB_LOCAL_NO_ANSWER)
 		peer->reason = VB_LOCAL_UNABLE;
 	disconnect(peer, VB_PEER_IDLE);
+	assert(!peer->is_awaited);
 }
 
 void vb_local_peer_lose(struct vb_local_peer *peer, vb_time now)
@@ -139,6 +140,7 @@ void vb_local_peer_parted(struct vb_local_peer *peer, vb_time now)
 
 void vb_local_peer_let_go(struct vb_local_peer *peer, vb_time now)
 {
+	assert(!peer->is_awaited);
 	vb_local_peer_settle(peer, now);
 	vb_local_peer_say_parted(peer);
 	vb_local_peer_parted(peer, now);
@@ -176,6 +178,7 @@ void vb_local_peer_end(struct vb_local_peer *peer, vb_time now)
 	}
 	assert(peer->state == VB_PEER_READY);
 	hear_the_last(peer, now);
+	assert(!peer->is_ours);
 	hang_up(peer);
 	peer->since = now;
 	vb_local_peer_become(peer, VB_PEER_CLOSING);

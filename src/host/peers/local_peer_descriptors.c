@@ -29,6 +29,7 @@ static unsigned most_descriptors(void)
 
 bool vb_local_peer_descriptors_take(unsigned count)
 {
+	assert(count > 0);
 	if (atomic_fetch_add(&descriptors, count) + count <= most_descriptors())
 		return true;
 	vb_local_peer_descriptors_give_back(count);

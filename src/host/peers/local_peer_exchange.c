@@ -107,6 +107,7 @@ static void take(struct vb_local_peer *peer, struct look *look, unsigned count, 
 {
 	if (count == 0)
 		return;
+	assert(look->taken + count <= look->seen);
 	vb_shm_free_descriptors(peer->shm, count);
 	owe(peer, count, now);
 	if (counts(peer))
@@ -139,6 +140,7 @@ static bool pull(struct vb_local_peer *peer, struct look *look, vb_time now)
 {
 	struct vb_local_pull pull;
 
+	assert(look->taken <= look->seen);
 	uint64_t read_before = peer->engine.read_bytes;
 	enum vb_local_outcome outcome = VB_PULL_REFUSED;
 
@@ -165,6 +167,7 @@ bool vb_local_peer_receive(struct vb_local_peer *peer, vb_time now)
 	if (!vb_local_wants_pull(&peer->engine) || !pull(peer, &look, now))
 		return is_busy;
 	execute(peer, &look, now);
+	assert(look.seen <= VB_LOCAL_PEER_BATCH);
 	peer->exchange.waiting = look.seen - look.taken + 1;
 	return true;
 }
@@ -276,6 +279,7 @@ static bool talk_to_ourselves(struct vb_local_peer *peer, vb_time now)
 {
 	unsigned rounds = 0;
 
+	assert(peer->bell < 0);
 	while (rounds < ROUNDS &&
 		((vb_local_wants_transmit(&peer->engine) && send_all(peer, now)) | vb_local_peer_receive(peer, now)))
 		rounds++;
@@ -309,6 +313,7 @@ bool vb_local_peer_transmit(struct vb_local_peer *peer, vb_time now)
 	if (!vb_local_peer_is_neighbour(peer))
 		return false;
 	bool is_busy = transmit(peer, now);
+	assert(peer->shm);
 	if (peer->exchange.is_dozing && peer->exchange.lacks_room && !peer->exchange.awaits_room)
 		vb_local_peer_rouse(peer); /* the thread that gives the mutex away lets it doze for room */
 	wake(peer, now);
@@ -397,6 +402,7 @@ void vb_local_peer_rouse(struct vb_local_peer *peer)
 	peer->exchange.is_dozing = false;
 	peer->exchange.quiet = 0;
 	peer->all->awake_count++;
+	assert(peer->shm);
 	vb_shm_rouse(peer->shm);
 }
 

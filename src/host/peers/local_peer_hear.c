@@ -50,6 +50,7 @@ static void answer_challenge(struct vb_local_peer *peer, const struct vb_local_p
 	uint64_t number = 0;
 	enum vb_local_reason reason = read_challenge(peer, hello, &number);
 
+	assert(!peer->awaits_memory);
 	peer->awaits_memory = reason == VB_LOCAL_IS_USED;
 	if (peer->awaits_memory) {
 		vb_local_peer_say_proof(peer, number);
@@ -75,6 +76,7 @@ static bool take_hello(struct vb_local_peer *peer, const struct vb_local_peer_me
 	peer->pid = hello->pid;
 	answer_challenge(peer, hello);
 	vb_local_peer_ready(peer);
+	assert(peer->state == VB_PEER_READY);
 	return true;
 }
 

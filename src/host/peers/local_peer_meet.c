@@ -57,6 +57,7 @@ static void refuse(struct vb_neighbours *all, const struct vb_broker_notice *not
 	if (reason != VB_LOCAL_UNWANTED)
 		peer->reason = reason;
 	vb_local_peer_stay_alone(peer);
+	assert(peer->state == VB_PEER_IDLE);
 }
 
 static struct vb_local_peer *take(struct vb_neighbours *all, const struct vb_broker_notice *notice)
@@ -70,6 +71,7 @@ static struct vb_local_peer *take(struct vb_neighbours *all, const struct vb_bro
 	}
 	struct vb_local_peer *peer = vb_local_peer_get(all, notice->slot);
 	if (peer && vb_local_peer_connect(peer, notice->memory, notice->side)) {
+		assert(peer->descriptors == 0);
 		peer->descriptors = count;
 		return peer;
 	}
@@ -89,6 +91,7 @@ static void greet(struct vb_local_peer *peer, const struct vb_broker_notice *not
 	if (peer->is_our_users)
 		peer->pull_reason = VB_LOCAL_NO_ANSWER;
 	vb_local_peer_say_hello(peer);
+	assert(peer->state == VB_PEER_INTRODUCED);
 	peer->is_used = true; /* it has just come */
 	vb_local_peers_watch_idle(all, now);
 }
@@ -162,6 +165,7 @@ static void stay_unwanted(struct vb_neighbours *all, const struct vb_broker_noti
 	if (peer->reason == VB_LOCAL_NO_ANSWER)
 		peer->reason = VB_LOCAL_UNWANTED;
 	vb_local_peer_put_off(peer, now);
+	assert(peer->state == VB_PEER_UNWILLING);
 }
 
 void vb_neighbours_stay_alone(struct vb_process *p, const struct vb_broker_notice *notice)

@@ -71,6 +71,7 @@ void vb_local_peer_say_proof(const struct vb_local_peer *peer, uint64_t number)
 {
 	const struct vb_local_peer_message proof = { .kind = VB_PEER_PROOF, .challenge = number };
 
+	assert(peer->awaits_memory);
 	say(peer->bell, &proof);
 }
 
@@ -98,6 +99,7 @@ void vb_local_peer_say_verdict(const struct vb_local_peer *peer)
 		.reason = (uint8_t)peer->pull_reason,
 		.lend_from = peer->pull_reason == VB_LOCAL_IS_USED ? vb_pull_pays_from() : 0 };
 
+	assert(peer->pull_reason < VB_LOCAL_REASONS);
 	say(peer->bell, &verdict);
 }
 
@@ -130,6 +132,7 @@ void vb_local_peer_say_segments(struct vb_local_peer *peer)
 	if (peer->proof != VB_PROOF_GIVEN || peer->bell < 0 || !vb_segments_may_be_shared())
 		return;
 	pthread_mutex_lock(&segments->mutex);
+	assert(peer->is_our_users);
 	for (unsigned i = 0; i < VB_SEGMENTS; i++) {
 		const struct vb_segment *said = &segments->places[i].said;
 		if (peer->told[i] != said->id && peer->told[i] && say_withdrawn(peer, peer->told[i]))

@@ -81,6 +81,7 @@ static void connect_to_ourselves(struct vb_local_peer *peer)
 {
 	if (!vb_local_peer_connect(peer, -1, 0))
 		return;
+	assert(peer->state == VB_PEER_INTRODUCED);
 	peer->is_ours = true;
 	peer->pid = (uint32_t)getpid();
 	vb_local_peer_ready(peer);
@@ -150,6 +151,7 @@ void vb_neighbours_address_change(struct vb_driver *d)
 		for (unsigned i = 0; peer && i < peer->gid_count; i++)
 			if (is_still_here(all, peer, i))
 				peer->gids[kept++] = peer->gids[i];
+		assert(!peer || kept <= peer->gid_count);
 		if (peer)
 			peer->gid_count = kept;
 	}
@@ -184,6 +186,7 @@ int vb_neighbours_open(struct vb_driver *d)
 		free(all);
 		return -error;
 	}
+	assert(!d->neighbours);
 	d->neighbours = all;
 	return 0;
 }

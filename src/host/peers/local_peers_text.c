@@ -1,4 +1,5 @@
 /* Local peers in the summary at exit, and why requests do not go by memory. */
+#include "base/invariant.h"
 #include "host/peers/calibration.h"
 #include "host/peers/local_peer.h"
 
@@ -54,6 +55,7 @@ static struct talk talk_with(const struct vb_process *p, unsigned lanes, unsigne
 {
 	struct talk talk = { 0 };
 
+	assert(slot < VB_LOCAL_PEER_SLOTS);
 	for (unsigned i = 0; i < vb_process_driver_count(p); i++) {
 		const struct vb_neighbours *all = lanes >> i & 1 ? p->drivers[i]->neighbours : NULL;
 		const struct vb_local_peer *peer = all ? all->by_slot[slot] : NULL;
@@ -96,6 +98,7 @@ static void tell_other(const struct vb_summary *summary, const struct talk *talk
 {
 	char sent[32], received[32], mechanism[160];
 
+	assert(talk->peer);
 	print_mechanism(talk->peer, mechanism, sizeof(mechanism));
 	vb_summary_add(summary, "local: %s sent, %s received, process %u of this host (slot %u): shared memory, %s",
 		vb_text_bytes(talk->sent, sent, sizeof(sent)),

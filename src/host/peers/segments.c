@@ -1,4 +1,5 @@
 /* See segments.h. */
+#include "base/invariant.h"
 #include "host/peers/segments.h"
 
 #include <fcntl.h>
@@ -64,6 +65,7 @@ uint32_t vb_segments_add(struct vb_segments *segments, const void *memory, size_
 	pthread_mutex_lock(&segments->mutex);
 	uint32_t id = next_name(segments);
 	if (id) {
+		assert(segments->places[id % VB_SEGMENTS].said.id == 0);
 		segments->places[id % VB_SEGMENTS].file = own;
 		/* a child that is forked at this moment closes the files of the segments that it finds */
 		atomic_signal_fence(memory_order_release);
@@ -78,6 +80,7 @@ uint32_t vb_segments_add(struct vb_segments *segments, const void *memory, size_
 void vb_segments_remove(struct vb_segments *segments, uint32_t id)
 {
 	pthread_mutex_lock(&segments->mutex);
+	assert(segments->places[id % VB_SEGMENTS].said.id == id);
 	int file = segments->places[id % VB_SEGMENTS].file;
 	segments->places[id % VB_SEGMENTS].said = (struct vb_segment){ 0 };
 	pthread_mutex_unlock(&segments->mutex);

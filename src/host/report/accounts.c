@@ -1,6 +1,7 @@
 /* The congestion control of each QP with a peer, and what the QP carried, which VERBENA_STATS=1 prints: a line for each
  * QP that carried most, and one for all the others. Kept only with that setting, and in memory that does not grow with
  * their number: it is printed at exit, which a signal handler may have called in the middle of malloc(). */
+#include "base/invariant.h"
 #include "host/process.h"
 
 #include <math.h>
@@ -50,6 +51,7 @@ static unsigned step_of(double rate)
 
 	if (doubling < 1)
 		return 0;
+	assert(part >= 0);
 	const unsigned step = (unsigned)(doubling - 1) * STEPS + (unsigned)(part * STEPS);
 	return step < DOUBLINGS * STEPS ? step : DOUBLINGS * STEPS - 1;
 }
@@ -65,6 +67,7 @@ static void add_rate(struct others *others, double rate)
 	others->least = others->rated && others->least < rate ? others->least : rate;
 	others->largest = others->largest > rate ? others->largest : rate;
 	others->rated++;
+	assert(others->least <= others->largest);
 	others->rates[step_of(rate)]++;
 }
 
@@ -73,8 +76,10 @@ static double median_rate(const struct others *others)
 	uint64_t below = 0;
 	unsigned step = 0;
 
+	assert(others->rated > 0);
 	while ((below += others->rates[step]) <= others->rated / 2)
 		step++;
+	assert(step < DOUBLINGS * STEPS);
 	const double rate = rate_of(step);
 	return rate < others->least ? others->least : rate > others->largest ? others->largest : rate;
 }
@@ -83,6 +88,7 @@ static void add_other(struct others *others, const struct vb_qp_account *account
 {
 	others->count++;
 	others->acked += account->acked;
+	assert(others->rated < others->count);
 	if (mean_rate(account) > 0)
 		add_rate(others, mean_rate(account));
 }
@@ -111,6 +117,7 @@ void vb_accounts_add(struct vb_accounts *accounts, const struct vb_qp_account *a
 {
 	unsigned place = accounts->count;
 
+	assert(place <= VB_ACCOUNTS_SAID);
 	while (place > 0 && carried_more(account, &accounts->most[place - 1]))
 		place--;
 	if (place == VB_ACCOUNTS_SAID) {
@@ -122,6 +129,7 @@ void vb_accounts_add(struct vb_accounts *accounts, const struct vb_qp_account *a
 	memmove(&accounts->most[place + 1], &accounts->most[place], (accounts->count - place) * sizeof(*account));
 	accounts->most[place] = *account;
 	accounts->count++;
+	assert(accounts->count <= VB_ACCOUNTS_SAID);
 }
 
 /* ---- Words ------------------------------------------------------------------------------------------------------- */
@@ -206,6 +214,7 @@ static void add_all(struct vb_accounts *to, const struct vb_driver *d)
 	struct vb_qp *qp;
 	uint32_t place = 0;
 
+	assert(d->accounts);
 	for (unsigned i = 0; i < d->accounts->count; i++)
 		vb_accounts_add(to, &d->accounts->most[i]);
 	add_others(&to->others, &d->accounts->others);
@@ -219,6 +228,7 @@ void vb_accounts_tell_all(const struct vb_process *p, unsigned lanes, const stru
 	static struct vb_accounts sums[VB_SUMMARY_USES];
 	struct vb_accounts *sum = &sums[summary->use];
 
+	assert(summary->use < VB_SUMMARY_USES);
 	memset(sum, 0, sizeof(*sum));
 	for (unsigned i = 0; i < vb_process_driver_count(p); i++)
 		if (lanes >> i & 1)

@@ -1,4 +1,5 @@
 /* Explains a QP's death, and why a connection did not come about: which peer, why, for how long, and what to check. */
+#include "base/invariant.h"
 #include "host/report/explain.h"
 
 #include <errno.h>
@@ -216,6 +217,7 @@ static bool may_speak(struct vb_quota *quota, const char *what, struct vb_later 
 	}
 	if (quota->said++ < LINES_A_SECOND)
 		return true;
+	assert(quota->said > quota->unsaid);
 	quota->unsaid++;
 	return false;
 }
@@ -240,6 +242,7 @@ static void ask_process(struct vb_driver *d, const struct vb_qp_attr *attr)
 		.qpn = attr->dest_qpn };
 	uint8_t mad[VB_MAD_LENGTH];
 
+	assert(question.qpn);
 	vb_discovery_encode(&question, mad);
 	vb_broker_post_query(d->process->broker, &attr->av.sgid, &attr->av.dgid, mad);
 }
@@ -335,6 +338,7 @@ void vb_driver_ask_after_silent(struct vb_driver *d)
 	struct vb_qp *qp;
 	uint32_t place = 0;
 
+	assert(d->lane);
 	d->silence_seen_at = now;
 	while ((qp = vb_lane_next_qp(d->lane, &place))) {
 		vb_time silent_for = vb_qp_silent_for(qp, now);

@@ -1,6 +1,7 @@
 /* See later.h. The thread that has given the lock away writes, so that a program that ends at once has said why. But it
  * may be the only one that drives the lane, and must not wait for a reader that does not read: then a thread of its own
  * writes. */
+#include "base/invariant.h"
 #include "host/report/later.h"
 
 #include <errno.h>
@@ -34,6 +35,7 @@ void vb_log_later(struct vb_later **unsaid, enum vb_log_level level, const char 
 	if (!*unsaid)
 		*unsaid = calloc(1, sizeof(**unsaid));
 	struct vb_later *later = *unsaid;
+	assert(!later || later->count <= LINES);
 	if (later && later->count < LINES) {
 		va_start(arguments, format);
 		vsnprintf(later->lines[later->count].text, LINE_BYTES, format, arguments);
@@ -47,6 +49,7 @@ void vb_later_append(struct vb_later **unsaid, struct vb_later **taken)
 {
 	while (*taken)
 		taken = &(*taken)->next;
+	assert(unsaid != taken);
 	*taken = *unsaid;
 	*unsaid = NULL;
 }

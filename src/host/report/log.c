@@ -1,4 +1,5 @@
 /* Lines on stderr: one line, one write, so that lines of several processes do not mix. */
+#include "base/invariant.h"
 #include "host/settings.h"
 
 #include <errno.h>
@@ -29,6 +30,7 @@ void vb_log(enum vb_log_level level, const char *format, ...)
 	va_end(arguments);
 	if ((size_t)length > sizeof(line) - 2)
 		length = sizeof(line) - 2;
+	assert(length >= 0);
 	line[length++] = '\n';
 	/* A system call of its own: write() is a cancellation point, and the caller may hold the driver's mutex. */
 	syscall(SYS_write, STDERR_FILENO, line, (size_t)length);

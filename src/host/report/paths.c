@@ -1,5 +1,6 @@
 /* The path that every byte took, per peer, and the summary of it that VERBENA_STATS=1 prints (summary.h). Kept only
  * with that setting. */
+#include "base/invariant.h"
 #include "host/process.h"
 
 #include <stdio.h>
@@ -30,6 +31,7 @@ struct vb_paths *vb_paths_create(void)
 
 static struct path *path_to(struct vb_paths *paths, const struct vb_gid *peer)
 {
+	assert(paths->count <= PATHS_MAX);
 	if (paths->count && vb_gid_equal(&paths->paths[paths->last].peer, peer))
 		return &paths->paths[paths->last];
 	for (unsigned i = 0; i < paths->count; i++) {
@@ -119,6 +121,7 @@ static void add_paths(struct vb_paths *to, const struct vb_paths *paths)
 	for (unsigned i = 0; i < paths->count; i++)
 		add_path(path_to(to, &paths->paths[i].peer), &paths->paths[i]);
 	add_path(&to->others, &paths->others);
+	assert(to->last < PATHS_MAX);
 }
 
 /* The sum of several lanes. */
@@ -133,6 +136,8 @@ static void add_driver(struct sum *sum, const struct vb_driver *d)
 {
 	uint64_t counters[VB_COUNTER_COUNT], port_counters[VB_PORT_COUNTER_COUNT];
 
+	assert(d->paths);
+	assert(d->lane);
 	sum->lanes++;
 	add_paths(&sum->paths, d->paths);
 	vb_lane_counters(d->lane, counters);
@@ -177,6 +182,7 @@ void vb_paths_tell(const struct vb_process *p, unsigned lanes, const struct vb_s
 	static struct sum sums[VB_SUMMARY_USES];
 	struct sum *sum = &sums[summary->use];
 
+	assert(summary->use < VB_SUMMARY_USES);
 	memset(sum, 0, sizeof(*sum));
 	for (unsigned i = 0; i < vb_process_driver_count(p); i++)
 		if (lanes >> i & 1)

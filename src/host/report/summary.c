@@ -1,4 +1,5 @@
 /* See summary.h. */
+#include "base/invariant.h"
 #include "host/report/summary.h"
 
 #include <errno.h>
@@ -57,6 +58,7 @@ static void append(void *user, const char *line)
 {
 	struct vb_summary_text *text = user;
 
+	assert(text->length <= sizeof(text->bytes));
 	const size_t room = sizeof(text->bytes) - text->length;
 	const int length = snprintf(text->bytes + text->length, room, "verbena: %s\n", line);
 
@@ -83,6 +85,7 @@ void vb_summary_keep(struct vb_process *p)
 		return;
 	uint32_t before = atomic_load(&page->current);
 	const uint32_t spare = before == 0;
+	assert(before <= 1 || before == VB_SUMMARY_NOTHING);
 	if (atomic_load(&p->is_said))
 		return;
 	tell(p, &page->texts[spare]);
@@ -151,6 +154,7 @@ static int64_t keep(void)
 /* Ends with the program. Where there is no watcher the page is dropped once that is known. */
 static void *watch(void *watcher)
 {
+	assert(page);
 	pthread_mutex_lock(&page->alive);
 	const bool is_started = start_watcher(watcher);
 	if (!is_started)
@@ -175,6 +179,7 @@ static int make_page(void)
 			close(file);
 		return -1;
 	}
+	assert(!page);
 	page = memory;
 	pthread_mutexattr_init(&attributes);
 	pthread_mutexattr_setpshared(&attributes, PTHREAD_PROCESS_SHARED);
@@ -187,6 +192,7 @@ static int make_page(void)
 
 static void drop_page(void)
 {
+	assert(page);
 	munmap(page, sizeof(*page));
 	page = NULL;
 }
@@ -219,6 +225,7 @@ void vb_summary_begin(void)
 
 	if (page || has_begun || would_adopt_it() || fcntl(STDERR_FILENO, F_GETFD) < 0)
 		return;
+	assert(!has_watcher);
 	has_begun = true;
 	if (!find_watcher(&watcher) || (watcher.file = make_page()) < 0)
 		return;

@@ -1,4 +1,5 @@
 /* Numbers and addresses as a person reads them. */
+#include "base/invariant.h"
 #include "host/report/text.h"
 
 #include <arpa/inet.h>
@@ -17,6 +18,7 @@ static const char *scaled(double value, double step, const char *const *units, u
 {
 	unsigned unit = 0;
 
+	assert(value >= 0);
 	while (unit + 1 < count && value >= step) {
 		value /= step;
 		unit++;
@@ -50,6 +52,7 @@ void vb_line_add(struct vb_line *line, const char *format, ...)
 {
 	va_list arguments;
 
+	assert(line->size > 0);
 	if (line->at >= line->size)
 		return;
 	va_start(arguments, format);
