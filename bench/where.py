@@ -16,8 +16,8 @@ KINDS = ("engine", "ideal")
 GROUPS = (
     ("queue of events", {"fabric/events", "fabric/windows"}),
     ("links and switches", {"fabric/" + name for name in (
-        "links", "packets", "faults", "switches", "port", "buffer", "pfc", "credits", "route", "deadlock")}),
-    ("wires and flows of endpoints", {"fabric"}),
+        "links", "packets", "faults", "switches", "port", "buffer", "pfc", "credits", "deadlock")} | {"net/route"}),
+    ("wires and flows of endpoints", {"fabric", "net"}),
     ("engine, requester", {"engine/" + name for name in ("requester", "send_queue", "scheduler", "flight", "handed_out")}),
     ("engine, responder", {"engine/" + name for name in (
         "responder", "execute", "memory", "memory_access", "memory_kinds", "keys", "scatter", "receive_work")}),
@@ -84,7 +84,7 @@ def functions(build):
     """File ("fabric/links") by the name of each function that is in one file alone, from the objects of the rooms. Not by nm: link-time
     optimisation hides static ones from it."""
     files, twice = {}, set()
-    for room in ("fabric", "engine", "cc", "base", "wire"):
+    for room in ("fabric", "net", "engine", "cc", "base", "wire"):
         for path in pathlib.Path(build, "src", room).glob("*.p/*.c.o"):
             said = subprocess.run(["readelf", "-sW", path], check=True, text=True, stdout=subprocess.PIPE,
                                   stderr=subprocess.DEVNULL).stdout

@@ -6,11 +6,11 @@
 #include <stdlib.h>
 #include "fabric/buffer.h"
 #include "fabric/credits.h"
-#include "fabric/grow.h"
+#include "net/grow.h"
 #include "fabric/pfc.h"
 #include "fabric/port.h"
 #include "fabric/stories.h"
-#include "fabric/why.h"
+#include "net/why.h"
 
 /* ---- Opening ----------------------------------------------------------------------------------------------------- */
 

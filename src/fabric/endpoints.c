@@ -1,7 +1,7 @@
 /* Endpoints: a wire that asks for the next packet when the last has left, so that what leaves next is decided at the
  * last moment; a timer; flows that begin. What decides is an engine, or what stands for one (endpoint.h).
  * Holds: an endpoint that has something to send, or to do at a time, is in the calendar. */
-#include "fabric/chance.h"
+#include "net/chance.h"
 #include "fabric/closing.h"
 #include "fabric/endpoint.h"
 #include "fabric/port.h"

@@ -3,7 +3,7 @@
 
 #include <errno.h>
 #include "base/invariant.h"
-#include "fabric/grow.h"
+#include "net/grow.h"
 
 enum { DAYS = 1 << 14, NO_NODE = -1 };
 

@@ -13,8 +13,8 @@
 #include <stdint.h>
 #include "cc/cc.h"
 #include "engine/nic.h"
-#include "fabric/flows.h"
-#include "fabric/network.h"
+#include "net/flows.h"
+#include "net/network.h"
 #include "wire/packet.h"
 
 struct fabric_progress {

@@ -1,6 +1,6 @@
 /* See faults.h. */
 #include "fabric/faults.h"
-#include "fabric/chance.h"
+#include "net/chance.h"
 
 enum { TO_LOSE = 0xFA17, TO_DOUBLE, TO_MARK, TO_BE_LATE, JITTER, LATE_BY = JITTER + 2 };
 

@@ -3,7 +3,7 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
-#include "fabric/why.h"
+#include "net/why.h"
 #include "fabric/windows.h"
 
 struct held {

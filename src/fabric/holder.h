@@ -6,7 +6,7 @@
 
 #include <stdbool.h>
 #include <stdint.h>
-#include "fabric/network.h"
+#include "net/network.h"
 
 struct fabric;
 

@@ -5,7 +5,7 @@
 #include "base/invariant.h"
 #include "fabric/credits.h"
 #include "fabric/faults.h"
-#include "fabric/grow.h"
+#include "net/grow.h"
 #include "fabric/port.h"
 #include "fabric/taps.h"
 #include "fabric/telemetry.h"

@@ -1,7 +1,7 @@
 /* Packets of one part: two arrays, with one index, or three where ports tell (telemetry.h), and one for those of which
  * the second has no room for all headers. */
 #include <stdlib.h>
-#include "fabric/grow.h"
+#include "net/grow.h"
 #include "fabric/telemetry.h"
 
 static bool grow_records(struct part *part, uint32_t room)

@@ -4,7 +4,7 @@
 #include "base/invariant.h"
 #include "fabric/buffer.h"
 #include "fabric/credits.h"
-#include "fabric/grow.h"
+#include "net/grow.h"
 #include "fabric/pfc.h"
 #include "fabric/port.h"
 #include "fabric/stories.h"

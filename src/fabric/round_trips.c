@@ -3,7 +3,7 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
-#include "fabric/grow.h"
+#include "net/grow.h"
 #include "fabric/state.h"
 
 enum { MOST_HOPS = 64 };

@@ -3,7 +3,7 @@
 #define FABRIC_ROUND_TRIPS_H
 
 #include "fabric/fabric.h"
-#include "fabric/route.h"
+#include "net/route.h"
 
 struct fabric;
 

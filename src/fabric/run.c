@@ -13,7 +13,7 @@
 #include "fabric/stories.h"
 #include "fabric/taps.h"
 #include "fabric/telemetry.h"
-#include "fabric/why.h"
+#include "net/why.h"
 #include "fabric/windows.h"
 
 #define PERIOD     (10 * VB_US) /* of virtual time, after which it is asked whether to go on */

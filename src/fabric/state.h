@@ -9,7 +9,7 @@
 
 #include "fabric/events.h"
 #include "fabric/fabric.h"
-#include "fabric/route.h"
+#include "net/route.h"
 #include "fabric/turns.h"
 
 #define NO_PACKET UINT32_MAX

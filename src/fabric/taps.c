@@ -3,7 +3,7 @@
 
 #include <errno.h>
 #include <stdlib.h>
-#include "fabric/grow.h"
+#include "net/grow.h"
 #include "fabric/port.h"
 
 enum { DSCP_SHIFT = 5, ECT = 2, CE = 3, FIRST_HOP_LIMIT = 64, FIRST_PORT = 0xC000 };

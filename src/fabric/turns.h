@@ -4,8 +4,8 @@
 #define FABRIC_TURNS_H
 
 #include <stddef.h>
-#include "fabric/flows.h"
-#include "fabric/profile.h"
+#include "net/flows.h"
+#include "net/profile.h"
 
 struct turn_list {
 	uint32_t first, last; /* first: FLOW_NONE, if there is none */

@@ -5,7 +5,7 @@
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include "fabric/route.h"
+#include "net/route.h"
 #include "sim/link_name.h"
 
 struct search {

@@ -4,7 +4,7 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
-#include "fabric/route.h"
+#include "net/route.h"
 
 /* ---- Whom a pause stops in the end, and where it began ----------------------------------------------------------- */
 

@@ -3,7 +3,7 @@
 
 #include <errno.h>
 #include <stdlib.h>
-#include "fabric/route.h"
+#include "net/route.h"
 
 enum { MAX_LINKS = 64 };
 

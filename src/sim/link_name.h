@@ -4,7 +4,7 @@
 #define SIM_LINK_NAME_H
 
 #include <stddef.h>
-#include "fabric/network.h"
+#include "net/network.h"
 
 /* -EINVAL and why. "endpoint 3" is up. */
 int link_find(const struct network *network, const char *name, uint32_t *link, char *why, size_t size);

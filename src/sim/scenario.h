@@ -9,9 +9,9 @@
 #include <stdio.h>
 #include "cc/choice.h"
 #include "fabric/fabric.h"
-#include "fabric/network.h"
-#include "fabric/topologies.h"
-#include "fabric/workloads.h"
+#include "net/network.h"
+#include "net/topologies.h"
+#include "net/workloads.h"
 #include "sim/document.h"
 #include "sim/value.h"
 

@@ -7,7 +7,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include "fabric/route.h"
+#include "net/route.h"
 #include "fabric/tcp.h"
 #include "fabric/windows.h"
 #include "sim/culprits.h"

@@ -5,7 +5,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 #include "fabric/fabric.h"
-#include "fabric/workloads.h"
+#include "net/workloads.h"
 #include "sim/estimate.h"
 #include "sim/scenario.h"
 #include "sim/warnings.h"

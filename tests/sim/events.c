@@ -1,6 +1,6 @@
 /* What is to happen in the hosts by themselves: the fabric calls when it is time. */
 #include <stdlib.h>
-#include "fabric/grow.h"
+#include "net/grow.h"
 #include "sim.h"
 
 void event_add(vb_time at, enum event_kind kind, void *object)

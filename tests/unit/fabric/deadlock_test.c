@@ -1,5 +1,5 @@
 /* A ring of switches, each of whose packets go two links on in the same sense: what no lossless network must do. */
-#include "fabric/topologies.h"
+#include "net/topologies.h"
 #include "nets.h"
 
 enum { SWITCHES = 5 };

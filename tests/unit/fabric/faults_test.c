@@ -1,7 +1,7 @@
 /* Links that double, delay and mark, each on its own; run_test.c has losses and outages, and that threads change
  * nothing. */
 #include <errno.h>
-#include "fabric/topologies.h"
+#include "net/topologies.h"
 #include "nets.h"
 
 enum { PACKETS = 200 };

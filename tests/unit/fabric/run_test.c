@@ -1,7 +1,7 @@
 /* A run: the same with however many threads, and an end that says why. */
 #include <errno.h>
 #include <stdlib.h>
-#include "fabric/topologies.h"
+#include "net/topologies.h"
 #include "nets.h"
 
 static struct network network;

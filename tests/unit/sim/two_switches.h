@@ -3,7 +3,7 @@
 #define TESTS_SIM_TWO_SWITCHES_H
 
 #include "../unit.h"
-#include "fabric/network.h"
+#include "net/network.h"
 
 static inline void make_two_switches(struct network *network)
 {

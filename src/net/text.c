@@ -1,0 +1,266 @@
+/* Reading text. */
+#include <errno.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include "net/text.h"
+#include "net/why.h"
+
+enum { READ_FIRST = 1 << 16, READ_MOST = 1 << 30 };
+
+struct text text_of(const char *name, const char *bytes, size_t length, char *why, unsigned why_size)
+{
+	size_t mark = length >= 3 && memcmp(bytes, "\xEF\xBB\xBF", 3) == 0 ? 3 : 0;
+	return (struct text){
+		.name = name, .at = bytes + mark, .end = bytes + length, .why = why, .why_size = why_size
+	};
+}
+
+/* Reads until the file ends; -EFBIG: it does not within what is allowed. */
+static int read_all(FILE *file, char **bytes, size_t *length)
+{
+	for (size_t room = READ_FIRST; room <= READ_MOST; room *= 2) {
+		char *larger = realloc(*bytes, room);
+		if (!larger)
+			return -ENOMEM;
+		*bytes = larger;
+		*length += fread(*bytes + *length, 1, room - *length, file);
+		if (ferror(file))
+			return errno ? -errno : -EIO;
+		if (*length < room)
+			return 0;
+	}
+	return -EFBIG;
+}
+
+int text_open(struct text *text, const char *path, char *why, unsigned why_size)
+{
+	FILE *file = fopen(path, "rb");
+	if (!file)
+		return why_not(why, why_size, "%s: %m", path);
+	char *bytes = NULL;
+	size_t length = 0;
+	errno = 0;
+	int error = read_all(file, &bytes, &length);
+	fclose(file);
+	if (error) {
+		free(bytes);
+		if (error == -ENOMEM)
+			return error;
+		errno = -error;
+		return why_not(why, why_size, "%s: %m", path);
+	}
+	*text = text_of(path, bytes, length, why, why_size);
+	text->owned = bytes;
+	return 0;
+}
+
+void text_close(struct text *text)
+{
+	free(text->owned);
+	text->owned = NULL;
+}
+
+int text_wrong(const struct text *text, const char *format, ...)
+{
+	char what[200];
+	va_list arguments;
+	va_start(arguments, format);
+	vsnprintf(what, sizeof(what), format, arguments);
+	va_end(arguments);
+	for (char *c = what; *c; c++) /* it goes to a terminal */
+		if ((unsigned char)*c < ' ' || *c == 0x7F)
+			*c = '?';
+	return why_not(text->why, text->why_size, "%s:%u: %s", text->name, text->line, what);
+}
+
+static bool is_blank(char c)
+{
+	return c == ' ' || c == '\t' || c == '\r';
+}
+
+static void skip_blanks(struct span *line)
+{
+	while (line->length && is_blank(*line->at)) {
+		line->at++;
+		line->length--;
+	}
+}
+
+bool text_next(struct text *text, char comment, struct span *line)
+{
+	while (text->at < text->end) {
+		const char *end = memchr(text->at, '\n', (size_t)(text->end - text->at));
+		*line = (struct span){ .at = text->at, .length = (size_t)((end ? end : text->end) - text->at) };
+		text->at = end ? end + 1 : text->end;
+		text->line++;
+		skip_blanks(line);
+		if (line->length && (!comment || *line->at != comment))
+			return true;
+	}
+	return false;
+}
+
+bool span_take(struct span *line, char separator, struct span *word)
+{
+	skip_blanks(line);
+	if (!line->length)
+		return false;
+	*word = (struct span){ .at = line->at };
+	while (line->length && !is_blank(*line->at) && (!separator || *line->at != separator)) {
+		line->at++;
+		line->length--;
+		word->length++;
+	}
+	skip_blanks(line);
+	if (separator && line->length && *line->at == separator) {
+		line->at++;
+		line->length--;
+	}
+	return true;
+}
+
+static char lower(char c)
+{
+	return c >= 'A' && c <= 'Z' ? (char)(c - 'A' + 'a') : c;
+}
+
+static bool span_are(struct span one, struct span other)
+{
+	if (one.length != other.length)
+		return false;
+	for (size_t i = 0; i < one.length; i++)
+		if (lower(one.at[i]) != lower(other.at[i]))
+			return false;
+	return true;
+}
+
+bool span_is(struct span span, const char *word)
+{
+	return span_are(span, (struct span){ .at = word, .length = strlen(word) });
+}
+
+int text_is_columns(const struct text *text, struct span line, const char *columns)
+{
+	if (!(*line.at >= 'a' && *line.at <= 'z') && !(*line.at >= 'A' && *line.at <= 'Z'))
+		return 0;
+	struct span expected = { .at = columns, .length = strlen(columns) }, rest = line, one, other;
+	while (span_take(&expected, ',', &one) && span_take(&rest, ',', &other) && span_are(one, other))
+		if (!expected.length && !rest.length)
+			return 1;
+	return text_wrong(text, "the columns are %.*s, expected %s", SPAN(line), columns);
+}
+
+bool span_number(struct span span, uint64_t max, uint64_t *number)
+{
+	return span_decimal(span, 1, max, number);
+}
+
+/* Takes "e-6" off the end. Beyond so many digits nothing is in bounds but 0, which nobody writes so. */
+static bool take_exponent(struct span *span, int *exponent)
+{
+	enum { MOST = 18 };
+	size_t at = 0;
+	while (at < span->length && lower(span->at[at]) != 'e')
+		at++;
+	*exponent = 0;
+	if (at == span->length)
+		return true;
+	const char *digit = span->at + at + 1, *end = span->at + span->length;
+	bool is_below = digit < end && *digit == '-';
+	digit += is_below || (digit < end && *digit == '+');
+	if (digit == end)
+		return false;
+	for (; digit < end; digit++) {
+		if (*digit < '0' || *digit > '9')
+			return false;
+		*exponent = *exponent * 10 + (*digit - '0');
+		if (*exponent > MOST)
+			return false;
+	}
+	*exponent = is_below ? -*exponent : *exponent;
+	span->length = at;
+	return true;
+}
+
+bool span_decimal(struct span span, uint64_t unit, uint64_t max, uint64_t *count)
+{
+	unsigned __int128 value = 0; /* in units of unit / divisor */
+	uint64_t divisor = 1;
+	int exponent;
+	if (!take_exponent(&span, &exponent))
+		return false;
+	bool has_digit = false, is_behind = false;
+	for (size_t i = 0; i < span.length; i++) {
+		char c = span.at[i];
+		if (c == '.' && !is_behind) {
+			is_behind = true;
+			continue;
+		}
+		if (c < '0' || c > '9')
+			return false;
+		has_digit = true;
+		if (is_behind && divisor >= 1000000000000000000u) {
+			if (c != '0')
+				return false;
+			continue;
+		}
+		value = value * 10 + (unsigned)(c - '0');
+		divisor *= is_behind ? 10 : 1;
+		if (value > UINT64_MAX)
+			return false;
+	}
+	value *= unit; /* both are below 2^64 */
+	for (; exponent > 0; exponent--) {
+		if (value > ~(unsigned __int128)0 / 10)
+			return false;
+		value *= 10;
+	}
+	for (; exponent < 0; exponent++) {
+		if (value % 10)
+			return false;
+		value /= 10;
+	}
+	if (!has_digit || value % divisor || value / divisor > max)
+		return false;
+	*count = (uint64_t)(value / divisor);
+	return true;
+}
+
+struct unit {
+	const char *name;
+	uint64_t of;
+};
+
+/* The unit that the text ends with, of which the longest comes first; takes it off. */
+static const struct unit *take_unit(struct span *span, const struct unit *units)
+{
+	for (const struct unit *unit = units; unit->name; unit++) {
+		size_t length = strlen(unit->name);
+		if (span->length <= length)
+			continue;
+		struct span end = { .at = span->at + span->length - length, .length = length };
+		if (!span_is(end, unit->name))
+			continue;
+		span->length -= length;
+		return unit;
+	}
+	return NULL;
+}
+
+bool span_rate(struct span span, uint64_t *bits_per_second)
+{
+	static const struct unit units[] = { { "Tbps", 1000000000000 }, { "Gbps", 1000000000 }, { "Mbps", 1000000 },
+		{ "Kbps", 1000 }, { "bps", 1 }, { 0 } };
+	const struct unit *unit = take_unit(&span, units);
+	return unit && span_decimal(span, unit->of, INT64_MAX, bits_per_second);
+}
+
+bool span_time(struct span span, uint64_t max, uint64_t *ps)
+{
+	static const struct unit units[] = { { "ps", 1 }, { "ns", 1000 }, { "us", 1000000 }, { "ms", 1000000000 },
+		{ "s", 1000000000000 }, { 0 } };
+	const struct unit *unit = take_unit(&span, units);
+	return unit && span_decimal(span, unit->of, max, ps);
+}
